@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "alloc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *checked(void *p)
+{
+	if (!p) {
+		static const char msg[] = "upto: out of memory\n";
+		fputs(msg, stderr);
+		abort();
+	}
+	return p;
+}
+
+void *xmalloc(size_t size)
+{
+	return checked(malloc(size ? size : 1));
+}
+
+void *xcalloc(size_t n, size_t size)
+{
+	return checked(calloc(n ? n : 1, size ? size : 1));
+}
+
+void *xcalloc_aligned(size_t alignment, size_t n, size_t size)
+{
+	return memset(checked(aligned_alloc(alignment, n * size)), 0, n * size);
+}
+
+void *xrealloc(void *p, size_t n, size_t size)
+{
+	return checked(reallocarray(p, n ? n : 1, size));
+}
+
+char *xstrdup(const char *s)
+{
+	return checked(strdup(s));
+}
+
+char *xstrndup(const char *s, size_t n)
+{
+	return checked(strndup(s, n));
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+	va_list ap;
+	char *s;
+
+	va_start(ap, fmt);
+	if (vasprintf(&s, fmt, ap) < 0)
+		s = NULL;
+	va_end(ap);
+	return checked(s);
+}
+
+void freep(void *p)
+{
+	free(*(void **)p);
+}
+
+void *array_grow(void *array, size_t count, size_t *cap, size_t size)
+{
+	if (count < *cap)
+		return array;
+	*cap = *cap ? *cap * 2 : 16;
+	return xrealloc(array, *cap, size);
+}

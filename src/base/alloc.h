@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Memory that is there or the process ends: upto asks for bounded amounts
+ * only (counts from files are checked against the file before they get here),
+ * so running out means that the host has none left.
+ */
+#ifndef UPTO_BASE_ALLOC_H
+#define UPTO_BASE_ALLOC_H
+
+#include <stddef.h>
+
+void *xmalloc(size_t size);
+void *xcalloc(size_t n, size_t size);
+/* Zeroed, and aligned to a power of two that divides n * size; free() frees it. */
+void *xcalloc_aligned(size_t alignment, size_t n, size_t size);
+void *xrealloc(void *p, size_t n, size_t size);
+char *xstrdup(const char *s);
+char *xstrndup(const char *s, size_t n);
+char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* For the cleanup attribute: frees what the variable points to. */
+void freep(void *p);
+#define cleanup_free __attribute__((cleanup(freep)))
+
+/*
+ * Make room for one more element of an array that grows by doubling.
+ * `*cap` counts elements; returns the (possibly moved) array.
+ */
+void *array_grow(void *array, size_t count, size_t *cap, size_t size);
+
+#endif

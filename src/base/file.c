@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "alloc.h"
+
+static int read_fd(int fd, const char *path, size_t limit, struct buf *ret, struct error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return error_set(err, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, "%s: not a regular file", path);
+	if ((uint64_t)st.st_size > limit)
+		return error_set(err, "%s: %lld bytes, more than the %zu that can be right", path,
+				 (long long)st.st_size, limit);
+	buf_reserve(ret, (size_t)st.st_size + 1);
+	for (;;) {
+		ssize_t n;
+
+		buf_reserve(ret, 1);
+		n = read(fd, ret->data + ret->len, ret->cap - ret->len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return error_set(err, "%s: %s", path, strerror(errno));
+		if (n == 0)
+			return 0;
+		ret->len += (size_t)n;
+		if (ret->len > limit)
+			return error_set(err, "%s: grows past %zu bytes while it is read", path, limit);
+	}
+}
+
+int file_read(const char *path, size_t limit, struct buf *ret_data, struct error *err)
+{
+	struct buf data = { 0 };
+	int fd, r;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return error_set(err, "%s: %s", path, strerror(errno));
+	r = read_fd(fd, path, limit, &data, err);
+	close(fd);
+	if (r < 0)
+		buf_free(&data);
+	else
+		*ret_data = data;
+	return r;
+}
+
+int write_all(int fd, const void *data, size_t n)
+{
+	const char *p = data;
+
+	while (n) {
+		ssize_t w = write(fd, p, n);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return -errno;
+		p += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
