@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "codec.h"
+
+/*
+ * What follows is inlined with a constant `kind` for the commonest kinds, so
+ * that an event costs one switch and not one for each of its fields.
+ */
+#define per_kind static inline __attribute__((always_inline))
+
+per_kind bool has_slot(enum event_kind kind)
+{
+	switch (kind) {
+	case EVENT_CALL:
+	case EVENT_CALL_INDIRECT:
+	case EVENT_RETURN:
+	case EVENT_INTERRUPT_RETURN:
+	case EVENT_INTERRUPT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* What a jump or call of the kind is expected to have as its `from`. */
+per_kind uint64_t expect_from(struct model *m, const struct site *site, enum event_kind kind)
+{
+	switch (kind) {
+	case EVENT_CALL:
+	case EVENT_CALL_INDIRECT:
+		return site->addr + site->length + (uint64_t)model_expect_shift(m, site);
+	case EVENT_JUMP:
+	case EVENT_JUMP_INDIRECT:
+	case EVENT_ARRIVE:
+		return site->addr + (uint64_t)model_expect_shift(m, site);
+	default:
+		return 0;
+	}
+}
+
+per_kind uint64_t expect_target(struct model *m, const struct way *way, const struct site *site,
+				const struct event *e, enum event_kind kind)
+{
+	const struct memory *mem;
+
+	switch (kind) {
+	case EVENT_CALL:
+		return site->target + (e->from - site->addr - site->length);
+	case EVENT_JUMP:
+		return site->target + (e->from - site->addr);
+	case EVENT_ARRIVE:
+		return e->from;
+	case EVENT_RETURN:
+		/* a retpoline's return goes elsewhere than its call came from, always */
+		if (way->elsewhere)
+			return *model_target(m, e->site);
+		mem = model_memory(m, e->slot);
+		return mem->site && mem->slot == e->slot ? mem->addr : 0;
+	case EVENT_CALL_INDIRECT:
+	case EVENT_JUMP_INDIRECT:
+	case EVENT_INTERRUPT:
+	case EVENT_SYSCALL:
+		return *model_target(m, e->site);
+	case EVENT_INTERRUPT_RETURN:
+		mem = model_memory(m, e->slot);
+		return mem->site && mem->slot == e->slot ? mem->addr : m->resume;
+	case EVENT_SYSCALL_RETURN:
+		return m->resume;
+	default:
+		return 0;
+	}
+}
+
+void encoder_init(struct encoder *enc, const struct sites *sites)
+{
+	*enc = (struct encoder){ .sites = sites };
+	model_init(&enc->model);
+}
+
+void encoder_deinit(struct encoder *enc)
+{
+	model_deinit(&enc->model);
+	for (int i = 0; i < CODEC_STREAMS; i++)
+		buf_free(&enc->streams[i]);
+}
+
+void encoder_begin(struct encoder *enc, const struct cpu_state *state)
+{
+	enc->first = enc->now = *state;
+	enc->continues = enc->unit && enc->unit < UNIT_EVENTS;
+	if (!enc->continues) {
+		model_reset(&enc->model, state->insns, state->ns, state->space);
+		enc->unit = 0;
+	}
+	for (int i = 0; i < CODEC_STREAMS; i++)
+		enc->streams[i].len = 0;
+	enc->events = 0;
+}
+
+static void put_args(struct buf *args, struct model *m, const struct event *e)
+{
+	for (unsigned i = 0; i < event_n_args(e->kind); i++)
+		buf_put_varint(args, e->args[i]);
+	if (event_has_clock(e->kind)) {
+		buf_put_svarint(args, (int64_t)(e->ns - m->ns));
+		m->ns = e->ns;
+	}
+}
+
+per_kind uint8_t encode_fields(struct buf *streams, struct model *m, const struct event *e, struct way *way,
+			       const struct site *site, unsigned flags, enum event_kind kind)
+{
+	uint64_t dinsns = e->insns - m->insns, expected;
+
+	if (dinsns >= STEP_MAX || (dinsns != way->step && dinsns != way->second)) {
+		flags |= MISS_INSNS;
+		buf_put_varint(&streams[STREAM_INSNS], dinsns);
+	} else if (dinsns != way->step) {
+		flags |= MISS_INSNS | SECOND_INSNS;
+	}
+	if (has_slot(kind)) {
+		expected = m->slot + (uint64_t)(int64_t)way->dslot;
+		if (e->slot != expected) {
+			flags |= MISS_SLOT;
+			buf_put_svarint(&streams[STREAM_SLOTS], (int64_t)(e->slot - expected));
+		}
+	}
+	expected = expect_from(m, site, kind);
+	if (e->from != expected) {
+		flags |= MISS_FROM;
+		buf_put_svarint(&streams[STREAM_ADDRS], (int64_t)(e->from - expected));
+	}
+	expected = expect_target(m, way, site, e, kind);
+	if (e->target != expected) {
+		flags |= MISS_TARGET;
+		buf_put_svarint(&streams[STREAM_ADDRS], (int64_t)(e->target - expected));
+	}
+	if (kind >= EVENT_FIRST_SITELESS || kind == EVENT_INTERRUPT_RETURN)
+		put_args(&streams[STREAM_ARGS], m, e);
+	model_learn(m, way, site, e, kind);
+	return (uint8_t)flags;
+}
+
+per_kind uint8_t encode_event(struct encoder *enc, struct model *m, const struct event *e)
+{
+	struct context *context = model_context(m);
+	struct way *way = &context->ways[0];
+	const struct site *site = sites_get(enc->sites, e->site);
+	uint32_t tagged = tagged_site(e->site, e->kind);
+	unsigned flags = 0;
+
+	if (tagged != way->site) {
+		flags |= MISS_SITE;
+		if (tagged == context->ways[1].site)
+			flags |= SECOND_SITE;
+		else
+			buf_put_varint(&enc->streams[STREAM_SITES], e->site);
+		way = context_turn(context, tagged);
+	}
+	switch (e->kind) {
+	case EVENT_CALL:
+		return encode_fields(enc->streams, m, e, way, site, flags, EVENT_CALL);
+	case EVENT_RETURN:
+		return encode_fields(enc->streams, m, e, way, site, flags, EVENT_RETURN);
+	case EVENT_JUMP:
+		return encode_fields(enc->streams, m, e, way, site, flags, EVENT_JUMP);
+	default:
+		return encode_fields(enc->streams, m, e, way, site, flags, e->kind);
+	}
+}
+
+void encoder_add(struct encoder *enc, const struct event *events, size_t n)
+{
+	struct buf *flags = &enc->streams[STREAM_FLAGS];
+	/* a copy that nothing points to is kept in registers */
+	struct model m = enc->model;
+
+	buf_reserve(flags, n);
+	for (size_t i = 0; i < n; i++) {
+		flags->data[flags->len++] = encode_event(enc, &m, &events[i]);
+		cpu_state_advance(&enc->now, &events[i]);
+	}
+	enc->model = m;
+	enc->events += n;
+	enc->unit += n;
+}
+
+size_t encoder_size(const struct encoder *enc)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < CODEC_STREAMS; i++)
+		n += 4 + enc->streams[i].len;
+	return n;
+}
+
+void encoder_end(struct encoder *enc, struct buf *out)
+{
+	for (int i = 0; i < CODEC_STREAMS; i++) {
+		uint32_t n = (uint32_t)enc->streams[i].len;
+
+		buf_put(out, &n, sizeof n);
+	}
+	for (int i = 0; i < CODEC_STREAMS; i++)
+		buf_put(out, enc->streams[i].data, enc->streams[i].len);
+}
+
+void decoder_init(struct decoder *dec, const struct sites *sites)
+{
+	*dec = (struct decoder){ .sites = sites };
+	model_init(&dec->model);
+}
+
+void decoder_deinit(struct decoder *dec)
+{
+	model_deinit(&dec->model);
+}
+
+int decoder_begin(struct decoder *dec, const void *payload, size_t len, const struct cpu_state *state,
+		  bool continues, struct error *err)
+{
+	struct cursor in = cursor_over(payload, len);
+	uint32_t sizes[CODEC_STREAMS];
+
+	for (int i = 0; i < CODEC_STREAMS; i++)
+		sizes[i] = cursor_u32(&in);
+	for (int i = 0; i < CODEC_STREAMS; i++) {
+		const void *p = cursor_take(&in, sizes[i]);
+
+		if (!p)
+			return error_set(err, "streams are longer than their chunk");
+		dec->streams[i] = cursor_over(p, sizes[i]);
+	}
+	if (!continues)
+		model_reset(&dec->model, state->insns, state->ns, state->space);
+	return 0;
+}
+
+static int get_args(struct decoder *dec, struct batch *batch, struct event *e)
+{
+	struct cursor *args = &dec->streams[STREAM_ARGS];
+	unsigned n = event_n_args(e->kind);
+
+	e->args = &batch->args[batch->n_args];
+	for (unsigned i = 0; i < n; i++)
+		batch->args[batch->n_args++] = cursor_varint(args);
+	if (event_has_clock(e->kind)) {
+		dec->model.ns += (uint64_t)cursor_svarint(args);
+		e->ns = dec->model.ns;
+	}
+	return args->bad ? -1 : 0;
+}
+
+/* The fields of an event whose site and kind are settled. */
+per_kind int decode_fields(struct decoder *dec, struct model *m, struct batch *batch, struct event *e,
+			   unsigned flags, struct way *way, const struct site *site, enum event_kind kind)
+{
+	uint64_t dinsns = way->step;
+
+	e->kind = kind;
+	if (flags & SECOND_INSNS)
+		dinsns = way->second;
+	else if (flags & MISS_INSNS)
+		dinsns = cursor_varint(&dec->streams[STREAM_INSNS]);
+	e->insns = m->insns + dinsns;
+	e->slot = 0;
+	if (has_slot(kind)) {
+		e->slot = m->slot + (uint64_t)(int64_t)way->dslot;
+		if (flags & MISS_SLOT)
+			e->slot += (uint64_t)cursor_svarint(&dec->streams[STREAM_SLOTS]);
+	}
+	e->from = expect_from(m, site, kind);
+	if (flags & MISS_FROM)
+		e->from += (uint64_t)cursor_svarint(&dec->streams[STREAM_ADDRS]);
+	e->target = expect_target(m, way, site, e, kind);
+	if (flags & MISS_TARGET)
+		e->target += (uint64_t)cursor_svarint(&dec->streams[STREAM_ADDRS]);
+	e->ns = 0;
+	e->args = NULL;
+	if ((kind >= EVENT_FIRST_SITELESS || kind == EVENT_INTERRUPT_RETURN) && get_args(dec, batch, e) < 0)
+		return -1;
+	model_learn(m, way, site, e, kind);
+	return 0;
+}
+
+per_kind int decode_event(struct decoder *dec, struct model *m, struct batch *batch, struct event *e, unsigned flags)
+{
+	struct context *context = model_context(m);
+	struct way *way = &context->ways[0];
+	uint32_t tagged = way->site;
+	const struct site *site;
+	enum event_kind kind;
+
+	if (flags & MISS_SITE) {
+		if (flags & SECOND_SITE) {
+			tagged = context->ways[1].site;
+		} else {
+			uint64_t n = cursor_varint(&dec->streams[STREAM_SITES]);
+			uint32_t number = n < dec->sites->count ? (uint32_t)n : 0;
+
+			tagged = tagged_site(number, sites_get(dec->sites, number)->kind);
+		}
+		way = context_turn(context, tagged);
+	}
+	e->site = tagged & ((1u << TAGGED_BITS) - 1);
+	kind = (enum event_kind)(tagged >> TAGGED_BITS);
+	site = sites_get(dec->sites, e->site);
+	switch (kind) {
+	case EVENT_CALL:
+		return decode_fields(dec, m, batch, e, flags, way, site, EVENT_CALL);
+	case EVENT_RETURN:
+		return decode_fields(dec, m, batch, e, flags, way, site, EVENT_RETURN);
+	case EVENT_JUMP:
+		return decode_fields(dec, m, batch, e, flags, way, site, EVENT_JUMP);
+	case EVENT_NONE:
+		return -1;
+	default:
+		return decode_fields(dec, m, batch, e, flags, way, site, kind);
+	}
+}
+
+int decoder_next(struct decoder *dec, struct batch *batch, struct error *err)
+{
+	struct cursor *flags = &dec->streams[STREAM_FLAGS];
+	const uint8_t *p = flags->p, *end = flags->end;
+	struct event *e = batch->events, *full = e + BATCH_EVENTS;
+	/* a copy that nothing points to is kept in registers */
+	struct model m = dec->model;
+	int r = 0;
+
+	batch->n_args = 0;
+	while (p < end && e < full && batch->n_args < BATCH_ARGS - EVENT_ARGS) {
+		if (decode_event(dec, &m, batch, e, *p++) < 0) {
+			r = error_set(err, "damaged events");
+			break;
+		}
+		if (event_has_clock(e++->kind))
+			break;
+	}
+	flags->p = p;
+	m.ns = dec->model.ns;
+	dec->model = m;
+	batch->count = (size_t)(e - batch->events);
+	for (int i = 0; i < CODEC_STREAMS && !r; i++)
+		if (dec->streams[i].bad)
+			r = error_set(err, "damaged events");
+	return r;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Events of one vCPU to the bytes of a chunk and back. An event costs one byte
+ * that says which of its fields were not what the model expected, and a varint
+ * for each of those; where all is as expected that byte is 0, and rows of
+ * zeros are what zstd compresses best.
+ */
+#ifndef UPTO_TRACE_CODEC_H
+#define UPTO_TRACE_CODEC_H
+
+#include "base/buf.h"
+#include "base/cursor.h"
+#include "base/error.h"
+#include "model.h"
+
+enum codec_flag {
+	MISS_SITE = 1,
+	MISS_INSNS = 2,
+	MISS_SLOT = 4,
+	MISS_FROM = 8,
+	MISS_TARGET = 16,
+	SECOND_SITE = 32,  /* with MISS_SITE: the other one that the model knows */
+	SECOND_INSNS = 64, /* likewise with MISS_INSNS */
+};
+
+enum codec_stream {
+	STREAM_FLAGS,
+	STREAM_SITES,
+	STREAM_INSNS,
+	STREAM_SLOTS,
+	STREAM_ADDRS,
+	STREAM_ARGS,
+	CODEC_STREAMS,
+};
+
+/* Where a vCPU stands between two events. */
+struct cpu_state {
+	uint64_t insns, ns;   /* at the last event; at the last that carries a clock */
+	uint64_t place;       /* where control is: the last target */
+	uint64_t space, task; /* page tables, task_struct; 0: not known */
+	bool halted;
+};
+
+static inline void cpu_state_advance(struct cpu_state *s, const struct event *e)
+{
+	s->insns = e->insns;
+	if (e->target)
+		s->place = e->target;
+	if (__builtin_expect(e->kind < EVENT_FIRST_SITELESS, 1)) {
+		s->halted = false;
+		return;
+	}
+	if (event_has_clock(e->kind))
+		s->ns = e->ns;
+	if (e->kind == EVENT_ADDRESS_SPACE)
+		s->space = e->args[0];
+	if (e->kind == EVENT_TASK_SWITCH)
+		s->task = e->args[1];
+	s->halted = e->kind == EVENT_HALT || (s->halted && e->kind == EVENT_CLOCK);
+}
+
+/* A model begins anew after this many events: units of chunks are read in parallel. */
+enum { UNIT_EVENTS = 6 << 20 };
+
+struct encoder {
+	struct model model;
+	const struct sites *sites;
+	struct buf streams[CODEC_STREAMS];
+	uint64_t events;             /* of the chunk */
+	uint64_t unit;               /* and of those before it that its model has seen */
+	bool continues;              /* the chunk's model is not a new one */
+	struct cpu_state first, now; /* at the chunk's begin, and after the last event */
+};
+
+void encoder_init(struct encoder *enc, const struct sites *sites);
+void encoder_deinit(struct encoder *enc);
+
+/* Begin a chunk, with the state before its first event. The model goes on until it has seen enough. */
+void encoder_begin(struct encoder *enc, const struct cpu_state *state);
+void encoder_add(struct encoder *enc, const struct event *events, size_t n);
+
+/* The chunk's payload, before compression, is appended to *out. */
+void encoder_end(struct encoder *enc, struct buf *out);
+
+/* Bytes that encoder_end() would give. */
+size_t encoder_size(const struct encoder *enc);
+
+struct decoder {
+	struct model model;
+	const struct sites *sites;
+	struct cursor streams[CODEC_STREAMS];
+};
+
+void decoder_init(struct decoder *dec, const struct sites *sites);
+void decoder_deinit(struct decoder *dec);
+
+/*
+ * Begin with a chunk's unpacked payload, which must outlive the decoding. One that
+ * continues (CHUNK_CONTINUES) must be the next of its vCPU after the one just decoded.
+ */
+int decoder_begin(struct decoder *dec, const void *payload, size_t len, const struct cpu_state *state,
+		  bool continues, struct error *err);
+
+enum {
+	BATCH_EVENTS = 2048,
+	BATCH_ARGS = 2048,
+};
+
+/*
+ * Up to BATCH_EVENTS events; a batch ends with the first event that carries a
+ * clock, if one comes before that.
+ */
+struct batch {
+	size_t count, n_args;
+	struct event events[BATCH_EVENTS];
+	uint64_t args[BATCH_ARGS];
+};
+
+/* Fill the batch; count is 0 at the end of the chunk. */
+int decoder_next(struct decoder *dec, struct batch *batch, struct error *err);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a trace is made of. An event is one transfer of control (or a mark
+ * beside it) on one vCPU; a site is the instruction that made it, written once.
+ *
+ * Clock: `insns` counts the instructions that the vCPU has retired up to and
+ * with the one that transfers control; `ns` is guest time.
+ */
+#ifndef UPTO_TRACE_EVENT_H
+#define UPTO_TRACE_EVENT_H
+
+#include <stdint.h>
+
+/*
+ * When adding a kind: also its name in event.c, its fields in codec.c, its
+ * record in recorder/ and its line in docs/format.md. Numbers never change.
+ */
+enum event_kind {
+	EVENT_NONE = 0,
+	EVENT_CALL = 1,           /* direct call */
+	EVENT_CALL_INDIRECT = 2,
+	EVENT_RETURN = 3,
+	EVENT_JUMP = 4,           /* direct jump to another function */
+	EVENT_JUMP_INDIRECT = 5,
+	EVENT_ARRIVE = 6,         /* control reached this place from another function by a
+	                             conditional jump or by running on */
+	EVENT_INTERRUPT_RETURN = 7, /* iret, whatever it is used for */
+	EVENT_INTERRUPT = 8,      /* interrupt or exception entry */
+	EVENT_SYSCALL = 9,
+	EVENT_SYSCALL_RETURN = 10, /* sysret, sysexit */
+	EVENT_HALT = 11,
+	EVENT_RESUME = 12,
+	EVENT_TASK_SWITCH = 13,
+	EVENT_ADDRESS_SPACE = 14,
+	EVENT_CLOCK = 15,
+	EVENT_GAP = 16,           /* events that were lost */
+	EVENT_KINDS,
+	/* kinds below this have a site; the others' site is their kind */
+	EVENT_FIRST_SITELESS = EVENT_INTERRUPT,
+};
+
+/* Site numbers below this stand for the siteless kinds. */
+enum { SITE_FIRST = 32 };
+
+enum { EVENT_ARGS = 8 };
+
+struct event {
+	enum event_kind kind;
+	uint32_t site;
+	uint64_t insns;
+	uint64_t slot;   /* CALL…: where the return address was pushed; RETURN, INTERRUPT_RETURN:
+	                    where it was read; INTERRUPT: the lowest address of the pushed frame */
+	uint64_t from;   /* CALL…: the return address; JUMP…, ARRIVE: the site's address, true at run
+	                    time; INTERRUPT: the interrupted address; SYSCALL: the address that it
+	                    returns to; RETURN, …: not told, 0 */
+	uint64_t target; /* the address where control goes on; 0 when there is none */
+	uint64_t ns;     /* only of kinds that carry a clock (event_has_clock()) */
+	/*
+	 * event_n_args() of them; NULL when there are none. Valid as long as the batch.
+	 *
+	 * INTERRUPT: vector, error code, code segment. INTERRUPT_RETURN: code segment, rax when it
+	 * leads to user mode, 0 when it surely ends no system call. SYSCALL: number, six arguments. SYSCALL_RETURN: result.
+	 * TASK_SWITCH: previous task, next task (addresses of task_struct).
+	 * ADDRESS_SPACE: physical address of the page tables. GAP: events lost.
+	 */
+	const uint64_t *args;
+};
+
+struct site {
+	enum event_kind kind;
+	uint8_t length;   /* of the instruction, in bytes */
+	uint64_t addr;    /* of the instruction, where it was first seen */
+	uint64_t target;  /* direct: where it leads when it stands at addr; else 0 */
+};
+
+/* Lower case, as dump prints it: "call", "interrupt-return". */
+const char *event_kind_name(enum event_kind kind);
+
+static inline int event_has_clock(enum event_kind kind)
+{
+	return kind >= EVENT_FIRST_SITELESS && kind != EVENT_ADDRESS_SPACE && kind != EVENT_GAP;
+}
+
+/* How many of args[] an event of the kind has. */
+unsigned event_n_args(enum event_kind kind);
+
+#endif

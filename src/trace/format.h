@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The container: a file header, then chunks. docs/format.md describes every
+ * byte; what changes here changes there, and FORMAT_VERSION with it.
+ */
+#ifndef UPTO_TRACE_FORMAT_H
+#define UPTO_TRACE_FORMAT_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#define FORMAT_MAGIC "\x89upto\r\n\x1a"
+#define CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
+
+enum { FORMAT_VERSION = 1 };
+
+enum chunk_type {
+	CHUNK_META = 1,    /* key=value lines; a later key replaces an earlier one */
+	CHUNK_SITES = 2,
+	CHUNK_EVENTS = 3,
+	CHUNK_SYMBOLS = 4,
+	CHUNK_END = 5,     /* key=value lines; nothing follows */
+	CHUNK_TASKS = 6,   /* what became of the guest's tasks */
+};
+
+struct file_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t reserved;
+};
+static_assert(sizeof(struct file_header) == 16, "file header is 16 bytes");
+
+/* Little-endian. The payload follows: one zstd frame with a content checksum. */
+struct chunk_header {
+	uint32_t magic;
+	uint16_t type;
+	uint16_t cpu;         /* EVENTS: which vCPU */
+	uint32_t stored;      /* payload bytes in the file */
+	uint32_t unpacked;    /* payload bytes when unpacked */
+	uint64_t number;      /* 0, 1, 2 … in the file */
+	uint64_t first_insns; /* EVENTS: the vCPU's clocks before the first event … */
+	uint64_t last_insns;  /* … and at the last one */
+	uint64_t first_ns;
+	uint64_t last_ns;     /* of the last event that carries a clock */
+	uint64_t place;       /* EVENTS: before the first event: where control is, … */
+	uint64_t space;       /* … the page tables … */
+	uint64_t task;        /* … and the task_struct that runs; 0: not known */
+	uint32_t events;
+	uint32_t flags;       /* enum chunk_flags */
+	uint32_t reserved;
+	uint32_t crc;         /* of the 92 bytes before, as in zlib */
+};
+static_assert(sizeof(struct chunk_header) == 96, "chunk header is 96 bytes");
+
+enum chunk_flags {
+	CHUNK_HALTED = 1,     /* EVENTS: the vCPU sleeps before the first event */
+	CHUNK_CONTINUES = 2,  /* EVENTS: the model goes on from the vCPU's chunk before: that one has to be decoded first */
+};
+
+enum {
+	CHUNK_UNPACKED_MAX = 256 << 20,
+	CHUNK_STORED_MAX = CHUNK_UNPACKED_MAX + (1 << 20),
+	CPUS_MAX = 1024,
+};
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model.h"
+
+#include "base/alloc.h"
+
+void model_init(struct model *m)
+{
+	*m = (struct model){
+		.contexts = xcalloc_aligned(64, MODEL_CONTEXTS, sizeof *m->contexts),
+		.memory = xcalloc(MODEL_MEMORY, sizeof *m->memory),
+		.shifts = xcalloc(MODEL_SHIFTS, sizeof *m->shifts),
+		.targets = xcalloc(MODEL_TARGETS, sizeof *m->targets),
+	};
+}
+
+void model_deinit(struct model *m)
+{
+	free(m->contexts);
+	free(m->memory);
+	free(m->shifts);
+	free(m->targets);
+}
+
+void model_reset(struct model *m, uint64_t insns, uint64_t ns, uint64_t space)
+{
+	struct model fresh = {
+		.insns = insns, .ns = ns, .space = space >> 12,
+		.contexts = m->contexts, .memory = m->memory, .shifts = m->shifts, .targets = m->targets,
+	};
+
+	memset(m->contexts, 0, MODEL_CONTEXTS * sizeof *m->contexts);
+	memset(m->memory, 0, MODEL_MEMORY * sizeof *m->memory);
+	memset(m->shifts, 0, MODEL_SHIFTS * sizeof *m->shifts);
+	memset(m->targets, 0, MODEL_TARGETS * sizeof *m->targets);
+	*m = fresh;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the encoder and the decoder both expect to come next. Both feed it the
+ * same events, so both hold the same expectations, and only surprises are
+ * written. It starts empty with each unit of chunks (codec.h), so that units are
+ * decoded in parallel. What an event needs most is one half of a cache line:
+ * decoding waits for memory.
+ *
+ *   contexts     where we are (and came from) → the next site, the last two that
+ *                came, each with its Δinsns and Δslot
+ *   memory       stack slot → the call that pushed a return address there:
+ *                what a return will load, on whatever stack, in any thread;
+ *                likewise the interrupt that pushed a frame there
+ *   shifts       address space and place → run-time address - site's address
+ *   targets      indirect site and where we came from → last target
+ */
+#ifndef UPTO_TRACE_MODEL_H
+#define UPTO_TRACE_MODEL_H
+
+#include <assert.h>
+#include <stdbool.h>
+
+#include "base/map.h"
+#include "sites.h"
+
+enum {
+	MODEL_CONTEXTS = 1 << 16,
+	MODEL_MEMORY = 1 << 13,
+	MODEL_SHIFTS = 1 << 12,
+	MODEL_TARGETS = 1 << 14,
+};
+
+/*
+ * Sites by number with their kind above it: what an event does to the place is
+ * then known without waiting for the site itself to come out of memory.
+ */
+enum { TAGGED_BITS = 24 };
+static_assert(SITES_MAX <= 1 << TAGGED_BITS, "a site's number fits below its kind");
+
+/* A site that came next, and what it came with. */
+struct way {
+	uint32_t site;         /* tagged */
+	uint16_t step, second; /* of insns: the last one, and the last one that was another */
+	int32_t dslot;
+	uint32_t elsewhere;    /* RETURN: it did not go where its call came from, the last time */
+};
+
+struct context {
+	struct way ways[2]; /* the last one, and the last one that was another */
+};
+static_assert(sizeof(struct context) == 32, "two contexts share a cache line");
+
+/* Steps from this on are not remembered. */
+enum { STEP_MAX = UINT16_MAX };
+
+static inline uint32_t tagged_site(uint32_t number, enum event_kind kind)
+{
+	return (uint32_t)kind << TAGGED_BITS | number;
+}
+
+struct memory {
+	uint64_t slot, addr;
+	uint32_t site; /* of the call; an interrupt: its kind; 0: nothing here */
+};
+
+struct shift {
+	uint64_t key;
+	int64_t shift;
+};
+
+struct model {
+	uint64_t insns, slot, ns;
+	uint64_t space;           /* ADDRESS_SPACE last seen */
+	uint64_t place, before;   /* context: a number for where control is, and was */
+	int64_t last_shift;
+	uint64_t resume;          /* where user code was left, by a system call or an interrupt */
+	struct context *contexts;
+	struct memory *memory;
+	struct shift *shifts;
+	uint64_t *targets;
+};
+
+void model_init(struct model *m);
+void model_deinit(struct model *m);
+/* Forget everything, but for where the vCPU is. */
+void model_reset(struct model *m, uint64_t insns, uint64_t ns, uint64_t space);
+
+static inline bool in_kernel(uint64_t addr)
+{
+	return addr >> 63;
+}
+
+static inline struct context *model_context(struct model *m)
+{
+	return &m->contexts[hash64(m->place) % MODEL_CONTEXTS];
+}
+
+/* Make that site, which is not the first way's, the first. */
+static inline struct way *context_turn(struct context *c, uint32_t tagged)
+{
+	struct way second = c->ways[1];
+
+	c->ways[1] = c->ways[0];
+	c->ways[0] = second.site == tagged ? second : (struct way){ .site = tagged };
+	return &c->ways[0];
+}
+
+/* Kernel stacks are the same memory in all address spaces. */
+static inline struct memory *model_memory(struct model *m, uint64_t slot)
+{
+	uint64_t key = in_kernel(slot) ? slot : slot ^ m->space << 1;
+
+	return &m->memory[hash64(key >> 1) % MODEL_MEMORY];
+}
+
+/* Code at user addresses moves with each process's mapping; kernel code does not. */
+static inline struct shift *model_shift(struct model *m, const struct site *site, uint64_t *ret_key)
+{
+	*ret_key = (site->addr >> 16) ^ m->space << 20;
+	return &m->shifts[hash64(*ret_key) % MODEL_SHIFTS];
+}
+
+static inline int64_t model_expect_shift(struct model *m, const struct site *site)
+{
+	const struct shift *s;
+	uint64_t key;
+
+	if (in_kernel(site->addr))
+		return 0;
+	s = model_shift(m, site, &key);
+	return s->key == key ? s->shift : m->last_shift;
+}
+
+static inline uint64_t *model_target(struct model *m, uint32_t site)
+{
+	return &m->targets[hash64((uint64_t)site << 20 ^ m->before) % MODEL_TARGETS];
+}
+
+static inline void model_move(struct model *m, uint64_t place)
+{
+	m->before = m->place;
+	m->place = place;
+}
+
+/* Take in an event whose fields are all known. `kind` is the event's: a constant, where the caller knows it. */
+static inline __attribute__((always_inline)) void model_learn(struct model *m, struct way *way,
+							       const struct site *site, const struct event *e,
+							       enum event_kind kind)
+{
+	uint64_t dinsns = e->insns - m->insns;
+	int64_t dslot = (int64_t)(e->slot - m->slot);
+	struct memory *mem;
+
+	if (way->step != dinsns) {
+		way->second = way->step;
+		way->step = dinsns < STEP_MAX ? (uint16_t)dinsns : STEP_MAX;
+	}
+	m->insns = e->insns;
+	switch (kind) {
+	case EVENT_CALL:
+	case EVENT_CALL_INDIRECT:
+		way->dslot = (int32_t)dslot;
+		m->slot = e->slot;
+		mem = model_memory(m, e->slot);
+		*mem = (struct memory){ .slot = e->slot, .addr = e->from, .site = e->site };
+		if (!in_kernel(site->addr)) {
+			uint64_t key;
+			struct shift *s = model_shift(m, site, &key);
+
+			m->last_shift = (int64_t)(e->from - site->addr - site->length);
+			*s = (struct shift){ .key = key, .shift = m->last_shift };
+		}
+		if (kind == EVENT_CALL_INDIRECT) {
+			*model_target(m, e->site) = e->target;
+			model_move(m, (uint64_t)e->site << 14 | (e->target & 0xfff) << 2 | 1);
+		} else {
+			model_move(m, (uint64_t)e->site << 14 | 1);
+		}
+		break;
+	case EVENT_RETURN:
+		way->dslot = (int32_t)dslot;
+		m->slot = e->slot;
+		mem = model_memory(m, e->slot);
+		if (mem->site && mem->slot == e->slot && mem->addr == e->target) {
+			way->elsewhere = 0;
+			model_move(m, (uint64_t)mem->site << 14 | 2);
+		} else {
+			way->elsewhere = 1;
+			*model_target(m, e->site) = e->target;
+			model_move(m, (e->target & 0xfff) << 2 | 2);
+		}
+		break;
+	case EVENT_JUMP:
+	case EVENT_ARRIVE:
+		model_move(m, (uint64_t)e->site << 14 | 1);
+		break;
+	case EVENT_JUMP_INDIRECT:
+		*model_target(m, e->site) = e->target;
+		model_move(m, (uint64_t)e->site << 14 | (e->target & 0xfff) << 2 | 1);
+		break;
+	case EVENT_INTERRUPT_RETURN:
+		way->dslot = (int32_t)dslot;
+		m->slot = e->slot;
+		model_move(m, (e->target & 0xfff) << 2 | 2);
+		break;
+	case EVENT_INTERRUPT:
+		way->dslot = (int32_t)dslot;
+		m->slot = e->slot;
+		mem = model_memory(m, e->slot);
+		*mem = (struct memory){ .slot = e->slot, .addr = e->from, .site = e->site };
+		if (!in_kernel(e->from))
+			m->resume = e->from;
+		*model_target(m, e->site) = e->target;
+		model_move(m, (e->target & 0xfff) << 2 | 1);
+		break;
+	case EVENT_SYSCALL:
+		m->resume = e->from;
+		*model_target(m, e->site) = e->target;
+		model_move(m, e->args[0] << 2 | 3);
+		break;
+	case EVENT_SYSCALL_RETURN:
+		model_move(m, (e->target & 0xfff) << 2 | 2);
+		break;
+	case EVENT_ADDRESS_SPACE:
+		m->space = e->args[0] >> 12;
+		break;
+	default:
+		break;
+	}
+}
+
+#endif

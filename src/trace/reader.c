@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/crc32.h"
+
+/* 0, or -1 when there are not n bytes there or they cannot be read. */
+static int read_at(const struct reader *r, void *data, size_t n, uint64_t offset)
+{
+	char *p = data;
+
+	while (n) {
+		ssize_t got = pread(r->fd, p, n, (off_t)offset);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return -1;
+		p += got;
+		n -= (size_t)got;
+		offset += (uint64_t)got;
+	}
+	return 0;
+}
+
+static int read_file_header(struct reader *r, struct error *err)
+{
+	struct file_header h;
+
+	if (r->size < sizeof h)
+		return error_set(err, "%s: %" PRIu64 " bytes: too short for a trace", r->path, r->size);
+	if (read_at(r, &h, sizeof h, 0) < 0)
+		return error_set(err, "%s: %s", r->path, strerror(errno));
+	if (memcmp(h.magic, FORMAT_MAGIC, sizeof h.magic))
+		return error_set(err, "%s: not a trace of upto", r->path);
+	if (h.version != FORMAT_VERSION)
+		return error_set(err, "%s: format version %u; this upto reads version %d", r->path, h.version,
+				 FORMAT_VERSION);
+	return 0;
+}
+
+static const char *header_fault(const struct reader *r, const struct chunk_header *h, uint64_t offset)
+{
+	if (h->magic != CHUNK_MAGIC || h->crc != crc32_of(h, offsetof(struct chunk_header, crc)))
+		return "a chunk header is damaged";
+	if (h->number != r->n_chunks)
+		return "a chunk is missing";
+	if (h->unpacked > CHUNK_UNPACKED_MAX || h->stored > CHUNK_STORED_MAX || h->cpu >= CPUS_MAX)
+		return "a chunk header is damaged";
+	if (h->stored > r->size - offset - sizeof *h)
+		return "cut short within a chunk";
+	return NULL;
+}
+
+static void walk(struct reader *r)
+{
+	uint64_t offset = sizeof(struct file_header);
+	size_t cap = 0;
+
+	while (offset < r->size && !r->ended) {
+		struct chunk c = { .offset = offset };
+
+		if (r->size - offset < sizeof c.header) {
+			r->cut_why = "cut short within a chunk";
+			break;
+		}
+		if (read_at(r, &c.header, sizeof c.header, offset) < 0) {
+			r->cut_why = "cannot be read further";
+			break;
+		}
+		r->cut_why = header_fault(r, &c.header, offset);
+		if (r->cut_why)
+			break;
+		r->chunks = array_grow(r->chunks, r->n_chunks, &cap, sizeof *r->chunks);
+		r->chunks[r->n_chunks++] = c;
+		offset += sizeof c.header + c.header.stored;
+		r->ended = c.header.type == CHUNK_END;
+		r->n_event_chunks += c.header.type == CHUNK_EVENTS;
+	}
+	if (r->ended && offset < r->size)
+		r->cut_why = "something follows the end";
+	r->cut_at = offset;
+}
+
+int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *packed, struct buf *out,
+		 struct error *err)
+{
+	const struct chunk *c = &r->chunks[i];
+	size_t n;
+
+	packed->len = out->len = 0;
+	buf_reserve(packed, c->header.stored);
+	buf_reserve(out, c->header.unpacked + 1);
+	if (read_at(r, packed->data, c->header.stored, c->offset + sizeof c->header) < 0)
+		return error_set(err, "%s: chunk %zu at byte %" PRIu64 ": cannot be read", r->path, i, c->offset);
+	n = ZSTD_decompressDCtx(zstd, out->data, out->cap, packed->data, c->header.stored);
+	if (ZSTD_isError(n) || n != c->header.unpacked)
+		return error_set(err, "%s: chunk %zu at byte %" PRIu64 " is damaged (%s); the events in it cannot be had",
+				 r->path, i, c->offset, ZSTD_isError(n) ? ZSTD_getErrorName(n) : "wrong size");
+	out->len = n;
+	return 0;
+}
+
+static int take_chunk(struct reader *r, size_t i, struct buf *data, struct error *err)
+{
+	struct cursor in = cursor_over(data->data, data->len);
+	int ret = 0;
+
+	switch (r->chunks[i].header.type) {
+	case CHUNK_META:
+	case CHUNK_END:
+		ret = meta_parse(&r->meta, data->data, data->len, err);
+		break;
+	case CHUNK_SITES:
+		ret = sites_decode(&in, &r->sites, err);
+		break;
+	case CHUNK_TASKS:
+		ret = task_records_decode(&in, &r->tasks, err);
+		break;
+	case CHUNK_SYMBOLS:
+		r->symbols.len = 0;
+		buf_put(&r->symbols, data->data, data->len);
+		break;
+	default:
+		break;
+	}
+	return ret < 0 ? error_prefix(err, "%s: chunk %zu at byte %" PRIu64, r->path, i, r->chunks[i].offset) : 0;
+}
+
+static int load(struct reader *r, struct error *err)
+{
+	ZSTD_DCtx *zstd = ZSTD_createDCtx();
+	struct buf packed = { 0 }, data = { 0 };
+	int ret = 0;
+
+	for (size_t i = 0; i < r->n_chunks && ret == 0; i++) {
+		if (r->chunks[i].header.type == CHUNK_EVENTS)
+			continue;
+		ret = reader_chunk(r, i, zstd, &packed, &data, err);
+		if (ret == 0)
+			ret = take_chunk(r, i, &data, err);
+	}
+	ZSTD_freeDCtx(zstd);
+	buf_free(&packed);
+	buf_free(&data);
+	return ret;
+}
+
+int reader_open(const char *path, struct reader **ret, struct error *err)
+{
+	struct reader *r = xcalloc(1, sizeof *r);
+	struct stat st;
+
+	sites_init(&r->sites);
+	r->path = xstrdup(path);
+	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (r->fd < 0 || fstat(r->fd, &st) < 0) {
+		error_set(err, "%s: %s", path, strerror(errno));
+		goto fail;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		error_set(err, "%s: not a regular file", path);
+		goto fail;
+	}
+	r->size = (uint64_t)st.st_size;
+	if (read_file_header(r, err) < 0)
+		goto fail;
+	walk(r);
+	if (load(r, err) < 0)
+		goto fail;
+	*ret = r;
+	return 0;
+fail:
+	reader_free(r);
+	return -1;
+}
+
+void reader_free(struct reader *r)
+{
+	if (!r)
+		return;
+	if (r->fd >= 0)
+		close(r->fd);
+	free(r->path);
+	free(r->chunks);
+	meta_deinit(&r->meta);
+	sites_deinit(&r->sites);
+	task_records_deinit(&r->tasks);
+	buf_free(&r->symbols);
+	free(r);
+}
+
+uint64_t reader_lost(const struct reader *r)
+{
+	return meta_get_u64(&r->meta, "lost", 0);
+}
+
+bool reader_complete(const struct reader *r)
+{
+	return r->ended && !r->cut_why && !reader_lost(r) && !meta_get(&r->meta, "stopped");
+}
+
+unsigned reader_vcpus(const struct reader *r)
+{
+	uint64_t n = meta_get_u64(&r->meta, "vcpus", 1);
+
+	for (size_t i = 0; i < r->n_chunks; i++)
+		if (r->chunks[i].header.type == CHUNK_EVENTS && r->chunks[i].header.cpu >= n)
+			n = r->chunks[i].header.cpu + 1u;
+	return n < 1 ? 1 : n > CPUS_MAX ? CPUS_MAX : (unsigned)n;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reads the container. Opening walks the chunk headers, so a trace that is
+ * still being written, or was cut short, opens with what is whole.
+ */
+#ifndef UPTO_TRACE_READER_H
+#define UPTO_TRACE_READER_H
+
+#include <stdbool.h>
+#include <zstd.h>
+
+#include "codec.h"
+#include "format.h"
+#include "meta.h"
+#include "sites.h"
+#include "tasks.h"
+
+struct chunk {
+	uint64_t offset; /* of its header in the file */
+	struct chunk_header header;
+};
+
+struct reader {
+	char *path;
+	int fd;
+	uint64_t size;           /* of the file */
+	struct chunk *chunks;    /* all whole chunks, in file order */
+	size_t n_chunks;
+	struct meta meta;        /* of all META chunks and END */
+	struct sites sites;
+	struct task_records tasks; /* of all TASKS chunks */
+	struct buf symbols;      /* payload of the last SYMBOLS chunk; empty: none */
+	bool ended;              /* the recorder came to write END */
+	uint64_t cut_at;         /* where the whole chunks end */
+	const char *cut_why;     /* NULL: nothing follows them */
+	/* Told, from any thread, of each chunk of events that was decoded, of how many there are; NULL: nobody looks. */
+	void (*progress)(size_t chunks);
+	size_t n_event_chunks;
+};
+
+/* Errors name the file. */
+int reader_open(const char *path, struct reader **ret, struct error *err);
+void reader_free(struct reader *r);
+
+/*
+ * Unpack chunk number i into *out (replacing what is there). Safe from several threads at
+ * once, each with its own zstd context.
+ */
+int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *packed, struct buf *out,
+		 struct error *err);
+
+/* The trace has everything that happened: it ended in order and lost nothing. */
+bool reader_complete(const struct reader *r);
+uint64_t reader_lost(const struct reader *r);
+unsigned reader_vcpus(const struct reader *r);
+
+#endif

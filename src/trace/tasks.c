@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tasks.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+enum { STRING_MAX = 4096 };
+
+void task_record_put(struct buf *out, const struct task_record *r)
+{
+	buf_put_u8(out, (uint8_t)r->change);
+	buf_put_u8(out, r->kernel);
+	buf_put_varint(out, r->cpu);
+	buf_put_varint(out, r->ns);
+	buf_put_varint(out, r->insns);
+	buf_put_varint(out, r->task);
+	buf_put_svarint(out, r->pid);
+	buf_put_svarint(out, r->tgid);
+	buf_put_svarint(out, r->ppid);
+	buf_put_str(out, r->comm, strlen(r->comm));
+	buf_put_str(out, r->exe, strlen(r->exe));
+}
+
+static char *take_string(struct cursor *in)
+{
+	uint64_t n = cursor_varint(in);
+	const char *p = n <= STRING_MAX ? cursor_take(in, n) : NULL;
+
+	if (!p && n)
+		in->bad = true;
+	return p ? xstrndup(p, n) : xstrdup("");
+}
+
+static void decode(struct cursor *in, struct task_record *r)
+{
+	r->change = cursor_u8(in);
+	r->kernel = cursor_u8(in) & 1;
+	r->cpu = (uint32_t)cursor_varint(in);
+	r->ns = cursor_varint(in);
+	r->insns = cursor_varint(in);
+	r->task = cursor_varint(in);
+	r->pid = (int32_t)cursor_svarint(in);
+	r->tgid = (int32_t)cursor_svarint(in);
+	r->ppid = (int32_t)cursor_svarint(in);
+	r->comm = take_string(in);
+	r->exe = take_string(in);
+}
+
+int task_records_decode(struct cursor *in, struct task_records *ret, struct error *err)
+{
+	while (cursor_left(in) && !in->bad) {
+		struct task_record *r;
+
+		ret->records = array_grow(ret->records, ret->count, &ret->cap, sizeof *ret->records);
+		r = &ret->records[ret->count++];
+		*r = (struct task_record){ 0 };
+		decode(in, r);
+		if (r->change < TASK_SEEN || r->change >= TASK_CHANGES)
+			in->bad = true;
+	}
+	return in->bad ? error_set(err, "damaged tasks") : 0;
+}
+
+void task_records_deinit(struct task_records *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		free((char *)r->records[i].comm);
+		free((char *)r->records[i].exe);
+	}
+	free(r->records);
+	*r = (struct task_records){ 0 };
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "writer.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "base/crc32.h"
+#include "base/file.h"
+
+int writer_init(struct writer *w, int fd)
+{
+	struct file_header header = { .magic = FORMAT_MAGIC, .version = FORMAT_VERSION };
+	int r;
+
+	*w = (struct writer){ .fd = fd, .zstd = ZSTD_createCCtx() };
+	if (!w->zstd)
+		return -ENOMEM;
+	r = write_all(fd, &header, sizeof header);
+	if (r == 0)
+		w->size = sizeof header;
+	return r;
+}
+
+void writer_deinit(struct writer *w)
+{
+	ZSTD_freeCCtx(w->zstd);
+	buf_free(&w->packed);
+}
+
+static int pack(struct writer *w, const struct buf *payload, int level)
+{
+	size_t n;
+
+	w->packed.len = 0;
+	buf_reserve(&w->packed, sizeof(struct chunk_header) + ZSTD_compressBound(payload->len));
+	ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, level);
+	ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_checksumFlag, 1);
+	n = ZSTD_compress2(w->zstd, w->packed.data + sizeof(struct chunk_header),
+			   w->packed.cap - sizeof(struct chunk_header), payload->data, payload->len);
+	if (ZSTD_isError(n))
+		return -EIO;
+	w->packed.len = sizeof(struct chunk_header) + n;
+	return 0;
+}
+
+static int fail(struct writer *w, int r)
+{
+	w->failed = -r;
+	if (ftruncate(w->fd, (off_t)w->size) == 0)
+		lseek(w->fd, (off_t)w->size, SEEK_SET);
+	return r;
+}
+
+int writer_put(struct writer *w, const struct chunk_header *header, const struct buf *payload, int level)
+{
+	struct chunk_header h = *header;
+	int r;
+
+	if (w->failed)
+		return -w->failed;
+	r = pack(w, payload, level);
+	if (r < 0)
+		return fail(w, r);
+	h.magic = CHUNK_MAGIC;
+	h.stored = (uint32_t)(w->packed.len - sizeof h);
+	h.unpacked = (uint32_t)payload->len;
+	h.number = w->number;
+	h.crc = crc32_of(&h, offsetof(struct chunk_header, crc));
+	memcpy(w->packed.data, &h, sizeof h);
+	r = write_all(w->fd, w->packed.data, w->packed.len);
+	if (r < 0)
+		return fail(w, r);
+	w->size += w->packed.len;
+	w->number++;
+	return 0;
+}
+
+void writer_retry(struct writer *w)
+{
+	w->failed = 0;
+}

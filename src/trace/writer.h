@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes the container. Each chunk is in the file as a whole or not at all. */
+#ifndef UPTO_TRACE_WRITER_H
+#define UPTO_TRACE_WRITER_H
+
+#include <zstd.h>
+
+#include "base/buf.h"
+#include "format.h"
+
+struct writer {
+	int fd;             /* the caller's */
+	uint64_t size;      /* bytes of whole chunks in the file */
+	uint64_t number;    /* of the next chunk */
+	int failed;         /* errno of the write that failed; nothing is written after it */
+	ZSTD_CCtx *zstd;
+	struct buf packed;
+};
+
+/* Writes the file header. 0 or -errno. */
+int writer_init(struct writer *w, int fd);
+void writer_deinit(struct writer *w);
+
+/*
+ * Write one chunk. `header` tells type, cpu, clocks and events; the rest is
+ * filled in. 0 or -errno; after a failure the file is cut back to whole chunks.
+ */
+int writer_put(struct writer *w, const struct chunk_header *header, const struct buf *payload, int level);
+
+/* After a failure: forget it, so that a last small chunk can be tried. */
+void writer_retry(struct writer *w);
+
+#endif
