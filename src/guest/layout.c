@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "layout.h"
+
+#include <bpf/btf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ANONYMOUS_DEPTH = 8 }; /* of unions within structures within unions … */
+
+static const char *const members[MEMBERS] = {
+	[TASK_PID] = "task_struct.pid",
+	[TASK_TGID] = "task_struct.tgid",
+	[TASK_COMM] = "task_struct.comm",
+	[TASK_REAL_PARENT] = "task_struct.real_parent",
+	[TASK_MM] = "task_struct.mm",
+	[MM_EXE_FILE] = "mm_struct.exe_file",
+	[FILE_PATH] = "file.f_path",
+	[PATH_MNT] = "path.mnt",
+	[PATH_DENTRY] = "path.dentry",
+	[DENTRY_PARENT] = "dentry.d_parent",
+	[DENTRY_NAME] = "dentry.d_name",
+	[QSTR_NAME] = "qstr.name",
+	[VFSMOUNT_ROOT] = "vfsmount.mnt_root",
+	[MOUNT_MNT] = "mount.mnt",
+	[MOUNT_PARENT] = "mount.mnt_parent",
+	[MOUNT_MOUNTPOINT] = "mount.mnt_mountpoint",
+};
+
+const char *layout_member(enum member member)
+{
+	return members[member];
+}
+
+void layout_init(struct layout *l)
+{
+	for (int i = 0; i < MEMBERS; i++)
+		l->offset[i] = MEMBER_UNKNOWN;
+}
+
+/* Bits from the start of the type to the member of that name, also within its anonymous members; -1: not there. */
+static int64_t find_member(const struct btf *btf, const struct btf_type *type, const char *name, int depth)
+{
+	const struct btf_member *m;
+
+	if (!type || !btf_is_composite(type) || depth > ANONYMOUS_DEPTH)
+		return -1;
+	m = btf_members(type);
+	for (unsigned i = 0; i < btf_vlen(type); i++) {
+		const char *here = btf__name_by_offset(btf, m[i].name_off);
+		int64_t at = btf_member_bit_offset(type, i), within;
+
+		if (here && *here) {
+			if (!strcmp(here, name))
+				return at;
+			continue;
+		}
+		within = find_member(btf, btf__type_by_id(btf, m[i].type), name, depth + 1);
+		if (within >= 0)
+			return at + within;
+	}
+	return -1;
+}
+
+static int32_t offset_of(const struct btf *btf, const char *member)
+{
+	const char *dot = strchr(member, '.');
+	char structure[64];
+	int64_t bits;
+	int32_t id;
+
+	snprintf(structure, sizeof structure, "%.*s", (int)(dot - member), member);
+	id = btf__find_by_name_kind(btf, structure, BTF_KIND_STRUCT);
+	bits = id < 0 ? -1 : find_member(btf, btf__type_by_id(btf, (uint32_t)id), dot + 1, 0);
+	return bits < 0 || bits % 8 || bits / 8 > INT32_MAX ? MEMBER_UNKNOWN : (int32_t)(bits / 8);
+}
+
+int layout_from_btf(const void *data, size_t len, struct layout *ret, struct error *err)
+{
+	struct btf *btf = len <= UINT32_MAX ? btf__new(data, (uint32_t)len) : NULL;
+
+	layout_init(ret);
+	if (!btf)
+		return error_set(err, "damaged BTF");
+	for (int i = 0; i < MEMBERS; i++)
+		ret->offset[i] = offset_of(btf, members[i]);
+	btf__free(btf);
+	return 0;
+}

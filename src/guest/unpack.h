@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Undo gzip, xz, zstd, lz4, bzip2, lzma (libarchive does the work). */
+#ifndef UPTO_GUEST_UNPACK_H
+#define UPTO_GUEST_UNPACK_H
+
+#include "base/buf.h"
+#include "base/error.h"
+
+/*
+ * Unpack data[0..len) into *ret, at most `limit` bytes. The caller owns *ret.
+ */
+int unpack(const void *data, size_t len, size_t limit, struct buf *ret, struct error *err);
+
+#endif

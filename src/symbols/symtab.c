@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symtab.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+static int is_text(char type)
+{
+	return type == 't' || type == 'T' || type == 'w' || type == 'W';
+}
+
+/* Call padding before a function (CONFIG_CALL_PADDING, kCFI): never executed under that name. */
+static int is_padding(const char *name)
+{
+	return !strncmp(name, "__pfx_", 6) || !strncmp(name, "__cfi_", 6);
+}
+
+struct candidate {
+	uint64_t addr, size;
+	const char *name;
+	char type;
+	uint32_t order;
+};
+
+/* By address; among aliases the global one first, then the one that the image lists first. */
+static int compare(const void *va, const void *vb)
+{
+	const struct candidate *a = va, *b = vb;
+	int global;
+
+	if (a->addr != b->addr)
+		return a->addr < b->addr ? -1 : 1;
+	global = !!isupper((unsigned char)b->type) - !!isupper((unsigned char)a->type);
+	if (global)
+		return global;
+	return a->order < b->order ? -1 : 1;
+}
+
+static void add_section(struct symtab *tab, size_t *cap, uint64_t addr, uint64_t end, const char *name)
+{
+	struct symtab_section *s;
+
+	tab->sections = array_grow(tab->sections, tab->n_sections, cap, sizeof *tab->sections);
+	s = &tab->sections[tab->n_sections++];
+	*s = (struct symtab_section){ .addr = addr, .end = end };
+	snprintf(s->name, sizeof s->name, "%s", name);
+}
+
+/* Kernels read from memory have no section headers; their linker script has these marks. */
+static void sections_from_marks(struct symtab *tab, size_t *cap, const struct symbol_list *list)
+{
+	static const struct { const char *start, *end, *name; } marks[] = {
+		{ "_stext", "_etext", ".text" },
+		{ "_sinittext", "_einittext", ".init.text" },
+		{ "_einittext", "__x86_cpu_dev_start", ".altinstr_aux" },
+	};
+
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+		const struct raw_symbol *start = symbol_list_find(list, marks[i].start);
+		const struct raw_symbol *end = symbol_list_find(list, marks[i].end);
+
+		if (start && end && start->addr < end->addr)
+			add_section(tab, cap, start->addr, end->addr, marks[i].name);
+	}
+}
+
+static uint16_t section_of(const struct symtab *tab, uint64_t addr)
+{
+	/* the first entry stands for "none" */
+	for (size_t i = 1; i < tab->n_sections; i++)
+		if (addr >= tab->sections[i].addr && addr < tab->sections[i].end)
+			return (uint16_t)i;
+	return 0;
+}
+
+static void set_ends(struct symtab *tab)
+{
+	for (size_t i = 0; i < tab->count; i++) {
+		struct symbol *s = &tab->symbols[i];
+		uint64_t limit = tab->sections[s->section].end;
+
+		s->end = i + 1 < tab->count ? s[1].addr : s->addr + (UINT64_MAX - s->addr < 4096 ? UINT64_MAX - s->addr : 4096);
+		if (s->section && (s->end > limit || i + 1 == tab->count))
+			s->end = limit;
+	}
+}
+
+static size_t gather(const struct symbol_list *list, struct candidate *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct raw_symbol *s = &list->symbols[i];
+		const char *name = symbol_list_name(list, i);
+
+		if (is_text(s->type) && !is_padding(name))
+			c[n++] = (struct candidate){ s->addr, s->size, name, s->type, (uint32_t)i };
+	}
+	qsort(c, n, sizeof *c, compare);
+	return n;
+}
+
+void symtab_from_image(struct symtab *ret, const struct kernel_image *image)
+{
+	struct candidate *c = xcalloc(image->symbols.count, sizeof *c);
+	struct symtab tab = { 0 };
+	struct buf names = { 0 };
+	size_t n = gather(&image->symbols, c), cap = 0;
+
+	add_section(&tab, &cap, 0, UINT64_MAX, "");
+	for (size_t i = 0; i < image->n_sections && tab.n_sections < UINT16_MAX; i++)
+		add_section(&tab, &cap, image->sections[i].addr, image->sections[i].addr + image->sections[i].size,
+			    image->sections[i].name);
+	if (!image->n_sections)
+		sections_from_marks(&tab, &cap, &image->symbols);
+	tab.symbols = xcalloc(n, sizeof *tab.symbols);
+	for (size_t i = 0; i < n; i++) {
+		uint16_t section = section_of(&tab, c[i].addr);
+
+		if ((tab.count && tab.symbols[tab.count - 1].addr == c[i].addr) ||
+		    (!section && tab.n_sections > 1))
+			continue;
+		tab.symbols[tab.count++] = (struct symbol){
+			.addr = c[i].addr, .name = (uint32_t)names.len, .section = section,
+		};
+		buf_put(&names, c[i].name, strlen(c[i].name) + 1);
+	}
+	set_ends(&tab);
+	tab.names = (char *)names.data;
+	tab.names_len = names.len;
+	free(c);
+	*ret = tab;
+}
+
+void symtab_deinit(struct symtab *tab)
+{
+	free(tab->symbols);
+	free(tab->names);
+	free(tab->sections);
+	*tab = (struct symtab){ 0 };
+}
+
+long symtab_lookup(const struct symtab *tab, uint64_t addr)
+{
+	size_t low = 0, high = tab->count;
+
+	if (!high || addr < tab->symbols[0].addr || addr >= tab->symbols[high - 1].end)
+		return SYMTAB_NONE;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (tab->symbols[mid].addr <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low || addr >= tab->symbols[low - 1].end)
+		return SYMTAB_NONE;
+	return (long)low - 1;
+}
+
+void symtab_encode(const struct symtab *tab, struct buf *out)
+{
+	uint64_t before = 0;
+
+	buf_put_varint(out, tab->n_sections);
+	for (size_t i = 0; i < tab->n_sections; i++) {
+		buf_put_varint(out, tab->sections[i].addr);
+		buf_put_varint(out, tab->sections[i].end);
+		buf_put_str(out, tab->sections[i].name, strlen(tab->sections[i].name));
+	}
+	buf_put_varint(out, tab->count);
+	for (size_t i = 0; i < tab->count; i++) {
+		const struct symbol *s = &tab->symbols[i];
+
+		buf_put_varint(out, s->addr - before);
+		buf_put_varint(out, s->end - s->addr);
+		buf_put_varint(out, s->section);
+		before = s->addr;
+	}
+	for (size_t i = 0; i < tab->count; i++)
+		buf_put_str(out, symtab_name(tab, (long)i), strlen(symtab_name(tab, (long)i)));
+}
+
+static int decode_sections(struct cursor *in, struct symtab *tab)
+{
+	uint64_t n = cursor_varint(in);
+	size_t cap = 0;
+
+	if (!n || n > UINT16_MAX || n > cursor_left(in))
+		return -1;
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t addr = cursor_varint(in), end = cursor_varint(in), len = cursor_varint(in);
+		const char *text = cursor_take(in, len);
+		char name[sizeof tab->sections->name];
+
+		if (!text || len >= sizeof name)
+			return -1;
+		memcpy(name, text, len);
+		name[len] = '\0';
+		add_section(tab, &cap, addr, end, name);
+	}
+	return 0;
+}
+
+static int decode_names(struct cursor *in, struct symtab *tab)
+{
+	struct buf names = { 0 };
+
+	for (size_t i = 0; i < tab->count; i++) {
+		uint64_t len = cursor_varint(in);
+		const char *text = cursor_take(in, len);
+
+		tab->symbols[i].name = (uint32_t)names.len;
+		if (text && memchr(text, 0, len))
+			in->bad = true;
+		if (in->bad)
+			break;
+		buf_put(&names, text, len);
+		buf_put_u8(&names, 0);
+	}
+	tab->names = (char *)names.data;
+	tab->names_len = names.len;
+	return in->bad ? -1 : 0;
+}
+
+static int decode(struct cursor *in, struct symtab *tab)
+{
+	uint64_t n, addr = 0;
+
+	if (decode_sections(in, tab) < 0)
+		return -1;
+	n = cursor_varint(in);
+	if (n > cursor_left(in) / 4)
+		return -1;
+	tab->symbols = xcalloc(n, sizeof *tab->symbols);
+	tab->count = n;
+	for (uint64_t i = 0; i < n; i++) {
+		struct symbol *s = &tab->symbols[i];
+		uint64_t step = cursor_varint(in), size = cursor_varint(in), section = cursor_varint(in);
+
+		addr += step;
+		*s = (struct symbol){ .addr = addr, .end = addr + size, .section = (uint16_t)section };
+		if (in->bad || section >= tab->n_sections || (i && !step) || s->end < addr || addr < step)
+			return -1;
+	}
+	return decode_names(in, tab);
+}
+
+int symtab_decode(struct cursor *in, struct symtab *ret, struct error *err)
+{
+	struct symtab tab = { 0 };
+
+	if (decode(in, &tab) < 0) {
+		symtab_deinit(&tab);
+		return error_set(err, "damaged symbol table");
+	}
+	*ret = tab;
+	return 0;
+}
