@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "pack.h"
+#include "recorder.h"
+#include "trace/codec.h"
+
+enum {
+	CHUNK_EVENTS_MAX = 6 << 20,
+	/* What kill -9 can cost, with a margin to the second promised: a chunk this old ends with its next clock … */
+	CHUNK_MS = 500,
+	/* … and one this old without */
+	CHUNK_MS_MAX = 700,
+	POLL_US = 2000,
+	EVENTS_WAITING = 256,
+	LAST_LEVEL = 3,           /* somebody waits for the last chunk */
+	TABLES_LEVEL = 9,
+};
+
+/* One vCPU's events on their way. */
+struct stream {
+	struct encoder encoder;
+	uint64_t begun_ms;        /* when the chunk's first event came */
+	bool ended;               /* the guest was powered off */
+	bool due;                 /* the chunk is to end with the next clock */
+	uint64_t insns;           /* of the last record */
+	size_t n_waiting;
+	struct event waiting[EVENTS_WAITING]; /* to be encoded */
+};
+
+static struct {
+	pthread_t thread;
+	bool stop;
+	bool decompressor;        /* the kernel image's own loader has begun */
+	struct stream *streams[VCPUS_MAX];
+	uint32_t sites_written;
+	uint64_t events, lost, odd_clocks;
+	pthread_mutex_t lock;     /* for what other threads queue: */
+	struct buf meta, symbols, tasks;
+} drain = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+void drain_meta(const struct buf *lines)
+{
+	pthread_mutex_lock(&drain.lock);
+	buf_put(&drain.meta, lines->data, lines->len);
+	pthread_mutex_unlock(&drain.lock);
+}
+
+void drain_tasks(const struct buf *records)
+{
+	pthread_mutex_lock(&drain.lock);
+	buf_put(&drain.tasks, records->data, records->len);
+	pthread_mutex_unlock(&drain.lock);
+}
+
+void drain_symbols(const struct symtab *tab)
+{
+	pthread_mutex_lock(&drain.lock);
+	drain.symbols.len = 0;
+	symtab_encode(tab, &drain.symbols);
+	pthread_mutex_unlock(&drain.lock);
+}
+
+static void put_chunk(enum chunk_type type, struct buf *payload, int level)
+{
+	if (payload->len)
+		pack_put(&(struct chunk_header){ .type = type }, payload, level);
+}
+
+static void put_queued(void)
+{
+	struct buf meta, symbols, tasks;
+
+	pthread_mutex_lock(&drain.lock);
+	meta = drain.meta;
+	symbols = drain.symbols;
+	tasks = drain.tasks;
+	drain.meta = drain.symbols = drain.tasks = (struct buf){ 0 };
+	pthread_mutex_unlock(&drain.lock);
+	put_chunk(CHUNK_META, &meta, TABLES_LEVEL);
+	if (symbols.len && !pack_failed())
+		recorder.stats->names = 1;
+	put_chunk(CHUNK_SYMBOLS, &symbols, TABLES_LEVEL);
+	put_chunk(CHUNK_TASKS, &tasks, TABLES_LEVEL);
+	buf_free(&meta);
+	buf_free(&symbols);
+	buf_free(&tasks);
+}
+
+static void put_sites(void)
+{
+	uint32_t count = __atomic_load_n(&recorder.sites.count, __ATOMIC_ACQUIRE);
+	struct buf payload = { 0 };
+
+	if (count == drain.sites_written)
+		return;
+	sites_encode(&recorder.sites, drain.sites_written, count, &payload);
+	put_chunk(CHUNK_SITES, &payload, TABLES_LEVEL);
+	drain.sites_written = count;
+	buf_free(&payload);
+}
+
+static void put_events(unsigned cpu, struct stream *s)
+{
+	const struct cpu_state *first = &s->encoder.first, *now = &s->encoder.now;
+	struct chunk_header header = {
+		.type = CHUNK_EVENTS, .cpu = (uint16_t)cpu, .events = (uint32_t)s->encoder.events,
+		.first_insns = first->insns, .last_insns = now->insns,
+		.first_ns = first->ns, .last_ns = now->ns,
+		.place = first->place, .space = first->space, .task = first->task,
+		.flags = (first->halted ? CHUNK_HALTED : 0) | (s->encoder.continues ? CHUNK_CONTINUES : 0),
+	};
+	struct buf payload = { 0 };
+	struct cpu_state state;
+
+	s->due = false;
+	if (!s->encoder.events)
+		return;
+	put_queued();
+	put_sites();
+	encoder_end(&s->encoder, &payload);
+	pack_put(&header, &payload, drain.stop ? LAST_LEVEL : 0);
+	state = *now;
+	encoder_begin(&s->encoder, &state);
+}
+
+/* The counter's high bits come from the record before. */
+static inline uint64_t whole_insns(struct stream *s, uint64_t low)
+{
+	const uint64_t wrap = UINT64_C(1) << RAW_INSNS_BITS;
+	uint64_t before = s->insns, insns = (before & ~(wrap - 1)) | low;
+
+	if (__builtin_expect(insns < before, 0)) {
+		if (before - insns < wrap / 2) {
+			/* more was taken back than had been counted since */
+			drain.odd_clocks++;
+			insns = before;
+		} else {
+			insns += wrap;
+		}
+	}
+	return s->insns = insns;
+}
+
+static inline struct event event_of(struct stream *s, const struct site *site, uint32_t number, const uint64_t *w)
+{
+	struct event e = {
+		.kind = site->kind, .site = number,
+		.insns = whole_insns(s, w[0] & ((UINT64_C(1) << RAW_INSNS_BITS) - 1)),
+	};
+	bool kernel = site->addr >> 63;
+
+	switch (e.kind) {
+	case EVENT_CALL:
+		e.slot = w[1];
+		e.from = kernel ? site->addr + site->length : w[2];
+		e.target = site->target + (e.from - site->addr - site->length);
+		break;
+	case EVENT_CALL_INDIRECT:
+		e.slot = w[1];
+		e.from = w[2];
+		e.target = w[3];
+		break;
+	case EVENT_RETURN:
+		e.slot = w[1];
+		e.target = w[2];
+		break;
+	case EVENT_JUMP:
+		e.from = kernel ? site->addr : w[1];
+		e.target = site->target + (e.from - site->addr);
+		break;
+	case EVENT_JUMP_INDIRECT:
+		e.from = kernel ? site->addr : w[1];
+		e.target = kernel ? w[1] : w[2];
+		break;
+	case EVENT_ARRIVE:
+		e.from = e.target = site->addr;
+		break;
+	case EVENT_INTERRUPT_RETURN:
+		e.slot = w[1];
+		e.target = w[2];
+		e.args = w + 3;
+		break;
+	case EVENT_INTERRUPT:
+		e.slot = w[1];
+		e.from = w[2];
+		e.target = w[3];
+		e.ns = w[4];
+		e.args = w + 5;
+		break;
+	case EVENT_SYSCALL:
+		e.target = w[1];
+		e.ns = w[2];
+		e.from = w[3];
+		e.args = w + 4;
+		break;
+	case EVENT_SYSCALL_RETURN:
+		e.target = w[1];
+		e.ns = w[2];
+		e.args = w + 3;
+		break;
+	case EVENT_ADDRESS_SPACE:
+	case EVENT_GAP:
+		e.args = w + 1;
+		break;
+	default:
+		e.ns = w[1];
+		e.args = w + 2;
+		break;
+	}
+	return e;
+}
+
+/* Where firmware and boot loaders enter a bzImage: Documentation/arch/x86/boot.rst, code32_start. */
+enum { CODE32_START = 0x100000 };
+
+static void tell_decompressor(const struct stream *s)
+{
+	struct buf lines = { 0 };
+
+	drain.decompressor = true;
+	/* a little early, but never late: the last clock before the jump */
+	meta_put_u64(&lines, "decompressor_ns", s->encoder.now.ns);
+	drain_meta(&lines);
+	buf_free(&lines);
+}
+
+static void encode(struct stream *s)
+{
+	if (s->n_waiting && !s->encoder.events)
+		s->begun_ms = now_ms();
+	encoder_add(&s->encoder, s->waiting, s->n_waiting);
+	drain.events += s->n_waiting;
+	s->n_waiting = 0;
+}
+
+static inline void add(unsigned cpu, struct stream *s, const uint64_t *w, const struct site *site, uint32_t number)
+{
+	struct event *e = &s->waiting[s->n_waiting++];
+
+	*e = event_of(s, site, number, w);
+	if (__builtin_expect(!drain.decompressor, 0) && e->target == CODE32_START && e->kind == EVENT_JUMP_INDIRECT)
+		tell_decompressor(s);
+	if (s->n_waiting == EVENTS_WAITING)
+		encode(s);
+	/* a chunk that ends with a clock tells the time of all its events */
+	if (event_has_clock(site->kind) && (s->due || s->encoder.events + s->n_waiting >= CHUNK_EVENTS_MAX)) {
+		encode(s);
+		put_events(cpu, s);
+	}
+}
+
+static void consume(unsigned cpu, struct stream *s, struct vcpu *v)
+{
+	uint64_t n;
+	const uint64_t *words = ring_peek(&v->ring, &n);
+	bool failed = pack_failed();
+
+	for (uint64_t at = 0; at < n;) {
+		uint32_t number = (uint32_t)(words[at] >> RAW_INSNS_BITS);
+		const struct site *site = sites_get(&recorder.sites, number);
+
+		if (__builtin_expect(failed, 0)) {
+			drain.lost++;
+			drain.events++;
+		} else if (number == EVENT_NONE) {
+			s->ended = true;
+		} else if (!s->ended) {
+			add(cpu, s, words + at, site, number);
+		}
+		at += raw_words(site);
+	}
+	encode(s); /* their arguments are in the ring */
+	ring_release(&v->ring, n);
+}
+
+static struct stream *stream_of(unsigned cpu)
+{
+	struct stream *s = drain.streams[cpu];
+
+	if (!s) {
+		s = drain.streams[cpu] = xcalloc(1, sizeof *s);
+		encoder_init(&s->encoder, &recorder.sites);
+		encoder_begin(&s->encoder, &(struct cpu_state){ 0 });
+	}
+	return s;
+}
+
+static void update_stats(void)
+{
+	struct stats *stats = recorder.stats;
+	uint64_t insns = 0, ns = 0;
+
+	for (unsigned i = 0; i < recorder.n_vcpus; i++)
+		if (drain.streams[i]) {
+			insns += drain.streams[i]->encoder.now.insns;
+			if (drain.streams[i]->encoder.now.ns > ns)
+				ns = drain.streams[i]->encoder.now.ns;
+		}
+	stats->events = drain.events;
+	stats->insns = insns;
+	stats->guest_ns = ns;
+	stats->bytes = pack_size();
+	stats->lost = drain.lost + pack_lost();
+	if (pack_failed())
+		stats->write_error = pack_failed();
+}
+
+/* One round over all vCPUs; true when there was much to do. */
+static bool round_once(bool flush)
+{
+	bool busy = false;
+
+	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
+		struct vcpu *v = vcpu_get(i);
+		struct stream *s;
+		uint64_t now;
+
+		if (!v)
+			continue;
+		s = stream_of(i);
+		do
+			consume(i, s, v);
+		while (flush && ring_backlog(&v->ring));
+		busy |= ring_backlog(&v->ring) > 0;
+		now = now_ms();
+		s->due = s->encoder.events && now - s->begun_ms > CHUNK_MS;
+		if (flush || (s->due && now - s->begun_ms > CHUNK_MS_MAX))
+			put_events(i, s);
+	}
+	update_stats();
+	return busy;
+}
+
+static void put_end(void)
+{
+	struct buf lines = { 0 };
+	uint64_t unwatched = 0, lost;
+
+	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
+		buf_printf(&lines, "insns.%u=%llu\n", i,
+			   (unsigned long long)(drain.streams[i] ? drain.streams[i]->encoder.now.insns : 0));
+		unwatched += vcpu_get(i) ? vcpu_get(i)->unwatched : 0;
+	}
+	put_queued();
+	pack_flush();
+	lost = drain.lost + pack_lost();
+	meta_put_u64(&lines, "events", drain.events - lost);
+	meta_put_u64(&lines, "lost", lost + unwatched);
+	meta_put_u64(&lines, "late_arrivals", recorder.late_arrivals);
+	meta_put_u64(&lines, "odd_clocks", drain.odd_clocks);
+	if (pack_failed()) {
+		meta_put(&lines, "stopped", strerror(pack_failed()));
+		recorder.stats->write_error = pack_failed();
+		pack_retry();
+	}
+	put_chunk(CHUNK_END, &lines, TABLES_LEVEL);
+	buf_free(&lines);
+}
+
+static void *drain_thread(void *arg)
+{
+	(void)arg;
+	while (!__atomic_load_n(&drain.stop, __ATOMIC_ACQUIRE))
+		if (!round_once(false))
+			usleep(POLL_US);
+	round_once(true);
+	put_end();
+	pack_finish();
+	update_stats();
+	return NULL;
+}
+
+bool drain_start(int fd, const struct meta *config)
+{
+	struct buf lines = { 0 };
+
+	if (!pack_start(fd))
+		return false;
+	drain.sites_written = SITE_FIRST;
+	for (size_t i = 0; i < config->count; i++)
+		if (!strncmp(config->entries[i].key, "meta.", 5))
+			meta_put(&lines, config->entries[i].key + 5, config->entries[i].value);
+	put_chunk(CHUNK_META, &lines, TABLES_LEVEL);
+	buf_free(&lines);
+	pack_flush();
+	if (pack_failed())
+		return false;
+	return pthread_create(&drain.thread, NULL, drain_thread, NULL) == 0;
+}
+
+void drain_finish(void)
+{
+	__atomic_store_n(&drain.stop, true, __ATOMIC_RELEASE);
+	pthread_join(drain.thread, NULL);
+	recorder.stats->finished = 1;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "guest/kallsyms.h"
+
+/* Where the kernel's image may be mapped: Documentation/arch/x86/x86_64/mm.rst. */
+#define IMAGE_LOW 0xffffffff80000000u
+#define IMAGE_HIGH 0xffffffffc0000000u
+
+enum {
+	SLIDE_STEP = 2 << 20,      /* CONFIG_PHYSICAL_ALIGN of a 64-bit kernel */
+	IMAGE_MAX = 128 << 20,
+	ASKED_MAX = 1 << 12,
+};
+
+static void *load(void *arg)
+{
+	struct kernel *k = arg;
+
+	if (kernel_image_load(k->path, &k->image, &k->error) == 0) {
+		symtab_from_image(&k->tab, &k->image);
+		k->have_image = true;
+	}
+	return NULL;
+}
+
+static void wait_for_image(struct kernel *k)
+{
+	if (k->loading)
+		pthread_join(k->loader, NULL);
+	k->loading = false;
+}
+
+static const char *const hook_names[KERNEL_HOOKS] = {
+	[HOOK_SWITCH] = "__switch_to_asm",
+	[HOOK_NEW_TASK] = "wake_up_new_task",
+	[HOOK_NAME] = "perf_event_comm",
+	[HOOK_EXIT] = "do_exit",
+};
+
+enum kernel_hook kernel_hook_at(const struct kernel *k, uint64_t addr)
+{
+	enum kernel_hook i = 0;
+
+	while (i < KERNEL_HOOKS && (!k->hooks[i] || k->hooks[i] != addr))
+		i++;
+	return i;
+}
+
+void kernel_lacks(const struct kernel *k, struct buf *out)
+{
+	for (int i = 0; i < KERNEL_HOOKS; i++)
+		if (!k->hooks[i])
+			buf_printf(out, "%s%s()", out->len ? ", " : "", hook_names[i]);
+	for (int i = 0; i < MEMBERS; i++)
+		if (k->layout.offset[i] == MEMBER_UNKNOWN)
+			buf_printf(out, "%s%s", out->len ? ", " : "", layout_member(i));
+}
+
+static void find_hooks(struct kernel *k, const struct kernel_image *image, uint64_t slide)
+{
+	struct error err;
+
+	for (int i = 0; i < KERNEL_HOOKS; i++) {
+		const struct raw_symbol *s = symbol_list_find(&image->symbols, hook_names[i]);
+
+		k->hooks[i] = s ? s->addr + slide : 0;
+	}
+	layout_init(&k->layout);
+	if (image->btf.len)
+		layout_from_btf(image->btf.data, image->btf.len, &k->layout, &err);
+}
+
+static void use_image(struct kernel *k, struct kernel_image *image, uint64_t slide)
+{
+	const struct raw_symbol *command_line = symbol_list_find(&image->symbols, "boot_command_line");
+	const struct raw_symbol *early = symbol_list_find(&image->symbols, "early_idt_handler_array");
+	const struct raw_symbol *entry_start = symbol_list_find(&image->symbols, "__entry_text_start");
+	const struct raw_symbol *entry_end = symbol_list_find(&image->symbols, "__entry_text_end");
+
+	k->slide = slide;
+	find_hooks(k, image, slide);
+	if (entry_start && entry_end) {
+		k->entry_start = entry_start->addr + slide;
+		k->entry_end = entry_end->addr + slide;
+	}
+	if (early) {
+		long function = symtab_lookup(&k->tab, early->addr);
+
+		k->early_start = early->addr + slide;
+		k->early_end = function == SYMTAB_NONE ? 0 : k->tab.symbols[function].end + slide;
+	}
+	k->command_line = command_line ? command_line->addr + slide : 0;
+	if (image->banner)
+		k->banner = xstrdup(image->banner);
+	k->found = true;
+}
+
+void kernel_start(struct kernel *k, const char *path, bool symbols)
+{
+	*k = (struct kernel){ 0 };
+	if (!path)
+		return;
+	k->path = xstrdup(path);
+	if (symbols) {
+		load(k);
+		if (k->have_image && !symbol_list_find(&k->image.symbols, "linux_banner")) {
+			k->no_linux = true;
+			use_image(k, &k->image, 0);
+		}
+		return;
+	}
+	k->loading = pthread_create(&k->loader, NULL, load, k) == 0;
+	if (!k->loading)
+		load(k);
+}
+
+/* A System.map tells where the banner is, not what it says: any will do there. */
+static bool banner_matches(const struct kernel_image *image, const char *text, size_t n)
+{
+	if (image->banner)
+		return !strncmp(text, image->banner, n);
+	return !strncmp(text, "Linux version ", 14);
+}
+
+static bool find_slide(struct kernel *k, struct registers *regs)
+{
+	struct kernel_image *image = &k->image;
+	const struct raw_symbol *sym = symbol_list_find(&image->symbols, "linux_banner");
+	size_t n = image->banner ? strlen(image->banner) : 64;
+	char text[513] = "";
+
+	if (!sym || n >= sizeof text)
+		return false;
+	for (uint64_t slide = 0; sym->addr + slide < IMAGE_HIGH && sym->addr + slide >= sym->addr; slide += SLIDE_STEP)
+		if (guest_read(regs, sym->addr + slide, text, n) && banner_matches(image, text, n)) {
+			use_image(k, image, slide);
+			if (!k->banner)
+				k->banner = xstrndup(text, strcspn(text, "\n"));
+			return true;
+		}
+	return false;
+}
+
+/* The image as it lies in guest memory, from its first page to the first that is missing. */
+static void read_mapped(struct registers *regs, struct buf *out, uint64_t *ret_start)
+{
+	uint64_t at = IMAGE_LOW;
+	char step[4096];
+
+	while (at < IMAGE_HIGH && !guest_read(regs, at, step, sizeof step))
+		at += SLIDE_STEP;
+	*ret_start = at;
+	for (; at < IMAGE_HIGH && out->len < IMAGE_MAX && guest_read(regs, at, step, sizeof step); at += sizeof step)
+		buf_put(out, step, sizeof step);
+}
+
+static void take_btf(struct kernel_image *image, const struct buf *memory, uint64_t start)
+{
+	const struct raw_symbol *first = symbol_list_find(&image->symbols, "__start_BTF");
+	const struct raw_symbol *end = symbol_list_find(&image->symbols, "__stop_BTF");
+
+	if (first && end && first->addr >= start && end->addr > first->addr && end->addr - start <= memory->len)
+		buf_put(&image->btf, memory->data + (first->addr - start), end->addr - first->addr);
+}
+
+/* Symbols out of guest memory: already relocated, so the slide is none. */
+static bool find_in_memory(struct kernel *k, struct registers *regs)
+{
+	struct kernel_image image = { 0 };
+	struct buf memory = { 0 };
+	const struct raw_symbol *banner;
+	struct error err;
+	uint64_t start;
+	bool found = false;
+
+	read_mapped(regs, &memory, &start);
+	if (memory.len && kallsyms_read(memory.data, memory.len, &image.symbols, &err) == 0) {
+		banner = symbol_list_find(&image.symbols, "linux_banner");
+		if (banner && banner->addr >= start && banner->addr - start + 512 < memory.len) {
+			const char *text = (const char *)memory.data + (banner->addr - start);
+
+			image.banner = xstrndup(text, strnlen(text, 511));
+			take_btf(&image, &memory, start);
+			symtab_deinit(&k->tab);
+			symtab_from_image(&k->tab, &image);
+			use_image(k, &image, 0);
+			found = true;
+		}
+	}
+	kernel_image_deinit(&image);
+	buf_free(&memory);
+	return found;
+}
+
+bool kernel_due(struct kernel *k)
+{
+	if (k->found || k->no_linux)
+		return false;
+	/* early on, memory may not be mapped as it will be: try at 1, 4, 16 … blocks */
+	k->asked++;
+	return !(k->asked & (k->asked - 1)) && !(k->asked & 0xaaaaaaaau) && k->asked <= ASKED_MAX;
+}
+
+bool kernel_find(struct kernel *k, struct registers *regs)
+{
+	wait_for_image(k);
+	return (k->have_image && find_slide(k, regs)) || find_in_memory(k, regs);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which kernel runs in the guest, and where: its file is read by a thread of
+ * its own while the firmware runs; its slide is found when its first block at
+ * a kernel address is translated. A kernel that came from a disk is read out
+ * of guest memory instead.
+ */
+#ifndef UPTO_RECORDER_KERNEL_H
+#define UPTO_RECORDER_KERNEL_H
+
+#include <pthread.h>
+
+#include "base/buf.h"
+#include "guest/layout.h"
+#include "registers.h"
+#include "symbols/symtab.h"
+
+/* Functions of the kernel at whose entry something is to be learnt. */
+enum kernel_hook {
+	HOOK_SWITCH,     /* __switch_to_asm(prev, next): arch/x86/entry/entry_64.S */
+	HOOK_NEW_TASK,   /* wake_up_new_task(task): kernel/sched/core.c */
+	HOOK_NAME,       /* perf_event_comm(task, exec): kernel/events/core.c; also called when nobody profiles */
+	HOOK_EXIT,       /* do_exit(code): kernel/exit.c */
+	KERNEL_HOOKS,
+};
+
+struct kernel {
+	pthread_t loader;
+	bool loading;
+	char *path;              /* NULL: none was given */
+	bool no_linux;           /* symbols were given for what is no Linux: nothing to look for */
+	struct error error;      /* why the file was no good */
+	struct kernel_image image;
+	bool have_image;
+
+	/* once found: */
+	bool found;
+	uint32_t asked;
+	struct symtab tab;
+	uint64_t slide;
+	char *banner;
+	uint64_t hooks[KERNEL_HOOKS]; /* run-time addresses; 0: the kernel has no such function */
+	struct layout layout;
+	uint64_t entry_start, entry_end; /* run-time bounds of .entry.text, where symbols are mere labels */
+	uint64_t early_start, early_end; /* likewise of early_idt_handler_array: arch/x86/kernel/head_64.S */
+	uint64_t command_line;   /* run-time address of boot_command_line; 0: not known */
+};
+
+/* `path` may be NULL. `symbols` tells that the file was named by the user as --symbols. */
+void kernel_start(struct kernel *k, const char *path, bool symbols);
+
+/* In translation, with a block at a kernel address: is it time to look for the kernel again? */
+bool kernel_due(struct kernel *k);
+
+/* Find the kernel. True when it has been found. */
+bool kernel_find(struct kernel *k, struct registers *regs);
+
+/*
+ * May a handler of interrupts or exceptions begin there? A kernel that is known
+ * has them all in .entry.text, but for those of its first moments.
+ */
+static inline bool kernel_may_handle(const struct kernel *k, uint64_t addr)
+{
+	if (!k->found || !k->entry_end || !k->early_end)
+		return true;
+	return (addr >= k->entry_start && addr < k->entry_end) || (addr >= k->early_start && addr < k->early_end);
+}
+
+/* Which hook is at that address, or KERNEL_HOOKS. */
+enum kernel_hook kernel_hook_at(const struct kernel *k, uint64_t addr);
+
+/* What the kernel lacks of what is to be learnt, as text for people; nothing: it has all. */
+void kernel_lacks(const struct kernel *k, struct buf *out);
+
+/* The function at a run-time address, or SYMTAB_NONE. */
+static inline long kernel_function(const struct kernel *k, uint64_t addr)
+{
+	return k->found ? symtab_lookup(&k->tab, addr - k->slide) : SYMTAB_NONE;
+}
+
+/* The function at a run-time address, which is probably `guess`. */
+static inline long kernel_function_near(const struct kernel *k, long guess, uint64_t addr)
+{
+	const struct symbol *s;
+
+	if (guess == SYMTAB_NONE)
+		return kernel_function(k, addr);
+	s = &k->tab.symbols[guess];
+	return addr - k->slide >= s->addr && addr - k->slide < s->end ? guess : kernel_function(k, addr);
+}
+
+static inline bool kernel_function_start(const struct kernel *k, long function, uint64_t addr)
+{
+	return function != SYMTAB_NONE && k->tab.symbols[function].addr == addr - k->slide;
+}
+
+#endif

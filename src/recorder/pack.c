@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pack.h"
+
+#include <pthread.h>
+
+#include "trace/writer.h"
+
+enum {
+	QUEUE = 8,
+	THOROUGH = 9, QUICK = 4, /* levels of zstd: while little waits to be written, and else */
+	LITTLE = 1,
+};
+
+struct item {
+	struct chunk_header header;
+	struct buf payload;
+	int level;
+};
+
+static struct {
+	pthread_t thread;
+	pthread_mutex_t lock;   /* for the queue: */
+	pthread_cond_t changed;
+	struct item queue[QUEUE];
+	uint64_t put, done;     /* how many ever were queued, and are finished with */
+	bool stop;
+
+	struct writer writer;   /* the thread's; the drain's once flushed */
+	uint64_t lost;
+} pack = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static void write_item(struct item *item, uint64_t waiting)
+{
+	int level = item->level ? item->level : waiting <= LITTLE ? THOROUGH : QUICK;
+
+	if (writer_put(&pack.writer, &item->header, &item->payload, level) < 0 &&
+	    item->header.type == CHUNK_EVENTS)
+		__atomic_fetch_add(&pack.lost, item->header.events, __ATOMIC_RELAXED);
+	buf_free(&item->payload);
+}
+
+static void *work(void *arg)
+{
+	uint64_t waiting;
+
+	(void)arg;
+	pthread_mutex_lock(&pack.lock);
+	for (;;) {
+		while (pack.put == pack.done && !pack.stop)
+			pthread_cond_wait(&pack.changed, &pack.lock);
+		if (pack.put == pack.done)
+			break;
+		waiting = pack.put - pack.done;
+		pthread_mutex_unlock(&pack.lock);
+		write_item(&pack.queue[pack.done % QUEUE], waiting);
+		pthread_mutex_lock(&pack.lock);
+		pack.done++;
+		pthread_cond_broadcast(&pack.changed);
+	}
+	pthread_mutex_unlock(&pack.lock);
+	return NULL;
+}
+
+bool pack_start(int fd)
+{
+	return writer_init(&pack.writer, fd) == 0 && pthread_create(&pack.thread, NULL, work, NULL) == 0;
+}
+
+void pack_put(const struct chunk_header *header, struct buf *payload, int level)
+{
+	pthread_mutex_lock(&pack.lock);
+	while (pack.put - pack.done == QUEUE)
+		pthread_cond_wait(&pack.changed, &pack.lock);
+	pack.queue[pack.put++ % QUEUE] = (struct item){ .header = *header, .payload = *payload, .level = level };
+	pthread_cond_broadcast(&pack.changed);
+	pthread_mutex_unlock(&pack.lock);
+	*payload = (struct buf){ 0 };
+}
+
+void pack_flush(void)
+{
+	pthread_mutex_lock(&pack.lock);
+	while (pack.put != pack.done)
+		pthread_cond_wait(&pack.changed, &pack.lock);
+	pthread_mutex_unlock(&pack.lock);
+}
+
+void pack_retry(void)
+{
+	writer_retry(&pack.writer);
+}
+
+void pack_finish(void)
+{
+	pthread_mutex_lock(&pack.lock);
+	pack.stop = true;
+	pthread_cond_broadcast(&pack.changed);
+	pthread_mutex_unlock(&pack.lock);
+	pthread_join(pack.thread, NULL);
+	writer_deinit(&pack.writer);
+}
+
+int pack_failed(void)
+{
+	return __atomic_load_n(&pack.writer.failed, __ATOMIC_RELAXED);
+}
+
+uint64_t pack_size(void)
+{
+	return __atomic_load_n(&pack.writer.size, __ATOMIC_RELAXED);
+}
+
+uint64_t pack_lost(void)
+{
+	return __atomic_load_n(&pack.lost, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "registers.h"
+
+#include <string.h>
+
+static const char *const names[REGS] = {
+	"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+	"rip", "cs", "ss",
+};
+
+bool registers_init(struct registers *r)
+{
+	g_autoptr(GArray) all = qemu_plugin_get_registers();
+
+	r->bytes = g_byte_array_new();
+	for (guint i = 0; i < all->len; i++) {
+		const qemu_plugin_reg_descriptor *d = &g_array_index(all, qemu_plugin_reg_descriptor, i);
+
+		for (unsigned k = 0; k < REGS; k++)
+			if (!strcmp(d->name, names[k]))
+				r->handles[k] = d->handle;
+	}
+	for (unsigned k = 0; k < REGS; k++)
+		if (!r->handles[k])
+			return false;
+	return true;
+}
+
+static uint64_t ask(struct registers *r, enum reg reg)
+{
+	uint64_t value = 0;
+	int n;
+
+	g_byte_array_set_size(r->bytes, 0);
+	n = qemu_plugin_read_register(r->handles[reg], r->bytes);
+	if (n > 0)
+		memcpy(&value, r->bytes->data, (size_t)n < sizeof value ? (size_t)n : sizeof value);
+	return value;
+}
+
+uint64_t registers_read(struct registers *r, enum reg reg)
+{
+	return r->direct && reg <= GUEST_RIP ? r->direct[reg] : ask(r, reg);
+}
+
+static bool is_right(struct registers *r, const uint64_t *place)
+{
+	for (enum reg i = 0; i <= GUEST_RIP; i++)
+		if (place[i] != ask(r, i))
+			return false;
+	return true;
+}
+
+static __attribute__((noinline)) uint64_t learn_rip(struct registers *r, struct value_place *place)
+{
+	uint64_t rip = ask(r, GUEST_RIP);
+
+	if (place->state == VALUE_UNKNOWABLE)
+		return rip;
+	if (!r->place) {
+		const uint64_t *where = value_learn(place, rip);
+
+		r->place = where ? where - GUEST_RIP : NULL;
+	}
+	if (r->place && is_right(r, r->place)) {
+		r->direct = r->place;
+	} else if (r->place) {
+		r->place = NULL;
+		value_distrust(place);
+	}
+	return rip;
+}
+
+uint64_t registers_rip(struct registers *r, struct value_place *place)
+{
+	return __builtin_expect(r->direct != NULL, 1) ? r->direct[GUEST_RIP] : learn_rip(r, place);
+}
+
+bool guest_read(struct registers *r, uint64_t addr, void *data, size_t n)
+{
+	g_byte_array_set_size(r->bytes, 0);
+	if (!qemu_plugin_read_memory_vaddr(addr, r->bytes, n) || r->bytes->len < n)
+		return false;
+	memcpy(data, r->bytes->data, n);
+	return true;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The guest's tasks as they come, change their names and go: read from its
+ * memory where the kernel itself tells of them, put into the trace as they are.
+ * The functions below are called in a vCPU's thread, in a callback with registers.
+ */
+#ifndef UPTO_RECORDER_TASKS_H
+#define UPTO_RECORDER_TASKS_H
+
+#include "recorder.h"
+#include "trace/tasks.h"
+
+/* Tell of a task, whose task_struct is at that address. */
+void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t task);
+
+/* The same, unless it has been told of and is still there: tasks that were before upto could know. */
+void tasks_meet(struct vcpu *v, unsigned cpu, uint64_t task);
+
+#endif

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <inttypes.h>
+
+#include "arch/x86_insn.h"
+#include "watch.h"
+
+enum {
+	BLOCK_MAX = 512,     /* QEMU's own limit */
+	LOCAL_JUMP = 4096,   /* without symbols: a nearer direct jump is taken to stay in its function */
+};
+
+/* Why a place in recorder.arrivals is watched, as bits. */
+enum { ARRIVE = 1, RESUME = 2, AFTER_OUT = 4 };
+
+/* A block under translation. */
+struct work {
+	struct qemu_plugin_tb *tb;
+	uint64_t addr, end;
+	size_t n;
+	uint8_t lengths[BLOCK_MAX];
+	struct block *block;
+	long function; /* the kernel's, at the instruction that is looked at; or SYMTAB_NONE */
+};
+
+static void *userdata(uint64_t low, uint64_t high)
+{
+	return (void *)(uintptr_t)(low | high << WATCH_ABOVE);
+}
+
+static uint64_t identity(const struct site *s)
+{
+	return hash64(s->addr ^ (uint64_t)s->kind << 56) ^ hash64(s->target * 3 + s->length);
+}
+
+/* The site's number, made if it is new; 0 when there is no room for more. */
+static uint32_t site_number(const struct site *site)
+{
+	uint64_t *known = map_put(&recorder.site_numbers, identity(site), 0);
+	const struct site *old = *known ? sites_get(&recorder.sites, (uint32_t)*known) : NULL;
+
+	if (!old || old->addr != site->addr || old->kind != site->kind || old->target != site->target)
+		*known = sites_add(&recorder.sites, site);
+	return (uint32_t)*known;
+}
+
+/* A transfer that no site could be made for: count it where it happens. */
+static void give_up(struct qemu_plugin_insn *insn)
+{
+	qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, QEMU_PLUGIN_INLINE_ADD_U64, recorder.unwatched, 1);
+}
+
+static uint32_t make_site(struct qemu_plugin_insn *insn, enum event_kind kind, uint64_t addr, uint8_t length,
+			  uint64_t target)
+{
+	uint32_t number = site_number(&(struct site){
+		.kind = kind, .addr = addr, .length = length, .target = target,
+	});
+
+	if (!number && insn)
+		give_up(insn);
+	return number;
+}
+
+static void on_mem(struct qemu_plugin_insn *insn, qemu_plugin_vcpu_mem_cb_t cb, enum qemu_plugin_mem_rw rw, void *data)
+{
+	qemu_plugin_register_vcpu_mem_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS, rw, data);
+}
+
+static void on_exec(struct qemu_plugin_insn *insn, qemu_plugin_vcpu_udata_cb_t cb, void *data)
+{
+	qemu_plugin_register_vcpu_insn_exec_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS, data);
+}
+
+static void on_exec_regs(struct qemu_plugin_insn *insn, qemu_plugin_vcpu_udata_cb_t cb, void *data)
+{
+	qemu_plugin_register_vcpu_insn_exec_cb(insn, cb, QEMU_PLUGIN_CB_R_REGS, data);
+}
+
+static void on_start(struct work *w, qemu_plugin_vcpu_udata_cb_t cb, void *data)
+{
+	qemu_plugin_register_vcpu_tb_exec_cb(w->tb, cb, QEMU_PLUGIN_CB_R_REGS, data);
+}
+
+static void call_direct(struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr, uint8_t length)
+{
+	uint64_t target = addr + length + (uint64_t)(int64_t)x->disp;
+	uint32_t site = make_site(insn, EVENT_CALL, addr, length, target);
+	uint64_t opsize = x->opsize ? WATCH_OPSIZE : 0;
+
+	*map_put(&recorder.call_targets, target, 1) = 1;
+	if (!site)
+		return;
+	if (addr >> 63)
+		on_mem(insn, watch_call_kernel, QEMU_PLUGIN_MEM_W, userdata(site, 0));
+	else
+		on_mem(insn, watch_call, QEMU_PLUGIN_MEM_W, userdata(site | opsize, 0));
+}
+
+static void call_indirect(struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr, uint8_t length)
+{
+	uint32_t site = make_site(insn, EVENT_CALL_INDIRECT, addr, length, 0);
+	uint64_t data = site | (x->opsize ? WATCH_OPSIZE : 0u);
+
+	if (!site)
+		return;
+	if (x->kind == X86_CALL_FAR) {
+		on_mem(insn, watch_call_far, QEMU_PLUGIN_MEM_RW, userdata(data, 0));
+		return;
+	}
+	if (x->kind == X86_CALL_REG)
+		on_exec_regs(insn, watch_target, userdata(x->reg, 0));
+	on_mem(insn, watch_call_indirect, QEMU_PLUGIN_MEM_RW, userdata(data, 0));
+}
+
+static bool leaves_function(const struct work *w, uint64_t addr, uint64_t target)
+{
+	uint64_t distance = target > addr ? target - addr : addr - target;
+
+	if (w->function != SYMTAB_NONE)
+		return w->function != kernel_function_near(&recorder.kernel, w->function, target);
+	return distance >= LOCAL_JUMP || map_get(&recorder.call_targets, target);
+}
+
+/* Code leads to that place by itself: what begins there need not be an interrupt's handler. */
+static void leads_to(uint64_t addr)
+{
+	if (kernel_may_handle(&recorder.kernel, addr))
+		*map_put(&recorder.successors, addr, 1) = 1;
+}
+
+static void jump_direct(struct work *w, struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr,
+			uint8_t length)
+{
+	uint64_t target = addr + length + (uint64_t)(int64_t)x->disp;
+	uint32_t site;
+
+	leads_to(target);
+	if (!leaves_function(w, addr, target))
+		return;
+	site = make_site(insn, EVENT_JUMP, addr, length, target);
+	if (!site)
+		return;
+	if (addr >> 63) {
+		on_exec(insn, watch_jump_kernel, userdata(site, 0));
+	} else {
+		on_start(w, watch_rip, NULL);
+		on_exec(insn, watch_jump, userdata(site, addr - w->addr));
+	}
+}
+
+/* Watch a place that another function leads to without a transfer that can be watched itself. */
+static void expect_arrival(uint64_t addr)
+{
+	uint64_t *why = map_put(&recorder.arrivals, addr, 0);
+	const uint64_t *page = map_get(&recorder.blocks.pages, addr >> 12);
+
+	for (uint32_t i = !(*why & ARRIVE) && page ? (uint32_t)*page : 0; i; i = blocks_get(&recorder.blocks, i)->next)
+		if (blocks_get(&recorder.blocks, i)->addr == addr) {
+			recorder.late_arrivals++;
+			break;
+		}
+	*why |= ARRIVE;
+}
+
+/* May control run on into what follows such an instruction, other than by coming back from a call? */
+static bool runs_on(enum x86_kind kind)
+{
+	return kind == X86_OTHER || kind == X86_JUMP_COND || kind == X86_MOV_CR || kind == X86_LIDT ||
+	       kind == X86_WRMSR || kind == X86_OUT;
+}
+
+/* May control get to what follows such an instruction at all, but for by an interrupt? */
+static bool leads_on(enum x86_kind kind)
+{
+	switch (kind) {
+	case X86_RET:
+	case X86_RET_FAR:
+	case X86_JUMP:
+	case X86_JUMP_REG:
+	case X86_JUMP_MEM:
+	case X86_JUMP_FAR:
+	case X86_JUMP_FAR_DIRECT:
+	case X86_SYSRET:
+	case X86_SYSEXIT:
+	case X86_IRET:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/*
+ * Whether a conditional jump is taken cannot be watched where it stands; when
+ * it leaves its function, the place that it leads to is watched instead. Only
+ * where there are symbols: without them a function's bounds are not known.
+ */
+static void jump_conditional(const struct work *w, const struct x86_insn *x, uint64_t addr, uint8_t length)
+{
+	uint64_t target = addr + length + (uint64_t)(int64_t)x->disp;
+
+	leads_to(target);
+	if (w->function == SYMTAB_NONE || !leaves_function(w, addr, target))
+		return;
+	expect_arrival(target);
+}
+
+static void jump_indirect(struct work *w, struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr,
+			  uint8_t length)
+{
+	uint32_t site = make_site(insn, EVENT_JUMP_INDIRECT, addr, length, 0);
+	uint64_t offset = addr - w->addr;
+
+	if (!site)
+		return;
+	if (!(addr >> 63))
+		on_start(w, watch_rip, NULL);
+	if (x->kind == X86_JUMP_REG)
+		on_exec_regs(insn, watch_jump_reg, userdata(site, x->reg | offset << WATCH_REG_BITS));
+	else
+		on_mem(insn, watch_jump_mem, QEMU_PLUGIN_MEM_R, userdata(site, offset));
+}
+
+static void jump_far(struct qemu_plugin_insn *insn, uint64_t addr, uint8_t length)
+{
+	uint32_t site = make_site(insn, EVENT_JUMP_INDIRECT, addr, length, 0);
+
+	if (site)
+		on_mem(insn, watch_jump_far, QEMU_PLUGIN_MEM_R, userdata(site, 0));
+}
+
+static void jump_far_direct(struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr, uint8_t length)
+{
+	/* it leads to an absolute address, wherever it stands itself */
+	uint64_t target = far_address(x->segment, x->offset, length > 6 ? 2 : 1);
+	uint32_t site = make_site(insn, EVENT_JUMP_INDIRECT, addr, length, target);
+
+	leads_to(target);
+	if (site)
+		on_exec(insn, watch_jump_far_direct, userdata(site, 0));
+}
+
+static void returns(struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr, uint8_t length)
+{
+	uint32_t site = make_site(insn, EVENT_RETURN, addr, length, 0);
+	uint64_t data = site | (x->opsize ? WATCH_OPSIZE : 0u);
+
+	if (!site)
+		return;
+	if (x->kind != X86_RET)
+		on_mem(insn, watch_return_far, QEMU_PLUGIN_MEM_R, userdata(data, 0));
+	else if (addr >> 63 && !x->opsize)
+		on_mem(insn, watch_return_kernel, QEMU_PLUGIN_MEM_R, userdata(site, 0));
+	else
+		on_mem(insn, watch_return, QEMU_PLUGIN_MEM_R, userdata(data, 0));
+}
+
+static void interrupt_return(struct qemu_plugin_insn *insn, uint64_t addr, uint8_t length)
+{
+	uint32_t site = make_site(insn, EVENT_INTERRUPT_RETURN, addr, length, 0);
+
+	if (site)
+		qemu_plugin_register_vcpu_mem_cb(insn, watch_interrupt_return, QEMU_PLUGIN_CB_R_REGS,
+						 QEMU_PLUGIN_MEM_R, userdata(site, 0));
+}
+
+static void instrument(struct work *w, struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr,
+		       uint8_t length)
+{
+	switch (x->kind) {
+	case X86_OTHER:
+		break;
+	case X86_CALL:
+		call_direct(insn, x, addr, length);
+		break;
+	case X86_CALL_REG:
+	case X86_CALL_MEM:
+	case X86_CALL_FAR:
+		call_indirect(insn, x, addr, length);
+		break;
+	case X86_RET:
+	case X86_RET_FAR:
+		returns(insn, x, addr, length);
+		break;
+	case X86_JUMP:
+		jump_direct(w, insn, x, addr, length);
+		break;
+	case X86_JUMP_COND:
+		jump_conditional(w, x, addr, length);
+		break;
+	case X86_JUMP_REG:
+	case X86_JUMP_MEM:
+		jump_indirect(w, insn, x, addr, length);
+		break;
+	case X86_JUMP_FAR:
+		jump_far(insn, addr, length);
+		break;
+	case X86_JUMP_FAR_DIRECT:
+		jump_far_direct(insn, x, addr, length);
+		break;
+	case X86_SYSCALL:
+		on_start(w, watch_rip, NULL);
+		on_exec_regs(insn, watch_syscall, userdata(addr + length - w->addr, 0));
+		break;
+	case X86_SYSRET:
+		on_exec_regs(insn, watch_sysret, NULL);
+		break;
+	case X86_SYSENTER:
+		on_exec_regs(insn, watch_sysenter, NULL);
+		break;
+	case X86_SYSEXIT:
+		on_exec_regs(insn, watch_sysexit, NULL);
+		break;
+	case X86_IRET:
+		interrupt_return(insn, addr, length);
+		break;
+	case X86_HALT:
+		on_exec(insn, watch_halt, NULL);
+		*map_put(&recorder.arrivals, addr + length, 0) |= RESUME;
+		break;
+	case X86_LIDT:
+		on_mem(insn, watch_lidt, QEMU_PLUGIN_MEM_R, NULL);
+		break;
+	case X86_MOV_CR:
+		if (x->cr == 3)
+			on_exec_regs(insn, watch_cr3, userdata(x->reg, 0));
+		break;
+	case X86_OUT:
+		*map_put(&recorder.arrivals, addr + length, 0) |= AFTER_OUT;
+		break;
+	case X86_WRMSR:
+		on_exec_regs(insn, watch_wrmsr, NULL);
+		break;
+	}
+}
+
+static void look_for_handler(struct work *w)
+{
+	bool start = w->addr >> 63 && kernel_function_start(&recorder.kernel, w->function, w->addr);
+	enum idt_kind kind;
+	int vector;
+
+	/* user code has no handlers */
+	if ((!(w->addr >> 63) && recorder.kernel.found && !recorder.kernel.no_linux) || !kernel_may_handle(&recorder.kernel, w->addr))
+		return;
+	if (!start && map_get(&recorder.successors, w->addr))
+		return;
+	vector = idts_vector_of(&recorder.idts, &recorder.translate_regs, w->addr, &kind);
+	if (vector >= 0)
+		w->block->vector = (int16_t)(vector | kind << 8);
+}
+
+/* Entry code runs from label to label in every way there is: each is watched. */
+static bool is_entry_label(const struct work *w)
+{
+	const struct kernel *k = &recorder.kernel;
+
+	return w->addr >= k->entry_start && w->addr < k->entry_end && kernel_function_start(k, w->function, w->addr);
+}
+
+static const qemu_plugin_vcpu_udata_cb_t hooks[KERNEL_HOOKS] = {
+	[HOOK_SWITCH] = watch_task_switch,
+	[HOOK_NEW_TASK] = watch_new_task,
+	[HOOK_NAME] = watch_task_name,
+	[HOOK_EXIT] = watch_task_exit,
+};
+
+/* What has to be called when the block begins, before its instructions are counted. */
+static void instrument_start(struct work *w)
+{
+	const uint64_t *arrival = map_get(&recorder.arrivals, w->addr);
+	uint32_t site;
+
+	if (arrival && *arrival & RESUME)
+		on_start(w, watch_resume, NULL);
+	if (arrival && *arrival & AFTER_OUT && recorder.shutdown_requested)
+		on_start(w, watch_shutdown, NULL);
+	if (w->block->vector >= 0)
+		on_start(w, watch_interrupt, userdata(w->block->number, 0));
+	if ((arrival && *arrival & ARRIVE) || is_entry_label(w)) {
+		site = make_site(NULL, EVENT_ARRIVE, w->addr, 0, 0);
+		if (site)
+			on_start(w, watch_arrive, userdata(site, 0));
+	}
+	if (w->function != SYMTAB_NONE && kernel_function_start(&recorder.kernel, w->function, w->addr)) {
+		enum kernel_hook hook = kernel_hook_at(&recorder.kernel, w->addr);
+
+		if (hook < KERNEL_HOOKS)
+			on_start(w, hooks[hook], NULL);
+	}
+}
+
+/* A function that begins within the block was run into by the one before it. */
+static void run_into(struct work *w, struct qemu_plugin_insn *insn, size_t i, uint64_t addr)
+{
+	uint32_t site;
+
+	if (!kernel_function_start(&recorder.kernel, w->function, addr))
+		return;
+	site = make_site(insn, EVENT_ARRIVE, addr, 0, 0);
+	if (site)
+		on_exec(insn, watch_arrive, userdata(site, w->n - i));
+}
+
+static void count(struct work *w)
+{
+	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(w->tb, QEMU_PLUGIN_INLINE_ADD_U64, recorder.insns, w->n);
+}
+
+static void tell_block(struct work *w)
+{
+	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(w->tb, QEMU_PLUGIN_INLINE_STORE_U64, recorder.block,
+							  w->block->number);
+}
+
+/* Look for the kernel; tell of it when it is found. */
+static void look_for_kernel(void)
+{
+	uint64_t insns = vcpu_get(0)->insns, ns;
+	struct buf lines = { 0 }, lacks = { 0 };
+
+	/* a vCPU's clock is told by its own thread only */
+	if (!pthread_equal(pthread_self(), recorder.boot_thread) || !kernel_due(&recorder.kernel))
+		return;
+	ns = watch_clock(0);
+	if (!kernel_find(&recorder.kernel, &recorder.translate_regs))
+		return;
+	watch_clock(0);
+
+	if (recorder.kernel.banner)
+		meta_put(&lines, "kernel_banner", recorder.kernel.banner);
+	kernel_lacks(&recorder.kernel, &lacks);
+	if (lacks.len) {
+		buf_put_u8(&lacks, 0);
+		meta_put(&lines, "lacks", (char *)lacks.data);
+	}
+	buf_printf(&lines, "slide=0x%" PRIx64 "\n", recorder.kernel.slide);
+	meta_put_u64(&lines, "kernel_insns", insns);
+	meta_put_u64(&lines, "kernel_ns", ns);
+	drain_meta(&lines);
+	drain_symbols(&recorder.kernel.tab);
+	buf_free(&lines);
+	buf_free(&lacks);
+}
+
+static void translate(struct work *w)
+{
+	uint64_t addr = w->addr;
+	struct x86_insn x = { 0 };
+	int new;
+
+	for (size_t i = 0; i < w->n; i++)
+		w->lengths[i] = (uint8_t)qemu_plugin_insn_size(qemu_plugin_tb_get_insn(w->tb, i));
+	if (addr >= 0xffffffff80000000 && addr < 0xffffffffc0000000 && !recorder.kernel.found)
+		look_for_kernel();
+	w->function = kernel_function(&recorder.kernel, addr);
+	w->block = blocks_add(&recorder.blocks, addr, w->lengths, (uint16_t)w->n, &new);
+	if (!w->block)
+		return;
+	if (new)
+		look_for_handler(w);
+	instrument_start(w);
+	for (size_t i = 0; i < w->n; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(w->tb, i);
+		uint8_t bytes[16];
+
+		qemu_plugin_insn_data(insn, bytes, sizeof bytes);
+		x = x86_decode(bytes, w->lengths[i]);
+		w->function = kernel_function_near(&recorder.kernel, w->function, addr);
+		if (i && w->function != SYMTAB_NONE)
+			run_into(w, insn, i, addr);
+		instrument(w, insn, &x, addr, w->lengths[i]);
+		addr += w->lengths[i];
+	}
+	if (leads_on(x.kind))
+		leads_to(addr);
+	if (runs_on(x.kind) && kernel_function_start(&recorder.kernel,
+						     kernel_function_near(&recorder.kernel, w->function, addr), addr))
+		expect_arrival(addr);
+	count(w);
+	if (w->n == 1 && x.kind == X86_OTHER)
+		on_mem(qemu_plugin_tb_get_insn(w->tb, 0), watch_single, QEMU_PLUGIN_MEM_RW,
+		       userdata(w->block->number, 0));
+	if (!(w->addr >> 63) || (w->n == 1 && x.kind == X86_OTHER) || recorder.cuts_blocks)
+		tell_block(w);
+}
+
+void translate_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	struct work w = { .tb = tb, .addr = qemu_plugin_tb_vaddr(tb), .n = qemu_plugin_tb_n_insns(tb) };
+
+	(void)id;
+	if (w.n > BLOCK_MAX)
+		w.n = BLOCK_MAX;
+	pthread_mutex_lock(&recorder.lock);
+	translate(&w);
+	pthread_mutex_unlock(&recorder.lock);
+}

@@ -1,0 +1,722 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "watch.h"
+
+#include <string.h>
+
+#include "tasks.h"
+
+static inline uint32_t site_of(const void *data)
+{
+	return (uintptr_t)data & ((1u << WATCH_SITE_BITS) - 1);
+}
+
+static inline uint64_t above(const void *data)
+{
+	return (uintptr_t)data >> WATCH_ABOVE;
+}
+
+static inline uint64_t value_of(qemu_plugin_meminfo_t info)
+{
+	qemu_plugin_mem_value v = qemu_plugin_mem_get_value(info);
+
+	switch (v.type) {
+	case QEMU_PLUGIN_MEM_VALUE_U64:
+		return v.data.u64;
+	case QEMU_PLUGIN_MEM_VALUE_U32:
+		return v.data.u32;
+	case QEMU_PLUGIN_MEM_VALUE_U16:
+		return v.data.u16;
+	default:
+		return 0;
+	}
+}
+
+static const struct site *site_at(uint32_t site)
+{
+	return sites_get(&recorder.sites, site);
+}
+
+static __attribute__((noinline)) void turn_block(struct vcpu *v)
+{
+	uint64_t *p;
+
+	ring_next_block(&v->ring);
+	v->value = NULL;
+	v->regs.direct = NULL;
+	p = v->ring.head;
+	p[0] = raw_word0(EVENT_CLOCK, v->insns);
+	p[1] = recorder_ns();
+	ring_publish(&v->ring, p + 2);
+}
+
+static inline void done(struct vcpu *v, uint64_t *end)
+{
+	ring_publish(&v->ring, end);
+	if (__builtin_expect(end >= v->ring.limit, 0))
+		turn_block(v);
+}
+
+static void put(struct vcpu *v, uint32_t site, uint64_t insns, const uint64_t *words, unsigned n)
+{
+	uint64_t *p = v->ring.head;
+
+	p[0] = raw_word0(site, insns);
+	if (n)
+		memcpy(p + 1, words, n * sizeof *words);
+	done(v, p + 1 + n);
+}
+
+#define PUT(v, site, insns, ...)                                                        \
+	put(v, site, insns, (const uint64_t[]){ __VA_ARGS__ },                          \
+	    sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
+
+void watch_call_kernel(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t *p = v->ring.head;
+
+	(void)info;
+	p[0] = raw_word0((uintptr_t)data, v->insns);
+	p[1] = vaddr;
+	done(v, p + 2);
+}
+
+/* Ask QEMU, and learn or check where the value can be had without. */
+static __attribute__((noinline)) uint64_t ask_value(struct vcpu *v, qemu_plugin_meminfo_t info)
+{
+	uint64_t value = qemu_plugin_mem_get_value(info).data.u64;
+
+	if (v->value_place && *v->value_place == value) {
+		v->value = v->value_place;
+		v->value_used = true;
+		return value;
+	}
+	if (recorder.value_place.state == VALUE_UNKNOWABLE)
+		return value;
+	pthread_mutex_lock(&recorder.lock);
+	if (v->value_place) {
+		value_distrust(&recorder.value_place);
+		v->value_place = NULL;
+		if (v->value_used)
+			v->unwatched += RING_BLOCK_WORDS / 3; /* as many targets may be wrong */
+	} else {
+		v->value_place = value_learn(&recorder.value_place, value);
+	}
+	pthread_mutex_unlock(&recorder.lock);
+	return value;
+}
+
+/* What a 64-bit access loaded or stored. */
+static inline uint64_t value_64(struct vcpu *v, qemu_plugin_meminfo_t info)
+{
+	return __builtin_expect(v->value != NULL, 1) ? *v->value : ask_value(v, info);
+}
+
+/* 16-bit code pushes offsets into its segment; what that segment's base is, a call gives away. */
+static bool is_16bit(unsigned shift, const void *data)
+{
+	bool opsize = (uintptr_t)data & WATCH_OPSIZE;
+
+	return shift == 1 ? !opsize : shift == 2 && opsize;
+}
+
+static uint64_t return_address(struct vcpu *v, qemu_plugin_meminfo_t info, const void *data)
+{
+	unsigned shift = qemu_plugin_mem_size_shift(info);
+	const struct site *site;
+	uint64_t next, value;
+
+	if (__builtin_expect(shift == 3, 1))
+		return value_64(v, info);
+	value = value_of(info);
+	if (!is_16bit(shift, data))
+		return value;
+	site = site_at(site_of(data));
+	next = site->addr + site->length;
+	v->base16 = next - value;
+	return next;
+}
+
+void watch_call(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t *p = v->ring.head;
+
+	p[0] = raw_word0(site_of(data), v->insns);
+	p[1] = vaddr;
+	p[2] = return_address(v, info, data);
+	done(v, p + 3);
+}
+
+void watch_call_indirect(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t from, target;
+
+	if (!qemu_plugin_mem_is_store(info)) {
+		v->target = value_of(info);
+		return;
+	}
+	from = return_address(v, info, data);
+	target = v->target;
+	if (is_16bit(qemu_plugin_mem_size_shift(info), data))
+		target = v->base16 + (target & 0xffff);
+	PUT(v, site_of(data), v->insns, vaddr, from, target);
+}
+
+void watch_call_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	const struct site *site = site_at(site_of(data));
+
+	if (!qemu_plugin_mem_is_store(info))
+		return;
+	/* the code segment is pushed first, then the offset */
+	if (v->iret_insns != v->insns || v->iret_n != 1) {
+		v->iret_insns = v->insns;
+		v->iret_n = 1;
+		return;
+	}
+	v->iret_n = 0;
+	PUT(v, site_of(data), v->insns, vaddr, site->addr + site->length, 0);
+}
+
+void watch_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t *p = v->ring.head;
+	unsigned shift = qemu_plugin_mem_size_shift(info);
+
+	p[0] = raw_word0(site_of(data), v->insns);
+	p[1] = vaddr;
+	p[2] = shift == 3 ? value_64(v, info) : value_of(info);
+	if (__builtin_expect(shift != 3, 0) && is_16bit(shift, data))
+		p[2] += v->base16;
+	done(v, p + 3);
+}
+
+/* The same for kernel code, which is 64-bit. */
+void watch_return_kernel(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t *p = v->ring.head;
+
+	p[0] = raw_word0((uintptr_t)data, v->insns);
+	p[1] = vaddr;
+	p[2] = value_64(v, info);
+	done(v, p + 3);
+}
+
+uint64_t far_address(uint64_t cs, uint64_t ip, unsigned shift)
+{
+	if (shift == 1 || (shift == 2 && ip < 0x10000 && cs >= 0x100))
+		return cs * 16 + (ip & 0xffff);
+	return ip;
+}
+
+void watch_return_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	unsigned shift = qemu_plugin_mem_size_shift(info);
+
+	if (v->iret_insns != v->insns || v->iret_n != 1) {
+		v->iret_insns = v->insns;
+		v->iret_n = 1;
+		v->iret_slot = vaddr;
+		v->far_ip = value_of(info);
+		return;
+	}
+	v->iret_n = 0;
+	PUT(v, site_of(data), v->insns, v->iret_slot, far_address(value_of(info) & 0xffff, v->far_ip, shift));
+}
+
+static void put_jump_far(struct vcpu *v, uint32_t number, const struct site *site, uint64_t target)
+{
+	if (site->addr >> 63)
+		PUT(v, number, v->insns, target);
+	else
+		PUT(v, number, v->insns, site->addr, target);
+}
+
+void watch_jump_far_direct(unsigned cpu, void *data)
+{
+	const struct site *site = site_at(site_of(data));
+
+	put_jump_far(vcpu_get(cpu), site_of(data), site, site->target);
+}
+
+/* Through memory: the offset is loaded first, then the segment. */
+void watch_jump_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	unsigned shift = qemu_plugin_mem_size_shift(info);
+
+	(void)vaddr;
+	if (v->iret_insns != v->insns || v->iret_n != 1) {
+		v->iret_insns = v->insns;
+		v->iret_n = 1;
+		v->far_ip = value_of(info);
+		v->far_shift = shift;
+		return;
+	}
+	v->iret_n = 0;
+	put_jump_far(v, site_of(data), site_at(site_of(data)),
+		     far_address(value_of(info) & 0xffff, v->far_ip, v->far_shift));
+}
+
+/* Computed jumps within a function (switch tables) are its own business. */
+static bool within_function(const struct site *site, uint64_t target)
+{
+	long function;
+
+	if (!(site->addr >> 63))
+		return false;
+	function = kernel_function(&recorder.kernel, site->addr);
+	return function != SYMTAB_NONE && function == kernel_function(&recorder.kernel, target) &&
+	       !kernel_function_start(&recorder.kernel, function, target);
+}
+
+/* Where a jump that stands `offset` into its block really is; 16-bit code tells an offset into its segment. */
+static uint64_t jump_address(const struct vcpu *v, const struct site *site, uint64_t offset)
+{
+	uint64_t from = v->rip + offset;
+
+	return (from ^ site->addr) & 0xfff || site->addr < 0x100000 ? site->addr : from;
+}
+
+static void jump_indirect(struct vcpu *v, uint32_t number, uint64_t offset, uint64_t target)
+{
+	const struct site *site = site_at(number);
+
+	if (site->addr < 0x100000 && target < 0x10000)
+		target += v->base16;
+	if (site->addr >> 63) {
+		if (!within_function(site, target))
+			PUT(v, number, v->insns, target);
+	} else {
+		PUT(v, number, v->insns, jump_address(v, site, offset), target);
+	}
+}
+
+void watch_jump_mem(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	(void)vaddr;
+	jump_indirect(vcpu_get(cpu), site_of(data), above(data), value_of(info));
+}
+
+void watch_jump_reg(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	jump_indirect(v, site_of(data), above(data) >> WATCH_REG_BITS,
+		      registers_read(&v->regs, (enum reg)(above(data) & ((1 << WATCH_REG_BITS) - 1))));
+}
+
+void watch_target(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	v->target = registers_read(&v->regs, (enum reg)(uintptr_t)data);
+}
+
+void watch_jump_kernel(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t *p = v->ring.head;
+
+	p[0] = raw_word0((uintptr_t)data, v->insns);
+	done(v, p + 1);
+}
+
+static __attribute__((noinline)) uint64_t learn_rip(struct vcpu *v)
+{
+	uint64_t rip;
+
+	pthread_mutex_lock(&recorder.lock);
+	rip = registers_rip(&v->regs, &recorder.rip_place);
+	pthread_mutex_unlock(&recorder.lock);
+	return rip;
+}
+
+void watch_rip(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)data;
+	v->rip = __builtin_expect(v->regs.direct != NULL, 1) ? v->regs.direct[GUEST_RIP] : learn_rip(v);
+}
+
+void watch_jump(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	PUT(v, site_of(data), v->insns, jump_address(v, site_at(site_of(data)), above(data)));
+}
+
+void watch_arrive(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t *p = v->ring.head;
+
+	p[0] = raw_word0(site_of(data), v->insns - above(data));
+	ring_publish(&v->ring, p + 1);
+	/* in the middle of a block the clock must not be read: the next record turns the block, if there is room */
+	if (__builtin_expect(p + 1 >= v->ring.limit + RING_RECORD_MAX / 2, 0))
+		ring_next_block(&v->ring);
+}
+
+static void resume(struct vcpu *v, uint64_t ns)
+{
+	if (!v->halted)
+		return;
+	v->halted = false;
+	PUT(v, EVENT_RESUME, v->insns, ns);
+}
+
+void watch_halt(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)data;
+	resume(v, recorder_ns());
+	v->halted = true;
+	PUT(v, EVENT_HALT, v->insns, recorder_ns());
+}
+
+void watch_resume(unsigned cpu, void *data)
+{
+	(void)data;
+	resume(vcpu_get(cpu), recorder_ns());
+}
+
+/*
+ * A power-off is asked for by a port write, but the vCPUs only stop when the
+ * host gets round to it. The recording ends here, at the same place each time.
+ */
+void watch_shutdown(unsigned cpu, void *data)
+{
+	(void)cpu;
+	(void)data;
+	if (!recorder.shutdown_requested() && !__atomic_load_n(&recorder.shut_down, __ATOMIC_ACQUIRE))
+		return;
+	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
+		struct vcpu *v = vcpu_get(i);
+
+		/* another vCPU's ring is only its own thread's, unless all share one */
+		if (!v || v->ended || (i != cpu && !recorder.cuts_blocks))
+			continue;
+		v->ended = true;
+		PUT(v, EVENT_CLOCK, v->insns, recorder_ns());
+		put(v, EVENT_NONE, v->insns, NULL, 0);
+	}
+}
+
+void watch_interrupt_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	unsigned shift = qemu_plugin_mem_size_shift(info);
+	uint64_t value = value_of(info), target;
+
+	if (qemu_plugin_mem_is_store(info))
+		return;
+	if (v->iret_insns != v->insns || vaddr != v->iret_slot + ((uint64_t)v->iret_n << shift) || v->iret_n > 2) {
+		if (v->iret_insns == v->insns && v->iret_n > 2)
+			return; /* the stack pointer and segment that follow */
+		v->iret_n = 0;
+		v->iret_slot = vaddr;
+		v->iret_insns = v->insns;
+	}
+	v->iret[v->iret_n++] = value;
+	if (v->iret_n < 3)
+		return;
+	target = far_address(v->iret[1] & 0xffff, v->iret[0], shift);
+	PUT(v, site_of(data), v->insns, v->iret_slot, target, v->iret[1] & 0xffff,
+	    shift == 3 && (v->iret[1] & 3) == 3 && v->user_left != LEFT_BY_INTERRUPT ? registers_read(&v->regs, GUEST_RAX) : 0);
+}
+
+void watch_lidt(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	unsigned shift = qemu_plugin_mem_size_shift(info);
+	struct idt idt;
+
+	(void)vaddr;
+	(void)data;
+	if (shift == 1) {
+		v->lidt_limit = value_of(info);
+		return;
+	}
+	idt = (struct idt){ .base = value_of(info), .limit = (uint32_t)v->lidt_limit };
+	idt.kind = shift == 3 ? IDT_64 : idt.base == 0 && idt.limit == 0x3ff ? IDT_REAL : IDT_32;
+	pthread_mutex_lock(&recorder.lock);
+	idts_add(&recorder.idts, &idt);
+	pthread_mutex_unlock(&recorder.lock);
+}
+
+/*
+ * The block that was left at an address, and at which of its instructions;
+ * NULL: not known. Kernel blocks do not tell when they begin, so that the number
+ * in `v` may be of another long ago; they are found by their address. Under `lock`.
+ */
+static const struct block *block_left(const struct vcpu *v, uint64_t addr, int *ret_index)
+{
+	const struct block *block = NULL;
+
+	if (addr >> 63 && !recorder.cuts_blocks)
+		block = blocks_find(&recorder.blocks, addr, ret_index);
+	if (!block && v->block) {
+		block = blocks_get(&recorder.blocks, (uint32_t)v->block);
+		*ret_index = block_index_of(block, addr);
+	}
+	return block && *ret_index >= 0 ? block : NULL;
+}
+
+/*
+ * A device register may only be touched by the last instruction of a block, so
+ * QEMU leaves a block whose middle does that and runs the one instruction in a
+ * block of its own, in which nothing but memory is instrumented. That is what
+ * it looks like: the access came, but the block did not say that it began.
+ */
+void watch_single(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint32_t number = (uint32_t)(uintptr_t)data;
+	const struct block *left;
+	int k;
+
+	(void)info;
+	(void)vaddr;
+	if (v->block == number) {
+		v->single_insns = v->insns;
+		v->block = 0;
+		return;
+	}
+	if (v->single_insns == v->insns)
+		return;
+	pthread_mutex_lock(&recorder.lock);
+	left = block_left(v, blocks_get(&recorder.blocks, number)->addr, &k);
+	if (left)
+		v->insns -= left->n - (unsigned)k - 1;
+	pthread_mutex_unlock(&recorder.lock);
+	v->single_insns = v->insns;
+}
+
+void watch_cr3(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t cr3 = registers_read(&v->regs, (enum reg)(uintptr_t)data);
+
+	cr3 &= 0x000ffffffffff000; /* without the process-context identifier */
+	if (cr3 == v->space)
+		return;
+	v->space = cr3;
+	PUT(v, EVENT_ADDRESS_SPACE, v->insns, cr3);
+}
+
+void watch_wrmsr(unsigned cpu, void *data)
+{
+	enum { SYSENTER_EIP = 0x176, LSTAR = 0xc0000082u };
+	struct vcpu *v = vcpu_get(cpu);
+	uint32_t msr = (uint32_t)registers_read(&v->regs, GUEST_RCX);
+	uint64_t value;
+
+	(void)data;
+	if (msr != LSTAR && msr != SYSENTER_EIP)
+		return;
+	value = (uint32_t)registers_read(&v->regs, GUEST_RAX) | registers_read(&v->regs, GUEST_RDX) << 32;
+	if (msr == LSTAR)
+		v->lstar = value;
+	else
+		v->sysenter = value;
+}
+
+static void put_syscall(struct vcpu *v, uint64_t target, uint64_t from, const enum reg regs[7])
+{
+	uint64_t words[10] = { target, recorder_ns(), from };
+
+	v->user_left = LEFT_BY_SYSCALL;
+	for (int i = 0; i < 7; i++)
+		words[3 + i] = registers_read(&v->regs, regs[i]);
+	put(v, EVENT_SYSCALL, v->insns, words, 10);
+}
+
+void watch_syscall(unsigned cpu, void *data)
+{
+	static const enum reg abi[7] = { GUEST_RAX, GUEST_RDI, GUEST_RSI, GUEST_RDX, GUEST_R10, GUEST_R8, GUEST_R9 };
+	struct vcpu *v = vcpu_get(cpu);
+
+	put_syscall(v, v->lstar, v->rip + (uintptr_t)data, abi);
+}
+
+void watch_sysenter(unsigned cpu, void *data)
+{
+	static const enum reg abi[7] = { GUEST_RAX, GUEST_RBX, GUEST_RCX, GUEST_RDX, GUEST_RSI, GUEST_RDI, GUEST_RBP };
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)data;
+	put_syscall(v, v->sysenter, 0, abi); /* returns to where the vDSO wants it */
+}
+
+void watch_sysret(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t target = registers_read(&v->regs, GUEST_RCX);
+
+	(void)data;
+	PUT(v, EVENT_SYSCALL_RETURN, v->insns, target, recorder_ns(), registers_read(&v->regs, GUEST_RAX));
+}
+
+void watch_sysexit(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t target = registers_read(&v->regs, GUEST_RDX);
+
+	(void)data;
+	PUT(v, EVENT_SYSCALL_RETURN, v->insns, target, recorder_ns(), registers_read(&v->regs, GUEST_RAX));
+}
+
+struct frame {
+	uint64_t slot, from, cs, error;
+};
+
+static bool pushes_error(unsigned vector)
+{
+	/* AMD APM vol. 2, 8.2: #DF #TS #NP #SS #GP #PF #AC #CP #HV?no #VC #SX */
+	return vector == 8 || (vector >= 10 && vector <= 14) || vector == 17 || vector == 21 || vector == 29 ||
+	       vector == 30;
+}
+
+static bool read_frame(struct vcpu *v, unsigned vector, enum idt_kind kind, struct frame *ret)
+{
+	unsigned word = kind == IDT_64 ? 8 : kind == IDT_32 ? 4 : 2;
+	bool error = kind != IDT_REAL && pushes_error(vector);
+	uint8_t bytes[4 * 8];
+	uint64_t at[4] = { 0 }, sp = registers_read(&v->regs, GUEST_RSP);
+
+	if (kind == IDT_REAL)
+		sp = registers_read(&v->regs, GUEST_SS) * 16 + (sp & 0xffff);
+	if (!guest_read(&v->regs, sp, bytes, (3u + error) * word))
+		return false;
+	for (unsigned i = 0; i < 3u + error; i++)
+		memcpy(&at[i], bytes + i * word, word);
+	*ret = (struct frame){
+		.slot = sp, .error = error ? at[0] : 0, .from = at[error], .cs = at[error + 1] & 0xffff,
+	};
+	if (kind == IDT_REAL)
+		ret->from += ret->cs * 16;
+	return true;
+}
+
+/*
+ * Faults leave a block before the instruction that they point to; interrupts
+ * come between blocks, and traps after the instruction that ended one.
+ */
+static bool is_fault(unsigned vector, uint64_t error)
+{
+	enum { INSTRUCTION_FETCH = 1 << 4 };
+
+	if (vector == 14)
+		return !(error & INSTRUCTION_FETCH);
+	return vector < 32 && vector != 1 && vector != 2 && vector != 3 && vector != 4 && vector != 18;
+}
+
+static void take_back(struct vcpu *v, uint64_t from)
+{
+	const struct block *block;
+	int k;
+
+	pthread_mutex_lock(&recorder.lock);
+	block = block_left(v, from, &k);
+	if (block)
+		v->insns -= block->n - (unsigned)k;
+	pthread_mutex_unlock(&recorder.lock);
+}
+
+void watch_interrupt(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	const struct block *block = blocks_get(&recorder.blocks, (uint32_t)(uintptr_t)data);
+	unsigned vector = block->vector & 0xff;
+	enum idt_kind kind = block->vector >> 8;
+	struct frame f = { 0 };
+
+	resume(v, recorder_ns());
+	if (read_frame(v, vector, kind, &f) && is_fault(vector, f.error))
+		take_back(v, f.from);
+	if ((f.cs & 3) == 3)
+		v->user_left = vector == 0x80 ? LEFT_BY_SYSCALL : LEFT_BY_INTERRUPT;
+	PUT(v, EVENT_INTERRUPT, v->insns, f.slot, f.from, block->addr, recorder_ns(), vector, f.error, f.cs);
+}
+
+static void tell_command_line(struct vcpu *v)
+{
+	char text[2048];
+	struct buf lines = { 0 };
+
+	if (recorder.kernel.command_line && guest_read(&v->regs, recorder.kernel.command_line, text, sizeof text)) {
+		text[sizeof text - 1] = '\0';
+		meta_put(&lines, "command_line", text);
+		drain_meta(&lines);
+		buf_free(&lines);
+	}
+	recorder.kernel.command_line = 0;
+}
+
+void watch_task_switch(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t previous = registers_read(&v->regs, GUEST_RDI), next;
+
+	(void)data;
+	if (recorder.kernel.command_line)
+		tell_command_line(v);
+	next = registers_read(&v->regs, GUEST_RSI);
+	tasks_meet(v, cpu, previous);
+	tasks_meet(v, cpu, next);
+	v->task = next;
+	v->user_left = LEFT_UNKNOWN;
+	PUT(v, EVENT_TASK_SWITCH, v->insns, recorder_ns(), previous, next);
+}
+
+void watch_new_task(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)data;
+	tasks_tell(v, cpu, TASK_NEW, registers_read(&v->regs, GUEST_RDI));
+}
+
+void watch_task_name(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)data;
+	tasks_tell(v, cpu, TASK_NAME, registers_read(&v->regs, GUEST_RDI));
+}
+
+void watch_task_exit(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)data;
+	tasks_tell(v, cpu, TASK_EXIT, v->task);
+}
+
+uint64_t watch_clock(unsigned cpu)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t ns = recorder_ns();
+
+	PUT(v, EVENT_CLOCK, v->insns, ns);
+	return ns;
+}
+
+void watch_finish(void)
+{
+	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
+		struct vcpu *v = vcpu_get(i);
+
+		if (v && !v->ended)
+			PUT(v, EVENT_CLOCK, v->insns, recorder_ns());
+	}
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The callbacks that translated code calls. Their userdata is a number with
+ * the site in its low 24 bits; what stands above it is told at each.
+ */
+#ifndef UPTO_RECORDER_WATCH_H
+#define UPTO_RECORDER_WATCH_H
+
+#include "recorder.h"
+
+enum {
+	WATCH_SITE_BITS = 24,
+	WATCH_OPSIZE = 1 << 24, /* the instruction has an operand-size prefix */
+	WATCH_ABOVE = 32,       /* shift of a second number */
+	WATCH_REG_BITS = 8,
+};
+
+/* memory callbacks */
+void watch_call_kernel(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+void watch_call(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+void watch_call_indirect(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+void watch_call_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+void watch_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+void watch_return_kernel(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+void watch_jump_far_direct(unsigned cpu, void *data);
+void watch_jump_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+void watch_return_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+void watch_jump_mem(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data); /* above: offset in its block */
+void watch_interrupt_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+void watch_lidt(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+void watch_single(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data); /* data: block */
+
+/* execution callbacks before an instruction */
+void watch_target(unsigned cpu, void *data);          /* data: enum reg */
+void watch_jump_reg(unsigned cpu, void *data);        /* above: enum reg, and above its 8 bits the offset in its block */
+void watch_jump_kernel(unsigned cpu, void *data);
+void watch_jump(unsigned cpu, void *data);            /* above: offset of the jump in its block */
+void watch_syscall(unsigned cpu, void *data);         /* data: offset in its block of what follows it */
+void watch_sysret(unsigned cpu, void *data);
+void watch_sysenter(unsigned cpu, void *data);
+void watch_sysexit(unsigned cpu, void *data);
+void watch_halt(unsigned cpu, void *data);
+void watch_cr3(unsigned cpu, void *data);             /* data: enum reg */
+void watch_wrmsr(unsigned cpu, void *data);
+void watch_arrive(unsigned cpu, void *data);          /* above: instructions of the block from there on, 0 at its start */
+
+/* execution callbacks at a block's start */
+void watch_rip(unsigned cpu, void *data);
+void watch_resume(unsigned cpu, void *data);
+void watch_shutdown(unsigned cpu, void *data);
+void watch_interrupt(unsigned cpu, void *data);       /* data: block */
+void watch_task_switch(unsigned cpu, void *data);
+void watch_new_task(unsigned cpu, void *data);
+void watch_task_name(unsigned cpu, void *data);
+void watch_task_exit(unsigned cpu, void *data);
+
+/* Where segment:offset is, of 2 << shift bytes: real mode's; protected code at low addresses is flat. */
+uint64_t far_address(uint64_t cs, uint64_t ip, unsigned shift);
+
+/* Put a clock now, in the vCPU's thread between two blocks; it is returned. */
+uint64_t watch_clock(unsigned cpu);
+
+/* The last words of a recording: every vCPU's clocks. Not in a vCPU's thread. */
+void watch_finish(void);
+
+#endif
