@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "calls.h"
+
+#include "base/alloc.h"
+
+enum { RECORDS_MAX = 1 << 22 }; /* of one call; what is called beyond is not told apart */
+
+/* What a thread has under way. */
+struct pending {
+	struct call_record *records;
+	uint64_t *callees_ns, *callees_insns;
+	size_t count, cap, cap_ns, cap_insns;
+	size_t bottom;         /* frames below the call that was asked for; only with records */
+	uint32_t hidden;       /* frames of interrupts that are left out */
+};
+
+struct state {
+	const struct calls_options *options;
+	calls_taker take;
+	void *taker_state;
+	struct pending *pending; /* one a stack */
+	size_t n_pending;
+	bool enough;
+};
+
+static struct pending *pending_of(struct state *st, const struct stacks *s, const struct stack *stack)
+{
+	if (!st->pending) {
+		st->n_pending = s->count;
+		st->pending = xcalloc(s->count, sizeof *st->pending);
+	}
+	return &st->pending[stack - s->list];
+}
+
+static const struct thread *thread_of(const struct stacks *s, const struct stack *stack)
+{
+	return stack->thread == THREAD_NONE ? NULL : &s->threads->list[stack->thread];
+}
+
+static bool is_asked(const struct state *st, const struct stacks *s, const struct stack *stack, const struct frame *f)
+{
+	const struct calls_options *o = st->options;
+	const struct thread *t = thread_of(s, stack);
+
+	return !st->enough && o->functions[f->function] && f->at_start && f->entry_ns >= o->from_ns &&
+	       f->entry_ns < o->to_ns && (!o->has_pid || (t && t->pid == o->pid));
+}
+
+static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
+{
+	struct state *st = state;
+	struct pending *p = pending_of(st, s, stack);
+	size_t depth = stack->depth - 1;
+
+	frame->data = 0;
+	if (p->hidden || (st->options->no_interrupts && p->count && frame->kind == FRAME_INTERRUPT)) {
+		p->hidden++;
+		return;
+	}
+	if (!p->count) {
+		if (!is_asked(st, s, stack, frame))
+			return;
+		p->bottom = depth;
+	}
+	if (p->count == RECORDS_MAX || (st->options->max_depth && depth - p->bottom >= st->options->max_depth))
+		return;
+	p->records = array_grow(p->records, p->count, &p->cap, sizeof *p->records);
+	p->callees_ns = array_grow(p->callees_ns, p->count, &p->cap_ns, sizeof *p->callees_ns);
+	p->callees_insns = array_grow(p->callees_insns, p->count, &p->cap_insns, sizeof *p->callees_insns);
+	p->records[p->count] = (struct call_record){
+		.function = frame->function, .depth = (uint32_t)(depth - p->bottom), .kind = frame->kind,
+		.entry_ns = frame->entry_ns,
+	};
+	p->callees_ns[p->count] = p->callees_insns[p->count] = 0;
+	frame->data = (uint32_t)++p->count;
+}
+
+static void give(struct state *st, const struct stacks *s, const struct stack *stack, struct pending *p)
+{
+	if (!st->enough && p->records[0].duration_ns >= st->options->min_duration_ns)
+		st->enough = st->take(st->taker_state, thread_of(s, stack), p->records, p->count) < 0;
+	p->count = p->hidden = 0;
+}
+
+/* What a frame ran is not its caller's own. */
+static void credit(const struct stack *stack, const struct frame *frame, struct pending *p)
+{
+	size_t depth = (size_t)(frame - stack->frames);
+	uint32_t caller = depth > p->bottom ? stack->frames[depth - 1].data : 0;
+
+	if (!caller)
+		return;
+	p->callees_ns[caller - 1] += stack->ns - frame->ns;
+	p->callees_insns[caller - 1] += stack->insns - frame->insns;
+}
+
+/* Complete the frame's record, and tell the one that called it. */
+static void finish(const struct stacks *s, const struct stack *stack, const struct frame *frame, struct pending *p)
+{
+	size_t i = frame->data - 1u;
+	struct call_record *r = &p->records[i];
+
+	r->duration_ns = s->ns - frame->entry_ns;
+	r->ns = stack->ns - frame->ns;
+	r->insns = stack->insns - frame->insns;
+	r->self_ns = r->ns - p->callees_ns[i];
+	r->self_insns = r->insns - p->callees_insns[i];
+	credit(stack, frame, p);
+}
+
+static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
+{
+	struct state *st = state;
+	struct pending *p = pending_of(st, s, stack);
+
+	if (!p->count)
+		return;
+	if (p->hidden)
+		p->hidden--;
+	if (!frame->data) {
+		if (!p->hidden)
+			credit(stack, frame, p);
+		return;
+	}
+	finish(s, stack, frame, p);
+	if (stack->depth - 1 == p->bottom)
+		give(st, s, stack, p);
+	s->stop = st->enough;
+}
+
+/* What the end of the trace found under way. */
+static void give_rest(struct state *st, struct stacks *s)
+{
+	for (size_t i = 0; i < st->n_pending; i++) {
+		struct stack *stack = &s->list[i];
+		struct pending *p = &st->pending[i];
+
+		for (size_t k = stack->depth; p->count && k-- > p->bottom;)
+			if (stack->frames[k].data && stack->frames[k].data <= p->count) {
+				finish(s, stack, &stack->frames[k], p);
+				p->records[stack->frames[k].data - 1].unfinished = true;
+			}
+		if (p->count)
+			give(st, s, stack, p);
+	}
+}
+
+int calls_analyse(const struct reader *r, const struct names *names, const struct threads *threads,
+		  const struct calls_options *options, calls_taker take, void *taker_state, struct error *err)
+{
+	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave };
+	struct state st = { .options = options, .take = take, .taker_state = taker_state };
+	struct stacks stacks;
+	int result = stacks_replay(&stacks, r, names, threads, UINT64_MAX, &visitor, &st, err);
+
+	if (result == 0)
+		give_rest(&st, &stacks);
+	for (size_t i = 0; i < st.n_pending; i++) {
+		free(st.pending[i].records);
+		free(st.pending[i].callees_ns);
+		free(st.pending[i].callees_insns);
+	}
+	free(st.pending);
+	stacks_deinit(&stacks);
+	return result;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What each function did: how often it was entered, how long its own
+ * instructions ran, and when it was entered first.
+ */
+#ifndef UPTO_ANALYSIS_FUNCTIONS_H
+#define UPTO_ANALYSIS_FUNCTIONS_H
+
+#include "replay/names.h"
+#include "replay/walk.h"
+
+struct function_stat {
+	uint64_t calls;         /* entries at the first instruction, by call, jump or interrupt; of a
+	                           group: calls from outside or inside that lead into it */
+	uint64_t self_insns;    /* instructions retired while control was in it, callees not counted */
+	uint64_t self_ns;       /* guest time likewise, halted time not counted */
+	uint64_t first_ns;      /* UINT64_MAX: never entered */
+	uint64_t first_insns;
+	uint32_t first_caller;  /* function that control came from */
+	uint16_t first_cpu;
+};
+
+struct functions {
+	struct function_stat *stats; /* names_count() of them */
+	size_t count;
+	uint64_t insns, ns;     /* sums of self_insns, self_ns */
+	uint64_t halted_ns;
+	uint64_t events;
+};
+
+int functions_analyse(const struct reader *r, const struct names *names, const struct span *span,
+		      struct functions *ret, struct error *err);
+void functions_deinit(struct functions *f);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How long each of the guest's threads ran. */
+#ifndef UPTO_ANALYSIS_PROCESSES_H
+#define UPTO_ANALYSIS_PROCESSES_H
+
+#include "replay/meter.h"
+#include "replay/threads.h"
+
+struct processes {
+	struct spent *spent;    /* one a thread, by number; behind them one for what ran before there were threads */
+	size_t count;           /* threads + 1 */
+	struct spent sum;
+};
+
+int processes_analyse(const struct reader *r, const struct threads *threads, const struct span *span,
+		      struct processes *ret, struct error *err);
+void processes_deinit(struct processes *p);
+
+#endif

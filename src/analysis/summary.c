@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "summary.h"
+
+#include "base/alloc.h"
+
+struct state {
+	struct summary sum;
+	uint64_t ns;
+	bool halted;
+};
+
+static int begin(void *state, const struct chunk_header *h, struct error *err)
+{
+	struct state *s = state;
+
+	(void)err;
+	s->ns = h->first_ns;
+	s->halted = h->flags & CHUNK_HALTED;
+	s->sum.insns += h->last_insns - h->first_insns;
+	if (h->last_ns > s->sum.duration_ns)
+		s->sum.duration_ns = h->last_ns;
+	return 0;
+}
+
+static int batch(void *state, const struct batch *b, struct error *err)
+{
+	struct state *s = state;
+
+	(void)err;
+	for (size_t i = 0; i < b->count; i++) {
+		const struct event *e = &b->events[i];
+
+		s->sum.kinds[e->kind]++;
+		if (e->kind == EVENT_GAP)
+			s->sum.lost += e->args[0];
+		if (s->halted)
+			s->sum.halted_ns += e->ns - s->ns;
+		s->halted = e->kind == EVENT_HALT || (s->halted && e->kind == EVENT_CLOCK);
+		s->ns = e->ns;
+	}
+	s->sum.events += b->count;
+	return 0;
+}
+
+int summary_analyse(const struct reader *r, struct summary *ret, struct error *err)
+{
+	static const struct chunk_visitor visitor = { .begin = begin, .batch = batch };
+	unsigned threads = walk_threads();
+	struct state *states = xcalloc(threads, sizeof *states);
+	void **pointers = xcalloc(threads, sizeof *pointers);
+	struct summary sum = { .vcpus = reader_vcpus(r), .lost = reader_lost(r) };
+	int result;
+
+	for (unsigned i = 0; i < threads; i++)
+		pointers[i] = &states[i];
+	result = walk_chunks(r, &SPAN_ALL, &visitor, pointers, threads, err);
+	for (unsigned i = 0; i < threads; i++) {
+		const struct summary *part = &states[i].sum;
+
+		for (int k = 0; k < EVENT_KINDS; k++)
+			sum.kinds[k] += part->kinds[k];
+		sum.events += part->events;
+		sum.lost += part->lost;
+		sum.insns += part->insns;
+		sum.halted_ns += part->halted_ns;
+		if (part->duration_ns > sum.duration_ns)
+			sum.duration_ns = part->duration_ns;
+	}
+	free(states);
+	free(pointers);
+	*ret = sum;
+	return result;
+}

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "stacks.h"
+
+#include "base/alloc.h"
+
+enum {
+	KERNEL_STACK = 1 << 14,   /* THREAD_SIZE, arch/x86/include/asm/page_64_types.h: also its alignment */
+	USER_STACK = 8 << 20,     /* what is farther apart is on different stacks */
+	DEPTH_MAX = 1 << 16,
+	NR_EXECVE = 59, NR_EXECVEAT = 322,
+};
+
+/* A vCPU under way. */
+struct lane {
+	struct stack *stack;
+	struct meter meter;
+	size_t record; /* the next of the reader's task records to be looked at */
+	int stage; /* see stage_of(); 0: nothing ran yet */
+};
+
+struct replay {
+	struct stacks *stacks;
+	const struct stacks_visitor *visitor;
+	void *state;
+	const struct reader *reader;
+	struct name_cache *cache;
+	struct lane *lanes;
+	uint32_t from_fork_asm, from_fork, switch_to_asm;
+	uint32_t dead; /* function number of do_task_dead; UINT32_MAX: not known */
+};
+
+static struct frame *top(struct stack *stack)
+{
+	return stack->depth ? &stack->frames[stack->depth - 1] : NULL;
+}
+
+static bool is_kernel(uint64_t addr)
+{
+	return addr >> 63;
+}
+
+static bool same_stack(uint64_t a, uint64_t b)
+{
+	if (is_kernel(a) != is_kernel(b))
+		return false;
+	if (is_kernel(a))
+		return a / KERNEL_STACK == b / KERNEL_STACK;
+	return (a > b ? a - b : b - a) < USER_STACK;
+}
+
+static void push(struct replay *r, struct stack *stack, struct frame frame)
+{
+	if (stack->depth == DEPTH_MAX) {
+		/* a guest that calls and never returns: what is deepest is forgotten */
+		memmove(stack->frames, stack->frames + DEPTH_MAX / 2, DEPTH_MAX / 2 * sizeof *stack->frames);
+		stack->depth = DEPTH_MAX / 2;
+	}
+	stack->frames = array_grow(stack->frames, stack->depth, &stack->cap, sizeof *stack->frames);
+	frame.entry_ns = r->stacks->ns;
+	frame.insns = stack->insns;
+	frame.ns = stack->ns;
+	stack->frames[stack->depth++] = frame;
+	if (r->visitor->enter)
+		r->visitor->enter(r->state, r->stacks, stack, top(stack));
+}
+
+static void pop(struct replay *r, struct stack *stack)
+{
+	if (r->visitor->leave)
+		r->visitor->leave(r->state, r->stacks, stack, top(stack));
+	stack->depth--;
+}
+
+/* Leave all frames above that many. */
+static void cut(struct replay *r, struct stack *stack, size_t depth)
+{
+	while (stack->depth > depth) {
+		r->stacks->unmatched.abandoned++;
+		pop(r, stack);
+	}
+}
+
+/* Fill in where a frame is entered. */
+static struct frame entered_at(struct replay *r, struct frame frame, uint64_t addr)
+{
+	struct place place = name_cache_place(r->cache, addr, r->stacks->ns);
+
+	frame.addr = addr;
+	frame.function = place.function;
+	frame.at_start = place.start || place.function >= r->stacks->names->tab.count;
+	return frame;
+}
+
+static void call(struct replay *r, struct stack *stack, const struct event *e)
+{
+	const struct frame *t;
+
+	/* a frame at or below the new one's slot can only have been left */
+	while ((t = top(stack)) && t->kind == FRAME_CALL && t->slot <= e->slot && same_stack(t->slot, e->slot))
+		cut(r, stack, stack->depth - 1);
+	if (!stack->depth)
+		push(r, stack, entered_at(r, (struct frame){ .kind = FRAME_BASE }, stack->place ? stack->place : e->from));
+	push(r, stack, entered_at(r, (struct frame){ .kind = FRAME_CALL, .slot = e->slot, .from = e->from }, e->target));
+}
+
+/*
+ * Calls that nothing returns from when a task is switched to: they stuff the
+ * return stack buffer, FILL_RETURN_BUFFER in arch/x86/include/asm/nospec-branch.h.
+ */
+static void cut_stuffing(struct replay *r, struct stack *stack)
+{
+	while (stack->depth > 1) {
+		const struct frame *t = top(stack);
+
+		if (t->kind != FRAME_CALL || t->at_start || t->function != r->switch_to_asm || t[-1].function != t->function)
+			break;
+		cut(r, stack, stack->depth - 1);
+	}
+}
+
+/* Control is at that address now: another function there, or the same one anew, replaces the top frame. */
+static void jump(struct replay *r, struct stack *stack, uint64_t addr, enum event_kind kind)
+{
+	struct frame frame = { .kind = FRAME_BASE }, next;
+
+	if (stack->depth)
+		frame = *top(stack);
+	next = entered_at(r, frame, addr);
+	if (stack->depth && next.function == frame.function &&
+	    (kind == EVENT_ARRIVE || kind == EVENT_INTERRUPT_RETURN || !next.at_start || next.function >= r->stacks->names->tab.count))
+		return;
+	cut_stuffing(r, stack);
+	if (stack->depth) {
+		next.slot = top(stack)->slot;
+		next.from = top(stack)->from;
+		next.kind = top(stack)->kind;
+		pop(r, stack);
+	}
+	if (kind == EVENT_INTERRUPT_RETURN)
+		next.at_start = false;
+	push(r, stack, next);
+}
+
+static bool is_entry(const struct frame *f)
+{
+	return f->kind == FRAME_INTERRUPT || f->kind == FRAME_SYSCALL;
+}
+
+/* The frame that was called with its return address in that slot; depth of the stack: none. */
+static size_t find_slot(const struct stack *stack, uint64_t slot)
+{
+	for (size_t i = stack->depth; i-- > 0;) {
+		const struct frame *f = &stack->frames[i];
+
+		if (f->kind == FRAME_CALL && f->slot == slot)
+			return i;
+		if (is_entry(f))
+			break;
+	}
+	return stack->depth;
+}
+
+/* New tasks are made to return to ret_from_fork_asm, before 6.5 ret_from_fork: arch/x86/entry/entry_64.S. */
+static bool starts_thread(struct replay *r, uint64_t addr)
+{
+	uint32_t function = entered_at(r, (struct frame){ 0 }, addr).function;
+
+	return function == r->from_fork_asm || function == r->from_fork;
+}
+
+static void go_back(struct replay *r, struct stack *stack, const struct event *e)
+{
+	size_t i = find_slot(stack, e->slot);
+	struct unmatched *u = &r->stacks->unmatched;
+	const struct frame *t = top(stack);
+
+	u->returns++;
+	if (i == stack->depth && t && t->kind == FRAME_CALL && t->from == e->target)
+		i--; /* it has moved to another stack meanwhile: error_entry in arch/x86/entry/entry_64.S */
+	if (i < stack->depth) {
+		bool right = stack->frames[i].from == e->target;
+
+		cut(r, stack, i + 1);
+		pop(r, stack);
+		stack->began = true;
+		if (!right) /* its return address was replaced: a retpoline's jump */
+			jump(r, stack, e->target, e->kind);
+		return;
+	}
+	if (starts_thread(r, e->target) || !stack->began)
+		u->new_thread++;
+	else if (r->stacks->ns < r->stacks->names->kernel_ns)
+		u->firmware++;
+	else if (!t || t->kind != FRAME_SIGNAL) /* a signal's handler returns to what the kernel left for it */
+		u->elsewhere++;
+	stack->began = true;
+	jump(r, stack, e->target, e->kind);
+}
+
+static void interrupt(struct replay *r, struct stack *stack, const struct event *e)
+{
+	if (!stack->depth)
+		push(r, stack, entered_at(r, (struct frame){ .kind = FRAME_BASE }, e->from));
+	push(r, stack, entered_at(r, (struct frame){
+		.kind = e->kind == EVENT_SYSCALL ? FRAME_SYSCALL : FRAME_INTERRUPT, .slot = e->slot, .from = e->from,
+		.nr = e->kind == EVENT_SYSCALL ? (uint32_t)e->args[0] : 0,
+	}, e->target));
+}
+
+static bool leads_back(const struct frame *f, const struct event *e)
+{
+	enum { SYSCALL_LENGTH = 2, FRAME_MOVES = 64 };
+
+	switch (f->kind) {
+	case FRAME_SYSCALL:
+		/* one that a signal cut short may be made again */
+		return !f->from || f->from == e->target || f->from - SYSCALL_LENGTH == e->target;
+	case FRAME_SIGNAL:
+		return f->from == e->target;
+	case FRAME_INTERRUPT:
+		/*
+		 * A handler may mend where it returns to (fixups, int3 emulation), and even move its frame a
+		 * little for that; what sync_core() pushes to return from is far below.
+		 */
+		return f->from == e->target ||
+		       (is_kernel(e->target) && same_stack(f->slot, e->slot) &&
+			e->slot + FRAME_MOVES - f->slot <= 2 * FRAME_MOVES);
+	default:
+		return false;
+	}
+}
+
+/* The innermost frame that an event leads back from. Its place in the stack; the depth: there is none. */
+static size_t find_entry(const struct stack *stack, const struct event *e)
+{
+	for (size_t i = stack->depth; i-- > 0;) {
+		if (leads_back(&stack->frames[i], e))
+			return i;
+	}
+	return stack->depth;
+}
+
+/* To user code at another place than it was left at: a signal's handler, a new program, a thread's first step. */
+static void enter_user(struct replay *r, struct stack *stack, uint64_t target, bool exec)
+{
+	uint64_t left = 0;
+	size_t i = 0;
+
+	while (i < stack->depth && !is_kernel(stack->frames[i].addr) && !is_entry(&stack->frames[i]))
+		i++;
+	if (i < stack->depth && is_entry(&stack->frames[i]))
+		left = stack->frames[i].from;
+	if (exec)
+		i = 0;
+	cut(r, stack, i);
+	push(r, stack, entered_at(r, (struct frame){ .kind = i ? FRAME_SIGNAL : FRAME_BASE, .from = left }, target));
+}
+
+static void entry_return(struct replay *r, struct stack *stack, const struct event *e)
+{
+	size_t i = find_entry(stack, e);
+	bool exec = false;
+
+	if (i < stack->depth) {
+		cut(r, stack, i + 1);
+		pop(r, stack);
+		return;
+	}
+	if (is_kernel(e->target) || r->stacks->ns < r->stacks->names->kernel_ns) {
+		jump(r, stack, e->target, e->kind); /* iret to itself: sync_core(); firmware uses it as it likes */
+		return;
+	}
+	for (size_t k = stack->depth; k-- > 0 && !exec;)
+		exec = stack->frames[k].kind == FRAME_SYSCALL &&
+		       (stack->frames[k].nr == NR_EXECVE || stack->frames[k].nr == NR_EXECVEAT);
+	enter_user(r, stack, e->target, exec);
+}
+
+static struct stack *stack_of(struct stacks *s, uint64_t task, unsigned cpu, uint64_t ns)
+{
+	long thread = task ? threads_find(s->threads, task, ns) : THREAD_NONE;
+
+	return thread == THREAD_NONE ? &s->list[s->threads->count + cpu] : &s->list[thread];
+}
+
+static void finish(struct replay *r, struct stack *stack)
+{
+	cut(r, stack, 0);
+	free(stack->frames);
+	stack->frames = NULL;
+	stack->cap = 0;
+}
+
+/* The last that a task ever does is to be switched from in do_task_dead(): kernel/sched/core.c. */
+static bool is_dead(const struct replay *r, const struct stack *stack)
+{
+	enum { NEAR_TOP = 6 };
+	size_t i = stack->depth;
+
+	while (i-- > 0 && stack->depth - i <= NEAR_TOP)
+		if (stack->frames[i].function == r->dead)
+			return true;
+	return false;
+}
+
+/*
+ * A new task begins with its creator's user code on its stack, and as if it
+ * returned from the same system call; a new thread has a user stack of its own.
+ */
+static void inherit(struct replay *r, const struct stack *from, const struct task_record *record)
+{
+	struct stack *to = stack_of(r->stacks, record->task, record->cpu, record->ns);
+	size_t user = 0;
+
+	while (user < from->depth && !is_entry(&from->frames[user]))
+		user++;
+	if (to == from || to->depth || record->kernel || user == from->depth)
+		return;
+	for (size_t i = record->pid == record->tgid ? 0 : user; i <= user; i++)
+		push(r, to, from->frames[i]);
+}
+
+/* Tasks that were made on the vCPU before the event. */
+static void inherit_until(struct replay *r, struct lane *lane, unsigned cpu, uint64_t insns)
+{
+	const struct task_records *records = &r->reader->tasks;
+
+	for (; lane->record < records->count; lane->record++) {
+		const struct task_record *record = &records->records[lane->record];
+
+		if (record->cpu != cpu || record->change != TASK_NEW)
+			continue;
+		if (record->insns >= insns)
+			break;
+		inherit(r, lane->stack, record);
+	}
+}
+
+static void switch_task(struct replay *r, struct lane *lane, const struct event *e, unsigned cpu)
+{
+	struct stack *before = lane->stack, *previous = stack_of(r->stacks, e->args[0], cpu, e->ns);
+	struct stack *next = stack_of(r->stacks, e->args[1], cpu, e->ns);
+
+	if (before->thread == THREAD_NONE && previous != before && !previous->depth) {
+		/* this was the vCPU's first task all the time */
+		long thread = previous->thread;
+		struct stack empty = *previous;
+
+		*previous = *before;
+		previous->thread = thread;
+		empty.thread = THREAD_NONE;
+		*before = empty;
+		before = previous;
+	}
+	before->cpu = -1;
+	next->cpu = (int)cpu;
+	lane->stack = next;
+	if (before->thread != THREAD_NONE && before != next && is_dead(r, before))
+		finish(r, before);
+}
+
+/*
+ * Firmware, the kernel image's own loader, the kernel: each goes to the next for
+ * good, and none is called by the one before.
+ */
+static int stage_of(const struct names *names, uint32_t function)
+{
+	if (function == names->tab.count + GROUP_FIRMWARE)
+		return 1;
+	return function == names->tab.count + GROUP_DECOMPRESSOR ? 2 : 3;
+}
+
+static bool enter_stage(struct replay *r, struct lane *lane, uint64_t target)
+{
+	struct frame base = entered_at(r, (struct frame){ .kind = FRAME_BASE }, target);
+	int stage = stage_of(r->stacks->names, base.function);
+
+	if (stage <= lane->stage)
+		return false;
+	lane->stage = stage;
+	while (lane->stack->depth)
+		pop(r, lane->stack);
+	push(r, lane->stack, base);
+	return true;
+}
+
+static void take(struct replay *r, struct lane *lane, const struct event *e, unsigned cpu)
+{
+	struct stack *stack = lane->stack;
+
+	if (__builtin_expect(lane->stage < 3, 0) && e->target && enter_stage(r, lane, e->target)) {
+		stack->place = e->target;
+		return;
+	}
+	switch (e->kind) {
+	case EVENT_CALL:
+	case EVENT_CALL_INDIRECT:
+		call(r, stack, e);
+		break;
+	case EVENT_RETURN:
+		go_back(r, stack, e);
+		break;
+	case EVENT_JUMP:
+	case EVENT_JUMP_INDIRECT:
+	case EVENT_ARRIVE:
+		jump(r, stack, e->target, e->kind);
+		break;
+	case EVENT_INTERRUPT:
+	case EVENT_SYSCALL:
+		interrupt(r, stack, e);
+		break;
+	case EVENT_INTERRUPT_RETURN:
+	case EVENT_SYSCALL_RETURN:
+		entry_return(r, stack, e);
+		break;
+	case EVENT_TASK_SWITCH:
+		switch_task(r, lane, e, cpu);
+		break;
+	default:
+		break;
+	}
+	if (e->target)
+		lane->stack->place = e->target;
+}
+
+static void spend(struct replay *r, struct lane *lane, const struct event *e)
+{
+	struct spent spent = meter_step(&lane->meter, e);
+
+	lane->stack->insns += spent.insns;
+	lane->stack->ns += spent.ns;
+	if (r->visitor->spend)
+		r->visitor->spend(r->state, r->stacks, lane->stack, &spent);
+}
+
+static void init(struct stacks *s, const struct reader *reader, const struct names *names, const struct threads *threads)
+{
+	unsigned vcpus = reader_vcpus(reader);
+
+	*s = (struct stacks){ .names = names, .threads = threads, .count = threads->count + vcpus };
+	s->list = xcalloc(s->count, sizeof *s->list);
+	for (size_t i = 0; i < s->count; i++) {
+		s->list[i].thread = i < threads->count ? (long)i : THREAD_NONE;
+		s->list[i].cpu = -1;
+	}
+}
+
+int stacks_replay(struct stacks *ret, const struct reader *reader, const struct names *names,
+		  const struct threads *threads, uint64_t to_ns, const struct stacks_visitor *visitor, void *state,
+		  struct error *err)
+{
+	static const struct span all = { .to_ns = UINT64_MAX, .cpu = -1 };
+	struct span span = { .to_ns = to_ns, .cpu = -1 };
+	unsigned vcpus = reader_vcpus(reader), cpu;
+	struct replay r = { .stacks = ret, .visitor = visitor, .state = state, .reader = reader };
+	struct merged *merged = merged_new(reader, &span);
+	const struct event *e;
+	int more = 0;
+
+	init(ret, reader, names, threads);
+	r.cache = xmalloc(sizeof *r.cache);
+	name_cache_init(r.cache, names);
+	r.dead = names_find(names, "do_task_dead");
+	r.from_fork_asm = names_find(names, "ret_from_fork_asm");
+	r.switch_to_asm = names_find(names, "__switch_to_asm");
+	r.from_fork = names_find(names, "ret_from_fork");
+	r.lanes = xcalloc(vcpus, sizeof *r.lanes);
+	for (unsigned i = 0; i < vcpus; i++) {
+		r.lanes[i].stack = &ret->list[threads->count + i];
+		r.lanes[i].stack->cpu = (int)i;
+		r.lanes[i].meter.span = &all;
+	}
+	while (!ret->stop && (more = merged_next(merged, &e, &cpu, err)) > 0) {
+		ret->ns = e->ns;
+		inherit_until(&r, &r.lanes[cpu], cpu, e->insns);
+		spend(&r, &r.lanes[cpu], e);
+		take(&r, &r.lanes[cpu], e, cpu);
+	}
+	if (ret->stop)
+		more = 0;
+	merged_free(merged);
+	free(r.cache);
+	free(r.lanes);
+	return more;
+}
+
+void stacks_deinit(struct stacks *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		free(s->list[i].frames);
+	free(s->list);
+	*s = (struct stacks){ 0 };
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Replays a trace into call stacks: each thread of the guest has one, from its
+ * first instruction to its last, through system calls, interrupts and switches.
+ *
+ * A call's return address stands in a stack slot, and the return reads it from
+ * there: slots match them, whatever lies between. Jumps to another function
+ * replace the top frame. What the kernel's entry code pushes is a frame of its
+ * own kind, so that interrupts stand on top of whatever they interrupt.
+ */
+#ifndef UPTO_REPLAY_STACKS_H
+#define UPTO_REPLAY_STACKS_H
+
+#include "meter.h"
+#include "names.h"
+#include "threads.h"
+
+enum frame_kind {
+	FRAME_BASE,       /* where the thread was found, or began: nothing returns from it */
+	FRAME_CALL,
+	FRAME_INTERRUPT,  /* interrupt or exception handler */
+	FRAME_SYSCALL,
+	FRAME_SIGNAL,     /* user code that the kernel went to of its own accord: a signal's handler */
+};
+
+/* One call in progress. */
+struct frame {
+	uint64_t slot;    /* where its return address stands; 0: nowhere */
+	uint64_t from;    /* where it returns to; 0: not known */
+	uint64_t addr;    /* that it was entered at */
+	uint64_t entry_ns;      /* guest time when it was entered */
+	uint64_t insns, ns;     /* the thread's own clocks then */
+	uint32_t function;      /* number, see names.h */
+	uint32_t data;          /* the visitor's */
+	uint32_t nr;            /* SYSCALL: its number */
+	enum frame_kind kind;
+	bool at_start;          /* it was entered at the function's first instruction, or where that is not known */
+};
+
+struct stack {
+	struct frame *frames;   /* the outermost first */
+	size_t depth, cap;
+	uint64_t insns, ns;     /* the thread's own clocks: what it ran since the start */
+	long thread;            /* number, see threads.h; THREAD_NONE: a vCPU before its first switch */
+	bool began;             /* it has returned from something, or been found under way */
+	uint64_t place;         /* where control is; of those that do not run: where it was left */
+	int cpu;                /* that runs it; -1: none */
+};
+
+/* What a return that matched nothing was taken for. */
+struct unmatched {
+	uint64_t returns;       /* all returns, to see these in proportion */
+	uint64_t new_thread;    /* a new thread's first */
+	uint64_t firmware;      /* before the kernel: it uses returns as it likes */
+	uint64_t elsewhere;     /* it went on where no frame says: taken for a jump */
+	uint64_t abandoned;     /* frames that were left without a return: longjmp(), exec, stacks that were left */
+};
+
+struct stacks;
+
+struct stacks_visitor {
+	/* All may be NULL. `state` is the caller's. Of a frame: when it is on the stack, on top. */
+	void (*enter)(void *state, struct stacks *s, struct stack *stack, struct frame *frame);
+	void (*leave)(void *state, struct stacks *s, struct stack *stack, const struct frame *frame);
+	/* Time passed, in the top frame of the stack, or, if it is empty, in what has no frame yet. */
+	void (*spend)(void *state, struct stacks *s, struct stack *stack, const struct spent *spent);
+};
+
+struct stacks {
+	const struct names *names;
+	const struct threads *threads;
+	struct stack *list;     /* one a thread, then one a vCPU for the time before its first switch */
+	size_t count;
+	struct unmatched unmatched;
+	uint64_t ns;            /* time of the event being replayed */
+	bool stop;              /* set by the visitor: that is enough */
+};
+
+/*
+ * Replay all events up to `to_ns`; the stacks are then as they were at that
+ * time. Call stacks_deinit() also after an error.
+ */
+int stacks_replay(struct stacks *ret, const struct reader *r, const struct names *names, const struct threads *threads,
+		  uint64_t to_ns, const struct stacks_visitor *visitor, void *state, struct error *err);
+void stacks_deinit(struct stacks *s);
+
+#endif

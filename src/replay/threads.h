@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The guest's threads: who a task_struct is at a time. An address is used again
+ * for later tasks, so that it takes both to tell.
+ */
+#ifndef UPTO_REPLAY_THREADS_H
+#define UPTO_REPLAY_THREADS_H
+
+#include "trace/reader.h"
+
+struct thread {
+	uint64_t task;
+	int32_t pid, tgid, ppid;  /* as told last; ppid: the parent's tgid */
+	bool kernel;
+	bool seen;                /* it was there before it could be told of: start_ns is when it was seen */
+	const char *comm, *exe;   /* as told last; the reader's */
+	uint64_t start_ns;        /* it was woken for the first time */
+	uint64_t end_ns;          /* it began to exit; UINT64_MAX: it was there to the end */
+};
+
+struct threads {
+	struct thread *list;      /* in the order in which they came; the number of a thread is its place */
+	size_t count, cap;
+	uint32_t *by_task;        /* numbers, by (task, start_ns) */
+};
+
+enum { THREAD_NONE = -1 };
+
+void threads_init(struct threads *t, const struct reader *r);
+void threads_deinit(struct threads *t);
+
+/* Number of the thread whose task_struct is or was last there at that time, or THREAD_NONE. */
+long threads_find(const struct threads *t, uint64_t task, uint64_t ns);
+
+#endif

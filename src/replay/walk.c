@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "walk.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+bool span_has(const struct span *span, const struct chunk_header *h)
+{
+	if (h->type != CHUNK_EVENTS || (span->cpu >= 0 && h->cpu != span->cpu))
+		return false;
+	/* the events after a chunk's last clock may be later than it, but not than the next chunk's first */
+	return h->first_ns < span->to_ns && (h->last_ns >= span->from_ns || span->from_ns == 0);
+}
+
+void clock_fill(struct clock *clock, struct batch *batch)
+{
+	struct event *last = batch->count ? &batch->events[batch->count - 1] : NULL;
+	double ns_per_insn = 0;
+
+	if (!last)
+		return;
+	if (event_has_clock(last->kind) && last->insns > clock->insns)
+		ns_per_insn = (double)(last->ns - clock->ns) / (double)(last->insns - clock->insns);
+	for (size_t i = 0; i < batch->count; i++) {
+		struct event *e = &batch->events[i];
+
+		if (!event_has_clock(e->kind)) {
+			/* signed: one instruction converts */
+			double ns = (double)(int64_t)(e->insns - clock->insns) * ns_per_insn;
+
+			e->ns = clock->ns + (ns >= 0 && ns < 0x1p63 ? (uint64_t)(int64_t)ns : 0);
+		}
+	}
+	if (event_has_clock(last->kind))
+		*clock = (struct clock){ .insns = last->insns, .ns = last->ns };
+}
+
+/* What decodes chunks one after the other. */
+struct stage {
+	const struct reader *reader;
+	ZSTD_DCtx *zstd;
+	struct buf packed, data;
+	struct decoder decoder;
+	struct clock clock;
+	struct batch batch;
+	size_t next;    /* the chunk that the decoder's model may go on with; 0: none (chunk 0 has no events) */
+};
+
+/* Number of the vCPU's next (step 1) or previous (step -1) chunk of events; 0: there is none. */
+static size_t neighbour(const struct reader *r, size_t chunk, int step)
+{
+	uint16_t cpu = r->chunks[chunk].header.cpu;
+
+	while ((chunk += (size_t)(ptrdiff_t)step) && chunk < r->n_chunks)
+		if (r->chunks[chunk].header.type == CHUNK_EVENTS && r->chunks[chunk].header.cpu == cpu)
+			return chunk;
+	return 0;
+}
+
+static bool continues(const struct reader *r, size_t chunk)
+{
+	return r->chunks[chunk].header.flags & CHUNK_CONTINUES;
+}
+
+static struct stage *stage_new(const struct reader *r)
+{
+	struct stage *s = xcalloc(1, sizeof *s);
+
+	s->reader = r;
+	s->zstd = ZSTD_createDCtx();
+	decoder_init(&s->decoder, &r->sites);
+	return s;
+}
+
+static void stage_free(struct stage *s)
+{
+	if (!s)
+		return;
+	ZSTD_freeDCtx(s->zstd);
+	buf_free(&s->packed);
+	buf_free(&s->data);
+	decoder_deinit(&s->decoder);
+	free(s);
+}
+
+static int stage_start(struct stage *s, size_t chunk, struct error *err)
+{
+	const struct chunk_header *h = &s->reader->chunks[chunk].header;
+	struct cpu_state state = { .insns = h->first_insns, .ns = h->first_ns, .space = h->space };
+
+	if (reader_chunk(s->reader, chunk, s->zstd, &s->packed, &s->data, err) < 0)
+		return -1;
+	s->clock = (struct clock){ .insns = h->first_insns, .ns = h->first_ns };
+	s->next = 0;
+	if (decoder_begin(&s->decoder, s->data.data, s->data.len, &state, continues(s->reader, chunk), err) < 0)
+		return error_prefix(err, "%s: chunk %zu", s->reader->path, chunk);
+	return 0;
+}
+
+/* Fill the batch; empty at the chunk's end. */
+static int stage_next(struct stage *s, size_t chunk, struct error *err)
+{
+	if (decoder_next(&s->decoder, &s->batch, err) < 0)
+		return error_prefix(err, "%s: chunk %zu at byte %llu", s->reader->path, chunk,
+				    (unsigned long long)s->reader->chunks[chunk].offset);
+	if (!s->batch.count) {
+		s->next = neighbour(s->reader, chunk, 1);
+		if (s->reader->progress)
+			s->reader->progress(s->reader->n_event_chunks);
+	}
+	clock_fill(&s->clock, &s->batch);
+	return 0;
+}
+
+/* Decode what the chunk's model goes on from. */
+static int stage_catch_up(struct stage *s, size_t chunk, struct error *err)
+{
+	size_t first = chunk;
+
+	while (first && continues(s->reader, first) && first != s->next)
+		first = neighbour(s->reader, first, -1);
+	if (!first)
+		return error_set(err, "%s: chunk %zu continues one that is not there", s->reader->path, chunk);
+	for (; first != chunk; first = s->next) {
+		if (stage_start(s, first, err) < 0)
+			return -1;
+		do
+			if (stage_next(s, first, err) < 0)
+				return -1;
+		while (s->batch.count);
+	}
+	return 0;
+}
+
+static int stage_open(struct stage *s, size_t chunk, struct error *err)
+{
+	if (continues(s->reader, chunk) && s->next != chunk && stage_catch_up(s, chunk, err) < 0)
+		return -1;
+	return stage_start(s, chunk, err);
+}
+
+struct crew {
+	const struct reader *reader;
+	const struct span *span;
+	const struct chunk_visitor *visitor;
+	size_t next;
+	int failed;
+	pthread_mutex_t lock;
+	struct error *err;
+};
+
+struct member {
+	struct crew *crew;
+	void *state;
+	pthread_t thread;
+	bool started;
+};
+
+static int visit(struct stage *s, const struct crew *crew, void *state, size_t chunk, struct error *err)
+{
+	const struct chunk_visitor *visitor = crew->visitor;
+
+	if (stage_open(s, chunk, err) < 0 ||
+	    visitor->begin(state, &s->reader->chunks[chunk].header, err) < 0)
+		return -1;
+	for (;;) {
+		if (stage_next(s, chunk, err) < 0)
+			return -1;
+		if (!s->batch.count)
+			break;
+		if (visitor->batch(state, &s->batch, err) < 0)
+			return -1;
+	}
+	return visitor->end ? visitor->end(state, err) : 0;
+}
+
+/* A chunk and those that continue it. */
+static int visit_unit(struct stage *s, const struct crew *crew, void *state, size_t chunk, struct error *err)
+{
+	do {
+		if (span_has(crew->span, &crew->reader->chunks[chunk].header) && visit(s, crew, state, chunk, err) < 0)
+			return -1;
+		chunk = neighbour(crew->reader, chunk, 1);
+	} while (chunk && continues(crew->reader, chunk));
+	return 0;
+}
+
+static void *work(void *arg)
+{
+	struct member *m = arg;
+	struct crew *crew = m->crew;
+	struct stage *s = stage_new(crew->reader);
+	struct error err;
+
+	while (!__atomic_load_n(&crew->failed, __ATOMIC_RELAXED)) {
+		size_t i = __atomic_fetch_add(&crew->next, 1, __ATOMIC_RELAXED);
+
+		if (i >= crew->reader->n_chunks)
+			break;
+		if (crew->reader->chunks[i].header.type != CHUNK_EVENTS || continues(crew->reader, i))
+			continue;
+		if (visit_unit(s, crew, m->state, i, &err) < 0) {
+			pthread_mutex_lock(&crew->lock);
+			if (!crew->failed)
+				*crew->err = err;
+			__atomic_store_n(&crew->failed, 1, __ATOMIC_RELAXED);
+			pthread_mutex_unlock(&crew->lock);
+		}
+	}
+	stage_free(s);
+	return NULL;
+}
+
+int walk_chunks(const struct reader *r, const struct span *span, const struct chunk_visitor *visitor, void **states,
+		unsigned threads, struct error *err)
+{
+	struct crew crew = {
+		.reader = r, .span = span, .visitor = visitor, .err = err, .lock = PTHREAD_MUTEX_INITIALIZER,
+	};
+	struct member *members = xcalloc(threads, sizeof *members);
+
+	for (unsigned i = 0; i < threads; i++)
+		members[i] = (struct member){ .crew = &crew, .state = states[i] };
+	for (unsigned i = 1; i < threads; i++)
+		members[i].started = pthread_create(&members[i].thread, NULL, work, &members[i]) == 0;
+	work(&members[0]);
+	for (unsigned i = 1; i < threads; i++)
+		if (members[i].started)
+			pthread_join(members[i].thread, NULL);
+	free(members);
+	return crew.failed ? -1 : 0;
+}
+
+unsigned walk_threads(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n < 1 ? 1 : n > 8 ? 8 : (unsigned)n;
+}
+
+/* One vCPU's events in their order. */
+struct lane {
+	struct stage *stage;
+	unsigned cpu;
+	size_t chunk;  /* being read, or to be read next */
+	bool open;
+	size_t at;     /* in the batch */
+	bool ended;
+};
+
+struct merged {
+	const struct reader *reader;
+	struct span span;
+	struct lane *lanes;
+	unsigned n_lanes;
+	bool started;
+	struct lane *current;
+};
+
+struct merged *merged_new(const struct reader *r, const struct span *span)
+{
+	struct merged *m = xcalloc(1, sizeof *m);
+
+	m->reader = r;
+	m->span = *span;
+	m->n_lanes = reader_vcpus(r);
+	m->lanes = xcalloc(m->n_lanes, sizeof *m->lanes);
+	for (unsigned i = 0; i < m->n_lanes; i++)
+		m->lanes[i] = (struct lane){ .cpu = i };
+	return m;
+}
+
+void merged_free(struct merged *m)
+{
+	if (!m)
+		return;
+	for (unsigned i = 0; i < m->n_lanes; i++)
+		stage_free(m->lanes[i].stage);
+	free(m->lanes);
+	free(m);
+}
+
+static bool lane_seek(struct merged *m, struct lane *lane)
+{
+	for (; lane->chunk < m->reader->n_chunks; lane->chunk++) {
+		const struct chunk_header *h = &m->reader->chunks[lane->chunk].header;
+
+		if (h->cpu == lane->cpu && span_has(&m->span, h))
+			return true;
+	}
+	return false;
+}
+
+/* Get the lane to an event that is asked for, or to its end. */
+static int lane_settle(struct merged *m, struct lane *lane, struct error *err)
+{
+	while (!lane->ended) {
+		struct batch *batch = lane->stage ? &lane->stage->batch : NULL;
+
+		if (lane->open && lane->at < batch->count) {
+			const struct event *e = &batch->events[lane->at];
+
+			if (e->ns >= m->span.to_ns)
+				lane->ended = true;
+			else if (e->ns >= m->span.from_ns)
+				return 0;
+			lane->at++;
+			continue;
+		}
+		if (lane->open) {
+			if (stage_next(lane->stage, lane->chunk, err) < 0)
+				return -1;
+			lane->at = 0;
+			lane->open = batch->count > 0;
+			lane->chunk += !lane->open;
+			continue;
+		}
+		if (!lane_seek(m, lane)) {
+			lane->ended = true;
+			break;
+		}
+		if (!lane->stage)
+			lane->stage = stage_new(m->reader);
+		if (stage_open(lane->stage, lane->chunk, err) < 0)
+			return -1;
+		lane->open = true;
+		lane->stage->batch.count = lane->at = 0;
+	}
+	return 0;
+}
+
+int merged_next(struct merged *m, const struct event **ret_event, unsigned *ret_cpu, struct error *err)
+{
+	struct lane *best = NULL;
+
+	if (m->current)
+		m->current->at++;
+	for (unsigned i = 0; i < m->n_lanes; i++) {
+		struct lane *lane = &m->lanes[i];
+
+		if ((!m->started || lane == m->current) && lane_settle(m, lane, err) < 0)
+			return -1;
+		if (!lane->ended && (!best || lane->stage->batch.events[lane->at].ns <
+						     best->stage->batch.events[best->at].ns))
+			best = lane;
+	}
+	m->started = true;
+	m->current = best;
+	if (!best)
+		return 0;
+	*ret_event = &best->stage->batch.events[best->at];
+	*ret_cpu = best->cpu;
+	return 1;
+}

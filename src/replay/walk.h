@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Goes through the events of a trace, with guest time filled in for each. */
+#ifndef UPTO_REPLAY_WALK_H
+#define UPTO_REPLAY_WALK_H
+
+#include "trace/reader.h"
+
+/* Which events are asked for. */
+struct span {
+	uint64_t from_ns, to_ns; /* from <= ns < to */
+	int cpu;                 /* -1: all */
+};
+
+#define SPAN_ALL ((struct span){ .to_ns = UINT64_MAX, .cpu = -1 })
+
+/* True when the chunk may hold events of the span. */
+bool span_has(const struct span *span, const struct chunk_header *h);
+
+/*
+ * Give every event of a batch its time, interpolated between the clock before
+ * (which is moved on) and the one that ends the batch. Events that no clock
+ * follows in their chunk have the time of the last one.
+ */
+struct clock {
+	uint64_t insns, ns;
+};
+void clock_fill(struct clock *clock, struct batch *batch);
+
+/*
+ * An analysis that needs no order among chunks. `state` is one of the caller's
+ * per thread. Returning a negative number ends the walk.
+ */
+struct chunk_visitor {
+	int (*begin)(void *state, const struct chunk_header *h, struct error *err);
+	int (*batch)(void *state, const struct batch *batch, struct error *err);
+	int (*end)(void *state, struct error *err); /* may be NULL */
+};
+
+int walk_chunks(const struct reader *r, const struct span *span, const struct chunk_visitor *visitor, void **states,
+		unsigned threads, struct error *err);
+
+/* As many threads as there are CPUs to run them, 8 at most. */
+unsigned walk_threads(void);
+
+/* All events of the span in the order of time; those of one vCPU in their own order. */
+struct merged;
+
+struct merged *merged_new(const struct reader *r, const struct span *span);
+void merged_free(struct merged *m);
+
+/* 1: *ret_event (valid until the next call) and *ret_cpu are set; 0: the end; negative: error. */
+int merged_next(struct merged *m, const struct event **ret_event, unsigned *ret_cpu, struct error *err);
+
+#endif
