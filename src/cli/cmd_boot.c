@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "commands.h"
+#include "recording.h"
+#include "trace_arg.h"
+
+#define BOOT "/boot"
+
+enum { WORDS_MAX = 256 };
+
+struct words {
+	char *v[WORDS_MAX];
+	size_t n;
+};
+
+static void add(struct words *w, const char *word)
+{
+	if (w->n + 1 < WORDS_MAX)
+		w->v[w->n++] = xstrdup(word);
+}
+
+/* The newest /boot/vmlinuz-RELEASE, by version. */
+static char *newest_kernel(struct error *err)
+{
+	static const char prefix[] = "vmlinuz-";
+	char *best = NULL;
+	DIR *dir = opendir(BOOT);
+	struct dirent *d;
+
+	while (dir && (d = readdir(dir)))
+		if (!strncmp(d->d_name, prefix, sizeof prefix - 1) && (!best || strverscmp(d->d_name, best) > 0)) {
+			free(best);
+			best = xstrdup(d->d_name);
+		}
+	if (dir)
+		closedir(dir);
+	if (!best)
+		error_set(err, BOOT "/vmlinuz-*: no kernel there; name one: upto boot KERNEL [INITRD]");
+	return best;
+}
+
+static int default_kernel(char **ret_kernel, char **ret_initrd, struct error *err)
+{
+	cleanup_free char *name = newest_kernel(err);
+
+	if (!name)
+		return -1;
+	*ret_kernel = xasprintf(BOOT "/%s", name);
+	*ret_initrd = xasprintf(BOOT "/initrd.img-%s", name + strlen("vmlinuz-"));
+	if (access(*ret_initrd, R_OK) < 0) {
+		free(*ret_initrd);
+		*ret_initrd = NULL;
+	}
+	return 0;
+}
+
+static int check_readable(const char *path, struct error *err)
+{
+	if (path && access(path, R_OK) < 0)
+		return error_set(err, "%s: cannot be read", path);
+	return 0;
+}
+
+static void compose(const struct args *args, const char *kernel, const char *initrd, struct words *w)
+{
+	static const char *const fixed[] = { "-accel", "tcg", "-cpu", "max", "-nographic", "-nic", "none", "-no-reboot" };
+	cleanup_free char *append = xasprintf("console=ttyS0 panic=-1%s%s", arg(args, "append") ? " " : "",
+					      arg(args, "append") ? arg(args, "append") : "");
+
+	add(w, arg(args, "qemu") ? arg(args, "qemu") : "qemu-system-x86_64");
+	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+		add(w, fixed[i]);
+	add(w, "-m");
+	add(w, arg(args, "memory") ? arg(args, "memory") : "1G");
+	add(w, "-smp");
+	add(w, arg(args, "cpus") ? arg(args, "cpus") : "1");
+	add(w, "-kernel");
+	add(w, kernel);
+	if (initrd) {
+		add(w, "-initrd");
+		add(w, initrd);
+	}
+	add(w, "-append");
+	add(w, append);
+	for (char **more = args->rest; more && *more; more++)
+		add(w, *more);
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	cleanup_free char *kernel = NULL, *initrd = NULL;
+	struct words words = { 0 };
+	struct recording rec;
+	int r = EXIT_FAILED;
+
+	if (args->n_operands) {
+		kernel = xstrdup(args->operands[0]);
+		initrd = args->n_operands > 1 ? xstrdup(args->operands[1]) : NULL;
+	} else if (default_kernel(&kernel, &initrd, err) < 0) {
+		return EXIT_FAILED;
+	}
+	if (check_readable(kernel, err) == 0 && check_readable(initrd, err) == 0) {
+		compose(args, kernel, initrd, &words);
+		recording_args(args, &rec);
+		rec.argv = words.v;
+		r = recording_run(&rec, err);
+	}
+	for (size_t i = 0; i < words.n; i++)
+		free(words.v[i]);
+	return r;
+}
+
+static const struct option options[] = {
+	{ 0, "append", "TEXT", "more for the kernel's command line, behind \"console=ttyS0 panic=-1\"" },
+	{ 'm', "memory", "SIZE", "guest memory (default: 1G)" },
+	{ 0, "cpus", "N", "vCPUs (default: 1)" },
+	{ 0, "qemu", "PROGRAM", "the QEMU to run (default: qemu-system-x86_64)" },
+	RECORDING_OPTIONS,
+	HELP_OPTION,
+	{ 0 },
+};
+
+const struct command cmd_boot = {
+	.name = "boot",
+	.operands = "[KERNEL [INITRD]] [-- more QEMU options]",
+	.summary = "boot a kernel in QEMU and record it",
+	.description = "Writes QEMU's command line for those who have none: the kernel and initrd given, or the newest "
+		       "ones in /boot, on a serial console. What stands behind -- is added to it.\n",
+	.examples = "  upto boot\n      this machine's own newest kernel\n"
+		    "  upto boot vmlinuz initrd.img\n      another one\n"
+		    "  upto boot --append 'root=/dev/vda rw' vmlinuz -- -drive file=root.img,if=virtio,format=raw\n"
+		    "      with a disk\n",
+	.options = options,
+	.max_operands = 2,
+	.rest = true,
+	.run = run,
+};

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/calls.h"
+#include "commands.h"
+#include "json.h"
+#include "terminal.h"
+#include "trace_arg.h"
+
+struct printer {
+	const struct names *names;
+	bool json, any;
+	uint64_t left; /* calls still to be shown */
+	struct buf line;
+};
+
+static const char *sign_of(const struct call_record *r)
+{
+	switch (r->kind) {
+	case FRAME_INTERRUPT:
+		return " <interrupt>";
+	case FRAME_SYSCALL:
+		return " <syscall>";
+	case FRAME_SIGNAL:
+		return " <signal>";
+	default:
+		return "";
+	}
+}
+
+static void put_text(struct printer *p, const struct thread *t, const struct call_record *r)
+{
+	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64 " %12.3f %12.3f %10" PRIu64 " %6d  %*s%s%s%s\n",
+		   r->entry_ns / 1000000000, r->entry_ns % 1000000000, (double)r->duration_ns / 1e3,
+		   (double)r->self_ns / 1e3, r->self_insns, t ? t->pid : 0, (int)(r->depth * 2), "",
+		   names_function(p->names, r->function), sign_of(r), r->unfinished ? " (unfinished)" : "");
+}
+
+static void print_json(struct printer *p, const struct thread *t, const struct call_record *r)
+{
+	printf("%s{\"function\":", p->any ? ",\n" : "\n");
+	p->any = true;
+	json_string(stdout, names_function(p->names, r->function));
+	printf(",\"depth\":%u,\"kind\":\"%s\",\"entry_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
+	       ",\"insns\":%" PRIu64 ",\"self_ns\":%" PRIu64 ",\"self_insns\":%" PRIu64 ",\"unfinished\":%s,\"pid\":%d,\"comm\":",
+	       r->depth, r->kind == FRAME_INTERRUPT ? "interrupt" : r->kind == FRAME_SYSCALL ? "syscall" :
+	       r->kind == FRAME_SIGNAL ? "signal" : "call", r->entry_ns, r->duration_ns, r->ns, r->insns, r->self_ns,
+	       r->self_insns, r->unfinished ? "true" : "false", t ? t->pid : 0);
+	json_string(stdout, t ? t->comm : "[boot]");
+	putchar('}');
+}
+
+static int take(void *state, const struct thread *thread, const struct call_record *records, size_t count)
+{
+	struct printer *p = state;
+
+	p->line.len = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (p->json)
+			print_json(p, thread, &records[i]);
+		else
+			put_text(p, thread, &records[i]);
+	}
+	if (!p->json) {
+		if (count > 1)
+			buf_put_u8(&p->line, '\n');
+		fwrite(p->line.data, 1, p->line.len, stdout);
+		fflush(stdout);
+	}
+	return --p->left && !ferror(stdout) ? 0 : -1;
+}
+
+static int show(const struct args *args, struct trace_arg *t, struct calls_options *o, uint64_t lines, struct error *err)
+{
+	struct printer p = { .names = &t->names, .json = arg(args, "json"), .left = lines ? lines : UINT64_MAX };
+	struct threads threads;
+	int r;
+
+	threads_init(&threads, t->reader);
+	t->reader->progress = NULL; /* its output is progress enough */
+	if (p.json) {
+		printf("{\"calls\":[");
+	} else {
+		terminal_start_pager();
+		puts("     ENTRY S  DURATION US      SELF US SELF INSNS    PID  FUNCTION");
+	}
+	r = calls_analyse(t->reader, &t->names, &threads, o, take, &p, err);
+	if (p.json)
+		puts("\n]}");
+	buf_free(&p.line);
+	threads_deinit(&threads);
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	uint64_t lines = 0, pid = 0, depth = 0;
+	struct calls_options o = { .no_interrupts = arg(args, "no-interrupts"), .has_pid = arg(args, "pid") };
+	struct span span;
+	struct trace_arg t;
+	bool *functions;
+	int r = EXIT_FAILED;
+
+	if (!arg(args, "function")) {
+		error_set(err, "--function: whose calls? upto calls --function vfs_read TRACE");
+		return EXIT_USAGE;
+	}
+	if (span_arg(args, &span, err) < 0 || arg_u64(args, "lines", &lines, err) < 0 ||
+	    arg_u64(args, "pid", &pid, err) < 0 || arg_u64(args, "depth", &depth, err) < 0 ||
+	    arg_time(args, "min-duration", &o.min_duration_ns, err) < 0)
+		return EXIT_USAGE;
+	o.from_ns = span.from_ns;
+	o.to_ns = span.to_ns;
+	o.pid = pid <= INT32_MAX ? (int32_t)pid : -1;
+	o.max_depth = depth < UINT32_MAX ? (uint32_t)depth : 0;
+	if (trace_arg_open(args->operands[0], &t, err) < 0)
+		return EXIT_FAILED;
+	if (functions_arg(arg(args, "function"), &t.names, &functions, err) == 0) {
+		o.functions = functions;
+		r = show(args, &t, &o, lines, err);
+		free(functions);
+	}
+	trace_arg_close(&t);
+	return r;
+}
+
+static const struct option options[] = {
+	{ 0, "function", "NAMES", "the calls of these functions: a,b" },
+	{ 0, "pid", "PID", "only those of this thread" },
+	{ 0, "depth", "N", "only N levels of what they call; 0: all (default)" },
+	{ 0, "min-duration", "TIME", "only calls that take at least so long" },
+	{ 0, "no-interrupts", NULL, "leave out interrupts that cut in, and what they call" },
+	{ 'n', "lines", "N", "stop after N calls; 0: all (default)" },
+	{ 0, "json", NULL, "print JSON" },
+	SPAN_OPTIONS,
+	HELP_OPTION,
+	{ 0 },
+};
+
+const struct command cmd_calls = {
+	.name = "calls",
+	.operands = "TRACE",
+	.summary = "each call of a function, from entry to exit",
+	.description = "Prints calls as they happened, each with what it called, set in: when it was entered, how long it "
+		       "took, and its own time without its callees'. The duration is guest time from entry to exit, also "
+		       "while other threads ran; self time is the thread's own.\n"
+		       "A call is printed when it has returned; <interrupt> marks what cut in.\n",
+	.examples = "  upto calls --function do_sys_openat2 -n 1 trace.upto\n      the first open, in full\n"
+		    "  upto calls --function vfs_read --depth 1 --min-duration 1ms trace.upto\n      slow reads\n"
+		    "  upto calls --function do_exit --pid 120 --no-interrupts trace.upto\n      how a thread ended\n",
+	.options = options,
+	.min_operands = 1, .max_operands = 1,
+	.run = run,
+};

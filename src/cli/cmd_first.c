@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdlib.h>
+
+#include "analysis/functions.h"
+#include "base/alloc.h"
+#include "commands.h"
+#include "trace_arg.h"
+#include "view.h"
+
+enum { NS, KERNEL_NS, INSNS, CPU, FUNCTION, SECTION, CALLER };
+
+static const struct column columns[] = {
+	[NS] = { "ns", "TIME S", "guest time since the start (seconds; JSON: ns)" },
+	[KERNEL_NS] = { "kernel_ns", "KERNEL S", "the same since the kernel's first instruction" },
+	[INSNS] = { "insns", "INSNS", "instructions that its vCPU had retired" },
+	[CPU] = { "cpu", "CPU", "vCPU", .hidden = true },
+	[FUNCTION] = { "function", "FUNCTION", "name", .left = true },
+	[SECTION] = { "section", "SECTION", "section of the kernel image", .left = true },
+	[CALLER] = { "caller", "CALLER", "the function that control came from", .left = true },
+	{ 0 },
+};
+
+struct rows {
+	const struct names *names;
+	const struct functions *functions;
+	uint32_t *index;
+	size_t count;
+};
+
+static void cell(const void *data, size_t row, unsigned column, struct cell *ret, struct buf *scratch)
+{
+	const struct rows *rows = data;
+	uint32_t function = rows->index[row];
+	const struct function_stat *s = &rows->functions->stats[function];
+
+	(void)scratch;
+	switch (column) {
+	case NS:
+		*ret = (struct cell){ .type = CELL_SECONDS, .number = s->first_ns };
+		break;
+	case KERNEL_NS:
+		if (s->first_ns >= rows->names->kernel_ns)
+			*ret = (struct cell){ .type = CELL_SECONDS, .number = s->first_ns - rows->names->kernel_ns };
+		break;
+	case INSNS:
+		*ret = (struct cell){ .type = CELL_NUMBER, .number = s->first_insns };
+		break;
+	case CPU:
+		*ret = (struct cell){ .type = CELL_NUMBER, .number = s->first_cpu };
+		break;
+	case FUNCTION:
+		*ret = (struct cell){ .type = CELL_TEXT, .text = names_function(rows->names, function) };
+		break;
+	case SECTION:
+		*ret = (struct cell){ .type = CELL_TEXT, .text = names_section(rows->names, function) };
+		break;
+	case CALLER:
+		*ret = (struct cell){ .type = CELL_TEXT, .text = names_function(rows->names, s->first_caller) };
+		break;
+	}
+}
+
+static const struct functions *sorting;
+
+static int by_first(const void *va, const void *vb)
+{
+	const struct function_stat *a = &sorting->stats[*(const uint32_t *)va];
+	const struct function_stat *b = &sorting->stats[*(const uint32_t *)vb];
+
+	if (a->first_ns != b->first_ns)
+		return a->first_ns < b->first_ns ? -1 : 1;
+	return a->first_insns < b->first_insns ? -1 : a->first_insns > b->first_insns;
+}
+
+static int show(const struct args *args, const struct trace_arg *t, const struct functions *f, struct error *err)
+{
+	struct rows rows = { .names = &t->names, .functions = f };
+	struct view view = { .name = "first", .columns = columns, .cell = cell, .data = &rows };
+	int r;
+
+	rows.index = xcalloc(f->count, sizeof *rows.index);
+	for (size_t i = 0; i < f->count; i++)
+		if (f->stats[i].first_ns != UINT64_MAX)
+			rows.index[rows.count++] = (uint32_t)i;
+	sorting = f;
+	qsort(rows.index, rows.count, sizeof *rows.index, by_first);
+	view.rows = rows.count;
+	r = view_print(&view, args, err);
+	free(rows.index);
+	return r;
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	struct functions f;
+	struct trace_arg t;
+	struct span span;
+	int r = EXIT_FAILED;
+
+	if (span_arg(args, &span, err) < 0)
+		return EXIT_USAGE;
+	if (trace_arg_open(args->operands[0], &t, err) < 0)
+		return EXIT_FAILED;
+	if (functions_analyse(t.reader, &t.names, &span, &f, err) == 0) {
+		r = show(args, &t, &f, err);
+		functions_deinit(&f);
+	}
+	trace_arg_close(&t);
+	return r;
+}
+
+static const struct option options[] = {
+	VIEW_OPTIONS,
+	SPAN_OPTIONS,
+	HELP_OPTION,
+	{ 0 },
+};
+
+const struct command cmd_first = {
+	.name = "first",
+	.operands = "TRACE",
+	.summary = "when was each function entered for the first time?",
+	.description = "Lists every function that ran, in the order of its first entry, with where control came from.\n",
+	.examples = "  upto first trace.upto\n      how the boot begins\n"
+		    "  upto first -n 0 trace.upto | grep _init\n      when each init function ran\n"
+		    "  upto first --from 2s --json trace.upto\n      from the third second on, as JSON\n",
+	.options = options,
+	.min_operands = 1, .max_operands = 1,
+	.run = run,
+};

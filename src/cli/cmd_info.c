@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analysis/digest.h"
+#include "analysis/summary.h"
+#include "commands.h"
+#include "json.h"
+#include "terminal.h"
+#include "trace_arg.h"
+
+static const char *or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
+/* The third word of "Linux version 6.12…". */
+static void put_release(const struct reader *r, struct buf *out)
+{
+	const char *banner = or_empty(meta_get(&r->meta, "kernel_banner"));
+
+	if (!strncmp(banner, "Linux version ", 14))
+		buf_put(out, banner + 14, strcspn(banner + 14, " "));
+	buf_put_u8(out, 0);
+}
+
+static void line(const char *name, const char *text)
+{
+	struct buf safe = { 0 };
+
+	terminal_escape(&safe, text);
+	buf_put_u8(&safe, 0);
+	printf("%-16s %s\n", name, safe.data);
+	buf_free(&safe);
+}
+
+static void print_text(const struct reader *r, const struct summary *s, const char *release)
+{
+	line("trace", r->path);
+	line("guest", or_empty(meta_get(&r->meta, "arch")));
+	line("kernel", *release ? release : "not known");
+	line("command line", or_empty(meta_get(&r->meta, "command_line")));
+	line("qemu", or_empty(meta_get(&r->meta, "qemu")));
+	printf("%-16s 0x%" PRIx64 "\n", "slide", meta_get_u64(&r->meta, "slide", 0));
+	printf("%-16s %u\n", "vcpus", s->vcpus);
+	line("clock", or_empty(meta_get(&r->meta, "clock")));
+	printf("%-16s %.6f s of guest time, of which halted (all vCPUs) %.6f s\n", "duration",
+	       (double)s->duration_ns / 1e9, (double)s->halted_ns / 1e9);
+	printf("%-16s %" PRIu64 "\n", "instructions", s->insns);
+	printf("%-16s %" PRIu64 "\n", "events", s->events);
+	for (int k = 1; k < EVENT_KINDS; k++)
+		if (s->kinds[k])
+			printf("  %-20s %12" PRIu64 "\n", event_kind_name((enum event_kind)k), s->kinds[k]);
+	printf("%-16s %" PRIu64 " (%.3f an event)\n", "bytes", r->size,
+	       s->events ? (double)r->size / (double)s->events : 0.0);
+	printf("%-16s %" PRIu64 "\n", "lost", s->lost);
+	if (meta_get_u64(&r->meta, "late_arrivals", 0))
+		printf("%-16s %" PRIu64 " places in other functions were only watched from their next translation on\n",
+		       "arrivals", meta_get_u64(&r->meta, "late_arrivals", 0));
+	if (meta_get(&r->meta, "lacks"))
+		line("kernel lacks", meta_get(&r->meta, "lacks"));
+	if (r->cut_why)
+		printf("%-16s cut: %s at byte %" PRIu64 "; the events before are whole\n", "state", r->cut_why, r->cut_at);
+	else if (meta_get(&r->meta, "stopped"))
+		printf("%-16s stopped early: %s\n", "state", meta_get(&r->meta, "stopped"));
+	else
+		printf("%-16s %s\n", "state", reader_complete(r) ? "whole" :
+		       r->ended ? "whole, with losses" : "cut: no end; still recording, or the recorder was killed");
+}
+
+static void print_json(const struct reader *r, const struct summary *s, const char *release)
+{
+	printf("{\"events\":%" PRIu64 ",\"instructions\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
+	       ",\"complete\":%s,\"vcpus\":%u,\"duration_ns\":%" PRIu64 ",\"halted_ns\":%" PRIu64
+	       ",\"slide\":%" PRIu64,
+	       s->events, s->insns, r->size, s->lost, reader_complete(r) ? "true" : "false", s->vcpus,
+	       s->duration_ns, s->halted_ns, meta_get_u64(&r->meta, "slide", 0));
+	printf(",\"kernel_release\":");
+	json_string(stdout, release);
+	printf(",\"cut\":");
+	if (r->cut_why)
+		json_string(stdout, r->cut_why);
+	else
+		printf("null");
+	printf(",\"events_by_kind\":{");
+	for (int k = 1; k < EVENT_KINDS; k++)
+		printf("%s\"%s\":%" PRIu64, k > 1 ? "," : "", event_kind_name((enum event_kind)k), s->kinds[k]);
+	printf("},\"meta\":{");
+	for (size_t i = 0; i < r->meta.count; i++) {
+		fputs(i ? "," : "", stdout);
+		json_string(stdout, r->meta.entries[i].key);
+		putchar(':');
+		json_string(stdout, r->meta.entries[i].value);
+	}
+	printf("}}\n");
+}
+
+static int print_digest(const struct reader *r, struct error *err)
+{
+	uint64_t digest;
+
+	if (digest_analyse(r, &digest, err) < 0)
+		return EXIT_FAILED;
+	terminal_end_progress();
+	printf("%016" PRIx64 "\n", digest);
+	return EXIT_OK;
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	struct buf release = { 0 };
+	struct summary s;
+	struct trace_arg t;
+	int r = EXIT_FAILED;
+
+	if (trace_arg_open(args->operands[0], &t, err) < 0)
+		return EXIT_FAILED;
+	if (arg(args, "digest")) {
+		r = print_digest(t.reader, err);
+	} else if (summary_analyse(t.reader, &s, err) == 0) {
+		terminal_end_progress();
+		put_release(t.reader, &release);
+		if (arg(args, "json"))
+			print_json(t.reader, &s, (char *)release.data);
+		else
+			print_text(t.reader, &s, (char *)release.data);
+		r = EXIT_OK;
+	}
+	buf_free(&release);
+	trace_arg_close(&t);
+	return r;
+}
+
+static const struct option options[] = {
+	{ 0, "json", NULL, "print JSON" },
+	{ 0, "digest", NULL, "only one number, equal for recordings that are equal event for event" },
+	HELP_OPTION,
+	{ 0 },
+};
+
+const struct command cmd_info = {
+	.name = "info",
+	.operands = "TRACE",
+	.summary = "what a trace holds, and whether it is whole",
+	.description = "Prints guest, kernel release, command line, slide, clocks, vCPUs, events by kind, instructions, "
+		       "size, what was lost, and whether the trace is whole or was cut short.\n",
+	.examples = "  upto info trace.upto\n      at a glance\n"
+		    "  upto info --json trace.upto\n      for programs\n",
+	.options = options,
+	.min_operands = 1, .max_operands = 1,
+	.run = run,
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "commands.h"
+#include "recording.h"
+#include "trace_arg.h"
+
+static int run(const struct args *args, struct error *err)
+{
+	struct recording rec;
+
+	recording_args(args, &rec);
+	return recording_run(&rec, err);
+}
+
+static const struct option options[] = {
+	RECORDING_OPTIONS,
+	HELP_OPTION,
+	{ 0 },
+};
+
+const struct command cmd_record = {
+	.name = "record",
+	.operands = "-- qemu-system-x86_64 ARGS…",
+	.summary = "record every function call of a guest, from reset to power-off",
+	.description = "Runs the QEMU command line behind -- with the recorder added. The guest needs no preparation. "
+		       "Kernel symbols come from the kernel given with -kernel, or out of guest memory.\n"
+		       "Ctrl-C, or a signal to upto, ends guest and trace in order. QEMU's exit status is passed on.\n",
+	.examples = "  upto record -- qemu-system-x86_64 -m 1G -kernel vmlinuz -initrd initrd.img\n      record a boot\n"
+		    "  upto record -o disk.upto -- qemu-system-x86_64 -m 1G -drive file=disk.img\n"
+		    "      a kernel from a disk: its symbols are read from memory\n"
+		    "  upto record --deterministic -- qemu-system-x86_64 -kernel vmlinuz\n"
+		    "      twice the same events when run twice\n",
+	.options = options,
+	.rest = true,
+	.run = run,
+};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "commands.h"
+#include "json.h"
+#include "replay/stacks.h"
+#include "terminal.h"
+#include "trace_arg.h"
+
+static const char *kind_name(enum frame_kind kind)
+{
+	switch (kind) {
+	case FRAME_INTERRUPT:
+		return "interrupt";
+	case FRAME_SYSCALL:
+		return "syscall";
+	case FRAME_SIGNAL:
+		return "signal";
+	default:
+		return "call";
+	}
+}
+
+static const struct thread *thread_of(const struct stacks *s, const struct stack *stack)
+{
+	static const struct thread before_threads = { .comm = "[boot]", .exe = "" };
+
+	return stack->thread == THREAD_NONE ? &before_threads : &s->threads->list[stack->thread];
+}
+
+/* Where a frame is: the address that what it called will return to. The innermost: where it was entered or returned to. */
+static uint64_t place_in(const struct stack *stack, size_t i)
+{
+	return i + 1 < stack->depth ? stack->frames[i + 1].from : stack->place;
+}
+
+static void put_place(const struct names *names, const struct stack *stack, size_t i, struct buf *out)
+{
+	const struct frame *f = &stack->frames[i];
+	uint64_t place = place_in(stack, i);
+
+	if (f->function >= names->tab.count) {
+		buf_printf(out, "0x%" PRIx64 " %s", place, names_function(names, f->function));
+		return;
+	}
+	names_address(names, place, out);
+}
+
+static void print_text(const struct stacks *s, const struct stack *stack)
+{
+	const struct thread *t = thread_of(s, stack);
+	struct buf line = { 0 };
+
+	buf_printf(&line, "%d ", t->pid);
+	terminal_escape(&line, t->comm);
+	if (stack->cpu >= 0)
+		buf_printf(&line, " on CPU %d", stack->cpu);
+	buf_put_u8(&line, '\n');
+	for (size_t i = stack->depth; i-- > 0;) {
+		const struct frame *f = &stack->frames[i];
+
+		buf_printf(&line, "    ");
+		put_place(s->names, stack, i, &line);
+		if (f->kind != FRAME_CALL && f->kind != FRAME_BASE)
+			buf_printf(&line, " <%s>", kind_name(f->kind));
+		buf_put_u8(&line, '\n');
+	}
+	buf_put_u8(&line, '\n');
+	fwrite(line.data, 1, line.len, stdout);
+	buf_free(&line);
+}
+
+static void print_json(const struct stacks *s, const struct stack *stack)
+{
+	const struct thread *t = thread_of(s, stack);
+
+	printf("{\"pid\":%d,\"tgid\":%d,\"comm\":", t->pid, t->tgid);
+	json_string(stdout, t->comm);
+	if (stack->cpu >= 0)
+		printf(",\"cpu\":%d", stack->cpu);
+	else
+		printf(",\"cpu\":null");
+	printf(",\"frames\":[");
+	for (size_t i = stack->depth; i-- > 0;) {
+		const struct frame *f = &stack->frames[i];
+
+		printf("%s{\"function\":", i + 1 < stack->depth ? "," : "");
+		json_string(stdout, names_function(s->names, f->function));
+		printf(",\"kind\":\"%s\",\"address\":%" PRIu64 ",\"entry_ns\":%" PRIu64 "}", kind_name(f->kind),
+		       place_in(stack, i), f->entry_ns);
+	}
+	printf("]}");
+}
+
+static const struct stacks *sorting;
+
+/* Those that run come first, then by pid. */
+static int in_order(const void *va, const void *vb)
+{
+	const struct stack *a = &sorting->list[*(const size_t *)va], *b = &sorting->list[*(const size_t *)vb];
+	unsigned cpu_a = (unsigned)a->cpu, cpu_b = (unsigned)b->cpu;
+	int pid_a = thread_of(sorting, a)->pid, pid_b = thread_of(sorting, b)->pid;
+
+	if (cpu_a != cpu_b)
+		return cpu_a < cpu_b ? -1 : 1;
+	if (pid_a != pid_b)
+		return pid_a < pid_b ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static bool is_asked(const struct stacks *s, const struct stack *stack, bool one, uint64_t pid, bool running)
+{
+	if (!stack->depth || (running && stack->cpu < 0))
+		return false;
+	return !one || (uint64_t)(int64_t)thread_of(s, stack)->pid == pid;
+}
+
+static void show(const struct args *args, const struct stacks *s, uint64_t pid)
+{
+	size_t *order = xcalloc(s->count, sizeof *order), n = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (is_asked(s, &s->list[i], arg(args, "pid"), pid, arg(args, "running")))
+			order[n++] = i;
+	sorting = s;
+	qsort(order, n, sizeof *order, in_order);
+	terminal_end_progress();
+	if (arg(args, "json"))
+		printf("{\"stacks\":[");
+	else
+		terminal_start_pager();
+	for (size_t i = 0; i < n; i++) {
+		if (arg(args, "json")) {
+			fputs(i ? ",\n" : "\n", stdout);
+			print_json(s, &s->list[order[i]]);
+		} else {
+			print_text(s, &s->list[order[i]]);
+		}
+	}
+	if (arg(args, "json"))
+		puts("\n]}");
+	free(order);
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	static const struct stacks_visitor none = { 0 };
+	uint64_t at = UINT64_MAX, pid = 0;
+	struct threads threads;
+	struct stacks stacks;
+	struct trace_arg t;
+	int r = EXIT_FAILED;
+
+	if (arg_time(args, "at", &at, err) < 0 || arg_u64(args, "pid", &pid, err) < 0)
+		return EXIT_USAGE;
+	if (trace_arg_open(args->operands[0], &t, err) < 0)
+		return EXIT_FAILED;
+	threads_init(&threads, t.reader);
+	if (stacks_replay(&stacks, t.reader, &t.names, &threads, at, &none, NULL, err) == 0) {
+		show(args, &stacks, pid);
+		r = EXIT_OK;
+	}
+	stacks_deinit(&stacks);
+	threads_deinit(&threads);
+	trace_arg_close(&t);
+	return r;
+}
+
+static const struct option options[] = {
+	{ 0, "at", "TIME", "guest time: 1.5s, 20ms (default: the end)" },
+	{ 0, "pid", "PID", "only this thread" },
+	{ 0, "running", NULL, "only threads that a vCPU runs" },
+	{ 0, "json", NULL, "print JSON" },
+	HELP_OPTION,
+	{ 0 },
+};
+
+const struct command cmd_stack = {
+	.name = "stack",
+	.operands = "TRACE",
+	.summary = "what was every CPU and every thread doing at a moment?",
+	.description = "Prints whole call stacks, the innermost function first: of what each vCPU ran at that time, then "
+		       "of all other threads, as they were left when they were switched from.\n"
+		       "<interrupt>, <syscall> and <signal> mark where user or kernel code was left for the kernel, or "
+		       "for a signal's handler.\n",
+	.examples = "  upto stack --at 2.5s trace.upto\n      everybody, two and a half seconds in\n"
+		    "  upto stack --at 2.5s --running trace.upto\n      only what ran\n"
+		    "  upto stack --pid 1 trace.upto\n      what init was doing at the end\n",
+	.options = options,
+	.min_operands = 1, .max_operands = 1,
+	.run = run,
+};

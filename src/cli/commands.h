@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The commands, for main.c's table. */
+#ifndef UPTO_CLI_COMMANDS_H
+#define UPTO_CLI_COMMANDS_H
+
+#include "command.h"
+
+extern const struct command cmd_record, cmd_boot, cmd_top, cmd_first, cmd_syscalls, cmd_ps, cmd_tree, cmd_calls, cmd_stack, cmd_dump, cmd_info, cmd_check;
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recording.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "config.h"
+#include "qemu.h"
+#include "recorder/stats.h"
+#include "trace/meta.h"
+
+enum { STATUS_MS = 250 };
+
+/* What a recording holds while it runs. */
+struct session {
+	int out, config, stats_fd;
+	struct stats *stats;
+	char **argv;
+	pid_t pid;
+	struct timespec begun;
+	bool made;             /* the output was not there before */
+};
+
+void recording_args(const struct args *args, struct recording *ret)
+{
+	*ret = (struct recording){
+		.output = arg(args, "output") ? arg(args, "output") : "trace.upto",
+		.symbols = arg(args, "symbols"),
+		.force = arg(args, "force"),
+		.deterministic = arg(args, "deterministic"),
+		.quiet = arg(args, "quiet"),
+		.argv = args->rest,
+	};
+}
+
+/* What an existing file held is kept until the recorder begins to write. */
+static int open_output(const struct recording *rec, bool *ret_made, struct error *err)
+{
+	int fd = open(rec->output, O_WRONLY | O_CREAT | O_EXCL, 0644);
+	struct stat st;
+
+	*ret_made = fd >= 0;
+	if (fd < 0 && errno == EEXIST) {
+		if (!rec->force)
+			return error_set(err, "%s: exists; --force overwrites it, -o names another", rec->output);
+		fd = open(rec->output, O_WRONLY | O_NONBLOCK);
+	}
+	if (fd < 0)
+		return error_set(err, "%s: %s", rec->output, strerror(errno));
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return error_set(err, "%s: not a regular file", rec->output);
+	}
+	return fd;
+}
+
+/* The recorder beside this program: installed, or in the build folder. */
+static char *find_plugin(struct error *err)
+{
+	char self[4096], *slash, *path;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	path = xasprintf("%s/upto-recorder.so", UPTO_PLUGIN_DIR);
+	if (n > 0) {
+		self[n] = '\0';
+		slash = strrchr(self, '/');
+		*slash = '\0';
+		for (int i = 0; i < 2; i++) {
+			char *beside = xasprintf(i ? "%s/../lib/upto/upto-recorder.so" : "%s/../recorder/upto-recorder.so", self);
+
+			if (access(beside, R_OK) == 0) {
+				free(path);
+				return beside;
+			}
+			free(beside);
+		}
+	}
+	if (access(path, R_OK) == 0)
+		return path;
+	error_set(err, "%s: not there: is upto installed?", path);
+	free(path);
+	return NULL;
+}
+
+static char *join(char *const *argv)
+{
+	struct buf text = { 0 };
+
+	for (; *argv; argv++)
+		buf_printf(&text, "%s%s", text.len ? " " : "", *argv);
+	buf_put_u8(&text, 0);
+	return (char *)text.data;
+}
+
+static int write_config(const struct recording *rec, struct session *s, const char *version, struct error *err)
+{
+	const char *kernel = qemu_option(rec->argv, "kernel"), *append = qemu_option(rec->argv, "append");
+	cleanup_free char *command = join(rec->argv);
+	struct buf lines = { 0 };
+	int r;
+
+	meta_put_u64(&lines, "out", (uint64_t)s->out);
+	meta_put_u64(&lines, "stats", (uint64_t)s->stats_fd);
+	if (kernel)
+		meta_put(&lines, "kernel", kernel);
+	if (rec->symbols)
+		meta_put(&lines, "symbols", rec->symbols);
+	meta_put(&lines, "meta.arch", "x86_64");
+	meta_put(&lines, "meta.upto", UPTO_VERSION);
+	meta_put(&lines, "meta.qemu", version);
+	meta_put(&lines, "meta.qemu_command", command);
+	if (append)
+		meta_put(&lines, "meta.command_line", append);
+	if (rec->deterministic || qemu_option(rec->argv, "icount"))
+		meta_put_u64(&lines, "icount", 1);
+	meta_put_u64(&lines, "meta.vcpus", qemu_vcpus(rec->argv));
+	meta_put(&lines, "meta.clock", rec->deterministic ?
+		 "instructions retired; guest ns (icount: exact)" : "instructions retired; guest ns (interpolated between sync points)");
+	meta_put_u64(&lines, "meta.started", (uint64_t)time(NULL));
+	s->config = memfd_create("upto-config", 0);
+	r = s->config < 0 ? -errno : write_all(s->config, lines.data, lines.len);
+	buf_free(&lines);
+	if (r < 0)
+		return error_set(err, "configuration: %s", strerror(-r));
+	lseek(s->config, 0, SEEK_SET);
+	return 0;
+}
+
+static int share_stats(struct session *s, struct error *err)
+{
+	s->stats_fd = memfd_create("upto-stats", 0);
+	if (s->stats_fd < 0 || ftruncate(s->stats_fd, sizeof *s->stats) < 0)
+		return error_set(err, "shared statistics: %s", strerror(errno));
+	s->stats = mmap(NULL, sizeof *s->stats, PROT_READ | PROT_WRITE, MAP_SHARED, s->stats_fd, 0);
+	if (s->stats == MAP_FAILED)
+		return error_set(err, "shared statistics: %s", strerror(errno));
+	return 0;
+}
+
+/* QEMU's command line with what recording needs behind it. */
+static int build_argv(const struct recording *rec, struct session *s, struct error *err)
+{
+	cleanup_free char *plugin = find_plugin(err);
+	size_t n = 0;
+
+	if (!plugin)
+		return -1;
+	if (strchr(plugin, ','))
+		return error_set(err, "%s: QEMU cannot load a plugin whose path has a comma", plugin);
+	while (rec->argv[n])
+		n++;
+	s->argv = xcalloc(n + 16, sizeof *s->argv);
+	memcpy(s->argv, rec->argv, n * sizeof *s->argv);
+	if (rec->deterministic) {
+		s->argv[n++] = xstrdup("-icount");
+		s->argv[n++] = xstrdup("shift=0,sleep=off");
+		s->argv[n++] = xstrdup("-rtc");
+		s->argv[n++] = xstrdup("clock=vm,base=2020-01-01");
+		s->argv[n++] = xstrdup("-seed");
+		s->argv[n++] = xstrdup("42");
+	}
+	s->argv[n++] = xstrdup("-plugin");
+	s->argv[n++] = xasprintf("%s,config=%d", plugin, s->config);
+	return 0;
+}
+
+static volatile sig_atomic_t interrupted;
+static volatile pid_t child;
+
+/* The guest is asked to stop; its recorder then writes the end of the trace. */
+static void on_signal(int sig)
+{
+	(void)sig;
+	interrupted = 1;
+	if (child > 0)
+		kill(child, SIGTERM);
+}
+
+static void catch_signals(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+}
+
+static int start(struct session *s, struct error *err)
+{
+	s->pid = fork();
+	if (s->pid < 0)
+		return error_set(err, "cannot start %s: %s", s->argv[0], strerror(errno));
+	if (s->pid == 0) {
+		execvp(s->argv[0], s->argv);
+		fprintf(stderr, "upto: %s: %s\n", s->argv[0], strerror(errno));
+		_exit(127);
+	}
+	child = s->pid;
+	catch_signals();
+	clock_gettime(CLOCK_MONOTONIC, &s->begun);
+	return 0;
+}
+
+static void status_line(const struct stats *st, const struct stats *before)
+{
+	double rate = (double)(st->events - before->events) * 1000 / STATUS_MS;
+
+	fprintf(stderr, "\r\033[Kguest %.2f s  %.1f M events  %.1f M/s  %.1f MB", (double)st->guest_ns / 1e9,
+		(double)st->events / 1e6, rate / 1e6, (double)st->bytes / 1e6);
+	fflush(stderr);
+}
+
+/* Wait for QEMU, telling how it goes if there is a terminal free for that. */
+static int wait_for(struct session *s, bool tell)
+{
+	struct stats before = { 0 };
+	int status;
+
+	for (;;) {
+		pid_t pid = waitpid(s->pid, &status, tell ? WNOHANG : 0);
+
+		if (pid == s->pid)
+			break;
+		if (pid < 0 && errno != EINTR)
+			return EXIT_FAILED;
+		if (tell && pid == 0) {
+			usleep(STATUS_MS * 1000);
+			status_line(s->stats, &before);
+			before = *s->stats;
+		}
+	}
+	child = 0;
+	if (tell)
+		fputs("\r\033[K", stderr);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void summarise(const struct recording *rec, const struct session *s, bool killed)
+{
+	const struct stats *st = s->stats;
+
+	if (st->message[0])
+		fprintf(stderr, "upto: %s\n", st->message);
+	if (st->write_error)
+		fprintf(stderr, "upto: %s: cut short: %s; the %" PRIu64 " events before are whole, %" PRIu64 " were lost\n",
+			rec->output, strerror(st->write_error), st->events - st->lost, st->lost);
+	else if (!st->finished)
+		fprintf(stderr, "upto: %s: cut short: QEMU %s; what was written before is whole\n", rec->output,
+			killed ? "was killed" : "ended on its own");
+	if (rec->quiet)
+		return;
+	fprintf(stderr, "upto: %s: %.1f M events, %.2f G instructions, %.2f s of guest time, %.1f MB (%.3f bytes an event)%s\n",
+		rec->output, (double)st->events / 1e6, (double)st->insns / 1e9, (double)st->guest_ns / 1e9,
+		(double)st->bytes / 1e6, st->events ? (double)st->bytes / (double)st->events : 0.0,
+		st->names ? "" : ", no kernel symbols");
+	fprintf(stderr, "next: upto top %s | upto first %s | upto syscalls %s | upto info %s\n", rec->output, rec->output,
+		rec->output, rec->output);
+}
+
+static int prepare(const struct recording *rec, struct session *s, struct error *err)
+{
+	struct buf version = { 0 };
+	int r = -1;
+
+	if (qemu_refuse(rec->argv, err) < 0 || qemu_probe(rec->argv[0], &version, err) < 0)
+		goto out;
+	s->out = open_output(rec, &s->made, err);
+	if (s->out < 0)
+		goto out;
+	if (share_stats(s, err) == 0 && write_config(rec, s, (char *)version.data, err) == 0 &&
+	    build_argv(rec, s, err) == 0)
+		r = 0;
+out:
+	buf_free(&version);
+	return r;
+}
+
+int recording_run(const struct recording *rec, struct error *err)
+{
+	struct session s = { .out = -1 };
+	bool tell;
+	int r;
+
+	if (!rec->argv || !rec->argv[0]) {
+		error_set(err, "QEMU's command line is missing: -- qemu-system-x86_64 …");
+		return EXIT_USAGE;
+	}
+	if (prepare(rec, &s, err) < 0)
+		return EXIT_FAILED;
+	tell = !rec->quiet && isatty(STDERR_FILENO) && !qemu_uses_terminal(rec->argv);
+	if (start(&s, err) < 0)
+		return EXIT_FAILED;
+	r = wait_for(&s, tell);
+	if (!s.stats->insns && r) {
+		/* no instruction ran, and QEMU has said why */
+		if (s.made)
+			unlink(rec->output);
+		error_set(err, "QEMU did not start the recording (exit status %d)", r);
+		return r;
+	}
+	summarise(rec, &s, r > 128);
+	return r;
+}

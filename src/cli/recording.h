@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Runs a QEMU with the recorder in it, from the command line to the summary. */
+#ifndef UPTO_CLI_RECORDING_H
+#define UPTO_CLI_RECORDING_H
+
+#include <stdbool.h>
+
+#include "command.h"
+
+struct recording {
+	const char *output;
+	const char *symbols;   /* NULL: the kernel's own */
+	bool force;
+	bool deterministic;
+	bool quiet;
+	char **argv;           /* QEMU's command line, NULL-terminated */
+};
+
+/* The options of record and boot that fill in the struct. */
+#define RECORDING_OPTIONS                                                                     \
+	{ 'o', "output", "FILE", "the trace (default: trace.upto)" },                         \
+	{ 'f', "force", NULL, "overwrite the trace if it exists" },                           \
+	{ 0, "deterministic", NULL, "the same guest gives the same events: adds -icount, -rtc and -seed" }, \
+	{ 0, "symbols", "FILE", "names from this ELF file or System.map, not from the kernel that boots" }, \
+	{ 'q', "quiet", NULL, "no status line and no summary" }
+
+void recording_args(const struct args *args, struct recording *ret);
+
+/* QEMU's exit status (128 + signal if it was killed), or EXIT_FAILED / EXIT_USAGE with an error. */
+int recording_run(const struct recording *rec, struct error *err);
+
+#endif

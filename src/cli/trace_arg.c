@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "trace_arg.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+#include "terminal.h"
+
+static void warn(const struct reader *r)
+{
+	const char *stopped = meta_get(&r->meta, "stopped");
+	uint64_t lost = reader_lost(r);
+	struct buf path = { 0 };
+
+	terminal_escape(&path, r->path);
+	buf_put_u8(&path, 0);
+
+	if (stopped)
+		fprintf(stderr, "upto: %s: recording stopped early: %s\n", (char *)path.data, stopped);
+	else if (r->cut_why)
+		fprintf(stderr, "upto: %s: %s at byte %" PRIu64 " (chunk %zu); the events before are whole\n", (char *)path.data,
+			r->cut_why, r->cut_at, r->n_chunks);
+	else if (!r->ended)
+		fprintf(stderr, "upto: %s: has no end: it is being recorded, or its recorder was killed; "
+				"the events so far are whole\n", (char *)path.data);
+	if (lost)
+		fprintf(stderr, "upto: %s: %" PRIu64 " events were lost\n", (char *)path.data, lost);
+	buf_free(&path);
+}
+
+int trace_arg_open(const char *path, struct trace_arg *ret, struct error *err)
+{
+	if (reader_open(path, &ret->reader, err) < 0)
+		return -1;
+	if (names_init(&ret->names, ret->reader, err) < 0) {
+		reader_free(ret->reader);
+		return -1;
+	}
+	warn(ret->reader);
+	ret->reader->progress = terminal_progress;
+	return 0;
+}
+
+void trace_arg_close(struct trace_arg *t)
+{
+	names_deinit(&t->names);
+	reader_free(t->reader);
+}
+
+int functions_arg(const char *list, const struct names *names, bool **ret, struct error *err)
+{
+	bool *marks = list ? xcalloc(names_count(names), sizeof *marks) : NULL;
+	const char *at = list;
+	bool any = false;
+
+	while (at && *at) {
+		size_t len = strcspn(at, ",");
+
+		for (uint32_t i = 0; i < names_count(names); i++)
+			if (!strncmp(names_function(names, i), at, len) && !names_function(names, i)[len])
+				any = marks[i] = true;
+		at += len + (at[len] == ',');
+	}
+	if (marks && !any) {
+		free(marks);
+		return error_set(err, "%s: the trace has no function of that name", list);
+	}
+	*ret = marks;
+	return 0;
+}
+
+int clock_arg(const struct args *args, bool *ret_by_ns, struct error *err)
+{
+	const char *clock = arg(args, "clock");
+
+	*ret_by_ns = clock && !strcmp(clock, "ns");
+	if (clock && !*ret_by_ns && strcmp(clock, "insns"))
+		return error_set(err, "--clock %s: insns or ns", clock);
+	return 0;
+}
+
+int span_arg(const struct args *args, struct span *ret, struct error *err)
+{
+	struct span span = SPAN_ALL;
+	uint64_t cpu = UINT64_MAX;
+
+	if (arg_time(args, "from", &span.from_ns, err) < 0 || arg_time(args, "to", &span.to_ns, err) < 0 ||
+	    arg_u64(args, "cpu", &cpu, err) < 0)
+		return -1;
+	if (arg(args, "cpu") && cpu >= CPUS_MAX)
+		return error_set(err, "--cpu %s: there are at most %d", arg(args, "cpu"), CPUS_MAX);
+	if (arg(args, "cpu"))
+		span.cpu = (int)cpu;
+	*ret = span;
+	return 0;
+}

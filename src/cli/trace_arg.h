@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Opening the TRACE operand, and the options that choose a part of it. */
+#ifndef UPTO_CLI_TRACE_ARG_H
+#define UPTO_CLI_TRACE_ARG_H
+
+#include "command.h"
+#include "replay/names.h"
+#include "replay/walk.h"
+
+#define HELP_OPTION { 'h', "help", NULL, "show this help" }
+#define CLOCK_OPTION { 0, "clock", "insns|ns", "what percentages and order go by (default: insns)" }
+#define SPAN_OPTIONS                                                                    \
+	{ 0, "from", "TIME", "only what happens at or after this guest time: 1.5s, 20ms" }, \
+	{ 0, "to", "TIME", "only what happens before this guest time" },                \
+	{ 0, "cpu", "N", "only this vCPU" }
+
+struct trace_arg {
+	struct reader *reader;
+	struct names names;
+};
+
+/*
+ * Open the trace. What is missing from it (cut short, events lost) is said on
+ * standard error, once, so that no answer is taken for more than it is.
+ */
+int trace_arg_open(const char *path, struct trace_arg *ret, struct error *err);
+void trace_arg_close(struct trace_arg *t);
+
+/*
+ * A list of names, a,b,…: a mark for each function of one of them, by number;
+ * *ret is NULL when the list is.
+ */
+int functions_arg(const char *list, const struct names *names, bool **ret, struct error *err);
+
+/* Is it guest time, not instructions, that the answer goes by? */
+int clock_arg(const struct args *args, bool *ret_by_ns, struct error *err);
+
+int span_arg(const struct args *args, struct span *ret, struct error *err);
+
+#endif
