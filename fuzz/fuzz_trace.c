@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A trace, and all that upto computes from one. The first byte says what the rest is:
+ *   odd          the unpacked payload of an EVENTS chunk, for a fixed site table
+ *   2, 6, 10, …  chunks as chunk_header + unpacked payload; compressed, numbered and
+ *                checksummed here, so that damage gets past the checksums
+ *   0, 4, 8, …   a whole file
+ */
+#include "fuzz.h"
+
+#include <unistd.h>
+
+#include "analysis/calltree.h"
+#include "analysis/check.h"
+#include "analysis/digest.h"
+#include "analysis/functions.h"
+#include "analysis/processes.h"
+#include "analysis/summary.h"
+#include "analysis/syscalls.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "trace/writer.h"
+
+#define KERNEL 0xffffffff81000000u
+
+static void add_sites(struct sites *sites)
+{
+	static const struct site table[] = {
+		{ EVENT_CALL, 5, KERNEL + 0x100, KERNEL + 0x200 },
+		{ EVENT_RETURN, 1, KERNEL + 0x210, 0 },
+		{ EVENT_CALL_INDIRECT, 2, KERNEL + 0x220, 0 },
+		{ EVENT_JUMP, 5, KERNEL + 0x230, KERNEL + 0x300 },
+		{ EVENT_JUMP_INDIRECT, 2, KERNEL + 0x310, 0 },
+		{ EVENT_ARRIVE, 4, KERNEL + 0x400, 0 },
+		{ EVENT_INTERRUPT_RETURN, 2, KERNEL + 0x500, 0 },
+		{ EVENT_CALL, 5, 0x401000, 0x402000 },
+		{ EVENT_JUMP_INDIRECT, 6, 0x7f0000001000, 0 },
+		{ EVENT_RETURN, 255, UINT64_MAX, 0 },
+	};
+
+	sites_init(sites);
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+		sites_add(sites, &table[i]);
+}
+
+static void decode_events(const uint8_t *data, size_t size)
+{
+	struct cpu_state state = { .insns = 1000, .ns = 50000, .place = KERNEL, .space = 0x1000 };
+	struct guarded g = guarded_copy(data, size, 1);
+	struct batch *batch = xcalloc(1, sizeof *batch);
+	struct clock clock = { .insns = state.insns, .ns = state.ns };
+	struct decoder dec;
+	struct sites sites;
+	struct error err;
+
+	add_sites(&sites);
+	decoder_init(&dec, &sites);
+	if (decoder_begin(&dec, g.data, size, &state, false, &err) == 0) {
+		while (decoder_next(&dec, batch, &err) == 0 && batch->count) {
+			must(batch->count <= BATCH_EVENTS && batch->n_args <= BATCH_ARGS);
+			clock_fill(&clock, batch);
+			for (size_t i = 0; i < batch->count; i++) {
+				must(batch->events[i].kind > EVENT_NONE && batch->events[i].kind < EVENT_KINDS);
+				cpu_state_advance(&state, &batch->events[i]);
+			}
+		}
+	}
+	decoder_deinit(&dec);
+	sites_deinit(&sites);
+	free(batch);
+	guarded_free(&g);
+}
+
+static void write_chunks(int fd, const uint8_t *data, size_t size)
+{
+	struct cursor in = cursor_over(data, size);
+	struct chunk_header h;
+	struct writer w;
+
+	must(writer_init(&w, fd) == 0);
+	while (cursor_left(&in) >= sizeof h) {
+		struct buf payload = { 0 };
+		size_t n;
+
+		memcpy(&h, cursor_take(&in, sizeof h), sizeof h);
+		n = h.unpacked < cursor_left(&in) ? h.unpacked : cursor_left(&in);
+		buf_put(&payload, cursor_take(&in, n), n);
+		must(writer_put(&w, &h, &payload, 1) == 0);
+		buf_free(&payload);
+	}
+	writer_deinit(&w);
+}
+
+static void analyse_functions(const struct reader *r, const struct names *names, const struct span *span)
+{
+	struct buf text = { 0 };
+	struct functions f;
+	struct error err;
+
+	if (functions_analyse(r, names, span, &f, &err) < 0)
+		return;
+	for (size_t i = 0; i < f.count; i++)
+		buf_printf(&text, "%s%s", names_function(names, (uint32_t)i), names_section(names, (uint32_t)i));
+	buf_free(&text);
+	functions_deinit(&f);
+}
+
+/* Time is conserved: what the threads spent is what there was. */
+static void analyse_processes(const struct reader *r, const struct span *span)
+{
+	struct spent sum = { 0 };
+	struct threads threads;
+	struct processes p;
+	struct error err;
+
+	threads_init(&threads, r);
+	for (size_t i = 0; i < threads.count; i++)
+		must(threads_find(&threads, threads.list[i].task, threads.list[i].start_ns) != THREAD_NONE);
+	if (processes_analyse(r, &threads, span, &p, &err) == 0) {
+		for (size_t i = 0; i < p.count; i++)
+			sum.insns += p.spent[i].insns;
+		must(sum.insns == p.sum.insns);
+		processes_deinit(&p);
+	}
+	threads_deinit(&threads);
+}
+
+static void analyse_tree(const struct reader *r, const struct names *names)
+{
+	struct function_total *totals = xcalloc(names_count(names), sizeof *totals);
+	bool *functions = xcalloc(names_count(names), sizeof *functions);
+	struct call_tree tree, of;
+	struct threads threads;
+	struct error err;
+
+	threads_init(&threads, r);
+	functions[0] = true;
+	if (call_tree_analyse(r, names, &threads, &tree, &err) == 0) {
+		for (size_t i = 1; i < tree.count; i++)
+			must(tree.nodes[i].parent < i && tree.nodes[i].function < names_count(names));
+		call_tree_totals(&tree, totals, names_count(names));
+		for (int callers = 0; callers < 2; callers++) {
+			call_tree_of(&tree, functions, callers, &of);
+			call_tree_deinit(&of);
+		}
+		call_tree_deinit(&tree);
+	}
+	threads_deinit(&threads);
+	free(totals);
+	free(functions);
+}
+
+static void analyse(const struct reader *r)
+{
+	struct span part = { .from_ns = 10, .to_ns = 1000, .cpu = 0 };
+	struct syscalls calls;
+	struct summary summary;
+	struct check check;
+	struct names names;
+	struct error err;
+	uint64_t digest;
+
+	summary_analyse(r, &summary, &err);
+	if (syscalls_analyse(r, &SPAN_ALL, &calls, &err) == 0) {
+		struct syscall_sum *sums;
+
+		syscalls_sum(&calls, &sums);
+		free(sums);
+		syscalls_deinit(&calls);
+	}
+	if (reader_vcpus(r) < 8)
+		digest_analyse(r, &digest, &err);
+	if (names_init(&names, r, &err) < 0)
+		return;
+	analyse_functions(r, &names, &SPAN_ALL);
+	analyse_functions(r, &names, &part);
+	analyse_processes(r, &SPAN_ALL);
+	analyse_processes(r, &part);
+	analyse_tree(r, &names);
+	check_analyse(r, &names, true, &check, &err);
+	names_deinit(&names);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct reader *r;
+	struct error err;
+	char path[64];
+	int fd;
+
+	if (!size)
+		return 0;
+	if (data[0] & 1) {
+		decode_events(data + 1, size - 1);
+		return 0;
+	}
+	fd = memfd_create("fuzz", MFD_CLOEXEC);
+	must(fd >= 0);
+	if (data[0] & 2)
+		write_chunks(fd, data + 1, size - 1);
+	else
+		must(write_all(fd, data + 1, size - 1) == 0);
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	if (reader_open(path, &r, &err) == 0) {
+		analyse(r);
+		reader_free(r);
+	}
+	close(fd);
+	return 0;
+}

@@ -1,0 +1,516 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Makes the hand-built seeds in fuzz/corpus/<target>/. Files that a fuzzer found stay beside them.
+
+Names that begin with bug- are inputs that once did harm.
+"""
+import bz2
+import ctypes
+import gzip
+import lzma
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import zlib
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+KERNEL = 0xffffffff81000000
+
+
+def save(target, name, data):
+    folder = os.path.join(HERE, "corpus", target)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, name), "wb") as f:
+        f.write(data)
+
+
+def align(data, n=8, fill=b"\0"):
+    return data + fill * (-len(data) % n)
+
+
+def u32(*values):
+    return struct.pack(f"<{len(values)}I", *(v & 0xffffffff for v in values))
+
+
+def varint(v):
+    v &= (1 << 64) - 1
+    out = bytearray()
+    while v >= 0x80:
+        out.append(v & 0x7f | 0x80)
+        v >>= 7
+    return bytes(out) + bytes([v])
+
+
+def svarint(v):
+    v = (v + (1 << 63)) % (1 << 64) - (1 << 63)
+    return varint(v << 1 ^ v >> 63)
+
+
+def string(s):
+    return varint(len(s)) + s
+
+
+def zstd(data):
+    lib = ctypes.CDLL("libzstd.so.1")
+    for name in ("ZSTD_createCCtx", "ZSTD_compressBound", "ZSTD_compress2"):
+        getattr(lib, name).restype = ctypes.c_size_t if name != "ZSTD_createCCtx" else ctypes.c_void_p
+    size = ctypes.c_size_t
+    context = ctypes.c_void_p(lib.ZSTD_createCCtx())
+    lib.ZSTD_CCtx_setParameter(context, 201, 1)  # ZSTD_c_checksumFlag
+    out = ctypes.create_string_buffer(lib.ZSTD_compressBound(size(len(data))))
+    n = lib.ZSTD_compress2(context, out, size(len(out)), data, size(len(data)))
+    lib.ZSTD_freeCCtx(context)
+    return out.raw[:n]
+
+
+# ---- traces
+
+META, SITES, EVENTS, SYMBOLS, END, TASKS = 1, 2, 3, 4, 5, 6
+CALL, CALL_INDIRECT, RETURN, JUMP, JUMP_INDIRECT, ARRIVE, INTERRUPT_RETURN, INTERRUPT, SYSCALL, SYSCALL_RETURN, \
+    HALT, RESUME, TASK_SWITCH, ADDRESS_SPACE, CLOCK, GAP = range(1, 17)
+MISS_SITE, MISS_INSNS, MISS_SLOT, MISS_FROM, MISS_TARGET = 1, 2, 4, 8, 16
+FILE_HEADER = b"\x89upto\r\n\x1a" + u32(1, 0)
+
+# as in fuzz_trace.c, add_sites()
+TABLE = [(CALL, 5, KERNEL + 0x100, KERNEL + 0x200), (RETURN, 1, KERNEL + 0x210, 0),
+         (CALL_INDIRECT, 2, KERNEL + 0x220, 0), (JUMP, 5, KERNEL + 0x230, KERNEL + 0x300),
+         (JUMP_INDIRECT, 2, KERNEL + 0x310, 0), (ARRIVE, 4, KERNEL + 0x400, 0),
+         (INTERRUPT_RETURN, 2, KERNEL + 0x500, 0), (CALL, 5, 0x401000, 0x402000),
+         (JUMP_INDIRECT, 6, 0x7f0000001000, 0), (RETURN, 255, (1 << 64) - 1, 0)]
+S_CALL, S_RETURN, S_CALL_INDIRECT, S_JUMP, S_JUMP_INDIRECT, S_ARRIVE, S_IRET, S_USER_CALL, S_USER_JUMP = range(32, 41)
+
+
+def sites(table, first=32):
+    out, before = varint(first) + varint(len(table)), 0
+    for kind, length, addr, target in table:
+        out += bytes([kind, length]) + svarint(addr - before)
+        if kind in (CALL, JUMP):
+            out += svarint(target - addr)
+        before = addr
+    return out
+
+
+class Events:
+    """The six streams; the model's expectations are not followed: what is given is what is written."""
+    def __init__(self):
+        self.streams = [b""] * 6
+        self.insns, self.ns, self.count = 0, 0, 0
+
+    def add(self, site, dinsns, slot=None, source=None, target=None, args=(), dns=None):
+        flags = MISS_SITE | MISS_INSNS
+        parts = [b"", varint(site), varint(dinsns), b"", b"", b""]
+        if slot is not None:
+            flags |= MISS_SLOT
+            parts[3] = svarint(slot)
+        for value, flag in (source, MISS_FROM), (target, MISS_TARGET):
+            if value is not None:
+                flags |= flag
+                parts[4] += svarint(value)
+        parts[5] = b"".join(map(varint, args))
+        if dns is not None:
+            parts[5] += svarint(dns)
+            self.ns += dns
+        parts[0] = bytes([flags])
+        self.streams = [a + b for a, b in zip(self.streams, parts)]
+        self.insns += dinsns
+        self.count += 1
+        return self
+
+    def payload(self):
+        return u32(*map(len, self.streams)) + b"".join(self.streams)
+
+
+def story():
+    """A bit of everything that a vCPU does."""
+    e = Events()
+    e.add(CLOCK, 10, dns=100)
+    e.add(S_CALL, 20, slot=0xffffc90000001ff8)
+    e.add(S_CALL_INDIRECT, 3, slot=-8, target=KERNEL + 0x600)
+    e.add(S_JUMP, 4)
+    e.add(S_JUMP_INDIRECT, 4, target=KERNEL + 0x100)
+    e.add(S_ARRIVE, 2)
+    e.add(INTERRUPT, 9, slot=-64, source=KERNEL + 0x404, target=KERNEL + 0x700, args=(236, 0, 16), dns=50)
+    e.add(TASK_SWITCH, 5, args=(0xffff888003000000, 0xffff888003010000), dns=10)
+    e.add(ADDRESS_SPACE, 1, args=(0x2345000,))
+    e.add(S_IRET, 7, slot=0, target=0x401000, args=(0x33, 0))
+    e.add(S_USER_CALL, 5, slot=0x7ffc00001000)
+    e.add(S_USER_JUMP, 5, target=0x7f0000002000)
+    e.add(SYSCALL, 5, source=0x401234, target=KERNEL + 0x200, args=(1, 1, 0x402000, 12, 0, 0, 0), dns=40)
+    e.add(SYSCALL_RETURN, 50, target=0x401234, args=(12,), dns=30)
+    e.add(GAP, 0, args=(7,))
+    e.add(HALT, 5, dns=5)
+    e.add(CLOCK, 0, dns=1000)
+    e.add(RESUME, 0, dns=100)
+    e.add(S_RETURN, 5, slot=0)
+    e.add(CLOCK, 5, dns=5)
+    return e
+
+
+def header(kind, unpacked, stored=0, number=0, cpu=0, events=None, **field):
+    last_insns = (field.get("first_insns", 0) + (events.insns if events else 0)) % (1 << 64)
+    last_ns = (field.get("first_ns", 0) + (events.ns if events else 0)) % (1 << 64)
+    h = struct.pack("<IHHIIQQQQQQQQIII", 0x4b4e4843, kind, cpu, stored, unpacked, number, field.get("first_insns", 0),
+                    last_insns, field.get("first_ns", 0), last_ns, field.get("place", 0), field.get("space", 0),
+                    field.get("task", 0), events.count if events else 0, field.get("flags", 0), 0)
+    return h + u32(zlib.crc32(h))
+
+
+def symbols(table, sections=((0, (1 << 64) - 1, b""), (KERNEL, KERNEL + 0x1000, b".text"))):
+    out, before = varint(len(sections)), 0
+    for start, end, name in sections:
+        out += varint(start) + varint(end) + string(name)
+    out += varint(len(table))
+    for addr, size, section, _ in table:
+        out += varint(addr - before) + varint(size) + varint(section)
+        before = addr
+    return out + b"".join(string(name) for *_, name in table)
+
+
+FUNCTIONS = [(KERNEL, 0x200, 1, b"startup_64"), (KERNEL + 0x200, 0x100, 1, b"do_syscall_64"),
+             (KERNEL + 0x300, 0x300, 1, b"asm_exc_page_fault"), (KERNEL + 0x600, 0xa00, 1, b"last")]
+
+
+def task(change, pid, comm, exe, parent=0, kernel=0):
+    return bytes([change, kernel]) + varint(0) + varint(50 + pid) + varint(100) + varint(0xffff888003010000 + pid * 64) + \
+        svarint(pid) * 2 + svarint(parent) + string(comm) + string(exe)
+
+
+def chunks():
+    """(type, payload, header fields) of a small trace of two vCPUs."""
+    first, second = story(), Events().add(HALT, 5, dns=5).add(CLOCK, 0, dns=3000)
+    meta = b"upto=0.1\nvcpus=2\nkernel=Linux version 6.1\\x0a\nkernel_ns=40\nslide=0\n"
+    end = b"events=42\nlost=0\ninsns.0=%d\ninsns.1=5\n" % (2 * first.insns)
+    again = dict(first_insns=first.insns, first_ns=first.ns, place=0x401005, space=0x2345000,
+                 task=0xffff888003010000)
+    told = task(1, 0, b"swapper/0", b"", kernel=1) + task(2, 1, b"init", b"") + task(3, 1, b"sh\x1b[2J", b"/bin/sh") + \
+        task(2, 2, b"child", b"/bin/sh", parent=1) + task(4, 2, b"child", b"")
+    return [(META, meta, {}), (SITES, sites(TABLE), {}), (SYMBOLS, symbols(FUNCTIONS), {}), (TASKS, told, {}),
+            (EVENTS, first.payload(), {"events": first}), (EVENTS, second.payload(), {"events": second, "cpu": 1}),
+            (EVENTS, first.payload(), dict(events=first, **again)), (END, end, {})]
+
+
+def container(parts):
+    out = FILE_HEADER
+    for number, (kind, payload, fields) in enumerate(parts):
+        packed = zstd(payload)
+        out += header(kind, len(payload), len(packed), number, **fields) + packed
+    return out
+
+
+def loose(parts):
+    return b"".join(header(kind, len(payload), **fields) + payload for kind, payload, fields in parts)
+
+
+def make_trace():
+    parts, e = chunks(), story()
+    whole = container(parts)
+    save("fuzz_trace", "whole", b"\0" + whole)
+    save("fuzz_trace", "whole-cut", b"\0" + whole[:-40])
+    save("fuzz_trace", "whole-no-symbols", b"\0" + container(parts[:2] + parts[3:]))
+    save("fuzz_trace", "whole-header-only", b"\0" + FILE_HEADER)
+    save("fuzz_trace", "whole-other-version", b"\0" + FILE_HEADER[:8] + u32(2, 0))
+    save("fuzz_trace", "whole-damaged-payload", b"\0" + whole[:-20] + bytes(20))
+    huge = header(META, 256 << 20, 20) + zstd(b"a=b\n")[:20]
+    save("fuzz_trace", "whole-unpacks-to-less", b"\0" + FILE_HEADER + align(huge))
+    save("fuzz_trace", "chunks", b"\2" + loose(parts))
+    save("fuzz_trace", "chunks-no-sites", b"\2" + loose([parts[0]] + parts[3:]))
+    save("fuzz_trace", "chunks-sites-twice", b"\2" + loose(parts[:2] + parts[1:]))
+    save("fuzz_trace", "chunks-bad-symbols", b"\2" + loose(parts[:2] + [(SYMBOLS, b"\xff" * 30, {})] + parts[3:]))
+    late = dict(parts[3][2], first_ns=(1 << 64) - 100, first_insns=(1 << 64) - 5)
+    save("fuzz_trace", "chunks-clocks-wrap", b"\2" + loose(parts[:3] + [(EVENTS, e.payload(), late)] + parts[6:]))
+    save("fuzz_trace", "chunks-cpu-1023", b"\2" + loose(parts[:3] + [(EVENTS, e.payload(), {"events": e, "cpu": 1023})]))
+    save("fuzz_trace", "chunks-empty", b"\2" + loose([(META, b"", {}), (SITES, b"", {})]))
+    back = Events().add(CLOCK, 100, dns=100)
+    back.add(S_CALL, 50, slot=8).add(CLOCK, 10, dns=-1000).add(S_RETURN, (1 << 64) - 1000, slot=0).add(CLOCK, 1, dns=1)
+    save("fuzz_trace", "chunks-clock-back", b"\2" + loose(parts[:3] + [(EVENTS, back.payload(), {"events": back})]))
+    save("fuzz_trace", "events", b"\1" + e.payload())
+    save("fuzz_trace", "events-none", b"\1" + bytes(24))
+    save("fuzz_trace", "events-short", b"\1" + bytes(23))
+    save("fuzz_trace", "events-sizes-too-big", b"\1" + u32(*[0xffffffff] * 6))
+    save("fuzz_trace", "events-streams-cut", b"\1" + u32(20, 20, 0, 0, 0, 0) + e.streams[0] + e.streams[1])
+    many = Events()
+    for i in range(300):
+        many.add(SYSCALL, 1, args=(i, 2, 3, 4, 5, 6, 7), dns=1).add(ADDRESS_SPACE, 1, args=(i << 12,))
+    save("fuzz_trace", "events-args-fill-batch", b"\1" + many.payload())
+    spaces = Events()
+    for i in range(2100):
+        spaces.add(ADDRESS_SPACE, 0, args=(0,))
+    save("fuzz_trace", "events-fill-batch", b"\1" + spaces.payload())
+    save("fuzz_trace", "events-unknown-site", b"\1" + Events().add(1 << 40, 1).payload())
+
+
+def make_symtab():
+    good = symbols(FUNCTIONS)
+    save("fuzz_symtab", "four", good)
+    save("fuzz_symtab", "none", symbols([]))
+    save("fuzz_symtab", "empty", b"")
+    save("fuzz_symtab", "no-sections", varint(0) + varint(0))
+    save("fuzz_symtab", "cut", good[:-3])
+    save("fuzz_symtab", "nul-in-name", symbols([(1, 2, 0, b"a\0b")]))
+    save("fuzz_symtab", "same-address", symbols([(5, 2, 0, b"a"), (5, 2, 0, b"b")]))
+    save("fuzz_symtab", "section-unknown", symbols([(5, 2, 9, b"a")]))
+    save("fuzz_symtab", "end-wraps", symbols([((1 << 64) - 1, 2, 0, b"a")]))
+    save("fuzz_symtab", "overlap", symbols([(5, 100, 0, b"a"), (6, 0, 0, b""), (7, 1, 0, b"c" * 300)]))
+    save("fuzz_symtab", "count-huge", varint(1) + varint(0) + varint(0) + string(b"") + varint((1 << 64) - 1))
+    save("fuzz_symtab", "section-name-long", symbols([], [(0, 1, b"n" * 31)]))
+    save("fuzz_symtab", "section-name-too-long", symbols([], [(0, 1, b"n" * 32)]))
+
+
+def make_meta():
+    save("fuzz_meta", "plain", chunks()[0][1])
+    save("fuzz_meta", "empty", b"")
+    save("fuzz_meta", "escapes", b"a=\\x0a\\x5c\\x7f\\xff\\x\nb=\\\nc=\\x1\nd=\\xzz\ne=\\x00\n")
+    save("fuzz_meta", "twice", b"a=1\na=2\n=\n=x\nb==\n")
+    save("fuzz_meta", "no-equals", b"a\n")
+    save("fuzz_meta", "no-newline", b"a=b")
+    save("fuzz_meta", "nul", b"a=\0\n")
+    # unescape() handed sscanf() bytes that no NUL ends
+    save("fuzz_meta", "bug-escape-read-past-end", b"a=\\x41\n")
+    save("fuzz_meta", "bug-escape-reads-next-line", b"a=\\x  \n41=\n")
+    save("fuzz_meta", "escape-sign", b"a=\\x-1\nb=\\x+5\nc=\\x 5\nd=\\x0x\n")
+
+
+# ---- kernels
+
+def kallsyms(names, order="new", seqs=False, percpu=False, index=None, base=KERNEL, step=16, lead=b""):
+    """names: lists of token numbers. order "old": addresses before the names, as up to 6.3."""
+    tokens = [bytes([c]) if 33 <= c < 127 else b"" for c in range(256)]
+    for c, word in enumerate((b"sys_", b"__x64_", b"do_", b"init_", b"read", b"write", b"lock", b"_irq")):
+        tokens[c + 1] = word
+    tokens[200] = b"t" * 600
+    table = b"".join(t + b"\0" for t in tokens)
+    offsets = [sum(len(t) + 1 for t in tokens[:i]) for i in range(256)]
+    for at, value in (index or {}).items():
+        offsets[at] = value
+    packed, markers = b"", []
+    for i, name in enumerate(names):
+        if i % 256 == 0:
+            markers.append(len(packed))
+        n = len(name)
+        packed += (bytes([n]) if n < 128 else bytes([n & 0x7f | 0x80, n >> 7])) + bytes(name)
+    middle = align(u32(len(names))) + align(packed) + align(u32(*markers))
+    if seqs:
+        middle += align(b"".join(i.to_bytes(3, "big") for i in range(len(names))))
+    middle += align(table) + align(struct.pack("<256H", *offsets))
+    if percpu:
+        values = [i * 8 for i in range(20)] + [-1 - i * step for i in range(len(names) - 20)]
+    else:
+        values = [i * step for i in range(len(names))]
+    addresses = align(u32(*values)) + struct.pack("<Q", base)
+    lead = align(lead, fill=b"\xcc") or b"\xcc" * 128
+    return lead + (addresses + middle if order == "old" else middle + addresses + b"\xcc" * 16)
+
+
+def some_names(n=300):
+    words = ([3], [1], [2, 1], [4, 5], [6, 7, 8])
+    names = [list(b"T_text")]
+    for i in range(1, n):
+        names.append([ord("tTd"[i % 3])] + words[i % 5] + list(b"%d" % i))
+    return names
+
+
+def markers_that_wrap():
+    """Markers whose last is so near to 2^32 that adding 16 to it wraps."""
+    marks = [i << 20 for i in range(4096)] + [0xfffffff8]
+    return b"\xcc" * 64 + align(u32(*marks)) + table_only()
+
+
+def table_only():
+    whole = kallsyms(some_names(1), "old")
+    # what follows one marker (align 8)
+    body = align(u32(1)) + align(bytes([6]) + b"T_text") + align(u32(0))
+    return whole[whole.index(body) + len(body):]
+
+
+def make_kallsyms():
+    names = some_names()
+    for order in "old", "new":
+        save("fuzz_kallsyms", order, kallsyms(names, order))
+        save("fuzz_kallsyms", order + "-percpu", kallsyms(names, order, percpu=True))
+        save("fuzz_kallsyms", order + "-seqs", kallsyms(names, order, seqs=True))
+    long_names = names + [list(b"T" + b"long_name" * 20), [ord("t"), 200, 200, 200, 200, 200, 200, 200]]
+    save("fuzz_kallsyms", "long-names", kallsyms(long_names))
+    save("fuzz_kallsyms", "one-marker", kallsyms(some_names(100)))
+    save("fuzz_kallsyms", "cut-in-addresses", kallsyms(names)[:-600])
+    save("fuzz_kallsyms", "base-not-kernel", kallsyms(names, base=0x1000))
+    save("fuzz_kallsyms", "addresses-fall", kallsyms(names, step=-16))
+    save("fuzz_kallsyms", "digits-only", b"".join(b"%d\0" % i for i in range(10)))
+    save("fuzz_kallsyms", "empty", b"")
+    # offsets of tokens before '0' were believed: the name's token lies behind the data
+    save("fuzz_kallsyms", "bug-token-past-end", kallsyms(names, "old", index={1: 0xffff, 3: 0xfff0}))
+    # last + 16 > markers, in 32 bits
+    save("fuzz_kallsyms", "bug-marker-wraps", markers_that_wrap())
+
+
+def elf(sections, symbols_, banner=None, machine=62):
+    """sections: (name, addr, data, flags). symbols_: (name, value, size, section, type, bind)."""
+    data, at, heads, phdrs = b"", 64 + 56 * len(sections), [], b""
+    names = b"\0"
+    strings = b"\0"
+    table = bytes(24)
+    for name, value, size, section, kind, bind in symbols_:
+        table += struct.pack("<IBBHQQ", len(strings), bind << 4 | kind, 0, section, value, size)
+        strings += name + b"\0"
+    todo = [(n, a, d, 1, f, 0, 0) for n, a, d, f in sections]
+    todo += [(b".symtab", 0, table, 2, 0, len(sections) + 2, 24), (b".strtab", 0, strings, 3, 0, 0, 0)]
+    for name, addr, body, kind, flags, link, entry in todo:
+        data = align(data)
+        heads.append(struct.pack("<IIQQQQIIQQ", len(names), kind, flags, addr, at + len(data), len(body), link, 0, 8,
+                                 entry))
+        if addr:
+            phdrs += struct.pack("<IIQQQQQQ", 1, 5, at + len(data), addr, addr, len(body), len(body), 4096)
+        names += name + b"\0"
+        data += body
+    data = align(data)
+    heads.append(struct.pack("<IIQQQQIIQQ", len(names), 3, 0, 0, at + len(data), len(names) + 10, 0, 0, 1, 0))
+    data = align(data + names + b".shstrtab\0")
+    phdrs = phdrs.ljust(56 * len(sections), b"\0")
+    start = struct.pack("<4sBBBB8sHHIQQQIHHHHHH", b"\x7fELF", 2, 1, 1, 0, b"", 2, machine, 1, KERNEL, 64, at + len(data), 0,
+                        64, 56, len(sections), 64, len(heads) + 1, len(heads))
+    return start + phdrs + data + bytes(64) + b"".join(heads)
+
+
+def small_vmlinux(extra=(), text=b"\x90" * 64):
+    banner = b"Linux version 6.1.0 (gcc) #1 SMP\n\0"
+    return elf([(b".text", KERNEL, text, 6), (b".rodata", KERNEL + 0x1000, banner, 2),
+                (b".init.text", KERNEL + 0x2000, b"\xc3" * 32, 6)],
+               [(b"_text", KERNEL, 0, 1, 0, 1), (b"start", KERNEL, 16, 1, 2, 1), (b"__pfx_next", KERNEL + 16, 16, 1, 2, 0),
+                (b"next", KERNEL + 32, 16, 1, 2, 0), (b"linux_banner", KERNEL + 0x1000, 34, 2, 1, 1),
+                (b"init", KERNEL + 0x2000, 32, 3, 2, 1), *extra])
+
+
+def compiled():
+    """An object file as gcc makes it, or None."""
+    if not shutil.which("gcc"):
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, "two.c")
+        with open(source, "w") as f:
+            f.write("static int one(int a) { return a + 1; }\nint two(int a) { return one(a) * 2; }\n")
+        subprocess.run(["gcc", "-c", "-O0", "-o", source + ".o", source], check=True)
+        with open(source + ".o", "rb") as f:
+            return f.read()
+
+
+def bzimage(payload, version=0x20f, sects=1, offset=0, length=None, size=None):
+    setup = bytearray(512 * (sects + 1))
+    setup[0x1f1] = sects
+    setup[0x1fe:0x200] = b"\x55\xaa"
+    setup[0x202:0x206] = b"HdrS"
+    setup[0x206:0x208] = struct.pack("<H", version)
+    if size is not None:
+        payload += u32(size)
+    setup[0x248:0x250] = u32(offset, len(payload) if length is None else length)
+    return bytes(setup) + payload
+
+
+def make_bzimage():
+    body = small_vmlinux()
+    packed = gzip.compress(body, mtime=0)
+    save("fuzz_bzimage", "gzip", bzimage(packed))
+    save("fuzz_bzimage", "xz", bzimage(lzma.compress(body, check=lzma.CHECK_CRC32), size=len(body)))
+    save("fuzz_bzimage", "lzma", bzimage(lzma.compress(body, lzma.FORMAT_ALONE), size=len(body)))
+    save("fuzz_bzimage", "bzip2", bzimage(bz2.compress(body), size=len(body)))
+    save("fuzz_bzimage", "zstd", bzimage(zstd(body), size=len(body)))
+    save("fuzz_bzimage", "sects-0", bzimage(packed, sects=4)[:0x1f1] + b"\0" + bzimage(packed, sects=4)[0x1f2:])
+    save("fuzz_bzimage", "old-protocol", bzimage(packed, version=0x207))
+    save("fuzz_bzimage", "cut", bzimage(packed)[:-30])
+    save("fuzz_bzimage", "cut-in-header", bzimage(packed)[:0x24f])
+    save("fuzz_bzimage", "offset-past-end", bzimage(packed, offset=0xffffffff))
+    save("fuzz_bzimage", "length-huge", bzimage(packed, length=0xffffffff))
+    save("fuzz_bzimage", "length-0", bzimage(b"", length=0))
+    save("fuzz_bzimage", "length-8", bzimage(b"\0" * 8))
+    save("fuzz_bzimage", "wrong-size", bzimage(zstd(body), size=5))
+    save("fuzz_bzimage", "not-elf", bzimage(gzip.compress(b"hello", mtime=0)))
+    save("fuzz_bzimage", "not-packed", bzimage(body, size=len(body)))
+    # libarchive's archive_read_support_filter_all() starts these programs, if they are in $PATH
+    save("fuzz_bzimage", "bug-starts-grzip", bzimage(b"GRZipII\0\2\4:)" + bytes(200), size=5))
+    save("fuzz_bzimage", "bug-starts-lrzip", bzimage(b"LRZI\0\6" + bytes(200), size=5))
+    save("fuzz_bzimage", "packed-twice", bzimage(gzip.compress(packed, mtime=0)))
+
+
+def make_kernel_image():
+    lines = b"".join(b"%016x %c function_%d\n" % (KERNEL + i * 32, b"tTdDwV"[i % 6], i) for i in range(40))
+    marks = b"%016x T _stext\n%016x T _etext\n" % (KERNEL, KERNEL + 4096)
+    save("fuzz_kernel_image", "system-map", lines + marks)
+    save("fuzz_kernel_image", "system-map-modules", b"%016x t init_module [ext4]\n" % KERNEL + lines)
+    save("fuzz_kernel_image", "system-map-no-newline", lines + b"ffffffff82000000 T last")
+    save("fuzz_kernel_image", "system-map-stub", b"ffffffffffffffff B The real System.map is in the linux-image package\n")
+    save("fuzz_kernel_image", "system-map-damaged", lines + b"ffffffff8200000z T last\n" + lines)
+    save("fuzz_kernel_image", "system-map-long-line", lines + b"ffffffff82000000 T " + b"n" * 1100 + b"\n")
+    save("fuzz_kernel_image", "system-map-cut-line", lines + b"ffffffff82000000 ")
+    save("fuzz_kernel_image", "system-map-empty-name", b"0 T a\n1 T \tb\n2 T \n")
+    # the end of the last symbol, its address + 4096, wraps; the trace's reader refused the table
+    save("fuzz_kernel_image", "bug-last-symbol-end-wraps", lines + b"fffffffffffffff0 T last\n")
+    vmlinux = small_vmlinux()
+    save("fuzz_kernel_image", "vmlinux", vmlinux)
+    save("fuzz_kernel_image", "vmlinux-cut", vmlinux[:len(vmlinux) - 200])
+    save("fuzz_kernel_image", "vmlinux-32-bit-class", vmlinux[:4] + b"\1" + vmlinux[5:])
+    save("fuzz_kernel_image", "vmlinux-big-endian", vmlinux[:5] + b"\2" + vmlinux[6:])
+    save("fuzz_kernel_image", "vmlinux-header-only", vmlinux[:64])
+    save("fuzz_kernel_image", "elf-magic-only", b"\x7fELF")
+    save("fuzz_kernel_image", "vmlinux-banner-elsewhere",
+         small_vmlinux([(b"linux_banner", (1 << 64) - 1, 4, 1, 1, 1), (b"far", (1 << 64) - 1, 9, 1, 2, 1)]))
+    save("fuzz_kernel_image", "vmlinux-kallsyms",
+         elf([(b".text", KERNEL, b"\x90" * 64, 6), (b".rodata", KERNEL + 0x1000, kallsyms(some_names()), 2)], []))
+    save("fuzz_kernel_image", "bzimage", bzimage(gzip.compress(vmlinux, mtime=0)))
+    save("fuzz_kernel_image", "nothing", b"")
+    made = compiled()
+    if made:
+        save("fuzz_kernel_image", "object", made)
+
+
+def btf(structs):
+    """structs: name → [(member's name, type number, offset in bytes)]; type 1 is an int of 4 bytes."""
+    strings, types = bytearray(b"\0"), b""
+
+    def text(name):
+        strings.extend(name + b"\0")
+        return len(strings) - len(name) - 1
+
+    types += u32(text(b"int"), 1 << 24, 4, 32)
+    for name, members in structs:
+        types += u32(text(name) if name else 0, 4 << 24 | len(members), 4096)
+        for member, kind, at in members:
+            types += u32(text(member) if member else 0, kind, at * 8)
+    return struct.pack("<HBBIIIII", 0xeb9f, 1, 0, 24, 0, len(types), len(types), len(strings)) + types + bytes(strings)
+
+
+def make_btf():
+    good = btf([(b"task_struct", [(b"pid", 1, 8), (b"tgid", 1, 12), (b"comm", 1, 100)]),
+                (b"", [(b"f_path", 1, 16)]), (b"file", [(b"f_mode", 1, 0), (b"", 3, 32)])])
+    save("fuzz_btf", "tasks", good)
+    save("fuzz_btf", "cut", good[:-20])
+    save("fuzz_btf", "no-types", btf([]))
+    save("fuzz_btf", "empty", b"")
+    # an anonymous member of the structure's own type, for ever
+    save("fuzz_btf", "within-itself", btf([(b"file", [(b"", 2, 0)])]))
+    save("fuzz_btf", "unknown-type", btf([(b"file", [(b"", 77, 0)])]))
+    save("fuzz_btf", "bit-field", btf([(b"task_struct", [(b"pid", 1, 0)])]).replace(u32(0) * 2, u32(0, 3)))
+
+
+def make_x86():
+    insns = ("e8 00 10 00 00", "ff d0", "41 ff d3", "ff 15 00 00 00 00", "c3", "c2 08 00", "f3 c3", "e9 00 00 00 80",
+             "eb fe", "0f 84 00 01 00 00", "74 05", "e3 00", "ff e0", "3e ff e0", "ff 25 00 00 00 00", "0f 05", "48 0f 07",
+             "0f 34", "0f 35", "48 cf", "cf", "f4", "fb f4", "0f 01 c9", "0f 01 fb", "0f 01 18", "0f 22 d8", "44 0f 22 c0",
+             "0f 30", "e6 80", "ee", "66 ef", "9a 00 00 00 00 10 00", "ea 00 00 00 00 10 00", "ff 2c 24", "ff 1c 24", "cb",
+             "ca 08 00", "48 ff 2c 24", "66 e8 00 10", "66 0f 84 00 01")
+    for i in insns:
+        save("fuzz_x86", i.replace(" ", ""), bytes.fromhex(i))
+    for name, data in (("empty", b""), ("prefixes", b"\x66\xf2\xf3\x2e\x36\x3e\x26\x64\x65\x67\xf0\x66\x66\x66\x66"),
+                       ("rex", b"\x48"), ("prefix-rex", b"\x66\x48"), ("escape", b"\x0f"), ("rex-escape", b"\x48\x0f"),
+                       ("group5-cut", b"\xff"), ("all", bytes.fromhex("".join(insns)))):
+        save("fuzz_x86", name, data)
+
+
+if __name__ == "__main__":
+    make_trace()
+    make_symtab()
+    make_meta()
+    make_kallsyms()
+    make_bzimage()
+    make_kernel_image()
+    make_btf()
+    make_x86()
