@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A decoder of trace files, written from docs/format.md and sharing nothing with upto's own.
+
+    trace = Trace(path)
+    for chunk in trace.chunks:
+        if chunk.type == EVENTS:
+            for event in trace.events(chunk): ...
+"""
+import bisect
+import collections
+import ctypes
+import mmap
+import re
+import struct
+import zlib
+
+META, SITES, EVENTS, SYMBOLS, END, TASKS = range(1, 7)
+FILE_MAGIC = b"\x89upto\r\n\x1a"
+CHUNK_MAGIC = 0x4b4e4843
+CHUNK_HEADER = struct.Struct("<IHHIIQQQQQQQQIIII")
+STORED_MAX, UNPACKED_MAX, CPUS_MAX = 257 << 20, 256 << 20, 1024
+
+(CALL, CALL_INDIRECT, RETURN, JUMP, JUMP_INDIRECT, ARRIVE, INTERRUPT_RETURN, INTERRUPT, SYSCALL, SYSCALL_RETURN,
+ HALT, RESUME, TASK_SWITCH, ADDRESS_SPACE, CLOCK, GAP) = range(1, 17)
+KINDS = [None, "call", "call-indirect", "return", "jump", "jump-indirect", "arrive", "interrupt-return", "interrupt",
+         "syscall", "syscall-return", "halt", "resume", "task-switch", "address-space", "clock", "gap"]
+HAS_CLOCK = {INTERRUPT, SYSCALL, SYSCALL_RETURN, HALT, RESUME, TASK_SWITCH, CLOCK}
+HAS_SLOT = {CALL, CALL_INDIRECT, RETURN, INTERRUPT_RETURN, INTERRUPT}
+N_ARGS = {INTERRUPT_RETURN: 2, INTERRUPT: 3, SYSCALL: 7, SYSCALL_RETURN: 1, TASK_SWITCH: 2, ADDRESS_SPACE: 1, GAP: 1}
+FIRST_SITE = 32
+
+MISS_SITE, MISS_INSNS, MISS_SLOT, MISS_FROM, MISS_TARGET, SECOND_SITE, SECOND_INSNS = 1, 2, 4, 8, 16, 32, 64
+# entries of the model's tables
+CONTEXTS, MEMORY, SHIFTS, TARGETS = 1 << 16, 1 << 13, 1 << 12, 1 << 14
+M64 = (1 << 64) - 1
+STEP_MAX = (1 << 16) - 1
+CONTINUES = 2  # a chunk's flag
+
+Chunk = collections.namedtuple("Chunk", "magic type cpu stored unpacked number first_insns last_insns first_ns last_ns "
+                                        "place space task events flags reserved crc offset")
+Site = collections.namedtuple("Site", "kind length addr target")
+Symbol = collections.namedtuple("Symbol", "addr end section name")
+Section = collections.namedtuple("Section", "addr end name")
+
+
+class Damaged(Exception):
+    pass
+
+
+class Cursor:
+    """Reads from bytes, front to back."""
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def left(self):
+        return len(self.data) - self.at
+
+    def u8(self):
+        if self.at >= len(self.data):
+            raise Damaged("too short")
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def take(self, n):
+        if n > self.left():
+            raise Damaged("too short")
+        self.at += n
+        return self.data[self.at - n:self.at]
+
+    def varint(self):
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self.u8()
+            value |= (byte & 0x7f) << shift
+            if byte < 0x80:
+                return value & M64
+        raise Damaged("a number is too long")
+
+    def svarint(self):
+        value = self.varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def string(self):
+        return self.take(self.varint()).decode(errors="replace")
+
+
+def load_zstd():
+    lib = ctypes.CDLL("libzstd.so.1")
+    lib.ZSTD_decompress.restype = ctypes.c_size_t
+    lib.ZSTD_decompress.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+    return lib
+
+
+ZSTD = load_zstd()
+
+
+def unpack(data, size):
+    out = ctypes.create_string_buffer(size or 1)
+    if ZSTD.ZSTD_decompress(out, size, data, len(data)) != size:  # errors are numbers far above
+        raise Damaged("a payload does not unpack")
+    return out.raw[:size]
+
+
+class Trace:
+    """A file's chunks and its tables; self.cut says why the file ends early, None if it does not."""
+    def __init__(self, path):
+        with open(path, "rb") as f:
+            self.data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
+        magic, version, _ = struct.unpack_from("<8sII", self.data)
+        if magic != FILE_MAGIC or version != 1:
+            raise Damaged("not a trace of format version 1")
+        self.chunks, self.cut = [], None
+        self.meta, self.sections, self.symbols, self.symbol_addrs = {}, [], [], []
+        self.sites = [Site(k if INTERRUPT <= k <= GAP else 0, 0, 0, 0) for k in range(FIRST_SITE)]
+        self._walk()
+        for chunk in self.chunks:
+            if chunk.type in (META, END):
+                self.meta.update(parse_meta(self.payload(chunk)))
+            elif chunk.type == SITES:
+                self._add_sites(Cursor(self.payload(chunk)))
+            elif chunk.type == SYMBOLS:
+                self._set_symbols(Cursor(self.payload(chunk)))
+
+    def _walk(self):
+        offset, size = 16, len(self.data)
+        while offset + CHUNK_HEADER.size <= size:
+            chunk = Chunk(*CHUNK_HEADER.unpack_from(self.data, offset), offset)
+            if chunk.magic != CHUNK_MAGIC or chunk.crc != zlib.crc32(self.data[offset:offset + 92]) or \
+                    chunk.stored > STORED_MAX or chunk.unpacked > UNPACKED_MAX or chunk.cpu >= CPUS_MAX:
+                self.cut = "a chunk header is damaged"
+                return
+            if chunk.number != len(self.chunks):
+                self.cut = "a chunk is missing"
+                return
+            offset += CHUNK_HEADER.size + chunk.stored
+            if offset > size:
+                break
+            self.chunks.append(chunk)
+            if chunk.type == END:
+                return
+        self.cut = "cut short within a chunk" if offset != size else "no END"
+
+    def payload(self, chunk):
+        start = chunk.offset + CHUNK_HEADER.size
+        return unpack(self.data[start:start + chunk.stored], chunk.unpacked)
+
+    def _add_sites(self, c):
+        first, n, addr = c.varint(), c.varint(), 0
+        if first != len(self.sites):
+            raise Damaged("sites are missing")
+        for _ in range(n):
+            kind, length = c.u8(), c.u8()
+            if not CALL <= kind <= INTERRUPT_RETURN:
+                raise Damaged("a site's kind")
+            addr = (addr + c.svarint()) & M64
+            target = (addr + c.svarint()) & M64 if kind in (CALL, JUMP) else 0
+            self.sites.append(Site(kind, length, addr, target))
+
+    def _set_symbols(self, c):
+        self.sections = [Section(c.varint(), c.varint(), c.string()) for _ in range(c.varint())]
+        places, addr = [], 0
+        for _ in range(c.varint()):
+            addr += c.varint()
+            places.append((addr, addr + c.varint(), c.varint()))
+        self.symbols = [Symbol(*place, c.string()) for place in places]
+        self.symbol_addrs = [s.addr for s in self.symbols]
+
+    def name(self, addr):
+        """function, function+0x12, or 0x1234 where there is none."""
+        link = (addr - int(self.meta.get("slide", "0"), 0)) & M64
+        i = bisect.bisect_right(self.symbol_addrs, link) - 1
+        if i < 0 or link >= self.symbols[i].end:
+            return f"{addr:#x}"
+        offset = link - self.symbols[i].addr
+        return self.symbols[i].name + (f"+{offset:#x}" if offset else "")
+
+    def events(self, chunk):
+        """A chunk's events as dicts: kind, insns, slot, from, target, args; ns if the kind carries a clock."""
+        unit = self.continued(chunk)
+        decoder = Decoder(self.sites, (unit + [chunk])[0])
+        for before in unit:
+            for _ in decoder.events(self.payload(before)):
+                pass
+        return decoder.events(self.payload(chunk))
+
+    def continued(self, chunk):
+        """The chunks of its vCPU that a chunk's model goes on from, in their order."""
+        before = []
+        for other in reversed(self.chunks[:chunk.number]):
+            if not chunk.flags & CONTINUES:
+                break
+            if other.type == EVENTS and other.cpu == chunk.cpu:
+                before.insert(0, other)
+                chunk = other
+        return before
+
+
+def parse_meta(data):
+    meta = {}
+    for line in data.decode(errors="replace").split("\n")[:-1]:
+        key, equals, value = line.partition("=")
+        if not equals:
+            raise Damaged("a line is not key=value")
+        meta[key] = re.sub(r"\\x([0-9a-f]{2})", lambda m: chr(int(m.group(1), 16)), value)
+    return meta
+
+
+def hash64(x):
+    x = x * 0x9e3779b97f4a7c15 & M64
+    return x ^ x >> 32
+
+
+def in_kernel(addr):
+    return addr >> 63
+
+
+class Way:
+    """A site that came next in a context, and what it came with."""
+    def __init__(self, site):
+        self.site, self.step, self.second, self.dslot, self.elsewhere = site, 0, 0, 0, False
+
+
+class Decoder:
+    """The model, and the streams of one chunk."""
+    def __init__(self, sites, chunk):
+        self.sites = sites
+        self.insns, self.ns, self.space = chunk.first_insns, chunk.first_ns, chunk.space >> 12
+        self.slot = self.place = self.before = self.last_shift = self.resume = 0
+        # index -> entry; what is not there is all zeros
+        self.contexts, self.memory, self.shifts, self.targets = {}, {}, {}, {}
+
+    def memory_index(self, slot):
+        return hash64((slot if in_kernel(slot) else slot ^ (self.space << 1) & M64) >> 1) % MEMORY
+
+    def shift_key(self, site):
+        return site.addr >> 16 ^ (self.space << 20) & M64
+
+    def target_index(self, number):
+        return hash64(number << 20 ^ self.before) % TARGETS
+
+    def expect_shift(self, site):
+        if in_kernel(site.addr):
+            return 0
+        key = self.shift_key(site)
+        seen_key, shift = self.shifts.get(hash64(key) % SHIFTS, (0, 0))
+        return shift if seen_key == key else self.last_shift
+
+    def expect_from(self, site):
+        if site.kind in (CALL, CALL_INDIRECT):
+            return site.addr + site.length + self.expect_shift(site)
+        if site.kind in (JUMP, JUMP_INDIRECT, ARRIVE):
+            return site.addr + self.expect_shift(site)
+        return 0
+
+    def remembered(self, slot):
+        """(address, site) of the call that pushed there; site is 0 when none is known."""
+        at, addr, number = self.memory.get(self.memory_index(slot), (0, 0, 0))
+        return (addr, number) if at == slot else (0, 0)
+
+    def expect_target(self, way, site, number, slot, origin):
+        kind = site.kind
+        if kind == CALL:
+            return site.target + origin - site.addr - site.length
+        if kind == JUMP:
+            return site.target + origin - site.addr
+        if kind == ARRIVE:
+            return origin
+        if kind == RETURN:
+            return self.targets.get(self.target_index(number), 0) if way.elsewhere else self.remembered(slot)[0]
+        if kind == INTERRUPT_RETURN:
+            addr, pushed = self.remembered(slot)
+            return addr if pushed else self.resume
+        if kind == SYSCALL_RETURN:
+            return self.resume
+        if kind in (CALL_INDIRECT, JUMP_INDIRECT, INTERRUPT, SYSCALL):
+            return self.targets.get(self.target_index(number), 0)
+        return 0
+
+    def events(self, payload):
+        whole = Cursor(payload)
+        sizes = struct.unpack("<6I", whole.take(24))
+        self.streams = [Cursor(whole.take(n)) for n in sizes]
+        flags = self.streams[0]
+        for byte in flags.data:
+            yield self.event(byte)
+        if any(stream.left() for stream in self.streams[1:]):
+            raise Damaged("bytes left over")
+
+    def event(self, flags):
+        _, sites, insns, slots, addrs, args = self.streams
+        ways = self.contexts.setdefault(hash64(self.place) % CONTEXTS, [Way(0), Way(0)])
+        if flags & MISS_SITE:
+            number = ways[1].site if flags & SECOND_SITE else sites.varint()
+            ways[:] = [ways[1] if ways[1].site == number else Way(number), ways[0]]
+        way = ways[0]
+        number = way.site
+        site = self.sites[number] if number < len(self.sites) else self.sites[0]
+        kind = site.kind
+        if not kind:
+            raise Damaged("an event's site")
+        step = way.second if flags & SECOND_INSNS else insns.varint() if flags & MISS_INSNS else way.step
+        event = {"kind": KINDS[kind], "insns": (self.insns + step) & M64}
+        slot = 0
+        if kind in HAS_SLOT:
+            slot = (self.slot + way.dslot + (slots.svarint() if flags & MISS_SLOT else 0)) & M64
+        origin = (self.expect_from(site) + (addrs.svarint() if flags & MISS_FROM else 0)) & M64
+        target = self.expect_target(way, site, number, slot, origin)
+        target = (target + (addrs.svarint() if flags & MISS_TARGET else 0)) & M64
+        event["slot"], event["from"], event["target"] = slot, origin, target
+        event["args"] = [args.varint() for _ in range(N_ARGS.get(kind, 0))]
+        if kind in HAS_CLOCK:
+            self.ns = event["ns"] = (self.ns + args.svarint()) & M64
+        if kind in HAS_SLOT:
+            way.dslot = (slot - self.slot + (1 << 31)) % (1 << 32) - (1 << 31)
+            self.slot = slot
+        if step != way.step:
+            way.step, way.second = min(step, STEP_MAX), way.step
+        self.insns = event["insns"]
+        self.learn(way, site, number, event)
+        return event
+
+    def learn(self, way, site, number, event):
+        """What the event says of other events than the one that follows it."""
+        kind, target, origin, slot = site.kind, event["target"], event["from"], event["slot"]
+        here, low = number << 14, (target & 0xfff) << 2
+        if kind in (CALL, CALL_INDIRECT):
+            self.memory[self.memory_index(slot)] = slot, origin, number
+            if not in_kernel(site.addr):
+                key = self.shift_key(site)
+                self.last_shift = origin - site.addr - site.length
+                self.shifts[hash64(key) % SHIFTS] = key, self.last_shift
+        if kind == INTERRUPT:
+            self.memory[self.memory_index(slot)] = slot, origin, number
+        if kind == SYSCALL or kind == INTERRUPT and not in_kernel(origin):
+            self.resume = origin
+        if kind in (CALL_INDIRECT, JUMP_INDIRECT, INTERRUPT, SYSCALL):
+            self.targets[self.target_index(number)] = target
+        if kind in (CALL, JUMP, ARRIVE):
+            self.move(here | 1)
+        elif kind in (CALL_INDIRECT, JUMP_INDIRECT):
+            self.move(here | low | 1)
+        elif kind == RETURN:
+            addr, caller = self.remembered(slot)
+            right = caller and addr == target
+            way.elsewhere = not right
+            if not right:
+                self.targets[self.target_index(number)] = target
+            self.move(caller << 14 | 2 if right else low | 2)
+        elif kind in (INTERRUPT_RETURN, SYSCALL_RETURN):
+            self.move(low | 2)
+        elif kind == INTERRUPT:
+            self.move(low | 1)
+        elif kind == SYSCALL:
+            self.move((event["args"][0] << 2 | 3) & M64)
+        elif kind == ADDRESS_SPACE:
+            self.space = event["args"][0] >> 12
+
+    def move(self, place):
+        self.before, self.place = self.place, place
+
+
+def with_times(chunk, events):
+    """The same events, those without a clock given a time as upto does it."""
+    insns0, ns0 = chunk.first_insns, chunk.first_ns
+    waiting, n_args = [], 0
+    for event in events:
+        waiting.append(event)
+        n_args += len(event["args"])
+        clock = "ns" in event
+        if clock or len(waiting) == 2048 or n_args >= 2040:
+            yield from timed(waiting, insns0, ns0)
+            if clock:
+                insns0, ns0 = event["insns"], event["ns"]
+            waiting, n_args = [], 0
+    yield from timed(waiting, insns0, ns0)
+
+
+def timed(events, insns0, ns0):
+    rate = 0.0
+    if events and "ns" in events[-1] and events[-1]["insns"] > insns0:
+        rate = (events[-1]["ns"] - ns0) / (events[-1]["insns"] - insns0)
+    for event in events:
+        if "ns" not in event:
+            event["ns"] = ns0 + int((event["insns"] - insns0) * rate)
+        yield event

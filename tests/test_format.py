@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""docs/format.md is right: a decoder written from it finds what upto finds."""
+import itertools
+import json
+import os
+import re
+import subprocess
+
+import decoder
+from guest import UPTO, WORK, initrd, qemu_args, run, upto_json
+
+SECONDS = "9"
+EVENTS_MAX = 200000  # compared, of a chunk
+WINDOW = 64          # events that tell where a chunk begins in a dump
+
+
+def dump(trace, chunk, n):
+    """What upto dumps from the chunk's first clock on: at least its first n events, if it has them.
+
+    Events of the chunk before may have that time too, and come first.
+    """
+    command = [UPTO, "dump", "--json", "--cpu", str(chunk.cpu), "--from", f"{chunk.first_ns}ns", trace]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
+        ahead = []
+        for line in p.stdout:
+            event = json.loads(line)
+            if event["ns"] > chunk.first_ns:
+                break
+            ahead.append(event)
+        else:
+            return ahead
+        events = ahead + [event] + [json.loads(line) for line in itertools.islice(p.stdout, n)]
+        p.kill()
+    return events
+
+
+def as_dumped(trace, chunk, event):
+    """The decoder's event in the form of a line of dump --json."""
+    line = {"ns": event["ns"], "insns": event["insns"], "cpu": chunk.cpu, "kind": event["kind"]}
+    for key in ("slot", "from", "target"):
+        if event[key]:
+            line[key] = event[key]
+    if event["target"]:
+        line["place"] = trace.name(event["target"])
+    if event["args"]:
+        line["args"] = event["args"]
+    return line
+
+
+def compare(trace, path, chunk):
+    """The chunk's events; how many there were."""
+    events = decoder.with_times(chunk, trace.events(chunk))
+    ours = [as_dumped(trace, chunk, e) for e in itertools.islice(events, EVENTS_MAX)]
+    theirs = dump(path, chunk, len(ours))
+    head = ours[:WINDOW]
+    skip = 0
+    while theirs[skip:skip + len(head)] != head and skip < len(theirs) and theirs[skip]["ns"] <= chunk.first_ns:
+        skip += 1
+    where = f"chunk {chunk.number} (vCPU {chunk.cpu})"
+    assert theirs[skip:skip + len(head)] == head, \
+        f"{where}: upto's dump does not have its first events: {head[:3]}; it has {theirs[:3]}"
+    if chunk.first_ns:
+        assert skip and theirs[skip - 1]["insns"] == chunk.first_insns, f"{where}: begins elsewhere: {theirs[skip]}"
+    for i, (a, b) in enumerate(itertools.zip_longest(ours, theirs[skip:skip + len(ours)])):
+        assert a == b, f"{where}: event {i}: decoder {a}, upto {b}"
+    if chunk.events <= EVENTS_MAX:
+        assert len(ours) == chunk.events, f"{where}: {len(ours)} events, not {chunk.events}"
+        assert ours[-1]["insns"] == chunk.last_insns, f"{where}: ends at {ours[-1]['insns']} instructions"
+    return len(ours)
+
+
+def choose(trace, chunks):
+    """The first and the last, of those about the middle the one with most and least in it, one that continues
+    another, one without a clock; of those before which there is little to decode."""
+    near = [c for c in chunks if sum(b.events for b in trace.continued(c)) < 1500000]
+    third = len(near) // 3
+    middle = near[third:-third] or near
+    some = [near[0], max(middle, key=lambda c: c.stored), min(middle, key=lambda c: c.stored), near[-1]]
+    some += [c for c in near[1:] if c.first_ns == c.last_ns][:1]
+    some += [c for c in near if c.flags & decoder.CONTINUES][-1:]
+    assert any(c.flags & decoder.CONTINUES for c in some), "no chunk continues another"
+    return sorted(set(some), key=lambda c: c.number)
+
+
+def check_tables(trace, path, chunks):
+    """Everything but the events."""
+    info = upto_json("info", "--json", path)
+    assert trace.cut is None and info["cut"] is None, (trace.cut, info["cut"])
+    assert trace.meta == info["meta"], (trace.meta, info["meta"])
+    assert info["complete"] == (trace.meta["lost"] == "0" and "stopped" not in trace.meta)
+    assert info["bytes"] == len(trace.data)
+    assert info["vcpus"] == int(trace.meta["vcpus"])
+    assert info["slide"] == int(trace.meta.get("slide", "0"), 0)
+    events = sum(c.events for c in chunks)
+    assert info["events"] == events == int(trace.meta["events"]), (info["events"], events)
+    ends = {c.cpu: c for c in chunks}
+    assert info["instructions"] == sum(c.last_insns for c in ends.values())
+    for cpu, last in ends.items():
+        assert int(trace.meta[f"insns.{cpu}"]) == last.last_insns
+    # symbols: those that top names are there, at their addresses
+    names = {s.addr + info["slide"]: s.name for s in trace.symbols}
+    assert len(names) == len(trace.symbols) > 10000, len(trace.symbols)
+    for f in upto_json("top", "--json", "-n", "0", path)["functions"]:
+        if f["address"]:
+            assert names.get(int(f["address"], 16)) == f["function"], f
+    # sites: as many as the SITES chunks say; upto itself counts none
+    assert len(trace.sites) > 2000, len(trace.sites)
+
+
+def check_joints(trace, chunks):
+    """Each chunk begins where the one before it, of the same vCPU, ended."""
+    ends = {}
+    for c in chunks:
+        assert (c.first_insns, c.first_ns) == ends.get(c.cpu, (0, 0)), f"chunk {c.number}"
+        ends[c.cpu] = c.last_insns, c.last_ns
+
+
+def test_decoder():
+    """A boot cut off early: tables whole, events of some chunks one by one."""
+    path = os.path.join(WORK, "format.upto")
+    p = run("timeout", "-s", "INT", SECONDS, UPTO, "record", "--force", "-o", path, "--",
+            *qemu_args("6.12", initrd("6.12", "plain")), check=False)
+    assert os.path.exists(path), p.stderr.decode(errors="replace")
+    trace = decoder.Trace(path)
+    chunks = [c for c in trace.chunks if c.type == decoder.EVENTS]
+    assert len(chunks) >= 3, len(chunks)
+    check_tables(trace, path, chunks)
+    check_joints(trace, chunks)
+    some = choose(trace, chunks)
+    compared = sum(compare(trace, path, c) for c in some)
+    os.unlink(path)
+    return f"{compared} events of {len(some)} chunks; " \
+           f"{len(trace.sites) - decoder.FIRST_SITE} sites, {len(trace.symbols)} symbols"
+
+
+def test_document():
+    """The numbers in docs/format.md are those in the code, and in the decoder."""
+    top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+    def read(path):
+        with open(os.path.join(top, path)) as f:
+            return f.read()
+
+    doc = read("docs/format.md")
+    version = re.search(r"FORMAT_VERSION = (\d+)", read("src/trace/format.h")).group(1)
+    assert f"This is format version {version}." in doc, version
+    code = {name: int(n) for name, n in re.findall(r"EVENT_([A-Z_]+) = (\d+),", read("src/trace/event.h"))}
+    told = {name: int(n) for n, name in re.findall(r"^\| (\d+) \| ([A-Z_]+) \|.*\|.*\|.*\|$", doc, re.M)}
+    del code["NONE"]
+    told = {name: n for name, n in told.items() if name in code}
+    assert code == told == {k.upper().replace("-", "_"): i for i, k in enumerate(decoder.KINDS) if k}, (code, told)
+    code = dict(re.findall(r"MODEL_([A-Z]+) = 1 << (\d+)", read("src/trace/model.h")))
+    told = {name.upper(): n for name, n in re.findall(r"^\| (\w+) \| 2\^(\d+) \|", doc, re.M)}
+    assert code == told, f"tables: code {code}, document {told}"
+    for name, bits in code.items():
+        assert getattr(decoder, name) == 1 << int(bits), f"decoder: {name} is not 2^{bits}"
+    code = re.findall(r"^\t((?:MISS|SECOND)_[A-Z]+) = (\d+),", read("src/trace/codec.h"), re.M)
+    assert len(code) == 7, code
+    for name, value in code:
+        assert getattr(decoder, name) == int(value), name

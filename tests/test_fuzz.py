@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The parsers' fuzz targets over their corpora, and over the same 300 damaged copies of them each time."""
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+
+from guest import BUILD, TOP, WORK
+
+TARGETS = ["btf", "bzimage", "kallsyms", "kernel_image", "meta", "symtab", "trace", "x86"]
+COPIES = 300
+CRASHES = os.path.join(WORK, "crashes")
+# reports end the run, and those of UBSan too make it fail; exit codes are what counts
+ENVIRONMENT = dict(os.environ, UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1",
+                   ASAN_OPTIONS="detect_leaks=1:handle_abort=1:allocator_may_return_null=0")
+ODD_BYTES = (0, 1, 0x7f, 0x80, 0xfe, 0xff)
+
+
+def flip(data, rng):
+    for _ in range(rng.choice((1, 1, 2, 4, 16))):
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+
+
+def overwrite(data, rng):
+    at, n = rng.randrange(len(data)), rng.choice((1, 1, 2, 4, 8))
+    data[at:at + n] = bytes([rng.choice(ODD_BYTES)]) * min(n, len(data) - at)
+
+
+def truncate(data, rng):
+    del data[rng.randrange(len(data)):]
+
+
+def cut_out(data, rng):
+    at = rng.randrange(len(data))
+    del data[at:at + rng.choice((1, 2, 4, 8, 64, 512))]
+
+
+def duplicate(data, rng):
+    at = rng.randrange(len(data))
+    piece = data[at:at + rng.choice((1, 2, 4, 8, 64, 512))]
+    to = rng.randrange(len(data))
+    data[to:to] = piece * rng.choice((1, 1, 1, 20))
+
+
+def damaged(seeds, rng):
+    data = bytearray(rng.choice(seeds))
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        if data:
+            rng.choice((flip, flip, overwrite, overwrite, truncate, cut_out, duplicate))(data, rng)
+    return bytes(data)
+
+
+def report_of(program, files):
+    """What the target says when it fails on one of the files, else None."""
+    p = subprocess.run([program, *files], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                       env=ENVIRONMENT, timeout=300)
+    text = p.stdout.decode(errors="replace")
+    if p.returncode or "runtime error:" in text or "Sanitizer" in text:
+        return f"exit {p.returncode}\n{text}"
+    return None
+
+
+def culprit(program, files, report):
+    """The file that fails alone (leaks are told of only at the end), with its report."""
+    while len(files) > 1:
+        half = len(files) // 2
+        for part in files[:half], files[half:]:
+            said = report_of(program, part)
+            if said:
+                files, report = part, said
+                break
+        else:
+            break
+    return files, report
+
+
+def keep(target, files, report):
+    os.makedirs(CRASHES, exist_ok=True)
+    kept = []
+    for file in files[:8]:
+        kept.append(os.path.join(CRASHES, f"{target}-{os.path.basename(file)}"))
+        shutil.copyfile(file, kept[-1])
+    with open(kept[0] + ".txt", "w") as f:
+        f.write(report)
+    lines = [line for line in report.splitlines()
+             if not line.startswith(("/", " ")) or line.startswith("    #")]
+    raise AssertionError(f"{target} fails on {', '.join(kept)}\n" + "\n".join(lines[:20]))
+
+
+def test_replay(name):
+    target = "fuzz_" + name
+    program = os.path.join(BUILD, "check/fuzz", target)
+    corpus = os.path.join(TOP, "fuzz/corpus", target)
+    files = [os.path.join(corpus, f) for f in sorted(os.listdir(corpus))]
+    rng = random.Random(target)
+    seeds = []
+
+    assert os.path.exists(program), f"{program} is not built"
+    for file in files:
+        with open(file, "rb") as f:
+            seeds.append(f.read())
+    with tempfile.TemporaryDirectory(dir=WORK) as folder:
+        for i in range(COPIES):
+            files.append(os.path.join(folder, f"damaged-{i:03}"))
+            with open(files[-1], "wb") as f:
+                f.write(damaged(seeds, rng))
+        report = report_of(program, files)
+        if report:
+            keep(target, *culprit(program, files, report))
+    return f"{len(files)} inputs"
+
+
+test_replay.cases = [(t,) for t in TARGETS]

@@ -1,0 +1,662 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is left of a trace when something goes wrong: signals, kills, full disks, cut and damaged files.
+
+UPTO_SEED repeats the random choices of a run; each test's note tells its seed.
+"""
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import zlib
+
+from guest import UPTO, UPTO_ASAN, WORK, Once, initrd, qemu_args, run, upto_json
+
+RECORDER = os.path.join(os.path.dirname(UPTO), "../recorder/upto-recorder.so")
+READING = ["info", "top", "first", "syscalls", "dump", "check"]
+FILE_HEADER = 16
+CHUNK_HEADER = struct.Struct("<IHHIIQQQQQQQQIIII")
+FIELDS = ["magic", "type", "cpu", "stored", "unpacked", "number", "first_insns", "last_insns", "first_ns", "last_ns",
+          "place", "space", "task", "events", "flags", "reserved", "crc"]
+META, SITES, EVENTS, SYMBOLS, END = 1, 2, 3, 4, 5
+TYPES = {"meta": META, "sites": SITES, "events": EVENTS, "symbols": SYMBOLS, "end": END}
+# what a trace that was cut, and is whole up to there, may be found to have
+CUT_FINDING = re.compile(r"the trace has no end: .*|cut short within a chunk at byte \d+; the events before are whole")
+
+
+def seed():
+    return int(os.environ.get("UPTO_SEED") or int.from_bytes(os.urandom(3), "little"))
+
+
+def plain():
+    return qemu_args("6.12", initrd("6.12", "plain"))
+
+
+class Recording:
+    """upto record while it runs, with what it shares with its QEMU."""
+    STATS = struct.Struct("<IIQQQQQiI")
+
+    def __init__(self, trace, args, *options, **kw):
+        self.trace = trace
+        self.stderr = tempfile.TemporaryFile()
+        self.process = subprocess.Popen([UPTO, "record", "--force", "-o", trace, *options, "--", *args],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.stderr, **kw)
+        self.qemu = None
+        self.memory = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for pid in filter(None, [self.qemu, self.process.pid if self.process.poll() is None else None]):
+            try:
+                # the number may be another process's by now
+                if pid == self.process.pid or self.is_qemu(pid):
+                    os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        self.process.wait()
+        if self.memory:
+            self.memory.close()
+        self.stderr.close()
+
+    def is_qemu(self, pid):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                return b"upto-recorder.so,config=" in f.read()
+        except OSError:
+            return False
+
+    def find(self):
+        """QEMU's pid and the statistics, once both are there."""
+        pid = self.process.pid
+        try:
+            if not self.qemu:
+                with open(f"/proc/{pid}/task/{pid}/children") as f:
+                    self.qemu = next((int(c) for c in f.read().split() if self.is_qemu(c)), None)
+            if self.qemu and not self.memory:
+                for fd in os.listdir(f"/proc/{pid}/fd"):
+                    if "upto-stats" in os.readlink(f"/proc/{pid}/fd/{fd}"):
+                        self.memory = open(f"/proc/{pid}/fd/{fd}", "rb", buffering=0)
+        except OSError:
+            pass
+        return self.qemu and self.memory
+
+    def stats(self):
+        if not self.find():
+            return None
+        data = os.pread(self.memory.fileno(), self.STATS.size, 0)
+        if len(data) < self.STATS.size:
+            return None
+        return dict(zip(["version", "finished", "events", "insns", "guest_ns", "bytes", "lost", "write_error", "names"],
+                        self.STATS.unpack(data)))
+
+    def until(self, condition, timeout=60):
+        """Poll the statistics until the condition holds of them; they are returned."""
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            s = self.stats()
+            if s and condition(s):
+                return s
+            assert self.process.poll() is None, f"upto ended by itself: {self.said()}"
+            time.sleep(0.002)
+        raise AssertionError(f"not in {timeout} s: {self.stats()}; {self.said()}")
+
+    def wait(self, timeout=60):
+        return self.process.wait(timeout=timeout)
+
+    def said(self):
+        self.stderr.seek(0)
+        return self.stderr.read().decode(errors="replace")
+
+
+def chunks_of(trace):
+    with open(trace, "rb") as f:
+        data = f.read()
+    chunks, at = [], FILE_HEADER
+    while at < len(data):
+        c = dict(zip(FIELDS, CHUNK_HEADER.unpack_from(data, at)))
+        c["offset"], c["end"] = at, at + CHUNK_HEADER.size + c["stored"]
+        chunks.append(c)
+        at = c["end"]
+    assert at == len(data) and chunks[-1]["type"] == END, "the base trace is not whole"
+    return data, chunks
+
+
+def short_trace():
+    """A small trace that ended in order and has every type of chunk: it ends soon after the kernel was found."""
+    trace = os.path.join(WORK, "robust.upto")
+    with Once(trace):
+        if not os.path.exists(trace) or os.path.getmtime(trace) < max(map(os.path.getmtime, (UPTO, RECORDER))):
+            with Recording(trace + ".new", plain(), "-q") as r:
+                r.until(lambda s: s["names"] and s["events"])
+                time.sleep(0.1)
+                os.kill(r.process.pid, signal.SIGINT)
+                assert r.wait() == 0, r.said()
+            os.rename(trace + ".new", trace)
+        data, chunks = chunks_of(trace)
+    assert {c["type"] for c in chunks} == set(TYPES.values()), [c["type"] for c in chunks]
+    return trace, data, chunks
+
+
+def ask(upto, command, trace, *options, timeout=120):
+    """Run a reading command. A signal or a sanitizer's report fails the test."""
+    p = subprocess.run([upto, command, *options, trace], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, timeout=timeout)
+    err = p.stderr.decode(errors="replace")
+    assert p.returncode in (0, 1), f"{command} {trace!r}: exit {p.returncode}: {err[-3000:]}"
+    assert "Sanitizer" not in err and "runtime error" not in err, f"{command} {trace!r}: {err[-3000:]}"
+    return p.returncode, p.stdout, err
+
+
+def one_line(err, trace, what):
+    lines = err.splitlines()
+    assert len(lines) == 1 and err.endswith("\n"), f"{what}: not one line: {lines}"
+    assert lines[0].startswith("upto: ") and trace in lines[0], f"{what}: does not name {trace}: {lines[0]}"
+
+
+def assert_cut(trace):
+    """A trace without an end, but whole up to there; returns info."""
+    status, out, _ = ask(UPTO, "info", trace, "--json")
+    info = json.loads(out)
+    assert status == 0 and info["complete"] is False and info["lost"] == 0, info
+    status, out, err = ask(UPTO, "check", trace, "--json")
+    found = json.loads(out)
+    assert status == 1 and found["ok"] is False, found
+    assert len(found["findings"]) == 1 and CUT_FINDING.fullmatch(found["findings"][0]), found["findings"]
+    assert found["events"] == info["events"] and found["instructions"] == info["instructions"], (found, info)
+    one_line(err, trace, "check")
+    return info
+
+
+def assert_whole(trace):
+    status, out, err = ask(UPTO, "check", trace)
+    assert status == 0 and not err, out.decode() + err
+    info = upto_json("info", "--json", trace)
+    assert info["complete"] is True and info["lost"] == 0 and info["cut"] is None, info
+    return info
+
+
+def test_signal(name, group):
+    """Ctrl-C and friends end guest and trace in order."""
+    trace = os.path.join(WORK, f"robust-{name}{'-group' if group else ''}.upto")
+    number = getattr(signal, name)
+    with Recording(trace, plain(), start_new_session=True) as r:
+        r.until(lambda s: s["guest_ns"] > 1_000_000_000)
+        # what is being recorded can be read already
+        status, out, err = ask(UPTO, "info", trace, "--json")
+        assert status == 0 and json.loads(out)["complete"] is False, out
+        one_line(err, trace, "info while recording")
+        if group:
+            os.killpg(r.process.pid, number)  # as a terminal does
+        else:
+            os.kill(r.process.pid, number)
+        begun = time.monotonic()
+        assert r.wait(10) == 0, f"exit {r.process.returncode}: {r.said()}"
+        seconds = time.monotonic() - begun
+        assert not r.is_qemu(r.qemu), "QEMU is still there"
+        said = r.said()
+    assert "cut short" not in said and f"upto: {trace}: " in said, said
+    info = assert_whole(trace)
+    assert info["duration_ns"] > 1_000_000_000 and info["events"] > 500_000, info
+    os.unlink(trace)
+    return f"ended within {seconds:.2f} s"
+
+
+test_signal.cases = [("SIGINT", False), ("SIGTERM", False), ("SIGHUP", False), ("SIGINT", True)]
+
+
+def test_exit_status():
+    """QEMU's own exit status is passed on."""
+    image, trace = os.path.join(WORK, "robust-exit.img"), os.path.join(WORK, "robust-exit.upto")
+    with open(image, "wb") as f:
+        # mov $0x15, %al; out %al, $0xf4; hlt
+        f.write(bytes([0xb0, 0x15, 0xe6, 0xf4, 0xf4]).ljust(510, b"\0") + b"\x55\xaa")
+    args = ["qemu-system-x86_64", "-accel", "tcg", "-nographic", "-nic", "none", "-m", "32M",
+            "-drive", f"file={image},format=raw,snapshot=on", "-device", "isa-debug-exit,iobase=0xf4,iosize=1"]
+    p = run(UPTO, "record", "--force", "-o", trace, "--", *args, check=False, timeout=60)
+    assert p.returncode == 0x15 << 1 | 1, f"exit {p.returncode}: {p.stderr.decode()}"
+    assert_whole(trace)
+    os.unlink(trace)
+
+
+# What the recorder promises: a chunk is in the file at most 900 ms after its first event (drain.c, CHUNK_MS_MAX),
+# so that kill -9 costs less than a second. What is above that is for the host's scheduler: the drain thread shares
+# two CPUs with the guest's and with another test's.
+KILL_COST_NS = 1_000_000_000 + 250_000_000
+
+
+def test_kill_qemu(index):
+    """kill -9 of QEMU at any moment costs at most the last second."""
+    number = seed()
+    # three moments that are not all alike: one in each third
+    at = 1 + (index + random.Random(number * 3 + index).random()) * 4 / 3
+    trace = os.path.join(WORK, f"robust-kill-{index}.upto")
+    with Recording(trace, plain()) as r:
+        r.until(lambda s: s["guest_ns"])
+        begun, offset, last = time.monotonic_ns(), None, 0
+        while time.monotonic_ns() - begun < at * 1e9:
+            s = r.stats()
+            # Without icount the guest's clock runs with the host's, from the moment that the machine was started,
+            # which nobody tells. But the recorder's idea of the guest's clock is never ahead of it, so the largest
+            # difference seen is at most the true one: what follows from it asks never more than what was promised.
+            difference = s["guest_ns"] - time.monotonic_ns()
+            offset = difference if offset is None else max(offset, difference)
+            last = s["guest_ns"]
+            time.sleep(0.002)
+        killed = time.monotonic_ns()
+        os.kill(r.qemu, signal.SIGKILL)
+        assert r.wait(10) == 128 + signal.SIGKILL, f"exit {r.process.returncode}: {r.said()}"
+        said = r.said()
+    assert re.search(f"^upto: {re.escape(trace)}: cut short: ", said, re.M), said
+    info = assert_cut(trace)
+    guest = killed + offset
+    assert guest > 0.9e9, guest
+    cost = guest - info["duration_ns"]
+    assert info["events"] > 0 and last >= info["duration_ns"] - 50_000_000, (last, info)
+    assert cost <= KILL_COST_NS, f"seed {number}: {cost / 1e9:.3f} s lost of {guest / 1e9:.3f} s"
+    os.unlink(trace)
+    return f"seed {number}: killed at {guest / 1e9:.2f} s of guest time, {max(cost, 0) / 1e9:.2f} s lost"
+
+
+test_kill_qemu.cases = [(0,), (1,), (2,)]
+test_kill_qemu.weight = 5
+
+
+def test_kill_upto():
+    """kill -9 of upto leaves a QEMU that goes on recording, or none; never a damaged trace."""
+    trace = os.path.join(WORK, "robust-orphan.upto")
+    with Recording(trace, plain()) as r:
+        before = r.until(lambda s: s["guest_ns"] > 1_000_000_000)
+        os.kill(r.process.pid, signal.SIGKILL)
+        assert r.wait() == -signal.SIGKILL
+        time.sleep(0.7)
+        if r.is_qemu(r.qemu):
+            assert r.stats()["events"] > before["events"], "QEMU is there, but records no more"
+            os.kill(r.qemu, signal.SIGTERM)
+            end = time.monotonic() + 10
+            while r.is_qemu(r.qemu) and time.monotonic() < end:
+                time.sleep(0.01)
+            assert not r.is_qemu(r.qemu), "QEMU does not end"
+            info, note = assert_whole(trace), "QEMU went on, and ended the trace in order"
+        else:
+            info, note = assert_cut(trace), "QEMU ended with it"
+    assert info["events"] >= before["events"] // 2, (info["events"], before)
+    os.unlink(trace)
+    return note
+
+
+class SmallDisk:
+    def __init__(self, path, size):
+        self.path = path
+        os.makedirs(path, exist_ok=True)
+        self.mounted = run("mount", "-t", "tmpfs", "-o", f"size={size}", "upto-test", path, check=False).returncode == 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.mounted:
+            run("umount", self.path, check=False)
+
+
+def assert_stopped(trace, reason, said):
+    """A trace whose disk was full: whole up to there, and everyone says so."""
+    m = re.search(f"^upto: {re.escape(trace)}: cut short: {reason}; the (\\d+) events before are whole, (\\d+) were lost$",
+                  said, re.M)
+    assert m, said
+    kept, lost = int(m.group(1)), int(m.group(2))
+    _, chunks = chunks_of(trace)
+    assert sum(c["events"] for c in chunks) == kept > 0, (kept, lost)
+    status, out, err = ask(UPTO, "info", trace, "--json")
+    info = json.loads(out)
+    assert status == 0 and info["complete"] is False and info["events"] == kept and info["lost"] == lost > 0, info
+    for command in READING:
+        options = ["-n", "5"] if command not in ("info", "check") else []
+        status, out, err = ask(UPTO, command, trace, *options)
+        assert status == (1 if command == "check" else 0), (command, status, err)
+        lines = err.splitlines()
+        assert all(line.startswith(f"upto: {trace}: ") for line in lines), (command, lines)
+        assert any(reason in line for line in lines) and any(str(lost) in line for line in lines), (command, lines)
+    found = json.loads(ask(UPTO, "check", trace, "--json")[1])
+    assert found["events"] == kept, found
+    assert f"{lost} events were lost while recording" in found["findings"], found["findings"]
+    # and nothing else but that the vCPU's counter went further than the events
+    for f in found["findings"]:
+        assert re.fullmatch(r"\d+ events were lost while recording|"
+                            r"vCPU 0: events reach \d+ instructions, its counter \d+", f), found["findings"]
+    whole = [c for c in chunks if c["type"] == EVENTS][-1]["last_insns"]
+    top = json.loads(ask(UPTO, "top", trace, "--json")[1])["functions"]
+    assert sum(f["self_insns"] for f in top) == whole == info["instructions"], (whole, info["instructions"])
+    return kept, lost
+
+
+def test_disk_full():
+    """The disk fills up: the guest goes on, the trace has what came before."""
+    with SmallDisk(os.path.join(WORK, "robust-disk"), "3m") as disk:
+        if not disk.mounted:
+            return "not run: no right to mount a tmpfs"
+        trace = os.path.join(disk.path, "t.upto")
+        with Recording(trace, plain()) as r:
+            r.until(lambda s: s["write_error"])
+            lost = r.stats()["lost"]
+            time.sleep(0.5)
+            assert r.stats()["lost"] > lost, "what cannot be written is not counted"
+            assert r.wait(120) == 0, r.said()   # the guest came to its power-off
+            kept, lost = assert_stopped(trace, "No space left on device", r.said())
+    return f"{kept} events kept, {lost} lost"
+
+
+test_disk_full.weight = 10
+
+
+def test_file_limit():
+    """The same with a limit on file sizes, of which the signal is ignored; the end comes by Ctrl-C."""
+    trace = os.path.join(WORK, "robust-limit.upto")
+    with Recording(trace, plain(), preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN)) as r:
+        # not before QEMU has its memory, which is a file, too
+        r.until(lambda s: s["guest_ns"])
+        resource.prlimit(r.qemu, resource.RLIMIT_FSIZE, (64 << 10, 64 << 10))
+        r.until(lambda s: s["write_error"])
+        time.sleep(0.3)
+        os.kill(r.process.pid, signal.SIGINT)
+        assert r.wait(10) == 0, r.said()
+        kept, lost = assert_stopped(trace, "File too large", r.said())
+    os.unlink(trace)
+    return f"{kept} events kept, {lost} lost"
+
+
+def write(path, data):
+    with open(path, "wb") as f:
+        f.write(data)
+    return path
+
+
+def assert_prefix(path, size, chunks):
+    """What every command makes of the first bytes of a trace."""
+    whole = [c for c in chunks if c["end"] <= size]
+    at = whole[-1]["end"] if whole else FILE_HEADER
+    events = sum(c["events"] for c in whole)
+    insns = max([c["last_insns"] for c in whole if c["type"] == EVENTS], default=0)
+    results = {c: ask(UPTO_ASAN, c, path, "--json") for c in ("info", "top", "check", "syscalls")}
+    for command, (status, out, err) in results.items():
+        what = f"{command} of {size} bytes"
+        one_line(err, path, what)
+        if size < FILE_HEADER:
+            assert status == 1 and not out, (what, status, out)
+            continue
+        assert status == (1 if command == "check" else 0), (what, status, err)
+        if size != at:
+            assert f"at byte {at} (" in err, (what, at, err)
+        else:
+            assert "has no end" in err, (what, err)
+        answer = json.loads(out)
+        if command == "info":
+            assert answer["complete"] is False and answer["bytes"] == size, (what, answer)
+            assert (answer["events"], answer["instructions"]) == (events, insns), (what, events, insns, answer)
+        elif command == "top":
+            assert sum(f["self_insns"] for f in answer["functions"]) == insns, (what, insns)
+        elif command == "check":
+            assert answer["ok"] is False and answer["events"] == events, (what, answer)
+            assert len(answer["findings"]) == 1 and CUT_FINDING.fullmatch(answer["findings"][0]), (what, answer)
+            assert size == at or f"at byte {at};" in answer["findings"][0], (what, at, answer)
+        else:
+            assert list(answer) == ["syscalls"], (what, answer)
+
+
+def test_truncation(region):
+    """A trace cut at any kind of place is a prefix of the whole one, and is never taken for whole."""
+    _, data, chunks = short_trace()
+    number = seed()
+    rng = random.Random(number)
+    if region == "header":
+        sizes = {0, 1, 8, 12, 15, 16, *(c["offset"] for c in rng.sample(chunks[1:], 5))}
+    else:
+        c = rng.choice([c for c in chunks if c["type"] == TYPES[region]])
+        start = c["offset"]
+        payload = start + CHUNK_HEADER.size
+        sizes = {start, start + 1, start + rng.randrange(2, 95), start + 95, payload,
+                 payload + rng.randrange(1, c["stored"] - 1), c["end"] - 1}
+    path = os.path.join(WORK, f"robust-cut-{region}.upto")
+    for size in sorted(sizes):
+        try:
+            assert_prefix(write(path, data[:size]), size, chunks)
+        except AssertionError as e:
+            raise AssertionError(f"seed {number}, cut at {size} of {len(data)}: {e}") from e
+    os.unlink(path)
+    return f"seed {number}: {len(sizes)} places"
+
+
+test_truncation.cases = [("header",), *((name,) for name in TYPES)]
+test_truncation.weight = 3
+
+
+def assert_damaged(path, what):
+    """A damaged trace: check says so, and nobody crashes."""
+    status, out, err = ask(UPTO_ASAN, "check", "--no-stacks", path)
+    assert status == 1, f"{what}: check finds nothing: {out.decode()}{err}"
+    lines = err.splitlines()
+    assert out or len(lines) == 1, f"{what}: {lines}"
+    assert all(path in line for line in lines + out.decode().splitlines()), f"{what}: {lines} {out.decode()}"
+    assert_top(path, what)
+
+
+def assert_top(path, what):
+    status, out, err = ask(UPTO_ASAN, "top", path, "--json")
+    if status == 0:
+        json.loads(out)
+    else:
+        assert not out, f"{what}: top fails, but has printed something"
+        # why it fails; before it perhaps the warning that something else is missing
+        lines = err.splitlines()
+        assert 1 <= len(lines) <= 2 and all(line.startswith(f"upto: {path}: ") for line in lines), f"{what}: {lines}"
+
+
+def test_flipped_bits(part):
+    """60 random bits, each flipped alone."""
+    trace, data, chunks = short_trace()
+    number = seed()
+    rng = random.Random(number * 2 + part)
+    path = os.path.join(WORK, f"robust-flip-{part}.upto")
+    want = None
+    harmless = []
+    for _ in range(30):
+        bit = rng.randrange(len(data) * 8)
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        write(path, flipped)
+        what = f"seed {number}, bit {bit % 8} of byte {bit // 8}"
+        if ask(UPTO_ASAN, "check", "--no-stacks", path)[0] == 1:
+            assert_damaged(path, what)
+            continue
+        # Two places do not matter: the reserved bytes of the file header, and bits of a zstd frame that say how, not
+        # what (the unused bit and the window size of its header): then the very same content comes out.
+        place = "the file header's reserved bytes"
+        if not 12 <= bit // 8 < 16:
+            c = next(c for c in chunks if c["offset"] <= bit // 8 < c["end"])
+            assert bit // 8 >= c["offset"] + CHUNK_HEADER.size, f"{what}: in a chunk header, and not found"
+            place = f"byte {bit // 8 - c['offset'] - CHUNK_HEADER.size} of a payload"
+        want = want or same_content(trace)
+        assert same_content(path) == want, f"{what}: check is content with another trace"
+        harmless.append(place)
+    os.unlink(path)
+    return f"seed {number}" + (f"; harmless: {', '.join(harmless)}" if harmless else "")
+
+
+test_flipped_bits.cases = [(0,), (1,)]
+test_flipped_bits.weight = 6
+
+
+def test_harmless_bits():
+    """The bits that test_flipped_bits lets pass: they are there, and change nothing."""
+    trace, data, chunks = short_trace()
+    path = os.path.join(WORK, "robust-harmless.upto")
+    want = same_content(trace)
+    c = next(c for c in chunks if c["type"] == EVENTS)
+    # RFC 8878, 3.1.1.1.1: bit 4 of the byte behind the frame's magic number is unused, decoders ignore it
+    for at, bit in ((12, 0), (15, 7), (c["offset"] + CHUNK_HEADER.size + 4, 4)):
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << bit
+        write(path, flipped)
+        assert ask(UPTO_ASAN, "check", "--no-stacks", path)[0] == 0, (at, bit)
+        assert same_content(path) == want, (at, bit)
+    # and the comparison sees a difference when there is one
+    write(path, data[:chunks[-2]["end"]])
+    assert same_content(path) != want
+    os.unlink(path)
+
+
+def same_content(trace):
+    return (ask(UPTO, "info", trace, "--digest")[1], ask(UPTO, "info", trace, "--json")[1],
+            ask(UPTO, "top", trace, "--json")[1])
+
+
+def test_flipped_headers():
+    """One bit of every field of the file header and of the headers of every type of chunk."""
+    _, data, chunks = short_trace()
+    path = os.path.join(WORK, "robust-header.upto")
+    number = seed()
+    rng = random.Random(number)
+    places = [(f"file header byte {i}", i) for i in range(12)]
+    for name, kind in TYPES.items():
+        c = rng.choice([c for c in chunks if c["type"] == kind])
+        # every field of the EVENTS header; some of the others'
+        for field in FIELDS if kind == EVENTS else rng.sample(FIELDS, 4):
+            at = c["offset"] + field_offset(field) + rng.randrange(field_size(field))
+            places.append((f"{name} {field}", at))
+    for what, at in places:
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << rng.randrange(8)
+        assert_damaged(write(path, flipped), f"seed {number}, {what}, byte {at}")
+    os.unlink(path)
+    return f"seed {number}: {len(places)} places"
+
+
+def field_offset(field):
+    return struct.calcsize("<" + CHUNK_HEADER.format.lstrip("<")[:FIELDS.index(field)])
+
+
+def field_size(field):
+    return struct.calcsize("<" + CHUNK_HEADER.format.lstrip("<")[FIELDS.index(field)])
+
+
+LIES = {
+    "type": [0, META, SITES, SYMBOLS, END, 77], "cpu": [1, 1023, 1024, 0xffff], "stored": [0, -1, 1, 0xffffffff],
+    "unpacked": [0, -1, 1, 256 << 20, 0xffffffff], "number": [-1, 1, 1 << 63], "first_insns": [0, 1, (1 << 64) - 1],
+    "last_insns": [0, 1, (1 << 64) - 1], "first_ns": [0, 1, (1 << 64) - 1], "last_ns": [0, 1, (1 << 64) - 1],
+    "place": [0, 1, (1 << 64) - 1], "space": [1, (1 << 64) - 1], "task": [1, (1 << 64) - 1],
+    "events": [0, 1, 0xffffffff], "flags": [1],
+}
+
+
+def test_lying_headers(field):
+    """Headers with a right checksum that do not tell the truth: -1 and 1 are one less and one more, others as they are."""
+    _, data, chunks = short_trace()
+    path = os.path.join(WORK, f"robust-lie-{field}.upto")
+    events = [c for c in chunks if c["type"] == EVENTS]
+    c = events[len(events) // 2]
+    told = 0
+    for lie in LIES[field]:
+        value = (c[field] + lie) % (1 << 8 * field_size(field)) if lie in (-1, 1) and field not in ("flags", "cpu") else lie
+        if value == c[field]:
+            continue
+        header = dict(c, **{field: value})
+        raw = CHUNK_HEADER.pack(*(header[f] for f in FIELDS[:-1]), 0)[:-4]
+        raw += struct.pack("<I", zlib.crc32(raw))
+        changed = data[:c["offset"]] + raw + data[c["offset"] + len(raw):]
+        assert_damaged(write(path, changed), f"{field} {value} for {c[field]} in the chunk at {c['offset']}")
+        told += 1
+    os.unlink(path)
+    return f"{told} lies"
+
+
+test_lying_headers.cases = [(f,) for f in LIES]
+
+
+def test_put_together():
+    """Chunks taken out, doubled, swapped."""
+    _, data, chunks = short_trace()
+    path = os.path.join(WORK, "robust-chunks.upto")
+    parts = [data[c["offset"]:c["end"]] for c in chunks]
+    middle = len(parts) // 2
+    for what, order in {
+        "one taken out": parts[:middle] + parts[middle + 1:],
+        "one twice": parts[:middle + 1] + parts[middle:],
+        "two swapped": parts[:middle] + [parts[middle + 1], parts[middle]] + parts[middle + 2:],
+        "only the end": parts[-1:],
+        "END first": parts[-1:] + parts[:-1],
+    }.items():
+        assert_damaged(write(path, data[:FILE_HEADER] + b"".join(order)), what)
+    os.unlink(path)
+
+
+def test_more_behind_the_end(what):
+    """Nothing follows END, says format.h: what does is no part of the trace, and check says that it is there."""
+    _, data, _ = short_trace()
+    path = os.path.join(WORK, f"robust-behind-{what.replace(' ', '-')}.upto")
+    more = {"a trace": data, "zeros": bytes(4096), "one byte": b"x"}[what]
+    assert_damaged(write(path, data + more), f"{what} behind the end")
+    os.unlink(path)
+
+
+test_more_behind_the_end.cases = [("a trace",), ("zeros",), ("one byte",)]
+
+
+def test_not_a_trace(command):
+    """Files that are no traces at all: exit 1 and one line that names them."""
+    folder = tempfile.mkdtemp(prefix=f"robust-{command}-", dir=WORK)
+    text = write(os.path.join(folder, "text"), b"no trace, but long enough to be looked at\n" * 100)
+    empty = write(os.path.join(folder, "empty"), b"")
+    nearly = write(os.path.join(folder, "nearly"), b"\x89upto\r\n\x1a\x63\0\0\0\0\0\0\0")
+    for path in (text, empty, nearly, folder, "/dev/null", os.path.join(folder, "nothing"), text + "/below", UPTO,
+                 os.path.join(folder, "n" * 300)):
+        status, out, err = ask(UPTO_ASAN, command, path, timeout=10)
+        assert status == 1 and not out, (command, path, status, out)
+        one_line(err, path, f"{command} {path}")
+    shutil.rmtree(folder)
+
+
+test_not_a_trace.cases = [(c,) for c in READING]
+
+
+def test_fifo():
+    """A pipe that nobody writes to is refused at once, as other files that are not regular."""
+    path = os.path.join(WORK, "robust.fifo")
+    if not os.path.exists(path):
+        os.mkfifo(path)
+    try:
+        status, out, err = ask(UPTO_ASAN, "info", path, timeout=3)
+    except subprocess.TimeoutExpired:
+        raise AssertionError("upto waits for a writer") from None
+    assert status == 1 and not out, (status, out)
+    one_line(err, path, "info")
+    assert "not a regular file" in err, err
+
+
+def test_unreadable():
+    """A trace that one may not read."""
+    folder = tempfile.mkdtemp(prefix="upto-robust-")
+    path = write(os.path.join(folder, "secret.upto"), short_trace()[1])
+    os.chmod(folder, 0o755)
+    os.chmod(path, 0)
+    program = shutil.copy(UPTO, folder)
+    other = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    p = run(program, "info", path, check=False, **other)
+    assert p.returncode == 1 and not p.stdout, p
+    one_line(p.stderr.decode(), path, "info")
+    assert "Permission denied" in p.stderr.decode(), p.stderr
+    shutil.rmtree(folder)
+
+
+def test_odd_name():
+    """The control characters of a name that is no text do not reach the terminal."""
+    name = os.path.join(WORK.encode(), b"no\x1b[31m\nsuch\xff.upto")
+    p = subprocess.run([UPTO_ASAN.encode(), b"info", name], stdin=subprocess.DEVNULL, capture_output=True)
+    assert p.returncode == 1 and not p.stdout, p
+    assert p.stderr.count(b"\n") == 1 and b"\x1b" not in p.stderr and b"such" in p.stderr, p.stderr

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What upto says of a guest, held against what others say of the same run."""
+import collections
+import json
+import os
+import re
+import subprocess
+
+from guest import BUILD, UPTO, UPTO_ASAN, WORK, initrd, kernel, libraries_of, qemu_args, record, run, \
+    unpack_disk, upto_json
+
+# each kernel with each CPU, each CPU with each number of vCPUs, each number with each kernel; all eight with FULL=1
+MATRIX = [(v, c, s) for v in ("6.1", "6.12") for c in ("max", "qemu64") for s in (1, 2)
+          if os.environ.get("FULL") or (v == "6.1") ^ (c == "max") ^ (s == 1)]
+
+
+def dump(trace, *options):
+    """Events as JSON objects, streaming."""
+    with subprocess.Popen([UPTO, "dump", "--json", *options, trace], stdout=subprocess.PIPE) as p:
+        for line in p.stdout:
+            yield json.loads(line)
+
+
+def symbols_of(version):
+    """[address, section, name] of the kernel's functions, one name an address."""
+    out = run(os.path.join(BUILD, "check/tests/symbols"), kernel(version)[1]).stdout.decode()
+    return [line.split() for line in out.splitlines()]
+
+
+def read_ftrace(folder):
+    """Per CPU, the functions between the marks, each with whether an interrupt ran it."""
+    inside, per_cpu = False, collections.defaultdict(list)
+    line_re = re.compile(r"^\s*.+-\d+\s+\[(\d+)\]\s+(\S+)\s+[\d.]+: (.*)$")
+    for line in open(os.path.join(folder, "trace"), errors="replace"):
+        m = line_re.match(line)
+        if not m:
+            continue
+        cpu, flags, what = int(m.group(1)), m.group(2), m.group(3)
+        if "mark-begin" in what:
+            inside = True
+        elif "mark-end" in what:
+            break
+        elif inside and "<-" in what:
+            per_cpu[cpu].append((what.split(" <-")[0].strip(), flags[2:3] in "hHsZz"))
+    return per_cpu
+
+
+def test_ftrace(version, cpu, smp):
+    """The same calls in the same order, per CPU, as the guest's own function tracer; kprobe hit counts."""
+    name = os.path.join(WORK, f"ftrace-{version}-{cpu}-{smp}")
+    disk, trace = name + ".disk", name + ".upto"
+    args = qemu_args(version, initrd(version, "ftrace"), cpu=cpu, smp=smp, thread="multi" if smp > 1 else "single",
+                     disk=disk)
+    record(trace, args)
+    folder = unpack_disk(disk, name)
+    for line in open(os.path.join(folder, "stats")):
+        assert line.split()[-1] == "0", f"the guest's own buffer overran: {line}"
+    theirs = read_ftrace(folder)
+    traced = set(open(os.path.join(folder, "set_ftrace_filter")).read().split())
+    # names that stand for several functions, or for one of several names of an address, cannot be compared
+    names = collections.Counter(s[2] for s in symbols_of(version))
+    traced = {n for n in traced if names[n] == 1}
+
+    ours, marks, hits = collections.defaultdict(list), 0, collections.Counter()
+    asked = ",".join(traced | {"do_mkdirat", "do_rmdir", "do_exit", "tracing_mark_write"})
+    for e in dump(trace, "--function", asked):
+        if e["kind"] == "interrupt-return":
+            continue  # back to a function that was interrupted at its first instruction
+        place = e["place"]
+        if place in ("do_mkdirat", "do_rmdir", "do_exit"):
+            hits[place] += marks == 1
+        if place == "tracing_mark_write":
+            marks += 1
+        elif marks == 1 and place in traced:
+            ours[e["cpu"]].append(place)
+    assert marks == 2, f"{marks} marks"
+    total = sum(map(len, ours.values()))
+    assert total > 3000, f"only {total} calls between the marks"
+    theirs = {c: [w for w in theirs[c] if w[0] in traced] for c in range(smp)}
+    # what stands around a mark on the other CPU is not ordered against it
+    late, dropped = explain_order(theirs, ours, edge=60 if smp > 1 else 2)
+    profile = {line.split()[0]: int(line.split()[1]) for line in open(os.path.join(folder, "kprobe_profile"))}
+    assert hits["do_mkdirat"] == profile["k_mkdir"] - 1 or hits["do_mkdirat"] == profile["k_mkdir"], (hits, profile)
+    assert hits["do_rmdir"] == profile["k_rmdir"], (hits, profile)
+    assert late < total / 100, late
+    assert dropped < 5 + total / 1000, dropped
+    check(trace)
+    os.unlink(trace)
+    return f"{total} calls of {len(traced)} functions; {late} noted late by ftrace, {dropped} dropped by it"
+
+
+test_ftrace.cases = MATRIX
+test_ftrace.weight = 30
+
+
+def explain_order(theirs, ours, edge):
+    """What ftrace cannot know, counted; whatever else differs fails. An interrupt may come between a function's
+    entry and ftrace's note of it: the note stands later, on another CPU if the task moved meanwhile. And where
+    an interrupt comes while ftrace takes a note, its protection against recursion drops calls. Never the other
+    way: all that ftrace noted must be there. The first and last `edge` calls of a CPU may be cut differently.
+    Returns how many were late, and how many dropped."""
+    late, dropped, moved, lacking = 0, 0, collections.Counter(), []
+    for c, want in theirs.items():
+        got = ours[c]
+        only_want, only_got = differences([w[0] for w in want], got)
+        # entries that ftrace has not noted by then, by name, oldest first
+        open_notes = collections.defaultdict(list)
+        for w, g in sorted([(i, -1) for i in only_want] + [(i, j) for i, j in only_got]):
+            if g >= 0:
+                if edge <= g < len(got) - edge:
+                    open_notes[got[g]].append(w)
+            elif edge <= w < len(want) - edge:
+                name = want[w][0]
+                if open_notes[name]:
+                    since = open_notes[name].pop(0)
+                    assert any(n[1] for n in want[max(0, since - 6):w]), \
+                        f"CPU {c}: {name} out of order at {w} with no interrupt near"
+                    late += 1
+                else:
+                    lacking.append((c, w, name, [n[0] for n in want[max(0, w - 5):w + 5]]))
+        for name, places in open_notes.items():
+            dropped += len(places)
+            moved[name] += len(places)
+    for c, w, name, around in lacking:
+        assert moved[name], f"CPU {c}: ftrace has {name} at {w}, upto has not: {around}; {len(lacking)} such"
+        moved[name] -= 1
+        late += 1
+        dropped -= 1
+    return late, dropped
+
+
+def differences(a, b):
+    """The shortest edit from a to b (Myers): the places of a that b lacks, and (place in a, place in b) of what
+    b has besides."""
+    edge, history, limit = {1: 0}, [], 4000
+    for d in range(limit):
+        history.append(dict(edge))
+        for k in range(-d, d + 1, 2):
+            x = edge[k + 1] if k == -d or k != d and edge[k - 1] < edge[k + 1] else edge[k - 1] + 1
+            y = x - k
+            while x < len(a) and y < len(b) and a[x] == b[y]:
+                x, y = x + 1, y + 1
+            edge[k] = x
+            if x >= len(a) and y >= len(b):
+                return backtrack(history, d, k, x)
+    raise AssertionError(f"more than {limit} differences")
+
+
+def backtrack(history, d, k, x):
+    only_a, only_b = [], []
+    for d in range(d, 0, -1):
+        edge = history[d]
+        if k == -d or k != d and edge[k - 1] < edge[k + 1]:
+            k += 1
+            only_b.append((edge[k], edge[k] - k))
+        else:
+            k -= 1
+            only_a.append(edge[k])
+        x = edge[k]
+    return only_a[::-1], only_b[::-1]
+
+
+def check(trace):
+    p = run(UPTO, "check", "--no-stacks", trace, check=False)
+    assert p.returncode == 0, p.stdout.decode()
+
+
+def test_entries(version):
+    """Each kernel function's entries are as many as executions of its first instruction."""
+    name = os.path.join(WORK, f"entries-{version}")
+    trace, starts, counts = name + ".upto", name + ".starts", name + ".counts"
+    symbols = symbols_of(version)
+    with open(starts, "w") as f:
+        for s in symbols:
+            f.write(f"{int(s[0], 16) % (2 << 20):x}\n")
+    plugin = os.path.join(BUILD, "check/tests/count.so")
+    args = qemu_args(version, initrd(version, "plain"))
+    record(trace, args, "--deterministic", more=["-plugin", f"{plugin},starts={starts},out={counts}"], timeout=900)
+    check(trace)
+    slide = upto_json("info", "--json", trace)["slide"]
+    ours = {int(f["address"], 16): (f["calls"], f["function"])
+            for f in upto_json("top", "--json", trace)["functions"] if f["address"]}
+    theirs = {}
+    for line in open(counts):
+        addr, n = line.split()
+        theirs[int(addr, 16)] = int(n)
+    # each kind of difference has a name
+    kinds, worst, compared, calls = collections.Counter(), [], 0, 0
+    for s in symbols:
+        addr = int(s[0], 16) + slide
+        want, (got, _) = theirs.get(addr, 0), ours.get(addr, (0, ""))
+        if not want and not got:
+            continue
+        compared += 1
+        calls += want
+        if want == got:
+            kinds["equal"] += 1
+            continue
+        kind = explain(s[2], want, got)
+        kinds[kind] += 1
+        if kind == "unexplained":
+            worst.append((abs(want - got), s[2], want, got))
+    worst.sort(reverse=True)
+    off = sum(w[0] for w in worst)
+    assert compared > 5000, compared
+    assert not worst, f"{len(worst)} of {compared} functions differ, {off} of {calls} entries: {worst[:30]}; {kinds}"
+    os.unlink(trace)
+    return f"{compared} functions, {calls} entries: {dict(kinds)}"
+
+
+test_entries.cases = [("6.1",), ("6.12",)]
+test_entries.weight = 40
+
+
+# acpi_hw_legacy_sleep() stalls for ten seconds once it has asked for the power-off: drivers/acpi/acpica/hwsleep.c
+AFTER_POWER_OFF = {"acpi_os_stall", "touch_nmi_watchdog", "__const_udelay", "__udelay", "delay_tsc", "delay_loop",
+                   "__x86_indirect_thunk_array", "__x86_indirect_thunk_rax", "__x86_return_thunk", "__fentry__"}
+
+
+def explain(name, want, got):
+    """Differences that are known, by name; everything else fails the test."""
+    if name == "int3_magic" and want == 1 and got == 0:
+        return "call emulated by the int3 handler"
+    # QEMU stops the vCPU when it gets round to it; until then it waits for the power to go
+    if name in AFTER_POWER_OFF and 0 < want - got <= 1000:
+        return "ran on after the power-off"
+    return "unexplained"
+
+
+def test_strace():
+    """strace -f in the guest and upto syscalls: the same calls, in order, with the same results."""
+    version = "6.12"
+    name = os.path.join(WORK, "strace")
+    disk, trace = name + ".disk", name + ".upto"
+    image = initrd(version, "strace", *libraries_of("/usr/bin/strace"), "/usr/bin/strace=/usr/bin/strace")
+    record(trace, qemu_args(version, image, disk=disk))
+    folder = unpack_disk(disk, name)
+    theirs, tasks = collections.defaultdict(list), []
+    unfinished = {}
+    for line in open(os.path.join(folder, "log"), errors="replace"):
+        pid, rest = line.split(None, 1)
+        if pid not in tasks:
+            tasks.append(pid)
+        m = re.match(r"<\.\.\. (\w+) resumed>.*= (\S+)", rest)
+        if m:
+            theirs[pid][unfinished.pop(pid)][1] = m.group(2)
+            continue
+        m = re.match(r"(\w+)\(", rest)
+        if not m:
+            continue
+        result = re.search(r"\) += (\S+)", rest)
+        if "unfinished ..." in rest:
+            unfinished[pid] = len(theirs[pid])
+        theirs[pid].append([m.group(1), result.group(1) if result else "?"])
+    ours = collections.defaultdict(list)
+    for c in upto_json("syscalls", "--json", trace)["syscalls"]:
+        ours[c["task"]].append([c["name"], c["result"]])
+
+    def result_of(text):
+        if text == "?":
+            return None
+        if text.startswith("-1"):
+            return "error"
+        return int(text, 0)
+
+    matched = 0
+    for pid in tasks:
+        want = [(n, result_of(r)) for n, r in theirs[pid]]
+        found = False
+        for calls in ours.values():
+            got = [(n, "error" if r is not None and -4096 < r < 0 else r) for n, r in calls]
+            # a task_struct is used again for later tasks: look for the run of calls
+            first = want[0]
+            for i in range(len(got) - len(want) + 1):
+                if got[i][0] == first[0] and same_calls(want, got[i:i + len(want)]):
+                    found = True
+                    break
+            if found:
+                break
+        assert found, f"pid {pid}: no task made these calls: {want[:8]}… ({len(want)})"
+        matched += len(want)
+    assert matched > 100, matched
+    os.unlink(trace)
+    return f"{matched} calls of {len(tasks)} processes"
+
+
+def same_calls(want, got):
+    for (wn, wr), (gn, gr) in zip(want, got):
+        if wn != gn:
+            return False
+        if wr is not None and wr != (gr if gr == "error" or gr is None else gr):
+            # strace shows addresses as unsigned
+            if not (isinstance(wr, int) and isinstance(gr, int) and wr == gr % (1 << 64)):
+                return False
+    return True
+
+
+test_strace.weight = 15
+
+
+def events_without_times(trace):
+    """A digest of the event stream; interpolated times are not events."""
+    return run(UPTO, "info", "--digest", trace).stdout
+
+
+def test_deterministic(version):
+    """Two recordings of a deterministic boot are equal, event for event, and count as QEMU's own icount does."""
+    digests = []
+    for i in (1, 2):
+        trace = os.path.join(WORK, f"deterministic-{version}-{i}.upto")
+        record(trace, qemu_args(version, initrd(version, "plain")), "--deterministic")
+        check(trace)
+        digests.append(events_without_times(trace))
+    assert digests[0] == digests[1], "two recordings differ"
+    # under -icount shift=0 QEMU's clock advances 1 ns an instruction, but for halts and its own liberties with devices
+    worst, halted, last, start = 0, 0, 0, 0
+    clocks = 0
+    for line in run(UPTO, "dump", "--kind", "clock", trace).stdout.decode().splitlines():
+        w = line.split(None, 4)
+        clocks += 1
+        ns = int(w[0].replace(".", ""))
+        last = ns - int(w[1])
+        worst = min(worst, last)
+    assert clocks > 1000
+    assert worst > -1000, f"{-worst} instructions more than QEMU itself counted"
+    os.unlink(trace)
+    return f"{clocks} clocks, at most {-worst} instructions apart"
+
+
+test_deterministic.cases = [("6.1",), ("6.12",)]
+test_deterministic.weight = 20

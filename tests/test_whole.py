@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The whole machine: who ran, and where everybody stood."""
+import os
+import re
+import time
+
+from guest import Once, UPTO, WORK, initrd, qemu_args, record, run, unpack_disk, upto_json
+
+STARTED = time.time()
+ROUNDING = 100000  # instructions before the first frame of all
+CASES = [("6.1", 1), ("6.12", 1), ("6.12", 2)]
+# what the kernel leaves out of /proc/PID/stack: in_sched_functions(), kernel/sched/core.c
+SCHEDULER = re.compile(r"(__switch_to_asm|__schedule|schedule\w*|do_nanosleep|io_schedule\w*|wait_for_\w*|"
+                       r"__wait_for_common|rcu_barrier_throttled)\+0x|__switch_to_asm$")
+
+
+def read_proc(path):
+    """pid → (name, tgid, ppid, program) as the guest's /proc has it."""
+    tasks = {}
+    for line in open(path, errors="replace"):
+        m = re.match(r"Name:\t(.*?) Tgid:\t(\d+) Pid:\t(\d+) PPid:\t(\d+) exe: (.*)$", line.rstrip("\n"))
+        if m:
+            tasks[int(m.group(3))] = m.group(1), int(m.group(2)), int(m.group(4)), m.group(5)
+    return tasks
+
+
+def at_the_end(processes):
+    """Of each pid, who had it last, if it did not exit."""
+    return {p["pid"]: p for p in processes if p["end_ns"] is None and p["comm"] != "[boot]"}
+
+
+def recording(version, smp):
+    """The trace, and the folder of what the guest itself said; made once."""
+    name = os.path.join(WORK, f"ps-{version}-{smp}")
+    disk, trace = name + ".disk", name + ".upto"
+    with Once(name):
+        if not os.path.exists(trace) or os.path.getmtime(trace) < STARTED:
+            args = qemu_args(version, initrd(version, "ps"), smp=smp, thread="multi" if smp > 1 else "single", disk=disk)
+            record(trace, args)
+            unpack_disk(disk, name)
+    return trace, name
+
+
+def test_ps(version, smp):
+    """Everybody in the guest's /proc, with name, parent and program; those that were gone by then; conservation."""
+    trace, folder = recording(version, smp)
+    theirs = read_proc(os.path.join(folder, "proc"))
+    assert len(theirs) > 30, theirs
+    info = upto_json("info", "--json", trace)
+    assert "lacks" not in info["meta"], info["meta"]["lacks"]
+    processes = upto_json("ps", "--json", trace)["processes"]
+    ours = at_the_end(processes)
+    for pid, (comm, tgid, ppid, exe) in theirs.items():
+        if comm in ("init", "grep", "tr") and pid != 1:
+            continue  # those that asked
+        assert pid in ours, f"{pid} ({comm}) is not in upto ps"
+        p = ours[pid]
+        if not comm.startswith("kworker"):  # /proc tells what a worker does, not its name
+            assert p["comm"] == comm[:15], (pid, comm, p)
+        assert p["tgid"] == tgid and p["ppid"] == ppid, (pid, tgid, ppid, p)
+        # a mount that is gone leaves no path in either
+        if not exe.startswith("/b c"):
+            assert (p["exe"] or "") == exe, (pid, exe, p)
+    gone = [int(line) for line in open(os.path.join(folder, "gone"))]
+    assert len(gone) == 3
+    for pid in gone:
+        p = [q for q in processes if q["pid"] == pid]
+        assert p and p[-1]["end_ns"] and p[-1]["comm"] == "sh" and p[-1]["exe"] == "/bin/busybox", (pid, p)
+        assert p[-1]["start_ns"] < p[-1]["end_ns"] and p[-1]["self_insns"] > 10000, p
+    idle = [p for p in processes if p["pid"] == 0 and p["comm"].startswith("swapper/")]
+    assert len(idle) == smp, idle
+    assert sum(p["self_insns"] for p in processes) == info["instructions"]
+    returns = upto_json("check", "--json", trace)["returns"]
+    # the one there is: int3_selftest() of 6.x returns from a call that the handler emulates
+    assert returns["unmatched"] <= 1 + returns["all"] / 1e6, returns
+    text = run(UPTO, "ps", trace, "-n", "0").stdout
+    assert b"\x1b" not in text and b"wc" in text
+    return f"{len(theirs)} tasks in /proc, {len(processes) - 1} in the recording"
+
+
+test_ps.cases = CASES
+test_ps.weight = 10
+
+
+def read_stacks(path):
+    """pid → the guest's own unwinding (ORC) of a sleeping task's kernel stack: function+offset, the innermost first."""
+    stacks, pid = {}, None
+    for line in open(path):
+        if line.startswith("pid "):
+            pid = int(line[4:])
+            stacks[pid] = []
+        else:
+            stacks[pid].append(re.match(r"\[<0>\] (\S+)/0x", line).group(1))
+    return {pid: s for pid, s in stacks.items() if s}
+
+
+def our_stacks(trace, ns):
+    """pid → the same as upto has it at that time."""
+    stacks, pid = {}, None
+    for line in run(UPTO, "stack", "--at", f"{ns}ns", trace).stdout.decode(errors="replace").splitlines():
+        if line.startswith("    "):
+            stacks[pid].append(line.strip())
+        elif line:
+            pid = int(line.split()[0])
+            stacks[pid] = []
+    return stacks
+
+
+def test_stacks(version, smp):
+    """Sleeping tasks' kernel stacks, each return address, as the guest's own unwinder has them; who came from where."""
+    trace, folder = recording(version, smp)
+    starts = {p["comm"]: p["start_ns"] for p in upto_json("ps", "--json", trace)["processes"]}
+    begin, end = starts["mkdir"], starts["mv"]  # the guest asked between these
+    ran = {p["pid"] for p in upto_json("ps", "--json", "--from", f"{begin}ns", "--to", f"{end}ns", trace)["processes"]
+           if p["self_insns"]}
+    theirs, ours = read_stacks(os.path.join(folder, "stacks")), our_stacks(trace, end)
+    compared = kernel = 0
+    for pid, want in theirs.items():
+        if pid in ran or pid not in ours:
+            continue  # it went on meanwhile
+        mine = [f.replace(" <syscall>", "") for f in ours[pid]]
+        # user code is not in /proc's
+        kernel_frames = [f for f in mine if "[user]" not in f and not SCHEDULER.match(f)]
+        assert kernel_frames == want, f"pid {pid}: the kernel unwinds {want}, upto {ours[pid]}"
+        compared += 1
+        if any("[user]" in f for f in mine):
+            # a process: user code, then the system call into the kernel
+            assert any(f.endswith("<syscall>") for f in ours[pid]), (pid, ours[pid])
+        else:
+            kernel += 1
+            assert mine[-1].startswith("ret_from_fork_asm") or mine[-1].startswith("ret_from_fork"), (pid, mine)
+    assert compared > 25 and compared - kernel >= 6, (compared, kernel)
+    return f"{compared} stacks, {kernel} of kernel threads"
+
+
+test_stacks.cases = CASES
+test_stacks.weight = 9
+
+
+def test_tree(version, smp):
+    """The call tree holds every instruction; its calls of a function are top's; totals are no less than self."""
+    trace, _ = recording(version, smp)
+    info = upto_json("info", "--json", trace)
+    tree = upto_json("tree", "--json", trace)["tree"]
+    top = {f["function"]: f for f in upto_json("top", "--json", trace)["functions"]}
+    assert sum(n["self_insns"] for n in tree) + ROUNDING >= info["instructions"] >= sum(n["self_insns"] for n in tree)
+    assert sum(n["total_insns"] for n in tree if n["depth"] == 0) == sum(n["self_insns"] for n in tree)
+    assert all(n["total_insns"] >= n["self_insns"] >= 0 for n in tree)
+    for function in ("do_sys_openat2", "vfs_read", "do_exit", "kmem_cache_alloc_noprof", "vfs_write"):
+        if function in top:
+            calls = sum(n["calls"] for n in tree if n["function"] == function)
+            assert calls == top[function]["calls"], (function, calls, top[function])
+    below = upto_json("tree", "--json", trace, "do_sys_openat2")["tree"]
+    assert below[0]["function"] == "do_sys_openat2" and below[0]["calls"] == top["do_sys_openat2"]["calls"], below[0]
+    above = upto_json("tree", "--json", "--callers", trace, "do_sys_openat2")["tree"]
+    assert above[0]["total_insns"] == below[0]["total_insns"], (above[0], below[0])
+    assert any(n["function"] == "__x64_sys_openat" and n["depth"] == 1 for n in above), above[:5]
+    totals = {f["function"]: f for f in upto_json("top", "--json", "--total", trace)["functions"] if f["section"]}
+    assert totals["do_sys_openat2"]["total_insns"] == below[0]["total_insns"], totals["do_sys_openat2"]
+    # but for some instructions of which it is not told who called: a vCPU's first, a task's first switch, int3 emulation
+    wrong = [f for f in totals.values() if f["self_insns"] > 1.03 * f["total_insns"] + 100 or f["total_insns"] > info["instructions"]]
+    assert not wrong, wrong
+    return f"{len(tree)} paths"
+
+
+test_tree.cases = [("6.12", 2)]
+test_tree.weight = 9
+
+
+def test_calls(version, smp):
+    """Calls of a function: as many as top has, each one's parts sum to it, and nobody's own time is negative."""
+    trace, _ = recording(version, smp)
+    top = {f["function"]: f["calls"] for f in upto_json("top", "--json", trace)["functions"]}
+    calls = upto_json("calls", "--json", "--function", "do_sys_openat2", trace)["calls"]
+    starts = [i for i, c in enumerate(calls) if c["depth"] == 0] + [len(calls)]
+    assert len(starts) - 1 == top["do_sys_openat2"], (len(starts), top["do_sys_openat2"])
+    for a, b in zip(starts, starts[1:]):
+        root, parts = calls[a], calls[a:b]
+        assert root["function"] == "do_sys_openat2" and not root["unfinished"], root
+        assert sum(c["self_insns"] for c in parts) == root["insns"], root
+        assert sum(c["self_ns"] for c in parts) == root["ns"] <= root["duration_ns"], root
+        assert all(0 <= c["self_insns"] <= c["insns"] <= root["insns"] and c["duration_ns"] < 1 << 62 for c in parts), root
+        assert [c["entry_ns"] for c in parts] == sorted(c["entry_ns"] for c in parts), root
+        assert all(c["depth"] <= before["depth"] + 1 for before, c in zip(parts, parts[1:])), root
+    # less deep, the same time: what is not shown is not the caller's own
+    shallow = upto_json("calls", "--json", "--function", "do_sys_openat2", "--depth", "1", trace)["calls"]
+    assert [c["self_insns"] for c in shallow] == [calls[i]["self_insns"] for i in starts[:-1]]
+    quiet = upto_json("calls", "--json", "--no-interrupts", "--function", "do_sys_openat2", trace)["calls"]
+    assert not any(c["kind"] == "interrupt" for c in quiet)
+    roots = [c for c in quiet if c["depth"] == 0]
+    assert [c["self_insns"] for c in roots] == [calls[i]["self_insns"] for i in starts[:-1]]
+    return f"{len(starts) - 1} calls, {len(calls)} with what they called"
+
+
+test_calls.cases = [("6.12", 2)]
+test_calls.weight = 9
