@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What recording costs and how fast a trace is read. Ratios are of runs taken in turn, with their spread.
+
+usage: bench/run.py [small|full|others]…   (default: all)
+RUNS=N sets how often each thing is run (default 5; full boot 3), LIMIT=S for how long QEMU's log is waited for (900).
+"""
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TOP, "tests"))
+from guest import BUILD, UPTO, WORK, initrd, kernel, qemu_args, run, upto_json  # noqa: E402
+
+TRACE = os.path.join(WORK, "bench.upto")
+SMALL_BOUND, FULL_BOUND, BYTES_BOUND, RATE_BOUND, MEMORY_BOUND = 1.15, 1.25, 0.15, 100e6, 256
+
+
+def timed(args, timeout=1800):
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    p = subprocess.run(args, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                       timeout=timeout)
+    assert p.returncode == 0, p.stderr.decode(errors="replace")[-2000:]
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.monotonic() - begun, after.ru_utime - before.ru_utime
+
+
+def spread(values):
+    return f"{statistics.median(values):7.2f} s  ({min(values):.2f} … {max(values):.2f})"
+
+
+def verdict(value, bound, less=True):
+    good = value <= bound if less else value >= bound
+    return "within" if good else "MISSED:"
+
+
+def compare(title, args, bound, runs):
+    """Plain and recorded boots in turn."""
+    plain, recorded = [], []
+    timed(args)
+    for _ in range(runs):
+        plain.append(timed(args)[0])
+        recorded.append(timed([UPTO, "record", "-q", "-f", "-o", TRACE, "--"] + args)[0])
+    ratios = [r / p for p, r in zip(plain, recorded)]
+    best = min(recorded) / min(plain)
+    print(f"{title}: plain TCG        {spread(plain)}", flush=True)
+    print(f"{title}: recording        {spread(recorded)}")
+    print(f"{title}: ratio            {statistics.median(ratios):7.3f}    ({min(ratios):.3f} … {max(ratios):.3f}); "
+          f"of the fastest runs {best:.3f}; {verdict(statistics.median(ratios), bound)} {bound}", flush=True)
+    return statistics.median(plain)
+
+
+def reading(title):
+    info = upto_json("info", "--json", TRACE)
+    per_event = info["bytes"] / info["events"]
+    print(f"{title}: {info['events'] / 1e6:.1f} M events, {info['instructions'] / 1e9:.2f} G instructions, "
+          f"{info['bytes'] / 1e6:.1f} MB, {per_event:.3f} bytes an event; {verdict(per_event, BYTES_BOUND)} {BYTES_BOUND}")
+    seconds = []
+    for _ in range(5):
+        seconds.append(timed([UPTO, "top", "-n", "1", TRACE])[0])
+    rates = [info["events"] / s for s in seconds]
+    rate = statistics.median(rates)
+    print(f"{title}: upto top         {rate / 1e6:7.1f} M events/s  ({min(rates) / 1e6:.1f} … {max(rates) / 1e6:.1f}); "
+          f"{verdict(rate, RATE_BOUND, less=False)} {RATE_BOUND / 1e6:.0f} M")
+    out = subprocess.run(["python3", "-c", "import resource,subprocess,sys;"
+                          "subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL);"
+                          "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)", UPTO, "top", "-n", "1", TRACE],
+                         stdout=subprocess.PIPE, check=True).stdout
+    memory = int(out) / 1024
+    print(f"{title}: memory of top    {memory:7.0f} MB; {verdict(memory, MEMORY_BOUND)} {MEMORY_BOUND} MB")
+    for command in (["check"], ["info"], ["syscalls", "-n", "1"]):
+        s = timed([UPTO, command[0]] + command[1:] + [TRACE])[0]
+        print(f"{title}: upto {command[0]:12} {s:7.2f} s", flush=True)
+
+
+def small_args(append=""):
+    return qemu_args("6.12", initrd("6.12", "plain"), append=append)
+
+
+def small():
+    compare("small boot", small_args(), SMALL_BOUND, int(os.environ.get("RUNS", 5)))
+    reading("small boot")
+
+
+def others():
+    """The same boot by other means, once each."""
+    plain = timed(small_args())[0]
+    graph = timed(small_args("ftrace=function_graph"))[0]
+    print(f"small boot: ftrace=function_graph {graph:.1f} s, {graph / plain:.2f} times plain", flush=True)
+    limit = int(os.environ.get("LIMIT", 900))
+    try:
+        log = timed(small_args() + ["-d", "exec,nochain", "-D", "/dev/null"], timeout=limit)[0]
+        print(f"small boot: -d exec,nochain       {log:.1f} s, {log / plain:.1f} times plain", flush=True)
+    except subprocess.TimeoutExpired:
+        print(f"small boot: -d exec,nochain       more than {limit} s, over {limit / plain:.0f} times plain", flush=True)
+
+
+def full_image():
+    """A minbase Debian with systemd that boots to multi-user and powers off."""
+    image = os.path.join(BUILD, "guest/full.ext4")
+    if os.path.exists(image):
+        return image
+    root = os.path.join(BUILD, "guest/full.root")
+    mirror = run("sh", "-c", "apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' 'Created-By: Packages' "
+                 "| head -n 1").stdout.decode().strip()
+    run("rm", "-rf", root)
+    run("debootstrap", "--variant=minbase", "--include=systemd-sysv,udev,dbus,kmod", "bookworm", root, mirror,
+        timeout=1800)
+    folder, _ = kernel("6.12")
+    run("cp", "-r", folder + "/lib/modules", root + "/lib/")
+    unit = "[Unit]\nDescription=Power off once all is up\nAfter=multi-user.target\n\n" \
+           "[Service]\nType=oneshot\nExecStart=/bin/systemctl poweroff --no-block\n\n[Install]\nWantedBy=multi-user.target\n"
+    with open(root + "/etc/systemd/system/bench-poweroff.service", "w") as f:
+        f.write(unit)
+    wants = root + "/etc/systemd/system/multi-user.target.wants"
+    os.makedirs(wants, exist_ok=True)
+    os.symlink("/etc/systemd/system/bench-poweroff.service", wants + "/bench-poweroff.service")
+    with open(root + "/etc/fstab", "w") as f:
+        f.write("/dev/vda / ext4 defaults 0 1\n")
+    run("truncate", "-s", "1500M", image + ".tmp")
+    run("mke2fs", "-q", "-t", "ext4", "-d", root, image + ".tmp", timeout=600)
+    run("rm", "-rf", root)
+    os.rename(image + ".tmp", image)
+    return image
+
+
+def full():
+    image = full_image()
+    args = ["qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-m", "1G", "-nographic", "-nic", "none",
+            "-no-reboot", "-kernel", kernel("6.12")[1], "-initrd", initrd("6.12", "root"),
+            "-append", "console=ttyS0 panic=-1 quiet root=/dev/vda rw",
+            "-drive", f"file={image},if=virtio,format=raw,snapshot=on"]
+    compare("full boot", args, FULL_BOUND, int(os.environ.get("RUNS", 3)))
+    reading("full boot")
+
+
+def main():
+    for what in sys.argv[1:] or ["small", "full", "others"]:
+        {"small": small, "full": full, "others": others}[what]()
+
+
+if __name__ == "__main__":
+    main()
