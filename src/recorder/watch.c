@@ -683,6 +683,8 @@ void watch_new_task(unsigned cpu, void *data)
 	struct vcpu *v = vcpu_get(cpu);
 
 	(void)data;
+	/* so that what its maker did comes before what it does on another vCPU */
+	watch_clock(cpu);
 	tasks_tell(v, cpu, TASK_NEW, registers_read(&v->regs, GUEST_RDI));
 }
 

@@ -320,7 +320,7 @@ static void inherit(struct replay *r, const struct stack *from, const struct tas
 		push(r, to, from->frames[i]);
 }
 
-/* Tasks that were made on the vCPU before the event. */
+/* Tasks that were made on the vCPU before the event; a clock tells that it has come so far. */
 static void inherit_until(struct replay *r, struct lane *lane, unsigned cpu, uint64_t insns)
 {
 	const struct task_records *records = &r->reader->tasks;
@@ -330,7 +330,7 @@ static void inherit_until(struct replay *r, struct lane *lane, unsigned cpu, uin
 
 		if (record->cpu != cpu || record->change != TASK_NEW)
 			continue;
-		if (record->insns >= insns)
+		if (record->insns > insns)
 			break;
 		inherit(r, lane->stack, record);
 	}
