@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
 #include "guest/kallsyms.h"
 
 /* Where the kernel's image may be mapped: Documentation/arch/x86/x86_64/mm.rst. */
@@ -16,6 +17,7 @@ enum {
 	SLIDE_STEP = 2 << 20,      /* CONFIG_PHYSICAL_ALIGN of a 64-bit kernel */
 	IMAGE_MAX = 128 << 20,
 	ASKED_MAX = 1 << 12,
+	NICE = 10,
 };
 
 static void *load(void *arg)
@@ -27,6 +29,13 @@ static void *load(void *arg)
 		k->have_image = true;
 	}
 	return NULL;
+}
+
+/* The guest's firmware runs meanwhile. */
+static void *load_behind(void *arg)
+{
+	thread_step_back(NICE);
+	return load(arg);
 }
 
 static void wait_for_image(struct kernel *k)
@@ -115,7 +124,7 @@ void kernel_start(struct kernel *k, const char *path, bool symbols)
 		}
 		return;
 	}
-	k->loading = pthread_create(&k->loader, NULL, load, k) == 0;
+	k->loading = pthread_create(&k->loader, NULL, load_behind, k) == 0;
 	if (!k->loading)
 		load(k);
 }

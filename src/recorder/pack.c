@@ -3,12 +3,14 @@
 
 #include <pthread.h>
 
+#include "base/thread.h"
 #include "trace/writer.h"
 
 enum {
 	QUEUE = 8,
 	THOROUGH = 9, QUICK = 4, /* levels of zstd: while little waits to be written, and else */
 	LITTLE = 1,
+	NICE = 10,               /* vCPUs and the drain go first */
 };
 
 struct item {
@@ -44,6 +46,7 @@ static void *work(void *arg)
 	uint64_t waiting;
 
 	(void)arg;
+	thread_step_back(NICE);
 	pthread_mutex_lock(&pack.lock);
 	for (;;) {
 		while (pack.put == pack.done && !pack.stop)

@@ -14,6 +14,7 @@ enum {
 	RING_BLOCK_WORDS = 1 << 11,
 	RING_BLOCKS = 1024,
 	RING_RECORD_MAX = 16, /* words */
+	RING_AHEAD = 256,     /* bytes that are fetched ahead of what is written */
 };
 
 struct ring {
@@ -44,6 +45,8 @@ uint64_t ring_backlog(const struct ring *r);
 
 static inline void ring_publish(struct ring *r, uint64_t *head)
 {
+	/* what is written next was read by the consumer last, in its own cache */
+	__builtin_prefetch((const char *)head + RING_AHEAD, 1);
 	__atomic_store_n(&r->head, head, __ATOMIC_RELEASE);
 }
 
