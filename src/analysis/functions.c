@@ -25,15 +25,13 @@ static int begin(void *state, const struct chunk_header *h, struct error *err)
 	return 0;
 }
 
-static inline void spend(struct state *s, const struct event *e)
+static inline void spend(struct state *s, struct meter *meter, const struct event *e)
 {
 	struct function_stat *stat = &s->sums.stats[s->function];
-	struct spent spent = meter_step(&s->meter, e);
+	struct spent spent = meter_step(meter, e);
 
 	stat->self_insns += spent.insns;
 	stat->self_ns += spent.ns;
-	s->sums.insns += spent.insns;
-	s->sums.ns += spent.ns;
 	s->sums.halted_ns += spent.halted_ns;
 }
 
@@ -50,17 +48,24 @@ static inline bool enters(enum event_kind kind, bool same_function)
 	return (ENTERS >> kind & 1) || (kind == EVENT_ARRIVE && !same_function);
 }
 
+/* Keep the earlier of both. */
+static void take_first(struct function_stat *stat, struct function_first *first, uint64_t ns,
+		       const struct function_first *other)
+{
+	if (ns > stat->first_ns || (ns == stat->first_ns && other->insns >= first->insns))
+		return;
+	stat->first_ns = ns;
+	*first = *other;
+}
+
 static inline void enter(struct state *s, const struct event *e, uint32_t function)
 {
 	struct function_stat *stat = &s->sums.stats[function];
 
 	stat->calls++;
-	if (e->ns < stat->first_ns || (e->ns == stat->first_ns && e->insns < stat->first_insns)) {
-		stat->first_ns = e->ns;
-		stat->first_insns = e->insns;
-		stat->first_caller = s->function;
-		stat->first_cpu = s->cpu;
-	}
+	if (__builtin_expect(e->ns <= stat->first_ns, 0))
+		take_first(stat, &s->sums.firsts[function], e->ns,
+			   &(struct function_first){ .insns = e->insns, .caller = s->function, .cpu = s->cpu });
 }
 
 static inline void go(struct state *s, const struct event *e)
@@ -76,15 +81,18 @@ static inline void go(struct state *s, const struct event *e)
 static int batch(void *state, const struct batch *b, struct error *err)
 {
 	struct state *s = state;
+	/* a copy that nothing points to is kept in registers */
+	struct meter meter = s->meter;
 
 	(void)err;
 	for (size_t i = 0; i < b->count; i++) {
 		const struct event *e = &b->events[i];
 
-		spend(s, e);
+		spend(s, &meter, e);
 		if (e->target)
 			go(s, e);
 	}
+	s->meter = meter;
 	s->sums.events += b->count;
 	return 0;
 }
@@ -98,25 +106,22 @@ static void add(struct functions *sum, const struct functions *part)
 		a->calls += b->calls;
 		a->self_insns += b->self_insns;
 		a->self_ns += b->self_ns;
-		if (b->first_ns < a->first_ns || (b->first_ns == a->first_ns && b->first_insns < a->first_insns)) {
-			a->first_ns = b->first_ns;
-			a->first_insns = b->first_insns;
-			a->first_caller = b->first_caller;
-			a->first_cpu = b->first_cpu;
-		}
+		take_first(a, &sum->firsts[i], b->first_ns, &part->firsts[i]);
+		sum->insns += b->self_insns;
+		sum->ns += b->self_ns;
 	}
-	sum->insns += part->insns;
-	sum->ns += part->ns;
 	sum->halted_ns += part->halted_ns;
 	sum->events += part->events;
 }
 
 static struct functions functions_new(size_t count)
 {
-	struct functions f = { .stats = xcalloc(count, sizeof *f.stats), .count = count };
+	struct functions f = {
+		.stats = xcalloc(count, sizeof *f.stats), .firsts = xcalloc(count, sizeof *f.firsts), .count = count,
+	};
 
 	for (size_t i = 0; i < count; i++)
-		f.stats[i].first_ns = f.stats[i].first_insns = UINT64_MAX;
+		f.stats[i].first_ns = f.firsts[i].insns = UINT64_MAX;
 	return f;
 }
 
@@ -156,5 +161,6 @@ int functions_analyse(const struct reader *r, const struct names *names, const s
 void functions_deinit(struct functions *f)
 {
 	free(f->stats);
+	free(f->firsts);
 	*f = (struct functions){ 0 };
 }

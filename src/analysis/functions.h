@@ -9,19 +9,26 @@
 #include "replay/names.h"
 #include "replay/walk.h"
 
+/* What changes with each event: half a cache line. */
 struct function_stat {
 	uint64_t calls;         /* entries at the first instruction, by call, jump or interrupt; of a
 	                           group: calls from outside or inside that lead into it */
 	uint64_t self_insns;    /* instructions retired while control was in it, callees not counted */
 	uint64_t self_ns;       /* guest time likewise, halted time not counted */
 	uint64_t first_ns;      /* UINT64_MAX: never entered */
-	uint64_t first_insns;
-	uint32_t first_caller;  /* function that control came from */
-	uint16_t first_cpu;
+};
+static_assert(sizeof(struct function_stat) == 32, "two of them share a cache line");
+
+/* More of a function's first entry. */
+struct function_first {
+	uint64_t insns;
+	uint32_t caller;        /* function that control came from */
+	uint16_t cpu;
 };
 
 struct functions {
 	struct function_stat *stats; /* names_count() of them */
+	struct function_first *firsts; /* likewise */
 	size_t count;
 	uint64_t insns, ns;     /* sums of self_insns, self_ns */
 	uint64_t halted_ns;

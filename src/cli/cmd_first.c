@@ -32,6 +32,7 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 	const struct rows *rows = data;
 	uint32_t function = rows->index[row];
 	const struct function_stat *s = &rows->functions->stats[function];
+	const struct function_first *first = &rows->functions->firsts[function];
 
 	(void)scratch;
 	switch (column) {
@@ -43,10 +44,10 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 			*ret = (struct cell){ .type = CELL_SECONDS, .number = s->first_ns - rows->names->kernel_ns };
 		break;
 	case INSNS:
-		*ret = (struct cell){ .type = CELL_NUMBER, .number = s->first_insns };
+		*ret = (struct cell){ .type = CELL_NUMBER, .number = first->insns };
 		break;
 	case CPU:
-		*ret = (struct cell){ .type = CELL_NUMBER, .number = s->first_cpu };
+		*ret = (struct cell){ .type = CELL_NUMBER, .number = first->cpu };
 		break;
 	case FUNCTION:
 		*ret = (struct cell){ .type = CELL_TEXT, .text = names_function(rows->names, function) };
@@ -55,7 +56,7 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 		*ret = (struct cell){ .type = CELL_TEXT, .text = names_section(rows->names, function) };
 		break;
 	case CALLER:
-		*ret = (struct cell){ .type = CELL_TEXT, .text = names_function(rows->names, s->first_caller) };
+		*ret = (struct cell){ .type = CELL_TEXT, .text = names_function(rows->names, first->caller) };
 		break;
 	}
 }
@@ -64,12 +65,13 @@ static const struct functions *sorting;
 
 static int by_first(const void *va, const void *vb)
 {
-	const struct function_stat *a = &sorting->stats[*(const uint32_t *)va];
-	const struct function_stat *b = &sorting->stats[*(const uint32_t *)vb];
+	uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
+	uint64_t a_ns = sorting->stats[a].first_ns, b_ns = sorting->stats[b].first_ns;
+	uint64_t a_insns = sorting->firsts[a].insns, b_insns = sorting->firsts[b].insns;
 
-	if (a->first_ns != b->first_ns)
-		return a->first_ns < b->first_ns ? -1 : 1;
-	return a->first_insns < b->first_insns ? -1 : a->first_insns > b->first_insns;
+	if (a_ns != b_ns)
+		return a_ns < b_ns ? -1 : 1;
+	return a_insns < b_insns ? -1 : a_insns > b_insns;
 }
 
 static int show(const struct args *args, const struct trace_arg *t, const struct functions *f, struct error *err)
