@@ -100,7 +100,8 @@ static void analyse_functions(const struct reader *r, const struct names *names,
 	if (functions_analyse(r, names, span, &f, &err) < 0)
 		return;
 	for (size_t i = 0; i < f.count; i++)
-		buf_printf(&text, "%s%s", names_function(names, (uint32_t)i), names_section(names, (uint32_t)i));
+		buf_printf(&text, "%s%s%s", names_function(names, (uint32_t)i), names_section(names, (uint32_t)i),
+			   names_object(names, (uint32_t)i));
 	buf_free(&text);
 	functions_deinit(&f);
 }
@@ -150,6 +151,29 @@ static void analyse_tree(const struct reader *r, const struct names *names)
 	free(functions);
 }
 
+/* Code that came and went, where it was and at its edges, whenever and for whom. */
+static void ask_addresses(const struct reader *r, const struct names *names)
+{
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < r->code.count; i++) {
+		const struct code_record *c = &r->code.records[i];
+		uint64_t addrs[] = { c->start - 1, c->start, c->start + c->size - 1, c->start + c->size, c->start + 0x1100 };
+
+		for (size_t k = 0; k < 5 * r->tasks.count && k < 100; k++) {
+			struct space_view view = { 0 };
+			uint64_t ns = k % 2 ? c->ns : c->ns - 1;
+			uint32_t version = spaces_at(&names->spaces, &view, r->tasks.records[k / 5].task, ns);
+
+			must(ns >= view.from_ns && (ns < view.to_ns || view.to_ns == UINT64_MAX));
+			must(names_place(names, addrs[k % 5], ns, version).function < names_count(names));
+			names_address(names, addrs[k % 5], ns, version, &text);
+			must(!text.len || !memchr(text.data, 0x1b, text.len));
+		}
+	}
+	buf_free(&text);
+}
+
 static void analyse(const struct reader *r)
 {
 	struct span part = { .from_ns = 10, .to_ns = 1000, .cpu = 0 };
@@ -172,6 +196,7 @@ static void analyse(const struct reader *r)
 		digest_analyse(r, &digest, &err);
 	if (names_init(&names, r, &err) < 0)
 		return;
+	ask_addresses(r, &names);
 	analyse_functions(r, &names, &SPAN_ALL);
 	analyse_functions(r, &names, &part);
 	analyse_processes(r, &SPAN_ALL);

@@ -67,11 +67,11 @@ def zstd(data):
 
 # ---- traces
 
-META, SITES, EVENTS, SYMBOLS, END, TASKS = 1, 2, 3, 4, 5, 6
+META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES = range(1, 9)
 CALL, CALL_INDIRECT, RETURN, JUMP, JUMP_INDIRECT, ARRIVE, INTERRUPT_RETURN, INTERRUPT, SYSCALL, SYSCALL_RETURN, \
     HALT, RESUME, TASK_SWITCH, ADDRESS_SPACE, CLOCK, GAP = range(1, 17)
 MISS_SITE, MISS_INSNS, MISS_SLOT, MISS_FROM, MISS_TARGET = 1, 2, 4, 8, 16
-FILE_HEADER = b"\x89upto\r\n\x1a" + u32(1, 0)
+FILE_HEADER = b"\x89upto\r\n\x1a" + u32(2, 0)
 
 # as in fuzz_trace.c, add_sites()
 TABLE = [(CALL, 5, KERNEL + 0x100, KERNEL + 0x200), (RETURN, 1, KERNEL + 0x210, 0),
@@ -172,9 +172,29 @@ FUNCTIONS = [(KERNEL, 0x200, 1, b"startup_64"), (KERNEL + 0x200, 0x100, 1, b"do_
              (KERNEL + 0x300, 0x300, 1, b"asm_exc_page_fault"), (KERNEL + 0x600, 0xa00, 1, b"last")]
 
 
-def task(change, pid, comm, exe, parent=0, kernel=0):
-    return bytes([change, kernel]) + varint(0) + varint(50 + pid) + varint(100) + varint(0xffff888003010000 + pid * 64) + \
+def task(change, pid, comm, exe, parent=0, mm=0):
+    return bytes([change]) + varint(0) + varint(50 + pid) + varint(100) + varint(0xffff888003010000 + pid * 64) + varint(mm) + \
         svarint(pid) * 2 + svarint(parent) + string(comm) + string(exe)
+
+
+def code(change, name=b"", mm=0, start=0, size=0, offset=0, functions=b"", ns=51):
+    return bytes([change]) + varint(0) + varint(ns) + varint(100) + varint(mm) + varint(start) + varint(size) + \
+        varint(offset) + string(name) + string(functions)
+
+
+MODULE = 0xffffffffc0000000
+MM = 0xffff888004000000
+
+
+def module(name, at=MODULE, ns=51):
+    sections = ((0, (1 << 64) - 1, b""), (at, at + 0x1000, b".text"), (at + 0x4000, at + 0x5000, b".init.text"))
+    table = [(at, 0x100, 1, b"probe"), (at + 0x100, 0x100, 1, b"probe"), (at + 0x4000, 0x1000, 2, b"start\x1b[2J")]
+    return code(1, name, functions=symbols(table, sections), ns=ns)
+
+
+def program(path):
+    sections = ((0, (1 << 64) - 1, b""), (0x1000, 0x3000, b".text"))
+    return string(path) + string(symbols([(0x1000, 0x80, 1, b"main"), (0x1100, 0x80, 1, b"work")], sections))
 
 
 def chunks():
@@ -184,9 +204,13 @@ def chunks():
     end = b"events=42\nlost=0\ninsns.0=%d\ninsns.1=5\n" % (2 * first.insns)
     again = dict(first_insns=first.insns, first_ns=first.ns, place=0x401005, space=0x2345000,
                  task=0xffff888003010000)
-    told = task(1, 0, b"swapper/0", b"", kernel=1) + task(2, 1, b"init", b"") + task(3, 1, b"sh\x1b[2J", b"/bin/sh") + \
-        task(2, 2, b"child", b"/bin/sh", parent=1) + task(4, 2, b"child", b"")
+    told = task(1, 0, b"swapper/0", b"", mm=0) + task(2, 1, b"init", b"") + task(5, 1, b"sh\x1b[2J", b"/bin/sh", mm=MM) + \
+        task(2, 2, b"child", b"/bin/sh", parent=1, mm=MM + 64) + task(3, 2, b"name", b"", mm=MM + 64) + task(4, 2, b"child", b"")
+    came = module(b"ext4") + code(2, start=MODULE + 0x4000, ns=53) + module(b"ext4", MODULE + 0x8000, 54) + \
+        module(b"brd", MODULE + 0x4800, 55) + code(2, start=MODULE, ns=56) + code(3, b"/bin/sh", MM, 0x400000, 0x3000, 0x1000) + \
+        code(3, b"[vdso]", MM, 0x7ffff7fc1000, 0x2000) + code(3, b"/lib/e\x1bvil", MM + 64, 0x401000, 0x1000, ns=60)
     return [(META, meta, {}), (SITES, sites(TABLE), {}), (SYMBOLS, symbols(FUNCTIONS), {}), (TASKS, told, {}),
+            (CODE, came, {}), (FILES, program(b"/bin/sh") + program(b"/lib/other") + program(b"/bin/sh"), {}),
             (EVENTS, first.payload(), {"events": first}), (EVENTS, second.payload(), {"events": second, "cpu": 1}),
             (EVENTS, first.payload(), dict(events=first, **again)), (END, end, {})]
 
@@ -210,7 +234,7 @@ def make_trace():
     save("fuzz_trace", "whole-cut", b"\0" + whole[:-40])
     save("fuzz_trace", "whole-no-symbols", b"\0" + container(parts[:2] + parts[3:]))
     save("fuzz_trace", "whole-header-only", b"\0" + FILE_HEADER)
-    save("fuzz_trace", "whole-other-version", b"\0" + FILE_HEADER[:8] + u32(2, 0))
+    save("fuzz_trace", "whole-other-version", b"\0" + FILE_HEADER[:8] + u32(3, 0))
     save("fuzz_trace", "whole-damaged-payload", b"\0" + whole[:-20] + bytes(20))
     huge = header(META, 256 << 20, 20) + zstd(b"a=b\n")[:20]
     save("fuzz_trace", "whole-unpacks-to-less", b"\0" + FILE_HEADER + align(huge))
@@ -218,8 +242,11 @@ def make_trace():
     save("fuzz_trace", "chunks-no-sites", b"\2" + loose([parts[0]] + parts[3:]))
     save("fuzz_trace", "chunks-sites-twice", b"\2" + loose(parts[:2] + parts[1:]))
     save("fuzz_trace", "chunks-bad-symbols", b"\2" + loose(parts[:2] + [(SYMBOLS, b"\xff" * 30, {})] + parts[3:]))
+    for i, name in (4, "code"), (5, "files"):
+        bad = parts[i][1][:-200] + b"\xff\xff\xff\xff\x7f" * 40
+        save("fuzz_trace", "chunks-bad-" + name, b"\2" + loose(parts[:i] + [(parts[i][0], bad, {})] + parts[i + 1:]))
     late = dict(parts[3][2], first_ns=(1 << 64) - 100, first_insns=(1 << 64) - 5)
-    save("fuzz_trace", "chunks-clocks-wrap", b"\2" + loose(parts[:3] + [(EVENTS, e.payload(), late)] + parts[6:]))
+    save("fuzz_trace", "chunks-clocks-wrap", b"\2" + loose(parts[:3] + [(EVENTS, e.payload(), late)] + parts[8:]))
     save("fuzz_trace", "chunks-cpu-1023", b"\2" + loose(parts[:3] + [(EVENTS, e.payload(), {"events": e, "cpu": 1023})]))
     save("fuzz_trace", "chunks-empty", b"\2" + loose([(META, b"", {}), (SITES, b"", {})]))
     back = Events().add(CLOCK, 100, dns=100)

@@ -14,7 +14,7 @@ import re
 import struct
 import zlib
 
-META, SITES, EVENTS, SYMBOLS, END, TASKS = range(1, 7)
+META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES = range(1, 9)
 FILE_MAGIC = b"\x89upto\r\n\x1a"
 CHUNK_MAGIC = 0x4b4e4843
 CHUNK_HEADER = struct.Struct("<IHHIIQQQQQQQQIIII")
@@ -80,6 +80,9 @@ class Cursor:
         value = self.varint()
         return (value >> 1) ^ -(value & 1)
 
+    def bytes(self):
+        return self.take(self.varint())
+
     def string(self):
         return self.take(self.varint()).decode(errors="replace")
 
@@ -107,8 +110,8 @@ class Trace:
         with open(path, "rb") as f:
             self.data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
         magic, version, _ = struct.unpack_from("<8sII", self.data)
-        if magic != FILE_MAGIC or version != 1:
-            raise Damaged("not a trace of format version 1")
+        if magic != FILE_MAGIC or version != 2:
+            raise Damaged("not a trace of format version 2")
         self.chunks, self.cut = [], None
         self.meta, self.sections, self.symbols, self.symbol_addrs = {}, [], [], []
         self.sites = [Site(k if INTERRUPT <= k <= GAP else 0, 0, 0, 0) for k in range(FIRST_SITE)]
@@ -381,5 +384,5 @@ def timed(events, insns0, ns0):
         rate = (events[-1]["ns"] - ns0) / (events[-1]["insns"] - insns0)
     for event in events:
         if "ns" not in event:
-            event["ns"] = ns0 + int((event["insns"] - insns0) * rate)
+            event["ns"] = ns0 + int((event["insns"] - insns0) * rate + 0.5)
         yield event

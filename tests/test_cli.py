@@ -12,8 +12,8 @@ import tempfile
 from guest import UPTO, UPTO_ASAN, WORK, Once, initrd, kernel, qemu_args, run, upto_json
 
 COMMANDS = ["record", "boot", "top", "first", "syscalls", "ps", "tree", "calls", "stack", "dump", "info", "check"]
-TOP = ["function", "section", "calls", "self_insns", "self_ns", "self_pct", "total_insns", "total_ns", "total_pct", "address"]
-FIRST = ["ns", "kernel_ns", "insns", "cpu", "function", "section", "caller"]
+TOP = ["function", "section", "calls", "self_insns", "self_ns", "self_pct", "total_insns", "total_ns", "total_pct", "address", "object"]
+FIRST = ["ns", "kernel_ns", "insns", "cpu", "function", "section", "caller", "object"]
 SYSCALLS = ["ns", "insns", "cpu", "task", "nr", "name", "args", "result", "duration_ns"]
 SUMS = ["name", "nr", "count", "errors", "total_ns", "average_ns", "longest_ns"]
 
@@ -339,11 +339,14 @@ def test_top_json():
     for f in functions:
         assert abs(f["self_pct"] - 100 * f["self_insns"] / info["instructions"]) < 0.00001, f
         # code without symbols has no address and no section
-        assert f["function"].startswith("[") == (f["address"] is None) == (f["section"] is None), f
+        assert f["function"].endswith("]") == (f["address"] is None), f
+        assert not f["function"].startswith("[") or f["section"] is None, f
+        assert ("[" in f["function"][1:]) <= bool(f["object"]), f
+        assert not f["object"] or f["function"].endswith(f"[{f['object']}]"), f
     by_name = {f["function"]: f for f in functions}
     assert by_name["start_kernel"]["calls"] == by_name["rest_init"]["calls"] == 1
     assert by_name["start_kernel"]["section"] == ".init.text"
-    assert {"[user]", "[module]", "[firmware]", "[decompressor]"} <= set(by_name), [n for n in by_name if n[0] == "["]
+    assert {"[busybox]", "ext4_init_fs [ext4]", "[vdso]", "[firmware]", "[decompressor]"} <= set(by_name), [n for n in by_name if n[0] == "["]
     by_ns = rows("top", "--clock", "ns")
     assert [f["self_ns"] for f in by_ns] == sorted((f["self_ns"] for f in functions), reverse=True)
     assert abs(sum(f["self_pct"] for f in by_ns) - 100) < 0.05
@@ -360,7 +363,7 @@ def test_first_json():
     assert sorted(names) == sorted(f["function"] for f in functions if f["calls"])
     assert len(names) > 5000
     order = [names.index(n) for n in ("[firmware]", "[decompressor]", "x86_64_start_kernel", "start_kernel", "rest_init",
-                                      "kernel_init", "kernel_init_freeable", "run_init_process", "[user]")]
+                                      "kernel_init", "kernel_init_freeable", "run_init_process", "[busybox]", "ext4_init_fs [ext4]")]
     assert order == sorted(order), order
     by_name = {f["function"]: f for f in first}
     assert by_name["start_kernel"]["caller"] == "x86_64_start_reservations", by_name["start_kernel"]

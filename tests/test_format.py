@@ -7,6 +7,7 @@ import re
 import subprocess
 
 import decoder
+from places import Places
 from guest import UPTO, WORK, initrd, qemu_args, run, upto_json
 
 SECONDS = "9"
@@ -34,14 +35,14 @@ def dump(trace, chunk, n):
     return events
 
 
-def as_dumped(trace, chunk, event):
+def as_dumped(places, chunk, event, task):
     """The decoder's event in the form of a line of dump --json."""
     line = {"ns": event["ns"], "insns": event["insns"], "cpu": chunk.cpu, "kind": event["kind"]}
     for key in ("slot", "from", "target"):
         if event[key]:
             line[key] = event[key]
     if event["target"]:
-        line["place"] = trace.name(event["target"])
+        line["place"] = places.name(event["target"], event["ns"], task)
     if event["args"]:
         line["args"] = event["args"]
     return line
@@ -49,8 +50,11 @@ def as_dumped(trace, chunk, event):
 
 def compare(trace, path, chunk):
     """The chunk's events; how many there were."""
-    events = decoder.with_times(chunk, trace.events(chunk))
-    ours = [as_dumped(trace, chunk, e) for e in itertools.islice(events, EVENTS_MAX)]
+    ours, task, places = [], chunk.task, Places(trace)
+    for e in itertools.islice(decoder.with_times(chunk, trace.events(chunk)), EVENTS_MAX):
+        ours.append(as_dumped(places, chunk, e, task))
+        if e["kind"] == "task-switch":
+            task = e["args"][1]
     theirs = dump(path, chunk, len(ours))
     head = ours[:WINDOW]
     skip = 0

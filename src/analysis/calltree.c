@@ -36,7 +36,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	uint32_t parent = stack->depth > 1 ? stack->frames[stack->depth - 2].data : ROOT;
 
 	/* code without names is one function, whatever it calls within itself */
-	if (frame->function >= s->names->tab.count && parent != ROOT && t->nodes[parent].function == frame->function)
+	if (names_is_group(s->names, frame->function) && parent != ROOT && t->nodes[parent].function == frame->function)
 		frame->data = parent;
 	else
 		frame->data = child_of(t, parent, frame->function);

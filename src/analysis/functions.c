@@ -7,8 +7,10 @@
 struct state {
 	struct name_cache *cache;
 	struct functions sums;
-	uint32_t groups;  /* functions from this number on are groups */
+	bool *groups;     /* by function: it is one */
 	/* within a chunk: */
+	uint64_t task;
+	struct space_view view;
 	uint32_t function;
 	struct meter meter;
 	uint16_t cpu;
@@ -19,7 +21,9 @@ static int begin(void *state, const struct chunk_header *h, struct error *err)
 	struct state *s = state;
 
 	(void)err;
-	s->function = names_place(s->cache->names, h->place, h->first_ns).function;
+	s->task = h->task;
+	s->view = (struct space_view){ 0 };
+	s->function = name_cache_place(s->cache, &s->view, s->task, h->place, h->first_ns).function;
 	meter_begin(&s->meter, h);
 	s->cpu = h->cpu;
 	return 0;
@@ -70,9 +74,9 @@ static inline void enter(struct state *s, const struct event *e, uint32_t functi
 
 static inline void go(struct state *s, const struct event *e)
 {
-	struct place place = name_cache_place(s->cache, e->target, e->ns);
+	struct place place = name_cache_place(s->cache, &s->view, s->task, e->target, e->ns);
 
-	if ((place.start || (place.function >= s->groups && e->kind != EVENT_RETURN)) && enters(e->kind, place.function == s->function) &&
+	if ((place.start || (s->groups[place.function] && e->kind != EVENT_RETURN)) && enters(e->kind, place.function == s->function) &&
 	    e->ns >= s->meter.span->from_ns && e->ns < s->meter.span->to_ns)
 		enter(s, e, place.function);
 	s->function = place.function;
@@ -91,6 +95,8 @@ static int batch(void *state, const struct batch *b, struct error *err)
 		spend(s, &meter, e);
 		if (e->target)
 			go(s, e);
+		else if (__builtin_expect(e->kind == EVENT_TASK_SWITCH, 0))
+			s->task = e->args[1];
 	}
 	s->meter = meter;
 	s->sums.events += b->count;
@@ -133,6 +139,7 @@ int functions_analyse(const struct reader *r, const struct names *names, const s
 	struct state *states = xcalloc(threads, sizeof *states);
 	void **pointers = xcalloc(threads, sizeof *pointers);
 	struct functions sum = functions_new(names_count(names));
+	bool *groups = names_groups(names);
 	int result;
 
 	for (unsigned i = 0; i < threads; i++) {
@@ -140,7 +147,7 @@ int functions_analyse(const struct reader *r, const struct names *names, const s
 		states[i].sums = functions_new(names_count(names));
 		states[i].cache = xmalloc(sizeof *states[i].cache);
 		name_cache_init(states[i].cache, names);
-		states[i].groups = (uint32_t)names->tab.count;
+		states[i].groups = groups;
 		pointers[i] = &states[i];
 	}
 	result = walk_chunks(r, span, &visitor, pointers, threads, err);
@@ -151,6 +158,7 @@ int functions_analyse(const struct reader *r, const struct names *names, const s
 	}
 	free(states);
 	free(pointers);
+	free(groups);
 	if (result < 0)
 		functions_deinit(&sum);
 	else

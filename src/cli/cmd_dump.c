@@ -10,23 +10,30 @@
 #include "terminal.h"
 #include "trace_arg.h"
 
-static void put_place(struct buf *out, const struct names *names, const char *before, uint64_t addr)
+/* What decides on what an address is called: when, and in which address space. */
+struct scene {
+	const struct names *names;
+	uint64_t ns;
+	uint32_t version;
+};
+
+static void put_place(struct buf *out, const struct scene *scene, const char *before, uint64_t addr)
 {
 	buf_printf(out, "%s", before);
-	names_address(names, addr, out);
+	names_address(scene->names, addr, scene->ns, scene->version, out);
 }
 
-static void put_interrupt(struct buf *out, const struct names *names, const struct event *e)
+static void put_interrupt(struct buf *out, const struct scene *scene, const struct event *e)
 {
 	/* firmware uses the low vectors for its own calls */
-	const char *name = e->ns >= names->kernel_ns ? x86_vector_name(e->args[0]) : NULL;
+	const char *name = e->ns >= scene->names->kernel_ns ? x86_vector_name(e->args[0]) : NULL;
 
 	if (name)
 		buf_printf(out, " %s", name);
 	else
 		buf_printf(out, " vector %" PRIu64, e->args[0]);
-	put_place(out, names, " at ", e->from);
-	put_place(out, names, " -> ", e->target);
+	put_place(out, scene, " at ", e->from);
+	put_place(out, scene, " -> ", e->target);
 	if (e->args[1])
 		buf_printf(out, " error 0x%" PRIx64, e->args[1]);
 }
@@ -44,40 +51,40 @@ static void put_syscall(struct buf *out, const struct event *e)
 	buf_printf(out, ")");
 }
 
-static void put_details(struct buf *out, const struct names *names, const struct event *e)
+static void put_details(struct buf *out, const struct scene *scene, const struct event *e)
 {
 	switch (e->kind) {
 	case EVENT_CALL:
 	case EVENT_CALL_INDIRECT:
-		put_place(out, names, " ", e->target);
-		put_place(out, names, " from ", e->from);
+		put_place(out, scene, " ", e->target);
+		put_place(out, scene, " from ", e->from);
 		buf_printf(out, " slot 0x%" PRIx64, e->slot);
 		break;
 	case EVENT_RETURN:
-		put_place(out, names, " to ", e->target);
+		put_place(out, scene, " to ", e->target);
 		buf_printf(out, " slot 0x%" PRIx64, e->slot);
 		break;
 	case EVENT_JUMP:
 	case EVENT_JUMP_INDIRECT:
-		put_place(out, names, " ", e->target);
-		put_place(out, names, " from ", e->from);
+		put_place(out, scene, " ", e->target);
+		put_place(out, scene, " from ", e->from);
 		break;
 	case EVENT_ARRIVE:
-		put_place(out, names, " ", e->target);
+		put_place(out, scene, " ", e->target);
 		break;
 	case EVENT_INTERRUPT_RETURN:
-		put_place(out, names, " to ", e->target);
+		put_place(out, scene, " to ", e->target);
 		buf_printf(out, " cs 0x%" PRIx64 " slot 0x%" PRIx64, e->args[0], e->slot);
 		break;
 	case EVENT_INTERRUPT:
-		put_interrupt(out, names, e);
+		put_interrupt(out, scene, e);
 		break;
 	case EVENT_SYSCALL:
 		put_syscall(out, e);
 		break;
 	case EVENT_SYSCALL_RETURN:
 		buf_printf(out, " = %" PRId64, (int64_t)e->args[0]);
-		put_place(out, names, " to ", e->target);
+		put_place(out, scene, " to ", e->target);
 		break;
 	case EVENT_TASK_SWITCH:
 		buf_printf(out, " 0x%" PRIx64 " -> 0x%" PRIx64, e->args[0], e->args[1]);
@@ -93,7 +100,7 @@ static void put_details(struct buf *out, const struct names *names, const struct
 	}
 }
 
-static void put_json(struct buf *out, const struct names *names, const struct event *e, unsigned cpu)
+static void put_json(struct buf *out, const struct scene *scene, const struct event *e, unsigned cpu)
 {
 	buf_printf(out, "{\"ns\":%" PRIu64 ",\"insns\":%" PRIu64 ",\"cpu\":%u,\"kind\":\"%s\"", e->ns, e->insns, cpu,
 		   event_kind_name(e->kind));
@@ -103,7 +110,7 @@ static void put_json(struct buf *out, const struct names *names, const struct ev
 		buf_printf(out, ",\"from\":%" PRIu64, e->from);
 	if (e->target) {
 		buf_printf(out, ",\"target\":%" PRIu64 ",\"place\":\"", e->target);
-		names_address(names, e->target, out);
+		names_address(scene->names, e->target, scene->ns, scene->version, out);
 		buf_put_u8(out, '"');
 	}
 	for (unsigned i = 0; i < event_n_args(e->kind); i++)
@@ -111,11 +118,11 @@ static void put_json(struct buf *out, const struct names *names, const struct ev
 	buf_printf(out, event_n_args(e->kind) ? "]}\n" : "}\n");
 }
 
-static void put_text(struct buf *out, const struct names *names, const struct event *e, unsigned cpu)
+static void put_text(struct buf *out, const struct scene *scene, const struct event *e, unsigned cpu)
 {
 	buf_printf(out, "%4" PRIu64 ".%09" PRIu64 " %12" PRIu64 " [%u] %s", e->ns / 1000000000, e->ns % 1000000000,
 		   e->insns, cpu, event_kind_name(e->kind));
-	put_details(out, names, e);
+	put_details(out, scene, e);
 	buf_put_u8(out, '\n');
 }
 
@@ -142,13 +149,14 @@ static int kinds_arg(const struct args *args, uint32_t *ret, struct error *err)
 	return 0;
 }
 
-static bool enters(struct name_cache *cache, const struct event *e, const bool *functions)
+static bool enters(struct name_cache *cache, struct space_view *view, uint64_t task, const struct event *e,
+		   const bool *functions)
 {
 	struct place place;
 
 	if (!e->target)
 		return false;
-	place = name_cache_place(cache, e->target, e->ns);
+	place = name_cache_place(cache, view, task, e->target, e->ns);
 	return place.start && functions[place.function];
 }
 
@@ -157,6 +165,8 @@ static int dump(const struct args *args, const struct trace_arg *t, const struct
 {
 	struct merged *m = merged_new(t->reader, span);
 	struct name_cache *cache = xmalloc(sizeof *cache);
+	struct space_view view = { 0 };
+	struct scene scene = { .names = &t->names };
 	bool json = arg(args, "json");
 	struct buf line = { 0 };
 	const struct event *e;
@@ -168,14 +178,16 @@ static int dump(const struct args *args, const struct trace_arg *t, const struct
 	if (!left)
 		left = UINT64_MAX;
 	while (r >= 0 && left && (r = merged_next(m, &e, &cpu, err)) > 0) {
-		if (!(kinds >> e->kind & 1) || (functions && !enters(cache, e, functions)))
+		if (!(kinds >> e->kind & 1) || (functions && !enters(cache, &view, merged_task(m, cpu), e, functions)))
 			continue;
 		left--;
 		line.len = 0;
+		scene.ns = e->ns;
+		scene.version = spaces_at(&t->names.spaces, &view, merged_task(m, cpu), e->ns);
 		if (json)
-			put_json(&line, &t->names, e, cpu);
+			put_json(&line, &scene, e, cpu);
 		else
-			put_text(&line, &t->names, e, cpu);
+			put_text(&line, &scene, e, cpu);
 		if (fwrite(line.data, 1, line.len, stdout) != line.len)
 			break; /* main says why */
 	}

@@ -7,7 +7,7 @@
 #include "trace_arg.h"
 #include "view.h"
 
-enum { NS, KERNEL_NS, INSNS, CPU, FUNCTION, SECTION, CALLER };
+enum { NS, KERNEL_NS, INSNS, CPU, FUNCTION, SECTION, CALLER, OBJECT };
 
 static const struct column columns[] = {
 	[NS] = { "ns", "TIME S", "guest time since the start (seconds; JSON: ns)" },
@@ -17,6 +17,7 @@ static const struct column columns[] = {
 	[FUNCTION] = { "function", "FUNCTION", "name", .left = true },
 	[SECTION] = { "section", "SECTION", "section of the kernel image", .left = true },
 	[CALLER] = { "caller", "CALLER", "the function that control came from", .left = true },
+	[OBJECT] = { "object", "OBJECT", "module, program or library", .left = true, .hidden = true },
 	{ 0 },
 };
 
@@ -55,6 +56,9 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 	case SECTION:
 		*ret = (struct cell){ .type = CELL_TEXT, .text = names_section(rows->names, function) };
 		break;
+	case OBJECT:
+		*ret = (struct cell){ .type = CELL_TEXT, .text = names_object(rows->names, function) };
+		break;
 	case CALLER:
 		*ret = (struct cell){ .type = CELL_TEXT, .text = names_function(rows->names, first->caller) };
 		break;
@@ -74,7 +78,8 @@ static int by_first(const void *va, const void *vb)
 	return a_insns < b_insns ? -1 : a_insns > b_insns;
 }
 
-static int show(const struct args *args, const struct trace_arg *t, const struct functions *f, struct error *err)
+static int show(const struct args *args, const struct trace_arg *t, const struct functions *f, const struct only *only,
+		struct error *err)
 {
 	struct rows rows = { .names = &t->names, .functions = f };
 	struct view view = { .name = "first", .columns = columns, .cell = cell, .data = &rows };
@@ -82,7 +87,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 
 	rows.index = xcalloc(f->count, sizeof *rows.index);
 	for (size_t i = 0; i < f->count; i++)
-		if (f->stats[i].first_ns != UINT64_MAX)
+		if (f->stats[i].first_ns != UINT64_MAX && only_has(only, &t->names, (uint32_t)i))
 			rows.index[rows.count++] = (uint32_t)i;
 	sorting = f;
 	qsort(rows.index, rows.count, sizeof *rows.index, by_first);
@@ -97,14 +102,15 @@ static int run(const struct args *args, struct error *err)
 	struct functions f;
 	struct trace_arg t;
 	struct span span;
+	struct only only;
 	int r = EXIT_FAILED;
 
 	if (span_arg(args, &span, err) < 0)
 		return EXIT_USAGE;
 	if (trace_arg_open(args->operands[0], &t, err) < 0)
 		return EXIT_FAILED;
-	if (functions_analyse(t.reader, &t.names, &span, &f, err) == 0) {
-		r = show(args, &t, &f, err);
+	if (only_arg(args, &t.names, &only, err) == 0 && functions_analyse(t.reader, &t.names, &span, &f, err) == 0) {
+		r = show(args, &t, &f, &only, err);
 		functions_deinit(&f);
 	}
 	trace_arg_close(&t);
@@ -114,6 +120,7 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	VIEW_OPTIONS,
 	SPAN_OPTIONS,
+	ONLY_OPTIONS,
 	HELP_OPTION,
 	{ 0 },
 };
@@ -125,6 +132,7 @@ const struct command cmd_first = {
 	.description = "Lists every function that ran, in the order of its first entry, with where control came from.\n",
 	.examples = "  upto first trace.upto\n      how the boot begins\n"
 		    "  upto first -n 0 trace.upto | grep _init\n      when each init function ran\n"
+		    "  upto first --module ext4 trace.upto\n      what the module did, from its init function on\n"
 		    "  upto first --from 2s --json trace.upto\n      from the third second on, as JSON\n",
 	.options = options,
 	.min_operands = 1, .max_operands = 1,

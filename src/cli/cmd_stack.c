@@ -37,23 +37,26 @@ static uint64_t place_in(const struct stack *stack, size_t i)
 	return i + 1 < stack->depth ? stack->frames[i + 1].from : stack->place;
 }
 
-static void put_place(const struct names *names, const struct stack *stack, size_t i, struct buf *out)
+static void put_place(const struct names *names, const struct stack *stack, size_t i, uint64_t ns, uint32_t version,
+		      struct buf *out)
 {
 	const struct frame *f = &stack->frames[i];
 	uint64_t place = place_in(stack, i);
 
-	if (f->function >= names->tab.count) {
+	if (f->function >= names->groups) {
 		buf_printf(out, "0x%" PRIx64 " %s", place, names_function(names, f->function));
 		return;
 	}
-	names_address(names, place, out);
+	names_address(names, place, ns, version, out);
 }
 
 static void print_text(const struct stacks *s, const struct stack *stack)
 {
 	const struct thread *t = thread_of(s, stack);
 	struct buf line = { 0 };
+	struct space_view view;
 
+	spaces_view(&s->names->spaces, t->task, s->ns, &view);
 	buf_printf(&line, "%d ", t->pid);
 	terminal_escape(&line, t->comm);
 	if (stack->cpu >= 0)
@@ -63,7 +66,7 @@ static void print_text(const struct stacks *s, const struct stack *stack)
 		const struct frame *f = &stack->frames[i];
 
 		buf_printf(&line, "    ");
-		put_place(s->names, stack, i, &line);
+		put_place(s->names, stack, i, s->ns, view.version, &line);
 		if (f->kind != FRAME_CALL && f->kind != FRAME_BASE)
 			buf_printf(&line, " <%s>", kind_name(f->kind));
 		buf_put_u8(&line, '\n');

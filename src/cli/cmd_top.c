@@ -10,10 +10,10 @@
 #include "trace_arg.h"
 #include "view.h"
 
-enum { FUNCTION, SECTION, CALLS, SELF_INSNS, SELF_NS, SELF_PCT, TOTAL_INSNS, TOTAL_NS, TOTAL_PCT, ADDRESS };
+enum { FUNCTION, SECTION, CALLS, SELF_INSNS, SELF_NS, SELF_PCT, TOTAL_INSNS, TOTAL_NS, TOTAL_PCT, ADDRESS, OBJECT };
 
 static const struct column columns[] = {
-	[FUNCTION] = { "function", "FUNCTION", "name; [user], [module] …: code without symbols", .left = true },
+	[FUNCTION] = { "function", "FUNCTION", "name; in brackets alone: code without symbols", .left = true },
 	[SECTION] = { "section", "SECTION", "section of the kernel image", .left = true },
 	[CALLS] = { "calls", "CALLS", "entries at the first instruction" },
 	[SELF_INSNS] = { "self_insns", "SELF INSNS", "instructions of its own, callees' not counted" },
@@ -24,7 +24,8 @@ static const struct column columns[] = {
 	[TOTAL_NS] = { "total_ns", "TOTAL S", "with --total: guest time that its threads ran, callees' too (seconds; JSON: ns)",
 		       .hidden = true },
 	[TOTAL_PCT] = { "total_pct", "TOTAL %", "with --total: share of all, by the clock that --clock names", .hidden = true },
-	[ADDRESS] = { "address", "ADDRESS", "where it ran", .left = true, .hidden = true },
+	[ADDRESS] = { "address", "ADDRESS", "where it ran: functions of the kernel image", .left = true, .hidden = true },
+	[OBJECT] = { "object", "OBJECT", "module, program or library", .left = true, .hidden = true },
 	{ 0 },
 };
 
@@ -81,6 +82,9 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 	case FUNCTION:
 		*ret = (struct cell){ .type = CELL_TEXT, .text = names_function(rows->names, function) };
 		break;
+	case OBJECT:
+		*ret = (struct cell){ .type = CELL_TEXT, .text = names_object(rows->names, function) };
+		break;
 	case SECTION:
 		*ret = (struct cell){ .type = CELL_TEXT, .text = names_section(rows->names, function) };
 		break;
@@ -99,19 +103,19 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 	}
 }
 
-static void choose_rows(struct rows *rows, double min_pct)
+static void choose_rows(struct rows *rows, const struct only *only, double min_pct)
 {
 	const struct functions *f = rows->functions;
 
 	rows->index = xcalloc(f->count, sizeof *rows->index);
 	for (size_t i = 0; i < f->count; i++)
-		if ((f->stats[i].calls || f->stats[i].self_insns || f->stats[i].self_ns) &&
+		if (only_has(only, rows->names, (uint32_t)i) && (f->stats[i].calls || f->stats[i].self_insns || f->stats[i].self_ns) &&
 		    share(rows, &f->stats[i]) >= min_pct)
 			rows->index[rows->count++] = (uint32_t)i;
 }
 
 static int show(const struct args *args, const struct trace_arg *t, const struct functions *f,
-		const struct function_total *totals, bool by_ns, double min_pct, struct error *err)
+		const struct function_total *totals, const struct only *only, bool by_ns, double min_pct, struct error *err)
 {
 	char heading[160];
 	struct column shown[sizeof columns / sizeof *columns];
@@ -127,7 +131,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	shown[TOTAL_INSNS].hidden = shown[TOTAL_NS].hidden = shown[TOTAL_PCT].hidden = !totals;
 	shown[SELF_NS].hidden = totals && !rows.by_ns;
 	shown[TOTAL_NS].hidden |= !rows.by_ns;
-	choose_rows(&rows, min_pct);
+	choose_rows(&rows, only, min_pct);
 	view.rows = rows.count;
 	snprintf(heading, sizeof heading, "# %llu instructions in %.6f s of guest time, halted %.6f s more; self %% of %s",
 		 (unsigned long long)f->insns, (double)f->ns / 1e9, (double)f->halted_ns / 1e9,
@@ -162,6 +166,7 @@ static int run(const struct args *args, struct error *err)
 	struct trace_arg t;
 	struct span span;
 	struct function_total *totals = NULL;
+	struct only only;
 	double min_pct = 0;
 	bool by_ns;
 	int r = EXIT_FAILED;
@@ -174,9 +179,9 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_USAGE;
 	if (trace_arg_open(args->operands[0], &t, err) < 0)
 		return EXIT_FAILED;
-	if ((!arg(args, "total") || find_totals(&t, &totals, err) == 0) &&
+	if (only_arg(args, &t.names, &only, err) == 0 && (!arg(args, "total") || find_totals(&t, &totals, err) == 0) &&
 	    functions_analyse(t.reader, &t.names, &span, &f, err) == 0) {
-		r = show(args, &t, &f, totals, by_ns, min_pct, err);
+		r = show(args, &t, &f, totals, &only, by_ns, min_pct, err);
 		functions_deinit(&f);
 	}
 	free(totals);
@@ -187,6 +192,7 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	VIEW_OPTIONS,
 	SPAN_OPTIONS,
+	ONLY_OPTIONS,
 	{ 0, "total", NULL, "also time with callees, and order by it; takes longer" },
 	{ 0, "min-pct", "P", "only functions with at least P percent" },
 	CLOCK_OPTION,
@@ -200,7 +206,8 @@ const struct command cmd_top = {
 	.summary = "which functions consume the most time?",
 	.description = "Lists functions by self time: instructions and guest time spent in the function's own code, "
 		       "its callees' not counted. Halted time is nobody's and is told apart.\n"
-		       "Code without symbols is one row a kind: [user], [module], [firmware], [decompressor].\n",
+		       "Code without symbols is one row: of a program or library [busybox], of others [firmware], [decompressor],\n"
+		       "[kernel] (BPF, trampolines), [user] (nothing told what was mapped there).\n",
 	.examples = "  upto top trace.upto\n      the functions that ran longest\n"
 		    "  upto top --clock ns --from 1s --to 2s trace.upto\n      by guest time, in the second second\n"
 		    "  upto top --total trace.upto\n      by time with callees\n"

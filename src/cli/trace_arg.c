@@ -51,6 +51,14 @@ void trace_arg_close(struct trace_arg *t)
 	reader_free(t->reader);
 }
 
+/* "ext4_mount [ext4]" also is called ext4_mount. */
+static bool is_called(const char *function, const char *name, size_t len)
+{
+	if (strncmp(function, name, len))
+		return false;
+	return !function[len] || !strncmp(function + len, " [", 2);
+}
+
 int functions_arg(const char *list, const struct names *names, bool **ret, struct error *err)
 {
 	bool *marks = list ? xcalloc(names_count(names), sizeof *marks) : NULL;
@@ -61,7 +69,7 @@ int functions_arg(const char *list, const struct names *names, bool **ret, struc
 		size_t len = strcspn(at, ",");
 
 		for (uint32_t i = 0; i < names_count(names); i++)
-			if (!strncmp(names_function(names, i), at, len) && !names_function(names, i)[len])
+			if (is_called(names_function(names, i), at, len))
 				any = marks[i] = true;
 		at += len + (at[len] == ',');
 	}
@@ -71,6 +79,27 @@ int functions_arg(const char *list, const struct names *names, bool **ret, struc
 	}
 	*ret = marks;
 	return 0;
+}
+
+int only_arg(const struct args *args, const struct names *names, struct only *ret, struct error *err)
+{
+	bool any = false;
+
+	*ret = (struct only){ .kernel = arg(args, "kernel"), .user = arg(args, "user"), .object = arg(args, "module") };
+	if (ret->kernel && ret->user)
+		return error_set(err, "--kernel and --user: one of them");
+	for (uint32_t i = 0; ret->object && !any && i < names_count(names); i++)
+		any = !strcmp(names_object(names, i), ret->object);
+	if (ret->object && !any)
+		return error_set(err, "--module %s: the trace has no module, program or library of that name", ret->object);
+	return 0;
+}
+
+bool only_has(const struct only *only, const struct names *names, uint32_t function)
+{
+	if ((only->kernel && !names_is_kernel(names, function)) || (only->user && !names_is_user(names, function)))
+		return false;
+	return !only->object || !strcmp(names_object(names, function), only->object);
 }
 
 int clock_arg(const struct args *args, bool *ret_by_ns, struct error *err)

@@ -32,6 +32,20 @@ void trace_arg_close(struct trace_arg *t);
  */
 int functions_arg(const char *list, const struct names *names, bool **ret, struct error *err);
 
+#define ONLY_OPTIONS                                                                    \
+	{ 0, "kernel", NULL, "only functions of the kernel and its modules" },          \
+	{ 0, "user", NULL, "only functions of programs and libraries" },                \
+	{ 0, "module", "NAME", "only functions of this module, program or library: ext4, libc.so.6" }
+
+/* Of which code the user wants to see functions. */
+struct only {
+	bool kernel, user;    /* neither: both, and what is neither */
+	const char *object;   /* NULL: any */
+};
+
+int only_arg(const struct args *args, const struct names *names, struct only *ret, struct error *err);
+bool only_has(const struct only *only, const struct names *names, uint32_t function);
+
 /* Is it guest time, not instructions, that the answer goes by? */
 int clock_arg(const struct args *args, bool *ret_by_ns, struct error *err);
 

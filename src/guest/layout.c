@@ -15,6 +15,15 @@ static const char *const members[MEMBERS] = {
 	[TASK_REAL_PARENT] = "task_struct.real_parent",
 	[TASK_MM] = "task_struct.mm",
 	[MM_EXE_FILE] = "mm_struct.exe_file",
+	[VMA_START] = "vm_area_struct.vm_start",
+	[VMA_END] = "vm_area_struct.vm_end",
+	[VMA_FLAGS] = "vm_area_struct.vm_flags",
+	[VMA_PGOFF] = "vm_area_struct.vm_pgoff",
+	[VMA_FILE] = "vm_area_struct.vm_file",
+	[VMA_OPS] = "vm_area_struct.vm_ops",
+	[VMA_PRIVATE] = "vm_area_struct.vm_private_data",
+	[MAPPING_NAME] = "vm_special_mapping.name",
+	[VMA_MM] = "vm_area_struct.vm_mm",
 	[FILE_PATH] = "file.f_path",
 	[PATH_MNT] = "path.mnt",
 	[PATH_DENTRY] = "path.dentry",
@@ -25,7 +34,24 @@ static const char *const members[MEMBERS] = {
 	[MOUNT_MNT] = "mount.mnt",
 	[MOUNT_PARENT] = "mount.mnt_parent",
 	[MOUNT_MOUNTPOINT] = "mount.mnt_mountpoint",
+	[MODULE_NAME] = "module.name",
+	[MODULE_KALLSYMS] = "module.kallsyms",
+	[KALLSYMS_SYMTAB] = "mod_kallsyms.symtab",
+	[KALLSYMS_NUM_SYMTAB] = "mod_kallsyms.num_symtab",
+	[KALLSYMS_STRTAB] = "mod_kallsyms.strtab",
+	[MODULE_MEM] = "module.mem",
+	[MEMORY_BASE] = "module_memory.base",
+	[MEMORY_SIZE] = "module_memory.size",
+	[MODULE_CORE_LAYOUT] = "module.core_layout",
+	[MODULE_INIT_LAYOUT] = "module.init_layout",
+	[LAYOUT_BASE] = "module_layout.base",
+	[LAYOUT_TEXT_SIZE] = "module_layout.text_size",
 };
+
+bool layout_optional(enum member member)
+{
+	return member >= MODULE_MEM && member <= LAYOUT_TEXT_SIZE;
+}
 
 const char *layout_member(enum member member)
 {
@@ -36,6 +62,7 @@ void layout_init(struct layout *l)
 {
 	for (int i = 0; i < MEMBERS; i++)
 		l->offset[i] = MEMBER_UNKNOWN;
+	l->module_memory = 0;
 }
 
 /* Bits from the start of the type to the member of that name, also within its anonymous members; -1: not there. */
@@ -62,6 +89,14 @@ static int64_t find_member(const struct btf *btf, const struct btf_type *type, c
 	return -1;
 }
 
+static uint32_t size_of(const struct btf *btf, const char *structure)
+{
+	int32_t id = btf__find_by_name_kind(btf, structure, BTF_KIND_STRUCT);
+	int64_t size = id < 0 ? 0 : btf__resolve_size(btf, (uint32_t)id);
+
+	return size > 0 && size <= UINT16_MAX ? (uint32_t)size : 0;
+}
+
 static int32_t offset_of(const struct btf *btf, const char *member)
 {
 	const char *dot = strchr(member, '.');
@@ -84,6 +119,7 @@ int layout_from_btf(const void *data, size_t len, struct layout *ret, struct err
 		return error_set(err, "damaged BTF");
 	for (int i = 0; i < MEMBERS; i++)
 		ret->offset[i] = offset_of(btf, members[i]);
+	ret->module_memory = size_of(btf, "module_memory");
 	btf__free(btf);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #ifndef UPTO_GUEST_LAYOUT_H
 #define UPTO_GUEST_LAYOUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,15 @@ enum member {
 	TASK_REAL_PARENT,
 	TASK_MM,
 	MM_EXE_FILE,          /* include/linux/mm_types.h */
+	VMA_START,            /* include/linux/mm_types.h */
+	VMA_END,
+	VMA_FLAGS,
+	VMA_PGOFF,
+	VMA_FILE,
+	VMA_OPS,
+	VMA_PRIVATE,
+	MAPPING_NAME,
+	VMA_MM,
 	FILE_PATH,            /* include/linux/fs.h */
 	PATH_MNT,             /* include/linux/path.h */
 	PATH_DENTRY,
@@ -29,6 +39,18 @@ enum member {
 	MOUNT_MNT,            /* fs/mount.h */
 	MOUNT_PARENT,
 	MOUNT_MOUNTPOINT,
+	MODULE_NAME,          /* include/linux/module.h */
+	MODULE_KALLSYMS,
+	KALLSYMS_SYMTAB,
+	KALLSYMS_NUM_SYMTAB,
+	KALLSYMS_STRTAB,
+	MODULE_MEM,           /* since 6.4: */
+	MEMORY_BASE,
+	MEMORY_SIZE,
+	MODULE_CORE_LAYOUT,   /* before: */
+	MODULE_INIT_LAYOUT,
+	LAYOUT_BASE,
+	LAYOUT_TEXT_SIZE,
 	MEMBERS,
 };
 
@@ -36,6 +58,7 @@ enum { MEMBER_UNKNOWN = -1 };
 
 struct layout {
 	int32_t offset[MEMBERS]; /* in bytes; MEMBER_UNKNOWN: the kernel does not tell */
+	uint32_t module_memory;  /* size of struct module_memory; 0: there is none */
 };
 
 /* For no kernel: all members are unknown. */
@@ -43,6 +66,9 @@ void layout_init(struct layout *l);
 
 /* Members that are missing are unknown; an error only when there is no telling at all. */
 int layout_from_btf(const void *btf, size_t len, struct layout *ret, struct error *err);
+
+/* Other kernels than this have it, or had it: it is no loss to be without. */
+bool layout_optional(enum member member);
 
 /* "task_struct.pid" */
 const char *layout_member(enum member member);

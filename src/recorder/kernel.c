@@ -45,11 +45,15 @@ static void wait_for_image(struct kernel *k)
 	k->loading = false;
 }
 
-static const char *const hook_names[KERNEL_HOOKS] = {
-	[HOOK_SWITCH] = "__switch_to_asm",
-	[HOOK_NEW_TASK] = "wake_up_new_task",
-	[HOOK_NAME] = "perf_event_comm",
-	[HOOK_EXIT] = "do_exit",
+/* The second is what older kernels have instead; NULL: the same. */
+static const char *const hook_names[KERNEL_HOOKS][2] = {
+	[HOOK_SWITCH] = { "__switch_to_asm" },
+	[HOOK_NEW_TASK] = { "wake_up_new_task" },
+	[HOOK_NAME] = { "perf_event_comm" },
+	[HOOK_EXIT] = { "do_exit" },
+	[HOOK_MODULE] = { "do_init_module" },
+	[HOOK_FREED] = { "execmem_free", "module_memfree" },
+	[HOOK_MAPPED] = { "perf_event_mmap" },
 };
 
 enum kernel_hook kernel_hook_at(const struct kernel *k, uint64_t addr)
@@ -65,9 +69,9 @@ void kernel_lacks(const struct kernel *k, struct buf *out)
 {
 	for (int i = 0; i < KERNEL_HOOKS; i++)
 		if (!k->hooks[i])
-			buf_printf(out, "%s%s()", out->len ? ", " : "", hook_names[i]);
+			buf_printf(out, "%s%s()", out->len ? ", " : "", hook_names[i][0]);
 	for (int i = 0; i < MEMBERS; i++)
-		if (k->layout.offset[i] == MEMBER_UNKNOWN)
+		if (k->layout.offset[i] == MEMBER_UNKNOWN && !layout_optional(i))
 			buf_printf(out, "%s%s", out->len ? ", " : "", layout_member(i));
 }
 
@@ -76,8 +80,10 @@ static void find_hooks(struct kernel *k, const struct kernel_image *image, uint6
 	struct error err;
 
 	for (int i = 0; i < KERNEL_HOOKS; i++) {
-		const struct raw_symbol *s = symbol_list_find(&image->symbols, hook_names[i]);
+		const struct raw_symbol *s = symbol_list_find(&image->symbols, hook_names[i][0]);
 
+		if (!s && hook_names[i][1])
+			s = symbol_list_find(&image->symbols, hook_names[i][1]);
 		k->hooks[i] = s ? s->addr + slide : 0;
 	}
 	layout_init(&k->layout);

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "guest/layout.h"
+#include "modules.h"
 #include "registers.h"
 #include "symbols/symtab.h"
 
@@ -21,6 +22,9 @@ enum kernel_hook {
 	HOOK_NEW_TASK,   /* wake_up_new_task(task): kernel/sched/core.c */
 	HOOK_NAME,       /* perf_event_comm(task, exec): kernel/events/core.c; also called when nobody profiles */
 	HOOK_EXIT,       /* do_exit(code): kernel/exit.c */
+	HOOK_MODULE,     /* do_init_module(module): kernel/module/main.c */
+	HOOK_FREED,      /* execmem_free(start), before 6.10 module_memfree(start): mm/execmem.c, kernel/module/main.c */
+	HOOK_MAPPED,     /* perf_event_mmap(vma): kernel/events/core.c; also called when nobody profiles */
 	KERNEL_HOOKS,
 };
 
@@ -37,6 +41,7 @@ struct kernel {
 	bool found;
 	uint32_t asked;
 	struct symtab tab;
+	struct modules modules;
 	uint64_t slide;
 	char *banner;
 	uint64_t hooks[KERNEL_HOOKS]; /* run-time addresses; 0: the kernel has no such function */
@@ -72,26 +77,47 @@ enum kernel_hook kernel_hook_at(const struct kernel *k, uint64_t addr);
 /* What the kernel lacks of what is to be learnt, as text for people; nothing: it has all. */
 void kernel_lacks(const struct kernel *k, struct buf *out);
 
-/* The function at a run-time address, or SYMTAB_NONE. */
+/* A number for the function at a run-time address, the kernel's or a module's; SYMTAB_NONE: none. */
 static inline long kernel_function(const struct kernel *k, uint64_t addr)
 {
-	return k->found ? symtab_lookup(&k->tab, addr - k->slide) : SYMTAB_NONE;
+	long i;
+
+	if (!k->found)
+		return SYMTAB_NONE;
+	i = symtab_lookup(&k->tab, addr - k->slide);
+	return i == SYMTAB_NONE ? modules_function(&k->modules, addr) : i;
+}
+
+/* Run-time bounds of a function. */
+static inline void kernel_bounds(const struct kernel *k, long function, uint64_t *ret_start, uint64_t *ret_end)
+{
+	bool own = (size_t)function < k->tab.count;
+	const struct symbol *s = own ? &k->tab.symbols[function] : modules_symbol(&k->modules, function);
+	uint64_t slide = own ? k->slide : 0;
+
+	*ret_start = s->addr + slide;
+	*ret_end = s->end + slide;
 }
 
 /* The function at a run-time address, which is probably `guess`. */
 static inline long kernel_function_near(const struct kernel *k, long guess, uint64_t addr)
 {
-	const struct symbol *s;
+	uint64_t start, end;
 
 	if (guess == SYMTAB_NONE)
 		return kernel_function(k, addr);
-	s = &k->tab.symbols[guess];
-	return addr - k->slide >= s->addr && addr - k->slide < s->end ? guess : kernel_function(k, addr);
+	kernel_bounds(k, guess, &start, &end);
+	return addr >= start && addr < end ? guess : kernel_function(k, addr);
 }
 
 static inline bool kernel_function_start(const struct kernel *k, long function, uint64_t addr)
 {
-	return function != SYMTAB_NONE && k->tab.symbols[function].addr == addr - k->slide;
+	uint64_t start, end;
+
+	if (function == SYMTAB_NONE)
+		return false;
+	kernel_bounds(k, function, &start, &end);
+	return addr == start;
 }
 
 #endif

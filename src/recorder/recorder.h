@@ -111,6 +111,8 @@ void drain_finish(void);
 void drain_meta(const struct buf *lines);
 /* Queue task records. From any thread. */
 void drain_tasks(const struct buf *records);
+/* The same for records of code. */
+void drain_code(const struct buf *records);
 /* The kernel was found: its symbols are to be written. Under `lock`. */
 void drain_symbols(const struct symtab *tab);
 

@@ -362,6 +362,9 @@ static const qemu_plugin_vcpu_udata_cb_t hooks[KERNEL_HOOKS] = {
 	[HOOK_NEW_TASK] = watch_new_task,
 	[HOOK_NAME] = watch_task_name,
 	[HOOK_EXIT] = watch_task_exit,
+	[HOOK_MODULE] = watch_module,
+	[HOOK_FREED] = watch_freed,
+	[HOOK_MAPPED] = watch_mapped,
 };
 
 /* What has to be called when the block begins, before its instructions are counted. */

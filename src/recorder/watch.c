@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "code.h"
 #include "tasks.h"
 
 static inline uint32_t site_of(const void *data)
@@ -691,9 +692,12 @@ void watch_new_task(unsigned cpu, void *data)
 void watch_task_name(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
+	bool exec = registers_read(&v->regs, GUEST_RSI) & 0xff;
 
 	(void)data;
-	tasks_tell(v, cpu, TASK_NAME, registers_read(&v->regs, GUEST_RDI));
+	if (exec) /* the new program's code comes after it */
+		watch_clock(cpu);
+	tasks_tell(v, cpu, exec ? TASK_EXEC : TASK_NAME, registers_read(&v->regs, GUEST_RDI));
 }
 
 void watch_task_exit(unsigned cpu, void *data)
@@ -702,6 +706,30 @@ void watch_task_exit(unsigned cpu, void *data)
 
 	(void)data;
 	tasks_tell(v, cpu, TASK_EXIT, v->task);
+}
+
+void watch_module(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)data;
+	code_module(v, cpu, registers_read(&v->regs, GUEST_RDI));
+}
+
+void watch_freed(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)data;
+	code_freed(v, cpu, registers_read(&v->regs, GUEST_RDI));
+}
+
+void watch_mapped(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)data;
+	code_mapped(v, cpu, registers_read(&v->regs, GUEST_RDI));
 }
 
 uint64_t watch_clock(unsigned cpu)

@@ -53,6 +53,9 @@ void watch_task_switch(unsigned cpu, void *data);
 void watch_new_task(unsigned cpu, void *data);
 void watch_task_name(unsigned cpu, void *data);
 void watch_task_exit(unsigned cpu, void *data);
+void watch_module(unsigned cpu, void *data);
+void watch_freed(unsigned cpu, void *data);
+void watch_mapped(unsigned cpu, void *data);
 
 /* Where segment:offset is, of 2 << shift bytes: real mode's; protected code at low addresses is flat. */
 uint64_t far_address(uint64_t cs, uint64_t ip, unsigned shift);

@@ -3,10 +3,12 @@
 
 #include <inttypes.h>
 
-static const char *const groups[NAME_GROUPS] = {
+#include "base/alloc.h"
+
+static const char *const group_names[NAME_GROUPS] = {
 	[GROUP_FIRMWARE] = "[firmware]",
 	[GROUP_DECOMPRESSOR] = "[decompressor]",
-	[GROUP_MODULE] = "[module]",
+	[GROUP_KERNEL] = "[kernel]",
 	[GROUP_USER] = "[user]",
 	[GROUP_UNKNOWN] = "[unknown]",
 };
@@ -22,12 +24,20 @@ int names_init(struct names *n, const struct reader *r, struct error *err)
 	};
 	if (r->symbols.len && symtab_decode(&in, &n->tab, err) < 0)
 		return error_prefix(err, "%s", r->path);
+	if (code_init(&n->code, r, err) < 0) {
+		symtab_deinit(&n->tab);
+		return error_prefix(err, "%s", r->path);
+	}
+	spaces_init(&n->spaces, r);
+	n->groups = (uint32_t)(n->tab.count + n->code.n_functions);
 	return 0;
 }
 
 void names_deinit(struct names *n)
 {
 	symtab_deinit(&n->tab);
+	code_deinit(&n->code);
+	spaces_deinit(&n->spaces);
 }
 
 static enum name_group group_of(const struct names *n, uint64_t addr, uint64_t ns)
@@ -35,19 +45,57 @@ static enum name_group group_of(const struct names *n, uint64_t addr, uint64_t n
 	if (addr == 0)
 		return GROUP_UNKNOWN;
 	if (addr >> 63)
-		return GROUP_MODULE;
+		return GROUP_KERNEL;
 	if (ns >= n->kernel_ns)
 		return GROUP_USER;
 	return ns >= n->decompressor_ns ? GROUP_DECOMPRESSOR : GROUP_FIRMWARE;
 }
 
-struct place names_place(const struct names *n, uint64_t addr, uint64_t ns)
+/* Where in code that is not the kernel's own; no object: nowhere. */
+static struct code_place place_in_code(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version)
+{
+	const struct code_record *mapping;
+
+	if (addr >> 63)
+		return code_in_kernel(&n->code, addr, ns);
+	mapping = spaces_mapping(&n->spaces, version, addr);
+	if (!mapping)
+		return (struct code_place){ 0 };
+	return code_in_file(&n->code, mapping, (size_t)(mapping - n->spaces.code), addr);
+}
+
+static struct place find_place(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, bool *ret_always)
 {
 	long i = symtab_lookup(&n->tab, addr - n->slide);
+	struct code_place p;
 
-	if (i == SYMTAB_NONE)
-		return (struct place){ .function = (uint32_t)n->tab.count + group_of(n, addr, ns) };
-	return (struct place){ .function = (uint32_t)i, .start = n->tab.symbols[i].addr == addr - n->slide };
+	*ret_always = true;
+	if (i != SYMTAB_NONE)
+		return (struct place){ .function = (uint32_t)i, .start = n->tab.symbols[i].addr == addr - n->slide };
+	p = place_in_code(n, addr, ns, version);
+	*ret_always = addr >> 63 ? p.always : version && p.object;
+	if (!p.object)
+		return (struct place){ .function = n->groups + group_of(n, addr, ns) };
+	return (struct place){
+		.function = (uint32_t)n->tab.count + code_number(&p), .start = p.index != SYMTAB_NONE && !p.offset,
+	};
+}
+
+struct place names_place(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version)
+{
+	bool always;
+
+	return find_place(n, addr, ns, version, &always);
+}
+
+struct place name_cache_miss(struct name_cache *c, struct name_entry *entry, uint64_t addr, uint64_t ns, uint32_t version)
+{
+	bool always;
+	struct place place = find_place(c->names, addr, ns, version, &always);
+
+	if (always)
+		*entry = (struct name_entry){ .addr = addr, .place = place, .version = version };
+	return place;
 }
 
 uint32_t names_find(const struct names *n, const char *name)
@@ -58,31 +106,95 @@ uint32_t names_find(const struct names *n, const char *name)
 	return UINT32_MAX;
 }
 
+static const struct code_function *code_function(const struct names *n, uint32_t function)
+{
+	if (function < n->tab.count || function >= n->groups)
+		return NULL;
+	return &n->code.functions[function - n->tab.count];
+}
+
+bool names_is_kernel(const struct names *n, uint32_t function)
+{
+	const struct code_function *f = code_function(n, function);
+
+	return f ? f->module : function < n->groups || function == n->groups + GROUP_KERNEL;
+}
+
+bool names_is_user(const struct names *n, uint32_t function)
+{
+	const struct code_function *f = code_function(n, function);
+
+	return f ? !f->module : function == n->groups + GROUP_USER;
+}
+
+bool names_is_group(const struct names *n, uint32_t function)
+{
+	const struct code_function *f = code_function(n, function);
+
+	return f ? f->whole : function >= n->groups;
+}
+
+bool *names_groups(const struct names *n)
+{
+	bool *groups = xcalloc(names_count(n), sizeof *groups);
+
+	for (uint32_t i = (uint32_t)n->tab.count; i < names_count(n); i++)
+		groups[i] = names_is_group(n, i);
+	return groups;
+}
+
 const char *names_function(const struct names *n, uint32_t function)
 {
-	if (function < n->tab.count)
-		return symtab_name(&n->tab, function);
-	return groups[function - n->tab.count];
+	const struct code_function *f = code_function(n, function);
+
+	if (f)
+		return f->name;
+	return function < n->groups ? symtab_name(&n->tab, function) : group_names[function - n->groups];
 }
 
 const char *names_section(const struct names *n, uint32_t function)
 {
-	return function < n->tab.count ? symtab_section_name(&n->tab, function) : "";
+	const struct code_function *f = code_function(n, function);
+
+	if (f)
+		return f->section;
+	return function < n->groups ? symtab_section_name(&n->tab, function) : "";
 }
 
-void names_address(const struct names *n, uint64_t addr, struct buf *out)
+const char *names_object(const struct names *n, uint32_t function)
 {
-	long i = symtab_lookup(&n->tab, addr - n->slide);
-	uint64_t offset;
+	const struct code_function *f = code_function(n, function);
 
-	if (i == SYMTAB_NONE) {
-		buf_printf(out, "0x%" PRIx64, addr);
-		return;
-	}
-	offset = addr - n->slide - n->tab.symbols[i].addr;
-	buf_printf(out, "%s", symtab_name(&n->tab, i));
+	return f ? f->object : "";
+}
+
+static void put_offset(struct buf *out, uint64_t offset)
+{
 	if (offset)
 		buf_printf(out, "+0x%" PRIx64, offset);
+}
+
+void names_address(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, struct buf *out)
+{
+	long i = symtab_lookup(&n->tab, addr - n->slide);
+	struct code_place p;
+
+	if (i != SYMTAB_NONE) {
+		buf_printf(out, "%s", symtab_name(&n->tab, i));
+		put_offset(out, addr - n->slide - n->tab.symbols[i].addr);
+		return;
+	}
+	p = place_in_code(n, addr, ns, version);
+	if (!p.object) {
+		buf_printf(out, "0x%" PRIx64, addr);
+	} else if (p.index == SYMTAB_NONE) {
+		buf_printf(out, "%s", p.object->name);
+		put_offset(out, p.offset);
+	} else {
+		code_put_name(&p, out);
+		put_offset(out, p.offset);
+		buf_printf(out, " [%s]", p.object->name);
+	}
 }
 
 void name_cache_init(struct name_cache *c, const struct names *n)

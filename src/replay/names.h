@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What an address of a trace is called. Every address belongs to a function:
- * one of the kernel's, or the group that stands for code without symbols.
+ * one of the kernel's, of a module's or a file's, or the group that stands for
+ * code that nothing is known of.
  */
 #ifndef UPTO_REPLAY_NAMES_H
 #define UPTO_REPLAY_NAMES_H
 
 #include <assert.h>
 
-#include "symbols/symtab.h"
-#include "trace/reader.h"
+#include "code.h"
+#include "spaces.h"
 
-/* Groups follow the kernel's functions in the numbering: names->tab.count + group. */
+/* In the numbering the kernel's own functions come first, then those of code.h, then the groups. */
 enum name_group {
 	GROUP_FIRMWARE,     /* before the kernel's first instruction */
 	GROUP_DECOMPRESSOR, /* the kernel image's own loader, likewise */
-	GROUP_MODULE,       /* kernel addresses outside the kernel's image */
-	GROUP_USER,         /* the lower half, once the kernel runs */
+	GROUP_KERNEL,       /* kernel addresses outside the kernel's image and its modules */
+	GROUP_USER,         /* the lower half, once the kernel runs, where nothing told of a mapping */
 	GROUP_UNKNOWN,      /* nothing told where control is */
 	NAME_GROUPS,
 };
 
 struct names {
-	struct symtab tab;
+	struct symtab tab;          /* the kernel's own */
+	struct code code;
+	struct spaces spaces;
+	uint32_t groups;          /* number of the first group */
 	uint64_t slide;
 	uint64_t kernel_ns;       /* when the kernel's first instruction ran; UINT64_MAX: never */
 	uint64_t decompressor_ns; /* when its loader began; UINT64_MAX: not told */
@@ -33,16 +37,25 @@ void names_deinit(struct names *n);
 
 static inline size_t names_count(const struct names *n)
 {
-	return n->tab.count + NAME_GROUPS;
+	return n->groups + NAME_GROUPS;
 }
 
 struct place {
 	uint32_t function : 31;
-	uint32_t start : 1; /* the address is the function's first; never so for groups */
+	uint32_t start : 1; /* the address is the function's first; never so for groups and what has no name */
 };
 
-/* The function that holds the address, as seen at that time. */
-struct place names_place(const struct names *n, uint64_t addr, uint64_t ns);
+/* Whose code it is; neither: firmware, the decompressor, unknown. */
+bool names_is_kernel(const struct names *n, uint32_t function);
+bool names_is_user(const struct names *n, uint32_t function);
+
+/* Not a function with bounds, but all code of a kind, or of a file, that has no name. */
+bool names_is_group(const struct names *n, uint32_t function);
+/* The same of all functions, to be freed. */
+bool *names_groups(const struct names *n);
+
+/* The function that holds the address, as seen at that time by whoever has that version of an address space (spaces.h). */
+struct place names_place(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version);
 
 /* The first function of that name; UINT32_MAX: there is none. */
 uint32_t names_find(const struct names *n, const char *name);
@@ -51,13 +64,16 @@ uint32_t names_find(const struct names *n, const char *name);
 const char *names_function(const struct names *n, uint32_t function);
 /* ".text"; "" for groups */
 const char *names_section(const struct names *n, uint32_t function);
+/* Module or file: "ext4", "libc.so.6"; "" for the kernel's own and groups */
+const char *names_object(const struct names *n, uint32_t function);
 
-/* "do_syscall_64+0x87", "0x461189" into *out. */
-void names_address(const struct names *n, uint64_t addr, struct buf *out);
+/* "do_syscall_64+0x87", "ext4_mount+0x3 [ext4]", "busybox+0x61189", "0x461189" into *out. */
+void names_address(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, struct buf *out);
 
 /*
- * The same answers, remembered: one of these a thread. Kernel addresses only
- * depend on the address; others are looked up by time.
+ * The same answers, remembered: one of these a thread. Addresses of the kernel's
+ * own code only depend on the address, those of user code also on the version of
+ * the address space; others are looked up by time.
  */
 enum { NAME_CACHE = 1 << 13 };
 
@@ -66,23 +82,25 @@ struct name_cache {
 	struct name_entry {
 		uint64_t addr;
 		struct place place;
+		uint32_t version;
 	} entries[NAME_CACHE];
 };
 static_assert(sizeof(struct name_entry) == 16, "entries do not straddle cache lines");
 
 void name_cache_init(struct name_cache *c, const struct names *n);
 
-static inline struct place name_cache_place(struct name_cache *c, uint64_t addr, uint64_t ns)
-{
-	struct name_entry *entry = &c->entries[hash64(addr) % NAME_CACHE];
+struct place name_cache_miss(struct name_cache *c, struct name_entry *entry, uint64_t addr, uint64_t ns, uint32_t version);
 
-	if (__builtin_expect(entry->addr == addr, 1))
+/* For the task that runs there, of which `view` is kept. */
+static inline struct place name_cache_place(struct name_cache *c, struct space_view *view, uint64_t task, uint64_t addr,
+					    uint64_t ns)
+{
+	uint32_t version = addr >> 63 ? 0 : spaces_at(&c->names->spaces, view, task, ns);
+	struct name_entry *entry = &c->entries[(hash64(addr) ^ version) % NAME_CACHE];
+
+	if (__builtin_expect(entry->addr == addr && entry->version == version, 1))
 		return entry->place;
-	if (addr >> 63)
-		entry->addr = addr;
-	else
-		return names_place(c->names, addr, ns);
-	return entry->place = names_place(c->names, addr, ns);
+	return name_cache_miss(c, entry, addr, ns, version);
 }
 
 #endif

@@ -16,6 +16,7 @@ struct lane {
 	struct meter meter;
 	size_t record; /* the next of the reader's task records to be looked at */
 	int stage; /* see stage_of(); 0: nothing ran yet */
+	struct space_view view;
 };
 
 struct replay {
@@ -25,6 +26,9 @@ struct replay {
 	const struct reader *reader;
 	struct name_cache *cache;
 	struct lane *lanes;
+	bool *groups;  /* by function: it is one */
+	uint64_t task; /* that the event being replayed is of, and what it has mapped */
+	struct space_view *view;
 	uint32_t from_fork_asm, from_fork, switch_to_asm;
 	uint32_t dead; /* function number of do_task_dead; UINT32_MAX: not known */
 };
@@ -83,11 +87,11 @@ static void cut(struct replay *r, struct stack *stack, size_t depth)
 /* Fill in where a frame is entered. */
 static struct frame entered_at(struct replay *r, struct frame frame, uint64_t addr)
 {
-	struct place place = name_cache_place(r->cache, addr, r->stacks->ns);
+	struct place place = name_cache_place(r->cache, r->view, r->task, addr, r->stacks->ns);
 
 	frame.addr = addr;
 	frame.function = place.function;
-	frame.at_start = place.start || place.function >= r->stacks->names->tab.count;
+	frame.at_start = place.start || r->groups[place.function];
 	return frame;
 }
 
@@ -127,7 +131,7 @@ static void jump(struct replay *r, struct stack *stack, uint64_t addr, enum even
 		frame = *top(stack);
 	next = entered_at(r, frame, addr);
 	if (stack->depth && next.function == frame.function &&
-	    (kind == EVENT_ARRIVE || kind == EVENT_INTERRUPT_RETURN || !next.at_start || next.function >= r->stacks->names->tab.count))
+	    (kind == EVENT_ARRIVE || kind == EVENT_INTERRUPT_RETURN || !next.at_start || r->groups[next.function]))
 		return;
 	cut_stuffing(r, stack);
 	if (stack->depth) {
@@ -314,7 +318,7 @@ static void inherit(struct replay *r, const struct stack *from, const struct tas
 
 	while (user < from->depth && !is_entry(&from->frames[user]))
 		user++;
-	if (to == from || to->depth || record->kernel || user == from->depth)
+	if (to == from || to->depth || !record->mm || user == from->depth)
 		return;
 	for (size_t i = record->pid == record->tgid ? 0 : user; i <= user; i++)
 		push(r, to, from->frames[i]);
@@ -365,9 +369,9 @@ static void switch_task(struct replay *r, struct lane *lane, const struct event 
  */
 static int stage_of(const struct names *names, uint32_t function)
 {
-	if (function == names->tab.count + GROUP_FIRMWARE)
+	if (function == names->groups + GROUP_FIRMWARE)
 		return 1;
-	return function == names->tab.count + GROUP_DECOMPRESSOR ? 2 : 3;
+	return function == names->groups + GROUP_DECOMPRESSOR ? 2 : 3;
 }
 
 static bool enter_stage(struct replay *r, struct lane *lane, uint64_t target)
@@ -460,6 +464,7 @@ int stacks_replay(struct stacks *ret, const struct reader *reader, const struct 
 	init(ret, reader, names, threads);
 	r.cache = xmalloc(sizeof *r.cache);
 	name_cache_init(r.cache, names);
+	r.groups = names_groups(names);
 	r.dead = names_find(names, "do_task_dead");
 	r.from_fork_asm = names_find(names, "ret_from_fork_asm");
 	r.switch_to_asm = names_find(names, "__switch_to_asm");
@@ -472,6 +477,8 @@ int stacks_replay(struct stacks *ret, const struct reader *reader, const struct 
 	}
 	while (!ret->stop && (more = merged_next(merged, &e, &cpu, err)) > 0) {
 		ret->ns = e->ns;
+		r.task = merged_task(merged, cpu);
+		r.view = &r.lanes[cpu].view;
 		inherit_until(&r, &r.lanes[cpu], cpu, e->insns);
 		spend(&r, &r.lanes[cpu], e);
 		take(&r, &r.lanes[cpu], e, cpu);
@@ -480,6 +487,7 @@ int stacks_replay(struct stacks *ret, const struct reader *reader, const struct 
 		more = 0;
 	merged_free(merged);
 	free(r.cache);
+	free(r.groups);
 	free(r.lanes);
 	return more;
 }

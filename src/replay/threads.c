@@ -33,7 +33,7 @@ static void take(struct threads *t, struct map *living, const struct task_record
 	thread->pid = r->pid;
 	thread->tgid = r->tgid;
 	thread->ppid = r->ppid;
-	thread->kernel = r->kernel;
+	thread->kernel = !r->mm;
 	thread->comm = r->comm;
 	/* an exiting task has given up its memory */
 	if (r->change != TASK_EXIT || *r->exe || !thread->exe)

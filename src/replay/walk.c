@@ -27,8 +27,8 @@ void clock_fill(struct clock *clock, struct batch *batch)
 		struct event *e = &batch->events[i];
 
 		if (!event_has_clock(e->kind)) {
-			/* signed: one instruction converts */
-			double ns = (double)(int64_t)(e->insns - clock->insns) * ns_per_insn;
+			/* signed: one instruction converts; rounded, so that what stands at a clock has its time */
+			double ns = (double)(int64_t)(e->insns - clock->insns) * ns_per_insn + 0.5;
 
 			e->ns = clock->ns + (ns >= 0 && ns < 0x1p63 ? (uint64_t)(int64_t)ns : 0);
 		}
@@ -247,6 +247,7 @@ struct lane {
 	size_t chunk;  /* being read, or to be read next */
 	bool open;
 	size_t at;     /* in the batch */
+	uint64_t task; /* that runs */
 	bool ended;
 };
 
@@ -293,6 +294,15 @@ static bool lane_seek(struct merged *m, struct lane *lane)
 	return false;
 }
 
+/* On to the next event. */
+static void lane_pass(struct lane *lane)
+{
+	const struct event *e = &lane->stage->batch.events[lane->at++];
+
+	if (e->kind == EVENT_TASK_SWITCH)
+		lane->task = e->args[1];
+}
+
 /* Get the lane to an event that is asked for, or to its end. */
 static int lane_settle(struct merged *m, struct lane *lane, struct error *err)
 {
@@ -306,7 +316,7 @@ static int lane_settle(struct merged *m, struct lane *lane, struct error *err)
 				lane->ended = true;
 			else if (e->ns >= m->span.from_ns)
 				return 0;
-			lane->at++;
+			lane_pass(lane);
 			continue;
 		}
 		if (lane->open) {
@@ -326,6 +336,7 @@ static int lane_settle(struct merged *m, struct lane *lane, struct error *err)
 		if (stage_open(lane->stage, lane->chunk, err) < 0)
 			return -1;
 		lane->open = true;
+		lane->task = m->reader->chunks[lane->chunk].header.task;
 		lane->stage->batch.count = lane->at = 0;
 	}
 	return 0;
@@ -336,7 +347,7 @@ int merged_next(struct merged *m, const struct event **ret_event, unsigned *ret_
 	struct lane *best = NULL;
 
 	if (m->current)
-		m->current->at++;
+		lane_pass(m->current);
 	for (unsigned i = 0; i < m->n_lanes; i++) {
 		struct lane *lane = &m->lanes[i];
 
@@ -353,4 +364,9 @@ int merged_next(struct merged *m, const struct event **ret_event, unsigned *ret_
 	*ret_event = &best->stage->batch.events[best->at];
 	*ret_cpu = best->cpu;
 	return 1;
+}
+
+uint64_t merged_task(const struct merged *m, unsigned cpu)
+{
+	return m->lanes[cpu].task;
 }

@@ -50,5 +50,7 @@ void merged_free(struct merged *m);
 
 /* 1: *ret_event (valid until the next call) and *ret_cpu are set; 0: the end; negative: error. */
 int merged_next(struct merged *m, const struct event **ret_event, unsigned *ret_cpu, struct error *err);
+/* The task_struct that ran on a vCPU when the event came that merged_next() gave last; 0: not known. */
+uint64_t merged_task(const struct merged *m, unsigned cpu);
 
 #endif

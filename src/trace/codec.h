@@ -102,7 +102,7 @@ int decoder_begin(struct decoder *dec, const void *payload, size_t len, const st
 		  bool continues, struct error *err);
 
 enum {
-	BATCH_EVENTS = 512,
+	BATCH_EVENTS = 2048,
 	BATCH_ARGS = 2048,
 };
 

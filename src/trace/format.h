@@ -12,7 +12,7 @@
 #define FORMAT_MAGIC "\x89upto\r\n\x1a"
 #define CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 
-enum { FORMAT_VERSION = 1 };
+enum { FORMAT_VERSION = 2 };
 
 enum chunk_type {
 	CHUNK_META = 1,    /* key=value lines; a later key replaces an earlier one */
@@ -21,6 +21,8 @@ enum chunk_type {
 	CHUNK_SYMBOLS = 4,
 	CHUNK_END = 5,     /* key=value lines; nothing follows */
 	CHUNK_TASKS = 6,   /* what became of the guest's tasks */
+	CHUNK_CODE = 7,    /* what code came and went */
+	CHUNK_FILES = 8,   /* functions of files that were mapped */
 };
 
 struct file_header {

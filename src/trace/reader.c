@@ -123,6 +123,12 @@ static int take_chunk(struct reader *r, size_t i, struct buf *data, struct error
 	case CHUNK_TASKS:
 		ret = task_records_decode(&in, &r->tasks, err);
 		break;
+	case CHUNK_CODE:
+		ret = code_records_decode(&in, &r->code, err);
+		break;
+	case CHUNK_FILES:
+		ret = code_files_decode(&in, &r->files, err);
+		break;
 	case CHUNK_SYMBOLS:
 		r->symbols.len = 0;
 		buf_put(&r->symbols, data->data, data->len);
@@ -192,6 +198,8 @@ void reader_free(struct reader *r)
 	meta_deinit(&r->meta);
 	sites_deinit(&r->sites);
 	task_records_deinit(&r->tasks);
+	code_records_deinit(&r->code);
+	code_files_deinit(&r->files);
 	buf_free(&r->symbols);
 	free(r);
 }

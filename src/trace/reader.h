@@ -10,6 +10,7 @@
 #include <zstd.h>
 
 #include "codec.h"
+#include "code.h"
 #include "format.h"
 #include "meta.h"
 #include "sites.h"
@@ -29,6 +30,8 @@ struct reader {
 	struct meta meta;        /* of all META chunks and END */
 	struct sites sites;
 	struct task_records tasks; /* of all TASKS chunks */
+	struct code_records code;  /* of all CODE chunks */
+	struct code_files files;   /* of all FILES chunks */
 	struct buf symbols;      /* payload of the last SYMBOLS chunk; empty: none */
 	bool ended;              /* the recorder came to write END */
 	uint64_t cut_at;         /* where the whole chunks end */

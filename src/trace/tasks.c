@@ -4,17 +4,16 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-
-enum { STRING_MAX = 4096 };
+#include "text.h"
 
 void task_record_put(struct buf *out, const struct task_record *r)
 {
 	buf_put_u8(out, (uint8_t)r->change);
-	buf_put_u8(out, r->kernel);
 	buf_put_varint(out, r->cpu);
 	buf_put_varint(out, r->ns);
 	buf_put_varint(out, r->insns);
 	buf_put_varint(out, r->task);
+	buf_put_varint(out, r->mm);
 	buf_put_svarint(out, r->pid);
 	buf_put_svarint(out, r->tgid);
 	buf_put_svarint(out, r->ppid);
@@ -22,24 +21,14 @@ void task_record_put(struct buf *out, const struct task_record *r)
 	buf_put_str(out, r->exe, strlen(r->exe));
 }
 
-static char *take_string(struct cursor *in)
-{
-	uint64_t n = cursor_varint(in);
-	const char *p = n <= STRING_MAX ? cursor_take(in, n) : NULL;
-
-	if (!p && n)
-		in->bad = true;
-	return p ? xstrndup(p, n) : xstrdup("");
-}
-
 static void decode(struct cursor *in, struct task_record *r)
 {
 	r->change = cursor_u8(in);
-	r->kernel = cursor_u8(in) & 1;
 	r->cpu = (uint32_t)cursor_varint(in);
 	r->ns = cursor_varint(in);
 	r->insns = cursor_varint(in);
 	r->task = cursor_varint(in);
+	r->mm = cursor_varint(in);
 	r->pid = (int32_t)cursor_svarint(in);
 	r->tgid = (int32_t)cursor_svarint(in);
 	r->ppid = (int32_t)cursor_svarint(in);

@@ -13,8 +13,9 @@
 enum task_change {
 	TASK_SEEN = 1,  /* it was there before anything told of it */
 	TASK_NEW = 2,   /* about to run for the first time */
-	TASK_NAME = 3,  /* it has a new name: a program was executed, or it named itself */
+	TASK_NAME = 3,  /* it named itself, or another did */
 	TASK_EXIT = 4,
+	TASK_EXEC = 5,  /* it has a new program in a new address space, and its name */
 	TASK_CHANGES,
 };
 
@@ -24,7 +25,7 @@ struct task_record {
 	uint64_t ns, insns;
 	uint64_t task;      /* address of its task_struct */
 	int32_t pid, tgid, ppid; /* as the guest's first namespace has them; ppid: the parent's tgid */
-	bool kernel;        /* has no user memory of its own */
+	uint64_t mm;        /* address of its mm_struct; 0: it has no user memory, as kernel threads */
 	const char *comm;   /* the guest's bytes, whatever they are */
 	const char *exe;    /* path of the program; "": none, or not known */
 };

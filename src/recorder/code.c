@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "code.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "structures.h"
+#include "trace/code.h"
+#include "watch.h"
+
+enum {
+	MODULE_NAME_LEN = 64 - 8,    /* include/linux/moduleparam.h */
+	MOD_TEXT = 0, MOD_INIT_TEXT = 4, /* enum mod_mem_type, include/linux/module.h */
+	VM_EXEC = 4,                 /* include/linux/mm.h */
+	SYMBOLS_MAX = 1 << 18,
+	STRINGS_MAX = 16 << 20,
+	KSYM_LEN = 512,              /* KSYM_NAME_LEN, include/linux/kallsyms.h */
+	TEXT_MAX = 64 << 20,
+	GUEST_PAGE = 4096,
+	SPECIAL_NAME = 32,
+};
+
+/* Elf64_Sym */
+struct elf_symbol {
+	uint32_t name;
+	uint8_t info, other;
+	uint16_t section;
+	uint64_t value, size;
+};
+
+static void tell(struct code_record *record, struct vcpu *v, unsigned cpu)
+{
+	struct buf out = { 0 };
+
+	record->cpu = cpu;
+	record->ns = watch_clock(cpu);
+	record->insns = v->insns;
+	code_record_put(&out, record);
+	drain_code(&out);
+	buf_free(&out);
+}
+
+/* Guest memory up to `max` bytes, or where it ends. */
+static void read_block(struct vcpu *v, uint64_t addr, uint64_t max, struct buf *out)
+{
+	while (out->len < max) {
+		uint64_t at = addr + out->len, step = GUEST_PAGE - at % GUEST_PAGE;
+
+		if (step > max - out->len)
+			step = max - out->len;
+		buf_reserve(out, step);
+		if (!guest_read(&v->regs, at, out->data + out->len, step))
+			break;
+		out->len += step;
+	}
+}
+
+static void add_section(struct kernel_image *image, const char *name, uint64_t addr, uint64_t size)
+{
+	struct image_section *s;
+
+	if (!addr || !size || size > TEXT_MAX)
+		return;
+	image->sections = xrealloc(image->sections, image->n_sections + 1, sizeof *image->sections);
+	s = &image->sections[image->n_sections++];
+	*s = (struct image_section){ .addr = addr, .size = size };
+	memcpy(s->name, name, strlen(name) + 1);
+}
+
+static void find_sections(struct vcpu *v, uint64_t module, struct kernel_image *image)
+{
+	static const struct { const char *name; unsigned type; enum member layout; } texts[] = {
+		{ ".text", MOD_TEXT, MODULE_CORE_LAYOUT }, { ".init.text", MOD_INIT_TEXT, MODULE_INIT_LAYOUT },
+	};
+	const struct layout *l = &recorder.kernel.layout;
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		if (structure_at(MODULE_MEM) != MEMBER_UNKNOWN) {
+			uint64_t memory = module + (uint64_t)structure_at(MODULE_MEM) + texts[i].type * l->module_memory;
+
+			add_section(image, texts[i].name, structure_pointer(v, memory, MEMORY_BASE),
+				    structure_read(v, memory, MEMORY_SIZE, 4));
+		} else if (structure_at(texts[i].layout) != MEMBER_UNKNOWN) {
+			uint64_t layout = module + (uint64_t)structure_at(texts[i].layout);
+
+			add_section(image, texts[i].name, structure_pointer(v, layout, LAYOUT_BASE),
+				    structure_read(v, layout, LAYOUT_TEXT_SIZE, 4));
+		}
+	}
+}
+
+static bool in_sections(const struct kernel_image *image, uint64_t addr)
+{
+	for (size_t i = 0; i < image->n_sections; i++)
+		if (addr - image->sections[i].addr < image->sections[i].size)
+			return true;
+	return false;
+}
+
+static uint64_t strings_end(const struct elf_symbol *symbols, uint64_t n)
+{
+	uint64_t end = 0;
+
+	for (uint64_t i = 0; i < n; i++)
+		if (symbols[i].name >= end)
+			end = symbols[i].name + KSYM_LEN;
+	return end < STRINGS_MAX ? end : STRINGS_MAX;
+}
+
+/* Other names for a function that has one of its own: include/linux/module.h, module_init(). */
+static bool is_alias(const char *name, size_t len)
+{
+	return (len == 11 && !memcmp(name, "init_module", len)) || (len == 14 && !memcmp(name, "cleanup_module", len));
+}
+
+static void find_symbols(struct vcpu *v, uint64_t module, struct kernel_image *image)
+{
+	enum { STT_NOTYPE = 0, STT_FUNC = 2, STB_LOCAL = 0 };
+	uint64_t kallsyms = structure_pointer(v, module, MODULE_KALLSYMS);
+	uint64_t n = structure_read(v, kallsyms, KALLSYMS_NUM_SYMTAB, 4);
+	struct buf table = { 0 }, strings = { 0 };
+	const struct elf_symbol *s;
+
+	if (n > SYMBOLS_MAX)
+		n = SYMBOLS_MAX;
+	read_block(v, structure_pointer(v, kallsyms, KALLSYMS_SYMTAB), n * sizeof *s, &table);
+	s = (const struct elf_symbol *)table.data;
+	n = table.len / sizeof *s;
+	read_block(v, structure_pointer(v, kallsyms, KALLSYMS_STRTAB), strings_end(s, n), &strings);
+	for (uint64_t k = 0; k < 2 * n; k++) {
+		uint64_t i = k % n;
+		unsigned type = s[i].info & 0xf, binding = s[i].info >> 4;
+		size_t left = s[i].name < strings.len ? strings.len - s[i].name : 0;
+		const char *name = (const char *)strings.data + s[i].name;
+		size_t len = left ? strnlen(name, left < KSYM_LEN ? left : KSYM_LEN) : 0;
+
+		/* names without a type are the linker's own, or an assembler's labels that are no functions */
+		/* of two at one address the first counts, and a global one before */
+		if (len && is_alias(name, len) == (k >= n) && (type == STT_FUNC || type == STT_NOTYPE) && in_sections(image, s[i].value) && *name != '.')
+			symbol_list_add(&image->symbols, s[i].value, s[i].size, binding == STB_LOCAL || k >= n ? 't' : 'T', name, len);
+	}
+	buf_free(&table);
+	buf_free(&strings);
+}
+
+void code_module(struct vcpu *v, unsigned cpu, uint64_t module)
+{
+	struct kernel_image image = { 0 };
+	char name[MODULE_NAME_LEN + 1] = "";
+	struct code_record record = { .change = CODE_MODULE, .name = name };
+	struct buf symbols = { 0 };
+	struct symtab tab;
+
+	if (!module || structure_at(MODULE_NAME) == MEMBER_UNKNOWN ||
+	    !guest_read(&v->regs, module + (uint64_t)structure_at(MODULE_NAME), name, MODULE_NAME_LEN))
+		return;
+	find_sections(v, module, &image);
+	find_symbols(v, module, &image);
+	symtab_from_image(&tab, &image);
+	kernel_image_deinit(&image);
+	symtab_encode(&tab, &symbols);
+	record.symbols = symbols.data;
+	record.symbols_len = symbols.len;
+	tell(&record, v, cpu);
+	buf_free(&symbols);
+	pthread_mutex_lock(&recorder.lock);
+	modules_add(&recorder.kernel.modules, &tab);
+	pthread_mutex_unlock(&recorder.lock);
+}
+
+void code_freed(struct vcpu *v, unsigned cpu, uint64_t start)
+{
+	if (!start)
+		return;
+	pthread_mutex_lock(&recorder.lock);
+	modules_free(&recorder.kernel.modules, start);
+	pthread_mutex_unlock(&recorder.lock);
+	tell(&(struct code_record){ .change = CODE_FREED, .start = start, .name = "" }, v, cpu);
+}
+
+/*
+ * The name of what is mapped and no file, "[vdso]": memory that has operations of
+ * its own is one of struct vm_special_mapping. Other memory has no name.
+ */
+static const char *special_name(struct vcpu *v, uint64_t vma, char *name, size_t size)
+{
+	uint64_t text = structure_pointer(v, vma, VMA_OPS) ?
+			structure_pointer(v, structure_pointer(v, vma, VMA_PRIVATE), MAPPING_NAME) : 0;
+
+	for (size_t n = 0; text && n + 1 < size && guest_read(&v->regs, text + n, name + n, 1) && name[n]; n++) {
+		name[n + 1] = '\0';
+		if (*name == '[' && name[n] == ']')
+			return name;
+	}
+	return "";
+}
+
+void code_mapped(struct vcpu *v, unsigned cpu, uint64_t vma)
+{
+	uint64_t start = structure_pointer(v, vma, VMA_START), end = structure_pointer(v, vma, VMA_END);
+	uint64_t file = structure_pointer(v, vma, VMA_FILE), mm = structure_pointer(v, vma, VMA_MM);
+	char path[STRUCTURE_PATH];
+	struct code_record record = {
+		.change = CODE_MAPPED, .mm = mm, .start = start, .size = end - start,
+	};
+
+	if (!(structure_pointer(v, vma, VMA_FLAGS) & VM_EXEC) || !mm || end <= start)
+		return;
+	if (file)
+		record.offset = structure_pointer(v, vma, VMA_PGOFF) * GUEST_PAGE;
+	record.name = file ? structure_path(v, file, path) : special_name(v, vma, path, SPECIAL_NAME);
+	tell(&record, v, cpu);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Code that comes while the guest runs: the kernel's modules, with the functions
+ * that it keeps of them itself, and what processes map to execute. The functions
+ * below are called in a vCPU's thread, in a callback with registers.
+ */
+#ifndef UPTO_RECORDER_CODE_H
+#define UPTO_RECORDER_CODE_H
+
+#include "recorder.h"
+
+/* A module that is about to be initialised; address of its struct module. */
+void code_module(struct vcpu *v, unsigned cpu, uint64_t module);
+
+/* Memory for code in the kernel is given back; its address. */
+void code_freed(struct vcpu *v, unsigned cpu, uint64_t start);
+
+/* A process has a new or changed mapping; address of its vm_area_struct. */
+void code_mapped(struct vcpu *v, unsigned cpu, uint64_t vma);
+
+#endif

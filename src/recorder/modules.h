@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The functions of modules that are loaded, at run-time addresses. They come and
+ * go while vCPUs look them up without a lock: what is published never changes
+ * and is never freed.
+ */
+#ifndef UPTO_RECORDER_MODULES_H
+#define UPTO_RECORDER_MODULES_H
+
+#include "symbols/symtab.h"
+
+enum { MODULES_MAX = 1 << 12 };
+
+struct module_ranges;
+
+struct modules {
+	struct symtab *tabs[MODULES_MAX]; /* of all that ever were loaded */
+	size_t count;
+	const struct module_ranges *ranges;
+};
+
+/* The sections of the table say which addresses are the module's. Takes the table over. */
+void modules_add(struct modules *m, const struct symtab *tab);
+
+/* What begins there is code no more. */
+void modules_free(struct modules *m, uint64_t start);
+
+/* A number for the function at the address, above all those of the kernel itself; SYMTAB_NONE: none. */
+long modules_function(const struct modules *m, uint64_t addr);
+
+const struct symbol *modules_symbol(const struct modules *m, long function);
+
+#endif

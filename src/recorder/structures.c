@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "structures.h"
+
+#include <string.h>
+
+enum {
+	NAME_LEN = 255,       /* NAME_MAX, include/uapi/linux/limits.h */
+	PATH_DEPTH = 256,     /* directories and mounts that are gone through for one path */
+};
+
+int32_t structure_at(enum member member)
+{
+	return recorder.kernel.layout.offset[member];
+}
+
+uint64_t structure_read(struct vcpu *v, uint64_t structure, enum member member, size_t size)
+{
+	uint64_t value = 0;
+
+	if (!structure || structure_at(member) == MEMBER_UNKNOWN ||
+	    !guest_read(&v->regs, structure + (uint64_t)structure_at(member), &value, size))
+		return 0;
+	return value;
+}
+
+uint64_t structure_pointer(struct vcpu *v, uint64_t structure, enum member member)
+{
+	return structure_read(v, structure, member, 8);
+}
+
+/* Put "/name" before what is in the path's buffer already. Returns where it begins now. */
+static char *prepend_name(struct vcpu *v, uint64_t dentry, char *path, char *begin)
+{
+	uint64_t text;
+	char name[NAME_LEN + 1] = "";
+	size_t n;
+
+	if (structure_at(DENTRY_NAME) == MEMBER_UNKNOWN || structure_at(QSTR_NAME) == MEMBER_UNKNOWN ||
+	    !guest_read(&v->regs, dentry + (uint64_t)structure_at(DENTRY_NAME) + (uint64_t)structure_at(QSTR_NAME), &text, sizeof text))
+		return begin;
+	/* a name may end right before memory that is not there */
+	for (size_t got = 0; got < NAME_LEN; got += 32) {
+		size_t step = NAME_LEN - got < 32 ? NAME_LEN - got : 32;
+
+		if (!guest_read(&v->regs, text + got, name + got, step) || memchr(name + got, 0, step))
+			break;
+	}
+	name[NAME_LEN] = '\0';
+	n = strlen(name);
+	if ((size_t)(begin - path) < n + 1)
+		return begin;
+	begin -= n;
+	memcpy(begin, name, n);
+	*--begin = '/';
+	return begin;
+}
+
+/* As fs/d_path.c does it. */
+const char *structure_path(struct vcpu *v, uint64_t file, char *path)
+{
+	char *begin = path + STRUCTURE_PATH - 1;
+	uint64_t where = file + (uint64_t)structure_at(FILE_PATH), dentry, mnt;
+
+	*begin = '\0';
+	if (!file || structure_at(FILE_PATH) == MEMBER_UNKNOWN || structure_at(MOUNT_MNT) == MEMBER_UNKNOWN)
+		return begin;
+	dentry = structure_pointer(v, where, PATH_DENTRY);
+	mnt = structure_pointer(v, where, PATH_MNT);
+	for (int i = 0; i < PATH_DEPTH && dentry && mnt; i++) {
+		uint64_t parent = structure_pointer(v, dentry, DENTRY_PARENT);
+
+		if (dentry == structure_pointer(v, mnt, VFSMOUNT_ROOT)) {
+			uint64_t mount = mnt - (uint64_t)structure_at(MOUNT_MNT), above = structure_pointer(v, mount, MOUNT_PARENT);
+
+			if (!above || above == mount)
+				break;
+			dentry = structure_pointer(v, mount, MOUNT_MOUNTPOINT);
+			mnt = above + (uint64_t)structure_at(MOUNT_MNT);
+			continue;
+		}
+		if (parent == dentry)
+			break;
+		begin = prepend_name(v, dentry, path, begin);
+		dentry = parent;
+	}
+	return begin;
+}

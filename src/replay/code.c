@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "code.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+
+/* Addresses of a module from its loading on. */
+struct code_range {
+	uint64_t start, end;
+	uint64_t highest;        /* end of any range up to this one */
+	uint64_t from_ns, to_ns; /* it was loaded, and freed: UINT64_MAX: never */
+	uint32_t object;
+};
+
+/* What is known while records are gone through. */
+struct build {
+	struct code *c;
+	struct map numbers;      /* hash of object, name and which one of that name → number + 1 */
+	struct map files;        /* hash of a path → object + 1 */
+};
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	do
+		hash = hash64(hash ^ (uint8_t)*text);
+	while (*text++);
+	return hash;
+}
+
+/* The guest's text as one word that a terminal can show. */
+static char *plain(const char *text)
+{
+	char *copy = xstrdup(text);
+
+	for (char *p = copy; *p; p++)
+		if ((unsigned char)*p <= ' ' || *p == 0x7f)
+			*p = '?';
+	return copy;
+}
+
+static uint32_t add_function(struct code *c, const struct code_function *function)
+{
+	c->functions = array_grow(c->functions, c->n_functions, &c->functions_cap, sizeof *c->functions);
+	c->functions[c->n_functions] = *function;
+	return (uint32_t)c->n_functions++;
+}
+
+static uint32_t number_of(struct build *b, uint64_t identity, const struct code_object *o, const char *name,
+			  const char *section, bool module)
+{
+	uint64_t *number = map_put(&b->numbers, identity, 0);
+
+	if (!*number)
+		*number = add_function(b->c, &(struct code_function){
+			.name = name ? xasprintf("%s [%s]", name, o->name) : xasprintf("[%s]", o->name),
+			.object = o->name, .section = section, .whole = !name, .module = module,
+		}) + 1;
+	return (uint32_t)(*number - 1);
+}
+
+/* Takes the table and the name over. Returns the object's number. */
+static uint32_t add_object(struct build *b, char *name, uint64_t identity, struct symtab *tab, bool module)
+{
+	struct code *c = b->c;
+	struct code_object *o;
+	struct map seen = { 0 }; /* names → how many of them came before */
+
+	c->objects = array_grow(c->objects, c->n_objects, &c->objects_cap, sizeof *c->objects);
+	o = &c->objects[c->n_objects];
+	*o = (struct code_object){ .name = name, .tab = *tab, .numbers = xcalloc(tab->count, sizeof *o->numbers) };
+	for (size_t i = 0; i < tab->count; i++) {
+		cleanup_free char *function = plain(symtab_name(tab, (long)i));
+		uint64_t hash = hash_text(identity, function), *same = map_put(&seen, hash, 0);
+
+		o->numbers[i] = number_of(b, hash64(hash + ++*same), o, function,
+					  module ? symtab_section_name(&o->tab, (long)i) : "", module);
+	}
+	map_free(&seen);
+	o->whole = number_of(b, identity, o, NULL, "", module);
+	return (uint32_t)c->n_objects++;
+}
+
+static int decode(const void *data, size_t len, struct symtab *ret, struct error *err)
+{
+	struct cursor in = cursor_over(data, len);
+
+	*ret = (struct symtab){ 0 };
+	return len ? symtab_decode(&in, ret, err) : 0;
+}
+
+static int take_module(struct build *b, const struct code_record *r, struct error *err)
+{
+	struct code *c = b->c;
+	struct symtab tab;
+	uint32_t object;
+
+	if (decode(r->symbols, r->symbols_len, &tab, err) < 0)
+		return -1;
+	object = add_object(b, plain(r->name), hash_text(1, r->name), &tab, true);
+	/* section 0 stands for "none" */
+	for (size_t i = 1; i < tab.n_sections; i++) {
+		const struct symtab_section *s = &tab.sections[i];
+
+		c->ranges = array_grow(c->ranges, c->n_ranges, &c->ranges_cap, sizeof *c->ranges);
+		c->ranges[c->n_ranges++] = (struct code_range){
+			.start = s->addr, .end = s->end, .from_ns = r->ns, .to_ns = UINT64_MAX, .object = object,
+		};
+	}
+	return 0;
+}
+
+static void take_freed(struct code *c, const struct code_record *r)
+{
+	for (size_t i = c->n_ranges; i-- > 0;)
+		if (c->ranges[i].start == r->start && c->ranges[i].to_ns == UINT64_MAX) {
+			c->ranges[i].to_ns = r->ns;
+			break;
+		}
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (slash && slash[1])
+		return slash + 1;
+	return *path ? path : "anonymous";
+}
+
+/* "[vdso]" is in brackets already. */
+static char *label_of(const char *path)
+{
+	char *label = plain(base_name(path));
+	size_t n = strlen(label);
+
+	if (*label == '[' && label[n - 1] == ']') {
+		label[n - 1] = '\0';
+		memmove(label, label + 1, n - 1);
+	}
+	return label;
+}
+
+static uint32_t file_object(struct build *b, const char *path, struct symtab *tab)
+{
+	uint64_t identity = hash_text(2, path), *known = map_put(&b->files, identity, 0);
+
+	if (!*known)
+		*known = add_object(b, label_of(path), identity, tab, false) + 1;
+	else
+		symtab_deinit(tab);
+	return (uint32_t)(*known - 1);
+}
+
+static int by_start(const void *va, const void *vb)
+{
+	const struct code_range *a = va, *b = vb;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
+}
+
+static void sort_ranges(struct code *c)
+{
+	uint64_t highest = 0;
+
+	if (c->n_ranges)
+		qsort(c->ranges, c->n_ranges, sizeof *c->ranges, by_start);
+	for (size_t i = 0; i < c->n_ranges; i++) {
+		if (c->ranges[i].end > highest)
+			highest = c->ranges[i].end;
+		c->ranges[i].highest = highest;
+	}
+}
+
+static int take_files(struct build *b, const struct reader *r, struct error *err)
+{
+	for (size_t i = 0; i < r->files.count; i++) {
+		const struct code_file *f = &r->files.list[i];
+		struct symtab tab;
+
+		if (decode(f->symbols, f->symbols_len, &tab, err) < 0)
+			return error_prefix(err, "%s", f->path);
+		file_object(b, f->path, &tab);
+	}
+	return 0;
+}
+
+static int take_records(struct build *b, const struct reader *r, struct error *err)
+{
+	for (size_t i = 0; i < r->code.count; i++) {
+		const struct code_record *record = &r->code.records[i];
+		struct symtab none = { 0 };
+
+		if (record->change == CODE_MODULE && take_module(b, record, err) < 0)
+			return error_prefix(err, "%s", record->name);
+		if (record->change == CODE_FREED)
+			take_freed(b->c, record);
+		if (record->change == CODE_MAPPED)
+			b->c->of_record[i] = file_object(b, record->name, &none);
+	}
+	return 0;
+}
+
+int code_init(struct code *c, const struct reader *r, struct error *err)
+{
+	struct build b = { .c = c };
+	int ret;
+
+	*c = (struct code){ .of_record = xcalloc(r->code.count, sizeof *c->of_record), .n_records = r->code.count };
+	ret = take_files(&b, r, err);
+	if (ret == 0)
+		ret = take_records(&b, r, err);
+	sort_ranges(c);
+	map_free(&b.numbers);
+	map_free(&b.files);
+	if (ret < 0)
+		code_deinit(c);
+	return ret;
+}
+
+void code_deinit(struct code *c)
+{
+	for (size_t i = 0; i < c->n_functions; i++)
+		free((char *)c->functions[i].name);
+	for (size_t i = 0; i < c->n_objects; i++) {
+		free((char *)c->objects[i].name);
+		symtab_deinit(&c->objects[i].tab);
+		free(c->objects[i].numbers);
+	}
+	free(c->objects);
+	free(c->functions);
+	free(c->ranges);
+	free(c->of_record);
+	*c = (struct code){ 0 };
+}
+
+static struct code_place place_in(const struct code_object *o, uint64_t addr)
+{
+	struct code_place p = { .object = o, .index = symtab_lookup(&o->tab, addr), .offset = addr };
+
+	if (p.index != SYMTAB_NONE)
+		p.offset -= o->tab.symbols[p.index].addr;
+	return p;
+}
+
+/* Of two that have the address, the one that counts at that time: the last to come, or the first that will. */
+static const struct code_range *better(const struct code_range *a, const struct code_range *b, uint64_t ns)
+{
+	bool a_now, b_now;
+
+	if (!a)
+		return b;
+	a_now = a->from_ns <= ns && ns < a->to_ns;
+	b_now = b->from_ns <= ns && ns < b->to_ns;
+	if (a_now != b_now)
+		return a_now ? a : b;
+	if (a_now)
+		return a->from_ns >= b->from_ns ? a : b;
+	/* a module's parameters are set before it can be known */
+	if ((a->from_ns > ns) != (b->from_ns > ns))
+		return a->from_ns > ns ? a : b;
+	return a->from_ns < b->from_ns ? a : b;
+}
+
+struct code_place code_in_kernel(const struct code *c, uint64_t addr, uint64_t ns)
+{
+	const struct code_range *best = NULL;
+	size_t low = 0, high = c->n_ranges, n = 0;
+	struct code_place p;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (c->ranges[mid].start <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	while (low && c->ranges[low - 1].highest > addr) {
+		const struct code_range *r = &c->ranges[--low];
+
+		if (addr < r->end) {
+			best = better(best, r, ns);
+			n++;
+		}
+	}
+	if (!n)
+		return (struct code_place){ .always = true };
+	if (best->to_ns <= ns)
+		return (struct code_place){ 0 };
+	p = place_in(&c->objects[best->object], addr);
+	if (p.index == SYMTAB_NONE)
+		p.offset = addr - best->start;
+	p.always = n == 1 && best->to_ns == UINT64_MAX;
+	return p;
+}
+
+struct code_place code_in_file(const struct code *c, const struct code_record *mapping, size_t record, uint64_t addr)
+{
+	return place_in(&c->objects[c->of_record[record]], addr - mapping->start + mapping->offset);
+}
+
+void code_put_name(const struct code_place *p, struct buf *out)
+{
+	cleanup_free char *name = plain(symtab_name(&p->object->tab, p->index));
+
+	buf_printf(out, "%s", name);
+}

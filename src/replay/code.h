@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The functions of code that is not the kernel image's own: of its modules, and
+ * of the files that processes execute. Each has a number; that of a module that
+ * is loaded again, or of a file that is mapped many times, stays the same. What
+ * has no name of its own in an object belongs to the object as a whole.
+ */
+#ifndef UPTO_REPLAY_CODE_H
+#define UPTO_REPLAY_CODE_H
+
+#include "symbols/symtab.h"
+#include "trace/reader.h"
+
+/* A module as loaded once, or a file. */
+struct code_object {
+	const char *name;     /* "ext4", "libc.so.6" */
+	struct symtab tab;    /* module: run-time addresses; file: offsets in it */
+	uint32_t *numbers;    /* of its functions, by their place in the table */
+	uint32_t whole;       /* number of what has no name */
+};
+
+struct code_function {
+	const char *name;     /* "ext4_mount [ext4]"; of what has no name: "[busybox]" */
+	const char *object;   /* "ext4" */
+	const char *section;  /* ".text"; "" for files */
+	bool whole, module;
+};
+
+struct code {
+	struct code_object *objects;
+	size_t n_objects, objects_cap;
+	struct code_function *functions;
+	size_t n_functions, functions_cap;
+	struct code_range *ranges;   /* where modules were, by address */
+	size_t n_ranges, ranges_cap;
+	uint32_t *of_record;         /* MAPPED: number of the file's object */
+	size_t n_records;
+};
+
+/* A function of an object, and where in it an address is. */
+struct code_place {
+	const struct code_object *object; /* NULL: it is in none */
+	long index;           /* in the object's table; SYMTAB_NONE: without a name */
+	uint64_t offset;      /* behind the function's start; without a name: in the module's memory, or in the file */
+	bool always;          /* the same at all times */
+};
+
+int code_init(struct code *c, const struct reader *r, struct error *err);
+void code_deinit(struct code *c);
+
+struct code_place code_in_kernel(const struct code *c, uint64_t addr, uint64_t ns);
+/* `record`: number of the mapping's record. */
+struct code_place code_in_file(const struct code *c, const struct code_record *mapping, size_t record, uint64_t addr);
+
+/* The function's own name. */
+void code_put_name(const struct code_place *place, struct buf *out);
+
+static inline uint32_t code_number(const struct code_place *p)
+{
+	return p->index == SYMTAB_NONE ? p->object->whole : p->object->numbers[p->index];
+}
+
+#endif

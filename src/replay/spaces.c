@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "spaces.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+
+struct space {
+	uint32_t parent;       /* version that it began with; 0: none */
+	uint32_t *mappings;    /* numbers of records, in the order of time */
+	uint32_t *versions;    /* version since each of them */
+	size_t count, cap, versions_cap;
+	uint32_t first;        /* version before any of them */
+};
+
+struct space_version {
+	uint32_t space, count; /* with the first so many of its mappings */
+};
+
+struct space_change {
+	uint64_t task, ns;
+	uint32_t space, order;
+};
+
+/* What is known while records are gone through. */
+struct build {
+	struct spaces *s;
+	struct map by_mm;      /* mm_struct → space */
+	struct map by_tgid;    /* process → its mm_struct */
+};
+
+static uint32_t new_version(struct spaces *s, uint32_t space, size_t count)
+{
+	s->versions = array_grow(s->versions, s->n_versions, &s->versions_cap, sizeof *s->versions);
+	s->versions[s->n_versions] = (struct space_version){ .space = space, .count = (uint32_t)count };
+	return (uint32_t)s->n_versions++;
+}
+
+static uint32_t new_space(struct spaces *s, uint32_t parent)
+{
+	uint32_t number = (uint32_t)s->count;
+
+	s->list = array_grow(s->list, s->count, &s->cap, sizeof *s->list);
+	s->list[s->count++] = (struct space){ .parent = parent };
+	s->list[number].first = new_version(s, number, 0);
+	return number;
+}
+
+static uint32_t last_version(const struct space *space)
+{
+	return space->count ? space->versions[space->count - 1] : space->first;
+}
+
+static void take_mapping(struct build *b, uint32_t record)
+{
+	struct spaces *s = b->s;
+	uint64_t *number = map_put(&b->by_mm, s->code[record].mm, 0);
+	struct space *space;
+
+	if (!*number)
+		*number = new_space(s, 0);
+	space = &s->list[*number];
+	space->mappings = array_grow(space->mappings, space->count, &space->cap, sizeof *space->mappings);
+	space->versions = array_grow(space->versions, space->count, &space->versions_cap, sizeof *space->versions);
+	space->mappings[space->count] = record;
+	space->versions[space->count] = new_version(s, (uint32_t)*number, space->count + 1);
+	space->count++;
+}
+
+/* A new process with an address space of its own has what its parent had mapped. */
+static uint32_t parent_of(struct build *b, const struct task_record *r)
+{
+	const uint64_t *mm = map_get(&b->by_tgid, (uint64_t)(uint32_t)r->ppid), *space = mm ? map_get(&b->by_mm, *mm) : NULL;
+
+	if (r->change != TASK_NEW || r->pid != r->tgid || !space || !*space || *mm == r->mm)
+		return 0;
+	return last_version(&b->s->list[*space]);
+}
+
+static void take_task(struct build *b, const struct task_record *r)
+{
+	struct spaces *s = b->s;
+	uint64_t space = 0, *known;
+	uint32_t parent;
+
+	if (r->mm) {
+		known = map_put(&b->by_mm, r->mm, 0);
+		parent = parent_of(b, r);
+		if (!*known || parent || r->change == TASK_EXEC)
+			*known = new_space(s, parent);
+		space = *known;
+		*map_put(&b->by_tgid, (uint64_t)(uint32_t)r->tgid, 0) = r->mm;
+	}
+	s->changes = array_grow(s->changes, s->n_changes, &s->changes_cap, sizeof *s->changes);
+	s->changes[s->n_changes] = (struct space_change){
+		.task = r->task, .ns = r->ns, .space = (uint32_t)space, .order = (uint32_t)s->n_changes,
+	};
+	s->n_changes++;
+}
+
+static int by_task(const void *va, const void *vb)
+{
+	const struct space_change *a = va, *b = vb;
+
+	if (a->task != b->task)
+		return a->task < b->task ? -1 : 1;
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? -1 : 1;
+	return a->order < b->order ? -1 : 1;
+}
+
+void spaces_init(struct spaces *s, const struct reader *r)
+{
+	struct build b = { .s = s };
+	size_t t = 0, c = 0;
+
+	*s = (struct spaces){ .code = r->code.records };
+	new_space(s, 0);
+	/* both lists are in the order of time, but for what vCPUs told at once */
+	while (t < r->tasks.count || c < r->code.count) {
+		if (c == r->code.count || (t < r->tasks.count && r->tasks.records[t].ns <= r->code.records[c].ns)) {
+			take_task(&b, &r->tasks.records[t++]);
+		} else {
+			if (r->code.records[c].change == CODE_MAPPED)
+				take_mapping(&b, (uint32_t)c);
+			c++;
+		}
+	}
+	if (s->n_changes)
+		qsort(s->changes, s->n_changes, sizeof *s->changes, by_task);
+	map_free(&b.by_mm);
+	map_free(&b.by_tgid);
+}
+
+void spaces_deinit(struct spaces *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		free(s->list[i].mappings);
+		free(s->list[i].versions);
+	}
+	free(s->list);
+	free(s->versions);
+	free(s->changes);
+	*s = (struct spaces){ 0 };
+}
+
+/* How many of the task's and earlier changes come at or before that time. */
+static size_t changes_until(const struct spaces *s, uint64_t task, uint64_t ns)
+{
+	size_t low = 0, high = s->n_changes;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct space_change *c = &s->changes[mid];
+
+		if (c->task < task || (c->task == task && c->ns <= ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+void spaces_view(const struct spaces *s, uint64_t task, uint64_t ns, struct space_view *ret)
+{
+	size_t i = changes_until(s, task, ns), low = 0, high;
+	const struct space *space;
+
+	*ret = (struct space_view){ .task = task, .to_ns = UINT64_MAX };
+	if (i < s->n_changes && s->changes[i].task == task)
+		ret->to_ns = s->changes[i].ns;
+	if (!i || s->changes[i - 1].task != task)
+		return;
+	ret->from_ns = s->changes[i - 1].ns;
+	space = &s->list[s->changes[i - 1].space];
+	high = space->count;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->code[space->mappings[mid]].ns <= ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low < space->count && s->code[space->mappings[low]].ns < ret->to_ns)
+		ret->to_ns = s->code[space->mappings[low]].ns;
+	if (low && s->code[space->mappings[low - 1]].ns > ret->from_ns)
+		ret->from_ns = s->code[space->mappings[low - 1]].ns;
+	ret->version = low ? space->versions[low - 1] : space->first;
+}
+
+const struct code_record *spaces_mapping(const struct spaces *s, uint32_t version, uint64_t addr)
+{
+	/* what a space began with is older than itself: this ends */
+	while (version) {
+		const struct space_version *v = &s->versions[version];
+		const struct space *space = &s->list[v->space];
+
+		for (size_t i = v->count; i-- > 0;) {
+			const struct code_record *r = &s->code[space->mappings[i]];
+
+			if (addr - r->start < r->size)
+				return r;
+		}
+		version = space->parent;
+	}
+	return NULL;
+}
