@@ -179,7 +179,7 @@ def task(change, pid, comm, exe, parent=0, mm=0):
 
 def code(change, name=b"", mm=0, start=0, size=0, offset=0, functions=b"", ns=51):
     return bytes([change]) + varint(0) + varint(ns) + varint(100) + varint(mm) + varint(start) + varint(size) + \
-        varint(offset) + string(name) + string(functions)
+        varint(offset) + varint(2) + varint(7) + varint(1000 if name else 0) + string(name) + string(functions)
 
 
 MODULE = 0xffffffffc0000000
@@ -194,7 +194,7 @@ def module(name, at=MODULE, ns=51):
 
 def program(path):
     sections = ((0, (1 << 64) - 1, b""), (0x1000, 0x3000, b".text"))
-    return string(path) + string(symbols([(0x1000, 0x80, 1, b"main"), (0x1100, 0x80, 1, b"work")], sections))
+    return string(path) + varint(1000) + string(symbols([(0x1000, 0x80, 1, b"main"), (0x1100, 0x80, 1, b"work")], sections))
 
 
 def chunks():
@@ -518,6 +518,71 @@ def make_btf():
     save("fuzz_btf", "bit-field", btf([(b"task_struct", [(b"pid", 1, 0)])]).replace(u32(0) * 2, u32(0, 3)))
 
 
+def program_elf(table, kind=2, text=0x1000, load=0x400000):
+    """A program with one loaded segment, .text and a symbol table."""
+    names, symbols = b"\0", bytes(24)
+    for name, info, value, size in table:
+        symbols += struct.pack("<IBBHQQ", len(names), info, 0, 1, value, size)
+        names += name + b"\0"
+    sections = b"\0.text\0.symtab\0.strtab\0"
+    at = 64 + 56
+    body = symbols + names + sections
+    headers = [struct.pack("<IIQQQQIIQQ", *h) for h in (
+        (0,) * 10, (1, 1, 6, load + 0x100, 0x100, text, 0, 0, 16, 0), (7, kind, 0, 0, at, len(symbols), 3, 1, 8, 24),
+        (15, 3, 0, 0, at + len(symbols), len(names), 0, 0, 1, 0), (15, 3, 0, 0, at + len(symbols) + len(names), len(sections), 0, 0, 1, 0))]
+    end = at + len(body)
+    return struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 2, 62, 1, load, 64, end, 0, 64, 56, 1, 64, len(headers), 4) + \
+        struct.pack("<IIQQQQQQ", 1, 5, 0, load, load, 0x2000, 0x2000, 0x1000) + body + b"".join(headers) + bytes(0x1200)
+
+
+def make_elf():
+    table = [(b"main", 0x12, 0x400100, 64), (b"_ZN3foo3barEi", 0x12, 0x400140, 16), (b"_RNvC1a4main", 2, 0x400180, 0),
+             (b"local", 2, 0x400140, 16), (b"data", 0x11, 0x400200, 8), (b"ifunc", 0x1a, 0x400300, 1 << 40),
+             (b"outside", 0x12, 0x900000, 8), (b"_Z" + b"N" * 300, 0x12, 0x400400, 4)]
+    good = program_elf(table)
+    save("fuzz_elf", "program", good)
+    save("fuzz_elf", "stripped", program_elf(table, kind=11))
+    save("fuzz_elf", "no-table", program_elf([], kind=1))
+    save("fuzz_elf", "cut", good[:300])
+    save("fuzz_elf", "empty", b"")
+    save("fuzz_elf", "text-without-end", program_elf(table, text=(1 << 63) - 0x100))
+
+
+def cpio(files, trailer=True):
+    out = b""
+    for name, data in files + [(b"TRAILER!!!", b"")] * trailer:
+        fields = (1, 0o100644 if data else 0, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0)
+        out += b"070701" + b"".join(b"%08x" % f for f in fields) + name + b"\0"
+        out += bytes(-len(out) % 4) + data
+        out += bytes(-len(out) % 4)
+    return out
+
+
+def make_sysroot():
+    files = [(b"bin/sh", b"12345"), (b"./lib/x", b"abc")]
+    one = cpio(files)
+    save("fuzz_sysroot", "one", one)
+    save("fuzz_sysroot", "gzip", gzip.compress(one, mtime=0))
+    save("fuzz_sysroot", "two", cpio([(b"early", b"x" * 20)]) + bytes(300) + gzip.compress(one, mtime=0))
+    save("fuzz_sysroot", "no-trailer", cpio(files, False))
+    save("fuzz_sysroot", "cut", one[:200])
+    save("fuzz_sysroot", "lying-size", one.replace(b"00000005", b"fffffff5"))
+    save("fuzz_sysroot", "other-size", cpio([(b"bin/sh", b"1234")]))
+    save("fuzz_sysroot", "empty", b"")
+    with tempfile.TemporaryDirectory() as folder:
+        os.makedirs(folder + "/root/bin")
+        with open(folder + "/root/bin/sh", "wb") as f:
+            f.write(b"12345")
+        with open(folder + "/image", "wb") as f:
+            f.truncate(1 << 16)
+        subprocess.run(["/sbin/mke2fs", "-q", "-t", "ext4", "-O", "^has_journal,^resize_inode", "-N", "16", "-U", "clear",
+                        "-d", folder + "/root", folder + "/image"], check=True)
+        with open(folder + "/image", "rb") as f:
+            image = f.read()
+    save("fuzz_sysroot", "ext4", image)
+    save("fuzz_sysroot", "ext-magic-only", bytes(1024 + 0x38) + b"\x53\xef" + bytes(2000))
+
+
 def make_x86():
     insns = ("e8 00 10 00 00", "ff d0", "41 ff d3", "ff 15 00 00 00 00", "c3", "c2 08 00", "f3 c3", "e9 00 00 00 80",
              "eb fe", "0f 84 00 01 00 00", "74 05", "e3 00", "ff e0", "3e ff e0", "ff 25 00 00 00 00", "0f 05", "48 0f 07",
@@ -540,4 +605,6 @@ if __name__ == "__main__":
     make_bzimage()
     make_kernel_image()
     make_btf()
+    make_elf()
+    make_sysroot()
     make_x86()

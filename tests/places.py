@@ -8,7 +8,7 @@ import decoder
 SEEN, NEW, NAME, EXIT, EXEC = range(1, 6)
 MODULE, FREED, MAPPED = range(1, 4)
 Task = collections.namedtuple("Task", "change cpu ns insns task mm pid tgid ppid comm exe")
-Code = collections.namedtuple("Code", "change cpu ns insns mm start size offset name functions")
+Code = collections.namedtuple("Code", "change cpu ns insns mm start size offset device inode file_size name functions")
 
 
 class Functions:
@@ -50,9 +50,9 @@ class Places:
                         self.tasks.append(Task(c.u8(), *(c.varint() for _ in range(5)), *(c.svarint() for _ in range(3)),
                                                c.string(), c.string()))
                     elif chunk.type == decoder.CODE:
-                        self.code.append(Code(c.u8(), *(c.varint() for _ in range(7)), c.string(), Functions(c.bytes())))
+                        self.code.append(Code(c.u8(), *(c.varint() for _ in range(10)), c.string(), Functions(c.bytes())))
                     else:
-                        self.files.setdefault(c.string(), Functions(c.bytes()))
+                        self.files.setdefault((c.string(), c.varint()), Functions(c.bytes()))
         self.modules = []
         for r in self.code:
             if r.change == MODULE:
@@ -91,7 +91,8 @@ class Places:
         for r in reversed(self.remembered[version]):
             if r.start <= addr < r.start + r.size:
                 offset = addr - r.start + r.offset
-                found = self.files[r.name].find(offset) if r.name in self.files else None
+                functions = self.files.get((r.name, r.file_size))
+                found = functions.find(offset) if functions else None
                 if found:
                     return shown(offset, found[0], found[1], found[3], label(r.name))
                 return label(r.name) + (f"+{offset:#x}" if offset else "")

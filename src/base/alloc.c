@@ -31,7 +31,12 @@ void *xcalloc_aligned(size_t alignment, size_t n, size_t size)
 	return memset(checked(aligned_alloc(alignment, n * size)), 0, n * size);
 }
 
-void *xrealloc(void *p, size_t n, size_t size)
+void *xrealloc(void *p, size_t size)
+{
+	return xreallocarray(p, 1, size);
+}
+
+void *xreallocarray(void *p, size_t n, size_t size)
 {
 	return checked(reallocarray(p, n ? n : 1, size));
 }
@@ -68,5 +73,5 @@ void *array_grow(void *array, size_t count, size_t *cap, size_t size)
 	if (count < *cap)
 		return array;
 	*cap = *cap ? *cap * 2 : 16;
-	return xrealloc(array, *cap, size);
+	return xreallocarray(array, *cap, size);
 }

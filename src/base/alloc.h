@@ -13,7 +13,9 @@ void *xmalloc(size_t size);
 void *xcalloc(size_t n, size_t size);
 /* Zeroed, and aligned to a power of two that divides n * size; free() frees it. */
 void *xcalloc_aligned(size_t alignment, size_t n, size_t size);
-void *xrealloc(void *p, size_t n, size_t size);
+/* These have the names and types that libiberty's have, whose demangler calls them. */
+void *xrealloc(void *p, size_t size);
+void *xreallocarray(void *p, size_t n, size_t size);
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

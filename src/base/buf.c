@@ -19,7 +19,7 @@ void buf_grow(struct buf *b, size_t more)
 
 	while (cap - b->len < more)
 		cap *= 2;
-	b->data = xrealloc(b->data, cap, 1);
+	b->data = xreallocarray(b->data, cap, 1);
 	b->cap = cap;
 }
 

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "config.h"
+#include "file_symbols.h"
 #include "qemu.h"
 #include "recorder/stats.h"
 #include "trace/meta.h"
@@ -38,6 +39,7 @@ void recording_args(const struct args *args, struct recording *ret)
 	*ret = (struct recording){
 		.output = arg(args, "output") ? arg(args, "output") : "trace.upto",
 		.symbols = arg(args, "symbols"),
+		.sysroot = arg(args, "sysroot"),
 		.force = arg(args, "force"),
 		.deterministic = arg(args, "deterministic"),
 		.quiet = arg(args, "quiet"),
@@ -287,6 +289,20 @@ out:
 	return r;
 }
 
+/* Names for user code; the recording is whole without them. */
+static int add_file_symbols(const struct recording *rec, struct error *err)
+{
+	struct roots roots = { 0 };
+	struct file_symbols found;
+	int r;
+
+	roots_add_list(&roots, rec->sysroot);
+	roots_add_guest(&roots, rec->argv);
+	r = file_symbols_add(rec->output, &roots, &found, err);
+	roots_deinit(&roots);
+	return r;
+}
+
 int recording_run(const struct recording *rec, struct error *err)
 {
 	struct session s = { .out = -1 };
@@ -310,6 +326,8 @@ int recording_run(const struct recording *rec, struct error *err)
 		error_set(err, "QEMU did not start the recording (exit status %d)", r);
 		return r;
 	}
+	if (s.stats->finished && add_file_symbols(rec, err) < 0)
+		r = r ? r : EXIT_FAILED;
 	summarise(rec, &s, r > 128);
 	return r;
 }

@@ -10,6 +10,7 @@
 struct recording {
 	const char *output;
 	const char *symbols;   /* NULL: the kernel's own */
+	const char *sysroot;   /* NULL: none named */
 	bool force;
 	bool deterministic;
 	bool quiet;
@@ -22,6 +23,7 @@ struct recording {
 	{ 'f', "force", NULL, "overwrite the trace if it exists" },                           \
 	{ 0, "deterministic", NULL, "the same guest gives the same events: adds -icount, -rtc and -seed" }, \
 	{ 0, "symbols", "FILE", "names from this ELF file or System.map, not from the kernel that boots" }, \
+	{ 0, "sysroot", "ROOTS", "where the guest's files are, for the names of their functions: folders, ext4 images, initramfs" }, \
 	{ 'q', "quiet", NULL, "no status line and no summary" }
 
 void recording_args(const struct args *args, struct recording *ret);

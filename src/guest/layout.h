@@ -30,6 +30,11 @@ enum member {
 	MAPPING_NAME,
 	VMA_MM,
 	FILE_PATH,            /* include/linux/fs.h */
+	FILE_INODE,
+	INODE_NUMBER,
+	INODE_SIZE,
+	INODE_SUPER,
+	SUPER_DEVICE,
 	PATH_MNT,             /* include/linux/path.h */
 	PATH_DENTRY,
 	DENTRY_PARENT,        /* include/linux/dcache.h */

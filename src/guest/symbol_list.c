@@ -17,7 +17,7 @@ void symbol_list_add(struct symbol_list *list, uint64_t addr, uint64_t size, cha
 {
 	while (list->names_cap - list->names_len < len + 1) {
 		list->names_cap = list->names_cap ? list->names_cap * 2 : 4096;
-		list->names = xrealloc(list->names, list->names_cap, 1);
+		list->names = xreallocarray(list->names, list->names_cap, 1);
 	}
 	list->symbols = array_grow(list->symbols, list->count, &list->cap, sizeof *list->symbols);
 	list->symbols[list->count++] = (struct raw_symbol){

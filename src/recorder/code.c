@@ -61,7 +61,7 @@ static void add_section(struct kernel_image *image, const char *name, uint64_t a
 
 	if (!addr || !size || size > TEXT_MAX)
 		return;
-	image->sections = xrealloc(image->sections, image->n_sections + 1, sizeof *image->sections);
+	image->sections = xreallocarray(image->sections, image->n_sections + 1, sizeof *image->sections);
 	s = &image->sections[image->n_sections++];
 	*s = (struct image_section){ .addr = addr, .size = size };
 	memcpy(s->name, name, strlen(name) + 1);
@@ -195,6 +195,16 @@ static const char *special_name(struct vcpu *v, uint64_t vma, char *name, size_t
 	return "";
 }
 
+static void tell_file(struct vcpu *v, uint64_t vma, uint64_t file, struct code_record *record)
+{
+	uint64_t inode = structure_pointer(v, file, FILE_INODE);
+
+	record->offset = structure_pointer(v, vma, VMA_PGOFF) * GUEST_PAGE;
+	record->device = structure_read(v, structure_pointer(v, inode, INODE_SUPER), SUPER_DEVICE, 4);
+	record->inode = structure_pointer(v, inode, INODE_NUMBER);
+	record->file_size = structure_pointer(v, inode, INODE_SIZE);
+}
+
 void code_mapped(struct vcpu *v, unsigned cpu, uint64_t vma)
 {
 	uint64_t start = structure_pointer(v, vma, VMA_START), end = structure_pointer(v, vma, VMA_END);
@@ -207,7 +217,7 @@ void code_mapped(struct vcpu *v, unsigned cpu, uint64_t vma)
 	if (!(structure_pointer(v, vma, VMA_FLAGS) & VM_EXEC) || !mm || end <= start)
 		return;
 	if (file)
-		record.offset = structure_pointer(v, vma, VMA_PGOFF) * GUEST_PAGE;
+		tell_file(v, vma, file, &record);
 	record.name = file ? structure_path(v, file, path) : special_name(v, vma, path, SPECIAL_NAME);
 	tell(&record, v, cpu);
 }

@@ -18,7 +18,9 @@ struct code_range {
 struct build {
 	struct code *c;
 	struct map numbers;      /* hash of object, name and which one of that name → number + 1 */
-	struct map files;        /* hash of a path → object + 1 */
+	const struct code_files *files;
+	struct map symbols;      /* hash of a path and size → place in the files */
+	struct map objects;      /* hash of which file it is → object + 1 */
 };
 
 static uint64_t hash_text(uint64_t hash, const char *text)
@@ -29,13 +31,13 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 	return hash;
 }
 
-/* The guest's text as one word that a terminal can show. */
+/* The guest's text as a terminal can show it. */
 static char *plain(const char *text)
 {
 	char *copy = xstrdup(text);
 
 	for (char *p = copy; *p; p++)
-		if ((unsigned char)*p <= ' ' || *p == 0x7f)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '?';
 	return copy;
 }
@@ -142,15 +144,37 @@ static char *label_of(const char *path)
 	return label;
 }
 
-static uint32_t file_object(struct build *b, const char *path, struct symtab *tab)
+static uint64_t hash_file(const char *path, uint64_t size)
 {
-	uint64_t identity = hash_text(2, path), *known = map_put(&b->files, identity, 0);
+	return hash64(hash_text(2, path) + size);
+}
 
-	if (!*known)
-		*known = add_object(b, label_of(path), identity, tab, false) + 1;
-	else
-		symtab_deinit(tab);
-	return (uint32_t)(*known - 1);
+/* What the trace has of the file's functions. */
+static int file_symbols(const struct build *b, const struct code_record *r, struct symtab *ret, struct error *err)
+{
+	const uint64_t *file = map_get(&b->symbols, hash_file(r->name, r->file_size));
+	const struct code_file *f = file ? &b->files->list[*file] : NULL;
+
+	if (!f) {
+		*ret = (struct symtab){ 0 };
+		return 0;
+	}
+	return decode(f->symbols, f->symbols_len, ret, err);
+}
+
+static int take_mapped(struct build *b, const struct code_record *r, uint32_t *ret_object, struct error *err)
+{
+	uint64_t identity = hash64(hash64(hash_file(r->name, r->file_size) + r->device) + r->inode);
+	uint64_t *known = map_put(&b->objects, identity, 0);
+	struct symtab tab;
+
+	if (!*known) {
+		if (file_symbols(b, r, &tab, err) < 0)
+			return -1;
+		*known = add_object(b, label_of(r->name), identity, &tab, false) + 1;
+	}
+	*ret_object = (uint32_t)(*known - 1);
+	return 0;
 }
 
 static int by_start(const void *va, const void *vb)
@@ -175,31 +199,25 @@ static void sort_ranges(struct code *c)
 	}
 }
 
-static int take_files(struct build *b, const struct reader *r, struct error *err)
+static void take_files(struct build *b, const struct reader *r)
 {
-	for (size_t i = 0; i < r->files.count; i++) {
-		const struct code_file *f = &r->files.list[i];
-		struct symtab tab;
-
-		if (decode(f->symbols, f->symbols_len, &tab, err) < 0)
-			return error_prefix(err, "%s", f->path);
-		file_object(b, f->path, &tab);
-	}
-	return 0;
+	b->files = &r->files;
+	for (size_t i = 0; i < r->files.count; i++)
+		map_put(&b->symbols, hash_file(r->files.list[i].path, r->files.list[i].size), i);
 }
 
 static int take_records(struct build *b, const struct reader *r, struct error *err)
 {
 	for (size_t i = 0; i < r->code.count; i++) {
 		const struct code_record *record = &r->code.records[i];
-		struct symtab none = { 0 };
 
 		if (record->change == CODE_MODULE && take_module(b, record, err) < 0)
 			return error_prefix(err, "%s", record->name);
 		if (record->change == CODE_FREED)
 			take_freed(b->c, record);
 		if (record->change == CODE_MAPPED)
-			b->c->of_record[i] = file_object(b, record->name, &none);
+			if (take_mapped(b, record, &b->c->of_record[i], err) < 0)
+				return error_prefix(err, "%s", record->name);
 	}
 	return 0;
 }
@@ -210,12 +228,12 @@ int code_init(struct code *c, const struct reader *r, struct error *err)
 	int ret;
 
 	*c = (struct code){ .of_record = xcalloc(r->code.count, sizeof *c->of_record), .n_records = r->code.count };
-	ret = take_files(&b, r, err);
-	if (ret == 0)
-		ret = take_records(&b, r, err);
+	take_files(&b, r);
+	ret = take_records(&b, r, err);
 	sort_ranges(c);
 	map_free(&b.numbers);
-	map_free(&b.files);
+	map_free(&b.symbols);
+	map_free(&b.objects);
 	if (ret < 0)
 		code_deinit(c);
 	return ret;

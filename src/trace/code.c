@@ -16,6 +16,9 @@ void code_record_put(struct buf *out, const struct code_record *r)
 	buf_put_varint(out, r->start);
 	buf_put_varint(out, r->size);
 	buf_put_varint(out, r->offset);
+	buf_put_varint(out, r->device);
+	buf_put_varint(out, r->inode);
+	buf_put_varint(out, r->file_size);
 	buf_put_str(out, r->name, strlen(r->name));
 	buf_put_str(out, r->symbols, r->symbols_len);
 }
@@ -40,6 +43,9 @@ static void decode(struct cursor *in, struct code_record *r)
 	r->start = cursor_varint(in);
 	r->size = cursor_varint(in);
 	r->offset = cursor_varint(in);
+	r->device = cursor_varint(in);
+	r->inode = cursor_varint(in);
+	r->file_size = cursor_varint(in);
 	r->name = take_string(in);
 	r->symbols = take_bytes(in, &r->symbols_len);
 }
@@ -72,6 +78,7 @@ void code_records_deinit(struct code_records *r)
 void code_file_put(struct buf *out, const struct code_file *f)
 {
 	buf_put_str(out, f->path, strlen(f->path));
+	buf_put_varint(out, f->size);
 	buf_put_str(out, f->symbols, f->symbols_len);
 }
 
@@ -83,6 +90,7 @@ int code_files_decode(struct cursor *in, struct code_files *ret, struct error *e
 		ret->list = array_grow(ret->list, ret->count, &ret->cap, sizeof *ret->list);
 		f = &ret->list[ret->count++];
 		f->path = take_string(in);
+		f->size = cursor_varint(in);
 		f->symbols = take_bytes(in, &f->symbols_len);
 	}
 	return in->bad ? error_set(err, "damaged symbols of files") : 0;

@@ -27,6 +27,7 @@ struct code_record {
 	uint64_t mm;           /* MAPPED: address of the process's mm_struct */
 	uint64_t start, size;  /* MAPPED: which addresses; FREED: its start */
 	uint64_t offset;       /* MAPPED: of `start` in the file */
+	uint64_t device, inode, file_size; /* MAPPED: which file it is, and how many bytes it has; memory of no file: 0 */
 	const char *name;      /* of the module; path of the file, "[vdso]", "" for memory of no file: the guest's bytes */
 	const void *symbols;   /* MODULE: its functions at run-time addresses, as in the chunk SYMBOLS */
 	size_t symbols_len;
@@ -42,6 +43,7 @@ struct code_records {
 /* Functions of a file that is mapped, at their offsets in it, as in the chunk SYMBOLS. */
 struct code_file {
 	const char *path;
+	uint64_t size;         /* of the file: another of that path is another one */
 	const void *symbols;
 	size_t symbols_len;
 };

@@ -22,6 +22,14 @@ int writer_init(struct writer *w, int fd)
 	return r;
 }
 
+int writer_resume(struct writer *w, int fd, uint64_t offset, uint64_t number)
+{
+	*w = (struct writer){ .fd = fd, .size = offset, .number = number, .zstd = ZSTD_createCCtx() };
+	if (!w->zstd)
+		return -ENOMEM;
+	return lseek(fd, (off_t)offset, SEEK_SET) < 0 ? -errno : 0;
+}
+
 void writer_deinit(struct writer *w)
 {
 	ZSTD_freeCCtx(w->zstd);

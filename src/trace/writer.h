@@ -19,6 +19,8 @@ struct writer {
 
 /* Writes the file header. 0 or -errno. */
 int writer_init(struct writer *w, int fd);
+/* Go on with a file whose chunks before that offset are whole; what follows is overwritten. 0 or -errno. */
+int writer_resume(struct writer *w, int fd, uint64_t offset, uint64_t number);
 void writer_deinit(struct writer *w);
 
 /*

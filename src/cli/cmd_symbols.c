@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+
+#include "commands.h"
+#include "file_symbols.h"
+#include "trace_arg.h"
+
+static int run(const struct args *args, struct error *err)
+{
+	struct file_symbols found;
+	struct roots roots = { 0 };
+	int r;
+
+	if (!arg(args, "sysroot")) {
+		error_set(err, "--sysroot is missing: where are the guest's files?");
+		return EXIT_USAGE;
+	}
+	roots_add_list(&roots, arg(args, "sysroot"));
+	r = file_symbols_add(args->operands[0], &roots, &found, err);
+	roots_deinit(&roots);
+	if (r < 0)
+		return EXIT_FAILED;
+	printf("%zu of %zu files without symbols have them now\n", found.found, found.wanted);
+	return EXIT_OK;
+}
+
+static const struct option options[] = {
+	{ 0, "sysroot", "ROOTS", "the guest's files: folders, ext4 images, initramfs; with colons between them" },
+	HELP_OPTION,
+	{ 0 },
+};
+
+const struct command cmd_symbols = {
+	.name = "symbols",
+	.operands = "TRACE",
+	.summary = "add the functions of programs and libraries to a trace",
+	.description = "Looks for the files that ran in the guest, by path and size, and puts the functions of each into the "
+		       "trace, which then has their names wherever it is read. 'upto record' and 'upto boot' do so "
+		       "themselves with the guest's initramfs, its disks that are plain ext4 images, and what --sysroot names.\n",
+	.examples = "  upto symbols --sysroot /srv/guest trace.upto\n      from a folder\n"
+		    "  upto symbols --sysroot root.ext4:initrd.img trace.upto\n      from an image, then from an initramfs\n",
+	.options = options,
+	.min_operands = 1, .max_operands = 1,
+	.run = run,
+};

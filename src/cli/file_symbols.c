@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "file_symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "guest/sysroot.h"
+#include "symbols/elf_symbols.h"
+#include "trace/append.h"
+
+void roots_add(struct roots *r, const char *path, size_t len, bool named)
+{
+	r->list = xreallocarray(r->list, r->count + 1, sizeof *r->list);
+	r->list[r->count++] = xstrndup(path, len);
+	r->named += named;
+}
+
+void roots_add_list(struct roots *r, const char *list)
+{
+	while (list && *list) {
+		size_t len = strcspn(list, ":");
+
+		if (len)
+			roots_add(r, list, len, true);
+		list += len + (list[len] == ':');
+	}
+}
+
+/* "if=virtio,file=root.img,format=raw" */
+static void add_drive(struct roots *r, const char *drive)
+{
+	const char *file = strncmp(drive, "file=", 5) ? strstr(drive, ",file=") : drive - 1;
+
+	if (file)
+		roots_add(r, file + 6, strcspn(file + 6, ","), false);
+}
+
+void roots_add_guest(struct roots *r, char *const *argv)
+{
+	for (; *argv && argv[1]; argv++) {
+		const char *word = *argv + (**argv == '-') + !strncmp(*argv, "--", 2);
+
+		if (**argv != '-')
+			continue;
+		if (!strcmp(word, "initrd"))
+			roots_add(r, argv[1], strcspn(argv[1], ","), false);
+		else if (!strcmp(word, "drive"))
+			add_drive(r, argv[1]);
+		else if (strlen(word) == 3 && !strncmp(word, "hd", 2) && word[2] >= 'a' && word[2] <= 'd')
+			roots_add(r, argv[1], strlen(argv[1]), false);
+	}
+}
+
+void roots_deinit(struct roots *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		free(r->list[i]);
+	free(r->list);
+	*r = (struct roots){ 0 };
+}
+
+struct wanted {
+	struct wanted_file *files;
+	size_t count, cap;
+	struct map known; /* hash of path and size → 1 */
+};
+
+static uint64_t hash_file(const char *path, uint64_t size)
+{
+	uint64_t hash = size;
+
+	while (*path)
+		hash = hash64(hash ^ (uint8_t)*path++);
+	return hash;
+}
+
+static void want(struct wanted *w, const char *path, uint64_t size)
+{
+	uint64_t *known = map_put(&w->known, hash_file(path, size), 0);
+
+	if (*known || *path != '/')
+		return;
+	*known = 1;
+	w->files = array_grow(w->files, w->count, &w->cap, sizeof *w->files);
+	w->files[w->count++] = (struct wanted_file){ .path = path, .size = size };
+}
+
+/* All that were mapped, but for those that the trace has already. */
+static void find_wanted(const struct reader *r, struct wanted *w)
+{
+	for (size_t i = 0; i < r->files.count; i++)
+		*map_put(&w->known, hash_file(r->files.list[i].path, r->files.list[i].size), 0) = 1;
+	for (size_t i = 0; i < r->code.count; i++)
+		if (r->code.records[i].change == CODE_MAPPED)
+			want(w, r->code.records[i].name, r->code.records[i].file_size);
+}
+
+struct taking {
+	struct buf payload;
+	size_t found;
+};
+
+static void take(void *state, const struct wanted_file *f, const struct buf *data)
+{
+	struct taking *t = state;
+	struct buf symbols = { 0 };
+	struct symtab tab;
+	struct error err;
+
+	/* what is no ELF file, a process may map all the same */
+	if (elf_symbols(data->data, data->len, &tab, &err) < 0)
+		return;
+	symtab_encode(&tab, &symbols);
+	if (t->payload.len + symbols.len < CHUNK_UNPACKED_MAX / 2) {
+		code_file_put(&t->payload, &(struct code_file){
+			.path = f->path, .size = f->size, .symbols = symbols.data, .symbols_len = symbols.len,
+		});
+		t->found++;
+	}
+	symtab_deinit(&tab);
+	buf_free(&symbols);
+}
+
+static int search(const struct roots *roots, struct wanted *w, struct taking *t, struct error *err)
+{
+	struct error ignored;
+
+	for (size_t i = 0; i < roots->count; i++) {
+		bool named = i < roots->named;
+
+		if (!named && !w->count)
+			break;
+		if (sysroot_search(roots->list[i], w->files, w->count, take, t, named ? err : &ignored) < 0 && named)
+			return -1;
+	}
+	return 0;
+}
+
+int file_symbols_add(const char *trace, const struct roots *roots, struct file_symbols *ret, struct error *err)
+{
+	struct taking t = { 0 };
+	struct wanted w = { 0 };
+	struct reader *reader;
+	int r;
+
+	if (reader_open(trace, &reader, err) < 0)
+		return -1;
+	find_wanted(reader, &w);
+	r = search(roots, &w, &t, err);
+	if (r == 0 && t.found)
+		r = trace_append(reader, CHUNK_FILES, &t.payload, err);
+	*ret = (struct file_symbols){ .wanted = w.count, .found = t.found };
+	reader_free(reader);
+	map_free(&w.known);
+	free(w.files);
+	buf_free(&t.payload);
+	return r;
+}
