@@ -11,7 +11,7 @@ import tempfile
 
 from guest import UPTO, UPTO_ASAN, WORK, Once, initrd, kernel, qemu_args, run, upto_json
 
-COMMANDS = ["record", "boot", "top", "first", "syscalls", "ps", "tree", "calls", "stack", "dump", "info", "check"]
+COMMANDS = ["record", "boot", "top", "first", "syscalls", "ps", "tree", "calls", "stack", "dump", "info", "check", "symbols"]
 TOP = ["function", "section", "calls", "self_insns", "self_ns", "self_pct", "total_insns", "total_ns", "total_pct", "address", "object"]
 FIRST = ["ns", "kernel_ns", "insns", "cpu", "function", "section", "caller", "object"]
 SYSCALLS = ["ns", "insns", "cpu", "task", "nr", "name", "args", "result", "duration_ns"]

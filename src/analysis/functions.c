@@ -47,9 +47,12 @@ enum {
 		 1 << EVENT_RETURN,
 };
 
-static inline bool enters(enum event_kind kind, bool same_function)
+static inline bool enters(const struct event *e, bool same_function)
 {
-	return (ENTERS >> kind & 1) || (kind == EVENT_ARRIVE && !same_function);
+	/* a signal's handler, or a program's start */
+	if (__builtin_expect(e->kind == EVENT_INTERRUPT_RETURN, 0))
+		return e->args[0] & IRET_ELSEWHERE;
+	return (ENTERS >> e->kind & 1) || (e->kind == EVENT_ARRIVE && !same_function);
 }
 
 /* Keep the earlier of both. */
@@ -76,7 +79,7 @@ static inline void go(struct state *s, const struct event *e)
 {
 	struct place place = name_cache_place(s->cache, &s->view, s->task, e->target, e->ns);
 
-	if ((place.start || (s->groups[place.function] && e->kind != EVENT_RETURN)) && enters(e->kind, place.function == s->function) &&
+	if ((place.start || (s->groups[place.function] && e->kind != EVENT_RETURN)) && enters(e, place.function == s->function) &&
 	    e->ns >= s->meter.span->from_ns && e->ns < s->meter.span->to_ns)
 		enter(s, e, place.function);
 	s->function = place.function;

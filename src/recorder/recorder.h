@@ -50,6 +50,7 @@ struct vcpu {
 	uint64_t lstar;
 	uint64_t sysenter;
 	enum { LEFT_UNKNOWN, LEFT_BY_INTERRUPT, LEFT_BY_SYSCALL } user_left; /* how, last; by the task that runs */
+	uint64_t user_from;   /* where the task that runs left user code, last; 0: not known */
 	bool halted;
 	bool ended;           /* the guest was powered off: what still runs is not its own doing */
 	uint64_t lidt_limit;

@@ -13,11 +13,14 @@ enum told { TOLD_NOTHING, TOLD_LIVING, TOLD_EXITED };
 static struct {
 	pthread_mutex_t lock;
 	struct map known;     /* task_struct → enum told */
+	struct map user_from; /* task_struct that does not run → where it left user code */
 } tasks = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void note(uint64_t task, enum task_change change)
 {
 	pthread_mutex_lock(&tasks.lock);
+	if (change == TASK_NEW) /* another had the address before */
+		*map_put(&tasks.user_from, task, 0) = 0;
 	*map_put(&tasks.known, task, TOLD_NOTHING) = change == TASK_EXIT ? TOLD_EXITED : TOLD_LIVING;
 	pthread_mutex_unlock(&tasks.lock);
 }
@@ -44,6 +47,19 @@ void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t 
 	task_record_put(&out, &record);
 	drain_tasks(&out);
 	buf_free(&out);
+}
+
+uint64_t tasks_switch(uint64_t previous, uint64_t user_from, uint64_t next)
+{
+	const uint64_t *known;
+	uint64_t from;
+
+	pthread_mutex_lock(&tasks.lock);
+	*map_put(&tasks.user_from, previous, 0) = user_from;
+	known = map_get(&tasks.user_from, next);
+	from = known ? *known : 0;
+	pthread_mutex_unlock(&tasks.lock);
+	return from;
 }
 
 void tasks_meet(struct vcpu *v, unsigned cpu, uint64_t task)

@@ -13,6 +13,9 @@
 /* Tell of a task, whose task_struct is at that address. */
 void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t task);
 
+/* One task is switched from, having left user code there, another to: where that one did, last; 0: not known. */
+uint64_t tasks_switch(uint64_t previous, uint64_t user_from, uint64_t next);
+
 /* The same, unless it has been told of and is still there: tasks that were before upto could know. */
 void tasks_meet(struct vcpu *v, unsigned cpu, uint64_t task);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <inttypes.h>
+#include <string.h>
 
 #include "arch/x86_insn.h"
 #include "watch.h"
@@ -112,13 +113,31 @@ static void call_indirect(struct qemu_plugin_insn *insn, const struct x86_insn *
 	on_mem(insn, watch_call_indirect, QEMU_PLUGIN_MEM_RW, userdata(data, 0));
 }
 
+/*
+ * Compilers align functions, fill what lies between them, and may begin those
+ * that pointers lead to with ENDBR64. A place within a function may look so too:
+ * a jump there is then one too many, which does no harm.
+ */
+static bool looks_like_function(uint64_t target)
+{
+	enum { ALIGNMENT = 16, RET = 0xc3, NOP = 0x90, INT3 = 0xcc, LONG_NOP_END = 0 };
+	static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	uint8_t bytes[5]; /* from the one before on */
+
+	if (!guest_read(&recorder.translate_regs, target - 1, bytes, sizeof bytes))
+		return false;
+	return !memcmp(bytes + 1, endbr64, sizeof endbr64) ||
+	       (target % ALIGNMENT == 0 &&
+		(*bytes == RET || *bytes == NOP || *bytes == INT3 || *bytes == LONG_NOP_END));
+}
+
 static bool leaves_function(const struct work *w, uint64_t addr, uint64_t target)
 {
 	uint64_t distance = target > addr ? target - addr : addr - target;
 
 	if (w->function != SYMTAB_NONE)
 		return w->function != kernel_function_near(&recorder.kernel, w->function, target);
-	return distance >= LOCAL_JUMP || map_get(&recorder.call_targets, target);
+	return distance >= LOCAL_JUMP || map_get(&recorder.call_targets, target) || looks_like_function(target);
 }
 
 /* Code leads to that place by itself: what begins there need not be an interrupt's handler. */

@@ -412,6 +412,17 @@ void watch_shutdown(unsigned cpu, void *data)
 	}
 }
 
+/* Popped by an iret, and whether it leads to user code elsewhere than that was left. */
+static uint64_t code_segment(const struct vcpu *v, uint64_t target)
+{
+	enum { SYSCALL_LENGTH = 2 };
+	uint64_t cs = v->iret[1] & 0xffff;
+	/* a system call that a signal cut short may be made again */
+	bool elsewhere = (cs & 3) == 3 && v->user_from && v->user_from != target && v->user_from - SYSCALL_LENGTH != target;
+
+	return cs | (elsewhere ? IRET_ELSEWHERE : 0);
+}
+
 void watch_interrupt_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
@@ -431,7 +442,7 @@ void watch_interrupt_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t v
 	if (v->iret_n < 3)
 		return;
 	target = far_address(v->iret[1] & 0xffff, v->iret[0], shift);
-	PUT(v, site_of(data), v->insns, v->iret_slot, target, v->iret[1] & 0xffff,
+	PUT(v, site_of(data), v->insns, v->iret_slot, target, code_segment(v, target),
 	    shift == 3 && (v->iret[1] & 3) == 3 && v->user_left != LEFT_BY_INTERRUPT ? registers_read(&v->regs, GUEST_RAX) : 0);
 }
 
@@ -533,9 +544,12 @@ void watch_wrmsr(unsigned cpu, void *data)
 
 static void put_syscall(struct vcpu *v, uint64_t target, uint64_t from, const enum reg regs[7])
 {
+	enum { RT_SIGRETURN = 15 };
 	uint64_t words[10] = { target, recorder_ns(), from };
 
 	v->user_left = LEFT_BY_SYSCALL;
+	/* it goes back to where a signal came, which only the kernel knows */
+	v->user_from = registers_read(&v->regs, regs[0]) == RT_SIGRETURN ? 0 : from;
 	for (int i = 0; i < 7; i++)
 		words[3 + i] = registers_read(&v->regs, regs[i]);
 	put(v, EVENT_SYSCALL, v->insns, words, 10);
@@ -644,8 +658,10 @@ void watch_interrupt(unsigned cpu, void *data)
 	resume(v, recorder_ns());
 	if (read_frame(v, vector, kind, &f) && is_fault(vector, f.error))
 		take_back(v, f.from);
-	if ((f.cs & 3) == 3)
+	if ((f.cs & 3) == 3) {
 		v->user_left = vector == 0x80 ? LEFT_BY_SYSCALL : LEFT_BY_INTERRUPT;
+		v->user_from = f.from;
+	}
 	PUT(v, EVENT_INTERRUPT, v->insns, f.slot, f.from, block->addr, recorder_ns(), vector, f.error, f.cs);
 }
 
@@ -672,6 +688,7 @@ void watch_task_switch(unsigned cpu, void *data)
 	if (recorder.kernel.command_line)
 		tell_command_line(v);
 	next = registers_read(&v->regs, GUEST_RSI);
+	v->user_from = tasks_switch(previous, v->user_from, next);
 	tasks_meet(v, cpu, previous);
 	tasks_meet(v, cpu, next);
 	v->task = next;

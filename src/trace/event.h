@@ -15,6 +15,9 @@
  * When adding a kind: also its name in event.c, its fields in codec.c, its
  * record in recorder/ and its line in docs/format.md. Numbers never change.
  */
+/* INTERRUPT_RETURN, argument 0: above the code segment, it leads to user code elsewhere than that was left. */
+enum { IRET_ELSEWHERE = 1 << 16 };
+
 enum event_kind {
 	EVENT_NONE = 0,
 	EVENT_CALL = 1,           /* direct call */

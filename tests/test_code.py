@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Names of code that comes and goes: modules, programs, libraries; in processes that have them at different addresses."""
+import collections
+import json
+import os
+import re
+import subprocess
+
+from guest import Once, TOP, UPTO, WORK, initrd, libraries_of, qemu_args, record, run, unpack_disk, upto_json
+
+GUESTS = os.path.join(TOP, "tests/guests")
+CASES = [("6.1", 1), ("6.12", 2)]
+# main runs in the first program and in the two that its children become; each of these opens the library
+STORY = {
+    "main": 3, "leaf": 3 + 2 + 4, "recursive": 6, "tail": 5, "tail_target": 5, "deepest": 1, "deeper": 1, "jumper": 1,
+    "signals": 1, "on_signal": 4, "other_stack": 1, "on_other_stack": 2, "thread": 3, "thread_work": 30, "threads": 1,
+    "child_work": 3, "forks": 1, "libraries": 3, "mapped_twice": 3, "use": 6,
+}
+PLUG = {"plug": 3 * (3 + 2 + 2), "within": 3 * (3 + 2 + 2) * 2}
+
+
+def program(name, *flags):
+    source, path = os.path.join(GUESTS, name + ".c"), os.path.join(WORK, name)
+    with Once(path):
+        if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(source):
+            run("gcc", "-O2", "-Wall", "-Werror", "-fno-inline", "-fno-optimize-sibling-calls", *flags, "-o", path + ".new", source)
+            os.rename(path + ".new", path)
+    return path
+
+
+def image(version):
+    story, plug = program("story"), program("plug", "-shared", "-fPIC")
+    path = os.path.join(WORK, f"code-{version}.img")
+    newest = max(os.path.getmtime(f) for f in (story, plug))
+    if os.path.exists(path) and os.path.getmtime(path) < newest:
+        os.unlink(path)
+    return initrd(version, "code", *libraries_of(story), f"{story}=/bin/story", f"{plug}=/lib/libplug.so")
+
+
+def recording(version, smp):
+    """The trace, and the folder of what the guest itself said; made once a run."""
+    name = os.path.join(WORK, f"code-{version}-{smp}")
+    disk, trace = name + ".disk", name + ".upto"
+    with Once(name):
+        if (version, smp) not in recording.made:
+            record(trace, qemu_args(version, image(version), smp=smp, thread="multi" if smp > 1 else "single", disk=disk))
+            unpack_disk(disk, name)
+            recording.made.add((version, smp))
+    return trace, name
+
+
+recording.made = set()
+
+
+def calls_of(trace, module):
+    functions = upto_json("top", "--json", "-n", "0", "--module", module, trace)["functions"]
+    return {f["function"].replace(f" [{module}]", ""): f["calls"] for f in functions}
+
+
+def test_program(version, smp):
+    """Each function of a program and of a library, as often as they were entered; returns match."""
+    trace, _ = recording(version, smp)
+    got = calls_of(trace, "story")
+    assert {f: got.get(f, 0) for f in STORY} == STORY, {f: (got.get(f), n) for f, n in STORY.items() if got.get(f) != n}
+    got = calls_of(trace, "libplug.so")
+    assert {f: got.get(f, 0) for f in PLUG} == PLUG, got
+    returns = upto_json("check", "--json", trace)["returns"]
+    assert returns["unmatched"] <= 1 + returns["all"] / 1e6, returns
+    return f"{len(STORY) + len(PLUG)} functions"
+
+
+test_program.cases = CASES
+test_program.weight = 12
+
+
+def test_addresses(version, smp):
+    """Where the program says that its functions are, upto has them, in each process and in each mapping."""
+    trace, folder = recording(version, smp)
+    said = re.findall(r"at 0x([0-9a-f]+) (\w+)", open(os.path.join(folder, "story")).read())
+    assert len(said) == 3 * (2 + 3), said
+    places = {}
+    for kind in ("call-indirect", "call"):
+        with subprocess.Popen([UPTO, "dump", "--json", "--kind", kind, "--function", "plug,leaf,main", trace],
+                              stdout=subprocess.PIPE) as p:
+            for line in p.stdout:
+                e = json.loads(line)
+                places.setdefault(e["target"], set()).add(e["place"])
+    want = {"plug": "plug [libplug.so]", "leaf": "leaf [story]", "main": "main [story]"}
+    for addr, name in said:
+        assert places.get(int(addr, 16)) == {want[name]}, (addr, name, places)
+    return f"{len(said)} addresses, {len({a for a, _ in said})} different ones"
+
+
+test_addresses.cases = CASES
+
+
+def test_paths(version, smp):
+    """How a function was reached, through signals, longjmp() and system calls: the program's own part of each path."""
+    trace, _ = recording(version, smp)
+    paths, above = collections.Counter(), []
+    rows = upto_json("tree", "--callers", "--json", "--depth", "0", trace, "leaf")["tree"]
+    for row, after in zip(rows, rows[1:] + [None]):
+        above = above[:row["depth"]] + [row["function"]]
+        if not after or after["depth"] <= row["depth"]:
+            mine = tuple(f.split(" ")[0] for f in reversed(above) if f.endswith(" [story]"))
+            paths[mine[mine.index("main"):]] += row["calls"]
+    assert paths == {("main", "leaf"): 3, ("main", "jumper", "leaf"): 1, ("main", "jumper", "deeper", "deepest", "leaf"): 1,
+                     ("main", "signals", "on_signal", "leaf"): 4}, paths
+    return f"{sum(paths.values())} calls by {len(paths)} paths"
+
+
+test_paths.cases = CASES
+
+
+def test_modules(version, smp):
+    """The kernel's own kallsyms name the same functions at the same addresses, also of a module that was loaded again."""
+    trace, folder = recording(version, smp)
+    theirs = {}
+    for part in ("kallsyms", "kallsyms2"):
+        for line in open(os.path.join(folder, part)):
+            m = re.match(r"([0-9a-f]{16}) [tT] (\S+)\t\[(\w+)\]$", line)
+            if m:
+                theirs.setdefault(int(m.group(1), 16), set()).add(f"{m.group(2)} [{m.group(3)}]")
+    compared = set()
+    named = set().union(*theirs.values())
+    top = upto_json("top", "--json", "-n", "0", "--kernel", trace)["functions"]
+    ran = [f["function"].split(" ")[0] for f in top if f["object"]]
+    with subprocess.Popen([UPTO, "dump", "--json", "--kind", "call,call-indirect,jump,jump-indirect,return", "--function",
+                           ",".join(ran), trace], stdout=subprocess.PIPE) as p:
+        for e in map(json.loads, p.stdout):
+            # what is gone by the time that the guest looks, as init functions are, it cannot tell
+            if e["place"] in named:
+                assert e["place"] in theirs.get(e["target"], ()), (e, theirs.get(e["target"]))
+                compared.add((e["target"], e["place"]))
+    brd = {place for _, place in compared if place.endswith("[brd]")}
+    both = [place for place in brd if sum(p == place for _, p in compared) == 2]
+    assert len(compared) > 12, compared
+    assert calls_of(trace, "brd")["brd_init"] == 2, brd
+    return f"{len(compared)} functions, {len(both)} of a module at two addresses"
+
+
+test_modules.cases = CASES
+test_modules.weight = 5
