@@ -17,8 +17,10 @@
 #include "analysis/processes.h"
 #include "analysis/summary.h"
 #include "analysis/syscalls.h"
+#include "arch/x86_syscall_args.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "trace/texts.h"
 #include "trace/writer.h"
 
 #define KERNEL 0xffffffff81000000u
@@ -174,10 +176,22 @@ static void ask_addresses(const struct reader *r, const struct names *names)
 	buf_free(&text);
 }
 
+static void ask_argument(const struct texts *texts, const struct syscall_record *c, unsigned arg)
+{
+	const char *kinds = x86_syscall_args(c->nr);
+	struct buf out = { 0 };
+
+	texts_find(texts, c->cpu, c->insns, arg);
+	if (kinds && arg < strlen(kinds))
+		x86_syscall_arg(kinds[arg], c->args[arg], &out);
+	buf_free(&out);
+}
+
 static void analyse(const struct reader *r)
 {
 	struct span part = { .from_ns = 10, .to_ns = 1000, .cpu = 0 };
 	struct syscalls calls;
+	struct texts texts;
 	struct summary summary;
 	struct check check;
 	struct names names;
@@ -188,6 +202,11 @@ static void analyse(const struct reader *r)
 	if (syscalls_analyse(r, &SPAN_ALL, &calls, &err) == 0) {
 		struct syscall_sum *sums;
 
+		if (texts_read(r, &texts, &err) == 0)
+			for (size_t i = 0; i < calls.count; i++)
+				for (unsigned k = 0; k < 6; k++)
+					ask_argument(&texts, &calls.calls[i], k);
+		texts_deinit(&texts);
 		syscalls_sum(&calls, &sums);
 		free(sums);
 		syscalls_deinit(&calls);

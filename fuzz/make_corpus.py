@@ -67,7 +67,7 @@ def zstd(data):
 
 # ---- traces
 
-META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES = range(1, 9)
+META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS = range(1, 10)
 CALL, CALL_INDIRECT, RETURN, JUMP, JUMP_INDIRECT, ARRIVE, INTERRUPT_RETURN, INTERRUPT, SYSCALL, SYSCALL_RETURN, \
     HALT, RESUME, TASK_SWITCH, ADDRESS_SPACE, CLOCK, GAP = range(1, 17)
 MISS_SITE, MISS_INSNS, MISS_SLOT, MISS_FROM, MISS_TARGET = 1, 2, 4, 8, 16
@@ -192,6 +192,10 @@ def module(name, at=MODULE, ns=51):
     return code(1, name, functions=symbols(table, sections), ns=ns)
 
 
+def text(cpu, insns, arg, data):
+    return varint(cpu) + varint(insns) + bytes([arg]) + string(data)
+
+
 def program(path):
     sections = ((0, (1 << 64) - 1, b""), (0x1000, 0x3000, b".text"))
     return string(path) + varint(1000) + string(symbols([(0x1000, 0x80, 1, b"main"), (0x1100, 0x80, 1, b"work")], sections))
@@ -211,6 +215,7 @@ def chunks():
         code(3, b"[vdso]", MM, 0x7ffff7fc1000, 0x2000) + code(3, b"/lib/e\x1bvil", MM + 64, 0x401000, 0x1000, ns=60)
     return [(META, meta, {}), (SITES, sites(TABLE), {}), (SYMBOLS, symbols(FUNCTIONS), {}), (TASKS, told, {}),
             (CODE, came, {}), (FILES, program(b"/bin/sh") + program(b"/lib/other") + program(b"/bin/sh"), {}),
+            (TEXTS, text(0, 95, 1, b"hello\n\x1b") + text(0, 95, 9, b"x" * 64) + text(1, 5, 7, b""), {}),
             (EVENTS, first.payload(), {"events": first}), (EVENTS, second.payload(), {"events": second, "cpu": 1}),
             (EVENTS, first.payload(), dict(events=first, **again)), (END, end, {})]
 
@@ -242,11 +247,11 @@ def make_trace():
     save("fuzz_trace", "chunks-no-sites", b"\2" + loose([parts[0]] + parts[3:]))
     save("fuzz_trace", "chunks-sites-twice", b"\2" + loose(parts[:2] + parts[1:]))
     save("fuzz_trace", "chunks-bad-symbols", b"\2" + loose(parts[:2] + [(SYMBOLS, b"\xff" * 30, {})] + parts[3:]))
-    for i, name in (4, "code"), (5, "files"):
-        bad = parts[i][1][:-200] + b"\xff\xff\xff\xff\x7f" * 40
+    for i, name in (4, "code"), (5, "files"), (6, "texts"):
+        bad = parts[i][1][:-20] + b"\xff\xff\xff\xff\x7f" * 40
         save("fuzz_trace", "chunks-bad-" + name, b"\2" + loose(parts[:i] + [(parts[i][0], bad, {})] + parts[i + 1:]))
     late = dict(parts[3][2], first_ns=(1 << 64) - 100, first_insns=(1 << 64) - 5)
-    save("fuzz_trace", "chunks-clocks-wrap", b"\2" + loose(parts[:3] + [(EVENTS, e.payload(), late)] + parts[8:]))
+    save("fuzz_trace", "chunks-clocks-wrap", b"\2" + loose(parts[:3] + [(EVENTS, e.payload(), late)] + parts[9:]))
     save("fuzz_trace", "chunks-cpu-1023", b"\2" + loose(parts[:3] + [(EVENTS, e.payload(), {"events": e, "cpu": 1023})]))
     save("fuzz_trace", "chunks-empty", b"\2" + loose([(META, b"", {}), (SITES, b"", {})]))
     back = Events().add(CLOCK, 100, dns=100)

@@ -14,7 +14,8 @@ from guest import UPTO, UPTO_ASAN, WORK, Once, initrd, kernel, qemu_args, run, u
 COMMANDS = ["record", "boot", "top", "first", "syscalls", "ps", "tree", "calls", "stack", "dump", "info", "check", "symbols"]
 TOP = ["function", "section", "calls", "self_insns", "self_ns", "self_pct", "total_insns", "total_ns", "total_pct", "address", "object"]
 FIRST = ["ns", "kernel_ns", "insns", "cpu", "function", "section", "caller", "object"]
-SYSCALLS = ["ns", "insns", "cpu", "task", "nr", "name", "args", "result", "duration_ns"]
+SYSCALLS = ["ns", "insns", "cpu", "task", "pid", "tgid", "comm", "nr", "name", "args", "call", "result", "error", "duration_ns",
+            "cpu_ns"]
 SUMS = ["name", "nr", "count", "errors", "total_ns", "average_ns", "longest_ns"]
 
 
@@ -516,8 +517,8 @@ def test_spans():
     before, after = rows("syscalls", "--to", f"{middle}ns"), rows("syscalls", "--from", f"{middle}ns")
     assert [c["ns"] for c in before + after] == [c["ns"] for c in calls] and after[0]["ns"] == middle
     assert all(c["ns"] < middle for c in before)
-    # units
-    a, b = cuts[0] // 1000 * 1000, cuts[0] // 1000 * 1000 + 50_000
+    # units, where something happens
+    a, b = middle // 1000 * 1000, middle // 1000 * 1000 + 50_000
     events = dump("--from", f"{a}ns", "--to", f"{b}ns")
     assert events and all(a <= e["ns"] < b for e in events), len(events)
     assert events == dump("--from", f"{a // 1000}us", "--to", f"{b / 1e6:.3f}ms") == \

@@ -280,8 +280,40 @@ def test_strace():
         assert found, f"pid {pid}: no task made these calls: {want[:8]}… ({len(want)})"
         matched += len(want)
     assert matched > 100, matched
+    words = compare_words(trace, os.path.join(folder, "words"))
     os.unlink(trace)
-    return f"{matched} calls of {len(tasks)} processes"
+    return f"{matched} calls of {len(tasks)} processes; {words} in words"
+
+
+# calls whose arguments upto prints as strace does: all, or the first so many
+WORDS = {"openat": 4, "mkdir": 2, "write": 3, "mprotect": 3, "close": 1, "dup2": 2, "lseek": 3, "execve": 1, "readlink": 1, "chdir": 1,
+         "rename": 2, "unlink": 1, "chmod": 2, "mmap": 6, "munmap": 2, "kill": 2, "exit_group": 1, "brk": 1, "access": 2, "umask": 1}
+
+
+def words_of(call):
+    """Name and arguments, flags in no order."""
+    name, rest = call.split("(", 1)
+    args = re.findall(r'"(?:[^"\\]|\\.)*"(?:\.\.\.)?|[^,()" ][^,()"]*', rest)[:WORDS[name]]
+    return [name] + ["|".join(sorted(a.strip().split("|"))) if "_" in a else a.strip() for a in args]
+
+
+def compare_words(trace, log):
+    theirs = collections.defaultdict(list)
+    for line in open(log, errors="replace"):
+        m = re.match(r"(\d+) +((\w+)\(.*?\)?)( = .*| <unfinished \.\.\.>)$", line.rstrip("\n"))
+        if m and m.group(3) in WORDS:
+            theirs[int(m.group(1))].append(words_of(m.group(2).rstrip(")")))
+    ours = collections.defaultdict(list)
+    for c in upto_json("syscalls", "--json", "--name", ",".join(WORDS), trace)["syscalls"]:
+        ours[c["pid"]].append(words_of(c["call"].rstrip(")")))
+    n = 0
+    for pid, want in theirs.items():
+        # the first that strace sees is the execve
+        got = ours[pid][-len(want):]
+        assert got == want, next((pid, a, b) for a, b in zip(want, got) if a != b)
+        n += len(want)
+    assert n > 80 and len(theirs) > 5, (n, len(theirs))
+    return n
 
 
 def same_calls(want, got):

@@ -5,8 +5,9 @@
 
 /* What of the events matters here, kept by each thread and put in order afterwards. */
 struct mark {
-	enum { ENTRY, EXIT } type;
-	struct syscall_record call; /* EXIT: only ns, task, result, cpu, and where it leads in `from` */
+	enum { ENTRY, EXIT, SWITCH } type;
+	/* EXIT: only ns, task, result, cpu, and where it leads in `from`; SWITCH: the task that runs from then on in `task`, that before in `from` */
+	struct syscall_record call;
 };
 
 struct state {
@@ -55,7 +56,10 @@ static int batch(void *state, const struct batch *b, struct error *err)
 
 		switch (e->kind) {
 		case EVENT_TASK_SWITCH:
-			s->task = e->args[1];
+			m = add_mark(s, e);
+			m->type = SWITCH;
+			m->call.from = e->args[0];
+			m->call.task = s->task = e->args[1];
 			break;
 		case EVENT_SYSCALL:
 			m = add_mark(s, e);
@@ -102,7 +106,29 @@ enum { NR_RT_SIGRETURN = 15, NR_EXECVE = 59, NR_EXIT = 60, NR_EXIT_GROUP = 231, 
 struct task {
 	size_t open;      /* the call that it is in */
 	size_t handler;   /* the call whose return a signal's handler came before */
+	uint64_t ran_ns;  /* how long it ran, but for the time since … */
+	uint64_t since_ns; /* … here, when it runs */
+	bool away;        /* it does not */
 };
+
+static uint64_t ran_until(const struct task *task, uint64_t ns)
+{
+	return task->ran_ns + (task->away || ns < task->since_ns ? 0 : ns - task->since_ns);
+}
+
+static void go_away(struct task *task, uint64_t ns)
+{
+	task->ran_ns = ran_until(task, ns);
+	task->away = true;
+}
+
+static void come(struct task *task, uint64_t ns)
+{
+	if (!task->away)
+		task->ran_ns = ran_until(task, ns);
+	task->away = false;
+	task->since_ns = ns;
+}
 
 /*
  * A call that returns elsewhere than behind itself was overtaken by a signal:
@@ -116,6 +142,7 @@ static void leave(struct syscalls *all, struct task *task, const struct mark *m)
 
 	call->returned = true;
 	call->end_ns = m->call.ns;
+	call->cpu_ns = ran_until(task, m->call.ns) - call->cpu_ns;
 	if (call->nr == NR_RT_SIGRETURN && task->handler) {
 		struct syscall_record *overtaken = &all->calls[task->handler - 1];
 
@@ -152,13 +179,20 @@ static void match(struct syscalls *all, const struct mark *marks, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		const struct mark *m = &marks[i];
-		struct task *task = task_of(&index, &tasks, &n_tasks, &cap, m->call.task);
+		struct task *task;
 
+		if (m->type == SWITCH)
+			go_away(task_of(&index, &tasks, &n_tasks, &cap, m->call.from), m->call.ns);
+		task = task_of(&index, &tasks, &n_tasks, &cap, m->call.task);
 		if (m->type == ENTRY) {
 			all->calls = array_grow(all->calls, all->count, &all->cap, sizeof *all->calls);
-			all->calls[all->count++] = m->call;
+			all->calls[all->count] = m->call;
+			/* what it had run before, until it returns */
+			all->calls[all->count++].cpu_ns = ran_until(task, m->call.ns);
 			/* the task_struct may be another's when next it comes out of the kernel */
 			task->open = m->call.nr == NR_EXIT || m->call.nr == NR_EXIT_GROUP ? 0 : all->count;
+		} else if (m->type == SWITCH) {
+			come(task, m->call.ns);
 		} else if (task->open) {
 			leave(all, task, m);
 		}

@@ -8,6 +8,7 @@
 struct syscall_record {
 	uint64_t ns, insns;     /* at entry */
 	uint64_t end_ns;        /* valid if returned */
+	uint64_t cpu_ns;        /* of the time between, that its task ran: valid if returned */
 	uint64_t nr, args[6];
 	uint64_t task;          /* address of the caller's task_struct; 0: not known */
 	int64_t result;         /* valid if has_result; -errno for failures */

@@ -39,7 +39,7 @@ static struct {
 	uint32_t sites_written;
 	uint64_t events, lost, odd_clocks;
 	pthread_mutex_t lock;     /* for what other threads queue: */
-	struct buf meta, symbols, tasks, code;
+	struct buf meta, symbols, tasks, code, texts;
 } drain = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static uint64_t now_ms(void)
@@ -71,6 +71,13 @@ void drain_code(const struct buf *records)
 	pthread_mutex_unlock(&drain.lock);
 }
 
+void drain_text(const struct text *text)
+{
+	pthread_mutex_lock(&drain.lock);
+	text_put(&drain.texts, text);
+	pthread_mutex_unlock(&drain.lock);
+}
+
 void drain_symbols(const struct symtab *tab)
 {
 	pthread_mutex_lock(&drain.lock);
@@ -87,14 +94,15 @@ static void put_chunk(enum chunk_type type, struct buf *payload, int level)
 
 static void put_queued(void)
 {
-	struct buf meta, symbols, tasks, code;
+	struct buf meta, symbols, tasks, code, texts;
 
 	pthread_mutex_lock(&drain.lock);
 	meta = drain.meta;
 	symbols = drain.symbols;
 	tasks = drain.tasks;
 	code = drain.code;
-	drain.meta = drain.symbols = drain.tasks = drain.code = (struct buf){ 0 };
+	texts = drain.texts;
+	drain.meta = drain.symbols = drain.tasks = drain.code = drain.texts = (struct buf){ 0 };
 	pthread_mutex_unlock(&drain.lock);
 	put_chunk(CHUNK_META, &meta, TABLES_LEVEL);
 	if (symbols.len && !pack_failed())
@@ -102,10 +110,12 @@ static void put_queued(void)
 	put_chunk(CHUNK_SYMBOLS, &symbols, TABLES_LEVEL);
 	put_chunk(CHUNK_TASKS, &tasks, TABLES_LEVEL);
 	put_chunk(CHUNK_CODE, &code, TABLES_LEVEL);
+	put_chunk(CHUNK_TEXTS, &texts, TABLES_LEVEL);
 	buf_free(&meta);
 	buf_free(&symbols);
 	buf_free(&tasks);
 	buf_free(&code);
+	buf_free(&texts);
 }
 
 static void put_sites(void)

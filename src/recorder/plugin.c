@@ -53,6 +53,7 @@ static void on_vcpu_init(qemu_plugin_id_t id, unsigned index)
 	if (!recorder.translate_regs.bytes)
 		registers_init(&recorder.translate_regs);
 	recorder.vcpus[index] = v;
+	v->index = index;
 	if (index == 0)
 		recorder.boot_thread = pthread_self();
 	if (index >= recorder.n_vcpus)

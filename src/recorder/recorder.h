@@ -23,8 +23,16 @@
 #include "value.h"
 #include "trace/meta.h"
 #include "trace/sites.h"
+#include "trace/texts.h"
 
 enum { VCPUS_MAX = 1024 };
+
+/* A system call whose strings were not in memory when it was made. */
+struct unread {
+	const char *kinds;    /* of its arguments; NULL: nothing is left to read */
+	uint64_t insns, args[6];
+	unsigned cpu;
+};
 
 /* One element of the scoreboard: the first members are written by translated code. */
 struct vcpu {
@@ -54,6 +62,8 @@ struct vcpu {
 	bool halted;
 	bool ended;           /* the guest was powered off: what still runs is not its own doing */
 	uint64_t lidt_limit;
+	unsigned index;
+	struct unread unread; /* of the task that runs */
 	struct registers regs;
 };
 
@@ -112,8 +122,10 @@ void drain_finish(void);
 void drain_meta(const struct buf *lines);
 /* Queue task records. From any thread. */
 void drain_tasks(const struct buf *records);
-/* The same for records of code. */
+/* The same for records of code, */
 void drain_code(const struct buf *records);
+/* and for a string that a system call's argument points to. */
+void drain_text(const struct text *text);
 /* The kernel was found: its symbols are to be written. Under `lock`. */
 void drain_symbols(const struct symtab *tab);
 

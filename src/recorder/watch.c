@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "code.h"
+#include "syscalls.h"
 #include "tasks.h"
 
 static inline uint32_t site_of(const void *data)
@@ -442,6 +443,8 @@ void watch_interrupt_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t v
 	if (v->iret_n < 3)
 		return;
 	target = far_address(v->iret[1] & 0xffff, v->iret[0], shift);
+	if ((v->iret[1] & 3) == 3)
+		syscalls_returned(v);
 	PUT(v, site_of(data), v->insns, v->iret_slot, target, code_segment(v, target),
 	    shift == 3 && (v->iret[1] & 3) == 3 && v->user_left != LEFT_BY_INTERRUPT ? registers_read(&v->regs, GUEST_RAX) : 0);
 }
@@ -553,6 +556,8 @@ static void put_syscall(struct vcpu *v, uint64_t target, uint64_t from, const en
 	for (int i = 0; i < 7; i++)
 		words[3 + i] = registers_read(&v->regs, regs[i]);
 	put(v, EVENT_SYSCALL, v->insns, words, 10);
+	if (target == v->lstar)
+		syscalls_read(v, words + 3);
 }
 
 void watch_syscall(unsigned cpu, void *data)
@@ -578,6 +583,7 @@ void watch_sysret(unsigned cpu, void *data)
 	uint64_t target = registers_read(&v->regs, GUEST_RCX);
 
 	(void)data;
+	syscalls_returned(v);
 	PUT(v, EVENT_SYSCALL_RETURN, v->insns, target, recorder_ns(), registers_read(&v->regs, GUEST_RAX));
 }
 
@@ -689,6 +695,7 @@ void watch_task_switch(unsigned cpu, void *data)
 		tell_command_line(v);
 	next = registers_read(&v->regs, GUEST_RSI);
 	v->user_from = tasks_switch(previous, v->user_from, next);
+	syscalls_switch(v, previous, next);
 	tasks_meet(v, cpu, previous);
 	tasks_meet(v, cpu, next);
 	v->task = next;
@@ -712,8 +719,10 @@ void watch_task_name(unsigned cpu, void *data)
 	bool exec = registers_read(&v->regs, GUEST_RSI) & 0xff;
 
 	(void)data;
-	if (exec) /* the new program's code comes after it */
+	if (exec) { /* the new program's code comes after it */
+		syscalls_forget(v);
 		watch_clock(cpu);
+	}
 	tasks_tell(v, cpu, exec ? TASK_EXEC : TASK_NAME, registers_read(&v->regs, GUEST_RDI));
 }
 

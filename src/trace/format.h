@@ -23,6 +23,7 @@ enum chunk_type {
 	CHUNK_TASKS = 6,   /* what became of the guest's tasks */
 	CHUNK_CODE = 7,    /* what code came and went */
 	CHUNK_FILES = 8,   /* functions of files that were mapped */
+	CHUNK_TEXTS = 9,   /* strings that system calls' arguments point to */
 };
 
 struct file_header {

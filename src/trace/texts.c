@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "texts.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+void text_put(struct buf *out, const struct text *t)
+{
+	buf_put_varint(out, t->cpu);
+	buf_put_varint(out, t->insns);
+	buf_put_u8(out, (uint8_t)(t->arg | (t->cut ? 8u : 0u)));
+	buf_put_str(out, t->bytes, t->len);
+}
+
+static int decode(struct cursor *in, struct texts *t, struct error *err)
+{
+	while (cursor_left(in) && !in->bad) {
+		struct text text = { .cpu = (uint32_t)cursor_varint(in), .insns = cursor_varint(in) };
+		uint8_t arg = cursor_u8(in);
+		const void *bytes;
+
+		text.arg = arg & 7;
+		text.cut = arg & 8;
+		text.len = cursor_varint(in);
+		bytes = cursor_take(in, text.len);
+		if (!bytes)
+			break;
+		/* an offset until all are there */
+		text.bytes = (const void *)(uintptr_t)t->bytes.len;
+		buf_put(&t->bytes, bytes, text.len);
+		t->list = array_grow(t->list, t->count, &t->cap, sizeof *t->list);
+		t->list[t->count++] = text;
+	}
+	return in->bad ? error_set(err, "damaged strings") : 0;
+}
+
+static uint64_t key_of(uint32_t cpu, uint64_t insns, unsigned arg)
+{
+	return hash64(insns * 8 + arg) ^ hash64(cpu + 1u);
+}
+
+static void make_index(struct texts *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		struct text *text = &t->list[i];
+
+		text->bytes = t->bytes.data ? (const char *)t->bytes.data + (uintptr_t)text->bytes : "";
+		*map_put(&t->index, key_of(text->cpu, text->insns, text->arg), 0) = i + 1;
+	}
+}
+
+int texts_read(const struct reader *r, struct texts *ret, struct error *err)
+{
+	ZSTD_DCtx *zstd = ZSTD_createDCtx();
+	struct buf packed = { 0 }, data = { 0 };
+	int result = 0;
+
+	*ret = (struct texts){ 0 };
+	for (size_t i = 0; i < r->n_chunks && result == 0; i++) {
+		struct cursor in;
+
+		if (r->chunks[i].header.type != CHUNK_TEXTS)
+			continue;
+		result = reader_chunk(r, i, zstd, &packed, &data, err);
+		in = cursor_over(data.data, data.len);
+		if (result == 0 && decode(&in, ret, err) < 0)
+			result = error_prefix(err, "%s: chunk %zu", r->path, i);
+	}
+	make_index(ret);
+	ZSTD_freeDCtx(zstd);
+	buf_free(&packed);
+	buf_free(&data);
+	return result;
+}
+
+void texts_deinit(struct texts *t)
+{
+	free(t->list);
+	buf_free(&t->bytes);
+	map_free(&t->index);
+	*t = (struct texts){ 0 };
+}
+
+const struct text *texts_find(const struct texts *t, uint32_t cpu, uint64_t insns, unsigned arg)
+{
+	const uint64_t *i = map_get(&t->index, key_of(cpu, insns, arg));
+	const struct text *text = i && *i ? &t->list[*i - 1] : NULL;
+
+	return text && text->cpu == cpu && text->insns == insns && text->arg == arg ? text : NULL;
+}
