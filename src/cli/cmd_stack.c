@@ -50,6 +50,14 @@ static void put_place(const struct names *names, const struct stack *stack, size
 	names_address(names, place, ns, version, out);
 }
 
+/* Its name at that time. */
+static const char *name_of(const struct stacks *s, const struct thread *t)
+{
+	const struct task_record *then = threads_record(s->threads, t->task, s->ns);
+
+	return then ? then->comm : t->comm;
+}
+
 static void print_text(const struct stacks *s, const struct stack *stack)
 {
 	const struct thread *t = thread_of(s, stack);
@@ -58,7 +66,7 @@ static void print_text(const struct stacks *s, const struct stack *stack)
 
 	spaces_view(&s->names->spaces, t->task, s->ns, &view);
 	buf_printf(&line, "%d ", t->pid);
-	terminal_escape(&line, t->comm);
+	terminal_escape(&line, name_of(s, t));
 	if (stack->cpu >= 0)
 		buf_printf(&line, " on CPU %d", stack->cpu);
 	buf_put_u8(&line, '\n');
@@ -81,7 +89,7 @@ static void print_json(const struct stacks *s, const struct stack *stack)
 	const struct thread *t = thread_of(s, stack);
 
 	printf("{\"pid\":%d,\"tgid\":%d,\"comm\":", t->pid, t->tgid);
-	json_string(stdout, t->comm);
+	json_string(stdout, name_of(s, t));
 	if (stack->cpu >= 0)
 		printf(",\"cpu\":%d", stack->cpu);
 	else

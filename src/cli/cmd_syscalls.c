@@ -20,7 +20,7 @@ static const struct column columns[] = {
 	[TASK] = { "task", "TASK", "address of the caller's task_struct", .left = true, .hidden = true },
 	[PID] = { "pid", "PID", "thread that made the call" },
 	[TGID] = { "tgid", "TGID", "its process", .hidden = true },
-	[COMM] = { "comm", "COMM", "its name, as told last", .left = true },
+	[COMM] = { "comm", "COMM", "its name at the time", .left = true },
 	[NR] = { "nr", "NR", "number", .hidden = true },
 	[NAME] = { "name", "NAME", "name", .left = true, .hidden = true },
 	[ARGS] = { "args", "ARGS", "six raw arguments", .left = true, .list = true, .hidden = true },
@@ -116,12 +116,15 @@ static const struct thread *caller(const struct rows *rows, const struct syscall
 	return i == THREAD_NONE ? NULL : &rows->threads->list[i];
 }
 
-static void thread_cell(const struct thread *t, unsigned column, struct cell *ret)
+static void thread_cell(const struct rows *rows, const struct syscall_record *c, unsigned column, struct cell *ret)
 {
+	const struct thread *t = caller(rows, c);
+	const struct task_record *then = threads_record(rows->threads, c->task, c->ns);
+
 	if (!t)
 		return;
 	if (column == COMM)
-		*ret = (struct cell){ .type = CELL_TEXT, .text = t->comm };
+		*ret = (struct cell){ .type = CELL_TEXT, .text = then ? then->comm : t->comm };
 	else
 		*ret = (struct cell){ .type = CELL_NUMBER, .number = (uint64_t)(column == PID ? t->pid : t->tgid) };
 }
@@ -157,7 +160,7 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 	case PID:
 	case TGID:
 	case COMM:
-		thread_cell(caller(rows, c), column, ret);
+		thread_cell(rows, c, column, ret);
 		break;
 	case CALL:
 		*ret = call_cell(rows, c, scratch);

@@ -60,30 +60,62 @@ static int by_task(const void *va, const void *vb)
 	return a->number < b->number ? -1 : 1;
 }
 
+/* Numbers of what the keys are of, in the keys' order. */
+static uint32_t *in_order(struct key *keys, size_t n)
+{
+	uint32_t *numbers = xcalloc(n, sizeof *numbers);
+
+	if (n)
+		qsort(keys, n, sizeof *keys, by_task);
+	for (size_t i = 0; i < n; i++)
+		numbers[i] = keys[i].number;
+	free(keys);
+	return numbers;
+}
+
 void threads_init(struct threads *t, const struct reader *r)
 {
+	size_t n = r->tasks.count;
+	struct key *keys = xcalloc(n, sizeof *keys);
 	struct map living = { 0 };
-	struct key *keys;
 
-	*t = (struct threads){ 0 };
-	for (size_t i = 0; i < r->tasks.count; i++)
-		take(t, &living, &r->tasks.records[i]);
+	*t = (struct threads){ .records = r->tasks.records, .n_records = n };
+	for (size_t i = 0; i < n; i++) {
+		take(t, &living, &t->records[i]);
+		keys[i] = (struct key){ t->records[i].task, t->records[i].ns, (uint32_t)i };
+	}
 	map_free(&living);
+	t->records_by_task = in_order(keys, n);
 	keys = xcalloc(t->count, sizeof *keys);
 	for (size_t i = 0; i < t->count; i++)
 		keys[i] = (struct key){ t->list[i].task, t->list[i].start_ns, (uint32_t)i };
-	qsort(keys, t->count, sizeof *keys, by_task);
-	t->by_task = xcalloc(t->count, sizeof *t->by_task);
-	for (size_t i = 0; i < t->count; i++)
-		t->by_task[i] = keys[i].number;
-	free(keys);
+	t->by_task = in_order(keys, t->count);
 }
 
 void threads_deinit(struct threads *t)
 {
 	free(t->list);
 	free(t->by_task);
+	free(t->records_by_task);
 	*t = (struct threads){ 0 };
+}
+
+const struct task_record *threads_record(const struct threads *t, uint64_t task, uint64_t ns)
+{
+	size_t low = 0, high = t->n_records;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct task_record *x = &t->records[t->records_by_task[mid]];
+
+		if (x->task < task || (x->task == task && x->ns <= ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low || t->records[t->records_by_task[low - 1]].task != task)
+		return NULL;
+	return &t->records[t->records_by_task[low - 1]];
 }
 
 long threads_find(const struct threads *t, uint64_t task, uint64_t ns)

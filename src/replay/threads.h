@@ -22,12 +22,18 @@ struct threads {
 	struct thread *list;      /* in the order in which they came; the number of a thread is its place */
 	size_t count, cap;
 	uint32_t *by_task;        /* numbers, by (task, start_ns) */
+	const struct task_record *records; /* the reader's */
+	uint32_t *records_by_task; /* numbers, by (task, ns) */
+	size_t n_records;
 };
 
 enum { THREAD_NONE = -1 };
 
 void threads_init(struct threads *t, const struct reader *r);
 void threads_deinit(struct threads *t);
+
+/* What had been told last of a task_struct at that time, or NULL: who it was then. */
+const struct task_record *threads_record(const struct threads *t, uint64_t task, uint64_t ns);
 
 /* Number of the thread whose task_struct is or was last there at that time, or THREAD_NONE. */
 long threads_find(const struct threads *t, uint64_t task, uint64_t ns);
