@@ -588,6 +588,22 @@ def make_sysroot():
     save("fuzz_sysroot", "ext-magic-only", bytes(1024 + 0x38) + b"\x53\xef" + bytes(2000))
 
 
+def make_index():
+    counts, lane = varint(5) * 5, varint(0) + varint(100) + varint(50) + b"\0" + varint(0) + b"\3"
+    frame = b"\1" + varint(0xffffc90000001ff8) + varint(KERNEL) + varint(KERNEL + 5) + varint(1) * 3 + varint(2) + varint(0)
+    stack = varint(1) + varint(9) + varint(9) + b"\1" + varint(KERNEL) + svarint(0) + varint(2) + frame * 2
+    save("fuzz_index", "checkpoint", b"\1" + counts + lane + stack + varint(0))
+    save("fuzz_index", "checkpoint-twice", b"\1" + counts + lane + stack * 2 + varint(0))
+    save("fuzz_index", "checkpoint-deep", b"\1" + counts + lane + stack.replace(svarint(0) + varint(2), svarint(0) + varint(1 << 40)) + varint(0))
+    save("fuzz_index", "checkpoint-no-stack", b"\1" + counts + varint(77) + lane[1:] + varint(0))
+    entry = varint(10) + varint(40) + varint(0) + varint(0) + varint(3) + varint(1) + varint(1) + varint(2)
+    save("fuzz_index", "table", b"\0" + varint(2) + entry + varint(20) + entry[1:])
+    save("fuzz_index", "table-back", b"\0" + varint(2) + entry + varint(5) + entry[1:])
+    save("fuzz_index", "table-function", b"\0" + varint(1) + entry[:-1] + varint(1 << 31))
+    save("fuzz_index", "file", b"\2" + b"\x89uptoidx" + u32(1, 5, 5, 0, 0, 0, 0, 0))
+    save("fuzz_index", "empty", b"\2")
+
+
 def make_x86():
     insns = ("e8 00 10 00 00", "ff d0", "41 ff d3", "ff 15 00 00 00 00", "c3", "c2 08 00", "f3 c3", "e9 00 00 00 80",
              "eb fe", "0f 84 00 01 00 00", "74 05", "e3 00", "ff e0", "3e ff e0", "ff 25 00 00 00 00", "0f 05", "48 0f 07",
@@ -611,5 +627,6 @@ if __name__ == "__main__":
     make_kernel_image()
     make_btf()
     make_elf()
+    make_index()
     make_sysroot()
     make_x86()

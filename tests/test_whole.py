@@ -2,6 +2,7 @@
 """The whole machine: who ran, and where everybody stood."""
 import os
 import re
+import shutil
 import time
 
 from guest import Once, UPTO, WORK, initrd, qemu_args, record, run, unpack_disk, upto_json
@@ -195,3 +196,39 @@ def test_calls(version, smp):
 
 test_calls.cases = [("6.12", 2)]
 test_calls.weight = 9
+
+
+def test_index():
+    """What comes by the index is what replaying from the start gives; a damaged or foreign one does no harm."""
+    trace, _ = recording("6.12", 2)
+    folder = os.path.join(WORK, "indexed")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    # where no index can be, none is used
+    without, indexed = os.path.join(folder, "without.upto"), os.path.join(folder, "with.upto")
+    for name in (without, indexed):
+        os.link(trace, name)
+    os.makedirs(os.path.join(without + ".index", "in the way"))
+    end = upto_json("info", "--json", trace)["duration_ns"]
+    questions = [["stack", "--at", f"{end * i // 7}ns"] for i in (1, 4, 6)] + \
+        [["calls", "--function", f, "--depth", "3"] for f in ("do_init_module", "kernel_init", "do_exit,begin_new_exec")]
+    want = [run(UPTO, *q, without).stdout for q in questions]
+    assert all(want) and sum(map(len, want)) > 20000, [len(w) for w in want]
+    for state in ("made", "there", "damaged", "foreign"):
+        index = indexed + ".index"
+        if state == "damaged":
+            data = bytearray(open(index, "rb").read())
+            data[len(data) - 100] ^= 0x55
+            open(index, "wb").write(data)
+        if state == "foreign":
+            data = bytearray(open(index, "rb").read())
+            data[24] ^= 1  # the trace's size
+            open(index, "wb").write(data)
+        for q, w in zip(questions, want):
+            assert run(UPTO, *q, indexed).stdout == w, (state, q)
+        assert os.path.getsize(index) < os.path.getsize(trace) / 2, os.path.getsize(index)
+    assert sorted(os.listdir(folder)) == ["with.upto", "with.upto.index", "without.upto", "without.upto.index"]
+    return f"{os.path.getsize(index) / os.path.getsize(trace):.2f} of the trace's size"
+
+
+test_index.weight = 10

@@ -20,8 +20,22 @@ struct state {
 	void *taker_state;
 	struct pending *pending; /* one a stack */
 	size_t n_pending;
+	size_t open;             /* calls that were asked for and have not returned */
+	struct index *index;     /* NULL: none */
+	size_t entry;            /* that replay is in */
 	bool enough;
 };
+
+/* Do calls that are asked for begin between that entry and the next? */
+static bool is_worth(const struct state *st, size_t entry)
+{
+	const struct index *x = st->index;
+
+	if (x->entries[entry].ns >= st->options->to_ns ||
+	    (entry + 1 < x->count && x->entries[entry + 1].ns < st->options->from_ns))
+		return false;
+	return index_has(x, entry, st->options->functions);
+}
 
 static struct pending *pending_of(struct state *st, const struct stacks *s, const struct stack *stack)
 {
@@ -61,6 +75,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 		if (!is_asked(st, s, stack, frame))
 			return;
 		p->bottom = depth;
+		st->open++;
 	}
 	if (p->count == RECORDS_MAX || (st->options->max_depth && depth - p->bottom >= st->options->max_depth))
 		return;
@@ -80,6 +95,7 @@ static void give(struct state *st, const struct stacks *s, const struct stack *s
 	if (!st->enough && p->records[0].duration_ns >= st->options->min_duration_ns)
 		st->enough = st->take(st->taker_state, thread_of(s, stack), p->records, p->count) < 0;
 	p->count = p->hidden = 0;
+	st->open--;
 }
 
 /* What a frame ran is not its caller's own. */
@@ -145,22 +161,65 @@ static void give_rest(struct state *st, struct stacks *s)
 	}
 }
 
-int calls_analyse(const struct reader *r, const struct names *names, const struct threads *threads,
+/* At each of the index's moments: is there anything to come before the next? */
+static void due(void *state, struct stacks *s)
+{
+	struct state *st = state;
+
+	if (!st->index) {
+		s->due_ns = UINT64_MAX;
+		return;
+	}
+	while (st->entry + 1 < st->index->count && st->index->entries[st->entry + 1].ns <= s->ns)
+		st->entry++;
+	if (!st->open && !is_worth(st, st->entry))
+		s->stop = true;
+	s->due_ns = st->entry + 1 < st->index->count ? st->index->entries[st->entry + 1].ns : UINT64_MAX;
+}
+
+/* Replay from an entry on, as long as there is something to come. */
+static int replay(struct state *st, const struct reader *r, const struct names *names, const struct threads *threads,
+		  const struct checkpoint *from, struct error *err)
+{
+	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .due = due };
+	struct stacks stacks;
+	int result = stacks_replay(&stacks, r, names, threads, from, UINT64_MAX, &visitor, st, err);
+
+	if (result == 0 && !stacks.stop) {
+		give_rest(st, &stacks);
+		st->enough = true;
+	}
+	stacks_deinit(&stacks);
+	return result;
+}
+
+static int replay_by_index(struct state *st, const struct reader *r, const struct names *names,
+			   const struct threads *threads, struct error *err)
+{
+	struct checkpoint from;
+	int result = 0;
+
+	for (st->entry = 0; result == 0 && !st->enough && st->entry < st->index->count; st->entry++) {
+		if (!is_worth(st, st->entry))
+			continue;
+		if (!index_checkpoint(st->index, st->entry, &from))
+			return error_set(err, "%s.index: damaged: remove it", r->path);
+		result = replay(st, r, names, threads, &from, err);
+	}
+	return result;
+}
+
+int calls_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
 		  const struct calls_options *options, calls_taker take, void *taker_state, struct error *err)
 {
-	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave };
-	struct state st = { .options = options, .take = take, .taker_state = taker_state };
-	struct stacks stacks;
-	int result = stacks_replay(&stacks, r, names, threads, UINT64_MAX, &visitor, &st, err);
+	struct state st = { .options = options, .take = take, .taker_state = taker_state, .index = index };
+	int result = index ? replay_by_index(&st, r, names, threads, err) : replay(&st, r, names, threads, NULL, err);
 
-	if (result == 0)
-		give_rest(&st, &stacks);
 	for (size_t i = 0; i < st.n_pending; i++) {
 		free(st.pending[i].records);
 		free(st.pending[i].callees_ns);
 		free(st.pending[i].callees_insns);
 	}
 	free(st.pending);
-	stacks_deinit(&stacks);
 	return result;
 }

@@ -3,7 +3,7 @@
 #ifndef UPTO_ANALYSIS_CALLS_H
 #define UPTO_ANALYSIS_CALLS_H
 
-#include "replay/stacks.h"
+#include "replay/index.h"
 
 struct call_record {
 	uint32_t function;
@@ -29,8 +29,11 @@ struct calls_options {
 /* A finished call and what it called, in the order of entry. Negative: enough. `records` last until it returns. */
 typedef int (*calls_taker)(void *state, const struct thread *thread, const struct call_record *records, size_t count);
 
-/* `thread` is NULL for what ran before the first switch of a vCPU. */
-int calls_analyse(const struct reader *r, const struct names *names, const struct threads *threads,
+/*
+ * `thread` is NULL for what ran before the first switch of a vCPU. With an index
+ * only what it says is worth it is replayed; it may be NULL.
+ */
+int calls_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
 		  const struct calls_options *options, calls_taker take, void *state, struct error *err);
 
 #endif

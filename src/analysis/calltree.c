@@ -76,7 +76,7 @@ int call_tree_analyse(const struct reader *r, const struct names *names, const s
 	int result;
 
 	init(ret);
-	result = stacks_replay(&stacks, r, names, threads, UINT64_MAX, &visitor, ret, err);
+	result = stacks_replay(&stacks, r, names, threads, NULL, UINT64_MAX, &visitor, ret, err);
 	ret->unmatched = stacks.unmatched;
 	stacks_deinit(&stacks);
 	if (result < 0)

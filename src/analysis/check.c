@@ -171,7 +171,7 @@ static int check_stacks(const struct reader *r, const struct names *names, struc
 	int result;
 
 	threads_init(&threads, r);
-	result = stacks_replay(&stacks, r, names, &threads, UINT64_MAX, &visitor, &insns, err);
+	result = stacks_replay(&stacks, r, names, &threads, NULL, UINT64_MAX, &visitor, &insns, err);
 	c->unmatched = stacks.unmatched;
 	if (result == 0 && insns != c->insns)
 		found(c, "conservation: stacks hold %" PRIu64 " instructions, the vCPUs retired %" PRIu64, insns, c->insns);

@@ -76,9 +76,11 @@ static int show(const struct args *args, struct trace_arg *t, struct calls_optio
 {
 	struct printer p = { .names = &t->names, .json = arg(args, "json"), .left = lines ? lines : UINT64_MAX };
 	struct threads threads;
+	struct index *index;
 	int r;
 
 	threads_init(&threads, t->reader);
+	index = index_for(t, &threads);
 	t->reader->progress = NULL; /* its output is progress enough */
 	if (p.json) {
 		printf("{\"calls\":[");
@@ -86,10 +88,11 @@ static int show(const struct args *args, struct trace_arg *t, struct calls_optio
 		terminal_start_pager();
 		puts("     ENTRY S  DURATION US      SELF US SELF INSNS    PID  FUNCTION");
 	}
-	r = calls_analyse(t->reader, &t->names, &threads, o, take, &p, err);
+	r = calls_analyse(t->reader, &t->names, &threads, index, o, take, &p, err);
 	if (p.json)
 		puts("\n]}");
 	buf_free(&p.line);
+	index_free(index);
 	threads_deinit(&threads);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }

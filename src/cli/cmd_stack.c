@@ -160,8 +160,10 @@ static int run(const struct args *args, struct error *err)
 {
 	static const struct stacks_visitor none = { 0 };
 	uint64_t at = UINT64_MAX, pid = 0;
+	struct checkpoint from;
 	struct threads threads;
 	struct stacks stacks;
+	struct index *index;
 	struct trace_arg t;
 	int r = EXIT_FAILED;
 
@@ -170,10 +172,13 @@ static int run(const struct args *args, struct error *err)
 	if (trace_arg_open(args->operands[0], &t, err) < 0)
 		return EXIT_FAILED;
 	threads_init(&threads, t.reader);
-	if (stacks_replay(&stacks, t.reader, &t.names, &threads, at, &none, NULL, err) == 0) {
+	index = index_for(&t, &threads);
+	if (stacks_replay(&stacks, t.reader, &t.names, &threads, index && index_checkpoint(index, index_at(index, at), &from) ?
+			  &from : NULL, at, &none, NULL, err) == 0) {
 		show(args, &stacks, pid);
 		r = EXIT_OK;
 	}
+	index_free(index);
 	stacks_deinit(&stacks);
 	threads_deinit(&threads);
 	trace_arg_close(&t);

@@ -45,6 +45,23 @@ int trace_arg_open(const char *path, struct trace_arg *ret, struct error *err)
 	return 0;
 }
 
+struct index *index_for(const struct trace_arg *t, const struct threads *threads)
+{
+	enum { WORTH_IT = 8000000 }; /* events: a second's work, about */
+	struct index *index = index_open(t->reader, &t->names);
+	uint64_t events = 0;
+	struct error ignored;
+
+	for (size_t i = 0; i < t->reader->n_chunks; i++)
+		events += t->reader->chunks[i].header.events;
+	if (index || !t->reader->ended || events < WORTH_IT)
+		return index;
+	if (index_make(t->reader, &t->names, threads, &ignored) == 0)
+		index = index_open(t->reader, &t->names);
+	terminal_end_progress();
+	return index;
+}
+
 void trace_arg_close(struct trace_arg *t)
 {
 	names_deinit(&t->names);

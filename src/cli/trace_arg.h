@@ -4,6 +4,7 @@
 #define UPTO_CLI_TRACE_ARG_H
 
 #include "command.h"
+#include "replay/index.h"
 #include "replay/names.h"
 #include "replay/walk.h"
 
@@ -31,6 +32,12 @@ void trace_arg_close(struct trace_arg *t);
  * *ret is NULL when the list is.
  */
 int functions_arg(const char *list, const struct names *names, bool **ret, struct error *err);
+
+/*
+ * The trace's index, made if it is long and has none yet, and if that can be
+ * kept beside it. NULL: it goes without.
+ */
+struct index *index_for(const struct trace_arg *t, const struct threads *threads);
 
 #define ONLY_OPTIONS                                                                    \
 	{ 0, "kernel", NULL, "only functions of the kernel and its modules" },          \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "stacks.h"
+#include "stacks_state.h"
 
 #include "base/alloc.h"
 
@@ -8,29 +8,6 @@ enum {
 	USER_STACK = 8 << 20,     /* what is farther apart is on different stacks */
 	DEPTH_MAX = 1 << 16,
 	NR_EXECVE = 59, NR_EXECVEAT = 322,
-};
-
-/* A vCPU under way. */
-struct lane {
-	struct stack *stack;
-	struct meter meter;
-	size_t record; /* the next of the reader's task records to be looked at */
-	int stage; /* see stage_of(); 0: nothing ran yet */
-	struct space_view view;
-};
-
-struct replay {
-	struct stacks *stacks;
-	const struct stacks_visitor *visitor;
-	void *state;
-	const struct reader *reader;
-	struct name_cache *cache;
-	struct lane *lanes;
-	bool *groups;  /* by function: it is one */
-	uint64_t task; /* that the event being replayed is of, and what it has mapped */
-	struct space_view *view;
-	uint32_t from_fork_asm, from_fork, switch_to_asm;
-	uint32_t dead; /* function number of do_task_dead; UINT32_MAX: not known */
 };
 
 static struct frame *top(struct stack *stack)
@@ -449,47 +426,79 @@ static void init(struct stacks *s, const struct reader *reader, const struct nam
 	}
 }
 
-int stacks_replay(struct stacks *ret, const struct reader *reader, const struct names *names,
-		  const struct threads *threads, uint64_t to_ns, const struct stacks_visitor *visitor, void *state,
-		  struct error *err)
+static void begin(struct replay *r, const struct reader *reader)
 {
 	static const struct span all = { .to_ns = UINT64_MAX, .cpu = -1 };
-	struct span span = { .to_ns = to_ns, .cpu = -1 };
-	unsigned vcpus = reader_vcpus(reader), cpu;
-	struct replay r = { .stacks = ret, .visitor = visitor, .state = state, .reader = reader };
-	struct merged *merged = merged_new(reader, &span);
+	struct stacks *s = r->stacks;
+	const struct names *names = s->names;
+	unsigned vcpus = reader_vcpus(reader);
+
+	r->cache = xmalloc(sizeof *r->cache);
+	name_cache_init(r->cache, names);
+	r->groups = names_groups(names);
+	r->dead = names_find(names, "do_task_dead");
+	r->from_fork_asm = names_find(names, "ret_from_fork_asm");
+	r->switch_to_asm = names_find(names, "__switch_to_asm");
+	r->from_fork = names_find(names, "ret_from_fork");
+	r->lanes = xcalloc(vcpus, sizeof *r->lanes);
+	r->n_lanes = vcpus;
+	for (unsigned i = 0; i < vcpus; i++) {
+		r->lanes[i].stack = &s->list[s->threads->count + i];
+		r->lanes[i].stack->cpu = (int)i;
+		r->lanes[i].meter.span = &all;
+	}
+}
+
+static void end(struct replay *r)
+{
+	free(r->cache);
+	free(r->groups);
+	free(r->lanes);
+	r->stacks->replay = NULL;
+}
+
+static int go(struct replay *r, struct merged *merged, struct error *err)
+{
+	struct stacks *s = r->stacks;
 	const struct event *e;
+	unsigned cpu;
 	int more = 0;
 
+	s->due_ns = r->visitor->due ? 0 : UINT64_MAX;
+	while (!s->stop && (more = merged_next(merged, &e, &cpu, err)) > 0) {
+		s->ns = e->ns;
+		if (__builtin_expect(e->ns >= s->due_ns, 0))
+			r->visitor->due(r->state, s);
+		if (s->stop)
+			break;
+		r->task = merged_task(merged, cpu);
+		r->view = &r->lanes[cpu].view;
+		inherit_until(r, &r->lanes[cpu], cpu, e->insns);
+		spend(r, &r->lanes[cpu], e);
+		take(r, &r->lanes[cpu], e, cpu);
+	}
+	return s->stop ? 0 : more;
+}
+
+int stacks_replay(struct stacks *ret, const struct reader *reader, const struct names *names,
+		  const struct threads *threads, const struct checkpoint *from, uint64_t to_ns,
+		  const struct stacks_visitor *visitor, void *state, struct error *err)
+{
+	struct span span = { .from_ns = from ? from->ns : 0, .to_ns = to_ns, .cpu = -1 };
+	struct replay r = { .stacks = ret, .visitor = visitor, .state = state, .reader = reader };
+	struct merged *merged = merged_new(reader, &span);
+	int result = 0;
+
 	init(ret, reader, names, threads);
-	r.cache = xmalloc(sizeof *r.cache);
-	name_cache_init(r.cache, names);
-	r.groups = names_groups(names);
-	r.dead = names_find(names, "do_task_dead");
-	r.from_fork_asm = names_find(names, "ret_from_fork_asm");
-	r.switch_to_asm = names_find(names, "__switch_to_asm");
-	r.from_fork = names_find(names, "ret_from_fork");
-	r.lanes = xcalloc(vcpus, sizeof *r.lanes);
-	for (unsigned i = 0; i < vcpus; i++) {
-		r.lanes[i].stack = &ret->list[threads->count + i];
-		r.lanes[i].stack->cpu = (int)i;
-		r.lanes[i].meter.span = &all;
-	}
-	while (!ret->stop && (more = merged_next(merged, &e, &cpu, err)) > 0) {
-		ret->ns = e->ns;
-		r.task = merged_task(merged, cpu);
-		r.view = &r.lanes[cpu].view;
-		inherit_until(&r, &r.lanes[cpu], cpu, e->insns);
-		spend(&r, &r.lanes[cpu], e);
-		take(&r, &r.lanes[cpu], e, cpu);
-	}
-	if (ret->stop)
-		more = 0;
+	ret->replay = &r;
+	begin(&r, reader);
+	if (from)
+		result = stacks_restore(ret, from, err);
+	if (result == 0)
+		result = go(&r, merged, err);
+	end(&r);
 	merged_free(merged);
-	free(r.cache);
-	free(r.groups);
-	free(r.lanes);
-	return more;
+	return result;
 }
 
 void stacks_deinit(struct stacks *s)

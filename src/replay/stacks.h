@@ -64,6 +64,15 @@ struct stacks_visitor {
 	void (*leave)(void *state, struct stacks *s, struct stack *stack, const struct frame *frame);
 	/* Time passed, in the top frame of the stack, or, if it is empty, in what has no frame yet. */
 	void (*spend)(void *state, struct stacks *s, struct stack *stack, const struct spent *spent);
+	/* The next event is not earlier than stacks->due_ns, which this sets anew; first of all with 0. */
+	void (*due)(void *state, struct stacks *s);
+};
+
+/* All stacks at a time, as stacks_save() wrote them. */
+struct checkpoint {
+	uint64_t ns;
+	const void *data;
+	size_t len;
 };
 
 struct stacks {
@@ -74,14 +83,21 @@ struct stacks {
 	struct unmatched unmatched;
 	uint64_t ns;            /* time of the event being replayed */
 	bool stop;              /* set by the visitor: that is enough */
+	uint64_t due_ns;        /* set by the visitor, see there */
+	struct replay *replay;  /* while it lasts */
 };
 
 /*
- * Replay all events up to `to_ns`; the stacks are then as they were at that
- * time. Call stacks_deinit() also after an error.
+ * Replay all events up to `to_ns`, from the start or, if `from` is not NULL, from
+ * there; the stacks are then as they were at that time. Call stacks_deinit() also
+ * after an error.
  */
 int stacks_replay(struct stacks *ret, const struct reader *r, const struct names *names, const struct threads *threads,
-		  uint64_t to_ns, const struct stacks_visitor *visitor, void *state, struct error *err);
+		  const struct checkpoint *from, uint64_t to_ns, const struct stacks_visitor *visitor, void *state,
+		  struct error *err);
+
+/* In visitor->due(): everything as it is before the next event. */
+void stacks_save(const struct stacks *s, struct buf *out);
 void stacks_deinit(struct stacks *s);
 
 #endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/alloc.h"
+#include "stacks_state.h"
+
+enum { FRAMES_MAX = 1 << 16 };
+
+static void save_frame(const struct frame *f, struct buf *out)
+{
+	buf_put_u8(out, (uint8_t)(f->kind | (f->at_start ? 8u : 0u)));
+	buf_put_varint(out, f->slot);
+	buf_put_varint(out, f->from);
+	buf_put_varint(out, f->addr);
+	buf_put_varint(out, f->entry_ns);
+	buf_put_varint(out, f->insns);
+	buf_put_varint(out, f->ns);
+	buf_put_varint(out, f->function);
+	buf_put_varint(out, f->nr);
+}
+
+static int restore_frame(const struct stacks *s, struct cursor *in, struct frame *f)
+{
+	uint8_t kind = cursor_u8(in);
+
+	*f = (struct frame){ .kind = kind & 7, .at_start = kind & 8 };
+	f->slot = cursor_varint(in);
+	f->from = cursor_varint(in);
+	f->addr = cursor_varint(in);
+	f->entry_ns = cursor_varint(in);
+	f->insns = cursor_varint(in);
+	f->ns = cursor_varint(in);
+	f->function = (uint32_t)cursor_varint(in);
+	f->nr = (uint32_t)cursor_varint(in);
+	return in->bad || f->kind > FRAME_SIGNAL || f->function >= names_count(s->names) ? -1 : 0;
+}
+
+static void save_stack(const struct stack *stack, struct buf *out)
+{
+	buf_put_varint(out, stack->insns);
+	buf_put_varint(out, stack->ns);
+	buf_put_u8(out, stack->began);
+	buf_put_varint(out, stack->place);
+	buf_put_svarint(out, stack->cpu);
+	buf_put_varint(out, stack->depth);
+	for (size_t i = 0; i < stack->depth; i++)
+		save_frame(&stack->frames[i], out);
+}
+
+static int restore_stack(const struct stacks *s, struct cursor *in, struct stack *stack)
+{
+	uint64_t depth;
+
+	stack->insns = cursor_varint(in);
+	stack->ns = cursor_varint(in);
+	stack->began = cursor_u8(in);
+	stack->place = cursor_varint(in);
+	stack->cpu = (int)cursor_svarint(in);
+	depth = cursor_varint(in);
+	if (in->bad || depth > FRAMES_MAX || depth > cursor_left(in) || stack->depth)
+		return -1;
+	stack->frames = xcalloc(depth, sizeof *stack->frames);
+	stack->cap = depth;
+	for (; stack->depth < depth; stack->depth++)
+		if (restore_frame(s, in, &stack->frames[stack->depth]) < 0)
+			return -1;
+	return 0;
+}
+
+static bool is_blank(const struct stack *stack)
+{
+	return !stack->depth && !stack->insns && !stack->ns && !stack->place && !stack->began;
+}
+
+void stacks_save(const struct stacks *s, struct buf *out)
+{
+	const struct replay *r = s->replay;
+	const struct unmatched *u = &s->unmatched;
+	const uint64_t counts[] = { u->returns, u->new_thread, u->firmware, u->elsewhere, u->abandoned };
+
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+		buf_put_varint(out, counts[i]);
+	for (unsigned i = 0; i < r->n_lanes; i++) {
+		const struct lane *lane = &r->lanes[i];
+
+		buf_put_varint(out, (uint64_t)(lane->stack - s->list));
+		buf_put_varint(out, lane->meter.insns);
+		buf_put_varint(out, lane->meter.ns);
+		buf_put_u8(out, lane->meter.halted);
+		buf_put_varint(out, lane->record);
+		buf_put_u8(out, (uint8_t)lane->stage);
+	}
+	for (size_t i = 0; i < s->count; i++) {
+		if (is_blank(&s->list[i]))
+			continue;
+		buf_put_varint(out, i + 1);
+		save_stack(&s->list[i], out);
+	}
+	buf_put_varint(out, 0);
+}
+
+static int restore_lane(struct stacks *s, struct cursor *in, struct lane *lane)
+{
+	uint64_t stack = cursor_varint(in);
+
+	lane->meter.insns = cursor_varint(in);
+	lane->meter.ns = cursor_varint(in);
+	lane->meter.halted = cursor_u8(in);
+	lane->record = cursor_varint(in);
+	lane->stage = cursor_u8(in);
+	if (in->bad || stack >= s->count)
+		return -1;
+	lane->stack = &s->list[stack];
+	return 0;
+}
+
+static int restore(struct stacks *s, struct cursor *in)
+{
+	struct unmatched *u = &s->unmatched;
+	uint64_t *const counts[] = { &u->returns, &u->new_thread, &u->firmware, &u->elsewhere, &u->abandoned };
+	uint64_t number;
+
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+		*counts[i] = cursor_varint(in);
+	for (unsigned i = 0; i < s->replay->n_lanes; i++)
+		if (restore_lane(s, in, &s->replay->lanes[i]) < 0)
+			return -1;
+	while ((number = cursor_varint(in)))
+		if (number > s->count || restore_stack(s, in, &s->list[number - 1]) < 0)
+			return -1;
+	return in->bad ? -1 : 0;
+}
+
+int stacks_restore(struct stacks *s, const struct checkpoint *from, struct error *err)
+{
+	struct cursor in = cursor_over(from->data, from->len);
+
+	return restore(s, &in) < 0 ? error_set(err, "a damaged checkpoint") : 0;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/crc32.h"
+#include "base/file.h"
+
+#define INDEX_MAGIC "\x89uptoidx"
+
+enum {
+	INDEX_VERSION = 1,
+	SPACING_NS = 100000000,  /* of guest time, at least */
+	SPACING_EVENTS = 1 << 20, /* of the trace, about */
+	ENTRIES_MAX = 1 << 20,
+	TABLE_MAX = 1 << 30, CHECKPOINT_MAX = 1 << 30,
+	LEVEL = 1,
+};
+
+/* At the file's start; then the checkpoints; then the table. */
+struct index_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t table_stored, table_unpacked;
+	uint32_t crc;          /* of the header of the trace's last chunk */
+	uint64_t trace_size;
+	uint64_t table_offset;
+};
+
+static uint32_t fingerprint(const struct reader *r)
+{
+	return r->n_chunks ? crc32_of(&r->chunks[r->n_chunks - 1].header, sizeof(struct chunk_header)) : 0;
+}
+
+static char *path_of(const struct reader *r)
+{
+	return xasprintf("%s.index", r->path);
+}
+
+/* What is known while the trace is replayed. */
+struct making {
+	int fd;
+	uint64_t offset;
+	struct index_entry *entries;
+	size_t count, cap;
+	uint8_t *entered;      /* by function, since the last entry */
+	size_t n_functions;
+	const uint64_t *times; /* when checkpoints are due */
+	size_t n_times, next;
+	ZSTD_CCtx *zstd;
+	struct buf packed;
+	int failed;
+};
+
+static void put_packed(struct making *m, const struct buf *data, uint64_t *ret_offset, uint32_t *ret_stored)
+{
+	size_t n;
+	int r;
+
+	m->packed.len = 0;
+	buf_reserve(&m->packed, ZSTD_compressBound(data->len));
+	ZSTD_CCtx_setParameter(m->zstd, ZSTD_c_compressionLevel, LEVEL);
+	ZSTD_CCtx_setParameter(m->zstd, ZSTD_c_checksumFlag, 1);
+	n = ZSTD_compress2(m->zstd, m->packed.data, m->packed.cap, data->data, data->len);
+	r = ZSTD_isError(n) ? -EIO : write_all(m->fd, m->packed.data, n);
+	if (r < 0)
+		m->failed = r;
+	*ret_offset = m->offset;
+	*ret_stored = (uint32_t)n;
+	m->offset += n;
+}
+
+static void close_entry(struct making *m)
+{
+	struct index_entry *e = m->count ? &m->entries[m->count - 1] : NULL;
+	size_t n = 0;
+
+	if (!e)
+		return;
+	for (size_t i = 0; i < m->n_functions; i++)
+		n += m->entered[i];
+	e->functions = xcalloc(n, sizeof *e->functions);
+	for (size_t i = 0; i < m->n_functions; i++)
+		if (m->entered[i])
+			e->functions[e->n_functions++] = (uint32_t)i;
+	memset(m->entered, 0, m->n_functions);
+}
+
+static void due(void *state, struct stacks *s)
+{
+	struct making *m = state;
+	struct index_entry *e;
+	struct buf data = { 0 };
+
+	close_entry(m);
+	m->entries = array_grow(m->entries, m->count, &m->cap, sizeof *m->entries);
+	e = &m->entries[m->count++];
+	*e = (struct index_entry){ .ns = s->due_ns };
+	stacks_save(s, &data);
+	e->unpacked = (uint32_t)data.len;
+	put_packed(m, &data, &e->offset, &e->stored);
+	buf_free(&data);
+	while (m->next < m->n_times && m->times[m->next] <= s->ns)
+		m->next++;
+	s->due_ns = m->next < m->n_times && !m->failed ? m->times[m->next] : UINT64_MAX;
+}
+
+static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
+{
+	struct making *m = state;
+
+	(void)s;
+	(void)stack;
+	m->entered[frame->function] |= frame->at_start;
+}
+
+static int by_number(const void *va, const void *vb)
+{
+	uint64_t a = *(const uint64_t *)va, b = *(const uint64_t *)vb;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Where chunks begin is cheap to begin; times within them are taken where a chunk has many events. */
+static uint64_t *choose_times(const struct reader *r, size_t *ret_n)
+{
+	uint64_t *times = NULL;
+	size_t n = 0, cap = 0, kept = 0;
+
+	for (size_t i = 0; i < r->n_chunks; i++) {
+		const struct chunk_header *h = &r->chunks[i].header;
+		uint64_t parts = h->type == CHUNK_EVENTS ? 1 + h->events / SPACING_EVENTS : 0;
+
+		for (uint64_t k = 0; k < parts && h->last_ns >= h->first_ns; k++) {
+			times = array_grow(times, n, &cap, sizeof *times);
+			times[n++] = h->first_ns + (h->last_ns - h->first_ns) / parts * k;
+		}
+	}
+	if (n)
+		qsort(times, n, sizeof *times, by_number);
+	for (size_t i = 0; i < n && kept < ENTRIES_MAX; i++)
+		if (!kept || times[i] - times[kept - 1] >= SPACING_NS / (1 + reader_vcpus(r)))
+			times[kept++] = times[i];
+	*ret_n = kept;
+	return times;
+}
+
+static void put_table(const struct making *m, struct buf *out)
+{
+	buf_put_varint(out, m->count);
+	for (size_t i = 0; i < m->count; i++) {
+		const struct index_entry *e = &m->entries[i];
+		uint32_t before = 0;
+
+		buf_put_varint(out, e->ns);
+		buf_put_varint(out, e->offset);
+		buf_put_varint(out, e->stored);
+		buf_put_varint(out, e->unpacked);
+		buf_put_varint(out, e->n_functions);
+		for (size_t k = 0; k < e->n_functions; k++) {
+			buf_put_varint(out, e->functions[k] - before);
+			before = e->functions[k];
+		}
+	}
+}
+
+static int replay(struct making *m, const struct reader *r, const struct names *names, const struct threads *threads,
+		  struct error *err)
+{
+	static const struct stacks_visitor visitor = { .enter = enter, .due = due };
+	struct stacks stacks;
+	int result = stacks_replay(&stacks, r, names, threads, NULL, UINT64_MAX, &visitor, m, err);
+
+	stacks_deinit(&stacks);
+	close_entry(m);
+	return result;
+}
+
+static int write_index(struct making *m, const struct reader *r, const char *path, struct error *err)
+{
+	struct index_header h = {
+		.magic = INDEX_MAGIC, .version = INDEX_VERSION, .crc = fingerprint(r), .trace_size = r->size,
+	};
+	struct buf table = { 0 };
+
+	put_table(m, &table);
+	h.table_unpacked = (uint32_t)table.len;
+	put_packed(m, &table, &h.table_offset, &h.table_stored);
+	buf_free(&table);
+	if (!m->failed && lseek(m->fd, 0, SEEK_SET) < 0)
+		m->failed = -errno;
+	if (!m->failed)
+		m->failed = write_all(m->fd, &h, sizeof h);
+	return m->failed ? error_set(err, "%s: %s", path, strerror(-m->failed)) : 0;
+}
+
+int index_make(const struct reader *r, const struct names *names, const struct threads *threads, struct error *err)
+{
+	cleanup_free char *path = path_of(r), *part = xasprintf("%s.part", path);
+	struct making m = { .offset = sizeof(struct index_header), .n_functions = names_count(names) };
+	struct stat st;
+	uint64_t *times;
+	int result = -1;
+
+	/* not only at the end, when it is to take the place */
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return error_set(err, "%s: not a regular file", path);
+	m.fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (m.fd < 0 || lseek(m.fd, (off_t)m.offset, SEEK_SET) < 0) {
+		if (m.fd >= 0)
+			close(m.fd);
+		return error_set(err, "%s: %s", part, strerror(errno));
+	}
+	m.times = times = choose_times(r, &m.n_times);
+	m.entered = xcalloc(m.n_functions, 1);
+	m.zstd = ZSTD_createCCtx();
+	if (replay(&m, r, names, threads, err) == 0 && write_index(&m, r, path, err) == 0 && rename(part, path) == 0)
+		result = 0;
+	else
+		unlink(part);
+	close(m.fd);
+	for (size_t i = 0; i < m.count; i++)
+		free(m.entries[i].functions);
+	free(m.entries);
+	free(m.entered);
+	free(times);
+	ZSTD_freeCCtx(m.zstd);
+	buf_free(&m.packed);
+	return result;
+}
+
+/* Unpack from the file. */
+static int get_packed(struct index *x, uint64_t offset, uint32_t stored, uint32_t unpacked)
+{
+	x->packed.len = x->data.len = 0;
+	buf_reserve(&x->packed, stored);
+	buf_reserve(&x->data, (size_t)unpacked + 1);
+	if (pread(x->fd, x->packed.data, stored, (off_t)offset) != (ssize_t)stored ||
+	    ZSTD_decompressDCtx(x->zstd, x->data.data, x->data.cap, x->packed.data, stored) != unpacked)
+		return -1;
+	x->data.len = unpacked;
+	return 0;
+}
+
+static int get_entry(struct cursor *in, const struct names *names, struct index_entry *e)
+{
+	uint64_t n, function = 0;
+
+	e->ns = cursor_varint(in);
+	e->offset = cursor_varint(in);
+	e->stored = (uint32_t)cursor_varint(in);
+	e->unpacked = (uint32_t)cursor_varint(in);
+	n = cursor_varint(in);
+	if (in->bad || n > cursor_left(in) || e->stored > CHECKPOINT_MAX || e->unpacked > CHECKPOINT_MAX)
+		return -1;
+	e->functions = xcalloc(n, sizeof *e->functions);
+	for (; e->n_functions < n; e->n_functions++) {
+		function += cursor_varint(in);
+		if (in->bad || function >= names_count(names))
+			return -1;
+		e->functions[e->n_functions] = (uint32_t)function;
+	}
+	return 0;
+}
+
+static int get_table(struct index *x, const struct names *names)
+{
+	struct cursor in = cursor_over(x->data.data, x->data.len);
+	uint64_t n = cursor_varint(&in);
+
+	if (!n || n > ENTRIES_MAX || n > cursor_left(&in))
+		return -1;
+	x->entries = xcalloc(n, sizeof *x->entries);
+	for (; x->count < n; x->count++) {
+		struct index_entry *e = &x->entries[x->count];
+
+		if (get_entry(&in, names, e) < 0 || (x->count && e->ns < e[-1].ns)) {
+			x->count++; /* with what it has */
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int load(struct index *x, const struct reader *r, const struct names *names)
+{
+	struct index_header h;
+
+	if (pread(x->fd, &h, sizeof h, 0) != (ssize_t)sizeof h || memcmp(h.magic, INDEX_MAGIC, sizeof h.magic) ||
+	    h.version != INDEX_VERSION || h.trace_size != r->size || h.crc != fingerprint(r) ||
+	    h.table_stored > TABLE_MAX || h.table_unpacked > TABLE_MAX)
+		return -1;
+	if (get_packed(x, h.table_offset, h.table_stored, h.table_unpacked) < 0)
+		return -1;
+	return get_table(x, names);
+}
+
+struct index *index_open(const struct reader *r, const struct names *names)
+{
+	cleanup_free char *path = path_of(r);
+	struct index *x = xcalloc(1, sizeof *x);
+
+	x->zstd = ZSTD_createDCtx();
+	x->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (x->fd >= 0 && load(x, r, names) == 0)
+		return x;
+	index_free(x);
+	return NULL;
+}
+
+void index_free(struct index *x)
+{
+	if (!x)
+		return;
+	for (size_t i = 0; i < x->count; i++)
+		free(x->entries[i].functions);
+	free(x->entries);
+	buf_free(&x->packed);
+	buf_free(&x->data);
+	ZSTD_freeDCtx(x->zstd);
+	if (x->fd >= 0)
+		close(x->fd);
+	free(x);
+}
+
+size_t index_at(const struct index *x, uint64_t ns)
+{
+	size_t low = 0, high = x->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (x->entries[mid].ns <= ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? low - 1 : 0;
+}
+
+bool index_checkpoint(struct index *x, size_t entry, struct checkpoint *ret)
+{
+	const struct index_entry *e = &x->entries[entry];
+
+	if (get_packed(x, e->offset, e->stored, e->unpacked) < 0)
+		return false;
+	*ret = (struct checkpoint){ .ns = e->ns, .data = x->data.data, .len = x->data.len };
+	return true;
+}
+
+bool index_has(const struct index *x, size_t entry, const bool *functions)
+{
+	for (size_t i = 0; i < x->entries[entry].n_functions; i++)
+		if (functions[x->entries[entry].functions[i]])
+			return true;
+	return false;
+}

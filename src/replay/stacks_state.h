@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What replaying stacks keeps of its own: for stacks.c, and for what saves and restores it. */
+#ifndef UPTO_REPLAY_STACKS_STATE_H
+#define UPTO_REPLAY_STACKS_STATE_H
+
+#include "stacks.h"
+
+/* A vCPU under way. */
+struct lane {
+	struct stack *stack;
+	struct meter meter;
+	size_t record; /* the next of the reader's task records to be looked at */
+	int stage; /* see stage_of(); 0: nothing ran yet */
+	struct space_view view;
+};
+
+struct replay {
+	struct stacks *stacks;
+	const struct stacks_visitor *visitor;
+	void *state;
+	const struct reader *reader;
+	struct name_cache *cache;
+	struct lane *lanes;
+	unsigned n_lanes;
+	bool *groups;  /* by function: it is one */
+	uint64_t task; /* that the event being replayed is of, and what it has mapped */
+	struct space_view *view;
+	uint32_t from_fork_asm, from_fork, switch_to_asm;
+	uint32_t dead; /* function number of do_task_dead; UINT32_MAX: not known */
+};
+
+/* Everything as it was saved; -1: it is damaged. */
+int stacks_restore(struct stacks *s, const struct checkpoint *from, struct error *err);
+
+#endif
