@@ -339,7 +339,7 @@ def assert_stopped(trace, reason, said):
 
 def test_disk_full():
     """The disk fills up: the guest goes on, the trace has what came before."""
-    with SmallDisk(os.path.join(WORK, "robust-disk"), "3m") as disk:
+    with SmallDisk(os.path.join(WORK, "robust-disk"), "2m") as disk:
         if not disk.mounted:
             return "not run: no right to mount a tmpfs"
         trace = os.path.join(disk.path, "t.upto")

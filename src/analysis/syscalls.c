@@ -100,7 +100,7 @@ static int by_time(const void *va, const void *vb)
 	return a->call.cpu - b->call.cpu;
 }
 
-enum { NR_RT_SIGRETURN = 15, NR_EXECVE = 59, NR_EXIT = 60, NR_EXIT_GROUP = 231, NR_EXECVEAT = 322 };
+enum { SYSCALL_LENGTH = 2, NR_RT_SIGRETURN = 15, NR_EXECVE = 59, NR_EXIT = 60, NR_EXIT_GROUP = 231, NR_EXECVEAT = 322 };
 
 /* What a task is about. Numbers are indexes into the calls + 1; 0: none. */
 struct task {
@@ -148,7 +148,9 @@ static void leave(struct syscalls *all, struct task *task, const struct mark *m)
 
 		overtaken->has_result = m->call.from == overtaken->from;
 		overtaken->result = m->call.result;
-		task->handler = 0;
+		/* else it leads back to another handler, which came first; or the call is made again */
+		if (overtaken->has_result || m->call.from == overtaken->from - SYSCALL_LENGTH)
+			task->handler = 0;
 	}
 	if (elsewhere && call->nr != NR_RT_SIGRETURN && call->nr != NR_EXECVE && call->nr != NR_EXECVEAT) {
 		task->handler = task->open;

@@ -370,6 +370,9 @@ static void take(struct replay *r, struct lane *lane, const struct event *e, uns
 	struct stack *stack = lane->stack;
 
 	if (__builtin_expect(lane->stage < 3, 0) && e->target && enter_stage(r, lane, e->target)) {
+		/* firmware may go on by a return */
+		r->stacks->unmatched.returns += e->kind == EVENT_RETURN;
+		r->stacks->unmatched.firmware += e->kind == EVENT_RETURN;
 		stack->place = e->target;
 		return;
 	}
