@@ -49,6 +49,9 @@ enum member {
 	KALLSYMS_SYMTAB,
 	KALLSYMS_NUM_SYMTAB,
 	KALLSYMS_STRTAB,
+	BPF_START,            /* struct bpf_ksym, include/linux/bpf.h */
+	BPF_END,
+	BPF_NAME,
 	MODULE_MEM,           /* since 6.4: */
 	MEMORY_BASE,
 	MEMORY_SIZE,

@@ -143,21 +143,15 @@ static void find_symbols(struct vcpu *v, uint64_t module, struct kernel_image *i
 	buf_free(&strings);
 }
 
-void code_module(struct vcpu *v, unsigned cpu, uint64_t module)
+/* Code has come to the kernel: put it into the trace, and have its bounds for translation. Frees the image. */
+static void tell_functions(struct vcpu *v, unsigned cpu, const char *name, struct kernel_image *image)
 {
-	struct kernel_image image = { 0 };
-	char name[MODULE_NAME_LEN + 1] = "";
 	struct code_record record = { .change = CODE_MODULE, .name = name };
 	struct buf symbols = { 0 };
 	struct symtab tab;
 
-	if (!module || structure_at(MODULE_NAME) == MEMBER_UNKNOWN ||
-	    !guest_read(&v->regs, module + (uint64_t)structure_at(MODULE_NAME), name, MODULE_NAME_LEN))
-		return;
-	find_sections(v, module, &image);
-	find_symbols(v, module, &image);
-	symtab_from_image(&tab, &image);
-	kernel_image_deinit(&image);
+	symtab_from_image(&tab, image);
+	kernel_image_deinit(image);
 	symtab_encode(&tab, &symbols);
 	record.symbols = symbols.data;
 	record.symbols_len = symbols.len;
@@ -166,6 +160,41 @@ void code_module(struct vcpu *v, unsigned cpu, uint64_t module)
 	pthread_mutex_lock(&recorder.lock);
 	modules_add(&recorder.kernel.modules, &tab);
 	pthread_mutex_unlock(&recorder.lock);
+}
+
+void code_module(struct vcpu *v, unsigned cpu, uint64_t module)
+{
+	struct kernel_image image = { 0 };
+	char name[MODULE_NAME_LEN + 1] = "";
+
+	if (!module || structure_at(MODULE_NAME) == MEMBER_UNKNOWN ||
+	    !guest_read(&v->regs, module + (uint64_t)structure_at(MODULE_NAME), name, MODULE_NAME_LEN))
+		return;
+	find_sections(v, module, &image);
+	find_symbols(v, module, &image);
+	tell_functions(v, cpu, name, &image);
+}
+
+void code_bpf(struct vcpu *v, unsigned cpu, uint64_t ksym)
+{
+	uint64_t start = structure_pointer(v, ksym, BPF_START), end = structure_pointer(v, ksym, BPF_END);
+	struct kernel_image image = { 0 };
+	struct buf name = { 0 };
+
+	if (!start || end <= start || structure_at(BPF_NAME) == MEMBER_UNKNOWN)
+		return;
+	read_block(v, ksym + (uint64_t)structure_at(BPF_NAME), KSYM_LEN, &name);
+	add_section(&image, ".text", start, end - start);
+	if (name.len)
+		symbol_list_add(&image.symbols, start, end - start, 't', (char *)name.data,
+				strnlen((char *)name.data, name.len));
+	buf_free(&name);
+	tell_functions(v, cpu, "bpf", &image);
+}
+
+void code_bpf_gone(struct vcpu *v, unsigned cpu, uint64_t ksym)
+{
+	code_freed(v, cpu, structure_pointer(v, ksym, BPF_START));
 }
 
 void code_freed(struct vcpu *v, unsigned cpu, uint64_t start)

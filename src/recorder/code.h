@@ -15,6 +15,10 @@ void code_module(struct vcpu *v, unsigned cpu, uint64_t module);
 /* Memory for code in the kernel is given back; its address. */
 void code_freed(struct vcpu *v, unsigned cpu, uint64_t start);
 
+/* A BPF program, or a trampoline to one, was compiled, or is given up; address of its struct bpf_ksym. */
+void code_bpf(struct vcpu *v, unsigned cpu, uint64_t ksym);
+void code_bpf_gone(struct vcpu *v, unsigned cpu, uint64_t ksym);
+
 /* A process has a new or changed mapping; address of its vm_area_struct. */
 void code_mapped(struct vcpu *v, unsigned cpu, uint64_t vma);
 

@@ -53,6 +53,8 @@ static const char *const hook_names[KERNEL_HOOKS][2] = {
 	[HOOK_EXIT] = { "do_exit" },
 	[HOOK_MODULE] = { "do_init_module" },
 	[HOOK_FREED] = { "execmem_free", "module_memfree" },
+	[HOOK_BPF] = { "bpf_ksym_add" },
+	[HOOK_BPF_GONE] = { "bpf_ksym_del" },
 	[HOOK_MAPPED] = { "perf_event_mmap" },
 };
 

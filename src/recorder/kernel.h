@@ -24,6 +24,8 @@ enum kernel_hook {
 	HOOK_EXIT,       /* do_exit(code): kernel/exit.c */
 	HOOK_MODULE,     /* do_init_module(module): kernel/module/main.c */
 	HOOK_FREED,      /* execmem_free(start), before 6.10 module_memfree(start): mm/execmem.c, kernel/module/main.c */
+	HOOK_BPF,        /* bpf_ksym_add(ksym): kernel/bpf/core.c; programs and trampolines */
+	HOOK_BPF_GONE,   /* bpf_ksym_del(ksym) */
 	HOOK_MAPPED,     /* perf_event_mmap(vma): kernel/events/core.c; also called when nobody profiles */
 	KERNEL_HOOKS,
 };

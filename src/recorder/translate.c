@@ -383,6 +383,8 @@ static const qemu_plugin_vcpu_udata_cb_t hooks[KERNEL_HOOKS] = {
 	[HOOK_EXIT] = watch_task_exit,
 	[HOOK_MODULE] = watch_module,
 	[HOOK_FREED] = watch_freed,
+	[HOOK_BPF] = watch_bpf,
+	[HOOK_BPF_GONE] = watch_bpf_gone,
 	[HOOK_MAPPED] = watch_mapped,
 };
 

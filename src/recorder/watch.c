@@ -750,6 +750,22 @@ void watch_freed(unsigned cpu, void *data)
 	code_freed(v, cpu, registers_read(&v->regs, GUEST_RDI));
 }
 
+void watch_bpf(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)data;
+	code_bpf(v, cpu, registers_read(&v->regs, GUEST_RDI));
+}
+
+void watch_bpf_gone(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)data;
+	code_bpf_gone(v, cpu, registers_read(&v->regs, GUEST_RDI));
+}
+
 void watch_mapped(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
