@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The whole machine: who ran, and where everybody stood."""
+import collections
 import os
 import re
 import shutil
@@ -196,6 +197,34 @@ def test_calls(version, smp):
 
 test_calls.cases = [("6.12", 2)]
 test_calls.weight = 9
+
+
+def test_flow():
+    """All calls of a piece of time as they come: of one function those that are told of it alone; entries and exits in pairs."""
+    trace, _ = recording("6.12", 2)
+    calls = upto_json("calls", "--function", "vfs_read,do_exit", "--depth", "1", "--json", trace)["calls"]
+    begin, end = calls[20]["entry_ns"], calls[60]["entry_ns"]
+    want = {(c["function"], c["entry_ns"], c["duration_ns"], c["insns"], c["pid"]) for c in calls
+            if begin <= c["entry_ns"] and c["entry_ns"] + c["duration_ns"] < end and not c["unfinished"]}
+    steps = upto_json("calls", "--from", f"{begin}ns", "--to", f"{end}ns", "--json", trace)["calls"]
+    got = {(s["function"], s["entry_ns"], s["duration_ns"], s["insns"], s["pid"]) for s in steps
+           if s["step"] != "enter" and s["function"] in ("vfs_read", "do_exit") and s["entry_ns"] >= begin}
+    assert want == got and len(want) > 20, (len(want), want ^ got)
+    times = [s["entry_ns"] + s["duration_ns"] if s["step"] == "leave" else s["entry_ns"] for s in steps]
+    assert times == sorted(times)
+    open_calls = collections.Counter()
+    for s in steps:
+        if s["step"] == "enter":
+            open_calls[s["pid"], s["function"], s["entry_ns"]] += 1
+        elif s["step"] == "leave" and s["entry_ns"] > begin:
+            open_calls[s["pid"], s["function"], s["entry_ns"]] -= 1
+    assert min(open_calls.values()) >= 0, open_calls.most_common()[-3:]
+    quiet = upto_json("calls", "--from", f"{begin}ns", "--to", f"{end}ns", "--json", "--no-interrupts", trace)["calls"]
+    assert not any(s["kind"] == "interrupt" for s in quiet) and len(quiet) < len(steps)
+    return f"{len(steps)} lines, {len(want)} calls compared"
+
+
+test_flow.weight = 8
 
 
 def test_index():

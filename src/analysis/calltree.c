@@ -43,6 +43,20 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	t->nodes[frame->data].calls += frame->at_start;
 }
 
+static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
+{
+	struct call_tree *t = state;
+	uint64_t ns = stack->ns - frame->ns;
+
+	(void)s;
+	if (!frame->at_start)
+		return;
+	t->finished[frame->function]++;
+	t->finished_ns[frame->function] += ns;
+	if (ns > t->longest_ns[frame->function])
+		t->longest_ns[frame->function] = ns;
+}
+
 static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
 {
 	struct call_tree *t = state;
@@ -71,11 +85,15 @@ static void add_up(struct call_tree *t)
 int call_tree_analyse(const struct reader *r, const struct names *names, const struct threads *threads,
 		      struct call_tree *ret, struct error *err)
 {
-	static const struct stacks_visitor visitor = { .enter = enter, .spend = spend };
+	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend };
 	struct stacks stacks;
 	int result;
 
 	init(ret);
+	ret->n_functions = names_count(names);
+	ret->longest_ns = xcalloc(ret->n_functions, sizeof *ret->longest_ns);
+	ret->finished = xcalloc(ret->n_functions, sizeof *ret->finished);
+	ret->finished_ns = xcalloc(ret->n_functions, sizeof *ret->finished_ns);
 	result = stacks_replay(&stacks, r, names, threads, NULL, UINT64_MAX, &visitor, ret, err);
 	ret->unmatched = stacks.unmatched;
 	stacks_deinit(&stacks);
@@ -89,6 +107,9 @@ int call_tree_analyse(const struct reader *r, const struct names *names, const s
 void call_tree_deinit(struct call_tree *t)
 {
 	free(t->nodes);
+	free(t->longest_ns);
+	free(t->finished);
+	free(t->finished_ns);
 	map_free(&t->children);
 	*t = (struct call_tree){ 0 };
 }
@@ -115,6 +136,10 @@ void call_tree_totals(const struct call_tree *t, struct function_total *totals, 
 			total->insns += n->total_insns;
 			total->ns += n->total_ns;
 		}
+	}
+	for (size_t i = 0; i < count && i < t->n_functions; i++) {
+		totals[i].longest_ns = t->longest_ns[i];
+		totals[i].average_ns = t->finished[i] ? t->finished_ns[i] / t->finished[i] : 0;
 	}
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/calls.h"
+#include "analysis/flow.h"
 #include "commands.h"
 #include "json.h"
 #include "terminal.h"
@@ -38,6 +39,11 @@ static void put_text(struct printer *p, const struct thread *t, const struct cal
 		   names_function(p->names, r->function), sign_of(r), r->unfinished ? " (unfinished)" : "");
 }
 
+static const char *kind_name(enum frame_kind kind)
+{
+	return kind == FRAME_INTERRUPT ? "interrupt" : kind == FRAME_SYSCALL ? "syscall" : kind == FRAME_SIGNAL ? "signal" : "call";
+}
+
 static void print_json(struct printer *p, const struct thread *t, const struct call_record *r)
 {
 	printf("%s{\"function\":", p->any ? ",\n" : "\n");
@@ -45,8 +51,7 @@ static void print_json(struct printer *p, const struct thread *t, const struct c
 	json_string(stdout, names_function(p->names, r->function));
 	printf(",\"depth\":%u,\"kind\":\"%s\",\"entry_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
 	       ",\"insns\":%" PRIu64 ",\"self_ns\":%" PRIu64 ",\"self_insns\":%" PRIu64 ",\"unfinished\":%s,\"pid\":%d,\"comm\":",
-	       r->depth, r->kind == FRAME_INTERRUPT ? "interrupt" : r->kind == FRAME_SYSCALL ? "syscall" :
-	       r->kind == FRAME_SIGNAL ? "signal" : "call", r->entry_ns, r->duration_ns, r->ns, r->insns, r->self_ns,
+	       r->depth, kind_name(r->kind), r->entry_ns, r->duration_ns, r->ns, r->insns, r->self_ns,
 	       r->self_insns, r->unfinished ? "true" : "false", t ? t->pid : 0);
 	json_string(stdout, t ? t->comm : "[boot]");
 	putchar('}');
@@ -72,23 +77,81 @@ static int take(void *state, const struct thread *thread, const struct call_reco
 	return --p->left && !ferror(stdout) ? 0 : -1;
 }
 
+/* A call that is left on a line of its own is closed there: what was opened is far above. */
+static int take_step(void *state, const struct flow_step *f)
+{
+	static const char *const ends[] = { [FLOW_CALL] = "", [FLOW_ENTER] = " {", [FLOW_LEAVE] = "" };
+	struct printer *p = state;
+	struct call_record r = { .kind = f->frame };
+	const char *name = names_function(p->names, f->function);
+	struct buf place = { 0 };
+	uint64_t ns = f->kind == FLOW_LEAVE ? f->entry_ns + f->duration_ns : f->entry_ns;
+
+	if (p->json) {
+		printf("%s{\"step\":\"%s\",\"function\":", p->any ? ",\n" : "\n",
+		       f->kind == FLOW_CALL ? "call" : f->kind == FLOW_ENTER ? "enter" : "leave");
+		p->any = true;
+		json_string(stdout, name);
+		printf(",\"depth\":%u,\"kind\":\"%s\",\"entry_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
+		       ",\"insns\":%" PRIu64 ",\"pid\":%d,\"comm\":", f->depth, kind_name(f->frame), f->entry_ns,
+		       f->duration_ns, f->ns, f->insns, f->thread ? f->thread->pid : 0);
+		json_string(stdout, f->thread ? f->thread->comm : "[boot]");
+		putchar('}');
+	} else {
+		if (f->thread && names_is_group(p->names, f->function) && f->function < p->names->groups) {
+			struct space_view view;
+
+			spaces_view(&p->names->spaces, f->thread->task, f->entry_ns, &view);
+			names_address(p->names, f->addr, f->entry_ns, view.version, &place);
+			buf_put_u8(&place, 0);
+			name = (char *)place.data;
+		}
+		p->line.len = 0;
+		buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
+		if (f->kind == FLOW_ENTER)
+			buf_printf(&p->line, " %12s %10s", "", "");
+		else
+			buf_printf(&p->line, " %12.3f %10" PRIu64, (double)f->duration_ns / 1e3, f->insns);
+		buf_printf(&p->line, " %6d  %*s%s%s%s%s\n", f->thread ? f->thread->pid : 0, (int)(f->depth * 2), "",
+			   f->kind == FLOW_LEAVE ? "} " : "", name, sign_of(&r), ends[f->kind]);
+		fwrite(p->line.data, 1, p->line.len, stdout);
+	}
+	buf_free(&place);
+	return --p->left && !ferror(stdout) ? 0 : -1;
+}
+
+static void begin(const struct printer *p, const char *heading)
+{
+	if (p->json) {
+		printf("{\"calls\":[");
+	} else {
+		terminal_start_pager();
+		puts(heading);
+	}
+}
+
 static int show(const struct args *args, struct trace_arg *t, struct calls_options *o, uint64_t lines, struct error *err)
 {
 	struct printer p = { .names = &t->names, .json = arg(args, "json"), .left = lines ? lines : UINT64_MAX };
+	struct flow_options flow = {
+		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns, .max_depth = o->max_depth,
+		.has_pid = o->has_pid, .pid = o->pid, .no_interrupts = o->no_interrupts,
+	};
 	struct threads threads;
 	struct index *index;
 	int r;
 
 	threads_init(&threads, t->reader);
-	index = index_for(t, &threads);
+	/* what begins at the start needs no way into the middle */
+	index = o->functions || o->from_ns ? index_for(t, &threads) : NULL;
 	t->reader->progress = NULL; /* its output is progress enough */
-	if (p.json) {
-		printf("{\"calls\":[");
+	if (o->functions) {
+		begin(&p, "     ENTRY S  DURATION US      SELF US SELF INSNS    PID  FUNCTION");
+		r = calls_analyse(t->reader, &t->names, &threads, index, o, take, &p, err);
 	} else {
-		terminal_start_pager();
-		puts("     ENTRY S  DURATION US      SELF US SELF INSNS    PID  FUNCTION");
+		begin(&p, "      TIME S  DURATION US      INSNS    PID  FUNCTION");
+		r = flow_analyse(t->reader, &t->names, &threads, index, &flow, take_step, &p, err);
 	}
-	r = calls_analyse(t->reader, &t->names, &threads, index, o, take, &p, err);
 	if (p.json)
 		puts("\n]}");
 	buf_free(&p.line);
@@ -106,10 +169,6 @@ static int run(const struct args *args, struct error *err)
 	bool *functions;
 	int r = EXIT_FAILED;
 
-	if (!arg(args, "function")) {
-		error_set(err, "--function: whose calls? upto calls --function vfs_read TRACE");
-		return EXIT_USAGE;
-	}
 	if (span_arg(args, &span, err) < 0 || arg_u64(args, "lines", &lines, err) < 0 ||
 	    arg_u64(args, "pid", &pid, err) < 0 || arg_u64(args, "depth", &depth, err) < 0 ||
 	    arg_time(args, "min-duration", &o.min_duration_ns, err) < 0)
@@ -130,12 +189,12 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 0, "function", "NAMES", "the calls of these functions: a,b" },
-	{ 0, "pid", "PID", "only those of this thread" },
-	{ 0, "depth", "N", "only N levels of what they call; 0: all (default)" },
+	{ 0, "function", "NAMES", "each call of these functions, whole: a,b (default: all that happens)" },
+	{ 0, "pid", "PID", "only this thread" },
+	{ 0, "depth", "N", "only N levels; 0: all (default)" },
 	{ 0, "min-duration", "TIME", "only calls that take at least so long" },
 	{ 0, "no-interrupts", NULL, "leave out interrupts that cut in, and what they call" },
-	{ 'n', "lines", "N", "stop after N calls; 0: all (default)" },
+	{ 'n', "lines", "N", "stop after N calls, without --function lines; 0: all (default)" },
 	{ 0, "json", NULL, "print JSON" },
 	SPAN_OPTIONS,
 	HELP_OPTION,
@@ -145,12 +204,15 @@ static const struct option options[] = {
 const struct command cmd_calls = {
 	.name = "calls",
 	.operands = "TRACE",
-	.summary = "each call of a function, from entry to exit",
-	.description = "Prints calls as they happened, each with what it called, set in: when it was entered, how long it "
-		       "took, and its own time without its callees'. The duration is guest time from entry to exit, also "
-		       "while other threads ran; self time is the thread's own.\n"
-		       "A call is printed when it has returned; <interrupt> marks what cut in.\n",
+	.summary = "calls as they happened, from entry to exit",
+	.description = "With --function, prints each call of it when it has returned, with what it called, set in: when it was "
+		       "entered, how long it took, and its own time without its callees'. The duration is guest time from entry "
+		       "to exit, also while other threads ran; self time is the thread's own.\n"
+		       "Without, prints all threads' calls as they come, at once however long the trace: a line when a function "
+		       "is entered, and one with duration and instructions when it is left; one only, if it called nothing. "
+		       "With --min-duration only the latter. <interrupt> marks what cut in.\n",
 	.examples = "  upto calls --function do_sys_openat2 -n 1 trace.upto\n      the first open, in full\n"
+		    "  upto calls --from 2.5s --to 2.501s trace.upto\n      all that happened in a millisecond\n"
 		    "  upto calls --function vfs_read --depth 1 --min-duration 1ms trace.upto\n      slow reads\n"
 		    "  upto calls --function do_exit --pid 120 --no-interrupts trace.upto\n      how a thread ended\n",
 	.options = options,

@@ -7,10 +7,11 @@
 #include "analysis/functions.h"
 #include "base/alloc.h"
 #include "commands.h"
+#include "top_by.h"
 #include "trace_arg.h"
 #include "view.h"
 
-enum { FUNCTION, SECTION, CALLS, SELF_INSNS, SELF_NS, SELF_PCT, TOTAL_INSNS, TOTAL_NS, TOTAL_PCT, ADDRESS, OBJECT };
+enum { FUNCTION, SECTION, CALLS, SELF_INSNS, SELF_NS, SELF_PCT, TOTAL_INSNS, TOTAL_NS, TOTAL_PCT, AVERAGE, LONGEST, ADDRESS, OBJECT };
 
 static const struct column columns[] = {
 	[FUNCTION] = { "function", "FUNCTION", "name; in brackets alone: code without symbols", .left = true },
@@ -24,6 +25,8 @@ static const struct column columns[] = {
 	[TOTAL_NS] = { "total_ns", "TOTAL S", "with --total: guest time that its threads ran, callees' too (seconds; JSON: ns)",
 		       .hidden = true },
 	[TOTAL_PCT] = { "total_pct", "TOTAL %", "with --total: share of all, by the clock that --clock names", .hidden = true },
+	[AVERAGE] = { "average_ns", "AVERAGE S", "with --total: time of a call, callees' too (seconds; JSON: ns)", .hidden = true },
+	[LONGEST] = { "longest_ns", "LONGEST S", "with --total: of the longest call (seconds; JSON: ns)", .hidden = true },
 	[ADDRESS] = { "address", "ADDRESS", "where it ran: functions of the kernel image", .left = true, .hidden = true },
 	[OBJECT] = { "object", "OBJECT", "module, program or library", .left = true, .hidden = true },
 	{ 0 },
@@ -60,7 +63,7 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 	uint32_t function = rows->index[row];
 	const struct function_stat *s = &rows->functions->stats[function];
 
-	if (!rows->totals && (column == TOTAL_INSNS || column == TOTAL_NS || column == TOTAL_PCT))
+	if (!rows->totals && column >= TOTAL_INSNS && column <= LONGEST)
 		return;
 	switch (column) {
 	case TOTAL_INSNS:
@@ -71,6 +74,12 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 		break;
 	case TOTAL_PCT:
 		*ret = (struct cell){ .type = CELL_PERCENT, .percent = total_share(rows, function) };
+		break;
+	case AVERAGE:
+		*ret = (struct cell){ .type = CELL_SECONDS, .number = rows->totals[function].average_ns };
+		break;
+	case LONGEST:
+		*ret = (struct cell){ .type = CELL_SECONDS, .number = rows->totals[function].longest_ns };
 		break;
 	case ADDRESS:
 		if (function < rows->names->tab.count) {
@@ -129,6 +138,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 
 	memcpy(shown, columns, sizeof columns);
 	shown[TOTAL_INSNS].hidden = shown[TOTAL_NS].hidden = shown[TOTAL_PCT].hidden = !totals;
+	shown[AVERAGE].hidden = shown[LONGEST].hidden = !totals;
 	shown[SELF_NS].hidden = totals && !rows.by_ns;
 	shown[TOTAL_NS].hidden |= !rows.by_ns;
 	choose_rows(&rows, only, min_pct);
@@ -168,6 +178,7 @@ static int run(const struct args *args, struct error *err)
 	struct function_total *totals = NULL;
 	struct only only;
 	double min_pct = 0;
+	enum top_by by;
 	bool by_ns;
 	int r = EXIT_FAILED;
 
@@ -177,8 +188,19 @@ static int run(const struct args *args, struct error *err)
 	}
 	if (clock_arg(args, &by_ns, err) < 0 || span_arg(args, &span, err) < 0 || arg_percent(args, "min-pct", &min_pct, err) < 0)
 		return EXIT_USAGE;
+	if (top_by_arg(args, &by, err) < 0)
+		return EXIT_USAGE;
+	if (by != BY_FUNCTION && (arg(args, "total") || arg(args, "min-pct") || arg(args, "kernel") || arg(args, "user") || arg(args, "module"))) {
+		error_set(err, "--by %s: not with --total, --min-pct, --kernel, --user or --module", arg(args, "by"));
+		return EXIT_USAGE;
+	}
 	if (trace_arg_open(args->operands[0], &t, err) < 0)
 		return EXIT_FAILED;
+	if (by != BY_FUNCTION) {
+		r = top_by_show(args, &t, &span, by, by_ns, err);
+		trace_arg_close(&t);
+		return r;
+	}
 	if (only_arg(args, &t.names, &only, err) == 0 && (!arg(args, "total") || find_totals(&t, &totals, err) == 0) &&
 	    functions_analyse(t.reader, &t.names, &span, &f, err) == 0) {
 		r = show(args, &t, &f, totals, &only, by_ns, min_pct, err);
@@ -193,7 +215,8 @@ static const struct option options[] = {
 	VIEW_OPTIONS,
 	SPAN_OPTIONS,
 	ONLY_OPTIONS,
-	{ 0, "total", NULL, "also time with callees, and order by it; takes longer" },
+	{ 0, "by", "WHAT", "sum by function (default), module (programs and libraries too), section, process or thread" },
+	{ 0, "total", NULL, "also time with callees, in all, on average and at most, and order by it; takes longer" },
 	{ 0, "min-pct", "P", "only functions with at least P percent" },
 	CLOCK_OPTION,
 	HELP_OPTION,
@@ -211,6 +234,7 @@ const struct command cmd_top = {
 	.examples = "  upto top trace.upto\n      the functions that ran longest\n"
 		    "  upto top --clock ns --from 1s --to 2s trace.upto\n      by guest time, in the second second\n"
 		    "  upto top --total trace.upto\n      by time with callees\n"
+		    "  upto top --by process trace.upto\n      which processes ran longest\n"
 		    "  upto top -o function,calls -s calls trace.upto\n      the functions entered most\n",
 	.options = options,
 	.min_operands = 1, .max_operands = 1,

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "flow.h"
+
+#include "base/alloc.h"
+
+/* In a frame's data. */
+enum { HIDDEN = 1 };
+
+struct state {
+	const struct flow_options *options;
+	flow_taker take;
+	void *taker_state;
+	size_t *bottoms;          /* by stack: depth of the outermost frame seen + 1; 0: none yet */
+	bool enough;
+	bool waiting;             /* the last call entered is not told of yet: it may be left at once */
+	struct flow_step last;
+	const struct stack *last_stack;
+	size_t last_depth;
+};
+
+static void tell(struct state *st, const struct flow_step *step)
+{
+	st->enough = st->enough || st->take(st->taker_state, step) < 0;
+}
+
+static void flush(struct state *st)
+{
+	if (st->waiting)
+		tell(st, &st->last);
+	st->waiting = false;
+}
+
+static const struct thread *thread_of(const struct stacks *s, const struct stack *stack)
+{
+	return stack->thread == THREAD_NONE ? NULL : &s->threads->list[stack->thread];
+}
+
+/* Depth below the outermost frame that the thread was seen in. */
+static uint32_t depth_of(struct state *st, const struct stacks *s, const struct stack *stack)
+{
+	size_t *bottom = &st->bottoms[stack - s->list];
+
+	if (!*bottom || stack->depth < *bottom)
+		*bottom = stack->depth;
+	return (uint32_t)(stack->depth - *bottom);
+}
+
+/* Is the frame on top to be shown? */
+static bool is_shown(const struct state *st, const struct stacks *s, const struct stack *stack, uint32_t depth)
+{
+	const struct flow_options *o = st->options;
+	const struct thread *t = thread_of(s, stack);
+
+	return !st->enough && s->ns >= o->from_ns && s->ns < o->to_ns && (!o->max_depth || depth < o->max_depth) &&
+	       (!o->has_pid || (t && t->pid == o->pid));
+}
+
+static struct flow_step step_of(const struct stacks *s, const struct stack *stack, const struct frame *f,
+				enum flow_kind kind, uint32_t depth)
+{
+	struct flow_step step = {
+		.kind = kind, .frame = f->kind, .function = f->function, .addr = f->addr, .depth = depth, .cpu = stack->cpu,
+		.entry_ns = f->entry_ns, .thread = thread_of(s, stack),
+	};
+
+	if (kind == FLOW_ENTER)
+		return step;
+	step.duration_ns = s->ns - f->entry_ns;
+	step.ns = stack->ns - f->ns;
+	step.insns = stack->insns - f->insns;
+	return step;
+}
+
+static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
+{
+	struct state *st = state;
+	bool below_hidden = stack->depth > 1 && stack->frames[stack->depth - 2].data == HIDDEN;
+	uint32_t depth;
+
+	frame->data = below_hidden || (st->options->no_interrupts && frame->kind == FRAME_INTERRUPT) ? HIDDEN : 0;
+	if (frame->data == HIDDEN)
+		return;
+	depth = depth_of(st, s, stack);
+	if (st->options->min_duration_ns || !is_shown(st, s, stack, depth))
+		return;
+	flush(st);
+	st->waiting = true;
+	st->last = step_of(s, stack, frame, FLOW_ENTER, depth);
+	st->last_stack = stack;
+	st->last_depth = stack->depth;
+}
+
+static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
+{
+	struct state *st = state;
+	bool at_once = st->waiting && st->last_stack == stack && st->last_depth == stack->depth;
+	uint32_t depth = frame->data == HIDDEN ? 0 : depth_of(st, s, stack);
+	struct flow_step step;
+
+	if (frame->data == HIDDEN || !is_shown(st, s, stack, depth))
+		return;
+	step = step_of(s, stack, frame, at_once || st->options->min_duration_ns ? FLOW_CALL : FLOW_LEAVE, depth);
+	if (step.duration_ns < st->options->min_duration_ns)
+		return;
+	st->waiting = st->waiting && !at_once;
+	flush(st);
+	tell(st, &step);
+	s->stop = st->enough;
+}
+
+/* At the start, and when the end is reached. */
+static void due(void *state, struct stacks *s)
+{
+	const struct state *st = state;
+
+	s->stop = st->enough || s->ns >= st->options->to_ns;
+	s->due_ns = st->options->to_ns;
+}
+
+int flow_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
+		 const struct flow_options *options, flow_taker take, void *taker_state, struct error *err)
+{
+	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .due = due };
+	struct state st = { .options = options, .take = take, .taker_state = taker_state };
+	struct checkpoint from;
+	struct stacks stacks;
+	bool midway = index && index_checkpoint(index, index_at(index, options->from_ns), &from);
+	int result;
+
+	st.bottoms = xcalloc(threads->count + reader_vcpus(r), sizeof *st.bottoms);
+	result = stacks_replay(&stacks, r, names, threads, midway ? &from : NULL, options->to_ns, &visitor, &st, err);
+	flush(&st);
+	stacks_deinit(&stacks);
+	free(st.bottoms);
+	return result;
+}
