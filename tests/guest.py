@@ -56,9 +56,9 @@ def libraries_of(program):
     return [f"{f}={f}" for f in files]
 
 
-def initrd(version, name, *extra):
+def initrd(version, name, *extra, image=None):
     init = os.path.join(TOP, "tests/guests", name + ".init")
-    image = os.path.join(WORK, f"{name}-{version}.img")
+    image = image or os.path.join(WORK, f"{name}-{version}.img")
     folder, _ = kernel(version)
     with Once(image):
         if not os.path.exists(image) or os.path.getmtime(image) < os.path.getmtime(init):

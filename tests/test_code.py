@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import re
+import shutil
 import subprocess
 
 from guest import Once, TOP, UPTO, WORK, initrd, libraries_of, qemu_args, record, run, unpack_disk, upto_json
@@ -71,6 +72,34 @@ def test_program(version, smp):
 
 test_program.cases = CASES
 test_program.weight = 12
+
+
+def test_debug_file():
+    """A stripped program has names by its debug file, found by build-id in a folder or at a server; without, offsets."""
+    version, folder = "6.12", os.path.join(WORK, "debug")
+    shutil.rmtree(folder, ignore_errors=True)
+    story, stripped = program("story"), os.path.join(folder, "root/bin/story")
+    os.makedirs(os.path.dirname(stripped))
+    run("objcopy", "--only-keep-debug", story, os.path.join(folder, "story.debug"))
+    run("strip", "-o", stripped, story)
+    build_id = re.search(r"Build ID: ([0-9a-f]+)", run("readelf", "-n", story).stdout.decode()).group(1)
+    image = initrd(version, "code", *libraries_of(story), f"{stripped}=/bin/story", f"{program('plug', '-shared', '-fPIC')}=/lib/libplug.so",
+                   image=os.path.join(folder, "stripped.img"))
+    trace = os.path.join(folder, "trace.upto")
+    record(trace, qemu_args(version, image, disk=os.path.join(folder, "disk")))
+    assert set(calls_of(trace, "story")) == {"[story]"}, calls_of(trace, "story")
+    kept = os.path.join(folder, "root/usr/lib/debug/.build-id", build_id[:2], build_id[2:] + ".debug")
+    os.makedirs(os.path.dirname(kept))
+    shutil.copy(os.path.join(folder, "story.debug"), kept)
+    said = run(UPTO, "symbols", "--sysroot", os.path.join(folder, "root"), trace).stdout.decode()
+    assert re.match(r"1 of the \d+ files that ran have more symbols now$", said), said
+    run(UPTO, "check", trace)
+    got = calls_of(trace, "story")
+    assert {f: got.get(f, 0) for f in STORY} == STORY, got
+    return f"{len(got)} functions"
+
+
+test_debug_file.weight = 12
 
 
 def test_addresses(version, smp):

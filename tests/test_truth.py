@@ -320,6 +320,8 @@ def same_calls(want, got):
     for (wn, wr), (gn, gr) in zip(want, got):
         if wn != gn:
             return False
+        if wn == "rt_sigreturn" and gr is None:
+            continue  # strace shows the register as it restores it
         if wr is not None and wr != (gr if gr == "error" or gr is None else gr):
             # strace shows addresses as unsigned
             if not (isinstance(wr, int) and isinstance(gr, int) and wr == gr % (1 << 64)):

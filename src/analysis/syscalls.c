@@ -152,7 +152,12 @@ static void leave(struct syscalls *all, struct task *task, const struct mark *m)
 		if (overtaken->has_result || m->call.from == overtaken->from - SYSCALL_LENGTH)
 			task->handler = 0;
 	}
-	if (elsewhere && call->nr != NR_RT_SIGRETURN && call->nr != NR_EXECVE && call->nr != NR_EXECVEAT) {
+	/* what it leaves in the register is another call's, or none's; another signal may have come before even that */
+	if (call->nr == NR_RT_SIGRETURN) {
+		task->open = 0;
+		return;
+	}
+	if (elsewhere && call->nr != NR_EXECVE && call->nr != NR_EXECVEAT) {
 		task->handler = task->open;
 	} else {
 		call->has_result = true;

@@ -15,12 +15,13 @@ static int run(const struct args *args, struct error *err)
 		error_set(err, "--sysroot is missing: where are the guest's files?");
 		return EXIT_USAGE;
 	}
+	roots.fetch = true;
 	roots_add_list(&roots, arg(args, "sysroot"));
 	r = file_symbols_add(args->operands[0], &roots, &found, err);
 	roots_deinit(&roots);
 	if (r < 0)
 		return EXIT_FAILED;
-	printf("%zu of %zu files without symbols have them now\n", found.found, found.wanted);
+	printf("%zu of the %zu files that ran have more symbols now\n", found.found, found.wanted);
 	return EXIT_OK;
 }
 
@@ -36,7 +37,9 @@ const struct command cmd_symbols = {
 	.summary = "add the functions of programs and libraries to a trace",
 	.description = "Looks for the files that ran in the guest, by path and size, and puts the functions of each into the "
 		       "trace, which then has their names wherever it is read. 'upto record' and 'upto boot' do so "
-		       "themselves with the guest's initramfs, its disks that are plain ext4 images, and what --sysroot names.\n",
+		       "themselves with the guest's initramfs, its disks that are plain ext4 images, and what --sysroot names.\n"
+		       "The symbols of a stripped file are looked for by its build-id: below usr/lib/debug of the folders that are "
+		       "named and of this machine, then at a debuginfod server if DEBUGINFOD_URLS names one.\n",
 	.examples = "  upto symbols --sysroot /srv/guest trace.upto\n      from a folder\n"
 		    "  upto symbols --sysroot root.ext4:initrd.img trace.upto\n      from an image, then from an initramfs\n",
 	.options = options,

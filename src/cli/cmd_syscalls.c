@@ -25,7 +25,7 @@ static const struct column columns[] = {
 	[NAME] = { "name", "NAME", "name", .left = true, .hidden = true },
 	[ARGS] = { "args", "ARGS", "six raw arguments", .left = true, .list = true, .hidden = true },
 	[CALL] = { "call", "CALL", "name and arguments, strings as they were at entry", .left = true },
-	[RESULT] = { "result", "RESULT", "what it returned; empty: it did not" },
+	[RESULT] = { "result", "RESULT", "what it returned; empty: it did not, or has nothing to return (rt_sigreturn)" },
 	[ERROR] = { "error", "ERROR", "name of the error that it returned", .left = true },
 	[DURATION] = { "duration_ns", "DURATION S", "from entry to return (seconds; JSON: ns)" },
 	[CPU_TIME] = { "cpu_ns", "ON CPU S", "the part of it that the thread ran; the rest it waited" },

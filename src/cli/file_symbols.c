@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "guest/sysroot.h"
+#include "symbols/debug_file.h"
 #include "symbols/elf_symbols.h"
 #include "trace/append.h"
 
@@ -87,17 +88,17 @@ static void want(struct wanted *w, const char *path, uint64_t size)
 	w->files[w->count++] = (struct wanted_file){ .path = path, .size = size };
 }
 
-/* All that were mapped, but for those that the trace has already. */
+/* All that were mapped. */
 static void find_wanted(const struct reader *r, struct wanted *w)
 {
-	for (size_t i = 0; i < r->files.count; i++)
-		*map_put(&w->known, hash_file(r->files.list[i].path, r->files.list[i].size), 0) = 1;
 	for (size_t i = 0; i < r->code.count; i++)
 		if (r->code.records[i].change == CODE_MAPPED)
 			want(w, r->code.records[i].name, r->code.records[i].file_size);
 }
 
 struct taking {
+	const struct roots *roots;
+	struct map had;   /* hash of path and size → how many functions the trace has of it */
 	struct buf payload;
 	size_t found;
 };
@@ -105,15 +106,25 @@ struct taking {
 static void take(void *state, const struct wanted_file *f, const struct buf *data)
 {
 	struct taking *t = state;
-	struct buf symbols = { 0 };
+	struct buf symbols = { 0 }, debug = { 0 };
+	const uint64_t *had;
+	struct build_id id;
 	struct symtab tab;
 	struct error err;
+	int r;
 
 	/* what is no ELF file, a process may map all the same */
-	if (elf_symbols(data->data, data->len, &tab, &err) < 0)
+	build_id_of(data->data, data->len, &id);
+	if (elf_is_stripped(data->data, data->len) && debug_file_find(&id, t->roots->list, t->roots->named, t->roots->fetch, &debug))
+		r = elf_symbols(data->data, data->len, debug.data, debug.len, &tab, &err);
+	else
+		r = elf_symbols(data->data, data->len, data->data, data->len, &tab, &err);
+	buf_free(&debug);
+	if (r < 0)
 		return;
 	symtab_encode(&tab, &symbols);
-	if (t->payload.len + symbols.len < CHUNK_UNPACKED_MAX / 2) {
+	had = map_get(&t->had, hash_file(f->path, f->size));
+	if (tab.count > (had ? *had : 0) && t->payload.len + symbols.len < CHUNK_UNPACKED_MAX / 2) {
 		code_file_put(&t->payload, &(struct code_file){
 			.path = f->path, .size = f->size, .symbols = symbols.data, .symbols_len = symbols.len,
 		});
@@ -121,6 +132,21 @@ static void take(void *state, const struct wanted_file *f, const struct buf *dat
 	}
 	symtab_deinit(&tab);
 	buf_free(&symbols);
+}
+
+static void find_had(const struct reader *r, struct taking *t)
+{
+	for (size_t i = 0; i < r->files.count; i++) {
+		const struct code_file *f = &r->files.list[i];
+		struct cursor in = cursor_over(f->symbols, f->symbols_len);
+		struct symtab tab;
+		struct error ignored;
+
+		if (f->symbols_len && symtab_decode(&in, &tab, &ignored) == 0) {
+			*map_put(&t->had, hash_file(f->path, f->size), 0) = tab.count;
+			symtab_deinit(&tab);
+		}
+	}
 }
 
 static int search(const struct roots *roots, struct wanted *w, struct taking *t, struct error *err)
@@ -140,7 +166,7 @@ static int search(const struct roots *roots, struct wanted *w, struct taking *t,
 
 int file_symbols_add(const char *trace, const struct roots *roots, struct file_symbols *ret, struct error *err)
 {
-	struct taking t = { 0 };
+	struct taking t = { .roots = roots };
 	struct wanted w = { 0 };
 	struct reader *reader;
 	int r;
@@ -148,12 +174,14 @@ int file_symbols_add(const char *trace, const struct roots *roots, struct file_s
 	if (reader_open(trace, &reader, err) < 0)
 		return -1;
 	find_wanted(reader, &w);
+	find_had(reader, &t);
 	r = search(roots, &w, &t, err);
 	if (r == 0 && t.found)
 		r = trace_append(reader, CHUNK_FILES, &t.payload, err);
 	*ret = (struct file_symbols){ .wanted = w.count, .found = t.found };
 	reader_free(reader);
 	map_free(&w.known);
+	map_free(&t.had);
 	free(w.files);
 	buf_free(&t.payload);
 	return r;

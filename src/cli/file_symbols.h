@@ -11,6 +11,7 @@
 /* Where the guest's files are looked for, in this order. */
 struct roots {
 	char **list;
+	bool fetch;          /* what is stripped may have its symbols at a server: that takes a while */
 	size_t count, named; /* the first so many were named by the user: not to be able to read one of them is an error */
 };
 
@@ -23,7 +24,7 @@ void roots_add_guest(struct roots *r, char *const *argv);
 void roots_deinit(struct roots *r);
 
 struct file_symbols {
-	size_t wanted, found; /* files that were mapped and have no functions in the trace yet; of these, those that have now */
+	size_t wanted, found; /* files that were mapped; of these, those of which the trace has more functions now */
 };
 
 int file_symbols_add(const char *trace, const struct roots *roots, struct file_symbols *ret, struct error *err);

@@ -203,7 +203,7 @@ static void take_files(struct build *b, const struct reader *r)
 {
 	b->files = &r->files;
 	for (size_t i = 0; i < r->files.count; i++)
-		map_put(&b->symbols, hash_file(r->files.list[i].path, r->files.list[i].size), i);
+		*map_put(&b->symbols, hash_file(r->files.list[i].path, r->files.list[i].size), i) = i;
 }
 
 static int take_records(struct build *b, const struct reader *r, struct error *err)

@@ -102,21 +102,21 @@ static void take(struct build *b, const GElf_Sym *sym, const char *name)
 }
 
 /* From the table of that type; false: there is none. */
-static bool find_functions(struct build *b, uint32_t type)
+static bool find_functions(struct build *b, Elf *elf, uint32_t type)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr h;
 	Elf_Data *data;
 	GElf_Sym sym;
 
-	while ((scn = elf_nextscn(b->elf, scn)))
+	while ((scn = elf_nextscn(elf, scn)))
 		if (gelf_getshdr(scn, &h) && h.sh_type == type)
 			break;
 	data = scn ? elf_getdata(scn, NULL) : NULL;
 	if (!data || !h.sh_entsize)
 		return false;
 	for (size_t i = 1; i < h.sh_size / h.sh_entsize && i < SYMBOLS_MAX && gelf_getsym(data, (int)i, &sym); i++)
-		take(b, &sym, elf_strptr(b->elf, h.sh_link, sym.st_name));
+		take(b, &sym, elf_strptr(elf, h.sh_link, sym.st_name));
 	return b->count;
 }
 
@@ -169,22 +169,26 @@ static void put_functions(struct build *b)
 	tab->names_len = names.len;
 }
 
-int elf_symbols(const void *data, size_t len, struct symtab *ret, struct error *err)
+int elf_symbols(const void *data, size_t len, const void *symbols, size_t symbols_len, struct symtab *ret, struct error *err)
 {
 	struct build b = { 0 };
+	Elf *other;
 
 	elf_version(EV_CURRENT);
 	/* libelf does not write to it */
 	b.elf = elf_memory((char *)data, len);
+	other = elf_memory((char *)symbols, symbols_len);
 	if (!b.elf || elf_kind(b.elf) != ELF_K_ELF) {
 		elf_end(b.elf);
+		elf_end(other);
 		return error_set(err, "not an ELF file");
 	}
 	find_sections(&b);
-	if (!find_functions(&b, SHT_SYMTAB))
-		find_functions(&b, SHT_DYNSYM);
+	if (!other || elf_kind(other) != ELF_K_ELF || !find_functions(&b, other, SHT_SYMTAB))
+		find_functions(&b, b.elf, SHT_DYNSYM);
 	put_functions(&b);
 	elf_end(b.elf);
+	elf_end(other);
 	free(b.functions);
 	*ret = b.tab;
 	return 0;

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "debug_file.h"
+
+#include <dlfcn.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+enum { DEBUG_FILE_MAX = 1 << 30 };
+
+static Elf *open_elf(const void *data, size_t len)
+{
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	/* libelf does not write to it */
+	elf = elf_memory((char *)data, len);
+	if (elf && elf_kind(elf) == ELF_K_ELF)
+		return elf;
+	elf_end(elf);
+	return NULL;
+}
+
+static bool take_note(Elf_Data *data, struct build_id *ret)
+{
+	size_t at = 0, name, desc;
+	GElf_Nhdr note;
+
+	while (data && (at = gelf_getnote(data, at, &note, &name, &desc)) > 0)
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp((char *)data->d_buf + name, "GNU", 4) &&
+		    note.n_descsz && note.n_descsz <= BUILD_ID_MAX) {
+			memcpy(ret->bytes, (char *)data->d_buf + desc, note.n_descsz);
+			ret->len = note.n_descsz;
+			return true;
+		}
+	return false;
+}
+
+void build_id_of(const void *data, size_t len, struct build_id *ret)
+{
+	Elf *elf = open_elf(data, len);
+	Elf_Scn *scn = NULL;
+	GElf_Shdr h;
+
+	*ret = (struct build_id){ 0 };
+	while (elf && (scn = elf_nextscn(elf, scn)))
+		if (gelf_getshdr(scn, &h) && h.sh_type == SHT_NOTE && take_note(elf_getdata(scn, NULL), ret))
+			break;
+	elf_end(elf);
+}
+
+bool elf_is_stripped(const void *data, size_t len)
+{
+	Elf *elf = open_elf(data, len);
+	Elf_Scn *scn = NULL;
+	bool stripped = elf;
+	GElf_Shdr h;
+
+	while (elf && (scn = elf_nextscn(elf, scn)))
+		if (gelf_getshdr(scn, &h) && h.sh_type == SHT_SYMTAB)
+			stripped = false;
+	elf_end(elf);
+	return stripped;
+}
+
+static bool read_below(const char *folder, const struct build_id *id, struct buf *ret)
+{
+	struct buf path = { 0 };
+	struct error ignored;
+	bool found;
+
+	buf_printf(&path, "%s/usr/lib/debug/.build-id/%02x/", folder, id->bytes[0]);
+	for (size_t i = 1; i < id->len; i++)
+		buf_printf(&path, "%02x", id->bytes[i]);
+	buf_printf(&path, ".debug");
+	buf_put_u8(&path, 0);
+	found = access((char *)path.data, R_OK) == 0 && file_read((char *)path.data, DEBUG_FILE_MAX, ret, &ignored) == 0;
+	buf_free(&path);
+	return found;
+}
+
+/*
+ * elfutils' client, if it is installed: it draws in what fetches from the web,
+ * which upto otherwise has no use for. Functions as in elfutils/debuginfod.h.
+ */
+static bool fetch_debug(const struct build_id *id, struct buf *ret)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	void *library = urls && *urls ? dlopen("libdebuginfod.so.1", RTLD_NOW) : NULL;
+	void *(*begin)(void) = library ? (void *(*)(void))dlsym(library, "debuginfod_begin") : NULL;
+	int (*find)(void *, const unsigned char *, int, char **) =
+		library ? (int (*)(void *, const unsigned char *, int, char **))dlsym(library, "debuginfod_find_debuginfo") : NULL;
+	void (*end)(void *) = library ? (void (*)(void *))dlsym(library, "debuginfod_end") : NULL;
+	void *client = begin && find && end ? begin() : NULL;
+	char *path = NULL;
+	struct error ignored;
+	bool found = false;
+	int fd;
+
+	if (client) {
+		fd = find(client, id->bytes, (int)id->len, &path);
+		if (fd >= 0) {
+			found = path && file_read(path, DEBUG_FILE_MAX, ret, &ignored) == 0;
+			close(fd);
+		}
+		free(path);
+		end(client);
+	}
+	return found;
+}
+
+bool debug_file_find(const struct build_id *id, char *const *folders, size_t n_folders, bool fetch, struct buf *ret)
+{
+	if (id->len < 2)
+		return false;
+	for (size_t i = 0; i < n_folders; i++)
+		if (read_below(folders[i], id, ret))
+			return true;
+	return read_below("", id, ret) || (fetch && fetch_debug(id, ret));
+}
