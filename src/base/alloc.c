@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <string.h>
 
 static void *checked(void *p)
@@ -28,7 +29,11 @@ void *xcalloc(size_t n, size_t size)
 
 void *xcalloc_aligned(size_t alignment, size_t n, size_t size)
 {
-	return memset(checked(aligned_alloc(alignment, n * size)), 0, n * size);
+	void *p = checked(aligned_alloc(alignment, n * size));
+
+	if (alignment >= HUGE_PAGE)
+		madvise(p, n * size, MADV_HUGEPAGE); /* failing does no harm */
+	return memset(p, 0, n * size);
 }
 
 void *xrealloc(void *p, size_t size)

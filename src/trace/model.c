@@ -6,7 +6,7 @@
 void model_init(struct model *m)
 {
 	*m = (struct model){
-		.contexts = xcalloc_aligned(64, MODEL_CONTEXTS, sizeof *m->contexts),
+		.contexts = xcalloc_aligned(HUGE_PAGE, MODEL_CONTEXTS, sizeof *m->contexts),
 		.memory = xcalloc(MODEL_MEMORY, sizeof *m->memory),
 		.shifts = xcalloc(MODEL_SHIFTS, sizeof *m->shifts),
 		.targets = xcalloc(MODEL_TARGETS, sizeof *m->targets),
