@@ -17,9 +17,9 @@ struct printer {
 	struct buf line;
 };
 
-static const char *sign_of(const struct call_record *r)
+static const char *sign_of(enum frame_kind kind)
 {
-	switch (r->kind) {
+	switch (kind) {
 	case FRAME_INTERRUPT:
 		return " <interrupt>";
 	case FRAME_SYSCALL:
@@ -36,7 +36,7 @@ static void put_text(struct printer *p, const struct thread *t, const struct cal
 	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64 " %12.3f %12.3f %10" PRIu64 " %6d  %*s%s%s%s\n",
 		   r->entry_ns / 1000000000, r->entry_ns % 1000000000, (double)r->duration_ns / 1e3,
 		   (double)r->self_ns / 1e3, r->self_insns, t ? t->pid : 0, (int)(r->depth * 2), "",
-		   names_function(p->names, r->function), sign_of(r), r->unfinished ? " (unfinished)" : "");
+		   names_function(p->names, r->function), sign_of(r->kind), r->unfinished ? " (unfinished)" : "");
 }
 
 static const char *kind_name(enum frame_kind kind)
@@ -77,46 +77,58 @@ static int take(void *state, const struct thread *thread, const struct call_reco
 	return --p->left && !ferror(stdout) ? 0 : -1;
 }
 
-/* A call that is left on a line of its own is closed there: what was opened is far above. */
-static int take_step(void *state, const struct flow_step *f)
+static void print_step_json(struct printer *p, const struct flow_step *f)
 {
-	static const char *const ends[] = { [FLOW_CALL] = "", [FLOW_ENTER] = " {", [FLOW_LEAVE] = "" };
-	struct printer *p = state;
-	struct call_record r = { .kind = f->frame };
-	const char *name = names_function(p->names, f->function);
-	struct buf place = { 0 };
+	static const char *const steps[] = { [FLOW_CALL] = "call", [FLOW_ENTER] = "enter", [FLOW_LEAVE] = "leave" };
+
+	printf("%s{\"step\":\"%s\",\"function\":", p->any ? ",\n" : "\n", steps[f->kind]);
+	p->any = true;
+	json_string(stdout, names_function(p->names, f->function));
+	printf(",\"depth\":%u,\"kind\":\"%s\",\"entry_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
+	       ",\"insns\":%" PRIu64 ",\"pid\":%d,\"comm\":", f->depth, kind_name(f->frame), f->entry_ns,
+	       f->duration_ns, f->ns, f->insns, f->thread ? f->thread->pid : 0);
+	json_string(stdout, f->thread ? f->thread->comm : "[boot]");
+	putchar('}');
+}
+
+/* The function, or where a file's code without names was entered. */
+static void put_step_name(struct printer *p, const struct flow_step *f)
+{
+	struct space_view view;
+
+	if (!f->thread || !names_is_group(p->names, f->function) || f->function >= p->names->groups) {
+		buf_printf(&p->line, "%s", names_function(p->names, f->function));
+		return;
+	}
+	spaces_view(&p->names->spaces, f->thread->task, f->entry_ns, &view);
+	names_address(p->names, f->addr, f->entry_ns, view.version, &p->line);
+}
+
+static void put_step_text(struct printer *p, const struct flow_step *f)
+{
 	uint64_t ns = f->kind == FLOW_LEAVE ? f->entry_ns + f->duration_ns : f->entry_ns;
 
-	if (p->json) {
-		printf("%s{\"step\":\"%s\",\"function\":", p->any ? ",\n" : "\n",
-		       f->kind == FLOW_CALL ? "call" : f->kind == FLOW_ENTER ? "enter" : "leave");
-		p->any = true;
-		json_string(stdout, name);
-		printf(",\"depth\":%u,\"kind\":\"%s\",\"entry_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
-		       ",\"insns\":%" PRIu64 ",\"pid\":%d,\"comm\":", f->depth, kind_name(f->frame), f->entry_ns,
-		       f->duration_ns, f->ns, f->insns, f->thread ? f->thread->pid : 0);
-		json_string(stdout, f->thread ? f->thread->comm : "[boot]");
-		putchar('}');
-	} else {
-		if (f->thread && names_is_group(p->names, f->function) && f->function < p->names->groups) {
-			struct space_view view;
+	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
+	if (f->kind == FLOW_ENTER)
+		buf_printf(&p->line, " %12s %10s", "", "");
+	else
+		buf_printf(&p->line, " %12.3f %10" PRIu64, (double)f->duration_ns / 1e3, f->insns);
+	buf_printf(&p->line, " %6d  %*s%s", f->thread ? f->thread->pid : 0, (int)(f->depth * 2), "",
+		   f->kind == FLOW_LEAVE ? "} " : "");
+	put_step_name(p, f);
+	buf_printf(&p->line, "%s%s\n", sign_of(f->frame), f->kind == FLOW_ENTER ? " {" : "");
+}
 
-			spaces_view(&p->names->spaces, f->thread->task, f->entry_ns, &view);
-			names_address(p->names, f->addr, f->entry_ns, view.version, &place);
-			buf_put_u8(&place, 0);
-			name = (char *)place.data;
-		}
-		p->line.len = 0;
-		buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
-		if (f->kind == FLOW_ENTER)
-			buf_printf(&p->line, " %12s %10s", "", "");
-		else
-			buf_printf(&p->line, " %12.3f %10" PRIu64, (double)f->duration_ns / 1e3, f->insns);
-		buf_printf(&p->line, " %6d  %*s%s%s%s%s\n", f->thread ? f->thread->pid : 0, (int)(f->depth * 2), "",
-			   f->kind == FLOW_LEAVE ? "} " : "", name, sign_of(&r), ends[f->kind]);
-		fwrite(p->line.data, 1, p->line.len, stdout);
-	}
-	buf_free(&place);
+static int take_step(void *state, const struct flow_step *f)
+{
+	struct printer *p = state;
+
+	p->line.len = 0;
+	if (p->json)
+		print_step_json(p, f);
+	else
+		put_step_text(p, f);
+	fwrite(p->line.data, 1, p->line.len, stdout);
 	return --p->left && !ferror(stdout) ? 0 : -1;
 }
 
