@@ -270,26 +270,19 @@ test_kill_qemu.weight = 5
 
 
 def test_kill_upto():
-    """kill -9 of upto leaves a QEMU that goes on recording, or none; never a damaged trace."""
+    """kill -9 of upto itself: the guest ends with it, as if it was told to, and the trace in order."""
     trace = os.path.join(WORK, "robust-orphan.upto")
     with Recording(trace, plain()) as r:
         before = r.until(lambda s: s["guest_ns"] > 1_000_000_000)
         os.kill(r.process.pid, signal.SIGKILL)
         assert r.wait() == -signal.SIGKILL
-        time.sleep(0.7)
-        if r.is_qemu(r.qemu):
-            assert r.stats()["events"] > before["events"], "QEMU is there, but records no more"
-            os.kill(r.qemu, signal.SIGTERM)
-            end = time.monotonic() + 10
-            while r.is_qemu(r.qemu) and time.monotonic() < end:
-                time.sleep(0.01)
-            assert not r.is_qemu(r.qemu), "QEMU does not end"
-            info, note = assert_whole(trace), "QEMU went on, and ended the trace in order"
-        else:
-            info, note = assert_cut(trace), "QEMU ended with it"
-    assert info["events"] >= before["events"] // 2, (info["events"], before)
+        end = time.monotonic() + 20
+        while r.is_qemu(r.qemu) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not r.is_qemu(r.qemu), "QEMU goes on"
+    info = assert_whole(trace)
+    assert info["events"] >= before["events"], (info["events"], before)
     os.unlink(trace)
-    return note
 
 
 class SmallDisk:

@@ -234,6 +234,7 @@ BOOTS = [
     (["vmlinuz-6.9.12-amd64", "initrd.img-6.9.12-amd64"], "6.10.0-amd64", False),
     (["config-7.0", "System.map-7.0", "initrd.img-7.0", "vmlinuz", "vmlinuz.old", "xvmlinuz-8.0", "grub"], "5.10.0-30-amd64",
      True),
+    (["vmlinuz-6.12.9-amd64.old", "vmlinuz-6.13.0-amd64.dpkg-new", "vmlinuz-0-rescue-4711"], "6.12.8-amd64", True),
 ]
 
 

@@ -24,6 +24,18 @@ static void add(struct words *w, const char *word)
 		w->v[w->n++] = xstrdup(word);
 }
 
+/* A kernel that was, or that is being installed, as Debian's and Fedora's tools name them. */
+static bool is_aside(const char *name)
+{
+	static const char *const ends[] = { ".old", ".bak", ".dpkg-new", ".dpkg-old", ".dpkg-tmp", ".rpmnew", ".rpmsave", "~" };
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+		if (n > strlen(ends[i]) && !strcmp(name + n - strlen(ends[i]), ends[i]))
+			return true;
+	return strstr(name, "-rescue");
+}
+
 /* The newest /boot/vmlinuz-RELEASE, by version. */
 static char *newest_kernel(struct error *err)
 {
@@ -33,7 +45,7 @@ static char *newest_kernel(struct error *err)
 	struct dirent *d;
 
 	while (dir && (d = readdir(dir)))
-		if (!strncmp(d->d_name, prefix, sizeof prefix - 1) && (!best || strverscmp(d->d_name, best) > 0)) {
+		if (!strncmp(d->d_name, prefix, sizeof prefix - 1) && !is_aside(d->d_name) && (!best || strverscmp(d->d_name, best) > 0)) {
 			free(best);
 			best = xstrdup(d->d_name);
 		}

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -201,10 +202,15 @@ static void catch_signals(void)
 
 static int start(struct session *s, struct error *err)
 {
+	pid_t parent = getpid();
+
 	s->pid = fork();
 	if (s->pid < 0)
 		return error_set(err, "cannot start %s: %s", s->argv[0], strerror(errno));
 	if (s->pid == 0) {
+		/* a guest that nobody waits for any more ends as if it was told to, and so does its trace */
+		if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() != parent)
+			_exit(127);
 		execvp(s->argv[0], s->argv);
 		fprintf(stderr, "upto: %s: %s\n", s->argv[0], strerror(errno));
 		_exit(127);
