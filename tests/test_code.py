@@ -4,7 +4,9 @@ import collections
 import json
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 
 from guest import Once, TOP, UPTO, WORK, initrd, libraries_of, qemu_args, record, run, unpack_disk, upto_json
@@ -74,6 +76,12 @@ test_program.cases = CASES
 test_program.weight = 12
 
 
+def limit(size):
+    """No file can grow beyond that."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
 def test_debug_file():
     """A stripped program has names by its debug file, found by build-id in a folder or at a server; without, offsets."""
     version, folder = "6.12", os.path.join(WORK, "debug")
@@ -91,6 +99,14 @@ def test_debug_file():
     kept = os.path.join(folder, "root/usr/lib/debug/.build-id", build_id[:2], build_id[2:] + ".debug")
     os.makedirs(os.path.dirname(kept))
     shutil.copy(os.path.join(folder, "story.debug"), kept)
+    # no room to add them: one line, and the trace is as it was
+    before = open(trace, "rb").read()
+    p = run(UPTO, "symbols", "--sysroot", os.path.join(folder, "root"), trace, check=False, preexec_fn=lambda: limit(len(before)))
+    assert p.returncode == 1 and p.stderr.decode().count("\n") == 1 and "File too large" in p.stderr.decode(), p
+    assert open(trace, "rb").read() == before
+    # a root that is not there is said before a guest runs
+    p = run(UPTO, "record", "-o", trace + ".no", "--sysroot", "/nowhere", "--", *qemu_args(version, image), check=False)
+    assert p.returncode == 1 and p.stderr == b"upto: /nowhere: No such file or directory\n" and not os.path.exists(trace + ".no"), p
     said = run(UPTO, "symbols", "--sysroot", os.path.join(folder, "root"), trace).stdout.decode()
     assert re.match(r"1 of the \d+ files that ran have more symbols now$", said), said
     run(UPTO, "check", trace)

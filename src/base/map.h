@@ -35,4 +35,13 @@ static inline uint64_t hash64(uint64_t x)
 	return x ^ x >> 32;
 }
 
+/* Of a text, its end included; what is hashed before it, or tells it from other texts, goes into `seed`. */
+static inline uint64_t hash_text(uint64_t seed, const char *text)
+{
+	do
+		seed = hash64(seed ^ (uint8_t)*text);
+	while (*text++);
+	return seed;
+}
+
 #endif

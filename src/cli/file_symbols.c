@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "file_symbols.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/map.h"
@@ -27,6 +29,14 @@ void roots_add_list(struct roots *r, const char *list)
 			roots_add(r, list, len, true);
 		list += len + (list[len] == ':');
 	}
+}
+
+int roots_check(const struct roots *r, struct error *err)
+{
+	for (size_t i = 0; i < r->named; i++)
+		if (access(r->list[i], R_OK) < 0)
+			return error_set(err, "%s: %s", r->list[i], strerror(errno));
+	return 0;
 }
 
 /* "if=virtio,file=root.img,format=raw" */
@@ -68,18 +78,9 @@ struct wanted {
 	struct map known; /* hash of path and size → 1 */
 };
 
-static uint64_t hash_file(const char *path, uint64_t size)
-{
-	uint64_t hash = size;
-
-	while (*path)
-		hash = hash64(hash ^ (uint8_t)*path++);
-	return hash;
-}
-
 static void want(struct wanted *w, const char *path, uint64_t size)
 {
-	uint64_t *known = map_put(&w->known, hash_file(path, size), 0);
+	uint64_t *known = map_put(&w->known, hash_text(size, path), 0);
 
 	if (*known || *path != '/')
 		return;
@@ -123,7 +124,7 @@ static void take(void *state, const struct wanted_file *f, const struct buf *dat
 	if (r < 0)
 		return;
 	symtab_encode(&tab, &symbols);
-	had = map_get(&t->had, hash_file(f->path, f->size));
+	had = map_get(&t->had, hash_text(f->size, f->path));
 	if (tab.count > (had ? *had : 0) && t->payload.len + symbols.len < CHUNK_UNPACKED_MAX / 2) {
 		code_file_put(&t->payload, &(struct code_file){
 			.path = f->path, .size = f->size, .symbols = symbols.data, .symbols_len = symbols.len,
@@ -143,7 +144,7 @@ static void find_had(const struct reader *r, struct taking *t)
 		struct error ignored;
 
 		if (f->symbols_len && symtab_decode(&in, &tab, &ignored) == 0) {
-			*map_put(&t->had, hash_file(f->path, f->size), 0) = tab.count;
+			*map_put(&t->had, hash_text(f->size, f->path), 0) = tab.count;
 			symtab_deinit(&tab);
 		}
 	}

@@ -19,6 +19,8 @@ struct roots {
 void roots_add(struct roots *r, const char *path, size_t len, bool named);
 /* A list with colons between them, as the user named them. */
 void roots_add_list(struct roots *r, const char *list);
+/* Can all that the user named be read? */
+int roots_check(const struct roots *r, struct error *err);
 /* What QEMU's command line gives the guest: its initramfs and its disks. */
 void roots_add_guest(struct roots *r, char *const *argv);
 void roots_deinit(struct roots *r);

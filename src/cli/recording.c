@@ -296,15 +296,26 @@ out:
 }
 
 /* Names for user code; the recording is whole without them. */
-static int add_file_symbols(const struct recording *rec, struct error *err)
+static void add_file_symbols(const struct recording *rec)
 {
 	struct roots roots = { 0 };
 	struct file_symbols found;
-	int r;
+	struct error err;
 
 	roots_add_list(&roots, rec->sysroot);
 	roots_add_guest(&roots, rec->argv);
-	r = file_symbols_add(rec->output, &roots, &found, err);
+	if (file_symbols_add(rec->output, &roots, &found, &err) < 0)
+		fprintf(stderr, "upto: no names for user code: %s; 'upto symbols' adds them later\n", err.text);
+	roots_deinit(&roots);
+}
+
+static int check_sysroot(const struct recording *rec, struct error *err)
+{
+	struct roots roots = { 0 };
+	int r;
+
+	roots_add_list(&roots, rec->sysroot);
+	r = roots_check(&roots, err);
 	roots_deinit(&roots);
 	return r;
 }
@@ -319,7 +330,7 @@ int recording_run(const struct recording *rec, struct error *err)
 		error_set(err, "QEMU's command line is missing: -- qemu-system-x86_64 …");
 		return EXIT_USAGE;
 	}
-	if (prepare(rec, &s, err) < 0)
+	if (check_sysroot(rec, err) < 0 || prepare(rec, &s, err) < 0)
 		return EXIT_FAILED;
 	tell = !rec->quiet && isatty(STDERR_FILENO) && !qemu_uses_terminal(rec->argv);
 	if (start(&s, err) < 0)
@@ -332,8 +343,8 @@ int recording_run(const struct recording *rec, struct error *err)
 		error_set(err, "QEMU did not start the recording (exit status %d)", r);
 		return r;
 	}
-	if (s.stats->finished && add_file_symbols(rec, err) < 0)
-		r = r ? r : EXIT_FAILED;
+	if (s.stats->finished && !s.stats->write_error)
+		add_file_symbols(rec);
 	summarise(rec, &s, r > 128);
 	return r;
 }

@@ -85,15 +85,6 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 	}
 }
 
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = 1;
-
-	while (*text)
-		hash = hash64(hash ^ (uint8_t)*text++);
-	return hash;
-}
-
 /* The row of that key, made if it is new. */
 static struct sum *sum_of(struct sums *s, struct map *index, uint64_t key, const char *name)
 {
@@ -131,7 +122,7 @@ static int sum_functions(const struct trace_arg *t, const struct span *span, enu
 
 		if (!f.stats[i].calls && !f.stats[i].self_insns && !f.stats[i].self_ns)
 			continue;
-		s = sum_of(ret, &index, hash_text(name), name);
+		s = sum_of(ret, &index, hash_text(1, name), name);
 		s->calls += f.stats[i].calls;
 		s->insns += f.stats[i].self_insns;
 		s->ns += f.stats[i].self_ns;

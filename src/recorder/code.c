@@ -36,7 +36,7 @@ static void tell(struct code_record *record, struct vcpu *v, unsigned cpu)
 	record->ns = watch_clock(cpu);
 	record->insns = v->insns;
 	code_record_put(&out, record);
-	drain_code(&out);
+	drain_put(CHUNK_CODE, &out);
 	buf_free(&out);
 }
 
@@ -134,9 +134,9 @@ static void find_symbols(struct vcpu *v, uint64_t module, struct kernel_image *i
 		const char *name = (const char *)strings.data + s[i].name;
 		size_t len = left ? strnlen(name, left < KSYM_LEN ? left : KSYM_LEN) : 0;
 
-		/* names without a type are the linker's own, or an assembler's labels that are no functions */
-		/* of two at one address the first counts, and a global one before */
-		if (len && is_alias(name, len) == (k >= n) && (type == STT_FUNC || type == STT_NOTYPE) && in_sections(image, s[i].value) && *name != '.')
+		/* of two at one address the first counts, and a global one before; assembler's functions may have no type */
+		if (len && *name != '.' && is_alias(name, len) == (k >= n) && (type == STT_FUNC || type == STT_NOTYPE) &&
+		    in_sections(image, s[i].value))
 			symbol_list_add(&image->symbols, s[i].value, s[i].size, binding == STB_LOCAL || k >= n ? 't' : 'T', name, len);
 	}
 	buf_free(&table);

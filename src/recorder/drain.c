@@ -39,7 +39,7 @@ static struct {
 	uint32_t sites_written;
 	uint64_t events, lost, odd_clocks;
 	pthread_mutex_t lock;     /* for what other threads queue: */
-	struct buf meta, symbols, tasks, code, texts;
+	struct buf queued[CHUNK_TYPES]; /* by type */
 } drain = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static uint64_t now_ms(void)
@@ -50,39 +50,18 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-void drain_meta(const struct buf *lines)
+void drain_put(enum chunk_type type, const struct buf *payload)
 {
 	pthread_mutex_lock(&drain.lock);
-	buf_put(&drain.meta, lines->data, lines->len);
-	pthread_mutex_unlock(&drain.lock);
-}
-
-void drain_tasks(const struct buf *records)
-{
-	pthread_mutex_lock(&drain.lock);
-	buf_put(&drain.tasks, records->data, records->len);
-	pthread_mutex_unlock(&drain.lock);
-}
-
-void drain_code(const struct buf *records)
-{
-	pthread_mutex_lock(&drain.lock);
-	buf_put(&drain.code, records->data, records->len);
-	pthread_mutex_unlock(&drain.lock);
-}
-
-void drain_text(const struct text *text)
-{
-	pthread_mutex_lock(&drain.lock);
-	text_put(&drain.texts, text);
+	buf_put(&drain.queued[type], payload->data, payload->len);
 	pthread_mutex_unlock(&drain.lock);
 }
 
 void drain_symbols(const struct symtab *tab)
 {
 	pthread_mutex_lock(&drain.lock);
-	drain.symbols.len = 0;
-	symtab_encode(tab, &drain.symbols);
+	drain.queued[CHUNK_SYMBOLS].len = 0;
+	symtab_encode(tab, &drain.queued[CHUNK_SYMBOLS]);
 	pthread_mutex_unlock(&drain.lock);
 }
 
@@ -94,28 +73,19 @@ static void put_chunk(enum chunk_type type, struct buf *payload, int level)
 
 static void put_queued(void)
 {
-	struct buf meta, symbols, tasks, code, texts;
+	static const enum chunk_type types[] = { CHUNK_META, CHUNK_SYMBOLS, CHUNK_TASKS, CHUNK_CODE, CHUNK_TEXTS };
+	struct buf queued[CHUNK_TYPES];
 
 	pthread_mutex_lock(&drain.lock);
-	meta = drain.meta;
-	symbols = drain.symbols;
-	tasks = drain.tasks;
-	code = drain.code;
-	texts = drain.texts;
-	drain.meta = drain.symbols = drain.tasks = drain.code = drain.texts = (struct buf){ 0 };
+	memcpy(queued, drain.queued, sizeof queued);
+	memset(drain.queued, 0, sizeof drain.queued);
 	pthread_mutex_unlock(&drain.lock);
-	put_chunk(CHUNK_META, &meta, TABLES_LEVEL);
-	if (symbols.len && !pack_failed())
+	if (queued[CHUNK_SYMBOLS].len && !pack_failed())
 		recorder.stats->names = 1;
-	put_chunk(CHUNK_SYMBOLS, &symbols, TABLES_LEVEL);
-	put_chunk(CHUNK_TASKS, &tasks, TABLES_LEVEL);
-	put_chunk(CHUNK_CODE, &code, TABLES_LEVEL);
-	put_chunk(CHUNK_TEXTS, &texts, TABLES_LEVEL);
-	buf_free(&meta);
-	buf_free(&symbols);
-	buf_free(&tasks);
-	buf_free(&code);
-	buf_free(&texts);
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+		put_chunk(types[i], &queued[types[i]], TABLES_LEVEL);
+		buf_free(&queued[types[i]]);
+	}
 }
 
 static void put_sites(void)
@@ -252,7 +222,7 @@ static void tell_decompressor(const struct stream *s)
 	drain.decompressor = true;
 	/* a little early, but never late: the last clock before the jump */
 	meta_put_u64(&lines, "decompressor_ns", s->encoder.now.ns);
-	drain_meta(&lines);
+	drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
 }
 

@@ -42,10 +42,12 @@ static void publish(struct modules *m, const struct module_ranges *ranges)
 	__atomic_store_n(&m->ranges, ranges, __ATOMIC_RELEASE);
 }
 
-void modules_add(struct modules *m, const struct symtab *tab)
+void modules_add(struct modules *m, struct symtab *tab)
 {
-	if (m->count == MODULES_MAX)
+	if (m->count == MODULES_MAX) {
+		symtab_deinit(tab);
 		return;
+	}
 	m->tabs[m->count] = xmalloc(sizeof *tab);
 	*m->tabs[m->count] = *tab;
 	/* section 0 stands for "none" */

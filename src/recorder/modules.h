@@ -20,7 +20,7 @@ struct modules {
 };
 
 /* The sections of the table say which addresses are the module's. Takes the table over. */
-void modules_add(struct modules *m, const struct symtab *tab);
+void modules_add(struct modules *m, struct symtab *tab);
 
 /* What begins there is code no more. */
 void modules_free(struct modules *m, uint64_t start);

@@ -118,14 +118,8 @@ void translate_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 /* drain.c */
 bool drain_start(int fd, const struct meta *config);
 void drain_finish(void);
-/* Queue key=value lines for the trace. From any thread. */
-void drain_meta(const struct buf *lines);
-/* Queue task records. From any thread. */
-void drain_tasks(const struct buf *records);
-/* The same for records of code, */
-void drain_code(const struct buf *records);
-/* and for a string that a system call's argument points to. */
-void drain_text(const struct text *text);
+/* Queue what a chunk of that type is to hold: META, TASKS, CODE or TEXTS. From any thread. */
+void drain_put(enum chunk_type type, const struct buf *payload);
 /* The kernel was found: its symbols are to be written. Under `lock`. */
 void drain_symbols(const struct symtab *tab);
 

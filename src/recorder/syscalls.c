@@ -30,6 +30,15 @@ static size_t read_string(struct vcpu *v, uint64_t addr, char *out)
 	return PATH_BYTES;
 }
 
+static void tell(const struct text *text)
+{
+	struct buf out = { 0 };
+
+	text_put(&out, text);
+	drain_put(CHUNK_TEXTS, &out);
+	buf_free(&out);
+}
+
 /* False: it is not there. */
 static bool read_path(struct vcpu *v, const struct unread *call, unsigned arg, uint64_t addr)
 {
@@ -37,7 +46,7 @@ static bool read_path(struct vcpu *v, const struct unread *call, unsigned arg, u
 	size_t n = addr ? read_string(v, addr, path) : 0;
 
 	if (n)
-		drain_text(&(struct text){
+		tell(&(struct text){
 			.cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = n == PATH_BYTES, .bytes = path, .len = n,
 		});
 	return n || !addr;
@@ -50,7 +59,7 @@ static bool read_bytes(struct vcpu *v, const struct unread *call, unsigned arg, 
 
 	if (!n || !guest_read(&v->regs, addr, bytes, n))
 		return !n;
-	drain_text(&(struct text){ .cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = size > n, .bytes = bytes, .len = n });
+	tell(&(struct text){ .cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = size > n, .bytes = bytes, .len = n });
 	return true;
 }
 

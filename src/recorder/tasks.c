@@ -45,7 +45,7 @@ void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t 
 		record.exe = structure_path(v, structure_pointer(v, mm, MM_EXE_FILE), path);
 	note(task, change);
 	task_record_put(&out, &record);
-	drain_tasks(&out);
+	drain_put(CHUNK_TASKS, &out);
 	buf_free(&out);
 }
 

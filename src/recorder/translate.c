@@ -460,7 +460,7 @@ static void look_for_kernel(void)
 	buf_printf(&lines, "slide=0x%" PRIx64 "\n", recorder.kernel.slide);
 	meta_put_u64(&lines, "kernel_insns", insns);
 	meta_put_u64(&lines, "kernel_ns", ns);
-	drain_meta(&lines);
+	drain_put(CHUNK_META, &lines);
 	drain_symbols(&recorder.kernel.tab);
 	buf_free(&lines);
 	buf_free(&lacks);

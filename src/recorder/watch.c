@@ -679,7 +679,7 @@ static void tell_command_line(struct vcpu *v)
 	if (recorder.kernel.command_line && guest_read(&v->regs, recorder.kernel.command_line, text, sizeof text)) {
 		text[sizeof text - 1] = '\0';
 		meta_put(&lines, "command_line", text);
-		drain_meta(&lines);
+		drain_put(CHUNK_META, &lines);
 		buf_free(&lines);
 	}
 	recorder.kernel.command_line = 0;

@@ -23,14 +23,6 @@ struct build {
 	struct map objects;      /* hash of which file it is → object + 1 */
 };
 
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	do
-		hash = hash64(hash ^ (uint8_t)*text);
-	while (*text++);
-	return hash;
-}
-
 /* The guest's text as a terminal can show it. */
 static char *plain(const char *text)
 {

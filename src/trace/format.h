@@ -24,6 +24,7 @@ enum chunk_type {
 	CHUNK_CODE = 7,    /* what code came and went */
 	CHUNK_FILES = 8,   /* functions of files that were mapped */
 	CHUNK_TEXTS = 9,   /* strings that system calls' arguments point to */
+	CHUNK_TYPES,
 };
 
 struct file_header {
