@@ -18,6 +18,7 @@ from guest import BUILD, UPTO, WORK, initrd, kernel, qemu_args, run, upto_json  
 
 TRACE = os.path.join(WORK, "bench.upto")
 SMALL_BOUND, FULL_BOUND, BYTES_BOUND, RATE_BOUND, MEMORY_BOUND = 1.15, 1.25, 0.15, 100e6, 256
+INDEX_BOUND, STACKS_BOUND = 0.5, 50e6
 
 
 def timed(args, timeout=1800):
@@ -75,6 +76,17 @@ def reading(title):
     for command in (["check"], ["info"], ["syscalls", "-n", "1"]):
         s = timed([UPTO, command[0]] + command[1:] + [TRACE])[0]
         print(f"{title}: upto {command[0]:12} {s:7.2f} s", flush=True)
+    middle = f"{info['duration_ns'] // 2}ns"
+    made = timed([UPTO, "stack", "--at", middle, TRACE])[0]
+    print(f"{title}: making the index {made:6.2f} s, with the first answer")
+    for name, command in (("stack --at", ["stack", "--at", middle]), ("one short call", ["calls", "--function", "free_initmem"]),
+                          ("one long call", ["calls", "--function", "kernel_init_freeable", "--depth", "1"])):
+        seconds = [timed([UPTO] + command + [TRACE])[0] for _ in range(5)]
+        print(f"{title}: {name:15}{spread(seconds)}; {verdict(statistics.median(seconds), INDEX_BOUND)} {INDEX_BOUND} s")
+    s = timed([UPTO, "top", "--total", "-n", "1", TRACE])[0]
+    rate = info["events"] / s
+    print(f"{title}: top --total      {rate / 1e6:7.1f} M events/s; {verdict(rate, STACKS_BOUND, less=False)} {STACKS_BOUND / 1e6:.0f} M",
+          flush=True)
 
 
 def small_args(append=""):
