@@ -158,15 +158,24 @@ static struct x86_insn one_byte(const uint8_t *p, size_t n, uint8_t rex)
 	return insn;
 }
 
+/* ins, outs, movs, cmps, stos, lods, scas */
+static bool is_string(uint8_t opcode)
+{
+	return (opcode >= 0x6c && opcode <= 0x6f) || (opcode >= 0xa4 && opcode <= 0xa7) ||
+	       (opcode >= 0xaa && opcode <= 0xaf);
+}
+
 struct x86_insn x86_decode(const uint8_t *p, size_t len)
 {
 	struct x86_insn insn = { 0 };
 	const uint8_t *end = p + len;
-	bool opsize = false;
+	bool opsize = false, rep = false;
 	uint8_t rex = 0;
 
-	for (; p < end && is_legacy_prefix(*p); p++)
+	for (; p < end && is_legacy_prefix(*p); p++) {
 		opsize |= *p == 0x66;
+		rep |= *p == 0xf2 || *p == 0xf3;
+	}
 	if (end - p > 1 && (*p & 0xf0) == 0x40)
 		rex = *p++;
 	if (p == end)
@@ -176,5 +185,6 @@ struct x86_insn x86_decode(const uint8_t *p, size_t len)
 	else
 		insn = one_byte(p, (size_t)(end - p), rex);
 	insn.opsize = opsize;
+	insn.repeats = rep && is_string(*p);
 	return insn;
 }

@@ -45,6 +45,7 @@ struct x86_insn {
 	uint16_t segment; /* JUMP_FAR_DIRECT: the selector, and the offset in it */
 	uint32_t offset;
 	bool opsize;      /* has the operand-size prefix */
+	bool repeats;     /* a string instruction with a repeat prefix */
 	bool disp32;      /* direct branches: the displacement has four bytes */
 };
 

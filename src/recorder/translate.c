@@ -466,10 +466,20 @@ static void look_for_kernel(void)
 	buf_free(&lacks);
 }
 
+/*
+ * Might the block be an instruction that was to be run alone, from the middle
+ * of another? One that repeats always ends its block: nothing is left behind it.
+ */
+static bool is_single(const struct work *w, const struct x86_insn *last)
+{
+	return w->n == 1 && last->kind == X86_OTHER && !last->repeats;
+}
+
 static void translate(struct work *w)
 {
 	uint64_t addr = w->addr;
 	struct x86_insn x = { 0 };
+	bool single;
 	int new;
 
 	for (size_t i = 0; i < w->n; i++)
@@ -501,10 +511,11 @@ static void translate(struct work *w)
 						     kernel_function_near(&recorder.kernel, w->function, addr), addr))
 		expect_arrival(addr);
 	count(w);
-	if (w->n == 1 && x.kind == X86_OTHER)
+	single = is_single(w, &x);
+	if (single)
 		on_mem(qemu_plugin_tb_get_insn(w->tb, 0), watch_single, QEMU_PLUGIN_MEM_RW,
 		       userdata(w->block->number, 0));
-	if (!(w->addr >> 63) || (w->n == 1 && x.kind == X86_OTHER) || recorder.cuts_blocks)
+	if (!(w->addr >> 63) || single || recorder.cuts_blocks)
 		tell_block(w);
 }
 
