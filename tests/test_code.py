@@ -26,7 +26,7 @@ def program(name, *flags):
     source, path = os.path.join(GUESTS, name + ".c"), os.path.join(WORK, name)
     with Once(path):
         if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(source):
-            run("gcc", "-O2", "-Wall", "-Werror", "-fno-inline", "-fno-optimize-sibling-calls", *flags, "-o", path + ".new", source)
+            run("gcc", "-g", "-O2", "-Wall", "-Werror", "-fno-inline", "-fno-optimize-sibling-calls", *flags, "-o", path + ".new", source)
             os.rename(path + ".new", path)
     return path
 
@@ -116,6 +116,51 @@ def test_debug_file():
 
 
 test_debug_file.weight = 12
+
+
+def source_lines(program, function, offset):
+    """What binutils say of a place: functions from the innermost on, each with its file and line."""
+    symbols = run("nm", program).stdout.decode().split("\n")
+    start = [int(s.split()[0], 16) for s in symbols if s.split()[2:] == [function]]
+    out = run("addr2line", "-i", "-f", "-e", program, hex(start[0] + offset)).stdout.decode().split("\n")
+    return [(f, re.sub(r" \(discriminator \d+\)", "", os.path.relpath(at))) for f, at in zip(out[::2], out[1::2]) if f]
+
+
+def test_debug(version, smp):
+    """Source lines and inlined functions as binutils tell them, of a program, its debug file alone, and a stripped one."""
+    trace, _ = recording(version, smp)
+    story = program("story")
+    debug, stripped = os.path.join(WORK, f"lines-{version}.debug"), os.path.join(WORK, f"lines-{version}.stripped")
+    run("objcopy", "--only-keep-debug", story, debug)
+    run("objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", story, stripped)
+    call = upto_json("calls", "--json", "--function", "deepest", "-n", "1", "--depth", "1", trace)["calls"][0]
+    asked = ["--at", f"{call['entry_ns'] + call['duration_ns'] // 2}ns", "--pid", str(call["pid"]), trace]
+    plain = run(UPTO, "stack", *asked).stdout.decode()
+    places = re.findall(r"^    (\w+)(?:\+0x([0-9a-f]+))? \[story\]$", plain, re.M)
+    assert [f for f, _ in places] == ["deepest", "deeper", "jumper", "main", "_start"], plain
+    want = []
+    for i, (function, offset) in enumerate(places[:-1]):
+        want += source_lines(story, function, int(offset or "0", 16) - (i > 0))
+    assert [f for f, _ in want] == ["deepest", "inner", "outer", "deeper", "jumper", "main"], want
+    for file in (story, debug, stripped):
+        got = []
+        for f in upto_json("stack", "--json", "--debug", file, *asked)["stacks"][0]["frames"]:
+            if "file" in f:
+                got.append((f["function"].split(" ")[0], f"{os.path.relpath(f['file'], TOP)}:{f['line']}"))
+                assert (f["kind"] == "inlined") == (f["function"] in ("inner", "outer")), f
+        assert got == want, (file, got, want)
+    call = upto_json("calls", "--json", "--function", "deepest", "-n", "1", "--depth", "1", "--debug", story, trace)["calls"][0]
+    assert call["from"]["inlined"] == ["inner", "outer"], call
+    assert (f"{os.path.relpath(call['from']['file'], TOP)}:{call['from']['line']}") == want[1][1], (call, want)
+    shown = run(UPTO, "stack", "--debug", story, *asked).stdout.decode()
+    assert re.search(r"^    inner \(inlined\) .*story\.c:\d+$", shown, re.M), shown
+    for file, why in (("/bin/true", "has no debug information"), (program("plug", "-shared", "-fPIC"), None), (program("many", "-shared", "-fPIC", "-DROUNDS=1"), "is of no")):
+        p = run(UPTO, "stack", "--debug", file, *asked, check=False)
+        assert (p.returncode == 1 and p.stderr.decode().count("\n") == 1 and why in p.stderr.decode()) if why else not p.returncode, p
+    return f"{len(want)} lines"
+
+
+test_debug.cases = CASES
 
 
 def test_addresses(version, smp):

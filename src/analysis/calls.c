@@ -84,7 +84,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	p->callees_insns = array_grow(p->callees_insns, p->count, &p->cap_insns, sizeof *p->callees_insns);
 	p->records[p->count] = (struct call_record){
 		.function = frame->function, .depth = (uint32_t)(depth - p->bottom), .kind = frame->kind,
-		.entry_ns = frame->entry_ns,
+		.from = frame->from, .entry_ns = frame->entry_ns,
 	};
 	p->callees_ns[p->count] = p->callees_insns[p->count] = 0;
 	frame->data = (uint32_t)++p->count;

@@ -10,6 +10,7 @@ struct call_record {
 	uint32_t depth;        /* below the call that was asked for: 0 */
 	enum frame_kind kind;
 	bool unfinished;       /* the trace ended first */
+	uint64_t from;         /* where it returns to; 0: not known */
 	uint64_t entry_ns;     /* guest time */
 	uint64_t duration_ns;  /* from entry to exit, also while others ran */
 	uint64_t ns, insns;    /* that the thread itself ran in it, callees too */

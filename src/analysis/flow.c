@@ -59,8 +59,8 @@ static struct flow_step step_of(const struct stacks *s, const struct stack *stac
 				enum flow_kind kind, uint32_t depth)
 {
 	struct flow_step step = {
-		.kind = kind, .frame = f->kind, .function = f->function, .addr = f->addr, .depth = depth, .cpu = stack->cpu,
-		.entry_ns = f->entry_ns, .thread = thread_of(s, stack),
+		.kind = kind, .frame = f->kind, .function = f->function, .addr = f->addr, .from = f->from, .depth = depth,
+		.cpu = stack->cpu, .entry_ns = f->entry_ns, .thread = thread_of(s, stack),
 	};
 
 	if (kind == FLOW_ENTER)

@@ -16,6 +16,7 @@ struct flow_step {
 	enum frame_kind frame;
 	uint32_t function;
 	uint64_t addr;           /* that it was entered at */
+	uint64_t from;           /* where it returns to; 0: not known */
 	uint32_t depth;          /* below the outermost that the thread was seen in */
 	int cpu;
 	uint64_t entry_ns;       /* guest time */

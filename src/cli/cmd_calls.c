@@ -6,12 +6,14 @@
 #include "analysis/calls.h"
 #include "analysis/flow.h"
 #include "commands.h"
+#include "debug_arg.h"
 #include "json.h"
 #include "terminal.h"
 #include "trace_arg.h"
 
 struct printer {
 	const struct names *names;
+	const struct source_lines *sources;
 	bool json, any;
 	uint64_t left; /* calls still to be shown */
 	struct buf line;
@@ -31,12 +33,60 @@ static const char *sign_of(enum frame_kind kind)
 	}
 }
 
+/* The source line that a call was made from, and which functions were inlined there. */
+static size_t lines_of(const struct printer *p, const struct thread *t, enum frame_kind kind, uint64_t from, uint64_t ns,
+		       struct source_line *ret)
+{
+	struct space_view view = { 0 };
+
+	if (!p->sources->count || !from)
+		return 0;
+	if (t)
+		spaces_view(&p->names->spaces, t->task, ns, &view);
+	return source_lines_at(p->sources, p->names, debug_call_place(kind, from), ns, view.version, ret);
+}
+
+static void put_caller(struct printer *p, const struct thread *t, enum frame_kind kind, uint64_t from, uint64_t ns)
+{
+	struct source_line lines[SOURCE_LINES_MAX];
+	size_t n = lines_of(p, t, kind, from, ns, lines);
+
+	if (!n)
+		return;
+	debug_put(&p->line, &lines[0]);
+	for (size_t i = 0; i < n && lines[i].inlined; i++) {
+		buf_printf(&p->line, "%s", i ? ", " : " (inlined ");
+		terminal_escape(&p->line, lines[i].function ? lines[i].function : "?");
+	}
+	if (lines[0].inlined)
+		buf_put_u8(&p->line, ')');
+}
+
+static void print_caller_json(struct printer *p, const struct thread *t, enum frame_kind kind, uint64_t from, uint64_t ns)
+{
+	struct source_line lines[SOURCE_LINES_MAX];
+	size_t n = lines_of(p, t, kind, from, ns, lines);
+
+	if (!n)
+		return;
+	printf(",\"from\":{\"inlined\":[");
+	for (size_t i = 0; i < n && lines[i].inlined; i++) {
+		fputs(i ? "," : "", stdout);
+		json_string(stdout, lines[i].function ? lines[i].function : "");
+	}
+	putchar(']');
+	debug_print_json(&lines[0]);
+	putchar('}');
+}
+
 static void put_text(struct printer *p, const struct thread *t, const struct call_record *r)
 {
-	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64 " %12.3f %12.3f %10" PRIu64 " %6d  %*s%s%s%s\n",
+	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64 " %12.3f %12.3f %10" PRIu64 " %6d  %*s%s%s%s",
 		   r->entry_ns / 1000000000, r->entry_ns % 1000000000, (double)r->duration_ns / 1e3,
 		   (double)r->self_ns / 1e3, r->self_insns, t ? t->pid : 0, (int)(r->depth * 2), "",
 		   names_function(p->names, r->function), sign_of(r->kind), r->unfinished ? " (unfinished)" : "");
+	put_caller(p, t, r->kind, r->from, r->entry_ns);
+	buf_put_u8(&p->line, '\n');
 }
 
 static const char *kind_name(enum frame_kind kind)
@@ -54,6 +104,7 @@ static void print_json(struct printer *p, const struct thread *t, const struct c
 	       r->depth, kind_name(r->kind), r->entry_ns, r->duration_ns, r->ns, r->insns, r->self_ns,
 	       r->self_insns, r->unfinished ? "true" : "false", t ? t->pid : 0);
 	json_string(stdout, t ? t->comm : "[boot]");
+	print_caller_json(p, t, r->kind, r->from, r->entry_ns);
 	putchar('}');
 }
 
@@ -88,6 +139,7 @@ static void print_step_json(struct printer *p, const struct flow_step *f)
 	       ",\"insns\":%" PRIu64 ",\"pid\":%d,\"comm\":", f->depth, kind_name(f->frame), f->entry_ns,
 	       f->duration_ns, f->ns, f->insns, f->thread ? f->thread->pid : 0);
 	json_string(stdout, f->thread ? f->thread->comm : "[boot]");
+	print_caller_json(p, f->thread, f->frame, f->from, f->entry_ns);
 	putchar('}');
 }
 
@@ -116,7 +168,10 @@ static void put_step_text(struct printer *p, const struct flow_step *f)
 	buf_printf(&p->line, " %6d  %*s%s", f->thread ? f->thread->pid : 0, (int)(f->depth * 2), "",
 		   f->kind == FLOW_LEAVE ? "} " : "");
 	put_step_name(p, f);
-	buf_printf(&p->line, "%s%s\n", sign_of(f->frame), f->kind == FLOW_ENTER ? " {" : "");
+	buf_printf(&p->line, "%s%s", sign_of(f->frame), f->kind == FLOW_ENTER ? " {" : "");
+	if (f->kind != FLOW_LEAVE)
+		put_caller(p, f->thread, f->frame, f->from, f->entry_ns);
+	buf_put_u8(&p->line, '\n');
 }
 
 static int take_step(void *state, const struct flow_step *f)
@@ -142,9 +197,10 @@ static void begin(const struct printer *p, const char *heading)
 	}
 }
 
-static int show(const struct args *args, struct trace_arg *t, struct calls_options *o, uint64_t lines, struct error *err)
+static int show(const struct args *args, struct trace_arg *t, const struct source_lines *sources, struct calls_options *o,
+		uint64_t lines, struct error *err)
 {
-	struct printer p = { .names = &t->names, .json = arg(args, "json"), .left = lines ? lines : UINT64_MAX };
+	struct printer p = { .names = &t->names, .sources = sources, .json = arg(args, "json"), .left = lines ? lines : UINT64_MAX };
 	struct flow_options flow = {
 		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns, .max_depth = o->max_depth,
 		.has_pid = o->has_pid, .pid = o->pid, .no_interrupts = o->no_interrupts,
@@ -176,6 +232,7 @@ static int run(const struct args *args, struct error *err)
 {
 	uint64_t lines = 0, pid = 0, depth = 0;
 	struct calls_options o = { .no_interrupts = arg(args, "no-interrupts"), .has_pid = arg(args, "pid") };
+	struct source_lines sources;
 	struct span span;
 	struct trace_arg t;
 	bool *functions;
@@ -191,11 +248,13 @@ static int run(const struct args *args, struct error *err)
 	o.max_depth = depth < UINT32_MAX ? (uint32_t)depth : 0;
 	if (trace_arg_open(args->operands[0], &t, err) < 0)
 		return EXIT_FAILED;
-	if (functions_arg(arg(args, "function"), &t.names, &functions, err) == 0) {
+	if (debug_arg(args, &t.names, &sources, err) == 0 &&
+	    functions_arg(arg(args, "function"), &t.names, &functions, err) == 0) {
 		o.functions = functions;
-		r = show(args, &t, &o, lines, err);
+		r = show(args, &t, &sources, &o, lines, err);
 		free(functions);
 	}
+	source_lines_deinit(&sources);
 	trace_arg_close(&t);
 	return r;
 }
@@ -207,6 +266,7 @@ static const struct option options[] = {
 	{ 0, "min-duration", "TIME", "only calls that take at least so long" },
 	{ 0, "no-interrupts", NULL, "leave out interrupts that cut in, and what they call" },
 	{ 'n', "lines", "N", "stop after N calls, without --function lines; 0: all (default)" },
+	DEBUG_OPTION,
 	{ 0, "json", NULL, "print JSON" },
 	SPAN_OPTIONS,
 	HELP_OPTION,
@@ -222,7 +282,9 @@ const struct command cmd_calls = {
 		       "to exit, also while other threads ran; self time is the thread's own.\n"
 		       "Without, prints all threads' calls as they come, at once however long the trace: a line when a function "
 		       "is entered, and one with duration and instructions when it is left; one only, if it called nothing. "
-		       "With --min-duration only the latter. <interrupt> marks what cut in.\n",
+		       "With --min-duration only the latter. <interrupt> marks what cut in.\n"
+		       "With --debug, the source line that each call was made from, where it was in these files, and the functions "
+		       "that were inlined there; see upto stack.\n",
 	.examples = "  upto calls --function do_sys_openat2 -n 1 trace.upto\n      the first open, in full\n"
 		    "  upto calls --from 2.5s --to 2.501s trace.upto\n      all that happened in a millisecond\n"
 		    "  upto calls --function vfs_read --depth 1 --min-duration 1ms trace.upto\n      slow reads\n"

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "commands.h"
+#include "debug_arg.h"
 #include "json.h"
 #include "replay/stacks.h"
 #include "terminal.h"
@@ -58,8 +59,31 @@ static const char *name_of(const struct stacks *s, const struct thread *t)
 	return then ? then->comm : t->comm;
 }
 
-static void print_text(const struct stacks *s, const struct stack *stack)
+/* Source lines of where frame `i` is; those of functions that were inlined there come first. */
+static size_t lines_of(const struct source_lines *sources, const struct stacks *s, const struct stack *stack, size_t i,
+		       uint32_t version, struct source_line *ret)
 {
+	uint64_t place = place_in(stack, i);
+
+	if (i + 1 < stack->depth)
+		place = debug_call_place(stack->frames[i + 1].kind, place);
+	return source_lines_at(sources, s->names, place, s->ns, version, ret);
+}
+
+static void put_inlined(struct buf *out, const struct source_line *lines, size_t n)
+{
+	for (size_t k = 0; k < n && lines[k].inlined; k++) {
+		buf_printf(out, "    ");
+		terminal_escape(out, lines[k].function ? lines[k].function : "?");
+		buf_printf(out, " (inlined)");
+		debug_put(out, &lines[k]);
+		buf_put_u8(out, '\n');
+	}
+}
+
+static void print_text(const struct stacks *s, const struct source_lines *sources, const struct stack *stack)
+{
+	struct source_line lines[SOURCE_LINES_MAX];
 	const struct thread *t = thread_of(s, stack);
 	struct buf line = { 0 };
 	struct space_view view;
@@ -72,11 +96,15 @@ static void print_text(const struct stacks *s, const struct stack *stack)
 	buf_put_u8(&line, '\n');
 	for (size_t i = stack->depth; i-- > 0;) {
 		const struct frame *f = &stack->frames[i];
+		size_t n = lines_of(sources, s, stack, i, view.version, lines);
 
+		put_inlined(&line, lines, n);
 		buf_printf(&line, "    ");
 		put_place(s->names, stack, i, s->ns, view.version, &line);
 		if (f->kind != FRAME_CALL && f->kind != FRAME_BASE)
 			buf_printf(&line, " <%s>", kind_name(f->kind));
+		if (n && !lines[n - 1].inlined)
+			debug_put(&line, &lines[n - 1]);
 		buf_put_u8(&line, '\n');
 	}
 	buf_put_u8(&line, '\n');
@@ -84,9 +112,24 @@ static void print_text(const struct stacks *s, const struct stack *stack)
 	buf_free(&line);
 }
 
-static void print_json(const struct stacks *s, const struct stack *stack)
+static void print_inlined_json(const struct source_line *lines, size_t n, uint64_t address)
+{
+	for (size_t k = 0; k < n && lines[k].inlined; k++) {
+		printf("{\"function\":");
+		json_string(stdout, lines[k].function ? lines[k].function : "");
+		printf(",\"kind\":\"inlined\",\"address\":%" PRIu64, address);
+		debug_print_json(&lines[k]);
+		printf("},");
+	}
+}
+
+static void print_json(const struct stacks *s, const struct source_lines *sources, const struct stack *stack)
 {
 	const struct thread *t = thread_of(s, stack);
+	struct source_line lines[SOURCE_LINES_MAX];
+	struct space_view view;
+
+	spaces_view(&s->names->spaces, t->task, s->ns, &view);
 
 	printf("{\"pid\":%d,\"tgid\":%d,\"comm\":", t->pid, t->tgid);
 	json_string(stdout, name_of(s, t));
@@ -97,11 +140,17 @@ static void print_json(const struct stacks *s, const struct stack *stack)
 	printf(",\"frames\":[");
 	for (size_t i = stack->depth; i-- > 0;) {
 		const struct frame *f = &stack->frames[i];
+		size_t n = lines_of(sources, s, stack, i, view.version, lines);
 
-		printf("%s{\"function\":", i + 1 < stack->depth ? "," : "");
+		fputs(i + 1 < stack->depth ? "," : "", stdout);
+		print_inlined_json(lines, n, place_in(stack, i));
+		printf("{\"function\":");
 		json_string(stdout, names_function(s->names, f->function));
-		printf(",\"kind\":\"%s\",\"address\":%" PRIu64 ",\"entry_ns\":%" PRIu64 "}", kind_name(f->kind),
+		printf(",\"kind\":\"%s\",\"address\":%" PRIu64 ",\"entry_ns\":%" PRIu64, kind_name(f->kind),
 		       place_in(stack, i), f->entry_ns);
+		if (n && !lines[n - 1].inlined)
+			debug_print_json(&lines[n - 1]);
+		putchar('}');
 	}
 	printf("]}");
 }
@@ -129,7 +178,7 @@ static bool is_asked(const struct stacks *s, const struct stack *stack, bool one
 	return !one || (uint64_t)(int64_t)thread_of(s, stack)->pid == pid;
 }
 
-static void show(const struct args *args, const struct stacks *s, uint64_t pid)
+static void show(const struct args *args, const struct stacks *s, const struct source_lines *sources, uint64_t pid)
 {
 	size_t *order = xcalloc(s->count, sizeof *order), n = 0;
 
@@ -146,9 +195,9 @@ static void show(const struct args *args, const struct stacks *s, uint64_t pid)
 	for (size_t i = 0; i < n; i++) {
 		if (arg(args, "json")) {
 			fputs(i ? ",\n" : "\n", stdout);
-			print_json(s, &s->list[order[i]]);
+			print_json(s, sources, &s->list[order[i]]);
 		} else {
-			print_text(s, &s->list[order[i]]);
+			print_text(s, sources, &s->list[order[i]]);
 		}
 	}
 	if (arg(args, "json"))
@@ -160,6 +209,7 @@ static int run(const struct args *args, struct error *err)
 {
 	static const struct stacks_visitor none = { 0 };
 	uint64_t at = UINT64_MAX, pid = 0;
+	struct source_lines sources;
 	struct checkpoint from;
 	struct threads threads;
 	struct stacks stacks;
@@ -171,16 +221,22 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_USAGE;
 	if (trace_arg_open(args->operands[0], &t, err) < 0)
 		return EXIT_FAILED;
+	if (debug_arg(args, &t.names, &sources, err) < 0) {
+		source_lines_deinit(&sources);
+		trace_arg_close(&t);
+		return EXIT_FAILED;
+	}
 	threads_init(&threads, t.reader);
 	index = index_for(&t, &threads);
 	if (stacks_replay(&stacks, t.reader, &t.names, &threads, index && index_checkpoint(index, index_at(index, at), &from) ?
 			  &from : NULL, at, &none, NULL, err) == 0) {
-		show(args, &stacks, pid);
+		show(args, &stacks, &sources, pid);
 		r = EXIT_OK;
 	}
 	index_free(index);
 	stacks_deinit(&stacks);
 	threads_deinit(&threads);
+	source_lines_deinit(&sources);
 	trace_arg_close(&t);
 	return r;
 }
@@ -189,6 +245,7 @@ static const struct option options[] = {
 	{ 0, "at", "TIME", "guest time: 1.5s, 20ms (default: the end)" },
 	{ 0, "pid", "PID", "only this thread" },
 	{ 0, "running", NULL, "only threads that a vCPU runs" },
+	DEBUG_OPTION,
 	{ 0, "json", NULL, "print JSON" },
 	HELP_OPTION,
 	{ 0 },
@@ -201,9 +258,14 @@ const struct command cmd_stack = {
 	.description = "Prints whole call stacks, the innermost function first: of what each vCPU ran at that time, then "
 		       "of all other threads, as they were left when they were switched from.\n"
 		       "<interrupt>, <syscall> and <signal> mark where user or kernel code was left for the kernel, or "
-		       "for a signal's handler.\n",
+		       "for a signal's handler.\n"
+		       "With --debug, each function of these files has the source line where it is, and functions that "
+		       "were inlined there have lines of their own. To which code a file belongs is seen from its "
+		       "functions; a stripped one's debug file is looked for by its build-id, below /usr/lib/debug and "
+		       "at the servers of DEBUGINFOD_URLS.\n",
 	.examples = "  upto stack --at 2.5s trace.upto\n      everybody, two and a half seconds in\n"
 		    "  upto stack --at 2.5s --running trace.upto\n      only what ran\n"
+		    "  upto stack --at 2.5s --debug vmlinux:ext4.ko trace.upto\n      with source lines\n"
 		    "  upto stack --pid 1 trace.upto\n      what init was doing at the end\n",
 	.options = options,
 	.min_operands = 1, .max_operands = 1,

@@ -168,6 +168,22 @@ const char *names_object(const struct names *n, uint32_t function)
 	return f ? f->object : "";
 }
 
+bool names_symbol(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, struct names_symbol *ret)
+{
+	long i = symtab_lookup(&n->tab, addr - n->slide);
+	struct code_place p;
+
+	if (i != SYMTAB_NONE) {
+		*ret = (struct names_symbol){ .tab = &n->tab, .index = i, .offset = addr - n->slide - n->tab.symbols[i].addr };
+		return true;
+	}
+	p = place_in_code(n, addr, ns, version);
+	if (!p.object || p.index == SYMTAB_NONE)
+		return false;
+	*ret = (struct names_symbol){ .tab = &p.object->tab, .index = p.index, .offset = p.offset };
+	return true;
+}
+
 static void put_offset(struct buf *out, uint64_t offset)
 {
 	if (offset)

@@ -67,6 +67,16 @@ const char *names_section(const struct names *n, uint32_t function);
 /* Module or file: "ext4", "libc.so.6"; "" for the kernel's own and groups */
 const char *names_object(const struct names *n, uint32_t function);
 
+/* Which function of which table an address is in, and how far behind its start. */
+struct names_symbol {
+	const struct symtab *tab; /* the kernel's, or that of an object of code.h */
+	long index;
+	uint64_t offset;
+};
+
+/* False: what is there has no name of its own. */
+bool names_symbol(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, struct names_symbol *ret);
+
 /* "do_syscall_64+0x87", "ext4_mount+0x3 [ext4]", "busybox+0x61189", "0x461189" into *out. */
 void names_address(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, struct buf *out);
 

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "demangle.h"
+#include "source_name.h"
 
 enum {
-	NAME_MAX_LEN = 4096,
 	SECTIONS_MAX = 1 << 10,
 	SYMBOLS_MAX = 1 << 22,
 };
@@ -133,12 +132,9 @@ static int by_offset(const void *va, const void *vb)
 
 static void put_name(struct buf *names, const char *name)
 {
-	char *source = strlen(name) < NAME_MAX_LEN ? demangle(name) : NULL;
-	const char *best = source && *source && strlen(source) < NAME_MAX_LEN ? source : name;
+	cleanup_free char *source = source_name(name);
 
-	buf_put(names, best, strnlen(best, NAME_MAX_LEN));
-	buf_put_u8(names, 0);
-	free(source);
+	buf_put(names, source, strlen(source) + 1);
 }
 
 static void put_functions(struct build *b)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define APART __attribute__((noipa))
+#define WITHIN static inline __attribute__((always_inline))
 
 volatile unsigned sum;
 static jmp_buf out;
@@ -48,13 +49,28 @@ APART __attribute__((optimize("optimize-sibling-calls"))) void tail(void)
 
 APART void deepest(void)
 {
+	for (int i = 0; i < 100000; i++)
+		sum++; /* long enough to be seen at it */
 	leaf();
 	longjmp(out, 1);
 }
 
-APART void deeper(void)
+/* These two become part of deeper(). */
+WITHIN void inner(void)
 {
 	deepest();
+	sum++;
+}
+
+WITHIN void outer(void)
+{
+	sum += 2;
+	inner();
+}
+
+APART void deeper(void)
+{
+	outer();
 	sum++;
 }
 

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "source_name.h"
+
+/* Where a name's function is, when several have it. */
+#define AMBIGUOUS UINT64_MAX
+
+struct source {
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	struct map functions; /* hash of the name → address or AMBIGUOUS */
+	size_t typed;         /* of these, those that are marked as functions */
+};
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = dwfl_build_id_find_elf,
+	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.section_address = dwfl_offline_section_address, /* a module's sections are laid out one after the other */
+};
+
+static void add_function(struct source *s, const char *name, uint64_t addr, bool typed)
+{
+	cleanup_free char *source = source_name(name);
+	size_t before = s->functions.count;
+	uint64_t *known = map_put(&s->functions, hash_text(0, source), addr);
+
+	s->typed += typed && s->functions.count > before;
+	if (*known != addr)
+		*known = AMBIGUOUS;
+}
+
+static void find_functions(struct source *s)
+{
+	int n = dwfl_module_getsymtab(s->module);
+
+	for (int i = 0; i < n; i++) {
+		GElf_Sym sym;
+		GElf_Addr addr;
+		const char *name = dwfl_module_getsym_info(s->module, i, &sym, &addr, NULL, NULL, NULL);
+		int type = GELF_ST_TYPE(sym.st_info);
+
+		/* assembler's functions may have no type */
+		if (name && *name && (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC) && sym.st_shndx != SHN_UNDEF)
+			add_function(s, name, addr, type != STT_NOTYPE);
+	}
+}
+
+static int load(struct source *s, const char *path, struct error *err)
+{
+	Dwarf_Addr bias;
+
+	s->dwfl = dwfl_begin(&callbacks);
+	if (!s->dwfl)
+		return error_set(err, "%s: %s", path, dwfl_errmsg(-1));
+	s->module = dwfl_report_offline(s->dwfl, path, path, -1);
+	if (!s->module || dwfl_report_end(s->dwfl, NULL, NULL) != 0)
+		return error_set(err, "%s: %s", path, dwfl_errmsg(-1));
+	if (!dwfl_module_getdwarf(s->module, &bias))
+		return error_set(err, "%s: has no debug information, and no debug file of its build-id was found", path);
+	find_functions(s);
+	return 0;
+}
+
+int source_open(const char *path, struct source **ret, struct error *err)
+{
+	struct source *s = xcalloc(1, sizeof *s);
+
+	if (load(s, path, err) < 0) {
+		source_close(s);
+		return -1;
+	}
+	*ret = s;
+	return 0;
+}
+
+void source_close(struct source *s)
+{
+	if (!s)
+		return;
+	if (s->dwfl)
+		dwfl_end(s->dwfl);
+	map_free(&s->functions);
+	free(s);
+}
+
+bool source_function(const struct source *s, const char *name, uint64_t *ret_addr)
+{
+	const uint64_t *addr = map_get(&s->functions, hash_text(0, name));
+
+	if (!addr || *addr == AMBIGUOUS)
+		return false;
+	*ret_addr = *addr;
+	return true;
+}
+
+size_t source_functions(const struct source *s)
+{
+	return s->typed;
+}
+
+/* Without the folder that the unit was compiled in. */
+static const char *below(Dwarf_Die *unit, const char *file)
+{
+	Dwarf_Attribute attr;
+	const char *folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attr));
+	size_t len = folder ? strlen(folder) : 0;
+
+	if (!file || !len || strncmp(file, folder, len) || file[len] != '/')
+		return file;
+	return file + len + 1;
+}
+
+static const char *function_name(Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+	const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &attr));
+
+	return name ? name : dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attr));
+}
+
+static int number(Dwarf_Die *die, unsigned attribute)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word value;
+
+	if (!dwarf_attr(die, attribute, &attr) || dwarf_formudata(&attr, &value) != 0 || value > INT32_MAX)
+		return 0;
+	return (int)value;
+}
+
+/* Where an inlined function stands in the one that it is part of. */
+static void call_place(Dwarf_Die *unit, Dwarf_Die *inlined, struct source_line *ret)
+{
+	size_t file = (size_t)number(inlined, DW_AT_call_file), count;
+	Dwarf_Files *files;
+
+	ret->line = number(inlined, DW_AT_call_line);
+	ret->file = NULL;
+	if (dwarf_getsrcfiles(unit, &files, &count) == 0 && file < count)
+		ret->file = below(unit, dwarf_filesrc(files, file, NULL, NULL));
+}
+
+/* The innermost entry that holds the address, and those that it stands in. */
+static int physical_scopes(const struct source *s, Dwarf_Die *unit, Dwarf_Addr addr, Dwarf_Die **ret)
+{
+	Dwarf_Die *scopes = NULL, innermost;
+	Dwarf_Addr bias;
+	int n = dwarf_getscopes(unit, addr, &scopes);
+
+	if (n <= 0)
+		return n;
+	/* an inlined function's scopes, as that call has them, are those of its definition */
+	if (!dwarf_offdie(dwfl_module_getdwarf(s->module, &bias), dwarf_dieoffset(&scopes[0]), &innermost))
+		n = -1;
+	free(scopes);
+	return n < 0 ? n : dwarf_getscopes_die(&innermost, ret);
+}
+
+static size_t find_functions_at(Dwarf_Die *unit, Dwarf_Die *scopes, int n, struct source_line *ret)
+{
+	size_t count = 0;
+
+	for (int i = 0; i < n && count < SOURCE_LINES_MAX; i++) {
+		int tag = dwarf_tag(&scopes[i]);
+
+		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
+			continue;
+		ret[count].function = function_name(&scopes[i]);
+		ret[count].inlined = tag == DW_TAG_inlined_subroutine;
+		count++;
+		if (tag == DW_TAG_subprogram)
+			break;
+		if (count < SOURCE_LINES_MAX)
+			call_place(unit, &scopes[i], &ret[count]);
+	}
+	return count;
+}
+
+size_t source_at(const struct source *s, uint64_t addr, struct source_line ret[SOURCE_LINES_MAX])
+{
+	Dwarf_Addr bias;
+	Dwarf_Die *unit = dwfl_module_addrdie(s->module, addr, &bias), *scopes = NULL;
+	Dwfl_Line *line = dwfl_module_getsrc(s->module, addr);
+	size_t count = 0;
+	int n;
+
+	if (!unit)
+		return 0;
+	memset(ret, 0, SOURCE_LINES_MAX * sizeof *ret);
+	if (line)
+		ret[0].file = below(unit, dwfl_lineinfo(line, NULL, &ret[0].line, NULL, NULL, NULL));
+	n = physical_scopes(s, unit, addr - bias, &scopes);
+	if (n > 0)
+		count = find_functions_at(unit, scopes, n, ret);
+	free(scopes);
+	return count ? count : line != NULL;
+}
