@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "calltree.h"
 
+#include <pthread.h>
+
 #include "base/alloc.h"
 
 enum { ROOT = 0 };
@@ -30,17 +32,32 @@ static uint32_t child_of(struct call_tree *t, uint32_t parent, uint32_t function
 	return t->nodes[parent].last_child = (uint32_t)*known;
 }
 
+/* The node of frame number `i` of a stack, whose callers have theirs. */
+static uint32_t node_of(struct call_tree *t, const struct names *names, const struct stack *stack, size_t i)
+{
+	uint32_t parent = i ? stack->frames[i - 1].data : ROOT, function = stack->frames[i].function;
+
+	/* code without names is one function, whatever it calls within itself */
+	if (parent != ROOT && t->nodes[parent].function == function && names_is_group(names, function))
+		return parent;
+	return child_of(t, parent, function);
+}
+
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
 	struct call_tree *t = state;
-	uint32_t parent = stack->depth > 1 ? stack->frames[stack->depth - 2].data : ROOT;
 
-	/* code without names is one function, whatever it calls within itself */
-	if (names_is_group(s->names, frame->function) && parent != ROOT && t->nodes[parent].function == frame->function)
-		frame->data = parent;
-	else
-		frame->data = child_of(t, parent, frame->function);
+	frame->data = node_of(t, s->names, stack, stack->depth - 1);
 	t->nodes[frame->data].calls += frame->at_start;
+}
+
+/* Before the first event: frames that a checkpoint has were entered in the part before. */
+static void due(void *state, struct stacks *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		for (size_t k = 0; k < s->list[i].depth; k++)
+			s->list[i].frames[k].data = node_of(state, s->names, &s->list[i], k);
+	s->due_ns = UINT64_MAX;
 }
 
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
@@ -82,21 +99,124 @@ static void add_up(struct call_tree *t)
 	}
 }
 
-int call_tree_analyse(const struct reader *r, const struct names *names, const struct threads *threads,
-		      struct call_tree *ret, struct error *err)
-{
-	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend };
-	struct stacks stacks;
+/* A stretch of the trace, replayed by a thread of its own. */
+struct part {
+	const struct reader *reader;
+	const struct names *names;
+	const struct threads *threads;
+	struct checkpoint from;
+	struct buf data;          /* the checkpoint's; none: from the start */
+	uint64_t to_ns;
+	struct call_tree tree;
 	int result;
+	struct error err;
+	pthread_t thread;
+	bool started;
+};
 
-	init(ret);
-	ret->n_functions = names_count(names);
-	ret->longest_ns = xcalloc(ret->n_functions, sizeof *ret->longest_ns);
-	ret->finished = xcalloc(ret->n_functions, sizeof *ret->finished);
-	ret->finished_ns = xcalloc(ret->n_functions, sizeof *ret->finished_ns);
-	result = stacks_replay(&stacks, r, names, threads, NULL, UINT64_MAX, &visitor, ret, err);
-	ret->unmatched = stacks.unmatched;
+static void *replay_part(void *arg)
+{
+	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend, .due = due };
+	struct part *p = arg;
+	struct call_tree *t = &p->tree;
+	struct stacks stacks;
+
+	init(t);
+	t->n_functions = names_count(p->names);
+	t->longest_ns = xcalloc(t->n_functions, sizeof *t->longest_ns);
+	t->finished = xcalloc(t->n_functions, sizeof *t->finished);
+	t->finished_ns = xcalloc(t->n_functions, sizeof *t->finished_ns);
+	p->result = stacks_replay(&stacks, p->reader, p->names, p->threads, p->data.len ? &p->from : NULL, p->to_ns, &visitor,
+				  t, &p->err);
+	t->unmatched = stacks.unmatched; /* all from the trace's start on, as checkpoints have it too */
 	stacks_deinit(&stacks);
+	return NULL;
+}
+
+/* Lay a later part over those before. */
+static void merge(struct call_tree *into, const struct call_tree *part)
+{
+	uint32_t *twin = xcalloc(part->count, sizeof *twin);
+
+	for (size_t i = 0; i < part->count; i++) {
+		const struct call_node *n = &part->nodes[i];
+		struct call_node *to;
+
+		twin[i] = i == ROOT ? ROOT : child_of(into, twin[n->parent], n->function);
+		to = &into->nodes[twin[i]];
+		to->calls += n->calls;
+		to->self_insns += n->self_insns;
+		to->self_ns += n->self_ns;
+	}
+	free(twin);
+	for (size_t i = 0; i < part->n_functions; i++) {
+		into->finished[i] += part->finished[i];
+		into->finished_ns[i] += part->finished_ns[i];
+		if (part->longest_ns[i] > into->longest_ns[i])
+			into->longest_ns[i] = part->longest_ns[i];
+	}
+	into->unmatched = part->unmatched;
+}
+
+/* As many parts as there are threads to replay them, each from one of the index's moments to the next part's. */
+static struct part *split(const struct part *whole, struct index *index, size_t *ret_n)
+{
+	size_t n = index ? walk_threads() : 1, used = 0;
+	struct part *parts = xcalloc(n, sizeof *parts);
+
+	for (size_t i = 0; i < n; i++) {
+		struct checkpoint from;
+		size_t entry = index ? index->count * i / n : 0;
+
+		if (i && (!entry || index->entries[entry].ns == parts[used - 1].from.ns || !index_checkpoint(index, entry, &from)))
+			continue;
+		parts[used] = *whole;
+		if (i) {
+			buf_put(&parts[used].data, from.data, from.len);
+			parts[used].from = (struct checkpoint){ .ns = from.ns, .data = parts[used].data.data, .len = from.len };
+			parts[used - 1].to_ns = from.ns;
+		}
+		used++;
+	}
+	*ret_n = used;
+	return parts;
+}
+
+static void replay_parts(struct part *parts, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		parts[i].started = pthread_create(&parts[i].thread, NULL, replay_part, &parts[i]) == 0;
+	replay_part(&parts[0]);
+	for (size_t i = 1; i < n; i++) {
+		if (parts[i].started)
+			pthread_join(parts[i].thread, NULL);
+		else
+			replay_part(&parts[i]);
+	}
+}
+
+int call_tree_analyse(const struct reader *r, const struct names *names, const struct threads *threads,
+		      struct index *index, struct call_tree *ret, struct error *err)
+{
+	struct part whole = { .reader = r, .names = names, .threads = threads, .to_ns = UINT64_MAX }, *parts;
+	int result = 0;
+	size_t n;
+
+	parts = split(&whole, index, &n);
+	replay_parts(parts, n);
+	for (size_t i = 0; i < n; i++) {
+		if (parts[i].result < 0 && result == 0) {
+			result = parts[i].result;
+			*err = parts[i].err;
+		}
+		if (i && result == 0)
+			merge(&parts[0].tree, &parts[i].tree);
+		if (i)
+			call_tree_deinit(&parts[i].tree);
+		buf_free(&parts[i].data);
+	}
+	*ret = parts[0].tree;
+	free(parts);
 	if (result < 0)
 		call_tree_deinit(ret);
 	else

@@ -7,7 +7,7 @@
 #define UPTO_ANALYSIS_CALLTREE_H
 
 #include "base/map.h"
-#include "replay/stacks.h"
+#include "replay/index.h"
 
 struct call_node {
 	uint32_t function;      /* number, see names.h */
@@ -28,8 +28,9 @@ struct call_tree {
 	struct unmatched unmatched;
 };
 
+/* With an index, which may be NULL, parts of the trace are replayed at the same time. */
 int call_tree_analyse(const struct reader *r, const struct names *names, const struct threads *threads,
-		      struct call_tree *ret, struct error *err);
+		      struct index *index, struct call_tree *ret, struct error *err);
 void call_tree_deinit(struct call_tree *t);
 
 /* How long a function and what it called ran; recursion is counted once. One a function of `names`. */

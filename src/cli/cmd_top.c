@@ -157,10 +157,13 @@ static int find_totals(const struct trace_arg *t, struct function_total **ret, s
 {
 	struct threads threads;
 	struct call_tree tree;
+	struct index *index;
 	int r;
 
 	threads_init(&threads, t->reader);
-	r = call_tree_analyse(t->reader, &t->names, &threads, &tree, err);
+	index = index_open(t->reader, &t->names);
+	r = call_tree_analyse(t->reader, &t->names, &threads, index, &tree, err);
+	index_free(index);
 	if (r == 0) {
 		*ret = xcalloc(names_count(&t->names), sizeof **ret);
 		call_tree_totals(&tree, *ret, names_count(&t->names));

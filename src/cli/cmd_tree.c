@@ -191,13 +191,15 @@ static int analyse(const struct args *args, struct trace_arg *t, const struct ch
 {
 	struct call_tree all, of;
 	struct threads threads;
+	struct index *index;
 	bool *functions = NULL;
 	int r = EXIT_FAILED;
 
 	if (functions_arg(args->n_operands > 1 ? args->operands[1] : NULL, &t->names, &functions, err) < 0)
 		return EXIT_FAILED;
 	threads_init(&threads, t->reader);
-	if (call_tree_analyse(t->reader, &t->names, &threads, &all, err) == 0) {
+	index = index_open(t->reader, &t->names);
+	if (call_tree_analyse(t->reader, &t->names, &threads, index, &all, err) == 0) {
 		if (functions) {
 			call_tree_of(&all, functions, arg(args, "callers"), &of);
 			r = show(args, t, &all, &of, choice, err);
@@ -207,6 +209,7 @@ static int analyse(const struct args *args, struct trace_arg *t, const struct ch
 		}
 		call_tree_deinit(&all);
 	}
+	index_free(index);
 	threads_deinit(&threads);
 	free(functions);
 	return r;
