@@ -14,7 +14,7 @@ from guest import UPTO, UPTO_ASAN, WORK, Once, initrd, kernel, qemu_args, run, u
 COMMANDS = ["record", "boot", "top", "first", "syscalls", "ps", "tree", "calls", "stack", "dump", "info", "check", "symbols"]
 TOP = ["function", "section", "calls", "self_insns", "self_ns", "self_pct", "total_insns", "total_ns", "total_pct", "average_ns",
        "longest_ns", "address", "object"]
-FIRST = ["ns", "kernel_ns", "insns", "cpu", "function", "section", "caller", "object"]
+FIRST = ["ns", "kernel_ns", "insns", "cpu", "function", "section", "caller", "object", "pid", "comm"]
 SYSCALLS = ["ns", "insns", "cpu", "task", "pid", "tgid", "comm", "nr", "name", "args", "call", "result", "error", "duration_ns",
             "cpu_ns"]
 SUMS = ["name", "nr", "count", "errors", "total_ns", "average_ns", "longest_ns"]

@@ -69,6 +69,12 @@ def test_program(version, smp):
     assert {f: got.get(f, 0) for f in PLUG} == PLUG, got
     returns = upto_json("check", "--json", trace)["returns"]
     assert returns["unmatched"] <= 1 + returns["all"] / 1e6, returns
+    first = {f["function"]: f for f in upto_json("first", "--json", "-n", "0", trace)["first"]}
+    for function in ("main [story]", "use [story]", "plug [libplug.so]", "do_init_module", "begin_new_exec"):
+        calls = upto_json("calls", "--json", "--function", function.split(" ")[0], "--depth", "1", trace)["calls"]
+        call = min(calls, key=lambda c: c["entry_ns"])
+        assert first[function]["pid"] == call["pid"] > 0, (function, first[function], call)
+    assert first["main [story]"]["comm"] == "story" and first["do_init_module"]["comm"] == "insmod", first["main [story]"]
     return f"{len(STORY) + len(PLUG)} functions"
 
 

@@ -72,7 +72,7 @@ static inline void enter(struct state *s, const struct event *e, uint32_t functi
 	stat->calls++;
 	if (__builtin_expect(e->ns <= stat->first_ns, 0))
 		take_first(stat, &s->sums.firsts[function], e->ns,
-			   &(struct function_first){ .insns = e->insns, .caller = s->function, .cpu = s->cpu });
+			   &(struct function_first){ .insns = e->insns, .task = s->task, .caller = s->function, .cpu = s->cpu });
 }
 
 static inline void go(struct state *s, const struct event *e)

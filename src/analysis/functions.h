@@ -22,6 +22,7 @@ static_assert(sizeof(struct function_stat) == 32, "two of them share a cache lin
 /* More of a function's first entry. */
 struct function_first {
 	uint64_t insns;
+	uint64_t task;          /* that ran; 0: not known */
 	uint32_t caller;        /* function that control came from */
 	uint16_t cpu;
 };

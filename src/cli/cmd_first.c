@@ -4,10 +4,11 @@
 #include "analysis/functions.h"
 #include "base/alloc.h"
 #include "commands.h"
+#include "replay/threads.h"
 #include "trace_arg.h"
 #include "view.h"
 
-enum { NS, KERNEL_NS, INSNS, CPU, FUNCTION, SECTION, CALLER, OBJECT };
+enum { NS, KERNEL_NS, INSNS, CPU, FUNCTION, SECTION, CALLER, OBJECT, PID, COMM };
 
 static const struct column columns[] = {
 	[NS] = { "ns", "TIME S", "guest time since the start (seconds; JSON: ns)" },
@@ -18,11 +19,14 @@ static const struct column columns[] = {
 	[SECTION] = { "section", "SECTION", "section of the kernel image", .left = true },
 	[CALLER] = { "caller", "CALLER", "the function that control came from", .left = true },
 	[OBJECT] = { "object", "OBJECT", "module, program or library", .left = true, .hidden = true },
+	[PID] = { "pid", "PID", "thread that it ran in; an interrupt's is the one that it cut into" },
+	[COMM] = { "comm", "PROCESS", "its name then", .left = true },
 	{ 0 },
 };
 
 struct rows {
 	const struct names *names;
+	const struct threads *threads;
 	const struct functions *functions;
 	uint32_t *index;
 	size_t count;
@@ -34,6 +38,7 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 	uint32_t function = rows->index[row];
 	const struct function_stat *s = &rows->functions->stats[function];
 	const struct function_first *first = &rows->functions->firsts[function];
+	const struct task_record *task = first->task ? threads_record(rows->threads, first->task, s->first_ns) : NULL;
 
 	(void)scratch;
 	switch (column) {
@@ -59,6 +64,14 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 	case OBJECT:
 		*ret = (struct cell){ .type = CELL_TEXT, .text = names_object(rows->names, function) };
 		break;
+	case PID:
+		if (task)
+			*ret = (struct cell){ .type = CELL_NUMBER, .number = (uint64_t)task->pid };
+		break;
+	case COMM:
+		if (task)
+			*ret = (struct cell){ .type = CELL_TEXT, .text = task->comm };
+		break;
 	case CALLER:
 		*ret = (struct cell){ .type = CELL_TEXT, .text = names_function(rows->names, first->caller) };
 		break;
@@ -83,8 +96,11 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 {
 	struct rows rows = { .names = &t->names, .functions = f };
 	struct view view = { .name = "first", .columns = columns, .cell = cell, .data = &rows };
+	struct threads threads;
 	int r;
 
+	threads_init(&threads, t->reader);
+	rows.threads = &threads;
 	rows.index = xcalloc(f->count, sizeof *rows.index);
 	for (size_t i = 0; i < f->count; i++)
 		if (f->stats[i].first_ns != UINT64_MAX && only_has(only, &t->names, (uint32_t)i))
@@ -94,6 +110,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	view.rows = rows.count;
 	r = view_print(&view, args, err);
 	free(rows.index);
+	threads_deinit(&threads);
 	return r;
 }
 
@@ -129,7 +146,7 @@ const struct command cmd_first = {
 	.name = "first",
 	.operands = "TRACE",
 	.summary = "when was each function entered for the first time?",
-	.description = "Lists every function that ran, in the order of its first entry, with where control came from.\n",
+	.description = "Lists every function that ran, in the order of its first entry, with where control came from and who ran.\n",
 	.examples = "  upto first trace.upto\n      how the boot begins\n"
 		    "  upto first -n 0 trace.upto | grep _init\n      when each init function ran\n"
 		    "  upto first --module ext4 trace.upto\n      what the module did, from its init function on\n"
