@@ -604,6 +604,25 @@ def make_index():
     save("fuzz_index", "empty", b"\2")
 
 
+def make_guest_memory():
+    """Structures as fuzz_guest_memory.c lays them out: eight addresses, then words that members are found in."""
+    def memory(lacking, words):
+        return bytes([lacking]) + b"".join(w.to_bytes(8, "little") for w in words)
+
+    some = [0x100, 0x180, 0x200, 0xffffffffc0001000, 0x40, 0, 0xffffffffffffffff, 0x7ffff000]
+    save("fuzz_guest_memory", "circles", memory(0, [i * 64 for i in range(64)]))
+    save("fuzz_guest_memory", "itself", memory(0, some + [0x40] * 64))
+    save("fuzz_guest_memory", "nowhere", memory(0, some + [0x7000] * 64))
+    save("fuzz_guest_memory", "zero", memory(0, [0] * 72))
+    save("fuzz_guest_memory", "ones", memory(0, [0xffffffffffffffff] * 72))
+    save("fuzz_guest_memory", "lying-lengths", memory(0, some + [0xffffffff, 0x1000, 0xfffffffffffff000, 0x48] * 16))
+    save("fuzz_guest_memory", "names", memory(0, some + [0x1b5b33316d0a0d00 + i for i in range(64)]))
+    save("fuzz_guest_memory", "old", memory(1, some + [0xffffffffc0000000 + i * 16 for i in range(64)]))
+    save("fuzz_guest_memory", "lacking", memory(13, some + [i * 8 for i in range(64)]))
+    # a table of symbols within the memory itself
+    save("fuzz_guest_memory", "symbols", memory(0, some + [0x0002000000000001, 0xffffffffc0001010, 32, 0x61626300, 5, 0x48] * 32))
+
+
 def make_x86():
     insns = ("e8 00 10 00 00", "ff d0", "41 ff d3", "ff 15 00 00 00 00", "c3", "c2 08 00", "f3 c3", "e9 00 00 00 80",
              "eb fe", "0f 84 00 01 00 00", "74 05", "e3 00", "ff e0", "3e ff e0", "ff 25 00 00 00 00", "0f 05", "48 0f 07",
@@ -629,4 +648,5 @@ if __name__ == "__main__":
     make_elf()
     make_index()
     make_sysroot()
+    make_guest_memory()
     make_x86()

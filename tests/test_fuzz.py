@@ -8,7 +8,7 @@ import tempfile
 
 from guest import BUILD, TOP, WORK
 
-TARGETS = ["btf", "bzimage", "elf", "index", "kallsyms", "kernel_image", "meta", "symtab", "sysroot", "trace", "x86"]
+TARGETS = ["btf", "bzimage", "elf", "guest_memory", "index", "kallsyms", "kernel_image", "meta", "symtab", "sysroot", "trace", "x86"]
 COPIES = 300
 CRASHES = os.path.join(WORK, "crashes")
 # reports end the run, and those of UBSan too make it fail; exit codes are what counts

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the recorder reads of a running kernel, from memory that a hostile guest
+ * wrote: structures that point at each other in circles, at nothing, and at
+ * lengths that are not there. The input is that memory, over and over again,
+ * with holes. What comes of it must be a trace that can be read.
+ */
+#include "fuzz.h"
+
+#include "base/alloc.h"
+#include "recorder/code.h"
+#include "recorder/structures.h"
+#include "recorder/syscalls.h"
+#include "recorder/tasks.h"
+#include "recorder/watch.h"
+#include "trace/code.h"
+#include "trace/tasks.h"
+
+enum { MEMORY_MAX = 1 << 16, MEMORY_PAGE = 4096, HOLES = 8, CALLS = 336 };
+
+struct recorder recorder = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static const uint8_t *memory;
+static size_t memory_size;
+
+/* What is published is never freed while a guest runs: modules.h. Without sanitizers these are not there. */
+void __lsan_disable(void) __attribute__((weak));
+void __lsan_enable(void) __attribute__((weak));
+
+static void publish_module(struct vcpu *v, uint64_t addr, void (*tell)(struct vcpu *, unsigned, uint64_t))
+{
+	if (__lsan_disable)
+		__lsan_disable();
+	tell(v, 0, addr);
+	if (__lsan_enable)
+		__lsan_enable();
+}
+
+uint64_t recorder_ns(void)
+{
+	return 1;
+}
+
+uint64_t watch_clock(unsigned cpu)
+{
+	must(cpu == 0);
+	return 1;
+}
+
+bool guest_read(struct registers *r, uint64_t addr, void *data, size_t n)
+{
+	(void)r;
+	for (size_t i = 0; i < n; i++)
+		if ((addr + i) / MEMORY_PAGE % HOLES == HOLES - 1)
+			return false;
+	for (size_t i = 0; i < n; i++)
+		((uint8_t *)data)[i] = memory[(addr + i) % memory_size];
+	return true;
+}
+
+void drain_put(enum chunk_type type, const struct buf *payload)
+{
+	struct guarded g = guarded_copy(payload->data, payload->len, 1);
+	struct cursor in = cursor_over(g.data, payload->len);
+	struct task_records tasks = { 0 };
+	struct code_records code = { 0 };
+	struct error err;
+
+	must(payload->len > 0);
+	if (type == CHUNK_TASKS) {
+		must(task_records_decode(&in, &tasks, &err) == 0 && tasks.count == 1);
+		task_records_deinit(&tasks);
+	} else if (type == CHUNK_CODE) {
+		must(code_records_decode(&in, &code, &err) == 0 && code.count == 1);
+		code_records_deinit(&code);
+	} else {
+		must(type == CHUNK_TEXTS);
+	}
+	guarded_free(&g);
+}
+
+/* Members lie close together, so that small inputs have them all; some kernels lack some. */
+static void make_layout(uint8_t lacking)
+{
+	struct layout *l = &recorder.kernel.layout;
+
+	for (int i = 0; i < MEMBERS; i++)
+		l->offset[i] = lacking && i % (1 + lacking / 8) == lacking % 8 ? MEMBER_UNKNOWN : i * 8 % 192;
+	l->module_memory = 24;
+	if (lacking & 1) /* as before 6.4 */
+		l->offset[MODULE_MEM] = MEMBER_UNKNOWN;
+}
+
+static void look_up(const struct symtab *tab)
+{
+	for (size_t i = 0; i < tab->count; i++) {
+		long function = modules_function(&recorder.kernel.modules, tab->symbols[i].addr);
+
+		must(tab->symbols[i].end > tab->symbols[i].addr);
+		if (function != SYMTAB_NONE)
+			must(modules_symbol(&recorder.kernel.modules, function)->addr <= tab->symbols[i].addr);
+	}
+}
+
+static void run(uint64_t addr)
+{
+	struct vcpu v = { .insns = 1 };
+	char path[STRUCTURE_PATH];
+	uint64_t call[7];
+
+	publish_module(&v, addr, code_module);
+	publish_module(&v, addr, code_bpf);
+	code_mapped(&v, 0, addr);
+	for (size_t i = 0; i < recorder.kernel.modules.count; i++)
+		look_up(recorder.kernel.modules.tabs[i]);
+	publish_module(&v, addr, code_freed);
+	publish_module(&v, addr, code_bpf_gone);
+	tasks_tell(&v, 0, addr % 2 ? TASK_NEW : TASK_EXIT, addr);
+	tasks_meet(&v, 0, addr + 8);
+	must(strlen(structure_path(&v, addr, path)) < sizeof path);
+	for (size_t i = 0; i < 7; i++)
+		call[i] = structure_read(&v, addr + i * 8, TASK_PID, 8);
+	call[0] %= CALLS;
+	syscalls_read(&v, call);
+	syscalls_switch(&v, addr, addr + 1);
+	syscalls_switch(&v, addr + 1, addr);
+	syscalls_returned(&v);
+	recorder.kernel.modules = (struct modules){ 0 };
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	enum { STARTS = 8 };
+	struct guarded g;
+
+	if (size < 2)
+		return 0;
+	make_layout(data[0]);
+	memory_size = size - 1 < MEMORY_MAX ? size - 1 : MEMORY_MAX;
+	g = guarded_copy(data + 1, memory_size, 1);
+	memory = g.data;
+	for (size_t i = 0; i < STARTS && i * 8 + 8 <= memory_size; i++) {
+		uint64_t addr;
+
+		memcpy(&addr, memory + i * 8, sizeof addr);
+		run(addr);
+		run(i * 64);
+	}
+	guarded_free(&g);
+	return 0;
+}
