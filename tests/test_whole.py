@@ -221,6 +221,18 @@ def test_flow():
     assert min(open_calls.values()) >= 0, open_calls.most_common()[-3:]
     quiet = upto_json("calls", "--from", f"{begin}ns", "--to", f"{end}ns", "--json", "--no-interrupts", trace)["calls"]
     assert not any(s["kind"] == "interrupt" for s in quiet) and len(quiet) < len(steps)
+    # what is shown as one call may else be an entry and an exit, where an interrupt came between
+    ends = lambda some: [(s["function"], s["entry_ns"], s["duration_ns"]) for s in some if s["step"] != "enter"]
+    assert ends(quiet) == ends(s for s in steps if not s["cuts_in"])
+    one = upto_json("calls", "--from", f"{begin}ns", "--to", f"{end}ns", "--json", "--one-thread", trace)["calls"]
+    assert ends(one) == ends(s for s in steps if s["pid"] == steps[0]["pid"]) and len(one) < len(steps), (one[:2], steps[:2])
+    letters = {}
+    for line in run(UPTO, "calls", "--from", f"{begin}ns", "--to", f"{end}ns", trace).stdout.decode().splitlines()[1:]:
+        m = re.match(r"[ \d.]{%d} +(\d+) (.)  " % 38, line)
+        letters.setdefault(m.group(1), set()).add(m.group(2))
+    own = ["".join(signs - {"!"}) for signs in letters.values() if signs != {"!"}]
+    # one each, and each another, until there are no more
+    assert max(map(len, own)) == 1 and len(set(own[:52])) == min(len(own), 52) > 2 and any("!" in s for s in letters.values()), letters
     return f"{len(steps)} lines, {len(want)} calls compared"
 
 

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 
 /* In a frame's data. */
-enum { HIDDEN = 1 };
+enum { HIDDEN = 1, CUTS_IN = 2 };
 
 struct state {
 	const struct flow_options *options;
@@ -15,6 +15,7 @@ struct state {
 	bool waiting;             /* the last call entered is not told of yet: it may be left at once */
 	struct flow_step last;
 	const struct stack *last_stack;
+	const struct stack *only; /* whose calls are shown, once it is known; NULL: all */
 	size_t last_depth;
 };
 
@@ -51,7 +52,7 @@ static bool is_shown(const struct state *st, const struct stacks *s, const struc
 	const struct flow_options *o = st->options;
 	const struct thread *t = thread_of(s, stack);
 
-	return !st->enough && s->ns >= o->from_ns && s->ns < o->to_ns && (!o->max_depth || depth < o->max_depth) &&
+	return !st->enough && (!st->only || st->only == stack) && s->ns >= o->from_ns && s->ns < o->to_ns && (!o->max_depth || depth < o->max_depth) &&
 	       (!o->has_pid || (t && t->pid == o->pid));
 }
 
@@ -60,7 +61,7 @@ static struct flow_step step_of(const struct stacks *s, const struct stack *stac
 {
 	struct flow_step step = {
 		.kind = kind, .frame = f->kind, .function = f->function, .addr = f->addr, .from = f->from, .depth = depth,
-		.cpu = stack->cpu, .entry_ns = f->entry_ns, .thread = thread_of(s, stack),
+		.cpu = stack->cpu, .entry_ns = f->entry_ns, .thread = thread_of(s, stack), .cuts_in = f->data & CUTS_IN,
 	};
 
 	if (kind == FLOW_ENTER)
@@ -71,19 +72,29 @@ static struct flow_step step_of(const struct stacks *s, const struct stack *stac
 	return step;
 }
 
+/* What frame number `i` is, whose callers have been told. */
+static uint32_t data_of(const struct state *st, const struct stack *stack, size_t i)
+{
+	uint32_t data = i ? stack->frames[i - 1].data : 0;
+
+	if (stack->frames[i].kind == FRAME_INTERRUPT)
+		data |= CUTS_IN | (st->options->no_interrupts ? HIDDEN : 0);
+	return data;
+}
+
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
 	struct state *st = state;
-	bool below_hidden = stack->depth > 1 && stack->frames[stack->depth - 2].data == HIDDEN;
 	uint32_t depth;
 
-	frame->data = below_hidden || (st->options->no_interrupts && frame->kind == FRAME_INTERRUPT) ? HIDDEN : 0;
-	if (frame->data == HIDDEN)
+	frame->data = data_of(st, stack, stack->depth - 1);
+	if (frame->data & HIDDEN)
 		return;
 	depth = depth_of(st, s, stack);
 	if (st->options->min_duration_ns || !is_shown(st, s, stack, depth))
 		return;
 	flush(st);
+	st->only = st->options->one_thread ? stack : NULL;
 	st->waiting = true;
 	st->last = step_of(s, stack, frame, FLOW_ENTER, depth);
 	st->last_stack = stack;
@@ -94,25 +105,29 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 {
 	struct state *st = state;
 	bool at_once = st->waiting && st->last_stack == stack && st->last_depth == stack->depth;
-	uint32_t depth = frame->data == HIDDEN ? 0 : depth_of(st, s, stack);
+	uint32_t depth = frame->data & HIDDEN ? 0 : depth_of(st, s, stack);
 	struct flow_step step;
 
-	if (frame->data == HIDDEN || !is_shown(st, s, stack, depth))
+	if (frame->data & HIDDEN || !is_shown(st, s, stack, depth))
 		return;
 	step = step_of(s, stack, frame, at_once || st->options->min_duration_ns ? FLOW_CALL : FLOW_LEAVE, depth);
 	if (step.duration_ns < st->options->min_duration_ns)
 		return;
+	st->only = st->options->one_thread ? stack : NULL;
 	st->waiting = st->waiting && !at_once;
 	flush(st);
 	tell(st, &step);
 	s->stop = st->enough;
 }
 
-/* At the start, and when the end is reached. */
+/* At the start, with the frames that a checkpoint has, and when the end is reached. */
 static void due(void *state, struct stacks *s)
 {
 	const struct state *st = state;
 
+	for (size_t i = 0; !s->due_ns && i < s->count; i++)
+		for (size_t k = 0; k < s->list[i].depth; k++)
+			s->list[i].frames[k].data = data_of(st, &s->list[i], k);
 	s->stop = st->enough || s->ns >= st->options->to_ns;
 	s->due_ns = st->options->to_ns;
 }

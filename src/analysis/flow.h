@@ -23,6 +23,7 @@ struct flow_step {
 	uint64_t duration_ns;    /* from entry to exit, also while others ran; not of ENTER */
 	uint64_t ns, insns;      /* that the thread itself ran in it, callees too; not of ENTER */
 	const struct thread *thread; /* NULL: before the vCPU's first switch */
+	bool cuts_in;            /* an interrupt, or called by one */
 };
 
 struct flow_options {
@@ -32,6 +33,7 @@ struct flow_options {
 	bool has_pid;
 	int32_t pid;              /* a thread */
 	bool no_interrupts;       /* leave out interrupts and what they call */
+	bool one_thread;          /* only that which is the first to be shown */
 };
 
 /* Negative: enough. */

@@ -16,6 +16,7 @@ struct printer {
 	const struct source_lines *sources;
 	bool json, any;
 	uint64_t left; /* calls still to be shown */
+	struct map signs; /* pid → letter; 0: not seen yet */
 	struct buf line;
 };
 
@@ -135,9 +136,9 @@ static void print_step_json(struct printer *p, const struct flow_step *f)
 	printf("%s{\"step\":\"%s\",\"function\":", p->any ? ",\n" : "\n", steps[f->kind]);
 	p->any = true;
 	json_string(stdout, names_function(p->names, f->function));
-	printf(",\"depth\":%u,\"kind\":\"%s\",\"entry_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
-	       ",\"insns\":%" PRIu64 ",\"pid\":%d,\"comm\":", f->depth, kind_name(f->frame), f->entry_ns,
-	       f->duration_ns, f->ns, f->insns, f->thread ? f->thread->pid : 0);
+	printf(",\"depth\":%u,\"kind\":\"%s\",\"cuts_in\":%s,\"entry_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
+	       ",\"insns\":%" PRIu64 ",\"pid\":%d,\"comm\":", f->depth, kind_name(f->frame), f->cuts_in ? "true" : "false",
+	       f->entry_ns, f->duration_ns, f->ns, f->insns, f->thread ? f->thread->pid : 0);
 	json_string(stdout, f->thread ? f->thread->comm : "[boot]");
 	print_caller_json(p, f->thread, f->frame, f->from, f->entry_ns);
 	putchar('}');
@@ -156,6 +157,20 @@ static void put_step_name(struct printer *p, const struct flow_step *f)
 	names_address(p->names, f->addr, f->entry_ns, view.version, &p->line);
 }
 
+/* Letters for threads in the order in which they come; what cuts into all has its own. */
+static char sign_of_thread(struct printer *p, const struct flow_step *f)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	uint64_t *sign;
+
+	if (f->cuts_in)
+		return '!';
+	sign = map_put(&p->signs, f->thread ? (uint32_t)f->thread->pid : UINT32_MAX - (unsigned)f->cpu, 0);
+	if (!*sign)
+		*sign = (uint64_t)letters[(p->signs.count - 1 + p->signs.has_zero) % (sizeof letters - 1)];
+	return (char)*sign;
+}
+
 static void put_step_text(struct printer *p, const struct flow_step *f)
 {
 	uint64_t ns = f->kind == FLOW_LEAVE ? f->entry_ns + f->duration_ns : f->entry_ns;
@@ -165,7 +180,7 @@ static void put_step_text(struct printer *p, const struct flow_step *f)
 		buf_printf(&p->line, " %12s %10s", "", "");
 	else
 		buf_printf(&p->line, " %12.3f %10" PRIu64, (double)f->duration_ns / 1e3, f->insns);
-	buf_printf(&p->line, " %6d  %*s%s", f->thread ? f->thread->pid : 0, (int)(f->depth * 2), "",
+	buf_printf(&p->line, " %6d %c  %*s%s", f->thread ? f->thread->pid : 0, sign_of_thread(p, f), (int)(f->depth * 2), "",
 		   f->kind == FLOW_LEAVE ? "} " : "");
 	put_step_name(p, f);
 	buf_printf(&p->line, "%s%s", sign_of(f->frame), f->kind == FLOW_ENTER ? " {" : "");
@@ -203,7 +218,7 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 	struct printer p = { .names = &t->names, .sources = sources, .json = arg(args, "json"), .left = lines ? lines : UINT64_MAX };
 	struct flow_options flow = {
 		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns, .max_depth = o->max_depth,
-		.has_pid = o->has_pid, .pid = o->pid, .no_interrupts = o->no_interrupts,
+		.has_pid = o->has_pid, .pid = o->pid, .no_interrupts = o->no_interrupts, .one_thread = arg(args, "one-thread"),
 	};
 	struct threads threads;
 	struct index *index;
@@ -217,12 +232,13 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 		begin(&p, "     ENTRY S  DURATION US      SELF US SELF INSNS    PID  FUNCTION");
 		r = calls_analyse(t->reader, &t->names, &threads, index, o, take, &p, err);
 	} else {
-		begin(&p, "      TIME S  DURATION US      INSNS    PID  FUNCTION");
+		begin(&p, "      TIME S  DURATION US      INSNS    PID    FUNCTION");
 		r = flow_analyse(t->reader, &t->names, &threads, index, &flow, take_step, &p, err);
 	}
 	if (p.json)
 		puts("\n]}");
 	buf_free(&p.line);
+	map_free(&p.signs);
 	index_free(index);
 	threads_deinit(&threads);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
@@ -264,6 +280,7 @@ static const struct option options[] = {
 	{ 0, "pid", "PID", "only this thread" },
 	{ 0, "depth", "N", "only N levels; 0: all (default)" },
 	{ 0, "min-duration", "TIME", "only calls that take at least so long" },
+	{ 0, "one-thread", NULL, "only the thread whose call comes first (of --function they are one thread's anyway)" },
 	{ 0, "no-interrupts", NULL, "leave out interrupts that cut in, and what they call" },
 	{ 'n', "lines", "N", "stop after N calls, without --function lines; 0: all (default)" },
 	DEBUG_OPTION,
@@ -282,11 +299,13 @@ const struct command cmd_calls = {
 		       "to exit, also while other threads ran; self time is the thread's own.\n"
 		       "Without, prints all threads' calls as they come, at once however long the trace: a line when a function "
 		       "is entered, and one with duration and instructions when it is left; one only, if it called nothing. "
-		       "With --min-duration only the latter. <interrupt> marks what cut in.\n"
+		       "With --min-duration only the latter. Threads are interlaced as they ran, each with a letter of its own behind "
+		       "its PID; ! stands for what cut in, an interrupt and what it called.\n"
 		       "With --debug, the source line that each call was made from, where it was in these files, and the functions "
 		       "that were inlined there; see upto stack.\n",
 	.examples = "  upto calls --function do_sys_openat2 -n 1 trace.upto\n      the first open, in full\n"
 		    "  upto calls --from 2.5s --to 2.501s trace.upto\n      all that happened in a millisecond\n"
+		    "  upto calls --from 2.5s --one-thread --no-interrupts trace.upto\n      what the thread did that ran then\n"
 		    "  upto calls --function vfs_read --depth 1 --min-duration 1ms trace.upto\n      slow reads\n"
 		    "  upto calls --function do_exit --pid 120 --no-interrupts trace.upto\n      how a thread ended\n",
 	.options = options,
