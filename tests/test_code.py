@@ -9,7 +9,9 @@ import shutil
 import signal
 import subprocess
 
+import decoder
 from guest import Once, TOP, UPTO, WORK, initrd, libraries_of, qemu_args, record, run, unpack_disk, upto_json
+from places import Places
 
 GUESTS = os.path.join(TOP, "tests/guests")
 CASES = [("6.1", 1), ("6.12", 2)]
@@ -188,6 +190,31 @@ def test_addresses(version, smp):
 
 
 test_addresses.cases = CASES
+
+
+def test_mappings(version, smp):
+    """Each file that the program has mapped to be run, by its own /proc, is there, from where to where; by the document."""
+    trace, folder = recording(version, smp)
+    known, compared, pids = Places(decoder.Trace(trace)), 0, set()
+    for line in open(os.path.join(folder, "story")):
+        m = re.match(r"map (\d+) ([0-9a-f]+)-([0-9a-f]+) r-xp ([0-9a-f]+) ([0-9a-f:]+) (\d+) *(.*)$", line)
+        if not m or m.group(7) == "[vsyscall]":
+            continue
+        pid, start, end, offset, inode, path = int(m.group(1)), *(int(m.group(i), 16) for i in (2, 3, 4)), int(m.group(6)), m.group(7)
+        told = [t for t in known.tasks if t.pid == pid and t.mm]
+        # a process that became another program has an address space of its own since
+        there = [r for r in known.mapped(told[-1].mm, told[-1].ns) if r.start <= start < r.start + r.size]
+        assert there, line
+        r = there[-1]
+        assert (r.start, r.start + r.size, r.name) == (start, end, path), (line, r)
+        assert path == "[vdso]" or (r.offset, r.inode) == (offset, inode), (line, r)
+        compared += 1
+        pids.add(pid)
+    assert len(pids) == 3 and compared >= 3 * 5, (pids, compared)
+    return f"{compared} mappings of {len(pids)} processes"
+
+
+test_mappings.cases = CASES
 
 
 def test_paths(version, smp):

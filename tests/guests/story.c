@@ -138,6 +138,19 @@ APART void child_work(void)
 	sum++;
 }
 
+/* What the kernel says that this process has mapped to be run. */
+APART void mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+
+	while (f && fgets(line, sizeof line, f))
+		if (strstr(line, " r-xp "))
+			printf("map %d %s", (int)getpid(), line);
+	if (f)
+		fclose(f);
+}
+
 APART void forks(const char *self)
 {
 	fflush(stdout);
@@ -202,6 +215,7 @@ int main(int argc, char **argv)
 	printf("pid %d\nat %p leaf\nat %p main\n", getpid(), (void *)leaf, (void *)main);
 	leaf();
 	libraries("/lib/libplug.so");
+	mappings();
 	if (argc > 1 && argv[1])
 		return 0;
 	recursive(6);
