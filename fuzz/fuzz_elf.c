@@ -1,17 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A program's or library's file. Its functions lie in their sections, in order, and decode again as they were. */
+/*
+ * A program's or library's file, and the same as what a process has in memory.
+ * Its functions lie in their sections, in order, and decode again as they were.
+ */
 #include "fuzz.h"
 
 #include "symbols/debug_file.h"
+#include "symbols/elf_loaded.h"
 #include "symbols/elf_symbols.h"
+
+enum { BASE = 0x10000 };
+
+static void check(struct symtab *tab)
+{
+	struct symtab again;
+	struct buf coded = { 0 };
+	struct cursor in;
+	struct error err;
+
+	for (size_t i = 0; i < tab->count; i++) {
+		const struct symtab_section *s = &tab->sections[tab->symbols[i].section];
+
+		must(tab->symbols[i].addr >= s->addr && tab->symbols[i].end <= s->end);
+		must(!i || tab->symbols[i].addr >= tab->symbols[i - 1].end);
+	}
+	symtab_encode(tab, &coded);
+	in = cursor_over(coded.data, coded.len);
+	must(symtab_decode(&in, &again, &err) == 0 && again.count == tab->count);
+	symtab_deinit(&again);
+	symtab_deinit(tab);
+	buf_free(&coded);
+}
+
+struct image {
+	const uint8_t *data;
+	size_t size;
+};
+
+static bool read_image(void *state, uint64_t addr, void *data, size_t n)
+{
+	const struct image *image = state;
+
+	if (addr < BASE || addr - BASE > image->size || n > image->size - (addr - BASE))
+		return false;
+	memcpy(data, image->data + (addr - BASE), n);
+	return true;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct guarded g = guarded_copy(data, size, 1);
-	struct symtab tab, again;
+	struct image image = { g.data, size };
+	struct symtab tab;
 	struct build_id id;
-	struct buf coded = { 0 };
-	struct cursor in;
 	struct error err;
 
 	build_id_of(g.data, size, &id);
@@ -19,19 +60,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	elf_is_stripped(g.data, size);
 	/* its own symbols, or, by its last byte's last bit, those of its second half */
 	if (elf_symbols(g.data, size, g.data + (size && ((const uint8_t *)g.data)[size - 1] & 1 ? size / 2 : 0),
-			size && ((const uint8_t *)g.data)[size - 1] & 1 ? size - size / 2 : size, &tab, &err) == 0) {
-		for (size_t i = 0; i < tab.count; i++) {
-			const struct symtab_section *s = &tab.sections[tab.symbols[i].section];
-
-			must(tab.symbols[i].addr >= s->addr && tab.symbols[i].end <= s->end);
-			must(!i || tab.symbols[i].addr >= tab.symbols[i - 1].end);
-		}
-		symtab_encode(&tab, &coded);
-		in = cursor_over(coded.data, coded.len);
-		must(symtab_decode(&in, &again, &err) == 0 && again.count == tab.count);
-		symtab_deinit(&again);
-		symtab_deinit(&tab);
-		buf_free(&coded);
+			size && ((const uint8_t *)g.data)[size - 1] & 1 ? size - size / 2 : size, &tab, &err) == 0)
+		check(&tab);
+	if (elf_loaded_symbols(BASE, read_image, &image, &tab)) {
+		must(tab.count > 0);
+		check(&tab);
 	}
 	guarded_free(&g);
 	return 0;

@@ -64,6 +64,7 @@ void drain_put(enum chunk_type type, const struct buf *payload)
 	struct cursor in = cursor_over(g.data, payload->len);
 	struct task_records tasks = { 0 };
 	struct code_records code = { 0 };
+	struct code_files files = { 0 };
 	struct error err;
 
 	must(payload->len > 0);
@@ -73,6 +74,9 @@ void drain_put(enum chunk_type type, const struct buf *payload)
 	} else if (type == CHUNK_CODE) {
 		must(code_records_decode(&in, &code, &err) == 0 && code.count == 1);
 		code_records_deinit(&code);
+	} else if (type == CHUNK_FILES) {
+		must(code_files_decode(&in, &files, &err) == 0 && files.count == 1);
+		code_files_deinit(&files);
 	} else {
 		must(type == CHUNK_TEXTS);
 	}

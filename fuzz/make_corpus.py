@@ -540,7 +540,32 @@ def program_elf(table, kind=2, text=0x1000, load=0x400000):
         struct.pack("<IIQQQQQQ", 1, 5, 0, load, load, 0x2000, 0x2000, 0x1000) + body + b"".join(headers) + bytes(0x1200)
 
 
+def loaded_elf(functions, moved=0, gnu=False, shift=0):
+    """A library as its linker leaves it in memory, all in one segment; `moved` is what the linker added to its addresses."""
+    names, symbols = b"\0", bytes(24)
+    for name, addr, size in functions:
+        symbols += struct.pack("<IBBHQQ", len(names), 0x12, 0, 1, addr, size)
+        names += name + b"\0"
+    n, at = len(functions) + 1, 64 + 2 * 56
+    # everything is in the last bucket's chain
+    table = u32(1, 1, 1, 0) + bytes(8) + u32(1) + u32(*[2] * (n - 2), 3) if gnu else u32(1, n, 1) + u32(*range(n))
+    tags = [(6, moved + at), (5, moved + at + len(symbols)), (10, len(names)),
+            (0x6ffffef5 if gnu else 4, moved + at + len(symbols) + len(names)), (0, 0)]
+    dynamic = at + len(symbols) + len(names) + len(table)
+    body = symbols + names + table + b"".join(struct.pack("<QQ", *t) for t in tags)
+    return struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 64, 0, 0, 64, 56, 2, 64, 0, 0) + \
+        struct.pack("<IIQQQQQQ", 1, 5, 0, shift, 0, 0x4000, 0x4000, 0x1000) + \
+        struct.pack("<IIQQQQQQ", 2, 4, dynamic, shift + dynamic, 0, len(tags) * 16, len(tags) * 16, 8) + body
+
+
 def make_elf():
+    functions = [(b"first", 0x1000, 16), (b"second", 0x1010, 1 << 40), (b"nothing", 0x1100, 0), (b"outside", 0x9000, 8)]
+    base = 0x10000
+    save("fuzz_elf", "loaded", loaded_elf(functions))
+    save("fuzz_elf", "loaded-moved", loaded_elf(functions, moved=base))
+    save("fuzz_elf", "loaded-gnu-hash", loaded_elf(functions, moved=base, gnu=True))
+    save("fuzz_elf", "loaded-shifted", loaded_elf(functions, shift=0x400000))
+    save("fuzz_elf", "loaded-cut", loaded_elf(functions, moved=base)[:200])
     table = [(b"main", 0x12, 0x400100, 64), (b"_ZN3foo3barEi", 0x12, 0x400140, 16), (b"_RNvC1a4main", 2, 0x400180, 0),
              (b"local", 2, 0x400140, 16), (b"data", 0x11, 0x400200, 8), (b"ifunc", 0x1a, 0x400300, 1 << 40),
              (b"outside", 0x12, 0x900000, 8), (b"_Z" + b"N" * 300, 0x12, 0x400400, 4)]

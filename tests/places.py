@@ -52,7 +52,8 @@ class Places:
                     elif chunk.type == decoder.CODE:
                         self.code.append(Code(c.u8(), *(c.varint() for _ in range(10)), c.string(), Functions(c.bytes())))
                     else:
-                        self.files.setdefault((c.string(), c.varint()), Functions(c.bytes()))
+                        path, size = c.string(), c.varint()
+                        self.files[path, size] = Functions(c.bytes())  # the last one counts
         self.modules = []
         for r in self.code:
             if r.change == MODULE:

@@ -171,6 +171,33 @@ def test_debug(version, smp):
 test_debug.cases = CASES
 
 
+def test_loaded():
+    """Without the guest's files, what libraries offer has its name all the same, out of memory; and the vdso's functions."""
+    folder = os.path.join(WORK, "loaded")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    trace, full = os.path.join(folder, "trace.upto"), os.path.join(folder, "full.upto")
+    args = qemu_args("6.12", image("6.12"), disk=os.path.join(folder, "disk"))
+    at = args.index("-initrd")
+    args[at:at + 2] = ["-machine", f"pc,initrd={args[at + 1]}"]  # where upto does not look
+    record(trace, args)
+    plug = calls_of(trace, "libplug.so")
+    assert plug.pop("[libplug.so]") >= PLUG["within"] and plug == {"plug": PLUG["plug"]}, plug
+    assert set(calls_of(trace, "story")) == {"[story]"}
+    assert any(f.startswith("__vdso_") for f in calls_of(trace, "vdso")), calls_of(trace, "vdso")
+    shutil.copy(trace, full)
+    run(UPTO, "symbols", "--sysroot", image("6.12"), full)
+    ours, theirs = calls_of(trace, "libc.so.6"), calls_of(full, "libc.so.6")
+    both = {f for f in ours if f in theirs} - {"[libc.so.6]"}
+    # of several names for a place, each may have another; a library's own functions, which only its file names, may jump there
+    assert len(both) > 60 and all(ours[f] == theirs[f] for f in both), {f: (ours[f], theirs[f]) for f in both if ours[f] != theirs[f]}
+    assert len(both) > 0.8 * (len(ours) - 1), set(ours) - both
+    return f"{len(both)} of {len(ours) - 1} functions of libc"
+
+
+test_loaded.weight = 10
+
+
 def test_addresses(version, smp):
     """Where the program says that its functions are, upto has them, in each process and in each mapping."""
     trace, folder = recording(version, smp)

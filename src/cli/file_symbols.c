@@ -11,6 +11,7 @@
 #include "guest/sysroot.h"
 #include "symbols/debug_file.h"
 #include "symbols/elf_symbols.h"
+#include "symbols/source_name.h"
 #include "trace/append.h"
 
 void roots_add(struct roots *r, const char *path, size_t len, bool named)
@@ -135,18 +136,50 @@ static void take(void *state, const struct wanted_file *f, const struct buf *dat
 	buf_free(&symbols);
 }
 
+/* What the recorder read from memory has the linker's names. */
+static void put_as_in_source(struct taking *t, const struct code_file *f, const struct symtab *tab)
+{
+	struct symtab renamed = *tab;
+	struct buf names = { 0 }, symbols = { 0 };
+	bool any = false;
+
+	renamed.symbols = xcalloc(tab->count, sizeof *renamed.symbols);
+	for (size_t i = 0; i < tab->count; i++) {
+		cleanup_free char *name = source_name(symtab_name(tab, (long)i));
+
+		any |= strcmp(name, symtab_name(tab, (long)i)) != 0;
+		renamed.symbols[i] = tab->symbols[i];
+		renamed.symbols[i].name = (uint32_t)names.len;
+		buf_put(&names, name, strlen(name) + 1);
+	}
+	renamed.names = (char *)names.data;
+	renamed.names_len = names.len;
+	if (any) {
+		symtab_encode(&renamed, &symbols);
+		code_file_put(&t->payload, &(struct code_file){
+			.path = f->path, .size = f->size, .symbols = symbols.data, .symbols_len = symbols.len,
+		});
+	}
+	free(renamed.symbols);
+	buf_free(&names);
+	buf_free(&symbols);
+}
+
 static void find_had(const struct reader *r, struct taking *t)
 {
-	for (size_t i = 0; i < r->files.count; i++) {
+	for (size_t i = r->files.count; i-- > 0;) {
 		const struct code_file *f = &r->files.list[i];
 		struct cursor in = cursor_over(f->symbols, f->symbols_len);
+		uint64_t key = hash_text(f->size, f->path);
 		struct symtab tab;
 		struct error ignored;
 
-		if (f->symbols_len && symtab_decode(&in, &tab, &ignored) == 0) {
-			*map_put(&t->had, hash_text(f->size, f->path), 0) = tab.count;
-			symtab_deinit(&tab);
-		}
+		/* the last one counts */
+		if (map_get(&t->had, key) || !f->symbols_len || symtab_decode(&in, &tab, &ignored) < 0)
+			continue;
+		*map_put(&t->had, key, 0) = tab.count;
+		put_as_in_source(t, f, &tab);
+		symtab_deinit(&tab);
 	}
 }
 
@@ -177,7 +210,7 @@ int file_symbols_add(const char *trace, const struct roots *roots, struct file_s
 	find_wanted(reader, &w);
 	find_had(reader, &t);
 	r = search(roots, &w, &t, err);
-	if (r == 0 && t.found)
+	if (r == 0 && t.payload.len)
 		r = trace_append(reader, CHUNK_FILES, &t.payload, err);
 	*ret = (struct file_symbols){ .wanted = w.count, .found = t.found };
 	reader_free(reader);

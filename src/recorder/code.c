@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "loaded.h"
 #include "structures.h"
 #include "trace/code.h"
 #include "watch.h"
@@ -249,4 +250,5 @@ void code_mapped(struct vcpu *v, unsigned cpu, uint64_t vma)
 		tell_file(v, vma, file, &record);
 	record.name = file ? structure_path(v, file, path) : special_name(v, vma, path, SPECIAL_NAME);
 	tell(&record, v, cpu);
+	loaded_mapped(&record);
 }

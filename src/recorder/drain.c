@@ -73,7 +73,9 @@ static void put_chunk(enum chunk_type type, struct buf *payload, int level)
 
 static void put_queued(void)
 {
-	static const enum chunk_type types[] = { CHUNK_META, CHUNK_SYMBOLS, CHUNK_TASKS, CHUNK_CODE, CHUNK_TEXTS };
+	static const enum chunk_type types[] = {
+		CHUNK_META, CHUNK_SYMBOLS, CHUNK_TASKS, CHUNK_CODE, CHUNK_FILES, CHUNK_TEXTS,
+	};
 	struct buf queued[CHUNK_TYPES];
 
 	pthread_mutex_lock(&drain.lock);

@@ -118,7 +118,7 @@ void translate_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 /* drain.c */
 bool drain_start(int fd, const struct meta *config);
 void drain_finish(void);
-/* Queue what a chunk of that type is to hold: META, TASKS, CODE or TEXTS. From any thread. */
+/* Queue what a chunk of that type is to hold: META, TASKS, CODE, FILES or TEXTS. From any thread. */
 void drain_put(enum chunk_type type, const struct buf *payload);
 /* The kernel was found: its symbols are to be written. Under `lock`. */
 void drain_symbols(const struct symtab *tab);

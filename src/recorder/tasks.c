@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tasks.h"
 
+#include "loaded.h"
 #include "structures.h"
 
 enum {
@@ -44,6 +45,10 @@ void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t 
 	if (mm)
 		record.exe = structure_path(v, structure_pointer(v, mm, MM_EXE_FILE), path);
 	note(task, change);
+	if (change == TASK_EXIT)
+		loaded_exit(v, mm);
+	else if (change == TASK_EXEC || (change == TASK_NEW && mm != structure_pointer(v, v->task, TASK_MM)))
+		loaded_forget(mm);
 	task_record_put(&out, &record);
 	drain_put(CHUNK_TASKS, &out);
 	buf_free(&out);

@@ -13,18 +13,11 @@ enum {
 	SYMBOLS_MAX = 1 << 22,
 };
 
-struct function {
-	uint64_t offset, size;
-	const char *name;
-	uint16_t section;
-	bool local;
-};
-
 struct build {
 	Elf *elf;
 	struct symtab tab;
 	size_t sections_cap;
-	struct function *functions;
+	struct symtab_function *functions; /* addresses: offsets in the file */
 	size_t count, cap;
 };
 
@@ -58,15 +51,6 @@ static void find_sections(struct build *b)
 	}
 }
 
-static uint16_t section_of(const struct symtab *tab, uint64_t offset)
-{
-	/* the first entry stands for "none" */
-	for (size_t i = 1; i < tab->n_sections; i++)
-		if (offset >= tab->sections[i].addr && offset < tab->sections[i].end)
-			return (uint16_t)i;
-	return 0;
-}
-
 /* Where in the file an address is loaded from. */
 static bool offset_of(const struct build *b, uint64_t addr, uint64_t *ret)
 {
@@ -88,12 +72,12 @@ static bool offset_of(const struct build *b, uint64_t addr, uint64_t *ret)
 static void take(struct build *b, const GElf_Sym *sym, const char *name)
 {
 	unsigned type = GELF_ST_TYPE(sym->st_info);
-	struct function f = { .size = sym->st_size, .name = name, .local = GELF_ST_BIND(sym->st_info) == STB_LOCAL };
+	struct symtab_function f = { .size = sym->st_size, .name = name, .local = GELF_ST_BIND(sym->st_info) == STB_LOCAL };
 
 	if (!name || !*name || (type != STT_FUNC && type != STT_GNU_IFUNC) || sym->st_shndx == SHN_UNDEF ||
-	    !offset_of(b, sym->st_value, &f.offset))
+	    !offset_of(b, sym->st_value, &f.addr))
 		return;
-	f.section = section_of(&b->tab, f.offset);
+	f.section = symtab_section_of(&b->tab, f.addr);
 	if (!f.section)
 		return;
 	b->functions = array_grow(b->functions, b->count, &b->cap, sizeof *b->functions);
@@ -119,52 +103,6 @@ static bool find_functions(struct build *b, Elf *elf, uint32_t type)
 	return b->count;
 }
 
-static int by_offset(const void *va, const void *vb)
-{
-	const struct function *a = va, *b = vb;
-
-	if (a->offset != b->offset)
-		return a->offset < b->offset ? -1 : 1;
-	if (a->local != b->local)
-		return a->local ? 1 : -1;
-	return strcmp(a->name, b->name);
-}
-
-static void put_name(struct buf *names, const char *name)
-{
-	cleanup_free char *source = source_name(name);
-
-	buf_put(names, source, strlen(source) + 1);
-}
-
-static void put_functions(struct build *b)
-{
-	struct symtab *tab = &b->tab;
-	struct buf names = { 0 };
-
-	if (b->count)
-		qsort(b->functions, b->count, sizeof *b->functions, by_offset);
-	tab->symbols = xcalloc(b->count, sizeof *tab->symbols);
-	for (size_t i = 0; i < b->count; i++) {
-		const struct function *f = &b->functions[i], *next = f + 1;
-		uint64_t limit = tab->sections[f->section].end;
-
-		if (i && f->offset == f[-1].offset)
-			continue;
-		while (next < b->functions + b->count && next->offset == f->offset)
-			next++;
-		if (next < b->functions + b->count && next->offset < limit)
-			limit = next->offset;
-		tab->symbols[tab->count++] = (struct symbol){
-			.addr = f->offset, .name = (uint32_t)names.len, .section = f->section,
-			.end = f->size && f->size < limit - f->offset ? f->offset + f->size : limit,
-		};
-		put_name(&names, f->name);
-	}
-	tab->names = (char *)names.data;
-	tab->names_len = names.len;
-}
-
 int elf_symbols(const void *data, size_t len, const void *symbols, size_t symbols_len, struct symtab *ret, struct error *err)
 {
 	struct build b = { 0 };
@@ -182,7 +120,7 @@ int elf_symbols(const void *data, size_t len, const void *symbols, size_t symbol
 	find_sections(&b);
 	if (!other || elf_kind(other) != ELF_K_ELF || !find_functions(&b, other, SHT_SYMTAB))
 		find_functions(&b, b.elf, SHT_DYNSYM);
-	put_functions(&b);
+	symtab_put_functions(&b.tab, b.functions, b.count, source_name);
 	elf_end(b.elf);
 	elf_end(other);
 	free(b.functions);

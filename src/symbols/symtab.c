@@ -67,7 +67,7 @@ static void sections_from_marks(struct symtab *tab, size_t *cap, const struct sy
 	}
 }
 
-static uint16_t section_of(const struct symtab *tab, uint64_t addr)
+uint16_t symtab_section_of(const struct symtab *tab, uint64_t addr)
 {
 	/* the first entry stands for "none" */
 	for (size_t i = 1; i < tab->n_sections; i++)
@@ -118,7 +118,7 @@ void symtab_from_image(struct symtab *ret, const struct kernel_image *image)
 		sections_from_marks(&tab, &cap, &image->symbols);
 	tab.symbols = xcalloc(n, sizeof *tab.symbols);
 	for (size_t i = 0; i < n; i++) {
-		uint16_t section = section_of(&tab, c[i].addr);
+		uint16_t section = symtab_section_of(&tab, c[i].addr);
 
 		if ((tab.count && tab.symbols[tab.count - 1].addr == c[i].addr) ||
 		    (!section && tab.n_sections > 1))
@@ -133,6 +133,53 @@ void symtab_from_image(struct symtab *ret, const struct kernel_image *image)
 	tab.names_len = names.len;
 	free(c);
 	*ret = tab;
+}
+
+static int by_address(const void *va, const void *vb)
+{
+	const struct symtab_function *a = va, *b = vb;
+
+	if (a->addr != b->addr)
+		return a->addr < b->addr ? -1 : 1;
+	if (a->local != b->local)
+		return a->local ? 1 : -1;
+	return strcmp(a->name, b->name);
+}
+
+static void put_name(struct buf *names, const char *name, char *(*rename)(const char *name))
+{
+	char *kept = rename ? rename(name) : NULL;
+	const char *text = kept ? kept : name;
+
+	buf_put(names, text, strlen(text) + 1);
+	free(kept);
+}
+
+void symtab_put_functions(struct symtab *tab, struct symtab_function *list, size_t n, char *(*rename)(const char *name))
+{
+	struct buf names = { 0 };
+
+	if (n)
+		qsort(list, n, sizeof *list, by_address);
+	tab->symbols = xcalloc(n, sizeof *tab->symbols);
+	for (size_t i = 0; i < n; i++) {
+		const struct symtab_function *f = &list[i], *next = f + 1;
+		uint64_t limit = tab->sections[f->section].end;
+
+		if (i && f->addr == f[-1].addr)
+			continue;
+		while (next < list + n && next->addr == f->addr)
+			next++;
+		if (next < list + n && next->addr < limit)
+			limit = next->addr;
+		tab->symbols[tab->count++] = (struct symbol){
+			.addr = f->addr, .name = (uint32_t)names.len, .section = f->section,
+			.end = f->size && f->size < limit - f->addr ? f->addr + f->size : limit,
+		};
+		put_name(&names, f->name, rename);
+	}
+	tab->names = (char *)names.data;
+	tab->names_len = names.len;
 }
 
 void symtab_deinit(struct symtab *tab)

@@ -36,6 +36,23 @@ struct symtab {
 
 enum { SYMTAB_NONE = -1 };
 
+/* A function on its way into a table. */
+struct symtab_function {
+	uint64_t addr, size;  /* size 0: not told; it reaches to the next, or to its section's end */
+	const char *name;
+	uint16_t section;     /* index */
+	bool local;
+};
+
+/*
+ * Fill in the functions of a table that has its sections. Of several at one address
+ * a global one counts. `rename` gives the name to be kept, to be freed; NULL: as it is.
+ */
+void symtab_put_functions(struct symtab *tab, struct symtab_function *list, size_t n, char *(*rename)(const char *name));
+
+/* Index of the section that holds the address; 0, the first one's: none. */
+uint16_t symtab_section_of(const struct symtab *tab, uint64_t addr);
+
 void symtab_from_image(struct symtab *ret, const struct kernel_image *image);
 void symtab_deinit(struct symtab *tab);
 
