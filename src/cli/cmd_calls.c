@@ -220,27 +220,24 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns, .max_depth = o->max_depth,
 		.has_pid = o->has_pid, .pid = o->pid, .no_interrupts = o->no_interrupts, .one_thread = arg(args, "one-thread"),
 	};
-	struct threads threads;
 	struct index *index;
 	int r;
 
-	threads_init(&threads, t->reader);
 	/* what begins at the start needs no way into the middle */
-	index = o->functions || o->from_ns ? index_for(t, &threads) : NULL;
+	index = o->functions || o->from_ns ? index_for(t) : NULL;
 	t->reader->progress = NULL; /* its output is progress enough */
 	if (o->functions) {
 		begin(&p, "     ENTRY S  DURATION US      SELF US SELF INSNS    PID  FUNCTION");
-		r = calls_analyse(t->reader, &t->names, &threads, index, o, take, &p, err);
+		r = calls_analyse(t->reader, &t->names, &t->threads, index, o, take, &p, err);
 	} else {
 		begin(&p, "      TIME S  DURATION US      INSNS    PID    FUNCTION");
-		r = flow_analyse(t->reader, &t->names, &threads, index, &flow, take_step, &p, err);
+		r = flow_analyse(t->reader, &t->names, &t->threads, index, &flow, take_step, &p, err);
 	}
 	if (p.json)
 		puts("\n]}");
 	buf_free(&p.line);
 	map_free(&p.signs);
 	index_free(index);
-	threads_deinit(&threads);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 

@@ -94,13 +94,10 @@ static int by_first(const void *va, const void *vb)
 static int show(const struct args *args, const struct trace_arg *t, const struct functions *f, const struct only *only,
 		struct error *err)
 {
-	struct rows rows = { .names = &t->names, .functions = f };
+	struct rows rows = { .names = &t->names, .threads = &t->threads, .functions = f };
 	struct view view = { .name = "first", .columns = columns, .cell = cell, .data = &rows };
-	struct threads threads;
 	int r;
 
-	threads_init(&threads, t->reader);
-	rows.threads = &threads;
 	rows.index = xcalloc(f->count, sizeof *rows.index);
 	for (size_t i = 0; i < f->count; i++)
 		if (f->stats[i].first_ns != UINT64_MAX && only_has(only, &t->names, (uint32_t)i))
@@ -110,7 +107,6 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	view.rows = rows.count;
 	r = view_print(&view, args, err);
 	free(rows.index);
-	threads_deinit(&threads);
 	return r;
 }
 

@@ -183,9 +183,9 @@ static void order_rows(struct rows *rows)
 	free(stack);
 }
 
-static int show(const struct args *args, const struct threads *threads, const struct processes *p, struct error *err)
+static int show(const struct args *args, const struct trace_arg *t, const struct processes *p, struct error *err)
 {
-	struct rows rows = { .threads = threads, .processes = p };
+	struct rows rows = { .threads = &t->threads, .processes = p };
 	struct view view = { .name = "processes", .columns = columns, .cell = cell, .data = &rows };
 	char heading[160];
 	int r;
@@ -193,7 +193,7 @@ static int show(const struct args *args, const struct threads *threads, const st
 	order_rows(&rows);
 	view.rows = rows.count;
 	snprintf(heading, sizeof heading, "# %zu threads; %" PRIu64 " instructions in %.6f s of guest time, halted %.6f s more",
-		 threads->count, p->sum.insns, (double)p->sum.ns / 1e9, (double)p->sum.halted_ns / 1e9);
+		 t->threads.count, p->sum.insns, (double)p->sum.ns / 1e9, (double)p->sum.halted_ns / 1e9);
 	if (!arg(args, "output"))
 		view.heading = heading;
 	r = view_print(&view, args, err);
@@ -203,7 +203,6 @@ static int show(const struct args *args, const struct threads *threads, const st
 
 static int run(const struct args *args, struct error *err)
 {
-	struct threads threads;
 	struct processes p;
 	struct trace_arg t;
 	struct span span;
@@ -213,12 +212,10 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_USAGE;
 	if (trace_arg_open(args->operands[0], &t, err) < 0)
 		return EXIT_FAILED;
-	threads_init(&threads, t.reader);
-	if (processes_analyse(t.reader, &threads, &span, &p, err) == 0) {
-		r = show(args, &threads, &p, err);
+	if (processes_analyse(t.reader, &t.threads, &span, &p, err) == 0) {
+		r = show(args, &t, &p, err);
 		processes_deinit(&p);
 	}
-	threads_deinit(&threads);
 	trace_arg_close(&t);
 	return r;
 }

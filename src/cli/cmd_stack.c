@@ -211,7 +211,6 @@ static int run(const struct args *args, struct error *err)
 	uint64_t at = UINT64_MAX, pid = 0;
 	struct source_lines sources;
 	struct checkpoint from;
-	struct threads threads;
 	struct stacks stacks;
 	struct index *index;
 	struct trace_arg t;
@@ -226,16 +225,14 @@ static int run(const struct args *args, struct error *err)
 		trace_arg_close(&t);
 		return EXIT_FAILED;
 	}
-	threads_init(&threads, t.reader);
-	index = index_for(&t, &threads);
-	if (stacks_replay(&stacks, t.reader, &t.names, &threads, index && index_checkpoint(index, index_at(index, at), &from) ?
+	index = index_for(&t);
+	if (stacks_replay(&stacks, t.reader, &t.names, &t.threads, index && index_checkpoint(index, index_at(index, at), &from) ?
 			  &from : NULL, at, &none, NULL, err) == 0) {
 		show(args, &stacks, &sources, pid);
 		r = EXIT_OK;
 	}
 	index_free(index);
 	stacks_deinit(&stacks);
-	threads_deinit(&threads);
 	source_lines_deinit(&sources);
 	trace_arg_close(&t);
 	return r;

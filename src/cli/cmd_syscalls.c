@@ -275,11 +275,10 @@ static int choose(const struct args *args, const struct threads *threads, struct
 	return 0;
 }
 
-static int show(const struct args *args, const struct trace_arg *t, const struct threads *threads, const struct syscalls *s,
-		struct error *err)
+static int show(const struct args *args, const struct trace_arg *t, const struct syscalls *s, struct error *err)
 {
 	struct texts texts;
-	struct rows rows = { .calls = s, .texts = &texts, .threads = threads };
+	struct rows rows = { .calls = s, .texts = &texts, .threads = &t->threads };
 	struct view view = { .name = "syscalls", .columns = columns, .rows = s->count, .cell = cell, .data = &rows };
 	int r = EXIT_FAILED;
 
@@ -291,7 +290,6 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 
 static int run(const struct args *args, struct error *err)
 {
-	struct threads threads;
 	struct syscalls s;
 	struct trace_arg t;
 	struct span span;
@@ -301,15 +299,13 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_USAGE;
 	if (trace_arg_open(args->operands[0], &t, err) < 0)
 		return EXIT_FAILED;
-	threads_init(&threads, t.reader);
 	if (syscalls_analyse(t.reader, &span, &s, err) == 0) {
-		if (choose(args, &threads, &s, err) < 0)
+		if (choose(args, &t.threads, &s, err) < 0)
 			r = EXIT_USAGE;
 		else
-			r = arg(args, "summary") ? show_sums(args, &s, err) : show(args, &t, &threads, &s, err);
+			r = arg(args, "summary") ? show_sums(args, &s, err) : show(args, &t, &s, err);
 		syscalls_deinit(&s);
 	}
-	threads_deinit(&threads);
 	trace_arg_close(&t);
 	return r;
 }

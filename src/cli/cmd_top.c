@@ -155,21 +155,18 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 
 static int find_totals(const struct trace_arg *t, struct function_total **ret, struct error *err)
 {
-	struct threads threads;
 	struct call_tree tree;
 	struct index *index;
 	int r;
 
-	threads_init(&threads, t->reader);
 	index = index_open(t->reader, &t->names);
-	r = call_tree_analyse(t->reader, &t->names, &threads, index, &tree, err);
+	r = call_tree_analyse(t->reader, &t->names, &t->threads, index, &tree, err);
 	index_free(index);
 	if (r == 0) {
 		*ret = xcalloc(names_count(&t->names), sizeof **ret);
 		call_tree_totals(&tree, *ret, names_count(&t->names));
 		call_tree_deinit(&tree);
 	}
-	threads_deinit(&threads);
 	return r;
 }
 

@@ -190,16 +190,14 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 static int analyse(const struct args *args, struct trace_arg *t, const struct choice *choice, struct error *err)
 {
 	struct call_tree all, of;
-	struct threads threads;
 	struct index *index;
 	bool *functions = NULL;
 	int r = EXIT_FAILED;
 
 	if (functions_arg(args->n_operands > 1 ? args->operands[1] : NULL, &t->names, &functions, err) < 0)
 		return EXIT_FAILED;
-	threads_init(&threads, t->reader);
 	index = index_open(t->reader, &t->names);
-	if (call_tree_analyse(t->reader, &t->names, &threads, index, &all, err) == 0) {
+	if (call_tree_analyse(t->reader, &t->names, &t->threads, index, &all, err) == 0) {
 		if (functions) {
 			call_tree_of(&all, functions, arg(args, "callers"), &of);
 			r = show(args, t, &all, &of, choice, err);
@@ -210,7 +208,6 @@ static int analyse(const struct args *args, struct trace_arg *t, const struct ch
 		call_tree_deinit(&all);
 	}
 	index_free(index);
-	threads_deinit(&threads);
 	free(functions);
 	return r;
 }

@@ -135,16 +135,16 @@ static int sum_functions(const struct trace_arg *t, const struct span *span, enu
 	return 0;
 }
 
-static int sum_threads(const struct trace_arg *t, const struct threads *threads, const struct span *span, enum top_by by,
+static int sum_threads(const struct trace_arg *t, const struct span *span, enum top_by by,
 		       struct sums *ret, struct error *err)
 {
 	struct map index = { 0 };
 	struct processes p;
 
-	if (processes_analyse(t->reader, threads, span, &p, err) < 0)
+	if (processes_analyse(t->reader, &t->threads, span, &p, err) < 0)
 		return -1;
 	for (size_t i = 0; i < p.count; i++) {
-		const struct thread *thread = i < threads->count ? &threads->list[i] : NULL;
+		const struct thread *thread = i < t->threads.count ? &t->threads.list[i] : NULL;
 		uint64_t key = by == BY_PROCESS && thread && thread->tgid ? UINT64_C(1) << 32 | (uint32_t)thread->tgid : i + 1;
 		struct sum *s;
 
@@ -176,15 +176,13 @@ int top_by_show(const struct args *args, const struct trace_arg *t, const struct
 	struct view view = {
 		.name = words[by], .columns = shown, .default_sort = by_ns ? "self_ns" : "self_insns", .cell = cell, .data = &sums,
 	};
-	struct threads threads;
 	char heading[160];
 	int r = EXIT_FAILED;
 
 	memcpy(shown, columns, sizeof columns);
 	shown[PID].hidden = !tasks;
 	shown[CALLS].hidden = tasks;
-	threads_init(&threads, t->reader);
-	if ((tasks ? sum_threads(t, &threads, span, by, &sums, err) : sum_functions(t, span, by, &sums, err)) == 0) {
+	if ((tasks ? sum_threads(t, span, by, &sums, err) : sum_functions(t, span, by, &sums, err)) == 0) {
 		snprintf(heading, sizeof heading, "# %llu instructions in %.6f s of guest time, halted %.6f s more; self %% of %s",
 			 (unsigned long long)sums.insns, (double)sums.ns / 1e9, (double)sums.halted_ns / 1e9,
 			 by_ns ? "time" : "instructions");
@@ -192,7 +190,6 @@ int top_by_show(const struct args *args, const struct trace_arg *t, const struct
 		view.heading = arg(args, "output") ? NULL : heading;
 		r = view_print(&view, args, err);
 	}
-	threads_deinit(&threads);
 	free(sums.list);
 	return r;
 }

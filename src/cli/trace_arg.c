@@ -40,12 +40,13 @@ int trace_arg_open(const char *path, struct trace_arg *ret, struct error *err)
 		reader_free(ret->reader);
 		return -1;
 	}
+	threads_init(&ret->threads, ret->reader);
 	warn(ret->reader);
 	ret->reader->progress = terminal_progress;
 	return 0;
 }
 
-struct index *index_for(const struct trace_arg *t, const struct threads *threads)
+struct index *index_for(const struct trace_arg *t)
 {
 	enum { WORTH_IT = 8000000 }; /* events: a second's work, about */
 	struct index *index = index_open(t->reader, &t->names);
@@ -56,7 +57,7 @@ struct index *index_for(const struct trace_arg *t, const struct threads *threads
 		events += t->reader->chunks[i].header.events;
 	if (index || !t->reader->ended || events < WORTH_IT)
 		return index;
-	if (index_make(t->reader, &t->names, threads, &ignored) == 0)
+	if (index_make(t->reader, &t->names, &t->threads, &ignored) == 0)
 		index = index_open(t->reader, &t->names);
 	terminal_end_progress();
 	return index;
@@ -65,6 +66,7 @@ struct index *index_for(const struct trace_arg *t, const struct threads *threads
 void trace_arg_close(struct trace_arg *t)
 {
 	names_deinit(&t->names);
+	threads_deinit(&t->threads);
 	reader_free(t->reader);
 }
 

@@ -18,6 +18,7 @@
 struct trace_arg {
 	struct reader *reader;
 	struct names names;
+	struct threads threads;
 };
 
 /*
@@ -37,7 +38,7 @@ int functions_arg(const char *list, const struct names *names, bool **ret, struc
  * The trace's index, made if it is long and has none yet, and if that can be
  * kept beside it. NULL: it goes without.
  */
-struct index *index_for(const struct trace_arg *t, const struct threads *threads);
+struct index *index_for(const struct trace_arg *t);
 
 #define ONLY_OPTIONS                                                                    \
 	{ 0, "kernel", NULL, "only functions of the kernel and its modules" },          \
