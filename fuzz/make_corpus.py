@@ -610,6 +610,9 @@ def make_sysroot():
         with open(folder + "/image", "rb") as f:
             image = f.read()
     save("fuzz_sysroot", "ext4", image)
+    mbr = bytes(446) + struct.pack("<IIII", 0, 0x83, 8, 128) + bytes(48) + b"\x55\xaa"
+    save("fuzz_sysroot", "partitioned", mbr + bytes(7 * 512) + image)
+    save("fuzz_sysroot", "partition-outside", bytes(446) + struct.pack("<IIII", 0, 0x83, 0xfffffff0, 128) + bytes(48) + b"\x55\xaa")
     save("fuzz_sysroot", "ext-magic-only", bytes(1024 + 0x38) + b"\x53\xef" + bytes(2000))
 
 

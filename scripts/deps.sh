@@ -3,7 +3,7 @@
 # usage: deps.sh [build|check|bench]…   (default: build)
 # Without root or sudo: says what is missing and fails.
 set -eu
-build="gcc pkg-config meson ninja-build xz-utils libglib2.0-dev libelf-dev libdw-dev libbpf-dev libzstd-dev libarchive-dev libsmartcols-dev libext2fs-dev libiberty-dev"
+build="gcc pkg-config meson ninja-build xz-utils libglib2.0-dev libelf-dev libdw-dev libbpf-dev libzstd-dev libarchive-dev libsmartcols-dev libext2fs-dev libblkid-dev libiberty-dev"
 guest="busybox-static cpio kmod"
 check="python3 strace"
 bench="debootstrap e2fsprogs"

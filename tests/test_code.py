@@ -7,6 +7,7 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 
 import decoder
@@ -171,6 +172,23 @@ def test_debug(version, smp):
 test_debug.cases = CASES
 
 
+def partitioned(path, files):
+    """A disk whose second partition is an ext4 file system with these files."""
+    root = path + ".root"
+    for name, file in files.items():
+        os.makedirs(os.path.dirname(os.path.join(root, name)), exist_ok=True)
+        shutil.copy(file, os.path.join(root, name))
+    with open(path + ".ext4", "wb") as f:
+        f.truncate(8 << 20)
+    run("/sbin/mke2fs", "-q", "-t", "ext4", "-d", root, path + ".ext4")
+    sectors = (8 << 20) // 512
+    entry = lambda kind, start, count: struct.pack("<BBBBBBBBII", 0, 0, 2, 0, kind, 0, 2, 0, start, count)
+    with open(path, "wb") as f:
+        f.write(bytes(446) + entry(0x82, 64, 1984) + entry(0x83, 2048, sectors) + bytes(32) + b"\x55\xaa")
+        f.seek(2048 * 512)
+        f.write(open(path + ".ext4", "rb").read())
+
+
 def test_loaded():
     """Without the guest's files, what libraries offer has its name all the same, out of memory; and the vdso's functions."""
     folder = os.path.join(WORK, "loaded")
@@ -188,6 +206,13 @@ def test_loaded():
     shutil.copy(trace, full)
     run(UPTO, "symbols", "--sysroot", image("6.12"), full)
     ours, theirs = calls_of(trace, "libc.so.6"), calls_of(full, "libc.so.6")
+    assert {f: n for f, n in calls_of(full, "story").items() if f in STORY} == STORY
+    # the same out of a disk with partitions
+    disk, parted = os.path.join(folder, "parted"), os.path.join(folder, "parted.upto")
+    shutil.copy(trace, parted)
+    partitioned(disk, {"bin/story": program("story")})
+    run(UPTO, "symbols", "--sysroot", disk, parted)
+    assert {f: n for f, n in calls_of(parted, "story").items() if f in STORY} == STORY
     both = {f for f in ours if f in theirs} - {"[libc.so.6]"}
     # of several names for a place, each may have another; a library's own functions, which only its file names, may jump there
     assert len(both) > 60 and all(ours[f] == theirs[f] for f in both), {f: (ours[f], theirs[f]) for f in both if ours[f] != theirs[f]}

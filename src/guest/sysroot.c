@@ -3,10 +3,13 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <blkid/blkid.h>
 #include <errno.h>
 #include <ext2fs/ext2fs.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,6 +21,7 @@ enum {
 	FILE_MAX = 512 << 20,
 	STEP = 1 << 18,
 	ARCHIVE_MAX = 1 << 30,
+	SECTOR = 512,
 	/* Documentation/filesystems/ext4/super.rst */
 	EXT_MAGIC_AT = 1024 + 0x38, EXT_MAGIC = 0xef53,
 };
@@ -104,10 +108,15 @@ static void read_inode(ext2_filsys fs, ext2_ino_t number, uint64_t size, struct 
 	ext2fs_file_close(file);
 }
 
-static int search_ext(const char *root, struct search *s, struct error *err)
+/* The file system begins that many bytes into the image. */
+static int search_ext(const char *root, uint64_t offset, struct search *s, struct error *err)
 {
 	ext2_filsys fs;
-	errcode_t r = ext2fs_open(root, EXT2_FLAG_64BITS | EXT2_FLAG_IGNORE_CSUM_ERRORS, 0, 0, unix_io_manager, &fs);
+	char where[32];
+	errcode_t r;
+
+	snprintf(where, sizeof where, "offset=%" PRIu64, offset);
+	r = ext2fs_open2(root, where, EXT2_FLAG_64BITS | EXT2_FLAG_IGNORE_CSUM_ERRORS, 0, 0, unix_io_manager, &fs);
 
 	if (r)
 		return error_set(err, "%s: damaged file system (libext2fs: error %ld)", root, (long)r);
@@ -226,11 +235,34 @@ static int search_archives(const char *root, struct search *s, struct error *err
 	return r;
 }
 
-static bool is_ext(int fd)
+static bool is_ext(int fd, uint64_t offset)
 {
 	uint8_t magic[2];
 
-	return pread(fd, magic, sizeof magic, EXT_MAGIC_AT) == sizeof magic && (magic[0] | magic[1] << 8) == EXT_MAGIC;
+	return offset <= INT64_MAX - EXT_MAGIC_AT &&
+	       pread(fd, magic, sizeof magic, (off_t)offset + EXT_MAGIC_AT) == sizeof magic &&
+	       (magic[0] | magic[1] << 8) == EXT_MAGIC;
+}
+
+/* Of the disk's partitions, those that can be read. *ret_found: how many these are. One that is damaged is no reason to leave the others. */
+static void search_partitions(const char *root, int fd, struct search *s, unsigned *ret_found)
+{
+	blkid_probe probe = blkid_new_probe();
+	blkid_partlist list = NULL;
+	struct error ignored;
+
+	*ret_found = 0;
+	if (probe && blkid_probe_set_device(probe, fd, 0, 0) == 0 && blkid_probe_enable_partitions(probe, 1) == 0)
+		list = blkid_probe_get_partitions(probe);
+	for (int i = 0; list && i < blkid_partlist_numof_partitions(list); i++) {
+		blkid_loff_t start = blkid_partition_get_start(blkid_partlist_get_partition(list, i));
+
+		if (start > 0 && start < INT64_MAX / SECTOR && is_ext(fd, (uint64_t)start * SECTOR)) {
+			search_ext(root, (uint64_t)start * SECTOR, s, &ignored);
+			++*ret_found;
+		}
+	}
+	blkid_free_probe(probe);
 }
 
 int sysroot_search(const char *root, struct wanted_file *files, size_t count,
@@ -238,7 +270,8 @@ int sysroot_search(const char *root, struct wanted_file *files, size_t count,
 		   struct error *err)
 {
 	struct search s = { .files = files, .count = count, .take = take, .state = state };
-	int fd = open(root, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
+	int fd = open(root, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r = 0;
+	unsigned partitions;
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0) {
@@ -246,10 +279,11 @@ int sysroot_search(const char *root, struct wanted_file *files, size_t count,
 		r = -1;
 	} else if (S_ISDIR(st.st_mode)) {
 		r = search_folder(root, &s, err);
-	} else if (is_ext(fd)) {
-		r = search_ext(root, &s, err);
+	} else if (is_ext(fd, 0)) {
+		r = search_ext(root, 0, &s, err);
 	} else {
-		r = search_archives(root, &s, err);
+		search_partitions(root, fd, &s, &partitions);
+		r = partitions ? 0 : search_archives(root, &s, err);
 	}
 	if (fd >= 0)
 		close(fd);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The guest's files as the host has them: a folder, the image of an ext2, ext3 or
- * ext4 file system, or an initramfs. Nothing is mounted, nothing is written.
+ * ext4 file system, or of a disk with such ones in its partitions, or an
+ * initramfs. Nothing is mounted, nothing is written.
  */
 #ifndef UPTO_GUEST_SYSROOT_H
 #define UPTO_GUEST_SYSROOT_H
