@@ -60,6 +60,7 @@ def reading(title):
     per_event = info["bytes"] / info["events"]
     print(f"{title}: {info['events'] / 1e6:.1f} M events, {info['instructions'] / 1e9:.2f} G instructions, "
           f"{info['bytes'] / 1e6:.1f} MB, {per_event:.3f} bytes an event; {verdict(per_event, BYTES_BOUND)} {BYTES_BOUND}")
+    print(f"{title}: of the bytes      " + ", ".join(f"{n} {b / 1e3:.0f} kB" for n, b in info["bytes_by_content"].items()))
     seconds = []
     for _ in range(5):
         seconds.append(timed([UPTO, "top", "-n", "1", TRACE])[0])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The command line as users and programs meet it: usage, refusals, columns, JSON, exit statuses."""
+import collections
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import stat
 import subprocess
 import tempfile
 
+import decoder
 from guest import UPTO, UPTO_ASAN, WORK, Once, initrd, kernel, qemu_args, run, upto_json
 
 COMMANDS = ["record", "boot", "top", "first", "syscalls", "ps", "tree", "calls", "stack", "dump", "info", "check", "symbols"]
@@ -312,9 +314,14 @@ def test_boot_command_line():
 def test_info_json():
     info = answer("info", "--json", trace())
     assert {"events", "instructions", "bytes", "lost", "complete", "kernel_release", "vcpus", "duration_ns", "halted_ns",
-            "slide", "cut", "events_by_kind", "meta"} == set(info), sorted(info)
+            "slide", "cut", "events_by_kind", "bytes_by_content", "meta"} == set(info), sorted(info)
     assert info["complete"] is True and info["lost"] == 0 and info["vcpus"] == 1 and info["cut"] is None
     assert info["bytes"] == os.path.getsize(trace())
+    by_content, known = collections.Counter(), decoder.Trace(trace())
+    for chunk in known.chunks:
+        by_content[chunk.type] += decoder.CHUNK_HEADER.size + chunk.stored
+    assert info["bytes_by_content"] == {n: by_content[getattr(decoder, n.upper())] for n in info["bytes_by_content"]}
+    assert len(info["bytes_by_content"]) == 7 and sum(by_content.values()) + 16 == info["bytes"]
     assert info["kernel_release"] and info["kernel_release"] in kernel("6.12")[1]
     assert sum(info["events_by_kind"].values()) == info["events"] > 10_000_000
     assert info["instructions"] > 1_000_000_000 and info["duration_ns"] > 1_000_000_000

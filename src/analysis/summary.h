@@ -7,6 +7,7 @@
 
 struct summary {
 	uint64_t kinds[EVENT_KINDS];
+	uint64_t stored[CHUNK_TYPES]; /* bytes of the file, by what they tell of; headers of chunks included */
 	uint64_t events;
 	uint64_t lost;          /* counted by gap events and by the recorder at its end */
 	uint64_t insns;         /* of all vCPUs */

@@ -34,6 +34,12 @@ static void line(const char *name, const char *text)
 	buf_free(&safe);
 }
 
+/* What the chunks hold, for people and for JSON's keys; NULL: not worth a line. */
+static const char *const contents[CHUNK_TYPES] = {
+	[CHUNK_EVENTS] = "events", [CHUNK_SITES] = "sites", [CHUNK_SYMBOLS] = "symbols", [CHUNK_TASKS] = "tasks",
+	[CHUNK_CODE] = "code", [CHUNK_FILES] = "files", [CHUNK_TEXTS] = "texts",
+};
+
 static void print_text(const struct reader *r, const struct summary *s, const char *release)
 {
 	line("trace", r->path);
@@ -53,6 +59,9 @@ static void print_text(const struct reader *r, const struct summary *s, const ch
 			printf("  %-20s %12" PRIu64 "\n", event_kind_name((enum event_kind)k), s->kinds[k]);
 	printf("%-16s %" PRIu64 " (%.3f an event)\n", "bytes", r->size,
 	       s->events ? (double)r->size / (double)s->events : 0.0);
+	for (int i = 0; i < CHUNK_TYPES; i++)
+		if (contents[i] && s->stored[i])
+			printf("  %-20s %12" PRIu64 "\n", contents[i], s->stored[i]);
 	printf("%-16s %" PRIu64 "\n", "lost", s->lost);
 	if (meta_get_u64(&r->meta, "late_arrivals", 0))
 		printf("%-16s %" PRIu64 " places in other functions were only watched from their next translation on\n",
@@ -85,6 +94,10 @@ static void print_json(const struct reader *r, const struct summary *s, const ch
 	printf(",\"events_by_kind\":{");
 	for (int k = 1; k < EVENT_KINDS; k++)
 		printf("%s\"%s\":%" PRIu64, k > 1 ? "," : "", event_kind_name((enum event_kind)k), s->kinds[k]);
+	printf("},\"bytes_by_content\":{");
+	for (int i = 0, n = 0; i < CHUNK_TYPES; i++)
+		if (contents[i])
+			printf("%s\"%s\":%" PRIu64, n++ ? "," : "", contents[i], s->stored[i]);
 	printf("},\"meta\":{");
 	for (size_t i = 0; i < r->meta.count; i++) {
 		fputs(i ? "," : "", stdout);
