@@ -8,7 +8,7 @@
 
 enum {
 	QUEUE = 8,
-	THOROUGH = 9, QUICK = 4, /* levels of zstd: while little waits to be written, and else */
+	THOROUGH = 10, QUICK = 4, /* levels of zstd: while little waits to be written, and else */
 	LITTLE = 1,
 	NICE = 10,               /* vCPUs and the drain go first */
 };
