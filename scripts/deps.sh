@@ -5,7 +5,7 @@
 set -eu
 build="gcc pkg-config meson ninja-build xz-utils libglib2.0-dev libelf-dev libdw-dev libbpf-dev libzstd-dev libarchive-dev libsmartcols-dev libext2fs-dev libblkid-dev libiberty-dev"
 guest="busybox-static cpio kmod"
-check="python3 strace"
+check="python3 strace libdebuginfod1"
 bench="debootstrap e2fsprogs"
 min_qemu=9.2
 

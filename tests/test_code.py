@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Names of code that comes and goes: modules, programs, libraries; in processes that have them at different addresses."""
 import collections
+import http.server
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import threading
 
 import decoder
 from guest import Once, TOP, UPTO, WORK, initrd, libraries_of, qemu_args, record, run, unpack_disk, upto_json
@@ -85,6 +87,31 @@ test_program.cases = CASES
 test_program.weight = 12
 
 
+class Server:
+    """Files by HTTP, for as long as it is entered."""
+    def __init__(self, files):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                data = open(files[self.path], "rb").read() if self.path in files else b""
+                self.send_response(200 if data else 404)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
 def limit(size):
     """No file can grow beyond that."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -105,6 +132,17 @@ def test_debug_file():
     trace = os.path.join(folder, "trace.upto")
     record(trace, qemu_args(version, image, disk=os.path.join(folder, "disk")))
     assert set(calls_of(trace, "story")) == {"[story]"}, calls_of(trace, "story")
+    # from a server
+    fetched = os.path.join(folder, "fetched.upto")
+    shutil.copy(trace, fetched)
+    with Server({f"/buildid/{build_id}/debuginfo": os.path.join(folder, "story.debug")}) as url:
+        env = dict(os.environ, DEBUGINFOD_URLS=url, DEBUGINFOD_CACHE_PATH=os.path.join(folder, "cache"), no_proxy="127.0.0.1")
+        run(UPTO, "symbols", "--sysroot", os.path.join(folder, "root"), fetched, env=env)
+        assert {f: n for f, n in calls_of(fetched, "story").items() if f in STORY} == STORY
+        call = upto_json("calls", "--json", "--function", "deepest", "-n", "1", "--depth", "1", fetched)["calls"][0]
+        shown = run(UPTO, "stack", "--debug", stripped, "--at", f"{call['entry_ns'] + call['duration_ns'] // 2}ns", "--pid",
+                    call["pid"], fetched, env=env).stdout.decode()
+    assert re.search(r"^    outer \(inlined\) .*story\.c:\d+$", shown, re.M), shown
     kept = os.path.join(folder, "root/usr/lib/debug/.build-id", build_id[:2], build_id[2:] + ".debug")
     os.makedirs(os.path.dirname(kept))
     shutil.copy(os.path.join(folder, "story.debug"), kept)
@@ -163,7 +201,7 @@ def test_debug(version, smp):
     assert (f"{os.path.relpath(call['from']['file'], TOP)}:{call['from']['line']}") == want[1][1], (call, want)
     shown = run(UPTO, "stack", "--debug", story, *asked).stdout.decode()
     assert re.search(r"^    inner \(inlined\) .*story\.c:\d+$", shown, re.M), shown
-    for file, why in (("/bin/true", "has no debug information"), (program("plug", "-shared", "-fPIC"), None), (program("many", "-shared", "-fPIC", "-DROUNDS=1"), "is of no")):
+    for file, why in (("/bin/true", "has no debug information"), ("/", "not a regular file"), (__file__, "not a valid ELF file"), (program("plug", "-shared", "-fPIC"), None), (program("many", "-shared", "-fPIC", "-DROUNDS=1"), "is of no")):
         p = run(UPTO, "stack", "--debug", file, *asked, check=False)
         assert (p.returncode == 1 and p.stderr.decode().count("\n") == 1 and why in p.stderr.decode()) if why else not p.returncode, p
     return f"{len(want)} lines"

@@ -6,6 +6,7 @@
 #include <elfutils/libdwfl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/map.h"
@@ -57,7 +58,10 @@ static void find_functions(struct source *s)
 static int load(struct source *s, const char *path, struct error *err)
 {
 	Dwarf_Addr bias;
+	struct stat st;
 
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return error_set(err, "%s: not a regular file", path);
 	s->dwfl = dwfl_begin(&callbacks);
 	if (!s->dwfl)
 		return error_set(err, "%s: %s", path, dwfl_errmsg(-1));
