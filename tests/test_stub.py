@@ -16,10 +16,11 @@ from test_code import image, program, recording
 from unwind import Frames, Orc, orc_of_kernel, unwind
 
 HITS, WINDOW = 200, 6 # at least so many; functions that are waited for at a time
-PATIENCE = 0.4  # seconds after which what is waited for is given up
+PATIENCE = 1  # seconds after which what is waited for is given up
 PIE = 0x555555554000  # where Linux loads a position-independent program that is not moved about
 MODULES = 0xffffffffc0000000
-UNTABLED = re.compile("__x86_|entry_|asm_|ret_from_fork")  # thunks and entry code are not unwound from
+GOING_ELSEWHERE = re.compile("_sys_rt_sigreturn$|exit_to_user|^arch_do_signal|^bprm_execve|^load_elf_")
+UNTABLED = re.compile("__x86_|srso_|retbleed_|zen_|entry_|asm_|ret_from_fork")  # thunks and entry code are not unwound from
 STARTUP = 0x400  # bytes of the kernel's first code
 # run in interrupts and behind them, again and again
 IN_INTERRUPTS = ["hrtimer_interrupt", "update_process_times", "rcu_core", "run_timer_softirq", "handle_edge_irq",
@@ -193,9 +194,8 @@ def is_equal(stack, want, whole):
     functions = [f["function"] for f in stack]
     if any(f.startswith("int3_selftest") for f in functions):
         return True  # it emulates a call by hand
-    # the kernel's saved user registers are of where it will go, not of where it was called: a signal's place, a first program
-    if functions[-1].startswith("ret_from_fork") or any(
-            f.endswith("_sys_rt_sigreturn") or f == "arch_do_signal_or_restart" for f in functions):
+    # the kernel's saved user registers are of where it will go, which need not be where it was called: a new program, a signal
+    if functions[-1].startswith("ret_from_fork") or any(GOING_ELSEWHERE.search(f) for f in functions):
         want = [a for a in want if a >> 63]
     if len(want) <= len(functions) and UNTABLED.match(functions[len(want) - 1]):
         whole = False
@@ -217,6 +217,18 @@ def test_gdbstub(version):
     story = {f[2]: int(f[0], 16) for f in (line.split() for line in run("nm", program("story")).stdout.decode().splitlines())
              if len(f) == 3 and f[1] in "tT"}
     functions = choose(version, guide, symbols, modules, story)
+    # which moments are met differs from run to run; what is wrong, and not only rare, is wrong in each
+    wrong, told = follow(version, functions, symbols, modules, story)
+    if wrong:
+        wrong, told = follow(version, functions, symbols, modules, story)
+    assert not wrong, told + ":\n" + "\n".join(wrong[:5])
+    return told
+
+
+def follow(version, functions, symbols, modules, story):
+    """A boot from breakpoint to breakpoint: what differs, and how much was compared."""
+    for m in modules.values():
+        m.base = None
     name = os.path.join(WORK, f"stub-{version}")
     trace, path, disk = name + ".upto", name + ".gdb", name + ".disk"
     if os.path.exists(path):
@@ -241,22 +253,25 @@ def compare(trace, hits):
         after = [e for e in events[addr] if e["insns"] > before]
         # without a breakpoint all the time since the last hit, it need not be the first that comes
         tried = after[:1] if waited else [e for e in after if may_be(e, rsp, want)][:20]
+        if not tried:
+            wrong.append(f"{name} {waited}: no such entry")
         for event in tried:
             stack = stack_at(trace, event["ns"], addr)
             if is_equal(stack, want, whole):
                 break
-        if not may_be(event, rsp, want) or not is_equal(stack, want, whole):
+        if tried and not (may_be(event, rsp, want) and is_equal(stack, want, whole)):
             wrong.append(f"{name} {waited} {event}: {[hex(a) for a in want]} {whole}, but "
                          f"{[(hex(f['address']), f['function']) for f in stack]}")
+        if not tried:
+            continue
         before = event["insns"]
         kind = "user" if not addr >> 63 else "module" if addr >= MODULES else "kernel"
         if any(f["kind"] == "interrupt" for f in stack):
             kind = "interrupt"
         kinds[kind] = kinds.get(kind, 0) + 1
         frames += len(want)
-    assert not wrong, f"{len(wrong)} of {len(hits)}:\n" + "\n".join(wrong[:5])
     assert len(hits) >= HITS and all(kinds.get(k, 0) >= 5 for k in ("interrupt", "kernel", "module", "user")), (len(hits), kinds)
-    return f"{len(hits)} stacks, {frames} frames: " + ", ".join(f"{n} {k}" for k, n in sorted(kinds.items()))
+    return wrong, f"{len(hits)} stacks, {frames} frames: " + ", ".join(f"{n} {k}" for k, n in sorted(kinds.items()))
 
 
 # the other kernel's recording has two vCPUs: what it ran first does not guide through a boot with one
