@@ -180,7 +180,9 @@ def entries(trace, names):
 
 def may_be(event, rsp, want):
     """Is it how the function was entered at the breakpoint, as far as an event tells?"""
-    return event["kind"] not in ("call", "call-indirect") or (event["slot"] == rsp and event["from"] in want[1:2] + [event["from"]] * (len(want) < 2))
+    if event["kind"] not in ("call", "call-indirect"):
+        return True
+    return event["slot"] == rsp and (len(want) < 2 or event["from"] == want[1])
 
 
 def stack_at(trace, ns, addr):

@@ -52,8 +52,8 @@ static bool is_shown(const struct state *st, const struct stacks *s, const struc
 	const struct flow_options *o = st->options;
 	const struct thread *t = thread_of(s, stack);
 
-	return !st->enough && (!st->only || st->only == stack) && s->ns >= o->from_ns && s->ns < o->to_ns && (!o->max_depth || depth < o->max_depth) &&
-	       (!o->has_pid || (t && t->pid == o->pid));
+	return !st->enough && (!st->only || st->only == stack) && s->ns >= o->from_ns && s->ns < o->to_ns &&
+	       (!o->max_depth || depth < o->max_depth) && (!o->has_pid || (t && t->pid == o->pid));
 }
 
 static struct flow_step step_of(const struct stacks *s, const struct stack *stack, const struct frame *f,

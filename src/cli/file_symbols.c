@@ -105,10 +105,26 @@ struct taking {
 	size_t found;
 };
 
+/* False: there is no room for more. */
+static bool put_file(struct taking *t, const char *path, uint64_t size, const struct symtab *tab)
+{
+	struct buf symbols = { 0 };
+	bool fits;
+
+	symtab_encode(tab, &symbols);
+	fits = t->payload.len + symbols.len < CHUNK_UNPACKED_MAX / 2;
+	if (fits)
+		code_file_put(&t->payload, &(struct code_file){
+			.path = path, .size = size, .symbols = symbols.data, .symbols_len = symbols.len,
+		});
+	buf_free(&symbols);
+	return fits;
+}
+
 static void take(void *state, const struct wanted_file *f, const struct buf *data)
 {
 	struct taking *t = state;
-	struct buf symbols = { 0 }, debug = { 0 };
+	struct buf debug = { 0 };
 	const uint64_t *had;
 	struct build_id id;
 	struct symtab tab;
@@ -124,45 +140,10 @@ static void take(void *state, const struct wanted_file *f, const struct buf *dat
 	buf_free(&debug);
 	if (r < 0)
 		return;
-	symtab_encode(&tab, &symbols);
 	had = map_get(&t->had, hash_text(f->size, f->path));
-	if (tab.count > (had ? *had : 0) && t->payload.len + symbols.len < CHUNK_UNPACKED_MAX / 2) {
-		code_file_put(&t->payload, &(struct code_file){
-			.path = f->path, .size = f->size, .symbols = symbols.data, .symbols_len = symbols.len,
-		});
-		t->found++;
-	}
+	if (tab.count > (had ? *had : 0))
+		t->found += put_file(t, f->path, f->size, &tab);
 	symtab_deinit(&tab);
-	buf_free(&symbols);
-}
-
-/* What the recorder read from memory has the linker's names. */
-static void put_as_in_source(struct taking *t, const struct code_file *f, const struct symtab *tab)
-{
-	struct symtab renamed = *tab;
-	struct buf names = { 0 }, symbols = { 0 };
-	bool any = false;
-
-	renamed.symbols = xcalloc(tab->count, sizeof *renamed.symbols);
-	for (size_t i = 0; i < tab->count; i++) {
-		cleanup_free char *name = source_name(symtab_name(tab, (long)i));
-
-		any |= strcmp(name, symtab_name(tab, (long)i)) != 0;
-		renamed.symbols[i] = tab->symbols[i];
-		renamed.symbols[i].name = (uint32_t)names.len;
-		buf_put(&names, name, strlen(name) + 1);
-	}
-	renamed.names = (char *)names.data;
-	renamed.names_len = names.len;
-	if (any) {
-		symtab_encode(&renamed, &symbols);
-		code_file_put(&t->payload, &(struct code_file){
-			.path = f->path, .size = f->size, .symbols = symbols.data, .symbols_len = symbols.len,
-		});
-	}
-	free(renamed.symbols);
-	buf_free(&names);
-	buf_free(&symbols);
 }
 
 static void find_had(const struct reader *r, struct taking *t)
@@ -178,7 +159,9 @@ static void find_had(const struct reader *r, struct taking *t)
 		if (map_get(&t->had, key) || !f->symbols_len || symtab_decode(&in, &tab, &ignored) < 0)
 			continue;
 		*map_put(&t->had, key, 0) = tab.count;
-		put_as_in_source(t, f, &tab);
+		/* what the recorder read from memory has the linker's names */
+		if (symtab_rename(&tab, source_name))
+			put_file(t, f->path, f->size, &tab);
 		symtab_deinit(&tab);
 	}
 }

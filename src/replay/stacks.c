@@ -497,6 +497,8 @@ int stacks_replay(struct stacks *ret, const struct reader *reader, const struct 
 	begin(&r, reader);
 	if (from)
 		result = stacks_restore(ret, from, err);
+	if (result < 0)
+		error_set(err, "%s.index: damaged: remove it", reader->path);
 	if (result == 0)
 		result = go(&r, merged, err);
 	end(&r);

@@ -49,13 +49,19 @@ static bool find_bias(struct loaded *l, uint64_t base)
 	return false;
 }
 
-/* glibc's linker puts addresses of memory in place of the file's; others leave them. */
-static uint64_t in_memory(const struct loaded *l, uint64_t addr)
+/* That is loaded and holds the file's address, or NULL. */
+static const Elf64_Phdr *segment_of(const struct loaded *l, uint64_t addr)
 {
 	for (size_t i = 0; i < l->n_segments; i++)
 		if (l->segments[i].p_type == PT_LOAD && addr - l->segments[i].p_vaddr < l->segments[i].p_memsz)
-			return addr + l->bias;
-	return addr;
+			return &l->segments[i];
+	return NULL;
+}
+
+/* glibc's linker puts addresses of memory in place of the file's; others leave them. */
+static uint64_t in_memory(const struct loaded *l, uint64_t addr)
+{
+	return segment_of(l, addr) ? addr + l->bias : addr;
 }
 
 static void take_dynamic(struct loaded *l, const Elf64_Dyn *d)
@@ -157,17 +163,15 @@ static bool read_name(const struct loaded *l, uint64_t offset, char name[NAME_LE
 	return false;
 }
 
+/* Of code. */
 static bool offset_of(const struct loaded *l, uint64_t addr, uint64_t *ret)
 {
-	for (size_t i = 0; i < l->n_segments; i++) {
-		const Elf64_Phdr *s = &l->segments[i];
+	const Elf64_Phdr *s = segment_of(l, addr);
 
-		if (s->p_type == PT_LOAD && (s->p_flags & PF_X) && addr - s->p_vaddr < s->p_filesz) {
-			*ret = addr - s->p_vaddr + s->p_offset;
-			return true;
-		}
-	}
-	return false;
+	if (!s || !(s->p_flags & PF_X) || addr - s->p_vaddr >= s->p_filesz)
+		return false;
+	*ret = addr - s->p_vaddr + s->p_offset;
+	return true;
 }
 
 static void take(struct loaded *l, const Elf64_Sym *sym)

@@ -182,6 +182,24 @@ void symtab_put_functions(struct symtab *tab, struct symtab_function *list, size
 	tab->names_len = names.len;
 }
 
+bool symtab_rename(struct symtab *tab, char *(*rename)(const char *name))
+{
+	struct buf names = { 0 };
+	bool any = false;
+
+	for (size_t i = 0; i < tab->count; i++) {
+		uint32_t at = (uint32_t)names.len;
+
+		put_name(&names, symtab_name(tab, (long)i), rename);
+		any |= strcmp((char *)names.data + at, symtab_name(tab, (long)i)) != 0;
+		tab->symbols[i].name = at;
+	}
+	free(tab->names);
+	tab->names = (char *)names.data;
+	tab->names_len = names.len;
+	return any;
+}
+
 void symtab_deinit(struct symtab *tab)
 {
 	free(tab->symbols);

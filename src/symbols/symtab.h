@@ -50,6 +50,9 @@ struct symtab_function {
  */
 void symtab_put_functions(struct symtab *tab, struct symtab_function *list, size_t n, char *(*rename)(const char *name));
 
+/* Give all functions other names, as symtab_put_functions() does. False: all have the name they had. */
+bool symtab_rename(struct symtab *tab, char *(*rename)(const char *name));
+
 /* Index of the section that holds the address; 0, the first one's: none. */
 uint16_t symtab_section_of(const struct symtab *tab, uint64_t addr);
 
