@@ -24,7 +24,8 @@ STORY = {
     "signals": 1, "on_signal": 4, "other_stack": 1, "on_other_stack": 2, "thread": 3, "thread_work": 30, "threads": 1,
     "child_work": 3, "forks": 1, "libraries": 3, "mapped_twice": 3, "use": 6,
 }
-PLUG = {"plug": 3 * (3 + 2 + 2), "within": 3 * (3 + 2 + 2) * 2}
+OPENED = 3 * 2
+PLUG = {"plug": 3 * (3 + 2 + 2), "within": 3 * (3 + 2 + 2) * 2 + OPENED, "plug::shaped": OPENED}
 
 
 def program(name, *flags):
@@ -238,7 +239,7 @@ def test_loaded():
     args[at:at + 2] = ["-machine", f"pc,initrd={args[at + 1]}"]  # where upto does not look
     record(trace, args)
     plug = calls_of(trace, "libplug.so")
-    assert plug.pop("[libplug.so]") >= PLUG["within"] and plug == {"plug": PLUG["plug"]}, plug
+    assert plug.pop("[libplug.so]") >= PLUG["within"] and plug == {f: PLUG[f] for f in ("plug", "plug::shaped")}, plug
     assert set(calls_of(trace, "story")) == {"[story]"}
     assert any(f.startswith("__vdso_") for f in calls_of(trace, "vdso")), calls_of(trace, "vdso")
     shutil.copy(trace, full)

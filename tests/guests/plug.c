@@ -13,3 +13,10 @@ __attribute__((noipa)) void plug(void)
 	within();
 	within();
 }
+
+/* As a C++ compiler would name plug::shaped(); each time that the library is opened. */
+__attribute__((noipa, constructor)) void shaped(void) __asm__("_ZN4plug6shapedEv");
+void shaped(void)
+{
+	within();
+}
