@@ -114,6 +114,11 @@ static inline uint64_t value_64(struct vcpu *v, qemu_plugin_meminfo_t info)
 	return __builtin_expect(v->value != NULL, 1) ? *v->value : ask_value(v, info);
 }
 
+static inline uint64_t value_sized(struct vcpu *v, qemu_plugin_meminfo_t info, unsigned shift)
+{
+	return __builtin_expect(shift == 3, 1) ? value_64(v, info) : value_of(info);
+}
+
 /* 16-bit code pushes offsets into its segment; what that segment's base is, a call gives away. */
 static bool is_16bit(unsigned shift, const void *data)
 {
@@ -156,7 +161,7 @@ void watch_call_indirect(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vadd
 	uint64_t from, target;
 
 	if (!qemu_plugin_mem_is_store(info)) {
-		v->target = value_of(info);
+		v->target = value_sized(v, info, qemu_plugin_mem_size_shift(info));
 		return;
 	}
 	from = return_address(v, info, data);
@@ -191,7 +196,7 @@ void watch_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void
 
 	p[0] = raw_word0(site_of(data), v->insns);
 	p[1] = vaddr;
-	p[2] = shift == 3 ? value_64(v, info) : value_of(info);
+	p[2] = value_sized(v, info, shift);
 	if (__builtin_expect(shift != 3, 0) && is_16bit(shift, data))
 		p[2] += v->base16;
 	done(v, p + 3);
@@ -302,8 +307,10 @@ static void jump_indirect(struct vcpu *v, uint32_t number, uint64_t offset, uint
 
 void watch_jump_mem(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
+	struct vcpu *v = vcpu_get(cpu);
+
 	(void)vaddr;
-	jump_indirect(vcpu_get(cpu), site_of(data), above(data), value_of(info));
+	jump_indirect(v, site_of(data), above(data), value_sized(v, info, qemu_plugin_mem_size_shift(info)));
 }
 
 void watch_jump_reg(unsigned cpu, void *data)
