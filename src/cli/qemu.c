@@ -134,6 +134,18 @@ bool qemu_uses_terminal(char *const *argv)
 	return false;
 }
 
+bool qemu_may_drop_stores(char *const *argv, const char *version)
+{
+	static const char known[] = "QEMU emulator version 10.0.";
+
+	if (strncmp(version, known, sizeof known - 1))
+		return false;
+	for (; *argv; argv++)
+		if (is_option(*argv, "plugin"))
+			return false;
+	return true;
+}
+
 unsigned qemu_vcpus(char *const *argv)
 {
 	const char *smp = qemu_option(argv, "smp"), *cpus;

@@ -20,6 +20,9 @@ const char *qemu_option(char *const *argv, const char *name);
 /* Does the guest's console use the terminal that upto runs on? */
 bool qemu_uses_terminal(char *const *argv);
 
+/* May the recorder take out of its code what serves plugins alone (recorder/stores.h)? `version`: its own words. */
+bool qemu_may_drop_stores(char *const *argv, const char *version);
+
 /* How many vCPUs the command line asks for. */
 unsigned qemu_vcpus(char *const *argv);
 

@@ -128,6 +128,8 @@ static int write_config(const struct recording *rec, struct session *s, const ch
 		meta_put(&lines, "meta.command_line", append);
 	if (rec->deterministic || qemu_option(rec->argv, "icount"))
 		meta_put_u64(&lines, "icount", 1);
+	if (qemu_may_drop_stores(rec->argv, version))
+		meta_put_u64(&lines, "drop_stores", 1);
 	meta_put_u64(&lines, "meta.vcpus", qemu_vcpus(rec->argv));
 	meta_put(&lines, "meta.clock", rec->deterministic ?
 		 "instructions retired; guest ns (icount: exact)" : "instructions retired; guest ns (interpolated between sync points)");

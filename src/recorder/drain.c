@@ -352,6 +352,7 @@ static void put_end(void)
 	meta_put_u64(&lines, "lost", lost + unwatched);
 	meta_put_u64(&lines, "late_arrivals", recorder.late_arrivals);
 	meta_put_u64(&lines, "odd_clocks", drain.odd_clocks);
+	meta_put_u64(&lines, "stores_dropped", recorder.stores_dropped);
 	if (pack_failed()) {
 		meta_put(&lines, "stopped", strerror(pack_failed()));
 		recorder.stats->write_error = pack_failed();

@@ -2,7 +2,8 @@
 /*
  * Loaded by QEMU with one argument, config=FD: a file of key=value lines that
  * `upto record` wrote. Keys: out, stats (file descriptors), kernel, symbols
- * (paths), meta.* (for the trace).
+ * (paths), icount (it is on), drop_stores (this QEMU and its other plugins
+ * allow it), meta.* (for the trace).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "stores.h"
 #include "watch.h"
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
@@ -140,6 +142,7 @@ static int start(const struct meta *config, struct error *err)
 		return -1;
 	init_tables();
 	recorder.cuts_blocks = meta_get(config, "icount");
+	recorder.drops_stores = meta_get(config, "drop_stores") && stores_init();
 	kernel_start(&recorder.kernel, symbols ? symbols : kernel, symbols != NULL);
 	if (symbols && !recorder.kernel.have_image)
 		return error_set(err, "%s", recorder.kernel.error.text);

@@ -100,6 +100,8 @@ struct recorder {
 	 * concluded from an address.
 	 */
 	bool cuts_blocks;
+	bool drops_stores;       /* stores.h */
+	uint64_t stores_dropped; /* under `lock` */
 };
 
 extern struct recorder recorder;

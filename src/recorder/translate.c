@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "arch/x86_insn.h"
+#include "stores.h"
 #include "watch.h"
 
 enum {
@@ -19,6 +20,7 @@ struct work {
 	uint64_t addr, end;
 	size_t n;
 	uint8_t lengths[BLOCK_MAX];
+	bool wanted[BLOCK_MAX]; /* instructions at which a callback asks what they load or store */
 	struct block *block;
 	long function; /* the kernel's, at the instruction that is looked at; or SYMTAB_NONE */
 };
@@ -282,6 +284,26 @@ static void interrupt_return(struct qemu_plugin_insn *insn, uint64_t addr, uint8
 						 QEMU_PLUGIN_MEM_R, userdata(site, 0));
 }
 
+static bool asks_value(enum x86_kind kind, uint64_t addr)
+{
+	switch (kind) {
+	case X86_CALL:
+		return !(addr >> 63);
+	case X86_CALL_REG:
+	case X86_CALL_MEM:
+	case X86_CALL_FAR:
+	case X86_RET:
+	case X86_RET_FAR:
+	case X86_JUMP_MEM:
+	case X86_JUMP_FAR:
+	case X86_IRET:
+	case X86_LIDT:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void instrument(struct work *w, struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr,
 		       uint8_t length)
 {
@@ -503,6 +525,7 @@ static void translate(struct work *w)
 		if (i && w->function != SYMTAB_NONE)
 			run_into(w, insn, i, addr);
 		instrument(w, insn, &x, addr, w->lengths[i]);
+		w->wanted[i] = asks_value(x.kind, addr);
 		addr += w->lengths[i];
 	}
 	if (leads_on(x.kind))
@@ -517,13 +540,18 @@ static void translate(struct work *w)
 		       userdata(w->block->number, 0));
 	if (!(w->addr >> 63) || single || recorder.cuts_blocks)
 		tell_block(w);
+	if (recorder.drops_stores)
+		recorder.stores_dropped += stores_drop(w->wanted, w->n);
 }
 
 void translate_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
-	struct work w = { .tb = tb, .addr = qemu_plugin_tb_vaddr(tb), .n = qemu_plugin_tb_n_insns(tb) };
+	struct work w;
 
 	(void)id;
+	w.tb = tb;
+	w.addr = qemu_plugin_tb_vaddr(tb);
+	w.n = qemu_plugin_tb_n_insns(tb);
 	if (w.n > BLOCK_MAX)
 		w.n = BLOCK_MAX;
 	pthread_mutex_lock(&recorder.lock);
