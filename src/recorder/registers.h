@@ -25,7 +25,7 @@ struct registers {
 	struct qemu_plugin_register *handles[REGS];
 	GByteArray *bytes;
 	const uint64_t *direct; /* rax … rip can be read here; NULL: ask QEMU */
-	const uint64_t *place;  /* the same, once learnt; held against QEMU's answer with each block of the ring */
+	const uint64_t *place;  /* the same, once learnt; held against QEMU's answers every few blocks of the ring */
 };
 
 /* In the vCPU's thread. False when QEMU does not offer what is needed. */

@@ -84,6 +84,12 @@ static void on_start(struct work *w, qemu_plugin_vcpu_udata_cb_t cb, void *data)
 	qemu_plugin_register_vcpu_tb_exec_cb(w->tb, cb, QEMU_PLUGIN_CB_R_REGS, data);
 }
 
+/* Only 64-bit code can have been translated from there. It may run at low addresses too, but is 64-bit code there. */
+static bool is_long(uint64_t addr)
+{
+	return addr >> 32;
+}
+
 static void call_direct(struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr, uint8_t length)
 {
 	uint64_t target = addr + length + (uint64_t)(int64_t)x->disp;
@@ -95,6 +101,8 @@ static void call_direct(struct qemu_plugin_insn *insn, const struct x86_insn *x,
 		return;
 	if (addr >> 63)
 		on_mem(insn, watch_call_kernel, QEMU_PLUGIN_MEM_W, userdata(site, 0));
+	else if (is_long(addr) && !x->opsize)
+		on_mem(insn, watch_call_long, QEMU_PLUGIN_MEM_W, userdata(site, 0));
 	else
 		on_mem(insn, watch_call, QEMU_PLUGIN_MEM_W, userdata(site | opsize, 0));
 }
@@ -149,6 +157,12 @@ static void leads_to(uint64_t addr)
 		*map_put(&recorder.successors, addr, 1) = 1;
 }
 
+static void *jump_data(const struct work *w, uint32_t site, uint64_t addr, uint64_t reg)
+{
+	return (void *)(uintptr_t)(site | (addr & 0xfff) << WATCH_LONG_PAGE | (addr - w->addr) << WATCH_LONG_OFFSET |
+				   reg << WATCH_LONG_REG);
+}
+
 static void jump_direct(struct work *w, struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr,
 			uint8_t length)
 {
@@ -165,7 +179,10 @@ static void jump_direct(struct work *w, struct qemu_plugin_insn *insn, const str
 		on_exec(insn, watch_jump_kernel, userdata(site, 0));
 	} else {
 		on_start(w, watch_rip, NULL);
-		on_exec(insn, watch_jump, userdata(site, addr - w->addr));
+		if (is_long(addr))
+			on_exec(insn, watch_jump_long, jump_data(w, site, addr, 0));
+		else
+			on_exec(insn, watch_jump, userdata(site, addr - w->addr));
 	}
 }
 
@@ -235,7 +252,11 @@ static void jump_indirect(struct work *w, struct qemu_plugin_insn *insn, const s
 		return;
 	if (!(addr >> 63))
 		on_start(w, watch_rip, NULL);
-	if (x->kind == X86_JUMP_REG)
+	if (!(addr >> 63) && is_long(addr) && x->kind == X86_JUMP_REG)
+		on_exec_regs(insn, watch_jump_reg_long, jump_data(w, site, addr, x->reg));
+	else if (!(addr >> 63) && is_long(addr) && !x->opsize)
+		on_mem(insn, watch_jump_mem_long, QEMU_PLUGIN_MEM_R, jump_data(w, site, addr, 0));
+	else if (x->kind == X86_JUMP_REG)
 		on_exec_regs(insn, watch_jump_reg, userdata(site, x->reg | offset << WATCH_REG_BITS));
 	else
 		on_mem(insn, watch_jump_mem, QEMU_PLUGIN_MEM_R, userdata(site, offset));
@@ -269,8 +290,8 @@ static void returns(struct qemu_plugin_insn *insn, const struct x86_insn *x, uin
 		return;
 	if (x->kind != X86_RET)
 		on_mem(insn, watch_return_far, QEMU_PLUGIN_MEM_R, userdata(data, 0));
-	else if (addr >> 63 && !x->opsize)
-		on_mem(insn, watch_return_kernel, QEMU_PLUGIN_MEM_R, userdata(site, 0));
+	else if (is_long(addr) && !x->opsize)
+		on_mem(insn, watch_return_long, QEMU_PLUGIN_MEM_R, userdata(site, 0));
 	else
 		on_mem(insn, watch_return, QEMU_PLUGIN_MEM_R, userdata(data, 0));
 }

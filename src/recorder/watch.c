@@ -7,6 +7,8 @@
 #include "syscalls.h"
 #include "tasks.h"
 
+enum { REGISTERS_TRUSTED = 16 }; /* blocks of the ring, until what is read directly is held against QEMU's answers again */
+
 static inline uint32_t site_of(const void *data)
 {
 	return (uintptr_t)data & ((1u << WATCH_SITE_BITS) - 1);
@@ -44,7 +46,8 @@ static __attribute__((noinline)) void turn_block(struct vcpu *v)
 
 	ring_next_block(&v->ring);
 	v->value = NULL;
-	v->regs.direct = NULL;
+	if (v->ring.block % REGISTERS_TRUSTED == 0)
+		v->regs.direct = NULL;
 	p = v->ring.head;
 	p[0] = raw_word0(EVENT_CLOCK, v->insns);
 	p[1] = recorder_ns();
@@ -71,17 +74,6 @@ static void put(struct vcpu *v, uint32_t site, uint64_t insns, const uint64_t *w
 #define PUT(v, site, insns, ...)                                                        \
 	put(v, site, insns, (const uint64_t[]){ __VA_ARGS__ },                          \
 	    sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
-
-void watch_call_kernel(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
-{
-	struct vcpu *v = vcpu_get(cpu);
-	uint64_t *p = v->ring.head;
-
-	(void)info;
-	p[0] = raw_word0((uintptr_t)data, v->insns);
-	p[1] = vaddr;
-	done(v, p + 2);
-}
 
 /* Ask QEMU, and learn or check where the value can be had without. */
 static __attribute__((noinline)) uint64_t ask_value(struct vcpu *v, qemu_plugin_meminfo_t info)
@@ -119,6 +111,25 @@ static inline uint64_t value_sized(struct vcpu *v, qemu_plugin_meminfo_t info, u
 	return __builtin_expect(shift == 3, 1) ? value_64(v, info) : value_of(info);
 }
 
+static inline void put_1(struct vcpu *v, uint64_t site, uint64_t a)
+{
+	uint64_t *p = v->ring.head;
+
+	p[0] = raw_word0(site, v->insns);
+	p[1] = a;
+	done(v, p + 2);
+}
+
+static inline void put_2(struct vcpu *v, uint64_t site, uint64_t a, uint64_t b)
+{
+	uint64_t *p = v->ring.head;
+
+	p[0] = raw_word0(site, v->insns);
+	p[1] = a;
+	p[2] = b;
+	done(v, p + 3);
+}
+
 /* 16-bit code pushes offsets into its segment; what that segment's base is, a call gives away. */
 static bool is_16bit(unsigned shift, const void *data)
 {
@@ -144,15 +155,24 @@ static uint64_t return_address(struct vcpu *v, qemu_plugin_meminfo_t info, const
 	return next;
 }
 
+void watch_call_kernel(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	(void)info;
+	put_1(vcpu_get(cpu), (uintptr_t)data, vaddr);
+}
+
+void watch_call_long(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	put_2(v, (uintptr_t)data, vaddr, value_64(v, info));
+}
+
 void watch_call(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
-	uint64_t *p = v->ring.head;
 
-	p[0] = raw_word0(site_of(data), v->insns);
-	p[1] = vaddr;
-	p[2] = return_address(v, info, data);
-	done(v, p + 3);
+	put_2(v, site_of(data), vaddr, return_address(v, info, data));
 }
 
 void watch_call_indirect(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
@@ -191,27 +211,17 @@ void watch_call_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, vo
 void watch_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
-	uint64_t *p = v->ring.head;
 	unsigned shift = qemu_plugin_mem_size_shift(info);
+	uint64_t base = is_16bit(shift, data) ? v->base16 : 0;
 
-	p[0] = raw_word0(site_of(data), v->insns);
-	p[1] = vaddr;
-	p[2] = value_sized(v, info, shift);
-	if (__builtin_expect(shift != 3, 0) && is_16bit(shift, data))
-		p[2] += v->base16;
-	done(v, p + 3);
+	put_2(v, site_of(data), vaddr, base + value_sized(v, info, shift));
 }
 
-/* The same for kernel code, which is 64-bit. */
-void watch_return_kernel(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+void watch_return_long(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
-	uint64_t *p = v->ring.head;
 
-	p[0] = raw_word0((uintptr_t)data, v->insns);
-	p[1] = vaddr;
-	p[2] = value_64(v, info);
-	done(v, p + 3);
+	put_2(v, (uintptr_t)data, vaddr, value_64(v, info));
 }
 
 uint64_t far_address(uint64_t cs, uint64_t ip, unsigned shift)
@@ -319,6 +329,37 @@ void watch_jump_reg(unsigned cpu, void *data)
 
 	jump_indirect(v, site_of(data), above(data) >> WATCH_REG_BITS,
 		      registers_read(&v->regs, (enum reg)(above(data) & ((1 << WATCH_REG_BITS) - 1))));
+}
+
+/* The same in 64-bit user code: what is needed of the site is in the userdata. */
+static inline uint64_t jump_address_long(const struct vcpu *v, const void *data)
+{
+	uint64_t d = (uintptr_t)data, from = v->rip + (d >> WATCH_LONG_OFFSET & 0xffff);
+
+	return __builtin_expect((from ^ d >> WATCH_LONG_PAGE) & 0xfff, 0) ? site_at(site_of(data))->addr : from;
+}
+
+void watch_jump_long(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	put_1(v, site_of(data), jump_address_long(v, data));
+}
+
+void watch_jump_reg_long(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	enum reg reg = (enum reg)((uintptr_t)data >> WATCH_LONG_REG);
+
+	put_2(v, site_of(data), jump_address_long(v, data), registers_read(&v->regs, reg));
+}
+
+void watch_jump_mem_long(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)vaddr;
+	put_2(v, site_of(data), jump_address_long(v, data), value_64(v, info));
 }
 
 void watch_target(unsigned cpu, void *data)

@@ -13,18 +13,22 @@ enum {
 	WATCH_OPSIZE = 1 << 24, /* the instruction has an operand-size prefix */
 	WATCH_ABOVE = 32,       /* shift of a second number */
 	WATCH_REG_BITS = 8,
+	/* jumps in 64-bit user code, above the site: offset in its page (12 bits), offset in its block (16), enum reg */
+	WATCH_LONG_PAGE = 24, WATCH_LONG_OFFSET = 36, WATCH_LONG_REG = 52,
 };
 
-/* memory callbacks */
+/* memory callbacks; _long: of 64-bit code without an operand-size prefix */
 void watch_call_kernel(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+void watch_call_long(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_call(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_call_indirect(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_call_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
-void watch_return_kernel(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+void watch_return_long(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_jump_far_direct(unsigned cpu, void *data);
 void watch_jump_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_return_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+void watch_jump_mem_long(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data); /* as above */
 void watch_jump_mem(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data); /* above: offset in its block */
 void watch_interrupt_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_lidt(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
@@ -32,8 +36,10 @@ void watch_single(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void
 
 /* execution callbacks before an instruction */
 void watch_target(unsigned cpu, void *data);          /* data: enum reg */
+void watch_jump_reg_long(unsigned cpu, void *data);   /* as above */
 void watch_jump_reg(unsigned cpu, void *data);        /* above: enum reg, and above its 8 bits the offset in its block */
 void watch_jump_kernel(unsigned cpu, void *data);
+void watch_jump_long(unsigned cpu, void *data);       /* as above */
 void watch_jump(unsigned cpu, void *data);            /* above: offset of the jump in its block */
 void watch_syscall(unsigned cpu, void *data);         /* data: offset in its block of what follows it */
 void watch_sysret(unsigned cpu, void *data);
