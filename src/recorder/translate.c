@@ -90,13 +90,15 @@ static bool is_long(uint64_t addr)
 	return addr >> 32;
 }
 
-static void call_direct(struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr, uint8_t length)
+static void call_direct(const struct work *w, struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr,
+			uint8_t length)
 {
 	uint64_t target = addr + length + (uint64_t)(int64_t)x->disp;
 	uint32_t site = make_site(insn, EVENT_CALL, addr, length, target);
 	uint64_t opsize = x->opsize ? WATCH_OPSIZE : 0;
 
-	*map_put(&recorder.call_targets, target, 1) = 1;
+	if (w->function == SYMTAB_NONE)
+		*map_put(&recorder.call_targets, target, 1) = 1;
 	if (!site)
 		return;
 	if (addr >> 63)
@@ -332,7 +334,7 @@ static void instrument(struct work *w, struct qemu_plugin_insn *insn, const stru
 	case X86_OTHER:
 		break;
 	case X86_CALL:
-		call_direct(insn, x, addr, length);
+		call_direct(w, insn, x, addr, length);
 		break;
 	case X86_CALL_REG:
 	case X86_CALL_MEM:
