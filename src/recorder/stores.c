@@ -43,13 +43,13 @@ static bool learn_opcodes(const struct op_def *defs)
 		[STORE_32] = "st_i32", [STORE_64] = "st_i64",
 	};
 	unsigned found = 0;
-	Dl_info here, there;
+	struct dl_find_object qemu;
 
-	if (!defs || !dladdr(defs, &here))
+	if (!defs || _dl_find_object((void *)defs, &qemu) < 0)
 		return false;
 	for (int i = 0; i < OPCODES_MAX && found < OPCODES; i++) {
 		/* a name that is not QEMU's own: these are no definitions any more, or never were */
-		if (!dladdr(defs[i].name, &there) || there.dli_fbase != here.dli_fbase)
+		if ((void *)defs[i].name < qemu.dlfo_map_start || (void *)defs[i].name >= qemu.dlfo_map_end)
 			return false;
 		for (int k = 0; k < OPCODES; k++)
 			if (!strcmp(defs[i].name, names[k])) {
