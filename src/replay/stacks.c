@@ -29,20 +29,69 @@ static bool same_stack(uint64_t a, uint64_t b)
 	return (a > b ? a - b : b - a) < USER_STACK;
 }
 
-static void push(struct replay *r, struct stack *stack, struct frame frame)
+/* Whose code is at an address, for what runs now. */
+static inline struct place place_of(struct replay *r, uint64_t addr)
 {
-	if (stack->depth == DEPTH_MAX) {
-		/* a guest that calls and never returns: what is deepest is forgotten */
-		memmove(stack->frames, stack->frames + DEPTH_MAX / 2, DEPTH_MAX / 2 * sizeof *stack->frames);
-		stack->depth = DEPTH_MAX / 2;
-	}
-	stack->frames = array_grow(stack->frames, stack->depth, &stack->cap, sizeof *stack->frames);
-	frame.entry_ns = r->stacks->ns;
-	frame.insns = stack->insns;
-	frame.ns = stack->ns;
-	stack->frames[stack->depth++] = frame;
+	return name_cache_place(r->cache, r->view, r->task, addr, r->stacks->ns);
+}
+
+static inline bool is_start(const struct replay *r, struct place place)
+{
+	return place.start || r->groups[place.function];
+}
+
+/* A guest that calls and never returns: what is deepest is forgotten. */
+static void forget_deepest(struct stack *stack)
+{
+	memmove(stack->frames, stack->frames + DEPTH_MAX / 2, DEPTH_MAX / 2 * sizeof *stack->frames);
+	stack->depth = DEPTH_MAX / 2;
+}
+
+/*
+ * Room for a frame on top, to be filled in where it stands (frames are large, and
+ * there is one an event), then entered. After a pop it is the frame that was left.
+ */
+static inline struct frame *room(struct stack *stack)
+{
+	if (__builtin_expect(stack->depth == DEPTH_MAX, 0))
+		forget_deepest(stack);
+	if (__builtin_expect(stack->depth == stack->cap, 0))
+		stack->frames = array_grow(stack->frames, stack->depth, &stack->cap, sizeof *stack->frames);
+	return &stack->frames[stack->depth];
+}
+
+/* What there is room for begins now; its kind, slot, from, nr and data are set. */
+static inline void enter(struct replay *r, struct stack *stack, uint64_t addr, uint32_t function, bool at_start)
+{
+	struct frame *frame = &stack->frames[stack->depth++];
+
+	frame->addr = addr;
+	frame->entry_ns = r->stacks->ns;
+	frame->insns = stack->insns;
+	frame->ns = stack->ns;
+	frame->function = function;
+	frame->at_start = at_start;
 	if (r->visitor->enter)
-		r->visitor->enter(r->state, r->stacks, stack, top(stack));
+		r->visitor->enter(r->state, r->stacks, stack, frame);
+}
+
+static inline void push(struct replay *r, struct stack *stack, enum frame_kind kind, uint64_t slot, uint64_t from,
+			uint32_t nr, uint64_t addr)
+{
+	struct place place = place_of(r, addr);
+	struct frame *frame = room(stack);
+
+	frame->kind = kind;
+	frame->slot = slot;
+	frame->from = from;
+	frame->nr = nr;
+	frame->data = 0;
+	enter(r, stack, addr, place.function, is_start(r, place));
+}
+
+static void push_base(struct replay *r, struct stack *stack, uint64_t addr)
+{
+	push(r, stack, FRAME_BASE, 0, 0, 0, addr);
 }
 
 static void pop(struct replay *r, struct stack *stack)
@@ -61,17 +110,6 @@ static void cut(struct replay *r, struct stack *stack, size_t depth)
 	}
 }
 
-/* Fill in where a frame is entered. */
-static struct frame entered_at(struct replay *r, struct frame frame, uint64_t addr)
-{
-	struct place place = name_cache_place(r->cache, r->view, r->task, addr, r->stacks->ns);
-
-	frame.addr = addr;
-	frame.function = place.function;
-	frame.at_start = place.start || r->groups[place.function];
-	return frame;
-}
-
 static void call(struct replay *r, struct stack *stack, const struct event *e)
 {
 	const struct frame *t;
@@ -80,8 +118,8 @@ static void call(struct replay *r, struct stack *stack, const struct event *e)
 	while ((t = top(stack)) && t->kind == FRAME_CALL && t->slot <= e->slot && same_stack(t->slot, e->slot))
 		cut(r, stack, stack->depth - 1);
 	if (!stack->depth)
-		push(r, stack, entered_at(r, (struct frame){ .kind = FRAME_BASE }, stack->place ? stack->place : e->from));
-	push(r, stack, entered_at(r, (struct frame){ .kind = FRAME_CALL, .slot = e->slot, .from = e->from }, e->target));
+		push_base(r, stack, stack->place ? stack->place : e->from);
+	push(r, stack, FRAME_CALL, e->slot, e->from, 0, e->target);
 }
 
 /*
@@ -102,24 +140,20 @@ static void cut_stuffing(struct replay *r, struct stack *stack)
 /* Control is at that address now: another function there, or the same one anew, replaces the top frame. */
 static void jump(struct replay *r, struct stack *stack, uint64_t addr, enum event_kind kind)
 {
-	struct frame frame = { .kind = FRAME_BASE }, next;
+	struct place place = place_of(r, addr);
+	bool at_start = is_start(r, place);
+	const struct frame *t = top(stack);
 
-	if (stack->depth)
-		frame = *top(stack);
-	next = entered_at(r, frame, addr);
-	if (stack->depth && next.function == frame.function &&
-	    (kind == EVENT_ARRIVE || kind == EVENT_INTERRUPT_RETURN || !next.at_start || r->groups[next.function]))
+	if (t && place.function == t->function &&
+	    (kind == EVENT_ARRIVE || kind == EVENT_INTERRUPT_RETURN || !at_start || r->groups[place.function]))
 		return;
-	cut_stuffing(r, stack);
-	if (stack->depth) {
-		next.slot = top(stack)->slot;
-		next.from = top(stack)->from;
-		next.kind = top(stack)->kind;
-		pop(r, stack);
+	if (t) {
+		cut_stuffing(r, stack);
+		pop(r, stack); /* the new frame has its kind and return address */
+	} else {
+		*room(stack) = (struct frame){ .kind = FRAME_BASE };
 	}
-	if (kind == EVENT_INTERRUPT_RETURN)
-		next.at_start = false;
-	push(r, stack, next);
+	enter(r, stack, addr, place.function, at_start && kind != EVENT_INTERRUPT_RETURN);
 }
 
 static bool is_entry(const struct frame *f)
@@ -144,7 +178,7 @@ static size_t find_slot(const struct stack *stack, uint64_t slot)
 /* New tasks are made to return to ret_from_fork_asm, before 6.5 ret_from_fork: arch/x86/entry/entry_64.S. */
 static bool starts_thread(struct replay *r, uint64_t addr)
 {
-	uint32_t function = entered_at(r, (struct frame){ 0 }, addr).function;
+	uint32_t function = place_of(r, addr).function;
 
 	return function == r->from_fork_asm || function == r->from_fork;
 }
@@ -181,11 +215,11 @@ static void go_back(struct replay *r, struct stack *stack, const struct event *e
 static void interrupt(struct replay *r, struct stack *stack, const struct event *e)
 {
 	if (!stack->depth)
-		push(r, stack, entered_at(r, (struct frame){ .kind = FRAME_BASE }, e->from));
-	push(r, stack, entered_at(r, (struct frame){
-		.kind = e->kind == EVENT_SYSCALL ? FRAME_SYSCALL : FRAME_INTERRUPT, .slot = e->slot, .from = e->from,
-		.nr = e->kind == EVENT_SYSCALL ? (uint32_t)e->args[0] : 0,
-	}, e->target));
+		push_base(r, stack, e->from);
+	if (e->kind == EVENT_SYSCALL)
+		push(r, stack, FRAME_SYSCALL, e->slot, e->from, (uint32_t)e->args[0], e->target);
+	else
+		push(r, stack, FRAME_INTERRUPT, e->slot, e->from, 0, e->target);
 }
 
 static bool leads_back(const struct frame *f, const struct event *e)
@@ -234,7 +268,7 @@ static void enter_user(struct replay *r, struct stack *stack, uint64_t target, b
 	if (exec)
 		i = 0;
 	cut(r, stack, i);
-	push(r, stack, entered_at(r, (struct frame){ .kind = i ? FRAME_SIGNAL : FRAME_BASE, .from = left }, target));
+	push(r, stack, i ? FRAME_SIGNAL : FRAME_BASE, 0, left, 0, target);
 }
 
 static void entry_return(struct replay *r, struct stack *stack, const struct event *e)
@@ -297,8 +331,12 @@ static void inherit(struct replay *r, const struct stack *from, const struct tas
 		user++;
 	if (to == from || to->depth || !record->mm || user == from->depth)
 		return;
-	for (size_t i = record->pid == record->tgid ? 0 : user; i <= user; i++)
-		push(r, to, from->frames[i]);
+	for (size_t i = record->pid == record->tgid ? 0 : user; i <= user; i++) {
+		const struct frame *f = &from->frames[i];
+
+		*room(to) = *f;
+		enter(r, to, f->addr, f->function, f->at_start);
+	}
 }
 
 /* Tasks that were made on the vCPU before the event; a clock tells that it has come so far. */
@@ -311,10 +349,13 @@ static void inherit_until(struct replay *r, struct lane *lane, unsigned cpu, uin
 
 		if (record->cpu != cpu || record->change != TASK_NEW)
 			continue;
-		if (record->insns > insns)
-			break;
+		if (record->insns > insns) {
+			lane->record_insns = record->insns;
+			return;
+		}
 		inherit(r, lane->stack, record);
 	}
+	lane->record_insns = UINT64_MAX;
 }
 
 static void switch_task(struct replay *r, struct lane *lane, const struct event *e, unsigned cpu)
@@ -353,15 +394,14 @@ static int stage_of(const struct names *names, uint32_t function)
 
 static bool enter_stage(struct replay *r, struct lane *lane, uint64_t target)
 {
-	struct frame base = entered_at(r, (struct frame){ .kind = FRAME_BASE }, target);
-	int stage = stage_of(r->stacks->names, base.function);
+	int stage = stage_of(r->stacks->names, place_of(r, target).function);
 
 	if (stage <= lane->stage)
 		return false;
 	lane->stage = stage;
 	while (lane->stack->depth)
 		pop(r, lane->stack);
-	push(r, lane->stack, base);
+	push_base(r, lane->stack, target);
 	return true;
 }
 
@@ -460,25 +500,38 @@ static void end(struct replay *r)
 	r->stacks->replay = NULL;
 }
 
+static void go_through(struct replay *r, const struct event *events, size_t n, unsigned cpu)
+{
+	struct lane *lane = &r->lanes[cpu];
+	struct stacks *s = r->stacks;
+
+	r->view = &lane->view;
+	for (const struct event *e = events; e < events + n && !s->stop; e++) {
+		s->ns = e->ns;
+		if (__builtin_expect(e->ns >= s->due_ns, 0)) {
+			r->visitor->due(r->state, s);
+			if (s->stop)
+				break;
+		}
+		if (__builtin_expect(e->insns >= lane->record_insns, 0))
+			inherit_until(r, lane, cpu, e->insns);
+		spend(r, lane, e);
+		take(r, lane, e, cpu);
+	}
+}
+
 static int go(struct replay *r, struct merged *merged, struct error *err)
 {
 	struct stacks *s = r->stacks;
-	const struct event *e;
+	const struct event *events;
 	unsigned cpu;
 	int more = 0;
+	size_t n;
 
 	s->due_ns = r->visitor->due ? 0 : UINT64_MAX;
-	while (!s->stop && (more = merged_next(merged, &e, &cpu, err)) > 0) {
-		s->ns = e->ns;
-		if (__builtin_expect(e->ns >= s->due_ns, 0))
-			r->visitor->due(r->state, s);
-		if (s->stop)
-			break;
+	while (!s->stop && (more = merged_run(merged, &events, &n, &cpu, err)) > 0) {
 		r->task = merged_task(merged, cpu);
-		r->view = &r->lanes[cpu].view;
-		inherit_until(r, &r->lanes[cpu], cpu, e->insns);
-		spend(r, &r->lanes[cpu], e);
-		take(r, &r->lanes[cpu], e, cpu);
+		go_through(r, events, n, cpu);
 	}
 	return s->stop ? 0 : more;
 }

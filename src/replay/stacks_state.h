@@ -9,7 +9,8 @@
 struct lane {
 	struct stack *stack;
 	struct meter meter;
-	size_t record; /* the next of the reader's task records to be looked at */
+	size_t record; /* the next of the reader's task records to be looked at … */
+	uint64_t record_insns; /* … not before this */
 	int stage; /* see stage_of(); 0: nothing ran yet */
 	struct space_view view;
 };

@@ -258,6 +258,7 @@ struct merged {
 	unsigned n_lanes;
 	bool started;
 	struct lane *current;
+	size_t run, next; /* of the current lane's events, how many are in the run, and were given one by one */
 };
 
 struct merged *merged_new(const struct reader *r, const struct span *span)
@@ -294,13 +295,13 @@ static bool lane_seek(struct merged *m, struct lane *lane)
 	return false;
 }
 
-/* On to the next event. */
-static void lane_pass(struct lane *lane)
+/* On behind a run, or one event: a switch is the last of its run. */
+static void lane_pass(struct lane *lane, size_t n)
 {
-	const struct event *e = &lane->stage->batch.events[lane->at++];
+	const struct event *last = &lane->stage->batch.events[(lane->at += n) - 1];
 
-	if (e->kind == EVENT_TASK_SWITCH)
-		lane->task = e->args[1];
+	if (last->kind == EVENT_TASK_SWITCH)
+		lane->task = last->args[1];
 }
 
 /* Get the lane to an event that is asked for, or to its end. */
@@ -316,7 +317,7 @@ static int lane_settle(struct merged *m, struct lane *lane, struct error *err)
 				lane->ended = true;
 			else if (e->ns >= m->span.from_ns)
 				return 0;
-			lane_pass(lane);
+			lane_pass(lane, 1);
 			continue;
 		}
 		if (lane->open) {
@@ -342,12 +343,42 @@ static int lane_settle(struct merged *m, struct lane *lane, struct error *err)
 	return 0;
 }
 
-int merged_next(struct merged *m, const struct event **ret_event, unsigned *ret_cpu, struct error *err)
+/* When the lane's run has to end at the latest: other lanes' events come then. Of events at one time, lower lanes' come first. */
+static uint64_t run_end(const struct merged *m, const struct lane *best)
+{
+	uint64_t end = m->span.to_ns;
+
+	for (unsigned i = 0; i < m->n_lanes; i++) {
+		const struct lane *lane = &m->lanes[i];
+		uint64_t ns;
+
+		if (lane == best || lane->ended)
+			continue;
+		ns = lane->stage->batch.events[lane->at].ns + (lane > best);
+		if (ns < end)
+			end = ns;
+	}
+	return end;
+}
+
+/* Of the lane's events from where it is on, how many are before that time and any switch but the last. */
+static size_t run_length(const struct lane *lane, uint64_t end)
+{
+	const struct batch *batch = &lane->stage->batch;
+	size_t i = lane->at;
+
+	while (i < batch->count && batch->events[i].ns < end)
+		if (batch->events[i++].kind == EVENT_TASK_SWITCH)
+			break;
+	return i - lane->at;
+}
+
+int merged_run(struct merged *m, const struct event **ret_events, size_t *ret_n, unsigned *ret_cpu, struct error *err)
 {
 	struct lane *best = NULL;
 
 	if (m->current)
-		lane_pass(m->current);
+		lane_pass(m->current, m->run);
 	for (unsigned i = 0; i < m->n_lanes; i++) {
 		struct lane *lane = &m->lanes[i];
 
@@ -359,10 +390,28 @@ int merged_next(struct merged *m, const struct event **ret_event, unsigned *ret_
 	}
 	m->started = true;
 	m->current = best;
+	m->run = m->next = 0;
 	if (!best)
 		return 0;
-	*ret_event = &best->stage->batch.events[best->at];
+	m->run = run_length(best, run_end(m, best));
+	*ret_events = &best->stage->batch.events[best->at];
+	*ret_n = m->run;
 	*ret_cpu = best->cpu;
+	return 1;
+}
+
+int merged_next(struct merged *m, const struct event **ret_event, unsigned *ret_cpu, struct error *err)
+{
+	if (m->next == m->run) {
+		const struct event *events;
+		size_t n;
+		int r = merged_run(m, &events, &n, ret_cpu, err);
+
+		if (r <= 0)
+			return r;
+	}
+	*ret_cpu = m->current->cpu;
+	*ret_event = &m->current->stage->batch.events[m->current->at + m->next++];
 	return 1;
 }
 

@@ -48,9 +48,14 @@ struct merged;
 struct merged *merged_new(const struct reader *r, const struct span *span);
 void merged_free(struct merged *m);
 
-/* 1: *ret_event (valid until the next call) and *ret_cpu are set; 0: the end; negative: error. */
+/*
+ * Events of one vCPU that come before any other's; at least one. 1: they are set, and valid
+ * until the next call; 0: the end; negative: error.
+ */
+int merged_run(struct merged *m, const struct event **ret_events, size_t *ret_n, unsigned *ret_cpu, struct error *err);
+/* The same one by one; not both of the same `m`. */
 int merged_next(struct merged *m, const struct event **ret_event, unsigned *ret_cpu, struct error *err);
-/* The task_struct that ran on a vCPU when the event came that merged_next() gave last; 0: not known. */
+/* The task_struct that ran on a vCPU when what was given last came; 0: not known. */
 uint64_t merged_task(const struct merged *m, unsigned cpu);
 
 #endif
