@@ -13,10 +13,10 @@
 #include "analysis/calltree.h"
 #include "analysis/check.h"
 #include "analysis/digest.h"
-#include "analysis/functions.h"
 #include "analysis/processes.h"
 #include "analysis/summary.h"
 #include "analysis/syscalls.h"
+#include "analysis/totals.h"
 #include "arch/x86_syscall_args.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -130,9 +130,10 @@ static void analyse_processes(const struct reader *r, const struct span *span)
 
 static void analyse_tree(const struct reader *r, const struct names *names)
 {
-	struct function_total *totals = xcalloc(names_count(names), sizeof *totals);
+	struct function_total *totals;
 	bool *functions = xcalloc(names_count(names), sizeof *functions);
 	struct call_tree tree, of;
+	struct functions sums;
 	struct threads threads;
 	struct error err;
 
@@ -141,15 +142,17 @@ static void analyse_tree(const struct reader *r, const struct names *names)
 	if (call_tree_analyse(r, names, &threads, NULL, &tree, &err) == 0) {
 		for (size_t i = 1; i < tree.count; i++)
 			must(tree.nodes[i].parent < i && tree.nodes[i].function < names_count(names));
-		call_tree_totals(&tree, totals, names_count(names));
 		for (int callers = 0; callers < 2; callers++) {
 			call_tree_of(&tree, functions, callers, &of);
 			call_tree_deinit(&of);
 		}
 		call_tree_deinit(&tree);
 	}
+	if (totals_analyse(r, names, &threads, NULL, &sums, &totals, &err) == 0) {
+		functions_deinit(&sums);
+		free(totals);
+	}
 	threads_deinit(&threads);
-	free(totals);
 	free(functions);
 }
 

@@ -140,6 +140,17 @@ test_stacks.cases = CASES
 test_stacks.weight = 9
 
 
+def outermost_sums(tree):
+    """By function, the totals of the nodes that are not below another of the same name."""
+    sums, path = collections.Counter(), []
+    for node in tree:
+        del path[node["depth"]:]
+        if node["function"] not in path:
+            sums[node["function"]] += node["total_insns"]
+        path.append(node["function"])
+    return sums
+
+
 def test_tree(version, smp):
     """The call tree holds every instruction; its calls of a function are top's; totals are no less than self."""
     trace, _ = recording(version, smp)
@@ -158,8 +169,16 @@ def test_tree(version, smp):
     above = upto_json("tree", "--json", "--callers", trace, "do_sys_openat2")["tree"]
     assert above[0]["total_insns"] == below[0]["total_insns"], (above[0], below[0])
     assert any(n["function"] == "__x64_sys_openat" and n["depth"] == 1 for n in above), above[:5]
-    totals = {f["function"]: f for f in upto_json("top", "--json", "--total", trace)["functions"] if f["section"]}
+    rows = upto_json("top", "--json", "--total", trace)["functions"]
+    names = collections.Counter(f["function"] for f in rows)
+    totals = {f["function"]: f for f in rows if f["section"]}
     assert totals["do_sys_openat2"]["total_insns"] == below[0]["total_insns"], totals["do_sys_openat2"]
+    # top adds its totals up by other means than the tree
+    sums = outermost_sums(tree)
+    compared = [f for f in rows if names[f["function"]] == 1 and not f["function"].startswith("[")]
+    assert len(compared) > 3000, len(compared)
+    differ = [(f, sums[f["function"]]) for f in compared if f["total_insns"] != sums[f["function"]]]
+    assert not differ, (len(differ), differ[:3])
     # but for some instructions of which it is not told who called: a vCPU's first, a task's first switch, int3 emulation
     wrong = [f for f in totals.values() if f["self_insns"] > 1.03 * f["total_insns"] + 100 or f["total_insns"] > info["instructions"]]
     assert not wrong, wrong
@@ -253,7 +272,7 @@ def test_index():
     end = upto_json("info", "--json", trace)["duration_ns"]
     questions = [["stack", "--at", f"{end * i // 7}ns"] for i in (1, 4, 6)] + \
         [["calls", "--function", f, "--depth", "3"] for f in ("do_init_module", "kernel_init", "do_exit,begin_new_exec")] + \
-        [["top", "--total", "--json", "-n", "0"]]
+        [["tree"], ["top", "--total", "--json", "-n", "0"]]
     want = [run(UPTO, *q, without).stdout for q in questions]
     assert all(want) and sum(map(len, want)) > 20000, [len(w) for w in want]
     for state in ("made", "there", "damaged", "foreign"):
@@ -266,8 +285,8 @@ def test_index():
             data = bytearray(open(index, "rb").read())
             data[24] ^= 1  # the trace's size
             open(index, "wb").write(data)
-        # the last one takes the whole trace: once with an index
-        for q, w in zip(questions[:len(questions) if state == "there" else -1], want):
+        # the last ones take the whole trace: once with an index
+        for q, w in zip(questions[:len(questions) if state == "there" else -2], want):
             assert run(UPTO, *q, indexed).stdout == w, (state, q)
         assert os.path.getsize(index) < os.path.getsize(trace) / 2, os.path.getsize(index)
     assert sorted(os.listdir(folder)) == ["with.upto", "with.upto.index", "without.upto", "without.upto.index"]

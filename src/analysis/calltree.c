@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "calltree.h"
 
-#include <pthread.h>
-
 #include "base/alloc.h"
 
 enum { ROOT = 0 };
@@ -60,20 +58,6 @@ static void due(void *state, struct stacks *s)
 	s->due_ns = UINT64_MAX;
 }
 
-static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
-{
-	struct call_tree *t = state;
-	uint64_t ns = stack->ns - frame->ns;
-
-	(void)s;
-	if (!frame->at_start)
-		return;
-	t->finished[frame->function]++;
-	t->finished_ns[frame->function] += ns;
-	if (ns > t->longest_ns[frame->function])
-		t->longest_ns[frame->function] = ns;
-}
-
 static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
 {
 	struct call_tree *t = state;
@@ -99,38 +83,20 @@ static void add_up(struct call_tree *t)
 	}
 }
 
-/* A stretch of the trace, replayed by a thread of its own. */
-struct part {
-	const struct reader *reader;
-	const struct names *names;
-	const struct threads *threads;
-	struct checkpoint from;
-	struct buf data;          /* the checkpoint's; none: from the start */
-	uint64_t to_ns;
-	struct call_tree tree;
-	int result;
-	struct error err;
-	pthread_t thread;
-	bool started;
-};
-
-static void *replay_part(void *arg)
+static void *begin(void *context)
 {
-	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend, .due = due };
-	struct part *p = arg;
-	struct call_tree *t = &p->tree;
-	struct stacks stacks;
+	struct call_tree *t = xmalloc(sizeof *t);
 
+	(void)context;
 	init(t);
-	t->n_functions = names_count(p->names);
-	t->longest_ns = xcalloc(t->n_functions, sizeof *t->longest_ns);
-	t->finished = xcalloc(t->n_functions, sizeof *t->finished);
-	t->finished_ns = xcalloc(t->n_functions, sizeof *t->finished_ns);
-	p->result = stacks_replay(&stacks, p->reader, p->names, p->threads, p->data.len ? &p->from : NULL, p->to_ns, &visitor,
-				  t, &p->err);
-	t->unmatched = stacks.unmatched; /* all from the trace's start on, as checkpoints have it too */
-	stacks_deinit(&stacks);
-	return NULL;
+	return t;
+}
+
+static void end(void *state, struct stacks *s)
+{
+	struct call_tree *t = state;
+
+	t->unmatched = s->unmatched; /* all from the trace's start on, as checkpoints have it too */
 }
 
 /* Lay a later part over those before. */
@@ -149,87 +115,36 @@ static void merge(struct call_tree *into, const struct call_tree *part)
 		to->self_ns += n->self_ns;
 	}
 	free(twin);
-	for (size_t i = 0; i < part->n_functions; i++) {
-		into->finished[i] += part->finished[i];
-		into->finished_ns[i] += part->finished_ns[i];
-		if (part->longest_ns[i] > into->longest_ns[i])
-			into->longest_ns[i] = part->longest_ns[i];
-	}
 	into->unmatched = part->unmatched;
-}
-
-/* As many parts as there are threads to replay them, each from one of the index's moments to the next part's. */
-static struct part *split(const struct part *whole, struct index *index, size_t *ret_n)
-{
-	size_t n = index ? walk_threads() : 1, used = 0;
-	struct part *parts = xcalloc(n, sizeof *parts);
-
-	for (size_t i = 0; i < n; i++) {
-		struct checkpoint from;
-		size_t entry = index ? index->count * i / n : 0;
-
-		if (i && (!entry || index->entries[entry].ns == parts[used - 1].from.ns || !index_checkpoint(index, entry, &from)))
-			continue;
-		parts[used] = *whole;
-		if (i) {
-			buf_put(&parts[used].data, from.data, from.len);
-			parts[used].from = (struct checkpoint){ .ns = from.ns, .data = parts[used].data.data, .len = from.len };
-			parts[used - 1].to_ns = from.ns;
-		}
-		used++;
-	}
-	*ret_n = used;
-	return parts;
-}
-
-static void replay_parts(struct part *parts, size_t n)
-{
-	for (size_t i = 1; i < n; i++)
-		parts[i].started = pthread_create(&parts[i].thread, NULL, replay_part, &parts[i]) == 0;
-	replay_part(&parts[0]);
-	for (size_t i = 1; i < n; i++) {
-		if (parts[i].started)
-			pthread_join(parts[i].thread, NULL);
-		else
-			replay_part(&parts[i]);
-	}
 }
 
 int call_tree_analyse(const struct reader *r, const struct names *names, const struct threads *threads,
 		      struct index *index, struct call_tree *ret, struct error *err)
 {
-	struct part whole = { .reader = r, .names = names, .threads = threads, .to_ns = UINT64_MAX }, *parts;
-	int result = 0;
-	size_t n;
+	static const struct parts_analysis analysis = {
+		.visitor = { .enter = enter, .spend = spend, .due = due }, .begin = begin, .end = end,
+	};
+	void *parts[PARTS_MAX];
+	int result = parts_replay(r, names, threads, index, &analysis, NULL, parts, err);
 
-	parts = split(&whole, index, &n);
-	replay_parts(parts, n);
-	for (size_t i = 0; i < n; i++) {
-		if (parts[i].result < 0 && result == 0) {
-			result = parts[i].result;
-			*err = parts[i].err;
-		}
-		if (i && result == 0)
-			merge(&parts[0].tree, &parts[i].tree);
-		if (i)
-			call_tree_deinit(&parts[i].tree);
-		buf_free(&parts[i].data);
+	for (size_t i = 1; i < PARTS_MAX && parts[i]; i++) {
+		if (result >= 0)
+			merge(parts[0], parts[i]);
+		call_tree_deinit(parts[i]);
+		free(parts[i]);
 	}
-	*ret = parts[0].tree;
-	free(parts);
+	*ret = *(struct call_tree *)parts[0];
+	free(parts[0]);
 	if (result < 0)
 		call_tree_deinit(ret);
 	else
 		add_up(ret);
-	return result;
+	return result < 0 ? result : 0;
 }
 
 void call_tree_deinit(struct call_tree *t)
 {
 	free(t->nodes);
-	free(t->longest_ns);
-	free(t->finished);
-	free(t->finished_ns);
 	map_free(&t->children);
 	*t = (struct call_tree){ 0 };
 }
@@ -241,26 +156,6 @@ static bool is_recursive(const struct call_tree *t, size_t node)
 		if (t->nodes[i].function == t->nodes[node].function)
 			return true;
 	return false;
-}
-
-void call_tree_totals(const struct call_tree *t, struct function_total *totals, size_t count)
-{
-	for (size_t i = 1; i < t->count; i++) {
-		const struct call_node *n = &t->nodes[i];
-		struct function_total *total = n->function < count ? &totals[n->function] : NULL;
-
-		if (!total)
-			continue;
-		total->calls += n->calls;
-		if (!is_recursive(t, i)) {
-			total->insns += n->total_insns;
-			total->ns += n->total_ns;
-		}
-	}
-	for (size_t i = 0; i < count && i < t->n_functions; i++) {
-		totals[i].longest_ns = t->longest_ns[i];
-		totals[i].average_ns = t->finished[i] ? t->finished_ns[i] / t->finished[i] : 0;
-	}
 }
 
 /* The way up from a node, as a way down in another tree; each step has the node's own time. */

@@ -7,7 +7,7 @@
 #define UPTO_ANALYSIS_CALLTREE_H
 
 #include "base/map.h"
-#include "replay/index.h"
+#include "replay/parts.h"
 
 struct call_node {
 	uint32_t function;      /* number, see names.h */
@@ -22,9 +22,6 @@ struct call_tree {
 	struct call_node *nodes;  /* the root, number 0, has no function: it holds what ran without a frame */
 	size_t count, cap;
 	struct map children;      /* parent << 32 | function → node */
-	uint64_t *longest_ns;     /* by function: time that its thread ran in its longest call, callees too */
-	uint64_t *finished, *finished_ns; /* by function: calls that returned, and the sum of their times, recursion too */
-	size_t n_functions;
 	struct unmatched unmatched;
 };
 
@@ -32,13 +29,6 @@ struct call_tree {
 int call_tree_analyse(const struct reader *r, const struct names *names, const struct threads *threads,
 		      struct index *index, struct call_tree *ret, struct error *err);
 void call_tree_deinit(struct call_tree *t);
-
-/* How long a function and what it called ran; recursion is counted once. One a function of `names`. */
-struct function_total {
-	uint64_t insns, ns, calls;
-	uint64_t average_ns, longest_ns; /* of calls that returned; each call of a recursion counts */
-};
-void call_tree_totals(const struct call_tree *t, struct function_total *totals, size_t count);
 
 /*
  * The same calls seen from some functions, marked by number: with `callers`, who

@@ -2,41 +2,30 @@
 #include "functions.h"
 
 #include "base/alloc.h"
-#include "replay/meter.h"
 
-struct state {
-	struct name_cache *cache;
+/* Threads write to theirs all the time: they share no cache line. */
+enum { LINE = 64 };
+
+struct function_sums {
 	struct functions sums;
 	bool *groups;     /* by function: it is one */
-	/* within a chunk: */
-	uint64_t task;
-	struct space_view view;
-	uint32_t function;
-	struct meter meter;
-	uint16_t cpu;
-};
+} __attribute__((aligned(LINE)));
 
-static int begin(void *state, const struct chunk_header *h, struct error *err)
+void function_lane_begin(struct function_lane *lane, struct name_cache *cache, unsigned cpu, uint64_t task, uint64_t place,
+			 const struct meter *meter)
 {
-	struct state *s = state;
-
-	(void)err;
-	s->task = h->task;
-	s->view = (struct space_view){ 0 };
-	s->function = name_cache_place(s->cache, &s->view, s->task, h->place, h->first_ns).function;
-	meter_begin(&s->meter, h);
-	s->cpu = h->cpu;
-	return 0;
+	*lane = (struct function_lane){ .cache = cache, .task = task, .meter = *meter, .cpu = (uint16_t)cpu };
+	lane->function = name_cache_place(cache, &lane->view, task, place, meter->ns).function;
 }
 
-static inline void spend(struct state *s, struct meter *meter, const struct event *e)
+/* Returns what was halted. */
+static inline uint64_t spend(struct function_stat *stat, struct meter *meter, const struct event *e)
 {
-	struct function_stat *stat = &s->sums.stats[s->function];
 	struct spent spent = meter_step(meter, e);
 
 	stat->self_insns += spent.insns;
 	stat->self_ns += spent.ns;
-	s->sums.halted_ns += spent.halted_ns;
+	return spent.halted_ns;
 }
 
 /* Kinds of events that enter the place that they lead to, if that is a function's start. */
@@ -65,45 +54,47 @@ static void take_first(struct function_stat *stat, struct function_first *first,
 	*first = *other;
 }
 
-static inline void enter(struct state *s, const struct event *e, uint32_t function)
+static inline void enter(struct function_sums *s, const struct function_lane *lane, const struct event *e, uint32_t function,
+			 uint32_t caller)
 {
 	struct function_stat *stat = &s->sums.stats[function];
 
 	stat->calls++;
 	if (__builtin_expect(e->ns <= stat->first_ns, 0))
 		take_first(stat, &s->sums.firsts[function], e->ns,
-			   &(struct function_first){ .insns = e->insns, .task = s->task, .caller = s->function, .cpu = s->cpu });
+			   &(struct function_first){ .insns = e->insns, .task = lane->task, .caller = caller, .cpu = lane->cpu });
 }
 
-static inline void go(struct state *s, const struct event *e)
+/* From one function to the next, which is returned. */
+static inline uint32_t go(struct function_sums *s, struct function_lane *lane, const struct event *e, const struct span *span,
+			  uint32_t from)
 {
-	struct place place = name_cache_place(s->cache, &s->view, s->task, e->target, e->ns);
+	struct place place = name_cache_place(lane->cache, &lane->view, lane->task, e->target, e->ns);
 
-	if ((place.start || (s->groups[place.function] && e->kind != EVENT_RETURN)) && enters(e, place.function == s->function) &&
-	    e->ns >= s->meter.span->from_ns && e->ns < s->meter.span->to_ns)
-		enter(s, e, place.function);
-	s->function = place.function;
+	if ((place.start || (s->groups[place.function] && e->kind != EVENT_RETURN)) && enters(e, place.function == from) &&
+	    e->ns >= span->from_ns && e->ns < span->to_ns)
+		enter(s, lane, e, place.function, from);
+	return place.function;
 }
 
-static int batch(void *state, const struct batch *b, struct error *err)
+void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct event *events, size_t n)
 {
-	struct state *s = state;
-	/* a copy that nothing points to is kept in registers */
-	struct meter meter = s->meter;
+	/* copies that nothing points to are kept in registers */
+	struct meter meter = lane->meter;
+	uint32_t function = lane->function;
+	uint64_t halted_ns = 0;
 
-	(void)err;
-	for (size_t i = 0; i < b->count; i++) {
-		const struct event *e = &b->events[i];
-
-		spend(s, &meter, e);
+	for (const struct event *e = events; e < events + n; e++) {
+		halted_ns += spend(&s->sums.stats[function], &meter, e);
 		if (e->target)
-			go(s, e);
+			function = go(s, lane, e, meter.span, function);
 		else if (__builtin_expect(e->kind == EVENT_TASK_SWITCH, 0))
-			s->task = e->args[1];
+			lane->task = e->args[1];
 	}
-	s->meter = meter;
-	s->sums.events += b->count;
-	return 0;
+	lane->meter = meter;
+	lane->function = function;
+	s->sums.halted_ns += halted_ns;
+	s->sums.events += n;
 }
 
 static void add(struct functions *sum, const struct functions *part)
@@ -123,7 +114,7 @@ static void add(struct functions *sum, const struct functions *part)
 	sum->events += part->events;
 }
 
-static struct functions functions_new(size_t count)
+struct functions functions_new(size_t count)
 {
 	struct functions f = {
 		.stats = xcalloc(count, sizeof *f.stats), .firsts = xcalloc(count, sizeof *f.firsts), .count = count,
@@ -134,38 +125,82 @@ static struct functions functions_new(size_t count)
 	return f;
 }
 
+struct function_sums *function_sums_new(const struct names *names)
+{
+	struct function_sums *s = xcalloc_aligned(LINE, 1, sizeof *s);
+
+	s->sums = functions_new(names_count(names));
+	s->groups = names_groups(names);
+	return s;
+}
+
+void function_sums_add(struct function_sums *s, struct functions *sum)
+{
+	add(sum, &s->sums);
+}
+
+void function_sums_free(struct function_sums *s)
+{
+	functions_deinit(&s->sums);
+	free(s->groups);
+	free(s);
+}
+
+/* What a thread that goes by chunks has. */
+struct walker {
+	struct function_sums *sums;
+	struct name_cache *cache;
+	const struct span *span;
+	struct function_lane lane;
+} __attribute__((aligned(LINE)));
+
+static int begin(void *state, const struct chunk_header *h, struct error *err)
+{
+	struct walker *w = state;
+	struct meter meter = { .span = w->span };
+
+	(void)err;
+	meter_begin(&meter, h);
+	function_lane_begin(&w->lane, w->cache, h->cpu, h->task, h->place, &meter);
+	return 0;
+}
+
+static int batch(void *state, const struct batch *b, struct error *err)
+{
+	struct walker *w = state;
+
+	(void)err;
+	function_sums_take(w->sums, &w->lane, b->events, b->count);
+	return 0;
+}
+
 int functions_analyse(const struct reader *r, const struct names *names, const struct span *span,
 		      struct functions *ret, struct error *err)
 {
 	static const struct chunk_visitor visitor = { .begin = begin, .batch = batch };
 	unsigned threads = walk_threads();
-	struct state *states = xcalloc(threads, sizeof *states);
+	struct walker *walkers = xcalloc_aligned(LINE, threads, sizeof *walkers);
 	void **pointers = xcalloc(threads, sizeof *pointers);
-	struct functions sum = functions_new(names_count(names));
-	bool *groups = names_groups(names);
 	int result;
 
 	for (unsigned i = 0; i < threads; i++) {
-		states[i].meter.span = span;
-		states[i].sums = functions_new(names_count(names));
-		states[i].cache = xmalloc(sizeof *states[i].cache);
-		name_cache_init(states[i].cache, names);
-		states[i].groups = groups;
-		pointers[i] = &states[i];
+		walkers[i] = (struct walker){
+			.sums = function_sums_new(names), .cache = xmalloc(sizeof *walkers[i].cache), .span = span,
+		};
+		name_cache_init(walkers[i].cache, names);
+		pointers[i] = &walkers[i];
 	}
 	result = walk_chunks(r, span, &visitor, pointers, threads, err);
+	*ret = functions_new(names_count(names));
 	for (unsigned i = 0; i < threads; i++) {
-		add(&sum, &states[i].sums);
-		functions_deinit(&states[i].sums);
-		free(states[i].cache);
+		function_sums_add(walkers[i].sums, ret);
+		function_sums_free(walkers[i].sums);
+		free(walkers[i].cache);
 	}
-	free(states);
+	free(walkers);
 	free(pointers);
-	free(groups);
 	if (result < 0)
-		functions_deinit(&sum);
-	else
-		*ret = sum;
+		functions_deinit(ret);
 	return result;
 }
 

@@ -6,8 +6,8 @@
 #ifndef UPTO_ANALYSIS_FUNCTIONS_H
 #define UPTO_ANALYSIS_FUNCTIONS_H
 
+#include "replay/meter.h"
 #include "replay/names.h"
-#include "replay/walk.h"
 
 /* What changes with each event: half a cache line. */
 struct function_stat {
@@ -36,8 +36,31 @@ struct functions {
 	uint64_t events;
 };
 
+/* All zero, to be added to. */
+struct functions functions_new(size_t count);
+
 int functions_analyse(const struct reader *r, const struct names *names, const struct span *span,
 		      struct functions *ret, struct error *err);
 void functions_deinit(struct functions *f);
+
+/* The same for those who go through the events themselves: sums under way, one a thread … */
+struct function_sums;
+struct function_sums *function_sums_new(const struct names *names);
+void function_sums_add(struct function_sums *s, struct functions *sum);
+void function_sums_free(struct function_sums *s);
+
+/* … and where a vCPU is. */
+struct function_lane {
+	struct name_cache *cache;
+	uint64_t task;
+	struct space_view view;
+	uint32_t function;
+	struct meter meter;
+	uint16_t cpu;
+};
+/* `cache`: the thread's. */
+void function_lane_begin(struct function_lane *lane, struct name_cache *cache, unsigned cpu, uint64_t task, uint64_t place,
+			 const struct meter *meter);
+void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct event *events, size_t n);
 
 #endif

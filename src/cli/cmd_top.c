@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/calltree.h"
-#include "analysis/functions.h"
+#include "analysis/totals.h"
 #include "base/alloc.h"
 #include "commands.h"
 #include "top_by.h"
@@ -57,6 +56,11 @@ static double total_share(const struct rows *rows, uint32_t function)
 	return all ? 100.0 * (double)part / (double)all : 0;
 }
 
+static uint64_t average(const struct function_total *t)
+{
+	return t->finished ? t->finished_ns / t->finished : 0;
+}
+
 static void cell(const void *data, size_t row, unsigned column, struct cell *ret, struct buf *scratch)
 {
 	const struct rows *rows = data;
@@ -76,7 +80,7 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 		*ret = (struct cell){ .type = CELL_PERCENT, .percent = total_share(rows, function) };
 		break;
 	case AVERAGE:
-		*ret = (struct cell){ .type = CELL_SECONDS, .number = rows->totals[function].average_ns };
+		*ret = (struct cell){ .type = CELL_SECONDS, .number = average(&rows->totals[function]) };
 		break;
 	case LONGEST:
 		*ret = (struct cell){ .type = CELL_SECONDS, .number = rows->totals[function].longest_ns };
@@ -153,20 +157,17 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	return r;
 }
 
-static int find_totals(const struct trace_arg *t, struct function_total **ret, struct error *err)
+static int analyse(const struct trace_arg *t, const struct span *span, bool total, struct functions *ret,
+		   struct function_total **ret_totals, struct error *err)
 {
-	struct call_tree tree;
 	struct index *index;
 	int r;
 
+	if (!total)
+		return functions_analyse(t->reader, &t->names, span, ret, err);
 	index = index_open(t->reader, &t->names);
-	r = call_tree_analyse(t->reader, &t->names, &t->threads, index, &tree, err);
+	r = totals_analyse(t->reader, &t->names, &t->threads, index, ret, ret_totals, err);
 	index_free(index);
-	if (r == 0) {
-		*ret = xcalloc(names_count(&t->names), sizeof **ret);
-		call_tree_totals(&tree, *ret, names_count(&t->names));
-		call_tree_deinit(&tree);
-	}
 	return r;
 }
 
@@ -201,8 +202,7 @@ static int run(const struct args *args, struct error *err)
 		trace_arg_close(&t);
 		return r;
 	}
-	if (only_arg(args, &t.names, &only, err) == 0 && (!arg(args, "total") || find_totals(&t, &totals, err) == 0) &&
-	    functions_analyse(t.reader, &t.names, &span, &f, err) == 0) {
+	if (only_arg(args, &t.names, &only, err) == 0 && analyse(&t, &span, arg(args, "total"), &f, &totals, err) == 0) {
 		r = show(args, &t, &f, totals, &only, by_ns, min_pct, err);
 		functions_deinit(&f);
 	}

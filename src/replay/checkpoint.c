@@ -85,6 +85,7 @@ void stacks_save(const struct stacks *s, struct buf *out)
 		buf_put_varint(out, lane->meter.insns);
 		buf_put_varint(out, lane->meter.ns);
 		buf_put_u8(out, lane->meter.halted);
+		buf_put_varint(out, lane->place);
 		buf_put_varint(out, lane->record);
 		buf_put_u8(out, (uint8_t)lane->stage);
 	}
@@ -104,6 +105,7 @@ static int restore_lane(struct stacks *s, struct cursor *in, struct lane *lane)
 	lane->meter.insns = cursor_varint(in);
 	lane->meter.ns = cursor_varint(in);
 	lane->meter.halted = cursor_u8(in);
+	lane->place = cursor_varint(in);
 	lane->record = cursor_varint(in);
 	lane->stage = cursor_u8(in);
 	if (in->bad || stack >= s->count)

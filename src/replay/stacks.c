@@ -41,8 +41,10 @@ static inline bool is_start(const struct replay *r, struct place place)
 }
 
 /* A guest that calls and never returns: what is deepest is forgotten. */
-static void forget_deepest(struct stack *stack)
+static void forget_deepest(struct replay *r, struct stack *stack)
 {
+	if (r->visitor->forget)
+		r->visitor->forget(r->state, r->stacks, stack, DEPTH_MAX / 2);
 	memmove(stack->frames, stack->frames + DEPTH_MAX / 2, DEPTH_MAX / 2 * sizeof *stack->frames);
 	stack->depth = DEPTH_MAX / 2;
 }
@@ -51,10 +53,10 @@ static void forget_deepest(struct stack *stack)
  * Room for a frame on top, to be filled in where it stands (frames are large, and
  * there is one an event), then entered. After a pop it is the frame that was left.
  */
-static inline struct frame *room(struct stack *stack)
+static inline struct frame *room(struct replay *r, struct stack *stack)
 {
 	if (__builtin_expect(stack->depth == DEPTH_MAX, 0))
-		forget_deepest(stack);
+		forget_deepest(r, stack);
 	if (__builtin_expect(stack->depth == stack->cap, 0))
 		stack->frames = array_grow(stack->frames, stack->depth, &stack->cap, sizeof *stack->frames);
 	return &stack->frames[stack->depth];
@@ -79,7 +81,7 @@ static inline void push(struct replay *r, struct stack *stack, enum frame_kind k
 			uint32_t nr, uint64_t addr)
 {
 	struct place place = place_of(r, addr);
-	struct frame *frame = room(stack);
+	struct frame *frame = room(r, stack);
 
 	frame->kind = kind;
 	frame->slot = slot;
@@ -151,7 +153,7 @@ static void jump(struct replay *r, struct stack *stack, uint64_t addr, enum even
 		cut_stuffing(r, stack);
 		pop(r, stack); /* the new frame has its kind and return address */
 	} else {
-		*room(stack) = (struct frame){ .kind = FRAME_BASE };
+		*room(r, stack) = (struct frame){ .kind = FRAME_BASE };
 	}
 	enter(r, stack, addr, place.function, at_start && kind != EVENT_INTERRUPT_RETURN);
 }
@@ -334,7 +336,7 @@ static void inherit(struct replay *r, const struct stack *from, const struct tas
 	for (size_t i = record->pid == record->tgid ? 0 : user; i <= user; i++) {
 		const struct frame *f = &from->frames[i];
 
-		*room(to) = *f;
+		*room(r, to) = *f;
 		enter(r, to, f->addr, f->function, f->at_start);
 	}
 }
@@ -413,7 +415,7 @@ static void take(struct replay *r, struct lane *lane, const struct event *e, uns
 		/* firmware may go on by a return */
 		r->stacks->unmatched.returns += e->kind == EVENT_RETURN;
 		r->stacks->unmatched.firmware += e->kind == EVENT_RETURN;
-		stack->place = e->target;
+		lane->place = stack->place = e->target;
 		return;
 	}
 	switch (e->kind) {
@@ -444,7 +446,7 @@ static void take(struct replay *r, struct lane *lane, const struct event *e, uns
 		break;
 	}
 	if (e->target)
-		lane->stack->place = e->target;
+		lane->place = lane->stack->place = e->target;
 }
 
 static void spend(struct replay *r, struct lane *lane, const struct event *e)
@@ -520,6 +522,15 @@ static void go_through(struct replay *r, const struct event *events, size_t n, u
 	}
 }
 
+static void tell_run(struct replay *r, const struct event *events, size_t n, unsigned cpu)
+{
+	const struct lane *lane = &r->lanes[cpu];
+
+	r->visitor->run(r->state, r->stacks, &(struct stacks_run){
+		.events = events, .n = n, .cpu = cpu, .task = r->task, .place = lane->place, .meter = &lane->meter, .cache = r->cache,
+	});
+}
+
 static int go(struct replay *r, struct merged *merged, struct error *err)
 {
 	struct stacks *s = r->stacks;
@@ -531,6 +542,8 @@ static int go(struct replay *r, struct merged *merged, struct error *err)
 	s->due_ns = r->visitor->due ? 0 : UINT64_MAX;
 	while (!s->stop && (more = merged_run(merged, &events, &n, &cpu, err)) > 0) {
 		r->task = merged_task(merged, cpu);
+		if (r->visitor->run)
+			tell_run(r, events, n, cpu);
 		go_through(r, events, n, cpu);
 	}
 	return s->stop ? 0 : more;

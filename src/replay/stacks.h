@@ -45,6 +45,7 @@ struct stack {
 	bool began;             /* it has returned from something, or been found under way */
 	uint64_t place;         /* where control is; of those that do not run: where it was left */
 	int cpu;                /* that runs it; -1: none */
+	void *data;             /* the visitor's */
 };
 
 /* What a return that matched nothing was taken for. */
@@ -56,6 +57,17 @@ struct unmatched {
 	uint64_t abandoned;     /* frames that were left without a return: longjmp(), exec, stacks that were left */
 };
 
+/* Events of a vCPU that come before any other's, and how it stands before them. */
+struct stacks_run {
+	const struct event *events;
+	size_t n;
+	unsigned cpu;
+	uint64_t task;          /* task_struct that runs; 0: not known */
+	uint64_t place;         /* where control went last; 0: not known */
+	const struct meter *meter;
+	struct name_cache *cache; /* the replay's own */
+};
+
 struct stacks;
 
 struct stacks_visitor {
@@ -64,6 +76,10 @@ struct stacks_visitor {
 	void (*leave)(void *state, struct stacks *s, struct stack *stack, const struct frame *frame);
 	/* Time passed, in the top frame of the stack, or, if it is empty, in what has no frame yet. */
 	void (*spend)(void *state, struct stacks *s, struct stack *stack, const struct spent *spent);
+	/* The stack's deepest frames, that many, are about to be forgotten without being left. */
+	void (*forget)(void *state, struct stacks *s, struct stack *stack, size_t n);
+	/* A run of one vCPU's events is about to be replayed. */
+	void (*run)(void *state, struct stacks *s, const struct stacks_run *run);
 	/* The next event is not earlier than stacks->due_ns, which this sets anew; first of all with 0. */
 	void (*due)(void *state, struct stacks *s);
 };

@@ -11,6 +11,7 @@ struct lane {
 	struct meter meter;
 	size_t record; /* the next of the reader's task records to be looked at … */
 	uint64_t record_insns; /* … not before this */
+	uint64_t place; /* where control went last */
 	int stage; /* see stage_of(); 0: nothing ran yet */
 	struct space_view view;
 };

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "totals.h"
+
+#include "base/alloc.h"
+
+/*
+ * Is a function on a stack already? A counter for all with the same low bits of
+ * their numbers mostly says no at once; else the stack is looked through.
+ */
+enum { COUNTERS = 512 };
+
+/* A stack's data. A frame's data tells whether it is the outermost one of its function. */
+struct presence {
+	uint64_t insns, ns;       /* the thread's own clocks when this was set up: what was before is counted already */
+	uint32_t counters[COUNTERS];
+};
+
+struct state {
+	const struct span *span;
+	struct function_sums *sums;
+	struct function_lane *lanes; /* by vCPU */
+	bool *begun;
+	struct function_total *totals;
+};
+
+struct setting {
+	const struct names *names;
+	unsigned vcpus;
+};
+
+static struct presence *presence_of(struct stack *stack)
+{
+	if (!stack->data)
+		stack->data = xcalloc(1, sizeof(struct presence));
+	return stack->data;
+}
+
+static bool on_stack(const struct stack *stack, size_t depth, uint32_t function)
+{
+	while (depth-- > 0)
+		if (stack->frames[depth].function == function)
+			return true;
+	return false;
+}
+
+static void count_frame(struct presence *p, const struct stack *stack, struct frame *frame, size_t depth)
+{
+	frame->data = !p->counters[frame->function % COUNTERS]++ || !on_stack(stack, depth, frame->function);
+}
+
+static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
+{
+	(void)state;
+	(void)s;
+	count_frame(presence_of(stack), stack, frame, stack->depth - 1);
+}
+
+static void add_time(struct function_total *t, const struct presence *p, const struct stack *stack, const struct frame *frame)
+{
+	t->insns += stack->insns - (frame->insns > p->insns ? frame->insns : p->insns);
+	t->ns += stack->ns - (frame->ns > p->ns ? frame->ns : p->ns);
+}
+
+static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
+{
+	struct state *st = state;
+	struct presence *p = stack->data;
+	struct function_total *t = &st->totals[frame->function];
+	uint64_t ns = stack->ns - frame->ns;
+
+	(void)s;
+	p->counters[frame->function % COUNTERS]--;
+	if (frame->data)
+		add_time(t, p, stack, frame);
+	if (!frame->at_start)
+		return;
+	t->finished++;
+	t->finished_ns += ns;
+	if (ns > t->longest_ns)
+		t->longest_ns = ns;
+}
+
+/* What the frames of a stack have run so far. */
+static void settle(struct state *st, const struct stack *stack)
+{
+	const struct presence *p = stack->data;
+
+	for (size_t i = 0; p && i < stack->depth; i++)
+		if (stack->frames[i].data)
+			add_time(&st->totals[stack->frames[i].function], p, stack, &stack->frames[i]);
+}
+
+/* Count from now on, and of a stack's frames only those from number `first` on. */
+static void set_up(struct stack *stack, size_t first)
+{
+	struct presence *p = presence_of(stack);
+	struct stack rest = *stack;
+
+	*p = (struct presence){ .insns = stack->insns, .ns = stack->ns };
+	rest.frames += first;
+	for (size_t i = first; i < stack->depth; i++)
+		count_frame(p, &rest, &stack->frames[i], i - first);
+}
+
+static void forget(void *state, struct stacks *s, struct stack *stack, size_t n)
+{
+	(void)s;
+	settle(state, stack);
+	set_up(stack, n);
+}
+
+/* Before the first event: frames that a checkpoint has were entered in the part before. */
+static void due(void *state, struct stacks *s)
+{
+	(void)state;
+	for (size_t i = 0; i < s->count; i++)
+		if (s->list[i].depth)
+			set_up(&s->list[i], 0);
+	s->due_ns = UINT64_MAX;
+}
+
+static void run(void *state, struct stacks *s, const struct stacks_run *run)
+{
+	struct state *st = state;
+	struct function_lane *lane = &st->lanes[run->cpu];
+
+	(void)s;
+	if (!st->begun[run->cpu])
+		function_lane_begin(lane, run->cache, run->cpu, run->task, run->place, run->meter);
+	st->begun[run->cpu] = true;
+	function_sums_take(st->sums, lane, run->events, run->n);
+}
+
+static void *begin(void *setting)
+{
+	const struct setting *c = setting;
+	struct state *st = xcalloc(1, sizeof *st);
+
+	st->sums = function_sums_new(c->names);
+	st->lanes = xcalloc(c->vcpus, sizeof *st->lanes);
+	st->begun = xcalloc(c->vcpus, sizeof *st->begun);
+	st->totals = xcalloc(names_count(c->names), sizeof *st->totals);
+	return st;
+}
+
+static void end(void *state, struct stacks *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		settle(state, &s->list[i]);
+		free(s->list[i].data);
+		s->list[i].data = NULL;
+	}
+}
+
+static void add(struct function_total *sum, const struct function_total *part, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		sum[i].insns += part[i].insns;
+		sum[i].ns += part[i].ns;
+		sum[i].finished += part[i].finished;
+		sum[i].finished_ns += part[i].finished_ns;
+		if (part[i].longest_ns > sum[i].longest_ns)
+			sum[i].longest_ns = part[i].longest_ns;
+	}
+}
+
+static void state_free(struct state *st)
+{
+	free(st->totals);
+	free(st->lanes);
+	free(st->begun);
+	function_sums_free(st->sums);
+	free(st);
+}
+
+int totals_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
+		   struct functions *ret, struct function_total **ret_totals, struct error *err)
+{
+	static const struct parts_analysis analysis = {
+		.visitor = { .enter = enter, .leave = leave, .forget = forget, .run = run, .due = due },
+		.begin = begin, .end = end,
+	};
+	struct setting setting = { .names = names, .vcpus = reader_vcpus(r) };
+	size_t count = names_count(names);
+	void *parts[PARTS_MAX];
+	int result = parts_replay(r, names, threads, index, &analysis, &setting, parts, err);
+
+	*ret = functions_new(count);
+	*ret_totals = xcalloc(count, sizeof **ret_totals);
+	for (size_t i = 0; i < PARTS_MAX && parts[i]; i++) {
+		struct state *st = parts[i];
+
+		function_sums_add(st->sums, ret);
+		add(*ret_totals, st->totals, count);
+		state_free(st);
+	}
+	if (result < 0) {
+		functions_deinit(ret);
+		free(*ret_totals);
+		*ret_totals = NULL;
+	}
+	return result < 0 ? result : 0;
+}

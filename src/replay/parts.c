@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parts.h"
+
+#include <pthread.h>
+
+#include "base/alloc.h"
+
+enum { PARTS_PER_THREAD = 3 }; /* some take longer: who is done takes another */
+
+struct part {
+	struct checkpoint from;
+	struct buf data;          /* the checkpoint's; none: from the start */
+	uint64_t to_ns;
+	void *state;
+	int result;
+	struct error err;
+};
+
+struct crew {
+	const struct reader *reader;
+	const struct names *names;
+	const struct threads *threads;
+	const struct parts_analysis *analysis;
+	void *context;
+	struct part parts[PARTS_MAX];
+	size_t count, next;
+};
+
+static void replay(const struct crew *crew, struct part *p)
+{
+	struct stacks stacks;
+
+	p->state = crew->analysis->begin(crew->context);
+	p->result = stacks_replay(&stacks, crew->reader, crew->names, crew->threads, p->data.len ? &p->from : NULL, p->to_ns,
+				  &crew->analysis->visitor, p->state, &p->err);
+	if (crew->analysis->end)
+		crew->analysis->end(p->state, &stacks);
+	stacks_deinit(&stacks);
+}
+
+static void *work(void *arg)
+{
+	struct crew *crew = arg;
+	size_t i;
+
+	while ((i = __atomic_fetch_add(&crew->next, 1, __ATOMIC_RELAXED)) < crew->count)
+		replay(crew, &crew->parts[i]);
+	return NULL;
+}
+
+/* How many events come before that time, about. */
+static uint64_t events_before(const struct reader *r, uint64_t ns)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < r->n_chunks; i++) {
+		const struct chunk_header *h = &r->chunks[i].header;
+
+		if (h->type != CHUNK_EVENTS || h->first_ns >= ns)
+			continue;
+		n += h->last_ns < ns ? h->events :
+		     (uint64_t)((double)h->events * (double)(ns - h->first_ns) / (double)(h->last_ns - h->first_ns + 1));
+	}
+	return n;
+}
+
+/* The first of the index's moments with that share of the events before it. */
+static size_t entry_at(const struct reader *r, const struct index *index, size_t part, size_t parts)
+{
+	uint64_t all = events_before(r, UINT64_MAX);
+	size_t low = 0, high = index->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (events_before(r, index->entries[middle].ns) < all / parts * part)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < index->count ? low : index->count - 1;
+}
+
+/* Is that where a unit of chunks begins? From there, nothing that came before has to be decoded. */
+static bool begins_unit(const struct reader *r, uint64_t ns)
+{
+	for (size_t i = 0; i < r->n_chunks; i++) {
+		const struct chunk_header *h = &r->chunks[i].header;
+
+		if (h->type == CHUNK_EVENTS && h->first_ns == ns && !(h->flags & CHUNK_CONTINUES))
+			return true;
+	}
+	return false;
+}
+
+/* A moment of the index for part number `part` to begin at. */
+static size_t choose_entry(const struct reader *r, const struct index *index, size_t part, size_t parts)
+{
+	enum { NEAR = 8 };
+	size_t entry = entry_at(r, index, part, parts);
+
+	for (size_t i = entry; i < index->count && i < entry + NEAR; i++)
+		if (begins_unit(r, index->entries[i].ns))
+			return i;
+	return entry;
+}
+
+static void add_part(struct crew *crew, const struct checkpoint *from)
+{
+	struct part *p = &crew->parts[crew->count++];
+
+	*p = (struct part){ .to_ns = UINT64_MAX };
+	if (!from)
+		return;
+	buf_put(&p->data, from->data, from->len);
+	p->from = (struct checkpoint){ .ns = from->ns, .data = p->data.data, .len = from->len };
+	p[-1].to_ns = from->ns;
+}
+
+static void split(struct crew *crew, struct index *index, unsigned threads)
+{
+	size_t n = threads * PARTS_PER_THREAD < PARTS_MAX ? threads * PARTS_PER_THREAD : PARTS_MAX;
+
+	add_part(crew, NULL);
+	for (size_t i = 1; index && threads > 1 && i < n; i++) {
+		size_t entry = choose_entry(crew->reader, index, i, n);
+		struct checkpoint from;
+
+		if (index->entries[entry].ns > crew->parts[crew->count - 1].from.ns && index_checkpoint(index, entry, &from))
+			add_part(crew, &from);
+	}
+}
+
+static void replay_all(struct crew *crew, unsigned threads)
+{
+	pthread_t others[PARTS_MAX];
+	unsigned started = 0;
+
+	while (started + 1 < threads && started + 1 < crew->count && pthread_create(&others[started], NULL, work, crew) == 0)
+		started++;
+	work(crew);
+	while (started > 0)
+		pthread_join(others[--started], NULL);
+}
+
+int parts_replay(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
+		 const struct parts_analysis *analysis, void *context, void *ret_states[PARTS_MAX], struct error *err)
+{
+	struct crew crew = { .reader = r, .names = names, .threads = threads, .analysis = analysis, .context = context };
+	int result;
+
+	split(&crew, index, walk_threads());
+	replay_all(&crew, walk_threads());
+	result = (int)crew.count;
+	for (size_t i = 0; i < PARTS_MAX; i++) {
+		struct part *p = &crew.parts[i];
+
+		ret_states[i] = i < crew.count ? p->state : NULL;
+		if (i < crew.count && p->result < 0 && result >= 0) {
+			result = p->result;
+			*err = p->err;
+		}
+		buf_free(&p->data);
+	}
+	return result;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Replays all of a trace for an analysis whose answer is a sum: with an index,
+ * in several parts at the same time, each from one of the index's moments to the
+ * next part's.
+ */
+#ifndef UPTO_REPLAY_PARTS_H
+#define UPTO_REPLAY_PARTS_H
+
+#include "index.h"
+
+enum { PARTS_MAX = 24 };
+
+struct parts_analysis {
+	struct stacks_visitor visitor;
+	/* A part's state, for the visitor; called in the thread that replays it. */
+	void *(*begin)(void *context);
+	/* The part is replayed; the stacks are as it left them. May be NULL. */
+	void (*end)(void *state, struct stacks *s);
+};
+
+/*
+ * `index` may be NULL. The states come in the order of the trace, and are the
+ * caller's, also after an error: all up to the first NULL. Returns how many;
+ * negative: error.
+ */
+int parts_replay(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
+		 const struct parts_analysis *analysis, void *context, void *ret_states[PARTS_MAX], struct error *err);
+
+#endif
