@@ -211,6 +211,10 @@ def test_calls(version, smp):
     assert not any(c["kind"] == "interrupt" for c in quiet)
     roots = [c for c in quiet if c["depth"] == 0]
     assert [c["self_insns"] for c in roots] == [calls[i]["self_insns"] for i in starts[:-1]]
+    # one that begins before the first switch tells whose it is, and lasts to the end
+    boot, = upto_json("calls", "--json", "--function", "start_kernel", "--depth", "1", trace)["calls"]
+    total, = [f for f in upto_json("top", "--json", "--total", trace)["functions"] if f["function"] == "start_kernel"]
+    assert boot["unfinished"] and boot["pid"] == 0 and boot["insns"] == total["total_insns"] > 1e7, (boot, total)
     return f"{len(starts) - 1} calls, {len(calls)} with what they called"
 
 

@@ -5,7 +5,7 @@
 
 enum { RECORDS_MAX = 1 << 22 }; /* of one call; what is called beyond is not told apart */
 
-/* What a thread has under way. */
+/* What a thread has under way: its stack's data. */
 struct pending {
 	struct call_record *records;
 	uint64_t *callees_ns, *callees_insns;
@@ -18,8 +18,6 @@ struct state {
 	const struct calls_options *options;
 	calls_taker take;
 	void *taker_state;
-	struct pending *pending; /* one a stack */
-	size_t n_pending;
 	size_t open;             /* calls that were asked for and have not returned */
 	struct index *index;     /* NULL: none */
 	size_t entry;            /* that replay is in */
@@ -37,13 +35,21 @@ static bool is_worth(const struct state *st, size_t entry)
 	return index_has(x, entry, st->options->functions);
 }
 
-static struct pending *pending_of(struct state *st, const struct stacks *s, const struct stack *stack)
+static struct pending *pending_of(struct stack *stack)
 {
-	if (!st->pending) {
-		st->n_pending = s->count;
-		st->pending = xcalloc(s->count, sizeof *st->pending);
-	}
-	return &st->pending[stack - s->list];
+	if (!stack->data)
+		stack->data = xcalloc(1, sizeof(struct pending));
+	return stack->data;
+}
+
+static void pending_free(struct pending *p)
+{
+	if (!p)
+		return;
+	free(p->records);
+	free(p->callees_ns);
+	free(p->callees_insns);
+	free(p);
 }
 
 static const struct thread *thread_of(const struct stacks *s, const struct stack *stack)
@@ -63,7 +69,7 @@ static bool is_asked(const struct state *st, const struct stacks *s, const struc
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
 	struct state *st = state;
-	struct pending *p = pending_of(st, s, stack);
+	struct pending *p = pending_of(stack);
 	size_t depth = stack->depth - 1;
 
 	frame->data = 0;
@@ -127,7 +133,7 @@ static void finish(const struct stacks *s, const struct stack *stack, const stru
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
 {
 	struct state *st = state;
-	struct pending *p = pending_of(st, s, stack);
+	struct pending *p = pending_of(stack);
 
 	if (!p->count)
 		return;
@@ -147,9 +153,9 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 /* What the end of the trace found under way. */
 static void give_rest(struct state *st, struct stacks *s)
 {
-	for (size_t i = 0; i < st->n_pending; i++) {
+	for (size_t i = 0; i < s->count; i++) {
 		struct stack *stack = &s->list[i];
-		struct pending *p = &st->pending[i];
+		struct pending *p = pending_of(stack);
 
 		for (size_t k = stack->depth; p->count && k-- > p->bottom;)
 			if (stack->frames[k].data && stack->frames[k].data <= p->count) {
@@ -189,6 +195,8 @@ static int replay(struct state *st, const struct reader *r, const struct names *
 		give_rest(st, &stacks);
 		st->enough = true;
 	}
+	for (size_t i = 0; i < stacks.count; i++)
+		pending_free(stacks.list[i].data);
 	stacks_deinit(&stacks);
 	return result;
 }
@@ -213,13 +221,6 @@ int calls_analyse(const struct reader *r, const struct names *names, const struc
 		  const struct calls_options *options, calls_taker take, void *taker_state, struct error *err)
 {
 	struct state st = { .options = options, .take = take, .taker_state = taker_state, .index = index };
-	int result = index ? replay_by_index(&st, r, names, threads, err) : replay(&st, r, names, threads, NULL, err);
 
-	for (size_t i = 0; i < st.n_pending; i++) {
-		free(st.pending[i].records);
-		free(st.pending[i].callees_ns);
-		free(st.pending[i].callees_insns);
-	}
-	free(st.pending);
-	return result;
+	return index ? replay_by_index(&st, r, names, threads, err) : replay(&st, r, names, threads, NULL, err);
 }

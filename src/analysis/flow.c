@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "flow.h"
 
-#include "base/alloc.h"
 
 /* In a frame's data. */
 enum { HIDDEN = 1, CUTS_IN = 2 };
@@ -10,7 +9,6 @@ struct state {
 	const struct flow_options *options;
 	flow_taker take;
 	void *taker_state;
-	size_t *bottoms;          /* by stack: depth of the outermost frame seen + 1; 0: none yet */
 	bool enough;
 	bool waiting;             /* the last call entered is not told of yet: it may be left at once */
 	struct flow_step last;
@@ -37,13 +35,14 @@ static const struct thread *thread_of(const struct stacks *s, const struct stack
 }
 
 /* Depth below the outermost frame that the thread was seen in. */
-static uint32_t depth_of(struct state *st, const struct stacks *s, const struct stack *stack)
+static uint32_t depth_of(struct stack *stack)
 {
-	size_t *bottom = &st->bottoms[stack - s->list];
+	/* a stack's data is the depth of that frame, 1 or more */
+	uintptr_t bottom = (uintptr_t)stack->data;
 
-	if (!*bottom || stack->depth < *bottom)
-		*bottom = stack->depth;
-	return (uint32_t)(stack->depth - *bottom);
+	if (!bottom || stack->depth < bottom)
+		stack->data = (void *)(bottom = stack->depth);
+	return (uint32_t)(stack->depth - bottom);
 }
 
 /* Is the frame on top to be shown? */
@@ -90,7 +89,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	frame->data = data_of(st, stack, stack->depth - 1);
 	if (frame->data & HIDDEN)
 		return;
-	depth = depth_of(st, s, stack);
+	depth = depth_of(stack);
 	if (st->options->min_duration_ns || !is_shown(st, s, stack, depth))
 		return;
 	flush(st);
@@ -105,7 +104,7 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 {
 	struct state *st = state;
 	bool at_once = st->waiting && st->last_stack == stack && st->last_depth == stack->depth;
-	uint32_t depth = frame->data & HIDDEN ? 0 : depth_of(st, s, stack);
+	uint32_t depth = frame->data & HIDDEN ? 0 : depth_of(stack);
 	struct flow_step step;
 
 	if (frame->data & HIDDEN || !is_shown(st, s, stack, depth))
@@ -118,6 +117,16 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 	flush(st);
 	tell(st, &step);
 	s->stop = st->enough;
+}
+
+static void move(void *state, const struct stack *from, const struct stack *to)
+{
+	struct state *st = state;
+
+	if (st->only == from)
+		st->only = to;
+	if (st->last_stack == from)
+		st->last_stack = to;
 }
 
 /* At the start, with the frames that a checkpoint has, and when the end is reached. */
@@ -135,17 +144,15 @@ static void due(void *state, struct stacks *s)
 int flow_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
 		 const struct flow_options *options, flow_taker take, void *taker_state, struct error *err)
 {
-	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .due = due };
+	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .move = move, .due = due };
 	struct state st = { .options = options, .take = take, .taker_state = taker_state };
 	struct checkpoint from;
 	struct stacks stacks;
 	bool midway = index && index_checkpoint(index, index_at(index, options->from_ns), &from);
 	int result;
 
-	st.bottoms = xcalloc(threads->count + reader_vcpus(r), sizeof *st.bottoms);
 	result = stacks_replay(&stacks, r, names, threads, midway ? &from : NULL, options->to_ns, &visitor, &st, err);
 	flush(&st);
 	stacks_deinit(&stacks);
-	free(st.bottoms);
 	return result;
 }

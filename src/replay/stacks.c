@@ -374,6 +374,8 @@ static void switch_task(struct replay *r, struct lane *lane, const struct event 
 		previous->thread = thread;
 		empty.thread = THREAD_NONE;
 		*before = empty;
+		if (r->visitor->move)
+			r->visitor->move(r->state, before, previous);
 		before = previous;
 	}
 	before->cpu = -1;

@@ -78,6 +78,8 @@ struct stacks_visitor {
 	void (*spend)(void *state, struct stacks *s, struct stack *stack, const struct spent *spent);
 	/* The stack's deepest frames, that many, are about to be forgotten without being left. */
 	void (*forget)(void *state, struct stacks *s, struct stack *stack, size_t n);
+	/* What was on one stack is on the other, with its data: it became known whose it is. */
+	void (*move)(void *state, const struct stack *from, const struct stack *to);
 	/* A run of one vCPU's events is about to be replayed. */
 	void (*run)(void *state, struct stacks *s, const struct stacks_run *run);
 	/* The next event is not earlier than stacks->due_ns, which this sets anew; first of all with 0. */
