@@ -139,7 +139,7 @@ static void *begin(void *setting)
 	st->sums = function_sums_new(c->names);
 	st->lanes = xcalloc(c->vcpus, sizeof *st->lanes);
 	st->begun = xcalloc(c->vcpus, sizeof *st->begun);
-	st->totals = xcalloc(names_count(c->names), sizeof *st->totals);
+	st->totals = xcalloc_aligned(sizeof *st->totals, names_count(c->names), sizeof *st->totals);
 	return st;
 }
 
@@ -186,7 +186,7 @@ int totals_analyse(const struct reader *r, const struct names *names, const stru
 	int result = parts_replay(r, names, threads, index, &analysis, &setting, parts, err);
 
 	*ret = functions_new(count);
-	*ret_totals = xcalloc(count, sizeof **ret_totals);
+	*ret_totals = xcalloc_aligned(sizeof **ret_totals, count, sizeof **ret_totals);
 	for (size_t i = 0; i < PARTS_MAX && parts[i]; i++) {
 		struct state *st = parts[i];
 

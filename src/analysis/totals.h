@@ -13,7 +13,7 @@ struct function_total {
 	uint64_t insns, ns;       /* that its threads ran while it was on their stacks */
 	uint64_t finished, finished_ns; /* calls that returned, and the sum of their times; each call of a recursion counts */
 	uint64_t longest_ns;      /* of these */
-};
+} __attribute__((aligned(64)));
 
 /*
  * Both at once: `totals`, to be freed, has one for each function of `names`. With

@@ -85,7 +85,7 @@ void names_address(const struct names *n, uint64_t addr, uint64_t ns, uint32_t v
  * own code only depend on the address, those of user code also on the version of
  * the address space; others are looked up by time.
  */
-enum { NAME_CACHE = 1 << 14 };
+enum { NAME_CACHE = 1 << 16 };
 
 struct name_cache {
 	const struct names *names;

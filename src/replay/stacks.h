@@ -33,9 +33,10 @@ struct frame {
 	uint32_t function;      /* number, see names.h */
 	uint32_t data;          /* the visitor's */
 	uint32_t nr;            /* SYSCALL: its number */
-	enum frame_kind kind;
+	enum frame_kind kind : 8;
 	bool at_start;          /* it was entered at the function's first instruction, or where that is not known */
 };
+static_assert(sizeof(struct frame) == 64, "a frame is a cache line's size");
 
 struct stack {
 	struct frame *frames;   /* the outermost first */
