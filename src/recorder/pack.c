@@ -10,7 +10,7 @@ enum {
 	QUEUE = 8,
 	THOROUGH = 10, QUICK = 4, /* levels of zstd: while little waits to be written, and else */
 	LITTLE = 1,
-	NICE = 10,               /* vCPUs and the drain go first */
+	NICE = 3,               /* vCPUs and the drain go first, but not by much: where all CPUs are busy a chunk must not wait */
 };
 
 struct item {
