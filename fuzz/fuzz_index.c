@@ -42,7 +42,7 @@ static struct reader *open_trace(char *path)
 
 static void write_index(const char *path, const struct reader *r, const uint8_t *data, size_t size, bool whole)
 {
-	struct header h = { .magic = "\x89uptoidx", .version = 1, .table_unpacked = (uint32_t)size, .trace_size = r->size };
+	struct header h = { .magic = "\x89uptoidx", .version = INDEX_VERSION, .table_unpacked = (uint32_t)size, .trace_size = r->size };
 	size_t bound = ZSTD_compressBound(size);
 	uint8_t *packed = xmalloc(bound);
 	FILE *f = fopen(path, "w");

@@ -617,7 +617,7 @@ def make_sysroot():
 
 
 def make_index():
-    counts, lane = varint(5) * 5, varint(0) + varint(100) + varint(50) + b"\0" + varint(0) + b"\3"
+    counts, lane = varint(5) * 5, varint(0) + varint(100) + varint(50) + b"\0" + varint(KERNEL) + varint(0) + b"\3"
     frame = b"\1" + varint(0xffffc90000001ff8) + varint(KERNEL) + varint(KERNEL + 5) + varint(1) * 3 + varint(2) + varint(0)
     stack = varint(1) + varint(9) + varint(9) + b"\1" + varint(KERNEL) + svarint(0) + varint(2) + frame * 2
     save("fuzz_index", "checkpoint", b"\1" + counts + lane + stack + varint(0))
@@ -628,7 +628,7 @@ def make_index():
     save("fuzz_index", "table", b"\0" + varint(2) + entry + varint(20) + entry[1:])
     save("fuzz_index", "table-back", b"\0" + varint(2) + entry + varint(5) + entry[1:])
     save("fuzz_index", "table-function", b"\0" + varint(1) + entry[:-1] + varint(1 << 31))
-    save("fuzz_index", "file", b"\2" + b"\x89uptoidx" + u32(1, 5, 5, 0, 0, 0, 0, 0))
+    save("fuzz_index", "file", b"\2" + b"\x89uptoidx" + u32(2, 5, 5, 0, 0, 0, 0, 0))
     save("fuzz_index", "empty", b"\2")
 
 

@@ -15,7 +15,6 @@
 #define INDEX_MAGIC "\x89uptoidx"
 
 enum {
-	INDEX_VERSION = 2,
 	SPACING_NS = 100000000,  /* of guest time, at least */
 	SPACING_EVENTS = 1 << 20, /* of the trace, about */
 	ENTRIES_MAX = 1 << 20,

@@ -9,6 +9,8 @@
 
 #include "stacks.h"
 
+enum { INDEX_VERSION = 2 }; /* of the file: others are made anew */
+
 struct index_entry {
 	uint64_t ns;               /* of its checkpoint */
 	uint64_t offset;           /* in the file */
