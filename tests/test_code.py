@@ -182,10 +182,19 @@ def test_debug(version, smp):
     run("objcopy", "--only-keep-debug", story, debug)
     run("objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", story, stripped)
     call = upto_json("calls", "--json", "--function", "deepest", "-n", "1", "--depth", "1", trace)["calls"][0]
-    asked = ["--at", f"{call['entry_ns'] + call['duration_ns'] // 2}ns", "--pid", str(call["pid"]), trace]
-    plain = run(UPTO, "stack", *asked).stdout.decode()
-    places = re.findall(r"^    (\w+)(?:\+0x([0-9a-f]+))? \[story\]$", plain, re.M)
+    # a moment that nothing interrupts
+    for part in range(1, 16):
+        asked = ["--at", f"{call['entry_ns'] + call['duration_ns'] * part // 16}ns", "--pid", str(call["pid"]), trace]
+        plain = run(UPTO, "stack", *asked).stdout.decode()
+        places = re.findall(r"^    (\w+)(?:\+0x([0-9a-f]+))? \[story\]$", plain, re.M)
+        if plain.splitlines()[1].startswith("    deepest"):
+            break
     assert [f for f, _ in places] == ["deepest", "deeper", "jumper", "main", "_start"], plain
+    # longjmp() would return to behind the end of the function that calls it
+    within = upto_json("calls", "--json", "--function", "deepest", "--depth", "3", trace)["calls"]
+    leaving = [c for c in within if c["function"].startswith("__longjmp ")][0]
+    shown = run(UPTO, "stack", "--at", f"{leaving['entry_ns'] + leaving['duration_ns'] // 2}ns", *asked[2:]).stdout.decode()
+    assert re.search(r"^    deepest\+0x[0-9a-f]+ \[story\]\n    deeper\+", shown, re.M), shown
     want = []
     for i, (function, offset) in enumerate(places[:-1]):
         want += source_lines(story, function, int(offset or "0", 16) - (i > 0))

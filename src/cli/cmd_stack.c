@@ -48,7 +48,10 @@ static void put_place(const struct names *names, const struct stack *stack, size
 		buf_printf(out, "0x%" PRIx64 " %s", place, names_function(names, f->function));
 		return;
 	}
-	names_address(names, place, ns, version, out);
+	if (i + 1 < stack->depth && stack->frames[i + 1].kind == FRAME_CALL)
+		names_return_address(names, place, ns, version, out);
+	else
+		names_address(names, place, ns, version, out);
 }
 
 /* Its name at that time. */

@@ -190,27 +190,38 @@ static void put_offset(struct buf *out, uint64_t offset)
 		buf_printf(out, "+0x%" PRIx64, offset);
 }
 
-void names_address(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, struct buf *out)
+/* The address that many bytes behind `addr`, as one of the function at `addr`. */
+static void put_address(const struct names *n, uint64_t addr, uint64_t behind, uint64_t ns, uint32_t version, struct buf *out)
 {
 	long i = symtab_lookup(&n->tab, addr - n->slide);
 	struct code_place p;
 
 	if (i != SYMTAB_NONE) {
 		buf_printf(out, "%s", symtab_name(&n->tab, i));
-		put_offset(out, addr - n->slide - n->tab.symbols[i].addr);
+		put_offset(out, addr + behind - n->slide - n->tab.symbols[i].addr);
 		return;
 	}
 	p = place_in_code(n, addr, ns, version);
 	if (!p.object) {
-		buf_printf(out, "0x%" PRIx64, addr);
+		buf_printf(out, "0x%" PRIx64, addr + behind);
 	} else if (p.index == SYMTAB_NONE) {
 		buf_printf(out, "%s", p.object->name);
-		put_offset(out, p.offset);
+		put_offset(out, p.offset + behind);
 	} else {
 		code_put_name(&p, out);
-		put_offset(out, p.offset);
+		put_offset(out, p.offset + behind);
 		buf_printf(out, " [%s]", p.object->name);
 	}
+}
+
+void names_address(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, struct buf *out)
+{
+	put_address(n, addr, 0, ns, version, out);
+}
+
+void names_return_address(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, struct buf *out)
+{
+	put_address(n, addr - 1, 1, ns, version, out);
 }
 
 void name_cache_init(struct name_cache *c, const struct names *n)

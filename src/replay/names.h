@@ -80,6 +80,9 @@ bool names_symbol(const struct names *n, uint64_t addr, uint64_t ns, uint32_t ve
 /* "do_syscall_64+0x87", "ext4_mount+0x3 [ext4]", "busybox+0x61189", "0x461189" into *out. */
 void names_address(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, struct buf *out);
 
+/* The same of where a call returns to: it is its caller's, also where the call is the last of its function. */
+void names_return_address(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, struct buf *out);
+
 /*
  * The same answers, remembered: one of these a thread. Addresses of the kernel's
  * own code only depend on the address, those of user code also on the version of
