@@ -270,6 +270,12 @@ def make_trace():
     for i in range(2100):
         spaces.add(ADDRESS_SPACE, 0, args=(0,))
     save("fuzz_trace", "events-fill-batch", b"\1" + spaces.payload())
+    # calls that never return, all as expected from the third on: more than a stack remembers
+    deep = Events().add(CLOCK, 10, dns=100).add(S_CALL, 20, slot=0xffffc90000001ff8).add(S_CALL, 20, slot=-8)
+    deep.streams[0] += bytes(70000)
+    deep.count, deep.insns = deep.count + 70000, deep.insns + 20 * 70000
+    deep.add(CLOCK, 10, dns=100)
+    save("fuzz_trace", "whole-deep", b"\0" + container(parts[:3] + [(EVENTS, deep.payload(), {"events": deep})] + parts[-1:]))
     save("fuzz_trace", "events-unknown-site", b"\1" + Events().add(1 << 40, 1).payload())
 
 

@@ -155,14 +155,14 @@ static void give_rest(struct state *st, struct stacks *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		struct stack *stack = &s->list[i];
-		struct pending *p = pending_of(stack);
+		struct pending *p = stack->data;
 
-		for (size_t k = stack->depth; p->count && k-- > p->bottom;)
+		for (size_t k = stack->depth; p && p->count && k-- > p->bottom;)
 			if (stack->frames[k].data && stack->frames[k].data <= p->count) {
 				finish(s, stack, &stack->frames[k], p);
 				p->records[stack->frames[k].data - 1].unfinished = true;
 			}
-		if (p->count)
+		if (p && p->count)
 			give(st, s, stack, p);
 	}
 }

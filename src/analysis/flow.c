@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "flow.h"
 
-
 /* In a frame's data. */
 enum { HIDDEN = 1, CUTS_IN = 2 };
 

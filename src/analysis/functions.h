@@ -36,7 +36,7 @@ struct functions {
 	uint64_t events;
 };
 
-/* All zero, to be added to. */
+/* Of nothing yet, to be added to. */
 struct functions functions_new(size_t count);
 
 int functions_analyse(const struct reader *r, const struct names *names, const struct span *span,
