@@ -111,10 +111,14 @@ static struct op *op_before(const struct op *op)
 	return (struct op *)((char *)op->link.before - offsetof(struct op, link));
 }
 
-static bool is_store(const uint8_t *context, const struct op *op, int64_t offset)
+static const int64_t NOWHERE = INT64_MAX;
+
+/* Where the operation stores, from the CPU's env; NOWHERE: it does not store there. */
+static int64_t store_offset(const uint8_t *context, const struct op *op)
 {
-	return (op->opcode == tcg.opcodes[STORE_32] || op->opcode == tcg.opcodes[STORE_64]) && op->n_args >= 3 &&
-	       op->args[1] == (uintptr_t)(context + *tcg.env) && (int64_t)op->args[2] == offset;
+	bool store = op->opcode == tcg.opcodes[STORE_32] || op->opcode == tcg.opcodes[STORE_64];
+
+	return store && op->n_args >= 3 && op->args[1] == (uintptr_t)(context + *tcg.env) ? (int64_t)op->args[2] : NOWHERE;
 }
 
 /* What is stored for the plugin stands right before the access is told, at one place, below the guest's registers. */
@@ -122,16 +126,16 @@ static size_t drop(uint8_t *context, const struct op *told)
 {
 	struct op *op = op_before(told), *low;
 
-	if (!tcg.offset && (int64_t)op->args[2] < 0 && is_store(context, op, (int64_t)op->args[2]))
-		tcg.offset = (int64_t)op->args[2];
+	if (!tcg.offset && store_offset(context, op) < 0)
+		tcg.offset = store_offset(context, op);
 	if (!tcg.offset)
 		return 0;
-	if (is_store(context, op, tcg.offset)) {
+	if (store_offset(context, op) == tcg.offset) {
 		tcg.remove(context, op);
 		return 1;
 	}
 	low = op_before(op);
-	if (!is_store(context, op, tcg.offset + HIGH) || !is_store(context, low, tcg.offset))
+	if (store_offset(context, op) != tcg.offset + HIGH || store_offset(context, low) != tcg.offset)
 		return 0;
 	tcg.remove(context, op);
 	tcg.remove(context, low);

@@ -17,7 +17,7 @@ enum { ARRIVE = 1, RESUME = 2, AFTER_OUT = 4 };
 /* A block under translation. */
 struct work {
 	struct qemu_plugin_tb *tb;
-	uint64_t addr, end;
+	uint64_t addr;
 	size_t n;
 	uint8_t lengths[BLOCK_MAX];
 	bool wanted[BLOCK_MAX]; /* instructions at which a callback asks what they load or store */
@@ -307,6 +307,7 @@ static void interrupt_return(struct qemu_plugin_insn *insn, uint64_t addr, uint8
 						 QEMU_PLUGIN_MEM_R, userdata(site, 0));
 }
 
+/* Does a callback that such an instruction gets ask what it loads or stores? Goes with instrument(). */
 static bool asks_value(enum x86_kind kind, uint64_t addr)
 {
 	switch (kind) {
@@ -569,7 +570,7 @@ static void translate(struct work *w)
 
 void translate_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
-	struct work w;
+	struct work w; /* its arrays are not worth clearing for each block */
 
 	(void)id;
 	w.tb = tb;
