@@ -7,6 +7,7 @@ void model_init(struct model *m)
 {
 	*m = (struct model){
 		.contexts = xcalloc_aligned(HUGE_PAGE, MODEL_CONTEXTS, sizeof *m->contexts),
+		.ahead = xcalloc(MODEL_CONTEXTS, sizeof *m->ahead),
 		.memory = xcalloc(MODEL_MEMORY, sizeof *m->memory),
 		.shifts = xcalloc(MODEL_SHIFTS, sizeof *m->shifts),
 		.targets = xcalloc(MODEL_TARGETS, sizeof *m->targets),
@@ -16,6 +17,7 @@ void model_init(struct model *m)
 void model_deinit(struct model *m)
 {
 	free(m->contexts);
+	free(m->ahead);
 	free(m->memory);
 	free(m->shifts);
 	free(m->targets);
@@ -25,7 +27,7 @@ void model_reset(struct model *m, uint64_t insns, uint64_t ns, uint64_t space)
 {
 	struct model fresh = {
 		.insns = insns, .ns = ns, .space = space >> 12,
-		.contexts = m->contexts, .memory = m->memory, .shifts = m->shifts, .targets = m->targets,
+		.contexts = m->contexts, .ahead = m->ahead, .memory = m->memory, .shifts = m->shifts, .targets = m->targets,
 	};
 
 	memset(m->contexts, 0, MODEL_CONTEXTS * sizeof *m->contexts);

@@ -35,6 +35,7 @@ enum {
  * then known without waiting for the site itself to come out of memory.
  */
 enum { TAGGED_BITS = 24 };
+static_assert(MODEL_CONTEXTS == 1 << 16, "a trail is made of uint16_t");
 static_assert(SITES_MAX <= 1 << TAGGED_BITS, "a site's number fits below its kind");
 
 /* A site that came next, and what it came with. */
@@ -72,9 +73,11 @@ struct model {
 	uint64_t insns, slot, ns;
 	uint64_t space;           /* ADDRESS_SPACE last seen */
 	uint64_t place, before;   /* context: a number for where control is, and was */
+	uint64_t trail;           /* numbers of the last four contexts, 16 bits each, the latest lowest */
 	int64_t last_shift;
 	uint64_t resume;          /* where user code was left, by a system call or an interrupt */
 	struct context *contexts;
+	uint16_t *ahead;          /* by context: the one that came four events later, the last time */
 	struct memory *memory;
 	struct shift *shifts;
 	uint64_t *targets;
@@ -90,9 +93,18 @@ static inline bool in_kernel(uint64_t addr)
 	return addr >> 63;
 }
 
+/*
+ * Where the event that comes is looked up. The whole table is too large to be
+ * near: what will be needed soon, if all goes as the last time, is fetched now.
+ */
 static inline struct context *model_context(struct model *m)
 {
-	return &m->contexts[hash64(m->place) % MODEL_CONTEXTS];
+	uint16_t i = (uint16_t)(hash64(m->place) % MODEL_CONTEXTS);
+
+	__builtin_prefetch(&m->contexts[m->ahead[i]], 1);
+	m->ahead[m->trail >> 48] = i;
+	m->trail = m->trail << 16 | i;
+	return &m->contexts[i];
 }
 
 /* Make that site, which is not the first way's, the first. */
