@@ -22,9 +22,11 @@ CASES = [("6.1", 1), ("6.12", 2)]
 STORY = {
     "main": 3, "leaf": 3 + 2 + 4, "recursive": 6, "tail": 5, "tail_target": 5, "deepest": 1, "deeper": 1, "jumper": 1,
     "signals": 1, "on_signal": 4, "other_stack": 1, "on_other_stack": 2, "thread": 3, "thread_work": 30, "threads": 1,
-    "child_work": 3, "forks": 1, "libraries": 3, "mapped_twice": 3, "use": 6,
+    "child_work": 3, "forks": 1, "filters": 1, "confined": 1, "libraries": 3, "mapped_twice": 3, "use": 6,
 }
 OPENED = 3 * 2
+# messages through a classic filter, system calls (with the last, that ends it) under one of seccomp, messages through a BPF program
+BPF = {"bpf_filter": 5 + 6 + 1, "story": 3}
 PLUG = {"plug": 3 * (3 + 2 + 2), "within": 3 * (3 + 2 + 2) * 2 + OPENED, "plug::shaped": OPENED}
 
 
@@ -73,6 +75,10 @@ def test_program(version, smp):
     assert {f: got.get(f, 0) for f in STORY} == STORY, {f: (got.get(f), n) for f, n in STORY.items() if got.get(f) != n}
     got = calls_of(trace, "libplug.so")
     assert {f: got.get(f, 0) for f in PLUG} == PLUG, got
+    got = collections.Counter()
+    for f in upto_json("top", "--json", "-n", "0", "--module", "bpf", trace)["functions"]:
+        got[re.sub(r"^bpf_prog_[0-9a-f]{16}_| \[bpf\]$", "", f["function"])] += f["calls"]
+    assert {f: got[f] for f in BPF} == BPF, got
     returns = upto_json("check", "--json", trace)["returns"]
     assert returns["unmatched"] <= 1 + returns["all"] / 1e6, returns
     first = {f["function"]: f for f in upto_json("first", "--json", "-n", "0", trace)["first"]}

@@ -52,6 +52,9 @@ enum member {
 	BPF_START,            /* struct bpf_ksym, include/linux/bpf.h */
 	BPF_END,
 	BPF_NAME,
+	PROG_TYPE,            /* struct bpf_prog, include/linux/bpf.h */
+	PROG_FUNCTION,
+	PROG_JITED_LEN,
 	MODULE_MEM,           /* since 6.4: */
 	MEMORY_BASE,
 	MEMORY_SIZE,

@@ -13,12 +13,15 @@ enum {
 	MODULE_NAME_LEN = 64 - 8,    /* include/linux/moduleparam.h */
 	MOD_TEXT = 0, MOD_INIT_TEXT = 4, /* enum mod_mem_type, include/linux/module.h */
 	VM_EXEC = 4,                 /* include/linux/mm.h */
+	BPF_PROG_TYPE_UNSPEC = 0,    /* include/uapi/linux/bpf.h */
 	SYMBOLS_MAX = 1 << 18,
 	STRINGS_MAX = 16 << 20,
 	KSYM_LEN = 512,              /* KSYM_NAME_LEN, include/linux/kallsyms.h */
 	TEXT_MAX = 64 << 20,
 	GUEST_PAGE = 4096,
 	SPECIAL_NAME = 32,
+	OUT_OF_LINE_NAME = 64,
+	PERF_RECORD_KSYMBOL_TYPE_OOL = 2, /* include/uapi/linux/perf_event.h */
 };
 
 /* Elf64_Sym */
@@ -54,6 +57,17 @@ static void read_block(struct vcpu *v, uint64_t addr, uint64_t max, struct buf *
 			break;
 		out->len += step;
 	}
+}
+
+/* A text in guest memory, as much as there is room for and can be read. */
+static const char *read_text(struct vcpu *v, uint64_t addr, char *text, size_t size)
+{
+	size_t n = 0;
+
+	while (n + 1 < size && guest_read(&v->regs, addr + n, text + n, 1) && text[n])
+		n++;
+	text[n] = '\0';
+	return text;
 }
 
 static void add_section(struct kernel_image *image, const char *name, uint64_t addr, uint64_t size)
@@ -176,26 +190,66 @@ void code_module(struct vcpu *v, unsigned cpu, uint64_t module)
 	tell_functions(v, cpu, name, &image);
 }
 
+/* One function of what counts as a module. Without a name it is the module's code, no more. */
+static void tell_function(struct vcpu *v, unsigned cpu, const char *module, const char *name, uint64_t start, uint64_t size)
+{
+	struct kernel_image image = { 0 };
+
+	add_section(&image, ".text", start, size);
+	if (*name)
+		symbol_list_add(&image.symbols, start, size, 't', name, strlen(name));
+	tell_functions(v, cpu, module, &image);
+}
+
 void code_bpf(struct vcpu *v, unsigned cpu, uint64_t ksym)
 {
 	uint64_t start = structure_pointer(v, ksym, BPF_START), end = structure_pointer(v, ksym, BPF_END);
-	struct kernel_image image = { 0 };
-	struct buf name = { 0 };
+	char name[KSYM_LEN];
 
-	if (!start || end <= start || structure_at(BPF_NAME) == MEMBER_UNKNOWN)
-		return;
-	read_block(v, ksym + (uint64_t)structure_at(BPF_NAME), KSYM_LEN, &name);
-	add_section(&image, ".text", start, end - start);
-	if (name.len)
-		symbol_list_add(&image.symbols, start, end - start, 't', (char *)name.data,
-				strnlen((char *)name.data, name.len));
-	buf_free(&name);
-	tell_functions(v, cpu, "bpf", &image);
+	if (start && end > start && structure_at(BPF_NAME) != MEMBER_UNKNOWN)
+		tell_function(v, cpu, "bpf", read_text(v, ksym + (uint64_t)structure_at(BPF_NAME), name, sizeof name),
+			      start, end - start);
+}
+
+/* bpf_prog_was_classic(), include/linux/filter.h */
+static bool was_classic(struct vcpu *v, uint64_t prog)
+{
+	return structure_at(PROG_TYPE) != MEMBER_UNKNOWN && structure_read(v, prog, PROG_TYPE, 4) == BPF_PROG_TYPE_UNSPEC;
+}
+
+void code_filter(struct vcpu *v, unsigned cpu, uint64_t prog)
+{
+	uint64_t start = structure_pointer(v, prog, PROG_FUNCTION), size = structure_read(v, prog, PROG_JITED_LEN, 4);
+
+	if (start && size && was_classic(v, prog))
+		tell_function(v, cpu, "bpf", "bpf_filter", start, size);
+}
+
+void code_filter_gone(struct vcpu *v, unsigned cpu, uint64_t prog)
+{
+	if (was_classic(v, prog))
+		code_freed(v, cpu, structure_pointer(v, prog, PROG_FUNCTION));
 }
 
 void code_bpf_gone(struct vcpu *v, unsigned cpu, uint64_t ksym)
 {
 	code_freed(v, cpu, structure_pointer(v, ksym, BPF_START));
+}
+
+void code_out_of_line(struct vcpu *v, unsigned cpu, const struct out_of_line *code)
+{
+	char name[OUT_OF_LINE_NAME];
+
+	if (code->type != PERF_RECORD_KSYMBOL_TYPE_OOL || !code->size)
+		return;
+	if (code->gone) {
+		code_freed(v, cpu, code->start);
+		return;
+	}
+	read_text(v, code->name, name, sizeof name);
+	/* the modules' names are those in /proc/kallsyms: include/linux/ftrace.h, kernel/kprobes.c */
+	tell_function(v, cpu, !strncmp(name, "ftrace", 6) ? "__builtin__ftrace" : "__builtin__kprobes", name,
+		      code->start, code->size);
 }
 
 void code_freed(struct vcpu *v, unsigned cpu, uint64_t start)
@@ -217,12 +271,10 @@ static const char *special_name(struct vcpu *v, uint64_t vma, char *name, size_t
 	uint64_t text = structure_pointer(v, vma, VMA_OPS) ?
 			structure_pointer(v, structure_pointer(v, vma, VMA_PRIVATE), MAPPING_NAME) : 0;
 
-	for (size_t n = 0; text && n + 1 < size && guest_read(&v->regs, text + n, name + n, 1) && name[n]; n++) {
-		name[n + 1] = '\0';
-		if (*name == '[' && name[n] == ']')
-			return name;
-	}
-	return "";
+	if (!text)
+		return "";
+	read_text(v, text, name, size);
+	return *name == '[' && name[strlen(name) - 1] == ']' ? name : "";
 }
 
 static void tell_file(struct vcpu *v, uint64_t vma, uint64_t file, struct code_record *record)

@@ -19,6 +19,24 @@ void code_freed(struct vcpu *v, unsigned cpu, uint64_t start);
 void code_bpf(struct vcpu *v, unsigned cpu, uint64_t ksym);
 void code_bpf_gone(struct vcpu *v, unsigned cpu, uint64_t ksym);
 
+/* Likewise any program, of which only classic ones (of seccomp(2), socket(7)) are told: they have no bpf_ksym. Address of its struct bpf_prog. */
+void code_filter(struct vcpu *v, unsigned cpu, uint64_t prog);
+void code_filter_gone(struct vcpu *v, unsigned cpu, uint64_t prog);
+
+/*
+ * What the kernel tells perf of code that it made, or gives up: only what it made for itself is told, ftrace's
+ * trampolines and pages for kprobes.
+ */
+struct out_of_line {
+	uint16_t type;  /* enum perf_record_ksymbol_type */
+	uint64_t start;
+	uint32_t size;
+	bool gone;
+	uint64_t name;  /* address of a text */
+};
+
+void code_out_of_line(struct vcpu *v, unsigned cpu, const struct out_of_line *code);
+
 /* A process has a new or changed mapping; address of its vm_area_struct. */
 void code_mapped(struct vcpu *v, unsigned cpu, uint64_t vma);
 

@@ -55,6 +55,9 @@ static const char *const hook_names[KERNEL_HOOKS][2] = {
 	[HOOK_FREED] = { "execmem_free", "module_memfree" },
 	[HOOK_BPF] = { "bpf_ksym_add" },
 	[HOOK_BPF_GONE] = { "bpf_ksym_del" },
+	[HOOK_FILTER] = { "bpf_prog_fill_jited_linfo" },
+	[HOOK_FILTER_GONE] = { "bpf_jit_free" },
+	[HOOK_OUT_OF_LINE] = { "perf_event_ksymbol" },
 	[HOOK_MAPPED] = { "perf_event_mmap" },
 };
 

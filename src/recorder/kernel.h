@@ -26,6 +26,9 @@ enum kernel_hook {
 	HOOK_FREED,      /* execmem_free(start), before 6.10 module_memfree(start): mm/execmem.c, kernel/module/main.c */
 	HOOK_BPF,        /* bpf_ksym_add(ksym): kernel/bpf/core.c; programs and trampolines */
 	HOOK_BPF_GONE,   /* bpf_ksym_del(ksym) */
+	HOOK_FILTER,     /* bpf_prog_fill_jited_linfo(prog): kernel/bpf/core.c; also called for what has no name */
+	HOOK_FILTER_GONE, /* bpf_jit_free(prog) */
+	HOOK_OUT_OF_LINE, /* perf_event_ksymbol(type, addr, len, unregister, name): kernel/events/core.c; also called when nobody profiles */
 	HOOK_MAPPED,     /* perf_event_mmap(vma): kernel/events/core.c; also called when nobody profiles */
 	KERNEL_HOOKS,
 };

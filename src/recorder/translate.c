@@ -431,6 +431,9 @@ static const qemu_plugin_vcpu_udata_cb_t hooks[KERNEL_HOOKS] = {
 	[HOOK_FREED] = watch_freed,
 	[HOOK_BPF] = watch_bpf,
 	[HOOK_BPF_GONE] = watch_bpf_gone,
+	[HOOK_FILTER] = watch_filter,
+	[HOOK_FILTER_GONE] = watch_filter_gone,
+	[HOOK_OUT_OF_LINE] = watch_out_of_line,
 	[HOOK_MAPPED] = watch_mapped,
 };
 

@@ -63,6 +63,9 @@ void watch_module(unsigned cpu, void *data);
 void watch_freed(unsigned cpu, void *data);
 void watch_bpf(unsigned cpu, void *data);
 void watch_bpf_gone(unsigned cpu, void *data);
+void watch_filter(unsigned cpu, void *data);
+void watch_filter_gone(unsigned cpu, void *data);
+void watch_out_of_line(unsigned cpu, void *data);
 void watch_mapped(unsigned cpu, void *data);
 
 /* Where segment:offset is, of 2 << shift bytes: real mode's; protected code at low addresses is flat. */

@@ -7,13 +7,21 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/bpf.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -167,6 +175,67 @@ APART void forks(const char *self)
 	}
 }
 
+/* A BPF program of the name, or a classic filter that the kernel cannot foresee, on one of two sockets; so many messages to it. */
+static void filtered(int program, int messages)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0), BPF_STMT(BPF_ALU | BPF_ADD | BPF_K, 100), BPF_STMT(BPF_RET | BPF_A, 0),
+	};
+	struct sock_fprog filter = { .len = sizeof code / sizeof *code, .filter = code };
+	int pair[2];
+
+	socketpair(AF_UNIX, SOCK_DGRAM, 0, pair);
+	if (program < 0)
+		setsockopt(pair[1], SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+	else
+		setsockopt(pair[1], SOL_SOCKET, SO_ATTACH_BPF, &program, sizeof program);
+	for (int i = 0; i < messages; i++)
+		if (write(pair[0], "message", 7) != 7)
+			abort();
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static int bpf_program(void)
+{
+	struct bpf_insn code[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 100 }, { .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER, .insns = (uintptr_t)code, .insn_cnt = 2,
+		.license = (uintptr_t)"GPL", .prog_name = "story",
+	};
+
+	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof attr);
+}
+
+/* Its filter is asked about every system call; what it looks at, arguments, cannot be decided beforehand. */
+APART void confined(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[5])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x12345678, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { .len = sizeof code / sizeof *code, .filter = code };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+	for (int i = 0; i < 6; i++)
+		getppid();
+	_exit(0);
+}
+
+APART void filters(void)
+{
+	fflush(stdout);
+	filtered(-1, 5);
+	filtered(bpf_program(), 3);
+	if (fork() == 0)
+		confined();
+	wait(NULL);
+}
+
 typedef void function(void);
 
 static void use(void *library, int times)
@@ -225,6 +294,7 @@ int main(int argc, char **argv)
 	signals();
 	other_stack();
 	threads();
+	filters();
 	forks("/proc/self/exe");
 	return 0;
 }
