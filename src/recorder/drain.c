@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "pack.h"
 #include "recorder.h"
 #include "trace/codec.h"
@@ -41,14 +41,6 @@ static struct {
 	pthread_mutex_t lock;     /* for what other threads queue: */
 	struct buf queued[CHUNK_TYPES]; /* by type */
 } drain = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 void drain_put(enum chunk_type type, const struct buf *payload)
 {
@@ -231,7 +223,7 @@ static void tell_decompressor(const struct stream *s)
 static void encode(struct stream *s)
 {
 	if (s->n_waiting && !s->encoder.events)
-		s->begun_ms = now_ms();
+		s->begun_ms = clock_ms();
 	encoder_add(&s->encoder, s->waiting, s->n_waiting);
 	drain.events += s->n_waiting;
 	s->n_waiting = 0;
@@ -326,7 +318,7 @@ static bool round_once(bool flush)
 			consume(i, s, v);
 		while (flush && ring_backlog(&v->ring));
 		busy |= ring_backlog(&v->ring) > 0;
-		now = now_ms();
+		now = clock_ms();
 		s->due = s->encoder.events && now - s->begun_ms > CHUNK_MS;
 		if (flush || (s->due && now - s->begun_ms > CHUNK_MS_MAX))
 			put_events(i, s);

@@ -3,13 +3,16 @@
 
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 #include "trace/writer.h"
 
 enum {
 	QUEUE = 8,
-	THOROUGH = 10, QUICK = 4, /* levels of zstd: while little waits to be written, and else */
+	THOROUGH = 10, QUICK = 4, /* levels of zstd: while little waits to be written and CPUs are free, and else */
 	LITTLE = 1,
+	SLOW_MS = 200,          /* a chunk that took as long to pack had to share its CPU … */
+	SLOW_CHUNKS = 8,        /* … as so many after it may have to */
 	NICE = 3,               /* vCPUs and the drain go first, but not by much: where all CPUs are busy a chunk must not wait */
 };
 
@@ -27,17 +30,33 @@ static struct {
 	uint64_t put, done;     /* how many ever were queued, and are finished with */
 	bool stop;
 
-	struct writer writer;   /* the thread's; the drain's once flushed */
+	unsigned slow;          /* the thread's: how many chunks are still to be packed quickly */
+	struct writer writer;   /* likewise; the drain's once flushed */
 	uint64_t lost;
 } pack = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
+/* Of somebody's events: what is not in the file yet, kill -9 costs. */
+static int level_of(const struct item *item, uint64_t waiting)
+{
+	if (item->level)
+		return item->level;
+	if (pack.slow) {
+		pack.slow--;
+		return QUICK;
+	}
+	return waiting <= LITTLE ? THOROUGH : QUICK;
+}
+
 static void write_item(struct item *item, uint64_t waiting)
 {
-	int level = item->level ? item->level : waiting <= LITTLE ? THOROUGH : QUICK;
+	int level = level_of(item, waiting);
+	uint64_t begun = clock_ms();
 
 	if (writer_put(&pack.writer, &item->header, &item->payload, level) < 0 &&
 	    item->header.type == CHUNK_EVENTS)
 		__atomic_fetch_add(&pack.lost, item->header.events, __ATOMIC_RELAXED);
+	if (clock_ms() - begun > SLOW_MS)
+		pack.slow = SLOW_CHUNKS;
 	buf_free(&item->payload);
 }
 
