@@ -249,6 +249,16 @@ def test_flow():
     assert ends(quiet) == ends(s for s in steps if not s["cuts_in"])
     one = upto_json("calls", "--from", f"{begin}ns", "--to", f"{end}ns", "--json", "--one-thread", trace)["calls"]
     assert ends(one) == ends(s for s in steps if s["pid"] == steps[0]["pid"]) and len(one) < len(steps), (one[:2], steps[:2])
+    # a call that waits, with what ran meanwhile, each counted from the outermost that is seen of it
+    waits = upto_json("calls", "--function", "pipe_read", "--depth", "1", "--json", trace)["calls"]
+    nth = next(i for i, c in enumerate(waits) if c["duration_ns"] > 2 * c["ns"])
+    within = upto_json("calls", "--function", "pipe_read", "-n", str(nth + 1), "--depth", "3", "--all-threads", "--json", trace)["calls"]
+    within = within[max(i for i, s in enumerate(within) if s["function"] == "pipe_read" and s["step"] == "enter" and s["entry_ns"] == waits[nth]["entry_ns"]):]
+    assert (within[-1]["step"], within[-1]["duration_ns"], within[-1]["depth"]) == ("leave", waits[nth]["duration_ns"], 0), within[-1]
+    assert within[0]["depth"] == 0 and len({s["pid"] for s in within}) > 1 and max(s["depth"] for s in within) == 2
+    exit_ns = waits[nth]["entry_ns"] + waits[nth]["duration_ns"]
+    same = upto_json("calls", "--from", f"{waits[nth]['entry_ns']}ns", "--to", f"{exit_ns + 1}ns", "--depth", "3", "--json", trace)["calls"]
+    assert same[-len(within):] == within or same[:len(within)] == within, (same[:2], within[:2])
     letters = {}
     for line in run(UPTO, "calls", "--from", f"{begin}ns", "--to", f"{end}ns", trace).stdout.decode().splitlines()[1:]:
         m = re.match(r"[ \d.]{%d} +(\d+) (.)  " % 38, line)

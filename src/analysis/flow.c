@@ -33,7 +33,7 @@ static const struct thread *thread_of(const struct stacks *s, const struct stack
 	return stack->thread == THREAD_NONE ? NULL : &s->threads->list[stack->thread];
 }
 
-/* Depth below the outermost frame that the thread was seen in. */
+/* Depth below the outermost frame that the thread was seen in, since what is shown begins. */
 static uint32_t depth_of(struct stack *stack)
 {
 	/* a stack's data is the depth of that frame, 1 or more */
@@ -50,7 +50,7 @@ static bool is_shown(const struct state *st, const struct stacks *s, const struc
 	const struct flow_options *o = st->options;
 	const struct thread *t = thread_of(s, stack);
 
-	return !st->enough && (!st->only || st->only == stack) && s->ns >= o->from_ns && s->ns < o->to_ns &&
+	return !st->enough && (!st->only || st->only == stack) && s->ns < o->to_ns &&
 	       (!o->max_depth || depth < o->max_depth) && (!o->has_pid || (t && t->pid == o->pid));
 }
 
@@ -86,7 +86,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	uint32_t depth;
 
 	frame->data = data_of(st, stack, stack->depth - 1);
-	if (frame->data & HIDDEN)
+	if (frame->data & HIDDEN || s->ns < st->options->from_ns)
 		return;
 	depth = depth_of(stack);
 	if (st->options->min_duration_ns || !is_shown(st, s, stack, depth))
@@ -103,10 +103,13 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 {
 	struct state *st = state;
 	bool at_once = st->waiting && st->last_stack == stack && st->last_depth == stack->depth;
-	uint32_t depth = frame->data & HIDDEN ? 0 : depth_of(stack);
 	struct flow_step step;
+	uint32_t depth;
 
-	if (frame->data & HIDDEN || !is_shown(st, s, stack, depth))
+	if (frame->data & HIDDEN || s->ns < st->options->from_ns)
+		return;
+	depth = depth_of(stack);
+	if (!is_shown(st, s, stack, depth))
 		return;
 	step = step_of(s, stack, frame, at_once || st->options->min_duration_ns ? FLOW_CALL : FLOW_LEAVE, depth);
 	if (step.duration_ns < st->options->min_duration_ns)

@@ -202,6 +202,43 @@ static int take_step(void *state, const struct flow_step *f)
 	return --p->left && !ferror(stdout) ? 0 : -1;
 }
 
+/* Each call that is asked for, with all that ran from its entry to its exit. */
+struct interlaced {
+	struct trace_arg *trace;
+	struct index *index;
+	struct flow_options options; /* but for the time */
+	struct printer *printer;
+	uint64_t left;               /* calls */
+	struct error *err;
+	bool failed;
+};
+
+static int take_interlaced(void *state, const struct thread *thread, const struct call_record *records, size_t count)
+{
+	struct interlaced *i = state;
+	struct flow_options o = i->options;
+
+	(void)thread;
+	(void)count;
+	o.from_ns = records->entry_ns;
+	o.to_ns = records->entry_ns + records->duration_ns + 1;
+	i->failed = flow_analyse(i->trace->reader, &i->trace->names, &i->trace->threads, i->index, &o, take_step, i->printer, i->err) < 0;
+	if (!i->printer->json)
+		putchar('\n');
+	fflush(stdout);
+	return i->failed || !--i->left || ferror(stdout) ? -1 : 0;
+}
+
+static int show_interlaced(struct interlaced *i, const struct calls_options *asked)
+{
+	struct calls_options o = *asked;
+	int r;
+
+	o.max_depth = 1;
+	r = calls_analyse(i->trace->reader, &i->trace->names, &i->trace->threads, i->index, &o, take_interlaced, i, i->err);
+	return i->failed ? -1 : r;
+}
+
 static void begin(const struct printer *p, const char *heading)
 {
 	if (p->json) {
@@ -220,17 +257,27 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns, .max_depth = o->max_depth,
 		.has_pid = o->has_pid, .pid = o->pid, .no_interrupts = o->no_interrupts, .one_thread = arg(args, "one-thread"),
 	};
+	static const char flow_heading[] = "      TIME S  DURATION US      INSNS    PID    FUNCTION";
 	struct index *index;
 	int r;
 
 	/* what begins at the start needs no way into the middle */
 	index = o->functions || o->from_ns ? index_for(t) : NULL;
 	t->reader->progress = NULL; /* its output is progress enough */
-	if (o->functions) {
+	if (o->functions && arg(args, "all-threads")) {
+		struct interlaced i = {
+			.trace = t, .index = index, .printer = &p, .left = p.left, .err = err,
+			.options = { .max_depth = o->max_depth, .no_interrupts = o->no_interrupts },
+		};
+
+		p.left = UINT64_MAX;
+		begin(&p, flow_heading);
+		r = show_interlaced(&i, o);
+	} else if (o->functions) {
 		begin(&p, "     ENTRY S  DURATION US      SELF US SELF INSNS    PID  FUNCTION");
 		r = calls_analyse(t->reader, &t->names, &t->threads, index, o, take, &p, err);
 	} else {
-		begin(&p, "      TIME S  DURATION US      INSNS    PID    FUNCTION");
+		begin(&p, flow_heading);
 		r = flow_analyse(t->reader, &t->names, &t->threads, index, &flow, take_step, &p, err);
 	}
 	if (p.json)
@@ -277,7 +324,8 @@ static const struct option options[] = {
 	{ 0, "pid", "PID", "only this thread" },
 	{ 0, "depth", "N", "only N levels; 0: all (default)" },
 	{ 0, "min-duration", "TIME", "only calls that take at least so long" },
-	{ 0, "one-thread", NULL, "only the thread whose call comes first (of --function they are one thread's anyway)" },
+	{ 0, "one-thread", NULL, "without --function: only the thread whose call comes first" },
+	{ 0, "all-threads", NULL, "with --function: also what other threads ran from entry to exit" },
 	{ 0, "no-interrupts", NULL, "leave out interrupts that cut in, and what they call" },
 	{ 'n', "lines", "N", "stop after N calls, without --function lines; 0: all (default)" },
 	DEBUG_OPTION,
@@ -293,7 +341,8 @@ const struct command cmd_calls = {
 	.summary = "calls as they happened, from entry to exit",
 	.description = "With --function, prints each call of it when it has returned, with what it called, set in: when it was "
 		       "entered, how long it took, and its own time without its callees'. The duration is guest time from entry "
-		       "to exit, also while other threads ran; self time is the thread's own.\n"
+		       "to exit, also while other threads ran; self time is the thread's own. With --all-threads, what those ran is interlaced, as without "
+		       "--function.\n"
 		       "Without, prints all threads' calls as they come, at once however long the trace: a line when a function "
 		       "is entered, and one with duration and instructions when it is left; one only, if it called nothing. "
 		       "With --min-duration only the latter. Threads are interlaced as they ran, each with a letter of its own behind "
@@ -304,6 +353,7 @@ const struct command cmd_calls = {
 		    "  upto calls --from 2.5s --to 2.501s trace.upto\n      all that happened in a millisecond\n"
 		    "  upto calls --from 2.5s --one-thread --no-interrupts trace.upto\n      what the thread did that ran then\n"
 		    "  upto calls --function vfs_read --depth 1 --min-duration 1ms trace.upto\n      slow reads\n"
+		    "  upto calls --function synchronize_rcu --all-threads --depth 3 -n 1 trace.upto\n      what it waited for\n"
 		    "  upto calls --function do_exit --pid 120 --no-interrupts trace.upto\n      how a thread ended\n",
 	.options = options,
 	.min_operands = 1, .max_operands = 1,
