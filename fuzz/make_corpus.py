@@ -634,7 +634,7 @@ def make_index():
     save("fuzz_index", "table", b"\0" + varint(2) + entry + varint(20) + entry[1:])
     save("fuzz_index", "table-back", b"\0" + varint(2) + entry + varint(5) + entry[1:])
     save("fuzz_index", "table-function", b"\0" + varint(1) + entry[:-1] + varint(1 << 31))
-    save("fuzz_index", "file", b"\2" + b"\x89uptoidx" + u32(2, 5, 5, 0, 0, 0, 0, 0))
+    save("fuzz_index", "file", b"\2" + b"\x89uptoidx" + u32(3, 5, 5, 0, 0, 0, 0, 0))
     save("fuzz_index", "empty", b"\2")
 
 

@@ -119,33 +119,62 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	m->entered[frame->function] |= frame->at_start;
 }
 
-static int by_number(const void *va, const void *vb)
-{
-	uint64_t a = *(const uint64_t *)va, b = *(const uint64_t *)vb;
+/* A moment for an entry. */
+struct moment {
+	uint64_t ns;
+	bool unit;    /* a unit of chunks begins: nothing that came before has to be decoded */
+};
 
-	return a < b ? -1 : a > b;
+static int by_time(const void *va, const void *vb)
+{
+	const struct moment *a = va, *b = vb;
+
+	return a->ns < b->ns ? -1 : a->ns > b->ns;
 }
 
-/* Where chunks begin is cheap to begin; times within them are taken where a chunk has many events. */
-static uint64_t *choose_times(const struct reader *r, size_t *ret_n)
+/*
+ * Where chunks begin is cheap to begin, but behind the clock that the chunk before ends with, at the same time.
+ * Times within them are taken where a chunk has many events.
+ */
+static struct moment *all_moments(const struct reader *r, size_t *ret_n)
 {
-	uint64_t *times = NULL;
-	size_t n = 0, cap = 0, kept = 0;
+	struct moment *list = NULL;
+	size_t n = 0, cap = 0;
 
 	for (size_t i = 0; i < r->n_chunks; i++) {
 		const struct chunk_header *h = &r->chunks[i].header;
 		uint64_t parts = h->type == CHUNK_EVENTS ? 1 + h->events / SPACING_EVENTS : 0;
 
 		for (uint64_t k = 0; k < parts && h->last_ns >= h->first_ns; k++) {
-			times = array_grow(times, n, &cap, sizeof *times);
-			times[n++] = h->first_ns + (h->last_ns - h->first_ns) / parts * k;
+			list = array_grow(list, n, &cap, sizeof *list);
+			list[n++] = (struct moment){
+				.ns = h->first_ns + (k ? (h->last_ns - h->first_ns) / parts * k : h->first_ns > 0),
+				.unit = k == 0 && !(h->flags & CHUNK_CONTINUES),
+			};
 		}
 	}
 	if (n)
-		qsort(times, n, sizeof *times, by_number);
-	for (size_t i = 0; i < n && kept < ENTRIES_MAX; i++)
-		if (!kept || times[i] - times[kept - 1] >= SPACING_NS / (1 + reader_vcpus(r)))
-			times[kept++] = times[i];
+		qsort(list, n, sizeof *list, by_time);
+	*ret_n = n;
+	return list;
+}
+
+/* Not too many: of two near each other the unit's begin is kept, else the first. */
+static uint64_t *choose_times(const struct reader *r, size_t *ret_n)
+{
+	size_t n, kept = 0;
+	struct moment *list = all_moments(r, &n);
+	uint64_t *times = xcalloc(n, sizeof *times);
+
+	for (size_t i = 0; i < n && kept < ENTRIES_MAX; i++) {
+		if (!kept || list[i].ns - list[kept - 1].ns >= SPACING_NS / (1 + reader_vcpus(r)))
+			list[kept++] = list[i];
+		else if (list[i].unit && kept > 1 && !list[kept - 1].unit)
+			list[kept - 1] = list[i];
+	}
+	for (size_t i = 0; i < kept; i++)
+		times[i] = list[i].ns;
+	free(list);
 	*ret_n = kept;
 	return times;
 }

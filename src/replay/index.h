@@ -9,7 +9,7 @@
 
 #include "stacks.h"
 
-enum { INDEX_VERSION = 2 }; /* of the file: others are made anew */
+enum { INDEX_VERSION = 3 }; /* of the file: others are made anew */
 
 struct index_entry {
 	uint64_t ns;               /* of its checkpoint */

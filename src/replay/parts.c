@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-enum { PARTS_PER_THREAD = 3 }; /* some take longer: who is done takes another */
+enum { PARTS_PER_THREAD = 5 }; /* some take longer: who is done takes another */
 
 struct part {
 	struct checkpoint from;
@@ -81,28 +81,34 @@ static size_t entry_at(const struct reader *r, const struct index *index, size_t
 	return low < index->count ? low : index->count - 1;
 }
 
-/* Is that where a unit of chunks begins? From there, nothing that came before has to be decoded. */
+/* Is that where a unit of chunks begins, behind the last clock before? From there, nothing that came before has to be decoded. */
 static bool begins_unit(const struct reader *r, uint64_t ns)
 {
 	for (size_t i = 0; i < r->n_chunks; i++) {
 		const struct chunk_header *h = &r->chunks[i].header;
 
-		if (h->type == CHUNK_EVENTS && h->first_ns == ns && !(h->flags & CHUNK_CONTINUES))
+		if (h->type == CHUNK_EVENTS && h->first_ns + 1 == ns && !(h->flags & CHUNK_CONTINUES))
 			return true;
 	}
 	return false;
 }
 
-/* A moment of the index for part number `part` to begin at. */
+/*
+ * A moment of the index for part number `part` to begin at: a unit's begin. 0: none is nearer than half a part, and
+ * what would have to be decoded first is not worth it.
+ */
 static size_t choose_entry(const struct reader *r, const struct index *index, size_t part, size_t parts)
 {
-	enum { NEAR = 8 };
 	size_t entry = entry_at(r, index, part, parts);
+	size_t near = entry - entry_at(r, index, part - 1, parts);
 
-	for (size_t i = entry; i < index->count && i < entry + NEAR; i++)
-		if (begins_unit(r, index->entries[i].ns))
-			return i;
-	return entry;
+	for (size_t i = 0; i <= near / 2; i++) {
+		if (entry + i < index->count && begins_unit(r, index->entries[entry + i].ns))
+			return entry + i;
+		if (begins_unit(r, index->entries[entry - i].ns))
+			return entry - i;
+	}
+	return 0;
 }
 
 static void add_part(struct crew *crew, const struct checkpoint *from)
@@ -126,7 +132,8 @@ static void split(struct crew *crew, struct index *index, unsigned threads)
 		size_t entry = choose_entry(crew->reader, index, i, n);
 		struct checkpoint from;
 
-		if (index->entries[entry].ns > crew->parts[crew->count - 1].from.ns && index_checkpoint(index, entry, &from))
+		if (entry && index->entries[entry].ns > crew->parts[crew->count - 1].from.ns &&
+		    index_checkpoint(index, entry, &from))
 			add_part(crew, &from);
 	}
 }
