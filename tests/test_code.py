@@ -212,6 +212,17 @@ def test_debug(version, smp):
                 got.append((f["function"].split(" ")[0], f"{os.path.relpath(f['file'], TOP)}:{f['line']}"))
                 assert (f["kind"] == "inlined") == (f["function"] in ("inner", "outer")), f
         assert got == want, (file, got, want)
+    # in the tree they stand between caller and callee, and nothing else is another
+    plain = upto_json("tree", "--json", trace, "deeper")["tree"]
+    tree = upto_json("tree", "--json", "--debug", story, trace, "deeper")["tree"]
+    path = [n["function"] for i, n in enumerate(tree) if n["depth"] == i]
+    assert path[:4] == ["deeper [story]", "outer (inlined)", "inner (inlined)", "deepest [story]"], path
+    inlined = [n for n in tree if n["inlined"]]
+    assert [n["function"] for n in inlined] == path[1:3] and not any(n["calls"] or n["self_insns"] for n in inlined), inlined
+    assert inlined[1]["total_insns"] == tree[3]["total_insns"] == plain[1]["total_insns"] > 500000, (inlined, plain[:2])
+    assert [dict(n, depth=n["depth"] - 2 * (n["depth"] > 0)) for n in tree if not n["inlined"]] == plain
+    callers = upto_json("tree", "--json", "--callers", "--debug", story, trace, "deepest")["tree"]
+    assert [n["function"] for n in callers[:4]] == path[3::-1], callers[:4]
     call = upto_json("calls", "--json", "--function", "deepest", "-n", "1", "--depth", "1", "--debug", story, trace)["calls"][0]
     assert call["from"]["inlined"] == ["inner", "outer"], call
     assert (f"{os.path.relpath(call['from']['file'], TOP)}:{call['from']['line']}") == want[1][1], (call, want)

@@ -30,14 +30,32 @@ static uint32_t child_of(struct call_tree *t, uint32_t parent, uint32_t function
 	return t->nodes[parent].last_child = (uint32_t)*known;
 }
 
+/* The node of what was inlined last where the frame came from; if nothing was, its caller's. */
+static uint32_t inlined_node(struct call_tree *t, const struct stacks *s, const struct stack *stack, const struct frame *f,
+			     uint32_t caller)
+{
+	const struct inline_chain *chain;
+	struct space_view view = { 0 };
+
+	if (stack->thread != THREAD_NONE)
+		spaces_view(&s->names->spaces, s->threads->list[stack->thread].task, f->entry_ns, &view);
+	chain = inlines_at(t->inlines, frame_call_place(f->kind, f->from), f->entry_ns, view.version);
+	for (size_t i = 0; i < chain->count; i++)
+		caller = child_of(t, caller, chain->functions[i]);
+	return caller;
+}
+
 /* The node of frame number `i` of a stack, whose callers have theirs. */
-static uint32_t node_of(struct call_tree *t, const struct names *names, const struct stack *stack, size_t i)
+static uint32_t node_of(struct call_tree *t, const struct stacks *s, const struct stack *stack, size_t i)
 {
 	uint32_t parent = i ? stack->frames[i - 1].data : ROOT, function = stack->frames[i].function;
+	const struct names *names = s->names;
 
 	/* code without names is one function, whatever it calls within itself */
 	if (parent != ROOT && t->nodes[parent].function == function && names_is_group(names, function))
 		return parent;
+	if (t->inlines && parent != ROOT && stack->frames[i].from)
+		parent = inlined_node(t, s, stack, &stack->frames[i], parent);
 	return child_of(t, parent, function);
 }
 
@@ -45,7 +63,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 {
 	struct call_tree *t = state;
 
-	frame->data = node_of(t, s->names, stack, stack->depth - 1);
+	frame->data = node_of(t, s, stack, stack->depth - 1);
 	t->nodes[frame->data].calls += frame->at_start;
 }
 
@@ -54,7 +72,7 @@ static void due(void *state, struct stacks *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		for (size_t k = 0; k < s->list[i].depth; k++)
-			s->list[i].frames[k].data = node_of(state, s->names, &s->list[i], k);
+			s->list[i].frames[k].data = node_of(state, s, &s->list[i], k);
 	s->due_ns = UINT64_MAX;
 }
 
@@ -87,8 +105,8 @@ static void *begin(void *context)
 {
 	struct call_tree *t = xmalloc(sizeof *t);
 
-	(void)context;
 	init(t);
+	t->inlines = context;
 	return t;
 }
 
@@ -119,13 +137,13 @@ static void merge(struct call_tree *into, const struct call_tree *part)
 }
 
 int call_tree_analyse(const struct reader *r, const struct names *names, const struct threads *threads,
-		      struct index *index, struct call_tree *ret, struct error *err)
+		      struct index *index, struct inlines *inlines, struct call_tree *ret, struct error *err)
 {
 	static const struct parts_analysis analysis = {
 		.visitor = { .enter = enter, .spend = spend, .due = due }, .begin = begin, .end = end,
 	};
 	void *parts[PARTS_MAX];
-	int result = parts_replay(r, names, threads, index, &analysis, NULL, parts, err);
+	int result = parts_replay(r, names, threads, index, &analysis, inlines, parts, err);
 
 	for (size_t i = 1; i < PARTS_MAX && parts[i]; i++) {
 		if (result >= 0)
@@ -147,6 +165,11 @@ void call_tree_deinit(struct call_tree *t)
 	free(t->nodes);
 	map_free(&t->children);
 	*t = (struct call_tree){ 0 };
+}
+
+static bool is_marked(const struct call_tree *t, const struct call_node *n, const bool *functions)
+{
+	return !(t->inlines && inlines_name(t->inlines, n->function)) && functions[n->function];
 }
 
 /* Is the node called, however indirectly, by its own function? */
@@ -187,7 +210,7 @@ static void add_callees(const struct call_tree *t, const bool *functions, struct
 		const struct call_node *n = &t->nodes[i];
 		struct call_node *to;
 
-		if (!twin[n->parent] && !functions[n->function])
+		if (!twin[n->parent] && !is_marked(t, n, functions))
 			continue;
 		twin[i] = child_of(out, twin[n->parent], n->function);
 		to = &out->nodes[twin[i]];
@@ -203,11 +226,12 @@ void call_tree_of(const struct call_tree *t, const bool *functions, bool callers
 {
 	init(ret);
 	ret->unmatched = t->unmatched;
+	ret->inlines = t->inlines;
 	if (!callers) {
 		add_callees(t, functions, ret);
 		return;
 	}
 	for (size_t i = 1; i < t->count; i++)
-		if (functions[t->nodes[i].function] && !is_recursive(t, i))
+		if (is_marked(t, &t->nodes[i], functions) && !is_recursive(t, i))
 			add_callers(t, i, ret);
 }

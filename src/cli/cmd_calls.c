@@ -44,7 +44,7 @@ static size_t lines_of(const struct printer *p, const struct thread *t, enum fra
 		return 0;
 	if (t)
 		spaces_view(&p->names->spaces, t->task, ns, &view);
-	return source_lines_at(p->sources, p->names, debug_call_place(kind, from), ns, view.version, ret);
+	return source_lines_at(p->sources, p->names, frame_call_place(kind, from), ns, view.version, ret);
 }
 
 static void put_caller(struct printer *p, const struct thread *t, enum frame_kind kind, uint64_t from, uint64_t ns)

@@ -69,7 +69,7 @@ static size_t lines_of(const struct source_lines *sources, const struct stacks *
 	uint64_t place = place_in(stack, i);
 
 	if (i + 1 < stack->depth)
-		place = debug_call_place(stack->frames[i + 1].kind, place);
+		place = frame_call_place(stack->frames[i + 1].kind, place);
 	return source_lines_at(sources, s->names, place, s->ns, version, ret);
 }
 

@@ -7,10 +7,11 @@
 #include "analysis/calltree.h"
 #include "base/alloc.h"
 #include "commands.h"
+#include "debug_arg.h"
 #include "trace_arg.h"
 #include "view.h"
 
-enum { TOTAL_PCT, TOTAL_INSNS, TOTAL_NS, SELF_INSNS, SELF_NS, CALLS, DEPTH, FUNCTION };
+enum { TOTAL_PCT, TOTAL_INSNS, TOTAL_NS, SELF_INSNS, SELF_NS, CALLS, DEPTH, INLINED, FUNCTION };
 
 static const struct column columns[] = {
 	[TOTAL_PCT] = { "total_pct", "TOTAL %", "share of all, with callees, by the clock that --clock names" },
@@ -20,6 +21,7 @@ static const struct column columns[] = {
 	[SELF_NS] = { "self_ns", "SELF S", "guest time of its own (seconds; JSON: ns)", .hidden = true },
 	[CALLS] = { "calls", "CALLS", "how often it was entered on this path" },
 	[DEPTH] = { "depth", "DEPTH", "functions above it", .hidden = true },
+	[INLINED] = { "inlined", "INLINED", "1: it was made part of the function above it, and has nothing of its own", .hidden = true },
 	[FUNCTION] = { "function", "FUNCTION", "name, set in below what called it (--callers: below what it called)",
 		       .left = true },
 	{ 0 },
@@ -60,8 +62,8 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 {
 	const struct rows *rows = data;
 	const struct call_node *n = &rows->tree->nodes[rows->rows[row].node];
+	const char *inlined = rows->tree->inlines ? inlines_name(rows->tree->inlines, n->function) : NULL;
 
-	(void)scratch;
 	switch (column) {
 	case TOTAL_PCT:
 		*ret = (struct cell){ .type = CELL_PERCENT, .percent = share(rows, n) };
@@ -84,9 +86,14 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 	case DEPTH:
 		*ret = (struct cell){ .type = CELL_NUMBER, .number = rows->rows[row].depth };
 		break;
+	case INLINED:
+		*ret = (struct cell){ .type = CELL_NUMBER, .number = inlined != NULL };
+		break;
 	case FUNCTION:
+		if (inlined)
+			buf_printf(scratch, "%s (inlined)", inlined);
 		*ret = (struct cell){
-			.type = CELL_TEXT, .text = names_function(rows->names, n->function),
+			.type = CELL_TEXT, .text = inlined ? (char *)scratch->data : names_function(rows->names, n->function),
 			.indent = 2 * rows->rows[row].depth,
 		};
 		break;
@@ -187,7 +194,8 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	return r;
 }
 
-static int analyse(const struct args *args, struct trace_arg *t, const struct choice *choice, struct error *err)
+static int analyse(const struct args *args, struct trace_arg *t, struct inlines *inlines, const struct choice *choice,
+		   struct error *err)
 {
 	struct call_tree all, of;
 	struct index *index;
@@ -197,7 +205,7 @@ static int analyse(const struct args *args, struct trace_arg *t, const struct ch
 	if (functions_arg(args->n_operands > 1 ? args->operands[1] : NULL, &t->names, &functions, err) < 0)
 		return EXIT_FAILED;
 	index = index_open(t->reader, &t->names);
-	if (call_tree_analyse(t->reader, &t->names, &t->threads, index, &all, err) == 0) {
+	if (call_tree_analyse(t->reader, &t->names, &t->threads, index, inlines, &all, err) == 0) {
 		if (functions) {
 			call_tree_of(&all, functions, arg(args, "callers"), &of);
 			r = show(args, t, &all, &of, choice, err);
@@ -215,8 +223,10 @@ static int analyse(const struct args *args, struct trace_arg *t, const struct ch
 static int run(const struct args *args, struct error *err)
 {
 	struct choice choice = { .min_pct = arg(args, "json") ? 0 : 0.5 };
+	struct source_lines sources;
+	struct inlines inlines;
 	struct trace_arg t;
-	int r;
+	int r = EXIT_FAILED;
 
 	if (arg(args, "callers") && args->n_operands < 2) {
 		error_set(err, "--callers: of which function? upto tree --callers TRACE FUNCTION");
@@ -227,7 +237,11 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_USAGE;
 	if (trace_arg_open(args->operands[0], &t, err) < 0)
 		return EXIT_FAILED;
-	r = analyse(args, &t, &choice, err);
+	inlines_init(&inlines, &t.names, &sources);
+	if (debug_arg(args, &t.names, &sources, err) == 0)
+		r = analyse(args, &t, sources.count ? &inlines : NULL, &choice, err);
+	inlines_deinit(&inlines);
+	source_lines_deinit(&sources);
 	trace_arg_close(&t);
 	return r;
 }
@@ -237,6 +251,7 @@ static const struct option options[] = {
 	{ 0, "depth", "N", "only N levels; 0: all (default)" },
 	{ 0, "min", "P", "only paths with at least P percent of all (default: 0.5; JSON: 0)" },
 	CLOCK_OPTION,
+	DEBUG_OPTION,
 	VIEW_OPTIONS,
 	HELP_OPTION,
 	{ 0 },
@@ -248,7 +263,9 @@ const struct command cmd_tree = {
 	.summary = "what called what, and how long did it take?",
 	.description = "Merges the call stacks of all threads into one tree, with self and total time along each path. "
 		       "Interrupts count where they came, on top of what they interrupted.\n"
-		       "With FUNCTION (or several: a,b): only what lies below it or, with --callers, above it.\n",
+		       "With FUNCTION (or several: a,b): only what lies below it or, with --callers, above it.\n"
+		       "With --debug, functions that were inlined have places of their own, with what was called from them; their own "
+		       "instructions count as those of the function that they became part of.\n",
 	.examples = "  upto tree trace.upto\n      where the time went, from the top\n"
 		    "  upto tree --depth 3 trace.upto start_kernel\n      below start_kernel\n"
 		    "  upto tree --callers trace.upto kmem_cache_alloc_noprof\n      who asks for memory\n",

@@ -5,19 +5,12 @@
 
 #include "command.h"
 #include "replay/source_lines.h"
-#include "replay/stacks.h"
 
 #define DEBUG_OPTION                                                                    \
 	{ 0, "debug", "FILES", "source lines and inlined functions, from files with debug information: a:b" }
 
 /* The files of --debug, if it was given. Call source_lines_deinit() also after an error. */
 int debug_arg(const struct args *args, const struct names *names, struct source_lines *ret, struct error *err);
-
-/* The instruction that a frame of that kind was entered from, of which its return address tells. */
-static inline uint64_t debug_call_place(enum frame_kind kind, uint64_t from)
-{
-	return from && (kind == FRAME_CALL || kind == FRAME_SYSCALL) ? from - 1 : from;
-}
 
 /* " fs/open.c:1404"; nothing if that is not known. */
 void debug_put(struct buf *out, const struct source_line *line);

@@ -38,6 +38,12 @@ struct frame {
 };
 static_assert(sizeof(struct frame) == 64, "a frame is a cache line's size");
 
+/* The instruction that a frame of that kind was entered from, of which its return address tells. */
+static inline uint64_t frame_call_place(enum frame_kind kind, uint64_t from)
+{
+	return from && (kind == FRAME_CALL || kind == FRAME_SYSCALL) ? from - 1 : from;
+}
+
 struct stack {
 	struct frame *frames;   /* the outermost first */
 	size_t depth, cap;
