@@ -8,7 +8,6 @@ enum { LINE = 64 };
 
 struct function_sums {
 	struct functions sums;
-	bool *groups;     /* by function: it is one */
 } __attribute__((aligned(LINE)));
 
 void function_lane_begin(struct function_lane *lane, struct name_cache *cache, unsigned cpu, uint64_t task, uint64_t place,
@@ -71,7 +70,7 @@ static inline uint32_t go(struct function_sums *s, struct function_lane *lane, c
 {
 	struct place place = name_cache_place(lane->cache, &lane->view, lane->task, e->target, e->ns);
 
-	if ((place.start || (s->groups[place.function] && e->kind != EVENT_RETURN)) && enters(e, place.function == from) &&
+	if ((place.start || (place.group && e->kind != EVENT_RETURN)) && enters(e, place.function == from) &&
 	    e->ns >= span->from_ns && e->ns < span->to_ns)
 		enter(s, lane, e, place.function, from);
 	return place.function;
@@ -130,7 +129,6 @@ struct function_sums *function_sums_new(const struct names *names)
 	struct function_sums *s = xcalloc_aligned(LINE, 1, sizeof *s);
 
 	s->sums = functions_new(names_count(names));
-	s->groups = names_groups(names);
 	return s;
 }
 
@@ -142,7 +140,6 @@ void function_sums_add(struct function_sums *s, struct functions *sum)
 void function_sums_free(struct function_sums *s)
 {
 	functions_deinit(&s->sums);
-	free(s->groups);
 	free(s);
 }
 

@@ -75,9 +75,10 @@ static struct place find_place(const struct names *n, uint64_t addr, uint64_t ns
 	p = place_in_code(n, addr, ns, version);
 	*ret_always = addr >> 63 ? p.always : version && p.object;
 	if (!p.object)
-		return (struct place){ .function = n->groups + group_of(n, addr, ns) };
+		return (struct place){ .function = n->groups + group_of(n, addr, ns), .group = true };
 	return (struct place){
 		.function = (uint32_t)n->tab.count + code_number(&p), .start = p.index != SYMTAB_NONE && !p.offset,
+		.group = n->code.functions[code_number(&p)].whole,
 	};
 }
 
@@ -132,15 +133,6 @@ bool names_is_group(const struct names *n, uint32_t function)
 	const struct code_function *f = code_function(n, function);
 
 	return f ? f->whole : function >= n->groups;
-}
-
-bool *names_groups(const struct names *n)
-{
-	bool *groups = xcalloc(names_count(n), sizeof *groups);
-
-	for (uint32_t i = (uint32_t)n->tab.count; i < names_count(n); i++)
-		groups[i] = names_is_group(n, i);
-	return groups;
 }
 
 const char *names_function(const struct names *n, uint32_t function)

@@ -41,7 +41,8 @@ static inline size_t names_count(const struct names *n)
 }
 
 struct place {
-	uint32_t function : 31;
+	uint32_t function : 30;
+	uint32_t group : 1; /* as names_is_group() */
 	uint32_t start : 1; /* the address is the function's first; never so for groups and what has no name */
 };
 
@@ -51,8 +52,6 @@ bool names_is_user(const struct names *n, uint32_t function);
 
 /* Not a function with bounds, but all code of a kind, or of a file, that has no name. */
 bool names_is_group(const struct names *n, uint32_t function);
-/* The same of all functions, to be freed. */
-bool *names_groups(const struct names *n);
 
 /* The function that holds the address, as seen at that time by whoever has that version of an address space (spaces.h). */
 struct place names_place(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version);

@@ -35,9 +35,9 @@ static inline struct place place_of(struct replay *r, uint64_t addr)
 	return name_cache_place(r->cache, r->view, r->task, addr, r->stacks->ns);
 }
 
-static inline bool is_start(const struct replay *r, struct place place)
+static inline bool is_start(struct place place)
 {
-	return place.start || r->groups[place.function];
+	return place.start || place.group;
 }
 
 /* A guest that calls and never returns: what is deepest is forgotten. */
@@ -88,7 +88,7 @@ static inline void push(struct replay *r, struct stack *stack, enum frame_kind k
 	frame->from = from;
 	frame->nr = nr;
 	frame->data = 0;
-	enter(r, stack, addr, place.function, is_start(r, place));
+	enter(r, stack, addr, place.function, is_start(place));
 }
 
 static void push_base(struct replay *r, struct stack *stack, uint64_t addr)
@@ -143,11 +143,11 @@ static void cut_stuffing(struct replay *r, struct stack *stack)
 static void jump(struct replay *r, struct stack *stack, uint64_t addr, enum event_kind kind)
 {
 	struct place place = place_of(r, addr);
-	bool at_start = is_start(r, place);
+	bool at_start = is_start(place);
 	const struct frame *t = top(stack);
 
 	if (t && place.function == t->function &&
-	    (kind == EVENT_ARRIVE || kind == EVENT_INTERRUPT_RETURN || !at_start || r->groups[place.function]))
+	    (kind == EVENT_ARRIVE || kind == EVENT_INTERRUPT_RETURN || !at_start || place.group))
 		return;
 	if (t) {
 		cut_stuffing(r, stack);
@@ -482,7 +482,6 @@ static void begin(struct replay *r, const struct reader *reader)
 
 	r->cache = xmalloc(sizeof *r->cache);
 	name_cache_init(r->cache, names);
-	r->groups = names_groups(names);
 	r->dead = names_find(names, "do_task_dead");
 	r->from_fork_asm = names_find(names, "ret_from_fork_asm");
 	r->switch_to_asm = names_find(names, "__switch_to_asm");
@@ -499,7 +498,6 @@ static void begin(struct replay *r, const struct reader *reader)
 static void end(struct replay *r)
 {
 	free(r->cache);
-	free(r->groups);
 	free(r->lanes);
 	r->stacks->replay = NULL;
 }

@@ -24,7 +24,6 @@ struct replay {
 	struct name_cache *cache;
 	struct lane *lanes;
 	unsigned n_lanes;
-	bool *groups;  /* by function: it is one */
 	uint64_t task; /* that the event being replayed is of, and what it has mapped */
 	struct space_view *view;
 	uint32_t from_fork_asm, from_fork, switch_to_asm;
