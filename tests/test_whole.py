@@ -252,13 +252,21 @@ def test_flow():
     # a call that waits, with what ran meanwhile, each counted from the outermost that is seen of it
     waits = upto_json("calls", "--function", "pipe_read", "--depth", "1", "--json", trace)["calls"]
     nth = next(i for i, c in enumerate(waits) if c["duration_ns"] > 2 * c["ns"])
-    within = upto_json("calls", "--function", "pipe_read", "-n", str(nth + 1), "--depth", "3", "--all-threads", "--json", trace)["calls"]
-    within = within[max(i for i, s in enumerate(within) if s["function"] == "pipe_read" and s["step"] == "enter" and s["entry_ns"] == waits[nth]["entry_ns"]):]
+    within = upto_json("calls", "--function", "pipe_read", "--from", f"{waits[nth]['entry_ns']}ns", "--pid", str(waits[nth]["pid"]), "--depth", "3",
+                       "--all-threads", "--json", trace)["calls"]
     assert (within[-1]["step"], within[-1]["duration_ns"], within[-1]["depth"]) == ("leave", waits[nth]["duration_ns"], 0), within[-1]
     assert within[0]["depth"] == 0 and len({s["pid"] for s in within}) > 1 and max(s["depth"] for s in within) == 2
     exit_ns = waits[nth]["entry_ns"] + waits[nth]["duration_ns"]
     same = upto_json("calls", "--from", f"{waits[nth]['entry_ns']}ns", "--to", f"{exit_ns + 1}ns", "--depth", "3", "--json", trace)["calls"]
-    assert same[-len(within):] == within or same[:len(within)] == within, (same[:2], within[:2])
+    at = same.index(within[0])
+    assert same[at:at + len(within)] == within, (same[:2], within[:2])
+    # one that is part of an interrupt is not cut out with those that cut in
+    ticks = upto_json("calls", "--function", "handle_softirqs", "--all-threads", "--no-interrupts", "--json", trace)["calls"]
+    assert ticks[-1]["function"] == "handle_softirqs" and not any(s["cuts_in"] for s in ticks), ticks[-1]
+    # what one vCPU ran
+    cpus = [{(c["entry_ns"], c["pid"]) for c in upto_json("calls", "--function", "vfs_read", "--depth", "1", "--cpu", cpu, "--json", trace)["calls"]} for cpu in "01"]
+    assert all(cpus) and not cpus[0] & cpus[1]
+    assert cpus[0] | cpus[1] == {(c["entry_ns"], c["pid"]) for c in calls if c["function"] == "vfs_read"}
     letters = {}
     for line in run(UPTO, "calls", "--from", f"{begin}ns", "--to", f"{end}ns", trace).stdout.decode().splitlines()[1:]:
         m = re.match(r"[ \d.]{%d} +(\d+) (.)  " % 38, line)

@@ -63,7 +63,7 @@ static bool is_asked(const struct state *st, const struct stacks *s, const struc
 	const struct thread *t = thread_of(s, stack);
 
 	return !st->enough && o->functions[f->function] && f->at_start && f->entry_ns >= o->from_ns &&
-	       f->entry_ns < o->to_ns && (!o->has_pid || (t && t->pid == o->pid));
+	       f->entry_ns < o->to_ns && (o->cpu < 0 || stack->cpu == o->cpu) && (!o->has_pid || (t && t->pid == o->pid));
 }
 
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)

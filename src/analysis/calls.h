@@ -20,6 +20,7 @@ struct call_record {
 struct calls_options {
 	const bool *functions;    /* marks by number: whose calls */
 	uint64_t from_ns, to_ns;  /* calls that begin in here */
+	int cpu;                  /* and on this vCPU; negative: on any */
 	uint64_t min_duration_ns;
 	uint32_t max_depth;       /* 0: all */
 	bool has_pid;

@@ -51,7 +51,7 @@ static bool is_shown(const struct state *st, const struct stacks *s, const struc
 	const struct thread *t = thread_of(s, stack);
 
 	return !st->enough && (!st->only || st->only == stack) && s->ns < o->to_ns &&
-	       (!o->max_depth || depth < o->max_depth) && (!o->has_pid || (t && t->pid == o->pid));
+	       (o->cpu < 0 || stack->cpu == o->cpu) && (!o->max_depth || depth < o->max_depth) && (!o->has_pid || (t && t->pid == o->pid));
 }
 
 static struct flow_step step_of(const struct stacks *s, const struct stack *stack, const struct frame *f,
@@ -75,7 +75,8 @@ static uint32_t data_of(const struct state *st, const struct stack *stack, size_
 {
 	uint32_t data = i ? stack->frames[i - 1].data : 0;
 
-	if (stack->frames[i].kind == FRAME_INTERRUPT)
+	if (stack->frames[i].kind == FRAME_INTERRUPT &&
+	    (!st->options->from_call || stack->frames[i].entry_ns > st->options->from_ns))
 		data |= CUTS_IN | (st->options->no_interrupts ? HIDDEN : 0);
 	return data;
 }

@@ -17,7 +17,7 @@ struct flow_step {
 	uint32_t function;
 	uint64_t addr;           /* that it was entered at */
 	uint64_t from;           /* where it returns to; 0: not known */
-	uint32_t depth;          /* below the outermost that the thread was seen in */
+	uint32_t depth;          /* below the outermost that the thread was seen in, from from_ns on */
 	int cpu;
 	uint64_t entry_ns;       /* guest time */
 	uint64_t duration_ns;    /* from entry to exit, also while others ran; not of ENTER */
@@ -34,6 +34,8 @@ struct flow_options {
 	int32_t pid;              /* a thread */
 	bool no_interrupts;       /* leave out interrupts and what they call */
 	bool one_thread;          /* only that which is the first to be shown */
+	bool from_call;           /* what is shown begins with a call: an interrupt that it is part of does not cut in */
+	int cpu;                  /* negative: all */
 };
 
 /* Negative: enough. */

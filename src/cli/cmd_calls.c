@@ -211,18 +211,35 @@ struct interlaced {
 	uint64_t left;               /* calls */
 	struct error *err;
 	bool failed;
+	const struct thread *thread; /* of the call that is being shown */
+	const struct call_record *call;
+	bool begun;
 };
+
+/* Other steps may have the time of its entry or exit. */
+static int take_within(void *state, const struct flow_step *f)
+{
+	struct interlaced *i = state;
+	bool is_call = f->thread == i->thread && f->function == i->call->function && f->entry_ns == i->call->entry_ns;
+
+	i->begun = i->begun || is_call;
+	if (!i->begun)
+		return 0;
+	return take_step(i->printer, f) < 0 || (is_call && f->kind != FLOW_ENTER) ? -1 : 0;
+}
 
 static int take_interlaced(void *state, const struct thread *thread, const struct call_record *records, size_t count)
 {
 	struct interlaced *i = state;
 	struct flow_options o = i->options;
 
-	(void)thread;
 	(void)count;
+	i->thread = thread;
+	i->call = records;
+	i->begun = false;
 	o.from_ns = records->entry_ns;
 	o.to_ns = records->entry_ns + records->duration_ns + 1;
-	i->failed = flow_analyse(i->trace->reader, &i->trace->names, &i->trace->threads, i->index, &o, take_step, i->printer, i->err) < 0;
+	i->failed = flow_analyse(i->trace->reader, &i->trace->names, &i->trace->threads, i->index, &o, take_within, i, i->err) < 0;
 	if (!i->printer->json)
 		putchar('\n');
 	fflush(stdout);
@@ -255,7 +272,7 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 	struct printer p = { .names = &t->names, .sources = sources, .json = arg(args, "json"), .left = lines ? lines : UINT64_MAX };
 	struct flow_options flow = {
 		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns, .max_depth = o->max_depth,
-		.has_pid = o->has_pid, .pid = o->pid, .no_interrupts = o->no_interrupts, .one_thread = arg(args, "one-thread"),
+		.has_pid = o->has_pid, .pid = o->pid, .no_interrupts = o->no_interrupts, .one_thread = arg(args, "one-thread"), .cpu = o->cpu,
 	};
 	static const char flow_heading[] = "      TIME S  DURATION US      INSNS    PID    FUNCTION";
 	struct index *index;
@@ -267,7 +284,7 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 	if (o->functions && arg(args, "all-threads")) {
 		struct interlaced i = {
 			.trace = t, .index = index, .printer = &p, .left = p.left, .err = err,
-			.options = { .max_depth = o->max_depth, .no_interrupts = o->no_interrupts },
+			.options = { .max_depth = o->max_depth, .no_interrupts = o->no_interrupts, .from_call = true, .cpu = -1 },
 		};
 
 		p.left = UINT64_MAX;
@@ -302,8 +319,15 @@ static int run(const struct args *args, struct error *err)
 	    arg_u64(args, "pid", &pid, err) < 0 || arg_u64(args, "depth", &depth, err) < 0 ||
 	    arg_time(args, "min-duration", &o.min_duration_ns, err) < 0)
 		return EXIT_USAGE;
+	if (arg(args, "all-threads") && (!arg(args, "function") || arg(args, "one-thread"))) {
+		error_set(err, "--all-threads: is for --function, and not for --one-thread");
+		return EXIT_USAGE;
+	}
+	if (arg(args, "all-threads") && !arg(args, "lines"))
+		lines = 1;
 	o.from_ns = span.from_ns;
 	o.to_ns = span.to_ns;
+	o.cpu = span.cpu;
 	o.pid = pid <= INT32_MAX ? (int32_t)pid : -1;
 	o.max_depth = depth < UINT32_MAX ? (uint32_t)depth : 0;
 	if (trace_arg_open(args->operands[0], &t, err) < 0)
@@ -327,7 +351,7 @@ static const struct option options[] = {
 	{ 0, "one-thread", NULL, "without --function: only the thread whose call comes first" },
 	{ 0, "all-threads", NULL, "with --function: also what other threads ran from entry to exit" },
 	{ 0, "no-interrupts", NULL, "leave out interrupts that cut in, and what they call" },
-	{ 'n', "lines", "N", "stop after N calls, without --function lines; 0: all (default)" },
+	{ 'n', "lines", "N", "stop after N calls, without --function lines; 0: all (default; of --all-threads: 1)" },
 	DEBUG_OPTION,
 	{ 0, "json", NULL, "print JSON" },
 	SPAN_OPTIONS,
@@ -342,7 +366,7 @@ const struct command cmd_calls = {
 	.description = "With --function, prints each call of it when it has returned, with what it called, set in: when it was "
 		       "entered, how long it took, and its own time without its callees'. The duration is guest time from entry "
 		       "to exit, also while other threads ran; self time is the thread's own. With --all-threads, what those ran is interlaced, as without "
-		       "--function.\n"
+		       "--function; --pid, --cpu and --min-duration then choose the calls, not what is shown from entry to exit.\n"
 		       "Without, prints all threads' calls as they come, at once however long the trace: a line when a function "
 		       "is entered, and one with duration and instructions when it is left; one only, if it called nothing. "
 		       "With --min-duration only the latter. Threads are interlaced as they ran, each with a letter of its own behind "
@@ -353,7 +377,7 @@ const struct command cmd_calls = {
 		    "  upto calls --from 2.5s --to 2.501s trace.upto\n      all that happened in a millisecond\n"
 		    "  upto calls --from 2.5s --one-thread --no-interrupts trace.upto\n      what the thread did that ran then\n"
 		    "  upto calls --function vfs_read --depth 1 --min-duration 1ms trace.upto\n      slow reads\n"
-		    "  upto calls --function synchronize_rcu --all-threads --depth 3 -n 1 trace.upto\n      what it waited for\n"
+		    "  upto calls --function synchronize_rcu --all-threads --depth 3 trace.upto\n      what it waited for\n"
 		    "  upto calls --function do_exit --pid 120 --no-interrupts trace.upto\n      how a thread ended\n",
 	.options = options,
 	.min_operands = 1, .max_operands = 1,
