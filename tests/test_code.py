@@ -221,6 +221,13 @@ def test_debug(version, smp):
     assert [n["function"] for n in inlined] == path[1:3] and not any(n["calls"] or n["self_insns"] for n in inlined), inlined
     assert inlined[1]["total_insns"] == tree[3]["total_insns"] == plain[1]["total_insns"] > 500000, (inlined, plain[:2])
     assert [dict(n, depth=n["depth"] - 2 * (n["depth"] > 0)) for n in tree if not n["inlined"]] == plain
+    # in parts the same: the index lets several be replayed at the same time
+    shutil.copy(trace, debug + ".upto")
+    upto_json("stack", "--json", "--at", "1s", debug + ".upto")
+    assert os.path.exists(debug + ".upto.index")
+    assert upto_json("tree", "--json", "--debug", story, debug + ".upto", "deeper")["tree"] == tree
+    os.unlink(debug + ".upto")
+    os.unlink(debug + ".upto.index")
     callers = upto_json("tree", "--json", "--callers", "--debug", story, trace, "deepest")["tree"]
     assert [n["function"] for n in callers[:4]] == path[3::-1], callers[:4]
     call = upto_json("calls", "--json", "--function", "deepest", "-n", "1", "--depth", "1", "--debug", story, trace)["calls"][0]

@@ -34,12 +34,17 @@ static uint32_t child_of(struct call_tree *t, uint32_t parent, uint32_t function
 static uint32_t inlined_node(struct call_tree *t, const struct stacks *s, const struct stack *stack, const struct frame *f,
 			     uint32_t caller)
 {
+	uint64_t place = frame_call_place(f->kind, f->from), key, *known;
 	const struct inline_chain *chain;
 	struct space_view view = { 0 };
 
-	if (stack->thread != THREAD_NONE)
+	if (!(place >> 63) && stack->thread != THREAD_NONE)
 		spaces_view(&s->names->spaces, s->threads->list[stack->thread].task, f->entry_ns, &view);
-	chain = inlines_at(t->inlines, frame_call_place(f->kind, f->from), f->entry_ns, view.version);
+	key = inlines_key(t->inlines, place, f->entry_ns, view.version);
+	known = map_put(&t->chains, key, 0);
+	if (!*known)
+		*known = (uintptr_t)inlines_at(t->inlines, key, place, f->entry_ns, view.version);
+	chain = (const struct inline_chain *)(uintptr_t)*known;
 	for (size_t i = 0; i < chain->count; i++)
 		caller = child_of(t, caller, chain->functions[i]);
 	return caller;
@@ -164,6 +169,7 @@ void call_tree_deinit(struct call_tree *t)
 {
 	free(t->nodes);
 	map_free(&t->children);
+	map_free(&t->chains);
 	*t = (struct call_tree){ 0 };
 }
 

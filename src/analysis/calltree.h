@@ -25,13 +25,14 @@ struct call_tree {
 	struct map children;      /* parent << 32 | function → node */
 	struct unmatched unmatched;
 	struct inlines *inlines;  /* NULL: nobody asks for what was inlined */
+	struct map chains;        /* theirs by their keys, so that threads need not wait for each other */
 };
 
 /*
  * With an index, which may be NULL, parts of the trace are replayed at the same
  * time. With `inlines`, which may be NULL, and lasts as long as the tree, a call
  * stands below what was inlined where it came from; such a node has no calls and
- * nothing of its own: that is its parent's.
+ * nothing of its own: that is the function's that it became part of.
  */
 int call_tree_analyse(const struct reader *r, const struct names *names, const struct threads *threads,
 		      struct index *index, struct inlines *inlines, struct call_tree *ret, struct error *err);

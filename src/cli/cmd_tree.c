@@ -21,7 +21,7 @@ static const struct column columns[] = {
 	[SELF_NS] = { "self_ns", "SELF S", "guest time of its own (seconds; JSON: ns)", .hidden = true },
 	[CALLS] = { "calls", "CALLS", "how often it was entered on this path" },
 	[DEPTH] = { "depth", "DEPTH", "functions above it", .hidden = true },
-	[INLINED] = { "inlined", "INLINED", "1: it was made part of the function above it, and has nothing of its own", .hidden = true },
+	[INLINED] = { "inlined", "INLINED", "1: it was made part of its caller, and has nothing of its own", .hidden = true },
 	[FUNCTION] = { "function", "FUNCTION", "name, set in below what called it (--callers: below what it called)",
 		       .left = true },
 	{ 0 },
@@ -265,7 +265,8 @@ const struct command cmd_tree = {
 		       "Interrupts count where they came, on top of what they interrupted.\n"
 		       "With FUNCTION (or several: a,b): only what lies below it or, with --callers, above it.\n"
 		       "With --debug, functions that were inlined have places of their own, with what was called from them; their own "
-		       "instructions count as those of the function that they became part of.\n",
+		       "instructions count as those of the function that they became part of. FUNCTION stands for what is called by that name, "
+		       "not for where it was inlined.\n",
 	.examples = "  upto tree trace.upto\n      where the time went, from the top\n"
 		    "  upto tree --depth 3 trace.upto start_kernel\n      below start_kernel\n"
 		    "  upto tree --callers trace.upto kmem_cache_alloc_noprof\n      who asks for memory\n",

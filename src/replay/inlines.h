@@ -13,17 +13,17 @@
 
 /* Of one place: the function that was made part of the real one itself comes first. */
 struct inline_chain {
-	uint32_t functions[SOURCE_LINES_MAX];
 	size_t count;
+	uint32_t functions[];
 };
 
 struct inlines {
 	const struct source_lines *sources;
 	const struct names *names;
 	pthread_mutex_t lock;
-	struct map chains;             /* hash of address and version → number of the chain + 1 */
+	struct map chains;             /* key → number of the chain; 0: not looked up yet */
 	struct map numbers;            /* hash of a function's name → its number */
-	struct inline_chain **list;
+	struct inline_chain **list;    /* by number; 1: nothing was made part of anything there */
 	const char **functions;        /* by number - names_count(); the source's texts */
 	size_t n_chains, cap_chains, n_functions, cap_functions;
 };
@@ -32,8 +32,11 @@ struct inlines {
 void inlines_init(struct inlines *in, const struct names *names, const struct source_lines *sources);
 void inlines_deinit(struct inlines *in);
 
-/* What was made part of what at an address, as names_address() takes it. Lasts as long as `in`. */
-const struct inline_chain *inlines_at(struct inlines *in, uint64_t addr, uint64_t ns, uint32_t version);
+/* The same for an address's place in its file, whoever has mapped that where. 0: no file's. */
+uint64_t inlines_key(const struct inlines *in, uint64_t addr, uint64_t ns, uint32_t version);
+
+/* What was made part of what at an address, as names_address() takes it, with its key. Lasts as long as `in`. */
+const struct inline_chain *inlines_at(struct inlines *in, uint64_t key, uint64_t addr, uint64_t ns, uint32_t version);
 
 /* The function's name, or NULL for what is no function of this kind. */
 const char *inlines_name(const struct inlines *in, uint32_t function);
