@@ -5,13 +5,24 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Milliseconds since some moment before: only differences mean something. */
-static inline uint64_t clock_ms(void)
+static inline uint64_t clock_read_ms(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Milliseconds since some moment before: only differences mean something. */
+static inline uint64_t clock_ms(void)
+{
+	return clock_read_ms(CLOCK_MONOTONIC);
+}
+
+/* That the calling thread has run. */
+static inline uint64_t clock_thread_ms(void)
+{
+	return clock_read_ms(CLOCK_THREAD_CPUTIME_ID);
 }
 
 #endif

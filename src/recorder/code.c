@@ -227,7 +227,8 @@ void code_filter(struct vcpu *v, unsigned cpu, uint64_t prog)
 
 void code_filter_gone(struct vcpu *v, unsigned cpu, uint64_t prog)
 {
-	if (was_classic(v, prog))
+	/* what the interpreter ran has no code of its own */
+	if (structure_read(v, prog, PROG_JITED_LEN, 4) && was_classic(v, prog))
 		code_freed(v, cpu, structure_pointer(v, prog, PROG_FUNCTION));
 }
 
@@ -239,6 +240,7 @@ void code_bpf_gone(struct vcpu *v, unsigned cpu, uint64_t ksym)
 void code_out_of_line(struct vcpu *v, unsigned cpu, const struct out_of_line *code)
 {
 	char name[OUT_OF_LINE_NAME];
+	const char *module;
 
 	if (code->type != PERF_RECORD_KSYMBOL_TYPE_OOL || !code->size)
 		return;
@@ -248,8 +250,8 @@ void code_out_of_line(struct vcpu *v, unsigned cpu, const struct out_of_line *co
 	}
 	read_text(v, code->name, name, sizeof name);
 	/* the modules' names are those in /proc/kallsyms: include/linux/ftrace.h, kernel/kprobes.c */
-	tell_function(v, cpu, !strncmp(name, "ftrace", 6) ? "__builtin__ftrace" : "__builtin__kprobes", name,
-		      code->start, code->size);
+	module = !strncmp(name, "ftrace", 6) ? "__builtin__ftrace" : !strncmp(name, "kprobe", 6) ? "__builtin__kprobes" : "__builtin__";
+	tell_function(v, cpu, module, name, code->start, code->size);
 }
 
 void code_freed(struct vcpu *v, unsigned cpu, uint64_t start)

@@ -9,7 +9,7 @@
 
 #include "symbols/symtab.h"
 
-enum { MODULES_MAX = 1 << 12 };
+enum { MODULES_MAX = 1 << 16 }; /* also BPF programs and filters are some: services come with tens of these */
 
 struct module_ranges;
 

@@ -50,12 +50,12 @@ static int level_of(const struct item *item, uint64_t waiting)
 static void write_item(struct item *item, uint64_t waiting)
 {
 	int level = level_of(item, waiting);
-	uint64_t begun = clock_ms();
+	uint64_t begun = clock_ms(), ran = clock_thread_ms();
 
 	if (writer_put(&pack.writer, &item->header, &item->payload, level) < 0 &&
 	    item->header.type == CHUNK_EVENTS)
 		__atomic_fetch_add(&pack.lost, item->header.events, __ATOMIC_RELAXED);
-	if (clock_ms() - begun > SLOW_MS)
+	if (!item->level && clock_ms() - begun > SLOW_MS && clock_ms() - begun > 2 * (clock_thread_ms() - ran))
 		pack.slow = SLOW_CHUNKS;
 	buf_free(&item->payload);
 }
