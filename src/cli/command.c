@@ -166,7 +166,8 @@ static void print_option(const struct option *o)
 
 void command_help(const struct command *command)
 {
-	printf("usage: upto %s [options] %s\n\n%s.\n\noptions:\n", command->name, command->operands, command->summary);
+	printf("usage: upto %s [options] %s\n\n%s%s\n\noptions:\n", command->name, command->operands, command->summary,
+	       command->summary[strlen(command->summary) - 1] == '?' ? "" : ".");
 	for (const struct option *o = command->options; o->name; o++)
 		print_option(o);
 	printf("\nexamples:\n%s", command->examples);

@@ -122,7 +122,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 /* A moment for an entry. */
 struct moment {
 	uint64_t ns;
-	bool unit;    /* a unit of chunks begins: nothing that came before has to be decoded */
+	bool unit;    /* a unit of a vCPU's chunks begins: nothing before has to be decoded of that one */
 };
 
 static int by_time(const void *va, const void *vb)

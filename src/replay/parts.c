@@ -81,7 +81,10 @@ static size_t entry_at(const struct reader *r, const struct index *index, size_t
 	return low < index->count ? low : index->count - 1;
 }
 
-/* Is that where a unit of chunks begins, behind the last clock before? From there, nothing that came before has to be decoded. */
+/*
+ * Is that where a unit of a vCPU's chunks begins, behind the last clock before? From there, nothing of that vCPU's
+ * that came before has to be decoded.
+ */
 static bool begins_unit(const struct reader *r, uint64_t ns)
 {
 	for (size_t i = 0; i < r->n_chunks; i++) {
