@@ -71,13 +71,14 @@ static struct flow_step step_of(const struct stacks *s, const struct stack *stac
 }
 
 /* What frame number `i` is, whose callers have been told. */
-static uint32_t data_of(const struct state *st, const struct stack *stack, size_t i)
+static uint32_t data_of(const struct state *st, const struct stacks *s, const struct stack *stack, size_t i)
 {
+	const struct flow_options *o = st->options;
 	uint32_t data = i ? stack->frames[i - 1].data : 0;
+	bool part = o->from_call && stack->frames[i].entry_ns <= o->from_ns && thread_of(s, stack) == o->caller;
 
-	if (stack->frames[i].kind == FRAME_INTERRUPT &&
-	    (!st->options->from_call || stack->frames[i].entry_ns > st->options->from_ns))
-		data |= CUTS_IN | (st->options->no_interrupts ? HIDDEN : 0);
+	if (stack->frames[i].kind == FRAME_INTERRUPT && !part)
+		data |= CUTS_IN | (o->no_interrupts ? HIDDEN : 0);
 	return data;
 }
 
@@ -86,7 +87,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	struct state *st = state;
 	uint32_t depth;
 
-	frame->data = data_of(st, stack, stack->depth - 1);
+	frame->data = data_of(st, s, stack, stack->depth - 1);
 	if (frame->data & HIDDEN || s->ns < st->options->from_ns)
 		return;
 	depth = depth_of(stack);
@@ -139,7 +140,7 @@ static void due(void *state, struct stacks *s)
 
 	for (size_t i = 0; !s->due_ns && i < s->count; i++)
 		for (size_t k = 0; k < s->list[i].depth; k++)
-			s->list[i].frames[k].data = data_of(st, &s->list[i], k);
+			s->list[i].frames[k].data = data_of(st, s, &s->list[i], k);
 	s->stop = st->enough || s->ns >= st->options->to_ns;
 	s->due_ns = st->options->to_ns;
 }

@@ -34,7 +34,8 @@ struct flow_options {
 	int32_t pid;              /* a thread */
 	bool no_interrupts;       /* leave out interrupts and what they call */
 	bool one_thread;          /* only that which is the first to be shown */
-	bool from_call;           /* what is shown begins with a call: an interrupt that it is part of does not cut in */
+	bool from_call;           /* what is shown begins with a call of this thread: an interrupt that it is part of does not cut in */
+	const struct thread *caller;
 	int cpu;                  /* negative: all */
 };
 

@@ -237,6 +237,7 @@ static int take_interlaced(void *state, const struct thread *thread, const struc
 	i->thread = thread;
 	i->call = records;
 	i->begun = false;
+	o.caller = thread;
 	o.from_ns = records->entry_ns;
 	o.to_ns = records->entry_ns + records->duration_ns + 1;
 	i->failed = flow_analyse(i->trace->reader, &i->trace->names, &i->trace->threads, i->index, &o, take_within, i, i->err) < 0;
