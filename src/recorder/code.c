@@ -237,21 +237,23 @@ void code_bpf_gone(struct vcpu *v, unsigned cpu, uint64_t ksym)
 	code_freed(v, cpu, structure_pointer(v, ksym, BPF_START));
 }
 
-void code_out_of_line(struct vcpu *v, unsigned cpu, const struct out_of_line *code)
+void code_out_of_line(struct vcpu *v, unsigned cpu, uint64_t type)
 {
+	uint64_t start = registers_read(&v->regs, GUEST_RSI), size = (uint32_t)registers_read(&v->regs, GUEST_RDX);
+	bool gone = registers_read(&v->regs, GUEST_RCX) & 0xff;
 	char name[OUT_OF_LINE_NAME];
 	const char *module;
 
-	if (code->type != PERF_RECORD_KSYMBOL_TYPE_OOL || !code->size)
+	if ((uint16_t)type != PERF_RECORD_KSYMBOL_TYPE_OOL || !size)
 		return;
-	if (code->gone) {
-		code_freed(v, cpu, code->start);
+	if (gone) {
+		code_freed(v, cpu, start);
 		return;
 	}
-	read_text(v, code->name, name, sizeof name);
+	read_text(v, registers_read(&v->regs, GUEST_R8), name, sizeof name);
 	/* the modules' names are those in /proc/kallsyms: include/linux/ftrace.h, kernel/kprobes.c */
 	module = !strncmp(name, "ftrace", 6) ? "__builtin__ftrace" : !strncmp(name, "kprobe", 6) ? "__builtin__kprobes" : "__builtin__";
-	tell_function(v, cpu, module, name, code->start, code->size);
+	tell_function(v, cpu, module, name, start, size);
 }
 
 void code_freed(struct vcpu *v, unsigned cpu, uint64_t start)

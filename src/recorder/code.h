@@ -9,6 +9,11 @@
 
 #include "recorder.h"
 
+/* Which of these a function of the kernel is for; they get its first argument. */
+struct code_hook {
+	void (*take)(struct vcpu *v, unsigned cpu, uint64_t argument);
+};
+
 /* A module that is about to be initialised; address of its struct module. */
 void code_module(struct vcpu *v, unsigned cpu, uint64_t module);
 
@@ -25,17 +30,9 @@ void code_filter_gone(struct vcpu *v, unsigned cpu, uint64_t prog);
 
 /*
  * What the kernel tells perf of code that it made, or gives up: only what it made for itself is told, ftrace's
- * trampolines and pages for kprobes.
+ * trampolines and pages for kprobes. The first argument; the others are read here.
  */
-struct out_of_line {
-	uint16_t type;  /* enum perf_record_ksymbol_type */
-	uint64_t start;
-	uint32_t size;
-	bool gone;
-	uint64_t name;  /* address of a text */
-};
-
-void code_out_of_line(struct vcpu *v, unsigned cpu, const struct out_of_line *code);
+void code_out_of_line(struct vcpu *v, unsigned cpu, uint64_t type);
 
 /* A process has a new or changed mapping; address of its vm_area_struct. */
 void code_mapped(struct vcpu *v, unsigned cpu, uint64_t vma);

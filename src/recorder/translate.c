@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "arch/x86_insn.h"
+#include "code.h"
 #include "stores.h"
 #include "watch.h"
 
@@ -422,19 +423,22 @@ static bool is_entry_label(const struct work *w)
 	return w->addr >= k->entry_start && w->addr < k->entry_end && kernel_function_start(k, w->function, w->addr);
 }
 
-static const qemu_plugin_vcpu_udata_cb_t hooks[KERNEL_HOOKS] = {
-	[HOOK_SWITCH] = watch_task_switch,
-	[HOOK_NEW_TASK] = watch_new_task,
-	[HOOK_NAME] = watch_task_name,
-	[HOOK_EXIT] = watch_task_exit,
-	[HOOK_MODULE] = watch_module,
-	[HOOK_FREED] = watch_freed,
-	[HOOK_BPF] = watch_bpf,
-	[HOOK_BPF_GONE] = watch_bpf_gone,
-	[HOOK_FILTER] = watch_filter,
-	[HOOK_FILTER_GONE] = watch_filter_gone,
-	[HOOK_OUT_OF_LINE] = watch_out_of_line,
-	[HOOK_MAPPED] = watch_mapped,
+static const struct {
+	qemu_plugin_vcpu_udata_cb_t watch;
+	struct code_hook code; /* of watch_code */
+} hooks[KERNEL_HOOKS] = {
+	[HOOK_SWITCH] = { watch_task_switch },
+	[HOOK_NEW_TASK] = { watch_new_task },
+	[HOOK_NAME] = { watch_task_name },
+	[HOOK_EXIT] = { watch_task_exit },
+	[HOOK_MODULE] = { watch_code, { code_module } },
+	[HOOK_FREED] = { watch_code, { code_freed } },
+	[HOOK_BPF] = { watch_code, { code_bpf } },
+	[HOOK_BPF_GONE] = { watch_code, { code_bpf_gone } },
+	[HOOK_FILTER] = { watch_code, { code_filter } },
+	[HOOK_FILTER_GONE] = { watch_code, { code_filter_gone } },
+	[HOOK_OUT_OF_LINE] = { watch_code, { code_out_of_line } },
+	[HOOK_MAPPED] = { watch_code, { code_mapped } },
 };
 
 /* What has to be called when the block begins, before its instructions are counted. */
@@ -458,7 +462,7 @@ static void instrument_start(struct work *w)
 		enum kernel_hook hook = kernel_hook_at(&recorder.kernel, w->addr);
 
 		if (hook < KERNEL_HOOKS)
-			on_start(w, hooks[hook], NULL);
+			on_start(w, hooks[hook].watch, (void *)(uintptr_t)&hooks[hook].code);
 	}
 }
 

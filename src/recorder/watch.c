@@ -782,72 +782,12 @@ void watch_task_exit(unsigned cpu, void *data)
 	tasks_tell(v, cpu, TASK_EXIT, v->task);
 }
 
-void watch_module(unsigned cpu, void *data)
+void watch_code(unsigned cpu, void *data)
 {
+	const struct code_hook *hook = data;
 	struct vcpu *v = vcpu_get(cpu);
 
-	(void)data;
-	code_module(v, cpu, registers_read(&v->regs, GUEST_RDI));
-}
-
-void watch_freed(unsigned cpu, void *data)
-{
-	struct vcpu *v = vcpu_get(cpu);
-
-	(void)data;
-	code_freed(v, cpu, registers_read(&v->regs, GUEST_RDI));
-}
-
-void watch_bpf(unsigned cpu, void *data)
-{
-	struct vcpu *v = vcpu_get(cpu);
-
-	(void)data;
-	code_bpf(v, cpu, registers_read(&v->regs, GUEST_RDI));
-}
-
-void watch_bpf_gone(unsigned cpu, void *data)
-{
-	struct vcpu *v = vcpu_get(cpu);
-
-	(void)data;
-	code_bpf_gone(v, cpu, registers_read(&v->regs, GUEST_RDI));
-}
-
-void watch_filter(unsigned cpu, void *data)
-{
-	struct vcpu *v = vcpu_get(cpu);
-
-	(void)data;
-	code_filter(v, cpu, registers_read(&v->regs, GUEST_RDI));
-}
-
-void watch_filter_gone(unsigned cpu, void *data)
-{
-	struct vcpu *v = vcpu_get(cpu);
-
-	(void)data;
-	code_filter_gone(v, cpu, registers_read(&v->regs, GUEST_RDI));
-}
-
-void watch_out_of_line(unsigned cpu, void *data)
-{
-	struct vcpu *v = vcpu_get(cpu);
-
-	(void)data;
-	code_out_of_line(v, cpu, &(struct out_of_line){
-		.type = (uint16_t)registers_read(&v->regs, GUEST_RDI), .start = registers_read(&v->regs, GUEST_RSI),
-		.size = (uint32_t)registers_read(&v->regs, GUEST_RDX), .gone = registers_read(&v->regs, GUEST_RCX) & 0xff,
-		.name = registers_read(&v->regs, GUEST_R8),
-	});
-}
-
-void watch_mapped(unsigned cpu, void *data)
-{
-	struct vcpu *v = vcpu_get(cpu);
-
-	(void)data;
-	code_mapped(v, cpu, registers_read(&v->regs, GUEST_RDI));
+	hook->take(v, cpu, registers_read(&v->regs, GUEST_RDI));
 }
 
 uint64_t watch_clock(unsigned cpu)

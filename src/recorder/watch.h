@@ -59,14 +59,7 @@ void watch_task_switch(unsigned cpu, void *data);
 void watch_new_task(unsigned cpu, void *data);
 void watch_task_name(unsigned cpu, void *data);
 void watch_task_exit(unsigned cpu, void *data);
-void watch_module(unsigned cpu, void *data);
-void watch_freed(unsigned cpu, void *data);
-void watch_bpf(unsigned cpu, void *data);
-void watch_bpf_gone(unsigned cpu, void *data);
-void watch_filter(unsigned cpu, void *data);
-void watch_filter_gone(unsigned cpu, void *data);
-void watch_out_of_line(unsigned cpu, void *data);
-void watch_mapped(unsigned cpu, void *data);
+void watch_code(unsigned cpu, void *data);            /* data: struct code_hook */
 
 /* Where segment:offset is, of 2 << shift bytes: real mode's; protected code at low addresses is flat. */
 uint64_t far_address(uint64_t cs, uint64_t ip, unsigned shift);
