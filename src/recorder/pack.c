@@ -11,8 +11,8 @@ enum {
 	QUEUE = 8,
 	THOROUGH = 10, QUICK = 4, /* levels of zstd: while little waits to be written and CPUs are free, and else */
 	LITTLE = 1,
-	SLOW_MS = 200,          /* a chunk that took as long to pack had to share its CPU … */
-	SLOW_CHUNKS = 8,        /* … as so many after it may have to */
+	SLOW_MS = 200,          /* a chunk that took as long, and mostly waited for a CPU: others want it too … */
+	SLOW_CHUNKS = 8,        /* … and may while so many more are packed */
 	NICE = 3,               /* vCPUs and the drain go first, but not by much: where all CPUs are busy a chunk must not wait */
 };
 
@@ -35,7 +35,7 @@ static struct {
 	uint64_t lost;
 } pack = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-/* Of somebody's events: what is not in the file yet, kill -9 costs. */
+/* Chunks of events do not wait for a better level: what is not in the file yet, kill -9 costs. */
 static int level_of(const struct item *item, uint64_t waiting)
 {
 	if (item->level)
