@@ -16,7 +16,7 @@
 #include "trace/code.h"
 #include "trace/tasks.h"
 
-enum { MEMORY_MAX = 1 << 16, MEMORY_PAGE = 4096, HOLES = 8, CALLS = 336 };
+enum { MEMORY_MAX = 1 << 16, MEMORY_PAGE = 4096, HOLES = 8, CALLS = 336, OUT_OF_LINE = 2 /* PERF_RECORD_KSYMBOL_TYPE_OOL */ };
 
 struct recorder recorder = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -56,6 +56,15 @@ bool guest_read(struct registers *r, uint64_t addr, void *data, size_t n)
 	for (size_t i = 0; i < n; i++)
 		((uint8_t *)data)[i] = memory[(addr + i) % memory_size];
 	return true;
+}
+
+/* Arguments of a function: words of the memory, one for each register. */
+uint64_t registers_read(struct registers *r, enum reg reg)
+{
+	uint64_t value = 0;
+
+	guest_read(r, reg * sizeof value, &value, sizeof value);
+	return value;
 }
 
 void drain_put(enum chunk_type type, const struct buf *payload)
@@ -114,11 +123,14 @@ static void run(uint64_t addr)
 
 	publish_module(&v, addr, code_module);
 	publish_module(&v, addr, code_bpf);
+	publish_module(&v, addr, code_filter);
+	publish_module(&v, OUT_OF_LINE, code_out_of_line);
 	code_mapped(&v, 0, addr);
 	for (size_t i = 0; i < recorder.kernel.modules.count; i++)
 		look_up(recorder.kernel.modules.tabs[i]);
 	publish_module(&v, addr, code_freed);
 	publish_module(&v, addr, code_bpf_gone);
+	publish_module(&v, addr, code_filter_gone);
 	tasks_tell(&v, 0, addr % 2 ? TASK_NEW : TASK_EXIT, addr);
 	tasks_meet(&v, 0, addr + 8);
 	must(strlen(structure_path(&v, addr, path)) < sizeof path);

@@ -653,6 +653,10 @@ def make_guest_memory():
     save("fuzz_guest_memory", "names", memory(0, some + [0x1b5b33316d0a0d00 + i for i in range(64)]))
     save("fuzz_guest_memory", "old", memory(1, some + [0xffffffffc0000000 + i * 16 for i in range(64)]))
     save("fuzz_guest_memory", "lacking", memory(13, some + [i * 8 for i in range(64)]))
+    # rsi, rdx and rcx are words 6, 2 and 1, the name's address is r8's, word 8
+    made = [0, 0, 0x1000, 0, 0, 0, 0xffffffffc0001000, 0, 0x50, 0, int.from_bytes(b"kprobe_i", "little"), 0x65]
+    save("fuzz_guest_memory", "out-of-line", memory(0, made + [0xffffffffc0002000, 64, 0] * 20))
+    save("fuzz_guest_memory", "out-of-line-end", memory(0, made[:2] + [0xffffffff] + made[3:6] + [0xfffffffffffff000] + made[7:] + [0] * 60))
     # a table of symbols within the memory itself
     save("fuzz_guest_memory", "symbols", memory(0, some + [0x0002000000000001, 0xffffffffc0001010, 32, 0x61626300, 5, 0x48] * 32))
 
