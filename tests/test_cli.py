@@ -104,6 +104,8 @@ def test_usage():
             (r"value.*'-o'", "top", "-o"), (r"value.*'--from'", "top", "x", "--from"),
             (r"'--json=1'", "top", "--json=1", "x"), (r"'b'", "top", "a", "b"), (r"'c'", "boot", "a", "b", "c"),
             (r"'--'", "top", "--", "x"), (r"'x'", "record", "x"),
+            (r"--callers", "tree", "--callers", "x"), (r"--all-threads", "calls", "--all-threads", "x"),
+            (r"--all-threads", "calls", "--all-threads", "--one-thread", "--function", "f", "x"),
             (r"QEMU's command line", "record"), (r"QEMU's command line", "record", "--"),
             (r"--help", "record", "--output"), (r"'nosuch'", "--man", "nosuch")]:
         fails(2, pattern, *args)
