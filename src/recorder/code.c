@@ -195,6 +195,9 @@ static void tell_function(struct vcpu *v, unsigned cpu, const char *module, cons
 {
 	struct kernel_image image = { 0 };
 
+	/* beyond the end of all addresses: the guest lies */
+	if (start + size <= start)
+		return;
 	add_section(&image, ".text", start, size);
 	if (*name)
 		symbol_list_add(&image.symbols, start, size, 't', name, strlen(name));
