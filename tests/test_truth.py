@@ -62,7 +62,9 @@ def test_ftrace(version, cpu, smp):
     names = collections.Counter(s[2] for s in symbols_of(version))
     traced = {n for n in traced if names[n] == 1}
 
-    ours, marks, hits = collections.defaultdict(list), 0, collections.Counter()
+    # between the marks; and what each CPU did just before and after, as marks are not ordered against other CPUs
+    ours, before = collections.defaultdict(list), collections.defaultdict(lambda: collections.deque(maxlen=AROUND))
+    marks, hits, after = 0, collections.Counter(), collections.Counter()
     asked = ",".join(traced | {"do_mkdirat", "do_rmdir", "do_exit", "tracing_mark_write"})
     for e in dump(trace, "--function", asked):
         if e["kind"] == "interrupt-return":
@@ -72,14 +74,16 @@ def test_ftrace(version, cpu, smp):
             hits[place] += marks == 1
         if place == "tracing_mark_write":
             marks += 1
-        elif marks == 1 and place in traced:
+        elif place in traced and marks == 0:
+            before[e["cpu"]].append(place)
+        elif place in traced and (marks == 1 or after[e["cpu"]] < AROUND):
             ours[e["cpu"]].append(place)
+            after[e["cpu"]] += marks == 2
     assert marks == 2, f"{marks} marks"
-    total = sum(map(len, ours.values()))
+    total = sum(map(len, ours.values())) - after.total()
     assert total > 3000, f"only {total} calls between the marks"
     theirs = {c: [w for w in theirs[c] if w[0] in traced] for c in range(smp)}
-    # what stands around a mark on the other CPU is not ordered against it
-    late, dropped = explain_order(theirs, ours, edge=60 if smp > 1 else 2)
+    late, dropped = explain_order(theirs, {c: [*before[c], *ours[c]] for c in range(smp)})
     profile = {line.split()[0]: int(line.split()[1]) for line in open(os.path.join(folder, "kprobe_profile"))}
     assert hits["do_mkdirat"] == profile["k_mkdir"] - 1 or hits["do_mkdirat"] == profile["k_mkdir"], (hits, profile)
     assert hits["do_rmdir"] == profile["k_rmdir"], (hits, profile)
@@ -97,16 +101,17 @@ def test_ftrace(version, cpu, smp):
     return f"{total} calls of {len(traced)} functions; {late} noted late by ftrace, {dropped} dropped by it"
 
 
+AROUND = 3000  # calls of a CPU
 test_ftrace.cases = MATRIX
 test_ftrace.weight = 30
 
 
-def explain_order(theirs, ours, edge):
+def explain_order(theirs, ours):
     """What ftrace cannot know, counted; whatever else differs fails. An interrupt may come between a function's
     entry and ftrace's note of it: the note stands later, on another CPU if the task moved meanwhile. And where
     an interrupt comes while ftrace takes a note, its protection against recursion drops calls. Never the other
-    way: all that ftrace noted must be there. The first and last `edge` calls of a CPU may be cut differently.
-    Returns how many were late, and how many dropped."""
+    way: all that ftrace noted must be there. Ours may have more before and after, not in between. Returns how many
+    were late, and how many dropped."""
     late, dropped, moved, lacking = 0, 0, collections.Counter(), []
     for c, want in theirs.items():
         got = ours[c]
@@ -115,9 +120,8 @@ def explain_order(theirs, ours, edge):
         open_notes = collections.defaultdict(list)
         for w, g in sorted([(i, -1) for i in only_want] + [(i, j) for i, j in only_got]):
             if g >= 0:
-                if edge <= g < len(got) - edge:
-                    open_notes[got[g]].append(w)
-            elif edge <= w < len(want) - edge:
+                open_notes[got[g]].append(w)
+            else:
                 name = want[w][0]
                 if open_notes[name]:
                     since = open_notes[name].pop(0)
@@ -138,33 +142,34 @@ def explain_order(theirs, ours, edge):
 
 
 def differences(a, b):
-    """The shortest edit from a to b (Myers): the places of a that b lacks, and (place in a, place in b) of what
-    b has besides."""
-    edge, history, limit = {1: 0}, [], 4000
-    for d in range(limit):
-        history.append(dict(edge))
-        for k in range(-d, d + 1, 2):
-            x = edge[k + 1] if k == -d or k != d and edge[k - 1] < edge[k + 1] else edge[k - 1] + 1
-            y = x - k
-            while x < len(a) and y < len(b) and a[x] == b[y]:
-                x, y = x + 1, y + 1
+    """The shortest edit (Myers) from a to any part of b: the places of a that it lacks, and (place in a, place in b)
+    of what it has besides."""
+    # furthest place of a by diagonal (place of a - place of b); the part may begin at any of the first of b
+    edge, history = {k: 0 for k in range(-min(len(b), 2 * AROUND), 1)}, []
+    for d in range(200):
+        for k, x in edge.items():
+            while x < len(a) and 0 <= x - k < len(b) and a[x] == b[x - k]:
+                x += 1
             edge[k] = x
-            if x >= len(a) and y >= len(b):
-                return backtrack(history, d, k, x)
-    raise AssertionError(f"more than {limit} differences")
+            if x >= len(a):
+                return backtrack(history, k, x)
+        history.append(edge)
+        # on by leaving out one of a, which the diagonal below had, or one of b, which the one above had
+        edge = {k: max(history[d].get(k - 1, -2) + 1, history[d].get(k + 1, -1))
+                for k in {n for k in edge for n in (k - 1, k, k + 1)} if -len(b) <= k}
+        edge = {k: x for k, x in edge.items() if x >= 0 and x - k <= len(b)}
+    raise AssertionError(f"more than {len(history)} differences")
 
 
-def backtrack(history, d, k, x):
+def backtrack(history, k, x):
     only_a, only_b = [], []
-    for d in range(d, 0, -1):
-        edge = history[d]
-        if k == -d or k != d and edge[k - 1] < edge[k + 1]:
-            k += 1
-            only_b.append((edge[k], edge[k] - k))
+    for edge in reversed(history):
+        if edge.get(k - 1, -2) + 1 > edge.get(k + 1, -1):
+            k, x = k - 1, edge[k - 1]
+            only_a.append(x)
         else:
-            k -= 1
-            only_a.append(edge[k])
-        x = edge[k]
+            k, x = k + 1, edge[k + 1]
+            only_b.append((x, x - k))
     return only_a[::-1], only_b[::-1]
 
 
