@@ -45,9 +45,73 @@ static void add_sites(struct sites *sites)
 		sites_add(sites, &table[i]);
 }
 
+/* The events of one payload, one after the other, with their arguments. */
+struct decoded {
+	struct event *events;
+	size_t count, cap;
+};
+
+static void keep(struct decoded *d, const struct event *e)
+{
+	unsigned n = event_n_args(e->kind);
+	uint64_t *args = n ? memcpy(xcalloc(n, sizeof *args), e->args, n * sizeof *args) : NULL;
+
+	d->events = array_grow(d->events, d->count, &d->cap, sizeof *d->events);
+	d->events[d->count] = *e;
+	d->events[d->count++].args = args;
+}
+
+static void must_be_same(const struct event *a, const struct event *b)
+{
+	must(a->kind == b->kind && a->site == b->site && a->insns == b->insns && a->slot == b->slot &&
+	     a->from == b->from && a->target == b->target);
+	must(!event_has_clock(a->kind) || a->ns == b->ns);
+	for (unsigned i = 0; i < event_n_args(a->kind); i++)
+		must(a->args[i] == b->args[i]);
+}
+
+/* Whatever events these are: what the encoder makes of them, the decoder makes them of. */
+static void encode_again(const struct decoded *d, const struct sites *sites, const struct cpu_state *state)
+{
+	struct encoder *enc = xcalloc(1, sizeof *enc);
+	struct batch *batch = xcalloc(1, sizeof *batch);
+	struct buf payload = { 0 };
+	struct decoder dec;
+	struct error err;
+	size_t n = 0;
+
+	encoder_init(enc, sites);
+	encoder_begin(enc, state);
+	for (size_t i = 0; i < d->count; i++) {
+		*encoder_next(enc) = d->events[i];
+		encoder_added(enc);
+		/* the recorder's ring is empty now and then */
+		if (i % 77 == 76)
+			encoder_flush(enc);
+	}
+	encoder_flush(enc);
+	must(enc->events == d->count);
+	encoder_end(enc, &payload);
+	decoder_init(&dec, sites);
+	must(decoder_begin(&dec, payload.data, payload.len, state, false, &err) == 0);
+	do {
+		must(decoder_next(&dec, batch, &err) == 0 && n + batch->count <= d->count);
+		for (size_t i = 0; i < batch->count; i++)
+			must_be_same(&batch->events[i], &d->events[n++]);
+	} while (batch->count);
+	must(n == d->count);
+	decoder_deinit(&dec);
+	encoder_deinit(enc);
+	buf_free(&payload);
+	free(batch);
+	free(enc);
+}
+
 static void decode_events(const uint8_t *data, size_t size)
 {
-	struct cpu_state state = { .insns = 1000, .ns = 50000, .place = KERNEL, .space = 0x1000 };
+	const struct cpu_state begin = { .insns = 1000, .ns = 50000, .place = KERNEL, .space = 0x1000 };
+	struct cpu_state state = begin;
+	struct decoded decoded = { 0 };
 	struct guarded g = guarded_copy(data, size, 1);
 	struct batch *batch = xcalloc(1, sizeof *batch);
 	struct clock clock = { .insns = state.insns, .ns = state.ns };
@@ -63,10 +127,15 @@ static void decode_events(const uint8_t *data, size_t size)
 			clock_fill(&clock, batch);
 			for (size_t i = 0; i < batch->count; i++) {
 				must(batch->events[i].kind > EVENT_NONE && batch->events[i].kind < EVENT_KINDS);
+				keep(&decoded, &batch->events[i]);
 				cpu_state_advance(&state, &batch->events[i]);
 			}
 		}
 	}
+	encode_again(&decoded, &sites, &begin);
+	for (size_t i = 0; i < decoded.count; i++)
+		free((void *)decoded.events[i].args);
+	free(decoded.events);
 	decoder_deinit(&dec);
 	sites_deinit(&sites);
 	free(batch);

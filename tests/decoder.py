@@ -26,12 +26,15 @@ KINDS = [None, "call", "call-indirect", "return", "jump", "jump-indirect", "arri
          "syscall", "syscall-return", "halt", "resume", "task-switch", "address-space", "clock", "gap"]
 HAS_CLOCK = {INTERRUPT, SYSCALL, SYSCALL_RETURN, HALT, RESUME, TASK_SWITCH, CLOCK}
 HAS_SLOT = {CALL, CALL_INDIRECT, RETURN, INTERRUPT_RETURN, INTERRUPT}
+HAS_ORIGIN = {CALL, CALL_INDIRECT, JUMP, JUMP_INDIRECT, ARRIVE}
 N_ARGS = {INTERRUPT_RETURN: 2, INTERRUPT: 3, SYSCALL: 7, SYSCALL_RETURN: 1, TASK_SWITCH: 2, ADDRESS_SPACE: 1, GAP: 1}
 FIRST_SITE = 32
 
-MISS_SITE, MISS_INSNS, MISS_SLOT, MISS_FROM, MISS_TARGET, SECOND_SITE, SECOND_INSNS = 1, 2, 4, 8, 16, 32, 64
+MISS_SITE, MISS_INSNS, MISS_SLOT, MISS_FROM, MISS_TARGET, SECOND_SITE, SECOND_INSNS, MISS_PHRASE = \
+    1, 2, 4, 8, 16, 32, 64, 128
 # entries of the model's tables
-CONTEXTS, MEMORY, SHIFTS, TARGETS = 1 << 16, 1 << 13, 1 << 12, 1 << 14
+CONTEXTS, MEMORY, SHIFTS, TARGETS, PHRASES = 1 << 16, 1 << 13, 1 << 12, 1 << 14, 1 << 13
+WINDOW_EVENTS, PHRASE_EVENTS, OPEN_CALLS = 512, 31, 16
 M64 = (1 << 64) - 1
 STEP_MAX = (1 << 16) - 1
 CONTINUES = 2  # a chunk's flag
@@ -110,8 +113,8 @@ class Trace:
         with open(path, "rb") as f:
             self.data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
         magic, version, _ = struct.unpack_from("<8sII", self.data)
-        if magic != FILE_MAGIC or version != 2:
-            raise Damaged("not a trace of format version 2")
+        if magic != FILE_MAGIC or version != 3:
+            raise Damaged("not a trace of format version 3")
         self.chunks, self.cut = [], None
         self.meta, self.sections, self.symbols, self.symbol_addrs = {}, [], [], []
         self.sites = [Site(k if INTERRUPT <= k <= GAP else 0, 0, 0, 0) for k in range(FIRST_SITE)]
@@ -220,7 +223,7 @@ def in_kernel(addr):
 class Way:
     """A site that came next in a context, and what it came with."""
     def __init__(self, site):
-        self.site, self.step, self.second, self.dslot, self.elsewhere = site, 0, 0, 0, False
+        self.site, self.step, self.second, self.dslot, self.elsewhere, self.phrase = site, 0, 0, 0, False, False
 
 
 class Decoder:
@@ -231,6 +234,9 @@ class Decoder:
         self.slot = self.place = self.before = self.last_shift = self.resume = 0
         # index -> entry; what is not there is all zeros
         self.contexts, self.memory, self.shifts, self.targets = {}, {}, {}, {}
+        self.phrases = {}
+        # (site's number, event) since the window began; and which of them are open calls
+        self.window, self.open_calls = [], []
 
     def memory_index(self, slot):
         return hash64((slot if in_kernel(slot) else slot ^ (self.space << 1) & M64) >> 1) % MEMORY
@@ -283,13 +289,18 @@ class Decoder:
         whole = Cursor(payload)
         sizes = struct.unpack("<6I", whole.take(24))
         self.streams = [Cursor(whole.take(n)) for n in sizes]
-        flags = self.streams[0]
-        for byte in flags.data:
-            yield self.event(byte)
+        self.window, self.open_calls = [], []
+        for byte in self.streams[0].data:
+            for number, event in self.event(byte):
+                yield event
+                self.window.append((number, event))
+                if "ns" in event or len(self.window) == WINDOW_EVENTS:
+                    self.window, self.open_calls = [], []
         if any(stream.left() for stream in self.streams[1:]):
             raise Damaged("bytes left over")
 
     def event(self, flags):
+        """The next one, and with a call its phrase, if that follows; each with its site's number."""
         _, sites, insns, slots, addrs, args = self.streams
         ways = self.contexts.setdefault(hash64(self.place) % CONTEXTS, [Way(0), Way(0)])
         if flags & MISS_SITE:
@@ -320,7 +331,44 @@ class Decoder:
             way.step, way.second = min(step, STEP_MAX), way.step
         self.insns = event["insns"]
         self.learn(way, site, number, event)
-        return event
+        if kind in (CALL, CALL_INDIRECT):
+            way.phrase ^= bool(flags & MISS_PHRASE)
+        if kind in (CALL, CALL_INDIRECT) and way.phrase:
+            return [(number, event), *self.phrase(number, event)]
+        self.follow(number, kind, event)
+        return [(number, event)]
+
+    def phrase(self, number, call):
+        known, parts = self.phrases.get(number % PHRASES, (0, []))
+        if known != number or len(self.window) + 1 + len(parts) > WINDOW_EVENTS:
+            raise Damaged("a phrase that is not known")
+        self.insns = call["insns"] + parts[-1][1] & M64
+        self.move(number << 14 | 2)
+        for site, insns, slot, origin, target in parts:
+            kind = self.sites[site].kind
+            yield site, {
+                "kind": KINDS[kind], "insns": call["insns"] + insns & M64, "args": [],
+                "slot": call["slot"] + slot & M64 if kind in HAS_SLOT else 0,
+                "from": call["from"] + origin & M64 if kind in HAS_ORIGIN else 0,
+                "target": call["from"] + target & M64,
+            }
+
+    def follow(self, number, kind, event):
+        """Learn a phrase, if the event ends one. It is not in the window yet."""
+        if kind in (CALL, CALL_INDIRECT):
+            self.open_calls.append(len(self.window))
+            if len(self.open_calls) == OPEN_CALLS:
+                self.open_calls = []
+        elif kind == RETURN and self.open_calls:
+            at = self.open_calls.pop()
+            caller, call = self.window[at]
+            if call["slot"] != event["slot"]:
+                self.open_calls = []
+            elif len(self.window) - at <= PHRASE_EVENTS and event["target"] == call["from"]:
+                parts = [part(call, *e) for e in [*self.window[at + 1:], (number, event)]]
+                self.phrases[caller % PHRASES] = (caller, parts) if all(parts) else (0, [])
+        elif kind >= INTERRUPT_RETURN:
+            self.open_calls = []
 
     def learn(self, way, site, number, event):
         """What the event says of other events than the one that follows it."""
@@ -362,19 +410,33 @@ class Decoder:
         self.before, self.place = self.place, place
 
 
+def part(call, number, event):
+    """An event of a phrase: its site's number and what to add to the call's fields; None if that does not fit."""
+    def signed(value, base, bits):
+        value = (value - base + (1 << 63)) % (1 << 64) - (1 << 63)
+        return value if -1 << bits - 1 <= value < 1 << bits - 1 else None
+
+    insns = event["insns"] - call["insns"] & M64
+    differences = (
+        signed(event["slot"], call["slot"], 16) if KINDS.index(event["kind"]) in HAS_SLOT else 0,
+        signed(event["from"], call["from"], 32) if KINDS.index(event["kind"]) in HAS_ORIGIN else 0,
+        signed(event["target"], call["from"], 32),
+    )
+    return (number, insns, *differences) if insns < 1 << 16 and None not in differences else None
+
+
 def with_times(chunk, events):
     """The same events, those without a clock given a time as upto does it."""
     insns0, ns0 = chunk.first_insns, chunk.first_ns
-    waiting, n_args = [], 0
+    waiting = []
     for event in events:
         waiting.append(event)
-        n_args += len(event["args"])
         clock = "ns" in event
-        if clock or len(waiting) == 2048 or n_args >= 2040:
+        if clock or len(waiting) == 2048:
             yield from timed(waiting, insns0, ns0)
             if clock:
                 insns0, ns0 = event["insns"], event["ns"]
-            waiting, n_args = [], 0
+            waiting = []
     yield from timed(waiting, insns0, ns0)
 
 

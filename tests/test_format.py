@@ -153,12 +153,18 @@ def test_document():
     del code["NONE"]
     told = {name: n for name, n in told.items() if name in code}
     assert code == told == {k.upper().replace("-", "_"): i for i, k in enumerate(decoder.KINDS) if k}, (code, told)
-    code = dict(re.findall(r"MODEL_([A-Z]+) = 1 << (\d+)", read("src/trace/model.h")))
+    code = dict(re.findall(r"MODEL_([A-Z]+) = 1 << (\d+)", read("src/trace/model.h")) +
+                re.findall(r"\t(PHRASES) = 1 << (\d+)", read("src/trace/phrases.h")))
+    for name, value in re.findall(r"^\t(WINDOW_EVENTS|PHRASE_EVENTS|OPEN_CALLS) = (\d+),", read("src/trace/phrases.h"), re.M):
+        assert getattr(decoder, name) == int(value), name
+    assert all(text in doc for text in (
+        f"when a window has {decoder.WINDOW_EVENTS} events", f"up to {decoder.PHRASE_EVENTS} events",
+        f"at most {decoder.OPEN_CALLS}\nevents")), "the document's windows"
     told = {name.upper(): n for name, n in re.findall(r"^\| (\w+) \| 2\^(\d+) \|", doc, re.M)}
     assert code == told, f"tables: code {code}, document {told}"
     for name, bits in code.items():
         assert getattr(decoder, name) == 1 << int(bits), f"decoder: {name} is not 2^{bits}"
     code = re.findall(r"^\t((?:MISS|SECOND)_[A-Z]+) = (\d+),", read("src/trace/codec.h"), re.M)
-    assert len(code) == 7, code
+    assert len(code) == 8, code
     for name, value in code:
         assert getattr(decoder, name) == int(value), name

@@ -15,7 +15,6 @@ enum {
 	/* … and one this old without */
 	CHUNK_MS_MAX = 700,
 	POLL_US = 2000,
-	EVENTS_WAITING = 256,
 	LAST_LEVEL = 3,           /* somebody waits for the last chunk */
 	TABLES_LEVEL = 9,
 };
@@ -27,8 +26,6 @@ struct stream {
 	bool ended;               /* the guest was powered off */
 	bool due;                 /* the chunk is to end with the next clock */
 	uint64_t insns;           /* of the last record */
-	size_t n_waiting;
-	struct event waiting[EVENTS_WAITING]; /* to be encoded */
 };
 
 static struct {
@@ -117,6 +114,7 @@ static void put_events(unsigned cpu, struct stream *s)
 	pack_put(&header, &payload, drain.stop ? LAST_LEVEL : 0);
 	state = *now;
 	encoder_begin(&s->encoder, &state);
+	s->begun_ms = clock_ms();
 }
 
 /* The counter's high bits come from the record before. */
@@ -137,73 +135,74 @@ static inline uint64_t whole_insns(struct stream *s, uint64_t low)
 	return s->insns = insns;
 }
 
-static inline struct event event_of(struct stream *s, const struct site *site, uint32_t number, const uint64_t *w)
+static inline void fill_event(struct event *e, struct stream *s, const struct site *site, uint32_t number,
+			      const uint64_t *w)
 {
-	struct event e = {
+	bool kernel = site->addr >> 63;
+
+	*e = (struct event){
 		.kind = site->kind, .site = number,
 		.insns = whole_insns(s, w[0] & ((UINT64_C(1) << RAW_INSNS_BITS) - 1)),
 	};
-	bool kernel = site->addr >> 63;
 
-	switch (e.kind) {
+	switch (e->kind) {
 	case EVENT_CALL:
-		e.slot = w[1];
-		e.from = kernel ? site->addr + site->length : w[2];
-		e.target = site->target + (e.from - site->addr - site->length);
+		e->slot = w[1];
+		e->from = kernel ? site->addr + site->length : w[2];
+		e->target = site->target + (e->from - site->addr - site->length);
 		break;
 	case EVENT_CALL_INDIRECT:
-		e.slot = w[1];
-		e.from = w[2];
-		e.target = w[3];
+		e->slot = w[1];
+		e->from = w[2];
+		e->target = w[3];
 		break;
 	case EVENT_RETURN:
-		e.slot = w[1];
-		e.target = w[2];
+		e->slot = w[1];
+		e->target = w[2];
 		break;
 	case EVENT_JUMP:
-		e.from = kernel ? site->addr : w[1];
-		e.target = site->target + (e.from - site->addr);
+		e->from = kernel ? site->addr : w[1];
+		e->target = site->target + (e->from - site->addr);
 		break;
 	case EVENT_JUMP_INDIRECT:
-		e.from = kernel ? site->addr : w[1];
-		e.target = kernel ? w[1] : w[2];
+		e->from = kernel ? site->addr : w[1];
+		e->target = kernel ? w[1] : w[2];
 		break;
 	case EVENT_ARRIVE:
-		e.from = e.target = site->addr;
+		e->from = e->target = site->addr;
 		break;
 	case EVENT_INTERRUPT_RETURN:
-		e.slot = w[1];
-		e.target = w[2];
-		e.args = w + 3;
+		e->slot = w[1];
+		e->target = w[2];
+		e->args = w + 3;
 		break;
 	case EVENT_INTERRUPT:
-		e.slot = w[1];
-		e.from = w[2];
-		e.target = w[3];
-		e.ns = w[4];
-		e.args = w + 5;
+		e->slot = w[1];
+		e->from = w[2];
+		e->target = w[3];
+		e->ns = w[4];
+		e->args = w + 5;
 		break;
 	case EVENT_SYSCALL:
-		e.target = w[1];
-		e.ns = w[2];
-		e.from = w[3];
-		e.args = w + 4;
+		e->target = w[1];
+		e->ns = w[2];
+		e->from = w[3];
+		e->args = w + 4;
 		break;
 	case EVENT_SYSCALL_RETURN:
-		e.target = w[1];
-		e.ns = w[2];
-		e.args = w + 3;
+		e->target = w[1];
+		e->ns = w[2];
+		e->args = w + 3;
 		break;
 	case EVENT_ADDRESS_SPACE:
 	case EVENT_GAP:
-		e.args = w + 1;
+		e->args = w + 1;
 		break;
 	default:
-		e.ns = w[1];
-		e.args = w + 2;
+		e->ns = w[1];
+		e->args = w + 2;
 		break;
 	}
-	return e;
 }
 
 /* Where firmware and boot loaders enter a bzImage: Documentation/arch/x86/boot.rst, code32_start. */
@@ -220,29 +219,18 @@ static void tell_decompressor(const struct stream *s)
 	buf_free(&lines);
 }
 
-static void encode(struct stream *s)
-{
-	if (s->n_waiting && !s->encoder.events)
-		s->begun_ms = clock_ms();
-	encoder_add(&s->encoder, s->waiting, s->n_waiting);
-	drain.events += s->n_waiting;
-	s->n_waiting = 0;
-}
-
 static inline void add(unsigned cpu, struct stream *s, const uint64_t *w, const struct site *site, uint32_t number)
 {
-	struct event *e = &s->waiting[s->n_waiting++];
+	struct event *e = encoder_next(&s->encoder);
 
-	*e = event_of(s, site, number, w);
+	fill_event(e, s, site, number, w);
 	if (__builtin_expect(!drain.decompressor, 0) && e->target == CODE32_START && e->kind == EVENT_JUMP_INDIRECT)
 		tell_decompressor(s);
-	if (s->n_waiting == EVENTS_WAITING)
-		encode(s);
+	encoder_added(&s->encoder);
+	drain.events++;
 	/* a chunk that ends with a clock tells the time of all its events */
-	if (event_has_clock(site->kind) && (s->due || s->encoder.events + s->n_waiting >= CHUNK_EVENTS_MAX)) {
-		encode(s);
+	if (event_has_clock(site->kind) && (s->due || s->encoder.events >= CHUNK_EVENTS_MAX))
 		put_events(cpu, s);
-	}
 }
 
 static void consume(unsigned cpu, struct stream *s, struct vcpu *v)
@@ -265,7 +253,7 @@ static void consume(unsigned cpu, struct stream *s, struct vcpu *v)
 		}
 		at += raw_words(site);
 	}
-	encode(s); /* their arguments are in the ring */
+	encoder_flush(&s->encoder); /* their arguments are in the ring */
 	ring_release(&v->ring, n);
 }
 
@@ -310,14 +298,19 @@ static bool round_once(bool flush)
 		struct vcpu *v = vcpu_get(i);
 		struct stream *s;
 		uint64_t now;
+		bool empty;
 
 		if (!v)
 			continue;
 		s = stream_of(i);
+		empty = !s->encoder.events;
+		now = clock_ms();
 		do
 			consume(i, s, v);
 		while (flush && ring_backlog(&v->ring));
 		busy |= ring_backlog(&v->ring) > 0;
+		if (empty)
+			s->begun_ms = now;
 		now = clock_ms();
 		s->due = s->encoder.events && now - s->begun_ms > CHUNK_MS;
 		if (flush || (s->due && now - s->begun_ms > CHUNK_MS_MAX))

@@ -83,6 +83,12 @@ void encoder_deinit(struct encoder *enc)
 		buf_free(&enc->streams[i]);
 }
 
+static void window_begin(struct encoder *enc)
+{
+	enc->filled = enc->done = 0;
+	enc->open.count = 0;
+}
+
 void encoder_begin(struct encoder *enc, const struct cpu_state *state)
 {
 	enc->first = enc->now = *state;
@@ -94,6 +100,7 @@ void encoder_begin(struct encoder *enc, const struct cpu_state *state)
 	for (int i = 0; i < CODEC_STREAMS; i++)
 		enc->streams[i].len = 0;
 	enc->events = 0;
+	window_begin(enc);
 }
 
 static void put_args(struct buf *args, struct model *m, const struct event *e)
@@ -107,9 +114,10 @@ static void put_args(struct buf *args, struct model *m, const struct event *e)
 }
 
 per_kind uint8_t encode_fields(struct buf *streams, struct model *m, const struct event *e, struct way *way,
-			       const struct site *site, unsigned flags, enum event_kind kind)
+			       const struct site *site, enum event_kind kind)
 {
 	uint64_t dinsns = e->insns - m->insns, expected;
+	unsigned flags = 0;
 
 	if (dinsns >= STEP_MAX || (dinsns != way->step && dinsns != way->second)) {
 		flags |= MISS_INSNS;
@@ -140,8 +148,43 @@ per_kind uint8_t encode_fields(struct buf *streams, struct model *m, const struc
 	return (uint8_t)flags;
 }
 
-per_kind uint8_t encode_event(struct encoder *enc, struct model *m, const struct event *e)
+/* Whether the call's phrase follows: then that is all there is to say of it. */
+per_kind bool encode_phrase(struct encoder *enc, struct model *m, const struct event *call)
 {
+	const struct phrase *phrase = phrase_of(m->phrases, call->site);
+
+	if (!phrase_matches(phrase, call, (size_t)(enc->window + enc->filled - call) - 1))
+		return false;
+	model_skip(m, call->site, call[phrase->count].insns);
+	enc->done += phrase->count;
+	return true;
+}
+
+/* The event at `done`, and with a call its phrase. */
+per_kind void encode_as(struct encoder *enc, struct model *m, struct way *way, const struct site *site, unsigned flags,
+			enum event_kind kind)
+{
+	const struct event *e = &enc->window[enc->done++];
+	struct buf *out = &enc->streams[STREAM_FLAGS];
+
+	flags |= encode_fields(enc->streams, m, e, way, site, kind);
+	if (is_call(kind)) {
+		bool phrase = encode_phrase(enc, m, e);
+
+		if (phrase != way->phrase)
+			flags |= MISS_PHRASE;
+		way->phrase = phrase;
+		if (!phrase)
+			phrases_follow(m->phrases, &enc->open, enc->window, e, kind);
+	} else {
+		phrases_follow(m->phrases, &enc->open, enc->window, e, kind);
+	}
+	out->data[out->len++] = (uint8_t)flags;
+}
+
+per_kind void encode_event(struct encoder *enc, struct model *m)
+{
+	const struct event *e = &enc->window[enc->done];
 	struct context *context = model_context(m);
 	struct way *way = &context->ways[0];
 	const struct site *site = sites_get(enc->sites, e->site);
@@ -158,30 +201,36 @@ per_kind uint8_t encode_event(struct encoder *enc, struct model *m, const struct
 	}
 	switch (e->kind) {
 	case EVENT_CALL:
-		return encode_fields(enc->streams, m, e, way, site, flags, EVENT_CALL);
+		encode_as(enc, m, way, site, flags, EVENT_CALL);
+		break;
 	case EVENT_RETURN:
-		return encode_fields(enc->streams, m, e, way, site, flags, EVENT_RETURN);
+		encode_as(enc, m, way, site, flags, EVENT_RETURN);
+		break;
 	case EVENT_JUMP:
-		return encode_fields(enc->streams, m, e, way, site, flags, EVENT_JUMP);
+		encode_as(enc, m, way, site, flags, EVENT_JUMP);
+		break;
 	default:
-		return encode_fields(enc->streams, m, e, way, site, flags, e->kind);
+		encode_as(enc, m, way, site, flags, e->kind);
+		break;
 	}
 }
 
-void encoder_add(struct encoder *enc, const struct event *events, size_t n)
+void encoder_flush(struct encoder *enc)
 {
-	struct buf *flags = &enc->streams[STREAM_FLAGS];
 	/* a copy that nothing points to is kept in registers */
 	struct model m = enc->model;
+	size_t n = enc->filled - enc->done;
 
-	buf_reserve(flags, n);
-	for (size_t i = 0; i < n; i++) {
-		flags->data[flags->len++] = encode_event(enc, &m, &events[i]);
-		cpu_state_advance(&enc->now, &events[i]);
-	}
+	buf_reserve(&enc->streams[STREAM_FLAGS], n);
+	for (size_t i = enc->done; i < enc->filled; i++)
+		cpu_state_advance(&enc->now, &enc->window[i]);
+	while (enc->done < enc->filled)
+		encode_event(enc, &m);
 	enc->model = m;
 	enc->events += n;
 	enc->unit += n;
+	if (n && (enc->filled == WINDOW_EVENTS || event_has_clock(enc->window[enc->filled - 1].kind)))
+		window_begin(enc);
 }
 
 size_t encoder_size(const struct encoder *enc)
@@ -282,7 +331,41 @@ per_kind int decode_fields(struct decoder *dec, struct model *m, struct batch *b
 	return 0;
 }
 
-per_kind int decode_event(struct decoder *dec, struct model *m, struct batch *batch, struct event *e, unsigned flags)
+/* A call's phrase, if it follows; returns the event behind, NULL where there is no such phrase. */
+per_kind struct event *decode_phrase(struct decoder *dec, struct model *m, struct event *call, unsigned flags,
+				     struct way *way, const struct event *window)
+{
+	const struct phrase *phrase;
+	struct event *end;
+
+	if (flags & MISS_PHRASE)
+		way->phrase = !way->phrase;
+	if (!way->phrase) {
+		phrases_follow(m->phrases, &dec->open, window, call, EVENT_CALL);
+		return call + 1;
+	}
+	phrase = phrase_of(m->phrases, call->site);
+	if (phrase->site != call->site || call + phrase->count >= window + WINDOW_EVENTS)
+		return NULL;
+	end = phrase_write(phrase, call);
+	model_skip(m, call->site, end[-1].insns);
+	return end;
+}
+
+/* Returns the event behind, or NULL: damage. */
+per_kind struct event *decode_as(struct decoder *dec, struct model *m, struct batch *batch, struct event *e, unsigned flags,
+				 struct way *way, const struct site *site, const struct event *window, enum event_kind kind)
+{
+	if (decode_fields(dec, m, batch, e, flags, way, site, kind) < 0)
+		return NULL;
+	if (is_call(kind))
+		return decode_phrase(dec, m, e, flags, way, window);
+	phrases_follow(m->phrases, &dec->open, window, e, kind);
+	return e + 1;
+}
+
+per_kind struct event *decode_event(struct decoder *dec, struct model *m, struct batch *batch, struct event *e,
+				    unsigned flags, const struct event *window)
 {
 	struct context *context = model_context(m);
 	struct way *way = &context->ways[0];
@@ -306,15 +389,15 @@ per_kind int decode_event(struct decoder *dec, struct model *m, struct batch *ba
 	site = sites_get(dec->sites, e->site);
 	switch (kind) {
 	case EVENT_CALL:
-		return decode_fields(dec, m, batch, e, flags, way, site, EVENT_CALL);
+		return decode_as(dec, m, batch, e, flags, way, site, window, EVENT_CALL);
 	case EVENT_RETURN:
-		return decode_fields(dec, m, batch, e, flags, way, site, EVENT_RETURN);
+		return decode_as(dec, m, batch, e, flags, way, site, window, EVENT_RETURN);
 	case EVENT_JUMP:
-		return decode_fields(dec, m, batch, e, flags, way, site, EVENT_JUMP);
+		return decode_as(dec, m, batch, e, flags, way, site, window, EVENT_JUMP);
 	case EVENT_NONE:
-		return -1;
+		return NULL;
 	default:
-		return decode_fields(dec, m, batch, e, flags, way, site, kind);
+		return decode_as(dec, m, batch, e, flags, way, site, window, kind);
 	}
 }
 
@@ -322,19 +405,28 @@ int decoder_next(struct decoder *dec, struct batch *batch, struct error *err)
 {
 	struct cursor *flags = &dec->streams[STREAM_FLAGS];
 	const uint8_t *p = flags->p, *end = flags->end;
-	struct event *e = batch->events, *full = e + BATCH_EVENTS;
+	struct event *e = batch->events, *window = e, *next;
 	/* a copy that nothing points to is kept in registers */
 	struct model m = dec->model;
 	int r = 0;
 
 	batch->n_args = 0;
-	while (p < end && e < full && batch->n_args < BATCH_ARGS - EVENT_ARGS) {
-		if (decode_event(dec, &m, batch, e, *p++) < 0) {
+	dec->open.count = 0;
+	while (p < end) {
+		next = decode_event(dec, &m, batch, e, *p++, window);
+		if (!next) {
 			r = error_set(err, "damaged events");
 			break;
 		}
-		if (event_has_clock(e++->kind))
+		e = next;
+		if (event_has_clock(e[-1].kind))
 			break;
+		if (e == window + WINDOW_EVENTS) {
+			if (e == batch->events + BATCH_EVENTS)
+				break;
+			window = e;
+			dec->open.count = 0;
+		}
 	}
 	flags->p = p;
 	m.ns = dec->model.ns;

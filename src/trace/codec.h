@@ -21,6 +21,7 @@ enum codec_flag {
 	MISS_TARGET = 16,
 	SECOND_SITE = 32,  /* with MISS_SITE: the other one that the model knows */
 	SECOND_INSNS = 64, /* likewise with MISS_INSNS */
+	MISS_PHRASE = 128, /* of a call: whether its phrase follows is not as the last time */
 };
 
 enum codec_stream {
@@ -70,6 +71,9 @@ struct encoder {
 	uint64_t unit;               /* and of those before it that its model has seen */
 	bool continues;              /* the chunk's model is not a new one */
 	struct cpu_state first, now; /* at the chunk's begin, and after the last event */
+	struct open_calls open;
+	size_t filled, done;         /* of the window: events that are there, and that are encoded */
+	struct event window[WINDOW_EVENTS];
 };
 
 void encoder_init(struct encoder *enc, const struct sites *sites);
@@ -77,9 +81,25 @@ void encoder_deinit(struct encoder *enc);
 
 /* Begin a chunk, with the state before its first event. The model goes on until it has seen enough. */
 void encoder_begin(struct encoder *enc, const struct cpu_state *state);
-void encoder_add(struct encoder *enc, const struct event *events, size_t n);
 
-/* The chunk's payload, before compression, is appended to *out. */
+/* Encode what was added; what their args point to is needed no more. */
+void encoder_flush(struct encoder *enc);
+
+/* Where the next event is to be written; encoder_added() takes it in. */
+static inline struct event *encoder_next(struct encoder *enc)
+{
+	return &enc->window[enc->filled];
+}
+
+static inline void encoder_added(struct encoder *enc)
+{
+	const struct event *e = &enc->window[enc->filled++];
+
+	if (enc->filled == WINDOW_EVENTS || event_has_clock(e->kind))
+		encoder_flush(enc);
+}
+
+/* The chunk's payload, before compression, is appended to *out. All must be flushed. */
 void encoder_end(struct encoder *enc, struct buf *out);
 
 /* Bytes that encoder_end() would give. */
@@ -89,6 +109,7 @@ struct decoder {
 	struct model model;
 	const struct sites *sites;
 	struct cursor streams[CODEC_STREAMS];
+	struct open_calls open;
 };
 
 void decoder_init(struct decoder *dec, const struct sites *sites);
@@ -102,13 +123,13 @@ int decoder_begin(struct decoder *dec, const void *payload, size_t len, const st
 		  bool continues, struct error *err);
 
 enum {
-	BATCH_EVENTS = 2048,
-	BATCH_ARGS = 2048,
+	BATCH_EVENTS = 4 * WINDOW_EVENTS,
+	BATCH_ARGS = 2 * BATCH_EVENTS + EVENT_ARGS, /* those without a clock have at most two */
 };
 
 /*
  * Up to BATCH_EVENTS events; a batch ends with the first event that carries a
- * clock, if one comes before that.
+ * clock, if one comes before that, as a window does.
  */
 struct batch {
 	size_t count, n_args;

@@ -11,6 +11,7 @@ void model_init(struct model *m)
 		.memory = xcalloc(MODEL_MEMORY, sizeof *m->memory),
 		.shifts = xcalloc(MODEL_SHIFTS, sizeof *m->shifts),
 		.targets = xcalloc(MODEL_TARGETS, sizeof *m->targets),
+		.phrases = xcalloc_aligned(HUGE_PAGE, PHRASES, sizeof *m->phrases),
 	};
 }
 
@@ -21,6 +22,7 @@ void model_deinit(struct model *m)
 	free(m->memory);
 	free(m->shifts);
 	free(m->targets);
+	free(m->phrases);
 }
 
 void model_reset(struct model *m, uint64_t insns, uint64_t ns, uint64_t space)
@@ -28,11 +30,14 @@ void model_reset(struct model *m, uint64_t insns, uint64_t ns, uint64_t space)
 	struct model fresh = {
 		.insns = insns, .ns = ns, .space = space >> 12,
 		.contexts = m->contexts, .ahead = m->ahead, .memory = m->memory, .shifts = m->shifts, .targets = m->targets,
+		.phrases = m->phrases,
 	};
 
 	memset(m->contexts, 0, MODEL_CONTEXTS * sizeof *m->contexts);
 	memset(m->memory, 0, MODEL_MEMORY * sizeof *m->memory);
 	memset(m->shifts, 0, MODEL_SHIFTS * sizeof *m->shifts);
 	memset(m->targets, 0, MODEL_TARGETS * sizeof *m->targets);
+	for (unsigned i = 0; i < PHRASES; i++)
+		m->phrases[i].site = 0;
 	*m = fresh;
 }

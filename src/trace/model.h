@@ -13,6 +13,7 @@
  *                likewise the interrupt that pushed a frame there
  *   shifts       address space and place → run-time address - site's address
  *   targets      indirect site and where we came from → last target
+ *   phrases      call site → what the call did, up to its return (phrases.h)
  */
 #ifndef UPTO_TRACE_MODEL_H
 #define UPTO_TRACE_MODEL_H
@@ -21,6 +22,7 @@
 #include <stdbool.h>
 
 #include "base/map.h"
+#include "phrases.h"
 #include "sites.h"
 
 enum {
@@ -43,7 +45,8 @@ struct way {
 	uint32_t site;         /* tagged */
 	uint16_t step, second; /* of insns: the last one, and the last one that was another */
 	int32_t dslot;
-	uint32_t elsewhere;    /* RETURN: it did not go where its call came from, the last time */
+	bool elsewhere;        /* RETURN: it did not go where its call came from, the last time */
+	bool phrase;           /* CALL…: its phrase came after it, the last time */
 };
 
 struct context {
@@ -81,6 +84,7 @@ struct model {
 	struct memory *memory;
 	struct shift *shifts;
 	uint64_t *targets;
+	struct phrase *phrases;
 };
 
 void model_init(struct model *m);
@@ -194,10 +198,10 @@ static inline __attribute__((always_inline)) void model_learn(struct model *m, s
 		m->slot = e->slot;
 		mem = model_memory(m, e->slot);
 		if (mem->site && mem->slot == e->slot && mem->addr == e->target) {
-			way->elsewhere = 0;
+			way->elsewhere = false;
 			model_move(m, (uint64_t)mem->site << 14 | 2);
 		} else {
-			way->elsewhere = 1;
+			way->elsewhere = true;
 			*model_target(m, e->site) = e->target;
 			model_move(m, (e->target & 0xfff) << 2 | 2);
 		}
@@ -239,6 +243,13 @@ static inline __attribute__((always_inline)) void model_learn(struct model *m, s
 	default:
 		break;
 	}
+}
+
+/* A call's phrase came after it, up to `insns`: what was learned of the call ends as with its return. */
+static inline void model_skip(struct model *m, uint32_t call_site, uint64_t insns)
+{
+	m->insns = insns;
+	model_move(m, (uint64_t)call_site << 14 | 2);
 }
 
 #endif
