@@ -30,21 +30,17 @@ static inline void fill(struct event *e, const struct phrase_event *p, const str
 	e->args = NULL;
 }
 
-static inline bool same(const struct event *a, const struct event *b)
-{
-	return a->site == b->site && a->insns == b->insns && a->slot == b->slot && a->from == b->from &&
-	       a->target == b->target;
-}
-
 bool phrase_matches(const struct phrase *phrase, const struct event *call, size_t left)
 {
 	if (phrase->site != call->site || phrase->count > left)
 		return false;
 	for (unsigned i = 0; i < phrase->count; i++) {
+		const struct event *is = call + 1 + i;
 		struct event e;
 
 		fill(&e, &phrase->events[i], call);
-		if (!same(&e, call + 1 + i))
+		if (is->site != e.site || is->insns != e.insns || is->slot != e.slot || is->from != e.from ||
+		    is->target != e.target)
 			return false;
 	}
 	return true;
@@ -59,27 +55,29 @@ struct event *phrase_write(const struct phrase *phrase, struct event *call)
 	return e;
 }
 
+/* Not 0: the number has more bits than that, sign included. */
+static inline uint64_t excess(uint64_t number, unsigned bits)
+{
+	return (number + (UINT64_C(1) << (bits - 1))) >> bits;
+}
+
 void phrase_learn(struct phrase *table, const struct event *call, const struct event *ret)
 {
 	struct phrase *phrase = phrase_of(table, call->site);
+	uint64_t bad = 0;
 
-	phrase->site = 0;
 	phrase->count = (uint32_t)(ret - call);
 	for (unsigned i = 0; i < phrase->count; i++) {
 		const struct event *e = call + 1 + i;
-		struct phrase_event *p = &phrase->events[i];
-		struct event again;
+		uint64_t insns = e->insns - call->insns, slot = e->slot - (call->slot & has[e->kind].slot);
+		uint64_t from = e->from - (call->from & has[e->kind].from), target = e->target - call->from;
 
-		*p = (struct phrase_event){
-			.site = tagged_site(e->site, e->kind),
-			.insns = (uint16_t)(e->insns - call->insns),
-			.slot = (int16_t)(e->slot - (call->slot & has[e->kind].slot)),
-			.from = (int32_t)(e->from - (call->from & has[e->kind].from)),
-			.target = (int32_t)(e->target - call->from),
-		};
-		fill(&again, p, call);
-		if (!same(&again, e))
-			return; /* too far apart */
+		bad |= insns >> 16 | excess(slot, 16) | excess(from, 32) | excess(target, 32);
+		phrase->events[i].site = tagged_site(e->site, e->kind);
+		phrase->events[i].insns = (uint16_t)insns;
+		phrase->events[i].slot = (int16_t)slot;
+		phrase->events[i].from = (int32_t)from;
+		phrase->events[i].target = (int32_t)target;
 	}
-	phrase->site = call->site;
+	phrase->site = bad ? 0 : call->site;
 }
