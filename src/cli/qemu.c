@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "qemu_program.h"
+
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -65,6 +67,8 @@ int qemu_probe(const char *program, struct buf *ret_version, struct error *err)
 	if (!strncmp(name, "qemu-system-", 12) && strcmp(name, "qemu-system-x86_64"))
 		return error_set(err, "%s: %s guests cannot be recorded yet: only qemu-system-x86_64's", program,
 				 name + 12);
+	if (qemu_program_version(program, ret_version))
+		return check_version(program, (char *)ret_version->data, err);
 	/* its help begins with its version: one question is enough */
 	if (ask(program, "--help", ret_version) < 0)
 		return error_set(err, "%s: cannot be run; on Debian 12: "
