@@ -38,6 +38,14 @@ static bool is_wanted(const struct wanted_file *f)
 	return !f->found && *f->path == '/' && f->size && f->size <= FILE_MAX;
 }
 
+static bool any_wanted(const struct search *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (is_wanted(&s->files[i]))
+			return true;
+	return false;
+}
+
 static void give(struct search *s, struct wanted_file *f, const struct buf *data)
 {
 	f->found = data->len == f->size;
@@ -173,11 +181,18 @@ static int search_archive(const char *root, const uint8_t *data, size_t len, str
 	archive_read_support_format_cpio(a);
 	archive_read_support_format_tar(a);
 	r = archive_read_open_memory(a, data, len);
-	while (r >= ARCHIVE_WARN && (r = archive_read_next_header(a, &entry)) >= ARCHIVE_WARN && r != ARCHIVE_EOF) {
-		const char *name = archive_entry_pathname(entry);
+	/* what is behind the last one that is wanted need not be unpacked */
+	while (r == ARCHIVE_OK || r == ARCHIVE_WARN) {
+		const char *name;
 
+		r = archive_read_next_header(a, &entry);
+		if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
+			break;
+		name = archive_entry_pathname(entry);
 		if (name && archive_entry_filetype(entry) == AE_IFREG && archive_entry_size(entry) > 0)
 			take_entry(a, rooted(name, &path), (uint64_t)archive_entry_size(entry), s);
+		if (!any_wanted(s))
+			r = ARCHIVE_EOF;
 	}
 	if (r != ARCHIVE_EOF)
 		error_set(err, "%s: no folder, ext4 image or initramfs: %s", root, archive_error_string(a));
