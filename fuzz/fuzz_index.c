@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What stands beside a trace. The first byte says what the rest is:
- *   odd    a checkpoint, that replay goes on from
+ *   odd    a checkpoint, that replay goes on from, and what its frames' callees ran
  *   even   an index's table, unpacked; or, with bit 1, the whole file
  */
 #include "fuzz.h"
@@ -64,12 +64,14 @@ static void write_index(const char *path, const struct reader *r, const uint8_t 
 static void use(struct index *x, const struct names *names)
 {
 	bool *marks = xcalloc(names_count(names), sizeof *marks);
+	struct callees callees;
 	struct checkpoint c;
 
 	for (size_t i = 0; x && i < x->count && i < 16; i++) {
 		must(index_at(x, x->entries[i].ns) >= i);
 		must(!index_has(x, i, marks));
-		index_checkpoint(x, i, &c);
+		if (index_checkpoint(x, i, &c))
+			index_callees(x, i, i, &callees);
 	}
 	free(marks);
 	index_free(x);
@@ -94,9 +96,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (data[0] & 1) {
 		struct guarded g = guarded_copy(data + 1, size - 1, 1);
 		struct checkpoint from = { .data = g.data, .len = size - 1 };
+		struct callees callees;
 
 		stacks_replay(&stacks, r, &names, &threads, &from, UINT64_MAX, &none, NULL, &err);
 		stacks_deinit(&stacks);
+		callees_find(cursor_over(g.data, size - 1), 0, 2, &callees);
 		guarded_free(&g);
 	} else {
 		write_index(beside, r, data + 1, size - 1, data[0] & 2);

@@ -647,11 +647,13 @@ def make_index():
     save("fuzz_index", "checkpoint-twice", b"\1" + counts + lane + stack * 2 + varint(0))
     save("fuzz_index", "checkpoint-deep", b"\1" + counts + lane + stack.replace(svarint(0) + varint(2), svarint(0) + varint(1 << 40)) + varint(0))
     save("fuzz_index", "checkpoint-no-stack", b"\1" + counts + varint(77) + lane[1:] + varint(0))
+    save("fuzz_index", "callees", b"\1" + varint(1) + varint(3) + varint(7) * 6 + varint(0))
+    save("fuzz_index", "callees-lying", b"\1" + varint(1) + varint((1 << 64) - 1) + varint(7) * 3)
     entry = varint(10) + varint(40) + varint(0) + varint(0) + varint(3) + varint(1) + varint(1) + varint(2)
     save("fuzz_index", "table", b"\0" + varint(2) + entry + varint(20) + entry[1:])
     save("fuzz_index", "table-back", b"\0" + varint(2) + entry + varint(5) + entry[1:])
     save("fuzz_index", "table-function", b"\0" + varint(1) + entry[:-1] + varint(1 << 31))
-    save("fuzz_index", "file", b"\2" + b"\x89uptoidx" + u32(3, 5, 5, 0, 0, 0, 0, 0))
+    save("fuzz_index", "file", b"\2" + b"\x89uptoidx" + u32(4, 5, 5, 0, 0, 0, 0, 0))
     save("fuzz_index", "empty", b"\2")
 
 

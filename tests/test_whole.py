@@ -293,8 +293,10 @@ def test_index():
     os.makedirs(os.path.join(without + ".index", "in the way"))
     end = upto_json("info", "--json", trace)["duration_ns"]
     questions = [["stack", "--at", f"{end * i // 7}ns"] for i in (1, 4, 6)] + \
-        [["calls", "--function", f, "--depth", "3"] for f in ("do_init_module", "kernel_init", "do_exit,begin_new_exec")] + \
-        [["tree"], ["top", "--total", "--json", "-n", "0"]]
+        [["calls", "--function", f, "--depth", "3"] for f in ("do_init_module", "kernel_init", "do_exit,begin_new_exec")]
+    always = len(questions)
+    questions += [["calls", "--function", f, "--depth", "1"] for f in ("start_kernel", "kthread", "kernel_init_freeable,do_wait", "schedule")]
+    questions += [["tree"], ["top", "--total", "--json", "-n", "0"]]
     want = [run(UPTO, *q, without).stdout for q in questions]
     assert all(want) and sum(map(len, want)) > 20000, [len(w) for w in want]
     for state in ("made", "there", "damaged", "foreign"):
@@ -307,8 +309,7 @@ def test_index():
             data = bytearray(open(index, "rb").read())
             data[24] ^= 1  # the trace's size
             open(index, "wb").write(data)
-        # the last ones take the whole trace: once with an index
-        for q, w in zip(questions[:len(questions) if state == "there" else -2], want):
+        for q, w in zip(questions if state == "there" else questions[:always], want):
             assert run(UPTO, *q, indexed).stdout == w, (state, q)
         assert os.path.getsize(index) < os.path.getsize(trace) / 2, os.path.getsize(index)
     assert sorted(os.listdir(folder)) == ["with.upto", "with.upto.index", "without.upto", "without.upto.index"]

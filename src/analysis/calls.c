@@ -8,8 +8,8 @@ enum { RECORDS_MAX = 1 << 22 }; /* of one call; what is called beyond is not tol
 /* What a thread has under way: its stack's data. */
 struct pending {
 	struct call_record *records;
-	uint64_t *callees_ns, *callees_insns;
-	size_t count, cap, cap_ns, cap_insns;
+	struct callees *callees; /* of each record */
+	size_t count, cap, cap_callees;
 	size_t bottom;         /* frames below the call that was asked for; only with records */
 	uint32_t hidden;       /* frames of interrupts that are left out */
 };
@@ -21,7 +21,13 @@ struct state {
 	size_t open;             /* calls that were asked for and have not returned */
 	struct index *index;     /* NULL: none */
 	size_t entry;            /* that replay is in */
+	bool resumes;            /* it begins within the calls that are open */
 	bool enough;
+
+	/* to look into checkpoints: */
+	const struct reader *reader;
+	const struct names *names;
+	const struct threads *threads;
 };
 
 /* Do calls that are asked for begin between that entry and the next? */
@@ -47,8 +53,7 @@ static void pending_free(struct pending *p)
 	if (!p)
 		return;
 	free(p->records);
-	free(p->callees_ns);
-	free(p->callees_insns);
+	free(p->callees);
 	free(p);
 }
 
@@ -64,6 +69,18 @@ static bool is_asked(const struct state *st, const struct stacks *s, const struc
 
 	return !st->enough && o->functions[f->function] && f->at_start && f->entry_ns >= o->from_ns &&
 	       f->entry_ns < o->to_ns && (o->cpu < 0 || stack->cpu == o->cpu) && (!o->has_pid || (t && t->pid == o->pid));
+}
+
+static void add_record(struct pending *p, struct frame *frame, size_t depth, const struct callees *callees)
+{
+	p->records = array_grow(p->records, p->count, &p->cap, sizeof *p->records);
+	p->callees = array_grow(p->callees, p->count, &p->cap_callees, sizeof *p->callees);
+	p->records[p->count] = (struct call_record){
+		.function = frame->function, .depth = (uint32_t)(depth - p->bottom), .kind = frame->kind,
+		.from = frame->from, .entry_ns = frame->entry_ns,
+	};
+	p->callees[p->count] = *callees;
+	frame->data = (uint32_t)++p->count;
 }
 
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
@@ -85,15 +102,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	}
 	if (p->count == RECORDS_MAX || (st->options->max_depth && depth - p->bottom >= st->options->max_depth))
 		return;
-	p->records = array_grow(p->records, p->count, &p->cap, sizeof *p->records);
-	p->callees_ns = array_grow(p->callees_ns, p->count, &p->cap_ns, sizeof *p->callees_ns);
-	p->callees_insns = array_grow(p->callees_insns, p->count, &p->cap_insns, sizeof *p->callees_insns);
-	p->records[p->count] = (struct call_record){
-		.function = frame->function, .depth = (uint32_t)(depth - p->bottom), .kind = frame->kind,
-		.from = frame->from, .entry_ns = frame->entry_ns,
-	};
-	p->callees_ns[p->count] = p->callees_insns[p->count] = 0;
-	frame->data = (uint32_t)++p->count;
+	add_record(p, frame, depth, &(struct callees){ 0 });
 }
 
 static void give(struct state *st, const struct stacks *s, const struct stack *stack, struct pending *p)
@@ -112,8 +121,8 @@ static void credit(const struct stack *stack, const struct frame *frame, struct 
 
 	if (!caller)
 		return;
-	p->callees_ns[caller - 1] += stack->ns - frame->ns;
-	p->callees_insns[caller - 1] += stack->insns - frame->insns;
+	p->callees[caller - 1].ns += stack->ns - frame->ns;
+	p->callees[caller - 1].insns += stack->insns - frame->insns;
 }
 
 /* Complete the frame's record, and tell the one that called it. */
@@ -125,8 +134,8 @@ static void finish(const struct stacks *s, const struct stack *stack, const stru
 	r->duration_ns = s->ns - frame->entry_ns;
 	r->ns = stack->ns - frame->ns;
 	r->insns = stack->insns - frame->insns;
-	r->self_ns = r->ns - p->callees_ns[i];
-	r->self_insns = r->insns - p->callees_insns[i];
+	r->self_ns = r->ns - p->callees[i].ns;
+	r->self_insns = r->insns - p->callees[i].insns;
 	credit(stack, frame, p);
 }
 
@@ -167,19 +176,106 @@ static void give_rest(struct state *st, struct stacks *s)
 	}
 }
 
+/* Of calls that are shown without what they called, beginning and end are enough: the index tells what the callees ran. */
+static bool may_skip(const struct state *st)
+{
+	const struct calls_options *o = st->options;
+
+	return o->max_depth == 1 && !o->no_interrupts && o->cpu < 0;
+}
+
+/* Is the call under way at that entry's moment? */
+static bool is_open_at(const struct state *st, size_t entry, size_t number, size_t depth, const struct frame *call)
+{
+	struct checkpoint at;
+	struct stacks stacks;
+	struct error ignored;
+	bool open = false;
+
+	if (!index_checkpoint(st->index, entry, &at))
+		return false;
+	if (stacks_at(&stacks, st->reader, st->names, st->threads, &at, &ignored) == 0) {
+		const struct stack *stack = &stacks.list[number];
+		const struct frame *f = depth < stack->depth ? &stack->frames[depth] : NULL;
+
+		open = f && f->entry_ns == call->entry_ns && f->slot == call->slot && f->function == call->function;
+	}
+	stacks_deinit(&stacks);
+	return open;
+}
+
+/* The last entry up to `limit` at whose moment the call is under way; the one that replay is in, if it is at none. */
+static size_t last_open(const struct state *st, size_t limit, size_t number, size_t depth, const struct frame *call)
+{
+	size_t low = st->entry, high = limit;
+
+	while (low < high) {
+		size_t middle = high - (high - low) / 2;
+
+		if (is_open_at(st, middle, number, depth, call))
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+/* The entry to go on from: the first from here on in which one of the open calls ends, or others may begin. */
+static size_t next_entry(const struct state *st, const struct stacks *s)
+{
+	size_t next = st->entry;
+
+	while (next + 1 < st->index->count && !is_worth(st, next))
+		next++;
+	for (size_t i = 0; i < s->count && next > st->entry; i++) {
+		const struct pending *p = s->list[i].data;
+
+		if (p && p->count)
+			next = last_open(st, next, i, p->bottom, &s->list[i].frames[p->bottom]);
+	}
+	return next;
+}
+
+/* The calls that are open where replay resumes. */
+static void resume(struct state *st, struct stacks *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		struct stack *stack = &s->list[i];
+		struct callees callees;
+		size_t depth = 0;
+
+		while (depth < stack->depth && !is_asked(st, s, stack, &stack->frames[depth]))
+			depth++;
+		if (depth == stack->depth || !index_callees(st->index, i, depth, &callees))
+			continue;
+		st->open++;
+		pending_of(stack)->bottom = depth;
+		add_record(pending_of(stack), &stack->frames[depth], depth, &callees);
+	}
+}
+
 /* At each of the index's moments: is there anything to come before the next? */
 static void due(void *state, struct stacks *s)
 {
 	struct state *st = state;
+	size_t next;
 
 	if (!st->index) {
 		s->due_ns = UINT64_MAX;
 		return;
 	}
+	if (st->resumes)
+		resume(st, s);
+	st->resumes = false;
 	while (st->entry + 1 < st->index->count && st->index->entries[st->entry + 1].ns <= s->ns)
 		st->entry++;
-	if (!st->open && !is_worth(st, st->entry))
+	next = st->open && may_skip(st) ? next_entry(st, s) : st->entry;
+	if (next > st->entry) {
+		st->entry = next;
+		st->resumes = s->stop = true;
+	} else if (!st->open && !is_worth(st, st->entry)) {
 		s->stop = true;
+	}
 	s->due_ns = st->entry + 1 < st->index->count ? st->index->entries[st->entry + 1].ns : UINT64_MAX;
 }
 
@@ -207,12 +303,16 @@ static int replay_by_index(struct state *st, const struct reader *r, const struc
 	struct checkpoint from;
 	int result = 0;
 
-	for (st->entry = 0; result == 0 && !st->enough && st->entry < st->index->count; st->entry++) {
-		if (!is_worth(st, st->entry))
+	while (result == 0 && !st->enough && st->entry < st->index->count) {
+		if (!st->resumes && !is_worth(st, st->entry)) {
+			st->entry++;
 			continue;
+		}
 		if (!index_checkpoint(st->index, st->entry, &from))
 			return error_set(err, "%s.index: damaged: remove it", r->path);
+		st->open = 0;
 		result = replay(st, r, names, threads, &from, err);
+		st->entry += !st->resumes;
 	}
 	return result;
 }
@@ -220,7 +320,10 @@ static int replay_by_index(struct state *st, const struct reader *r, const struc
 int calls_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
 		  const struct calls_options *options, calls_taker take, void *taker_state, struct error *err)
 {
-	struct state st = { .options = options, .take = take, .taker_state = taker_state, .index = index };
+	struct state st = {
+		.options = options, .take = take, .taker_state = taker_state, .index = index,
+		.reader = r, .names = names, .threads = threads,
+	};
 
 	return index ? replay_by_index(&st, r, names, threads, err) : replay(&st, r, names, threads, NULL, err);
 }

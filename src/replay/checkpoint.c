@@ -55,7 +55,7 @@ static int restore_stack(const struct stacks *s, struct cursor *in, struct stack
 	stack->place = cursor_varint(in);
 	stack->cpu = (int)cursor_svarint(in);
 	depth = cursor_varint(in);
-	if (in->bad || depth > FRAMES_MAX || depth > cursor_left(in) || stack->depth)
+	if (in->bad || depth > FRAMES_MAX || depth > cursor_left(in) || stack->frames)
 		return -1;
 	stack->frames = xcalloc(depth, sizeof *stack->frames);
 	stack->cap = depth;

@@ -95,15 +95,19 @@ static void due(void *state, struct stacks *s)
 {
 	struct making *m = state;
 	struct index_entry *e;
-	struct buf data = { 0 };
+	struct buf stacks = { 0 }, data = { 0 };
 
 	close_entry(m);
 	m->entries = array_grow(m->entries, m->count, &m->cap, sizeof *m->entries);
 	e = &m->entries[m->count++];
 	*e = (struct index_entry){ .ns = s->due_ns };
-	stacks_save(s, &data);
+	stacks_save(s, &stacks);
+	buf_put_varint(&data, stacks.len);
+	buf_put(&data, stacks.data, stacks.len);
+	callees_save(s, &data);
 	e->unpacked = (uint32_t)data.len;
 	put_packed(m, &data, &e->offset, &e->stored);
+	buf_free(&stacks);
 	buf_free(&data);
 	while (m->next < m->n_times && m->times[m->next] <= s->ns)
 		m->next++;
@@ -115,8 +119,22 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	struct making *m = state;
 
 	(void)s;
-	(void)stack;
 	m->entered[frame->function] |= frame->at_start;
+	callees_enter(stack);
+}
+
+static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
+{
+	(void)state;
+	(void)s;
+	callees_leave(stack, frame);
+}
+
+static void forget(void *state, struct stacks *s, struct stack *stack, size_t n)
+{
+	(void)state;
+	(void)s;
+	callees_forget(stack, n);
 }
 
 /* A moment for an entry. */
@@ -201,10 +219,11 @@ static void put_table(const struct making *m, struct buf *out)
 static int replay(struct making *m, const struct reader *r, const struct names *names, const struct threads *threads,
 		  struct error *err)
 {
-	static const struct stacks_visitor visitor = { .enter = enter, .due = due };
+	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .forget = forget, .due = due };
 	struct stacks stacks;
 	int result = stacks_replay(&stacks, r, names, threads, NULL, UINT64_MAX, &visitor, m, err);
 
+	callees_free(&stacks);
 	stacks_deinit(&stacks);
 	close_entry(m);
 	return result;
@@ -378,8 +397,15 @@ bool index_checkpoint(struct index *x, size_t entry, struct checkpoint *ret)
 
 	if (get_packed(x, e->offset, e->stored, e->unpacked) < 0)
 		return false;
-	*ret = (struct checkpoint){ .ns = e->ns, .data = x->data.data, .len = x->data.len };
-	return true;
+	x->callees = cursor_over(x->data.data, x->data.len);
+	*ret = (struct checkpoint){ .ns = e->ns, .len = cursor_varint(&x->callees) };
+	ret->data = cursor_take(&x->callees, ret->len);
+	return ret->data != NULL;
+}
+
+bool index_callees(const struct index *x, size_t stack, size_t depth, struct callees *ret)
+{
+	return callees_find(x->callees, stack, depth, ret);
 }
 
 bool index_has(const struct index *x, size_t entry, const bool *functions)

@@ -7,9 +7,9 @@
 #ifndef UPTO_REPLAY_INDEX_H
 #define UPTO_REPLAY_INDEX_H
 
-#include "stacks.h"
+#include "callees.h"
 
-enum { INDEX_VERSION = 3 }; /* of the file: others are made anew */
+enum { INDEX_VERSION = 4 }; /* of the file: others are made anew */
 
 struct index_entry {
 	uint64_t ns;               /* of its checkpoint */
@@ -24,6 +24,7 @@ struct index {
 	struct index_entry *entries;
 	size_t count;
 	struct buf packed, data;   /* of the checkpoint taken last */
+	struct cursor callees;     /* likewise */
 	ZSTD_DCtx *zstd;
 };
 
@@ -40,6 +41,12 @@ size_t index_at(const struct index *x, uint64_t ns);
 
 /* False: it cannot be read. Valid until the next one is taken. */
 bool index_checkpoint(struct index *x, size_t entry, struct checkpoint *ret);
+
+/*
+ * In the checkpoint taken last: what the callees of a frame have run, by its stack's number and its depth in it.
+ * False: it is not there.
+ */
+bool index_callees(const struct index *x, size_t stack, size_t depth, struct callees *ret);
 
 /* Was any of the functions (marks by number) entered there? */
 bool index_has(const struct index *x, size_t entry, const bool *functions);

@@ -549,6 +549,18 @@ static int go(struct replay *r, struct merged *merged, struct error *err)
 	return s->stop ? 0 : more;
 }
 
+/* Everything as the checkpoint has it; without one, as before the first event. Call end() also after an error. */
+static int start(struct replay *r, const struct reader *reader, const struct names *names, const struct threads *threads,
+		 const struct checkpoint *from, struct error *err)
+{
+	init(r->stacks, reader, names, threads);
+	r->stacks->replay = r;
+	begin(r, reader);
+	if (from && stacks_restore(r->stacks, from, err) < 0)
+		return error_set(err, "%s.index: damaged: remove it", reader->path);
+	return 0;
+}
+
 int stacks_replay(struct stacks *ret, const struct reader *reader, const struct names *names,
 		  const struct threads *threads, const struct checkpoint *from, uint64_t to_ns,
 		  const struct stacks_visitor *visitor, void *state, struct error *err)
@@ -556,19 +568,24 @@ int stacks_replay(struct stacks *ret, const struct reader *reader, const struct 
 	struct span span = { .from_ns = from ? from->ns : 0, .to_ns = to_ns, .cpu = -1 };
 	struct replay r = { .stacks = ret, .visitor = visitor, .state = state, .reader = reader };
 	struct merged *merged = merged_new(reader, &span);
-	int result = 0;
+	int result;
 
-	init(ret, reader, names, threads);
-	ret->replay = &r;
-	begin(&r, reader);
-	if (from)
-		result = stacks_restore(ret, from, err);
-	if (result < 0)
-		error_set(err, "%s.index: damaged: remove it", reader->path);
+	result = start(&r, reader, names, threads, from, err);
 	if (result == 0)
 		result = go(&r, merged, err);
 	end(&r);
 	merged_free(merged);
+	return result;
+}
+
+int stacks_at(struct stacks *ret, const struct reader *reader, const struct names *names, const struct threads *threads,
+	      const struct checkpoint *from, struct error *err)
+{
+	static const struct stacks_visitor none = { 0 };
+	struct replay r = { .stacks = ret, .visitor = &none, .reader = reader };
+	int result = start(&r, reader, names, threads, from, err);
+
+	end(&r);
 	return result;
 }
 

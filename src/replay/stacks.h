@@ -121,6 +121,10 @@ int stacks_replay(struct stacks *ret, const struct reader *r, const struct names
 		  const struct checkpoint *from, uint64_t to_ns, const struct stacks_visitor *visitor, void *state,
 		  struct error *err);
 
+/* All stacks as a checkpoint has them. Call stacks_deinit() also after an error. */
+int stacks_at(struct stacks *ret, const struct reader *r, const struct names *names, const struct threads *threads,
+	      const struct checkpoint *from, struct error *err);
+
 /* In visitor->due(): everything as it is before the next event. */
 void stacks_save(const struct stacks *s, struct buf *out);
 void stacks_deinit(struct stacks *s);
