@@ -299,6 +299,8 @@ static int get_args(struct decoder *dec, struct batch *batch, struct event *e)
 	return args->bad ? -1 : 0;
 }
 
+#define rare(x) __builtin_expect((x) != 0, 0)
+
 /* The fields of an event whose site and kind are settled. */
 per_kind int decode_fields(struct decoder *dec, struct model *m, struct batch *batch, struct event *e,
 			   unsigned flags, struct way *way, const struct site *site, enum event_kind kind)
@@ -306,22 +308,22 @@ per_kind int decode_fields(struct decoder *dec, struct model *m, struct batch *b
 	uint64_t dinsns = way->step;
 
 	e->kind = kind;
-	if (flags & SECOND_INSNS)
+	if (rare(flags & SECOND_INSNS))
 		dinsns = way->second;
-	else if (flags & MISS_INSNS)
+	else if (rare(flags & MISS_INSNS))
 		dinsns = cursor_varint(&dec->streams[STREAM_INSNS]);
 	e->insns = m->insns + dinsns;
 	e->slot = 0;
 	if (has_slot(kind)) {
 		e->slot = m->slot + (uint64_t)(int64_t)way->dslot;
-		if (flags & MISS_SLOT)
+		if (rare(flags & MISS_SLOT))
 			e->slot += (uint64_t)cursor_svarint(&dec->streams[STREAM_SLOTS]);
 	}
 	e->from = expect_from(m, site, kind);
-	if (flags & MISS_FROM)
+	if (rare(flags & MISS_FROM))
 		e->from += (uint64_t)cursor_svarint(&dec->streams[STREAM_ADDRS]);
 	e->target = expect_target(m, way, site, e, kind);
-	if (flags & MISS_TARGET)
+	if (rare(flags & MISS_TARGET))
 		e->target += (uint64_t)cursor_svarint(&dec->streams[STREAM_ADDRS]);
 	e->ns = 0;
 	e->args = NULL;
@@ -338,7 +340,7 @@ per_kind struct event *decode_phrase(struct decoder *dec, struct model *m, struc
 	const struct phrase *phrase;
 	struct event *end;
 
-	if (flags & MISS_PHRASE)
+	if (rare(flags & MISS_PHRASE))
 		way->phrase = !way->phrase;
 	if (!way->phrase) {
 		phrases_follow(m->phrases, &dec->open, window, call, EVENT_CALL);
@@ -373,7 +375,7 @@ per_kind struct event *decode_event(struct decoder *dec, struct model *m, struct
 	const struct site *site;
 	enum event_kind kind;
 
-	if (flags & MISS_SITE) {
+	if (rare(flags & MISS_SITE)) {
 		if (flags & SECOND_SITE) {
 			tagged = context->ways[1].site;
 		} else {
