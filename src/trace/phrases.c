@@ -1,31 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "phrases.h"
 
+#include <assert.h>
+
 #include "model.h"
 
-/* A field that the kind does not have is 0, and its part of the phrase too: what is added to, by kind. */
-static const struct base {
-	uint64_t slot, from;
-} has[EVENT_INTERRUPT_RETURN] = {
-	[EVENT_CALL] = { ~UINT64_C(0), ~UINT64_C(0) },
-	[EVENT_CALL_INDIRECT] = { ~UINT64_C(0), ~UINT64_C(0) },
-	[EVENT_RETURN] = { .slot = ~UINT64_C(0) },
-	[EVENT_JUMP] = { .from = ~UINT64_C(0) },
-	[EVENT_JUMP_INDIRECT] = { .from = ~UINT64_C(0) },
-	[EVENT_ARRIVE] = { .from = ~UINT64_C(0) },
-};
+static_assert(EVENT_CALL < EVENT_RETURN && EVENT_CALL_INDIRECT < EVENT_RETURN && EVENT_JUMP > EVENT_RETURN,
+	      "kinds up to RETURN have a slot");
+
+/* What an event's fields are relative to: those that its kind does not have are 0, and their differences too. */
+static inline uint64_t slot_base(enum event_kind kind, uint64_t slot)
+{
+	return kind <= EVENT_RETURN ? slot : 0;
+}
+
+static inline uint64_t from_base(enum event_kind kind, uint64_t from)
+{
+	return kind != EVENT_RETURN ? from : 0;
+}
 
 /* Field by field: a structure that is put together elsewhere and copied waits for its parts. */
-static inline void fill(struct event *e, const struct phrase_event *p, const struct event *call)
+static inline void fill(struct event *e, const struct phrase_event *p, uint64_t insns, uint64_t slot, uint64_t from)
 {
 	enum event_kind kind = (enum event_kind)(p->site >> TAGGED_BITS);
 
 	e->kind = kind;
 	e->site = p->site & ((1u << TAGGED_BITS) - 1);
-	e->insns = call->insns + p->insns;
-	e->slot = (call->slot & has[kind].slot) + (uint64_t)(int64_t)p->slot;
-	e->from = (call->from & has[kind].from) + (uint64_t)(int64_t)p->from;
-	e->target = call->from + (uint64_t)(int64_t)p->target;
+	e->insns = insns + p->insns;
+	e->slot = slot_base(kind, slot) + (uint64_t)(int64_t)p->slot;
+	e->from = from_base(kind, from) + (uint64_t)(int64_t)p->from;
+	e->target = from + (uint64_t)(int64_t)p->target;
 	e->ns = 0;
 	e->args = NULL;
 }
@@ -38,7 +42,7 @@ bool phrase_matches(const struct phrase *phrase, const struct event *call, size_
 		const struct event *is = call + 1 + i;
 		struct event e;
 
-		fill(&e, &phrase->events[i], call);
+		fill(&e, &phrase->events[i], call->insns, call->slot, call->from);
 		if (is->site != e.site || is->insns != e.insns || is->slot != e.slot || is->from != e.from ||
 		    is->target != e.target)
 			return false;
@@ -48,10 +52,12 @@ bool phrase_matches(const struct phrase *phrase, const struct event *call, size_
 
 struct event *phrase_write(const struct phrase *phrase, struct event *call)
 {
+	/* copies, which what is written cannot change */
+	uint64_t insns = call->insns, slot = call->slot, from = call->from;
 	struct event *e = call + 1;
 
 	for (unsigned i = 0; i < phrase->count; i++)
-		fill(e++, &phrase->events[i], call);
+		fill(e++, &phrase->events[i], insns, slot, from);
 	return e;
 }
 
@@ -69,8 +75,8 @@ void phrase_learn(struct phrase *table, const struct event *call, const struct e
 	phrase->count = (uint32_t)(ret - call);
 	for (unsigned i = 0; i < phrase->count; i++) {
 		const struct event *e = call + 1 + i;
-		uint64_t insns = e->insns - call->insns, slot = e->slot - (call->slot & has[e->kind].slot);
-		uint64_t from = e->from - (call->from & has[e->kind].from), target = e->target - call->from;
+		uint64_t insns = e->insns - call->insns, slot = e->slot - slot_base(e->kind, call->slot);
+		uint64_t from = e->from - from_base(e->kind, call->from), target = e->target - call->from;
 
 		bad |= insns >> 16 | excess(slot, 16) | excess(from, 32) | excess(target, 32);
 		phrase->events[i].site = tagged_site(e->site, e->kind);
