@@ -16,24 +16,28 @@ bool span_has(const struct span *span, const struct chunk_header *h)
 
 void clock_fill(struct clock *clock, struct batch *batch)
 {
-	struct event *last = batch->count ? &batch->events[batch->count - 1] : NULL;
+	struct event *last = batch->count ? &batch->events[batch->count - 1] : NULL, *end;
+	const struct clock from = *clock;
 	double ns_per_insn = 0;
+	bool ends;
 
 	if (!last)
 		return;
-	if (event_has_clock(last->kind) && last->insns > clock->insns)
-		ns_per_insn = (double)(last->ns - clock->ns) / (double)(last->insns - clock->insns);
-	for (size_t i = 0; i < batch->count; i++) {
-		struct event *e = &batch->events[i];
+	/* no other event of a batch has a clock */
+	ends = event_has_clock(last->kind);
+	end = last + !ends;
+	if (ends && last->insns > from.insns)
+		ns_per_insn = (double)(last->ns - from.ns) / (double)(last->insns - from.insns);
+	for (struct event *e = batch->events; e < end; e++) {
+		/* signed: one instruction converts; rounded, so that what stands at a clock has its time */
+		double ns = (double)(int64_t)(e->insns - from.insns) * ns_per_insn + 0.5;
 
-		if (!event_has_clock(e->kind)) {
-			/* signed: one instruction converts; rounded, so that what stands at a clock has its time */
-			double ns = (double)(int64_t)(e->insns - clock->insns) * ns_per_insn + 0.5;
-
-			e->ns = clock->ns + (ns >= 0 && ns < 0x1p63 ? (uint64_t)(int64_t)ns : 0);
-		}
+		/* in a damaged trace it may be anything */
+		ns = ns > 0 ? ns : 0;
+		ns = ns < 0x1p62 ? ns : 0x1p62;
+		e->ns = from.ns + (uint64_t)(int64_t)ns;
 	}
-	if (event_has_clock(last->kind))
+	if (ends)
 		*clock = (struct clock){ .insns = last->insns, .ns = last->ns };
 }
 
