@@ -76,23 +76,55 @@ static inline uint32_t go(struct function_sums *s, struct function_lane *lane, c
 	return place.function;
 }
 
-void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct event *events, size_t n)
+/* The function that control is in behind the event. */
+static inline uint32_t follow(struct function_sums *s, struct function_lane *lane, const struct event *e,
+			      const struct span *span, uint32_t function)
 {
-	/* copies that nothing points to are kept in registers */
-	struct meter meter = lane->meter;
+	if (__builtin_expect(e->target != 0, 1))
+		return go(s, lane, e, span, function);
+	if (e->kind == EVENT_TASK_SWITCH)
+		lane->task = e->args[1];
+	return function;
+}
+
+/* Events in the span none of which has a clock: what runs is not halted, nor will be. */
+static uint32_t take_plain(struct function_sums *s, struct function_lane *lane, const struct event *events, size_t n)
+{
+	const struct span *span = lane->meter.span;
+	uint64_t insns = lane->meter.insns, ns = lane->meter.ns;
 	uint32_t function = lane->function;
-	uint64_t halted_ns = 0;
 
 	for (const struct event *e = events; e < events + n; e++) {
-		halted_ns += spend(&s->sums.stats[function], &meter, e);
-		if (e->target)
-			function = go(s, lane, e, meter.span, function);
-		else if (__builtin_expect(e->kind == EVENT_TASK_SWITCH, 0))
-			lane->task = e->args[1];
+		struct function_stat *stat = &s->sums.stats[function];
+
+		stat->self_insns += e->insns - insns;
+		stat->self_ns += e->ns - ns;
+		insns = e->insns;
+		ns = e->ns;
+		function = follow(s, lane, e, span, function);
 	}
-	lane->meter = meter;
-	lane->function = function;
-	s->sums.halted_ns += halted_ns;
+	lane->meter.insns = insns;
+	lane->meter.ns = ns;
+	return function;
+}
+
+/* All but the last, if nothing has to be asked of each. */
+static size_t count_plain(const struct meter *meter, const struct event *events, size_t n)
+{
+	const struct span *span = meter->span;
+
+	return n && !meter->halted && meter->ns >= span->from_ns && events[n - 1].ns < span->to_ns ? n - 1 : 0;
+}
+
+void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct event *events, size_t n)
+{
+	size_t plain = count_plain(&lane->meter, events, n);
+
+	lane->function = take_plain(s, lane, events, plain);
+	for (const struct event *e = events + plain; e < events + n; e++) {
+		s->sums.halted_ns += spend(&s->sums.stats[lane->function], &lane->meter, e);
+		lane->function = follow(s, lane, e, lane->meter.span, lane->function);
+	}
 	s->sums.events += n;
 }
 

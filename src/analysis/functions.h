@@ -61,6 +61,7 @@ struct function_lane {
 /* `cache`: the thread's. */
 void function_lane_begin(struct function_lane *lane, struct name_cache *cache, unsigned cpu, uint64_t task, uint64_t place,
 			 const struct meter *meter);
+/* Only the last of the events may have a clock, as in a batch. */
 void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct event *events, size_t n);
 
 #endif
