@@ -135,8 +135,12 @@ static inline uint64_t whole_insns(struct stream *s, uint64_t low)
 	return s->insns = insns;
 }
 
-static inline void fill_event(struct event *e, struct stream *s, const struct site *site, uint32_t number,
-			      const uint64_t *w)
+/*
+ * The event that a record makes. Returns the record's end: from branches, which are predicted, and not from a table,
+ * so that the next record is looked at before this one's site is there.
+ */
+static inline const uint64_t *fill_event(struct event *e, struct stream *s, const struct site *site, uint32_t number,
+					 const uint64_t *w)
 {
 	bool kernel = site->addr >> 63;
 
@@ -148,29 +152,41 @@ static inline void fill_event(struct event *e, struct stream *s, const struct si
 	switch (e->kind) {
 	case EVENT_CALL:
 		e->slot = w[1];
-		e->from = kernel ? site->addr + site->length : w[2];
-		e->target = site->target + (e->from - site->addr - site->length);
-		break;
+		e->from = site->addr + site->length;
+		e->target = site->target;
+		if (kernel)
+			return w + 2;
+		e->from = w[2];
+		e->target += e->from - site->addr - site->length;
+		return w + 3;
 	case EVENT_CALL_INDIRECT:
 		e->slot = w[1];
 		e->from = w[2];
 		e->target = w[3];
-		break;
+		return w + 4;
 	case EVENT_RETURN:
 		e->slot = w[1];
 		e->target = w[2];
-		break;
+		return w + 3;
 	case EVENT_JUMP:
-		e->from = kernel ? site->addr : w[1];
-		e->target = site->target + (e->from - site->addr);
-		break;
+		e->from = site->addr;
+		e->target = site->target;
+		if (kernel)
+			return w + 1;
+		e->from = w[1];
+		e->target += e->from - site->addr;
+		return w + 2;
 	case EVENT_JUMP_INDIRECT:
-		e->from = kernel ? site->addr : w[1];
-		e->target = kernel ? w[1] : w[2];
-		break;
+		e->from = site->addr;
+		e->target = w[1];
+		if (kernel)
+			return w + 2;
+		e->from = w[1];
+		e->target = w[2];
+		return w + 3;
 	case EVENT_ARRIVE:
 		e->from = e->target = site->addr;
-		break;
+		return w + 1;
 	case EVENT_INTERRUPT_RETURN:
 		e->slot = w[1];
 		e->target = w[2];
@@ -203,6 +219,7 @@ static inline void fill_event(struct event *e, struct stream *s, const struct si
 		e->args = w + 2;
 		break;
 	}
+	return e->args + event_n_args(e->kind);
 }
 
 /* Where firmware and boot loaders enter a bzImage: Documentation/arch/x86/boot.rst, code32_start. */
@@ -219,11 +236,12 @@ static void tell_decompressor(const struct stream *s)
 	buf_free(&lines);
 }
 
-static inline void add(unsigned cpu, struct stream *s, const uint64_t *w, const struct site *site, uint32_t number)
+static inline const uint64_t *add(unsigned cpu, struct stream *s, const uint64_t *w, const struct site *site,
+				  uint32_t number)
 {
 	struct event *e = encoder_next(&s->encoder);
+	const uint64_t *end = fill_event(e, s, site, number, w);
 
-	fill_event(e, s, site, number, w);
 	if (__builtin_expect(!drain.decompressor, 0) && e->target == CODE32_START && e->kind == EVENT_JUMP_INDIRECT)
 		tell_decompressor(s);
 	encoder_added(&s->encoder);
@@ -231,27 +249,35 @@ static inline void add(unsigned cpu, struct stream *s, const uint64_t *w, const 
 	/* a chunk that ends with a clock tells the time of all its events */
 	if (event_has_clock(site->kind) && (s->due || s->encoder.events >= CHUNK_EVENTS_MAX))
 		put_events(cpu, s);
+	return end;
+}
+
+/* Of a vCPU that was powered off, or whose events cannot be kept: returns the record's end. */
+static const uint64_t *pass(struct stream *s, const uint64_t *w, const struct site *site, bool lost)
+{
+	if (lost) {
+		drain.lost++;
+		drain.events++;
+	} else if (site->kind == EVENT_NONE) {
+		s->ended = true;
+	}
+	return w + raw_words(site);
 }
 
 static void consume(unsigned cpu, struct stream *s, struct vcpu *v)
 {
 	uint64_t n;
-	const uint64_t *words = ring_peek(&v->ring, &n);
+	const uint64_t *w = ring_peek(&v->ring, &n), *end = w + n;
 	bool failed = pack_failed();
 
-	for (uint64_t at = 0; at < n;) {
-		uint32_t number = (uint32_t)(words[at] >> RAW_INSNS_BITS);
+	while (w < end) {
+		uint32_t number = (uint32_t)(*w >> RAW_INSNS_BITS);
 		const struct site *site = sites_get(&recorder.sites, number);
 
-		if (__builtin_expect(failed, 0)) {
-			drain.lost++;
-			drain.events++;
-		} else if (number == EVENT_NONE) {
-			s->ended = true;
-		} else if (!s->ended) {
-			add(cpu, s, words + at, site, number);
-		}
-		at += raw_words(site);
+		if (__builtin_expect(failed || s->ended || number == EVENT_NONE, 0))
+			w = pass(s, w, site, failed);
+		else
+			w = add(cpu, s, w, site, number);
 	}
 	encoder_flush(&s->encoder); /* their arguments are in the ring */
 	ring_release(&v->ring, n);
