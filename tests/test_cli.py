@@ -328,6 +328,8 @@ def test_info_json():
     assert sum(info["events_by_kind"].values()) == info["events"] > 10_000_000
     assert info["instructions"] > 1_000_000_000 and info["duration_ns"] > 1_000_000_000
     assert int(info["meta"]["events"]) == info["events"] and info["meta"]["arch"] == "x86_64"
+    # as it stands in the program, and as the program says it
+    assert info["meta"]["qemu"] == run("qemu-system-x86_64", "--version").stdout.decode().splitlines()[0]
     assert info["slide"] % (2 << 20) == 0
     text = run(UPTO, "info", trace()).stdout.decode()
     for value in (info["events"], info["instructions"], info["bytes"], info["kernel_release"]):
