@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """QEMU's gdbstub, spoken to in gdb's remote serial protocol: breakpoints, registers, memory."""
+import os
 import select
 import socket
+import struct
 import time
 
 GENERAL = ["rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp"] + [f"r{i}" for i in range(8, 16)] + ["rip"]
@@ -62,16 +64,31 @@ class Stub:
         """One instruction: QEMU would stop again at a breakpoint where it stands."""
         assert self.ask("s").startswith("T05")
 
+    def _cpu_seconds(self):
+        pid = struct.unpack("3i", self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+        try:
+            with open(f"/proc/{pid}/stat") as f:
+                fields = f.read().rpartition(")")[2].split()
+        except OSError:
+            raise Gone
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def go_on(self, patience):
-        """Until a breakpoint is hit; False: none was, for so many seconds."""
+        """Until a breakpoint is hit; False: none was, for so many seconds of QEMU's own time, or while it did nothing."""
+        begun, waited = self._cpu_seconds(), 0
         try:
             self._send("c")
             while not self.pending.count(b"#"):
-                if not select.select([self.socket], [], [], patience)[0]:
+                if select.select([self.socket], [], [], patience / 4)[0]:
+                    self._read()
+                    continue
+                # a busy host may not let it run
+                waited += patience / 4
+                ran = self._cpu_seconds() - begun
+                if ran >= patience or waited >= patience > 10 * ran or waited >= 5 * patience:
                     self.socket.sendall(b"\x03")
                     self._packet()
                     return False
-                self._read()
             stop = self._packet()
         except (BrokenPipeError, ConnectionResetError):
             raise Gone

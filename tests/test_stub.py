@@ -16,7 +16,7 @@ from test_code import image, program, recording
 from unwind import Frames, Orc, orc_of_kernel, unwind
 
 HITS, WINDOW = 200, 6 # at least so many; functions that are waited for at a time
-PATIENCE = 0.4  # seconds after which what is waited for is given up
+PATIENCE = 0.4  # seconds of QEMU's after which what is waited for is given up
 PIE = 0x555555554000  # where Linux loads a position-independent program that is not moved about
 MODULES = 0xffffffffc0000000
 GOING_ELSEWHERE = re.compile("_sys_rt_sigreturn$|exit_to_user|^arch_do_signal|^bprm_execve|^load_elf_")

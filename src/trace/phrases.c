@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "phrases.h"
 
-#include <assert.h>
-
 #include "model.h"
 
 static_assert(EVENT_CALL < EVENT_RETURN && EVENT_CALL_INDIRECT < EVENT_RETURN && EVENT_JUMP > EVENT_RETURN,

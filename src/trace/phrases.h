@@ -9,6 +9,7 @@
 #ifndef UPTO_TRACE_PHRASES_H
 #define UPTO_TRACE_PHRASES_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -33,9 +34,9 @@ struct phrase_event {
 struct phrase {
 	uint32_t site; /* of the call; 0: none is known */
 	uint32_t count;
-	uint64_t spare;
 	struct phrase_event events[PHRASE_EVENTS];
-} __attribute__((aligned(64)));
+} __attribute__((aligned(512)));
+static_assert(sizeof(struct phrase) == 512, "phrases are whole cache lines");
 
 /* Calls of the window that have not returned: their places in it. */
 struct open_calls {
