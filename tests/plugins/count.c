@@ -76,19 +76,14 @@ static void on_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		uint64_t addr = qemu_plugin_insn_vaddr(insn);
 
-		if (first >> 63) {
-			if (is_start[addr % SLIDE_STEP])
-				qemu_plugin_register_vcpu_insn_exec_cb(insn, at_true, QEMU_PLUGIN_CB_NO_REGS,
-								       (void *)(uintptr_t)addr);
-		} else {
-			/* page offsets are right whatever the mapping */
-			for (unsigned page = 0; page < SLIDE_STEP; page += 4096)
-				if (is_start[page + addr % 4096]) {
-					qemu_plugin_register_vcpu_tb_exec_cb(tb, at_start, QEMU_PLUGIN_CB_R_REGS,
-									     (void *)(uintptr_t)(addr - first));
-					break;
-				}
-		}
+		/* also where the kernel stands in physical memory is a multiple of that: low addresses are of its identity mapping */
+		if (!is_start[addr % SLIDE_STEP])
+			continue;
+		if (first >> 63)
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, at_true, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)addr);
+		else
+			qemu_plugin_register_vcpu_tb_exec_cb(tb, at_start, QEMU_PLUGIN_CB_R_REGS,
+							     (void *)(uintptr_t)(addr - first));
 	}
 }
 
