@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/thread.h"
 #include "guest/kallsyms.h"
 
 /* Where the kernel's image may be mapped: Documentation/arch/x86/x86_64/mm.rst. */
@@ -17,9 +16,9 @@ enum {
 	SLIDE_STEP = 2 << 20,      /* CONFIG_PHYSICAL_ALIGN of a 64-bit kernel */
 	IMAGE_MAX = 128 << 20,
 	ASKED_MAX = 1 << 12,
-	NICE = 10,
 };
 
+/* The guest's firmware runs meanwhile; when the kernel is there, the guest waits for this. */
 static void *load(void *arg)
 {
 	struct kernel *k = arg;
@@ -29,13 +28,6 @@ static void *load(void *arg)
 		k->have_image = true;
 	}
 	return NULL;
-}
-
-/* The guest's firmware runs meanwhile. */
-static void *load_behind(void *arg)
-{
-	thread_step_back(NICE);
-	return load(arg);
 }
 
 static void wait_for_image(struct kernel *k)
@@ -135,7 +127,7 @@ void kernel_start(struct kernel *k, const char *path, bool symbols)
 		}
 		return;
 	}
-	k->loading = pthread_create(&k->loader, NULL, load_behind, k) == 0;
+	k->loading = pthread_create(&k->loader, NULL, load, k) == 0;
 	if (!k->loading)
 		load(k);
 }
