@@ -11,9 +11,9 @@
 enum {
 	CHUNK_EVENTS_MAX = 6 << 20,
 	/* What kill -9 can cost, with a margin to the second promised: a chunk this old ends with its next clock … */
-	CHUNK_MS = 500,
+	CHUNK_MS = 400,
 	/* … and one this old without */
-	CHUNK_MS_MAX = 700,
+	CHUNK_MS_MAX = 550,
 	POLL_US = 2000,
 	LAST_LEVEL = 3,           /* somebody waits for the last chunk */
 	TABLES_LEVEL = 9,
