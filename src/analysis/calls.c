@@ -23,6 +23,7 @@ struct state {
 	size_t entry;            /* that replay is in */
 	bool resumes;            /* it begins within the calls that are open */
 	bool enough;
+	bool damaged;            /* the index: it lacks what it has to have */
 
 	/* to look into checkpoints: */
 	const struct reader *reader;
@@ -246,8 +247,12 @@ static void resume(struct state *st, struct stacks *s)
 
 		while (depth < stack->depth && !is_asked(st, s, stack, &stack->frames[depth]))
 			depth++;
-		if (depth == stack->depth || !index_callees(st->index, i, depth, &callees))
+		if (depth == stack->depth)
 			continue;
+		if (!index_callees(st->index, i, depth, &callees)) {
+			st->damaged = true;
+			return;
+		}
 		st->open++;
 		pending_of(stack)->bottom = depth;
 		add_record(pending_of(stack), &stack->frames[depth], depth, &callees);
@@ -267,6 +272,10 @@ static void due(void *state, struct stacks *s)
 	if (st->resumes)
 		resume(st, s);
 	st->resumes = false;
+	if (st->damaged) {
+		s->stop = true;
+		return;
+	}
 	while (st->entry + 1 < st->index->count && st->index->entries[st->entry + 1].ns <= s->ns)
 		st->entry++;
 	next = st->open && may_skip(st) ? next_entry(st, s) : st->entry;
@@ -312,6 +321,8 @@ static int replay_by_index(struct state *st, const struct reader *r, const struc
 			return error_set(err, "%s.index: damaged: remove it", r->path);
 		st->open = 0;
 		result = replay(st, r, names, threads, &from, err);
+		if (st->damaged)
+			return error_set(err, "%s.index: damaged: remove it", r->path);
 		st->entry += !st->resumes;
 	}
 	return result;
