@@ -114,7 +114,6 @@ static void decode_events(const uint8_t *data, size_t size)
 	struct decoded decoded = { 0 };
 	struct guarded g = guarded_copy(data, size, 1);
 	struct batch *batch = xcalloc(1, sizeof *batch);
-	struct clock clock = { .insns = state.insns, .ns = state.ns };
 	struct decoder dec;
 	struct sites sites;
 	struct error err;
@@ -124,7 +123,7 @@ static void decode_events(const uint8_t *data, size_t size)
 	if (decoder_begin(&dec, g.data, size, &state, false, &err) == 0) {
 		while (decoder_next(&dec, batch, &err) == 0 && batch->count) {
 			must(batch->count <= BATCH_EVENTS && batch->n_args <= BATCH_ARGS);
-			clock_fill(&clock, batch);
+			batch_fill_ns(batch);
 			for (size_t i = 0; i < batch->count; i++) {
 				must(batch->events[i].kind > EVENT_NONE && batch->events[i].kind < EVENT_KINDS);
 				keep(&decoded, &batch->events[i]);

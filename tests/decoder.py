@@ -441,10 +441,10 @@ def with_times(chunk, events):
 
 
 def timed(events, insns0, ns0):
-    rate = 0.0
+    mult = 0
     if events and "ns" in events[-1] and events[-1]["insns"] > insns0:
-        rate = (events[-1]["ns"] - ns0) / (events[-1]["insns"] - insns0)
+        mult = ((events[-1]["ns"] - ns0) << 16) // (events[-1]["insns"] - insns0)
     for event in events:
         if "ns" not in event:
-            event["ns"] = ns0 + int((event["insns"] - insns0) * rate + 0.5)
+            event["ns"] = ns0 + ((event["insns"] - insns0) * mult >> 16)
         yield event

@@ -8,39 +8,60 @@ enum { LINE = 64 };
 
 struct function_sums {
 	struct functions sums;
+	unsigned ticks_shift;
 } __attribute__((aligned(LINE)));
 
-void function_lane_begin(struct function_lane *lane, struct name_cache *cache, unsigned cpu, uint64_t task, uint64_t place,
-			 const struct meter *meter)
+unsigned functions_ticks_shift(const struct reader *r)
 {
-	*lane = (struct function_lane){ .cache = cache, .task = task, .meter = *meter, .cpu = (uint16_t)cpu };
-	lane->function = name_cache_place(cache, &lane->view, task, place, meter->ns).function;
+	unsigned shift = TIMEBASE_SHIFT;
+	uint64_t all = 0, last = 0;
+
+	for (size_t i = 0; i < r->n_chunks; i++) {
+		const struct chunk_header *h = &r->chunks[i].header;
+
+		if (h->type != CHUNK_EVENTS || h->last_ns < h->first_ns)
+			continue;
+		if (__builtin_add_overflow(all, h->last_ns - h->first_ns, &all))
+			return 0;
+		last |= h->last_ns;
+	}
+	while (shift && (all | last) >> (63 - shift))
+		shift--;
+	return shift;
 }
 
-/* Returns what was halted. */
-static inline uint64_t spend(struct function_stat *stat, struct meter *meter, const struct event *e)
+static uint64_t ticks_of(uint64_t ns, unsigned shift)
 {
-	struct spent spent = meter_step(meter, e);
-
-	stat->self_insns += spent.insns;
-	stat->self_ns += spent.ns;
-	return spent.halted_ns;
+	return ns >> (63 - shift) ? UINT64_MAX : ns << shift;
 }
 
-/* Kinds of events that enter the place that they lead to, if that is a function's start. */
-enum {
-	ENTERS = 1 << EVENT_CALL | 1 << EVENT_CALL_INDIRECT | 1 << EVENT_JUMP | 1 << EVENT_JUMP_INDIRECT |
-		 1 << EVENT_INTERRUPT | 1 << EVENT_SYSCALL |
-		 /* one that leads to a function's start is a retpoline's jump, or a new thread's first step */
-		 1 << EVENT_RETURN,
+/* What enters a function: where an event of the kind leads to, as enum place_at; or it depends. */
+enum { DEPENDS = 4 };
+static const uint8_t enters_by_kind[EVENT_KINDS] = {
+	[EVENT_CALL] = AT_START | IN_GROUP,
+	[EVENT_CALL_INDIRECT] = AT_START | IN_GROUP,
+	[EVENT_JUMP] = AT_START | IN_GROUP,
+	[EVENT_JUMP_INDIRECT] = AT_START | IN_GROUP,
+	[EVENT_INTERRUPT] = AT_START | IN_GROUP,
+	[EVENT_SYSCALL] = AT_START | IN_GROUP,
+	/* a retpoline's jump, or a new thread's first step */
+	[EVENT_RETURN] = AT_START,
+	[EVENT_ARRIVE] = DEPENDS,
+	[EVENT_INTERRUPT_RETURN] = DEPENDS,
 };
 
-static inline bool enters(const struct event *e, bool same_function)
+/* Whether the event enters the function that it leads to, from function `from`. */
+static inline bool enters(const struct event *e, struct place place, uint32_t from)
 {
-	/* a signal's handler, or a program's start */
-	if (__builtin_expect(e->kind == EVENT_INTERRUPT_RETURN, 0))
-		return e->args[0] & IRET_ELSEWHERE;
-	return (ENTERS >> e->kind & 1) || (e->kind == EVENT_ARRIVE && !same_function);
+	unsigned by = enters_by_kind[e->kind];
+
+	if (__builtin_expect(by == DEPENDS, 0)) {
+		/* of the latter, those that begin a signal's handler, or a program */
+		bool elsewhere = e->kind == EVENT_ARRIVE ? place.function != from : e->args[0] & IRET_ELSEWHERE;
+
+		by = elsewhere ? AT_START | IN_GROUP : 0;
+	}
+	return by & place.at;
 }
 
 /* Keep the earlier of both. */
@@ -53,78 +74,137 @@ static void take_first(struct function_stat *stat, struct function_first *first,
 	*first = *other;
 }
 
-static inline void enter(struct function_sums *s, const struct function_lane *lane, const struct event *e, uint32_t function,
-			 uint32_t caller)
+static __attribute__((noinline)) void enter_first(struct function_sums *s, const struct function_lane *lane,
+						  const struct event *e, uint64_t ns, uint32_t function, uint32_t caller)
 {
-	struct function_stat *stat = &s->sums.stats[function];
-
-	stat->calls++;
-	if (__builtin_expect(e->ns <= stat->first_ns, 0))
-		take_first(stat, &s->sums.firsts[function], e->ns,
-			   &(struct function_first){ .insns = e->insns, .task = lane->task, .caller = caller, .cpu = lane->cpu });
+	take_first(&s->sums.stats[function], &s->sums.firsts[function], ns,
+		   &(struct function_first){ .insns = e->insns, .task = lane->task, .caller = caller, .cpu = lane->cpu });
 }
 
-/* From one function to the next, which is returned. */
-static inline uint32_t go(struct function_sums *s, struct function_lane *lane, const struct event *e, const struct span *span,
-			  uint32_t from)
-{
-	struct place place = name_cache_place(lane->cache, &lane->view, lane->task, e->target, e->ns);
+/* What a time base is in ticks. */
+struct pace {
+	uint64_t mult; /* ticks an instruction */
+	uint64_t base; /* ticks at instruction 0, if it had been so from there on */
+};
 
-	if ((place.start || (place.group && e->kind != EVENT_RETURN)) && enters(e, place.function == from) &&
-	    e->ns >= span->from_ns && e->ns < span->to_ns)
-		enter(s, lane, e, place.function, from);
-	return place.function;
+static struct pace pace_of(const struct function_sums *s, const struct timebase *t)
+{
+	uint64_t mult = t->mult >> (TIMEBASE_SHIFT - s->ticks_shift);
+
+	return (struct pace){ .mult = mult, .base = (t->ns << s->ticks_shift) - t->insns * mult };
 }
 
-/* The function that control is in behind the event. */
-static inline uint32_t follow(struct function_sums *s, struct function_lane *lane, const struct event *e,
-			      const struct span *span, uint32_t function)
+/* The time base is another one than that of the events before: those had no clock, or one that the first instructions are behind. */
+static void set_pace(struct function_sums *s, struct function_lane *lane, const struct pace *pace)
 {
-	if (__builtin_expect(e->target != 0, 1))
-		return go(s, lane, e, span, function);
-	if (e->kind == EVENT_TASK_SWITCH)
-		lane->task = e->args[1];
-	return function;
+	uint64_t now = pace->base + lane->meter.insns * pace->mult;
+
+	s->sums.stats[lane->function].self_ns += now - lane->meter.ns;
+	lane->meter.ns = now;
 }
 
-/* Events in the span none of which has a clock: what runs is not halted, nor will be. */
-static uint32_t take_plain(struct function_sums *s, struct function_lane *lane, const struct event *events, size_t n)
+/*
+ * Events in the span none of which has a clock: what runs is not halted, nor will be, and the task has one version of its
+ * address space.
+ */
+static void take_plain(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
+		       const struct pace *pace, const struct event *events, size_t n)
 {
-	const struct span *span = lane->meter.span;
-	uint64_t insns = lane->meter.insns, ns = lane->meter.ns;
+	const struct timebase t = *timebase;
+	const uint64_t mult = pace->mult;
+	const uint32_t version = lane->view.version;
+	struct function_stat *const stats = s->sums.stats;
+	struct name_cache *const cache = lane->cache;
+	uint64_t insns = lane->meter.insns;
 	uint32_t function = lane->function;
 
 	for (const struct event *e = events; e < events + n; e++) {
-		struct function_stat *stat = &s->sums.stats[function];
+		struct function_stat *stat = &stats[function];
+		uint64_t run = e->insns - insns;
+		uint32_t of = version;
+		struct name_entry *entry;
+		struct place place;
+		bool entered;
 
-		stat->self_insns += e->insns - insns;
-		stat->self_ns += e->ns - ns;
+		stat->self_insns += run;
+		stat->self_ns += run * mult;
 		insns = e->insns;
-		ns = e->ns;
-		function = follow(s, lane, e, span, function);
+		if (__builtin_expect(!e->target, 0))
+			continue;
+		entry = name_cache_entry(cache, e->target, &of);
+		place = entry->place;
+		if (!name_entry_is(entry, e->target, of))
+			place = name_cache_miss(cache, entry, e->target, timebase_ns(&t, insns), of);
+		stat = &stats[place.function];
+		entered = enters(e, place, function);
+		stat->calls += entered;
+		/* none of these is earlier than the clock before */
+		if (__builtin_expect(entered & (stat->first_ns >= t.ns), 0))
+			enter_first(s, lane, e, timebase_ns(&t, insns), place.function, function);
+		function = place.function;
 	}
 	lane->meter.insns = insns;
-	lane->meter.ns = ns;
-	return function;
+	lane->meter.ns = pace->base + insns * mult;
+	lane->function = function;
 }
 
-/* All but the last, if nothing has to be asked of each. */
-static size_t count_plain(const struct meter *meter, const struct event *events, size_t n)
+/* The function that control is in behind the event. */
+static uint32_t follow(struct function_sums *s, struct function_lane *lane, const struct event *e, uint64_t ns)
 {
-	const struct span *span = meter->span;
+	struct place place;
 
-	return n && !meter->halted && meter->ns >= span->from_ns && events[n - 1].ns < span->to_ns ? n - 1 : 0;
-}
-
-void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct event *events, size_t n)
-{
-	size_t plain = count_plain(&lane->meter, events, n);
-
-	lane->function = take_plain(s, lane, events, plain);
-	for (const struct event *e = events + plain; e < events + n; e++) {
-		s->sums.halted_ns += spend(&s->sums.stats[lane->function], &lane->meter, e);
-		lane->function = follow(s, lane, e, lane->meter.span, lane->function);
+	if (!e->target) {
+		if (e->kind == EVENT_TASK_SWITCH)
+			lane->task = e->args[1];
+		return lane->function;
 	}
+	place = name_cache_place(lane->cache, &lane->view, lane->task, e->target, ns);
+	if (enters(e, place, lane->function) && ns >= lane->span.from_ns && ns < lane->span.to_ns) {
+		s->sums.stats[place.function].calls++;
+		enter_first(s, lane, e, ns, place.function, lane->function);
+	}
+	return place.function;
+}
+
+/* Any event. */
+static void take_one(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
+		     const struct pace *pace, const struct event *e)
+{
+	struct function_stat *stat = &s->sums.stats[lane->function];
+	bool clocked = event_has_clock(e->kind);
+	uint64_t ns = clocked ? e->ns : timebase_ns(timebase, e->insns);
+	struct spent spent = meter_step_at(&lane->meter, e,
+					   clocked ? ns << s->ticks_shift : pace->base + e->insns * pace->mult);
+
+	stat->self_insns += spent.insns;
+	stat->self_ns += spent.ns;
+	s->sums.halted_ns += spent.halted_ns;
+	lane->function = follow(s, lane, e, ns);
+}
+
+/* Does nothing have to be asked of each event between these times? */
+static bool is_plain(struct function_lane *lane, uint64_t from_ns, uint64_t last_ns)
+{
+	if (lane->meter.halted || lane->meter.ns < lane->ticks_span.from_ns || last_ns >= lane->span.to_ns)
+		return false;
+	spaces_at(&lane->cache->names->spaces, &lane->view, lane->task, from_ns);
+	return last_ns < lane->view.to_ns;
+}
+
+void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
+			const struct event *events, size_t n)
+{
+	const struct pace pace = pace_of(s, timebase);
+	const struct event *last = &events[n - 1];
+	size_t plain = 0;
+
+	if (is_plain(lane, timebase_ns(timebase, events->insns), timebase_ns(timebase, last->insns))) {
+		plain = n - event_has_clock(last->kind);
+		set_pace(s, lane, &pace);
+		take_plain(s, lane, timebase, &pace, events, plain);
+	}
+	for (const struct event *e = events + plain; e < events + n; e++)
+		take_one(s, lane, timebase, &pace, e);
 	s->sums.events += n;
 }
 
@@ -139,7 +219,6 @@ static void add(struct functions *sum, const struct functions *part)
 		a->self_ns += b->self_ns;
 		take_first(a, &sum->firsts[i], b->first_ns, &part->firsts[i]);
 		sum->insns += b->self_insns;
-		sum->ns += b->self_ns;
 	}
 	sum->halted_ns += part->halted_ns;
 	sum->events += part->events;
@@ -156,11 +235,12 @@ struct functions functions_new(size_t count)
 	return f;
 }
 
-struct function_sums *function_sums_new(const struct names *names)
+struct function_sums *function_sums_new(const struct names *names, unsigned ticks_shift)
 {
 	struct function_sums *s = xcalloc_aligned(LINE, 1, sizeof *s);
 
 	s->sums = functions_new(names_count(names));
+	s->ticks_shift = ticks_shift;
 	return s;
 }
 
@@ -173,6 +253,42 @@ void function_sums_free(struct function_sums *s)
 {
 	functions_deinit(&s->sums);
 	free(s);
+}
+
+/* What is rounded off of one function is the next one's: all are as much as they were. */
+void functions_round(struct functions *sum, unsigned ticks_shift)
+{
+	uint64_t rest = 0;
+
+	for (size_t i = 0; i < sum->count; i++) {
+		struct function_stat *stat = &sum->stats[i];
+		uint64_t ticks = stat->self_ns + (stat->self_ns ? rest : 0);
+
+		if (stat->self_ns)
+			rest = ticks & ((UINT64_C(1) << ticks_shift) - 1);
+		stat->self_ns = ticks >> ticks_shift;
+		sum->ns += stat->self_ns;
+	}
+	sum->halted_ns >>= ticks_shift;
+}
+
+void function_lane_begin(struct function_lane *lane, const struct function_sums *s, struct name_cache *cache, unsigned cpu,
+			 uint64_t task, uint64_t place, const struct meter *meter, const struct timebase *timebase)
+{
+	unsigned shift = s->ticks_shift;
+
+	*lane = (struct function_lane){
+		.cache = cache, .task = task, .meter = *meter, .cpu = (uint16_t)cpu, .span = *meter->span,
+		.ticks_span = { .from_ns = ticks_of(meter->span->from_ns, shift), .to_ns = ticks_of(meter->span->to_ns, shift) },
+	};
+	lane->meter.span = &lane->ticks_span;
+	lane->meter.ns = meter->ns << shift;
+	if (timebase && timebase_ns(timebase, meter->insns) == meter->ns) {
+		const struct pace pace = pace_of(s, timebase);
+
+		lane->meter.ns = pace.base + meter->insns * pace.mult;
+	}
+	lane->function = name_cache_place(cache, &lane->view, task, place, meter->ns).function;
 }
 
 /* What a thread that goes by chunks has. */
@@ -190,7 +306,7 @@ static int begin(void *state, const struct chunk_header *h, struct error *err)
 
 	(void)err;
 	meter_begin(&meter, h);
-	function_lane_begin(&w->lane, w->cache, h->cpu, h->task, h->place, &meter);
+	function_lane_begin(&w->lane, w->sums, w->cache, h->cpu, h->task, h->place, &meter, NULL);
 	return 0;
 }
 
@@ -199,22 +315,22 @@ static int batch(void *state, const struct batch *b, struct error *err)
 	struct walker *w = state;
 
 	(void)err;
-	function_sums_take(w->sums, &w->lane, b->events, b->count);
+	function_sums_take(w->sums, &w->lane, &b->timebase, b->events, b->count);
 	return 0;
 }
 
 int functions_analyse(const struct reader *r, const struct names *names, const struct span *span,
 		      struct functions *ret, struct error *err)
 {
-	static const struct chunk_visitor visitor = { .begin = begin, .batch = batch };
-	unsigned threads = walk_threads();
+	static const struct chunk_visitor visitor = { .untimed = true, .begin = begin, .batch = batch };
+	unsigned threads = walk_threads(), shift = functions_ticks_shift(r);
 	struct walker *walkers = xcalloc_aligned(LINE, threads, sizeof *walkers);
 	void **pointers = xcalloc(threads, sizeof *pointers);
 	int result;
 
 	for (unsigned i = 0; i < threads; i++) {
 		walkers[i] = (struct walker){
-			.sums = function_sums_new(names), .cache = xmalloc(sizeof *walkers[i].cache), .span = span,
+			.sums = function_sums_new(names, shift), .cache = xmalloc(sizeof *walkers[i].cache), .span = span,
 		};
 		name_cache_init(walkers[i].cache, names);
 		pointers[i] = &walkers[i];
@@ -226,6 +342,7 @@ int functions_analyse(const struct reader *r, const struct names *names, const s
 		function_sums_free(walkers[i].sums);
 		free(walkers[i].cache);
 	}
+	functions_round(ret, shift);
 	free(walkers);
 	free(pointers);
 	if (result < 0)

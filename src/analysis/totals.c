@@ -25,7 +25,7 @@ struct state {
 
 struct setting {
 	const struct names *names;
-	unsigned vcpus;
+	unsigned vcpus, ticks_shift;
 };
 
 static struct presence *presence_of(struct stack *stack)
@@ -126,9 +126,9 @@ static void run(void *state, struct stacks *s, const struct stacks_run *run)
 
 	(void)s;
 	if (!st->begun[run->cpu])
-		function_lane_begin(lane, run->cache, run->cpu, run->task, run->place, run->meter);
+		function_lane_begin(lane, st->sums, run->cache, run->cpu, run->task, run->place, run->meter, run->timebase);
 	st->begun[run->cpu] = true;
-	function_sums_take(st->sums, lane, run->events, run->n);
+	function_sums_take(st->sums, lane, run->timebase, run->events, run->n);
 }
 
 static void *begin(void *setting)
@@ -136,7 +136,7 @@ static void *begin(void *setting)
 	const struct setting *c = setting;
 	struct state *st = xcalloc(1, sizeof *st);
 
-	st->sums = function_sums_new(c->names);
+	st->sums = function_sums_new(c->names, c->ticks_shift);
 	st->lanes = xcalloc(c->vcpus, sizeof *st->lanes);
 	st->begun = xcalloc(c->vcpus, sizeof *st->begun);
 	st->totals = xcalloc_aligned(sizeof *st->totals, names_count(c->names), sizeof *st->totals);
@@ -180,7 +180,7 @@ int totals_analyse(const struct reader *r, const struct names *names, const stru
 		.visitor = { .enter = enter, .leave = leave, .forget = forget, .run = run, .due = due },
 		.begin = begin, .end = end,
 	};
-	struct setting setting = { .names = names, .vcpus = reader_vcpus(r) };
+	struct setting setting = { .names = names, .vcpus = reader_vcpus(r), .ticks_shift = functions_ticks_shift(r) };
 	size_t count = names_count(names);
 	void *parts[PARTS_MAX];
 	int result = parts_replay(r, names, threads, index, &analysis, &setting, parts, err);
@@ -194,6 +194,7 @@ int totals_analyse(const struct reader *r, const struct names *names, const stru
 		add(*ret_totals, st->totals, count);
 		state_free(st);
 	}
+	functions_round(ret, setting.ticks_shift);
 	if (result < 0) {
 		functions_deinit(ret);
 		free(*ret_totals);

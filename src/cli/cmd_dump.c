@@ -157,7 +157,7 @@ static bool enters(struct name_cache *cache, struct space_view *view, uint64_t t
 	if (!e->target)
 		return false;
 	place = name_cache_place(cache, view, task, e->target, e->ns);
-	return place.start && functions[place.function];
+	return place.at & AT_START && functions[place.function];
 }
 
 static int dump(const struct args *args, const struct trace_arg *t, const struct span *span, uint32_t kinds,

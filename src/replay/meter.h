@@ -28,24 +28,29 @@ static inline void meter_begin(struct meter *m, const struct chunk_header *h)
 /* The part of [from, to) that is in the span, out of `amount` spent evenly in it. */
 uint64_t meter_clip(const struct span *span, uint64_t from, uint64_t to, uint64_t amount);
 
-/* What was spent up to the event, by what ran before it. */
-static inline struct spent meter_step(struct meter *m, const struct event *e)
+/* What was spent up to the event, by what ran before it. `now` is its time: in the unit that the meter's and the span's have. */
+static inline struct spent meter_step_at(struct meter *m, const struct event *e, uint64_t now)
 {
-	uint64_t insns = e->insns - m->insns, ns = e->ns - m->ns;
+	uint64_t insns = e->insns - m->insns, ns = now - m->ns;
 	struct spent spent;
 
-	if (__builtin_expect(m->ns < m->span->from_ns || e->ns >= m->span->to_ns, 0)) {
-		insns = meter_clip(m->span, m->ns, e->ns, insns);
-		ns = meter_clip(m->span, m->ns, e->ns, ns);
+	if (__builtin_expect(m->ns < m->span->from_ns || now >= m->span->to_ns, 0)) {
+		insns = meter_clip(m->span, m->ns, now, insns);
+		ns = meter_clip(m->span, m->ns, now, ns);
 	}
 	spent = (struct spent){ .insns = insns, .ns = m->halted ? 0 : ns, .halted_ns = m->halted ? ns : 0 };
 	m->insns = e->insns;
-	m->ns = e->ns;
+	m->ns = now;
 	if (__builtin_expect(e->kind >= EVENT_HALT, 0))
 		m->halted = e->kind == EVENT_HALT || (m->halted && e->kind == EVENT_CLOCK);
 	else
 		m->halted = false;
 	return spent;
+}
+
+static inline struct spent meter_step(struct meter *m, const struct event *e)
+{
+	return meter_step_at(m, e, e->ns);
 }
 
 #endif

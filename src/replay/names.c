@@ -71,14 +71,15 @@ static struct place find_place(const struct names *n, uint64_t addr, uint64_t ns
 
 	*ret_always = true;
 	if (i != SYMTAB_NONE)
-		return (struct place){ .function = (uint32_t)i, .start = n->tab.symbols[i].addr == addr - n->slide };
+		return (struct place){ .function = (uint32_t)i, .at = n->tab.symbols[i].addr == addr - n->slide ? AT_START : 0 };
 	p = place_in_code(n, addr, ns, version);
 	*ret_always = addr >> 63 ? p.always : version && p.object;
 	if (!p.object)
-		return (struct place){ .function = n->groups + group_of(n, addr, ns), .group = true };
+		return (struct place){ .function = n->groups + group_of(n, addr, ns), .at = IN_GROUP };
 	return (struct place){
-		.function = (uint32_t)n->tab.count + code_number(&p), .start = p.index != SYMTAB_NONE && !p.offset,
-		.group = n->code.functions[code_number(&p)].whole,
+		.function = (uint32_t)n->tab.count + code_number(&p),
+		.at = (p.index != SYMTAB_NONE && !p.offset ? AT_START : 0) |
+		      (n->code.functions[code_number(&p)].whole ? IN_GROUP : 0),
 	};
 }
 

@@ -42,8 +42,12 @@ static inline size_t names_count(const struct names *n)
 
 struct place {
 	uint32_t function : 30;
-	uint32_t group : 1; /* as names_is_group() */
-	uint32_t start : 1; /* the address is the function's first; never so for groups and what has no name */
+	uint32_t at : 2; /* enum place_at, or 0 */
+};
+
+enum place_at {
+	AT_START = 1, /* the address is the function's first; never so for groups and what has no name */
+	IN_GROUP = 2, /* names_is_group() */
 };
 
 /* Whose code it is; neither: firmware, the decompressor, unknown. */
@@ -103,16 +107,26 @@ void name_cache_init(struct name_cache *c, const struct names *n);
 
 struct place name_cache_miss(struct name_cache *c, struct name_entry *entry, uint64_t addr, uint64_t ns, uint32_t version);
 
+/* Where the address is kept, and the version that it has there: the kernel's addresses do not depend on it. */
+static inline struct name_entry *name_cache_entry(struct name_cache *c, uint64_t addr, uint32_t *version)
+{
+	*version &= ~(uint32_t)((int64_t)addr >> 63);
+	return &c->entries[(hash64(addr) ^ *version) % NAME_CACHE];
+}
+
+static inline bool name_entry_is(const struct name_entry *entry, uint64_t addr, uint32_t version)
+{
+	return __builtin_expect(entry->addr == addr && entry->version == version, 1);
+}
+
 /* For the task that runs there, of which `view` is kept. */
 static inline struct place name_cache_place(struct name_cache *c, struct space_view *view, uint64_t task, uint64_t addr,
 					    uint64_t ns)
 {
 	uint32_t version = addr >> 63 ? 0 : spaces_at(&c->names->spaces, view, task, ns);
-	struct name_entry *entry = &c->entries[(hash64(addr) ^ version) % NAME_CACHE];
+	struct name_entry *entry = name_cache_entry(c, addr, &version);
 
-	if (__builtin_expect(entry->addr == addr && entry->version == version, 1))
-		return entry->place;
-	return name_cache_miss(c, entry, addr, ns, version);
+	return name_entry_is(entry, addr, version) ? entry->place : name_cache_miss(c, entry, addr, ns, version);
 }
 
 #endif

@@ -37,7 +37,7 @@ static inline struct place place_of(struct replay *r, uint64_t addr)
 
 static inline bool is_start(struct place place)
 {
-	return place.start || place.group;
+	return place.at;
 }
 
 /* A guest that calls and never returns: what is deepest is forgotten. */
@@ -147,7 +147,7 @@ static void jump(struct replay *r, struct stack *stack, uint64_t addr, enum even
 	const struct frame *t = top(stack);
 
 	if (t && place.function == t->function &&
-	    (kind == EVENT_ARRIVE || kind == EVENT_INTERRUPT_RETURN || !at_start || place.group))
+	    (kind == EVENT_ARRIVE || kind == EVENT_INTERRUPT_RETURN || !at_start || place.at & IN_GROUP))
 		return;
 	if (t) {
 		cut_stuffing(r, stack);
@@ -522,12 +522,13 @@ static void go_through(struct replay *r, const struct event *events, size_t n, u
 	}
 }
 
-static void tell_run(struct replay *r, const struct event *events, size_t n, unsigned cpu)
+static void tell_run(struct replay *r, const struct merged *merged, const struct event *events, size_t n, unsigned cpu)
 {
 	const struct lane *lane = &r->lanes[cpu];
 
 	r->visitor->run(r->state, r->stacks, &(struct stacks_run){
-		.events = events, .n = n, .cpu = cpu, .task = r->task, .place = lane->place, .meter = &lane->meter, .cache = r->cache,
+		.events = events, .n = n, .cpu = cpu, .task = r->task, .place = lane->place, .meter = &lane->meter,
+		.timebase = merged_timebase(merged), .cache = r->cache,
 	});
 }
 
@@ -543,7 +544,7 @@ static int go(struct replay *r, struct merged *merged, struct error *err)
 	while (!s->stop && (more = merged_run(merged, &events, &n, &cpu, err)) > 0) {
 		r->task = merged_task(merged, cpu);
 		if (r->visitor->run)
-			tell_run(r, events, n, cpu);
+			tell_run(r, merged, events, n, cpu);
 		go_through(r, events, n, cpu);
 	}
 	return s->stop ? 0 : more;

@@ -72,6 +72,7 @@ struct stacks_run {
 	uint64_t task;          /* task_struct that runs; 0: not known */
 	uint64_t place;         /* where control went last; 0: not known */
 	const struct meter *meter;
+	const struct timebase *timebase; /* of the events' times */
 	struct name_cache *cache; /* the replay's own */
 };
 

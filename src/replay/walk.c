@@ -14,40 +14,12 @@ bool span_has(const struct span *span, const struct chunk_header *h)
 	return h->first_ns < span->to_ns && (h->last_ns >= span->from_ns || span->from_ns == 0);
 }
 
-void clock_fill(struct clock *clock, struct batch *batch)
-{
-	struct event *last = batch->count ? &batch->events[batch->count - 1] : NULL, *end;
-	const struct clock from = *clock;
-	double ns_per_insn = 0;
-	bool ends;
-
-	if (!last)
-		return;
-	/* no other event of a batch has a clock */
-	ends = event_has_clock(last->kind);
-	end = last + !ends;
-	if (ends && last->insns > from.insns)
-		ns_per_insn = (double)(last->ns - from.ns) / (double)(last->insns - from.insns);
-	for (struct event *e = batch->events; e < end; e++) {
-		/* signed: one instruction converts; rounded, so that what stands at a clock has its time */
-		double ns = (double)(int64_t)(e->insns - from.insns) * ns_per_insn + 0.5;
-
-		/* in a damaged trace it may be anything */
-		ns = ns > 0 ? ns : 0;
-		ns = ns < 0x1p62 ? ns : 0x1p62;
-		e->ns = from.ns + (uint64_t)(int64_t)ns;
-	}
-	if (ends)
-		*clock = (struct clock){ .insns = last->insns, .ns = last->ns };
-}
-
 /* What decodes chunks one after the other. */
 struct stage {
 	const struct reader *reader;
 	ZSTD_DCtx *zstd;
 	struct buf packed, data;
 	struct decoder decoder;
-	struct clock clock;
 	struct batch batch;
 	size_t next;    /* the chunk that the decoder's model may go on with; 0: none (chunk 0 has no events) */
 };
@@ -96,7 +68,6 @@ static int stage_start(struct stage *s, size_t chunk, struct error *err)
 
 	if (reader_chunk(s->reader, chunk, s->zstd, &s->packed, &s->data, err) < 0)
 		return -1;
-	s->clock = (struct clock){ .insns = h->first_insns, .ns = h->first_ns };
 	s->next = 0;
 	if (decoder_begin(&s->decoder, s->data.data, s->data.len, &state, continues(s->reader, chunk), err) < 0)
 		return error_prefix(err, "%s: chunk %zu", s->reader->path, chunk);
@@ -114,7 +85,6 @@ static int stage_next(struct stage *s, size_t chunk, struct error *err)
 		if (s->reader->progress)
 			s->reader->progress(s->reader->n_event_chunks);
 	}
-	clock_fill(&s->clock, &s->batch);
 	return 0;
 }
 
@@ -174,6 +144,8 @@ static int visit(struct stage *s, const struct crew *crew, void *state, size_t c
 			return -1;
 		if (!s->batch.count)
 			break;
+		if (!visitor->untimed)
+			batch_fill_ns(&s->batch);
 		if (visitor->batch(state, &s->batch, err) < 0)
 			return -1;
 	}
@@ -327,6 +299,7 @@ static int lane_settle(struct merged *m, struct lane *lane, struct error *err)
 		if (lane->open) {
 			if (stage_next(lane->stage, lane->chunk, err) < 0)
 				return -1;
+			batch_fill_ns(batch);
 			lane->at = 0;
 			lane->open = batch->count > 0;
 			lane->chunk += !lane->open;
@@ -417,6 +390,11 @@ int merged_next(struct merged *m, const struct event **ret_event, unsigned *ret_
 	*ret_cpu = m->current->cpu;
 	*ret_event = &m->current->stage->batch.events[m->current->at + m->next++];
 	return 1;
+}
+
+const struct timebase *merged_timebase(const struct merged *m)
+{
+	return &m->current->stage->batch.timebase;
 }
 
 uint64_t merged_task(const struct merged *m, unsigned cpu)

@@ -17,20 +17,11 @@ struct span {
 bool span_has(const struct span *span, const struct chunk_header *h);
 
 /*
- * Give every event of a batch its time, interpolated between the clock before
- * (which is moved on) and the one that ends the batch. Events that no clock
- * follows in their chunk have the time of the last one.
- */
-struct clock {
-	uint64_t insns, ns;
-};
-void clock_fill(struct clock *clock, struct batch *batch);
-
-/*
  * An analysis that needs no order among chunks. `state` is one of the caller's
  * per thread. Returning a negative number ends the walk.
  */
 struct chunk_visitor {
+	bool untimed; /* it does without the ns of events that have no clock: they are not set */
 	int (*begin)(void *state, const struct chunk_header *h, struct error *err);
 	int (*batch)(void *state, const struct batch *batch, struct error *err);
 	int (*end)(void *state, struct error *err); /* may be NULL */
@@ -55,6 +46,8 @@ void merged_free(struct merged *m);
 int merged_run(struct merged *m, const struct event **ret_events, size_t *ret_n, unsigned *ret_cpu, struct error *err);
 /* The same one by one; not both of the same `m`. */
 int merged_next(struct merged *m, const struct event **ret_event, unsigned *ret_cpu, struct error *err);
+/* What the times of the events given last were made with. */
+const struct timebase *merged_timebase(const struct merged *m);
 /* The task_struct that ran on a vCPU when what was given last came; 0: not known. */
 uint64_t merged_task(const struct merged *m, unsigned cpu);
 

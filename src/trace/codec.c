@@ -281,6 +281,7 @@ int decoder_begin(struct decoder *dec, const void *payload, size_t len, const st
 	}
 	if (!continues)
 		model_reset(&dec->model, state->insns, state->ns, state->space);
+	dec->clock = (struct timebase){ .insns = state->insns, .ns = state->ns };
 	return 0;
 }
 
@@ -403,6 +404,28 @@ per_kind struct event *decode_event(struct decoder *dec, struct model *m, struct
 	}
 }
 
+/* The batch is between the clock before it and its own, if it has one. */
+static void set_timebase(struct decoder *dec, struct batch *batch)
+{
+	const struct event *last = batch->events + batch->count - (batch->count > 0);
+
+	batch->timebase = dec->clock;
+	batch->clocked = batch->count && event_has_clock(last->kind);
+	if (!batch->clocked)
+		return;
+	timebase_set_mult(&batch->timebase, last->insns, last->ns);
+	dec->clock = (struct timebase){ .insns = last->insns, .ns = last->ns };
+}
+
+void batch_fill_ns(struct batch *batch)
+{
+	const struct timebase timebase = batch->timebase;
+	const struct event *end = batch->events + batch->count - batch->clocked;
+
+	for (struct event *e = batch->events; e < end; e++)
+		e->ns = timebase_ns(&timebase, e->insns);
+}
+
 int decoder_next(struct decoder *dec, struct batch *batch, struct error *err)
 {
 	struct cursor *flags = &dec->streams[STREAM_FLAGS];
@@ -434,6 +457,7 @@ int decoder_next(struct decoder *dec, struct batch *batch, struct error *err)
 	m.ns = dec->model.ns;
 	dec->model = m;
 	batch->count = (size_t)(e - batch->events);
+	set_timebase(dec, batch);
 	for (int i = 0; i < CODEC_STREAMS && !r; i++)
 		if (dec->streams[i].bad)
 			r = error_set(err, "damaged events");

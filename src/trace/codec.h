@@ -12,6 +12,7 @@
 #include "base/cursor.h"
 #include "base/error.h"
 #include "model.h"
+#include "timebase.h"
 
 enum codec_flag {
 	MISS_SITE = 1,
@@ -110,6 +111,7 @@ struct decoder {
 	const struct sites *sites;
 	struct cursor streams[CODEC_STREAMS];
 	struct open_calls open;
+	struct timebase clock; /* the last one that was decoded, or the chunk's begin */
 };
 
 void decoder_init(struct decoder *dec, const struct sites *sites);
@@ -132,12 +134,20 @@ enum {
  * clock, if one comes before that, as a window does.
  */
 struct batch {
+	bool clocked;             /* the last event carries a clock */
+	struct timebase timebase; /* of all events but that one */
 	size_t count, n_args;
 	struct event events[BATCH_EVENTS];
 	uint64_t args[BATCH_ARGS];
 };
 
-/* Fill the batch; count is 0 at the end of the chunk. */
+/* Fill the batch; count is 0 at the end of the chunk. Times of events without a clock are not filled in. */
 int decoder_next(struct decoder *dec, struct batch *batch, struct error *err);
+
+/*
+ * Give every event its time, between the clock before and the one that ends
+ * the batch. Where none does, all have that of the clock before.
+ */
+void batch_fill_ns(struct batch *batch);
 
 #endif
