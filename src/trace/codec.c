@@ -326,8 +326,6 @@ per_kind int decode_fields(struct decoder *dec, struct model *m, struct batch *b
 	e->target = expect_target(m, way, site, e, kind);
 	if (rare(flags & MISS_TARGET))
 		e->target += (uint64_t)cursor_svarint(&dec->streams[STREAM_ADDRS]);
-	e->ns = 0;
-	e->args = NULL;
 	if ((kind >= EVENT_FIRST_SITELESS || kind == EVENT_INTERRUPT_RETURN) && get_args(dec, batch, e) < 0)
 		return -1;
 	model_learn(m, way, site, e, kind);

@@ -57,9 +57,9 @@ struct event {
 	                    time; INTERRUPT: the interrupted address; SYSCALL: the address that it
 	                    returns to; RETURN, …: not told, 0 */
 	uint64_t target; /* the address where control goes on; 0 when there is none */
-	uint64_t ns;     /* only of kinds that carry a clock (event_has_clock()) */
+	uint64_t ns;     /* only of kinds that carry a clock (event_has_clock()); else not set, until it is filled in */
 	/*
-	 * event_n_args() of them; NULL when there are none. Valid as long as the batch.
+	 * event_n_args() of them; not set when there are none. Valid as long as the batch.
 	 *
 	 * INTERRUPT: vector, error code, code segment. INTERRUPT_RETURN: code segment, rax when it
 	 * leads to user mode, 0 when it surely ends no system call. SYSCALL: number, six arguments. SYSCALL_RETURN: result.

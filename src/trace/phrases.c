@@ -28,8 +28,6 @@ static inline void fill(struct event *e, const struct phrase_event *p, uint64_t 
 	e->slot = slot_base(kind, slot) + (uint64_t)(int64_t)p->slot;
 	e->from = from_base(kind, from) + (uint64_t)(int64_t)p->from;
 	e->target = from + (uint64_t)(int64_t)p->target;
-	e->ns = 0;
-	e->args = NULL;
 }
 
 bool phrase_matches(const struct phrase *phrase, const struct event *call, size_t left)
