@@ -10,7 +10,7 @@ enum {
 	NR_EXECVE = 59, NR_EXECVEAT = 322,
 };
 
-static struct frame *top(struct stack *stack)
+static inline struct frame *top(struct stack *stack)
 {
 	return stack->depth ? &stack->frames[stack->depth - 1] : NULL;
 }
@@ -96,10 +96,10 @@ static void push_base(struct replay *r, struct stack *stack, uint64_t addr)
 	push(r, stack, FRAME_BASE, 0, 0, 0, addr);
 }
 
-static void pop(struct replay *r, struct stack *stack)
+static inline void pop(struct replay *r, struct stack *stack)
 {
 	if (r->visitor->leave)
-		r->visitor->leave(r->state, r->stacks, stack, top(stack));
+		r->visitor->leave(r->state, r->stacks, stack, &stack->frames[stack->depth - 1]);
 	stack->depth--;
 }
 
@@ -112,14 +112,17 @@ static void cut(struct replay *r, struct stack *stack, size_t depth)
 	}
 }
 
-static void call(struct replay *r, struct stack *stack, const struct event *e)
+/* A frame at or below a new one's slot can only have been left. */
+static inline bool is_left(const struct frame *f, uint64_t slot)
 {
-	const struct frame *t;
+	return f->kind == FRAME_CALL && __builtin_expect(f->slot <= slot, 0) && same_stack(f->slot, slot);
+}
 
-	/* a frame at or below the new one's slot can only have been left */
-	while ((t = top(stack)) && t->kind == FRAME_CALL && t->slot <= e->slot && same_stack(t->slot, e->slot))
+static inline void call(struct replay *r, struct stack *stack, const struct event *e)
+{
+	while (stack->depth && is_left(&stack->frames[stack->depth - 1], e->slot))
 		cut(r, stack, stack->depth - 1);
-	if (!stack->depth)
+	if (__builtin_expect(!stack->depth, 0))
 		push_base(r, stack, stack->place ? stack->place : e->from);
 	push(r, stack, FRAME_CALL, e->slot, e->from, 0, e->target);
 }
@@ -185,13 +188,13 @@ static bool starts_thread(struct replay *r, uint64_t addr)
 	return function == r->from_fork_asm || function == r->from_fork;
 }
 
-static void go_back(struct replay *r, struct stack *stack, const struct event *e)
+/* A return that is not just the end of the top frame. */
+static __attribute__((noinline)) void go_elsewhere(struct replay *r, struct stack *stack, const struct event *e)
 {
 	size_t i = find_slot(stack, e->slot);
 	struct unmatched *u = &r->stacks->unmatched;
 	const struct frame *t = top(stack);
 
-	u->returns++;
 	if (i == stack->depth && t && t->kind == FRAME_CALL && t->from == e->target)
 		i--; /* it has moved to another stack meanwhile: error_entry in arch/x86/entry/entry_64.S */
 	if (i < stack->depth) {
@@ -212,6 +215,19 @@ static void go_back(struct replay *r, struct stack *stack, const struct event *e
 		u->elsewhere++;
 	stack->began = true;
 	jump(r, stack, e->target, e->kind);
+}
+
+static inline void go_back(struct replay *r, struct stack *stack, const struct event *e)
+{
+	const struct frame *t = top(stack);
+
+	r->stacks->unmatched.returns++;
+	if (__builtin_expect(t && t->slot == e->slot && t->from == e->target && t->kind == FRAME_CALL, 1)) {
+		pop(r, stack);
+		stack->began = true;
+	} else {
+		go_elsewhere(r, stack, e);
+	}
 }
 
 static void interrupt(struct replay *r, struct stack *stack, const struct event *e)
@@ -389,11 +405,13 @@ static void switch_task(struct replay *r, struct lane *lane, const struct event 
  * Firmware, the kernel image's own loader, the kernel: each goes to the next for
  * good, and none is called by the one before.
  */
+enum { STAGE_FIRMWARE = 1, STAGE_DECOMPRESSOR, STAGE_KERNEL };
+
 static int stage_of(const struct names *names, uint32_t function)
 {
 	if (function == names->groups + GROUP_FIRMWARE)
-		return 1;
-	return function == names->groups + GROUP_DECOMPRESSOR ? 2 : 3;
+		return STAGE_FIRMWARE;
+	return function == names->groups + GROUP_DECOMPRESSOR ? STAGE_DECOMPRESSOR : STAGE_KERNEL;
 }
 
 static bool enter_stage(struct replay *r, struct lane *lane, uint64_t target)
@@ -409,11 +427,25 @@ static bool enter_stage(struct replay *r, struct lane *lane, uint64_t target)
 	return true;
 }
 
+static inline void take_plain(struct replay *r, struct stack *stack, const struct event *e)
+{
+	if (e->kind == EVENT_RETURN)
+		go_back(r, stack, e);
+	else if (e->kind == EVENT_CALL || e->kind == EVENT_CALL_INDIRECT)
+		call(r, stack, e);
+	else if (e->kind <= EVENT_ARRIVE)
+		jump(r, stack, e->target, e->kind);
+	else if (e->kind == EVENT_INTERRUPT_RETURN)
+		entry_return(r, stack, e);
+	if (e->target)
+		stack->place = e->target;
+}
+
 static void take(struct replay *r, struct lane *lane, const struct event *e, unsigned cpu)
 {
 	struct stack *stack = lane->stack;
 
-	if (__builtin_expect(lane->stage < 3, 0) && e->target && enter_stage(r, lane, e->target)) {
+	if (__builtin_expect(lane->stage < STAGE_KERNEL, 0) && e->target && enter_stage(r, lane, e->target)) {
 		/* firmware may go on by a return */
 		r->stacks->unmatched.returns += e->kind == EVENT_RETURN;
 		r->stacks->unmatched.firmware += e->kind == EVENT_RETURN;
@@ -421,23 +453,10 @@ static void take(struct replay *r, struct lane *lane, const struct event *e, uns
 		return;
 	}
 	switch (e->kind) {
-	case EVENT_CALL:
-	case EVENT_CALL_INDIRECT:
-		call(r, stack, e);
-		break;
-	case EVENT_RETURN:
-		go_back(r, stack, e);
-		break;
-	case EVENT_JUMP:
-	case EVENT_JUMP_INDIRECT:
-	case EVENT_ARRIVE:
-		jump(r, stack, e->target, e->kind);
-		break;
 	case EVENT_INTERRUPT:
 	case EVENT_SYSCALL:
 		interrupt(r, stack, e);
 		break;
-	case EVENT_INTERRUPT_RETURN:
 	case EVENT_SYSCALL_RETURN:
 		entry_return(r, stack, e);
 		break;
@@ -445,20 +464,19 @@ static void take(struct replay *r, struct lane *lane, const struct event *e, uns
 		switch_task(r, lane, e, cpu);
 		break;
 	default:
+		take_plain(r, stack, e);
 		break;
 	}
 	if (e->target)
 		lane->place = lane->stack->place = e->target;
 }
 
-static void spend(struct replay *r, struct lane *lane, const struct event *e)
+static inline void spend(struct replay *r, struct stack *stack, struct spent spent)
 {
-	struct spent spent = meter_step(&lane->meter, e);
-
-	lane->stack->insns += spent.insns;
-	lane->stack->ns += spent.ns;
+	stack->insns += spent.insns;
+	stack->ns += spent.ns;
 	if (r->visitor->spend)
-		r->visitor->spend(r->state, r->stacks, lane->stack, &spent);
+		r->visitor->spend(r->state, r->stacks, stack, &spent);
 }
 
 static void init(struct stacks *s, const struct reader *reader, const struct names *names, const struct threads *threads)
@@ -502,22 +520,54 @@ static void end(struct replay *r)
 	r->stacks->replay = NULL;
 }
 
+/* Time goes on to the event's. False: the visitor wants no more. */
+static inline bool go_on(struct replay *r, const struct event *e)
+{
+	struct stacks *s = r->stacks;
+
+	if (__builtin_expect(s->stop, 0))
+		return false;
+	s->ns = e->ns;
+	if (__builtin_expect(e->ns >= s->due_ns, 0))
+		r->visitor->due(r->state, s);
+	return !s->stop;
+}
+
+/* Events of one stack that runs all the time: they have no clock, and no new task comes before them. */
+static void go_through_plain(struct replay *r, struct lane *lane, const struct event *events, size_t n)
+{
+	struct stack *stack = lane->stack;
+	uint64_t insns = lane->meter.insns, ns = lane->meter.ns;
+
+	for (const struct event *e = events; e < events + n && go_on(r, e); e++) {
+		spend(r, stack, (struct spent){ .insns = e->insns - insns, .ns = e->ns - ns });
+		insns = e->insns;
+		ns = e->ns;
+		take_plain(r, stack, e);
+	}
+	lane->meter.insns = insns;
+	lane->meter.ns = ns;
+	lane->place = stack->place;
+}
+
+/* All but the last, if nothing has to be asked of each. */
+static size_t count_plain(const struct lane *lane, const struct event *events, size_t n)
+{
+	return lane->stage == STAGE_KERNEL && !lane->meter.halted && events[n - 1].insns < lane->record_insns ? n - 1 : 0;
+}
+
 static void go_through(struct replay *r, const struct event *events, size_t n, unsigned cpu)
 {
 	struct lane *lane = &r->lanes[cpu];
-	struct stacks *s = r->stacks;
+	size_t plain = count_plain(lane, events, n);
 
 	r->view = &lane->view;
-	for (const struct event *e = events; e < events + n && !s->stop; e++) {
-		s->ns = e->ns;
-		if (__builtin_expect(e->ns >= s->due_ns, 0)) {
-			r->visitor->due(r->state, s);
-			if (s->stop)
-				break;
-		}
+	if (plain)
+		go_through_plain(r, lane, events, plain);
+	for (const struct event *e = events + plain; e < events + n && go_on(r, e); e++) {
 		if (__builtin_expect(e->insns >= lane->record_insns, 0))
 			inherit_until(r, lane, cpu, e->insns);
-		spend(r, lane, e);
+		spend(r, lane->stack, meter_step(&lane->meter, e));
 		take(r, lane, e, cpu);
 	}
 }

@@ -338,15 +338,16 @@ static uint64_t run_end(const struct merged *m, const struct lane *best)
 	return end;
 }
 
-/* Of the lane's events from where it is on, how many are before that time and any switch but the last. */
+/* Of the lane's events from where it is on, how many are before that time. A switch, which has a clock, is the last of them. */
 static size_t run_length(const struct lane *lane, uint64_t end)
 {
 	const struct batch *batch = &lane->stage->batch;
 	size_t i = lane->at;
 
+	if (batch->events[batch->count - 1].ns < end)
+		return batch->count - i;
 	while (i < batch->count && batch->events[i].ns < end)
-		if (batch->events[i++].kind == EVENT_TASK_SWITCH)
-			break;
+		i++;
 	return i - lane->at;
 }
 
