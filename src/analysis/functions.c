@@ -2,6 +2,7 @@
 #include "functions.h"
 
 #include "base/alloc.h"
+#include "ticks.h"
 
 /* Threads write to theirs all the time: they share no cache line. */
 enum { LINE = 64 };
@@ -10,30 +11,6 @@ struct function_sums {
 	struct functions sums;
 	unsigned ticks_shift;
 } __attribute__((aligned(LINE)));
-
-unsigned functions_ticks_shift(const struct reader *r)
-{
-	unsigned shift = TIMEBASE_SHIFT;
-	uint64_t all = 0, last = 0;
-
-	for (size_t i = 0; i < r->n_chunks; i++) {
-		const struct chunk_header *h = &r->chunks[i].header;
-
-		if (h->type != CHUNK_EVENTS || h->last_ns < h->first_ns)
-			continue;
-		if (__builtin_add_overflow(all, h->last_ns - h->first_ns, &all))
-			return 0;
-		last |= h->last_ns;
-	}
-	while (shift && (all | last) >> (63 - shift))
-		shift--;
-	return shift;
-}
-
-static uint64_t ticks_of(uint64_t ns, unsigned shift)
-{
-	return ns >> (63 - shift) ? UINT64_MAX : ns << shift;
-}
 
 /* What enters a function: where an event of the kind leads to, as enum place_at; or it depends. */
 enum { DEPENDS = 4 };
@@ -81,23 +58,10 @@ static __attribute__((noinline)) void enter_first(struct function_sums *s, const
 		   &(struct function_first){ .insns = e->insns, .task = lane->task, .caller = caller, .cpu = lane->cpu });
 }
 
-/* What a time base is in ticks. */
-struct pace {
-	uint64_t mult; /* ticks an instruction */
-	uint64_t base; /* ticks at instruction 0, if it had been so from there on */
-};
-
-static struct pace pace_of(const struct function_sums *s, const struct timebase *t)
-{
-	uint64_t mult = t->mult >> (TIMEBASE_SHIFT - s->ticks_shift);
-
-	return (struct pace){ .mult = mult, .base = (t->ns << s->ticks_shift) - t->insns * mult };
-}
-
-/* The time base is another one than that of the events before: those had no clock, or one that the first instructions are behind. */
+/* After events that no clock followed: what has passed since the clock before them was not known until now. */
 static void set_pace(struct function_sums *s, struct function_lane *lane, const struct pace *pace)
 {
-	uint64_t now = pace->base + lane->meter.insns * pace->mult;
+	uint64_t now = pace_ticks(pace, lane->meter.insns);
 
 	s->sums.stats[lane->function].self_ns += now - lane->meter.ns;
 	lane->meter.ns = now;
@@ -144,7 +108,7 @@ static void take_plain(struct function_sums *s, struct function_lane *lane, cons
 		function = place.function;
 	}
 	lane->meter.insns = insns;
-	lane->meter.ns = pace->base + insns * mult;
+	lane->meter.ns = pace_ticks(pace, insns);
 	lane->function = function;
 }
 
@@ -174,7 +138,7 @@ static void take_one(struct function_sums *s, struct function_lane *lane, const 
 	bool clocked = event_has_clock(e->kind);
 	uint64_t ns = clocked ? e->ns : timebase_ns(timebase, e->insns);
 	struct spent spent = meter_step_at(&lane->meter, e,
-					   clocked ? ns << s->ticks_shift : pace->base + e->insns * pace->mult);
+					   clocked ? ns << s->ticks_shift : pace_ticks(pace, e->insns));
 
 	stat->self_insns += spent.insns;
 	stat->self_ns += spent.ns;
@@ -194,7 +158,7 @@ static bool is_plain(struct function_lane *lane, uint64_t from_ns, uint64_t last
 void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
 			const struct event *events, size_t n)
 {
-	const struct pace pace = pace_of(s, timebase);
+	const struct pace pace = pace_of(timebase, s->ticks_shift);
 	const struct event *last = &events[n - 1];
 	size_t plain = 0;
 
@@ -284,9 +248,9 @@ void function_lane_begin(struct function_lane *lane, const struct function_sums 
 	lane->meter.span = &lane->ticks_span;
 	lane->meter.ns = meter->ns << shift;
 	if (timebase && timebase_ns(timebase, meter->insns) == meter->ns) {
-		const struct pace pace = pace_of(s, timebase);
+		const struct pace pace = pace_of(timebase, shift);
 
-		lane->meter.ns = pace.base + meter->insns * pace.mult;
+		lane->meter.ns = pace_ticks(&pace, meter->insns);
 	}
 	lane->function = name_cache_place(cache, &lane->view, task, place, meter->ns).function;
 }
@@ -323,7 +287,7 @@ int functions_analyse(const struct reader *r, const struct names *names, const s
 		      struct functions *ret, struct error *err)
 {
 	static const struct chunk_visitor visitor = { .untimed = true, .begin = begin, .batch = batch };
-	unsigned threads = walk_threads(), shift = functions_ticks_shift(r);
+	unsigned threads = walk_threads(), shift = ticks_shift(r);
 	struct walker *walkers = xcalloc_aligned(LINE, threads, sizeof *walkers);
 	void **pointers = xcalloc(threads, sizeof *pointers);
 	int result;

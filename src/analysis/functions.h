@@ -43,17 +43,10 @@ int functions_analyse(const struct reader *r, const struct names *names, const s
 		      struct functions *ret, struct error *err);
 void functions_deinit(struct functions *f);
 
-/*
- * The same for those who go through the events themselves: sums under way, one a
- * thread. Their times are counted in ticks, 2^ticks_shift a nanosecond: what a
- * function ran many times between clocks is then added up without rounding.
- */
+/* The same for those who go through the events themselves: sums under way, one a thread. Their times are in ticks (ticks.h). */
 struct function_sums;
 struct function_sums *function_sums_new(const struct names *names, unsigned ticks_shift);
 void function_sums_free(struct function_sums *s);
-
-/* As many ticks as add up, for all vCPUs together, to no more than a 64-bit number. */
-unsigned functions_ticks_shift(const struct reader *r);
 
 /* Add the sums of one thread to `sum`, in ticks still; once all are: make nanoseconds of them. */
 void function_sums_add(struct function_sums *s, struct functions *sum);

@@ -2,6 +2,7 @@
 #include "totals.h"
 
 #include "base/alloc.h"
+#include "ticks.h"
 
 /*
  * Is a function on a stack already? A counter for all with the same low bits of
@@ -180,7 +181,7 @@ int totals_analyse(const struct reader *r, const struct names *names, const stru
 		.visitor = { .enter = enter, .leave = leave, .forget = forget, .run = run, .due = due },
 		.begin = begin, .end = end,
 	};
-	struct setting setting = { .names = names, .vcpus = reader_vcpus(r), .ticks_shift = functions_ticks_shift(r) };
+	struct setting setting = { .names = names, .vcpus = reader_vcpus(r), .ticks_shift = ticks_shift(r) };
 	size_t count = names_count(names);
 	void *parts[PARTS_MAX];
 	int result = parts_replay(r, names, threads, index, &analysis, &setting, parts, err);
