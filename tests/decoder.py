@@ -446,5 +446,6 @@ def timed(events, insns0, ns0):
         mult = ((events[-1]["ns"] - ns0) << 16) // (events[-1]["insns"] - insns0)
     for event in events:
         if "ns" not in event:
-            event["ns"] = ns0 + ((event["insns"] - insns0) * mult >> 16)
+            passed = (event["insns"] - insns0) * mult >> 16
+            event["ns"] = events[-1]["ns"] if mult and event["insns"] == events[-1]["insns"] else ns0 + passed
         yield event

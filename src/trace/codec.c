@@ -281,7 +281,7 @@ int decoder_begin(struct decoder *dec, const void *payload, size_t len, const st
 	}
 	if (!continues)
 		model_reset(&dec->model, state->insns, state->ns, state->space);
-	dec->clock = (struct timebase){ .insns = state->insns, .ns = state->ns };
+	dec->clock = timebase_from(state->insns, state->ns);
 	return 0;
 }
 
@@ -411,8 +411,8 @@ static void set_timebase(struct decoder *dec, struct batch *batch)
 	batch->clocked = batch->count && event_has_clock(last->kind);
 	if (!batch->clocked)
 		return;
-	timebase_set_mult(&batch->timebase, last->insns, last->ns);
-	dec->clock = (struct timebase){ .insns = last->insns, .ns = last->ns };
+	timebase_end(&batch->timebase, last->insns, last->ns);
+	dec->clock = timebase_from(last->insns, last->ns);
 }
 
 void batch_fill_ns(struct batch *batch)
