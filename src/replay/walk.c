@@ -115,11 +115,18 @@ static int stage_open(struct stage *s, size_t chunk, struct error *err)
 	return stage_start(s, chunk, err);
 }
 
+/* A chunk and those that continue it. */
+struct unit {
+	size_t chunk;
+	uint64_t events;
+};
+
 struct crew {
 	const struct reader *reader;
 	const struct span *span;
 	const struct chunk_visitor *visitor;
-	size_t next;
+	struct unit *units;
+	size_t n_units, next;
 	int failed;
 	pthread_mutex_t lock;
 	struct error *err;
@@ -152,7 +159,38 @@ static int visit(struct stage *s, const struct crew *crew, void *state, size_t c
 	return visitor->end ? visitor->end(state, err) : 0;
 }
 
-/* A chunk and those that continue it. */
+static int by_events(const void *a, const void *b)
+{
+	const struct unit *x = a, *y = b;
+
+	if (x->events != y->events)
+		return x->events < y->events ? 1 : -1;
+	return x->chunk < y->chunk ? -1 : 1;
+}
+
+/* The largest first: at the end there is something small left for who is done early. */
+static void list_units(struct crew *crew)
+{
+	const struct reader *r = crew->reader;
+	struct unit **last = xcalloc(CPUS_MAX, sizeof *last);
+
+	crew->units = xcalloc(r->n_chunks + 1, sizeof *crew->units);
+	for (size_t i = 0; i < r->n_chunks; i++) {
+		const struct chunk_header *h = &r->chunks[i].header;
+
+		if (h->type != CHUNK_EVENTS)
+			continue;
+		if (!continues(r, i)) {
+			last[h->cpu] = &crew->units[crew->n_units++];
+			last[h->cpu]->chunk = i;
+		}
+		if (last[h->cpu])
+			last[h->cpu]->events += h->events;
+	}
+	qsort(crew->units, crew->n_units, sizeof *crew->units, by_events);
+	free(last);
+}
+
 static int visit_unit(struct stage *s, const struct crew *crew, void *state, size_t chunk, struct error *err)
 {
 	do {
@@ -173,11 +211,9 @@ static void *work(void *arg)
 	while (!__atomic_load_n(&crew->failed, __ATOMIC_RELAXED)) {
 		size_t i = __atomic_fetch_add(&crew->next, 1, __ATOMIC_RELAXED);
 
-		if (i >= crew->reader->n_chunks)
+		if (i >= crew->n_units)
 			break;
-		if (crew->reader->chunks[i].header.type != CHUNK_EVENTS || continues(crew->reader, i))
-			continue;
-		if (visit_unit(s, crew, m->state, i, &err) < 0) {
+		if (visit_unit(s, crew, m->state, crew->units[i].chunk, &err) < 0) {
 			pthread_mutex_lock(&crew->lock);
 			if (!crew->failed)
 				*crew->err = err;
@@ -197,6 +233,7 @@ int walk_chunks(const struct reader *r, const struct span *span, const struct ch
 	};
 	struct member *members = xcalloc(threads, sizeof *members);
 
+	list_units(&crew);
 	for (unsigned i = 0; i < threads; i++)
 		members[i] = (struct member){ .crew = &crew, .state = states[i] };
 	for (unsigned i = 1; i < threads; i++)
@@ -206,6 +243,7 @@ int walk_chunks(const struct reader *r, const struct span *span, const struct ch
 		if (members[i].started)
 			pthread_join(members[i].thread, NULL);
 	free(members);
+	free(crew.units);
 	return crew.failed ? -1 : 0;
 }
 
