@@ -107,6 +107,13 @@ static void encode_again(const struct decoded *d, const struct sites *sites, con
 	free(enc);
 }
 
+/* What lies between two clocks has a time between theirs. */
+static void must_be_between(const struct timebase *t, const struct event *e)
+{
+	if (t->end_insns != UINT64_MAX && e->insns >= t->insns && e->insns <= t->end_insns)
+		must(e->ns - t->ns <= t->end_ns - t->ns);
+}
+
 static void decode_events(const uint8_t *data, size_t size)
 {
 	const struct cpu_state begin = { .insns = 1000, .ns = 50000, .place = KERNEL, .space = 0x1000 };
@@ -126,6 +133,8 @@ static void decode_events(const uint8_t *data, size_t size)
 			batch_fill_ns(batch);
 			for (size_t i = 0; i < batch->count; i++) {
 				must(batch->events[i].kind > EVENT_NONE && batch->events[i].kind < EVENT_KINDS);
+				if (i < batch->count - batch->clocked)
+					must_be_between(&batch->timebase, &batch->events[i]);
 				keep(&decoded, &batch->events[i]);
 				cpu_state_advance(&state, &batch->events[i]);
 			}
