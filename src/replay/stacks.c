@@ -538,8 +538,9 @@ static void go_through_plain(struct replay *r, struct lane *lane, const struct e
 {
 	struct stack *stack = lane->stack;
 	uint64_t insns = lane->meter.insns, ns = lane->meter.ns;
+	const struct event *e = events;
 
-	for (const struct event *e = events; e < events + n && go_on(r, e); e++) {
+	for (; e < events + n && go_on(r, e); e++) {
 		spend(r, stack, (struct spent){ .insns = e->insns - insns, .ns = e->ns - ns });
 		insns = e->insns;
 		ns = e->ns;
@@ -547,7 +548,11 @@ static void go_through_plain(struct replay *r, struct lane *lane, const struct e
 	}
 	lane->meter.insns = insns;
 	lane->meter.ns = ns;
-	lane->place = stack->place;
+	/* the stack's place is not it where none of them led anywhere: that is where the stack was left */
+	while (e > events && !e[-1].target)
+		e--;
+	if (e > events)
+		lane->place = e[-1].target;
 }
 
 /* All but the last, if nothing has to be asked of each. */
