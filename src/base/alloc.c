@@ -29,10 +29,11 @@ void *xcalloc(size_t n, size_t size)
 
 void *xcalloc_aligned(size_t alignment, size_t n, size_t size)
 {
-	void *p = checked(aligned_alloc(alignment, n * size));
+	size_t bytes = (n * size + alignment - 1) / alignment * alignment;
+	void *p = checked(aligned_alloc(alignment, bytes));
 
 	if (alignment >= HUGE_PAGE)
-		madvise(p, n * size, MADV_HUGEPAGE); /* failing does no harm */
+		madvise(p, bytes, MADV_HUGEPAGE); /* failing does no harm */
 	return memset(p, 0, n * size);
 }
 

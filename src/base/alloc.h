@@ -12,7 +12,7 @@
 void *xmalloc(size_t size);
 void *xcalloc(size_t n, size_t size);
 /*
- * Zeroed, and aligned to a power of two that divides n * size; free() frees it.
+ * Zeroed, and aligned to that power of two; free() frees it.
  * With HUGE_PAGE it is one if the host has it: fewer misses for what is read all over.
  */
 enum { HUGE_PAGE = 2 << 20 };
