@@ -71,7 +71,7 @@ META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS = range(1, 10)
 CALL, CALL_INDIRECT, RETURN, JUMP, JUMP_INDIRECT, ARRIVE, INTERRUPT_RETURN, INTERRUPT, SYSCALL, SYSCALL_RETURN, \
     HALT, RESUME, TASK_SWITCH, ADDRESS_SPACE, CLOCK, GAP = range(1, 17)
 MISS_SITE, MISS_INSNS, MISS_SLOT, MISS_FROM, MISS_TARGET, MISS_PHRASE = 1, 2, 4, 8, 16, 128
-FILE_HEADER = b"\x89upto\r\n\x1a" + u32(3, 0)
+FILE_HEADER = b"\x89upto\r\n\x1a" + u32(4, 0)
 
 # as in fuzz_trace.c, add_sites()
 TABLE = [(CALL, 5, KERNEL + 0x100, KERNEL + 0x200), (RETURN, 1, KERNEL + 0x210, 0),
@@ -93,19 +93,19 @@ def sites(table, first=32):
 
 
 class Events:
-    """The six streams; the model's expectations are not followed: what is given is what is written."""
+    """The seven streams; the model's expectations are not followed: what is given is what is written."""
     def __init__(self):
-        self.streams = [b""] * 6
+        self.streams = [b""] * 7
         self.insns, self.ns, self.count = 0, 0, 0
 
     def add(self, site, dinsns, slot=None, source=None, target=None, args=(), dns=None, phrase=None):
-        """phrase: how many events stand behind the call for nothing, and how many instructions these took."""
+        """phrase: how many events stand behind the call for nothing, how many instructions these took, its number."""
         flags = MISS_SITE | MISS_INSNS
         if phrase:
             flags |= MISS_PHRASE
             self.count += phrase[0]
             self.insns += phrase[1]
-        parts = [b"", varint(site), varint(dinsns), b"", b"", b""]
+        parts = [b"", varint(site), varint(dinsns), b"", b"", b"", bytes(phrase[2:]) if phrase else b""]
         if slot is not None:
             flags |= MISS_SLOT
             parts[3] = svarint(slot)
@@ -283,16 +283,17 @@ def make_trace():
     save("fuzz_trace", "whole-deep", b"\0" + container(parts[:3] + [(EVENTS, deep.payload(), {"events": deep})] + parts[-1:]))
     # a call that returns at once; then calls it twice from another, which is called again
     phrases = Events().add(CLOCK, 10, dns=100).add(S_CALL_INDIRECT, 20, slot=0xffffc90000001ff8, target=KERNEL + 0x80)
-    phrases.add(S_CALL, 5, slot=-8).add(S_RETURN, 6, slot=0).add(S_CALL, 5, slot=0, phrase=(1, 6)).add(S_RETURN, 7, slot=8)
-    phrases.add(S_CALL_INDIRECT, 20, slot=0, target=0, phrase=(5, 5 + 6 + 5 + 6 + 7)).add(CLOCK, 10, dns=100)
+    phrases.add(S_CALL, 5, slot=-8).add(S_RETURN, 6, slot=0).add(S_CALL, 5, slot=0, phrase=(1, 6, 1)).add(S_RETURN, 7, slot=8)
+    phrases.add(S_CALL_INDIRECT, 20, slot=0, target=0, phrase=(5, 5 + 6 + 5 + 6 + 7, 1)).add(CLOCK, 10, dns=100)
     save("fuzz_trace", "events-phrases", b"\1" + phrases.payload())
     save("fuzz_trace", "whole-phrases",
          b"\0" + container(parts[:3] + [(EVENTS, phrases.payload(), {"events": phrases})] + parts[-1:]))
-    save("fuzz_trace", "events-phrase-unknown", b"\1" + Events().add(S_CALL, 20, slot=8, phrase=(1, 1)).payload())
+    save("fuzz_trace", "events-phrase-unknown", b"\1" + Events().add(S_CALL, 20, slot=8, phrase=(1, 1, 1)).payload())
+    save("fuzz_trace", "events-phrase-number", b"\1" + Events().add(S_CALL, 20, slot=8, phrase=(1, 1, 9)).payload())
     far = Events().add(CLOCK, 10, dns=100).add(S_CALL, 20, slot=0xffffc90000001ff8).add(S_RETURN, 6, slot=0)
     for i in range(509):
         far.add(S_JUMP, 1)
-    save("fuzz_trace", "events-phrase-beyond-window", b"\1" + far.add(S_CALL, 20, slot=0, phrase=(1, 6)).payload())
+    save("fuzz_trace", "events-phrase-beyond-window", b"\1" + far.add(S_CALL, 20, slot=0, phrase=(1, 6, 1)).payload())
     save("fuzz_trace", "events-unknown-site", b"\1" + Events().add(1 << 40, 1).payload())
 
 

@@ -33,8 +33,8 @@ FIRST_SITE = 32
 MISS_SITE, MISS_INSNS, MISS_SLOT, MISS_FROM, MISS_TARGET, SECOND_SITE, SECOND_INSNS, MISS_PHRASE = \
     1, 2, 4, 8, 16, 32, 64, 128
 # entries of the model's tables
-CONTEXTS, MEMORY, SHIFTS, TARGETS, PHRASES = 1 << 16, 1 << 13, 1 << 12, 1 << 14, 1 << 13
-WINDOW_EVENTS, PHRASE_EVENTS, OPEN_CALLS = 512, 31, 16
+CONTEXTS, MEMORY, SHIFTS, TARGETS, PHRASE_SETS = 1 << 16, 1 << 13, 1 << 12, 1 << 14, 1 << 10
+WINDOW_EVENTS, PHRASE_EVENTS, PHRASE_WAYS, OPEN_CALLS = 512, 31, 8, 16
 M64 = (1 << 64) - 1
 STEP_MAX = (1 << 16) - 1
 CONTINUES = 2  # a chunk's flag
@@ -113,8 +113,8 @@ class Trace:
         with open(path, "rb") as f:
             self.data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
         magic, version, _ = struct.unpack_from("<8sII", self.data)
-        if magic != FILE_MAGIC or version != 3:
-            raise Damaged("not a trace of format version 3")
+        if magic != FILE_MAGIC or version != 4:
+            raise Damaged("not a trace of format version 4")
         self.chunks, self.cut = [], None
         self.meta, self.sections, self.symbols, self.symbol_addrs = {}, [], [], []
         self.sites = [Site(k if INTERRUPT <= k <= GAP else 0, 0, 0, 0) for k in range(FIRST_SITE)]
@@ -223,7 +223,7 @@ def in_kernel(addr):
 class Way:
     """A site that came next in a context, and what it came with."""
     def __init__(self, site):
-        self.site, self.step, self.second, self.dslot, self.elsewhere, self.phrase = site, 0, 0, 0, False, False
+        self.site, self.step, self.second, self.dslot, self.elsewhere, self.phrase = site, 0, 0, 0, False, 0
 
 
 class Decoder:
@@ -234,6 +234,7 @@ class Decoder:
         self.slot = self.place = self.before = self.last_shift = self.resume = 0
         # index -> entry; what is not there is all zeros
         self.contexts, self.memory, self.shifts, self.targets = {}, {}, {}, {}
+        # index -> which is learned next, and {number: (call's site, events)}
         self.phrases = {}
         # (site's number, event) since the window began; and which of them are open calls
         self.window, self.open_calls = [], []
@@ -287,7 +288,7 @@ class Decoder:
 
     def events(self, payload):
         whole = Cursor(payload)
-        sizes = struct.unpack("<6I", whole.take(24))
+        sizes = struct.unpack("<7I", whole.take(28))
         self.streams = [Cursor(whole.take(n)) for n in sizes]
         self.window, self.open_calls = [], []
         for byte in self.streams[0].data:
@@ -301,7 +302,7 @@ class Decoder:
 
     def event(self, flags):
         """The next one, and with a call its phrase, if that follows; each with its site's number."""
-        _, sites, insns, slots, addrs, args = self.streams
+        _, sites, insns, slots, addrs, args, phrases = self.streams
         ways = self.contexts.setdefault(hash64(self.place) % CONTEXTS, [Way(0), Way(0)])
         if flags & MISS_SITE:
             number = ways[1].site if flags & SECOND_SITE else sites.varint()
@@ -332,14 +333,15 @@ class Decoder:
         self.insns = event["insns"]
         self.learn(way, site, number, event)
         if kind in (CALL, CALL_INDIRECT):
-            way.phrase ^= bool(flags & MISS_PHRASE)
-        if kind in (CALL, CALL_INDIRECT) and way.phrase:
-            return [(number, event), *self.phrase(number, event)]
+            way.phrase = phrases.u8() if flags & MISS_PHRASE else way.phrase
+            if way.phrase:
+                return [(number, event), *self.phrase(number, event, way.phrase)]
         self.follow(number, kind, event)
         return [(number, event)]
 
-    def phrase(self, number, call):
-        known, parts = self.phrases.get(number % PHRASES, (0, []))
+    def phrase(self, number, call, which):
+        _, known_phrases = self.phrases.get(number % PHRASE_SETS, (0, {}))
+        known, parts = known_phrases.get(which, (0, []))
         if known != number or len(self.window) + 1 + len(parts) > WINDOW_EVENTS:
             raise Damaged("a phrase that is not known")
         self.insns = call["insns"] + parts[-1][1] & M64
@@ -366,9 +368,15 @@ class Decoder:
                 self.open_calls = []
             elif len(self.window) - at <= PHRASE_EVENTS and event["target"] == call["from"]:
                 parts = [part(call, *e) for e in [*self.window[at + 1:], (number, event)]]
-                self.phrases[caller % PHRASES] = (caller, parts) if all(parts) else (0, [])
+                self.learn_phrase(caller, parts)
         elif kind >= INTERRUPT_RETURN:
             self.open_calls = []
+
+    def learn_phrase(self, caller, parts):
+        after, known = self.phrases.setdefault(caller % PHRASE_SETS, (0, {}))
+        fits = all(parts) and fit([d for p in parts for d in p[3:]])
+        known[after + 1] = (caller, parts) if fits else (0, [])
+        self.phrases[caller % PHRASE_SETS] = (after + fits) % PHRASE_WAYS, known
 
     def learn(self, way, site, number, event):
         """What the event says of other events than the one that follows it."""
@@ -419,10 +427,19 @@ def part(call, number, event):
     insns = event["insns"] - call["insns"] & M64
     differences = (
         signed(event["slot"], call["slot"], 16) if KINDS.index(event["kind"]) in HAS_SLOT else 0,
-        signed(event["from"], call["from"], 32) if KINDS.index(event["kind"]) in HAS_ORIGIN else 0,
-        signed(event["target"], call["from"], 32),
+        signed(event["from"], call["from"], 64) if KINDS.index(event["kind"]) in HAS_ORIGIN else 0,
+        signed(event["target"], call["from"], 64),
     )
     return (number, insns, *differences) if insns < 1 << 16 and None not in differences else None
+
+
+def fit(differences):
+    """Whether these addresses are all near 0, or near the first one that is not."""
+    def near(value):
+        return -1 << 31 <= (value + (1 << 63)) % (1 << 64) - (1 << 63) < 1 << 31
+
+    far = next((d for d in differences if not near(d)), 0)
+    return all(near(d) or near(d - far) for d in differences)
 
 
 def with_times(chunk, events):

@@ -154,11 +154,11 @@ def test_document():
     told = {name: n for name, n in told.items() if name in code}
     assert code == told == {k.upper().replace("-", "_"): i for i, k in enumerate(decoder.KINDS) if k}, (code, told)
     code = dict(re.findall(r"MODEL_([A-Z]+) = 1 << (\d+)", read("src/trace/model.h")) +
-                re.findall(r"\t(PHRASES) = 1 << (\d+)", read("src/trace/phrases.h")))
-    for name, value in re.findall(r"^\t(WINDOW_EVENTS|PHRASE_EVENTS|OPEN_CALLS) = (\d+),", read("src/trace/phrases.h"), re.M):
+                re.findall(r"\t(PHRASE_SETS) = 1 << (\d+)", read("src/trace/phrases.h")))
+    for name, value in re.findall(r"^\t(WINDOW_EVENTS|PHRASE_EVENTS|PHRASE_WAYS|OPEN_CALLS) = (\d+),", read("src/trace/phrases.h"), re.M):
         assert getattr(decoder, name) == int(value), name
     assert all(text in doc for text in (
-        f"when a window has {decoder.WINDOW_EVENTS} events", f"up to {decoder.PHRASE_EVENTS} events",
+        f"when a window has {decoder.WINDOW_EVENTS} events", f"up to {decoder.PHRASE_EVENTS} events", f"modulo {decoder.PHRASE_WAYS}",
         f"at most {decoder.OPEN_CALLS}\nevents")), "the document's windows"
     told = {name.upper(): n for name, n in re.findall(r"^\| (\w+) \| 2\^(\d+) \|", doc, re.M)}
     assert code == told, f"tables: code {code}, document {told}"

@@ -148,16 +148,25 @@ per_kind uint8_t encode_fields(struct buf *streams, struct model *m, const struc
 	return (uint8_t)flags;
 }
 
-/* Whether the call's phrase follows: then that is all there is to say of it. */
-per_kind bool encode_phrase(struct encoder *enc, struct model *m, const struct event *call)
+/* The phrase that follows the call, if it does: its number is all there is to say of it. Returns flags. */
+per_kind unsigned encode_phrase(struct encoder *enc, struct model *m, struct way *way, const struct event *call)
 {
-	const struct phrase *phrase = phrase_of(m->phrases, call->site);
+	size_t left = (size_t)(enc->window + enc->filled - call) - 1;
+	unsigned likely = way->phrase, number = phrases_find(m->phrases, call, left, likely);
+	size_t count;
 
-	if (!phrase_matches(phrase, call, (size_t)(enc->window + enc->filled - call) - 1))
-		return false;
-	model_skip(m, call->site, call[phrase->count].insns);
-	enc->done += phrase->count;
-	return true;
+	if (number) {
+		count = phrase_of(m->phrases, call->site, number)->count;
+		model_skip(m, call->site, call[count].insns);
+		enc->done += count;
+	} else {
+		phrases_follow(m->phrases, &enc->open, enc->window, call, EVENT_CALL);
+	}
+	if (number == likely)
+		return 0;
+	way->phrase = (uint8_t)number;
+	buf_put_u8(&enc->streams[STREAM_PHRASES], (uint8_t)number);
+	return MISS_PHRASE;
 }
 
 /* The event at `done`, and with a call its phrase. */
@@ -168,17 +177,10 @@ per_kind void encode_as(struct encoder *enc, struct model *m, struct way *way, c
 	struct buf *out = &enc->streams[STREAM_FLAGS];
 
 	flags |= encode_fields(enc->streams, m, e, way, site, kind);
-	if (is_call(kind)) {
-		bool phrase = encode_phrase(enc, m, e);
-
-		if (phrase != way->phrase)
-			flags |= MISS_PHRASE;
-		way->phrase = phrase;
-		if (!phrase)
-			phrases_follow(m->phrases, &enc->open, enc->window, e, kind);
-	} else {
+	if (is_call(kind))
+		flags |= encode_phrase(enc, m, way, e);
+	else
 		phrases_follow(m->phrases, &enc->open, enc->window, e, kind);
-	}
 	out->data[out->len++] = (uint8_t)flags;
 }
 
@@ -332,7 +334,7 @@ per_kind int decode_fields(struct decoder *dec, struct model *m, struct batch *b
 	return 0;
 }
 
-/* A call's phrase, if it follows; returns the event behind, NULL where there is no such phrase. */
+/* A call's phrase, if one follows; returns the event behind, NULL where there is no such phrase. */
 per_kind struct event *decode_phrase(struct decoder *dec, struct model *m, struct event *call, unsigned flags,
 				     struct way *way, const struct event *window)
 {
@@ -340,13 +342,13 @@ per_kind struct event *decode_phrase(struct decoder *dec, struct model *m, struc
 	struct event *end;
 
 	if (rare(flags & MISS_PHRASE))
-		way->phrase = !way->phrase;
+		way->phrase = cursor_u8(&dec->streams[STREAM_PHRASES]);
 	if (!way->phrase) {
 		phrases_follow(m->phrases, &dec->open, window, call, EVENT_CALL);
 		return call + 1;
 	}
-	phrase = phrase_of(m->phrases, call->site);
-	if (phrase->site != call->site || call + phrase->count >= window + WINDOW_EVENTS)
+	phrase = phrase_of(m->phrases, call->site, way->phrase);
+	if (!phrase || call + phrase->count >= window + WINDOW_EVENTS)
 		return NULL;
 	end = phrase_write(phrase, call);
 	model_skip(m, call->site, end[-1].insns);

@@ -22,7 +22,7 @@ enum codec_flag {
 	MISS_TARGET = 16,
 	SECOND_SITE = 32,  /* with MISS_SITE: the other one that the model knows */
 	SECOND_INSNS = 64, /* likewise with MISS_INSNS */
-	MISS_PHRASE = 128, /* of a call: whether its phrase follows is not as the last time */
+	MISS_PHRASE = 128, /* of a call: which phrase follows is not as the last time */
 };
 
 enum codec_stream {
@@ -32,6 +32,7 @@ enum codec_stream {
 	STREAM_SLOTS,
 	STREAM_ADDRS,
 	STREAM_ARGS,
+	STREAM_PHRASES,
 	CODEC_STREAMS,
 };
 

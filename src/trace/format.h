@@ -12,7 +12,7 @@
 #define FORMAT_MAGIC "\x89upto\r\n\x1a"
 #define CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 
-enum { FORMAT_VERSION = 3 };
+enum { FORMAT_VERSION = 4 };
 
 enum chunk_type {
 	CHUNK_META = 1,    /* key=value lines; a later key replaces an earlier one */

@@ -11,7 +11,7 @@ void model_init(struct model *m)
 		.memory = xcalloc(MODEL_MEMORY, sizeof *m->memory),
 		.shifts = xcalloc(MODEL_SHIFTS, sizeof *m->shifts),
 		.targets = xcalloc(MODEL_TARGETS, sizeof *m->targets),
-		.phrases = xcalloc_aligned(HUGE_PAGE, PHRASES, sizeof *m->phrases),
+		.phrases = xcalloc_aligned(HUGE_PAGE, 1, sizeof *m->phrases),
 	};
 }
 
@@ -37,7 +37,6 @@ void model_reset(struct model *m, uint64_t insns, uint64_t ns, uint64_t space)
 	memset(m->memory, 0, MODEL_MEMORY * sizeof *m->memory);
 	memset(m->shifts, 0, MODEL_SHIFTS * sizeof *m->shifts);
 	memset(m->targets, 0, MODEL_TARGETS * sizeof *m->targets);
-	for (unsigned i = 0; i < PHRASES; i++)
-		m->phrases[i].site = 0;
+	memset(m->phrases->sets, 0, sizeof m->phrases->sets);
 	*m = fresh;
 }

@@ -13,7 +13,7 @@
  *                likewise the interrupt that pushed a frame there
  *   shifts       address space and place → run-time address - site's address
  *   targets      indirect site and where we came from → last target
- *   phrases      call site → what the call did, up to its return (phrases.h)
+ *   phrases      call site → what calls did, up to their returns (phrases.h)
  */
 #ifndef UPTO_TRACE_MODEL_H
 #define UPTO_TRACE_MODEL_H
@@ -46,7 +46,7 @@ struct way {
 	uint16_t step, second; /* of insns: the last one, and the last one that was another */
 	int32_t dslot;
 	bool elsewhere;        /* RETURN: it did not go where its call came from, the last time */
-	bool phrase;           /* CALL…: its phrase came after it, the last time */
+	uint8_t phrase;        /* CALL…: the number of the phrase that came after it, the last time; 0: none */
 };
 
 struct context {
@@ -84,7 +84,7 @@ struct model {
 	struct memory *memory;
 	struct shift *shifts;
 	uint64_t *targets;
-	struct phrase *phrases;
+	struct phrases *phrases;
 };
 
 void model_init(struct model *m);

@@ -3,42 +3,55 @@
 
 #include "model.h"
 
+/* Above the site's number: the kind, and which differences are to be added to what. */
+enum {
+	KIND_MASK = 7, /* others are not in phrases */
+	FROM_SHIFT = TAGGED_BITS + 3, /* 2 bits: enum base */
+	TARGET_SHIFT = FROM_SHIFT + 2, /* 1 bit: NEAR or FAR */
+	SLOT_SHIFT = TARGET_SHIFT + 1, /* 1 bit: the slot is relative to the call's; else it is 0 */
+};
 static_assert(EVENT_CALL < EVENT_RETURN && EVENT_CALL_INDIRECT < EVENT_RETURN && EVENT_JUMP > EVENT_RETURN,
 	      "kinds up to RETURN have a slot");
 
-/* What an event's fields are relative to: those that its kind does not have are 0, and their differences too. */
-static inline uint64_t slot_base(enum event_kind kind, uint64_t slot)
-{
-	return kind <= EVENT_RETURN ? slot : 0;
-}
+enum base {
+	NEAR,    /* the call's `from` */
+	FAR,     /* that and the phrase's `far` */
+	NOTHING, /* 0, and the difference too: the kind does not have the field */
+	BASES,
+};
 
-static inline uint64_t from_base(enum event_kind kind, uint64_t from)
+/* What the differences of a phrase are added to. */
+struct bases {
+	uint64_t insns, slot, addrs[BASES];
+};
+
+static inline struct bases bases_of(const struct phrase *phrase, const struct event *call)
 {
-	return kind != EVENT_RETURN ? from : 0;
+	return (struct bases){ .insns = call->insns, .slot = call->slot, .addrs = { call->from, call->from + phrase->far } };
 }
 
 /* Field by field: a structure that is put together elsewhere and copied waits for its parts. */
-static inline void fill(struct event *e, const struct phrase_event *p, uint64_t insns, uint64_t slot, uint64_t from)
+static inline void fill(struct event *e, const struct phrase_event *p, const struct bases *b)
 {
-	enum event_kind kind = (enum event_kind)(p->site >> TAGGED_BITS);
-
-	e->kind = kind;
+	e->kind = (enum event_kind)(p->site >> TAGGED_BITS & KIND_MASK);
 	e->site = p->site & ((1u << TAGGED_BITS) - 1);
-	e->insns = insns + p->insns;
-	e->slot = slot_base(kind, slot) + (uint64_t)(int64_t)p->slot;
-	e->from = from_base(kind, from) + (uint64_t)(int64_t)p->from;
-	e->target = from + (uint64_t)(int64_t)p->target;
+	e->insns = b->insns + p->insns;
+	e->slot = (b->slot & -(uint64_t)(p->site >> SLOT_SHIFT)) + (uint64_t)(int64_t)p->slot;
+	e->from = b->addrs[p->site >> FROM_SHIFT & 3] + (uint64_t)(int64_t)p->from;
+	e->target = b->addrs[p->site >> TARGET_SHIFT & 1] + (uint64_t)(int64_t)p->target;
 }
 
-bool phrase_matches(const struct phrase *phrase, const struct event *call, size_t left)
+static bool matches(const struct phrase *phrase, const struct event *call, size_t left)
 {
-	if (phrase->site != call->site || phrase->count > left)
+	const struct bases bases = bases_of(phrase, call);
+
+	if (phrase->count > left)
 		return false;
 	for (unsigned i = 0; i < phrase->count; i++) {
 		const struct event *is = call + 1 + i;
 		struct event e;
 
-		fill(&e, &phrase->events[i], call->insns, call->slot, call->from);
+		fill(&e, &phrase->events[i], &bases);
 		if (is->site != e.site || is->insns != e.insns || is->slot != e.slot || is->from != e.from ||
 		    is->target != e.target)
 			return false;
@@ -46,14 +59,29 @@ bool phrase_matches(const struct phrase *phrase, const struct event *call, size_
 	return true;
 }
 
+unsigned phrases_find(const struct phrases *phrases, const struct event *call, size_t left, unsigned likely)
+{
+	const struct phrase *phrase = phrase_of(phrases, call->site, likely);
+
+	if (phrase && matches(phrase, call, left))
+		return likely;
+	for (unsigned number = 1; number <= PHRASE_WAYS; number++) {
+		phrase = phrase_of(phrases, call->site, number);
+		if (number != likely && phrase && matches(phrase, call, left))
+			return number;
+	}
+	return 0;
+}
+
 struct event *phrase_write(const struct phrase *phrase, struct event *call)
 {
 	/* copies, which what is written cannot change */
-	uint64_t insns = call->insns, slot = call->slot, from = call->from;
+	const struct bases bases = bases_of(phrase, call);
+	const struct phrase_event *p = phrase->events, *end = p + phrase->count;
 	struct event *e = call + 1;
 
-	for (unsigned i = 0; i < phrase->count; i++)
-		fill(e++, &phrase->events[i], insns, slot, from);
+	while (p < end)
+		fill(e++, p++, &bases);
 	return e;
 }
 
@@ -63,23 +91,47 @@ static inline uint64_t excess(uint64_t number, unsigned bits)
 	return (number + (UINT64_C(1) << (bits - 1))) >> bits;
 }
 
-void phrase_learn(struct phrase *table, const struct event *call, const struct event *ret)
+/* An address as a difference to one of the bases; *base says which. */
+static inline uint64_t place(struct phrase *phrase, uint64_t difference, enum base *base)
 {
-	struct phrase *phrase = phrase_of(table, call->site);
+	*base = NEAR;
+	if (__builtin_expect(!excess(difference, 32), 1))
+		return difference;
+	if (!phrase->far)
+		phrase->far = difference;
+	*base = FAR;
+	return difference - phrase->far;
+}
+
+/* Not 0: there are differences that do not fit. */
+static inline uint64_t describe(struct phrase *phrase, struct phrase_event *p, const struct event *e, const struct event *call)
+{
+	bool has_slot = e->kind <= EVENT_RETURN;
+	enum base from_base = NOTHING, target_base;
+	uint64_t insns = e->insns - call->insns, slot = has_slot ? e->slot - call->slot : 0, from = 0, target;
+
+	if (e->kind != EVENT_RETURN)
+		from = place(phrase, e->from - call->from, &from_base);
+	target = place(phrase, e->target - call->from, &target_base);
+	p->site = tagged_site(e->site, e->kind) | (uint32_t)from_base << FROM_SHIFT | (uint32_t)target_base << TARGET_SHIFT |
+		  (uint32_t)has_slot << SLOT_SHIFT;
+	p->insns = (uint16_t)insns;
+	p->slot = (int16_t)slot;
+	p->from = (int32_t)from;
+	p->target = (int32_t)target;
+	return insns >> 16 | excess(slot, 16) | excess(from, 32) | excess(target, 32);
+}
+
+void phrases_learn(struct phrases *phrases, const struct event *call, const struct event *ret)
+{
+	struct phrase_set *set = &phrases->sets[call->site % PHRASE_SETS];
+	struct phrase *phrase = &phrases->known[call->site % PHRASE_SETS][set->next];
 	uint64_t bad = 0;
 
-	phrase->count = (uint32_t)(ret - call);
-	for (unsigned i = 0; i < phrase->count; i++) {
-		const struct event *e = call + 1 + i;
-		uint64_t insns = e->insns - call->insns, slot = e->slot - slot_base(e->kind, call->slot);
-		uint64_t from = e->from - from_base(e->kind, call->from), target = e->target - call->from;
-
-		bad |= insns >> 16 | excess(slot, 16) | excess(from, 32) | excess(target, 32);
-		phrase->events[i].site = tagged_site(e->site, e->kind);
-		phrase->events[i].insns = (uint16_t)insns;
-		phrase->events[i].slot = (int16_t)slot;
-		phrase->events[i].from = (int32_t)from;
-		phrase->events[i].target = (int32_t)target;
-	}
-	phrase->site = bad ? 0 : call->site;
+	phrase->far = 0;
+	phrase->count = (uint64_t)(ret - call);
+	for (unsigned i = 0; i < phrase->count; i++)
+		bad |= describe(phrase, &phrase->events[i], call + 1 + i, call);
+	set->sites[set->next] = bad ? 0 : call->site;
+	set->next = (set->next + !bad) % PHRASE_WAYS;
 }

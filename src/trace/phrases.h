@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Phrases: all that a call did up to its return, as the last call from the same
- * site did it. Where the next one does the same, a bit beside the call stands
- * for the whole phrase, and its events are neither looked up nor learned one by
+ * Phrases: all that a call did up to its return, as calls from the same site
+ * did it before. Where the next one does as one of those, the phrase's number
+ * stands for all its events, and they are neither looked up nor learned one by
  * one. Encoder and decoder learn the same phrases from the same windows of
  * events (docs/format.md).
  */
@@ -19,24 +19,36 @@ enum {
 	/* A phrase lies within a window: one begins with each chunk, behind a clock, and after as many events. */
 	WINDOW_EVENTS = 512,
 	PHRASE_EVENTS = 31,
-	PHRASES = 1 << 13,
+	PHRASE_SETS = 1 << 10,
+	PHRASE_WAYS = 8,
 	OPEN_CALLS = 16,
 };
 
-/* All but the site relative to the call: to its insns, its slot, and its `from`. */
+/* All but the site relative to the call, or to the address far from it. */
 struct phrase_event {
-	uint32_t site; /* tagged (model.h) */
+	uint32_t site; /* and above it what the differences are to be added to (phrases.c) */
 	uint16_t insns;
 	int16_t slot;
 	int32_t from, target;
 };
 
 struct phrase {
-	uint32_t site; /* of the call; 0: none is known */
-	uint32_t count;
+	uint64_t far; /* an address that 32 bits from the call's `from` do not reach, minus that: another object's code */
+	uint64_t count;
 	struct phrase_event events[PHRASE_EVENTS];
-} __attribute__((aligned(512)));
+};
 static_assert(sizeof(struct phrase) == 512, "phrases are whole cache lines");
+
+/* Phrases of all call sites whose numbers are the same modulo PHRASE_SETS. */
+struct phrase_set {
+	uint32_t sites[PHRASE_WAYS]; /* whose phrase each is; 0: there is none */
+	uint32_t next;               /* the one that was learned first: the next takes its place */
+} __attribute__((aligned(64)));
+
+struct phrases {
+	struct phrase_set sets[PHRASE_SETS];
+	struct phrase known[PHRASE_SETS][PHRASE_WAYS];
+};
 
 /* Calls of the window that have not returned: their places in it. */
 struct open_calls {
@@ -49,23 +61,27 @@ static inline bool is_call(enum event_kind kind)
 	return kind == EVENT_CALL || kind == EVENT_CALL_INDIRECT;
 }
 
-/* The place in the table for what a call's site does. */
-static inline struct phrase *phrase_of(struct phrase *table, uint32_t site)
+/* The phrase of that number, 1 … PHRASE_WAYS, of the call; NULL: there is none. */
+static inline const struct phrase *phrase_of(const struct phrases *phrases, uint32_t call_site, unsigned number)
 {
-	return &table[site % PHRASES];
+	unsigned set = call_site % PHRASE_SETS;
+
+	if (number - 1 >= PHRASE_WAYS || phrases->sets[set].sites[number - 1] != call_site)
+		return NULL;
+	return &phrases->known[set][number - 1];
 }
 
-/* Whether the `left` events behind a call begin with the phrase. */
-bool phrase_matches(const struct phrase *phrase, const struct event *call, size_t left);
+/* The number of the phrase that the `left` events behind the call begin with, 0: none. `likely` is looked at first. */
+unsigned phrases_find(const struct phrases *phrases, const struct event *call, size_t left, unsigned likely);
 
 /* Write the phrase's events behind the call, where there is room for them; returns the end. */
 struct event *phrase_write(const struct phrase *phrase, struct event *call);
 
 /* Remember what stands between a call and its return, that included, if it fits. */
-void phrase_learn(struct phrase *table, const struct event *call, const struct event *ret);
+void phrases_learn(struct phrases *phrases, const struct event *call, const struct event *ret);
 
 /* Take in an event of the window that no phrase stood for. `kind` is the event's: a constant, where the caller knows it. */
-static inline __attribute__((always_inline)) void phrases_follow(struct phrase *table, struct open_calls *open,
+static inline __attribute__((always_inline)) void phrases_follow(struct phrases *phrases, struct open_calls *open,
 								 const struct event *window, const struct event *e,
 								 enum event_kind kind)
 {
@@ -79,7 +95,7 @@ static inline __attribute__((always_inline)) void phrases_follow(struct phrase *
 		if (call->slot != e->slot)
 			open->count = 0;
 		else if (e - call <= PHRASE_EVENTS && e->target == call->from)
-			phrase_learn(table, call, e);
+			phrases_learn(phrases, call, e);
 	} else if (kind >= EVENT_INTERRUPT_RETURN) {
 		open->count = 0;
 	}
