@@ -96,6 +96,7 @@ static void encode_again(const struct decoded *d, const struct sites *sites, con
 	must(decoder_begin(&dec, payload.data, payload.len, state, false, &err) == 0);
 	do {
 		must(decoder_next(&dec, batch, &err) == 0 && n + batch->count <= d->count);
+		batch_write_phrases(batch);
 		for (size_t i = 0; i < batch->count; i++)
 			must_be_same(&batch->events[i], &d->events[n++]);
 	} while (batch->count);
@@ -130,7 +131,7 @@ static void decode_events(const uint8_t *data, size_t size)
 	if (decoder_begin(&dec, g.data, size, &state, false, &err) == 0) {
 		while (decoder_next(&dec, batch, &err) == 0 && batch->count) {
 			must(batch->count <= BATCH_EVENTS && batch->n_args <= BATCH_ARGS);
-			batch_fill_ns(batch);
+			batch_complete(batch);
 			for (size_t i = 0; i < batch->count; i++) {
 				must(batch->events[i].kind > EVENT_NONE && batch->events[i].kind < EVENT_KINDS);
 				if (i < batch->count - batch->clocked)

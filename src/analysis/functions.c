@@ -274,11 +274,12 @@ static int begin(void *state, const struct chunk_header *h, struct error *err)
 	return 0;
 }
 
-static int batch(void *state, const struct batch *b, struct error *err)
+static int batch(void *state, struct batch *b, struct error *err)
 {
 	struct walker *w = state;
 
 	(void)err;
+	batch_write_phrases(b);
 	function_sums_take(w->sums, &w->lane, &b->timebase, b->events, b->count);
 	return 0;
 }
@@ -286,7 +287,7 @@ static int batch(void *state, const struct batch *b, struct error *err)
 int functions_analyse(const struct reader *r, const struct names *names, const struct span *span,
 		      struct functions *ret, struct error *err)
 {
-	static const struct chunk_visitor visitor = { .untimed = true, .begin = begin, .batch = batch };
+	static const struct chunk_visitor visitor = { .brief = true, .begin = begin, .batch = batch };
 	unsigned threads = walk_threads(), shift = ticks_shift(r);
 	struct walker *walkers = xcalloc_aligned(LINE, threads, sizeof *walkers);
 	void **pointers = xcalloc(threads, sizeof *pointers);

@@ -35,7 +35,7 @@ static void add(struct spent *sum, const struct spent *part)
 	sum->halted_ns += part->halted_ns;
 }
 
-static int batch(void *state, const struct batch *b, struct error *err)
+static int batch(void *state, struct batch *b, struct error *err)
 {
 	struct state *s = state;
 

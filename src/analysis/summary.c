@@ -22,7 +22,7 @@ static int begin(void *state, const struct chunk_header *h, struct error *err)
 	return 0;
 }
 
-static int batch(void *state, const struct batch *b, struct error *err)
+static int batch(void *state, struct batch *b, struct error *err)
 {
 	struct state *s = state;
 

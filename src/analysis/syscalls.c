@@ -45,7 +45,7 @@ static struct mark *add_mark(struct state *s, const struct event *e)
 	return m;
 }
 
-static int batch(void *state, const struct batch *b, struct error *err)
+static int batch(void *state, struct batch *b, struct error *err)
 {
 	struct state *s = state;
 

@@ -151,8 +151,8 @@ static int visit(struct stage *s, const struct crew *crew, void *state, size_t c
 			return -1;
 		if (!s->batch.count)
 			break;
-		if (!visitor->untimed)
-			batch_fill_ns(&s->batch);
+		if (!visitor->brief)
+			batch_complete(&s->batch);
 		if (visitor->batch(state, &s->batch, err) < 0)
 			return -1;
 	}
@@ -337,7 +337,7 @@ static int lane_settle(struct merged *m, struct lane *lane, struct error *err)
 		if (lane->open) {
 			if (stage_next(lane->stage, lane->chunk, err) < 0)
 				return -1;
-			batch_fill_ns(batch);
+			batch_complete(batch);
 			lane->at = 0;
 			lane->open = batch->count > 0;
 			lane->chunk += !lane->open;

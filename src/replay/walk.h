@@ -21,9 +21,9 @@ bool span_has(const struct span *span, const struct chunk_header *h);
  * per thread. Returning a negative number ends the walk.
  */
 struct chunk_visitor {
-	bool untimed; /* it does without the ns of events that have no clock: they are not set */
+	bool brief; /* it takes batches as they come: neither written out nor timed (batch_complete()) */
 	int (*begin)(void *state, const struct chunk_header *h, struct error *err);
-	int (*batch)(void *state, const struct batch *batch, struct error *err);
+	int (*batch)(void *state, struct batch *batch, struct error *err);
 	int (*end)(void *state, struct error *err); /* may be NULL */
 };
 

@@ -148,6 +148,14 @@ per_kind uint8_t encode_fields(struct buf *streams, struct model *m, const struc
 	return (uint8_t)flags;
 }
 
+per_kind void encode_follow(struct encoder *enc, struct model *m, const struct event *e, enum event_kind kind)
+{
+	const struct event *call = open_calls_follow(&enc->open, enc->window, e, kind);
+
+	if (call)
+		phrases_learn(m->phrases, call, e);
+}
+
 /* The phrase that follows the call, if it does: its number is all there is to say of it. Returns flags. */
 per_kind unsigned encode_phrase(struct encoder *enc, struct model *m, struct way *way, const struct event *call)
 {
@@ -160,7 +168,7 @@ per_kind unsigned encode_phrase(struct encoder *enc, struct model *m, struct way
 		model_skip(m, call->site, call[count].insns);
 		enc->done += count;
 	} else {
-		phrases_follow(m->phrases, &enc->open, enc->window, call, EVENT_CALL);
+		encode_follow(enc, m, call, EVENT_CALL);
 	}
 	if (number == likely)
 		return 0;
@@ -180,7 +188,7 @@ per_kind void encode_as(struct encoder *enc, struct model *m, struct way *way, c
 	if (is_call(kind))
 		flags |= encode_phrase(enc, m, way, e);
 	else
-		phrases_follow(m->phrases, &enc->open, enc->window, e, kind);
+		encode_follow(enc, m, e, kind);
 	out->data[out->len++] = (uint8_t)flags;
 }
 
@@ -334,41 +342,81 @@ per_kind int decode_fields(struct decoder *dec, struct model *m, struct batch *b
 	return 0;
 }
 
-/* A call's phrase, if one follows; returns the event behind, NULL where there is no such phrase. */
-per_kind struct event *decode_phrase(struct decoder *dec, struct model *m, struct event *call, unsigned flags,
-				     struct way *way, const struct event *window)
+static void write_use(struct batch *batch, struct phrase_use *use)
 {
-	const struct phrase *phrase;
-	struct event *end;
+	if (!use->written)
+		phrase_write(&batch->phrases->known[use->phrase], &batch->events[use->call]);
+	use->written = true;
+}
+
+void batch_write_phrases(struct batch *batch)
+{
+	for (size_t i = 0; i < batch->n_uses; i++)
+		write_use(batch, &batch->uses[i]);
+}
+
+/* What the call did up to the event is a phrase: write what it is learned from, and what can then be told no more. */
+static __attribute__((noinline)) void decode_learn(struct decoder *dec, struct batch *batch, const struct event *call,
+						   const struct event *e)
+{
+	struct phrases *phrases = dec->model.phrases;
+	const struct phrase *old = phrase_next(phrases, call->site);
+	size_t first = (size_t)(call - batch->events);
+
+	for (size_t i = batch->n_uses; i > 0 && batch->uses[i - 1].call > first; i--)
+		write_use(batch, &batch->uses[i - 1]);
+	for (size_t i = 0; old->batch == dec->batch && i < batch->n_uses; i++)
+		if (batch->uses[i].phrase == old - phrases->known)
+			write_use(batch, &batch->uses[i]);
+	phrases_learn(phrases, call, e);
+}
+
+per_kind void decode_follow(struct decoder *dec, struct batch *batch, struct event *e, struct event *window,
+			    enum event_kind kind)
+{
+	const struct event *call = open_calls_follow(&dec->open, window, e, kind);
+
+	if (call)
+		decode_learn(dec, batch, call, e);
+}
+
+/* A call's phrase, if one follows; returns the event behind, NULL where there is no such phrase. */
+per_kind struct event *decode_phrase(struct decoder *dec, struct model *m, struct batch *batch, struct event *call,
+				     unsigned flags, struct way *way, struct event *window)
+{
+	struct phrase *phrase;
 
 	if (rare(flags & MISS_PHRASE))
 		way->phrase = cursor_u8(&dec->streams[STREAM_PHRASES]);
 	if (!way->phrase) {
-		phrases_follow(m->phrases, &dec->open, window, call, EVENT_CALL);
+		decode_follow(dec, batch, call, window, EVENT_CALL);
 		return call + 1;
 	}
 	phrase = phrase_of(m->phrases, call->site, way->phrase);
 	if (!phrase || call + phrase->count >= window + WINDOW_EVENTS)
 		return NULL;
-	end = phrase_write(phrase, call);
-	model_skip(m, call->site, end[-1].insns);
-	return end;
+	phrase->batch = dec->batch;
+	batch->uses[batch->n_uses++] = (struct phrase_use){
+		.call = (uint16_t)(call - batch->events), .phrase = (uint16_t)(phrase - m->phrases->known),
+	};
+	model_skip(m, call->site, call->insns + phrase_insns(phrase));
+	return call + 1 + phrase->count;
 }
 
 /* Returns the event behind, or NULL: damage. */
 per_kind struct event *decode_as(struct decoder *dec, struct model *m, struct batch *batch, struct event *e, unsigned flags,
-				 struct way *way, const struct site *site, const struct event *window, enum event_kind kind)
+				 struct way *way, const struct site *site, struct event *window, enum event_kind kind)
 {
 	if (decode_fields(dec, m, batch, e, flags, way, site, kind) < 0)
 		return NULL;
 	if (is_call(kind))
-		return decode_phrase(dec, m, e, flags, way, window);
-	phrases_follow(m->phrases, &dec->open, window, e, kind);
+		return decode_phrase(dec, m, batch, e, flags, way, window);
+	decode_follow(dec, batch, e, window, kind);
 	return e + 1;
 }
 
 per_kind struct event *decode_event(struct decoder *dec, struct model *m, struct batch *batch, struct event *e,
-				    unsigned flags, const struct event *window)
+				    unsigned flags, struct event *window)
 {
 	struct context *context = model_context(m);
 	struct way *way = &context->ways[0];
@@ -417,11 +465,12 @@ static void set_timebase(struct decoder *dec, struct batch *batch)
 	dec->clock = timebase_from(last->insns, last->ns);
 }
 
-void batch_fill_ns(struct batch *batch)
+void batch_complete(struct batch *batch)
 {
 	const struct timebase timebase = batch->timebase;
 	const struct event *end = batch->events + batch->count - batch->clocked;
 
+	batch_write_phrases(batch);
 	for (struct event *e = batch->events; e < end; e++)
 		e->ns = timebase_ns(&timebase, e->insns);
 }
@@ -431,21 +480,23 @@ int decoder_next(struct decoder *dec, struct batch *batch, struct error *err)
 	struct cursor *flags = &dec->streams[STREAM_FLAGS];
 	const uint8_t *p = flags->p, *end = flags->end;
 	struct event *e = batch->events, *window = e, *next;
+	bool clock = false;
 	/* a copy that nothing points to is kept in registers */
 	struct model m = dec->model;
 	int r = 0;
 
-	batch->n_args = 0;
+	batch->n_args = batch->n_uses = 0;
+	batch->phrases = m.phrases;
+	dec->batch++;
 	dec->open.count = 0;
-	while (p < end) {
+	while (p < end && !clock) {
 		next = decode_event(dec, &m, batch, e, *p++, window);
 		if (!next) {
 			r = error_set(err, "damaged events");
 			break;
 		}
+		clock = event_has_clock(e->kind);
 		e = next;
-		if (event_has_clock(e[-1].kind))
-			break;
 		if (e == window + WINDOW_EVENTS) {
 			if (e == batch->events + BATCH_EVENTS)
 				break;
@@ -457,6 +508,8 @@ int decoder_next(struct decoder *dec, struct batch *batch, struct error *err)
 	m.ns = dec->model.ns;
 	dec->model = m;
 	batch->count = (size_t)(e - batch->events);
+	if (batch->n_uses)
+		write_use(batch, &batch->uses[batch->n_uses - 1]);
 	set_timebase(dec, batch);
 	for (int i = 0; i < CODEC_STREAMS && !r; i++)
 		if (dec->streams[i].bad)

@@ -112,6 +112,7 @@ struct decoder {
 	const struct sites *sites;
 	struct cursor streams[CODEC_STREAMS];
 	struct open_calls open;
+	uint16_t batch;        /* a number for the one being filled */
 	struct timebase clock; /* the last one that was decoded, or the chunk's begin */
 };
 
@@ -130,9 +131,17 @@ enum {
 	BATCH_ARGS = 2 * BATCH_EVENTS + EVENT_ARGS, /* those without a clock have at most two */
 };
 
+/* A phrase in a batch. */
+struct phrase_use {
+	uint16_t call;   /* which event: there is room for the phrase's behind it */
+	uint16_t phrase; /* in phrases->known */
+	bool written;    /* those events are there */
+};
+
 /*
  * Up to BATCH_EVENTS events; a batch ends with the first event that carries a
- * clock, if one comes before that, as a window does.
+ * clock, if one comes before that, as a window does. What is in phrases is
+ * written only when it is asked for; but the last event always is.
  */
 struct batch {
 	bool clocked;             /* the last event carries a clock */
@@ -140,15 +149,22 @@ struct batch {
 	size_t count, n_args;
 	struct event events[BATCH_EVENTS];
 	uint64_t args[BATCH_ARGS];
+	const struct phrases *phrases; /* the decoder's, until it goes on */
+	size_t n_uses;
+	struct phrase_use uses[BATCH_EVENTS / 2];
 };
 
 /* Fill the batch; count is 0 at the end of the chunk. Times of events without a clock are not filled in. */
 int decoder_next(struct decoder *dec, struct batch *batch, struct error *err);
 
+/* Write all phrases' events. */
+void batch_write_phrases(struct batch *batch);
+
 /*
- * Give every event its time, between the clock before and the one that ends
- * the batch. Where none does, all have that of the clock before.
+ * Write all phrases' events, and give every event its time, between the clock
+ * before and the one that ends the batch. Where none does, all have that of the
+ * clock before.
  */
-void batch_fill_ns(struct batch *batch);
+void batch_complete(struct batch *batch);
 
 #endif

@@ -59,7 +59,7 @@ static bool matches(const struct phrase *phrase, const struct event *call, size_
 	return true;
 }
 
-unsigned phrases_find(const struct phrases *phrases, const struct event *call, size_t left, unsigned likely)
+unsigned phrases_find(struct phrases *phrases, const struct event *call, size_t left, unsigned likely)
 {
 	const struct phrase *phrase = phrase_of(phrases, call->site, likely);
 
@@ -73,7 +73,7 @@ unsigned phrases_find(const struct phrases *phrases, const struct event *call, s
 	return 0;
 }
 
-struct event *phrase_write(const struct phrase *phrase, struct event *call)
+void phrase_write(const struct phrase *phrase, struct event *call)
 {
 	/* copies, which what is written cannot change */
 	const struct bases bases = bases_of(phrase, call);
@@ -82,7 +82,6 @@ struct event *phrase_write(const struct phrase *phrase, struct event *call)
 
 	while (p < end)
 		fill(e++, p++, &bases);
-	return e;
 }
 
 /* Not 0: the number has more bits than that, sign included. */
@@ -125,11 +124,12 @@ static inline uint64_t describe(struct phrase *phrase, struct phrase_event *p, c
 void phrases_learn(struct phrases *phrases, const struct event *call, const struct event *ret)
 {
 	struct phrase_set *set = &phrases->sets[call->site % PHRASE_SETS];
-	struct phrase *phrase = &phrases->known[call->site % PHRASE_SETS][set->next];
+	struct phrase *phrase = phrase_next(phrases, call->site);
 	uint64_t bad = 0;
 
 	phrase->far = 0;
-	phrase->count = (uint64_t)(ret - call);
+	phrase->count = (uint16_t)(ret - call);
+	phrase->serial = ++phrases->learned;
 	for (unsigned i = 0; i < phrase->count; i++)
 		bad |= describe(phrase, &phrase->events[i], call + 1 + i, call);
 	set->sites[set->next] = bad ? 0 : call->site;

@@ -21,6 +21,7 @@ enum {
 	PHRASE_EVENTS = 31,
 	PHRASE_SETS = 1 << 10,
 	PHRASE_WAYS = 8,
+	PHRASES = PHRASE_SETS * PHRASE_WAYS,
 	OPEN_CALLS = 16,
 };
 
@@ -34,7 +35,9 @@ struct phrase_event {
 
 struct phrase {
 	uint64_t far; /* an address that 32 bits from the call's `from` do not reach, minus that: another object's code */
-	uint64_t count;
+	uint16_t count;
+	uint16_t batch;  /* the decoder's last one that it stands in (codec.h) */
+	uint32_t serial; /* when it was learned: no two phrases that were ever in a place have the same */
 	struct phrase_event events[PHRASE_EVENTS];
 };
 static_assert(sizeof(struct phrase) == 512, "phrases are whole cache lines");
@@ -47,7 +50,8 @@ struct phrase_set {
 
 struct phrases {
 	struct phrase_set sets[PHRASE_SETS];
-	struct phrase known[PHRASE_SETS][PHRASE_WAYS];
+	struct phrase known[PHRASES]; /* a set's are next to each other */
+	uint32_t learned;             /* how many, ever */
 };
 
 /* Calls of the window that have not returned: their places in it. */
@@ -62,30 +66,46 @@ static inline bool is_call(enum event_kind kind)
 }
 
 /* The phrase of that number, 1 … PHRASE_WAYS, of the call; NULL: there is none. */
-static inline const struct phrase *phrase_of(const struct phrases *phrases, uint32_t call_site, unsigned number)
+static inline struct phrase *phrase_of(struct phrases *phrases, uint32_t call_site, unsigned number)
 {
 	unsigned set = call_site % PHRASE_SETS;
 
 	if (number - 1 >= PHRASE_WAYS || phrases->sets[set].sites[number - 1] != call_site)
 		return NULL;
-	return &phrases->known[set][number - 1];
+	return &phrases->known[set * PHRASE_WAYS + number - 1];
+}
+
+/* The one that is learned next of the site's calls: what it is now is forgotten then. */
+static inline struct phrase *phrase_next(struct phrases *phrases, uint32_t call_site)
+{
+	unsigned set = call_site % PHRASE_SETS;
+
+	return &phrases->known[set * PHRASE_WAYS + phrases->sets[set].next];
+}
+
+/* What a phrase's call and its events took. */
+static inline uint64_t phrase_insns(const struct phrase *phrase)
+{
+	return phrase->events[phrase->count - 1].insns;
 }
 
 /* The number of the phrase that the `left` events behind the call begin with, 0: none. `likely` is looked at first. */
-unsigned phrases_find(const struct phrases *phrases, const struct event *call, size_t left, unsigned likely);
+unsigned phrases_find(struct phrases *phrases, const struct event *call, size_t left, unsigned likely);
 
-/* Write the phrase's events behind the call, where there is room for them; returns the end. */
-struct event *phrase_write(const struct phrase *phrase, struct event *call);
+/* Write the phrase's events behind the call, where there is room for them. */
+void phrase_write(const struct phrase *phrase, struct event *call);
 
 /* Remember what stands between a call and its return, that included, if it fits. */
 void phrases_learn(struct phrases *phrases, const struct event *call, const struct event *ret);
 
-/* Take in an event of the window that no phrase stood for. `kind` is the event's: a constant, where the caller knows it. */
-static inline __attribute__((always_inline)) void phrases_follow(struct phrases *phrases, struct open_calls *open,
-								 const struct event *window, const struct event *e,
-								 enum event_kind kind)
+/*
+ * Take in an event of the window that no phrase stood for. Returns the call whose phrase, to be learned, ends with it;
+ * NULL: there is none. `kind` is the event's: a constant, where the caller knows it.
+ */
+static inline __attribute__((always_inline)) struct event *open_calls_follow(struct open_calls *open, struct event *window,
+									      const struct event *e, enum event_kind kind)
 {
-	const struct event *call;
+	struct event *call;
 
 	if (is_call(kind)) {
 		open->at[open->count++] = (uint16_t)(e - window);
@@ -95,10 +115,11 @@ static inline __attribute__((always_inline)) void phrases_follow(struct phrases 
 		if (call->slot != e->slot)
 			open->count = 0;
 		else if (e - call <= PHRASE_EVENTS && e->target == call->from)
-			phrases_learn(phrases, call, e);
+			return call;
 	} else if (kind >= EVENT_INTERRUPT_RETURN) {
 		open->count = 0;
 	}
+	return NULL;
 }
 
 #endif
