@@ -2,191 +2,8 @@
 #include "functions.h"
 
 #include "base/alloc.h"
+#include "function_sums.h"
 #include "ticks.h"
-
-/* Threads write to theirs all the time: they share no cache line. */
-enum { LINE = 64 };
-
-struct function_sums {
-	struct functions sums;
-	unsigned ticks_shift;
-} __attribute__((aligned(LINE)));
-
-/* What enters a function: where an event of the kind leads to, as enum place_at; or it depends. */
-enum { DEPENDS = 4 };
-static const uint8_t enters_by_kind[EVENT_KINDS] = {
-	[EVENT_CALL] = AT_START | IN_GROUP,
-	[EVENT_CALL_INDIRECT] = AT_START | IN_GROUP,
-	[EVENT_JUMP] = AT_START | IN_GROUP,
-	[EVENT_JUMP_INDIRECT] = AT_START | IN_GROUP,
-	[EVENT_INTERRUPT] = AT_START | IN_GROUP,
-	[EVENT_SYSCALL] = AT_START | IN_GROUP,
-	/* a retpoline's jump, or a new thread's first step */
-	[EVENT_RETURN] = AT_START,
-	[EVENT_ARRIVE] = DEPENDS,
-	[EVENT_INTERRUPT_RETURN] = DEPENDS,
-};
-
-/* Whether the event enters the function that it leads to, from function `from`. */
-static inline bool enters(const struct event *e, struct place place, uint32_t from)
-{
-	unsigned by = enters_by_kind[e->kind];
-
-	if (__builtin_expect(by == DEPENDS, 0)) {
-		/* of the latter, those that begin a signal's handler, or a program */
-		bool elsewhere = e->kind == EVENT_ARRIVE ? place.function != from : e->args[0] & IRET_ELSEWHERE;
-
-		by = elsewhere ? AT_START | IN_GROUP : 0;
-	}
-	return by & place.at;
-}
-
-/* Keep the earlier of both. */
-static void take_first(struct function_stat *stat, struct function_first *first, uint64_t ns,
-		       const struct function_first *other)
-{
-	if (ns > stat->first_ns || (ns == stat->first_ns && other->insns >= first->insns))
-		return;
-	stat->first_ns = ns;
-	*first = *other;
-}
-
-static __attribute__((noinline)) void enter_first(struct function_sums *s, const struct function_lane *lane,
-						  const struct event *e, uint64_t ns, uint32_t function, uint32_t caller)
-{
-	take_first(&s->sums.stats[function], &s->sums.firsts[function], ns,
-		   &(struct function_first){ .insns = e->insns, .task = lane->task, .caller = caller, .cpu = lane->cpu });
-}
-
-/* After events that no clock followed: what has passed since the clock before them was not known until now. */
-static void set_pace(struct function_sums *s, struct function_lane *lane, const struct pace *pace)
-{
-	uint64_t now = pace_ticks(pace, lane->meter.insns);
-
-	s->sums.stats[lane->function].self_ns += now - lane->meter.ns;
-	lane->meter.ns = now;
-}
-
-/*
- * Events in the span none of which has a clock: what runs is not halted, nor will be, and the task has one version of its
- * address space.
- */
-static void take_plain(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
-		       const struct pace *pace, const struct event *events, size_t n)
-{
-	const struct timebase t = *timebase;
-	const uint64_t mult = pace->mult;
-	const uint32_t version = lane->view.version;
-	struct function_stat *const stats = s->sums.stats;
-	struct name_cache *const cache = lane->cache;
-	uint64_t insns = lane->meter.insns;
-	uint32_t function = lane->function;
-
-	for (const struct event *e = events; e < events + n; e++) {
-		struct function_stat *stat = &stats[function];
-		uint64_t run = e->insns - insns;
-		uint32_t of = version;
-		struct name_entry *entry;
-		struct place place;
-		bool entered;
-
-		stat->self_insns += run;
-		stat->self_ns += run * mult;
-		insns = e->insns;
-		if (__builtin_expect(!e->target, 0))
-			continue;
-		entry = name_cache_entry(cache, e->target, &of);
-		place = entry->place;
-		if (!name_entry_is(entry, e->target, of))
-			place = name_cache_miss(cache, entry, e->target, timebase_ns(&t, insns), of);
-		stat = &stats[place.function];
-		entered = enters(e, place, function);
-		stat->calls += entered;
-		/* none of these is earlier than the clock before */
-		if (__builtin_expect(entered & (stat->first_ns >= t.ns), 0))
-			enter_first(s, lane, e, timebase_ns(&t, insns), place.function, function);
-		function = place.function;
-	}
-	lane->meter.insns = insns;
-	lane->meter.ns = pace_ticks(pace, insns);
-	lane->function = function;
-}
-
-/* The function that control is in behind the event. */
-static uint32_t follow(struct function_sums *s, struct function_lane *lane, const struct event *e, uint64_t ns)
-{
-	struct place place;
-
-	if (!e->target) {
-		if (e->kind == EVENT_TASK_SWITCH)
-			lane->task = e->args[1];
-		return lane->function;
-	}
-	place = name_cache_place(lane->cache, &lane->view, lane->task, e->target, ns);
-	if (enters(e, place, lane->function) && ns >= lane->span.from_ns && ns < lane->span.to_ns) {
-		s->sums.stats[place.function].calls++;
-		enter_first(s, lane, e, ns, place.function, lane->function);
-	}
-	return place.function;
-}
-
-/* Any event. */
-static void take_one(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
-		     const struct pace *pace, const struct event *e)
-{
-	struct function_stat *stat = &s->sums.stats[lane->function];
-	bool clocked = event_has_clock(e->kind);
-	uint64_t ns = clocked ? e->ns : timebase_ns(timebase, e->insns);
-	struct spent spent = meter_step_at(&lane->meter, e,
-					   clocked ? ns << s->ticks_shift : pace_ticks(pace, e->insns));
-
-	stat->self_insns += spent.insns;
-	stat->self_ns += spent.ns;
-	s->sums.halted_ns += spent.halted_ns;
-	lane->function = follow(s, lane, e, ns);
-}
-
-/* Does nothing have to be asked of each event between these times? */
-static bool is_plain(struct function_lane *lane, uint64_t from_ns, uint64_t last_ns)
-{
-	if (lane->meter.halted || lane->meter.ns < lane->ticks_span.from_ns || last_ns >= lane->span.to_ns)
-		return false;
-	spaces_at(&lane->cache->names->spaces, &lane->view, lane->task, from_ns);
-	return last_ns < lane->view.to_ns;
-}
-
-void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
-			const struct event *events, size_t n)
-{
-	const struct pace pace = pace_of(timebase, s->ticks_shift);
-	const struct event *last = &events[n - 1];
-	size_t plain = 0;
-
-	if (is_plain(lane, timebase_ns(timebase, events->insns), timebase_ns(timebase, last->insns))) {
-		plain = n - event_has_clock(last->kind);
-		set_pace(s, lane, &pace);
-		take_plain(s, lane, timebase, &pace, events, plain);
-	}
-	for (const struct event *e = events + plain; e < events + n; e++)
-		take_one(s, lane, timebase, &pace, e);
-	s->sums.events += n;
-}
-
-static void add(struct functions *sum, const struct functions *part)
-{
-	for (size_t i = 0; i < sum->count; i++) {
-		struct function_stat *a = &sum->stats[i];
-		const struct function_stat *b = &part->stats[i];
-
-		a->calls += b->calls;
-		a->self_insns += b->self_insns;
-		a->self_ns += b->self_ns;
-		take_first(a, &sum->firsts[i], b->first_ns, &part->firsts[i]);
-		sum->insns += b->self_insns;
-	}
-	sum->halted_ns += part->halted_ns;
-	sum->events += part->events;
-}
 
 struct functions functions_new(size_t count)
 {
@@ -199,24 +16,36 @@ struct functions functions_new(size_t count)
 	return f;
 }
 
-struct function_sums *function_sums_new(const struct names *names, unsigned ticks_shift)
+void functions_deinit(struct functions *f)
 {
-	struct function_sums *s = xcalloc_aligned(LINE, 1, sizeof *s);
-
-	s->sums = functions_new(names_count(names));
-	s->ticks_shift = ticks_shift;
-	return s;
+	free(f->stats);
+	free(f->firsts);
+	*f = (struct functions){ 0 };
 }
 
-void function_sums_add(struct function_sums *s, struct functions *sum)
+void function_take_first(struct function_stat *stat, struct function_first *first, uint64_t ns,
+			 const struct function_first *other)
 {
-	add(sum, &s->sums);
+	if (ns > stat->first_ns || (ns == stat->first_ns && other->insns >= first->insns))
+		return;
+	stat->first_ns = ns;
+	*first = *other;
 }
 
-void function_sums_free(struct function_sums *s)
+void functions_add(struct functions *sum, const struct functions *part)
 {
-	functions_deinit(&s->sums);
-	free(s);
+	for (size_t i = 0; i < sum->count; i++) {
+		struct function_stat *a = &sum->stats[i];
+		const struct function_stat *b = &part->stats[i];
+
+		a->calls += b->calls;
+		a->self_insns += b->self_insns;
+		a->self_ns += b->self_ns;
+		function_take_first(a, &sum->firsts[i], b->first_ns, &part->firsts[i]);
+		sum->insns += b->self_insns;
+	}
+	sum->halted_ns += part->halted_ns;
+	sum->events += part->events;
 }
 
 /* What is rounded off of one function is the next one's: all are as much as they were. */
@@ -236,32 +65,13 @@ void functions_round(struct functions *sum, unsigned ticks_shift)
 	sum->halted_ns >>= ticks_shift;
 }
 
-void function_lane_begin(struct function_lane *lane, const struct function_sums *s, struct name_cache *cache, unsigned cpu,
-			 uint64_t task, uint64_t place, const struct meter *meter, const struct timebase *timebase)
-{
-	unsigned shift = s->ticks_shift;
-
-	*lane = (struct function_lane){
-		.cache = cache, .task = task, .meter = *meter, .cpu = (uint16_t)cpu, .span = *meter->span,
-		.ticks_span = { .from_ns = ticks_of(meter->span->from_ns, shift), .to_ns = ticks_of(meter->span->to_ns, shift) },
-	};
-	lane->meter.span = &lane->ticks_span;
-	lane->meter.ns = meter->ns << shift;
-	if (timebase && timebase_ns(timebase, meter->insns) == meter->ns) {
-		const struct pace pace = pace_of(timebase, shift);
-
-		lane->meter.ns = pace_ticks(&pace, meter->insns);
-	}
-	lane->function = name_cache_place(cache, &lane->view, task, place, meter->ns).function;
-}
-
 /* What a thread that goes by chunks has. */
 struct walker {
 	struct function_sums *sums;
 	struct name_cache *cache;
 	const struct span *span;
 	struct function_lane lane;
-} __attribute__((aligned(LINE)));
+} __attribute__((aligned(CACHE_LINE)));
 
 static int begin(void *state, const struct chunk_header *h, struct error *err)
 {
@@ -289,7 +99,7 @@ int functions_analyse(const struct reader *r, const struct names *names, const s
 {
 	static const struct chunk_visitor visitor = { .brief = true, .begin = begin, .batch = batch };
 	unsigned threads = walk_threads(), shift = ticks_shift(r);
-	struct walker *walkers = xcalloc_aligned(LINE, threads, sizeof *walkers);
+	struct walker *walkers = xcalloc_aligned(CACHE_LINE, threads, sizeof *walkers);
 	void **pointers = xcalloc(threads, sizeof *pointers);
 	int result;
 
@@ -313,11 +123,4 @@ int functions_analyse(const struct reader *r, const struct names *names, const s
 	if (result < 0)
 		functions_deinit(ret);
 	return result;
-}
-
-void functions_deinit(struct functions *f)
-{
-	free(f->stats);
-	free(f->firsts);
-	*f = (struct functions){ 0 };
 }

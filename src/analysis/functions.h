@@ -38,36 +38,17 @@ struct functions {
 
 /* Of nothing yet, to be added to. */
 struct functions functions_new(size_t count);
+void functions_deinit(struct functions *f);
+
+/* Keep the earlier entry of both. */
+void function_take_first(struct function_stat *stat, struct function_first *first, uint64_t ns,
+			 const struct function_first *other);
+
+/* Of sums whose times are in ticks (ticks.h): add a part; once all are added, make nanoseconds of them. */
+void functions_add(struct functions *sum, const struct functions *part);
+void functions_round(struct functions *sum, unsigned ticks_shift);
 
 int functions_analyse(const struct reader *r, const struct names *names, const struct span *span,
 		      struct functions *ret, struct error *err);
-void functions_deinit(struct functions *f);
-
-/* The same for those who go through the events themselves: sums under way, one a thread. Their times are in ticks (ticks.h). */
-struct function_sums;
-struct function_sums *function_sums_new(const struct names *names, unsigned ticks_shift);
-void function_sums_free(struct function_sums *s);
-
-/* Add the sums of one thread to `sum`, in ticks still; once all are: make nanoseconds of them. */
-void function_sums_add(struct function_sums *s, struct functions *sum);
-void functions_round(struct functions *sum, unsigned ticks_shift);
-
-/* Where a vCPU is. */
-struct function_lane {
-	struct name_cache *cache;
-	uint64_t task;
-	struct space_view view;
-	uint32_t function;
-	struct span span;
-	struct span ticks_span;
-	struct meter meter; /* in ticks */
-	uint16_t cpu;
-};
-/* `cache`: the thread's. `meter`, in ns, was set by events that had their times from `timebase`; NULL: it is at a clock. */
-void function_lane_begin(struct function_lane *lane, const struct function_sums *s, struct name_cache *cache, unsigned cpu,
-			 uint64_t task, uint64_t place, const struct meter *meter, const struct timebase *timebase);
-/* At least one event; only the last may have a clock, as in a batch. Their ns need not be set. */
-void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
-			const struct event *events, size_t n);
 
 #endif

@@ -2,6 +2,7 @@
 #include "totals.h"
 
 #include "base/alloc.h"
+#include "function_sums.h"
 #include "ticks.h"
 
 /*

@@ -16,6 +16,8 @@ void *xcalloc(size_t n, size_t size);
  * With HUGE_PAGE it is one if the host has it: fewer misses for what is read all over.
  */
 enum { HUGE_PAGE = 2 << 20 };
+/* Data that threads write to all the time share none of these. */
+enum { CACHE_LINE = 64 };
 void *xcalloc_aligned(size_t alignment, size_t n, size_t size);
 /* These have the names and types that libiberty's have, whose demangler calls them. */
 void *xrealloc(void *p, size_t size);
