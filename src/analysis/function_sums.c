@@ -2,10 +2,12 @@
 #include "function_sums.h"
 
 #include "base/alloc.h"
+#include "tallies.h"
 #include "ticks.h"
 
 struct function_sums {
 	struct functions sums;
+	struct tallies *tallies; /* NULL: no phrases came yet */
 	unsigned ticks_shift;
 } __attribute__((aligned(CACHE_LINE)));
 
@@ -54,49 +56,125 @@ static void set_pace(struct function_sums *s, struct function_lane *lane, const 
 	lane->meter.ns = now;
 }
 
+/* Where control is between two events of a batch, and what does not change between them. */
+struct running {
+	uint64_t insns;
+	uint32_t function;
+	uint32_t version; /* of the address space */
+	uint64_t ticks;   /* an instruction takes */
+	struct timebase timebase;
+};
+
 /*
  * Events in the span none of which has a clock: what runs is not halted, nor will be, and the task has one version of its
  * address space.
  */
-static void take_plain(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
-		       const struct pace *pace, const struct event *events, size_t n)
+static inline void take_plain(struct function_sums *s, struct function_lane *lane, struct running *running,
+			      const struct event *events, const struct event *end)
 {
-	const struct timebase t = *timebase;
-	const uint64_t mult = pace->mult;
-	const uint32_t version = lane->view.version;
+	const uint64_t ticks = running->ticks, first_ns = running->timebase.ns;
 	struct function_stat *const stats = s->sums.stats;
 	struct name_cache *const cache = lane->cache;
-	uint64_t insns = lane->meter.insns;
-	uint32_t function = lane->function;
+	uint64_t insns = running->insns;
+	uint32_t function = running->function;
 
-	for (const struct event *e = events; e < events + n; e++) {
+	for (const struct event *e = events; e < end; e++) {
 		struct function_stat *stat = &stats[function];
 		uint64_t run = e->insns - insns;
-		uint32_t of = version;
+		uint32_t version = running->version;
 		struct name_entry *entry;
 		struct place place;
 		bool entered;
 
 		stat->self_insns += run;
-		stat->self_ns += run * mult;
+		stat->self_ns += run * ticks;
 		insns = e->insns;
 		if (__builtin_expect(!e->target, 0))
 			continue;
-		entry = name_cache_entry(cache, e->target, &of);
+		entry = name_cache_entry(cache, e->target, &version);
 		place = entry->place;
-		if (!name_entry_is(entry, e->target, of))
-			place = name_cache_miss(cache, entry, e->target, timebase_ns(&t, insns), of);
+		if (!name_entry_is(entry, e->target, version))
+			place = name_cache_miss(cache, entry, e->target, timebase_ns(&running->timebase, insns), version);
 		stat = &stats[place.function];
 		entered = enters(e, place, function);
 		stat->calls += entered;
 		/* none of these is earlier than the clock before */
-		if (__builtin_expect(entered & (stat->first_ns >= t.ns), 0))
-			enter_first(s, lane, e, timebase_ns(&t, insns), place.function, function);
+		if (__builtin_expect(entered & (stat->first_ns >= first_ns), 0))
+			enter_first(s, lane, e, timebase_ns(&running->timebase, insns), place.function, function);
 		function = place.function;
 	}
-	lane->meter.insns = insns;
-	lane->meter.ns = pace_ticks(pace, insns);
-	lane->function = function;
+	running->insns = insns;
+	running->function = function;
+}
+
+/* Begin a tally for calls as this one, if its phrase's events, which are written, will always have the same names. */
+static __attribute__((noinline)) void begin_tally(struct function_sums *s, const struct function_lane *lane,
+						  const struct running *running, const struct event *call,
+						  const struct phrase *phrase, unsigned i, uint32_t version)
+{
+	struct tally *tally = tally_begin(s->tallies, i, s->sums.stats);
+	uint64_t insns = call->insns;
+	uint32_t function = running->function;
+
+	for (const struct event *e = call + 1; e <= call + phrase->count; e++) {
+		uint32_t of = running->version;
+		struct name_entry *entry = name_cache_entry(lane->cache, e->target, &of);
+
+		if (!name_entry_is(entry, e->target, of))
+			name_cache_miss(lane->cache, entry, e->target, timebase_ns(&running->timebase, e->insns), of);
+		if (!name_entry_is(entry, e->target, of))
+			return;
+		tally_step(s->tallies, i, entry->place.function, enters(e, entry->place, function), e->insns - insns);
+		function = entry->place.function;
+		insns = e->insns;
+	}
+	tally->serial = phrase->serial;
+	tally->from = call->from;
+	tally->version = version;
+	tally->callee = running->function;
+}
+
+/* The phrase behind a call: in a tally, or written, as the first of one is. Returns how many events need not be taken. */
+static inline size_t take_phrase(struct function_sums *s, const struct function_lane *lane, struct running *running,
+				 struct batch *batch, struct phrase_use *use)
+{
+	const struct event *call = &batch->events[use->call];
+	const struct phrase *phrase = &batch->phrases->known[use->phrase];
+	struct tally *tally = &s->tallies->tallies[use->phrase];
+	uint32_t version = name_cache_version(call->from, running->version);
+
+	if (__builtin_expect(!tally_is(tally, phrase, call->from, version, running->function), 0)) {
+		batch_write_phrase(batch, use);
+		begin_tally(s, lane, running, call, phrase, use->phrase, version);
+		return 0;
+	}
+	running->function = tally_call(tally, running->ticks);
+	running->insns = call->insns + phrase_insns(phrase);
+	return phrase->count;
+}
+
+/* The events up to `end`, and of them, those that are phrases' of the batch; NULL: all are written. */
+static void take_run(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
+		     const struct pace *pace, const struct event *events, const struct event *end, struct batch *batch)
+{
+	struct running running = {
+		.insns = lane->meter.insns, .function = lane->function, .version = lane->view.version, .ticks = pace->mult,
+		.timebase = *timebase,
+	};
+
+	for (size_t i = 0; batch && i < batch->n_uses; i++) {
+		struct phrase_use *use = &batch->uses[i];
+		const struct event *behind = &batch->events[use->call + 1];
+
+		if (use->written)
+			continue;
+		take_plain(s, lane, &running, events, behind);
+		events = behind + take_phrase(s, lane, &running, batch, use);
+	}
+	take_plain(s, lane, &running, events, end);
+	lane->meter.insns = running.insns;
+	lane->meter.ns = pace_ticks(pace, running.insns);
+	lane->function = running.function;
 }
 
 /* The function that control is in behind the event. */
@@ -142,21 +220,35 @@ static bool is_plain(struct function_lane *lane, uint64_t from_ns, uint64_t last
 	return last_ns < lane->view.to_ns;
 }
 
+static void take(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
+		 const struct event *events, size_t n, struct batch *batch)
+{
+	const struct pace pace = pace_of(timebase, s->ticks_shift);
+	const struct event *last = &events[n - 1], *plain = events;
+
+	if (is_plain(lane, timebase_ns(timebase, events->insns), timebase_ns(timebase, last->insns))) {
+		plain += n - event_has_clock(last->kind);
+		set_pace(s, lane, &pace);
+		take_run(s, lane, timebase, &pace, events, plain, batch);
+	} else if (batch) {
+		batch_write_phrases(batch);
+	}
+	for (const struct event *e = plain; e < events + n; e++)
+		take_one(s, lane, timebase, &pace, e);
+	s->sums.events += n;
+}
+
 void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
 			const struct event *events, size_t n)
 {
-	const struct pace pace = pace_of(timebase, s->ticks_shift);
-	const struct event *last = &events[n - 1];
-	size_t plain = 0;
+	take(s, lane, timebase, events, n, NULL);
+}
 
-	if (is_plain(lane, timebase_ns(timebase, events->insns), timebase_ns(timebase, last->insns))) {
-		plain = n - event_has_clock(last->kind);
-		set_pace(s, lane, &pace);
-		take_plain(s, lane, timebase, &pace, events, plain);
-	}
-	for (const struct event *e = events + plain; e < events + n; e++)
-		take_one(s, lane, timebase, &pace, e);
-	s->sums.events += n;
+void function_sums_take_batch(struct function_sums *s, struct function_lane *lane, struct batch *batch)
+{
+	if (!s->tallies)
+		s->tallies = tallies_new();
+	take(s, lane, &batch->timebase, batch->events, batch->count, batch);
 }
 
 struct function_sums *function_sums_new(const struct names *names, unsigned ticks_shift)
@@ -170,12 +262,15 @@ struct function_sums *function_sums_new(const struct names *names, unsigned tick
 
 void function_sums_add(struct function_sums *s, struct functions *sum)
 {
+	if (s->tallies)
+		tallies_spend(s->tallies, s->sums.stats);
 	functions_add(sum, &s->sums);
 }
 
 void function_sums_free(struct function_sums *s)
 {
 	functions_deinit(&s->sums);
+	tallies_free(s->tallies);
 	free(s);
 }
 

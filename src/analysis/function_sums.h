@@ -32,5 +32,10 @@ void function_lane_begin(struct function_lane *lane, const struct function_sums 
 /* At least one event; only the last may have a clock, as in a batch. Their ns need not be set. */
 void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
 			const struct event *events, size_t n);
+/*
+ * A batch as it comes. Of phrases that come again and again only their number is kept, until function_sums_add(): all
+ * batches must be of the same decoder, or of one after the other.
+ */
+void function_sums_take_batch(struct function_sums *s, struct function_lane *lane, struct batch *batch);
 
 #endif

@@ -89,8 +89,7 @@ static int batch(void *state, struct batch *b, struct error *err)
 	struct walker *w = state;
 
 	(void)err;
-	batch_write_phrases(b);
-	function_sums_take(w->sums, &w->lane, &b->timebase, b->events, b->count);
+	function_sums_take_batch(w->sums, &w->lane, b);
 	return 0;
 }
 

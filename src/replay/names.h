@@ -107,10 +107,16 @@ void name_cache_init(struct name_cache *c, const struct names *n);
 
 struct place name_cache_miss(struct name_cache *c, struct name_entry *entry, uint64_t addr, uint64_t ns, uint32_t version);
 
-/* Where the address is kept, and the version that it has there: the kernel's addresses do not depend on it. */
+/* The kernel's addresses do not depend on the version. */
+static inline uint32_t name_cache_version(uint64_t addr, uint32_t version)
+{
+	return version & ~(uint32_t)((int64_t)addr >> 63);
+}
+
+/* Where the address is kept, and the version that it has there. */
 static inline struct name_entry *name_cache_entry(struct name_cache *c, uint64_t addr, uint32_t *version)
 {
-	*version &= ~(uint32_t)((int64_t)addr >> 63);
+	*version = name_cache_version(addr, *version);
 	return &c->entries[(hash64(addr) ^ *version) % NAME_CACHE];
 }
 

@@ -342,7 +342,7 @@ per_kind int decode_fields(struct decoder *dec, struct model *m, struct batch *b
 	return 0;
 }
 
-static void write_use(struct batch *batch, struct phrase_use *use)
+void batch_write_phrase(struct batch *batch, struct phrase_use *use)
 {
 	if (!use->written)
 		phrase_write(&batch->phrases->known[use->phrase], &batch->events[use->call]);
@@ -352,7 +352,7 @@ static void write_use(struct batch *batch, struct phrase_use *use)
 void batch_write_phrases(struct batch *batch)
 {
 	for (size_t i = 0; i < batch->n_uses; i++)
-		write_use(batch, &batch->uses[i]);
+		batch_write_phrase(batch, &batch->uses[i]);
 }
 
 /* What the call did up to the event is a phrase: write what it is learned from, and what can then be told no more. */
@@ -364,10 +364,10 @@ static __attribute__((noinline)) void decode_learn(struct decoder *dec, struct b
 	size_t first = (size_t)(call - batch->events);
 
 	for (size_t i = batch->n_uses; i > 0 && batch->uses[i - 1].call > first; i--)
-		write_use(batch, &batch->uses[i - 1]);
+		batch_write_phrase(batch, &batch->uses[i - 1]);
 	for (size_t i = 0; old->batch == dec->batch && i < batch->n_uses; i++)
 		if (batch->uses[i].phrase == old - phrases->known)
-			write_use(batch, &batch->uses[i]);
+			batch_write_phrase(batch, &batch->uses[i]);
 	phrases_learn(phrases, call, e);
 }
 
@@ -509,7 +509,7 @@ int decoder_next(struct decoder *dec, struct batch *batch, struct error *err)
 	dec->model = m;
 	batch->count = (size_t)(e - batch->events);
 	if (batch->n_uses)
-		write_use(batch, &batch->uses[batch->n_uses - 1]);
+		batch_write_phrase(batch, &batch->uses[batch->n_uses - 1]);
 	set_timebase(dec, batch);
 	for (int i = 0; i < CODEC_STREAMS && !r; i++)
 		if (dec->streams[i].bad)

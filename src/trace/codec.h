@@ -157,7 +157,8 @@ struct batch {
 /* Fill the batch; count is 0 at the end of the chunk. Times of events without a clock are not filled in. */
 int decoder_next(struct decoder *dec, struct batch *batch, struct error *err);
 
-/* Write all phrases' events. */
+/* Write a phrase's events, or all phrases'. */
+void batch_write_phrase(struct batch *batch, struct phrase_use *use);
 void batch_write_phrases(struct batch *batch);
 
 /*
