@@ -109,14 +109,15 @@ static inline void take_plain(struct function_sums *s, struct function_lane *lan
 
 /* Begin a tally for calls as this one, if its phrase's events, which are written, will always have the same names. */
 static __attribute__((noinline)) void begin_tally(struct function_sums *s, const struct function_lane *lane,
-						  const struct running *running, const struct event *call,
-						  const struct phrase *phrase, unsigned i, uint32_t version)
+						  const struct running *running, const struct batch *batch,
+						  const struct phrase_use *use, uint32_t version)
 {
-	struct tally *tally = tally_begin(s->tallies, i, s->sums.stats);
+	const struct event *call = &batch->events[use->call], *end = call + phrase_count(batch->phrases, use->phrase);
+	struct tally *tally = tally_begin(s->tallies, use->phrase, s->sums.stats);
 	uint64_t insns = call->insns;
 	uint32_t function = running->function;
 
-	for (const struct event *e = call + 1; e <= call + phrase->count; e++) {
+	for (const struct event *e = call + 1; e <= end; e++) {
 		uint32_t of = running->version;
 		struct name_entry *entry = name_cache_entry(lane->cache, e->target, &of);
 
@@ -124,11 +125,11 @@ static __attribute__((noinline)) void begin_tally(struct function_sums *s, const
 			name_cache_miss(lane->cache, entry, e->target, timebase_ns(&running->timebase, e->insns), of);
 		if (!name_entry_is(entry, e->target, of))
 			return;
-		tally_step(s->tallies, i, entry->place.function, enters(e, entry->place, function), e->insns - insns);
+		tally_step(s->tallies, use->phrase, entry->place.function, enters(e, entry->place, function), e->insns - insns);
 		function = entry->place.function;
 		insns = e->insns;
 	}
-	tally->serial = phrase->serial;
+	tally->serial = batch->phrases->serials[use->phrase];
 	tally->from = call->from;
 	tally->version = version;
 	tally->callee = running->function;
@@ -139,18 +140,17 @@ static inline size_t take_phrase(struct function_sums *s, const struct function_
 				 struct batch *batch, struct phrase_use *use)
 {
 	const struct event *call = &batch->events[use->call];
-	const struct phrase *phrase = &batch->phrases->known[use->phrase];
 	struct tally *tally = &s->tallies->tallies[use->phrase];
-	uint32_t version = name_cache_version(call->from, running->version);
+	uint32_t serial = batch->phrases->serials[use->phrase], version = name_cache_version(call->from, running->version);
 
-	if (__builtin_expect(!tally_is(tally, phrase, call->from, version, running->function), 0)) {
+	if (__builtin_expect(!tally_is(tally, serial, call->from, version, running->function), 0)) {
 		batch_write_phrase(batch, use);
-		begin_tally(s, lane, running, call, phrase, use->phrase, version);
+		begin_tally(s, lane, running, batch, use, version);
 		return 0;
 	}
 	running->function = tally_call(tally, running->ticks);
-	running->insns = call->insns + phrase_insns(phrase);
-	return phrase->count;
+	running->insns = call->insns + phrase_insns(batch->phrases, use->phrase);
+	return phrase_count(batch->phrases, use->phrase);
 }
 
 /* The events up to `end`, and of them, those that are phrases' of the batch; NULL: all are written. */

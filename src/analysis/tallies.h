@@ -39,9 +39,9 @@ struct tallies *tallies_new(void);
 void tallies_free(struct tallies *t);
 
 /* A call from there to that function, its phrase behind it: is it one of the tally's? */
-static inline bool tally_is(const struct tally *t, const struct phrase *phrase, uint64_t from, uint32_t version, uint32_t callee)
+static inline bool tally_is(const struct tally *t, uint32_t serial, uint64_t from, uint32_t version, uint32_t callee)
 {
-	return t->serial == phrase->serial && t->from == from && t->version == version && t->callee == callee;
+	return t->serial == serial && t->from == from && t->version == version && t->callee == callee;
 }
 
 /* Add it, in a time in which an instruction takes so many ticks. Returns the function that it ends in. */

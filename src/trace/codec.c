@@ -161,10 +161,10 @@ per_kind unsigned encode_phrase(struct encoder *enc, struct model *m, struct way
 {
 	size_t left = (size_t)(enc->window + enc->filled - call) - 1;
 	unsigned likely = way->phrase, number = phrases_find(m->phrases, call, left, likely);
-	size_t count;
+	unsigned count;
 
 	if (number) {
-		count = phrase_of(m->phrases, call->site, number)->count;
+		count = phrase_count(m->phrases, phrase_place(call->site, number));
 		model_skip(m, call->site, call[count].insns);
 		enc->done += count;
 	} else {
@@ -345,7 +345,7 @@ per_kind int decode_fields(struct decoder *dec, struct model *m, struct batch *b
 void batch_write_phrase(struct batch *batch, struct phrase_use *use)
 {
 	if (!use->written)
-		phrase_write(&batch->phrases->known[use->phrase], &batch->events[use->call]);
+		phrase_write(batch->phrases, use->phrase, &batch->events[use->call]);
 	use->written = true;
 }
 
@@ -360,13 +360,15 @@ static __attribute__((noinline)) void decode_learn(struct decoder *dec, struct b
 						   const struct event *e)
 {
 	struct phrases *phrases = dec->model.phrases;
-	const struct phrase *old = phrase_next(phrases, call->site);
+	const struct phrase_set *set = phrases_set(phrases, call->site);
+	unsigned old = phrase_place(call->site, set->next + 1u);
+	bool used = set->used_when == dec->batch && set->used >> set->next & 1;
 	size_t first = (size_t)(call - batch->events);
 
 	for (size_t i = batch->n_uses; i > 0 && batch->uses[i - 1].call > first; i--)
 		batch_write_phrase(batch, &batch->uses[i - 1]);
-	for (size_t i = 0; old->batch == dec->batch && i < batch->n_uses; i++)
-		if (batch->uses[i].phrase == old - phrases->known)
+	for (size_t i = 0; used && i < batch->n_uses; i++)
+		if (batch->uses[i].phrase == old)
 			batch_write_phrase(batch, &batch->uses[i]);
 	phrases_learn(phrases, call, e);
 }
@@ -384,7 +386,8 @@ per_kind void decode_follow(struct decoder *dec, struct batch *batch, struct eve
 per_kind struct event *decode_phrase(struct decoder *dec, struct model *m, struct batch *batch, struct event *call,
 				     unsigned flags, struct way *way, struct event *window)
 {
-	struct phrase *phrase;
+	struct phrase_set *set;
+	unsigned number;
 
 	if (rare(flags & MISS_PHRASE))
 		way->phrase = cursor_u8(&dec->streams[STREAM_PHRASES]);
@@ -392,15 +395,17 @@ per_kind struct event *decode_phrase(struct decoder *dec, struct model *m, struc
 		decode_follow(dec, batch, call, window, EVENT_CALL);
 		return call + 1;
 	}
-	phrase = phrase_of(m->phrases, call->site, way->phrase);
-	if (!phrase || call + phrase->count >= window + WINDOW_EVENTS)
+	number = way->phrase;
+	set = phrases_set(m->phrases, call->site);
+	if (!phrase_set_has(set, call->site, number) || call + set->counts[number - 1] >= window + WINDOW_EVENTS)
 		return NULL;
-	phrase->batch = dec->batch;
+	set->used = (uint8_t)((set->used_when == dec->batch ? set->used : 0) | 1u << (number - 1));
+	set->used_when = dec->batch;
 	batch->uses[batch->n_uses++] = (struct phrase_use){
-		.call = (uint16_t)(call - batch->events), .phrase = (uint16_t)(phrase - m->phrases->known),
+		.call = (uint16_t)(call - batch->events), .phrase = (uint16_t)phrase_place(call->site, number),
 	};
-	model_skip(m, call->site, call->insns + phrase_insns(phrase));
-	return call + 1 + phrase->count;
+	model_skip(m, call->site, call->insns + set->insns[number - 1]);
+	return call + 1 + set->counts[number - 1];
 }
 
 /* Returns the event behind, or NULL: damage. */

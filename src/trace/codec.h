@@ -134,7 +134,7 @@ enum {
 /* A phrase in a batch. */
 struct phrase_use {
 	uint16_t call;   /* which event: there is room for the phrase's behind it */
-	uint16_t phrase; /* in phrases->known */
+	uint16_t phrase; /* its place */
 	bool written;    /* those events are there */
 };
 

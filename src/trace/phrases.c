@@ -41,13 +41,11 @@ static inline void fill(struct event *e, const struct phrase_event *p, const str
 	e->target = b->addrs[p->site >> TARGET_SHIFT & 1] + (uint64_t)(int64_t)p->target;
 }
 
-static bool matches(const struct phrase *phrase, const struct event *call, size_t left)
+static bool matches(const struct phrase *phrase, unsigned count, const struct event *call)
 {
 	const struct bases bases = bases_of(phrase, call);
 
-	if (phrase->count > left)
-		return false;
-	for (unsigned i = 0; i < phrase->count; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		const struct event *is = call + 1 + i;
 		struct event e;
 
@@ -59,25 +57,30 @@ static bool matches(const struct phrase *phrase, const struct event *call, size_
 	return true;
 }
 
-unsigned phrases_find(struct phrases *phrases, const struct event *call, size_t left, unsigned likely)
+static bool comes(const struct phrases *phrases, const struct event *call, size_t left, unsigned number)
 {
-	const struct phrase *phrase = phrase_of(phrases, call->site, likely);
+	const struct phrase_set *set = &phrases->sets[call->site % PHRASE_SETS];
 
-	if (phrase && matches(phrase, call, left))
+	return phrase_set_has(set, call->site, number) && set->counts[number - 1] <= left &&
+	       matches(&phrases->known[phrase_place(call->site, number)], set->counts[number - 1], call);
+}
+
+unsigned phrases_find(const struct phrases *phrases, const struct event *call, size_t left, unsigned likely)
+{
+	if (comes(phrases, call, left, likely))
 		return likely;
-	for (unsigned number = 1; number <= PHRASE_WAYS; number++) {
-		phrase = phrase_of(phrases, call->site, number);
-		if (number != likely && phrase && matches(phrase, call, left))
+	for (unsigned number = 1; number <= PHRASE_WAYS; number++)
+		if (number != likely && comes(phrases, call, left, number))
 			return number;
-	}
 	return 0;
 }
 
-void phrase_write(const struct phrase *phrase, struct event *call)
+void phrase_write(const struct phrases *phrases, unsigned place, struct event *call)
 {
+	const struct phrase *phrase = &phrases->known[place];
 	/* copies, which what is written cannot change */
 	const struct bases bases = bases_of(phrase, call);
-	const struct phrase_event *p = phrase->events, *end = p + phrase->count;
+	const struct phrase_event *p = phrase->events, *end = p + phrase_count(phrases, place);
 	struct event *e = call + 1;
 
 	while (p < end)
@@ -91,7 +94,7 @@ static inline uint64_t excess(uint64_t number, unsigned bits)
 }
 
 /* An address as a difference to one of the bases; *base says which. */
-static inline uint64_t place(struct phrase *phrase, uint64_t difference, enum base *base)
+static inline uint64_t difference_of(struct phrase *phrase, uint64_t difference, enum base *base)
 {
 	*base = NEAR;
 	if (__builtin_expect(!excess(difference, 32), 1))
@@ -110,8 +113,8 @@ static inline uint64_t describe(struct phrase *phrase, struct phrase_event *p, c
 	uint64_t insns = e->insns - call->insns, slot = has_slot ? e->slot - call->slot : 0, from = 0, target;
 
 	if (e->kind != EVENT_RETURN)
-		from = place(phrase, e->from - call->from, &from_base);
-	target = place(phrase, e->target - call->from, &target_base);
+		from = difference_of(phrase, e->from - call->from, &from_base);
+	target = difference_of(phrase, e->target - call->from, &target_base);
 	p->site = tagged_site(e->site, e->kind) | (uint32_t)from_base << FROM_SHIFT | (uint32_t)target_base << TARGET_SHIFT |
 		  (uint32_t)has_slot << SLOT_SHIFT;
 	p->insns = (uint16_t)insns;
@@ -123,15 +126,17 @@ static inline uint64_t describe(struct phrase *phrase, struct phrase_event *p, c
 
 void phrases_learn(struct phrases *phrases, const struct event *call, const struct event *ret)
 {
-	struct phrase_set *set = &phrases->sets[call->site % PHRASE_SETS];
-	struct phrase *phrase = phrase_next(phrases, call->site);
+	struct phrase_set *set = phrases_set(phrases, call->site);
+	unsigned place = phrase_place(call->site, set->next + 1), count = (unsigned)(ret - call);
+	struct phrase *phrase = &phrases->known[place];
 	uint64_t bad = 0;
 
 	phrase->far = 0;
-	phrase->count = (uint16_t)(ret - call);
-	phrase->serial = ++phrases->learned;
-	for (unsigned i = 0; i < phrase->count; i++)
+	for (unsigned i = 0; i < count; i++)
 		bad |= describe(phrase, &phrase->events[i], call + 1 + i, call);
+	phrases->serials[place] = ++phrases->learned;
 	set->sites[set->next] = bad ? 0 : call->site;
-	set->next = (set->next + !bad) % PHRASE_WAYS;
+	set->insns[set->next] = (uint16_t)(ret->insns - call->insns);
+	set->counts[set->next] = (uint8_t)count;
+	set->next = (uint8_t)((set->next + !bad) % PHRASE_WAYS);
 }

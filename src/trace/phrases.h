@@ -35,23 +35,26 @@ struct phrase_event {
 
 struct phrase {
 	uint64_t far; /* an address that 32 bits from the call's `from` do not reach, minus that: another object's code */
-	uint16_t count;
-	uint16_t batch;  /* the decoder's last one that it stands in (codec.h) */
-	uint32_t serial; /* when it was learned: no two phrases that were ever in a place have the same */
 	struct phrase_event events[PHRASE_EVENTS];
 };
-static_assert(sizeof(struct phrase) == 512, "phrases are whole cache lines");
 
-/* Phrases of all call sites whose numbers are the same modulo PHRASE_SETS. */
+/* Phrases of all call sites whose numbers are the same modulo PHRASE_SETS: all of them that is needed to go past one. */
 struct phrase_set {
 	uint32_t sites[PHRASE_WAYS]; /* whose phrase each is; 0: there is none */
-	uint32_t next;               /* the one that was learned first: the next takes its place */
-} __attribute__((aligned(64)));
+	uint16_t insns[PHRASE_WAYS]; /* from the call to the phrase's last event */
+	uint8_t counts[PHRASE_WAYS]; /* of events */
+	uint8_t next;                /* the one that was learned first: the next takes its place */
+	uint8_t used;                /* for whoever goes past phrases: a bit for each */
+	uint16_t used_when;
+};
+static_assert(sizeof(struct phrase_set) <= 64, "a set is within a cache line");
 
+/* A phrase's place is that of its set times PHRASE_WAYS, and its own in that. */
 struct phrases {
-	struct phrase_set sets[PHRASE_SETS];
-	struct phrase known[PHRASES]; /* a set's are next to each other */
-	uint32_t learned;             /* how many, ever */
+	struct phrase_set sets[PHRASE_SETS] __attribute__((aligned(64)));
+	struct phrase known[PHRASES];
+	uint32_t serials[PHRASES];    /* no two phrases that were ever in a place have the same */
+	uint32_t learned;             /* how many were, ever */
 };
 
 /* Calls of the window that have not returned: their places in it. */
@@ -65,35 +68,38 @@ static inline bool is_call(enum event_kind kind)
 	return kind == EVENT_CALL || kind == EVENT_CALL_INDIRECT;
 }
 
-/* The phrase of that number, 1 … PHRASE_WAYS, of the call; NULL: there is none. */
-static inline struct phrase *phrase_of(struct phrases *phrases, uint32_t call_site, unsigned number)
+static inline struct phrase_set *phrases_set(struct phrases *phrases, uint32_t call_site)
 {
-	unsigned set = call_site % PHRASE_SETS;
-
-	if (number - 1 >= PHRASE_WAYS || phrases->sets[set].sites[number - 1] != call_site)
-		return NULL;
-	return &phrases->known[set * PHRASE_WAYS + number - 1];
+	return &phrases->sets[call_site % PHRASE_SETS];
 }
 
-/* The one that is learned next of the site's calls: what it is now is forgotten then. */
-static inline struct phrase *phrase_next(struct phrases *phrases, uint32_t call_site)
+/* Does the set have a phrase of that number, 1 … PHRASE_WAYS, of the call? */
+static inline bool phrase_set_has(const struct phrase_set *set, uint32_t call_site, unsigned number)
 {
-	unsigned set = call_site % PHRASE_SETS;
-
-	return &phrases->known[set * PHRASE_WAYS + phrases->sets[set].next];
+	return number - 1 < PHRASE_WAYS && set->sites[number - 1] == call_site;
 }
 
-/* What a phrase's call and its events took. */
-static inline uint64_t phrase_insns(const struct phrase *phrase)
+/* Its place. */
+static inline unsigned phrase_place(uint32_t call_site, unsigned number)
 {
-	return phrase->events[phrase->count - 1].insns;
+	return call_site % PHRASE_SETS * PHRASE_WAYS + number - 1;
+}
+
+static inline unsigned phrase_count(const struct phrases *phrases, unsigned place)
+{
+	return phrases->sets[place / PHRASE_WAYS].counts[place % PHRASE_WAYS];
+}
+
+static inline unsigned phrase_insns(const struct phrases *phrases, unsigned place)
+{
+	return phrases->sets[place / PHRASE_WAYS].insns[place % PHRASE_WAYS];
 }
 
 /* The number of the phrase that the `left` events behind the call begin with, 0: none. `likely` is looked at first. */
-unsigned phrases_find(struct phrases *phrases, const struct event *call, size_t left, unsigned likely);
+unsigned phrases_find(const struct phrases *phrases, const struct event *call, size_t left, unsigned likely);
 
 /* Write the phrase's events behind the call, where there is room for them. */
-void phrase_write(const struct phrase *phrase, struct event *call);
+void phrase_write(const struct phrases *phrases, unsigned place, struct event *call);
 
 /* Remember what stands between a call and its return, that included, if it fits. */
 void phrases_learn(struct phrases *phrases, const struct event *call, const struct event *ret);
