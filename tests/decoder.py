@@ -336,6 +336,7 @@ class Decoder:
             way.phrase = phrases.u8() if flags & MISS_PHRASE else way.phrase
             if way.phrase:
                 return [(number, event), *self.phrase(number, event, way.phrase)]
+            self.memory[self.memory_index(slot)] = slot, origin, number
         self.follow(number, kind, event)
         return [(number, event)]
 
@@ -383,7 +384,6 @@ class Decoder:
         kind, target, origin, slot = site.kind, event["target"], event["from"], event["slot"]
         here, low = number << 14, (target & 0xfff) << 2
         if kind in (CALL, CALL_INDIRECT):
-            self.memory[self.memory_index(slot)] = slot, origin, number
             if not in_kernel(site.addr):
                 key = self.shift_key(site)
                 self.last_shift = origin - site.addr - site.length

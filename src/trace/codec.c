@@ -168,6 +168,7 @@ per_kind unsigned encode_phrase(struct encoder *enc, struct model *m, struct way
 		model_skip(m, call->site, call[count].insns);
 		enc->done += count;
 	} else {
+		model_pushed(m, call);
 		encode_follow(enc, m, call, EVENT_CALL);
 	}
 	if (number == likely)
@@ -392,6 +393,7 @@ per_kind struct event *decode_phrase(struct decoder *dec, struct model *m, struc
 	if (rare(flags & MISS_PHRASE))
 		way->phrase = cursor_u8(&dec->streams[STREAM_PHRASES]);
 	if (!way->phrase) {
+		model_pushed(m, call);
 		decode_follow(dec, batch, call, window, EVENT_CALL);
 		return call + 1;
 	}

@@ -77,7 +77,8 @@ struct model {
 	uint64_t space;           /* ADDRESS_SPACE last seen */
 	uint64_t place, before;   /* context: a number for where control is, and was */
 	uint64_t trail;           /* numbers of the last four contexts, 16 bits each, the latest lowest */
-	int64_t last_shift;
+	uint64_t shift_key;       /* the last one that was learned, */
+	int64_t last_shift;       /* and its shift */
 	uint64_t resume;          /* where user code was left, by a system call or an interrupt */
 	struct context *contexts;
 	uint16_t *ahead;          /* by context: the one that came four events later, the last time */
@@ -130,10 +131,9 @@ static inline struct memory *model_memory(struct model *m, uint64_t slot)
 }
 
 /* Code at user addresses moves with each process's mapping; kernel code does not. */
-static inline struct shift *model_shift(struct model *m, const struct site *site, uint64_t *ret_key)
+static inline uint64_t model_shift_key(const struct model *m, const struct site *site)
 {
-	*ret_key = (site->addr >> 16) ^ m->space << 20;
-	return &m->shifts[hash64(*ret_key) % MODEL_SHIFTS];
+	return (site->addr >> 16) ^ m->space << 20;
 }
 
 static inline int64_t model_expect_shift(struct model *m, const struct site *site)
@@ -143,8 +143,23 @@ static inline int64_t model_expect_shift(struct model *m, const struct site *sit
 
 	if (in_kernel(site->addr))
 		return 0;
-	s = model_shift(m, site, &key);
+	key = model_shift_key(m, site);
+	if (key == m->shift_key)
+		return m->last_shift;
+	s = &m->shifts[hash64(key) % MODEL_SHIFTS];
 	return s->key == key ? s->shift : m->last_shift;
+}
+
+static inline void model_learn_shift(struct model *m, const struct site *site, int64_t shift)
+{
+	uint64_t key = model_shift_key(m, site);
+
+	/* then it is in the table already */
+	if (key == m->shift_key && shift == m->last_shift)
+		return;
+	m->shift_key = key;
+	m->last_shift = shift;
+	m->shifts[hash64(key) % MODEL_SHIFTS] = (struct shift){ .key = key, .shift = shift };
 }
 
 static inline uint64_t *model_target(struct model *m, uint32_t site)
@@ -158,6 +173,12 @@ static inline void model_move(struct model *m, uint64_t place)
 	m->place = place;
 }
 
+/* A return will find its return address there: of calls, those that no phrase returns from. */
+static inline void model_pushed(struct model *m, const struct event *e)
+{
+	*model_memory(m, e->slot) = (struct memory){ .slot = e->slot, .addr = e->from, .site = e->site };
+}
+
 /* Take in an event whose fields are all known. `kind` is the event's: a constant, where the caller knows it. */
 static inline __attribute__((always_inline)) void model_learn(struct model *m, struct way *way,
 							       const struct site *site, const struct event *e,
@@ -165,7 +186,7 @@ static inline __attribute__((always_inline)) void model_learn(struct model *m, s
 {
 	uint64_t dinsns = e->insns - m->insns;
 	int64_t dslot = (int64_t)(e->slot - m->slot);
-	struct memory *mem;
+	const struct memory *mem;
 
 	if (way->step != dinsns) {
 		way->second = way->step;
@@ -177,15 +198,8 @@ static inline __attribute__((always_inline)) void model_learn(struct model *m, s
 	case EVENT_CALL_INDIRECT:
 		way->dslot = (int32_t)dslot;
 		m->slot = e->slot;
-		mem = model_memory(m, e->slot);
-		*mem = (struct memory){ .slot = e->slot, .addr = e->from, .site = e->site };
-		if (!in_kernel(site->addr)) {
-			uint64_t key;
-			struct shift *s = model_shift(m, site, &key);
-
-			m->last_shift = (int64_t)(e->from - site->addr - site->length);
-			*s = (struct shift){ .key = key, .shift = m->last_shift };
-		}
+		if (!in_kernel(site->addr))
+			model_learn_shift(m, site, (int64_t)(e->from - site->addr - site->length));
 		if (kind == EVENT_CALL_INDIRECT) {
 			*model_target(m, e->site) = e->target;
 			model_move(m, (uint64_t)e->site << 14 | (e->target & 0xfff) << 2 | 1);
@@ -222,8 +236,7 @@ static inline __attribute__((always_inline)) void model_learn(struct model *m, s
 	case EVENT_INTERRUPT:
 		way->dslot = (int32_t)dslot;
 		m->slot = e->slot;
-		mem = model_memory(m, e->slot);
-		*mem = (struct memory){ .slot = e->slot, .addr = e->from, .site = e->site };
+		model_pushed(m, e);
 		if (!in_kernel(e->from))
 			m->resume = e->from;
 		*model_target(m, e->site) = e->target;

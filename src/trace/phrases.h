@@ -46,12 +46,12 @@ struct phrase_set {
 	uint8_t next;                /* the one that was learned first: the next takes its place */
 	uint8_t used;                /* for whoever goes past phrases: a bit for each */
 	uint16_t used_when;
-};
-static_assert(sizeof(struct phrase_set) <= 64, "a set is within a cache line");
+} __attribute__((aligned(64)));
+static_assert(sizeof(struct phrase_set) == 64, "a set is a cache line");
 
 /* A phrase's place is that of its set times PHRASE_WAYS, and its own in that. */
 struct phrases {
-	struct phrase_set sets[PHRASE_SETS] __attribute__((aligned(64)));
+	struct phrase_set sets[PHRASE_SETS];
 	struct phrase known[PHRASES];
 	uint32_t serials[PHRASES];    /* no two phrases that were ever in a place have the same */
 	uint32_t learned;             /* how many were, ever */
