@@ -210,21 +210,19 @@ void symtab_deinit(struct symtab *tab)
 
 long symtab_lookup(const struct symtab *tab, uint64_t addr)
 {
-	size_t low = 0, high = tab->count;
+	const struct symbol *s = tab->symbols;
+	size_t left = tab->count;
 
-	if (!high || addr < tab->symbols[0].addr || addr >= tab->symbols[high - 1].end)
+	if (!left || addr < s->addr || addr >= s[left - 1].end)
 		return SYMTAB_NONE;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
+	/* a step to choose, not a branch to foretell */
+	while (left > 1) {
+		size_t half = left / 2;
 
-		if (tab->symbols[mid].addr <= addr)
-			low = mid + 1;
-		else
-			high = mid;
+		s = s[half].addr <= addr ? s + half : s;
+		left -= half;
 	}
-	if (!low || addr >= tab->symbols[low - 1].end)
-		return SYMTAB_NONE;
-	return (long)low - 1;
+	return addr < s->end ? s - tab->symbols : SYMTAB_NONE;
 }
 
 void symtab_encode(const struct symtab *tab, struct buf *out)

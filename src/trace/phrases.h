@@ -19,7 +19,7 @@ enum {
 	/* A phrase lies within a window: one begins with each chunk, behind a clock, and after as many events. */
 	WINDOW_EVENTS = 512,
 	PHRASE_EVENTS = 31,
-	PHRASE_SETS = 1 << 10,
+	PHRASE_SETS = 1 << 11,
 	PHRASE_WAYS = 8,
 	PHRASES = PHRASE_SETS * PHRASE_WAYS,
 	OPEN_CALLS = 16,
