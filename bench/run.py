@@ -55,19 +55,20 @@ def compare(title, args, bound, runs):
     return statistics.median(plain)
 
 
+def read_rate(title, name, command, events, bound):
+    rates = [events / timed([UPTO, *command, "-n", "1", TRACE])[0] / 1e6 for _ in range(5)]
+    rate = statistics.median(rates)
+    print(f"{title}: {name:15}{rate:7.1f} M events/s  ({min(rates):.1f} … {max(rates):.1f}); "
+          f"{verdict(rate, bound / 1e6, less=False)} {bound / 1e6:.0f} M", flush=True)
+
+
 def reading(title):
     info = upto_json("info", "--json", TRACE)
     per_event = info["bytes"] / info["events"]
     print(f"{title}: {info['events'] / 1e6:.1f} M events, {info['instructions'] / 1e9:.2f} G instructions, "
           f"{info['bytes'] / 1e6:.1f} MB, {per_event:.3f} bytes an event; {verdict(per_event, BYTES_BOUND)} {BYTES_BOUND}")
     print(f"{title}: of the bytes      " + ", ".join(f"{n} {b / 1e3:.0f} kB" for n, b in info["bytes_by_content"].items()))
-    seconds = []
-    for _ in range(5):
-        seconds.append(timed([UPTO, "top", "-n", "1", TRACE])[0])
-    rates = [info["events"] / s for s in seconds]
-    rate = statistics.median(rates)
-    print(f"{title}: upto top         {rate / 1e6:7.1f} M events/s  ({min(rates) / 1e6:.1f} … {max(rates) / 1e6:.1f}); "
-          f"{verdict(rate, RATE_BOUND, less=False)} {RATE_BOUND / 1e6:.0f} M")
+    read_rate(title, "upto top", ["top"], info["events"], RATE_BOUND)
     out = subprocess.run(["python3", "-c", "import resource,subprocess,sys;"
                           "subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL);"
                           "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)", UPTO, "top", "-n", "1", TRACE],
@@ -84,10 +85,7 @@ def reading(title):
                           ("one long call", ["calls", "--function", "kernel_init_freeable", "--depth", "1"])):
         seconds = [timed([UPTO] + command + [TRACE])[0] for _ in range(5)]
         print(f"{title}: {name:15}{spread(seconds)}; {verdict(statistics.median(seconds), INDEX_BOUND)} {INDEX_BOUND} s")
-    s = timed([UPTO, "top", "--total", "-n", "1", TRACE])[0]
-    rate = info["events"] / s
-    print(f"{title}: top --total      {rate / 1e6:7.1f} M events/s; {verdict(rate, STACKS_BOUND, less=False)} {STACKS_BOUND / 1e6:.0f} M",
-          flush=True)
+    read_rate(title, "top --total", ["top", "--total"], info["events"], STACKS_BOUND)
 
 
 def small_args(append=""):

@@ -170,6 +170,9 @@ def test_tree(version, smp):
     assert above[0]["total_insns"] == below[0]["total_insns"], (above[0], below[0])
     assert any(n["function"] == "__x64_sys_openat" and n["depth"] == 1 for n in above), above[:5]
     rows = upto_json("top", "--json", "--total", trace)["functions"]
+    # top counts phrases where top --total goes from event to event
+    same = ("function", "section", "calls", "self_insns", "self_ns")
+    assert sorted([f[k] for k in same] for f in rows) == sorted([f[k] for k in same] for f in upto_json("top", "--json", trace)["functions"])
     names = collections.Counter(f["function"] for f in rows)
     totals = {f["function"]: f for f in rows if f["section"]}
     assert totals["do_sys_openat2"]["total_insns"] == below[0]["total_insns"], totals["do_sys_openat2"]
