@@ -288,6 +288,22 @@ def make_trace():
     save("fuzz_trace", "events-phrases", b"\1" + phrases.payload())
     save("fuzz_trace", "whole-phrases",
          b"\0" + container(parts[:3] + [(EVENTS, phrases.payload(), {"events": phrases})] + parts[-1:]))
+    # nine things that calls from one site do: the ninth takes the first one's place, which has come just before
+    none = 0, 0, 0
+    many = Events().add(CLOCK, 10, dns=100).add(S_CALL_INDIRECT, 20, slot=0xffffc90000001ff8, target=KERNEL + 0x80)
+    for i in range(8):
+        many.add(S_CALL, 5, slot=-8 if not i else 0, phrase=none).add(S_RETURN, 1 + i, slot=0)
+    many.add(S_CALL, 5, slot=0, phrase=(1, 1, 1)).add(S_CALL, 5, slot=0, phrase=(1, 8, 8))
+    many.add(S_CALL, 5, slot=0, phrase=none).add(S_RETURN, 9, slot=0).add(S_CALL, 5, slot=0, phrase=(1, 9, 1)).add(S_RETURN, 7, slot=8)
+    many.add(CLOCK, 10, dns=100)
+    # a call that goes far away: two phrases, and a third that goes to two places
+    for i in range(4):
+        many.add(S_USER_CALL, 5, slot=0x7ffe00001000 - 0xffffc90000001ff8 if not i else 0, phrase=(2, 5, 1) if i > 1 else none)
+        if i < 2:
+            many.add(S_USER_JUMP, 3, target=0x7f0000002000 + i).add(S_RETURN, 2, slot=0)
+    many.add(S_USER_CALL, 5, slot=0, phrase=none).add(S_USER_JUMP, 3, target=1 << 62).add(S_RETURN, 2, slot=0).add(CLOCK, 10, dns=100)
+    save("fuzz_trace", "whole-phrases-forgotten",
+         b"\0" + container(parts[:3] + [(EVENTS, many.payload(), {"events": many})] + parts[-1:]))
     save("fuzz_trace", "events-phrase-unknown", b"\1" + Events().add(S_CALL, 20, slot=8, phrase=(1, 1, 1)).payload())
     save("fuzz_trace", "events-phrase-number", b"\1" + Events().add(S_CALL, 20, slot=8, phrase=(1, 1, 9)).payload())
     far = Events().add(CLOCK, 10, dns=100).add(S_CALL, 20, slot=0xffffc90000001ff8).add(S_RETURN, 6, slot=0)

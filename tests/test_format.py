@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """docs/format.md is right: a decoder written from it finds what upto finds."""
+import collections
 import itertools
 import json
 import os
@@ -135,6 +136,26 @@ def test_decoder():
     os.unlink(path)
     return f"{compared} events of {len(some)} chunks; " \
            f"{len(trace.sites) - decoder.FIRST_SITE} sites, {len(trace.symbols)} symbols"
+
+
+def test_made():
+    """Traces that fuzz/make_corpus.py made, with what boots seldom have: the decoder finds what upto dumps."""
+    corpus = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fuzz/corpus/fuzz_trace")
+    compared = collections.Counter()
+    for name in ("whole", "whole-deep", "whole-phrases", "whole-phrases-forgotten"):
+        path = os.path.join(WORK, f"made-{name}.upto")
+        with open(os.path.join(corpus, name), "rb") as f, open(path, "wb") as out:
+            out.write(f.read()[1:])
+        trace = decoder.Trace(path)
+        fields = ("cpu", "kind", "insns", "slot", "from", "target", "args")
+        ours = [[{"cpu": c.cpu, **e}.get(k) or None for k in fields]
+                for c in trace.chunks if c.type == decoder.EVENTS for e in trace.events(c)]
+        dumped = run(UPTO, "dump", "--json", path).stdout.decode().splitlines()
+        theirs = [[json.loads(line).get(k) or None for k in fields] for line in dumped]
+        assert sorted(ours, key=str) == sorted(theirs, key=str), (name, [e for e in ours if e not in theirs][:3])
+        compared[name] = len(ours)
+    assert compared["whole-phrases-forgotten"] == 44, compared
+    return str(dict(compared))
 
 
 def test_document():
