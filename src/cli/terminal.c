@@ -129,15 +129,17 @@ size_t terminal_rows(void)
 
 void terminal_note(const char *fmt, ...)
 {
+	/* a pager would show later what was printed before */
+	FILE *out = pager.pid > 0 ? stdout : stderr;
 	va_list ap;
 
-	if (!isatty(STDERR_FILENO))
+	if (pager.pid <= 0 && !isatty(STDERR_FILENO))
 		return;
 	fflush(stdout);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vfprintf(out, fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+	fputc('\n', out);
 }
 
 void terminal_escape(struct buf *out, const char *text)

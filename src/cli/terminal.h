@@ -30,8 +30,8 @@ size_t terminal_rows(void);
 void terminal_progress(size_t chunks);
 void terminal_end_progress(void);
 
-/* A remark below the output, on standard error. */
-void terminal_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A remark below the output: on standard error if that is a terminal, or in the pager. */
+void terminal_note(const char *fmt, ...) __attribute__((format(printf, 1, 2), nonnull(1)));
 
 /* Append text with control characters made harmless. */
 void terminal_escape(struct buf *out, const char *text);
