@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -74,6 +75,14 @@ static const char *pager_command(void)
 	return command ? command : "less";
 }
 
+/* The reader has seen enough: nothing is wrong, and nothing more is to be done. */
+static void leave(int number)
+{
+	(void)number;
+	waitpid(pager.pid, NULL, 0);
+	_exit(0);
+}
+
 void terminal_start_pager(void)
 {
 	const char *command = pager_command();
@@ -93,8 +102,10 @@ void terminal_start_pager(void)
 		_exit(127);
 	}
 	close(fds[0]);
-	if (pager.pid > 0)
+	if (pager.pid > 0) {
+		signal(SIGPIPE, leave);
 		dup2(fds[1], STDOUT_FILENO);
+	}
 	close(fds[1]);
 }
 
