@@ -107,7 +107,10 @@ static inline void take_plain(struct function_sums *s, struct function_lane *lan
 	running->function = function;
 }
 
-/* Begin a tally for calls as this one, if its phrase's events, which are written, will always have the same names. */
+/*
+ * Begin a tally for calls as this one, if its phrase's events, which are written, will always have the same names. From
+ * kernel code to user code, or back in time, only damage leads without an event that ends phrases.
+ */
 static __attribute__((noinline)) void begin_tally(struct function_sums *s, const struct function_lane *lane,
 						  const struct running *running, const struct batch *batch,
 						  const struct phrase_use *use, uint32_t version)
@@ -120,13 +123,17 @@ static __attribute__((noinline)) void begin_tally(struct function_sums *s, const
 	for (const struct event *e = call + 1; e <= end; e++) {
 		uint32_t of = running->version;
 		struct name_entry *entry = name_cache_entry(lane->cache, e->target, &of);
+		bool entered;
 
+		if (e->insns < insns || !e->target || e->target >> 63 != call->from >> 63)
+			return;
 		if (!name_entry_is(entry, e->target, of))
 			name_cache_miss(lane->cache, entry, e->target, timebase_ns(&running->timebase, e->insns), of);
 		if (!name_entry_is(entry, e->target, of))
 			return;
-		tally_step(s->tallies, use->phrase, entry->place.function, enters(e, entry->place, function), e->insns - insns);
+		entered = enters(e, entry->place, function);
 		function = entry->place.function;
+		tally_step(s->tallies, use->phrase, function, entered, e->insns - insns);
 		insns = e->insns;
 	}
 	tally->serial = batch->phrases->serials[use->phrase];

@@ -33,8 +33,8 @@ void function_lane_begin(struct function_lane *lane, const struct function_sums 
 void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
 			const struct event *events, size_t n);
 /*
- * A batch as it comes. Of phrases that come again and again only their number is kept, until function_sums_add(): all
- * batches must be of the same decoder, or of one after the other.
+ * A batch as it comes. Of phrases that come again and again only how often they did is kept, until function_sums_add():
+ * all batches must be of one decoder, for as long as the sums live.
  */
 void function_sums_take_batch(struct function_sums *s, struct function_lane *lane, struct batch *batch);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tallies.h"
 
-
 struct tallies *tallies_new(void)
 {
 	return xcalloc_aligned(HUGE_PAGE, 1, sizeof(struct tallies));

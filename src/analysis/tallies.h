@@ -2,7 +2,7 @@
 /*
  * How often phrases came (trace/phrases.h). A phrase's events do the same to
  * the sums of functions each time: that is looked up once, and multiplied when
- * the phrase is forgotten, or at the end.
+ * the phrase's place is needed for another tally, or at the end.
  */
 #ifndef UPTO_ANALYSIS_TALLIES_H
 #define UPTO_ANALYSIS_TALLIES_H
