@@ -38,7 +38,7 @@ struct phrase {
 	struct phrase_event events[PHRASE_EVENTS];
 };
 
-/* Phrases of all call sites whose numbers are the same modulo PHRASE_SETS: all of them that is needed to go past one. */
+/* Phrases of all call sites whose numbers are the same modulo PHRASE_SETS: as much as one needs to know to go past them. */
 struct phrase_set {
 	uint32_t sites[PHRASE_WAYS]; /* whose phrase each is; 0: there is none */
 	uint16_t insns[PHRASE_WAYS]; /* from the call to the phrase's last event */
