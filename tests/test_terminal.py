@@ -6,6 +6,8 @@ import os
 import pty
 import re
 import select
+import shutil
+import signal
 import struct
 import subprocess
 import termios
@@ -19,7 +21,7 @@ CLEARED = "\r\x1b[K"
 
 
 def at_terminal(*args, stdout=None, timeout=300, **env):
-    """Run it with a terminal as stderr, and as stdout if that is None: (exit status, what the terminal got, the rest of stdout)."""
+    """Run it with a terminal as stderr, and as stdout if that is None: (exit status, what the terminal got)."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", ROWS, COLUMNS, 0, 0))
     inherited = {k: v for k, v in os.environ.items() if k not in ("PAGER", "UPTO_PAGER", "NO_COLOR", "LESS")}
@@ -34,9 +36,14 @@ def at_terminal(*args, stdout=None, timeout=300, **env):
             except OSError:  # nobody has it open any more
                 break
             shown += part
+    else:
+        os.killpg(p.pid, signal.SIGKILL)
     os.close(master)
-    status = p.wait(timeout=10)
-    return status, shown.decode(errors="replace")
+    return p.wait(timeout=10), shown.decode(errors="replace")
+
+
+def without_progress(shown):
+    return re.sub(r"\r\x1b\[K(reading: \d+ %)?", "", shown)
 
 
 def test_pager():
@@ -48,7 +55,8 @@ def test_pager():
     more = re.compile(r"\d+ more lines; -n 0 shows all$")
 
     def text(shown):
-        return [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*[mK]", "", shown).replace("\r", "").splitlines()]
+        shown = re.sub(r"\x1b\[[0-9;]*m", "", without_progress(shown))
+        return [line.rstrip() for line in shown.replace("\r", "").splitlines()]
 
     mark = "sed s/^/paged:/"
     for env, paged in ({"PAGER": mark}, True), ({"UPTO_PAGER": mark, "PAGER": "false"}, True), ({"PAGER": ""}, False):
@@ -61,13 +69,24 @@ def test_pager():
     status, shown = at_terminal(UPTO, "--no-pager", *top[1:], PAGER=mark)
     assert status == 0 and text(shown)[:-1] == lines and "\x1b[" in shown, shown
     status, shown = at_terminal(*top, PAGER=mark, NO_COLOR="1")
-    assert status == 0 and "\x1b" not in shown and "paged:" in shown, shown
+    assert status == 0 and "\x1b[" not in without_progress(shown) and "paged:" in shown, shown
     # JSON is for programs, wherever it goes
     status, shown = at_terminal(*top, "--json", PAGER="cat")
-    assert status == 0 and len(json.loads(shown)["functions"]) == 3, shown
+    assert status == 0 and len(json.loads(without_progress(shown))["functions"]) == 3, shown
     # who has seen enough leaves the pager
     status, shown = at_terminal(UPTO, "dump", trace(), PAGER="head -n 2")
     assert (status, len(text(shown))) == (0, 2), (status, shown)
+    # an answer that nobody got is none, long or short; the default is had everywhere
+    for command in top, [UPTO, "dump", trace()]:
+        status, shown = at_terminal(*command, PAGER="no-such-pager")
+        assert status == 1 and "no-such-pager" in shown, (status, shown)
+    shell = os.path.join(WORK, "terminal-path")
+    os.makedirs(shell, exist_ok=True)
+    for program in "sh", "cat":
+        if not os.path.lexists(os.path.join(shell, program)):
+            os.symlink(shutil.which(program), os.path.join(shell, program))
+    status, shown = at_terminal(*top, PATH=shell)
+    assert status == 0 and text(shown)[:-1] == lines, (status, shown)
 
 
 def test_progress():

@@ -72,15 +72,26 @@ static const char *pager_command(void)
 
 	if (!command)
 		command = getenv("PAGER");
-	return command ? command : "less";
+	/* not everybody has it */
+	return command ? command : "command -v less >/dev/null && exec less || exec cat";
+}
+
+/* Wait for the pager to be left. False: there was none to start, and the answer is lost. */
+static bool wait_for_pager(void)
+{
+	enum { NOT_FOUND = 127 };
+	int status = 0;
+
+	close(STDOUT_FILENO);
+	waitpid(pager.pid, &status, 0);
+	return !WIFEXITED(status) || WEXITSTATUS(status) != NOT_FOUND;
 }
 
 /* The reader has seen enough: nothing is wrong, and nothing more is to be done. */
 static void leave(int number)
 {
 	(void)number;
-	waitpid(pager.pid, NULL, 0);
-	_exit(0);
+	_exit(wait_for_pager() ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 void terminal_start_pager(void)
@@ -116,10 +127,9 @@ int terminal_finish(void)
 	if (fflush(stdout) || ferror(stdout))
 		saved = errno ? errno : EIO;
 	if (pager.pid > 0) {
-		fclose(stdout);
-		waitpid(pager.pid, NULL, 0);
+		/* the reader may leave the pager at any time */
+		saved = wait_for_pager() ? 0 : ENOENT;
 		pager.pid = 0;
-		saved = 0; /* the reader may leave the pager at any time */
 	}
 	return saved == EPIPE ? 0 : saved;
 }
