@@ -172,7 +172,8 @@ def test_tree(version, smp):
     rows = upto_json("top", "--json", "--total", trace)["functions"]
     # top counts phrases where top --total goes from event to event
     same = ("function", "section", "calls", "self_insns", "self_ns")
-    assert sorted([f[k] for k in same] for f in rows) == sorted([f[k] for k in same] for f in upto_json("top", "--json", trace)["functions"])
+    counted = upto_json("top", "--json", trace)["functions"]
+    assert sorted([f[k] for k in same] for f in rows) == sorted([f[k] for k in same] for f in counted)
     names = collections.Counter(f["function"] for f in rows)
     totals = {f["function"]: f for f in rows if f["section"]}
     assert totals["do_sys_openat2"]["total_insns"] == below[0]["total_insns"], totals["do_sys_openat2"]

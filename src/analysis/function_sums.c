@@ -108,8 +108,8 @@ static inline void take_plain(struct function_sums *s, struct function_lane *lan
 }
 
 /*
- * Begin a tally for calls as this one, if its phrase's events, which are written, will always have the same names. From
- * kernel code to user code, or back in time, only damage leads without an event that ends phrases.
+ * Begin a tally for calls as this one, if its phrase's events, which are written, will always have the same names, and all
+ * say where they lead. One that goes back in time, or from kernel code to user code or the other way, is damage.
  */
 static __attribute__((noinline)) void begin_tally(struct function_sums *s, const struct function_lane *lane,
 						  const struct running *running, const struct batch *batch,
