@@ -60,9 +60,14 @@ static bool matches(const struct phrase *phrase, unsigned count, const struct ev
 static bool comes(const struct phrases *phrases, const struct event *call, size_t left, unsigned number)
 {
 	const struct phrase_set *set = &phrases->sets[call->site % PHRASE_SETS];
+	unsigned count;
 
-	return phrase_set_has(set, call->site, number) && set->counts[number - 1] <= left &&
-	       matches(&phrases->known[phrase_place(call->site, number)], set->counts[number - 1], call);
+	if (!phrase_set_has(set, call->site, number))
+		return false;
+	count = set->counts[number - 1];
+	/* most others differ in this, and the phrase itself may be far away */
+	return count <= left && call[count].insns - call->insns == set->insns[number - 1] &&
+	       matches(&phrases->known[phrase_place(call->site, number)], count, call);
 }
 
 unsigned phrases_find(const struct phrases *phrases, const struct event *call, size_t left, unsigned likely)
