@@ -131,11 +131,17 @@ static void run(void *state, struct stacks *s, const struct stacks_run *run)
 	function_sums_take(st->sums, lane, run->timebase, run->events, run->n);
 }
 
-static void *begin(void *setting)
+/* One for all parts of a thread: there is much in it, and it is added up. */
+static void *begin(void *setting, void *before)
 {
 	const struct setting *c = setting;
-	struct state *st = xcalloc(1, sizeof *st);
+	struct state *st = before;
 
+	if (st) {
+		memset(st->begun, 0, c->vcpus * sizeof *st->begun);
+		return st;
+	}
+	st = xcalloc(1, sizeof *st);
 	st->sums = function_sums_new(c->names, c->ticks_shift);
 	st->lanes = xcalloc(c->vcpus, sizeof *st->lanes);
 	st->begun = xcalloc(c->vcpus, sizeof *st->begun);
@@ -200,5 +206,5 @@ int totals_analyse(const struct reader *r, const struct names *names, const stru
 		free(*ret_totals);
 		*ret_totals = NULL;
 	}
-	return result < 0 ? result : 0;
+	return result;
 }

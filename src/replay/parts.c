@@ -12,6 +12,7 @@ struct part {
 	struct buf data;          /* the checkpoint's; none: from the start */
 	uint64_t to_ns;
 	void *state;
+	bool again;               /* it is the state of a part before */
 	int result;
 	struct error err;
 };
@@ -26,11 +27,12 @@ struct crew {
 	size_t count, next;
 };
 
-static void replay(const struct crew *crew, struct part *p)
+static void replay(const struct crew *crew, struct part *p, void *before)
 {
 	struct stacks stacks;
 
-	p->state = crew->analysis->begin(crew->context);
+	p->state = crew->analysis->begin(crew->context, before);
+	p->again = p->state == before;
 	p->result = stacks_replay(&stacks, crew->reader, crew->names, crew->threads, p->data.len ? &p->from : NULL, p->to_ns,
 				  &crew->analysis->visitor, p->state, &p->err);
 	if (crew->analysis->end)
@@ -41,10 +43,13 @@ static void replay(const struct crew *crew, struct part *p)
 static void *work(void *arg)
 {
 	struct crew *crew = arg;
+	void *before = NULL;
 	size_t i;
 
-	while ((i = __atomic_fetch_add(&crew->next, 1, __ATOMIC_RELAXED)) < crew->count)
-		replay(crew, &crew->parts[i]);
+	while ((i = __atomic_fetch_add(&crew->next, 1, __ATOMIC_RELAXED)) < crew->count) {
+		replay(crew, &crew->parts[i], before);
+		before = crew->parts[i].state;
+	}
 	return NULL;
 }
 
@@ -157,20 +162,23 @@ int parts_replay(const struct reader *r, const struct names *names, const struct
 		 const struct parts_analysis *analysis, void *context, void *ret_states[PARTS_MAX], struct error *err)
 {
 	struct crew crew = { .reader = r, .names = names, .threads = threads, .analysis = analysis, .context = context };
-	int result;
+	int result = 0;
+	size_t n = 0;
 
 	split(&crew, index, walk_threads());
 	replay_all(&crew, walk_threads());
-	result = (int)crew.count;
-	for (size_t i = 0; i < PARTS_MAX; i++) {
+	for (size_t i = 0; i < crew.count; i++) {
 		struct part *p = &crew.parts[i];
 
-		ret_states[i] = i < crew.count ? p->state : NULL;
-		if (i < crew.count && p->result < 0 && result >= 0) {
+		if (!p->again)
+			ret_states[n++] = p->state;
+		if (p->result < 0 && result == 0) {
 			result = p->result;
 			*err = p->err;
 		}
 		buf_free(&p->data);
 	}
+	if (n < PARTS_MAX)
+		ret_states[n] = NULL;
 	return result;
 }
