@@ -267,10 +267,15 @@ struct function_sums *function_sums_new(const struct names *names, unsigned tick
 	return s;
 }
 
-void function_sums_add(struct function_sums *s, struct functions *sum)
+void function_sums_settle(struct function_sums *s)
 {
 	if (s->tallies)
-		tallies_spend(s->tallies, s->sums.stats);
+		tallies_settle(s->tallies, s->sums.stats);
+}
+
+void function_sums_add(struct function_sums *s, struct functions *sum)
+{
+	function_sums_settle(s);
 	functions_add(sum, &s->sums);
 }
 

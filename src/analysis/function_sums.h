@@ -12,6 +12,8 @@ struct function_sums;
 struct function_sums *function_sums_new(const struct names *names, unsigned ticks_shift);
 void function_sums_free(struct function_sums *s);
 
+/* The batches that come next are another decoder's. */
+void function_sums_settle(struct function_sums *s);
 /* Add the sums of one thread to `sum` (functions_add()). */
 void function_sums_add(struct function_sums *s, struct functions *sum);
 
@@ -33,8 +35,8 @@ void function_lane_begin(struct function_lane *lane, const struct function_sums 
 void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
 			const struct event *events, size_t n);
 /*
- * A batch as it comes. Of phrases that come again and again only how often they did is kept, until function_sums_add():
- * all batches must be of one decoder, for as long as the sums live.
+ * A batch as it comes. Of phrases that come again and again only how often they did is kept, until
+ * function_sums_settle(): up to there all batches must be of one decoder.
  */
 void function_sums_take_batch(struct function_sums *s, struct function_lane *lane, struct batch *batch);
 

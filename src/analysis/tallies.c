@@ -29,10 +29,11 @@ static void spend(struct tallies *t, unsigned i, struct function_stat *stats)
 	tally->calls = tally->ticks = 0;
 }
 
-void tallies_spend(struct tallies *t, struct function_stat *stats)
+void tallies_settle(struct tallies *t, struct function_stat *stats)
 {
 	for (unsigned i = 0; i < PHRASES; i++)
 		spend(t, i, stats);
+	memset(t->tallies, 0, sizeof t->tallies);
 }
 
 struct tally *tally_begin(struct tallies *t, unsigned i, struct function_stat *stats)

@@ -52,8 +52,8 @@ static inline uint32_t tally_call(struct tally *tally, uint64_t ticks)
 	return tally->end;
 }
 
-/* Add what calls did to the sums of functions. */
-void tallies_spend(struct tallies *t, struct function_stat *stats);
+/* Add what calls did to the sums of functions, and begin anew: other phrases may be in the same places. */
+void tallies_settle(struct tallies *t, struct function_stat *stats);
 
 /* Spend that tally. It has no steps then, and its members for tally_is() are to be set when it has all: until then it is none. */
 struct tally *tally_begin(struct tallies *t, unsigned i, struct function_stat *stats);

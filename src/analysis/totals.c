@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "function_sums.h"
+#include "shapes.h"
 #include "ticks.h"
 
 /*
@@ -23,6 +24,7 @@ struct state {
 	struct function_lane *lanes; /* by vCPU */
 	bool *begun;
 	struct function_total *totals;
+	struct shapes *shapes;
 };
 
 struct setting {
@@ -57,12 +59,31 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	count_frame(presence_of(stack), stack, frame, stack->depth - 1);
 }
 
-static void add_time(struct function_total *t, const struct presence *p, const struct stack *stack, const struct frame *frame)
+/*
+ * What passed in a frame; it was the outermost one of its function, or not, and began at its start, or not: masks, since
+ * nothing could foretell branches.
+ */
+static inline void add_frame(struct function_total *t, uint64_t insns, uint64_t ns, bool outermost)
 {
-	uint64_t outermost = -(uint64_t)frame->data;
+	uint64_t mask = -(uint64_t)outermost;
 
-	t->insns += (stack->insns - (frame->insns > p->insns ? frame->insns : p->insns)) & outermost;
-	t->ns += (stack->ns - (frame->ns > p->ns ? frame->ns : p->ns)) & outermost;
+	t->insns += insns & mask;
+	t->ns += ns & mask;
+}
+
+static inline void add_call(struct function_total *t, uint64_t ns, bool counts)
+{
+	ns &= -(uint64_t)counts;
+	t->finished += counts;
+	t->finished_ns += ns;
+	t->longest_ns = ns > t->longest_ns ? ns : t->longest_ns;
+}
+
+static inline void add_time(struct function_total *t, const struct presence *p, const struct stack *stack,
+			    const struct frame *frame)
+{
+	add_frame(t, stack->insns - (frame->insns > p->insns ? frame->insns : p->insns),
+		  stack->ns - (frame->ns > p->ns ? frame->ns : p->ns), frame->data);
 }
 
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
@@ -70,15 +91,54 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 	struct state *st = state;
 	struct presence *p = stack->data;
 	struct function_total *t = &st->totals[frame->function];
-	/* without branches, which nothing could foretell */
-	uint64_t counts = frame->at_start, ns = (stack->ns - frame->ns) & -counts;
 
 	(void)s;
 	p->counters[frame->function % COUNTERS]--;
+	if (st->shapes->recorded)
+		shapes_leave(st->shapes, stack);
 	add_time(t, p, stack, frame);
-	t->finished += counts;
-	t->finished_ns += ns;
-	t->longest_ns = ns > t->longest_ns ? ns : t->longest_ns;
+	add_call(t, stack->ns - frame->ns, frame->at_start);
+}
+
+/* What leaving that frame would have done. The call's own is on top of the stack, and not counted any more. */
+static inline void add_shape(struct state *st, const struct stack *stack, const struct stacks_phrase *p,
+			     const struct shape_frame *f)
+{
+	const struct timebase *timebase = &p->batch->timebase;
+	const struct presence *presence = stack->data;
+	uint64_t insns = p->call->insns, ns = timebase_ns(timebase, insns + f->left) - timebase_ns(timebase, insns + f->entered);
+	bool outermost = f->outermost;
+
+	if (__builtin_expect(presence->counters[f->function % COUNTERS] & -(uint32_t)outermost, 0))
+		outermost = !on_stack(stack, stack->depth - 1, f->function);
+	add_frame(&st->totals[f->function], (uint64_t)f->left - f->entered, ns, outermost);
+	add_call(&st->totals[f->function], ns, f->own ? stack->frames[stack->depth - 1].at_start : f->at_start);
+}
+
+/* All that the phrase's events would have done, one by one. */
+static bool phrase(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p)
+{
+	struct state *st = state;
+	const struct shape *shape = shapes_of(st->shapes, stack, p);
+	struct presence *presence = stack->data;
+
+	if (!shape) {
+		shapes_begin(st->shapes, s, stack, p);
+		return false;
+	}
+	presence->counters[shape->callee % COUNTERS]--;
+	for (const struct shape_frame *f = shape->frames; f < shape->frames + shape->count; f++)
+		add_shape(st, stack, p, f);
+	s->unmatched.returns += shape->returns;
+	return true;
+}
+
+static void replayed(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p)
+{
+	struct state *st = state;
+
+	if (st->shapes->recorded)
+		shapes_end(st->shapes, s, stack, p);
 }
 
 /* What the frames of a stack have run so far. */
@@ -128,7 +188,10 @@ static void run(void *state, struct stacks *s, const struct stacks_run *run)
 	if (!st->begun[run->cpu])
 		function_lane_begin(lane, st->sums, run->cache, run->cpu, run->task, run->place, run->meter, run->timebase);
 	st->begun[run->cpu] = true;
-	function_sums_take(st->sums, lane, run->timebase, run->events, run->n);
+	if (run->batch)
+		function_sums_take_batch(st->sums, lane, run->batch);
+	else
+		function_sums_take(st->sums, lane, run->timebase, run->events, run->n);
 }
 
 /* One for all parts of a thread: there is much in it, and it is added up. */
@@ -139,18 +202,23 @@ static void *begin(void *setting, void *before)
 
 	if (st) {
 		memset(st->begun, 0, c->vcpus * sizeof *st->begun);
+		memset(st->shapes, 0, sizeof *st->shapes);
 		return st;
 	}
 	st = xcalloc(1, sizeof *st);
 	st->sums = function_sums_new(c->names, c->ticks_shift);
 	st->lanes = xcalloc(c->vcpus, sizeof *st->lanes);
 	st->begun = xcalloc(c->vcpus, sizeof *st->begun);
+	st->shapes = xcalloc_aligned(HUGE_PAGE, 1, sizeof *st->shapes);
 	st->totals = xcalloc_aligned(sizeof *st->totals, names_count(c->names), sizeof *st->totals);
 	return st;
 }
 
 static void end(void *state, struct stacks *s)
 {
+	struct state *st = state;
+
+	function_sums_settle(st->sums);
 	for (size_t i = 0; i < s->count; i++) {
 		settle(state, &s->list[i]);
 		free(s->list[i].data);
@@ -172,6 +240,7 @@ static void add(struct function_total *sum, const struct function_total *part, s
 
 static void state_free(struct state *st)
 {
+	free(st->shapes);
 	free(st->totals);
 	free(st->lanes);
 	free(st->begun);
@@ -183,7 +252,9 @@ int totals_analyse(const struct reader *r, const struct names *names, const stru
 		   struct functions *ret, struct function_total **ret_totals, struct error *err)
 {
 	static const struct parts_analysis analysis = {
-		.visitor = { .enter = enter, .leave = leave, .forget = forget, .run = run, .due = due },
+		.visitor = {
+			.enter = enter, .leave = leave, .forget = forget, .run = run, .due = due, .phrase = phrase, .replayed = replayed,
+		},
 		.begin = begin, .end = end,
 	};
 	struct setting setting = { .names = names, .vcpus = reader_vcpus(r), .ticks_shift = ticks_shift(r) };

@@ -520,39 +520,108 @@ static void end(struct replay *r)
 	r->stacks->replay = NULL;
 }
 
-/* Time goes on to the event's. False: the visitor wants no more. */
-static inline bool go_on(struct replay *r, const struct event *e)
+/* Time goes on. False: the visitor wants no more. */
+static inline bool go_on(struct replay *r, uint64_t ns)
 {
 	struct stacks *s = r->stacks;
 
 	if (__builtin_expect(s->stop, 0))
 		return false;
-	s->ns = e->ns;
-	if (__builtin_expect(e->ns >= s->due_ns, 0))
+	s->ns = ns;
+	if (__builtin_expect(ns >= s->due_ns, 0))
 		r->visitor->due(r->state, s);
 	return !s->stop;
 }
 
-/* Events of one stack that runs all the time: they have no clock, and no new task comes before them. */
-static void go_through_plain(struct replay *r, struct lane *lane, const struct event *events, size_t n)
+/*
+ * Events of one stack that runs all the time: they have no clock, and no new task comes before them. `timebase`: what
+ * their times are made with; NULL: they have them.
+ */
+static inline __attribute__((always_inline)) void go_through_plain(struct replay *r, struct lane *lane,
+								   const struct timebase *timebase,
+								   const struct event *events, const struct event *end)
 {
 	struct stack *stack = lane->stack;
-	uint64_t insns = lane->meter.insns, ns = lane->meter.ns;
-	const struct event *e = events;
+	uint64_t insns = lane->meter.insns, ns = lane->meter.ns, place = lane->place;
 
-	for (; e < events + n && go_on(r, e); e++) {
-		spend(r, stack, (struct spent){ .insns = e->insns - insns, .ns = e->ns - ns });
+	for (const struct event *e = events; e < end; e++) {
+		uint64_t now = timebase ? timebase_ns(timebase, e->insns) : e->ns;
+
+		if (!go_on(r, now))
+			break;
+		spend(r, stack, (struct spent){ .insns = e->insns - insns, .ns = now - ns });
 		insns = e->insns;
-		ns = e->ns;
+		ns = now;
 		take_plain(r, stack, e);
+		/* the stack's place is not it where none of them leads anywhere: that is where the stack was left */
+		if (e->target)
+			place = e->target;
 	}
 	lane->meter.insns = insns;
 	lane->meter.ns = ns;
-	/* the stack's place is not it where none of them led anywhere: that is where the stack was left */
-	while (e > events && !e[-1].target)
-		e--;
-	if (e > events)
-		lane->place = e[-1].target;
+	lane->place = place;
+}
+
+static void go_through_written(struct replay *r, struct lane *lane, const struct event *events, const struct event *end)
+{
+	go_through_plain(r, lane, NULL, events, end);
+}
+
+static void go_through_untimed(struct replay *r, struct lane *lane, const struct batch *batch, const struct event *events,
+			       const struct event *end)
+{
+	const struct timebase timebase = batch->timebase;
+
+	go_through_plain(r, lane, &timebase, events, end);
+}
+
+/* What is called returns behind the phrase, and nothing else is to be known of it. */
+static void go_past(struct replay *r, struct lane *lane, const struct stacks_phrase *p)
+{
+	struct stack *stack = lane->stack;
+	unsigned insns = phrase_insns(p->batch->phrases, p->use->phrase);
+	uint64_t ns = timebase_ns(&p->batch->timebase, p->call->insns + insns);
+
+	stack->insns += insns;
+	stack->ns += ns - lane->meter.ns;
+	stack->depth--;
+	stack->began = true;
+	stack->place = lane->place = p->call->from;
+	lane->meter.insns = p->call->insns + insns;
+	lane->meter.ns = r->stacks->ns = ns;
+}
+
+/* Returns the event behind the phrase. */
+static const struct event *take_phrase(struct replay *r, struct lane *lane, const struct stacks_phrase *p)
+{
+	const struct event *first = p->call + 1, *end = first + phrase_count(p->batch->phrases, p->use->phrase);
+
+	if (r->visitor->phrase(r->state, r->stacks, lane->stack, p)) {
+		go_past(r, lane, p);
+	} else {
+		batch_write_phrase(p->batch, p->use);
+		go_through_untimed(r, lane, p->batch, first, end);
+		r->visitor->replayed(r->state, r->stacks, lane->stack, p);
+	}
+	return end;
+}
+
+static void go_through_batch(struct replay *r, struct lane *lane, struct batch *batch, const struct event *end)
+{
+	struct stacks_phrase p = {
+		.batch = batch, .version = spaces_at(&r->stacks->names->spaces, &lane->view, r->task, batch->events->ns),
+	};
+	const struct event *e = batch->events;
+
+	for (size_t i = 0; i < batch->n_uses && !r->stacks->stop; i++) {
+		p.use = &batch->uses[i];
+		p.call = &batch->events[p.use->call];
+		if (p.use->written)
+			continue;
+		go_through_untimed(r, lane, batch, e, p.call + 1);
+		e = take_phrase(r, lane, &p);
+	}
+	go_through_untimed(r, lane, batch, e, end);
 }
 
 /* All but the last, if nothing has to be asked of each. */
@@ -561,15 +630,28 @@ static size_t count_plain(const struct lane *lane, const struct event *events, s
 	return lane->stage == STAGE_KERNEL && !lane->meter.halted && events[n - 1].insns < lane->record_insns ? n - 1 : 0;
 }
 
-static void go_through(struct replay *r, const struct event *events, size_t n, unsigned cpu)
+/* Can its phrases be gone past: with one version of an address space, and nothing due? */
+static bool can_go_past(struct replay *r, struct lane *lane, const struct batch *batch)
+{
+	const struct event *last = &batch->events[batch->count - 1];
+
+	if (!r->visitor->phrase || !count_plain(lane, batch->events, batch->count) || last->ns >= r->stacks->due_ns)
+		return false;
+	spaces_at(&r->stacks->names->spaces, &lane->view, r->task, batch->events->ns);
+	return last->ns < lane->view.to_ns;
+}
+
+static void go_through(struct replay *r, const struct event *events, size_t n, unsigned cpu, struct batch *batch)
 {
 	struct lane *lane = &r->lanes[cpu];
 	size_t plain = count_plain(lane, events, n);
 
 	r->view = &lane->view;
-	if (plain)
-		go_through_plain(r, lane, events, plain);
-	for (const struct event *e = events + plain; e < events + n && go_on(r, e); e++) {
+	if (batch)
+		go_through_batch(r, lane, batch, events + plain);
+	else if (plain)
+		go_through_written(r, lane, events, events + plain);
+	for (const struct event *e = events + plain; e < events + n && go_on(r, e->ns); e++) {
 		if (__builtin_expect(e->insns >= lane->record_insns, 0))
 			inherit_until(r, lane, cpu, e->insns);
 		spend(r, lane->stack, meter_step(&lane->meter, e));
@@ -577,13 +659,14 @@ static void go_through(struct replay *r, const struct event *events, size_t n, u
 	}
 }
 
-static void tell_run(struct replay *r, const struct merged *merged, const struct event *events, size_t n, unsigned cpu)
+static void tell_run(struct replay *r, const struct merged *merged, const struct event *events, size_t n, unsigned cpu,
+		     struct batch *batch)
 {
 	const struct lane *lane = &r->lanes[cpu];
 
 	r->visitor->run(r->state, r->stacks, &(struct stacks_run){
 		.events = events, .n = n, .cpu = cpu, .task = r->task, .place = lane->place, .meter = &lane->meter,
-		.timebase = merged_timebase(merged), .cache = r->cache,
+		.timebase = merged_timebase(merged), .cache = r->cache, .batch = batch,
 	});
 }
 
@@ -596,11 +679,20 @@ static int go(struct replay *r, struct merged *merged, struct error *err)
 	size_t n;
 
 	s->due_ns = r->visitor->due ? 0 : UINT64_MAX;
+	/* a phrase is known by its place in its vCPU's model */
+	if (r->visitor->phrase && r->n_lanes == 1)
+		merged_set_brief(merged);
 	while (!s->stop && (more = merged_run(merged, &events, &n, &cpu, err)) > 0) {
+		struct batch *batch = merged_batch(merged);
+
 		r->task = merged_task(merged, cpu);
+		if (batch && !can_go_past(r, &r->lanes[cpu], batch)) {
+			batch_complete(batch);
+			batch = NULL;
+		}
 		if (r->visitor->run)
-			tell_run(r, merged, events, n, cpu);
-		go_through(r, events, n, cpu);
+			tell_run(r, merged, events, n, cpu, batch);
+		go_through(r, events, n, cpu, batch);
 	}
 	return s->stop ? 0 : more;
 }

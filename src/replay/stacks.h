@@ -74,6 +74,15 @@ struct stacks_run {
 	const struct meter *meter;
 	const struct timebase *timebase; /* of the events' times */
 	struct name_cache *cache; /* the replay's own */
+	struct batch *batch;    /* the run is all of it, as it comes (codec.h); NULL: all events and times are there */
+};
+
+/* A phrase whose call is on top of the stack. */
+struct stacks_phrase {
+	struct batch *batch;
+	struct phrase_use *use;
+	const struct event *call;
+	uint32_t version;       /* of the address space */
 };
 
 struct stacks;
@@ -92,6 +101,13 @@ struct stacks_visitor {
 	void (*run)(void *state, struct stacks *s, const struct stacks_run *run);
 	/* The next event is not earlier than stacks->due_ns, which this sets anew; first of all with 0. */
 	void (*due)(void *state, struct stacks *s);
+	/*
+	 * Not NULL: runs may be batches as they come. Of a phrase that is not written: true: it is accounted for, with its
+	 * returns in s->unmatched, and what was called is to be left without leave(). False: its events are replayed, and then
+	 * replayed() is called.
+	 */
+	bool (*phrase)(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p);
+	void (*replayed)(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p);
 };
 
 /* All stacks at a time, as stacks_save() wrote them. */

@@ -260,6 +260,7 @@ struct lane {
 	unsigned cpu;
 	size_t chunk;  /* being read, or to be read next */
 	bool open;
+	bool brief;    /* the batch is not complete */
 	size_t at;     /* in the batch */
 	uint64_t task; /* that runs */
 	bool ended;
@@ -270,6 +271,7 @@ struct merged {
 	struct span span;
 	struct lane *lanes;
 	unsigned n_lanes;
+	bool brief;
 	bool started;
 	struct lane *current;
 	size_t run, next; /* of the current lane's events, how many are in the run, and were given one by one */
@@ -286,6 +288,11 @@ struct merged *merged_new(const struct reader *r, const struct span *span)
 	for (unsigned i = 0; i < m->n_lanes; i++)
 		m->lanes[i] = (struct lane){ .cpu = i };
 	return m;
+}
+
+void merged_set_brief(struct merged *m)
+{
+	m->brief = true;
 }
 
 void merged_free(struct merged *m)
@@ -318,6 +325,24 @@ static void lane_pass(struct lane *lane, size_t n)
 		lane->task = last->args[1];
 }
 
+/* A batch that is all asked for needs the times of its first and last events only, for as long as nothing cuts it. */
+static void lane_prepare(const struct merged *m, struct lane *lane)
+{
+	struct batch *batch = &lane->stage->batch;
+
+	lane->brief = false;
+	if (m->brief && batch->count > 1) {
+		struct event *first = batch->events, *last = first + batch->count - 1;
+
+		first->ns = timebase_ns(&batch->timebase, first->insns);
+		if (!batch->clocked)
+			last->ns = timebase_ns(&batch->timebase, last->insns);
+		lane->brief = first->ns >= m->span.from_ns && last->ns < m->span.to_ns;
+	}
+	if (!lane->brief)
+		batch_complete(batch);
+}
+
 /* Get the lane to an event that is asked for, or to its end. */
 static int lane_settle(struct merged *m, struct lane *lane, struct error *err)
 {
@@ -337,7 +362,7 @@ static int lane_settle(struct merged *m, struct lane *lane, struct error *err)
 		if (lane->open) {
 			if (stage_next(lane->stage, lane->chunk, err) < 0)
 				return -1;
-			batch_complete(batch);
+			lane_prepare(m, lane);
 			lane->at = 0;
 			lane->open = batch->count > 0;
 			lane->chunk += !lane->open;
@@ -377,13 +402,16 @@ static uint64_t run_end(const struct merged *m, const struct lane *best)
 }
 
 /* Of the lane's events from where it is on, how many are before that time. A switch, which has a clock, is the last of them. */
-static size_t run_length(const struct lane *lane, uint64_t end)
+static size_t run_length(struct lane *lane, uint64_t end)
 {
-	const struct batch *batch = &lane->stage->batch;
+	struct batch *batch = &lane->stage->batch;
 	size_t i = lane->at;
 
 	if (batch->events[batch->count - 1].ns < end)
 		return batch->count - i;
+	if (lane->brief)
+		batch_complete(batch);
+	lane->brief = false;
 	while (i < batch->count && batch->events[i].ns < end)
 		i++;
 	return i - lane->at;
@@ -429,6 +457,11 @@ int merged_next(struct merged *m, const struct event **ret_event, unsigned *ret_
 	*ret_cpu = m->current->cpu;
 	*ret_event = &m->current->stage->batch.events[m->current->at + m->next++];
 	return 1;
+}
+
+struct batch *merged_batch(const struct merged *m)
+{
+	return m->current->brief ? &m->current->stage->batch : NULL;
 }
 
 const struct timebase *merged_timebase(const struct merged *m)

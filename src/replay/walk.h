@@ -38,6 +38,8 @@ struct merged;
 
 struct merged *merged_new(const struct reader *r, const struct span *span);
 void merged_free(struct merged *m);
+/* Whole batches may come as they are (merged_batch()). */
+void merged_set_brief(struct merged *m);
 
 /*
  * Events of one vCPU that come before any other's; at least one. 1: they are set, and valid
@@ -46,6 +48,8 @@ void merged_free(struct merged *m);
 int merged_run(struct merged *m, const struct event **ret_events, size_t *ret_n, unsigned *ret_cpu, struct error *err);
 /* The same one by one; not both of the same `m`. */
 int merged_next(struct merged *m, const struct event **ret_event, unsigned *ret_cpu, struct error *err);
+/* The run given last is a batch whose phrases and times, but for the first and last event's, are not written; NULL: they are. */
+struct batch *merged_batch(const struct merged *m);
 /* What the times of the events given last were made with. */
 const struct timebase *merged_timebase(const struct merged *m);
 /* The task_struct that ran on a vCPU when what was given last came; 0: not known. */

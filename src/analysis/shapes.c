@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "shapes.h"
+
+const struct shape *shapes_of(const struct shapes *s, const struct stack *stack, const struct stacks_phrase *p)
+{
+	const struct shape *shape = &s->shapes[p->use->phrase];
+
+	if (shape->serial != p->batch->phrases->serials[p->use->phrase] || shape->from != p->call->from ||
+	    shape->version != name_cache_version(p->call->from, p->version) ||
+	    shape->callee != stack->frames[stack->depth - 1].function)
+		return NULL;
+	return shape;
+}
+
+void shapes_begin(struct shapes *s, const struct stacks *stacks, const struct stack *stack, const struct stacks_phrase *p)
+{
+	s->recorded = &s->shapes[p->use->phrase];
+	s->recorded->serial = s->recorded->count = 0;
+	s->recorded->callee = stack->frames[stack->depth - 1].function;
+	s->depth = stack->depth;
+	s->insns = stack->insns;
+	s->before = stacks->unmatched;
+	s->own_left = s->odd = false;
+}
+
+/* Is the top frame the only one of its function, from the call's on? */
+static bool is_outermost(const struct shapes *s, const struct stack *stack)
+{
+	uint32_t function = stack->frames[stack->depth - 1].function;
+
+	for (size_t i = s->depth - 1; i < stack->depth - 1; i++)
+		if (stack->frames[i].function == function)
+			return false;
+	return true;
+}
+
+void shapes_leave(struct shapes *s, const struct stack *stack)
+{
+	const struct frame *frame = &stack->frames[stack->depth - 1];
+	struct shape *shape = s->recorded;
+
+	if (stack->depth < s->depth || shape->count == SHAPE_FRAMES || frame->function >> SHAPE_FUNCTION_BITS ||
+	    stack->insns - s->insns > UINT16_MAX) {
+		s->odd = true;
+		return;
+	}
+	shape->frames[shape->count++] = (struct shape_frame){
+		.function = frame->function, .entered = (uint16_t)(frame->insns - s->insns),
+		.left = (uint16_t)(stack->insns - s->insns), .own = stack->depth == s->depth && !s->own_left,
+		.at_start = frame->at_start, .outermost = is_outermost(s, stack),
+	};
+	s->own_left |= stack->depth == s->depth;
+}
+
+static bool all_matched(const struct unmatched *before, const struct unmatched *after)
+{
+	return before->abandoned == after->abandoned && before->elsewhere == after->elsewhere &&
+	       before->new_thread == after->new_thread && before->firmware == after->firmware;
+}
+
+void shapes_end(struct shapes *s, const struct stacks *stacks, const struct stack *stack, const struct stacks_phrase *p)
+{
+	struct shape *shape = s->recorded;
+
+	s->recorded = NULL;
+	if (s->odd || stack->depth != s->depth - 1 || !all_matched(&s->before, &stacks->unmatched))
+		return;
+	shape->returns = (uint16_t)(stacks->unmatched.returns - s->before.returns);
+	shape->serial = p->batch->phrases->serials[p->use->phrase];
+	shape->from = p->call->from;
+	shape->version = name_cache_version(p->call->from, p->version);
+}
