@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "function_sums.h"
-#include "shapes.h"
+#include "replay/shapes.h"
 #include "ticks.h"
 
 /*
@@ -24,7 +24,6 @@ struct state {
 	struct function_lane *lanes; /* by vCPU */
 	bool *begun;
 	struct function_total *totals;
-	struct shapes *shapes;
 };
 
 struct setting {
@@ -94,8 +93,6 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 
 	(void)s;
 	p->counters[frame->function % COUNTERS]--;
-	if (st->shapes->recorded)
-		shapes_leave(st->shapes, stack);
 	add_time(t, p, stack, frame);
 	add_call(t, stack->ns - frame->ns, frame->at_start);
 }
@@ -104,9 +101,8 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 static inline void add_shape(struct state *st, const struct stack *stack, const struct stacks_phrase *p,
 			     const struct shape_frame *f)
 {
-	const struct timebase *timebase = &p->batch->timebase;
 	const struct presence *presence = stack->data;
-	uint64_t insns = p->call->insns, ns = timebase_ns(timebase, insns + f->left) - timebase_ns(timebase, insns + f->entered);
+	uint64_t ns = timebase_ns(p->timebase, p->insns + f->left) - timebase_ns(p->timebase, p->insns + f->entered);
 	bool outermost = f->outermost;
 
 	if (__builtin_expect(presence->counters[f->function % COUNTERS] & -(uint32_t)outermost, 0))
@@ -115,30 +111,15 @@ static inline void add_shape(struct state *st, const struct stack *stack, const 
 	add_call(&st->totals[f->function], ns, f->own ? stack->frames[stack->depth - 1].at_start : f->at_start);
 }
 
-/* All that the phrase's events would have done, one by one. */
-static bool phrase(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p)
+static void phrase(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p)
 {
-	struct state *st = state;
-	const struct shape *shape = shapes_of(st->shapes, stack, p);
+	const struct shape_frame *end = p->shape->frames + p->shape->count;
 	struct presence *presence = stack->data;
 
-	if (!shape) {
-		shapes_begin(st->shapes, s, stack, p);
-		return false;
-	}
-	presence->counters[shape->callee % COUNTERS]--;
-	for (const struct shape_frame *f = shape->frames; f < shape->frames + shape->count; f++)
-		add_shape(st, stack, p, f);
-	s->unmatched.returns += shape->returns;
-	return true;
-}
-
-static void replayed(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p)
-{
-	struct state *st = state;
-
-	if (st->shapes->recorded)
-		shapes_end(st->shapes, s, stack, p);
+	(void)s;
+	presence->counters[p->shape->callee % COUNTERS]--;
+	for (const struct shape_frame *f = p->shape->frames; f < end; f++)
+		add_shape(state, stack, p, f);
 }
 
 /* What the frames of a stack have run so far. */
@@ -202,14 +183,12 @@ static void *begin(void *setting, void *before)
 
 	if (st) {
 		memset(st->begun, 0, c->vcpus * sizeof *st->begun);
-		memset(st->shapes, 0, sizeof *st->shapes);
 		return st;
 	}
 	st = xcalloc(1, sizeof *st);
 	st->sums = function_sums_new(c->names, c->ticks_shift);
 	st->lanes = xcalloc(c->vcpus, sizeof *st->lanes);
 	st->begun = xcalloc(c->vcpus, sizeof *st->begun);
-	st->shapes = xcalloc_aligned(HUGE_PAGE, 1, sizeof *st->shapes);
 	st->totals = xcalloc_aligned(sizeof *st->totals, names_count(c->names), sizeof *st->totals);
 	return st;
 }
@@ -240,7 +219,6 @@ static void add(struct function_total *sum, const struct function_total *part, s
 
 static void state_free(struct state *st)
 {
-	free(st->shapes);
 	free(st->totals);
 	free(st->lanes);
 	free(st->begun);
@@ -253,7 +231,7 @@ int totals_analyse(const struct reader *r, const struct names *names, const stru
 {
 	static const struct parts_analysis analysis = {
 		.visitor = {
-			.enter = enter, .leave = leave, .forget = forget, .run = run, .due = due, .phrase = phrase, .replayed = replayed,
+			.enter = enter, .leave = leave, .forget = forget, .run = run, .due = due, .phrase = phrase,
 		},
 		.begin = begin, .end = end,
 	};

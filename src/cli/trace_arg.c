@@ -63,6 +63,11 @@ struct index *index_for(const struct trace_arg *t)
 	return index;
 }
 
+struct index *index_for_parts(const struct trace_arg *t)
+{
+	return walk_threads() > 1 ? index_for(t) : index_open(t->reader, &t->names);
+}
+
 void trace_arg_close(struct trace_arg *t)
 {
 	names_deinit(&t->names);

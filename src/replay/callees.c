@@ -19,16 +19,25 @@ void callees_enter(struct stack *stack)
 	k->list[stack->depth - 1] = (struct callees){ 0 };
 }
 
-void callees_leave(struct stack *stack, const struct frame *frame)
+/* The top frame is left, after that. */
+static void add(const struct stack *stack, uint64_t insns, uint64_t ns)
 {
 	const struct kept *k = stack->data;
-	struct callees *caller;
 
 	if (stack->depth < 2)
 		return;
-	caller = &k->list[stack->depth - 2];
-	caller->insns += stack->insns - frame->insns;
-	caller->ns += stack->ns - frame->ns;
+	k->list[stack->depth - 2].insns += insns;
+	k->list[stack->depth - 2].ns += ns;
+}
+
+void callees_leave(struct stack *stack, const struct frame *frame)
+{
+	add(stack, stack->insns - frame->insns, stack->ns - frame->ns);
+}
+
+void callees_phrase(struct stack *stack, const struct spent *spent)
+{
+	add(stack, spent->insns, spent->ns);
 }
 
 void callees_forget(struct stack *stack, size_t n)

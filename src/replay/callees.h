@@ -16,6 +16,7 @@ struct callees {
 /* What a visitor of stacks does to keep them, as the stacks' data. */
 void callees_enter(struct stack *stack);
 void callees_leave(struct stack *stack, const struct frame *frame);
+void callees_phrase(struct stack *stack, const struct spent *spent);
 void callees_forget(struct stack *stack, size_t n);
 void callees_free(struct stacks *s);
 

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/crc32.h"
 #include "base/file.h"
+#include "shapes.h"
 
 #define INDEX_MAGIC "\x89uptoidx"
 
@@ -130,6 +131,17 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 	callees_leave(stack, frame);
 }
 
+static void phrase(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p)
+{
+	const struct shape_frame *end = p->shape->frames + p->shape->count;
+	struct making *m = state;
+
+	(void)s;
+	for (const struct shape_frame *f = p->shape->frames; f < end; f++)
+		m->entered[f->function] |= f->at_start & !f->own;
+	callees_phrase(stack, &p->spent);
+}
+
 static void forget(void *state, struct stacks *s, struct stack *stack, size_t n)
 {
 	(void)state;
@@ -219,7 +231,9 @@ static void put_table(const struct making *m, struct buf *out)
 static int replay(struct making *m, const struct reader *r, const struct names *names, const struct threads *threads,
 		  struct error *err)
 {
-	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .forget = forget, .due = due };
+	static const struct stacks_visitor visitor = {
+		.enter = enter, .leave = leave, .forget = forget, .due = due, .phrase = phrase,
+	};
 	struct stacks stacks;
 	int result = stacks_replay(&stacks, r, names, threads, NULL, UINT64_MAX, &visitor, m, err);
 

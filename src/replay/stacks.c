@@ -2,6 +2,7 @@
 #include "stacks_state.h"
 
 #include "base/alloc.h"
+#include "shapes.h"
 
 enum {
 	KERNEL_STACK = 1 << 14,   /* THREAD_SIZE, arch/x86/include/asm/page_64_types.h: also its alignment */
@@ -98,6 +99,8 @@ static void push_base(struct replay *r, struct stack *stack, uint64_t addr)
 
 static inline void pop(struct replay *r, struct stack *stack)
 {
+	if (__builtin_expect(r->recording, 0))
+		shapes_leave(r->shapes, stack);
 	if (r->visitor->leave)
 		r->visitor->leave(r->state, r->stacks, stack, &stack->frames[stack->depth - 1]);
 	stack->depth--;
@@ -506,6 +509,9 @@ static void begin(struct replay *r, const struct reader *reader)
 	r->from_fork = names_find(names, "ret_from_fork");
 	r->lanes = xcalloc(vcpus, sizeof *r->lanes);
 	r->n_lanes = vcpus;
+	/* a phrase is known by its place in its vCPU's model */
+	if (r->visitor->phrase && vcpus == 1)
+		r->shapes = xcalloc_aligned(HUGE_PAGE, 1, sizeof *r->shapes);
 	for (unsigned i = 0; i < vcpus; i++) {
 		r->lanes[i].stack = &s->list[s->threads->count + i];
 		r->lanes[i].stack->cpu = (int)i;
@@ -516,6 +522,7 @@ static void begin(struct replay *r, const struct reader *reader)
 static void end(struct replay *r)
 {
 	free(r->cache);
+	free(r->shapes);
 	free(r->lanes);
 	r->stacks->replay = NULL;
 }
@@ -575,51 +582,66 @@ static void go_through_untimed(struct replay *r, struct lane *lane, const struct
 	go_through_plain(r, lane, &timebase, events, end);
 }
 
-/* What is called returns behind the phrase, and nothing else is to be known of it. */
-static void go_past(struct replay *r, struct lane *lane, const struct stacks_phrase *p)
+/* What was called returns behind the phrase, and nothing else is to be known of it. */
+static void go_past(struct replay *r, struct lane *lane, const struct batch *batch, const struct phrase_use *use,
+		    const struct shape *shape)
 {
+	const struct event *call = &batch->events[use->call];
 	struct stack *stack = lane->stack;
-	unsigned insns = phrase_insns(p->batch->phrases, p->use->phrase);
-	uint64_t ns = timebase_ns(&p->batch->timebase, p->call->insns + insns);
+	uint64_t insns = phrase_insns(batch->phrases, use->phrase), end = call->insns + insns;
+	uint64_t ns = timebase_ns(&batch->timebase, end);
+	const struct stacks_phrase phrase = {
+		.shape = shape, .insns = call->insns, .timebase = &batch->timebase,
+		.spent = { .insns = insns, .ns = ns - lane->meter.ns },
+	};
 
+	r->visitor->phrase(r->state, r->stacks, stack, &phrase);
 	stack->insns += insns;
-	stack->ns += ns - lane->meter.ns;
+	stack->ns += phrase.spent.ns;
 	stack->depth--;
 	stack->began = true;
-	stack->place = lane->place = p->call->from;
-	lane->meter.insns = p->call->insns + insns;
+	stack->place = lane->place = call->from;
+	lane->meter.insns = end;
 	lane->meter.ns = r->stacks->ns = ns;
+	r->stacks->unmatched.returns += shape->returns;
 }
 
-/* Returns the event behind the phrase. */
-static const struct event *take_phrase(struct replay *r, struct lane *lane, const struct stacks_phrase *p)
+/* The phrase behind a call that is on top of the stack. */
+static void take_phrase(struct replay *r, struct lane *lane, struct batch *batch, struct phrase_use *use, uint32_t version)
 {
-	const struct event *first = p->call + 1, *end = first + phrase_count(p->batch->phrases, p->use->phrase);
+	const struct event *call = &batch->events[use->call];
+	const struct shape_key key = {
+		.place = use->phrase, .serial = batch->phrases->serials[use->phrase],
+		.version = name_cache_version(call->from, version), .from = call->from,
+	};
+	const struct shape *shape = shapes_find(r->shapes, lane->stack, &key);
 
-	if (r->visitor->phrase(r->state, r->stacks, lane->stack, p)) {
-		go_past(r, lane, p);
-	} else {
-		batch_write_phrase(p->batch, p->use);
-		go_through_untimed(r, lane, p->batch, first, end);
-		r->visitor->replayed(r->state, r->stacks, lane->stack, p);
+	if (shape) {
+		go_past(r, lane, batch, use, shape);
+		return;
 	}
-	return end;
+	batch_write_phrase(batch, use);
+	shapes_begin(r->shapes, r->stacks, lane->stack, &key);
+	r->recording = true;
+	go_through_untimed(r, lane, batch, call + 1, call + 1 + phrase_count(batch->phrases, use->phrase));
+	r->recording = false;
+	shapes_end(r->shapes, r->stacks, lane->stack, &key);
 }
 
 static void go_through_batch(struct replay *r, struct lane *lane, struct batch *batch, const struct event *end)
 {
-	struct stacks_phrase p = {
-		.batch = batch, .version = spaces_at(&r->stacks->names->spaces, &lane->view, r->task, batch->events->ns),
-	};
+	uint32_t version = spaces_at(&r->stacks->names->spaces, &lane->view, r->task, batch->events->ns);
 	const struct event *e = batch->events;
 
 	for (size_t i = 0; i < batch->n_uses && !r->stacks->stop; i++) {
-		p.use = &batch->uses[i];
-		p.call = &batch->events[p.use->call];
-		if (p.use->written)
+		struct phrase_use *use = &batch->uses[i];
+		const struct event *behind = &batch->events[use->call + 1];
+
+		if (use->written)
 			continue;
-		go_through_untimed(r, lane, batch, e, p.call + 1);
-		e = take_phrase(r, lane, &p);
+		go_through_untimed(r, lane, batch, e, behind);
+		take_phrase(r, lane, batch, use, version);
+		e = behind + phrase_count(batch->phrases, use->phrase);
 	}
 	go_through_untimed(r, lane, batch, e, end);
 }
@@ -635,7 +657,7 @@ static bool can_go_past(struct replay *r, struct lane *lane, const struct batch 
 {
 	const struct event *last = &batch->events[batch->count - 1];
 
-	if (!r->visitor->phrase || !count_plain(lane, batch->events, batch->count) || last->ns >= r->stacks->due_ns)
+	if (!count_plain(lane, batch->events, batch->count) || last->ns >= r->stacks->due_ns)
 		return false;
 	spaces_at(&r->stacks->names->spaces, &lane->view, r->task, batch->events->ns);
 	return last->ns < lane->view.to_ns;
@@ -679,8 +701,7 @@ static int go(struct replay *r, struct merged *merged, struct error *err)
 	size_t n;
 
 	s->due_ns = r->visitor->due ? 0 : UINT64_MAX;
-	/* a phrase is known by its place in its vCPU's model */
-	if (r->visitor->phrase && r->n_lanes == 1)
+	if (r->shapes)
 		merged_set_brief(merged);
 	while (!s->stop && (more = merged_run(merged, &events, &n, &cpu, err)) > 0) {
 		struct batch *batch = merged_batch(merged);

@@ -77,12 +77,12 @@ struct stacks_run {
 	struct batch *batch;    /* the run is all of it, as it comes (codec.h); NULL: all events and times are there */
 };
 
-/* A phrase whose call is on top of the stack. */
+/* What a call on top of the stack does up to its return. */
 struct stacks_phrase {
-	struct batch *batch;
-	struct phrase_use *use;
-	const struct event *call;
-	uint32_t version;       /* of the address space */
+	const struct shape *shape; /* see shapes.h */
+	uint64_t insns;         /* of the call's event */
+	const struct timebase *timebase;
+	struct spent spent;     /* from the call to its return */
 };
 
 struct stacks;
@@ -102,12 +102,10 @@ struct stacks_visitor {
 	/* The next event is not earlier than stacks->due_ns, which this sets anew; first of all with 0. */
 	void (*due)(void *state, struct stacks *s);
 	/*
-	 * Not NULL: runs may be batches as they come. Of a phrase that is not written: true: it is accounted for, with its
-	 * returns in s->unmatched, and what was called is to be left without leave(). False: its events are replayed, and then
-	 * replayed() is called.
+	 * Not NULL: runs may be batches as they come, and this be called instead of all that would be for what is in a phrase,
+	 * the leave() of the call's own frame included.
 	 */
-	bool (*phrase)(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p);
-	void (*replayed)(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p);
+	void (*phrase)(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p);
 };
 
 /* All stacks at a time, as stacks_save() wrote them. */

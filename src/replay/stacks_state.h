@@ -22,6 +22,8 @@ struct replay {
 	void *state;
 	const struct reader *reader;
 	struct name_cache *cache;
+	struct shapes *shapes; /* NULL: phrases are not gone past */
+	bool recording; /* one of those */
 	struct lane *lanes;
 	unsigned n_lanes;
 	uint64_t task; /* that the event being replayed is of, and what it has mapped */

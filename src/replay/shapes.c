@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "shapes.h"
 
-const struct shape *shapes_of(const struct shapes *s, const struct stack *stack, const struct stacks_phrase *p)
+const struct shape *shapes_find(const struct shapes *s, const struct stack *stack, const struct shape_key *key)
 {
-	const struct shape *shape = &s->shapes[p->use->phrase];
+	const struct shape *shape = &s->shapes[key->place];
 
-	if (shape->serial != p->batch->phrases->serials[p->use->phrase] || shape->from != p->call->from ||
-	    shape->version != name_cache_version(p->call->from, p->version) ||
+	if (shape->serial != key->serial || shape->from != key->from || shape->version != key->version ||
 	    shape->callee != stack->frames[stack->depth - 1].function)
 		return NULL;
 	return shape;
 }
 
-void shapes_begin(struct shapes *s, const struct stacks *stacks, const struct stack *stack, const struct stacks_phrase *p)
+void shapes_begin(struct shapes *s, const struct stacks *stacks, const struct stack *stack, const struct shape_key *key)
 {
-	s->recorded = &s->shapes[p->use->phrase];
-	s->recorded->serial = s->recorded->count = 0;
-	s->recorded->callee = stack->frames[stack->depth - 1].function;
+	s->recorded = &s->shapes[key->place];
+	*s->recorded = (struct shape){ .callee = stack->frames[stack->depth - 1].function };
 	s->depth = stack->depth;
 	s->insns = stack->insns;
 	s->before = stacks->unmatched;
@@ -58,15 +56,14 @@ static bool all_matched(const struct unmatched *before, const struct unmatched *
 	       before->new_thread == after->new_thread && before->firmware == after->firmware;
 }
 
-void shapes_end(struct shapes *s, const struct stacks *stacks, const struct stack *stack, const struct stacks_phrase *p)
+void shapes_end(struct shapes *s, const struct stacks *stacks, const struct stack *stack, const struct shape_key *key)
 {
 	struct shape *shape = s->recorded;
 
-	s->recorded = NULL;
 	if (s->odd || stack->depth != s->depth - 1 || !all_matched(&s->before, &stacks->unmatched))
 		return;
 	shape->returns = (uint16_t)(stacks->unmatched.returns - s->before.returns);
-	shape->serial = p->batch->phrases->serials[p->use->phrase];
-	shape->from = p->call->from;
-	shape->version = name_cache_version(p->call->from, p->version);
+	shape->serial = key->serial;
+	shape->from = key->from;
+	shape->version = key->version;
 }
