@@ -217,7 +217,7 @@ static void analyse_tree(const struct reader *r, const struct names *names)
 
 	threads_init(&threads, r);
 	functions[0] = true;
-	if (call_tree_analyse(r, names, &threads, NULL, NULL, &tree, &err) == 0) {
+	if (call_tree_analyse(r, names, &threads, NULL, false, NULL, &tree, &err) == 0) {
 		for (size_t i = 1; i < tree.count; i++)
 			must(tree.nodes[i].parent < i && tree.nodes[i].function < names_count(names));
 		for (int callers = 0; callers < 2; callers++) {
@@ -226,7 +226,7 @@ static void analyse_tree(const struct reader *r, const struct names *names)
 		}
 		call_tree_deinit(&tree);
 	}
-	if (totals_analyse(r, names, &threads, NULL, &sums, &totals, &err) == 0) {
+	if (totals_analyse(r, names, &threads, NULL, false, &sums, &totals, &err) == 0) {
 		functions_deinit(&sums);
 		free(totals);
 	}

@@ -30,12 +30,13 @@ struct call_tree {
 
 /*
  * With an index, which may be NULL, parts of the trace are replayed at the same
- * time. With `inlines`, which may be NULL, and lasts as long as the tree, a call
- * stands below what was inlined where it came from; such a node has no calls and
- * nothing of its own: that is the function's that it became part of.
+ * time; also if it is to be made (replay/parts.h). With `inlines`, which may be
+ * NULL, and lasts as long as the tree, a call stands below what was inlined where
+ * it came from; such a node has no calls and nothing of its own: that is the
+ * function's that it became part of.
  */
 int call_tree_analyse(const struct reader *r, const struct names *names, const struct threads *threads,
-		      struct index *index, struct inlines *inlines, struct call_tree *ret, struct error *err);
+		      struct index *index, bool make_index, struct inlines *inlines, struct call_tree *ret, struct error *err);
 void call_tree_deinit(struct call_tree *t);
 
 /*

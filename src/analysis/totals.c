@@ -227,7 +227,7 @@ static void state_free(struct state *st)
 }
 
 int totals_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
-		   struct functions *ret, struct function_total **ret_totals, struct error *err)
+		   bool make_index, struct functions *ret, struct function_total **ret_totals, struct error *err)
 {
 	static const struct parts_analysis analysis = {
 		.visitor = {
@@ -238,7 +238,7 @@ int totals_analyse(const struct reader *r, const struct names *names, const stru
 	struct setting setting = { .names = names, .vcpus = reader_vcpus(r), .ticks_shift = ticks_shift(r) };
 	size_t count = names_count(names);
 	void *parts[PARTS_MAX];
-	int result = parts_replay(r, names, threads, index, &analysis, &setting, parts, err);
+	int result = parts_replay(r, names, threads, index, make_index, &analysis, &setting, parts, err);
 
 	*ret = functions_new(count);
 	*ret_totals = xcalloc_aligned(sizeof **ret_totals, count, sizeof **ret_totals);

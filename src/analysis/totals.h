@@ -17,9 +17,10 @@ struct function_total {
 
 /*
  * Both at once: `totals`, to be freed, has one for each function of `names`. With
- * an index, which may be NULL, parts of the trace are replayed at the same time.
+ * an index, which may be NULL, parts of the trace are replayed at the same time;
+ * also if it is to be made (replay/parts.h).
  */
 int totals_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
-		   struct functions *ret, struct function_total **ret_totals, struct error *err);
+		   bool make_index, struct functions *ret, struct function_total **ret_totals, struct error *err);
 
 #endif

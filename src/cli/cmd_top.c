@@ -165,8 +165,8 @@ static int analyse(const struct trace_arg *t, const struct span *span, bool tota
 
 	if (!total)
 		return functions_analyse(t->reader, &t->names, span, ret, err);
-	index = index_for_parts(t);
-	r = totals_analyse(t->reader, &t->names, &t->threads, index, ret, ret_totals, err);
+	index = index_open(t->reader, &t->names);
+	r = totals_analyse(t->reader, &t->names, &t->threads, index, is_worth_index(t), ret, ret_totals, err);
 	index_free(index);
 	return r;
 }

@@ -204,8 +204,8 @@ static int analyse(const struct args *args, struct trace_arg *t, struct inlines 
 
 	if (functions_arg(args->n_operands > 1 ? args->operands[1] : NULL, &t->names, &functions, err) < 0)
 		return EXIT_FAILED;
-	index = index_for_parts(t);
-	if (call_tree_analyse(t->reader, &t->names, &t->threads, index, inlines, &all, err) == 0) {
+	index = index_open(t->reader, &t->names);
+	if (call_tree_analyse(t->reader, &t->names, &t->threads, index, is_worth_index(t), inlines, &all, err) == 0) {
 		if (functions) {
 			call_tree_of(&all, functions, arg(args, "callers"), &of);
 			r = show(args, t, &all, &of, choice, err);

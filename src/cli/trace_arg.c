@@ -46,26 +46,27 @@ int trace_arg_open(const char *path, struct trace_arg *ret, struct error *err)
 	return 0;
 }
 
-struct index *index_for(const struct trace_arg *t)
+bool is_worth_index(const struct trace_arg *t)
 {
 	enum { WORTH_IT = 8000000 }; /* events: a second's work, about */
-	struct index *index = index_open(t->reader, &t->names);
 	uint64_t events = 0;
-	struct error ignored;
 
 	for (size_t i = 0; i < t->reader->n_chunks; i++)
 		events += t->reader->chunks[i].header.events;
-	if (index || !t->reader->ended || events < WORTH_IT)
+	return t->reader->ended && events >= WORTH_IT;
+}
+
+struct index *index_for(const struct trace_arg *t)
+{
+	struct index *index = index_open(t->reader, &t->names);
+	struct error ignored;
+
+	if (index || !is_worth_index(t))
 		return index;
-	if (index_make(t->reader, &t->names, &t->threads, &ignored) == 0)
+	if (index_make(t->reader, &t->names, &t->threads, NULL, &ignored) == 0)
 		index = index_open(t->reader, &t->names);
 	terminal_end_progress();
 	return index;
-}
-
-struct index *index_for_parts(const struct trace_arg *t)
-{
-	return walk_threads() > 1 ? index_for(t) : index_open(t->reader, &t->names);
 }
 
 void trace_arg_close(struct trace_arg *t)

@@ -39,8 +39,8 @@ int functions_arg(const char *list, const struct names *names, bool **ret, struc
  * kept beside it. NULL: it goes without.
  */
 struct index *index_for(const struct trace_arg *t);
-/* The same for replaying parts of the trace at the same time: it is not made for one CPU alone. */
-struct index *index_for_parts(const struct trace_arg *t);
+/* Is the trace long, and will not grow? */
+bool is_worth_index(const struct trace_arg *t);
 
 #define ONLY_OPTIONS                                                                    \
 	{ 0, "kernel", NULL, "only functions of the kernel and its modules" },          \

@@ -53,6 +53,7 @@ struct making {
 	size_t n_functions;
 	const uint64_t *times; /* when checkpoints are due */
 	size_t n_times, next;
+	const struct index_watch *watch; /* NULL: nobody wants to know */
 	ZSTD_CCtx *zstd;
 	struct buf packed;
 	int failed;
@@ -103,6 +104,8 @@ static void due(void *state, struct stacks *s)
 	e = &m->entries[m->count++];
 	*e = (struct index_entry){ .ns = s->due_ns };
 	stacks_save(s, &stacks);
+	if (m->watch)
+		m->watch->entry(m->watch->context, &(struct checkpoint){ .ns = e->ns, .data = stacks.data, .len = stacks.len });
 	buf_put_varint(&data, stacks.len);
 	buf_put(&data, stacks.data, stacks.len);
 	callees_save(s, &data);
@@ -261,10 +264,11 @@ static int write_index(struct making *m, const struct reader *r, const char *pat
 	return m->failed ? error_set(err, "%s: %s", path, strerror(-m->failed)) : 0;
 }
 
-int index_make(const struct reader *r, const struct names *names, const struct threads *threads, struct error *err)
+int index_make(const struct reader *r, const struct names *names, const struct threads *threads,
+	       const struct index_watch *watch, struct error *err)
 {
 	cleanup_free char *path = path_of(r), *part = xasprintf("%s.part", path);
-	struct making m = { .offset = sizeof(struct index_header), .n_functions = names_count(names) };
+	struct making m = { .offset = sizeof(struct index_header), .n_functions = names_count(names), .watch = watch };
 	struct stat st;
 	uint64_t *times;
 	int result = -1;

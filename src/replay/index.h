@@ -31,8 +31,17 @@ struct index {
 /* The trace's index. NULL: there is none, or it is another trace's, or damaged. */
 struct index *index_open(const struct reader *r, const struct names *names);
 
-/* Make it. An error when it cannot be written where the trace is, or the trace cannot be read. */
-int index_make(const struct reader *r, const struct names *names, const struct threads *threads, struct error *err);
+/* Who wants to know of each entry while it is made. What the checkpoint points to is valid during the call. */
+struct index_watch {
+	void (*entry)(void *context, const struct checkpoint *at);
+	void *context;
+};
+
+/*
+ * Make it. An error when it cannot be written where the trace is, or the trace cannot be read. `watch` may be NULL.
+ */
+int index_make(const struct reader *r, const struct names *names, const struct threads *threads,
+	       const struct index_watch *watch, struct error *err);
 
 void index_free(struct index *x);
 

@@ -23,8 +23,13 @@ struct crew {
 	const struct threads *threads;
 	const struct parts_analysis *analysis;
 	void *context;
+	size_t n;                 /* as many parts as there should be */
 	struct part parts[PARTS_MAX];
-	size_t count, next;
+	size_t count;             /* of them are begun, */
+	pthread_mutex_t lock;     /* for what follows */
+	pthread_cond_t more;
+	size_t ready, next;       /* ended, and to be replayed next */
+	bool all;                 /* no others will begin */
 };
 
 static void replay(const struct crew *crew, struct part *p, void *before)
@@ -40,15 +45,55 @@ static void replay(const struct crew *crew, struct part *p, void *before)
 	stacks_deinit(&stacks);
 }
 
+/* The next part, once it is known where it ends; NULL: there are no more. */
+static struct part *take(struct crew *crew)
+{
+	struct part *p = NULL;
+
+	pthread_mutex_lock(&crew->lock);
+	while (crew->next == crew->ready && !crew->all)
+		pthread_cond_wait(&crew->more, &crew->lock);
+	if (crew->next < crew->ready)
+		p = &crew->parts[crew->next++];
+	pthread_mutex_unlock(&crew->lock);
+	return p;
+}
+
+/* Where a part begins, the one before ends. */
+static void begin_part(struct crew *crew, const struct checkpoint *from)
+{
+	struct part *p = &crew->parts[crew->count++];
+
+	*p = (struct part){ .to_ns = UINT64_MAX };
+	if (!from)
+		return;
+	buf_put(&p->data, from->data, from->len);
+	p->from = (struct checkpoint){ .ns = from->ns, .data = p->data.data, .len = from->len };
+	p[-1].to_ns = from->ns;
+	pthread_mutex_lock(&crew->lock);
+	crew->ready++;
+	pthread_cond_signal(&crew->more);
+	pthread_mutex_unlock(&crew->lock);
+}
+
+static void end_parts(struct crew *crew)
+{
+	pthread_mutex_lock(&crew->lock);
+	crew->ready = crew->count;
+	crew->all = true;
+	pthread_cond_broadcast(&crew->more);
+	pthread_mutex_unlock(&crew->lock);
+}
+
 static void *work(void *arg)
 {
 	struct crew *crew = arg;
 	void *before = NULL;
-	size_t i;
+	struct part *p;
 
-	while ((i = __atomic_fetch_add(&crew->next, 1, __ATOMIC_RELAXED)) < crew->count) {
-		replay(crew, &crew->parts[i], before);
-		before = crew->parts[i].state;
+	while ((p = take(crew))) {
+		replay(crew, p, before);
+		before = p->state;
 	}
 	return NULL;
 }
@@ -119,54 +164,72 @@ static size_t choose_entry(const struct reader *r, const struct index *index, si
 	return 0;
 }
 
-static void add_part(struct crew *crew, const struct checkpoint *from)
+/* Parts as the index has moments for them to begin at. */
+static void split(struct crew *crew, struct index *index)
 {
-	struct part *p = &crew->parts[crew->count++];
-
-	*p = (struct part){ .to_ns = UINT64_MAX };
-	if (!from)
-		return;
-	buf_put(&p->data, from->data, from->len);
-	p->from = (struct checkpoint){ .ns = from->ns, .data = p->data.data, .len = from->len };
-	p[-1].to_ns = from->ns;
-}
-
-static void split(struct crew *crew, struct index *index, unsigned threads)
-{
-	size_t n = threads * PARTS_PER_THREAD < PARTS_MAX ? threads * PARTS_PER_THREAD : PARTS_MAX;
-
-	add_part(crew, NULL);
-	for (size_t i = 1; index && threads > 1 && i < n; i++) {
-		size_t entry = choose_entry(crew->reader, index, i, n);
+	for (size_t i = 1; i < crew->n; i++) {
+		size_t entry = choose_entry(crew->reader, index, i, crew->n);
 		struct checkpoint from;
 
 		if (entry && index->entries[entry].ns > crew->parts[crew->count - 1].from.ns &&
 		    index_checkpoint(index, entry, &from))
-			add_part(crew, &from);
+			begin_part(crew, &from);
 	}
 }
 
-static void replay_all(struct crew *crew, unsigned threads)
+/* The same as the index comes to have them. */
+static void split_at(void *context, const struct checkpoint *at)
+{
+	struct crew *crew = context;
+	const struct reader *r = crew->reader;
+
+	if (crew->count < PARTS_MAX && begins_unit(r, at->ns) &&
+	    events_before(r, at->ns) >= events_before(r, UINT64_MAX) / crew->n * crew->count)
+		begin_part(crew, at);
+}
+
+/* Without it, nothing is lost but time. */
+static void make_index(struct crew *crew)
+{
+	const struct index_watch watch = { .entry = split_at, .context = crew };
+	struct error ignored;
+
+	(void)index_make(crew->reader, crew->names, crew->threads, &watch, &ignored);
+}
+
+static void replay_all(struct crew *crew, struct index *index, bool make, unsigned threads)
 {
 	pthread_t others[PARTS_MAX];
 	unsigned started = 0;
 
-	while (started + 1 < threads && started + 1 < crew->count && pthread_create(&others[started], NULL, work, crew) == 0)
+	begin_part(crew, NULL);
+	if (index && threads > 1)
+		split(crew, index);
+	while (started + 1 < threads && started < PARTS_MAX && (index || make) &&
+	       pthread_create(&others[started], NULL, work, crew) == 0)
 		started++;
+	if (!index && make && started)
+		make_index(crew);
+	end_parts(crew);
 	work(crew);
 	while (started > 0)
 		pthread_join(others[--started], NULL);
 }
 
 int parts_replay(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
-		 const struct parts_analysis *analysis, void *context, void *ret_states[PARTS_MAX], struct error *err)
+		 bool make, const struct parts_analysis *analysis, void *context, void *ret_states[PARTS_MAX],
+		 struct error *err)
 {
-	struct crew crew = { .reader = r, .names = names, .threads = threads, .analysis = analysis, .context = context };
+	unsigned n_threads = walk_threads();
+	struct crew crew = {
+		.reader = r, .names = names, .threads = threads, .analysis = analysis, .context = context,
+		.n = n_threads * PARTS_PER_THREAD < PARTS_MAX ? n_threads * PARTS_PER_THREAD : PARTS_MAX,
+		.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER,
+	};
 	int result = 0;
 	size_t n = 0;
 
-	split(&crew, index, walk_threads());
-	replay_all(&crew, walk_threads());
+	replay_all(&crew, index, make, n_threads);
 	for (size_t i = 0; i < crew.count; i++) {
 		struct part *p = &crew.parts[i];
 

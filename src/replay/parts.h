@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Replays all of a trace for an analysis whose answer is a sum: with an index,
- * in several parts at the same time, each from one of the index's moments to the
- * next part's.
+ * Replays all of a trace for an analysis whose answer is a sum: in several parts
+ * at the same time, each from one of the index's moments to the next part's.
  */
 #ifndef UPTO_REPLAY_PARTS_H
 #define UPTO_REPLAY_PARTS_H
@@ -23,11 +22,13 @@ struct parts_analysis {
 };
 
 /*
- * `index` may be NULL. The states come once each, in the order of the parts that
+ * `index` may be NULL: then one thread makes it, if that is asked for, while others
+ * follow; else there is one part. The states come once each, in the order of the parts that
  * they began with, and are the caller's, also after an error: all up to the first
  * NULL.
  */
 int parts_replay(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
-		 const struct parts_analysis *analysis, void *context, void *ret_states[PARTS_MAX], struct error *err);
+		 bool make, const struct parts_analysis *analysis, void *context, void *ret_states[PARTS_MAX],
+		 struct error *err);
 
 #endif
