@@ -373,7 +373,8 @@ const struct command cmd_calls = {
 		       "With --min-duration only the latter. Threads are interlaced as they ran, each with a letter of its own behind "
 		       "its PID; ! stands for what cut in, an interrupt and what it called.\n"
 		       "With --debug, the source line that each call was made from, where it was in these files, and the functions "
-		       "that were inlined there; see upto stack.\n",
+		       "that were inlined there; see upto stack.\n"
+		       INDEX_NOTE,
 	.examples = "  upto calls --function do_sys_openat2 -n 1 trace.upto\n      the first open, in full\n"
 		    "  upto calls --from 2.5s --to 2.501s trace.upto\n      all that happened in a millisecond\n"
 		    "  upto calls --from 2.5s --one-thread --no-interrupts trace.upto\n      what the thread did that ran then\n"

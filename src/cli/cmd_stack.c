@@ -262,7 +262,8 @@ const struct command cmd_stack = {
 		       "With --debug, each function of these files has the source line where it is, and functions that "
 		       "were inlined there have lines of their own. To which code a file belongs is seen from its "
 		       "functions; a stripped one's debug file is looked for by its build-id, below /usr/lib/debug and "
-		       "at the servers of DEBUGINFOD_URLS.\n",
+		       "at the servers of DEBUGINFOD_URLS.\n"
+		       INDEX_NOTE,
 	.examples = "  upto stack --at 2.5s trace.upto\n      everybody, two and a half seconds in\n"
 		    "  upto stack --at 2.5s --running trace.upto\n      only what ran\n"
 		    "  upto stack --at 2.5s --debug vmlinux:ext4.ko trace.upto\n      with source lines\n"

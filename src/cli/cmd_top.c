@@ -230,7 +230,8 @@ const struct command cmd_top = {
 	.description = "Lists functions by self time: instructions and guest time spent in the function's own code, "
 		       "its callees' not counted. Halted time is nobody's and is told apart.\n"
 		       "Code without symbols is one row: of a program or library [busybox], of others [firmware], [decompressor],\n"
-		       "[kernel] (no function's), [user] (nothing told what was mapped there).\n",
+		       "[kernel] (no function's), [user] (nothing told what was mapped there).\n"
+		       INDEX_NOTE,
 	.examples = "  upto top trace.upto\n      the functions that ran longest\n"
 		    "  upto top --clock ns --from 1s --to 2s trace.upto\n      by guest time, in the second second\n"
 		    "  upto top --total trace.upto\n      by time with callees\n"

@@ -266,7 +266,8 @@ const struct command cmd_tree = {
 		       "With FUNCTION (or several: a,b): only what lies below it or, with --callers, above it.\n"
 		       "With --debug, functions that were inlined have places of their own, with what was called from them; their own "
 		       "instructions count as those of the function that they became part of. FUNCTION stands for what is called by that name, "
-		       "not for where it was inlined.\n",
+		       "not for where it was inlined.\n"
+		       INDEX_NOTE,
 	.examples = "  upto tree trace.upto\n      where the time went, from the top\n"
 		    "  upto tree --depth 3 trace.upto start_kernel\n      below start_kernel\n"
 		    "  upto tree --callers trace.upto kmem_cache_alloc_noprof\n      who asks for memory\n",

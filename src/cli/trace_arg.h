@@ -42,6 +42,11 @@ struct index *index_for(const struct trace_arg *t);
 /* Is the trace long, and will not grow? */
 bool is_worth_index(const struct trace_arg *t);
 
+/* For the descriptions of commands that use it. */
+#define INDEX_NOTE                                                                      \
+	"top --total, tree, stack and calls --function make TRACE.index beside a long trace, and answer sooner from then " \
+	"on. It may be removed at any time.\n"
+
 #define ONLY_OPTIONS                                                                    \
 	{ 0, "kernel", NULL, "only functions of the kernel and its modules" },          \
 	{ 0, "user", NULL, "only functions of programs and libraries" },                \
