@@ -43,10 +43,20 @@ void ring_release(struct ring *r, uint64_t words);
 /* Words written and not yet consumed, about. */
 uint64_t ring_backlog(const struct ring *r);
 
+/* To be written: what is fetched to be read has to be asked for again. Compilers take the latter unless told which CPU it is. */
+static inline void ring_fetch(const void *p)
+{
+#ifdef __x86_64__
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
+#else
+	__builtin_prefetch(p, 1);
+#endif
+}
+
 static inline void ring_publish(struct ring *r, uint64_t *head)
 {
 	/* what is written next was read by the consumer last, in its own cache */
-	__builtin_prefetch((const char *)head + RING_AHEAD, 1);
+	ring_fetch((const char *)head + RING_AHEAD);
 	__atomic_store_n(&r->head, head, __ATOMIC_RELEASE);
 }
 

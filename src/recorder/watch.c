@@ -217,11 +217,20 @@ void watch_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void
 	put_2(v, site_of(data), vaddr, base + value_sized(v, info, shift));
 }
 
+/* In a function of its own, so that the common way needs no stack. */
+static __attribute__((noinline)) void return_asking(struct vcpu *v, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	put_2(v, (uintptr_t)data, vaddr, ask_value(v, info));
+}
+
 void watch_return_long(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
 
-	put_2(v, (uintptr_t)data, vaddr, value_64(v, info));
+	if (__builtin_expect(v->value != NULL, 1))
+		put_2(v, (uintptr_t)data, vaddr, *v->value);
+	else
+		return_asking(v, info, vaddr, data);
 }
 
 uint64_t far_address(uint64_t cs, uint64_t ip, unsigned shift)
