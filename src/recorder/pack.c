@@ -9,7 +9,7 @@
 
 enum {
 	QUEUE = 8,
-	THOROUGH = 10, QUICK = 4, /* levels of zstd: while little waits to be written and CPUs are free, and else */
+	THOROUGH = 6, QUICK = 3, /* levels of zstd: while little waits to be written and CPUs are free, and else */
 	LITTLE = 1,
 	SLOW_MS = 200,          /* a chunk that took as long, and mostly waited for a CPU: others want it too … */
 	SLOW_CHUNKS = 8,        /* … and may while so many more are packed */
