@@ -30,6 +30,22 @@ def timed(args, timeout=1800):
     return time.monotonic() - begun, after.ru_utime - before.ru_utime
 
 
+def host():
+    """What a CPU gives while another works, too: plain QEMU uses one, recording two."""
+    code = "import time\nend = time.monotonic() + 1\nn = 0\nwhile time.monotonic() < end:\n    sum(range(5000))\n    n += 1\nprint(n)"
+
+    def loops(n):
+        processes = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) for _ in range(n)]
+        return statistics.mean(int(p.communicate()[0]) for p in processes)
+
+    shares = []
+    for _ in range(5):
+        alone = loops(1)
+        shares.append(loops(2) / alone)
+    print(f"host: beside a busy CPU, another does {statistics.median(shares):.2f} of what it does alone "
+          f"({min(shares):.2f} … {max(shares):.2f})", flush=True)
+
+
 def spread(values):
     return f"{statistics.median(values):7.2f} s  ({min(values):.2f} … {max(values):.2f})"
 
@@ -42,6 +58,7 @@ def verdict(value, bound, less=True):
 def compare(title, args, bound, runs):
     """Plain and recorded boots in turn."""
     plain, recorded = [], []
+    host()
     timed(args)
     for _ in range(runs):
         plain.append(timed(args)[0])
