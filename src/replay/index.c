@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -264,6 +265,25 @@ static int write_index(struct making *m, const struct reader *r, const char *pat
 	return m->failed ? error_set(err, "%s: %s", path, strerror(-m->failed)) : 0;
 }
 
+/* A file that nobody else writes to; one that somebody left there is taken. -1: errno says why not. */
+static int open_part(const char *part)
+{
+	int fd = open(part, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644), saved;
+	struct stat ours, there;
+
+	if (fd < 0)
+		return -1;
+	errno = EEXIST;
+	/* it may have become the index, or gone, before the lock was ours */
+	if (fstat(fd, &ours) == 0 && S_ISREG(ours.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0 && stat(part, &there) == 0 &&
+	    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino && ftruncate(fd, 0) == 0)
+		return fd;
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return -1;
+}
+
 int index_make(const struct reader *r, const struct names *names, const struct threads *threads,
 	       const struct index_watch *watch, struct error *err)
 {
@@ -276,7 +296,7 @@ int index_make(const struct reader *r, const struct names *names, const struct t
 	/* not only at the end, when it is to take the place */
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return error_set(err, "%s: not a regular file", path);
-	m.fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	m.fd = open_part(part);
 	if (m.fd < 0 || lseek(m.fd, (off_t)m.offset, SEEK_SET) < 0) {
 		if (m.fd >= 0)
 			close(m.fd);
