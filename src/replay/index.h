@@ -9,7 +9,7 @@
 
 #include "callees.h"
 
-enum { INDEX_VERSION = 5 }; /* of the file: others are made anew */
+enum { INDEX_VERSION = 6 }; /* of the file: others are made anew */
 
 struct index_entry {
 	uint64_t ns;               /* of its checkpoint */

@@ -540,6 +540,13 @@ static inline bool go_on(struct replay *r, uint64_t ns)
 	return !s->stop;
 }
 
+static inline void set_lane(struct lane *lane, uint64_t insns, uint64_t ns, uint64_t place)
+{
+	lane->meter.insns = insns;
+	lane->meter.ns = ns;
+	lane->place = place;
+}
+
 /*
  * Events of one stack that runs all the time: they have no clock, and no new task comes before them. `timebase`: what
  * their times are made with; NULL: they have them.
@@ -554,6 +561,8 @@ static inline __attribute__((always_inline)) void go_through_plain(struct replay
 	for (const struct event *e = events; e < end; e++) {
 		uint64_t now = timebase ? timebase_ns(timebase, e->insns) : e->ns;
 
+		if (__builtin_expect(now >= r->stacks->due_ns, 0))
+			set_lane(lane, insns, ns, place); /* it may be saved */
 		if (!go_on(r, now))
 			break;
 		spend(r, stack, (struct spent){ .insns = e->insns - insns, .ns = now - ns });
@@ -564,9 +573,7 @@ static inline __attribute__((always_inline)) void go_through_plain(struct replay
 		if (e->target)
 			place = e->target;
 	}
-	lane->meter.insns = insns;
-	lane->meter.ns = ns;
-	lane->place = place;
+	set_lane(lane, insns, ns, place);
 }
 
 static void go_through_written(struct replay *r, struct lane *lane, const struct event *events, const struct event *end)
@@ -600,9 +607,9 @@ static void go_past(struct replay *r, struct lane *lane, const struct batch *bat
 	stack->ns += phrase.spent.ns;
 	stack->depth--;
 	stack->began = true;
-	stack->place = lane->place = call->from;
-	lane->meter.insns = end;
-	lane->meter.ns = r->stacks->ns = ns;
+	stack->place = call->from;
+	set_lane(lane, end, ns, call->from);
+	r->stacks->ns = ns;
 	r->stacks->unmatched.returns += shape->returns;
 }
 
@@ -633,13 +640,15 @@ static void go_through_batch(struct replay *r, struct lane *lane, struct batch *
 	uint32_t version = spaces_at(&r->stacks->names->spaces, &lane->view, r->task, batch->events->ns);
 	const struct event *e = batch->events;
 
-	for (size_t i = 0; i < batch->n_uses && !r->stacks->stop; i++) {
+	for (size_t i = 0; i < batch->n_uses; i++) {
 		struct phrase_use *use = &batch->uses[i];
 		const struct event *behind = &batch->events[use->call + 1];
 
 		if (use->written)
 			continue;
 		go_through_untimed(r, lane, batch, e, behind);
+		if (r->stacks->stop)
+			return;
 		take_phrase(r, lane, batch, use, version);
 		e = behind + phrase_count(batch->phrases, use->phrase);
 	}
