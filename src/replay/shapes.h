@@ -60,7 +60,7 @@ const struct shape *shapes_find(const struct shapes *s, const struct stack *stac
 void shapes_begin(struct shapes *s, const struct stacks *stacks, const struct stack *stack, const struct shape_key *key);
 /* The top frame is left. */
 void shapes_leave(struct shapes *s, const struct stack *stack);
-/* Keep what was recorded, unless it was odd. */
+/* Keep what was recorded, unless it was odd. Names that may be others' later are the caller's to see to. */
 void shapes_end(struct shapes *s, const struct stacks *stacks, const struct stack *stack, const struct shape_key *key);
 
 #endif

@@ -613,6 +613,21 @@ static void go_past(struct replay *r, struct lane *lane, const struct batch *bat
 	r->stacks->unmatched.returns += shape->returns;
 }
 
+/* Will all places that the phrase's events lead to have the same names whenever they come? */
+static bool names_last(struct replay *r, const struct event *e, const struct event *end, uint32_t version)
+{
+	for (; e < end; e++) {
+		uint32_t of = version;
+		struct name_entry *entry = name_cache_entry(r->cache, e->target, &of);
+
+		if (!name_entry_is(entry, e->target, of))
+			name_cache_miss(r->cache, entry, e->target, r->stacks->ns, of);
+		if (!name_entry_is(entry, e->target, of))
+			return false;
+	}
+	return true;
+}
+
 /* The phrase behind a call that is on top of the stack. */
 static void take_phrase(struct replay *r, struct lane *lane, struct batch *batch, struct phrase_use *use, uint32_t version)
 {
@@ -622,6 +637,7 @@ static void take_phrase(struct replay *r, struct lane *lane, struct batch *batch
 		.version = name_cache_version(call->from, version), .from = call->from,
 	};
 	const struct shape *shape = shapes_find(r->shapes, lane->stack, &key);
+	const struct event *end = call + 1 + phrase_count(batch->phrases, use->phrase);
 
 	if (shape) {
 		go_past(r, lane, batch, use, shape);
@@ -630,9 +646,10 @@ static void take_phrase(struct replay *r, struct lane *lane, struct batch *batch
 	batch_write_phrase(batch, use);
 	shapes_begin(r->shapes, r->stacks, lane->stack, &key);
 	r->recording = true;
-	go_through_untimed(r, lane, batch, call + 1, call + 1 + phrase_count(batch->phrases, use->phrase));
+	go_through_untimed(r, lane, batch, call + 1, end);
 	r->recording = false;
-	shapes_end(r->shapes, r->stacks, lane->stack, &key);
+	if (names_last(r, call + 1, end, version))
+		shapes_end(r->shapes, r->stacks, lane->stack, &key);
 }
 
 static void go_through_batch(struct replay *r, struct lane *lane, struct batch *batch, const struct event *end)
