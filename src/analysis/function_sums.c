@@ -121,18 +121,14 @@ static __attribute__((noinline)) void begin_tally(struct function_sums *s, const
 	uint32_t function = running->function;
 
 	for (const struct event *e = call + 1; e <= end; e++) {
-		uint32_t of = running->version;
-		struct name_entry *entry = name_cache_entry(lane->cache, e->target, &of);
+		struct place place;
 		bool entered;
 
-		if (e->insns < insns || !e->target || e->target >> 63 != call->from >> 63)
+		if (e->insns < insns || !e->target || e->target >> 63 != call->from >> 63 ||
+		    !name_cache_lasting(lane->cache, e->target, timebase_ns(&running->timebase, e->insns), running->version, &place))
 			return;
-		if (!name_entry_is(entry, e->target, of))
-			name_cache_miss(lane->cache, entry, e->target, timebase_ns(&running->timebase, e->insns), of);
-		if (!name_entry_is(entry, e->target, of))
-			return;
-		entered = enters(e, entry->place, function);
-		function = entry->place.function;
+		entered = enters(e, place, function);
+		function = place.function;
 		tally_step(s->tallies, use->phrase, function, entered, e->insns - insns);
 		insns = e->insns;
 	}

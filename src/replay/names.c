@@ -100,6 +100,16 @@ struct place name_cache_miss(struct name_cache *c, struct name_entry *entry, uin
 	return place;
 }
 
+bool name_cache_lasting(struct name_cache *c, uint64_t addr, uint64_t ns, uint32_t version, struct place *ret)
+{
+	struct name_entry *entry = name_cache_entry(c, addr, &version);
+
+	if (!name_entry_is(entry, addr, version))
+		name_cache_miss(c, entry, addr, ns, version);
+	*ret = entry->place;
+	return name_entry_is(entry, addr, version);
+}
+
 uint32_t names_find(const struct names *n, const char *name)
 {
 	for (size_t i = 0; i < n->tab.count; i++)

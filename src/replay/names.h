@@ -107,6 +107,9 @@ void name_cache_init(struct name_cache *c, const struct names *n);
 
 struct place name_cache_miss(struct name_cache *c, struct name_entry *entry, uint64_t addr, uint64_t ns, uint32_t version);
 
+/* False: what is there may be another function's at another time. */
+bool name_cache_lasting(struct name_cache *c, uint64_t addr, uint64_t ns, uint32_t version, struct place *ret);
+
 /* The kernel's addresses do not depend on the version. */
 static inline uint32_t name_cache_version(uint64_t addr, uint32_t version)
 {

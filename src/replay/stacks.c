@@ -613,18 +613,18 @@ static void go_past(struct replay *r, struct lane *lane, const struct batch *bat
 	r->stacks->unmatched.returns += shape->returns;
 }
 
-/* Will all places that the phrase's events lead to have the same names whenever they come? */
-static bool names_last(struct replay *r, const struct event *e, const struct event *end, uint32_t version)
+/*
+ * Will all places that the phrase's events lead to have the same names whenever they come? One that leads from kernel code
+ * to user code or the other way is damage.
+ */
+static bool names_last(struct replay *r, const struct event *call, const struct event *end, uint32_t version)
 {
-	for (; e < end; e++) {
-		uint32_t of = version;
-		struct name_entry *entry = name_cache_entry(r->cache, e->target, &of);
+	struct place place;
 
-		if (!name_entry_is(entry, e->target, of))
-			name_cache_miss(r->cache, entry, e->target, r->stacks->ns, of);
-		if (!name_entry_is(entry, e->target, of))
+	for (const struct event *e = call + 1; e < end; e++)
+		if (is_kernel(e->target) != is_kernel(call->from) ||
+		    !name_cache_lasting(r->cache, e->target, r->stacks->ns, version, &place))
 			return false;
-	}
 	return true;
 }
 
@@ -648,7 +648,7 @@ static void take_phrase(struct replay *r, struct lane *lane, struct batch *batch
 	r->recording = true;
 	go_through_untimed(r, lane, batch, call + 1, end);
 	r->recording = false;
-	if (names_last(r, call + 1, end, version))
+	if (names_last(r, call, end, version))
 		shapes_end(r->shapes, r->stacks, lane->stack, &key);
 }
 
