@@ -1,23 +1,38 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The front door; the build is Meson's.
 
-all: build-deps
+empty :=
+space := $(empty) $(empty)
+
+# says what is missing, and installs nothing
+all:
+	scripts/deps.sh --look build
 	scripts/build.sh release
 
-build-deps:
-	scripts/deps.sh build
+# installs what is missing, where there is apt: all that build and demo want, or SETS="build demo check bench"
+deps:
+	scripts/deps.sh $(SETS)
 
-demo: all
+demo:
+	scripts/deps.sh build demo
+	scripts/build.sh release
 	scripts/demo.sh
 
-check:
+# what is held against the outside, once more under Debian's newest QEMU
+ORACLES = ftrace or entries or strace or deterministic or gdbstub or stacks or ps or calls or program or modules or mappings or boots
+
+# TESTS='a b' runs those that have either in their names; check-all runs also what takes hours
+check check-all:
 	scripts/deps.sh check
 	scripts/build.sh release
 	scripts/build.sh check
-	tests/run.py $(TESTS)
+	$(if $(filter check-all,$@),scripts/guest-qemu.sh sid build/qemu/sid)
+	$(if $(filter check-all,$@),UPTO_TEST_QEMU=build/qemu/sid/bin scripts/pytest.sh -k '$(ORACLES)')
+	scripts/pytest.sh $(if $(filter check-all,$@),--all) $(if $(TESTS),-k '$(subst $(space), or ,$(strip $(TESTS)))')
 
-bench: all
+bench:
 	scripts/deps.sh bench
+	scripts/build.sh release
 	bench/run.py $(BENCH)
 
 # prefix=/usr and DESTDIR=… as usual
@@ -30,4 +45,4 @@ install:
 clean:
 	rm -rf build/release build/check
 
-.PHONY: all build-deps demo check bench install clean
+.PHONY: all deps demo check check-all bench install clean

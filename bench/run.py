@@ -133,8 +133,9 @@ def full_image():
     if os.path.exists(image):
         return image
     root = os.path.join(BUILD, "guest/full.root")
-    mirror = run("sh", "-c", "apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' 'Created-By: Packages' "
-                 "| head -n 1").stdout.decode().strip()
+    # the host's own mirror, whichever release the host is of
+    mirror = run("sh", "-c", ". /etc/os-release; apt-get indextargets --format '$(REPO_URI)' \"Codename: $VERSION_CODENAME\" "
+                 "'Created-By: Packages' | head -n 1").stdout.decode().strip()
     run("rm", "-rf", root)
     run("debootstrap", "--variant=minbase", "--include=systemd-sysv,udev,dbus,kmod", "bookworm", root, mirror,
         timeout=1800)

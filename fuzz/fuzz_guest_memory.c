@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "recorder/code.h"
 #include "recorder/structures.h"
+#include "recorder/guest_time.h"
 #include "recorder/syscalls.h"
 #include "recorder/tasks.h"
 #include "recorder/watch.h"
@@ -36,8 +37,9 @@ static void publish_module(struct vcpu *v, uint64_t addr, void (*tell)(struct vc
 		__lsan_enable();
 }
 
-uint64_t recorder_ns(void)
+uint64_t guest_time(const struct vcpu *v)
 {
+	(void)v;
 	return 1;
 }
 
@@ -50,11 +52,15 @@ uint64_t watch_clock(unsigned cpu)
 bool guest_read(struct registers *r, uint64_t addr, void *data, size_t n)
 {
 	(void)r;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i += MEMORY_PAGE - (addr + i) % MEMORY_PAGE)
 		if ((addr + i) / MEMORY_PAGE % HOLES == HOLES - 1)
 			return false;
-	for (size_t i = 0; i < n; i++)
-		((uint8_t *)data)[i] = memory[(addr + i) % memory_size];
+	for (size_t i = 0, some; i < n; i += some) {
+		size_t at = (addr + i) % memory_size;
+
+		some = n - i < memory_size - at ? n - i : memory_size - at;
+		memcpy((uint8_t *)data + i, memory + at, some);
+	}
 	return true;
 }
 
@@ -78,13 +84,13 @@ void drain_put(enum chunk_type type, const struct buf *payload)
 
 	must(payload->len > 0);
 	if (type == CHUNK_TASKS) {
-		must(task_records_decode(&in, &tasks, &err) == 0 && tasks.count == 1);
+		must(task_records_decode(&in, 1, &tasks, &err) == 0 && tasks.count == 1);
 		task_records_deinit(&tasks);
 	} else if (type == CHUNK_CODE) {
-		must(code_records_decode(&in, &code, &err) == 0 && code.count == 1);
+		must(code_records_decode(&in, 1, &code, &err) == 0 && code.count == 1);
 		code_records_deinit(&code);
 	} else if (type == CHUNK_FILES) {
-		must(code_files_decode(&in, &files, &err) == 0 && files.count == 1);
+		must(code_files_decode(&in, 1, &files, &err) == 0 && files.count == 1);
 		code_files_deinit(&files);
 	} else {
 		must(type == CHUNK_TEXTS);
@@ -117,7 +123,8 @@ static void look_up(const struct symtab *tab)
 
 static void run(uint64_t addr)
 {
-	struct vcpu v = { .insns = 1 };
+	struct live live = { .insns = 1 };
+	struct vcpu v = { .live = &live };
 	char path[STRUCTURE_PATH];
 	uint64_t call[7];
 
@@ -137,7 +144,7 @@ static void run(uint64_t addr)
 	for (size_t i = 0; i < 7; i++)
 		call[i] = structure_read(&v, addr + i * 8, TASK_PID, 8);
 	call[0] %= CALLS;
-	syscalls_read(&v, call);
+	syscalls_read(&v, arch_abi(&arch_x86_64, call[5] % 4), call);
 	syscalls_switch(&v, addr, addr + 1);
 	syscalls_switch(&v, addr + 1, addr);
 	syscalls_returned(&v);

@@ -15,9 +15,9 @@
 #include "analysis/digest.h"
 #include "analysis/processes.h"
 #include "analysis/summary.h"
-#include "analysis/syscalls.h"
+#include "analysis/syscall_list.h"
 #include "analysis/totals.h"
-#include "arch/x86_syscall_args.h"
+#include "arch/syscall_args.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "trace/texts.h"
@@ -259,12 +259,12 @@ static void ask_addresses(const struct reader *r, const struct names *names)
 
 static void ask_argument(const struct texts *texts, const struct syscall_record *c, unsigned arg)
 {
-	const char *kinds = x86_syscall_args(c->nr);
+	const char *kinds = c->abi->call_args(c->nr);
 	struct buf out = { 0 };
 
 	texts_find(texts, c->cpu, c->insns, arg);
 	if (kinds && arg < strlen(kinds))
-		x86_syscall_arg(kinds[arg], c->args[arg], &out);
+		syscall_arg(c->abi, kinds[arg], c->args[arg], &out);
 	buf_free(&out);
 }
 
@@ -272,6 +272,7 @@ static void analyse(const struct reader *r)
 {
 	struct span part = { .from_ns = 10, .to_ns = 1000, .cpu = 0 };
 	struct syscalls calls;
+	struct threads threads;
 	struct texts texts;
 	struct summary summary;
 	struct check check;
@@ -280,7 +281,8 @@ static void analyse(const struct reader *r)
 	uint64_t digest;
 
 	summary_analyse(r, &summary, &err);
-	if (syscalls_analyse(r, &SPAN_ALL, &calls, &err) == 0) {
+	threads_init(&threads, r);
+	if (syscalls_analyse(r, &threads, &SPAN_ALL, &calls, &err) == 0) {
 		struct syscall_sum *sums;
 
 		if (texts_read(r, &texts, &err) == 0)
@@ -292,6 +294,7 @@ static void analyse(const struct reader *r)
 		free(sums);
 		syscalls_deinit(&calls);
 	}
+	threads_deinit(&threads);
 	if (reader_vcpus(r) < 8)
 		digest_analyse(r, &digest, &err);
 	if (names_init(&names, r, &err) < 0)
@@ -303,6 +306,7 @@ static void analyse(const struct reader *r)
 	analyse_processes(r, &part);
 	analyse_tree(r, &names);
 	check_analyse(r, &names, true, &check, &err);
+	check_deinit(&check);
 	names_deinit(&names);
 }
 

@@ -71,7 +71,7 @@ META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS = range(1, 10)
 CALL, CALL_INDIRECT, RETURN, JUMP, JUMP_INDIRECT, ARRIVE, INTERRUPT_RETURN, INTERRUPT, SYSCALL, SYSCALL_RETURN, \
     HALT, RESUME, TASK_SWITCH, ADDRESS_SPACE, CLOCK, GAP = range(1, 17)
 MISS_SITE, MISS_INSNS, MISS_SLOT, MISS_FROM, MISS_TARGET, MISS_PHRASE = 1, 2, 4, 8, 16, 128
-FILE_HEADER = b"\x89upto\r\n\x1a" + u32(4, 0)
+FILE_HEADER = b"\x89upto\r\n\x1a" + u32(5, 0)
 
 # as in fuzz_trace.c, add_sites()
 TABLE = [(CALL, 5, KERNEL + 0x100, KERNEL + 0x200), (RETURN, 1, KERNEL + 0x210, 0),
@@ -142,7 +142,7 @@ def story():
     e.add(S_IRET, 7, slot=0, target=0x401000, args=(0x33, 0))
     e.add(S_USER_CALL, 5, slot=0x7ffc00001000)
     e.add(S_USER_JUMP, 5, target=0x7f0000002000)
-    e.add(SYSCALL, 5, source=0x401234, target=KERNEL + 0x200, args=(1, 1, 0x402000, 12, 0, 0, 0), dns=40)
+    e.add(SYSCALL, 5, source=0x401234, target=KERNEL + 0x200, args=(1, 1, 0x402000, 12, 0, 0, 0, 0), dns=40)
     e.add(SYSCALL_RETURN, 50, target=0x401234, args=(12,), dns=30)
     e.add(GAP, 0, args=(7,))
     e.add(HALT, 5, dns=5)
@@ -177,8 +177,8 @@ FUNCTIONS = [(KERNEL, 0x200, 1, b"startup_64"), (KERNEL + 0x200, 0x100, 1, b"do_
              (KERNEL + 0x300, 0x300, 1, b"asm_exc_page_fault"), (KERNEL + 0x600, 0xa00, 1, b"last")]
 
 
-def task(change, pid, comm, exe, parent=0, mm=0):
-    return bytes([change]) + varint(0) + varint(50 + pid) + varint(100) + varint(0xffff888003010000 + pid * 64) + varint(mm) + \
+def task(change, pid, comm, exe, parent=0, mm=0, maker=0):
+    return bytes([change]) + varint(0) + varint(50 + pid) + varint(100) + varint(0xffff888003010000 + pid * 64) + varint(maker) + varint(mm) + \
         svarint(pid) * 2 + svarint(parent) + string(comm) + string(exe)
 
 
@@ -214,7 +214,7 @@ def chunks():
     again = dict(first_insns=first.insns, first_ns=first.ns, place=0x401005, space=0x2345000,
                  task=0xffff888003010000)
     told = task(1, 0, b"swapper/0", b"", mm=0) + task(2, 1, b"init", b"") + task(5, 1, b"sh\x1b[2J", b"/bin/sh", mm=MM) + \
-        task(2, 2, b"child", b"/bin/sh", parent=1, mm=MM + 64) + task(3, 2, b"name", b"", mm=MM + 64) + task(4, 2, b"child", b"")
+        task(2, 2, b"child", b"/bin/sh", parent=1, mm=MM + 64, maker=0xffff888003010040) + task(3, 2, b"name", b"", mm=MM + 64) + task(4, 2, b"child", b"")
     came = module(b"ext4") + code(2, start=MODULE + 0x4000, ns=53) + module(b"ext4", MODULE + 0x8000, 54) + \
         module(b"brd", MODULE + 0x4800, 55) + code(2, start=MODULE, ns=56) + code(3, b"/bin/sh", MM, 0x400000, 0x3000, 0x1000) + \
         code(3, b"[vdso]", MM, 0x7ffff7fc1000, 0x2000) + code(3, b"/lib/e\x1bvil", MM + 64, 0x401000, 0x1000, ns=60)
@@ -269,7 +269,7 @@ def make_trace():
     save("fuzz_trace", "events-streams-cut", b"\1" + u32(20, 20, 0, 0, 0, 0) + e.streams[0] + e.streams[1])
     many = Events()
     for i in range(300):
-        many.add(SYSCALL, 1, args=(i, 2, 3, 4, 5, 6, 7), dns=1).add(ADDRESS_SPACE, 1, args=(i << 12,))
+        many.add(SYSCALL, 1, args=(i, 2, 3, 4, 5, 6, 7, i % 4), dns=1).add(ADDRESS_SPACE, 1, args=(i << 12,))
     save("fuzz_trace", "events-args-fill-batch", b"\1" + many.payload())
     spaces = Events()
     for i in range(2100):
@@ -346,8 +346,16 @@ def make_meta():
 
 # ---- kernels
 
-def kallsyms(names, order="new", seqs=False, percpu=False, index=None, base=KERNEL, step=16, lead=b""):
-    """names: lists of token numbers. order "old": addresses before the names, as up to 6.3."""
+def kallsyms(names, order="new", seqs=False, percpu=False, index=None, base=KERNEL, step=16, lead=b"", place=None, edge=8,
+             addresses=None):
+    """names: lists of token numbers. order "old": addresses before the names, as up to 6.3.
+    With `place`, where this will lie in the kernel's memory, offsets count from where they stand themselves.
+    edge: what parts are aligned to. addresses: the symbols', else from the base on in steps.
+    """
+    if addresses is None:
+        addresses = [base + (i - 20 * percpu) * step for i in range(len(names))]
+        if percpu:
+            addresses[:20] = [i * 8 for i in range(20)]
     tokens = [bytes([c]) if 33 <= c < 127 else b"" for c in range(256)]
     for c, word in enumerate((b"sys_", b"__x64_", b"do_", b"init_", b"read", b"write", b"lock", b"_irq")):
         tokens[c + 1] = word
@@ -362,17 +370,21 @@ def kallsyms(names, order="new", seqs=False, percpu=False, index=None, base=KERN
             markers.append(len(packed))
         n = len(name)
         packed += (bytes([n]) if n < 128 else bytes([n & 0x7f | 0x80, n >> 7])) + bytes(name)
-    middle = align(u32(len(names))) + align(packed) + align(u32(*markers))
+    middle = align(u32(len(names)), edge) + align(packed, edge) + align(u32(*markers), edge)
     if seqs:
-        middle += align(b"".join(i.to_bytes(3, "big") for i in range(len(names))))
-    middle += align(table) + align(struct.pack("<256H", *offsets))
-    if percpu:
-        values = [i * 8 for i in range(20)] + [-1 - i * step for i in range(len(names) - 20)]
-    else:
-        values = [i * step for i in range(len(names))]
-    addresses = align(u32(*values)) + struct.pack("<Q", base)
+        middle += align(b"".join(i.to_bytes(3, "big") for i in range(len(names))), edge)
+    middle += align(table, edge) + align(struct.pack("<256H", *offsets), edge)
     lead = align(lead, fill=b"\xcc") or b"\xcc" * 128
-    return lead + (addresses + middle if order == "old" else middle + addresses + b"\xcc" * 16)
+    if place is not None:
+        first = place + len(lead) + len(middle)
+        values = [a - (first + 4 * i) for i, a in enumerate(addresses)]
+        return lead + middle + struct.pack(f"<{len(values)}i", *values) + bytes(range(1, 64)) + b"\xcc" * 16
+    if percpu:
+        values = [a if a < base else base - 1 - a for a in addresses]
+    else:
+        values = [a - base for a in addresses]
+    table = align(u32(*values)) + struct.pack("<Q", base)
+    return lead + (table + middle if order == "old" else middle + table + b"\xcc" * 16)
 
 
 def some_names(n=300):
@@ -402,6 +414,10 @@ def make_kallsyms():
         save("fuzz_kallsyms", order, kallsyms(names, order))
         save("fuzz_kallsyms", order + "-percpu", kallsyms(names, order, percpu=True))
         save("fuzz_kallsyms", order + "-seqs", kallsyms(names, order, seqs=True))
+    # fuzz_kallsyms.c gives KERNEL as the place
+    save("fuzz_kallsyms", "relative", kallsyms(names, place=KERNEL, base=KERNEL, step=64, seqs=True))
+    save("fuzz_kallsyms", "relative-edge-4", kallsyms(names[:-1], place=KERNEL, base=KERNEL, step=64, edge=4))
+    save("fuzz_kallsyms", "relative-falls", kallsyms(names, place=KERNEL, base=KERNEL, step=-16))
     long_names = names + [list(b"T" + b"long_name" * 20), [ord("t"), 200, 200, 200, 200, 200, 200, 200]]
     save("fuzz_kallsyms", "long-names", kallsyms(long_names))
     save("fuzz_kallsyms", "one-marker", kallsyms(some_names(100)))
@@ -557,6 +573,8 @@ def make_btf():
     save("fuzz_btf", "cut", good[:-20])
     save("fuzz_btf", "no-types", btf([]))
     save("fuzz_btf", "empty", b"")
+    # a byte more of header: all types at odd addresses
+    save("fuzz_btf", "odd-header", good[:4] + u32(25) + good[8:24] + b"\0" + good[24:])
     # an anonymous member of the structure's own type, for ever
     save("fuzz_btf", "within-itself", btf([(b"file", [(b"", 2, 0)])]))
     save("fuzz_btf", "unknown-type", btf([(b"file", [(b"", 77, 0)])]))
@@ -674,6 +692,30 @@ def make_index():
     save("fuzz_index", "empty", b"\2")
 
 
+def make_calls():
+    """As fuzz_calls.c has it: options, the trace, and an index's entries with checkpoints."""
+    counts, lane = varint(5) * 5, varint(0) + varint(100) + varint(50) + b"\0" + varint(KERNEL) + varint(0) + b"\3"
+    frame = b"\1" + varint(0xffffc90000001ff8) + varint(KERNEL) + varint(KERNEL + 5) + varint(1) * 3 + varint(2) + varint(0)
+    stack = varint(1) + varint(9) + varint(9) + b"\1" + varint(KERNEL) + svarint(0) + varint(2) + frame * 2
+    callees = varint(1) + varint(3) + varint(7) * 6 + varint(0)
+
+    def entries(*checkpoints):
+        return b"".join(bytes([2, 0xff]) + struct.pack("<H", len(c)) + c for c in checkpoints)
+
+    trace = loose(chunks())
+    whole = struct.pack("<H", len(trace)) + trace
+    checkpoint = counts + lane + stack
+    good = varint(len(checkpoint)) + checkpoint + callees
+    for name, options in (("all", 0), ("no-interrupts", 1), ("shallow", 2), ("long", 4), ("part", 8), ("one-thread", 16),
+                          ("one-pid", 32), ("one-cpu", 64), ("append", 128)):
+        save("fuzz_calls", name, bytes([options]) + whole)
+        save("fuzz_calls", name + "-index", bytes([options]) + whole + entries(b"", good, good))
+    save("fuzz_calls", "index-late", b"\2" + whole + b"\x70" + entries(good)[1:])
+    save("fuzz_calls", "index-damaged", b"\2" + whole + entries(good[:-9], b"\xff" * 40))
+    save("fuzz_calls", "no-end", b"\x80" + struct.pack("<H", len(trace) - 40) + trace[:-40])
+    save("fuzz_calls", "nothing", b"\x80\0\0")
+
+
 def make_guest_memory():
     """Structures as fuzz_guest_memory.c lays them out: eight addresses, then words that members are found in."""
     def memory(lacking, words):
@@ -721,6 +763,7 @@ if __name__ == "__main__":
     make_btf()
     make_elf()
     make_index()
+    make_calls()
     make_sysroot()
     make_guest_memory()
     make_x86()

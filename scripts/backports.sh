@@ -2,6 +2,10 @@
 # Make sure that apt knows the backports of this Debian release, packages and sources. Needs root or sudo.
 # The mirror is the one that the release itself comes from.
 set -eu
+if [ "$(. /etc/os-release && echo "$ID")" != debian ]; then
+	echo "upto: this release has no QEMU that is new enough, and only Debian's backports are known here" >&2
+	exit 1
+fi
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 list=/etc/apt/sources.list.d/upto-backports.sources
 if [ "$(id -u)" = 0 ]; then as_root=; else as_root="sudo -n"; fi

@@ -10,10 +10,11 @@ trace=$top/build/demo.upto
 if [ -n "${KERNEL:-}" ]; then
 	kernel=$KERNEL initrd=${INITRD:-}
 else
-	"$top/scripts/guest-kernel.sh" linux-image-6.12-amd64 "$guest/6.12"
+	# Debian 12's newer one, else what the release (Debian, then Ubuntu) offers, else this machine's own
+	"$top/scripts/guest-kernel.sh" linux-image-6.12-amd64,linux-image-amd64,linux-image-generic "$guest/stock"
 	initrd=$guest/demo.img
-	[ "$initrd" -nt "$top/guest/demo.init" ] || "$top/scripts/guest-initrd.sh" "$guest/6.12" "$top/guest/demo.init" "$initrd"
-	kernel=$guest/6.12/boot/vmlinuz-$(cat "$guest/6.12/release")
+	[ "$initrd" -nt "$top/guest/demo.init" ] || "$top/scripts/guest-initrd.sh" "$guest/stock" "$top/guest/demo.init" "$initrd"
+	kernel=$guest/stock/boot/vmlinuz-$(cat "$guest/stock/release")
 fi
 
 run() {

@@ -20,11 +20,13 @@ chmod 755 "$root/init"
 for module in $(sed -n 's/^#modules: //p' "$init"); do
 	PATH=$PATH:/sbin:/usr/sbin modprobe -d "$kernel" -S "$release" --show-depends "$module"
 done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r file; do
-	name=$(basename "$file" .xz)
+	name=$(basename "$file" | sed 's/\.ko\..*/.ko/')
 	case $file in
-	*.xz) xz -dc "$file" >"$root/modules/$name" ;;
-	*) cp "$file" "$root/modules/$name" ;;
-	esac
+	*.gz) gzip -dc "$file" ;;
+	*.xz) xz -dc "$file" ;;
+	*.zst) zstd -qdc "$file" ;;
+	*) cat "$file" ;;
+	esac >"$root/modules/$name"
 	echo "$name" >>"$root/modules/order"
 done
 

@@ -4,14 +4,36 @@ import fcntl
 import glob
 import json
 import os
+import platform
 import subprocess
+import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(TOP, "build")
 WORK = os.path.join(BUILD, "tests")
-UPTO = os.path.join(BUILD, "release/src/cli/upto")        # as users run it
-UPTO_ASAN = os.path.join(BUILD, "check/src/cli/upto")     # with sanitizers
-KERNELS = {"6.1": "linux-image-amd64", "6.12": "linux-image-6.12-amd64"}
+# `meson test` names its own build folder, with which all is done if there is no other
+CHECK = os.environ.get("UPTO_CHECK", os.path.join(BUILD, "check"))
+RELEASE = os.path.join(BUILD, "release") if os.path.exists(os.path.join(BUILD, "release/src/cli/upto")) else CHECK
+UPTO = os.path.join(RELEASE, "src/cli/upto")         # as users run it
+UPTO_ASAN = os.path.join(CHECK, "src/cli/upto")      # with sanitizers
+RECORDER = os.path.join(RELEASE, "src/recorder/upto-recorder.so")
+# package; if the host's own Debian may not have it, which suite does, and what its release begins with
+KERNELS = {"6.1": ["linux-image-amd64"], "6.12": ["linux-image-6.12-amd64"], "7": ["linux-image-amd64", "trixie-backports", "7."],
+           "5.10": ["linux-image-amd64", "bullseye", "5.10."],
+           "6.18": ["linux-image-6.18.*[0-9]-amd64", "trixie-backports", "6.18."], "sid": ["linux-image-amd64", "sid", ""]}
+
+# names this run of the tests, for all its processes: those that xdist starts inherit it
+RUN = os.environ.setdefault("UPTO_TEST_RUN", f"{os.getpid()}.{time.time_ns()}")
+
+# another QEMU than the host's, in the same way for upto and the tests: a folder with its qemu-system-x86_64
+if os.environ.get("UPTO_TEST_QEMU"):
+    os.environ["PATH"] = os.path.abspath(os.environ["UPTO_TEST_QEMU"]) + ":" + os.environ["PATH"]
+
+# Debian 12 has both itself; elsewhere the suites that have them are asked
+HOST = platform.freedesktop_os_release().get("VERSION_CODENAME")
+if HOST != "bookworm":
+    KERNELS["6.1"] = ["linux-image-amd64", "bookworm", "6.1."]
+    KERNELS["6.12"] = ["linux-image-amd64"] if HOST == "trixie" else ["linux-image-amd64", "trixie", "6.12."]
 
 os.makedirs(WORK, exist_ok=True)
 os.makedirs(os.path.join(BUILD, "guest"), exist_ok=True)
@@ -30,7 +52,7 @@ def run(*args, timeout=600, check=True, **kw):
 
 
 class Once:
-    """A lock, so that tests that run at once do not make the same file."""
+    """A lock, so that tests that run at once, in whichever processes, do not make the same file."""
     def __init__(self, path):
         self.path = path + ".lock"
 
@@ -42,10 +64,39 @@ class Once:
         self.file.close()
 
 
+def once_a_run(path, make):
+    """Call make() unless a test of this run did so for the same path. The others wait for it."""
+    stamp = path + ".run"
+    with Once(path):
+        try:
+            with open(stamp) as f:
+                made = f.read() == RUN
+        except FileNotFoundError:
+            made = False
+        if not made:
+            make()
+            with open(stamp, "w") as f:
+                f.write(RUN)
+
+
+def is_older(path, *sources):
+    """Whether the file is to be made (again)."""
+    return not os.path.exists(path) or os.path.getmtime(path) < max(map(os.path.getmtime, sources))
+
+
 def kernel(version):
     folder = os.path.join(BUILD, "guest", version)
+    package, *other = KERNELS[version]
     with Once(folder):
-        run(os.path.join(TOP, "scripts/guest-kernel.sh"), KERNELS[version], folder)
+        p = run(os.path.join(TOP, "scripts/guest-kernel.sh"), package, folder, *other[:1], check=not other)
+    if other:
+        import pytest
+        if p.returncode:
+            pytest.skip(f"no kernel {version}: {(p.stderr.decode(errors='replace').splitlines() or ['no reason told'])[-1]}")
+        with open(os.path.join(folder, "release")) as f:
+            release = f.read().strip()
+        if not release.startswith(other[1]):
+            pytest.skip(f"{other[0]} has {release}, no kernel {version}")
     return folder, glob.glob(folder + "/boot/vmlinuz-*")[0]
 
 
@@ -56,12 +107,12 @@ def libraries_of(program):
     return [f"{f}={f}" for f in files]
 
 
-def initrd(version, name, *extra, image=None):
+def initrd(version, name, *extra, image=None, newer_than=()):
     init = os.path.join(TOP, "tests/guests", name + ".init")
     image = image or os.path.join(WORK, f"{name}-{version}.img")
     folder, _ = kernel(version)
     with Once(image):
-        if not os.path.exists(image) or os.path.getmtime(image) < os.path.getmtime(init):
+        if is_older(image, init, *newer_than):
             run(os.path.join(TOP, "scripts/guest-initrd.sh"), folder, init, image, *extra)
     return image
 
@@ -78,14 +129,30 @@ def qemu_args(version, image, cpu="max", smp=1, thread="single", append="", disk
     return args
 
 
-def record(trace, args, *options, more=(), timeout=300):
+def record(trace, args, *options, more=(), timeout=900):
     p = run(UPTO, "record", "--force", "-o", trace, *options, "--", *args, *more, timeout=timeout, check=False)
     assert p.returncode == 0, f"record: exit {p.returncode}: {p.stderr[-2000:].decode(errors='replace')}"
     return p
 
 
+def check(trace):
+    p = run(UPTO, "check", trace, check=False)
+    assert p.returncode == 0, p.stdout.decode()
+
+
 def upto_json(*args, upto=UPTO):
     return json.loads(run(upto, *args).stdout)
+
+
+ADDRESSES = "slot", "from", "target", "address", "args", "task"
+
+
+def numbers(item):
+    """An event, frame or call of upto's JSON with numbers for addresses, which stand there as strings."""
+    def number(value):
+        return [number(v) for v in value] if isinstance(value, list) else int(value, 16) if isinstance(value, str) else value
+
+    return {k: number(v) if k in ADDRESSES else v for k, v in item.items()}
 
 
 def unpack_disk(disk, folder):

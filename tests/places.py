@@ -7,7 +7,7 @@ import decoder
 
 SEEN, NEW, NAME, EXIT, EXEC = range(1, 6)
 MODULE, FREED, MAPPED = range(1, 4)
-Task = collections.namedtuple("Task", "change cpu ns insns task mm pid tgid ppid comm exe")
+Task = collections.namedtuple("Task", "change cpu ns insns task maker mm pid tgid ppid comm exe")
 Code = collections.namedtuple("Code", "change cpu ns insns mm start size offset device inode file_size name functions")
 
 
@@ -47,7 +47,7 @@ class Places:
                 c = decoder.Cursor(trace.payload(chunk))
                 while c.left():
                     if chunk.type == decoder.TASKS:
-                        self.tasks.append(Task(c.u8(), *(c.varint() for _ in range(5)), *(c.svarint() for _ in range(3)),
+                        self.tasks.append(Task(c.u8(), *(c.varint() for _ in range(6)), *(c.svarint() for _ in range(3)),
                                                c.string(), c.string()))
                     elif chunk.type == decoder.CODE:
                         self.code.append(Code(c.u8(), *(c.varint() for _ in range(10)), c.string(), Functions(c.bytes())))

@@ -10,33 +10,32 @@ import stat
 import subprocess
 import tempfile
 
+import pytest
+
 import decoder
-from guest import UPTO, UPTO_ASAN, WORK, Once, initrd, kernel, qemu_args, run, upto_json
+from guest import RECORDER, UPTO, UPTO_ASAN, WORK, Once, initrd, is_older, kernel, once_a_run, qemu_args, run, upto_json
 
 COMMANDS = ["record", "boot", "top", "first", "syscalls", "ps", "tree", "calls", "stack", "dump", "info", "check", "symbols"]
 TOP = ["function", "section", "calls", "self_insns", "self_ns", "self_pct", "total_insns", "total_ns", "total_pct", "average_ns",
        "longest_ns", "address", "object"]
 FIRST = ["ns", "kernel_ns", "insns", "cpu", "function", "section", "caller", "object", "pid", "comm"]
-SYSCALLS = ["ns", "insns", "cpu", "task", "pid", "tgid", "comm", "nr", "name", "args", "call", "result", "error", "duration_ns",
+SYSCALLS = ["ns", "insns", "cpu", "task", "pid", "tgid", "comm", "abi", "nr", "name", "args", "call", "result", "error", "duration_ns",
             "cpu_ns"]
-SUMS = ["name", "nr", "count", "errors", "total_ns", "average_ns", "longest_ns"]
+SUMS = ["name", "abi", "nr", "count", "errors", "total_ns", "average_ns", "longest_ns"]
 
 
 def recorded(name, status, args):
     """A trace recorded once for all tests, and again when upto was built anew since, but not while tests run."""
     path = os.path.join(WORK, name)
-    with Once(path):
-        if path not in RECORDED:
-            if not os.path.exists(path) or os.path.getmtime(path) < max(map(os.path.getmtime, (UPTO, RECORDER))):
-                p = run(UPTO, "record", "--force", "-o", path + ".new", "--", *args, check=False)
-                assert p.returncode == status, p
-                os.rename(path + ".new", path)
-            RECORDED.add(path)
+
+    def make():
+        if is_older(path, UPTO, RECORDER):
+            p = run(UPTO, "record", "--force", "-o", path + ".new", "--", *args, check=False)
+            assert p.returncode == status, p
+            os.rename(path + ".new", path)
+
+    once_a_run(path, make)
     return path
-
-
-RECORDER = os.path.join(os.path.dirname(UPTO), "../recorder/upto-recorder.so")
-RECORDED = set()
 
 
 def trace():
@@ -50,9 +49,12 @@ TINY_EXIT = 0x10 << 1 | 1
 def tiny_args():
     """A guest that ends at once, with a QEMU that exits with TINY_EXIT."""
     image = os.path.join(WORK, "cli-boot.img")
-    with Once(image), open(image, "wb") as f:
-        # mov $0x10, %al; out %al, $0xf4; hlt
-        f.write(bytes([0xb0, 0x10, 0xe6, 0xf4, 0xf4]).ljust(510, b"\0") + b"\x55\xaa")
+    with Once(image):
+        if not os.path.exists(image):
+            with open(image + ".new", "wb") as f:
+                # mov $0x10, %al; out %al, $0xf4; hlt
+                f.write(bytes([0xb0, 0x10, 0xe6, 0xf4, 0xf4]).ljust(510, b"\0") + b"\x55\xaa")
+            os.rename(image + ".new", image)
     return ["qemu-system-x86_64", "-accel", "tcg", "-nographic", "-nic", "none", "-m", "32M", "-serial", "none",
             "-drive", f"file={image},format=raw,snapshot=on", "-device", "isa-debug-exit,iobase=0xf4,iosize=1"]
 
@@ -102,7 +104,7 @@ def test_usage():
             (r"'--bad'.*upto top --help", "top", "--bad", "x"), (r"'-Z'", "top", "-Z", "x"),
             (r"'--bad=1'", "info", "--bad=1", "x"), (r"'--jso'", "info", "--jso", "x"),
             (r"value.*'-o'", "top", "-o"), (r"value.*'--from'", "top", "x", "--from"),
-            (r"'--json=1'", "top", "--json=1", "x"), (r"'b'", "top", "a", "b"), (r"'c'", "boot", "a", "b", "c"),
+            (r"'--json=1'", "top", "--json=1", "x"), (r"'b'", "info", "a", "b"), (r"'c'", "boot", "a", "b", "c"),
             (r"'--'", "top", "--", "x"), (r"'x'", "record", "x"),
             (r"--callers", "tree", "--callers", "x"), (r"--all-threads", "calls", "--all-threads", "x"),
             (r"--all-threads", "calls", "--all-threads", "--one-thread", "--function", "f", "x"),
@@ -113,14 +115,7 @@ def test_usage():
     assert p.returncode == 2 and b"usage: upto" in p.stdout + p.stderr, p
 
 
-def test_values(option, value, commands):
-    """Values that make no sense: exit 2, the option and the value named, nothing printed."""
-    for command in commands.split():
-        shown = {"-n": "--lines", "-k": "--kind"}.get(option, option)
-        fails(2, f"{re.escape(shown)} .*{re.escape(value.split(',')[-1].lstrip('-'))}", command, option, value, tiny())
-
-
-test_values.cases = [
+@pytest.mark.parametrize("option, value, commands", [
     ("-o", "nosuch", "top first syscalls"), ("-o", "", "top"), ("-o", "cpu,nosuch", "first"), ("-o", "ns,", "first"),
     ("-s", "nosuch", "top first syscalls"), ("-s", "-nosuch", "top"), ("-s", "", "first"),
     ("-n", "many", "top first syscalls dump"), ("-n", "-1", "top dump"), ("-n", "1.5", "top"),
@@ -128,11 +123,16 @@ test_values.cases = [
     ("--to", "", "top"), ("--cpu", "all", "top first syscalls dump"), ("--cpu", "1024", "top"),
     ("--clock", "sundial", "top"), ("--min-pct", "most", "top"), ("--min-pct", "1x", "top"), ("-k", "nosuch", "dump"),
     ("-k", "call,nosuch", "dump"),
-]
+])
+def test_values(option, value, commands):
+    """Values that make no sense: exit 2, the option and the value named, nothing printed."""
+    for command in commands.split():
+        shown = {"-n": "--lines", "-k": "--kind", "--min-pct": "--min"}.get(option, option)
+        fails(2, f"{re.escape(shown)} .*{re.escape(value.split(',')[-1].lstrip('-'))}", command, option, value, tiny())
 
 
 def test_unknown_function():
-    fails(1, "no_such_function: the trace has no function of that name", "dump", "-F", "no_such_function", tiny())
+    fails(1, "no function no_such_function in the trace", "dump", "-F", "no_such_function", tiny())
 
 
 def test_help():
@@ -159,11 +159,11 @@ def test_help():
 
 def test_man():
     """The manual pages are good roff, and have every option."""
+    if not shutil.which("groff"):
+        pytest.skip("no groff (Debian: groff-base)")
     for command in [None, *COMMANDS]:
         page = run(UPTO, "--man", *filter(None, [command]))
         assert page.stdout.startswith(b".TH UPTO") and not page.stderr, command
-        if not shutil.which("groff"):
-            continue
         p = subprocess.run(["groff", "-Kutf8", "-man", "-Tutf8", "-ww"], input=page.stdout, capture_output=True)
         assert p.returncode == 0 and not p.stderr, (command, p.stderr.decode())
         text = re.sub(r"\x1b\[[\d;]*m|.\x08", "", p.stdout.decode())
@@ -200,6 +200,8 @@ def refused(folder, pattern, *argv, status=1, options=()):
 def test_refuses_accelerators():
     with tempfile.TemporaryDirectory() as folder:
         qemu = fake_qemu(folder)
+        for flag in "-daemonize", "--daemonize":
+            refused(folder, f"^upto: {flag}: .*leave it out", qemu, "-m", "1G", flag)
         for args in (["-enable-kvm"], ["--enable-kvm"], ["-accel", "kvm"], ["--accel", "kvm"], ["-accel", "kvm,x=y"],
                      ["-machine", "accel=kvm"], ["-machine", "q35,accel=kvm"], ["-M", "pc,accel=kvm:tcg"],
                      ["-machine", "accel=tcg:kvm"], ["-accel", "xen"], ["-m", "1G", "-accel", "hvf", "-nographic"]):
@@ -223,9 +225,8 @@ def test_refuses_programs():
     with tempfile.TemporaryDirectory() as folder:
         for version in ("7.2.0", "8.2.1", "9.1.3"):
             refused(folder, f"QEMU {version[:3]} .*9\\.2 .*apt-get install", fake_qemu(folder, f"QEMU emulator version {version}"))
-        for version in ("11.0.0", "12.1"):
-            refused(folder, f"QEMU {version[:4]} .*use 9\\.2 to 10\\.2", fake_qemu(folder, f"QEMU emulator version {version}"))
-        for version in ("9.2.0", "10.0.2 (Debian 1:10.0.2+ds-2)", "10.2.0"):
+        refused(folder, "QEMU 12.1 .*use QEMU 9\\.2 to 11", fake_qemu(folder, "QEMU emulator version 12.1"))
+        for version in ("9.2.0", "10.0.2 (Debian 1:10.0.2+ds-2)", "10.2.0", "11.0.0", "11.1.3"):
             started(folder, fake_qemu(folder, f"QEMU emulator version {version}"))
         refused(folder, "--enable-plugins", fake_qemu(folder, usage="-monitor dev"))
         refused(folder, "is it a QEMU", fake_qemu(folder, version="hello"))
@@ -267,7 +268,7 @@ def test_output_is_no_file():
         try:
             os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 7))  # /dev/full
         except PermissionError:
-            return "not run: no right to make a device"
+            pytest.skip("no right to make a device")
         for args in ([fake_qemu(folder)], ["qemu-system-x86_64", "-no-such-option"],
                      ["qemu-system-x86_64", "-nographic", "-no-reboot"]):
             p = run(UPTO, "record", "--force", "-o", device, "--", *args, check=False, timeout=20)
@@ -316,7 +317,7 @@ def test_boot_command_line():
 def test_info_json():
     info = answer("info", "--json", trace())
     assert {"events", "instructions", "bytes", "lost", "complete", "kernel_release", "vcpus", "duration_ns", "halted_ns",
-            "slide", "cut", "events_by_kind", "bytes_by_content", "meta"} == set(info), sorted(info)
+            "slide", "cut", "events_by_kind", "bytes_by_content", "not_watched", "meta"} == set(info), sorted(info)
     assert info["complete"] is True and info["lost"] == 0 and info["vcpus"] == 1 and info["cut"] is None
     assert info["bytes"] == os.path.getsize(trace())
     by_content, known = collections.Counter(), decoder.Trace(trace())
@@ -333,7 +334,8 @@ def test_info_json():
     assert info["slide"] % (2 << 20) == 0
     text = run(UPTO, "info", trace()).stdout.decode()
     for value in (info["events"], info["instructions"], info["bytes"], info["kernel_release"]):
-        assert str(value) in text.split(), (value, text)
+        assert (f"{value:,}" if isinstance(value, int) else value) in text.split(), (value, text)
+        assert str(value) in run(UPTO, "info", "--exact", trace()).stdout.decode().split(), value
     assert re.search(r"^state +whole$", text, re.M), text
     assert re.fullmatch(rb"[0-9a-f]{16}\n", run(UPTO, "info", "--digest", trace()).stdout)
     found = upto_json("check", "--json", trace())
@@ -361,6 +363,19 @@ def test_top_json():
     assert by_name["start_kernel"]["section"] == ".init.text"
     assert {"[busybox]", "ext4_init_fs [ext4]", "[firmware]", "[decompressor]"} <= set(by_name), [n for n in by_name if n[0] == "["]
     assert any(re.match(r"__vdso_\w+ \[vdso\]$", n) for n in by_name), [n for n in by_name if "vdso" in n]
+    # shares are of what the order goes by, and stand beside it
+    by_time = rows("top", "-s", "self_ns")
+    for f in by_time:
+        assert abs(f["self_pct"] - 100 * f["self_ns"] / sum(f["self_ns"] for f in functions)) < 0.001, f
+    for options, heading in (([], "SELF INSNS SELF %"), (["-s", "self_ns"], "SELF TIME SELF %"), (["--clock", "ns"], "SELF TIME SELF %"),
+                             (["--by", "module"], "SELF INSNS SELF %"), (["--by", "module", "--clock", "ns"], "SELF TIME SELF %")):
+        text = run(UPTO, "top", "-n", "1", *options, trace()).stdout.decode()
+        assert heading in " ".join(text.split()), (options, text)
+    # calls that never returned have no average
+    totals = {f["function"]: f for f in rows("top", "--total")}
+    assert totals["start_kernel"]["average_ns"] is None and totals["do_init_module"]["average_ns"] > 0
+    text = run(UPTO, "top", "--total", "-n", "0", "-o", "function,average_ns,longest_ns", trace()).stdout.decode()
+    assert re.search(r"^start_kernel +unfinished +unfinished$", text, re.M), text[:300]
     by_ns = rows("top", "--clock", "ns")
     assert [f["self_ns"] for f in by_ns] == sorted((f["self_ns"] for f in functions), reverse=True)
     assert abs(sum(f["self_pct"] for f in by_ns) - 100) < 0.05
@@ -414,7 +429,7 @@ def test_syscalls_json():
     assert len(calls) == info["events_by_kind"]["syscall"] > 300
     assert [c["ns"] for c in calls] == sorted(c["ns"] for c in calls)
     for c in calls:
-        assert len(c["args"]) == 6 and all(isinstance(a, int) and 0 <= a < 1 << 64 for a in c["args"]), c
+        assert len(c["args"]) == 6 and all(re.fullmatch(r"0x[0-9a-f]{1,16}", a) for a in c["args"]), c
         assert all(isinstance(c[k], int) and c[k] >= 0 for k in ("ns", "insns", "cpu", "nr")), c
         assert c["result"] is None or -(1 << 63) <= c["result"] < 1 << 63, c
         assert c["duration_ns"] is None or 0 <= c["duration_ns"] <= info["duration_ns"] - c["ns"], c
@@ -458,11 +473,11 @@ def test_dump_json():
     assert len(events) == 20000
     for a, b in zip(events, events[1:]):
         assert a["insns"] <= b["insns"] and a["ns"] <= b["ns"], (a, b)
-    wanted = {"interrupt": 3, "syscall": 7, "syscall-return": 1, "task-switch": 2}
+    wanted = {"interrupt": 3, "syscall": 8, "syscall-return": 1, "task-switch": 2}
     special = dump("--kind", ",".join(wanted))
     for e in events + special:
         assert list(e)[:4] == ["ns", "insns", "cpu", "kind"], e
-        assert set(e) <= {"ns", "insns", "cpu", "kind", "slot", "from", "target", "place", "args"}, e
+        assert set(e) <= {"ns", "insns", "cpu", "kind", "slot", "from", "target", "place", "args", "previous", "next", "abi"}, e
         assert ("place" in e) == ("target" in e) and e["kind"] in info["events_by_kind"], e
         assert len(e.get("args", [])) == wanted.get(e["kind"], len(e.get("args", []))), e
         if e["kind"].startswith("call"):
@@ -471,7 +486,7 @@ def test_dump_json():
         assert sum(e["kind"] == kind for e in special) == info["events_by_kind"][kind] > 0, kind
     calls = rows("syscalls")
     told = [e for e in special if e["kind"] == "syscall"]
-    assert [(e["ns"], e["insns"], e["args"]) for e in told] == [(c["ns"], c["insns"], [c["nr"], *c["args"]]) for c in calls]
+    assert [(e["ns"], e["insns"], e["args"][:7]) for e in told] == [(c["ns"], c["insns"], [hex(c["nr"]), *c["args"]]) for c in calls]
     # -F: as many as top counts
     functions = {f["function"]: f["calls"] for f in rows("top")}
     hits = dump("-F", "start_kernel,rest_init,do_sys_openat2", "--kind", "call,call-indirect,jump,jump-indirect,arrive")
@@ -512,12 +527,11 @@ def test_columns():
     # as text: a line of titles, and the same cells
     lines = run(UPTO, "top", *part, "-o", "calls,function", "-n", "4", trace()).stdout.decode().splitlines()
     assert lines[0].split() == ["CALLS", "FUNCTION"]
-    assert [line.split() for line in lines[1:]] == [[str(f["calls"]), f["function"]] for f in few]
-    lines = run(UPTO, "first", *part, "-n", "0", trace()).stdout.decode().splitlines()
+    assert [line.split() for line in lines[1:]] == [[f"{f['calls']:,}", f["function"]] for f in few]
+    lines = run(UPTO, "first", *part, trace()).stdout.decode().splitlines()
     assert len(lines) == 1 + len(rows("first", *part))
-    assert 10 < len(run(UPTO, "first", *part, trace()).stdout.decode().splitlines()) < 60, "more than a screenful"
     for command, columns in (("top", TOP), ("first", FIRST), ("syscalls", SYSCALLS)):
-        told = run(UPTO, command, "-o", "help", tiny()).stdout.decode().splitlines()
+        told = run(UPTO, command, "-o", "help").stdout.decode().split("\n\n")[0].splitlines()
         assert [line.split()[0] for line in told] == columns, told
 
 
@@ -561,9 +575,8 @@ def test_spans():
     assert all((f["function"], f["ns"], f["insns"]) in times for f in rows("first") if f["ns"] >= cuts[2])
     assert rows("top", *late(), "--cpu", "0") == rows("top", *late())
     for command in ("top", "first", "syscalls"):
-        assert rows(command, "--cpu", "1") == [] == rows(command, "--from", "1000s"), command
-        assert rows(command, "--from", "2s", "--to", "1s") == [], command
-    assert dump("--cpu", "1") == [] == dump("--from", "1000s")
+        assert rows(command, "--from", "1s", "--to", "1s") == [], command
+    assert dump("--from", "1s", "--to", "1s") == []
 
 
 ANSWERS = ["--help", "--version", "--man", "--man top", "--complete", "top --help", "top TRACE", "top --json TRACE",
@@ -572,6 +585,7 @@ ANSWERS = ["--help", "--version", "--man", "--man top", "--complete", "top --hel
            "info --json TRACE", "info --digest TRACE", "check TRACE", "check --json TRACE"]
 
 
+@pytest.mark.parametrize("words", ANSWERS)
 def test_full_output(words):
     """An answer that cannot be written is no success."""
     args = [tiny() if w == "TRACE" else w for w in words.split()]
@@ -579,9 +593,6 @@ def test_full_output(words):
         p = run(UPTO, *args, check=False, stdout=full)
     assert p.returncode == 1, f"exit {p.returncode}: {p.stderr.decode()}"
     assert p.stderr.decode() == "upto: standard output: No space left on device\n", p.stderr
-
-
-test_full_output.cases = [(a,) for a in ANSWERS]
 
 
 def test_closed_pipe():
@@ -603,9 +614,9 @@ def test_closed_pipe():
 
 def test_quiet_readers():
     """A whole trace gives no warnings; nothing but the answer is on stdout, nothing on stderr."""
-    for command in ("top", "first", "syscalls", "info", "check"):
+    for command in ("top", "first", "info", "check"):
         p = run(UPTO, command, tiny())
-        assert (p.stdout or command == "syscalls") and not p.stderr, (command, p.stderr)
+        assert p.stdout and not p.stderr, (command, p.stderr)
 
 
 def test_record_quiet():

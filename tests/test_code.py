@@ -12,12 +12,14 @@ import struct
 import subprocess
 import threading
 
+import pytest
+
 import decoder
-from guest import Once, TOP, UPTO, WORK, initrd, libraries_of, qemu_args, record, run, unpack_disk, upto_json
+from guest import Once, TOP, UPTO, WORK, initrd, is_older, libraries_of, numbers, once_a_run, qemu_args, record, run, unpack_disk, upto_json
 from places import Places
 
 GUESTS = os.path.join(TOP, "tests/guests")
-CASES = [("6.1", 1), ("6.12", 2)]
+CASES = [("6.1", 1), ("6.12", 2), pytest.param("7", 1, marks=pytest.mark.all)]
 # main runs in the first program and in the two that its children become; each of these opens the library
 STORY = {
     "main": 3, "leaf": 3 + 2 + 4, "recursive": 6, "tail": 5, "tail_target": 5, "deepest": 1, "deeper": 1, "jumper": 1,
@@ -33,7 +35,7 @@ PLUG = {"plug": 3 * (3 + 2 + 2), "within": 3 * (3 + 2 + 2) * 2 + OPENED, "plug::
 def program(name, *flags):
     source, path = os.path.join(GUESTS, name + ".c"), os.path.join(WORK, name)
     with Once(path):
-        if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(source):
+        if is_older(path, source):
             run("gcc", "-g", "-O2", "-Wall", "-Werror", "-fno-inline", "-fno-optimize-sibling-calls", *flags, "-o", path + ".new", source)
             os.rename(path + ".new", path)
     return path
@@ -41,26 +43,20 @@ def program(name, *flags):
 
 def image(version):
     story, plug = program("story"), program("plug", "-shared", "-fPIC")
-    path = os.path.join(WORK, f"code-{version}.img")
-    newest = max(os.path.getmtime(f) for f in (story, plug))
-    if os.path.exists(path) and os.path.getmtime(path) < newest:
-        os.unlink(path)
-    return initrd(version, "code", *libraries_of(story), f"{story}=/bin/story", f"{plug}=/lib/libplug.so")
+    return initrd(version, "code", *libraries_of(story), f"{story}=/bin/story", f"{plug}=/lib/libplug.so", newer_than=(story, plug))
 
 
 def recording(version, smp):
     """The trace, and the folder of what the guest itself said; made once a run."""
     name = os.path.join(WORK, f"code-{version}-{smp}")
     disk, trace = name + ".disk", name + ".upto"
-    with Once(name):
-        if (version, smp) not in recording.made:
-            record(trace, qemu_args(version, image(version), smp=smp, thread="multi" if smp > 1 else "single", disk=disk))
-            unpack_disk(disk, name)
-            recording.made.add((version, smp))
+
+    def make():
+        record(trace, qemu_args(version, image(version), smp=smp, thread="multi" if smp > 1 else "single", disk=disk))
+        unpack_disk(disk, name)
+
+    once_a_run(name, make)
     return trace, name
-
-
-recording.made = set()
 
 
 def calls_of(trace, module):
@@ -68,6 +64,8 @@ def calls_of(trace, module):
     return {f["function"].replace(f" [{module}]", ""): f["calls"] for f in functions}
 
 
+@pytest.mark.parametrize("version, smp", CASES)
+@pytest.mark.weight(12)
 def test_program(version, smp):
     """Each function of a program and of a library, as often as they were entered; returns match."""
     trace, _ = recording(version, smp)
@@ -88,10 +86,6 @@ def test_program(version, smp):
         assert first[function]["pid"] == call["pid"] > 0, (function, first[function], call)
     assert first["main [story]"]["comm"] == "story" and first["do_init_module"]["comm"] == "insmod", first["main [story]"]
     return f"{len(STORY) + len(PLUG)} functions"
-
-
-test_program.cases = CASES
-test_program.weight = 12
 
 
 class Server:
@@ -125,6 +119,7 @@ def limit(size):
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
+@pytest.mark.weight(12)
 def test_debug_file():
     """A stripped program has names by its debug file, found by build-id in a folder or at a server; without, offsets."""
     version, folder = "6.12", os.path.join(WORK, "debug")
@@ -169,9 +164,6 @@ def test_debug_file():
     return f"{len(got)} functions"
 
 
-test_debug_file.weight = 12
-
-
 def source_lines(program, function, offset):
     """What binutils say of a place: functions from the innermost on, each with its file and line."""
     symbols = run("nm", program).stdout.decode().split("\n")
@@ -180,6 +172,7 @@ def source_lines(program, function, offset):
     return [(f, re.sub(r" \(discriminator \d+\)", "", os.path.relpath(at))) for f, at in zip(out[::2], out[1::2]) if f]
 
 
+@pytest.mark.parametrize("version, smp", CASES)
 def test_debug(version, smp):
     """Source lines and inlined functions as binutils tell them, of a program, its debug file alone, and a stripped one."""
     trace, _ = recording(version, smp)
@@ -241,9 +234,6 @@ def test_debug(version, smp):
     return f"{len(want)} lines"
 
 
-test_debug.cases = CASES
-
-
 def partitioned(path, files):
     """A disk whose second partition is an ext4 file system with these files."""
     root = path + ".root"
@@ -261,6 +251,7 @@ def partitioned(path, files):
         f.write(open(path + ".ext4", "rb").read())
 
 
+@pytest.mark.weight(10)
 def test_loaded():
     """Without the guest's files, what libraries offer has its name all the same, out of memory; and the vdso's functions."""
     folder = os.path.join(WORK, "loaded")
@@ -292,9 +283,7 @@ def test_loaded():
     return f"{len(both)} of {len(ours) - 1} functions of libc"
 
 
-test_loaded.weight = 10
-
-
+@pytest.mark.parametrize("version, smp", CASES)
 def test_addresses(version, smp):
     """Where the program says that its functions are, upto has them, in each process and in each mapping."""
     trace, folder = recording(version, smp)
@@ -305,7 +294,7 @@ def test_addresses(version, smp):
         with subprocess.Popen([UPTO, "dump", "--json", "--kind", kind, "--function", "plug,leaf,main", trace],
                               stdout=subprocess.PIPE) as p:
             for line in p.stdout:
-                e = json.loads(line)
+                e = numbers(json.loads(line))
                 places.setdefault(e["target"], set()).add(e["place"])
     want = {"plug": "plug [libplug.so]", "leaf": "leaf [story]", "main": "main [story]"}
     for addr, name in said:
@@ -313,9 +302,7 @@ def test_addresses(version, smp):
     return f"{len(said)} addresses, {len({a for a, _ in said})} different ones"
 
 
-test_addresses.cases = CASES
-
-
+@pytest.mark.parametrize("version, smp", CASES)
 def test_mappings(version, smp):
     """Each file that the program has mapped to be run, by its own /proc, is there, from where to where; by the document."""
     trace, folder = recording(version, smp)
@@ -338,9 +325,7 @@ def test_mappings(version, smp):
     return f"{compared} mappings of {len(pids)} processes"
 
 
-test_mappings.cases = CASES
-
-
+@pytest.mark.parametrize("version, smp", CASES)
 def test_paths(version, smp):
     """How a function was reached, through signals, longjmp() and system calls: the program's own part of each path."""
     trace, _ = recording(version, smp)
@@ -356,9 +341,8 @@ def test_paths(version, smp):
     return f"{sum(paths.values())} calls by {len(paths)} paths"
 
 
-test_paths.cases = CASES
-
-
+@pytest.mark.parametrize("version, smp", CASES)
+@pytest.mark.weight(5)
 def test_modules(version, smp):
     """The kernel's own kallsyms name the same functions at the same addresses, also of a module that was loaded again."""
     trace, folder = recording(version, smp)
@@ -374,7 +358,7 @@ def test_modules(version, smp):
     ran = [f["function"].split(" ")[0] for f in top if f["object"]]
     with subprocess.Popen([UPTO, "dump", "--json", "--kind", "call,call-indirect,jump,jump-indirect,return", "--function",
                            ",".join(ran), trace], stdout=subprocess.PIPE) as p:
-        for e in map(json.loads, p.stdout):
+        for e in map(numbers, map(json.loads, p.stdout)):
             # what is gone by the time that the guest looks, as init functions are, it cannot tell
             if e["place"] in named:
                 assert e["place"] in theirs.get(e["target"], ()), (e, theirs.get(e["target"]))
@@ -384,7 +368,3 @@ def test_modules(version, smp):
     assert len(compared) > 12, compared
     assert calls_of(trace, "brd")["brd_init"] == 2, brd
     return f"{len(compared)} functions, {len(both)} of a module at two addresses"
-
-
-test_modules.cases = CASES
-test_modules.weight = 5

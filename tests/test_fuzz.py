@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The parsers' fuzz targets over their corpora, and over the same 300 damaged copies of them each time."""
+"""The parsers' fuzz targets over their corpora, and over the same 300 damaged copies of them each time.
+
+`make check-all` also lets libFuzzer look for new inputs, UPTO_FUZZ_SECONDS a target.
+"""
 import os
 import random
+import re
 import shutil
 import subprocess
 import tempfile
 
-from guest import BUILD, TOP, WORK
+import pytest
 
-TARGETS = ["btf", "bzimage", "elf", "guest_memory", "index", "kallsyms", "kernel_image", "meta", "symtab", "sysroot", "trace", "x86"]
+from guest import BUILD, CHECK, TOP, WORK, Once, run
+
+TARGETS = ["btf", "bzimage", "calls", "elf", "guest_memory", "index", "kallsyms", "kernel_image", "meta", "symtab", "sysroot", "trace", "x86"]
 COPIES = 300
 CRASHES = os.path.join(WORK, "crashes")
 # reports end the run, and those of UBSan too make it fail; exit codes are what counts
@@ -88,9 +94,11 @@ def keep(target, files, report):
     raise AssertionError(f"{target} fails on {', '.join(kept)}\n" + "\n".join(lines[:20]))
 
 
+@pytest.mark.weight(10)
+@pytest.mark.parametrize("name", TARGETS)
 def test_replay(name):
     target = "fuzz_" + name
-    program = os.path.join(BUILD, "check/fuzz", target)
+    program = os.path.join(CHECK, "fuzz", target)
     corpus = os.path.join(TOP, "fuzz/corpus", target)
     files = [os.path.join(corpus, f) for f in sorted(os.listdir(corpus))]
     rng = random.Random(target)
@@ -111,4 +119,37 @@ def test_replay(name):
     return f"{len(files)} inputs"
 
 
-test_replay.cases = [(t,) for t in TARGETS]
+EXPLORE = os.path.join(BUILD, "fuzz")
+SECONDS = int(os.environ.get("UPTO_FUZZ_SECONDS", "300"))
+# what recorders publish is never freed; an archive may say that a name has 4 GB, which libarchive allocates
+MORE = {"guest_memory": ["-detect_leaks=0"], "sysroot": ["-malloc_limit_mb=8192"]}
+
+
+def build_explorers():
+    """With clang, libFuzzer, and small tables: fuzz/meson.build."""
+    with Once(EXPLORE):
+        if not os.path.exists(os.path.join(EXPLORE, "build.ninja")):
+            run("meson", "setup", EXPLORE, TOP, "-Dtests=true", "-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false",
+                "-Dc_args=-fsanitize=fuzzer-no-link -DUPTO_SMALL_TABLES", env=dict(os.environ, CC="clang"))
+        run("ninja", "-C", EXPLORE, *(f"fuzz/fuzz_{t}" for t in TARGETS), timeout=3600)
+
+
+@pytest.mark.all
+@pytest.mark.weight(SECONDS)
+@pytest.mark.parametrize("name", TARGETS)
+def test_explore(name):
+    """Some minutes of new inputs. Those that are new in coverage stay in build/tests/explored, for the next time."""
+    if not shutil.which("clang"):
+        pytest.skip("no clang")
+    build_explorers()
+    target = "fuzz_" + name
+    kept = os.path.join(WORK, "explored", target)
+    os.makedirs(kept, exist_ok=True)
+    os.makedirs(CRASHES, exist_ok=True)
+    p = subprocess.run([os.path.join(EXPLORE, "fuzz", target), f"-max_total_time={SECONDS}", "-entropic=0", "-print_final_stats=1",
+                        f"-artifact_prefix={CRASHES}/{target}-", *MORE.get(name, []), kept, os.path.join(TOP, "fuzz/corpus", target)],
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=ENVIRONMENT, timeout=SECONDS + 600)
+    said = p.stdout.decode(errors="replace")
+    assert p.returncode == 0, said[-3000:]
+    rate = re.search(r"stat::average_exec_per_sec: +(\d+)", said).group(1)
+    return f"{rate} inputs a second"

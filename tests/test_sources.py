@@ -5,12 +5,15 @@ And that a long trace takes no more memory to read than a short one.
 """
 import collections
 import os
+import pickle
 import shlex
 import sys
 import tempfile
 
+import pytest
+
 import decoder
-from guest import TOP, UPTO, WORK, Once, initrd, qemu_args, run, upto_json
+from guest import TOP, UPTO, WORK, Once, initrd, is_older, once_a_run, qemu_args, run, upto_json
 from test_cli import fake_qemu, recorded
 from test_truth import dump
 
@@ -67,6 +70,8 @@ def symbol_table(trace):
         start + int(t.meta["slide"], 0)
 
 
+@pytest.mark.parametrize("version", ["6.1", "6.12", "7"])
+@pytest.mark.weight(25)
 def test_kernel_from_disk(version):
     """Symbols out of guest memory are those out of the kernel's file, and are found as early."""
     a, b = (upto_json("info", "--json", trace(version)) for trace in (told, found))
@@ -95,10 +100,7 @@ def test_kernel_from_disk(version):
     return f"{n} functions, at {found_start:#x} and {told_start:#x}"
 
 
-test_kernel_from_disk.cases = [("6.1",), ("6.12",)]
-test_kernel_from_disk.weight = 25
-
-
+@pytest.mark.parametrize("version, source", [(v, s) for v in ("6.1", "6.12") for s in ("told", "found")])
 def test_no_modules(version, source):
     """A guest that loads no module spends nothing in modules."""
     trace = {"told": told, "found": found}[source](version)
@@ -106,15 +108,12 @@ def test_no_modules(version, source):
     assert not modules, modules
 
 
-test_no_modules.cases = [(v, s) for v in ("6.1", "6.12") for s in ("told", "found")]
-
-
 def multiboot(program, *flags):
     """A kernel that is no Linux, from tests/guests."""
     path = os.path.join(WORK, f"{program}{''.join(flags)}.elf")
     sources = [os.path.join(GUESTS, "multiboot.S"), os.path.join(GUESTS, program + ".c")]
     with Once(path):
-        if not os.path.exists(path) or os.path.getmtime(path) < max(map(os.path.getmtime, sources)):
+        if is_older(path, *sources):
             run("gcc", "-m32", "-O1", "-Wall", "-Werror", "-ffreestanding", "-fno-pic", "-no-pie", "-fno-stack-protector",
                 "-fcf-protection=none", "-fno-asynchronous-unwind-tables", "-mgeneral-regs-only", "-nostdlib", "-static",
                 "-Wl,-n,-Ttext=0x100000,--build-id=none", *flags, "-o", path + ".new", *sources)
@@ -136,6 +135,7 @@ def record_other(trace, kernel, *options, symbols=True, **kw):
     return p.stderr.decode()
 
 
+@pytest.mark.parametrize("machine, debug_exit", [("pc", True), ("q35", False)])
 def test_other_guest(machine, debug_exit):
     """A guest that is not Linux, with its symbols: each call is there, in order."""
     trace = os.path.join(WORK, f"sources-other-{machine}.upto")
@@ -156,25 +156,23 @@ def test_other_guest(machine, debug_exit):
     os.unlink(trace)
 
 
-test_other_guest.cases = [("pc", True), ("q35", False)]
-
-
-OTHER = {}
-
-
 def other(symbols):
     """Calls by function, events by kind, interrupts by vector and clocks of one deterministic run."""
-    trace = os.path.join(WORK, f"sources-other-{symbols}.upto")
-    with Once(trace):
-        if symbols not in OTHER:
-            said = record_other(trace, multiboot("calls"), "--deterministic", symbols=symbols)
-            assert ("no kernel symbols" in said) != symbols, said
-            vectors = collections.Counter(e["args"][0] for e in dump(trace, "--kind", "interrupt"))
-            clocks = [(e["ns"], e["insns"]) for e in dump(trace, "--kind", "clock")]
-            calls = {f["function"]: f["calls"] for f in table("top", trace)}
-            OTHER[symbols] = calls, upto_json("info", "--json", trace), vectors, clocks
-            os.unlink(trace)
-    return OTHER[symbols]
+    trace, kept = (os.path.join(WORK, f"sources-other-{symbols}.{suffix}") for suffix in ("upto", "pickle"))
+
+    def make():
+        said = record_other(trace, multiboot("calls"), "--deterministic", symbols=symbols)
+        assert ("no kernel symbols" in said) != symbols, said
+        vectors = collections.Counter(int(e["args"][0], 16) for e in dump(trace, "--kind", "interrupt"))
+        clocks = [(e["ns"], e["insns"]) for e in dump(trace, "--kind", "clock")]
+        calls = {f["function"]: f["calls"] for f in table("top", trace)}
+        with open(kept, "wb") as f:
+            pickle.dump((calls, upto_json("info", "--json", trace), vectors, clocks), f)
+        os.unlink(trace)
+
+    once_a_run(kept, make)
+    with open(kept, "rb") as f:
+        return pickle.load(f)
 
 
 def test_other_guest_without_symbols():
@@ -189,7 +187,8 @@ def test_other_guest_without_symbols():
         assert a["events_by_kind"].get(kind) == b["events_by_kind"].get(kind), (kind, a["events_by_kind"], b["events_by_kind"])
 
 
-def test_other_guest_arrivals(*functions):
+@pytest.mark.parametrize("functions", [("loop_before", "behind_loop"), ("running_on", "run_into"), ("far_jumping", "far_jumped_to")])
+def test_other_guest_arrivals(functions):
     """Control that runs on into a function, or jumps far into it, enters it."""
     calls, *_ = other(True)
     got = {n: calls.get(n, 0) for n in functions}
@@ -197,9 +196,9 @@ def test_other_guest_arrivals(*functions):
 
 
 ARRIVALS = {"loop_before": 11, "behind_loop": 11, "running_on": 12, "run_into": 12, "far_jumping": 13, "far_jumped_to": 13}
-test_other_guest_arrivals.cases = [("loop_before", "behind_loop"), ("running_on", "run_into"), ("far_jumping", "far_jumped_to")]
 
 
+@pytest.mark.parametrize("symbols", [True, False])
 def test_other_guest_handlers(symbols):
     """Interrupts and faults of a guest that is not Linux; what a fault left of its block is not counted."""
     calls, _, vectors, clocks = other(symbols)
@@ -212,9 +211,6 @@ def test_other_guest_handlers(symbols):
     # under -icount shift=0 QEMU's clock advances 1 ns an instruction
     ahead = max(insns - ns for ns, insns in clocks)
     assert ahead < 1000, f"{ahead} instructions more than QEMU itself counted"
-
-
-test_other_guest_handlers.cases = [(True,), (False,)]
 
 
 def with_boot(folder, *command):
@@ -251,7 +247,7 @@ def test_boot_newest():
                 open(os.path.join(boot, name), "w").close()
             p = with_boot(boot, UPTO, "boot", "-o", f"{folder}/o.upto", "--qemu", qemu, "--", "-snapshot")
             if p is None:
-                return "not run: no right to mount over /boot"
+                pytest.skip("no right to mount over /boot")
             assert p.returncode == 3, p
             args = p.stdout.decode().splitlines()
             assert args[args.index("-kernel") + 1] == f"/boot/vmlinuz-{release}", (release, args)
@@ -278,6 +274,7 @@ def peak_mb(*args):
     return int(run(sys.executable, "-c", measure, *args).stdout) * 1024 / MB
 
 
+@pytest.mark.weight(20)
 def test_memory_of_top():
     """What it takes to read a trace goes by its largest chunks, of which each thread has one, and not by its length."""
     threads, seen = min(os.cpu_count(), 8), []
@@ -295,6 +292,3 @@ def test_memory_of_top():
     note = ", ".join("%.0f MB for %.0f MB in %d chunks" % s for s in seen)
     assert seen[1][1] > 5 * seen[0][1], f"the long trace is not long: {note}"
     return note
-
-
-test_memory_of_top.weight = 20

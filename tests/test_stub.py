@@ -10,8 +10,10 @@ import subprocess
 import threading
 import zlib
 
+import pytest
+
 from gdbstub import Gone, Stub
-from guest import UPTO, WORK, kernel, qemu_args, run, upto_json
+from guest import UPTO, WORK, kernel, numbers, qemu_args, run, upto_json
 from test_code import image, program, recording
 from unwind import Frames, Orc, orc_of_kernel, unwind
 
@@ -173,7 +175,7 @@ def entries(trace, names):
     out = {}
     with subprocess.Popen([UPTO, "dump", "--json", "-F", ",".join(sorted(names)), trace], stdout=subprocess.PIPE) as p:
         for line in p.stdout:
-            e = json.loads(line)
+            e = numbers(json.loads(line))
             out.setdefault(e["target"], []).append(e)
     return out
 
@@ -187,6 +189,7 @@ def may_be(event, rsp, want):
 
 def stack_at(trace, ns, addr):
     stack = upto_json("stack", "--json", "--running", "--at", f"{ns + 1}ns", trace)["stacks"][0]["frames"]
+    stack = [numbers(f) for f in stack]
     if stack[0]["kind"] == "interrupt" and stack[1]["address"] == addr:
         stack = stack[1:]  # it came before the function's first instruction was done
     return stack
@@ -209,6 +212,8 @@ def is_equal(stack, want, whole):
     return got[:len(want)] == want and (not whole or len(got) == len(want))
 
 
+@pytest.mark.parametrize("version", ["6.1"])
+@pytest.mark.weight(30)
 def test_gdbstub(version):
     """At breakpoints in kernel, modules, interrupts and user code, each return address as unwound from outside."""
     folder, path = kernel(version)
@@ -278,5 +283,3 @@ def compare(trace, hits):
 
 
 # the other kernel's recording has two vCPUs: what it ran first does not guide through a boot with one
-test_gdbstub.cases = [("6.1",)]
-test_gdbstub.weight = 30

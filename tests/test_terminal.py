@@ -13,6 +13,8 @@ import subprocess
 import termios
 import time
 
+import pytest
+
 from guest import UPTO, UPTO_ASAN, WORK, initrd, qemu_args, run
 from test_cli import trace
 
@@ -24,7 +26,7 @@ def at_terminal(*args, stdout=None, timeout=300, **env):
     """Run it with a terminal as stderr, and as stdout if that is None: (exit status, what the terminal got)."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", ROWS, COLUMNS, 0, 0))
-    inherited = {k: v for k, v in os.environ.items() if k not in ("PAGER", "UPTO_PAGER", "NO_COLOR", "LESS")}
+    inherited = {k: v for k, v in os.environ.items() if k not in ("PAGER", "UPTO_PAGER", "NO_COLOR", "LESS", "COLUMNS")}
     p = subprocess.Popen([str(a) for a in args], stdin=subprocess.DEVNULL, stdout=slave if stdout is None else stdout, stderr=slave,
                          env={**inherited, "TERM": "xterm", **env}, start_new_session=True)
     os.close(slave)
@@ -76,10 +78,12 @@ def test_pager():
     # who has seen enough leaves the pager
     status, shown = at_terminal(UPTO, "dump", trace(), PAGER="head -n 2")
     assert (status, len(text(shown))) == (0, 2), (status, shown)
-    # an answer that nobody got is none, long or short; the default is had everywhere
-    for command in top, [UPTO, "dump", trace()]:
-        status, shown = at_terminal(*command, PAGER="no-such-pager")
-        assert status == 1 and "no-such-pager" in shown, (status, shown)
+    # a pager that is not there costs no answer, long or short; the default is had everywhere
+    status, shown = at_terminal(*top, PAGER="no-such-pager")
+    complaint, *answer, note = text(shown)
+    assert status == 0 and "no-such-pager" in complaint and answer == lines and more.match(note), (status, shown)
+    status, shown = at_terminal(UPTO, "dump", "-n", "5000", trace(), PAGER="no-such-pager")
+    assert status == 0 and len(text(shown)) == 5001, (status, shown[-300:])
     shell = os.path.join(WORK, "terminal-path")
     os.makedirs(shell, exist_ok=True)
     for program in "sh", "cat":
@@ -87,6 +91,38 @@ def test_pager():
             os.symlink(shutil.which(program), os.path.join(shell, program))
     status, shown = at_terminal(*top, PATH=shell)
     assert status == 0 and text(shown)[:-1] == lines, (status, shown)
+
+
+@pytest.mark.weight(3)
+def test_width():
+    """On a terminal a row is a line, however narrow it is: what is long is cut in its middle; not with --wide, nor in pipes."""
+    for words in (["syscalls"], ["top", "-s", "function"], ["first"]):
+        command = [UPTO, "--no-pager", *words, "-n", "30", trace()]
+        full = run(*command).stdout.decode().splitlines()
+        for columns, wide in ((COLUMNS, False), (80, False), (80, True)):
+            status, shown = at_terminal(*command, *(["--wide"] if wide else []), NO_COLOR="1",
+                                        **({} if columns == COLUMNS else {"COLUMNS": str(columns)}))
+            lines = [line.rstrip() for line in without_progress(shown).replace("\r", "").splitlines() if "more lines" not in line]
+            assert status == 0 and len(lines) == len(full), (words, columns, shown)
+            if wide:
+                assert lines == [line.rstrip() for line in full], (words, shown)
+                continue
+            lines, wide_lines = ([line for line in ls if not line.startswith("#")] for ls in (lines, full))
+            # headings and numbers are not cut: a table is as wide as they are
+            assert max(map(len, lines)) <= max(columns, len(lines[0])), (words, columns, max(lines, key=len))
+            assert any("…" in line for line in lines) == (max(map(len, wide_lines)) > columns), (words, columns, lines)
+    # lines that come one by one
+    for words in (["stack"], ["dump", "-n", "50", "-k", "call"]):
+        command = [UPTO, "--no-pager", *words, trace()]
+        full = run(*command).stdout.decode().splitlines()
+        for options, width in ((["--wide"], None), ([], 40)):
+            status, shown = at_terminal(*command, *options, COLUMNS="40")
+            lines = without_progress(shown).replace("\r", "").splitlines()
+            assert status == 0 and len(lines) == len(full), (words, shown)
+            assert lines == full if not width else max(map(len, lines)) == width, (words, lines)
+    # a screenful
+    status, shown = at_terminal(UPTO, "--no-pager", "first", trace(), NO_COLOR="1")
+    assert ROWS - 8 < len(without_progress(shown).splitlines()) <= ROWS, shown
 
 
 def test_progress():
@@ -100,18 +136,17 @@ def test_progress():
     return f"{told[0]} to {told[-1]} % in {len(told)} steps"
 
 
-test_progress.weight = 3
-
-
 def boot_args(console):
     args = qemu_args("6.12", initrd("6.12", "plain"))
     args.remove("-nographic")
-    return ["timeout", "-s", "INT", "6", UPTO, "record", "--force", "-o", os.path.join(WORK, "terminal.upto"), "--", *args, *console]
+    return ["timeout", "--preserve-status", "-s", "INT", "6", UPTO, "record", "--force", "-o", os.path.join(WORK, "terminal.upto"), "--", *args, *console]
 
 
+@pytest.mark.weight(3)
 def test_status():
     """Recording tells of guest time, events and bytes on the terminal, unless that is the guest's console."""
     status, shown = at_terminal(*boot_args(["-display", "none", "-serial", "null", "-monitor", "none"]))
+    assert status == 0, (status, shown[-400:])
     told = re.findall(r"guest ([\d.]+) s  ([\d.]+) M events  ([\d.]+) M/s  ([\d.]+) MB", shown)
     numbers = [[float(n) for n in t] for t in told]
     assert len(told) > 4, shown
@@ -121,9 +156,6 @@ def test_status():
     line, summary = shown[:shown.rindex(CLEARED)], shown[shown.rindex(CLEARED) + len(CLEARED):]
     assert "terminal.upto: " in summary and "terminal.upto: " not in line, shown[-400:]
     status, shown = at_terminal(*boot_args(["-nographic"]))
-    assert "M/s" not in shown and "terminal.upto: " in shown, shown[-400:]
+    assert status == 0 and "M/s" not in shown and "terminal.upto: " in shown, (status, shown[-400:])
     os.unlink(os.path.join(WORK, "terminal.upto"))
     return f"{len(told)} times"
-
-
-test_status.weight = 3

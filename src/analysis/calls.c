@@ -3,36 +3,44 @@
 
 #include "base/alloc.h"
 
-enum { RECORDS_MAX = 1 << 22 }; /* of one call; what is called beyond is not told apart */
+enum { RECORDS_MAX = 1 << 22 }; /* of one call; its further callees count, but have no records */
 
-/* What a thread has under way: its stack's data. */
+/* The sum of the callees, so far, of a call that has a record. */
+struct called {
+	struct callees sum;
+	struct left_out left_out; /* those of the callees that have no record */
+};
+
+/* The calls in progress of a thread, which are not reported yet. A stack's data points to it. */
 struct pending {
 	struct call_record *records;
-	struct callees *callees; /* of each record */
-	size_t count, cap, cap_callees;
-	size_t bottom;         /* frames below the call that was asked for; only with records */
+	struct called *called; /* for each record */
+	size_t count, cap;
+	size_t n_called, cap_called; /* how many are initialised; those of dropped records are used again */
+	size_t bottom;         /* frames below the call that was asked for; set if there are records */
 	uint32_t hidden;       /* frames of interrupts that are left out */
 };
 
-struct state {
+struct calls_run {
 	const struct calls_options *options;
 	calls_taker take;
 	void *taker_state;
 	size_t open;             /* calls that were asked for and have not returned */
 	struct index *index;     /* NULL: none */
-	size_t entry;            /* that replay is in */
-	bool resumes;            /* it begins within the calls that are open */
+	size_t entry;            /* number of the index's entry that replay is in */
+	bool resumes;            /* it begins within the calls that are open … */
+	int *cpus;               /* … that were entered on these, by stack */
 	bool enough;
-	bool damaged;            /* the index: it lacks what it has to have */
+	bool damaged;            /* the index lacks something that it must have */
 
-	/* to look into checkpoints: */
+	/* for reading checkpoints: */
 	const struct reader *reader;
 	const struct names *names;
 	const struct threads *threads;
 };
 
-/* Do calls that are asked for begin between that entry and the next? */
-static bool is_worth(const struct state *st, size_t entry)
+/* Do calls that are asked for begin between this entry of the index and the next? */
+static bool is_worth(const struct calls_run *st, size_t entry)
 {
 	const struct index *x = st->index;
 
@@ -53,8 +61,10 @@ static void pending_free(struct pending *p)
 {
 	if (!p)
 		return;
+	for (size_t i = 0; i < p->n_called; i++)
+		left_out_deinit(&p->called[i].left_out);
 	free(p->records);
-	free(p->callees);
+	free(p->called);
 	free(p);
 }
 
@@ -63,7 +73,7 @@ static const struct thread *thread_of(const struct stacks *s, const struct stack
 	return stack->thread == THREAD_NONE ? NULL : &s->threads->list[stack->thread];
 }
 
-static bool is_asked(const struct state *st, const struct stacks *s, const struct stack *stack, const struct frame *f)
+static bool is_asked(const struct calls_run *st, const struct stacks *s, const struct stack *stack, const struct frame *f)
 {
 	const struct calls_options *o = st->options;
 	const struct thread *t = thread_of(s, stack);
@@ -72,21 +82,32 @@ static bool is_asked(const struct state *st, const struct stacks *s, const struc
 	       f->entry_ns < o->to_ns && (o->cpu < 0 || stack->cpu == o->cpu) && (!o->has_pid || (t && t->pid == o->pid));
 }
 
-static void add_record(struct pending *p, struct frame *frame, size_t depth, const struct callees *callees)
+/* Interrupts that the user left out do not count as callees of the function that they interrupt. */
+static bool is_interrupt_hidden(const struct calls_run *st, const struct frame *frame)
+{
+	return st->options->no_interrupts && frame->kind == FRAME_INTERRUPT;
+}
+
+static void add_record(struct pending *p, const struct stack *stack, struct frame *frame, size_t depth,
+		       const struct callees *callees)
 {
 	p->records = array_grow(p->records, p->count, &p->cap, sizeof *p->records);
-	p->callees = array_grow(p->callees, p->count, &p->cap_callees, sizeof *p->callees);
+	if (p->count == p->n_called) {
+		p->called = array_grow(p->called, p->n_called, &p->cap_called, sizeof *p->called);
+		p->called[p->n_called++] = (struct called){ 0 };
+	}
 	p->records[p->count] = (struct call_record){
 		.function = frame->function, .depth = (uint32_t)(depth - p->bottom), .kind = frame->kind,
-		.from = frame->from, .entry_ns = frame->entry_ns,
+		.from = frame->from, .entry_ns = frame->entry_ns, .cpu = stack->cpu,
 	};
-	p->callees[p->count] = *callees;
+	p->called[p->count].sum = *callees;
+	left_out_clear(&p->called[p->count].left_out);
 	frame->data = (uint32_t)++p->count;
 }
 
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
-	struct state *st = state;
+	struct calls_run *st = state;
 	struct pending *p = pending_of(stack);
 	size_t depth = stack->depth - 1;
 
@@ -103,31 +124,42 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	}
 	if (p->count == RECORDS_MAX || (st->options->max_depth && depth - p->bottom >= st->options->max_depth))
 		return;
-	add_record(p, frame, depth, &(struct callees){ 0 });
+	add_record(p, stack, frame, depth, &(struct callees){ 0 });
 }
 
-static void give(struct state *st, const struct stacks *s, const struct stack *stack, struct pending *p)
+/* Report a finished call. left_out is set here, since `called` may have moved while the records were made. */
+static void report_call(struct calls_run *st, const struct stacks *s, const struct stack *stack, struct pending *p)
 {
+	for (size_t i = 0; i < p->count; i++) {
+		left_out_sort(&p->called[i].left_out);
+		p->records[i].left_out = &p->called[i].left_out;
+	}
 	if (!st->enough && p->records[0].duration_ns >= st->options->min_duration_ns)
 		st->enough = st->take(st->taker_state, thread_of(s, stack), p->records, p->count) < 0;
 	p->count = p->hidden = 0;
 	st->open--;
 }
 
-/* What a frame ran is not its caller's own. */
-static void credit(const struct stack *stack, const struct frame *frame, struct pending *p)
+/* Add what a frame ran to the callees of its caller. `left_out`: the frame has no record. */
+static void add_to_caller(const struct stacks *s, const struct stack *stack, const struct frame *frame, struct pending *p,
+		   bool left_out)
 {
 	size_t depth = (size_t)(frame - stack->frames);
 	uint32_t caller = depth > p->bottom ? stack->frames[depth - 1].data : 0;
+	const struct left_out_sum sum = {
+		.function = frame->function, .calls = 1, .duration_ns = s->ns - frame->entry_ns,
+		.ns = stack->ns - frame->ns, .insns = stack->insns - frame->insns,
+	};
 
 	if (!caller)
 		return;
-	p->callees[caller - 1].ns += stack->ns - frame->ns;
-	p->callees[caller - 1].insns += stack->insns - frame->insns;
+	p->called[caller - 1].sum.ns += sum.ns;
+	p->called[caller - 1].sum.insns += sum.insns;
+	if (left_out)
+		left_out_add(&p->called[caller - 1].left_out, &sum);
 }
 
-/* Complete the frame's record, and tell the one that called it. */
-static void finish(const struct stacks *s, const struct stack *stack, const struct frame *frame, struct pending *p)
+static void fill_record(const struct stacks *s, const struct stack *stack, const struct frame *frame, struct pending *p)
 {
 	size_t i = frame->data - 1u;
 	struct call_record *r = &p->records[i];
@@ -135,58 +167,75 @@ static void finish(const struct stacks *s, const struct stack *stack, const stru
 	r->duration_ns = s->ns - frame->entry_ns;
 	r->ns = stack->ns - frame->ns;
 	r->insns = stack->insns - frame->insns;
-	r->self_ns = r->ns - p->callees[i].ns;
-	r->self_insns = r->insns - p->callees[i].insns;
-	credit(stack, frame, p);
+	r->self_ns = r->ns - p->called[i].sum.ns;
+	r->self_insns = r->insns - p->called[i].sum.insns;
 }
 
-static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
+/* A frame is left, or the trace ends in it: complete its record, and add it to its caller's callees. */
+static void finish_frame(const struct calls_run *st, const struct stacks *s, const struct stack *stack, const struct frame *frame,
+		   struct pending *p)
 {
-	struct state *st = state;
-	struct pending *p = pending_of(stack);
+	bool is_root = (size_t)(frame - stack->frames) == p->bottom;
 
-	if (!p->count)
-		return;
 	if (p->hidden)
 		p->hidden--;
 	if (!frame->data) {
 		if (!p->hidden)
-			credit(stack, frame, p);
+			add_to_caller(s, stack, frame, p, st->options->max_depth != 1 && !is_interrupt_hidden(st, frame));
 		return;
 	}
-	finish(s, stack, frame, p);
+	fill_record(s, stack, frame, p);
+	if (!is_root && p->records[frame->data - 1].duration_ns < st->options->min_callee_ns) {
+		/* its callees were shorter still, so their records are dropped already */
+		p->count = frame->data - 1u;
+		add_to_caller(s, stack, frame, p, true);
+	} else {
+		add_to_caller(s, stack, frame, p, false);
+	}
+}
+
+static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
+{
+	struct calls_run *st = state;
+	struct pending *p = pending_of(stack);
+
+	if (!p->count)
+		return;
+	finish_frame(st, s, stack, frame, p);
 	if (stack->depth - 1 == p->bottom)
-		give(st, s, stack, p);
+		report_call(st, s, stack, p);
 	s->stop = st->enough;
 }
 
-/* What the end of the trace found under way. */
-static void give_rest(struct state *st, struct stacks *s)
+/* The trace has ended: report the calls that are still in progress. */
+static void report_unfinished(struct calls_run *st, struct stacks *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		struct stack *stack = &s->list[i];
 		struct pending *p = stack->data;
 
-		for (size_t k = stack->depth; p && p->count && k-- > p->bottom;)
-			if (stack->frames[k].data && stack->frames[k].data <= p->count) {
-				finish(s, stack, &stack->frames[k], p);
-				p->records[stack->frames[k].data - 1].unfinished = true;
-			}
+		for (size_t k = stack->depth; p && p->count && k-- > p->bottom;) {
+			size_t record = stack->frames[k].data;
+
+			finish_frame(st, s, stack, &stack->frames[k], p);
+			if (record && record <= p->count)
+				p->records[record - 1].unfinished = true;
+		}
 		if (p && p->count)
-			give(st, s, stack, p);
+			report_call(st, s, stack, p);
 	}
 }
 
-/* Of calls that are shown without what they called, beginning and end are enough: the index tells what the callees ran. */
-static bool may_skip(const struct state *st)
+/* If calls are shown without callees, their beginning and end are enough: the index has what the callees ran. */
+static bool may_skip(const struct calls_run *st)
 {
 	const struct calls_options *o = st->options;
 
 	return o->max_depth == 1 && !o->no_interrupts && o->cpu < 0;
 }
 
-/* Is the call under way at that entry's moment? */
-static bool is_open_at(const struct state *st, size_t entry, size_t number, size_t depth, const struct frame *call)
+/* Is the call in progress at the moment of this entry? */
+static bool is_open_at(const struct calls_run *st, size_t entry, size_t number, size_t depth, const struct frame *call)
 {
 	struct checkpoint at;
 	struct stacks stacks;
@@ -205,8 +254,8 @@ static bool is_open_at(const struct state *st, size_t entry, size_t number, size
 	return open;
 }
 
-/* The last entry up to `limit` at whose moment the call is under way; the one that replay is in, if it is at none. */
-static size_t last_open(const struct state *st, size_t limit, size_t number, size_t depth, const struct frame *call)
+/* The last entry up to `limit` at whose moment the call is in progress. If there is none, the entry that replay is in. */
+static size_t last_open(const struct calls_run *st, size_t limit, size_t number, size_t depth, const struct frame *call)
 {
 	size_t low = st->entry, high = limit;
 
@@ -221,8 +270,8 @@ static size_t last_open(const struct state *st, size_t limit, size_t number, siz
 	return low;
 }
 
-/* The entry to go on from: the first from here on in which one of the open calls ends, or others may begin. */
-static size_t next_entry(const struct state *st, const struct stacks *s)
+/* The next entry to replay: the first one in which an open call ends, or another call may begin. */
+static size_t next_entry(const struct calls_run *st, const struct stacks *s)
 {
 	size_t next = st->entry;
 
@@ -237,8 +286,8 @@ static size_t next_entry(const struct state *st, const struct stacks *s)
 	return next;
 }
 
-/* The calls that are open where replay resumes. */
-static void resume(struct state *st, struct stacks *s)
+/* Make records for the calls that are in progress where replay resumes. */
+static void add_open_calls(struct calls_run *st, struct stacks *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		struct stack *stack = &s->list[i];
@@ -255,14 +304,27 @@ static void resume(struct state *st, struct stacks *s)
 		}
 		st->open++;
 		pending_of(stack)->bottom = depth;
-		add_record(pending_of(stack), &stack->frames[depth], depth, &callees);
+		add_record(pending_of(stack), stack, &stack->frames[depth], depth, &callees);
+		pending_of(stack)->records[0].cpu = st->cpus[i];
 	}
 }
 
-/* At each of the index's moments: is there anything to come before the next? */
+/* A checkpoint does not tell where the open calls were entered. */
+static void keep_cpus(struct calls_run *st, const struct stacks *s)
+{
+	if (!st->cpus)
+		st->cpus = xcalloc(s->count, sizeof *st->cpus);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct pending *p = s->list[i].data;
+
+		st->cpus[i] = p && p->count ? p->records[0].cpu : -1;
+	}
+}
+
+/* At each moment of the index: go on, skip entries, or stop until a later entry. */
 static void due(void *state, struct stacks *s)
 {
-	struct state *st = state;
+	struct calls_run *st = state;
 	size_t next;
 
 	if (!st->index) {
@@ -270,7 +332,7 @@ static void due(void *state, struct stacks *s)
 		return;
 	}
 	if (st->resumes)
-		resume(st, s);
+		add_open_calls(st, s);
 	st->resumes = false;
 	if (st->damaged) {
 		s->stop = true;
@@ -280,6 +342,7 @@ static void due(void *state, struct stacks *s)
 		st->entry++;
 	next = st->open && may_skip(st) ? next_entry(st, s) : st->entry;
 	if (next > st->entry) {
+		keep_cpus(st, s);
 		st->entry = next;
 		st->resumes = s->stop = true;
 	} else if (!st->open && !is_worth(st, st->entry)) {
@@ -288,8 +351,8 @@ static void due(void *state, struct stacks *s)
 	s->due_ns = st->entry + 1 < st->index->count ? st->index->entries[st->entry + 1].ns : UINT64_MAX;
 }
 
-/* Replay from an entry on, as long as there is something to come. */
-static int replay(struct state *st, const struct reader *r, const struct names *names, const struct threads *threads,
+/* Replay from an entry on, until the next entries have nothing to report. */
+static int replay(struct calls_run *st, const struct reader *r, const struct names *names, const struct threads *threads,
 		  const struct checkpoint *from, struct error *err)
 {
 	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .due = due };
@@ -297,7 +360,7 @@ static int replay(struct state *st, const struct reader *r, const struct names *
 	int result = stacks_replay(&stacks, r, names, threads, from, UINT64_MAX, &visitor, st, err);
 
 	if (result == 0 && !stacks.stop) {
-		give_rest(st, &stacks);
+		report_unfinished(st, &stacks);
 		st->enough = true;
 	}
 	for (size_t i = 0; i < stacks.count; i++)
@@ -306,7 +369,7 @@ static int replay(struct state *st, const struct reader *r, const struct names *
 	return result;
 }
 
-static int replay_by_index(struct state *st, const struct reader *r, const struct names *names,
+static int replay_by_index(struct calls_run *st, const struct reader *r, const struct names *names,
 			   const struct threads *threads, struct error *err)
 {
 	struct checkpoint from;
@@ -331,10 +394,12 @@ static int replay_by_index(struct state *st, const struct reader *r, const struc
 int calls_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
 		  const struct calls_options *options, calls_taker take, void *taker_state, struct error *err)
 {
-	struct state st = {
+	struct calls_run st = {
 		.options = options, .take = take, .taker_state = taker_state, .index = index,
 		.reader = r, .names = names, .threads = threads,
 	};
+	int result = index ? replay_by_index(&st, r, names, threads, err) : replay(&st, r, names, threads, NULL, err);
 
-	return index ? replay_by_index(&st, r, names, threads, err) : replay(&st, r, names, threads, NULL, err);
+	free(st.cpus);
+	return result;
 }

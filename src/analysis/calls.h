@@ -1,39 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Each call of some functions, from entry to exit, with all that was called within. */
+/* Lists each call of some functions, from entry to exit, with all calls made within it. */
 #ifndef UPTO_ANALYSIS_CALLS_H
 #define UPTO_ANALYSIS_CALLS_H
 
+#include "left_out.h"
 #include "replay/index.h"
 
 struct call_record {
 	uint32_t function;
-	uint32_t depth;        /* below the call that was asked for: 0 */
+	uint32_t depth;        /* the call that was asked for has 0 */
 	enum frame_kind kind;
 	bool unfinished;       /* the trace ended first */
 	uint64_t from;         /* where it returns to; 0: not known */
 	uint64_t entry_ns;     /* guest time */
-	uint64_t duration_ns;  /* from entry to exit, also while others ran */
-	uint64_t ns, insns;    /* that the thread itself ran in it, callees too */
+	uint64_t duration_ns;  /* from entry to exit, including the time in which other threads ran */
+	uint64_t ns, insns;    /* what the thread itself ran in it, callees included */
 	uint64_t self_ns, self_insns; /* without callees */
+	int cpu;               /* the vCPU that it was entered on */
+	/* The calls that it made and that have no record, since they are too short or too deep. The longest come first. */
+	const struct left_out *left_out;
 };
 
 struct calls_options {
-	const bool *functions;    /* marks by number: whose calls */
-	uint64_t from_ns, to_ns;  /* calls that begin in here */
-	int cpu;                  /* and on this vCPU; negative: on any */
+	const bool *functions;    /* a mark for each function by number: list its calls */
+	uint64_t from_ns, to_ns;  /* calls that begin in this span */
+	int cpu;                  /* calls that begin on this vCPU; negative: on any */
 	uint64_t min_duration_ns;
-	uint32_t max_depth;       /* 0: all */
+	uint64_t min_callee_ns;   /* only callees that took at least so long have a record */
+	uint32_t max_depth;       /* levels that have records; 0: all. With 1, left_out stays empty */
 	bool has_pid;
 	int32_t pid;
 	bool no_interrupts;       /* leave out interrupts and what they call */
 };
 
-/* A finished call and what it called, in the order of entry. Negative: enough. `records` last until it returns. */
+/*
+ * Called with a finished call and the calls within it, in the order of entry. `records` are valid until it returns. A
+ * negative result ends the analysis. The self times of all records and the times in their left_out add up to the time
+ * of the first record.
+ */
 typedef int (*calls_taker)(void *state, const struct thread *thread, const struct call_record *records, size_t count);
 
 /*
- * `thread` is NULL for what ran before the first switch of a vCPU. With an index
- * only what it says is worth it is replayed; it may be NULL.
+ * Call `take` for each call found. `thread` is NULL for what ran before a vCPU's
+ * first task switch. `index` may be NULL; with an index only those parts of the trace
+ * are replayed that may have such calls.
  */
 int calls_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
 		  const struct calls_options *options, calls_taker take, void *state, struct error *err);

@@ -30,7 +30,7 @@ static uint32_t child_of(struct call_tree *t, uint32_t parent, uint32_t function
 	return t->nodes[parent].last_child = (uint32_t)*known;
 }
 
-/* The node of what was inlined last where the frame came from; if nothing was, its caller's. */
+/* The node of the innermost function that is inlined at the place of the frame's call. If none is, the caller's node. */
 static uint32_t inlined_node(struct call_tree *t, const struct stacks *s, const struct stack *stack, const struct frame *f,
 			     uint32_t caller)
 {
@@ -38,7 +38,7 @@ static uint32_t inlined_node(struct call_tree *t, const struct stacks *s, const 
 	const struct inline_chain *chain;
 	struct space_view view = { 0 };
 
-	if (!(place >> 63) && stack->thread != THREAD_NONE)
+	if (!addr_is_kernel(place) && stack->thread != THREAD_NONE)
 		spaces_view(&s->names->spaces, s->threads->list[stack->thread].task, f->entry_ns, &view);
 	key = inlines_key(t->inlines, place, f->entry_ns, view.version);
 	known = map_put(&t->chains, key, 0);
@@ -50,13 +50,13 @@ static uint32_t inlined_node(struct call_tree *t, const struct stacks *s, const 
 	return caller;
 }
 
-/* The node of frame number `i` of a stack, whose callers have theirs. */
+/* The node of frame number `i` of a stack. The frames below it have their nodes. */
 static uint32_t node_of(struct call_tree *t, const struct stacks *s, const struct stack *stack, size_t i)
 {
 	uint32_t parent = i ? stack->frames[i - 1].data : ROOT, function = stack->frames[i].function;
 	const struct names *names = s->names;
 
-	/* code without names is one function, whatever it calls within itself */
+	/* a group of code without names counts as one function, which does not call itself */
 	if (parent != ROOT && t->nodes[parent].function == function && names_is_group(names, function))
 		return parent;
 	if (t->inlines && parent != ROOT && stack->frames[i].from)
@@ -72,7 +72,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	t->nodes[frame->data].calls += frame->at_start;
 }
 
-/* Before the first event: frames that a checkpoint has were entered in the part before. */
+/* Before the first event: set the nodes of a checkpoint's frames, which were entered in an earlier part. */
 static void due(void *state, struct stacks *s)
 {
 	for (size_t i = 0; i < s->count; i++)
@@ -91,7 +91,7 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 	node->self_ns += spent->ns;
 }
 
-/* Children come after their parents. */
+/* Set the totals. It goes backwards, since children come after their parents. */
 static void add_up(struct call_tree *t)
 {
 	for (size_t i = 0; i < t->count; i++) {
@@ -106,7 +106,7 @@ static void add_up(struct call_tree *t)
 	}
 }
 
-/* Each part has its own: merged in order, nodes stand as they came. */
+/* Each part has a tree of its own. Merging them in order keeps the order in which nodes came. */
 static void *begin(void *context, void *before)
 {
 	struct call_tree *t = xmalloc(sizeof *t);
@@ -121,10 +121,10 @@ static void end(void *state, struct stacks *s)
 {
 	struct call_tree *t = state;
 
-	t->unmatched = s->unmatched; /* all from the trace's start on, as checkpoints have it too */
+	t->unmatched = s->unmatched; /* counted from the start of the trace, since checkpoints keep the counts */
 }
 
-/* Lay a later part over those before. */
+/* Add the tree of a later part to the tree of those before. */
 static void merge(struct call_tree *into, const struct call_tree *part)
 {
 	uint32_t *twin = xcalloc(part->count, sizeof *twin);
@@ -189,7 +189,7 @@ static bool is_recursive(const struct call_tree *t, size_t node)
 	return false;
 }
 
-/* The way up from a node, as a way down in another tree; each step has the node's own time. */
+/* Add the path from a node up to the root to another tree, as a path down from its root. */
 static void add_callers(const struct call_tree *t, size_t node, struct call_tree *out)
 {
 	const struct call_node *n = &t->nodes[node];
@@ -209,7 +209,7 @@ static void add_callers(const struct call_tree *t, size_t node, struct call_tree
 	out->nodes[ROOT].total_ns += n->total_ns;
 }
 
-/* The subtrees below all nodes of the functions, laid over each other. */
+/* Merge the subtrees below all nodes of the functions. */
 static void add_callees(const struct call_tree *t, const bool *functions, struct call_tree *out)
 {
 	uint32_t *twin = xcalloc(t->count, sizeof *twin); /* 0: not below such a node */

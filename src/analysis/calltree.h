@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which calls led to which: all call stacks of a trace, merged. A node stands
- * for a function called along one path.
+ * Merges all call stacks of a trace into one tree. A node stands for a function
+ * called along one path.
  */
 #ifndef UPTO_ANALYSIS_CALLTREE_H
 #define UPTO_ANALYSIS_CALLTREE_H
@@ -11,37 +11,38 @@
 #include "replay/parts.h"
 
 struct call_node {
-	uint32_t function;      /* number, see names.h; of what was inlined into its parent, see inlines.h */
-	uint32_t parent;        /* a node before this one; the root: itself */
-	uint32_t last_child;    /* that was entered last; 0: none */
+	uint32_t function;      /* number (names.h); of a function inlined into its parent: see inlines.h */
+	uint32_t parent;        /* number of a node before this one; the root is its own parent */
+	uint32_t last_child;    /* the child that was entered last; 0: none */
 	uint64_t calls;
 	uint64_t self_insns, self_ns;
-	uint64_t total_insns, total_ns; /* with callees, and what interrupted them */
+	uint64_t total_insns, total_ns; /* with callees, and with the interrupts that came in them */
 };
 
 struct call_tree {
-	struct call_node *nodes;  /* the root, number 0, has no function: it holds what ran without a frame */
+	struct call_node *nodes;  /* number 0 is the root, which has no function: it has what ran without a frame */
 	size_t count, cap;
 	struct map children;      /* parent << 32 | function → node */
 	struct unmatched unmatched;
-	struct inlines *inlines;  /* NULL: nobody asks for what was inlined */
-	struct map chains;        /* theirs by their keys, so that threads need not wait for each other */
+	struct inlines *inlines;  /* NULL: inlined functions are not asked for */
+	struct map chains;        /* copies of the chains in `inlines` by key, so that threads need not wait for each other */
 };
 
 /*
- * With an index, which may be NULL, parts of the trace are replayed at the same
- * time; also if it is to be made (replay/parts.h). With `inlines`, which may be
- * NULL, and lasts as long as the tree, a call stands below what was inlined where
- * it came from; such a node has no calls and nothing of its own: that is the
- * function's that it became part of.
+ * `index` may be NULL; with an index, or while one is made, parts of the trace are
+ * replayed at the same time (replay/parts.h). `inlines` may be NULL, and must live as
+ * long as the tree. With `inlines`, a call is below the functions that were inlined at
+ * the place of the call. The node of an inlined function has no calls and no self
+ * time; both count for the function that it became part of.
  */
 int call_tree_analyse(const struct reader *r, const struct names *names, const struct threads *threads,
 		      struct index *index, bool make_index, struct inlines *inlines, struct call_tree *ret, struct error *err);
 void call_tree_deinit(struct call_tree *t);
 
 /*
- * The same calls seen from some functions, marked by number (of names.h): with `callers`, who
- * led to them, else what they led to. The root's children are those functions.
+ * Make a tree of the same calls whose root has some functions as children. They are
+ * marked in `functions` by number (names.h). Below them are their callees or, with
+ * `callers`, their callers.
  */
 void call_tree_of(const struct call_tree *t, const bool *functions, bool callers, struct call_tree *ret);
 

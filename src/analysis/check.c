@@ -6,26 +6,85 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "check_stacks.h"
 #include "functions.h"
 
-static void __attribute__((format(printf, 2, 3))) found(struct check *c, const char *fmt, ...)
+enum {
+	/*
+	 * Kernel code without a name, of what runs once there is a kernel: next to nothing while its modules and programs are
+	 * told of. Of a second kernel, taken for the first, it is most.
+	 */
+	UNNAMED_OF = 20,
+	UNNAMED_FREE = 10000000,
+};
+
+const char *check_kind_name(enum check_kind kind)
+{
+	static const char *const names[CHECK_KINDS] = {
+		[CHECK_CONTAINER] = "container", [CHECK_LOST] = "lost", [CHECK_COUNTER] = "counter",
+		[CHECK_CONSERVATION] = "conservation", [CHECK_FRAMES] = "frames", [CHECK_UNMATCHED] = "unmatched",
+		[CHECK_SWITCH] = "switch", [CHECK_TASK] = "task", [CHECK_HALT] = "halt", [CHECK_EARLY] = "early",
+		[CHECK_FLOW] = "flow", [CHECK_UNNAMED] = "unnamed",
+	};
+
+	return names[kind];
+}
+
+static void add(struct check *c, const struct finding *finding, const char *fmt, va_list ap)
+{
+	struct finding *f;
+
+	if (c->n_findings++ >= CHECK_FINDINGS_MAX)
+		return;
+	c->findings = array_grow(c->findings, c->n_findings - 1, &c->cap, sizeof *c->findings);
+	f = &c->findings[c->n_findings - 1];
+	*f = *finding;
+	vsnprintf(f->text, sizeof f->text, fmt, ap);
+}
+
+void check_found(struct check *c, enum check_kind kind, uint64_t count, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (c->n_findings < CHECK_FINDINGS_MAX) {
-		va_start(ap, fmt);
-		vsnprintf(c->findings[c->n_findings].text, sizeof c->findings->text, fmt, ap);
-		va_end(ap);
-	}
-	c->n_findings++;
+	va_start(ap, fmt);
+	add(c, &(struct finding){ .kind = kind, .cpu = -1, .count = count }, fmt, ap);
+	va_end(ap);
+}
+
+void check_found_at(struct check *c, enum check_kind kind, uint64_t count, const struct check_place *place, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(c, &(struct finding){
+		.kind = kind, .cpu = (int)place->cpu, .ns = place->ns, .event = place->event, .count = count,
+	}, fmt, ap);
+	va_end(ap);
+}
+
+void check_deinit(struct check *c)
+{
+	free(c->findings);
+	*c = (struct check){ 0 };
 }
 
 /* What a chunk leads to, decoded, to be held against its own header and the next one's. */
 struct chunk_end {
 	struct cpu_state state;
 	uint64_t events;
-	bool seen, bad;
-	char text[200];
+	bool seen;
+	struct chunk_fault {
+		uint64_t count;
+		struct event event; /* the first … */
+		uint64_t number;    /* … and which of the chunk's it is */
+	} back, /* a clock goes back */
+	  unresumed; /* something ran on a halted vCPU, and nothing told when that began */
+};
+
+/* A vCPU, as far as its chunks were looked at. */
+struct cpu_end {
+	struct cpu_state state;
+	uint64_t events;
 };
 
 struct visit {
@@ -49,6 +108,14 @@ static int begin(void *state, const struct chunk_header *h, struct error *err)
 	return 0;
 }
 
+static void note(struct chunk_end *end, struct chunk_fault *fault, const struct event *e)
+{
+	if (fault->count++)
+		return;
+	fault->event = *e;
+	fault->number = end->events;
+}
+
 static int batch(void *state, struct batch *b, struct error *err)
 {
 	struct visit *v = state;
@@ -58,12 +125,10 @@ static int batch(void *state, struct batch *b, struct error *err)
 	for (size_t i = 0; i < b->count; i++) {
 		const struct event *e = &b->events[i];
 
-		if (!end->bad && (e->insns < end->state.insns || e->ns < v->ns)) {
-			end->bad = true;
-			snprintf(end->text, sizeof end->text,
-				 "event %" PRIu64 " (%s, at %" PRIu64 " instructions): the clock goes back",
-				 end->events, event_kind_name(e->kind), e->insns);
-		}
+		if (e->insns < end->state.insns || e->ns < v->ns)
+			note(end, &end->back, e);
+		if (end->state.halted && ((e->kind != EVENT_RESUME && e->kind != EVENT_CLOCK) || e->insns != end->state.insns))
+			note(end, &end->unresumed, e);
 		cpu_state_advance(&end->state, e);
 		v->ns = e->ns;
 		end->events++;
@@ -71,27 +136,48 @@ static int batch(void *state, struct batch *b, struct error *err)
 	return 0;
 }
 
-static void check_chunk(struct check *c, size_t i, const struct chunk_header *h, const struct chunk_end *end,
-			struct cpu_state *cpu)
+static struct check_place place_of(const struct chunk_fault *fault, const struct chunk_header *h, const struct cpu_end *cpu)
 {
-	if (end->bad)
-		found(c, "chunk %zu (vCPU %u): %s", i, h->cpu, end->text);
-	if (end->events != h->events)
-		found(c, "chunk %zu (vCPU %u): has %" PRIu64 " events, not the %u that it tells", i, h->cpu, end->events,
-		      h->events);
-	if (end->state.insns != h->last_insns || end->state.ns != h->last_ns)
-		found(c, "chunk %zu (vCPU %u): ends at %" PRIu64 " instructions, not at the %" PRIu64 " that it tells", i,
-		      h->cpu, end->state.insns, h->last_insns);
-	if (h->first_insns != cpu->insns || h->first_ns != cpu->ns)
-		found(c, "chunk %zu (vCPU %u): begins at %" PRIu64 " instructions, but the one before ended at %" PRIu64, i,
-		      h->cpu, h->first_insns, cpu->insns);
-	if (h->place != cpu->place || h->task != cpu->task || h->space != cpu->space ||
-	    !!(h->flags & CHUNK_HALTED) != cpu->halted)
-		found(c, "chunk %zu (vCPU %u): does not begin in the state that the one before left", i, h->cpu);
-	*cpu = end->state;
+	return (struct check_place){ .cpu = h->cpu, .ns = fault->event.ns, .event = cpu->events + fault->number };
 }
 
-static void check_chunks(const struct reader *r, const struct chunk_end *ends, struct cpu_state *cpus, struct check *c)
+static void check_chunk(struct check *c, size_t i, const struct chunk_header *h, const struct chunk_end *end,
+			struct cpu_end *cpu)
+{
+	const struct chunk_fault *back = &end->back, *unresumed = &end->unresumed;
+	const struct cpu_state *before = &cpu->state;
+	struct check_place place;
+
+	if (back->count) {
+		place = place_of(back, h, cpu);
+		check_found_at(c, CHECK_CONTAINER, back->count, &place, "chunk %zu: at a %s, at %" PRIu64 " instructions: the clock goes back",
+			       i, event_kind_name(back->event.kind), back->event.insns);
+	}
+	if (unresumed->count) {
+		place = place_of(unresumed, h, cpu);
+		check_found_at(c, CHECK_HALT, unresumed->count, &place,
+			       "chunk %zu: went on from a HALT without a RESUME: when it did so is not known; record anew", i);
+	}
+	if (end->events != h->events)
+		check_found(c, CHECK_CONTAINER, 1, "chunk %zu (vCPU %u): has %" PRIu64 " events, not the %u that it tells", i,
+			    h->cpu, end->events, h->events);
+	if (end->state.insns != h->last_insns || end->state.ns != h->last_ns)
+		check_found(c, CHECK_CONTAINER, 1,
+			    "chunk %zu (vCPU %u): ends at %" PRIu64 " instructions, not at the %" PRIu64 " that it tells", i,
+			    h->cpu, end->state.insns, h->last_insns);
+	if (h->first_insns != before->insns || h->first_ns != before->ns)
+		check_found(c, CHECK_CONTAINER, 1,
+			    "chunk %zu (vCPU %u): begins at %" PRIu64 " instructions, but the one before ended at %" PRIu64, i,
+			    h->cpu, h->first_insns, before->insns);
+	if (h->place != before->place || h->task != before->task || h->space != before->space ||
+	    !!(h->flags & CHUNK_HALTED) != before->halted)
+		check_found(c, CHECK_CONTAINER, 1, "chunk %zu (vCPU %u): does not begin in the state that the one before left", i,
+			    h->cpu);
+	cpu->state = end->state;
+	cpu->events += end->events;
+}
+
+static void check_chunks(const struct reader *r, const struct chunk_end *ends, struct cpu_end *cpus, struct check *c)
 {
 	for (size_t i = 0; i < r->n_chunks; i++) {
 		const struct chunk_header *h = &r->chunks[i].header;
@@ -104,81 +190,81 @@ static void check_chunks(const struct reader *r, const struct chunk_end *ends, s
 	}
 }
 
-/* The recorder's last words about each vCPU. */
-static void check_end(const struct reader *r, const struct cpu_state *cpus, struct check *c)
+static void check_counters(const struct reader *r, const struct cpu_end *cpus, struct check *c)
 {
-	if (r->cut_why)
-		found(c, "%s at byte %" PRIu64 "; the events before are whole", r->cut_why, r->cut_at);
-	else if (!r->ended)
-		found(c, "the trace has no end: it is being recorded, or its recorder was killed");
-	if (reader_lost(r))
-		found(c, "%" PRIu64 " events were lost while recording", reader_lost(r));
-	if (meta_get_u64(&r->meta, "odd_clocks", 0))
-		found(c, "%" PRIu64 " times more instructions were taken back than had been counted",
-		      meta_get_u64(&r->meta, "odd_clocks", 0));
-	for (unsigned i = 0; r->ended && i < reader_vcpus(r); i++) {
+	for (unsigned i = 0; i < reader_vcpus(r); i++) {
 		uint64_t insns;
 		char key[32];
 
 		snprintf(key, sizeof key, "insns.%u", i);
 		insns = meta_get_u64(&r->meta, key, 0);
-		if (insns != cpus[i].insns)
-			found(c, "vCPU %u: events reach %" PRIu64 " instructions, its counter %" PRIu64, i, cpus[i].insns,
-			      insns);
+		if (insns != cpus[i].state.insns)
+			check_found(c, CHECK_COUNTER, 1, "vCPU %u: events reach %" PRIu64 " instructions, its counter %" PRIu64, i,
+				    cpus[i].state.insns, insns);
 	}
-	if (r->ended && meta_get_u64(&r->meta, "events", 0) != c->events)
-		found(c, "%" PRIu64 " events are there, %" PRIu64 " were recorded", c->events,
-		      meta_get_u64(&r->meta, "events", 0));
 }
 
-static int check_conservation(const struct reader *r, const struct names *names, const struct cpu_state *cpus,
-			      struct check *c, struct error *err)
+/* The recorder's last words. */
+static void check_end(const struct reader *r, const struct cpu_end *cpus, struct check *c)
+{
+	uint64_t lost = reader_lost(r), odd = meta_get_u64(&r->meta, "odd_clocks", 0), events;
+
+	if (r->cut_why)
+		check_found(c, CHECK_CONTAINER, 1, "%s at byte %" PRIu64 "; the events before are whole", r->cut_why, r->cut_at);
+	else if (!r->ended)
+		check_found(c, CHECK_CONTAINER, 1, "the trace has no end: it is being recorded, or its recorder was killed");
+	if (lost)
+		check_found(c, CHECK_LOST, lost, "%" PRIu64 " events were lost while recording", lost);
+	if (odd)
+		check_found(c, CHECK_COUNTER, odd, "%" PRIu64 " times more instructions were taken back than had been counted", odd);
+	if (!r->ended)
+		return;
+	check_counters(r, cpus, c);
+	events = meta_get_u64(&r->meta, "events", 0);
+	if (events != c->events)
+		check_found(c, CHECK_CONTAINER, 1, "%" PRIu64 " events are there, %" PRIu64 " were recorded", c->events, events);
+}
+
+/* Of the kernel's own code and its modules' all has names. */
+static void check_names(const struct names *names, const struct functions *f, struct check *c)
+{
+	const struct function_stat *groups = f->stats + names->groups;
+	uint64_t unnamed = groups[GROUP_KERNEL].self_insns;
+	uint64_t all = f->insns - groups[GROUP_FIRMWARE].self_insns - groups[GROUP_DECOMPRESSOR].self_insns;
+
+	if (names->tab.count && unnamed > UNNAMED_FREE + all / UNNAMED_OF)
+		check_found(c, CHECK_UNNAMED, unnamed,
+			    "%" PRIu64 " of %" PRIu64 " instructions are kernel code without a name: was there another kernel?", unnamed,
+			    all);
+}
+
+static void check_sums(const struct functions *f, struct check *c)
+{
+	if (f->insns != c->insns)
+		check_found(c, CHECK_CONSERVATION, 1,
+			    "self time of all functions is %" PRIu64 " instructions, the vCPUs retired %" PRIu64, f->insns, c->insns);
+	/* both sums are rounded down */
+	if (c->ns - f->ns - f->halted_ns > 1)
+		check_found(c, CHECK_CONSERVATION, 1, "self and halted time are %" PRIu64 " ns, the vCPUs' clocks %" PRIu64,
+			    f->ns + f->halted_ns, c->ns);
+}
+
+static int check_functions(const struct reader *r, const struct names *names, const struct cpu_end *cpus, struct check *c,
+			   struct error *err)
 {
 	struct functions f;
 
 	if (functions_analyse(r, names, &SPAN_ALL, &f, err) < 0)
 		return -1;
 	for (unsigned i = 0; i < reader_vcpus(r); i++) {
-		c->insns += cpus[i].insns;
-		c->ns += cpus[i].ns;
+		c->insns += cpus[i].state.insns;
+		c->ns += cpus[i].state.ns;
 	}
 	c->halted_ns = f.halted_ns;
-	if (f.insns != c->insns)
-		found(c, "conservation: self time of all functions is %" PRIu64 " instructions, the vCPUs retired %" PRIu64,
-		      f.insns, c->insns);
-	/* both sums are rounded down */
-	if (c->ns - f.ns - f.halted_ns > 1)
-		found(c, "conservation: self and halted time are %" PRIu64 " ns, the vCPUs' clocks %" PRIu64,
-		      f.ns + f.halted_ns, c->ns);
+	check_sums(&f, c);
+	check_names(names, &f, c);
 	functions_deinit(&f);
 	return 0;
-}
-
-static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
-{
-	uint64_t *insns = state;
-
-	(void)s;
-	(void)stack;
-	*insns += spent->insns;
-}
-
-static int check_stacks(const struct reader *r, const struct names *names, struct check *c, struct error *err)
-{
-	static const struct stacks_visitor visitor = { .spend = spend };
-	struct threads threads;
-	struct stacks stacks;
-	uint64_t insns = 0;
-	int result;
-
-	threads_init(&threads, r);
-	result = stacks_replay(&stacks, r, names, &threads, NULL, UINT64_MAX, &visitor, &insns, err);
-	c->unmatched = stacks.unmatched;
-	if (result == 0 && insns != c->insns)
-		found(c, "conservation: stacks hold %" PRIu64 " instructions, the vCPUs retired %" PRIu64, insns, c->insns);
-	stacks_deinit(&stacks);
-	threads_deinit(&threads);
-	return result;
 }
 
 int check_analyse(const struct reader *r, const struct names *names, bool stacks, struct check *ret, struct error *err)
@@ -188,7 +274,7 @@ int check_analyse(const struct reader *r, const struct names *names, bool stacks
 	struct visit *visits = xcalloc(threads, sizeof *visits);
 	void **pointers = xcalloc(threads, sizeof *pointers);
 	struct chunk_end *ends = xcalloc(r->n_chunks, sizeof *ends);
-	struct cpu_state *cpus = xcalloc(CPUS_MAX, sizeof *cpus);
+	struct cpu_end *cpus = xcalloc(CPUS_MAX, sizeof *cpus);
 	struct error damaged;
 	int result = 0;
 
@@ -198,11 +284,11 @@ int check_analyse(const struct reader *r, const struct names *names, bool stacks
 		pointers[i] = &visits[i];
 	}
 	if (walk_chunks(r, &SPAN_ALL, &visitor, pointers, threads, &damaged) < 0) {
-		found(ret, "%s", damaged.text);
+		check_found(ret, CHECK_CONTAINER, 1, "%s", damaged.text);
 	} else {
 		check_chunks(r, ends, cpus, ret);
 		check_end(r, cpus, ret);
-		result = check_conservation(r, names, cpus, ret, err);
+		result = check_functions(r, names, cpus, ret, err);
 		if (result == 0 && stacks)
 			result = check_stacks(r, names, ret, err);
 	}

@@ -7,27 +7,70 @@
 #include "replay/stacks.h"
 #include "replay/walk.h"
 
-enum { CHECK_FINDINGS_MAX = 64 };
+/* What can be wrong. Each has a name for programs: check_kind_name(). */
+enum check_kind {
+	CHECK_CONTAINER,    /* the file, its chunks, and what their headers say */
+	CHECK_LOST,         /* events are missing: lost, or in a gap */
+	CHECK_COUNTER,      /* events disagree with the vCPU's own counter of instructions, or with the clock */
+	CHECK_CONSERVATION, /* sums that must be equal are not */
+	CHECK_FRAMES,       /* a call does not lie within its caller's call */
+	CHECK_UNMATCHED,    /* more returns match no call than in any correct trace */
+	CHECK_SWITCH,       /* a task is switched out that does not run there, or switched in that runs elsewhere */
+	CHECK_TASK,         /* a task runs that is dead, or that has no record */
+	CHECK_HALT,         /* a halted vCPU runs */
+	CHECK_EARLY,        /* kernel code before there is a kernel */
+	CHECK_FLOW,         /* an event is not in the function that the event before led to */
+	CHECK_UNNAMED,      /* more kernel code has no name than in any correct trace */
+	CHECK_KINDS,
+};
+
+/* The name of a kind: "frames". */
+const char *check_kind_name(enum check_kind kind);
 
 struct finding {
-	char text[256]; /* what is wrong, and where */
+	enum check_kind kind;
+	int cpu;            /* -1: of no vCPU, then the next three are 0 */
+	uint64_t ns;        /* the first time */
+	uint64_t event;     /* the first time, too: index among the vCPU's events, from 0 */
+	uint64_t count;     /* how often, or how many; at least 1 */
+	char text[256];     /* what is wrong, and where */
 };
 
 struct check {
 	uint64_t events, chunks, insns, ns, halted_ns; /* what was looked at */
-	struct unmatched unmatched; /* what stacks had to be guessed from; no findings */
-	struct finding findings[CHECK_FINDINGS_MAX];
-	size_t n_findings; /* may be more than are kept */
+	struct unmatched unmatched;      /* returns that matched no call … */
+	uint64_t unmatched_kernel;       /* … and how many of `elsewhere` are in kernel code */
+	struct finding *findings;        /* in no order; at most CHECK_FINDINGS_MAX are kept */
+	size_t n_findings, cap;
 };
 
+enum { CHECK_FINDINGS_MAX = 1 << 12 };
+
 /*
- * 0 when the trace could be looked at, whatever was found. Verified are:
- * checksums and structure of every chunk; for each vCPU that chunks join
- * (clocks, place, task), that clocks never go back and that counts are as told;
- * conservation: self time of all functions and halted time sum to the clocks,
- * and those to what the recorder read off each vCPU at its end; with
- * `stacks`, that the threads' call stacks hold all of it.
+ * Check a trace. Returns 0 if it could be read, whatever was found. It verifies:
+ * checksums and structure of every chunk; for each vCPU, that its chunks join
+ * (clocks, place, task), that clocks never go back and that counts are as the
+ * headers say; conservation: self time of all functions and halted time sum to the
+ * clocks, and the clocks are what the recorder read from each vCPU at its end; that
+ * most kernel code has names. With `stacks` it also goes through all events in the
+ * order of time: which task runs where (check_running.h), where control goes
+ * (check_flow.h), and the call stacks (check_stacks.h).
  */
 int check_analyse(const struct reader *r, const struct names *names, bool stacks, struct check *ret, struct error *err);
+void check_deinit(struct check *c);
+
+/* Add a finding without a place. */
+void check_found(struct check *c, enum check_kind kind, uint64_t count, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* Where something was found. */
+struct check_place {
+	unsigned cpu;
+	uint64_t ns, event;
+};
+
+/* Add a finding with a place. */
+void check_found_at(struct check *c, enum check_kind kind, uint64_t count, const struct check_place *place, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
 
 #endif

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "flow.h"
 
-/* In a frame's data. */
+/* Bits of a frame's data. */
 enum { HIDDEN = 1, CUTS_IN = 2 };
 
-struct state {
+struct flow_run {
 	const struct flow_options *options;
 	flow_taker take;
 	void *taker_state;
 	bool enough;
-	bool waiting;             /* the last call entered is not told of yet: it may be left at once */
+	bool waiting;             /* the last entry is not shown yet: if the call is left at once, they become one step */
 	struct flow_step last;
 	const struct stack *last_stack;
-	const struct stack *only; /* whose calls are shown, once it is known; NULL: all */
+	const struct stack *only; /* the stack whose calls are shown, once it is known; NULL: all */
 	size_t last_depth;
 };
 
-static void tell(struct state *st, const struct flow_step *step)
+static void show_step(struct flow_run *st, const struct flow_step *step)
 {
 	st->enough = st->enough || st->take(st->taker_state, step) < 0;
 }
 
-static void flush(struct state *st)
+static void show_waiting(struct flow_run *st)
 {
 	if (st->waiting)
-		tell(st, &st->last);
+		show_step(st, &st->last);
 	st->waiting = false;
 }
 
@@ -33,7 +33,7 @@ static const struct thread *thread_of(const struct stacks *s, const struct stack
 	return stack->thread == THREAD_NONE ? NULL : &s->threads->list[stack->thread];
 }
 
-/* Depth below the outermost frame that the thread was seen in, since what is shown begins. */
+/* Depth below the outermost frame in which the thread was seen since from_ns. */
 static uint32_t depth_of(struct stack *stack)
 {
 	/* a stack's data is the depth of that frame, 1 or more */
@@ -44,8 +44,8 @@ static uint32_t depth_of(struct stack *stack)
 	return (uint32_t)(stack->depth - bottom);
 }
 
-/* Is the frame on top to be shown? */
-static bool is_shown(const struct state *st, const struct stacks *s, const struct stack *stack, uint32_t depth)
+/* Is the top frame shown? */
+static bool is_shown(const struct flow_run *st, const struct stacks *s, const struct stack *stack, uint32_t depth)
 {
 	const struct flow_options *o = st->options;
 	const struct thread *t = thread_of(s, stack);
@@ -70,8 +70,8 @@ static struct flow_step step_of(const struct stacks *s, const struct stack *stac
 	return step;
 }
 
-/* What frame number `i` is, whose callers have been told. */
-static uint32_t data_of(const struct state *st, const struct stacks *s, const struct stack *stack, size_t i)
+/* The data of frame number `i`, whose callers have their data. */
+static uint32_t data_of(const struct flow_run *st, const struct stacks *s, const struct stack *stack, size_t i)
 {
 	const struct flow_options *o = st->options;
 	uint32_t data = i ? stack->frames[i - 1].data : 0;
@@ -84,7 +84,7 @@ static uint32_t data_of(const struct state *st, const struct stacks *s, const st
 
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
-	struct state *st = state;
+	struct flow_run *st = state;
 	uint32_t depth;
 
 	frame->data = data_of(st, s, stack, stack->depth - 1);
@@ -93,7 +93,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	depth = depth_of(stack);
 	if (st->options->min_duration_ns || !is_shown(st, s, stack, depth))
 		return;
-	flush(st);
+	show_waiting(st);
 	st->only = st->options->one_thread ? stack : NULL;
 	st->waiting = true;
 	st->last = step_of(s, stack, frame, FLOW_ENTER, depth);
@@ -103,7 +103,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
 {
-	struct state *st = state;
+	struct flow_run *st = state;
 	bool at_once = st->waiting && st->last_stack == stack && st->last_depth == stack->depth;
 	struct flow_step step;
 	uint32_t depth;
@@ -118,14 +118,14 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 		return;
 	st->only = st->options->one_thread ? stack : NULL;
 	st->waiting = st->waiting && !at_once;
-	flush(st);
-	tell(st, &step);
+	show_waiting(st);
+	show_step(st, &step);
 	s->stop = st->enough;
 }
 
 static void move(void *state, const struct stack *from, const struct stack *to)
 {
-	struct state *st = state;
+	struct flow_run *st = state;
 
 	if (st->only == from)
 		st->only = to;
@@ -133,10 +133,10 @@ static void move(void *state, const struct stack *from, const struct stack *to)
 		st->last_stack = to;
 }
 
-/* At the start, with the frames that a checkpoint has, and when the end is reached. */
+/* Called at the start, where it sets the data of a checkpoint's frames, and when the end is reached. */
 static void due(void *state, struct stacks *s)
 {
-	const struct state *st = state;
+	const struct flow_run *st = state;
 
 	for (size_t i = 0; !s->due_ns && i < s->count; i++)
 		for (size_t k = 0; k < s->list[i].depth; k++)
@@ -149,14 +149,14 @@ int flow_analyse(const struct reader *r, const struct names *names, const struct
 		 const struct flow_options *options, flow_taker take, void *taker_state, struct error *err)
 {
 	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .move = move, .due = due };
-	struct state st = { .options = options, .take = take, .taker_state = taker_state };
+	struct flow_run st = { .options = options, .take = take, .taker_state = taker_state };
 	struct checkpoint from;
 	struct stacks stacks;
 	bool midway = index && index_checkpoint(index, index_at(index, options->from_ns), &from);
 	int result;
 
 	result = stacks_replay(&stacks, r, names, threads, midway ? &from : NULL, options->to_ns, &visitor, &st, err);
-	flush(&st);
+	show_waiting(&st);
 	stacks_deinit(&stacks);
 	return result;
 }

@@ -18,7 +18,7 @@ static const uint8_t enters_by_kind[EVENT_KINDS] = {
 	[EVENT_CALL_INDIRECT] = AT_START | IN_GROUP,
 	[EVENT_JUMP] = AT_START | IN_GROUP,
 	[EVENT_JUMP_INDIRECT] = AT_START | IN_GROUP,
-	[EVENT_INTERRUPT] = AT_START | IN_GROUP,
+	[EVENT_INTERRUPT] = DEPENDS,
 	[EVENT_SYSCALL] = AT_START | IN_GROUP,
 	/* a retpoline's jump, or a new thread's first step */
 	[EVENT_RETURN] = AT_START,
@@ -26,18 +26,97 @@ static const uint8_t enters_by_kind[EVENT_KINDS] = {
 	[EVENT_INTERRUPT_RETURN] = DEPENDS,
 };
 
-/* Whether the event enters the function that it leads to, from function `from`. */
-static inline bool enters(const struct event *e, struct place place, uint32_t from)
+void function_lane_cut_in(struct function_lane *lane, uint64_t task, uint64_t from, uint32_t function)
+{
+	enum { MAX = sizeof lane->cut_in / sizeof *lane->cut_in };
+
+	if (lane->n_cut_in == MAX)
+		memmove(lane->cut_in, lane->cut_in + 1, --lane->n_cut_in * sizeof *lane->cut_in);
+	lane->cut_in[lane->n_cut_in++] = (struct cut_in){ .task = task, .from = from, .function = function };
+}
+
+/* It is not known what the interrupt cut into: the time is the thunk's own until somebody finds out. */
+static void come_back_unknown(struct function_sums *s, struct function_lane *lane, uint64_t target, struct place *place)
+{
+	const struct function_stat *stat = &s->sums.stats[place->function];
+
+	*place = (struct place){ .function = place->function };
+	if (!lane->spare)
+		return;
+	lane->returned = lane->spare;
+	lane->spare = NULL;
+	lane->returned->came_back = true;
+	lane->returned->thunk = place->function;
+	lane->returned->task = lane->task;
+	lane->returned->from = target;
+	lane->returned->insns = stat->self_insns;
+	lane->returned->ticks = stat->self_ns;
+}
+
+/* The batch's events are all counted in which that was. */
+static void settle_returned(struct function_sums *s, struct function_lane *lane)
+{
+	struct orphan *o = lane->returned;
+
+	o->insns = s->sums.stats[o->thunk].self_insns - o->insns;
+	o->ticks = s->sums.stats[o->thunk].self_ns - o->ticks;
+	lane->orphan = lane->function == o->thunk ? o : NULL;
+	lane->returned = NULL;
+}
+
+/* Control comes back from an interrupt. In a thunk, it is the function's that the interrupt cut into. */
+static void come_back(struct function_sums *s, struct function_lane *lane, uint64_t target, struct place *place)
+{
+	for (unsigned i = lane->n_cut_in; i-- > 0;) {
+		const struct cut_in *c = &lane->cut_in[i];
+
+		if (c->from != target || c->task != lane->task)
+			continue;
+		if (place->at & IN_THUNK)
+			*place = (struct place){ .function = c->function };
+		memmove(lane->cut_in + i, lane->cut_in + i + 1, (--lane->n_cut_in - i) * sizeof *lane->cut_in);
+		return;
+	}
+	if (place->at & IN_THUNK)
+		come_back_unknown(s, lane, target, place);
+}
+
+/* What of enum place_at an event has to lead to, that by itself may enter a function or not; from function `from`. */
+static __attribute__((noinline)) unsigned enters_here(struct function_sums *s, struct function_lane *lane,
+						      const struct event *e, struct place *place, uint32_t from)
+{
+	bool elsewhere;
+
+	if (e->kind == EVENT_INTERRUPT) {
+		if (e->from >> 63)
+			function_lane_cut_in(lane, lane->task, e->from, from);
+		return AT_START | IN_GROUP;
+	}
+	if (e->kind == EVENT_ARRIVE) {
+		elsewhere = place->function != from;
+	} else {
+		/* those that begin a signal's handler, or a program */
+		elsewhere = e->args[0] & IRET_ELSEWHERE;
+		come_back(s, lane, e->target, place);
+	}
+	return elsewhere ? AT_START | IN_GROUP : 0;
+}
+
+/* Whether the event enters the function that it leads to, from function `from`. *place is corrected where it is a thunk's. */
+static inline bool enters(struct function_sums *s, struct function_lane *lane, const struct event *e, struct place *place,
+			  uint32_t from)
 {
 	unsigned by = enters_by_kind[e->kind];
 
-	if (__builtin_expect(by == DEPENDS, 0)) {
-		/* of the latter, those that begin a signal's handler, or a program */
-		bool elsewhere = e->kind == EVENT_ARRIVE ? place.function != from : e->args[0] & IRET_ELSEWHERE;
+	if (__builtin_expect(by == DEPENDS, 0))
+		by = enters_here(s, lane, e, place, from);
+	return by & place->at;
+}
 
-		by = elsewhere ? AT_START | IN_GROUP : 0;
-	}
-	return by & place.at;
+/* The function that control is in at a place: in a thunk, the one that it was in. */
+static inline uint32_t function_at(struct place place, uint32_t before)
+{
+	return place.at & IN_THUNK ? before : place.function;
 }
 
 static __attribute__((noinline)) void enter_first(struct function_sums *s, const struct function_lane *lane,
@@ -47,7 +126,7 @@ static __attribute__((noinline)) void enter_first(struct function_sums *s, const
 			    &(struct function_first){ .insns = e->insns, .task = lane->task, .caller = caller, .cpu = lane->cpu });
 }
 
-/* After events that no clock followed: what has passed since the clock before them was not known until now. */
+/* The last events had no following clock. Now that one came, add the time since the clock before them. */
 static void set_pace(struct function_sums *s, struct function_lane *lane, const struct pace *pace)
 {
 	uint64_t now = pace_ticks(pace, lane->meter.insns);
@@ -95,13 +174,13 @@ static inline void take_plain(struct function_sums *s, struct function_lane *lan
 		place = entry->place;
 		if (!name_entry_is(entry, e->target, version))
 			place = name_cache_miss(cache, entry, e->target, timebase_ns(&running->timebase, insns), version);
+		entered = enters(s, lane, e, &place, function);
 		stat = &stats[place.function];
-		entered = enters(e, place, function);
 		stat->calls += entered;
 		/* none of these is earlier than the clock before */
 		if (__builtin_expect(entered & (stat->first_ns >= first_ns), 0))
 			enter_first(s, lane, e, timebase_ns(&running->timebase, insns), place.function, function);
-		function = place.function;
+		function = function_at(place, function);
 	}
 	running->insns = insns;
 	running->function = function;
@@ -111,7 +190,7 @@ static inline void take_plain(struct function_sums *s, struct function_lane *lan
  * Begin a tally for calls as this one, if its phrase's events, which are written, will always have the same names, and all
  * say where they lead. One that goes back in time, or from kernel code to user code or the other way, is damage.
  */
-static __attribute__((noinline)) void begin_tally(struct function_sums *s, const struct function_lane *lane,
+static __attribute__((noinline)) void begin_tally(struct function_sums *s, struct function_lane *lane,
 						  const struct running *running, const struct batch *batch,
 						  const struct phrase_use *use, uint32_t version)
 {
@@ -124,11 +203,11 @@ static __attribute__((noinline)) void begin_tally(struct function_sums *s, const
 		struct place place;
 		bool entered;
 
-		if (e->insns < insns || !e->target || e->target >> 63 != call->from >> 63 ||
+		if (e->insns < insns || !e->target || addr_is_kernel(e->target) != addr_is_kernel(call->from) ||
 		    !name_cache_lasting(lane->cache, e->target, timebase_ns(&running->timebase, e->insns), running->version, &place))
 			return;
-		entered = enters(e, place, function);
-		function = place.function;
+		entered = enters(s, lane, e, &place, function);
+		function = function_at(place, function);
 		tally_step(s->tallies, use->phrase, function, entered, e->insns - insns);
 		insns = e->insns;
 	}
@@ -139,7 +218,7 @@ static __attribute__((noinline)) void begin_tally(struct function_sums *s, const
 }
 
 /* The phrase behind a call: in a tally, or written, as the first of one is. Returns how many events need not be taken. */
-static inline size_t take_phrase(struct function_sums *s, const struct function_lane *lane, struct running *running,
+static inline size_t take_phrase(struct function_sums *s, struct function_lane *lane, struct running *running,
 				 struct batch *batch, struct phrase_use *use)
 {
 	const struct event *call = &batch->events[use->call];
@@ -191,11 +270,11 @@ static uint32_t follow(struct function_sums *s, struct function_lane *lane, cons
 		return lane->function;
 	}
 	place = name_cache_place(lane->cache, &lane->view, lane->task, e->target, ns);
-	if (enters(e, place, lane->function) && ns >= lane->span.from_ns && ns < lane->span.to_ns) {
+	if (enters(s, lane, e, &place, lane->function) && ns >= lane->span.from_ns && ns < lane->span.to_ns) {
 		s->sums.stats[place.function].calls++;
 		enter_first(s, lane, e, ns, place.function, lane->function);
 	}
-	return place.function;
+	return function_at(place, lane->function);
 }
 
 /* Any event. */
@@ -214,6 +293,25 @@ static void take_one(struct function_sums *s, struct function_lane *lane, const 
 	lane->function = follow(s, lane, e, ns);
 }
 
+/* Events up to where control leaves the thunk that the lane began in, and the rest of them. */
+static __attribute__((noinline)) void take_orphan(struct function_sums *s, struct function_lane *lane,
+						  const struct timebase *timebase, const struct pace *pace,
+						  const struct event *events, size_t n)
+{
+	const struct function_stat *stat = &s->sums.stats[lane->orphan->thunk];
+	const struct event *e = events, *end = events + n;
+	uint64_t insns = stat->self_insns, ticks = stat->self_ns;
+
+	while (e < end && lane->function == lane->orphan->thunk)
+		take_one(s, lane, timebase, pace, e++);
+	lane->orphan->insns += stat->self_insns - insns;
+	lane->orphan->ticks += stat->self_ns - ticks;
+	if (lane->function != lane->orphan->thunk)
+		lane->orphan = NULL;
+	while (e < end)
+		take_one(s, lane, timebase, pace, e++);
+}
+
 /* Does nothing have to be asked of each event between these times? */
 static bool is_plain(struct function_lane *lane, uint64_t from_ns, uint64_t last_ns)
 {
@@ -229,6 +327,15 @@ static void take(struct function_sums *s, struct function_lane *lane, const stru
 	const struct pace pace = pace_of(timebase, s->ticks_shift);
 	const struct event *last = &events[n - 1], *plain = events;
 
+	s->sums.events += n;
+	if (__builtin_expect(lane->orphan != NULL, 0)) {
+		if (batch)
+			batch_write_phrases(batch);
+		take_orphan(s, lane, timebase, &pace, events, n);
+		if (lane->returned)
+			settle_returned(s, lane);
+		return;
+	}
 	if (is_plain(lane, timebase_ns(timebase, events->insns), timebase_ns(timebase, last->insns))) {
 		plain += n - event_has_clock(last->kind);
 		set_pace(s, lane, &pace);
@@ -238,7 +345,8 @@ static void take(struct function_sums *s, struct function_lane *lane, const stru
 	}
 	for (const struct event *e = plain; e < events + n; e++)
 		take_one(s, lane, timebase, &pace, e);
-	s->sums.events += n;
+	if (__builtin_expect(lane->returned != NULL, 0))
+		settle_returned(s, lane);
 }
 
 void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What functions do (functions.h), added up event by event: one of these a
- * thread. Their times are in ticks (ticks.h).
+ * Adds up what functions do (functions.h), event by event. Each host thread has its
+ * own sums. Their times are in ticks (ticks.h).
  */
 #ifndef UPTO_ANALYSIS_FUNCTION_SUMS_H
 #define UPTO_ANALYSIS_FUNCTION_SUMS_H
@@ -12,12 +12,31 @@ struct function_sums;
 struct function_sums *function_sums_new(const struct names *names, unsigned ticks_shift);
 void function_sums_free(struct function_sums *s);
 
-/* The batches that come next are another decoder's. */
+/* Finish the batches so far: the next ones come from another decoder. */
 void function_sums_settle(struct function_sums *s);
 /* Add the sums of one thread to `sum` (functions_add()). */
 void function_sums_add(struct function_sums *s, struct functions *sum);
 
-/* Where a vCPU is. */
+/*
+ * Time in a thunk whose caller is not known. Thunks are folded into their callers (names.h), but a chunk may begin in a
+ * thunk, or an interrupt from before the chunk may return into one. The time counts for the thunk until the caller is found.
+ */
+struct orphan {
+	uint16_t cpu;
+	uint64_t at_insns;   /* the vCPU's counter where the batch begins */
+	uint32_t thunk;
+	uint64_t insns, ticks; /* its time */
+	bool came_back;      /* not the batch's begin: the first interrupt to return into a thunk that cut in before the batch … */
+	uint64_t task, from; /* … there */
+};
+
+/* The function that an interrupt cut into. When control comes back into a thunk, only this tells who called the thunk. */
+struct cut_in {
+	uint64_t task, from;
+	uint32_t function;
+};
+
+/* The state of a vCPU. */
 struct function_lane {
 	struct name_cache *cache;
 	uint64_t task;
@@ -27,16 +46,23 @@ struct function_lane {
 	struct span ticks_span;
 	struct meter meter; /* in ticks */
 	uint16_t cpu;
+	struct orphan *orphan; /* the orphan that control is in; NULL: none */
+	struct orphan *spare;  /* for the first return into a thunk that cut_in does not know; NULL: it was, or nobody asks */
+	struct orphan *returned; /* what spare was, until the batch's end; its times are what the thunk had before */
+	struct cut_in cut_in[32]; /* the last ones */
+	unsigned n_cut_in;
 };
-/* `cache`: the thread's. `meter`, in ns, was set by events that had their times from `timebase`; NULL: it is at a clock. */
+/* `cache` is that of the host thread. `meter`, in ns, was set by events with times from `timebase`; NULL: it is at a clock. */
 void function_lane_begin(struct function_lane *lane, const struct function_sums *s, struct name_cache *cache, unsigned cpu,
 			 uint64_t task, uint64_t place, const struct meter *meter, const struct timebase *timebase);
-/* At least one event; only the last may have a clock, as in a batch. Their ns need not be set. */
+/* An interrupt cut into the function, and returns to `from`. */
+void function_lane_cut_in(struct function_lane *lane, uint64_t task, uint64_t from, uint32_t function);
+/* Add events, at least one. Only the last may carry a clock, as in a batch. Their ns need not be set. */
 void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
 			const struct event *events, size_t n);
 /*
- * A batch as it comes. Of phrases that come again and again only how often they did is kept, until
- * function_sums_settle(): up to there all batches must be of one decoder.
+ * Add a batch as it was decoded. Phrases that come again and again are only counted, up to function_sums_settle(). Until
+ * then all batches must come from one decoder.
  */
 void function_sums_take_batch(struct function_sums *s, struct function_lane *lane, struct batch *batch);
 

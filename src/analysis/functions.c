@@ -48,7 +48,7 @@ void functions_add(struct functions *sum, const struct functions *part)
 	sum->events += part->events;
 }
 
-/* What is rounded off of one function is the next one's: all are as much as they were. */
+/* What is rounded off for one function goes to the next one, so that the sum stays the same. */
 void functions_round(struct functions *sum, unsigned ticks_shift)
 {
 	uint64_t rest = 0;
@@ -65,23 +65,128 @@ void functions_round(struct functions *sum, unsigned ticks_shift)
 	sum->halted_ns >>= ticks_shift;
 }
 
-/* What a thread that goes by chunks has. */
+/* The state at the end of a vCPU's chunk. */
+struct chunk_end {
+	uint16_t cpu;
+	uint64_t insns;
+	uint32_t function;
+	struct cut_in *cut_in; /* by interrupts under way; NULL: none */
+	unsigned n_cut_in;
+};
+
+/* The state of a host thread that walks chunks. */
 struct walker {
 	struct function_sums *sums;
 	struct name_cache *cache;
 	const struct span *span;
 	struct function_lane lane;
+	struct chunk_end *ends;
+	size_t n_ends, cap_ends;
+	struct orphan **orphans;
+	size_t n_orphans, cap_orphans;
 } __attribute__((aligned(CACHE_LINE)));
+
+static struct orphan *add_orphan(struct walker *w, const struct chunk_header *h)
+{
+	struct orphan *orphan = xcalloc(1, sizeof *orphan);
+
+	*orphan = (struct orphan){ .cpu = h->cpu, .at_insns = h->first_insns, .thunk = w->lane.function };
+	w->orphans = array_grow(w->orphans, w->n_orphans, &w->cap_orphans, sizeof *w->orphans);
+	w->orphans[w->n_orphans++] = orphan;
+	return orphan;
+}
 
 static int begin(void *state, const struct chunk_header *h, struct error *err)
 {
 	struct walker *w = state;
 	struct meter meter = { .span = w->span };
+	const struct function_lane before = w->lane;
+	bool goes_on = w->n_ends && before.cpu == h->cpu && before.meter.insns == h->first_insns;
+	bool in_thunk;
 
 	(void)err;
 	meter_begin(&meter, h);
 	function_lane_begin(&w->lane, w->sums, w->cache, h->cpu, h->task, h->place, &meter, NULL);
+	in_thunk = names_is_thunk(w->cache->names, w->lane.function);
+	if (goes_on) {
+		memcpy(w->lane.cut_in, before.cut_in, sizeof before.cut_in);
+		w->lane.n_cut_in = before.n_cut_in;
+		w->lane.spare = before.spare;
+		w->lane.orphan = before.orphan;
+	} else {
+		w->lane.spare = add_orphan(w, h);
+	}
+	if (in_thunk && goes_on)
+		w->lane.function = before.function;
+	else if (in_thunk)
+		w->lane.orphan = add_orphan(w, h);
 	return 0;
+}
+
+static int end(void *state, struct error *err)
+{
+	struct walker *w = state;
+
+	(void)err;
+	w->ends = array_grow(w->ends, w->n_ends, &w->cap_ends, sizeof *w->ends);
+	w->ends[w->n_ends] = (struct chunk_end){
+		.cpu = w->lane.cpu, .insns = w->lane.meter.insns, .function = w->lane.function, .n_cut_in = w->lane.n_cut_in,
+	};
+	w->ends[w->n_ends].cut_in = xcalloc(w->lane.n_cut_in, sizeof *w->lane.cut_in);
+	memcpy(w->ends[w->n_ends++].cut_in, w->lane.cut_in, w->lane.n_cut_in * sizeof *w->lane.cut_in);
+	return 0;
+}
+
+/* Who led to an orphan, as known where the chunk before it ends; the thunk itself, if that is not. */
+static uint32_t parent_at(const struct chunk_end *end, const struct orphan *o)
+{
+	if (!o->came_back)
+		return end->function;
+	for (unsigned i = end->n_cut_in; i-- > 0;)
+		if (end->cut_in[i].task == o->task && end->cut_in[i].from == o->from)
+			return end->cut_in[i].function;
+	return o->thunk;
+}
+
+static uint32_t parent_of(const struct walker *walkers, unsigned n, const struct orphan *o)
+{
+	for (unsigned i = 0; i < n; i++)
+		for (size_t k = 0; k < walkers[i].n_ends; k++)
+			if (walkers[i].ends[k].cpu == o->cpu && walkers[i].ends[k].insns == o->at_insns)
+				return parent_at(&walkers[i].ends[k], o);
+	return o->thunk;
+}
+
+/* Move orphans' times to the functions that called the thunks. */
+static void settle_orphans(const struct walker *walkers, unsigned n, struct functions *sum)
+{
+	for (unsigned i = 0; i < n; i++)
+		for (size_t k = 0; k < walkers[i].n_orphans; k++) {
+			const struct orphan *o = walkers[i].orphans[k];
+			struct function_stat *from, *to;
+
+			if (!o->insns && !o->ticks)
+				continue;
+			from = &sum->stats[o->thunk];
+			to = &sum->stats[parent_of(walkers, n, o)];
+
+			from->self_insns -= o->insns;
+			from->self_ns -= o->ticks;
+			to->self_insns += o->insns;
+			to->self_ns += o->ticks;
+		}
+}
+
+static void walker_deinit(struct walker *w)
+{
+	function_sums_free(w->sums);
+	for (size_t i = 0; i < w->n_orphans; i++)
+		free(w->orphans[i]);
+	free(w->orphans);
+	for (size_t i = 0; i < w->n_ends; i++)
+		free(w->ends[i].cut_in);
+	free(w->ends);
+	free(w->cache);
 }
 
 static int batch(void *state, struct batch *b, struct error *err)
@@ -96,7 +201,7 @@ static int batch(void *state, struct batch *b, struct error *err)
 int functions_analyse(const struct reader *r, const struct names *names, const struct span *span,
 		      struct functions *ret, struct error *err)
 {
-	static const struct chunk_visitor visitor = { .brief = true, .begin = begin, .batch = batch };
+	static const struct chunk_visitor visitor = { .brief = true, .begin = begin, .batch = batch, .end = end };
 	unsigned threads = walk_threads(), shift = ticks_shift(r);
 	struct walker *walkers = xcalloc_aligned(CACHE_LINE, threads, sizeof *walkers);
 	void **pointers = xcalloc(threads, sizeof *pointers);
@@ -111,11 +216,11 @@ int functions_analyse(const struct reader *r, const struct names *names, const s
 	}
 	result = walk_chunks(r, span, &visitor, pointers, threads, err);
 	*ret = functions_new(names_count(names));
-	for (unsigned i = 0; i < threads; i++) {
+	for (unsigned i = 0; i < threads; i++)
 		function_sums_add(walkers[i].sums, ret);
-		function_sums_free(walkers[i].sums);
-		free(walkers[i].cache);
-	}
+	settle_orphans(walkers, threads, ret);
+	for (unsigned i = 0; i < threads; i++)
+		walker_deinit(&walkers[i]);
 	functions_round(ret, shift);
 	free(walkers);
 	free(pointers);

@@ -9,21 +9,21 @@
 #include "replay/meter.h"
 #include "replay/names.h"
 
-/* What changes with each event: half a cache line. */
+/* The sums that change with each event. They fit into half a cache line. */
 struct function_stat {
 	uint64_t calls;         /* entries at the first instruction, by call, jump or interrupt; of a
 	                           group: calls from outside or inside that lead into it */
-	uint64_t self_insns;    /* instructions retired while control was in it, callees not counted */
-	uint64_t self_ns;       /* guest time likewise, halted time not counted */
+	uint64_t self_insns;    /* instructions retired while control was in it, without callees */
+	uint64_t self_ns;       /* guest time in it, without callees and without halted time */
 	uint64_t first_ns;      /* UINT64_MAX: never entered */
 };
 static_assert(sizeof(struct function_stat) == 32, "two of them share a cache line");
 
-/* More of a function's first entry. */
+/* More about a function's first entry. */
 struct function_first {
 	uint64_t insns;
-	uint64_t task;          /* that ran; 0: not known */
-	uint32_t caller;        /* function that control came from */
+	uint64_t task;          /* the task that ran; 0: not known */
+	uint32_t caller;        /* the function that control came from */
 	uint16_t cpu;
 };
 
@@ -36,7 +36,7 @@ struct functions {
 	uint64_t events;
 };
 
-/* Of nothing yet, to be added to. */
+/* Empty sums for that many functions. */
 struct functions functions_new(size_t count);
 void functions_deinit(struct functions *f);
 
@@ -44,7 +44,7 @@ void functions_deinit(struct functions *f);
 void function_take_first(struct function_stat *stat, struct function_first *first, uint64_t ns,
 			 const struct function_first *other);
 
-/* Of sums whose times are in ticks (ticks.h): add a part; once all are added, make nanoseconds of them. */
+/* Both are for sums whose times are in ticks (ticks.h): add a part; when all parts are added, convert to nanoseconds. */
 void functions_add(struct functions *sum, const struct functions *part);
 void functions_round(struct functions *sum, unsigned ticks_shift);
 

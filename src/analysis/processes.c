@@ -3,28 +3,38 @@
 
 #include "base/alloc.h"
 
-struct state {
+struct processes_run {
 	const struct threads *threads;
 	struct spent *spent;
 	/* within a chunk: */
 	struct meter meter;
-	size_t thread;
+	long thread;
+	size_t program;          /* the program that the thread runs … */
+	uint64_t until_ns;       /* … until then */
 };
 
-static size_t number_of(const struct state *s, uint64_t task, uint64_t ns)
+static void set_program(struct processes_run *s, uint64_t ns)
 {
-	long i = task ? threads_find(s->threads, task, ns) : THREAD_NONE;
+	const struct thread *t = s->thread == THREAD_NONE ? NULL : &s->threads->list[s->thread];
 
-	return i == THREAD_NONE ? s->threads->count : (size_t)i;
+	s->program = t ? threads_program(s->threads, s->thread, ns) : s->threads->n_programs;
+	s->until_ns = t && s->program + 1 < (size_t)t->first_program + t->n_programs ? s->threads->programs[s->program].end_ns :
+										      UINT64_MAX;
+}
+
+static void set_thread(struct processes_run *s, uint64_t task, uint64_t ns)
+{
+	s->thread = task ? threads_find(s->threads, task, ns) : THREAD_NONE;
+	set_program(s, ns);
 }
 
 static int begin(void *state, const struct chunk_header *h, struct error *err)
 {
-	struct state *s = state;
+	struct processes_run *s = state;
 
 	(void)err;
 	meter_begin(&s->meter, h);
-	s->thread = number_of(s, h->task, h->first_ns);
+	set_thread(s, h->task, h->first_ns);
 	return 0;
 }
 
@@ -37,16 +47,18 @@ static void add(struct spent *sum, const struct spent *part)
 
 static int batch(void *state, struct batch *b, struct error *err)
 {
-	struct state *s = state;
+	struct processes_run *s = state;
 
 	(void)err;
 	for (size_t i = 0; i < b->count; i++) {
 		const struct event *e = &b->events[i];
 		struct spent spent = meter_step(&s->meter, e);
 
-		add(&s->spent[s->thread], &spent);
+		add(&s->spent[s->program], &spent);
 		if (e->kind == EVENT_TASK_SWITCH)
-			s->thread = number_of(s, e->args[1], e->ns);
+			set_thread(s, e->args[1], e->ns);
+		else if (e->ns >= s->until_ns)
+			set_program(s, e->ns);
 	}
 	return 0;
 }
@@ -56,14 +68,14 @@ int processes_analyse(const struct reader *r, const struct threads *threads, con
 {
 	static const struct chunk_visitor visitor = { .begin = begin, .batch = batch };
 	unsigned n = walk_threads();
-	struct state *states = xcalloc(n, sizeof *states);
+	struct processes_run *states = xcalloc(n, sizeof *states);
 	void **pointers = xcalloc(n, sizeof *pointers);
-	struct processes sum = { .count = threads->count + 1 };
+	struct processes sum = { .count = threads->n_programs + 1 };
 	int result;
 
 	sum.spent = xcalloc(sum.count, sizeof *sum.spent);
 	for (unsigned i = 0; i < n; i++) {
-		states[i] = (struct state){
+		states[i] = (struct processes_run){
 			.threads = threads, .meter.span = span, .spent = xcalloc(sum.count, sizeof *sum.spent),
 		};
 		pointers[i] = &states[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How long each of the guest's threads ran. */
+/* How long each program of each of the guest's threads ran. */
 #ifndef UPTO_ANALYSIS_PROCESSES_H
 #define UPTO_ANALYSIS_PROCESSES_H
 
@@ -7,8 +7,8 @@
 #include "replay/threads.h"
 
 struct processes {
-	struct spent *spent;    /* one a thread, by number; behind them one for what ran before there were threads */
-	size_t count;           /* threads + 1 */
+	struct spent *spent;    /* one for each program, by number (threads.h), then one for what ran before there were threads */
+	size_t count;           /* programs + 1 */
 	struct spent sum;
 };
 

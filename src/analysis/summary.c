@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 
-struct state {
+struct summary_run {
 	struct summary sum;
 	uint64_t ns;
 	bool halted;
@@ -11,7 +11,7 @@ struct state {
 
 static int begin(void *state, const struct chunk_header *h, struct error *err)
 {
-	struct state *s = state;
+	struct summary_run *s = state;
 
 	(void)err;
 	s->ns = h->first_ns;
@@ -24,7 +24,7 @@ static int begin(void *state, const struct chunk_header *h, struct error *err)
 
 static int batch(void *state, struct batch *b, struct error *err)
 {
-	struct state *s = state;
+	struct summary_run *s = state;
 
 	(void)err;
 	for (size_t i = 0; i < b->count; i++) {
@@ -46,7 +46,7 @@ int summary_analyse(const struct reader *r, struct summary *ret, struct error *e
 {
 	static const struct chunk_visitor visitor = { .begin = begin, .batch = batch };
 	unsigned threads = walk_threads();
-	struct state *states = xcalloc(threads, sizeof *states);
+	struct summary_run *states = xcalloc(threads, sizeof *states);
 	void **pointers = xcalloc(threads, sizeof *pointers);
 	struct summary sum = { .vcpus = reader_vcpus(r), .lost = reader_lost(r) };
 	int result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How many events of each kind, and the clocks of each vCPU. */
+/* Counts the events of each kind, and sums up the clocks of all vCPUs. */
 #ifndef UPTO_ANALYSIS_SUMMARY_H
 #define UPTO_ANALYSIS_SUMMARY_H
 
@@ -7,9 +7,9 @@
 
 struct summary {
 	uint64_t kinds[EVENT_KINDS];
-	uint64_t stored[CHUNK_TYPES]; /* bytes of the file, by what they tell of; headers of chunks included */
+	uint64_t stored[CHUNK_TYPES]; /* bytes in the file by type of chunk, headers included */
 	uint64_t events;
-	uint64_t lost;          /* counted by gap events and by the recorder at its end */
+	uint64_t lost;          /* events lost, as counted by GAP events and by the recorder in END */
 	uint64_t insns;         /* of all vCPUs */
 	uint64_t duration_ns;   /* last clock of any vCPU */
 	uint64_t halted_ns;     /* of all vCPUs */

@@ -14,11 +14,11 @@ enum { COUNTERS = 2048 };
 
 /* A stack's data. A frame's data tells whether it is the outermost one of its function. */
 struct presence {
-	uint64_t insns, ns;       /* the thread's own clocks when this was set up: what was before is counted already */
+	uint64_t insns, ns;       /* the thread's own clocks when this was set up; time before that is counted already */
 	uint32_t counters[COUNTERS];
 };
 
-struct state {
+struct totals_run {
 	const struct span *span;
 	struct function_sums *sums;
 	struct function_lane *lanes; /* by vCPU */
@@ -87,7 +87,7 @@ static inline void add_time(struct function_total *t, const struct presence *p, 
 
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
 {
-	struct state *st = state;
+	struct totals_run *st = state;
 	struct presence *p = stack->data;
 	struct function_total *t = &st->totals[frame->function];
 
@@ -97,8 +97,8 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 	add_call(t, stack->ns - frame->ns, frame->at_start);
 }
 
-/* What leaving that frame would have done. The call's own is on top of the stack, and not counted any more. */
-static inline void add_shape(struct state *st, const struct stack *stack, const struct stacks_phrase *p,
+/* Add what leaving this frame would have added. The call's own frame is on top of the stack, and is not counted any more. */
+static inline void add_shape(struct totals_run *st, const struct stack *stack, const struct stacks_phrase *p,
 			     const struct shape_frame *f)
 {
 	const struct presence *presence = stack->data;
@@ -122,8 +122,8 @@ static void phrase(void *state, struct stacks *s, struct stack *stack, const str
 		add_shape(state, stack, p, f);
 }
 
-/* What the frames of a stack have run so far. */
-static void settle(struct state *st, const struct stack *stack)
+/* Add what the frames of a stack have run so far. */
+static void settle(struct totals_run *st, const struct stack *stack)
 {
 	const struct presence *p = stack->data;
 
@@ -131,7 +131,7 @@ static void settle(struct state *st, const struct stack *stack)
 		add_time(&st->totals[stack->frames[i].function], p, stack, &stack->frames[i]);
 }
 
-/* Count from now on, and of a stack's frames only those from number `first` on. */
+/* Begin to count from now on, and only the stack's frames from number `first` on. */
 static void set_up(struct stack *stack, size_t first)
 {
 	struct presence *p = presence_of(stack);
@@ -150,7 +150,7 @@ static void forget(void *state, struct stacks *s, struct stack *stack, size_t n)
 	set_up(stack, n);
 }
 
-/* Before the first event: frames that a checkpoint has were entered in the part before. */
+/* Before the first event: set up a checkpoint's frames, which were entered in an earlier part. */
 static void due(void *state, struct stacks *s)
 {
 	(void)state;
@@ -160,14 +160,38 @@ static void due(void *state, struct stacks *s)
 	s->due_ns = UINT64_MAX;
 }
 
+/* What interrupts under way have cut into. */
+static void know_interrupts(struct function_lane *lane, const struct stacks *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct stack *stack = &s->list[i];
+
+		for (size_t k = 1; k < stack->depth; k++)
+			if (stack->frames[k].kind == FRAME_INTERRUPT && stack->frames[k].from >> 63)
+				function_lane_cut_in(lane, stack->thread == THREAD_NONE ? 0 : s->threads->list[stack->thread].task,
+						     stack->frames[k].from, stack->frames[k - 1].function);
+	}
+}
+
+/* Whose the time of a vCPU is that is in a thunk. */
+static void know_caller(struct function_lane *lane, const struct stacks *s, int cpu)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->list[i].cpu == cpu && s->list[i].depth)
+			lane->function = s->list[i].frames[s->list[i].depth - 1].function;
+}
+
 static void run(void *state, struct stacks *s, const struct stacks_run *run)
 {
-	struct state *st = state;
+	struct totals_run *st = state;
 	struct function_lane *lane = &st->lanes[run->cpu];
 
-	(void)s;
-	if (!st->begun[run->cpu])
+	if (!st->begun[run->cpu]) {
 		function_lane_begin(lane, st->sums, run->cache, run->cpu, run->task, run->place, run->meter, run->timebase);
+		know_interrupts(lane, s);
+		if (names_is_thunk(s->names, lane->function))
+			know_caller(lane, s, (int)run->cpu);
+	}
 	st->begun[run->cpu] = true;
 	if (run->batch)
 		function_sums_take_batch(st->sums, lane, run->batch);
@@ -175,11 +199,11 @@ static void run(void *state, struct stacks *s, const struct stacks_run *run)
 		function_sums_take(st->sums, lane, run->timebase, run->events, run->n);
 }
 
-/* One for all parts of a thread: there is much in it, and it is added up. */
+/* All parts of a host thread share one state: it is large, and only added to. */
 static void *begin(void *setting, void *before)
 {
 	const struct setting *c = setting;
-	struct state *st = before;
+	struct totals_run *st = before;
 
 	if (st) {
 		memset(st->begun, 0, c->vcpus * sizeof *st->begun);
@@ -195,7 +219,7 @@ static void *begin(void *setting, void *before)
 
 static void end(void *state, struct stacks *s)
 {
-	struct state *st = state;
+	struct totals_run *st = state;
 
 	function_sums_settle(st->sums);
 	for (size_t i = 0; i < s->count; i++) {
@@ -217,7 +241,7 @@ static void add(struct function_total *sum, const struct function_total *part, s
 	}
 }
 
-static void state_free(struct state *st)
+static void state_free(struct totals_run *st)
 {
 	free(st->totals);
 	free(st->lanes);
@@ -243,7 +267,7 @@ int totals_analyse(const struct reader *r, const struct names *names, const stru
 	*ret = functions_new(count);
 	*ret_totals = xcalloc_aligned(sizeof **ret_totals, count, sizeof **ret_totals);
 	for (size_t i = 0; i < PARTS_MAX && parts[i]; i++) {
-		struct state *st = parts[i];
+		struct totals_run *st = parts[i];
 
 		function_sums_add(st->sums, ret);
 		add(*ret_totals, st->totals, count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How long functions ran with what they called, and what interrupted them; a
- * recursion is counted once.
+ * Sums up how long functions ran, including their callees and the interrupts that
+ * came in them. A recursion counts once.
  */
 #ifndef UPTO_ANALYSIS_TOTALS_H
 #define UPTO_ANALYSIS_TOTALS_H
@@ -10,15 +10,16 @@
 #include "replay/parts.h"
 
 struct function_total {
-	uint64_t insns, ns;       /* that its threads ran while it was on their stacks */
-	uint64_t finished, finished_ns; /* calls that returned, and the sum of their times; each call of a recursion counts */
-	uint64_t longest_ns;      /* of these */
+	uint64_t insns, ns;       /* what threads ran while the function was on their stacks */
+	uint64_t finished, finished_ns; /* calls that returned, and the sum of their times; here each call of a recursion counts */
+	uint64_t longest_ns;      /* the longest of these calls */
 } __attribute__((aligned(64)));
 
 /*
- * Both at once: `totals`, to be freed, has one for each function of `names`. With
- * an index, which may be NULL, parts of the trace are replayed at the same time;
- * also if it is to be made (replay/parts.h).
+ * Work out self times (*ret) and totals in one pass. The caller frees *ret_totals,
+ * which has an entry for each function of `names`. `index` may be NULL; with an index,
+ * or while one is made, parts of the trace are replayed at the same time
+ * (replay/parts.h).
  */
 int totals_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
 		   bool make_index, struct functions *ret, struct function_total **ret_totals, struct error *err);

@@ -27,7 +27,6 @@ static struct x86_insn direct(enum x86_kind kind, const uint8_t *disp, size_t n)
 		break;
 	case 4:
 		insn.disp = (int32_t)(disp[0] | disp[1] << 8 | disp[2] << 16 | (uint32_t)disp[3] << 24);
-		insn.disp32 = true;
 		break;
 	default:
 		insn.kind = X86_OTHER;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The x86 instructions that matter to a recording: those that transfer
- * control, stop the CPU, or set up where control will go (Intel SDM vol. 2,
+ * Decodes the x86 instructions that matter to a recording: instructions that
+ * transfer control, stop the CPU, or set up where control will go (Intel SDM vol. 2,
  * AMD APM vol. 3).
  */
 #ifndef UPTO_ARCH_X86_INSN_H
@@ -41,18 +41,16 @@ struct x86_insn {
 	enum x86_kind kind;
 	int32_t disp;     /* direct branches: target - address of the next instruction */
 	uint8_t reg;      /* CALL_REG, JUMP_REG, MOV_CR: the general register, 0 (rax) … 15 */
-	uint8_t cr;       /* MOV_CR: which */
+	uint8_t cr;       /* MOV_CR: number of the control register */
 	uint16_t segment; /* JUMP_FAR_DIRECT: the selector, and the offset in it */
 	uint32_t offset;
 	bool opsize;      /* has the operand-size prefix */
 	bool repeats;     /* a string instruction with a repeat prefix */
-	bool disp32;      /* direct branches: the displacement has four bytes */
 };
 
 /*
- * Decode one instruction of exactly `len` bytes. The CPU's mode need not be
- * told: the length gives away whether 0x40…0x4f was a REX prefix and how wide
- * a displacement is.
+ * Decode one instruction of exactly `len` bytes. The CPU's mode is not needed: the
+ * length shows whether 0x40…0x4f was a REX prefix, and how wide a displacement is.
  */
 struct x86_insn x86_decode(const uint8_t *bytes, size_t len);
 

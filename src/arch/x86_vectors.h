@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* What exception a vector below 32 is ("#PF page fault"); NULL: an interrupt. */
+/* The name of the exception with that vector ("#PF page fault"); NULL: it is an interrupt. */
 const char *x86_vector_name(uint64_t vector);
 
 #endif

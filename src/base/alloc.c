@@ -29,8 +29,14 @@ void *xcalloc(size_t n, size_t size)
 
 void *xcalloc_aligned(size_t alignment, size_t n, size_t size)
 {
-	size_t bytes = (n * size + alignment - 1) / alignment * alignment;
-	void *p = checked(aligned_alloc(alignment, bytes));
+	size_t bytes;
+	void *p;
+
+	/* a table smaller than half a huge page would waste most of one */
+	if (alignment == HUGE_PAGE && n * size < HUGE_PAGE / 2)
+		alignment = CACHE_LINE;
+	bytes = (n * size + alignment - 1) / alignment * alignment;
+	p = checked(aligned_alloc(alignment, bytes));
 
 	if (alignment >= HUGE_PAGE)
 		madvise(p, bytes, MADV_HUGEPAGE); /* failing does no harm */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Memory that is there or the process ends: upto asks for bounded amounts
- * only (counts from files are checked against the file before they get here),
- * so running out means that the host has none left.
+ * Allocation that does not fail: if the host has no memory left, the process
+ * ends. upto asks for bounded amounts only, since counts from files are checked
+ * against the file first.
  */
 #ifndef UPTO_BASE_ALLOC_H
 #define UPTO_BASE_ALLOC_H
@@ -12,14 +12,15 @@
 void *xmalloc(size_t size);
 void *xcalloc(size_t n, size_t size);
 /*
- * Zeroed, and aligned to that power of two; free() frees it.
- * With HUGE_PAGE it is one if the host has it: fewer misses for what is read all over.
+ * Memory that is zeroed and aligned to a power of two; free() frees it. With the
+ * alignment HUGE_PAGE the host uses huge pages if it can: a large table that is
+ * read at random then has fewer TLB misses.
  */
 enum { HUGE_PAGE = 2 << 20 };
-/* Data that threads write to all the time share none of these. */
+/* Data that different threads write to all the time must not share a cache line. */
 enum { CACHE_LINE = 64 };
 void *xcalloc_aligned(size_t alignment, size_t n, size_t size);
-/* These have the names and types that libiberty's have, whose demangler calls them. */
+/* Names and types are those of libiberty's functions: its demangler calls these instead. */
 void *xrealloc(void *p, size_t size);
 void *xreallocarray(void *p, size_t n, size_t size);
 char *xstrdup(const char *s);

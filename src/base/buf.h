@@ -53,11 +53,6 @@ static inline uint64_t zigzag(int64_t v)
 	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
 }
 
-static inline int64_t unzigzag(uint64_t v)
-{
-	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
-}
-
 static inline void buf_put_svarint(struct buf *b, int64_t v)
 {
 	buf_put_varint(b, zigzag(v));

@@ -13,13 +13,13 @@ static inline uint64_t clock_read_ms(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Milliseconds since some moment before: only differences mean something. */
+/* Milliseconds since an unknown moment: only differences mean something. */
 static inline uint64_t clock_ms(void)
 {
 	return clock_read_ms(CLOCK_MONOTONIC);
 }
 
-/* That the calling thread has run. */
+/* Milliseconds that the calling thread has run. */
 static inline uint64_t clock_thread_ms(void)
 {
 	return clock_read_ms(CLOCK_THREAD_CPUTIME_ID);

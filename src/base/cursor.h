@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A bounded reader over bytes that somebody else wrote.  Reading past the end
- * yields zero and sets `bad`, which stays set: check it once, after a group of
- * reads, before the values are believed.
+ * yields zero and sets `bad`, which stays set. Check `bad` once after a group of
+ * reads, before you use the values.
  */
 #ifndef UPTO_BASE_CURSOR_H
 #define UPTO_BASE_CURSOR_H
@@ -27,7 +27,7 @@ static inline size_t cursor_left(const struct cursor *c)
 	return (size_t)(c->end - c->p);
 }
 
-/* The next n bytes, or NULL when there are not that many. */
+/* The next n bytes; NULL, and `bad` set, if fewer are left. */
 static inline const void *cursor_take(struct cursor *c, uint64_t n)
 {
 	const void *p = c->p;

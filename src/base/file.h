@@ -9,7 +9,7 @@
 /* Read a regular file of at most `limit` bytes. The caller owns *ret_data. */
 int file_read(const char *path, size_t limit, struct buf *ret_data, struct error *err);
 
-/* Write all of it, going on after signals and short writes. 0, or -errno. */
+/* Write all n bytes, going on after signals and short writes. Returns 0 or -errno. */
 int write_all(int fd, const void *data, size_t n);
 
 #endif

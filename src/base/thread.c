@@ -6,6 +6,6 @@
 
 void thread_step_back(int nice)
 {
-	/* Linux takes a thread's number here, for its threads have each their own: sched(7). Failing does no harm. */
+	/* On Linux each thread has its own nice value, and this call takes a thread's number: sched(7). A failure does no harm. */
 	setpriority(PRIO_PROCESS, (id_t)gettid(), nice);
 }

@@ -2,7 +2,7 @@
 #ifndef UPTO_BASE_THREAD_H
 #define UPTO_BASE_THREAD_H
 
-/* Let the calling thread run behind others: `nice` as in nice(2), for this thread alone. */
+/* Lower the priority of the calling thread alone. `nice` is as in nice(2). */
 void thread_step_back(int nice);
 
 #endif

@@ -24,7 +24,7 @@ static void add(struct words *w, const char *word)
 		w->v[w->n++] = xstrdup(word);
 }
 
-/* A kernel that was, or that is being installed, as Debian's and Fedora's tools name them. */
+/* Is it the name of an old kernel, or of one that is being installed? Debian's and Fedora's tools use these. */
 static bool is_aside(const char *name)
 {
 	static const char *const ends[] = { ".old", ".bak", ".dpkg-new", ".dpkg-old", ".dpkg-tmp", ".rpmnew", ".rpmsave", "~" };
@@ -141,8 +141,8 @@ const struct command cmd_boot = {
 	.name = "boot",
 	.operands = "[KERNEL [INITRD]] [-- more QEMU options]",
 	.summary = "boot a kernel in QEMU and record it",
-	.description = "Writes QEMU's command line for those who have none: the kernel and initrd given, or the newest "
-		       "ones in /boot, on a serial console. What stands behind -- is added to it.\n",
+	.description = "Runs QEMU with a command line of its own: the given kernel and initrd, or the newest "
+		       "ones in /boot, on a serial console. Words behind -- are added to QEMU's command line.\n",
 	.examples = "  upto boot\n      this machine's own newest kernel\n"
 		    "  upto boot vmlinuz initrd.img\n      another one\n"
 		    "  upto boot --append 'root=/dev/vda rw' vmlinuz -- -drive file=root.img,if=virtio,format=raw\n"

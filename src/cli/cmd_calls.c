@@ -5,8 +5,10 @@
 
 #include "analysis/calls.h"
 #include "analysis/flow.h"
+#include "base/alloc.h"
 #include "commands.h"
 #include "debug_arg.h"
+#include "empty.h"
 #include "json.h"
 #include "terminal.h"
 #include "trace_arg.h"
@@ -14,11 +16,19 @@
 struct printer {
 	const struct names *names;
 	const struct source_lines *sources;
-	bool json, any;
+	bool json, any; /* something was printed; the next JSON object needs a comma */
+	bool shown;
 	uint64_t left; /* calls still to be shown */
+	const struct threads *threads;
 	struct map signs; /* pid → letter; 0: not seen yet */
 	struct buf line;
 };
+
+/* The thread's name at that time. */
+static const char *comm_at(const struct printer *p, const struct thread *t, uint64_t ns)
+{
+	return t ? threads_comm(p->threads, t, ns) : "[boot]";
+}
 
 static const char *sign_of(enum frame_kind kind)
 {
@@ -34,7 +44,7 @@ static const char *sign_of(enum frame_kind kind)
 	}
 }
 
-/* The source line that a call was made from, and which functions were inlined there. */
+/* Print the source line that a call was made from, and the functions that were inlined there. */
 static size_t lines_of(const struct printer *p, const struct thread *t, enum frame_kind kind, uint64_t from, uint64_t ns,
 		       struct source_line *ret)
 {
@@ -82,12 +92,65 @@ static void print_caller_json(struct printer *p, const struct thread *t, enum fr
 
 static void put_text(struct printer *p, const struct thread *t, const struct call_record *r)
 {
-	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64 " %12.3f %12.3f %10" PRIu64 " %6d  %*s%s%s%s",
+	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64 " %12.3f %12.3f %10" PRIu64 " %3d %6d  %*s",
 		   r->entry_ns / 1000000000, r->entry_ns % 1000000000, (double)r->duration_ns / 1e3,
-		   (double)r->self_ns / 1e3, r->self_insns, t ? t->pid : 0, (int)(r->depth * 2), "",
-		   names_function(p->names, r->function), sign_of(r->kind), r->unfinished ? " (unfinished)" : "");
+		   (double)r->self_ns / 1e3, r->self_insns, r->cpu, t ? t->pid : 0, (int)(r->depth * 2), "");
+	terminal_escape(&p->line, names_function(p->names, r->function));
+	buf_printf(&p->line, "%s%s", sign_of(r->kind), r->unfinished ? " (unfinished)" : "");
 	put_caller(p, t, r->kind, r->from, r->entry_ns);
 	buf_put_u8(&p->line, '\n');
+}
+
+/* A line for what the call called and has no lines of its own: the functions that took longest, and how many more. */
+static void put_left_out(struct printer *p, const struct call_record *r)
+{
+	enum { NAMED = 4 };
+	const struct left_out *l = r->left_out;
+	struct left_out_sum all = left_out_total(l);
+
+	if (!l->count)
+		return;
+	buf_printf(&p->line, "%14s %12.3f %12.3f %10" PRIu64 " %3s %6s  %*s... ", "", (double)all.duration_ns / 1e3, (double)all.ns / 1e3,
+		   all.insns, "", "", (int)(r->depth * 2 + 2), "");
+	for (size_t i = 0; i < l->count && i < NAMED; i++) {
+		buf_printf(&p->line, "%s%" PRIu64 " x ", i ? ", " : "", l->list[i].calls);
+		terminal_escape(&p->line, names_function(p->names, l->list[i].function));
+		buf_printf(&p->line, " %.3f us", (double)l->list[i].duration_ns / 1e3);
+	}
+	if (l->count > NAMED)
+		buf_printf(&p->line, ", %zu more", l->count - NAMED);
+	buf_put_u8(&p->line, '\n');
+}
+
+/* All records; what each left out stands behind the last that it called. */
+static void put_records(struct printer *p, const struct thread *t, const struct call_record *records, size_t count)
+{
+	const struct call_record **open = xcalloc(count, sizeof *open);
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		while (n && open[n - 1]->depth >= records[i].depth)
+			put_left_out(p, open[--n]);
+		put_text(p, t, &records[i]);
+		open[n++] = &records[i];
+	}
+	while (n)
+		put_left_out(p, open[--n]);
+	free(open);
+}
+
+static void print_left_out_json(const struct printer *p, const struct left_out *l)
+{
+	printf(",\"left_out\":[");
+	for (size_t i = 0; i < l->count; i++) {
+		const struct left_out_sum *sum = &l->list[i];
+
+		printf("%s{\"function\":", i ? "," : "");
+		json_string(stdout, names_function(p->names, sum->function));
+		printf(",\"calls\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64 ",\"insns\":%" PRIu64 "}", sum->calls,
+		       sum->duration_ns, sum->ns, sum->insns);
+	}
+	putchar(']');
 }
 
 static const char *kind_name(enum frame_kind kind)
@@ -101,10 +164,11 @@ static void print_json(struct printer *p, const struct thread *t, const struct c
 	p->any = true;
 	json_string(stdout, names_function(p->names, r->function));
 	printf(",\"depth\":%u,\"kind\":\"%s\",\"entry_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
-	       ",\"insns\":%" PRIu64 ",\"self_ns\":%" PRIu64 ",\"self_insns\":%" PRIu64 ",\"unfinished\":%s,\"pid\":%d,\"comm\":",
+	       ",\"insns\":%" PRIu64 ",\"self_ns\":%" PRIu64 ",\"self_insns\":%" PRIu64 ",\"unfinished\":%s,\"cpu\":%d,\"pid\":%d,\"comm\":",
 	       r->depth, kind_name(r->kind), r->entry_ns, r->duration_ns, r->ns, r->insns, r->self_ns,
-	       r->self_insns, r->unfinished ? "true" : "false", t ? t->pid : 0);
-	json_string(stdout, t ? t->comm : "[boot]");
+	       r->self_insns, r->unfinished ? "true" : "false", r->cpu, t ? t->pid : 0);
+	json_string(stdout, comm_at(p, t, r->entry_ns));
+	print_left_out_json(p, r->left_out);
 	print_caller_json(p, t, r->kind, r->from, r->entry_ns);
 	putchar('}');
 }
@@ -114,13 +178,11 @@ static int take(void *state, const struct thread *thread, const struct call_reco
 	struct printer *p = state;
 
 	p->line.len = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (p->json)
-			print_json(p, thread, &records[i]);
-		else
-			put_text(p, thread, &records[i]);
-	}
+	p->shown = true;
+	for (size_t i = 0; p->json && i < count; i++)
+		print_json(p, thread, &records[i]);
 	if (!p->json) {
+		put_records(p, thread, records, count);
 		if (count > 1)
 			buf_put_u8(&p->line, '\n');
 		fwrite(p->line.data, 1, p->line.len, stdout);
@@ -137,27 +199,31 @@ static void print_step_json(struct printer *p, const struct flow_step *f)
 	p->any = true;
 	json_string(stdout, names_function(p->names, f->function));
 	printf(",\"depth\":%u,\"kind\":\"%s\",\"cuts_in\":%s,\"entry_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
-	       ",\"insns\":%" PRIu64 ",\"pid\":%d,\"comm\":", f->depth, kind_name(f->frame), f->cuts_in ? "true" : "false",
-	       f->entry_ns, f->duration_ns, f->ns, f->insns, f->thread ? f->thread->pid : 0);
-	json_string(stdout, f->thread ? f->thread->comm : "[boot]");
+	       ",\"insns\":%" PRIu64 ",\"cpu\":%d,\"pid\":%d,\"comm\":", f->depth, kind_name(f->frame), f->cuts_in ? "true" : "false",
+	       f->entry_ns, f->duration_ns, f->ns, f->insns, f->cpu, f->thread ? f->thread->pid : 0);
+	json_string(stdout, comm_at(p, f->thread, f->kind == FLOW_LEAVE ? f->entry_ns + f->duration_ns : f->entry_ns));
 	print_caller_json(p, f->thread, f->frame, f->from, f->entry_ns);
 	putchar('}');
 }
 
-/* The function, or where a file's code without names was entered. */
+/* Print the function's name. For code without a name: the address at which it was entered. */
 static void put_step_name(struct printer *p, const struct flow_step *f)
 {
 	struct space_view view;
+	struct buf name = { 0 };
 
 	if (!f->thread || !names_is_group(p->names, f->function) || f->function >= p->names->groups) {
-		buf_printf(&p->line, "%s", names_function(p->names, f->function));
+		terminal_escape(&p->line, names_function(p->names, f->function));
 		return;
 	}
 	spaces_view(&p->names->spaces, f->thread->task, f->entry_ns, &view);
-	names_address(p->names, f->addr, f->entry_ns, view.version, &p->line);
+	names_address(p->names, f->addr, f->entry_ns, view.version, &name);
+	buf_put_u8(&name, 0);
+	terminal_escape(&p->line, (char *)name.data);
+	buf_free(&name);
 }
 
-/* Letters for threads in the order in which they come; what cuts into all has its own. */
+/* Each thread gets a letter, in the order in which they come. Interrupts have their own mark. */
 static char sign_of_thread(struct printer *p, const struct flow_step *f)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -180,7 +246,7 @@ static void put_step_text(struct printer *p, const struct flow_step *f)
 		buf_printf(&p->line, " %12s %10s", "", "");
 	else
 		buf_printf(&p->line, " %12.3f %10" PRIu64, (double)f->duration_ns / 1e3, f->insns);
-	buf_printf(&p->line, " %6d %c  %*s%s", f->thread ? f->thread->pid : 0, sign_of_thread(p, f), (int)(f->depth * 2), "",
+	buf_printf(&p->line, " %3d %6d %c  %*s%s", f->cpu, f->thread ? f->thread->pid : 0, sign_of_thread(p, f), (int)(f->depth * 2), "",
 		   f->kind == FLOW_LEAVE ? "} " : "");
 	put_step_name(p, f);
 	buf_printf(&p->line, "%s%s", sign_of(f->frame), f->kind == FLOW_ENTER ? " {" : "");
@@ -194,6 +260,7 @@ static int take_step(void *state, const struct flow_step *f)
 	struct printer *p = state;
 
 	p->line.len = 0;
+	p->shown = true;
 	if (p->json)
 		print_step_json(p, f);
 	else
@@ -202,7 +269,7 @@ static int take_step(void *state, const struct flow_step *f)
 	return --p->left && !ferror(stdout) ? 0 : -1;
 }
 
-/* Each call that is asked for, with all that ran from its entry to its exit. */
+/* Print each call that is asked for, with everything that ran from its entry to its exit. */
 struct interlaced {
 	struct trace_arg *trace;
 	struct index *index;
@@ -216,7 +283,7 @@ struct interlaced {
 	bool begun;
 };
 
-/* Other steps may have the time of its entry or exit. */
+/* Other steps may have the same time as the call's entry or exit. */
 static int take_within(void *state, const struct flow_step *f)
 {
 	struct interlaced *i = state;
@@ -270,18 +337,18 @@ static void begin(const struct printer *p, const char *heading)
 static int show(const struct args *args, struct trace_arg *t, const struct source_lines *sources, struct calls_options *o,
 		uint64_t lines, struct error *err)
 {
-	struct printer p = { .names = &t->names, .sources = sources, .json = arg(args, "json"), .left = lines ? lines : UINT64_MAX };
+	struct printer p = { .names = &t->names, .threads = &t->threads, .sources = sources, .json = arg(args, "json"), .left = lines ? lines : UINT64_MAX };
 	struct flow_options flow = {
 		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns, .max_depth = o->max_depth,
 		.has_pid = o->has_pid, .pid = o->pid, .no_interrupts = o->no_interrupts, .one_thread = arg(args, "one-thread"), .cpu = o->cpu,
 	};
-	static const char flow_heading[] = "      TIME S  DURATION US      INSNS    PID    FUNCTION";
+	static const char flow_heading[] = "      TIME S  DURATION US      INSNS CPU    PID    FUNCTION";
 	struct index *index;
 	int r;
 
-	/* what begins at the start needs no way into the middle */
+	/* a listing from the start of the trace needs no index */
 	index = o->functions || o->from_ns ? index_for(t) : NULL;
-	t->reader->progress = NULL; /* its output is progress enough */
+	t->reader->progress = NULL; /* the output shows the progress */
 	if (o->functions && arg(args, "all-threads")) {
 		struct interlaced i = {
 			.trace = t, .index = index, .printer = &p, .left = p.left, .err = err,
@@ -292,7 +359,7 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 		begin(&p, flow_heading);
 		r = show_interlaced(&i, o);
 	} else if (o->functions) {
-		begin(&p, "     ENTRY S  DURATION US      SELF US SELF INSNS    PID  FUNCTION");
+		begin(&p, "     ENTRY S  DURATION US      SELF US SELF INSNS CPU    PID  FUNCTION");
 		r = calls_analyse(t->reader, &t->names, &t->threads, index, o, take, &p, err);
 	} else {
 		begin(&p, flow_heading);
@@ -300,10 +367,17 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 	}
 	if (p.json)
 		puts("\n]}");
+	if (r >= 0 && !p.shown)
+		empty_say(args, t, "calls");
 	buf_free(&p.line);
 	map_free(&p.signs);
 	index_free(index);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+static bool has_functions(const struct args *args)
+{
+	return arg(args, "function") || args->n_operands > 1;
 }
 
 static int run(const struct args *args, struct error *err)
@@ -320,7 +394,14 @@ static int run(const struct args *args, struct error *err)
 	    arg_u64(args, "pid", &pid, err) < 0 || arg_u64(args, "depth", &depth, err) < 0 ||
 	    arg_time(args, "min-duration", &o.min_duration_ns, err) < 0)
 		return EXIT_USAGE;
-	if (arg(args, "all-threads") && (!arg(args, "function") || arg(args, "one-thread"))) {
+	o.min_callee_ns = o.min_duration_ns;
+	if (arg_time(args, "min-callee", &o.min_callee_ns, err) < 0)
+		return EXIT_USAGE;
+	if (arg(args, "min-callee") && (!has_functions(args) || arg(args, "all-threads"))) {
+		error_set(err, "--min-callee: is for --function, and not for --all-threads");
+		return EXIT_USAGE;
+	}
+	if (arg(args, "all-threads") && (!has_functions(args) || arg(args, "one-thread"))) {
 		error_set(err, "--all-threads: is for --function, and not for --one-thread");
 		return EXIT_USAGE;
 	}
@@ -331,10 +412,11 @@ static int run(const struct args *args, struct error *err)
 	o.cpu = span.cpu;
 	o.pid = pid <= INT32_MAX ? (int32_t)pid : -1;
 	o.max_depth = depth < UINT32_MAX ? (uint32_t)depth : 0;
-	if (trace_arg_open(args->operands[0], &t, err) < 0)
+	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
+	thunks_arg(args, &t);
 	if (debug_arg(args, &t.names, &sources, err) == 0 &&
-	    functions_arg(arg(args, "function"), &t.names, &functions, err) == 0) {
+	    functions_arg(args, &t.names, &functions, err) == 0) {
 		o.functions = functions;
 		r = show(args, &t, &sources, &o, lines, err);
 		free(functions);
@@ -345,43 +427,70 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 0, "function", "NAMES", "each call of these functions, whole: a,b (default: all that happens)" },
-	{ 0, "pid", "PID", "only this thread" },
+	FUNCTION_OPTION("each call of these functions, whole (default: all that happens)"),
+	{ 'p', "pid", "PID", "only this thread" },
 	{ 0, "depth", "N", "only N levels; 0: all (default)" },
-	{ 0, "min-duration", "TIME", "only calls that take at least so long" },
+	{ 0, "min-duration", "TIME", "only calls that take at least so long, with --function also of what they call" },
+	{ 0, "min-callee", "TIME", "with --function: another threshold for what they call; 0: all of it" },
 	{ 0, "one-thread", NULL, "without --function: only the thread whose call comes first" },
 	{ 0, "all-threads", NULL, "with --function: also what other threads ran from entry to exit" },
 	{ 0, "no-interrupts", NULL, "leave out interrupts that cut in, and what they call" },
 	{ 'n', "lines", "N", "stop after N calls, without --function lines; 0: all (default; of --all-threads: 1)" },
 	DEBUG_OPTION,
 	{ 0, "json", NULL, "print JSON" },
+	THUNKS_OPTION,
 	SPAN_OPTIONS,
 	HELP_OPTION,
 	{ 0 },
 };
 
+static const struct term terms[] = {
+	{ "function", "what was called" },
+	{ "depth", "how far below the outermost call that is shown" },
+	{ "kind", "call, interrupt, syscall or signal: what the function was entered by" },
+	{ "entry_ns", "guest time when it was entered" },
+	{ "duration_ns", "from entry to exit, also while other threads ran" },
+	{ "ns", "of that, what the thread itself ran, callees too" },
+	{ "insns", "instructions that it ran in that time" },
+	{ "self_ns, self_insns", "with --function: the same without its callees" },
+	{ "unfinished", "with --function: the trace ended before the call did" },
+	{ "left_out", "with --function: calls that it made and that have no object of their own, summed by function" },
+	{ "step", "without --function: enter, leave, or call for both at once" },
+	{ "cuts_in", "without --function: an interrupt, or called by one" },
+	{ "cpu, pid, comm", "where and in which thread it was entered, and the thread's name then" },
+	{ "from", "with --debug: file and line of the call, and the functions that were inlined there" },
+	{ 0 },
+};
+
+static const struct legend legends[] = { { "json", NULL, terms }, { 0 } };
+
 const struct command cmd_calls = {
 	.name = "calls",
-	.operands = "TRACE",
+	.operands = "TRACE [FUNCTION…]",
 	.summary = "calls as they happened, from entry to exit",
-	.description = "With --function, prints each call of it when it has returned, with what it called, set in: when it was "
-		       "entered, how long it took, and its own time without its callees'. The duration is guest time from entry "
-		       "to exit, also while other threads ran; self time is the thread's own. With --all-threads, what those ran is interlaced, as without "
+	.description = "With --function, prints each call of that function when it has returned, with the calls within it, indented: when "
+		       "a call was entered, how long it took, and its self time without callees. The duration is guest time from entry "
+		       "to exit, including the time in which other threads ran; self time is the thread's own. Calls that are too short for --min-duration, or "
+		       "too deep for --depth 2 and more, are a line that begins with ... below their caller: how many of each function, and their "
+		       "duration. With --all-threads, calls of the other threads stand in between, as without "
 		       "--function; --pid, --cpu and --min-duration then choose the calls, not what is shown from entry to exit.\n"
-		       "Without, prints all threads' calls as they come, at once however long the trace: a line when a function "
-		       "is entered, and one with duration and instructions when it is left; one only, if it called nothing. "
-		       "With --min-duration only the latter. Threads are interlaced as they ran, each with a letter of its own behind "
-		       "its PID; ! stands for what cut in, an interrupt and what it called.\n"
-		       "With --debug, the source line that each call was made from, where it was in these files, and the functions "
+		       "Without --function, prints the calls of all threads in the order of time, and begins at once even if the trace is "
+		       "long: a line when a function is entered, and a line with duration and instructions when it is left; a single line "
+		       "if it called nothing. With --min-duration there are only the lines for functions that are left. Each thread has a "
+		       "letter behind its PID; ! marks interrupts and the functions that they call.\n"
+		       "With --debug, shows the source line that each call was made from, if it is in these files, and the functions "
 		       "that were inlined there; see upto stack.\n"
+		       THUNKS_NOTE
 		       INDEX_NOTE,
 	.examples = "  upto calls --function do_sys_openat2 -n 1 trace.upto\n      the first open, in full\n"
 		    "  upto calls --from 2.5s --to 2.501s trace.upto\n      all that happened in a millisecond\n"
 		    "  upto calls --from 2.5s --one-thread --no-interrupts trace.upto\n      what the thread did that ran then\n"
 		    "  upto calls --function vfs_read --depth 1 --min-duration 1ms trace.upto\n      slow reads\n"
+		    "  upto calls --function load_module --min-duration 1ms trace.upto\n      what took so long in it\n"
 		    "  upto calls --function synchronize_rcu --all-threads --depth 3 trace.upto\n      what it waited for\n"
 		    "  upto calls --function do_exit --pid 120 --no-interrupts trace.upto\n      how a thread ended\n",
 	.options = options,
-	.min_operands = 1, .max_operands = 1,
+	.legends = legends,
+	.min_operands = 1, .max_operands = OPERANDS_MAX,
 	.run = run,
 };

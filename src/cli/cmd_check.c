@@ -4,70 +4,96 @@
 #include <stdlib.h>
 
 #include "analysis/check.h"
-#include "base/alloc.h"
 #include "commands.h"
 #include "json.h"
 #include "terminal.h"
 #include "trace_arg.h"
 
+enum { PRINTED_MAX = 64 };
+
+static size_t n_kept(const struct check *c)
+{
+	return c->n_findings < CHECK_FINDINGS_MAX ? c->n_findings : CHECK_FINDINGS_MAX;
+}
+
+static void print_finding(const char *path, const struct finding *f)
+{
+	printf("%s: ", path);
+	if (f->cpu >= 0)
+		printf("%" PRIu64 ".%09" PRIu64 " s, vCPU %d, event %" PRIu64 ": ", f->ns / 1000000000, f->ns % 1000000000, f->cpu,
+		       f->event);
+	fputs(f->text, stdout);
+	if (f->cpu >= 0 && f->count > 1)
+		printf(" (the first of %" PRIu64 ")", f->count);
+	putchar('\n');
+}
+
 static void print_text(const char *path, const struct check *c)
 {
-	size_t kept = c->n_findings < CHECK_FINDINGS_MAX ? c->n_findings : CHECK_FINDINGS_MAX;
+	size_t printed = n_kept(c) < PRINTED_MAX ? n_kept(c) : PRINTED_MAX;
 	struct buf safe = { 0 };
 
 	terminal_escape(&safe, path);
 	buf_put_u8(&safe, 0);
 	path = (char *)safe.data;
-	for (size_t i = 0; i < kept; i++)
-		printf("%s: %s\n", path, c->findings[i].text);
-	if (c->n_findings > kept)
-		printf("%s: %zu more\n", path, c->n_findings - kept);
+	for (size_t i = 0; i < printed; i++)
+		print_finding(path, &c->findings[i]);
+	if (c->n_findings > printed)
+		printf("%s: %zu more\n", path, c->n_findings - printed);
 	if (!c->n_findings)
 		printf("%s: whole and consistent: %" PRIu64 " events in %" PRIu64 " chunks, %" PRIu64
 		       " instructions, every one accounted for\n",
 		       path, c->events, c->chunks, c->insns);
 	if (c->unmatched.returns)
-		printf("%s: stacks: %" PRIu64 " returns, of which %" PRIu64 " matched no call; %" PRIu64
-	       " threads' first ones and %" PRIu64 " firmware's besides; %" PRIu64 " frames left without a return\n",
-	       path, c->unmatched.returns, c->unmatched.elsewhere, c->unmatched.new_thread, c->unmatched.firmware,
-	       c->unmatched.abandoned);
+		printf("%s: stacks: %" PRIu64 " returns, of which %" PRIu64 " matched no call, %" PRIu64 " of them in the kernel; %" PRIu64
+		       " threads' first ones and %" PRIu64 " firmware's besides; %" PRIu64 " frames left without a return\n",
+		       path, c->unmatched.returns, c->unmatched.elsewhere, c->unmatched_kernel, c->unmatched.new_thread,
+		       c->unmatched.firmware, c->unmatched.abandoned);
 	buf_free(&safe);
+}
+
+static void print_json_finding(const struct finding *f)
+{
+	printf("{\"kind\":\"%s\",\"text\":", check_kind_name(f->kind));
+	json_string(stdout, f->text);
+	printf(",\"count\":%" PRIu64, f->count);
+	if (f->cpu >= 0)
+		printf(",\"cpu\":%d,\"ns\":%" PRIu64 ",\"event\":%" PRIu64, f->cpu, f->ns, f->event);
+	putchar('}');
 }
 
 static void print_json(const struct check *c)
 {
-	size_t kept = c->n_findings < CHECK_FINDINGS_MAX ? c->n_findings : CHECK_FINDINGS_MAX;
-
-	printf("{\"returns\":{\"all\":%" PRIu64 ",\"unmatched\":%" PRIu64 ",\"new_thread\":%" PRIu64 ",\"firmware\":%" PRIu64 ",\"abandoned\":%" PRIu64 "},",
-	       c->unmatched.returns, c->unmatched.elsewhere, c->unmatched.new_thread, c->unmatched.firmware,
+	printf("{\"returns\":{\"all\":%" PRIu64 ",\"unmatched\":%" PRIu64 ",\"unmatched_kernel\":%" PRIu64 ",\"new_thread\":%" PRIu64
+	       ",\"firmware\":%" PRIu64 ",\"abandoned\":%" PRIu64 "},",
+	       c->unmatched.returns, c->unmatched.elsewhere, c->unmatched_kernel, c->unmatched.new_thread, c->unmatched.firmware,
 	       c->unmatched.abandoned);
 	printf("\"ok\":%s,\"events\":%" PRIu64 ",\"instructions\":%" PRIu64 ",\"findings\":[",
 	       c->n_findings ? "false" : "true", c->events, c->insns);
-	for (size_t i = 0; i < kept; i++) {
+	for (size_t i = 0; i < n_kept(c); i++) {
 		fputs(i ? "," : "", stdout);
-		json_string(stdout, c->findings[i].text);
+		print_json_finding(&c->findings[i]);
 	}
 	printf("]}\n");
 }
 
 static int run(const struct args *args, struct error *err)
 {
-	struct check *c;
+	struct check c;
 	struct trace_arg t;
 	int r = EXIT_FAILED;
 
-	if (trace_arg_open(args->operands[0], &t, err) < 0)
+	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
-	c = xcalloc(1, sizeof *c);
-	if (check_analyse(t.reader, &t.names, !arg(args, "no-stacks"), c, err) == 0) {
+	if (check_analyse(t.reader, &t.names, !arg(args, "no-stacks"), &c, err) == 0) {
 		terminal_end_progress();
 		if (arg(args, "json"))
-			print_json(c);
+			print_json(&c);
 		else
-			print_text(args->operands[0], c);
-		r = c->n_findings ? EXIT_FAILED : EXIT_OK;
+			print_text(args->operands[0], &c);
+		r = c.n_findings ? EXIT_FAILED : EXIT_OK;
 	}
-	free(c);
+	check_deinit(&c);
 	trace_arg_close(&t);
 	return r;
 }
@@ -79,16 +105,28 @@ static const struct option options[] = {
 	{ 0 },
 };
 
+static const struct term terms[] = {
+	{ "ok", "nothing was found" },
+	{ "findings", "what does not hold, the first of them" },
+	{ "events, instructions", "how many were looked at" },
+	{ "returns", "all; those that matched no call; those of new threads and of firmware; frames left without one" },
+	{ 0 },
+};
+
+static const struct legend legends[] = { { "json", NULL, terms }, { 0 } };
+
 const struct command cmd_check = {
 	.name = "check",
 	.operands = "TRACE",
 	.summary = "verify everything that must hold of a trace",
 	.description = "Checks checksums, structure and order of every chunk, that clocks never go back, that counts are "
 		       "as told, and conservation: self time of all functions and halted time sum to each vCPU's "
-		       "counter. Replays the call stacks and tells how many returns matched no call. Prints what does not "
-		       "hold and where, and exits with 1.\n",
+		       "counter. Replays everything in the order of time: calls lie within their callers', returns match "
+		       "calls, a task runs on one vCPU at a time and only while it lives, what is halted does not run, kernel code "
+		       "has names. Prints what does not hold, with the first place and how often, and exits with 1.\n",
 	.examples = "  upto check trace.upto\n      is it whole?\n",
 	.options = options,
+	.legends = legends,
 	.min_operands = 1, .max_operands = 1,
 	.run = run,
 };

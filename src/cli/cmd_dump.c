@@ -3,30 +3,43 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "arch/x86_syscalls.h"
-#include "arch/x86_vectors.h"
+#include "arch/arch.h"
 #include "base/alloc.h"
 #include "commands.h"
+#include "empty.h"
+#include "json.h"
 #include "terminal.h"
 #include "trace_arg.h"
 
 /* What decides on what an address is called: when, and in which address space. */
 struct scene {
+	const struct arch *arch;
 	const struct names *names;
+	const struct threads *threads;
 	uint64_t ns;
 	uint32_t version;
+	struct buf *scratch; /* for names as they are */
 };
+
+/* The address's name as it is, which lasts until the next. */
+static const char *raw_name(const struct scene *scene, uint64_t addr)
+{
+	scene->scratch->len = 0;
+	names_address(scene->names, addr, scene->ns, scene->version, scene->scratch);
+	buf_put_u8(scene->scratch, 0);
+	return (char *)scene->scratch->data;
+}
 
 static void put_place(struct buf *out, const struct scene *scene, const char *before, uint64_t addr)
 {
 	buf_printf(out, "%s", before);
-	names_address(scene->names, addr, scene->ns, scene->version, out);
+	terminal_escape(out, raw_name(scene, addr));
 }
 
 static void put_interrupt(struct buf *out, const struct scene *scene, const struct event *e)
 {
 	/* firmware uses the low vectors for its own calls */
-	const char *name = e->ns >= scene->names->kernel_ns ? x86_vector_name(e->args[0]) : NULL;
+	const char *name = e->ns >= scene->names->kernel_ns ? scene->arch->interrupt_name(e->args[0]) : NULL;
 
 	if (name)
 		buf_printf(out, " %s", name);
@@ -38,9 +51,10 @@ static void put_interrupt(struct buf *out, const struct scene *scene, const stru
 		buf_printf(out, " error 0x%" PRIx64, e->args[1]);
 }
 
-static void put_syscall(struct buf *out, const struct event *e)
+static void put_syscall(struct buf *out, const struct scene *scene, const struct event *e)
 {
-	const char *name = x86_syscall_name(e->args[0]);
+	const struct syscall_abi *abi = arch_abi(scene->arch, e->args[7]);
+	const char *name = abi->call_name(e->args[0]);
 
 	if (name)
 		buf_printf(out, " %s(", name);
@@ -48,7 +62,41 @@ static void put_syscall(struct buf *out, const struct event *e)
 		buf_printf(out, " %" PRIu64 "(", e->args[0]);
 	for (int i = 1; i < 7; i++)
 		buf_printf(out, "%s0x%" PRIx64, i > 1 ? ", " : "", e->args[i]);
-	buf_printf(out, ")");
+	buf_printf(out, abi == scene->arch->abis ? ")" : ") by %s", abi->name);
+}
+
+/* Who has that task_struct. NULL: not known. */
+static const struct thread *thread_of(const struct scene *scene, uint64_t task)
+{
+	long i = task ? threads_find(scene->threads, task, scene->ns) : THREAD_NONE;
+
+	return i == THREAD_NONE ? NULL : &scene->threads->list[i];
+}
+
+/* PID and name; of a task that the trace tells nothing of, its address. */
+static void put_task(struct buf *out, const struct scene *scene, uint64_t task)
+{
+	const struct thread *t = thread_of(scene, task);
+
+	if (!t) {
+		buf_printf(out, "0x%" PRIx64, task);
+		return;
+	}
+	buf_printf(out, "%d ", t->pid);
+	terminal_escape(out, threads_comm(scene->threads, t, scene->ns));
+}
+
+static void put_task_json(struct buf *out, const struct scene *scene, const char *key, uint64_t task)
+{
+	const struct thread *t = thread_of(scene, task);
+
+	if (!t) {
+		buf_printf(out, ",\"%s\":null", key);
+		return;
+	}
+	buf_printf(out, ",\"%s\":{\"pid\":%d,\"comm\":", key, t->pid);
+	json_put_string(out, threads_comm(scene->threads, t, scene->ns));
+	buf_put_u8(out, '}');
 }
 
 static void put_details(struct buf *out, const struct scene *scene, const struct event *e)
@@ -80,14 +128,17 @@ static void put_details(struct buf *out, const struct scene *scene, const struct
 		put_interrupt(out, scene, e);
 		break;
 	case EVENT_SYSCALL:
-		put_syscall(out, e);
+		put_syscall(out, scene, e);
 		break;
 	case EVENT_SYSCALL_RETURN:
 		buf_printf(out, " = %" PRId64, (int64_t)e->args[0]);
 		put_place(out, scene, " to ", e->target);
 		break;
 	case EVENT_TASK_SWITCH:
-		buf_printf(out, " 0x%" PRIx64 " -> 0x%" PRIx64, e->args[0], e->args[1]);
+		buf_put_u8(out, ' ');
+		put_task(out, scene, e->args[0]);
+		buf_printf(out, " -> ");
+		put_task(out, scene, e->args[1]);
 		break;
 	case EVENT_ADDRESS_SPACE:
 		buf_printf(out, " 0x%" PRIx64, e->args[0]);
@@ -100,22 +151,33 @@ static void put_details(struct buf *out, const struct scene *scene, const struct
 	}
 }
 
+static void put_json_address(struct buf *out, const char *key, uint64_t addr)
+{
+	if (addr)
+		buf_printf(out, ",\"%s\":\"0x%" PRIx64 "\"", key, addr);
+}
+
 static void put_json(struct buf *out, const struct scene *scene, const struct event *e, unsigned cpu)
 {
 	buf_printf(out, "{\"ns\":%" PRIu64 ",\"insns\":%" PRIu64 ",\"cpu\":%u,\"kind\":\"%s\"", e->ns, e->insns, cpu,
 		   event_kind_name(e->kind));
-	if (e->slot)
-		buf_printf(out, ",\"slot\":%" PRIu64, e->slot);
-	if (e->from)
-		buf_printf(out, ",\"from\":%" PRIu64, e->from);
+	put_json_address(out, "slot", e->slot);
+	put_json_address(out, "from", e->from);
+	put_json_address(out, "target", e->target);
 	if (e->target) {
-		buf_printf(out, ",\"target\":%" PRIu64 ",\"place\":\"", e->target);
-		names_address(scene->names, e->target, scene->ns, scene->version, out);
-		buf_put_u8(out, '"');
+		buf_printf(out, ",\"place\":");
+		json_put_string(out, raw_name(scene, e->target));
+	}
+	if (e->kind == EVENT_TASK_SWITCH) {
+		put_task_json(out, scene, "previous", e->args[0]);
+		put_task_json(out, scene, "next", e->args[1]);
 	}
 	for (unsigned i = 0; i < event_n_args(e->kind); i++)
-		buf_printf(out, "%s%" PRIu64, i ? "," : ",\"args\":[", e->args[i]);
-	buf_printf(out, event_n_args(e->kind) ? "]}\n" : "}\n");
+		buf_printf(out, "%s\"0x%" PRIx64 "\"", i ? "," : ",\"args\":[", e->args[i]);
+	buf_printf(out, event_n_args(e->kind) ? "]" : "");
+	if (e->kind == EVENT_SYSCALL)
+		buf_printf(out, ",\"abi\":\"%s\"", arch_abi(scene->arch, e->args[7])->name);
+	buf_printf(out, "}\n");
 }
 
 static void put_text(struct buf *out, const struct scene *scene, const struct event *e, unsigned cpu)
@@ -166,11 +228,13 @@ static int dump(const struct args *args, const struct trace_arg *t, const struct
 	struct merged *m = merged_new(t->reader, span);
 	struct name_cache *cache = xmalloc(sizeof *cache);
 	struct space_view view = { 0 };
-	struct scene scene = { .names = &t->names };
+	struct buf line = { 0 }, scratch = { 0 };
+	struct scene scene = { .arch = t->reader->arch, .names = &t->names, .threads = &t->threads, .scratch = &scratch };
 	bool json = arg(args, "json");
-	struct buf line = { 0 };
 	const struct event *e;
 	unsigned cpu;
+	size_t columns = json || arg(args, "wide") ? 0 : terminal_columns();
+	bool any = false;
 	int r = 0;
 
 	name_cache_init(cache, &t->names);
@@ -181,6 +245,7 @@ static int dump(const struct args *args, const struct trace_arg *t, const struct
 		if (!(kinds >> e->kind & 1) || (functions && !enters(cache, &view, merged_task(m, cpu), e, functions)))
 			continue;
 		left--;
+		any = true;
 		line.len = 0;
 		scene.ns = e->ns;
 		scene.version = spaces_at(&t->names.spaces, &view, merged_task(m, cpu), e->ns);
@@ -188,10 +253,14 @@ static int dump(const struct args *args, const struct trace_arg *t, const struct
 			put_json(&line, &scene, e, cpu);
 		else
 			put_text(&line, &scene, e, cpu);
-		if (fwrite(line.data, 1, line.len, stdout) != line.len)
+		terminal_print(&line, columns);
+		if (ferror(stdout))
 			break; /* main says why */
 	}
+	if (r >= 0 && !any)
+		empty_say(args, t, "events");
 	buf_free(&line);
+	buf_free(&scratch);
 	free(cache);
 	merged_free(m);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
@@ -208,9 +277,9 @@ static int run(const struct args *args, struct error *err)
 
 	if (span_arg(args, &span, err) < 0 || kinds_arg(args, &kinds, err) < 0 || arg_u64(args, "lines", &left, err) < 0)
 		return EXIT_USAGE;
-	if (trace_arg_open(args->operands[0], &t, err) < 0)
+	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
-	if (functions_arg(arg(args, "function"), &t.names, &functions, err) == 0) {
+	if (functions_arg(args, &t.names, &functions, err) == 0) {
 		if (!arg(args, "json"))
 			terminal_start_pager();
 		r = dump(args, &t, &span, kinds, functions, left, err);
@@ -221,25 +290,44 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
+	{ 0, "wide", NULL, "do not cut what is wider than the terminal" },
 	{ 0, "json", NULL, "print one JSON object a line" },
 	{ 'n', "lines", "N", "stop after N events; 0: all (default)" },
-	{ 'F', "function", "NAMES", "only what leads to the first instruction of these functions" },
-	{ 'k', "kind", "KINDS", "only events of these kinds, e.g. interrupt,syscall" },
+	FUNCTION_OPTION("only what leads to the first instruction of these functions"),
+	{ 'k', "kind", "KINDS", "only events of these kinds, e.g. interrupt,syscall", ',' },
 	SPAN_OPTIONS,
 	HELP_OPTION,
 	{ 0 },
 };
 
+static const struct term terms[] = {
+	{ "ns, insns, cpu", "guest time, and the vCPU with the instructions that it had retired" },
+	{ "kind", "call, call-indirect, return, …; 'upto info' lists them" },
+	{ "slot", "stack address of the return address; addresses are strings" },
+	{ "from", "where the call or jump came from: of a call, where it returns to" },
+	{ "target", "where it went" },
+	{ "place", "what that address is called" },
+	{ "previous, next", "of a task-switch: who ran and who runs then, with pid and comm" },
+	{ "abi", "of a syscall: the interface that it was made by" },
+	{ "args", "what else the event tells, as strings: of an interrupt vector and error code, of a syscall number and "
+		  "arguments, of a syscall-return the result, of a task-switch both task_structs, of an address-space its page table" },
+	{ 0 },
+};
+
+static const struct legend legends[] = { { "json, a line an event", NULL, terms }, { 0 } };
+
 const struct command cmd_dump = {
 	.name = "dump",
-	.operands = "TRACE",
+	.operands = "TRACE [FUNCTION…]",
 	.summary = "print every event as text, a line each",
-	.description = "A line has guest time, instructions retired, [vCPU], the event's kind and what it is about. "
+	.description = "A line has guest time, instructions retired, [vCPU], the event's kind and what it is about; of task switches who "
+		       "ran and who runs then, each with PID and name at that time. "
 		       "Streams: the first line comes at once however long the trace.\n",
 	.examples = "  upto dump -n 100 trace.upto\n      the first events after reset\n"
 		    "  upto dump --from 1.2s --to 1.201s trace.upto\n      all that happened in a millisecond\n"
 		    "  upto dump --kind interrupt trace.upto\n      the interrupts and exceptions\n",
 	.options = options,
-	.min_operands = 1, .max_operands = 1,
+	.legends = legends,
+	.min_operands = 1, .max_operands = OPERANDS_MAX,
 	.run = run,
 };

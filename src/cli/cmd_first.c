@@ -11,10 +11,10 @@
 enum { NS, KERNEL_NS, INSNS, CPU, FUNCTION, SECTION, CALLER, OBJECT, PID, COMM };
 
 static const struct column columns[] = {
-	[NS] = { "ns", "TIME S", "guest time since the start (seconds; JSON: ns)" },
-	[KERNEL_NS] = { "kernel_ns", "KERNEL S", "the same since the kernel's first instruction" },
+	[NS] = { "ns", "TIME S", "guest time since the start, in seconds" },
+	[KERNEL_NS] = { "kernel_ns", "KERNEL S", "the same since the kernel's first instruction; none: before that" },
 	[INSNS] = { "insns", "INSNS", "instructions that its vCPU had retired" },
-	[CPU] = { "cpu", "CPU", "vCPU", .hidden = true },
+	[CPU] = { "cpu", "CPU", "vCPU that it ran on" },
 	[FUNCTION] = { "function", "FUNCTION", "name", .left = true },
 	[SECTION] = { "section", "SECTION", "section of the kernel image", .left = true },
 	[CALLER] = { "caller", "CALLER", "the function that control came from", .left = true },
@@ -50,7 +50,7 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 			*ret = (struct cell){ .type = CELL_SECONDS, .number = s->first_ns - rows->names->kernel_ns };
 		break;
 	case INSNS:
-		*ret = (struct cell){ .type = CELL_NUMBER, .number = first->insns };
+		*ret = (struct cell){ .type = CELL_COUNT, .number = first->insns };
 		break;
 	case CPU:
 		*ret = (struct cell){ .type = CELL_NUMBER, .number = first->cpu };
@@ -95,7 +95,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 		struct error *err)
 {
 	struct rows rows = { .names = &t->names, .threads = &t->threads, .functions = f };
-	struct view view = { .name = "first", .columns = columns, .cell = cell, .data = &rows };
+	struct view view = { .name = "first", .what = "functions", .trace = t, .columns = columns, .cell = cell, .data = &rows };
 	int r;
 
 	rows.index = xcalloc(f->count, sizeof *rows.index);
@@ -120,34 +120,41 @@ static int run(const struct args *args, struct error *err)
 
 	if (span_arg(args, &span, err) < 0)
 		return EXIT_USAGE;
-	if (trace_arg_open(args->operands[0], &t, err) < 0)
+	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
+	thunks_arg(args, &t);
 	if (only_arg(args, &t.names, &only, err) == 0 && functions_analyse(t.reader, &t.names, &span, &f, err) == 0) {
 		r = show(args, &t, &f, &only, err);
 		functions_deinit(&f);
 	}
+	only_deinit(&only);
 	trace_arg_close(&t);
 	return r;
 }
 
 static const struct option options[] = {
 	VIEW_OPTIONS,
+	THUNKS_OPTION,
 	SPAN_OPTIONS,
 	ONLY_OPTIONS,
 	HELP_OPTION,
 	{ 0 },
 };
 
+static const struct legend legends[] = { { "columns", columns, NULL }, { 0 } };
+
 const struct command cmd_first = {
 	.name = "first",
-	.operands = "TRACE",
+	.operands = "TRACE [FUNCTION…]",
 	.summary = "when was each function entered for the first time?",
-	.description = "Lists every function that ran, in the order of its first entry, with where control came from and who ran.\n",
+	.description = "Lists every function that ran, in the order of its first entry, with where control came from and who ran.\n"
+		       THUNKS_NOTE,
 	.examples = "  upto first trace.upto\n      how the boot begins\n"
 		    "  upto first -n 0 trace.upto | grep _init\n      when each init function ran\n"
 		    "  upto first --module ext4 trace.upto\n      what the module did, from its init function on\n"
 		    "  upto first --from 2s --json trace.upto\n      from the third second on, as JSON\n",
 	.options = options,
-	.min_operands = 1, .max_operands = 1,
+	.legends = legends,
+	.min_operands = 1, .max_operands = OPERANDS_MAX,
 	.run = run,
 };

@@ -6,6 +6,7 @@
 #include "analysis/summary.h"
 #include "commands.h"
 #include "json.h"
+#include "quantity.h"
 #include "terminal.h"
 #include "trace_arg.h"
 
@@ -34,13 +35,50 @@ static void line(const char *name, const char *text)
 	buf_free(&safe);
 }
 
+/* A number, below other numbers if it is set in. */
+static void count(const char *name, uint64_t n, bool set_in, bool exact)
+{
+	struct buf text = { 0 };
+
+	if (exact)
+		buf_printf(&text, "%" PRIu64, n);
+	else
+		put_count(&text, n);
+	buf_put_u8(&text, 0);
+	if (set_in)
+		printf("  %-20s %14s\n", name, text.data);
+	else
+		printf("%-16s %s\n", name, text.data);
+	buf_free(&text);
+}
+
 /* What the chunks hold, for people and for JSON's keys; NULL: not worth a line. */
 static const char *const contents[CHUNK_TYPES] = {
 	[CHUNK_EVENTS] = "events", [CHUNK_SITES] = "sites", [CHUNK_SYMBOLS] = "symbols", [CHUNK_TASKS] = "tasks",
 	[CHUNK_CODE] = "code", [CHUNK_FILES] = "files", [CHUNK_TEXTS] = "texts",
 };
 
-static void print_text(const struct reader *r, const struct summary *s, const char *release)
+static bool is_limit(const struct meta_entry *e)
+{
+	return !strncmp(e->key, READER_LIMIT, strlen(READER_LIMIT));
+}
+
+/* "strings 44, modules 3" */
+static void print_limits(const struct reader *r)
+{
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < r->meta.count; i++)
+		if (is_limit(&r->meta.entries[i]))
+			buf_printf(&text, "%s%s %s", text.len ? ", " : "", r->meta.entries[i].key + strlen(READER_LIMIT),
+				   r->meta.entries[i].value);
+	buf_put_u8(&text, 0);
+	if (text.len > 1)
+		line("not watched", (char *)text.data);
+	buf_free(&text);
+}
+
+static void print_text(const struct reader *r, const struct summary *s, const char *release, bool exact)
 {
 	line("trace", r->path);
 	line("guest", or_empty(meta_get(&r->meta, "arch")));
@@ -52,20 +90,22 @@ static void print_text(const struct reader *r, const struct summary *s, const ch
 	line("clock", or_empty(meta_get(&r->meta, "clock")));
 	printf("%-16s %.6f s of guest time, of which halted (all vCPUs) %.6f s\n", "duration",
 	       (double)s->duration_ns / 1e9, (double)s->halted_ns / 1e9);
-	printf("%-16s %" PRIu64 "\n", "instructions", s->insns);
-	printf("%-16s %" PRIu64 "\n", "events", s->events);
+	count("instructions", s->insns, false, exact);
+	count("events", s->events, false, exact);
 	for (int k = 1; k < EVENT_KINDS; k++)
 		if (s->kinds[k])
-			printf("  %-20s %12" PRIu64 "\n", event_kind_name((enum event_kind)k), s->kinds[k]);
-	printf("%-16s %" PRIu64 " (%.3f an event)\n", "bytes", r->size,
-	       s->events ? (double)r->size / (double)s->events : 0.0);
+			count(event_kind_name((enum event_kind)k), s->kinds[k], true, exact);
+	count("bytes", r->size, false, exact);
+	if (s->events)
+		printf("%-16s %.3f\n", "bytes an event", (double)r->size / (double)s->events);
 	for (int i = 0; i < CHUNK_TYPES; i++)
 		if (contents[i] && s->stored[i])
-			printf("  %-20s %12" PRIu64 "\n", contents[i], s->stored[i]);
-	printf("%-16s %" PRIu64 "\n", "lost", s->lost);
+			count(contents[i], s->stored[i], true, exact);
+	count("lost", s->lost, false, exact);
 	if (meta_get_u64(&r->meta, "late_arrivals", 0))
-		printf("%-16s %" PRIu64 " places in other functions were only watched from their next translation on\n",
+		printf("%-16s %" PRIu64 " jump targets were translated before they were known; entries there may be missing until QEMU translated them again\n",
 		       "arrivals", meta_get_u64(&r->meta, "late_arrivals", 0));
+	print_limits(r);
 	if (meta_get(&r->meta, "lacks"))
 		line("kernel lacks", meta_get(&r->meta, "lacks"));
 	if (r->cut_why)
@@ -98,6 +138,13 @@ static void print_json(const struct reader *r, const struct summary *s, const ch
 	for (int i = 0, n = 0; i < CHUNK_TYPES; i++)
 		if (contents[i])
 			printf("%s\"%s\":%" PRIu64, n++ ? "," : "", contents[i], s->stored[i]);
+	printf("},\"not_watched\":{");
+	for (size_t i = 0, n = 0; i < r->meta.count; i++)
+		if (is_limit(&r->meta.entries[i])) {
+			fputs(n++ ? "," : "", stdout);
+			json_string(stdout, r->meta.entries[i].key + strlen(READER_LIMIT));
+			printf(":%" PRIu64, meta_get_u64(&r->meta, r->meta.entries[i].key, 0));
+		}
 	printf("},\"meta\":{");
 	for (size_t i = 0; i < r->meta.count; i++) {
 		fputs(i ? "," : "", stdout);
@@ -126,7 +173,7 @@ static int run(const struct args *args, struct error *err)
 	struct trace_arg t;
 	int r = EXIT_FAILED;
 
-	if (trace_arg_open(args->operands[0], &t, err) < 0)
+	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	if (arg(args, "digest")) {
 		r = print_digest(t.reader, err);
@@ -136,7 +183,7 @@ static int run(const struct args *args, struct error *err)
 		if (arg(args, "json"))
 			print_json(t.reader, &s, (char *)release.data);
 		else
-			print_text(t.reader, &s, (char *)release.data);
+			print_text(t.reader, &s, (char *)release.data, arg(args, "exact"));
 		r = EXIT_OK;
 	}
 	buf_free(&release);
@@ -146,10 +193,29 @@ static int run(const struct args *args, struct error *err)
 
 static const struct option options[] = {
 	{ 0, "json", NULL, "print JSON" },
+	{ 0, "exact", NULL, "numbers without commas" },
 	{ 0, "digest", NULL, "only one number, equal for recordings that are equal event for event" },
 	HELP_OPTION,
 	{ 0 },
 };
+
+static const struct term terms[] = {
+	{ "events, instructions, bytes", "how many; bytes of the file" },
+	{ "lost", "events that were lost while recording" },
+	{ "complete", "it ended in order, and nothing was lost" },
+	{ "cut", "why it ends within a chunk; null: it does not" },
+	{ "duration_ns", "guest time of the last event" },
+	{ "not_watched", "what was not watched since there was too much of it, and how often" },
+	{ "halted_ns", "of that, what vCPUs were halted, all together" },
+	{ "slide", "how far KASLR moved the kernel" },
+	{ "events_by_kind", "the same events, by kind" },
+	{ "bytes_by_content", "the same bytes, by what they are of" },
+	{ "kernel_release, vcpus", "the guest's" },
+	{ "meta", "what the recorder wrote down, as text" },
+	{ 0 },
+};
+
+static const struct legend legends[] = { { "json", NULL, terms }, { 0 } };
 
 const struct command cmd_info = {
 	.name = "info",
@@ -160,6 +226,7 @@ const struct command cmd_info = {
 	.examples = "  upto info trace.upto\n      at a glance\n"
 		    "  upto info --json trace.upto\n      for programs\n",
 	.options = options,
+	.legends = legends,
 	.min_operands = 1, .max_operands = 1,
 	.run = run,
 };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/process_tree.h"
 #include "analysis/processes.h"
 #include "base/alloc.h"
 #include "commands.h"
@@ -15,36 +16,26 @@ static const struct column columns[] = {
 	[PID] = { "pid", "PID", "thread" },
 	[TGID] = { "tgid", "TGID", "process that the thread belongs to", .hidden = true },
 	[PPID] = { "ppid", "PPID", "process that is its parent" },
-	[COMM] = { "comm", "COMMAND", "the thread's name, below its parent's", .left = true },
-	[START] = { "start_ns", "START S", "when it first ran, or was seen first (seconds; JSON: ns)" },
-	[END] = { "end_ns", "END S", "when it began to exit; none: it was there to the end (seconds; JSON: ns)" },
+	[COMM] = { "comm", "COMMAND", "the thread's name, the last that it had with this program; below its parent's", .left = true },
+	[START] = { "start_ns", "START S", "when it first ran, was seen first, or executed this program, in seconds" },
+	[END] = { "end_ns", "END S", "when it began to exit, or executed another program; none: it was there to the end" },
 	[SELF_INSNS] = { "self_insns", "INSNS", "instructions that it ran, in the kernel too" },
-	[SELF_NS] = { "self_ns", "CPU S", "guest time that it ran (seconds; JSON: ns)" },
+	[SELF_NS] = { "self_ns", "CPU TIME", "guest time that it ran" },
 	[SELF_PCT] = { "self_pct", "INSNS %", "share of all instructions" },
 	[EXE] = { "exe", "PROGRAM", "path of the program that it executes", .left = true },
 	{ 0 },
 };
 
-struct row {
-	size_t thread;
-	unsigned depth;
-};
-
 struct rows {
 	const struct threads *threads;
 	const struct processes *processes;
-	struct row *rows;
+	struct process_row *rows;
 	size_t count;
 };
 
-static const struct thread before_threads = {
-	.comm = "[boot]", .exe = "", .end_ns = UINT64_MAX, .kernel = true,
-};
-
-static const struct thread *thread_of(const struct rows *rows, size_t i)
-{
-	return i < rows->threads->count ? &rows->threads->list[i] : &before_threads;
-}
+/* What ran before there were threads, as a program. */
+static const struct program before_threads = { .comm = "[boot]", .exe = "", .end_ns = UINT64_MAX };
+static const struct thread no_thread = { 0 };
 
 static struct cell signed_number(int32_t n)
 {
@@ -54,8 +45,10 @@ static struct cell signed_number(int32_t n)
 static void cell(const void *data, size_t row, unsigned column, struct cell *ret, struct buf *scratch)
 {
 	const struct rows *rows = data;
-	const struct thread *t = thread_of(rows, rows->rows[row].thread);
-	const struct spent *spent = &rows->processes->spent[rows->rows[row].thread];
+	size_t number = rows->rows[row].program;
+	const struct program *p = number < rows->threads->n_programs ? &rows->threads->programs[number] : &before_threads;
+	const struct thread *t = p == &before_threads ? &no_thread : &rows->threads->list[p->thread];
+	const struct spent *spent = &rows->processes->spent[number];
 
 	(void)scratch;
 	switch (column) {
@@ -69,20 +62,20 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 		*ret = signed_number(t->ppid);
 		break;
 	case COMM:
-		*ret = (struct cell){ .type = CELL_TEXT, .text = t->comm, .indent = rows->rows[row].depth * 2 };
+		*ret = (struct cell){ .type = CELL_TEXT, .text = p->comm, .indent = rows->rows[row].depth * 2 };
 		break;
 	case START:
-		*ret = (struct cell){ .type = CELL_SECONDS, .number = t->start_ns };
+		*ret = (struct cell){ .type = CELL_SECONDS, .number = p->start_ns };
 		break;
 	case END:
-		if (t->end_ns != UINT64_MAX)
-			*ret = (struct cell){ .type = CELL_SECONDS, .number = t->end_ns };
+		if (p->end_ns != UINT64_MAX)
+			*ret = (struct cell){ .type = CELL_SECONDS, .number = p->end_ns };
 		break;
 	case SELF_INSNS:
-		*ret = (struct cell){ .type = CELL_NUMBER, .number = spent->insns };
+		*ret = (struct cell){ .type = CELL_AMOUNT, .number = spent->insns };
 		break;
 	case SELF_NS:
-		*ret = (struct cell){ .type = CELL_SECONDS, .number = spent->ns };
+		*ret = (struct cell){ .type = CELL_DURATION, .number = spent->ns };
 		break;
 	case SELF_PCT:
 		*ret = (struct cell){
@@ -92,112 +85,41 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 		};
 		break;
 	case EXE:
-		*ret = (struct cell){ .type = CELL_TEXT, .text = t->exe };
+		*ret = (struct cell){ .type = CELL_TEXT, .text = p->exe };
 		break;
 	}
 }
 
-/* Number of the thread that led the parent process when this thread began; THREAD_NONE: it has no parent. */
-static long parent_of(const struct threads *t, const struct map *leaders, size_t i, const uint32_t *earlier)
+/* Programs that ran in the span. */
+static bool *that_ran(const struct processes *p)
 {
-	const struct thread *x = &t->list[i];
-	int32_t pid = x->pid == x->tgid ? x->ppid : x->tgid;
-	const uint64_t *last = pid > 0 || x->pid > 0 ? map_get(leaders, (uint64_t)(uint32_t)pid + 1) : NULL;
-	long p = last ? (long)*last : THREAD_NONE;
+	bool *ran = xcalloc(p->count, sizeof *ran);
 
-	while (p != THREAD_NONE && (size_t)p >= i)
-		p = earlier[p] == UINT32_MAX ? THREAD_NONE : (long)earlier[p];
-	return p == (long)i ? THREAD_NONE : p;
-}
-
-struct family {
-	uint32_t *first, *next; /* children of a thread, in the order in which they came; UINT32_MAX: none */
-	uint32_t *roots;
-	size_t n_roots;
-};
-
-static void find_family(const struct threads *t, struct family *f)
-{
-	uint32_t *earlier = xcalloc(t->count, sizeof *earlier), *last = xcalloc(t->count, sizeof *last);
-	struct map leaders = { 0 };
-
-	f->first = xcalloc(t->count, sizeof *f->first);
-	f->next = xcalloc(t->count, sizeof *f->next);
-	f->roots = xcalloc(t->count, sizeof *f->roots);
-	for (size_t i = 0; i < t->count; i++) {
-		long parent = parent_of(t, &leaders, i, earlier);
-
-		f->first[i] = f->next[i] = last[i] = earlier[i] = UINT32_MAX;
-		if (t->list[i].pid == t->list[i].tgid) {
-			uint64_t *leader = map_put(&leaders, (uint64_t)(uint32_t)t->list[i].pid + 1, UINT32_MAX);
-
-			earlier[i] = (uint32_t)*leader;
-			/* each vCPU has an idle task 0; children are the first one's */
-			if (t->list[i].pid || *leader == UINT32_MAX)
-				*leader = i;
-		}
-		if (parent == THREAD_NONE) {
-			f->roots[f->n_roots++] = (uint32_t)i;
-			continue;
-		}
-		if (last[parent] == UINT32_MAX)
-			f->first[parent] = (uint32_t)i;
-		else
-			f->next[last[parent]] = (uint32_t)i;
-		last[parent] = (uint32_t)i;
-	}
-	map_free(&leaders);
-	free(earlier);
-	free(last);
-}
-
-/* Parents before children. A parent came before its children, so that there are no cycles. */
-static void order_rows(struct rows *rows)
-{
-	const struct threads *t = rows->threads;
-	uint32_t *stack = xcalloc(t->count, sizeof *stack);
-	struct family f = { 0 };
-	size_t depth = 0;
-
-	find_family(t, &f);
-	rows->rows = xcalloc(t->count + 1, sizeof *rows->rows);
-	rows->rows[rows->count++] = (struct row){ .thread = t->count };
-	for (size_t i = 0; i < f.n_roots; i++) {
-		stack[depth++] = f.roots[i];
-		rows->rows[rows->count++] = (struct row){ .thread = f.roots[i] };
-		while (depth) {
-			uint32_t child = f.first[stack[depth - 1]];
-
-			if (child == UINT32_MAX) {
-				depth--;
-				continue;
-			}
-			f.first[stack[depth - 1]] = f.next[child];
-			rows->rows[rows->count++] = (struct row){ .thread = child, .depth = (unsigned)depth };
-			stack[depth++] = child;
-		}
-	}
-	free(f.first);
-	free(f.next);
-	free(f.roots);
-	free(stack);
+	for (size_t i = 0; i < p->count; i++)
+		ran[i] = p->spent[i].insns || p->spent[i].ns;
+	return ran;
 }
 
 static int show(const struct args *args, const struct trace_arg *t, const struct processes *p, struct error *err)
 {
 	struct rows rows = { .threads = &t->threads, .processes = p };
-	struct view view = { .name = "processes", .columns = columns, .cell = cell, .data = &rows };
-	char heading[160];
+	struct view view = { .name = "processes", .what = "threads", .trace = t, .columns = columns, .cell = cell, .data = &rows };
+	bool part = arg(args, "from") || arg(args, "to") || arg(args, "cpu");
+	bool *ran = part ? that_ran(p) : NULL;
+	struct buf heading = { 0 };
 	int r;
 
-	order_rows(&rows);
+	rows.rows = process_tree(&t->threads, ran, &rows.count);
 	view.rows = rows.count;
-	snprintf(heading, sizeof heading, "# %zu threads; %" PRIu64 " instructions in %.6f s of guest time, halted %.6f s more",
-		 t->threads.count, p->sum.insns, (double)p->sum.ns / 1e9, (double)p->sum.halted_ns / 1e9);
+	buf_printf(&heading, "# %zu threads; ", t->threads.count);
+	view_put_time(&heading, args, p->sum.insns, p->sum.ns, p->sum.halted_ns);
+	buf_put_u8(&heading, 0);
 	if (!arg(args, "output"))
-		view.heading = heading;
+		view.heading = (char *)heading.data;
 	r = view_print(&view, args, err);
+	buf_free(&heading);
 	free(rows.rows);
+	free(ran);
 	return r;
 }
 
@@ -210,7 +132,7 @@ static int run(const struct args *args, struct error *err)
 
 	if (span_arg(args, &span, err) < 0)
 		return EXIT_USAGE;
-	if (trace_arg_open(args->operands[0], &t, err) < 0)
+	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	if (processes_analyse(t.reader, &t.threads, &span, &p, err) == 0) {
 		r = show(args, &t, &p, err);
@@ -227,18 +149,24 @@ static const struct option options[] = {
 	{ 0 },
 };
 
+static const struct legend legends[] = { { "columns", columns, NULL }, { 0 } };
+
 const struct command cmd_ps = {
 	.name = "ps",
 	.operands = "TRACE",
 	.summary = "who ran, from when to when, for how long?",
 	.description = "Lists the guest's threads as a tree: processes below their parents, threads below their process; "
-		       "when they came and went, and how long they ran, in user code and in the kernel.\n"
-		       "Idle time that a vCPU did not sleep through is its idle task's (pid 0). What ran before the "
-		       "kernel first switched tasks is [boot].\n",
+		       "when they began and ended, and how long they ran, in user code and in the kernel.\n"
+		       "A thread that executes another program (execve) has a row for each program, with when it began and ended. What "
+		       "it did before its first is a row of its own: a fork's is still its parent's program, process 1's is the kernel's "
+		       "[kernel_init]. With --from, --to or --cpu only what ran then and there has a row.\n"
+		       "Idle time in which a vCPU did not sleep counts for its idle task (pid 0). [boot] is what ran before the "
+		       "kernel first switched tasks.\n",
 	.examples = "  upto ps trace.upto\n      the tree\n"
 		    "  upto ps -s self_insns -n 10 trace.upto\n      the ten that ran most\n"
 		    "  upto ps --json -o pid,comm,exe trace.upto\n      for programs\n",
 	.options = options,
+	.legends = legends,
 	.min_operands = 1, .max_operands = 1,
 	.run = run,
 };

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "commands.h"
 #include "debug_arg.h"
+#include "empty.h"
 #include "json.h"
 #include "replay/stacks.h"
 #include "terminal.h"
@@ -32,7 +33,7 @@ static const struct thread *thread_of(const struct stacks *s, const struct stack
 	return stack->thread == THREAD_NONE ? &before_threads : &s->threads->list[stack->thread];
 }
 
-/* Where a frame is: the address that what it called will return to. The innermost: where it was entered or returned to. */
+/* Where control is in a frame: the address that its callee will return to. For the innermost frame: where control went last. */
 static uint64_t place_in(const struct stack *stack, size_t i)
 {
 	return i + 1 < stack->depth ? stack->frames[i + 1].from : stack->place;
@@ -43,26 +44,29 @@ static void put_place(const struct names *names, const struct stack *stack, size
 {
 	const struct frame *f = &stack->frames[i];
 	uint64_t place = place_in(stack, i);
+	struct buf name = { 0 };
 
-	if (f->function >= names->groups) {
-		buf_printf(out, "0x%" PRIx64 " %s", place, names_function(names, f->function));
-		return;
-	}
-	if (i + 1 < stack->depth && stack->frames[i + 1].kind == FRAME_CALL)
-		names_return_address(names, place, ns, version, out);
+	/* in a thunk, which is its caller's */
+	if (names_is_thunk(names, names_place(names, place, ns, version).function))
+		buf_printf(&name, "%s", names_function(names, f->function));
+	else if (f->function >= names->groups)
+		buf_printf(&name, "0x%" PRIx64 " %s", place, names_function(names, f->function));
+	else if (i + 1 < stack->depth && stack->frames[i + 1].kind == FRAME_CALL)
+		names_return_address(names, place, ns, version, &name);
 	else
-		names_address(names, place, ns, version, out);
+		names_address(names, place, ns, version, &name);
+	buf_put_u8(&name, 0);
+	terminal_escape(out, (char *)name.data);
+	buf_free(&name);
 }
 
 /* Its name at that time. */
-static const char *name_of(const struct stacks *s, const struct thread *t)
+static const char *name_of(const struct stacks *s, const struct stack *stack)
 {
-	const struct task_record *then = threads_record(s->threads, t->task, s->ns);
-
-	return then ? then->comm : t->comm;
+	return stack->thread == THREAD_NONE ? "[boot]" : threads_comm(s->threads, &s->threads->list[stack->thread], s->ns);
 }
 
-/* Source lines of where frame `i` is; those of functions that were inlined there come first. */
+/* The source lines of frame `i`. Those of functions that were inlined there come first. */
 static size_t lines_of(const struct source_lines *sources, const struct stacks *s, const struct stack *stack, size_t i,
 		       uint32_t version, struct source_line *ret)
 {
@@ -84,7 +88,7 @@ static void put_inlined(struct buf *out, const struct source_line *lines, size_t
 	}
 }
 
-static void print_text(const struct stacks *s, const struct source_lines *sources, const struct stack *stack)
+static void print_text(const struct stacks *s, const struct source_lines *sources, const struct stack *stack, size_t columns)
 {
 	struct source_line lines[SOURCE_LINES_MAX];
 	const struct thread *t = thread_of(s, stack);
@@ -93,7 +97,7 @@ static void print_text(const struct stacks *s, const struct source_lines *source
 
 	spaces_view(&s->names->spaces, t->task, s->ns, &view);
 	buf_printf(&line, "%d ", t->pid);
-	terminal_escape(&line, name_of(s, t));
+	terminal_escape(&line, name_of(s, stack));
 	if (stack->cpu >= 0)
 		buf_printf(&line, " on CPU %d", stack->cpu);
 	buf_put_u8(&line, '\n');
@@ -111,7 +115,7 @@ static void print_text(const struct stacks *s, const struct source_lines *source
 		buf_put_u8(&line, '\n');
 	}
 	buf_put_u8(&line, '\n');
-	fwrite(line.data, 1, line.len, stdout);
+	terminal_print(&line, columns);
 	buf_free(&line);
 }
 
@@ -120,7 +124,8 @@ static void print_inlined_json(const struct source_line *lines, size_t n, uint64
 	for (size_t k = 0; k < n && lines[k].inlined; k++) {
 		printf("{\"function\":");
 		json_string(stdout, lines[k].function ? lines[k].function : "");
-		printf(",\"kind\":\"inlined\",\"address\":%" PRIu64, address);
+		printf(",\"kind\":\"inlined\",\"address\":");
+		json_address(stdout, address);
 		debug_print_json(&lines[k]);
 		printf("},");
 	}
@@ -135,7 +140,7 @@ static void print_json(const struct stacks *s, const struct source_lines *source
 	spaces_view(&s->names->spaces, t->task, s->ns, &view);
 
 	printf("{\"pid\":%d,\"tgid\":%d,\"comm\":", t->pid, t->tgid);
-	json_string(stdout, name_of(s, t));
+	json_string(stdout, name_of(s, stack));
 	if (stack->cpu >= 0)
 		printf(",\"cpu\":%d", stack->cpu);
 	else
@@ -149,8 +154,9 @@ static void print_json(const struct stacks *s, const struct source_lines *source
 		print_inlined_json(lines, n, place_in(stack, i));
 		printf("{\"function\":");
 		json_string(stdout, names_function(s->names, f->function));
-		printf(",\"kind\":\"%s\",\"address\":%" PRIu64 ",\"entry_ns\":%" PRIu64, kind_name(f->kind),
-		       place_in(stack, i), f->entry_ns);
+		printf(",\"kind\":\"%s\",\"address\":", kind_name(f->kind));
+		json_address(stdout, place_in(stack, i));
+		printf(",\"entry_ns\":%" PRIu64, f->entry_ns);
 		if (n && !lines[n - 1].inlined)
 			debug_print_json(&lines[n - 1]);
 		putchar('}');
@@ -160,7 +166,7 @@ static void print_json(const struct stacks *s, const struct source_lines *source
 
 static const struct stacks *sorting;
 
-/* Those that run come first, then by pid. */
+/* Running threads come first; then by pid. */
 static int in_order(const void *va, const void *vb)
 {
 	const struct stack *a = &sorting->list[*(const size_t *)va], *b = &sorting->list[*(const size_t *)vb];
@@ -181,7 +187,7 @@ static bool is_asked(const struct stacks *s, const struct stack *stack, bool one
 	return !one || (uint64_t)(int64_t)thread_of(s, stack)->pid == pid;
 }
 
-static void show(const struct args *args, const struct stacks *s, const struct source_lines *sources, uint64_t pid)
+static void show(const struct args *args, const struct trace_arg *t, const struct stacks *s, const struct source_lines *sources, uint64_t pid)
 {
 	size_t *order = xcalloc(s->count, sizeof *order), n = 0;
 
@@ -200,11 +206,13 @@ static void show(const struct args *args, const struct stacks *s, const struct s
 			fputs(i ? ",\n" : "\n", stdout);
 			print_json(s, sources, &s->list[order[i]]);
 		} else {
-			print_text(s, sources, &s->list[order[i]]);
+			print_text(s, sources, &s->list[order[i]], arg(args, "wide") ? 0 : terminal_columns());
 		}
 	}
 	if (arg(args, "json"))
 		puts("\n]}");
+	if (!n)
+		empty_say(args, t, "stacks");
 	free(order);
 }
 
@@ -221,8 +229,9 @@ static int run(const struct args *args, struct error *err)
 
 	if (arg_time(args, "at", &at, err) < 0 || arg_u64(args, "pid", &pid, err) < 0)
 		return EXIT_USAGE;
-	if (trace_arg_open(args->operands[0], &t, err) < 0)
+	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
+	thunks_arg(args, &t);
 	if (debug_arg(args, &t.names, &sources, err) < 0) {
 		source_lines_deinit(&sources);
 		trace_arg_close(&t);
@@ -231,7 +240,7 @@ static int run(const struct args *args, struct error *err)
 	index = index_for(&t);
 	if (stacks_replay(&stacks, t.reader, &t.names, &t.threads, index && index_checkpoint(index, index_at(index, at), &from) ?
 			  &from : NULL, at, &none, NULL, err) == 0) {
-		show(args, &stacks, &sources, pid);
+		show(args, &t, &stacks, &sources, pid);
 		r = EXIT_OK;
 	}
 	index_free(index);
@@ -243,32 +252,49 @@ static int run(const struct args *args, struct error *err)
 
 static const struct option options[] = {
 	{ 0, "at", "TIME", "guest time: 1.5s, 20ms (default: the end)" },
-	{ 0, "pid", "PID", "only this thread" },
+	{ 'p', "pid", "PID", "only this thread" },
 	{ 0, "running", NULL, "only threads that a vCPU runs" },
+	THUNKS_OPTION,
 	DEBUG_OPTION,
+	{ 0, "wide", NULL, "do not cut what is wider than the terminal" },
 	{ 0, "json", NULL, "print JSON" },
 	HELP_OPTION,
 	{ 0 },
 };
 
+static const struct term terms[] = {
+	{ "pid, tgid, comm", "the thread, its process, and the thread's name then" },
+	{ "cpu", "the vCPU that ran it; null: none did" },
+	{ "frames", "its functions, the innermost first" },
+	{ "function", "name" },
+	{ "kind", "call, interrupt, syscall or signal: what the function was entered by; inlined, with --debug" },
+	{ "address", "where in the function it is: where what it called will return to; a string" },
+	{ "entry_ns", "guest time when it was entered" },
+	{ "file, line", "with --debug: the source line of that place" },
+	{ 0 },
+};
+
+static const struct legend legends[] = { { "json", NULL, terms }, { 0 } };
+
 const struct command cmd_stack = {
 	.name = "stack",
 	.operands = "TRACE",
 	.summary = "what was every CPU and every thread doing at a moment?",
-	.description = "Prints whole call stacks, the innermost function first: of what each vCPU ran at that time, then "
-		       "of all other threads, as they were left when they were switched from.\n"
-		       "<interrupt>, <syscall> and <signal> mark where user or kernel code was left for the kernel, or "
-		       "for a signal's handler.\n"
-		       "With --debug, each function of these files has the source line where it is, and functions that "
-		       "were inlined there have lines of their own. To which code a file belongs is seen from its "
-		       "functions; a stripped one's debug file is looked for by its build-id, below /usr/lib/debug and "
+	.description = "Prints whole call stacks, the innermost function first: those of the threads that ran on each vCPU at that time, "
+		       "then those of all other threads, as they were when they were switched out.\n"
+		       "<interrupt> and <syscall> mark where the kernel was entered, and <signal> where a signal's handler was.\n"
+		       "With --debug, each function in these files has its source line, and functions that were inlined "
+		       "there have lines of their own. upto finds out by the functions which code a file belongs to. The "
+		       "debug file of a stripped file is looked for by its build-id, below /usr/lib/debug and "
 		       "at the servers of DEBUGINFOD_URLS.\n"
+		       THUNKS_NOTE
 		       INDEX_NOTE,
 	.examples = "  upto stack --at 2.5s trace.upto\n      everybody, two and a half seconds in\n"
 		    "  upto stack --at 2.5s --running trace.upto\n      only what ran\n"
 		    "  upto stack --at 2.5s --debug vmlinux:ext4.ko trace.upto\n      with source lines\n"
 		    "  upto stack --pid 1 trace.upto\n      what init was doing at the end\n",
 	.options = options,
+	.legends = legends,
 	.min_operands = 1, .max_operands = 1,
 	.run = run,
 };

@@ -22,11 +22,13 @@ static int run(const struct args *args, struct error *err)
 	if (r < 0)
 		return EXIT_FAILED;
 	printf("%zu of the %zu files that ran have more symbols now\n", found.found, found.wanted);
+	if (found.left_out)
+		printf("the symbols of %zu did not fit into the trace\n", found.left_out);
 	return EXIT_OK;
 }
 
 static const struct option options[] = {
-	{ 0, "sysroot", "ROOTS", "the guest's files: folders, ext4 images, initramfs; with colons between them" },
+	{ 0, "sysroot", "ROOTS", "the guest's files: folders, ext4 images, initramfs; with colons between them", ':' },
 	HELP_OPTION,
 	{ 0 },
 };
@@ -38,8 +40,8 @@ const struct command cmd_symbols = {
 	.description = "Looks for the files that ran in the guest, by path and size, and puts the functions of each into the "
 		       "trace, which then has their names wherever it is read. 'upto record' and 'upto boot' do so "
 		       "themselves with the guest's initramfs, its disks that are plain ext4 images, and what --sysroot names.\n"
-		       "The symbols of a stripped file are looked for by its build-id: below usr/lib/debug of the folders that are "
-		       "named and of this machine, then at a debuginfod server if DEBUGINFOD_URLS names one.\n",
+		       "The symbols of a stripped file are looked for by its build-id: below usr/lib/debug in the given folders, "
+		       "below the host's /usr/lib/debug, then on a debuginfod server, if DEBUGINFOD_URLS names one.\n",
 	.examples = "  upto symbols --sysroot /srv/guest trace.upto\n      from a folder\n"
 		    "  upto symbols --sysroot root.ext4:initrd.img trace.upto\n      from an image, then from an initramfs\n",
 	.options = options,

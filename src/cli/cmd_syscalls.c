@@ -2,33 +2,35 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/syscalls.h"
-#include "arch/x86_syscall_args.h"
-#include "arch/x86_syscalls.h"
+#include "analysis/syscall_list.h"
+#include "arch/syscall_args.h"
+#include "base/alloc.h"
 #include "commands.h"
+#include "name_list.h"
 #include "replay/threads.h"
 #include "trace/texts.h"
 #include "trace_arg.h"
 #include "view.h"
 
-enum { NS, INSNS, CPU, TASK, PID, TGID, COMM, NR, NAME, ARGS, CALL, RESULT, ERROR, DURATION, CPU_TIME };
+enum { NS, INSNS, CPU, TASK, PID, TGID, COMM, ABI, NR, NAME, ARGS, CALL, RESULT, ERROR, DURATION, CPU_TIME };
 
 static const struct column columns[] = {
-	[NS] = { "ns", "TIME S", "guest time at entry (seconds; JSON: ns)" },
+	[NS] = { "ns", "TIME S", "guest time at entry, in seconds" },
 	[INSNS] = { "insns", "INSNS", "instructions that the vCPU had retired", .hidden = true },
 	[CPU] = { "cpu", "CPU", "vCPU at entry" },
 	[TASK] = { "task", "TASK", "address of the caller's task_struct", .left = true, .hidden = true },
 	[PID] = { "pid", "PID", "thread that made the call" },
 	[TGID] = { "tgid", "TGID", "its process", .hidden = true },
 	[COMM] = { "comm", "COMM", "its name at the time", .left = true },
+	[ABI] = { "abi", "ABI", "interface that it was made by: x86-64, i386 or x32; shown when not all are the first", .left = true, .hidden = true },
 	[NR] = { "nr", "NR", "number", .hidden = true },
 	[NAME] = { "name", "NAME", "name", .left = true, .hidden = true },
 	[ARGS] = { "args", "ARGS", "six raw arguments", .left = true, .list = true, .hidden = true },
 	[CALL] = { "call", "CALL", "name and arguments, strings as they were at entry", .left = true },
-	[RESULT] = { "result", "RESULT", "what it returned; empty: it did not, or has nothing to return (rt_sigreturn)" },
+	[RESULT] = { "result", "RESULT", "what it returned; empty: it did not return, or has no result (rt_sigreturn)" },
 	[ERROR] = { "error", "ERROR", "name of the error that it returned", .left = true },
-	[DURATION] = { "duration_ns", "DURATION S", "from entry to return (seconds; JSON: ns)" },
-	[CPU_TIME] = { "cpu_ns", "ON CPU S", "the part of it that the thread ran; the rest it waited" },
+	[DURATION] = { "duration_ns", "DURATION", "from entry to return" },
+	[CPU_TIME] = { "cpu_ns", "ON CPU", "the part of it in which the thread ran; in the rest it waited" },
 	{ 0 },
 };
 
@@ -38,9 +40,9 @@ struct rows {
 	const struct threads *threads;
 };
 
-static struct cell name_cell(uint64_t nr, struct buf *scratch)
+static struct cell name_cell(const struct syscall_abi *abi, uint64_t nr, struct buf *scratch)
 {
-	const char *name = x86_syscall_name(nr);
+	const char *name = abi->call_name(nr);
 
 	if (!name) {
 		buf_printf(scratch, "syscall_%" PRIu64, nr);
@@ -52,11 +54,11 @@ static struct cell name_cell(uint64_t nr, struct buf *scratch)
 static struct cell args_cell(const struct syscall_record *c, struct buf *scratch)
 {
 	for (int i = 0; i < 6; i++)
-		buf_printf(scratch, "%s%" PRIu64, i ? "\n" : "", c->args[i]);
+		buf_printf(scratch, "%s0x%" PRIx64, i ? "\n" : "", c->args[i]);
 	return (struct cell){ .type = CELL_LIST, .text = (char *)scratch->data };
 }
 
-/* As strace quotes: what is no ASCII by number. */
+/* Quote as strace does: bytes that are not ASCII by number. */
 static void put_text(const struct text *text, size_t max, struct buf *out)
 {
 	static const char escapes[] = "a\ab\bt\tn\nv\vf\fr\r\"\"\\\\";
@@ -82,8 +84,8 @@ static void put_text(const struct text *text, size_t max, struct buf *out)
 
 static struct cell call_cell(const struct rows *rows, const struct syscall_record *c, struct buf *scratch)
 {
-	enum { TEXT_MAX = 4096, BYTES_MAX = 32 }; /* of strings, and of what need not be one */
-	const char *kinds = x86_syscall_args(c->nr), *name = x86_syscall_name(c->nr);
+	enum { TEXT_MAX = 4096, BYTES_MAX = 32 }; /* of strings, and of bytes that need not be a string */
+	const char *kinds = c->abi->call_args(c->nr), *name = c->abi->call_name(c->nr);
 
 	if (name)
 		buf_printf(scratch, "%s(", name);
@@ -94,14 +96,14 @@ static struct cell call_cell(const struct rows *rows, const struct syscall_recor
 	for (unsigned i = 0; kinds[i]; i++) {
 		const struct text *text = texts_find(rows->texts, c->cpu, c->insns, i);
 
-		/* permissions are for files that are made */
+		/* permissions matter only if a file is made */
 		if (kinds[i] == ARG_MODE && i && kinds[i - 1] == ARG_OPEN && !(c->args[i - 1] & ARG_OPEN_CREATES))
 			break;
 		buf_printf(scratch, i ? ", " : "");
 		if (text)
 			put_text(text, kinds[i] == ARG_PATH ? TEXT_MAX : BYTES_MAX, scratch);
 		else
-			x86_syscall_arg(kinds[i], c->args[i], scratch);
+			syscall_arg(c->abi, kinds[i], c->args[i], scratch);
 	}
 	buf_printf(scratch, ")");
 	buf_put_u8(scratch, 0);
@@ -139,20 +141,22 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 		*ret = (struct cell){ .type = CELL_SECONDS, .number = c->ns };
 		break;
 	case INSNS:
-		*ret = (struct cell){ .type = CELL_NUMBER, .number = c->insns };
+		*ret = (struct cell){ .type = CELL_COUNT, .number = c->insns };
 		break;
 	case CPU:
 		*ret = (struct cell){ .type = CELL_NUMBER, .number = c->cpu };
 		break;
 	case TASK:
-		buf_printf(scratch, "0x%" PRIx64, c->task);
-		*ret = (struct cell){ .type = CELL_TEXT, .text = (char *)scratch->data };
+		*ret = (struct cell){ .type = CELL_ADDRESS, .number = c->task };
+		break;
+	case ABI:
+		*ret = (struct cell){ .type = CELL_TEXT, .text = c->abi->name };
 		break;
 	case NR:
 		*ret = (struct cell){ .type = CELL_NUMBER, .number = c->nr };
 		break;
 	case NAME:
-		*ret = name_cell(c->nr, scratch);
+		*ret = name_cell(c->abi, c->nr, scratch);
 		break;
 	case ARGS:
 		*ret = args_cell(c, scratch);
@@ -166,12 +170,12 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 		*ret = call_cell(rows, c, scratch);
 		break;
 	case ERROR:
-		if (c->has_result && x86_syscall_error(c->result))
-			*ret = (struct cell){ .type = CELL_TEXT, .text = x86_syscall_error(c->result) };
+		if (c->has_result && syscall_error(c->result))
+			*ret = (struct cell){ .type = CELL_TEXT, .text = syscall_error(c->result) };
 		break;
 	case CPU_TIME:
 		if (c->returned)
-			*ret = (struct cell){ .type = CELL_SECONDS, .number = c->cpu_ns };
+			*ret = (struct cell){ .type = CELL_DURATION, .number = c->cpu_ns };
 		break;
 	case RESULT:
 		if (c->has_result)
@@ -179,21 +183,22 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 		break;
 	case DURATION:
 		if (c->returned)
-			*ret = (struct cell){ .type = CELL_SECONDS, .number = c->end_ns - c->ns };
+			*ret = (struct cell){ .type = CELL_DURATION, .number = c->end_ns - c->ns };
 		break;
 	}
 }
 
-enum { SUM_NAME, SUM_NR, SUM_COUNT, SUM_ERRORS, SUM_TOTAL, SUM_AVERAGE, SUM_LONGEST };
+enum { SUM_NAME, SUM_ABI, SUM_NR, SUM_COUNT, SUM_ERRORS, SUM_TOTAL, SUM_AVERAGE, SUM_LONGEST };
 
 static const struct column sum_columns[] = {
 	[SUM_NAME] = { "name", "NAME", "name", .left = true },
+	[SUM_ABI] = { "abi", "ABI", "interface that it was made by", .left = true, .hidden = true },
 	[SUM_NR] = { "nr", "NR", "number", .hidden = true },
 	[SUM_COUNT] = { "count", "COUNT", "calls" },
 	[SUM_ERRORS] = { "errors", "ERRORS", "calls that returned an error" },
-	[SUM_TOTAL] = { "total_ns", "TOTAL S", "time in all calls that returned (seconds; JSON: ns)" },
-	[SUM_AVERAGE] = { "average_ns", "AVERAGE S", "per call that returned" },
-	[SUM_LONGEST] = { "longest_ns", "LONGEST S", "the longest of them" },
+	[SUM_TOTAL] = { "total_ns", "TOTAL", "time in all calls that returned" },
+	[SUM_AVERAGE] = { "average_ns", "AVERAGE", "per call that returned" },
+	[SUM_LONGEST] = { "longest_ns", "LONGEST", "the longest of them" },
 	{ 0 },
 };
 
@@ -201,10 +206,13 @@ static void sum_cell(const void *data, size_t row, unsigned column, struct cell 
 {
 	const struct syscall_sum *s = &((const struct syscall_sum *)data)[row];
 
-	*ret = (struct cell){ .type = column >= SUM_TOTAL ? CELL_SECONDS : CELL_NUMBER };
+	*ret = (struct cell){ .type = column >= SUM_TOTAL ? CELL_DURATION : column == SUM_NR ? CELL_NUMBER : CELL_COUNT };
 	switch (column) {
 	case SUM_NAME:
-		*ret = name_cell(s->nr, scratch);
+		*ret = name_cell(s->abi, s->nr, scratch);
+		break;
+	case SUM_ABI:
+		*ret = (struct cell){ .type = CELL_TEXT, .text = s->abi->name };
 		break;
 	case SUM_NR:
 		ret->number = s->nr;
@@ -227,12 +235,24 @@ static void sum_cell(const void *data, size_t row, unsigned column, struct cell 
 	}
 }
 
-static int show_sums(const struct args *args, const struct syscalls *s, struct error *err)
+/* Say by which interface calls were made, where not all were made by the CPU's own. */
+static void show_abi(const struct syscalls *s, struct column *column)
+{
+	for (size_t i = 0; i < s->count && column->hidden; i++)
+		column->hidden = s->calls[i].abi == s->arch->abis;
+}
+
+static int show_sums(const struct args *args, const struct trace_arg *t, const struct syscalls *s, struct error *err)
 {
 	struct syscall_sum *sums;
-	struct view view = { .name = "syscalls", .columns = sum_columns, .default_sort = "total_ns", .cell = sum_cell };
+	struct column shown[sizeof sum_columns / sizeof *sum_columns];
+	struct view view = {
+		.name = "syscalls", .what = "system calls", .trace = t, .columns = shown, .default_sort = "total_ns", .cell = sum_cell,
+	};
 	int r;
 
+	memcpy(shown, sum_columns, sizeof shown);
+	show_abi(s, &shown[SUM_ABI]);
 	view.rows = syscalls_sum(s, &sums);
 	view.data = sums;
 	r = view_print(&view, args, err);
@@ -240,26 +260,43 @@ static int show_sums(const struct args *args, const struct syscalls *s, struct e
 	return r;
 }
 
-/* Is it in the list, a,b,…? */
-static bool is_named(const char *list, const char *name)
-{
-	size_t n = name ? strlen(name) : 0;
+enum { SYSCALLS_MAX = 1024 }; /* more than an interface has numbers */
 
-	for (const char *at = list; n && *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
-		if (strcspn(at, ",") == n && !strncmp(at, name, n))
-			return true;
-	return false;
+static const char *syscall_at(const void *data, size_t i)
+{
+	const struct arch *arch = data;
+
+	return arch->abis[i / SYSCALLS_MAX].call_name(i % SYSCALLS_MAX);
 }
 
-/* Keep the calls of one process, and of certain names. */
-static int choose(const struct args *args, const struct threads *threads, struct syscalls *s, struct error *err)
+/* The system calls of --name: marks by interface and number; NULL: all. */
+static int names_arg(const struct args *args, const struct arch *arch, bool **ret, struct error *err)
 {
-	const char *names = arg(args, "name");
+	const struct name_list all = {
+		.count = (size_t)arch->n_abis * SYSCALLS_MAX, .at = syscall_at, .data = arch, .what = "system call", .where = "",
+	};
+	const char *list = arg(args, "name");
+
+	*ret = list ? xcalloc(all.count, sizeof **ret) : NULL;
+	return list ? name_list_mark(&all, &list, 1, *ret, err) : 0;
+}
+
+static bool is_marked(const struct arch *arch, const bool *names, const struct syscall_record *c)
+{
+	/* x32's have a bit set that no name depends on */
+	uint32_t nr = (uint32_t)c->nr & ~(UINT32_C(1) << 30);
+
+	return c->abi->call_name(c->nr) && nr < SYSCALLS_MAX && names[(size_t)(c->abi - arch->abis) * SYSCALLS_MAX + nr];
+}
+
+/* Keep only calls of the wanted process, and with the wanted names. */
+static int choose(const struct args *args, const struct threads *threads, const bool *names, struct syscalls *s, struct error *err)
+{
 	struct rows rows = { .threads = threads };
-	uint64_t pid = 0;
+	uint64_t pid = 0, shortest = 0;
 	size_t kept = 0;
 
-	if (arg_u64(args, "pid", &pid, err) < 0)
+	if (arg_u64(args, "pid", &pid, err) < 0 || arg_time(args, "min-duration", &shortest, err) < 0)
 		return -1;
 	for (size_t i = 0; i < s->count; i++) {
 		const struct syscall_record *c = &s->calls[i];
@@ -267,7 +304,9 @@ static int choose(const struct args *args, const struct threads *threads, struct
 
 		if (arg(args, "pid") && (!t || ((uint64_t)t->pid != pid && (uint64_t)t->tgid != pid)))
 			continue;
-		if (names && !is_named(names, x86_syscall_name(c->nr)))
+		if (names && !is_marked(s->arch, names, c))
+			continue;
+		if (shortest && (!c->returned || c->end_ns - c->ns < shortest))
 			continue;
 		s->calls[kept++] = *c;
 	}
@@ -279,9 +318,14 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 {
 	struct texts texts;
 	struct rows rows = { .calls = s, .texts = &texts, .threads = &t->threads };
-	struct view view = { .name = "syscalls", .columns = columns, .rows = s->count, .cell = cell, .data = &rows };
+	struct column shown[sizeof columns / sizeof *columns];
+	struct view view = {
+		.name = "syscalls", .what = "system calls", .trace = t, .columns = shown, .rows = s->count, .cell = cell, .data = &rows,
+	};
 	int r = EXIT_FAILED;
 
+	memcpy(shown, columns, sizeof shown);
+	show_abi(s, &shown[ABI]);
 	if (texts_read(t->reader, &texts, err) == 0)
 		r = view_print(&view, args, err);
 	texts_deinit(&texts);
@@ -293,26 +337,31 @@ static int run(const struct args *args, struct error *err)
 	struct syscalls s;
 	struct trace_arg t;
 	struct span span;
+	bool *names = NULL;
 	int r = EXIT_FAILED;
 
 	if (span_arg(args, &span, err) < 0)
 		return EXIT_USAGE;
-	if (trace_arg_open(args->operands[0], &t, err) < 0)
+	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
-	if (syscalls_analyse(t.reader, &span, &s, err) == 0) {
-		if (choose(args, &t.threads, &s, err) < 0)
+	if (names_arg(args, t.reader->arch, &names, err) < 0) {
+		r = EXIT_USAGE;
+	} else if (syscalls_analyse(t.reader, &t.threads, &span, &s, err) == 0) {
+		if (choose(args, &t.threads, names, &s, err) < 0)
 			r = EXIT_USAGE;
 		else
-			r = arg(args, "summary") ? show_sums(args, &s, err) : show(args, &t, &s, err);
+			r = arg(args, "summary") ? show_sums(args, &t, &s, err) : show(args, &t, &s, err);
 		syscalls_deinit(&s);
 	}
 	trace_arg_close(&t);
+	free(names);
 	return r;
 }
 
 static const struct option options[] = {
 	{ 'p', "pid", "PID", "only calls of this thread, or of this process's threads" },
-	{ 0, "name", "NAMES", "only calls of these names, e.g. open,openat" },
+	{ 0, "name", "NAMES", "only calls of these names, e.g. open,openat; shell patterns: *stat*", ',' },
+	{ 0, "min-duration", "TIME", "only calls that took at least so long" },
 	{ 0, "summary", NULL, "one line per call name: count, errors, total, average, longest" },
 	VIEW_OPTIONS,
 	SPAN_OPTIONS,
@@ -320,19 +369,24 @@ static const struct option options[] = {
 	{ 0 },
 };
 
+static const struct legend legends[] = {
+	{ "columns", columns, NULL }, { "columns with --summary", sum_columns, NULL }, { 0 },
+};
+
 const struct command cmd_syscalls = {
 	.name = "syscalls",
 	.operands = "TRACE",
 	.summary = "when does userspace make system calls?",
-	.description = "Lists the system calls of all processes in the order of their entry, with their arguments as strace "
-		       "prints them, result, and how long they took, running and waiting. A string that the guest had not in memory yet "
-		       "when the call was made stays an address. A call that never returned (exit, execve of another image's last moment, a call under way at the end) has no "
-		       "result.\n",
+	.description = "Lists the system calls of all processes in the order of their entry: arguments as strace "
+		       "prints them, result, and how long they took, running and waiting. If a string was not in the guest's memory "
+		       "during the call, its address is shown. A call that never returned has no result: exit, or a call in progress "
+		       "when its program was replaced or when the recording ended.\n",
 	.examples = "  upto syscalls trace.upto\n      the first screenful\n"
 		    "  upto syscalls --summary trace.upto\n      which calls took the most time\n"
 		    "  upto syscalls --name execve,openat -n 0 trace.upto\n      which programs ran, and the files that were opened\n"
 		    "  upto syscalls -s duration_ns trace.upto\n      the longest ones\n",
 	.options = options,
+	.legends = legends,
 	.min_operands = 1, .max_operands = 1,
 	.run = run,
 };

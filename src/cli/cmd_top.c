@@ -17,15 +17,15 @@ static const struct column columns[] = {
 	[SECTION] = { "section", "SECTION", "section of the kernel image", .left = true },
 	[CALLS] = { "calls", "CALLS", "entries at the first instruction" },
 	[SELF_INSNS] = { "self_insns", "SELF INSNS", "instructions of its own, callees' not counted" },
-	[SELF_NS] = { "self_ns", "SELF S", "guest time in it, callees' not counted (seconds; JSON: ns)" },
-	[SELF_PCT] = { "self_pct", "SELF %", "share of all, by the clock that --clock names" },
+	[SELF_NS] = { "self_ns", "SELF TIME", "guest time in it, callees' not counted" },
+	[SELF_PCT] = { "self_pct", "SELF %", "share of all, of what --sort or --clock orders by" },
 	[TOTAL_INSNS] = { "total_insns", "TOTAL INSNS", "with --total: instructions, callees' too; recursion counted once",
 			  .hidden = true },
-	[TOTAL_NS] = { "total_ns", "TOTAL S", "with --total: guest time that its threads ran, callees' too (seconds; JSON: ns)",
+	[TOTAL_NS] = { "total_ns", "TOTAL TIME", "with --total: guest time that its threads ran, callees' too",
 		       .hidden = true },
-	[TOTAL_PCT] = { "total_pct", "TOTAL %", "with --total: share of all, by the clock that --clock names", .hidden = true },
-	[AVERAGE] = { "average_ns", "AVERAGE S", "with --total: time of a call, callees' too (seconds; JSON: ns)", .hidden = true },
-	[LONGEST] = { "longest_ns", "LONGEST S", "with --total: of the longest call (seconds; JSON: ns)", .hidden = true },
+	[TOTAL_PCT] = { "total_pct", "TOTAL %", "with --total: share of all, of what --sort or --clock orders by", .hidden = true },
+	[AVERAGE] = { "average_ns", "AVERAGE", "with --total: time of a call that returned, callees' too", .hidden = true },
+	[LONGEST] = { "longest_ns", "LONGEST", "with --total: of the longest call", .hidden = true },
 	[ADDRESS] = { "address", "ADDRESS", "where it ran: functions of the kernel image", .left = true, .hidden = true },
 	[OBJECT] = { "object", "OBJECT", "module, program or library", .left = true, .hidden = true },
 	{ 0 },
@@ -37,8 +37,20 @@ struct rows {
 	const struct function_total *totals; /* NULL: not asked for */
 	uint32_t *index;
 	size_t count;
-	bool by_ns;
+	bool by_ns, json;
 };
+
+/* Columns stand in the order of the enum; shares, for people, beside what they are shares of. */
+static unsigned column_at(const struct rows *rows, unsigned place)
+{
+	static const unsigned by_insns[] = {
+		[SELF_NS] = SELF_PCT, [SELF_PCT] = SELF_NS, [TOTAL_NS] = TOTAL_PCT, [TOTAL_PCT] = TOTAL_NS,
+	};
+
+	if (rows->by_ns || rows->json || place >= sizeof by_insns / sizeof *by_insns || !by_insns[place])
+		return place;
+	return by_insns[place];
+}
 
 static double share(const struct rows *rows, const struct function_stat *s)
 {
@@ -56,40 +68,48 @@ static double total_share(const struct rows *rows, uint32_t function)
 	return all ? 100.0 * (double)part / (double)all : 0;
 }
 
-static uint64_t average(const struct function_total *t)
+/* The average or the longest time of the function's calls, if any returned. */
+static void time_of_calls(const struct rows *rows, uint32_t function, bool average, struct cell *ret)
 {
-	return t->finished ? t->finished_ns / t->finished : 0;
+	const struct function_total *t = &rows->totals[function];
+
+	if (t->finished)
+		*ret = (struct cell){ .type = CELL_DURATION, .number = average ? t->finished_ns / t->finished : t->longest_ns };
+	else if (rows->functions->stats[function].calls && !rows->json)
+		*ret = (struct cell){ .type = CELL_TEXT, .text = "unfinished" };
 }
 
-static void cell(const void *data, size_t row, unsigned column, struct cell *ret, struct buf *scratch)
+static void cell(const void *data, size_t row, unsigned place, struct cell *ret, struct buf *scratch)
 {
 	const struct rows *rows = data;
+	unsigned column = column_at(rows, place);
 	uint32_t function = rows->index[row];
 	const struct function_stat *s = &rows->functions->stats[function];
 
+	(void)scratch;
 	if (!rows->totals && column >= TOTAL_INSNS && column <= LONGEST)
 		return;
 	switch (column) {
 	case TOTAL_INSNS:
-		*ret = (struct cell){ .type = CELL_NUMBER, .number = rows->totals[function].insns };
+		*ret = (struct cell){ .type = CELL_AMOUNT, .number = rows->totals[function].insns };
 		break;
 	case TOTAL_NS:
-		*ret = (struct cell){ .type = CELL_SECONDS, .number = rows->totals[function].ns };
+		*ret = (struct cell){ .type = CELL_DURATION, .number = rows->totals[function].ns };
 		break;
 	case TOTAL_PCT:
 		*ret = (struct cell){ .type = CELL_PERCENT, .percent = total_share(rows, function) };
 		break;
 	case AVERAGE:
-		*ret = (struct cell){ .type = CELL_SECONDS, .number = average(&rows->totals[function]) };
+		time_of_calls(rows, function, true, ret);
 		break;
 	case LONGEST:
-		*ret = (struct cell){ .type = CELL_SECONDS, .number = rows->totals[function].longest_ns };
+		time_of_calls(rows, function, false, ret);
 		break;
 	case ADDRESS:
 		if (function < rows->names->tab.count) {
-			buf_printf(scratch, "0x%llx", (unsigned long long)(rows->names->tab.symbols[function].addr +
-									   rows->names->slide));
-			*ret = (struct cell){ .type = CELL_TEXT, .text = (char *)scratch->data };
+			*ret = (struct cell){
+				.type = CELL_ADDRESS, .number = rows->names->tab.symbols[function].addr + rows->names->slide,
+			};
 		}
 		break;
 	case FUNCTION:
@@ -102,13 +122,13 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 		*ret = (struct cell){ .type = CELL_TEXT, .text = names_section(rows->names, function) };
 		break;
 	case CALLS:
-		*ret = (struct cell){ .type = CELL_NUMBER, .number = s->calls };
+		*ret = (struct cell){ .type = CELL_COUNT, .number = s->calls };
 		break;
 	case SELF_INSNS:
-		*ret = (struct cell){ .type = CELL_NUMBER, .number = s->self_insns };
+		*ret = (struct cell){ .type = CELL_AMOUNT, .number = s->self_insns };
 		break;
 	case SELF_NS:
-		*ret = (struct cell){ .type = CELL_SECONDS, .number = s->self_ns };
+		*ret = (struct cell){ .type = CELL_DURATION, .number = s->self_ns };
 		break;
 	case SELF_PCT:
 		*ret = (struct cell){ .type = CELL_PERCENT, .percent = share(rows, s) };
@@ -130,29 +150,35 @@ static void choose_rows(struct rows *rows, const struct only *only, double min_p
 static int show(const struct args *args, const struct trace_arg *t, const struct functions *f,
 		const struct function_total *totals, const struct only *only, bool by_ns, double min_pct, struct error *err)
 {
-	char heading[160];
+	struct buf heading = { 0 };
 	struct column shown[sizeof columns / sizeof *columns];
-	struct rows rows = { .names = &t->names, .functions = f, .totals = totals, .by_ns = by_ns };
+	struct rows rows = { .names = &t->names, .functions = f, .totals = totals, .by_ns = by_ns, .json = arg(args, "json") };
 	struct view view = {
-		.name = "functions", .columns = shown,
+		.name = "functions", .what = "functions", .trace = t, .columns = shown,
 		.default_sort = totals ? (rows.by_ns ? "total_ns" : "total_insns") : rows.by_ns ? "self_ns" : "self_insns",
 		.cell = cell, .data = &rows,
 	};
 	int r;
 
-	memcpy(shown, columns, sizeof columns);
-	shown[TOTAL_INSNS].hidden = shown[TOTAL_NS].hidden = shown[TOTAL_PCT].hidden = !totals;
-	shown[AVERAGE].hidden = shown[LONGEST].hidden = !totals;
-	shown[SELF_NS].hidden = totals && !rows.by_ns;
-	shown[TOTAL_NS].hidden |= !rows.by_ns;
+	for (unsigned i = 0; i < sizeof columns / sizeof *columns; i++) {
+		unsigned column = column_at(&rows, i);
+
+		shown[i] = columns[column];
+		if (column >= TOTAL_INSNS && column <= LONGEST)
+			shown[i].hidden = !totals || (column == TOTAL_NS && !by_ns);
+		if (column == SELF_NS)
+			shown[i].hidden = totals && !by_ns;
+	}
 	choose_rows(&rows, only, min_pct);
 	view.rows = rows.count;
-	snprintf(heading, sizeof heading, "# %llu instructions in %.6f s of guest time, halted %.6f s more; self %% of %s",
-		 (unsigned long long)f->insns, (double)f->ns / 1e9, (double)f->halted_ns / 1e9,
-		 rows.by_ns ? "time" : "instructions");
+	buf_printf(&heading, "# ");
+	view_put_time(&heading, args, f->insns, f->ns, f->halted_ns);
+	buf_printf(&heading, "; self %% of %s", rows.by_ns ? "time" : "instructions");
+	buf_put_u8(&heading, 0);
 	if (!arg(args, "output"))
-		view.heading = heading;
+		view.heading = (char *)heading.data;
 	r = view_print(&view, args, err);
+	buf_free(&heading);
 	free(rows.index);
 	return r;
 }
@@ -171,6 +197,19 @@ static int analyse(const struct trace_arg *t, const struct span *span, bool tota
 	return r;
 }
 
+/* What the order goes by is what shares are of, unless --clock says otherwise. */
+static int order_arg(const struct args *args, bool *ret_by_ns, struct error *err)
+{
+	const char *sort = arg(args, "sort");
+	size_t len = sort ? strlen(sort) : 0;
+
+	if (clock_arg(args, ret_by_ns, err) < 0)
+		return -1;
+	if (!arg(args, "clock"))
+		*ret_by_ns = len > 3 && (!strcmp(sort + len - 3, "_ns") || !strcasecmp(sort + len - 2, " s"));
+	return 0;
+}
+
 static int run(const struct args *args, struct error *err)
 {
 	struct functions f;
@@ -179,7 +218,7 @@ static int run(const struct args *args, struct error *err)
 	struct function_total *totals = NULL;
 	struct only only;
 	double min_pct = 0;
-	enum top_by by;
+	enum sums_by by;
 	bool by_ns;
 	int r = EXIT_FAILED;
 
@@ -187,16 +226,18 @@ static int run(const struct args *args, struct error *err)
 		error_set(err, "--total: only of the whole trace, not with --from, --to or --cpu");
 		return EXIT_USAGE;
 	}
-	if (clock_arg(args, &by_ns, err) < 0 || span_arg(args, &span, err) < 0 || arg_percent(args, "min-pct", &min_pct, err) < 0)
+	if (order_arg(args, &by_ns, err) < 0 || span_arg(args, &span, err) < 0 || arg_percent(args, "min", &min_pct, err) < 0)
 		return EXIT_USAGE;
 	if (top_by_arg(args, &by, err) < 0)
 		return EXIT_USAGE;
-	if (by != BY_FUNCTION && (arg(args, "total") || arg(args, "min-pct") || arg(args, "kernel") || arg(args, "user") || arg(args, "module"))) {
-		error_set(err, "--by %s: not with --total, --min-pct, --kernel, --user or --module", arg(args, "by"));
+	if (by != BY_FUNCTION && (arg(args, "total") || arg(args, "min") || arg(args, "kernel") || arg(args, "user") || arg(args, "module") ||
+				  arg(args, "function") || args->n_operands > 1)) {
+		error_set(err, "--by %s: not with --total, --min, --kernel, --user, --module or functions", arg(args, "by"));
 		return EXIT_USAGE;
 	}
-	if (trace_arg_open(args->operands[0], &t, err) < 0)
+	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
+	thunks_arg(args, &t);
 	if (by != BY_FUNCTION) {
 		r = top_by_show(args, &t, &span, by, by_ns, err);
 		trace_arg_close(&t);
@@ -206,6 +247,7 @@ static int run(const struct args *args, struct error *err)
 		r = show(args, &t, &f, totals, &only, by_ns, min_pct, err);
 		functions_deinit(&f);
 	}
+	only_deinit(&only);
 	free(totals);
 	trace_arg_close(&t);
 	return r;
@@ -213,24 +255,31 @@ static int run(const struct args *args, struct error *err)
 
 static const struct option options[] = {
 	VIEW_OPTIONS,
+	THUNKS_OPTION,
 	SPAN_OPTIONS,
 	ONLY_OPTIONS,
 	{ 0, "by", "WHAT", "sum by function (default), module (programs and libraries too), section, process or thread" },
 	{ 0, "total", NULL, "also time with callees, in all, on average and at most, and order by it; takes longer" },
-	{ 0, "min-pct", "P", "only functions with at least P percent" },
+	{ 0, "min", "P", "only functions with at least P percent" },
+	{ .name = "min-pct", .means = "min" },
 	CLOCK_OPTION,
 	HELP_OPTION,
 	{ 0 },
 };
 
+static const struct legend legends[] = {
+	{ "columns", columns, NULL }, { "columns with --by", top_by_columns, NULL }, { 0 },
+};
+
 const struct command cmd_top = {
 	.name = "top",
-	.operands = "TRACE",
+	.operands = "TRACE [FUNCTION…]",
 	.summary = "which functions consume the most time?",
 	.description = "Lists functions by self time: instructions and guest time spent in the function's own code, "
 		       "its callees' not counted. Halted time is nobody's and is told apart.\n"
 		       "Code without symbols is one row: of a program or library [busybox], of others [firmware], [decompressor],\n"
 		       "[kernel] (no function's), [user] (nothing told what was mapped there).\n"
+		       THUNKS_NOTE
 		       INDEX_NOTE,
 	.examples = "  upto top trace.upto\n      the functions that ran longest\n"
 		    "  upto top --clock ns --from 1s --to 2s trace.upto\n      by guest time, in the second second\n"
@@ -238,6 +287,7 @@ const struct command cmd_top = {
 		    "  upto top --by process trace.upto\n      which processes ran longest\n"
 		    "  upto top -o function,calls -s calls trace.upto\n      the functions entered most\n",
 	.options = options,
-	.min_operands = 1, .max_operands = 1,
+	.legends = legends,
+	.min_operands = 1, .max_operands = OPERANDS_MAX,
 	.run = run,
 };

@@ -15,10 +15,10 @@ enum { TOTAL_PCT, TOTAL_INSNS, TOTAL_NS, SELF_INSNS, SELF_NS, CALLS, DEPTH, INLI
 
 static const struct column columns[] = {
 	[TOTAL_PCT] = { "total_pct", "TOTAL %", "share of all, with callees, by the clock that --clock names" },
-	[TOTAL_INSNS] = { "total_insns", "TOTAL INSNS", "instructions, callees' too" },
-	[TOTAL_NS] = { "total_ns", "TOTAL S", "guest time, callees' too (seconds; JSON: ns)" },
+	[TOTAL_INSNS] = { "total_insns", "TOTAL INSNS", "instructions, with callees" },
+	[TOTAL_NS] = { "total_ns", "TOTAL TIME", "guest time, with callees" },
 	[SELF_INSNS] = { "self_insns", "SELF INSNS", "instructions of its own" },
-	[SELF_NS] = { "self_ns", "SELF S", "guest time of its own (seconds; JSON: ns)", .hidden = true },
+	[SELF_NS] = { "self_ns", "SELF TIME", "guest time of its own", .hidden = true },
 	[CALLS] = { "calls", "CALLS", "how often it was entered on this path" },
 	[DEPTH] = { "depth", "DEPTH", "functions above it", .hidden = true },
 	[INLINED] = { "inlined", "INLINED", "1: it was made part of its caller, and has nothing of its own", .hidden = true },
@@ -69,19 +69,19 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 		*ret = (struct cell){ .type = CELL_PERCENT, .percent = share(rows, n) };
 		break;
 	case TOTAL_INSNS:
-		*ret = (struct cell){ .type = CELL_NUMBER, .number = n->total_insns };
+		*ret = (struct cell){ .type = CELL_AMOUNT, .number = n->total_insns };
 		break;
 	case TOTAL_NS:
-		*ret = (struct cell){ .type = CELL_SECONDS, .number = n->total_ns };
+		*ret = (struct cell){ .type = CELL_DURATION, .number = n->total_ns };
 		break;
 	case SELF_INSNS:
-		*ret = (struct cell){ .type = CELL_NUMBER, .number = n->self_insns };
+		*ret = (struct cell){ .type = CELL_AMOUNT, .number = n->self_insns };
 		break;
 	case SELF_NS:
-		*ret = (struct cell){ .type = CELL_SECONDS, .number = n->self_ns };
+		*ret = (struct cell){ .type = CELL_DURATION, .number = n->self_ns };
 		break;
 	case CALLS:
-		*ret = (struct cell){ .type = CELL_NUMBER, .number = n->calls };
+		*ret = (struct cell){ .type = CELL_COUNT, .number = n->calls };
 		break;
 	case DEPTH:
 		*ret = (struct cell){ .type = CELL_NUMBER, .number = rows->rows[row].depth };
@@ -100,10 +100,10 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 	}
 }
 
-/* Children of each node, the greatest first. */
+/* Sort the children of each node, the largest first. */
 struct children {
 	uint32_t *list;   /* by parent */
-	size_t *first;    /* where those of a node begin; of the next node: where they end */
+	size_t *first;    /* where the children of a node begin; those of the next node begin where they end */
 };
 
 static const struct rows *sorting;
@@ -142,7 +142,7 @@ static void add_row(struct rows *rows, uint32_t node, unsigned depth)
 	rows->rows[rows->count++] = (struct row){ .node = node, .depth = depth };
 }
 
-/* In the order of a walk: callers before their callees, the greatest of these first. */
+/* Rows in the order of a walk: callers before their callees, the largest callee first. */
 static void choose_rows(struct rows *rows, uint64_t max_depth, double min_pct)
 {
 	struct children c;
@@ -178,18 +178,21 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 		const struct call_tree *tree, const struct choice *choice, struct error *err)
 {
 	struct rows rows = { .names = &t->names, .tree = tree, .by_ns = choice->by_ns };
-	struct view view = { .name = "tree", .columns = columns, .cell = cell, .data = &rows };
-	char heading[160];
+	struct view view = { .name = "tree", .what = "calls", .trace = t, .columns = columns, .cell = cell, .data = &rows };
+	struct buf heading = { 0 };
 	int r;
 
 	rows.all = total_of(&rows, &all->nodes[0]);
 	choose_rows(&rows, choice->depth, choice->min_pct);
 	view.rows = rows.count;
-	snprintf(heading, sizeof heading, "# %" PRIu64 " instructions in %.6f s of guest time; total %% of %s",
-		 all->nodes[0].total_insns, (double)all->nodes[0].total_ns / 1e9, rows.by_ns ? "time" : "instructions");
+	buf_printf(&heading, "# ");
+	view_put_time(&heading, args, all->nodes[0].total_insns, all->nodes[0].total_ns, UINT64_MAX);
+	buf_printf(&heading, "; total %% of %s", rows.by_ns ? "time" : "instructions");
+	buf_put_u8(&heading, 0);
 	if (!arg(args, "output"))
-		view.heading = heading;
+		view.heading = (char *)heading.data;
 	r = view_print(&view, args, err);
+	buf_free(&heading);
 	free(rows.rows);
 	return r;
 }
@@ -202,7 +205,7 @@ static int analyse(const struct args *args, struct trace_arg *t, struct inlines 
 	bool *functions = NULL;
 	int r = EXIT_FAILED;
 
-	if (functions_arg(args->n_operands > 1 ? args->operands[1] : NULL, &t->names, &functions, err) < 0)
+	if (functions_arg(args, &t->names, &functions, err) < 0)
 		return EXIT_FAILED;
 	index = index_open(t->reader, &t->names);
 	if (call_tree_analyse(t->reader, &t->names, &t->threads, index, is_worth_index(t), inlines, &all, err) == 0) {
@@ -228,15 +231,16 @@ static int run(const struct args *args, struct error *err)
 	struct trace_arg t;
 	int r = EXIT_FAILED;
 
-	if (arg(args, "callers") && args->n_operands < 2) {
+	if (arg(args, "callers") && args->n_operands < 2 && !arg(args, "function")) {
 		error_set(err, "--callers: of which function? upto tree --callers TRACE FUNCTION");
 		return EXIT_USAGE;
 	}
 	if (clock_arg(args, &choice.by_ns, err) < 0 || arg_u64(args, "depth", &choice.depth, err) < 0 ||
 	    arg_percent(args, "min", &choice.min_pct, err) < 0)
 		return EXIT_USAGE;
-	if (trace_arg_open(args->operands[0], &t, err) < 0)
+	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
+	thunks_arg(args, &t);
 	inlines_init(&inlines, &t.names, &sources);
 	if (debug_arg(args, &t.names, &sources, err) == 0)
 		r = analyse(args, &t, sources.count ? &inlines : NULL, &choice, err);
@@ -247,31 +251,37 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
+	FUNCTION_OPTION("only what is below these functions, or above with --callers"),
 	{ 0, "callers", NULL, "who led to the function, instead of what it led to" },
 	{ 0, "depth", "N", "only N levels; 0: all (default)" },
 	{ 0, "min", "P", "only paths with at least P percent of all (default: 0.5; JSON: 0)" },
 	CLOCK_OPTION,
+	THUNKS_OPTION,
 	DEBUG_OPTION,
 	VIEW_OPTIONS,
 	HELP_OPTION,
 	{ 0 },
 };
 
+static const struct legend legends[] = { { "columns", columns, NULL }, { 0 } };
+
 const struct command cmd_tree = {
 	.name = "tree",
-	.operands = "TRACE [FUNCTION]",
+	.operands = "TRACE [FUNCTION…]",
 	.summary = "what called what, and how long did it take?",
 	.description = "Merges the call stacks of all threads into one tree, with self and total time along each path. "
-		       "Interrupts count where they came, on top of what they interrupted.\n"
-		       "With FUNCTION (or several: a,b): only what lies below it or, with --callers, above it.\n"
-		       "With --debug, functions that were inlined have places of their own, with what was called from them; their own "
-		       "instructions count as those of the function that they became part of. FUNCTION stands for what is called by that name, "
-		       "not for where it was inlined.\n"
+		       "Interrupts are below the function that they interrupted.\n"
+		       "With FUNCTION (or several), shows only the calls below it or, with --callers, above it.\n"
+		       "With --debug, inlined functions have lines of their own, with the calls made from them below; their own "
+		       "instructions count for the function that they became part of. FUNCTION means calls of the function with that name, "
+		       "not places where it was inlined.\n"
+		       THUNKS_NOTE
 		       INDEX_NOTE,
 	.examples = "  upto tree trace.upto\n      where the time went, from the top\n"
 		    "  upto tree --depth 3 trace.upto start_kernel\n      below start_kernel\n"
 		    "  upto tree --callers trace.upto kmem_cache_alloc_noprof\n      who asks for memory\n",
 	.options = options,
-	.min_operands = 1, .max_operands = 2,
+	.legends = legends,
+	.min_operands = 1, .max_operands = OPERANDS_MAX,
 	.run = run,
 };

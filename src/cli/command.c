@@ -7,11 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "near.h"
+
+/* Find an option by its name or an old name. */
 static int find_option(const struct command *command, const char *name, size_t len)
 {
-	for (int i = 0; command->options[i].name; i++)
-		if (strlen(command->options[i].name) == len && !strncmp(command->options[i].name, name, len))
-			return i;
+	for (int i = 0; command->options[i].name; i++) {
+		const struct option *o = &command->options[i];
+
+		if (strlen(o->name) == len && !strncmp(o->name, name, len))
+			return o->means ? find_option(command, o->means, strlen(o->means)) : i;
+	}
 	return -1;
 }
 
@@ -31,9 +38,67 @@ const char *arg(const struct args *args, const char *name)
 	return args->values[i];
 }
 
+const char *arg_if_any(const struct args *args, const char *name)
+{
+	int i = find_option(args->command, name, strlen(name));
+
+	return i < 0 ? NULL : args->values[i];
+}
+
+bool args_ask_for_columns(const struct args *args)
+{
+	const char *output = arg_if_any(args, "output"), *sort = arg_if_any(args, "sort");
+
+	return args->command->legends && args->command->legends->columns && ((output && !strcmp(output, "help")) || (sort && !strcmp(sort, "help")));
+}
+
+void args_deinit(struct args *args)
+{
+	for (size_t i = 0; i < OPTIONS_MAX; i++)
+		free(args->joined[i]);
+}
+
 static int usage_error(const struct command *command, struct error *err, const char *what, const char *word)
 {
 	return error_set(err, "%s: %s '%s'; see 'upto %s --help'", command->name, what, word, command->name);
+}
+
+static int unknown_option(const struct command *command, struct error *err, const char *word)
+{
+	struct buf hint = { 0 };
+	struct near near;
+
+	near_init(&near, word + 2, strcspn(word + 2, "="));
+	for (const struct option *o = command->options; o->name; o++)
+		near_offer(&near, o->name);
+	if (near.count)
+		buf_printf(&hint, "; did you mean --%s?", near.best[0].name);
+	else
+		buf_printf(&hint, "; see 'upto %s --help'", command->name);
+	buf_put_u8(&hint, 0);
+	error_set(err, "%s: unknown option '%s'%s", command->name, word, (char *)hint.data);
+	buf_free(&hint);
+	near_deinit(&near);
+	return -1;
+}
+
+/* Set the option's value. A list grows; other options have one value. */
+static int set_value(struct args *args, int i, const char *value, struct error *err)
+{
+	const struct option *o = &args->command->options[i];
+	char *joined;
+
+	if (args->values[i] && strcmp(args->values[i], value)) {
+		if (!o->join)
+			return error_set(err, "%s: --%s is given twice: %s and %s", args->command->name, o->name, args->values[i],
+					 value);
+		joined = xasprintf("%s%c%s", args->values[i], o->join, value);
+		free(args->joined[i]);
+		args->joined[i] = joined;
+		value = joined;
+	}
+	args->values[i] = value;
+	return 0;
 }
 
 /* --name, --name=value, --name value. Returns how many words it took. */
@@ -43,16 +108,17 @@ static int parse_long(struct args *args, char **argv, struct error *err)
 	int i = find_option(args->command, name, eq ? (size_t)(eq - name) : strlen(name));
 
 	if (i < 0)
-		return usage_error(args->command, err, "unknown option", argv[0]);
+		return unknown_option(args->command, err, argv[0]);
 	if (!args->command->options[i].arg) {
 		if (eq)
 			return usage_error(args->command, err, "no value goes with", argv[0]);
 		args->values[i] = "";
 		return 1;
 	}
-	args->values[i] = eq ? eq + 1 : argv[1];
-	if (!args->values[i])
+	if (!eq && !argv[1])
 		return usage_error(args->command, err, "a value is missing after", argv[0]);
+	if (set_value(args, i, eq ? eq + 1 : argv[1], err) < 0)
+		return -1;
 	return eq ? 1 : 2;
 }
 
@@ -69,42 +135,43 @@ static int parse_short(struct args *args, char **argv, struct error *err)
 		args->values[i] = "";
 		return 1;
 	}
-	args->values[i] = argv[0][2] ? argv[0] + 2 : argv[1];
-	if (!args->values[i])
+	if (!argv[0][2] && !argv[1])
 		return usage_error(args->command, err, "a value is missing after", argv[0]);
+	if (set_value(args, i, argv[0][2] ? argv[0] + 2 : argv[1], err) < 0)
+		return -1;
 	return argv[0][2] ? 1 : 2;
 }
 
 int args_parse(const struct command *command, char **argv, struct args *ret, struct error *err)
 {
-	struct args args = { .command = command };
+	struct args *args = ret;
 
+	*ret = (struct args){ .command = command };
 	while (*argv) {
 		int took = 1;
 
 		if (!strcmp(*argv, "--")) {
 			if (!command->rest)
 				return usage_error(command, err, "nothing goes behind", "--");
-			args.rest = argv + 1;
+			args->rest = argv + 1;
 			break;
 		}
 		if (!strncmp(*argv, "--", 2)) {
-			took = parse_long(&args, argv, err);
+			took = parse_long(args, argv, err);
 		} else if (argv[0][0] == '-' && argv[0][1]) {
-			took = parse_short(&args, argv, err);
+			took = parse_short(args, argv, err);
 		} else {
-			if (args.n_operands == command->max_operands)
+			if (args->n_operands == command->max_operands)
 				return usage_error(command, err, "one too many:", *argv);
-			args.operands[args.n_operands++] = *argv;
+			args->operands[args->n_operands++] = *argv;
 		}
 		if (took < 0)
 			return -1;
 		argv += took;
 	}
-	if (args.n_operands < command->min_operands && !arg(&args, "help"))
-		return error_set(err, "%s: %s is missing; see 'upto %s --help'", command->name, command->operands,
-				 command->name);
-	*ret = args;
+	if (args->n_operands < command->min_operands && !arg(args, "help") && !args_ask_for_columns(args))
+		return error_set(err, "%s: %.*s is missing; see 'upto %s --help'", command->name,
+				 (int)strcspn(command->operands, " "), command->operands, command->name);
 	return 0;
 }
 
@@ -135,85 +202,53 @@ int arg_percent(const struct args *args, const char *name, double *percent, stru
 	return 0;
 }
 
+/* Read a decimal number times 10^`exponent`, exactly; finer digits are cut off. Returns false if it is no number or too large. */
+static bool parse_decimal(const char **text, unsigned exponent, uint64_t *ret)
+{
+	const char *p = *text;
+	uint64_t value = 0;
+	bool any = false, point = false;
+
+	for (;; p++) {
+		if (*p == '.' && !point) {
+			point = true;
+			continue;
+		}
+		if (*p < '0' || *p > '9')
+			break;
+		any = true;
+		if (point && !exponent)
+			continue;
+		if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
+			return false;
+		exponent -= point;
+	}
+	while (exponent--)
+		if (__builtin_mul_overflow(value, 10, &value))
+			return false;
+	*text = p;
+	*ret = value;
+	return any;
+}
+
 int arg_time(const struct args *args, const char *name, uint64_t *ns, struct error *err)
 {
-	static const struct { const char *unit; double ns; } units[] = {
-		{ "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1 },
+	static const struct { const char *unit; unsigned exponent; } units[] = {
+		{ "", 9 }, { "s", 9 }, { "ms", 6 }, { "us", 3 }, { "µs", 3 }, { "ns", 0 },
 	};
-	const char *text = arg(args, name);
-	double value;
-	char *end;
+	const char *text = arg(args, name), *unit;
 
 	if (!text)
 		return 0;
-	value = strtod(text, &end);
-	for (size_t i = 0; end != text && i < sizeof units / sizeof *units; i++)
-		if (!strcmp(end, units[i].unit) && value >= 0 && value * units[i].ns < 1.8e19) {
-			*ns = (uint64_t)(value * units[i].ns);
+	/* tables have a space before the unit */
+	unit = text + strspn(text, "0123456789.");
+	unit += strspn(unit, " ");
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+		const char *number = text;
+
+		if (!strcmp(unit, units[i].unit) && parse_decimal(&number, units[i].exponent, ns) && *ns != UINT64_MAX &&
+		    number + strspn(number, " ") == unit)
 			return 0;
-		}
+	}
 	return error_set(err, "--%s %s: not a time: a number and s, ms, us or ns", name, text);
-}
-
-static void print_option(const struct option *o)
-{
-	char left[64];
-
-	snprintf(left, sizeof left, "%c%c%s --%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
-		 o->letter ? "," : " ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-	printf("  %-28s %s\n", left, o->help);
-}
-
-void command_help(const struct command *command)
-{
-	printf("usage: upto %s [options] %s\n\n%s%s\n\noptions:\n", command->name, command->operands, command->summary,
-	       command->summary[strlen(command->summary) - 1] == '?' ? "" : ".");
-	for (const struct option *o = command->options; o->name; o++)
-		print_option(o);
-	printf("\nexamples:\n%s", command->examples);
-}
-
-/* roff wants backslashes, and dots and quotes at a line's beginning, escaped */
-static void roff(const char *text)
-{
-	bool start = true;
-
-	for (; *text; text++) {
-		if (start && (*text == '.' || *text == '\''))
-			fputs("\\&", stdout);
-		if (*text == '\\')
-			fputs("\\e", stdout);
-		else if (*text == '-')
-			fputs("\\-", stdout);
-		else
-			putchar(*text);
-		start = *text == '\n';
-	}
-}
-
-void command_man(const struct command *command)
-{
-	printf(".TH UPTO-%s 1\n.SH NAME\nupto-%s \\- ", command->name, command->name);
-	roff(command->summary);
-	printf("\n.SH SYNOPSIS\n.B upto %s\n[options] ", command->name);
-	roff(command->operands);
-	printf("\n.SH DESCRIPTION\n");
-	roff(command->description);
-	printf("\n.SH OPTIONS\n");
-	for (const struct option *o = command->options; o->name; o++) {
-		printf(".TP\n.B ");
-		if (o->letter)
-			printf("\\-%c, ", o->letter);
-		printf("\\-\\-");
-		roff(o->name);
-		if (o->arg)
-			printf(" \\fI%s\\fR", o->arg);
-		printf("\n");
-		roff(o->help);
-		printf("\n");
-	}
-	printf(".SH EXAMPLES\n.nf\n");
-	roff(command->examples);
-	printf(".fi\n.SH EXIT STATUS\n0: done; 1: something failed or is damaged; 2: wrong usage.\n"
-	       ".SH SEE ALSO\n.BR upto (1)\n");
 }

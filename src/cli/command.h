@@ -14,9 +14,9 @@
 #include "base/error.h"
 
 enum exit_status {
-	EXIT_OK = 0,
-	EXIT_FAILED = 1,  /* something is wrong with what was asked about */
-	EXIT_USAGE = 2,   /* something is wrong with how it was asked */
+	EXIT_OK = 0,      /* there is an answer, even if it is empty */
+	EXIT_FAILED = 1,  /* the trace or file is wrong, or does not have what was asked for */
+	EXIT_USAGE = 2,   /* the command line is wrong */
 };
 
 struct option {
@@ -24,11 +24,27 @@ struct option {
 	const char *name;    /* without the dashes */
 	const char *arg;     /* "FILE"; NULL: a switch */
 	const char *help;
+	char join;           /* separates the values of a list: -o a -o b is -o a,b; 0: a single value, given once */
+	const char *means;   /* this is an old name of that option; parsing knows it, --help does not list it; NULL: it is not */
 };
 
-enum { OPTIONS_MAX = 24, OPERANDS_MAX = 8 };
+enum { OPTIONS_MAX = 40, OPERANDS_MAX = 64 };
 
 struct args;
+struct column;
+
+/* A key of JSON, and what it means. */
+struct term {
+	const char *name;
+	const char *help;
+};
+
+/* Explains an answer in --help and the manual: columns, or keys of JSON. */
+struct legend {
+	const char *heading;          /* "columns"; NULL ends the list */
+	const struct column *columns; /* see view.h; or */
+	const struct term *terms;     /* ended by one without a name */
+};
 
 struct command {
 	const char *name;
@@ -37,6 +53,7 @@ struct command {
 	const char *description; /* paragraphs of the man page */
 	const char *examples;    /* lines of "command\n    what it does\n" */
 	const struct option *options; /* ended by one without a name */
+	const struct legend *legends; /* NULL: none */
 	unsigned min_operands, max_operands;
 	bool rest;               /* takes "-- anything" */
 	int (*run)(const struct args *args, struct error *err); /* an exit status; err is printed if it has text */
@@ -44,24 +61,37 @@ struct command {
 
 struct args {
 	const struct command *command;
-	const char *values[OPTIONS_MAX]; /* by place in the table; switches: "" when given */
+	const char *values[OPTIONS_MAX]; /* by index in the table; a switch that was given: "" */
+	char *joined[OPTIONS_MAX];       /* memory of lists that were given more than once */
 	const char *operands[OPERANDS_MAX];
 	unsigned n_operands;
-	char **rest;             /* what stands behind --, NULL-terminated; NULL: no -- */
+	char **rest;             /* words behind --, NULL-terminated; NULL: there is no -- */
 };
 
-/* The option's value, or NULL when it was not given. The name must be in the command's table. */
+/* The option's value; NULL if it was not given. The name must be in the command's table. */
 const char *arg(const struct args *args, const char *name);
 
-/* 0, or -1 with a message for a usage error. */
-int args_parse(const struct command *command, char **argv, struct args *ret, struct error *err);
+/* The same, for an option that the command need not have. */
+const char *arg_if_any(const struct args *args, const char *name);
 
-/* Whole numbers, percentages, times ("1.5s", "20ms", "300us", "12ns", "3" in seconds). -1 with a message naming the option. */
+/* Parse the command line. Returns 0, or -1 with a message for a usage error. The caller deinitialises *ret in both cases. */
+int args_parse(const struct command *command, char **argv, struct args *ret, struct error *err);
+void args_deinit(struct args *args);
+
+/* Does "-o help" or "-s help" ask for the list of columns? That needs no trace. */
+bool args_ask_for_columns(const struct args *args);
+
+/*
+ * Whole numbers, percentages, times ("1.5s", "20ms", "300us", "12ns", "3" in seconds; exact to the nanosecond).
+ * -1 with a message naming the option.
+ */
 int arg_u64(const struct args *args, const char *name, uint64_t *value, struct error *err);
 int arg_percent(const struct args *args, const char *name, double *percent, struct error *err);
 int arg_time(const struct args *args, const char *name, uint64_t *ns, struct error *err);
 
+/* Print what --help, "-o help" and --man print. */
 void command_help(const struct command *command);
+void command_columns(const struct command *command);
 void command_man(const struct command *command);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* --debug FILE: source lines and inlined functions, out of files with debug information. */
+/* The option --debug FILE: source lines and inlined functions from files with debug information. */
 #ifndef UPTO_CLI_DEBUG_ARG_H
 #define UPTO_CLI_DEBUG_ARG_H
 
@@ -7,14 +7,14 @@
 #include "replay/source_lines.h"
 
 #define DEBUG_OPTION                                                                    \
-	{ 0, "debug", "FILES", "source lines and inlined functions, from files with debug information: a:b" }
+	{ 0, "debug", "FILES", "source lines and inlined functions, from files with debug information: a:b", ':' }
 
-/* The files of --debug, if it was given. Call source_lines_deinit() also after an error. */
+/* Open the files of --debug, if it was given. Call source_lines_deinit() also after an error. */
 int debug_arg(const struct args *args, const struct names *names, struct source_lines *ret, struct error *err);
 
-/* " fs/open.c:1404"; nothing if that is not known. */
+/* Append " fs/open.c:1404"; nothing if the line is not known. */
 void debug_put(struct buf *out, const struct source_line *line);
-/* ,"file":"fs/open.c","line":1404 */
+/* Append ,"file":"fs/open.c","line":1404 */
 void debug_print_json(const struct source_line *line);
 
 #endif

@@ -102,10 +102,10 @@ struct taking {
 	const struct roots *roots;
 	struct map had;   /* hash of path and size → how many functions the trace has of it */
 	struct buf payload;
-	size_t found;
+	size_t found, left_out;
 };
 
-/* False: there is no room for more. */
+/* Returns false if there is no room for more. */
 static bool put_file(struct taking *t, const char *path, uint64_t size, const struct symtab *tab)
 {
 	struct buf symbols = { 0 };
@@ -117,6 +117,8 @@ static bool put_file(struct taking *t, const char *path, uint64_t size, const st
 		code_file_put(&t->payload, &(struct code_file){
 			.path = path, .size = size, .symbols = symbols.data, .symbols_len = symbols.len,
 		});
+	else
+		t->left_out++;
 	buf_free(&symbols);
 	return fits;
 }
@@ -131,7 +133,7 @@ static void take(void *state, const struct wanted_file *f, const struct buf *dat
 	struct error err;
 	int r;
 
-	/* what is no ELF file, a process may map all the same */
+	/* a process may also map a file that is no ELF file */
 	build_id_of(data->data, data->len, &id);
 	if (elf_is_stripped(data->data, data->len) && debug_file_find(&id, t->roots->list, t->roots->named, t->roots->fetch, &debug))
 		r = elf_symbols(data->data, data->len, debug.data, debug.len, &tab, &err);
@@ -159,7 +161,7 @@ static void find_had(const struct reader *r, struct taking *t)
 		if (map_get(&t->had, key) || !f->symbols_len || symtab_decode(&in, &tab, &ignored) < 0)
 			continue;
 		*map_put(&t->had, key, 0) = tab.count;
-		/* what the recorder read from memory has the linker's names */
+		/* names that the recorder read from memory are the linker's */
 		if (symtab_rename(&tab, source_name))
 			put_file(t, f->path, f->size, &tab);
 		symtab_deinit(&tab);
@@ -195,7 +197,7 @@ int file_symbols_add(const char *trace, const struct roots *roots, struct file_s
 	r = search(roots, &w, &t, err);
 	if (r == 0 && t.payload.len)
 		r = trace_append(reader, CHUNK_FILES, &t.payload, err);
-	*ret = (struct file_symbols){ .wanted = w.count, .found = t.found };
+	*ret = (struct file_symbols){ .wanted = w.count, .found = t.found, .left_out = t.left_out };
 	reader_free(reader);
 	map_free(&w.known);
 	map_free(&t.had);

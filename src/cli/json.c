@@ -1,35 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "json.h"
 
-/* Length of the UTF-8 sequence that begins here, or 0. */
-static int utf8_length(const unsigned char *p)
-{
-	int n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 :
-		p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
+#include <inttypes.h>
 
-	for (int i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
+#include "utf8.h"
+
+void json_put_string(struct buf *out, const char *text)
+{
+	buf_put_u8(out, '"');
+	while (*text) {
+		uint32_t c = 0;
+		unsigned n = utf8_decode(text, &c);
+
+		if (!n)
+			buf_printf(out, "\\ufffd");
+		else if (c < 0x20 || c == 0x7f)
+			buf_printf(out, "\\u%04x", (unsigned)c);
+		else if (c == '"' || c == '\\')
+			buf_printf(out, "\\%c", (char)c);
+		else
+			buf_put(out, text, n);
+		text += n ? n : 1;
+	}
+	buf_put_u8(out, '"');
 }
 
 void json_string(FILE *out, const char *text)
 {
-	putc('"', out);
-	for (const unsigned char *p = (const unsigned char *)text; *p;) {
-		int n = utf8_length(p);
+	struct buf quoted = { 0 };
 
-		if (!n) {
-			fputs("\\ufffd", out);
-			n = 1;
-		} else if (*p < 0x20 || *p == 0x7f) {
-			fprintf(out, "\\u%04x", *p);
-		} else {
-			if (*p == '"' || *p == '\\')
-				putc('\\', out);
-			fwrite(p, 1, (size_t)n, out);
-		}
-		p += n;
-	}
-	putc('"', out);
+	json_put_string(&quoted, text);
+	fwrite(quoted.data, 1, quoted.len, out);
+	buf_free(&quoted);
+}
+
+void json_address(FILE *out, uint64_t addr)
+{
+	fprintf(out, "\"0x%" PRIx64 "\"", addr);
 }

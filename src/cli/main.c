@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "config.h"
+#include "near.h"
 #include "terminal.h"
 
-/* In the order of --help. A command more is a line more here, and its file. */
+/* In the order of --help. */
 static const struct command *const commands[] = {
 	&cmd_record, &cmd_boot, &cmd_top, &cmd_first, &cmd_syscalls, &cmd_ps, &cmd_tree, &cmd_calls, &cmd_stack, &cmd_dump, &cmd_info, &cmd_check, &cmd_symbols,
 };
@@ -25,25 +28,60 @@ static const struct command *find(const char *name)
 
 static void help(void)
 {
-	printf("usage: upto [--no-pager] COMMAND [options] …\n\n"
+	printf("usage: upto [--no-pager] COMMAND [options] …\n       upto TRACE\n\n"
 	       "What is this machine up to? Records every function call of a whole guest and answers questions about it.\n\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-	printf("\n'upto COMMAND --help' tells more. Start with: upto boot KERNEL INITRD, then: upto top trace.upto\n");
+	printf("\n'upto help COMMAND' tells more, 'upto TRACE' what a trace holds. Start with: upto boot KERNEL INITRD, then: upto top trace.upto\n");
 }
 
-/* For the completion script: words that may stand next. */
-static int complete(const char *name)
+static void print_word(const char *word, const char *more, const char *help, bool described)
+{
+	printf("%s%s%s%s\n", word, more, described ? "\t" : "", described ? help : "");
+}
+
+/* For the completion scripts: the words that may come next, each with a tab and its meaning if the shell shows that. */
+static int complete(const char *name, bool described)
 {
 	const struct command *command = name ? find(name) : NULL;
 
-	if (!command)
-		for (size_t i = 0; i < COMMANDS; i++)
-			puts(commands[i]->name);
-	else
-		for (const struct option *o = command->options; o->name; o++)
-			printf("--%s%s\n", o->name, o->arg ? "=" : "");
+	for (size_t i = 0; !command && i < COMMANDS; i++)
+		print_word(commands[i]->name, "", commands[i]->summary, described);
+	for (const struct option *o = command ? command->options : NULL; o && o->name; o++) {
+		if (o->means)
+			continue;
+		printf("--");
+		print_word(o->name, o->arg ? "=" : "", o->help, described);
+	}
 	return EXIT_OK;
+}
+
+/* Print one line with control characters escaped, since names in it may come from anybody. */
+static void complain(const char *text)
+{
+	struct buf safe = { 0 };
+
+	terminal_escape(&safe, text);
+	buf_put_u8(&safe, 0);
+	fprintf(stderr, "upto: %s\n", (char *)safe.data);
+	buf_free(&safe);
+}
+
+static int no_command(const char *name)
+{
+	struct error err;
+	struct near near;
+
+	near_init(&near, name, strlen(name));
+	for (size_t i = 0; i < COMMANDS; i++)
+		near_offer(&near, commands[i]->name);
+	if (near.count)
+		error_set(&err, "'%s' is no command; did you mean %s?", name, near.best[0].name);
+	else
+		error_set(&err, "'%s' is no command; see 'upto --help'", name);
+	near_deinit(&near);
+	complain(err.text);
+	return EXIT_USAGE;
 }
 
 /* The manual page of a command, or of upto itself, as roff. */
@@ -55,52 +93,83 @@ static int man(const char *name)
 		command_man(command);
 		return EXIT_OK;
 	}
-	if (name) {
-		fprintf(stderr, "upto: '%s' is no command; see 'upto --help'\n", name);
-		return EXIT_USAGE;
-	}
+	if (name)
+		return no_command(name);
 	printf(".TH UPTO 1\n.SH NAME\nupto \\- record every function call of a guest machine and ask about it\n"
 	       ".SH SYNOPSIS\n.B upto\n[\\-\\-no\\-pager] \\fICOMMAND\\fR [options] …\n.SH DESCRIPTION\n"
 	       "Records every function call and return of a whole guest, from the reset vector through firmware, "
 	       "kernel and processes, under QEMU's TCG, and answers questions about the trace.\n.SH COMMANDS\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		printf(".TP\n.BR upto\\-%s (1)\n%s\n", commands[i]->name, commands[i]->summary);
-	printf(".SH ENVIRONMENT\n.TP\n.B UPTO_PAGER, PAGER\nthe pager for output on a terminal; empty: none\n");
+	printf(".SH ENVIRONMENT\n.TP\n.B UPTO_PAGER, PAGER\nthe pager for output on a terminal; empty: none\n"
+	       ".SH SEE ALSO\n.BR upto (5):\nthe trace file\n");
 	return EXIT_OK;
 }
 
-/* One line, with control characters made harmless: names in it may be anybody's. */
-static void complain(const char *text)
-{
-	struct buf safe = { 0 };
-
-	terminal_escape(&safe, text);
-	buf_put_u8(&safe, 0);
-	fprintf(stderr, "upto: %s\n", (char *)safe.data);
-	buf_free(&safe);
-}
-
-static int run(const struct command *command, char **argv)
+static int answer(const struct args *args)
 {
 	struct error err = { .text = "" };
-	struct args args;
 	int r;
 
-	if (args_parse(command, argv, &args, &err) < 0) {
-		complain(err.text);
-		return EXIT_USAGE;
-	}
-	if (arg(&args, "help")) {
-		command_help(command);
+	if (arg(args, "help")) {
+		command_help(args->command);
 		return EXIT_OK;
 	}
-	r = command->run(&args, &err);
+	if (args_ask_for_columns(args)) {
+		command_columns(args->command);
+		return EXIT_OK;
+	}
+	r = args->command->run(args, &err);
 	terminal_end_progress();
 	if (r != EXIT_OK && err.text[0]) {
 		fflush(stdout);
 		complain(err.text);
 	}
 	return r;
+}
+
+static int run(const struct command *command, char **argv)
+{
+	struct error err;
+	struct args args;
+	int r = EXIT_USAGE;
+
+	if (args_parse(command, argv, &args, &err) < 0)
+		complain(err.text);
+	else
+		r = answer(&args);
+	args_deinit(&args);
+	return r;
+}
+
+static int help_on(const char *name)
+{
+	const struct command *command = name ? find(name) : NULL;
+
+	if (name && !command)
+		return no_command(name);
+	if (command)
+		command_help(command);
+	else
+		help();
+	return EXIT_OK;
+}
+
+/* Report a word that is no command; for the name of a file, say what to do with the file. */
+static int guess(char **argv)
+{
+	struct error err;
+
+	if (access(*argv, R_OK) < 0)
+		return no_command(*argv);
+	if (!argv[1] || argv[1][0] == '-')
+		return run(&cmd_info, argv);
+	if (find(argv[1]))
+		error_set(&err, "'%s' is no command, but a file: upto %s %s", *argv, argv[1], *argv);
+	else
+		error_set(&err, "'%s' is no command, but a file; see 'upto --help'", *argv);
+	complain(err.text);
+	return EXIT_USAGE;
 }
 
 static int dispatch(char **argv)
@@ -115,30 +184,30 @@ static int dispatch(char **argv)
 		help();
 		return EXIT_USAGE;
 	}
-	if (!strcmp(*argv, "--help") || !strcmp(*argv, "-h") || !strcmp(*argv, "help")) {
-		help();
-		return EXIT_OK;
-	}
-	if (!strcmp(*argv, "--version")) {
+	if (!strcmp(*argv, "--help") || !strcmp(*argv, "-h") || !strcmp(*argv, "help"))
+		return help_on(argv[1]);
+	if (!strcmp(*argv, "--version") || !strcmp(*argv, "-V")) {
 		puts("upto " UPTO_VERSION);
 		return EXIT_OK;
 	}
 	if (!strcmp(*argv, "--complete"))
-		return complete(argv[1]);
+		return complete(argv[1], false);
+	if (!strcmp(*argv, "--describe"))
+		return complete(argv[1], true);
 	if (!strcmp(*argv, "--man"))
 		return man(argv[1]);
 	command = find(*argv);
-	if (!command) {
-		fprintf(stderr, "upto: '%s' is no command; see 'upto --help'\n", *argv);
-		return EXIT_USAGE;
-	}
-	return run(command, argv + 1);
+	return command ? run(command, argv + 1) : guess(argv);
 }
 
 int main(int argc, char **argv)
 {
-	int r = argc ? dispatch(argv + 1) : EXIT_USAGE;
-	int failed = terminal_finish();
+	int r, failed;
+
+	/* for the widths of characters; upto prints UTF-8 in every locale */
+	setlocale(LC_CTYPE, "C.UTF-8");
+	r = argc ? dispatch(argv + 1) : EXIT_USAGE;
+	failed = terminal_finish();
 
 	if (failed && r == EXIT_OK) {
 		fprintf(stderr, "upto: standard output: %s\n", strerror(failed));

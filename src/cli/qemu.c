@@ -17,7 +17,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* What the program prints when asked for one thing. -1: it could not be run. */
+/* Run the program with one option and read what it prints. Returns -1 if it cannot be run. */
 static int ask(const char *program, const char *question, struct buf *out)
 {
 	int fds[2], status;
@@ -43,20 +43,29 @@ static int ask(const char *program, const char *question, struct buf *out)
 	return 0;
 }
 
-static int check_version(const char *program, const char *text, struct error *err)
+/* 100 times the major version, and the minor one. */
+static int version_number(const char *text)
 {
 	const char *version = strstr(text, "version ");
-	int major, minor;
+	int major = 0, minor = 0;
 
-	if (!version || sscanf(version + 8, "%d.%d", &major, &minor) != 2)
+	return version && sscanf(version + 8, "%d.%d", &major, &minor) == 2 ? major * 100 + minor : 0;
+}
+
+static int check_version(const char *program, const char *text, struct error *err)
+{
+	enum { OLDEST = 902, NEWEST = 1199 };
+	int number = version_number(text);
+
+	if (!number)
 		return error_set(err, "%s: does not tell its version: is it a QEMU?", program);
-	if (major < 9 || (major == 9 && minor < 2))
-		return error_set(err, "%s: QEMU %d.%d has too old a plugin interface (9.2 has the first that will do); "
-				      "on Debian 12: apt-get install -t bookworm-backports qemu-system-x86",
-				 program, major, minor);
-	if (major >= 11)
-		return error_set(err, "%s: QEMU %d.%d has another plugin interface (API 6); use 9.2 to 10.2", program,
-				 major, minor);
+	if (number < OLDEST)
+		return error_set(err, "%s: the plugin interface of QEMU %d.%d is too old; upto needs QEMU 9.2 or newer "
+				      "(on Debian 12: apt-get install -t bookworm-backports qemu-system-x86)",
+				 program, number / 100, number % 100);
+	if (number > NEWEST)
+		return error_set(err, "%s: the plugin interface of QEMU %d.%d is newer than this upto; use QEMU 9.2 to 11",
+				 program, number / 100, number % 100);
 	return 0;
 }
 
@@ -69,7 +78,7 @@ int qemu_probe(const char *program, struct buf *ret_version, struct error *err)
 				 name + 12);
 	if (qemu_program_version(program, ret_version))
 		return check_version(program, (char *)ret_version->data, err);
-	/* its help begins with its version: one question is enough */
+	/* its help begins with its version, so it is run only once */
 	if (ask(program, "--help", ret_version) < 0)
 		return error_set(err, "%s: cannot be run; on Debian 12: "
 				      "apt-get install -t bookworm-backports qemu-system-x86", program);
@@ -117,6 +126,9 @@ int qemu_refuse(char *const *argv, struct error *err)
 	for (; *argv; argv++) {
 		const char *accel = NULL;
 
+		if (is_option(*argv, "daemonize"))
+			return error_set(err, "%s: the recording ends with QEMU, which has to stay in the foreground; leave it out",
+					 *argv);
 		if (is_option(*argv, "enable-kvm"))
 			accel = "kvm";
 		else if (is_option(*argv, "accel") && argv[1])
@@ -138,16 +150,79 @@ bool qemu_uses_terminal(char *const *argv)
 	return false;
 }
 
-bool qemu_may_drop_stores(char *const *argv, const char *version)
+static bool has_plugin(char *const *argv)
 {
-	static const char known[] = "QEMU emulator version 10.0.";
-
-	if (strncmp(version, known, sizeof known - 1))
-		return false;
 	for (; *argv; argv++)
 		if (is_option(*argv, "plugin"))
-			return false;
-	return true;
+			return true;
+	return false;
+}
+
+/* In the order of recorder/qemu_inside.h. Functions with plain arguments may be in any QEMU; layouts are those of the versions looked at. */
+static const struct {
+	const char *name;
+	int first, last; /* versions; 0: any */
+	bool alone;      /* other plugins may want what it takes away */
+} insides[] = {
+	{ "clock" },
+	{ "shutdown", 902, 1101 },
+	{ "values", 902, 1101 },
+	{ "registers", 902, 1101 },
+	{ "stores", 1000, 1000, .alone = true },
+};
+
+static bool is_asked(const char *asked, const char *name)
+{
+	size_t n = strlen(name);
+
+	if (!asked || !strcmp(asked, "all"))
+		return true;
+	for (; *asked; asked += strcspn(asked, ","), asked += *asked == ',')
+		if (strcspn(asked, ",") == n && !strncmp(asked, name, n))
+			return true;
+	return false;
+}
+
+static int check_asked(const char *asked, struct error *err)
+{
+	if (!asked || !strcmp(asked, "all") || !strcmp(asked, "none"))
+		return 0;
+	for (size_t n; *asked; asked += n + (asked[n] == ',')) {
+		bool known = false;
+
+		n = strcspn(asked, ",");
+		for (size_t i = 0; i < sizeof insides / sizeof *insides; i++)
+			known |= strlen(insides[i].name) == n && !strncmp(asked, insides[i].name, n);
+		if (!known)
+			return error_set(err, "--qemu-inside: %.*s: not all, none, clock, shutdown, values, registers or stores",
+					 (int)n, asked);
+	}
+	return 0;
+}
+
+int qemu_inside(char *const *argv, const char *version, const char *asked, struct buf *ret, struct error *err)
+{
+	int number = version_number(version);
+
+	if (check_asked(asked, err) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof insides / sizeof *insides; i++) {
+		bool known = !insides[i].first || (number >= insides[i].first && number <= insides[i].last);
+
+		if (known && is_asked(asked, insides[i].name) && !(insides[i].alone && has_plugin(argv)))
+			buf_printf(ret, "%s%s", ret->len ? "," : "", insides[i].name);
+	}
+	buf_put_u8(ret, 0);
+	return 0;
+}
+
+int qemu_icount_shift(char *const *argv)
+{
+	const char *icount = qemu_option(argv, "icount"), *shift = icount ? strstr(icount, "shift=") : NULL;
+
+	if (shift)
+		icount = shift + 6;
+	return icount && *icount >= '0' && *icount <= '9' ? atoi(icount) : -1;
 }
 
 unsigned qemu_vcpus(char *const *argv)

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 
-/* The file that execvp(3) would run; -1: none. */
+/* Open the file that execvp(3) would run; -1: none. */
 static int open_program(const char *program)
 {
 	const char *path = getenv("PATH");
@@ -30,7 +30,7 @@ static int open_program(const char *program)
 	return -1;
 }
 
-/* Where the text stands in the section of that name; NULL: nowhere. *ret_left: bytes from there on. */
+/* Find a text in the section with that name; NULL: it is not there. *ret_left: bytes from there to the section's end. */
 static const char *find(Elf *elf, const char *section, const char *text, size_t *ret_left)
 {
 	Elf_Scn *scn = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What stands in the program of a QEMU: to run it only to be told takes as long as loading it. */
+/* Reads the version from the file of a QEMU program, since running the program takes a while. */
 #ifndef UPTO_CLI_QEMU_PROGRAM_H
 #define UPTO_CLI_QEMU_PROGRAM_H
 
@@ -8,8 +8,8 @@
 #include "base/buf.h"
 
 /*
- * The line that it tells its version with, without a newline, into *out; `program` as execvp(3) finds it. False: it
- * does not stand there, or the program has no plugin interface, or is a script: it has to be asked.
+ * Append the line with its version, without a newline. `program` is found as by execvp(3). Returns false if the line is
+ * not in the file, if the program has no plugin interface, or if it is a script: then the program must be run.
  */
 bool qemu_program_version(const char *program, struct buf *out);
 

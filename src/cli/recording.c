@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "config.h"
@@ -25,14 +26,14 @@
 
 enum { STATUS_MS = 250 };
 
-/* What a recording holds while it runs. */
+/* The state of a recording. */
 struct session {
 	int out, config, stats_fd;
+	struct buf inside;     /* what of QEMU may be used, for the recorder */
 	struct stats *stats;
 	char **argv;
 	pid_t pid;
-	struct timespec begun;
-	bool made;             /* the output was not there before */
+	bool made;             /* the output file is new */
 };
 
 void recording_args(const struct args *args, struct recording *ret)
@@ -40,6 +41,7 @@ void recording_args(const struct args *args, struct recording *ret)
 	*ret = (struct recording){
 		.output = arg(args, "output") ? arg(args, "output") : "trace.upto",
 		.symbols = arg(args, "symbols"),
+		.inside = arg(args, "qemu-inside"),
 		.sysroot = arg(args, "sysroot"),
 		.force = arg(args, "force"),
 		.deterministic = arg(args, "deterministic"),
@@ -48,7 +50,7 @@ void recording_args(const struct args *args, struct recording *ret)
 	};
 }
 
-/* What an existing file held is kept until the recorder begins to write. */
+/* An existing file keeps its contents until the recorder begins to write. */
 static int open_output(const struct recording *rec, bool *ret_made, struct error *err)
 {
 	int fd = open(rec->output, O_WRONLY | O_CREAT | O_EXCL, 0644);
@@ -107,6 +109,24 @@ static char *join(char *const *argv)
 	return (char *)text.data;
 }
 
+/* What guest time is. Of several vCPUs, QEMU's clock goes on with each one's instructions. */
+static void put_icount(const struct recording *rec, struct buf *lines)
+{
+	bool icount = rec->deterministic || qemu_option(rec->argv, "icount");
+	int shift = rec->deterministic ? 0 : qemu_icount_shift(rec->argv);
+	bool exact = icount && shift >= 0 && qemu_vcpus(rec->argv) == 1;
+
+	if (icount)
+		meta_put_u64(lines, "icount", 1);
+	if (exact) {
+		meta_put_u64(lines, "icount_shift", (uint64_t)shift);
+		meta_put_u64(lines, "meta.icount_shift", (uint64_t)shift);
+	}
+	meta_put(lines, "meta.clock", exact ? "instructions retired; guest ns (icount: exact)" : icount ?
+		 "instructions retired; guest ns (icount; interpolated between sync points)" :
+		 "instructions retired; guest ns (interpolated between sync points)");
+}
+
 static int write_config(const struct recording *rec, struct session *s, const char *version, struct error *err)
 {
 	const char *kernel = qemu_option(rec->argv, "kernel"), *append = qemu_option(rec->argv, "append");
@@ -120,19 +140,15 @@ static int write_config(const struct recording *rec, struct session *s, const ch
 		meta_put(&lines, "kernel", kernel);
 	if (rec->symbols)
 		meta_put(&lines, "symbols", rec->symbols);
-	meta_put(&lines, "meta.arch", "x86_64");
+	meta_put(&lines, "meta.arch", arch_x86_64.name);
 	meta_put(&lines, "meta.upto", UPTO_VERSION);
 	meta_put(&lines, "meta.qemu", version);
 	meta_put(&lines, "meta.qemu_command", command);
 	if (append)
 		meta_put(&lines, "meta.command_line", append);
-	if (rec->deterministic || qemu_option(rec->argv, "icount"))
-		meta_put_u64(&lines, "icount", 1);
-	if (qemu_may_drop_stores(rec->argv, version))
-		meta_put_u64(&lines, "drop_stores", 1);
+	put_icount(rec, &lines);
+	meta_put(&lines, "inside", (char *)s->inside.data);
 	meta_put_u64(&lines, "meta.vcpus", qemu_vcpus(rec->argv));
-	meta_put(&lines, "meta.clock", rec->deterministic ?
-		 "instructions retired; guest ns (icount: exact)" : "instructions retired; guest ns (interpolated between sync points)");
 	meta_put_u64(&lines, "meta.started", (uint64_t)time(NULL));
 	s->config = memfd_create("upto-config", 0);
 	r = s->config < 0 ? -errno : write_all(s->config, lines.data, lines.len);
@@ -154,7 +170,7 @@ static int share_stats(struct session *s, struct error *err)
 	return 0;
 }
 
-/* QEMU's command line with what recording needs behind it. */
+/* Make QEMU's command line, with the recorder's options at its end. */
 static int build_argv(const struct recording *rec, struct session *s, struct error *err)
 {
 	cleanup_free char *plugin = find_plugin(err);
@@ -181,14 +197,12 @@ static int build_argv(const struct recording *rec, struct session *s, struct err
 	return 0;
 }
 
-static volatile sig_atomic_t interrupted;
 static volatile pid_t child;
 
-/* The guest is asked to stop; its recorder then writes the end of the trace. */
+/* Ask the guest to stop. The recorder then writes the end of the trace. */
 static void on_signal(int sig)
 {
 	(void)sig;
-	interrupted = 1;
 	if (child > 0)
 		kill(child, SIGTERM);
 }
@@ -210,7 +224,7 @@ static int start(struct session *s, struct error *err)
 	if (s->pid < 0)
 		return error_set(err, "cannot start %s: %s", s->argv[0], strerror(errno));
 	if (s->pid == 0) {
-		/* a guest that nobody waits for any more ends as if it was told to, and so does its trace */
+		/* if upto ends, QEMU gets SIGTERM too, and the trace gets its end */
 		if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() != parent)
 			_exit(127);
 		execvp(s->argv[0], s->argv);
@@ -219,7 +233,6 @@ static int start(struct session *s, struct error *err)
 	}
 	child = s->pid;
 	catch_signals();
-	clock_gettime(CLOCK_MONOTONIC, &s->begun);
 	return 0;
 }
 
@@ -232,7 +245,7 @@ static void status_line(const struct stats *st, const struct stats *before)
 	fflush(stderr);
 }
 
-/* Wait for QEMU, telling how it goes if there is a terminal free for that. */
+/* Wait for QEMU. Show the progress if a terminal is free for that. */
 static int wait_for(struct session *s, bool tell)
 {
 	struct stats before = { 0 };
@@ -269,12 +282,18 @@ static void summarise(const struct recording *rec, const struct session *s, bool
 	else if (!st->finished)
 		fprintf(stderr, "upto: %s: cut short: QEMU %s; what was written before is whole\n", rec->output,
 			killed ? "was killed" : "ended on its own");
+	if (st->limits)
+		fprintf(stderr, "upto: %s: %" PRIu64 " things were not watched, since tables were full: 'upto info' says which\n",
+			rec->output, st->limits);
 	if (rec->quiet)
 		return;
 	fprintf(stderr, "upto: %s: %.1f M events, %.2f G instructions, %.2f s of guest time, %.1f MB (%.3f bytes an event)%s\n",
 		rec->output, (double)st->events / 1e6, (double)st->insns / 1e9, (double)st->guest_ns / 1e9,
 		(double)st->bytes / 1e6, st->events ? (double)st->bytes / (double)st->events : 0.0,
 		st->names ? "" : ", no kernel symbols");
+	if (st->lacks[0])
+		fprintf(stderr, "upto: %s: the kernel lacks %.*s: what upto reads there is not in the trace\n", rec->output,
+			(int)sizeof st->lacks, st->lacks);
 	fprintf(stderr, "next: upto top %s | upto first %s | upto syscalls %s | upto info %s\n", rec->output, rec->output,
 		rec->output, rec->output);
 }
@@ -284,7 +303,8 @@ static int prepare(const struct recording *rec, struct session *s, struct error 
 	struct buf version = { 0 };
 	int r = -1;
 
-	if (qemu_refuse(rec->argv, err) < 0 || qemu_probe(rec->argv[0], &version, err) < 0)
+	if (qemu_refuse(rec->argv, err) < 0 || qemu_probe(rec->argv[0], &version, err) < 0 ||
+	    qemu_inside(rec->argv, (char *)version.data, rec->inside, &s->inside, err) < 0)
 		goto out;
 	s->out = open_output(rec, &s->made, err);
 	if (s->out < 0)
@@ -297,7 +317,7 @@ out:
 	return r;
 }
 
-/* Names for user code; the recording is whole without them. */
+/* Add names of user code. The recording is whole without them. */
 static void add_file_symbols(const struct recording *rec)
 {
 	struct roots roots = { 0 };
@@ -308,6 +328,8 @@ static void add_file_symbols(const struct recording *rec)
 	roots_add_guest(&roots, rec->argv);
 	if (file_symbols_add(rec->output, &roots, &found, &err) < 0)
 		fprintf(stderr, "upto: no names for user code: %s; 'upto symbols' adds them later\n", err.text);
+	else if (found.left_out)
+		fprintf(stderr, "upto: %s: the symbols of %zu files did not fit into the trace\n", rec->output, found.left_out);
 	roots_deinit(&roots);
 }
 
@@ -339,7 +361,7 @@ int recording_run(const struct recording *rec, struct error *err)
 		return EXIT_FAILED;
 	r = wait_for(&s, tell);
 	if (!s.stats->insns && r) {
-		/* no instruction ran, and QEMU has said why */
+		/* no instruction ran, and QEMU has printed why */
 		if (s.made)
 			unlink(rec->output);
 		error_set(err, "QEMU did not start the recording (exit status %d)", r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs a QEMU with the recorder in it, from the command line to the summary. */
+/* Runs QEMU with the recorder, from the command line to the summary at the end. */
 #ifndef UPTO_CLI_RECORDING_H
 #define UPTO_CLI_RECORDING_H
 
@@ -11,24 +11,26 @@ struct recording {
 	const char *output;
 	const char *symbols;   /* NULL: the kernel's own */
 	const char *sysroot;   /* NULL: none named */
+	const char *inside;    /* NULL: all that is known of this QEMU; else qemu_inside()'s `asked` */
 	bool force;
 	bool deterministic;
 	bool quiet;
 	char **argv;           /* QEMU's command line, NULL-terminated */
 };
 
-/* The options of record and boot that fill in the struct. */
+/* The options of record and boot that set the members. */
 #define RECORDING_OPTIONS                                                                     \
 	{ 'o', "output", "FILE", "the trace (default: trace.upto)" },                         \
 	{ 'f', "force", NULL, "overwrite the trace if it exists" },                           \
 	{ 0, "deterministic", NULL, "the same guest gives the same events: adds -icount, -rtc and -seed" }, \
 	{ 0, "symbols", "FILE", "names from this ELF file or System.map, not from the kernel that boots" }, \
-	{ 0, "sysroot", "ROOTS", "where the guest's files are, for the names of their functions: folders, ext4 images, initramfs" }, \
+	{ 0, "sysroot", "ROOTS", "where the guest's files are, for the names of their functions: folders, ext4 images, initramfs", ':' }, \
+	{ 0, "qemu-inside", "LIST", "what to use of QEMU beside its plugin interface: all, none, or clock,shutdown,values,registers,stores", ',' }, \
 	{ 'q', "quiet", NULL, "no status line and no summary" }
 
 void recording_args(const struct args *args, struct recording *ret);
 
-/* QEMU's exit status (128 + signal if it was killed), or EXIT_FAILED / EXIT_USAGE with an error. */
+/* Record. Returns QEMU's exit status (128 + signal if it was killed), or EXIT_FAILED / EXIT_USAGE with an error. */
 int recording_run(const struct recording *rec, struct error *err);
 
 #endif

@@ -13,10 +13,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "utf8.h"
+
 static struct {
 	pid_t pid;
 	bool never;
 } pager;
+
+/* What the terminal was before the pager came in between. */
+static size_t columns;
 
 static struct {
 	pthread_mutex_t lock;
@@ -40,7 +46,7 @@ static void show_progress(size_t all)
 		return;
 	progress.shown_ms = ms;
 	progress.shown = true;
-	/* some commands go through a trace more than once */
+	/* some commands read a trace more than once */
 	fprintf(stderr, "\r\033[Kreading: %u %%", (unsigned)(progress.chunks % (all + 1) * 100 / (all ? all : 1)));
 	fflush(stderr);
 }
@@ -72,11 +78,18 @@ static const char *pager_command(void)
 
 	if (!command)
 		command = getenv("PAGER");
-	/* not everybody has it */
 	return command ? command : "command -v less >/dev/null && exec less || exec cat";
 }
 
-/* Wait for the pager to be left. False: there was none to start, and the answer is lost. */
+/* If the shell does not find the pager it says so, and the answer comes without one. */
+static void run_pager(const char *command)
+{
+	cleanup_free char *script = xasprintf("%s\nstatus=$?\n[ $status = 127 ] && exec cat\nexit $status", command);
+
+	execl("/bin/sh", "sh", "-c", script, (char *)NULL);
+}
+
+/* Wait until the pager ends. Returns false if it did not start, so that the answer is lost. */
 static bool wait_for_pager(void)
 {
 	enum { NOT_FOUND = 127 };
@@ -87,11 +100,24 @@ static bool wait_for_pager(void)
 	return !WIFEXITED(status) || WEXITSTATUS(status) != NOT_FOUND;
 }
 
-/* The reader has seen enough: nothing is wrong, and nothing more is to be done. */
+/* The reader has closed the pipe: that is no error, and nothing more is printed. */
 static void leave(int number)
 {
 	(void)number;
 	_exit(wait_for_pager() ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+static size_t find_columns(void)
+{
+	const char *told = getenv("COLUMNS");
+	struct winsize size;
+	int n = told ? atoi(told) : 0;
+
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	if (n > 0)
+		return (size_t)n;
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 void terminal_start_pager(void)
@@ -103,13 +129,14 @@ void terminal_start_pager(void)
 	if (pager.pid || pager.never || !isatty(STDOUT_FILENO) || !*command || pipe(fds) < 0)
 		return;
 	fflush(stdout);
+	columns = find_columns();
 	pager.pid = fork();
 	if (pager.pid == 0) {
 		dup2(fds[0], STDIN_FILENO);
 		close(fds[0]);
 		close(fds[1]);
 		setenv("LESS", "FRX", 0);
-		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+		run_pager(command);
 		_exit(127);
 	}
 	close(fds[0]);
@@ -127,7 +154,7 @@ int terminal_finish(void)
 	if (fflush(stdout) || ferror(stdout))
 		saved = errno ? errno : EIO;
 	if (pager.pid > 0) {
-		/* the reader may leave the pager at any time */
+		/* the user may leave the pager at any time */
 		saved = wait_for_pager() ? 0 : ENOENT;
 		pager.pid = 0;
 	}
@@ -143,14 +170,41 @@ size_t terminal_rows(void)
 {
 	struct winsize size;
 
-	if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 8)
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 8)
 		return size.ws_row - 6u;
 	return 20;
 }
 
+size_t terminal_columns(void)
+{
+	return pager.pid ? columns : find_columns();
+}
+
+void terminal_print(struct buf *lines, size_t width)
+{
+	struct buf cut = { 0 };
+
+	buf_put_u8(lines, 0);
+	for (char *line = (char *)lines->data, *end; width && *line; line = end + 1) {
+		end = strchr(line, '\n');
+		if (!end)
+			break;
+		*end = 0;
+		utf8_put_cut(&cut, line, width);
+		buf_put_u8(&cut, '\n');
+	}
+	if (width)
+		fwrite(cut.data, 1, cut.len, stdout);
+	else
+		fwrite(lines->data, 1, lines->len - 1, stdout);
+	buf_free(&cut);
+}
+
 void terminal_note(const char *fmt, ...)
 {
-	/* a pager would show later what was printed before */
+	/* a pager would show this later than what was printed before */
 	FILE *out = pager.pid > 0 ? stdout : stderr;
 	va_list ap;
 
@@ -165,11 +219,16 @@ void terminal_note(const char *fmt, ...)
 
 void terminal_escape(struct buf *out, const char *text)
 {
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-		/* C0, DEL, and C1 as UTF-8 encodes it */
-		if (*p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0))
-			buf_printf(out, "\\x%02x", *p);
-		else
-			buf_put_u8(out, *p);
+	while (*text) {
+		uint32_t c = 0;
+		unsigned n = utf8_decode(text, &c);
+		bool harmless = n && !utf8_is_control(c);
+
+		n = n ? n : 1;
+		if (harmless)
+			buf_put(out, text, n);
+		for (unsigned i = 0; !harmless && i < n; i++)
+			buf_printf(out, "\\x%02x", (unsigned char)text[i]);
+		text += n;
 	}
 }

@@ -3,15 +3,17 @@
 #ifndef UPTO_CLI_TOP_BY_H
 #define UPTO_CLI_TOP_BY_H
 
-#include "analysis/functions.h"
+#include "analysis/sums.h"
 #include "trace_arg.h"
+#include "view.h"
 
-enum top_by { BY_FUNCTION, BY_MODULE, BY_SECTION, BY_PROCESS, BY_THREAD };
+/* Its columns, for --help. */
+extern const struct column top_by_columns[];
 
-int top_by_arg(const struct args *args, enum top_by *ret, struct error *err);
+int top_by_arg(const struct args *args, enum sums_by *ret, struct error *err);
 
-/* Prints; an exit status. By anything but functions. */
-int top_by_show(const struct args *args, const struct trace_arg *t, const struct span *span, enum top_by by, bool by_ns,
+/* Print the table. Returns an exit status. `by` is not BY_FUNCTION. */
+int top_by_show(const struct args *args, const struct trace_arg *t, const struct span *span, enum sums_by by, bool by_ns,
 		struct error *err);
 
 #endif

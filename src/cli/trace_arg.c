@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-
+#include "name_list.h"
 #include "terminal.h"
+#include "trace_has.h"
 
 static void warn(const struct reader *r)
 {
@@ -32,9 +33,9 @@ static void warn(const struct reader *r)
 	buf_free(&path);
 }
 
-int trace_arg_open(const char *path, struct trace_arg *ret, struct error *err)
+int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error *err)
 {
-	if (reader_open(path, &ret->reader, err) < 0)
+	if (reader_open(args->operands[0], &ret->reader, err) < 0)
 		return -1;
 	if (names_init(&ret->names, ret->reader, err) < 0) {
 		reader_free(ret->reader);
@@ -42,18 +43,28 @@ int trace_arg_open(const char *path, struct trace_arg *ret, struct error *err)
 	}
 	threads_init(&ret->threads, ret->reader);
 	warn(ret->reader);
+	if (trace_has_asked(args, ret, err) < 0) {
+		trace_arg_close(ret);
+		return -1;
+	}
 	ret->reader->progress = terminal_progress;
 	return 0;
 }
 
+void thunks_arg(const struct args *args, struct trace_arg *t)
+{
+	if (!arg(args, "thunks"))
+		names_fold_thunks(&t->names);
+}
+
 bool is_worth_index(const struct trace_arg *t)
 {
-	enum { WORTH_IT = 8000000 }; /* events: a second's work, about */
+	enum { WORTH_IT = 8000000 }; /* events: about a second's work */
 	uint64_t events = 0;
 
 	for (size_t i = 0; i < t->reader->n_chunks; i++)
 		events += t->reader->chunks[i].header.events;
-	return t->reader->ended && events >= WORTH_IT;
+	return t->names.thunks && t->reader->ended && events >= WORTH_IT;
 }
 
 struct index *index_for(const struct trace_arg *t)
@@ -76,31 +87,49 @@ void trace_arg_close(struct trace_arg *t)
 	reader_free(t->reader);
 }
 
-/* "ext4_mount [ext4]" also is called ext4_mount. */
-static bool is_called(const char *function, const char *name, size_t len)
+static const char *function_at(const void *names, size_t i)
 {
-	if (strncmp(function, name, len))
-		return false;
-	return !function[len] || !strncmp(function + len, " [", 2);
+	return names_function(names, (uint32_t)i);
 }
 
-int functions_arg(const char *list, const struct names *names, bool **ret, struct error *err)
+static const char *object_at(const void *names, size_t i)
 {
-	bool *marks = list ? xcalloc(names_count(names), sizeof *marks) : NULL;
-	const char *at = list;
-	bool any = false;
+	return names_object(names, (uint32_t)i);
+}
 
-	while (at && *at) {
-		size_t len = strcspn(at, ",");
+/* Is nothing but thunks marked, which are folded? Then nothing would be found. */
+static bool only_thunks(const struct names *names, const bool *marks, struct error *err)
+{
+	const char *any = NULL;
 
-		for (uint32_t i = 0; i < names_count(names); i++)
-			if (is_called(names_function(names, i), at, len))
-				any = marks[i] = true;
-		at += len + (at[len] == ',');
+	for (uint32_t i = 0; names->thunks && i < names_count(names); i++) {
+		if (marks[i] && !names->thunks[i])
+			return false;
+		if (marks[i])
+			any = names_function(names, i);
 	}
-	if (marks && !any) {
+	if (any)
+		error_set(err, "%s: only passes control on, and is shown with --thunks", any);
+	return any;
+}
+
+int functions_arg(const struct args *args, const struct names *names, bool **ret, struct error *err)
+{
+	const struct name_list all = {
+		.count = names_count(names), .at = function_at, .data = names, .what = "function", .where = " in the trace",
+	};
+	const char *lists[OPERANDS_MAX] = { arg(args, "function") };
+	bool *marks;
+
+	for (unsigned i = 1; i < args->n_operands; i++)
+		lists[i] = args->operands[i];
+	*ret = NULL;
+	if (!lists[0] && args->n_operands < 2)
+		return 0;
+	marks = xcalloc(all.count, sizeof *marks);
+	if (name_list_mark(&all, lists, args->n_operands, marks, err) < 0 || only_thunks(names, marks, err)) {
 		free(marks);
-		return error_set(err, "%s: the trace has no function of that name", list);
+		return -1;
 	}
 	*ret = marks;
 	return 0;
@@ -108,23 +137,35 @@ int functions_arg(const char *list, const struct names *names, bool **ret, struc
 
 int only_arg(const struct args *args, const struct names *names, struct only *ret, struct error *err)
 {
-	bool any = false;
+	const struct name_list all = {
+		.count = names_count(names), .at = object_at, .data = names, .what = "module, program or library", .where = " in the trace",
+	};
+	const char *module = arg(args, "module");
 
-	*ret = (struct only){ .kernel = arg(args, "kernel"), .user = arg(args, "user"), .object = arg(args, "module") };
+	*ret = (struct only){ .kernel = arg(args, "kernel"), .user = arg(args, "user") };
 	if (ret->kernel && ret->user)
 		return error_set(err, "--kernel and --user: one of them");
-	for (uint32_t i = 0; ret->object && !any && i < names_count(names); i++)
-		any = !strcmp(names_object(names, i), ret->object);
-	if (ret->object && !any)
-		return error_set(err, "--module %s: the trace has no module, program or library of that name", ret->object);
-	return 0;
+	if (module) {
+		ret->of_module = xcalloc(all.count, sizeof *ret->of_module);
+		if (name_list_mark(&all, &module, 1, ret->of_module, err) < 0)
+			return -1;
+	}
+	return functions_arg(args, names, &ret->functions, err);
+}
+
+void only_deinit(struct only *only)
+{
+	free(only->of_module);
+	free(only->functions);
 }
 
 bool only_has(const struct only *only, const struct names *names, uint32_t function)
 {
 	if ((only->kernel && !names_is_kernel(names, function)) || (only->user && !names_is_user(names, function)))
 		return false;
-	return !only->object || !strcmp(names_object(names, function), only->object);
+	if (only->functions && !only->functions[function])
+		return false;
+	return !only->of_module || only->of_module[function];
 }
 
 int clock_arg(const struct args *args, bool *ret_by_ns, struct error *err)
@@ -145,6 +186,8 @@ int span_arg(const struct args *args, struct span *ret, struct error *err)
 	if (arg_time(args, "from", &span.from_ns, err) < 0 || arg_time(args, "to", &span.to_ns, err) < 0 ||
 	    arg_u64(args, "cpu", &cpu, err) < 0)
 		return -1;
+	if (span.from_ns > span.to_ns)
+		return error_set(err, "--from %s is behind --to %s", arg(args, "from"), arg(args, "to"));
 	if (arg(args, "cpu") && cpu >= CPUS_MAX)
 		return error_set(err, "--cpu %s: there are at most %d", arg(args, "cpu"), CPUS_MAX);
 	if (arg(args, "cpu"))

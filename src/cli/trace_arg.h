@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Opening the TRACE operand, and the options that choose a part of it. */
+/* Opens the TRACE operand, and reads the options that choose a part of the trace. */
 #ifndef UPTO_CLI_TRACE_ARG_H
 #define UPTO_CLI_TRACE_ARG_H
 
@@ -22,27 +22,40 @@ struct trace_arg {
 };
 
 /*
- * Open the trace. What is missing from it (cut short, events lost) is said on
- * standard error, once, so that no answer is taken for more than it is.
+ * Open the trace, the first operand. Fails also if it does not have what the command's
+ * options ask for: the process of --pid, the vCPU of --cpu, the time of --from or --at.
+ * If the trace is cut short or has lost events, standard error says so once, so that
+ * no answer seems more complete than it is.
  */
-int trace_arg_open(const char *path, struct trace_arg *ret, struct error *err);
+int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error *err);
 void trace_arg_close(struct trace_arg *t);
 
-/*
- * A list of names, a,b,…: a mark for each function of one of them, by number;
- * *ret is NULL when the list is.
- */
-int functions_arg(const char *list, const struct names *names, bool **ret, struct error *err);
+#define FUNCTION_OPTION(help) { 'F', "function", "NAMES", help ": a,b; shell patterns: *open*", ',' }
+#define THUNKS_OPTION { 0, "thunks", NULL, "show thunks: what only passes calls, jumps and returns on, as __x86_return_thunk" }
+/* For the descriptions of commands that have it. */
+#define THUNKS_NOTE                                                                     \
+	"Kernel functions that only pass control on (retpolines' and return thunks, __fentry__, trampolines of static calls) are part of " \
+	"whoever calls or jumps to them: their instructions are the caller's, and what they lead to is called by the caller. --thunks shows " \
+	"them as functions; that goes without TRACE.index.\n"
+
+/* Fold thunks (replay/names.h), unless the options say otherwise. */
+void thunks_arg(const struct args *args, struct trace_arg *t);
 
 /*
- * The trace's index, made if it is long and has none yet, and if that can be
- * kept beside it. NULL: it goes without.
+ * The functions of --function and of the operands behind TRACE, as marks by number. *ret is
+ * NULL if none is given.
+ */
+int functions_arg(const struct args *args, const struct names *names, bool **ret, struct error *err);
+
+/*
+ * Open the trace's index. If the trace is long and has no index, make one, if it can
+ * be written beside the trace. NULL: the command works without one.
  */
 struct index *index_for(const struct trace_arg *t);
-/* Is the trace long, and will not grow? */
+/* Is the trace long, and complete? */
 bool is_worth_index(const struct trace_arg *t);
 
-/* For the descriptions of commands that use it. */
+/* For the descriptions of commands that use the index. */
 #define INDEX_NOTE                                                                      \
 	"top --total, tree, stack and calls --function make TRACE.index beside a long trace, and answer sooner from then " \
 	"on. It may be removed at any time.\n"
@@ -50,18 +63,21 @@ bool is_worth_index(const struct trace_arg *t);
 #define ONLY_OPTIONS                                                                    \
 	{ 0, "kernel", NULL, "only functions of the kernel and its modules" },          \
 	{ 0, "user", NULL, "only functions of programs and libraries" },                \
-	{ 0, "module", "NAME", "only functions of this module, program or library: ext4, libc.so.6" }
+	{ 0, "module", "NAMES", "only functions of these modules, programs or libraries: ext4, libc.*", ',' }, \
+	FUNCTION_OPTION("only these functions")
 
-/* Of which code the user wants to see functions. */
+/* The code whose functions the user wants to see. */
 struct only {
-	bool kernel, user;    /* neither: both, and what is neither */
-	const char *object;   /* NULL: any */
+	bool kernel, user;    /* if neither is set: all code */
+	bool *of_module, *functions; /* marks by number; NULL: any */
 };
 
+/* Call only_deinit() also after an error. */
 int only_arg(const struct args *args, const struct names *names, struct only *ret, struct error *err);
+void only_deinit(struct only *only);
 bool only_has(const struct only *only, const struct names *names, uint32_t function);
 
-/* Is it guest time, not instructions, that the answer goes by? */
+/* Does the answer go by guest time, not by instructions? */
 int clock_arg(const struct args *args, bool *ret_by_ns, struct error *err);
 
 int span_arg(const struct args *args, struct span *ret, struct error *err);

@@ -1,33 +1,72 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "view.h"
 
+#include <ctype.h>
+#include <inttypes.h>
 #include <libsmartcols.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "empty.h"
+#include "near.h"
+#include "quantity.h"
 #include "terminal.h"
+#include "utf8.h"
 
 enum { COLUMNS_MAX = 32 };
 
-struct layout {
+struct view_layout {
 	unsigned columns[COLUMNS_MAX];
+	size_t widths[COLUMNS_MAX]; /* of each of these; SIZE_MAX: as wide as it is */
 	unsigned n;
-	bool json;
+	bool json, exact;
 	size_t *rows; /* in the order of showing */
 	size_t n_rows;
 };
 
+/* Titles are names, too: "SELF INSNS" is self_insns. */
+static bool is_called(const char *column, const char *name, size_t len)
+{
+	size_t i = 0;
+
+	for (; i < len && column[i]; i++) {
+		char a = column[i] == ' ' ? '_' : column[i], b = name[i] == ' ' || name[i] == '-' ? '_' : name[i];
+
+		if (tolower((unsigned char)a) != tolower((unsigned char)b))
+			return false;
+	}
+	return i == len && !column[i];
+}
+
 static int find_column(const struct view *view, const char *name, size_t len)
 {
 	for (int i = 0; view->columns[i].name; i++)
-		if (strlen(view->columns[i].name) == len && !strncmp(view->columns[i].name, name, len))
+		if (is_called(view->columns[i].name, name, len) || is_called(view->columns[i].title, name, len))
 			return i;
 	return -1;
 }
 
-static int choose_columns(const struct view *view, const struct args *args, struct layout *l, struct error *err)
+static int no_column(const struct view *view, char option, const char *name, size_t len, struct error *err)
+{
+	struct buf similar = { 0 };
+	struct near near;
+
+	near_init(&near, name, len);
+	for (const struct column *c = view->columns; c->name; c++)
+		near_offer(&near, c->name);
+	near_put(&near, &similar);
+	for (const struct column *c = view->columns; !near.count && c->name; c++)
+		buf_printf(&similar, "%s%s", c == view->columns ? "; there are: " : ", ", c->name);
+	buf_put_u8(&similar, 0);
+	error_set(err, "-%c %.*s: no such column%s; '-o help' explains them", option, (int)len, name, (char *)similar.data);
+	buf_free(&similar);
+	near_deinit(&near);
+	return -1;
+}
+
+static int choose_columns(const struct view *view, const struct args *args, struct view_layout *l, struct error *err)
 {
 	const char *list = arg(args, "output");
 
@@ -42,19 +81,13 @@ static int choose_columns(const struct view *view, const struct args *args, stru
 		int i = find_column(view, list, len);
 
 		if (i < 0)
-			return error_set(err, "-o %.*s: no such column; '-o help' lists them", (int)len, list);
+			return no_column(view, 'o', list, len, err);
 		l->columns[l->n++] = (unsigned)i;
 		if (!list[len])
 			break;
 		list += len + 1;
 	}
 	return 0;
-}
-
-static void list_columns(const struct view *view)
-{
-	for (const struct column *c = view->columns; c->name; c++)
-		printf("%-16s %s\n", c->name, c->help);
 }
 
 struct sort_key {
@@ -84,14 +117,18 @@ static double number_of(const struct cell *c)
 	case CELL_PERCENT:
 		return c->percent;
 	case CELL_NUMBER:
+	case CELL_COUNT:
+	case CELL_AMOUNT:
 	case CELL_SECONDS:
+	case CELL_DURATION:
+	case CELL_ADDRESS:
 		return c->negative ? (double)(int64_t)c->number : (double)c->number;
 	default:
 		return -1;
 	}
 }
 
-static int sort_rows(const struct view *view, const struct args *args, struct layout *l, struct error *err)
+static int sort_rows(const struct view *view, const struct args *args, struct view_layout *l, struct error *err)
 {
 	const char *by = arg(args, "sort") ? arg(args, "sort") : view->default_sort;
 	bool reverse = by && *by == '-';
@@ -108,7 +145,7 @@ static int sort_rows(const struct view *view, const struct args *args, struct la
 	by += reverse;
 	column = find_column(view, by, strlen(by));
 	if (column < 0)
-		return error_set(err, "-s %s: no such column; '-o help' lists them", by);
+		return no_column(view, 's', by, strlen(by), err);
 	keys = xcalloc(view->rows, sizeof *keys);
 	for (size_t i = 0; i < view->rows; i++) {
 		struct cell c = { 0 };
@@ -129,7 +166,7 @@ static int sort_rows(const struct view *view, const struct args *args, struct la
 	return 0;
 }
 
-static int limit_rows(const struct args *args, struct layout *l, struct error *err)
+static int limit_rows(const struct args *args, struct view_layout *l, struct error *err)
 {
 	uint64_t n = l->json ? 0 : terminal_rows();
 
@@ -140,42 +177,128 @@ static int limit_rows(const struct args *args, struct layout *l, struct error *e
 	return 0;
 }
 
-static void format_cell(const struct cell *c, bool json, struct buf *out)
+static void put_items(struct buf *out, const char *lines)
 {
-	out->len = 0;
+	for (; *lines; lines++)
+		buf_put_u8(out, *lines == '\n' ? ' ' : (uint8_t)*lines);
+}
+
+/* Append a cell's text: indented, with control characters escaped, and without its middle if it is too wide. */
+static void put_cut_text(struct buf *out, const struct cell *c, size_t width)
+{
+	enum { NAME_MIN = 12 }; /* columns that a deeply indented name keeps */
+	size_t indent = c->indent;
+	struct buf safe = { 0 };
+
+	if (c->type == CELL_LIST)
+		put_items(&safe, c->text ? c->text : "");
+	else
+		terminal_escape(&safe, c->text ? c->text : "");
+	buf_put_u8(&safe, 0);
+	if (indent + NAME_MIN > width)
+		indent = width > NAME_MIN ? width - NAME_MIN : 0;
+	buf_printf(out, "%*s", (int)indent, "");
+	utf8_put_cut(out, (char *)safe.data, width == SIZE_MAX ? width : width - indent);
+	buf_free(&safe);
+}
+
+static void put_whole_number(struct buf *out, const struct cell *c)
+{
+	if (c->negative)
+		buf_printf(out, "%" PRId64, (int64_t)c->number);
+	else
+		buf_printf(out, "%" PRIu64, c->number);
+}
+
+/* JSON must be UTF-8: other bytes become U+FFFD. */
+static void put_json_text(struct buf *out, const char *text)
+{
+	uint32_t ignored;
+
+	while (*text) {
+		unsigned n = utf8_decode(text, &ignored);
+
+		if (n)
+			buf_put(out, text, n);
+		else
+			buf_printf(out, "\xef\xbf\xbd");
+		text += n ? n : 1;
+	}
+}
+
+static void format_for_json(const struct cell *c, struct buf *out)
+{
 	switch (c->type) {
 	case CELL_NONE:
 		break;
 	case CELL_NUMBER:
-		if (c->negative)
-			buf_printf(out, "%lld", (long long)c->number);
-		else
-			buf_printf(out, "%llu", (unsigned long long)c->number);
+	case CELL_COUNT:
+	case CELL_AMOUNT:
+	case CELL_SECONDS:
+	case CELL_DURATION:
+		put_whole_number(out, c);
 		break;
 	case CELL_PERCENT:
-		buf_printf(out, json ? "%.6f" : "%.2f", c->percent);
+		buf_printf(out, "%.6f", c->percent);
 		break;
-	case CELL_SECONDS:
-		if (json)
-			buf_printf(out, "%llu", (unsigned long long)c->number);
-		else
-			buf_printf(out, "%.6f", (double)c->number / 1e9);
+	case CELL_ADDRESS:
+		buf_printf(out, "0x%" PRIx64, c->number);
 		break;
 	case CELL_TEXT:
-		if (json)
-			buf_printf(out, "%s", c->text ? c->text : "");
-		else
-			buf_printf(out, "%*s", (int)c->indent, "");
-		if (!json)
-			terminal_escape(out, c->text ? c->text : "");
-		break;
 	case CELL_LIST:
-		buf_printf(out, "%s", c->text ? c->text : "");
-		for (size_t i = 0; !json && i < out->len; i++)
-			if (out->data[i] == '\n')
-				out->data[i] = ' ';
+		put_json_text(out, c->text ? c->text : "");
 		break;
 	}
+}
+
+static void format_exactly(const struct cell *c, struct buf *out)
+{
+	if (c->type == CELL_SECONDS || c->type == CELL_DURATION)
+		put_exact_seconds(out, c->number);
+	else
+		put_whole_number(out, c);
+}
+
+static void format_for_people(const struct cell *c, bool exact, size_t width, struct buf *out)
+{
+	switch (c->type) {
+	case CELL_NONE:
+		break;
+	case CELL_NUMBER:
+		put_whole_number(out, c);
+		break;
+	case CELL_COUNT:
+		exact ? format_exactly(c, out) : put_count(out, c->number);
+		break;
+	case CELL_AMOUNT:
+		exact ? format_exactly(c, out) : put_amount(out, c->number, true);
+		break;
+	case CELL_SECONDS:
+		exact ? format_exactly(c, out) : put_moment(out, c->number);
+		break;
+	case CELL_DURATION:
+		exact ? format_exactly(c, out) : put_duration(out, c->number, true);
+		break;
+	case CELL_PERCENT:
+		buf_printf(out, "%.2f", c->percent);
+		break;
+	case CELL_ADDRESS:
+		buf_printf(out, "0x%" PRIx64, c->number);
+		break;
+	case CELL_TEXT:
+	case CELL_LIST:
+		put_cut_text(out, c, width);
+		break;
+	}
+}
+
+static void format_cell(const struct cell *c, const struct view_layout *l, unsigned column, struct buf *out)
+{
+	out->len = 0;
+	if (l->json)
+		format_for_json(c, out);
+	else
+		format_for_people(c, l->exact, l->widths[column], out);
 	buf_put_u8(out, 0);
 }
 
@@ -183,15 +306,16 @@ static int json_type(enum cell_type type)
 {
 	switch (type) {
 	case CELL_TEXT:
+	case CELL_ADDRESS:
 		return SCOLS_JSON_STRING;
 	case CELL_LIST:
-		return SCOLS_JSON_ARRAY_NUMBER;
+		return SCOLS_JSON_ARRAY_STRING;
 	default:
 		return SCOLS_JSON_NUMBER;
 	}
 }
 
-static void add_row(const struct view *view, const struct layout *l, size_t row, struct libscols_table *table,
+static void add_row(const struct view *view, const struct view_layout *l, size_t row, struct libscols_table *table,
 		    struct buf *text, struct buf *scratch)
 {
 	struct libscols_line *line = scols_table_new_line(table, NULL);
@@ -204,12 +328,12 @@ static void add_row(const struct view *view, const struct layout *l, size_t row,
 		if (c.type == CELL_NONE)
 			continue;
 		scols_column_set_json_type(scols_table_get_column(table, i), json_type(c.type));
-		format_cell(&c, l->json, text);
+		format_cell(&c, l, i, text);
 		scols_line_set_data(line, i, (char *)text->data);
 	}
 }
 
-static void add_columns(const struct view *view, const struct layout *l, struct libscols_table *table)
+static void add_columns(const struct view *view, const struct view_layout *l, struct libscols_table *table)
 {
 	for (unsigned i = 0; i < l->n; i++) {
 		const struct column *c = &view->columns[l->columns[i]];
@@ -221,14 +345,90 @@ static void add_columns(const struct view *view, const struct layout *l, struct 
 			scols_cell_set_color(scols_column_get_header(column), "\033[1m");
 		if (!l->json || !c->list)
 			continue;
-		/* JSON's arrays come out of multi-line cells */
+		/* libsmartcols makes JSON arrays from multi-line cells */
 		scols_column_set_flags(column, SCOLS_FL_WRAP);
 		scols_column_set_safechars(column, "\n");
 		scols_column_set_wrapfunc(column, scols_wrapnl_chunksize, scols_wrapnl_nextchunk, NULL);
 	}
 }
 
-static int draw(const struct view *view, const struct layout *l)
+/* The width that a column would need. */
+static size_t natural_width(const struct view *view, const struct view_layout *l, unsigned column, struct buf *text, struct buf *scratch)
+{
+	size_t widest = utf8_width(view->columns[l->columns[column]].title);
+
+	for (size_t i = 0; i < l->n_rows; i++) {
+		struct cell c = { 0 };
+		size_t width;
+
+		scratch->len = 0;
+		view->cell(view->data, l->rows[i], l->columns[column], &c, scratch);
+		format_cell(&c, l, column, text);
+		width = utf8_width((char *)text->data);
+		widest = width > widest ? width : widest;
+	}
+	return widest;
+}
+
+/* Narrow the widest column of text by one letter at a time, until all columns fit. */
+static void shrink(const struct view *view, struct view_layout *l, const size_t *natural, size_t terminal)
+{
+	enum { LEAST = 12 };
+	size_t all = l->n - 1;
+
+	for (unsigned i = 0; i < l->n; i++)
+		all += l->widths[i] = natural[i];
+	while (all > terminal) {
+		unsigned widest = l->n;
+
+		for (unsigned i = 0; i < l->n; i++)
+			if (view->columns[l->columns[i]].left && l->widths[i] > LEAST &&
+			    (widest == l->n || l->widths[i] > l->widths[widest]))
+				widest = i;
+		if (widest == l->n)
+			return;
+		l->widths[widest]--;
+		all--;
+	}
+}
+
+/* On a terminal each row is one line. */
+static void fit_columns(const struct view *view, const struct args *args, struct view_layout *l)
+{
+	size_t natural[COLUMNS_MAX], terminal = l->json || arg(args, "wide") ? 0 : terminal_columns();
+	struct buf text = { 0 }, scratch = { 0 };
+
+	for (unsigned i = 0; i < l->n; i++)
+		l->widths[i] = SIZE_MAX;
+	if (!terminal)
+		return;
+	for (unsigned i = 0; i < l->n; i++)
+		natural[i] = natural_width(view, l, i, &text, &scratch);
+	shrink(view, l, natural, terminal);
+	buf_free(&text);
+	buf_free(&scratch);
+}
+
+/* libsmartcols prints nothing for a table without rows. */
+static void print_titles(const struct view *view, const struct view_layout *l)
+{
+	for (unsigned i = 0; i < l->n; i++)
+		printf("%s%s", i ? " " : "", view->columns[l->columns[i]].title);
+	putchar('\n');
+}
+
+static void print_nothing(const struct view *view, const struct args *args, const struct view_layout *l)
+{
+	if (l->json)
+		printf("{\n   \"%s\": []\n}\n", view->name);
+	else
+		print_titles(view, l);
+	if (!view->rows)
+		empty_say(args, view->trace, view->what);
+}
+
+/* An exit status. */
+static int draw(const struct view *view, const struct view_layout *l, struct error *err)
 {
 	struct libscols_table *table = scols_new_table();
 	struct buf text = { 0 }, scratch = { 0 };
@@ -239,6 +439,8 @@ static int draw(const struct view *view, const struct layout *l)
 	scols_table_enable_maxout(table, 0);
 	scols_table_set_stream(table, stdout);
 	scols_table_set_termforce(table, SCOLS_TERMFORCE_NEVER);
+	/* cells are escaped already */
+	scols_table_enable_noencoding(table, 1);
 	scols_table_enable_colors(table, !l->json && terminal_colour());
 	add_columns(view, l, table);
 	for (size_t i = 0; i < l->n_rows; i++)
@@ -249,34 +451,59 @@ static int draw(const struct view *view, const struct layout *l)
 	scols_unref_table(table);
 	buf_free(&text);
 	buf_free(&scratch);
-	return r;
+	if (r >= 0 || ferror(stdout))
+		return EXIT_OK; /* main() reports errors of standard output */
+	error_set(err, "the table cannot be drawn: %s", strerror(-r));
+	return EXIT_FAILED;
+}
+
+static void put_heading_duration(struct buf *out, const struct args *args, uint64_t ns)
+{
+	if (arg(args, "exact")) {
+		put_exact_seconds(out, ns);
+		buf_printf(out, " s");
+	} else {
+		put_duration(out, ns, false);
+	}
+}
+
+void view_put_time(struct buf *out, const struct args *args, uint64_t insns, uint64_t ns, uint64_t halted_ns)
+{
+	if (arg(args, "exact"))
+		buf_printf(out, "%" PRIu64, insns);
+	else
+		put_amount(out, insns, false);
+	buf_printf(out, " instructions in ");
+	put_heading_duration(out, args, ns);
+	buf_printf(out, " of guest time");
+	if (halted_ns == UINT64_MAX)
+		return;
+	buf_printf(out, ", halted ");
+	put_heading_duration(out, args, halted_ns);
+	buf_printf(out, " more");
 }
 
 int view_print(const struct view *view, const struct args *args, struct error *err)
 {
-	struct layout l = { .json = arg(args, "json") };
-	const char *output = arg(args, "output");
-
-	if (output && !strcmp(output, "help")) {
-		list_columns(view);
-		return EXIT_OK;
-	}
+	struct view_layout l = { .json = arg(args, "json"), .exact = arg(args, "exact") };
+	int r = EXIT_OK;
 	if (choose_columns(view, args, &l, err) < 0 || sort_rows(view, args, &l, err) < 0 ||
 	    limit_rows(args, &l, err) < 0) {
 		free(l.rows);
 		return EXIT_USAGE;
 	}
 	terminal_end_progress();
+	fit_columns(view, args, &l);
 	if (!l.json)
 		terminal_start_pager();
 	if (!l.json && view->heading)
 		puts(view->heading);
-	if (!l.n_rows && l.json)
-		printf("{\n   \"%s\": []\n}\n", view->name);
+	if (!l.n_rows)
+		print_nothing(view, args, &l);
 	else
-		draw(view, &l);
+		r = draw(view, &l, err);
 	if (!l.json && l.n_rows < view->rows)
 		terminal_note("%zu more lines; -n 0 shows all", view->rows - l.n_rows);
 	free(l.rows);
-	return EXIT_OK;
+	return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The x86 boot protocol's bzImage: a setup header, then a payload that
- * unpacks to the ELF vmlinux (Documentation/arch/x86/boot.rst, protocol 2.08
+ * Unpacks a bzImage of the x86 boot protocol: a setup header, then a payload
+ * that is the packed ELF vmlinux (Documentation/arch/x86/boot.rst; protocol 2.08
  * and later have payload_offset and payload_length).
  */
 #ifndef UPTO_GUEST_BZIMAGE_H

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "arch/address.h"
+
 enum {
 	TOKENS = 256,
 	SYMS_PER_MARKER = 256,
@@ -14,6 +16,7 @@ enum {
 struct tables {
 	const uint8_t *data;
 	size_t len;
+	uint64_t addr; /* where data[0] is in the kernel's memory */
 	size_t token_table, token_index;
 	uint16_t index[TOKENS];
 	size_t markers, n_markers;
@@ -42,7 +45,7 @@ static size_t align8(size_t n)
 	return (n + 7) & ~(size_t)7;
 }
 
-/* Where string number n, counted from the one at `at`, begins; 0 when the data ends first. */
+/* Offset of the n-th string behind the one at offset `at`; 0 if the data ends first. */
 static size_t skip_strings(const struct tables *t, size_t at, unsigned n)
 {
 	while (n--) {
@@ -58,9 +61,8 @@ static size_t skip_strings(const struct tables *t, size_t at, unsigned n)
 }
 
 /*
- * Given where the token for '0' begins, check that the rest is a token table
- * with its index behind it. Every character that symbols use is its own token,
- * so the ten digits stand in a row.
+ * Check that the token for '0' is part of a token table with its index behind it. Every character that symbols use is
+ * a token of its own, so the tokens of the ten digits follow each other.
  */
 static bool token_table_at(struct tables *t, size_t zero)
 {
@@ -106,7 +108,7 @@ static bool find_token_table(struct tables *t, size_t *from)
 	return false;
 }
 
-/* How many u32 from `at` on rise, beginning with 0. */
+/* How many u32 from `at` on are a rising row that begins with 0. */
 static size_t rising(const struct tables *t, size_t at)
 {
 	uint32_t before = 0;
@@ -123,25 +125,25 @@ static size_t rising(const struct tables *t, size_t at)
 	return n;
 }
 
-/* Between the markers and the token table stand nothing, or kallsyms_seqs_of_names, three bytes a symbol. */
+/* Between the markers and the token table is nothing, or kallsyms_seqs_of_names with three bytes for each symbol. */
 static bool gap_fits(const struct tables *t, size_t end, size_t n)
 {
-	size_t gap = t->token_table - align8(end), least = (n - 1) * SYMS_PER_MARKER * 3;
+	size_t gap = t->token_table - end, least = (n - 1) * SYMS_PER_MARKER * 3;
 
-	return gap < 8 || (gap > least && gap <= least + SYMS_PER_MARKER * 3 + 8);
+	return gap < 8 || (gap > least && gap <= least + SYMS_PER_MARKER * 3 + 16);
 }
 
 static size_t name_length(const uint8_t **p, const uint8_t *end)
 {
 	size_t n = *(*p)++;
 
-	/* names of more than 127 tokens: since 6.1 */
+	/* names with more than 127 tokens exist since 6.1 */
 	if (n & 0x80 && *p < end)
 		n = (n & 0x7f) | (size_t)*(*p)++ << 7;
 	return n;
 }
 
-/* Walk the names; true when they agree with every marker and end where the markers begin. */
+/* Walk the names. Returns true if they agree with every marker and end where the markers begin. */
 static bool names_agree(struct tables *t, size_t names, uint32_t num_syms)
 {
 	const uint8_t *p = t->data + names, *end = t->data + t->markers;
@@ -163,7 +165,7 @@ static bool names_agree(struct tables *t, size_t names, uint32_t num_syms)
 	return t->markers - t->names_end < 16;
 }
 
-/* With markers settled, look for the names before them and the count before those. */
+/* The markers are found. Look for the names before them, and for the count before the names. */
 static bool find_names(struct tables *t)
 {
 	uint32_t last = u32_at(t, t->markers + (t->n_markers - 1) * 4);
@@ -171,7 +173,7 @@ static bool find_names(struct tables *t)
 
 	if (t->markers < 16 || last > t->markers - 16)
 		return false;
-	/* the names after the last marker are fewer than 256, each of them short on average */
+	/* after the last marker come fewer than 256 names, which are short on average */
 	high = (t->markers - last) & ~(size_t)3;
 	low = high > (size_t)SYMS_PER_MARKER * 256 ? high - (size_t)SYMS_PER_MARKER * 256 : 8;
 	for (size_t names = high; names >= low; names -= 4)
@@ -191,15 +193,16 @@ static bool find_names(struct tables *t)
 
 static bool find_markers_and_names(struct tables *t)
 {
-	for (size_t at = t->token_table & ~(size_t)7; at >= 8; at -= 8) {
+	for (size_t at = t->token_table & ~(size_t)3; at >= 8;) {
 		size_t n;
 
-		if (u32_at(t, at - 8) != 0)
+		at -= 4;
+		if (u32_at(t, at) != 0)
 			continue;
-		/* what follows may happen to go on rising */
-		n = rising(t, at - 8);
+		/* the row may be longer than the markers: what follows them may rise by chance */
+		n = rising(t, at);
 		for (size_t extra = 0; extra < 4 && extra + 2 <= n; extra++) {
-			t->markers = at - 8;
+			t->markers = at;
 			t->n_markers = n - extra;
 			if (gap_fits(t, t->markers + t->n_markers * 4, t->n_markers) && find_names(t))
 				return true;
@@ -208,45 +211,85 @@ static bool find_markers_and_names(struct tables *t)
 	return false;
 }
 
+/* What the offsets count from. */
+enum origin {
+	FROM_BASE,
+	FROM_BASE_BUT_PERCPU, /* CONFIG_KALLSYMS_ABSOLUTE_PERCPU: the offsets of all symbols except per-CPU ones are negative */
+	FROM_THEMSELVES,
+};
+
 struct addresses {
 	size_t offsets;
 	uint64_t base;
-	bool absolute_percpu;
+	enum origin origin;
 };
+
+static int32_t offset_at(const struct tables *t, size_t offsets, uint32_t i)
+{
+	return (int32_t)u32_at(t, offsets + (size_t)i * 4);
+}
 
 static uint64_t address_of(const struct tables *t, const struct addresses *a, uint32_t i)
 {
-	int32_t offset = (int32_t)u32_at(t, a->offsets + (size_t)i * 4);
+	int32_t offset = offset_at(t, a->offsets, i);
 
-	if (!a->absolute_percpu)
-		return a->base + (uint32_t)offset;
-	return offset >= 0 ? (uint64_t)offset : a->base - 1 - (uint64_t)(int64_t)offset;
+	switch (a->origin) {
+	case FROM_BASE_BUT_PERCPU:
+		return offset >= 0 ? (uint64_t)offset : a->base - 1 - (uint64_t)(int64_t)offset;
+	case FROM_THEMSELVES:
+		return t->addr + a->offsets + (uint64_t)i * 4 + (uint64_t)(int64_t)offset;
+	case FROM_BASE:
+		break;
+	}
+	return a->base + (uint32_t)offset;
 }
 
-static bool addresses_at(const struct tables *t, size_t offsets, size_t base_at, struct addresses *ret)
+static bool addresses_rise(const struct tables *t, const struct addresses *a)
 {
-	struct addresses a = { .offsets = offsets };
 	uint64_t before = 0;
-	uint32_t negative = 0;
 
-	if (offsets % 4 || offsets + (size_t)t->num_syms * 4 > t->len || base_at + 8 > t->len)
-		return false;
-	a.base = u64_at(t, base_at);
-	if (a.base >> 63 == 0 || a.base & 0xfff)
-		return false;
-	for (uint32_t i = 0; i < t->num_syms; i++)
-		negative += u32_at(t, offsets + (size_t)i * 4) >> 31;
-	/* CONFIG_KALLSYMS_ABSOLUTE_PERCPU: all but the per-CPU symbols are negative */
-	a.absolute_percpu = negative > t->num_syms / 2;
 	for (uint32_t i = 0; i < t->num_syms; i++) {
-		uint64_t addr = address_of(t, &a, i);
+		uint64_t addr = address_of(t, a, i);
 
 		if (addr < before)
 			return false;
 		before = addr;
 	}
-	*ret = a;
 	return true;
+}
+
+static bool offsets_fit(const struct tables *t, size_t offsets)
+{
+	return offsets % 4 == 0 && offsets <= t->len && (size_t)t->num_syms * 4 <= t->len - offsets;
+}
+
+static bool with_base_at(const struct tables *t, size_t offsets, size_t base_at, struct addresses *ret)
+{
+	struct addresses a = { .offsets = offsets };
+	uint32_t negative = 0;
+
+	if (!offsets_fit(t, offsets) || base_at + 8 > t->len)
+		return false;
+	a.base = u64_at(t, base_at);
+	if (!addr_is_kernel(a.base) || a.base & 0xfff)
+		return false;
+	for (uint32_t i = 0; i < t->num_syms; i++)
+		negative += offset_at(t, offsets, i) < 0;
+	a.origin = negative > t->num_syms / 2 ? FROM_BASE_BUT_PERCPU : FROM_BASE;
+	*ret = a;
+	return addresses_rise(t, &a);
+}
+
+/* The table lies between the kernel's code and its data: the first symbol is before it, the last one behind it. */
+static bool without_base_at(const struct tables *t, size_t offsets, struct addresses *ret)
+{
+	struct addresses a = { .offsets = offsets, .origin = FROM_THEMSELVES };
+
+	if (!offsets_fit(t, offsets) || offset_at(t, offsets, 0) >= 0 || offset_at(t, offsets, t->num_syms - 1) <= 0 ||
+	    !addr_is_kernel(address_of(t, &a, 0)))
+		return false;
+	*ret = a;
+	return addresses_rise(t, &a);
 }
 
 static bool find_addresses(const struct tables *t, struct addresses *ret)
@@ -254,15 +297,15 @@ static bool find_addresses(const struct tables *t, struct addresses *ret)
 	size_t size = (size_t)t->num_syms * 4;
 
 	for (size_t pad = 0; pad <= 16; pad += 4) {
-		size_t after = align8(t->token_index + TOKENS * 2) + pad;
+		size_t after = t->token_index + TOKENS * 2 + pad;
 		size_t base = t->num_syms_at - 8 - pad;
 
-		if (addresses_at(t, after, align8(after + size), ret))
+		if (with_base_at(t, after, align8(after + size), ret) || without_base_at(t, after, ret))
 			return true;
 		if (t->num_syms_at < size + 64)
 			continue;
 		for (size_t gap = 0; gap <= 8; gap += 4)
-			if (addresses_at(t, base - size - gap, base, ret))
+			if (with_base_at(t, base - size - gap, base, ret))
 				return true;
 	}
 	return false;
@@ -291,9 +334,9 @@ static void add_names(const struct tables *t, const struct addresses *a, struct 
 	}
 }
 
-int kallsyms_read(const void *data, size_t len, struct symbol_list *ret, struct error *err)
+int kallsyms_read(const void *data, size_t len, uint64_t addr, struct symbol_list *ret, struct error *err)
 {
-	struct tables t = { .data = data, .len = len };
+	struct tables t = { .data = data, .len = len, .addr = addr };
 	struct addresses a;
 	size_t from = 0;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The symbol table that a kernel carries in its own .rodata
+ * Reads the symbol table that a kernel carries in its own .rodata
  * (scripts/kallsyms.c writes it, kernel/kallsyms.c reads it).
  *
- * Nothing points to it from outside, so it is found by its shape. In both
- * orders that kernels have had since 4.20 the middle is the same:
+ * Nothing outside points to the table, so it is found by its shape. Kernels since
+ * 4.20 had two orders of its parts, whose middle is the same:
  *
  *   num_syms   u32
  *   names      num_syms × (length: 1 byte, or 2 with bit 7 set; tokens)
@@ -12,8 +12,16 @@
  *   token_table  256 strings, each ended by NUL
  *   token_index  256 × u16 offset into token_table
  *
- * with the addresses (s32 offsets[num_syms], u64 relative_base) before it up
- * to 6.3 and after it since. Every part is 8-byte aligned.
+ * The addresses stand before it up to 6.3 and after it since. Every part is
+ * aligned to 8 bytes, since 7.1 to 4 bytes. There are three ways to store the
+ * addresses:
+ *
+ *   s32 offsets[num_syms], u64 relative_base
+ *     x86-64 up to 6.14: per-CPU symbols are offsets from 0; all others are
+ *     negative and stand for base - 1 - offset
+ *     since 6.15: u32 offsets from the base
+ *   s32 offsets[num_syms]
+ *     since 7.1: each is an offset from its own place in memory
  */
 #ifndef UPTO_GUEST_KALLSYMS_H
 #define UPTO_GUEST_KALLSYMS_H
@@ -21,7 +29,11 @@
 #include "base/error.h"
 #include "symbol_list.h"
 
-/* Find and read it in bytes of an image or of memory. Addresses come out as stored there. */
-int kallsyms_read(const void *data, size_t len, struct symbol_list *ret, struct error *err);
+/*
+ * Find and read the table in the bytes of an image or of memory. `addr` is the
+ * virtual address of data[0]. Symbols keep the addresses that the table has. The
+ * caller frees *ret.
+ */
+int kallsyms_read(const void *data, size_t len, uint64_t addr, struct symbol_list *ret, struct error *err);
 
 #endif

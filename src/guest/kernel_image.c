@@ -23,7 +23,8 @@ static void add_section(struct kernel_image *image, size_t *cap, const char *nam
 
 	image->sections = array_grow(image->sections, image->n_sections, cap, sizeof *image->sections);
 	s = &image->sections[image->n_sections++];
-	*s = (struct image_section){ .addr = sh->sh_addr, .size = sh->sh_size };
+	*s = (struct image_section){ .addr = sh->sh_addr, .size = sh->sh_size,
+				     .writable = sh->sh_flags & SHF_WRITE };
 	snprintf(s->name, sizeof s->name, "%s", name);
 }
 
@@ -87,28 +88,53 @@ static void read_sections(struct kernel_image *image, Elf *elf)
 	}
 }
 
-/* The bytes at a link address, and how many there are; NULL when the file has none there. */
-static const char *bytes_at(Elf *elf, const struct buf *file, uint64_t addr, size_t *ret_len)
+/* The bytes of segment number i that are in the file; NULL if it is no loadable segment. */
+static const char *segment(Elf *elf, const struct buf *file, size_t i, uint64_t *ret_addr, size_t *ret_len)
+{
+	GElf_Phdr ph;
+
+	if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD || ph.p_offset >= file->len)
+		return NULL;
+	*ret_addr = ph.p_vaddr;
+	*ret_len = ph.p_filesz < file->len - ph.p_offset ? ph.p_filesz : file->len - ph.p_offset;
+	return (const char *)file->data + ph.p_offset;
+}
+
+static size_t count_segments(Elf *elf)
 {
 	size_t n = 0;
 
-	if (elf_getphdrnum(elf, &n) < 0)
-		return NULL;
-	for (size_t i = 0; i < n; i++) {
-		GElf_Phdr ph;
-		uint64_t at;
+	return elf_getphdrnum(elf, &n) < 0 || n > INT32_MAX ? 0 : n;
+}
 
-		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD)
+/* The bytes at a link address, and how many there are; NULL if the file has none for the address. */
+static const char *bytes_at(Elf *elf, const struct buf *file, uint64_t addr, size_t *ret_len)
+{
+	for (size_t i = 0; i < count_segments(elf); i++) {
+		uint64_t start;
+		size_t len;
+		const char *data = segment(elf, file, i, &start, &len);
+
+		if (!data || addr < start || addr - start >= len)
 			continue;
-		if (addr < ph.p_vaddr || addr - ph.p_vaddr >= ph.p_filesz)
-			continue;
-		at = ph.p_offset + (addr - ph.p_vaddr);
-		if (at < ph.p_offset || at >= file->len)
-			continue;
-		*ret_len = file->len - at;
-		return (const char *)file->data + at;
+		*ret_len = len - (addr - start);
+		return data + (addr - start);
 	}
 	return NULL;
+}
+
+static int read_kallsyms(struct kernel_image *image, Elf *elf, const struct buf *file, struct error *err)
+{
+	error_set(err, "no segments to load");
+	for (size_t i = 0; i < count_segments(elf); i++) {
+		uint64_t start;
+		size_t len;
+		const char *data = segment(elf, file, i, &start, &len);
+
+		if (data && kallsyms_read(data, len, start, &image->symbols, err) == 0)
+			return 0;
+	}
+	return -1;
 }
 
 static void read_banner(struct kernel_image *image, Elf *elf, const struct buf *file)
@@ -126,6 +152,34 @@ static void read_banner(struct kernel_image *image, Elf *elf, const struct buf *
 	image->banner_addr = sym->addr;
 }
 
+static bool between_marks(const struct kernel_image *image, const struct image_section *s, const char *from, const char *to)
+{
+	const struct raw_symbol *start = symbol_list_find(&image->symbols, from);
+	const struct raw_symbol *end = symbol_list_find(&image->symbols, to);
+
+	return start && end && s->addr < end->addr && s->addr + s->size > start->addr;
+}
+
+/*
+ * Kernels since 6.15 flag .data as executable, so kallsyms lists the data in it as functions. Symbols of the linker
+ * script tell where the code really is.
+ */
+static void drop_data_sections(struct kernel_image *image)
+{
+	size_t kept = 0;
+
+	if (!symbol_list_find(&image->symbols, "_stext") || !symbol_list_find(&image->symbols, "_etext"))
+		return;
+	for (size_t i = 0; i < image->n_sections; i++) {
+		const struct image_section *s = &image->sections[i];
+
+		if (!s->writable || between_marks(image, s, "_stext", "_etext") ||
+		    between_marks(image, s, "_sinittext", "_einittext"))
+			image->sections[kept++] = *s;
+	}
+	image->n_sections = kept;
+}
+
 static int parse_elf(const struct buf *file, struct kernel_image *image, struct error *err)
 {
 	Elf *elf;
@@ -139,9 +193,11 @@ static int parse_elf(const struct buf *file, struct kernel_image *image, struct 
 	}
 	read_sections(image, elf);
 	if (!image->symbols.count)
-		r = kallsyms_read(file->data, file->len, &image->symbols, err);
-	if (r == 0)
+		r = read_kallsyms(image, elf, file, err);
+	if (r == 0) {
+		drop_data_sections(image);
 		read_banner(image, elf, file);
+	}
 	elf_end(elf);
 	return r;
 }

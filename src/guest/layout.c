@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ANONYMOUS_DEPTH = 8 }; /* of unions within structures within unions … */
+enum { ANONYMOUS_DEPTH = 8 }; /* how deeply anonymous structures and unions may nest */
 
 static const char *const members[MEMBERS] = {
 	[TASK_PID] = "task_struct.pid",
@@ -76,7 +76,7 @@ void layout_init(struct layout *l)
 	l->module_memory = 0;
 }
 
-/* Bits from the start of the type to the member of that name, also within its anonymous members; -1: not there. */
+/* Offset in bits of the named member, also if it is in an anonymous member; -1: the type has no such member. */
 static int64_t find_member(const struct btf *btf, const struct btf_type *type, const char *name, int depth)
 {
 	const struct btf_member *m;
@@ -121,11 +121,25 @@ static int32_t offset_of(const struct btf *btf, const char *member)
 	return bits < 0 || bits % 8 || bits / 8 > INT32_MAX ? MEMBER_UNKNOWN : (int32_t)(bits / 8);
 }
 
+/* libbpf would read types at any address that the header gives, also at a misaligned one. */
+static bool is_aligned(const void *data, size_t len)
+{
+	struct btf_header h;
+
+	if (len < sizeof h)
+		return false;
+	memcpy(&h, data, sizeof h);
+	return h.hdr_len % sizeof(uint32_t) == 0 && h.type_off % sizeof(uint32_t) == 0;
+}
+
 int layout_from_btf(const void *data, size_t len, struct layout *ret, struct error *err)
 {
-	struct btf *btf = len <= UINT32_MAX ? btf__new(data, (uint32_t)len) : NULL;
+	struct btf *btf;
 
 	layout_init(ret);
+	if (len > UINT32_MAX || !is_aligned(data, len))
+		return error_set(err, "damaged BTF");
+	btf = btf__new(data, (uint32_t)len);
 	if (!btf)
 		return error_set(err, "damaged BTF");
 	for (int i = 0; i < MEMBERS; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where a kernel keeps what upto reads of it while it runs: offsets of
- * structure members, from the kernel's own BTF (Documentation/bpf/btf.rst), so
- * right for exactly that kernel and its configuration.
+ * Offsets of the structure members that upto reads in a running kernel. They come
+ * from the kernel's own BTF (Documentation/bpf/btf.rst), so they are right for
+ * exactly this kernel and its configuration.
  */
 #ifndef UPTO_GUEST_LAYOUT_H
 #define UPTO_GUEST_LAYOUT_H
@@ -68,17 +68,17 @@ enum member {
 enum { MEMBER_UNKNOWN = -1 };
 
 struct layout {
-	int32_t offset[MEMBERS]; /* in bytes; MEMBER_UNKNOWN: the kernel does not tell */
-	uint32_t module_memory;  /* size of struct module_memory; 0: there is none */
+	int32_t offset[MEMBERS]; /* in bytes; MEMBER_UNKNOWN: BTF does not have the member */
+	uint32_t module_memory;  /* size of struct module_memory; 0: the kernel has no such structure */
 };
 
-/* For no kernel: all members are unknown. */
+/* Make all members unknown. */
 void layout_init(struct layout *l);
 
-/* Members that are missing are unknown; an error only when there is no telling at all. */
+/* A member that BTF lacks is unknown, which is no error. An error means that BTF cannot be read at all. */
 int layout_from_btf(const void *btf, size_t len, struct layout *ret, struct error *err);
 
-/* Other kernels than this have it, or had it: it is no loss to be without. */
+/* Is it normal that a kernel lacks the member, because only older or only newer kernels have it? */
 bool layout_optional(enum member member);
 
 /* "task_struct.pid" */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Symbols as an image or a running kernel tells them, in no order yet. */
+/* Symbols as read from an image or a running kernel, not sorted. */
 #ifndef UPTO_GUEST_SYMBOL_LIST_H
 #define UPTO_GUEST_SYMBOL_LIST_H
 
@@ -8,7 +8,7 @@
 
 struct raw_symbol {
 	uint64_t addr;
-	uint64_t size;     /* 0: not told */
+	uint64_t size;     /* 0: not known */
 	uint32_t name;     /* offset into names */
 	char type;         /* as nm(1): t T text, w W weak, d D data … */
 };
@@ -28,7 +28,7 @@ static inline const char *symbol_list_name(const struct symbol_list *list, size_
 	return list->names + list->symbols[i].name;
 }
 
-/* The symbol of that name, or NULL. Linear. */
+/* The symbol of that name, or NULL. Takes time linear in the number of symbols. */
 const struct raw_symbol *symbol_list_find(const struct symbol_list *list, const char *name);
 
 #endif

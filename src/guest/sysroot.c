@@ -53,7 +53,7 @@ static void give(struct search *s, struct wanted_file *f, const struct buf *data
 		s->take(s->state, f, data);
 }
 
-/* Symbolic links lead to where they would in the guest. */
+/* Symbolic links are followed as in the guest: `/` is the root of the sysroot. */
 static int open_in(int root, const char *path)
 {
 	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_IN_ROOT };
@@ -116,7 +116,7 @@ static void read_inode(ext2_filsys fs, ext2_ino_t number, uint64_t size, struct 
 	ext2fs_file_close(file);
 }
 
-/* The file system begins that many bytes into the image. */
+/* `offset` is where the file system begins in the image, in bytes. */
 static int search_ext(const char *root, uint64_t offset, struct search *s, struct error *err)
 {
 	ext2_filsys fs;
@@ -181,7 +181,7 @@ static int search_archive(const char *root, const uint8_t *data, size_t len, str
 	archive_read_support_format_cpio(a);
 	archive_read_support_format_tar(a);
 	r = archive_read_open_memory(a, data, len);
-	/* what is behind the last one that is wanted need not be unpacked */
+	/* stop after the last wanted file: the rest need not be unpacked */
 	while (r == ARCHIVE_OK || r == ARCHIVE_WARN) {
 		const char *name;
 
@@ -212,7 +212,7 @@ static uint64_t hexadecimal(const uint8_t *text)
 	return strtoul(digits, NULL, 16);
 }
 
-/* Bytes of the cpio archive that is there as it is, up to its end and the zeros behind it; 0: there is none. */
+/* Size in bytes of the uncompressed cpio archive at the start, with the zeros behind it; 0: none is there. */
 static size_t plain_archive(const uint8_t *data, size_t len)
 {
 	size_t at = 0;
@@ -233,7 +233,7 @@ static size_t plain_archive(const uint8_t *data, size_t len)
 	return at;
 }
 
-/* Several archives may stand one behind the other, of which only the last is compressed. */
+/* An initramfs may be several archives one behind the other, of which only the last one is compressed. */
 static int search_archives(const char *root, struct search *s, struct error *err)
 {
 	struct buf data = { 0 };
@@ -259,7 +259,7 @@ static bool is_ext(int fd, uint64_t offset)
 	       (magic[0] | magic[1] << 8) == EXT_MAGIC;
 }
 
-/* Of the disk's partitions, those that can be read. *ret_found: how many these are. One that is damaged is no reason to leave the others. */
+/* Search the disk's partitions. *ret_found: how many could be read. A damaged partition does not end the search. */
 static void search_partitions(const char *root, int fd, struct search *s, unsigned *ret_found)
 {
 	blkid_probe probe = blkid_new_probe();

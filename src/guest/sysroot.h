@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The guest's files as the host has them: a folder, the image of an ext2, ext3 or
- * ext4 file system, or of a disk with such ones in its partitions, or an
- * initramfs. Nothing is mounted, nothing is written.
+ * Reads the guest's files on the host: from a folder, from the image of an ext2,
+ * ext3 or ext4 file system, from a disk image with such file systems in its
+ * partitions, or from an initramfs. Nothing is mounted and nothing is written.
  */
 #ifndef UPTO_GUEST_SYSROOT_H
 #define UPTO_GUEST_SYSROOT_H
@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-/* A file to be found: of that path in the guest, and that many bytes. */
+/* A file to look for: its path in the guest, and its size in bytes. */
 struct wanted_file {
 	const char *path;
 	uint64_t size;
@@ -22,8 +22,9 @@ struct wanted_file {
 };
 
 /*
- * Look for those that are not found yet. `take` gets each of them as it comes;
- * the data is only lent. An error when the root itself cannot be read: it names it.
+ * Look for the files whose `found` is not set, set it, and call `take` for each one
+ * found; `data` is valid only during that call. Fails only if the root itself cannot
+ * be read; the error names it.
  */
 int sysroot_search(const char *root, struct wanted_file *files, size_t count,
 		   void (*take)(void *state, const struct wanted_file *file, const struct buf *data), void *state,

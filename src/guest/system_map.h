@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* System.map and the output of nm: "ffffffff81000000 T _text" a line. */
+/* Reads System.map or the output of nm: lines like "ffffffff81000000 T _text". The caller frees *ret. */
 #ifndef UPTO_GUEST_SYSTEM_MAP_H
 #define UPTO_GUEST_SYSTEM_MAP_H
 

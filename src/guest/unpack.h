@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Undo gzip, xz, zstd, lz4, bzip2, lzma (libarchive does the work). */
+/* Unpacks gzip, xz, zstd, lz4, bzip2 and lzma (libarchive does the work). */
 #ifndef UPTO_GUEST_UNPACK_H
 #define UPTO_GUEST_UNPACK_H
 

@@ -38,13 +38,13 @@ static void tell(struct code_record *record, struct vcpu *v, unsigned cpu)
 
 	record->cpu = cpu;
 	record->ns = watch_clock(cpu);
-	record->insns = v->insns;
+	record->insns = v->live->insns;
 	code_record_put(&out, record);
 	drain_put(CHUNK_CODE, &out);
 	buf_free(&out);
 }
 
-/* Guest memory up to `max` bytes, or where it ends. */
+/* Read guest memory up to `max` bytes, or up to the first page that is missing. */
 static void read_block(struct vcpu *v, uint64_t addr, uint64_t max, struct buf *out)
 {
 	while (out->len < max) {
@@ -59,7 +59,7 @@ static void read_block(struct vcpu *v, uint64_t addr, uint64_t max, struct buf *
 	}
 }
 
-/* A text in guest memory, as much as there is room for and can be read. */
+/* Read a string in guest memory, as far as there is room and the memory can be read. */
 static const char *read_text(struct vcpu *v, uint64_t addr, char *text, size_t size)
 {
 	size_t n = 0;
@@ -122,7 +122,7 @@ static uint64_t strings_end(const struct elf_symbol *symbols, uint64_t n)
 	return end < STRINGS_MAX ? end : STRINGS_MAX;
 }
 
-/* Other names for a function that has one of its own: include/linux/module.h, module_init(). */
+/* Is it an alias of a function that has a name of its own? include/linux/module.h, module_init(). */
 static bool is_alias(const char *name, size_t len)
 {
 	return (len == 11 && !memcmp(name, "init_module", len)) || (len == 14 && !memcmp(name, "cleanup_module", len));
@@ -149,7 +149,7 @@ static void find_symbols(struct vcpu *v, uint64_t module, struct kernel_image *i
 		const char *name = (const char *)strings.data + s[i].name;
 		size_t len = left ? strnlen(name, left < KSYM_LEN ? left : KSYM_LEN) : 0;
 
-		/* of two at one address the first counts, and a global one before; assembler's functions may have no type */
+		/* of two at one address a global one counts, else the first; functions in assembler may have no type */
 		if (len && *name != '.' && is_alias(name, len) == (k >= n) && (type == STT_FUNC || type == STT_NOTYPE) &&
 		    in_sections(image, s[i].value))
 			symbol_list_add(&image->symbols, s[i].value, s[i].size, binding == STB_LOCAL || k >= n ? 't' : 'T', name, len);
@@ -158,7 +158,7 @@ static void find_symbols(struct vcpu *v, uint64_t module, struct kernel_image *i
 	buf_free(&strings);
 }
 
-/* Code has come to the kernel: put it into the trace, and have its bounds for translation. Frees the image. */
+/* Add new code of the kernel to the trace, and its bounds to those that translation uses. Frees the image. */
 static void tell_functions(struct vcpu *v, unsigned cpu, const char *name, struct kernel_image *image)
 {
 	struct code_record record = { .change = CODE_MODULE, .name = name };
@@ -190,12 +190,12 @@ void code_module(struct vcpu *v, unsigned cpu, uint64_t module)
 	tell_functions(v, cpu, name, &image);
 }
 
-/* One function of what counts as a module. Without a name it is the module's code, no more. */
+/* Add a function of something that counts as a module. Without a name it is only code of the module. */
 static void tell_function(struct vcpu *v, unsigned cpu, const char *module, const char *name, uint64_t start, uint64_t size)
 {
 	struct kernel_image image = { 0 };
 
-	/* beyond the end of all addresses: the guest lies */
+	/* it reaches beyond the highest address: the guest's data is wrong */
 	if (start + size <= start)
 		return;
 	add_section(&image, ".text", start, size);
@@ -230,7 +230,7 @@ void code_filter(struct vcpu *v, unsigned cpu, uint64_t prog)
 
 void code_filter_gone(struct vcpu *v, unsigned cpu, uint64_t prog)
 {
-	/* what the interpreter ran has no code of its own */
+	/* a program that the interpreter runs has no code */
 	if (structure_read(v, prog, PROG_JITED_LEN, 4) && was_classic(v, prog))
 		code_freed(v, cpu, structure_pointer(v, prog, PROG_FUNCTION));
 }

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "limits.h"
 #include "pack.h"
 #include "recorder.h"
 #include "trace/codec.h"
@@ -142,7 +143,7 @@ static inline uint64_t whole_insns(struct stream *s, uint64_t low)
 static inline const uint64_t *fill_event(struct event *e, struct stream *s, const struct site *site, uint32_t number,
 					 const uint64_t *w)
 {
-	bool kernel = site->addr >> 63;
+	bool kernel = addr_is_kernel(site->addr);
 
 	*e = (struct event){
 		.kind = site->kind, .site = number,
@@ -311,6 +312,7 @@ static void update_stats(void)
 	stats->guest_ns = ns;
 	stats->bytes = pack_size();
 	stats->lost = drain.lost + pack_lost();
+	stats->limits = limits_sum();
 	if (pack_failed())
 		stats->write_error = pack_failed();
 }
@@ -339,7 +341,8 @@ static bool round_once(bool flush)
 			s->begun_ms = now;
 		now = clock_ms();
 		s->due = s->encoder.events && now - s->begun_ms > CHUNK_MS;
-		if (flush || (s->due && now - s->begun_ms > CHUNK_MS_MAX))
+		/* what no clock ends has no time: where it is then would depend on the host */
+		if (flush || (s->due && now - s->begun_ms > CHUNK_MS_MAX && !recorder.counts_time))
 			put_events(i, s);
 	}
 	update_stats();
@@ -352,9 +355,11 @@ static void put_end(void)
 	uint64_t unwatched = 0, lost;
 
 	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
-		buf_printf(&lines, "insns.%u=%llu\n", i,
-			   (unsigned long long)(drain.streams[i] ? drain.streams[i]->encoder.now.insns : 0));
-		unwatched += vcpu_get(i) ? vcpu_get(i)->unwatched : 0;
+		const struct vcpu *v = vcpu_get(i);
+
+		/* as the vCPU counted, not as its events do: `upto check` holds one against the other */
+		buf_printf(&lines, "insns.%u=%llu\n", i, (unsigned long long)(v ? v->end_insns : 0));
+		unwatched += v ? v->live->unwatched : 0;
 	}
 	put_queued();
 	pack_flush();
@@ -364,6 +369,11 @@ static void put_end(void)
 	meta_put_u64(&lines, "late_arrivals", recorder.late_arrivals);
 	meta_put_u64(&lines, "odd_clocks", drain.odd_clocks);
 	meta_put_u64(&lines, "stores_dropped", recorder.stores_dropped);
+	limits_put(&lines);
+	if (recorder.counts_time) {
+		meta_put_u64(&lines, "time_strays", recorder.time_strays);
+		buf_printf(&lines, "time_drift=%lld\n", (long long)recorder.time_drift);
+	}
 	if (pack_failed()) {
 		meta_put(&lines, "stopped", strerror(pack_failed()));
 		recorder.stats->write_error = pack_failed();
@@ -396,6 +406,7 @@ bool drain_start(int fd, const struct meta *config)
 	for (size_t i = 0; i < config->count; i++)
 		if (!strncmp(config->entries[i].key, "meta.", 5))
 			meta_put(&lines, config->entries[i].key + 5, config->entries[i].value);
+	meta_put(&lines, "qemu_inside", recorder.inside);
 	put_chunk(CHUNK_META, &lines, TABLES_LEVEL);
 	buf_free(&lines);
 	pack_flush();

@@ -18,7 +18,7 @@ static uint64_t le(const uint8_t *p, unsigned n)
 	return v;
 }
 
-/* Where the entry leads; 0 when it is empty. AMD APM vol. 2, 8.2 and 4.8. */
+/* The handler's address in an entry of the table; 0 if the entry is empty. AMD APM vol. 2, 8.2 and 4.8. */
 static uint64_t handler_of(enum idt_kind kind, const uint8_t *p)
 {
 	switch (kind) {
@@ -68,7 +68,7 @@ static int vector_in(const struct idt *idt, struct registers *regs, uint64_t add
 	return -1;
 }
 
-int idts_vector_of(const struct idts *t, struct registers *regs, uint64_t addr, enum idt_kind *ret_kind)
+int idts_vector_of(struct idts *t, struct registers *regs, uint64_t addr, enum idt_kind *ret_kind)
 {
 	for (unsigned i = t->count; i-- > 0;) {
 		int vector = -1;
@@ -76,10 +76,31 @@ int idts_vector_of(const struct idts *t, struct registers *regs, uint64_t addr, 
 		/* a table of 64-bit gates serves kernel addresses, and the early identity mapping */
 		if (t->tables[i].kind == IDT_64 || addr <= UINT32_MAX)
 			vector = vector_in(&t->tables[i], regs, addr);
-		if (vector >= 0) {
-			*ret_kind = t->tables[i].kind;
-			return vector;
-		}
+		if (vector < 0)
+			continue;
+		*ret_kind = t->tables[i].kind;
+		*map_put(&t->handlers, addr, 0) = i << 8 | (unsigned)vector;
+		return vector;
 	}
 	return -1;
+}
+
+static bool is_at(const struct idt *idt, unsigned vector, struct registers *regs, uint64_t addr)
+{
+	unsigned size = entry_size(idt->kind);
+	uint8_t entry[16];
+
+	return (vector + 1) * size <= idt->limit + 1 && guest_read(regs, idt->base + vector * size, entry, size) &&
+	       handler_of(idt->kind, entry) == addr;
+}
+
+int idts_handler(struct idts *t, struct registers *regs, uint64_t addr, enum idt_kind *ret_kind)
+{
+	const uint64_t *found = map_get(&t->handlers, addr);
+	const struct idt *idt = found ? &t->tables[*found >> 8] : NULL;
+
+	if (!idt || !is_at(idt, *found & 0xff, regs, addr))
+		return idts_vector_of(t, regs, addr, ret_kind);
+	*ret_kind = idt->kind;
+	return *found & 0xff;
 }

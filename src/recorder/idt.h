@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The interrupt descriptor tables that guests have loaded. Interrupts and
- * exceptions show only by where control arrives, so a block that is new is
- * looked up here: is it the entry of a handler, and for which vector?
+ * Keeps the interrupt descriptor tables that the guest has loaded. Interrupts and
+ * exceptions show only by where control arrives. So each new block is looked up
+ * here: is it the entry of a handler, and for which vector?
  */
 #ifndef UPTO_RECORDER_IDT_H
 #define UPTO_RECORDER_IDT_H
 
 #include <stdint.h>
 
+#include "base/map.h"
 #include "registers.h"
 
 enum idt_kind { IDT_REAL, IDT_32, IDT_64 }; /* entries of 4, 8, 16 bytes */
@@ -24,6 +25,7 @@ enum { IDTS_MAX = 16 };
 struct idts {
 	struct idt tables[IDTS_MAX];
 	unsigned count, oldest;
+	struct map handlers; /* address → where its vector was found last: table << 8 | vector */
 };
 
 /* The table that the CPU has at reset. */
@@ -32,8 +34,11 @@ void idts_add(struct idts *t, const struct idt *idt);
 
 /*
  * The first vector whose handler begins at that linear address, or -1. Reads
- * guest memory; *ret_kind tells the form of the frame that was pushed.
+ * guest memory. *ret_kind is the form of the frame that was pushed.
  */
-int idts_vector_of(const struct idts *t, struct registers *regs, uint64_t addr, enum idt_kind *ret_kind);
+int idts_vector_of(struct idts *t, struct registers *regs, uint64_t addr, enum idt_kind *ret_kind);
+
+/* The same for an address that is known to be a handler. Looks first where it was found last. */
+int idts_handler(struct idts *t, struct registers *regs, uint64_t addr, enum idt_kind *ret_kind);
 
 #endif

@@ -62,14 +62,27 @@ enum kernel_hook kernel_hook_at(const struct kernel *k, uint64_t addr)
 	return i;
 }
 
+static void put_lack(struct buf *out, const char *name)
+{
+	buf_printf(out, "%s%s", out->len ? ", " : "", name);
+}
+
 void kernel_lacks(const struct kernel *k, struct buf *out)
 {
+	const int32_t *offset = k->layout.offset;
+
 	for (int i = 0; i < KERNEL_HOOKS; i++)
 		if (!k->hooks[i])
 			buf_printf(out, "%s%s()", out->len ? ", " : "", hook_names[i][0]);
+	if (!k->typed) {
+		put_lack(out, "BTF");
+		return;
+	}
 	for (int i = 0; i < MEMBERS; i++)
-		if (k->layout.offset[i] == MEMBER_UNKNOWN && !layout_optional(i))
-			buf_printf(out, "%s%s", out->len ? ", " : "", layout_member(i));
+		if (offset[i] == MEMBER_UNKNOWN && !layout_optional(i))
+			put_lack(out, layout_member(i));
+	if (offset[MODULE_MEM] == MEMBER_UNKNOWN && offset[MODULE_CORE_LAYOUT] == MEMBER_UNKNOWN)
+		put_lack(out, layout_member(MODULE_MEM));
 }
 
 static void find_hooks(struct kernel *k, const struct kernel_image *image, uint64_t slide)
@@ -84,8 +97,7 @@ static void find_hooks(struct kernel *k, const struct kernel_image *image, uint6
 		k->hooks[i] = s ? s->addr + slide : 0;
 	}
 	layout_init(&k->layout);
-	if (image->btf.len)
-		layout_from_btf(image->btf.data, image->btf.len, &k->layout, &err);
+	k->typed = image->btf.len && layout_from_btf(image->btf.data, image->btf.len, &k->layout, &err) == 0;
 }
 
 static void use_image(struct kernel *k, struct kernel_image *image, uint64_t slide)
@@ -192,7 +204,7 @@ static bool find_in_memory(struct kernel *k, struct registers *regs)
 	bool found = false;
 
 	read_mapped(regs, &memory, &start);
-	if (memory.len && kallsyms_read(memory.data, memory.len, &image.symbols, &err) == 0) {
+	if (memory.len && kallsyms_read(memory.data, memory.len, start, &image.symbols, &err) == 0) {
 		banner = symbol_list_find(&image.symbols, "linux_banner");
 		if (banner && banner->addr >= start && banner->addr - start + 512 < memory.len) {
 			const char *text = (const char *)memory.data + (banner->addr - start);

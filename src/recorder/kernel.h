@@ -51,6 +51,7 @@ struct kernel {
 	char *banner;
 	uint64_t hooks[KERNEL_HOOKS]; /* run-time addresses; 0: the kernel has no such function */
 	struct layout layout;
+	bool typed;              /* the kernel has BTF, which tells the layout */
 	uint64_t entry_start, entry_end; /* run-time bounds of .entry.text, where symbols are mere labels */
 	uint64_t early_start, early_end; /* likewise of early_idt_handler_array: arch/x86/kernel/head_64.S */
 	uint64_t command_line;   /* run-time address of boot_command_line; 0: not known */

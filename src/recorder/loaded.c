@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/address.h"
 #include "base/alloc.h"
+#include "limits.h"
 #include "symbols/elf_loaded.h"
 
 enum { MAPPINGS_MAX = 1 << 14 };
@@ -49,11 +51,16 @@ void loaded_mapped(const struct code_record *r)
 		return;
 	pthread_mutex_lock(&loaded.lock);
 	drop_all(r->mm, r->start, r->size);
-	if (!map_get(&loaded.known, identity(r->name, r->file_size)) && loaded.count < MAPPINGS_MAX)
+	if (map_get(&loaded.known, identity(r->name, r->file_size))) {
+		/* nothing more to be read of it */
+	} else if (loaded.count == MAPPINGS_MAX) {
+		limits_reached(LIMIT_FILES);
+	} else {
 		loaded.list[loaded.count++] = (struct mapping){
 			.mm = r->mm, .start = r->start, .size = r->size, .offset = r->offset, .file_size = r->file_size,
 			.path = xstrdup(r->name),
 		};
+	}
 	pthread_mutex_unlock(&loaded.lock);
 }
 
@@ -68,7 +75,7 @@ static bool read_memory(void *state, uint64_t addr, void *data, size_t n)
 {
 	struct vcpu *v = state;
 
-	return !(addr >> 63) && guest_read(&v->regs, addr, data, n);
+	return !addr_is_kernel(addr) && guest_read(&v->regs, addr, data, n);
 }
 
 static void tell(const struct mapping *m, const struct symtab *tab)

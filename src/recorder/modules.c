@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "modules.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
+#include "limits.h"
 
 enum { NUMBER_SHIFT = 32 }; /* numbers: the module's + 1 above the function's */
 
@@ -16,16 +19,26 @@ struct module_ranges {
 	struct range list[];
 };
 
-/* A copy without [start, end), and room for as many more. */
-static struct module_ranges *without(const struct module_ranges *old, uint64_t start, uint64_t end, size_t more)
+/* A copy, with room for as many more. */
+static struct module_ranges *copy(const struct module_ranges *old, size_t more)
 {
 	size_t count = old ? old->count : 0;
 	struct module_ranges *new = xcalloc(1, sizeof *new + (count + more) * sizeof *new->list);
 
-	for (size_t i = 0; i < count; i++)
-		if (old->list[i].end <= start || old->list[i].start >= end)
-			new->list[new->count++] = old->list[i];
+	if (count)
+		memcpy(new->list, old->list, count * sizeof *new->list);
+	new->count = count;
 	return new;
+}
+
+static void take_out(struct module_ranges *r, uint64_t start, uint64_t end)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		if (r->list[i].end <= start || r->list[i].start >= end)
+			r->list[kept++] = r->list[i];
+	r->count = kept;
 }
 
 static void insert(struct module_ranges *r, struct range range)
@@ -44,28 +57,35 @@ static void publish(struct modules *m, const struct module_ranges *ranges)
 
 void modules_add(struct modules *m, struct symtab *tab)
 {
+	struct module_ranges *ranges;
+
 	if (m->count == MODULES_MAX) {
+		limits_reached(LIMIT_MODULES);
 		symtab_deinit(tab);
 		return;
 	}
 	m->tabs[m->count] = xmalloc(sizeof *tab);
 	*m->tabs[m->count] = *tab;
+	ranges = copy(m->ranges, tab->n_sections);
 	/* section 0 stands for "none" */
 	for (size_t i = 1; i < tab->n_sections; i++) {
 		struct range range = { tab->sections[i].addr, tab->sections[i].end, m->count };
-		struct module_ranges *ranges = without(m->ranges, range.start, range.end, 1);
 
+		take_out(ranges, range.start, range.end);
 		insert(ranges, range);
-		publish(m, ranges);
 	}
 	m->count++;
+	publish(m, ranges);
 }
 
 void modules_free(struct modules *m, uint64_t start)
 {
 	for (size_t i = 0; m->ranges && i < m->ranges->count; i++)
 		if (m->ranges->list[i].start == start) {
-			publish(m, without(m->ranges, start, m->ranges->list[i].end, 0));
+			struct module_ranges *ranges = copy(m->ranges, 0);
+
+			take_out(ranges, start, ranges->list[i].end);
+			publish(m, ranges);
 			break;
 		}
 }

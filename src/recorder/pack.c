@@ -9,11 +9,11 @@
 
 enum {
 	QUEUE = 8,
-	THOROUGH = 6, QUICK = 3, /* levels of zstd: while little waits to be written and CPUs are free, and else */
+	THOROUGH = 6, QUICK = 3, /* zstd's levels: the first while few chunks wait and CPUs are free, the second otherwise */
 	LITTLE = 1,
-	SLOW_MS = 200,          /* a chunk that took as long, and mostly waited for a CPU: others want it too … */
-	SLOW_CHUNKS = 8,        /* … and may while so many more are packed */
-	NICE = 3,               /* vCPUs and the drain go first, but not by much: where all CPUs are busy a chunk must not wait */
+	SLOW_MS = 200,          /* if a chunk took so long, and mostly waited for a CPU, CPUs are not free … */
+	SLOW_CHUNKS = 8,        /* … and that many more chunks are packed quickly */
+	NICE = 3,               /* vCPUs and the drain go first, but only by a little: a chunk must not wait too long when all CPUs are busy */
 };
 
 struct item {
@@ -27,15 +27,15 @@ static struct {
 	pthread_mutex_t lock;   /* for the queue: */
 	pthread_cond_t changed;
 	struct item queue[QUEUE];
-	uint64_t put, done;     /* how many ever were queued, and are finished with */
+	uint64_t put, done;     /* how many chunks were queued so far, and how many are finished */
 	bool stop;
 
-	unsigned slow;          /* the thread's: how many chunks are still to be packed quickly */
-	struct writer writer;   /* likewise; the drain's once flushed */
+	unsigned slow;          /* only for the thread: how many chunks are still to be packed quickly */
+	struct writer writer;   /* only for the thread; for the drain after pack_flush() */
 	uint64_t lost;
 } pack = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-/* Chunks of events do not wait for a better level: what is not in the file yet, kill -9 costs. */
+/* Chunks of events do not wait for a better level: kill -9 would lose what is not in the file yet. */
 static int level_of(const struct item *item, uint64_t waiting)
 {
 	if (item->level)

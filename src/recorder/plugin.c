@@ -2,60 +2,61 @@
 /*
  * Loaded by QEMU with one argument, config=FD: a file of key=value lines that
  * `upto record` wrote. Keys: out, stats (file descriptors), kernel, symbols
- * (paths), icount (it is on), drop_stores (this QEMU and its other plugins
- * allow it), meta.* (for the trace).
+ * (paths), icount (it is on), icount_shift (the clock goes by instructions alone,
+ * 2^that ns each), inside (what of QEMU's inside may be used:
+ * qemu_inside.h), meta.* (for the trace).
  */
-#include <dlfcn.h>
 #include <errno.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "stores.h"
+#include "guest_time.h"
 #include "watch.h"
-
-QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
 struct recorder recorder = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-enum { QEMU_CLOCK_VIRTUAL = 1 };
-
-uint64_t recorder_ns(void)
+void recorder_find_live(void)
 {
-	struct timespec t;
+	struct live *first = qemu_plugin_scoreboard_find(recorder.score, 0);
 
-	if (recorder.guest_clock)
-		return (uint64_t)recorder.guest_clock(QEMU_CLOCK_VIRTUAL);
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	if (first == recorder.live)
+		return;
+	recorder.live = first;
+	for (unsigned i = 0; i < recorder.n_vcpus; i++)
+		if (recorder.vcpus[i])
+			recorder.vcpus[i]->live = qemu_plugin_scoreboard_find(recorder.score, i);
 }
 
-static void on_vcpu_init(qemu_plugin_id_t id, unsigned index)
+static struct vcpu *vcpu_new(unsigned index)
+{
+	struct vcpu *v = aligned_alloc(alignof(struct vcpu), sizeof *v);
+
+	if (!v)
+		abort();
+	*v = (struct vcpu){ .index = index };
+	ring_init(&v->ring);
+	if (!registers_init(&v->regs))
+		snprintf(recorder.stats->message, sizeof recorder.stats->message,
+			 "QEMU does not offer the guest's registers: interrupts and system calls are not told right");
+	return v;
+}
+
+static void on_vcpu_init(unsigned index)
 {
 	struct vcpu *v;
 
-	(void)id;
-	if (index >= VCPUS_MAX)
-		return;
 	pthread_mutex_lock(&recorder.lock);
-	/* the scoreboard may have moved to make room for this one */
-	for (unsigned i = 0; i < recorder.n_vcpus; i++)
-		recorder.vcpus[i] = qemu_plugin_scoreboard_find(recorder.score, i);
-	v = qemu_plugin_scoreboard_find(recorder.score, index);
-	if (!v->ring.words) {
-		ring_init(&v->ring);
-		if (!registers_init(&v->regs))
-			snprintf(recorder.stats->message, sizeof recorder.stats->message,
-				 "QEMU does not offer the guest's registers: interrupts and system calls are not told right");
-	}
+	recorder_find_live();
+	v = recorder.vcpus[index] ? recorder.vcpus[index] : vcpu_new(index);
+	v->live = qemu_plugin_scoreboard_find(recorder.score, index);
 	if (!recorder.translate_regs.bytes)
 		registers_init(&recorder.translate_regs);
-	recorder.vcpus[index] = v;
-	v->index = index;
+	__atomic_store_n(&recorder.vcpus[index], v, __ATOMIC_RELEASE);
 	if (index == 0)
 		recorder.boot_thread = pthread_self();
 	if (index >= recorder.n_vcpus)
@@ -63,10 +64,8 @@ static void on_vcpu_init(qemu_plugin_id_t id, unsigned index)
 	pthread_mutex_unlock(&recorder.lock);
 }
 
-static void on_qemu_exit(qemu_plugin_id_t id, void *data)
+static void on_qemu_exit(void)
 {
-	(void)id;
-	(void)data;
 	watch_finish();
 	drain_finish();
 }
@@ -94,31 +93,7 @@ static int map_stats(int fd, struct error *err)
 	recorder.stats = mmap(NULL, sizeof *recorder.stats, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (recorder.stats == MAP_FAILED)
 		return error_set(err, "shared statistics: %s", strerror(errno));
-	recorder.stats->version = STATS_VERSION;
 	return 0;
-}
-
-/* QEMU's struct Notifier: include/qemu/notify.h. */
-struct notifier {
-	void (*notify)(struct notifier *notifier, void *data);
-	void *next, **prev;
-};
-
-static void on_shutdown(struct notifier *notifier, void *data)
-{
-	(void)notifier;
-	(void)data;
-	__atomic_store_n(&recorder.shut_down, true, __ATOMIC_RELEASE);
-}
-
-/* QEMU's main loop may take up a power-off, and forget the request, before the vCPU gets on. */
-static void watch_for_shutdown(void)
-{
-	static struct notifier notifier = { .notify = on_shutdown };
-	void (*enlist)(struct notifier *) = (void (*)(struct notifier *))dlsym(RTLD_DEFAULT, "qemu_register_shutdown_notifier");
-
-	if (enlist)
-		enlist(&notifier);
 }
 
 static void init_tables(void)
@@ -126,12 +101,38 @@ static void init_tables(void)
 	sites_init(&recorder.sites);
 	blocks_init(&recorder.blocks);
 	idts_init(&recorder.idts);
-	recorder.score = qemu_plugin_scoreboard_new(sizeof(struct vcpu));
-	recorder.insns = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct vcpu, insns);
-	recorder.block = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct vcpu, block);
-	recorder.unwatched = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct vcpu, unwatched);
-	recorder.guest_clock = (int64_t (*)(int))dlsym(RTLD_DEFAULT, "qemu_clock_get_ns");
-	recorder.shutdown_requested = (int (*)(void))dlsym(RTLD_DEFAULT, "qemu_shutdown_requested_get");
+	recorder.score = qemu_plugin_scoreboard_new(sizeof(struct live));
+	recorder.insns = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, insns);
+	recorder.block = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, block);
+	recorder.unwatched = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, unwatched);
+	value_place_init(&recorder.value_place, INSIDE_VALUES);
+	value_place_init(&recorder.rip_place, INSIDE_REGISTERS);
+}
+
+static void use_inside(const struct meta *config)
+{
+	const char *list = meta_get(config, "inside");
+	struct buf used = { 0 };
+
+	inside_init(list ? list : "", &used);
+	recorder.inside = (char *)used.data;
+}
+
+/* What the clock is: it has been said in META what it should be. */
+static void start_clock(const struct meta *config)
+{
+	struct buf lines = { 0 };
+
+	recorder.counts_time = inside_has(INSIDE_CLOCK) && meta_get(config, "icount_shift");
+	recorder.icount_shift = (unsigned)meta_get_u64(config, "icount_shift", 0);
+	if (inside_has(INSIDE_CLOCK))
+		return;
+	recorder.host_begin_ns = inside_ns();
+	meta_put(&lines, "clock", "instructions retired; host ns since the recording began: QEMU's clock cannot be read");
+	drain_put(CHUNK_META, &lines);
+	buf_free(&lines);
+	snprintf(recorder.stats->message, sizeof recorder.stats->message,
+		 "QEMU's clock cannot be read: times are the host's since the recording began");
 }
 
 static int start(const struct meta *config, struct error *err)
@@ -140,9 +141,10 @@ static int start(const struct meta *config, struct error *err)
 
 	if (map_stats((int)meta_get_u64(config, "stats", 0), err) < 0)
 		return -1;
+	use_inside(config);
 	init_tables();
 	recorder.cuts_blocks = meta_get(config, "icount");
-	recorder.drops_stores = meta_get(config, "drop_stores") && stores_init();
+	start_clock(config);
 	kernel_start(&recorder.kernel, symbols ? symbols : kernel, symbols != NULL);
 	if (symbols && !recorder.kernel.have_image)
 		return error_set(err, "%s", recorder.kernel.error.text);
@@ -162,15 +164,18 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 		fprintf(stderr, "upto: %s guests cannot be recorded: only qemu-system-x86_64's\n", info->target_name);
 		return -1;
 	}
+	if (info->system.max_vcpus > VCPUS_MAX) {
+		fprintf(stderr, "upto: %d vCPUs: at most %d can be recorded\n", info->system.max_vcpus, VCPUS_MAX);
+		return -1;
+	}
 	if (argc != 1 || read_config(argv[0], &config, &err) < 0 || start(&config, &err) < 0) {
 		fprintf(stderr, "upto: %s\n", argc == 1 ? err.text : "the recorder is started by 'upto record'");
 		return -1;
 	}
 	meta_deinit(&config);
-	recorder.id = id;
-	qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);
-	qemu_plugin_register_vcpu_tb_trans_cb(id, translate_block);
-	qemu_plugin_register_atexit_cb(id, on_qemu_exit, NULL);
-	watch_for_shutdown();
+	recorder.told_interrupts = qemu_register_callbacks(id, &(struct qemu_callbacks){
+		.vcpu_begun = on_vcpu_init, .translated = translate_block, .discontinuity = watch_discontinuity,
+		.ended = on_qemu_exit,
+	});
 	return 0;
 }

@@ -11,7 +11,7 @@
  *   ARRIVE           -
  *   INTERRUPT_RETURN slot, target, code segment, rax
  *   INTERRUPT        slot, interrupted address, target, ns, vector, error code, code segment
- *   SYSCALL          target, ns, address that it returns to, number, six arguments
+ *   SYSCALL          target, ns, address that it returns to, number, six arguments, interface
  *   SYSCALL_RETURN   target, ns, result
  *   HALT, RESUME, CLOCK  ns
  *   TASK_SWITCH      ns, previous, next
@@ -23,6 +23,7 @@
 
 #include <stdbool.h>
 
+#include "arch/address.h"
 #include "trace/sites.h"
 
 enum { RAW_INSNS_BITS = 40 };
@@ -38,11 +39,11 @@ static inline unsigned raw_words(const struct site *site)
 	static const uint8_t words[EVENT_KINDS] = {
 		[EVENT_NONE] = 1, [EVENT_CALL] = 3, [EVENT_CALL_INDIRECT] = 4, [EVENT_RETURN] = 3,
 		[EVENT_JUMP] = 2, [EVENT_JUMP_INDIRECT] = 3, [EVENT_ARRIVE] = 1,
-		[EVENT_INTERRUPT_RETURN] = 5, [EVENT_INTERRUPT] = 8, [EVENT_SYSCALL] = 11,
+		[EVENT_INTERRUPT_RETURN] = 5, [EVENT_INTERRUPT] = 8, [EVENT_SYSCALL] = 12,
 		[EVENT_SYSCALL_RETURN] = 4, [EVENT_HALT] = 2, [EVENT_RESUME] = 2,
-		[EVENT_TASK_SWITCH] = 4, [EVENT_ADDRESS_SPACE] = 2, [EVENT_CLOCK] = 2, [EVENT_GAP] = 2,
+		[EVENT_TASK_SWITCH] = 4, [EVENT_ADDRESS_SPACE] = 2, [EVENT_CLOCK] = 2,
 	};
-	bool fixed = site->addr >> 63 && (site->kind == EVENT_CALL || site->kind == EVENT_JUMP ||
+	bool fixed = addr_is_kernel(site->addr) && (site->kind == EVENT_CALL || site->kind == EVENT_JUMP ||
 					  site->kind == EVENT_JUMP_INDIRECT);
 
 	return words[site->kind] - fixed;

@@ -11,16 +11,16 @@
 #define UPTO_RECORDER_RECORDER_H
 
 #include <pthread.h>
-#include <qemu-plugin.h>
 
 #include "blocks.h"
 #include "idt.h"
 #include "kernel.h"
+#include "qemu_inside.h"
+#include "qemu_interface.h"
 #include "raw.h"
 #include "registers.h"
 #include "ring.h"
 #include "stats.h"
-#include "value.h"
 #include "trace/meta.h"
 #include "trace/sites.h"
 #include "trace/texts.h"
@@ -34,11 +34,16 @@ struct unread {
 	unsigned cpu;
 };
 
-/* One element of the scoreboard: the first members are written by translated code. */
-struct vcpu {
+/* One element of the scoreboard, which QEMU moves when a vCPU is added: what translated code writes itself. */
+struct live {
 	uint64_t insns;       /* retired, up to the end of the block that runs */
 	uint64_t block;       /* number of the block that began last, of those that tell */
 	uint64_t unwatched;   /* transfers at places that no site could be made for */
+};
+
+/* Stays where it is: the drain thread and other vCPUs read it at any time. */
+struct vcpu {
+	struct live *live;    /* on the scoreboard; see recorder_find_live() */
 	const uint64_t *value; /* where loaded values can be read; NULL: ask QEMU, and check the place */
 	const uint64_t *value_place; /* the same, once learnt; whether it is right is seen with each block of the ring */
 	bool value_used;      /* values were read there since it was last checked */
@@ -51,26 +56,29 @@ struct vcpu {
 	unsigned iret_n;
 	uint64_t far_ip;      /* the same for far returns and jumps */
 	unsigned far_shift;
-	uint64_t single_insns;
+	uint64_t single_insns; /* the counter when a block of one instruction accessed memory, and that block: watch_single() */
+	uint32_t single_block;
 	uint64_t base16;      /* linear address of IP 0 in 16-bit code */
 	uint64_t task;        /* task_struct that runs; 0: not known */
 	uint64_t space;       /* page tables, 4 kB aligned */
-	uint64_t lstar;
+	uint64_t lstar, cstar; /* where syscall leads to, from 64-bit code and from 32-bit code */
 	uint64_t sysenter;
 	enum { LEFT_UNKNOWN, LEFT_BY_INTERRUPT, LEFT_BY_SYSCALL } user_left; /* how, last; by the task that runs */
 	uint64_t user_from;   /* where the task that runs left user code, last; 0: not known */
 	bool halted;
-	bool ended;           /* the guest was powered off: what still runs is not its own doing */
+	uint64_t end_insns;   /* where the recording ends */
+	bool ended;           /* the guest has powered off; what QEMU still executes is ignored */
 	uint64_t lidt_limit;
 	unsigned index;
 	struct unread unread; /* of the task that runs */
 	struct registers regs;
-};
+} __attribute__((aligned(64)));
 
 struct recorder {
-	qemu_plugin_id_t id;
+	bool told_interrupts;   /* QEMU tells of interrupts and exceptions; else their handlers are watched */
 	struct qemu_plugin_scoreboard *score;
 	qemu_plugin_u64 insns, block, unwatched;
+	struct live *live;      /* the scoreboard's first element */
 	struct vcpu *vcpus[VCPUS_MAX];
 	unsigned n_vcpus;
 	pthread_t boot_thread;  /* that of vCPU 0, which boots */
@@ -90,17 +98,18 @@ struct recorder {
 	struct value_place value_place, rip_place; /* under `lock` */
 
 	struct stats *stats;
-	/* QEMU's own; NULL: not to be had */
-	int64_t (*guest_clock)(int type);
-	int (*shutdown_requested)(void);
-	bool shut_down; /* QEMU has taken up a request for it */
+	char *inside; /* what of QEMU's inside is used, for META */
 	/*
 	 * QEMU counts instructions itself (-icount) and so cuts blocks short at
 	 * times: each has to tell when it begins, for where it is cannot be
 	 * concluded from an address.
 	 */
 	bool cuts_blocks;
-	bool drops_stores;       /* stores.h */
+	bool counts_time;        /* guest_time.h: QEMU's clock is time_ahead + instructions << icount_shift */
+	unsigned icount_shift;
+	uint64_t time_ahead, time_strays; /* strays: how many times it was not, by more than a little */
+	int64_t time_drift;      /* by how much QEMU's clock was later, all in all, as halts began */
+	uint64_t host_begin_ns;  /* the host's clock as the recording began, if it has to do; else 0 */
 	uint64_t stores_dropped; /* under `lock` */
 };
 
@@ -112,10 +121,14 @@ static inline struct vcpu *vcpu_get(unsigned index)
 	return recorder.vcpus[index];
 }
 
-uint64_t recorder_ns(void);
+/*
+ * Find where the scoreboard is. QEMU moves it while no vCPU executes, and then forgets all translated code: the first
+ * block that is executed afterwards is translated first. So it is enough to ask in each translation. Under `lock`.
+ */
+void recorder_find_live(void);
 
 /* translate.c: decide what to watch in a new block. */
-void translate_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+void translate_block(struct qemu_plugin_tb *tb);
 
 /* drain.c */
 bool drain_start(int fd, const struct meta *config);

@@ -15,7 +15,7 @@ bool registers_init(struct registers *r)
 
 	r->bytes = g_byte_array_new();
 	for (guint i = 0; i < all->len; i++) {
-		const qemu_plugin_reg_descriptor *d = &g_array_index(all, qemu_plugin_reg_descriptor, i);
+		const qemu_plugin_reg_descriptor *d = qemu_register_at(all, i);
 
 		for (unsigned k = 0; k < REGS; k++)
 			if (!strcmp(d->name, names[k]))
@@ -30,12 +30,10 @@ bool registers_init(struct registers *r)
 static uint64_t ask(struct registers *r, enum reg reg)
 {
 	uint64_t value = 0;
-	int n;
 
 	g_byte_array_set_size(r->bytes, 0);
-	n = qemu_plugin_read_register(r->handles[reg], r->bytes);
-	if (n > 0)
-		memcpy(&value, r->bytes->data, (size_t)n < sizeof value ? (size_t)n : sizeof value);
+	qemu_plugin_read_register(r->handles[reg], r->bytes);
+	memcpy(&value, r->bytes->data, MIN(r->bytes->len, sizeof value));
 	return value;
 }
 

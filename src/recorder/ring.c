@@ -26,12 +26,6 @@ void ring_init(struct ring *r)
 	open_block(r, 0);
 }
 
-void ring_deinit(struct ring *r)
-{
-	free(r->words);
-	r->words = NULL;
-}
-
 void ring_next_block(struct ring *r)
 {
 	uint64_t block = r->block;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Raw records from a vCPU's thread to the drain thread: 64-bit words in blocks
- * that are reused in turn. One producer, one consumer, no locks. A record never
- * straddles blocks. When the ring is full the producer waits: nothing is lost.
+ * Passes raw records from a vCPU's thread to the drain thread: 64-bit words in blocks
+ * that are reused in turn. There is one producer and one consumer, and no lock. A
+ * record never crosses a block's end. If the ring is full the producer waits, so that
+ * nothing is lost.
  */
 #ifndef UPTO_RECORDER_RING_H
 #define UPTO_RECORDER_RING_H
@@ -14,7 +15,7 @@ enum {
 	RING_BLOCK_WORDS = 1 << 11,
 	RING_BLOCKS = 1024,
 	RING_RECORD_MAX = 16, /* words */
-	RING_AHEAD = 256,     /* bytes that are fetched ahead of what is written */
+	RING_AHEAD = 256,     /* the cache line so many bytes ahead of the head is fetched */
 };
 
 struct ring {
@@ -22,7 +23,7 @@ struct ring {
 	uint64_t *head;   /* next word to write; published by each store to it */
 	uint64_t *limit;  /* at or past this, a record may not fit */
 	/* shared */
-	uint64_t block;   /* number of the block being filled, ever rising */
+	uint64_t block;   /* number of the block that is being filled; it only rises */
 	uint64_t used[RING_BLOCKS];
 	uint64_t *words;
 	/* the consumer's */
@@ -31,19 +32,21 @@ struct ring {
 };
 
 void ring_init(struct ring *r);
-void ring_deinit(struct ring *r);
 
-/* Go on to the next block, waiting until it is free. */
+/* Go on to the next block. Waits until it is free. */
 void ring_next_block(struct ring *r);
 
-/* Words ready to be consumed, in one piece; the consumer must call ring_release() afterwards. */
+/* The words that are ready, in one piece. The consumer calls ring_release() afterwards. */
 const uint64_t *ring_peek(struct ring *r, uint64_t *ret_words);
 void ring_release(struct ring *r, uint64_t words);
 
-/* Words written and not yet consumed, about. */
+/* About how many words are written and not yet consumed. */
 uint64_t ring_backlog(const struct ring *r);
 
-/* To be written: what is fetched to be read has to be asked for again. Compilers take the latter unless told which CPU it is. */
+/*
+ * Fetch a cache line for writing. A line fetched for reading would have to be fetched again for the write, and compilers
+ * fetch for reading unless they know the CPU.
+ */
 static inline void ring_fetch(const void *p)
 {
 #ifdef __x86_64__
@@ -55,7 +58,7 @@ static inline void ring_fetch(const void *p)
 
 static inline void ring_publish(struct ring *r, uint64_t *head)
 {
-	/* what is written next was read by the consumer last, in its own cache */
+	/* the next words were read last by the consumer, so they are in its cache */
 	ring_fetch((const char *)head + RING_AHEAD);
 	__atomic_store_n(&r->head, head, __ATOMIC_RELEASE);
 }

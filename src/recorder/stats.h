@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the recorder tells upto while QEMU runs: memory shared by both
- * processes. Numbers are written by one thread each and read without locks.
+ * Memory that the recorder and upto share while QEMU runs: the recorder's progress.
+ * Each number is written by one thread and read without a lock.
  */
 #ifndef UPTO_RECORDER_STATS_H
 #define UPTO_RECORDER_STATS_H
 
 #include <stdint.h>
 
-enum { STATS_VERSION = 1 };
-
 struct stats {
-	uint32_t version;     /* set once the recorder runs */
 	uint32_t finished;    /* the trace has its END */
 	uint64_t events;
 	uint64_t insns;
@@ -20,7 +17,9 @@ struct stats {
 	uint64_t lost;        /* events that could not be written */
 	int32_t write_error;  /* errno; 0: none */
 	uint32_t names;       /* 1: the kernel's symbols are in the trace */
+	uint64_t limits;      /* things that were not watched since tables were full */
 	char message[256];    /* one line for the user; empty: none */
+	char lacks[1024];     /* what upto reads in a kernel and this one lacks, as in the trace's META; empty: nothing */
 };
 
 #endif

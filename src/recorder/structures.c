@@ -5,7 +5,7 @@
 
 enum {
 	NAME_LEN = 255,       /* NAME_MAX, include/uapi/linux/limits.h */
-	PATH_DEPTH = 256,     /* directories and mounts that are gone through for one path */
+	PATH_DEPTH = 256,     /* at most so many directories and mounts in one path */
 };
 
 int32_t structure_at(enum member member)
@@ -28,7 +28,7 @@ uint64_t structure_pointer(struct vcpu *v, uint64_t structure, enum member membe
 	return structure_read(v, structure, member, 8);
 }
 
-/* Put "/name" before what is in the path's buffer already. Returns where it begins now. */
+/* Put "/name" before the path in the buffer. Returns where the path begins now. */
 static char *prepend_name(struct vcpu *v, uint64_t dentry, char *path, char *begin)
 {
 	uint64_t text;
@@ -38,7 +38,7 @@ static char *prepend_name(struct vcpu *v, uint64_t dentry, char *path, char *beg
 	if (structure_at(DENTRY_NAME) == MEMBER_UNKNOWN || structure_at(QSTR_NAME) == MEMBER_UNKNOWN ||
 	    !guest_read(&v->regs, dentry + (uint64_t)structure_at(DENTRY_NAME) + (uint64_t)structure_at(QSTR_NAME), &text, sizeof text))
 		return begin;
-	/* a name may end right before memory that is not there */
+	/* the memory behind a name may be missing */
 	for (size_t got = 0; got < NAME_LEN; got += 32) {
 		size_t step = NAME_LEN - got < 32 ? NAME_LEN - got : 32;
 

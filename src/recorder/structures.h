@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The kernel's structures in guest memory, by the offsets that its BTF tells.
- * The functions below are called in a vCPU's thread, in a callback with registers.
+ * Reads the kernel's structures in guest memory, by the offsets in its BTF. The
+ * functions below are called in a vCPU's thread, in a callback with registers.
  */
 #ifndef UPTO_RECORDER_STRUCTURES_H
 #define UPTO_RECORDER_STRUCTURES_H
@@ -13,11 +13,11 @@ enum { STRUCTURE_PATH = 4096 };
 /* A member's offset, or MEMBER_UNKNOWN. */
 int32_t structure_at(enum member member);
 
-/* A member's value; 0 when it cannot be had, or the structure's address is 0. */
+/* A member's value; 0 if it cannot be read, or if the structure's address is 0. */
 uint64_t structure_read(struct vcpu *v, uint64_t structure, enum member member, size_t size);
 uint64_t structure_pointer(struct vcpu *v, uint64_t structure, enum member member);
 
-/* Path of a struct file from the root of its mounts. `path` has STRUCTURE_PATH bytes; returns where in it the text begins. */
+/* Read the path of a struct file, from the root of its mounts. `path` has STRUCTURE_PATH bytes. Returns where the text begins in it. */
 const char *structure_path(struct vcpu *v, uint64_t file, char *path);
 
 #endif

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-#include "arch/x86_syscall_args.h"
+#include "arch/arch.h"
+#include "arch/syscall_args.h"
+#include "limits.h"
 
 enum {
 	PATH_BYTES = 4096,   /* PATH_MAX, include/uapi/linux/limits.h */
@@ -77,9 +79,9 @@ static bool read_strings(struct vcpu *v, const struct unread *call)
 	return all;
 }
 
-void syscalls_read(struct vcpu *v, const uint64_t call[7])
+void syscalls_read(struct vcpu *v, const struct syscall_abi *abi, const uint64_t call[7])
 {
-	struct unread unread = { .kinds = x86_syscall_args(call[0]), .insns = v->insns, .cpu = v->index };
+	struct unread unread = { .kinds = abi->call_args(call[0]), .insns = v->live->insns, .cpu = v->index };
 
 	memcpy(unread.args, call + 1, sizeof unread.args);
 	v->unread.kinds = NULL;
@@ -109,6 +111,27 @@ static struct {
 	size_t count;
 } parked = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* Take the task's call out of the list. Under the lock. */
+static bool unpark(uint64_t task, struct unread *ret)
+{
+	for (size_t i = 0; i < parked.count; i++)
+		if (parked.list[i].task == task) {
+			*ret = parked.list[i].call;
+			parked.list[i] = parked.list[--parked.count];
+			return true;
+		}
+	return false;
+}
+
+void syscalls_gone(uint64_t task)
+{
+	struct unread call;
+
+	pthread_mutex_lock(&parked.lock);
+	unpark(task, &call);
+	pthread_mutex_unlock(&parked.lock);
+}
+
 void syscalls_switch(struct vcpu *v, uint64_t previous, uint64_t next)
 {
 	if (!v->unread.kinds && !__atomic_load_n(&parked.count, __ATOMIC_RELAXED))
@@ -117,13 +140,10 @@ void syscalls_switch(struct vcpu *v, uint64_t previous, uint64_t next)
 	if (v->unread.kinds && parked.count < PARKED_MAX) {
 		parked.list[parked.count].task = previous;
 		parked.list[parked.count++].call = v->unread;
+	} else if (v->unread.kinds) {
+		limits_reached(LIMIT_STRINGS);
 	}
-	v->unread.kinds = NULL;
-	for (size_t i = 0; i < parked.count; i++)
-		if (parked.list[i].task == next) {
-			v->unread = parked.list[i].call;
-			parked.list[i] = parked.list[--parked.count];
-			break;
-		}
+	if (!unpark(next, &v->unread))
+		v->unread.kinds = NULL;
 	pthread_mutex_unlock(&parked.lock);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tasks.h"
 
+#include "guest_time.h"
 #include "loaded.h"
 #include "structures.h"
 
@@ -31,7 +32,8 @@ void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t 
 	uint64_t parent = structure_pointer(v, task, TASK_REAL_PARENT), mm = structure_pointer(v, task, TASK_MM);
 	char comm[COMM_LEN + 1] = "", path[STRUCTURE_PATH];
 	struct task_record record = {
-		.change = change, .cpu = cpu, .ns = recorder_ns(), .insns = v->insns, .task = task,
+		.change = change, .cpu = cpu, .ns = guest_time(v), .insns = v->live->insns, .task = task,
+		.maker = change == TASK_NEW ? v->task : 0,
 		.pid = (int32_t)structure_read(v, task, TASK_PID, 4), .tgid = (int32_t)structure_read(v, task, TASK_TGID, 4),
 		.ppid = (int32_t)structure_read(v, parent, TASK_TGID, 4), .mm = mm,
 		.comm = comm, .exe = "",

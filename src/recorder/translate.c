@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "arch/x86_insn.h"
 #include "code.h"
-#include "stores.h"
+#include "limits.h"
 #include "watch.h"
 
 enum {
@@ -22,6 +23,8 @@ struct work {
 	size_t n;
 	uint8_t lengths[BLOCK_MAX];
 	bool wanted[BLOCK_MAX]; /* instructions at which a callback asks what they load or store */
+	struct qemu_plugin_insn *insn; /* the one that is looked at … */
+	size_t at;                     /* … and its index */
 	struct block *block;
 	long function; /* the kernel's, at the instruction that is looked at; or SYMTAB_NONE */
 };
@@ -48,36 +51,43 @@ static uint32_t site_number(const struct site *site)
 }
 
 /* A transfer that no site could be made for: count it where it happens. */
-static void give_up(struct qemu_plugin_insn *insn)
+static void give_up(struct work *w)
 {
-	qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, QEMU_PLUGIN_INLINE_ADD_U64, recorder.unwatched, 1);
+	qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(w->insn, QEMU_PLUGIN_INLINE_ADD_U64, recorder.unwatched, 1);
 }
 
-static uint32_t make_site(struct qemu_plugin_insn *insn, enum event_kind kind, uint64_t addr, uint8_t length,
-			  uint64_t target)
+static uint32_t make_site(struct work *w, enum event_kind kind, uint64_t addr, uint8_t length, uint64_t target)
 {
 	uint32_t number = site_number(&(struct site){
 		.kind = kind, .addr = addr, .length = length, .target = target,
 	});
 
-	if (!number && insn)
-		give_up(insn);
+	if (!number)
+		give_up(w);
 	return number;
 }
 
-static void on_mem(struct qemu_plugin_insn *insn, qemu_plugin_vcpu_mem_cb_t cb, enum qemu_plugin_mem_rw rw, void *data)
+/* A callback that asks for an access's address only. */
+static void on_address(struct work *w, qemu_plugin_vcpu_mem_cb_t cb, enum qemu_plugin_mem_rw rw, void *data)
 {
-	qemu_plugin_register_vcpu_mem_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS, rw, data);
+	qemu_plugin_register_vcpu_mem_cb(w->insn, cb, QEMU_PLUGIN_CB_NO_REGS, rw, data);
 }
 
-static void on_exec(struct qemu_plugin_insn *insn, qemu_plugin_vcpu_udata_cb_t cb, void *data)
+/* A callback that asks what was loaded or stored, too: QEMU has to keep it. */
+static void on_mem(struct work *w, qemu_plugin_vcpu_mem_cb_t cb, enum qemu_plugin_mem_rw rw, void *data)
 {
-	qemu_plugin_register_vcpu_insn_exec_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS, data);
+	w->wanted[w->at] = true;
+	on_address(w, cb, rw, data);
 }
 
-static void on_exec_regs(struct qemu_plugin_insn *insn, qemu_plugin_vcpu_udata_cb_t cb, void *data)
+static void on_exec(struct work *w, qemu_plugin_vcpu_udata_cb_t cb, void *data)
 {
-	qemu_plugin_register_vcpu_insn_exec_cb(insn, cb, QEMU_PLUGIN_CB_R_REGS, data);
+	qemu_plugin_register_vcpu_insn_exec_cb(w->insn, cb, QEMU_PLUGIN_CB_NO_REGS, data);
+}
+
+static void on_exec_regs(struct work *w, qemu_plugin_vcpu_udata_cb_t cb, void *data)
+{
+	qemu_plugin_register_vcpu_insn_exec_cb(w->insn, cb, QEMU_PLUGIN_CB_R_REGS, data);
 }
 
 static void on_start(struct work *w, qemu_plugin_vcpu_udata_cb_t cb, void *data)
@@ -91,39 +101,39 @@ static bool is_long(uint64_t addr)
 	return addr >> 32;
 }
 
-static void call_direct(const struct work *w, struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr,
+static void call_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 			uint8_t length)
 {
 	uint64_t target = addr + length + (uint64_t)(int64_t)x->disp;
-	uint32_t site = make_site(insn, EVENT_CALL, addr, length, target);
+	uint32_t site = make_site(w, EVENT_CALL, addr, length, target);
 	uint64_t opsize = x->opsize ? WATCH_OPSIZE : 0;
 
 	if (w->function == SYMTAB_NONE)
 		*map_put(&recorder.call_targets, target, 1) = 1;
 	if (!site)
 		return;
-	if (addr >> 63)
-		on_mem(insn, watch_call_kernel, QEMU_PLUGIN_MEM_W, userdata(site, 0));
+	if (addr_is_kernel(addr))
+		on_address(w, watch_call_kernel, QEMU_PLUGIN_MEM_W, userdata(site, 0));
 	else if (is_long(addr) && !x->opsize)
-		on_mem(insn, watch_call_long, QEMU_PLUGIN_MEM_W, userdata(site, 0));
+		on_mem(w, watch_call_long, QEMU_PLUGIN_MEM_W, userdata(site, 0));
 	else
-		on_mem(insn, watch_call, QEMU_PLUGIN_MEM_W, userdata(site | opsize, 0));
+		on_mem(w, watch_call, QEMU_PLUGIN_MEM_W, userdata(site | opsize, 0));
 }
 
-static void call_indirect(struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr, uint8_t length)
+static void call_indirect(struct work *w, const struct x86_insn *x, uint64_t addr, uint8_t length)
 {
-	uint32_t site = make_site(insn, EVENT_CALL_INDIRECT, addr, length, 0);
+	uint32_t site = make_site(w, EVENT_CALL_INDIRECT, addr, length, 0);
 	uint64_t data = site | (x->opsize ? WATCH_OPSIZE : 0u);
 
 	if (!site)
 		return;
 	if (x->kind == X86_CALL_FAR) {
-		on_mem(insn, watch_call_far, QEMU_PLUGIN_MEM_RW, userdata(data, 0));
+		on_mem(w, watch_call_far, QEMU_PLUGIN_MEM_RW, userdata(data, 0));
 		return;
 	}
 	if (x->kind == X86_CALL_REG)
-		on_exec_regs(insn, watch_target, userdata(x->reg, 0));
-	on_mem(insn, watch_call_indirect, QEMU_PLUGIN_MEM_RW, userdata(data, 0));
+		on_exec_regs(w, watch_target, userdata(x->reg, 0));
+	on_mem(w, watch_call_indirect, QEMU_PLUGIN_MEM_RW, userdata(data, 0));
 }
 
 /*
@@ -166,7 +176,7 @@ static void *jump_data(const struct work *w, uint32_t site, uint64_t addr, uint6
 				   reg << WATCH_LONG_REG);
 }
 
-static void jump_direct(struct work *w, struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr,
+static void jump_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 			uint8_t length)
 {
 	uint64_t target = addr + length + (uint64_t)(int64_t)x->disp;
@@ -175,17 +185,17 @@ static void jump_direct(struct work *w, struct qemu_plugin_insn *insn, const str
 	leads_to(target);
 	if (!leaves_function(w, addr, target))
 		return;
-	site = make_site(insn, EVENT_JUMP, addr, length, target);
+	site = make_site(w, EVENT_JUMP, addr, length, target);
 	if (!site)
 		return;
-	if (addr >> 63) {
-		on_exec(insn, watch_jump_kernel, userdata(site, 0));
+	if (addr_is_kernel(addr)) {
+		on_exec(w, watch_jump_kernel, userdata(site, 0));
 	} else {
 		on_start(w, watch_rip, NULL);
 		if (is_long(addr))
-			on_exec(insn, watch_jump_long, jump_data(w, site, addr, 0));
+			on_exec(w, watch_jump_long, jump_data(w, site, addr, 0));
 		else
-			on_exec(insn, watch_jump, userdata(site, addr - w->addr));
+			on_exec(w, watch_jump, userdata(site, addr - w->addr));
 	}
 }
 
@@ -245,168 +255,150 @@ static void jump_conditional(const struct work *w, const struct x86_insn *x, uin
 	expect_arrival(target);
 }
 
-static void jump_indirect(struct work *w, struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr,
+static void jump_indirect(struct work *w, const struct x86_insn *x, uint64_t addr,
 			  uint8_t length)
 {
-	uint32_t site = make_site(insn, EVENT_JUMP_INDIRECT, addr, length, 0);
+	uint32_t site = make_site(w, EVENT_JUMP_INDIRECT, addr, length, 0);
 	uint64_t offset = addr - w->addr;
 
 	if (!site)
 		return;
-	if (!(addr >> 63))
+	if (!addr_is_kernel(addr))
 		on_start(w, watch_rip, NULL);
-	if (!(addr >> 63) && is_long(addr) && x->kind == X86_JUMP_REG)
-		on_exec_regs(insn, watch_jump_reg_long, jump_data(w, site, addr, x->reg));
-	else if (!(addr >> 63) && is_long(addr) && !x->opsize)
-		on_mem(insn, watch_jump_mem_long, QEMU_PLUGIN_MEM_R, jump_data(w, site, addr, 0));
+	if (!addr_is_kernel(addr) && is_long(addr) && x->kind == X86_JUMP_REG)
+		on_exec_regs(w, watch_jump_reg_long, jump_data(w, site, addr, x->reg));
+	else if (!addr_is_kernel(addr) && is_long(addr) && !x->opsize)
+		on_mem(w, watch_jump_mem_long, QEMU_PLUGIN_MEM_R, jump_data(w, site, addr, 0));
 	else if (x->kind == X86_JUMP_REG)
-		on_exec_regs(insn, watch_jump_reg, userdata(site, x->reg | offset << WATCH_REG_BITS));
+		on_exec_regs(w, watch_jump_reg, userdata(site, x->reg | offset << WATCH_REG_BITS));
 	else
-		on_mem(insn, watch_jump_mem, QEMU_PLUGIN_MEM_R, userdata(site, offset));
+		on_mem(w, watch_jump_mem, QEMU_PLUGIN_MEM_R, userdata(site, offset));
 }
 
-static void jump_far(struct qemu_plugin_insn *insn, uint64_t addr, uint8_t length)
+static void jump_far(struct work *w, uint64_t addr, uint8_t length)
 {
-	uint32_t site = make_site(insn, EVENT_JUMP_INDIRECT, addr, length, 0);
+	uint32_t site = make_site(w, EVENT_JUMP_INDIRECT, addr, length, 0);
 
 	if (site)
-		on_mem(insn, watch_jump_far, QEMU_PLUGIN_MEM_R, userdata(site, 0));
+		on_mem(w, watch_jump_far, QEMU_PLUGIN_MEM_R, userdata(site, 0));
 }
 
-static void jump_far_direct(struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr, uint8_t length)
+static void jump_far_direct(struct work *w, const struct x86_insn *x, uint64_t addr, uint8_t length)
 {
 	/* it leads to an absolute address, wherever it stands itself */
 	uint64_t target = far_address(x->segment, x->offset, length > 6 ? 2 : 1);
-	uint32_t site = make_site(insn, EVENT_JUMP_INDIRECT, addr, length, target);
+	uint32_t site = make_site(w, EVENT_JUMP_INDIRECT, addr, length, target);
 
 	leads_to(target);
 	if (site)
-		on_exec(insn, watch_jump_far_direct, userdata(site, 0));
+		on_exec(w, watch_jump_far_direct, userdata(site, 0));
 }
 
-static void returns(struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr, uint8_t length)
+static void returns(struct work *w, const struct x86_insn *x, uint64_t addr, uint8_t length)
 {
-	uint32_t site = make_site(insn, EVENT_RETURN, addr, length, 0);
+	uint32_t site = make_site(w, EVENT_RETURN, addr, length, 0);
 	uint64_t data = site | (x->opsize ? WATCH_OPSIZE : 0u);
 
 	if (!site)
 		return;
 	if (x->kind != X86_RET)
-		on_mem(insn, watch_return_far, QEMU_PLUGIN_MEM_R, userdata(data, 0));
+		on_mem(w, watch_return_far, QEMU_PLUGIN_MEM_R, userdata(data, 0));
 	else if (is_long(addr) && !x->opsize)
-		on_mem(insn, watch_return_long, QEMU_PLUGIN_MEM_R, userdata(site, 0));
+		on_mem(w, watch_return_long, QEMU_PLUGIN_MEM_R, userdata(site, 0));
 	else
-		on_mem(insn, watch_return, QEMU_PLUGIN_MEM_R, userdata(data, 0));
+		on_mem(w, watch_return, QEMU_PLUGIN_MEM_R, userdata(data, 0));
 }
 
-static void interrupt_return(struct qemu_plugin_insn *insn, uint64_t addr, uint8_t length)
+static void interrupt_return(struct work *w, uint64_t addr, uint8_t length)
 {
-	uint32_t site = make_site(insn, EVENT_INTERRUPT_RETURN, addr, length, 0);
+	uint32_t site = make_site(w, EVENT_INTERRUPT_RETURN, addr, length, 0);
 
-	if (site)
-		qemu_plugin_register_vcpu_mem_cb(insn, watch_interrupt_return, QEMU_PLUGIN_CB_R_REGS,
-						 QEMU_PLUGIN_MEM_R, userdata(site, 0));
+	if (!site)
+		return;
+	w->wanted[w->at] = true;
+	qemu_plugin_register_vcpu_mem_cb(w->insn, watch_interrupt_return, QEMU_PLUGIN_CB_R_REGS, QEMU_PLUGIN_MEM_R,
+					 userdata(site, 0));
 }
 
-/* Does a callback that such an instruction gets ask what it loads or stores? Goes with instrument(). */
-static bool asks_value(enum x86_kind kind, uint64_t addr)
-{
-	switch (kind) {
-	case X86_CALL:
-		return !(addr >> 63);
-	case X86_CALL_REG:
-	case X86_CALL_MEM:
-	case X86_CALL_FAR:
-	case X86_RET:
-	case X86_RET_FAR:
-	case X86_JUMP_MEM:
-	case X86_JUMP_FAR:
-	case X86_IRET:
-	case X86_LIDT:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void instrument(struct work *w, struct qemu_plugin_insn *insn, const struct x86_insn *x, uint64_t addr,
+static void instrument(struct work *w, const struct x86_insn *x, uint64_t addr,
 		       uint8_t length)
 {
 	switch (x->kind) {
 	case X86_OTHER:
 		break;
 	case X86_CALL:
-		call_direct(w, insn, x, addr, length);
+		call_direct(w, x, addr, length);
 		break;
 	case X86_CALL_REG:
 	case X86_CALL_MEM:
 	case X86_CALL_FAR:
-		call_indirect(insn, x, addr, length);
+		call_indirect(w, x, addr, length);
 		break;
 	case X86_RET:
 	case X86_RET_FAR:
-		returns(insn, x, addr, length);
+		returns(w, x, addr, length);
 		break;
 	case X86_JUMP:
-		jump_direct(w, insn, x, addr, length);
+		jump_direct(w, x, addr, length);
 		break;
 	case X86_JUMP_COND:
 		jump_conditional(w, x, addr, length);
 		break;
 	case X86_JUMP_REG:
 	case X86_JUMP_MEM:
-		jump_indirect(w, insn, x, addr, length);
+		jump_indirect(w, x, addr, length);
 		break;
 	case X86_JUMP_FAR:
-		jump_far(insn, addr, length);
+		jump_far(w, addr, length);
 		break;
 	case X86_JUMP_FAR_DIRECT:
-		jump_far_direct(insn, x, addr, length);
+		jump_far_direct(w, x, addr, length);
 		break;
 	case X86_SYSCALL:
 		on_start(w, watch_rip, NULL);
-		on_exec_regs(insn, watch_syscall, userdata(addr + length - w->addr, 0));
+		on_exec_regs(w, watch_syscall, userdata(addr + length - w->addr, 0));
 		break;
 	case X86_SYSRET:
-		on_exec_regs(insn, watch_sysret, NULL);
+		on_exec_regs(w, watch_sysret, NULL);
 		break;
 	case X86_SYSENTER:
-		on_exec_regs(insn, watch_sysenter, NULL);
+		on_start(w, watch_rip, NULL);
+		on_exec_regs(w, watch_sysenter, userdata(addr + length - w->addr, 0));
 		break;
 	case X86_SYSEXIT:
-		on_exec_regs(insn, watch_sysexit, NULL);
+		on_exec_regs(w, watch_sysexit, NULL);
 		break;
 	case X86_IRET:
-		interrupt_return(insn, addr, length);
+		interrupt_return(w, addr, length);
 		break;
 	case X86_HALT:
-		on_exec(insn, watch_halt, NULL);
+		on_exec(w, watch_halt, NULL);
 		*map_put(&recorder.arrivals, addr + length, 0) |= RESUME;
 		break;
 	case X86_LIDT:
-		on_mem(insn, watch_lidt, QEMU_PLUGIN_MEM_R, NULL);
+		on_mem(w, watch_lidt, QEMU_PLUGIN_MEM_R, NULL);
 		break;
 	case X86_MOV_CR:
 		if (x->cr == 3)
-			on_exec_regs(insn, watch_cr3, userdata(x->reg, 0));
+			on_exec_regs(w, watch_cr3, userdata(x->reg, 0));
 		break;
 	case X86_OUT:
 		*map_put(&recorder.arrivals, addr + length, 0) |= AFTER_OUT;
 		break;
 	case X86_WRMSR:
-		on_exec_regs(insn, watch_wrmsr, NULL);
+		on_exec_regs(w, watch_wrmsr, NULL);
 		break;
 	}
 }
 
 static void look_for_handler(struct work *w)
 {
-	bool start = w->addr >> 63 && kernel_function_start(&recorder.kernel, w->function, w->addr);
+	bool start = addr_is_kernel(w->addr) && kernel_function_start(&recorder.kernel, w->function, w->addr);
 	enum idt_kind kind;
 	int vector;
 
 	/* user code has no handlers */
-	if ((!(w->addr >> 63) && recorder.kernel.found && !recorder.kernel.no_linux) || !kernel_may_handle(&recorder.kernel, w->addr))
+	if ((!addr_is_kernel(w->addr) && recorder.kernel.found && !recorder.kernel.no_linux) || !kernel_may_handle(&recorder.kernel, w->addr))
 		return;
 	if (!start && map_get(&recorder.successors, w->addr))
 		return;
@@ -441,20 +433,28 @@ static const struct {
 	[HOOK_MAPPED] = { watch_code, { code_mapped } },
 };
 
+/* A startup interrupt has a vCPU begin at the first instruction of a page below 1 MiB: Intel SDM vol. 3, 11.4.4. */
+static bool may_start(uint64_t addr)
+{
+	return addr < 0x100000 && !(addr & 0xfff);
+}
+
 /* What has to be called when the block begins, before its instructions are counted. */
 static void instrument_start(struct work *w)
 {
 	const uint64_t *arrival = map_get(&recorder.arrivals, w->addr);
 	uint32_t site;
 
+	if (may_start(w->addr))
+		on_start(w, watch_start, NULL);
 	if (arrival && *arrival & RESUME)
-		on_start(w, watch_resume, NULL);
-	if (arrival && *arrival & AFTER_OUT && recorder.shutdown_requested)
+		on_start(w, watch_resume, userdata(w->n, 0));
+	if (arrival && *arrival & AFTER_OUT && inside_has(INSIDE_SHUTDOWN))
 		on_start(w, watch_shutdown, NULL);
 	if (w->block->vector >= 0)
 		on_start(w, watch_interrupt, userdata(w->block->number, 0));
 	if ((arrival && *arrival & ARRIVE) || is_entry_label(w)) {
-		site = make_site(NULL, EVENT_ARRIVE, w->addr, 0, 0);
+		site = make_site(w, EVENT_ARRIVE, w->addr, 0, 0);
 		if (site)
 			on_start(w, watch_arrive, userdata(site, 0));
 	}
@@ -467,15 +467,15 @@ static void instrument_start(struct work *w)
 }
 
 /* A function that begins within the block was run into by the one before it. */
-static void run_into(struct work *w, struct qemu_plugin_insn *insn, size_t i, uint64_t addr)
+static void run_into(struct work *w, uint64_t addr)
 {
 	uint32_t site;
 
 	if (!kernel_function_start(&recorder.kernel, w->function, addr))
 		return;
-	site = make_site(insn, EVENT_ARRIVE, addr, 0, 0);
+	site = make_site(w, EVENT_ARRIVE, addr, 0, 0);
 	if (site)
-		on_exec(insn, watch_arrive, userdata(site, w->n - i));
+		on_exec(w, watch_arrive, userdata(site, w->n - w->at));
 }
 
 static void count(struct work *w)
@@ -492,7 +492,7 @@ static void tell_block(struct work *w)
 /* Look for the kernel; tell of it when it is found. */
 static void look_for_kernel(void)
 {
-	uint64_t insns = vcpu_get(0)->insns, ns;
+	uint64_t insns = vcpu_get(0)->live->insns, ns;
 	struct buf lines = { 0 }, lacks = { 0 };
 
 	/* a vCPU's clock is told by its own thread only */
@@ -509,6 +509,7 @@ static void look_for_kernel(void)
 	if (lacks.len) {
 		buf_put_u8(&lacks, 0);
 		meta_put(&lines, "lacks", (char *)lacks.data);
+		snprintf(recorder.stats->lacks, sizeof recorder.stats->lacks, "%s", (char *)lacks.data);
 	}
 	buf_printf(&lines, "slide=0x%" PRIx64 "\n", recorder.kernel.slide);
 	meta_put_u64(&lines, "kernel_insns", insns);
@@ -528,6 +529,13 @@ static bool is_single(const struct work *w, const struct x86_insn *last)
 	return w->n == 1 && last->kind == X86_OTHER && !last->repeats;
 }
 
+static void look_at(struct work *w, size_t i)
+{
+	w->at = i;
+	w->insn = qemu_plugin_tb_get_insn(w->tb, i);
+	w->wanted[i] = false;
+}
+
 static void translate(struct work *w)
 {
 	uint64_t addr = w->addr;
@@ -541,22 +549,25 @@ static void translate(struct work *w)
 		look_for_kernel();
 	w->function = kernel_function(&recorder.kernel, addr);
 	w->block = blocks_add(&recorder.blocks, addr, w->lengths, (uint16_t)w->n, &new);
-	if (!w->block)
+	if (!w->block) {
+		limits_reached(LIMIT_BLOCKS);
+		count(w);
 		return;
-	if (new)
+	}
+	if (new && !recorder.told_interrupts)
 		look_for_handler(w);
+	look_at(w, 0);
 	instrument_start(w);
 	for (size_t i = 0; i < w->n; i++) {
-		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(w->tb, i);
 		uint8_t bytes[16];
 
-		qemu_plugin_insn_data(insn, bytes, sizeof bytes);
+		look_at(w, i);
+		qemu_plugin_insn_data(w->insn, bytes, sizeof bytes);
 		x = x86_decode(bytes, w->lengths[i]);
 		w->function = kernel_function_near(&recorder.kernel, w->function, addr);
 		if (i && w->function != SYMTAB_NONE)
-			run_into(w, insn, i, addr);
-		instrument(w, insn, &x, addr, w->lengths[i]);
-		w->wanted[i] = asks_value(x.kind, addr);
+			run_into(w, addr);
+		instrument(w, &x, addr, w->lengths[i]);
 		addr += w->lengths[i];
 	}
 	if (leads_on(x.kind))
@@ -567,25 +578,23 @@ static void translate(struct work *w)
 	count(w);
 	single = is_single(w, &x);
 	if (single)
-		on_mem(qemu_plugin_tb_get_insn(w->tb, 0), watch_single, QEMU_PLUGIN_MEM_RW,
-		       userdata(w->block->number, 0));
-	if (!(w->addr >> 63) || single || recorder.cuts_blocks)
+		on_address(w, watch_single, QEMU_PLUGIN_MEM_RW, userdata(w->block->number, 0));
+	if (!addr_is_kernel(w->addr) || single || recorder.cuts_blocks)
 		tell_block(w);
-	if (recorder.drops_stores)
-		recorder.stores_dropped += stores_drop(w->wanted, w->n);
+	recorder.stores_dropped += stores_drop(w->wanted, w->n);
 }
 
-void translate_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+void translate_block(struct qemu_plugin_tb *tb)
 {
 	struct work w; /* its arrays are not worth clearing for each block */
 
-	(void)id;
 	w.tb = tb;
 	w.addr = qemu_plugin_tb_vaddr(tb);
 	w.n = qemu_plugin_tb_n_insns(tb);
 	if (w.n > BLOCK_MAX)
 		w.n = BLOCK_MAX;
 	pthread_mutex_lock(&recorder.lock);
+	recorder_find_live();
 	translate(&w);
 	pthread_mutex_unlock(&recorder.lock);
 }

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "arch/arch.h"
+#include "arch/x86_syscalls.h"
 #include "code.h"
+#include "guest_time.h"
 #include "syscalls.h"
 #include "tasks.h"
 
@@ -49,8 +52,9 @@ static __attribute__((noinline)) void turn_block(struct vcpu *v)
 	if (v->ring.block % REGISTERS_TRUSTED == 0)
 		v->regs.direct = NULL;
 	p = v->ring.head;
-	p[0] = raw_word0(EVENT_CLOCK, v->insns);
-	p[1] = recorder_ns();
+	p[0] = raw_word0(EVENT_CLOCK, v->live->insns);
+	guest_time_check(v);
+	p[1] = guest_time(v);
 	ring_publish(&v->ring, p + 2);
 }
 
@@ -75,6 +79,12 @@ static void put(struct vcpu *v, uint32_t site, uint64_t insns, const uint64_t *w
 	put(v, site, insns, (const uint64_t[]){ __VA_ARGS__ },                          \
 	    sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 
+/* What was read inside QEMU turned out wrong: as many events as fit into so many blocks of the ring may be. */
+static void doubt(struct vcpu *v, unsigned blocks)
+{
+	v->live->unwatched += (uint64_t)blocks * RING_BLOCK_WORDS / 3;
+}
+
 /* Ask QEMU, and learn or check where the value can be had without. */
 static __attribute__((noinline)) uint64_t ask_value(struct vcpu *v, qemu_plugin_meminfo_t info)
 {
@@ -92,7 +102,7 @@ static __attribute__((noinline)) uint64_t ask_value(struct vcpu *v, qemu_plugin_
 		value_distrust(&recorder.value_place);
 		v->value_place = NULL;
 		if (v->value_used)
-			v->unwatched += RING_BLOCK_WORDS / 3; /* as many targets may be wrong */
+			doubt(v, 1);
 	} else {
 		v->value_place = value_learn(&recorder.value_place, value);
 	}
@@ -115,7 +125,7 @@ static inline void put_1(struct vcpu *v, uint64_t site, uint64_t a)
 {
 	uint64_t *p = v->ring.head;
 
-	p[0] = raw_word0(site, v->insns);
+	p[0] = raw_word0(site, v->live->insns);
 	p[1] = a;
 	done(v, p + 2);
 }
@@ -124,7 +134,7 @@ static inline void put_2(struct vcpu *v, uint64_t site, uint64_t a, uint64_t b)
 {
 	uint64_t *p = v->ring.head;
 
-	p[0] = raw_word0(site, v->insns);
+	p[0] = raw_word0(site, v->live->insns);
 	p[1] = a;
 	p[2] = b;
 	done(v, p + 3);
@@ -188,7 +198,20 @@ void watch_call_indirect(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vadd
 	target = v->target;
 	if (is_16bit(qemu_plugin_mem_size_shift(info), data))
 		target = v->base16 + (target & 0xffff);
-	PUT(v, site_of(data), v->insns, vaddr, from, target);
+	PUT(v, site_of(data), v->live->insns, vaddr, from, target);
+}
+
+/*
+ * Which of its memory accesses a far transfer is at: the first two are its own, those that follow are of the segment's
+ * descriptor.
+ */
+static unsigned far_access(struct vcpu *v)
+{
+	if (v->iret_insns != v->live->insns) {
+		v->iret_insns = v->live->insns;
+		v->iret_n = 0;
+	}
+	return v->iret_n++;
 }
 
 void watch_call_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
@@ -199,13 +222,8 @@ void watch_call_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, vo
 	if (!qemu_plugin_mem_is_store(info))
 		return;
 	/* the code segment is pushed first, then the offset */
-	if (v->iret_insns != v->insns || v->iret_n != 1) {
-		v->iret_insns = v->insns;
-		v->iret_n = 1;
-		return;
-	}
-	v->iret_n = 0;
-	PUT(v, site_of(data), v->insns, vaddr, site->addr + site->length, 0);
+	if (far_access(v) == 1)
+		PUT(v, site_of(data), v->live->insns, vaddr, site->addr + site->length, 0);
 }
 
 void watch_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
@@ -245,23 +263,23 @@ void watch_return_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, 
 	struct vcpu *v = vcpu_get(cpu);
 	unsigned shift = qemu_plugin_mem_size_shift(info);
 
-	if (v->iret_insns != v->insns || v->iret_n != 1) {
-		v->iret_insns = v->insns;
-		v->iret_n = 1;
+	switch (far_access(v)) {
+	case 0:
 		v->iret_slot = vaddr;
 		v->far_ip = value_of(info);
-		return;
+		break;
+	case 1:
+		PUT(v, site_of(data), v->live->insns, v->iret_slot, far_address(value_of(info) & 0xffff, v->far_ip, shift));
+		break;
 	}
-	v->iret_n = 0;
-	PUT(v, site_of(data), v->insns, v->iret_slot, far_address(value_of(info) & 0xffff, v->far_ip, shift));
 }
 
 static void put_jump_far(struct vcpu *v, uint32_t number, const struct site *site, uint64_t target)
 {
-	if (site->addr >> 63)
-		PUT(v, number, v->insns, target);
+	if (addr_is_kernel(site->addr))
+		PUT(v, number, v->live->insns, target);
 	else
-		PUT(v, number, v->insns, site->addr, target);
+		PUT(v, number, v->live->insns, site->addr, target);
 }
 
 void watch_jump_far_direct(unsigned cpu, void *data)
@@ -278,16 +296,16 @@ void watch_jump_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, vo
 	unsigned shift = qemu_plugin_mem_size_shift(info);
 
 	(void)vaddr;
-	if (v->iret_insns != v->insns || v->iret_n != 1) {
-		v->iret_insns = v->insns;
-		v->iret_n = 1;
+	switch (far_access(v)) {
+	case 0:
 		v->far_ip = value_of(info);
 		v->far_shift = shift;
-		return;
+		break;
+	case 1:
+		put_jump_far(v, site_of(data), site_at(site_of(data)),
+			     far_address(value_of(info) & 0xffff, v->far_ip, v->far_shift));
+		break;
 	}
-	v->iret_n = 0;
-	put_jump_far(v, site_of(data), site_at(site_of(data)),
-		     far_address(value_of(info) & 0xffff, v->far_ip, v->far_shift));
 }
 
 /* Computed jumps within a function (switch tables) are its own business. */
@@ -295,7 +313,7 @@ static bool within_function(const struct site *site, uint64_t target)
 {
 	long function;
 
-	if (!(site->addr >> 63))
+	if (!addr_is_kernel(site->addr))
 		return false;
 	function = kernel_function(&recorder.kernel, site->addr);
 	return function != SYMTAB_NONE && function == kernel_function(&recorder.kernel, target) &&
@@ -316,11 +334,11 @@ static void jump_indirect(struct vcpu *v, uint32_t number, uint64_t offset, uint
 
 	if (site->addr < 0x100000 && target < 0x10000)
 		target += v->base16;
-	if (site->addr >> 63) {
+	if (addr_is_kernel(site->addr)) {
 		if (!within_function(site, target))
-			PUT(v, number, v->insns, target);
+			PUT(v, number, v->live->insns, target);
 	} else {
-		PUT(v, number, v->insns, jump_address(v, site, offset), target);
+		PUT(v, number, v->live->insns, jump_address(v, site, offset), target);
 	}
 }
 
@@ -383,17 +401,20 @@ void watch_jump_kernel(unsigned cpu, void *data)
 	struct vcpu *v = vcpu_get(cpu);
 	uint64_t *p = v->ring.head;
 
-	p[0] = raw_word0((uintptr_t)data, v->insns);
+	p[0] = raw_word0((uintptr_t)data, v->live->insns);
 	done(v, p + 1);
 }
 
 static __attribute__((noinline)) uint64_t learn_rip(struct vcpu *v)
 {
+	bool trusted = v->regs.place;
 	uint64_t rip;
 
 	pthread_mutex_lock(&recorder.lock);
 	rip = registers_rip(&v->regs, &recorder.rip_place);
 	pthread_mutex_unlock(&recorder.lock);
+	if (trusted && !v->regs.place)
+		doubt(v, REGISTERS_TRUSTED);
 	return rip;
 }
 
@@ -409,7 +430,7 @@ void watch_jump(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
 
-	PUT(v, site_of(data), v->insns, jump_address(v, site_at(site_of(data)), above(data)));
+	PUT(v, site_of(data), v->live->insns, jump_address(v, site_at(site_of(data)), above(data)));
 }
 
 void watch_arrive(unsigned cpu, void *data)
@@ -417,19 +438,24 @@ void watch_arrive(unsigned cpu, void *data)
 	struct vcpu *v = vcpu_get(cpu);
 	uint64_t *p = v->ring.head;
 
-	p[0] = raw_word0(site_of(data), v->insns - above(data));
+	p[0] = raw_word0(site_of(data), v->live->insns - above(data));
 	ring_publish(&v->ring, p + 1);
-	/* in the middle of a block the clock must not be read: the next record turns the block, if there is room */
+	/*
+	 * Reading the clock is not allowed inside a translated block. Leave the switch of the ring's block to the next
+	 * record, unless the block is nearly full.
+	 */
 	if (__builtin_expect(p + 1 >= v->ring.limit + RING_RECORD_MAX / 2, 0))
 		ring_next_block(&v->ring);
 }
 
-static void resume(struct vcpu *v, uint64_t ns)
+/* `uncounted`: instructions of the block that runs which the counter does not have yet. */
+static void resume(struct vcpu *v, uint64_t uncounted)
 {
 	if (!v->halted)
 		return;
 	v->halted = false;
-	PUT(v, EVENT_RESUME, v->insns, ns);
+	guest_time_resumed(v, uncounted);
+	PUT(v, EVENT_RESUME, v->live->insns, guest_time(v));
 }
 
 void watch_halt(unsigned cpu, void *data)
@@ -437,15 +463,42 @@ void watch_halt(unsigned cpu, void *data)
 	struct vcpu *v = vcpu_get(cpu);
 
 	(void)data;
-	resume(v, recorder_ns());
+	resume(v, 0);
+	guest_time_halted(v);
 	v->halted = true;
-	PUT(v, EVENT_HALT, v->insns, recorder_ns());
+	PUT(v, EVENT_HALT, v->live->insns, guest_time(v));
 }
 
 void watch_resume(unsigned cpu, void *data)
 {
+	resume(vcpu_get(cpu), (uintptr_t)data);
+}
+
+/* The vCPU begins anew: it runs no task, has no page tables, and its calls are over. */
+static void begin_anew(struct vcpu *v, uint64_t ns)
+{
+	PUT(v, EVENT_TASK_SWITCH, v->live->insns, ns, v->task, 0);
+	if (v->space)
+		PUT(v, EVENT_ADDRESS_SPACE, v->live->insns, 0);
+	v->task = v->space = v->user_from = 0;
+	v->user_left = LEFT_UNKNOWN;
+	v->unread.kinds = NULL;
+}
+
+void watch_start(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
 	(void)data;
-	resume(vcpu_get(cpu), recorder_ns());
+	/* vCPU 0 boots without such an interrupt; and the first instruction of a page is not always where one leads to */
+	if (cpu == 0 || registers_read(&v->regs, GUEST_RIP))
+		return;
+	if (!v->live->insns) {
+		/* it has waited for this since the guest began */
+		PUT(v, EVENT_HALT, 0, 0);
+		v->halted = true;
+	}
+	resume(v, 0);
+	begin_anew(v, guest_time(v));
 }
 
 /*
@@ -456,7 +509,7 @@ void watch_shutdown(unsigned cpu, void *data)
 {
 	(void)cpu;
 	(void)data;
-	if (!recorder.shutdown_requested() && !__atomic_load_n(&recorder.shut_down, __ATOMIC_ACQUIRE))
+	if (!inside_shut_down())
 		return;
 	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
 		struct vcpu *v = vcpu_get(i);
@@ -465,18 +518,19 @@ void watch_shutdown(unsigned cpu, void *data)
 		if (!v || v->ended || (i != cpu && !recorder.cuts_blocks))
 			continue;
 		v->ended = true;
-		PUT(v, EVENT_CLOCK, v->insns, recorder_ns());
-		put(v, EVENT_NONE, v->insns, NULL, 0);
+		v->end_insns = v->live->insns;
+		PUT(v, EVENT_CLOCK, v->live->insns, guest_time(v));
+		put(v, EVENT_NONE, v->live->insns, NULL, 0);
 	}
 }
 
 /* Popped by an iret, and whether it leads to user code elsewhere than that was left. */
 static uint64_t code_segment(const struct vcpu *v, uint64_t target)
 {
-	enum { SYSCALL_LENGTH = 2 };
 	uint64_t cs = v->iret[1] & 0xffff;
 	/* a system call that a signal cut short may be made again */
-	bool elsewhere = (cs & 3) == 3 && v->user_from && v->user_from != target && v->user_from - SYSCALL_LENGTH != target;
+	bool elsewhere = (cs & 3) == 3 && v->user_from && v->user_from != target &&
+			 v->user_from - arch_x86_64.syscall_length != target;
 
 	return cs | (elsewhere ? IRET_ELSEWHERE : 0);
 }
@@ -489,12 +543,12 @@ void watch_interrupt_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t v
 
 	if (qemu_plugin_mem_is_store(info))
 		return;
-	if (v->iret_insns != v->insns || vaddr != v->iret_slot + ((uint64_t)v->iret_n << shift) || v->iret_n > 2) {
-		if (v->iret_insns == v->insns && v->iret_n > 2)
+	if (v->iret_insns != v->live->insns || vaddr != v->iret_slot + ((uint64_t)v->iret_n << shift) || v->iret_n > 2) {
+		if (v->iret_insns == v->live->insns && v->iret_n > 2)
 			return; /* the stack pointer and segment that follow */
 		v->iret_n = 0;
 		v->iret_slot = vaddr;
-		v->iret_insns = v->insns;
+		v->iret_insns = v->live->insns;
 	}
 	v->iret[v->iret_n++] = value;
 	if (v->iret_n < 3)
@@ -502,7 +556,7 @@ void watch_interrupt_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t v
 	target = far_address(v->iret[1] & 0xffff, v->iret[0], shift);
 	if ((v->iret[1] & 3) == 3)
 		syscalls_returned(v);
-	PUT(v, site_of(data), v->insns, v->iret_slot, target, code_segment(v, target),
+	PUT(v, site_of(data), v->live->insns, v->iret_slot, target, code_segment(v, target),
 	    shift == 3 && (v->iret[1] & 3) == 3 && v->user_left != LEFT_BY_INTERRUPT ? registers_read(&v->regs, GUEST_RAX) : 0);
 }
 
@@ -525,6 +579,14 @@ void watch_lidt(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *
 	pthread_mutex_unlock(&recorder.lock);
 }
 
+/* The block that began last, of those that tell; 0: not known. One whose access told it apart has given up its number. */
+static uint32_t running_block(const struct vcpu *v)
+{
+	if (v->live->block)
+		return (uint32_t)v->live->block;
+	return v->single_insns == v->live->insns ? v->single_block : 0;
+}
+
 /*
  * The block that was left at an address, and at which of its instructions;
  * NULL: not known. Kernel blocks do not tell when they begin, so that the number
@@ -534,10 +596,10 @@ static const struct block *block_left(const struct vcpu *v, uint64_t addr, int *
 {
 	const struct block *block = NULL;
 
-	if (addr >> 63 && !recorder.cuts_blocks)
+	if (addr_is_kernel(addr) && !recorder.cuts_blocks)
 		block = blocks_find(&recorder.blocks, addr, ret_index);
-	if (!block && v->block) {
-		block = blocks_get(&recorder.blocks, (uint32_t)v->block);
+	if (!block && running_block(v)) {
+		block = blocks_get(&recorder.blocks, running_block(v));
 		*ret_index = block_index_of(block, addr);
 	}
 	return block && *ret_index >= 0 ? block : NULL;
@@ -558,19 +620,19 @@ void watch_single(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void
 
 	(void)info;
 	(void)vaddr;
-	if (v->block == number) {
-		v->single_insns = v->insns;
-		v->block = 0;
-		return;
+	if (v->live->block != number) {
+		if (v->single_insns == v->live->insns)
+			return;
+		pthread_mutex_lock(&recorder.lock);
+		left = block_left(v, blocks_get(&recorder.blocks, number)->addr, &k);
+		if (left)
+			v->live->insns -= left->n - (unsigned)k - 1;
+		pthread_mutex_unlock(&recorder.lock);
 	}
-	if (v->single_insns == v->insns)
-		return;
-	pthread_mutex_lock(&recorder.lock);
-	left = block_left(v, blocks_get(&recorder.blocks, number)->addr, &k);
-	if (left)
-		v->insns -= left->n - (unsigned)k - 1;
-	pthread_mutex_unlock(&recorder.lock);
-	v->single_insns = v->insns;
+	/* a second access of the same instruction is none of another's; if it faults, the one instruction is to be taken back */
+	v->single_insns = v->live->insns;
+	v->single_block = number;
+	v->live->block = 0;
 }
 
 void watch_cr3(unsigned cpu, void *data)
@@ -582,56 +644,119 @@ void watch_cr3(unsigned cpu, void *data)
 	if (cr3 == v->space)
 		return;
 	v->space = cr3;
-	PUT(v, EVENT_ADDRESS_SPACE, v->insns, cr3);
+	PUT(v, EVENT_ADDRESS_SPACE, v->live->insns, cr3);
 }
 
 void watch_wrmsr(unsigned cpu, void *data)
 {
-	enum { SYSENTER_EIP = 0x176, LSTAR = 0xc0000082u };
+	enum { SYSENTER_EIP = 0x176, LSTAR = 0xc0000082u, CSTAR = 0xc0000083u };
 	struct vcpu *v = vcpu_get(cpu);
 	uint32_t msr = (uint32_t)registers_read(&v->regs, GUEST_RCX);
 	uint64_t value;
 
 	(void)data;
-	if (msr != LSTAR && msr != SYSENTER_EIP)
+	if (msr != LSTAR && msr != CSTAR && msr != SYSENTER_EIP)
 		return;
 	value = (uint32_t)registers_read(&v->regs, GUEST_RAX) | registers_read(&v->regs, GUEST_RDX) << 32;
 	if (msr == LSTAR)
 		v->lstar = value;
+	else if (msr == CSTAR)
+		v->cstar = value;
 	else
 		v->sysenter = value;
 }
 
-static void put_syscall(struct vcpu *v, uint64_t target, uint64_t from, const enum reg regs[7])
+/* A system call that is made: where it leads to and comes back to, its number, and where its six arguments are. */
+struct made {
+	enum x86_abi abi;
+	uint64_t target, from, nr;
+	enum reg args[6];
+	bool stashed;    /* the sixth argument is in memory, where its register points */
+};
+
+static uint64_t argument(struct vcpu *v, const struct made *call, unsigned i)
 {
-	enum { RT_SIGRETURN = 15 };
-	uint64_t words[10] = { target, recorder_ns(), from };
+	uint64_t value = registers_read(&v->regs, call->args[i]);
+	uint32_t word = 0;
+
+	if (call->abi == X86_ABI_I386)
+		value = (uint32_t)value;
+	if (!call->stashed || i < 5)
+		return value;
+	guest_read(&v->regs, value, &word, sizeof word); /* what the kernel cannot read either is no argument */
+	return word;
+}
+
+static void put_syscall(struct vcpu *v, const struct made *call)
+{
+	const struct syscall_abi *abi = arch_abi(&arch_x86_64, call->abi);
+	uint64_t words[11] = { call->target, guest_time(v), call->from, call->nr };
 
 	v->user_left = LEFT_BY_SYSCALL;
 	/* it goes back to where a signal came, which only the kernel knows */
-	v->user_from = registers_read(&v->regs, regs[0]) == RT_SIGRETURN ? 0 : from;
-	for (int i = 0; i < 7; i++)
-		words[3 + i] = registers_read(&v->regs, regs[i]);
-	put(v, EVENT_SYSCALL, v->insns, words, 10);
-	if (target == v->lstar)
-		syscalls_read(v, words + 3);
+	v->user_from = syscall_role(abi, call->nr) == SYSCALL_SIGRETURN ? 0 : call->from;
+	for (unsigned i = 0; i < 6; i++)
+		words[4 + i] = argument(v, call, i);
+	words[10] = call->abi;
+	put(v, EVENT_SYSCALL, v->live->insns, words, 11);
+	syscalls_read(v, abi, words + 3);
+}
+
+/*
+ * Fast calls of 32-bit code come back to where the vDSO wants it, which is behind the int $0x80
+ * that stands behind them there, for CPUs without them: arch/x86/entry/vdso/vdso32/system_call.S.
+ */
+static uint64_t landing_pad(struct vcpu *v, uint64_t next)
+{
+	static const uint8_t int80[2] = { 0xcd, 0x80 };
+	uint8_t bytes[2];
+
+	return guest_read(&v->regs, next, bytes, sizeof bytes) && !memcmp(bytes, int80, sizeof bytes) ? next + sizeof bytes : 0;
+}
+
+/* __USER32_CS, arch/x86/include/asm/segment.h; segments that programs make themselves have no 64-bit code. */
+static bool is_32bit(struct vcpu *v)
+{
+	enum { USER32_CS = 0x23, LOCAL_TABLE = 4 };
+	uint64_t cs = registers_read(&v->regs, GUEST_CS) & 0xffff;
+
+	return cs == USER32_CS || cs & LOCAL_TABLE;
+}
+
+/* arch/x86/entry/entry_64_compat.S, entry_SYSCALL_compat */
+static void put_syscall_32(struct vcpu *v, uint64_t next)
+{
+	put_syscall(v, &(struct made){
+		.abi = X86_ABI_I386, .target = v->cstar, .from = landing_pad(v, next),
+		.nr = (uint32_t)registers_read(&v->regs, GUEST_RAX),
+		.args = { GUEST_RBX, GUEST_RBP, GUEST_RDX, GUEST_RSI, GUEST_RDI, GUEST_RSP }, .stashed = true,
+	});
 }
 
 void watch_syscall(unsigned cpu, void *data)
 {
-	static const enum reg abi[7] = { GUEST_RAX, GUEST_RDI, GUEST_RSI, GUEST_RDX, GUEST_R10, GUEST_R8, GUEST_R9 };
 	struct vcpu *v = vcpu_get(cpu);
+	uint64_t next = v->rip + (uintptr_t)data, nr = registers_read(&v->regs, GUEST_RAX);
 
-	put_syscall(v, v->lstar, v->rip + (uintptr_t)data, abi);
+	if (next <= UINT32_MAX && is_32bit(v))
+		put_syscall_32(v, next);
+	else
+		put_syscall(v, &(struct made){
+			.abi = (uint32_t)nr >> 30 == 1 ? X86_ABI_X32 : X86_ABI_64, .target = v->lstar, .from = next, .nr = nr,
+			.args = { GUEST_RDI, GUEST_RSI, GUEST_RDX, GUEST_R10, GUEST_R8, GUEST_R9 },
+		});
 }
 
+/* entry_SYSENTER_compat, there too: whatever code makes the call, it is i386's. */
 void watch_sysenter(unsigned cpu, void *data)
 {
-	static const enum reg abi[7] = { GUEST_RAX, GUEST_RBX, GUEST_RCX, GUEST_RDX, GUEST_RSI, GUEST_RDI, GUEST_RBP };
 	struct vcpu *v = vcpu_get(cpu);
 
-	(void)data;
-	put_syscall(v, v->sysenter, 0, abi); /* returns to where the vDSO wants it */
+	put_syscall(v, &(struct made){
+		.abi = X86_ABI_I386, .target = v->sysenter, .from = landing_pad(v, v->rip + (uintptr_t)data),
+		.nr = (uint32_t)registers_read(&v->regs, GUEST_RAX),
+		.args = { GUEST_RBX, GUEST_RCX, GUEST_RDX, GUEST_RSI, GUEST_RDI, GUEST_RBP }, .stashed = true,
+	});
 }
 
 void watch_sysret(unsigned cpu, void *data)
@@ -641,7 +766,7 @@ void watch_sysret(unsigned cpu, void *data)
 
 	(void)data;
 	syscalls_returned(v);
-	PUT(v, EVENT_SYSCALL_RETURN, v->insns, target, recorder_ns(), registers_read(&v->regs, GUEST_RAX));
+	PUT(v, EVENT_SYSCALL_RETURN, v->live->insns, target, guest_time(v), registers_read(&v->regs, GUEST_RAX));
 }
 
 void watch_sysexit(unsigned cpu, void *data)
@@ -650,7 +775,7 @@ void watch_sysexit(unsigned cpu, void *data)
 	uint64_t target = registers_read(&v->regs, GUEST_RDX);
 
 	(void)data;
-	PUT(v, EVENT_SYSCALL_RETURN, v->insns, target, recorder_ns(), registers_read(&v->regs, GUEST_RAX));
+	PUT(v, EVENT_SYSCALL_RETURN, v->live->insns, target, guest_time(v), registers_read(&v->regs, GUEST_RAX));
 }
 
 struct frame {
@@ -706,26 +831,61 @@ static void take_back(struct vcpu *v, uint64_t from)
 	pthread_mutex_lock(&recorder.lock);
 	block = block_left(v, from, &k);
 	if (block)
-		v->insns -= block->n - (unsigned)k;
+		v->live->insns -= block->n - (unsigned)k;
 	pthread_mutex_unlock(&recorder.lock);
+}
+
+/* int $0x80, from any code: i386's system calls. */
+static void put_int80(struct vcpu *v, uint64_t target, uint64_t from)
+{
+	put_syscall(v, &(struct made){
+		.abi = X86_ABI_I386, .target = target, .from = from, .nr = (uint32_t)registers_read(&v->regs, GUEST_RAX),
+		.args = { GUEST_RBX, GUEST_RCX, GUEST_RDX, GUEST_RSI, GUEST_RDI, GUEST_RBP },
+	});
+}
+
+/* `uncounted`: as of resume(). */
+static void handler_entered(struct vcpu *v, uint64_t handler, unsigned vector, enum idt_kind kind, uint64_t uncounted)
+{
+	enum { SYSCALL_VECTOR = 0x80 };
+	struct frame f = { 0 };
+
+	resume(v, uncounted);
+	if (read_frame(v, vector, kind, &f) && is_fault(vector, f.error))
+		take_back(v, f.from);
+	if (vector == SYSCALL_VECTOR && kind == IDT_64 && (f.cs & 3) == 3) {
+		put_int80(v, handler, f.from);
+		return;
+	}
+	if ((f.cs & 3) == 3) {
+		v->user_left = LEFT_BY_INTERRUPT;
+		v->user_from = f.from;
+	}
+	PUT(v, EVENT_INTERRUPT, v->live->insns, f.slot, f.from, handler, guest_time(v), vector, f.error, f.cs);
 }
 
 void watch_interrupt(unsigned cpu, void *data)
 {
-	struct vcpu *v = vcpu_get(cpu);
 	const struct block *block = blocks_get(&recorder.blocks, (uint32_t)(uintptr_t)data);
-	unsigned vector = block->vector & 0xff;
-	enum idt_kind kind = block->vector >> 8;
-	struct frame f = { 0 };
 
-	resume(v, recorder_ns());
-	if (read_frame(v, vector, kind, &f) && is_fault(vector, f.error))
-		take_back(v, f.from);
-	if ((f.cs & 3) == 3) {
-		v->user_left = vector == 0x80 ? LEFT_BY_SYSCALL : LEFT_BY_INTERRUPT;
-		v->user_from = f.from;
-	}
-	PUT(v, EVENT_INTERRUPT, v->insns, f.slot, f.from, block->addr, recorder_ns(), vector, f.error, f.cs);
+	handler_entered(vcpu_get(cpu), block->addr, block->vector & 0xff, block->vector >> 8, block->n);
+}
+
+/* What no descriptor table leads to (entering system management mode) is left to the return that ends it. */
+void watch_discontinuity(unsigned cpu, int type, uint64_t from, uint64_t to)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	enum idt_kind kind;
+	int vector;
+
+	(void)type;
+	(void)from;
+	pthread_mutex_lock(&recorder.lock);
+	recorder_find_live(); /* no translated code is running, whose translation would have */
+	vector = idts_handler(&recorder.idts, &v->regs, to, &kind);
+	pthread_mutex_unlock(&recorder.lock);
+	if (vector >= 0)
+		handler_entered(v, to, (unsigned)vector, kind, 0);
 }
 
 static void tell_command_line(struct vcpu *v)
@@ -757,7 +917,7 @@ void watch_task_switch(unsigned cpu, void *data)
 	tasks_meet(v, cpu, next);
 	v->task = next;
 	v->user_left = LEFT_UNKNOWN;
-	PUT(v, EVENT_TASK_SWITCH, v->insns, recorder_ns(), previous, next);
+	PUT(v, EVENT_TASK_SWITCH, v->live->insns, guest_time(v), previous, next);
 }
 
 void watch_new_task(unsigned cpu, void *data)
@@ -767,6 +927,7 @@ void watch_new_task(unsigned cpu, void *data)
 	(void)data;
 	/* so that what its maker did comes before what it does on another vCPU */
 	watch_clock(cpu);
+	syscalls_gone(registers_read(&v->regs, GUEST_RDI));
 	tasks_tell(v, cpu, TASK_NEW, registers_read(&v->regs, GUEST_RDI));
 }
 
@@ -788,6 +949,7 @@ void watch_task_exit(unsigned cpu, void *data)
 	struct vcpu *v = vcpu_get(cpu);
 
 	(void)data;
+	syscalls_forget(v);
 	tasks_tell(v, cpu, TASK_EXIT, v->task);
 }
 
@@ -802,9 +964,9 @@ void watch_code(unsigned cpu, void *data)
 uint64_t watch_clock(unsigned cpu)
 {
 	struct vcpu *v = vcpu_get(cpu);
-	uint64_t ns = recorder_ns();
+	uint64_t ns = guest_time(v);
 
-	PUT(v, EVENT_CLOCK, v->insns, ns);
+	PUT(v, EVENT_CLOCK, v->live->insns, ns);
 	return ns;
 }
 
@@ -813,7 +975,9 @@ void watch_finish(void)
 	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
 		struct vcpu *v = vcpu_get(i);
 
-		if (v && !v->ended)
-			PUT(v, EVENT_CLOCK, v->insns, recorder_ns());
+		if (!v || v->ended)
+			continue;
+		v->end_insns = v->live->insns;
+		PUT(v, EVENT_CLOCK, v->end_insns, guest_time(v));
 	}
 }

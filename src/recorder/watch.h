@@ -43,7 +43,7 @@ void watch_jump_long(unsigned cpu, void *data);       /* as above */
 void watch_jump(unsigned cpu, void *data);            /* above: offset of the jump in its block */
 void watch_syscall(unsigned cpu, void *data);         /* data: offset in its block of what follows it */
 void watch_sysret(unsigned cpu, void *data);
-void watch_sysenter(unsigned cpu, void *data);
+void watch_sysenter(unsigned cpu, void *data);        /* likewise */
 void watch_sysexit(unsigned cpu, void *data);
 void watch_halt(unsigned cpu, void *data);
 void watch_cr3(unsigned cpu, void *data);             /* data: enum reg */
@@ -52,7 +52,8 @@ void watch_arrive(unsigned cpu, void *data);          /* above: instructions of 
 
 /* execution callbacks at a block's start */
 void watch_rip(unsigned cpu, void *data);
-void watch_resume(unsigned cpu, void *data);
+void watch_resume(unsigned cpu, void *data);          /* data: instructions of the block */
+void watch_start(unsigned cpu, void *data);           /* where a startup interrupt may lead to */
 void watch_shutdown(unsigned cpu, void *data);
 void watch_interrupt(unsigned cpu, void *data);       /* data: block */
 void watch_task_switch(unsigned cpu, void *data);
@@ -60,6 +61,9 @@ void watch_new_task(unsigned cpu, void *data);
 void watch_task_name(unsigned cpu, void *data);
 void watch_task_exit(unsigned cpu, void *data);
 void watch_code(unsigned cpu, void *data);            /* data: struct code_hook */
+
+/* QEMU tells of an interrupt or exception: struct qemu_callbacks. */
+void watch_discontinuity(unsigned cpu, int type, uint64_t from, uint64_t to);
 
 /* Where segment:offset is, of 2 << shift bytes: real mode's; protected code at low addresses is flat. */
 uint64_t far_address(uint64_t cs, uint64_t ip, unsigned shift);

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 
-/* A stack's data: by depth. */
+/* A stack's data: the callees of each frame, by depth. */
 struct kept {
 	struct callees *list;
 	size_t cap;
@@ -19,7 +19,7 @@ void callees_enter(struct stack *stack)
 	k->list[stack->depth - 1] = (struct callees){ 0 };
 }
 
-/* The top frame is left, after that. */
+/* Add what the top frame ran to its caller's callees. */
 static void add(const struct stack *stack, uint64_t insns, uint64_t ns)
 {
 	const struct kept *k = stack->data;

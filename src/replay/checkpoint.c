@@ -14,7 +14,7 @@ static void save_frame(const struct frame *f, struct buf *out)
 	buf_put_varint(out, f->insns);
 	buf_put_varint(out, f->ns);
 	buf_put_varint(out, f->function);
-	buf_put_varint(out, f->nr);
+	buf_put_varint(out, f->role);
 }
 
 static int restore_frame(const struct stacks *s, struct cursor *in, struct frame *f)
@@ -29,8 +29,41 @@ static int restore_frame(const struct stacks *s, struct cursor *in, struct frame
 	f->insns = cursor_varint(in);
 	f->ns = cursor_varint(in);
 	f->function = (uint32_t)cursor_varint(in);
-	f->nr = (uint32_t)cursor_varint(in);
+	f->role = (uint32_t)cursor_varint(in);
 	return in->bad || f->kind > FRAME_SIGNAL || f->function >= names_count(s->names) ? -1 : 0;
+}
+
+static void save_thunk_calls(const struct thunk_calls *t, struct buf *out)
+{
+	buf_put_varint(out, t->count);
+	for (size_t i = 0; i < t->count; i++) {
+		const struct thunk_call *c = &t->list[i];
+
+		buf_put_varint(out, c->slot);
+		buf_put_varint(out, c->from);
+		buf_put_varint(out, c->depth);
+		buf_put_varint(out, c->frame_slot);
+		buf_put_varint(out, c->frame_insns);
+	}
+}
+
+static int restore_thunk_calls(struct cursor *in, struct thunk_calls *t)
+{
+	uint64_t n = cursor_varint(in);
+
+	if (in->bad || n > FRAMES_MAX || n > cursor_left(in) || t->list)
+		return -1;
+	t->list = xcalloc(n, sizeof *t->list);
+	for (t->cap = n; t->count < n; t->count++) {
+		struct thunk_call *c = &t->list[t->count];
+
+		c->slot = cursor_varint(in);
+		c->from = cursor_varint(in);
+		c->depth = cursor_varint(in);
+		c->frame_slot = cursor_varint(in);
+		c->frame_insns = cursor_varint(in);
+	}
+	return in->bad ? -1 : 0;
 }
 
 static void save_stack(const struct stack *stack, struct buf *out)
@@ -43,6 +76,7 @@ static void save_stack(const struct stack *stack, struct buf *out)
 	buf_put_varint(out, stack->depth);
 	for (size_t i = 0; i < stack->depth; i++)
 		save_frame(&stack->frames[i], out);
+	save_thunk_calls(&stack->thunk_calls, out);
 }
 
 static int restore_stack(const struct stacks *s, struct cursor *in, struct stack *stack)
@@ -62,7 +96,7 @@ static int restore_stack(const struct stacks *s, struct cursor *in, struct stack
 	for (; stack->depth < depth; stack->depth++)
 		if (restore_frame(s, in, &stack->frames[stack->depth]) < 0)
 			return -1;
-	return 0;
+	return restore_thunk_calls(in, &stack->thunk_calls);
 }
 
 static bool is_blank(const struct stack *stack)
@@ -92,6 +126,7 @@ void stacks_save(const struct stacks *s, struct buf *out)
 	for (size_t i = 0; i < s->count; i++) {
 		if (is_blank(&s->list[i]))
 			continue;
+		thunk_calls_last(&s->list[i]); /* takes off what has gone */
 		buf_put_varint(out, i + 1);
 		save_stack(&s->list[i], out);
 	}

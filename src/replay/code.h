@@ -11,16 +11,16 @@
 #include "symbols/symtab.h"
 #include "trace/reader.h"
 
-/* A module as loaded once, or a file. */
+/* A module as it was loaded once, or a file. */
 struct code_object {
 	const char *name;     /* "ext4", "libc.so.6" */
 	struct symtab tab;    /* module: run-time addresses; file: offsets in it */
-	uint32_t *numbers;    /* of its functions, by their place in the table */
-	uint32_t whole;       /* number of what has no name */
+	uint32_t *numbers;    /* numbers of its functions, by index in the table */
+	uint32_t whole;       /* number of the function that stands for code without a name */
 };
 
 struct code_function {
-	const char *name;     /* "ext4_mount [ext4]"; of what has no name: "[busybox]" */
+	const char *name;     /* "ext4_mount [ext4]"; for code without a name: "[busybox]" */
 	const char *object;   /* "ext4" */
 	const char *section;  /* ".text"; "" for files */
 	bool whole, module;
@@ -31,28 +31,28 @@ struct code {
 	size_t n_objects, objects_cap;
 	struct code_function *functions;
 	size_t n_functions, functions_cap;
-	struct code_range *ranges;   /* where modules were, by address */
+	struct code_range *ranges;   /* where modules were, sorted by address */
 	size_t n_ranges, ranges_cap;
-	uint32_t *of_record;         /* MAPPED: number of the file's object */
+	uint32_t *of_record;         /* for each record, if it is MAPPED: number of the file's object */
 	size_t n_records;
 };
 
-/* A function of an object, and where in it an address is. */
+/* Where an address is: object, function, offset. */
 struct code_place {
-	const struct code_object *object; /* NULL: it is in none */
+	const struct code_object *object; /* NULL: in no object */
 	long index;           /* in the object's table; SYMTAB_NONE: without a name */
-	uint64_t offset;      /* behind the function's start; without a name: in the module's memory, or in the file */
-	bool always;          /* the same at all times */
+	uint64_t offset;      /* from the function's start; without a name: in the module's memory, or in the file */
+	bool always;          /* the answer is the same at all times */
 };
 
 int code_init(struct code *c, const struct reader *r, struct error *err);
 void code_deinit(struct code *c);
 
 struct code_place code_in_kernel(const struct code *c, uint64_t addr, uint64_t ns);
-/* `record`: number of the mapping's record. */
+/* `record` is the number of the mapping's record. */
 struct code_place code_in_file(const struct code *c, const struct code_record *mapping, size_t record, uint64_t addr);
 
-/* The function's own name. */
+/* Append the name of the function itself, without its object. */
 void code_put_name(const struct code_place *place, struct buf *out);
 
 static inline uint32_t code_number(const struct code_place *p)

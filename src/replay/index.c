@@ -17,14 +17,14 @@
 #define INDEX_MAGIC "\x89uptoidx"
 
 enum {
-	SPACING_NS = 100000000,  /* of guest time, at least */
-	SPACING_EVENTS = 1 << 20, /* of the trace, about */
+	SPACING_NS = 100000000,  /* guest time between entries, at least */
+	SPACING_EVENTS = 1 << 20, /* bytes of the trace between entries, about */
 	ENTRIES_MAX = 1 << 20,
 	TABLE_MAX = 1 << 30, CHECKPOINT_MAX = 1 << 30,
 	LEVEL = 1,
 };
 
-/* At the file's start; then the checkpoints; then the table. */
+/* The file's header. Behind it come the checkpoints, then the table of entries. */
 struct index_header {
 	char magic[8];
 	uint32_t version;
@@ -44,17 +44,17 @@ static char *path_of(const struct reader *r)
 	return xasprintf("%s.index", r->path);
 }
 
-/* What is known while the trace is replayed. */
+/* State while the trace is replayed to make the index. */
 struct making {
 	int fd;
 	uint64_t offset;
 	struct index_entry *entries;
 	size_t count, cap;
-	uint8_t *entered;      /* by function, since the last entry */
+	uint8_t *entered;      /* marks by function: entered since the last entry */
 	size_t n_functions;
-	const uint64_t *times; /* when checkpoints are due */
+	const uint64_t *times; /* times of the checkpoints */
 	size_t n_times, next;
-	const struct index_watch *watch; /* NULL: nobody wants to know */
+	const struct index_watch *watch; /* NULL: none */
 	ZSTD_CCtx *zstd;
 	struct buf packed;
 	int failed;
@@ -153,10 +153,10 @@ static void forget(void *state, struct stacks *s, struct stack *stack, size_t n)
 	callees_forget(stack, n);
 }
 
-/* A moment for an entry. */
+/* A time at which an entry may begin. */
 struct moment {
 	uint64_t ns;
-	bool unit;    /* a unit of a vCPU's chunks begins: nothing before has to be decoded of that one */
+	bool unit;    /* a unit of chunks begins: nothing of this vCPU before it has to be decoded */
 };
 
 static int by_time(const void *va, const void *vb)
@@ -167,8 +167,8 @@ static int by_time(const void *va, const void *vb)
 }
 
 /*
- * Where chunks begin is cheap to begin, but behind the clock that the chunk before ends with, at the same time.
- * Times within them are taken where a chunk has many events.
+ * Chunk starts are cheap to resume at. The moment is 1 ns later than the chunk's start, since the clock that ends the
+ * chunk before has the same time. A chunk with many events gets moments within it, too.
  */
 static struct moment *all_moments(const struct reader *r, size_t *ret_n)
 {
@@ -193,7 +193,7 @@ static struct moment *all_moments(const struct reader *r, size_t *ret_n)
 	return list;
 }
 
-/* Not too many: of two near each other the unit's begin is kept, else the first. */
+/* Drop moments that are near each other. Of two, the begin of a unit is kept, or else the first. */
 static uint64_t *choose_times(const struct reader *r, size_t *ret_n)
 {
 	size_t n, kept = 0;
@@ -265,7 +265,7 @@ static int write_index(struct making *m, const struct reader *r, const char *pat
 	return m->failed ? error_set(err, "%s: %s", path, strerror(-m->failed)) : 0;
 }
 
-/* A file that nobody else writes to; one that somebody left there is taken. -1: errno says why not. */
+/* Open a file that nobody else writes to. A file that an earlier run left there is used. Returns -1 with errno. */
 static int open_part(const char *part)
 {
 	int fd = open(part, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644), saved;
@@ -274,7 +274,7 @@ static int open_part(const char *part)
 	if (fd < 0)
 		return -1;
 	errno = EEXIST;
-	/* it may have become the index, or gone, before the lock was ours */
+	/* before this process had the lock, the file may have become the index, or been removed */
 	if (fstat(fd, &ours) == 0 && S_ISREG(ours.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0 && stat(part, &there) == 0 &&
 	    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino && ftruncate(fd, 0) == 0)
 		return fd;
@@ -293,7 +293,9 @@ int index_make(const struct reader *r, const struct names *names, const struct t
 	uint64_t *times;
 	int result = -1;
 
-	/* not only at the end, when it is to take the place */
+	if (!names->thunks)
+		return error_set(err, "%s: is of stacks without thunks only", path);
+	/* check errors now, not only at the end when the file is renamed */
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return error_set(err, "%s: not a regular file", path);
 	m.fd = open_part(part);
@@ -320,7 +322,7 @@ int index_make(const struct reader *r, const struct names *names, const struct t
 	return result;
 }
 
-/* Unpack from the file. */
+/* Read and unpack a piece of the file. */
 static int get_packed(struct index *x, uint64_t offset, uint32_t stored, uint32_t unpacked)
 {
 	x->packed.len = x->data.len = 0;
@@ -389,7 +391,11 @@ static int load(struct index *x, const struct reader *r, const struct names *nam
 struct index *index_open(const struct reader *r, const struct names *names)
 {
 	cleanup_free char *path = path_of(r);
-	struct index *x = xcalloc(1, sizeof *x);
+	struct index *x;
+
+	if (!names->thunks)
+		return NULL;
+	x = xcalloc(1, sizeof *x);
 
 	x->zstd = ZSTD_createDCtx();
 	x->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

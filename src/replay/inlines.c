@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-enum { NOTHING = 1 }; /* number of a chain that is empty */
+enum { NOTHING = 1 }; /* number of the empty chain */
 
 static size_t add_chain(struct inlines *in, const uint32_t *functions, size_t count)
 {

@@ -11,7 +11,7 @@
 #include "base/map.h"
 #include "source_lines.h"
 
-/* Of one place: the function that was made part of the real one itself comes first. */
+/* The functions inlined at one place. The one that is part of the real function comes first, the innermost one last. */
 struct inline_chain {
 	size_t count;
 	uint32_t functions[];
@@ -23,22 +23,22 @@ struct inlines {
 	pthread_mutex_t lock;
 	struct map chains;             /* key → number of the chain; 0: not looked up yet */
 	struct map numbers;            /* hash of a function's name → its number */
-	struct inline_chain **list;    /* by number; 1: nothing was made part of anything there */
-	const char **functions;        /* by number - names_count(); the source's texts */
+	struct inline_chain **list;    /* by number; number 1: nothing is inlined there */
+	const char **functions;        /* by number - names_count(); the source owns the strings */
 	size_t n_chains, cap_chains, n_functions, cap_functions;
 };
 
-/* `sources` and `names` are to outlast it. */
+/* `sources` and `names` must outlive `in`. */
 void inlines_init(struct inlines *in, const struct names *names, const struct source_lines *sources);
 void inlines_deinit(struct inlines *in);
 
-/* The same for an address's place in its file, whoever has mapped that where. 0: no file's. */
+/* A key for the place in the file that an address is in: equal for all mappings of the file. 0: it is in no file. */
 uint64_t inlines_key(const struct inlines *in, uint64_t addr, uint64_t ns, uint32_t version);
 
-/* What was made part of what at an address, as names_address() takes it, with its key. Lasts as long as `in`. */
+/* The functions inlined at an address with that key. The address is as for names_address(). Valid as long as `in`. */
 const struct inline_chain *inlines_at(struct inlines *in, uint64_t key, uint64_t addr, uint64_t ns, uint32_t version);
 
-/* The function's name, or NULL for what is no function of this kind. */
+/* The name of an inlined function; NULL if the number is not that of an inlined function. */
 const char *inlines_name(const struct inlines *in, uint32_t function);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How much time passes from event to event: instructions retired, and guest
- * time either running or halted. Only what lies in the span counts.
+ * Measures the time from event to event: instructions retired, and guest time,
+ * either running or halted. Only time in the span counts.
  */
 #ifndef UPTO_REPLAY_METER_H
 #define UPTO_REPLAY_METER_H
@@ -28,7 +28,7 @@ static inline void meter_begin(struct meter *m, const struct chunk_header *h)
 /* The part of [from, to) that is in the span, out of `amount` spent evenly in it. */
 uint64_t meter_clip(const struct span *span, uint64_t from, uint64_t to, uint64_t amount);
 
-/* What was spent up to the event, by what ran before it. `now` is its time: in the unit that the meter's and the span's have. */
+/* The time from the event before up to `e`. `now` is the time of `e`, in the same unit as the times of the meter and the span. */
 static inline struct spent meter_step_at(struct meter *m, const struct event *e, uint64_t now)
 {
 	uint64_t insns = e->insns - m->insns, ns = now - m->ns;

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "arch/x86_thunks.h"
 #include "base/alloc.h"
 
 static const char *const group_names[NAME_GROUPS] = {
@@ -33,8 +34,21 @@ int names_init(struct names *n, const struct reader *r, struct error *err)
 	return 0;
 }
 
+void names_fold_thunks(struct names *n)
+{
+	n->thunks = xcalloc(names_count(n), sizeof *n->thunks);
+	for (uint32_t i = 0; i < n->groups; i++)
+		n->thunks[i] = names_is_kernel(n, i) && x86_is_thunk(names_function(n, i));
+}
+
+bool names_is_thunk(const struct names *n, uint32_t function)
+{
+	return n->thunks && n->thunks[function];
+}
+
 void names_deinit(struct names *n)
 {
+	free(n->thunks);
 	symtab_deinit(&n->tab);
 	code_deinit(&n->code);
 	spaces_deinit(&n->spaces);
@@ -44,7 +58,7 @@ static enum name_group group_of(const struct names *n, uint64_t addr, uint64_t n
 {
 	if (addr == 0)
 		return GROUP_UNKNOWN;
-	if (addr >> 63)
+	if (addr_is_kernel(addr))
 		return GROUP_KERNEL;
 	if (ns >= n->kernel_ns)
 		return GROUP_USER;
@@ -56,7 +70,7 @@ static struct code_place place_in_code(const struct names *n, uint64_t addr, uin
 {
 	const struct code_record *mapping;
 
-	if (addr >> 63)
+	if (addr_is_kernel(addr))
 		return code_in_kernel(&n->code, addr, ns);
 	mapping = spaces_mapping(&n->spaces, version, addr);
 	if (!mapping)
@@ -64,7 +78,7 @@ static struct code_place place_in_code(const struct names *n, uint64_t addr, uin
 	return code_in_file(&n->code, mapping, (size_t)(mapping - n->spaces.code), addr);
 }
 
-static struct place find_place(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, bool *ret_always)
+static struct place find_any_place(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, bool *ret_always)
 {
 	long i = symtab_lookup(&n->tab, addr - n->slide);
 	struct code_place p;
@@ -73,7 +87,7 @@ static struct place find_place(const struct names *n, uint64_t addr, uint64_t ns
 	if (i != SYMTAB_NONE)
 		return (struct place){ .function = (uint32_t)i, .at = n->tab.symbols[i].addr == addr - n->slide ? AT_START : 0 };
 	p = place_in_code(n, addr, ns, version);
-	*ret_always = addr >> 63 ? p.always : version && p.object;
+	*ret_always = addr_is_kernel(addr) ? p.always : version && p.object;
 	if (!p.object)
 		return (struct place){ .function = n->groups + group_of(n, addr, ns), .at = IN_GROUP };
 	return (struct place){
@@ -81,6 +95,15 @@ static struct place find_place(const struct names *n, uint64_t addr, uint64_t ns
 		.at = (p.index != SYMTAB_NONE && !p.offset ? AT_START : 0) |
 		      (n->code.functions[code_number(&p)].whole ? IN_GROUP : 0),
 	};
+}
+
+static struct place find_place(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, bool *ret_always)
+{
+	struct place place = find_any_place(n, addr, ns, version, ret_always);
+
+	if (names_is_thunk(n, place.function))
+		place.at = IN_THUNK;
+	return place;
 }
 
 struct place names_place(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version)

@@ -9,6 +9,7 @@
 
 #include <assert.h>
 
+#include "arch/address.h"
 #include "code.h"
 #include "spaces.h"
 
@@ -30,10 +31,18 @@ struct names {
 	uint64_t slide;
 	uint64_t kernel_ns;       /* when the kernel's first instruction ran; UINT64_MAX: never */
 	uint64_t decompressor_ns; /* when its loader began; UINT64_MAX: not told */
+	bool *thunks;             /* marks by function, see names_fold_thunks(); NULL: none */
 };
 
 int names_init(struct names *n, const struct reader *r, struct error *err);
 void names_deinit(struct names *n);
+
+/*
+ * From now on thunks (arch/x86_thunks.h) are IN_THUNK, and what replays and sums goes on in the function that led there. The
+ * instructions of a thunk are its caller's then, and what it leads to is called by that one.
+ */
+void names_fold_thunks(struct names *n);
+bool names_is_thunk(const struct names *n, uint32_t function);
 
 static inline size_t names_count(const struct names *n)
 {
@@ -41,13 +50,14 @@ static inline size_t names_count(const struct names *n)
 }
 
 struct place {
-	uint32_t function : 30;
-	uint32_t at : 2; /* enum place_at, or 0 */
+	uint32_t function : 29;
+	uint32_t at : 3; /* enum place_at, or 0 */
 };
 
 enum place_at {
 	AT_START = 1, /* the address is the function's first; never so for groups and what has no name */
 	IN_GROUP = 2, /* names_is_group() */
+	IN_THUNK = 4, /* names_is_thunk(); of these, starts are not told apart */
 };
 
 /* Whose code it is; neither: firmware, the decompressor, unknown. */
@@ -91,7 +101,11 @@ void names_return_address(const struct names *n, uint64_t addr, uint64_t ns, uin
  * own code only depend on the address, those of user code also on the version of
  * the address space; others are looked up by time.
  */
+#ifdef UPTO_SMALL_TABLES /* as in trace/model.h */
+enum { NAME_CACHE = 64 };
+#else
 enum { NAME_CACHE = 1 << 16 };
+#endif
 
 struct name_cache {
 	const struct names *names;
@@ -113,7 +127,7 @@ bool name_cache_lasting(struct name_cache *c, uint64_t addr, uint64_t ns, uint32
 /* The kernel's addresses do not depend on the version. */
 static inline uint32_t name_cache_version(uint64_t addr, uint32_t version)
 {
-	return version & ~(uint32_t)((int64_t)addr >> 63);
+	return version & ((uint32_t)addr_is_kernel(addr) - 1);
 }
 
 /* Where the address is kept, and the version that it has there. */
@@ -132,7 +146,7 @@ static inline bool name_entry_is(const struct name_entry *entry, uint64_t addr, 
 static inline struct place name_cache_place(struct name_cache *c, struct space_view *view, uint64_t task, uint64_t addr,
 					    uint64_t ns)
 {
-	uint32_t version = addr >> 63 ? 0 : spaces_at(&c->names->spaces, view, task, ns);
+	uint32_t version = addr_is_kernel(addr) ? 0 : spaces_at(&c->names->spaces, view, task, ns);
 	struct name_entry *entry = name_cache_entry(c, addr, &version);
 
 	return name_entry_is(entry, addr, version) ? entry->place : name_cache_miss(c, entry, addr, ns, version);

@@ -5,34 +5,34 @@
 
 #include "base/alloc.h"
 
-enum { PARTS_PER_THREAD = 5 }; /* some take longer: who is done takes another */
+enum { PARTS_PER_THREAD = 5 }; /* some parts take longer: a thread that is done takes the next part */
 
 struct part {
 	struct checkpoint from;
-	struct buf data;          /* the checkpoint's; none: from the start */
+	struct buf data;          /* memory of its checkpoint; empty: the part begins at the trace's start */
 	uint64_t to_ns;
 	void *state;
-	bool again;               /* it is the state of a part before */
+	bool again;               /* its state is that of an earlier part */
 	int result;
 	struct error err;
 };
 
-struct crew {
+struct parts_crew {
 	const struct reader *reader;
 	const struct names *names;
 	const struct threads *threads;
 	const struct parts_analysis *analysis;
 	void *context;
-	size_t n;                 /* as many parts as there should be */
+	size_t n;                 /* how many parts there should be */
 	struct part parts[PARTS_MAX];
-	size_t count;             /* of them are begun, */
+	size_t count;             /* how many are begun */
 	pthread_mutex_t lock;     /* for what follows */
 	pthread_cond_t more;
 	size_t ready, next;       /* ended, and to be replayed next */
-	bool all;                 /* no others will begin */
+	bool all;                 /* no more parts will begin */
 };
 
-static void replay(const struct crew *crew, struct part *p, void *before)
+static void replay(const struct parts_crew *crew, struct part *p, void *before)
 {
 	struct stacks stacks;
 
@@ -45,8 +45,8 @@ static void replay(const struct crew *crew, struct part *p, void *before)
 	stacks_deinit(&stacks);
 }
 
-/* The next part, once it is known where it ends; NULL: there are no more. */
-static struct part *take(struct crew *crew)
+/* Get the next part. Waits until its end is known. NULL: there are no more. */
+static struct part *take(struct parts_crew *crew)
 {
 	struct part *p = NULL;
 
@@ -59,8 +59,8 @@ static struct part *take(struct crew *crew)
 	return p;
 }
 
-/* Where a part begins, the one before ends. */
-static void begin_part(struct crew *crew, const struct checkpoint *from)
+/* Begin a part, which is the end of the part before. */
+static void begin_part(struct parts_crew *crew, const struct checkpoint *from)
 {
 	struct part *p = &crew->parts[crew->count++];
 
@@ -76,7 +76,7 @@ static void begin_part(struct crew *crew, const struct checkpoint *from)
 	pthread_mutex_unlock(&crew->lock);
 }
 
-static void end_parts(struct crew *crew)
+static void end_parts(struct parts_crew *crew)
 {
 	pthread_mutex_lock(&crew->lock);
 	crew->ready = crew->count;
@@ -87,7 +87,7 @@ static void end_parts(struct crew *crew)
 
 static void *work(void *arg)
 {
-	struct crew *crew = arg;
+	struct parts_crew *crew = arg;
 	void *before = NULL;
 	struct part *p;
 
@@ -98,7 +98,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* How many events come before that time, about. */
+/* About how many events come before that time. */
 static uint64_t events_before(const struct reader *r, uint64_t ns)
 {
 	uint64_t n = 0;
@@ -114,7 +114,7 @@ static uint64_t events_before(const struct reader *r, uint64_t ns)
 	return n;
 }
 
-/* The first of the index's moments with that share of the events before it. */
+/* The first moment of the index that has so many events before it. */
 static size_t entry_at(const struct reader *r, const struct index *index, size_t part, size_t parts)
 {
 	uint64_t all = events_before(r, UINT64_MAX);
@@ -132,8 +132,8 @@ static size_t entry_at(const struct reader *r, const struct index *index, size_t
 }
 
 /*
- * Is that where a unit of a vCPU's chunks begins, behind the last clock before? From there, nothing of that vCPU's
- * that came before has to be decoded.
+ * Does a unit of a vCPU's chunks begin there, behind the last clock before? Then nothing of this vCPU before it has to
+ * be decoded.
  */
 static bool begins_unit(const struct reader *r, uint64_t ns)
 {
@@ -147,8 +147,8 @@ static bool begins_unit(const struct reader *r, uint64_t ns)
 }
 
 /*
- * A moment of the index for part number `part` to begin at: a unit's begin. 0: none is nearer than half a part, and
- * what would have to be decoded first is not worth it.
+ * The moment of the index at which part number `part` begins: the begin of a unit. 0: no such moment is nearer than half
+ * a part, so that too much would have to be decoded first.
  */
 static size_t choose_entry(const struct reader *r, const struct index *index, size_t part, size_t parts)
 {
@@ -164,8 +164,8 @@ static size_t choose_entry(const struct reader *r, const struct index *index, si
 	return 0;
 }
 
-/* Parts as the index has moments for them to begin at. */
-static void split(struct crew *crew, struct index *index)
+/* Begin parts at moments of an index. */
+static void split(struct parts_crew *crew, struct index *index)
 {
 	for (size_t i = 1; i < crew->n; i++) {
 		size_t entry = choose_entry(crew->reader, index, i, crew->n);
@@ -177,10 +177,10 @@ static void split(struct crew *crew, struct index *index)
 	}
 }
 
-/* The same as the index comes to have them. */
+/* Begin parts while the index is made. */
 static void split_at(void *context, const struct checkpoint *at)
 {
-	struct crew *crew = context;
+	struct parts_crew *crew = context;
 	const struct reader *r = crew->reader;
 
 	if (crew->count < PARTS_MAX && begins_unit(r, at->ns) &&
@@ -188,8 +188,8 @@ static void split_at(void *context, const struct checkpoint *at)
 		begin_part(crew, at);
 }
 
-/* Without it, nothing is lost but time. */
-static void make_index(struct crew *crew)
+/* If the index cannot be made, only time is lost. */
+static void make_index(struct parts_crew *crew)
 {
 	const struct index_watch watch = { .entry = split_at, .context = crew };
 	struct error ignored;
@@ -197,7 +197,7 @@ static void make_index(struct crew *crew)
 	(void)index_make(crew->reader, crew->names, crew->threads, &watch, &ignored);
 }
 
-static void replay_all(struct crew *crew, struct index *index, bool make, unsigned threads)
+static void replay_all(struct parts_crew *crew, struct index *index, bool make, unsigned threads)
 {
 	pthread_t others[PARTS_MAX];
 	unsigned started = 0;
@@ -221,7 +221,7 @@ int parts_replay(const struct reader *r, const struct names *names, const struct
 		 struct error *err)
 {
 	unsigned n_threads = walk_threads();
-	struct crew crew = {
+	struct parts_crew crew = {
 		.reader = r, .names = names, .threads = threads, .analysis = analysis, .context = context,
 		.n = n_threads * PARTS_PER_THREAD < PARTS_MAX ? n_threads * PARTS_PER_THREAD : PARTS_MAX,
 		.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER,

@@ -13,8 +13,8 @@ enum { PARTS_MAX = 24 };
 struct parts_analysis {
 	struct stacks_visitor visitor;
 	/*
-	 * A part's state, for the visitor; called in the thread that replays it. It may be that of the part which the
-	 * thread replayed before, to go on with; NULL: there was none.
+	 * Make the visitor's state for a part, in the thread that replays it. May return `before`, the state of this
+	 * thread's previous part, to go on with it; `before` is NULL for a thread's first part.
 	 */
 	void *(*begin)(void *context, void *before);
 	/* The part is replayed; the stacks are as it left them. May be NULL. */
@@ -22,10 +22,10 @@ struct parts_analysis {
 };
 
 /*
- * `index` may be NULL: then one thread makes it, if that is asked for, while others
- * follow; else there is one part. The states come once each, in the order of the parts that
- * they began with, and are the caller's, also after an error: all up to the first
- * NULL.
+ * Replay the trace in parts. Without an index (NULL) one thread makes it if `make` is
+ * set, while the others follow; otherwise there is one part. ret_states gets each
+ * state once, in the order of the parts that they began with, and ends with the
+ * first NULL. The caller owns them, also after an error.
  */
 int parts_replay(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
 		 bool make, const struct parts_analysis *analysis, void *context, void *ret_states[PARTS_MAX],

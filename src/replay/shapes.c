@@ -16,12 +16,13 @@ void shapes_begin(struct shapes *s, const struct stacks *stacks, const struct st
 	s->recorded = &s->shapes[key->place];
 	*s->recorded = (struct shape){ .callee = stack->frames[stack->depth - 1].function };
 	s->depth = stack->depth;
+	s->thunk_calls = stack->thunk_calls.count;
 	s->insns = stack->insns;
 	s->before = stacks->unmatched;
 	s->own_left = s->odd = false;
 }
 
-/* Is the top frame the only one of its function, from the call's on? */
+/* Is the top frame the only one of its function, from the call's frame on? */
 static bool is_outermost(const struct shapes *s, const struct stack *stack)
 {
 	uint32_t function = stack->frames[stack->depth - 1].function;
@@ -60,7 +61,7 @@ void shapes_end(struct shapes *s, const struct stacks *stacks, const struct stac
 {
 	struct shape *shape = s->recorded;
 
-	if (s->odd || stack->depth != s->depth - 1 || !all_matched(&s->before, &stacks->unmatched))
+	if (s->odd || stack->depth != s->depth - 1 || stack->thunk_calls.count != s->thunk_calls || !all_matched(&s->before, &stacks->unmatched))
 		return;
 	shape->returns = (uint16_t)(stacks->unmatched.returns - s->before.returns);
 	shape->serial = key->serial;

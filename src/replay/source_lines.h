@@ -20,7 +20,7 @@ struct source_lines {
 	size_t count, cap;
 };
 
-/* An error also if the file belongs to nothing in the trace. `names` is to outlast `l`. */
+/* Open a file. Fails also if the file belongs to nothing in the trace. `names` must outlive `l`. */
 int source_lines_add(struct source_lines *l, const struct names *names, const char *path, struct error *err);
 void source_lines_deinit(struct source_lines *l);
 

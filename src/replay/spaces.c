@@ -27,6 +27,7 @@ struct space_change {
 struct build {
 	struct spaces *s;
 	struct map by_mm;      /* mm_struct → space */
+	struct map by_task;    /* task → its space */
 	struct map by_tgid;    /* process → its mm_struct */
 };
 
@@ -68,14 +69,27 @@ static void take_mapping(struct build *b, uint32_t record)
 	space->count++;
 }
 
-/* A new process with an address space of its own has what its parent had mapped. */
-static uint32_t parent_of(struct build *b, const struct task_record *r)
+/* The space of who made a new task; 0: none that is known. */
+static uint64_t makers_space(struct build *b, const struct task_record *r)
 {
-	const uint64_t *mm = map_get(&b->by_tgid, (uint64_t)(uint32_t)r->ppid), *space = mm ? map_get(&b->by_mm, *mm) : NULL;
+	const uint64_t *mm, *space = map_get(&b->by_task, r->maker);
 
-	if (r->change != TASK_NEW || r->pid != r->tgid || !space || !*space || *mm == r->mm)
-		return 0;
-	return last_version(&b->s->list[*space]);
+	if (r->maker && space)
+		return *space;
+	/* the very first tasks are made before it is known who runs */
+	mm = map_get(&b->by_tgid, (uint64_t)(uint32_t)r->ppid);
+	space = mm ? map_get(&b->by_mm, *mm) : NULL;
+	return space ? *space : 0;
+}
+
+/* A new process with an address space of its own has what the process that made it had mapped. */
+static uint32_t version_to_begin_with(struct build *b, const struct task_record *r)
+{
+	const uint64_t *own = map_get(&b->by_mm, r->mm);
+	uint64_t space = r->change == TASK_NEW && r->pid == r->tgid ? makers_space(b, r) : 0;
+
+	/* one that shares it (vfork) has it already */
+	return space && (!own || *own != space) ? last_version(&b->s->list[space]) : 0;
 }
 
 static void take_task(struct build *b, const struct task_record *r)
@@ -85,13 +99,14 @@ static void take_task(struct build *b, const struct task_record *r)
 	uint32_t parent;
 
 	if (r->mm) {
+		parent = version_to_begin_with(b, r);
 		known = map_put(&b->by_mm, r->mm, 0);
-		parent = parent_of(b, r);
 		if (!*known || parent || r->change == TASK_EXEC)
 			*known = new_space(s, parent);
 		space = *known;
 		*map_put(&b->by_tgid, (uint64_t)(uint32_t)r->tgid, 0) = r->mm;
 	}
+	*map_put(&b->by_task, r->task, 0) = space;
 	s->changes = array_grow(s->changes, s->n_changes, &s->changes_cap, sizeof *s->changes);
 	s->changes[s->n_changes] = (struct space_change){
 		.task = r->task, .ns = r->ns, .space = (uint32_t)space, .order = (uint32_t)s->n_changes,
@@ -130,6 +145,7 @@ void spaces_init(struct spaces *s, const struct reader *r)
 	if (s->n_changes)
 		qsort(s->changes, s->n_changes, sizeof *s->changes, by_task);
 	map_free(&b.by_mm);
+	map_free(&b.by_task);
 	map_free(&b.by_tgid);
 }
 

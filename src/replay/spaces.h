@@ -14,26 +14,26 @@
 struct space_change;
 
 struct spaces {
-	const struct code_record *code;  /* the reader's */
+	const struct code_record *code;  /* the reader owns them */
 	struct space *list;              /* number 0 stands for none */
 	size_t count, cap;
 	struct space_version *versions;  /* number 0: nothing is known */
 	size_t n_versions, versions_cap;
-	struct space_change *changes;    /* which space a task has, by (task, time) */
+	struct space_change *changes;    /* which space a task has since when, sorted by task and time */
 	size_t n_changes, changes_cap;
 };
 
 void spaces_init(struct spaces *s, const struct reader *r);
 void spaces_deinit(struct spaces *s);
 
-/* A task's version, and for how long it is that. */
+/* The version of a task's address space, and the span for which it holds. */
 struct space_view {
 	uint64_t task;
 	uint64_t from_ns, to_ns;
 	uint32_t version;
 };
 
-/* Look it up anew. */
+/* Look up the version that a task has at a time. */
 void spaces_view(const struct spaces *s, uint64_t task, uint64_t ns, struct space_view *ret);
 
 static inline uint32_t spaces_at(const struct spaces *s, struct space_view *view, uint64_t task, uint64_t ns)
@@ -43,7 +43,7 @@ static inline uint32_t spaces_at(const struct spaces *s, struct space_view *view
 	return view->version;
 }
 
-/* The record of what is mapped at the address, or NULL. */
+/* The record of the mapping at the address, or NULL. */
 const struct code_record *spaces_mapping(const struct spaces *s, uint32_t version, uint64_t addr);
 
 #endif

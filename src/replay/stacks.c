@@ -5,10 +5,8 @@
 #include "shapes.h"
 
 enum {
-	KERNEL_STACK = 1 << 14,   /* THREAD_SIZE, arch/x86/include/asm/page_64_types.h: also its alignment */
 	USER_STACK = 8 << 20,     /* what is farther apart is on different stacks */
 	DEPTH_MAX = 1 << 16,
-	NR_EXECVE = 59, NR_EXECVEAT = 322,
 };
 
 static inline struct frame *top(struct stack *stack)
@@ -16,17 +14,12 @@ static inline struct frame *top(struct stack *stack)
 	return stack->depth ? &stack->frames[stack->depth - 1] : NULL;
 }
 
-static bool is_kernel(uint64_t addr)
+static bool same_stack(const struct replay *r, uint64_t a, uint64_t b)
 {
-	return addr >> 63;
-}
-
-static bool same_stack(uint64_t a, uint64_t b)
-{
-	if (is_kernel(a) != is_kernel(b))
+	if (addr_is_kernel(a) != addr_is_kernel(b))
 		return false;
-	if (is_kernel(a))
-		return a / KERNEL_STACK == b / KERNEL_STACK;
+	if (addr_is_kernel(a))
+		return (a ^ b) < r->reader->arch->kernel_stack;
 	return (a > b ? a - b : b - a) < USER_STACK;
 }
 
@@ -63,7 +56,7 @@ static inline struct frame *room(struct replay *r, struct stack *stack)
 	return &stack->frames[stack->depth];
 }
 
-/* What there is room for begins now; its kind, slot, from, nr and data are set. */
+/* What there is room for begins now; its kind, slot, from, role and data are set. */
 static inline void enter(struct replay *r, struct stack *stack, uint64_t addr, uint32_t function, bool at_start)
 {
 	struct frame *frame = &stack->frames[stack->depth++];
@@ -78,23 +71,28 @@ static inline void enter(struct replay *r, struct stack *stack, uint64_t addr, u
 		r->visitor->enter(r->state, r->stacks, stack, frame);
 }
 
-static inline void push(struct replay *r, struct stack *stack, enum frame_kind kind, uint64_t slot, uint64_t from,
-			uint32_t nr, uint64_t addr)
+static inline void push_place(struct replay *r, struct stack *stack, enum frame_kind kind, uint64_t slot, uint64_t from,
+			      enum syscall_role role, uint64_t addr, struct place place)
 {
-	struct place place = place_of(r, addr);
 	struct frame *frame = room(r, stack);
 
 	frame->kind = kind;
 	frame->slot = slot;
 	frame->from = from;
-	frame->nr = nr;
+	frame->role = role;
 	frame->data = 0;
 	enter(r, stack, addr, place.function, is_start(place));
 }
 
+static inline void push(struct replay *r, struct stack *stack, enum frame_kind kind, uint64_t slot, uint64_t from,
+			enum syscall_role role, uint64_t addr)
+{
+	push_place(r, stack, kind, slot, from, role, addr, place_of(r, addr));
+}
+
 static void push_base(struct replay *r, struct stack *stack, uint64_t addr)
 {
-	push(r, stack, FRAME_BASE, 0, 0, 0, addr);
+	push(r, stack, FRAME_BASE, 0, 0, SYSCALL_PLAIN, addr);
 }
 
 static inline void pop(struct replay *r, struct stack *stack)
@@ -116,18 +114,25 @@ static void cut(struct replay *r, struct stack *stack, size_t depth)
 }
 
 /* A frame at or below a new one's slot can only have been left. */
-static inline bool is_left(const struct frame *f, uint64_t slot)
+static inline bool is_left(const struct replay *r, const struct frame *f, uint64_t slot)
 {
-	return f->kind == FRAME_CALL && __builtin_expect(f->slot <= slot, 0) && same_stack(f->slot, slot);
+	return f->kind == FRAME_CALL && __builtin_expect(f->slot <= slot, 0) && same_stack(r, f->slot, slot);
 }
 
 static inline void call(struct replay *r, struct stack *stack, const struct event *e)
 {
-	while (stack->depth && is_left(&stack->frames[stack->depth - 1], e->slot))
+	struct place place;
+
+	while (stack->depth && is_left(r, &stack->frames[stack->depth - 1], e->slot))
 		cut(r, stack, stack->depth - 1);
 	if (__builtin_expect(!stack->depth, 0))
 		push_base(r, stack, stack->place ? stack->place : e->from);
-	push(r, stack, FRAME_CALL, e->slot, e->from, 0, e->target);
+	place = place_of(r, e->target);
+	if (__builtin_expect(place.at & IN_THUNK, 0)) {
+		thunk_calls_add(stack, e->slot, e->from);
+		return;
+	}
+	push_place(r, stack, FRAME_CALL, e->slot, e->from, SYSCALL_PLAIN, e->target, place);
 }
 
 /*
@@ -139,7 +144,7 @@ static void cut_stuffing(struct replay *r, struct stack *stack)
 	while (stack->depth > 1) {
 		const struct frame *t = top(stack);
 
-		if (t->kind != FRAME_CALL || t->at_start || t->function != r->switch_to_asm || t[-1].function != t->function)
+		if (t->kind != FRAME_CALL || t->at_start || t->function != r->switches || t[-1].function != t->function)
 			break;
 		cut(r, stack, stack->depth - 1);
 	}
@@ -151,7 +156,15 @@ static void jump(struct replay *r, struct stack *stack, uint64_t addr, enum even
 	struct place place = place_of(r, addr);
 	bool at_start = is_start(place);
 	const struct frame *t = top(stack);
+	const struct thunk_call *call;
 
+	if (place.at & IN_THUNK)
+		return;
+	if (__builtin_expect(stack->thunk_calls.count, 0) && (call = thunk_calls_last(stack))) {
+		stack->thunk_calls.count--;
+		push_place(r, stack, FRAME_CALL, call->slot, call->from, SYSCALL_PLAIN, addr, place);
+		return;
+	}
 	if (t && place.function == t->function &&
 	    (kind == EVENT_ARRIVE || kind == EVENT_INTERRUPT_RETURN || !at_start || place.at & IN_GROUP))
 		return;
@@ -183,12 +196,11 @@ static size_t find_slot(const struct stack *stack, uint64_t slot)
 	return stack->depth;
 }
 
-/* New tasks are made to return to ret_from_fork_asm, before 6.5 ret_from_fork: arch/x86/entry/entry_64.S. */
 static bool starts_thread(struct replay *r, uint64_t addr)
 {
 	uint32_t function = place_of(r, addr).function;
 
-	return function == r->from_fork_asm || function == r->from_fork;
+	return function == r->new_thread[0] || function == r->new_thread[1];
 }
 
 /* A return that is not just the end of the top frame. */
@@ -197,7 +209,14 @@ static __attribute__((noinline)) void go_elsewhere(struct replay *r, struct stac
 	size_t i = find_slot(stack, e->slot);
 	struct unmatched *u = &r->stacks->unmatched;
 	const struct frame *t = top(stack);
+	uint64_t from;
 
+	if (stack->thunk_calls.count && thunk_calls_return(stack, e->slot, &from)) {
+		stack->began = true;
+		if (from != e->target)
+			jump(r, stack, e->target, e->kind);
+		return;
+	}
 	if (i == stack->depth && t && t->kind == FRAME_CALL && t->from == e->target)
 		i--; /* it has moved to another stack meanwhile: error_entry in arch/x86/entry/entry_64.S */
 	if (i < stack->depth) {
@@ -238,28 +257,31 @@ static void interrupt(struct replay *r, struct stack *stack, const struct event 
 	if (!stack->depth)
 		push_base(r, stack, e->from);
 	if (e->kind == EVENT_SYSCALL)
-		push(r, stack, FRAME_SYSCALL, e->slot, e->from, (uint32_t)e->args[0], e->target);
+		push(r, stack, FRAME_SYSCALL, e->slot, e->from,
+		     syscall_role(arch_abi(r->reader->arch, e->args[7]), e->args[0]), e->target);
 	else
-		push(r, stack, FRAME_INTERRUPT, e->slot, e->from, 0, e->target);
+		push(r, stack, FRAME_INTERRUPT, e->slot, e->from, SYSCALL_PLAIN, e->target);
 }
 
-static bool leads_back(const struct frame *f, const struct event *e)
+static bool leads_back(const struct replay *r, const struct frame *f, const struct event *e)
 {
-	enum { SYSCALL_LENGTH = 2, FRAME_MOVES = 64 };
+	enum { FRAME_MOVES = 64 };
 
 	switch (f->kind) {
 	case FRAME_SYSCALL:
-		/* one that a signal cut short may be made again */
-		return !f->from || f->from == e->target || f->from - SYSCALL_LENGTH == e->target;
+		if (!f->from)
+			return true;
+		/* fall through */
 	case FRAME_SIGNAL:
-		return f->from == e->target;
+		/* a call that a signal cut short may be made again, also once a handler has run */
+		return f->from == e->target || f->from - r->reader->arch->syscall_length == e->target;
 	case FRAME_INTERRUPT:
 		/*
 		 * A handler may mend where it returns to (fixups, int3 emulation), and even move its frame a
 		 * little for that; what sync_core() pushes to return from is far below.
 		 */
 		return f->from == e->target ||
-		       (is_kernel(e->target) && same_stack(f->slot, e->slot) &&
+		       (addr_is_kernel(e->target) && same_stack(r, f->slot, e->slot) &&
 			e->slot + FRAME_MOVES - f->slot <= 2 * FRAME_MOVES);
 	default:
 		return false;
@@ -267,10 +289,10 @@ static bool leads_back(const struct frame *f, const struct event *e)
 }
 
 /* The innermost frame that an event leads back from. Its place in the stack; the depth: there is none. */
-static size_t find_entry(const struct stack *stack, const struct event *e)
+static size_t find_entry(const struct replay *r, const struct stack *stack, const struct event *e)
 {
 	for (size_t i = stack->depth; i-- > 0;) {
-		if (leads_back(&stack->frames[i], e))
+		if (leads_back(r, &stack->frames[i], e))
 			return i;
 	}
 	return stack->depth;
@@ -282,19 +304,19 @@ static void enter_user(struct replay *r, struct stack *stack, uint64_t target, b
 	uint64_t left = 0;
 	size_t i = 0;
 
-	while (i < stack->depth && !is_kernel(stack->frames[i].addr) && !is_entry(&stack->frames[i]))
+	while (i < stack->depth && !addr_is_kernel(stack->frames[i].addr) && !is_entry(&stack->frames[i]))
 		i++;
 	if (i < stack->depth && is_entry(&stack->frames[i]))
 		left = stack->frames[i].from;
 	if (exec)
 		i = 0;
 	cut(r, stack, i);
-	push(r, stack, i ? FRAME_SIGNAL : FRAME_BASE, 0, left, 0, target);
+	push(r, stack, i ? FRAME_SIGNAL : FRAME_BASE, 0, left, SYSCALL_PLAIN, target);
 }
 
 static void entry_return(struct replay *r, struct stack *stack, const struct event *e)
 {
-	size_t i = find_entry(stack, e);
+	size_t i = find_entry(r, stack, e);
 	bool exec = false;
 
 	if (i < stack->depth) {
@@ -302,13 +324,12 @@ static void entry_return(struct replay *r, struct stack *stack, const struct eve
 		pop(r, stack);
 		return;
 	}
-	if (is_kernel(e->target) || r->stacks->ns < r->stacks->names->kernel_ns) {
+	if (addr_is_kernel(e->target) || r->stacks->ns < r->stacks->names->kernel_ns) {
 		jump(r, stack, e->target, e->kind); /* iret to itself: sync_core(); firmware uses it as it likes */
 		return;
 	}
 	for (size_t k = stack->depth; k-- > 0 && !exec;)
-		exec = stack->frames[k].kind == FRAME_SYSCALL &&
-		       (stack->frames[k].nr == NR_EXECVE || stack->frames[k].nr == NR_EXECVEAT);
+		exec = stack->frames[k].role == SYSCALL_EXEC;
 	enter_user(r, stack, e->target, exec);
 }
 
@@ -323,8 +344,10 @@ static void finish(struct replay *r, struct stack *stack)
 {
 	cut(r, stack, 0);
 	free(stack->frames);
+	free(stack->thunk_calls.list);
 	stack->frames = NULL;
 	stack->cap = 0;
+	stack->thunk_calls = (struct thunk_calls){ 0 };
 }
 
 /* The last that a task ever does is to be switched from in do_task_dead(): kernel/sched/core.c. */
@@ -352,12 +375,14 @@ static void inherit(struct replay *r, const struct stack *from, const struct tas
 		user++;
 	if (to == from || to->depth || !record->mm || user == from->depth)
 		return;
+	to->cpu = from->cpu;
 	for (size_t i = record->pid == record->tgid ? 0 : user; i <= user; i++) {
 		const struct frame *f = &from->frames[i];
 
 		*room(r, to) = *f;
 		enter(r, to, f->addr, f->function, f->at_start);
 	}
+	to->cpu = -1;
 }
 
 /* Tasks that were made on the vCPU before the event; a clock tells that it has come so far. */
@@ -397,11 +422,13 @@ static void switch_task(struct replay *r, struct lane *lane, const struct event 
 			r->visitor->move(r->state, before, previous);
 		before = previous;
 	}
+	if (!e->args[1]) /* the vCPU begins anew: what it was in the middle of will never go on */
+		cut(r, before, 0);
+	if (before->thread != THREAD_NONE && before != next && is_dead(r, before))
+		finish(r, before);
 	before->cpu = -1;
 	next->cpu = (int)cpu;
 	lane->stack = next;
-	if (before->thread != THREAD_NONE && before != next && is_dead(r, before))
-		finish(r, before);
 }
 
 /*
@@ -504,9 +531,9 @@ static void begin(struct replay *r, const struct reader *reader)
 	r->cache = xmalloc(sizeof *r->cache);
 	name_cache_init(r->cache, names);
 	r->dead = names_find(names, "do_task_dead");
-	r->from_fork_asm = names_find(names, "ret_from_fork_asm");
-	r->switch_to_asm = names_find(names, "__switch_to_asm");
-	r->from_fork = names_find(names, "ret_from_fork");
+	r->switches = names_find(names, reader->arch->switch_function);
+	for (unsigned i = 0; i < 2; i++)
+		r->new_thread[i] = names_find(names, reader->arch->new_thread[i]);
 	r->lanes = xcalloc(vcpus, sizeof *r->lanes);
 	r->n_lanes = vcpus;
 	/* a phrase is known by its place in its vCPU's model */
@@ -569,7 +596,7 @@ static inline __attribute__((always_inline)) void go_through_plain(struct replay
 		insns = e->insns;
 		ns = now;
 		take_plain(r, stack, e);
-		/* the stack's place is not it where none of them leads anywhere: that is where the stack was left */
+		/* do not use stack->place: if no event has a target, that is still where the stack was last switched out */
 		if (e->target)
 			place = e->target;
 	}
@@ -589,16 +616,16 @@ static void go_through_untimed(struct replay *r, struct lane *lane, const struct
 	go_through_plain(r, lane, &timebase, events, end);
 }
 
-/* What was called returns behind the phrase, and nothing else is to be known of it. */
+/* What was called just now returns behind the phrase, and nothing else is to be known of it. */
 static void go_past(struct replay *r, struct lane *lane, const struct batch *batch, const struct phrase_use *use,
 		    const struct shape *shape)
 {
 	const struct event *call = &batch->events[use->call];
 	struct stack *stack = lane->stack;
-	uint64_t insns = phrase_insns(batch->phrases, use->phrase), end = call->insns + insns;
+	uint64_t end = call->insns + phrase_insns(batch->phrases, use->phrase), insns = end - lane->meter.insns;
 	uint64_t ns = timebase_ns(&batch->timebase, end);
 	const struct stacks_phrase phrase = {
-		.shape = shape, .insns = call->insns, .timebase = &batch->timebase,
+		.shape = shape, .insns = lane->meter.insns, .timebase = &batch->timebase,
 		.spent = { .insns = insns, .ns = ns - lane->meter.ns },
 	};
 
@@ -622,23 +649,50 @@ static bool names_last(struct replay *r, const struct event *call, const struct 
 	struct place place;
 
 	for (const struct event *e = call + 1; e < end; e++)
-		if (is_kernel(e->target) != is_kernel(call->from) ||
+		if (addr_is_kernel(e->target) != addr_is_kernel(call->from) ||
 		    !name_cache_lasting(r->cache, e->target, r->stacks->ns, version, &place))
 			return false;
 	return true;
 }
 
-/* The phrase behind a call that is on top of the stack. */
+/*
+ * Write the phrase, and replay it up to where the thunk that was called leads to: its call is on top of the stack then.
+ * Returns the event behind; the end, if all was replayed since the call did not get a frame like that.
+ */
+static __attribute__((noinline)) const struct event *leave_thunk(struct replay *r, struct lane *lane, struct batch *batch,
+								 struct phrase_use *use, const struct event *end)
+{
+	const struct event *call = &batch->events[use->call], *e = call + 1;
+	const struct frame *t;
+
+	batch_write_phrase(batch, use);
+	while (e < end && thunk_calls_last(lane->stack)) {
+		go_through_untimed(r, lane, batch, e, e + 1);
+		e++;
+	}
+	t = top(lane->stack);
+	if (t && t->kind == FRAME_CALL && t->slot == call->slot && t->from == call->from)
+		return e;
+	go_through_untimed(r, lane, batch, e, end);
+	return end;
+}
+
+/* The phrase behind a call that is on top of the stack, or is a thunk's. */
 static void take_phrase(struct replay *r, struct lane *lane, struct batch *batch, struct phrase_use *use, uint32_t version)
 {
-	const struct event *call = &batch->events[use->call];
+	const struct event *call = &batch->events[use->call], *e = call + 1;
 	const struct shape_key key = {
 		.place = use->phrase, .serial = batch->phrases->serials[use->phrase],
 		.version = name_cache_version(call->from, version), .from = call->from,
 	};
-	const struct shape *shape = shapes_find(r->shapes, lane->stack, &key);
-	const struct event *end = call + 1 + phrase_count(batch->phrases, use->phrase);
+	const struct event *end = e + phrase_count(batch->phrases, use->phrase);
+	const struct shape *shape;
 
+	if (__builtin_expect(lane->stack->thunk_calls.count, 0) && thunk_calls_last(lane->stack))
+		e = leave_thunk(r, lane, batch, use, end);
+	if (e == end)
+		return;
+	shape = shapes_find(r->shapes, lane->stack, &key);
 	if (shape) {
 		go_past(r, lane, batch, use, shape);
 		return;
@@ -646,7 +700,7 @@ static void take_phrase(struct replay *r, struct lane *lane, struct batch *batch
 	batch_write_phrase(batch, use);
 	shapes_begin(r->shapes, r->stacks, lane->stack, &key);
 	r->recording = true;
-	go_through_untimed(r, lane, batch, call + 1, end);
+	go_through_untimed(r, lane, batch, e, end);
 	r->recording = false;
 	if (names_last(r, call, end, version))
 		shapes_end(r->shapes, r->stacks, lane->stack, &key);
@@ -786,8 +840,10 @@ int stacks_at(struct stacks *ret, const struct reader *reader, const struct name
 
 void stacks_deinit(struct stacks *s)
 {
-	for (size_t i = 0; i < s->count; i++)
+	for (size_t i = 0; i < s->count; i++) {
 		free(s->list[i].frames);
+		free(s->list[i].thunk_calls.list);
+	}
 	free(s->list);
 	*s = (struct stacks){ 0 };
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Replays a trace into call stacks: each thread of the guest has one, from its
+ * Replays a trace into call stacks. Each thread of the guest has one stack, from its
  * first instruction to its last, through system calls, interrupts and switches.
  *
- * A call's return address stands in a stack slot, and the return reads it from
- * there: slots match them, whatever lies between. Jumps to another function
- * replace the top frame. What the kernel's entry code pushes is a frame of its
- * own kind, so that interrupts stand on top of whatever they interrupt.
+ * A call pushes its return address into a stack slot, and the return reads it from
+ * the same slot. So slots match calls and returns, whatever comes in between. A jump
+ * to another function replaces the top frame. System calls and interrupts have frames
+ * of their own kinds, on top of the frames that they interrupt.
  */
 #ifndef UPTO_REPLAY_STACKS_H
 #define UPTO_REPLAY_STACKS_H
@@ -14,31 +14,32 @@
 #include "meter.h"
 #include "names.h"
 #include "threads.h"
+#include "thunk_calls.h"
 
 enum frame_kind {
-	FRAME_BASE,       /* where the thread was found, or began: nothing returns from it */
+	FRAME_BASE,       /* where the thread began or was first seen: nothing returns from it */
 	FRAME_CALL,
 	FRAME_INTERRUPT,  /* interrupt or exception handler */
 	FRAME_SYSCALL,
-	FRAME_SIGNAL,     /* user code that the kernel went to of its own accord: a signal's handler */
+	FRAME_SIGNAL,     /* a signal's handler: user code that the kernel called */
 };
 
 /* One call in progress. */
 struct frame {
-	uint64_t slot;    /* where its return address stands; 0: nowhere */
+	uint64_t slot;    /* stack address of its return address; 0: none */
 	uint64_t from;    /* where it returns to; 0: not known */
-	uint64_t addr;    /* that it was entered at */
+	uint64_t addr;    /* the address that it was entered at */
 	uint64_t entry_ns;      /* guest time when it was entered */
-	uint64_t insns, ns;     /* the thread's own clocks then */
+	uint64_t insns, ns;     /* the thread's own clocks when it was entered */
 	uint32_t function;      /* number, see names.h */
-	uint32_t data;          /* the visitor's */
-	uint32_t nr;            /* SYSCALL: its number */
+	uint32_t data;          /* for the visitor */
+	uint32_t role;          /* SYSCALL: enum syscall_role */
 	enum frame_kind kind : 8;
-	bool at_start;          /* it was entered at the function's first instruction, or where that is not known */
+	bool at_start;          /* it was entered at the function's first instruction, or that is not known */
 };
 static_assert(sizeof(struct frame) == 64, "a frame is a cache line's size");
 
-/* The instruction that a frame of that kind was entered from, of which its return address tells. */
+/* An address in the instruction that made the call, from the frame's kind and return address. */
 static inline uint64_t frame_call_place(enum frame_kind kind, uint64_t from)
 {
 	return from && (kind == FRAME_CALL || kind == FRAME_SYSCALL) ? from - 1 : from;
@@ -47,24 +48,25 @@ static inline uint64_t frame_call_place(enum frame_kind kind, uint64_t from)
 struct stack {
 	struct frame *frames;   /* the outermost first */
 	size_t depth, cap;
-	uint64_t insns, ns;     /* the thread's own clocks: what it ran since the start */
+	uint64_t insns, ns;     /* the thread's own clocks: instructions and time that it ran since its start */
 	long thread;            /* number, see threads.h; THREAD_NONE: a vCPU before its first switch */
-	bool began;             /* it has returned from something, or been found under way */
-	uint64_t place;         /* where control is; of those that do not run: where it was left */
-	int cpu;                /* that runs it; -1: none */
-	void *data;             /* the visitor's */
+	bool began;             /* it has returned from something, or was first seen in the middle of something */
+	uint64_t place;         /* where control is; of those that do not run: where it was left. May be in a thunk */
+	struct thunk_calls thunk_calls; /* only where thunks are folded (names.h) */
+	int cpu;                /* the vCPU that runs it; -1: none */
+	void *data;             /* for the visitor */
 };
 
-/* What a return that matched nothing was taken for. */
+/* Returns that matched no frame, by what they are taken for. */
 struct unmatched {
-	uint64_t returns;       /* all returns, to see these in proportion */
-	uint64_t new_thread;    /* a new thread's first */
-	uint64_t firmware;      /* before the kernel: it uses returns as it likes */
-	uint64_t elsewhere;     /* it went on where no frame says: taken for a jump */
-	uint64_t abandoned;     /* frames that were left without a return: longjmp(), exec, stacks that were left */
+	uint64_t returns;       /* all returns, for comparison */
+	uint64_t new_thread;    /* the first return of a new thread */
+	uint64_t firmware;      /* returns before the kernel runs: firmware also uses them as jumps */
+	uint64_t elsewhere;     /* returns to a place that no frame has: taken for jumps */
+	uint64_t abandoned;     /* frames that were left without a return: longjmp(), exec, abandoned stacks */
 };
 
-/* Events of a vCPU that come before any other's, and how it stands before them. */
+/* Events of one vCPU that come before any other vCPU's, and the state before them. */
 struct stacks_run {
 	const struct event *events;
 	size_t n;
@@ -72,12 +74,12 @@ struct stacks_run {
 	uint64_t task;          /* task_struct that runs; 0: not known */
 	uint64_t place;         /* where control went last; 0: not known */
 	const struct meter *meter;
-	const struct timebase *timebase; /* of the events' times */
+	const struct timebase *timebase; /* that the events' times are made with */
 	struct name_cache *cache; /* the replay's own */
-	struct batch *batch;    /* the run is all of it, as it comes (codec.h); NULL: all events and times are there */
+	struct batch *batch;    /* the run is this whole batch, not completed (codec.h); NULL: all events and times are written */
 };
 
-/* What a call on top of the stack does up to its return. */
+/* A phrase behind the call on top of the stack. */
 struct stacks_phrase {
 	const struct shape *shape; /* see shapes.h */
 	uint64_t insns;         /* of the call's event */

@@ -28,7 +28,7 @@ struct replay {
 	unsigned n_lanes;
 	uint64_t task; /* that the event being replayed is of, and what it has mapped */
 	struct space_view *view;
-	uint32_t from_fork_asm, from_fork, switch_to_asm;
+	uint32_t new_thread[2], switches; /* function numbers of arch.h's */
 	uint32_t dead; /* function number of do_task_dead; UINT32_MAX: not known */
 };
 

@@ -15,11 +15,13 @@ static struct thread *begin(struct threads *t, const struct task_record *r)
 	return new;
 }
 
-static void take(struct threads *t, struct map *living, const struct task_record *r)
+/* Returns the number of the thread that the record is of. */
+static uint32_t apply_record(struct threads *t, struct map *living, const struct task_record *r)
 {
 	/* number + 1 of the thread that lives at the address; 0: none */
 	uint64_t *number = map_put(living, r->task, 0);
 	struct thread *thread;
+	uint32_t i;
 
 	if (*number && r->change == TASK_NEW) {
 		t->list[*number - 1].end_ns = r->ns;
@@ -29,7 +31,9 @@ static void take(struct threads *t, struct map *living, const struct task_record
 		begin(t, r);
 		*number = t->count;
 	}
-	thread = &t->list[*number - 1];
+	i = (uint32_t)(*number - 1);
+	thread = &t->list[i];
+	thread->n_programs += !thread->n_programs || r->change == TASK_EXEC;
 	thread->pid = r->pid;
 	thread->tgid = r->tgid;
 	thread->ppid = r->ppid;
@@ -41,6 +45,50 @@ static void take(struct threads *t, struct map *living, const struct task_record
 	if (r->change == TASK_EXIT) {
 		thread->end_ns = r->ns;
 		*number = 0;
+	}
+	return i;
+}
+
+/* rest_init() in init/main.c makes process 1 run kernel_init(), which execs the first program. */
+static const char *program_path(const struct task_record *r)
+{
+	return r->pid == 1 && !r->mm ? "[kernel_init]" : r->exe;
+}
+
+static void begin_program(struct threads *t, uint32_t number, const struct task_record *r)
+{
+	struct thread *thread = &t->list[number];
+	struct program *p = &t->programs[thread->first_program + thread->n_programs];
+
+	if (thread->n_programs)
+		p[-1].end_ns = r->ns;
+	*p = (struct program){
+		.thread = number, .kernel = !r->mm, .comm = r->comm, .exe = program_path(r),
+		.start_ns = thread->n_programs ? r->ns : thread->start_ns, .end_ns = thread->end_ns,
+	};
+	thread->n_programs++;
+}
+
+static void find_programs(struct threads *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		t->list[i].first_program = (uint32_t)t->n_programs;
+		t->n_programs += t->list[i].n_programs;
+		t->list[i].n_programs = 0;
+	}
+	t->programs = xcalloc(t->n_programs, sizeof *t->programs);
+	for (size_t i = 0; i < t->n_records; i++) {
+		const struct task_record *r = &t->records[i];
+		struct thread *thread = &t->list[t->thread_of_record[i]];
+		struct program *p;
+
+		if (!thread->n_programs || r->change == TASK_EXEC)
+			begin_program(t, t->thread_of_record[i], r);
+		p = &t->programs[thread->first_program + thread->n_programs - 1];
+		p->comm = r->comm;
+		/* an exiting task has given up its memory */
+		if (r->change != TASK_EXIT)
+			p->exe = program_path(r);
 	}
 }
 
@@ -80,11 +128,13 @@ void threads_init(struct threads *t, const struct reader *r)
 	struct map living = { 0 };
 
 	*t = (struct threads){ .records = r->tasks.records, .n_records = n };
+	t->thread_of_record = xcalloc(n, sizeof *t->thread_of_record);
 	for (size_t i = 0; i < n; i++) {
-		take(t, &living, &t->records[i]);
+		t->thread_of_record[i] = apply_record(t, &living, &t->records[i]);
 		keys[i] = (struct key){ t->records[i].task, t->records[i].ns, (uint32_t)i };
 	}
 	map_free(&living);
+	find_programs(t);
 	t->records_by_task = in_order(keys, n);
 	keys = xcalloc(t->count, sizeof *keys);
 	for (size_t i = 0; i < t->count; i++)
@@ -97,10 +147,13 @@ void threads_deinit(struct threads *t)
 	free(t->list);
 	free(t->by_task);
 	free(t->records_by_task);
+	free(t->thread_of_record);
+	free(t->programs);
 	*t = (struct threads){ 0 };
 }
 
-const struct task_record *threads_record(const struct threads *t, uint64_t task, uint64_t ns)
+/* Number of the last record of a task_struct up to that time; -1: there is none. */
+static long last_record(const struct threads *t, uint64_t task, uint64_t ns)
 {
 	size_t low = 0, high = t->n_records;
 
@@ -114,8 +167,40 @@ const struct task_record *threads_record(const struct threads *t, uint64_t task,
 			high = mid;
 	}
 	if (!low || t->records[t->records_by_task[low - 1]].task != task)
-		return NULL;
-	return &t->records[t->records_by_task[low - 1]];
+		return -1;
+	return t->records_by_task[low - 1];
+}
+
+const struct task_record *threads_record(const struct threads *t, uint64_t task, uint64_t ns)
+{
+	long i = last_record(t, task, ns);
+
+	return i < 0 ? NULL : &t->records[i];
+}
+
+const char *threads_comm(const struct threads *t, const struct thread *thread, uint64_t ns)
+{
+	long i = last_record(t, thread->task, ns);
+
+	/* before anything told of it, it had its first program's name */
+	if (i < 0 || &t->list[t->thread_of_record[i]] != thread)
+		return t->programs[thread->first_program].comm;
+	return t->records[i].comm;
+}
+
+uint32_t threads_program(const struct threads *t, long thread, uint64_t ns)
+{
+	uint32_t low = t->list[thread].first_program + 1, high = low - 1 + t->list[thread].n_programs;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (t->programs[mid].start_ns <= ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low - 1;
 }
 
 long threads_find(const struct threads *t, uint64_t task, uint64_t ns)

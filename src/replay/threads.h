@@ -16,6 +16,16 @@ struct thread {
 	const char *comm, *exe;   /* as told last; the reader's */
 	uint64_t start_ns;        /* it was woken for the first time */
 	uint64_t end_ns;          /* it began to exit; UINT64_MAX: it was there to the end */
+	uint32_t first_program, n_programs; /* that it ran, one after the other: at least one */
+};
+
+/* What a thread ran between two execs: before its first exec, that is its parent's program, or a function of the kernel's. */
+struct program {
+	uint32_t thread;          /* number */
+	bool kernel;              /* it had no user memory then */
+	const char *comm;         /* the thread's last name in that time */
+	const char *exe;          /* path; "": none, or not known; [kernel_init]: what process 1 is before its first exec */
+	uint64_t start_ns, end_ns; /* as a thread's */
 };
 
 struct threads {
@@ -24,7 +34,10 @@ struct threads {
 	uint32_t *by_task;        /* numbers, by (task, start_ns) */
 	const struct task_record *records; /* the reader's */
 	uint32_t *records_by_task; /* numbers, by (task, ns) */
+	uint32_t *thread_of_record; /* by number */
 	size_t n_records;
+	struct program *programs; /* those of one thread in a row, in their order; threads in theirs */
+	size_t n_programs;
 };
 
 enum { THREAD_NONE = -1 };
@@ -37,5 +50,11 @@ const struct task_record *threads_record(const struct threads *t, uint64_t task,
 
 /* Number of the thread whose task_struct is or was last there at that time, or THREAD_NONE. */
 long threads_find(const struct threads *t, uint64_t task, uint64_t ns);
+
+/* The thread's name at that time. */
+const char *threads_comm(const struct threads *t, const struct thread *thread, uint64_t ns);
+
+/* Number of the program that a thread ran at that time. */
+uint32_t threads_program(const struct threads *t, long thread, uint64_t ns);
 
 #endif

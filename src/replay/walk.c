@@ -10,18 +10,18 @@ bool span_has(const struct span *span, const struct chunk_header *h)
 {
 	if (h->type != CHUNK_EVENTS || (span->cpu >= 0 && h->cpu != span->cpu))
 		return false;
-	/* the events after a chunk's last clock may be later than it, but not than the next chunk's first */
+	/* events after a chunk's last clock may be later than that clock, but not later than the next chunk's first */
 	return h->first_ns < span->to_ns && (h->last_ns >= span->from_ns || span->from_ns == 0);
 }
 
-/* What decodes chunks one after the other. */
+/* A decoder of chunks, one after the other, with its memory. */
 struct stage {
 	const struct reader *reader;
 	ZSTD_DCtx *zstd;
 	struct buf packed, data;
 	struct decoder decoder;
 	struct batch batch;
-	size_t next;    /* the chunk that the decoder's model may go on with; 0: none (chunk 0 has no events) */
+	size_t next;    /* the chunk that the decoder's model can go on with; 0: none (chunk 0 has no events) */
 };
 
 /* Number of the vCPU's next (step 1) or previous (step -1) chunk of events; 0: there is none. */
@@ -64,7 +64,8 @@ static void stage_free(struct stage *s)
 static int stage_start(struct stage *s, size_t chunk, struct error *err)
 {
 	const struct chunk_header *h = &s->reader->chunks[chunk].header;
-	struct cpu_state state = { .insns = h->first_insns, .ns = h->first_ns, .space = h->space };
+	struct cpu_state state = { .insns = h->first_insns, .ns = h->first_ns, .space = h->space,
+				   .halted = h->flags & CHUNK_HALTED };
 
 	if (reader_chunk(s->reader, chunk, s->zstd, &s->packed, &s->data, err) < 0)
 		return -1;
@@ -74,7 +75,7 @@ static int stage_start(struct stage *s, size_t chunk, struct error *err)
 	return 0;
 }
 
-/* Fill the batch; empty at the chunk's end. */
+/* Decode the next batch. It is empty at the chunk's end. */
 static int stage_next(struct stage *s, size_t chunk, struct error *err)
 {
 	if (decoder_next(&s->decoder, &s->batch, err) < 0)
@@ -88,7 +89,7 @@ static int stage_next(struct stage *s, size_t chunk, struct error *err)
 	return 0;
 }
 
-/* Decode what the chunk's model goes on from. */
+/* Decode the earlier chunks whose model this chunk goes on with. */
 static int stage_catch_up(struct stage *s, size_t chunk, struct error *err)
 {
 	size_t first = chunk;
@@ -121,7 +122,7 @@ struct unit {
 	uint64_t events;
 };
 
-struct crew {
+struct walk_crew {
 	const struct reader *reader;
 	const struct span *span;
 	const struct chunk_visitor *visitor;
@@ -133,13 +134,13 @@ struct crew {
 };
 
 struct member {
-	struct crew *crew;
+	struct walk_crew *crew;
 	void *state;
 	pthread_t thread;
 	bool started;
 };
 
-static int visit(struct stage *s, const struct crew *crew, void *state, size_t chunk, struct error *err)
+static int visit(struct stage *s, const struct walk_crew *crew, void *state, size_t chunk, struct error *err)
 {
 	const struct chunk_visitor *visitor = crew->visitor;
 
@@ -168,8 +169,8 @@ static int by_events(const void *a, const void *b)
 	return x->chunk < y->chunk ? -1 : 1;
 }
 
-/* The largest first: at the end there is something small left for who is done early. */
-static void list_units(struct crew *crew)
+/* Sort the largest first, so that small units are left at the end for threads that finish early. */
+static void list_units(struct walk_crew *crew)
 {
 	const struct reader *r = crew->reader;
 	struct unit **last = xcalloc(CPUS_MAX, sizeof *last);
@@ -191,7 +192,7 @@ static void list_units(struct crew *crew)
 	free(last);
 }
 
-static int visit_unit(struct stage *s, const struct crew *crew, void *state, size_t chunk, struct error *err)
+static int visit_unit(struct stage *s, const struct walk_crew *crew, void *state, size_t chunk, struct error *err)
 {
 	do {
 		if (span_has(crew->span, &crew->reader->chunks[chunk].header) && visit(s, crew, state, chunk, err) < 0)
@@ -204,7 +205,7 @@ static int visit_unit(struct stage *s, const struct crew *crew, void *state, siz
 static void *work(void *arg)
 {
 	struct member *m = arg;
-	struct crew *crew = m->crew;
+	struct walk_crew *crew = m->crew;
 	struct stage *s = stage_new(crew->reader);
 	struct error err;
 
@@ -228,7 +229,7 @@ static void *work(void *arg)
 int walk_chunks(const struct reader *r, const struct span *span, const struct chunk_visitor *visitor, void **states,
 		unsigned threads, struct error *err)
 {
-	struct crew crew = {
+	struct walk_crew crew = {
 		.reader = r, .span = span, .visitor = visitor, .err = err, .lock = PTHREAD_MUTEX_INITIALIZER,
 	};
 	struct member *members = xcalloc(threads, sizeof *members);
@@ -254,27 +255,27 @@ unsigned walk_threads(void)
 	return n < 1 ? 1 : n > 8 ? 8 : (unsigned)n;
 }
 
-/* One vCPU's events in their order. */
-struct lane {
+/* The events of one vCPU in their order. */
+struct merged_lane {
 	struct stage *stage;
 	unsigned cpu;
-	size_t chunk;  /* being read, or to be read next */
+	size_t chunk;  /* the chunk being read, or the next one */
 	bool open;
 	bool brief;    /* the batch is not complete */
-	size_t at;     /* in the batch */
-	uint64_t task; /* that runs */
+	size_t at;     /* index in the batch */
+	uint64_t task; /* the task that runs */
 	bool ended;
 };
 
 struct merged {
 	const struct reader *reader;
 	struct span span;
-	struct lane *lanes;
+	struct merged_lane *lanes;
 	unsigned n_lanes;
 	bool brief;
 	bool started;
-	struct lane *current;
-	size_t run, next; /* of the current lane's events, how many are in the run, and were given one by one */
+	struct merged_lane *current;
+	size_t run, next; /* number of the current lane's events in the run, and of those that merged_next() returned */
 };
 
 struct merged *merged_new(const struct reader *r, const struct span *span)
@@ -286,7 +287,7 @@ struct merged *merged_new(const struct reader *r, const struct span *span)
 	m->n_lanes = reader_vcpus(r);
 	m->lanes = xcalloc(m->n_lanes, sizeof *m->lanes);
 	for (unsigned i = 0; i < m->n_lanes; i++)
-		m->lanes[i] = (struct lane){ .cpu = i };
+		m->lanes[i] = (struct merged_lane){ .cpu = i };
 	return m;
 }
 
@@ -305,7 +306,7 @@ void merged_free(struct merged *m)
 	free(m);
 }
 
-static bool lane_seek(struct merged *m, struct lane *lane)
+static bool lane_seek(struct merged *m, struct merged_lane *lane)
 {
 	for (; lane->chunk < m->reader->n_chunks; lane->chunk++) {
 		const struct chunk_header *h = &m->reader->chunks[lane->chunk].header;
@@ -316,8 +317,8 @@ static bool lane_seek(struct merged *m, struct lane *lane)
 	return false;
 }
 
-/* On behind a run, or one event: a switch is the last of its run. */
-static void lane_pass(struct lane *lane, size_t n)
+/* Go past n events, which are a run or a single one. A task switch is always the last event of its run. */
+static void lane_pass(struct merged_lane *lane, size_t n)
 {
 	const struct event *last = &lane->stage->batch.events[(lane->at += n) - 1];
 
@@ -325,8 +326,8 @@ static void lane_pass(struct lane *lane, size_t n)
 		lane->task = last->args[1];
 }
 
-/* A batch that is all asked for needs the times of its first and last events only, for as long as nothing cuts it. */
-static void lane_prepare(const struct merged *m, struct lane *lane)
+/* If the span has the whole batch, only the times of its first and last event are needed, until the batch must be cut. */
+static void lane_prepare(const struct merged *m, struct merged_lane *lane)
 {
 	struct batch *batch = &lane->stage->batch;
 
@@ -343,8 +344,8 @@ static void lane_prepare(const struct merged *m, struct lane *lane)
 		batch_complete(batch);
 }
 
-/* Get the lane to an event that is asked for, or to its end. */
-static int lane_settle(struct merged *m, struct lane *lane, struct error *err)
+/* Move the lane to its next event in the span, or to its end. */
+static int lane_settle(struct merged *m, struct merged_lane *lane, struct error *err)
 {
 	while (!lane->ended) {
 		struct batch *batch = lane->stage ? &lane->stage->batch : NULL;
@@ -383,13 +384,13 @@ static int lane_settle(struct merged *m, struct lane *lane, struct error *err)
 	return 0;
 }
 
-/* When the lane's run has to end at the latest: other lanes' events come then. Of events at one time, lower lanes' come first. */
-static uint64_t run_end(const struct merged *m, const struct lane *best)
+/* Time at which this lane's run must stop, because another lane has the next event. At equal times the lower lane goes first. */
+static uint64_t run_end(const struct merged *m, const struct merged_lane *best)
 {
 	uint64_t end = m->span.to_ns;
 
 	for (unsigned i = 0; i < m->n_lanes; i++) {
-		const struct lane *lane = &m->lanes[i];
+		const struct merged_lane *lane = &m->lanes[i];
 		uint64_t ns;
 
 		if (lane == best || lane->ended)
@@ -401,8 +402,8 @@ static uint64_t run_end(const struct merged *m, const struct lane *best)
 	return end;
 }
 
-/* Of the lane's events from where it is on, how many are before that time. A switch, which has a clock, is the last of them. */
-static size_t run_length(struct lane *lane, uint64_t end)
+/* How many of the lane's next events are before `end`. A task switch carries a clock, so it is the last event of its batch. */
+static size_t run_length(struct merged_lane *lane, uint64_t end)
 {
 	struct batch *batch = &lane->stage->batch;
 	size_t i = lane->at;
@@ -419,12 +420,12 @@ static size_t run_length(struct lane *lane, uint64_t end)
 
 int merged_run(struct merged *m, const struct event **ret_events, size_t *ret_n, unsigned *ret_cpu, struct error *err)
 {
-	struct lane *best = NULL;
+	struct merged_lane *best = NULL;
 
 	if (m->current)
 		lane_pass(m->current, m->run);
 	for (unsigned i = 0; i < m->n_lanes; i++) {
-		struct lane *lane = &m->lanes[i];
+		struct merged_lane *lane = &m->lanes[i];
 
 		if ((!m->started || lane == m->current) && lane_settle(m, lane, err) < 0)
 			return -1;

@@ -5,7 +5,7 @@
 
 #include "trace/reader.h"
 
-/* Which events are asked for. */
+/* Selects events by time and vCPU. */
 struct span {
 	uint64_t from_ns, to_ns; /* from <= ns < to */
 	int cpu;                 /* -1: all */
@@ -13,15 +13,15 @@ struct span {
 
 #define SPAN_ALL ((struct span){ .to_ns = UINT64_MAX, .cpu = -1 })
 
-/* True when the chunk may hold events of the span. */
+/* May the chunk have events of the span? */
 bool span_has(const struct span *span, const struct chunk_header *h);
 
 /*
- * An analysis that needs no order among chunks. `state` is one of the caller's
- * per thread. Returning a negative number ends the walk.
+ * Callbacks of an analysis that needs no order among chunks. Each thread has one of
+ * the caller's states. A negative result ends the walk.
  */
 struct chunk_visitor {
-	bool brief; /* it takes batches as they come: neither written out nor timed (batch_complete()) */
+	bool brief; /* it gets batches as they are decoded, without batch_complete() */
 	int (*begin)(void *state, const struct chunk_header *h, struct error *err);
 	int (*batch)(void *state, struct batch *batch, struct error *err);
 	int (*end)(void *state, struct error *err); /* may be NULL */
@@ -30,29 +30,32 @@ struct chunk_visitor {
 int walk_chunks(const struct reader *r, const struct span *span, const struct chunk_visitor *visitor, void **states,
 		unsigned threads, struct error *err);
 
-/* As many threads as there are CPUs to run them, 8 at most. */
+/* One thread for each CPU of the host, at most 8. */
 unsigned walk_threads(void);
 
-/* All events of the span in the order of time; those of one vCPU in their own order. */
+/* All events of the span in the order of time. Events of one vCPU keep their order. */
 struct merged;
 
 struct merged *merged_new(const struct reader *r, const struct span *span);
 void merged_free(struct merged *m);
-/* Whole batches may come as they are (merged_batch()). */
+/* Allow whole batches without batch_complete() (merged_batch()). */
 void merged_set_brief(struct merged *m);
 
 /*
- * Events of one vCPU that come before any other's; at least one. 1: they are set, and valid
- * until the next call; 0: the end; negative: error.
+ * The next events of one vCPU that come before any other vCPU's; at least one. Returns 1
+ * if there are any, which are valid until the next call; 0 at the end; negative: error.
  */
 int merged_run(struct merged *m, const struct event **ret_events, size_t *ret_n, unsigned *ret_cpu, struct error *err);
-/* The same one by one; not both of the same `m`. */
+/* The next event. Use either this or merged_run() with one `m`. */
 int merged_next(struct merged *m, const struct event **ret_event, unsigned *ret_cpu, struct error *err);
-/* The run given last is a batch whose phrases and times, but for the first and last event's, are not written; NULL: they are. */
+/*
+ * The batch that is the last run, if its phrases and times are not written, except the times of its first and last event;
+ * NULL: all are written.
+ */
 struct batch *merged_batch(const struct merged *m);
-/* What the times of the events given last were made with. */
+/* The time base of the events in the last run. */
 const struct timebase *merged_timebase(const struct merged *m);
-/* The task_struct that ran on a vCPU when what was given last came; 0: not known. */
+/* The task_struct that ran on a vCPU at the last run or event; 0: not known. */
 uint64_t merged_task(const struct merged *m, unsigned cpu);
 
 #endif

@@ -84,8 +84,8 @@ static bool read_below(const char *folder, const struct build_id *id, struct buf
 }
 
 /*
- * elfutils' client, if it is installed: it draws in what fetches from the web,
- * which upto otherwise has no use for. Functions as in elfutils/debuginfod.h.
+ * elfutils' client, loaded only if it is installed: it depends on libraries that
+ * fetch from the web, which upto does not need otherwise. Functions as in elfutils/debuginfod.h.
  */
 static bool fetch_debug(const struct build_id *id, struct buf *ret)
 {

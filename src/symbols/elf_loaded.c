@@ -12,7 +12,7 @@ enum {
 	DYNAMIC_MAX = 256,     /* entries */
 	SYMBOLS_MAX = 1 << 18,
 	NAME_LEN = 1024,
-	STEP = 64,             /* what is read at once of a name: it may end where memory does */
+	STEP = 64,             /* bytes of a name that are read at once: readable memory may end behind the name */
 };
 
 struct loaded {
@@ -38,7 +38,7 @@ static bool read_header(struct loaded *l, uint64_t base)
 	return l->read(l->state, base + h.e_phoff, l->segments, h.e_phnum * sizeof *l->segments);
 }
 
-/* Where the file's first byte belongs tells how far all was moved. */
+/* The bias: `base` minus the address that the file's first byte was linked for. */
 static bool find_bias(struct loaded *l, uint64_t base)
 {
 	for (size_t i = 0; i < l->n_segments; i++)
@@ -49,7 +49,7 @@ static bool find_bias(struct loaded *l, uint64_t base)
 	return false;
 }
 
-/* That is loaded and holds the file's address, or NULL. */
+/* The loaded segment that holds an address of the file, or NULL. */
 static const Elf64_Phdr *segment_of(const struct loaded *l, uint64_t addr)
 {
 	for (size_t i = 0; i < l->n_segments; i++)
@@ -58,7 +58,7 @@ static const Elf64_Phdr *segment_of(const struct loaded *l, uint64_t addr)
 	return NULL;
 }
 
-/* glibc's linker puts addresses of memory in place of the file's; others leave them. */
+/* glibc's linker replaces the file's addresses by addresses in memory; other linkers leave them. */
 static uint64_t in_memory(const struct loaded *l, uint64_t addr)
 {
 	return segment_of(l, addr) ? addr + l->bias : addr;
@@ -108,7 +108,7 @@ static bool read_word(const struct loaded *l, uint64_t addr, uint32_t *ret)
 	return l->read(l->state, addr, ret, sizeof *ret);
 }
 
-/* The table of symbols does not tell its length: the last one of the last chain is the last of all. */
+/* The symbol table has no length: its last symbol is the last one of the last hash chain. */
 static uint32_t count_by_gnu_hash(const struct loaded *l)
 {
 	uint32_t header[4], last = 0, bucket, word; /* buckets, first symbol, words of the filter, its shift */
@@ -146,7 +146,7 @@ static uint32_t count_symbols(const struct loaded *l)
 	return n < SYMBOLS_MAX ? n : SYMBOLS_MAX;
 }
 
-/* False: it is not there, or too long to be one. */
+/* Read a name. Returns false if it is not in memory or too long. */
 static bool read_name(const struct loaded *l, uint64_t offset, char name[NAME_LEN])
 {
 	for (size_t got = 0; got < NAME_LEN && offset + got < l->strsz;) {
@@ -163,7 +163,7 @@ static bool read_name(const struct loaded *l, uint64_t offset, char name[NAME_LE
 	return false;
 }
 
-/* Of code. */
+/* The offset in the file of an address in code. */
 static bool offset_of(const struct loaded *l, uint64_t addr, uint64_t *ret)
 {
 	const Elf64_Phdr *s = segment_of(l, addr);

@@ -84,7 +84,7 @@ static void take(struct build *b, const GElf_Sym *sym, const char *name)
 	b->functions[b->count++] = f;
 }
 
-/* From the table of that type; false: there is none. */
+/* Read the table of that type. Returns false if there is none. */
 static bool find_functions(struct build *b, Elf *elf, uint32_t type)
 {
 	Elf_Scn *scn = NULL;

@@ -12,14 +12,14 @@
 #include "base/map.h"
 #include "source_name.h"
 
-/* Where a name's function is, when several have it. */
+/* The address of a name that several functions have. */
 #define AMBIGUOUS UINT64_MAX
 
 struct source {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	struct map functions; /* hash of the name → address or AMBIGUOUS */
-	size_t typed;         /* of these, those that are marked as functions */
+	size_t typed;         /* how many of these symbols have the type of a function */
 };
 
 static const Dwfl_Callbacks callbacks = {
@@ -111,7 +111,7 @@ size_t source_functions(const struct source *s)
 	return s->typed;
 }
 
-/* Without the folder that the unit was compiled in. */
+/* A file's path, relative to the folder that the unit was compiled in. */
 static const char *below(Dwarf_Die *unit, const char *file)
 {
 	Dwarf_Attribute attr;
@@ -141,7 +141,7 @@ static int number(Dwarf_Die *die, unsigned attribute)
 	return (int)value;
 }
 
-/* Where an inlined function stands in the one that it is part of. */
+/* The line that calls an inlined function, in the function that it is part of. */
 static void call_place(Dwarf_Die *unit, Dwarf_Die *inlined, struct source_line *ret)
 {
 	size_t file = (size_t)number(inlined, DW_AT_call_file), count;
@@ -153,7 +153,7 @@ static void call_place(Dwarf_Die *unit, Dwarf_Die *inlined, struct source_line *
 		ret->file = below(unit, dwarf_filesrc(files, file, NULL, NULL));
 }
 
-/* The innermost entry that holds the address, and those that it stands in. */
+/* The innermost DWARF entry that holds the address, and the entries around it. */
 static int physical_scopes(const struct source *s, Dwarf_Die *unit, Dwarf_Addr addr, Dwarf_Die **ret)
 {
 	Dwarf_Die *scopes = NULL, innermost;
@@ -162,7 +162,7 @@ static int physical_scopes(const struct source *s, Dwarf_Die *unit, Dwarf_Addr a
 
 	if (n <= 0)
 		return n;
-	/* an inlined function's scopes, as that call has them, are those of its definition */
+	/* for an inlined function dwarf_getscopes() returns the scopes of its definition, not of this call */
 	if (!dwarf_offdie(dwfl_module_getdwarf(s->module, &bias), dwarf_dieoffset(&scopes[0]), &innermost))
 		n = -1;
 	free(scopes);

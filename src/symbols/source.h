@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Source lines and inlined functions, out of an ELF file with DWARF: a program,
- * a library, vmlinux or a module, or a file of one's debug information. If it
- * has none itself, its debug file is looked for by build-id where elfutils look.
+ * Source lines and inlined functions, read from an ELF file with DWARF: a program,
+ * a library, vmlinux or a module, or the debug file of one of these. If the file
+ * has no DWARF, its debug file is looked for by build-id, where elfutils look.
  */
 #ifndef UPTO_SYMBOLS_SOURCE_H
 #define UPTO_SYMBOLS_SOURCE_H
@@ -20,26 +20,32 @@ int source_open(const char *path, struct source **ret, struct error *err);
 void source_close(struct source *s);
 
 /*
- * Where the function of that name begins, in the file's own addresses; a module's
- * are made up, but its sections are whole. C++ and Rust names are as in the source.
- * False: there is none, or several have the name.
+ * The address, in the file, of the function with that name. A module's sections are
+ * not linked yet: they get made-up addresses, one section after the other. C++ and
+ * Rust names are as in the source. Returns false if no function or several have the name.
  */
 bool source_function(const struct source *s, const char *name, uint64_t *ret_addr);
 
-/* How many functions it has, those that share a name counted once, without what only assembler names. */
+/*
+ * How many functions the file has. Functions with the same name count once; functions in assembler without a type do
+ * not count.
+ */
 size_t source_functions(const struct source *s);
 
-/* A function that holds an address: first those that were inlined there, then the one that they are part of. */
+/*
+ * A function that holds an address. The functions inlined there come first, the innermost one before the others; the
+ * function that they are part of comes last.
+ */
 struct source_line {
-	const char *function; /* NULL: without a name. All last until the source is closed */
-	const char *file;     /* NULL: not known; below the folder that it was compiled in, if it was there */
+	const char *function; /* NULL: without a name. Both strings are valid until the source is closed */
+	const char *file;     /* relative to the folder of the compilation, if it is below that; NULL: not known */
 	int line;
 	bool inlined;
 };
 
 enum { SOURCE_LINES_MAX = 64 };
 
-/* How many of `ret` were filled in; 0: nothing is known of that address. */
+/* Returns how many entries of `ret` were filled in; 0: nothing is known about the address. */
 size_t source_at(const struct source *s, uint64_t addr, struct source_line ret[SOURCE_LINES_MAX]);
 
 #endif

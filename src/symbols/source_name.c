@@ -5,7 +5,11 @@
 #include <string.h>
 
 /* Declares allocators of the same names as ours: base/alloc.h must not be included here. */
+#if __has_include(<libiberty/demangle.h>)
 #include <libiberty/demangle.h>
+#else
+#include <demangle.h>
+#endif
 
 static char *demangle(const char *name)
 {

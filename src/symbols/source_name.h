@@ -5,9 +5,9 @@
 enum { SOURCE_NAME_MAX = 4096 };
 
 /*
- * The function that a linker's name stands for, to be freed: C++, Rust and D
- * names as in the source, without parameters; no symbol version ("@@GLIBC_2.34");
- * at most SOURCE_NAME_MAX bytes.
+ * The name of a function as in the source, from the linker's name: C++, Rust and D
+ * names are demangled, without parameters, and the symbol version ("@@GLIBC_2.34") is
+ * cut off. At most SOURCE_NAME_MAX bytes. The caller frees it.
  */
 char *source_name(const char *name);
 

@@ -12,7 +12,7 @@ static int is_text(char type)
 	return type == 't' || type == 'T' || type == 'w' || type == 'W';
 }
 
-/* Call padding before a function (CONFIG_CALL_PADDING, kCFI): never executed under that name. */
+/* Is it padding before a function (CONFIG_CALL_PADDING, kCFI)? Nothing executes it under that name. */
 static int is_padding(const char *name)
 {
 	return !strncmp(name, "__pfx_", 6) || !strncmp(name, "__cfi_", 6);
@@ -25,7 +25,7 @@ struct candidate {
 	uint32_t order;
 };
 
-/* By address; among aliases the global one first, then the one that the image lists first. */
+/* Order by address. Among aliases the global one comes first, then the one that the image lists first. */
 static int compare(const void *va, const void *vb)
 {
 	const struct candidate *a = va, *b = vb;
@@ -49,7 +49,7 @@ static void add_section(struct symtab *tab, size_t *cap, uint64_t addr, uint64_t
 	snprintf(s->name, sizeof s->name, "%s", name);
 }
 
-/* Kernels read from memory have no section headers; their linker script has these marks. */
+/* A kernel that was read from memory has no section headers; these symbols of its linker script mark the sections. */
 static void sections_from_marks(struct symtab *tab, size_t *cap, const struct symbol_list *list)
 {
 	static const struct { const char *start, *end, *name; } marks[] = {
@@ -215,7 +215,7 @@ long symtab_lookup(const struct symtab *tab, uint64_t addr)
 
 	if (!left || addr < s->addr || addr >= s[left - 1].end)
 		return SYMTAB_NONE;
-	/* a step to choose, not a branch to foretell */
+	/* written so that the compiler makes a conditional move, since the branch would be unpredictable */
 	while (left > 1) {
 		size_t half = left / 2;
 

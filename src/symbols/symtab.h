@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Functions by address: sorted, one name an address, each reaching to the next
- * one or to the end of its section. Addresses are link addresses; whoever asks
- * takes the slide off first.
+ * Functions sorted by address, with one name for each address. A function reaches
+ * to the next one or to the end of its section. Addresses are link addresses: the
+ * caller subtracts the slide before a lookup.
  */
 #ifndef UPTO_SYMBOLS_SYMTAB_H
 #define UPTO_SYMBOLS_SYMTAB_H
@@ -36,24 +36,25 @@ struct symtab {
 
 enum { SYMTAB_NONE = -1 };
 
-/* A function on its way into a table. */
+/* A function that is to be put into a table. */
 struct symtab_function {
-	uint64_t addr, size;  /* size 0: not told; it reaches to the next, or to its section's end */
+	uint64_t addr, size;  /* size 0: not known; the function reaches to the next one or to the end of its section */
 	const char *name;
 	uint16_t section;     /* index */
 	bool local;
 };
 
 /*
- * Fill in the functions of a table that has its sections. Of several at one address
- * a global one counts. `rename` gives the name to be kept, to be freed; NULL: as it is.
+ * Fill in the functions of a table whose sections are set. If several have the same
+ * address, a global one is kept. `rename` returns the name to keep, which is freed
+ * afterwards; NULL: keep the names as they are.
  */
 void symtab_put_functions(struct symtab *tab, struct symtab_function *list, size_t n, char *(*rename)(const char *name));
 
-/* Give all functions other names, as symtab_put_functions() does. False: all have the name they had. */
+/* Rename all functions by `rename`, as symtab_put_functions() does. Returns false if no name changed. */
 bool symtab_rename(struct symtab *tab, char *(*rename)(const char *name));
 
-/* Index of the section that holds the address; 0, the first one's: none. */
+/* Index of the section that holds the address. 0, the index of the first section: none. */
 uint16_t symtab_section_of(const struct symtab *tab, uint64_t addr);
 
 void symtab_from_image(struct symtab *ret, const struct kernel_image *image);
@@ -72,7 +73,7 @@ static inline const char *symtab_section_name(const struct symtab *tab, long i)
 	return tab->sections[tab->symbols[i].section].name;
 }
 
-/* The form it has in a trace (docs/format.md, chunk SYMBOLS). */
+/* To and from its form in a trace (docs/format.md, chunk SYMBOLS). The caller owns *ret. */
 void symtab_encode(const struct symtab *tab, struct buf *out);
 int symtab_decode(struct cursor *in, struct symtab *ret, struct error *err);
 

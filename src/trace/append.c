@@ -3,73 +3,94 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/file.h"
+#include "base/crc32.h"
 #include "writer.h"
 
 enum { LEVEL = 9 };
 
-/* What stands in the file from there on. */
-static int read_tail(const struct reader *r, uint64_t offset, struct buf *out)
+/* Bytes of the file up to the end of END. */
+static uint64_t end_of(const struct chunk *last)
 {
-	buf_reserve(out, r->size - offset);
-	while (out->len < r->size - offset) {
-		ssize_t n = pread(r->fd, out->data + out->len, r->size - offset - out->len, (off_t)(offset + out->len));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		out->len += (size_t)n;
-	}
-	return 0;
+	return last->offset + sizeof last->header + last->header.stored;
 }
 
-static int put_both(int fd, const struct reader *r, enum chunk_type type, const struct buf *payload, const struct buf *end)
+/*
+ * Nothing may follow END but what an append that was killed left: it begins as the next chunk would, as far as it is
+ * there.
+ */
+static bool is_left_over(const struct reader *r, const struct chunk *last)
 {
-	const struct chunk *last = &r->chunks[r->n_chunks - 1];
-	struct writer w;
-	int ret = writer_resume(&w, fd, last->offset, last->header.number);
+	struct chunk_header h = { 0 };
+	ssize_t n = pread(r->fd, &h, sizeof h, (off_t)end_of(last));
 
+	return n >= 0 && ((size_t)n < sizeof h || (h.magic == CHUNK_MAGIC && h.number == last->header.number + 1));
+}
+
+static int put_behind(int fd, const struct chunk *last, enum chunk_type type, const struct buf *payload, const struct buf *end)
+{
+	struct writer w;
+	int ret = ftruncate(fd, (off_t)end_of(last)) < 0 ? -errno : 0;
+
+	if (ret < 0)
+		return ret;
+	ret = writer_resume(&w, fd, end_of(last), last->header.number + 1);
 	if (ret == 0)
 		ret = writer_put(&w, &(struct chunk_header){ .type = type }, payload, LEVEL);
 	if (ret == 0)
-		ret = writer_put(&w, &last->header, end, LEVEL);
+		ret = writer_put(&w, &(struct chunk_header){ .type = CHUNK_END }, end, LEVEL);
 	writer_deinit(&w);
+	return ret;
+}
+
+/* A single write of a header: it happens as a whole or not at all. */
+static int turn_into_meta(int fd, const struct chunk *last)
+{
+	struct chunk_header h = last->header;
+	ssize_t n;
+
+	h.type = CHUNK_META;
+	h.crc = crc32_of(&h, offsetof(struct chunk_header, crc));
+	do
+		n = pwrite(fd, &h, sizeof h, (off_t)last->offset);
+	while (n < 0 && errno == EINTR);
+	return n == sizeof h ? 0 : n < 0 ? -errno : -EIO;
+}
+
+static int append(int fd, const struct chunk *last, enum chunk_type type, const struct buf *payload, const struct buf *end)
+{
+	int ret = put_behind(fd, last, type, payload, end);
+
+	if (ret == 0)
+		ret = turn_into_meta(fd, last);
+	if (ret < 0 && ftruncate(fd, (off_t)end_of(last)) < 0)
+		return ret; /* readers ignore what follows END */
 	return ret;
 }
 
 int trace_append(const struct reader *r, enum chunk_type type, const struct buf *payload, struct error *err)
 {
-	const struct chunk *last = r->ended && !r->cut_why ? &r->chunks[r->n_chunks - 1] : NULL;
-	struct buf tail = { 0 }, packed = { 0 }, end = { 0 };
+	const struct chunk *last = r->ended ? &r->chunks[r->n_chunks - 1] : NULL;
+	struct buf packed = { 0 }, end = { 0 };
 	ZSTD_DCtx *zstd = ZSTD_createDCtx();
 	int fd = -1, ret = -1;
 
-	if (!last) {
-		error_set(err, "%s: has no end yet: nothing can be added", r->path);
+	if (!last || (r->cut_why && !is_left_over(r, last))) {
+		error_set(err, "%s: %s: nothing can be added", r->path, last ? r->cut_why : "has no end yet");
 		goto out;
 	}
 	if (reader_chunk(r, r->n_chunks - 1, zstd, &packed, &end, err) < 0)
 		goto out;
 	fd = open(r->path, O_WRONLY | O_CLOEXEC);
-	ret = fd < 0 ? -errno : read_tail(r, last->offset, &tail);
-	if (ret == 0)
-		ret = put_both(fd, r, type, payload, &end);
-	if (ret < 0) {
+	ret = fd < 0 ? -errno : append(fd, last, type, payload, &end);
+	if (ret < 0)
 		error_set(err, "%s: %s", r->path, strerror(-ret));
-		/* END again, where it was */
-		if (fd >= 0 && tail.len && (ftruncate(fd, (off_t)last->offset) < 0 ||
-					    lseek(fd, (off_t)last->offset, SEEK_SET) < 0 || write_all(fd, tail.data, tail.len) < 0))
-			error_prefix(err, "%s: its end is lost", r->path);
-	}
 out:
 	if (fd >= 0)
 		close(fd);
 	ZSTD_freeDCtx(zstd);
-	buf_free(&tail);
 	buf_free(&packed);
 	buf_free(&end);
 	return ret < 0 ? -1 : 0;

@@ -23,7 +23,7 @@ void code_record_put(struct buf *out, const struct code_record *r)
 	buf_put_str(out, r->symbols, r->symbols_len);
 }
 
-/* A copy of bytes with their length before them, to be freed; NULL: none. */
+/* Read a length and that many bytes. Returns a copy, which the caller frees; NULL: none. */
 static void *take_bytes(struct cursor *in, size_t *ret_len)
 {
 	uint64_t n = cursor_varint(in);
@@ -50,11 +50,13 @@ static void decode(struct cursor *in, struct code_record *r)
 	r->symbols = take_bytes(in, &r->symbols_len);
 }
 
-int code_records_decode(struct cursor *in, struct code_records *ret, struct error *err)
+int code_records_decode(struct cursor *in, size_t max, struct code_records *ret, struct error *err)
 {
 	while (cursor_left(in) && !in->bad) {
 		struct code_record *r;
 
+		if (!max--)
+			return error_set(err, "more records of code than so few bytes can hold");
 		ret->records = array_grow(ret->records, ret->count, &ret->cap, sizeof *ret->records);
 		r = &ret->records[ret->count++];
 		*r = (struct code_record){ 0 };
@@ -82,11 +84,13 @@ void code_file_put(struct buf *out, const struct code_file *f)
 	buf_put_str(out, f->symbols, f->symbols_len);
 }
 
-int code_files_decode(struct cursor *in, struct code_files *ret, struct error *err)
+int code_files_decode(struct cursor *in, size_t max, struct code_files *ret, struct error *err)
 {
 	while (cursor_left(in) && !in->bad) {
 		struct code_file *f;
 
+		if (!max--)
+			return error_set(err, "more files than so few bytes can hold");
 		ret->list = array_grow(ret->list, ret->count, &ret->cap, sizeof *ret->list);
 		f = &ret->list[ret->count++];
 		f->path = take_string(in);

@@ -2,8 +2,8 @@
 #include "codec.h"
 
 /*
- * What follows is inlined with a constant `kind` for the commonest kinds, so
- * that an event costs one switch and not one for each of its fields.
+ * The functions below are inlined with a constant `kind` for the most common kinds.
+ * So an event costs one switch, not one for each of its fields.
  */
 #define per_kind static inline __attribute__((always_inline))
 
@@ -21,7 +21,7 @@ per_kind bool has_slot(enum event_kind kind)
 	}
 }
 
-/* What a jump or call of the kind is expected to have as its `from`. */
+/* The `from` that the model expects for a jump or call of this kind. */
 per_kind uint64_t expect_from(struct model *m, const struct site *site, enum event_kind kind)
 {
 	switch (kind) {
@@ -50,7 +50,7 @@ per_kind uint64_t expect_target(struct model *m, const struct way *way, const st
 	case EVENT_ARRIVE:
 		return e->from;
 	case EVENT_RETURN:
-		/* a retpoline's return goes elsewhere than its call came from, always */
+		/* the return of a retpoline never goes back to its call */
 		if (way->elsewhere)
 			return *model_target(m, e->site);
 		mem = model_memory(m, e->slot);
@@ -156,7 +156,7 @@ per_kind void encode_follow(struct encoder *enc, struct model *m, const struct e
 		phrases_learn(m->phrases, call, e);
 }
 
-/* The phrase that follows the call, if it does: its number is all there is to say of it. Returns flags. */
+/* If a known phrase follows the call, write its number instead of its events. Returns flags. */
 per_kind unsigned encode_phrase(struct encoder *enc, struct model *m, struct way *way, const struct event *call)
 {
 	size_t left = (size_t)(enc->window + enc->filled - call) - 1;
@@ -178,7 +178,7 @@ per_kind unsigned encode_phrase(struct encoder *enc, struct model *m, struct way
 	return MISS_PHRASE;
 }
 
-/* The event at `done`, and with a call its phrase. */
+/* Encode the event at `done`; if it is a call with a known phrase, the phrase too. */
 per_kind void encode_as(struct encoder *enc, struct model *m, struct way *way, const struct site *site, unsigned flags,
 			enum event_kind kind)
 {
@@ -244,15 +244,6 @@ void encoder_flush(struct encoder *enc)
 		window_begin(enc);
 }
 
-size_t encoder_size(const struct encoder *enc)
-{
-	size_t n = 0;
-
-	for (int i = 0; i < CODEC_STREAMS; i++)
-		n += 4 + enc->streams[i].len;
-	return n;
-}
-
 void encoder_end(struct encoder *enc, struct buf *out)
 {
 	for (int i = 0; i < CODEC_STREAMS; i++) {
@@ -293,6 +284,7 @@ int decoder_begin(struct decoder *dec, const void *payload, size_t len, const st
 	if (!continues)
 		model_reset(&dec->model, state->insns, state->ns, state->space);
 	dec->clock = timebase_from(state->insns, state->ns);
+	dec->halted = state->halted;
 	return 0;
 }
 
@@ -313,7 +305,7 @@ static int get_args(struct decoder *dec, struct batch *batch, struct event *e)
 
 #define rare(x) __builtin_expect((x) != 0, 0)
 
-/* The fields of an event whose site and kind are settled. */
+/* Decode the fields of an event whose site and kind are known. */
 per_kind int decode_fields(struct decoder *dec, struct model *m, struct batch *batch, struct event *e,
 			   unsigned flags, struct way *way, const struct site *site, enum event_kind kind)
 {
@@ -356,7 +348,10 @@ void batch_write_phrases(struct batch *batch)
 		batch_write_phrase(batch, &batch->uses[i]);
 }
 
-/* What the call did up to the event is a phrase: write what it is learned from, and what can then be told no more. */
+/*
+ * Learn a phrase: what `call` did up to `e`. Learning overwrites the phrase that was learned first, so the events that
+ * the new phrase is made of, and all pending uses of the old one, are written out before.
+ */
 static __attribute__((noinline)) void decode_learn(struct decoder *dec, struct batch *batch, const struct event *call,
 						   const struct event *e)
 {
@@ -383,7 +378,7 @@ per_kind void decode_follow(struct decoder *dec, struct batch *batch, struct eve
 		decode_learn(dec, batch, call, e);
 }
 
-/* A call's phrase, if one follows; returns the event behind, NULL where there is no such phrase. */
+/* Decode the phrase that follows a call, if any. Returns the place for the next event; NULL if the phrase does not exist. */
 per_kind struct event *decode_phrase(struct decoder *dec, struct model *m, struct batch *batch, struct event *call,
 				     unsigned flags, struct way *way, struct event *window)
 {
@@ -410,7 +405,7 @@ per_kind struct event *decode_phrase(struct decoder *dec, struct model *m, struc
 	return call + 1 + set->counts[number - 1];
 }
 
-/* Returns the event behind, or NULL: damage. */
+/* Decode one event. Returns the place for the next event, or NULL if the chunk is damaged. */
 per_kind struct event *decode_as(struct decoder *dec, struct model *m, struct batch *batch, struct event *e, unsigned flags,
 				 struct way *way, const struct site *site, struct event *window, enum event_kind kind)
 {
@@ -459,17 +454,25 @@ per_kind struct event *decode_event(struct decoder *dec, struct model *m, struct
 	}
 }
 
-/* The batch is between the clock before it and its own, if it has one. */
+/*
+ * Set the batch's time base: from the clock before the batch to the clock that ends it, if one does. A vCPU that was
+ * halted and went on without a RESUME was halted until an unknown time, so the first known time is the next clock's.
+ */
 static void set_timebase(struct decoder *dec, struct batch *batch)
 {
 	const struct event *last = batch->events + batch->count - (batch->count > 0);
 
 	batch->timebase = dec->clock;
 	batch->clocked = batch->count && event_has_clock(last->kind);
-	if (!batch->clocked)
-		return;
-	timebase_end(&batch->timebase, last->insns, last->ns);
-	dec->clock = timebase_from(last->insns, last->ns);
+	if (batch->clocked) {
+		if (dec->halted && batch->count > 1)
+			batch->timebase = timebase_from(dec->clock.insns, last->ns);
+		else
+			timebase_end(&batch->timebase, last->insns, last->ns);
+		dec->clock = timebase_from(last->insns, last->ns);
+	}
+	if (batch->clocked)
+		dec->halted = last->kind == EVENT_HALT || (dec->halted && batch->count == 1 && last->kind == EVENT_CLOCK);
 }
 
 void batch_complete(struct batch *batch)

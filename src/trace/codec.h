@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events of one vCPU to the bytes of a chunk and back. An event costs one byte
- * that says which of its fields were not what the model expected, and a varint
- * for each of those; where all is as expected that byte is 0, and rows of
- * zeros are what zstd compresses best.
+ * Encodes the events of one vCPU to the bytes of a chunk, and decodes them. An
+ * event costs one byte of flags, which says what the model did not expect, and a
+ * varint for each such field. If everything is as expected, the byte is 0, and
+ * zstd compresses rows of zeros best.
  */
 #ifndef UPTO_TRACE_CODEC_H
 #define UPTO_TRACE_CODEC_H
@@ -22,7 +22,7 @@ enum codec_flag {
 	MISS_TARGET = 16,
 	SECOND_SITE = 32,  /* with MISS_SITE: the other one that the model knows */
 	SECOND_INSNS = 64, /* likewise with MISS_INSNS */
-	MISS_PHRASE = 128, /* of a call: which phrase follows is not as the last time */
+	MISS_PHRASE = 128, /* of a call: another phrase follows than last time, or none */
 };
 
 enum codec_stream {
@@ -70,8 +70,8 @@ struct encoder {
 	const struct sites *sites;
 	struct buf streams[CODEC_STREAMS];
 	uint64_t events;             /* of the chunk */
-	uint64_t unit;               /* and of those before it that its model has seen */
-	bool continues;              /* the chunk's model is not a new one */
+	uint64_t unit;               /* events that the model has seen in earlier chunks */
+	bool continues;              /* the chunk goes on with the model of the chunk before */
 	struct cpu_state first, now; /* at the chunk's begin, and after the last event */
 	struct open_calls open;
 	size_t filled, done;         /* of the window: events that are there, and that are encoded */
@@ -81,13 +81,13 @@ struct encoder {
 void encoder_init(struct encoder *enc, const struct sites *sites);
 void encoder_deinit(struct encoder *enc);
 
-/* Begin a chunk, with the state before its first event. The model goes on until it has seen enough. */
+/* Begin a chunk, with the state before its first event. The model goes on from the chunk before, up to UNIT_EVENTS events. */
 void encoder_begin(struct encoder *enc, const struct cpu_state *state);
 
-/* Encode what was added; what their args point to is needed no more. */
+/* Encode all pending events. Afterwards the memory that their args point to may be used again. */
 void encoder_flush(struct encoder *enc);
 
-/* Where the next event is to be written; encoder_added() takes it in. */
+/* Room for the next event. The caller fills it in, then calls encoder_added(). */
 static inline struct event *encoder_next(struct encoder *enc)
 {
 	return &enc->window[enc->filled];
@@ -101,19 +101,17 @@ static inline void encoder_added(struct encoder *enc)
 		encoder_flush(enc);
 }
 
-/* The chunk's payload, before compression, is appended to *out. All must be flushed. */
+/* Append the chunk's payload, not yet compressed, to *out. The caller has flushed all events. */
 void encoder_end(struct encoder *enc, struct buf *out);
-
-/* Bytes that encoder_end() would give. */
-size_t encoder_size(const struct encoder *enc);
 
 struct decoder {
 	struct model model;
 	const struct sites *sites;
 	struct cursor streams[CODEC_STREAMS];
 	struct open_calls open;
-	uint16_t batch;        /* a number for the one being filled */
-	struct timebase clock; /* the last one that was decoded, or the chunk's begin */
+	uint16_t batch;        /* number of the batch that is being filled */
+	struct timebase clock; /* begins at the clock decoded last, or at the chunk's begin */
+	bool halted;           /* was the vCPU halted at that clock? */
 };
 
 void decoder_init(struct decoder *dec, const struct sites *sites);
@@ -133,23 +131,23 @@ enum {
 
 /* A phrase in a batch. */
 struct phrase_use {
-	uint16_t call;   /* which event: there is room for the phrase's behind it */
-	uint16_t phrase; /* its place */
-	bool written;    /* those events are there */
+	uint16_t call;   /* index of the call in the batch; the phrase's events have room behind it */
+	uint16_t phrase; /* place of the phrase (phrases.h) */
+	bool written;    /* the phrase's events have been written there */
 };
 
 /*
- * Up to BATCH_EVENTS events; a batch ends with the first event that carries a
- * clock, if one comes before that, as a window does. What is in phrases is
- * written only when it is asked for; but the last event always is.
+ * Up to BATCH_EVENTS events. A batch ends early with the first event that carries
+ * a clock. The events of a phrase are written only when somebody asks for them,
+ * but the last event of the batch is always there.
  */
 struct batch {
 	bool clocked;             /* the last event carries a clock */
-	struct timebase timebase; /* of all events but that one */
+	struct timebase timebase; /* of all events but the last one, if that carries a clock */
 	size_t count, n_args;
 	struct event events[BATCH_EVENTS];
 	uint64_t args[BATCH_ARGS];
-	const struct phrases *phrases; /* the decoder's, until it goes on */
+	const struct phrases *phrases; /* the decoder's; valid until it decodes the next batch */
 	size_t n_uses;
 	struct phrase_use uses[BATCH_EVENTS / 2];
 };
@@ -157,14 +155,14 @@ struct batch {
 /* Fill the batch; count is 0 at the end of the chunk. Times of events without a clock are not filled in. */
 int decoder_next(struct decoder *dec, struct batch *batch, struct error *err);
 
-/* Write a phrase's events, or all phrases'. */
+/* Write the events of one phrase, or of all phrases in the batch. */
 void batch_write_phrase(struct batch *batch, struct phrase_use *use);
 void batch_write_phrases(struct batch *batch);
 
 /*
- * Write all phrases' events, and give every event its time, between the clock
- * before and the one that ends the batch. Where none does, all have that of the
- * clock before.
+ * Write the events of all phrases, and set the time of every event: between the
+ * clock before the batch and the clock that ends it. If no clock ends it, every
+ * event has the time of the clock before.
  */
 void batch_complete(struct batch *batch);
 

@@ -14,7 +14,7 @@ static const struct {
 	[EVENT_ARRIVE] = { "arrive", 0 },
 	[EVENT_INTERRUPT_RETURN] = { "interrupt-return", 2 },
 	[EVENT_INTERRUPT] = { "interrupt", 3 },
-	[EVENT_SYSCALL] = { "syscall", 7 },
+	[EVENT_SYSCALL] = { "syscall", 8 },
 	[EVENT_SYSCALL_RETURN] = { "syscall-return", 1 },
 	[EVENT_HALT] = { "halt", 0 },
 	[EVENT_RESUME] = { "resume", 0 },

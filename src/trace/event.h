@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a trace is made of. An event is one transfer of control (or a mark
- * beside it) on one vCPU; a site is the instruction that made it, written once.
+ * Events and sites, which a trace is made of. An event is one transfer of control
+ * on one vCPU, or a mark such as a clock. A site is the instruction that makes a
+ * transfer; it is written once.
  *
- * Clock: `insns` counts the instructions that the vCPU has retired up to and
- * with the one that transfers control; `ns` is guest time.
+ * Clock: `insns` counts the instructions that the vCPU has retired, including the
+ * one that transfers control; `ns` is guest time in nanoseconds.
  */
 #ifndef UPTO_TRACE_EVENT_H
 #define UPTO_TRACE_EVENT_H
 
 #include <stdint.h>
 
+/* INTERRUPT_RETURN, added to argument 0: it leads to another place in user code than the one that the task left. */
+enum { IRET_ELSEWHERE = 1 << 16 };
+
 /*
  * When adding a kind: also its name in event.c, its fields in codec.c, its
  * record in recorder/ and its line in docs/format.md. Numbers never change.
  */
-/* INTERRUPT_RETURN, argument 0: above the code segment, it leads to user code elsewhere than that was left. */
-enum { IRET_ELSEWHERE = 1 << 16 };
-
 enum event_kind {
 	EVENT_NONE = 0,
 	EVENT_CALL = 1,           /* direct call */
@@ -38,7 +39,7 @@ enum event_kind {
 	EVENT_CLOCK = 15,
 	EVENT_GAP = 16,           /* events that were lost */
 	EVENT_KINDS,
-	/* kinds below this have a site; the others' site is their kind */
+	/* kinds below this one have a site; the site number of the others is their kind */
 	EVENT_FIRST_SITELESS = EVENT_INTERRUPT,
 };
 
@@ -55,14 +56,15 @@ struct event {
 	                    where it was read; INTERRUPT: the lowest address of the pushed frame */
 	uint64_t from;   /* CALL…: the return address; JUMP…, ARRIVE: the site's address, true at run
 	                    time; INTERRUPT: the interrupted address; SYSCALL: the address that it
-	                    returns to; RETURN, …: not told, 0 */
-	uint64_t target; /* the address where control goes on; 0 when there is none */
-	uint64_t ns;     /* only of kinds that carry a clock (event_has_clock()); else not set, until it is filled in */
+	                    returns to; RETURN, …: 0, not known */
+	uint64_t target; /* the address where control goes on; 0: the kind has none, or not known */
+	uint64_t ns;     /* set for kinds that carry a clock (event_has_clock()); others have none until batch_complete() */
 	/*
-	 * event_n_args() of them; not set when there are none. Valid as long as the batch.
+	 * event_n_args() arguments; not set if the kind has none. Valid as long as the batch.
 	 *
 	 * INTERRUPT: vector, error code, code segment. INTERRUPT_RETURN: code segment, rax when it
-	 * leads to user mode, 0 when it surely ends no system call. SYSCALL: number, six arguments. SYSCALL_RETURN: result.
+	 * leads to user mode, or 0 if it surely ends no system call. SYSCALL: number, six arguments,
+	 * interface (arch/arch.h). SYSCALL_RETURN: result.
 	 * TASK_SWITCH: previous task, next task (addresses of task_struct).
 	 * ADDRESS_SPACE: physical address of the page tables. GAP: events lost.
 	 */
@@ -72,8 +74,8 @@ struct event {
 struct site {
 	enum event_kind kind;
 	uint8_t length;   /* of the instruction, in bytes */
-	uint64_t addr;    /* of the instruction, where it was first seen */
-	uint64_t target;  /* direct: where it leads when it stands at addr; else 0 */
+	uint64_t addr;    /* of the instruction, at the place where it was first seen */
+	uint64_t target;  /* of direct ones: where it leads from addr; else 0 */
 };
 
 /* Lower case, as dump prints it: "call", "interrupt-return". */

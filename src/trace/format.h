@@ -12,7 +12,7 @@
 #define FORMAT_MAGIC "\x89upto\r\n\x1a"
 #define CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 
-enum { FORMAT_VERSION = 4 };
+enum { FORMAT_VERSION = 5 };
 
 enum chunk_type {
 	CHUNK_META = 1,    /* key=value lines; a later key replaces an earlier one */
@@ -20,8 +20,8 @@ enum chunk_type {
 	CHUNK_EVENTS = 3,
 	CHUNK_SYMBOLS = 4,
 	CHUNK_END = 5,     /* key=value lines; nothing follows */
-	CHUNK_TASKS = 6,   /* what became of the guest's tasks */
-	CHUNK_CODE = 7,    /* what code came and went */
+	CHUNK_TASKS = 6,   /* tasks of the guest that began, changed and ended */
+	CHUNK_CODE = 7,    /* code that was loaded, mapped and freed */
 	CHUNK_FILES = 8,   /* functions of files that were mapped */
 	CHUNK_TEXTS = 9,   /* strings that system calls' arguments point to */
 	CHUNK_TYPES,
@@ -46,9 +46,9 @@ struct chunk_header {
 	uint64_t last_insns;  /* … and at the last one */
 	uint64_t first_ns;
 	uint64_t last_ns;     /* of the last event that carries a clock */
-	uint64_t place;       /* EVENTS: before the first event: where control is, … */
+	uint64_t place;       /* EVENTS: where control is before the first event, … */
 	uint64_t space;       /* … the page tables … */
-	uint64_t task;        /* … and the task_struct that runs; 0: not known */
+	uint64_t task;        /* … and the running task's task_struct; 0: not known */
 	uint32_t events;
 	uint32_t flags;       /* enum chunk_flags */
 	uint32_t reserved;
@@ -57,8 +57,8 @@ struct chunk_header {
 static_assert(sizeof(struct chunk_header) == 96, "chunk header is 96 bytes");
 
 enum chunk_flags {
-	CHUNK_HALTED = 1,     /* EVENTS: the vCPU sleeps before the first event */
-	CHUNK_CONTINUES = 2,  /* EVENTS: the model goes on from the vCPU's chunk before: that one has to be decoded first */
+	CHUNK_HALTED = 1,     /* EVENTS: the vCPU is halted before the first event */
+	CHUNK_CONTINUES = 2,  /* EVENTS: goes on with the model of this vCPU's chunk before, which must be decoded first */
 };
 
 enum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a trace says about itself: key=value lines, in which a backslash, a
- * newline and other control characters are written \xHH. docs/format.md lists the keys.
+ * Meta data of a trace: key=value lines. A backslash, a newline and other control
+ * characters in a value are written \xHH. docs/format.md lists the keys.
  */
 #ifndef UPTO_TRACE_META_H
 #define UPTO_TRACE_META_H
@@ -22,7 +22,7 @@ struct meta {
 
 void meta_deinit(struct meta *m);
 
-/* Replaces the key's value if it has one. */
+/* Set the value of a key, replacing the one that it had. Copies both strings. */
 void meta_set(struct meta *m, const char *key, const char *value);
 
 /* The value, or NULL. Valid until the key is set again. */
@@ -34,7 +34,7 @@ uint64_t meta_get_u64(const struct meta *m, const char *key, uint64_t otherwise)
 void meta_put(struct buf *out, const char *key, const char *value);
 void meta_put_u64(struct buf *out, const char *key, uint64_t value);
 
-/* Take in lines as meta_put() writes them. */
+/* Set the keys of all lines in data, which are written as by meta_put(). */
 int meta_parse(struct meta *m, const void *data, size_t len, struct error *err);
 
 #endif

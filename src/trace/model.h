@@ -2,9 +2,9 @@
 /*
  * What the encoder and the decoder both expect to come next. Both feed it the
  * same events, so both hold the same expectations, and only surprises are
- * written. It starts empty with each unit of chunks (codec.h), so that units are
- * decoded in parallel. What an event needs most is one half of a cache line:
- * decoding waits for memory.
+ * written. It starts empty with each unit of chunks (codec.h), so that units can
+ * be decoded in parallel. The fields that an event needs most share half a cache
+ * line, since decoding waits for memory.
  *
  *   contexts     where we are (and came from) → the next site, the last two that
  *                came, each with its Δinsns and Δslot
@@ -21,23 +21,29 @@
 #include <assert.h>
 #include <stdbool.h>
 
+#include "arch/address.h"
 #include "base/map.h"
 #include "phrases.h"
 #include "sites.h"
 
+#ifdef UPTO_SMALL_TABLES
+/* To fuzz (fuzz/meson.build): clearing the real ones takes all the time. Traces made with these cannot be read without. */
+enum { MODEL_CONTEXTS = 256, MODEL_MEMORY = 64, MODEL_SHIFTS = 32, MODEL_TARGETS = 64 };
+#else
 enum {
 	MODEL_CONTEXTS = 1 << 16,
 	MODEL_MEMORY = 1 << 13,
 	MODEL_SHIFTS = 1 << 12,
 	MODEL_TARGETS = 1 << 14,
 };
+#endif
 
 /*
  * Sites by number with their kind above it: what an event does to the place is
  * then known without waiting for the site itself to come out of memory.
  */
 enum { TAGGED_BITS = 24 };
-static_assert(MODEL_CONTEXTS == 1 << 16, "a trail is made of uint16_t");
+static_assert(MODEL_CONTEXTS <= 1 << 16, "a trail is made of uint16_t");
 static_assert(SITES_MAX <= 1 << TAGGED_BITS, "a site's number fits below its kind");
 
 /* A site that came next, and what it came with. */
@@ -90,17 +96,12 @@ struct model {
 
 void model_init(struct model *m);
 void model_deinit(struct model *m);
-/* Forget everything, but for where the vCPU is. */
+/* Forget everything except the state of the vCPU. */
 void model_reset(struct model *m, uint64_t insns, uint64_t ns, uint64_t space);
 
-static inline bool in_kernel(uint64_t addr)
-{
-	return addr >> 63;
-}
-
 /*
- * Where the event that comes is looked up. The whole table is too large to be
- * near: what will be needed soon, if all goes as the last time, is fetched now.
+ * The context that the next event is looked up in. The table does not fit into the
+ * cache, so this also prefetches the context that came four events later last time.
  */
 static inline struct context *model_context(struct model *m)
 {
@@ -112,7 +113,7 @@ static inline struct context *model_context(struct model *m)
 	return &m->contexts[i];
 }
 
-/* Make that site, which is not the first way's, the first. */
+/* Make `tagged` the site of the first way. It is not yet. */
 static inline struct way *context_turn(struct context *c, uint32_t tagged)
 {
 	struct way second = c->ways[1];
@@ -125,7 +126,7 @@ static inline struct way *context_turn(struct context *c, uint32_t tagged)
 /* Kernel stacks are the same memory in all address spaces. */
 static inline struct memory *model_memory(struct model *m, uint64_t slot)
 {
-	uint64_t key = in_kernel(slot) ? slot : slot ^ m->space << 1;
+	uint64_t key = addr_is_kernel(slot) ? slot : slot ^ m->space << 1;
 
 	return &m->memory[hash64(key >> 1) % MODEL_MEMORY];
 }
@@ -141,7 +142,7 @@ static inline int64_t model_expect_shift(struct model *m, const struct site *sit
 	const struct shift *s;
 	uint64_t key;
 
-	if (in_kernel(site->addr))
+	if (addr_is_kernel(site->addr))
 		return 0;
 	key = model_shift_key(m, site);
 	if (key == m->shift_key)
@@ -173,13 +174,13 @@ static inline void model_move(struct model *m, uint64_t place)
 	m->place = place;
 }
 
-/* A return will find its return address there: of calls, those that no phrase returns from. */
+/* Remember the return address for the matching return. Not called for a call that a phrase covers. */
 static inline void model_pushed(struct model *m, const struct event *e)
 {
 	*model_memory(m, e->slot) = (struct memory){ .slot = e->slot, .addr = e->from, .site = e->site };
 }
 
-/* Take in an event whose fields are all known. `kind` is the event's: a constant, where the caller knows it. */
+/* Learn from an event whose fields are all known. `kind` is the event's kind, as a constant where the caller knows it. */
 static inline __attribute__((always_inline)) void model_learn(struct model *m, struct way *way,
 							       const struct site *site, const struct event *e,
 							       enum event_kind kind)
@@ -198,7 +199,7 @@ static inline __attribute__((always_inline)) void model_learn(struct model *m, s
 	case EVENT_CALL_INDIRECT:
 		way->dslot = (int32_t)dslot;
 		m->slot = e->slot;
-		if (!in_kernel(site->addr))
+		if (!addr_is_kernel(site->addr))
 			model_learn_shift(m, site, (int64_t)(e->from - site->addr - site->length));
 		if (kind == EVENT_CALL_INDIRECT) {
 			*model_target(m, e->site) = e->target;
@@ -237,7 +238,7 @@ static inline __attribute__((always_inline)) void model_learn(struct model *m, s
 		way->dslot = (int32_t)dslot;
 		m->slot = e->slot;
 		model_pushed(m, e);
-		if (!in_kernel(e->from))
+		if (!addr_is_kernel(e->from))
 			m->resume = e->from;
 		*model_target(m, e->site) = e->target;
 		model_move(m, (e->target & 0xfff) << 2 | 1);
@@ -258,7 +259,7 @@ static inline __attribute__((always_inline)) void model_learn(struct model *m, s
 	}
 }
 
-/* A call's phrase came after it, up to `insns`: what was learned of the call ends as with its return. */
+/* Go past a call's phrase, which ends at `insns`. The model is then as after the call's return. */
 static inline void model_skip(struct model *m, uint32_t call_site, uint64_t insns)
 {
 	m->insns = insns;

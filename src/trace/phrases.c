@@ -3,9 +3,9 @@
 
 #include "model.h"
 
-/* Above the site's number: the kind, and which differences are to be added to what. */
+/* The bits above the site's number: the kind, and the bases that the differences are added to. */
 enum {
-	KIND_MASK = 7, /* others are not in phrases */
+	KIND_MASK = 7, /* phrases have no kinds above this */
 	FROM_SHIFT = TAGGED_BITS + 3, /* 2 bits: enum base */
 	TARGET_SHIFT = FROM_SHIFT + 2, /* 1 bit: NEAR or FAR */
 	SLOT_SHIFT = TARGET_SHIFT + 1, /* 1 bit: the slot is relative to the call's; else it is 0 */
@@ -16,7 +16,7 @@ static_assert(EVENT_CALL < EVENT_RETURN && EVENT_CALL_INDIRECT < EVENT_RETURN &&
 enum base {
 	NEAR,    /* the call's `from` */
 	FAR,     /* that and the phrase's `far` */
-	NOTHING, /* 0, and the difference too: the kind does not have the field */
+	NOTHING, /* 0: the kind does not have the field, and the difference is 0 too */
 	BASES,
 };
 
@@ -30,7 +30,7 @@ static inline struct bases bases_of(const struct phrase *phrase, const struct ev
 	return (struct bases){ .insns = call->insns, .slot = call->slot, .addrs = { call->from, call->from + phrase->far } };
 }
 
-/* Field by field: a structure that is put together elsewhere and copied waits for its parts. */
+/* Write field by field: copying a structure that was just written would wait for its stores. */
 static inline void fill(struct event *e, const struct phrase_event *p, const struct bases *b)
 {
 	e->kind = (enum event_kind)(p->site >> TAGGED_BITS & KIND_MASK);
@@ -65,7 +65,7 @@ static bool comes(const struct phrases *phrases, const struct event *call, size_
 	if (!phrase_set_has(set, call->site, number))
 		return false;
 	count = set->counts[number - 1];
-	/* most others differ in this, and the phrase itself may be far away */
+	/* compare this first: most other phrases differ here, and loading the phrase itself may miss the cache */
 	return count <= left && call[count].insns - call->insns == set->insns[number - 1] &&
 	       matches(&phrases->known[phrase_place(call->site, number)], count, call);
 }
@@ -83,7 +83,7 @@ unsigned phrases_find(const struct phrases *phrases, const struct event *call, s
 void phrase_write(const struct phrases *phrases, unsigned place, struct event *call)
 {
 	const struct phrase *phrase = &phrases->known[place];
-	/* copies, which what is written cannot change */
+	/* local copies: the compiler must not reload them after each store */
 	const struct bases bases = bases_of(phrase, call);
 	const struct phrase_event *p = phrase->events, *end = p + phrase_count(phrases, place);
 	struct event *e = call + 1;
@@ -92,13 +92,13 @@ void phrase_write(const struct phrases *phrases, unsigned place, struct event *c
 		fill(e++, p++, &bases);
 }
 
-/* Not 0: the number has more bits than that, sign included. */
+/* Not 0 if the signed number needs more than `bits` bits. */
 static inline uint64_t excess(uint64_t number, unsigned bits)
 {
 	return (number + (UINT64_C(1) << (bits - 1))) >> bits;
 }
 
-/* An address as a difference to one of the bases; *base says which. */
+/* An address as a difference from one of the bases, which *base gets. */
 static inline uint64_t difference_of(struct phrase *phrase, uint64_t difference, enum base *base)
 {
 	*base = NEAR;
@@ -110,7 +110,7 @@ static inline uint64_t difference_of(struct phrase *phrase, uint64_t difference,
 	return difference - phrase->far;
 }
 
-/* Not 0: there are differences that do not fit. */
+/* Not 0 if some differences do not fit. */
 static inline uint64_t describe(struct phrase *phrase, struct phrase_event *p, const struct event *e, const struct event *call)
 {
 	bool has_slot = e->kind <= EVENT_RETURN;

@@ -110,6 +110,8 @@ int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *
 static int take_chunk(struct reader *r, size_t i, struct buf *data, struct error *err)
 {
 	struct cursor in = cursor_over(data->data, data->len);
+	/* a record has a time or a path of its own, which takes a byte of the file however well it was packed */
+	size_t records_max = r->chunks[i].header.stored;
 	int ret = 0;
 
 	switch (r->chunks[i].header.type) {
@@ -121,13 +123,13 @@ static int take_chunk(struct reader *r, size_t i, struct buf *data, struct error
 		ret = sites_decode(&in, &r->sites, err);
 		break;
 	case CHUNK_TASKS:
-		ret = task_records_decode(&in, &r->tasks, err);
+		ret = task_records_decode(&in, records_max, &r->tasks, err);
 		break;
 	case CHUNK_CODE:
-		ret = code_records_decode(&in, &r->code, err);
+		ret = code_records_decode(&in, records_max, &r->code, err);
 		break;
 	case CHUNK_FILES:
-		ret = code_files_decode(&in, &r->files, err);
+		ret = code_files_decode(&in, records_max, &r->files, err);
 		break;
 	case CHUNK_SYMBOLS:
 		r->symbols.len = 0;
@@ -159,6 +161,15 @@ static int load(struct reader *r, struct error *err)
 	return ret;
 }
 
+static int find_arch(struct reader *r, struct error *err)
+{
+	const char *name = meta_get(&r->meta, "arch");
+
+	/* one that was cut short before META came has nothing that depends on it */
+	r->arch = arch_find(name ? name : "x86_64");
+	return r->arch ? 0 : error_set(err, "%s: its guest's CPU, %s, is none that this upto knows", r->path, name);
+}
+
 int reader_open(const char *path, struct reader **ret, struct error *err)
 {
 	struct reader *r = xcalloc(1, sizeof *r);
@@ -179,7 +190,7 @@ int reader_open(const char *path, struct reader **ret, struct error *err)
 	if (read_file_header(r, err) < 0)
 		goto fail;
 	walk(r);
-	if (load(r, err) < 0)
+	if (load(r, err) < 0 || find_arch(r, err) < 0)
 		goto fail;
 	*ret = r;
 	return 0;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <zstd.h>
 
+#include "arch/arch.h"
 #include "codec.h"
 #include "code.h"
 #include "format.h"
@@ -27,6 +28,7 @@ struct reader {
 	uint64_t size;           /* of the file */
 	struct chunk *chunks;    /* all whole chunks, in file order */
 	size_t n_chunks;
+	const struct arch *arch; /* of the guest */
 	struct meta meta;        /* of all META chunks and END */
 	struct sites sites;
 	struct task_records tasks; /* of all TASKS chunks */
@@ -40,6 +42,9 @@ struct reader {
 	void (*progress)(size_t chunks);
 	size_t n_event_chunks;
 };
+
+/* What could not be watched since tables were full: an entry of META whose key begins so has how often. */
+#define READER_LIMIT "limit."
 
 /* Errors name the file. */
 int reader_open(const char *path, struct reader **ret, struct error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * All sites of a trace by number. Blocks never move, so one thread may add
- * while others look at sites whose numbers they were given.
+ * All sites of a trace by number. Blocks of the table never move. So one thread may
+ * add sites while other threads read sites whose numbers they got from it.
  */
 #ifndef UPTO_TRACE_SITES_H
 #define UPTO_TRACE_SITES_H
@@ -15,19 +15,19 @@
 
 enum {
 	SITE_BLOCK = 4096,
-	SITES_MAX = 1 << 24, /* what 24 bits of a record can name */
+	SITES_MAX = 1 << 24, /* a record of the recorder has 24 bits for the number */
 };
 
 struct sites {
 	struct site *blocks[SITES_MAX / SITE_BLOCK];
-	uint32_t count; /* numbers below this are there */
+	uint32_t count; /* the next site's number; all below it exist */
 };
 
-/* Number 0 … SITE_FIRST - 1 are made at once, for the siteless kinds. */
+/* Make an empty table. Numbers 0 … SITE_FIRST - 1, of the kinds without a site, exist from the beginning. */
 void sites_init(struct sites *s);
 void sites_deinit(struct sites *s);
 
-/* The new site's number, or 0 when there is no room for more. */
+/* Returns the number of the new site, or 0 if the table is full. */
 uint32_t sites_add(struct sites *s, const struct site *site);
 
 static inline const struct site *sites_get(const struct sites *s, uint32_t i)
@@ -35,7 +35,7 @@ static inline const struct site *sites_get(const struct sites *s, uint32_t i)
 	return &s->blocks[i / SITE_BLOCK][i % SITE_BLOCK];
 }
 
-/* The form of sites [from, to) in a trace (docs/format.md, chunk SITES). */
+/* Append sites [from, to) in the form that they have in a trace (docs/format.md, chunk SITES). */
 void sites_encode(const struct sites *s, uint32_t from, uint32_t to, struct buf *out);
 int sites_decode(struct cursor *in, struct sites *s, struct error *err);
 

@@ -13,6 +13,7 @@ void task_record_put(struct buf *out, const struct task_record *r)
 	buf_put_varint(out, r->ns);
 	buf_put_varint(out, r->insns);
 	buf_put_varint(out, r->task);
+	buf_put_varint(out, r->maker);
 	buf_put_varint(out, r->mm);
 	buf_put_svarint(out, r->pid);
 	buf_put_svarint(out, r->tgid);
@@ -28,6 +29,7 @@ static void decode(struct cursor *in, struct task_record *r)
 	r->ns = cursor_varint(in);
 	r->insns = cursor_varint(in);
 	r->task = cursor_varint(in);
+	r->maker = cursor_varint(in);
 	r->mm = cursor_varint(in);
 	r->pid = (int32_t)cursor_svarint(in);
 	r->tgid = (int32_t)cursor_svarint(in);
@@ -36,11 +38,13 @@ static void decode(struct cursor *in, struct task_record *r)
 	r->exe = take_string(in);
 }
 
-int task_records_decode(struct cursor *in, struct task_records *ret, struct error *err)
+int task_records_decode(struct cursor *in, size_t max, struct task_records *ret, struct error *err)
 {
 	while (cursor_left(in) && !in->bad) {
 		struct task_record *r;
 
+		if (!max--)
+			return error_set(err, "more tasks than so few bytes can hold");
 		ret->records = array_grow(ret->records, ret->count, &ret->cap, sizeof *ret->records);
 		r = &ret->records[ret->count++];
 		*r = (struct task_record){ 0 };

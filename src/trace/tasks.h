@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a trace tells of the guest's tasks: records in the order in which things happened (docs/format.md, chunk TASKS). */
+/* Records of tasks that began, changed or ended, in the order in which this happened (docs/format.md, chunk TASKS). */
 #ifndef UPTO_TRACE_TASKS_H
 #define UPTO_TRACE_TASKS_H
 
@@ -11,9 +11,9 @@
 #include "base/error.h"
 
 enum task_change {
-	TASK_SEEN = 1,  /* it was there before anything told of it */
+	TASK_SEEN = 1,  /* it runs, and no record before has it */
 	TASK_NEW = 2,   /* about to run for the first time */
-	TASK_NAME = 3,  /* it named itself, or another did */
+	TASK_NAME = 3,  /* it has a new name, given by itself or by another task */
 	TASK_EXIT = 4,
 	TASK_EXEC = 5,  /* it has a new program in a new address space, and its name */
 	TASK_CHANGES,
@@ -21,13 +21,14 @@ enum task_change {
 
 struct task_record {
 	enum task_change change;
-	uint32_t cpu;       /* that it happened on, and the clocks then */
+	uint32_t cpu;       /* the vCPU that it happened on, and its clocks */
 	uint64_t ns, insns;
 	uint64_t task;      /* address of its task_struct */
-	int32_t pid, tgid, ppid; /* as the guest's first namespace has them; ppid: the parent's tgid */
-	uint64_t mm;        /* address of its mm_struct; 0: it has no user memory, as kernel threads */
-	const char *comm;   /* the guest's bytes, whatever they are */
-	const char *exe;    /* path of the program; "": none, or not known */
+	uint64_t maker;     /* NEW: task_struct of the task that made it, which need not be its parent; 0: not known, or another change */
+	int32_t pid, tgid, ppid; /* in the guest's first pid namespace; ppid is the parent's tgid */
+	uint64_t mm;        /* address of its mm_struct; 0: it has no user memory (kernel threads) */
+	const char *comm;   /* in the guest's bytes, not checked */
+	const char *exe;    /* path of its program; "": none, or not known */
 };
 
 void task_record_put(struct buf *out, const struct task_record *record);
@@ -37,8 +38,8 @@ struct task_records {
 	size_t count, cap;
 };
 
-/* Add the records of a chunk. Strings are the table's own. */
-int task_records_decode(struct cursor *in, struct task_records *ret, struct error *err);
+/* Add the records of a chunk, at most `max`. *ret owns copies of their strings. */
+int task_records_decode(struct cursor *in, size_t max, struct task_records *ret, struct error *err);
 void task_records_deinit(struct task_records *r);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum { STRING_MAX = 4096 };
 
-/* A copy of the next one, to be freed; empty, and the cursor bad, when there is none or it is too long. */
+/* Read the next string. Returns a copy, which the caller frees. If it is missing or too long: "", and the cursor is bad. */
 static inline char *take_string(struct cursor *in)
 {
 	uint64_t n = cursor_varint(in);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Strings that arguments of system calls point to, read when the call was made (docs/format.md, chunk TEXTS). */
+/* Strings that arguments of system calls point to, as the recorder read them (docs/format.md, chunk TEXTS). */
 #ifndef UPTO_TRACE_TEXTS_H
 #define UPTO_TRACE_TEXTS_H
 
@@ -7,10 +7,10 @@
 #include "reader.h"
 
 struct text {
-	uint32_t cpu;           /* the call's SYSCALL event: its vCPU and its clock */
+	uint32_t cpu;           /* vCPU and clock of the call's SYSCALL event */
 	uint64_t insns;
 	unsigned arg;           /* 0 to 5 */
-	bool cut;               /* there is more of it */
+	bool cut;               /* the string is longer than `bytes` */
 	const void *bytes;
 	size_t len;
 };
@@ -20,15 +20,15 @@ void text_put(struct buf *out, const struct text *text);
 struct texts {
 	struct text *list;
 	size_t count, cap;
-	struct buf bytes;       /* that `bytes` point into */
+	struct buf bytes;       /* memory of all texts' `bytes` */
 	struct map index;
 };
 
-/* All texts of a trace. Errors name the file; call texts_deinit() also then. */
+/* Read all texts of a trace. Errors name the file. Call texts_deinit() also after an error. */
 int texts_read(const struct reader *r, struct texts *ret, struct error *err);
 void texts_deinit(struct texts *t);
 
-/* What the argument points to, or NULL. */
+/* The text that an argument of a call points to, or NULL. Valid until texts_deinit(). */
 const struct text *texts_find(const struct texts *t, uint32_t cpu, uint64_t insns, unsigned arg);
 
 #endif

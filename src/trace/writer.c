@@ -54,7 +54,7 @@ static int pack(struct writer *w, const struct buf *payload, int level)
 
 static int fail(struct writer *w, int r)
 {
-	w->failed = -r;
+	__atomic_store_n(&w->failed, -r, __ATOMIC_RELAXED);
 	if (ftruncate(w->fd, (off_t)w->size) == 0)
 		lseek(w->fd, (off_t)w->size, SEEK_SET);
 	return r;
@@ -79,12 +79,12 @@ int writer_put(struct writer *w, const struct chunk_header *header, const struct
 	r = write_all(w->fd, w->packed.data, w->packed.len);
 	if (r < 0)
 		return fail(w, r);
-	w->size += w->packed.len;
+	__atomic_store_n(&w->size, w->size + w->packed.len, __ATOMIC_RELAXED);
 	w->number++;
 	return 0;
 }
 
 void writer_retry(struct writer *w)
 {
-	w->failed = 0;
+	__atomic_store_n(&w->failed, 0, __ATOMIC_RELAXED);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes the container. Each chunk is in the file as a whole or not at all. */
+/* Writes the container. A chunk is in the file as a whole or not at all. */
 #ifndef UPTO_TRACE_WRITER_H
 #define UPTO_TRACE_WRITER_H
 
@@ -9,7 +9,7 @@
 #include "format.h"
 
 struct writer {
-	int fd;             /* the caller's */
+	int fd;             /* the caller owns and closes it */
 	uint64_t size;      /* bytes of whole chunks in the file */
 	uint64_t number;    /* of the next chunk */
 	int failed;         /* errno of the write that failed; nothing is written after it */
@@ -17,19 +17,20 @@ struct writer {
 	struct buf packed;
 };
 
-/* Writes the file header. 0 or -errno. */
+/* Write the file header. Returns 0 or -errno. */
 int writer_init(struct writer *w, int fd);
-/* Go on with a file whose chunks before that offset are whole; what follows is overwritten. 0 or -errno. */
+/* Go on with a file whose chunks up to `offset` are whole, overwriting what follows. Returns 0 or -errno. */
 int writer_resume(struct writer *w, int fd, uint64_t offset, uint64_t number);
 void writer_deinit(struct writer *w);
 
 /*
- * Write one chunk. `header` tells type, cpu, clocks and events; the rest is
- * filled in. 0 or -errno; after a failure the file is cut back to whole chunks.
+ * Write one chunk. The caller sets type, cpu, clocks, state and events in `header`; the
+ * rest is filled in. Returns 0 or -errno; after a failure the file is cut back to
+ * whole chunks.
  */
 int writer_put(struct writer *w, const struct chunk_header *header, const struct buf *payload, int level);
 
-/* After a failure: forget it, so that a last small chunk can be tried. */
+/* Forget a failure, so that the caller can try to write a last small chunk. */
 void writer_retry(struct writer *w);
 
 #endif

@@ -1,45 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "x86_syscall_args.h"
+#include "syscall_args.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* The calls that processes make; man 2. */
-static const char *const args[] = {
-	[0] = "fxu", [1] = "fsu", [2] = "pom", [3] = "f", [4] = "px", [5] = "fx", [6] = "px", [7] = "xui", [8] = "flw",
-	[9] = "xuPMfu", [10] = "xuP", [11] = "xu", [12] = "x", [13] = "Sxxu", [14] = "ixxu", [15] = "", [16] = "fxx",
-	[17] = "fxul", [18] = "fsul", [19] = "fxi", [20] = "fxi", [21] = "pr", [22] = "x", [23] = "ixxxx", [24] = "",
-	[25] = "xuuix", [26] = "xui", [27] = "xux", [28] = "xui", [29] = "iui", [30] = "ixi", [31] = "iix", [32] = "f",
-	[33] = "ff", [34] = "", [35] = "xx", [36] = "ix", [37] = "u", [38] = "ixx", [39] = "", [40] = "ffxu",
-	[41] = "iii", [42] = "fxu", [43] = "fxx", [44] = "fsuixu", [45] = "fxuixx", [46] = "fxi", [47] = "fxi", [48] = "fi",
-	[49] = "fxu", [50] = "fi", [51] = "fxx", [52] = "fxx", [53] = "iiix", [54] = "fiixu", [55] = "fiixx", [56] = "cxxxx",
-	[57] = "", [58] = "", [59] = "pxx", [60] = "i", [61] = "ixix", [62] = "iS", [63] = "x", [64] = "iii", [72] = "fix",
-	[73] = "fi", [74] = "f", [75] = "f", [76] = "pl", [77] = "fl", [78] = "fxu", [79] = "xu", [80] = "p", [81] = "f",
-	[82] = "pp", [83] = "pm", [84] = "p", [85] = "pm", [86] = "pp", [87] = "p", [88] = "pp", [89] = "pxu", [90] = "pm",
-	[91] = "fm", [92] = "pii", [93] = "fii", [94] = "pii", [95] = "m", [96] = "xx", [97] = "ix", [98] = "ix", [99] = "x",
-	[100] = "x", [101] = "iixx", [102] = "", [103] = "isi", [104] = "", [105] = "i", [106] = "i", [107] = "", [108] = "",
-	[109] = "ii", [110] = "", [111] = "", [112] = "", [113] = "ii", [114] = "ii", [115] = "ix", [116] = "ix", [117] = "iii",
-	[118] = "xxx", [119] = "iii", [120] = "xxx", [121] = "i", [122] = "i", [123] = "i", [124] = "i", [125] = "xx",
-	[126] = "xx", [127] = "xu", [128] = "xxxu", [129] = "iSx", [130] = "xu", [131] = "xx", [132] = "px", [133] = "pmu",
-	[137] = "px", [138] = "fx", [140] = "ii", [141] = "iii", [142] = "ix", [143] = "ix", [144] = "iix", [145] = "i",
-	[149] = "xu", [150] = "xu", [151] = "i", [152] = "", [155] = "pp", [157] = "ixxxx", [158] = "ix", [160] = "ix",
-	[161] = "p", [162] = "", [165] = "pppxx", [166] = "pi", [167] = "pi", [168] = "p", [169] = "xxix", [170] = "su",
-	[171] = "su", [175] = "xup", [176] = "px", [186] = "", [187] = "flu", [188] = "ppxui", [189] = "ppxui", [190] = "fpxui",
-	[191] = "ppxu", [192] = "ppxu", [193] = "fpxu", [194] = "pxu", [195] = "pxu", [196] = "fxu", [197] = "pp", [198] = "pp",
-	[199] = "fp", [200] = "iS", [201] = "x", [202] = "xiixxi", [203] = "iux", [204] = "iux", [213] = "i", [217] = "fxu",
-	[218] = "x", [219] = "", [221] = "fluli", [228] = "ix", [229] = "ix", [230] = "iixx", [231] = "i", [232] = "fxii",
-	[233] = "fifx", [234] = "iiS", [235] = "px", [247] = "iixix", [248] = "xpxui", [250] = "ixxxx", [251] = "iii", [252] = "ii",
-	[253] = "", [254] = "fpx", [255] = "fi", [257] = "dpom", [258] = "dpm", [259] = "dpmu", [260] = "dpiia", [261] = "dpx",
-	[262] = "dpxa", [263] = "dpa", [264] = "dpdp", [265] = "dpdpa", [266] = "pdp", [267] = "dpxu", [268] = "dpm", [269] = "dpr",
-	[270] = "ixxxxx", [271] = "xuxxu", [272] = "c", [273] = "xu", [275] = "fxfxui", [276] = "ffui", [277] = "flui",
-	[280] = "dpxa", [281] = "fxiixu", [282] = "fxu", [283] = "ii", [284] = "ui", [285] = "fill", [286] = "fixx", [287] = "fx",
-	[288] = "fxxi", [289] = "fxui", [290] = "ui", [291] = "i", [292] = "ffo", [293] = "xo", [294] = "i", [295] = "fxill",
-	[296] = "fxill", [299] = "fxuix", [302] = "iixx", [306] = "f", [307] = "fxui", [308] = "fi", [309] = "xxx", [313] = "fpi",
-	[314] = "ixi", [315] = "ixui", [316] = "dpdpi", [317] = "iix", [318] = "xui", [319] = "pi", [321] = "ixu", [322] = "dpxxa",
-	[324] = "iii", [325] = "xui", [326] = "fxfxui", [332] = "dpaxx", [334] = "xuix", [424] = "fSxi", [428] = "dpi",
-	[429] = "dpdpi", [430] = "pi", [431] = "fipxi", [432] = "fii", [434] = "ii", [435] = "xu", [436] = "uui", [437] = "dpxu",
-	[438] = "ffi", [439] = "dpra", [441] = "fxiixu", [442] = "dpixu", [448] = "fi", [451] = "fxxi", [452] = "dpma",
-};
 
 struct bit {
 	uint64_t value;
@@ -81,11 +44,6 @@ static const char *const signals[] = {
 };
 static const char *const whences[] = { "SEEK_SET", "SEEK_CUR", "SEEK_END", "SEEK_DATA", "SEEK_HOLE" };
 
-const char *x86_syscall_args(uint64_t nr)
-{
-	return nr < sizeof args / sizeof *args ? args[nr] : NULL;
-}
-
 static void put_bits(struct buf *out, const struct bit *bits, uint64_t value, const char *none)
 {
 	const char *before = "";
@@ -120,7 +78,7 @@ static void put_open(struct buf *out, uint32_t value)
 		put_bits(out, open_bits, value, "");
 }
 
-/* The signal that tells the parent of the end is in the lowest byte. */
+/* The lowest byte of the flags is the signal that the parent gets when the child ends. */
 static void put_clone(struct buf *out, uint32_t value)
 {
 	uint32_t signal = value & 0xff;
@@ -133,7 +91,7 @@ static void put_clone(struct buf *out, uint32_t value)
 	}
 }
 
-void x86_syscall_arg(char kind, uint64_t value, struct buf *out)
+void syscall_arg(const struct syscall_abi *abi, char kind, uint64_t value, struct buf *out)
 {
 	enum { AT_FDCWD = -100 };
 	int number = (int)value;
@@ -148,7 +106,7 @@ void x86_syscall_arg(char kind, uint64_t value, struct buf *out)
 			buf_printf(out, "%d", number);
 		break;
 	case ARG_LONG:
-		buf_printf(out, "%" PRId64, (int64_t)value);
+		buf_printf(out, "%" PRId64, abi->bits == 32 ? (int32_t)value : (int64_t)value);
 		break;
 	case ARG_SIZE:
 		buf_printf(out, "%" PRIu64, value);
@@ -186,7 +144,7 @@ void x86_syscall_arg(char kind, uint64_t value, struct buf *out)
 	}
 }
 
-const char *x86_syscall_error(int64_t result)
+const char *syscall_error(int64_t result)
 {
-	return result < 0 && result >= -4095 ? strerrorname_np((int)-result) : NULL;
+	return syscall_is_error(result) ? strerrorname_np((int)-result) : NULL;
 }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "arch.h"
+
+#include "x86_syscalls.h"
+#include "x86_vectors.h"
+
+static const struct syscall_abi abis[] = {
+	[X86_ABI_64] = { "x86-64", 64, x86_syscall_name, x86_syscall_args },
+	[X86_ABI_I386] = { "i386", 32, i386_syscall_name, i386_syscall_args },
+	/* its pointers have 32 bits, but its registers 64 */
+	[X86_ABI_X32] = { "x32", 64, x32_syscall_name, x32_syscall_args },
+};
+
+const struct arch arch_x86_64 = {
+	.name = "x86_64",
+	.abis = abis,
+	.n_abis = sizeof abis / sizeof *abis,
+	.syscall_length = 2,      /* syscall, sysenter, int $0x80 */
+	.kernel_stack = 1 << 14,  /* arch/x86/include/asm/page_64_types.h */
+	.switch_function = "__switch_to_asm",  /* arch/x86/entry/entry_64.S */
+	.new_thread = { "ret_from_fork_asm", "ret_from_fork" }, /* likewise; the second before 6.5 */
+	.breakpoint = 3, /* #BP */
+	.interrupt_name = x86_vector_name,
+};

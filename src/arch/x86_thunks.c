@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "x86_thunks.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* Names of Linux on x86; those that end in * are beginnings of names. */
+static const char *const thunks[] = {
+	/* arch/x86/lib/retpoline.S: indirect calls and jumps, since 4.15; those that count call depth, since 6.2; ITS, since 6.15 */
+	"__x86_indirect_thunk_*", "__x86_indirect_call_thunk_*", "__x86_indirect_jump_thunk_*", "__x86_indirect_its_thunk_*",
+	/* the same file: returns, since 5.19; of single mitigations, since 6.6 */
+	"__x86_return_thunk", "__x86_return_skl", "call_depth_return_thunk", "its_return_thunk", "retbleed_return_thunk",
+	"srso_return_thunk", "srso_alias_return_thunk", "srso_safe_ret", "srso_alias_safe_ret",
+	/* the same file: entries to the kernel call these; zen_untrain_ret() became retbleed_untrain_ret() in 6.6 */
+	"entry_untrain_ret", "zen_untrain_ret", "retbleed_untrain_ret", "srso_untrain_ret", "srso_alias_untrain_ret",
+	/* arch/x86/kernel/ftrace_64.S: called by each function until ftrace takes the calls out, early in the boot */
+	"__fentry__",
+	/* include/linux/static_call.h: trampolines that jump to what is set, since 5.10 */
+	"__SCT__*",
+};
+
+static bool is_called(const char *function, const char *thunk)
+{
+	size_t len = strlen(thunk);
+
+	if (thunk[len - 1] == '*')
+		return !strncmp(function, thunk, len - 1);
+	return !strncmp(function, thunk, len) && (!function[len] || !strncmp(function + len, " [", 2));
+}
+
+bool x86_is_thunk(const char *function)
+{
+	for (size_t i = 0; i < sizeof thunks / sizeof *thunks; i++)
+		if (is_called(function, thunks[i]))
+			return true;
+	return false;
+}

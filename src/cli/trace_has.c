@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "trace_has.h"
+
+#include <inttypes.h>
+
+uint64_t trace_end_ns(const struct trace_arg *t)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < t->reader->n_chunks; i++)
+		if (t->reader->chunks[i].header.type == CHUNK_EVENTS && t->reader->chunks[i].header.last_ns > end)
+			end = t->reader->chunks[i].header.last_ns;
+	return end;
+}
+
+static int has_time(const struct args *args, const struct trace_arg *t, const char *name, struct error *err)
+{
+	uint64_t ns = 0, end = trace_end_ns(t);
+
+	if (!arg_if_any(args, name))
+		return 0;
+	if (arg_time(args, name, &ns, err) < 0)
+		return -1;
+	if (ns > end)
+		return error_set(err, "--%s %s: the trace ends at %.6f s", name, arg(args, name), (double)end / 1e9);
+	return 0;
+}
+
+static int has_cpu(const struct args *args, const struct trace_arg *t, struct error *err)
+{
+	uint64_t cpu = 0;
+	unsigned n = reader_vcpus(t->reader);
+
+	if (!arg_if_any(args, "cpu"))
+		return 0;
+	if (arg_u64(args, "cpu", &cpu, err) < 0)
+		return -1;
+	if (cpu >= n && n < 2)
+		return error_set(err, "--cpu %s: the trace has only vCPU 0", arg(args, "cpu"));
+	if (cpu >= n)
+		return error_set(err, "--cpu %s: the trace has vCPUs 0 to %u", arg(args, "cpu"), n - 1);
+	return 0;
+}
+
+static int has_pid(const struct args *args, const struct trace_arg *t, struct error *err)
+{
+	uint64_t pid = 0;
+	int32_t last = 0;
+
+	if (!arg_if_any(args, "pid"))
+		return 0;
+	if (arg_u64(args, "pid", &pid, err) < 0)
+		return -1;
+	for (size_t i = 0; i < t->threads.count; i++) {
+		const struct thread *thread = &t->threads.list[i];
+
+		if ((uint64_t)(int64_t)thread->pid == pid || (uint64_t)(int64_t)thread->tgid == pid)
+			return 0;
+		if (thread->pid > last)
+			last = thread->pid;
+	}
+	return error_set(err, "--pid %s: the trace has no thread or process of that number; the last is %" PRId32
+			      ", 'upto ps' lists them", arg(args, "pid"), last);
+}
+
+int trace_has_asked(const struct args *args, const struct trace_arg *t, struct error *err)
+{
+	if (has_time(args, t, "from", err) < 0 || has_time(args, t, "at", err) < 0)
+		return -1;
+	return has_cpu(args, t, err) < 0 || has_pid(args, t, err) < 0 ? -1 : 0;
+}

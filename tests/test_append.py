@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is added to a trace after its end: whoever is killed while adding takes nothing away."""
+import os
+import resource
+import shutil
+import signal
+
+import pytest
+
+from guest import UPTO, UPTO_ASAN, WORK, run, upto_json
+from made import KERNEL, make
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A trace whose program has no names yet, the same with names, and the folder that has the program."""
+    folder = tmp_path_factory.mktemp("append")
+    source, program = folder / "program.c", folder / "root/bin/program"
+    os.makedirs(program.parent)
+    source.write_text("int twice(int x)\n{\n\treturn 2 * x;\n}\n\nint main(void)\n{\n\treturn twice(0);\n}\n")
+    run("cc", "-O0", "-o", program, source)
+    trace = make("append", [
+        "meta vcpus 1", "meta kernel_ns 5", "end lost 0", "end stopped nobody knows why",
+        f"symbol {KERNEL} 0x100 startup_64",
+        "task 1 0 10 10 0xffff888000001000 0xffff888000002000 1 1 0 program /bin/program",
+        f"map 0xffff888000002000 0x400000 0x10000 {os.path.getsize(program)} /bin/program",
+        f"event 0 clock 10 10 0 0 0",
+        f"event 0 jump-indirect 20 0 0 {KERNEL} {KERNEL + 16}",
+        f"event 0 clock 30 100 0 0 0",
+    ])
+    named = folder / "named.upto"
+    shutil.copy(trace, named)
+    said = add(named, folder).stdout
+    assert said == b"1 of the 1 files that ran have more symbols now\n", said
+    return trace, named, folder
+
+
+def add(trace, folder, *before, check=True, **kw):
+    return run(*before, UPTO, "symbols", "--sysroot", folder / "root", trace, check=check, **kw)
+
+
+def told(trace):
+    """What END tells, and the counts."""
+    info = upto_json("info", "--json", trace)
+    return info["meta"], info["events"], info["instructions"]
+
+
+def test_added(made):
+    """What END told is told still, and the file is a trace as before, with one more of each chunk."""
+    trace, named, _ = made
+    assert told(named) == told(trace) and told(trace)[0]["stopped"] == "nobody knows why"
+    for path in trace, named:
+        run(UPTO_ASAN, "check", path)
+    assert os.path.getsize(named) > os.path.getsize(trace)
+
+
+def mended(path, made):
+    """What the next one to add makes of what was left."""
+    trace, named, folder = made
+    assert told(path) == told(trace), path
+    add(path, folder)
+    with open(path, "rb") as a, open(named, "rb") as b:
+        assert a.read() == b.read(), path
+
+
+def test_killed_within_a_write(made):
+    """Killed when the file has grown by so many bytes: the kernel does that when a limit is reached."""
+    trace, named, folder = made
+    before, after = os.path.getsize(trace), os.path.getsize(named)
+    path = os.path.join(WORK, "append-killed.upto")
+    sizes = sorted({before, before + 1, before + 95, before + 96, before + 97, (before + after) // 2, after - 97, after - 1})
+    for size in sizes:
+        shutil.copy(trace, path)
+        p = add(path, folder, check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+        assert p.returncode == -signal.SIGXFSZ, (size, p)
+        assert os.path.getsize(path) == size, (size, os.path.getsize(path))
+        mended(path, made)
+    os.unlink(path)
+    return f"{len(sizes)} places"
+
+
+def test_killed_between_writes(made):
+    """Killed at each system call that could change the file."""
+    if not shutil.which("strace"):
+        pytest.skip("no strace")
+    trace, named, folder = made
+    path = os.path.join(WORK, "append-stopped.upto")
+    n = 0
+    for call in "openat", "ftruncate", "write", "pwrite64", "close":
+        for nth in range(1, 40):
+            shutil.copy(trace, path)
+            p = add(path, folder, "strace", "-f", "-o", "/dev/null", "-P", path, "-e", f"trace={call}",
+                    "-e", f"inject={call}:signal=KILL:when={nth}", check=False)
+            if p.returncode == 0:
+                break
+            assert p.returncode == -signal.SIGKILL, (call, nth, p)
+            n += 1
+            if open(path, "rb").read() != open(named, "rb").read():
+                mended(path, made)
+        else:
+            raise AssertionError(f"{call} again and again")
+    assert n >= 5, n
+    os.unlink(path)
+    return f"{n} calls"
+
+
+def test_something_else_behind_the_end(made):
+    """What follows END and is none of ours is not removed."""
+    trace, _, folder = made
+    path = os.path.join(WORK, "append-behind.upto")
+    shutil.copy(trace, path)
+    with open(path, "ab") as f:
+        f.write(b"something that somebody keeps here, longer than the header of a chunk" * 3)
+    before = open(path, "rb").read()
+    p = add(path, folder, check=False)
+    assert p.returncode == 1 and b"something follows the end: nothing can be added" in p.stderr, p
+    assert open(path, "rb").read() == before
+    os.unlink(path)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The forms that a kernel's own symbol table has had, in images made for it; test_truth.py reads those of real kernels."""
+import os
+import sys
+
+import pytest
+
+from guest import CHECK, TOP, WORK, run
+
+sys.path.insert(0, os.path.join(TOP, "fuzz"))
+from make_corpus import KERNEL, elf, kallsyms  # noqa: E402
+
+TEXT, RODATA, DATA, INIT = KERNEL, KERNEL + 0x100000, KERNEL + 0x200000, KERNEL + 0x300000
+FUNCTIONS = 2000
+
+
+def some_symbols(percpu, data_type):
+    """(address, type, name), as an image has them; and of these what is a function."""
+    symbols = [(8 * i, "D", f"per_cpu_{i}") for i in range(30 * percpu)]
+    symbols += [(TEXT, "T", "_stext")]
+    functions = [(TEXT + 16 + 32 * i, ".text", f"function_{i}") for i in range(FUNCTIONS)]
+    symbols += [(addr, "tT"[i % 2], name) for i, (addr, _, name) in enumerate(functions)]
+    symbols += [(TEXT + 0x10000, "T", "_etext"), (RODATA, "R", "__start_rodata")]
+    symbols += [(DATA + 64 * i, data_type, f"data_{i}") for i in range(100)]
+    symbols += [(INIT, "T", "_sinittext"), (INIT + 8, "T", "start_kernel"), (INIT + 0x1000, "T", "_einittext"),
+                (INIT + 0x2000, "B", "_end")]
+    functions = [(TEXT, ".text", "_stext"), *functions, (INIT, ".init.text", "_sinittext"),
+                 (INIT + 8, ".init.text", "start_kernel")]
+    return symbols, functions
+
+
+def image(form):
+    percpu = form in ("old", "new")
+    symbols, functions = some_symbols(percpu, "T" if form.startswith("place") or form == "no-percpu" else "D")
+    options = dict(place=RODATA, seqs=True, edge=4 if form == "place-4" else 8) if form.startswith("place") else \
+        dict(order="old" if form.startswith("old") else "new", percpu=percpu, seqs=form != "old-no-percpu")
+    table = kallsyms([list((kind + name).encode()) for _, kind, name in symbols], addresses=[a for a, *_ in symbols], **options)
+    executable, writable = 4, 1
+    return elf([(b".text", TEXT, b"\x90" * 0x10000, 2 | executable), (b".rodata", RODATA, table, 2),
+                (b".data", DATA, bytes(0x2000), 2 | executable | writable),
+                (b".init.text", INIT, b"\x90" * 0x1000, 2 | executable)], []), functions
+
+
+# without per-CPU symbols at 0: since 6.15; place: since 7.1, place-4: 7.3
+@pytest.mark.parametrize("form", ["old", "new", "old-no-percpu", "no-percpu", "place", "place-4"])
+def test_forms(form):
+    """The functions at their addresses, none of .data, which newer kernels flag as executable."""
+    made, functions = image(form)
+    path = os.path.join(WORK, f"kallsyms-{form}")
+    with open(path, "wb") as f:
+        f.write(made)
+    said = [line.split() for line in run(os.path.join(CHECK, "tests/symbols"), path).stdout.decode().splitlines()]
+    assert said == [[f"{addr:x}", section, name] for addr, section, name in functions], said[:3] + said[-3:]
+    return f"{len(said)} functions"
+

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Kernels that the other tests do not boot: everything has its name, nothing is missing."""
+import os
+
+import pytest
+
+import decoder
+from guest import UPTO, WORK, initrd, kernel, qemu_args, record, run, upto_json
+from test_code import recording
+from test_sources import SHORTER, symbol_table
+from test_truth import symbols_of
+
+
+@pytest.mark.parametrize("version", ["5.10", "6.18", "sid"])
+@pytest.mark.all
+@pytest.mark.weight(20)
+def test_names(version):
+    """Functions, processes, modules and system calls of a small boot."""
+    trace = os.path.join(WORK, f"names-{version}.upto")
+    said = record(trace, qemu_args(version, initrd(version, "plain")), timeout=600).stderr.decode(errors="replace")
+    assert "lacks" not in said and "no kernel symbols" not in said, said
+    info = upto_json("info", "--json", trace)
+    assert info["kernel_release"] in kernel(version)[1] and "lacks" not in info["meta"], info
+    top = {f["function"]: f["calls"] for f in upto_json("top", "--json", "-n", "0", trace)["functions"]}
+    for once in ("start_kernel", "rest_init", "kernel_init"):
+        assert top[once] == 1, (once, top.get(once))
+    processes = upto_json("ps", "--json", trace)["processes"]
+    insmods = [p for p in processes if p["comm"] == "insmod" and p["exe"] == "/bin/busybox" and p["end_ns"]]
+    calls = upto_json("syscalls", "--json", "--name", "finit_module,openat", trace)["syscalls"]
+    loads = [c for c in calls if c["name"] == "finit_module" and c["result"] == 0]
+    assert len(insmods) == len(loads) == top["do_init_module"] > 3, (len(insmods), len(loads), top["do_init_module"])
+    opened = [c["call"] for c in calls if c["name"] == "openat" and '"/modules/ext4.ko"' in c["call"]]
+    assert len(opened) == 1, opened
+    objects = {f.split(" [")[1][:-1] for f in top if " [" in f}
+    assert {"ext4", "jbd2", "mbcache"} <= objects, objects
+    assert any("busybox" in f for f in top)
+    assert "[kernel]" not in top
+    first = upto_json("first", "--json", "-n", "0", "--module", "ext4", trace)["first"]
+    assert any(f["function"] == "ext4_init_fs [ext4]" and f["comm"] == "insmod" for f in first), first
+    run(UPTO, "check", "--no-stacks", trace)
+    os.unlink(trace)
+    return f"{info['kernel_release']}: {len(top)} functions, {len(processes)} processes, {len(loads)} modules"
+
+
+@pytest.mark.weight(10)
+def test_system_map():
+    """Symbols from a System.map, which has no types: the same functions, and at the end of recording what is missing."""
+    version = "6.12"
+    whole, folder = recording(version, 2)
+    slide, path = upto_json("info", "--json", whole)["slide"], os.path.join(WORK, "System.map")
+    with open(os.path.join(folder, "kallsyms")) as said, open(path, "w") as f:
+        for line in said:
+            addr, kind, *name = line.split()
+            if int(addr, 16) >> 63 and len(name) == 1:
+                f.write(f"{int(addr, 16) - slide:016x} {kind} {name[0]}\n")
+    trace = os.path.join(WORK, "system-map.upto")
+    args = qemu_args(version, initrd(version, "brief"), append=SHORTER)
+    lines = record(trace, args, "--symbols", path).stderr.decode(errors="replace").splitlines()
+    lacks = [line for line in lines if "lacks" in line]
+    assert lacks == [f"upto: {trace}: the kernel lacks BTF: what upto reads there is not in the trace"], lines
+    assert decoder.Trace(trace).meta["lacks"] == "BTF"
+    table, _ = symbol_table(trace)
+    start = next(int(s[0], 16) for s in symbols_of(version) if s[2] == "start_kernel")
+    want = {int(s[0], 16) - start: s[2] for s in symbols_of(version) if s[1] in (".text", ".init.text")}
+    got = {at: name for at, (section, name, _) in table.items() if section in (".text", ".init.text")}
+    assert got == want, sorted(set(got.items()) ^ set(want.items()))[:20]
+    os.unlink(trace)
+    return f"{len(got)} functions"

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Made traces: what is put in comes out, and edges that boots seldom meet."""
+import json
+import random
+
+import pytest
+
+from guest import UPTO, UPTO_ASAN, run, upto_json
+from made import KERNEL, make
+
+STACK = 0xffffc90000003ff8
+
+
+def boot(*events, symbols=((KERNEL, 0x100, "startup_64"), (KERNEL + 0x1000, 0x200, "second"), (KERNEL + 0x2000, 0x1000, "third"))):
+    """One vCPU that comes to the kernel, then these."""
+    return ["meta vcpus 1", "meta kernel_ns 10", "meta kernel_insns 10", "end lost 0", "end late_arrivals 0",
+            *(("symbol", *s) for s in symbols), "event 0 clock 10 10 0 0 0",
+            ("event 0 jump-indirect 11 0 0 0x100000", KERNEL), "event 0 clock 20 20 0 0 0", *events]
+
+
+def own(trace):
+    return {f["function"]: f["self_insns"] for f in upto_json("top", "--json", "-n", "0", trace, upto=UPTO_ASAN)["functions"]}
+
+
+class Caller:
+    """Calls that do the same again and again, but for where on the stack they do it, or where they go."""
+    def __init__(self, rng):
+        self.rng, self.insns, self.events = rng, 100, []
+
+    def add(self, kind, ns, slot, source, target):
+        self.insns += self.rng.choice((1, 3, 3, 3, 200))
+        self.events.append((kind, self.insns, ns, slot, source, target))
+
+    def clock(self):
+        self.insns += 1
+        self.events.append(("clock", self.insns, self.insns, 0, 0, 0))
+
+    def call(self, slot, depth):
+        site = KERNEL + 0x1000 * self.rng.choice((0, 1, 1, 2)) + 0x10
+        target = KERNEL + 0x2000 + 0x10 * self.rng.choice((0, 0, 0, 1))
+        self.add("call-indirect" if site > KERNEL + 0x1fff else "call", 0, slot, site, target if site > KERNEL + 0x1fff else KERNEL + 0x2000)
+        for _ in range(self.rng.choice((0, 1, 1, 2)) if depth else 0):
+            self.call(slot - self.rng.choice((64, 64, 64, 80)), depth - 1)
+        self.add("return", 0, slot, 0, site)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_round_trip(seed):
+    """Events, encoded and decoded: phrases too, whose calls differ in nothing but a slot, a target or a count."""
+    caller = Caller(random.Random(seed))
+    for _ in range(1500):
+        caller.call(STACK - 16 * caller.rng.choice((0, 0, 0, 4)), 3)
+        if caller.rng.random() < 0.05:
+            caller.clock()
+    caller.clock()
+    trace = make(f"round-trip-{seed}", boot(*(("event 0", *e) for e in caller.events)))
+    dumped = [json.loads(line) for line in run(UPTO_ASAN, "dump", "--json", trace).stdout.decode().splitlines()][3:]
+    number = lambda x: int(x, 0) if isinstance(x, str) else x or 0
+    got = [(e["kind"], e["insns"], number(e.get("slot")), number(e.get("from")), number(e.get("target"))) for e in dumped]
+    want = [(kind, insns, slot, source, target) for kind, insns, _, slot, source, target in caller.events]
+    differ = [(i, w, g) for i, (w, g) in enumerate(zip(want, got)) if w != g]
+    assert not differ and len(want) == len(got), (len(differ), differ[:3])
+    # by phrases or one by one, sums are the same
+    ours = own(trace)
+    assert sum(ours.values()) == caller.insns
+    return f"{len(got)} events"
+
+
+def test_end_of_a_function():
+    """The address behind a function is none of it."""
+    trace = make("end", boot(("event 0 jump-indirect 100 0 0", KERNEL + 0x20, KERNEL + 0x11ff),
+                             ("event 0 jump-indirect 300 0 0", KERNEL + 0x1180, KERNEL + 0x1200),
+                             ("event 0 jump-indirect 700 0 0", KERNEL + 0x1204, KERNEL + 0x2000), "event 0 clock 1000 1000 0 0 0"))
+    assert own(trace) == {"[unknown]": 11, "startup_64": 89, "second": 200, "[kernel]": 400, "third": 300}, own(trace)
+
+
+def test_gap():
+    """What is lost in a gap is told of, and everything else is there: all commands go on behind it."""
+    trace = make("gap", boot(("event 0 call 100 0", STACK, KERNEL + 0x20, KERNEL + 0x1000), "event 0 gap 200 0 0 0 0 5000",
+                             ("event 0 call 300 0", STACK - 64, KERNEL + 0x2010, KERNEL + 0x1000),
+                             ("event 0 return 350 0", STACK - 64, 0, KERNEL + 0x2010),
+                             "event 0 clock 400 400 0 0 0", ("event 0 return 500 0", STACK, 0, KERNEL + 0x20),
+                             "event 0 clock 600 600 0 0 0"))
+    p = run(UPTO_ASAN, "check", "--json", trace, check=False)
+    lost, = (f for f in json.loads(p.stdout)["findings"] if f["kind"] == "lost")
+    assert p.returncode == 1 and lost["text"] == "a gap: 5000 events are missing" and lost["event"] == 4, p
+    assert sum(own(trace).values()) == 600
+    calls = upto_json("calls", "--json", "--function", "second", trace, upto=UPTO_ASAN)["calls"]
+    assert [(c["depth"], c["function"], c["insns"]) for c in calls] == [(0, "second", 400), (1, "second", 50)], calls
+    for words in (["top", "--total"], ["tree"], ["stack", "--at", "450ns"], ["info"], ["syscalls"], ["dump"]):
+        run(UPTO_ASAN, *words, trace)
+    assert b"gap" in run(UPTO, "dump", "--kind", "gap", trace).stdout
+
+
+def test_min_duration():
+    """Calls of 10, 20 … 100 instructions, as many ns: --min-duration leaves those out that are shorter."""
+    insns, events = 100, []
+    for i in range(1, 11):
+        events += [("event 0 call", insns, 0, STACK, KERNEL + 0x20, KERNEL + 0x1000),
+                   ("event 0 return", insns + 10 * i, 0, STACK, 0, KERNEL + 0x20),
+                   ("event 0 clock", insns + 200, insns + 200, "0 0 0")]
+        insns += 200
+    trace = make("durations", boot("event 0 clock 50 50 0 0 0", *events))
+    ask = lambda *options: [c["insns"] for c in upto_json("calls", "--json", "--function", "second", *options, trace, upto=UPTO_ASAN)["calls"]]
+    assert ask() == [10 * i for i in range(1, 11)]
+    assert ask("--min-duration", "45ns") == [50, 60, 70, 80, 90, 100]
+    assert ask("--min-duration", "100ns") == [100] and ask("-n", "3") == [10, 20, 30]
+
+
+INIT, IDLE = 0xffff888000001000, 0xffff888000002000
+READ, FUTEX, SIGRETURN, NANOSLEEP = 0, 202, 15, 35
+
+
+def program(*events):
+    """A program that makes system calls from places 16 bytes apart: as boot(), with who runs."""
+    return boot("event 0 clock 90 90 0 0 0", ("event 0 task-switch 100 100 0 0 0", INIT, INIT),
+                ("event 0 interrupt-return 110 0", STACK, 0, 0x401000, 0x33, 0), *events) + \
+        [f"task 1 0 95 95 {INIT} 0xffff888000008000 1 1 0 program /program", f"task 1 0 96 96 {IDLE} 0 0 0 0 idle"]
+
+
+def entry(at, nr, source):
+    return f"event 0 syscall {at} {at} 0 {source:#x} {KERNEL + 0x2000:#x} {nr} 1 2 3 4 5 6"
+
+
+def result(at, target, value):
+    return f"event 0 syscall-return {at} {at} 0 0 {target:#x} {value % (1 << 64):#x}"
+
+
+def restored(at, target, value):
+    """What rt_sigreturn leads back to."""
+    return f"event 0 interrupt-return {at} 0 {STACK - 64} 0 {target:#x} {0x10033:#x} {value % (1 << 64):#x}"
+
+
+SIGNALS = program(
+    # one that waits
+    entry(200, NANOSLEEP, 0x401010), ("event 0 task-switch 300 300 0 0 0", INIT, IDLE),
+    ("event 0 task-switch 5000 5000 0 0 0", IDLE, INIT), result(5100, 0x401010, 0),
+    # one that a signal cuts short: its handler runs first, then the call returns EINTR
+    entry(5200, READ, 0x401020), result(5300, 0x402000, 0), entry(5400, SIGRETURN, 0x402010), restored(5500, 0x401020, -4),
+    # SA_RESTART: the handler runs first, then the call is made again
+    entry(5600, READ, 0x401030), result(5700, 0x402000, 0), entry(5800, SIGRETURN, 0x402010), restored(5900, 0x40102e, READ),
+    entry(6000, READ, 0x401030), result(6100, 0x401030, 7),
+    # a signal without a handler: made again at once
+    entry(6200, FUTEX, 0x401040), f"event 0 interrupt-return 6300 0 {STACK - 64} 0 0x40103e 0x33 {FUTEX}",
+    entry(6400, FUTEX, 0x401040), "event 0 clock 6450 6450 0 0 0", result(6500, 0x401040, 0), "event 0 clock 6600 6600 0 0 0")
+
+
+def test_waiting():
+    """Of a call that waits, all is its duration, and only what it ran is its time on the CPU."""
+    first = upto_json("syscalls", "--json", make("signals", SIGNALS), upto=UPTO_ASAN)["syscalls"][0]
+    assert (first["name"], first["duration_ns"], first["cpu_ns"]) == ("nanosleep", 4900, 200), first
+
+
+def test_interrupted_calls():
+    """Which calls a signal cut short, which are made again, and that the stack holds one call at a time."""
+    trace = make("signals-again", SIGNALS)
+    calls = [(c["name"], c["result"], c["duration_ns"]) for c in upto_json("syscalls", "--json", trace, upto=UPTO_ASAN)["syscalls"]]
+    assert calls[1:] == [("read", -4, 100), ("rt_sigreturn", None, calls[2][2]), ("read", None, 100), ("rt_sigreturn", None, calls[4][2]),
+                         ("read", 7, 100), ("futex", calls[6][1], calls[6][2]), ("futex", 0, 100)], calls
+    frames = {}
+    for at in 5350, 5550, 5750, 5950, 6050, 6350, 6450, 6550:
+        shown = run(UPTO_ASAN, "stack", "--at", f"{at}ns", "--pid", "1", trace).stdout.decode()
+        frames[at] = [line.split()[-1] for line in shown.splitlines()[1:] if line]
+    # handlers are left for what they came before, and calls that are made again stand on the stack once
+    assert [at for at in frames if "<signal>" in frames[at]] == [5350, 5750], frames
+    assert [at for at in frames if frames[at].count("<syscall>") == 1] == [6050, 6450], frames
+    assert all(len(f) == (2 if at in (5350, 5750, 6050, 6450) else 1) for at, f in frames.items()), frames
+
+
+def test_callers_of_recursion():
+    """Seen from its callers, a function that calls itself has its time once, as in top --total."""
+    up = [("event 0 call", 100 + 10 * i, 0, STACK - 64 * i, KERNEL + 0x1020 if i else KERNEL + 0x20, KERNEL + 0x1000) for i in range(5)]
+    down = [("event 0 return", 200 + 10 * i, 0, up[4 - i][3], 0, up[4 - i][4]) for i in range(5)]
+    trace = make("recursion", boot("event 0 clock 90 90 0 0 0", *up, *down, "event 0 clock 300 300 0 0 0"))
+    total, = (f["total_insns"] for f in upto_json("top", "--total", "--json", trace, upto=UPTO_ASAN)["functions"] if f["function"] == "second")
+    above = upto_json("tree", "--callers", "--json", "--min", "0", trace, "second", upto=UPTO_ASAN)["tree"]
+    assert total == 140 == above[0]["total_insns"] and above[0]["function"] == "second", (total, above)
+    assert above[1]["function"] == "startup_64" and above[1]["total_insns"] == 140, above

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Guests with many vCPUs."""
+import json
+import os
+import re
+
+import pytest
+
+from guest import UPTO, WORK, initrd, qemu_args, record, run, upto_json
+
+
+@pytest.mark.parametrize("n", [2, 4, 20, pytest.param(64, marks=pytest.mark.all)])
+@pytest.mark.weight(60)
+def test_vcpus(n):
+    """Each vCPU of the guest starts, and runs a program that tells which one it is on: that is in the trace, on that vCPU."""
+    trace = os.path.join(WORK, f"smp-{n}.upto")
+    args = qemu_args("6.12", initrd("6.12", "smp"), smp=n, thread="multi")
+    said = record(trace, args, timeout=900).stdout.decode(errors="replace")
+    pids = {int(cpu): int(pid) for pid, cpu in re.findall(r"^pid (\d+) on (\d+)", said, re.M)}
+    assert list(pids) == list(range(n)), said
+    assert upto_json("info", "--json", trace)["vcpus"] == n
+    for cpu in range(n):
+        processes = upto_json("ps", "--json", "--cpu", str(cpu), trace)["processes"]
+        # the last of its programs; taskset, which ran that one, may have begun elsewhere
+        programs = [p for p in processes if p["pid"] == pids[cpu]]
+        assert programs[-1]["comm"] == "busybox" and programs[-1]["self_insns"] > 100000, (cpu, programs)
+    run(UPTO, "check", trace)
+
+
+@pytest.mark.weight(20)
+def test_start():
+    """A vCPU waits, halted, until its startup interrupt comes: what it does then is not earlier than the vCPU that sent it."""
+    trace = os.path.join(WORK, "smp-start.upto")
+    record(trace, qemu_args("6.12", initrd("6.12", "smp"), smp=2, thread="multi"), timeout=900)
+    first = {f["function"]: f for f in upto_json("first", "--json", "-n", "0", trace)["first"]}
+    sent = first["native_kick_ap"]["ns"]
+    began = first["secondary_startup_64"]["ns"]
+    assert first["start_kernel"]["ns"] < sent < began < sent + 100e6, (sent, began)
+    events = [json.loads(line) for line in
+              run(UPTO, "dump", "--json", "-k", "halt,resume,task-switch", trace).stdout.splitlines()]
+    # from the beginning to the firmware's startup interrupt, and from there to the kernel's
+    second = [e for e in events if e["cpu"] == 1][:6]
+    assert [e["kind"] for e in second] == ["halt", "resume", "task-switch"] * 2, second
+    times = [e["ns"] for e in second]
+    assert times[0] == 0 and times[4] <= times[5] <= began < times[4] + 10e6, (times, began)
+    halted, since = 0, {}
+    for e in events:
+        if e["kind"] == "halt":
+            since[e["cpu"]] = e["ns"]
+        elif e["kind"] == "resume":
+            halted += e["ns"] - since.pop(e["cpu"])
+    assert times[4] - times[3] > sent / 2 and halted > times[4] - times[3]
+    info = upto_json("info", "--json", trace)
+    assert halted <= info["halted_ns"] <= halted + sum(info["duration_ns"] - ns for ns in since.values()), (halted, info)
+    run(UPTO, "check", trace)
+    return f"CPU 1 was halted for {halted / 1e9:.3f} s"

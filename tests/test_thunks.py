@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Thunks: what only passes control on is part of who calls it, and nothing else changes."""
+import collections
+import re
+
+from test_cli import answer, fails, trace
+
+# arch/x86/lib/retpoline.S, arch/x86/kernel/ftrace_64.S, include/linux/static_call.h
+THUNK = re.compile(r"(__x86_(indirect_(its_|call_|jump_)?thunk_\w+|return_thunk)|__fentry__|__SCT__\w+|(srso|retbleed|its)_\w*(ret|thunk))( \[\w+\])?$")
+KEYS = ("self_insns", "self_ns", "calls")
+
+
+def sums(rows):
+    """Functions of one name are one."""
+    found = collections.defaultdict(collections.Counter)
+    for row in rows:
+        found[row["function"]].update({k: row[k] for k in KEYS})
+    return found
+
+
+def functions(command, *options):
+    return sums(next(iter(answer(command, "--json", "-n", "0", *options, trace()).values())))
+
+
+def test_sums():
+    """Nobody is called more or less often; callers have what their thunks ran; the whole is the same to the instruction and ns."""
+    folded, full = functions("top"), functions("top", "--thunks")
+    thunks = {f for f in full if THUNK.match(f)}
+    assert {"__x86_return_thunk", "__x86_indirect_thunk_array", "__fentry__"} <= thunks and not thunks & set(folded), thunks & set(folded)
+    assert sum(full[f]["self_insns"] for f in thunks) > 1_000_000
+    for key in ("self_insns", "self_ns"):
+        assert sum(f[key] for f in folded.values()) == sum(f[key] for f in full.values()), key
+    assert {f: n["calls"] for f, n in folded.items()} == {f: n["calls"] for f, n in full.items() if f not in thunks}
+    assert all(folded[f]["self_insns"] >= full[f]["self_insns"] for f in folded)
+    # by stacks, with the index that this makes and without
+    for order in ([], ["-s", "calls"]):
+        total = functions("top", "--total", *order)
+        assert total == folded, [(f, n, folded[f]) for f, n in total.items() if n != folded[f]][:9]
+    # the tree differs from top where it does with thunks, and nowhere else: jumps within code without names, task switches
+    tree, full_tree = functions("tree"), functions("tree", "--thunks")
+    assert not set(tree) & thunks
+    differ = {f for f in folded if any(tree[f][k] != folded[f][k] for k in ("self_insns", "calls"))}
+    assert differ == {f for f in full if any(full_tree[f][k] != full[f][k] for k in ("self_insns", "calls"))} - thunks, differ
+
+
+def test_calls():
+    """Without thunks, the same calls at the same times; what thunks ran is their callers' own."""
+    folded = answer("calls", "--json", "--function", "do_init_module", "-n", "1", trace())["calls"]
+    full = answer("calls", "--json", "--thunks", "--function", "do_init_module", "-n", "1", trace())["calls"]
+    what = lambda c: (c["function"], c["kind"], c["depth"], c["entry_ns"], c["duration_ns"], c["insns"])
+    others = [c for c in full if not THUNK.match(c["function"])]
+    assert [what(c) for c in folded] == [what(c) for c in others] and len(full) > len(others) > 100
+    assert sum(c["self_insns"] for c in folded) == sum(c["self_insns"] for c in full) == folded[0]["insns"]
+    own, path = [], []
+    for c in full:
+        del path[c["depth"]:]
+        caller = next((p for p in reversed(path) if p is not None), None)
+        if THUNK.match(c["function"]):
+            path.append(None)
+            own[caller] += c["self_insns"]
+        else:
+            path.append(len(own))
+            own.append(c["self_insns"])
+    assert own == [c["self_insns"] for c in folded]
+
+
+def test_asked():
+    """A thunk that is asked for by name is shown with --thunks only, and the answer says so."""
+    fails(1, "__x86_return_thunk: .*--thunks", "calls", "--function", "__x86_return_thunk", trace())
+    fails(1, "__x86_return_thunk: .*--thunks", "tree", trace(), "__x86_return_thunk")
+    found = answer("calls", "--json", "--thunks", "--function", "__x86_return_thunk", "--depth", "1", "-n", "3", trace())["calls"]
+    assert [c["function"] for c in found] == ["__x86_return_thunk"] * 3

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Makes a trace of lines on stdin, for tests that need one in which something is as no recorder writes it. Words of a
+ * line are separated by spaces, numbers are as in C:
+ *
+ *   meta KEY VALUE…      end KEY VALUE…        lines of META and of END; END's replace what is computed
+ *   symbol ADDRESS SIZE NAME                   a function of the kernel; addresses rise
+ *   task CHANGE CPU NS INSNS TASK MM PID TGID PPID COMM [EXE]
+ *   map MM START SIZE FILE-SIZE PATH
+ *   event CPU KIND INSNS NS SLOT FROM TARGET [ARGUMENT…]      kinds as dump prints them
+ *   chunk CPU                                  the vCPU's events from here on are in another chunk
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "symbols/symtab.h"
+#include "trace/code.h"
+#include "trace/codec.h"
+#include "trace/meta.h"
+#include "trace/tasks.h"
+#include "trace/writer.h"
+
+enum { CPUS = 64, WORDS = 24, LEVEL = 1, CALL_LENGTH = 5, JUMP_LENGTH = 2 };
+
+static struct {
+	struct buf meta, end, tasks, code;
+	struct symtab symbols;
+	size_t symbols_cap;
+	struct sites sites;
+	struct lane {
+		struct encoder *encoder;
+		bool seen;
+		uint64_t insns;
+	} lanes[CPUS];
+	struct item {
+		struct chunk_header header;
+		struct buf payload;
+	} *chunks;
+	size_t n_chunks, chunks_cap;
+	uint64_t events;
+} made;
+
+static void fail(const char *why, const char *what)
+{
+	fprintf(stderr, "make_trace: %s: %s\n", why, what);
+	exit(1);
+}
+
+static uint64_t number(const char *word)
+{
+	char *end;
+	uint64_t n = strtoull(word, &end, 0);
+
+	if (*end || !*word)
+		fail("not a number", word);
+	return n;
+}
+
+static void add_symbol(char **words)
+{
+	struct symtab *tab = &made.symbols;
+	size_t len = strlen(words[3]) + 1;
+	uint64_t addr = number(words[1]);
+
+	if (!tab->n_sections) {
+		tab->n_sections = 2;
+		tab->sections = xcalloc(2, sizeof *tab->sections);
+		tab->sections[0].end = UINT64_MAX;
+		tab->sections[1] = (struct symtab_section){ .addr = addr, .name = ".text" };
+	}
+	tab->symbols = array_grow(tab->symbols, tab->count, &made.symbols_cap, sizeof *tab->symbols);
+	tab->symbols[tab->count++] = (struct symbol){
+		.addr = addr, .end = addr + number(words[2]), .name = (uint32_t)tab->names_len, .section = 1,
+	};
+	tab->sections[1].end = tab->symbols[tab->count - 1].end;
+	tab->names = xreallocarray(tab->names, tab->names_len + len, 1);
+	memcpy(tab->names + tab->names_len, words[3], len);
+	tab->names_len += len;
+}
+
+static void add_task(char **words, unsigned n)
+{
+	task_record_put(&made.tasks, &(struct task_record){
+		.change = (enum task_change)number(words[1]), .cpu = (uint32_t)number(words[2]), .ns = number(words[3]),
+		.insns = number(words[4]), .task = number(words[5]), .mm = number(words[6]), .pid = (int32_t)number(words[7]),
+		.tgid = (int32_t)number(words[8]), .ppid = (int32_t)number(words[9]), .comm = words[10],
+		.exe = n > 11 ? words[11] : "",
+	});
+}
+
+static void add_map(char **words)
+{
+	code_record_put(&made.code, &(struct code_record){
+		.change = CODE_MAPPED, .mm = number(words[1]), .start = number(words[2]), .size = number(words[3]),
+		.file_size = number(words[4]), .device = 1, .inode = 1, .name = words[5],
+	});
+}
+
+static struct lane *lane_of(const char *word)
+{
+	uint64_t cpu = number(word);
+	struct lane *lane;
+
+	if (cpu >= CPUS)
+		fail("no such vCPU", word);
+	lane = &made.lanes[cpu];
+	if (!lane->seen) {
+		lane->seen = true;
+		lane->encoder = xcalloc(1, sizeof *lane->encoder);
+		encoder_init(lane->encoder, &made.sites);
+		encoder_begin(lane->encoder, &(struct cpu_state){ 0 });
+	}
+	return lane;
+}
+
+static void end_chunk(struct lane *lane)
+{
+	struct encoder *enc = lane->encoder;
+	struct cpu_state state;
+	struct item *item;
+
+	encoder_flush(enc);
+	if (!enc->events)
+		return;
+	made.chunks = array_grow(made.chunks, made.n_chunks, &made.chunks_cap, sizeof *made.chunks);
+	item = &made.chunks[made.n_chunks++];
+	*item = (struct item){ .header = {
+		.type = CHUNK_EVENTS, .cpu = (uint16_t)(lane - made.lanes), .events = (uint32_t)enc->events,
+		.first_insns = enc->first.insns, .last_insns = enc->now.insns,
+		.first_ns = enc->first.ns, .last_ns = enc->now.ns,
+		.place = enc->first.place, .space = enc->first.space, .task = enc->first.task,
+		.flags = (enc->first.halted ? CHUNK_HALTED : 0) | (enc->continues ? CHUNK_CONTINUES : 0),
+	} };
+	encoder_end(enc, &item->payload);
+	state = enc->now;
+	encoder_begin(enc, &state);
+}
+
+/* What is allocated here lives as long as the program. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "detect_leaks=0";
+}
+
+/* The instruction that makes such an event: what it tells is as if it stood where it was made for. */
+static uint32_t site_of(const struct event *e, uint64_t place)
+{
+	struct site site = { .kind = e->kind, .addr = place };
+
+	if (e->kind >= EVENT_FIRST_SITELESS)
+		return e->kind;
+	if (e->kind == EVENT_CALL || e->kind == EVENT_CALL_INDIRECT) {
+		site.length = CALL_LENGTH;
+		site.addr = e->from - CALL_LENGTH;
+	} else if (e->kind == EVENT_JUMP || e->kind == EVENT_JUMP_INDIRECT) {
+		site.length = JUMP_LENGTH;
+		site.addr = e->from;
+	} else if (e->kind == EVENT_ARRIVE) {
+		site.addr = e->target;
+	}
+	if (e->kind == EVENT_CALL || e->kind == EVENT_JUMP)
+		site.target = e->target;
+	for (uint32_t i = SITE_FIRST; i < made.sites.count; i++)
+		if (!memcmp(sites_get(&made.sites, i), &site, sizeof site))
+			return i;
+	return sites_add(&made.sites, &site);
+}
+
+static enum event_kind kind_of(const char *word)
+{
+	for (int i = 1; i < EVENT_KINDS; i++)
+		if (!strcmp(word, event_kind_name((enum event_kind)i)))
+			return (enum event_kind)i;
+	fail("no kind of event", word);
+	return EVENT_NONE;
+}
+
+static void add_event(char **words, unsigned n)
+{
+	struct lane *lane = lane_of(words[1]);
+	struct event *e = encoder_next(lane->encoder);
+	uint64_t args[WORDS] = { 0 };
+
+	*e = (struct event){
+		.kind = kind_of(words[2]), .insns = number(words[3]), .ns = number(words[4]), .slot = number(words[5]),
+		.from = number(words[6]), .target = number(words[7]), .args = args,
+	};
+	for (unsigned i = 8; i < n; i++)
+		args[i - 8] = number(words[i]);
+	e->site = site_of(e, lane->encoder->now.place);
+	lane->insns = e->insns;
+	made.events++;
+	encoder_added(lane->encoder);
+	encoder_flush(lane->encoder); /* args are not there for long */
+}
+
+/* The rest of the line, as it stands. */
+static void add_line(struct buf *out, const char *line)
+{
+	char key[64];
+	int n = 0;
+
+	if (sscanf(line, "%*s %63s %n", key, &n) < 1 || !n)
+		fail("no key", line);
+	meta_put(out, key, line + n);
+}
+
+static void take_line(char *line)
+{
+	char *copy = xstrdup(line), *words[WORDS] = { 0 };
+	unsigned n = 0;
+
+	for (char *w = strtok(copy, " "); w && n < WORDS; w = strtok(NULL, " "))
+		words[n++] = w;
+	if (!n)
+		;
+	else if (!strcmp(words[0], "meta") && n > 2)
+		add_line(&made.meta, line);
+	else if (!strcmp(words[0], "end") && n > 2)
+		add_line(&made.end, line);
+	else if (!strcmp(words[0], "symbol") && n == 4)
+		add_symbol(words);
+	else if (!strcmp(words[0], "task") && n > 10)
+		add_task(words, n);
+	else if (!strcmp(words[0], "map") && n == 6)
+		add_map(words);
+	else if (!strcmp(words[0], "event") && n > 7)
+		add_event(words, n);
+	else if (!strcmp(words[0], "chunk") && n == 2)
+		end_chunk(lane_of(words[1]));
+	else
+		fail("what is that", line);
+	free(copy);
+}
+
+static void put(struct writer *w, const struct chunk_header *header, const struct buf *payload)
+{
+	if (payload->len && writer_put(w, header, payload, LEVEL) < 0)
+		fail("cannot write", "a chunk");
+}
+
+static void write_trace(const char *path)
+{
+	struct buf symbols = { 0 }, sites = { 0 }, end = { 0 };
+	struct writer w;
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+	if (fd < 0 || writer_init(&w, fd) < 0)
+		fail("cannot write", path);
+	for (unsigned i = 0; i < CPUS; i++) {
+		char key[16];
+
+		if (!made.lanes[i].seen)
+			continue;
+		end_chunk(&made.lanes[i]);
+		snprintf(key, sizeof key, "insns.%u", i);
+		meta_put_u64(&end, key, made.lanes[i].insns);
+	}
+	meta_put_u64(&end, "events", made.events);
+	buf_put(&end, made.end.data, made.end.len);
+	if (made.symbols.count)
+		symtab_encode(&made.symbols, &symbols);
+	sites_encode(&made.sites, SITE_FIRST, made.sites.count, &sites);
+	put(&w, &(struct chunk_header){ .type = CHUNK_META }, &made.meta);
+	put(&w, &(struct chunk_header){ .type = CHUNK_SITES }, &sites);
+	put(&w, &(struct chunk_header){ .type = CHUNK_SYMBOLS }, &symbols);
+	put(&w, &(struct chunk_header){ .type = CHUNK_TASKS }, &made.tasks);
+	put(&w, &(struct chunk_header){ .type = CHUNK_CODE }, &made.code);
+	for (size_t i = 0; i < made.n_chunks; i++)
+		put(&w, &made.chunks[i].header, &made.chunks[i].payload);
+	put(&w, &(struct chunk_header){ .type = CHUNK_END }, &end);
+	writer_deinit(&w);
+	if (close(fd) < 0)
+		fail("cannot write", path);
+}
+
+int main(int argc, char **argv)
+{
+	char *line = NULL;
+	size_t cap = 0;
+	ssize_t n;
+
+	if (argc != 2)
+		fail("usage", "make_trace TRACE <LINES");
+	sites_init(&made.sites);
+	while ((n = getline(&line, &cap, stdin)) > 0) {
+		if (line[n - 1] == '\n')
+			line[n - 1] = '\0';
+		take_line(line);
+	}
+	write_trace(argv[1]);
+	return 0;
+}
