@@ -55,7 +55,8 @@ def test_interfaces(cpu, fast):
     version, name = "6.12", os.path.join(WORK, "abi-" + fast)
     disk, trace = name + ".disk", name + ".upto"
     image = initrd(version, "abi", *libraries_of("/usr/bin/strace"), "/usr/bin/strace=/usr/bin/strace",
-                   *(f"{program(bits)}=/bin/abi{bits}" for bits in (32, 64)), image=name + ".img")
+                   *(f"{program(bits)}=/bin/abi{bits}" for bits in (32, 64)),
+                   image=name + ".img", newer_than=[program(32), program(64)])
     record(trace, qemu_args(version, image, cpu=cpu, disk=disk))
     folder = unpack_disk(disk, name)
     assert open(os.path.join(folder, "status")).read() == "abi32 0\nabi64 0\n"

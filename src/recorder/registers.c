@@ -42,12 +42,23 @@ uint64_t registers_read(struct registers *r, enum reg reg)
 	return r->direct && reg <= GUEST_RIP ? r->direct[reg] : ask(r, reg);
 }
 
+/* What QEMU shows of a register while the vCPU is in a 32-bit code segment: target/i386/gdbstub.c. */
+static uint64_t shown_in_32bit(enum reg reg, uint64_t value)
+{
+	return reg < GUEST_R8 || reg == GUEST_RIP ? (uint32_t)value : 0;
+}
+
 static bool is_right(struct registers *r, const uint64_t *place)
 {
-	for (enum reg i = 0; i <= GUEST_RIP; i++)
-		if (place[i] != ask(r, i))
-			return false;
-	return true;
+	bool whole = true, in_32bit = true;
+
+	for (enum reg i = 0; i <= GUEST_RIP; i++) {
+		uint64_t value = ask(r, i);
+
+		whole &= value == place[i];
+		in_32bit &= value == shown_in_32bit(i, place[i]);
+	}
+	return whole || in_32bit;
 }
 
 static __attribute__((noinline)) uint64_t learn_rip(struct registers *r, struct value_place *place)
