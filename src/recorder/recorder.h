@@ -10,6 +10,7 @@
 #ifndef UPTO_RECORDER_RECORDER_H
 #define UPTO_RECORDER_RECORDER_H
 
+#include <assert.h>
 #include <pthread.h>
 
 #include "blocks.h"
@@ -34,12 +35,18 @@ struct unread {
 	unsigned cpu;
 };
 
-/* One element of the scoreboard, which QEMU moves when a vCPU is added: what translated code writes itself. */
+/*
+ * One element of the scoreboard, which QEMU moves when a vCPU is added: what translated code writes itself. It fills a
+ * cache line, so that vCPUs do not write to each other's, and QEMU finds it by a shift instead of a multiplication.
+ */
 struct live {
 	uint64_t insns;       /* retired, up to the end of the block that runs */
 	uint64_t block;       /* number of the block that began last, of those that tell */
 	uint64_t unwatched;   /* transfers at places that no site could be made for */
+	uint64_t pad[5];
 };
+
+static_assert(sizeof(struct live) == 64, "a cache line");
 
 /* Stays where it is: the drain thread and other vCPUs read it at any time. */
 struct vcpu {
