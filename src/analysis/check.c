@@ -232,7 +232,7 @@ static void check_names(const struct names *names, const struct functions *f, st
 	uint64_t unnamed = groups[GROUP_KERNEL].self_insns;
 	uint64_t all = f->insns - groups[GROUP_FIRMWARE].self_insns - groups[GROUP_DECOMPRESSOR].self_insns;
 
-	if (names->tab.count && unnamed > UNNAMED_FREE + all / UNNAMED_OF)
+	if (names->n_own && unnamed > UNNAMED_FREE + all / UNNAMED_OF)
 		check_found(c, CHECK_UNNAMED, unnamed,
 			    "%" PRIu64 " of %" PRIu64 " instructions are kernel code without a name: was there another kernel?", unnamed,
 			    all);

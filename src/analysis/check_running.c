@@ -13,8 +13,7 @@ void running_init(struct running *r, const struct reader *reader, const struct n
 	unsigned n = reader_vcpus(reader);
 
 	*r = (struct running){
-		.reader = reader, .threads = threads, .n_cpus = n, .kernel_ns = names->kernel_ns,
-		.kernel_insns = meta_get_u64(&reader->meta, "kernel_insns", UINT64_MAX),
+		.reader = reader, .threads = threads, .n_cpus = n, .boot = names->boots->list,
 		.exact = n == 1 && clock && strstr(clock, "icount: exact"),
 	};
 	r->dead = xcalloc(threads->count + 1, sizeof *r->dead);
@@ -102,10 +101,12 @@ static void check_clock(struct running *r, unsigned cpu, const struct event *e)
 
 static bool is_early(const struct running *r, unsigned cpu, const struct event *e)
 {
-	if (!addr_is_kernel(e->target) || r->kernel_ns == UINT64_MAX)
+	const struct boot *b = r->boot;
+
+	if (!addr_is_kernel(e->target) || b->kernel_ns == UINT64_MAX)
 		return false;
 	/* the boot vCPU's clocks were read when the kernel was found; between two clocks its instructions are more exact */
-	return cpu ? e->ns < r->kernel_ns : r->kernel_insns != UINT64_MAX && e->insns < r->kernel_insns;
+	return cpu ? e->ns < b->kernel_ns : b->kernel_insns != UINT64_MAX && e->insns < b->kernel_insns;
 }
 
 static void add_mark(struct running *r, unsigned cpu, const struct event *e)
@@ -129,11 +130,14 @@ static void add_mark(struct running *r, unsigned cpu, const struct event *e)
 
 void running_add(struct running *r, unsigned cpu, const struct event *e)
 {
+	const struct boot *end = r->reader->boots.list + r->reader->boots.count;
 	struct running_cpu *now = &r->cpus[cpu];
 
+	if (__builtin_expect(r->boot + 1 < end && e->ns >= r->boot[1].start_ns, 0))
+		r->boot++;
 	if (__builtin_expect(e->kind >= EVENT_FIRST_SITELESS || now->halted, 0))
 		add_mark(r, cpu, e);
-	if (__builtin_expect(e->ns < r->kernel_ns || e->insns < r->kernel_insns, 0) && is_early(r, cpu, e))
+	if (__builtin_expect(e->ns < r->boot->kernel_ns || e->insns < r->boot->kernel_insns, 0) && is_early(r, cpu, e))
 		fault(r, FAULT_EARLY, cpu, e, e->target, 0);
 	if (e->target)
 		now->place = e->target;

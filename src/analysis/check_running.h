@@ -24,7 +24,7 @@ enum running_fault {
 struct running {
 	const struct reader *reader;
 	const struct threads *threads;
-	uint64_t kernel_ns, kernel_insns; /* of vCPU 0 when the kernel's code was found; UINT64_MAX: it was not */
+	const struct boot *boot; /* that is under way */
 	bool exact;             /* one vCPU, whose clock is a count of its instructions */
 	bool *dead;             /* by thread: it has been switched out for the last time */
 	unsigned n_cpus;

@@ -223,7 +223,7 @@ static inline size_t take_phrase(struct function_sums *s, struct function_lane *
 {
 	const struct event *call = &batch->events[use->call];
 	struct tally *tally = &s->tallies->tallies[use->phrase];
-	uint32_t serial = batch->phrases->serials[use->phrase], version = name_cache_version(call->from, running->version);
+	uint32_t serial = batch->phrases->serials[use->phrase], version = name_cache_version(lane->cache, call->from, running->version);
 
 	if (__builtin_expect(!tally_is(tally, serial, call->from, version, running->function), 0)) {
 		batch_write_phrase(batch, use);
@@ -317,6 +317,7 @@ static bool is_plain(struct function_lane *lane, uint64_t from_ns, uint64_t last
 {
 	if (lane->meter.halted || lane->meter.ns < lane->ticks_span.from_ns || last_ns >= lane->span.to_ns)
 		return false;
+	name_cache_set_time(lane->cache, from_ns);
 	spaces_at(&lane->cache->names->spaces, &lane->view, lane->task, from_ns);
 	return last_ns < lane->view.to_ns;
 }

@@ -39,7 +39,7 @@ static void put_place(struct buf *out, const struct scene *scene, const char *be
 static void put_interrupt(struct buf *out, const struct scene *scene, const struct event *e)
 {
 	/* firmware uses the low vectors for its own calls */
-	const char *name = e->ns >= scene->names->kernel_ns ? scene->arch->interrupt_name(e->args[0]) : NULL;
+	const char *name = e->ns >= names_kernel_ns(scene->names, e->ns) ? scene->arch->interrupt_name(e->args[0]) : NULL;
 
 	if (name)
 		buf_printf(out, " %s", name);

@@ -39,6 +39,7 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 	const struct function_stat *s = &rows->functions->stats[function];
 	const struct function_first *first = &rows->functions->firsts[function];
 	const struct task_record *task = first->task ? threads_record(rows->threads, first->task, s->first_ns) : NULL;
+	uint64_t kernel_ns = names_kernel_ns(rows->names, s->first_ns);
 
 	(void)scratch;
 	switch (column) {
@@ -46,8 +47,8 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 		*ret = (struct cell){ .type = CELL_SECONDS, .number = s->first_ns };
 		break;
 	case KERNEL_NS:
-		if (s->first_ns >= rows->names->kernel_ns)
-			*ret = (struct cell){ .type = CELL_SECONDS, .number = s->first_ns - rows->names->kernel_ns };
+		if (s->first_ns >= kernel_ns)
+			*ret = (struct cell){ .type = CELL_SECONDS, .number = s->first_ns - kernel_ns };
 		break;
 	case INSNS:
 		*ret = (struct cell){ .type = CELL_COUNT, .number = first->insns };

@@ -16,9 +16,9 @@ static const char *or_empty(const char *text)
 }
 
 /* The third word of "Linux version 6.12…". */
-static void put_release(const struct reader *r, struct buf *out)
+static void put_release(const struct boot *boot, struct buf *out)
 {
-	const char *banner = or_empty(meta_get(&r->meta, "kernel_banner"));
+	const char *banner = or_empty(boot->kernel);
 
 	if (!strncmp(banner, "Linux version ", 14))
 		buf_put(out, banner + 14, strcspn(banner + 14, " "));
@@ -78,6 +78,42 @@ static void print_limits(const struct reader *r)
 	buf_free(&text);
 }
 
+/* Every boot, if there are several. */
+static void print_boots(const struct boots *b)
+{
+	if (b->count > 1)
+		printf("%-16s %zu\n", "boots", b->count);
+	for (size_t i = 0; i < b->count && b->count > 1; i++) {
+		struct buf release = { 0 }, safe = { 0 };
+
+		put_release(&b->list[i], &release);
+		terminal_escape(&safe, (char *)release.data);
+		buf_put_u8(&safe, 0);
+		printf("  at %12.6f s   slide 0x%-10" PRIx64 "  %s\n", (double)b->list[i].start_ns / 1e9, b->list[i].slide,
+		       *safe.data ? (char *)safe.data : "no kernel seen");
+		buf_free(&release);
+		buf_free(&safe);
+	}
+}
+
+static void print_boots_json(const struct boots *b)
+{
+	printf(",\"boots\":[");
+	for (size_t i = 0; i < b->count; i++) {
+		struct buf release = { 0 };
+
+		put_release(&b->list[i], &release);
+		printf("%s{\"start_ns\":%" PRIu64 ",\"kernel\":", i ? "," : "", b->list[i].start_ns);
+		if (*release.data)
+			json_string(stdout, (char *)release.data);
+		else
+			printf("null");
+		printf(",\"slide\":%" PRIu64 "}", b->list[i].slide);
+		buf_free(&release);
+	}
+	putchar(']');
+}
+
 static void print_text(const struct reader *r, const struct summary *s, const char *release, bool exact)
 {
 	line("trace", r->path);
@@ -86,6 +122,7 @@ static void print_text(const struct reader *r, const struct summary *s, const ch
 	line("command line", or_empty(meta_get(&r->meta, "command_line")));
 	line("qemu", or_empty(meta_get(&r->meta, "qemu")));
 	printf("%-16s 0x%" PRIx64 "\n", "slide", meta_get_u64(&r->meta, "slide", 0));
+	print_boots(&r->boots);
 	printf("%-16s %u\n", "vcpus", s->vcpus);
 	line("clock", or_empty(meta_get(&r->meta, "clock")));
 	printf("%-16s %.6f s of guest time, of which halted (all vCPUs) %.6f s\n", "duration",
@@ -126,6 +163,7 @@ static void print_json(const struct reader *r, const struct summary *s, const ch
 	       s->duration_ns, s->halted_ns, meta_get_u64(&r->meta, "slide", 0));
 	printf(",\"kernel_release\":");
 	json_string(stdout, release);
+	print_boots_json(&r->boots);
 	printf(",\"cut\":");
 	if (r->cut_why)
 		json_string(stdout, r->cut_why);
@@ -179,7 +217,7 @@ static int run(const struct args *args, struct error *err)
 		r = print_digest(t.reader, err);
 	} else if (summary_analyse(t.reader, &s, err) == 0) {
 		terminal_end_progress();
-		put_release(t.reader, &release);
+		put_release(t.reader->boots.list, &release);
 		if (arg(args, "json"))
 			print_json(t.reader, &s, (char *)release.data);
 		else
@@ -207,7 +245,8 @@ static const struct term terms[] = {
 	{ "duration_ns", "guest time of the last event" },
 	{ "not_watched", "what was not watched since there was too much of it, and how often" },
 	{ "halted_ns", "of that, what vCPUs were halted, all together" },
-	{ "slide", "how far KASLR moved the kernel" },
+	{ "slide", "how far KASLR moved the kernel; of several boots, the first one's" },
+	{ "boots", "each boot: start_ns, when it began; kernel, its release (null: none was seen); slide" },
 	{ "events_by_kind", "the same events, by kind" },
 	{ "bytes_by_content", "the same bytes, by what they are of" },
 	{ "kernel_release, vcpus", "the guest's" },

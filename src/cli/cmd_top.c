@@ -85,6 +85,7 @@ static void cell(const void *data, size_t row, unsigned place, struct cell *ret,
 	unsigned column = column_at(rows, place);
 	uint32_t function = rows->index[row];
 	const struct function_stat *s = &rows->functions->stats[function];
+	uint64_t address;
 
 	(void)scratch;
 	if (!rows->totals && column >= TOTAL_INSNS && column <= LONGEST)
@@ -106,11 +107,8 @@ static void cell(const void *data, size_t row, unsigned place, struct cell *ret,
 		time_of_calls(rows, function, false, ret);
 		break;
 	case ADDRESS:
-		if (function < rows->names->tab.count) {
-			*ret = (struct cell){
-				.type = CELL_ADDRESS, .number = rows->names->tab.symbols[function].addr + rows->names->slide,
-			};
-		}
+		if (names_own_address(rows->names, function, &address))
+			*ret = (struct cell){ .type = CELL_ADDRESS, .number = address };
 		break;
 	case FUNCTION:
 		*ret = (struct cell){ .type = CELL_TEXT, .text = names_function(rows->names, function) };

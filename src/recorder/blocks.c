@@ -19,6 +19,12 @@ void blocks_init(struct blocks *b)
 	b->parts[0] = xcalloc(PART, sizeof **b->parts);
 }
 
+void blocks_forget(struct blocks *b)
+{
+	map_free(&b->pages);
+	map_free(&b->known);
+}
+
 struct block *blocks_get(const struct blocks *b, uint32_t number)
 {
 	return &b->parts[number / PART][number % PART];

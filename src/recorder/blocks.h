@@ -40,6 +40,9 @@ void blocks_init(struct blocks *b);
  */
 struct block *blocks_add(struct blocks *b, uint64_t addr, const uint8_t *lengths, uint16_t n, int *ret_new);
 
+/* From now on no block is found by its address, or is the same as a new one. Numbers go on. */
+void blocks_forget(struct blocks *b);
+
 struct block *blocks_get(const struct blocks *b, uint32_t number);
 
 /* Index of the instruction that begins at that offset into its page, or -1. */

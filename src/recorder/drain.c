@@ -7,6 +7,7 @@
 #include "limits.h"
 #include "pack.h"
 #include "recorder.h"
+#include "trace/boots.h"
 #include "trace/codec.h"
 
 enum {
@@ -32,12 +33,16 @@ struct stream {
 static struct {
 	pthread_t thread;
 	bool stop;
-	bool decompressor;        /* the kernel image's own loader has begun */
 	struct stream *streams[VCPUS_MAX];
 	uint32_t sites_written;
 	uint64_t events, lost, odd_clocks;
 	pthread_mutex_t lock;     /* for what other threads queue: */
 	struct buf queued[CHUNK_TYPES]; /* by type */
+	struct {
+		uint64_t insns;       /* vCPU 0's, as it began */
+		bool told;            /* when the kernel image's own loader began */
+	} *boots;                 /* the first one, of index 0, included */
+	size_t n_boots, boots_cap;
 } drain = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void drain_put(enum chunk_type type, const struct buf *payload)
@@ -52,6 +57,17 @@ void drain_symbols(const struct symtab *tab)
 	pthread_mutex_lock(&drain.lock);
 	drain.queued[CHUNK_SYMBOLS].len = 0;
 	symtab_encode(tab, &drain.queued[CHUNK_SYMBOLS]);
+	pthread_mutex_unlock(&drain.lock);
+}
+
+void drain_boot(bool told)
+{
+	uint64_t insns = vcpu_get(0) ? vcpu_get(0)->live->insns : 0;
+
+	pthread_mutex_lock(&drain.lock);
+	drain.boots = array_grow(drain.boots, drain.n_boots, &drain.boots_cap, sizeof *drain.boots);
+	drain.boots[drain.n_boots].insns = insns;
+	drain.boots[drain.n_boots++].told = told;
 	pthread_mutex_unlock(&drain.lock);
 }
 
@@ -226,13 +242,32 @@ static inline const uint64_t *fill_event(struct event *e, struct stream *s, cons
 /* Where firmware and boot loaders enter a bzImage: Documentation/arch/x86/boot.rst, code32_start. */
 enum { CODE32_START = 0x100000 };
 
-static void tell_decompressor(const struct stream *s)
+/* Of the boot that was under way then; true the first time. */
+static bool decompressor_begins(uint64_t insns, size_t *ret_boot)
+{
+	bool first;
+	size_t i;
+
+	pthread_mutex_lock(&drain.lock);
+	for (i = drain.n_boots - 1; i && drain.boots[i].insns > insns; i--)
+		;
+	first = !drain.boots[i].told;
+	drain.boots[i].told = true;
+	pthread_mutex_unlock(&drain.lock);
+	*ret_boot = i;
+	return first;
+}
+
+static void tell_decompressor(const struct stream *s, uint64_t insns)
 {
 	struct buf lines = { 0 };
+	char key[BOOT_KEY];
+	size_t boot;
 
-	drain.decompressor = true;
+	if (!decompressor_begins(insns, &boot))
+		return;
 	/* a little early, but never late: the last clock before the jump */
-	meta_put_u64(&lines, "decompressor_ns", s->encoder.now.ns);
+	meta_put_u64(&lines, boot_key(boot, "decompressor_ns", key), s->encoder.now.ns);
 	drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
 }
@@ -243,8 +278,8 @@ static inline const uint64_t *add(unsigned cpu, struct stream *s, const uint64_t
 	struct event *e = encoder_next(&s->encoder);
 	const uint64_t *end = fill_event(e, s, site, number, w);
 
-	if (__builtin_expect(!drain.decompressor, 0) && e->target == CODE32_START && e->kind == EVENT_JUMP_INDIRECT)
-		tell_decompressor(s);
+	if (__builtin_expect(e->target == CODE32_START, 0) && e->kind == EVENT_JUMP_INDIRECT && cpu == 0)
+		tell_decompressor(s, e->insns);
 	encoder_added(&s->encoder);
 	drain.events++;
 	/* a chunk that ends with a clock tells the time of all its events */
@@ -403,6 +438,7 @@ bool drain_start(int fd, const struct meta *config)
 	if (!pack_start(fd))
 		return false;
 	drain.sites_written = SITE_FIRST;
+	drain_boot(false);
 	for (size_t i = 0; i < config->count; i++)
 		if (!strncmp(config->entries[i].key, "meta.", 5))
 			meta_put(&lines, config->entries[i].key + 5, config->entries[i].value);

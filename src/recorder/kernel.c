@@ -11,6 +11,8 @@
 /* Where the kernel's image may be mapped: Documentation/arch/x86/x86_64/mm.rst. */
 #define IMAGE_LOW 0xffffffff80000000u
 #define IMAGE_HIGH 0xffffffffc0000000u
+/* Where it is linked for, unless CONFIG_PHYSICAL_START is not its default: __START_KERNEL, arch/x86/include/asm/page_64_types.h. */
+#define IMAGE_LINKED 0xffffffff81000000u
 
 enum {
 	SLIDE_STEP = 2 << 20,      /* CONFIG_PHYSICAL_ALIGN of a 64-bit kernel */
@@ -50,6 +52,7 @@ static const char *const hook_names[KERNEL_HOOKS][2] = {
 	[HOOK_FILTER] = { "bpf_prog_fill_jited_linfo" },
 	[HOOK_FILTER_GONE] = { "bpf_jit_free" },
 	[HOOK_OUT_OF_LINE] = { "perf_event_ksymbol" },
+	[HOOK_KEXEC] = { "machine_kexec" },
 	[HOOK_MAPPED] = { "perf_event_mmap" },
 };
 
@@ -72,7 +75,7 @@ void kernel_lacks(const struct kernel *k, struct buf *out)
 	const int32_t *offset = k->layout.offset;
 
 	for (int i = 0; i < KERNEL_HOOKS; i++)
-		if (!k->hooks[i])
+		if (!k->hooks[i] && i != HOOK_KEXEC)
 			buf_printf(out, "%s%s()", out->len ? ", " : "", hook_names[i][0]);
 	if (!k->typed) {
 		put_lack(out, "BTF");
@@ -127,7 +130,7 @@ static void use_image(struct kernel *k, struct kernel_image *image, uint64_t sli
 
 void kernel_start(struct kernel *k, const char *path, bool symbols)
 {
-	*k = (struct kernel){ 0 };
+	*k = (struct kernel){ .image_table = -1 };
 	if (!path)
 		return;
 	k->path = xstrdup(path);
@@ -135,6 +138,7 @@ void kernel_start(struct kernel *k, const char *path, bool symbols)
 		load(k);
 		if (k->have_image && !symbol_list_find(&k->image.symbols, "linux_banner")) {
 			k->no_linux = true;
+			k->tables = 1;
 			use_image(k, &k->image, 0);
 		}
 		return;
@@ -164,6 +168,7 @@ static bool find_slide(struct kernel *k, struct registers *regs)
 	for (uint64_t slide = 0; sym->addr + slide < IMAGE_HIGH && sym->addr + slide >= sym->addr; slide += SLIDE_STEP)
 		if (guest_read(regs, sym->addr + slide, text, n) && banner_matches(image, text, n)) {
 			use_image(k, image, slide);
+			k->from_image = true;
 			if (!k->banner)
 				k->banner = xstrndup(text, strcspn(text, "\n"));
 			return true;
@@ -193,14 +198,30 @@ static void take_btf(struct kernel_image *image, const struct buf *memory, uint6
 		buf_put(&image->btf, memory->data + (first->addr - start), end->addr - first->addr);
 }
 
-/* Symbols out of guest memory: already relocated, so the slide is none. */
+/*
+ * Symbols out of guest memory are relocated already: put them back to where they are linked for. Returns the slide; 0 if
+ * the kernel is linked for another place.
+ */
+static uint64_t undo_slide(struct kernel_image *image)
+{
+	const struct raw_symbol *text = symbol_list_find(&image->symbols, "_text");
+	uint64_t slide = text ? text->addr - IMAGE_LINKED : 0;
+
+	if (slide % SLIDE_STEP || slide >= IMAGE_HIGH - IMAGE_LINKED)
+		return 0;
+	for (size_t i = 0; i < image->symbols.count; i++)
+		if (image->symbols.symbols[i].addr >= IMAGE_LINKED + slide)
+			image->symbols.symbols[i].addr -= slide;
+	return slide;
+}
+
 static bool find_in_memory(struct kernel *k, struct registers *regs)
 {
 	struct kernel_image image = { 0 };
 	struct buf memory = { 0 };
 	const struct raw_symbol *banner;
 	struct error err;
-	uint64_t start;
+	uint64_t start, slide;
 	bool found = false;
 
 	read_mapped(regs, &memory, &start);
@@ -211,15 +232,37 @@ static bool find_in_memory(struct kernel *k, struct registers *regs)
 
 			image.banner = xstrndup(text, strnlen(text, 511));
 			take_btf(&image, &memory, start);
+			slide = undo_slide(&image);
 			symtab_deinit(&k->tab);
 			symtab_from_image(&k->tab, &image);
-			use_image(k, &image, 0);
+			use_image(k, &image, slide);
 			found = true;
 		}
 	}
 	kernel_image_deinit(&image);
 	buf_free(&memory);
 	return found;
+}
+
+void kernel_forget(struct kernel *k)
+{
+	struct kernel next;
+
+	if (k->no_linux)
+		return; /* what it is, and where, was said by the user */
+	wait_for_image(k);
+	next = (struct kernel){
+		.path = k->path, .error = k->error, .image = k->image, .have_image = k->have_image, .tables = k->tables,
+		.image_table = k->image_table,
+	};
+	if (k->found && !k->from_image) {
+		symtab_deinit(&k->tab);
+		if (k->have_image)
+			symtab_from_image(&k->tab, &k->image);
+	}
+	next.tab = k->tab;
+	free(k->banner);
+	*k = next;
 }
 
 bool kernel_due(struct kernel *k)

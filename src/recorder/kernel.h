@@ -29,6 +29,7 @@ enum kernel_hook {
 	HOOK_FILTER,     /* bpf_prog_fill_jited_linfo(prog): kernel/bpf/core.c; also called for what has no name */
 	HOOK_FILTER_GONE, /* bpf_jit_free(prog) */
 	HOOK_OUT_OF_LINE, /* perf_event_ksymbol(type, addr, len, unregister, name): kernel/events/core.c; also called when nobody profiles */
+	HOOK_KEXEC,      /* machine_kexec(image): arch/x86/kernel/machine_kexec_64.c; a kernel may well have none */
 	HOOK_MAPPED,     /* perf_event_mmap(vma): kernel/events/core.c; also called when nobody profiles */
 	KERNEL_HOOKS,
 };
@@ -45,6 +46,10 @@ struct kernel {
 	/* once found: */
 	bool found;
 	uint32_t asked;
+	long tables;             /* tables of symbols that were written so far, … */
+	long table;              /* … which of them is this kernel's, … */
+	long image_table;        /* … and which is the image's; -1: none yet */
+	bool from_image;         /* its symbols are the image's */
 	struct symtab tab;
 	struct modules modules;
 	uint64_t slide;
@@ -76,6 +81,9 @@ static inline bool kernel_may_handle(const struct kernel *k, uint64_t addr)
 		return true;
 	return (addr >= k->entry_start && addr < k->entry_end) || (addr >= k->early_start && addr < k->early_end);
 }
+
+/* Another kernel will come: as before one was found, but for the file. */
+void kernel_forget(struct kernel *k);
 
 /* Which hook is at that address, or KERNEL_HOOKS. */
 enum kernel_hook kernel_hook_at(const struct kernel *k, uint64_t addr);

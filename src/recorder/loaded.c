@@ -71,6 +71,14 @@ void loaded_forget(uint64_t mm)
 	pthread_mutex_unlock(&loaded.lock);
 }
 
+void loaded_forget_all(void)
+{
+	pthread_mutex_lock(&loaded.lock);
+	while (loaded.count)
+		drop(loaded.count - 1);
+	pthread_mutex_unlock(&loaded.lock);
+}
+
 static bool read_memory(void *state, uint64_t addr, void *data, size_t n)
 {
 	struct vcpu *v = state;

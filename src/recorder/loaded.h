@@ -19,4 +19,7 @@ void loaded_forget(uint64_t mm);
 /* The task that runs, whose address space that is, exits. In a callback with registers. */
 void loaded_exit(struct vcpu *v, uint64_t mm);
 
+/* The machine begins anew: nothing is mapped. */
+void loaded_forget_all(void);
+
 #endif

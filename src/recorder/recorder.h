@@ -101,6 +101,8 @@ struct recorder {
 	struct blocks blocks;
 	struct idts idts;
 	struct kernel kernel;
+	unsigned boot;          /* number of the boot that is under way */
+	bool kexec;             /* the kernel is about to start another one */
 
 	struct value_place value_place, rip_place; /* under `lock` */
 
@@ -144,5 +146,7 @@ void drain_finish(void);
 void drain_put(enum chunk_type type, const struct buf *payload);
 /* The kernel was found: its symbols are to be written. Under `lock`. */
 void drain_symbols(const struct symtab *tab);
+/* A boot begins with what the vCPUs' rings get from now on. `told`: when its kernel's loader began has been told. */
+void drain_boot(bool told);
 
 #endif

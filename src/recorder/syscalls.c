@@ -132,6 +132,13 @@ void syscalls_gone(uint64_t task)
 	pthread_mutex_unlock(&parked.lock);
 }
 
+void syscalls_forget_all(void)
+{
+	pthread_mutex_lock(&parked.lock);
+	parked.count = 0;
+	pthread_mutex_unlock(&parked.lock);
+}
+
 void syscalls_switch(struct vcpu *v, uint64_t previous, uint64_t next)
 {
 	if (!v->unread.kinds && !__atomic_load_n(&parked.count, __ATOMIC_RELAXED))

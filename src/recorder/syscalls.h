@@ -26,4 +26,7 @@ void syscalls_gone(uint64_t task);
 /* One task is switched from, another to. */
 void syscalls_switch(struct vcpu *v, uint64_t previous, uint64_t next);
 
+/* The machine begins anew: no task is in a call. */
+void syscalls_forget_all(void);
+
 #endif

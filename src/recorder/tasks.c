@@ -56,6 +56,14 @@ void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t 
 	buf_free(&out);
 }
 
+void tasks_forget(void)
+{
+	pthread_mutex_lock(&tasks.lock);
+	map_free(&tasks.known);
+	map_free(&tasks.user_from);
+	pthread_mutex_unlock(&tasks.lock);
+}
+
 uint64_t tasks_switch(uint64_t previous, uint64_t user_from, uint64_t next)
 {
 	const uint64_t *known;

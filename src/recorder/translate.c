@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "arch/x86_insn.h"
+#include "boot.h"
 #include "code.h"
 #include "limits.h"
 #include "watch.h"
@@ -430,6 +431,7 @@ static const struct {
 	[HOOK_FILTER] = { watch_code, { code_filter } },
 	[HOOK_FILTER_GONE] = { watch_code, { code_filter_gone } },
 	[HOOK_OUT_OF_LINE] = { watch_code, { code_out_of_line } },
+	[HOOK_KEXEC] = { watch_kexec_begins },
 	[HOOK_MAPPED] = { watch_code, { code_mapped } },
 };
 
@@ -439,12 +441,27 @@ static bool may_start(uint64_t addr)
 	return addr < 0x100000 && !(addr & 0xfff);
 }
 
+/* Where a boot begins: at the reset vector (Intel SDM vol. 3, 10.1.4), or where a kernel goes to low memory to start another. */
+static void look_for_boot(struct work *w)
+{
+	enum { RESET_VECTOR = 0xfffffff0u };
+	bool reset = w->addr == RESET_VECTOR;
+	uint32_t site;
+
+	if (!reset && (!recorder.kexec || addr_is_kernel(w->addr)))
+		return;
+	site = make_site(w, EVENT_ARRIVE, w->addr, 0, 0);
+	if (site)
+		on_start(w, reset ? watch_reset : watch_kexec, userdata(site, 0));
+}
+
 /* What has to be called when the block begins, before its instructions are counted. */
 static void instrument_start(struct work *w)
 {
 	const uint64_t *arrival = map_get(&recorder.arrivals, w->addr);
 	uint32_t site;
 
+	look_for_boot(w);
 	if (may_start(w->addr))
 		on_start(w, watch_start, NULL);
 	if (arrival && *arrival & RESUME)
@@ -489,6 +506,23 @@ static void tell_block(struct work *w)
 							  w->block->number);
 }
 
+/* Each table is written once, also if the same kernel boots again. */
+static void tell_symbols(struct buf *lines)
+{
+	struct kernel *k = &recorder.kernel;
+
+	if (k->from_image && k->image_table >= 0) {
+		k->table = k->image_table;
+	} else {
+		k->table = k->tables++;
+		drain_symbols(&k->tab);
+	}
+	if (k->from_image)
+		k->image_table = k->table;
+	if (recorder.boot)
+		meta_put_u64(lines, boot_meta_key("symbols"), (uint64_t)k->table);
+}
+
 /* Look for the kernel; tell of it when it is found. */
 static void look_for_kernel(void)
 {
@@ -504,18 +538,18 @@ static void look_for_kernel(void)
 	watch_clock(0);
 
 	if (recorder.kernel.banner)
-		meta_put(&lines, "kernel_banner", recorder.kernel.banner);
+		meta_put(&lines, boot_meta_key("kernel_banner"), recorder.kernel.banner);
 	kernel_lacks(&recorder.kernel, &lacks);
 	if (lacks.len) {
 		buf_put_u8(&lacks, 0);
-		meta_put(&lines, "lacks", (char *)lacks.data);
+		meta_put(&lines, boot_meta_key("lacks"), (char *)lacks.data);
 		snprintf(recorder.stats->lacks, sizeof recorder.stats->lacks, "%s", (char *)lacks.data);
 	}
-	buf_printf(&lines, "slide=0x%" PRIx64 "\n", recorder.kernel.slide);
-	meta_put_u64(&lines, "kernel_insns", insns);
-	meta_put_u64(&lines, "kernel_ns", ns);
+	buf_printf(&lines, "%s=0x%" PRIx64 "\n", boot_meta_key("slide"), recorder.kernel.slide);
+	meta_put_u64(&lines, boot_meta_key("kernel_insns"), insns);
+	meta_put_u64(&lines, boot_meta_key("kernel_ns"), ns);
+	tell_symbols(&lines);
 	drain_put(CHUNK_META, &lines);
-	drain_symbols(&recorder.kernel.tab);
 	buf_free(&lines);
 	buf_free(&lacks);
 }

@@ -5,6 +5,7 @@
 
 #include "arch/arch.h"
 #include "arch/x86_syscalls.h"
+#include "boot.h"
 #include "code.h"
 #include "guest_time.h"
 #include "syscalls.h"
@@ -501,6 +502,55 @@ void watch_start(unsigned cpu, void *data)
 	begin_anew(v, guest_time(v));
 }
 
+/* A reset has put the vCPU where it waits for a startup interrupt. It does not execute, so its ring may be written to. */
+static void wait_for_start(struct vcpu *v)
+{
+	resume(v, 0);
+	begin_anew(v, guest_time(v));
+	v->halted = true;
+	PUT(v, EVENT_HALT, v->live->insns, guest_time(v));
+}
+
+static void begin_boot(struct vcpu *v, uint32_t site, bool loaded)
+{
+	uint64_t ns;
+
+	/* a kernel that starts another one has halted the others itself */
+	for (unsigned i = 0; i < recorder.n_vcpus && !loaded; i++)
+		if (i != v->index && vcpu_get(i) && vcpu_get(i)->live->insns)
+			wait_for_start(vcpu_get(i));
+	resume(v, 0);
+	ns = guest_time(v);
+	boot_begin(ns, loaded);
+	begin_anew(v, ns);
+	v->lstar = v->cstar = v->sysenter = v->base16 = 0;
+	put(v, site, v->live->insns, NULL, 0);
+}
+
+void watch_reset(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	/* that is also how it begins when the machine is switched on */
+	if (cpu == 0 && v->live->insns)
+		begin_boot(v, site_of(data), false);
+}
+
+void watch_kexec_begins(unsigned cpu, void *data)
+{
+	(void)cpu;
+	(void)data;
+	pthread_mutex_lock(&recorder.lock);
+	recorder.kexec = true;
+	pthread_mutex_unlock(&recorder.lock);
+}
+
+void watch_kexec(unsigned cpu, void *data)
+{
+	if (recorder.kexec)
+		begin_boot(vcpu_get(cpu), site_of(data), true);
+}
+
 /*
  * A power-off is asked for by a port write, but the vCPUs only stop when the
  * host gets round to it. The recording ends here, at the same place each time.
@@ -895,7 +945,9 @@ static void tell_command_line(struct vcpu *v)
 
 	if (recorder.kernel.command_line && guest_read(&v->regs, recorder.kernel.command_line, text, sizeof text)) {
 		text[sizeof text - 1] = '\0';
-		meta_put(&lines, "command_line", text);
+		pthread_mutex_lock(&recorder.lock);
+		meta_put(&lines, boot_meta_key("command_line"), text);
+		pthread_mutex_unlock(&recorder.lock);
 		drain_put(CHUNK_META, &lines);
 		buf_free(&lines);
 	}

@@ -11,7 +11,7 @@ struct code_range {
 	uint64_t start, end;
 	uint64_t highest;        /* end of any range up to this one */
 	uint64_t from_ns, to_ns; /* it was loaded, and freed: UINT64_MAX: never */
-	uint32_t object;
+	uint32_t object, boot;
 };
 
 /* What is known while records are gone through. */
@@ -84,7 +84,7 @@ static int decode(const void *data, size_t len, struct symtab *ret, struct error
 	return len ? symtab_decode(&in, ret, err) : 0;
 }
 
-static int take_module(struct build *b, const struct code_record *r, struct error *err)
+static int take_module(struct build *b, const struct code_record *r, uint32_t boot, struct error *err)
 {
 	struct code *c = b->c;
 	struct symtab tab;
@@ -99,15 +99,15 @@ static int take_module(struct build *b, const struct code_record *r, struct erro
 
 		c->ranges = array_grow(c->ranges, c->n_ranges, &c->ranges_cap, sizeof *c->ranges);
 		c->ranges[c->n_ranges++] = (struct code_range){
-			.start = s->addr, .end = s->end, .from_ns = r->ns, .to_ns = UINT64_MAX, .object = object,
+			.start = s->addr, .end = s->end, .from_ns = r->ns, .to_ns = UINT64_MAX, .object = object, .boot = boot,
 		};
 	}
 	return 0;
 }
 
-static void take_freed(struct code *c, const struct code_record *r)
+static void take_freed(struct code *c, const struct code_record *r, uint32_t boot)
 {
-	for (size_t i = c->n_ranges; i-- > 0;)
+	for (size_t i = c->n_ranges; i-- > 0 && c->ranges[i].boot == boot;)
 		if (c->ranges[i].start == r->start && c->ranges[i].to_ns == UINT64_MAX) {
 			c->ranges[i].to_ns = r->ns;
 			break;
@@ -202,11 +202,12 @@ static int take_records(struct build *b, const struct reader *r, struct error *e
 {
 	for (size_t i = 0; i < r->code.count; i++) {
 		const struct code_record *record = &r->code.records[i];
+		uint32_t boot = (uint32_t)boots_at(&r->boots, record->ns);
 
-		if (record->change == CODE_MODULE && take_module(b, record, err) < 0)
+		if (record->change == CODE_MODULE && take_module(b, record, boot, err) < 0)
 			return error_prefix(err, "%s", record->name);
 		if (record->change == CODE_FREED)
-			take_freed(b->c, record);
+			take_freed(b->c, record, boot);
 		if (record->change == CODE_MAPPED)
 			if (take_mapped(b, record, &b->c->of_record[i], err) < 0)
 				return error_prefix(err, "%s", record->name);
@@ -275,7 +276,7 @@ static const struct code_range *better(const struct code_range *a, const struct 
 	return a->from_ns < b->from_ns ? a : b;
 }
 
-struct code_place code_in_kernel(const struct code *c, uint64_t addr, uint64_t ns)
+struct code_place code_in_kernel(const struct code *c, uint64_t addr, uint64_t ns, size_t boot)
 {
 	const struct code_range *best = NULL;
 	size_t low = 0, high = c->n_ranges, n = 0;
@@ -292,7 +293,7 @@ struct code_place code_in_kernel(const struct code *c, uint64_t addr, uint64_t n
 	while (low && c->ranges[low - 1].highest > addr) {
 		const struct code_range *r = &c->ranges[--low];
 
-		if (addr < r->end) {
+		if (addr < r->end && r->boot == boot) {
 			best = better(best, r, ns);
 			n++;
 		}

@@ -42,13 +42,14 @@ struct code_place {
 	const struct code_object *object; /* NULL: in no object */
 	long index;           /* in the object's table; SYMTAB_NONE: without a name */
 	uint64_t offset;      /* from the function's start; without a name: in the module's memory, or in the file */
-	bool always;          /* the answer is the same at all times */
+	bool always;          /* the answer is the same at all times of the boot */
 };
 
 int code_init(struct code *c, const struct reader *r, struct error *err);
 void code_deinit(struct code *c);
 
-struct code_place code_in_kernel(const struct code *c, uint64_t addr, uint64_t ns);
+/* `boot` is the number of the boot that is under way then (trace/boots.h). */
+struct code_place code_in_kernel(const struct code *c, uint64_t addr, uint64_t ns, size_t boot);
 /* `record` is the number of the mapping's record. */
 struct code_place code_in_file(const struct code *c, const struct code_record *mapping, size_t record, uint64_t addr);
 

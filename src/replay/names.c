@@ -5,6 +5,7 @@
 
 #include "arch/x86_thunks.h"
 #include "base/alloc.h"
+#include "base/map.h"
 
 static const char *const group_names[NAME_GROUPS] = {
 	[GROUP_FIRMWARE] = "[firmware]",
@@ -14,23 +15,64 @@ static const char *const group_names[NAME_GROUPS] = {
 	[GROUP_UNKNOWN] = "[unknown]",
 };
 
+/* Number the functions of a table. `known`: hash of a name, and which one of that name it is → number + 1. */
+static void number_table(struct names *n, uint32_t table, struct map *known)
+{
+	struct names_table *t = &n->tables[table];
+	struct map seen = { 0 }; /* hash of a name → how many of that name came before */
+
+	t->numbers = xcalloc(t->tab.count, sizeof *t->numbers);
+	for (uint32_t i = 0; i < t->tab.count; i++) {
+		uint64_t name = hash_text(0, symtab_name(&t->tab, i)), *same = map_put(&seen, name, 0), *number;
+
+		number = map_put(known, hash64(name + ++*same), 0);
+		if (!*number) {
+			n->own = array_grow(n->own, n->n_own, &n->own_cap, sizeof *n->own);
+			n->own[n->n_own++] = (struct names_own){ .table = table, .index = i };
+			*number = n->n_own;
+		}
+		t->numbers[i] = (uint32_t)(*number - 1);
+	}
+	map_free(&seen);
+}
+
+static int read_tables(struct names *n, const struct reader *r, struct error *err)
+{
+	struct map known = { 0 };
+	int ret = 0;
+
+	n->tables = xcalloc(r->n_symbols, sizeof *n->tables);
+	for (; ret == 0 && n->n_tables < r->n_symbols; n->n_tables += ret == 0) {
+		const struct buf *symbols = &r->symbols[n->n_tables];
+		struct cursor in = cursor_over(symbols->data, symbols->len);
+
+		ret = symbols->len ? symtab_decode(&in, &n->tables[n->n_tables].tab, err) : 0;
+		if (ret == 0)
+			number_table(n, (uint32_t)n->n_tables, &known);
+	}
+	map_free(&known);
+	return ret;
+}
+
+static void free_tables(struct names *n)
+{
+	for (size_t i = 0; i < n->n_tables; i++) {
+		symtab_deinit(&n->tables[i].tab);
+		free(n->tables[i].numbers);
+	}
+	free(n->tables);
+	free(n->own);
+}
+
 int names_init(struct names *n, const struct reader *r, struct error *err)
 {
-	struct cursor in = cursor_over(r->symbols.data, r->symbols.len);
-
-	*n = (struct names){
-		.slide = meta_get_u64(&r->meta, "slide", 0),
-		.kernel_ns = meta_get_u64(&r->meta, "kernel_ns", UINT64_MAX),
-		.decompressor_ns = meta_get_u64(&r->meta, "decompressor_ns", UINT64_MAX),
-	};
-	if (r->symbols.len && symtab_decode(&in, &n->tab, err) < 0)
-		return error_prefix(err, "%s", r->path);
-	if (code_init(&n->code, r, err) < 0) {
-		symtab_deinit(&n->tab);
+	*n = (struct names){ .boots = &r->boots };
+	if (read_tables(n, r, err) < 0 || code_init(&n->code, r, err) < 0) {
+		free_tables(n);
 		return error_prefix(err, "%s", r->path);
 	}
 	spaces_init(&n->spaces, r);
-	n->groups = (uint32_t)(n->tab.count + n->code.n_functions);
+	n->groups = (uint32_t)(n->n_own + n->code.n_functions);
 	return 0;
 }
 
@@ -49,29 +91,61 @@ bool names_is_thunk(const struct names *n, uint32_t function)
 void names_deinit(struct names *n)
 {
 	free(n->thunks);
-	symtab_deinit(&n->tab);
+	free_tables(n);
 	code_deinit(&n->code);
 	spaces_deinit(&n->spaces);
 }
 
-static enum name_group group_of(const struct names *n, uint64_t addr, uint64_t ns)
+/* The function of the kernel's own at an address; false: there is none. */
+static bool find_own(const struct names *n, const struct boot *boot, uint64_t addr, struct names_symbol *ret)
+{
+	if (boot->symbols < 0 || (size_t)boot->symbols >= n->n_tables)
+		return false;
+	ret->tab = &n->tables[boot->symbols].tab;
+	ret->index = symtab_lookup(ret->tab, addr - boot->slide);
+	if (ret->index == SYMTAB_NONE)
+		return false;
+	ret->offset = addr - boot->slide - ret->tab->symbols[ret->index].addr;
+	return true;
+}
+
+uint64_t names_kernel_ns(const struct names *n, uint64_t ns)
+{
+	return n->boots->list[boots_at(n->boots, ns)].kernel_ns;
+}
+
+bool names_own_address(const struct names *n, uint32_t function, uint64_t *ret)
+{
+	const struct names_own *own = function < n->n_own ? &n->own[function] : NULL;
+
+	if (!own)
+		return false;
+	for (size_t i = 0; i < n->boots->count; i++)
+		if (n->boots->list[i].symbols == (long)own->table) {
+			*ret = n->tables[own->table].tab.symbols[own->index].addr + n->boots->list[i].slide;
+			return true;
+		}
+	return false;
+}
+
+static enum name_group group_of(const struct boot *boot, uint64_t addr, uint64_t ns)
 {
 	if (addr == 0)
 		return GROUP_UNKNOWN;
 	if (addr_is_kernel(addr))
 		return GROUP_KERNEL;
-	if (ns >= n->kernel_ns)
+	if (ns >= boot->kernel_ns)
 		return GROUP_USER;
-	return ns >= n->decompressor_ns ? GROUP_DECOMPRESSOR : GROUP_FIRMWARE;
+	return ns >= boot->decompressor_ns ? GROUP_DECOMPRESSOR : GROUP_FIRMWARE;
 }
 
 /* Where in code that is not the kernel's own; no object: nowhere. */
-static struct code_place place_in_code(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version)
+static struct code_place place_in_code(const struct names *n, const struct boot *boot, uint64_t addr, uint64_t ns, uint32_t version)
 {
 	const struct code_record *mapping;
 
 	if (addr_is_kernel(addr))
-		return code_in_kernel(&n->code, addr, ns);
+		return code_in_kernel(&n->code, addr, ns, (size_t)(boot - n->boots->list));
 	mapping = spaces_mapping(&n->spaces, version, addr);
 	if (!mapping)
 		return (struct code_place){ 0 };
@@ -80,18 +154,21 @@ static struct code_place place_in_code(const struct names *n, uint64_t addr, uin
 
 static struct place find_any_place(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, bool *ret_always)
 {
-	long i = symtab_lookup(&n->tab, addr - n->slide);
+	const struct boot *boot = &n->boots->list[boots_at(n->boots, ns)];
+	struct names_symbol own;
 	struct code_place p;
 
 	*ret_always = true;
-	if (i != SYMTAB_NONE)
-		return (struct place){ .function = (uint32_t)i, .at = n->tab.symbols[i].addr == addr - n->slide ? AT_START : 0 };
-	p = place_in_code(n, addr, ns, version);
+	if (find_own(n, boot, addr, &own))
+		return (struct place){
+			.function = n->tables[boot->symbols].numbers[own.index], .at = own.offset ? 0 : AT_START,
+		};
+	p = place_in_code(n, boot, addr, ns, version);
 	*ret_always = addr_is_kernel(addr) ? p.always : version && p.object;
 	if (!p.object)
-		return (struct place){ .function = n->groups + group_of(n, addr, ns), .at = IN_GROUP };
+		return (struct place){ .function = n->groups + group_of(boot, addr, ns), .at = IN_GROUP };
 	return (struct place){
-		.function = (uint32_t)n->tab.count + code_number(&p),
+		.function = (uint32_t)n->n_own + code_number(&p),
 		.at = (p.index != SYMTAB_NONE && !p.offset ? AT_START : 0) |
 		      (n->code.functions[code_number(&p)].whole ? IN_GROUP : 0),
 	};
@@ -125,8 +202,10 @@ struct place name_cache_miss(struct name_cache *c, struct name_entry *entry, uin
 
 bool name_cache_lasting(struct name_cache *c, uint64_t addr, uint64_t ns, uint32_t version, struct place *ret)
 {
-	struct name_entry *entry = name_cache_entry(c, addr, &version);
+	struct name_entry *entry;
 
+	name_cache_set_time(c, ns);
+	entry = name_cache_entry(c, addr, &version);
 	if (!name_entry_is(entry, addr, version))
 		name_cache_miss(c, entry, addr, ns, version);
 	*ret = entry->place;
@@ -135,17 +214,17 @@ bool name_cache_lasting(struct name_cache *c, uint64_t addr, uint64_t ns, uint32
 
 uint32_t names_find(const struct names *n, const char *name)
 {
-	for (size_t i = 0; i < n->tab.count; i++)
-		if (!strcmp(symtab_name(&n->tab, (long)i), name))
-			return (uint32_t)i;
+	for (uint32_t i = 0; i < n->n_own; i++)
+		if (!strcmp(names_function(n, i), name))
+			return i;
 	return UINT32_MAX;
 }
 
 static const struct code_function *code_function(const struct names *n, uint32_t function)
 {
-	if (function < n->tab.count || function >= n->groups)
+	if (function < n->n_own || function >= n->groups)
 		return NULL;
-	return &n->code.functions[function - n->tab.count];
+	return &n->code.functions[function - n->n_own];
 }
 
 bool names_is_kernel(const struct names *n, uint32_t function)
@@ -175,7 +254,9 @@ const char *names_function(const struct names *n, uint32_t function)
 
 	if (f)
 		return f->name;
-	return function < n->groups ? symtab_name(&n->tab, function) : group_names[function - n->groups];
+	if (function >= n->groups)
+		return group_names[function - n->groups];
+	return symtab_name(&n->tables[n->own[function].table].tab, n->own[function].index);
 }
 
 const char *names_section(const struct names *n, uint32_t function)
@@ -184,7 +265,9 @@ const char *names_section(const struct names *n, uint32_t function)
 
 	if (f)
 		return f->section;
-	return function < n->groups ? symtab_section_name(&n->tab, function) : "";
+	if (function >= n->groups)
+		return "";
+	return symtab_section_name(&n->tables[n->own[function].table].tab, n->own[function].index);
 }
 
 const char *names_object(const struct names *n, uint32_t function)
@@ -196,14 +279,12 @@ const char *names_object(const struct names *n, uint32_t function)
 
 bool names_symbol(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, struct names_symbol *ret)
 {
-	long i = symtab_lookup(&n->tab, addr - n->slide);
+	const struct boot *boot = &n->boots->list[boots_at(n->boots, ns)];
 	struct code_place p;
 
-	if (i != SYMTAB_NONE) {
-		*ret = (struct names_symbol){ .tab = &n->tab, .index = i, .offset = addr - n->slide - n->tab.symbols[i].addr };
+	if (find_own(n, boot, addr, ret))
 		return true;
-	}
-	p = place_in_code(n, addr, ns, version);
+	p = place_in_code(n, boot, addr, ns, version);
 	if (!p.object || p.index == SYMTAB_NONE)
 		return false;
 	*ret = (struct names_symbol){ .tab = &p.object->tab, .index = p.index, .offset = p.offset };
@@ -219,15 +300,16 @@ static void put_offset(struct buf *out, uint64_t offset)
 /* The address that many bytes behind `addr`, as one of the function at `addr`. */
 static void put_address(const struct names *n, uint64_t addr, uint64_t behind, uint64_t ns, uint32_t version, struct buf *out)
 {
-	long i = symtab_lookup(&n->tab, addr - n->slide);
+	const struct boot *boot = &n->boots->list[boots_at(n->boots, ns)];
+	struct names_symbol own;
 	struct code_place p;
 
-	if (i != SYMTAB_NONE) {
-		buf_printf(out, "%s", symtab_name(&n->tab, i));
-		put_offset(out, addr + behind - n->slide - n->tab.symbols[i].addr);
+	if (find_own(n, boot, addr, &own)) {
+		buf_printf(out, "%s", symtab_name(own.tab, own.index));
+		put_offset(out, own.offset + behind);
 		return;
 	}
-	p = place_in_code(n, addr, ns, version);
+	p = place_in_code(n, boot, addr, ns, version);
 	if (!p.object) {
 		buf_printf(out, "0x%" PRIx64, addr + behind);
 	} else if (p.index == SYMTAB_NONE) {
@@ -256,4 +338,15 @@ void name_cache_init(struct name_cache *c, const struct names *n)
 	c->names = n;
 	/* an entry that is not in use has an address that belongs elsewhere */
 	c->entries[0].addr = 1;
+	name_cache_enter_boot(c, 0);
+}
+
+void name_cache_enter_boot(struct name_cache *c, uint64_t ns)
+{
+	const struct boots *b = c->names->boots;
+	size_t i = boots_at(b, ns);
+
+	c->boot = (uint32_t)i;
+	c->boot_ns = b->list[i].start_ns;
+	c->boot_length = (i + 1 < b->count ? b->list[i + 1].start_ns : UINT64_MAX) - c->boot_ns;
 }

@@ -13,7 +13,10 @@
 #include "code.h"
 #include "spaces.h"
 
-/* In the numbering the kernel's own functions come first, then those of code.h, then the groups. */
+/*
+ * In the numbering the kernels' own functions come first, then those of code.h, then the groups. Functions of the same name
+ * in the kernels of several boots have one number.
+ */
 enum name_group {
 	GROUP_FIRMWARE,     /* before the kernel's first instruction */
 	GROUP_DECOMPRESSOR, /* the kernel image's own loader, likewise */
@@ -23,14 +26,25 @@ enum name_group {
 	NAME_GROUPS,
 };
 
+/* A kernel's own functions. */
+struct names_table {
+	struct symtab tab;
+	uint32_t *numbers;        /* by index in it */
+};
+
+struct names_own {
+	uint32_t table, index;    /* the first table that has the function */
+};
+
 struct names {
-	struct symtab tab;          /* the kernel's own */
+	const struct boots *boots; /* the reader's */
+	struct names_table *tables; /* as the trace has them: struct boot.symbols */
+	size_t n_tables;
+	struct names_own *own;    /* by number */
+	size_t n_own, own_cap;
 	struct code code;
 	struct spaces spaces;
 	uint32_t groups;          /* number of the first group */
-	uint64_t slide;
-	uint64_t kernel_ns;       /* when the kernel's first instruction ran; UINT64_MAX: never */
-	uint64_t decompressor_ns; /* when its loader began; UINT64_MAX: not told */
 	bool *thunks;             /* marks by function, see names_fold_thunks(); NULL: none */
 };
 
@@ -73,6 +87,12 @@ struct place names_place(const struct names *n, uint64_t addr, uint64_t ns, uint
 /* The first function of that name; UINT32_MAX: there is none. */
 uint32_t names_find(const struct names *n, const char *name);
 
+/* When the kernel's first instruction ran, in the boot that is under way at that time; UINT64_MAX: never. */
+uint64_t names_kernel_ns(const struct names *n, uint64_t ns);
+
+/* Where a kernel's own function was, in the first boot that had it. False: it is none, or that is not known. */
+bool names_own_address(const struct names *n, uint32_t function, uint64_t *ret);
+
 /* "do_syscall_64", "[user]" */
 const char *names_function(const struct names *n, uint32_t function);
 /* ".text"; "" for groups */
@@ -98,7 +118,7 @@ void names_return_address(const struct names *n, uint64_t addr, uint64_t ns, uin
 
 /*
  * The same answers, remembered: one of these a thread. Addresses of the kernel's
- * own code only depend on the address, those of user code also on the version of
+ * own code depend on the address and the boot, those of user code on the version of
  * the address space; others are looked up by time.
  */
 #ifdef UPTO_SMALL_TABLES /* as in trace/model.h */
@@ -109,6 +129,8 @@ enum { NAME_CACHE = 1 << 16 };
 
 struct name_cache {
 	const struct names *names;
+	uint64_t boot_ns, boot_length; /* when the boot began that was under way last, and how long it lasts */
+	uint32_t boot;                 /* its number */
 	struct name_entry {
 		uint64_t addr;
 		struct place place;
@@ -124,16 +146,25 @@ struct place name_cache_miss(struct name_cache *c, struct name_entry *entry, uin
 /* False: what is there may be another function's at another time. */
 bool name_cache_lasting(struct name_cache *c, uint64_t addr, uint64_t ns, uint32_t version, struct place *ret);
 
-/* The kernel's addresses do not depend on the version. */
-static inline uint32_t name_cache_version(uint64_t addr, uint32_t version)
+void name_cache_enter_boot(struct name_cache *c, uint64_t ns);
+
+/* What is asked from now on is of that time's boot. */
+static inline void name_cache_set_time(struct name_cache *c, uint64_t ns)
 {
-	return version & ((uint32_t)addr_is_kernel(addr) - 1);
+	if (__builtin_expect(ns - c->boot_ns >= c->boot_length, 0))
+		name_cache_enter_boot(c, ns);
 }
 
-/* Where the address is kept, and the version that it has there. */
+/* The kernel's addresses do not depend on the version, but on the boot. */
+static inline uint32_t name_cache_version(const struct name_cache *c, uint64_t addr, uint32_t version)
+{
+	return addr_is_kernel(addr) ? c->boot : version;
+}
+
+/* Where the address is kept, and the version that it has there: name_cache_set_time() was called. */
 static inline struct name_entry *name_cache_entry(struct name_cache *c, uint64_t addr, uint32_t *version)
 {
-	*version = name_cache_version(addr, *version);
+	*version = name_cache_version(c, addr, *version);
 	return &c->entries[(hash64(addr) ^ *version) % NAME_CACHE];
 }
 
@@ -147,8 +178,10 @@ static inline struct place name_cache_place(struct name_cache *c, struct space_v
 					    uint64_t ns)
 {
 	uint32_t version = addr_is_kernel(addr) ? 0 : spaces_at(&c->names->spaces, view, task, ns);
-	struct name_entry *entry = name_cache_entry(c, addr, &version);
+	struct name_entry *entry;
 
+	name_cache_set_time(c, ns);
+	entry = name_cache_entry(c, addr, &version);
 	return name_entry_is(entry, addr, version) ? entry->place : name_cache_miss(c, entry, addr, ns, version);
 }
 

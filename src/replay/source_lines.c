@@ -84,7 +84,8 @@ int source_lines_add(struct source_lines *l, const struct names *names, const ch
 		return -1;
 	l->sources = xreallocarray(l->sources, l->n_sources + 1, sizeof *l->sources);
 	l->sources[l->n_sources++] = s;
-	match(l, s, &names->tab);
+	for (size_t i = 0; i < names->n_tables; i++)
+		match(l, s, &names->tables[i].tab);
 	for (size_t i = 0; i < names->code.n_objects; i++)
 		match(l, s, &names->code.objects[i].tab);
 	if (l->count == before)

@@ -125,16 +125,28 @@ static int by_task(const void *va, const void *vb)
 	return a->order < b->order ? -1 : 1;
 }
 
+static void forget(struct build *b)
+{
+	map_free(&b->by_mm);
+	map_free(&b->by_task);
+	map_free(&b->by_tgid);
+}
+
 void spaces_init(struct spaces *s, const struct reader *r)
 {
 	struct build b = { .s = s };
-	size_t t = 0, c = 0;
+	size_t t = 0, c = 0, boot = 0;
 
-	*s = (struct spaces){ .code = r->code.records };
+	*s = (struct spaces){ .code = r->code.records, .boots = &r->boots };
 	new_space(s, 0);
 	/* both lists are in the order of time, but for what vCPUs told at once */
 	while (t < r->tasks.count || c < r->code.count) {
-		if (c == r->code.count || (t < r->tasks.count && r->tasks.records[t].ns <= r->code.records[c].ns)) {
+		uint64_t next = boot + 1 < r->boots.count ? r->boots.list[boot + 1].start_ns : UINT64_MAX;
+
+		if ((t == r->tasks.count || r->tasks.records[t].ns >= next) && (c == r->code.count || r->code.records[c].ns >= next)) {
+			forget(&b); /* the next boot's tasks have nothing of this one's */
+			boot++;
+		} else if (c == r->code.count || (t < r->tasks.count && r->tasks.records[t].ns <= r->code.records[c].ns)) {
 			take_task(&b, &r->tasks.records[t++]);
 		} else {
 			if (r->code.records[c].change == CODE_MAPPED)
@@ -144,9 +156,7 @@ void spaces_init(struct spaces *s, const struct reader *r)
 	}
 	if (s->n_changes)
 		qsort(s->changes, s->n_changes, sizeof *s->changes, by_task);
-	map_free(&b.by_mm);
-	map_free(&b.by_task);
-	map_free(&b.by_tgid);
+	forget(&b);
 }
 
 void spaces_deinit(struct spaces *s)
@@ -180,13 +190,15 @@ static size_t changes_until(const struct spaces *s, uint64_t task, uint64_t ns)
 
 void spaces_view(const struct spaces *s, uint64_t task, uint64_t ns, struct space_view *ret)
 {
-	size_t i = changes_until(s, task, ns), low = 0, high;
+	size_t i = changes_until(s, task, ns), low = 0, high, boot = boots_at(s->boots, ns);
 	const struct space *space;
 
-	*ret = (struct space_view){ .task = task, .to_ns = UINT64_MAX };
-	if (i < s->n_changes && s->changes[i].task == task)
+	*ret = (struct space_view){ .task = task, .from_ns = s->boots->list[boot].start_ns, .to_ns = UINT64_MAX };
+	if (boot + 1 < s->boots->count)
+		ret->to_ns = s->boots->list[boot + 1].start_ns;
+	if (i < s->n_changes && s->changes[i].task == task && s->changes[i].ns < ret->to_ns)
 		ret->to_ns = s->changes[i].ns;
-	if (!i || s->changes[i - 1].task != task)
+	if (!i || s->changes[i - 1].task != task || s->changes[i - 1].ns < ret->from_ns)
 		return;
 	ret->from_ns = s->changes[i - 1].ns;
 	space = &s->list[s->changes[i - 1].space];

@@ -15,6 +15,7 @@ struct space_change;
 
 struct spaces {
 	const struct code_record *code;  /* the reader owns them */
+	const struct boots *boots;       /* likewise; each begins with no spaces */
 	struct space *list;              /* number 0 stands for none */
 	size_t count, cap;
 	struct space_version *versions;  /* number 0: nothing is known */

@@ -231,7 +231,7 @@ static __attribute__((noinline)) void go_elsewhere(struct replay *r, struct stac
 	}
 	if (starts_thread(r, e->target) || !stack->began)
 		u->new_thread++;
-	else if (r->stacks->ns < r->stacks->names->kernel_ns)
+	else if (r->stacks->ns < names_kernel_ns(r->stacks->names, r->stacks->ns))
 		u->firmware++;
 	else if (!t || t->kind != FRAME_SIGNAL) /* a signal's handler returns to what the kernel left for it */
 		u->elsewhere++;
@@ -324,7 +324,7 @@ static void entry_return(struct replay *r, struct stack *stack, const struct eve
 		pop(r, stack);
 		return;
 	}
-	if (addr_is_kernel(e->target) || r->stacks->ns < r->stacks->names->kernel_ns) {
+	if (addr_is_kernel(e->target) || r->stacks->ns < names_kernel_ns(r->stacks->names, r->stacks->ns)) {
 		jump(r, stack, e->target, e->kind); /* iret to itself: sync_core(); firmware uses it as it likes */
 		return;
 	}
@@ -455,6 +455,35 @@ static bool enter_stage(struct replay *r, struct lane *lane, uint64_t target)
 		pop(r, lane->stack);
 	push_base(r, lane->stack, target);
 	return true;
+}
+
+/* The machine begins anew: whatever was under way is over. */
+static void begin_boot(struct replay *r)
+{
+	struct stacks *s = r->stacks;
+
+	s->ns = s->names->boots->list[r->next_boot++].start_ns;
+	for (size_t i = 0; i < s->count; i++) {
+		struct stack *stack = &s->list[i];
+
+		while (stack->depth)
+			pop(r, stack);
+		stack->thunk_calls.count = 0;
+		stack->place = 0;
+		stack->cpu = -1;
+	}
+	for (unsigned i = 0; i < r->n_lanes; i++) {
+		r->lanes[i].stack = &s->list[s->threads->count + i];
+		r->lanes[i].stack->cpu = (int)i;
+		r->lanes[i].stage = 0;
+	}
+}
+
+static inline bool boot_is_due(const struct replay *r, uint64_t ns)
+{
+	const struct boots *b = r->stacks->names->boots;
+
+	return r->next_boot < b->count && ns >= b->list[r->next_boot].start_ns;
 }
 
 static inline void take_plain(struct replay *r, struct stack *stack, const struct event *e)
@@ -683,7 +712,7 @@ static void take_phrase(struct replay *r, struct lane *lane, struct batch *batch
 	const struct event *call = &batch->events[use->call], *e = call + 1;
 	const struct shape_key key = {
 		.place = use->phrase, .serial = batch->phrases->serials[use->phrase],
-		.version = name_cache_version(call->from, version), .from = call->from,
+		.version = name_cache_version(r->cache, call->from, version), .from = call->from,
 	};
 	const struct event *end = e + phrase_count(batch->phrases, use->phrase);
 	const struct shape *shape;
@@ -737,6 +766,7 @@ static bool can_go_past(struct replay *r, struct lane *lane, const struct batch 
 {
 	const struct event *last = &batch->events[batch->count - 1];
 
+	name_cache_set_time(r->cache, batch->events->ns);
 	if (!count_plain(lane, batch->events, batch->count) || last->ns >= r->stacks->due_ns)
 		return false;
 	spaces_at(&r->stacks->names->spaces, &lane->view, r->task, batch->events->ns);
@@ -786,6 +816,8 @@ static int go(struct replay *r, struct merged *merged, struct error *err)
 	while (!s->stop && (more = merged_run(merged, &events, &n, &cpu, err)) > 0) {
 		struct batch *batch = merged_batch(merged);
 
+		while (__builtin_expect(boot_is_due(r, events->ns), 0))
+			begin_boot(r);
 		r->task = merged_task(merged, cpu);
 		if (batch && !can_go_past(r, &r->lanes[cpu], batch)) {
 			batch_complete(batch);
@@ -805,6 +837,10 @@ static int start(struct replay *r, const struct reader *reader, const struct nam
 	init(r->stacks, reader, names, threads);
 	r->stacks->replay = r;
 	begin(r, reader);
+	r->next_boot = 1;
+	/* a checkpoint at the very moment may be from before its stacks were left */
+	while (from && r->next_boot < reader->boots.count && reader->boots.list[r->next_boot].start_ns < from->ns)
+		r->next_boot++;
 	if (from && stacks_restore(r->stacks, from, err) < 0)
 		return error_set(err, "%s.index: damaged: remove it", reader->path);
 	return 0;

@@ -26,6 +26,7 @@ struct replay {
 	bool recording; /* one of those */
 	struct lane *lanes;
 	unsigned n_lanes;
+	size_t next_boot; /* number of the boot that is to begin next */
 	uint64_t task; /* that the event being replayed is of, and what it has mapped */
 	struct space_view *view;
 	uint32_t new_thread[2], switches; /* function numbers of arch.h's */

@@ -121,18 +121,31 @@ static uint32_t *in_order(struct key *keys, size_t n)
 	return numbers;
 }
 
+/* The machine is booted again: whoever lived has ended. */
+static void end_boot(struct threads *t, struct map *living, size_t first, uint64_t ns)
+{
+	for (size_t i = first; i < t->count; i++)
+		if (t->list[i].end_ns > ns)
+			t->list[i].end_ns = ns;
+	map_free(living);
+}
+
 void threads_init(struct threads *t, const struct reader *r)
 {
-	size_t n = r->tasks.count;
+	size_t n = r->tasks.count, boot = 0, first = 0;
 	struct key *keys = xcalloc(n, sizeof *keys);
 	struct map living = { 0 };
 
-	*t = (struct threads){ .records = r->tasks.records, .n_records = n };
+	*t = (struct threads){ .records = r->tasks.records, .n_records = n, .boots = &r->boots };
 	t->thread_of_record = xcalloc(n, sizeof *t->thread_of_record);
 	for (size_t i = 0; i < n; i++) {
+		for (; boot + 1 < r->boots.count && t->records[i].ns >= r->boots.list[boot + 1].start_ns; first = t->count)
+			end_boot(t, &living, first, r->boots.list[++boot].start_ns);
 		t->thread_of_record[i] = apply_record(t, &living, &t->records[i]);
 		keys[i] = (struct key){ t->records[i].task, t->records[i].ns, (uint32_t)i };
 	}
+	if (boot + 1 < r->boots.count)
+		end_boot(t, &living, first, r->boots.list[boot + 1].start_ns);
 	map_free(&living);
 	find_programs(t);
 	t->records_by_task = in_order(keys, n);
@@ -166,7 +179,8 @@ static long last_record(const struct threads *t, uint64_t task, uint64_t ns)
 		else
 			high = mid;
 	}
-	if (!low || t->records[t->records_by_task[low - 1]].task != task)
+	if (!low || t->records[t->records_by_task[low - 1]].task != task ||
+	    t->records[t->records_by_task[low - 1]].ns < t->boots->list[boots_at(t->boots, ns)].start_ns)
 		return -1;
 	return t->records_by_task[low - 1];
 }
@@ -203,6 +217,11 @@ uint32_t threads_program(const struct threads *t, long thread, uint64_t ns)
 	return low - 1;
 }
 
+static bool same_boot(const struct threads *t, const struct thread *thread, uint64_t ns)
+{
+	return t->boots->count == 1 || boots_at(t->boots, thread->start_ns) == boots_at(t->boots, ns);
+}
+
 long threads_find(const struct threads *t, uint64_t task, uint64_t ns)
 {
 	size_t low = 0, high = t->count;
@@ -218,9 +237,10 @@ long threads_find(const struct threads *t, uint64_t task, uint64_t ns)
 			high = mid;
 	}
 	/* one that was only seen later was there before, all the same */
-	if (low && t->list[t->by_task[low - 1]].task == task)
+	if (low && t->list[t->by_task[low - 1]].task == task && same_boot(t, &t->list[t->by_task[low - 1]], ns))
 		return t->by_task[low - 1];
-	if (low < t->count && t->list[t->by_task[low]].task == task && t->list[t->by_task[low]].seen)
+	if (low < t->count && t->list[t->by_task[low]].task == task && t->list[t->by_task[low]].seen &&
+	    same_boot(t, &t->list[t->by_task[low]], ns))
 		return t->by_task[low];
 	return THREAD_NONE;
 }

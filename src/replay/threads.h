@@ -36,6 +36,7 @@ struct threads {
 	uint32_t *records_by_task; /* numbers, by (task, ns) */
 	uint32_t *thread_of_record; /* by number */
 	size_t n_records;
+	const struct boots *boots; /* the reader's; a boot's threads end with it */
 	struct program *programs; /* those of one thread in a row, in their order; threads in theirs */
 	size_t n_programs;
 };

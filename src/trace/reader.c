@@ -132,8 +132,9 @@ static int take_chunk(struct reader *r, size_t i, struct buf *data, struct error
 		ret = code_files_decode(&in, records_max, &r->files, err);
 		break;
 	case CHUNK_SYMBOLS:
-		r->symbols.len = 0;
-		buf_put(&r->symbols, data->data, data->len);
+		r->symbols = array_grow(r->symbols, r->n_symbols, &r->symbols_cap, sizeof *r->symbols);
+		r->symbols[r->n_symbols] = (struct buf){ 0 };
+		buf_put(&r->symbols[r->n_symbols++], data->data, data->len);
 		break;
 	default:
 		break;
@@ -170,6 +171,11 @@ static int find_arch(struct reader *r, struct error *err)
 	return r->arch ? 0 : error_set(err, "%s: its guest's CPU, %s, is none that this upto knows", r->path, name);
 }
 
+static int find_boots(struct reader *r, struct error *err)
+{
+	return boots_init(&r->boots, &r->meta, err) < 0 ? error_prefix(err, "%s", r->path) : 0;
+}
+
 int reader_open(const char *path, struct reader **ret, struct error *err)
 {
 	struct reader *r = xcalloc(1, sizeof *r);
@@ -190,7 +196,7 @@ int reader_open(const char *path, struct reader **ret, struct error *err)
 	if (read_file_header(r, err) < 0)
 		goto fail;
 	walk(r);
-	if (load(r, err) < 0 || find_arch(r, err) < 0)
+	if (load(r, err) < 0 || find_arch(r, err) < 0 || find_boots(r, err) < 0)
 		goto fail;
 	*ret = r;
 	return 0;
@@ -212,7 +218,10 @@ void reader_free(struct reader *r)
 	task_records_deinit(&r->tasks);
 	code_records_deinit(&r->code);
 	code_files_deinit(&r->files);
-	buf_free(&r->symbols);
+	for (size_t i = 0; i < r->n_symbols; i++)
+		buf_free(&r->symbols[i]);
+	free(r->symbols);
+	boots_deinit(&r->boots);
 	free(r);
 }
 

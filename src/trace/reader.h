@@ -10,6 +10,7 @@
 #include <zstd.h>
 
 #include "arch/arch.h"
+#include "boots.h"
 #include "codec.h"
 #include "code.h"
 #include "format.h"
@@ -30,11 +31,13 @@ struct reader {
 	size_t n_chunks;
 	const struct arch *arch; /* of the guest */
 	struct meta meta;        /* of all META chunks and END */
+	struct boots boots;      /* as META tells of them */
 	struct sites sites;
 	struct task_records tasks; /* of all TASKS chunks */
 	struct code_records code;  /* of all CODE chunks */
 	struct code_files files;   /* of all FILES chunks */
-	struct buf symbols;      /* payload of the last SYMBOLS chunk; empty: none */
+	struct buf *symbols;     /* payloads of the SYMBOLS chunks */
+	size_t n_symbols, symbols_cap;
 	bool ended;              /* the recorder came to write END */
 	uint64_t cut_at;         /* where the whole chunks end */
 	const char *cut_why;     /* NULL: nothing follows them */

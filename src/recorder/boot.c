@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "boot.h"
+
+#include "loaded.h"
+#include "syscalls.h"
+#include "tasks.h"
+#include "trace/boots.h"
+
+const char *boot_meta_key(const char *key)
+{
+	static char buffer[BOOT_KEY];
+
+	return boot_key(recorder.boot, key, buffer);
+}
+
+static void tell(uint64_t ns, bool loaded)
+{
+	struct buf lines = { 0 };
+
+	meta_put_u64(&lines, boot_meta_key("start_ns"), ns);
+	meta_put(&lines, boot_meta_key("by"), loaded ? "kexec" : "reset");
+	if (loaded)
+		meta_put_u64(&lines, boot_meta_key("decompressor_ns"), ns);
+	if (recorder.kernel.no_linux)
+		meta_put_u64(&lines, boot_meta_key("symbols"), 0);
+	drain_put(CHUNK_META, &lines);
+	buf_free(&lines);
+}
+
+void boot_begin(uint64_t ns, bool loaded)
+{
+	pthread_mutex_lock(&recorder.lock);
+	recorder.boot++;
+	recorder.kexec = false;
+	kernel_forget(&recorder.kernel);
+	/* blocks that are still translated have their numbers, but an address does not lead to them */
+	blocks_forget(&recorder.blocks);
+	idts_init(&recorder.idts);
+	tell(ns, loaded);
+	pthread_mutex_unlock(&recorder.lock);
+	drain_boot(loaded);
+	tasks_forget();
+	loaded_forget_all();
+	syscalls_forget_all();
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The machine begins anew, by a reset or because its kernel started another one (kexec). What the recorder knows of tasks,
+ * files, blocks, descriptor tables and the kernel is not true of the next boot.
+ */
+#ifndef UPTO_RECORDER_BOOT_H
+#define UPTO_RECORDER_BOOT_H
+
+#include "recorder.h"
+
+/*
+ * A boot has begun at that time; later events are of it. `loaded`: by a kernel, which has brought the next one into memory,
+ * so that no firmware runs. Called in the thread of the vCPU that boots, while no other executes.
+ */
+void boot_begin(uint64_t ns, bool loaded);
+
+/* META's key for something of the boot that is under way; valid until the next call. Under `lock`. */
+const char *boot_meta_key(const char *key);
+
+#endif

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A machine that boots more than once while it is recorded: each boot has its own kernel, slide, names, tasks and stages."""
+import collections
+import json
+import os
+import re
+
+import pytest
+
+from guest import TOP, UPTO, UPTO_ASAN, WORK, Once, initrd, kernel, numbers, qemu_args, record, run, upto_json
+
+TEXT = 0xffffffff81000000  # where kernels are linked for: arch/x86/include/asm/page_64_types.h
+
+
+def told(disk):
+    """What each boot's /proc/kallsyms said: name → address."""
+    data = open(disk, "rb").read()
+    for at in (1, 2):
+        text = data[at << 16:(at + 1) << 16].split(b"\0")[0].decode()
+        yield {name: int(addr, 16) for addr, name in re.findall(r"^(\w+) \w (\S+)", text, re.M)}
+
+
+def boot_twice(name, version, image, **more):
+    trace, disk = os.path.join(WORK, name + ".upto"), os.path.join(WORK, name + ".disk")
+    with open(disk, "wb") as f:
+        f.truncate(1 << 20)
+    args = [a for a in qemu_args(version, image, disk=disk, **more) if a != "-no-reboot"]
+    record(trace, args)
+    return trace, list(told(disk))
+
+
+def place_of(trace, function, span):
+    """Where the first call of the function goes to, in a part of the trace."""
+    call = upto_json("calls", "--json", "--function", function, "--depth", "1", "-n", "1", *span, trace)["calls"][0]
+    around = ["--from", f"{call['entry_ns']}ns", "--to", f"{call['entry_ns'] + 2}ns"]
+    lines = run(UPTO, "dump", "--json", *around, trace).stdout.splitlines()
+    return next(numbers(e)["target"] for e in map(json.loads, lines) if e.get("place") == function)
+
+
+def check_boots(trace, kallsyms, releases):
+    info = upto_json("info", "--json", trace)
+    boots = info["boots"]
+    assert [b["kernel"] for b in boots] == releases, boots
+    assert boots[0]["start_ns"] == 0 and 0 < boots[1]["start_ns"] < info["duration_ns"], boots
+    assert [b["slide"] for b in boots] == [k["_text"] - TEXT for k in kallsyms], boots
+    start = boots[1]["start_ns"]
+    spans = [("--to", f"{start}ns"), ("--from", f"{start}ns")]
+    for span, names in zip(spans, kallsyms):
+        assert place_of(trace, "vfs_read", span) == names["vfs_read"], names
+        assert place_of(trace, "virtblk_probe [virtio_blk]", span) == names["virtblk_probe"], names
+        top = {f["function"]: f for f in upto_json("top", "--json", "-n", "0", *span, trace)["functions"]}
+        whole = sum(f["self_insns"] for f in top.values())
+        for group in ("[kernel]", "[user]", "[unknown]"):
+            assert top.get(group, {"self_insns": 0})["self_insns"] < whole / 1000, (group, top[group], whole)
+        assert top["virtblk_probe [virtio_blk]"]["calls"] == 1 and top["start_kernel"]["calls"] == 1
+        assert top["[decompressor]"]["self_insns"] > whole / 100
+    check_tasks(trace, start, info["duration_ns"])
+    run(UPTO_ASAN, "check", trace)
+    return start
+
+
+def sums(trace, *how):
+    """Instructions by name, of which some are several functions'."""
+    found = collections.Counter()
+    for f in upto_json("top", "--json", "-n", "0", *how, trace)["functions"]:
+        found[f["function"]] += f["self_insns"]
+    # where a reset finds a second vCPU; it may do one instruction more there
+    for name in ("stop_this_cpu", "[kernel]"):
+        del found[name]
+    return found
+
+
+def check_tasks(trace, start, end):
+    """Nobody lives, and no call goes on, from one boot to the next."""
+    processes = upto_json("ps", "--json", trace)["processes"]
+    for path, begun, ended in (("/tmp/first/busybox", 0, start), ("/tmp/second/busybox", start, end)):
+        assert [p for p in processes if p["exe"] == path], path
+        assert all(begun <= p["start_ns"] and p["end_ns"] <= ended for p in processes if p["exe"] == path), path
+    assert len([p for p in processes if p["pid"] == 1 and p["comm"] == "init"]) == 2
+    assert not [p for p in processes if p["pid"] and p["start_ns"] < start and (p["end_ns"] is None or p["end_ns"] > start)]
+    kernels = upto_json("calls", "--json", "--function", "start_kernel", "--depth", "1", "-n", "0", trace)["calls"]
+    assert len(kernels) == 2 and kernels[0]["entry_ns"] + kernels[0]["duration_ns"] <= start < kernels[1]["entry_ns"], kernels
+    last = [c for c in upto_json("syscalls", "--json", trace)["syscalls"] if c["name"] == "reboot"]
+    assert [c["result"] for c in last] == [None, None] and last[0]["ns"] < start < last[1]["ns"], last
+    total, plain = sums(trace, "--total"), sums(trace)
+    assert total == plain, total - plain
+
+
+@pytest.mark.weight(60)
+def test_reboot():
+    """Reset by the kernel, with two vCPUs: KASLR has moved the kernel."""
+    trace, kallsyms = boot_twice("boots-reboot", "6.12", initrd("6.12", "reboot"), smp=2, thread="multi")
+    release = os.path.basename(kernel("6.12")[1]).removeprefix("vmlinuz-")
+    start = check_boots(trace, kallsyms, [release, release])
+    firmware = {f["function"]: f for f in upto_json("top", "--json", "-n", "0", "--from", f"{start}ns", trace)["functions"]}["[firmware]"]
+    assert firmware["self_insns"] > 1e6
+    text = run(UPTO, "info", trace).stdout.decode()
+    assert re.search(r"^boots +2$", text, re.M), text
+
+
+def kexec_program():
+    source, out = os.path.join(TOP, "tests/guests/kexec.c"), os.path.join(WORK, "kexec")
+    with Once(out):
+        if not os.path.exists(out) or os.path.getmtime(out) < os.path.getmtime(source):
+            run("gcc", "-static", "-O2", "-Wall", "-Werror", "-o", out, source)
+    return out
+
+
+@pytest.mark.weight(70)
+def test_kexec():
+    """A kernel starts another one: 6.1 does 6.12. No firmware comes in between."""
+    second, after = initrd("6.12", "reboot"), kernel("6.12")[1]
+    image = initrd("6.1", "reboot", f"{kexec_program()}=/bin/kexec", f"{after}=/vmlinuz", f"{second}=/initramfs",
+                   image=os.path.join(WORK, "boots-kexec.img"))
+    trace, kallsyms = boot_twice("boots-kexec", "6.1", image, memory="1G")
+    releases = [os.path.basename(kernel(v)[1]).removeprefix("vmlinuz-") for v in ("6.1", "6.12")]
+    start = check_boots(trace, kallsyms, releases)
+    functions = [f["function"] for f in upto_json("top", "--json", "-n", "0", "--from", f"{start}ns", trace)["functions"]]
+    assert "[firmware]" not in functions
