@@ -6,7 +6,7 @@
 #include "functions.h"
 #include "replay/threads.h"
 
-enum sums_by { BY_FUNCTION, BY_MODULE, BY_SECTION, BY_PROCESS, BY_THREAD };
+enum sums_by { BY_FUNCTION, BY_MODULE, BY_SECTION, BY_PROCESS, BY_THREAD, BY_INTERRUPT };
 
 /* The sum of one module or section, or of one program of a process or thread. */
 struct sum {
@@ -23,7 +23,7 @@ struct sums {
 	uint64_t insns, ns, halted_ns; /* of the whole span */
 };
 
-/* `by` is not BY_FUNCTION: functions.h does that. Call sums_deinit() also after an error. */
+/* `by` is neither BY_FUNCTION nor BY_INTERRUPT: functions.h and interrupts.h do these. Call sums_deinit() also after an error. */
 int sums_analyse(const struct reader *r, const struct names *names, const struct threads *threads, const struct span *span,
 		 enum sums_by by, struct sums *ret, struct error *err);
 void sums_deinit(struct sums *s);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "commands.h"
 #include "top_by.h"
+#include "top_interrupts.h"
 #include "trace_arg.h"
 #include "view.h"
 
@@ -237,7 +238,8 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_FAILED;
 	thunks_arg(args, &t);
 	if (by != BY_FUNCTION) {
-		r = top_by_show(args, &t, &span, by, by_ns, err);
+		r = by == BY_INTERRUPT ? top_interrupts_show(args, &t, &span, by_ns, err) :
+					 top_by_show(args, &t, &span, by, by_ns, err);
 		trace_arg_close(&t);
 		return r;
 	}
@@ -256,7 +258,7 @@ static const struct option options[] = {
 	THUNKS_OPTION,
 	SPAN_OPTIONS,
 	ONLY_OPTIONS,
-	{ 0, "by", "WHAT", "sum by function (default), module (programs and libraries too), section, process or thread" },
+	{ 0, "by", "WHAT", "sum by function (default), module (programs and libraries too), section, process, thread or interrupt" },
 	{ 0, "total", NULL, "also time with callees, in all, on average and at most, and order by it; takes longer" },
 	{ 0, "min", "P", "only functions with at least P percent" },
 	{ .name = "min-pct", .means = "min" },
@@ -266,7 +268,8 @@ static const struct option options[] = {
 };
 
 static const struct legend legends[] = {
-	{ "columns", columns, NULL }, { "columns with --by", top_by_columns, NULL }, { 0 },
+	{ "columns", columns, NULL }, { "columns with --by", top_by_columns, NULL },
+	{ "columns with --by interrupt", top_interrupts_columns, NULL }, { 0 },
 };
 
 const struct command cmd_top = {
@@ -282,6 +285,7 @@ const struct command cmd_top = {
 	.examples = "  upto top trace.upto\n      the functions that ran longest\n"
 		    "  upto top --clock ns --from 1s --to 2s trace.upto\n      by guest time, in the second second\n"
 		    "  upto top --total trace.upto\n      by time with callees\n"
+		    "  upto top --by interrupt trace.upto\n      how often each interrupt came, and how long its handler took\n"
 		    "  upto top --by process trace.upto\n      which processes ran longest\n"
 		    "  upto top -o function,calls -s calls trace.upto\n      the functions entered most\n",
 	.options = options,

@@ -7,6 +7,7 @@
 
 static const char *const words[] = {
 	[BY_FUNCTION] = "function", [BY_MODULE] = "module", [BY_SECTION] = "section", [BY_PROCESS] = "process", [BY_THREAD] = "thread",
+	[BY_INTERRUPT] = "interrupt",
 };
 
 int top_by_arg(const struct args *args, enum sums_by *ret, struct error *err)
@@ -19,7 +20,7 @@ int top_by_arg(const struct args *args, enum sums_by *ret, struct error *err)
 			*ret = (enum sums_by)i;
 			return 0;
 		}
-	return by ? error_set(err, "--by %s: function, module, section, process or thread", by) : 0;
+	return by ? error_set(err, "--by %s: function, module, section, process, thread or interrupt", by) : 0;
 }
 
 struct rows {

@@ -72,7 +72,7 @@ static inline void enter(struct replay *r, struct stack *stack, uint64_t addr, u
 }
 
 static inline void push_place(struct replay *r, struct stack *stack, enum frame_kind kind, uint64_t slot, uint64_t from,
-			      enum syscall_role role, uint64_t addr, struct place place)
+			      uint32_t role, uint64_t addr, struct place place)
 {
 	struct frame *frame = room(r, stack);
 
@@ -85,7 +85,7 @@ static inline void push_place(struct replay *r, struct stack *stack, enum frame_
 }
 
 static inline void push(struct replay *r, struct stack *stack, enum frame_kind kind, uint64_t slot, uint64_t from,
-			enum syscall_role role, uint64_t addr)
+			uint32_t role, uint64_t addr)
 {
 	push_place(r, stack, kind, slot, from, role, addr, place_of(r, addr));
 }
@@ -260,7 +260,7 @@ static void interrupt(struct replay *r, struct stack *stack, const struct event 
 		push(r, stack, FRAME_SYSCALL, e->slot, e->from,
 		     syscall_role(arch_abi(r->reader->arch, e->args[7]), e->args[0]), e->target);
 	else
-		push(r, stack, FRAME_INTERRUPT, e->slot, e->from, SYSCALL_PLAIN, e->target);
+		push(r, stack, FRAME_INTERRUPT, e->slot, e->from, (uint32_t)e->args[0], e->target);
 }
 
 static bool leads_back(const struct replay *r, const struct frame *f, const struct event *e)
@@ -329,7 +329,7 @@ static void entry_return(struct replay *r, struct stack *stack, const struct eve
 		return;
 	}
 	for (size_t k = stack->depth; k-- > 0 && !exec;)
-		exec = stack->frames[k].role == SYSCALL_EXEC;
+		exec = stack->frames[k].kind == FRAME_SYSCALL && stack->frames[k].role == SYSCALL_EXEC;
 	enter_user(r, stack, e->target, exec);
 }
 

@@ -33,7 +33,7 @@ struct frame {
 	uint64_t insns, ns;     /* the thread's own clocks when it was entered */
 	uint32_t function;      /* number, see names.h */
 	uint32_t data;          /* for the visitor */
-	uint32_t role;          /* SYSCALL: enum syscall_role */
+	uint32_t role;          /* SYSCALL: enum syscall_role; INTERRUPT: the vector */
 	enum frame_kind kind : 8;
 	bool at_start;          /* it was entered at the function's first instruction, or that is not known */
 };

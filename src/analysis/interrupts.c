@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "interrupts.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+enum { VECTORS = 256, NO_FUNCTION = UINT32_MAX };
+
+/* One that is under way. */
+struct open {
+	uint32_t vector;
+	uint64_t insns, ns; /* so far */
+	size_t next_free;   /* of those that are not in use: number of another one; 0: none */
+};
+
+struct interrupts_run {
+	const struct span *span;
+	uint32_t calls_actions; /* __handle_irq_event_percpu() calls what drivers asked for: kernel/irq/handle.c */
+	struct interrupt_sum sums[VECTORS];
+	struct open *open;      /* by number; 0 stands for none */
+	size_t n_open, open_cap, free;
+	size_t left;            /* one whose frame was left: it is over, unless the frame is entered again at once */
+};
+
+static bool is_counted(const struct interrupts_run *run, const struct stacks *s, const struct stack *stack, const struct frame *f)
+{
+	const struct span *span = run->span;
+
+	return f->role < VECTORS && f->entry_ns >= span->from_ns && f->entry_ns < span->to_ns &&
+	       (span->cpu < 0 || span->cpu == stack->cpu) && f->entry_ns >= names_kernel_ns(s->names, f->entry_ns);
+}
+
+static size_t new_open(struct interrupts_run *run, uint32_t vector)
+{
+	size_t number = run->free;
+
+	if (number) {
+		run->free = run->open[number].next_free;
+	} else {
+		run->open = array_grow(run->open, run->n_open, &run->open_cap, sizeof *run->open);
+		number = run->n_open++;
+	}
+	run->open[number] = (struct open){ .vector = vector };
+	return number;
+}
+
+/* The one that was left is over. */
+static void finish(struct interrupts_run *run)
+{
+	struct open *o = &run->open[run->left];
+	struct interrupt_sum *sum = &run->sums[o->vector];
+
+	sum->finished++;
+	sum->insns += o->insns;
+	sum->ns += o->ns;
+	if (o->ns > sum->longest_ns)
+		sum->longest_ns = o->ns;
+	o->next_free = run->free;
+	run->free = run->left;
+	run->left = 0;
+}
+
+/* The interrupt that a frame is part of; NULL: none that counts. */
+static const struct frame *interrupt_of(const struct stack *stack)
+{
+	for (size_t i = stack->depth; i-- > 0;)
+		if (stack->frames[i].kind == FRAME_INTERRUPT)
+			return stack->frames[i].data ? &stack->frames[i] : NULL;
+	return NULL;
+}
+
+/* A jump replaces the function of an interrupt's frame: it is left and entered again, with the same data. */
+static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
+{
+	struct interrupts_run *run = state;
+
+	if (run->left && !(frame->kind == FRAME_INTERRUPT && frame->data == run->left))
+		finish(run);
+	run->left = 0;
+	if (frame->kind == FRAME_INTERRUPT) {
+		if (frame->data || !is_counted(run, s, stack, frame))
+			return;
+		if (!run->sums[frame->role].count++)
+			run->sums[frame->role].entry = frame->function;
+		frame->data = (uint32_t)new_open(run, frame->role);
+	} else if (stack->depth > 1 && frame[-1].function == run->calls_actions && frame->kind == FRAME_CALL) {
+		const struct frame *interrupt = interrupt_of(stack);
+
+		if (interrupt && run->sums[interrupt->role].action == NO_FUNCTION)
+			run->sums[interrupt->role].action = frame->function;
+	}
+}
+
+static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
+{
+	struct interrupts_run *run = state;
+
+	(void)s;
+	if (run->left)
+		finish(run);
+	if (frame->kind != FRAME_INTERRUPT || !frame->data)
+		return;
+	run->open[frame->data].insns += stack->insns - frame->insns;
+	run->open[frame->data].ns += stack->ns - frame->ns;
+	run->left = frame->data;
+}
+
+static void collect(struct interrupts_run *run, struct interrupts *ret)
+{
+	ret->list = xcalloc(VECTORS, sizeof *ret->list);
+	for (unsigned i = 0; i < VECTORS; i++)
+		if (run->sums[i].count)
+			ret->list[ret->count++] = run->sums[i];
+}
+
+int interrupts_analyse(const struct reader *r, const struct names *names, const struct threads *threads, const struct span *span,
+		       struct interrupts *ret, struct error *err)
+{
+	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave };
+	struct interrupts_run *run = xcalloc(1, sizeof *run);
+	struct stacks stacks;
+	int result;
+
+	run->span = span;
+	run->calls_actions = names_find(names, "__handle_irq_event_percpu");
+	run->n_open = 1;
+	for (unsigned i = 0; i < VECTORS; i++)
+		run->sums[i] = (struct interrupt_sum){ .vector = i, .action = NO_FUNCTION };
+	*ret = (struct interrupts){ 0 };
+	result = stacks_replay(&stacks, r, names, threads, NULL, span->to_ns, &visitor, run, err);
+	if (run->left)
+		finish(run);
+	collect(run, ret);
+	stacks_deinit(&stacks);
+	free(run->open);
+	free(run);
+	return result;
+}
+
+void interrupts_deinit(struct interrupts *i)
+{
+	free(i->list);
+	*i = (struct interrupts){ 0 };
+}

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""top --by interrupt: how often each vector came, and how long its handler ran."""
+import collections
+import json
+
+from guest import UPTO, run
+from test_cli import answer, fails, trace
+
+
+def rows(*options):
+    return {r["vector"]: r for r in answer("top", "--json", "--by", "interrupt", "-n", "0", *options, trace())["interrupts"]}
+
+
+def test_counts():
+    """As many as there are events of them, of all and of a part, once the kernel runs; firmware has vectors of its own."""
+    kernel_ns = int(answer("info", "--json", trace())["meta"]["kernel_ns"])
+    lines = run(UPTO, "dump", "--json", "-k", "interrupt", trace()).stdout.splitlines()
+    events = [e for e in map(json.loads, lines) if e["ns"] >= kernel_ns]
+    vectors = collections.Counter(int(e["args"][0], 16) for e in events)
+    assert {v: r["count"] for v, r in rows().items()} == vectors and len(vectors) > 5
+    middle = events[len(events) // 2]["ns"]
+    late = collections.Counter(int(e["args"][0], 16) for e in events if e["ns"] >= middle)
+    assert {v: r["count"] for v, r in rows("--from", f"{middle}ns").items()} == late
+
+
+def test_times():
+    """The timer's handler ran as long as top --total says of its function; what a driver asked for is its action."""
+    found = rows()
+    total = {f["function"]: f for f in answer("top", "--json", "--total", "-n", "0", trace())["functions"]}
+    timer = found[236]  # LOCAL_TIMER_VECTOR, arch/x86/include/asm/irq_vectors.h
+    assert timer["function"] == "asm_sysvec_apic_timer_interrupt", timer
+    same = total["sysvec_apic_timer_interrupt"]
+    assert same["total_insns"] < timer["total_insns"] < same["total_insns"] * 1.2, (timer, same)
+    assert same["longest_ns"] <= timer["longest_ns"] < same["longest_ns"] * 1.2, (timer, same)
+    assert all(r["average_ns"] <= r["longest_ns"] <= r["total_ns"] for r in found.values())
+    assert "page fault" in found[14]["function"] and not found[14].get("action")
+    assert {"timer_interrupt", "i8042_interrupt"} <= {r.get("action") for r in found.values()}, found
+
+
+def test_asked():
+    fails(2, "--by interrupt: not with", "top", "--by", "interrupt", "--total", trace())
+    fails(2, "thread or interrupt", "top", "--by", "irq", trace())
