@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What recording costs and how fast a trace is read. Ratios are of runs taken in turn, with their spread.
 
-usage: bench/run.py [small|full|others]…   (default: all)
+usage: bench/run.py [small|full|many|others]…   (default: all)
 RUNS=N sets how often each thing is run (default 5; full boot 3), LIMIT=S for how long QEMU's log is waited for (900).
 """
 import os
@@ -79,6 +79,15 @@ def read_rate(title, name, command, events, bound):
           f"{verdict(rate, bound / 1e6, less=False)} {bound / 1e6:.0f} M", flush=True)
 
 
+def memory_of(title, *command):
+    out = subprocess.run(["python3", "-c", "import resource,subprocess,sys;"
+                          "subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL);"
+                          "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)", UPTO, *command, "-n", "1", TRACE],
+                         stdout=subprocess.PIPE, check=True).stdout
+    memory = int(out) / 1024
+    print(f"{title}: memory of {' '.join(command):12}{memory:5.0f} MB; {verdict(memory, MEMORY_BOUND)} {MEMORY_BOUND} MB", flush=True)
+
+
 def reading(title):
     info = upto_json("info", "--json", TRACE)
     per_event = info["bytes"] / info["events"]
@@ -86,12 +95,7 @@ def reading(title):
           f"{info['bytes'] / 1e6:.1f} MB, {per_event:.3f} bytes an event; {verdict(per_event, BYTES_BOUND)} {BYTES_BOUND}")
     print(f"{title}: of the bytes      " + ", ".join(f"{n} {b / 1e3:.0f} kB" for n, b in info["bytes_by_content"].items()))
     read_rate(title, "upto top", ["top"], info["events"], RATE_BOUND)
-    out = subprocess.run(["python3", "-c", "import resource,subprocess,sys;"
-                          "subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL);"
-                          "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)", UPTO, "top", "-n", "1", TRACE],
-                         stdout=subprocess.PIPE, check=True).stdout
-    memory = int(out) / 1024
-    print(f"{title}: memory of top    {memory:7.0f} MB; {verdict(memory, MEMORY_BOUND)} {MEMORY_BOUND} MB")
+    memory_of(title, "top")
     for command in (["check"], ["info"], ["syscalls", "-n", "1"]):
         s = timed([UPTO, command[0]] + command[1:] + [TRACE])[0]
         print(f"{title}: upto {command[0]:12} {s:7.2f} s", flush=True)
@@ -112,6 +116,16 @@ def small_args(append=""):
 def small():
     compare("small boot", small_args(), SMALL_BOUND, int(os.environ.get("RUNS", 5)))
     reading("small boot")
+
+
+def many():
+    """Reading what 20 vCPUs did."""
+    run(UPTO, "record", "-q", "-f", "-o", TRACE, "--", *qemu_args("6.12", initrd("6.12", "smp"), smp=20, thread="multi"), timeout=1800)
+    events = upto_json("info", "--json", TRACE)["events"]
+    run(UPTO, "stack", "--at", "1s", TRACE)  # makes the index
+    for command, bound in ((["top"], RATE_BOUND), (["top", "--total"], STACKS_BOUND)):
+        read_rate("20 vCPUs", " ".join(command), command, events, bound)
+        memory_of("20 vCPUs", *command)
 
 
 def others():
@@ -168,8 +182,8 @@ def full():
 
 
 def main():
-    for what in sys.argv[1:] or ["small", "full", "others"]:
-        {"small": small, "full": full, "others": others}[what]()
+    for what in sys.argv[1:] or ["small", "full", "many", "others"]:
+        {"small": small, "full": full, "many": many, "others": others}[what]()
 
 
 if __name__ == "__main__":
