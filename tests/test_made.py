@@ -176,3 +176,43 @@ def test_callers_of_recursion():
     above = upto_json("tree", "--callers", "--json", "--min", "0", trace, "second", upto=UPTO_ASAN)["tree"]
     assert total == 140 == above[0]["total_insns"] and above[0]["function"] == "second", (total, above)
     assert above[1]["function"] == "startup_64" and above[1]["total_insns"] == 140, above
+
+
+def reboot(*meta):
+    """A second boot at 1000 ns, with the kernel 2 MB further up; the same task_struct is another task's."""
+    task, slide = 0xffff888000001000, 0x200000
+    mapped = ("event 0 task-switch 30 30 0 0 0 0", task)
+    return boot(mapped, ("event 0 call 40 0", STACK, KERNEL + 0x10, KERNEL + 0x1000), "event 0 clock 50 50 0 0 0",
+                ("event 0 task-switch 1000 1000 0 0 0", task, 0), "event 0 jump-indirect 1010 0 0 0xfff0 0xf0000",
+                "event 0 clock 1100 1100 0 0 0", ("event 0 jump-indirect 1110 0 0 0xf0100", KERNEL + slide),
+                "event 0 clock 1120 1120 0 0 0", ("event 0 task-switch 1130 1130 0 0 0 0", task),
+                ("event 0 call 1140 0", STACK, KERNEL + slide + 0x10, KERNEL + slide + 0x2000), "event 0 clock 1200 1200 0 0 0") + [
+        "meta boot.1.start_ns 1000", f"meta boot.1.slide {slide:#x}", "meta boot.1.kernel_ns 1110", "meta boot.1.kernel_insns 1110",
+        "meta boot.1.symbols 0", ("task seen 0 30 30", task, 0, 7, 7, 1, "before"), ("task seen 0 1130 1130", task, 0, 9, 9, 1, "after"),
+        *meta]
+
+
+def test_boots():
+    """Names, tasks and calls are those of their boot."""
+    trace = make("boots", reboot())
+    assert upto_json("info", "--json", trace)["boots"] == [
+        {"start_ns": 0, "kernel": None, "slide": 0}, {"start_ns": 1000, "kernel": None, "slide": 0x200000}]
+    functions = own(trace)
+    assert functions["[firmware]"] == 10 + 100 and "[kernel]" not in functions and "[user]" not in functions, functions
+    # what began in one boot ends with it, and is nobody's in the next
+    call = upto_json("calls", "--json", "--function", "second", trace, upto=UPTO_ASAN)["calls"][0]
+    assert (call["pid"], call["comm"], call["entry_ns"], call["duration_ns"]) == (7, "before", 40, 960), call
+    call = upto_json("calls", "--json", "--function", "third", trace, upto=UPTO_ASAN)["calls"][0]
+    assert (call["pid"], call["comm"], call["entry_ns"]) == (9, "after", 1140), call
+    ends = {p["pid"]: p["end_ns"] for p in upto_json("ps", "--json", trace, upto=UPTO_ASAN)["processes"]}
+    assert ends[7] == 1000 and ends[9] is None, ends
+
+
+def test_boots_of_firmware():
+    """A machine that is reset before anything was started has not booted in between; boots are in order."""
+    later = [f"meta boot.2.start_ns 1300", "meta boot.3.start_ns 1400", "meta boot.3.kernel_ns 1500"]
+    trace = make("boots-firmware", reboot(*later))
+    assert [b["start_ns"] for b in upto_json("info", "--json", trace)["boots"]] == [0, 1000, 1300]
+    trace = make("boots-disordered", reboot("meta boot.2.start_ns 999"))
+    failed = run(UPTO_ASAN, "info", trace, check=False)
+    assert failed.returncode == 1 and b"boot 2 begins at 999 ns, before the one before it" in failed.stderr, failed

@@ -4,7 +4,7 @@
  *
  *   translation (any vCPU's thread, one at a time under `lock`) decides what
  *     to watch in a block: translate.c, with idt.c, kernel.c, blocks.c
- *   execution (each vCPU's thread) writes raw records to its own ring: watch.c
+ *   execution (each vCPU's thread) writes raw records to its own ring: watch_*.c
  *   the drain thread turns records into chunks of the trace: drain.c
  */
 #ifndef UPTO_RECORDER_RECORDER_H

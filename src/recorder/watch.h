@@ -74,6 +74,12 @@ uint64_t far_address(uint64_t cs, uint64_t ip, unsigned shift);
 /* Put a clock now, in the vCPU's thread between two blocks; it is returned. */
 uint64_t watch_clock(unsigned cpu);
 
+/* If the vCPU was halted, it goes on. `uncounted`: instructions of the block that runs which the counter does not have yet. */
+void watch_resumes(struct vcpu *v, uint64_t uncounted);
+
+/* int $0x80, from any code: i386's system calls. */
+void watch_int80(struct vcpu *v, uint64_t target, uint64_t from);
+
 /* The last words of a recording: every vCPU's clocks. Not in a vCPU's thread. */
 void watch_finish(void);
 

@@ -141,9 +141,10 @@ void spaces_init(struct spaces *s, const struct reader *r)
 	new_space(s, 0);
 	/* both lists are in the order of time, but for what vCPUs told at once */
 	while (t < r->tasks.count || c < r->code.count) {
-		uint64_t next = boot + 1 < r->boots.count ? r->boots.list[boot + 1].start_ns : UINT64_MAX;
+		const struct boot *next = boot + 1 < r->boots.count ? &r->boots.list[boot + 1] : NULL;
 
-		if ((t == r->tasks.count || r->tasks.records[t].ns >= next) && (c == r->code.count || r->code.records[c].ns >= next)) {
+		if (next && (t == r->tasks.count || r->tasks.records[t].ns >= next->start_ns) &&
+		    (c == r->code.count || r->code.records[c].ns >= next->start_ns)) {
 			forget(&b); /* the next boot's tasks have nothing of this one's */
 			boot++;
 		} else if (c == r->code.count || (t < r->tasks.count && r->tasks.records[t].ns <= r->code.records[c].ns)) {

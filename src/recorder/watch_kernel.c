@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Functions of the kernel at whose entry something is learnt of its tasks and of code. */
+#include "boot.h"
+#include "code.h"
+#include "guest_time.h"
+#include "syscalls.h"
+#include "tasks.h"
+#include "watch_put.h"
+
+static void tell_command_line(struct vcpu *v)
+{
+	char text[2048];
+	struct buf lines = { 0 };
+
+	if (recorder.kernel.command_line && guest_read(&v->regs, recorder.kernel.command_line, text, sizeof text)) {
+		text[sizeof text - 1] = '\0';
+		pthread_mutex_lock(&recorder.lock);
+		meta_put(&lines, boot_meta_key("command_line"), text);
+		pthread_mutex_unlock(&recorder.lock);
+		drain_put(CHUNK_META, &lines);
+		buf_free(&lines);
+	}
+	recorder.kernel.command_line = 0;
+}
+
+void watch_task_switch(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t previous = registers_read(&v->regs, GUEST_RDI), next;
+
+	(void)data;
+	if (recorder.kernel.command_line)
+		tell_command_line(v);
+	next = registers_read(&v->regs, GUEST_RSI);
+	v->user_from = tasks_switch(previous, v->user_from, next);
+	syscalls_switch(v, previous, next);
+	tasks_meet(v, cpu, previous);
+	tasks_meet(v, cpu, next);
+	v->task = next;
+	v->user_left = LEFT_UNKNOWN;
+	PUT(v, EVENT_TASK_SWITCH, v->live->insns, guest_time(v), previous, next);
+}
+
+void watch_new_task(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)data;
+	/* so that what its maker did comes before what it does on another vCPU */
+	watch_clock(cpu);
+	syscalls_gone(registers_read(&v->regs, GUEST_RDI));
+	tasks_tell(v, cpu, TASK_NEW, registers_read(&v->regs, GUEST_RDI));
+}
+
+void watch_task_name(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	bool exec = registers_read(&v->regs, GUEST_RSI) & 0xff;
+
+	(void)data;
+	if (exec) { /* the new program's code comes after it */
+		syscalls_forget(v);
+		watch_clock(cpu);
+	}
+	tasks_tell(v, cpu, exec ? TASK_EXEC : TASK_NAME, registers_read(&v->regs, GUEST_RDI));
+}
+
+void watch_task_exit(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)data;
+	syscalls_forget(v);
+	tasks_tell(v, cpu, TASK_EXIT, v->task);
+}
+
+void watch_code(unsigned cpu, void *data)
+{
+	const struct code_hook *hook = data;
+	struct vcpu *v = vcpu_get(cpu);
+
+	hook->take(v, cpu, registers_read(&v->regs, GUEST_RDI));
+}
