@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from guest import TOP, UPTO, UPTO_ASAN, WORK, Once, initrd, kernel, numbers, qemu_args, record, run, upto_json
+from guest import TOP, UPTO, WORK, Once, initrd, kernel, numbers, qemu_args, record, run, upto_json
 
 TEXT = 0xffffffff81000000  # where kernels are linked for: arch/x86/include/asm/page_64_types.h
 
@@ -55,7 +55,7 @@ def check_boots(trace, kallsyms, releases):
         assert top["virtblk_probe [virtio_blk]"]["calls"] == 1 and top["start_kernel"]["calls"] == 1
         assert top["[decompressor]"]["self_insns"] > whole / 100
     check_tasks(trace, start, info["duration_ns"])
-    run(UPTO_ASAN, "check", trace)
+    run(UPTO, "check", trace)
     return start
 
 

@@ -393,7 +393,7 @@ def test_top_by():
         names = [f.get("name") or f["function"] for f in found]
         assert some in names, (by, names[:20])
         assert by in ("process", "thread") or len(set(names)) == len(names) or by == "function", by
-    fails(2, "--by colour: function, module, section, process or thread", "top", "--by", "colour", tiny())
+    fails(2, "--by colour: function, module, section, process, thread or interrupt", "top", "--by", "colour", tiny())
     fails(2, "--by process: not with --total", "top", "--by", "process", "--total", tiny())
 
 

@@ -183,12 +183,13 @@ def reboot(*meta):
     task, slide = 0xffff888000001000, 0x200000
     mapped = ("event 0 task-switch 30 30 0 0 0 0", task)
     return boot(mapped, ("event 0 call 40 0", STACK, KERNEL + 0x10, KERNEL + 0x1000), "event 0 clock 50 50 0 0 0",
-                ("event 0 task-switch 1000 1000 0 0 0", task, 0), "event 0 jump-indirect 1010 0 0 0xfff0 0xf0000",
+                ("event 0 task-switch 1000 1000 0 0 0", task, 0), "event 0 arrive 1000 0 0 0 0xfffffff0",
+                "event 0 jump-indirect 1010 0 0 0xfffffff0 0xf0000",
                 "event 0 clock 1100 1100 0 0 0", ("event 0 jump-indirect 1110 0 0 0xf0100", KERNEL + slide),
                 "event 0 clock 1120 1120 0 0 0", ("event 0 task-switch 1130 1130 0 0 0 0", task),
                 ("event 0 call 1140 0", STACK, KERNEL + slide + 0x10, KERNEL + slide + 0x2000), "event 0 clock 1200 1200 0 0 0") + [
         "meta boot.1.start_ns 1000", f"meta boot.1.slide {slide:#x}", "meta boot.1.kernel_ns 1110", "meta boot.1.kernel_insns 1110",
-        "meta boot.1.symbols 0", ("task seen 0 30 30", task, 0, 7, 7, 1, "before"), ("task seen 0 1130 1130", task, 0, 9, 9, 1, "after"),
+        "meta boot.1.symbols 0", ("task 1 0 30 30", task, 0, 7, 7, 1, "before"), ("task 1 0 1130 1130", task, 0, 9, 9, 1, "after"),
         *meta]
 
 
@@ -210,7 +211,7 @@ def test_boots():
 
 def test_boots_of_firmware():
     """A machine that is reset before anything was started has not booted in between; boots are in order."""
-    later = [f"meta boot.2.start_ns 1300", "meta boot.3.start_ns 1400", "meta boot.3.kernel_ns 1500"]
+    later = ["meta boot.2.start_ns 1300", "meta boot.3.start_ns 1400", "meta boot.3.kernel_ns 1500"]
     trace = make("boots-firmware", reboot(*later))
     assert [b["start_ns"] for b in upto_json("info", "--json", trace)["boots"]] == [0, 1000, 1300]
     trace = make("boots-disordered", reboot("meta boot.2.start_ns 999"))
