@@ -2,6 +2,7 @@
 #include "writer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -60,6 +61,21 @@ static int fail(struct writer *w, int r)
 	return r;
 }
 
+/*
+ * Keep room behind the chunks for an END: when the disk is full, what the next chunk had got of it is given back, and END can
+ * be written. Behind an END nothing is kept. Where files cannot have such room, END may not fit.
+ */
+static int keep_room(struct writer *w, const struct chunk_header *h, uint64_t size)
+{
+	enum { END_ROOM = 1 << 14 };
+
+	if (h->type == CHUNK_END)
+		return ftruncate(w->fd, (off_t)size) < 0 ? -errno : 0;
+	if (fallocate(w->fd, FALLOC_FL_KEEP_SIZE, (off_t)size, END_ROOM) == 0)
+		return 0;
+	return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? -errno : 0;
+}
+
 int writer_put(struct writer *w, const struct chunk_header *header, const struct buf *payload, int level)
 {
 	struct chunk_header h = *header;
@@ -77,6 +93,8 @@ int writer_put(struct writer *w, const struct chunk_header *header, const struct
 	h.crc = crc32_of(&h, offsetof(struct chunk_header, crc));
 	memcpy(w->packed.data, &h, sizeof h);
 	r = write_all(w->fd, w->packed.data, w->packed.len);
+	if (r == 0)
+		r = keep_room(w, &h, w->size + w->packed.len);
 	if (r < 0)
 		return fail(w, r);
 	__atomic_store_n(&w->size, w->size + w->packed.len, __ATOMIC_RELAXED);

@@ -26,7 +26,7 @@ void writer_deinit(struct writer *w);
 /*
  * Write one chunk. The caller sets type, cpu, clocks, state and events in `header`; the
  * rest is filled in. Returns 0 or -errno; after a failure the file is cut back to
- * whole chunks.
+ * whole chunks, behind which an END has room.
  */
 int writer_put(struct writer *w, const struct chunk_header *header, const struct buf *payload, int level);
 
