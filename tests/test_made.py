@@ -217,3 +217,8 @@ def test_boots_of_firmware():
     trace = make("boots-disordered", reboot("meta boot.2.start_ns 999"))
     failed = run(UPTO_ASAN, "info", trace, check=False)
     assert failed.returncode == 1 and b"boot 2 begins at 999 ns, before the one before it" in failed.stderr, failed
+    # where even the first kernel came after a reset, its slide is told
+    trace = make("boots-late", ["meta vcpus 1", "meta boot.1.start_ns 5", "meta boot.1.slide 0x200000", "meta boot.1.kernel_ns 10",
+                                "end lost 0", "event 0 clock 20 20 0 0 0"])
+    info = upto_json("info", "--json", trace, upto=UPTO_ASAN)
+    assert info["slide"] == 0x200000 and info["boots"] == [{"start_ns": 0, "kernel": None, "slide": 0x200000}], info

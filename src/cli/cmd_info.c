@@ -121,7 +121,7 @@ static void print_text(const struct reader *r, const struct summary *s, const ch
 	line("kernel", *release ? release : "not known");
 	line("command line", or_empty(meta_get(&r->meta, "command_line")));
 	line("qemu", or_empty(meta_get(&r->meta, "qemu")));
-	printf("%-16s 0x%" PRIx64 "\n", "slide", meta_get_u64(&r->meta, "slide", 0));
+	printf("%-16s 0x%" PRIx64 "\n", "slide", r->boots.list->slide);
 	print_boots(&r->boots);
 	printf("%-16s %u\n", "vcpus", s->vcpus);
 	line("clock", or_empty(meta_get(&r->meta, "clock")));
@@ -160,7 +160,7 @@ static void print_json(const struct reader *r, const struct summary *s, const ch
 	       ",\"complete\":%s,\"vcpus\":%u,\"duration_ns\":%" PRIu64 ",\"halted_ns\":%" PRIu64
 	       ",\"slide\":%" PRIu64,
 	       s->events, s->insns, r->size, s->lost, reader_complete(r) ? "true" : "false", s->vcpus,
-	       s->duration_ns, s->halted_ns, meta_get_u64(&r->meta, "slide", 0));
+	       s->duration_ns, s->halted_ns, r->boots.list->slide);
 	printf(",\"kernel_release\":");
 	json_string(stdout, release);
 	print_boots_json(&r->boots);

@@ -17,7 +17,7 @@ const struct column top_interrupts_columns[] = {
 	[AVERAGE] = { "average_ns", "AVERAGE", "time of one that returned" },
 	[LONGEST] = { "longest_ns", "LONGEST", "the longest of them" },
 	[NAME] = { "function", "FUNCTION", "where it leads to first; of exceptions also their name", .left = true },
-	[ACTION] = { "action", "ACTION", "what the driver of the device does that it is of, the first time", .left = true },
+	[ACTION] = { "action", "ACTION", "the driver's function that the first of them was handed to", .left = true },
 	{ 0 },
 };
 
