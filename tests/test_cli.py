@@ -40,7 +40,7 @@ def recorded(name, status, args):
 
 def trace():
     """A boot of the plain guest to its end."""
-    return recorded("cli.upto", 0, qemu_args("6.12", initrd("6.12", "plain")))
+    return recorded("cli.upto", 0, qemu_args("6.12", initrd("6.12", "plain"), whole=True))
 
 
 TINY_EXIT = 0x10 << 1 | 1

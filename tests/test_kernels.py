@@ -17,7 +17,7 @@ from test_truth import symbols_of
 def test_names(version):
     """Functions, processes, modules and system calls of a small boot."""
     trace = os.path.join(WORK, f"names-{version}.upto")
-    said = record(trace, qemu_args(version, initrd(version, "plain")), timeout=600).stderr.decode(errors="replace")
+    said = record(trace, qemu_args(version, initrd(version, "plain"), whole=True), timeout=600).stderr.decode(errors="replace")
     assert "lacks" not in said and "no kernel symbols" not in said, said
     info = upto_json("info", "--json", trace)
     assert info["kernel_release"] in kernel(version)[1] and "lacks" not in info["meta"], info

@@ -36,7 +36,7 @@ def seed():
 
 
 def plain():
-    return qemu_args("6.12", initrd("6.12", "plain"))
+    return qemu_args("6.12", initrd("6.12", "plain"), whole=True)
 
 
 class Recording:

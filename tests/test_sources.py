@@ -23,7 +23,7 @@ DEBUG_EXIT = 5 << 1 | 1
 CALLS = {"_start": 1, "kernel_main": 1, "twice": 1000, "called": 2000, "left": 100, "middle": 100, "right": 100,
          "recursive": 20 * 50, "jumping": 70, "jumped_to": 70, "conditional": 90, "conditionally": 45}
 # what of a boot takes long and has nothing to do with where its symbols come from
-SHORTER = "cryptomgr.notests rodata=off initcall_blacklist=load_system_certificate_list,fips_signature_selftest_init," \
+SHORTER = "rodata=off initcall_blacklist=load_system_certificate_list,fips_signature_selftest_init," \
           "jent_mod_init,trace_eval_init"
 SECTIONS = (".text", ".init.text")
 TIMES = dict.fromkeys(("ns", "kernel_ns", "insns"))

@@ -137,7 +137,7 @@ def test_progress():
 
 
 def boot_args(console):
-    args = qemu_args("6.12", initrd("6.12", "plain"))
+    args = qemu_args("6.12", initrd("6.12", "plain"), whole=True)
     args.remove("-nographic")
     return ["timeout", "--preserve-status", "-s", "INT", "6", UPTO, "record", "--force", "-o", os.path.join(WORK, "terminal.upto"), "--", *args, *console]
 
