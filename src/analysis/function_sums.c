@@ -211,7 +211,7 @@ static __attribute__((noinline)) void begin_tally(struct function_sums *s, struc
 		tally_step(s->tallies, use->phrase, function, entered, e->insns - insns);
 		insns = e->insns;
 	}
-	tally->serial = batch->phrases->serials[use->phrase];
+	tally->serial = batch->phrases->places[use->phrase].serial;
 	tally->from = call->from;
 	tally->version = version;
 	tally->callee = running->function;
@@ -223,7 +223,7 @@ static inline size_t take_phrase(struct function_sums *s, struct function_lane *
 {
 	const struct event *call = &batch->events[use->call];
 	struct tally *tally = &s->tallies->tallies[use->phrase];
-	uint32_t serial = batch->phrases->serials[use->phrase], version = name_cache_version(lane->cache, call->from, running->version);
+	uint32_t serial = batch->phrases->places[use->phrase].serial, version = name_cache_version(lane->cache, call->from, running->version);
 
 	if (__builtin_expect(!tally_is(tally, serial, call->from, version, running->function), 0)) {
 		batch_write_phrase(batch, use);

@@ -43,6 +43,18 @@ void *xcalloc_aligned(size_t alignment, size_t n, size_t size)
 	return memset(p, 0, n * size);
 }
 
+void *xreserve(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return checked(p == MAP_FAILED ? NULL : p);
+}
+
+void unreserve(void *p, size_t size)
+{
+	munmap(p, size);
+}
+
 void *xrealloc(void *p, size_t size)
 {
 	return xreallocarray(p, 1, size);

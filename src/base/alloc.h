@@ -20,6 +20,9 @@ enum { HUGE_PAGE = 2 << 20 };
 /* Data that different threads write to all the time must not share a cache line. */
 enum { CACHE_LINE = 64 };
 void *xcalloc_aligned(size_t alignment, size_t n, size_t size);
+/* Zeroed memory of which only what is used takes room. To be given back with unreserve(). */
+void *xreserve(size_t size);
+void unreserve(void *p, size_t size);
 /* Names and types are those of libiberty's functions: its demangler calls these instead. */
 void *xrealloc(void *p, size_t size);
 void *xreallocarray(void *p, size_t n, size_t size);

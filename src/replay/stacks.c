@@ -711,7 +711,7 @@ static void take_phrase(struct replay *r, struct lane *lane, struct batch *batch
 {
 	const struct event *call = &batch->events[use->call], *e = call + 1;
 	const struct shape_key key = {
-		.place = use->phrase, .serial = batch->phrases->serials[use->phrase],
+		.place = use->phrase, .serial = batch->phrases->places[use->phrase].serial,
 		.version = name_cache_version(r->cache, call->from, version), .from = call->from,
 	};
 	const struct event *end = e + phrase_count(batch->phrases, use->phrase);

@@ -11,7 +11,7 @@ void model_init(struct model *m)
 		.memory = xcalloc(MODEL_MEMORY, sizeof *m->memory),
 		.shifts = xcalloc(MODEL_SHIFTS, sizeof *m->shifts),
 		.targets = xcalloc(MODEL_TARGETS, sizeof *m->targets),
-		.phrases = xcalloc_aligned(HUGE_PAGE, 1, sizeof *m->phrases),
+		.phrases = phrases_new(),
 	};
 }
 
@@ -22,7 +22,7 @@ void model_deinit(struct model *m)
 	free(m->memory);
 	free(m->shifts);
 	free(m->targets);
-	free(m->phrases);
+	phrases_free(m->phrases);
 }
 
 void model_reset(struct model *m, uint64_t insns, uint64_t ns, uint64_t space)
@@ -37,6 +37,6 @@ void model_reset(struct model *m, uint64_t insns, uint64_t ns, uint64_t space)
 	memset(m->memory, 0, MODEL_MEMORY * sizeof *m->memory);
 	memset(m->shifts, 0, MODEL_SHIFTS * sizeof *m->shifts);
 	memset(m->targets, 0, MODEL_TARGETS * sizeof *m->targets);
-	memset(m->phrases->sets, 0, sizeof m->phrases->sets);
+	phrases_reset(m->phrases);
 	*m = fresh;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "phrases.h"
 
+#include "base/alloc.h"
 #include "model.h"
 
 /* The bits above the site's number: the kind, and the bases that the differences are added to. */
@@ -24,6 +25,55 @@ enum base {
 struct bases {
 	uint64_t insns, slot, addrs[BASES];
 };
+
+struct phrases *phrases_new(void)
+{
+	struct phrases *phrases = xcalloc_aligned(CACHE_LINE, 1, sizeof *phrases);
+
+	phrases->lines = xreserve((size_t)PHRASE_LINES_MAX * PHRASE_LINE);
+	phrases->n_lines = 1;
+	return phrases;
+}
+
+void phrases_free(struct phrases *phrases)
+{
+	unreserve(phrases->lines, (size_t)PHRASE_LINES_MAX * PHRASE_LINE);
+	free(phrases);
+}
+
+void phrases_reset(struct phrases *phrases)
+{
+	memset(phrases->sets, 0, sizeof phrases->sets);
+	memset(phrases->freed, 0, sizeof phrases->freed);
+	phrases->n_lines = 1;
+}
+
+static unsigned lines_for(unsigned events)
+{
+	return (unsigned)((sizeof(struct phrase) + events * sizeof(struct phrase_event) + PHRASE_LINE - 1) / PHRASE_LINE);
+}
+
+/* Where a phrase of so many events will lie. The phrase that is there has `old` events; 0: there is none. */
+static struct phrase *make_room(struct phrases *phrases, unsigned place, unsigned old, unsigned events)
+{
+	unsigned had = old ? lines_for(old) : 0, want = lines_for(events);
+	uint32_t *line = &phrases->places[place].line;
+
+	if (had == want)
+		return phrase_at(phrases, place);
+	if (had) {
+		memcpy(phrase_at(phrases, place), &phrases->freed[had], sizeof *line);
+		phrases->freed[had] = *line;
+	}
+	*line = phrases->freed[want];
+	if (*line) {
+		memcpy(&phrases->freed[want], phrase_at(phrases, place), sizeof *line);
+	} else {
+		*line = phrases->n_lines;
+		phrases->n_lines += want;
+	}
+	return phrase_at(phrases, place);
+}
 
 static inline struct bases bases_of(const struct phrase *phrase, const struct event *call)
 {
@@ -67,7 +117,7 @@ static bool comes(const struct phrases *phrases, const struct event *call, size_
 	count = set->counts[number - 1];
 	/* compare this first: most other phrases differ here, and loading the phrase itself may miss the cache */
 	return count <= left && call[count].insns - call->insns == set->insns[number - 1] &&
-	       matches(&phrases->known[phrase_place(call->site, number)], count, call);
+	       matches(phrase_at(phrases, phrase_place(call->site, number)), count, call);
 }
 
 unsigned phrases_find(const struct phrases *phrases, const struct event *call, size_t left, unsigned likely)
@@ -82,7 +132,7 @@ unsigned phrases_find(const struct phrases *phrases, const struct event *call, s
 
 void phrase_write(const struct phrases *phrases, unsigned place, struct event *call)
 {
-	const struct phrase *phrase = &phrases->known[place];
+	const struct phrase *phrase = phrase_at(phrases, place);
 	/* local copies: the compiler must not reload them after each store */
 	const struct bases bases = bases_of(phrase, call);
 	const struct phrase_event *p = phrase->events, *end = p + phrase_count(phrases, place);
@@ -133,13 +183,13 @@ void phrases_learn(struct phrases *phrases, const struct event *call, const stru
 {
 	struct phrase_set *set = phrases_set(phrases, call->site);
 	unsigned place = phrase_place(call->site, set->next + 1), count = (unsigned)(ret - call);
-	struct phrase *phrase = &phrases->known[place];
+	struct phrase *phrase = make_room(phrases, place, phrase_count(phrases, place), count);
 	uint64_t bad = 0;
 
 	phrase->far = 0;
 	for (unsigned i = 0; i < count; i++)
 		bad |= describe(phrase, &phrase->events[i], call + 1 + i, call);
-	phrases->serials[place] = ++phrases->learned;
+	phrases->places[place].serial = ++phrases->learned;
 	set->sites[set->next] = bad ? 0 : call->site;
 	set->insns[set->next] = (uint16_t)(ret->insns - call->insns);
 	set->counts[set->next] = (uint8_t)count;

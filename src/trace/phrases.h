@@ -38,7 +38,15 @@ struct phrase_event {
 
 struct phrase {
 	uint64_t far; /* difference from the call's `from` to an address that 32 bits do not reach: code of another object */
-	struct phrase_event events[PHRASE_EVENTS];
+	struct phrase_event events[];
+};
+
+/* Most phrases are short. Each gets as many lines as it needs, so that a vCPU's phrases are 3 MB and not 8. */
+enum {
+	PHRASE_LINE = 64, /* bytes */
+	PHRASE_LINES = (sizeof(struct phrase) + PHRASE_EVENTS * sizeof(struct phrase_event) + PHRASE_LINE - 1) / PHRASE_LINE,
+	/* Pieces of a size are used again for that size only, and there are never more of a size than phrases. */
+	PHRASE_LINES_MAX = PHRASES * (PHRASE_LINES * (PHRASE_LINES + 1) / 2) + 1,
 };
 
 /* The phrases of all call sites whose numbers are equal modulo PHRASE_SETS: all that is needed to go past them. */
@@ -53,12 +61,24 @@ struct phrase_set {
 static_assert(sizeof(struct phrase_set) == 64, "a set is a cache line");
 
 /* The place of a phrase is the number of its set times PHRASE_WAYS, plus its index in the set. */
+struct phrase_place {
+	uint32_t line;   /* where the phrase lies */
+	uint32_t serial; /* unique among all phrases that were ever in the same place */
+};
+
 struct phrases {
 	struct phrase_set sets[PHRASE_SETS];
-	struct phrase known[PHRASES];
-	uint32_t serials[PHRASES];    /* unique among all phrases that were ever in the same place */
-	uint32_t learned;             /* how many phrases were learned so far */
+	struct phrase_place places[PHRASES];
+	unsigned char *lines;             /* PHRASE_LINES_MAX of PHRASE_LINE bytes, of which n_lines were ever used */
+	uint32_t n_lines;
+	uint32_t freed[PHRASE_LINES + 1]; /* by size: the first free piece, whose first bytes name the next one; 0: none */
+	uint32_t learned;                 /* how many phrases were learned so far */
 };
+
+struct phrases *phrases_new(void);
+void phrases_free(struct phrases *phrases);
+/* Forget all phrases. */
+void phrases_reset(struct phrases *phrases);
 
 /* Indexes of the calls in the window that have not returned yet. */
 struct open_calls {
@@ -96,6 +116,11 @@ static inline unsigned phrase_count(const struct phrases *phrases, unsigned plac
 static inline unsigned phrase_insns(const struct phrases *phrases, unsigned place)
 {
 	return phrases->sets[place / PHRASE_WAYS].insns[place % PHRASE_WAYS];
+}
+
+static inline struct phrase *phrase_at(const struct phrases *phrases, unsigned place)
+{
+	return (struct phrase *)(void *)(phrases->lines + (size_t)phrases->places[place].line * PHRASE_LINE);
 }
 
 /* The number of the phrase that the `left` events behind the call begin with; 0: none. Tries `likely` first. */
