@@ -11,6 +11,23 @@ const struct shape *shapes_find(const struct shapes *s, const struct stack *stac
 	return shape;
 }
 
+const struct thunk_exit *shapes_exit(const struct shapes *s, const struct shape_key *key)
+{
+	const struct thunk_exit *exit = &s->exits[key->place];
+
+	return exit->serial == key->serial && exit->from == key->from && exit->version == key->version ? exit : NULL;
+}
+
+void shapes_keep_exit(struct shapes *s, const struct shape_key *key, const struct thunk_exit *exit)
+{
+	struct thunk_exit *kept = &s->exits[key->place];
+
+	*kept = *exit;
+	kept->serial = key->serial;
+	kept->from = key->from;
+	kept->version = key->version;
+}
+
 void shapes_begin(struct shapes *s, const struct stacks *stacks, const struct stack *stack, const struct shape_key *key)
 {
 	s->recorded = &s->shapes[key->place];

@@ -37,9 +37,19 @@ struct shape {
 } __attribute__((aligned(CACHE_LINE)));
 static_assert(offsetof(struct shape, frames[5]) == CACHE_LINE, "short ones are in one cache line");
 
+/* Where a phrase leaves the thunk that its call led to. */
+struct thunk_exit {
+	uint32_t serial, version; /* as a shape's */
+	uint64_t from;
+	uint64_t target;          /* the function that the thunk leads to */
+	uint16_t insns;           /* since the call */
+	uint16_t events, returns; /* up to there */
+};
+
 /* The shapes for one vCPU's phrases, and the one that is being recorded. */
 struct shapes {
 	struct shape shapes[PHRASES];
+	struct thunk_exit exits[PHRASES];
 	struct shape *recorded;
 	size_t depth;           /* of the stack with the call on it */
 	size_t thunk_calls;     /* of the stack */
@@ -57,6 +67,11 @@ struct shape_key {
 
 /* Find a shape. Returns NULL if it is not known. */
 const struct shape *shapes_find(const struct shapes *s, const struct stack *stack, const struct shape_key *key);
+
+/* Where the phrase leaves the thunk that was called. Returns NULL if that is not known. */
+const struct thunk_exit *shapes_exit(const struct shapes *s, const struct shape_key *key);
+/* Keep that. The caller must not if an address up to there may belong to another function later. */
+void shapes_keep_exit(struct shapes *s, const struct shape_key *key, const struct thunk_exit *exit);
 
 /* Begin to record what happens to the stack up to shapes_end(). */
 void shapes_begin(struct shapes *s, const struct stacks *stacks, const struct stack *stack, const struct shape_key *key);

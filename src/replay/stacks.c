@@ -684,21 +684,67 @@ static bool names_last(struct replay *r, const struct event *call, const struct 
 	return true;
 }
 
-/*
- * Write the phrase, and replay it up to where the thunk that was called leads to: its call is on top of the stack then.
- * Returns the event behind; the end, if all was replayed since the call did not get a frame like that.
- */
-static __attribute__((noinline)) const struct event *leave_thunk(struct replay *r, struct lane *lane, struct batch *batch,
-								 struct phrase_use *use, const struct event *end)
+/* Do what the phrase's events up to the thunk's exit did when they were replayed. */
+static void go_to_exit(struct replay *r, struct lane *lane, const struct batch *batch, const struct event *call,
+		       const struct thunk_exit *exit)
+{
+	struct stack *stack = lane->stack;
+	uint64_t insns = call->insns + exit->insns, ns = timebase_ns(&batch->timebase, insns);
+
+	stack->insns += insns - lane->meter.insns;
+	stack->ns += ns - lane->meter.ns;
+	stack->began |= exit->returns > 0;
+	stack->thunk_calls.count--;
+	stack->place = exit->target;
+	set_lane(lane, insns, ns, exit->target);
+	r->stacks->ns = ns;
+	r->stacks->unmatched.returns += exit->returns;
+	push(r, stack, FRAME_CALL, call->slot, call->from, SYSCALL_PLAIN, exit->target);
+}
+
+/* Replay the phrase up to the thunk's exit. Returns the event behind. */
+static const struct event *replay_to_exit(struct replay *r, struct lane *lane, struct batch *batch, struct phrase_use *use,
+					  const struct shape_key *key, const struct event *end)
 {
 	const struct event *call = &batch->events[use->call], *e = call + 1;
-	const struct frame *t;
+	struct stack *stack = lane->stack;
+	size_t thunk_calls = stack->thunk_calls.count, depth = stack->depth;
+	const struct unmatched before = r->stacks->unmatched;
+	struct unmatched after;
 
 	batch_write_phrase(batch, use);
-	while (e < end && thunk_calls_last(lane->stack)) {
+	while (e < end && thunk_calls_last(stack)) {
 		go_through_untimed(r, lane, batch, e, e + 1);
 		e++;
 	}
+	after = r->stacks->unmatched;
+	after.returns = before.returns;
+	if (stack->depth == depth + 1 && stack->thunk_calls.count == thunk_calls - 1 && e[-1].target == stack->frames[depth].addr &&
+	    !memcmp(&before, &after, sizeof before) && names_last(r, call, e, key->version))
+		shapes_keep_exit(r->shapes, key, &(struct thunk_exit){
+			.target = e[-1].target, .insns = (uint16_t)(e[-1].insns - call->insns), .events = (uint16_t)(e - call - 1),
+			.returns = (uint16_t)(r->stacks->unmatched.returns - before.returns),
+		});
+	return e;
+}
+
+/*
+ * Replay the phrase up to where the thunk that was called leads to: its call is on top of the stack then. Returns the event
+ * behind; the end, if all was replayed since the call did not get a frame like that.
+ */
+static const struct event *leave_thunk(struct replay *r, struct lane *lane, struct batch *batch, struct phrase_use *use,
+				       const struct shape_key *key, const struct event *end)
+{
+	const struct event *call = &batch->events[use->call], *e;
+	const struct thunk_call *pending = &lane->stack->thunk_calls.list[lane->stack->thunk_calls.count - 1];
+	const struct thunk_exit *exit = shapes_exit(r->shapes, key);
+	const struct frame *t;
+
+	if (exit && pending->slot == call->slot && pending->from == call->from) {
+		go_to_exit(r, lane, batch, call, exit);
+		return call + 1 + exit->events;
+	}
+	e = replay_to_exit(r, lane, batch, use, key, end);
 	t = top(lane->stack);
 	if (t && t->kind == FRAME_CALL && t->slot == call->slot && t->from == call->from)
 		return e;
@@ -718,7 +764,7 @@ static void take_phrase(struct replay *r, struct lane *lane, struct batch *batch
 	const struct shape *shape;
 
 	if (__builtin_expect(lane->stack->thunk_calls.count, 0) && thunk_calls_last(lane->stack))
-		e = leave_thunk(r, lane, batch, use, end);
+		e = leave_thunk(r, lane, batch, use, &key, end);
 	if (e == end)
 		return;
 	shape = shapes_find(r->shapes, lane->stack, &key);
