@@ -110,7 +110,7 @@ def reading(title):
 
 
 def small_args(append=""):
-    return qemu_args("6.12", initrd("6.12", "plain"), append=append)
+    return qemu_args("6.12", initrd("6.12", "plain"), append=append, whole=True)
 
 
 def small():

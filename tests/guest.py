@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import subprocess
+import sys
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -162,3 +163,11 @@ def unpack_disk(disk, folder):
     os.makedirs(folder, exist_ok=True)
     run("tar", "-C", folder, "-xf", disk)
     return folder
+
+
+def peak_mb(*args):
+    """The most memory that a program had; a small parent, for the child's figure begins with that of its parent."""
+    measure = "import resource, subprocess, sys\n" \
+              "subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)\n" \
+              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    return int(run(sys.executable, "-c", measure, *args).stdout) * 1024 / 1e6

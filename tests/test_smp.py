@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from guest import UPTO, WORK, initrd, qemu_args, record, run, upto_json
+from guest import UPTO, WORK, initrd, peak_mb, qemu_args, record, run, upto_json
+
+MEMORY_BOUND_MB = 256
 
 
 @pytest.mark.parametrize("n", [2, 4, 20, pytest.param(64, marks=pytest.mark.all)])
@@ -25,6 +27,10 @@ def test_vcpus(n):
         programs = [p for p in processes if p["pid"] == pids[cpu]]
         assert programs[-1]["comm"] == "busybox" and programs[-1]["self_insns"] > 100000, (cpu, programs)
     run(UPTO, "check", trace)
+    if n <= 20:
+        peak = peak_mb(UPTO, "top", "--total", trace)
+        assert peak < MEMORY_BOUND_MB, peak
+        return f"top --total took {peak:.0f} MB"
 
 
 @pytest.mark.weight(20)

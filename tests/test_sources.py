@@ -7,13 +7,12 @@ import collections
 import os
 import pickle
 import shlex
-import sys
 import tempfile
 
 import pytest
 
 import decoder
-from guest import TOP, UPTO, WORK, Once, initrd, is_older, once_a_run, qemu_args, run, upto_json
+from guest import TOP, UPTO, WORK, Once, initrd, is_older, once_a_run, peak_mb, qemu_args, run, upto_json
 from test_cli import fake_qemu, recorded
 from test_truth import dump
 
@@ -264,14 +263,6 @@ def test_boot_newest():
             assert p.returncode == 1 and not p.stdout, p
             assert err.count("\n") == 1 and err.startswith("upto: /boot/") and "upto boot KERNEL" in err, err
             assert not os.path.exists(f"{folder}/o.upto") and not os.path.exists(f"{folder}/ran")
-
-
-def peak_mb(*args):
-    """The most memory that a program had; a small parent, for the child's figure begins with that of its parent."""
-    measure = "import resource, subprocess, sys\n" \
-              "subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)\n" \
-              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
-    return int(run(sys.executable, "-c", measure, *args).stdout) * 1024 / MB
 
 
 @pytest.mark.weight(20)

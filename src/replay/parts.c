@@ -5,7 +5,10 @@
 
 #include "base/alloc.h"
 
-enum { PARTS_PER_THREAD = 5 }; /* some parts take longer: a thread that is done takes the next part */
+enum {
+	PARTS_PER_THREAD = 5, /* some parts take longer: a thread that is done takes the next part */
+	MODELS_MAX = 40,      /* each thread has one for each vCPU, of about 5 MB (trace/model.h) */
+};
 
 struct part {
 	struct checkpoint from;
@@ -216,11 +219,18 @@ static void replay_all(struct parts_crew *crew, struct index *index, bool make, 
 		pthread_join(others[--started], NULL);
 }
 
+static unsigned threads_for(unsigned vcpus)
+{
+	unsigned most = vcpus < MODELS_MAX ? MODELS_MAX / (vcpus ? vcpus : 1) : 1;
+
+	return walk_threads() < most ? walk_threads() : most;
+}
+
 int parts_replay(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
 		 bool make, const struct parts_analysis *analysis, void *context, void *ret_states[PARTS_MAX],
 		 struct error *err)
 {
-	unsigned n_threads = walk_threads();
+	unsigned n_threads = threads_for(reader_vcpus(r));
 	struct parts_crew crew = {
 		.reader = r, .names = names, .threads = threads, .analysis = analysis, .context = context,
 		.n = n_threads * PARTS_PER_THREAD < PARTS_MAX ? n_threads * PARTS_PER_THREAD : PARTS_MAX,
