@@ -84,6 +84,14 @@ def test_right():
     assert found("right", lines()) == {} and found("right-exact", one_vcpu()) == {}
 
 
+def test_clock_before_guest():
+    """QEMU's clock may have run before the guest did; from then on it counts instructions."""
+    late = ["meta vcpus 1", "meta clock instructions retired; guest ns (icount: exact)", "meta arch x86_64", "end lost 0",
+            "end late_arrivals 0", "event 0 clock 900 1900 0 0 0", "event 0 clock 8000 9000 0 0 0"]
+    assert found("clock-late", late) == {}
+    assert set(found("clock-late-off", [*late, "event 0 clock 8300 9500 0 0 0"])) == {"counter"}
+
+
 def many(n, *per):
     """A stretch of vCPU 0 after all else: each of these again and again, 10 instructions apart."""
     insns, out = 8000, []

@@ -423,3 +423,27 @@ def test_deterministic(version):
     for trace in traces:
         os.unlink(trace)
     return f"QEMU counted {drift} instructions more; {dropped[0]} stores taken out"
+
+
+def up_to_power_off(trace, *question):
+    """What upto answers of all that came before the machine was asked to power off, which a replay does not see to its end."""
+    last = [c for c in upto_json("syscalls", "--json", trace)["syscalls"] if c["name"] == "reboot"][-1]
+    return run(UPTO, *question, "--json", "--to", f"{last['ns']}ns", trace).stdout
+
+
+@pytest.mark.all
+@pytest.mark.weight(60)
+def test_replayed():
+    """A boot that QEMU records, and its replay, run the same instructions: traced, both are the same to the nanosecond."""
+    answers = []
+    for mode in ("record", "replay"):
+        trace, log = os.path.join(WORK, f"rr-{mode}.upto"), os.path.join(WORK, "rr.log")
+        record(trace, qemu_args("6.12", initrd("6.12", "ps")) + ["-icount", f"shift=0,rr={mode},rrfile={log}", "-seed", "1"])
+        check(trace)
+        answers.append([up_to_power_off(trace, *q) for q in (["top", "-n", "0"], ["syscalls", "-n", "0"], ["dump", "-k", "call-indirect"])])
+        os.unlink(trace)
+    assert answers[0] == answers[1]
+    top = json.loads(answers[0][0])["functions"]
+    user = [f for f in top if f["object"] and f["calls"]]
+    assert len(top) > 5000 and user, (len(top), user)
+    return f"{len(top)} functions, {sum(f['self_insns'] for f in top)} instructions; in user code {sum(f['self_insns'] for f in user)}"

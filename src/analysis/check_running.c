@@ -89,11 +89,19 @@ static void switch_task(struct running *r, unsigned cpu, const struct event *e)
 		check_elsewhere(r, cpu, e);
 }
 
-/* The difference between the time awake and one nanosecond per instruction. */
+/*
+ * The difference between the time awake and one nanosecond per instruction. QEMU's clock may begin before the guest does,
+ * which the first clock tells.
+ */
 static void check_clock(struct running *r, unsigned cpu, const struct event *e)
 {
 	struct running_cpu *now = &r->cpus[cpu];
-	uint64_t off = now->awake_ns - e->insns;
+	uint64_t off;
+
+	if (!now->clocked && now->awake_ns > e->insns)
+		now->awake_ns = e->insns;
+	now->clocked = true;
+	off = now->awake_ns - e->insns;
 
 	if (off + CLOCK_SLACK_NS > 2 * CLOCK_SLACK_NS)
 		fault(r, FAULT_CLOCK, cpu, e, now->awake_ns, e->insns);

@@ -35,6 +35,7 @@ struct running {
 		uint64_t task;      /* 0: not known */
 		uint64_t awake_ns;  /* not halted, so far */
 		bool halted;
+		bool clocked;       /* a clock came */
 		bool dying;         /* its task will not be switched to again */
 		uint64_t twice_ns;  /* when its task was switched to on another vCPU, which is right only if it is switched out here at the same time; 0: no */
 	} *cpus;
