@@ -35,6 +35,7 @@ static struct {
 		struct encoder *encoder;
 		bool seen;
 		uint64_t insns;
+		uint64_t place; /* where control is */
 	} lanes[CPUS];
 	struct item {
 		struct chunk_header header;
@@ -184,7 +185,7 @@ static void add_event(char **words, unsigned n)
 {
 	struct lane *lane = lane_of(words[1]);
 	struct event *e = encoder_next(lane->encoder);
-	uint64_t args[WORDS] = { 0 };
+	uint64_t *args = xcalloc(WORDS, sizeof *args); /* until the encoder gets to it */
 
 	*e = (struct event){
 		.kind = kind_of(words[2]), .insns = number(words[3]), .ns = number(words[4]), .slot = number(words[5]),
@@ -192,11 +193,12 @@ static void add_event(char **words, unsigned n)
 	};
 	for (unsigned i = 8; i < n; i++)
 		args[i - 8] = number(words[i]);
-	e->site = site_of(e, lane->encoder->now.place);
+	e->site = site_of(e, lane->place);
 	lane->insns = e->insns;
+	if (e->target)
+		lane->place = e->target;
 	made.events++;
 	encoder_added(lane->encoder);
-	encoder_flush(lane->encoder); /* args are not there for long */
 }
 
 /* The rest of the line, as it stands. */
