@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Each option of each command that reads a trace changes its answer: one that is ignored is found."""
+import re
+
+import pytest
+
+from guest import UPTO, run, upto_json
+from test_code import recording
+
+# held elsewhere: what depends on a terminal, on files beside the trace, or is the same for all commands
+ELSEWHERE = {"--help", "--wide", "--debug", "--sysroot"}
+TABLE = {"--json": [], "--lines": ["3"], "--exact": []}
+SPAN = {"--from": ["LATE"], "--to": ["LATE"], "--cpu": ["1"]}
+FUNCTIONS = {"--thunks": [], "--kernel": [], "--user": [], "--module": ["virtio*,busybox"], "--function": ["vfs_*"]}
+EXITS = ["--function", "do_exit"]
+# by command: what is asked besides, and the option's argument; a list of both where it needs another question
+OPTIONS = {
+    "top": {**TABLE, **SPAN, **FUNCTIONS, "--output": ["function,calls"], "--sort": ["calls"], "--by": ["section"],
+            "--total": [], "--min": ["1"], "--clock": ["ns"]},
+    "first": {**TABLE, **SPAN, **FUNCTIONS, "--output": ["function"], "--sort": ["-function"]},
+    "syscalls": {**TABLE, **SPAN, "--output": ["call"], "--sort": ["duration"], "--pid": ["1"], "--name": ["*stat*"],
+                 "--min-duration": ["1ms"], "--summary": []},
+    "ps": {**TABLE, **SPAN, "--output": ["pid"], "--sort": ["insns"]},
+    "tree": {**TABLE, "--function": ["vfs_read"], "--callers": (["--function", "vfs_read"], []), "--depth": ["2"], "--min": ["5"], "--clock": ["ns"],
+             "--thunks": (["--depth", "12"], []), "--output": ["function"], "--sort": ["calls"]},
+    "calls": {"--function": (["--from", "LATE", "--lines", "50"], EXITS[1:]), "--pid": (EXITS, ["1"]), "--depth": (EXITS, ["2"]),
+              "--min-duration": (EXITS, ["1ms"]), "--min-callee": (EXITS + ["--min-duration", "1ms"], ["0"]),
+              "--one-thread": (["--lines", "2000", "--from", "LATE"], []),
+              "--all-threads": (["--function", "do_wait"], []),
+              "--no-interrupts": (["--function", "kernel_init_freeable", "--min-duration", "10us"], []), "--lines": (EXITS, ["1"]), "--json": (EXITS, []),
+              "--thunks": (EXITS, []), "--from": (EXITS, ["LATE"]), "--to": (EXITS, ["LATE"]), "--cpu": (EXITS, ["1"])},
+    "stack": {"--at": ["LATE"], "--pid": ["2"], "--running": (["--at", "LATE"], []), "--json": []},  # --thunks: thunks.asked
+    "dump": {opt: (["--kind", "syscall,interrupt,jump-indirect"], args) for opt, args in
+             {**SPAN, "--json": [], "--lines": ["3"], "--kind": ["halt"]}.items()} | {"--function": (["--from", "LATE", "--lines", "20000"], ["vfs_*"])},
+    "info": {"--json": [], "--exact": [], "--digest": []},
+    "check": {"--json": [], "--no-stacks": []},
+}
+
+
+def options_of(command):
+    return set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", run(UPTO, command, "--help").stdout.decode(), re.M))
+
+
+@pytest.mark.parametrize("command", list(OPTIONS))
+@pytest.mark.weight(8)
+def test_options(command):
+    """Each is here, and the answer with it is another one."""
+    trace, _ = recording("6.12", 2)
+    late = f"{upto_json('info', '--json', trace)['duration_ns'] * 3 // 4}ns"
+    assert options_of(command) - ELSEWHERE - ({"--thunks"} if command == "stack" else set()) == set(OPTIONS[command])
+    answers = {}
+
+    def answer(words):
+        words = tuple(late if w == "LATE" else w for w in words)
+        if words not in answers:
+            answers[words] = run(UPTO, command, *words, trace).stdout
+        return answers[words]
+
+    for option, args in OPTIONS[command].items():
+        if args is None:
+            continue
+        more, args = args if isinstance(args, tuple) else ([], args)
+        with_it = answer([*more, option, *args])
+        assert with_it and with_it != answer(more), (option, with_it[:200])
