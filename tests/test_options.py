@@ -25,9 +25,9 @@ OPTIONS = {
              "--thunks": (["--depth", "12"], []), "--output": ["function"], "--sort": ["calls"]},
     "calls": {"--function": (["--from", "LATE", "--lines", "50"], EXITS[1:]), "--pid": (EXITS, ["1"]), "--depth": (EXITS, ["2"]),
               "--min-duration": (EXITS, ["1ms"]), "--min-callee": (EXITS + ["--min-duration", "1ms"], ["0"]),
-              "--one-thread": (["--lines", "2000", "--from", "LATE"], []),
+              "--one-thread": (["--from", "LATE", "--min-duration", "1ms"], []),
               "--all-threads": (["--function", "do_wait"], []),
-              "--no-interrupts": (["--function", "kernel_init_freeable", "--min-duration", "10us"], []), "--lines": (EXITS, ["1"]), "--json": (EXITS, []),
+              "--no-interrupts": (["--function", "kernel_init_freeable", "--min-duration", "10us"], []), "--lines": (EXITS, ["1"]), "--json": (EXITS, []), "--exact": (EXITS, []),
               "--thunks": (EXITS, []), "--from": (EXITS, ["LATE"]), "--to": (EXITS, ["LATE"]), "--cpu": (EXITS, ["1"])},
     "stack": {"--at": ["LATE"], "--pid": ["2"], "--running": (["--at", "LATE"], []), "--json": []},  # --thunks: thunks.asked
     "dump": {opt: (["--kind", "syscall,interrupt,jump-indirect"], args) for opt, args in

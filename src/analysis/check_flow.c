@@ -57,7 +57,7 @@ void flow_add(struct flow_check *f, struct name_cache *cache, const struct event
 	flow_break(&f->breaks[addr_is_kernel(place) && addr_is_kernel(stands) ? FLOW_WITHIN : FLOW_ACROSS], left, found, at);
 }
 
-static void tell(const struct flow_break *b, uint64_t allowed, const struct names *names, struct check *c)
+static void report(const struct flow_break *b, uint64_t allowed, const struct names *names, struct check *c)
 {
 	if (b->count > allowed)
 		check_found_at(c, CHECK_FLOW, b->count, &b->first, "control is in %.80s, and the next event is in %.80s",
@@ -68,6 +68,6 @@ void flow_end(const struct flow_check *f, const struct names *names, struct chec
 {
 	uint64_t late = meta_get_u64(&f->reader->meta, "late_arrivals", 0);
 
-	tell(&f->breaks[FLOW_WITHIN], WITHIN_FREE + late + f->joints / WITHIN_OF, names, c);
-	tell(&f->breaks[FLOW_ACROSS], 0, names, c);
+	report(&f->breaks[FLOW_WITHIN], WITHIN_FREE + late + f->joints / WITHIN_OF, names, c);
+	report(&f->breaks[FLOW_ACROSS], 0, names, c);
 }

@@ -157,7 +157,7 @@ void running_dies(struct running *r, unsigned cpu)
 	r->cpus[cpu].dying = true;
 }
 
-static void tell(const struct running *r, struct check *c, enum running_fault which)
+static void report(const struct running *r, struct check *c, enum running_fault which)
 {
 	const struct running_faults *f = &r->faults[which];
 	const struct check_place *at = &f->first;
@@ -199,5 +199,5 @@ void running_end(const struct running *r, struct check *c)
 {
 	for (int i = 0; i < RUNNING_FAULTS; i++)
 		if (r->faults[i].count)
-			tell(r, c, (enum running_fault)i);
+			report(r, c, (enum running_fault)i);
 }

@@ -148,7 +148,7 @@ struct running {
  * Events in the span none of which has a clock: what runs is not halted, nor will be, and the task has one version of its
  * address space.
  */
-static inline void take_plain(struct function_sums *s, struct function_lane *lane, struct running *running,
+static inline void count_plain(struct function_sums *s, struct function_lane *lane, struct running *running,
 			      const struct event *events, const struct event *end)
 {
 	const uint64_t ticks = running->ticks, first_ns = running->timebase.ns;
@@ -218,7 +218,7 @@ static __attribute__((noinline)) void begin_tally(struct function_sums *s, struc
 }
 
 /* The phrase behind a call: in a tally, or written, as the first of one is. Returns how many events need not be taken. */
-static inline size_t take_phrase(struct function_sums *s, struct function_lane *lane, struct running *running,
+static inline size_t count_phrase(struct function_sums *s, struct function_lane *lane, struct running *running,
 				 struct batch *batch, struct phrase_use *use)
 {
 	const struct event *call = &batch->events[use->call];
@@ -236,7 +236,7 @@ static inline size_t take_phrase(struct function_sums *s, struct function_lane *
 }
 
 /* The events up to `end`, and of them, those that are phrases' of the batch; NULL: all are written. */
-static void take_run(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
+static void count_run(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
 		     const struct pace *pace, const struct event *events, const struct event *end, struct batch *batch)
 {
 	struct running running = {
@@ -250,10 +250,10 @@ static void take_run(struct function_sums *s, struct function_lane *lane, const 
 
 		if (use->written)
 			continue;
-		take_plain(s, lane, &running, events, behind);
-		events = behind + take_phrase(s, lane, &running, batch, use);
+		count_plain(s, lane, &running, events, behind);
+		events = behind + count_phrase(s, lane, &running, batch, use);
 	}
-	take_plain(s, lane, &running, events, end);
+	count_plain(s, lane, &running, events, end);
 	lane->meter.insns = running.insns;
 	lane->meter.ns = pace_ticks(pace, running.insns);
 	lane->function = running.function;
@@ -278,7 +278,7 @@ static uint32_t follow(struct function_sums *s, struct function_lane *lane, cons
 }
 
 /* Any event. */
-static void take_one(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
+static void count_one(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
 		     const struct pace *pace, const struct event *e)
 {
 	struct function_stat *stat = &s->sums.stats[lane->function];
@@ -294,7 +294,7 @@ static void take_one(struct function_sums *s, struct function_lane *lane, const 
 }
 
 /* Events up to where control leaves the thunk that the lane began in, and the rest of them. */
-static __attribute__((noinline)) void take_orphan(struct function_sums *s, struct function_lane *lane,
+static __attribute__((noinline)) void count_orphan(struct function_sums *s, struct function_lane *lane,
 						  const struct timebase *timebase, const struct pace *pace,
 						  const struct event *events, size_t n)
 {
@@ -303,13 +303,13 @@ static __attribute__((noinline)) void take_orphan(struct function_sums *s, struc
 	uint64_t insns = stat->self_insns, ticks = stat->self_ns;
 
 	while (e < end && lane->function == lane->orphan->thunk)
-		take_one(s, lane, timebase, pace, e++);
+		count_one(s, lane, timebase, pace, e++);
 	lane->orphan->insns += stat->self_insns - insns;
 	lane->orphan->ticks += stat->self_ns - ticks;
 	if (lane->function != lane->orphan->thunk)
 		lane->orphan = NULL;
 	while (e < end)
-		take_one(s, lane, timebase, pace, e++);
+		count_one(s, lane, timebase, pace, e++);
 }
 
 /* Does nothing have to be asked of each event between these times? */
@@ -322,7 +322,7 @@ static bool is_plain(struct function_lane *lane, uint64_t from_ns, uint64_t last
 	return last_ns < lane->view.to_ns;
 }
 
-static void take(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
+static void count_events(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
 		 const struct event *events, size_t n, struct batch *batch)
 {
 	const struct pace pace = pace_of(timebase, s->ticks_shift);
@@ -332,7 +332,7 @@ static void take(struct function_sums *s, struct function_lane *lane, const stru
 	if (__builtin_expect(lane->orphan != NULL, 0)) {
 		if (batch)
 			batch_write_phrases(batch);
-		take_orphan(s, lane, timebase, &pace, events, n);
+		count_orphan(s, lane, timebase, &pace, events, n);
 		if (lane->returned)
 			settle_returned(s, lane);
 		return;
@@ -340,27 +340,27 @@ static void take(struct function_sums *s, struct function_lane *lane, const stru
 	if (is_plain(lane, timebase_ns(timebase, events->insns), timebase_ns(timebase, last->insns))) {
 		plain += n - event_has_clock(last->kind);
 		set_pace(s, lane, &pace);
-		take_run(s, lane, timebase, &pace, events, plain, batch);
+		count_run(s, lane, timebase, &pace, events, plain, batch);
 	} else if (batch) {
 		batch_write_phrases(batch);
 	}
 	for (const struct event *e = plain; e < events + n; e++)
-		take_one(s, lane, timebase, &pace, e);
+		count_one(s, lane, timebase, &pace, e);
 	if (__builtin_expect(lane->returned != NULL, 0))
 		settle_returned(s, lane);
 }
 
-void function_sums_take(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
+void function_sums_count(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
 			const struct event *events, size_t n)
 {
-	take(s, lane, timebase, events, n, NULL);
+	count_events(s, lane, timebase, events, n, NULL);
 }
 
-void function_sums_take_batch(struct function_sums *s, struct function_lane *lane, struct batch *batch)
+void function_sums_count_batch(struct function_sums *s, struct function_lane *lane, struct batch *batch)
 {
 	if (!s->tallies)
 		s->tallies = tallies_new();
-	take(s, lane, &batch->timebase, batch->events, batch->count, batch);
+	count_events(s, lane, &batch->timebase, batch->events, batch->count, batch);
 }
 
 struct function_sums *function_sums_new(const struct names *names, unsigned ticks_shift)

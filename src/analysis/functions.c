@@ -194,7 +194,7 @@ static int batch(void *state, struct batch *b, struct error *err)
 	struct walker *w = state;
 
 	(void)err;
-	function_sums_take_batch(w->sums, &w->lane, b);
+	function_sums_count_batch(w->sums, &w->lane, b);
 	return 0;
 }
 

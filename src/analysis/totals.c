@@ -194,9 +194,9 @@ static void run(void *state, struct stacks *s, const struct stacks_run *run)
 	}
 	st->begun[run->cpu] = true;
 	if (run->batch)
-		function_sums_take_batch(st->sums, lane, run->batch);
+		function_sums_count_batch(st->sums, lane, run->batch);
 	else
-		function_sums_take(st->sums, lane, run->timebase, run->events, run->n);
+		function_sums_count(st->sums, lane, run->timebase, run->events, run->n);
 }
 
 /* All parts of a host thread share one state: it is large, and only added to. */

@@ -10,13 +10,17 @@
 #include "debug_arg.h"
 #include "empty.h"
 #include "json.h"
+#include "quantity.h"
 #include "terminal.h"
 #include "trace_arg.h"
+#include "utf8.h"
 
 struct printer {
 	const struct names *names;
 	const struct source_lines *sources;
 	bool json, any; /* something was printed; the next JSON object needs a comma */
+	bool exact;
+	size_t columns; /* of the terminal; 0: lines are not cut */
 	bool shown;
 	uint64_t left; /* calls still to be shown */
 	const struct threads *threads;
@@ -90,11 +94,48 @@ static void print_caller_json(struct printer *p, const struct thread *t, enum fr
 	putchar('}');
 }
 
+enum { MOMENT_WIDTH = 14, DURATION_WIDTH = 8, INSNS_WIDTH = 6, EXACT_WIDTH = 14 };
+
+/* Append a blank, and the cell at the right end of so many columns. */
+static void put_cell(struct buf *line, size_t width, struct buf *cell)
+{
+	size_t wide;
+
+	buf_put_u8(cell, 0);
+	wide = utf8_width((const char *)cell->data);
+	buf_printf(line, " %*s%s", (int)(wide < width ? width - wide : 0), "", (const char *)cell->data);
+	buf_free(cell);
+}
+
+static void put_time(struct printer *p, uint64_t ns)
+{
+	struct buf cell = { 0 };
+
+	if (p->exact)
+		put_exact_seconds(&cell, ns);
+	else
+		put_duration(&cell, ns, true);
+	put_cell(&p->line, p->exact ? EXACT_WIDTH : DURATION_WIDTH, &cell);
+}
+
+static void put_insns(struct printer *p, uint64_t insns)
+{
+	struct buf cell = { 0 };
+
+	if (p->exact)
+		put_count(&cell, insns);
+	else
+		put_amount(&cell, insns, true);
+	put_cell(&p->line, p->exact ? EXACT_WIDTH : INSNS_WIDTH, &cell);
+}
+
 static void put_text(struct printer *p, const struct thread *t, const struct call_record *r)
 {
-	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64 " %12.3f %12.3f %10" PRIu64 " %3d %6d  %*s",
-		   r->entry_ns / 1000000000, r->entry_ns % 1000000000, (double)r->duration_ns / 1e3,
-		   (double)r->self_ns / 1e3, r->self_insns, r->cpu, t ? t->pid : 0, (int)(r->depth * 2), "");
+	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64, r->entry_ns / 1000000000, r->entry_ns % 1000000000);
+	put_time(p, r->duration_ns);
+	put_time(p, r->self_ns);
+	put_insns(p, r->self_insns);
+	buf_printf(&p->line, " %3d %6d  %*s", r->cpu, t ? t->pid : 0, (int)(r->depth * 2), "");
 	terminal_escape(&p->line, names_function(p->names, r->function));
 	buf_printf(&p->line, "%s%s", sign_of(r->kind), r->unfinished ? " (unfinished)" : "");
 	put_caller(p, t, r->kind, r->from, r->entry_ns);
@@ -110,12 +151,16 @@ static void put_left_out(struct printer *p, const struct call_record *r)
 
 	if (!l->count)
 		return;
-	buf_printf(&p->line, "%14s %12.3f %12.3f %10" PRIu64 " %3s %6s  %*s... ", "", (double)all.duration_ns / 1e3, (double)all.ns / 1e3,
-		   all.insns, "", "", (int)(r->depth * 2 + 2), "");
+	buf_printf(&p->line, "%*s", MOMENT_WIDTH, "");
+	put_time(p, all.duration_ns);
+	put_time(p, all.ns);
+	put_insns(p, all.insns);
+	buf_printf(&p->line, " %3s %6s  %*s... ", "", "", (int)(r->depth * 2 + 2), "");
 	for (size_t i = 0; i < l->count && i < NAMED; i++) {
 		buf_printf(&p->line, "%s%" PRIu64 " x ", i ? ", " : "", l->list[i].calls);
 		terminal_escape(&p->line, names_function(p->names, l->list[i].function));
-		buf_printf(&p->line, " %.3f us", (double)l->list[i].duration_ns / 1e3);
+		buf_put_u8(&p->line, ' ');
+		put_duration(&p->line, l->list[i].duration_ns, false);
 	}
 	if (l->count > NAMED)
 		buf_printf(&p->line, ", %zu more", l->count - NAMED);
@@ -173,7 +218,7 @@ static void print_json(struct printer *p, const struct thread *t, const struct c
 	putchar('}');
 }
 
-static int take(void *state, const struct thread *thread, const struct call_record *records, size_t count)
+static int print_call(void *state, const struct thread *thread, const struct call_record *records, size_t count)
 {
 	struct printer *p = state;
 
@@ -185,7 +230,7 @@ static int take(void *state, const struct thread *thread, const struct call_reco
 		put_records(p, thread, records, count);
 		if (count > 1)
 			buf_put_u8(&p->line, '\n');
-		fwrite(p->line.data, 1, p->line.len, stdout);
+		terminal_print(&p->line, p->columns);
 		fflush(stdout);
 	}
 	return --p->left && !ferror(stdout) ? 0 : -1;
@@ -242,10 +287,12 @@ static void put_step_text(struct printer *p, const struct flow_step *f)
 	uint64_t ns = f->kind == FLOW_LEAVE ? f->entry_ns + f->duration_ns : f->entry_ns;
 
 	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
-	if (f->kind == FLOW_ENTER)
-		buf_printf(&p->line, " %12s %10s", "", "");
-	else
-		buf_printf(&p->line, " %12.3f %10" PRIu64, (double)f->duration_ns / 1e3, f->insns);
+	if (f->kind == FLOW_ENTER) {
+		buf_printf(&p->line, " %*s %*s", p->exact ? EXACT_WIDTH : DURATION_WIDTH, "", p->exact ? EXACT_WIDTH : INSNS_WIDTH, "");
+	} else {
+		put_time(p, f->duration_ns);
+		put_insns(p, f->insns);
+	}
 	buf_printf(&p->line, " %3d %6d %c  %*s%s", f->cpu, f->thread ? f->thread->pid : 0, sign_of_thread(p, f), (int)(f->depth * 2), "",
 		   f->kind == FLOW_LEAVE ? "} " : "");
 	put_step_name(p, f);
@@ -265,7 +312,7 @@ static int take_step(void *state, const struct flow_step *f)
 		print_step_json(p, f);
 	else
 		put_step_text(p, f);
-	fwrite(p->line.data, 1, p->line.len, stdout);
+	terminal_print(&p->line, p->columns);
 	return --p->left && !ferror(stdout) ? 0 : -1;
 }
 
@@ -324,25 +371,31 @@ static int show_interlaced(struct interlaced *i, const struct calls_options *ask
 	return i->failed ? -1 : r;
 }
 
-static void begin(const struct printer *p, const char *heading)
+/* `self`: there is a column of what is the call's own. */
+static void begin(struct printer *p, bool self)
 {
+	int time = p->exact ? EXACT_WIDTH : DURATION_WIDTH, insns = p->exact ? EXACT_WIDTH : INSNS_WIDTH;
+
 	if (p->json) {
 		printf("{\"calls\":[");
-	} else {
-		terminal_start_pager();
-		puts(heading);
+		return;
 	}
+	terminal_start_pager();
+	if (self)
+		printf("%*s %*s %*s %*s CPU    PID  FUNCTION\n", MOMENT_WIDTH, "ENTRY S", time, "DURATION", time, "SELF", insns, "INSNS");
+	else
+		printf("%*s %*s %*s CPU    PID    FUNCTION\n", MOMENT_WIDTH, "TIME S", time, "DURATION", insns, "INSNS");
 }
 
 static int show(const struct args *args, struct trace_arg *t, const struct source_lines *sources, struct calls_options *o,
 		uint64_t lines, struct error *err)
 {
-	struct printer p = { .names = &t->names, .threads = &t->threads, .sources = sources, .json = arg(args, "json"), .left = lines ? lines : UINT64_MAX };
+	struct printer p = { .names = &t->names, .threads = &t->threads, .sources = sources, .json = arg(args, "json"), .left = lines ? lines : UINT64_MAX,
+			     .exact = arg(args, "exact"), .columns = arg(args, "wide") ? 0 : terminal_columns() };
 	struct flow_options flow = {
 		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns, .max_depth = o->max_depth,
 		.has_pid = o->has_pid, .pid = o->pid, .no_interrupts = o->no_interrupts, .one_thread = arg(args, "one-thread"), .cpu = o->cpu,
 	};
-	static const char flow_heading[] = "      TIME S  DURATION US      INSNS CPU    PID    FUNCTION";
 	struct index *index;
 	int r;
 
@@ -356,13 +409,13 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 		};
 
 		p.left = UINT64_MAX;
-		begin(&p, flow_heading);
+		begin(&p, false);
 		r = show_interlaced(&i, o);
 	} else if (o->functions) {
-		begin(&p, "     ENTRY S  DURATION US      SELF US SELF INSNS CPU    PID  FUNCTION");
-		r = calls_analyse(t->reader, &t->names, &t->threads, index, o, take, &p, err);
+		begin(&p, true);
+		r = calls_analyse(t->reader, &t->names, &t->threads, index, o, print_call, &p, err);
 	} else {
-		begin(&p, flow_heading);
+		begin(&p, false);
 		r = flow_analyse(t->reader, &t->names, &t->threads, index, &flow, take_step, &p, err);
 	}
 	if (p.json)
@@ -438,6 +491,8 @@ static const struct option options[] = {
 	{ 'n', "lines", "N", "stop after N calls, without --function lines; 0: all (default; of --all-threads: 1)" },
 	DEBUG_OPTION,
 	{ 0, "json", NULL, "print JSON" },
+	{ 0, "exact", NULL, "numbers in full, times in seconds with nine digits" },
+	{ 0, "wide", NULL, "do not cut what is wider than the terminal" },
 	THUNKS_OPTION,
 	SPAN_OPTIONS,
 	HELP_OPTION,

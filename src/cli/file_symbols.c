@@ -123,7 +123,7 @@ static bool put_file(struct taking *t, const char *path, uint64_t size, const st
 	return fits;
 }
 
-static void take(void *state, const struct wanted_file *f, const struct buf *data)
+static void add_file(void *state, const struct wanted_file *f, const struct buf *data)
 {
 	struct taking *t = state;
 	struct buf debug = { 0 };
@@ -177,7 +177,7 @@ static int search(const struct roots *roots, struct wanted *w, struct taking *t,
 
 		if (!named && !w->count)
 			break;
-		if (sysroot_search(roots->list[i], w->files, w->count, take, t, named ? err : &ignored) < 0 && named)
+		if (sysroot_search(roots->list[i], w->files, w->count, add_file, t, named ? err : &ignored) < 0 && named)
 			return -1;
 	}
 	return 0;

@@ -46,7 +46,7 @@ static bool any_wanted(const struct search *s)
 	return false;
 }
 
-static void give(struct search *s, struct wanted_file *f, const struct buf *data)
+static void hand_over(struct search *s, struct wanted_file *f, const struct buf *data)
 {
 	f->found = data->len == f->size;
 	if (f->found)
@@ -92,7 +92,7 @@ static int search_folder(const char *root, struct search *s, struct error *err)
 		if (fd < 0)
 			continue;
 		read_fd(fd, s->files[i].size, &data);
-		give(s, &s->files[i], &data);
+		hand_over(s, &s->files[i], &data);
 		buf_free(&data);
 		close(fd);
 	}
@@ -135,7 +135,7 @@ static int search_ext(const char *root, uint64_t offset, struct search *s, struc
 		if (!is_wanted(&s->files[i]) || ext2fs_namei_follow(fs, EXT2_ROOT_INO, EXT2_ROOT_INO, s->files[i].path, &number))
 			continue;
 		read_inode(fs, number, s->files[i].size, &data);
-		give(s, &s->files[i], &data);
+		hand_over(s, &s->files[i], &data);
 		buf_free(&data);
 	}
 	ext2fs_close_free(&fs);
@@ -166,7 +166,7 @@ static void take_entry(struct archive *a, const char *path, uint64_t size, struc
 	buf_reserve(&data, size + 1);
 	while (data.len < size && (n = archive_read_data(a, data.data + data.len, size - data.len)) > 0)
 		data.len += (size_t)n;
-	give(s, f, &data);
+	hand_over(s, f, &data);
 	buf_free(&data);
 }
 

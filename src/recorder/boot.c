@@ -13,7 +13,7 @@ const char *boot_meta_key(const char *key)
 	return boot_key(recorder.boot, key, buffer);
 }
 
-static void tell(uint64_t ns, bool loaded)
+static void put_boot(uint64_t ns, bool loaded)
 {
 	struct buf lines = { 0 };
 
@@ -36,7 +36,7 @@ void boot_begin(uint64_t ns, bool loaded)
 	/* blocks that are still translated have their numbers, but an address does not lead to them */
 	blocks_forget(&recorder.blocks);
 	idts_init(&recorder.idts);
-	tell(ns, loaded);
+	put_boot(ns, loaded);
 	pthread_mutex_unlock(&recorder.lock);
 	drain_boot(loaded);
 	tasks_forget();

@@ -32,7 +32,7 @@ struct elf_symbol {
 	uint64_t value, size;
 };
 
-static void tell(struct code_record *record, struct vcpu *v, unsigned cpu)
+static void put_change(struct code_record *record, struct vcpu *v, unsigned cpu)
 {
 	struct buf out = { 0 };
 
@@ -170,7 +170,7 @@ static void tell_functions(struct vcpu *v, unsigned cpu, const char *name, struc
 	symtab_encode(&tab, &symbols);
 	record.symbols = symbols.data;
 	record.symbols_len = symbols.len;
-	tell(&record, v, cpu);
+	put_change(&record, v, cpu);
 	buf_free(&symbols);
 	pthread_mutex_lock(&recorder.lock);
 	modules_add(&recorder.kernel.modules, &tab);
@@ -266,7 +266,7 @@ void code_freed(struct vcpu *v, unsigned cpu, uint64_t start)
 	pthread_mutex_lock(&recorder.lock);
 	modules_free(&recorder.kernel.modules, start);
 	pthread_mutex_unlock(&recorder.lock);
-	tell(&(struct code_record){ .change = CODE_FREED, .start = start, .name = "" }, v, cpu);
+	put_change(&(struct code_record){ .change = CODE_FREED, .start = start, .name = "" }, v, cpu);
 }
 
 /*
@@ -308,6 +308,6 @@ void code_mapped(struct vcpu *v, unsigned cpu, uint64_t vma)
 	if (file)
 		tell_file(v, vma, file, &record);
 	record.name = file ? structure_path(v, file, path) : special_name(v, vma, path, SPECIAL_NAME);
-	tell(&record, v, cpu);
+	put_change(&record, v, cpu);
 	loaded_mapped(&record);
 }

@@ -86,7 +86,7 @@ static bool read_memory(void *state, uint64_t addr, void *data, size_t n)
 	return !addr_is_kernel(addr) && guest_read(&v->regs, addr, data, n);
 }
 
-static void tell(const struct mapping *m, const struct symtab *tab)
+static void put_mapping(const struct mapping *m, const struct symtab *tab)
 {
 	struct buf symbols = { 0 }, out = { 0 };
 
@@ -108,7 +108,7 @@ static void read_one(struct vcpu *v, const struct mapping *m)
 	    !elf_loaded_symbols(m->start - m->offset, read_memory, v, &tab))
 		return;
 	*map_put(&loaded.known, identity(m->path, m->file_size), 1) = 1;
-	tell(m, &tab);
+	put_mapping(m, &tab);
 	symtab_deinit(&tab);
 }
 

@@ -32,7 +32,7 @@ static size_t read_string(struct vcpu *v, uint64_t addr, char *out)
 	return PATH_BYTES;
 }
 
-static void tell(const struct text *text)
+static void put_text(const struct text *text)
 {
 	struct buf out = { 0 };
 
@@ -48,7 +48,7 @@ static bool read_path(struct vcpu *v, const struct unread *call, unsigned arg, u
 	size_t n = addr ? read_string(v, addr, path) : 0;
 
 	if (n)
-		tell(&(struct text){
+		put_text(&(struct text){
 			.cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = n == PATH_BYTES, .bytes = path, .len = n,
 		});
 	return n || !addr;
@@ -61,7 +61,7 @@ static bool read_bytes(struct vcpu *v, const struct unread *call, unsigned arg, 
 
 	if (!n || !guest_read(&v->regs, addr, bytes, n))
 		return !n;
-	tell(&(struct text){ .cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = size > n, .bytes = bytes, .len = n });
+	put_text(&(struct text){ .cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = size > n, .bytes = bytes, .len = n });
 	return true;
 }
 

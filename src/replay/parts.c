@@ -49,7 +49,7 @@ static void replay(const struct parts_crew *crew, struct part *p, void *before)
 }
 
 /* Get the next part. Waits until its end is known. NULL: there are no more. */
-static struct part *take(struct parts_crew *crew)
+static struct part *next_part(struct parts_crew *crew)
 {
 	struct part *p = NULL;
 
@@ -94,7 +94,7 @@ static void *work(void *arg)
 	void *before = NULL;
 	struct part *p;
 
-	while ((p = take(crew))) {
+	while ((p = next_part(crew))) {
 		replay(crew, p, before);
 		before = p->state;
 	}

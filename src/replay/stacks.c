@@ -486,7 +486,7 @@ static inline bool boot_is_due(const struct replay *r, uint64_t ns)
 	return r->next_boot < b->count && ns >= b->list[r->next_boot].start_ns;
 }
 
-static inline void take_plain(struct replay *r, struct stack *stack, const struct event *e)
+static inline void apply_plain(struct replay *r, struct stack *stack, const struct event *e)
 {
 	if (e->kind == EVENT_RETURN)
 		go_back(r, stack, e);
@@ -500,7 +500,7 @@ static inline void take_plain(struct replay *r, struct stack *stack, const struc
 		stack->place = e->target;
 }
 
-static void take(struct replay *r, struct lane *lane, const struct event *e, unsigned cpu)
+static void apply_event(struct replay *r, struct lane *lane, const struct event *e, unsigned cpu)
 {
 	struct stack *stack = lane->stack;
 
@@ -523,7 +523,7 @@ static void take(struct replay *r, struct lane *lane, const struct event *e, uns
 		switch_task(r, lane, e, cpu);
 		break;
 	default:
-		take_plain(r, stack, e);
+		apply_plain(r, stack, e);
 		break;
 	}
 	if (e->target)
@@ -624,7 +624,7 @@ static inline __attribute__((always_inline)) void go_through_plain(struct replay
 		spend(r, stack, (struct spent){ .insns = e->insns - insns, .ns = now - ns });
 		insns = e->insns;
 		ns = now;
-		take_plain(r, stack, e);
+		apply_plain(r, stack, e);
 		/* do not use stack->place: if no event has a target, that is still where the stack was last switched out */
 		if (e->target)
 			place = e->target;
@@ -753,7 +753,7 @@ static const struct event *leave_thunk(struct replay *r, struct lane *lane, stru
 }
 
 /* The phrase behind a call that is on top of the stack, or is a thunk's. */
-static void take_phrase(struct replay *r, struct lane *lane, struct batch *batch, struct phrase_use *use, uint32_t version)
+static void apply_phrase(struct replay *r, struct lane *lane, struct batch *batch, struct phrase_use *use, uint32_t version)
 {
 	const struct event *call = &batch->events[use->call], *e = call + 1;
 	const struct shape_key key = {
@@ -795,7 +795,7 @@ static void go_through_batch(struct replay *r, struct lane *lane, struct batch *
 		go_through_untimed(r, lane, batch, e, behind);
 		if (r->stacks->stop)
 			return;
-		take_phrase(r, lane, batch, use, version);
+		apply_phrase(r, lane, batch, use, version);
 		e = behind + phrase_count(batch->phrases, use->phrase);
 	}
 	go_through_untimed(r, lane, batch, e, end);
@@ -833,7 +833,7 @@ static void go_through(struct replay *r, const struct event *events, size_t n, u
 		if (__builtin_expect(e->insns >= lane->record_insns, 0))
 			inherit_until(r, lane, cpu, e->insns);
 		spend(r, lane->stack, meter_step(&lane->meter, e));
-		take(r, lane, e, cpu);
+		apply_event(r, lane, e, cpu);
 	}
 }
 

@@ -174,7 +174,7 @@ static bool offset_of(const struct loaded *l, uint64_t addr, uint64_t *ret)
 	return true;
 }
 
-static void take(struct loaded *l, const Elf64_Sym *sym)
+static void add_symbol(struct loaded *l, const Elf64_Sym *sym)
 {
 	unsigned type = ELF64_ST_TYPE(sym->st_info);
 	struct symtab_function f = { .size = sym->st_size };
@@ -221,7 +221,7 @@ bool elf_loaded_symbols(uint64_t base, memory_reader read, void *state, struct s
 		Elf64_Sym sym;
 
 		if (l.read(l.state, l.symtab + i * sizeof sym, &sym, sizeof sym))
-			take(&l, &sym);
+			add_symbol(&l, &sym);
 	}
 	symtab_put_functions(&l.tab, l.functions, l.count, NULL);
 	for (size_t i = 0; i < l.count; i++)

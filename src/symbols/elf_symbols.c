@@ -69,7 +69,7 @@ static bool offset_of(const struct build *b, uint64_t addr, uint64_t *ret)
 	return false;
 }
 
-static void take(struct build *b, const GElf_Sym *sym, const char *name)
+static void add_symbol(struct build *b, const GElf_Sym *sym, const char *name)
 {
 	unsigned type = GELF_ST_TYPE(sym->st_info);
 	struct symtab_function f = { .size = sym->st_size, .name = name, .local = GELF_ST_BIND(sym->st_info) == STB_LOCAL };
@@ -99,7 +99,7 @@ static bool find_functions(struct build *b, Elf *elf, uint32_t type)
 	if (!data || !h.sh_entsize)
 		return false;
 	for (size_t i = 1; i < h.sh_size / h.sh_entsize && i < SYMBOLS_MAX && gelf_getsym(data, (int)i, &sym); i++)
-		take(b, &sym, elf_strptr(elf, h.sh_link, sym.st_name));
+		add_symbol(b, &sym, elf_strptr(elf, h.sh_link, sym.st_name));
 	return b->count;
 }
 
