@@ -119,7 +119,7 @@ def initrd(version, name, *extra, image=None, newer_than=()):
 
 
 def qemu_args(version, image, cpu="max", smp=1, thread="single", append="", disk=None, memory="512M", whole=False):
-    """A guest's QEMU. Unless asked for whole boots, without the tests that a kernel makes of its ciphers, half of a boot."""
+    """A guest's QEMU. Unless asked for whole boots, without the tests that a kernel makes of its ciphers, a quarter of a boot."""
     if not whole:
         append += " cryptomgr.notests"
     args = ["qemu-system-x86_64", "-accel", f"tcg,thread={thread}", "-cpu", cpu, "-smp", str(smp), "-m", memory,

@@ -31,8 +31,8 @@ def test_times():
     assert timer["function"] == "asm_sysvec_apic_timer_interrupt", timer
     same = total["sysvec_apic_timer_interrupt"]
     assert same["total_insns"] < timer["total_insns"] < same["total_insns"] * 1.2, (timer, same)
-    # the function's longest call lies within one of its entry's; which is longer by what lies around it, or another altogether
-    assert same["longest_ns"] <= timer["longest_ns"] <= timer["total_ns"], (timer, same)
+    # the function's longest call lies within a run of the handler; another run may be the longest one
+    assert same["longest_ns"] <= timer["longest_ns"], (timer, same)
     assert all(r["average_ns"] <= r["longest_ns"] <= r["total_ns"] for r in found.values())
     assert "page fault" in found[14]["function"] and not found[14].get("action")
     assert {"timer_interrupt", "i8042_interrupt"} <= {r.get("action") for r in found.values()}, found

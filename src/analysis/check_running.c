@@ -102,7 +102,6 @@ static void check_clock(struct running *r, unsigned cpu, const struct event *e)
 		now->awake_ns = e->insns;
 	now->clocked = true;
 	off = now->awake_ns - e->insns;
-
 	if (off + CLOCK_SLACK_NS > 2 * CLOCK_SLACK_NS)
 		fault(r, FAULT_CLOCK, cpu, e, now->awake_ns, e->insns);
 }

@@ -149,7 +149,7 @@ struct running {
  * address space.
  */
 static inline void count_plain(struct function_sums *s, struct function_lane *lane, struct running *running,
-			      const struct event *events, const struct event *end)
+			       const struct event *events, const struct event *end)
 {
 	const uint64_t ticks = running->ticks, first_ns = running->timebase.ns;
 	struct function_stat *const stats = s->sums.stats;
@@ -217,9 +217,9 @@ static __attribute__((noinline)) void begin_tally(struct function_sums *s, struc
 	tally->callee = running->function;
 }
 
-/* The phrase behind a call: in a tally, or written, as the first of one is. Returns how many events need not be taken. */
+/* The phrase behind a call: in a tally, or written, as the first of one is. Returns how many events are counted by that. */
 static inline size_t count_phrase(struct function_sums *s, struct function_lane *lane, struct running *running,
-				 struct batch *batch, struct phrase_use *use)
+				  struct batch *batch, struct phrase_use *use)
 {
 	const struct event *call = &batch->events[use->call];
 	struct tally *tally = &s->tallies->tallies[use->phrase];
@@ -237,7 +237,7 @@ static inline size_t count_phrase(struct function_sums *s, struct function_lane 
 
 /* The events up to `end`, and of them, those that are phrases' of the batch; NULL: all are written. */
 static void count_run(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
-		     const struct pace *pace, const struct event *events, const struct event *end, struct batch *batch)
+		      const struct pace *pace, const struct event *events, const struct event *end, struct batch *batch)
 {
 	struct running running = {
 		.insns = lane->meter.insns, .function = lane->function, .version = lane->view.version, .ticks = pace->mult,
@@ -279,7 +279,7 @@ static uint32_t follow(struct function_sums *s, struct function_lane *lane, cons
 
 /* Any event. */
 static void count_one(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
-		     const struct pace *pace, const struct event *e)
+		      const struct pace *pace, const struct event *e)
 {
 	struct function_stat *stat = &s->sums.stats[lane->function];
 	bool clocked = event_has_clock(e->kind);
@@ -295,8 +295,8 @@ static void count_one(struct function_sums *s, struct function_lane *lane, const
 
 /* Events up to where control leaves the thunk that the lane began in, and the rest of them. */
 static __attribute__((noinline)) void count_orphan(struct function_sums *s, struct function_lane *lane,
-						  const struct timebase *timebase, const struct pace *pace,
-						  const struct event *events, size_t n)
+						   const struct timebase *timebase, const struct pace *pace,
+						   const struct event *events, size_t n)
 {
 	const struct function_stat *stat = &s->sums.stats[lane->orphan->thunk];
 	const struct event *e = events, *end = events + n;
@@ -323,7 +323,7 @@ static bool is_plain(struct function_lane *lane, uint64_t from_ns, uint64_t last
 }
 
 static void count_events(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
-		 const struct event *events, size_t n, struct batch *batch)
+			 const struct event *events, size_t n, struct batch *batch)
 {
 	const struct pace pace = pace_of(timebase, s->ticks_shift);
 	const struct event *last = &events[n - 1], *plain = events;
@@ -351,7 +351,7 @@ static void count_events(struct function_sums *s, struct function_lane *lane, co
 }
 
 void function_sums_count(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
-			const struct event *events, size_t n)
+			 const struct event *events, size_t n)
 {
 	count_events(s, lane, timebase, events, n, NULL);
 }

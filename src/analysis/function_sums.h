@@ -59,7 +59,7 @@ void function_lane_begin(struct function_lane *lane, const struct function_sums 
 void function_lane_cut_in(struct function_lane *lane, uint64_t task, uint64_t from, uint32_t function);
 /* Add events, at least one. Only the last may carry a clock, as in a batch. Their ns need not be set. */
 void function_sums_count(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
-			const struct event *events, size_t n);
+			 const struct event *events, size_t n);
 /*
  * Add a batch as it was decoded. Phrases that come again and again are only counted, up to function_sums_settle(). Until
  * then all batches must come from one decoder.

@@ -96,37 +96,32 @@ static void print_caller_json(struct printer *p, const struct thread *t, enum fr
 
 enum { MOMENT_WIDTH = 14, DURATION_WIDTH = 8, INSNS_WIDTH = 6, EXACT_WIDTH = 14 };
 
-/* Append a blank, and the cell at the right end of so many columns. */
-static void put_cell(struct buf *line, size_t width, struct buf *cell)
+/* Append a blank, and the quantity at the right end of so many columns. */
+static void put_cell(struct printer *p, uint64_t n, size_t width, void (*put)(struct buf *, uint64_t, bool),
+		     void (*put_exact)(struct buf *, uint64_t))
 {
+	struct buf cell = { 0 };
 	size_t wide;
 
-	buf_put_u8(cell, 0);
-	wide = utf8_width((const char *)cell->data);
-	buf_printf(line, " %*s%s", (int)(wide < width ? width - wide : 0), "", (const char *)cell->data);
-	buf_free(cell);
+	if (p->exact)
+		put_exact(&cell, n);
+	else
+		put(&cell, n, true);
+	buf_put_u8(&cell, 0);
+	width = p->exact ? EXACT_WIDTH : width;
+	wide = utf8_width((const char *)cell.data);
+	buf_printf(&p->line, " %*s%s", (int)(wide < width ? width - wide : 0), "", (const char *)cell.data);
+	buf_free(&cell);
 }
 
 static void put_time(struct printer *p, uint64_t ns)
 {
-	struct buf cell = { 0 };
-
-	if (p->exact)
-		put_exact_seconds(&cell, ns);
-	else
-		put_duration(&cell, ns, true);
-	put_cell(&p->line, p->exact ? EXACT_WIDTH : DURATION_WIDTH, &cell);
+	put_cell(p, ns, DURATION_WIDTH, put_duration, put_exact_seconds);
 }
 
 static void put_insns(struct printer *p, uint64_t insns)
 {
-	struct buf cell = { 0 };
-
-	if (p->exact)
-		put_count(&cell, insns);
-	else
-		put_amount(&cell, insns, true);
-	put_cell(&p->line, p->exact ? EXACT_WIDTH : INSNS_WIDTH, &cell);
+	put_cell(p, insns, INSNS_WIDTH, put_amount, put_count);
 }
 
 static void put_text(struct printer *p, const struct thread *t, const struct call_record *r)

@@ -41,7 +41,7 @@ struct phrase {
 	struct phrase_event events[];
 };
 
-/* Most phrases are short. Each gets as many lines as it needs, so that a vCPU's phrases are 3 MB and not 8. */
+/* Most phrases are short. Each gets as many lines of memory as it needs, so that a vCPU's phrases are 3 MB and not 8. */
 enum {
 	PHRASE_LINE = 64, /* bytes */
 	PHRASE_LINES = (sizeof(struct phrase) + PHRASE_EVENTS * sizeof(struct phrase_event) + PHRASE_LINE - 1) / PHRASE_LINE,
@@ -60,7 +60,7 @@ struct phrase_set {
 } __attribute__((aligned(64)));
 static_assert(sizeof(struct phrase_set) == 64, "a set is a cache line");
 
-/* The place of a phrase is the number of its set times PHRASE_WAYS, plus its index in the set. */
+/* By place: the number of the phrase's set times PHRASE_WAYS, plus its index in the set. */
 struct phrase_place {
 	uint32_t line;   /* where the phrase lies */
 	uint32_t serial; /* unique among all phrases that were ever in the same place */
