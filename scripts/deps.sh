@@ -17,7 +17,7 @@ min_qemu=9.2
 #   header    a header of a library without a pkg-config file, HEADER:LIBRARY; it may be in a folder of the library's name
 #   library   a shared library that is loaded when it is asked for
 #   flags     what the compiler can do     python    a module of Python
-#   optional  a command that tests can do without: they are skipped then
+#   optional  a command that tests can do without, and file a file: they are skipped then
 wanted() {
 	cat <<-END
 	build program cc gcc
@@ -55,6 +55,7 @@ wanted() {
 	check optional zsh zsh
 	check optional fish fish
 	check library libdebuginfod.so.1 libdebuginfod1
+	check file /usr/share/OVMF/OVMF_CODE_4M.fd ovmf
 	bench program debootstrap debootstrap
 	END
 }
@@ -80,6 +81,7 @@ is_there() {
 	case $1 in
 	program | optional) have "$2" ;;
 	version) version_is_there "$2" ;;
+	file) [ -f "$2" ] ;;
 	module) have pkg-config && pkg-config --exists "$2" ;;
 	header) links "#include <${2%:*}>
 int main(void) { return 0; }" "-idirafter /usr/include/lib${2#*:} -l${2#*:}" ;;
@@ -94,7 +96,7 @@ int main(void) { return 0; }" "-idirafter /usr/include/lib${2#*:} -l${2#*:}" ;;
 missing() {
 	wanted | while read -r set how name package; do
 		case " $sets " in *" $set "*) ;; *) continue ;; esac
-		[ "$how" = optional ] && [ -n "$look" ] && continue
+		case $how in optional | file) [ -n "$look" ] && continue ;; esac
 		is_there "$how" "$name" || echo "$how $name $package"
 	done
 }

@@ -98,6 +98,27 @@ def test_reboot():
     assert re.search(r"^boots +2$", text, re.M), text
 
 
+@pytest.mark.weight(25)
+def test_uefi():
+    """Firmware starts the kernel image as a program of its own, which unpacks the kernel: as many instructions as after SeaBIOS."""
+    code, variables = "/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd"
+    if not os.path.exists(code):
+        pytest.skip("no UEFI firmware; ovmf has it")
+    args = qemu_args("6.12", "no initramfs")
+    at = args.index("-initrd")
+    del args[at:at + 2]  # it panics, for it has nothing to start
+    firmware = ["-drive", f"if=pflash,format=raw,readonly=on,file={code}", "-drive", f"if=pflash,format=raw,snapshot=on,file={variables}"]
+    unpacking = []
+    for name, more in ("bios", []), ("uefi", firmware):
+        trace = os.path.join(WORK, f"boots-{name}.upto")
+        record(trace, args, more=more)
+        run(UPTO, "check", trace)
+        top = {f["function"]: f["self_insns"] for f in upto_json("top", "--json", "-n", "0", trace)["functions"]}
+        assert top["[firmware]"] > 1e6, top["[firmware]"]
+        unpacking.append(top["[decompressor]"])
+    assert abs(unpacking[1] / unpacking[0] - 1) < 0.05, unpacking
+
+
 def kexec_program():
     source, out = os.path.join(TOP, "tests/guests/kexec.c"), os.path.join(WORK, "kexec")
     with Once(out):

@@ -258,7 +258,7 @@ static bool decompressor_begins(uint64_t insns, size_t *ret_boot)
 	return first;
 }
 
-static void tell_decompressor(const struct stream *s, uint64_t insns)
+void drain_decompressor(uint64_t insns, uint64_t ns)
 {
 	struct buf lines = { 0 };
 	char key[BOOT_KEY];
@@ -266,8 +266,7 @@ static void tell_decompressor(const struct stream *s, uint64_t insns)
 
 	if (!decompressor_begins(insns, &boot))
 		return;
-	/* a little early, but never late: the last clock before the jump */
-	meta_put_u64(&lines, boot_key(boot, "decompressor_ns", key), s->encoder.now.ns);
+	meta_put_u64(&lines, boot_key(boot, "decompressor_ns", key), ns);
 	drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
 }
@@ -279,7 +278,8 @@ static inline const uint64_t *add(unsigned cpu, struct stream *s, const uint64_t
 	const uint64_t *end = fill_event(e, s, site, number, w);
 
 	if (__builtin_expect(e->target == CODE32_START, 0) && e->kind == EVENT_JUMP_INDIRECT && cpu == 0)
-		tell_decompressor(s, e->insns);
+		/* a little early, but never late: the last clock before the jump */
+		drain_decompressor(e->insns, s->encoder.now.ns);
 	encoder_added(&s->encoder);
 	drain.events++;
 	/* a chunk that ends with a clock tells the time of all its events */

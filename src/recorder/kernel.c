@@ -125,7 +125,7 @@ static void use_image(struct kernel *k, struct kernel_image *image, uint64_t sli
 	k->command_line = command_line ? command_line->addr + slide : 0;
 	if (image->banner)
 		k->banner = xstrdup(image->banner);
-	k->found = true;
+	__atomic_store_n(&k->found, true, __ATOMIC_RELEASE);
 }
 
 void kernel_start(struct kernel *k, const char *path, bool symbols)

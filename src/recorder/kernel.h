@@ -43,9 +43,10 @@ struct kernel {
 	struct kernel_image image;
 	bool have_image;
 
-	/* once found: */
-	bool found;
 	uint32_t asked;
+
+	/* once found; vCPUs read it without a lock, so ask kernel_found(): */
+	bool found;
 	long tables;             /* tables of symbols that were written so far, … */
 	long table;              /* … which of them is this kernel's, … */
 	long image_table;        /* … and which is the image's; -1: none yet */
@@ -68,6 +69,12 @@ void kernel_start(struct kernel *k, const char *path, bool symbols);
 /* In translation, with a block at a kernel address: is it time to look for the kernel again? */
 bool kernel_due(struct kernel *k);
 
+/* Has it been found? Whoever sees that also sees all that is known of it. */
+static inline bool kernel_found(const struct kernel *k)
+{
+	return __atomic_load_n(&k->found, __ATOMIC_ACQUIRE);
+}
+
 /* Find the kernel. True when it has been found. */
 bool kernel_find(struct kernel *k, struct registers *regs);
 
@@ -77,7 +84,7 @@ bool kernel_find(struct kernel *k, struct registers *regs);
  */
 static inline bool kernel_may_handle(const struct kernel *k, uint64_t addr)
 {
-	if (!k->found || !k->entry_end || !k->early_end)
+	if (!kernel_found(k) || !k->entry_end || !k->early_end)
 		return true;
 	return (addr >= k->entry_start && addr < k->entry_end) || (addr >= k->early_start && addr < k->early_end);
 }
@@ -92,11 +99,11 @@ enum kernel_hook kernel_hook_at(const struct kernel *k, uint64_t addr);
 void kernel_lacks(const struct kernel *k, struct buf *out);
 
 /* A number for the function at a run-time address, the kernel's or a module's; SYMTAB_NONE: none. */
-static inline long kernel_function(const struct kernel *k, uint64_t addr)
+static inline long kernel_function(struct kernel *k, uint64_t addr)
 {
 	long i;
 
-	if (!k->found)
+	if (!kernel_found(k))
 		return SYMTAB_NONE;
 	i = symtab_lookup(&k->tab, addr - k->slide);
 	return i == SYMTAB_NONE ? modules_function(&k->modules, addr) : i;
@@ -114,7 +121,7 @@ static inline void kernel_bounds(const struct kernel *k, long function, uint64_t
 }
 
 /* The function at a run-time address, which is probably `guess`. */
-static inline long kernel_function_near(const struct kernel *k, long guess, uint64_t addr)
+static inline long kernel_function_near(struct kernel *k, long guess, uint64_t addr)
 {
 	uint64_t start, end;
 

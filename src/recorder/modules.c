@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "modules.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -15,6 +16,7 @@ struct range {
 
 /* In order of addresses. */
 struct module_ranges {
+	struct module_ranges *older; /* that somebody may still read */
 	size_t count;
 	struct range list[];
 };
@@ -50,9 +52,20 @@ static void insert(struct module_ranges *r, struct range range)
 	r->list[i] = range;
 }
 
-static void publish(struct modules *m, const struct module_ranges *ranges)
+/* Who begins to read from now on reads the new list; so without a reader now, nobody has an older one. */
+static void publish(struct modules *m, struct module_ranges *ranges)
 {
-	__atomic_store_n(&m->ranges, ranges, __ATOMIC_RELEASE);
+	if (m->ranges)
+		ranges->older = m->ranges;
+	__atomic_store_n(&m->ranges, ranges, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&m->readers, __ATOMIC_SEQ_CST))
+		return;
+	while (ranges->older) {
+		struct module_ranges *old = ranges->older;
+
+		ranges->older = old->older;
+		free(old);
+	}
 }
 
 void modules_add(struct modules *m, struct symtab *tab)
@@ -90,11 +103,9 @@ void modules_free(struct modules *m, uint64_t start)
 		}
 }
 
-long modules_function(const struct modules *m, uint64_t addr)
+static const struct range *find_range(const struct module_ranges *r, uint64_t addr)
 {
-	const struct module_ranges *r = __atomic_load_n(&m->ranges, __ATOMIC_ACQUIRE);
 	size_t low = 0, high = r ? r->count : 0;
-	long i;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
@@ -104,10 +115,24 @@ long modules_function(const struct modules *m, uint64_t addr)
 		else
 			high = mid;
 	}
-	if (!low || addr >= r->list[low - 1].end)
+	return low && addr < r->list[low - 1].end ? &r->list[low - 1] : NULL;
+}
+
+long modules_function(struct modules *m, uint64_t addr)
+{
+	const struct range *range;
+	size_t number = 0;
+	long i;
+
+	__atomic_add_fetch(&m->readers, 1, __ATOMIC_SEQ_CST);
+	range = find_range(__atomic_load_n(&m->ranges, __ATOMIC_SEQ_CST), addr);
+	if (range)
+		number = range->number;
+	__atomic_sub_fetch(&m->readers, 1, __ATOMIC_SEQ_CST);
+	if (!range)
 		return SYMTAB_NONE;
-	i = symtab_lookup(m->tabs[r->list[low - 1].number], addr);
-	return i == SYMTAB_NONE ? SYMTAB_NONE : (long)(r->list[low - 1].number + 1) << NUMBER_SHIFT | i;
+	i = symtab_lookup(m->tabs[number], addr);
+	return i == SYMTAB_NONE ? SYMTAB_NONE : (long)(number + 1) << NUMBER_SHIFT | i;
 }
 
 const struct symbol *modules_symbol(const struct modules *m, long function)

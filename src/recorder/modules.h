@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The functions of modules that are loaded, at run-time addresses. They come and
- * go while vCPUs look them up without a lock: what is published never changes
- * and is never freed.
+ * go while vCPUs look them up without a lock: a list that was published never
+ * changes, and is freed when another one stands in its place and nobody reads.
  */
 #ifndef UPTO_RECORDER_MODULES_H
 #define UPTO_RECORDER_MODULES_H
@@ -16,7 +16,8 @@ struct module_ranges;
 struct modules {
 	struct symtab *tabs[MODULES_MAX]; /* of all that ever were loaded */
 	size_t count;
-	const struct module_ranges *ranges;
+	struct module_ranges *ranges;
+	unsigned readers; /* how many look up a range just now */
 };
 
 /* The sections of the table say which addresses are the module's. Takes the table over. */
@@ -26,7 +27,7 @@ void modules_add(struct modules *m, struct symtab *tab);
 void modules_free(struct modules *m, uint64_t start);
 
 /* A number for the function at the address, above all those of the kernel itself; SYMTAB_NONE: none. */
-long modules_function(const struct modules *m, uint64_t addr);
+long modules_function(struct modules *m, uint64_t addr);
 
 const struct symbol *modules_symbol(const struct modules *m, long function);
 

@@ -150,7 +150,7 @@ static int start(const struct meta *config, struct error *err)
 		return error_set(err, "%s", recorder.kernel.error.text);
 	if (ftruncate((int)meta_get_u64(config, "out", 0), 0) < 0 || !drain_start((int)meta_get_u64(config, "out", 0), config))
 		return error_set(err, "cannot write the trace");
-	if (recorder.kernel.found)
+	if (kernel_found(&recorder.kernel))
 		drain_symbols(&recorder.kernel.tab);
 	return 0;
 }

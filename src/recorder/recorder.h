@@ -146,6 +146,8 @@ void drain_finish(void);
 void drain_put(enum chunk_type type, const struct buf *payload);
 /* The kernel was found: its symbols are to be written. Under `lock`. */
 void drain_symbols(const struct symtab *tab);
+/* Some vCPU 0's instruction entered the kernel image's own loader, at that time. Of what is told of a boot, the first counts. */
+void drain_decompressor(uint64_t insns, uint64_t ns);
 /* A boot begins with what the vCPUs' rings get from now on. `told`: when its kernel's loader began has been told. */
 void drain_boot(bool told);
 

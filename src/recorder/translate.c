@@ -6,6 +6,7 @@
 #include "arch/x86_insn.h"
 #include "boot.h"
 #include "code.h"
+#include "efi.h"
 #include "limits.h"
 #include "watch.h"
 
@@ -399,7 +400,7 @@ static void look_for_handler(struct work *w)
 	int vector;
 
 	/* user code has no handlers */
-	if ((!addr_is_kernel(w->addr) && recorder.kernel.found && !recorder.kernel.no_linux) || !kernel_may_handle(&recorder.kernel, w->addr))
+	if ((!addr_is_kernel(w->addr) && kernel_found(&recorder.kernel) && !recorder.kernel.no_linux) || !kernel_may_handle(&recorder.kernel, w->addr))
 		return;
 	if (!start && map_get(&recorder.successors, w->addr))
 		return;
@@ -411,7 +412,7 @@ static void look_for_handler(struct work *w)
 /* Entry code runs from label to label in every way there is: each is watched. */
 static bool is_entry_label(const struct work *w)
 {
-	const struct kernel *k = &recorder.kernel;
+	struct kernel *k = &recorder.kernel;
 
 	return w->addr >= k->entry_start && w->addr < k->entry_end && kernel_function_start(k, w->function, w->addr);
 }
@@ -554,6 +555,13 @@ static void look_for_kernel(void)
 	buf_free(&lacks);
 }
 
+/* Firmware starts the kernel as a program of its own: so begins the kernel image's loader. */
+static void look_for_efi_program(uint64_t addr)
+{
+	if (pthread_equal(pthread_self(), recorder.boot_thread) && efi_enters_kernel(&recorder.translate_regs, addr))
+		drain_decompressor(vcpu_get(0)->live->insns, watch_clock(0));
+}
+
 /*
  * Might the block be an instruction that was to be run alone, from the middle
  * of another? One that repeats always ends its block: nothing is left behind it.
@@ -579,8 +587,10 @@ static void translate(struct work *w)
 
 	for (size_t i = 0; i < w->n; i++)
 		w->lengths[i] = (uint8_t)qemu_plugin_insn_size(qemu_plugin_tb_get_insn(w->tb, i));
-	if (addr >= 0xffffffff80000000 && addr < 0xffffffffc0000000 && !recorder.kernel.found)
+	if (addr >= 0xffffffff80000000 && addr < 0xffffffffc0000000 && !kernel_found(&recorder.kernel))
 		look_for_kernel();
+	else if (!addr_is_kernel(addr) && !kernel_found(&recorder.kernel))
+		look_for_efi_program(addr);
 	w->function = kernel_function(&recorder.kernel, addr);
 	w->block = blocks_add(&recorder.blocks, addr, w->lengths, (uint16_t)w->n, &new);
 	if (!w->block) {

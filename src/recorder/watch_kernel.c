@@ -7,12 +7,14 @@
 #include "tasks.h"
 #include "watch_put.h"
 
+/* Only the first vCPU that switches tasks gets to it. */
 static void tell_command_line(struct vcpu *v)
 {
+	uint64_t addr = __atomic_exchange_n(&recorder.kernel.command_line, 0, __ATOMIC_RELAXED);
 	char text[2048];
 	struct buf lines = { 0 };
 
-	if (recorder.kernel.command_line && guest_read(&v->regs, recorder.kernel.command_line, text, sizeof text)) {
+	if (addr && guest_read(&v->regs, addr, text, sizeof text)) {
 		text[sizeof text - 1] = '\0';
 		pthread_mutex_lock(&recorder.lock);
 		meta_put(&lines, boot_meta_key("command_line"), text);
@@ -20,7 +22,6 @@ static void tell_command_line(struct vcpu *v)
 		drain_put(CHUNK_META, &lines);
 		buf_free(&lines);
 	}
-	recorder.kernel.command_line = 0;
 }
 
 void watch_task_switch(unsigned cpu, void *data)
@@ -29,7 +30,7 @@ void watch_task_switch(unsigned cpu, void *data)
 	uint64_t previous = registers_read(&v->regs, GUEST_RDI), next;
 
 	(void)data;
-	if (recorder.kernel.command_line)
+	if (__atomic_load_n(&recorder.kernel.command_line, __ATOMIC_RELAXED))
 		tell_command_line(v);
 	next = registers_read(&v->regs, GUEST_RSI);
 	v->user_from = tasks_switch(previous, v->user_from, next);
