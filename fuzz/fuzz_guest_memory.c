@@ -8,14 +8,14 @@
 #include "fuzz.h"
 
 #include "base/alloc.h"
-#include "recorder/code.h"
+#include "recorder/guest_code.h"
 #include "recorder/structures.h"
 #include "recorder/guest_time.h"
 #include "recorder/syscalls.h"
 #include "recorder/tasks.h"
 #include "recorder/watch.h"
-#include "trace/code.h"
-#include "trace/tasks.h"
+#include "trace/code_records.h"
+#include "trace/task_records.h"
 
 enum { MEMORY_MAX = 1 << 16, MEMORY_PAGE = 4096, HOLES = 8, CALLS = 336, OUT_OF_LINE = 2 /* PERF_RECORD_KSYMBOL_TYPE_OOL */ };
 

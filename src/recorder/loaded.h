@@ -8,7 +8,7 @@
 #define UPTO_RECORDER_LOADED_H
 
 #include "recorder.h"
-#include "trace/code.h"
+#include "trace/code_records.h"
 
 /* A mapping was told of. */
 void loaded_mapped(const struct code_record *mapping);

@@ -8,7 +8,7 @@
 #define UPTO_RECORDER_TASKS_H
 
 #include "recorder.h"
-#include "trace/tasks.h"
+#include "trace/task_records.h"
 
 /* Tell of a task, whose task_struct is at that address. */
 void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t task);

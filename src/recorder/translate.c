@@ -5,7 +5,7 @@
 
 #include "arch/x86_insn.h"
 #include "boot.h"
-#include "code.h"
+#include "guest_code.h"
 #include "efi.h"
 #include "limits.h"
 #include "watch.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Functions of the kernel at whose entry something is learnt of its tasks and of code. */
 #include "boot.h"
-#include "code.h"
+#include "guest_code.h"
 #include "guest_time.h"
 #include "syscalls.h"
 #include "tasks.h"

@@ -12,11 +12,11 @@
 #include "arch/arch.h"
 #include "boots.h"
 #include "codec.h"
-#include "code.h"
+#include "code_records.h"
 #include "format.h"
 #include "meta.h"
 #include "sites.h"
-#include "tasks.h"
+#include "task_records.h"
 
 struct chunk {
 	uint64_t offset; /* of its header in the file */

@@ -18,10 +18,10 @@
 
 #include "base/alloc.h"
 #include "symbols/symtab.h"
-#include "trace/code.h"
+#include "trace/code_records.h"
 #include "trace/codec.h"
 #include "trace/meta.h"
-#include "trace/tasks.h"
+#include "trace/task_records.h"
 #include "trace/writer.h"
 
 enum { CPUS = 64, WORDS = 24, LEVEL = 1, CALL_LENGTH = 5, JUMP_LENGTH = 2 };

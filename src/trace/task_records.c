@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "tasks.h"
+#include "task_records.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
  * functions that the kernel keeps of them, and files that processes map to execute.
  * The functions below are called in a vCPU's thread, in a callback with registers.
  */
-#ifndef UPTO_RECORDER_CODE_H
-#define UPTO_RECORDER_CODE_H
+#ifndef UPTO_RECORDER_GUEST_CODE_H
+#define UPTO_RECORDER_GUEST_CODE_H
 
 #include "recorder.h"
 

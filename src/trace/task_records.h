@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Records of tasks that began, changed or ended, in the order in which this happened (docs/format.md, chunk TASKS). */
-#ifndef UPTO_TRACE_TASKS_H
-#define UPTO_TRACE_TASKS_H
+#ifndef UPTO_TRACE_TASK_RECORDS_H
+#define UPTO_TRACE_TASK_RECORDS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * Records of code that was loaded, mapped or freed while the guest ran: modules of
  * the kernel, and files that processes mapped (docs/format.md, chunks CODE and FILES).
  */
-#ifndef UPTO_TRACE_CODE_H
-#define UPTO_TRACE_CODE_H
+#ifndef UPTO_TRACE_CODE_RECORDS_H
+#define UPTO_TRACE_CODE_RECORDS_H
 
 #include <stddef.h>
 #include <stdint.h>

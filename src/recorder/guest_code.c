@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "code.h"
+#include "guest_code.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
 #include "loaded.h"
 #include "structures.h"
-#include "trace/code.h"
+#include "trace/code_records.h"
 #include "watch.h"
 
 enum {
