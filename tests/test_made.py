@@ -151,6 +151,25 @@ def test_waiting():
     assert (first["name"], first["duration_ns"], first["cpu_ns"]) == ("nanosleep", 4900, 200), first
 
 
+def test_deepest():
+    """A thread's own kernel stack counts; one for interrupts, where a call is pushed farther down, does not."""
+    interrupts = STACK - 0x8000 - 0x3800
+    switch = (KERNEL + 0x3000, 0x100, "__switch_to_asm")
+    calls = [("event 0 call", 110, 0, STACK, KERNEL + 0x2010, KERNEL + 0x1000), ("event 0 call", 120, 0, STACK - 0x1230, KERNEL + 0x1010, KERNEL + 0x2000),
+             ("event 0 call", 130, 0, interrupts, KERNEL + 0x2020, KERNEL + 0x1000), ("event 0 return", 140, 0, interrupts, 0, KERNEL + 0x2020),
+             ("event 0 return", 150, 0, STACK - 0x1230, 0, KERNEL + 0x1010), ("event 0 call", 160, 0, STACK - 0x40, KERNEL + 0x1020, KERNEL + 0x3000)]
+    lines = boot("event 0 clock 90 90 0 0 0", ("event 0 task-switch 100 100 0 0 0", INIT, IDLE),
+                 *calls, "event 0 clock 170 170 0 0 0", symbols=((KERNEL, 0x100, "startup_64"), (KERNEL + 0x1000, 0x200, "second"),
+                                                             (KERNEL + 0x2000, 0x1000, "third"), switch)) + \
+        [f"task 1 0 96 96 {IDLE} 0 5 5 0 idle"]
+    found = upto_json("stack", "--deepest", "--json", make("deepest", lines), upto=UPTO_ASAN)
+    assert found["deepest"] == {"frames": 2, "bytes": 0x1238, "of_bytes": 16384, "ns": 120}, found
+    stack, = found["stacks"]
+    assert (stack["pid"], [f["function"] for f in stack["frames"]][:2]) == (5, ["third", "second"]), stack
+    none = upto_json("stack", "--deepest", "--pid", "5", "--json", make("deepest-none", [li for li in lines if li not in calls]), upto=UPTO_ASAN)
+    assert none["stacks"] == [] and "deepest" not in none, none
+
+
 def test_interrupted_calls():
     """Which calls a signal cut short, which are made again, and that the stack holds one call at a time."""
     trace = make("signals-again", SIGNALS)

@@ -29,7 +29,7 @@ OPTIONS = {
               "--all-threads": (["--function", "do_wait"], []),
               "--no-interrupts": (["--function", "kernel_init_freeable", "--min-duration", "10us"], []), "--lines": (EXITS, ["1"]), "--json": (EXITS, []), "--exact": (EXITS, []),
               "--thunks": (EXITS, []), "--from": (EXITS, ["LATE"]), "--to": (EXITS, ["LATE"]), "--cpu": (EXITS, ["1"])},
-    "stack": {"--at": ["LATE"], "--pid": ["2"], "--running": (["--at", "LATE"], []), "--json": []},  # --thunks: thunks.asked
+    "stack": {"--at": ["LATE"], "--deepest": [], "--pid": ["2"], "--running": (["--at", "LATE"], []), "--json": []},  # --thunks: thunks.asked
     "dump": {opt: (["--kind", "syscall,interrupt,jump-indirect"], args) for opt, args in
              {**SPAN, "--json": [], "--lines": ["3"], "--kind": ["halt"]}.items()} | {"--function": (["--from", "LATE", "--lines", "20000"], ["vfs_*"])},
     "info": {"--json": [], "--exact": [], "--digest": []},

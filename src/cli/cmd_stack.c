@@ -3,11 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/deepest.h"
+#include "arch/arch.h"
 #include "base/alloc.h"
 #include "commands.h"
 #include "debug_arg.h"
 #include "empty.h"
 #include "json.h"
+#include "quantity.h"
 #include "replay/stacks.h"
 #include "terminal.h"
 #include "trace_arg.h"
@@ -187,20 +190,39 @@ static bool is_asked(const struct stacks *s, const struct stack *stack, bool one
 	return !one || (uint64_t)(int64_t)thread_of(s, stack)->pid == pid;
 }
 
-static void show(const struct args *args, const struct trace_arg *t, const struct stacks *s, const struct source_lines *sources, uint64_t pid)
+static void print_deepest(const struct args *args, const struct trace_arg *t, const struct deepest *d)
+{
+	uint64_t of = t->reader->arch->kernel_stack;
+
+	if (arg(args, "json"))
+		printf("\"deepest\":{\"frames\":%zu,\"bytes\":%" PRIu64 ",\"of_bytes\":%" PRIu64 ",\"ns\":%" PRIu64 "},", d->frames, d->bytes, of,
+		       d->ns);
+	else
+		printf("# deepest kernel stack: %zu frames, %" PRIu64 " of %" PRIu64 " bytes, at %" PRIu64 ".%09" PRIu64 " s\n", d->frames,
+		       d->bytes, of, d->ns / 1000000000, d->ns % 1000000000);
+}
+
+/* `deepest`: only that stack; NULL: all. */
+static void show(const struct args *args, const struct trace_arg *t, const struct stacks *s, const struct source_lines *sources, uint64_t pid,
+		 const struct deepest *deepest)
 {
 	size_t *order = xcalloc(s->count, sizeof *order), n = 0;
 
 	for (size_t i = 0; i < s->count; i++)
-		if (is_asked(s, &s->list[i], arg(args, "pid"), pid, arg(args, "running")))
+		if (deepest ? i == deepest->stack && deepest->frames :
+			      is_asked(s, &s->list[i], arg(args, "pid"), pid, arg(args, "running")))
 			order[n++] = i;
 	sorting = s;
 	qsort(order, n, sizeof *order, in_order);
 	terminal_end_progress();
 	if (arg(args, "json"))
-		printf("{\"stacks\":[");
+		putchar('{');
 	else
 		terminal_start_pager();
+	if (deepest && deepest->frames)
+		print_deepest(args, t, deepest);
+	if (arg(args, "json"))
+		printf("\"stacks\":[");
 	for (size_t i = 0; i < n; i++) {
 		if (arg(args, "json")) {
 			fputs(i ? ",\n" : "\n", stdout);
@@ -216,12 +238,23 @@ static void show(const struct args *args, const struct trace_arg *t, const struc
 	free(order);
 }
 
-static int run(const struct args *args, struct error *err)
+/* Replay up to the moment that is asked for. Call stacks_deinit() and index_free() also after an error. */
+static int replay(const struct trace_arg *t, struct deepest *deepest, uint64_t at, struct stacks *ret, struct index **ret_index, struct error *err)
 {
 	static const struct stacks_visitor none = { 0 };
-	uint64_t at = UINT64_MAX, pid = 0;
-	struct source_lines sources;
+	struct index *index = *ret_index = index_for(t);
 	struct checkpoint from;
+	bool begun = index && index_checkpoint(index, index_at(index, at), &from);
+
+	return stacks_replay(ret, t->reader, &t->names, &t->threads, begun ? &from : NULL, deepest ? UINT64_MAX : at,
+			     deepest ? &deepest_reach : &none, deepest, err);
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	uint64_t at = UINT64_MAX, pid = 0;
+	struct deepest found, *deepest = NULL;
+	struct source_lines sources;
 	struct stacks stacks;
 	struct index *index;
 	struct trace_arg t;
@@ -229,6 +262,8 @@ static int run(const struct args *args, struct error *err)
 
 	if (arg_time(args, "at", &at, err) < 0 || arg_u64(args, "pid", &pid, err) < 0)
 		return EXIT_USAGE;
+	if (arg(args, "deepest") && (arg(args, "at") || arg(args, "running")))
+		return error_set(err, "--deepest goes without --at and --running"), EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	thunks_arg(args, &t);
@@ -237,14 +272,19 @@ static int run(const struct args *args, struct error *err)
 		trace_arg_close(&t);
 		return EXIT_FAILED;
 	}
-	index = index_for(&t);
-	if (stacks_replay(&stacks, t.reader, &t.names, &t.threads, index && index_checkpoint(index, index_at(index, at), &from) ?
-			  &from : NULL, at, &none, NULL, err) == 0) {
-		show(args, &t, &stacks, &sources, pid);
+	if (arg(args, "deepest")) {
+		deepest = &found;
+		if (deepest_analyse(t.reader, &t.names, &t.threads, arg(args, "pid") ? &pid : NULL, deepest, err) < 0)
+			goto out;
+		at = found.ns;
+	}
+	if (replay(&t, deepest, at, &stacks, &index, err) == 0) {
+		show(args, &t, &stacks, &sources, pid, deepest);
 		r = EXIT_OK;
 	}
 	index_free(index);
 	stacks_deinit(&stacks);
+out:
 	source_lines_deinit(&sources);
 	trace_arg_close(&t);
 	return r;
@@ -253,6 +293,7 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	{ 0, "at", "TIME", "guest time: 1.5s, 20ms (default: the end)" },
 	{ 'p', "pid", "PID", "only this thread" },
+	{ 0, "deepest", NULL, "when a kernel stack was used farthest down: that stack, then" },
 	{ 0, "running", NULL, "only threads that a vCPU runs" },
 	THUNKS_OPTION,
 	DEBUG_OPTION,
@@ -263,6 +304,7 @@ static const struct option options[] = {
 };
 
 static const struct term terms[] = {
+	{ "deepest", "with --deepest: frames, of how many bytes of the stack, and guest time" },
 	{ "pid, tgid, comm", "the thread, its process, and the thread's name then" },
 	{ "cpu", "the vCPU that ran it; null: none did" },
 	{ "frames", "its functions, the innermost first" },
@@ -283,6 +325,7 @@ const struct command cmd_stack = {
 	.description = "Prints whole call stacks, the innermost function first: those of the threads that ran on each vCPU at that time, "
 		       "then those of all other threads, as they were when they were switched out.\n"
 		       "<interrupt> and <syscall> mark where the kernel was entered, and <signal> where a signal's handler was.\n"
+		       "--deepest finds the moment at which a task's kernel stack was used farthest down, and prints that stack.\n"
 		       "With --debug, each function in these files has its source line, and functions that were inlined "
 		       "there have lines of their own. upto finds out by the functions which code a file belongs to. The "
 		       "debug file of a stripped file is looked for by its build-id, below /usr/lib/debug and "
@@ -292,6 +335,7 @@ const struct command cmd_stack = {
 	.examples = "  upto stack --at 2.5s trace.upto\n      everybody, two and a half seconds in\n"
 		    "  upto stack --at 2.5s --running trace.upto\n      only what ran\n"
 		    "  upto stack --at 2.5s --debug vmlinux:ext4.ko trace.upto\n      with source lines\n"
+		    "  upto stack --deepest trace.upto\n      how much of a kernel stack was needed, and what for\n"
 		    "  upto stack --pid 1 trace.upto\n      what init was doing at the end\n",
 	.options = options,
 	.legends = legends,

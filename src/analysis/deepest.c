@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "deepest.h"
+
+#include <stdlib.h>
+
+#include "arch/arch.h"
+#include "base/alloc.h"
+
+enum { AREAS_MAX = 4 }; /* that one thread's calls are seen in: its own stack, and a CPU's for interrupts and exceptions */
+
+/* Memory of a kernel stack's size and alignment. */
+struct area {
+	uint64_t base;
+	struct deepest deepest;
+};
+
+struct thread_areas {
+	struct area list[AREAS_MAX];
+	unsigned count;
+	uint64_t own;      /* the base of the thread's own stack; 0: not known yet */
+};
+
+struct deepest_run {
+	uint64_t size;     /* of a kernel stack */
+	uint32_t switches; /* number of the function that is always called on a task's own stack */
+	struct thread_areas *threads;
+};
+
+static struct area *area_of(struct thread_areas *t, uint64_t base)
+{
+	for (unsigned i = 0; i < t->count; i++)
+		if (t->list[i].base == base)
+			return &t->list[i];
+	if (t->count == AREAS_MAX)
+		return NULL;
+	t->list[t->count] = (struct area){ .base = base };
+	return &t->list[t->count++];
+}
+
+static size_t count_frames(const struct stack *stack, uint64_t base, uint64_t size)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < stack->depth; i++)
+		n += stack->frames[i].slot - base < size;
+	return n;
+}
+
+static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
+{
+	struct deepest_run *run = state;
+	struct thread_areas *t = &run->threads[stack - s->list];
+	uint64_t base = frame->slot & -run->size, bytes = base + run->size - frame->slot;
+	struct area *area;
+
+	if (!addr_is_kernel(frame->slot) || stack->thread == THREAD_NONE)
+		return;
+	if (frame->function == run->switches)
+		t->own = base;
+	area = area_of(t, base);
+	if (area && bytes > area->deepest.bytes)
+		area->deepest = (struct deepest){
+			.stack = (size_t)(stack - s->list), .ns = s->ns, .slot = frame->slot, .bytes = bytes,
+			.frames = count_frames(stack, base, run->size),
+		};
+}
+
+static void choose(const struct deepest_run *run, const struct stacks *s, const uint64_t *pid, struct deepest *ret)
+{
+	for (size_t i = 0; i < s->threads->count; i++) {
+		struct thread_areas *t = &run->threads[i];
+		const struct area *own = t->own ? area_of(t, t->own) : NULL;
+
+		if (own && own->deepest.bytes > ret->bytes && (!pid || (uint64_t)(int64_t)s->threads->list[i].pid == *pid))
+			*ret = own->deepest;
+	}
+}
+
+int deepest_analyse(const struct reader *r, const struct names *names, const struct threads *threads, const uint64_t *pid,
+		    struct deepest *ret, struct error *err)
+{
+	static const struct stacks_visitor visitor = { .enter = enter };
+	struct deepest_run run = { .size = r->arch->kernel_stack, .switches = names_find(names, r->arch->switch_function) };
+	struct stacks stacks;
+	int result;
+
+	*ret = (struct deepest){ 0 };
+	run.threads = xcalloc(threads->count + reader_vcpus(r), sizeof *run.threads);
+	result = stacks_replay(&stacks, r, names, threads, NULL, UINT64_MAX, &visitor, &run, err);
+	if (result == 0)
+		choose(&run, &stacks, pid, ret);
+	stacks_deinit(&stacks);
+	free(run.threads);
+	return result;
+}
+
+static void stop_there(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
+{
+	const struct deepest *d = state;
+
+	s->stop = s->ns >= d->ns && frame->slot == d->slot && (size_t)(stack - s->list) == d->stack;
+}
+
+const struct stacks_visitor deepest_reach = { .enter = stop_there };
