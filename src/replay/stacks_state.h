@@ -33,6 +33,23 @@ struct replay {
 	uint32_t dead; /* function number of do_task_dead; UINT32_MAX: not known */
 };
 
+static inline void set_lane(struct lane *lane, uint64_t insns, uint64_t ns, uint64_t place)
+{
+	lane->meter.insns = insns;
+	lane->meter.ns = ns;
+	lane->place = place;
+}
+
+/* stacks.c: replay events that have no times, of one stack that runs all the time. */
+void replay_untimed(struct replay *r, struct lane *lane, const struct batch *batch, const struct event *events,
+		    const struct event *end);
+
+/* stacks.c: the call leads to that address. */
+void replay_push_call(struct replay *r, struct stack *stack, const struct event *call, uint64_t addr);
+
+/* stacks_phrases.c: replay the batch's events up to `end`, and go past its phrases. */
+void replay_brief(struct replay *r, struct lane *lane, struct batch *batch, const struct event *end);
+
 /* Everything as it was saved; -1: it is damaged. */
 int stacks_restore(struct stacks *s, const struct checkpoint *from, struct error *err);
 
