@@ -14,7 +14,10 @@ static const char *const members[MEMBERS] = {
 	[TASK_COMM] = "task_struct.comm",
 	[TASK_REAL_PARENT] = "task_struct.real_parent",
 	[TASK_MM] = "task_struct.mm",
+	[TASK_STATE] = "task_struct.__state",
 	[MM_EXE_FILE] = "mm_struct.exe_file",
+	[MM_ARG_START] = "mm_struct.arg_start",
+	[MM_ARG_END] = "mm_struct.arg_end",
 	[VMA_START] = "vm_area_struct.vm_start",
 	[VMA_END] = "vm_area_struct.vm_end",
 	[VMA_FLAGS] = "vm_area_struct.vm_flags",
@@ -50,6 +53,38 @@ static const char *const members[MEMBERS] = {
 	[PROG_TYPE] = "bpf_prog.type",
 	[PROG_FUNCTION] = "bpf_prog.bpf_func",
 	[PROG_JITED_LEN] = "bpf_prog.jited_len",
+	[LOG_ENTRY_RING] = "prb_reserved_entry.rb",
+	[LOG_ENTRY_ID] = "prb_reserved_entry.id",
+	[LOG_DESCRIPTORS] = "printk_ringbuffer.desc_ring",
+	[LOG_TEXTS] = "printk_ringbuffer.text_data_ring",
+	[LOG_COUNT_BITS] = "prb_desc_ring.count_bits",
+	[LOG_DESCS] = "prb_desc_ring.descs",
+	[LOG_INFOS] = "prb_desc_ring.infos",
+	[LOG_TEXTS_BITS] = "prb_data_ring.size_bits",
+	[LOG_TEXTS_DATA] = "prb_data_ring.data",
+	[LOG_PLACE] = "prb_desc.text_blk_lpos",
+	[LOG_PLACE_BEGIN] = "prb_data_blk_lpos.begin",
+	[LOG_PLACE_NEXT] = "prb_data_blk_lpos.next",
+	[LOG_NUMBER] = "printk_info.seq",
+	[LOG_LEN] = "printk_info.text_len",
+	[LOG_FACILITY] = "printk_info.facility",
+	[LOG_CALLER] = "printk_info.caller_id",
+	[DEVICE_OBJECT] = "device.kobj",
+	[DEVICE_INIT_NAME] = "device.init_name",
+	[OBJECT_NAME] = "kobject.name",
+	[DRIVER_NAME] = "device_driver.name",
+	[DRIVER_BUS] = "device_driver.bus",
+	[BUS_NAME] = "bus_type.name",
+	[REQUEST_QUEUE] = "request.q",
+	[REQUEST_FLAGS] = "request.cmd_flags",
+	[REQUEST_BYTES] = "request.__data_len",
+	[REQUEST_SECTOR] = "request.__sector",
+	[QUEUE_DISK] = "request_queue.disk",
+	[DISK_NAME] = "gendisk.disk_name",
+	[WORK_FUNCTION] = "work_struct.func",
+	[GROUP_NODE] = "cgroup.kn",
+	[NODE_NAME] = "kernfs_node.name",
+	[NODE_PARENT] = "kernfs_node.__parent",
 	[MODULE_MEM] = "module.mem",
 	[MEMORY_BASE] = "module_memory.base",
 	[MEMORY_SIZE] = "module_memory.size",
@@ -57,6 +92,12 @@ static const char *const members[MEMBERS] = {
 	[MODULE_INIT_LAYOUT] = "module.init_layout",
 	[LAYOUT_BASE] = "module_layout.base",
 	[LAYOUT_TEXT_SIZE] = "module_layout.text_size",
+};
+
+/* What members were called in older kernels. */
+static const char *const older[MEMBERS] = {
+	[TASK_STATE] = "task_struct.state",
+	[NODE_PARENT] = "kernfs_node.parent",
 };
 
 bool layout_optional(enum member member)
@@ -73,7 +114,7 @@ void layout_init(struct layout *l)
 {
 	for (int i = 0; i < MEMBERS; i++)
 		l->offset[i] = MEMBER_UNKNOWN;
-	l->module_memory = 0;
+	l->module_memory = l->log_descriptor = l->log_info = 0;
 }
 
 /* Offset in bits of the named member, also if it is in an anonymous member; -1: the type has no such member. */
@@ -142,9 +183,14 @@ int layout_from_btf(const void *data, size_t len, struct layout *ret, struct err
 	btf = btf__new(data, (uint32_t)len);
 	if (!btf)
 		return error_set(err, "damaged BTF");
-	for (int i = 0; i < MEMBERS; i++)
+	for (int i = 0; i < MEMBERS; i++) {
 		ret->offset[i] = offset_of(btf, members[i]);
+		if (ret->offset[i] == MEMBER_UNKNOWN && older[i])
+			ret->offset[i] = offset_of(btf, older[i]);
+	}
 	ret->module_memory = size_of(btf, "module_memory");
+	ret->log_descriptor = size_of(btf, "prb_desc");
+	ret->log_info = size_of(btf, "printk_info");
 	btf__free(btf);
 	return 0;
 }

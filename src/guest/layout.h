@@ -19,7 +19,10 @@ enum member {
 	TASK_COMM,
 	TASK_REAL_PARENT,
 	TASK_MM,
+	TASK_STATE,           /* __state; before 5.14 state */
 	MM_EXE_FILE,          /* include/linux/mm_types.h */
+	MM_ARG_START,
+	MM_ARG_END,
 	VMA_START,            /* include/linux/mm_types.h */
 	VMA_END,
 	VMA_FLAGS,
@@ -55,6 +58,38 @@ enum member {
 	PROG_TYPE,            /* struct bpf_prog, include/linux/bpf.h */
 	PROG_FUNCTION,
 	PROG_JITED_LEN,
+	LOG_ENTRY_RING,       /* struct prb_reserved_entry, kernel/printk/printk_ringbuffer.h */
+	LOG_ENTRY_ID,
+	LOG_DESCRIPTORS,      /* struct printk_ringbuffer */
+	LOG_TEXTS,
+	LOG_COUNT_BITS,       /* struct prb_desc_ring */
+	LOG_DESCS,
+	LOG_INFOS,
+	LOG_TEXTS_BITS,       /* struct prb_data_ring */
+	LOG_TEXTS_DATA,
+	LOG_PLACE,            /* struct prb_desc */
+	LOG_PLACE_BEGIN,      /* struct prb_data_blk_lpos */
+	LOG_PLACE_NEXT,
+	LOG_NUMBER,           /* struct printk_info */
+	LOG_LEN,
+	LOG_FACILITY,
+	LOG_CALLER,
+	DEVICE_OBJECT,        /* include/linux/device.h */
+	DEVICE_INIT_NAME,
+	OBJECT_NAME,          /* include/linux/kobject.h */
+	DRIVER_NAME,          /* include/linux/device/driver.h */
+	DRIVER_BUS,
+	BUS_NAME,             /* include/linux/device/bus.h */
+	REQUEST_QUEUE,        /* include/linux/blk-mq.h */
+	REQUEST_FLAGS,
+	REQUEST_BYTES,
+	REQUEST_SECTOR,
+	QUEUE_DISK,           /* include/linux/blkdev.h */
+	DISK_NAME,
+	WORK_FUNCTION,        /* include/linux/workqueue_types.h */
+	GROUP_NODE,           /* include/linux/cgroup-defs.h */
+	NODE_NAME,            /* include/linux/kernfs.h */
+	NODE_PARENT,          /* __parent; before 6.15 parent */
 	MODULE_MEM,           /* since 6.4: */
 	MEMORY_BASE,
 	MEMORY_SIZE,
@@ -70,6 +105,7 @@ enum { MEMBER_UNKNOWN = -1 };
 struct layout {
 	int32_t offset[MEMBERS]; /* in bytes; MEMBER_UNKNOWN: BTF does not have the member */
 	uint32_t module_memory;  /* size of struct module_memory; 0: the kernel has no such structure */
+	uint32_t log_descriptor, log_info; /* likewise of prb_desc and printk_info */
 };
 
 /* Make all members unknown. */

@@ -36,6 +36,7 @@ void boot_begin(uint64_t ns, bool loaded)
 	/* blocks that are still translated have their numbers, but an address does not lead to them */
 	blocks_forget(&recorder.blocks);
 	idts_init(&recorder.idts);
+	map_free(&recorder.results);
 	put_boot(ns, loaded);
 	pthread_mutex_unlock(&recorder.lock);
 	drain_boot(loaded);

@@ -80,7 +80,7 @@ static void put_chunk(enum chunk_type type, struct buf *payload, int level)
 static void put_queued(void)
 {
 	static const enum chunk_type types[] = {
-		CHUNK_META, CHUNK_SYMBOLS, CHUNK_TASKS, CHUNK_CODE, CHUNK_FILES, CHUNK_TEXTS,
+		CHUNK_META, CHUNK_SYMBOLS, CHUNK_TASKS, CHUNK_CODE, CHUNK_FILES, CHUNK_TEXTS, CHUNK_FACTS,
 	};
 	struct buf queued[CHUNK_TYPES];
 

@@ -59,17 +59,6 @@ static void read_block(struct vcpu *v, uint64_t addr, uint64_t max, struct buf *
 	}
 }
 
-/* Read a string in guest memory, as far as there is room and the memory can be read. */
-static const char *read_text(struct vcpu *v, uint64_t addr, char *text, size_t size)
-{
-	size_t n = 0;
-
-	while (n + 1 < size && guest_read(&v->regs, addr + n, text + n, 1) && text[n])
-		n++;
-	text[n] = '\0';
-	return text;
-}
-
 static void add_section(struct kernel_image *image, const char *name, uint64_t addr, uint64_t size)
 {
 	struct image_section *s;
@@ -210,7 +199,7 @@ void code_bpf(struct vcpu *v, unsigned cpu, uint64_t ksym)
 	char name[KSYM_LEN];
 
 	if (start && end > start && structure_at(BPF_NAME) != MEMBER_UNKNOWN)
-		tell_function(v, cpu, "bpf", read_text(v, ksym + (uint64_t)structure_at(BPF_NAME), name, sizeof name),
+		tell_function(v, cpu, "bpf", structure_text(v, ksym + (uint64_t)structure_at(BPF_NAME), name, sizeof name),
 			      start, end - start);
 }
 
@@ -253,7 +242,7 @@ void code_out_of_line(struct vcpu *v, unsigned cpu, uint64_t type)
 		code_freed(v, cpu, start);
 		return;
 	}
-	read_text(v, registers_read(&v->regs, GUEST_R8), name, sizeof name);
+	structure_text(v, registers_read(&v->regs, GUEST_R8), name, sizeof name);
 	/* the modules' names are those in /proc/kallsyms: include/linux/ftrace.h, kernel/kprobes.c */
 	module = !strncmp(name, "ftrace", 6) ? "__builtin__ftrace" : !strncmp(name, "kprobe", 6) ? "__builtin__kprobes" : "__builtin__";
 	tell_function(v, cpu, module, name, start, size);
@@ -280,7 +269,7 @@ static const char *special_name(struct vcpu *v, uint64_t vma, char *name, size_t
 
 	if (!text)
 		return "";
-	read_text(v, text, name, size);
+	structure_text(v, text, name, size);
 	return *name == '[' && name[strlen(name) - 1] == ']' ? name : "";
 }
 

@@ -9,11 +9,6 @@
 
 #include "recorder.h"
 
-/* The function below that handles a hook of the kernel. It gets the first argument of the kernel's function. */
-struct code_hook {
-	void (*take)(struct vcpu *v, unsigned cpu, uint64_t argument);
-};
-
 /* A module is about to be initialised. `module`: address of its struct module. */
 void code_module(struct vcpu *v, unsigned cpu, uint64_t module);
 

@@ -39,30 +39,11 @@ static void wait_for_image(struct kernel *k)
 	k->loading = false;
 }
 
-/* The second is what older kernels have instead; NULL: the same. */
-static const char *const hook_names[KERNEL_HOOKS][2] = {
-	[HOOK_SWITCH] = { "__switch_to_asm" },
-	[HOOK_NEW_TASK] = { "wake_up_new_task" },
-	[HOOK_NAME] = { "perf_event_comm" },
-	[HOOK_EXIT] = { "do_exit" },
-	[HOOK_MODULE] = { "do_init_module" },
-	[HOOK_FREED] = { "execmem_free", "module_memfree" },
-	[HOOK_BPF] = { "bpf_ksym_add" },
-	[HOOK_BPF_GONE] = { "bpf_ksym_del" },
-	[HOOK_FILTER] = { "bpf_prog_fill_jited_linfo" },
-	[HOOK_FILTER_GONE] = { "bpf_jit_free" },
-	[HOOK_OUT_OF_LINE] = { "perf_event_ksymbol" },
-	[HOOK_KEXEC] = { "machine_kexec" },
-	[HOOK_MAPPED] = { "perf_event_mmap" },
-};
-
-enum kernel_hook kernel_hook_at(const struct kernel *k, uint64_t addr)
+const struct hook *kernel_hook_at(const struct kernel *k, uint64_t addr)
 {
-	enum kernel_hook i = 0;
+	const uint64_t *hook = map_get(&k->hooks_at, addr);
 
-	while (i < KERNEL_HOOKS && (!k->hooks[i] || k->hooks[i] != addr))
-		i++;
-	return i;
+	return hook && *hook ? &hooks[*hook - 1] : NULL;
 }
 
 static void put_lack(struct buf *out, const char *name)
@@ -74,9 +55,9 @@ void kernel_lacks(const struct kernel *k, struct buf *out)
 {
 	const int32_t *offset = k->layout.offset;
 
-	for (int i = 0; i < KERNEL_HOOKS; i++)
-		if (!k->hooks[i] && i != HOOK_KEXEC)
-			buf_printf(out, "%s%s()", out->len ? ", " : "", hook_names[i][0]);
+	for (size_t i = 0; i < hooks_count; i++)
+		if (k->lacking >> i & 1 && !hooks[i].optional)
+			buf_printf(out, "%s%s()", out->len ? ", " : "", hooks[i].functions[0]);
 	if (!k->typed) {
 		put_lack(out, "BTF");
 		return;
@@ -88,16 +69,26 @@ void kernel_lacks(const struct kernel *k, struct buf *out)
 		put_lack(out, layout_member(MODULE_MEM));
 }
 
+static const struct raw_symbol *find_function(const struct symbol_list *symbols, const struct hook *hook)
+{
+	const struct raw_symbol *found = NULL;
+
+	for (int i = 0; i < HOOK_NAMES && hook->functions[i] && !found; i++)
+		found = symbol_list_find(symbols, hook->functions[i]);
+	return found;
+}
+
 static void find_hooks(struct kernel *k, const struct kernel_image *image, uint64_t slide)
 {
 	struct error err;
 
-	for (int i = 0; i < KERNEL_HOOKS; i++) {
-		const struct raw_symbol *s = symbol_list_find(&image->symbols, hook_names[i][0]);
+	for (size_t i = 0; i < hooks_count; i++) {
+		const struct raw_symbol *sym = find_function(&image->symbols, &hooks[i]);
 
-		if (!s && hook_names[i][1])
-			s = symbol_list_find(&image->symbols, hook_names[i][1]);
-		k->hooks[i] = s ? s->addr + slide : 0;
+		if (sym)
+			*map_put(&k->hooks_at, sym->addr + slide, 0) = i + 1;
+		else
+			k->lacking |= 1ull << i;
 	}
 	layout_init(&k->layout);
 	k->typed = image->btf.len && layout_from_btf(image->btf.data, image->btf.len, &k->layout, &err) == 0;
@@ -262,6 +253,7 @@ void kernel_forget(struct kernel *k)
 	}
 	next.tab = k->tab;
 	free(k->banner);
+	map_free(&k->hooks_at);
 	*k = next;
 }
 

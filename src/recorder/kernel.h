@@ -11,28 +11,12 @@
 #include <pthread.h>
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "guest/layout.h"
+#include "hooks.h"
 #include "modules.h"
 #include "registers.h"
 #include "symbols/symtab.h"
-
-/* Functions of the kernel at whose entry something is to be learnt. */
-enum kernel_hook {
-	HOOK_SWITCH,     /* __switch_to_asm(prev, next): arch/x86/entry/entry_64.S */
-	HOOK_NEW_TASK,   /* wake_up_new_task(task): kernel/sched/core.c */
-	HOOK_NAME,       /* perf_event_comm(task, exec): kernel/events/core.c; also called when nobody profiles */
-	HOOK_EXIT,       /* do_exit(code): kernel/exit.c */
-	HOOK_MODULE,     /* do_init_module(module): kernel/module/main.c */
-	HOOK_FREED,      /* execmem_free(start), before 6.10 module_memfree(start): mm/execmem.c, kernel/module/main.c */
-	HOOK_BPF,        /* bpf_ksym_add(ksym): kernel/bpf/core.c; programs and trampolines */
-	HOOK_BPF_GONE,   /* bpf_ksym_del(ksym) */
-	HOOK_FILTER,     /* bpf_prog_fill_jited_linfo(prog): kernel/bpf/core.c; also called for what has no name */
-	HOOK_FILTER_GONE, /* bpf_jit_free(prog) */
-	HOOK_OUT_OF_LINE, /* perf_event_ksymbol(type, addr, len, unregister, name): kernel/events/core.c; also called when nobody profiles */
-	HOOK_KEXEC,      /* machine_kexec(image): arch/x86/kernel/machine_kexec_64.c; a kernel may well have none */
-	HOOK_MAPPED,     /* perf_event_mmap(vma): kernel/events/core.c; also called when nobody profiles */
-	KERNEL_HOOKS,
-};
 
 struct kernel {
 	pthread_t loader;
@@ -55,7 +39,8 @@ struct kernel {
 	struct modules modules;
 	uint64_t slide;
 	char *banner;
-	uint64_t hooks[KERNEL_HOOKS]; /* run-time addresses; 0: the kernel has no such function */
+	struct map hooks_at;     /* run-time address → number of a hook there + 1; it is never changed once the kernel is found */
+	uint64_t lacking;        /* hooks that the kernel has no function for, as bits */
 	struct layout layout;
 	bool typed;              /* the kernel has BTF, which tells the layout */
 	uint64_t entry_start, entry_end; /* run-time bounds of .entry.text, where symbols are mere labels */
@@ -92,8 +77,8 @@ static inline bool kernel_may_handle(const struct kernel *k, uint64_t addr)
 /* Another kernel will come: as before one was found, but for the file. */
 void kernel_forget(struct kernel *k);
 
-/* Which hook is at that address, or KERNEL_HOOKS. */
-enum kernel_hook kernel_hook_at(const struct kernel *k, uint64_t addr);
+/* The hook at that address, or NULL. */
+const struct hook *kernel_hook_at(const struct kernel *k, uint64_t addr);
 
 /* What the kernel lacks of what is to be learnt, as text for people; nothing: it has all. */
 void kernel_lacks(const struct kernel *k, struct buf *out);

@@ -97,6 +97,7 @@ struct recorder {
 	struct map call_targets;
 	struct map successors;  /* places that translated code leads to by itself */
 	struct map arrivals;    /* places that are watched, and why */
+	struct map results;     /* places in the kernel that a hook's function returns to → its number + 1 */
 	uint64_t late_arrivals; /* places that should be, but were translated before that was known */
 	struct blocks blocks;
 	struct idts idts;

@@ -56,13 +56,13 @@ static char *prepend_name(struct vcpu *v, uint64_t dentry, char *path, char *beg
 }
 
 /* As fs/d_path.c does it. */
-const char *structure_path(struct vcpu *v, uint64_t file, char *path)
+const char *structure_path_at(struct vcpu *v, uint64_t where, char *path)
 {
 	char *begin = path + STRUCTURE_PATH - 1;
-	uint64_t where = file + (uint64_t)structure_at(FILE_PATH), dentry, mnt;
+	uint64_t dentry, mnt;
 
 	*begin = '\0';
-	if (!file || structure_at(FILE_PATH) == MEMBER_UNKNOWN || structure_at(MOUNT_MNT) == MEMBER_UNKNOWN)
+	if (structure_at(MOUNT_MNT) == MEMBER_UNKNOWN)
 		return begin;
 	dentry = structure_pointer(v, where, PATH_DENTRY);
 	mnt = structure_pointer(v, where, PATH_MNT);
@@ -84,4 +84,33 @@ const char *structure_path(struct vcpu *v, uint64_t file, char *path)
 		dentry = parent;
 	}
 	return begin;
+}
+
+const char *structure_path(struct vcpu *v, uint64_t file, char *path)
+{
+	if (!file || structure_at(FILE_PATH) == MEMBER_UNKNOWN) {
+		path[STRUCTURE_PATH - 1] = '\0';
+		return path + STRUCTURE_PATH - 1;
+	}
+	return structure_path_at(v, file + (uint64_t)structure_at(FILE_PATH), path);
+}
+
+const char *structure_text(struct vcpu *v, uint64_t addr, char *text, size_t size)
+{
+	enum { STEP = 64 }; /* a string may end right before memory that is not there */
+	size_t n = 0;
+
+	while (n + 1 < size) {
+		size_t step = STEP - (addr + n) % STEP;
+
+		if (step > size - 1 - n)
+			step = size - 1 - n;
+		if (!guest_read(&v->regs, addr + n, text + n, step))
+			break;
+		if (memchr(text + n, 0, step))
+			return text;
+		n += step;
+	}
+	text[n] = '\0';
+	return text;
 }

@@ -17,6 +17,12 @@ int32_t structure_at(enum member member);
 uint64_t structure_read(struct vcpu *v, uint64_t structure, enum member member, size_t size);
 uint64_t structure_pointer(struct vcpu *v, uint64_t structure, enum member member);
 
+/* Read a string in guest memory, as far as there is room and the memory can be read. Returns `text`. */
+const char *structure_text(struct vcpu *v, uint64_t addr, char *text, size_t size);
+
+/* Read the path of a struct path, from the root of its mounts; "": it is that root, or cannot be read. Otherwise as below. */
+const char *structure_path_at(struct vcpu *v, uint64_t where, char *path);
+
 /* Read the path of a struct file, from the root of its mounts. `path` has STRUCTURE_PATH bytes. Returns where the text begins in it. */
 const char *structure_path(struct vcpu *v, uint64_t file, char *path);
 

@@ -103,6 +103,15 @@ static bool is_long(uint64_t addr)
 	return addr >> 32;
 }
 
+/* A call to a function whose result is told: where it will return to, a block begins. */
+static void expect_result(uint64_t target, uint64_t returns_to)
+{
+	const struct hook *hook = kernel_hook_at(&recorder.kernel, target);
+
+	if (hook && hook->has_result)
+		*map_put(&recorder.results, returns_to, 0) = (uint64_t)(hook - hooks) + 1;
+}
+
 static void call_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 			uint8_t length)
 {
@@ -112,6 +121,8 @@ static void call_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 
 	if (w->function == SYMTAB_NONE)
 		*map_put(&recorder.call_targets, target, 1) = 1;
+	if (addr_is_kernel(addr))
+		expect_result(target, addr + length);
 	if (!site)
 		return;
 	if (addr_is_kernel(addr))
@@ -417,25 +428,6 @@ static bool is_entry_label(const struct work *w)
 	return w->addr >= k->entry_start && w->addr < k->entry_end && kernel_function_start(k, w->function, w->addr);
 }
 
-static const struct {
-	qemu_plugin_vcpu_udata_cb_t watch;
-	struct code_hook code; /* of watch_code */
-} hooks[KERNEL_HOOKS] = {
-	[HOOK_SWITCH] = { watch_task_switch },
-	[HOOK_NEW_TASK] = { watch_new_task },
-	[HOOK_NAME] = { watch_task_name },
-	[HOOK_EXIT] = { watch_task_exit },
-	[HOOK_MODULE] = { watch_code, { code_module } },
-	[HOOK_FREED] = { watch_code, { code_freed } },
-	[HOOK_BPF] = { watch_code, { code_bpf } },
-	[HOOK_BPF_GONE] = { watch_code, { code_bpf_gone } },
-	[HOOK_FILTER] = { watch_code, { code_filter } },
-	[HOOK_FILTER_GONE] = { watch_code, { code_filter_gone } },
-	[HOOK_OUT_OF_LINE] = { watch_code, { code_out_of_line } },
-	[HOOK_KEXEC] = { watch_kexec_begins },
-	[HOOK_MAPPED] = { watch_code, { code_mapped } },
-};
-
 /* A startup interrupt has a vCPU begin at the first instruction of a page below 1 MiB: Intel SDM vol. 3, 11.4.4. */
 static bool may_start(uint64_t addr)
 {
@@ -459,7 +451,7 @@ static void look_for_boot(struct work *w)
 /* What has to be called when the block begins, before its instructions are counted. */
 static void instrument_start(struct work *w)
 {
-	const uint64_t *arrival = map_get(&recorder.arrivals, w->addr);
+	const uint64_t *arrival = map_get(&recorder.arrivals, w->addr), *result = map_get(&recorder.results, w->addr);
 	uint32_t site;
 
 	look_for_boot(w);
@@ -477,11 +469,13 @@ static void instrument_start(struct work *w)
 			on_start(w, watch_arrive, userdata(site, 0));
 	}
 	if (w->function != SYMTAB_NONE && kernel_function_start(&recorder.kernel, w->function, w->addr)) {
-		enum kernel_hook hook = kernel_hook_at(&recorder.kernel, w->addr);
+		const struct hook *hook = kernel_hook_at(&recorder.kernel, w->addr);
 
-		if (hook < KERNEL_HOOKS)
-			on_start(w, hooks[hook].watch, (void *)(uintptr_t)&hooks[hook].code);
+		if (hook)
+			on_start(w, hook->watch, (void *)(uintptr_t)hook);
 	}
+	if (result && *result)
+		on_start(w, watch_result, (void *)(uintptr_t)&hooks[*result - 1]);
 }
 
 /* A function that begins within the block was run into by the one before it. */

@@ -63,7 +63,9 @@ void watch_task_switch(unsigned cpu, void *data);
 void watch_new_task(unsigned cpu, void *data);
 void watch_task_name(unsigned cpu, void *data);
 void watch_task_exit(unsigned cpu, void *data);
-void watch_code(unsigned cpu, void *data);            /* data: struct code_hook */
+void watch_code(unsigned cpu, void *data);            /* data: struct hook */
+void watch_fact(unsigned cpu, void *data);            /* likewise */
+void watch_result(unsigned cpu, void *data);          /* likewise: where its function returns to */
 
 /* QEMU tells of an interrupt or exception: struct qemu_callbacks. */
 void watch_discontinuity(unsigned cpu, int type, uint64_t from, uint64_t to);

@@ -3,6 +3,7 @@
 #include "boot.h"
 #include "guest_code.h"
 #include "guest_time.h"
+#include "hooks.h"
 #include "syscalls.h"
 #include "tasks.h"
 #include "watch_put.h"
@@ -77,8 +78,8 @@ void watch_task_exit(unsigned cpu, void *data)
 
 void watch_code(unsigned cpu, void *data)
 {
-	const struct code_hook *hook = data;
+	const struct hook *hook = data;
 	struct vcpu *v = vcpu_get(cpu);
 
-	hook->take(v, cpu, registers_read(&v->regs, GUEST_RDI));
+	hook->code(v, cpu, registers_read(&v->regs, GUEST_RDI));
 }

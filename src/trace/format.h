@@ -24,6 +24,7 @@ enum chunk_type {
 	CHUNK_CODE = 7,    /* code that was loaded, mapped and freed */
 	CHUNK_FILES = 8,   /* functions of files that were mapped */
 	CHUNK_TEXTS = 9,   /* strings that system calls' arguments point to */
+	CHUNK_FACTS = 10,  /* what the kernel was about to do: facts.h */
 	CHUNK_TYPES,
 };
 

@@ -149,8 +149,9 @@ static int load(struct reader *r, struct error *err)
 	int ret = 0;
 
 	for (size_t i = 0; i < r->n_chunks && ret == 0; i++) {
-		/* strings are for those who ask: texts.h */
-		if (r->chunks[i].header.type == CHUNK_EVENTS || r->chunks[i].header.type == CHUNK_TEXTS)
+		/* strings and facts are for those who ask: texts.h, facts.h */
+		if (r->chunks[i].header.type == CHUNK_EVENTS || r->chunks[i].header.type == CHUNK_TEXTS ||
+		    r->chunks[i].header.type == CHUNK_FACTS)
 			continue;
 		ret = reader_chunk(r, i, zstd, &packed, &data, err);
 		if (ret == 0)

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "analysis/kernel_log.h"
+#include "base/alloc.h"
+#include "commands.h"
+#include "quantity.h"
+#include "terminal.h"
+#include "trace_arg.h"
+#include "view.h"
+
+enum { NS, LEVEL_NAME, PID, COMM, CPU, TEXT, INSNS, LEVEL, FACILITY };
+
+static const struct column columns[] = {
+	[NS] = { "ns", "TIME S", "guest time when the line was stored, in seconds" },
+	[LEVEL_NAME] = { "severity", "LEVEL", "emerg, alert, crit, err, warn, notice, info or debug", .left = true },
+	[PID] = { "pid", "PID", "thread that ran then; an interrupt's is the one that it cut into" },
+	[COMM] = { "comm", "PROCESS", "its name then", .left = true },
+	[CPU] = { "cpu", "CPU", "vCPU that it ran on" },
+	[TEXT] = { "text", "TEXT", "the line; a continued line has all its parts", .left = true },
+	[INSNS] = { "insns", "INSNS", "instructions that the vCPU had retired", .hidden = true },
+	[LEVEL] = { "level", "LEVEL NUMBER", "the level's number, 0 to 7", .hidden = true },
+	[FACILITY] = { "facility", "FACILITY", "of syslog(3): 0 is the kernel's own; others are of programs that wrote to /dev/kmsg", .hidden = true },
+	{ 0 },
+};
+
+/* Which lines are asked for. */
+struct choice {
+	int level;        /* no higher number */
+	const char *grep; /* NULL: any */
+	regex_t regex;
+	struct span span;
+};
+
+struct rows {
+	const struct threads *threads;
+	const struct log_line **lines;
+	size_t count;
+};
+
+static void cell(const void *data, size_t row, unsigned column, struct cell *ret, struct buf *scratch)
+{
+	const struct rows *rows = data;
+	const struct log_line *line = rows->lines[row];
+	const struct task_record *task = line->task ? threads_record(rows->threads, line->task, line->ns) : NULL;
+
+	(void)scratch;
+	switch (column) {
+	case NS:
+		*ret = (struct cell){ .type = CELL_SECONDS, .number = line->ns };
+		break;
+	case LEVEL_NAME:
+		*ret = (struct cell){ .type = CELL_TEXT, .text = log_level_name(line->level) };
+		break;
+	case PID:
+		*ret = (struct cell){ .type = CELL_NUMBER, .number = task ? (uint64_t)task->pid : 0 };
+		break;
+	case COMM:
+		*ret = (struct cell){ .type = CELL_TEXT, .text = task ? task->comm : "swapper/0" };
+		break;
+	case CPU:
+		*ret = (struct cell){ .type = CELL_NUMBER, .number = line->cpu };
+		break;
+	case TEXT:
+		*ret = (struct cell){ .type = CELL_TEXT, .text = line->text };
+		break;
+	case INSNS:
+		*ret = (struct cell){ .type = CELL_COUNT, .number = line->insns };
+		break;
+	case LEVEL:
+		*ret = (struct cell){ .type = CELL_NUMBER, .number = line->level };
+		break;
+	case FACILITY:
+		*ret = (struct cell){ .type = CELL_NUMBER, .number = line->facility };
+		break;
+	}
+}
+
+static bool is_asked(const struct choice *c, const struct log_line *line)
+{
+	const struct span *s = &c->span;
+
+	return (int)line->level <= c->level && line->ns >= s->from_ns && line->ns < s->to_ns && (s->cpu < 0 || (unsigned)s->cpu == line->cpu) &&
+	       (!c->grep || regexec(&c->regex, line->text, 0, NULL, 0) == 0);
+}
+
+static int choice_arg(const struct args *args, struct choice *ret, struct error *err)
+{
+	const char *level = arg(args, "level");
+	char why[128];
+	int fault;
+
+	*ret = (struct choice){ .level = level ? log_level_find(level) : LOG_LEVELS - 1, .grep = arg(args, "grep") };
+	if (ret->level < 0)
+		return error_set(err, "--level %s: levels are emerg, alert, crit, err, warn, notice, info and debug, or 0 to 7", level);
+	if (span_arg(args, &ret->span, err) < 0)
+		return -1;
+	fault = ret->grep ? regcomp(&ret->regex, ret->grep, REG_EXTENDED | REG_NOSUB) : 0;
+	if (!fault)
+		return 0;
+	regerror(fault, &ret->regex, why, sizeof why);
+	return error_set(err, "--grep %s: %s", ret->grep, why);
+}
+
+static void choice_deinit(struct choice *c)
+{
+	if (c->grep)
+		regfree(&c->regex);
+}
+
+/* Traces made before facts were recorded, or of a kernel that cannot tell, have none. */
+static int no_log(const struct trace_arg *t, const struct facts *facts, struct error *err)
+{
+	if (facts->count)
+		return error_set(err, "%s: the trace has no kernel log: 'upto info' tells what the kernel lacks", t->reader->path);
+	return error_set(err, "%s: the trace has no kernel log: it was recorded without a Linux kernel that was found, or by an older upto",
+			 t->reader->path);
+}
+
+static int show(const struct args *args, const struct trace_arg *t, const struct choice *choice, const struct kernel_log *log, struct error *err)
+{
+	struct rows rows = { .threads = &t->threads, .lines = xcalloc(log->count + 1, sizeof *rows.lines) };
+	struct view view = { .name = "log", .what = "lines", .trace = t, .columns = columns, .cell = cell, .data = &rows };
+	int r;
+
+	for (size_t i = 0; i < log->count; i++)
+		if (is_asked(choice, &log->lines[i]))
+			rows.lines[rows.count++] = &log->lines[i];
+	view.rows = rows.count;
+	r = view_print(&view, args, err);
+	free(rows.lines);
+	return r;
+}
+
+static void print_line(const struct log_line *line)
+{
+	struct buf text = { 0 };
+
+	put_moment(&text, line->ns);
+	buf_printf(&text, " %-6s ", log_level_name(line->level));
+	terminal_escape(&text, line->text);
+	buf_put_u8(&text, '\n');
+	fwrite(text.data, 1, text.len, stdout);
+	buf_free(&text);
+}
+
+/* Print what came since `*shown` lines; the last may still grow, unless the recording is over. */
+static int print_new(const char *path, const struct choice *choice, size_t *shown, bool *ret_ended, struct error *err)
+{
+	struct reader *r;
+	struct facts facts;
+	struct kernel_log log;
+
+	if (reader_open(path, &r, err) < 0)
+		return -1;
+	*ret_ended = r->ended;
+	if (facts_read(r, &facts, err) < 0) {
+		facts_deinit(&facts);
+		reader_free(r);
+		return -1;
+	}
+	kernel_log_init(&log, &facts, &r->boots);
+	for (; *shown < log.count && (r->ended || *shown + 1 < log.count); ++*shown)
+		if (is_asked(choice, &log.lines[*shown]))
+			print_line(&log.lines[*shown]);
+	fflush(stdout);
+	kernel_log_deinit(&log);
+	facts_deinit(&facts);
+	reader_free(r);
+	return 0;
+}
+
+static int follow(const struct args *args, const struct choice *choice, struct error *err)
+{
+	enum { POLL_US = 200000 };
+	size_t shown = 0;
+	bool ended = false;
+
+	while (!ended) {
+		if (print_new(args->operands[0], choice, &shown, &ended, err) < 0)
+			return EXIT_FAILED;
+		if (!ended)
+			usleep(POLL_US);
+	}
+	return EXIT_OK;
+}
+
+static int print(const struct args *args, const struct choice *choice, struct error *err)
+{
+	struct kernel_log log;
+	struct facts facts;
+	struct trace_arg t;
+	int r = EXIT_FAILED;
+
+	if (trace_arg_open(args, &t, err) < 0)
+		return EXIT_FAILED;
+	if (facts_read(t.reader, &facts, err) == 0) {
+		kernel_log_init(&log, &facts, &t.reader->boots);
+		r = log.count ? show(args, &t, choice, &log, err) : no_log(&t, &facts, err) ? EXIT_FAILED : EXIT_OK;
+		kernel_log_deinit(&log);
+	}
+	facts_deinit(&facts);
+	trace_arg_close(&t);
+	return r;
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	struct choice choice;
+	int r;
+
+	if (arg(args, "follow") && arg(args, "json"))
+		return error_set(err, "--follow goes without --json"), EXIT_USAGE;
+	if (choice_arg(args, &choice, err) < 0)
+		return EXIT_USAGE;
+	r = arg(args, "follow") ? follow(args, &choice, err) : print(args, &choice, err);
+	choice_deinit(&choice);
+	return r;
+}
+
+static const struct option options[] = {
+	{ 'l', "level", "LEVEL", "only lines of this level and more severe ones: err, 3" },
+	{ 'g', "grep", "REGEX", "only lines that match this extended regular expression" },
+	{ 'f', "follow", NULL, "go on with what is being recorded, until it ends" },
+	VIEW_OPTIONS,
+	SPAN_OPTIONS,
+	HELP_OPTION,
+	{ 0 },
+};
+
+static const struct legend legends[] = { { "columns", columns, NULL }, { 0 } };
+
+const struct command cmd_log = {
+	.name = "log",
+	.operands = "TRACE",
+	.summary = "what did the kernel log, when exactly, and who ran then?",
+	.description = "Prints the kernel's log from its first line on, as it was stored: also with 'quiet', before there is a console, and what "
+		       "the kernel's own buffer had no room for later. The times are the guest's, from reset on, as in all other commands; those that the "
+		       "kernel prints itself begin later.\n",
+	.examples = "  upto log trace.upto\n      all of it\n"
+		    "  upto log --level warn trace.upto\n      warnings, and worse\n"
+		    "  upto log --grep 'virtio|vda' trace.upto\n      what came of a driver\n"
+		    "  upto log --follow trace.upto\n      while it is being recorded\n",
+	.options = options,
+	.legends = legends,
+	.min_operands = 1, .max_operands = 1,
+	.run = run,
+};

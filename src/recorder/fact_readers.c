@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "fact_readers.h"
+
+#include <string.h>
+
+#include "structures.h"
+
+enum {
+	NAME_MAX_LEN = 256,
+	LOG_MAX = 8192,         /* of one line of the log; the kernel's own limit is 1 kB, and there may be several records in one */
+	ARGUMENTS_MAX = 4096,   /* of a program's arguments */
+};
+
+static __thread char texts[FACT_TEXTS][LOG_MAX + 1];
+static __thread char path[STRUCTURE_PATH];
+
+static void add_number(struct fact *fact, uint64_t number)
+{
+	fact->numbers[fact->n_numbers++] = number;
+}
+
+static void add_bytes(struct fact *fact, const char *bytes, size_t n)
+{
+	fact->texts[fact->n_texts] = bytes;
+	fact->lens[fact->n_texts++] = n;
+}
+
+/* A string of the kernel's. */
+static void add_text(struct vcpu *v, struct fact *fact, uint64_t addr)
+{
+	char *text = texts[fact->n_texts];
+
+	if (addr)
+		structure_text(v, addr, text, NAME_MAX_LEN);
+	else
+		*text = '\0';
+	add_bytes(fact, text, strlen(text));
+}
+
+static uint64_t argument(struct vcpu *v, enum reg reg)
+{
+	return registers_read(&v->regs, reg);
+}
+
+bool read_wake(struct vcpu *v, struct fact *fact)
+{
+	uint64_t task = argument(v, GUEST_RDI);
+	uint32_t states = (uint32_t)argument(v, GUEST_RSI), state = (uint32_t)structure_read(v, task, TASK_STATE, 4);
+
+	/* who does not sleep in one of the states is not woken up: ttwu_state_match() */
+	add_number(fact, task);
+	return (state & states) != 0;
+}
+
+/* Where in the ring of texts a record's text is: get_data() in kernel/printk/printk_ringbuffer.c. 0: nowhere. */
+static uint64_t log_text(struct vcpu *v, uint64_t ring, uint64_t descriptor)
+{
+	uint64_t texts_ring = ring + (uint64_t)structure_at(LOG_TEXTS), place = descriptor + (uint64_t)structure_at(LOG_PLACE);
+	uint64_t size_bits = structure_read(v, texts_ring, LOG_TEXTS_BITS, 4), data = structure_pointer(v, texts_ring, LOG_TEXTS_DATA);
+	uint64_t begin = structure_pointer(v, place, LOG_PLACE_BEGIN), next = structure_pointer(v, place, LOG_PLACE_NEXT);
+	uint64_t mask = (1ull << (size_bits & 63)) - 1;
+
+	if (!data || begin & 1 || !size_bits || size_bits > 31)
+		return 0;
+	/* who does not fit before the ring's end is at its beginning */
+	if ((begin & ~mask) != (next & ~mask) && (next & mask))
+		begin = 0;
+	/* a number precedes the text */
+	return data + (begin & mask) + sizeof(uint64_t);
+}
+
+bool read_log(struct vcpu *v, struct fact *fact)
+{
+	const struct layout *l = &recorder.kernel.layout;
+	uint64_t entry = argument(v, GUEST_RDI), ring = structure_pointer(v, entry, LOG_ENTRY_RING), id = structure_pointer(v, entry, LOG_ENTRY_ID);
+	uint64_t descriptors = ring + (uint64_t)structure_at(LOG_DESCRIPTORS), text, info;
+	uint64_t number = id & ((1ull << (structure_read(v, descriptors, LOG_COUNT_BITS, 4) & 63)) - 1);
+	uint16_t len;
+	uint8_t level;
+
+	if (!ring || !l->log_descriptor || !l->log_info || structure_at(LOG_FACILITY) == MEMBER_UNKNOWN ||
+	    structure_at(LOG_DESCRIPTORS) == MEMBER_UNKNOWN || structure_at(LOG_TEXTS) == MEMBER_UNKNOWN)
+		return false;
+	info = structure_pointer(v, descriptors, LOG_INFOS) + number * l->log_info;
+	text = log_text(v, ring, structure_pointer(v, descriptors, LOG_DESCS) + number * l->log_descriptor);
+	len = (uint16_t)structure_read(v, info, LOG_LEN, 2);
+	/* struct printk_info: a byte follows that has flags in its five lower bits and the level above */
+	if (!guest_read(&v->regs, info + (uint64_t)structure_at(LOG_FACILITY) + 1, &level, 1))
+		return false;
+	if (len > LOG_MAX)
+		len = LOG_MAX;
+	if (!text || !guest_read(&v->regs, text, texts[0], len))
+		len = 0;
+	add_number(fact, structure_pointer(v, info, LOG_NUMBER));
+	add_number(fact, level >> 5);
+	add_number(fact, structure_read(v, info, LOG_FACILITY, 1));
+	add_number(fact, structure_read(v, info, LOG_CALLER, 4));
+	add_bytes(fact, texts[0], len);
+	return true;
+}
+
+bool read_initcall(struct vcpu *v, struct fact *fact)
+{
+	add_number(fact, argument(v, GUEST_RDI));
+	return true;
+}
+
+bool read_level(struct vcpu *v, struct fact *fact)
+{
+	add_text(v, fact, argument(v, GUEST_RDI));
+	return true;
+}
+
+bool read_probe(struct vcpu *v, struct fact *fact)
+{
+	uint64_t device = argument(v, GUEST_RDI), driver = argument(v, GUEST_RSI);
+	uint64_t object = structure_at(DEVICE_OBJECT) == MEMBER_UNKNOWN ? 0 : device + (uint64_t)structure_at(DEVICE_OBJECT);
+	uint64_t name = structure_pointer(v, object, OBJECT_NAME);
+
+	/* dev_name(), include/linux/device.h */
+	add_text(v, fact, name ? name : structure_pointer(v, device, DEVICE_INIT_NAME));
+	add_text(v, fact, structure_pointer(v, driver, DRIVER_NAME));
+	add_text(v, fact, structure_pointer(v, structure_pointer(v, driver, DRIVER_BUS), BUS_NAME));
+	return true;
+}
+
+bool read_mount(struct vcpu *v, struct fact *fact)
+{
+	const char *point = structure_path_at(v, argument(v, GUEST_RSI), path);
+
+	add_text(v, fact, argument(v, GUEST_RDI));
+	add_text(v, fact, argument(v, GUEST_RDX));
+	add_bytes(fact, *point ? point : "/", *point ? strlen(point) : 1);
+	add_number(fact, argument(v, GUEST_RCX));
+	return true;
+}
+
+bool read_firmware(struct vcpu *v, struct fact *fact)
+{
+	add_text(v, fact, argument(v, GUEST_RSI));
+	return true;
+}
+
+bool read_issue(struct vcpu *v, struct fact *fact)
+{
+	enum { REQ_OP_MASK = 0xff }; /* include/linux/blk_types.h */
+	uint64_t request = argument(v, GUEST_RDI);
+	uint64_t disk = structure_pointer(v, structure_pointer(v, request, REQUEST_QUEUE), QUEUE_DISK);
+
+	add_number(fact, request);
+	add_number(fact, structure_read(v, request, REQUEST_FLAGS, 4) & REQ_OP_MASK);
+	add_number(fact, structure_pointer(v, request, REQUEST_SECTOR));
+	add_number(fact, structure_read(v, request, REQUEST_BYTES, 4));
+	add_text(v, fact, disk && structure_at(DISK_NAME) != MEMBER_UNKNOWN ? disk + (uint64_t)structure_at(DISK_NAME) : 0);
+	return true;
+}
+
+bool read_complete(struct vcpu *v, struct fact *fact)
+{
+	add_number(fact, argument(v, GUEST_RDI));
+	add_number(fact, argument(v, GUEST_RSI) & 0xff); /* blk_status_t */
+	add_number(fact, (uint32_t)argument(v, GUEST_RDX));
+	return true;
+}
+
+static bool tell_work(struct vcpu *v, struct fact *fact, uint64_t work)
+{
+	add_number(fact, work);
+	add_number(fact, structure_pointer(v, work, WORK_FUNCTION));
+	return true;
+}
+
+bool read_queue(struct vcpu *v, struct fact *fact)
+{
+	return tell_work(v, fact, argument(v, GUEST_RDX));
+}
+
+bool read_work(struct vcpu *v, struct fact *fact)
+{
+	return tell_work(v, fact, argument(v, GUEST_RSI));
+}
+
+bool read_arguments(struct vcpu *v, struct fact *fact)
+{
+	uint64_t mm = structure_pointer(v, v->task, TASK_MM);
+	uint64_t start = structure_pointer(v, mm, MM_ARG_START), end = structure_pointer(v, mm, MM_ARG_END);
+	size_t n = end - start < ARGUMENTS_MAX ? end - start : ARGUMENTS_MAX;
+
+	if (!start || end <= start)
+		return false;
+	/* a page that has not come into memory ends what can be read */
+	while (n && !guest_read(&v->regs, start, texts[0], n))
+		n = (start + n - 1) / 4096 * 4096 > start ? (start + n - 1) / 4096 * 4096 - start : 0;
+	add_number(fact, end - start);
+	add_bytes(fact, texts[0], n);
+	return true;
+}
+
+/* The path of a group from the root of its hierarchy: names of struct kernfs_node. */
+static const char *group_path(struct vcpu *v, uint64_t node, char *out, size_t size)
+{
+	enum { DEPTH = 32 };
+	char *begin = out + size - 1;
+
+	*begin = '\0';
+	for (int i = 0; i < DEPTH && node; i++) {
+		uint64_t parent = structure_pointer(v, node, NODE_PARENT);
+		char name[NAME_MAX_LEN];
+		size_t n;
+
+		if (!parent)
+			break;
+		structure_text(v, structure_pointer(v, node, NODE_NAME), name, sizeof name);
+		n = strlen(name);
+		if ((size_t)(begin - out) < n + 1)
+			break;
+		begin -= n;
+		memcpy(begin, name, n);
+		*--begin = '/';
+		node = parent;
+	}
+	return begin;
+}
+
+bool read_cgroup(struct vcpu *v, struct fact *fact)
+{
+	const char *text = group_path(v, structure_pointer(v, argument(v, GUEST_RDI), GROUP_NODE), path, sizeof path);
+
+	add_number(fact, argument(v, GUEST_RSI));
+	add_bytes(fact, *text ? text : "/", *text ? strlen(text) : 1);
+	return true;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Read what a function of the kernel is about to do, at its entry, from its arguments and the structures that they point to. Each is
+ * called in the vCPU's thread, in a callback with registers; texts stay valid until the next call in this thread. False: nothing is to
+ * be told.
+ */
+#ifndef UPTO_RECORDER_FACT_READERS_H
+#define UPTO_RECORDER_FACT_READERS_H
+
+#include "recorder.h"
+#include "trace/facts.h"
+
+bool read_wake(struct vcpu *v, struct fact *fact);
+bool read_log(struct vcpu *v, struct fact *fact);
+bool read_initcall(struct vcpu *v, struct fact *fact);
+bool read_level(struct vcpu *v, struct fact *fact);
+bool read_probe(struct vcpu *v, struct fact *fact);
+bool read_mount(struct vcpu *v, struct fact *fact);
+bool read_firmware(struct vcpu *v, struct fact *fact);
+bool read_issue(struct vcpu *v, struct fact *fact);
+bool read_complete(struct vcpu *v, struct fact *fact);
+bool read_queue(struct vcpu *v, struct fact *fact);
+bool read_work(struct vcpu *v, struct fact *fact);
+bool read_arguments(struct vcpu *v, struct fact *fact);
+bool read_cgroup(struct vcpu *v, struct fact *fact);
+
+#endif

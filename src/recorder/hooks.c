@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "hooks.h"
+
+#include "fact_readers.h"
+#include "guest_code.h"
+#include "watch.h"
+
+#define CODE(name) .watch = watch_code, .code = name
+#define FACT(name, reader) .watch = watch_fact, .kind = FACT_##name, .fact = reader
+
+/* perf's and BPF's functions are called whether anybody profiles or not. */
+const struct hook hooks[] = {
+	{ { "__switch_to_asm" }, "arch/x86/entry/entry_64.S: (prev, next)", .watch = watch_task_switch },
+	{ { "wake_up_new_task" }, "kernel/sched/core.c: (task)", .watch = watch_new_task },
+	{ { "perf_event_comm" }, "kernel/events/core.c: (task, exec)", .watch = watch_task_name },
+	{ { "do_exit" }, "kernel/exit.c: (code)", .watch = watch_task_exit },
+	{ { "do_init_module" }, "kernel/module/main.c: (module)", CODE(code_module) },
+	{ { "execmem_free", "module_memfree" }, "mm/execmem.c, before 6.10 kernel/module/main.c: (start)", CODE(code_freed) },
+	{ { "bpf_ksym_add" }, "kernel/bpf/core.c: (ksym); programs and trampolines", CODE(code_bpf) },
+	{ { "bpf_ksym_del" }, "kernel/bpf/core.c: (ksym)", CODE(code_bpf_gone) },
+	{ { "bpf_prog_fill_jited_linfo" }, "kernel/bpf/core.c: (prog, …); also called for what has no name", CODE(code_filter) },
+	{ { "bpf_jit_free" }, "arch/x86/net/bpf_jit_comp.c: (prog)", CODE(code_filter_gone) },
+	{ { "perf_event_ksymbol" }, "kernel/events/core.c: (type, addr, len, unregister, name)", CODE(code_out_of_line) },
+	{ { "machine_kexec" }, "arch/x86/kernel/machine_kexec_64.c: (image)", .watch = watch_kexec_begins, .optional = true },
+	{ { "perf_event_mmap" }, "kernel/events/core.c: (vma)", CODE(code_mapped) },
+	{ { "try_to_wake_up" }, "kernel/sched/core.c: (task, states, flags)", FACT(WAKE, read_wake) },
+	/* both: the first where the line may still grow, the second where it may not */
+	{ { "prb_commit" }, "kernel/printk/printk_ringbuffer.c: (entry)", FACT(LOG, read_log) },
+	{ { "prb_final_commit" }, "kernel/printk/printk_ringbuffer.c: (entry)", FACT(LOG, read_log) },
+	{ { "do_one_initcall" }, "init/main.c: (function)", FACT(INITCALL, read_initcall), .has_result = true },
+	{ { "parse_args" }, "kernel/params.c: (doing, …)", FACT(LEVEL, read_level) },
+	{ { "really_probe" }, "drivers/base/dd.c: (device, driver)", FACT(PROBE, read_probe), .has_result = true },
+	{ { "path_mount" }, "fs/namespace.c: (source, path, type, flags, data)", FACT(MOUNT, read_mount), .has_result = true },
+	{ { "_request_firmware" }, "drivers/base/firmware_loader/main.c: (firmware, name, …)", FACT(FIRMWARE, read_firmware),
+	  .has_result = true, .optional = true },
+	{ { "blk_mq_start_request" }, "block/blk-mq.c: (request)", FACT(ISSUE, read_issue) },
+	{ { "blk_update_request" }, "block/blk-mq.c: (request, error, bytes)", FACT(COMPLETE, read_complete) },
+	{ { "__queue_work" }, "kernel/workqueue.c: (cpu, queue, work)", FACT(QUEUE, read_queue) },
+	{ { "process_one_work" }, "kernel/workqueue.c: (worker, work)", FACT(WORK, read_work) },
+	{ { "finalize_exec" }, "fs/exec.c: (bprm); arguments are in place", FACT(ARGUMENTS, read_arguments) },
+	{ { "cgroup_attach_task" }, "kernel/cgroup/cgroup.c: (group, leader, threadgroup)", FACT(CGROUP, read_cgroup), .optional = true },
+};
+
+const size_t hooks_count = sizeof hooks / sizeof *hooks;

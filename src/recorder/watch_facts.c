@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Functions of the kernel at whose entry, or return, a fact is told. */
+#include "guest_time.h"
+#include "hooks.h"
+#include "watch_put.h"
+
+static void put_fact(struct vcpu *v, struct fact *fact)
+{
+	struct buf out = { 0 };
+
+	fact->cpu = v->index;
+	fact->insns = v->live->insns;
+	fact->ns = guest_time(v);
+	fact->task = v->task;
+	fact_put(&out, fact);
+	drain_put(CHUNK_FACTS, &out);
+	buf_free(&out);
+}
+
+void watch_fact(unsigned cpu, void *data)
+{
+	const struct hook *hook = data;
+	struct vcpu *v = vcpu_get(cpu);
+	struct fact fact = { .kind = hook->kind };
+
+	if (hook->fact(v, &fact))
+		put_fact(v, &fact);
+}
+
+void watch_result(unsigned cpu, void *data)
+{
+	const struct hook *hook = data;
+	struct vcpu *v = vcpu_get(cpu);
+
+	put_fact(v, &(struct fact){
+		.kind = FACT_RESULT, .n_numbers = 2, .numbers = { hook->kind, registers_read(&v->regs, GUEST_RAX) },
+	});
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+void fact_put(struct buf *out, const struct fact *f)
+{
+	buf_put_u8(out, (uint8_t)f->kind);
+	buf_put_varint(out, f->cpu);
+	buf_put_varint(out, f->ns);
+	buf_put_varint(out, f->insns);
+	buf_put_varint(out, f->task);
+	buf_put_u8(out, (uint8_t)f->n_numbers);
+	for (unsigned i = 0; i < f->n_numbers; i++)
+		buf_put_varint(out, f->numbers[i]);
+	buf_put_u8(out, (uint8_t)f->n_texts);
+	for (unsigned i = 0; i < f->n_texts; i++)
+		buf_put_str(out, f->texts[i], f->lens[i]);
+}
+
+/* Texts are offsets for now, since the buffer moves. */
+static void decode_texts(struct cursor *in, struct facts *all, struct fact *f)
+{
+	for (unsigned i = 0; i < f->n_texts && !in->bad; i++) {
+		uint64_t len = cursor_varint(in);
+		const void *bytes = cursor_take(in, len);
+
+		if (!bytes)
+			return;
+		f->texts[i] = (const char *)(uintptr_t)all->bytes.len;
+		f->lens[i] = len;
+		buf_put(&all->bytes, bytes, len);
+		buf_put_u8(&all->bytes, 0);
+	}
+}
+
+static void decode(struct cursor *in, struct facts *all, struct fact *f)
+{
+	*f = (struct fact){
+		.kind = cursor_u8(in), .cpu = (uint32_t)cursor_varint(in), .ns = cursor_varint(in), .insns = cursor_varint(in),
+		.task = cursor_varint(in), .n_numbers = cursor_u8(in),
+	};
+	in->bad |= !f->kind || f->n_numbers > FACT_NUMBERS;
+	for (unsigned i = 0; i < f->n_numbers && !in->bad; i++)
+		f->numbers[i] = cursor_varint(in);
+	f->n_texts = cursor_u8(in);
+	in->bad |= f->n_texts > FACT_TEXTS;
+	decode_texts(in, all, f);
+}
+
+int facts_decode(struct cursor *in, struct facts *all, struct error *err)
+{
+	while (cursor_left(in) && !in->bad) {
+		struct fact f;
+
+		decode(in, all, &f);
+		/* later versions may tell of more */
+		if (in->bad || f.kind >= FACT_KINDS)
+			continue;
+		all->list = array_grow(all->list, all->count, &all->cap, sizeof *all->list);
+		all->list[all->count++] = f;
+	}
+	return in->bad ? error_set(err, "damaged facts") : 0;
+}
+
+static uint64_t key_of(enum fact_kind kind, uint32_t cpu, uint64_t insns)
+{
+	return hash64(insns * 64 + kind) ^ hash64(cpu + 1u);
+}
+
+static int by_time(const void *va, const void *vb)
+{
+	const struct fact *a = va, *b = vb;
+
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? -1 : 1;
+	if (a->cpu != b->cpu)
+		return a->cpu < b->cpu ? -1 : 1;
+	return a->insns < b->insns ? -1 : a->insns > b->insns;
+}
+
+void facts_settle(struct facts *all)
+{
+	if (all->count)
+		qsort(all->list, all->count, sizeof *all->list, by_time);
+	for (size_t i = 0; i < all->count; i++) {
+		struct fact *f = &all->list[i];
+
+		for (unsigned k = 0; k < f->n_texts; k++)
+			f->texts[k] = (const char *)all->bytes.data + (uintptr_t)f->texts[k];
+		*map_put(&all->index, key_of(f->kind, f->cpu, f->insns), 0) = i + 1;
+	}
+}
+
+int facts_read(const struct reader *r, struct facts *ret, struct error *err)
+{
+	ZSTD_DCtx *zstd = ZSTD_createDCtx();
+	struct buf packed = { 0 }, data = { 0 };
+	int result = 0;
+
+	*ret = (struct facts){ 0 };
+	for (size_t i = 0; i < r->n_chunks && result == 0; i++) {
+		struct cursor in;
+
+		if (r->chunks[i].header.type != CHUNK_FACTS)
+			continue;
+		result = reader_chunk(r, i, zstd, &packed, &data, err);
+		in = cursor_over(data.data, data.len);
+		if (result == 0 && facts_decode(&in, ret, err) < 0)
+			result = error_prefix(err, "%s: chunk %zu", r->path, i);
+	}
+	facts_settle(ret);
+	ZSTD_freeDCtx(zstd);
+	buf_free(&packed);
+	buf_free(&data);
+	return result;
+}
+
+void facts_deinit(struct facts *f)
+{
+	free(f->list);
+	buf_free(&f->bytes);
+	map_free(&f->index);
+	*f = (struct facts){ 0 };
+}
+
+const struct fact *facts_find(const struct facts *all, enum fact_kind kind, uint32_t cpu, uint64_t insns)
+{
+	const uint64_t *i = map_get(&all->index, key_of(kind, cpu, insns));
+	const struct fact *f = i && *i ? &all->list[*i - 1] : NULL;
+
+	return f && f->kind == kind && f->cpu == cpu && f->insns == insns ? f : NULL;
+}

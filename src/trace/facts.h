@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the kernel was about to do at certain moments, as the recorder read it from the guest (docs/format.md, chunk FACTS):
+ * whom it woke up, a line for its log, a device that a driver is tried with.
+ */
+#ifndef UPTO_TRACE_FACTS_H
+#define UPTO_TRACE_FACTS_H
+
+#include "base/map.h"
+#include "reader.h"
+
+enum { FACT_NUMBERS = 6, FACT_TEXTS = 3 };
+
+/* Numbers and texts of each kind in their order; addresses are of run time. */
+enum fact_kind {
+	FACT_WAKE = 1,   /* a task that sleeps is woken up: its task_struct */
+	FACT_LOG,        /* a line of the kernel's log: its number, level, facility; text. A later one of the same number replaces it */
+	FACT_INITCALL,   /* a function that initialises a part of the kernel or a module is called: its address */
+	FACT_LEVEL,      /* parameters are read, also those of a level of initcalls: text: whose */
+	FACT_PROBE,      /* a driver is tried with a device; texts: the device, the driver, the bus */
+	FACT_MOUNT,      /* a file system is mounted, or a mount is changed: flags; texts: source, type, path of the mount point */
+	FACT_FIRMWARE,   /* a driver asks for a firmware file; text: its name */
+	FACT_ISSUE,      /* a request goes to a block device: its address, operation, first sector, bytes; text: the device */
+	FACT_COMPLETE,   /* one, or a part, is done: its address, error, bytes */
+	FACT_QUEUE,      /* work is queued: its address, its function's */
+	FACT_WORK,       /* work is begun by a worker: likewise */
+	FACT_ARGUMENTS,  /* a program is about to run: how many bytes its arguments have; text: them, each with a NUL, maybe cut */
+	FACT_CGROUP,     /* a task gets into a control group: its task_struct; text: the group's path */
+	FACT_RESULT,     /* a function that such a fact was told of at its entry returned: kind of that fact, result */
+	FACT_KINDS,
+};
+
+struct fact {
+	enum fact_kind kind;
+	uint32_t cpu;          /* the vCPU that it happened on, and its clocks: at the function's entry, or, RESULT, where it returned to */
+	uint64_t ns, insns;
+	uint64_t task;         /* task_struct that ran; 0: not known */
+	uint64_t numbers[FACT_NUMBERS];
+	unsigned n_numbers;
+	const char *texts[FACT_TEXTS]; /* the guest's bytes, not checked; there is a NUL behind them */
+	size_t lens[FACT_TEXTS];
+	unsigned n_texts;
+};
+
+void fact_put(struct buf *out, const struct fact *fact);
+
+struct facts {
+	struct fact *list;     /* in the order of time */
+	size_t count, cap;
+	struct buf bytes;      /* memory of all texts */
+	struct map index;
+};
+
+/* Read all facts of a trace. Errors name the file. Call facts_deinit() also after an error. */
+int facts_read(const struct reader *r, struct facts *ret, struct error *err);
+void facts_deinit(struct facts *f);
+
+/* Add the facts of a chunk. Their texts are offsets into `bytes` until facts_settle(). */
+int facts_decode(struct cursor *in, struct facts *f, struct error *err);
+void facts_settle(struct facts *f);
+
+/* The fact of that kind at an event of a vCPU, or NULL. */
+const struct fact *facts_find(const struct facts *f, enum fact_kind kind, uint32_t cpu, uint64_t insns);
+
+/* Its text of that number; "": it has none. */
+static inline const char *fact_text(const struct fact *f, unsigned i)
+{
+	return i < f->n_texts ? f->texts[i] : "";
+}
+
+#endif
