@@ -427,6 +427,8 @@ static void switch_task(struct replay *r, struct lane *lane, const struct event 
 			r->visitor->move(r->state, before, previous);
 		before = previous;
 	}
+	if (r->visitor->switched)
+		r->visitor->switched(r->state, r->stacks, before, next, cpu);
 	if (!e->args[1]) /* the vCPU begins anew: what it was in the middle of will never go on */
 		cut(r, before, 0);
 	if (before->thread != THREAD_NONE && before != next && is_dead(r, before))
@@ -620,7 +622,7 @@ static inline __attribute__((always_inline)) void go_through_plain(struct replay
 		if (!go_on(r, now))
 			break;
 		spend(r, stack, (struct spent){ .insns = e->insns - insns, .ns = now - ns });
-		insns = e->insns;
+		insns = r->stacks->insns = e->insns;
 		ns = now;
 		apply_plain(r, stack, e);
 		/* do not use stack->place: if no event has a target, that is still where the stack was last switched out */
@@ -674,6 +676,7 @@ static void go_through(struct replay *r, const struct event *events, size_t n, u
 	for (const struct event *e = events + plain; e < events + n && go_on(r, e->ns); e++) {
 		if (__builtin_expect(e->insns >= lane->record_insns, 0))
 			inherit_until(r, lane, cpu, e->insns);
+		r->stacks->insns = e->insns;
 		spend(r, lane->stack, meter_step(&lane->meter, e));
 		apply_event(r, lane, e, cpu);
 	}

@@ -99,6 +99,8 @@ struct stacks_visitor {
 	void (*forget)(void *state, struct stacks *s, struct stack *stack, size_t n);
 	/* What was on one stack is on the other, with its data: it became known whose it is. */
 	void (*move)(void *state, const struct stack *from, const struct stack *to);
+	/* The vCPU goes from one stack, all of which is still there, to the other; they may be the same. */
+	void (*switched)(void *state, struct stacks *s, const struct stack *from, const struct stack *to, unsigned cpu);
 	/* A run of one vCPU's events is about to be replayed. */
 	void (*run)(void *state, struct stacks *s, const struct stacks_run *run);
 	/* The next event is not earlier than stacks->due_ns, which this sets anew; first of all with 0. */
@@ -123,7 +125,7 @@ struct stacks {
 	struct stack *list;     /* one a thread, then one a vCPU for the time before its first switch */
 	size_t count;
 	struct unmatched unmatched;
-	uint64_t ns;            /* time of the event being replayed */
+	uint64_t ns, insns;     /* time of the event being replayed, and its vCPU's counter */
 	bool stop;              /* set by the visitor: that is enough */
 	uint64_t due_ns;        /* set by the visitor, see there */
 	struct replay *replay;  /* while it lasts */

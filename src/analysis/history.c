@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "history_make.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "wait_kinds.h"
+
+enum { STACK_MAX = 32 /* functions of a stack that are kept */ };
+
+const char *wait_kind_name(enum wait_kind kind)
+{
+	static const char *const names[WAIT_KINDS] = {
+		"unknown", "timer", "disk", "lock", "child", "peer", "rcu", "work", "device", "idle",
+	};
+
+	return names[kind];
+}
+
+static uint32_t number_of(const struct stacks *s, const struct stack *stack)
+{
+	return (uint32_t)(stack - s->list);
+}
+
+/* The kernel's functions on the stack up to where it was entered; `interrupt`: up to the innermost interrupt. */
+static size_t take_functions(const struct stack *stack, size_t depth, uint32_t *functions, bool kernel_only, const struct names *names)
+{
+	size_t n = 0;
+
+	for (size_t i = depth; i-- > 0 && n < STACK_MAX;) {
+		const struct frame *f = &stack->frames[i];
+
+		if (kernel_only && f->kind == FRAME_CALL && !names_is_kernel(names, f->function))
+			break;
+		functions[n++] = f->function;
+		if (kernel_only && f->kind == FRAME_SYSCALL)
+			break;
+	}
+	return n;
+}
+
+static struct history_stack keep_stack(struct making *m, const uint32_t *functions, size_t n)
+{
+	struct history *h = m->history;
+	uint64_t key = n;
+	uint64_t *known;
+
+	for (size_t i = 0; i < n; i++)
+		key = hash64(key + functions[i] + 1);
+	known = map_put(&m->stacks, key, 0);
+	if (!*known) {
+		*known = h->n_functions + 1;
+		for (size_t i = 0; i < n; i++) {
+			h->functions = array_grow(h->functions, h->n_functions, &m->functions_cap, sizeof *h->functions);
+			h->functions[h->n_functions++] = functions[i];
+		}
+	}
+	return (struct history_stack){ .first = (uint32_t)*known - 1, .count = (uint32_t)n };
+}
+
+/* Slices */
+
+/* Choose the functions in which most of the slice's time went. */
+static void choose_hot(struct running *r)
+{
+	struct slice *slice = &r->slice;
+
+	for (size_t i = 0; i < r->n_touched; i++) {
+		uint32_t f = r->touched[i];
+		uint64_t ns = r->spent[f];
+		int at = HISTORY_HOT;
+
+		r->spent[f] = 0;
+		while (at > 0 && ns > slice->hot[at - 1].ns) {
+			if (at < HISTORY_HOT)
+				slice->hot[at] = slice->hot[at - 1];
+			at--;
+		}
+		if (at < HISTORY_HOT) {
+			slice->hot[at].function = f;
+			slice->hot[at].ns = ns;
+		}
+	}
+	r->n_touched = 0;
+}
+
+/* The slice that the vCPU is in ends now, and another one of that thread begins. */
+void history_cut_slice(struct making *m, const struct stacks *s, unsigned cpu, uint32_t thread, uint32_t span, uint32_t away)
+{
+	struct running *r = &m->running[cpu];
+	struct history *h = m->history;
+
+	if (r->slice.thread != HISTORY_NONE && (s->ns > r->slice.start_ns || r->slice.insns)) {
+		r->slice.end_ns = s->ns;
+		choose_hot(r);
+		h->slices = array_grow(h->slices, h->n_slices, &m->slices_cap, sizeof *h->slices);
+		h->slices[h->n_slices++] = r->slice;
+	}
+	r->slice = (struct slice){ .thread = thread, .cpu = cpu, .span = span, .away = away, .start_ns = s->ns };
+}
+
+static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
+{
+	struct making *m = state;
+	struct running *r = &m->running[stack->cpu < 0 ? 0 : stack->cpu];
+	uint32_t f;
+
+	(void)s;
+	r->slice.insns += spent->insns;
+	r->slice.halted_ns += spent->halted_ns;
+	if (!stack->depth || !spent->ns)
+		return;
+	f = stack->frames[stack->depth - 1].function;
+	if (!r->spent[f])
+		r->touched[r->n_touched++] = f;
+	r->spent[f] += spent->ns;
+}
+
+/* Absences */
+
+static void begin_away(struct making *m, const struct stacks *s, const struct stack *stack)
+{
+	struct history *h = m->history;
+	uint32_t functions[STACK_MAX], thread = number_of(s, stack);
+	size_t n = take_functions(stack, stack->depth, functions, true, s->names), at;
+	struct away a = {
+		.thread = thread, .span = m->open[thread].span, .start_ns = s->ns, .wake_ns = UINT64_MAX, .end_ns = UINT64_MAX,
+		.function = HISTORY_NONE, .caller = HISTORY_NONE, .waker = HISTORY_NONE, .waker_function = HISTORY_NONE,
+	};
+
+	a.kind = wait_kind_of(&m->kinds, functions, n, &at);
+	if (at == n)
+		for (at = 0; at < n && m->kinds.scheduler[functions[at]];)
+			at++;
+	if (at < n)
+		a.function = functions[at];
+	if (at + 1 < n)
+		a.caller = functions[at + 1];
+	a.stack = keep_stack(m, functions, n);
+	h->aways = array_grow(h->aways, h->n_aways, &m->aways_cap, sizeof *h->aways);
+	m->open[thread].away = (uint32_t)h->n_aways;
+	h->aways[h->n_aways++] = a;
+}
+
+static void end_away(struct making *m, const struct stacks *s, uint32_t thread)
+{
+	struct away *a = m->open[thread].away == HISTORY_NONE ? NULL : &m->history->aways[m->open[thread].away];
+
+	if (!a)
+		return;
+	a->end_ns = s->ns;
+	if (a->wake_ns == UINT64_MAX) { /* it was ready all the time: another one was to run */
+		a->wake_ns = a->start_ns;
+		a->context = WAKE_NONE;
+	}
+	m->open[thread].away = HISTORY_NONE;
+}
+
+static void switched(void *state, struct stacks *s, const struct stack *from, const struct stack *to, unsigned cpu)
+{
+	struct making *m = state;
+	uint32_t next = number_of(s, to), away;
+
+	if (from == to)
+		return;
+	if (from->thread != THREAD_NONE)
+		begin_away(m, s, from);
+	away = m->open[next].away;
+	end_away(m, s, next);
+	history_cut_slice(m, s, cpu, next, m->open[next].span, away);
+}
+
+/* Wake-ups */
+
+/* In what the vCPU is as it wakes a thread up, and the function that stands for it. */
+static enum wake_context context_of(const struct making *m, const struct stack *stack, size_t *ret_depth, uint32_t *ret_function)
+{
+	enum wake_context context = WAKE_TASK;
+	enum { FIRST_INTERRUPT = 32 }; /* vectors below are exceptions: Intel SDM vol. 3, 7.3.1 */
+
+	*ret_function = HISTORY_NONE;
+	*ret_depth = stack->depth;
+	for (size_t i = stack->depth; i-- > 0;) {
+		const struct frame *f = &stack->frames[i];
+
+		if (f->kind == FRAME_CALL || f->kind == FRAME_BASE) {
+			if (m->kinds.contexts[f->function] && context == WAKE_TASK) {
+				context = m->kinds.contexts[f->function];
+				*ret_function = f->function;
+			}
+			continue;
+		}
+		if (f->kind != FRAME_INTERRUPT || f->role < FIRST_INTERRUPT)
+			break;
+		if (context == WAKE_TASK) {
+			context = WAKE_DEVICE;
+			*ret_function = f->function;
+		}
+		break;
+	}
+	return context;
+}
+
+static void wake(struct making *m, struct stacks *s, const struct stack *stack)
+{
+	const struct fact *f = facts_find(&m->history->facts, FACT_WAKE, (uint32_t)stack->cpu, s->insns);
+	long thread = f ? threads_find(s->threads, f->numbers[0], s->ns) : THREAD_NONE;
+	uint32_t functions[STACK_MAX];
+	struct away *a;
+	size_t depth, n;
+
+	if (thread == THREAD_NONE || m->open[thread].away == HISTORY_NONE)
+		return;
+	a = &m->history->aways[m->open[thread].away];
+	if (a->wake_ns != UINT64_MAX)
+		return;
+	a->wake_ns = s->ns;
+	a->waker = number_of(s, stack);
+	a->context = context_of(m, stack, &depth, &a->waker_function);
+	n = take_functions(stack, stack->depth, functions, false, s->names);
+	a->waker_stack = keep_stack(m, functions, n);
+}
+
+static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
+{
+	struct making *m = state;
+	uint8_t role = m->roles[frame->function];
+
+	if (__builtin_expect(!role, 1) || stack->cpu < 0) {
+		/* firmware, loader and kernel follow each other */
+		if (frame->kind == FRAME_BASE && stack->cpu >= 0)
+			history_cut_slice(m, s, (unsigned)stack->cpu, number_of(s, stack), m->open[number_of(s, stack)].span, HISTORY_NONE);
+		return;
+	}
+	if (role == ROLE_WAKE)
+		wake(m, s, stack);
+	else
+		spans_enter(m, s, stack, frame, role);
+}
+
+static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
+{
+	struct making *m = state;
+	uint8_t role = m->roles[frame->function];
+
+	if (__builtin_expect(role > ROLE_WAKE, 0))
+		spans_leave(m, s, stack, frame, role);
+}
+
+/* What was a vCPU's is a thread's: it was that all the time. */
+static void move(void *state, const struct stack *from, const struct stack *to)
+{
+	struct making *m = state;
+	struct stacks *s = m->replaying;
+	uint32_t before = number_of(s, from), now = number_of(s, to);
+	struct history *h = m->history;
+
+	for (size_t i = 0; i < h->n_slices; i++)
+		if (h->slices[i].thread == before)
+			h->slices[i].thread = now;
+	for (size_t i = 0; i < h->n_spans; i++)
+		if (h->spans[i].thread == before)
+			h->spans[i].thread = now;
+	for (unsigned i = 0; i < m->n_cpus; i++)
+		if (m->running[i].slice.thread == before)
+			m->running[i].slice.thread = now;
+	m->open[now] = m->open[before];
+	m->open[before] = (struct open_thread){ .span = HISTORY_NONE, .away = HISTORY_NONE };
+}
+
+static void begin(struct making *m, const struct reader *r, const struct names *names, const struct threads *threads)
+{
+	size_t n = threads->count + reader_vcpus(r), functions = names_count(names);
+
+	m->n_cpus = reader_vcpus(r);
+	m->open = xcalloc(n, sizeof *m->open);
+	for (size_t i = 0; i < n; i++)
+		m->open[i] = (struct open_thread){ .span = HISTORY_NONE, .away = HISTORY_NONE };
+	m->running = xcalloc(m->n_cpus, sizeof *m->running);
+	for (unsigned i = 0; i < m->n_cpus; i++)
+		m->running[i] = (struct running){
+			.slice = { .thread = (uint32_t)(threads->count + i), .cpu = i, .span = HISTORY_NONE, .away = HISTORY_NONE },
+			.spent = xcalloc(functions, sizeof *m->running->spent), .touched = xcalloc(functions, sizeof *m->running->touched),
+		};
+	wait_kinds_init(&m->kinds, names);
+	m->roles = spans_roles(names);
+}
+
+static void end(struct making *m)
+{
+	for (unsigned i = 0; i < m->n_cpus; i++) {
+		free(m->running[i].spent);
+		free(m->running[i].touched);
+	}
+	free(m->open);
+	free(m->running);
+	free(m->roles);
+	map_free(&m->stacks);
+	wait_kinds_deinit(&m->kinds);
+}
+
+static int by_start(const void *va, const void *vb)
+{
+	const struct slice *a = va, *b = vb;
+
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return a->cpu < b->cpu ? -1 : a->cpu > b->cpu;
+}
+
+/* Number the slices of each thread. */
+static void index_slices(struct history *h)
+{
+	uint32_t *next;
+
+	if (h->n_slices)
+		qsort(h->slices, h->n_slices, sizeof *h->slices, by_start);
+	h->first_slice = xcalloc(h->n_threads + 1, sizeof *h->first_slice);
+	h->by_thread = xcalloc(h->n_slices + 1, sizeof *h->by_thread);
+	for (size_t i = 0; i < h->n_slices; i++)
+		h->first_slice[h->slices[i].thread + 1]++;
+	for (size_t t = 0; t < h->n_threads; t++)
+		h->first_slice[t + 1] += h->first_slice[t];
+	next = xcalloc(h->n_threads + 1, sizeof *next);
+	memcpy(next, h->first_slice, (h->n_threads + 1) * sizeof *next);
+	for (size_t i = 0; i < h->n_slices; i++)
+		h->by_thread[next[h->slices[i].thread]++] = (uint32_t)i;
+	free(next);
+}
+
+/* Who never ran again slept to the end, or was ready; and what ran last did so up to the end. */
+static void finish(struct making *m, struct stacks *s)
+{
+	struct history *h = m->history;
+
+	for (unsigned i = 0; i < m->n_cpus; i++)
+		history_cut_slice(m, s, i, HISTORY_NONE, HISTORY_NONE, HISTORY_NONE);
+	h->end_ns = s->ns;
+}
+
+int history_make(const struct reader *r, const struct names *names, const struct threads *threads, struct history *ret, struct error *err)
+{
+	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend, .move = move, .switched = switched };
+	struct making m = { .history = ret, .reader = r };
+	struct stacks stacks;
+	int result;
+
+	*ret = (struct history){ .memory = xcalloc(1, sizeof *ret->memory), .n_threads = threads->count + reader_vcpus(r) };
+	if (facts_read(r, &ret->facts, err) < 0)
+		return -1;
+	begin(&m, r, names, threads);
+	m.replaying = &stacks;
+	result = stacks_replay(&stacks, r, names, threads, NULL, UINT64_MAX, &visitor, &m, err);
+	if (result == 0) {
+		finish(&m, &stacks);
+		index_slices(ret);
+		spans_finish(&m, &stacks);
+	}
+	stacks_deinit(&stacks);
+	end(&m);
+	return result;
+}
+
+void history_deinit(struct history *h)
+{
+	free(h->slices);
+	free(h->aways);
+	free(h->spans);
+	free(h->functions);
+	free(h->first_slice);
+	free(h->by_thread);
+	facts_deinit(&h->facts);
+	for (size_t i = 0; h->memory && i < h->memory->count; i++)
+		free(h->memory->list[i]);
+	if (h->memory)
+		free(h->memory->list);
+	free(h->memory);
+	*h = (struct history){ 0 };
+}
+
+uint32_t history_slice(const struct history *h, uint32_t thread, uint64_t ns)
+{
+	uint32_t low = h->first_slice[thread], begin = low, high = h->first_slice[thread + 1];
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (h->slices[h->by_thread[mid]].start_ns <= ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low > begin ? h->by_thread[low - 1] : HISTORY_NONE;
+}

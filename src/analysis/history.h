@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The history of a guest: who ran when, who waited for what and was woken up by whom, and what was done meanwhile, by phase, initcall,
+ * probe, module, mount and program. One replay makes it; timeline, waits and why are made of it.
+ */
+#ifndef UPTO_ANALYSIS_HISTORY_H
+#define UPTO_ANALYSIS_HISTORY_H
+
+#include "replay/stacks.h"
+#include "trace/facts.h"
+
+enum { HISTORY_NONE = UINT32_MAX, HISTORY_HOT = 3 };
+
+/* What a thread waits for: by the innermost function on its stack that wait_kinds.c knows. */
+enum wait_kind {
+	WAIT_UNKNOWN,
+	WAIT_TIMER,
+	WAIT_DISK,
+	WAIT_LOCK,
+	WAIT_CHILD,
+	WAIT_PEER,    /* another task: a pipe, a socket, a completion */
+	WAIT_RCU,
+	WAIT_WORK,    /* work that is handed over: work queues, async functions, initramfs */
+	WAIT_DEVICE,
+	WAIT_IDLE,    /* a thread that waits to be given something to do */
+	WAIT_KINDS,
+};
+
+/* What a wake-up comes from. */
+enum wake_context {
+	WAKE_NONE,    /* it was not woken up: it was ready all the time, or never ran again */
+	WAKE_TASK,
+	WAKE_TIMER,   /* a timer that ran out */
+	WAKE_DISK,    /* a request to a block device that is done */
+	WAKE_RCU,     /* the end of a grace period */
+	WAKE_DEVICE,  /* any other interrupt */
+	WAKE_FORK,    /* it was made */
+};
+
+/* A stack of functions of the kernel, innermost first: `count` numbers from functions[first] on. */
+struct history_stack {
+	uint32_t first, count;
+};
+
+/* A thread ran on a vCPU, within one span. */
+struct slice {
+	uint32_t thread;      /* number of the stack: a thread's, or behind those a vCPU's before its first switch */
+	uint32_t cpu;
+	uint32_t span;        /* the innermost that was under way in the thread; HISTORY_NONE */
+	uint32_t away;        /* the absence that it ends; HISTORY_NONE: the thread ran right before, or never */
+	uint64_t start_ns, end_ns, insns, halted_ns;
+	struct { uint32_t function; uint64_t ns; } hot[HISTORY_HOT]; /* where most time went, without callees; ns 0: no more */
+};
+
+/* A thread was off the CPU. */
+struct away {
+	uint32_t thread;
+	uint32_t span;        /* the innermost that was under way in the thread; HISTORY_NONE */
+	uint64_t start_ns;
+	uint64_t wake_ns;     /* it was ready from then on: asleep before; start_ns: it was never asleep. UINT64_MAX: not woken up any more */
+	uint64_t end_ns;      /* it ran again; UINT64_MAX: never */
+	enum wait_kind kind;
+	enum wake_context context;
+	uint32_t function;    /* that it waited in, by which `kind` was told; HISTORY_NONE: none is known */
+	uint32_t caller;      /* that called it; HISTORY_NONE */
+	struct history_stack stack;
+	uint32_t waker;       /* thread that ran when it was woken up; HISTORY_NONE: not woken up */
+	uint32_t waker_function; /* the function of the context: of a timer, of a driver */
+	struct history_stack waker_stack;
+};
+
+enum span_kind {
+	SPAN_BOOT, SPAN_PHASE, SPAN_STAGE, SPAN_LEVEL, SPAN_INITCALL, SPAN_PROBE, SPAN_SMP, SPAN_INITRAMFS, SPAN_MODULE, SPAN_MODULE_INIT,
+	SPAN_SIGNATURE, SPAN_RELOCATION, SPAN_MOUNT, SPAN_FIRMWARE_FILE, SPAN_EXEC, SPAN_WORK, SPAN_PROCESS, SPAN_SHUTDOWN, SPAN_CONSOLE,
+	SPAN_KINDS,
+};
+
+/* Something was done: a function of the kernel ran, or a part of the boot. */
+struct span_of {
+	enum span_kind kind;
+	uint32_t parent;      /* the span that it lies in; HISTORY_NONE: none */
+	uint32_t thread;      /* HISTORY_NONE: not one thread's */
+	uint32_t function;    /* of INITCALL: that was called; of others the function that it is; HISTORY_NONE */
+	uint64_t start_ns, end_ns;
+	uint64_t insns, cpu_ns; /* of the thread meanwhile; of BOOT, PHASE and LEVEL: of all */
+	const char *name;
+	bool has_result;
+	int64_t result;
+};
+
+struct history {
+	struct slice *slices;      /* by start */
+	size_t n_slices;
+	struct away *aways;        /* by start */
+	size_t n_aways;
+	struct span_of *spans;     /* by start; a parent before its children */
+	size_t n_spans;
+	uint32_t *functions;       /* of all stacks */
+	size_t n_functions;
+	uint32_t *first_slice;     /* of thread t: by_thread[first_slice[t]] … by_thread[first_slice[t + 1] - 1] are its slices' numbers, by time */
+	uint32_t *by_thread;
+	size_t n_threads;          /* threads, then vCPUs */
+	uint64_t end_ns;
+	struct facts facts;
+	struct history_memory *memory;
+};
+
+/* "timer" … */
+const char *wait_kind_name(enum wait_kind kind);
+const char *span_kind_name(enum span_kind kind);
+/* The number of a kind by its name; SPAN_KINDS: there is none. */
+enum span_kind span_kind_find(const char *name);
+
+/* Call history_deinit() also after an error. The reader, names and threads must outlive *ret. */
+int history_make(const struct reader *r, const struct names *names, const struct threads *threads, struct history *ret, struct error *err);
+void history_deinit(struct history *h);
+
+/* The number of the slice of a thread that has the moment, or the last one before it; HISTORY_NONE: there is none. */
+uint32_t history_slice(const struct history *h, uint32_t thread, uint64_t ns);
+
+#endif

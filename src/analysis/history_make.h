@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A history in the making: for history.c, and for spans.c, which knows what functions stand for. */
+#ifndef UPTO_ANALYSIS_HISTORY_MAKE_H
+#define UPTO_ANALYSIS_HISTORY_MAKE_H
+
+#include "history.h"
+#include "wait_kinds.h"
+
+/* Texts that were made for the history. */
+struct history_memory {
+	char **list;
+	size_t count, cap;
+};
+
+/* What a thread is in the middle of. */
+struct open_thread {
+	uint32_t span, away;  /* the innermost; HISTORY_NONE */
+};
+
+/* The slice that a vCPU is in. */
+struct running {
+	struct slice slice;
+	uint64_t *spent;           /* in it, by function */
+	uint32_t *touched;         /* functions that have spent some */
+	size_t n_touched;
+};
+
+/* What a function stands for; numbers above ROLE_WAKE are spans.c's. */
+enum { ROLE_NONE, ROLE_WAKE, ROLE_SPANS };
+
+struct making {
+	struct history *history;
+	const struct reader *reader;
+	struct stacks *replaying;
+	struct wait_kinds kinds;
+	uint8_t *roles;            /* by function */
+	struct open_thread *open;  /* by thread */
+	struct running *running;   /* by vCPU */
+	unsigned n_cpus;
+	struct map stacks;         /* hash of a stack → where it is in history->functions + 1 */
+	size_t slices_cap, aways_cap, spans_cap, functions_cap;
+};
+
+void history_cut_slice(struct making *m, const struct stacks *s, unsigned cpu, uint32_t thread, uint32_t span, uint32_t away);
+
+/* What each function stands for, by number. The caller frees it. */
+uint8_t *spans_roles(const struct names *names);
+
+void spans_enter(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame, uint8_t role);
+void spans_leave(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame, uint8_t role);
+
+/* After the replay: the boots, their phases, levels of initcalls and programs; each span's parent; spans in order. */
+void spans_finish(struct making *m, const struct stacks *s);
+
+#endif

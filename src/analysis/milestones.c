@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Moments that people ask for by name. */
+#include <stdio.h>
+#include <string.h>
+
+#include "kernel_log.h"
+#include "why.h"
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static bool put(struct milestone *ret, uint32_t thread, uint64_t ns, const char *name)
+{
+	*ret = (struct milestone){ .thread = thread, .ns = ns };
+	snprintf(ret->name, sizeof ret->name, "%s", name);
+	return true;
+}
+
+/* The last request for power-off or restart. */
+static bool find_shutdown(const struct history *h, struct milestone *ret)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < h->n_spans; i++)
+		if (h->spans[i].kind == SPAN_SHUTDOWN)
+			found = put(ret, h->spans[i].thread, h->spans[i].start_ns, "the request for power-off or restart");
+	return found;
+}
+
+static bool is_login(const char *exe)
+{
+	static const char *const programs[] = { "agetty", "getty", "login", "sulogin", "mingetty" };
+
+	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+		if (!strcmp(base_of(exe), programs[i]))
+			return true;
+	return false;
+}
+
+static bool find_login(const struct threads *threads, struct milestone *ret)
+{
+	for (size_t i = 0; i < threads->n_programs; i++)
+		if (!threads->programs[i].kernel && is_login(threads->programs[i].exe))
+			return put(ret, threads->programs[i].thread, threads->programs[i].start_ns, "the login prompt");
+	return false;
+}
+
+static bool find_init(const struct threads *threads, struct milestone *ret)
+{
+	for (size_t i = 0; i < threads->n_programs; i++) {
+		const struct program *p = &threads->programs[i];
+
+		if (!p->kernel && threads->list[p->thread].pid == 1)
+			return put(ret, p->thread, p->start_ns, "the first process");
+	}
+	return false;
+}
+
+bool milestone_default(const struct history *h, const struct threads *threads, struct milestone *ret)
+{
+	return find_shutdown(h, ret) || find_login(threads, ret) || find_init(threads, ret);
+}
+
+static bool find_line(const struct history *h, const struct names *names, const struct threads *threads, const char *text, struct milestone *ret)
+{
+	struct kernel_log log;
+	bool found = false;
+
+	kernel_log_init(&log, &h->facts, names->boots);
+	for (size_t i = 0; i < log.count && !found; i++) {
+		const struct log_line *line = &log.lines[i];
+		long thread = line->task ? threads_find(threads, line->task, line->ns) : THREAD_NONE;
+
+		if (!strstr(line->text, text))
+			continue;
+		if (thread == THREAD_NONE) { /* before the first switch */
+			uint32_t first = h->n_slices ? h->slices[0].thread : 0;
+
+			thread = first;
+		}
+		found = put(ret, (uint32_t)thread, line->ns, line->text);
+	}
+	kernel_log_deinit(&log);
+	return found;
+}
+
+static bool find_span(const struct history *h, const char *name, struct milestone *ret)
+{
+	char text[160];
+
+	for (size_t i = 0; i < h->n_spans; i++) {
+		const struct span_of *x = &h->spans[i];
+
+		if (x->thread == HISTORY_NONE || x->kind == SPAN_PROCESS || x->kind == SPAN_EXEC || strcmp(x->name, name))
+			continue;
+		snprintf(text, sizeof text, "the end of %s %s", span_kind_name(x->kind), x->name);
+		return put(ret, x->thread, x->end_ns, text);
+	}
+	return false;
+}
+
+static bool find_program(const struct threads *threads, const char *name, struct milestone *ret)
+{
+	char text[160];
+
+	for (size_t i = 0; i < threads->n_programs; i++) {
+		const struct program *p = &threads->programs[i];
+
+		if (p->kernel || (strcmp(base_of(p->exe), name) && strcmp(p->exe, name) && strcmp(p->comm, name)))
+			continue;
+		snprintf(text, sizeof text, "the start of %s %d", name, threads->list[p->thread].pid);
+		return put(ret, p->thread, p->start_ns, text);
+	}
+	return false;
+}
+
+bool milestone_find(const struct history *h, const struct names *names, const struct threads *threads, const char *what, struct milestone *ret)
+{
+	if (!strncmp(what, "log:", 4))
+		return find_line(h, names, threads, what + 4, ret);
+	if (!strcmp(what, "init"))
+		return find_init(threads, ret);
+	if (!strcmp(what, "login"))
+		return find_login(threads, ret);
+	if (!strcmp(what, "poweroff"))
+		return find_shutdown(h, ret);
+	return find_span(h, what, ret) || find_program(threads, what, ret);
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/why.h"
+#include "base/alloc.h"
+#include "commands.h"
+#include "json.h"
+#include "quantity.h"
+#include "terminal.h"
+#include "trace_arg.h"
+#include "view.h"
+
+struct answer {
+	const struct trace_arg *trace;
+	const struct history *history;
+	const struct why *why;
+	const struct milestone *until;
+	const char *without;  /* NULL */
+};
+
+enum { CAUSE_NS, CAUSE_PCT, CAUSE_KIND, CAUSE_NAME, CAUSE_WHAT };
+
+static const struct column cause_columns[] = {
+	[CAUSE_NS] = { "ns", "HELD", "how much of the time it holds" },
+	[CAUSE_PCT] = { "pct", "%", "per cent of the time" },
+	[CAUSE_KIND] = { "kind", "KIND", "run, ready, timer, disk, lock, child, peer, rcu, work, device, halt or unknown", .left = true },
+	[CAUSE_NAME] = { "name", "CAUSE", "what was under way: an initcall, a module, a program", .left = true },
+	[CAUSE_WHAT] = { "what", "WHAT", "where the CPU was, or what was waited in", .left = true },
+	{ 0 },
+};
+
+static void cause_cell(const void *data, size_t row, unsigned column, struct cell *ret, struct buf *scratch)
+{
+	const struct answer *a = data;
+	const struct cause *c = &a->why->causes[row];
+	uint64_t total = a->why->to_ns - a->why->from_ns;
+
+	(void)scratch;
+	switch (column) {
+	case CAUSE_NS:
+		*ret = (struct cell){ .type = CELL_DURATION, .number = c->ns };
+		break;
+	case CAUSE_PCT:
+		*ret = (struct cell){ .type = CELL_PERCENT, .percent = total ? 100.0 * (double)c->ns / (double)total : 0 };
+		break;
+	case CAUSE_KIND:
+		*ret = (struct cell){ .type = CELL_TEXT, .text = link_kind_name(c->kind) };
+		break;
+	case CAUSE_NAME:
+		*ret = (struct cell){ .type = CELL_TEXT, .text = c->name };
+		break;
+	case CAUSE_WHAT:
+		*ret = (struct cell){ .type = CELL_TEXT, .text = c->what };
+		break;
+	}
+}
+
+enum { LINK_START, LINK_TOOK, LINK_KIND, LINK_PID, LINK_COMM, LINK_NAME, LINK_WHAT };
+
+static const struct column link_columns[] = {
+	[LINK_START] = { "start_ns", "FROM S", "guest time when it began, in seconds" },
+	[LINK_TOOK] = { "duration_ns", "TOOK", "how long it was" },
+	[LINK_KIND] = { "kind", "KIND", "as of causes", .left = true },
+	[LINK_PID] = { "pid", "PID", "the thread that ran, or waited" },
+	[LINK_COMM] = { "comm", "PROCESS", "its name then", .left = true },
+	[LINK_NAME] = { "name", "CAUSE", "what was under way", .left = true },
+	[LINK_WHAT] = { "what", "WHAT", "where the CPU was, or what was waited in: of a wait with its stack, innermost first", .left = true },
+	{ 0 },
+};
+
+static const struct thread *thread_of(const struct answer *a, uint32_t thread)
+{
+	return thread < a->trace->threads.count ? &a->trace->threads.list[thread] : NULL;
+}
+
+static const char *comm_of(const struct answer *a, const struct link *l)
+{
+	const struct thread *t = thread_of(a, l->thread);
+
+	return t ? threads_comm(&a->trace->threads, t, l->start_ns) : "[boot]";
+}
+
+/* Of a wait its stack, of what ran its functions. */
+static void put_link_what(const struct answer *a, const struct link *l, struct buf *out)
+{
+	const struct names *names = &a->trace->names;
+	const struct history *h = a->history;
+	bool runs = l->kind == LINK_RUN || l->kind == LINK_READY;
+
+	if (runs && l->slice != HISTORY_NONE) {
+		const struct slice *x = &h->slices[l->slice];
+
+		for (int k = 0; k < HISTORY_HOT && x->hot[k].ns; k++)
+			buf_printf(out, "%s%s", k ? ", " : "", names_function(names, x->hot[k].function));
+	} else if (!runs && l->away != HISTORY_NONE) {
+		const struct history_stack *s = &h->aways[l->away].stack;
+
+		for (uint32_t i = 0; i < s->count; i++)
+			buf_printf(out, "%s%s", i ? " < " : "", names_function(names, h->functions[s->first + i]));
+	}
+}
+
+static void link_cell(const void *data, size_t row, unsigned column, struct cell *ret, struct buf *scratch)
+{
+	const struct answer *a = data;
+	const struct link *l = &a->why->links[row];
+	const struct thread *t = thread_of(a, l->thread);
+
+	switch (column) {
+	case LINK_START:
+		*ret = (struct cell){ .type = CELL_SECONDS, .number = l->start_ns };
+		break;
+	case LINK_TOOK:
+		*ret = (struct cell){ .type = CELL_DURATION, .number = l->end_ns - l->start_ns };
+		break;
+	case LINK_KIND:
+		*ret = (struct cell){ .type = CELL_TEXT, .text = link_kind_name(l->kind) };
+		break;
+	case LINK_PID:
+		if (t)
+			*ret = (struct cell){ .type = CELL_NUMBER, .number = (uint64_t)t->pid };
+		break;
+	case LINK_COMM:
+		*ret = (struct cell){ .type = CELL_TEXT, .text = comm_of(a, l) };
+		break;
+	case LINK_NAME:
+		*ret = (struct cell){ .type = CELL_TEXT, .text = a->why->causes[l->cause].name };
+		break;
+	case LINK_WHAT:
+		put_link_what(a, l, scratch);
+		buf_put_u8(scratch, 0);
+		*ret = (struct cell){ .type = CELL_TEXT, .text = (char *)scratch->data };
+		break;
+	}
+}
+
+static void print_stack_json(const struct answer *a, const struct history_stack *s)
+{
+	fputs("[", stdout);
+	for (uint32_t i = 0; i < s->count; i++) {
+		fputs(i ? "," : "", stdout);
+		json_string(stdout, names_function(&a->trace->names, a->history->functions[s->first + i]));
+	}
+	fputs("]", stdout);
+}
+
+static void print_cause_json(const struct answer *a, const struct cause *c)
+{
+	uint64_t total = a->why->to_ns - a->why->from_ns;
+
+	printf("{\"ns\":%" PRIu64 ",\"pct\":%.3f,\"kind\":\"%s\",\"name\":", c->ns, total ? 100.0 * (double)c->ns / (double)total : 0,
+	       link_kind_name(c->kind));
+	json_string(stdout, c->name);
+	printf(",\"what\":");
+	json_string(stdout, c->what);
+	printf(",\"stack\":");
+	print_stack_json(a, &c->stack);
+	printf("}");
+}
+
+static void print_link_json(const struct answer *a, const struct link *l)
+{
+	const struct thread *t = thread_of(a, l->thread);
+	struct buf what = { 0 };
+
+	put_link_what(a, l, &what);
+	buf_put_u8(&what, 0);
+	printf("{\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64 ",\"kind\":\"%s\",\"pid\":%d,\"comm\":", l->start_ns, l->end_ns,
+	       link_kind_name(l->kind), t ? t->pid : 0);
+	json_string(stdout, comm_of(a, l));
+	printf(",\"name\":");
+	json_string(stdout, a->why->causes[l->cause].name);
+	printf(",\"what\":");
+	json_string(stdout, (char *)what.data);
+	printf("}");
+	buf_free(&what);
+}
+
+static uint64_t held_by(const struct answer *a, const char *name)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < a->why->n_causes; i++)
+		if (strstr(a->why->causes[i].name, name) || strstr(a->why->causes[i].what, name))
+			ns += a->why->causes[i].ns;
+	return ns;
+}
+
+static void print_json(const struct answer *a)
+{
+	const struct why *w = a->why;
+
+	printf("{\"until\":");
+	json_string(stdout, a->until->name);
+	printf(",\"until_ns\":%" PRIu64 ",\"total_ns\":%" PRIu64 ",", w->to_ns, w->to_ns - w->from_ns);
+	if (a->without)
+		printf("\"without_ns\":%" PRIu64 ",", held_by(a, a->without));
+	printf("\"causes\":[");
+	for (size_t i = 0; i < w->n_causes; i++) {
+		fputs(i ? ",\n" : "\n", stdout);
+		print_cause_json(a, &w->causes[i]);
+	}
+	printf("\n],\"chain\":[");
+	for (size_t i = 0; i < w->n_links; i++) {
+		fputs(i ? ",\n" : "\n", stdout);
+		print_link_json(a, &w->links[i]);
+	}
+	puts("\n]}");
+}
+
+/* One sentence: what, when, and what held most of the time. */
+static void put_sentence(const struct answer *a, struct buf *out)
+{
+	const struct why *w = a->why;
+
+	buf_printf(out, "# ");
+	terminal_escape(out, a->until->name);
+	buf_printf(out, " came at ");
+	put_short_moment(out, w->to_ns);
+	if (w->n_causes) {
+		const struct cause *c = &w->causes[0];
+
+		buf_printf(out, "; most of it, ");
+		put_duration(out, c->ns, false);
+		buf_printf(out, ", was ");
+		terminal_escape(out, c->name);
+		buf_printf(out, ": ");
+		terminal_escape(out, c->what);
+	}
+	if (a->without) {
+		buf_printf(out, "\n# without ");
+		terminal_escape(out, a->without);
+		buf_printf(out, " it would have come at most ");
+		put_duration(out, held_by(a, a->without), false);
+		buf_printf(out, " earlier");
+	}
+	buf_put_u8(out, 0);
+}
+
+static int show(const struct args *args, const struct answer *a, struct error *err)
+{
+	bool chain = arg(args, "chain");
+	struct buf heading = { 0 };
+	struct view view = {
+		.name = chain ? "chain" : "causes", .what = "causes", .trace = a->trace, .columns = chain ? link_columns : cause_columns,
+		.cell = chain ? link_cell : cause_cell, .rows = chain ? a->why->n_links : a->why->n_causes, .data = a,
+	};
+	int r;
+
+	terminal_end_progress();
+	if (arg(args, "json")) {
+		print_json(a);
+		return EXIT_OK;
+	}
+	put_sentence(a, &heading);
+	view.heading = (char *)heading.data;
+	r = view_print(&view, args, err);
+	buf_free(&heading);
+	return r;
+}
+
+/* A time, or the name of a moment. */
+static int find_moment(const struct trace_arg *t, const struct history *h, const char *option, const char *what, struct milestone *ret,
+		       struct error *err)
+{
+	if (milestone_find(h, &t->names, &t->threads, what, ret))
+		return 0;
+	return error_set(err, "--%s %s: the trace has no such program, span or line of the log: 'upto timeline --all' lists them", option, what);
+}
+
+static int answer(const struct args *args, const struct trace_arg *t, const struct history *h, struct error *err)
+{
+	struct milestone until, from = { 0 };
+	struct answer a = { .trace = t, .history = h, .until = &until, .without = arg(args, "without") };
+	struct why why;
+	int r;
+
+	if (arg(args, "until")) {
+		if (find_moment(t, h, "until", arg(args, "until"), &until, err) < 0)
+			return EXIT_FAILED;
+	} else if (!milestone_default(h, &t->threads, &until)) {
+		return error_set(err, "%s: no first process, login or power-off in the trace; --until names another moment", t->reader->path), EXIT_FAILED;
+	}
+	if (arg(args, "from") && find_moment(t, h, "from", arg(args, "from"), &from, err) < 0)
+		return EXIT_FAILED;
+	if (from.ns >= until.ns)
+		return error_set(err, "--from %s: that is not before %s", arg(args, "from"), until.name), EXIT_FAILED;
+	why_make(h, &t->names, &t->threads, from.ns, &until, &why);
+	a.why = &why;
+	r = show(args, &a, err);
+	why_deinit(&why);
+	return r;
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	struct history history;
+	struct trace_arg t;
+	int r = EXIT_FAILED;
+
+	if (trace_arg_open(args, &t, err) < 0)
+		return EXIT_FAILED;
+	names_fold_thunks(&t.names);
+	if (history_make(t.reader, &t.names, &t.threads, &history, err) == 0)
+		r = answer(args, &t, &history, err);
+	history_deinit(&history);
+	trace_arg_close(&t);
+	return r;
+}
+
+static const struct option options[] = {
+	{ 0, "until", "WHAT", "when it was over: init, login, poweroff; a program, an initcall, a module; log:TEXT" },
+	{ 0, "from", "WHAT", "when it began, likewise (default: reset)" },
+	{ 0, "without", "WHAT", "how much earlier it would have been at most without the causes that have this in their names" },
+	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },
+	VIEW_OPTIONS,
+	HELP_OPTION,
+	{ 0 },
+};
+
+static const struct legend legends[] = { { "columns", cause_columns, NULL }, { "columns of --chain", link_columns, NULL }, { 0 } };
+
+const struct command cmd_why = {
+	.name = "why",
+	.operands = "TRACE",
+	.summary = "why did it take so long: what decided when it was done?",
+	.description = "Goes back from a moment to reset, along what had to be over before it could come: while the thread ran, that; while it was "
+		       "ready for a CPU, who had it; while it slept, who woke it up, and what that one did or waited for. What woken by an interrupt was "
+		       "waited for is a timer, a disk or a device. The links of this chain tile the time without gap or overlap; their causes are "
+		       "added up. Without --until the moment is the last request for power-off, else a login prompt, else the first process.\n",
+	.examples = "  upto why trace.upto\n      what a boot's time went into\n"
+		    "  upto why --until login trace.upto\n      up to the login prompt\n"
+		    "  upto why --until 'log:EXT4-fs' --chain trace.upto\n      link by link up to a line of the kernel's log\n"
+		    "  upto why --without ext4 trace.upto\n      what could be won\n",
+	.options = options,
+	.legends = legends,
+	.min_operands = 1, .max_operands = 1,
+	.run = run,
+};
