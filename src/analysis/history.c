@@ -157,6 +157,15 @@ static void end_away(struct making *m, const struct stacks *s, uint32_t thread)
 	m->open[thread].away = HISTORY_NONE;
 }
 
+/* do_task_dead(), kernel/sched/core.c: it will not run again. */
+static bool is_dead(const struct making *m, const struct stack *stack)
+{
+	for (size_t i = stack->depth; i-- > 0 && i + 4 > stack->depth;)
+		if (stack->frames[i].function == m->dead)
+			return true;
+	return false;
+}
+
 static void switched(void *state, struct stacks *s, const struct stack *from, const struct stack *to, unsigned cpu)
 {
 	struct making *m = state;
@@ -164,7 +173,7 @@ static void switched(void *state, struct stacks *s, const struct stack *from, co
 
 	if (from == to)
 		return;
-	if (from->thread != THREAD_NONE)
+	if (from->thread != THREAD_NONE && !is_dead(m, from))
 		begin_away(m, s, from);
 	away = m->open[next].away;
 	end_away(m, s, next);
@@ -229,7 +238,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 
 	if (__builtin_expect(!role, 1) || stack->cpu < 0) {
 		/* firmware, loader and kernel follow each other */
-		if (frame->kind == FRAME_BASE && stack->cpu >= 0)
+		if (frame->kind == FRAME_BASE && stack->cpu >= 0 && stack->thread == THREAD_NONE)
 			history_cut_slice(m, s, (unsigned)stack->cpu, number_of(s, stack), m->open[number_of(s, stack)].span, HISTORY_NONE);
 		return;
 	}
@@ -283,6 +292,7 @@ static void begin(struct making *m, const struct reader *r, const struct names *
 			.slice = { .thread = (uint32_t)(threads->count + i), .cpu = i, .span = HISTORY_NONE, .away = HISTORY_NONE },
 			.spent = xcalloc(functions, sizeof *m->running->spent), .touched = xcalloc(functions, sizeof *m->running->touched),
 		};
+	m->dead = names_find(names, "do_task_dead");
 	wait_kinds_init(&m->kinds, names);
 	m->roles = spans_roles(names);
 }

@@ -37,6 +37,7 @@ struct making {
 	struct open_thread *open;  /* by thread */
 	struct running *running;   /* by vCPU */
 	unsigned n_cpus;
+	uint32_t dead;             /* number of the function in which a thread runs last */
 	struct map stacks;         /* hash of a stack → where it is in history->functions + 1 */
 	size_t slices_cap, aways_cap, spans_cap, functions_cap;
 };

@@ -201,6 +201,9 @@ void spans_enter(struct making *m, struct stacks *s, struct stack *stack, const 
 		.name = names_function(s->names, frame->function),
 	};
 
+	/* some are called for every new process, too */
+	if (span.kind == SPAN_STAGE && thread < s->threads->count && !s->threads->programs[threads_program(s->threads, thread, s->ns)].kernel)
+		return;
 	if (span.kind == SPAN_KINDS) {
 		tell_arguments(m, stack, s, thread);
 		return;
