@@ -8,6 +8,7 @@
 #include "fuzz.h"
 
 #include "base/alloc.h"
+#include "recorder/fact_readers.h"
 #include "recorder/guest_code.h"
 #include "recorder/structures.h"
 #include "recorder/guest_time.h"
@@ -106,6 +107,8 @@ static void make_layout(uint8_t lacking)
 	for (int i = 0; i < MEMBERS; i++)
 		l->offset[i] = lacking && i % (1 + lacking / 8) == lacking % 8 ? MEMBER_UNKNOWN : i * 8 % 192;
 	l->module_memory = 24;
+	l->log_descriptor = 24;
+	l->log_info = 88;
 	if (lacking & 1) /* as before 6.4 */
 		l->offset[MODULE_MEM] = MEMBER_UNKNOWN;
 }
@@ -118,6 +121,34 @@ static void look_up(const struct symtab *tab)
 		must(tab->symbols[i].end > tab->symbols[i].addr);
 		if (function != SYMTAB_NONE)
 			must(modules_symbol(&recorder.kernel.modules, function)->addr <= tab->symbols[i].addr);
+	}
+}
+
+/* Whatever a fact is read from, it can be read back. */
+static void read_facts(struct vcpu *v)
+{
+	static bool (*const readers[])(struct vcpu *, struct fact *) = {
+		read_wake, read_log, read_initcall, read_level, read_probe, read_mount, read_firmware, read_issue, read_complete, read_queue, read_work,
+		read_arguments, read_cgroup,
+	};
+
+	for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
+		struct fact fact = { .kind = FACT_WAKE + (enum fact_kind)i };
+		struct facts facts = { 0 };
+		struct buf out = { 0 };
+		struct cursor in;
+		struct error err;
+
+		if (!readers[i](v, &fact))
+			continue;
+		fact_put(&out, &fact);
+		in = cursor_over(out.data, out.len);
+		must(facts_decode(&in, &facts, &err) == 0 && facts.count == 1);
+		facts_settle(&facts);
+		for (unsigned k = 0; k < fact.n_texts; k++)
+			must(facts.list[0].lens[k] == fact.lens[k] && !memcmp(facts.list[0].texts[k], fact.texts[k], fact.lens[k]));
+		facts_deinit(&facts);
+		buf_free(&out);
 	}
 }
 
@@ -140,6 +171,8 @@ static void run(uint64_t addr)
 	publish_module(&v, addr, code_filter_gone);
 	tasks_tell(&v, 0, addr % 2 ? TASK_NEW : TASK_EXIT, addr);
 	tasks_meet(&v, 0, addr + 8);
+	v.task = addr;
+	read_facts(&v);
 	must(strlen(structure_path(&v, addr, path)) < sizeof path);
 	for (size_t i = 0; i < 7; i++)
 		call[i] = structure_read(&v, addr + i * 8, TASK_PID, 8);

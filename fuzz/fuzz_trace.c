@@ -13,10 +13,12 @@
 #include "analysis/calltree.h"
 #include "analysis/check.h"
 #include "analysis/digest.h"
+#include "analysis/kernel_log.h"
 #include "analysis/processes.h"
 #include "analysis/summary.h"
 #include "analysis/syscall_list.h"
 #include "analysis/totals.h"
+#include "analysis/why.h"
 #include "arch/syscall_args.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -234,6 +236,51 @@ static void analyse_tree(const struct reader *r, const struct names *names)
 	free(functions);
 }
 
+/* The chain tiles the time that was asked for, and its causes add up to it. */
+static void must_tile(const struct why *w)
+{
+	uint64_t at = w->from_ns, sum = 0;
+
+	for (size_t i = 0; i < w->n_links; i++) {
+		must(w->links[i].start_ns == at && w->links[i].end_ns > at && w->links[i].cause < w->n_causes);
+		at = w->links[i].end_ns;
+	}
+	must(at == w->to_ns);
+	for (size_t i = 0; i < w->n_causes; i++)
+		sum += w->causes[i].ns;
+	must(sum == w->to_ns - w->from_ns);
+}
+
+static void analyse_history(const struct reader *r, const struct names *names)
+{
+	struct milestone m;
+	struct threads threads;
+	struct history h;
+	struct error err;
+	struct why why;
+
+	threads_init(&threads, r);
+	if (history_make(r, names, &threads, &h, &err) == 0) {
+		struct kernel_log log;
+
+		for (size_t i = 0; i < h.n_spans; i++)
+			must(h.spans[i].start_ns <= h.spans[i].end_ns && (h.spans[i].parent == HISTORY_NONE || h.spans[i].parent < i));
+		for (uint32_t t = 0; t < h.n_threads && t < 8; t++) {
+			m = (struct milestone){ .thread = t, .ns = h.end_ns };
+			why_make(&h, names, &threads, 0, &m, &why);
+			must_tile(&why);
+			why_deinit(&why);
+		}
+		milestone_default(&h, &threads, &m);
+		milestone_find(&h, names, &threads, "log:e", &m);
+		milestone_find(&h, names, &threads, "sh", &m);
+		kernel_log_init(&log, &h.facts, names->boots);
+		kernel_log_deinit(&log);
+	}
+	history_deinit(&h);
+	threads_deinit(&threads);
+}
+
 /* Code that came and went, where it was and at its edges, whenever and for whom. */
 static void ask_addresses(const struct reader *r, const struct names *names)
 {
@@ -305,6 +352,7 @@ static void analyse(const struct reader *r)
 	analyse_processes(r, &SPAN_ALL);
 	analyse_processes(r, &part);
 	analyse_tree(r, &names);
+	analyse_history(r, &names);
 	check_analyse(r, &names, true, &check, &err);
 	check_deinit(&check);
 	names_deinit(&names);

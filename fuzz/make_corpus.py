@@ -67,7 +67,7 @@ def zstd(data):
 
 # ---- traces
 
-META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS = range(1, 10)
+META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS, FACTS = range(1, 11)
 CALL, CALL_INDIRECT, RETURN, JUMP, JUMP_INDIRECT, ARRIVE, INTERRUPT_RETURN, INTERRUPT, SYSCALL, SYSCALL_RETURN, \
     HALT, RESUME, TASK_SWITCH, ADDRESS_SPACE, CLOCK, GAP = range(1, 17)
 MISS_SITE, MISS_INSNS, MISS_SLOT, MISS_FROM, MISS_TARGET, MISS_PHRASE = 1, 2, 4, 8, 16, 128
@@ -201,6 +201,36 @@ def text(cpu, insns, arg, data):
     return varint(cpu) + varint(insns) + bytes([arg]) + string(data)
 
 
+def fact(kind, ns, insns, numbers=(), texts=(), task=0xffff888003000000, cpu=0):
+    return bytes([kind]) + varint(cpu) + varint(ns) + varint(insns) + varint(task) + bytes([len(numbers)]) + b"".join(map(varint, numbers)) + \
+        bytes([len(texts)]) + b"".join(map(string, texts))
+
+
+def history():
+    """A small trace whose kernel has functions that a history is made of, and facts of them."""
+    at = [KERNEL + 0x100 * i for i in range(8)]
+    table = [(a, 0x100, 1, name) for a, name in zip(at, (
+        b"startup_64", b"try_to_wake_up", b"do_one_initcall", b"__switch_to_asm", b"schedule_timeout", b"really_probe", b"do_init_module",
+        b"device_shutdown"))]
+    calls = [(CALL, 5, KERNEL + 0x10, a) for a in at[1:]] + [(RETURN, 1, KERNEL + 0x80, 0)]
+    first, second = 0xffff888003010040, 0xffff888003010080
+    e, slot = Events(), 0xffffc90000001ff8
+    e.add(CLOCK, 10, dns=100)
+    for i, a in enumerate(at[1:]):
+        e.add(32 + i, 5, slot=slot if not i else -64 * i)
+        e.add(CLOCK, 2, dns=20)
+        e.add(32 + 7, 3, slot=0, target=KERNEL + 0x15)
+        if i % 2:
+            e.add(TASK_SWITCH, 1, args=(first, second) if i % 4 == 1 else (second, first), dns=10)
+    e.add(CLOCK, 5, dns=500)
+    told = task(2, 1, b"one", b"") + task(5, 1, b"one", b"/bin/one", mm=MM) + task(2, 2, b"two", b"/bin/two", mm=MM + 64, maker=first)
+    facts = b"".join(fact(kind, 100 + 22 * i, 15 + n, (second, at[2], 3, 4)[:1 + kind % 4], (b"device", b"a\x1bdriver", b"")[:kind % 4], task=first)
+                     for i in range(8) for n in range(12) for kind in range(1, 15))
+    meta = b"upto=0.1\nvcpus=1\nkernel_ns=40\ndecompressor_ns=20\nslide=0\n"
+    return [(META, meta, {}), (SITES, sites(calls), {}), (SYMBOLS, symbols(table), {}), (TASKS, told, {}), (FACTS, facts, {}),
+            (EVENTS, e.payload(), {"events": e}), (END, b"events=30\nlost=0\ninsns.0=%d\n" % e.insns, {})]
+
+
 def program(path):
     sections = ((0, (1 << 64) - 1, b""), (0x1000, 0x3000, b".text"))
     return string(path) + varint(1000) + string(symbols([(0x1000, 0x80, 1, b"main"), (0x1100, 0x80, 1, b"work")], sections))
@@ -255,6 +285,10 @@ def make_trace():
     for i, name in (4, "code"), (5, "files"), (6, "texts"):
         bad = parts[i][1][:-20] + b"\xff\xff\xff\xff\x7f" * 40
         save("fuzz_trace", "chunks-bad-" + name, b"\2" + loose(parts[:i] + [(parts[i][0], bad, {})] + parts[i + 1:]))
+    past = history()
+    save("fuzz_trace", "history", b"\2" + loose(past))
+    save("fuzz_trace", "history-bad-facts", b"\2" + loose(past[:4] + [(FACTS, past[4][1][:-9] + b"\xff" * 30, {})] + past[5:]))
+    save("fuzz_trace", "history-no-clocks", b"\2" + loose(past[:3] + past[4:]))
     late = dict(parts[3][2], first_ns=(1 << 64) - 100, first_insns=(1 << 64) - 5)
     save("fuzz_trace", "chunks-clocks-wrap", b"\2" + loose(parts[:3] + [(EVENTS, e.payload(), late)] + parts[9:]))
     save("fuzz_trace", "chunks-cpu-1023", b"\2" + loose(parts[:3] + [(EVENTS, e.payload(), {"events": e, "cpu": 1023})]))
