@@ -14,7 +14,7 @@ import re
 import struct
 import zlib
 
-META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS = range(1, 10)
+META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS, FACTS = range(1, 11)
 FILE_MAGIC = b"\x89upto\r\n\x1a"
 CHUNK_MAGIC = 0x4b4e4843
 CHUNK_HEADER = struct.Struct("<IHHIIQQQQQQQQIIII")

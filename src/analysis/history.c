@@ -236,6 +236,8 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	struct making *m = state;
 	uint8_t role = m->roles[frame->function];
 
+	if (__builtin_expect(m->consoles, 0) && stack->cpu >= 0)
+		spans_enter_callee(m, s, stack, frame);
 	if (__builtin_expect(!role, 1) || stack->cpu < 0) {
 		/* firmware, loader and kernel follow each other */
 		if (frame->kind == FRAME_BASE && stack->cpu >= 0 && stack->thread == THREAD_NONE)
@@ -253,7 +255,9 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 	struct making *m = state;
 	uint8_t role = m->roles[frame->function];
 
-	if (__builtin_expect(role > ROLE_WAKE, 0))
+	if (__builtin_expect(m->callee.depth, 0) && stack->cpu >= 0)
+		spans_leave_callee(m, s, stack, frame);
+	if (__builtin_expect(role >= ROLE_SPANS, 0))
 		spans_leave(m, s, stack, frame, role);
 }
 

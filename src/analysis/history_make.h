@@ -28,6 +28,13 @@ struct running {
 /* What a function stands for; numbers above ROLE_WAKE are spans.c's. */
 enum { ROLE_NONE, ROLE_WAKE, ROLE_SPANS };
 
+/* A function that console_init() calls. */
+struct callee {
+	size_t depth;              /* of the stack, with it; 0: there is none */
+	uint64_t start_ns;
+	uint32_t function;
+};
+
 struct making {
 	struct history *history;
 	const struct reader *reader;
@@ -37,6 +44,8 @@ struct making {
 	struct open_thread *open;  /* by thread */
 	struct running *running;   /* by vCPU */
 	unsigned n_cpus;
+	unsigned consoles;         /* console_init() runs */
+	struct callee callee;
 	uint32_t dead;             /* number of the function in which a thread runs last */
 	struct map stacks;         /* hash of a stack → where it is in history->functions + 1 */
 	size_t slices_cap, aways_cap, spans_cap, functions_cap;
@@ -49,6 +58,10 @@ uint8_t *spans_roles(const struct names *names);
 
 void spans_enter(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame, uint8_t role);
 void spans_leave(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame, uint8_t role);
+
+/* While console_init() runs: any function was entered, or left. */
+void spans_enter_callee(struct making *m, struct stacks *s, struct stack *stack, struct frame *frame);
+void spans_leave_callee(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame);
 
 /* After the replay: the boots, their phases, levels of initcalls and programs; each span's parent; spans in order. */
 void spans_finish(struct making *m, const struct stacks *s);

@@ -35,10 +35,14 @@ static const struct {
 	{ "ftrace_init", SPAN_STAGE, 0 }, { "vfs_caches_init", SPAN_STAGE, 0 }, { "arch_cpu_finalize_init", SPAN_STAGE, 0 },
 	{ "check_bugs", SPAN_STAGE, 0 }, { "acpi_early_init", SPAN_STAGE, 0 }, { "page_alloc_init_late", SPAN_STAGE, 0 },
 	{ "free_initmem", SPAN_STAGE, 0 }, { "mark_rodata_ro", SPAN_STAGE, 0 }, { "wait_for_initramfs", SPAN_STAGE, 0 },
-	{ "sched_init", SPAN_STAGE, 0 }, { "time_init", SPAN_STAGE, 0 }, { "console_init", SPAN_STAGE, 0 }, { "rcu_init", SPAN_STAGE, 0 },
+	{ "sched_init", SPAN_STAGE, 0 }, { "time_init", SPAN_STAGE, 0 }, { "rcu_init", SPAN_STAGE, 0 },
+	/* calls the consoles' initcalls itself: kernel/printk/printk.c */
+	{ "console_init", SPAN_STAGE, 0 },
 	/* tells the arguments of the exec that it is called in */
 	{ "finalize_exec", SPAN_KINDS, FACT_ARGUMENTS },
 };
+
+#define CONSOLES "console_init"
 
 enum { FUNCTIONS = sizeof span_functions / sizeof *span_functions };
 
@@ -214,10 +218,36 @@ void spans_enter(struct making *m, struct stacks *s, struct stack *stack, const 
 	span.function = function;
 	add_span(m, &span);
 	((struct frame *)(uintptr_t)frame)->data = number + 1;
+	m->consoles += !strcmp(span_functions[which].function, CONSOLES);
 	m->open[thread].span = number;
 	history_cut_slice(m, s, (unsigned)stack->cpu, thread, number, HISTORY_NONE);
 	if (span.kind == SPAN_MODULE_INIT)
 		name_module(m, stack, s, number);
+}
+
+void spans_enter_callee(struct making *m, struct stacks *s, struct stack *stack, struct frame *frame)
+{
+	const struct frame *caller = stack->depth > 1 ? &stack->frames[stack->depth - 2] : NULL;
+
+	if (!caller || frame->kind != FRAME_CALL || strcmp(names_function(s->names, caller->function), CONSOLES))
+		return;
+	m->callee = (struct callee){ .depth = stack->depth, .start_ns = s->ns, .function = frame->function };
+}
+
+void spans_leave_callee(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame)
+{
+	const struct fact *f = facts_find(&m->history->facts, FACT_RESULT, (uint32_t)stack->cpu, s->insns);
+	uint32_t thread = (uint32_t)(stack - s->list);
+
+	if (stack->depth != m->callee.depth)
+		return;
+	if (f && f->numbers[0] == FACT_INITCALL)
+		add_span(m, &(struct span_of){
+			.kind = SPAN_INITCALL, .parent = m->open[thread].span, .thread = thread, .function = m->callee.function,
+			.start_ns = m->callee.start_ns, .end_ns = s->ns, .insns = stack->insns - frame->insns, .cpu_ns = stack->ns - frame->ns,
+			.name = names_function(s->names, m->callee.function), .has_result = true, .result = (int32_t)f->numbers[1],
+		});
+	m->callee.depth = 0;
 }
 
 void spans_leave(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame, uint8_t role)
@@ -230,6 +260,7 @@ void spans_leave(struct making *m, struct stacks *s, struct stack *stack, const 
 	if (!frame->data || frame->data > m->history->n_spans)
 		return;
 	span = &m->history->spans[frame->data - 1];
+	m->consoles -= m->consoles && !strcmp(span_functions[role - ROLE_SPANS].function, CONSOLES);
 	span->end_ns = s->ns;
 	span->insns = stack->insns - frame->insns;
 	span->cpu_ns = stack->ns - frame->ns;

@@ -146,10 +146,11 @@ bool read_issue(struct vcpu *v, struct fact *fact)
 	enum { REQ_OP_MASK = 0xff }; /* include/linux/blk_types.h */
 	uint64_t request = argument(v, GUEST_RDI);
 	uint64_t disk = structure_pointer(v, structure_pointer(v, request, REQUEST_QUEUE), QUEUE_DISK);
+	uint64_t sector = structure_pointer(v, request, REQUEST_SECTOR);
 
 	add_number(fact, request);
 	add_number(fact, structure_read(v, request, REQUEST_FLAGS, 4) & REQ_OP_MASK);
-	add_number(fact, structure_pointer(v, request, REQUEST_SECTOR));
+	add_number(fact, sector == UINT64_MAX ? 0 : sector); /* a flush has none: blk_rq_trace_sector() */
 	add_number(fact, structure_read(v, request, REQUEST_BYTES, 4));
 	add_text(v, fact, disk && structure_at(DISK_NAME) != MEMBER_UNKNOWN ? disk + (uint64_t)structure_at(DISK_NAME) : 0);
 	return true;

@@ -25,9 +25,10 @@ const struct hook hooks[] = {
 	{ { "perf_event_mmap" }, "kernel/events/core.c: (vma)", CODE(code_mapped) },
 	{ { "try_to_wake_up" }, "kernel/sched/core.c: (task, states, flags)", FACT(WAKE, read_wake) },
 	/* both: the first where the line may still grow, the second where it may not */
-	{ { "prb_commit" }, "kernel/printk/printk_ringbuffer.c: (entry)", FACT(LOG, read_log) },
-	{ { "prb_final_commit" }, "kernel/printk/printk_ringbuffer.c: (entry)", FACT(LOG, read_log) },
+	{ { "prb_commit" }, "kernel/printk/printk_ringbuffer.c: (entry)", FACT(LOG, read_log), .has_clock = true },
+	{ { "prb_final_commit" }, "kernel/printk/printk_ringbuffer.c: (entry)", FACT(LOG, read_log), .has_clock = true },
 	{ { "do_one_initcall" }, "init/main.c: (function)", FACT(INITCALL, read_initcall), .has_result = true },
+	{ { "console_init" }, "kernel/printk/printk.c: calls the consoles' initcalls itself", .kind = FACT_INITCALL, .calls = true },
 	{ { "parse_args" }, "kernel/params.c: (doing, …)", FACT(LEVEL, read_level) },
 	{ { "really_probe" }, "drivers/base/dd.c: (device, driver)", FACT(PROBE, read_probe), .has_result = true },
 	{ { "path_mount" }, "fs/namespace.c: (source, path, type, flags, data)", FACT(MOUNT, read_mount), .has_result = true },

@@ -23,6 +23,8 @@ struct hook {
 	bool (*fact)(struct vcpu *v, struct fact *fact); /* for watch_fact: read it; false: there is nothing to tell */
 	enum fact_kind kind;
 	bool has_result;                   /* its result is a fact, too */
+	bool calls;                        /* instead, the results of the functions that it calls by a pointer are facts */
+	bool has_clock;                    /* the events around it are to be no earlier and no later than it */
 	bool optional;                     /* many kernels go without */
 };
 

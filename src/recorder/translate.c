@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "arch/x86_insn.h"
+#include "arch/x86_thunks.h"
 #include "boot.h"
 #include "guest_code.h"
 #include "efi.h"
@@ -103,12 +104,34 @@ static bool is_long(uint64_t addr)
 	return addr >> 32;
 }
 
-/* A call to a function whose result is told: where it will return to, a block begins. */
-static void expect_result(uint64_t target, uint64_t returns_to)
+/* The hook at the beginning of the kernel's function that is translated, or NULL. */
+static const struct hook *hook_of_function(const struct work *w)
 {
-	const struct hook *hook = kernel_hook_at(&recorder.kernel, target);
+	uint64_t start, end;
 
-	if (hook && hook->has_result)
+	if (w->function == SYMTAB_NONE)
+		return NULL;
+	kernel_bounds(&recorder.kernel, w->function, &start, &end);
+	return kernel_hook_at(&recorder.kernel, start);
+}
+
+static bool is_thunk(uint64_t addr)
+{
+	struct kernel *k = &recorder.kernel;
+	long function = symtab_lookup(&k->tab, addr - k->slide);
+
+	return function != SYMTAB_NONE && x86_is_thunk(symtab_name(&k->tab, (uint32_t)function));
+}
+
+/* A call in the kernel, with 0 for a target that is not known: where it will return to, a block begins. Is the result to be told? */
+static void expect_result(const struct work *w, uint64_t target, uint64_t returns_to)
+{
+	const struct hook *called = target ? kernel_hook_at(&recorder.kernel, target) : NULL, *caller = hook_of_function(w);
+	const struct hook *hook = called && called->has_result ? called : NULL;
+
+	if (caller && caller->calls && (!target || is_thunk(target)))
+		hook = caller;
+	if (hook)
 		*map_put(&recorder.results, returns_to, 0) = (uint64_t)(hook - hooks) + 1;
 }
 
@@ -122,7 +145,7 @@ static void call_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 	if (w->function == SYMTAB_NONE)
 		*map_put(&recorder.call_targets, target, 1) = 1;
 	if (addr_is_kernel(addr))
-		expect_result(target, addr + length);
+		expect_result(w, target, addr + length);
 	if (!site)
 		return;
 	if (addr_is_kernel(addr))
@@ -144,6 +167,8 @@ static void call_indirect(struct work *w, const struct x86_insn *x, uint64_t add
 		on_mem(w, watch_call_far, QEMU_PLUGIN_MEM_RW, userdata(data, 0));
 		return;
 	}
+	if (addr_is_kernel(addr))
+		expect_result(w, 0, addr + length);
 	if (x->kind == X86_CALL_REG)
 		on_exec_regs(w, watch_target, userdata(x->reg, 0));
 	on_mem(w, watch_call_indirect, QEMU_PLUGIN_MEM_RW, userdata(data, 0));
@@ -471,7 +496,7 @@ static void instrument_start(struct work *w)
 	if (w->function != SYMTAB_NONE && kernel_function_start(&recorder.kernel, w->function, w->addr)) {
 		const struct hook *hook = kernel_hook_at(&recorder.kernel, w->addr);
 
-		if (hook)
+		if (hook && hook->watch)
 			on_start(w, hook->watch, (void *)(uintptr_t)hook);
 	}
 	if (result && *result)

@@ -4,13 +4,13 @@
 #include "hooks.h"
 #include "watch_put.h"
 
-static void put_fact(struct vcpu *v, struct fact *fact)
+static void put_fact(struct vcpu *v, const struct hook *hook, struct fact *fact)
 {
 	struct buf out = { 0 };
 
 	fact->cpu = v->index;
 	fact->insns = v->live->insns;
-	fact->ns = guest_time(v);
+	fact->ns = hook->has_clock ? watch_clock(v->index) : guest_time(v);
 	fact->task = v->task;
 	fact_put(&out, fact);
 	drain_put(CHUNK_FACTS, &out);
@@ -24,7 +24,7 @@ void watch_fact(unsigned cpu, void *data)
 	struct fact fact = { .kind = hook->kind };
 
 	if (hook->fact(v, &fact))
-		put_fact(v, &fact);
+		put_fact(v, hook, &fact);
 }
 
 void watch_result(unsigned cpu, void *data)
@@ -32,7 +32,7 @@ void watch_result(unsigned cpu, void *data)
 	const struct hook *hook = data;
 	struct vcpu *v = vcpu_get(cpu);
 
-	put_fact(v, &(struct fact){
+	put_fact(v, hook, &(struct fact){
 		.kind = FACT_RESULT, .n_numbers = 2, .numbers = { hook->kind, registers_read(&v->regs, GUEST_RAX) },
 	});
 }

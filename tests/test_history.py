@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What happened when, held against what the guest's kernel says itself: log, initcalls, probes, modules, mounts, wake-ups, disk."""
+import collections
+import os
+import re
+
+import pytest
+
+import decoder
+from guest import WORK, check, initrd, once_a_run, qemu_args, record, unpack_disk, upto_json
+
+CASES = [("6.1", 1), ("6.12", 4), pytest.param("6.12", 1, marks=pytest.mark.all), pytest.param("7", 1, marks=pytest.mark.all),
+         pytest.param("7", 4, marks=pytest.mark.all)]
+WAKE, ISSUE, COMPLETE = 1, 8, 9
+
+
+def recording(version, smp):
+    """The trace, and the folder of what the guest itself said; made once a run."""
+    name = os.path.join(WORK, f"history-{version}-{smp}")
+    disk, trace = name + ".disk", name + ".upto"
+
+    def make():
+        record(trace, qemu_args(version, initrd(version, "history"), smp=smp, thread="multi" if smp > 1 else "single", disk=disk,
+                                append="initcall_debug log_buf_len=4M"))
+        unpack_disk(disk, name)
+
+    once_a_run(name, make)
+    return trace, name
+
+
+def read(folder, name):
+    with open(os.path.join(folder, name), errors="surrogateescape") as f:
+        return f.read()
+
+
+def facts_of(path):
+    """Of docs/format.md, chunk FACTS: (kind, vCPU, ns, insns, task, numbers, texts), by time."""
+    trace, found = decoder.Trace(path), []
+    for chunk in trace.chunks:
+        if chunk.type != decoder.FACTS:
+            continue
+        c = decoder.Cursor(trace.payload(chunk))
+        while c.left():
+            head = c.u8(), c.varint(), c.varint(), c.varint(), c.varint()
+            found.append((*head, [c.varint() for _ in range(c.u8())], [c.string() for _ in range(c.u8())]))
+    return sorted(found, key=lambda f: f[2])
+
+
+@pytest.mark.parametrize("version, smp", CASES)
+@pytest.mark.weight(25)
+def test_log(version, smp):
+    """Line by line, levels included, and in the order of the calls around them."""
+    trace, folder = recording(version, smp)
+    check(trace)
+    theirs = [(int(p), t) for p, t in re.findall(r"^<(\d+)>\[ *\d+\.\d+\] ?(.*)$", read(folder, "dmesg"), re.M)]
+    log = upto_json("log", "--json", trace)["log"]
+    ours = [(line["facility"] * 8 + line["level"], text) for line in log for text in line["text"].split("\n")]
+    assert len(theirs) > 1000 and ours[:len(theirs)] == theirs, next(p for p in zip(ours, theirs) if p[0] != p[1])
+    if smp == 1:
+        assert [line["ns"] for line in log] == sorted(line["ns"] for line in log)
+    for line in log[10], log[len(log) // 2], log[-9]:
+        stacks = upto_json("stack", "--json", "--at", f"{line['ns']}ns", "--running", trace)["stacks"]
+        assert [s for s in stacks if "vprintk_store" in [f["function"] for f in s["frames"]]], (line, stacks)
+
+
+@pytest.mark.parametrize("version, smp", CASES)
+@pytest.mark.weight(10)
+def test_initcalls(version, smp):
+    """As initcall_debug has them: names, results, and the order of their ends."""
+    trace, folder = recording(version, smp)
+    theirs = re.findall(r"initcall (\w+)\+0x0/0x\w+(?: \[\w+\])? returned (-?\d+) after", read(folder, "dmesg"))
+    rows = upto_json("timeline", "--json", "--kind", "initcall", trace)["timeline"]
+    ours = [(r["name"].split()[0], str(r["result"])) for r in sorted(rows, key=lambda r: r["end_ns"])]
+    assert len(theirs) > 500
+    if smp == 1:
+        assert ours == theirs, next(p for p in zip(ours, theirs) if p[0] != p[1])
+    assert collections.Counter(ours) == collections.Counter(theirs)
+
+
+@pytest.mark.parametrize("version, smp", CASES)
+@pytest.mark.weight(5)
+def test_probes_modules_mounts(version, smp):
+    """Devices with their drivers as in /sys; modules as in /proc/modules; mounts as in /proc/mounts."""
+    trace, folder = recording(version, smp)
+    rows = upto_json("timeline", "--json", trace)["timeline"]
+    by_id = {r["id"]: r for r in rows}
+    bound = {r["name"] for r in rows if r["kind"] == "probe" and r["result"] == 0}
+    theirs = {f"{device} ({os.path.basename(driver)})" for device, driver in re.findall(r"^(\S+) (.*)$", read(folder, "drivers"), re.M)}
+    assert len(theirs) > 5 and len(theirs - bound) <= 1, (theirs - bound, bound - theirs)
+    modules = [line.split()[0] for line in reversed(read(folder, "modules").splitlines())]
+    for kind in "module", "module-init", "signature":
+        assert [r["name"] for r in rows if r["kind"] == kind] == modules, (kind, modules)
+    for r in rows:
+        if r["kind"] == "signature":
+            assert by_id[r["parent"]]["kind"] == "module" and by_id[r["parent"]]["name"] == r["name"], r
+    mounted = [line.split()[:3] for line in read(folder, "mounts").splitlines()]
+    mounts = [r["name"] for r in rows if r["kind"] == "mount" and r["result"] == 0]
+    for source, path, kind in mounted:
+        assert kind == "rootfs" or f"{kind} on {path}" in mounts, (source, path, kind, mounts)
+
+
+def between_marks(trace, folder):
+    """The guest's trace between the marks, and when they were written."""
+    lines = read(folder, "trace").splitlines()
+    first, last = (next(i for i, line in enumerate(lines) if line.endswith(f"MARK-{m}")) for m in ("BEGIN", "END"))
+    calls = upto_json("syscalls", "--json", "--name", "write", "-n", "0", trace)["syscalls"]
+    begin, end = (next(c for c in calls if f"MARK-{m}" in str(c)) for m in ("BEGIN", "END"))
+    # marks are made within the calls: what is told may be a little more
+    return lines[first + 1:last], begin["ns"], end["ns"] + end["duration_ns"]
+
+
+def pids_of(trace):
+    pids, c = {}, None
+    t = decoder.Trace(trace)
+    for chunk in t.chunks:
+        if chunk.type == decoder.TASKS:
+            c = decoder.Cursor(t.payload(chunk))
+            while c.left():
+                c.u8(), c.varint()
+                ns, _, task, _, _, pid = c.varint(), c.varint(), c.varint(), c.varint(), c.varint(), c.svarint()
+                c.svarint(), c.svarint(), c.string(), c.string()
+                pids.setdefault(task, []).append((ns, pid))
+    return lambda task, ns: max((at, pid) for at, pid in sorted(pids[task]) if at <= ns or at == min(pids[task])[0])[1]
+
+
+@pytest.mark.parametrize("version, smp", CASES)
+@pytest.mark.weight(5)
+def test_wakes(version, smp):
+    """One for one the guest's own sched_waking, between two marks."""
+    trace, folder = recording(version, smp)
+    lines, begin, end = between_marks(trace, folder)
+    theirs = [int(m.group(1)) for line in lines for m in [re.search(r"sched_waking: comm=.* pid=(\d+) prio", line)] if m]
+    pid = pids_of(trace)
+    ours = [pid(f[5][0], f[2]) for f in facts_of(trace) if f[0] == WAKE and begin <= f[2] <= end]
+    assert len(theirs) > 20 and len(ours) - len(theirs) <= 4, (len(ours), len(theirs))
+    if smp == 1:
+        assert any(ours[i:i + len(theirs)] == theirs for i in range(5)), (ours, theirs)
+    assert not collections.Counter(theirs) - collections.Counter(ours)
+
+
+@pytest.mark.parametrize("version, smp", CASES)
+@pytest.mark.weight(5)
+def test_requests(version, smp):
+    """The guest's block_rq_issue and block_rq_complete."""
+    trace, folder = recording(version, smp)
+    lines, begin, end = between_marks(trace, folder)
+    issued = [(int(m.group(3)), int(m.group(2))) for line in lines
+              for m in [re.search(r"block_rq_issue: \d+,\d+ (\w+) (\d+) \(.*\) (\d+) \+", line)] if m]
+    facts = [f for f in facts_of(trace) if begin <= f[2] <= end]
+    ours = [(f[5][2], f[5][3]) for f in facts if f[0] == ISSUE]
+    assert len(issued) > 5 and [o for o in ours if o[1]] == [t for t in issued if t[1]], (ours, issued)
+    done = [int(m.group(2)) for line in lines for m in [re.search(r"block_rq_complete: \d+,\d+ (\w+) \(.*\) \d+ \+ (\d+)", line)] if m]
+    assert [f[5][2] // 512 for f in facts if f[0] == COMPLETE] == done
