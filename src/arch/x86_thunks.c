@@ -30,6 +30,9 @@ static bool is_called(const char *function, const char *thunk)
 
 bool x86_is_thunk(const char *function)
 {
+	/* arch/x86/boot/startup/exports.h, since 6.17: code that runs before the kernel is mapped has names of its own for the same places */
+	if (!strncmp(function, "__pi_", 5))
+		function += 5;
 	for (size_t i = 0; i < sizeof thunks / sizeof *thunks; i++)
 		if (is_called(function, thunks[i]))
 			return true;
