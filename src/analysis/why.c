@@ -23,6 +23,7 @@ struct walking {
 	uint32_t **on_cpu;      /* of each vCPU: numbers of its slices, by time */
 	size_t *n_on_cpu;
 	unsigned n_cpus;
+	uint64_t idle_ns;       /* the first thread was switched from for the first time */
 };
 
 const char *link_kind_name(enum link_kind kind)
@@ -214,6 +215,8 @@ static void prepare(struct walking *w)
 
 		if (last != HISTORY_NONE && h->slices[last].end_ns == a->start_ns)
 			w->away_at[last] = (uint32_t)i;
+		if (!i)
+			w->idle_ns = a->start_ns;
 	}
 }
 
@@ -271,7 +274,8 @@ static void put_program(struct buf *out, const struct walking *w, uint32_t threa
 		return;
 	}
 	phase = phase_at(w->h, ns);
-	if ((!t || t->pid <= 1) && phase)
+	/* after the first thread has made all others it is the idle one */
+	if ((!t || t->pid == 1 || (t->pid == 0 && ns < w->idle_ns)) && phase)
 		buf_printf(out, "%s", phase->name);
 	else
 		buf_printf(out, "%s", t ? threads_comm(w->threads, t, ns) : "[boot]");
@@ -319,13 +323,6 @@ static const char *key_of(struct walking *w, const struct names *names, const st
 	return keep(w->why, &text);
 }
 
-static void put_function(struct buf *out, const struct names *names, uint32_t function)
-{
-	buf_printf(out, "%s", names_function(names, function));
-	if (*names_object(names, function) && !names_is_group(names, function))
-		buf_printf(out, " [%s]", names_object(names, function));
-}
-
 /* The functions of a cause in which most of its time went. */
 struct hot {
 	uint32_t function;
@@ -354,6 +351,26 @@ static void add_hot(struct hot **list, size_t *n, size_t *cap, uint32_t function
 	(*list)[i].ns += ns;
 }
 
+/* "200 processes, " if more than one of a program's is meant. */
+static void put_processes(struct buf *out, const struct walking *w, uint32_t cause)
+{
+	struct map known = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->why->n_links; i++) {
+		const struct link *l = &w->why->links[i];
+		uint32_t thread = l->cause == cause && l->slice != HISTORY_NONE ? w->h->slices[l->slice].thread : HISTORY_NONE;
+		uint64_t *seen = thread < w->threads->count && w->threads->list[thread].pid > 1 ? map_put(&known, thread + 1, 0) : NULL;
+
+		n += seen && !*seen;
+		if (seen)
+			*seen = 1;
+	}
+	map_free(&known);
+	if (n > 1)
+		buf_printf(out, "%zu threads, ", n);
+}
+
 static const char *running_in(struct walking *w, const struct names *names, uint32_t cause, const char *before)
 {
 	struct hot *list = NULL;
@@ -369,10 +386,11 @@ static const char *running_in(struct walking *w, const struct names *names, uint
 	}
 	if (n)
 		qsort(list, n, sizeof *list, by_ns);
+	put_processes(&text, w, cause);
 	buf_printf(&text, "%s", before);
 	for (size_t i = 0; i < n && i < HISTORY_HOT; i++) {
 		buf_printf(&text, "%s", i ? ", " : " in ");
-		put_function(&text, names, list[i].function);
+		buf_printf(&text, "%s", names_function(names, list[i].function));
 	}
 	free(list);
 	return keep(w->why, &text);
@@ -388,7 +406,7 @@ static void put_callers(struct buf *out, const struct walking *w, const struct n
 		at++;
 	for (size_t i = at + 1; i < a->stack.count && shown < 2; i++) {
 		buf_printf(out, "%s", shown ? " < " : ", called from ");
-		put_function(out, names, f[i]);
+		buf_printf(out, "%s", names_function(names, f[i]));
 		shown++;
 	}
 }
@@ -402,7 +420,7 @@ static const char *asleep_in(struct walking *w, const struct names *names, const
 	buf_printf(&text, "asleep");
 	if (a->function != HISTORY_NONE) {
 		buf_printf(&text, " in ");
-		put_function(&text, names, a->function);
+		buf_printf(&text, "%s", names_function(names, a->function));
 		put_callers(&text, w, names, a);
 	}
 	if (t)

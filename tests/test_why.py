@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Guests that are slow on purpose, each in one way: what upto says that it was."""
+import gzip
+import lzma
+import os
+import random
+import shutil
+
+import pytest
+
+from guest import BUILD, TOP, UPTO, WORK, Once, check, initrd, is_older, kernel, once_a_run, qemu_args, record, run, upto_json
+
+SOURCE = os.path.join(TOP, "tests/guests/slow")
+# way → what any of the first three causes has to say
+WAYS = {
+    "sleep": ["msleep", "slow_init"],
+    "spin": ["slow_init", "delay_tsc"],
+    "probe": ["slow_device", "slow_probe [slow]"],
+    "lock": ["msleep", "slow_holder"],
+    "service": ["nanosleep", "slow-server"],
+    "initramfs": ["initramfs", "unpack_to_rootfs"],
+    "console": ["console output"],
+    "fork": ["threads"],
+    "hash": ["sha256sum"],
+    "clear": ["slow_init", "clear_page"],
+}
+QUICK = "lock", "service", "console"
+CASES = [("6.12", way) if way in QUICK else pytest.param("6.12", way, marks=pytest.mark.all) for way in WAYS]
+
+
+def module(version):
+    """slow.ko for that kernel; skips where there is nothing to build it with."""
+    folder, out = os.path.join(BUILD, "guest", version), os.path.join(WORK, f"slow-{version}")
+    kernel(version)
+    with Once(out):
+        if is_older(os.path.join(out, "slow.ko"), os.path.join(SOURCE, "slow.c")):
+            p = run(os.path.join(TOP, "scripts/guest-headers.sh"), folder, check=False)
+            if p.returncode:
+                pytest.skip(f"no headers of kernel {version}: {p.stderr.decode().strip()}")
+            shutil.rmtree(out, ignore_errors=True)
+            shutil.copytree(SOURCE, out)
+            run("make", "-s", "-C", os.path.join(folder, "headers/build"), f"M={out}", "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules")
+    return os.path.join(out, "slow.ko")
+
+
+def slow_image(version, way):
+    image = initrd(version, "slow", f"{module(version)}=/slow.ko", image=os.path.join(WORK, f"slow-{version}.img"), newer_than=[module(version)])
+    if way != "initramfs":
+        return image
+    packed = os.path.join(WORK, f"slow-{version}-xz.img")
+    with Once(packed):
+        if is_older(packed, image):
+            big = os.path.join(WORK, "slow-big")
+            with open(big, "wb") as f:
+                f.write(bytes(random.Random(1).choices(b"abcdefgh", k=16 << 20)))
+            plain = initrd(version, "slow", f"{module(version)}=/slow.ko", f"{big}=/big", image=packed + ".gz")
+            # the kernel knows CRC-32 only: lib/decompress_unxz.c
+            with gzip.open(plain) as f, lzma.open(packed + ".part", "wb", check=lzma.CHECK_CRC32, filters=[{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 20}]) as g:
+                shutil.copyfileobj(f, g)
+            os.rename(packed + ".part", packed)
+    return packed
+
+
+def recording(version, way, smp=1):
+    trace = os.path.join(WORK, f"slow-{version}-{way}-{smp}.upto")
+
+    def make():
+        args = qemu_args(version, slow_image(version, way), smp=smp, thread="multi" if smp > 1 else "single",
+                         disk=trace.replace(".upto", ".disk"), append=f"slow={way}")
+        if way == "console":
+            args[args.index("-append") + 1] = args[args.index("-append") + 1].replace("quiet", "ignore_loglevel printk.devkmsg=on")
+        record(trace, args)
+
+    once_a_run(trace, make)
+    return trace
+
+
+def whole(trace):
+    """The answer, of which every nanosecond is told once, and nothing is unknown."""
+    why = upto_json("why", "--json", trace)
+    at = 0
+    for link in why["chain"]:
+        assert link["start_ns"] == at < link["end_ns"], link
+        at = link["end_ns"]
+    assert at == why["total_ns"] == sum(c["ns"] for c in why["causes"])
+    assert not [link for link in why["chain"] if link["kind"] == "unknown"]
+    return why
+
+
+@pytest.mark.parametrize("version, way", CASES)
+@pytest.mark.weight(15)
+def test_cause(version, way):
+    """By name among the first three causes of why and of timeline, on a screen of 24 rows and 100 columns."""
+    trace = recording(version, way)
+    check(trace)
+    causes = whole(trace)["causes"][:3]
+    assert any(all(word in c["name"] + " " + c["what"] for word in WAYS[way]) for c in causes), causes
+    for command in "why", "timeline":
+        text = run("env", "COLUMNS=100", UPTO, command, trace).stdout.decode().splitlines()
+        screen = [line[:100] for line in text[:24]]
+        causes = [line for line in screen if " ms " in line or " s " in line][:5]
+        assert any(WAYS[way][0] in line or WAYS[way][-1] in line for line in causes), "\n".join(screen)
+
+
+@pytest.mark.parametrize("smp", [1, pytest.param(2, marks=pytest.mark.all)])
+@pytest.mark.weight(15)
+def test_ping_pong(smp):
+    """Two threads that wait for each other are on the chain in turn; a thread that nobody waits for never is."""
+    why = whole(recording("6.12", "pingpong", smp))
+    # on one vCPU who is woken up may run at once, and then the other is ready, and not asleep
+    links = [link for link in why["chain"] if link["name"] in ("slow_pinger", "slow_ponger") and link["end_ns"] - link["start_ns"] > 400e3]
+    turns = [link["name"] for link in links]
+    assert 390 <= sum(a != b for a, b in zip(turns, turns[1:])) <= 400, turns
+    for name in "slow_pinger", "slow_ponger":
+        assert 90e6 <= sum(link["end_ns"] - link["start_ns"] for link in links if link["name"] == name) <= 200e6, name
+    # who makes it waits until it has begun
+    assert not [link for link in why["chain"] if link["comm"] == "slow_daemon" and link["start_ns"] > links[0]["start_ns"]]
