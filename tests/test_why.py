@@ -68,7 +68,7 @@ def recording(version, way, smp=1):
         args = qemu_args(version, slow_image(version, way), smp=smp, thread="multi" if smp > 1 else "single",
                          disk=trace.replace(".upto", ".disk"), append=f"slow={way}")
         if way == "console":
-            args[args.index("-append") + 1] = args[args.index("-append") + 1].replace("quiet", "ignore_loglevel printk.devkmsg=on")
+            args[args.index("-append") + 1] = args[args.index("-append") + 1].replace("quiet", "ignore_loglevel")
         record(trace, args)
 
     once_a_run(trace, make)

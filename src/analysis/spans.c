@@ -28,6 +28,8 @@ static const struct {
 	{ "smp_init", SPAN_SMP, 0 },                                /* kernel/smp.c */
 	{ "process_one_work", SPAN_WORK, FACT_WORK },               /* kernel/workqueue.c */
 	{ "device_shutdown", SPAN_SHUTDOWN, 0 },                    /* drivers/base/core.c */
+	{ "vprintk_emit", SPAN_CONSOLE, 0 },                        /* kernel/printk/printk.c */
+	{ "console_unlock", SPAN_CONSOLE, 0 },
 	{ "serial8250_console_write", SPAN_CONSOLE, 0 },            /* drivers/tty/serial/8250/8250_port.c */
 	{ "vt_console_print", SPAN_CONSOLE, 0 },                    /* drivers/tty/vt/vt.c */
 	/* init/main.c, and what it calls */
@@ -389,7 +391,7 @@ static bool is_level(const char *name)
 }
 
 /* The levels of initcalls: one ends where the next begins, the last with its last initcall. */
-static void put_levels(struct making *m, const struct boot_times *t, uint32_t kernel)
+static void put_levels(struct making *m, const struct stacks *s, const struct boot_times *t, uint32_t kernel)
 {
 	struct history *h = m->history;
 	uint64_t last = 0, first = UINT64_MAX, smp = UINT64_MAX;
@@ -403,7 +405,8 @@ static void put_levels(struct making *m, const struct boot_times *t, uint32_t ke
 			continue;
 		if (x->kind == SPAN_INITCALL && x->end_ns > last)
 			last = x->end_ns;
-		if (x->kind == SPAN_INITCALL && x->start_ns < first)
+		/* consoles' come before there is a first process */
+		if (x->kind == SPAN_INITCALL && x->start_ns < first && x->thread < s->threads->count && s->threads->list[x->thread].pid == 1)
 			first = x->start_ns;
 		if (x->kind == SPAN_SMP)
 			smp = x->start_ns;
@@ -438,7 +441,7 @@ static void put_boot(struct making *m, const struct stacks *s, size_t b)
 	number = add_window(m, SPAN_BOOT, boots->count > 1 ? b ? "next boot" : "first boot" : "boot", HISTORY_NONE, t.start, t.end);
 	kernel = put_phases(m, &t, number);
 	if (kernel != HISTORY_NONE)
-		put_levels(m, &t, kernel);
+		put_levels(m, s, &t, kernel);
 }
 
 /* Processes: what each ran, but for the first one's, which are phases. */

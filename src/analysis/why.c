@@ -291,7 +291,7 @@ static void put_context(struct buf *out, const struct walking *w, uint32_t span,
 	else if (x->kind == SPAN_SIGNATURE || x->kind == SPAN_RELOCATION)
 		buf_printf(out, "%s of modules", span_kind_name(x->kind));
 	else if (x->kind == SPAN_CONSOLE)
-		buf_printf(out, "console output");
+		buf_printf(out, "printk and console output");
 	else
 		buf_printf(out, "%s %s", span_kind_name(x->kind), x->name);
 }

@@ -199,7 +199,8 @@ static void add_children(struct rows *r, const struct tree *t, const struct choi
 	for (uint32_t i = t->first[parent]; i < h->n_spans; i = t->next[i]) {
 		const struct span_of *x = &h->spans[i];
 
-		if (!in_span(c, x))
+		/* each line of the log is one */
+		if (!in_span(c, x) || (x->kind == SPAN_CONSOLE && c->min_ns))
 			continue;
 		if (x->end_ns - x->start_ns < c->min_ns && x->kind != SPAN_PHASE) {
 			rest.folded++;

@@ -97,6 +97,12 @@ static noinline void slow_clear(void)
 		free_pages(__get_free_pages(GFP_KERNEL | __GFP_ZERO, 8), 8);
 }
 
+static noinline void slow_print(void)
+{
+	for (int i = 0; i < 15000; i++)
+		pr_info("a long line for a slow console, again and again and again and again and again %d\n", i);
+}
+
 static int __init slow_init(void)
 {
 	if (!strcmp(what, "sleep"))
@@ -109,6 +115,8 @@ static int __init slow_init(void)
 		slow_play();
 	else if (!strcmp(what, "clear"))
 		slow_clear();
+	else if (!strcmp(what, "console"))
+		slow_print();
 	else if (!strcmp(what, "probe")) {
 		platform_driver_register(&slow_driver);
 		platform_device_register_simple("slow_device", -1, NULL, 0);
