@@ -85,7 +85,6 @@ static void choose_hot(struct running *r)
 	r->n_touched = 0;
 }
 
-/* The slice that the vCPU is in ends now, and another one of that thread begins. */
 void history_cut_slice(struct making *m, const struct stacks *s, unsigned cpu, uint32_t thread, uint32_t span, uint32_t away)
 {
 	struct running *r = &m->running[cpu];
@@ -323,13 +322,10 @@ static int by_start(const void *va, const void *vb)
 	return a->cpu < b->cpu ? -1 : a->cpu > b->cpu;
 }
 
-/* Number the slices of each thread. */
-static void index_slices(struct history *h)
+void history_index(struct history *h)
 {
 	uint32_t *next;
 
-	if (h->n_slices)
-		qsort(h->slices, h->n_slices, sizeof *h->slices, by_start);
 	h->first_slice = xcalloc(h->n_threads + 1, sizeof *h->first_slice);
 	h->by_thread = xcalloc(h->n_slices + 1, sizeof *h->by_thread);
 	for (size_t i = 0; i < h->n_slices; i++)
@@ -368,12 +364,23 @@ int history_make(const struct reader *r, const struct names *names, const struct
 	result = stacks_replay(&stacks, r, names, threads, NULL, UINT64_MAX, &visitor, &m, err);
 	if (result == 0) {
 		finish(&m, &stacks);
-		index_slices(ret);
+		if (ret->n_slices)
+			qsort(ret->slices, ret->n_slices, sizeof *ret->slices, by_start);
+		history_index(ret);
 		spans_finish(&m, &stacks);
 	}
 	stacks_deinit(&stacks);
 	end(&m);
 	return result;
+}
+
+const char *history_keep(struct history *h, const char *text, size_t len)
+{
+	struct history_memory *memory = h->memory;
+
+	memory->list = array_grow(memory->list, memory->count, &memory->cap, sizeof *memory->list);
+	memory->list[memory->count++] = xstrndup(text, len);
+	return memory->list[memory->count - 1];
 }
 
 void history_deinit(struct history *h)

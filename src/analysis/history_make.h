@@ -51,6 +51,13 @@ struct making {
 	size_t slices_cap, aways_cap, spans_cap, functions_cap;
 };
 
+/* A copy of a text that lives as long as the history. */
+const char *history_keep(struct history *h, const char *text, size_t len);
+
+/* Number the slices, which are in the order of time, by thread. */
+void history_index(struct history *h);
+
+/* The slice that the vCPU is in ends now, and another one of that thread begins. */
 void history_cut_slice(struct making *m, const struct stacks *s, unsigned cpu, uint32_t thread, uint32_t span, uint32_t away);
 
 /* What each function stands for, by number. The caller frees it. */

@@ -85,22 +85,12 @@ uint8_t *spans_roles(const struct names *names)
 	return roles;
 }
 
-/* A copy that lives as long as the history. */
-static const char *keep(struct history *h, const char *text)
-{
-	struct history_memory *memory = h->memory;
-
-	memory->list = array_grow(memory->list, memory->count, &memory->cap, sizeof *memory->list);
-	memory->list[memory->count++] = xstrdup(text);
-	return memory->list[memory->count - 1];
-}
-
 static const char *keep_buf(struct history *h, struct buf *text)
 {
 	const char *kept;
 
 	buf_put_u8(text, 0);
-	kept = keep(h, (char *)text->data);
+	kept = history_keep(h, (char *)text->data, strlen((char *)text->data));
 	buf_free(text);
 	return kept;
 }
@@ -139,7 +129,7 @@ static const char *name_of(struct making *m, const struct stacks *s, const struc
 			buf_printf(&text, "%s%s%s", fact_text(f, 0), *fact_text(f, 0) ? " on " : "", fact_text(f, 2));
 		return keep_buf(m->history, &text);
 	default:
-		return keep(m->history, fact_text(f, 0));
+		return history_keep(m->history, fact_text(f, 0), strlen(fact_text(f, 0)));
 	}
 }
 
@@ -455,7 +445,7 @@ static void put_processes(struct making *m, const struct stacks *s)
 		const struct thread *thread = &threads->list[p->thread];
 		struct span_of span = {
 			.kind = SPAN_PROCESS, .parent = HISTORY_NONE, .thread = p->thread, .function = HISTORY_NONE, .start_ns = p->start_ns,
-			.end_ns = earlier(p->end_ns, h->end_ns), .name = keep(h, *p->exe ? p->exe : p->comm),
+			.end_ns = earlier(p->end_ns, h->end_ns), .name = *p->exe ? p->exe : p->comm,
 		};
 
 		if (p->kernel || thread->pid <= 1 || thread->pid != thread->tgid || span.end_ns <= span.start_ns)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/history_file.h"
 #include "analysis/why.h"
 #include "base/alloc.h"
 #include "commands.h"
@@ -304,7 +305,7 @@ static int run(const struct args *args, struct error *err)
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	names_fold_thunks(&t.names);
-	if (history_make(t.reader, &t.names, &t.threads, &history, err) == 0)
+	if (history_open(t.reader, &t.names, &t.threads, is_worth_index(&t), &history, err) == 0)
 		r = answer(args, &t, &history, err);
 	history_deinit(&history);
 	trace_arg_close(&t);

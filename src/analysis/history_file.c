@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "history_file.h"
+
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/crc32.h"
+#include "base/file.h"
+#include "history_make.h"
+
+#define MAGIC "\x89uptohis"
+
+enum { FILE_MAX = 256 << 20, UNPACKED_MAX = 1 << 30, LEVEL = 3 };
+
+struct header {
+	char magic[8];
+	uint32_t version, crc; /* crc: of the header of the trace's last chunk */
+	uint64_t trace_size;
+	uint64_t functions;    /* names that the trace had: symbols can be added to it */
+	uint64_t unpacked;
+};
+static_assert(sizeof(struct header) == 40, "no padding");
+
+/* Numbers: HISTORY_NONE is 0. */
+static void put_number(struct buf *out, uint32_t n)
+{
+	buf_put_varint(out, (uint32_t)(n + 1));
+}
+
+static void put_stack(struct buf *out, const struct history_stack *s)
+{
+	buf_put_varint(out, s->first);
+	buf_put_varint(out, s->count);
+}
+
+/* A time behind another one; UINT64_MAX is 0. */
+static void put_later(struct buf *out, uint64_t ns, uint64_t start)
+{
+	buf_put_varint(out, ns == UINT64_MAX ? 0 : ns - start + 1);
+}
+
+static void put_slice(struct buf *out, const struct slice *x, uint64_t before)
+{
+	put_number(out, x->thread);
+	buf_put_varint(out, x->cpu);
+	put_number(out, x->span);
+	put_number(out, x->away);
+	buf_put_varint(out, x->start_ns - before);
+	buf_put_varint(out, x->end_ns - x->start_ns);
+	buf_put_varint(out, x->insns);
+	buf_put_varint(out, x->halted_ns);
+	for (int i = 0; i < HISTORY_HOT; i++) {
+		put_number(out, x->hot[i].ns ? x->hot[i].function : HISTORY_NONE);
+		buf_put_varint(out, x->hot[i].ns);
+	}
+}
+
+static void put_away(struct buf *out, const struct away *a, uint64_t before)
+{
+	put_number(out, a->thread);
+	put_number(out, a->span);
+	buf_put_varint(out, a->start_ns - before);
+	put_later(out, a->wake_ns, a->start_ns);
+	put_later(out, a->end_ns, a->start_ns);
+	buf_put_u8(out, (uint8_t)a->kind);
+	buf_put_u8(out, (uint8_t)a->context);
+	put_number(out, a->function);
+	put_number(out, a->caller);
+	put_stack(out, &a->stack);
+	put_number(out, a->waker);
+	put_number(out, a->waker_function);
+	put_stack(out, &a->waker_stack);
+}
+
+static void put_span(struct buf *out, const struct span_of *x, uint64_t before)
+{
+	buf_put_u8(out, (uint8_t)x->kind);
+	put_number(out, x->parent);
+	put_number(out, x->thread);
+	put_number(out, x->function);
+	buf_put_varint(out, x->start_ns - before);
+	buf_put_varint(out, x->end_ns - x->start_ns);
+	buf_put_varint(out, x->insns);
+	buf_put_varint(out, x->cpu_ns);
+	buf_put_str(out, x->name, strlen(x->name));
+	buf_put_u8(out, x->has_result);
+	buf_put_svarint(out, x->result);
+}
+
+void history_encode(const struct history *h, struct buf *out)
+{
+	buf_put_varint(out, h->end_ns);
+	buf_put_varint(out, h->n_functions);
+	for (size_t i = 0; i < h->n_functions; i++)
+		buf_put_varint(out, h->functions[i]);
+	buf_put_varint(out, h->n_spans);
+	for (size_t i = 0; i < h->n_spans; i++)
+		put_span(out, &h->spans[i], i ? h->spans[i - 1].start_ns : 0);
+	buf_put_varint(out, h->n_aways);
+	for (size_t i = 0; i < h->n_aways; i++)
+		put_away(out, &h->aways[i], i ? h->aways[i - 1].start_ns : 0);
+	buf_put_varint(out, h->n_slices);
+	for (size_t i = 0; i < h->n_slices; i++)
+		put_slice(out, &h->slices[i], i ? h->slices[i - 1].start_ns : 0);
+}
+
+/* How many of anything may be numbered. */
+struct limits {
+	uint64_t functions, threads, spans, aways, stacks, cpus;
+};
+
+/* A number below `limit`, or HISTORY_NONE. */
+static uint32_t take_number(struct cursor *in, uint64_t limit)
+{
+	uint64_t n = cursor_varint(in);
+
+	if (n > limit)
+		in->bad = true;
+	return (uint32_t)(n - 1);
+}
+
+/* A number that is there. */
+static uint32_t take_some(struct cursor *in, uint64_t limit)
+{
+	uint32_t n = take_number(in, limit);
+
+	in->bad |= n == HISTORY_NONE;
+	return n;
+}
+
+static struct history_stack take_stack(struct cursor *in, const struct limits *l)
+{
+	uint64_t first = cursor_varint(in), count = cursor_varint(in);
+
+	if (first > l->stacks || count > l->stacks - first)
+		in->bad = true;
+	return (struct history_stack){ .first = (uint32_t)first, .count = (uint32_t)count };
+}
+
+/* A count of things that take at least so many bytes each. */
+static size_t take_count(struct cursor *in, size_t bytes)
+{
+	uint64_t n = cursor_varint(in);
+
+	if (n > cursor_left(in) / bytes) {
+		in->bad = true;
+		return 0;
+	}
+	return (size_t)n;
+}
+
+static uint64_t take_end(struct cursor *in, uint64_t start)
+{
+	uint64_t length = cursor_varint(in);
+
+	in->bad |= length > UINT64_MAX - start;
+	return start + length;
+}
+
+/* A time behind another one; UINT64_MAX: never. */
+static uint64_t take_later(struct cursor *in, uint64_t start)
+{
+	uint64_t n = cursor_varint(in);
+
+	in->bad |= n && n - 1 > UINT64_MAX - start;
+	return n ? start + n - 1 : UINT64_MAX;
+}
+
+static void take_slice(struct cursor *in, const struct limits *l, uint64_t before, struct slice *ret)
+{
+	ret->thread = take_some(in, l->threads);
+	ret->cpu = (uint32_t)cursor_varint(in);
+	in->bad |= ret->cpu >= l->cpus;
+	ret->span = take_number(in, l->spans);
+	ret->away = take_number(in, l->aways);
+	ret->start_ns = take_end(in, before);
+	ret->end_ns = take_end(in, ret->start_ns);
+	ret->insns = cursor_varint(in);
+	ret->halted_ns = cursor_varint(in);
+	for (int i = 0; i < HISTORY_HOT; i++) {
+		ret->hot[i].function = take_number(in, l->functions);
+		ret->hot[i].ns = cursor_varint(in);
+		in->bad |= ret->hot[i].ns && ret->hot[i].function == HISTORY_NONE;
+	}
+}
+
+static void take_away(struct cursor *in, const struct limits *l, uint64_t before, struct away *ret)
+{
+	ret->thread = take_some(in, l->threads);
+	ret->span = take_number(in, l->spans);
+	ret->start_ns = take_end(in, before);
+	ret->wake_ns = take_later(in, ret->start_ns);
+	ret->end_ns = take_later(in, ret->start_ns);
+	ret->kind = cursor_u8(in);
+	ret->context = cursor_u8(in);
+	in->bad |= ret->kind >= WAIT_KINDS || ret->context > WAKE_FORK;
+	ret->function = take_number(in, l->functions);
+	ret->caller = take_number(in, l->functions);
+	ret->stack = take_stack(in, l);
+	ret->waker = take_number(in, l->threads);
+	ret->waker_function = take_number(in, l->functions);
+	ret->waker_stack = take_stack(in, l);
+}
+
+static void take_span(struct cursor *in, const struct limits *l, uint32_t number, struct history *h)
+{
+	struct span_of *ret = &h->spans[number];
+	uint64_t len;
+	const char *name;
+
+	ret->kind = cursor_u8(in);
+	in->bad |= ret->kind >= SPAN_KINDS;
+	ret->parent = take_number(in, number);
+	ret->thread = take_number(in, l->threads);
+	ret->function = take_number(in, l->functions);
+	ret->start_ns = take_end(in, number ? h->spans[number - 1].start_ns : 0);
+	ret->end_ns = take_end(in, ret->start_ns);
+	ret->insns = cursor_varint(in);
+	ret->cpu_ns = cursor_varint(in);
+	len = cursor_varint(in);
+	name = cursor_take(in, len);
+	ret->name = name ? history_keep(h, name, len) : "";
+	ret->has_result = cursor_u8(in) & 1;
+	ret->result = cursor_svarint(in);
+}
+
+static void take_all(struct cursor *in, struct limits *l, struct history *h)
+{
+	enum { SPAN_BYTES = 11, AWAY_BYTES = 13, SLICE_BYTES = 14 };
+
+	h->end_ns = cursor_varint(in);
+	h->n_functions = take_count(in, 1);
+	h->functions = xcalloc(h->n_functions + 1, sizeof *h->functions);
+	for (size_t i = 0; i < h->n_functions; i++) {
+		uint64_t f = cursor_varint(in);
+
+		in->bad |= f >= l->functions;
+		h->functions[i] = (uint32_t)f;
+	}
+	l->stacks = h->n_functions;
+	h->n_spans = l->spans = take_count(in, SPAN_BYTES);
+	h->spans = xcalloc(h->n_spans + 1, sizeof *h->spans);
+	for (size_t i = 0; i < h->n_spans; i++)
+		take_span(in, l, (uint32_t)i, h);
+	h->n_aways = l->aways = take_count(in, AWAY_BYTES);
+	h->aways = xcalloc(h->n_aways + 1, sizeof *h->aways);
+	for (size_t i = 0; i < h->n_aways; i++)
+		take_away(in, l, i ? h->aways[i - 1].start_ns : 0, &h->aways[i]);
+	h->n_slices = take_count(in, SLICE_BYTES);
+	h->slices = xcalloc(h->n_slices + 1, sizeof *h->slices);
+	for (size_t i = 0; i < h->n_slices; i++)
+		take_slice(in, l, i ? h->slices[i - 1].start_ns : 0, &h->slices[i]);
+}
+
+int history_decode(struct cursor *in, const struct reader *r, const struct names *names, const struct threads *threads, struct history *ret,
+		   struct error *err)
+{
+	struct limits l = { .functions = names_count(names), .threads = threads->count + reader_vcpus(r), .cpus = reader_vcpus(r) };
+
+	*ret = (struct history){ .memory = xcalloc(1, sizeof *ret->memory), .n_threads = threads->count + reader_vcpus(r) };
+	take_all(in, &l, ret);
+	if (in->bad || cursor_left(in))
+		return error_set(err, "damaged history");
+	history_index(ret);
+	return facts_read(r, &ret->facts, err);
+}
+
+static struct header header_of(const struct reader *r, const struct names *names)
+{
+	struct header h = {
+		.version = HISTORY_VERSION, .trace_size = r->size, .functions = names_count(names),
+		.crc = r->n_chunks ? crc32_of(&r->chunks[r->n_chunks - 1].header, sizeof(struct chunk_header)) : 0,
+	};
+
+	memcpy(h.magic, MAGIC, sizeof h.magic);
+	return h;
+}
+
+static bool is_ours(const struct buf *file, const struct reader *r, const struct names *names, struct header *ret)
+{
+	struct header want = header_of(r, names);
+
+	if (file->len < sizeof want)
+		return false;
+	memcpy(ret, file->data, sizeof *ret);
+	want.unpacked = ret->unpacked;
+	return !memcmp(ret, &want, sizeof want) && ret->unpacked <= UNPACKED_MAX;
+}
+
+static int load(const char *path, const struct reader *r, const struct names *names, const struct threads *threads, struct history *ret)
+{
+	struct buf file = { 0 }, data = { 0 };
+	struct header h;
+	struct error ignored;
+	int result = -1;
+
+	*ret = (struct history){ 0 };
+	if (file_read(path, FILE_MAX, &file, &ignored) == 0 && is_ours(&file, r, names, &h)) {
+		struct cursor in;
+		size_t n;
+
+		buf_reserve(&data, h.unpacked + 1);
+		n = ZSTD_decompress(data.data, h.unpacked, file.data + sizeof h, file.len - sizeof h);
+		in = cursor_over(data.data, h.unpacked);
+		if (!ZSTD_isError(n) && n == h.unpacked)
+			result = history_decode(&in, r, names, threads, ret, &ignored);
+	}
+	if (result < 0)
+		history_deinit(ret);
+	buf_free(&file);
+	buf_free(&data);
+	return result;
+}
+
+static int write_file(int fd, const struct header *h, const struct buf *packed)
+{
+	return write_all(fd, h, sizeof *h) < 0 || write_all(fd, packed->data, packed->len) < 0 ? -1 : 0;
+}
+
+/* All of it or nothing: it has no name until it is whole. Where that cannot be, the history is made again next time. */
+static void store(const char *path, const struct header *h, const struct buf *packed)
+{
+	char *copy = xstrdup(path), name[64];
+	int fd = open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+
+	free(copy);
+	if (fd < 0)
+		return;
+	if (write_file(fd, h, packed) == 0) {
+		snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+		unlink(path);
+		/* somebody else may have been sooner, with the same */
+		if (linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0)
+			fd = (close(fd), -1);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+static void keep(const char *path, const struct reader *r, const struct names *names, const struct history *made)
+{
+	struct header h = header_of(r, names);
+	struct buf data = { 0 }, packed = { 0 };
+	ZSTD_CCtx *zstd = ZSTD_createCCtx();
+	size_t n;
+
+	history_encode(made, &data);
+	h.unpacked = data.len;
+	buf_reserve(&packed, ZSTD_compressBound(data.len));
+	ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, LEVEL);
+	ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
+	n = ZSTD_compress2(zstd, packed.data, packed.cap, data.data, data.len);
+	if (!ZSTD_isError(n) && data.len <= UNPACKED_MAX) {
+		packed.len = n;
+		store(path, &h, &packed);
+	}
+	ZSTD_freeCCtx(zstd);
+	buf_free(&data);
+	buf_free(&packed);
+}
+
+int history_open(const struct reader *r, const struct names *names, const struct threads *threads, bool keeps, struct history *ret,
+		 struct error *err)
+{
+	char *path = xasprintf("%s.history", r->path);
+	int result = load(path, r, names, threads, ret);
+
+	if (result < 0) {
+		result = history_make(r, names, threads, ret, err);
+		if (result == 0 && keeps)
+			keep(path, r, names, ret);
+	}
+	free(path);
+	return result;
+}
