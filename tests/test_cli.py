@@ -19,7 +19,7 @@ COMMANDS = ["record", "boot", "top", "first", "syscalls", "ps", "tree", "calls",
 TOP = ["function", "section", "calls", "self_insns", "self_ns", "self_pct", "total_insns", "total_ns", "total_pct", "average_ns",
        "longest_ns", "address", "object"]
 FIRST = ["ns", "kernel_ns", "insns", "cpu", "function", "section", "caller", "object", "pid", "comm"]
-SYSCALLS = ["ns", "insns", "cpu", "task", "pid", "tgid", "comm", "abi", "nr", "name", "args", "call", "result", "error", "duration_ns",
+SYSCALLS = ["ns", "insns", "cpu", "task", "pid", "tgid", "comm", "abi", "nr", "name", "args", "call", "path", "result", "error", "duration_ns",
             "cpu_ns"]
 SUMS = ["name", "abi", "nr", "count", "errors", "total_ns", "average_ns", "longest_ns"]
 
@@ -324,7 +324,7 @@ def test_info_json():
     for chunk in known.chunks:
         by_content[chunk.type] += decoder.CHUNK_HEADER.size + chunk.stored
     assert info["bytes_by_content"] == {n: by_content[getattr(decoder, n.upper())] for n in info["bytes_by_content"]}
-    assert len(info["bytes_by_content"]) == 7 and sum(by_content.values()) + 16 == info["bytes"]
+    assert len(info["bytes_by_content"]) == 8 and sum(by_content.values()) + 16 == info["bytes"]
     assert info["kernel_release"] and info["kernel_release"] in kernel("6.12")[1]
     assert sum(info["events_by_kind"].values()) == info["events"] > 10_000_000
     assert info["instructions"] > 1_000_000_000 and info["duration_ns"] > 1_000_000_000

@@ -151,3 +151,19 @@ def test_requests(version, smp):
     assert len(issued) > 3 and [o for o in ours if o[1]] == [t for t in issued if t[1]], (ours, issued)
     done = [int(m.group(2)) for line in lines for m in [re.search(r"block_rq_complete: \d+,\d+ (\w+) \(.*\) \d+ \+ (\d+)", line)] if m]
     assert [f[5][2] // 512 for f in facts if f[0] == COMPLETE] == done
+
+
+@pytest.mark.weight(5)
+def test_files():
+    """Descriptors have their files' paths, through fork, dup2 and exec; programs their arguments."""
+    trace, _ = recording(*CASES[0])
+    calls = upto_json("syscalls", "--json", "--path", "/tmp/out/modules", trace)["syscalls"]
+    opened, written = (next(c for c in calls if c["name"] == name) for name in ("openat" if "openat" in {c["name"] for c in calls} else "open", "write"))
+    assert written["call"].startswith("write(1</tmp/out/modules>, \"virtio_blk "), written
+    assert opened["comm"] != written["comm"] == "cat", (opened, written)
+    begun = [c["call"] for c in upto_json("syscalls", "--json", "--name", "execve", trace)["syscalls"]]
+    assert any('["sh", "-c", "usleep 1000"]' in c for c in begun), begun
+    reads = [c for c in upto_json("syscalls", "--json", "--path", "/dev/vda", "--name", "read", trace)["syscalls"]]
+    assert len(reads) >= 8 and reads[0]["path"] == "/dev/vda", reads
+    spans = upto_json("timeline", "--json", "--kind", "exec", trace)["timeline"]
+    assert any(s["name"] == "sh -c usleep 1000" for s in spans), spans

@@ -8,7 +8,7 @@ from guest import UPTO, run, upto_json
 from test_code import recording
 
 # held elsewhere: what depends on a terminal, on files beside the trace, or is the same for all commands
-ELSEWHERE = {"--help", "--wide", "--debug", "--sysroot"}
+ELSEWHERE = {"--help", "--wide", "--debug", "--sysroot", "--follow"}
 TABLE = {"--json": [], "--lines": ["3"], "--exact": []}
 SPAN = {"--from": ["LATE"], "--to": ["LATE"], "--cpu": ["1"]}
 FUNCTIONS = {"--thunks": [], "--kernel": [], "--user": [], "--module": ["virtio*,busybox"], "--function": ["vfs_*"]}
@@ -19,7 +19,13 @@ OPTIONS = {
             "--total": [], "--min": ["1"], "--clock": ["ns"]},
     "first": {**TABLE, **SPAN, **FUNCTIONS, "--output": ["function"], "--sort": ["-function"]},
     "syscalls": {**TABLE, **SPAN, "--output": ["call"], "--sort": ["duration"], "--pid": ["1"], "--name": ["*stat*"],
-                 "--min-duration": ["1ms"], "--summary": []},
+                 "--min-duration": ["1ms"], "--summary": [], "--path": ["/proc/*"]},
+    "timeline": {**TABLE, "--from": ["LATE"], "--to": ["LATE"], "--output": ["name"], "--sort": ["cpu_ns"], "--kind": ["initcall,mount"], "--depth": ["1"],
+                 "--min": ["100ms"], "--all": []},
+    "waits": {**TABLE, "--from": ["LATE"], "--to": ["LATE"], "--output": ["comm"], "--sort": ["asleep_ns"], "--pid": ["1"], "--comm": ["kthreadd"],
+              "--summary": [], "--stack": []},
+    "why": {**TABLE, "--output": ["ns"], "--sort": ["-ns"], "--until": ["init"], "--from": ["init"], "--without": ["decompressor"], "--chain": []},
+    "log": {**TABLE, **SPAN, "--output": ["text"], "--sort": ["text"], "--level": ["err"], "--grep": ["virtio"]},
     "ps": {**TABLE, **SPAN, "--output": ["pid"], "--sort": ["insns"]},
     "tree": {**TABLE, "--function": ["vfs_read"], "--callers": (["--function", "vfs_read"], []), "--depth": ["2"], "--min": ["5"], "--clock": ["ns"],
              "--thunks": (["--depth", "12"], []), "--output": ["function"], "--sort": ["calls"]},

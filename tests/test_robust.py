@@ -25,8 +25,8 @@ FILE_HEADER = 16
 CHUNK_HEADER = struct.Struct("<IHHIIQQQQQQQQIIII")
 FIELDS = ["magic", "type", "cpu", "stored", "unpacked", "number", "first_insns", "last_insns", "first_ns", "last_ns",
           "place", "space", "task", "events", "flags", "reserved", "crc"]
-META, SITES, EVENTS, SYMBOLS, END = 1, 2, 3, 4, 5
-TYPES = {"meta": META, "sites": SITES, "events": EVENTS, "symbols": SYMBOLS, "end": END}
+META, SITES, EVENTS, SYMBOLS, END, FACTS = 1, 2, 3, 4, 5, 10
+TYPES = {"meta": META, "sites": SITES, "events": EVENTS, "symbols": SYMBOLS, "end": END, "facts": FACTS}
 # what a trace that was cut, and is whole up to there, may be found to have
 CUT_FINDING = re.compile(r"the trace has no end: .*|cut short within a chunk at byte \d+; the events before are whole")
 

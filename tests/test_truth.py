@@ -327,6 +327,8 @@ WORDS = {"openat": 4, "mkdir": 2, "write": 3, "mprotect": 3, "close": 1, "dup2":
 def words_of(call):
     """Name and arguments, flags in no order."""
     name, rest = call.split("(", 1)
+    # strace does not say which file a descriptor stands for
+    rest = re.sub(r"^(\d+|AT_FDCWD)<[^>]*>", r"\1", rest)
     args = re.findall(r'"(?:[^"\\]|\\.)*"(?:\.\.\.)?|[^,()" ][^,()"]*', rest)[:WORDS[name]]
     return [name] + ["|".join(sorted(a.strip().split("|"))) if "_" in a else a.strip() for a in args]
 

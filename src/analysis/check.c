@@ -6,6 +6,8 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "trace/facts.h"
+#include "trace/texts.h"
 #include "check_stacks.h"
 #include "functions.h"
 
@@ -267,6 +269,21 @@ static int check_functions(const struct reader *r, const struct names *names, co
 	return 0;
 }
 
+/* Chunks that other commands read only when they need them. */
+static void check_texts(const struct reader *r, struct check *ret)
+{
+	struct error damaged;
+	struct texts texts;
+	struct facts facts;
+
+	if (texts_read(r, &texts, &damaged) < 0)
+		check_found(ret, CHECK_CONTAINER, 1, "%s", damaged.text);
+	texts_deinit(&texts);
+	if (facts_read(r, &facts, &damaged) < 0)
+		check_found(ret, CHECK_CONTAINER, 1, "%s", damaged.text);
+	facts_deinit(&facts);
+}
+
 int check_analyse(const struct reader *r, const struct names *names, bool stacks, struct check *ret, struct error *err)
 {
 	static const struct chunk_visitor visitor = { .begin = begin, .batch = batch };
@@ -286,6 +303,7 @@ int check_analyse(const struct reader *r, const struct names *names, bool stacks
 	if (walk_chunks(r, &SPAN_ALL, &visitor, pointers, threads, &damaged) < 0) {
 		check_found(ret, CHECK_CONTAINER, 1, "%s", damaged.text);
 	} else {
+		check_texts(r, ret);
 		check_chunks(r, ends, cpus, ret);
 		check_end(r, cpus, ret);
 		result = check_functions(r, names, cpus, ret, err);

@@ -130,3 +130,13 @@ bool milestone_find(const struct history *h, const struct names *names, const st
 		return find_shutdown(h, ret);
 	return find_span(h, what, ret) || find_program(threads, what, ret);
 }
+
+bool milestone_at(const struct history *h, uint64_t ns, struct milestone *ret)
+{
+	const struct slice *found = NULL;
+
+	for (size_t i = 0; i < h->n_slices && h->slices[i].start_ns < ns; i++)
+		if (!h->slices[i].cpu)
+			found = &h->slices[i];
+	return ns <= h->end_ns && found && put(ret, found->thread, ns, "the time asked for");
+}

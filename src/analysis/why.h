@@ -63,6 +63,9 @@ bool milestone_default(const struct history *h, const struct threads *threads, s
  */
 bool milestone_find(const struct history *h, const struct names *names, const struct threads *threads, const char *what, struct milestone *ret);
 
+/* A time, and who ran then on the first vCPU. False: the trace ends before. */
+bool milestone_at(const struct history *h, uint64_t ns, struct milestone *ret);
+
 /* Call why_deinit(). */
 void why_make(const struct history *h, const struct names *names, const struct threads *threads, uint64_t from_ns, const struct milestone *to,
 	      struct why *ret);

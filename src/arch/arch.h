@@ -26,6 +26,7 @@ enum syscall_role {
 struct syscall_abi {
 	const char *name;                       /* "i386" */
 	unsigned bits;                          /* of an argument and of a result */
+	unsigned pointer;                       /* bytes of a pointer in memory */
 	const char *(*call_name)(uint64_t nr);  /* "openat"; NULL: not known */
 	const char *(*call_args)(uint64_t nr);  /* a kind (syscall_args.h) for each argument; NULL: not known */
 };

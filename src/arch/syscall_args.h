@@ -13,6 +13,10 @@ enum {
 	ARG_ADDRESS = 'x',  /* a pointer, or bits without names here */
 	ARG_PATH = 'p',     /* pointer to a string that ends with a NUL */
 	ARG_BYTES = 's',    /* pointer to bytes that the kernel reads; the next argument is their number */
+	ARG_DATAGRAM = 'D', /* the same, of which more is worth keeping */
+	ARG_VECTOR = 'v',   /* pointer to struct iovec; the next argument is how many */
+	ARG_MESSAGE = 'h',  /* pointer to struct msghdr */
+	ARG_ARGUMENTS = 'A', /* pointer to a program's arguments */
 	ARG_FD = 'f',
 	ARG_FOLDER = 'd',   /* descriptor of a folder, or AT_FDCWD */
 	ARG_INT = 'i',      /* 32 bits with a sign */

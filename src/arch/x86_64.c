@@ -5,10 +5,10 @@
 #include "x86_vectors.h"
 
 static const struct syscall_abi abis[] = {
-	[X86_ABI_64] = { "x86-64", 64, x86_syscall_name, x86_syscall_args },
-	[X86_ABI_I386] = { "i386", 32, i386_syscall_name, i386_syscall_args },
+	[X86_ABI_64] = { "x86-64", 64, 8, x86_syscall_name, x86_syscall_args },
+	[X86_ABI_I386] = { "i386", 32, 4, i386_syscall_name, i386_syscall_args },
 	/* its pointers have 32 bits, but its registers 64 */
-	[X86_ABI_X32] = { "x32", 64, x32_syscall_name, x32_syscall_args },
+	[X86_ABI_X32] = { "x32", 64, 4, x32_syscall_name, x32_syscall_args },
 };
 
 const struct arch arch_x86_64 = {

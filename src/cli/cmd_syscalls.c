@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/fd_paths.h"
 #include "analysis/syscall_list.h"
 #include "arch/syscall_args.h"
 #include "base/alloc.h"
 #include "commands.h"
 #include "name_list.h"
 #include "replay/threads.h"
+#include "trace/facts.h"
 #include "trace/texts.h"
 #include "trace_arg.h"
 #include "view.h"
 
-enum { NS, INSNS, CPU, TASK, PID, TGID, COMM, ABI, NR, NAME, ARGS, CALL, RESULT, ERROR, DURATION, CPU_TIME };
+enum { NS, INSNS, CPU, TASK, PID, TGID, COMM, ABI, NR, NAME, ARGS, CALL, PATH, RESULT, ERROR, DURATION, CPU_TIME };
 
 static const struct column columns[] = {
 	[NS] = { "ns", "TIME S", "guest time at entry, in seconds" },
@@ -27,6 +30,7 @@ static const struct column columns[] = {
 	[NAME] = { "name", "NAME", "name", .left = true, .hidden = true },
 	[ARGS] = { "args", "ARGS", "six raw arguments", .left = true, .list = true, .hidden = true },
 	[CALL] = { "call", "CALL", "name and arguments, strings as they were at entry", .left = true },
+	[PATH] = { "path", "PATH", "the file behind the descriptor that is the first argument", .left = true, .hidden = true },
 	[RESULT] = { "result", "RESULT", "what it returned; empty: it did not return, or has no result (rt_sigreturn)" },
 	[ERROR] = { "error", "ERROR", "name of the error that it returned", .left = true },
 	[DURATION] = { "duration_ns", "DURATION", "from entry to return" },
@@ -36,8 +40,12 @@ static const struct column columns[] = {
 
 struct rows {
 	const struct syscalls *calls;
+	uint32_t *chosen;    /* numbers of the calls that are asked for */
+	size_t count;
 	const struct texts *texts;
 	const struct threads *threads;
+	const struct fd_paths *files;
+	const struct facts *facts;
 };
 
 static struct cell name_cell(const struct syscall_abi *abi, uint64_t nr, struct buf *scratch)
@@ -82,9 +90,34 @@ static void put_text(const struct text *text, size_t max, struct buf *out)
 	buf_printf(out, text->cut || n < text->len ? "\"..." : "\"");
 }
 
-static struct cell call_cell(const struct rows *rows, const struct syscall_record *c, struct buf *scratch)
+/* ["udevadm", "trigger"]: the arguments of a program that the call began. False: they are not known. */
+static bool put_arguments(const struct rows *rows, const struct syscall_record *c, struct buf *out)
+{
+	const struct facts *all = rows->facts;
+	const struct fact *found = NULL;
+
+	for (size_t i = facts_at(all, c->ns); i < all->count && !found && all->list[i].ns <= (c->returned ? c->end_ns : UINT64_MAX); i++)
+		if (all->list[i].kind == FACT_ARGUMENTS && all->list[i].task == c->task)
+			found = &all->list[i];
+	if (!found || !c->returned || syscall_failed(c))
+		return false;
+	buf_printf(out, "[");
+	for (size_t at = 0; at < found->lens[0];) {
+		size_t n = strnlen(found->texts[0] + at, found->lens[0] - at);
+		const struct text argument = { .bytes = found->texts[0] + at, .len = n, .cut = at + n == found->lens[0] && found->numbers[0] > found->lens[0] };
+
+		buf_printf(out, at ? ", " : "");
+		put_text(&argument, n, out);
+		at += n + 1;
+	}
+	buf_printf(out, "]");
+	return true;
+}
+
+static struct cell call_cell(const struct rows *rows, uint32_t number, struct buf *scratch)
 {
 	enum { TEXT_MAX = 4096, BYTES_MAX = 32 }; /* of strings, and of bytes that need not be a string */
+	const struct syscall_record *c = &rows->calls->calls[number];
 	const char *kinds = c->abi->call_args(c->nr), *name = c->abi->call_name(c->nr);
 
 	if (name)
@@ -101,9 +134,11 @@ static struct cell call_cell(const struct rows *rows, const struct syscall_recor
 			break;
 		buf_printf(scratch, i ? ", " : "");
 		if (text)
-			put_text(text, kinds[i] == ARG_PATH ? TEXT_MAX : BYTES_MAX, scratch);
-		else
+			put_text(text, kinds[i] == ARG_BYTES ? BYTES_MAX : TEXT_MAX, scratch);
+		else if (kinds[i] != ARG_ARGUMENTS || !put_arguments(rows, c, scratch))
 			syscall_arg(c->abi, kinds[i], c->args[i], scratch);
+		if (!i && rows->files->paths[number])
+			buf_printf(scratch, "<%s>", rows->files->paths[number]);
 	}
 	buf_printf(scratch, ")");
 	buf_put_u8(scratch, 0);
@@ -134,7 +169,8 @@ static void thread_cell(const struct rows *rows, const struct syscall_record *c,
 static void cell(const void *data, size_t row, unsigned column, struct cell *ret, struct buf *scratch)
 {
 	const struct rows *rows = data;
-	const struct syscall_record *c = &rows->calls->calls[row];
+	uint32_t number = rows->chosen[row];
+	const struct syscall_record *c = &rows->calls->calls[number];
 
 	switch (column) {
 	case NS:
@@ -166,8 +202,12 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 	case COMM:
 		thread_cell(rows, c, column, ret);
 		break;
+	case PATH:
+		if (rows->files->paths[number])
+			*ret = (struct cell){ .type = CELL_TEXT, .text = rows->files->paths[number] };
+		break;
 	case CALL:
-		*ret = call_cell(rows, c, scratch);
+		*ret = call_cell(rows, number, scratch);
 		break;
 	case ERROR:
 		if (c->has_result && syscall_error(c->result))
@@ -289,52 +329,121 @@ static bool is_marked(const struct arch *arch, const bool *names, const struct s
 	return c->abi->call_name(c->nr) && nr < SYSCALLS_MAX && names[(size_t)(c->abi - arch->abis) * SYSCALLS_MAX + nr];
 }
 
-/* Keep only calls of the wanted process, and with the wanted names. */
-static int choose(const struct args *args, const struct threads *threads, const bool *names, struct syscalls *s, struct error *err)
+/* Does the call have a file of that name: behind its first argument, or as an argument? */
+static bool has_path(const struct rows *rows, uint32_t number, const char *pattern)
 {
-	struct rows rows = { .threads = threads };
-	uint64_t pid = 0, shortest = 0;
-	size_t kept = 0;
+	const struct syscall_record *c = &rows->calls->calls[number];
+	const char *kinds = c->abi->call_args(c->nr);
+	bool found = rows->files->paths[number] && !fnmatch(pattern, rows->files->paths[number], 0);
 
-	if (arg_u64(args, "pid", &pid, err) < 0 || arg_time(args, "min-duration", &shortest, err) < 0)
-		return -1;
-	for (size_t i = 0; i < s->count; i++) {
-		const struct syscall_record *c = &s->calls[i];
-		const struct thread *t = arg(args, "pid") ? caller(&rows, c) : NULL;
+	for (unsigned i = 0; kinds && kinds[i] && !found; i++) {
+		const struct text *text = kinds[i] == ARG_PATH ? texts_find(rows->texts, c->cpu, c->insns, i) : NULL;
+		char *path = text ? xstrndup(text->bytes, text->len) : NULL;
 
-		if (arg(args, "pid") && (!t || ((uint64_t)t->pid != pid && (uint64_t)t->tgid != pid)))
-			continue;
-		if (names && !is_marked(s->arch, names, c))
-			continue;
-		if (shortest && (!c->returned || c->end_ns - c->ns < shortest))
-			continue;
-		s->calls[kept++] = *c;
+		found = path && !fnmatch(pattern, path, 0);
+		free(path);
 	}
-	s->count = kept;
+	return found;
+}
+
+/* What is asked for. */
+struct choice {
+	const bool *names;   /* marks; NULL: all */
+	const char *path;    /* NULL: any */
+	uint64_t pid, shortest;
+	bool one_pid;
+};
+
+static bool is_chosen(const struct rows *rows, const struct choice *choice, uint32_t number)
+{
+	const struct syscall_record *c = &rows->calls->calls[number];
+	const struct thread *t = choice->one_pid ? caller(rows, c) : NULL;
+
+	if (choice->one_pid && (!t || ((uint64_t)t->pid != choice->pid && (uint64_t)t->tgid != choice->pid)))
+		return false;
+	if (choice->names && !is_marked(rows->calls->arch, choice->names, c))
+		return false;
+	if (choice->shortest && (!c->returned || c->end_ns - c->ns < choice->shortest))
+		return false;
+	return !choice->path || has_path(rows, number, choice->path);
+}
+
+/* Find the calls of the wanted process, names and files. */
+static int choose(const struct args *args, const bool *names, struct rows *rows, struct error *err)
+{
+	struct choice choice = { .names = names, .path = arg(args, "path"), .one_pid = arg(args, "pid") };
+
+	if (arg_u64(args, "pid", &choice.pid, err) < 0 || arg_time(args, "min-duration", &choice.shortest, err) < 0)
+		return -1;
+	rows->chosen = xcalloc(rows->calls->count + 1, sizeof *rows->chosen);
+	for (uint32_t i = 0; i < rows->calls->count; i++)
+		if (is_chosen(rows, &choice, i))
+			rows->chosen[rows->count++] = i;
 	return 0;
 }
 
-static int show(const struct args *args, const struct trace_arg *t, const struct syscalls *s, struct error *err)
+static int show(const struct args *args, const struct trace_arg *t, struct rows *rows, struct error *err)
 {
-	struct texts texts;
-	struct rows rows = { .calls = s, .texts = &texts, .threads = &t->threads };
 	struct column shown[sizeof columns / sizeof *columns];
 	struct view view = {
-		.name = "syscalls", .what = "system calls", .trace = t, .columns = shown, .rows = s->count, .cell = cell, .data = &rows,
+		.name = "syscalls", .what = "system calls", .trace = t, .columns = shown, .rows = rows->count, .cell = cell, .data = rows,
 	};
-	int r = EXIT_FAILED;
 
 	memcpy(shown, columns, sizeof shown);
-	show_abi(s, &shown[ABI]);
-	if (texts_read(t->reader, &texts, err) == 0)
-		r = view_print(&view, args, err);
-	texts_deinit(&texts);
+	show_abi(rows->calls, &shown[ABI]);
+	return view_print(&view, args, err);
+}
+
+/* The sums of those that were chosen. */
+static int show_chosen_sums(const struct args *args, const struct trace_arg *t, const struct rows *rows, struct error *err)
+{
+	struct syscalls chosen = { .arch = rows->calls->arch, .calls = xcalloc(rows->count + 1, sizeof *chosen.calls), .count = rows->count };
+	int r;
+
+	for (size_t i = 0; i < rows->count; i++)
+		chosen.calls[i] = rows->calls->calls[rows->chosen[i]];
+	r = show_sums(args, t, &chosen, err);
+	free(chosen.calls);
+	return r;
+}
+
+/* Calls before --from count for what is open; they are not shown. */
+static int leave_out(struct rows *rows, const struct span *span)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct syscall_record *c = &rows->calls->calls[rows->chosen[i]];
+
+		if (c->ns >= span->from_ns && c->ns < span->to_ns && (span->cpu < 0 || span->cpu == c->cpu))
+			rows->chosen[kept++] = rows->chosen[i];
+	}
+	rows->count = kept;
+	return 0;
+}
+
+static int print(const struct args *args, const struct trace_arg *t, const struct span *span, const bool *names, struct rows *rows, struct error *err)
+{
+	struct fd_paths files;
+	int r;
+
+	fd_paths_init(&files, rows->calls, rows->texts, rows->threads);
+	rows->files = &files;
+	if (choose(args, names, rows, err) < 0 || leave_out(rows, span) < 0)
+		r = EXIT_USAGE;
+	else
+		r = arg(args, "summary") ? show_chosen_sums(args, t, rows, err) : show(args, t, rows, err);
+	free(rows->chosen);
+	fd_paths_deinit(&files);
 	return r;
 }
 
 static int run(const struct args *args, struct error *err)
 {
+	static const struct span all = { .to_ns = UINT64_MAX, .cpu = -1 };
 	struct syscalls s;
+	struct texts texts = { 0 };
+	struct facts facts = { 0 };
 	struct trace_arg t;
 	struct span span;
 	bool *names = NULL;
@@ -346,11 +455,13 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_FAILED;
 	if (names_arg(args, t.reader->arch, &names, err) < 0) {
 		r = EXIT_USAGE;
-	} else if (syscalls_analyse(t.reader, &t.threads, &span, &s, err) == 0) {
-		if (choose(args, &t.threads, names, &s, err) < 0)
-			r = EXIT_USAGE;
-		else
-			r = arg(args, "summary") ? show_sums(args, &t, &s, err) : show(args, &t, &s, err);
+	} else if (syscalls_analyse(t.reader, &t.threads, &all, &s, err) == 0) {
+		struct rows rows = { .calls = &s, .texts = &texts, .facts = &facts, .threads = &t.threads };
+
+		if (texts_read(t.reader, &texts, err) == 0 && facts_read(t.reader, &facts, err) == 0)
+			r = print(args, &t, &span, names, &rows, err);
+		texts_deinit(&texts);
+		facts_deinit(&facts);
 		syscalls_deinit(&s);
 	}
 	trace_arg_close(&t);
@@ -361,6 +472,7 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	{ 'p', "pid", "PID", "only calls of this thread, or of this process's threads" },
 	{ 0, "name", "NAMES", "only calls of these names, e.g. open,openat; shell patterns: *stat*", ',' },
+	{ 0, "path", "GLOB", "only calls that have such a file, as an argument or behind a descriptor: '/etc/*'" },
 	{ 0, "min-duration", "TIME", "only calls that took at least so long" },
 	{ 0, "summary", NULL, "one line per call name: count, errors, total, average, longest" },
 	VIEW_OPTIONS,
@@ -378,12 +490,13 @@ const struct command cmd_syscalls = {
 	.operands = "TRACE",
 	.summary = "when does userspace make system calls?",
 	.description = "Lists the system calls of all processes in the order of their entry: arguments as strace "
-		       "prints them, result, and how long they took, running and waiting. If a string was not in the guest's memory "
+		       "prints them, with the file behind a descriptor (7</etc/fstab>), result, and how long they took, running and waiting. If a string was not in the guest's memory "
 		       "during the call, its address is shown. A call that never returned has no result: exit, or a call in progress "
 		       "when its program was replaced or when the recording ended.\n",
 	.examples = "  upto syscalls trace.upto\n      the first screenful\n"
 		    "  upto syscalls --summary trace.upto\n      which calls took the most time\n"
 		    "  upto syscalls --name execve,openat -n 0 trace.upto\n      which programs ran, and the files that were opened\n"
+		    "  upto syscalls --path '/etc/*' trace.upto\n      what was done to these files\n"
 		    "  upto syscalls -s duration_ns trace.upto\n      the longest ones\n",
 	.options = options,
 	.legends = legends,

@@ -218,9 +218,12 @@ static void put_sentence(const struct answer *a, struct buf *out)
 	const struct why *w = a->why;
 
 	buf_printf(out, "# ");
+	put_duration(out, w->to_ns - w->from_ns, false);
+	buf_printf(out, " up to ");
 	terminal_escape(out, a->until->name);
-	buf_printf(out, " came at ");
-	put_short_moment(out, w->to_ns);
+	buf_printf(out, " at ");
+	put_moment(out, w->to_ns);
+	buf_printf(out, " s");
 	if (w->n_causes) {
 		const struct cause *c = &w->causes[0];
 
@@ -264,9 +267,18 @@ static int show(const struct args *args, const struct answer *a, struct error *e
 }
 
 /* A time, or the name of a moment. */
-static int find_moment(const struct trace_arg *t, const struct history *h, const char *option, const char *what, struct milestone *ret,
+static int find_moment(const struct args *args, const struct trace_arg *t, const struct history *h, const char *option, struct milestone *ret,
 		       struct error *err)
 {
+	const char *what = arg(args, option);
+	struct error ignored;
+	uint64_t ns;
+
+	if (arg_time(args, option, &ns, &ignored) == 0) {
+		if (!milestone_at(h, ns, ret))
+			return error_set(err, "--%s %s: the trace ends at %.6f s", option, what, (double)h->end_ns / 1e9);
+		return 0;
+	}
 	if (milestone_find(h, &t->names, &t->threads, what, ret))
 		return 0;
 	return error_set(err, "--%s %s: the trace has no such program, span or line of the log: 'upto timeline --all' lists them", option, what);
@@ -280,12 +292,12 @@ static int answer(const struct args *args, const struct trace_arg *t, const stru
 	int r;
 
 	if (arg(args, "until")) {
-		if (find_moment(t, h, "until", arg(args, "until"), &until, err) < 0)
+		if (find_moment(args, t, h, "until", &until, err) < 0)
 			return EXIT_FAILED;
 	} else if (!milestone_default(h, &t->threads, &until)) {
 		return error_set(err, "%s: no first process, login or power-off in the trace; --until names another moment", t->reader->path), EXIT_FAILED;
 	}
-	if (arg(args, "from") && find_moment(t, h, "from", arg(args, "from"), &from, err) < 0)
+	if (arg(args, "from") && find_moment(args, t, h, "from", &from, err) < 0)
 		return EXIT_FAILED;
 	if (from.ns >= until.ns)
 		return error_set(err, "--from %s: that is not before %s", arg(args, "from"), until.name), EXIT_FAILED;
@@ -313,7 +325,7 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 0, "until", "WHAT", "when it was over: init, login, poweroff; a program, an initcall, a module; log:TEXT" },
+	{ 0, "until", "WHAT", "when it was over: init, login, poweroff; a program, an initcall, a module; log:TEXT; a guest time: 2.5s" },
 	{ 0, "from", "WHAT", "when it began, likewise (default: reset)" },
 	{ 0, "without", "WHAT", "how much earlier it would have been at most without the causes that have this in their names" },
 	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },

@@ -2,6 +2,7 @@
 #include "trace_has.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 uint64_t trace_end_ns(const struct trace_arg *t)
 {
@@ -13,11 +14,20 @@ uint64_t trace_end_ns(const struct trace_arg *t)
 	return end;
 }
 
+/* Some commands take names of moments there, too. */
+static bool is_time(const struct command *command, const char *name)
+{
+	for (const struct option *o = command->options; o->name; o++)
+		if (!strcmp(o->name, name))
+			return o->arg && !strcmp(o->arg, "TIME");
+	return false;
+}
+
 static int has_time(const struct args *args, const struct trace_arg *t, const char *name, struct error *err)
 {
 	uint64_t ns = 0, end = trace_end_ns(t);
 
-	if (!arg_if_any(args, name))
+	if (!arg_if_any(args, name) || !is_time(args->command, name))
 		return 0;
 	if (arg_time(args, name, &ns, err) < 0)
 		return -1;

@@ -33,6 +33,7 @@ struct unread {
 	const char *kinds;    /* of its arguments; NULL: nothing is left to read */
 	uint64_t insns, args[6];
 	unsigned cpu;
+	bool wide;            /* pointers in its structures have 64 bits */
 };
 
 /*

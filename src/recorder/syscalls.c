@@ -10,6 +10,7 @@
 enum {
 	PATH_BYTES = 4096,   /* PATH_MAX, include/uapi/linux/limits.h */
 	BYTES_MAX = 64,      /* of what is written: enough to know it again */
+	DATAGRAM_MAX = 256,  /* of what is sent: a service says so that it is ready, and audit that it began or ended */
 	PARKED_MAX = 256,    /* more tasks than that lose their strings */
 	STEP = 64,           /* a string may end right before memory that is not there */
 };
@@ -54,10 +55,10 @@ static bool read_path(struct vcpu *v, const struct unread *call, unsigned arg, u
 	return n || !addr;
 }
 
-static bool read_bytes(struct vcpu *v, const struct unread *call, unsigned arg, uint64_t addr, uint64_t size)
+static bool read_bytes(struct vcpu *v, const struct unread *call, unsigned arg, uint64_t addr, uint64_t size, size_t max)
 {
-	char bytes[BYTES_MAX];
-	size_t n = size < BYTES_MAX ? size : BYTES_MAX;
+	char bytes[DATAGRAM_MAX];
+	size_t n = size < max ? size : max;
 
 	if (!n || !guest_read(&v->regs, addr, bytes, n))
 		return !n;
@@ -65,23 +66,80 @@ static bool read_bytes(struct vcpu *v, const struct unread *call, unsigned arg, 
 	return true;
 }
 
+/* struct iovec, include/uapi/linux/uio.h, of 64-bit programs */
+struct vector {
+	uint64_t addr, size;
+};
+
+/* What the pieces have, one after the other. */
+static bool read_vector(struct vcpu *v, const struct unread *call, unsigned arg, uint64_t addr, uint64_t count)
+{
+	enum { PIECES_MAX = 16 };
+	char bytes[DATAGRAM_MAX];
+	uint64_t n = 0, size = 0;
+
+	for (uint64_t i = 0; i < count && i < PIECES_MAX; i++) {
+		struct vector piece;
+		uint64_t some;
+
+		if (!guest_read(&v->regs, addr + i * sizeof piece, &piece, sizeof piece))
+			return false;
+		some = piece.size < sizeof bytes - n ? piece.size : sizeof bytes - n;
+		if (some && !guest_read(&v->regs, piece.addr, bytes + n, some))
+			return false;
+		n += some;
+		size += piece.size;
+	}
+	if (n)
+		put_text(&(struct text){
+			.cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = size > n || count > PIECES_MAX, .bytes = bytes, .len = n,
+		});
+	return true;
+}
+
+/* struct user_msghdr, include/linux/socket.h */
+static bool read_message(struct vcpu *v, const struct unread *call, unsigned arg, uint64_t addr)
+{
+	enum { VECTOR = 16, COUNT = 24 };
+	uint64_t vector, count;
+
+	return guest_read(&v->regs, addr + VECTOR, &vector, sizeof vector) && guest_read(&v->regs, addr + COUNT, &count, sizeof count) &&
+	       read_vector(v, call, arg, vector, count);
+}
+
+/* False: it is not all there. */
+static bool read_argument(struct vcpu *v, const struct unread *call, unsigned i)
+{
+	switch (call->kinds[i]) {
+	case ARG_PATH:
+		return read_path(v, call, i, call->args[i]);
+	case ARG_BYTES:
+		return read_bytes(v, call, i, call->args[i], call->args[i + 1], BYTES_MAX);
+	case ARG_DATAGRAM:
+		return read_bytes(v, call, i, call->args[i], call->args[i + 1], DATAGRAM_MAX);
+	case ARG_VECTOR:
+		return !call->wide || read_vector(v, call, i, call->args[i], call->args[i + 1]);
+	case ARG_MESSAGE:
+		return !call->wide || read_message(v, call, i, call->args[i]);
+	default:
+		return true;
+	}
+}
+
 static bool read_strings(struct vcpu *v, const struct unread *call)
 {
-	const char *kinds = call->kinds;
 	bool all = true;
 
-	for (unsigned i = 0; kinds[i]; i++) {
-		if (kinds[i] == ARG_PATH)
-			all &= read_path(v, call, i, call->args[i]);
-		else if (kinds[i] == ARG_BYTES)
-			all &= read_bytes(v, call, i, call->args[i], call->args[i + 1]);
-	}
+	for (unsigned i = 0; call->kinds[i]; i++)
+		all &= read_argument(v, call, i);
 	return all;
 }
 
 void syscalls_read(struct vcpu *v, const struct syscall_abi *abi, const uint64_t call[7])
 {
-	struct unread unread = { .kinds = abi->call_args(call[0]), .insns = v->live->insns, .cpu = v->index };
+	struct unread unread = {
+		.kinds = abi->call_args(call[0]), .insns = v->live->insns, .cpu = v->index, .wide = abi->pointer == sizeof(uint64_t),
+	};
 
 	memcpy(unread.args, call + 1, sizeof unread.args);
 	v->unread.kinds = NULL;

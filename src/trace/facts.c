@@ -134,3 +134,18 @@ const struct fact *facts_find(const struct facts *all, enum fact_kind kind, uint
 
 	return f && f->kind == kind && f->cpu == cpu && f->insns == insns ? f : NULL;
 }
+
+size_t facts_at(const struct facts *all, uint64_t ns)
+{
+	size_t low = 0, high = all->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (all->list[mid].ns < ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}

@@ -62,6 +62,9 @@ void facts_settle(struct facts *f);
 /* The fact of that kind at an event of a vCPU, or NULL. */
 const struct fact *facts_find(const struct facts *f, enum fact_kind kind, uint32_t cpu, uint64_t insns);
 
+/* The number of the first fact at or after that time. */
+size_t facts_at(const struct facts *f, uint64_t ns);
+
 /* Its text of that number; "": it has none. */
 static inline const char *fact_text(const struct fact *f, unsigned i)
 {
