@@ -18,7 +18,7 @@ from guest import BUILD, UPTO, WORK, initrd, kernel, qemu_args, run, upto_json  
 
 TRACE = os.path.join(WORK, "bench.upto")
 SMALL_BOUND, FULL_BOUND, BYTES_BOUND, RATE_BOUND, MEMORY_BOUND = 1.15, 1.25, 0.15, 100e6, 256
-INDEX_BOUND, STACKS_BOUND = 0.5, 50e6
+INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND = 0.5, 50e6, 5
 
 
 def timed(args, timeout=1800):
@@ -107,6 +107,14 @@ def reading(title):
         seconds = [timed([UPTO] + command + [TRACE])[0] for _ in range(5)]
         print(f"{title}: {name:15}{spread(seconds)}; {verdict(statistics.median(seconds), INDEX_BOUND)} {INDEX_BOUND} s")
     read_rate(title, "top --total", ["top", "--total"], info["events"], STACKS_BOUND)
+    if os.path.exists(TRACE + ".history"):
+        os.unlink(TRACE + ".history")
+    first = timed([UPTO, "why", TRACE])[0]
+    print(f"{title}: making the history {first:6.2f} s, with the first answer; {verdict(first, HISTORY_BOUND)} {HISTORY_BOUND} s")
+    memory_of(title, "waits")
+    for command in "why", "timeline", "log", "waits":
+        seconds = [timed([UPTO, command, TRACE])[0] for _ in range(5)]
+        print(f"{title}: {command:15}{spread(seconds)}; {verdict(statistics.median(seconds), INDEX_BOUND)} {INDEX_BOUND} s")
 
 
 def small_args(append=""):

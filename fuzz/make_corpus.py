@@ -225,7 +225,7 @@ def history():
     e.add(CLOCK, 5, dns=500)
     told = task(2, 1, b"one", b"") + task(5, 1, b"one", b"/bin/one", mm=MM) + task(2, 2, b"two", b"/bin/two", mm=MM + 64, maker=first)
     facts = b"".join(fact(kind, 100 + 22 * i, 15 + n, (second, at[2], 3, 4)[:1 + kind % 4], (b"device", b"a\x1bdriver", b"")[:kind % 4], task=first)
-                     for i in range(8) for n in range(12) for kind in range(1, 15))
+                     for i in range(8) for n in range(12) for kind in range(1, 18))
     meta = b"upto=0.1\nvcpus=1\nkernel_ns=40\ndecompressor_ns=20\nslide=0\n"
     return [(META, meta, {}), (SITES, sites(calls), {}), (SYMBOLS, symbols(table), {}), (TASKS, told, {}), (FACTS, facts, {}),
             (EVENTS, e.payload(), {"events": e}), (END, b"events=30\nlost=0\ninsns.0=%d\n" % e.insns, {})]

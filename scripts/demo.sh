@@ -1,5 +1,5 @@
 #!/bin/sh
-# From nothing to three answers: a guest, its recording, and what it was up to.
+# From nothing to answers: a guest, its recording, what it was up to, and why that took as long as it did.
 # KERNEL=… INITRD=… record the user's own.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -26,3 +26,5 @@ run boot --force -o "$trace" --memory 512M "$kernel" ${initrd:+"$initrd"} </dev/
 run top -n 20 "$trace"
 run first -n 20 "$trace"
 run syscalls -n 20 "$trace"
+run why -n 12 "$trace"
+run timeline "$trace"

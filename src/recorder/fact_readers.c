@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "fact_readers.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "structures.h"
@@ -229,5 +230,47 @@ bool read_cgroup(struct vcpu *v, struct fact *fact)
 
 	add_number(fact, argument(v, GUEST_RSI));
 	add_bytes(fact, *text ? text : "/", *text ? strlen(text) : 1);
+	return true;
+}
+
+bool read_group(struct vcpu *v, struct fact *fact)
+{
+	const char *above = group_path(v, argument(v, GUEST_RDI), path, sizeof path);
+	char name[NAME_MAX_LEN];
+	int n;
+
+	structure_text(v, argument(v, GUEST_RSI), name, sizeof name);
+	n = snprintf(texts[0], sizeof texts[0], "%s/%s", above, name);
+	add_bytes(fact, texts[0], (size_t)n < sizeof texts[0] ? (size_t)n : sizeof texts[0] - 1);
+	return true;
+}
+
+bool read_group_gone(struct vcpu *v, struct fact *fact)
+{
+	const char *text = group_path(v, argument(v, GUEST_RDI), path, sizeof path);
+
+	add_bytes(fact, text, strlen(text));
+	return *text;
+}
+
+bool read_audit(struct vcpu *v, struct fact *fact)
+{
+	/* struct nlmsghdr, include/uapi/linux/netlink.h */
+	struct {
+		uint32_t len;
+		uint16_t type, flags;
+		uint32_t seq, pid;
+	} header;
+	enum { FIRST_OF_PROGRAMS = 1100, TEXT_MAX = 256 }; /* AUDIT_FIRST_USER_MSG, include/uapi/linux/audit.h */
+	uint64_t message = argument(v, GUEST_RSI);
+	size_t n;
+
+	if (!guest_read(&v->regs, message, &header, sizeof header) || header.type < FIRST_OF_PROGRAMS || header.len <= sizeof header)
+		return false;
+	n = header.len - sizeof header < TEXT_MAX ? header.len - sizeof header : TEXT_MAX;
+	if (!guest_read(&v->regs, message + sizeof header, texts[0], n))
+		return false;
+	add_number(fact, header.type);
+	add_bytes(fact, texts[0], strnlen(texts[0], n));
 	return true;
 }

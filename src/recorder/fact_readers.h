@@ -23,5 +23,8 @@ bool read_queue(struct vcpu *v, struct fact *fact);
 bool read_work(struct vcpu *v, struct fact *fact);
 bool read_arguments(struct vcpu *v, struct fact *fact);
 bool read_cgroup(struct vcpu *v, struct fact *fact);
+bool read_group(struct vcpu *v, struct fact *fact);
+bool read_group_gone(struct vcpu *v, struct fact *fact);
+bool read_audit(struct vcpu *v, struct fact *fact);
 
 #endif

@@ -40,6 +40,9 @@ const struct hook hooks[] = {
 	{ { "process_one_work" }, "kernel/workqueue.c: (worker, work)", FACT(WORK, read_work) },
 	{ { "finalize_exec" }, "fs/exec.c: (bprm); arguments are in place", FACT(ARGUMENTS, read_arguments) },
 	{ { "cgroup_attach_task" }, "kernel/cgroup/cgroup.c: (group, leader, threadgroup)", FACT(CGROUP, read_cgroup), .optional = true },
+	{ { "cgroup_mkdir" }, "kernel/cgroup/cgroup.c: (parent, name, mode)", FACT(GROUP, read_group), .optional = true },
+	{ { "cgroup_rmdir" }, "kernel/cgroup/cgroup.c: (node)", FACT(GROUP_GONE, read_group_gone), .optional = true },
+	{ { "audit_receive_msg" }, "kernel/audit.c: (buffer, message)", FACT(AUDIT, read_audit), .optional = true },
 };
 
 const size_t hooks_count = sizeof hooks / sizeof *hooks;

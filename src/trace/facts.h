@@ -27,6 +27,9 @@ enum fact_kind {
 	FACT_ARGUMENTS,  /* a program is about to run: how many bytes its arguments have; text: them, each with a NUL, maybe cut */
 	FACT_CGROUP,     /* a task gets into a control group: its task_struct; text: the group's path */
 	FACT_RESULT,     /* a function that such a fact was told of at its entry returned: kind of that fact, result */
+	FACT_GROUP,      /* a control group is made; text: its path */
+	FACT_GROUP_GONE, /* one is removed; likewise */
+	FACT_AUDIT,      /* a program tells the audit subsystem something: type of the message; text: its beginning */
 	FACT_KINDS,
 };
 
