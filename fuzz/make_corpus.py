@@ -726,6 +726,41 @@ def make_index():
     save("fuzz_index", "empty", b"\2")
 
 
+def make_history():
+    """As analysis/history_file.c has it: functions of stacks, spans, absences, slices; starts are differences, numbers one more."""
+    none, functions = varint(0), (1, 2, 3)
+    stack = varint(0) + varint(2)
+
+    def span(kind, parent, thread, start, length, name, result=None):
+        return bytes([kind]) + varint(parent + 1) + varint(thread + 1) + none + varint(start) + varint(length) + varint(5) * 2 + string(name) + \
+            bytes([result is not None]) + svarint(result or 0)
+
+    def away(thread, start, wake, end, kind=1, context=1, waker=0):
+        return varint(thread + 1) + none + varint(start) + varint(wake) + varint(end) + bytes([kind, context]) + varint(2) + varint(3) + stack + \
+            varint(waker + 1) + none + stack
+
+    def slice_of(thread, start, length, absence=-1):
+        return varint(thread + 1) + varint(0) + varint(1) + varint(absence + 1) + varint(start) + varint(length) + varint(9) + varint(0) + \
+            (varint(2) + varint(4)) * 3
+
+    def whole(spans, aways, slices, end=200):
+        return varint(end) + varint(len(functions)) + b"".join(map(varint, functions)) + varint(len(spans)) + b"".join(spans) + \
+            varint(len(aways)) + b"".join(aways) + varint(len(slices)) + b"".join(slices)
+
+    spans = [span(0, -1, -1, 0, 200, b"boot"), span(1, 0, -1, 0, 100, b"kernel"), span(4, 1, 0, 10, 50, b"name", -5)]
+    aways = [away(0, 50, 31, 51, waker=1), away(1, 30, 21, 0, context=0), away(0, 60, 0, 0, kind=0, context=0)]
+    slices = [slice_of(2, 0, 10), slice_of(0, 10, 40), slice_of(1, 40, 30), slice_of(0, 50, 60, 0)]
+    save("fuzz_history", "plain", whole(spans, aways, slices))
+    save("fuzz_history", "empty", whole([], [], []))
+    save("fuzz_history", "wakes-itself", whole(spans, [away(0, 50, 31, 51, waker=0)], slices))
+    save("fuzz_history", "wakes-each-other", whole(spans, [away(0, 50, 31, 51, waker=1), away(1, 0, 31, 51, waker=0)], slices))
+    save("fuzz_history", "slices-overlap", whole(spans, aways, [slice_of(0, 0, 190), slice_of(0, 0, 190), slice_of(1, 0, 190)]))
+    save("fuzz_history", "end-late", whole(spans, aways, slices, (1 << 64) - 1))
+    save("fuzz_history", "lengths-wrap", whole(spans, aways, [slice_of(0, 10, (1 << 64) - 1)]))
+    save("fuzz_history", "parent-later", whole([span(0, 5, -1, 0, 200, b"x")], aways, slices))
+    save("fuzz_history", "cut", whole(spans, aways, slices)[:-7])
+
+
 def make_calls():
     """As fuzz_calls.c has it: options, the trace, and an index's entries with checkpoints."""
     counts, lane = varint(5) * 5, varint(0) + varint(100) + varint(50) + b"\0" + varint(KERNEL) + varint(0) + b"\3"
@@ -797,6 +832,7 @@ if __name__ == "__main__":
     make_btf()
     make_elf()
     make_index()
+    make_history()
     make_calls()
     make_sysroot()
     make_guest_memory()
