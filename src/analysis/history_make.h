@@ -70,6 +70,21 @@ void spans_leave(struct making *m, struct stacks *s, struct stack *stack, const 
 void spans_enter_callee(struct making *m, struct stacks *s, struct stack *stack, struct frame *frame);
 void spans_leave_callee(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame);
 
+void spans_add(struct making *m, const struct span_of *span);
+
+/* Arguments in a row, with spaces between; the history's. */
+const char *spans_arguments(struct history *h, const struct fact *f);
+
+/* Name what came within the loading of a module before its name was known. */
+void spans_name_parts(struct history *h);
+
+/* Add up what all vCPUs ran in a time. */
+void spans_sum_window(const struct history *h, uint64_t start, uint64_t end, struct span_of *span);
+
+/* phases.c, units.c */
+void spans_put_boot(struct making *m, const struct stacks *s, size_t boot);
+void spans_put_units(struct making *m);
+
 /* After the replay: the boots, their phases, levels of initcalls and programs; each span's parent; spans in order. */
 void spans_finish(struct making *m, const struct stacks *s);
 

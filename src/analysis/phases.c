@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The boots of a history, their phases and the levels of their initcalls. */
+#include <string.h>
+
+#include "history_make.h"
+
+
+/* What all vCPUs ran in a time. */
+void spans_sum_window(const struct history *h, uint64_t start, uint64_t end, struct span_of *span)
+{
+	for (size_t i = 0; i < h->n_slices; i++) {
+		const struct slice *x = &h->slices[i];
+		uint64_t from = x->start_ns > start ? x->start_ns : start, to = x->end_ns < end ? x->end_ns : end;
+		uint64_t all = x->end_ns - x->start_ns, ran = all - (x->halted_ns < all ? x->halted_ns : all);
+
+		if (to <= from)
+			continue;
+		span->cpu_ns += to - from == all ? ran : (uint64_t)((__uint128_t)ran * (to - from) / all);
+		span->insns += to - from == all ? x->insns : (uint64_t)((__uint128_t)x->insns * (to - from) / all);
+	}
+}
+
+static uint32_t add_window(struct making *m, enum span_kind kind, const char *name, uint32_t parent, uint64_t start, uint64_t end)
+{
+	struct span_of span = {
+		.kind = kind, .name = name, .parent = parent, .thread = HISTORY_NONE, .function = HISTORY_NONE, .start_ns = start, .end_ns = end,
+	};
+
+	if (end <= start)
+		return HISTORY_NONE;
+	spans_sum_window(m->history, start, end, &span);
+	spans_add(m, &span);
+	return (uint32_t)m->history->n_spans - 1;
+}
+
+/* The boundaries of a boot's phases; UINT64_MAX: it did not come so far. */
+struct boot_times {
+	uint64_t start, decompressor, kernel, init, main, shutdown, end;
+};
+
+/* The first process's programs: the one that runs longest is what the machine is for. Those before it are the initramfs's. */
+static void find_programs(const struct threads *threads, struct boot_times *t)
+{
+	const struct program *main = NULL;
+	const struct thread *init = NULL;
+	uint64_t longest = 0;
+
+	for (size_t i = 0; i < threads->count && !init; i++)
+		if (threads->list[i].pid == 1 && threads->list[i].start_ns >= t->start && threads->list[i].start_ns < t->end)
+			init = &threads->list[i];
+	if (!init)
+		return;
+	for (uint32_t k = 0; k < init->n_programs; k++) {
+		const struct program *p = &threads->programs[init->first_program + k];
+		uint64_t end = p->end_ns < t->end ? p->end_ns : t->end;
+
+		if (p->kernel || p->start_ns >= t->end)
+			continue;
+		if (t->init == UINT64_MAX)
+			t->init = p->start_ns;
+		if (end - p->start_ns > longest) {
+			longest = end - p->start_ns;
+			main = p;
+		}
+	}
+	if (!main)
+		return;
+	t->main = main->start_ns;
+	if (main->end_ns < t->end && main + 1 < threads->programs + init->first_program + init->n_programs)
+		t->shutdown = main->end_ns;
+}
+
+static void find_shutdown(const struct history *h, struct boot_times *t)
+{
+	for (size_t i = 0; i < h->n_spans; i++)
+		if (h->spans[i].kind == SPAN_SHUTDOWN && h->spans[i].start_ns >= t->start && h->spans[i].start_ns < t->shutdown &&
+		    h->spans[i].start_ns < t->end)
+			t->shutdown = h->spans[i].start_ns;
+}
+
+static inline uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint32_t put_phases(struct making *m, const struct boot_times *t, uint32_t boot)
+{
+	const struct { const char *name; uint64_t start, end; } phases[] = {
+		{ "firmware", t->start, earlier(earlier(t->decompressor, t->kernel), t->end) },
+		{ "decompressor", t->decompressor, earlier(t->kernel, t->end) },
+		{ "kernel", t->kernel, earlier(earlier(t->init, t->shutdown), t->end) },
+		{ "initramfs", t->init, earlier(earlier(t->main, t->shutdown), t->end) },
+		{ "user", t->main, earlier(t->shutdown, t->end) },
+		{ "shutdown", t->shutdown, t->end },
+	};
+	uint32_t kernel = HISTORY_NONE;
+
+	for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
+		uint32_t number = add_window(m, SPAN_PHASE, phases[i].name, boot, phases[i].start, phases[i].end);
+
+		if (phases[i].start == t->kernel)
+			kernel = number;
+	}
+	return kernel;
+}
+
+/* init/main.c, initcall_level_names */
+static bool is_level(const char *name)
+{
+	static const char *const levels[] = { "pure", "core", "postcore", "arch", "subsys", "fs", "device", "late" };
+
+	for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+		if (!strcmp(levels[i], name))
+			return true;
+	return false;
+}
+
+/* The levels of initcalls: one ends where the next begins, the last with its last initcall. */
+static void put_levels(struct making *m, const struct stacks *s, const struct boot_times *t, uint32_t kernel)
+{
+	struct history *h = m->history;
+	uint64_t last = 0, first = UINT64_MAX, smp = UINT64_MAX;
+	const struct fact *level = NULL;
+	size_t n = h->n_spans;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct span_of *x = &h->spans[i];
+
+		if (x->start_ns < t->kernel || x->end_ns > earlier(t->init, t->end))
+			continue;
+		if (x->kind == SPAN_INITCALL && x->end_ns > last)
+			last = x->end_ns;
+		/* consoles' come before there is a first process */
+		if (x->kind == SPAN_INITCALL && x->start_ns < first && x->thread < s->threads->count && s->threads->list[x->thread].pid == 1)
+			first = x->start_ns;
+		if (x->kind == SPAN_SMP)
+			smp = x->start_ns;
+	}
+	if (first < smp && smp != UINT64_MAX)
+		add_window(m, SPAN_LEVEL, "early", kernel, first, smp);
+	for (size_t i = 0; i < h->facts.count; i++) {
+		const struct fact *f = &h->facts.list[i];
+
+		if (f->kind != FACT_LEVEL || f->ns < t->kernel || f->ns >= earlier(t->init, t->end) || !is_level(fact_text(f, 0)))
+			continue;
+		if (level)
+			add_window(m, SPAN_LEVEL, fact_text(level, 0), kernel, level->ns, f->ns);
+		level = f;
+	}
+	if (level)
+		add_window(m, SPAN_LEVEL, fact_text(level, 0), kernel, level->ns, last);
+}
+
+void spans_put_boot(struct making *m, const struct stacks *s, size_t b)
+{
+	const struct boots *boots = s->names->boots;
+	const struct boot *boot = &boots->list[b];
+	struct boot_times t = {
+		.start = boot->start_ns, .decompressor = boot->decompressor_ns, .kernel = boot->kernel_ns, .init = UINT64_MAX, .main = UINT64_MAX,
+		.shutdown = UINT64_MAX, .end = b + 1 < boots->count ? boots->list[b + 1].start_ns : m->history->end_ns,
+	};
+	uint32_t number, kernel;
+
+	find_programs(s->threads, &t);
+	find_shutdown(m->history, &t);
+	number = add_window(m, SPAN_BOOT, boots->count > 1 ? b ? "next boot" : "first boot" : "boot", HISTORY_NONE, t.start, t.end);
+	kernel = put_phases(m, &t, number);
+	if (kernel != HISTORY_NONE)
+		put_levels(m, s, &t, kernel);
+}

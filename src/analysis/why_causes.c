@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a chain's links are caused by, in people's words: links of one kind in one context are one cause. */
+#include "why_make.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+static const char *keep(struct why *w, struct buf *text)
+{
+	struct why_memory *m = w->memory;
+
+	buf_put_u8(text, 0);
+	m->list = array_grow(m->list, m->count, &m->cap, sizeof *m->list);
+	m->list[m->count] = xstrdup((char *)text->data);
+	buf_free(text);
+	return m->list[m->count++];
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static const struct span_of *phase_at(const struct history *h, uint64_t ns)
+{
+	for (size_t i = 0; i < h->n_spans; i++)
+		if (h->spans[i].kind == SPAN_PHASE && h->spans[i].start_ns <= ns && ns < h->spans[i].end_ns)
+			return &h->spans[i];
+	return NULL;
+}
+
+/* A program by its file, "udevd"; a thread of the kernel by its name. */
+static void put_program(struct buf *out, const struct walking *w, uint32_t thread, uint64_t ns)
+{
+	const struct thread *t = thread < w->threads->count ? &w->threads->list[thread] : NULL;
+	const struct program *p = t ? &w->threads->programs[threads_program(w->threads, thread, ns)] : NULL;
+	const struct span_of *phase;
+
+	if (p && !p->kernel && *p->exe) {
+		const char *comm = threads_comm(w->threads, t, ns);
+
+		buf_printf(out, "%s", comm);
+		/* a script, or an applet: both names tell something */
+		if (strncmp(base_of(p->exe), comm, 15))
+			buf_printf(out, " (%s)", base_of(p->exe));
+		return;
+	}
+	phase = phase_at(w->h, ns);
+	/* after the first thread has made all others it is the idle one */
+	if ((!t || t->pid == 1 || (t->pid == 0 && ns < w->idle_ns)) && phase)
+		buf_printf(out, "%s", phase->name);
+	else
+		buf_printf(out, "%s", t ? threads_comm(w->threads, t, ns) : "[boot]");
+}
+
+/* What it was in: an initcall, a module, a program. */
+static void put_context(struct buf *out, const struct walking *w, uint32_t span, uint32_t thread, uint64_t ns)
+{
+	const struct span_of *x = span == HISTORY_NONE ? NULL : &w->h->spans[span];
+
+	if (!x || x->kind == SPAN_EXEC)
+		put_program(out, w, thread, ns);
+	else if (x->kind == SPAN_SIGNATURE || x->kind == SPAN_RELOCATION)
+		buf_printf(out, "%s of modules", span_kind_name(x->kind));
+	else if (x->kind == SPAN_CONSOLE)
+		buf_printf(out, "printk and console output");
+	else
+		buf_printf(out, "%s %s", span_kind_name(x->kind), x->name);
+}
+
+static uint32_t span_of_link(const struct walking *w, const struct link *l)
+{
+	if (l->slice != HISTORY_NONE)
+		return w->h->slices[l->slice].span;
+	return l->away == HISTORY_NONE ? HISTORY_NONE : w->h->aways[l->away].span;
+}
+
+/* Links of one cause have one key. */
+static const char *key_of(struct walking *w, const struct names *names, const struct link *l)
+{
+	uint32_t thread = l->kind == LINK_READY && l->slice != HISTORY_NONE ? w->h->slices[l->slice].thread : l->thread;
+	struct buf text = { 0 };
+
+	put_context(&text, w, span_of_link(w, l), thread, l->start_ns);
+	if (l->kind != LINK_RUN && l->kind != LINK_READY && l->kind != LINK_HALT && l->away != HISTORY_NONE) {
+		const struct away *a = &w->h->aways[l->away];
+
+		buf_put_u8(&text, 1);
+		if (a->function != HISTORY_NONE)
+			buf_printf(&text, "%s", names_function(names, a->function));
+		buf_put_u8(&text, 1);
+		if (a->caller != HISTORY_NONE)
+			buf_printf(&text, "%s", names_function(names, a->caller));
+	}
+	return keep(w->why, &text);
+}
+
+/* The functions of a cause in which most of its time went. */
+struct hot {
+	uint32_t function;
+	uint64_t ns;
+};
+
+static int by_ns(const void *va, const void *vb)
+{
+	const struct hot *a = va, *b = vb;
+
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? -1 : 1;
+	return a->function < b->function ? -1 : a->function > b->function;
+}
+
+static void add_hot(struct hot **list, size_t *n, size_t *cap, uint32_t function, uint64_t ns)
+{
+	size_t i = 0;
+
+	while (i < *n && (*list)[i].function != function)
+		i++;
+	if (i == *n) {
+		*list = array_grow(*list, *n, cap, sizeof **list);
+		(*list)[(*n)++] = (struct hot){ .function = function };
+	}
+	(*list)[i].ns += ns;
+}
+
+/* "200 processes, " if more than one of a program's is meant. */
+static void put_processes(struct buf *out, const struct walking *w, uint32_t cause)
+{
+	struct map known = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->why->n_links; i++) {
+		const struct link *l = &w->why->links[i];
+		uint32_t thread = l->cause == cause && l->slice != HISTORY_NONE ? w->h->slices[l->slice].thread : HISTORY_NONE;
+		uint64_t *seen = thread < w->threads->count && w->threads->list[thread].pid > 1 ? map_put(&known, thread + 1, 0) : NULL;
+
+		n += seen && !*seen;
+		if (seen)
+			*seen = 1;
+	}
+	map_free(&known);
+	if (n > 1)
+		buf_printf(out, "%zu threads, ", n);
+}
+
+static const char *running_in(struct walking *w, const struct names *names, uint32_t cause, const char *before)
+{
+	struct hot *list = NULL;
+	struct buf text = { 0 };
+	size_t n = 0, cap = 0;
+
+	for (size_t i = 0; i < w->why->n_links; i++) {
+		const struct link *l = &w->why->links[i];
+		const struct slice *x = l->cause == cause && l->slice != HISTORY_NONE ? &w->h->slices[l->slice] : NULL;
+
+		for (int k = 0; x && k < HISTORY_HOT && x->hot[k].ns; k++)
+			add_hot(&list, &n, &cap, x->hot[k].function, x->hot[k].ns);
+	}
+	if (n)
+		qsort(list, n, sizeof *list, by_ns);
+	put_processes(&text, w, cause);
+	buf_printf(&text, "%s", before);
+	for (size_t i = 0; i < n && i < HISTORY_HOT; i++) {
+		buf_printf(&text, "%s", i ? ", " : " in ");
+		buf_printf(&text, "%s", names_function(names, list[i].function));
+	}
+	free(list);
+	return keep(w->why, &text);
+}
+
+/* The first function behind those that wait which is of a module, or that is called by the next on the way out. */
+static void put_callers(struct buf *out, const struct walking *w, const struct names *names, const struct away *a)
+{
+	const uint32_t *f = w->h->functions + a->stack.first;
+	size_t at = 0, shown = 0;
+
+	while (at < a->stack.count && f[at] != a->function)
+		at++;
+	for (size_t i = at + 1; i < a->stack.count && shown < 2; i++) {
+		buf_printf(out, "%s", shown ? " < " : ", called from ");
+		buf_printf(out, "%s", names_function(names, f[i]));
+		shown++;
+	}
+}
+
+static const char *asleep_in(struct walking *w, const struct names *names, const struct link *l)
+{
+	const struct away *a = &w->h->aways[l->away];
+	const struct thread *t = l->thread < w->threads->count ? &w->threads->list[l->thread] : NULL;
+	struct buf text = { 0 };
+
+	buf_printf(&text, "asleep");
+	if (a->function != HISTORY_NONE) {
+		buf_printf(&text, " in ");
+		buf_printf(&text, "%s", names_function(names, a->function));
+		put_callers(&text, w, names, a);
+	}
+	if (t)
+		buf_printf(&text, ", %s %d", threads_comm(w->threads, t, l->start_ns), t->pid);
+	return keep(w->why, &text);
+}
+
+/* "reads of vda" and whose: the request that was under way. */
+static const char *disk_of(struct walking *w, const struct names *names, const struct link *l)
+{
+	const struct facts *facts = &w->h->facts;
+	const struct fact *found = NULL;
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < facts->count && facts->list[i].ns < l->end_ns; i++)
+		if (facts->list[i].kind == FACT_ISSUE)
+			found = &facts->list[i];
+	if (!found)
+		return asleep_in(w, names, l);
+	buf_printf(&text, "disk %s of %s, for ", found->numbers[1] == 0 ? "reads" : found->numbers[1] == 1 ? "writes" : "requests",
+		   *fact_text(found, 0) ? fact_text(found, 0) : "?");
+	put_program(&text, w, l->thread, l->start_ns);
+	return keep(w->why, &text);
+}
+
+static const char *what_of(struct walking *w, const struct names *names, uint32_t cause, const struct link *l)
+{
+	if (l->kind == LINK_RUN)
+		return running_in(w, names, cause, "on CPU");
+	if (l->kind == LINK_READY)
+		return running_in(w, names, cause, "had the CPU");
+	if (l->kind == LINK_HALT)
+		return "halted";
+	if (l->kind == LINK_DISK)
+		return disk_of(w, names, l);
+	return l->away == HISTORY_NONE ? "not known" : asleep_in(w, names, l);
+}
+
+static int by_size(const void *va, const void *vb)
+{
+	const struct cause *a = va, *b = vb;
+
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? -1 : 1;
+	return a->longest < b->longest ? -1 : a->longest > b->longest;
+}
+
+static void add_to_cause(struct why *why, uint32_t number, uint32_t link)
+{
+	struct cause *c = &why->causes[number];
+	struct link *l = &why->links[link];
+	uint64_t ns = l->end_ns - l->start_ns;
+
+	if (!c->links || ns > why->links[c->longest].end_ns - why->links[c->longest].start_ns)
+		c->longest = link;
+	c->ns += ns;
+	c->links++;
+	l->cause = number;
+}
+
+void why_make_causes(struct walking *w, const struct names *names)
+{
+	struct why *why = w->why;
+	struct map known = { 0 };
+	uint32_t *now;
+	size_t cap = 0;
+
+	for (uint32_t i = 0; i < why->n_links; i++) {
+		struct link *l = &why->links[i];
+		const char *key = key_of(w, names, l);
+		uint64_t *at = map_put(&known, hash_text(l->kind + 1, key), 0);
+
+		if (!*at) {
+			struct buf name = { 0 };
+
+			why->causes = array_grow(why->causes, why->n_causes, &cap, sizeof *why->causes);
+			buf_put(&name, key, strcspn(key, "\1"));
+			why->causes[why->n_causes] = (struct cause){ .kind = l->kind, .name = keep(why, &name) };
+			*at = ++why->n_causes;
+		}
+		add_to_cause(why, (uint32_t)*at - 1, i);
+	}
+	map_free(&known);
+	for (uint32_t i = 0; i < why->n_causes; i++) {
+		struct cause *c = &why->causes[i];
+		const struct link *l = &why->links[c->longest];
+
+		c->what = what_of(w, names, i, l);
+		if (l->kind != LINK_RUN && l->kind != LINK_READY && l->away != HISTORY_NONE)
+			c->stack = w->h->aways[l->away].stack;
+	}
+	if (why->n_causes)
+		qsort(why->causes, why->n_causes, sizeof *why->causes, by_size);
+	now = xcalloc(why->n_links + 1, sizeof *now);
+	for (uint32_t i = 0; i < why->n_causes; i++)
+		now[why->links[why->causes[i].longest].cause] = i;
+	for (uint32_t i = 0; i < why->n_links; i++)
+		why->links[i].cause = now[why->links[i].cause];
+	free(now);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A chain in the making: for why.c, which walks it, and for why_causes.c, which adds its links up. */
+#ifndef UPTO_ANALYSIS_WHY_MAKE_H
+#define UPTO_ANALYSIS_WHY_MAKE_H
+
+#include "why.h"
+
+struct why_memory {
+	char **list;
+	size_t count, cap;
+};
+
+/* A chain under way. Links come last first. */
+struct walking {
+	const struct history *h;
+	const struct threads *threads;
+	struct why *why;
+	size_t cap;
+	uint32_t *away_at;      /* of each slice, by number: the absence that begins with its end; HISTORY_NONE */
+	uint32_t **on_cpu;      /* of each vCPU: numbers of its slices, by time */
+	size_t *n_on_cpu;
+	unsigned n_cpus;
+	uint64_t idle_ns;       /* the first thread was switched from for the first time */
+};
+
+/* Find the cause of each link, and put what holds most first. */
+void why_make_causes(struct walking *w, const struct names *names);
+
+#endif
