@@ -14,7 +14,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tests"))
-from guest import BUILD, UPTO, WORK, initrd, kernel, qemu_args, run, upto_json  # noqa: E402
+from guest import UPTO, WORK, full_args, initrd, qemu_args, run, upto_json  # noqa: E402
 
 TRACE = os.path.join(WORK, "bench.upto")
 SMALL_BOUND, FULL_BOUND, BYTES_BOUND, RATE_BOUND, MEMORY_BOUND = 1.15, 1.25, 0.15, 100e6, 256
@@ -149,43 +149,8 @@ def others():
         print(f"small boot: -d exec,nochain       more than {limit} s, over {limit / plain:.0f} times plain", flush=True)
 
 
-def full_image():
-    """A minbase Debian with systemd that boots to multi-user and powers off."""
-    image = os.path.join(BUILD, "guest/full.ext4")
-    if os.path.exists(image):
-        return image
-    root = os.path.join(BUILD, "guest/full.root")
-    # the host's own mirror, whichever release the host is of
-    mirror = run("sh", "-c", ". /etc/os-release; apt-get indextargets --format '$(REPO_URI)' \"Codename: $VERSION_CODENAME\" "
-                 "'Created-By: Packages' | head -n 1").stdout.decode().strip()
-    run("rm", "-rf", root)
-    run("debootstrap", "--variant=minbase", "--include=systemd-sysv,udev,dbus,kmod", "bookworm", root, mirror,
-        timeout=1800)
-    folder, _ = kernel("6.12")
-    run("cp", "-r", folder + "/lib/modules", root + "/lib/")
-    unit = "[Unit]\nDescription=Power off once all is up\nAfter=multi-user.target\n\n" \
-           "[Service]\nType=oneshot\nExecStart=/bin/systemctl poweroff --no-block\n\n[Install]\nWantedBy=multi-user.target\n"
-    with open(root + "/etc/systemd/system/bench-poweroff.service", "w") as f:
-        f.write(unit)
-    wants = root + "/etc/systemd/system/multi-user.target.wants"
-    os.makedirs(wants, exist_ok=True)
-    os.symlink("/etc/systemd/system/bench-poweroff.service", wants + "/bench-poweroff.service")
-    with open(root + "/etc/fstab", "w") as f:
-        f.write("/dev/vda / ext4 defaults 0 1\n")
-    run("truncate", "-s", "1500M", image + ".tmp")
-    run("mke2fs", "-q", "-t", "ext4", "-d", root, image + ".tmp", timeout=600)
-    run("rm", "-rf", root)
-    os.rename(image + ".tmp", image)
-    return image
-
-
 def full():
-    image = full_image()
-    args = ["qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-m", "1G", "-nographic", "-nic", "none",
-            "-no-reboot", "-kernel", kernel("6.12")[1], "-initrd", initrd("6.12", "root"),
-            "-append", "console=ttyS0 panic=-1 quiet root=/dev/vda rw",
-            "-drive", f"file={image},if=virtio,format=raw,snapshot=on"]
-    compare("full boot", args, FULL_BOUND, int(os.environ.get("RUNS", 3)))
+    compare("full boot", full_args(), FULL_BOUND, int(os.environ.get("RUNS", 3)))
     reading("full boot")
 
 

@@ -171,3 +171,40 @@ def peak_mb(*args):
               "subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)\n" \
               "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     return int(run(sys.executable, "-c", measure, *args).stdout) * 1024 / 1e6
+
+
+def full_image():
+    """A minbase Debian with systemd that boots to multi-user and powers off."""
+    image = os.path.join(BUILD, "guest/full.ext4")
+    if os.path.exists(image):
+        return image
+    root = os.path.join(BUILD, "guest/full.root")
+    # the host's own mirror, whichever release the host is of
+    mirror = run("sh", "-c", ". /etc/os-release; apt-get indextargets --format '$(REPO_URI)' \"Codename: $VERSION_CODENAME\" "
+                 "'Created-By: Packages' | head -n 1").stdout.decode().strip()
+    run("rm", "-rf", root)
+    run("debootstrap", "--variant=minbase", "--include=systemd-sysv,udev,dbus,kmod", "bookworm", root, mirror,
+        timeout=1800)
+    folder, _ = kernel("6.12")
+    run("cp", "-r", folder + "/lib/modules", root + "/lib/")
+    unit = "[Unit]\nDescription=Power off once all is up\nAfter=multi-user.target\n\n" \
+           "[Service]\nType=oneshot\nExecStart=/bin/systemctl poweroff --no-block\n\n[Install]\nWantedBy=multi-user.target\n"
+    with open(root + "/etc/systemd/system/bench-poweroff.service", "w") as f:
+        f.write(unit)
+    wants = root + "/etc/systemd/system/multi-user.target.wants"
+    os.makedirs(wants, exist_ok=True)
+    os.symlink("/etc/systemd/system/bench-poweroff.service", wants + "/bench-poweroff.service")
+    with open(root + "/etc/fstab", "w") as f:
+        f.write("/dev/vda / ext4 defaults 0 1\n")
+    run("truncate", "-s", "1500M", image + ".tmp")
+    run("mke2fs", "-q", "-t", "ext4", "-d", root, image + ".tmp", timeout=600)
+    run("rm", "-rf", root)
+    os.rename(image + ".tmp", image)
+    return image
+
+
+def full_args(append=""):
+    """QEMU with that Debian."""
+    return ["qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-m", "1G", "-nographic", "-nic", "none", "-no-reboot", "-kernel", kernel("6.12")[1],
+            "-initrd", initrd("6.12", "root"), "-append", f"console=ttyS0 panic=-1 quiet root=/dev/vda rw {append}",
+            "-drive", f"file={full_image()},if=virtio,format=raw,snapshot=on"]

@@ -3,11 +3,13 @@
 import collections
 import os
 import re
+import subprocess
+import time
 
 import pytest
 
 import decoder
-from guest import WORK, check, initrd, once_a_run, qemu_args, record, unpack_disk, upto_json
+from guest import UPTO, WORK, check, full_args, initrd, once_a_run, qemu_args, record, unpack_disk, upto_json
 
 CASES = [("6.1", 1), ("6.12", 4), pytest.param("6.12", 1, marks=pytest.mark.all), pytest.param("7", 1, marks=pytest.mark.all),
          pytest.param("7", 4, marks=pytest.mark.all)]
@@ -167,3 +169,44 @@ def test_files():
     assert len(reads) >= 8 and reads[0]["path"] == "/dev/vda", reads
     spans = upto_json("timeline", "--json", "--kind", "exec", trace)["timeline"]
     assert any(s["name"] == "sh -c usleep 1000" for s in spans), spans
+
+
+@pytest.mark.weight(10)
+def test_follow():
+    """The log while it is recorded: the same lines as afterwards, and the first of them before the end."""
+    trace = os.path.join(WORK, "history-follow.upto")
+    if os.path.exists(trace):
+        os.unlink(trace)
+    recorder = subprocess.Popen([UPTO, "record", "-q", "-f", "-o", trace, "--", *qemu_args("6.12", initrd("6.12", "reboot"))],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not os.path.exists(trace) or not os.path.getsize(trace):
+        assert recorder.poll() is None
+        time.sleep(0.05)
+    follower = subprocess.Popen([UPTO, "log", "--follow", trace], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    first = follower.stdout.readline()
+    assert b"Linux version 6.12" in first and recorder.poll() is None, first
+    out, err = follower.stdout.read(), follower.stderr.read()
+    assert recorder.wait(timeout=10) == 0 and follower.wait(timeout=10) == 0 and not err, err
+    lines = (first + out).decode().splitlines()
+    log = upto_json("log", "--json", trace)["log"]
+    assert [line.split(None, 2)[1] for line in lines] == [line["severity"] for line in log]
+    assert all(line["text"].strip() in shown for line, shown in zip(log, lines) if line["text"].isprintable())
+
+
+@pytest.mark.all
+@pytest.mark.weight(60)
+def test_units():
+    """When systemd's units were there, as systemctl has it: by a clock that begins later, by always the same."""
+    trace = os.path.join(WORK, "history-units.upto")
+    show = "systemctl show --property=Id,ActiveEnterTimestampMonotonic,Result --type=service,mount --all '*' >/dev/ttyS0"
+    p = record(trace, full_args(f'"systemd.run=/bin/sh -c \\"{show}\\"" systemd.mask=bench-poweroff.service'))
+    said = p.stdout.decode(errors="replace").replace("\r", "")
+    theirs = {m.group(1): int(m.group(2)) * 1000 for m in re.finditer(
+        r"Id=(\S+)\nActiveEnterTimestampMonotonic=(\d+)|ActiveEnterTimestampMonotonic=(\d+)\nId=(\S+)", said) if m.group(1) and int(m.group(2))}
+    units = {r["name"]: r for r in upto_json("timeline", "--json", "--kind", "unit", trace)["timeline"]}
+    both = [(units[u]["end_ns"] - ns, u) for u, ns in theirs.items() if u in units and units[u]["result"] == 0]
+    assert len(both) > 15, (sorted(theirs), sorted(units))
+    offsets = sorted(o for o, _ in both)
+    middle = offsets[len(offsets) // 2]
+    off = [(u, (o - middle) / 1e6) for o, u in both if abs(o - middle) > 20e6]
+    assert len(off) <= len(both) // 10, off
