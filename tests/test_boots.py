@@ -96,6 +96,26 @@ def test_reboot():
     assert firmware["self_insns"] > 1e6
     text = run(UPTO, "info", trace).stdout.decode()
     assert re.search(r"^boots +2$", text, re.M), text
+    check_history(trace, start)
+
+
+def check_history(trace, start):
+    """Each boot has its log and its phases; why asks of the last one, of which it tells every nanosecond."""
+    log = upto_json("log", "--json", trace)["log"]
+    assert [line["ns"] > start for line in log if line["text"].startswith("Linux version")] == [False, True]
+    spans = upto_json("timeline", "--json", trace)["timeline"]
+    boots = [s for s in spans if s["kind"] == "boot"]
+    assert [s["start_ns"] for s in boots] == [0, start] and boots[0]["end_ns"] == start
+    for boot in boots:
+        phases = [s for s in spans if s["kind"] == "phase" and s["parent"] == boot["id"]]
+        assert [s["name"] for s in phases] == ["firmware", "decompressor", "kernel", "user", "shutdown"]
+        assert [s["start_ns"] for s in phases[1:]] + [boot["end_ns"]] == [s["end_ns"] for s in phases]
+    why = upto_json("why", "--json", trace)
+    at = start
+    for link in why["chain"]:
+        assert link["start_ns"] == at < link["end_ns"] and link["kind"] != "unknown", link
+        at = link["end_ns"]
+    assert at == why["until_ns"] and at - start == why["total_ns"] == sum(c["ns"] for c in why["causes"])
 
 
 @pytest.mark.weight(25)

@@ -414,3 +414,11 @@ uint32_t history_slice(const struct history *h, uint32_t thread, uint64_t ns)
 	}
 	return low > begin ? h->by_thread[low - 1] : HISTORY_NONE;
 }
+
+bool history_has_wakes(const struct history *h)
+{
+	for (size_t i = 0; i < h->facts.count; i++)
+		if (h->facts.list[i].kind == FACT_WAKE)
+			return true;
+	return false;
+}

@@ -115,6 +115,9 @@ enum span_kind span_kind_find(const char *name);
 int history_make(const struct reader *r, const struct names *names, const struct threads *threads, struct history *ret, struct error *err);
 void history_deinit(struct history *h);
 
+/* Were wake-ups recorded? Without them nobody can tell who slept from who was ready. */
+bool history_has_wakes(const struct history *h);
+
 /* The number of the slice of a thread that has the moment, or the last one before it; HISTORY_NONE: there is none. */
 uint32_t history_slice(const struct history *h, uint32_t thread, uint64_t ns);
 

@@ -254,9 +254,9 @@ static void put_causes(struct buf *out, const struct trace_arg *t, const struct 
 	struct milestone until;
 	struct why why;
 
-	if (!milestone_default(h, &t->threads, &until))
+	if (!history_has_wakes(h) || !milestone_default(h, &t->threads, &until))
 		return;
-	why_make(h, &t->names, &t->threads, 0, &until, &why);
+	why_make(h, &t->names, &t->threads, t->names.boots->list[boots_at(t->names.boots, until.ns)].start_ns, &until, &why);
 	for (size_t i = 0; i < why.n_causes && i < CAUSES_MAX; i++) {
 		const struct cause *c = &why.causes[i];
 

@@ -286,17 +286,20 @@ static int find_moment(const struct args *args, const struct trace_arg *t, const
 
 static int answer(const struct args *args, const struct trace_arg *t, const struct history *h, struct error *err)
 {
-	struct milestone until, from = { 0 };
+	struct milestone until, from;
 	struct answer a = { .trace = t, .history = h, .until = &until, .without = arg(args, "without") };
 	struct why why;
 	int r;
 
+	if (!history_has_wakes(h))
+		return trace_no_wakes(t, err), EXIT_FAILED;
 	if (arg(args, "until")) {
 		if (find_moment(args, t, h, "until", &until, err) < 0)
 			return EXIT_FAILED;
 	} else if (!milestone_default(h, &t->threads, &until)) {
 		return error_set(err, "%s: no first process, login or power-off in the trace; --until names another moment", t->reader->path), EXIT_FAILED;
 	}
+	from = (struct milestone){ .ns = t->names.boots->list[boots_at(t->names.boots, until.ns ? until.ns - 1 : 0)].start_ns };
 	if (arg(args, "from") && find_moment(args, t, h, "from", &from, err) < 0)
 		return EXIT_FAILED;
 	if (from.ns >= until.ns)
@@ -326,7 +329,7 @@ static int run(const struct args *args, struct error *err)
 
 static const struct option options[] = {
 	{ 0, "until", "WHAT", "when it was over: init, login, poweroff; a program, an initcall, a module; log:TEXT; a guest time: 2.5s" },
-	{ 0, "from", "WHAT", "when it began, likewise (default: reset)" },
+	{ 0, "from", "WHAT", "when it began, likewise (default: the reset before)" },
 	{ 0, "without", "WHAT", "how much earlier it would have been at most without the causes that have this in their names" },
 	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },
 	VIEW_OPTIONS,

@@ -80,6 +80,12 @@ struct index *index_for(const struct trace_arg *t)
 	return index;
 }
 
+int trace_no_wakes(const struct trace_arg *t, struct error *err)
+{
+	return error_set(err, "%s: the trace has no wake-ups, so who slept and who was ready cannot be told: it was recorded by an older upto, or its "
+			 "kernel lacks what they are read from ('upto info')", t->reader->path);
+}
+
 void trace_arg_close(struct trace_arg *t)
 {
 	names_deinit(&t->names);

@@ -55,6 +55,9 @@ struct index *index_for(const struct trace_arg *t);
 /* Is the trace long, and complete? */
 bool is_worth_index(const struct trace_arg *t);
 
+/* Say that the trace has no wake-ups (analysis/history.h). Returns -1. */
+int trace_no_wakes(const struct trace_arg *t, struct error *err);
+
 /* For the descriptions of commands that use the index. */
 #define INDEX_NOTE                                                                      \
 	"top --total, tree, stack and calls --function make TRACE.index beside a long trace, and answer sooner from then " \
