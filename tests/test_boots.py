@@ -111,6 +111,7 @@ def check_history(trace, start):
         assert [s["name"] for s in phases] == ["firmware", "decompressor", "kernel", "user", "shutdown"]
         assert [s["start_ns"] for s in phases[1:]] + [boot["end_ns"]] == [s["end_ns"] for s in phases]
     why = upto_json("why", "--json", trace)
+    assert {"firmware", "decompressor", "kernel"} <= {c["name"] for c in why["causes"]}
     at = start
     for link in why["chain"]:
         assert link["start_ns"] == at < link["end_ns"] and link["kind"] != "unknown", link

@@ -196,7 +196,7 @@ static void prepare(struct walking *w)
 
 		if (last != HISTORY_NONE && h->slices[last].end_ns == a->start_ns)
 			w->away_at[last] = (uint32_t)i;
-		if (!i)
+		if (!w->idle_ns && a->start_ns >= w->why->from_ns)
 			w->idle_ns = a->start_ns;
 	}
 }

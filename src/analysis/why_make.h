@@ -20,7 +20,7 @@ struct walking {
 	uint32_t **on_cpu;      /* of each vCPU: numbers of its slices, by time */
 	size_t *n_on_cpu;
 	unsigned n_cpus;
-	uint64_t idle_ns;       /* the first thread was switched from for the first time */
+	uint64_t idle_ns;       /* the boot's first thread was switched from for the first time */
 };
 
 /* Find the cause of each link, and put what holds most first. */

@@ -226,25 +226,30 @@ static void add_kinds(struct rows *r, const struct choice *c)
 	}
 }
 
-/* "5.12 s: firmware 123 ms, decompressor 981 ms, …": the phases add up to the whole. */
+/* "boot 5.12 s: firmware 123 ms, decompressor 981 ms, …": the phases add up to the whole. In lines for narrow terminals. */
 static void put_phases(struct buf *out, const struct history *h)
 {
+	enum { WIDTH = 76 };
+	size_t line = 0; /* where it begins */
 	bool first = true;
 
 	for (size_t i = 0; i < h->n_spans; i++) {
 		const struct span_of *x = &h->spans[i];
+		struct buf text = { 0 };
 
 		if (x->kind != SPAN_BOOT && x->kind != SPAN_PHASE)
 			continue;
-		if (x->kind == SPAN_BOOT) {
-			buf_printf(out, "%s# %s ", first ? "" : "\n", x->name);
-			put_duration(out, x->end_ns - x->start_ns, false);
-			first = true;
+		buf_printf(&text, "%s ", x->name);
+		put_duration(&text, x->end_ns - x->start_ns, false);
+		if (x->kind == SPAN_BOOT || out->len + text.len - line > WIDTH) {
+			buf_printf(out, "%s%s# ", x->kind == SPAN_BOOT || first ? "" : ",", out->len ? "\n" : "");
+			line = out->len;
 		} else {
-			buf_printf(out, "%s%s ", first ? ": " : ", ", x->name);
-			put_duration(out, x->end_ns - x->start_ns, false);
-			first = false;
+			buf_printf(out, first ? ": " : ", ");
 		}
+		buf_printf(out, "%s%.*s", x->kind == SPAN_BOOT || out->len != line ? "" : "  ", (int)text.len, (char *)text.data);
+		first = x->kind == SPAN_BOOT;
+		buf_free(&text);
 	}
 }
 

@@ -72,6 +72,15 @@ static size_t fitting(const char *text, size_t width)
 	return (size_t)(p - text);
 }
 
+void utf8_put_start(struct buf *out, const char *text, size_t width)
+{
+	bool cut = utf8_width(text) > width;
+
+	buf_put(out, text, fitting(text, cut && width ? width - 1 : width));
+	if (cut && width)
+		buf_printf(out, "…");
+}
+
 void utf8_put_cut(struct buf *out, const char *text, size_t width)
 {
 	size_t all = utf8_width(text), head, tail, skip;

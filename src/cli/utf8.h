@@ -16,6 +16,9 @@ bool utf8_is_control(uint32_t character);
 /* Width in columns of a text without control characters. */
 size_t utf8_width(const char *text);
 
+/* Append the text's beginning. If it is wider than `width`, … replaces its end. */
+void utf8_put_start(struct buf *out, const char *text, size_t width);
+
 /* Append the text. If it is wider than `width`, … replaces its middle. */
 void utf8_put_cut(struct buf *out, const char *text, size_t width);
 

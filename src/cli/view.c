@@ -166,9 +166,13 @@ static int sort_rows(const struct view *view, const struct args *args, struct vi
 	return 0;
 }
 
-static int limit_rows(const struct args *args, struct view_layout *l, struct error *err)
+static int limit_rows(const struct view *view, const struct args *args, struct view_layout *l, struct error *err)
 {
 	uint64_t n = l->json ? 0 : terminal_rows();
+
+	/* room for one line of a heading is left in any case */
+	for (const char *at = view->heading; at && (at = strchr(at, '\n')) != NULL; at++)
+		n -= n > 1;
 
 	if (arg_u64(args, "lines", &n, err) < 0)
 		return -1;
@@ -483,12 +487,29 @@ void view_put_time(struct buf *out, const struct args *args, uint64_t insns, uin
 	buf_printf(out, " more");
 }
 
+static void print_heading(const char *heading, size_t columns)
+{
+	struct buf lines = { 0 };
+
+	for (size_t n; *heading; heading += n + (heading[n] == '\n')) {
+		char *line;
+
+		n = strcspn(heading, "\n");
+		line = xstrndup(heading, n);
+		utf8_put_start(&lines, line, columns ? columns : SIZE_MAX);
+		buf_put_u8(&lines, '\n');
+		free(line);
+	}
+	fwrite(lines.data, 1, lines.len, stdout);
+	buf_free(&lines);
+}
+
 int view_print(const struct view *view, const struct args *args, struct error *err)
 {
 	struct view_layout l = { .json = arg(args, "json"), .exact = arg(args, "exact") };
 	int r = EXIT_OK;
 	if (choose_columns(view, args, &l, err) < 0 || sort_rows(view, args, &l, err) < 0 ||
-	    limit_rows(args, &l, err) < 0) {
+	    limit_rows(view, args, &l, err) < 0) {
 		free(l.rows);
 		return EXIT_USAGE;
 	}
@@ -497,7 +518,7 @@ int view_print(const struct view *view, const struct args *args, struct error *e
 	if (!l.json)
 		terminal_start_pager();
 	if (!l.json && view->heading)
-		puts(view->heading);
+		print_heading(view->heading, arg(args, "wide") ? 0 : terminal_columns());
 	if (!l.n_rows)
 		print_nothing(view, args, &l);
 	else
