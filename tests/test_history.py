@@ -138,6 +138,19 @@ def test_wakes(version, smp):
     if smp == 1:
         assert any(ours[i:i + len(theirs)] == theirs for i in range(5)), (ours, theirs)
     assert not collections.Counter(theirs) - collections.Counter(ours)
+    # each of them ends a sleep: who was ready all the time was not woken up meanwhile, and who slept was
+    woken = collections.defaultdict(list)
+    for f in facts_of(trace):
+        if f[0] == WAKE:
+            woken[pid(f[5][0], f[2])].append(f[2])
+    wrong, near = [], 200000  # ns: times of events are interpolated
+    for w in upto_json("waits", "--json", trace)["waits"]:
+        end = w["start_ns"] + w["asleep_ns"]
+        if w["kind"] == "ready" and any(w["start_ns"] + near < ns < w["start_ns"] + w["ready_ns"] - near for ns in woken[w["pid"]]):
+            wrong.append(w)
+        elif w["woken_by"] and not any(abs(ns - end) < near for ns in woken[w["pid"]]):
+            wrong.append(w)
+    assert not wrong, wrong[:5]
 
 
 @pytest.mark.parametrize("version, smp", CASES)

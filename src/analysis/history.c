@@ -210,7 +210,7 @@ static enum wake_context context_of(const struct making *m, const struct stack *
 	return context;
 }
 
-static void wake(struct making *m, struct stacks *s, const struct stack *stack)
+static void wake(struct making *m, struct stacks *s, const struct stack *stack, struct frame *frame)
 {
 	const struct fact *f = facts_find(&m->history->facts, FACT_WAKE, (uint32_t)stack->cpu, s->insns);
 	long thread = f ? threads_find(s->threads, f->numbers[0], s->ns) : THREAD_NONE;
@@ -218,6 +218,7 @@ static void wake(struct making *m, struct stacks *s, const struct stack *stack)
 	struct away *a;
 	size_t depth, n;
 
+	frame->data = f ? 0 : FRAME_UNTOLD;
 	if (thread == THREAD_NONE || m->open[thread].away == HISTORY_NONE)
 		return;
 	a = &m->history->aways[m->open[thread].away];
@@ -244,9 +245,24 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 		return;
 	}
 	if (role == ROLE_WAKE)
-		wake(m, s, stack);
+		wake(m, s, stack, frame);
 	else
 		spans_enter(m, s, stack, frame, role);
+}
+
+/* The interrupt on top of the stack came right before a function that was entered, or behind one that returned. */
+static void tell_late(struct making *m, struct stacks *s, struct stack *stack)
+{
+	struct frame *under = &stack->frames[stack->depth - 2];
+	uint8_t role = m->roles[under->function];
+
+	stack->depth--;
+	if (under->data & FRAME_UNTOLD && role == ROLE_WAKE)
+		wake(m, s, stack, under);
+	else if (under->data & FRAME_UNTOLD && role >= ROLE_SPANS)
+		spans_tell(m, s, stack, under, role);
+	spans_tell_result(m, s, stack);
+	stack->depth++;
 }
 
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
@@ -256,6 +272,8 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 
 	if (__builtin_expect(m->callee.depth, 0) && stack->cpu >= 0)
 		spans_leave_callee(m, s, stack, frame);
+	if (frame->kind == FRAME_INTERRUPT && stack->depth > 1 && stack->cpu >= 0)
+		tell_late(m, s, stack);
 	if (__builtin_expect(role >= ROLE_SPANS, 0))
 		spans_leave(m, s, stack, frame, role);
 }
@@ -278,7 +296,7 @@ static void move(void *state, const struct stack *from, const struct stack *to)
 		if (m->running[i].slice.thread == before)
 			m->running[i].slice.thread = now;
 	m->open[now] = m->open[before];
-	m->open[before] = (struct open_thread){ .span = HISTORY_NONE, .away = HISTORY_NONE };
+	m->open[before] = (struct open_thread){ .span = HISTORY_NONE, .away = HISTORY_NONE, .unresolved = HISTORY_NONE };
 }
 
 static void begin(struct making *m, const struct reader *r, const struct names *names, const struct threads *threads)
@@ -288,7 +306,7 @@ static void begin(struct making *m, const struct reader *r, const struct names *
 	m->n_cpus = reader_vcpus(r);
 	m->open = xcalloc(n, sizeof *m->open);
 	for (size_t i = 0; i < n; i++)
-		m->open[i] = (struct open_thread){ .span = HISTORY_NONE, .away = HISTORY_NONE };
+		m->open[i] = (struct open_thread){ .span = HISTORY_NONE, .away = HISTORY_NONE, .unresolved = HISTORY_NONE };
 	m->running = xcalloc(m->n_cpus, sizeof *m->running);
 	for (unsigned i = 0; i < m->n_cpus; i++)
 		m->running[i] = (struct running){

@@ -15,7 +15,14 @@ struct history_memory {
 /* What a thread is in the middle of. */
 struct open_thread {
 	uint32_t span, away;  /* the innermost; HISTORY_NONE */
+	uint32_t unresolved;  /* the span that ended last, if its result has not been found; HISTORY_NONE */
 };
+
+/*
+ * In a frame's data, besides the number of its span + 1: its fact has not been found. A fact stands at the block that the recorder watches. If an
+ * interrupt comes right before that, it is as late as the interrupt's return.
+ */
+enum { FRAME_UNTOLD = 1u << 31 };
 
 /* The slice that a vCPU is in. */
 struct running {
@@ -63,7 +70,11 @@ void history_cut_slice(struct making *m, const struct stacks *s, unsigned cpu, u
 /* What each function stands for, by number. The caller frees it. */
 uint8_t *spans_roles(const struct names *names);
 
-void spans_enter(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame, uint8_t role);
+void spans_enter(struct making *m, struct stacks *s, struct stack *stack, struct frame *frame, uint8_t role);
+
+/* Find now what could not be found when the frame, which is on top, was entered, or the result of what ended last. */
+void spans_tell(struct making *m, struct stacks *s, struct stack *stack, struct frame *frame, uint8_t role);
+void spans_tell_result(struct making *m, struct stacks *s, const struct stack *stack);
 void spans_leave(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame, uint8_t role);
 
 /* While console_init() runs: any function was entered, or left. */

@@ -67,6 +67,15 @@ enum span_kind span_kind_find(const char *name)
 	return kind;
 }
 
+/* The fact that tells what such a span is of; 0: none does. */
+static enum fact_kind fact_of(enum span_kind kind)
+{
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		if (span_functions[i].kind == kind)
+			return span_functions[i].fact;
+	return 0;
+}
+
 uint8_t *spans_roles(const struct names *names)
 {
 	uint8_t *roles = xcalloc(names_count(names), sizeof *roles);
@@ -145,7 +154,7 @@ static const char *module_name(const struct making *m, const struct stack *stack
 }
 
 /* Name the module's initialisation, and its loading, which calls that or ends with a jump to it. */
-static void name_module(struct making *m, const struct stack *stack, const struct stacks *s, uint32_t init)
+static bool name_module(struct making *m, const struct stack *stack, const struct stacks *s, uint32_t init)
 {
 	const char *name = module_name(m, stack, s);
 	struct span_of *spans = m->history->spans;
@@ -157,6 +166,7 @@ static void name_module(struct making *m, const struct stack *stack, const struc
 		}
 	if (name)
 		spans[init].name = name;
+	return name;
 }
 
 void spans_name_parts(struct history *h)
@@ -169,43 +179,58 @@ void spans_name_parts(struct history *h)
 	}
 }
 
-static void tell_arguments(struct making *m, const struct stack *stack, const struct stacks *s, uint32_t thread)
+static bool tell_arguments(struct making *m, const struct stack *stack, const struct stacks *s, uint32_t thread)
 {
 	const struct fact *f = facts_find(&m->history->facts, FACT_ARGUMENTS, (uint32_t)stack->cpu, s->insns);
 	uint32_t i = m->open[thread].span;
 
 	if (f && i != HISTORY_NONE && m->history->spans[i].kind == SPAN_EXEC)
 		m->history->spans[i].name = spans_arguments(m->history, f);
+	return f;
 }
 
-void spans_enter(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame, uint8_t role)
+void spans_tell(struct making *m, struct stacks *s, struct stack *stack, struct frame *frame, uint8_t role)
 {
-	uint32_t thread = (uint32_t)(stack - s->list), number = (uint32_t)m->history->n_spans, function = frame->function;
 	unsigned which = role - ROLE_SPANS;
+	uint32_t thread = (uint32_t)(stack - s->list), number = (frame->data & ~FRAME_UNTOLD) - 1;
 	const struct fact *f;
+	bool told = true;
+
+	if (span_functions[which].kind == SPAN_KINDS) {
+		told = tell_arguments(m, stack, s, thread);
+	} else if (span_functions[which].fact) {
+		struct span_of *span = &m->history->spans[number];
+
+		f = facts_find(&m->history->facts, span_functions[which].fact, (uint32_t)stack->cpu, s->insns);
+		if (f)
+			span->name = name_of(m, s, f, &span->function);
+		told = f;
+	} else if (span_functions[which].kind == SPAN_MODULE_INIT) {
+		told = name_module(m, stack, s, number);
+	}
+	frame->data = told ? frame->data & ~FRAME_UNTOLD : frame->data | FRAME_UNTOLD;
+}
+
+void spans_enter(struct making *m, struct stacks *s, struct stack *stack, struct frame *frame, uint8_t role)
+{
+	uint32_t thread = (uint32_t)(stack - s->list), number = (uint32_t)m->history->n_spans;
+	unsigned which = role - ROLE_SPANS;
 	struct span_of span = {
 		.kind = span_functions[which].kind, .parent = m->open[thread].span, .thread = thread, .start_ns = s->ns, .end_ns = UINT64_MAX,
-		.name = names_function(s->names, frame->function),
+		.name = names_function(s->names, frame->function), .function = frame->function,
 	};
 
 	/* some are called for every new process, too */
 	if (span.kind == SPAN_STAGE && thread < s->threads->count && !s->threads->programs[threads_program(s->threads, thread, s->ns)].kernel)
 		return;
-	if (span.kind == SPAN_KINDS) {
-		tell_arguments(m, stack, s, thread);
-		return;
+	if (span.kind != SPAN_KINDS) {
+		spans_add(m, &span);
+		frame->data = number + 1;
+		m->consoles += !strcmp(span_functions[which].function, CONSOLES);
+		m->open[thread].span = number;
+		history_cut_slice(m, s, (unsigned)stack->cpu, thread, number, HISTORY_NONE);
 	}
-	f = span_functions[which].fact ? facts_find(&m->history->facts, span_functions[which].fact, (uint32_t)stack->cpu, s->insns) : NULL;
-	if (f)
-		span.name = name_of(m, s, f, &function);
-	span.function = function;
-	spans_add(m, &span);
-	((struct frame *)(uintptr_t)frame)->data = number + 1;
-	m->consoles += !strcmp(span_functions[which].function, CONSOLES);
-	m->open[thread].span = number;
-	history_cut_slice(m, s, (unsigned)stack->cpu, thread, number, HISTORY_NONE);
-	if (span.kind == SPAN_MODULE_INIT)
-		name_module(m, stack, s, number);
+	spans_tell(m, s, stack, frame, role);
 }
 
 void spans_enter_callee(struct making *m, struct stacks *s, struct stack *stack, struct frame *frame)
@@ -233,16 +258,34 @@ void spans_leave_callee(struct making *m, struct stacks *s, struct stack *stack,
 	m->callee.depth = 0;
 }
 
+/* Of a span that ended right before the event. */
+static bool tell_result(struct making *m, const struct stacks *s, const struct stack *stack, struct span_of *span)
+{
+	const struct fact *f = facts_find(&m->history->facts, FACT_RESULT, (uint32_t)stack->cpu, s->insns);
+
+	if (!f || f->numbers[0] != fact_of(span->kind))
+		return false;
+	span->has_result = true;
+	span->result = (int32_t)f->numbers[1];
+	return true;
+}
+
+void spans_tell_result(struct making *m, struct stacks *s, const struct stack *stack)
+{
+	struct open_thread *open = &m->open[stack - s->list];
+
+	if (open->unresolved != HISTORY_NONE && tell_result(m, s, stack, &m->history->spans[open->unresolved]))
+		open->unresolved = HISTORY_NONE;
+}
+
 void spans_leave(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame, uint8_t role)
 {
-	uint32_t thread = (uint32_t)(stack - s->list);
+	uint32_t thread = (uint32_t)(stack - s->list), number = (frame->data & ~FRAME_UNTOLD) - 1;
 	struct span_of *span;
-	const struct fact *f;
 
-	(void)role;
-	if (!frame->data || frame->data > m->history->n_spans)
+	if (number >= m->history->n_spans)
 		return;
-	span = &m->history->spans[frame->data - 1];
+	span = &m->history->spans[number];
 	m->consoles -= m->consoles && !strcmp(span_functions[role - ROLE_SPANS].function, CONSOLES);
 	span->end_ns = s->ns;
 	span->insns = stack->insns - frame->insns;
@@ -250,10 +293,7 @@ void spans_leave(struct making *m, struct stacks *s, struct stack *stack, const 
 	m->open[thread].span = span->parent;
 	if (stack->cpu < 0)
 		return;
-	f = facts_find(&m->history->facts, FACT_RESULT, (uint32_t)stack->cpu, s->insns);
-	if (f && f->numbers[0] == span_functions[role - ROLE_SPANS].fact) {
-		span->has_result = true;
-		span->result = (int32_t)f->numbers[1];
-	}
-	history_cut_slice(m, s, (unsigned)stack->cpu, thread, span->parent, HISTORY_NONE);
+	if (fact_of(span->kind))
+		m->open[thread].unresolved = tell_result(m, s, stack, span) ? HISTORY_NONE : number;
+	history_cut_slice(m, s, (unsigned)stack->cpu, thread, m->history->spans[number].parent, HISTORY_NONE);
 }

@@ -133,7 +133,7 @@ static void close_open(struct making *m, const struct stacks *s)
 		for (size_t k = s->list[x->thread].depth; k-- > 0;) {
 			const struct frame *f = &s->list[x->thread].frames[k];
 
-			if (f->data == i + 1) {
+			if ((f->data & ~FRAME_UNTOLD) == i + 1) {
 				x->insns = s->list[x->thread].insns - f->insns;
 				x->cpu_ns = s->list[x->thread].ns - f->ns;
 			}

@@ -23,7 +23,7 @@ const struct hook hooks[] = {
 	{ { "perf_event_ksymbol" }, "kernel/events/core.c: (type, addr, len, unregister, name)", CODE(code_out_of_line) },
 	{ { "machine_kexec" }, "arch/x86/kernel/machine_kexec_64.c: (image)", .watch = watch_kexec_begins, .optional = true },
 	{ { "perf_event_mmap" }, "kernel/events/core.c: (vma)", CODE(code_mapped) },
-	{ { "try_to_wake_up" }, "kernel/sched/core.c: (task, states, flags)", FACT(WAKE, read_wake) },
+	{ { "try_to_wake_up" }, "kernel/sched/core.c: (task, states, flags)", FACT(WAKE, read_wake), .has_clock = true },
 	/* both: the first where the line may still grow, the second where it may not */
 	{ { "prb_commit" }, "kernel/printk/printk_ringbuffer.c: (entry)", FACT(LOG, read_log), .has_clock = true },
 	{ { "prb_final_commit" }, "kernel/printk/printk_ringbuffer.c: (entry)", FACT(LOG, read_log), .has_clock = true },
