@@ -375,7 +375,8 @@ CLOCKED = "interrupt,syscall,syscall-return,halt,resume,task-switch,clock"
 # each command, with what makes it say most
 ANSWERS = [["top", "-n", "0"], ["top", "-n", "0", "--total"], ["first", "-n", "0"], ["tree"], ["ps"], ["syscalls", "-n", "0"],
            ["syscalls", "--summary"], ["calls", "--function", "do_exit"], ["calls", "--function", "vfs_read", "--depth", "1"],
-           ["dump", "--kind", CLOCKED], ["dump", "--from", "1.5s", "--to", "1.51s"]]
+           ["dump", "--kind", CLOCKED], ["dump", "--from", "1.5s", "--to", "1.51s"],
+           ["timeline"], ["waits"], ["why"], ["log"]]
 
 
 def differing_answers(a, b):

@@ -388,7 +388,8 @@ const struct command cmd_timeline = {
 	.summary = "what happened when, from reset to power-off, and how long did it take?",
 	.description = "Prints what was done as a tree: phases of the boot, levels of initcalls, initcalls, probes of drivers, modules, mounts, execs and "
 		       "processes, each with its time, how long its thread ran, and how long it waited. Above it stand the phases, which add up to the whole, and "
-		       "what held most of the time (upto-why(1)). What is shorter than 1 % is folded. --kind prints a table of one kind instead.\n",
+		       "what held most of the time (upto-why(1)). What is shorter than 1 % is folded. --kind prints a table of one kind instead.\n"
+		       HISTORY_NOTE,
 	.examples = "  upto timeline trace.upto\n      the whole boot on a screen\n"
 		    "  upto timeline --kind initcall -s took -n 20 trace.upto\n      the longest initcalls, with their results\n"
 		    "  upto timeline --kind module,signature,relocation,module-init trace.upto\n      where loading modules takes its time\n"

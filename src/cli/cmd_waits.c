@@ -310,7 +310,8 @@ const struct command cmd_waits = {
 	.operands = "TRACE",
 	.summary = "who waited, for what, how long, and who ended it?",
 	.description = "Lists every time that a thread was off the CPU: how long it slept, what for, and who woke it up; then how long it was ready "
-		       "while others had the CPU.\n",
+		       "while others had the CPU.\n"
+		       HISTORY_NOTE,
 	.examples = "  upto waits --pid 1 -s asleep_ns -n 20 trace.upto\n      what the first process waited for longest\n"
 		    "  upto waits --summary trace.upto\n      what everybody waited for\n"
 		    "  upto waits --comm systemd-udevd --stack --from 2s trace.upto\n      where in the kernel\n",

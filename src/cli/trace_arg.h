@@ -63,6 +63,11 @@ int trace_no_wakes(const struct trace_arg *t, struct error *err);
 	"top --total, tree, stack and calls --function make TRACE.index beside a long trace, and answer sooner from then " \
 	"on. It may be removed at any time.\n"
 
+/* For the descriptions of commands that use the history. */
+#define HISTORY_NOTE                                                                    \
+	"timeline, waits and why keep what they find in TRACE.history beside a long trace, and answer at once from then on. It may be removed at " \
+	"any time.\n"
+
 #define ONLY_OPTIONS                                                                    \
 	{ 0, "kernel", NULL, "only functions of the kernel and its modules" },          \
 	{ 0, "user", NULL, "only functions of programs and libraries" },                \
