@@ -23,7 +23,7 @@ static uint32_t number_of(const struct stacks *s, const struct stack *stack)
 	return (uint32_t)(stack - s->list);
 }
 
-/* The kernel's functions on the stack up to where it was entered; `interrupt`: up to the innermost interrupt. */
+/* The functions on a stack, innermost first; `kernel_only`: up to where the kernel was entered. */
 static size_t take_functions(const struct stack *stack, size_t depth, uint32_t *functions, bool kernel_only, const struct names *names)
 {
 	size_t n = 0;
@@ -108,12 +108,14 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 	(void)s;
 	r->slice.insns += spent->insns;
 	r->slice.halted_ns += spent->halted_ns;
-	if (!stack->depth || !spent->ns)
+	/* only in a damaged trace does time go back */
+	if (!stack->depth || !spent->ns || spent->ns > INT64_MAX)
 		return;
 	f = stack->frames[stack->depth - 1].function;
 	if (!r->spent[f])
 		r->touched[r->n_touched++] = f;
-	r->spent[f] += spent->ns;
+	if (__builtin_add_overflow(r->spent[f], spent->ns, &r->spent[f]))
+		r->spent[f] = UINT64_MAX;
 }
 
 /* Absences */
@@ -159,7 +161,9 @@ static void end_away(struct making *m, const struct stacks *s, uint32_t thread)
 /* do_task_dead(), kernel/sched/core.c: it will not run again. */
 static bool is_dead(const struct making *m, const struct stack *stack)
 {
-	for (size_t i = stack->depth; i-- > 0 && i + 4 > stack->depth;)
+	enum { NEAR_TOP = 6 };
+
+	for (size_t i = stack->depth; i-- > 0 && stack->depth - i <= NEAR_TOP;)
 		if (stack->frames[i].function == m->dead)
 			return true;
 	return false;
@@ -182,13 +186,12 @@ static void switched(void *state, struct stacks *s, const struct stack *from, co
 /* Wake-ups */
 
 /* In what the vCPU is as it wakes a thread up, and the function that stands for it. */
-static enum wake_context context_of(const struct making *m, const struct stack *stack, size_t *ret_depth, uint32_t *ret_function)
+static enum wake_context context_of(const struct making *m, const struct stack *stack, uint32_t *ret_function)
 {
 	enum wake_context context = WAKE_TASK;
 	enum { FIRST_INTERRUPT = 32 }; /* vectors below are exceptions: Intel SDM vol. 3, 7.3.1 */
 
 	*ret_function = HISTORY_NONE;
-	*ret_depth = stack->depth;
 	for (size_t i = stack->depth; i-- > 0;) {
 		const struct frame *f = &stack->frames[i];
 
@@ -216,7 +219,7 @@ static void wake(struct making *m, struct stacks *s, const struct stack *stack, 
 	long thread = f ? threads_find(s->threads, f->numbers[0], s->ns) : THREAD_NONE;
 	uint32_t functions[STACK_MAX];
 	struct away *a;
-	size_t depth, n;
+	size_t n;
 
 	frame->data = f ? 0 : FRAME_UNTOLD;
 	if (thread == THREAD_NONE || m->open[thread].away == HISTORY_NONE)
@@ -226,7 +229,7 @@ static void wake(struct making *m, struct stacks *s, const struct stack *stack, 
 		return;
 	a->wake_ns = s->ns;
 	a->waker = number_of(s, stack);
-	a->context = context_of(m, stack, &depth, &a->waker_function);
+	a->context = context_of(m, stack, &a->waker_function);
 	n = take_functions(stack, stack->depth, functions, false, s->names);
 	a->waker_stack = keep_stack(m, functions, n);
 }
@@ -236,6 +239,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	struct making *m = state;
 	uint8_t role = m->roles[frame->function];
 
+	frame->data = 0; /* one that ends in a jump has the next function's frame */
 	if (__builtin_expect(m->consoles, 0) && stack->cpu >= 0)
 		spans_enter_callee(m, s, stack, frame);
 	if (__builtin_expect(!role, 1) || stack->cpu < 0) {
@@ -365,6 +369,13 @@ static void finish(struct making *m, struct stacks *s)
 	for (unsigned i = 0; i < m->n_cpus; i++)
 		history_cut_slice(m, s, i, HISTORY_NONE, HISTORY_NONE, HISTORY_NONE);
 	h->end_ns = s->ns;
+	for (size_t i = 0; i < h->n_aways; i++) {
+		const struct boots *boots = s->names->boots;
+		size_t boot = boots_at(boots, h->aways[i].start_ns);
+
+		if (h->aways[i].end_ns == UINT64_MAX && boot + 1 < boots->count)
+			h->aways[i].end_ns = boots->list[boot + 1].start_ns;
+	}
 }
 
 int history_make(const struct reader *r, const struct names *names, const struct threads *threads, struct history *ret, struct error *err)

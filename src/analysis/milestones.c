@@ -26,7 +26,7 @@ static bool find_shutdown(const struct history *h, struct milestone *ret)
 	bool found = false;
 
 	for (size_t i = 0; i < h->n_spans; i++)
-		if (h->spans[i].kind == SPAN_SHUTDOWN)
+		if (h->spans[i].kind == SPAN_SHUTDOWN && h->spans[i].thread != HISTORY_NONE)
 			found = put(ret, h->spans[i].thread, h->spans[i].start_ns, "the request for power-off or restart");
 	return found;
 }

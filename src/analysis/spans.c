@@ -196,6 +196,8 @@ void spans_tell(struct making *m, struct stacks *s, struct stack *stack, struct 
 	const struct fact *f;
 	bool told = true;
 
+	if (span_functions[which].kind != SPAN_KINDS && number >= m->history->n_spans)
+		return;
 	if (span_functions[which].kind == SPAN_KINDS) {
 		told = tell_arguments(m, stack, s, thread);
 	} else if (span_functions[which].fact) {
@@ -295,5 +297,7 @@ void spans_leave(struct making *m, struct stacks *s, struct stack *stack, const 
 		return;
 	if (fact_of(span->kind))
 		m->open[thread].unresolved = tell_result(m, s, stack, span) ? HISTORY_NONE : number;
-	history_cut_slice(m, s, (unsigned)stack->cpu, thread, m->history->spans[number].parent, HISTORY_NONE);
+	/* of a thread that has died, frames are left when the vCPU is another's */
+	if (m->running[stack->cpu].slice.thread == thread)
+		history_cut_slice(m, s, (unsigned)stack->cpu, thread, m->history->spans[number].parent, HISTORY_NONE);
 }

@@ -58,12 +58,12 @@ static void put_processes(struct making *m, const struct stacks *s)
 }
 
 /* Who has no parent in its thread lies in the smallest part of the boot that has all of it. */
-static uint32_t container(const struct history *h, const struct stacks *s, const struct span_of *x)
+static uint32_t container(const struct history *h, const struct stacks *s, uint32_t first_part, const struct span_of *x)
 {
 	uint32_t best = HISTORY_NONE;
 	bool first = x->thread < s->threads->count && s->threads->list[x->thread].pid == 1;
 
-	for (uint32_t i = 0; i < h->n_spans; i++) {
+	for (uint32_t i = first_part; i < h->n_spans; i++) {
 		const struct span_of *c = &h->spans[i];
 
 		if (c->kind != SPAN_BOOT && c->kind != SPAN_PHASE && (c->kind != SPAN_LEVEL || !first))
@@ -144,15 +144,17 @@ static void close_open(struct making *m, const struct stacks *s)
 void spans_finish(struct making *m, const struct stacks *s)
 {
 	struct history *h = m->history;
+	uint32_t first_part; /* boots, phases and levels come last */
 
 	close_open(m, s);
 	spans_name_parts(h);
 	put_processes(m, s);
 	spans_put_units(m);
+	first_part = (uint32_t)h->n_spans;
 	for (size_t b = 0; b < s->names->boots->count; b++)
 		spans_put_boot(m, s, b);
 	for (uint32_t i = 0; i < h->n_spans; i++)
 		if (h->spans[i].parent == HISTORY_NONE && h->spans[i].kind != SPAN_BOOT)
-			h->spans[i].parent = container(h, s, &h->spans[i]);
+			h->spans[i].parent = container(h, s, first_part, &h->spans[i]);
 	sort_spans(h);
 }

@@ -192,8 +192,11 @@ static void prepare(struct walking *w)
 	}
 	for (size_t i = 0; i < h->n_aways; i++) {
 		const struct away *a = &h->aways[i];
-		uint32_t last = a->start_ns ? history_slice(h, a->thread, a->start_ns - 1) : HISTORY_NONE;
+		uint32_t last = history_slice(h, a->thread, a->start_ns);
 
+		/* that is the slice behind it, if it took no time, or the one before, if that took none */
+		if (last != HISTORY_NONE && h->slices[last].end_ns != a->start_ns)
+			last = a->start_ns ? history_slice(h, a->thread, a->start_ns - 1) : HISTORY_NONE;
 		if (last != HISTORY_NONE && h->slices[last].end_ns == a->start_ns)
 			w->away_at[last] = (uint32_t)i;
 		if (!w->idle_ns && a->start_ns >= w->why->from_ns)

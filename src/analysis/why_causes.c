@@ -38,7 +38,7 @@ static void put_program(struct buf *out, const struct walking *w, uint32_t threa
 {
 	const struct thread *t = thread < w->threads->count ? &w->threads->list[thread] : NULL;
 	const struct program *p = t ? &w->threads->programs[threads_program(w->threads, thread, ns)] : NULL;
-	const struct span_of *phase;
+	const struct span_of *phase = NULL;
 
 	if (p && !p->kernel && *p->exe) {
 		const char *comm = threads_comm(w->threads, t, ns);
@@ -49,9 +49,10 @@ static void put_program(struct buf *out, const struct walking *w, uint32_t threa
 			buf_printf(out, " (%s)", base_of(p->exe));
 		return;
 	}
-	phase = phase_at(w->h, ns);
 	/* after the first thread has made all others it is the idle one */
-	if ((!t || t->pid == 1 || (t->pid == 0 && ns < w->idle_ns)) && phase)
+	if (!t || t->pid == 1 || (t->pid == 0 && ns < w->idle_ns))
+		phase = phase_at(w->h, ns);
+	if (phase)
 		buf_printf(out, "%s", phase->name);
 	else
 		buf_printf(out, "%s", t ? threads_comm(w->threads, t, ns) : "[boot]");
@@ -172,7 +173,7 @@ static const char *running_in(struct walking *w, const struct names *names, uint
 	return keep(w->why, &text);
 }
 
-/* The first function behind those that wait which is of a module, or that is called by the next on the way out. */
+/* The next two functions outward of the one that it waits in. */
 static void put_callers(struct buf *out, const struct walking *w, const struct names *names, const struct away *a)
 {
 	const uint32_t *f = w->h->functions + a->stack.first;
@@ -204,16 +205,28 @@ static const char *asleep_in(struct walking *w, const struct names *names, const
 	return keep(w->why, &text);
 }
 
-/* "reads of vda" and whose: the request that was under way. */
+/* The request whose end woke the thread up: the last that was done by then. NULL: none is known. */
+static const struct fact *request_of(const struct facts *facts, const struct link *l)
+{
+	const struct fact *done = NULL;
+
+	for (size_t i = facts_at(facts, l->end_ns + 1); i-- > 0 && facts->list[i].ns >= l->start_ns;)
+		if (facts->list[i].kind == FACT_COMPLETE) {
+			done = &facts->list[i];
+			break;
+		}
+	for (size_t i = done ? (size_t)(done - facts->list) : 0; i-- > 0;)
+		if (facts->list[i].kind == FACT_ISSUE && facts->list[i].numbers[0] == done->numbers[0])
+			return &facts->list[i];
+	return NULL;
+}
+
+/* "disk reads of vda, for udevd" */
 static const char *disk_of(struct walking *w, const struct names *names, const struct link *l)
 {
-	const struct facts *facts = &w->h->facts;
-	const struct fact *found = NULL;
+	const struct fact *found = request_of(&w->h->facts, l);
 	struct buf text = { 0 };
 
-	for (size_t i = 0; i < facts->count && facts->list[i].ns < l->end_ns; i++)
-		if (facts->list[i].kind == FACT_ISSUE)
-			found = &facts->list[i];
 	if (!found)
 		return asleep_in(w, names, l);
 	buf_printf(&text, "disk %s of %s, for ", found->numbers[1] == 0 ? "reads" : found->numbers[1] == 1 ? "writes" : "requests",

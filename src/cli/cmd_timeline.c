@@ -15,7 +15,7 @@
 
 enum { START, TOOK, CPU_NS, WAIT_NS, BAR, NAME, RESULT, KIND, PID, INSNS, END, ID, PARENT };
 
-enum { BAR_WIDTH = 24, CAUSES_MAX = 5, TREE_LINES = 16 };
+enum { BAR_WIDTH = 24, CAUSES_MAX = 5, DEPTH_MAX = 1000 };
 
 static const struct column columns[] = {
 	[START] = { "start_ns", "TIME S", "guest time when it began, in seconds" },
@@ -209,7 +209,7 @@ static void add_children(struct rows *r, const struct tree *t, const struct choi
 			continue;
 		}
 		add_row(r, &(struct row){ .span = i, .depth = depth });
-		if (depth < c->depth)
+		if (depth < c->depth && depth < DEPTH_MAX)
 			add_children(r, t, c, i, depth + 1);
 	}
 	if (rest.folded)
@@ -290,7 +290,7 @@ static int choice_arg(const struct args *args, const struct history *h, struct c
 	    arg_time(args, "from", &ret->span.from_ns, err) < 0 || arg_time(args, "to", &ret->span.to_ns, err) < 0)
 		return -1;
 	if (ret->span.from_ns >= ret->span.to_ns)
-		return error_set(err, "--from %s: that is not before --to %s", arg(args, "from"), arg(args, "to") ? arg(args, "to") : "the end");
+		return error_set(err, "--to %s: nothing is before that, or --from is not", arg(args, "to") ? arg(args, "to") : "the end");
 	if (arg(args, "depth"))
 		ret->depth = depth;
 	while (kinds && *kinds) {

@@ -282,7 +282,7 @@ static int run(const struct args *args, struct error *err)
 	if (arg_u64(args, "pid", &pid, err) < 0 || arg_time(args, "from", &span.from_ns, err) < 0 || arg_time(args, "to", &span.to_ns, err) < 0)
 		return EXIT_USAGE;
 	if (span.from_ns >= span.to_ns)
-		return error_set(err, "--from %s: that is not before --to %s", arg(args, "from"), arg(args, "to")), EXIT_USAGE;
+		return error_set(err, "--to %s: nothing is before that, or --from is not", arg(args, "to")), EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	names_fold_thunks(&t.names);
