@@ -7,7 +7,7 @@
 
 enum {
 	PARTS_PER_THREAD = 5, /* some parts take longer: a thread that is done takes the next part */
-	MODELS_MAX = 40,      /* each thread has one for each vCPU, of about 5 MB (trace/model.h) */
+	MODELS_MAX = 32,      /* each thread has one for each vCPU, of about 5 MB (trace/model.h) */
 };
 
 struct part {
