@@ -74,6 +74,46 @@ def test_end_of_a_function():
     assert own(trace) == {"[unknown]": 11, "startup_64": 89, "second": 200, "[kernel]": 400, "third": 300}, own(trace)
 
 
+def test_tail_calls():
+    """What a function jumps to at its end is below it, up to the return of both; what it came from by such jumps goes on in place."""
+    second, third = KERNEL + 0x1000, KERNEL + 0x2000
+    jump = lambda insns, source, target: (f"event 0 jump {insns} 0 0", source, target)
+    trace = make("tail-calls", boot(
+        ("event 0 call 100 0", STACK, KERNEL + 0x20, second), jump(110, second + 8, third),
+        ("event 0 call 120 0", STACK - 64, third + 0x20, second), ("event 0 return 125 0", STACK - 64, 0, third + 0x20),
+        ("event 0 return 150 0", STACK, 0, KERNEL + 0x20),
+        # into the middle of the first one: it goes on; to its start: it begins anew
+        ("event 0 call 200 0", STACK, KERNEL + 0x30, second), jump(210, second + 8, third), jump(230, third + 8, second + 0x10),
+        jump(260, second + 0x18, third), jump(270, third + 8, second), ("event 0 return 300 0", STACK, 0, KERNEL + 0x30),
+        # what nobody called only jumps on
+        jump(400, KERNEL + 0x40, third), jump(450, third + 0x40, KERNEL), "event 0 clock 500 500 0 0 0"))
+    ask = lambda command, *options: upto_json(command, "--json", *options, trace, upto=UPTO_ASAN)
+    assert [(c["depth"], c["kind"], c["insns"], c["self_insns"]) for c in ask("calls", "--function", "second,third")["calls"]] == [
+        (0, "call", 50, 10), (1, "tail", 40, 35), (2, "call", 5, 5),
+        (0, "call", 70, 40), (1, "tail", 20, 20), (1, "tail", 10, 10), (0, "call", 30, 30), (0, "call", 50, 50)]
+    tree = [(n["depth"], n["function"], n["calls"], n["tail_calls"], n["total_insns"]) for n in ask("tree")["tree"]]
+    assert (2, "third", 3, 3, 70) in tree and (0, "third", 1, 0, 50) in tree, tree
+    assert {f["function"]: (f["calls"], f["total_insns"]) for f in ask("top", "--total")["functions"] if f["function"] in ("second", "third")} == {
+        "second": (4, 150), "third": (4, 120)}
+    stack, = ask("stack", "--at", "115ns")["stacks"]
+    assert [(f["function"], f["kind"], f["address"]) for f in stack["frames"][:2]] == [
+        ("third", "tail", hex(third)), ("second", "call", None)], stack
+    run(UPTO_ASAN, "check", trace)
+
+
+def test_tail_calls_without_end():
+    """Functions that go on jumping to others are not kept all: a stack does not grow for it."""
+    functions = [(KERNEL + 0x1000 * i, 0x100, f"f{i}") for i in range(1, 200)]
+    jumps = [(f"event 0 jump {100 + 10 * i} 0 0", functions[i - 1][0] + 8, functions[i][0]) for i in range(1, len(functions))]
+    trace = make("tails", boot(("event 0 call 100 0", STACK, KERNEL + 0x20, functions[0][0]), *jumps,
+                               ("event 0 return 3000 0", STACK, 0, KERNEL + 0x20), "event 0 clock 3100 3100 0 0 0",
+                               symbols=((KERNEL, 0x100, "startup_64"), *functions)))
+    deepest = max(n["depth"] for n in upto_json("tree", "--json", trace, upto=UPTO_ASAN)["tree"])
+    assert 30 < deepest < 40, deepest
+    assert own(trace)["f199"] == 3000 - 100 - 10 * 198
+    run(UPTO_ASAN, "check", trace)
+
+
 def test_gap():
     """What is lost in a gap is told of, and everything else is there: all commands go on behind it."""
     trace = make("gap", boot(("event 0 call 100 0", STACK, KERNEL + 0x20, KERNEL + 0x1000), "event 0 gap 200 0 0 0 0 5000",

@@ -199,7 +199,7 @@ def stack_at(trace, ns, addr):
     stacks = upto_json("stack", "--json", "--running", "--at", f"{ns + 1}ns", trace)["stacks"]
     assert stacks, f"no stack at {ns + 1}ns, in {addr:#x}"
     stack = stacks[0]["frames"]
-    stack = [numbers(f) for f in stack]
+    stack = [numbers(f) for f in stack if f["address"]]  # who ended in a tail call is not on the machine's stack
     if stack[0]["kind"] == "interrupt" and stack[1]["address"] == addr:
         stack = stack[1:]  # it came before the function's first instruction was done
     return stack

@@ -59,7 +59,7 @@ static uint32_t node_of(struct call_tree *t, const struct stacks *s, const struc
 	/* a group of code without names counts as one function, which does not call itself */
 	if (parent != ROOT && t->nodes[parent].function == function && names_is_group(names, function))
 		return parent;
-	if (t->inlines && parent != ROOT && stack->frames[i].from)
+	if (t->inlines && parent != ROOT && frame_call_place(stack->frames[i].kind, stack->frames[i].from))
 		parent = inlined_node(t, s, stack, &stack->frames[i], parent);
 	return child_of(t, parent, function);
 }
@@ -70,6 +70,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 
 	frame->data = node_of(t, s, stack, stack->depth - 1);
 	t->nodes[frame->data].calls += frame->at_start;
+	t->nodes[frame->data].tail_calls += frame->at_start && frame->kind == FRAME_TAIL;
 }
 
 /* Before the first event: set the nodes of a checkpoint's frames, which were entered in an earlier part. */
@@ -136,6 +137,7 @@ static void merge(struct call_tree *into, const struct call_tree *part)
 		twin[i] = i == ROOT ? ROOT : child_of(into, twin[n->parent], n->function);
 		to = &into->nodes[twin[i]];
 		to->calls += n->calls;
+		to->tail_calls += n->tail_calls;
 		to->self_insns += n->self_insns;
 		to->self_ns += n->self_ns;
 	}
@@ -201,6 +203,7 @@ static void add_callers(const struct call_tree *t, size_t node, struct call_tree
 		out->nodes[at].total_insns += n->total_insns;
 		out->nodes[at].total_ns += n->total_ns;
 		if (i == node) {
+			out->nodes[at].tail_calls += n->tail_calls;
 			out->nodes[at].self_insns += n->self_insns;
 			out->nodes[at].self_ns += n->self_ns;
 		}
@@ -223,6 +226,7 @@ static void add_callees(const struct call_tree *t, const bool *functions, struct
 		twin[i] = child_of(out, twin[n->parent], n->function);
 		to = &out->nodes[twin[i]];
 		to->calls += n->calls;
+		to->tail_calls += n->tail_calls;
 		to->self_insns += n->self_insns;
 		to->self_ns += n->self_ns;
 	}

@@ -14,7 +14,7 @@ struct call_node {
 	uint32_t function;      /* number (names.h); of a function inlined into its parent: see inlines.h */
 	uint32_t parent;        /* number of a node before this one; the root is its own parent */
 	uint32_t last_child;    /* the child that was entered last; 0: none */
-	uint64_t calls;
+	uint64_t calls, tail_calls; /* how many of them its caller ended in: FRAME_TAIL */
 	uint64_t self_insns, self_ns;
 	uint64_t total_insns, total_ns; /* with callees, and with the interrupts that came in them */
 };

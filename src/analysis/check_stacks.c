@@ -73,8 +73,12 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 		fault(v, FRAME_TIME, frame, below);
 	if (__builtin_expect(frame->insns < below->insns || frame->ns < below->ns, 0))
 		fault(v, FRAME_INSNS, frame, below);
-	if (__builtin_expect(frame->slot >= below->slot, 0) && same_stack(v, frame->slot, below->slot))
+	if (frame->kind == FRAME_TAIL) {
+		if (frame->slot != below->slot || frame->from != below->from || !frame_is_called(below))
+			fault(v, FRAME_SLOT, frame, below);
+	} else if (__builtin_expect(frame->slot >= below->slot, 0) && same_stack(v, frame->slot, below->slot)) {
 		fault(v, FRAME_SLOT, frame, below);
+	}
 }
 
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)

@@ -42,7 +42,7 @@ static size_t count_frames(const struct stack *stack, uint64_t base, uint64_t si
 	size_t n = 0;
 
 	for (size_t i = 0; i < stack->depth; i++)
-		n += stack->frames[i].slot - base < size;
+		n += stack->frames[i].slot - base < size && stack->frames[i].kind != FRAME_TAIL;
 	return n;
 }
 

@@ -31,7 +31,7 @@ static size_t take_functions(const struct stack *stack, size_t depth, uint32_t *
 	for (size_t i = depth; i-- > 0 && n < STACK_MAX;) {
 		const struct frame *f = &stack->frames[i];
 
-		if (kernel_only && f->kind == FRAME_CALL && !names_is_kernel(names, f->function))
+		if (kernel_only && frame_is_called(f) && !names_is_kernel(names, f->function))
 			break;
 		functions[n++] = f->function;
 		if (kernel_only && f->kind == FRAME_SYSCALL)
@@ -195,7 +195,7 @@ static enum wake_context context_of(const struct making *m, const struct stack *
 	for (size_t i = stack->depth; i-- > 0;) {
 		const struct frame *f = &stack->frames[i];
 
-		if (f->kind == FRAME_CALL || f->kind == FRAME_BASE) {
+		if (frame_is_called(f) || f->kind == FRAME_BASE) {
 			if (m->kinds.contexts[f->function] && context == WAKE_TASK) {
 				context = m->kinds.contexts[f->function];
 				*ret_function = f->function;

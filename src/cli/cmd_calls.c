@@ -34,27 +34,13 @@ static const char *comm_at(const struct printer *p, const struct thread *t, uint
 	return t ? threads_comm(p->threads, t, ns) : "[boot]";
 }
 
-static const char *sign_of(enum frame_kind kind)
-{
-	switch (kind) {
-	case FRAME_INTERRUPT:
-		return " <interrupt>";
-	case FRAME_SYSCALL:
-		return " <syscall>";
-	case FRAME_SIGNAL:
-		return " <signal>";
-	default:
-		return "";
-	}
-}
-
 /* Print the source line that a call was made from, and the functions that were inlined there. */
 static size_t lines_of(const struct printer *p, const struct thread *t, enum frame_kind kind, uint64_t from, uint64_t ns,
 		       struct source_line *ret)
 {
 	struct space_view view = { 0 };
 
-	if (!p->sources->count || !from)
+	if (!p->sources->count || !frame_call_place(kind, from))
 		return 0;
 	if (t)
 		spaces_view(&p->names->spaces, t->task, ns, &view);
@@ -124,6 +110,13 @@ static void put_insns(struct printer *p, uint64_t insns)
 	put_cell(p, insns, INSNS_WIDTH, put_amount, put_count);
 }
 
+/* What kind of frame it is, unless it is a plain call. */
+static void put_sign(struct printer *p, enum frame_kind kind)
+{
+	if (kind != FRAME_CALL && kind != FRAME_BASE)
+		buf_printf(&p->line, " <%s>", frame_kind_name(kind));
+}
+
 static void put_text(struct printer *p, const struct thread *t, const struct call_record *r)
 {
 	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64, r->entry_ns / 1000000000, r->entry_ns % 1000000000);
@@ -132,7 +125,8 @@ static void put_text(struct printer *p, const struct thread *t, const struct cal
 	put_insns(p, r->self_insns);
 	buf_printf(&p->line, " %3d %6d  %*s", r->cpu, t ? t->pid : 0, (int)(r->depth * 2), "");
 	terminal_escape(&p->line, names_function(p->names, r->function));
-	buf_printf(&p->line, "%s%s", sign_of(r->kind), r->unfinished ? " (unfinished)" : "");
+	put_sign(p, r->kind);
+	buf_printf(&p->line, "%s", r->unfinished ? " (unfinished)" : "");
 	put_caller(p, t, r->kind, r->from, r->entry_ns);
 	buf_put_u8(&p->line, '\n');
 }
@@ -193,11 +187,6 @@ static void print_left_out_json(const struct printer *p, const struct left_out *
 	putchar(']');
 }
 
-static const char *kind_name(enum frame_kind kind)
-{
-	return kind == FRAME_INTERRUPT ? "interrupt" : kind == FRAME_SYSCALL ? "syscall" : kind == FRAME_SIGNAL ? "signal" : "call";
-}
-
 static void print_json(struct printer *p, const struct thread *t, const struct call_record *r)
 {
 	printf("%s{\"function\":", p->any ? ",\n" : "\n");
@@ -205,7 +194,7 @@ static void print_json(struct printer *p, const struct thread *t, const struct c
 	json_string(stdout, names_function(p->names, r->function));
 	printf(",\"depth\":%u,\"kind\":\"%s\",\"entry_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
 	       ",\"insns\":%" PRIu64 ",\"self_ns\":%" PRIu64 ",\"self_insns\":%" PRIu64 ",\"unfinished\":%s,\"cpu\":%d,\"pid\":%d,\"comm\":",
-	       r->depth, kind_name(r->kind), r->entry_ns, r->duration_ns, r->ns, r->insns, r->self_ns,
+	       r->depth, frame_kind_name(r->kind), r->entry_ns, r->duration_ns, r->ns, r->insns, r->self_ns,
 	       r->self_insns, r->unfinished ? "true" : "false", r->cpu, t ? t->pid : 0);
 	json_string(stdout, comm_at(p, t, r->entry_ns));
 	print_left_out_json(p, r->left_out);
@@ -239,7 +228,7 @@ static void print_step_json(struct printer *p, const struct flow_step *f)
 	p->any = true;
 	json_string(stdout, names_function(p->names, f->function));
 	printf(",\"depth\":%u,\"kind\":\"%s\",\"cuts_in\":%s,\"entry_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
-	       ",\"insns\":%" PRIu64 ",\"cpu\":%d,\"pid\":%d,\"comm\":", f->depth, kind_name(f->frame), f->cuts_in ? "true" : "false",
+	       ",\"insns\":%" PRIu64 ",\"cpu\":%d,\"pid\":%d,\"comm\":", f->depth, frame_kind_name(f->frame), f->cuts_in ? "true" : "false",
 	       f->entry_ns, f->duration_ns, f->ns, f->insns, f->cpu, f->thread ? f->thread->pid : 0);
 	json_string(stdout, comm_at(p, f->thread, f->kind == FLOW_LEAVE ? f->entry_ns + f->duration_ns : f->entry_ns));
 	print_caller_json(p, f->thread, f->frame, f->from, f->entry_ns);
@@ -291,7 +280,8 @@ static void put_step_text(struct printer *p, const struct flow_step *f)
 	buf_printf(&p->line, " %3d %6d %c  %*s%s", f->cpu, f->thread ? f->thread->pid : 0, sign_of_thread(p, f), (int)(f->depth * 2), "",
 		   f->kind == FLOW_LEAVE ? "} " : "");
 	put_step_name(p, f);
-	buf_printf(&p->line, "%s%s", sign_of(f->frame), f->kind == FLOW_ENTER ? " {" : "");
+	put_sign(p, f->frame);
+	buf_printf(&p->line, "%s", f->kind == FLOW_ENTER ? " {" : "");
 	if (f->kind != FLOW_LEAVE)
 		put_caller(p, f->thread, f->frame, f->from, f->entry_ns);
 	buf_put_u8(&p->line, '\n');
@@ -497,7 +487,7 @@ static const struct option options[] = {
 static const struct term terms[] = {
 	{ "function", "what was called" },
 	{ "depth", "how far below the outermost call that is shown" },
-	{ "kind", "call, interrupt, syscall or signal: what the function was entered by" },
+	{ "kind", "call, interrupt, syscall or signal: what the function was entered by; tail: the function above it ended in a jump there" },
 	{ "entry_ns", "guest time when it was entered" },
 	{ "duration_ns", "from entry to exit, also while other threads ran" },
 	{ "ns", "of that, what the thread itself ran, callees too" },

@@ -15,20 +15,6 @@
 #include "terminal.h"
 #include "trace_arg.h"
 
-static const char *kind_name(enum frame_kind kind)
-{
-	switch (kind) {
-	case FRAME_INTERRUPT:
-		return "interrupt";
-	case FRAME_SYSCALL:
-		return "syscall";
-	case FRAME_SIGNAL:
-		return "signal";
-	default:
-		return "call";
-	}
-}
-
 static const struct thread *thread_of(const struct stacks *s, const struct stack *stack)
 {
 	static const struct thread before_threads = { .comm = "[boot]", .exe = "" };
@@ -36,10 +22,15 @@ static const struct thread *thread_of(const struct stacks *s, const struct stack
 	return stack->thread == THREAD_NONE ? &before_threads : &s->threads->list[stack->thread];
 }
 
-/* Where control is in a frame: the address that its callee will return to. For the innermost frame: where control went last. */
+/*
+ * Where control is in a frame: the address that its callee will return to. For the innermost frame: where control went last.
+ * 0: it has left for a tail call.
+ */
 static uint64_t place_in(const struct stack *stack, size_t i)
 {
-	return i + 1 < stack->depth ? stack->frames[i + 1].from : stack->place;
+	if (i + 1 == stack->depth)
+		return stack->place;
+	return stack->frames[i + 1].kind == FRAME_TAIL ? 0 : stack->frames[i + 1].from;
 }
 
 static void put_place(const struct names *names, const struct stack *stack, size_t i, uint64_t ns, uint32_t version,
@@ -50,7 +41,7 @@ static void put_place(const struct names *names, const struct stack *stack, size
 	struct buf name = { 0 };
 
 	/* in a thunk, which is its caller's */
-	if (names_is_thunk(names, names_place(names, place, ns, version).function))
+	if (!place || names_is_thunk(names, names_place(names, place, ns, version).function))
 		buf_printf(&name, "%s", names_function(names, f->function));
 	else if (f->function >= names->groups)
 		buf_printf(&name, "0x%" PRIx64 " %s", place, names_function(names, f->function));
@@ -112,7 +103,7 @@ static void print_text(const struct stacks *s, const struct source_lines *source
 		buf_printf(&line, "    ");
 		put_place(s->names, stack, i, s->ns, view.version, &line);
 		if (f->kind != FRAME_CALL && f->kind != FRAME_BASE)
-			buf_printf(&line, " <%s>", kind_name(f->kind));
+			buf_printf(&line, " <%s>", frame_kind_name(f->kind));
 		if (n && !lines[n - 1].inlined)
 			debug_put(&line, &lines[n - 1]);
 		buf_put_u8(&line, '\n');
@@ -157,8 +148,11 @@ static void print_json(const struct stacks *s, const struct source_lines *source
 		print_inlined_json(lines, n, place_in(stack, i));
 		printf("{\"function\":");
 		json_string(stdout, names_function(s->names, f->function));
-		printf(",\"kind\":\"%s\",\"address\":", kind_name(f->kind));
-		json_address(stdout, place_in(stack, i));
+		printf(",\"kind\":\"%s\",\"address\":", frame_kind_name(f->kind));
+		if (place_in(stack, i))
+			json_address(stdout, place_in(stack, i));
+		else
+			printf("null");
 		printf(",\"entry_ns\":%" PRIu64, f->entry_ns);
 		if (n && !lines[n - 1].inlined)
 			debug_print_json(&lines[n - 1]);
@@ -309,7 +303,7 @@ static const struct term terms[] = {
 	{ "cpu", "the vCPU that ran it; null: none did" },
 	{ "frames", "its functions, the innermost first" },
 	{ "function", "name" },
-	{ "kind", "call, interrupt, syscall or signal: what the function was entered by; inlined, with --debug" },
+	{ "kind", "call, interrupt, syscall or signal: what the function was entered by; tail: its caller ended in a jump there, and has no address; inlined, with --debug" },
 	{ "address", "where in the function it is: where what it called will return to; a string" },
 	{ "entry_ns", "guest time when it was entered" },
 	{ "file, line", "with --debug: the source line of that place" },

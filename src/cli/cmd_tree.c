@@ -11,7 +11,7 @@
 #include "trace_arg.h"
 #include "view.h"
 
-enum { TOTAL_PCT, TOTAL_INSNS, TOTAL_NS, SELF_INSNS, SELF_NS, CALLS, DEPTH, INLINED, FUNCTION };
+enum { TOTAL_PCT, TOTAL_INSNS, TOTAL_NS, SELF_INSNS, SELF_NS, CALLS, TAIL_CALLS, DEPTH, INLINED, FUNCTION };
 
 static const struct column columns[] = {
 	[TOTAL_PCT] = { "total_pct", "TOTAL %", "share of all, with callees, by the clock that --clock names" },
@@ -20,6 +20,7 @@ static const struct column columns[] = {
 	[SELF_INSNS] = { "self_insns", "SELF INSNS", "instructions of its own" },
 	[SELF_NS] = { "self_ns", "SELF TIME", "guest time of its own", .hidden = true },
 	[CALLS] = { "calls", "CALLS", "how often it was entered on this path" },
+	[TAIL_CALLS] = { "tail_calls", "TAIL CALLS", "calls that its caller ended in, by a jump", .hidden = true },
 	[DEPTH] = { "depth", "DEPTH", "functions above it", .hidden = true },
 	[INLINED] = { "inlined", "INLINED", "1: it was made part of its caller, and has nothing of its own", .hidden = true },
 	[FUNCTION] = { "function", "FUNCTION", "name, set in below what called it (--callers: below what it called)",
@@ -83,6 +84,9 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 	case CALLS:
 		*ret = (struct cell){ .type = CELL_COUNT, .number = n->calls };
 		break;
+	case TAIL_CALLS:
+		*ret = (struct cell){ .type = CELL_COUNT, .number = n->tail_calls };
+		break;
 	case DEPTH:
 		*ret = (struct cell){ .type = CELL_NUMBER, .number = rows->rows[row].depth };
 		break;
@@ -94,7 +98,7 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 			buf_printf(scratch, "%s (inlined)", inlined);
 		*ret = (struct cell){
 			.type = CELL_TEXT, .text = inlined ? (char *)scratch->data : names_function(rows->names, n->function),
-			.indent = 2 * rows->rows[row].depth,
+			.mark = n->calls && n->tail_calls == n->calls ? " <tail>" : NULL, .indent = 2 * rows->rows[row].depth,
 		};
 		break;
 	}
@@ -270,7 +274,8 @@ const struct command cmd_tree = {
 	.operands = "TRACE [FUNCTION…]",
 	.summary = "what called what, and how long did it take?",
 	.description = "Merges the call stacks of all threads into one tree, with self and total time along each path. "
-		       "Interrupts are below the function that they interrupted.\n"
+		       "Interrupts are below the function that they interrupted, and what a function jumped to at its end is below it, with "
+		       "the mark <tail>.\n"
 		       "With FUNCTION (or several), shows only the calls below it or, with --callers, above it.\n"
 		       "With --debug, inlined functions have lines of their own, with the calls made from them below; their own "
 		       "instructions count for the function that they became part of. FUNCTION means calls of the function with that name, "

@@ -198,6 +198,7 @@ static void put_cut_text(struct buf *out, const struct cell *c, size_t width)
 		put_items(&safe, c->text ? c->text : "");
 	else
 		terminal_escape(&safe, c->text ? c->text : "");
+	buf_printf(&safe, "%s", c->mark ? c->mark : "");
 	buf_put_u8(&safe, 0);
 	if (indent + NAME_MIN > width)
 		indent = width > NAME_MIN ? width - NAME_MIN : 0;

@@ -39,6 +39,7 @@ struct cell {
 	double percent;
 	unsigned indent;      /* TEXT, for people: columns that it is set in */
 	const char *text;     /* TEXT; LIST: items separated by newlines */
+	const char *mark;     /* TEXT, for people: comes behind it; NULL: none */
 };
 
 struct column {

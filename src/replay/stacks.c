@@ -7,7 +7,18 @@
 enum {
 	USER_STACK = 8 << 20,     /* what is farther apart is on different stacks */
 	DEPTH_MAX = 1 << 16,
+	TAILS_MAX = 32,           /* that many tail calls are above each other; behind that, jumps replace the top frame */
 };
+
+const char *frame_kind_name(enum frame_kind kind)
+{
+	static const char *const names[] = {
+		[FRAME_BASE] = "call", [FRAME_CALL] = "call", [FRAME_TAIL] = "tail",
+		[FRAME_INTERRUPT] = "interrupt", [FRAME_SYSCALL] = "syscall", [FRAME_SIGNAL] = "signal",
+	};
+
+	return names[kind];
+}
 
 static inline struct frame *top(struct stack *stack)
 {
@@ -113,15 +124,23 @@ static inline void pop(struct replay *r, struct stack *stack)
 static void cut(struct replay *r, struct stack *stack, size_t depth)
 {
 	while (stack->depth > depth) {
-		r->stacks->unmatched.abandoned++;
+		r->stacks->unmatched.abandoned += top(stack)->kind != FRAME_TAIL;
 		pop(r, stack);
 	}
+}
+
+/* Leave the top frame, and those that led there by tail calls. */
+static inline void pop_call(struct replay *r, struct stack *stack)
+{
+	while (__builtin_expect(stack->frames[stack->depth - 1].kind == FRAME_TAIL && stack->depth > 1, 0))
+		pop(r, stack);
+	pop(r, stack);
 }
 
 /* A frame at or below a new one's slot can only have been left. */
 static inline bool is_left(const struct replay *r, const struct frame *f, uint64_t slot)
 {
-	return f->kind == FRAME_CALL && __builtin_expect(f->slot <= slot, 0) && same_stack(r, f->slot, slot);
+	return frame_is_called(f) && __builtin_expect(f->slot <= slot, 0) && same_stack(r, f->slot, slot);
 }
 
 static inline void call(struct replay *r, struct stack *stack, const struct event *e)
@@ -155,13 +174,51 @@ static void cut_stuffing(struct replay *r, struct stack *stack)
 	}
 }
 
-/* Control is at that address now: another function there, or the same one anew, replaces the top frame. */
+/* The frame of the function that is on top, or that led to it by tail calls. NULL: there is none. *ret_tails: tail calls up to it. */
+static struct frame *find_tail(struct stack *stack, uint32_t function, unsigned *ret_tails)
+{
+	*ret_tails = 0;
+	for (size_t i = stack->depth; i-- > 0;) {
+		if (stack->frames[i].function == function)
+			return &stack->frames[i];
+		if (stack->frames[i].kind != FRAME_TAIL)
+			break;
+		++*ret_tails;
+	}
+	return NULL;
+}
+
+static bool is_tail_call(const struct replay *r, const struct stack *stack, enum event_kind kind, struct place place)
+{
+	const struct frame *t = &stack->frames[stack->depth - 1];
+
+	return kind != EVENT_RETURN && kind != EVENT_INTERRUPT_RETURN && frame_is_called(t) && t->at_start &&
+	       !(place.at & IN_GROUP) && !names_is_group(r->stacks->names, t->function);
+}
+
+static void push_tail(struct replay *r, struct stack *stack, uint64_t addr, struct place place)
+{
+	struct frame *frame = room(r, stack);
+
+	frame->kind = FRAME_TAIL;
+	frame->slot = frame[-1].slot;
+	frame->from = frame[-1].from;
+	frame->role = SYSCALL_PLAIN;
+	frame->data = 0;
+	enter(r, stack, addr, place.function, is_start(place));
+}
+
+/*
+ * Control is at that address now: in another function, or in the same one anew. If that is one of those that led here by
+ * tail calls, the others have ended.
+ */
 static void jump(struct replay *r, struct stack *stack, uint64_t addr, enum event_kind kind)
 {
 	struct place place = place_of(r, addr);
-	bool at_start = is_start(place);
-	const struct frame *t = top(stack);
+	bool at_start = is_start(place) && kind != EVENT_INTERRUPT_RETURN;
 	const struct thunk_call *call;
+	const struct frame *t;
+	unsigned tails;
 
 	if (place.at & IN_THUNK)
 		return;
@@ -170,16 +227,23 @@ static void jump(struct replay *r, struct stack *stack, uint64_t addr, enum even
 		push_place(r, stack, FRAME_CALL, call->slot, call->from, SYSCALL_PLAIN, addr, place);
 		return;
 	}
-	if (t && place.function == t->function &&
-	    (kind == EVENT_ARRIVE || kind == EVENT_INTERRUPT_RETURN || !at_start || place.at & IN_GROUP))
-		return;
-	if (t) {
-		cut_stuffing(r, stack);
-		pop(r, stack); /* the new frame has its kind and return address */
-	} else {
+	if (!stack->depth) {
 		*room(r, stack) = (struct frame){ .kind = FRAME_BASE };
+		enter(r, stack, addr, place.function, at_start);
+		return;
 	}
-	enter(r, stack, addr, place.function, at_start && kind != EVENT_INTERRUPT_RETURN);
+	t = find_tail(stack, place.function, &tails);
+	if (t)
+		cut(r, stack, (size_t)(t - stack->frames) + 1);
+	if (t && (kind == EVENT_ARRIVE || !at_start || place.at & IN_GROUP))
+		return;
+	cut_stuffing(r, stack);
+	if (!t && tails < TAILS_MAX && is_tail_call(r, stack, kind, place)) {
+		push_tail(r, stack, addr, place);
+		return;
+	}
+	pop(r, stack); /* the new frame has its kind and return address */
+	enter(r, stack, addr, place.function, at_start);
 }
 
 static bool is_entry(const struct frame *f)
@@ -193,7 +257,7 @@ static size_t find_slot(const struct stack *stack, uint64_t slot)
 	for (size_t i = stack->depth; i-- > 0;) {
 		const struct frame *f = &stack->frames[i];
 
-		if (f->kind == FRAME_CALL && f->slot == slot)
+		if (frame_is_called(f) && f->slot == slot)
 			return i;
 		if (is_entry(f))
 			break;
@@ -219,16 +283,16 @@ static __attribute__((noinline)) void go_elsewhere(struct replay *r, struct stac
 	if (stack->thunk_calls.count && thunk_calls_return(stack, e->slot, &from)) {
 		stack->began = true;
 		if (from != e->target)
-			jump(r, stack, e->target, e->kind);
+			jump(r, stack, e->target, EVENT_JUMP_INDIRECT);
 		return;
 	}
-	if (i == stack->depth && t && t->kind == FRAME_CALL && t->from == e->target)
+	if (i == stack->depth && t && frame_is_called(t) && t->from == e->target)
 		i--; /* it has moved to another stack meanwhile: error_entry in arch/x86/entry/entry_64.S */
 	if (i < stack->depth) {
 		bool right = stack->frames[i].from == e->target;
 
 		cut(r, stack, i + 1);
-		pop(r, stack);
+		pop_call(r, stack);
 		stack->began = true;
 		if (!right) /* its return address was replaced: a retpoline's jump */
 			jump(r, stack, e->target, e->kind);
@@ -249,8 +313,8 @@ static inline void go_back(struct replay *r, struct stack *stack, const struct e
 	const struct frame *t = top(stack);
 
 	r->stacks->unmatched.returns++;
-	if (__builtin_expect(t && t->slot == e->slot && t->from == e->target && t->kind == FRAME_CALL, 1)) {
-		pop(r, stack);
+	if (__builtin_expect(t && t->slot == e->slot && t->from == e->target && frame_is_called(t), 1)) {
+		pop_call(r, stack);
 		stack->began = true;
 	} else {
 		go_elsewhere(r, stack, e);

@@ -4,9 +4,13 @@
  * first instruction to its last, through system calls, interrupts and switches.
  *
  * A call pushes its return address into a stack slot, and the return reads it from
- * the same slot. So slots match calls and returns, whatever comes in between. A jump
- * to another function replaces the top frame. System calls and interrupts have frames
- * of their own kinds, on top of the frames that they interrupt.
+ * the same slot. So slots match calls and returns, whatever comes in between. System
+ * calls and interrupts have frames of their own kinds, on top of the frames that they
+ * interrupt.
+ *
+ * A function that was called and jumps to another one makes a tail call: the frame of
+ * the other is above its own, and both are left by one return. Any other jump to
+ * another function replaces the top frame: entry code, loaders, code without names.
  */
 #ifndef UPTO_REPLAY_STACKS_H
 #define UPTO_REPLAY_STACKS_H
@@ -19,6 +23,7 @@
 enum frame_kind {
 	FRAME_BASE,       /* where the thread began or was first seen: nothing returns from it */
 	FRAME_CALL,
+	FRAME_TAIL,       /* the frame below jumped to it: it has that one's slot and return address */
 	FRAME_INTERRUPT,  /* interrupt or exception handler */
 	FRAME_SYSCALL,
 	FRAME_SIGNAL,     /* a signal's handler: user code that the kernel called */
@@ -39,10 +44,19 @@ struct frame {
 };
 static_assert(sizeof(struct frame) == 64, "a frame is a cache line's size");
 
-/* An address in the instruction that made the call, from the frame's kind and return address. */
+/* "call" for those that begin a thread, too; "tail", "interrupt", "syscall", "signal" */
+const char *frame_kind_name(enum frame_kind kind);
+
+/* Is it left by a return? */
+static inline bool frame_is_called(const struct frame *f)
+{
+	return f->kind == FRAME_CALL || f->kind == FRAME_TAIL;
+}
+
+/* An address in the instruction that made the call, from the frame's kind and return address; 0: not known, as of tail calls. */
 static inline uint64_t frame_call_place(enum frame_kind kind, uint64_t from)
 {
-	return from && (kind == FRAME_CALL || kind == FRAME_SYSCALL) ? from - 1 : from;
+	return !from || kind == FRAME_TAIL ? 0 : kind == FRAME_CALL || kind == FRAME_SYSCALL ? from - 1 : from;
 }
 
 struct stack {
