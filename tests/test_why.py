@@ -23,9 +23,15 @@ WAYS = {
     "fork": ["threads"],
     "hash": ["sha256sum"],
     "clear": ["slow_init", "clear_page"],
+    "work": ["work slow_work", "msleep"],
+    "rcu": ["slow_init", "synchronize_rcu"],
+    "softirq": ["slow_tick [slow]", "delay_tsc"],
+    "hog": ["slow-hog", "had the CPU"],
 }
 QUICK = "lock", "service", "console"
-CASES = [("6.12", way) if way in QUICK else pytest.param("6.12", way, marks=pytest.mark.all) for way in WAYS]
+ELSEWHERE = ("6.1", 1), ("7", 1), ("6.12", 4)
+CASES = [pytest.param("6.12", way, 1, marks=() if way in QUICK else pytest.mark.all) for way in WAYS] + [
+    pytest.param(version, way, smp, marks=pytest.mark.all) for version, smp in ELSEWHERE for way in WAYS if way not in ("initramfs", "hog", "softirq")]
 
 
 def module(version):
@@ -87,13 +93,27 @@ def whole(trace):
     return why
 
 
-@pytest.mark.parametrize("version, way", CASES)
+def others(trace):
+    """Who had the one vCPU while a thread waited: at least as long as they took it away, and not longer than it waited."""
+    rows = [r for r in upto_json("timeline", "--json", trace)["timeline"] if r["kind"] == "process"]
+    waits = upto_json("waits", "--json", trace)["waits"]
+    for r in rows:
+        ready = sum(w["ready_ns"] for w in waits if w["pid"] == r["pid"] and not w["asleep_ns"] and r["start_ns"] <= w["start_ns"] and
+                    w["start_ns"] + w["asleep_ns"] + w["ready_ns"] <= r["end_ns"])
+        assert ready <= r["others_ns"] <= r["wait_ns"], (r, ready)
+        assert any(r["others"] or []) == (r["others_ns"] > 0), r
+    assert any(r["others_ns"] for r in rows)
+
+
+@pytest.mark.parametrize("version, way, smp", CASES)
 @pytest.mark.weight(15)
-def test_cause(version, way):
+def test_cause(version, way, smp):
     """By name among the first three causes of why and of timeline, on a screen of 24 rows and 100 columns."""
-    trace = recording(version, way)
+    trace = recording(version, way, smp)
     check(trace)
     causes = whole(trace)["causes"][:3]
+    if smp == 1:
+        others(trace)
     assert any(all(word in c["name"] + " " + c["what"] for word in WAYS[way]) for c in causes), causes
     for command in "why", "timeline":
         text = run("env", "COLUMNS=100", UPTO, command, trace).stdout.decode().splitlines()

@@ -59,65 +59,6 @@ static struct history_stack keep_stack(struct making *m, const uint32_t *functio
 	return (struct history_stack){ .first = (uint32_t)*known - 1, .count = (uint32_t)n };
 }
 
-/* Slices */
-
-/* Choose the functions in which most of the slice's time went. */
-static void choose_hot(struct running *r)
-{
-	struct slice *slice = &r->slice;
-
-	for (size_t i = 0; i < r->n_touched; i++) {
-		uint32_t f = r->touched[i];
-		uint64_t ns = r->spent[f];
-		int at = HISTORY_HOT;
-
-		r->spent[f] = 0;
-		while (at > 0 && ns > slice->hot[at - 1].ns) {
-			if (at < HISTORY_HOT)
-				slice->hot[at] = slice->hot[at - 1];
-			at--;
-		}
-		if (at < HISTORY_HOT) {
-			slice->hot[at].function = f;
-			slice->hot[at].ns = ns;
-		}
-	}
-	r->n_touched = 0;
-}
-
-void history_cut_slice(struct making *m, const struct stacks *s, unsigned cpu, uint32_t thread, uint32_t span, uint32_t away)
-{
-	struct running *r = &m->running[cpu];
-	struct history *h = m->history;
-
-	if (r->slice.thread != HISTORY_NONE && (s->ns > r->slice.start_ns || r->slice.insns)) {
-		r->slice.end_ns = s->ns;
-		choose_hot(r);
-		h->slices = array_grow(h->slices, h->n_slices, &m->slices_cap, sizeof *h->slices);
-		h->slices[h->n_slices++] = r->slice;
-	}
-	r->slice = (struct slice){ .thread = thread, .cpu = cpu, .span = span, .away = away, .start_ns = s->ns };
-}
-
-static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
-{
-	struct making *m = state;
-	struct running *r = &m->running[stack->cpu < 0 ? 0 : stack->cpu];
-	uint32_t f;
-
-	(void)s;
-	r->slice.insns += spent->insns;
-	r->slice.halted_ns += spent->halted_ns;
-	/* only in a damaged trace does time go back */
-	if (!stack->depth || !spent->ns || spent->ns > INT64_MAX)
-		return;
-	f = stack->frames[stack->depth - 1].function;
-	if (!r->spent[f])
-		r->touched[r->n_touched++] = f;
-	if (__builtin_add_overflow(r->spent[f], spent->ns, &r->spent[f]))
-		r->spent[f] = UINT64_MAX;
-}
-
 /* Absences */
 
 static void begin_away(struct making *m, const struct stacks *s, const struct stack *stack)
@@ -180,7 +121,7 @@ static void switched(void *state, struct stacks *s, const struct stack *from, co
 		begin_away(m, s, from);
 	away = m->open[next].away;
 	end_away(m, s, next);
-	history_cut_slice(m, s, cpu, next, m->open[next].span, away);
+	slices_cut(m, s, cpu, next, m->open[next].span, away);
 }
 
 /* Wake-ups */
@@ -189,7 +130,6 @@ static void switched(void *state, struct stacks *s, const struct stack *from, co
 static enum wake_context context_of(const struct making *m, const struct stack *stack, uint32_t *ret_function)
 {
 	enum wake_context context = WAKE_TASK;
-	enum { FIRST_INTERRUPT = 32 }; /* vectors below are exceptions: Intel SDM vol. 3, 7.3.1 */
 
 	*ret_function = HISTORY_NONE;
 	for (size_t i = stack->depth; i-- > 0;) {
@@ -234,18 +174,25 @@ static void wake(struct making *m, struct stacks *s, const struct stack *stack, 
 	a->waker_stack = keep_stack(m, functions, n);
 }
 
+static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
+{
+	(void)s;
+	slices_spend(state, stack, spent);
+}
+
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
 	struct making *m = state;
 	uint8_t role = m->roles[frame->function];
 
 	frame->data = 0; /* one that ends in a jump has the next function's frame */
+	slices_enter(m, s, stack, frame);
 	if (__builtin_expect(m->consoles, 0) && stack->cpu >= 0)
 		spans_enter_callee(m, s, stack, frame);
 	if (__builtin_expect(!role, 1) || stack->cpu < 0) {
 		/* firmware, loader and kernel follow each other */
 		if (frame->kind == FRAME_BASE && stack->cpu >= 0 && stack->thread == THREAD_NONE)
-			history_cut_slice(m, s, (unsigned)stack->cpu, number_of(s, stack), m->open[number_of(s, stack)].span, HISTORY_NONE);
+			slices_cut(m, s, (unsigned)stack->cpu, number_of(s, stack), m->open[number_of(s, stack)].span, HISTORY_NONE);
 		return;
 	}
 	if (role == ROLE_WAKE)
@@ -274,6 +221,7 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 	struct making *m = state;
 	uint8_t role = m->roles[frame->function];
 
+	slices_leave(m, s, stack, frame);
 	if (__builtin_expect(m->callee.depth, 0) && stack->cpu >= 0)
 		spans_leave_callee(m, s, stack, frame);
 	if (frame->kind == FRAME_INTERRUPT && stack->depth > 1 && stack->cpu >= 0)
@@ -297,8 +245,7 @@ static void move(void *state, const struct stack *from, const struct stack *to)
 		if (h->spans[i].thread == before)
 			h->spans[i].thread = now;
 	for (unsigned i = 0; i < m->n_cpus; i++)
-		if (m->running[i].slice.thread == before)
-			m->running[i].slice.thread = now;
+		slices_rename(&m->running[i], before, now);
 	m->open[now] = m->open[before];
 	m->open[before] = (struct open_thread){ .span = HISTORY_NONE, .away = HISTORY_NONE, .unresolved = HISTORY_NONE };
 }
@@ -311,12 +258,7 @@ static void begin(struct making *m, const struct reader *r, const struct names *
 	m->open = xcalloc(n, sizeof *m->open);
 	for (size_t i = 0; i < n; i++)
 		m->open[i] = (struct open_thread){ .span = HISTORY_NONE, .away = HISTORY_NONE, .unresolved = HISTORY_NONE };
-	m->running = xcalloc(m->n_cpus, sizeof *m->running);
-	for (unsigned i = 0; i < m->n_cpus; i++)
-		m->running[i] = (struct running){
-			.slice = { .thread = (uint32_t)(threads->count + i), .cpu = i, .span = HISTORY_NONE, .away = HISTORY_NONE },
-			.spent = xcalloc(functions, sizeof *m->running->spent), .touched = xcalloc(functions, sizeof *m->running->touched),
-		};
+	slices_begin(m, functions);
 	m->dead = names_find(names, "do_task_dead");
 	wait_kinds_init(&m->kinds, names);
 	m->roles = spans_roles(names);
@@ -324,12 +266,8 @@ static void begin(struct making *m, const struct reader *r, const struct names *
 
 static void end(struct making *m)
 {
-	for (unsigned i = 0; i < m->n_cpus; i++) {
-		free(m->running[i].spent);
-		free(m->running[i].touched);
-	}
+	slices_end(m);
 	free(m->open);
-	free(m->running);
 	free(m->roles);
 	map_free(&m->stacks);
 	wait_kinds_deinit(&m->kinds);
@@ -344,30 +282,13 @@ static int by_start(const void *va, const void *vb)
 	return a->cpu < b->cpu ? -1 : a->cpu > b->cpu;
 }
 
-void history_index(struct history *h)
-{
-	uint32_t *next;
-
-	h->first_slice = xcalloc(h->n_threads + 1, sizeof *h->first_slice);
-	h->by_thread = xcalloc(h->n_slices + 1, sizeof *h->by_thread);
-	for (size_t i = 0; i < h->n_slices; i++)
-		h->first_slice[h->slices[i].thread + 1]++;
-	for (size_t t = 0; t < h->n_threads; t++)
-		h->first_slice[t + 1] += h->first_slice[t];
-	next = xcalloc(h->n_threads + 1, sizeof *next);
-	memcpy(next, h->first_slice, (h->n_threads + 1) * sizeof *next);
-	for (size_t i = 0; i < h->n_slices; i++)
-		h->by_thread[next[h->slices[i].thread]++] = (uint32_t)i;
-	free(next);
-}
-
 /* Who never ran again slept to the end, or was ready; and what ran last did so up to the end. */
 static void finish(struct making *m, struct stacks *s)
 {
 	struct history *h = m->history;
 
 	for (unsigned i = 0; i < m->n_cpus; i++)
-		history_cut_slice(m, s, i, HISTORY_NONE, HISTORY_NONE, HISTORY_NONE);
+		slices_cut(m, s, i, HISTORY_NONE, HISTORY_NONE, HISTORY_NONE);
 	h->end_ns = s->ns;
 	for (size_t i = 0; i < h->n_aways; i++) {
 		const struct boots *boots = s->names->boots;
@@ -385,7 +306,7 @@ int history_make(const struct reader *r, const struct names *names, const struct
 	struct stacks stacks;
 	int result;
 
-	*ret = (struct history){ .memory = xcalloc(1, sizeof *ret->memory), .n_threads = threads->count + reader_vcpus(r) };
+	*ret = (struct history){ .memory = xcalloc(1, sizeof *ret->memory), .n_threads = threads->count + reader_vcpus(r), .n_cpus = reader_vcpus(r) };
 	if (facts_read(r, &ret->facts, err) < 0)
 		return -1;
 	begin(&m, r, names, threads);
@@ -420,6 +341,8 @@ void history_deinit(struct history *h)
 	free(h->functions);
 	free(h->first_slice);
 	free(h->by_thread);
+	free(h->first_on_cpu);
+	free(h->by_cpu);
 	facts_deinit(&h->facts);
 	for (size_t i = 0; h->memory && i < h->memory->count; i++)
 		free(h->memory->list[i]);
@@ -427,21 +350,6 @@ void history_deinit(struct history *h)
 		free(h->memory->list);
 	free(h->memory);
 	*h = (struct history){ 0 };
-}
-
-uint32_t history_slice(const struct history *h, uint32_t thread, uint64_t ns)
-{
-	uint32_t low = h->first_slice[thread], begin = low, high = h->first_slice[thread + 1];
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (h->slices[h->by_thread[mid]].start_ns <= ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low > begin ? h->by_thread[low - 1] : HISTORY_NONE;
 }
 
 bool history_has_wakes(const struct history *h)

@@ -42,12 +42,13 @@ struct history_stack {
 	uint32_t first, count;
 };
 
-/* A thread ran on a vCPU, within one span. */
+/* A thread ran on a vCPU, within one span; or an interrupt came in it that took a millisecond or more. */
 struct slice {
 	uint32_t thread;      /* number of the stack: a thread's, or behind those a vCPU's before its first switch */
 	uint32_t cpu;
 	uint32_t span;        /* the innermost that was under way in the thread; HISTORY_NONE */
 	uint32_t away;        /* the absence that it ends; HISTORY_NONE: the thread ran right before, or never */
+	uint32_t handler;     /* it is an interrupt that took long: what of its functions did; HISTORY_NONE: it is none */
 	uint64_t start_ns, end_ns, insns, halted_ns;
 	struct { uint32_t function; uint64_t ns; } hot[HISTORY_HOT]; /* where most time went, without callees; ns 0: no more */
 };
@@ -99,6 +100,9 @@ struct history {
 	size_t n_functions;
 	uint32_t *first_slice;     /* of thread t: by_thread[first_slice[t]] … by_thread[first_slice[t + 1] - 1] are its slices' numbers, by time */
 	uint32_t *by_thread;
+	uint32_t *first_on_cpu;    /* the same of vCPU c: by_cpu[first_on_cpu[c]] … */
+	uint32_t *by_cpu;
+	unsigned n_cpus;
 	size_t n_threads;          /* threads, then vCPUs */
 	uint64_t end_ns;
 	struct facts facts;
@@ -120,5 +124,19 @@ bool history_has_wakes(const struct history *h);
 
 /* The number of the slice of a thread that has the moment, or the last one before it; HISTORY_NONE: there is none. */
 uint32_t history_slice(const struct history *h, uint32_t thread, uint64_t ns);
+
+/*
+ * The place in by_cpu of the last slice of a vCPU that began before the moment; first_on_cpu[cpu + 1]: there is none. Those before it are
+ * down to first_on_cpu[cpu].
+ */
+uint32_t history_on_cpu(const struct history *h, unsigned cpu, uint64_t ns);
+
+/* Who had the CPU while a span's thread did not, the idle ones apart. */
+struct others {
+	uint32_t threads[HISTORY_HOT]; /* that had it longest; HISTORY_NONE: no more */
+	uint64_t ns;                   /* all of them together */
+};
+
+void history_others(const struct history *h, const struct threads *threads, const struct span_of *span, struct others *ret);
 
 #endif

@@ -50,6 +50,7 @@ static void put_slice(struct buf *out, const struct slice *x, uint64_t before)
 	buf_put_varint(out, x->cpu);
 	put_number(out, x->span);
 	put_number(out, x->away);
+	put_number(out, x->handler);
 	buf_put_varint(out, x->start_ns - before);
 	buf_put_varint(out, x->end_ns - x->start_ns);
 	buf_put_varint(out, x->insns);
@@ -178,6 +179,7 @@ static void take_slice(struct cursor *in, const struct limits *l, uint64_t befor
 	in->bad |= ret->cpu >= l->cpus;
 	ret->span = take_number(in, l->spans);
 	ret->away = take_number(in, l->aways);
+	ret->handler = take_number(in, l->functions);
 	ret->start_ns = take_end(in, before);
 	ret->end_ns = take_end(in, ret->start_ns);
 	ret->insns = cursor_varint(in);
@@ -231,7 +233,7 @@ static void take_span(struct cursor *in, const struct limits *l, uint32_t number
 
 static void take_all(struct cursor *in, struct limits *l, struct history *h)
 {
-	enum { SPAN_BYTES = 11, AWAY_BYTES = 13, SLICE_BYTES = 14 };
+	enum { SPAN_BYTES = 11, AWAY_BYTES = 13, SLICE_BYTES = 15 };
 
 	h->end_ns = cursor_varint(in);
 	h->n_functions = take_count(in, 1);
@@ -262,7 +264,7 @@ int history_decode(struct cursor *in, const struct reader *r, const struct names
 {
 	struct limits l = { .functions = names_count(names), .threads = threads->count + reader_vcpus(r), .cpus = reader_vcpus(r) };
 
-	*ret = (struct history){ .memory = xcalloc(1, sizeof *ret->memory), .n_threads = threads->count + reader_vcpus(r) };
+	*ret = (struct history){ .memory = xcalloc(1, sizeof *ret->memory), .n_threads = threads->count + reader_vcpus(r), .n_cpus = reader_vcpus(r) };
 	take_all(in, &l, ret);
 	if (in->bad || cursor_left(in))
 		return error_set(err, "damaged history");

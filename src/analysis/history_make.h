@@ -6,6 +6,8 @@
 #include "history.h"
 #include "wait_kinds.h"
 
+enum { FIRST_INTERRUPT = 32 }; /* vectors below are exceptions: Intel SDM vol. 3, 7.3.1 */
+
 /* Texts that were made for the history. */
 struct history_memory {
 	char **list;
@@ -24,12 +26,20 @@ struct open_thread {
  */
 enum { FRAME_UNTOLD = 1u << 31 };
 
-/* The slice that a vCPU is in. */
-struct running {
+/* A slice under way. */
+struct open_slice {
 	struct slice slice;
 	uint64_t *spent;           /* in it, by function */
 	uint32_t *touched;         /* functions that have spent some */
 	size_t n_touched;
+};
+
+/* What a vCPU is in. */
+struct running {
+	struct open_slice plain;
+	struct open_slice interrupt; /* … that came in it */
+	size_t depth;              /* of the stack, with the interrupt's frame; 0: there is none */
+	uint64_t handler_ns;       /* how long interrupt.slice.handler ran */
 };
 
 /* What a function stands for; numbers above ROLE_WAKE are spans.c's. */
@@ -64,8 +74,17 @@ const char *history_keep(struct history *h, const char *text, size_t len);
 /* Number the slices, which are in the order of time, by thread. */
 void history_index(struct history *h);
 
-/* The slice that the vCPU is in ends now, and another one of that thread begins. */
-void history_cut_slice(struct making *m, const struct stacks *s, unsigned cpu, uint32_t thread, uint32_t span, uint32_t away);
+/* slices.c. The slice that the vCPU is in ends now, and another one of that thread begins. */
+void slices_cut(struct making *m, const struct stacks *s, unsigned cpu, uint32_t thread, uint32_t span, uint32_t away);
+
+void slices_begin(struct making *m, size_t functions);
+void slices_end(struct making *m);
+void slices_spend(struct making *m, const struct stack *stack, const struct spent *spent);
+/* The top frame was entered, or is left. */
+void slices_enter(struct making *m, const struct stacks *s, const struct stack *stack, const struct frame *frame);
+void slices_leave(struct making *m, const struct stacks *s, const struct stack *stack, const struct frame *frame);
+/* What was one thread's is another's. */
+void slices_rename(struct running *r, uint32_t before, uint32_t now);
 
 /* What each function stands for, by number. The caller frees it. */
 uint8_t *spans_roles(const struct names *names);
@@ -89,8 +108,9 @@ const char *spans_arguments(struct history *h, const struct fact *f);
 /* Name what came within the loading of a module before its name was known. */
 void spans_name_parts(struct history *h);
 
-/* Add up what all vCPUs ran in a time. */
-void spans_sum_window(const struct history *h, uint64_t start, uint64_t end, struct span_of *span);
+/* Add what ran in the slice, or in all slices, to a span, as far as it lies in that. */
+void spans_add_slice(const struct slice *x, struct span_of *span);
+void spans_add_all(const struct history *h, struct span_of *span);
 
 /* phases.c, units.c */
 void spans_put_boot(struct making *m, const struct stacks *s, size_t boot);

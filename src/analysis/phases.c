@@ -4,20 +4,21 @@
 
 #include "history_make.h"
 
-
-/* What all vCPUs ran in a time. */
-void spans_sum_window(const struct history *h, uint64_t start, uint64_t end, struct span_of *span)
+void spans_add_slice(const struct slice *x, struct span_of *span)
 {
-	for (size_t i = 0; i < h->n_slices; i++) {
-		const struct slice *x = &h->slices[i];
-		uint64_t from = x->start_ns > start ? x->start_ns : start, to = x->end_ns < end ? x->end_ns : end;
-		uint64_t all = x->end_ns - x->start_ns, ran = all - (x->halted_ns < all ? x->halted_ns : all);
+	uint64_t from = x->start_ns > span->start_ns ? x->start_ns : span->start_ns, to = x->end_ns < span->end_ns ? x->end_ns : span->end_ns;
+	uint64_t all = x->end_ns - x->start_ns, ran = all - (x->halted_ns < all ? x->halted_ns : all);
 
-		if (to <= from)
-			continue;
-		span->cpu_ns += to - from == all ? ran : (uint64_t)((__uint128_t)ran * (to - from) / all);
-		span->insns += to - from == all ? x->insns : (uint64_t)((__uint128_t)x->insns * (to - from) / all);
-	}
+	if (to <= from)
+		return;
+	span->cpu_ns += to - from == all ? ran : (uint64_t)((__uint128_t)ran * (to - from) / all);
+	span->insns += to - from == all ? x->insns : (uint64_t)((__uint128_t)x->insns * (to - from) / all);
+}
+
+void spans_add_all(const struct history *h, struct span_of *span)
+{
+	for (size_t i = 0; i < h->n_slices; i++)
+		spans_add_slice(&h->slices[i], span);
 }
 
 static uint32_t add_window(struct making *m, enum span_kind kind, const char *name, uint32_t parent, uint64_t start, uint64_t end)
@@ -28,7 +29,7 @@ static uint32_t add_window(struct making *m, enum span_kind kind, const char *na
 
 	if (end <= start)
 		return HISTORY_NONE;
-	spans_sum_window(m->history, start, end, &span);
+	spans_add_all(m->history, &span);
 	spans_add(m, &span);
 	return (uint32_t)m->history->n_spans - 1;
 }

@@ -230,7 +230,7 @@ void spans_enter(struct making *m, struct stacks *s, struct stack *stack, struct
 		frame->data = number + 1;
 		m->consoles += !strcmp(span_functions[which].function, CONSOLES);
 		m->open[thread].span = number;
-		history_cut_slice(m, s, (unsigned)stack->cpu, thread, number, HISTORY_NONE);
+		slices_cut(m, s, (unsigned)stack->cpu, thread, number, HISTORY_NONE);
 	}
 	spans_tell(m, s, stack, frame, role);
 }
@@ -298,6 +298,6 @@ void spans_leave(struct making *m, struct stacks *s, struct stack *stack, const 
 	if (fact_of(span->kind))
 		m->open[thread].unresolved = tell_result(m, s, stack, span) ? HISTORY_NONE : number;
 	/* of a thread that has died, frames are left when the vCPU is another's */
-	if (m->running[stack->cpu].slice.thread == thread)
-		history_cut_slice(m, s, (unsigned)stack->cpu, thread, m->history->spans[number].parent, HISTORY_NONE);
+	if (m->running[stack->cpu].plain.slice.thread == thread)
+		slices_cut(m, s, (unsigned)stack->cpu, thread, m->history->spans[number].parent, HISTORY_NONE);
 }

@@ -45,14 +45,8 @@ static void put_processes(struct making *m, const struct stacks *s)
 		arguments = i == thread->first_program ? NULL : program_arguments(h, thread, p);
 		if (arguments)
 			span.name = arguments;
-		for (uint32_t k = h->first_slice[p->thread]; k < h->first_slice[p->thread + 1]; k++) {
-			const struct slice *x = &h->slices[h->by_thread[k]];
-
-			if (x->start_ns < span.start_ns || x->start_ns >= span.end_ns)
-				continue;
-			span.cpu_ns += x->end_ns - x->start_ns;
-			span.insns += x->insns;
-		}
+		for (uint32_t k = h->first_slice[p->thread]; k < h->first_slice[p->thread + 1]; k++)
+			spans_add_slice(&h->slices[h->by_thread[k]], &span);
 		spans_add(m, &span);
 	}
 }

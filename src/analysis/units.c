@@ -116,7 +116,7 @@ void spans_put_units(struct making *m)
 		span.name = history_keep(h, slash + 1, strlen(slash + 1));
 		if (!find_unit_end(h, i, &span))
 			continue;
-		spans_sum_window(h, span.start_ns, span.end_ns, &span);
+		spans_add_all(h, &span);
 		spans_add(m, &span);
 	}
 }

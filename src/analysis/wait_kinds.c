@@ -130,6 +130,11 @@ static const struct {
 	{ "rcu_do_batch", WAKE_RCU }, { "rcu_core", WAKE_RCU }, { "rcu_report_*", WAKE_RCU }, { "rcu_sched_clock_irq", WAKE_RCU },
 };
 
+/* kernel/irq/handle.c, kernel/softirq.c, kernel/time/, kernel/rcu/tree.c, block/blk-mq.c, kernel/irq_work.c, kernel/smp.c */
+static const char *const hands_on[] = { "__handle_irq_event_percpu", "handle_softirqs", "__do_softirq", "tasklet_action_common*", "call_timer_fn",
+					"expire_timers", "__run_timers*", "__hrtimer_run_queues*", "rcu_do_batch", "blk_complete_reqs", "irq_work_single",
+					"__flush_smp_call_function_queue", "net_rx_action" };
+
 static const char *const scheduler[] = { "__switch_to_asm", "__switch_to", "__schedule", "schedule", "schedule_preempt_disabled",
 					 "schedule_idle", "preempt_schedule*", "__cond_resched", "schedule_rtlock", "rt_mutex_schedule" };
 
@@ -151,6 +156,8 @@ static void mark(struct wait_kinds *k, uint32_t function, const char *name)
 	for (size_t i = 0; i < sizeof wakes / sizeof *wakes && !k->contexts[function]; i++)
 		if (matches(wakes[i].pattern, name))
 			k->contexts[function] = (uint8_t)wakes[i].context;
+	for (size_t i = 0; i < sizeof hands_on / sizeof *hands_on && !k->hands_on[function]; i++)
+		k->hands_on[function] = matches(hands_on[i], name);
 	for (size_t i = 0; i < sizeof scheduler / sizeof *scheduler && !k->scheduler[function]; i++)
 		k->scheduler[function] = matches(scheduler[i], name);
 }
@@ -159,7 +166,9 @@ void wait_kinds_init(struct wait_kinds *ret, const struct names *names)
 {
 	size_t n = names_count(names);
 
-	*ret = (struct wait_kinds){ .kinds = xcalloc(n, 1), .contexts = xcalloc(n, 1), .scheduler = xcalloc(n, 1) };
+	*ret = (struct wait_kinds){
+		.kinds = xcalloc(n, 1), .contexts = xcalloc(n, 1), .hands_on = xcalloc(n, 1), .scheduler = xcalloc(n, 1),
+	};
 	for (uint32_t i = 0; i < n; i++)
 		if (names_is_kernel(names, i) && !names_is_group(names, i))
 			mark(ret, i, names_function(names, i));
@@ -169,6 +178,7 @@ void wait_kinds_deinit(struct wait_kinds *k)
 {
 	free(k->kinds);
 	free(k->contexts);
+	free(k->hands_on);
 	free(k->scheduler);
 }
 

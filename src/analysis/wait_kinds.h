@@ -9,6 +9,7 @@
 struct wait_kinds {
 	uint8_t *kinds;    /* enum wait_kind, and above WAIT_WEAK_SHIFT how little it tells */
 	uint8_t *contexts; /* enum wake_context */
+	uint8_t *hands_on; /* functions of the kernel that call others for an interrupt: a driver's, a timer's */
 	uint8_t *scheduler; /* functions that all waits have in common: never what is waited in */
 };
 

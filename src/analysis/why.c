@@ -39,35 +39,19 @@ static void put_link(struct walking *w, enum link_kind kind, uint32_t thread, ui
 	};
 }
 
-/* The last of a vCPU's slices that begin before that moment; the count: none. */
-static size_t slice_on_cpu(const struct walking *w, unsigned cpu, uint64_t ns)
-{
-	const uint32_t *list = w->on_cpu[cpu];
-	size_t low = 0, high = w->n_on_cpu[cpu];
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (w->h->slices[list[mid]].start_ns < ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? low - 1 : w->n_on_cpu[cpu];
-}
-
 /* The thread was ready, and others had the vCPU on which it ran then. */
 static void put_ready(struct walking *w, uint32_t thread, unsigned cpu, uint64_t start, uint64_t end, uint32_t away)
 {
-	size_t i = slice_on_cpu(w, cpu, end);
+	const struct history *h = w->h;
+	uint32_t i = history_on_cpu(h, cpu, end), first = h->first_on_cpu[cpu], none = h->first_on_cpu[cpu + 1];
 
-	while (end > start && i < w->n_on_cpu[cpu]) {
-		const struct slice *x = &w->h->slices[w->on_cpu[cpu][i]];
+	while (end > start && i < none) {
+		const struct slice *x = &h->slices[h->by_cpu[i]];
 		uint64_t from = x->start_ns > start ? x->start_ns : start;
 
-		put_link(w, LINK_READY, thread, from, end, w->on_cpu[cpu][i], away);
+		put_link(w, LINK_READY, thread, from, end, h->by_cpu[i], away);
 		end = from < end ? from : end;
-		i = i ? i - 1 : w->n_on_cpu[cpu];
+		i = i > first ? i - 1 : none;
 	}
 	put_link(w, LINK_READY, thread, start, end, HISTORY_NONE, away);
 }
@@ -105,12 +89,15 @@ static uint32_t maker_of(const struct walking *w, uint32_t thread)
 {
 	const struct thread *t = thread < w->threads->count ? &w->threads->list[thread] : NULL;
 	const struct task_record *record = t ? threads_record(w->threads, t->task, t->start_ns) : NULL;
-	size_t at = record && record->cpu < w->n_cpus ? slice_on_cpu(w, record->cpu, t->start_ns) : 0;
-	uint32_t maker;
+	const struct history *h = w->h;
+	uint32_t maker, at;
 
-	if (!record || record->change != TASK_NEW || record->cpu >= w->n_cpus || at >= w->n_on_cpu[record->cpu])
+	if (!record || record->change != TASK_NEW || record->cpu >= h->n_cpus)
 		return HISTORY_NONE;
-	maker = w->h->slices[w->on_cpu[record->cpu][at]].thread;
+	at = history_on_cpu(h, record->cpu, t->start_ns);
+	if (at == h->first_on_cpu[record->cpu + 1])
+		return HISTORY_NONE;
+	maker = h->slices[h->by_cpu[at]].thread;
 	return maker == thread ? HISTORY_NONE : maker;
 }
 
@@ -171,25 +158,14 @@ static void walk(struct walking *w, uint32_t thread, uint64_t from, uint64_t to,
 	}
 }
 
-/* Find the absence behind each slice, and the slices of each vCPU. */
+/* Find the absence behind each slice. */
 static void prepare(struct walking *w)
 {
 	const struct history *h = w->h;
 
-	for (size_t i = 0; i < h->n_slices; i++)
-		if (h->slices[i].cpu >= w->n_cpus)
-			w->n_cpus = h->slices[i].cpu + 1;
 	w->away_at = xcalloc(h->n_slices + 1, sizeof *w->away_at);
-	w->on_cpu = xcalloc(w->n_cpus + 1, sizeof *w->on_cpu);
-	w->n_on_cpu = xcalloc(w->n_cpus + 1, sizeof *w->n_on_cpu);
-	for (unsigned i = 0; i < w->n_cpus; i++)
-		w->on_cpu[i] = xcalloc(h->n_slices + 1, sizeof **w->on_cpu);
-	for (size_t i = 0; i < h->n_slices; i++) {
-		const struct slice *x = &h->slices[i];
-
+	for (size_t i = 0; i < h->n_slices; i++)
 		w->away_at[i] = HISTORY_NONE;
-		w->on_cpu[x->cpu][w->n_on_cpu[x->cpu]++] = (uint32_t)i;
-	}
 	for (size_t i = 0; i < h->n_aways; i++) {
 		const struct away *a = &h->aways[i];
 		uint32_t last = history_slice(h, a->thread, a->start_ns);
@@ -202,15 +178,6 @@ static void prepare(struct walking *w)
 		if (!w->idle_ns && a->start_ns >= w->why->from_ns)
 			w->idle_ns = a->start_ns;
 	}
-}
-
-static void forget(struct walking *w)
-{
-	for (unsigned i = 0; i < w->n_cpus; i++)
-		free(w->on_cpu[i]);
-	free(w->on_cpu);
-	free(w->n_on_cpu);
-	free(w->away_at);
 }
 
 static void turn(struct why *why)
@@ -233,7 +200,7 @@ void why_make(const struct history *h, const struct names *names, const struct t
 	walk(&w, to->thread, from_ns, to->ns, HISTORY_NONE, 0);
 	turn(ret);
 	why_make_causes(&w, names);
-	forget(&w);
+	free(w.away_at);
 }
 
 void why_deinit(struct why *w)

@@ -84,9 +84,13 @@ static uint32_t span_of_link(const struct walking *w, const struct link *l)
 static const char *key_of(struct walking *w, const struct names *names, const struct link *l)
 {
 	uint32_t thread = l->kind == LINK_READY && l->slice != HISTORY_NONE ? w->h->slices[l->slice].thread : l->thread;
+	const struct slice *slice = l->slice == HISTORY_NONE ? NULL : &w->h->slices[l->slice];
 	struct buf text = { 0 };
 
-	put_context(&text, w, span_of_link(w, l), thread, l->start_ns);
+	if (slice && slice->handler != HISTORY_NONE)
+		buf_printf(&text, "interrupts, %s", names_function(names, slice->handler));
+	else
+		put_context(&text, w, span_of_link(w, l), thread, l->start_ns);
 	if (l->kind != LINK_RUN && l->kind != LINK_READY && l->kind != LINK_HALT && l->away != HISTORY_NONE) {
 		const struct away *a = &w->h->aways[l->away];
 
@@ -136,7 +140,8 @@ static void put_processes(struct buf *out, const struct walking *w, uint32_t cau
 
 	for (size_t i = 0; i < w->why->n_links; i++) {
 		const struct link *l = &w->why->links[i];
-		uint32_t thread = l->cause == cause && l->slice != HISTORY_NONE ? w->h->slices[l->slice].thread : HISTORY_NONE;
+		const struct slice *x = l->cause == cause && l->slice != HISTORY_NONE ? &w->h->slices[l->slice] : NULL;
+		uint32_t thread = x && x->handler == HISTORY_NONE ? x->thread : HISTORY_NONE;
 		uint64_t *seen = thread < w->threads->count && w->threads->list[thread].pid > 1 ? map_put(&known, thread + 1, 0) : NULL;
 
 		n += seen && !*seen;

@@ -17,9 +17,6 @@ struct walking {
 	struct why *why;
 	size_t cap;
 	uint32_t *away_at;      /* of each slice, by number: the absence that begins with its end; HISTORY_NONE */
-	uint32_t **on_cpu;      /* of each vCPU: numbers of its slices, by time */
-	size_t *n_on_cpu;
-	unsigned n_cpus;
 	uint64_t idle_ns;       /* the boot's first thread was switched from for the first time */
 };
 

@@ -13,9 +13,9 @@
 #include "trace_arg.h"
 #include "view.h"
 
-enum { START, TOOK, CPU_NS, WAIT_NS, BAR, NAME, RESULT, KIND, PID, INSNS, END, ID, PARENT };
+enum { START, TOOK, CPU_NS, WAIT_NS, BAR, NAME, RESULT, OTHERS, KIND, PID, INSNS, END, OTHERS_NS, ID, PARENT };
 
-enum { BAR_WIDTH = 24, CAUSES_MAX = 5, DEPTH_MAX = 1000 };
+enum { BAR_WIDTH = 20, CAUSES_MAX = 5, DEPTH_MAX = 1000 };
 
 static const struct column columns[] = {
 	[START] = { "start_ns", "TIME S", "guest time when it began, in seconds" },
@@ -29,6 +29,8 @@ static const struct column columns[] = {
 	[PID] = { "pid", "PID", "thread that did it", .hidden = true },
 	[INSNS] = { "insns", "INSNS", "instructions that its thread ran meanwhile", .hidden = true },
 	[END] = { "end_ns", "END S", "guest time when it was over, in seconds", .hidden = true },
+	[OTHERS] = { "others", "CPU HAD", "who had the CPU longest while its thread waited", .left = true, .list = true },
+	[OTHERS_NS] = { "others_ns", "OTHERS", "how long all others together had the CPU then", .hidden = true },
 	[ID] = { "id", "ID", "its number", .hidden = true },
 	[PARENT] = { "parent", "PARENT", "number of what it is a part of", .hidden = true },
 	{ 0 },
@@ -49,6 +51,7 @@ struct rows {
 	size_t count, cap;
 	uint64_t from_ns, to_ns;
 	bool kinds;           /* rows are of asked kinds, not a tree */
+	bool brief;           /* columns are not chosen: of the others, one name is enough */
 };
 
 /* What is asked for. */
@@ -90,6 +93,24 @@ static bool has_thread(const struct span_of *x)
 	return x->thread != HISTORY_NONE;
 }
 
+/* Who had the CPU meanwhile, by the names that they had when the span was over. */
+static void others_cell(const struct rows *r, const struct span_of *x, unsigned column, struct cell *ret, struct buf *scratch)
+{
+	struct others others;
+
+	history_others(r->history, r->threads, x, &others);
+	if (column == OTHERS_NS) {
+		*ret = (struct cell){ .type = CELL_DURATION, .number = others.ns };
+		return;
+	}
+	for (int i = 0; i < (r->brief ? 1 : HISTORY_HOT) && others.threads[i] != HISTORY_NONE; i++)
+		buf_printf(scratch, "%s%s", i ? "\n" : "", threads_comm(r->threads, &r->threads->list[others.threads[i]], x->end_ns));
+	if (!scratch->len)
+		return;
+	text_cell(ret, scratch);
+	ret->type = CELL_LIST;
+}
+
 static void span_cell(const struct rows *r, const struct row *row, unsigned column, struct cell *ret, struct buf *scratch)
 {
 	const struct span_of *x = &r->history->spans[row->span];
@@ -125,6 +146,10 @@ static void span_cell(const struct rows *r, const struct row *row, unsigned colu
 		break;
 	case INSNS:
 		*ret = (struct cell){ .type = CELL_AMOUNT, .number = x->insns };
+		break;
+	case OTHERS:
+	case OTHERS_NS:
+		others_cell(r, x, column, ret, scratch);
 		break;
 	case END:
 		*ret = (struct cell){ .type = CELL_SECONDS, .number = x->end_ns };
@@ -328,6 +353,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	if (choice_arg(args, h, &choice, err) < 0)
 		return EXIT_USAGE;
 	rows.kinds = choice.any_kind;
+	rows.brief = !arg(args, "output") && !arg(args, "json");
 	if (choice.span.from_ns)
 		rows.from_ns = choice.span.from_ns;
 	if (choice.span.to_ns < rows.to_ns)

@@ -8,6 +8,9 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/platform_device.h>
+#include <linux/rcupdate.h>
+#include <linux/timer.h>
+#include <linux/workqueue.h>
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("slow on purpose");
@@ -103,6 +106,24 @@ static noinline void slow_print(void)
 		pr_info("a long line for a slow console, again and again and again and again and again %d\n", i);
 }
 
+static void slow_work(struct work_struct *unused)
+{
+	msleep(1500);
+}
+
+static DECLARE_WORK(slow_item, slow_work);
+
+static void slow_tick(struct timer_list *timer)
+{
+	static int ticks;
+
+	mdelay(12);
+	if (ticks++ < 150)
+		mod_timer(timer, jiffies + 1);
+}
+
+static DEFINE_TIMER(slow_timer, slow_tick);
+
 static int __init slow_init(void)
 {
 	if (!strcmp(what, "sleep"))
@@ -117,6 +138,14 @@ static int __init slow_init(void)
 		slow_clear();
 	else if (!strcmp(what, "console"))
 		slow_print();
+	else if (!strcmp(what, "work")) {
+		schedule_work(&slow_item);
+		flush_work(&slow_item);
+	} else if (!strcmp(what, "rcu"))
+		for (int i = 0; i < 90; i++)
+			synchronize_rcu();
+	else if (!strcmp(what, "softirq"))
+		mod_timer(&slow_timer, jiffies + 1);
 	else if (!strcmp(what, "probe")) {
 		platform_driver_register(&slow_driver);
 		platform_device_register_simple("slow_device", -1, NULL, 0);

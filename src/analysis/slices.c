@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which thread each vCPU runs from when to when, where most of that time goes, and which interrupts take long in it. */
+#include "history_make.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+enum { LONG_NS = 1000000 }; /* interrupts that take so long are slices of their own */
+
+static void add_spent(struct open_slice *o, uint32_t function, uint64_t ns)
+{
+	if (!o->spent[function])
+		o->touched[o->n_touched++] = function;
+	if (__builtin_add_overflow(o->spent[function], ns, &o->spent[function]))
+		o->spent[function] = UINT64_MAX;
+}
+
+/* Choose the functions in which most of the slice's time went. */
+static void choose_hot(struct open_slice *o)
+{
+	struct slice *slice = &o->slice;
+
+	for (size_t i = 0; i < o->n_touched; i++) {
+		uint32_t f = o->touched[i];
+		uint64_t ns = o->spent[f];
+		int at = HISTORY_HOT;
+
+		o->spent[f] = 0;
+		while (at > 0 && ns > slice->hot[at - 1].ns) {
+			if (at < HISTORY_HOT)
+				slice->hot[at] = slice->hot[at - 1];
+			at--;
+		}
+		if (at < HISTORY_HOT) {
+			slice->hot[at].function = f;
+			slice->hot[at].ns = ns;
+		}
+	}
+	o->n_touched = 0;
+}
+
+static void keep(struct making *m, struct open_slice *o, uint64_t end_ns)
+{
+	struct history *h = m->history;
+
+	if (o->slice.thread != HISTORY_NONE && (end_ns > o->slice.start_ns || o->slice.insns)) {
+		o->slice.end_ns = end_ns;
+		choose_hot(o);
+		h->slices = array_grow(h->slices, h->n_slices, &m->slices_cap, sizeof *h->slices);
+		h->slices[h->n_slices++] = o->slice;
+	}
+}
+
+/* The interrupt was short: what it ran is the slice's that it came in. */
+static void merge(struct running *r)
+{
+	struct open_slice *from = &r->interrupt;
+
+	for (size_t i = 0; i < from->n_touched; i++) {
+		add_spent(&r->plain, from->touched[i], from->spent[from->touched[i]]);
+		from->spent[from->touched[i]] = 0;
+	}
+	from->n_touched = 0;
+	r->plain.slice.insns += from->slice.insns;
+	r->plain.slice.halted_ns += from->slice.halted_ns;
+}
+
+/* The interrupt that the vCPU is in, if it is in one, is over. */
+static void end_interrupt(struct making *m, struct running *r, uint64_t ns)
+{
+	struct slice *interrupt = &r->interrupt.slice, *plain = &r->plain.slice;
+
+	if (!r->depth)
+		return;
+	r->depth = 0;
+	if (ns < interrupt->start_ns + LONG_NS || interrupt->handler == HISTORY_NONE) {
+		merge(r);
+		return;
+	}
+	keep(m, &r->plain, interrupt->start_ns);
+	keep(m, &r->interrupt, ns);
+	*plain = (struct slice){
+		.thread = plain->thread, .cpu = plain->cpu, .span = plain->span, .away = HISTORY_NONE, .handler = HISTORY_NONE, .start_ns = ns,
+	};
+}
+
+void slices_cut(struct making *m, const struct stacks *s, unsigned cpu, uint32_t thread, uint32_t span, uint32_t away)
+{
+	struct running *r = &m->running[cpu];
+
+	end_interrupt(m, r, s->ns);
+	keep(m, &r->plain, s->ns);
+	r->plain.slice = (struct slice){
+		.thread = thread, .cpu = cpu, .span = span, .away = away, .handler = HISTORY_NONE, .start_ns = s->ns,
+	};
+}
+
+void slices_spend(struct making *m, const struct stack *stack, const struct spent *spent)
+{
+	struct running *r = &m->running[stack->cpu < 0 ? 0 : stack->cpu];
+	struct open_slice *o = r->depth ? &r->interrupt : &r->plain;
+
+	o->slice.insns += spent->insns;
+	o->slice.halted_ns += spent->halted_ns;
+	/* only in a damaged trace does time go back */
+	if (stack->depth && spent->ns && spent->ns <= INT64_MAX)
+		add_spent(o, stack->frames[stack->depth - 1].function, spent->ns);
+}
+
+void slices_enter(struct making *m, const struct stacks *s, const struct stack *stack, const struct frame *frame)
+{
+	struct running *r;
+
+	if (__builtin_expect(frame->kind != FRAME_INTERRUPT || frame->role < FIRST_INTERRUPT || stack->cpu < 0, 1))
+		return;
+	r = &m->running[stack->cpu];
+	/* a jump replaces the function of an interrupt's frame: it is left and entered again */
+	if (r->depth || stack->thread == THREAD_NONE)
+		return;
+	r->depth = stack->depth;
+	r->handler_ns = 0;
+	r->interrupt.slice = r->plain.slice;
+	r->interrupt.slice.start_ns = s->ns;
+	r->interrupt.slice.insns = r->interrupt.slice.halted_ns = 0;
+	r->interrupt.slice.away = r->interrupt.slice.handler = HISTORY_NONE;
+}
+
+void slices_leave(struct making *m, const struct stacks *s, const struct stack *stack, const struct frame *frame)
+{
+	struct running *r = stack->cpu < 0 ? NULL : &m->running[stack->cpu];
+	uint64_t ns;
+
+	if (__builtin_expect(!r || !r->depth, 1))
+		return;
+	if (stack->depth == r->depth) {
+		end_interrupt(m, r, s->ns);
+	} else if (stack->depth > r->depth && m->kinds.hands_on[frame[-1].function]) {
+		ns = s->ns - frame->entry_ns;
+		/* what is called by what was handed on to is left first, and tells more */
+		if (ns / 2 > r->handler_ns) {
+			r->handler_ns = ns;
+			r->interrupt.slice.handler = frame->function;
+		}
+	}
+}
+
+void slices_rename(struct running *r, uint32_t before, uint32_t now)
+{
+	if (r->plain.slice.thread == before)
+		r->plain.slice.thread = now;
+	if (r->interrupt.slice.thread == before)
+		r->interrupt.slice.thread = now;
+}
+
+static struct open_slice open_slice(uint32_t thread, unsigned cpu, size_t functions)
+{
+	return (struct open_slice){
+		.slice = { .thread = thread, .cpu = cpu, .span = HISTORY_NONE, .away = HISTORY_NONE, .handler = HISTORY_NONE },
+		.spent = xcalloc(functions, sizeof(uint64_t)), .touched = xcalloc(functions, sizeof(uint32_t)),
+	};
+}
+
+void slices_begin(struct making *m, size_t functions)
+{
+	m->running = xcalloc(m->n_cpus, sizeof *m->running);
+	for (unsigned i = 0; i < m->n_cpus; i++) {
+		uint32_t boot = (uint32_t)(m->history->n_threads - m->n_cpus + i);
+
+		m->running[i] = (struct running){ .plain = open_slice(boot, i, functions), .interrupt = open_slice(boot, i, functions) };
+	}
+}
+
+void slices_end(struct making *m)
+{
+	for (unsigned i = 0; i < m->n_cpus; i++) {
+		free(m->running[i].plain.spent);
+		free(m->running[i].plain.touched);
+		free(m->running[i].interrupt.spent);
+		free(m->running[i].interrupt.touched);
+	}
+	free(m->running);
+}
