@@ -44,15 +44,9 @@ static uint64_t key_of(size_t boot, uint64_t number)
 }
 
 /* By boot and number: lines of several vCPUs may be stored in another order than they were numbered. */
-struct numbered {
-	size_t boot;
-	uint64_t number;
-	struct log_line line;
-};
-
 static int by_number(const void *va, const void *vb)
 {
-	const struct numbered *a = va, *b = vb;
+	const struct log_line *a = va, *b = vb;
 
 	if (a->boot != b->boot)
 		return a->boot < b->boot ? -1 : 1;
@@ -61,7 +55,7 @@ static int by_number(const void *va, const void *vb)
 
 void kernel_log_init(struct kernel_log *ret, const struct facts *facts, const struct boots *boots)
 {
-	struct numbered *list = xcalloc(facts->count + 1, sizeof *list);
+	struct log_line *list = xcalloc(facts->count + 1, sizeof *list);
 	struct map known = { 0 };
 	size_t n = 0;
 
@@ -74,21 +68,17 @@ void kernel_log_init(struct kernel_log *ret, const struct facts *facts, const st
 			continue;
 		at = map_put(&known, key_of(boot, f->numbers[0]), 0);
 		if (!*at) {
-			list[n] = (struct numbered){
-				.boot = boot, .number = f->numbers[0],
-				.line = { .ns = f->ns, .insns = f->insns, .cpu = f->cpu, .task = f->task },
+			list[n] = (struct log_line){
+				.boot = boot, .number = f->numbers[0], .ns = f->ns, .insns = f->insns, .cpu = f->cpu, .task = f->task,
 			};
 			*at = ++n;
 		}
-		set_text(&list[*at - 1].line, f);
+		set_text(&list[*at - 1], f);
 	}
 	if (n)
 		qsort(list, n, sizeof *list, by_number);
-	*ret = (struct kernel_log){ .lines = xcalloc(n + 1, sizeof *ret->lines), .count = n };
-	for (size_t i = 0; i < n; i++)
-		ret->lines[i] = list[i].line;
+	*ret = (struct kernel_log){ .lines = list, .count = n };
 	map_free(&known);
-	free(list);
 }
 
 void kernel_log_deinit(struct kernel_log *log)

@@ -8,6 +8,8 @@
 enum { LOG_LEVELS = 8 };
 
 struct log_line {
+	size_t boot;         /* number of the boot */
+	uint64_t number;     /* the kernel's own in that boot: the next line has the next one */
 	uint64_t ns, insns;  /* when it was stored first; what was added to it later is in `text`, too */
 	uint32_t cpu;
 	uint64_t task;       /* task_struct that ran; 0: not known */

@@ -6,6 +6,7 @@
 
 #include "analysis/kernel_log.h"
 #include "base/alloc.h"
+#include "base/map.h"
 #include "commands.h"
 #include "quantity.h"
 #include "terminal.h"
@@ -147,8 +148,24 @@ static void print_line(const struct log_line *line)
 	buf_free(&text);
 }
 
-/* Print what came since `*shown` lines; the last may still grow, unless the recording is over. */
-static int print_new(const char *path, const struct choice *choice, size_t *shown, bool *ret_ended, struct error *err)
+/* Is there nothing that may come before line `i`, or be added to it? vCPUs store lines in another order than they number them, but soon. */
+static bool is_settled(const struct kernel_log *log, size_t i)
+{
+	enum { SOON_NS = 1000000000 };
+	const struct log_line *line = &log->lines[i], *before = line - 1;
+
+	if (i + 1 == log->count)
+		return false;
+	return log->lines[log->count - 1].ns > line->ns + SOON_NS || !i || before->boot != line->boot || before->number + 1 == line->number;
+}
+
+static uint64_t key_of(const struct log_line *line)
+{
+	return ((uint64_t)line->boot << 48) + line->number + 1;
+}
+
+/* Print what came since the lines that are in `shown`. */
+static int print_new(const char *path, const struct choice *choice, struct map *shown, bool *ret_ended, struct error *err)
 {
 	struct reader *r;
 	struct facts facts;
@@ -163,9 +180,13 @@ static int print_new(const char *path, const struct choice *choice, size_t *show
 		return -1;
 	}
 	kernel_log_init(&log, &facts, &r->boots);
-	for (; *shown < log.count && (r->ended || *shown + 1 < log.count); ++*shown)
-		if (is_asked(choice, &log.lines[*shown]))
-			print_line(&log.lines[*shown]);
+	for (size_t i = 0; i < log.count && (r->ended || is_settled(&log, i)); i++) {
+		uint64_t *known = map_put(shown, key_of(&log.lines[i]), 0);
+
+		if (!*known && is_asked(choice, &log.lines[i]))
+			print_line(&log.lines[i]);
+		*known = 1;
+	}
 	fflush(stdout);
 	kernel_log_deinit(&log);
 	facts_deinit(&facts);
@@ -176,16 +197,15 @@ static int print_new(const char *path, const struct choice *choice, size_t *show
 static int follow(const struct args *args, const struct choice *choice, struct error *err)
 {
 	enum { POLL_US = 200000 };
-	size_t shown = 0;
+	struct map shown = { 0 };
 	bool ended = false;
+	int r = 0;
 
-	while (!ended) {
-		if (print_new(args->operands[0], choice, &shown, &ended, err) < 0)
-			return EXIT_FAILED;
+	while (!ended && (r = print_new(args->operands[0], choice, &shown, &ended, err)) == 0)
 		if (!ended)
 			usleep(POLL_US);
-	}
-	return EXIT_OK;
+	map_free(&shown);
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
 static int print(const struct args *args, const struct choice *choice, struct error *err)
