@@ -6,6 +6,7 @@ usage: bench/run.py [small|full|many|others]…   (default: all)
 RUNS=N sets how often each thing is run (default 5; full boot 3), LIMIT=S for how long QEMU's log is waited for (900).
 """
 import os
+import re
 import resource
 import statistics
 import subprocess
@@ -72,6 +73,17 @@ def compare(title, args, bound, runs):
     return statistics.median(plain)
 
 
+def costs(title, args, plain):
+    """What is read from the kernel's own structures: how often, its bytes before they are packed, the host's time for it."""
+    p = subprocess.run([UPTO, "record", "-q", "--costs", "-f", "-o", TRACE, "--"] + args, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)
+    sums = upto_json("info", "--json", TRACE)["facts"]
+    rows = [(float(ms), kind, int(n)) for kind, n, ms in re.findall(r"cost of (\S+) +(\d+) times +([\d.]+) ms", p.stderr.decode())]
+    for ms, kind, n in sorted(rows, reverse=True):
+        print(f"{title}: cost of {kind:10}{n:8} times  {sums[kind]['bytes'] / 1e3:7.1f} kB  {ms:8.2f} ms  {ms / plain / 10:.3f} % of plain TCG")
+    print(f"{title}: cost of all        {sum(ms for ms, _, _ in rows):8.2f} ms  {sum(ms for ms, _, _ in rows) / plain / 10:.3f} % of plain TCG", flush=True)
+
+
 def read_rate(title, name, command, events, bound):
     rates = [events / timed([UPTO, *command, "-n", "1", TRACE])[0] / 1e6 for _ in range(5)]
     rate = statistics.median(rates)
@@ -122,7 +134,8 @@ def small_args(append=""):
 
 
 def small():
-    compare("small boot", small_args(), SMALL_BOUND, int(os.environ.get("RUNS", 5)))
+    plain = compare("small boot", small_args(), SMALL_BOUND, int(os.environ.get("RUNS", 5)))
+    costs("small boot", small_args(), plain)
     reading("small boot")
 
 
@@ -150,7 +163,8 @@ def others():
 
 
 def full():
-    compare("full boot", full_args(), FULL_BOUND, int(os.environ.get("RUNS", 3)))
+    plain = compare("full boot", full_args(), FULL_BOUND, int(os.environ.get("RUNS", 3)))
+    costs("full boot", full_args(), plain)
     reading("full boot")
 
 

@@ -8,6 +8,7 @@
 #include "json.h"
 #include "quantity.h"
 #include "terminal.h"
+#include "trace/facts.h"
 #include "trace_arg.h"
 
 static const char *or_empty(const char *text)
@@ -114,7 +115,32 @@ static void print_boots_json(const struct boots *b)
 	putchar(']');
 }
 
-static void print_text(const struct reader *r, const struct summary *s, const char *release, bool exact)
+/* "wake 11812, log 632": what was read from the kernel, how often. */
+static void print_facts(const struct facts *f)
+{
+	struct buf text = { 0 };
+
+	for (int k = 1; k < FACT_KINDS; k++)
+		if (f->sums[k].count) {
+			buf_printf(&text, "%s%s ", text.len ? ", " : "", fact_kind_name((enum fact_kind)k));
+			put_count(&text, f->sums[k].count);
+		}
+	buf_put_u8(&text, 0);
+	if (text.len > 1)
+		line("facts", (char *)text.data);
+	buf_free(&text);
+}
+
+static void print_facts_json(const struct facts *f)
+{
+	printf(",\"facts\":{");
+	for (int k = 1; k < FACT_KINDS; k++)
+		printf("%s\"%s\":{\"count\":%" PRIu64 ",\"bytes\":%" PRIu64 "}", k > 1 ? "," : "", fact_kind_name((enum fact_kind)k),
+		       f->sums[k].count, f->sums[k].bytes);
+	putchar('}');
+}
+
+static void print_text(const struct reader *r, const struct summary *s, const struct facts *facts, const char *release, bool exact)
 {
 	line("trace", r->path);
 	line("guest", or_empty(meta_get(&r->meta, "arch")));
@@ -138,6 +164,7 @@ static void print_text(const struct reader *r, const struct summary *s, const ch
 	for (int i = 0; i < CHUNK_TYPES; i++)
 		if (contents[i] && s->stored[i])
 			count(contents[i], s->stored[i], true, exact);
+	print_facts(facts);
 	count("lost", s->lost, false, exact);
 	if (meta_get_u64(&r->meta, "late_arrivals", 0))
 		printf("%-16s %" PRIu64 " jump targets were translated before they were known; entries there may be missing until QEMU translated them again\n",
@@ -154,7 +181,7 @@ static void print_text(const struct reader *r, const struct summary *s, const ch
 		       r->ended ? "whole, with losses" : "cut: no end; still recording, or the recorder was killed");
 }
 
-static void print_json(const struct reader *r, const struct summary *s, const char *release)
+static void print_json(const struct reader *r, const struct summary *s, const struct facts *facts, const char *release)
 {
 	printf("{\"events\":%" PRIu64 ",\"instructions\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
 	       ",\"complete\":%s,\"vcpus\":%u,\"duration_ns\":%" PRIu64 ",\"halted_ns\":%" PRIu64
@@ -176,7 +203,9 @@ static void print_json(const struct reader *r, const struct summary *s, const ch
 	for (int i = 0, n = 0; i < CHUNK_TYPES; i++)
 		if (contents[i])
 			printf("%s\"%s\":%" PRIu64, n++ ? "," : "", contents[i], s->stored[i]);
-	printf("},\"not_watched\":{");
+	putchar('}');
+	print_facts_json(facts);
+	printf(",\"not_watched\":{");
 	for (size_t i = 0, n = 0; i < r->meta.count; i++)
 		if (is_limit(&r->meta.entries[i])) {
 			fputs(n++ ? "," : "", stdout);
@@ -207,6 +236,7 @@ static int print_digest(const struct reader *r, struct error *err)
 static int run(const struct args *args, struct error *err)
 {
 	struct buf release = { 0 };
+	struct facts facts = { 0 };
 	struct summary s;
 	struct trace_arg t;
 	int r = EXIT_FAILED;
@@ -215,15 +245,16 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_FAILED;
 	if (arg(args, "digest")) {
 		r = print_digest(t.reader, err);
-	} else if (summary_analyse(t.reader, &s, err) == 0) {
+	} else if (summary_analyse(t.reader, &s, err) == 0 && facts_read(t.reader, &facts, err) == 0) {
 		terminal_end_progress();
 		put_release(t.reader->boots.list, &release);
 		if (arg(args, "json"))
-			print_json(t.reader, &s, (char *)release.data);
+			print_json(t.reader, &s, &facts, (char *)release.data);
 		else
-			print_text(t.reader, &s, (char *)release.data, arg(args, "exact"));
+			print_text(t.reader, &s, &facts, (char *)release.data, arg(args, "exact"));
 		r = EXIT_OK;
 	}
+	facts_deinit(&facts);
 	buf_free(&release);
 	trace_arg_close(&t);
 	return r;

@@ -46,6 +46,7 @@ void recording_args(const struct args *args, struct recording *ret)
 		.force = arg(args, "force"),
 		.deterministic = arg(args, "deterministic"),
 		.quiet = arg(args, "quiet"),
+		.costs = arg(args, "costs"),
 		.argv = args->rest,
 	};
 }
@@ -270,6 +271,14 @@ static int wait_for(struct session *s, bool tell)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+static void print_costs(const struct stats *st)
+{
+	for (int k = 1; k < FACT_KINDS; k++)
+		if (st->facts[k])
+			fprintf(stderr, "upto: cost of %-10s %8" PRIu64 " times  %10.3f ms\n", fact_kind_name((enum fact_kind)k), st->facts[k],
+				(double)st->fact_ns[k] / 1e6);
+}
+
 static void summarise(const struct recording *rec, const struct session *s, bool killed)
 {
 	const struct stats *st = s->stats;
@@ -285,6 +294,8 @@ static void summarise(const struct recording *rec, const struct session *s, bool
 	if (st->limits)
 		fprintf(stderr, "upto: %s: %" PRIu64 " things were not watched, since tables were full: 'upto info' says which\n",
 			rec->output, st->limits);
+	if (rec->costs)
+		print_costs(st);
 	if (rec->quiet)
 		return;
 	fprintf(stderr, "upto: %s: %.1f M events, %.2f G instructions, %.2f s of guest time, %.1f MB (%.3f bytes an event)%s\n",
@@ -294,7 +305,7 @@ static void summarise(const struct recording *rec, const struct session *s, bool
 	if (st->lacks[0])
 		fprintf(stderr, "upto: %s: the kernel lacks %.*s: what upto reads there is not in the trace\n", rec->output,
 			(int)sizeof st->lacks, st->lacks);
-	fprintf(stderr, "next: upto top %s | upto first %s | upto syscalls %s | upto info %s\n", rec->output, rec->output,
+	fprintf(stderr, "next: upto timeline %s | upto why %s | upto top %s | upto syscalls %s\n", rec->output, rec->output,
 		rec->output, rec->output);
 }
 

@@ -15,6 +15,7 @@ struct recording {
 	bool force;
 	bool deterministic;
 	bool quiet;
+	bool costs;            /* say what reading the kernel's own structures took */
 	char **argv;           /* QEMU's command line, NULL-terminated */
 };
 
@@ -26,6 +27,7 @@ struct recording {
 	{ 0, "symbols", "FILE", "names from this ELF file or System.map, not from the kernel that boots" }, \
 	{ 0, "sysroot", "ROOTS", "where the guest's files are, for the names of their functions: folders, ext4 images, initramfs", ':' }, \
 	{ 0, "qemu-inside", "LIST", "what to use of QEMU beside its plugin interface: all, none, or clock,shutdown,values,registers,stores", ',' }, \
+	{ 0, "costs", NULL, "at the end, what was read from the kernel's own structures, how often and how long that took" }, \
 	{ 'q', "quiet", NULL, "no status line and no summary" }
 
 void recording_args(const struct args *args, struct recording *ret);

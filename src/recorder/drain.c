@@ -342,6 +342,13 @@ static void update_stats(void)
 			if (drain.streams[i]->encoder.now.ns > ns)
 				ns = drain.streams[i]->encoder.now.ns;
 		}
+	for (int k = 0; k < FACT_KINDS; k++) {
+		stats->facts[k] = stats->fact_ns[k] = 0;
+		for (unsigned i = 0; i < recorder.n_vcpus; i++) {
+			stats->facts[k] += recorder.vcpus[i]->facts[k];
+			stats->fact_ns[k] += recorder.vcpus[i]->fact_ns[k];
+		}
+	}
 	stats->events = drain.events;
 	stats->insns = insns;
 	stats->guest_ns = ns;

@@ -80,6 +80,7 @@ struct vcpu {
 	unsigned index;
 	struct unread unread; /* of the task that runs */
 	struct registers regs;
+	uint64_t facts[FACT_KINDS], fact_ns[FACT_KINDS]; /* as in stats.h */
 } __attribute__((aligned(64)));
 
 struct recorder {

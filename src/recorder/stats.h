@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "trace/facts.h"
+
 struct stats {
 	uint32_t finished;    /* the trace has its END */
 	uint64_t events;
@@ -18,6 +20,7 @@ struct stats {
 	int32_t write_error;  /* errno; 0: none */
 	uint32_t names;       /* 1: the kernel's symbols are in the trace */
 	uint64_t limits;      /* things that were not watched since tables were full */
+	uint64_t facts[FACT_KINDS], fact_ns[FACT_KINDS]; /* read from the kernel, and how long the host took for it */
 	char message[256];    /* one line for the user; empty: none */
 	char lacks[1024];     /* what upto reads in a kernel and this one lacks, as in the trace's META; empty: nothing */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Functions of the kernel at whose entry, or return, a fact is told. */
+#include "base/clock.h"
 #include "guest_time.h"
 #include "hooks.h"
 #include "watch_put.h"
@@ -17,22 +18,33 @@ static void put_fact(struct vcpu *v, const struct hook *hook, struct fact *fact)
 	buf_free(&out);
 }
 
+static void count_fact(struct vcpu *v, enum fact_kind kind, uint64_t begun)
+{
+	v->facts[kind]++;
+	v->fact_ns[kind] += clock_ns() - begun;
+}
+
 void watch_fact(unsigned cpu, void *data)
 {
 	const struct hook *hook = data;
 	struct vcpu *v = vcpu_get(cpu);
 	struct fact fact = { .kind = hook->kind };
 
+	uint64_t begun = clock_ns();
+
 	if (hook->fact(v, &fact))
 		put_fact(v, hook, &fact);
+	count_fact(v, hook->kind, begun);
 }
 
 void watch_result(unsigned cpu, void *data)
 {
 	const struct hook *hook = data;
 	struct vcpu *v = vcpu_get(cpu);
+	uint64_t begun = clock_ns();
 
 	put_fact(v, hook, &(struct fact){
 		.kind = FACT_RESULT, .n_numbers = 2, .numbers = { hook->kind, registers_read(&v->regs, GUEST_RAX) },
 	});
+	count_fact(v, FACT_RESULT, begun);
 }

@@ -6,6 +6,18 @@
 
 #include "base/alloc.h"
 
+const char *fact_kind_name(enum fact_kind kind)
+{
+	static const char *const names[FACT_KINDS] = {
+		[FACT_WAKE] = "wake", [FACT_LOG] = "log", [FACT_INITCALL] = "initcall", [FACT_LEVEL] = "level", [FACT_PROBE] = "probe",
+		[FACT_MOUNT] = "mount", [FACT_FIRMWARE] = "firmware", [FACT_ISSUE] = "issue", [FACT_COMPLETE] = "complete",
+		[FACT_QUEUE] = "queue", [FACT_WORK] = "work", [FACT_ARGUMENTS] = "arguments", [FACT_CGROUP] = "cgroup",
+		[FACT_RESULT] = "result", [FACT_GROUP] = "group", [FACT_GROUP_GONE] = "group-gone", [FACT_AUDIT] = "audit",
+	};
+
+	return names[kind];
+}
+
 void fact_put(struct buf *out, const struct fact *f)
 {
 	buf_put_u8(out, (uint8_t)f->kind);
@@ -54,6 +66,7 @@ static void decode(struct cursor *in, struct facts *all, struct fact *f)
 int facts_decode(struct cursor *in, struct facts *all, struct error *err)
 {
 	while (cursor_left(in) && !in->bad) {
+		size_t left = cursor_left(in);
 		struct fact f;
 
 		decode(in, all, &f);
@@ -62,6 +75,8 @@ int facts_decode(struct cursor *in, struct facts *all, struct error *err)
 			continue;
 		all->list = array_grow(all->list, all->count, &all->cap, sizeof *all->list);
 		all->list[all->count++] = f;
+		all->sums[f.kind].count++;
+		all->sums[f.kind].bytes += left - cursor_left(in);
 	}
 	return in->bad ? error_set(err, "damaged facts") : 0;
 }

@@ -52,7 +52,11 @@ struct facts {
 	size_t count, cap;
 	struct buf bytes;      /* memory of all texts */
 	struct map index;
+	struct { uint64_t count, bytes; } sums[FACT_KINDS]; /* of each kind; bytes as they are before they are packed */
 };
+
+/* "wake" … */
+const char *fact_kind_name(enum fact_kind kind);
 
 /* Read all facts of a trace. Errors name the file. Call facts_deinit() also after an error. */
 int facts_read(const struct reader *r, struct facts *ret, struct error *err);
