@@ -9,11 +9,19 @@ import time
 import pytest
 
 import decoder
-from guest import UPTO, WORK, check, full_args, initrd, once_a_run, qemu_args, record, unpack_disk, upto_json
+from guest import TOP, UPTO, WORK, Once, check, full_args, initrd, is_older, once_a_run, qemu_args, record, run, unpack_disk, upto_json
 
 CASES = [("6.1", 1), ("6.12", 4), pytest.param("6.12", 1, marks=pytest.mark.all), pytest.param("7", 1, marks=pytest.mark.all),
          pytest.param("7", 4, marks=pytest.mark.all)]
 WAKE, ISSUE, COMPLETE = 1, 8, 9
+
+
+def newmount():
+    source, path = os.path.join(TOP, "tests/guests/newmount.c"), os.path.join(WORK, "newmount")
+    with Once(path):
+        if is_older(path, source):
+            run("gcc", "-O1", "-Wall", "-Werror", "-static", "-o", path, source)
+    return path
 
 
 def recording(version, smp):
@@ -22,7 +30,7 @@ def recording(version, smp):
     disk, trace = name + ".disk", name + ".upto"
 
     def make():
-        record(trace, qemu_args(version, initrd(version, "history"), smp=smp, thread="multi" if smp > 1 else "single", disk=disk,
+        record(trace, qemu_args(version, initrd(version, "history", f"{newmount()}=/bin/newmount"), smp=smp, thread="multi" if smp > 1 else "single", disk=disk,
                                 append="initcall_debug log_buf_len=4M"))
         unpack_disk(disk, name)
 
@@ -97,6 +105,7 @@ def test_probes_modules_mounts(version, smp):
             assert by_id[r["parent"]]["kind"] == "module" and by_id[r["parent"]]["name"] == r["name"], r
     mounted = [line.split()[:3] for line in read(folder, "mounts").splitlines()]
     mounts = [r["name"] for r in rows if r["kind"] == "mount" and r["result"] == 0]
+    assert ["modern", "/mnt/modern", "tmpfs"] in mounted
     for source, path, kind in mounted:
         assert kind == "rootfs" or f"{kind} on {path}" in mounts, (source, path, kind, mounts)
 

@@ -127,6 +127,26 @@ def test_cause(version, way, smp):
         assert any(WAYS[way][0] in line or WAYS[way][-1] in line for line in causes), "\n".join(screen)
 
 
+@pytest.mark.parametrize("version, smp", [("6.12", 1), pytest.param("6.1", 1, marks=pytest.mark.all), pytest.param("6.12", 4, marks=pytest.mark.all)])
+@pytest.mark.weight(15)
+def test_timers(version, smp):
+    """A timer that somebody else's function set, and delayed work: who set them, where, and nothing of the wait is anybody else's."""
+    causes = whole(recording(version, "later", smp))["causes"]
+    later, = (c for c in causes if c["name"] == "timer slow_later [slow]")
+    alarm, = (c for c in causes if c["name"] == "timer slow_alarm [slow]")
+    assert later["kind"] == alarm["kind"] == "timer" and 0.95e9 < later["ns"] < 1.1e9 and 1.45e9 < alarm["ns"] < 1.6e9, (later, alarm)
+    for cause in later, alarm:
+        assert "set in slow_init [slow]" in cause["what"] or "set in slow_wait_long [slow]" in cause["what"], cause
+
+
+@pytest.mark.all
+@pytest.mark.weight(15)
+def test_firmware():
+    """A file that a driver asks for, and what came of it."""
+    rows = upto_json("timeline", "--json", "--kind", "firmware", recording("6.12", "firmware"))["timeline"]
+    assert [(r["name"], r["result"]) for r in rows] == [("slow/nothing.bin", -2)], rows
+
+
 @pytest.mark.parametrize("smp", [1, pytest.param(2, marks=pytest.mark.all)])
 @pytest.mark.weight(15)
 def test_ping_pong(smp):
@@ -137,6 +157,8 @@ def test_ping_pong(smp):
     turns = [link["name"] for link in links]
     assert 380 <= sum(a != b for a, b in zip(turns, turns[1:])) <= 420, turns
     for name in "slow_pinger", "slow_ponger":
-        assert 90e6 <= sum(link["end_ns"] - link["start_ns"] for link in links if link["name"] == name) <= 200e6, name
+        took = sum(link["end_ns"] - link["start_ns"] for link in links if link["name"] == name)
+        # with two vCPUs one may spin while the host runs neither
+        assert 90e6 <= took and (smp > 1 or took <= 200e6), (name, took)
     # who makes it waits until it has begun
     assert not [link for link in why["chain"] if link["comm"] == "slow_daemon" and link["start_ns"] > links[0]["start_ns"]]

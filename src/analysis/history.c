@@ -69,6 +69,7 @@ static void begin_away(struct making *m, const struct stacks *s, const struct st
 	struct away a = {
 		.thread = thread, .span = m->open[thread].span, .start_ns = s->ns, .wake_ns = UINT64_MAX, .end_ns = UINT64_MAX,
 		.function = HISTORY_NONE, .caller = HISTORY_NONE, .waker = HISTORY_NONE, .waker_function = HISTORY_NONE,
+		.timer = { .function = HISTORY_NONE, .in = HISTORY_NONE, .by = HISTORY_NONE },
 	};
 
 	a.kind = wait_kind_of(&m->kinds, functions, n, &at);
@@ -170,6 +171,8 @@ static void wake(struct making *m, struct stacks *s, const struct stack *stack, 
 	a->wake_ns = s->ns;
 	a->waker = number_of(s, stack);
 	a->context = context_of(m, stack, &a->waker_function);
+	if (a->context == WAKE_TIMER)
+		handovers_tell(m, s, stack, a);
 	n = take_functions(stack, stack->depth, functions, false, s->names);
 	a->waker_stack = keep_stack(m, functions, n);
 }
@@ -184,6 +187,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 {
 	struct making *m = state;
 	uint8_t role = m->roles[frame->function];
+	uint32_t ignored;
 
 	frame->data = 0; /* one that ends in a jump has the next function's frame */
 	slices_enter(m, s, stack, frame);
@@ -197,6 +201,10 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	}
 	if (role == ROLE_WAKE)
 		wake(m, s, stack, frame);
+	else if (role == ROLE_TIMER)
+		handovers_set(m, s, stack, context_of(m, stack, &ignored));
+	else if (role == ROLE_QUEUE)
+		handovers_queue(m, s, stack, context_of(m, stack, &ignored));
 	else
 		spans_enter(m, s, stack, frame, role);
 }
@@ -269,6 +277,7 @@ static void end(struct making *m)
 	slices_end(m);
 	free(m->open);
 	free(m->roles);
+	handovers_deinit(&m->handovers);
 	map_free(&m->stacks);
 	wait_kinds_deinit(&m->kinds);
 }
@@ -339,6 +348,7 @@ void history_deinit(struct history *h)
 	free(h->aways);
 	free(h->spans);
 	free(h->functions);
+	free(h->queued);
 	free(h->first_slice);
 	free(h->by_thread);
 	free(h->first_on_cpu);

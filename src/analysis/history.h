@@ -53,6 +53,14 @@ struct slice {
 	struct { uint32_t function; uint64_t ns; } hot[HISTORY_HOT]; /* where most time went, without callees; ns 0: no more */
 };
 
+/* A timer, or work that is to be done later, was set. */
+struct timer_set {
+	uint32_t function;    /* its own; HISTORY_NONE: there is none, or it is not known */
+	uint32_t in;          /* the function that set it … */
+	uint32_t by;          /* … and the thread; HISTORY_NONE: an interrupt did, or it is not known */
+	uint64_t ns;
+};
+
 /* A thread was off the CPU. */
 struct away {
 	uint32_t thread;
@@ -68,6 +76,15 @@ struct away {
 	uint32_t waker;       /* thread that ran when it was woken up; HISTORY_NONE: not woken up */
 	uint32_t waker_function; /* the function of the context: of a timer, of a driver */
 	struct history_stack waker_stack;
+	struct timer_set timer; /* that ended it, if the thread did not set that itself */
+};
+
+/* Who queued work, and when. */
+struct work_queued {
+	uint64_t ns;
+	uint32_t by;          /* thread; HISTORY_NONE: an interrupt did */
+	uint32_t in;          /* the function that did */
+	struct timer_set timer; /* delayed work's */
 };
 
 enum span_kind {
@@ -85,6 +102,7 @@ struct span_of {
 	uint64_t start_ns, end_ns;
 	uint64_t insns, cpu_ns; /* of the thread meanwhile; of BOOT, PHASE and LEVEL: of all */
 	const char *name;
+	uint32_t queued;      /* of WORK: number of how it was queued; HISTORY_NONE: that is not known */
 	bool has_result;
 	int64_t result;
 };
@@ -96,6 +114,8 @@ struct history {
 	size_t n_aways;
 	struct span_of *spans;     /* by start; a parent before its children */
 	size_t n_spans;
+	struct work_queued *queued; /* by when the work was begun */
+	size_t n_queued;
 	uint32_t *functions;       /* of all stacks */
 	size_t n_functions;
 	uint32_t *first_slice;     /* of thread t: by_thread[first_slice[t]] … by_thread[first_slice[t + 1] - 1] are its slices' numbers, by time */

@@ -61,6 +61,22 @@ static void put_slice(struct buf *out, const struct slice *x, uint64_t before)
 	}
 }
 
+static void put_timer(struct buf *out, const struct timer_set *t)
+{
+	put_number(out, t->function);
+	put_number(out, t->in);
+	put_number(out, t->by);
+	buf_put_varint(out, t->ns);
+}
+
+static void put_queued(struct buf *out, const struct work_queued *q)
+{
+	buf_put_varint(out, q->ns);
+	put_number(out, q->by);
+	put_number(out, q->in);
+	put_timer(out, &q->timer);
+}
+
 static void put_away(struct buf *out, const struct away *a, uint64_t before)
 {
 	put_number(out, a->thread);
@@ -76,6 +92,7 @@ static void put_away(struct buf *out, const struct away *a, uint64_t before)
 	put_number(out, a->waker);
 	put_number(out, a->waker_function);
 	put_stack(out, &a->waker_stack);
+	put_timer(out, &a->timer);
 }
 
 static void put_span(struct buf *out, const struct span_of *x, uint64_t before)
@@ -88,6 +105,7 @@ static void put_span(struct buf *out, const struct span_of *x, uint64_t before)
 	buf_put_varint(out, x->end_ns - x->start_ns);
 	buf_put_varint(out, x->insns);
 	buf_put_varint(out, x->cpu_ns);
+	put_number(out, x->queued);
 	buf_put_str(out, x->name, strlen(x->name));
 	buf_put_u8(out, x->has_result);
 	buf_put_svarint(out, x->result);
@@ -99,6 +117,9 @@ void history_encode(const struct history *h, struct buf *out)
 	buf_put_varint(out, h->n_functions);
 	for (size_t i = 0; i < h->n_functions; i++)
 		buf_put_varint(out, h->functions[i]);
+	buf_put_varint(out, h->n_queued);
+	for (size_t i = 0; i < h->n_queued; i++)
+		put_queued(out, &h->queued[i]);
 	buf_put_varint(out, h->n_spans);
 	for (size_t i = 0; i < h->n_spans; i++)
 		put_span(out, &h->spans[i], i ? h->spans[i - 1].start_ns : 0);
@@ -112,7 +133,7 @@ void history_encode(const struct history *h, struct buf *out)
 
 /* How many of anything may be numbered. */
 struct limits {
-	uint64_t functions, threads, spans, aways, stacks, cpus;
+	uint64_t functions, threads, spans, aways, stacks, cpus, queued;
 };
 
 /* A number below `limit`, or HISTORY_NONE. */
@@ -191,6 +212,26 @@ static void take_slice(struct cursor *in, const struct limits *l, uint64_t befor
 	}
 }
 
+static struct timer_set take_timer(struct cursor *in, const struct limits *l)
+{
+	struct timer_set t = { .function = take_number(in, l->functions) };
+
+	t.in = take_number(in, l->functions);
+	t.by = take_number(in, l->threads);
+	t.ns = cursor_varint(in);
+	return t;
+}
+
+static struct work_queued take_queued(struct cursor *in, const struct limits *l)
+{
+	struct work_queued q = { .ns = cursor_varint(in) };
+
+	q.by = take_number(in, l->threads);
+	q.in = take_number(in, l->functions);
+	q.timer = take_timer(in, l);
+	return q;
+}
+
 static void take_away(struct cursor *in, const struct limits *l, uint64_t before, struct away *ret)
 {
 	ret->thread = take_some(in, l->threads);
@@ -207,6 +248,7 @@ static void take_away(struct cursor *in, const struct limits *l, uint64_t before
 	ret->waker = take_number(in, l->threads);
 	ret->waker_function = take_number(in, l->functions);
 	ret->waker_stack = take_stack(in, l);
+	ret->timer = take_timer(in, l);
 }
 
 static void take_span(struct cursor *in, const struct limits *l, uint32_t number, struct history *h)
@@ -224,6 +266,7 @@ static void take_span(struct cursor *in, const struct limits *l, uint32_t number
 	ret->end_ns = take_end(in, ret->start_ns);
 	ret->insns = cursor_varint(in);
 	ret->cpu_ns = cursor_varint(in);
+	ret->queued = take_number(in, l->queued);
 	len = cursor_varint(in);
 	name = cursor_take(in, len);
 	ret->name = name ? history_keep(h, name, len) : "";
@@ -233,7 +276,7 @@ static void take_span(struct cursor *in, const struct limits *l, uint32_t number
 
 static void take_all(struct cursor *in, struct limits *l, struct history *h)
 {
-	enum { SPAN_BYTES = 11, AWAY_BYTES = 13, SLICE_BYTES = 15 };
+	enum { QUEUED_BYTES = 7, SPAN_BYTES = 12, AWAY_BYTES = 17, SLICE_BYTES = 15 };
 
 	h->end_ns = cursor_varint(in);
 	h->n_functions = take_count(in, 1);
@@ -245,6 +288,10 @@ static void take_all(struct cursor *in, struct limits *l, struct history *h)
 		h->functions[i] = (uint32_t)f;
 	}
 	l->stacks = h->n_functions;
+	h->n_queued = l->queued = take_count(in, QUEUED_BYTES);
+	h->queued = xcalloc(h->n_queued + 1, sizeof *h->queued);
+	for (size_t i = 0; i < h->n_queued; i++)
+		h->queued[i] = take_queued(in, l);
 	h->n_spans = l->spans = take_count(in, SPAN_BYTES);
 	h->spans = xcalloc(h->n_spans + 1, sizeof *h->spans);
 	for (size_t i = 0; i < h->n_spans; i++)

@@ -42,8 +42,18 @@ struct running {
 	uint64_t handler_ns;       /* how long interrupt.slice.handler ran */
 };
 
-/* What a function stands for; numbers above ROLE_WAKE are spans.c's. */
-enum { ROLE_NONE, ROLE_WAKE, ROLE_SPANS };
+/* What a function stands for; numbers above ROLE_QUEUE are spans.c's. */
+enum { ROLE_NONE, ROLE_WAKE, ROLE_TIMER, ROLE_QUEUE, ROLE_SPANS };
+
+/* What is to be done later, and what is to be done by others. */
+struct handovers {
+	struct timer_set *timers;
+	size_t n_timers, timers_cap;
+	struct map timer_of;       /* address of delayed work, or of a timer's function → the last such timer + 1 */
+	struct work_queued *queued;
+	size_t n_queued, queued_cap;
+	struct map queued_of;      /* address of work → the last time that it was queued + 1 */
+};
 
 /* A function that console_init() calls. */
 struct callee {
@@ -64,8 +74,9 @@ struct making {
 	unsigned consoles;         /* console_init() runs */
 	struct callee callee;
 	uint32_t dead;             /* number of the function in which a thread runs last */
+	struct handovers handovers;
 	struct map stacks;         /* hash of a stack → where it is in history->functions + 1 */
-	size_t slices_cap, aways_cap, spans_cap, functions_cap;
+	size_t slices_cap, aways_cap, spans_cap, functions_cap, queued_cap;
 };
 
 /* A copy of a text that lives as long as the history. */
@@ -85,6 +96,15 @@ void slices_enter(struct making *m, const struct stacks *s, const struct stack *
 void slices_leave(struct making *m, const struct stacks *s, const struct stack *stack, const struct frame *frame);
 /* What was one thread's is another's. */
 void slices_rename(struct running *r, uint32_t before, uint32_t now);
+
+/* handovers.c. A function that sets a timer, or that queues work, was entered. */
+void handovers_set(struct making *m, const struct stacks *s, const struct stack *stack, enum wake_context context);
+void handovers_queue(struct making *m, const struct stacks *s, const struct stack *stack, enum wake_context context);
+/* A timer's interrupt wakes up who is away: which one. */
+void handovers_tell(const struct making *m, const struct stacks *s, const struct stack *stack, struct away *ret);
+/* Work is begun: the number of how it was queued; HISTORY_NONE: that is not known. */
+uint32_t handovers_begin(struct making *m, uint64_t work);
+void handovers_deinit(struct handovers *h);
 
 /* What each function stands for, by number. The caller frees it. */
 uint8_t *spans_roles(const struct names *names);

@@ -22,6 +22,8 @@ static const struct {
 	{ "module_sig_check", SPAN_SIGNATURE, 0 },                  /* kernel/module/signing.c */
 	{ "apply_relocate_add", SPAN_RELOCATION, 0 },               /* arch/x86/kernel/module.c */
 	{ "path_mount", SPAN_MOUNT, FACT_MOUNT },                   /* fs/namespace.c */
+	/* security_move_mount() was told what; the compiler may have dropped arguments of what does it */
+	{ "do_move_mount", SPAN_MOUNT, 0 }, { "do_move_mount.isra.0", SPAN_MOUNT, 0 },
 	{ "_request_firmware", SPAN_FIRMWARE_FILE, FACT_FIRMWARE }, /* drivers/base/firmware_loader/main.c */
 	{ "bprm_execve", SPAN_EXEC, 0 },                            /* fs/exec.c */
 	{ "unpack_to_rootfs", SPAN_INITRAMFS, 0 },                  /* init/initramfs.c */
@@ -46,7 +48,10 @@ static const struct {
 
 #define CONSOLES "console_init"
 
-enum { FUNCTIONS = sizeof span_functions / sizeof *span_functions };
+/* kernel/time/timer.c, kernel/workqueue.c */
+static const char *const sets_timer[] = { "mod_timer", "add_timer", "queue_delayed_work_on", "mod_delayed_work_on" };
+
+enum { FUNCTIONS = sizeof span_functions / sizeof *span_functions, TIMERS = sizeof sets_timer / sizeof *sets_timer };
 
 const char *span_kind_name(enum span_kind kind)
 {
@@ -87,6 +92,11 @@ uint8_t *spans_roles(const struct names *names)
 			continue;
 		if (!strcmp(name, "try_to_wake_up"))
 			roles[i] = ROLE_WAKE;
+		if (!strcmp(name, "__queue_work"))
+			roles[i] = ROLE_QUEUE;
+		for (unsigned k = 0; k < TIMERS; k++)
+			if (!strcmp(name, sets_timer[k]))
+				roles[i] = ROLE_TIMER;
 		for (unsigned k = 0; k < FUNCTIONS && !roles[i]; k++)
 			if (!strcmp(name, span_functions[k].function))
 				roles[i] = (uint8_t)(ROLE_SPANS + k);
@@ -189,6 +199,19 @@ static bool tell_arguments(struct making *m, const struct stack *stack, const st
 	return f;
 }
 
+/* The last mount that the thread was told to do. */
+static const struct fact *last_mount(const struct facts *facts, const struct stacks *s, uint32_t thread)
+{
+	enum { FACTS_MAX = 256 };
+	uint64_t task = thread < s->threads->count ? s->threads->list[thread].task : 0;
+	size_t end = facts_at(facts, s->ns + 1);
+
+	for (size_t i = end; i-- > 0 && end - i < FACTS_MAX;)
+		if (facts->list[i].kind == FACT_MOUNT && facts->list[i].task == task)
+			return &facts->list[i];
+	return NULL;
+}
+
 void spans_tell(struct making *m, struct stacks *s, struct stack *stack, struct frame *frame, uint8_t role)
 {
 	unsigned which = role - ROLE_SPANS;
@@ -206,7 +229,15 @@ void spans_tell(struct making *m, struct stacks *s, struct stack *stack, struct 
 		f = facts_find(&m->history->facts, span_functions[which].fact, (uint32_t)stack->cpu, s->insns);
 		if (f)
 			span->name = name_of(m, s, f, &span->function);
+		if (f && f->kind == FACT_WORK)
+			span->queued = handovers_begin(m, f->numbers[0]);
 		told = f;
+	} else if (span_functions[which].kind == SPAN_MOUNT) {
+		struct span_of *span = &m->history->spans[number];
+
+		f = last_mount(&m->history->facts, s, thread);
+		if (f)
+			span->name = name_of(m, s, f, &span->function);
 	} else if (span_functions[which].kind == SPAN_MODULE_INIT) {
 		told = name_module(m, stack, s, number);
 	}
@@ -219,7 +250,7 @@ void spans_enter(struct making *m, struct stacks *s, struct stack *stack, struct
 	unsigned which = role - ROLE_SPANS;
 	struct span_of span = {
 		.kind = span_functions[which].kind, .parent = m->open[thread].span, .thread = thread, .start_ns = s->ns, .end_ns = UINT64_MAX,
-		.name = names_function(s->names, frame->function), .function = frame->function,
+		.name = names_function(s->names, frame->function), .function = frame->function, .queued = HISTORY_NONE,
 	};
 
 	/* some are called for every new process, too */

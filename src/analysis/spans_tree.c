@@ -11,7 +11,10 @@ void spans_add(struct making *m, const struct span_of *span)
 	struct history *h = m->history;
 
 	h->spans = array_grow(h->spans, h->n_spans, &m->spans_cap, sizeof *h->spans);
-	h->spans[h->n_spans++] = *span;
+	h->spans[h->n_spans] = *span;
+	if (span->kind != SPAN_WORK)
+		h->spans[h->n_spans].queued = HISTORY_NONE;
+	h->n_spans++;
 }
 
 /* The arguments of a program, as it began; NULL: they are not known. */

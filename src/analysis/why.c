@@ -35,7 +35,7 @@ static void put_link(struct walking *w, enum link_kind kind, uint32_t thread, ui
 		return;
 	why->links = array_grow(why->links, why->n_links, &w->cap, sizeof *why->links);
 	why->links[why->n_links++] = (struct link){
-		.kind = kind, .thread = thread, .start_ns = start, .end_ns = end, .slice = slice, .away = away,
+		.kind = kind, .thread = thread, .start_ns = start, .end_ns = end, .slice = slice, .away = away, .work = HISTORY_NONE,
 	};
 }
 
@@ -78,10 +78,15 @@ static void walk(struct walking *w, uint32_t thread, uint64_t from, uint64_t to,
 /* The thread slept in that time, and was woken up, if it was, at its end. */
 static void walk_sleep(struct walking *w, const struct away *a, uint32_t number, uint64_t from, uint64_t to, unsigned depth)
 {
-	if (a->context == WAKE_TASK && a->waker != HISTORY_NONE && a->waker != a->thread && a->wake_ns == to && depth < DEPTH_MAX)
+	if (a->context == WAKE_TASK && a->waker != HISTORY_NONE && a->waker != a->thread && a->wake_ns == to && depth < DEPTH_MAX) {
 		walk(w, a->waker, from, to, number, depth + 1);
-	else
+	} else if (a->timer.by != HISTORY_NONE && a->timer.ns > from && a->timer.ns < to && a->wake_ns == to && depth < DEPTH_MAX) {
+		/* before somebody set the timer, there was that one */
+		put_link(w, kind_of_sleep(a), a->thread, a->timer.ns, to, HISTORY_NONE, number);
+		walk(w, a->timer.by, from, a->timer.ns, number, depth + 1);
+	} else {
 		put_link(w, kind_of_sleep(a), a->thread, from, to, HISTORY_NONE, number);
+	}
 }
 
 /* Who made the thread: the one that ran then. HISTORY_NONE: it was there before the kernel could be asked. */
@@ -128,6 +133,48 @@ static void walk_away(struct walking *w, uint32_t number, unsigned cpu, uint64_t
 		walk_sleep(w, a, number, from, woken, depth);
 }
 
+/* The work that a slice begins with; HISTORY_NONE: it begins with something else, or nobody knows who queued that. */
+static uint32_t work_begun(const struct history *h, const struct slice *x)
+{
+	uint32_t span = x->span;
+
+	while (span != HISTORY_NONE && h->spans[span].kind != SPAN_WORK)
+		span = h->spans[span].parent;
+	if (span == HISTORY_NONE || h->spans[span].start_ns != x->start_ns || h->spans[span].queued == HISTORY_NONE)
+		return HISTORY_NONE;
+	return h->queued[h->spans[span].queued].ns <= x->start_ns ? span : HISTORY_NONE;
+}
+
+/* A link up to when the work was queued, by an interrupt. */
+static void put_queued(struct walking *w, enum link_kind kind, uint32_t thread, uint64_t from, uint64_t to, uint32_t work)
+{
+	put_link(w, kind, thread, from, to, HISTORY_NONE, HISTORY_NONE);
+	if (to > from)
+		w->why->links[w->why->n_links - 1].work = work;
+}
+
+/*
+ * Before a worker begins the work there was, in [from, to), what it did since that was queued; before that, who queued it, or set the timer
+ * that did: what the worker did for others is no part of it.
+ */
+static void walk_queued(struct walking *w, uint32_t thread, uint32_t work, uint64_t from, uint64_t to, uint32_t away, unsigned depth)
+{
+	const struct work_queued *q = &w->h->queued[w->h->spans[work].queued];
+	uint64_t queued = q->ns > from ? q->ns : from, set;
+
+	walk(w, thread, queued, to, away, depth + 1);
+	if (q->by != HISTORY_NONE) {
+		walk(w, q->by, from, queued, away, depth + 1);
+	} else if (q->timer.function == HISTORY_NONE) {
+		put_queued(w, LINK_DEVICE, thread, from, queued, work);
+	} else {
+		set = q->timer.by == HISTORY_NONE || q->timer.ns < from ? from : q->timer.ns;
+		put_queued(w, LINK_TIMER, thread, set, queued, work);
+		if (set > from)
+			walk(w, q->timer.by, from, set, away, depth + 1);
+	}
+}
+
 /* Tile [from, to) with what the thread did, or waited for. */
 static void walk(struct walking *w, uint32_t thread, uint64_t from, uint64_t to, uint32_t away, unsigned depth)
 {
@@ -137,6 +184,7 @@ static void walk(struct walking *w, uint32_t thread, uint64_t from, uint64_t to,
 	while (to > from) {
 		uint32_t number = history_slice(h, thread, to - 1);
 		const struct slice *x = number == HISTORY_NONE ? NULL : &h->slices[number];
+		uint32_t work;
 		uint64_t start;
 
 		if (!x) {
@@ -146,6 +194,11 @@ static void walk(struct walking *w, uint32_t thread, uint64_t from, uint64_t to,
 		if (x->end_ns >= to) {
 			start = x->start_ns > from ? x->start_ns : from;
 			put_link(w, x->halted_ns > (x->end_ns - x->start_ns) / 2 ? LINK_HALT : LINK_RUN, thread, start, to, number, away);
+			work = start == x->start_ns && start > from && depth < DEPTH_MAX ? work_begun(h, x) : HISTORY_NONE;
+			if (work != HISTORY_NONE) {
+				walk_queued(w, thread, work, from, start, away, depth);
+				return;
+			}
 		} else {
 			start = x->end_ns > from ? x->end_ns : from;
 			if (w->away_at[number] != HISTORY_NONE)

@@ -23,6 +23,7 @@ struct link {
 	uint32_t thread;      /* that ran, or waited */
 	uint64_t start_ns, end_ns;
 	uint32_t slice;       /* RUN, READY: what ran; HISTORY_NONE */
+	uint32_t work;        /* TIMER, DEVICE: the span of the work that was queued at its end; HISTORY_NONE */
 	uint32_t away;        /* the wait; RUN: in which the thread before waited for this one; HISTORY_NONE: in none */
 	uint32_t cause;       /* its number */
 };

@@ -80,14 +80,29 @@ static uint32_t span_of_link(const struct walking *w, const struct link *l)
 	return l->away == HISTORY_NONE ? HISTORY_NONE : w->h->aways[l->away].span;
 }
 
+/* The timer that ended a link; NULL: none did. */
+static const struct timer_set *timer_of(const struct history *h, const struct link *l)
+{
+	if (l->kind != LINK_TIMER)
+		return NULL;
+	if (l->work != HISTORY_NONE)
+		return &h->queued[h->spans[l->work].queued].timer;
+	return l->away == HISTORY_NONE ? NULL : &h->aways[l->away].timer;
+}
+
 /* Links of one cause have one key. */
 static const char *key_of(struct walking *w, const struct names *names, const struct link *l)
 {
 	uint32_t thread = l->kind == LINK_READY && l->slice != HISTORY_NONE ? w->h->slices[l->slice].thread : l->thread;
 	const struct slice *slice = l->slice == HISTORY_NONE ? NULL : &w->h->slices[l->slice];
+	const struct timer_set *timer = timer_of(w->h, l);
 	struct buf text = { 0 };
 
-	if (slice && slice->handler != HISTORY_NONE)
+	if (timer && timer->function != HISTORY_NONE)
+		buf_printf(&text, "timer %s", names_function(names, timer->function));
+	else if (l->work != HISTORY_NONE)
+		put_context(&text, w, l->work, thread, l->start_ns);
+	else if (slice && slice->handler != HISTORY_NONE)
 		buf_printf(&text, "interrupts, %s", names_function(names, slice->handler));
 	else
 		put_context(&text, w, span_of_link(w, l), thread, l->start_ns);
@@ -193,6 +208,30 @@ static void put_callers(struct buf *out, const struct walking *w, const struct n
 	}
 }
 
+/* Where a timer was set, and by whom, if that was another thread. */
+static void put_setter(struct buf *out, const struct walking *w, const struct names *names, const struct link *l)
+{
+	const struct timer_set *t = timer_of(w->h, l);
+
+	if (t && t->function != HISTORY_NONE && t->in != HISTORY_NONE)
+		buf_printf(out, ", set in %s", names_function(names, t->in));
+	if (t && t->function != HISTORY_NONE && t->by < w->threads->count)
+		buf_printf(out, ", %s %d", threads_comm(w->threads, &w->threads->list[t->by], t->ns), w->threads->list[t->by].pid);
+}
+
+/* Until work was queued by a timer, or by a device's interrupt. */
+static const char *until_queued(struct walking *w, const struct names *names, const struct link *l)
+{
+	const struct work_queued *q = &w->h->queued[w->h->spans[l->work].queued];
+	struct buf text = { 0 };
+
+	buf_printf(&text, "until work %s was queued", w->h->spans[l->work].name);
+	if (l->kind == LINK_DEVICE && q->in != HISTORY_NONE)
+		buf_printf(&text, " in %s, by an interrupt", names_function(names, q->in));
+	put_setter(&text, w, names, l);
+	return keep(w->why, &text);
+}
+
 static const char *asleep_in(struct walking *w, const struct names *names, const struct link *l)
 {
 	const struct away *a = &w->h->aways[l->away];
@@ -207,6 +246,7 @@ static const char *asleep_in(struct walking *w, const struct names *names, const
 	}
 	if (t)
 		buf_printf(&text, ", %s %d", threads_comm(w->threads, t, l->start_ns), t->pid);
+	put_setter(&text, w, names, l);
 	return keep(w->why, &text);
 }
 
@@ -250,6 +290,8 @@ static const char *what_of(struct walking *w, const struct names *names, uint32_
 		return "halted";
 	if (l->kind == LINK_DISK)
 		return disk_of(w, names, l);
+	if (l->work != HISTORY_NONE)
+		return until_queued(w, names, l);
 	return l->away == HISTORY_NONE ? "not known" : asleep_in(w, names, l);
 }
 

@@ -44,9 +44,13 @@ enum member {
 	DENTRY_NAME,
 	QSTR_NAME,
 	VFSMOUNT_ROOT,        /* include/linux/mount.h */
+	VFSMOUNT_SUPER,
+	SUPER_TYPE,           /* include/linux/fs.h */
+	FSTYPE_NAME,
 	MOUNT_MNT,            /* fs/mount.h */
 	MOUNT_PARENT,
 	MOUNT_MOUNTPOINT,
+	MOUNT_DEVNAME,
 	MODULE_NAME,          /* include/linux/module.h */
 	MODULE_KALLSYMS,
 	KALLSYMS_SYMTAB,
@@ -87,6 +91,7 @@ enum member {
 	QUEUE_DISK,           /* include/linux/blkdev.h */
 	DISK_NAME,
 	WORK_FUNCTION,        /* include/linux/workqueue_types.h */
+	TIMER_FUNCTION,       /* include/linux/timer_types.h */
 	GROUP_NODE,           /* include/linux/cgroup-defs.h */
 	NODE_NAME,            /* include/linux/kernfs.h */
 	NODE_PARENT,          /* __parent; before 6.15 parent */

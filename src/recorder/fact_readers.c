@@ -125,14 +125,33 @@ bool read_probe(struct vcpu *v, struct fact *fact)
 	return true;
 }
 
+/* A mount's source, type and place. */
+static void add_mount(struct vcpu *v, struct fact *fact, uint64_t source, uint64_t type, uint64_t at)
+{
+	const char *point = structure_path_at(v, at, path);
+
+	add_text(v, fact, source);
+	add_text(v, fact, type);
+	add_bytes(fact, *point ? point : "/", *point ? strlen(point) : 1);
+}
+
 bool read_mount(struct vcpu *v, struct fact *fact)
 {
-	const char *point = structure_path_at(v, argument(v, GUEST_RSI), path);
-
-	add_text(v, fact, argument(v, GUEST_RDI));
-	add_text(v, fact, argument(v, GUEST_RDX));
-	add_bytes(fact, *point ? point : "/", *point ? strlen(point) : 1);
+	add_mount(v, fact, argument(v, GUEST_RDI), argument(v, GUEST_RDX), argument(v, GUEST_RSI));
 	add_number(fact, argument(v, GUEST_RCX));
+	return true;
+}
+
+bool read_move_mount(struct vcpu *v, struct fact *fact)
+{
+	uint64_t mnt = structure_pointer(v, argument(v, GUEST_RDI), PATH_MNT);
+	uint64_t type = structure_pointer(v, structure_pointer(v, mnt, VFSMOUNT_SUPER), SUPER_TYPE);
+
+	if (!mnt || structure_at(MOUNT_MNT) == MEMBER_UNKNOWN)
+		return false;
+	add_mount(v, fact, structure_pointer(v, mnt - (uint64_t)structure_at(MOUNT_MNT), MOUNT_DEVNAME), structure_pointer(v, type, FSTYPE_NAME),
+		  argument(v, GUEST_RSI));
+	add_number(fact, 0);
 	return true;
 }
 
@@ -175,6 +194,15 @@ static bool tell_work(struct vcpu *v, struct fact *fact, uint64_t work)
 bool read_queue(struct vcpu *v, struct fact *fact)
 {
 	return tell_work(v, fact, argument(v, GUEST_RDX));
+}
+
+bool read_timer(struct vcpu *v, struct fact *fact)
+{
+	uint64_t timer = argument(v, GUEST_RDI);
+
+	add_number(fact, timer);
+	add_number(fact, structure_pointer(v, timer, TIMER_FUNCTION));
+	return true;
 }
 
 bool read_work(struct vcpu *v, struct fact *fact)

@@ -30,6 +30,7 @@ enum fact_kind {
 	FACT_GROUP,      /* a control group is made; text: its path */
 	FACT_GROUP_GONE, /* one is removed; likewise */
 	FACT_AUDIT,      /* a program tells the audit subsystem something: type of the message; text: its beginning */
+	FACT_TIMER,      /* a timer, or work that is to be done later, is set: its address, its function's */
 	FACT_KINDS,
 };
 

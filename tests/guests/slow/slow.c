@@ -2,6 +2,7 @@
 /* A module that takes its time, in the way that its parameter names, so that who asks why can be held to it. */
 #include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/firmware.h>
 #include <linux/fs.h>
 #include <linux/gfp.h>
 #include <linux/kthread.h>
@@ -124,6 +125,37 @@ static void slow_tick(struct timer_list *timer)
 
 static DEFINE_TIMER(slow_timer, slow_tick);
 
+/* Nobody is told before a timer has run out and its work is done, or before another one's function tells it itself. */
+static void slow_later(struct work_struct *unused)
+{
+	complete(&slow_over);
+}
+
+static DECLARE_DELAYED_WORK(slow_delayed, slow_later);
+
+static void slow_alarm(struct timer_list *unused)
+{
+	complete(&slow_answer);
+}
+
+static DEFINE_TIMER(slow_clock, slow_alarm);
+
+static noinline void slow_wait_long(void)
+{
+	queue_delayed_work(system_wq, &slow_delayed, HZ);
+	wait_for_completion(&slow_over);
+	mod_timer(&slow_clock, jiffies + HZ * 3 / 2);
+	wait_for_completion(&slow_answer);
+}
+
+static noinline void slow_ask_for_file(struct device *device)
+{
+	const struct firmware *file;
+
+	if (!request_firmware(&file, "slow/nothing.bin", device))
+		release_firmware(file);
+}
+
 static int __init slow_init(void)
 {
 	if (!strcmp(what, "sleep"))
@@ -144,6 +176,10 @@ static int __init slow_init(void)
 	} else if (!strcmp(what, "rcu"))
 		for (int i = 0; i < 90; i++)
 			synchronize_rcu();
+	else if (!strcmp(what, "later"))
+		slow_wait_long();
+	else if (!strcmp(what, "firmware"))
+		slow_ask_for_file(&platform_device_register_simple("slow_device", -1, NULL, 0)->dev);
 	else if (!strcmp(what, "softirq"))
 		mod_timer(&slow_timer, jiffies + 1);
 	else if (!strcmp(what, "probe")) {
