@@ -139,6 +139,22 @@ def test_timers(version, smp):
         assert "set in slow_init [slow]" in cause["what"] or "set in slow_wait_long [slow]" in cause["what"], cause
 
 
+@pytest.mark.weight(15)
+def test_until():
+    """Up to a function's first entry, in the kernel, a module or a program; a phase's end; what there is not."""
+    trace = recording("6.12", "lock")
+    first = {f["function"]: f["ns"] for f in upto_json("first", "--json", trace)["first"]}
+    for function in "vfs_read", "slow_take_lock [slow]", "start_kernel":
+        for what in function, "entry:" + function:
+            why = upto_json("why", "--json", "--until", what, trace)
+            assert why["until_ns"] == first[function] and why["total_ns"] == sum(c["ns"] for c in why["causes"]) == first[function], (what, why)
+    phase, = (r for r in upto_json("timeline", "--json", "--kind", "phase", trace)["timeline"] if r["name"] == "kernel")
+    assert upto_json("why", "--json", "--until", "kernel", trace)["until_ns"] == phase["end_ns"]
+    for what, said in (("vfs_raed", b"no such program"), ("entry:vfs_raed", b"vfs_read"), ("entry:panic", b"no calls of panic")):
+        p = run(UPTO, "why", "--until", what, trace, check=False)
+        assert p.returncode == 1 and said in p.stderr, p
+
+
 @pytest.mark.all
 @pytest.mark.weight(15)
 def test_firmware():

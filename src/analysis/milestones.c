@@ -95,13 +95,13 @@ static bool find_span(const struct history *h, const char *name, struct mileston
 	for (size_t i = 0; i < h->n_spans; i++) {
 		const struct span_of *x = &h->spans[i];
 
-		if ((x->thread == HISTORY_NONE && x->kind != SPAN_UNIT) || x->kind == SPAN_PROCESS || x->kind == SPAN_EXEC || strcmp(x->name, name))
+		if ((x->thread == HISTORY_NONE && x->kind != SPAN_UNIT && x->kind != SPAN_PHASE) || x->kind == SPAN_PROCESS || x->kind == SPAN_EXEC || strcmp(x->name, name))
 			continue;
 		snprintf(text, sizeof text, "the end of %s %s", span_kind_name(x->kind), x->name);
-		/* a unit is nobody's: systemd told of it then */
-		if (x->kind == SPAN_UNIT && !milestone_at(h, x->end_ns, ret))
+		/* a phase is nobody's, nor is a unit: systemd told of it then */
+		if (x->thread == HISTORY_NONE && !milestone_at(h, x->end_ns, ret))
 			return false;
-		return put(ret, x->kind == SPAN_UNIT ? ret->thread : x->thread, x->end_ns, text);
+		return put(ret, x->thread == HISTORY_NONE ? ret->thread : x->thread, x->end_ns, text);
 	}
 	return false;
 }

@@ -279,6 +279,7 @@ static const struct term terms[] = {
 	{ "slide", "how far KASLR moved the kernel; of several boots, the first one's" },
 	{ "boots", "each boot: start_ns, when it began; kernel, its release (null: none was seen); slide" },
 	{ "events_by_kind", "the same events, by kind" },
+	{ "facts", "what was read from the kernel's own structures, by kind: how often, and its bytes before they are packed" },
 	{ "bytes_by_content", "the same bytes, by what they are of" },
 	{ "kernel_release, vcpus", "the guest's" },
 	{ "meta", "what the recorder wrote down, as text" },

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/entry.h"
 #include "analysis/history_file.h"
 #include "analysis/why.h"
 #include "base/alloc.h"
@@ -266,6 +267,30 @@ static int show(const struct args *args, const struct answer *a, struct error *e
 	return r;
 }
 
+/* The first entry of a function. */
+static int find_entry(const struct trace_arg *t, const char *what, struct milestone *ret, struct error *err)
+{
+	const char *name = strncmp(what, "entry:", 6) ? what : what + 6;
+	struct index *index;
+	struct entry entry;
+	bool *functions;
+	int found;
+
+	if (functions_named(name, &t->names, &functions, err) < 0)
+		return -1;
+	index = index_for(t);
+	found = entry_analyse(t->reader, &t->names, &t->threads, index, functions, &entry, err);
+	index_free(index);
+	free(functions);
+	if (found > 0) {
+		*ret = (struct milestone){ .ns = entry.ns, .thread = entry.stack };
+		snprintf(ret->name, sizeof ret->name, "the first entry of %s", names_function(&t->names, entry.function));
+	} else if (!found) {
+		error_set(err, "no calls of %s", name);
+	}
+	return found > 0 ? 0 : -1;
+}
+
 /* A time, or the name of a moment. */
 static int find_moment(const struct args *args, const struct trace_arg *t, const struct history *h, const char *option, struct milestone *ret,
 		       struct error *err)
@@ -281,7 +306,12 @@ static int find_moment(const struct args *args, const struct trace_arg *t, const
 	}
 	if (milestone_find(h, &t->names, &t->threads, what, ret))
 		return 0;
-	return error_set(err, "--%s %s: the trace has no such program, span or line of the log: 'upto timeline --all' lists them", option, what);
+	if (strncmp(what, "log:", 4) && find_entry(t, what, ret, err) == 0)
+		return 0;
+	if (!strncmp(what, "entry:", 6))
+		return error_prefix(err, "--%s %s", option, what);
+	return error_set(err, "--%s %s: the trace has no such program, span, function or line of the log: 'upto timeline --all' lists them", option,
+			 what);
 }
 
 static int answer(const struct args *args, const struct trace_arg *t, const struct history *h, struct error *err)
@@ -328,7 +358,7 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 0, "until", "WHAT", "when it was over: init, login, poweroff; a program, an initcall, a module; log:TEXT; a guest time: 2.5s" },
+	{ 0, "until", "WHAT", "when it was over: init, login, poweroff; a program, an initcall, a module, a unit; log:TEXT; a function's first entry: vfs_read, entry:NAME; a guest time: 2.5s" },
 	{ 0, "from", "WHAT", "when it began, likewise (default: the reset before)" },
 	{ 0, "without", "WHAT", "how much earlier it would have been at most without the causes that have this in their names" },
 	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },

@@ -119,26 +119,37 @@ static bool only_thunks(const struct names *names, const bool *marks, struct err
 	return any;
 }
 
-int functions_arg(const struct args *args, const struct names *names, bool **ret, struct error *err)
+static int mark_functions(const char *const *lists, unsigned n, const struct names *names, bool **ret, struct error *err)
 {
 	const struct name_list all = {
 		.count = names_count(names), .at = function_at, .data = names, .what = "function", .where = " in the trace",
 	};
+	bool *marks = xcalloc(all.count, sizeof *marks);
+
+	*ret = NULL;
+	if (name_list_mark(&all, lists, n, marks, err) < 0 || only_thunks(names, marks, err)) {
+		free(marks);
+		return -1;
+	}
+	*ret = marks;
+	return 0;
+}
+
+int functions_named(const char *list, const struct names *names, bool **ret, struct error *err)
+{
+	return mark_functions(&list, 1, names, ret, err);
+}
+
+int functions_arg(const struct args *args, const struct names *names, bool **ret, struct error *err)
+{
 	const char *lists[OPERANDS_MAX] = { arg(args, "function") };
-	bool *marks;
 
 	for (unsigned i = 1; i < args->n_operands; i++)
 		lists[i] = args->operands[i];
 	*ret = NULL;
 	if (!lists[0] && args->n_operands < 2)
 		return 0;
-	marks = xcalloc(all.count, sizeof *marks);
-	if (name_list_mark(&all, lists, args->n_operands, marks, err) < 0 || only_thunks(names, marks, err)) {
-		free(marks);
-		return -1;
-	}
-	*ret = marks;
-	return 0;
+	return mark_functions(lists, args->n_operands, names, ret, err);
 }
 
 int only_arg(const struct args *args, const struct names *names, struct only *ret, struct error *err)

@@ -46,6 +46,8 @@ void thunks_arg(const struct args *args, struct trace_arg *t);
  * NULL if none is given.
  */
 int functions_arg(const struct args *args, const struct names *names, bool **ret, struct error *err);
+/* The functions of a list as --function takes it. */
+int functions_named(const char *list, const struct names *names, bool **ret, struct error *err);
 
 /*
  * Open the trace's index. If the trace is long and has no index, make one, if it can
