@@ -107,6 +107,7 @@ static void ask(const struct reader *r, uint8_t options, struct cursor *entries)
 	};
 	struct flow_options flow;
 	struct threads threads;
+	struct session session;
 	struct names names;
 	struct index *x;
 	struct error err;
@@ -129,8 +130,9 @@ static void ask(const struct reader *r, uint8_t options, struct cursor *entries)
 		.max_depth = calls.max_depth, .has_pid = calls.has_pid, .pid = 1, .no_interrupts = calls.no_interrupts,
 		.one_thread = options & ONE_THREAD, .cpu = calls.cpu,
 	};
-	calls_analyse(r, &names, &threads, x, &calls, take_call, &names, &err);
-	flow_analyse(r, &names, &threads, x, &flow, take_step, &names, &err);
+	session = (struct session){ .reader = r, .names = &names, .threads = &threads, .index = x };
+	calls_analyse(&session, &calls, take_call, &names, &err);
+	flow_analyse(&session, &flow, take_step, &names, &err);
 	index_free(x);
 	free(marks);
 	threads_deinit(&threads);

@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	must(names_init(&names, r, &err) == 0);
 	threads_init(&threads, r);
-	if (history_decode(&in, r, &names, &threads, &history, &err) == 0)
+	if (history_decode(&in, &(struct session){ .reader = r, .names = &names, .threads = &threads }, &history, &err) == 0)
 		use(&history, &names, &threads);
 	history_deinit(&history);
 	threads_deinit(&threads);

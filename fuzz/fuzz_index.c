@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct checkpoint from = { .data = g.data, .len = size - 1 };
 		struct callees callees;
 
-		stacks_replay(&stacks, r, &names, &threads, &from, UINT64_MAX, &none, NULL, &err);
+		stacks_replay(&stacks, &(struct session){ .reader = r, .names = &names, .threads = &threads }, &from, UINT64_MAX, &none, NULL, &err);
 		stacks_deinit(&stacks);
 		callees_find(cursor_over(g.data, size - 1), 0, 2, &callees);
 		guarded_free(&g);

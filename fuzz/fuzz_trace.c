@@ -215,11 +215,12 @@ static void analyse_tree(const struct reader *r, const struct names *names)
 	struct call_tree tree, of;
 	struct functions sums;
 	struct threads threads;
+	const struct session session = { .reader = r, .names = names, .threads = &threads };
 	struct error err;
 
 	threads_init(&threads, r);
 	functions[0] = true;
-	if (call_tree_analyse(r, names, &threads, NULL, false, NULL, &tree, &err) == 0) {
+	if (call_tree_analyse(&session, false, NULL, &tree, &err) == 0) {
 		for (size_t i = 1; i < tree.count; i++)
 			must(tree.nodes[i].parent < i && tree.nodes[i].function < names_count(names));
 		for (int callers = 0; callers < 2; callers++) {
@@ -228,7 +229,7 @@ static void analyse_tree(const struct reader *r, const struct names *names)
 		}
 		call_tree_deinit(&tree);
 	}
-	if (totals_analyse(r, names, &threads, NULL, false, &sums, &totals, &err) == 0) {
+	if (totals_analyse(&session, false, &sums, &totals, &err) == 0) {
 		functions_deinit(&sums);
 		free(totals);
 	}
@@ -255,12 +256,13 @@ static void analyse_history(const struct reader *r, const struct names *names)
 {
 	struct milestone m;
 	struct threads threads;
+	const struct session session = { .reader = r, .names = names, .threads = &threads };
 	struct history h;
 	struct error err;
 	struct why why;
 
 	threads_init(&threads, r);
-	if (history_make(r, names, &threads, &h, &err) == 0) {
+	if (history_make(&session, &h, &err) == 0) {
 		struct kernel_log log;
 
 		for (size_t i = 0; i < h.n_spans; i++)

@@ -26,23 +26,19 @@ struct calls_run {
 	calls_taker take;
 	void *taker_state;
 	size_t open;             /* calls that were asked for and have not returned */
-	struct index *index;     /* NULL: none */
 	size_t entry;            /* number of the index's entry that replay is in */
 	bool resumes;            /* it begins within the calls that are open … */
 	int *cpus;               /* … that were entered on these, by stack */
 	bool enough;
 	bool damaged;            /* the index lacks something that it must have */
 
-	/* for reading checkpoints: */
-	const struct reader *reader;
-	const struct names *names;
-	const struct threads *threads;
+	const struct session *session;
 };
 
 /* Do calls that are asked for begin between this entry of the index and the next? */
 static bool is_worth(const struct calls_run *st, size_t entry)
 {
-	const struct index *x = st->index;
+	const struct index *x = st->session->index;
 
 	if (x->entries[entry].ns >= st->options->to_ns ||
 	    (entry + 1 < x->count && x->entries[entry + 1].ns < st->options->from_ns))
@@ -242,9 +238,9 @@ static bool is_open_at(const struct calls_run *st, size_t entry, size_t number, 
 	struct error ignored;
 	bool open = false;
 
-	if (!index_checkpoint(st->index, entry, &at))
+	if (!index_checkpoint(st->session->index, entry, &at))
 		return false;
-	if (stacks_at(&stacks, st->reader, st->names, st->threads, &at, &ignored) == 0) {
+	if (stacks_at(&stacks, st->session, &at, &ignored) == 0) {
 		const struct stack *stack = &stacks.list[number];
 		const struct frame *f = depth < stack->depth ? &stack->frames[depth] : NULL;
 
@@ -275,7 +271,7 @@ static size_t next_entry(const struct calls_run *st, const struct stacks *s)
 {
 	size_t next = st->entry;
 
-	while (next + 1 < st->index->count && !is_worth(st, next))
+	while (next + 1 < st->session->index->count && !is_worth(st, next))
 		next++;
 	for (size_t i = 0; i < s->count && next > st->entry; i++) {
 		const struct pending *p = s->list[i].data;
@@ -298,7 +294,7 @@ static void add_open_calls(struct calls_run *st, struct stacks *s)
 			depth++;
 		if (depth == stack->depth)
 			continue;
-		if (!index_callees(st->index, i, depth, &callees)) {
+		if (!index_callees(st->session->index, i, depth, &callees)) {
 			st->damaged = true;
 			return;
 		}
@@ -327,7 +323,7 @@ static void due(void *state, struct stacks *s)
 	struct calls_run *st = state;
 	size_t next;
 
-	if (!st->index) {
+	if (!st->session->index) {
 		s->due_ns = UINT64_MAX;
 		return;
 	}
@@ -338,7 +334,7 @@ static void due(void *state, struct stacks *s)
 		s->stop = true;
 		return;
 	}
-	while (st->entry + 1 < st->index->count && st->index->entries[st->entry + 1].ns <= s->ns)
+	while (st->entry + 1 < st->session->index->count && st->session->index->entries[st->entry + 1].ns <= s->ns)
 		st->entry++;
 	next = st->open && may_skip(st) ? next_entry(st, s) : st->entry;
 	if (next > st->entry) {
@@ -348,16 +344,15 @@ static void due(void *state, struct stacks *s)
 	} else if (!st->open && !is_worth(st, st->entry)) {
 		s->stop = true;
 	}
-	s->due_ns = st->entry + 1 < st->index->count ? st->index->entries[st->entry + 1].ns : UINT64_MAX;
+	s->due_ns = st->entry + 1 < st->session->index->count ? st->session->index->entries[st->entry + 1].ns : UINT64_MAX;
 }
 
 /* Replay from an entry on, until the next entries have nothing to report. */
-static int replay(struct calls_run *st, const struct reader *r, const struct names *names, const struct threads *threads,
-		  const struct checkpoint *from, struct error *err)
+static int replay(struct calls_run *st, const struct checkpoint *from, struct error *err)
 {
 	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .due = due };
 	struct stacks stacks;
-	int result = stacks_replay(&stacks, r, names, threads, from, UINT64_MAX, &visitor, st, err);
+	int result = stacks_replay(&stacks, st->session, from, UINT64_MAX, &visitor, st, err);
 
 	if (result == 0 && !stacks.stop) {
 		report_unfinished(st, &stacks);
@@ -369,36 +364,33 @@ static int replay(struct calls_run *st, const struct reader *r, const struct nam
 	return result;
 }
 
-static int replay_by_index(struct calls_run *st, const struct reader *r, const struct names *names,
-			   const struct threads *threads, struct error *err)
+static int replay_by_index(struct calls_run *st, struct error *err)
 {
 	struct checkpoint from;
 	int result = 0;
 
-	while (result == 0 && !st->enough && st->entry < st->index->count) {
+	while (result == 0 && !st->enough && st->entry < st->session->index->count) {
 		if (!st->resumes && !is_worth(st, st->entry)) {
 			st->entry++;
 			continue;
 		}
-		if (!index_checkpoint(st->index, st->entry, &from))
-			return error_set(err, "%s.index: damaged: remove it", r->path);
+		if (!index_checkpoint(st->session->index, st->entry, &from))
+			return error_set(err, "%s.index: damaged: remove it", st->session->reader->path);
 		st->open = 0;
-		result = replay(st, r, names, threads, &from, err);
+		result = replay(st, &from, err);
 		if (st->damaged)
-			return error_set(err, "%s.index: damaged: remove it", r->path);
+			return error_set(err, "%s.index: damaged: remove it", st->session->reader->path);
 		st->entry += !st->resumes;
 	}
 	return result;
 }
 
-int calls_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
-		  const struct calls_options *options, calls_taker take, void *taker_state, struct error *err)
+int calls_analyse(const struct session *session, const struct calls_options *options, calls_taker take, void *taker_state, struct error *err)
 {
 	struct calls_run st = {
-		.options = options, .take = take, .taker_state = taker_state, .index = index,
-		.reader = r, .names = names, .threads = threads,
+		.options = options, .take = take, .taker_state = taker_state, .session = session,
 	};
-	int result = index ? replay_by_index(&st, r, names, threads, err) : replay(&st, r, names, threads, NULL, err);
+	int result = session->index ? replay_by_index(&st, err) : replay(&st, NULL, err);
 
 	free(st.cpus);
 	return result;

@@ -45,7 +45,6 @@ typedef int (*calls_taker)(void *state, const struct thread *thread, const struc
  * first task switch. `index` may be NULL; with an index only those parts of the trace
  * are replayed that may have such calls.
  */
-int calls_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
-		  const struct calls_options *options, calls_taker take, void *state, struct error *err);
+int calls_analyse(const struct session *session, const struct calls_options *options, calls_taker take, void *state, struct error *err);
 
 #endif

@@ -145,14 +145,13 @@ static void merge(struct call_tree *into, const struct call_tree *part)
 	into->unmatched = part->unmatched;
 }
 
-int call_tree_analyse(const struct reader *r, const struct names *names, const struct threads *threads,
-		      struct index *index, bool make_index, struct inlines *inlines, struct call_tree *ret, struct error *err)
+int call_tree_analyse(const struct session *session, bool make_index, struct inlines *inlines, struct call_tree *ret, struct error *err)
 {
 	static const struct parts_analysis analysis = {
 		.visitor = { .enter = enter, .spend = spend, .due = due }, .begin = begin, .end = end,
 	};
 	void *parts[PARTS_MAX];
-	int result = parts_replay(r, names, threads, index, make_index, &analysis, inlines, parts, err);
+	int result = parts_replay(session, make_index, &analysis, inlines, parts, err);
 
 	for (size_t i = 1; i < PARTS_MAX && parts[i]; i++) {
 		if (result >= 0)

@@ -35,8 +35,7 @@ struct call_tree {
  * the place of the call. The node of an inlined function has no calls and no self
  * time; both count for the function that it became part of.
  */
-int call_tree_analyse(const struct reader *r, const struct names *names, const struct threads *threads,
-		      struct index *index, bool make_index, struct inlines *inlines, struct call_tree *ret, struct error *err);
+int call_tree_analyse(const struct session *session, bool make_index, struct inlines *inlines, struct call_tree *ret, struct error *err);
 void call_tree_deinit(struct call_tree *t);
 
 /*

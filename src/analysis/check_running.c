@@ -7,16 +7,16 @@
 
 enum { CLOCK_SLACK_NS = 100 }; /* of a boot, 5 were seen */
 
-void running_init(struct running *r, const struct reader *reader, const struct names *names, const struct threads *threads)
+void running_init(struct running *r, const struct session *session)
 {
-	const char *clock = meta_get(&reader->meta, "clock");
-	unsigned n = reader_vcpus(reader);
+	const char *clock = meta_get(&session->reader->meta, "clock");
+	unsigned n = reader_vcpus(session->reader);
 
 	*r = (struct running){
-		.reader = reader, .threads = threads, .n_cpus = n, .boot = names->boots->list,
+		.reader = session->reader, .threads = session->threads, .n_cpus = n, .boot = session->names->boots->list,
 		.exact = n == 1 && clock && strstr(clock, "icount: exact"),
 	};
-	r->dead = xcalloc(threads->count + 1, sizeof *r->dead);
+	r->dead = xcalloc(session->threads->count + 1, sizeof *r->dead);
 	r->cpus = xcalloc(n, sizeof *r->cpus);
 }
 

@@ -46,7 +46,7 @@ struct running {
 	} faults[RUNNING_FAULTS];
 };
 
-void running_init(struct running *r, const struct reader *reader, const struct names *names, const struct threads *threads);
+void running_init(struct running *r, const struct session *session);
 void running_deinit(struct running *r);
 
 /* Check the next event in the order of time. */

@@ -186,12 +186,13 @@ int check_stacks(const struct reader *r, const struct names *names, struct check
 	struct check_stacks_run v = { .dead = names_find(names, "do_task_dead"), .flow.reader = r,
 				      .breakpoint = r->arch->breakpoint, .kernel_stack = r->arch->kernel_stack };
 	struct threads threads;
+	const struct session session = { .reader = r, .names = names, .threads = &threads };
 	struct stacks stacks;
 	int result;
 
 	threads_init(&threads, r);
-	running_init(&v.running, r, names, &threads);
-	result = stacks_replay(&stacks, r, names, &threads, NULL, UINT64_MAX, &visitor, &v, err);
+	running_init(&v.running, &session);
+	result = stacks_replay(&stacks, &session, NULL, UINT64_MAX, &visitor, &v, err);
 	if (result == 0) {
 		if (stacks.unmatched.elsewhere != v.elsewhere)
 			count_unmatched(&v, &stacks);

@@ -76,17 +76,18 @@ static void choose(const struct deepest_run *run, const struct stacks *s, const 
 	}
 }
 
-int deepest_analyse(const struct reader *r, const struct names *names, const struct threads *threads, const uint64_t *pid,
+int deepest_analyse(const struct session *session, const uint64_t *pid,
 		    struct deepest *ret, struct error *err)
 {
 	static const struct stacks_visitor visitor = { .enter = enter };
-	struct deepest_run run = { .size = r->arch->kernel_stack, .switches = names_find(names, r->arch->switch_function) };
+	const struct arch *arch = session->reader->arch;
+	struct deepest_run run = { .size = arch->kernel_stack, .switches = names_find(session->names, arch->switch_function) };
 	struct stacks stacks;
 	int result;
 
 	*ret = (struct deepest){ 0 };
-	run.threads = xcalloc(threads->count + reader_vcpus(r), sizeof *run.threads);
-	result = stacks_replay(&stacks, r, names, threads, NULL, UINT64_MAX, &visitor, &run, err);
+	run.threads = xcalloc(session->threads->count + reader_vcpus(session->reader), sizeof *run.threads);
+	result = stacks_replay(&stacks, session, NULL, UINT64_MAX, &visitor, &run, err);
 	if (result == 0)
 		choose(&run, &stacks, pid, ret);
 	stacks_deinit(&stacks);

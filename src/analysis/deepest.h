@@ -16,7 +16,7 @@ struct deepest {
  * Find it among the stacks that tasks were switched on; others, as those for interrupts, are not looked at. `pid`: only this thread's,
  * or NULL. *ret has no frames if there is none.
  */
-int deepest_analyse(const struct reader *r, const struct names *names, const struct threads *threads, const uint64_t *pid,
+int deepest_analyse(const struct session *session, const uint64_t *pid,
 		    struct deepest *ret, struct error *err);
 
 /* Stops a replay at the moment that a struct deepest, its state, tells. */

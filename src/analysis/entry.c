@@ -17,33 +17,32 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	st->entry = (struct entry){ .ns = s->ns, .stack = (uint32_t)(stack - s->list), .function = frame->function };
 }
 
-static int replay(struct entry_run *st, const struct reader *r, const struct names *names, const struct threads *threads,
-		  const struct checkpoint *from, uint64_t to_ns, struct error *err)
+static int replay(struct entry_run *st, const struct session *session, const struct checkpoint *from, uint64_t to_ns, struct error *err)
 {
 	static const struct stacks_visitor visitor = { .enter = enter };
 	struct stacks stacks;
-	int result = stacks_replay(&stacks, r, names, threads, from, to_ns, &visitor, st, err);
+	int result = stacks_replay(&stacks, session, from, to_ns, &visitor, st, err);
 
 	stacks_deinit(&stacks);
 	return result;
 }
 
-int entry_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index, const bool *functions,
+int entry_analyse(const struct session *session, const bool *functions,
 		  struct entry *ret, struct error *err)
 {
 	struct entry_run st = { .functions = functions };
 	struct checkpoint from;
 	int result = 0;
 
-	if (!index)
-		result = replay(&st, r, names, threads, NULL, UINT64_MAX, err);
-	for (size_t i = 0; index && i < index->count && !st.found && result == 0; i++) {
-		if (!index_has(index, i, functions))
+	if (!session->index)
+		result = replay(&st, session, NULL, UINT64_MAX, err);
+	for (size_t i = 0; session->index && i < session->index->count && !st.found && result == 0; i++) {
+		if (!index_has(session->index, i, functions))
 			continue;
-		if (!index_checkpoint(index, i, &from))
-			return error_set(err, "%s.index: damaged: remove it", r->path);
+		if (!index_checkpoint(session->index, i, &from))
+			return error_set(err, "%s.index: damaged: remove it", session->reader->path);
 		/* events at the very time of the next checkpoint belong to one or the other */
-		result = replay(&st, r, names, threads, &from, i + 1 < index->count ? index->entries[i + 1].ns + 1 : UINT64_MAX, err);
+		result = replay(&st, session, &from, i + 1 < session->index->count ? session->index->entries[i + 1].ns + 1 : UINT64_MAX, err);
 	}
 	*ret = st.entry;
 	return result < 0 ? -1 : st.found;

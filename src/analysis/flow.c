@@ -145,17 +145,16 @@ static void due(void *state, struct stacks *s)
 	s->due_ns = st->options->to_ns;
 }
 
-int flow_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
-		 const struct flow_options *options, flow_taker take, void *taker_state, struct error *err)
+int flow_analyse(const struct session *session, const struct flow_options *options, flow_taker take, void *taker_state, struct error *err)
 {
 	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .move = move, .due = due };
 	struct flow_run st = { .options = options, .take = take, .taker_state = taker_state };
 	struct checkpoint from;
 	struct stacks stacks;
-	bool midway = index && index_checkpoint(index, index_at(index, options->from_ns), &from);
+	bool midway = session->index && index_checkpoint(session->index, index_at(session->index, options->from_ns), &from);
 	int result;
 
-	result = stacks_replay(&stacks, r, names, threads, midway ? &from : NULL, options->to_ns, &visitor, &st, err);
+	result = stacks_replay(&stacks, session, midway ? &from : NULL, options->to_ns, &visitor, &st, err);
 	show_waiting(&st);
 	stacks_deinit(&stacks);
 	return result;

@@ -42,7 +42,6 @@ struct flow_options {
 /* Called with each step. A negative result ends the analysis. */
 typedef int (*flow_taker)(void *state, const struct flow_step *step);
 
-int flow_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
-		 const struct flow_options *options, flow_taker take, void *state, struct error *err);
+int flow_analyse(const struct session *session, const struct flow_options *options, flow_taker take, void *state, struct error *err);
 
 #endif

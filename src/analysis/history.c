@@ -258,18 +258,18 @@ static void move(void *state, const struct stack *from, const struct stack *to)
 	m->open[before] = (struct open_thread){ .span = HISTORY_NONE, .away = HISTORY_NONE, .unresolved = HISTORY_NONE };
 }
 
-static void begin(struct making *m, const struct reader *r, const struct names *names, const struct threads *threads)
+static void begin(struct making *m, const struct session *session)
 {
-	size_t n = threads->count + reader_vcpus(r), functions = names_count(names);
+	size_t n = session->threads->count + reader_vcpus(session->reader), functions = names_count(session->names);
 
-	m->n_cpus = reader_vcpus(r);
+	m->n_cpus = reader_vcpus(session->reader);
 	m->open = xcalloc(n, sizeof *m->open);
 	for (size_t i = 0; i < n; i++)
 		m->open[i] = (struct open_thread){ .span = HISTORY_NONE, .away = HISTORY_NONE, .unresolved = HISTORY_NONE };
 	slices_begin(m, functions);
-	m->dead = names_find(names, "do_task_dead");
-	wait_kinds_init(&m->kinds, names);
-	m->roles = spans_roles(names);
+	m->dead = names_find(session->names, "do_task_dead");
+	wait_kinds_init(&m->kinds, session->names);
+	m->roles = spans_roles(session->names);
 }
 
 static void end(struct making *m)
@@ -308,19 +308,28 @@ static void finish(struct making *m, struct stacks *s)
 	}
 }
 
-int history_make(const struct reader *r, const struct names *names, const struct threads *threads, struct history *ret, struct error *err)
+struct history history_empty(const struct session *session)
+{
+	unsigned n_cpus = reader_vcpus(session->reader);
+
+	return (struct history){
+		.memory = xcalloc(1, sizeof(struct history_memory)), .n_threads = session->threads->count + n_cpus, .n_cpus = n_cpus,
+	};
+}
+
+int history_make(const struct session *session, struct history *ret, struct error *err)
 {
 	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend, .move = move, .switched = switched };
-	struct making m = { .history = ret, .reader = r };
+	struct making m = { .history = ret, .reader = session->reader };
 	struct stacks stacks;
 	int result;
 
-	*ret = (struct history){ .memory = xcalloc(1, sizeof *ret->memory), .n_threads = threads->count + reader_vcpus(r), .n_cpus = reader_vcpus(r) };
-	if (facts_read(r, &ret->facts, err) < 0)
+	*ret = history_empty(session);
+	if (facts_read(session->reader, &ret->facts, err) < 0)
 		return -1;
-	begin(&m, r, names, threads);
+	begin(&m, session);
 	m.replaying = &stacks;
-	result = stacks_replay(&stacks, r, names, threads, NULL, UINT64_MAX, &visitor, &m, err);
+	result = stacks_replay(&stacks, session, NULL, UINT64_MAX, &visitor, &m, err);
 	if (result == 0) {
 		finish(&m, &stacks);
 		if (ret->n_slices)

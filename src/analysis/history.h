@@ -136,7 +136,7 @@ const char *span_kind_name(enum span_kind kind);
 enum span_kind span_kind_find(const char *name);
 
 /* Call history_deinit() also after an error. The reader, names and threads must outlive *ret. */
-int history_make(const struct reader *r, const struct names *names, const struct threads *threads, struct history *ret, struct error *err);
+int history_make(const struct session *session, struct history *ret, struct error *err);
 void history_deinit(struct history *h);
 
 /* Were wake-ups recorded? Without them nobody can tell who slept from who was ready. */

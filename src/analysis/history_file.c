@@ -306,17 +306,19 @@ static void take_all(struct cursor *in, struct limits *l, struct history *h)
 		take_slice(in, l, i ? h->slices[i - 1].start_ns : 0, &h->slices[i]);
 }
 
-int history_decode(struct cursor *in, const struct reader *r, const struct names *names, const struct threads *threads, struct history *ret,
+int history_decode(struct cursor *in, const struct session *session, struct history *ret,
 		   struct error *err)
 {
-	struct limits l = { .functions = names_count(names), .threads = threads->count + reader_vcpus(r), .cpus = reader_vcpus(r) };
+	struct limits l = { .functions = names_count(session->names) };
 
-	*ret = (struct history){ .memory = xcalloc(1, sizeof *ret->memory), .n_threads = threads->count + reader_vcpus(r), .n_cpus = reader_vcpus(r) };
+	*ret = history_empty(session);
+	l.threads = ret->n_threads;
+	l.cpus = ret->n_cpus;
 	take_all(in, &l, ret);
 	if (in->bad || cursor_left(in))
 		return error_set(err, "damaged history");
 	history_index(ret);
-	return facts_read(r, &ret->facts, err);
+	return facts_read(session->reader, &ret->facts, err);
 }
 
 static struct header header_of(const struct reader *r, const struct names *names)
@@ -341,7 +343,7 @@ static bool is_ours(const struct buf *file, const struct reader *r, const struct
 	return !memcmp(ret, &want, sizeof want) && ret->unpacked <= UNPACKED_MAX;
 }
 
-static int load(const char *path, const struct reader *r, const struct names *names, const struct threads *threads, struct history *ret)
+static int load(const char *path, const struct session *session, struct history *ret)
 {
 	struct buf file = { 0 }, data = { 0 };
 	struct header h;
@@ -349,7 +351,7 @@ static int load(const char *path, const struct reader *r, const struct names *na
 	int result = -1;
 
 	*ret = (struct history){ 0 };
-	if (file_read(path, FILE_MAX, &file, &ignored) == 0 && is_ours(&file, r, names, &h)) {
+	if (file_read(path, FILE_MAX, &file, &ignored) == 0 && is_ours(&file, session->reader, session->names, &h)) {
 		struct cursor in;
 		size_t n;
 
@@ -357,7 +359,7 @@ static int load(const char *path, const struct reader *r, const struct names *na
 		n = ZSTD_decompress(data.data, h.unpacked, file.data + sizeof h, file.len - sizeof h);
 		in = cursor_over(data.data, h.unpacked);
 		if (!ZSTD_isError(n) && n == h.unpacked)
-			result = history_decode(&in, r, names, threads, ret, &ignored);
+			result = history_decode(&in, session, ret, &ignored);
 	}
 	if (result < 0)
 		history_deinit(ret);
@@ -413,16 +415,16 @@ static void keep(const char *path, const struct reader *r, const struct names *n
 	buf_free(&packed);
 }
 
-int history_open(const struct reader *r, const struct names *names, const struct threads *threads, bool keeps, struct history *ret,
+int history_open(const struct session *session, bool keeps, struct history *ret,
 		 struct error *err)
 {
-	char *path = xasprintf("%s.history", r->path);
-	int result = load(path, r, names, threads, ret);
+	char *path = xasprintf("%s.history", session->reader->path);
+	int result = load(path, session, ret);
 
 	if (result < 0) {
-		result = history_make(r, names, threads, ret, err);
+		result = history_make(session, ret, err);
 		if (result == 0 && keeps)
-			keep(path, r, names, ret);
+			keep(path, session->reader, session->names, ret);
 	}
 	free(path);
 	return result;

@@ -14,12 +14,12 @@ enum { HISTORY_VERSION = 8 }; /* of the file, and of what stands in it */
  * Read the history that is kept beside the trace, or make it and, if `keep`, keep it there if that can be done. Call history_deinit() also after
  * an error. The reader, names and threads must outlive *ret.
  */
-int history_open(const struct reader *r, const struct names *names, const struct threads *threads, bool keep, struct history *ret,
+int history_open(const struct session *session, bool keep, struct history *ret,
 		 struct error *err);
 
 /* What the file holds behind its header, and a history out of that; -1: it is damaged. For history_open(), and for fuzzing. */
 void history_encode(const struct history *h, struct buf *out);
-int history_decode(struct cursor *in, const struct reader *r, const struct names *names, const struct threads *threads, struct history *ret,
+int history_decode(struct cursor *in, const struct session *session, struct history *ret,
 		   struct error *err);
 
 #endif

@@ -79,6 +79,9 @@ struct making {
 	size_t slices_cap, aways_cap, spans_cap, functions_cap, queued_cap;
 };
 
+/* A history of which nothing is known yet. */
+struct history history_empty(const struct session *session);
+
 /* A copy of a text that lives as long as the history. */
 const char *history_keep(struct history *h, const char *text, size_t len);
 

@@ -114,7 +114,7 @@ static void collect(struct interrupts_run *run, struct interrupts *ret)
 			ret->list[ret->count++] = run->sums[i];
 }
 
-int interrupts_analyse(const struct reader *r, const struct names *names, const struct threads *threads, const struct span *span,
+int interrupts_analyse(const struct session *session, const struct span *span,
 		       struct interrupts *ret, struct error *err)
 {
 	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave };
@@ -123,12 +123,12 @@ int interrupts_analyse(const struct reader *r, const struct names *names, const 
 	int result;
 
 	run->span = span;
-	run->calls_actions = names_find(names, "__handle_irq_event_percpu");
+	run->calls_actions = names_find(session->names, "__handle_irq_event_percpu");
 	run->n_open = 1;
 	for (unsigned i = 0; i < VECTORS; i++)
 		run->sums[i] = (struct interrupt_sum){ .vector = i, .action = NO_FUNCTION };
 	*ret = (struct interrupts){ 0 };
-	result = stacks_replay(&stacks, r, names, threads, NULL, span->to_ns, &visitor, run, err);
+	result = stacks_replay(&stacks, session, NULL, span->to_ns, &visitor, run, err);
 	if (run->left)
 		finish(run);
 	collect(run, ret);

@@ -22,7 +22,7 @@ struct interrupts {
 };
 
 /* Of those that came in the span. Firmware's own are left out. Call interrupts_deinit() also after an error. */
-int interrupts_analyse(const struct reader *r, const struct names *names, const struct threads *threads, const struct span *span,
+int interrupts_analyse(const struct session *session, const struct span *span,
 		       struct interrupts *ret, struct error *err);
 void interrupts_deinit(struct interrupts *i);
 

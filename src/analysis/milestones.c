@@ -95,7 +95,9 @@ static bool find_span(const struct history *h, const char *name, struct mileston
 	for (size_t i = 0; i < h->n_spans; i++) {
 		const struct span_of *x = &h->spans[i];
 
-		if ((x->thread == HISTORY_NONE && x->kind != SPAN_UNIT && x->kind != SPAN_PHASE) || x->kind == SPAN_PROCESS || x->kind == SPAN_EXEC || strcmp(x->name, name))
+		if (strcmp(x->name, name) || x->kind == SPAN_PROCESS || x->kind == SPAN_EXEC)
+			continue;
+		if (x->thread == HISTORY_NONE && x->kind != SPAN_UNIT && x->kind != SPAN_PHASE)
 			continue;
 		snprintf(text, sizeof text, "the end of %s %s", span_kind_name(x->kind), x->name);
 		/* a phase is nobody's, nor is a unit: systemd told of it then */

@@ -119,12 +119,12 @@ static int sum_threads(const struct reader *r, const struct threads *t, const st
 	return 0;
 }
 
-int sums_analyse(const struct reader *r, const struct names *names, const struct threads *threads, const struct span *span,
+int sums_analyse(const struct session *session, const struct span *span,
 		 enum sums_by by, struct sums *ret, struct error *err)
 {
 	*ret = (struct sums){ 0 };
-	return by == BY_PROCESS || by == BY_THREAD ? sum_threads(r, threads, span, by, ret, err) :
-						     sum_functions(r, names, span, by, ret, err);
+	return by == BY_PROCESS || by == BY_THREAD ? sum_threads(session->reader, session->threads, span, by, ret, err) :
+						     sum_functions(session->reader, session->names, span, by, ret, err);
 }
 
 void sums_deinit(struct sums *s)

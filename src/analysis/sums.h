@@ -4,7 +4,7 @@
 #define UPTO_ANALYSIS_SUMS_H
 
 #include "functions.h"
-#include "replay/threads.h"
+#include "replay/session.h"
 
 enum sums_by { BY_FUNCTION, BY_MODULE, BY_SECTION, BY_PROCESS, BY_THREAD, BY_INTERRUPT };
 
@@ -24,7 +24,7 @@ struct sums {
 };
 
 /* `by` is neither BY_FUNCTION nor BY_INTERRUPT: functions.h and interrupts.h do these. Call sums_deinit() also after an error. */
-int sums_analyse(const struct reader *r, const struct names *names, const struct threads *threads, const struct span *span,
+int sums_analyse(const struct session *session, const struct span *span,
 		 enum sums_by by, struct sums *ret, struct error *err);
 void sums_deinit(struct sums *s);
 

@@ -250,8 +250,7 @@ static void state_free(struct totals_run *st)
 	free(st);
 }
 
-int totals_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
-		   bool make_index, struct functions *ret, struct function_total **ret_totals, struct error *err)
+int totals_analyse(const struct session *session, bool make_index, struct functions *ret, struct function_total **ret_totals, struct error *err)
 {
 	static const struct parts_analysis analysis = {
 		.visitor = {
@@ -259,10 +258,10 @@ int totals_analyse(const struct reader *r, const struct names *names, const stru
 		},
 		.begin = begin, .end = end,
 	};
-	struct setting setting = { .names = names, .vcpus = reader_vcpus(r), .ticks_shift = ticks_shift(r) };
-	size_t count = names_count(names);
+	struct setting setting = { .names = session->names, .vcpus = reader_vcpus(session->reader), .ticks_shift = ticks_shift(session->reader) };
+	size_t count = names_count(session->names);
 	void *parts[PARTS_MAX];
-	int result = parts_replay(r, names, threads, index, make_index, &analysis, &setting, parts, err);
+	int result = parts_replay(session, make_index, &analysis, &setting, parts, err);
 
 	*ret = functions_new(count);
 	*ret_totals = xcalloc_aligned(sizeof **ret_totals, count, sizeof **ret_totals);

@@ -21,7 +21,6 @@ struct function_total {
  * or while one is made, parts of the trace are replayed at the same time
  * (replay/parts.h).
  */
-int totals_analyse(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
-		   bool make_index, struct functions *ret, struct function_total **ret_totals, struct error *err);
+int totals_analyse(const struct session *session, bool make_index, struct functions *ret, struct function_total **ret_totals, struct error *err);
 
 #endif

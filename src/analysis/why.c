@@ -168,7 +168,7 @@ static void walk_queued(struct walking *w, uint32_t thread, uint32_t work, uint6
 	} else if (q->timer.function == HISTORY_NONE) {
 		put_queued(w, LINK_DEVICE, thread, from, queued, work);
 	} else {
-		set = q->timer.by == HISTORY_NONE || q->timer.ns < from ? from : q->timer.ns;
+		set = q->timer.by == HISTORY_NONE || q->timer.ns < from ? from : q->timer.ns < queued ? q->timer.ns : queued;
 		put_queued(w, LINK_TIMER, thread, set, queued, work);
 		if (set > from)
 			walk(w, q->timer.by, from, set, away, depth + 1);

@@ -304,7 +304,6 @@ static int take_step(void *state, const struct flow_step *f)
 /* Print each call that is asked for, with everything that ran from its entry to its exit. */
 struct interlaced {
 	struct trace_arg *trace;
-	struct index *index;
 	struct flow_options options; /* but for the time */
 	struct printer *printer;
 	uint64_t left;               /* calls */
@@ -339,7 +338,7 @@ static int take_interlaced(void *state, const struct thread *thread, const struc
 	o.caller = thread;
 	o.from_ns = records->entry_ns;
 	o.to_ns = records->entry_ns + records->duration_ns + 1;
-	i->failed = flow_analyse(i->trace->reader, &i->trace->names, &i->trace->threads, i->index, &o, take_within, i, i->err) < 0;
+	i->failed = flow_analyse(&i->trace->session, &o, take_within, i, i->err) < 0;
 	if (!i->printer->json)
 		putchar('\n');
 	fflush(stdout);
@@ -352,7 +351,7 @@ static int show_interlaced(struct interlaced *i, const struct calls_options *ask
 	int r;
 
 	o.max_depth = 1;
-	r = calls_analyse(i->trace->reader, &i->trace->names, &i->trace->threads, i->index, &o, take_interlaced, i, i->err);
+	r = calls_analyse(&i->trace->session, &o, take_interlaced, i, i->err);
 	return i->failed ? -1 : r;
 }
 
@@ -381,15 +380,15 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns, .max_depth = o->max_depth,
 		.has_pid = o->has_pid, .pid = o->pid, .no_interrupts = o->no_interrupts, .one_thread = arg(args, "one-thread"), .cpu = o->cpu,
 	};
-	struct index *index;
 	int r;
 
 	/* a listing from the start of the trace needs no index */
-	index = o->functions || o->from_ns ? index_for(t) : NULL;
+	if (o->functions || o->from_ns)
+		trace_arg_index(t);
 	t->reader->progress = NULL; /* the output shows the progress */
 	if (o->functions && arg(args, "all-threads")) {
 		struct interlaced i = {
-			.trace = t, .index = index, .printer = &p, .left = p.left, .err = err,
+			.trace = t, .printer = &p, .left = p.left, .err = err,
 			.options = { .max_depth = o->max_depth, .no_interrupts = o->no_interrupts, .from_call = true, .cpu = -1 },
 		};
 
@@ -398,10 +397,10 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 		r = show_interlaced(&i, o);
 	} else if (o->functions) {
 		begin(&p, true);
-		r = calls_analyse(t->reader, &t->names, &t->threads, index, o, print_call, &p, err);
+		r = calls_analyse(&t->session, o, print_call, &p, err);
 	} else {
 		begin(&p, false);
-		r = flow_analyse(t->reader, &t->names, &t->threads, index, &flow, take_step, &p, err);
+		r = flow_analyse(&t->session, &flow, take_step, &p, err);
 	}
 	if (p.json)
 		puts("\n]}");
@@ -409,7 +408,6 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 		empty_say(args, t, "calls");
 	buf_free(&p.line);
 	map_free(&p.signs);
-	index_free(index);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 

@@ -232,15 +232,18 @@ static void show(const struct args *args, const struct trace_arg *t, const struc
 	free(order);
 }
 
-/* Replay up to the moment that is asked for. Call stacks_deinit() and index_free() also after an error. */
-static int replay(const struct trace_arg *t, struct deepest *deepest, uint64_t at, struct stacks *ret, struct index **ret_index, struct error *err)
+/* Replay up to the moment that is asked for. Call stacks_deinit() also after an error. */
+static int replay(struct trace_arg *t, struct deepest *deepest, uint64_t at, struct stacks *ret, struct error *err)
 {
 	static const struct stacks_visitor none = { 0 };
-	struct index *index = *ret_index = index_for(t);
 	struct checkpoint from;
-	bool begun = index && index_checkpoint(index, index_at(index, at), &from);
+	struct index *index;
+	bool begun;
 
-	return stacks_replay(ret, t->reader, &t->names, &t->threads, begun ? &from : NULL, deepest ? UINT64_MAX : at,
+	trace_arg_index(t);
+	index = t->session.index;
+	begun = index && index_checkpoint(index, index_at(index, at), &from);
+	return stacks_replay(ret, &t->session, begun ? &from : NULL, deepest ? UINT64_MAX : at,
 			     deepest ? &deepest_reach : &none, deepest, err);
 }
 
@@ -250,7 +253,6 @@ static int run(const struct args *args, struct error *err)
 	struct deepest found, *deepest = NULL;
 	struct source_lines sources;
 	struct stacks stacks;
-	struct index *index;
 	struct trace_arg t;
 	int r = EXIT_FAILED;
 
@@ -268,15 +270,14 @@ static int run(const struct args *args, struct error *err)
 	}
 	if (arg(args, "deepest")) {
 		deepest = &found;
-		if (deepest_analyse(t.reader, &t.names, &t.threads, arg(args, "pid") ? &pid : NULL, deepest, err) < 0)
+		if (deepest_analyse(&t.session, arg(args, "pid") ? &pid : NULL, deepest, err) < 0)
 			goto out;
 		at = found.ns;
 	}
-	if (replay(&t, deepest, at, &stacks, &index, err) == 0) {
+	if (replay(&t, deepest, at, &stacks, err) == 0) {
 		show(args, &t, &stacks, &sources, pid, deepest);
 		r = EXIT_OK;
 	}
-	index_free(index);
 	stacks_deinit(&stacks);
 out:
 	source_lines_deinit(&sources);

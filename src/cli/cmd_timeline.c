@@ -387,7 +387,7 @@ static int run(const struct args *args, struct error *err)
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	names_fold_thunks(&t.names);
-	if (history_open(t.reader, &t.names, &t.threads, is_worth_index(&t), &history, err) == 0)
+	if (history_open(&t.session, is_worth_index(&t), &history, err) == 0)
 		r = show(args, &t, &history, err);
 	history_deinit(&history);
 	trace_arg_close(&t);

@@ -182,18 +182,13 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	return r;
 }
 
-static int analyse(const struct trace_arg *t, const struct span *span, bool total, struct functions *ret,
+static int analyse(struct trace_arg *t, const struct span *span, bool total, struct functions *ret,
 		   struct function_total **ret_totals, struct error *err)
 {
-	struct index *index;
-	int r;
-
 	if (!total)
 		return functions_analyse(t->reader, &t->names, span, ret, err);
-	index = index_open(t->reader, &t->names);
-	r = totals_analyse(t->reader, &t->names, &t->threads, index, is_worth_index(t), ret, ret_totals, err);
-	index_free(index);
-	return r;
+	trace_arg_open_index(t);
+	return totals_analyse(&t->session, is_worth_index(t), ret, ret_totals, err);
 }
 
 /* What the order goes by is what shares are of, unless --clock says otherwise. */

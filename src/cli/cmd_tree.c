@@ -205,14 +205,13 @@ static int analyse(const struct args *args, struct trace_arg *t, struct inlines 
 		   struct error *err)
 {
 	struct call_tree all, of;
-	struct index *index;
 	bool *functions = NULL;
 	int r = EXIT_FAILED;
 
 	if (functions_arg(args, &t->names, &functions, err) < 0)
 		return EXIT_FAILED;
-	index = index_open(t->reader, &t->names);
-	if (call_tree_analyse(t->reader, &t->names, &t->threads, index, is_worth_index(t), inlines, &all, err) == 0) {
+	trace_arg_open_index(t);
+	if (call_tree_analyse(&t->session, is_worth_index(t), inlines, &all, err) == 0) {
 		if (functions) {
 			call_tree_of(&all, functions, arg(args, "callers"), &of);
 			r = show(args, t, &all, &of, choice, err);
@@ -222,7 +221,6 @@ static int analyse(const struct args *args, struct trace_arg *t, struct inlines 
 		}
 		call_tree_deinit(&all);
 	}
-	index_free(index);
 	free(functions);
 	return r;
 }

@@ -259,7 +259,7 @@ static int print(const struct args *args, const struct trace_arg *t, const struc
 	struct rows rows = { .trace = t, .history = &history };
 	int r = EXIT_FAILED;
 
-	if (history_open(t->reader, &t->names, &t->threads, is_worth_index(t), &history, err) == 0 &&
+	if (history_open(&t->session, is_worth_index(t), &history, err) == 0 &&
 	    (history_has_wakes(&history) || trace_no_wakes(t, err) == 0)) {
 		rows.list = xcalloc(history.n_aways + 1, sizeof *rows.list);
 		for (size_t i = 0; i < history.n_aways; i++)

@@ -268,19 +268,17 @@ static int show(const struct args *args, const struct answer *a, struct error *e
 }
 
 /* The first entry of a function. */
-static int find_entry(const struct trace_arg *t, const char *what, struct milestone *ret, struct error *err)
+static int find_entry(struct trace_arg *t, const char *what, struct milestone *ret, struct error *err)
 {
 	const char *name = strncmp(what, "entry:", 6) ? what : what + 6;
-	struct index *index;
 	struct entry entry;
 	bool *functions;
 	int found;
 
 	if (functions_named(name, &t->names, &functions, err) < 0)
 		return -1;
-	index = index_for(t);
-	found = entry_analyse(t->reader, &t->names, &t->threads, index, functions, &entry, err);
-	index_free(index);
+	trace_arg_index(t);
+	found = entry_analyse(&t->session, functions, &entry, err);
 	free(functions);
 	if (found > 0) {
 		*ret = (struct milestone){ .ns = entry.ns, .thread = entry.stack };
@@ -292,7 +290,7 @@ static int find_entry(const struct trace_arg *t, const char *what, struct milest
 }
 
 /* A time, or the name of a moment. */
-static int find_moment(const struct args *args, const struct trace_arg *t, const struct history *h, const char *option, struct milestone *ret,
+static int find_moment(const struct args *args, struct trace_arg *t, const struct history *h, const char *option, struct milestone *ret,
 		       struct error *err)
 {
 	const char *what = arg(args, option);
@@ -314,7 +312,7 @@ static int find_moment(const struct args *args, const struct trace_arg *t, const
 			 what);
 }
 
-static int answer(const struct args *args, const struct trace_arg *t, const struct history *h, struct error *err)
+static int answer(const struct args *args, struct trace_arg *t, const struct history *h, struct error *err)
 {
 	struct milestone until, from;
 	struct answer a = { .trace = t, .history = h, .until = &until, .without = arg(args, "without") };
@@ -350,7 +348,7 @@ static int run(const struct args *args, struct error *err)
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	names_fold_thunks(&t.names);
-	if (history_open(t.reader, &t.names, &t.threads, is_worth_index(&t), &history, err) == 0)
+	if (history_open(&t.session, is_worth_index(&t), &history, err) == 0)
 		r = answer(args, &t, &history, err);
 	history_deinit(&history);
 	trace_arg_close(&t);
@@ -358,7 +356,8 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 0, "until", "WHAT", "when it was over: init, login, poweroff; a program, an initcall, a module, a unit; log:TEXT; a function's first entry: vfs_read, entry:NAME; a guest time: 2.5s" },
+	{ 0, "until", "WHAT", "when it was over: init, login, poweroff; a program, an initcall, a module, a unit; log:TEXT; "
+			      "a function's first entry: vfs_read, entry:NAME; a guest time: 2.5s" },
 	{ 0, "from", "WHAT", "when it began, likewise (default: the reset before)" },
 	{ 0, "without", "WHAT", "how much earlier it would have been at most without the causes that have this in their names" },
 	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },

@@ -102,7 +102,7 @@ int top_by_show(const struct args *args, const struct trace_arg *t, const struct
 	shown[PID].hidden = !tasks;
 	shown[CALLS].hidden = tasks;
 	shown[EXE].hidden = !tasks;
-	if (sums_analyse(t->reader, &t->names, &t->threads, span, by, &sums, err) == 0) {
+	if (sums_analyse(&t->session, span, by, &sums, err) == 0) {
 		buf_printf(&heading, "# ");
 		view_put_time(&heading, args, sums.insns, sums.ns, sums.halted_ns);
 		buf_printf(&heading, "; self %% of %s", by_ns ? "time" : "instructions");

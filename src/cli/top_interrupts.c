@@ -81,7 +81,7 @@ int top_interrupts_show(const struct args *args, const struct trace_arg *t, cons
 	};
 	int r = EXIT_FAILED;
 
-	if (interrupts_analyse(t->reader, &t->names, &t->threads, span, &interrupts, err) == 0) {
+	if (interrupts_analyse(&t->session, span, &interrupts, err) == 0) {
 		view.rows = interrupts.count;
 		r = view_print(&view, args, err);
 	}

@@ -42,6 +42,7 @@ int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error 
 		return -1;
 	}
 	threads_init(&ret->threads, ret->reader);
+	ret->session = (struct session){ .reader = ret->reader, .names = &ret->names, .threads = &ret->threads };
 	warn(ret->reader);
 	if (trace_has_asked(args, ret, err) < 0) {
 		trace_arg_close(ret);
@@ -67,17 +68,22 @@ bool is_worth_index(const struct trace_arg *t)
 	return t->names.thunks && t->reader->ended && events >= WORTH_IT;
 }
 
-struct index *index_for(const struct trace_arg *t)
+void trace_arg_open_index(struct trace_arg *t)
 {
-	struct index *index = index_open(t->reader, &t->names);
+	if (!t->session.index)
+		t->session.index = index_open(t->reader, &t->names);
+}
+
+void trace_arg_index(struct trace_arg *t)
+{
 	struct error ignored;
 
-	if (index || !is_worth_index(t))
-		return index;
-	if (index_make(t->reader, &t->names, &t->threads, NULL, &ignored) == 0)
-		index = index_open(t->reader, &t->names);
+	trace_arg_open_index(t);
+	if (t->session.index || !is_worth_index(t))
+		return;
+	if (index_make(&t->session, NULL, &ignored) == 0)
+		trace_arg_open_index(t);
 	terminal_end_progress();
-	return index;
 }
 
 int trace_no_wakes(const struct trace_arg *t, struct error *err)
@@ -88,6 +94,7 @@ int trace_no_wakes(const struct trace_arg *t, struct error *err)
 
 void trace_arg_close(struct trace_arg *t)
 {
+	index_free(t->session.index);
 	names_deinit(&t->names);
 	threads_deinit(&t->threads);
 	reader_free(t->reader);

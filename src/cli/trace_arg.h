@@ -19,6 +19,7 @@ struct trace_arg {
 	struct reader *reader;
 	struct names names;
 	struct threads threads;
+	struct session session; /* of these; its index is NULL unless trace_arg_index() or trace_arg_open_index() has set it */
 };
 
 /*
@@ -50,10 +51,12 @@ int functions_arg(const struct args *args, const struct names *names, bool **ret
 int functions_named(const char *list, const struct names *names, bool **ret, struct error *err);
 
 /*
- * Open the trace's index. If the trace is long and has no index, make one, if it can
- * be written beside the trace. NULL: the command works without one.
+ * Open the trace's index for the session. If the trace is long and has no index, make one, if it can
+ * be written beside the trace. Without one, commands work likewise.
  */
-struct index *index_for(const struct trace_arg *t);
+void trace_arg_index(struct trace_arg *t);
+/* The same, but do not make one. */
+void trace_arg_open_index(struct trace_arg *t);
 /* Is the trace long, and complete? */
 bool is_worth_index(const struct trace_arg *t);
 

@@ -232,14 +232,13 @@ static void put_table(const struct making *m, struct buf *out)
 	}
 }
 
-static int replay(struct making *m, const struct reader *r, const struct names *names, const struct threads *threads,
-		  struct error *err)
+static int replay(struct making *m, const struct session *session, struct error *err)
 {
 	static const struct stacks_visitor visitor = {
 		.enter = enter, .leave = leave, .forget = forget, .due = due, .phrase = phrase,
 	};
 	struct stacks stacks;
-	int result = stacks_replay(&stacks, r, names, threads, NULL, UINT64_MAX, &visitor, m, err);
+	int result = stacks_replay(&stacks, session, NULL, UINT64_MAX, &visitor, m, err);
 
 	callees_free(&stacks);
 	stacks_deinit(&stacks);
@@ -284,16 +283,15 @@ static int open_part(const char *part)
 	return -1;
 }
 
-int index_make(const struct reader *r, const struct names *names, const struct threads *threads,
-	       const struct index_watch *watch, struct error *err)
+int index_make(const struct session *session, const struct index_watch *watch, struct error *err)
 {
-	cleanup_free char *path = path_of(r), *part = xasprintf("%s.part", path);
-	struct making m = { .offset = sizeof(struct index_header), .n_functions = names_count(names), .watch = watch };
+	cleanup_free char *path = path_of(session->reader), *part = xasprintf("%s.part", path);
+	struct making m = { .offset = sizeof(struct index_header), .n_functions = names_count(session->names), .watch = watch };
 	struct stat st;
 	uint64_t *times;
 	int result = -1;
 
-	if (!names->thunks)
+	if (!session->names->thunks)
 		return error_set(err, "%s: is of stacks without thunks only", path);
 	/* check errors now, not only at the end when the file is renamed */
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
@@ -304,10 +302,10 @@ int index_make(const struct reader *r, const struct names *names, const struct t
 			close(m.fd);
 		return error_set(err, "%s: %s", part, strerror(errno));
 	}
-	m.times = times = choose_times(r, &m.n_times);
+	m.times = times = choose_times(session->reader, &m.n_times);
 	m.entered = xcalloc(m.n_functions, 1);
 	m.zstd = ZSTD_createCCtx();
-	if (replay(&m, r, names, threads, err) == 0 && write_index(&m, r, path, err) == 0 && rename(part, path) == 0)
+	if (replay(&m, session, err) == 0 && write_index(&m, session->reader, path, err) == 0 && rename(part, path) == 0)
 		result = 0;
 	else
 		unlink(part);

@@ -41,8 +41,7 @@ struct index_watch {
 /*
  * Make the index. Fails if it cannot be written beside the trace, or if the trace cannot be read. `watch` may be NULL.
  */
-int index_make(const struct reader *r, const struct names *names, const struct threads *threads,
-	       const struct index_watch *watch, struct error *err);
+int index_make(const struct session *session, const struct index_watch *watch, struct error *err);
 
 void index_free(struct index *x);
 

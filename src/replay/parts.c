@@ -21,9 +21,7 @@ struct part {
 };
 
 struct parts_crew {
-	const struct reader *reader;
-	const struct names *names;
-	const struct threads *threads;
+	const struct session *session;
 	const struct parts_analysis *analysis;
 	void *context;
 	size_t n;                 /* how many parts there should be */
@@ -41,7 +39,7 @@ static void replay(const struct parts_crew *crew, struct part *p, void *before)
 
 	p->state = crew->analysis->begin(crew->context, before);
 	p->again = p->state == before;
-	p->result = stacks_replay(&stacks, crew->reader, crew->names, crew->threads, p->data.len ? &p->from : NULL, p->to_ns,
+	p->result = stacks_replay(&stacks, crew->session, p->data.len ? &p->from : NULL, p->to_ns,
 				  &crew->analysis->visitor, p->state, &p->err);
 	if (crew->analysis->end)
 		crew->analysis->end(p->state, &stacks);
@@ -171,7 +169,7 @@ static size_t choose_entry(const struct reader *r, const struct index *index, si
 static void split(struct parts_crew *crew, struct index *index)
 {
 	for (size_t i = 1; i < crew->n; i++) {
-		size_t entry = choose_entry(crew->reader, index, i, crew->n);
+		size_t entry = choose_entry(crew->session->reader, index, i, crew->n);
 		struct checkpoint from;
 
 		if (entry && index->entries[entry].ns > crew->parts[crew->count - 1].from.ns &&
@@ -184,7 +182,7 @@ static void split(struct parts_crew *crew, struct index *index)
 static void split_at(void *context, const struct checkpoint *at)
 {
 	struct parts_crew *crew = context;
-	const struct reader *r = crew->reader;
+	const struct reader *r = crew->session->reader;
 
 	if (crew->count < PARTS_MAX && begins_unit(r, at->ns) &&
 	    events_before(r, at->ns) >= events_before(r, UINT64_MAX) / crew->n * crew->count)
@@ -197,7 +195,7 @@ static void make_index(struct parts_crew *crew)
 	const struct index_watch watch = { .entry = split_at, .context = crew };
 	struct error ignored;
 
-	(void)index_make(crew->reader, crew->names, crew->threads, &watch, &ignored);
+	(void)index_make(crew->session, &watch, &ignored);
 }
 
 static void replay_all(struct parts_crew *crew, struct index *index, bool make, unsigned threads)
@@ -226,20 +224,19 @@ static unsigned threads_for(unsigned vcpus)
 	return walk_threads() < most ? walk_threads() : most;
 }
 
-int parts_replay(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
-		 bool make, const struct parts_analysis *analysis, void *context, void *ret_states[PARTS_MAX],
+int parts_replay(const struct session *session, bool make, const struct parts_analysis *analysis, void *context, void *ret_states[PARTS_MAX],
 		 struct error *err)
 {
-	unsigned n_threads = threads_for(reader_vcpus(r));
+	unsigned n_threads = threads_for(reader_vcpus(session->reader));
 	struct parts_crew crew = {
-		.reader = r, .names = names, .threads = threads, .analysis = analysis, .context = context,
+		.session = session, .analysis = analysis, .context = context,
 		.n = n_threads * PARTS_PER_THREAD < PARTS_MAX ? n_threads * PARTS_PER_THREAD : PARTS_MAX,
 		.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER,
 	};
 	int result = 0;
 	size_t n = 0;
 
-	replay_all(&crew, index, make, n_threads);
+	replay_all(&crew, session->index, make, n_threads);
 	for (size_t i = 0; i < crew.count; i++) {
 		struct part *p = &crew.parts[i];
 

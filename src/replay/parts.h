@@ -27,8 +27,7 @@ struct parts_analysis {
  * state once, in the order of the parts that they began with, and ends with the
  * first NULL. The caller owns them, also after an error.
  */
-int parts_replay(const struct reader *r, const struct names *names, const struct threads *threads, struct index *index,
-		 bool make, const struct parts_analysis *analysis, void *context, void *ret_states[PARTS_MAX],
+int parts_replay(const struct session *session, bool make, const struct parts_analysis *analysis, void *context, void *ret_states[PARTS_MAX],
 		 struct error *err);
 
 #endif

@@ -609,14 +609,14 @@ static inline void spend(struct replay *r, struct stack *stack, struct spent spe
 		r->visitor->spend(r->state, r->stacks, stack, &spent);
 }
 
-static void init(struct stacks *s, const struct reader *reader, const struct names *names, const struct threads *threads)
+static void init(struct stacks *s, const struct session *session)
 {
-	unsigned vcpus = reader_vcpus(reader);
+	unsigned vcpus = reader_vcpus(session->reader);
 
-	*s = (struct stacks){ .names = names, .threads = threads, .count = threads->count + vcpus };
+	*s = (struct stacks){ .names = session->names, .threads = session->threads, .count = session->threads->count + vcpus };
 	s->list = xcalloc(s->count, sizeof *s->list);
 	for (size_t i = 0; i < s->count; i++) {
-		s->list[i].thread = i < threads->count ? (long)i : THREAD_NONE;
+		s->list[i].thread = i < session->threads->count ? (long)i : THREAD_NONE;
 		s->list[i].cpu = -1;
 	}
 }
@@ -786,31 +786,29 @@ static int go(struct replay *r, struct merged *merged, struct error *err)
 }
 
 /* Everything as the checkpoint has it; without one, as before the first event. Call end() also after an error. */
-static int start(struct replay *r, const struct reader *reader, const struct names *names, const struct threads *threads,
-		 const struct checkpoint *from, struct error *err)
+static int start(struct replay *r, const struct session *session, const struct checkpoint *from, struct error *err)
 {
-	init(r->stacks, reader, names, threads);
+	init(r->stacks, session);
 	r->stacks->replay = r;
-	begin(r, reader);
+	begin(r, session->reader);
 	r->next_boot = 1;
 	/* a checkpoint at the very moment may be from before its stacks were left */
-	while (from && r->next_boot < reader->boots.count && reader->boots.list[r->next_boot].start_ns < from->ns)
+	while (from && r->next_boot < session->reader->boots.count && session->reader->boots.list[r->next_boot].start_ns < from->ns)
 		r->next_boot++;
 	if (from && stacks_restore(r->stacks, from, err) < 0)
-		return error_set(err, "%s.index: damaged: remove it", reader->path);
+		return error_set(err, "%s.index: damaged: remove it", session->reader->path);
 	return 0;
 }
 
-int stacks_replay(struct stacks *ret, const struct reader *reader, const struct names *names,
-		  const struct threads *threads, const struct checkpoint *from, uint64_t to_ns,
+int stacks_replay(struct stacks *ret, const struct session *session, const struct checkpoint *from, uint64_t to_ns,
 		  const struct stacks_visitor *visitor, void *state, struct error *err)
 {
 	struct span span = { .from_ns = from ? from->ns : 0, .to_ns = to_ns, .cpu = -1 };
-	struct replay r = { .stacks = ret, .visitor = visitor, .state = state, .reader = reader };
-	struct merged *merged = merged_new(reader, &span);
+	struct replay r = { .stacks = ret, .visitor = visitor, .state = state, .reader = session->reader };
+	struct merged *merged = merged_new(session->reader, &span);
 	int result;
 
-	result = start(&r, reader, names, threads, from, err);
+	result = start(&r, session, from, err);
 	if (result == 0)
 		result = go(&r, merged, err);
 	end(&r);
@@ -818,12 +816,11 @@ int stacks_replay(struct stacks *ret, const struct reader *reader, const struct 
 	return result;
 }
 
-int stacks_at(struct stacks *ret, const struct reader *reader, const struct names *names, const struct threads *threads,
-	      const struct checkpoint *from, struct error *err)
+int stacks_at(struct stacks *ret, const struct session *session, const struct checkpoint *from, struct error *err)
 {
 	static const struct stacks_visitor none = { 0 };
-	struct replay r = { .stacks = ret, .visitor = &none, .reader = reader };
-	int result = start(&r, reader, names, threads, from, err);
+	struct replay r = { .stacks = ret, .visitor = &none, .reader = session->reader };
+	int result = start(&r, session, from, err);
 
 	end(&r);
 	return result;

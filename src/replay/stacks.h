@@ -16,8 +16,7 @@
 #define UPTO_REPLAY_STACKS_H
 
 #include "meter.h"
-#include "names.h"
-#include "threads.h"
+#include "session.h"
 #include "thunk_calls.h"
 
 enum frame_kind {
@@ -150,13 +149,12 @@ struct stacks {
  * there; the stacks are then as they were at that time. Call stacks_deinit() also
  * after an error.
  */
-int stacks_replay(struct stacks *ret, const struct reader *r, const struct names *names, const struct threads *threads,
-		  const struct checkpoint *from, uint64_t to_ns, const struct stacks_visitor *visitor, void *state,
+int stacks_replay(struct stacks *ret, const struct session *session, const struct checkpoint *from, uint64_t to_ns,
+		  const struct stacks_visitor *visitor, void *state,
 		  struct error *err);
 
 /* All stacks as a checkpoint has them. Call stacks_deinit() also after an error. */
-int stacks_at(struct stacks *ret, const struct reader *r, const struct names *names, const struct threads *threads,
-	      const struct checkpoint *from, struct error *err);
+int stacks_at(struct stacks *ret, const struct session *session, const struct checkpoint *from, struct error *err);
 
 /* In visitor->due(): everything as it is before the next event. */
 void stacks_save(const struct stacks *s, struct buf *out);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A trace that is asked something: what every analysis needs of it. Whoever opened the parts keeps them, for as long as the session is used. */
+#ifndef UPTO_REPLAY_SESSION_H
+#define UPTO_REPLAY_SESSION_H
+
+#include "names.h"
+#include "threads.h"
+
+struct index;
+
+struct session {
+	const struct reader *reader;
+	const struct names *names;
+	const struct threads *threads;
+	struct index *index; /* replay/index.h; NULL: none. Reading from it changes it */
+};
+
+#endif
