@@ -356,8 +356,7 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 0, "until", "WHAT", "when it was over: init, login, poweroff; a program, an initcall, a module, a unit; log:TEXT; "
-			      "a function's first entry: vfs_read, entry:NAME; a guest time: 2.5s" },
+	{ 0, "until", "WHAT", "when it was over: init, login, poweroff; a program, an initcall, a module, a unit, a function; log:TEXT; 2.5s" },
 	{ 0, "from", "WHAT", "when it began, likewise (default: the reset before)" },
 	{ 0, "without", "WHAT", "how much earlier it would have been at most without the causes that have this in their names" },
 	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },
