@@ -21,7 +21,7 @@ OPTIONS = {
     "syscalls": {**TABLE, **SPAN, "--output": ["call"], "--sort": ["duration"], "--pid": ["1"], "--name": ["*stat*"],
                  "--min-duration": ["1ms"], "--summary": [], "--path": ["/proc/*"]},
     "timeline": {**TABLE, "--from": ["LATE"], "--to": ["LATE"], "--output": ["name"], "--sort": ["cpu_ns"], "--kind": ["initcall,mount"], "--depth": ["1"],
-                 "--min": ["100ms"], "--all": []},
+                 "--min": ["1us"], "--all": []},
     "waits": {**TABLE, "--from": ["LATE"], "--to": ["LATE"], "--output": ["comm"], "--sort": ["asleep_ns"], "--pid": ["1"], "--comm": ["kthreadd"],
               "--summary": [], "--stack": []},
     "why": {**TABLE, "--output": ["ns"], "--sort": ["-ns"], "--until": ["init"], "--from": ["init"], "--without": ["decompressor"], "--chain": []},
