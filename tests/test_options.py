@@ -32,7 +32,7 @@ OPTIONS = {
     "calls": {"--function": (["--from", "LATE", "--lines", "50"], EXITS[1:]), "--pid": (EXITS, ["1"]), "--depth": (EXITS, ["2"]),
               "--min-duration": (EXITS, ["1ms"]), "--min-callee": (EXITS + ["--min-duration", "1ms"], ["0"]),
               "--one-thread": (["--from", "LATE", "--min-duration", "1ms"], []),
-              "--all-threads": (["--function", "do_wait"], []),
+              "--all-threads": (["--function", "do_wait"], []), "--log": (["--min-duration", "1ms"], []),
               "--no-interrupts": (["--function", "kernel_init_freeable", "--min-duration", "10us"], []), "--lines": (EXITS, ["1"]), "--json": (EXITS, []), "--exact": (EXITS, []),
               "--thunks": (EXITS, []), "--from": (EXITS, ["LATE"]), "--to": (EXITS, ["LATE"]), "--cpu": (EXITS, ["1"])},
     "stack": {"--at": ["LATE"], "--deepest": [], "--pid": ["2"], "--running": (["--at", "LATE"], []), "--json": []},  # --thunks: thunks.asked

@@ -337,6 +337,32 @@ def pruned(call, kept):
 
 
 @pytest.mark.weight(8)
+def test_endings():
+    """How calls end, and log lines among them: each within the call that stored it."""
+    trace, _ = recording("6.12", 2)
+    calls = lambda *args: upto_json("calls", "--json", *args, trace)["calls"]
+    exits = calls("--function", "do_exit", "--depth", "1")
+    assert len(exits) > 20 and all(c["unfinished"] or c["left"] == "died" for c in exits), exits[:3]
+    reads = calls("--function", "vfs_read", "--depth", "1")
+    assert sum(c["left"] == "returned" for c in reads if not c["unfinished"]) > 20 and {c.get("left") for c in reads} <= {"returned", "died", None}
+    # its function jumps to another one, and the other's return ends both
+    tails = [c for c in calls("--function", "wake_up_process") if c["kind"] == "tail"]
+    assert tails and all(c["left"] == "returned" for c in tails), tails[:3]
+    lines = [(line["ns"], line["cpu"], line["pid"], line["text"]) for line in upto_json("log", "--json", trace)["log"]]
+    first = min(range(len(lines) - 20), key=lambda i: lines[i + 19][0] - lines[i][0])
+    begin, end = lines[first][0], lines[first + 19][0] + 1
+    steps = calls("--log", "--from", f"{begin}ns", "--to", f"{end}ns")
+    logged = [(s["entry_ns"], s["cpu"], s["pid"], s["text"]) for s in steps if s["step"] == "log"]
+    assert logged == [line for line in lines if begin <= line[0] < end] and len(logged) >= 20, (logged[:2], lines[first])
+    # steps are in the order of time, the lines among them too
+    times = [s["entry_ns"] + s["duration_ns"] if s["step"] == "leave" else s["entry_ns"] for s in steps]
+    assert times == sorted(times)
+    stores = calls("--function", "vprintk_store", "--depth", "1")
+    for ns, cpu, pid, text in logged:
+        assert any(c["pid"] == pid and c["entry_ns"] <= ns <= c["entry_ns"] + c["duration_ns"] for c in stores), (ns, text)
+
+
+@pytest.mark.weight(8)
 def test_flow():
     """All calls of a piece of time as they come: of one function those that are told of it alone; entries and exits in pairs."""
     trace, _ = recording("6.12", 2)

@@ -2,6 +2,7 @@
 #include "calls.h"
 
 #include "base/alloc.h"
+#include "replay/story.h"
 
 enum { RECORDS_MAX = 1 << 22 }; /* of one call; its further callees count, but have no records */
 
@@ -11,7 +12,7 @@ struct called {
 	struct left_out left_out; /* those of the callees that have no record */
 };
 
-/* The calls in progress of a thread, which are not reported yet. A stack's data points to it. */
+/* The calls in progress of a thread, which are not reported yet. */
 struct pending {
 	struct call_record *records;
 	struct called *called; /* for each record */
@@ -31,7 +32,10 @@ struct calls_run {
 	int *cpus;               /* … that were entered on these, by stack */
 	bool enough;
 	bool damaged;            /* the index lacks something that it must have */
-
+	struct pending **pending; /* of each thread, by the story's number */
+	size_t cap_pending;
+	uint32_t *records;       /* of each call, by the story's number: number of its record, from 1 on; 0: it has none */
+	size_t cap_records;
 	const struct session *session;
 };
 
@@ -46,11 +50,12 @@ static bool is_worth(const struct calls_run *st, size_t entry)
 	return index_has(x, entry, st->options->functions);
 }
 
-static struct pending *pending_of(struct stack *stack)
+static struct pending *pending_of(struct calls_run *st, uint32_t thread)
 {
-	if (!stack->data)
-		stack->data = xcalloc(1, sizeof(struct pending));
-	return stack->data;
+	st->pending = array_reach(st->pending, thread, &st->cap_pending, sizeof *st->pending);
+	if (!st->pending[thread])
+		st->pending[thread] = xcalloc(1, sizeof **st->pending);
+	return st->pending[thread];
 }
 
 static void pending_free(struct pending *p)
@@ -84,7 +89,19 @@ static bool is_interrupt_hidden(const struct calls_run *st, const struct frame *
 	return st->options->no_interrupts && frame->kind == FRAME_INTERRUPT;
 }
 
-static void add_record(struct pending *p, const struct stack *stack, struct frame *frame, size_t depth,
+/* Number of the record of a call; 0: it has none. */
+static uint32_t record_of(const struct calls_run *st, uint32_t call)
+{
+	return call < st->cap_records ? st->records[call] : 0;
+}
+
+static void set_record(struct calls_run *st, uint32_t call, size_t number)
+{
+	st->records = array_reach(st->records, call, &st->cap_records, sizeof *st->records);
+	st->records[call] = (uint32_t)number;
+}
+
+static void add_record(struct calls_run *st, struct pending *p, const struct stack *stack, const struct frame *frame, size_t depth,
 		       const struct callees *callees)
 {
 	p->records = array_grow(p->records, p->count, &p->cap, sizeof *p->records);
@@ -98,29 +115,27 @@ static void add_record(struct pending *p, const struct stack *stack, struct fram
 	};
 	p->called[p->count].sum = *callees;
 	left_out_clear(&p->called[p->count].left_out);
-	frame->data = (uint32_t)++p->count;
+	set_record(st, story_call(frame), ++p->count);
 }
 
-static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
+static void enter(struct calls_run *st, const struct story_moment *m)
 {
-	struct calls_run *st = state;
-	struct pending *p = pending_of(stack);
-	size_t depth = stack->depth - 1;
+	struct pending *p = pending_of(st, m->thread);
 
-	frame->data = 0;
-	if (p->hidden || (st->options->no_interrupts && p->count && frame->kind == FRAME_INTERRUPT)) {
+	set_record(st, m->call, 0);
+	if (p->hidden || (st->options->no_interrupts && p->count && m->frame->kind == FRAME_INTERRUPT)) {
 		p->hidden++;
 		return;
 	}
 	if (!p->count) {
-		if (!is_asked(st, s, stack, frame))
+		if (!is_asked(st, m->stacks, m->stack, m->frame))
 			return;
-		p->bottom = depth;
+		p->bottom = m->depth;
 		st->open++;
 	}
-	if (p->count == RECORDS_MAX || (st->options->max_depth && depth - p->bottom >= st->options->max_depth))
+	if (p->count == RECORDS_MAX || (st->options->max_depth && m->depth - p->bottom >= st->options->max_depth))
 		return;
-	add_record(p, stack, frame, depth, &(struct callees){ 0 });
+	add_record(st, p, m->stack, m->frame, m->depth, &(struct callees){ 0 });
 }
 
 /* Report a finished call. left_out is set here, since `called` may have moved while the records were made. */
@@ -137,14 +152,13 @@ static void report_call(struct calls_run *st, const struct stacks *s, const stru
 }
 
 /* Add what a frame ran to the callees of its caller. `left_out`: the frame has no record. */
-static void add_to_caller(const struct stacks *s, const struct stack *stack, const struct frame *frame, struct pending *p,
-		   bool left_out)
+static void add_to_caller(const struct calls_run *st, const struct story_moment *m, struct pending *p, bool left_out)
 {
-	size_t depth = (size_t)(frame - stack->frames);
-	uint32_t caller = depth > p->bottom ? stack->frames[depth - 1].data : 0;
+	uint32_t caller = m->depth > p->bottom ? record_of(st, m->caller) : 0;
+	const struct frame *frame = m->frame;
 	const struct left_out_sum sum = {
-		.function = frame->function, .calls = 1, .duration_ns = s->ns - frame->entry_ns,
-		.ns = stack->ns - frame->ns, .insns = stack->insns - frame->insns,
+		.function = frame->function, .calls = 1, .duration_ns = m->ns - frame->entry_ns,
+		.ns = m->stack->ns - frame->ns, .insns = m->stack->insns - frame->insns,
 	};
 
 	if (!caller)
@@ -155,71 +169,60 @@ static void add_to_caller(const struct stacks *s, const struct stack *stack, con
 		left_out_add(&p->called[caller - 1].left_out, &sum);
 }
 
-static void fill_record(const struct stacks *s, const struct stack *stack, const struct frame *frame, struct pending *p)
+static void fill_record(const struct story_moment *m, struct pending *p, size_t i)
 {
-	size_t i = frame->data - 1u;
 	struct call_record *r = &p->records[i];
 
-	r->duration_ns = s->ns - frame->entry_ns;
-	r->ns = stack->ns - frame->ns;
-	r->insns = stack->insns - frame->insns;
+	r->duration_ns = m->ns - m->frame->entry_ns;
+	r->ns = m->stack->ns - m->frame->ns;
+	r->insns = m->stack->insns - m->frame->insns;
 	r->self_ns = r->ns - p->called[i].sum.ns;
 	r->self_insns = r->insns - p->called[i].sum.insns;
+	r->unfinished = m->kind == STORY_END;
+	r->end = m->end;
 }
 
 /* A frame is left, or the trace ends in it: complete its record, and add it to its caller's callees. */
-static void finish_frame(const struct calls_run *st, const struct stacks *s, const struct stack *stack, const struct frame *frame,
-		   struct pending *p)
+static void finish_frame(const struct calls_run *st, const struct story_moment *m, struct pending *p)
 {
-	bool is_root = (size_t)(frame - stack->frames) == p->bottom;
+	uint32_t record = record_of(st, m->call);
 
 	if (p->hidden)
 		p->hidden--;
-	if (!frame->data) {
+	if (!record) {
 		if (!p->hidden)
-			add_to_caller(s, stack, frame, p, st->options->max_depth != 1 && !is_interrupt_hidden(st, frame));
+			add_to_caller(st, m, p, st->options->max_depth != 1 && !is_interrupt_hidden(st, m->frame));
 		return;
 	}
-	fill_record(s, stack, frame, p);
-	if (!is_root && p->records[frame->data - 1].duration_ns < st->options->min_callee_ns) {
+	fill_record(m, p, record - 1);
+	if (m->depth != p->bottom && p->records[record - 1].duration_ns < st->options->min_callee_ns) {
 		/* its callees were shorter still, so their records are dropped already */
-		p->count = frame->data - 1u;
-		add_to_caller(s, stack, frame, p, true);
+		p->count = record - 1;
+		add_to_caller(st, m, p, true);
 	} else {
-		add_to_caller(s, stack, frame, p, false);
+		add_to_caller(st, m, p, false);
 	}
 }
 
-static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
+static void leave(struct calls_run *st, const struct story_moment *m)
 {
-	struct calls_run *st = state;
-	struct pending *p = pending_of(stack);
+	struct pending *p = pending_of(st, m->thread);
 
-	if (!p->count)
+	if (!p->count || m->depth < p->bottom)
 		return;
-	finish_frame(st, s, stack, frame, p);
-	if (stack->depth - 1 == p->bottom)
-		report_call(st, s, stack, p);
-	s->stop = st->enough;
+	finish_frame(st, m, p);
+	if (m->depth == p->bottom)
+		report_call(st, m->stacks, m->stack, p);
+	m->stacks->stop = st->enough;
 }
 
-/* The trace has ended: report the calls that are still in progress. */
-static void report_unfinished(struct calls_run *st, struct stacks *s)
+/* Calls that are still in progress at the trace's end are reported, too. */
+static void hear(void *state, const struct story_moment *m)
 {
-	for (size_t i = 0; i < s->count; i++) {
-		struct stack *stack = &s->list[i];
-		struct pending *p = stack->data;
-
-		for (size_t k = stack->depth; p && p->count && k-- > p->bottom;) {
-			size_t record = stack->frames[k].data;
-
-			finish_frame(st, s, stack, &stack->frames[k], p);
-			if (record && record <= p->count)
-				p->records[record - 1].unfinished = true;
-		}
-		if (p && p->count)
-			report_call(st, s, stack, p);
-	}
+	if (m->kind == STORY_ENTER)
+		enter(state, m);
+	else
+		leave(state, m);
 }
 
 /* If calls are shown without callees, their beginning and end are enough: the index has what the callees ran. */
@@ -267,16 +270,16 @@ static size_t last_open(const struct calls_run *st, size_t limit, size_t number,
 }
 
 /* The next entry to replay: the first one in which an open call ends, or another call may begin. */
-static size_t next_entry(const struct calls_run *st, const struct stacks *s)
+static size_t next_entry(struct calls_run *st, const struct stacks *s)
 {
 	size_t next = st->entry;
 
 	while (next + 1 < st->session->index->count && !is_worth(st, next))
 		next++;
 	for (size_t i = 0; i < s->count && next > st->entry; i++) {
-		const struct pending *p = s->list[i].data;
+		const struct pending *p = pending_of(st, story_thread(&s->list[i]));
 
-		if (p && p->count)
+		if (p->count)
 			next = last_open(st, next, i, p->bottom, &s->list[i].frames[p->bottom]);
 	}
 	return next;
@@ -287,6 +290,7 @@ static void add_open_calls(struct calls_run *st, struct stacks *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		struct stack *stack = &s->list[i];
+		struct pending *p = pending_of(st, story_thread(stack));
 		struct callees callees;
 		size_t depth = 0;
 
@@ -299,9 +303,9 @@ static void add_open_calls(struct calls_run *st, struct stacks *s)
 			return;
 		}
 		st->open++;
-		pending_of(stack)->bottom = depth;
-		add_record(pending_of(stack), stack, &stack->frames[depth], depth, &callees);
-		pending_of(stack)->records[0].cpu = st->cpus[i];
+		p->bottom = depth;
+		add_record(st, p, stack, &stack->frames[depth], depth, &callees);
+		p->records[0].cpu = st->cpus[i];
 	}
 }
 
@@ -311,28 +315,26 @@ static void keep_cpus(struct calls_run *st, const struct stacks *s)
 	if (!st->cpus)
 		st->cpus = xcalloc(s->count, sizeof *st->cpus);
 	for (size_t i = 0; i < s->count; i++) {
-		const struct pending *p = s->list[i].data;
+		const struct pending *p = pending_of(st, story_thread(&s->list[i]));
 
-		st->cpus[i] = p && p->count ? p->records[0].cpu : -1;
+		st->cpus[i] = p->count ? p->records[0].cpu : -1;
 	}
 }
 
 /* At each moment of the index: go on, skip entries, or stop until a later entry. */
-static void due(void *state, struct stacks *s)
+static uint64_t due(void *state, struct stacks *s)
 {
 	struct calls_run *st = state;
 	size_t next;
 
-	if (!st->session->index) {
-		s->due_ns = UINT64_MAX;
-		return;
-	}
+	if (!st->session->index)
+		return UINT64_MAX;
 	if (st->resumes)
 		add_open_calls(st, s);
 	st->resumes = false;
 	if (st->damaged) {
 		s->stop = true;
-		return;
+		return UINT64_MAX;
 	}
 	while (st->entry + 1 < st->session->index->count && st->session->index->entries[st->entry + 1].ns <= s->ns)
 		st->entry++;
@@ -344,24 +346,28 @@ static void due(void *state, struct stacks *s)
 	} else if (!st->open && !is_worth(st, st->entry)) {
 		s->stop = true;
 	}
-	s->due_ns = st->entry + 1 < st->session->index->count ? st->session->index->entries[st->entry + 1].ns : UINT64_MAX;
+	return st->entry + 1 < st->session->index->count ? st->session->index->entries[st->entry + 1].ns : UINT64_MAX;
 }
 
 /* Replay from an entry on, until the next entries have nothing to report. */
 static int replay(struct calls_run *st, const struct checkpoint *from, struct error *err)
 {
-	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .due = due };
-	struct stacks stacks;
-	int result = stacks_replay(&stacks, st->session, from, UINT64_MAX, &visitor, st, err);
+	static const struct story_listener listener = {
+		.hear = hear, .due = due, .kinds = 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END,
+	};
+	const struct story_part part = { .from = from, .to_ns = UINT64_MAX };
+	void *states[] = { st };
+	int more = story_tell(st->session, &part, NULL, &listener, states, 1, err);
 
-	if (result == 0 && !stacks.stop) {
-		report_unfinished(st, &stacks);
-		st->enough = true;
-	}
-	for (size_t i = 0; i < stacks.count; i++)
-		pending_free(stacks.list[i].data);
-	stacks_deinit(&stacks);
-	return result;
+	for (size_t i = 0; i < st->cap_pending; i++)
+		pending_free(st->pending[i]);
+	free(st->pending);
+	free(st->records); /* the next story has other numbers */
+	st->pending = NULL;
+	st->records = NULL;
+	st->cap_pending = st->cap_records = 0;
+	st->enough = st->enough || more == 0;
+	return more < 0 ? -1 : 0;
 }
 
 static int replay_by_index(struct calls_run *st, struct error *err)

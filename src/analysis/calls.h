@@ -11,6 +11,7 @@ struct call_record {
 	uint32_t depth;        /* the call that was asked for has 0 */
 	enum frame_kind kind;
 	bool unfinished;       /* the trace ended first */
+	enum frame_end end;    /* how it ended; not set if it did not */
 	uint64_t from;         /* where it returns to; 0: not known */
 	uint64_t entry_ns;     /* guest time */
 	uint64_t duration_ns;  /* from entry to exit, including the time in which other threads ran */

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "flow.h"
 
-/* Bits of a frame's data. */
+#include "base/alloc.h"
+#include "replay/story.h"
+
+/* Bits of a call. */
 enum { HIDDEN = 1, CUTS_IN = 2 };
+
+enum { NO_THREAD = UINT32_MAX };
 
 struct flow_run {
 	const struct flow_options *options;
@@ -11,9 +16,12 @@ struct flow_run {
 	bool enough;
 	bool waiting;             /* the last entry is not shown yet: if the call is left at once, they become one step */
 	struct flow_step last;
-	const struct stack *last_stack;
-	const struct stack *only; /* the stack whose calls are shown, once it is known; NULL: all */
-	size_t last_depth;
+	uint32_t last_call;
+	uint32_t only;            /* the story's number of the thread whose calls are shown, once it is known; NO_THREAD: all */
+	uint8_t *bits;            /* of each call, by the story's number */
+	size_t cap_bits;
+	size_t *bottoms;          /* of each thread: the depth of the outermost frame in which it was seen since from_ns, 1 or more; 0: none yet */
+	size_t cap_bottoms;
 };
 
 static void show_step(struct flow_run *st, const struct flow_step *step)
@@ -28,134 +36,152 @@ static void show_waiting(struct flow_run *st)
 	st->waiting = false;
 }
 
-static const struct thread *thread_of(const struct stacks *s, const struct stack *stack)
+static const struct thread *thread_of(const struct story_moment *m)
 {
-	return stack->thread == THREAD_NONE ? NULL : &s->threads->list[stack->thread];
+	return m->stack->thread == THREAD_NONE ? NULL : &m->stacks->threads->list[m->stack->thread];
 }
 
 /* Depth below the outermost frame in which the thread was seen since from_ns. */
-static uint32_t depth_of(struct stack *stack)
+static uint32_t depth_of(struct flow_run *st, const struct story_moment *m)
 {
-	/* a stack's data is the depth of that frame, 1 or more */
-	uintptr_t bottom = (uintptr_t)stack->data;
+	size_t *bottom;
 
-	if (!bottom || stack->depth < bottom)
-		stack->data = (void *)(bottom = stack->depth);
-	return (uint32_t)(stack->depth - bottom);
+	st->bottoms = array_reach(st->bottoms, m->thread, &st->cap_bottoms, sizeof *st->bottoms);
+	bottom = &st->bottoms[m->thread];
+	if (!*bottom || m->depth + 1 < *bottom)
+		*bottom = m->depth + 1;
+	return (uint32_t)(m->depth + 1 - *bottom);
 }
 
 /* Is the top frame shown? */
-static bool is_shown(const struct flow_run *st, const struct stacks *s, const struct stack *stack, uint32_t depth)
+static bool is_shown(const struct flow_run *st, const struct story_moment *m, uint32_t depth)
 {
 	const struct flow_options *o = st->options;
-	const struct thread *t = thread_of(s, stack);
+	const struct thread *t = thread_of(m);
 
-	return !st->enough && (!st->only || st->only == stack) && s->ns < o->to_ns &&
-	       (o->cpu < 0 || stack->cpu == o->cpu) && (!o->max_depth || depth < o->max_depth) && (!o->has_pid || (t && t->pid == o->pid));
+	return !st->enough && (st->only == NO_THREAD || st->only == m->thread) && m->ns < o->to_ns &&
+	       (o->cpu < 0 || m->stack->cpu == o->cpu) && (!o->max_depth || depth < o->max_depth) && (!o->has_pid || (t && t->pid == o->pid));
 }
 
-static struct flow_step step_of(const struct stacks *s, const struct stack *stack, const struct frame *f,
-				enum flow_kind kind, uint32_t depth)
+static struct flow_step step_of(const struct flow_run *st, const struct story_moment *m, enum flow_kind kind, uint32_t depth)
 {
+	const struct frame *f = m->frame;
 	struct flow_step step = {
 		.kind = kind, .frame = f->kind, .function = f->function, .addr = f->addr, .from = f->from, .depth = depth,
-		.cpu = stack->cpu, .entry_ns = f->entry_ns, .thread = thread_of(s, stack), .cuts_in = f->data & CUTS_IN,
+		.cpu = m->stack->cpu, .entry_ns = f->entry_ns, .thread = thread_of(m), .cuts_in = st->bits[m->call] & CUTS_IN,
 	};
 
 	if (kind == FLOW_ENTER)
 		return step;
-	step.duration_ns = s->ns - f->entry_ns;
-	step.ns = stack->ns - f->ns;
-	step.insns = stack->insns - f->insns;
+	step.end = m->end;
+	step.duration_ns = m->ns - f->entry_ns;
+	step.ns = m->stack->ns - f->ns;
+	step.insns = m->stack->insns - f->insns;
 	return step;
 }
 
-/* The data of frame number `i`, whose callers have their data. */
-static uint32_t data_of(const struct flow_run *st, const struct stacks *s, const struct stack *stack, size_t i)
+static uint8_t bits_of(struct flow_run *st, const struct story_moment *m)
 {
 	const struct flow_options *o = st->options;
-	uint32_t data = i ? stack->frames[i - 1].data : 0;
-	bool part = o->from_call && stack->frames[i].entry_ns <= o->from_ns && thread_of(s, stack) == o->caller;
+	uint8_t bits;
+	bool part = o->from_call && m->frame->entry_ns <= o->from_ns && thread_of(m) == o->caller;
 
-	if (stack->frames[i].kind == FRAME_INTERRUPT && !part)
-		data |= CUTS_IN | (o->no_interrupts ? HIDDEN : 0);
-	return data;
+	st->bits = array_reach(st->bits, m->call, &st->cap_bits, 1);
+	bits = m->caller ? st->bits[m->caller] : 0;
+	if (m->frame->kind == FRAME_INTERRUPT && !part)
+		bits |= CUTS_IN | (o->no_interrupts ? HIDDEN : 0);
+	st->bits[m->call] = bits;
+	return bits;
 }
 
-static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
+static void enter(struct flow_run *st, const struct story_moment *m)
 {
-	struct flow_run *st = state;
 	uint32_t depth;
 
-	frame->data = data_of(st, s, stack, stack->depth - 1);
-	if (frame->data & HIDDEN || s->ns < st->options->from_ns)
+	if (bits_of(st, m) & HIDDEN || m->ns < st->options->from_ns)
 		return;
-	depth = depth_of(stack);
-	if (st->options->min_duration_ns || !is_shown(st, s, stack, depth))
+	depth = depth_of(st, m);
+	if (st->options->min_duration_ns || !is_shown(st, m, depth))
 		return;
 	show_waiting(st);
-	st->only = st->options->one_thread ? stack : NULL;
+	st->only = st->options->one_thread ? m->thread : NO_THREAD;
 	st->waiting = true;
-	st->last = step_of(s, stack, frame, FLOW_ENTER, depth);
-	st->last_stack = stack;
-	st->last_depth = stack->depth;
+	st->last = step_of(st, m, FLOW_ENTER, depth);
+	st->last_call = m->call;
 }
 
-static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
+static void leave(struct flow_run *st, const struct story_moment *m)
 {
-	struct flow_run *st = state;
-	bool at_once = st->waiting && st->last_stack == stack && st->last_depth == stack->depth;
+	bool at_once = st->waiting && st->last_call == m->call;
 	struct flow_step step;
 	uint32_t depth;
 
-	if (frame->data & HIDDEN || s->ns < st->options->from_ns)
+	if (st->bits[m->call] & HIDDEN || m->ns < st->options->from_ns)
 		return;
-	depth = depth_of(stack);
-	if (!is_shown(st, s, stack, depth))
+	depth = depth_of(st, m);
+	if (!is_shown(st, m, depth))
 		return;
-	step = step_of(s, stack, frame, at_once || st->options->min_duration_ns ? FLOW_CALL : FLOW_LEAVE, depth);
+	step = step_of(st, m, at_once || st->options->min_duration_ns ? FLOW_CALL : FLOW_LEAVE, depth);
 	if (step.duration_ns < st->options->min_duration_ns)
 		return;
-	st->only = st->options->one_thread ? stack : NULL;
+	st->only = st->options->one_thread ? m->thread : NO_THREAD;
 	st->waiting = st->waiting && !at_once;
 	show_waiting(st);
 	show_step(st, &step);
-	s->stop = st->enough;
+	m->stacks->stop = st->enough;
 }
 
-static void move(void *state, const struct stack *from, const struct stack *to)
+static void show_log(struct flow_run *st, const struct story_moment *m)
+{
+	const struct flow_options *o = st->options;
+	long number = m->fact->task ? threads_find(m->stacks->threads, m->fact->task, m->ns) : THREAD_NONE;
+	const struct thread *t = number == THREAD_NONE ? NULL : &m->stacks->threads->list[number];
+
+	if (m->fact->kind != FACT_LOG || m->ns < o->from_ns || m->ns >= o->to_ns || (o->cpu >= 0 && m->cpu != (unsigned)o->cpu) ||
+	    (o->has_pid && (!t || t->pid != o->pid)))
+		return;
+	show_waiting(st);
+	show_step(st, &(struct flow_step){
+		.kind = FLOW_LOG, .cpu = (int)m->cpu, .entry_ns = m->ns, .thread = t, .depth = st->last.depth + 1, .line = m->fact,
+	});
+}
+
+static void hear(void *state, const struct story_moment *m)
 {
 	struct flow_run *st = state;
 
-	if (st->only == from)
-		st->only = to;
-	if (st->last_stack == from)
-		st->last_stack = to;
+	if (m->kind == STORY_OPEN)
+		bits_of(st, m);
+	else if (m->kind == STORY_ENTER)
+		enter(st, m);
+	else if (m->kind == STORY_FACT)
+		show_log(st, m);
+	else
+		leave(st, m);
 }
 
-/* Called at the start, where it sets the data of a checkpoint's frames, and when the end is reached. */
-static void due(void *state, struct stacks *s)
+static uint64_t due(void *state, struct stacks *s)
 {
 	const struct flow_run *st = state;
 
-	for (size_t i = 0; !s->due_ns && i < s->count; i++)
-		for (size_t k = 0; k < s->list[i].depth; k++)
-			s->list[i].frames[k].data = data_of(st, s, &s->list[i], k);
 	s->stop = st->enough || s->ns >= st->options->to_ns;
-	s->due_ns = st->options->to_ns;
+	return st->options->to_ns;
 }
 
 int flow_analyse(const struct session *session, const struct flow_options *options, flow_taker take, void *taker_state, struct error *err)
 {
-	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .move = move, .due = due };
-	struct flow_run st = { .options = options, .take = take, .taker_state = taker_state };
+	static const struct story_listener listener = {
+		.hear = hear, .due = due, .kinds = 1u << STORY_OPEN | 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_FACT,
+	};
+	struct flow_run st = { .options = options, .take = take, .taker_state = taker_state, .only = NO_THREAD };
+	void *states[] = { &st };
 	struct checkpoint from;
-	struct stacks stacks;
 	bool midway = session->index && index_checkpoint(session->index, index_at(session->index, options->from_ns), &from);
-	int result;
+	const struct story_part part = { .from = midway ? &from : NULL, .to_ns = options->to_ns };
+	int result = story_tell(session, &part, options->facts, &listener, states, 1, err);
 
-	result = stacks_replay(&stacks, session, midway ? &from : NULL, options->to_ns, &visitor, &st, err);
 	show_waiting(&st);
-	stacks_deinit(&stacks);
-	return result;
+	free(st.bits);
+	free(st.bottoms);
+	return result < 0 ? -1 : 0;
 }

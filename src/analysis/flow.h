@@ -9,6 +9,7 @@ enum flow_kind {
 	FLOW_CALL,   /* a call that was entered and left, with nothing shown in between */
 	FLOW_ENTER,
 	FLOW_LEAVE,
+	FLOW_LOG,    /* a line of the kernel's log was stored */
 };
 
 struct flow_step {
@@ -22,8 +23,10 @@ struct flow_step {
 	uint64_t entry_ns;       /* guest time */
 	uint64_t duration_ns;    /* from entry to exit, including the time in which other threads ran; not set for ENTER */
 	uint64_t ns, insns;      /* what the thread itself ran in it, callees included; not set for ENTER */
+	enum frame_end end;      /* how it ended; not set for ENTER */
 	const struct thread *thread; /* NULL: before the vCPU's first task switch */
 	bool cuts_in;            /* it is an interrupt, or called by one */
+	const struct fact *line; /* LOG: it. Of the others, LOG has only cpu, entry_ns, thread, and the depth of the step before */
 };
 
 struct flow_options {
@@ -37,6 +40,7 @@ struct flow_options {
 	bool from_call;           /* the first step is a call of `caller`; an interrupt that this call is part of does not cut in */
 	const struct thread *caller;
 	int cpu;                  /* negative: all */
+	const struct facts *facts; /* the log's lines are shown, too; NULL: they are not */
 };
 
 /* Called with each step. A negative result ends the analysis. */

@@ -99,3 +99,14 @@ void *array_grow(void *array, size_t count, size_t *cap, size_t size)
 	*cap = *cap ? *cap * 2 : 16;
 	return xreallocarray(array, *cap, size);
 }
+
+void *array_enlarge(void *array, size_t i, size_t *cap, size_t size)
+{
+	size_t before = *cap;
+
+	while (*cap <= i)
+		*cap = *cap ? *cap * 2 : 16;
+	array = xreallocarray(array, *cap, size);
+	memset((char *)array + before * size, 0, (*cap - before) * size);
+	return array;
+}

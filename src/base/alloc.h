@@ -39,5 +39,12 @@ void freep(void *p);
  * `*cap` counts elements; returns the (possibly moved) array.
  */
 void *array_grow(void *array, size_t count, size_t *cap, size_t size);
+/* The same for an array that is used by numbers in any order: make room for element `i`. New elements are zeroed. */
+void *array_enlarge(void *array, size_t i, size_t *cap, size_t size);
+
+static inline void *array_reach(void *array, size_t i, size_t *cap, size_t size)
+{
+	return __builtin_expect(i < *cap, 1) ? array : array_enlarge(array, i, cap, size);
+}
 
 #endif

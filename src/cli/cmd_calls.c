@@ -12,6 +12,7 @@
 #include "json.h"
 #include "quantity.h"
 #include "terminal.h"
+#include "trace/facts.h"
 #include "trace_arg.h"
 #include "utf8.h"
 
@@ -117,6 +118,13 @@ static void put_sign(struct printer *p, enum frame_kind kind)
 		buf_printf(&p->line, " <%s>", frame_kind_name(kind));
 }
 
+/* How the call ended, unless by a return or a jump. */
+static void put_end(struct printer *p, enum frame_end end)
+{
+	if (end == FRAME_CUT || end == FRAME_DIED)
+		buf_printf(&p->line, " (%s)", frame_end_name(end));
+}
+
 static void put_text(struct printer *p, const struct thread *t, const struct call_record *r)
 {
 	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64, r->entry_ns / 1000000000, r->entry_ns % 1000000000);
@@ -126,7 +134,10 @@ static void put_text(struct printer *p, const struct thread *t, const struct cal
 	buf_printf(&p->line, " %3d %6d  %*s", r->cpu, t ? t->pid : 0, (int)(r->depth * 2), "");
 	terminal_escape(&p->line, names_function(p->names, r->function));
 	put_sign(p, r->kind);
-	buf_printf(&p->line, "%s", r->unfinished ? " (unfinished)" : "");
+	if (r->unfinished)
+		buf_printf(&p->line, " (unfinished)");
+	else
+		put_end(p, r->end);
 	put_caller(p, t, r->kind, r->from, r->entry_ns);
 	buf_put_u8(&p->line, '\n');
 }
@@ -197,6 +208,8 @@ static void print_json(struct printer *p, const struct thread *t, const struct c
 	       r->depth, frame_kind_name(r->kind), r->entry_ns, r->duration_ns, r->ns, r->insns, r->self_ns,
 	       r->self_insns, r->unfinished ? "true" : "false", r->cpu, t ? t->pid : 0);
 	json_string(stdout, comm_at(p, t, r->entry_ns));
+	if (!r->unfinished)
+		printf(",\"left\":\"%s\"", frame_end_name(r->end));
 	print_left_out_json(p, r->left_out);
 	print_caller_json(p, t, r->kind, r->from, r->entry_ns);
 	putchar('}');
@@ -231,6 +244,8 @@ static void print_step_json(struct printer *p, const struct flow_step *f)
 	       ",\"insns\":%" PRIu64 ",\"cpu\":%d,\"pid\":%d,\"comm\":", f->depth, frame_kind_name(f->frame), f->cuts_in ? "true" : "false",
 	       f->entry_ns, f->duration_ns, f->ns, f->insns, f->cpu, f->thread ? f->thread->pid : 0);
 	json_string(stdout, comm_at(p, f->thread, f->kind == FLOW_LEAVE ? f->entry_ns + f->duration_ns : f->entry_ns));
+	if (f->kind != FLOW_ENTER)
+		printf(",\"left\":\"%s\"", frame_end_name(f->end));
 	print_caller_json(p, f->thread, f->frame, f->from, f->entry_ns);
 	putchar('}');
 }
@@ -281,9 +296,32 @@ static void put_step_text(struct printer *p, const struct flow_step *f)
 		   f->kind == FLOW_LEAVE ? "} " : "");
 	put_step_name(p, f);
 	put_sign(p, f->frame);
-	buf_printf(&p->line, "%s", f->kind == FLOW_ENTER ? " {" : "");
+	if (f->kind == FLOW_ENTER)
+		buf_printf(&p->line, " {");
+	else
+		put_end(p, f->end);
 	if (f->kind != FLOW_LEAVE)
 		put_caller(p, f->thread, f->frame, f->from, f->entry_ns);
+	buf_put_u8(&p->line, '\n');
+}
+
+static void print_log_json(struct printer *p, const struct flow_step *f)
+{
+	printf("%s{\"step\":\"log\",\"entry_ns\":%" PRIu64 ",\"cpu\":%d,\"pid\":%d,\"comm\":", p->any ? ",\n" : "\n", f->entry_ns, f->cpu,
+	       f->thread ? f->thread->pid : 0);
+	p->any = true;
+	json_string(stdout, comm_at(p, f->thread, f->entry_ns));
+	printf(",\"text\":");
+	json_string(stdout, fact_text(f->line, 0));
+	putchar('}');
+}
+
+static void put_log_text(struct printer *p, const struct flow_step *f)
+{
+	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64 " %*s %*s %3d %6d #  %*s", f->entry_ns / 1000000000, f->entry_ns % 1000000000,
+		   p->exact ? EXACT_WIDTH : DURATION_WIDTH, "", p->exact ? EXACT_WIDTH : INSNS_WIDTH, "", f->cpu, f->thread ? f->thread->pid : 0,
+		   (int)(f->depth * 2), "");
+	terminal_escape(&p->line, fact_text(f->line, 0));
 	buf_put_u8(&p->line, '\n');
 }
 
@@ -293,7 +331,9 @@ static int take_step(void *state, const struct flow_step *f)
 
 	p->line.len = 0;
 	p->shown = true;
-	if (p->json)
+	if (f->kind == FLOW_LOG)
+		(p->json ? print_log_json : put_log_text)(p, f);
+	else if (p->json)
 		print_step_json(p, f);
 	else
 		put_step_text(p, f);
@@ -318,7 +358,7 @@ struct interlaced {
 static int take_within(void *state, const struct flow_step *f)
 {
 	struct interlaced *i = state;
-	bool is_call = f->thread == i->thread && f->function == i->call->function && f->entry_ns == i->call->entry_ns;
+	bool is_call = f->kind != FLOW_LOG && f->thread == i->thread && f->function == i->call->function && f->entry_ns == i->call->entry_ns;
 
 	i->begun = i->begun || is_call;
 	if (!i->begun)
@@ -372,13 +412,14 @@ static void begin(struct printer *p, bool self)
 }
 
 static int show(const struct args *args, struct trace_arg *t, const struct source_lines *sources, struct calls_options *o,
-		uint64_t lines, struct error *err)
+		const struct facts *facts, uint64_t lines, struct error *err)
 {
 	struct printer p = { .names = &t->names, .threads = &t->threads, .sources = sources, .json = arg(args, "json"), .left = lines ? lines : UINT64_MAX,
 			     .exact = arg(args, "exact"), .columns = arg(args, "wide") ? 0 : terminal_columns() };
 	struct flow_options flow = {
 		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns, .max_depth = o->max_depth,
 		.has_pid = o->has_pid, .pid = o->pid, .no_interrupts = o->no_interrupts, .one_thread = arg(args, "one-thread"), .cpu = o->cpu,
+		.facts = facts,
 	};
 	int r;
 
@@ -389,7 +430,7 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 	if (o->functions && arg(args, "all-threads")) {
 		struct interlaced i = {
 			.trace = t, .printer = &p, .left = p.left, .err = err,
-			.options = { .max_depth = o->max_depth, .no_interrupts = o->no_interrupts, .from_call = true, .cpu = -1 },
+			.options = { .max_depth = o->max_depth, .no_interrupts = o->no_interrupts, .from_call = true, .cpu = -1, .facts = facts },
 		};
 
 		p.left = UINT64_MAX;
@@ -420,6 +461,7 @@ static int run(const struct args *args, struct error *err)
 {
 	uint64_t lines = 0, pid = 0, depth = 0;
 	struct calls_options o = { .no_interrupts = arg(args, "no-interrupts"), .has_pid = arg(args, "pid") };
+	struct facts facts = { 0 };
 	struct source_lines sources;
 	struct span span;
 	struct trace_arg t;
@@ -441,6 +483,10 @@ static int run(const struct args *args, struct error *err)
 		error_set(err, "--all-threads: is for --function, and not for --one-thread");
 		return EXIT_USAGE;
 	}
+	if (arg(args, "log") && has_functions(args) && !arg(args, "all-threads")) {
+		error_set(err, "--log: is for --all-threads, or without --function");
+		return EXIT_USAGE;
+	}
 	if (arg(args, "all-threads") && !arg(args, "lines"))
 		lines = 1;
 	o.from_ns = span.from_ns;
@@ -454,7 +500,9 @@ static int run(const struct args *args, struct error *err)
 	if (debug_arg(args, &t.names, &sources, err) == 0 &&
 	    functions_arg(args, &t.names, &functions, err) == 0) {
 		o.functions = functions;
-		r = show(args, &t, &sources, &o, lines, err);
+		if (!arg(args, "log") || facts_read(t.reader, &facts, err) == 0)
+			r = show(args, &t, &sources, &o, arg(args, "log") ? &facts : NULL, lines, err);
+		facts_deinit(&facts);
 		free(functions);
 	}
 	source_lines_deinit(&sources);
@@ -470,6 +518,7 @@ static const struct option options[] = {
 	{ 0, "min-callee", "TIME", "with --function: another threshold for what they call; 0: all of it" },
 	{ 0, "one-thread", NULL, "without --function: only the thread whose call comes first" },
 	{ 0, "all-threads", NULL, "with --function: also what other threads ran from entry to exit" },
+	{ 0, "log", NULL, "without --function, or with --all-threads: also the lines of the kernel's log, where they were stored" },
 	{ 0, "no-interrupts", NULL, "leave out interrupts that cut in, and what they call" },
 	{ 'n', "lines", "N", "stop after N calls, without --function lines; 0: all (default; of --all-threads: 1)" },
 	DEBUG_OPTION,
@@ -492,8 +541,10 @@ static const struct term terms[] = {
 	{ "insns", "instructions that it ran in that time" },
 	{ "self_ns, self_insns", "with --function: the same without its callees" },
 	{ "unfinished", "with --function: the trace ended before the call did" },
+	{ "left", "how the call ended: returned, jumped (into another function, for good), cut (control went on below it), died (its thread ended)" },
 	{ "left_out", "with --function: calls that it made and that have no object of their own, summed by function" },
-	{ "step", "without --function: enter, leave, or call for both at once" },
+	{ "step", "without --function: enter, leave, call for both at once, or log" },
+	{ "text", "of a step log: the line" },
 	{ "cuts_in", "without --function: an interrupt, or called by one" },
 	{ "cpu, pid, comm", "where and in which thread it was entered, and the thread's name then" },
 	{ "from", "with --debug: file and line of the call, and the functions that were inlined there" },

@@ -20,6 +20,15 @@ const char *frame_kind_name(enum frame_kind kind)
 	return names[kind];
 }
 
+const char *frame_end_name(enum frame_end end)
+{
+	static const char *const names[] = {
+		[FRAME_RETURNED] = "returned", [FRAME_JUMPED] = "jumped", [FRAME_CUT] = "cut", [FRAME_DIED] = "died",
+	};
+
+	return names[end];
+}
+
 static inline struct frame *top(struct stack *stack)
 {
 	return stack->depth ? &stack->frames[stack->depth - 1] : NULL;
@@ -120,13 +129,26 @@ static inline void pop(struct replay *r, struct stack *stack)
 	stack->depth--;
 }
 
+/* Leave the top frame in another way than by a return. */
+static void pop_without_return(struct replay *r, struct stack *stack, enum frame_end end)
+{
+	r->stacks->end = end;
+	pop(r, stack);
+	r->stacks->end = FRAME_RETURNED;
+}
+
 /* Leave all frames above that many. */
-static void cut(struct replay *r, struct stack *stack, size_t depth)
+static void cut_by(struct replay *r, struct stack *stack, size_t depth, enum frame_end end)
 {
 	while (stack->depth > depth) {
 		r->stacks->unmatched.abandoned += top(stack)->kind != FRAME_TAIL;
-		pop(r, stack);
+		pop_without_return(r, stack, end);
 	}
+}
+
+static void cut(struct replay *r, struct stack *stack, size_t depth)
+{
+	cut_by(r, stack, depth, FRAME_CUT);
 }
 
 /* Leave the top frame, and those that led there by tail calls. */
@@ -234,7 +256,7 @@ static void jump(struct replay *r, struct stack *stack, uint64_t addr, enum even
 	}
 	t = find_tail(stack, place.function, &tails);
 	if (t)
-		cut(r, stack, (size_t)(t - stack->frames) + 1);
+		cut_by(r, stack, (size_t)(t - stack->frames) + 1, FRAME_JUMPED);
 	if (t && (kind == EVENT_ARRIVE || !at_start || place.at & IN_GROUP))
 		return;
 	cut_stuffing(r, stack);
@@ -242,7 +264,7 @@ static void jump(struct replay *r, struct stack *stack, uint64_t addr, enum even
 		push_tail(r, stack, addr, place);
 		return;
 	}
-	pop(r, stack); /* the new frame has its kind and return address */
+	pop_without_return(r, stack, FRAME_JUMPED); /* the new frame has its kind and return address */
 	enter(r, stack, addr, place.function, at_start);
 }
 
@@ -325,11 +347,13 @@ static void interrupt(struct replay *r, struct stack *stack, const struct event 
 {
 	if (!stack->depth)
 		push_base(r, stack, e->from);
+	r->stacks->event = e;
 	if (e->kind == EVENT_SYSCALL)
 		push(r, stack, FRAME_SYSCALL, e->slot, e->from,
 		     syscall_role(arch_abi(r->reader->arch, e->args[7]), e->args[0]), e->target);
 	else
 		push(r, stack, FRAME_INTERRUPT, e->slot, e->from, (uint32_t)e->args[0], e->target);
+	r->stacks->event = NULL;
 }
 
 static bool leads_back(const struct replay *r, const struct frame *f, const struct event *e)
@@ -390,7 +414,9 @@ static void entry_return(struct replay *r, struct stack *stack, const struct eve
 
 	if (i < stack->depth) {
 		cut(r, stack, i + 1);
+		r->stacks->event = e;
 		pop(r, stack);
+		r->stacks->event = NULL;
 		return;
 	}
 	if (addr_is_kernel(e->target) || r->stacks->ns < names_kernel_ns(r->stacks->names, r->stacks->ns)) {
@@ -411,7 +437,7 @@ static struct stack *stack_of(struct stacks *s, uint64_t task, unsigned cpu, uin
 
 static void finish(struct replay *r, struct stack *stack)
 {
-	cut(r, stack, 0);
+	cut_by(r, stack, 0, FRAME_DIED);
 	free(stack->frames);
 	free(stack->thunk_calls.list);
 	stack->frames = NULL;
@@ -494,7 +520,7 @@ static void switch_task(struct replay *r, struct lane *lane, const struct event 
 	if (r->visitor->switched)
 		r->visitor->switched(r->state, r->stacks, before, next, cpu);
 	if (!e->args[1]) /* the vCPU begins anew: what it was in the middle of will never go on */
-		cut(r, before, 0);
+		cut_by(r, before, 0, FRAME_DIED);
 	if (before->thread != THREAD_NONE && before != next && is_dead(r, before))
 		finish(r, before);
 	before->cpu = -1;
@@ -523,7 +549,7 @@ static bool enter_stage(struct replay *r, struct lane *lane, uint64_t target)
 		return false;
 	lane->stage = stage;
 	while (lane->stack->depth)
-		pop(r, lane->stack);
+		pop_without_return(r, lane->stack, FRAME_JUMPED);
 	push_base(r, lane->stack, target);
 	return true;
 }
@@ -538,7 +564,7 @@ static void begin_boot(struct replay *r)
 		struct stack *stack = &s->list[i];
 
 		while (stack->depth)
-			pop(r, stack);
+			pop_without_return(r, stack, FRAME_DIED);
 		stack->thunk_calls.count = 0;
 		stack->place = 0;
 		stack->cpu = -1;
@@ -589,6 +615,11 @@ static void apply_event(struct replay *r, struct lane *lane, const struct event 
 		break;
 	case EVENT_SYSCALL_RETURN:
 		entry_return(r, stack, e);
+		break;
+	case EVENT_HALT:
+	case EVENT_RESUME:
+		if (r->visitor->halt)
+			r->visitor->halt(r->state, r->stacks, stack, e->kind == EVENT_RESUME);
 		break;
 	case EVENT_TASK_SWITCH:
 		switch_task(r, lane, e, cpu);

@@ -28,6 +28,17 @@ enum frame_kind {
 	FRAME_SIGNAL,     /* a signal's handler: user code that the kernel called */
 };
 
+/* How a frame was left. */
+enum frame_end {
+	FRAME_RETURNED,   /* by a return, its own or that of a function that it jumped to */
+	FRAME_JUMPED,     /* its function went on to another one for good */
+	FRAME_CUT,        /* its thread went on below it without a return: longjmp(), exec, an abandoned stack */
+	FRAME_DIED,       /* its thread ended in it, or the machine began anew */
+};
+
+/* "returned" … */
+const char *frame_end_name(enum frame_end end);
+
 /* One call in progress. */
 struct frame {
 	uint64_t slot;    /* stack address of its return address; 0: none */
@@ -112,6 +123,8 @@ struct stacks_visitor {
 	void (*forget)(void *state, struct stacks *s, struct stack *stack, size_t n);
 	/* What was on one stack is on the other, with its data: it became known whose it is. */
 	void (*move)(void *state, const struct stack *from, const struct stack *to);
+	/* The vCPU that runs the stack waits for an interrupt, or goes on. */
+	void (*halt)(void *state, struct stacks *s, struct stack *stack, bool goes_on);
 	/* The vCPU goes from one stack, all of which is still there, to the other; they may be the same. */
 	void (*switched)(void *state, struct stacks *s, const struct stack *from, const struct stack *to, unsigned cpu);
 	/* A run of one vCPU's events is about to be replayed. */
@@ -139,6 +152,8 @@ struct stacks {
 	size_t count;
 	struct unmatched unmatched;
 	uint64_t ns, insns;     /* time of the event being replayed, and its vCPU's counter */
+	enum frame_end end;     /* in the visitor's leave(): how the frame is left */
+	const struct event *event; /* in enter() and leave() of SYSCALL and INTERRUPT frames: what leads there or back; NULL: nothing does */
 	bool stop;              /* set by the visitor: that is enough */
 	uint64_t due_ns;        /* set by the visitor, see there */
 	struct replay *replay;  /* while it lasts */
