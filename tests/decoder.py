@@ -14,7 +14,7 @@ import re
 import struct
 import zlib
 
-META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS, FACTS = range(1, 11)
+META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS, FACTS, SUMS = range(1, 12)
 FILE_MAGIC = b"\x89upto\r\n\x1a"
 CHUNK_MAGIC = 0x4b4e4843
 CHUNK_HEADER = struct.Struct("<IHHIIQQQQQQQQIIII")
@@ -27,7 +27,7 @@ KINDS = [None, "call", "call-indirect", "return", "jump", "jump-indirect", "arri
 HAS_CLOCK = {INTERRUPT, SYSCALL, SYSCALL_RETURN, HALT, RESUME, TASK_SWITCH, CLOCK}
 HAS_SLOT = {CALL, CALL_INDIRECT, RETURN, INTERRUPT_RETURN, INTERRUPT}
 HAS_ORIGIN = {CALL, CALL_INDIRECT, JUMP, JUMP_INDIRECT, ARRIVE}
-N_ARGS = {INTERRUPT_RETURN: 2, INTERRUPT: 3, SYSCALL: 8, SYSCALL_RETURN: 1, TASK_SWITCH: 2, ADDRESS_SPACE: 1, GAP: 1}
+N_ARGS = {INTERRUPT_RETURN: 2, INTERRUPT: 3, SYSCALL: 8, SYSCALL_RETURN: 1, TASK_SWITCH: 2, ADDRESS_SPACE: 1, GAP: 5}
 FIRST_SITE = 32
 
 MISS_SITE, MISS_INSNS, MISS_SLOT, MISS_FROM, MISS_TARGET, SECOND_SITE, SECOND_INSNS, MISS_PHRASE = \
@@ -113,8 +113,8 @@ class Trace:
         with open(path, "rb") as f:
             self.data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
         magic, version, _ = struct.unpack_from("<8sII", self.data)
-        if magic != FILE_MAGIC or version != 5:
-            raise Damaged("not a trace of format version 5")
+        if magic != FILE_MAGIC or version not in (5, 6):
+            raise Damaged("not a trace of format version 5 or 6")
         self.chunks, self.cut = [], None
         self.meta, self.sections, self.symbols, self.symbol_addrs = {}, [], [], []
         self.sites = [Site(k if INTERRUPT <= k <= GAP else 0, 0, 0, 0) for k in range(FIRST_SITE)]

@@ -87,6 +87,7 @@ struct chunk_end {
 struct cpu_end {
 	struct cpu_state state;
 	uint64_t events;
+	uint64_t gap_insns, gap_ns; /* that passed while nothing was recorded */
 };
 
 struct visit {
@@ -143,6 +144,27 @@ static struct check_place place_of(const struct chunk_fault *fault, const struct
 	return (struct check_place){ .cpu = h->cpu, .ns = fault->event.ns, .event = cpu->events + fault->number };
 }
 
+/* Behind a gap the state is its own, but the clocks only go forward. */
+static void check_gap(struct check *c, size_t i, const struct chunk_header *h, struct cpu_end *cpu)
+{
+	if (h->first_insns < cpu->state.insns || h->first_ns < cpu->state.ns)
+		check_found(c, CHECK_CONTAINER, 1, "chunk %zu (vCPU %u): a gap before it goes back in time", i, h->cpu);
+	cpu->gap_insns += h->first_insns - cpu->state.insns;
+	cpu->gap_ns += h->first_ns - cpu->state.ns;
+}
+
+static void check_join(struct check *c, size_t i, const struct chunk_header *h, const struct cpu_state *before)
+{
+	if (h->first_insns != before->insns || h->first_ns != before->ns)
+		check_found(c, CHECK_CONTAINER, 1,
+			    "chunk %zu (vCPU %u): begins at %" PRIu64 " instructions, but the one before ended at %" PRIu64, i,
+			    h->cpu, h->first_insns, before->insns);
+	if (h->place != before->place || h->task != before->task || h->space != before->space ||
+	    !!(h->flags & CHUNK_HALTED) != before->halted)
+		check_found(c, CHECK_CONTAINER, 1, "chunk %zu (vCPU %u): does not begin in the state that the one before left", i,
+			    h->cpu);
+}
+
 static void check_chunk(struct check *c, size_t i, const struct chunk_header *h, const struct chunk_end *end,
 			struct cpu_end *cpu)
 {
@@ -167,14 +189,10 @@ static void check_chunk(struct check *c, size_t i, const struct chunk_header *h,
 		check_found(c, CHECK_CONTAINER, 1,
 			    "chunk %zu (vCPU %u): ends at %" PRIu64 " instructions, not at the %" PRIu64 " that it tells", i,
 			    h->cpu, end->state.insns, h->last_insns);
-	if (h->first_insns != before->insns || h->first_ns != before->ns)
-		check_found(c, CHECK_CONTAINER, 1,
-			    "chunk %zu (vCPU %u): begins at %" PRIu64 " instructions, but the one before ended at %" PRIu64, i,
-			    h->cpu, h->first_insns, before->insns);
-	if (h->place != before->place || h->task != before->task || h->space != before->space ||
-	    !!(h->flags & CHUNK_HALTED) != before->halted)
-		check_found(c, CHECK_CONTAINER, 1, "chunk %zu (vCPU %u): does not begin in the state that the one before left", i,
-			    h->cpu);
+	if (h->flags & CHUNK_GAP)
+		check_gap(c, i, h, cpu);
+	else
+		check_join(c, i, h, before);
 	cpu->state = end->state;
 	cpu->events += end->events;
 }
@@ -259,8 +277,8 @@ static int check_functions(const struct reader *r, const struct names *names, co
 	if (functions_analyse(r, names, &SPAN_ALL, &f, err) < 0)
 		return -1;
 	for (unsigned i = 0; i < reader_vcpus(r); i++) {
-		c->insns += cpus[i].state.insns;
-		c->ns += cpus[i].state.ns;
+		c->insns += cpus[i].state.insns - cpus[i].gap_insns;
+		c->ns += cpus[i].state.ns - cpus[i].gap_ns;
 	}
 	c->halted_ns = f.halted_ns;
 	check_sums(&f, c);

@@ -116,6 +116,20 @@ static bool is_early(const struct running *r, unsigned cpu, const struct event *
 	return cpu ? e->ns < b->kernel_ns : b->kernel_insns != UINT64_MAX && e->insns < b->kernel_insns;
 }
 
+static void go_past_gap(struct running *r, unsigned cpu, const struct event *e)
+{
+	struct running_cpu *now = &r->cpus[cpu];
+
+	if (e->args[GAP_REASON] != GAP_NOT_ASKED)
+		fault(r, FAULT_GAP, cpu, e, e->args[GAP_LOST], 0);
+	now->task = e->args[GAP_TASK];
+	now->place = e->args[GAP_PLACE];
+	now->twice_ns = 0;
+	now->dying = now->clocked = false;
+	now->ns = e->ns;
+	now->awake_ns = e->insns;
+}
+
 static void add_mark(struct running *r, unsigned cpu, const struct event *e)
 {
 	struct running_cpu *now = &r->cpus[cpu];
@@ -131,7 +145,7 @@ static void add_mark(struct running *r, unsigned cpu, const struct event *e)
 	if (e->kind == EVENT_TASK_SWITCH)
 		switch_task(r, cpu, e);
 	else if (e->kind == EVENT_GAP)
-		fault(r, FAULT_GAP, cpu, e, e->args[0], 0);
+		go_past_gap(r, cpu, e);
 	now->halted = e->kind == EVENT_HALT || (now->halted && e->kind == EVENT_CLOCK);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "check_stacks.h"
 
+#include <string.h>
+
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -42,6 +44,7 @@ struct check_stacks_run {
 		struct check_place first;
 		uint32_t function, caller;
 	} faults[FRAME_FAULTS];
+	bool filtered;                /* calls were left out: events need not follow each other */
 };
 
 static void fault(struct check_stacks_run *v, enum frame_fault which, const struct frame *frame, const struct frame *below)
@@ -142,7 +145,7 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 	if (__builtin_expect(e->kind == EVENT_INTERRUPT || e->kind == EVENT_INTERRUPT_RETURN, 0))
 		count_emulated(v, e);
 	place = v->running.cpus[v->cpu].place;
-	if (flow_can_tell(e, place))
+	if (!v->filtered && flow_can_tell(e, place))
 		flow_add(&v->flow, v->cache, e, place, &v->at);
 	running_add(&v->running, v->cpu, e);
 }
@@ -190,6 +193,7 @@ int check_stacks(const struct reader *r, const struct names *names, struct check
 	struct stacks stacks;
 	int result;
 
+	v.filtered = meta_get(&r->meta, "filtered") && !strcmp(meta_get(&r->meta, "filtered"), "yes");
 	threads_init(&threads, r);
 	running_init(&v.running, &session);
 	result = stacks_replay(&stacks, &session, NULL, UINT64_MAX, &visitor, &v, err);

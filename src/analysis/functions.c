@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "function_sums.h"
+#include "left_functions.h"
 #include "ticks.h"
 
 struct functions functions_new(size_t count)
@@ -222,6 +223,8 @@ int functions_analyse(const struct reader *r, const struct names *names, const s
 	for (unsigned i = 0; i < threads; i++)
 		walker_deinit(&walkers[i]);
 	functions_round(ret, shift);
+	if (result == 0 && !span->from_ns && span->to_ns == UINT64_MAX && span->cpu < 0)
+		result = left_functions_add(r, names, ret, err);
 	free(walkers);
 	free(pointers);
 	if (result < 0)

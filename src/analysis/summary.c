@@ -32,7 +32,7 @@ static int batch(void *state, struct batch *b, struct error *err)
 
 		s->sum.kinds[e->kind]++;
 		if (e->kind == EVENT_GAP)
-			s->sum.lost += e->args[0];
+			s->sum.lost += e->args[GAP_LOST];
 		if (s->halted)
 			s->sum.halted_ns += e->ns - s->ns;
 		s->halted = e->kind == EVENT_HALT || (s->halted && e->kind == EVENT_CLOCK);

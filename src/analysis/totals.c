@@ -186,7 +186,7 @@ static void run(void *state, struct stacks *s, const struct stacks_run *run)
 	struct totals_run *st = state;
 	struct function_lane *lane = &st->lanes[run->cpu];
 
-	if (!st->begun[run->cpu]) {
+	if (!st->begun[run->cpu] || run->events->kind == EVENT_GAP) {
 		function_lane_begin(lane, st->sums, run->cache, run->cpu, run->task, run->place, run->meter, run->timebase);
 		know_interrupts(lane, s);
 		if (names_is_thunk(s->names, lane->function))

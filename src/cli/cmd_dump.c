@@ -144,7 +144,11 @@ static void put_details(struct buf *out, const struct scene *scene, const struct
 		buf_printf(out, " 0x%" PRIx64, e->args[0]);
 		break;
 	case EVENT_GAP:
-		buf_printf(out, " %" PRIu64 " events lost", e->args[0]);
+		if (e->args[GAP_REASON] == GAP_NOT_ASKED)
+			buf_printf(out, " not asked for");
+		else
+			buf_printf(out, " %" PRIu64 " events lost", e->args[GAP_LOST]);
+		put_place(out, scene, " now in ", e->args[GAP_PLACE]);
 		break;
 	default:
 		break;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/decimal.h"
 #include "near.h"
 
 /* Find an option by its name or an old name. */
@@ -36,6 +37,11 @@ const char *arg(const struct args *args, const char *name)
 
 	assert(i >= 0);
 	return args->values[i];
+}
+
+bool command_has(const struct command *command, const char *name)
+{
+	return find_option(command, name, strlen(name)) >= 0;
 }
 
 const char *arg_if_any(const struct args *args, const char *name)
@@ -202,53 +208,11 @@ int arg_percent(const struct args *args, const char *name, double *percent, stru
 	return 0;
 }
 
-/* Read a decimal number times 10^`exponent`, exactly; finer digits are cut off. Returns false if it is no number or too large. */
-static bool parse_decimal(const char **text, unsigned exponent, uint64_t *ret)
-{
-	const char *p = *text;
-	uint64_t value = 0;
-	bool any = false, point = false;
-
-	for (;; p++) {
-		if (*p == '.' && !point) {
-			point = true;
-			continue;
-		}
-		if (*p < '0' || *p > '9')
-			break;
-		any = true;
-		if (point && !exponent)
-			continue;
-		if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
-			return false;
-		exponent -= point;
-	}
-	while (exponent--)
-		if (__builtin_mul_overflow(value, 10, &value))
-			return false;
-	*text = p;
-	*ret = value;
-	return any;
-}
-
 int arg_time(const struct args *args, const char *name, uint64_t *ns, struct error *err)
 {
-	static const struct { const char *unit; unsigned exponent; } units[] = {
-		{ "", 9 }, { "s", 9 }, { "ms", 6 }, { "us", 3 }, { "µs", 3 }, { "ns", 0 },
-	};
-	const char *text = arg(args, name), *unit;
+	const char *text = arg(args, name);
 
-	if (!text)
+	if (!text || time_parse(text, ns))
 		return 0;
-	/* tables have a space before the unit */
-	unit = text + strspn(text, "0123456789.");
-	unit += strspn(unit, " ");
-	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-		const char *number = text;
-
-		if (!strcmp(unit, units[i].unit) && parse_decimal(&number, units[i].exponent, ns) && *ns != UINT64_MAX &&
-		    number + strspn(number, " ") == unit)
-			return 0;
-	}
 	return error_set(err, "--%s %s: not a time: a number and s, ms, us or ns", name, text);
 }

@@ -25,6 +25,7 @@ struct option {
 	const char *arg;     /* "FILE"; NULL: a switch */
 	const char *help;
 	char join;           /* separates the values of a list: -o a -o b is -o a,b; 0: a single value, given once */
+	bool selects;        /* it chooses what is looked at: select_arg.h */
 	const char *means;   /* this is an old name of that option; parsing knows it, --help does not list it; NULL: it is not */
 };
 
@@ -70,6 +71,9 @@ struct args {
 
 /* The option's value; NULL if it was not given. The name must be in the command's table. */
 const char *arg(const struct args *args, const char *name);
+
+/* Does the command have that option? */
+bool command_has(const struct command *command, const char *name);
 
 /* The same, for an option that the command need not have. */
 const char *arg_if_any(const struct args *args, const char *name);

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "trace_arg.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "name_list.h"
+#include "select_arg.h"
 #include "terminal.h"
 #include "trace_has.h"
 
@@ -33,22 +37,87 @@ static void warn(const struct reader *r)
 	buf_free(&path);
 }
 
-int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error *err)
+/* Its parts may have been moved. */
+static void set_session(struct trace_arg *t)
 {
-	if (reader_open(args->operands[0], &ret->reader, err) < 0)
+	t->session = (struct session){ .reader = t->reader, .names = &t->names, .threads = &t->threads };
+}
+
+int open_trace(const char *path, struct trace_arg *ret, struct error *err)
+{
+	if (reader_open(path, &ret->reader, err) < 0)
 		return -1;
 	if (names_init(&ret->names, ret->reader, err) < 0) {
 		reader_free(ret->reader);
 		return -1;
 	}
 	threads_init(&ret->threads, ret->reader);
-	ret->session = (struct session){ .reader = ret->reader, .names = &ret->names, .threads = &ret->threads };
+	set_session(ret);
+	return 0;
+}
+
+static int write_selected(const struct args *args, const struct trace_arg *t, int fd, struct error *err)
+{
+	struct thin_counts counts;
+	struct selected selected;
+	bool *thunks = NULL;
+	int result = select_arg(args, &t->session, &selected, err);
+
+	if (command_has(args->command, "thunks") && !arg(args, "thunks"))
+		selected.options.thunks = thunks = names_thunks(&t->names);
+	if (result == 0)
+		result = select_write(&t->session, &selected.options, fd, &counts, err);
+	free(thunks);
+	selected_deinit(&selected);
+	terminal_end_progress();
+	return result;
+}
+
+/* What was chosen is written to memory, and read from there in place of the trace. */
+static int open_selected(const struct args *args, struct trace_arg *t, struct error *err)
+{
+	int fd = memfd_create("upto", MFD_CLOEXEC), result;
+	struct trace_arg chosen;
+	char path[32];
+
+	if (fd < 0)
+		return error_set(err, "no memory for what is chosen: %s", strerror(errno));
+	result = write_selected(args, t, fd, err);
+	/* there is no folder for an index there, so none is made */
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	if (result == 0)
+		result = open_trace(path, &chosen, err);
+	close(fd);
+	if (result < 0)
+		return -1;
+	chosen.reader->progress = t->reader->progress;
+	trace_arg_close(t);
+	*t = chosen;
+	set_session(t);
+	return 0;
+}
+
+int trace_arg_open_whole(const struct args *args, struct trace_arg *ret, struct error *err)
+{
+	if (open_trace(args->operands[0], ret, err) < 0)
+		return -1;
 	warn(ret->reader);
+	ret->reader->progress = terminal_progress;
+	return 0;
+}
+
+int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error *err)
+{
+	if (trace_arg_open_whole(args, ret, err) < 0)
+		return -1;
 	if (trace_has_asked(args, ret, err) < 0) {
 		trace_arg_close(ret);
 		return -1;
 	}
-	ret->reader->progress = terminal_progress;
+	if (select_is_asked(args) && open_selected(args, ret, err) < 0) {
+		trace_arg_close(ret);
+		return -1;
+	}
 	return 0;
 }
 

@@ -29,6 +29,10 @@ struct trace_arg {
  * no answer seems more complete than it is.
  */
 int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error *err);
+/* The same, but do not choose, nor check what options ask for. */
+int trace_arg_open_whole(const struct args *args, struct trace_arg *ret, struct error *err);
+/* Open a trace, whatever the command line says. */
+int open_trace(const char *path, struct trace_arg *ret, struct error *err);
 void trace_arg_close(struct trace_arg *t);
 
 #define FUNCTION_OPTION(help) { 'F', "function", "NAMES", help ": a,b; shell patterns: *open*", ',' }

@@ -8,7 +8,7 @@
 #include "pack.h"
 #include "recorder.h"
 #include "trace/boots.h"
-#include "trace/codec.h"
+#include "trace/builder.h"
 
 enum {
 	CHUNK_EVENTS_MAX = 6 << 20,
@@ -18,12 +18,12 @@ enum {
 	CHUNK_MS_MAX = 550,
 	POLL_US = 2000,
 	LAST_LEVEL = 3,           /* somebody waits for the last chunk */
-	TABLES_LEVEL = 9,
+	TABLES_LEVEL = BUILDER_TABLES_LEVEL,
 };
 
 /* One vCPU's events on their way. */
 struct stream {
-	struct encoder encoder;
+	struct encoder *encoder;  /* the builder's */
 	uint64_t begun_ms;        /* when the chunk's first event came */
 	bool ended;               /* the guest was powered off */
 	bool due;                 /* the chunk is to end with the next clock */
@@ -34,7 +34,7 @@ static struct {
 	pthread_t thread;
 	bool stop;
 	struct stream *streams[VCPUS_MAX];
-	uint32_t sites_written;
+	struct builder builder;
 	uint64_t events, lost, odd_clocks;
 	pthread_mutex_t lock;     /* for what other threads queue: */
 	struct buf queued[CHUNK_TYPES]; /* by type */
@@ -71,12 +71,6 @@ void drain_boot(bool told)
 	pthread_mutex_unlock(&drain.lock);
 }
 
-static void put_chunk(enum chunk_type type, struct buf *payload, int level)
-{
-	if (payload->len)
-		pack_put(&(struct chunk_header){ .type = type }, payload, level);
-}
-
 static void put_queued(void)
 {
 	static const enum chunk_type types[] = {
@@ -91,46 +85,18 @@ static void put_queued(void)
 	if (queued[CHUNK_SYMBOLS].len && !pack_failed())
 		recorder.stats->names = 1;
 	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-		put_chunk(types[i], &queued[types[i]], TABLES_LEVEL);
+		builder_put_table(&drain.builder, types[i], &queued[types[i]], TABLES_LEVEL);
 		buf_free(&queued[types[i]]);
 	}
 }
 
-static void put_sites(void)
-{
-	uint32_t count = __atomic_load_n(&recorder.sites.count, __ATOMIC_ACQUIRE);
-	struct buf payload = { 0 };
-
-	if (count == drain.sites_written)
-		return;
-	sites_encode(&recorder.sites, drain.sites_written, count, &payload);
-	put_chunk(CHUNK_SITES, &payload, TABLES_LEVEL);
-	drain.sites_written = count;
-	buf_free(&payload);
-}
-
 static void put_events(unsigned cpu, struct stream *s)
 {
-	const struct cpu_state *first = &s->encoder.first, *now = &s->encoder.now;
-	struct chunk_header header = {
-		.type = CHUNK_EVENTS, .cpu = (uint16_t)cpu, .events = (uint32_t)s->encoder.events,
-		.first_insns = first->insns, .last_insns = now->insns,
-		.first_ns = first->ns, .last_ns = now->ns,
-		.place = first->place, .space = first->space, .task = first->task,
-		.flags = (first->halted ? CHUNK_HALTED : 0) | (s->encoder.continues ? CHUNK_CONTINUES : 0),
-	};
-	struct buf payload = { 0 };
-	struct cpu_state state;
-
 	s->due = false;
-	if (!s->encoder.events)
+	if (!s->encoder->events)
 		return;
 	put_queued();
-	put_sites();
-	encoder_end(&s->encoder, &payload);
-	pack_put(&header, &payload, drain.stop ? LAST_LEVEL : 0);
-	state = *now;
-	encoder_begin(&s->encoder, &state);
+	builder_end_chunk(&drain.builder, cpu, drain.stop ? LAST_LEVEL : 0);
 	s->begun_ms = clock_ms();
 }
 
@@ -274,16 +240,16 @@ void drain_decompressor(uint64_t insns, uint64_t ns)
 static inline const uint64_t *add(unsigned cpu, struct stream *s, const uint64_t *w, const struct site *site,
 				  uint32_t number)
 {
-	struct event *e = encoder_next(&s->encoder);
+	struct event *e = encoder_next(s->encoder);
 	const uint64_t *end = fill_event(e, s, site, number, w);
 
 	if (__builtin_expect(e->target == CODE32_START, 0) && e->kind == EVENT_JUMP_INDIRECT && cpu == 0)
 		/* a little early, but never late: the last clock before the jump */
-		drain_decompressor(e->insns, s->encoder.now.ns);
-	encoder_added(&s->encoder);
+		drain_decompressor(e->insns, s->encoder->now.ns);
+	encoder_added(s->encoder);
 	drain.events++;
 	/* a chunk that ends with a clock tells the time of all its events */
-	if (event_has_clock(site->kind) && (s->due || s->encoder.events >= CHUNK_EVENTS_MAX))
+	if (event_has_clock(site->kind) && (s->due || s->encoder->events >= CHUNK_EVENTS_MAX))
 		put_events(cpu, s);
 	return end;
 }
@@ -315,7 +281,7 @@ static void consume(unsigned cpu, struct stream *s, struct vcpu *v)
 		else
 			w = add(cpu, s, w, site, number);
 	}
-	encoder_flush(&s->encoder); /* their arguments are in the ring */
+	encoder_flush(s->encoder); /* their arguments are in the ring */
 	ring_release(&v->ring, n);
 }
 
@@ -325,8 +291,7 @@ static struct stream *stream_of(unsigned cpu)
 
 	if (!s) {
 		s = drain.streams[cpu] = xcalloc(1, sizeof *s);
-		encoder_init(&s->encoder, &recorder.sites);
-		encoder_begin(&s->encoder, &(struct cpu_state){ 0 });
+		s->encoder = builder_encoder(&drain.builder, cpu);
 	}
 	return s;
 }
@@ -338,9 +303,9 @@ static void update_stats(void)
 
 	for (unsigned i = 0; i < recorder.n_vcpus; i++)
 		if (drain.streams[i]) {
-			insns += drain.streams[i]->encoder.now.insns;
-			if (drain.streams[i]->encoder.now.ns > ns)
-				ns = drain.streams[i]->encoder.now.ns;
+			insns += drain.streams[i]->encoder->now.insns;
+			if (drain.streams[i]->encoder->now.ns > ns)
+				ns = drain.streams[i]->encoder->now.ns;
 		}
 	for (int k = 0; k < FACT_KINDS; k++) {
 		stats->facts[k] = stats->fact_ns[k] = 0;
@@ -373,7 +338,7 @@ static bool round_once(bool flush)
 		if (!v)
 			continue;
 		s = stream_of(i);
-		empty = !s->encoder.events;
+		empty = !s->encoder->events;
 		now = clock_ms();
 		do
 			consume(i, s, v);
@@ -382,7 +347,7 @@ static bool round_once(bool flush)
 		if (empty)
 			s->begun_ms = now;
 		now = clock_ms();
-		s->due = s->encoder.events && now - s->begun_ms > CHUNK_MS;
+		s->due = s->encoder->events && now - s->begun_ms > CHUNK_MS;
 		/* what no clock ends has no time: where it is then would depend on the host */
 		if (flush || (s->due && now - s->begun_ms > CHUNK_MS_MAX && !recorder.counts_time))
 			put_events(i, s);
@@ -421,7 +386,7 @@ static void put_end(void)
 		recorder.stats->write_error = pack_failed();
 		pack_retry();
 	}
-	put_chunk(CHUNK_END, &lines, TABLES_LEVEL);
+	builder_put_table(&drain.builder, CHUNK_END, &lines, TABLES_LEVEL);
 	buf_free(&lines);
 }
 
@@ -438,19 +403,25 @@ static void *drain_thread(void *arg)
 	return NULL;
 }
 
+static void put_chunk(void *context, const struct chunk_header *header, struct buf *payload, int level)
+{
+	(void)context;
+	pack_put(header, payload, level);
+}
+
 bool drain_start(int fd, const struct meta *config)
 {
 	struct buf lines = { 0 };
 
 	if (!pack_start(fd))
 		return false;
-	drain.sites_written = SITE_FIRST;
+	builder_init(&drain.builder, &recorder.sites, &(struct builder_sink){ .put = put_chunk });
 	drain_boot(false);
 	for (size_t i = 0; i < config->count; i++)
 		if (!strncmp(config->entries[i].key, "meta.", 5))
 			meta_put(&lines, config->entries[i].key + 5, config->entries[i].value);
 	meta_put(&lines, "qemu_inside", recorder.inside);
-	put_chunk(CHUNK_META, &lines, TABLES_LEVEL);
+	builder_put_table(&drain.builder, CHUNK_META, &lines, TABLES_LEVEL);
 	buf_free(&lines);
 	pack_flush();
 	if (pack_failed())

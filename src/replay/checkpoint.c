@@ -70,7 +70,7 @@ static void save_stack(const struct stack *stack, struct buf *out)
 {
 	buf_put_varint(out, stack->insns);
 	buf_put_varint(out, stack->ns);
-	buf_put_u8(out, stack->began);
+	buf_put_u8(out, (uint8_t)(stack->began | stack->behind_gap << 1));
 	buf_put_varint(out, stack->place);
 	buf_put_svarint(out, stack->cpu);
 	buf_put_varint(out, stack->depth);
@@ -82,10 +82,13 @@ static void save_stack(const struct stack *stack, struct buf *out)
 static int restore_stack(const struct stacks *s, struct cursor *in, struct stack *stack)
 {
 	uint64_t depth;
+	uint8_t bits;
 
 	stack->insns = cursor_varint(in);
 	stack->ns = cursor_varint(in);
-	stack->began = cursor_u8(in);
+	bits = cursor_u8(in);
+	stack->began = bits & 1;
+	stack->behind_gap = bits & 2;
 	stack->place = cursor_varint(in);
 	stack->cpu = (int)cursor_svarint(in);
 	depth = cursor_varint(in);
@@ -101,14 +104,14 @@ static int restore_stack(const struct stacks *s, struct cursor *in, struct stack
 
 static bool is_blank(const struct stack *stack)
 {
-	return !stack->depth && !stack->insns && !stack->ns && !stack->place && !stack->began;
+	return !stack->depth && !stack->insns && !stack->ns && !stack->place && !stack->began && !stack->behind_gap;
 }
 
 void stacks_save(const struct stacks *s, struct buf *out)
 {
 	const struct replay *r = s->replay;
 	const struct unmatched *u = &s->unmatched;
-	const uint64_t counts[] = { u->returns, u->new_thread, u->firmware, u->elsewhere, u->abandoned };
+	const uint64_t counts[] = { u->returns, u->new_thread, u->firmware, u->gap, u->elsewhere, u->abandoned, r->gap };
 
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
 		buf_put_varint(out, counts[i]);
@@ -152,7 +155,7 @@ static int restore_lane(struct stacks *s, struct cursor *in, struct lane *lane)
 static int restore(struct stacks *s, struct cursor *in)
 {
 	struct unmatched *u = &s->unmatched;
-	uint64_t *const counts[] = { &u->returns, &u->new_thread, &u->firmware, &u->elsewhere, &u->abandoned };
+	uint64_t *const counts[] = { &u->returns, &u->new_thread, &u->firmware, &u->gap, &u->elsewhere, &u->abandoned, &s->replay->gap };
 	uint64_t number;
 
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)

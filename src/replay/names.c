@@ -76,11 +76,18 @@ int names_init(struct names *n, const struct reader *r, struct error *err)
 	return 0;
 }
 
+bool *names_thunks(const struct names *n)
+{
+	bool *marks = xcalloc(names_count(n), sizeof *marks);
+
+	for (uint32_t i = 0; i < n->groups; i++)
+		marks[i] = names_is_kernel(n, i) && x86_is_thunk(names_function(n, i));
+	return marks;
+}
+
 void names_fold_thunks(struct names *n)
 {
-	n->thunks = xcalloc(names_count(n), sizeof *n->thunks);
-	for (uint32_t i = 0; i < n->groups; i++)
-		n->thunks[i] = names_is_kernel(n, i) && x86_is_thunk(names_function(n, i));
+	n->thunks = names_thunks(n);
 }
 
 bool names_is_thunk(const struct names *n, uint32_t function)

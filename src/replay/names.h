@@ -56,6 +56,8 @@ void names_deinit(struct names *n);
  * instructions of a thunk are its caller's then, and what it leads to is called by that one.
  */
 void names_fold_thunks(struct names *n);
+/* Marks of all thunks, by function. The caller frees them. */
+bool *names_thunks(const struct names *n);
 bool names_is_thunk(const struct names *n, uint32_t function);
 
 static inline size_t names_count(const struct names *n)

@@ -23,7 +23,7 @@ const char *frame_kind_name(enum frame_kind kind)
 const char *frame_end_name(enum frame_end end)
 {
 	static const char *const names[] = {
-		[FRAME_RETURNED] = "returned", [FRAME_JUMPED] = "jumped", [FRAME_CUT] = "cut", [FRAME_DIED] = "died",
+		[FRAME_RETURNED] = "returned", [FRAME_JUMPED] = "jumped", [FRAME_CUT] = "cut", [FRAME_DIED] = "died", [FRAME_LOST] = "lost",
 	};
 
 	return names[end];
@@ -320,7 +320,9 @@ static __attribute__((noinline)) void go_elsewhere(struct replay *r, struct stac
 			jump(r, stack, e->target, e->kind);
 		return;
 	}
-	if (starts_thread(r, e->target) || !stack->began)
+	if (stack->behind_gap)
+		u->gap++;
+	else if (starts_thread(r, e->target) || !stack->began)
 		u->new_thread++;
 	else if (r->stacks->ns < names_kernel_ns(r->stacks->names, r->stacks->ns))
 		u->firmware++;
@@ -347,13 +349,11 @@ static void interrupt(struct replay *r, struct stack *stack, const struct event 
 {
 	if (!stack->depth)
 		push_base(r, stack, e->from);
-	r->stacks->event = e;
 	if (e->kind == EVENT_SYSCALL)
 		push(r, stack, FRAME_SYSCALL, e->slot, e->from,
 		     syscall_role(arch_abi(r->reader->arch, e->args[7]), e->args[0]), e->target);
 	else
 		push(r, stack, FRAME_INTERRUPT, e->slot, e->from, (uint32_t)e->args[0], e->target);
-	r->stacks->event = NULL;
 }
 
 static bool leads_back(const struct replay *r, const struct frame *f, const struct event *e)
@@ -414,9 +414,7 @@ static void entry_return(struct replay *r, struct stack *stack, const struct eve
 
 	if (i < stack->depth) {
 		cut(r, stack, i + 1);
-		r->stacks->event = e;
 		pop(r, stack);
-		r->stacks->event = NULL;
 		return;
 	}
 	if (addr_is_kernel(e->target) || r->stacks->ns < names_kernel_ns(r->stacks->names, r->stacks->ns)) {
@@ -559,6 +557,7 @@ static void begin_boot(struct replay *r)
 {
 	struct stacks *s = r->stacks;
 
+	s->event = NULL;
 	s->ns = s->names->boots->list[r->next_boot++].start_ns;
 	for (size_t i = 0; i < s->count; i++) {
 		struct stack *stack = &s->list[i];
@@ -581,6 +580,47 @@ static inline bool boot_is_due(const struct replay *r, uint64_t ns)
 	const struct boots *b = r->stacks->names->boots;
 
 	return r->next_boot < b->count && ns >= b->list[r->next_boot].start_ns;
+}
+
+/* What any thread was in the middle of when a gap began is not known any more. */
+static void forget_stacks(struct replay *r)
+{
+	struct stacks *s = r->stacks;
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct stack *stack = &s->list[i];
+
+		while (stack->depth)
+			pop_without_return(r, stack, FRAME_LOST);
+		stack->thunk_calls.count = 0;
+		stack->place = 0;
+		stack->cpu = -1;
+		stack->behind_gap = true;
+	}
+	for (unsigned i = 0; i < r->n_lanes; i++) {
+		r->lanes[i].stack = &s->list[s->threads->count + i];
+		r->lanes[i].place = 0;
+	}
+}
+
+/* Gaps of all vCPUs that begin together end at different events: the first one of them ends all stacks. */
+static void go_past_gap(struct replay *r, struct lane *lane, const struct event *e, unsigned cpu)
+{
+	uint64_t kernel_ns = names_kernel_ns(r->stacks->names, e->ns);
+
+	r->stacks->event = NULL;
+	r->stacks->ns = e->ns;
+	if (e->args[GAP_NUMBER] != r->gap)
+		forget_stacks(r);
+	r->gap = e->args[GAP_NUMBER];
+	if (e->ns >= kernel_ns)
+		lane->stage = STAGE_KERNEL;
+	lane->stack->cpu = -1;
+	lane->stack = stack_of(r->stacks, e->args[GAP_TASK], cpu, e->ns);
+	lane->stack->cpu = (int)cpu;
+	lane->stack->place = e->args[GAP_PLACE];
+	lane->meter.halted = false;
+	set_lane(lane, e->insns, e->ns, e->args[GAP_PLACE]);
 }
 
 static inline void apply_plain(struct replay *r, struct stack *stack, const struct event *e)
@@ -716,6 +756,7 @@ static inline __attribute__((always_inline)) void go_through_plain(struct replay
 			set_lane(lane, insns, ns, place); /* it may be saved */
 		if (!go_on(r, now))
 			break;
+		r->stacks->event = e;
 		spend(r, stack, (struct spent){ .insns = e->insns - insns, .ns = now - ns });
 		insns = r->stacks->insns = e->insns;
 		ns = now;
@@ -752,6 +793,8 @@ static bool can_go_past(struct replay *r, struct lane *lane, const struct batch 
 	const struct event *last = &batch->events[batch->count - 1];
 
 	name_cache_set_time(r->cache, batch->events->ns);
+	if (batch->events->kind == EVENT_GAP)
+		return false;
 	if (!count_plain(lane, batch->events, batch->count) || last->ns >= r->stacks->due_ns)
 		return false;
 	spaces_at(&r->stacks->names->spaces, &lane->view, r->task, batch->events->ns);
@@ -769,9 +812,12 @@ static void go_through(struct replay *r, const struct event *events, size_t n, u
 	else if (plain)
 		go_through_written(r, lane, events, events + plain);
 	for (const struct event *e = events + plain; e < events + n && go_on(r, e->ns); e++) {
-		if (__builtin_expect(e->insns >= lane->record_insns, 0))
+		if (__builtin_expect(e->insns >= lane->record_insns, 0)) {
+			r->stacks->event = NULL;
 			inherit_until(r, lane, cpu, e->insns);
+		}
 		r->stacks->insns = e->insns;
+		r->stacks->event = e;
 		spend(r, lane->stack, meter_step(&lane->meter, e));
 		apply_event(r, lane, e, cpu);
 	}
@@ -809,6 +855,8 @@ static int go(struct replay *r, struct merged *merged, struct error *err)
 			batch_complete(batch);
 			batch = NULL;
 		}
+		if (__builtin_expect(events->kind == EVENT_GAP, 0))
+			go_past_gap(r, &r->lanes[cpu], events, cpu);
 		if (r->visitor->run)
 			tell_run(r, merged, events, n, cpu, batch);
 		go_through(r, events, n, cpu, batch);

@@ -34,6 +34,7 @@ enum frame_end {
 	FRAME_JUMPED,     /* its function went on to another one for good */
 	FRAME_CUT,        /* its thread went on below it without a return: longjmp(), exec, an abandoned stack */
 	FRAME_DIED,       /* its thread ended in it, or the machine began anew */
+	FRAME_LOST,       /* events are not here: how it ended is not known */
 };
 
 /* "returned" … */
@@ -75,6 +76,7 @@ struct stack {
 	uint64_t insns, ns;     /* the thread's own clocks: instructions and time that it ran since its start */
 	long thread;            /* number, see threads.h; THREAD_NONE: a vCPU before its first switch */
 	bool began;             /* it has returned from something, or was first seen in the middle of something */
+	bool behind_gap;        /* it was there before a gap, or the trace's begin: frames are missing below the first */
 	uint64_t place;         /* where control is; of those that do not run: where it was left. May be in a thunk */
 	struct thunk_calls thunk_calls; /* only where thunks are folded (names.h) */
 	int cpu;                /* the vCPU that runs it; -1: none */
@@ -86,6 +88,7 @@ struct unmatched {
 	uint64_t returns;       /* all returns, for comparison */
 	uint64_t new_thread;    /* the first return of a new thread */
 	uint64_t firmware;      /* returns before the kernel runs: firmware also uses them as jumps */
+	uint64_t gap;           /* returns of calls from before a gap */
 	uint64_t elsewhere;     /* returns to a place that no frame has: taken for jumps */
 	uint64_t abandoned;     /* frames that were left without a return: longjmp(), exec, abandoned stacks */
 };
@@ -153,7 +156,7 @@ struct stacks {
 	struct unmatched unmatched;
 	uint64_t ns, insns;     /* time of the event being replayed, and its vCPU's counter */
 	enum frame_end end;     /* in the visitor's leave(): how the frame is left */
-	const struct event *event; /* in enter() and leave() of SYSCALL and INTERRUPT frames: what leads there or back; NULL: nothing does */
+	const struct event *event; /* that is being replayed; NULL: frames are entered or left by something else */
 	bool stop;              /* set by the visitor: that is enough */
 	uint64_t due_ns;        /* set by the visitor, see there */
 	struct replay *replay;  /* while it lasts */

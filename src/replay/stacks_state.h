@@ -26,6 +26,7 @@ struct replay {
 	bool recording; /* one of those */
 	struct lane *lanes;
 	unsigned n_lanes;
+	uint64_t gap; /* number of the gap that came last; 0: none */
 	size_t next_boot; /* number of the boot that is to begin next */
 	uint64_t task; /* that the event being replayed is of, and what it has mapped */
 	struct space_view *view;

@@ -80,7 +80,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	if (!is_heard(st, STORY_ENTER))
 		return;
 	m = frame_moment(st, s, stack, stack->depth - 1, STORY_ENTER);
-	if (frame->kind == FRAME_SYSCALL && s->event)
+	if (frame->kind == FRAME_SYSCALL && s->event && s->event->kind == EVENT_SYSCALL)
 		m->args = s->event->args;
 	tell(st, m);
 }

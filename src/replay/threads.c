@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "threads.h"
 
+#include <fnmatch.h>
+
 #include "base/alloc.h"
 
 static struct thread *begin(struct threads *t, const struct task_record *r)
@@ -200,6 +202,14 @@ const char *threads_comm(const struct threads *t, const struct thread *thread, u
 	if (i < 0 || &t->list[t->thread_of_record[i]] != thread)
 		return t->programs[thread->first_program].comm;
 	return t->records[i].comm;
+}
+
+bool threads_has_name(const struct threads *t, const struct thread *thread, const char *pattern)
+{
+	for (uint32_t i = 0; i < thread->n_programs; i++)
+		if (!fnmatch(pattern, t->programs[thread->first_program + i].comm, 0))
+			return true;
+	return false;
 }
 
 uint32_t threads_program(const struct threads *t, long thread, uint64_t ns)

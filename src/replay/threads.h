@@ -55,6 +55,9 @@ long threads_find(const struct threads *t, uint64_t task, uint64_t ns);
 /* The thread's name at that time. */
 const char *threads_comm(const struct threads *t, const struct thread *thread, uint64_t ns);
 
+/* Does the shell's pattern fit a name that the thread had when one of its programs ended, or has? */
+bool threads_has_name(const struct threads *t, const struct thread *thread, const char *pattern);
+
 /* Number of the program that a thread ran at that time. */
 uint32_t threads_program(const struct threads *t, long thread, uint64_t ns);
 

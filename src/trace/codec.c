@@ -103,6 +103,12 @@ void encoder_begin(struct encoder *enc, const struct cpu_state *state)
 	window_begin(enc);
 }
 
+void encoder_begin_anew(struct encoder *enc, const struct cpu_state *state)
+{
+	enc->unit = 0;
+	encoder_begin(enc, state);
+}
+
 static void put_args(struct buf *args, struct model *m, const struct event *e)
 {
 	for (unsigned i = 0; i < event_n_args(e->kind); i++)

@@ -84,6 +84,9 @@ void encoder_deinit(struct encoder *enc);
 /* Begin a chunk, with the state before its first event. The model goes on from the chunk before, up to UNIT_EVENTS events. */
 void encoder_begin(struct encoder *enc, const struct cpu_state *state);
 
+/* The same, with a model that knows nothing: the chunk need not be decoded after others. */
+void encoder_begin_anew(struct encoder *enc, const struct cpu_state *state);
+
 /* Encode all pending events. Afterwards the memory that their args point to may be used again. */
 void encoder_flush(struct encoder *enc);
 
@@ -126,7 +129,7 @@ int decoder_begin(struct decoder *dec, const void *payload, size_t len, const st
 
 enum {
 	BATCH_EVENTS = 4 * WINDOW_EVENTS,
-	BATCH_ARGS = 2 * BATCH_EVENTS + EVENT_ARGS, /* those without a clock have at most two */
+	BATCH_ARGS = GAP_ARGS * BATCH_EVENTS + EVENT_ARGS, /* those without a clock have at most so many */
 };
 
 /* A phrase in a batch. */

@@ -21,7 +21,7 @@ static const struct {
 	[EVENT_TASK_SWITCH] = { "task-switch", 2 },
 	[EVENT_ADDRESS_SPACE] = { "address-space", 1 },
 	[EVENT_CLOCK] = { "clock", 0 },
-	[EVENT_GAP] = { "gap", 1 },
+	[EVENT_GAP] = { "gap", GAP_ARGS },
 };
 
 const char *event_kind_name(enum event_kind kind)

@@ -37,10 +37,25 @@ enum event_kind {
 	EVENT_TASK_SWITCH = 13,
 	EVENT_ADDRESS_SPACE = 14,
 	EVENT_CLOCK = 15,
-	EVENT_GAP = 16,           /* events that were lost */
+	EVENT_GAP = 16,           /* events are not here, and stacks begin anew: enum gap_arg */
 	EVENT_KINDS,
 	/* kinds below this one have a site; the site number of the others is their kind */
 	EVENT_FIRST_SITELESS = EVENT_INTERRUPT,
+};
+
+/* Arguments of a GAP. It is the first event of its chunk (CHUNK_GAP in format.h). */
+enum gap_arg {
+	GAP_LOST,    /* how many events were lost; 0 if they were not asked for */
+	GAP_REASON,  /* enum gap_reason */
+	GAP_NUMBER,  /* 1, 2 …: gaps of all vCPUs that begin together have the same number */
+	GAP_PLACE,   /* where control is behind it; 0: not known */
+	GAP_TASK,    /* the task_struct that runs there; 0: not known */
+	GAP_ARGS,
+};
+
+enum gap_reason {
+	GAP_IS_LOST = 1,   /* the recorder could not keep up, or could not write */
+	GAP_NOT_ASKED = 2, /* outside the spans that were asked for */
 };
 
 /* Site numbers below this stand for the siteless kinds. */
@@ -66,7 +81,7 @@ struct event {
 	 * leads to user mode, or 0 if it surely ends no system call. SYSCALL: number, six arguments,
 	 * interface (arch/arch.h). SYSCALL_RETURN: result.
 	 * TASK_SWITCH: previous task, next task (addresses of task_struct).
-	 * ADDRESS_SPACE: physical address of the page tables. GAP: events lost.
+	 * ADDRESS_SPACE: physical address of the page tables. GAP: see enum gap_arg.
 	 */
 	const uint64_t *args;
 };

@@ -12,7 +12,10 @@
 #define FORMAT_MAGIC "\x89upto\r\n\x1a"
 #define CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 
-enum { FORMAT_VERSION = 5 };
+enum {
+	FORMAT_VERSION = 6,
+	FORMAT_OLDEST = 5, /* that is still read: it has no gaps and no sums */
+};
 
 enum chunk_type {
 	CHUNK_META = 1,    /* key=value lines; a later key replaces an earlier one */
@@ -25,6 +28,7 @@ enum chunk_type {
 	CHUNK_FILES = 8,   /* functions of files that were mapped */
 	CHUNK_TEXTS = 9,   /* strings that system calls' arguments point to */
 	CHUNK_FACTS = 10,  /* what the kernel was about to do: facts.h */
+	CHUNK_SUMS = 11,   /* sums of calls that were left out: left_sums.h */
 	CHUNK_TYPES,
 };
 
@@ -59,6 +63,7 @@ static_assert(sizeof(struct chunk_header) == 96, "chunk header is 96 bytes");
 
 enum chunk_flags {
 	CHUNK_HALTED = 1,     /* EVENTS: the vCPU is halted before the first event */
+	CHUNK_GAP = 4,        /* EVENTS: events before it are not here, and its first event is the GAP that says so; its state is its own */
 	CHUNK_CONTINUES = 2,  /* EVENTS: goes on with the model of this vCPU's chunk before, which must be decoded first */
 };
 

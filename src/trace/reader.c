@@ -39,9 +39,9 @@ static int read_file_header(struct reader *r, struct error *err)
 		return error_set(err, "%s: %s", r->path, strerror(errno));
 	if (memcmp(h.magic, FORMAT_MAGIC, sizeof h.magic))
 		return error_set(err, "%s: not a trace of upto", r->path);
-	if (h.version != FORMAT_VERSION)
-		return error_set(err, "%s: format version %u; this upto reads version %d: record anew, or read it with the "
-				      "upto that wrote it", r->path, h.version, FORMAT_VERSION);
+	if (h.version < FORMAT_OLDEST || h.version > FORMAT_VERSION)
+		return error_set(err, "%s: format version %u; this upto reads versions %d to %d: record anew, or read it with the "
+				      "upto that wrote it", r->path, h.version, FORMAT_OLDEST, FORMAT_VERSION);
 	return 0;
 }
 

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Writes what remains of a trace once spans and calls were chosen, as a trace: that of `upto thin`, of filters while recording, and of the
+ * same options while reading.
+ *
+ * Outside the spans nothing remains; a gap tells of it. Within them, a call that is not chosen loses its events, from its entry and its exit;
+ * what it called may remain. A frame from which another one is entered or left by one event remains with that one, so that returns match.
+ *
+ * What is lost so is kept in sums (trace/left_sums.h): of each function, how often it was called and how long it ran, and of each pair of
+ * caller and function. With them top gives the same figures as before.
+ */
+#ifndef UPTO_ANALYSIS_THIN_H
+#define UPTO_ANALYSIS_THIN_H
+
+#include "replay/session.h"
+#include "select/condition.h"
+#include "trace/builder.h"
+
+/* A condition with its function as marks by number; NULL: it is of another kind. */
+struct thin_condition {
+	struct condition condition;
+	const bool *functions;
+};
+
+struct thin_filter {
+	uint64_t min_duration_ns, max_duration_ns; /* from entry to exit, also while others ran; 0: any. A call that has no end is as long as can be */
+	bool no_interrupts, only_interrupts;       /* interrupts, and what is called in them */
+	const bool *functions;  /* marks: only calls of these; NULL: of all */
+	const bool *not;        /* marks: no calls of these; NULL */
+	const bool *below;      /* marks: only what is called in calls of these, and they themselves; NULL: anything */
+	uint64_t depth;         /* levels below a system call, an interrupt, a thread's begin, or a call of `below`; 0: all */
+	const bool *threads;    /* marks by number of thread: only theirs; NULL: all */
+};
+
+struct thin_options {
+	struct thin_condition start, stop; /* of kind NONE: the trace's begin and end */
+	bool every;             /* begin again after each stop */
+	uint64_t before_ns;     /* a span begins so long before its start */
+	uint64_t limit;         /* so many events; 0: all */
+	bool keep_last;         /* of these the last, not the first */
+	struct thin_filter filter;
+	const bool *thunks;     /* marks: functions that are folded into their callers where top shows what remains; NULL: none */
+	bool left_out;          /* keep sums of what is left out; else top shows only what remains */
+	const char *what;       /* the options in words, for the trace's META */
+};
+
+/* Why calls were left out: the first that applies. */
+enum thin_reason { THIN_DURATION, THIN_INTERRUPT, THIN_NO_INTERRUPT, THIN_FUNCTION, THIN_DEPTH, THIN_THREAD, THIN_REASONS };
+
+struct thin_counts {
+	uint64_t calls, left_out[THIN_REASONS]; /* within the spans */
+	uint64_t events;        /* that remain */
+	size_t spans;
+};
+
+/* "duration" … */
+const char *thin_reason_name(enum thin_reason reason);
+
+/*
+ * The sink gets all chunks, END included. The session's thunks must not be folded. Fails if no span begins: *ret is then set as far as it was
+ * counted.
+ */
+int thin(const struct session *session, const struct thin_options *options, const struct builder_sink *sink, struct thin_counts *ret,
+	 struct error *err);
+
+#endif

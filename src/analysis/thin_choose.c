@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "thin_make.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "select/trigger.h"
+#include "trace/facts.h"
+
+enum { LEFT_MAX = 8 };
+
+/* Times at which a condition holds that is not told by a function. */
+struct hits {
+	uint64_t *ns;
+	size_t count, cap, next;
+};
+
+struct choosing {
+	struct thinning *t;
+	struct trigger trigger;
+	struct hits starts, stops;
+	uint64_t event;          /* number of the event that is being replayed */
+	uint64_t last_ns;
+	bool left_kept;          /* the event has left a frame that remains */
+	uint32_t left[LEFT_MAX]; /* frames that it has left by a return */
+	unsigned n_left;
+	struct needed { uint32_t frame, by; } *needed; /* a frame has to remain if the other does, which is known later */
+	size_t n_needed, cap_needed;
+};
+
+static void add_hit(struct hits *h, uint64_t ns)
+{
+	h->ns = array_grow(h->ns, h->count, &h->cap, sizeof *h->ns);
+	h->ns[h->count++] = ns;
+}
+
+static bool runs_program(const struct task_record *r, const char *name)
+{
+	const char *slash = strrchr(r->exe, '/');
+
+	return r->change == TASK_EXEC && (!strcmp(r->comm, name) || !strcmp(r->exe, name) || (slash && !strcmp(slash + 1, name)));
+}
+
+static int find_lines(const struct reader *r, const char *text, struct hits *ret, struct error *err)
+{
+	struct facts facts;
+	int result = facts_read(r, &facts, err);
+
+	for (size_t i = 0; result == 0 && i < facts.count; i++)
+		if (facts.list[i].kind == FACT_LOG && strstr(fact_text(&facts.list[i], 0), text))
+			add_hit(ret, facts.list[i].ns);
+	facts_deinit(&facts);
+	return result;
+}
+
+static int find_hits(const struct reader *r, const struct condition *c, struct hits *ret, struct error *err)
+{
+	if (c->kind == CONDITION_TIME)
+		add_hit(ret, c->ns);
+	for (size_t i = 0; c->kind == CONDITION_EXEC && i < r->tasks.count; i++)
+		if (runs_program(&r->tasks.records[i], c->text))
+			add_hit(ret, r->tasks.records[i].ns);
+	return c->kind == CONDITION_LOG ? find_lines(r, c->text, ret, err) : 0;
+}
+
+/* The span begins with that event; with before_ns, it began earlier, but not before the one before it ended. */
+static void begin_span(struct choosing *c, uint64_t event, uint64_t ns)
+{
+	struct thinning *t = c->t;
+	uint64_t before = t->options->before_ns;
+	const struct thin_span *last = t->n_spans ? &t->spans[t->n_spans - 1] : NULL;
+
+	t->spans = array_grow(t->spans, t->n_spans, &t->cap_spans, sizeof *t->spans);
+	t->spans[t->n_spans++] = (struct thin_span){
+		.from = before && ns ? last ? last->to : 0 : event, .to = UINT64_MAX, .from_ns = before < ns ? ns - before : 0, .start_ns = ns,
+		.stop_ns = UINT64_MAX, .first_frame = t->n_frames,
+	};
+	if (!before)
+		t->spans[t->n_spans - 1].from_ns = 0;
+}
+
+static void end_span(struct choosing *c, uint64_t to, uint64_t ns)
+{
+	struct thin_span *s = &c->t->spans[c->t->n_spans - 1];
+
+	s->to = to;
+	s->stop_ns = ns;
+}
+
+/* Times are before the event: a span that starts then has it, one that stops has not. */
+static void look_at_times(struct choosing *c, uint64_t ns)
+{
+	while (c->stops.next < c->stops.count && c->stops.ns[c->stops.next] <= ns) {
+		c->stops.next++;
+		if (trigger_stop(&c->trigger))
+			end_span(c, c->event, ns);
+	}
+	while (c->starts.next < c->starts.count && c->starts.ns[c->starts.next] <= ns) {
+		c->starts.next++;
+		if (trigger_start(&c->trigger))
+			begin_span(c, c->event, ns);
+	}
+}
+
+/* An entry or an exit: the event that it comes with is part of the span, be it the first or the last. */
+static void look_at_function(struct choosing *c, enum condition_kind kind, uint32_t function, uint64_t ns)
+{
+	const struct thin_options *o = c->t->options;
+	bool was_on = c->trigger.on;
+
+	if (o->start.condition.kind == kind && o->start.functions[function] && trigger_start(&c->trigger))
+		begin_span(c, c->event, ns);
+	if (was_on && o->stop.condition.kind == kind && o->stop.functions[function] && trigger_stop(&c->trigger))
+		end_span(c, c->event + 1, ns);
+}
+
+static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
+{
+	struct choosing *c = state;
+
+	(void)stack, (void)spent;
+	c->event = c->t->n_events++;
+	c->left_kept = false;
+	c->n_left = 0;
+	c->last_ns = s->ns;
+	look_at_times(c, s->ns);
+}
+
+/* A frame that replaces another, or is a copy of one, has its number. */
+static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
+{
+	struct choosing *c = state;
+	struct thinning *t = c->t;
+	const struct thin_filter *f = &t->options->filter;
+	uint8_t marks = stack->depth > 1 && t->by_frame ? t->marks[frame[-1].data - 1] & (THIN_BELOW | THIN_IN_INTERRUPT) : 0;
+
+	if (s->event && frame->at_start)
+		look_at_function(c, CONDITION_ENTRY, frame->function, s->ns);
+	if (!frame->data)
+		frame->data = (uint32_t)++t->n_frames;
+	if (!t->by_frame)
+		return;
+	t->marks = array_reach(t->marks, frame->data, &t->cap_marks, 1);
+	/* a return that is a jump, as retpolines make: its own call is needed where it leads to what remains */
+	for (unsigned i = 0; i < c->n_left && s->event; i++) {
+		c->needed = array_grow(c->needed, c->n_needed, &c->cap_needed, sizeof *c->needed);
+		c->needed[c->n_needed++] = (struct needed){ .frame = c->left[i], .by = frame->data };
+	}
+	if (f->below && f->below[frame->function])
+		marks |= THIN_BELOW;
+	if (frame->kind == FRAME_INTERRUPT)
+		marks |= THIN_IN_INTERRUPT;
+	if (frame->kind == FRAME_BASE || c->left_kept)
+		marks |= THIN_HELD;
+	t->marks[frame->data - 1] |= marks;
+}
+
+/* Levels from the innermost frame that begins something. */
+static uint64_t depth_of(const struct thinning *t, const struct stack *stack, size_t i)
+{
+	const bool *below = t->options->filter.below;
+	uint64_t depth = 1;
+
+	for (; i; i--, depth++) {
+		enum frame_kind kind = stack->frames[i].kind;
+
+		if (below ? below[stack->frames[i].function] : kind == FRAME_INTERRUPT || kind == FRAME_SYSCALL || kind == FRAME_SIGNAL)
+			break;
+	}
+	return depth;
+}
+
+/* Why a frame is not chosen; THIN_REASONS: it is. */
+static enum thin_reason reason_of(const struct thinning *t, const struct stacks *s, const struct stack *stack, const struct frame *frame, bool ended)
+{
+	const struct thin_filter *f = &t->options->filter;
+	uint64_t duration = ended ? s->ns - frame->entry_ns : UINT64_MAX;
+	uint8_t marks = t->marks[frame->data - 1];
+
+	if (duration < f->min_duration_ns || (f->max_duration_ns && duration > f->max_duration_ns))
+		return THIN_DURATION;
+	if (f->no_interrupts && marks & THIN_IN_INTERRUPT)
+		return THIN_INTERRUPT;
+	if (f->only_interrupts && !(marks & THIN_IN_INTERRUPT))
+		return THIN_NO_INTERRUPT;
+	if ((f->functions && !f->functions[frame->function]) || (f->not && f->not[frame->function]) || (f->below && !(marks & THIN_BELOW)))
+		return THIN_FUNCTION;
+	if (f->depth && depth_of(t, stack, (size_t)(frame - stack->frames)) > f->depth)
+		return THIN_DEPTH;
+	if (f->threads && (stack->thread == THREAD_NONE || !f->threads[stack->thread]))
+		return THIN_THREAD;
+	return THIN_REASONS;
+}
+
+static void choose(struct choosing *c, const struct stacks *s, const struct stack *stack, const struct frame *frame, bool ended)
+{
+	struct thinning *t = c->t;
+	enum thin_reason reason = reason_of(t, s, stack, frame, ended);
+
+	if (frame->kind != FRAME_BASE && c->trigger.on) {
+		t->counts.calls++;
+		if (reason < THIN_REASONS)
+			t->counts.left_out[reason]++;
+	}
+	if (reason == THIN_REASONS)
+		t->marks[frame->data - 1] |= THIN_KEEP;
+}
+
+static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
+{
+	struct choosing *c = state;
+
+	if (s->event && s->end != FRAME_JUMPED)
+		look_at_function(c, CONDITION_EXIT, frame->function, s->ns);
+	if (!c->t->by_frame)
+		return;
+	choose(c, s, stack, frame, s->end != FRAME_LOST);
+	/* what an event leaves and enters behind a frame that remains has to remain with it */
+	if (c->left_kept && s->event)
+		c->t->marks[frame->data - 1] |= THIN_HELD;
+	c->left_kept |= s->event && thin_remains(c->t, frame->data);
+	if (s->event && s->end == FRAME_RETURNED && c->n_left < LEFT_MAX)
+		c->left[c->n_left++] = frame->data;
+}
+
+static void finish(struct choosing *c, struct stacks *s)
+{
+	for (size_t i = 0; c->t->by_frame && i < s->count; i++)
+		for (size_t k = s->list[i].depth; k-- > 0;)
+			choose(c, s, &s->list[i], &s->list[i].frames[k], false);
+	for (size_t i = c->n_needed; i-- > 0;)
+		if (thin_remains(c->t, c->needed[i].by))
+			c->t->marks[c->needed[i].frame - 1] |= THIN_HELD;
+	/* what was asked for may be later than the last event */
+	look_at_times(c, s->ns);
+	if (c->trigger.on && c->t->n_spans)
+		c->t->spans[c->t->n_spans - 1].stop_ns = s->ns;
+}
+
+int thin_choose(struct thinning *t, struct error *err)
+{
+	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend };
+	const struct thin_options *o = t->options;
+	struct choosing c = {
+		.t = t, .trigger = {
+			.has_start = o->start.condition.kind, .has_stop = o->stop.condition.kind, .every = o->every,
+			.start_nth = o->start.condition.nth, .stop_nth = o->stop.condition.nth,
+		},
+	};
+	struct stacks stacks = { 0 };
+	int result = find_hits(t->session->reader, &o->start.condition, &c.starts, err);
+
+	if (result == 0)
+		result = find_hits(t->session->reader, &o->stop.condition, &c.stops, err);
+	if (result == 0) {
+		trigger_init(&c.trigger);
+		if (c.trigger.on)
+			begin_span(&c, 0, 0);
+		result = stacks_replay(&stacks, t->session, NULL, UINT64_MAX, &visitor, &c, err);
+		if (result == 0)
+			finish(&c, &stacks);
+		stacks_deinit(&stacks);
+	}
+	free(c.starts.ns);
+	free(c.stops.ns);
+	free(c.needed);
+	return result;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Between the two replays of thin.h. The first (thin_choose.c) finds the spans, and decides of each frame whether it remains; frames are
+ * numbered in the order in which they are entered, which is the same in both. The second (thin_write.c) writes.
+ */
+#ifndef UPTO_ANALYSIS_THIN_MAKE_H
+#define UPTO_ANALYSIS_THIN_MAKE_H
+
+#include "base/map.h"
+#include "left_functions.h"
+#include "replay/stacks.h"
+#include "thin.h"
+
+struct thin_span {
+	uint64_t from, to;       /* numbers of events, in the order of replay: from <= n < to … */
+	uint64_t from_ns;        /* … or, with before_ns, from this time on */
+	uint64_t start_ns, stop_ns;
+	uint64_t first_frame;    /* number of the first frame that is entered in it */
+};
+
+/* What is known of a frame. */
+enum thin_mark {
+	THIN_KEEP = 1,
+	THIN_BELOW = 2,     /* it is, or was called by, one of filter.below */
+	THIN_IN_INTERRUPT = 4,
+	THIN_HELD = 8,      /* not chosen, but another one remains that needs it */
+};
+
+struct thinning {
+	const struct session *session;
+	const struct thin_options *options;
+	bool by_frame;           /* frames are chosen, not only spans */
+	struct thin_span *spans;
+	size_t n_spans, cap_spans;
+	uint8_t *marks;          /* of each frame; only by_frame */
+	size_t cap_marks;
+	uint64_t n_frames;
+	uint64_t n_events;
+	struct map edges;        /* caller << 32 | function → number of it in the sums, from 1 on */
+	struct left_pair *edge_sums;
+	size_t n_edges, cap_edges;
+	int64_t *insns, *ns;     /* by function: what the self sums of the remaining events lack */
+	struct thin_counts counts;
+};
+
+int thin_choose(struct thinning *t, struct error *err);
+
+/* `sink` NULL: only count. Of the events that remain those from number `first` on are written, at most `limit`. */
+int thin_write(struct thinning *t, const struct builder_sink *sink, uint64_t first, uint64_t limit, struct error *err);
+
+static inline bool thin_remains(const struct thinning *t, uint32_t data)
+{
+	return !t->by_frame || t->marks[data - 1] & (THIN_KEEP | THIN_HELD);
+}
+
+#endif

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "thin_make.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "left_functions.h"
+#include "trace/facts.h"
+#include "trace/texts.h"
+
+/* A vCPU. */
+struct thin_lane {
+	struct cpu_state state;   /* before the event that is looked at, whether or not it remains */
+	struct cpu_state written; /* of what was written */
+	size_t span;              /* number of the span, from 1 on, that it has a gap or the trace's begin for; 0: none */
+	bool held;                /* a clock that was left out last, and may be needed yet … */
+	uint64_t held_insns, held_ns;
+	uint64_t any_ns;          /* of the last event */
+	size_t range;             /* number of the range that is under way */
+	uint64_t last_ns;         /* of the last event in the span, whether or not it remains */
+	bool begun;               /* something of it was written */
+	bool unclocked;           /* the last that was written has no clock behind it */
+	uint32_t function, thin_function; /* where control is, and where it is according to what was written */
+	bool remains;             /* the frame of `function` does */
+	bool moved;               /* an event with a target, to be looked at when it has been replayed … */
+	bool moved_thin;          /* … and it was written */
+};
+
+/* What a vCPU did in a span, by its counter. */
+struct thin_range {
+	unsigned cpu;
+	uint64_t from, to;
+};
+
+struct writing {
+	struct thinning *t;
+	struct builder *builder;  /* NULL: only count */
+	struct thin_lane *lanes;
+	unsigned n_lanes;
+	uint64_t event, n_frames;
+	size_t span;              /* number of the span that comes next, or is under way */
+	struct event pending;     /* the event that was replayed last: whether it remains is known when all its frames are */
+	uint64_t args[EVENT_ARGS];
+	uint64_t pending_number;
+	unsigned pending_cpu;
+	bool has_pending, has_frame, remains, old_frame; /* old: it leaves one from before the span */
+	uint64_t remaining, first, limit;
+	struct thin_range *ranges;
+	size_t n_ranges, cap_ranges;
+};
+
+enum { CHUNK_EVENTS_MAX = 2 << 20 };
+
+static bool in_span(struct writing *w, uint64_t event, uint64_t ns)
+{
+	const struct thinning *t = w->t;
+
+	while (w->span < t->n_spans && event >= t->spans[w->span].to)
+		w->span++;
+	return w->span < t->n_spans && event >= t->spans[w->span].from && ns >= t->spans[w->span].from_ns;
+}
+
+static bool is_counted(const struct writing *w)
+{
+	return w->builder && w->remaining >= w->first && w->remaining - w->first < w->limit;
+}
+
+static void put_event(struct writing *w, unsigned cpu, const struct event *e)
+{
+	struct thin_lane *lane = &w->lanes[cpu];
+
+	if (is_counted(w)) {
+		struct encoder *enc = builder_encoder(w->builder, cpu);
+
+		if (w->first && !lane->begun)
+			builder_put_gap(w->builder, cpu, &lane->written, GAP_NOT_ASKED, w->span + 1, 0);
+		lane->begun = true;
+		*encoder_next(enc) = *e;
+		encoder_added(enc);
+		encoder_flush(enc); /* its arguments are not kept */
+		if (enc->events >= CHUNK_EVENTS_MAX && event_has_clock(e->kind))
+			builder_end_chunk(w->builder, cpu, 0);
+	}
+	w->remaining++;
+	cpu_state_advance(&lane->written, e);
+	lane->unclocked = !event_has_clock(e->kind);
+}
+
+static void put_clock(struct writing *w, unsigned cpu, uint64_t insns, uint64_t ns)
+{
+	put_event(w, cpu, &(struct event){ .kind = EVENT_CLOCK, .site = EVENT_CLOCK, .insns = insns, .ns = ns });
+}
+
+/* The gap ends with the last event before, whose time is known, or while the vCPU is halted, with the span's begin. */
+static void put_gap(struct writing *w, unsigned cpu, enum gap_reason reason, uint64_t lost)
+{
+	struct thin_lane *lane = &w->lanes[cpu];
+	uint64_t begin_ns = w->t->spans[w->span].from_ns ? w->t->spans[w->span].from_ns : w->t->spans[w->span].start_ns;
+	struct cpu_state state = lane->state;
+
+	state.ns = lane->any_ns;
+	if (state.halted && state.ns < begin_ns)
+		state.ns = begin_ns;
+	if (is_counted(w)) {
+		builder_put_gap(w->builder, cpu, &state, reason, w->span + 1, lost);
+		lane->begun = true;
+	}
+	lane->written = state;
+	lane->unclocked = false;
+	lane->held = false;
+}
+
+/* The vCPU's first event in a span comes behind a gap, but for the trace's own begin. */
+static void enter_span(struct writing *w, unsigned cpu)
+{
+	struct thin_lane *lane = &w->lanes[cpu];
+	const struct cpu_state *s = &lane->state;
+	bool is_new = lane->span != w->span + 1;
+
+	lane->span = w->span + 1;
+	if (is_new) {
+		w->ranges = array_grow(w->ranges, w->n_ranges, &w->cap_ranges, sizeof *w->ranges);
+		lane->range = w->n_ranges++;
+		w->ranges[lane->range] = (struct thin_range){ .cpu = cpu, .from = s->insns };
+	}
+	if (is_new && w->pending.kind != EVENT_GAP && (s->insns || s->ns || s->place))
+		put_gap(w, cpu, GAP_NOT_ASKED, 0);
+}
+
+/* An event remains: so do the clocks around it, so that its time remains what it was. */
+static void put_pending(struct writing *w)
+{
+	struct thin_lane *lane = &w->lanes[w->pending_cpu];
+
+	if (lane->held && !event_has_clock(w->pending.kind))
+		put_clock(w, w->pending_cpu, lane->held_insns, lane->held_ns);
+	lane->held = false;
+	put_event(w, w->pending_cpu, &w->pending);
+	lane->moved_thin = lane->moved;
+}
+
+static void leave_out_pending(struct writing *w)
+{
+	struct thin_lane *lane = &w->lanes[w->pending_cpu];
+	const struct event *e = &w->pending;
+
+	if (!event_has_clock(e->kind))
+		return;
+	if (lane->unclocked) {
+		put_clock(w, w->pending_cpu, e->insns, e->ns);
+		lane->held = false;
+		return;
+	}
+	lane->held = true;
+	lane->held_insns = e->insns;
+	lane->held_ns = e->ns;
+}
+
+static bool pending_remains(const struct writing *w)
+{
+	if (!w->t->by_frame)
+		return true;
+	if (w->has_frame)
+		return w->remains && !w->old_frame;
+	switch (w->pending.kind) {
+	case EVENT_HALT:
+	case EVENT_RESUME:
+	case EVENT_TASK_SWITCH:
+	case EVENT_ADDRESS_SPACE:
+		return true;
+	case EVENT_CLOCK:
+		return false;
+	default:
+		return w->remains;
+	}
+}
+
+/* The last clock of a span: up to there the vCPU's time is known. */
+static void close_lane(struct writing *w, unsigned cpu)
+{
+	struct thin_lane *lane = &w->lanes[cpu];
+
+	if (w->t->by_frame && lane->span && (lane->state.insns > lane->written.insns || lane->last_ns > lane->written.ns))
+		put_clock(w, cpu, lane->state.insns, lane->last_ns);
+}
+
+/* The event that was replayed last is complete. */
+static void settle(struct writing *w)
+{
+	struct thin_lane *lane = &w->lanes[w->pending_cpu];
+
+	if (!w->has_pending)
+		return;
+	w->has_pending = false;
+	if (in_span(w, w->pending_number, w->pending.ns)) {
+		enter_span(w, w->pending_cpu);
+		if (w->pending.kind == EVENT_GAP) {
+			close_lane(w, w->pending_cpu);
+			lane->state.insns = w->pending.insns;
+			lane->state.ns = w->pending.ns;
+			lane->state.place = w->args[GAP_PLACE];
+			lane->state.task = w->args[GAP_TASK];
+			lane->state.halted = false;
+			lane->any_ns = w->pending.ns;
+			put_gap(w, w->pending_cpu, (enum gap_reason)w->args[GAP_REASON], w->args[GAP_LOST]);
+		} else if (pending_remains(w)) {
+			put_pending(w);
+		} else {
+			leave_out_pending(w);
+		}
+		lane->last_ns = w->pending.ns;
+		w->ranges[lane->range].to = w->pending.insns;
+	}
+	lane->any_ns = w->pending.ns;
+	cpu_state_advance(&lane->state, &w->pending);
+}
+
+/* What top will say of the time up to the event, and what it should. */
+static void compare_functions(struct writing *w, struct thin_lane *lane, const struct stack *stack, const struct spent *spent)
+{
+	const struct thinning *t = w->t;
+	const struct frame *top = stack->depth ? &stack->frames[stack->depth - 1] : NULL;
+
+	while (t->options->thunks && top > stack->frames && t->options->thunks[top->function])
+		top--;
+	if (lane->moved && top) {
+		lane->function = top->function;
+		lane->remains = thin_remains(t, top->data);
+	}
+	if (lane->moved_thin && top)
+		lane->thin_function = top->function;
+	lane->moved = lane->moved_thin = false;
+	if (!t->by_frame || lane->span != w->span + 1 || (lane->remains && lane->function == lane->thin_function))
+		return;
+	t->insns[lane->thin_function] -= (int64_t)spent->insns;
+	t->ns[lane->thin_function] -= (int64_t)spent->ns;
+	if (lane->remains) {
+		t->insns[lane->function] += (int64_t)spent->insns;
+		t->ns[lane->function] += (int64_t)spent->ns;
+	}
+}
+
+static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
+{
+	struct writing *w = state;
+	unsigned cpu = (unsigned)stack->cpu;
+	struct thin_lane *lane = &w->lanes[cpu];
+	const struct event *e = s->event;
+
+	settle(w);
+	if (w->builder && w->remaining >= w->first && w->remaining - w->first >= w->limit)
+		s->stop = true;
+	compare_functions(w, lane, stack, spent);
+	w->pending = *e;
+	w->pending.ns = s->ns;
+	memcpy(w->args, e->args, event_n_args(e->kind) * sizeof *e->args);
+	w->pending.args = w->args;
+	w->pending_number = w->event++;
+	w->pending_cpu = cpu;
+	w->has_pending = true;
+	w->has_frame = w->old_frame = false;
+	w->remains = stack->depth && thin_remains(w->t, stack->frames[stack->depth - 1].data);
+	lane->moved = e->target;
+}
+
+/* The event enters or leaves a frame: it remains if one of them does. */
+static void look_at_frame(struct writing *w, uint32_t data)
+{
+	bool remains = thin_remains(w->t, data);
+
+	w->remains = remains || (w->has_frame && w->remains);
+	w->has_frame = true;
+}
+
+static void add_edge(struct thinning *t, const struct stack *stack, const struct frame *frame)
+{
+	size_t depth = (size_t)(frame - stack->frames);
+	uint32_t caller = depth ? frame[-1].function : frame->function;
+	uint64_t *number = map_put(&t->edges, (uint64_t)caller << 32 | frame->function, 0);
+	struct left_pair *sum;
+
+	if (!*number) {
+		t->edge_sums = array_grow(t->edge_sums, t->n_edges, &t->cap_edges, sizeof *t->edge_sums);
+		t->edge_sums[t->n_edges++] = (struct left_pair){ .caller = caller, .function = frame->function };
+		*number = t->n_edges;
+	}
+	sum = &t->edge_sums[*number - 1];
+	sum->calls += frame->at_start;
+	sum->insns += stack->insns - frame->insns;
+	sum->ns += stack->ns - frame->ns;
+}
+
+static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
+{
+	struct writing *w = state;
+
+	(void)stack;
+	if (!frame->data)
+		frame->data = (uint32_t)++w->n_frames;
+	if (s->event)
+		look_at_frame(w, frame->data);
+}
+
+static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
+{
+	struct writing *w = state;
+	const struct thinning *t = w->t;
+
+	if (!t->by_frame)
+		return;
+	if (!thin_remains(t, frame->data) && w->builder && w->span < t->n_spans && frame->data > t->spans[w->span].first_frame)
+		add_edge(w->t, stack, frame);
+	if (!s->event)
+		return;
+	look_at_frame(w, frame->data);
+	/* the entry of one from before the span is not there */
+	w->old_frame = s->end == FRAME_RETURNED && w->span < t->n_spans && frame->data <= t->spans[w->span].first_frame;
+}
+
+/* Whoever asks for all of the sums compares them with those of the whole trace, which is exact: see left_out_analyse(). */
+static void put_sums(const struct writing *w)
+{
+	const struct thinning *t = w->t;
+	const struct left_functions left = {
+		.folded = t->options->thunks, .insns = t->options->left_out ? NULL : t->insns, .ns = t->ns, .edges = t->edge_sums, .n_edges = t->options->left_out ? t->n_edges : 0,
+	};
+	struct buf payload = { 0 };
+
+	if (!t->by_frame)
+		return;
+	left_functions_encode(&left, t->session->names, &payload);
+	builder_put_table(w->builder, CHUNK_SUMS, &payload, BUILDER_TABLES_LEVEL);
+	buf_free(&payload);
+}
+
+static bool is_within(const struct writing *w, unsigned cpu, uint64_t insns)
+{
+	for (size_t i = 0; i < w->n_ranges; i++)
+		if (w->ranges[i].cpu == cpu && insns >= w->ranges[i].from && insns <= w->ranges[i].to)
+			return true;
+	return false;
+}
+
+/* The facts and texts of what the spans have. */
+static int put_facts(const struct writing *w, struct error *err)
+{
+	const struct reader *r = w->t->session->reader;
+	struct buf payload = { 0 };
+	struct facts facts;
+	struct texts texts;
+	int result = facts_read(r, &facts, err);
+
+	for (size_t i = 0; result == 0 && i < facts.count; i++)
+		if (is_within(w, facts.list[i].cpu, facts.list[i].insns))
+			fact_put(&payload, &facts.list[i]);
+	builder_put_table(w->builder, CHUNK_FACTS, &payload, BUILDER_TABLES_LEVEL);
+	facts_deinit(&facts);
+	buf_free(&payload);
+	if (result < 0)
+		return -1;
+	payload = (struct buf){ 0 };
+	result = texts_read(r, &texts, err);
+	for (size_t i = 0; result == 0 && i < texts.count; i++)
+		if (is_within(w, texts.list[i].cpu, texts.list[i].insns))
+			text_put(&payload, &texts.list[i]);
+	builder_put_table(w->builder, CHUNK_TEXTS, &payload, BUILDER_TABLES_LEVEL);
+	texts_deinit(&texts);
+	buf_free(&payload);
+	return result;
+}
+
+/* What META tells of this trace, and not of the one that it was made of. */
+static bool is_own_key(const char *key)
+{
+	static const char *const keys[] = { "insns.", "span.", "left_out.", "thinned", "filtered", "events" };
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		if (!strncmp(key, keys[i], strlen(keys[i])))
+			return true;
+	return false;
+}
+
+static void write_end(const struct writing *w)
+{
+	const struct reader *r = w->t->session->reader;
+	struct buf lines = { 0 };
+
+	for (unsigned i = 0; i < w->n_lanes; i++) {
+		builder_end_chunk(w->builder, i, 0);
+		buf_printf(&lines, "insns.%u=%llu\n", i, (unsigned long long)builder_encoder(w->builder, i)->now.insns);
+	}
+	for (size_t i = 0; i < r->meta.count; i++) {
+		const struct meta_entry *m = &r->meta.entries[i];
+
+		if (!is_own_key(m->key))
+			meta_put(&lines, m->key, m->value);
+	}
+	meta_put_u64(&lines, "events", w->builder->events);
+	put_sums(w);
+	builder_put_table(w->builder, CHUNK_END, &lines, BUILDER_TABLES_LEVEL);
+	buf_free(&lines);
+}
+
+static void write_meta(const struct thinning *t, struct builder *b)
+{
+	const struct reader *r = t->session->reader;
+	struct buf lines = { 0 };
+
+	for (size_t i = 0; i < r->meta.count; i++)
+		meta_put(&lines, r->meta.entries[i].key, r->meta.entries[i].value);
+	meta_put(&lines, "thinned", t->options->what);
+	meta_put(&lines, "filtered", t->by_frame || meta_get(&r->meta, "filtered") ? "yes" : "no");
+	for (size_t i = 0; i < t->n_spans; i++) {
+		buf_printf(&lines, "span.%zu.start_ns=%llu\n", i + 1, (unsigned long long)t->spans[i].start_ns);
+		buf_printf(&lines, "span.%zu.stop_ns=%llu\n", i + 1, (unsigned long long)t->spans[i].stop_ns);
+	}
+	meta_put_u64(&lines, "left_out.calls", t->counts.calls);
+	for (int i = 0; i < THIN_REASONS; i++)
+		buf_printf(&lines, "left_out.%s=%llu\n", thin_reason_name((enum thin_reason)i), (unsigned long long)t->counts.left_out[i]);
+	builder_put_table(b, CHUNK_META, &lines, BUILDER_TABLES_LEVEL);
+	buf_free(&lines);
+}
+
+/* Tables go over as they are. */
+static int copy_tables(const struct thinning *t, struct builder *b, struct error *err)
+{
+	const struct reader *r = t->session->reader;
+	ZSTD_DCtx *zstd = ZSTD_createDCtx();
+	struct buf packed = { 0 }, data = { 0 };
+	int result = 0;
+
+	for (size_t i = 0; i < r->n_chunks && result == 0; i++) {
+		uint16_t type = r->chunks[i].header.type;
+
+		if (type == CHUNK_META || type == CHUNK_END || type == CHUNK_EVENTS || type == CHUNK_SITES || type == CHUNK_TEXTS || type == CHUNK_FACTS)
+			continue;
+		result = reader_chunk(r, i, zstd, &packed, &data, err);
+		if (result == 0)
+			builder_put_table(b, type, &data, BUILDER_TABLES_LEVEL);
+	}
+	ZSTD_freeDCtx(zstd);
+	buf_free(&packed);
+	buf_free(&data);
+	return result;
+}
+
+static int replay(struct writing *w, struct error *err)
+{
+	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend };
+	struct stacks stacks;
+	int result = stacks_replay(&stacks, w->t->session, NULL, UINT64_MAX, &visitor, w, err);
+
+	if (result == 0)
+		settle(w);
+	for (unsigned i = 0; i < w->n_lanes && !stacks.stop; i++)
+		close_lane(w, i);
+	for (size_t i = 0; result == 0 && w->t->by_frame && w->builder && i < stacks.count; i++)
+		for (size_t k = stacks.list[i].depth; k-- > 0;)
+			if (!thin_remains(w->t, stacks.list[i].frames[k].data))
+				add_edge(w->t, &stacks.list[i], &stacks.list[i].frames[k]);
+	stacks_deinit(&stacks);
+	return result;
+}
+
+int thin_write(struct thinning *t, const struct builder_sink *sink, uint64_t first, uint64_t limit, struct error *err)
+{
+	unsigned n = reader_vcpus(t->session->reader);
+	struct builder *b = sink ? xcalloc(1, sizeof *b) : NULL;
+	struct writing w = { .t = t, .builder = b, .lanes = xcalloc(n, sizeof *w.lanes), .n_lanes = n, .first = first, .limit = limit };
+	int result = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		w.lanes[i].function = w.lanes[i].thin_function = t->session->names->groups + GROUP_UNKNOWN;
+	if (b) {
+		builder_init(b, &t->session->reader->sites, sink);
+		write_meta(t, b);
+		result = copy_tables(t, b, err);
+	}
+	if (result == 0)
+		result = replay(&w, err);
+	if (result == 0 && b)
+		result = put_facts(&w, err);
+	if (result == 0 && b)
+		write_end(&w);
+	t->counts.events = b ? b->events : w.remaining;
+	if (b)
+		builder_deinit(b);
+	free(b);
+	free(w.lanes);
+	free(w.ranges);
+	return result;
+}

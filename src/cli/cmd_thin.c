@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "commands.h"
+#include "quantity.h"
+#include "thin_file.h"
+
+static void put_amount_of(struct buf *out, uint64_t n, const char *what)
+{
+	put_amount(out, n, false);
+	buf_printf(out, " %s", what);
+}
+
+static void say(const struct thin_counts *c, const char *path)
+{
+	struct buf line = { 0 };
+
+	buf_printf(&line, "%s: ", path);
+	put_amount_of(&line, c->events, "events");
+	if (c->spans > 1)
+		buf_printf(&line, " in %zu spans", c->spans);
+	for (int i = 0; i < THIN_REASONS; i++)
+		if (c->left_out[i]) {
+			buf_printf(&line, ", ");
+			put_amount_of(&line, c->left_out[i], "calls left out by ");
+			buf_printf(&line, "%s", thin_reason_name((enum thin_reason)i));
+		}
+	buf_put_u8(&line, 0);
+	puts((char *)line.data);
+	buf_free(&line);
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	struct thin_counts counts = { 0 };
+	struct trace_arg t;
+	int r;
+
+	if (!arg(args, "output")) {
+		error_set(err, "-o is missing: where is the smaller trace to go?");
+		return EXIT_USAGE;
+	}
+	if (trace_arg_open_whole(args, &t, err) < 0)
+		return EXIT_FAILED;
+	r = thin_file(args, &t, arg(args, "output"), &counts, err);
+	trace_arg_close(&t);
+	if (r < 0)
+		return EXIT_FAILED;
+	say(&counts, arg(args, "output"));
+	return EXIT_OK;
+}
+
+static const struct option options[] = {
+	{ 'o', "output", "FILE", "the smaller trace" },
+	SELECT_SPANS,
+	SELECT_RING,
+	SELECT_MIN_DURATION,
+	SELECT_NO_INTERRUPTS,
+	SELECT_CALLS,
+	SELECT_DEPTH,
+	SELECT_THREADS,
+	SELECT_CODE,
+	HELP_OPTION,
+	{ 0 },
+};
+
+const struct command cmd_thin = {
+	.name = "thin",
+	.operands = "TRACE",
+	.summary = "write a part of a trace as a smaller one",
+	.description = "Writes a trace that has only what is chosen: spans of time, and calls within them. All commands read it as any other trace. What "
+		       "is not in a span is not known any more; stacks begin anew in each. Of the calls that are left out within them sums "
+		       "are kept, so that top shows the same functions with the same figures as before.\n"
+		       "A call whose entry or exit is told by the same event as that of one that is chosen is kept, too.\n"
+		       "With --limit no sums are kept.\n",
+	.examples = "  upto thin --start entry:kernel_init_freeable --stop exit:kernel_init_freeable -o small.upto trace.upto\n"
+		    "      what the kernel did to get its drivers up\n"
+		    "  upto thin --min-duration 500us -o long.upto trace.upto\n      only calls that took long, as KFI's mintime\n"
+		    "  upto thin --start log:Oops --before 2s --limit 1000000 -o oops.upto trace.upto\n      the two seconds before something was logged\n",
+	.options = options,
+	.min_operands = 1, .max_operands = 1,
+	.run = run,
+};

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "select_arg.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "name_list.h"
+#include "trace/writer.h"
+#include "trace_arg.h"
+
+/* The value of an option that chooses; NULL: it was not given, or the command's option of that name means something else. */
+static const char *value_of(const struct args *args, const char *name)
+{
+	const struct option *options = args->command->options;
+
+	for (int i = 0; options[i].name; i++)
+		if (options[i].selects && !strcmp(options[i].name, name))
+			return args->values[i];
+	return NULL;
+}
+
+bool select_is_asked(const struct args *args)
+{
+	const struct option *options = args->command->options;
+
+	for (int i = 0; options[i].name; i++)
+		if (options[i].selects && args->values[i])
+			return true;
+	return false;
+}
+
+static char *say(const struct args *args)
+{
+	const struct option *options = args->command->options;
+	struct buf what = { 0 };
+
+	for (int i = 0; options[i].name; i++)
+		if (options[i].selects && args->values[i])
+			buf_printf(&what, "%s--%s%s%s", what.len ? " " : "", options[i].name, options[i].arg ? " " : "", args->values[i]);
+	buf_put_u8(&what, 0);
+	return (char *)what.data;
+}
+
+static bool *new_marks(struct selected *s, size_t n)
+{
+	return s->marks[s->n_marks++] = xcalloc(n, sizeof(bool));
+}
+
+/* The functions of a condition. One that the compiler inlined everywhere is in no list of symbols. */
+static int resolve(const char *option, const struct session *session, struct selected *s, struct thin_condition *c, struct error *err)
+{
+	const struct names *names = session->names;
+	bool *marks, any = false;
+
+	if (c->condition.kind != CONDITION_ENTRY && c->condition.kind != CONDITION_EXIT)
+		return 0;
+	if (functions_named(c->condition.text, names, &marks, err) < 0) {
+		error_prefix(err, "--%s", option);
+		return strchr(err->text, ';') ? -1 : error_set(err, "%.400s; it may have been inlined into its callers", xstrdup(err->text));
+	}
+	s->marks[s->n_marks++] = marks;
+	for (uint32_t i = 0; i < names_count(names); i++) {
+		if (marks[i] && c->condition.object)
+			marks[i] = !fnmatch(c->condition.object, names_object(names, i), 0);
+		any |= marks[i];
+	}
+	c->functions = marks;
+	return any ? 0 : error_set(err, "--%s: %s has no function %s", option, c->condition.object, c->condition.text);
+}
+
+static int condition_arg(const struct args *args, const char *option, const struct session *session, struct selected *s, struct thin_condition *ret,
+			 struct error *err)
+{
+	const char *text = value_of(args, option);
+
+	if (!text)
+		return 0;
+	if (condition_parse(option, text, &ret->condition, err) < 0)
+		return -1;
+	return resolve(option, session, s, ret, err);
+}
+
+static int list_arg(const struct args *args, const char *option, const struct names *names, struct selected *s, const bool **ret, struct error *err)
+{
+	const char *list = value_of(args, option);
+	bool *marks;
+
+	if (!list)
+		return 0;
+	if (functions_named(list, names, &marks, err) < 0)
+		return error_prefix(err, "--%s", option);
+	*ret = s->marks[s->n_marks++] = marks;
+	return 0;
+}
+
+static const char *object_at(const void *names, size_t i)
+{
+	return names_object(names, (uint32_t)i);
+}
+
+/* --kernel, --user and --module narrow the functions down. */
+static int code_arg(const struct args *args, const struct names *names, struct selected *s, struct error *err)
+{
+	const char *module = value_of(args, "module");
+	bool kernel = value_of(args, "kernel"), user = value_of(args, "user"), *marks;
+	const struct name_list objects = {
+		.count = names_count(names), .at = object_at, .data = names, .what = "module, program or library", .where = " in the trace",
+	};
+
+	if (!kernel && !user && !module)
+		return 0;
+	if (kernel && user)
+		return error_set(err, "--kernel and --user: one of them");
+	marks = new_marks(s, objects.count);
+	if (module && name_list_mark(&objects, &module, 1, marks, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < objects.count; i++)
+		marks[i] = (!module || marks[i]) && (!kernel || names_is_kernel(names, i)) && (!user || names_is_user(names, i)) &&
+			   (!s->options.filter.functions || s->options.filter.functions[i]);
+	s->options.filter.functions = marks;
+	return 0;
+}
+
+static bool is_number(const char *text)
+{
+	return *text && !text[strspn(text, "0123456789")];
+}
+
+/* Has the thread, at any time, one of the names? They may be patterns. */
+static bool has_name(const struct thread *t, const struct threads *threads, const char *names)
+{
+	char *list = xstrdup(names), *rest = list, *name;
+	bool has = false;
+
+	while (!has && (name = strsep(&rest, ",")))
+		has = threads_has_name(threads, t, name);
+	free(list);
+	return has;
+}
+
+static int threads_arg(const struct args *args, const struct threads *threads, struct selected *s, struct error *err)
+{
+	const char *pid = value_of(args, "pid"), *comm = value_of(args, "comm");
+	bool *marks, any = false;
+
+	if (!pid && !comm)
+		return 0;
+	marks = new_marks(s, threads->count);
+	for (size_t i = 0; i < threads->count; i++) {
+		const struct thread *t = &threads->list[i];
+		bool by_pid = !pid || (is_number(pid) ? t->pid == atol(pid) : has_name(t, threads, pid));
+
+		marks[i] = by_pid && (!comm || has_name(t, threads, comm));
+		any |= marks[i];
+	}
+	s->options.filter.threads = marks;
+	return any ? 0 : error_set(err, "%s %s: no such thread in the trace; see 'upto ps'", pid ? "--pid" : "--comm", pid ? pid : comm);
+}
+
+static int numbers_arg(const struct args *args, struct thin_options *o, struct error *err)
+{
+	if ((value_of(args, "min-duration") && arg_time(args, "min-duration", &o->filter.min_duration_ns, err) < 0) ||
+	    (value_of(args, "max-duration") && arg_time(args, "max-duration", &o->filter.max_duration_ns, err) < 0) ||
+	    (value_of(args, "depth") && arg_u64(args, "depth", &o->filter.depth, err) < 0) ||
+	    (value_of(args, "before") && arg_time(args, "before", &o->before_ns, err) < 0) ||
+	    (value_of(args, "limit") && arg_u64(args, "limit", &o->limit, err) < 0))
+		return -1;
+	if (value_of(args, "keep")) {
+		o->keep_last = !strcmp(value_of(args, "keep"), "last");
+		if (!o->keep_last && strcmp(value_of(args, "keep"), "first"))
+			return error_set(err, "--keep %s: first or last", value_of(args, "keep"));
+		if (!o->limit)
+			return error_set(err, "--keep: is for --limit");
+	}
+	o->every = value_of(args, "every");
+	if (o->every && (!value_of(args, "start") || !value_of(args, "stop")))
+		return error_set(err, "--every: is for --start and --stop together");
+	if (o->before_ns && !value_of(args, "start"))
+		return error_set(err, "--before: is for --start");
+	o->filter.no_interrupts = value_of(args, "no-interrupts");
+	o->filter.only_interrupts = value_of(args, "only-interrupts");
+	if (o->filter.no_interrupts && o->filter.only_interrupts)
+		return error_set(err, "--no-interrupts and --only-interrupts: one of them");
+	return 0;
+}
+
+int select_arg(const struct args *args, const struct session *session, struct selected *ret, struct error *err)
+{
+	struct thin_options *o = &ret->options;
+
+	*ret = (struct selected){ .what = say(args) };
+	o->what = ret->what;
+	if (numbers_arg(args, o, err) < 0 || condition_arg(args, "start", session, ret, &o->start, err) < 0 ||
+	    condition_arg(args, "stop", session, ret, &o->stop, err) < 0 ||
+	    list_arg(args, "functions", session->names, ret, &o->filter.functions, err) < 0 ||
+	    list_arg(args, "not", session->names, ret, &o->filter.not, err) < 0 ||
+	    list_arg(args, "below", session->names, ret, &o->filter.below, err) < 0 || code_arg(args, session->names, ret, err) < 0)
+		return -1;
+	return threads_arg(args, session->threads, ret, err);
+}
+
+void selected_deinit(struct selected *s)
+{
+	condition_deinit(&s->options.start.condition);
+	condition_deinit(&s->options.stop.condition);
+	for (unsigned i = 0; i < s->n_marks; i++)
+		free(s->marks[i]);
+	free(s->what);
+	*s = (struct selected){ 0 };
+}
+
+enum { QUICK_LEVEL = 3 };
+
+/* Where writing fails, the writer keeps in mind why. */
+static void put(void *context, const struct chunk_header *header, struct buf *payload, int level)
+{
+	writer_put(context, header, payload, level ? level : QUICK_LEVEL);
+}
+
+int select_write(const struct session *session, const struct thin_options *options, int fd, struct thin_counts *ret, struct error *err)
+{
+	struct writer w;
+	int result = writer_init(&w, fd);
+
+	if (result < 0)
+		return error_set(err, "%s", strerror(-result));
+	result = thin(session, options, &(struct builder_sink){ .put = put, .context = &w }, ret, err);
+	if (result == 0 && w.failed)
+		result = error_set(err, "%s", strerror(w.failed));
+	writer_deinit(&w);
+	return result;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The options that choose spans and calls (analysis/thin.h), the same for all commands that read, for `upto thin` and for recording. */
+#ifndef UPTO_CLI_SELECT_ARG_H
+#define UPTO_CLI_SELECT_ARG_H
+
+#include "analysis/thin.h"
+#include "command.h"
+
+#define SELECT_SPANS                                                                    \
+	{ 0, "start", "COND", "only from there on: entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME, log:TEXT; …#N: the Nth time", .selects = true }, \
+	{ 0, "stop", "COND", "only up to there: likewise", .selects = true },           \
+	{ 0, "every", NULL, "with --start and --stop: each time, not only the first", .selects = true }
+#define SELECT_RING                                                                     \
+	{ 0, "before", "TIME", "with --start: also so long before it", .selects = true }, \
+	{ 0, "limit", "N", "at most N events", .selects = true },                  \
+	{ 0, "keep", "first|last", "with --limit: which of them (default: first)", .selects = true }
+#define SELECT_MIN_DURATION                                                             \
+	{ 0, "min-duration", "TIME", "only calls that took at least so long, from entry to exit", .selects = true }
+#define SELECT_NO_INTERRUPTS                                                            \
+	{ 0, "no-interrupts", NULL, "without interrupts and what is called in them", .selects = true }
+#define SELECT_CALLS                                                                    \
+	{ 0, "max-duration", "TIME", "only calls that took at most so long", .selects = true }, \
+	{ 0, "only-interrupts", NULL, "only interrupts and what is called in them", .selects = true }, \
+	{ 0, "functions", "FUNCTIONS", "only calls of these functions: a,b; shell patterns: *open*", ',', .selects = true }, \
+	{ 0, "not", "FUNCTIONS", "no calls of these functions", ',', .selects = true },  \
+	{ 0, "below", "FUNCTIONS", "only calls of these functions, and what is called in them", ',', .selects = true }
+#define SELECT_DEPTH                                                                    \
+	{ 0, "depth", "N", "only N levels of calls, from a system call, an interrupt, a thread's begin or --below on", .selects = true }
+#define SELECT_THREADS                                                                  \
+	{ 0, "pid", "PID", "only calls in this thread, or in those of that name", .selects = true }, \
+	{ 0, "comm", "NAMES", "only calls in threads that have one of these names", ',', .selects = true }
+#define SELECT_CODE                                                                     \
+	{ 0, "kernel", NULL, "only calls of functions of the kernel and its modules", .selects = true }, \
+	{ 0, "user", NULL, "only calls of functions of programs and libraries", .selects = true }, \
+	{ 0, "module", "NAMES", "only calls of functions of these modules, programs or libraries: ext4, libc.*", ',', .selects = true }
+
+#define SELECT_NOTE                                                                     \
+	"--start, --stop and the options that choose calls work on what happened, before anything is added up: as if only that had been recorded. " \
+	"upto-thin(1) writes the same as a trace.\n"
+
+struct selected {
+	struct thin_options options;
+	char *what;
+	bool *marks[8]; /* memory of those in the options */
+	unsigned n_marks;
+};
+
+/* Does the command line choose anything? */
+bool select_is_asked(const struct args *args);
+
+/* What it chooses, of that trace, whose thunks are not folded. Call selected_deinit() also after an error. */
+int select_arg(const struct args *args, const struct session *session, struct selected *ret, struct error *err);
+void selected_deinit(struct selected *s);
+
+/* Write what is chosen to a file that is open for writing, and empty. */
+int select_write(const struct session *session, const struct thin_options *options, int fd, struct thin_counts *ret, struct error *err);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "thin_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "analysis/functions.h"
+#include "analysis/left_functions.h"
+#include "base/alloc.h"
+#include "terminal.h"
+#include "trace/append.h"
+
+static bool has_filter(const struct thin_filter *f)
+{
+	static const struct thin_filter none = { 0 };
+
+	return memcmp(f, &none, sizeof none) != 0;
+}
+
+static bool has_spans(const struct thin_options *o)
+{
+	return o->start.condition.kind || o->stop.condition.kind;
+}
+
+/* What the sums of `part` lack of those of `whole`, with thunks folded or not. */
+static int compare(struct trace_arg *whole, struct trace_arg *part, struct buf *out, struct error *err)
+{
+	struct functions all, remaining;
+
+	if (functions_analyse(whole->reader, &whole->names, &SPAN_ALL, &all, err) < 0)
+		return -1;
+	if (functions_analyse(part->reader, &part->names, &SPAN_ALL, &remaining, err) < 0) {
+		functions_deinit(&all);
+		return -1;
+	}
+	left_functions_compare(&all, &remaining, &whole->names, out);
+	functions_deinit(&all);
+	functions_deinit(&remaining);
+	return 0;
+}
+
+/* Put the sums that top is to have again into the trace: once as it shows thunks, and once as it folds them. */
+static int append_sums(const char *whole_path, const char *path, struct error *err)
+{
+	struct buf sums[2] = { 0 };
+	struct trace_arg whole, part;
+	int result = 0;
+
+	if (open_trace(whole_path, &whole, err) < 0)
+		return -1;
+	if (open_trace(path, &part, err) < 0) {
+		trace_arg_close(&whole);
+		return -1;
+	}
+	for (int i = 0; i < 2 && result == 0; i++) {
+		if (i) {
+			names_fold_thunks(&whole.names);
+			names_fold_thunks(&part.names);
+		}
+		result = compare(&whole, &part, &sums[i], err);
+	}
+	if (result == 0)
+		result = trace_append(part.reader, CHUNK_SUMS, &sums[0], err);
+	trace_arg_close(&part);
+	if (result == 0 && open_trace(path, &part, err) == 0) {
+		result = trace_append(part.reader, CHUNK_SUMS, &sums[1], err);
+		trace_arg_close(&part);
+	}
+	trace_arg_close(&whole);
+	buf_free(&sums[0]);
+	buf_free(&sums[1]);
+	return result;
+}
+
+/* The spans as a trace in memory, of which the filters then choose: the sums are those of what the spans have. */
+static int open_spans(const struct trace_arg *t, const struct thin_options *o, struct trace_arg *ret, char path[32], int *ret_fd, struct error *err)
+{
+	struct thin_options spans = *o;
+	struct thin_counts counts;
+	int fd = memfd_create("upto", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return error_set(err, "no memory for the spans: %s", strerror(errno));
+	spans.filter = (struct thin_filter){ 0 };
+	spans.limit = 0;
+	snprintf(path, 32, "/proc/self/fd/%d", fd);
+	*ret_fd = fd;
+	if (select_write(&t->session, &spans, fd, &counts, err) < 0 || open_trace(path, ret, err) < 0) {
+		close(fd);
+		return -1;
+	}
+	return 0;
+}
+
+static int write_part(const struct args *args, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), spans_fd = -1, result;
+	const char *whole_path = t->reader->path;
+	struct selected selected;
+	struct trace_arg spans;
+	char spans_path[32];
+
+	if (fd < 0)
+		return error_set(err, "%s: %s", path, strerror(errno));
+	result = select_arg(args, &t->session, &selected, err);
+	if (result == 0 && has_filter(&selected.options.filter) && has_spans(&selected.options)) {
+		result = open_spans(t, &selected.options, &spans, spans_path, &spans_fd, err);
+		whole_path = spans_path;
+		condition_deinit(&selected.options.start.condition);
+		condition_deinit(&selected.options.stop.condition);
+		selected.options.before_ns = 0;
+	}
+	selected.options.left_out = has_filter(&selected.options.filter) && !selected.options.limit;
+	if (result == 0)
+		result = select_write(spans_fd < 0 ? &t->session : &spans.session, &selected.options, fd, ret, err);
+	close(fd);
+	if (result == 0 && selected.options.left_out)
+		result = append_sums(whole_path, path, err);
+	if (spans_fd >= 0 && result == 0)
+		trace_arg_close(&spans);
+	if (spans_fd >= 0)
+		close(spans_fd);
+	selected_deinit(&selected);
+	return result;
+}
+
+int thin_file(const struct args *args, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err)
+{
+	char *part = xasprintf("%s.part", path);
+	int result = write_part(args, t, part, ret, err);
+
+	terminal_end_progress();
+	if (result == 0 && rename(part, path) < 0)
+		result = error_set(err, "%s: %s", path, strerror(errno));
+	if (result < 0)
+		unlink(part);
+	free(part);
+	return result;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Writes a smaller trace: for `upto thin`, and for filters while recording. */
+#ifndef UPTO_CLI_THIN_FILE_H
+#define UPTO_CLI_THIN_FILE_H
+
+#include "select_arg.h"
+#include "trace_arg.h"
+
+/*
+ * Write what the command line chooses of the trace to `path`, with the sums of the calls that are left out. The file is there once it is
+ * whole, and else what was there before.
+ */
+int thin_file(const struct args *args, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * When something is to begin or end: one grammar for --start and --stop while recording and while reading, and for KFI's triggers.
+ *
+ *   entry:FUNCTION   control enters the function; FUNCTION alone is the same. MODULE:FUNCTION and PROGRAM:FUNCTION tell whose
+ *   exit:FUNCTION    a call of it ends
+ *   time:TIME        guest time; a time alone is the same: 1.5s, 20ms
+ *   exec:NAME        a task begins to run a program of that name
+ *   log:TEXT         a line of the kernel's log that has the text
+ *   … #N             the Nth time that it happens
+ */
+#ifndef UPTO_SELECT_CONDITION_H
+#define UPTO_SELECT_CONDITION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum condition_kind {
+	CONDITION_NONE,
+	CONDITION_ENTRY,
+	CONDITION_EXIT,
+	CONDITION_TIME,
+	CONDITION_EXEC,
+	CONDITION_LOG,
+};
+
+struct condition {
+	enum condition_kind kind;
+	char *object;     /* ENTRY, EXIT: whose function it is; NULL: anybody's */
+	char *text;       /* the function, the program's name, or the line's text */
+	uint64_t ns;      /* TIME */
+	uint64_t nth;     /* from 1 on */
+};
+
+/* Parse what was given for `option`. Call condition_deinit() also after an error. */
+int condition_parse(const char *option, const char *text, struct condition *ret, struct error *err);
+void condition_deinit(struct condition *c);
+
+#endif
