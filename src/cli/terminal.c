@@ -51,8 +51,9 @@ static void show_progress(size_t all)
 	fflush(stderr);
 }
 
-void terminal_progress(size_t chunks)
+void terminal_progress(void *context, size_t chunks)
 {
+	(void)context;
 	if (!isatty(STDERR_FILENO))
 		return;
 	pthread_mutex_lock(&progress.lock);

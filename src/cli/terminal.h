@@ -26,10 +26,10 @@ size_t terminal_columns(void);
 
 /*
  * Show on standard error, if it is a terminal, how far reading has come. Called from
- * any thread with each chunk; `chunks` is their total number. The line appears after
- * a second, and disappears with the first output.
+ * any thread with each chunk; `chunks` is their total number, `context` is not used. The line
+ * appears after a second, and disappears with the first output.
  */
-void terminal_progress(size_t chunks);
+void terminal_progress(void *context, size_t chunks);
 void terminal_end_progress(void);
 
 /* Print a remark below the output: on standard error if that is a terminal, or in the pager. */

@@ -84,7 +84,7 @@ static int stage_next(struct stage *s, size_t chunk, struct error *err)
 	if (!s->batch.count) {
 		s->next = neighbour(s->reader, chunk, 1);
 		if (s->reader->progress)
-			s->reader->progress(s->reader->n_event_chunks);
+			s->reader->progress(s->reader->progress_context, s->reader->n_event_chunks);
 	}
 	return 0;
 }

@@ -41,8 +41,9 @@ struct reader {
 	bool ended;              /* the recorder came to write END */
 	uint64_t cut_at;         /* where the whole chunks end */
 	const char *cut_why;     /* NULL: nothing follows them */
-	/* Told, from any thread, of each chunk of events that was decoded, of how many there are; NULL: nobody looks. */
-	void (*progress)(size_t chunks);
+	/* Called from any thread for each chunk of events that was decoded; `chunks`: how many there are. NULL: nobody looks. */
+	void (*progress)(void *context, size_t chunks);
+	void *progress_context;  /* whoever sets `progress` keeps it as long as the reader is used */
 	size_t n_event_chunks;
 };
 
