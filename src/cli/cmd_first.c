@@ -11,16 +11,16 @@
 enum { NS, KERNEL_NS, INSNS, CPU, FUNCTION, SECTION, CALLER, OBJECT, PID, COMM };
 
 static const struct column columns[] = {
-	[NS] = { "ns", "TIME S", "guest time since the start, in seconds" },
-	[KERNEL_NS] = { "kernel_ns", "KERNEL S", "the same since the kernel's first instruction; none: before that" },
-	[INSNS] = { "insns", "INSNS", "instructions that its vCPU had retired" },
-	[CPU] = { "cpu", "CPU", "vCPU that it ran on" },
-	[FUNCTION] = { "function", "FUNCTION", "name", .left = true },
-	[SECTION] = { "section", "SECTION", "section of the kernel image", .left = true },
-	[CALLER] = { "caller", "CALLER", "the function that control came from", .left = true },
-	[OBJECT] = { "object", "OBJECT", "module, program or library", .left = true, .hidden = true },
-	[PID] = { "pid", "PID", "thread that it ran in; an interrupt's is the one that it cut into" },
-	[COMM] = { "comm", "PROCESS", "its name then", .left = true },
+	[NS] = { "ns", "TIME S", CELL_SECONDS, "guest time since the start, in seconds" },
+	[KERNEL_NS] = { "kernel_ns", "KERNEL S", CELL_SECONDS, "the same since the kernel's first instruction; none: before that" },
+	[INSNS] = { "insns", "INSNS", CELL_COUNT, "instructions that its vCPU had retired" },
+	[CPU] = { "cpu", "CPU", CELL_NUMBER, "vCPU that it ran on" },
+	[FUNCTION] = { "function", "FUNCTION", CELL_TEXT, "name" },
+	[SECTION] = { "section", "SECTION", CELL_TEXT, "section of the kernel image" },
+	[CALLER] = { "caller", "CALLER", CELL_TEXT, "the function that control came from" },
+	[OBJECT] = { "object", "OBJECT", CELL_TEXT, "module, program or library", .hidden = true },
+	[PID] = { "pid", "PID", CELL_NUMBER, "thread that it ran in; an interrupt's is the one that it cut into" },
+	[COMM] = { "comm", "PROCESS", CELL_TEXT, "its name then" },
 	{ 0 },
 };
 

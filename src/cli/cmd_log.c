@@ -16,15 +16,15 @@
 enum { NS, LEVEL_NAME, PID, COMM, CPU, TEXT, INSNS, LEVEL, FACILITY };
 
 static const struct column columns[] = {
-	[NS] = { "ns", "TIME S", "guest time when the line was stored, in seconds" },
-	[LEVEL_NAME] = { "severity", "LEVEL", "emerg, alert, crit, err, warn, notice, info or debug", .left = true },
-	[PID] = { "pid", "PID", "thread that ran then; an interrupt's is the one that it cut into" },
-	[COMM] = { "comm", "PROCESS", "its name then", .left = true },
-	[CPU] = { "cpu", "CPU", "vCPU that it ran on" },
-	[TEXT] = { "text", "TEXT", "the line; a continued line has all its parts", .left = true },
-	[INSNS] = { "insns", "INSNS", "instructions that the vCPU had retired", .hidden = true },
-	[LEVEL] = { "level", "LEVEL NUMBER", "the level's number, 0 to 7", .hidden = true },
-	[FACILITY] = { "facility", "FACILITY", "of syslog(3): 0 is the kernel's own; others are of programs that wrote to /dev/kmsg", .hidden = true },
+	[NS] = { "ns", "TIME S", CELL_SECONDS, "guest time when the line was stored, in seconds" },
+	[LEVEL_NAME] = { "severity", "LEVEL", CELL_TEXT, "emerg, alert, crit, err, warn, notice, info or debug" },
+	[PID] = { "pid", "PID", CELL_NUMBER, "thread that ran then; an interrupt's is the one that it cut into" },
+	[COMM] = { "comm", "PROCESS", CELL_TEXT, "its name then" },
+	[CPU] = { "cpu", "CPU", CELL_NUMBER, "vCPU that it ran on" },
+	[TEXT] = { "text", "TEXT", CELL_TEXT, "the line; a continued line has all its parts" },
+	[INSNS] = { "insns", "INSNS", CELL_COUNT, "instructions that the vCPU had retired", .hidden = true },
+	[LEVEL] = { "level", "LEVEL NUMBER", CELL_NUMBER, "the level's number, 0 to 7", .hidden = true },
+	[FACILITY] = { "facility", "FACILITY", CELL_NUMBER, "of syslog(3): 0 is the kernel's own; others are of programs that wrote to /dev/kmsg", .hidden = true },
 	{ 0 },
 };
 

@@ -13,16 +13,16 @@
 enum { PID, TGID, PPID, COMM, START, END, SELF_INSNS, SELF_NS, SELF_PCT, EXE };
 
 static const struct column columns[] = {
-	[PID] = { "pid", "PID", "thread" },
-	[TGID] = { "tgid", "TGID", "process that the thread belongs to", .hidden = true },
-	[PPID] = { "ppid", "PPID", "process that is its parent" },
-	[COMM] = { "comm", "COMMAND", "the thread's name, the last that it had with this program; below its parent's", .left = true },
-	[START] = { "start_ns", "START S", "when it first ran, was seen first, or executed this program, in seconds" },
-	[END] = { "end_ns", "END S", "when it began to exit, or executed another program; none: it was there to the end" },
-	[SELF_INSNS] = { "self_insns", "INSNS", "instructions that it ran, in the kernel too" },
-	[SELF_NS] = { "self_ns", "CPU TIME", "guest time that it ran" },
-	[SELF_PCT] = { "self_pct", "INSNS %", "share of all instructions" },
-	[EXE] = { "exe", "PROGRAM", "path of the program that it executes", .left = true },
+	[PID] = { "pid", "PID", CELL_NUMBER, "thread" },
+	[TGID] = { "tgid", "TGID", CELL_NUMBER, "process that the thread belongs to", .hidden = true },
+	[PPID] = { "ppid", "PPID", CELL_NUMBER, "process that is its parent" },
+	[COMM] = { "comm", "COMMAND", CELL_TEXT, "the thread's name, the last that it had with this program; below its parent's" },
+	[START] = { "start_ns", "START S", CELL_SECONDS, "when it first ran, was seen first, or executed this program, in seconds" },
+	[END] = { "end_ns", "END S", CELL_SECONDS, "when it began to exit, or executed another program; none: it was there to the end" },
+	[SELF_INSNS] = { "self_insns", "INSNS", CELL_AMOUNT, "instructions that it ran, in the kernel too" },
+	[SELF_NS] = { "self_ns", "CPU TIME", CELL_DURATION, "guest time that it ran" },
+	[SELF_PCT] = { "self_pct", "INSNS %", CELL_PERCENT, "share of all instructions" },
+	[EXE] = { "exe", "PROGRAM", CELL_TEXT, "path of the program that it executes" },
 	{ 0 },
 };
 

@@ -18,23 +18,23 @@
 enum { NS, INSNS, CPU, TASK, PID, TGID, COMM, ABI, NR, NAME, ARGS, CALL, PATH, RESULT, ERROR, DURATION, CPU_TIME };
 
 static const struct column columns[] = {
-	[NS] = { "ns", "TIME S", "guest time at entry, in seconds" },
-	[INSNS] = { "insns", "INSNS", "instructions that the vCPU had retired", .hidden = true },
-	[CPU] = { "cpu", "CPU", "vCPU at entry" },
-	[TASK] = { "task", "TASK", "address of the caller's task_struct", .left = true, .hidden = true },
-	[PID] = { "pid", "PID", "thread that made the call" },
-	[TGID] = { "tgid", "TGID", "its process", .hidden = true },
-	[COMM] = { "comm", "COMM", "its name at the time", .left = true },
-	[ABI] = { "abi", "ABI", "interface that it was made by: x86-64, i386 or x32; shown when not all are the first", .left = true, .hidden = true },
-	[NR] = { "nr", "NR", "number", .hidden = true },
-	[NAME] = { "name", "NAME", "name", .left = true, .hidden = true },
-	[ARGS] = { "args", "ARGS", "six raw arguments", .left = true, .list = true, .hidden = true },
-	[CALL] = { "call", "CALL", "name and arguments, strings as they were at entry", .left = true },
-	[PATH] = { "path", "PATH", "the file behind the descriptor that is the first argument", .left = true, .hidden = true },
-	[RESULT] = { "result", "RESULT", "what it returned; empty: it did not return, or has no result (rt_sigreturn)" },
-	[ERROR] = { "error", "ERROR", "name of the error that it returned", .left = true },
-	[DURATION] = { "duration_ns", "DURATION", "from entry to return" },
-	[CPU_TIME] = { "cpu_ns", "ON CPU", "the part of it in which the thread ran; in the rest it waited" },
+	[NS] = { "ns", "TIME S", CELL_SECONDS, "guest time at entry, in seconds" },
+	[INSNS] = { "insns", "INSNS", CELL_COUNT, "instructions that the vCPU had retired", .hidden = true },
+	[CPU] = { "cpu", "CPU", CELL_NUMBER, "vCPU at entry" },
+	[TASK] = { "task", "TASK", CELL_ADDRESS, "address of the caller's task_struct", .hidden = true },
+	[PID] = { "pid", "PID", CELL_NUMBER, "thread that made the call" },
+	[TGID] = { "tgid", "TGID", CELL_NUMBER, "its process", .hidden = true },
+	[COMM] = { "comm", "COMM", CELL_TEXT, "its name at the time" },
+	[ABI] = { "abi", "ABI", CELL_TEXT, "interface that it was made by: x86-64, i386 or x32; shown when not all are the first", .hidden = true },
+	[NR] = { "nr", "NR", CELL_NUMBER, "number", .hidden = true },
+	[NAME] = { "name", "NAME", CELL_TEXT, "name", .hidden = true },
+	[ARGS] = { "args", "ARGS", CELL_LIST, "six raw arguments", .hidden = true },
+	[CALL] = { "call", "CALL", CELL_TEXT, "name and arguments, strings as they were at entry" },
+	[PATH] = { "path", "PATH", CELL_TEXT, "the file behind the descriptor that is the first argument", .hidden = true },
+	[RESULT] = { "result", "RESULT", CELL_NUMBER, "what it returned; empty: it did not return, or has no result (rt_sigreturn)" },
+	[ERROR] = { "error", "ERROR", CELL_TEXT, "name of the error that it returned" },
+	[DURATION] = { "duration_ns", "DURATION", CELL_DURATION, "from entry to return" },
+	[CPU_TIME] = { "cpu_ns", "ON CPU", CELL_DURATION, "the part of it in which the thread ran; in the rest it waited" },
 	{ 0 },
 };
 
@@ -231,14 +231,14 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 enum { SUM_NAME, SUM_ABI, SUM_NR, SUM_COUNT, SUM_ERRORS, SUM_TOTAL, SUM_AVERAGE, SUM_LONGEST };
 
 static const struct column sum_columns[] = {
-	[SUM_NAME] = { "name", "NAME", "name", .left = true },
-	[SUM_ABI] = { "abi", "ABI", "interface that it was made by", .left = true, .hidden = true },
-	[SUM_NR] = { "nr", "NR", "number", .hidden = true },
-	[SUM_COUNT] = { "count", "COUNT", "calls" },
-	[SUM_ERRORS] = { "errors", "ERRORS", "calls that returned an error" },
-	[SUM_TOTAL] = { "total_ns", "TOTAL", "time in all calls that returned" },
-	[SUM_AVERAGE] = { "average_ns", "AVERAGE", "per call that returned" },
-	[SUM_LONGEST] = { "longest_ns", "LONGEST", "the longest of them" },
+	[SUM_NAME] = { "name", "NAME", CELL_TEXT, "name" },
+	[SUM_ABI] = { "abi", "ABI", CELL_TEXT, "interface that it was made by", .hidden = true },
+	[SUM_NR] = { "nr", "NR", CELL_NUMBER, "number", .hidden = true },
+	[SUM_COUNT] = { "count", "COUNT", CELL_COUNT, "calls" },
+	[SUM_ERRORS] = { "errors", "ERRORS", CELL_COUNT, "calls that returned an error" },
+	[SUM_TOTAL] = { "total_ns", "TOTAL", CELL_DURATION, "time in all calls that returned" },
+	[SUM_AVERAGE] = { "average_ns", "AVERAGE", CELL_DURATION, "per call that returned" },
+	[SUM_LONGEST] = { "longest_ns", "LONGEST", CELL_DURATION, "the longest of them" },
 	{ 0 },
 };
 

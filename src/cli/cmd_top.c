@@ -14,21 +14,21 @@
 enum { FUNCTION, SECTION, CALLS, SELF_INSNS, SELF_NS, SELF_PCT, TOTAL_INSNS, TOTAL_NS, TOTAL_PCT, AVERAGE, LONGEST, ADDRESS, OBJECT };
 
 static const struct column columns[] = {
-	[FUNCTION] = { "function", "FUNCTION", "name; in brackets alone: code without symbols", .left = true },
-	[SECTION] = { "section", "SECTION", "section of the kernel image", .left = true },
-	[CALLS] = { "calls", "CALLS", "entries at the first instruction" },
-	[SELF_INSNS] = { "self_insns", "SELF INSNS", "instructions of its own, callees' not counted" },
-	[SELF_NS] = { "self_ns", "SELF TIME", "guest time in it, callees' not counted" },
-	[SELF_PCT] = { "self_pct", "SELF %", "share of all, of what --sort or --clock orders by" },
-	[TOTAL_INSNS] = { "total_insns", "TOTAL INSNS", "with --total: instructions, callees' too; recursion counted once",
+	[FUNCTION] = { "function", "FUNCTION", CELL_TEXT, "name; in brackets alone: code without symbols" },
+	[SECTION] = { "section", "SECTION", CELL_TEXT, "section of the kernel image" },
+	[CALLS] = { "calls", "CALLS", CELL_COUNT, "entries at the first instruction" },
+	[SELF_INSNS] = { "self_insns", "SELF INSNS", CELL_AMOUNT, "instructions of its own, callees' not counted" },
+	[SELF_NS] = { "self_ns", "SELF TIME", CELL_DURATION, "guest time in it, callees' not counted" },
+	[SELF_PCT] = { "self_pct", "SELF %", CELL_PERCENT, "share of all, of what --sort or --clock orders by" },
+	[TOTAL_INSNS] = { "total_insns", "TOTAL INSNS", CELL_AMOUNT, "with --total: instructions, callees' too; recursion counted once",
 			  .hidden = true },
-	[TOTAL_NS] = { "total_ns", "TOTAL TIME", "with --total: guest time that its threads ran, callees' too",
+	[TOTAL_NS] = { "total_ns", "TOTAL TIME", CELL_DURATION, "with --total: guest time that its threads ran, callees' too",
 		       .hidden = true },
-	[TOTAL_PCT] = { "total_pct", "TOTAL %", "with --total: share of all, of what --sort or --clock orders by", .hidden = true },
-	[AVERAGE] = { "average_ns", "AVERAGE", "with --total: time of a call that returned, callees' too", .hidden = true },
-	[LONGEST] = { "longest_ns", "LONGEST", "with --total: of the longest call", .hidden = true },
-	[ADDRESS] = { "address", "ADDRESS", "where it ran: functions of the kernel image", .left = true, .hidden = true },
-	[OBJECT] = { "object", "OBJECT", "module, program or library", .left = true, .hidden = true },
+	[TOTAL_PCT] = { "total_pct", "TOTAL %", CELL_PERCENT, "with --total: share of all, of what --sort or --clock orders by", .hidden = true },
+	[AVERAGE] = { "average_ns", "AVERAGE", CELL_DURATION, "with --total: time of a call that returned, callees' too", .hidden = true },
+	[LONGEST] = { "longest_ns", "LONGEST", CELL_DURATION, "with --total: of the longest call", .hidden = true },
+	[ADDRESS] = { "address", "ADDRESS", CELL_ADDRESS, "where it ran: functions of the kernel image", .hidden = true },
+	[OBJECT] = { "object", "OBJECT", CELL_TEXT, "module, program or library", .hidden = true },
 	{ 0 },
 };
 
@@ -76,8 +76,8 @@ static void time_of_calls(const struct rows *rows, uint32_t function, bool avera
 
 	if (t->finished)
 		*ret = (struct cell){ .type = CELL_DURATION, .number = average ? t->finished_ns / t->finished : t->longest_ns };
-	else if (rows->functions->stats[function].calls && !rows->json)
-		*ret = (struct cell){ .type = CELL_TEXT, .text = "unfinished" };
+	else if (rows->functions->stats[function].calls)
+		*ret = (struct cell){ .text = "unfinished" };
 }
 
 static void cell(const void *data, size_t row, unsigned place, struct cell *ret, struct buf *scratch)

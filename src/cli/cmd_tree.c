@@ -14,17 +14,16 @@
 enum { TOTAL_PCT, TOTAL_INSNS, TOTAL_NS, SELF_INSNS, SELF_NS, CALLS, TAIL_CALLS, DEPTH, INLINED, FUNCTION };
 
 static const struct column columns[] = {
-	[TOTAL_PCT] = { "total_pct", "TOTAL %", "share of all, with callees, by the clock that --clock names" },
-	[TOTAL_INSNS] = { "total_insns", "TOTAL INSNS", "instructions, with callees" },
-	[TOTAL_NS] = { "total_ns", "TOTAL TIME", "guest time, with callees" },
-	[SELF_INSNS] = { "self_insns", "SELF INSNS", "instructions of its own" },
-	[SELF_NS] = { "self_ns", "SELF TIME", "guest time of its own", .hidden = true },
-	[CALLS] = { "calls", "CALLS", "how often it was entered on this path" },
-	[TAIL_CALLS] = { "tail_calls", "TAIL CALLS", "calls that its caller ended in, by a jump", .hidden = true },
-	[DEPTH] = { "depth", "DEPTH", "functions above it", .hidden = true },
-	[INLINED] = { "inlined", "INLINED", "1: it was made part of its caller, and has nothing of its own", .hidden = true },
-	[FUNCTION] = { "function", "FUNCTION", "name, set in below what called it (--callers: below what it called)",
-		       .left = true },
+	[TOTAL_PCT] = { "total_pct", "TOTAL %", CELL_PERCENT, "share of all, with callees, by the clock that --clock names" },
+	[TOTAL_INSNS] = { "total_insns", "TOTAL INSNS", CELL_AMOUNT, "instructions, with callees" },
+	[TOTAL_NS] = { "total_ns", "TOTAL TIME", CELL_DURATION, "guest time, with callees" },
+	[SELF_INSNS] = { "self_insns", "SELF INSNS", CELL_AMOUNT, "instructions of its own" },
+	[SELF_NS] = { "self_ns", "SELF TIME", CELL_DURATION, "guest time of its own", .hidden = true },
+	[CALLS] = { "calls", "CALLS", CELL_COUNT, "how often it was entered on this path" },
+	[TAIL_CALLS] = { "tail_calls", "TAIL CALLS", CELL_COUNT, "calls that its caller ended in, by a jump", .hidden = true },
+	[DEPTH] = { "depth", "DEPTH", CELL_NUMBER, "functions above it", .hidden = true },
+	[INLINED] = { "inlined", "INLINED", CELL_NUMBER, "1: it was made part of its caller, and has nothing of its own", .hidden = true },
+	[FUNCTION] = { "function", "FUNCTION", CELL_TEXT, "name, set in below what called it (--callers: below what it called)" },
 	{ 0 },
 };
 

@@ -12,32 +12,32 @@
 enum { START, ASLEEP, READY, KIND, PID, COMM, FUNCTION, WOKEN_BY, WOKEN_BY_PID, STACK };
 
 #define STACK_COLUMN(is_hidden) \
-	[STACK] = { "stack", "STACK", "the functions of the kernel that it waited in, innermost first", .left = true, .hidden = is_hidden, .list = true }
+	[STACK] = { "stack", "STACK", CELL_LIST, "the functions of the kernel that it waited in, innermost first", .hidden = is_hidden }
 
 static const struct column columns[] = {
-	[START] = { "start_ns", "TIME S", "guest time when it left the CPU, in seconds" },
-	[ASLEEP] = { "asleep_ns", "ASLEEP", "how long it slept, up to its wake-up; none: it was ready all the time" },
-	[READY] = { "ready_ns", "READY", "how long it was ready then, while others had the CPU" },
-	[KIND] = { "kind", "KIND", "ready, timer, disk, lock, child, peer, rcu, work, device, idle (it waits for something to do) or unknown", .left = true },
-	[PID] = { "pid", "PID", "the thread" },
-	[COMM] = { "comm", "PROCESS", "its name then", .left = true },
-	[FUNCTION] = { "function", "IN", "the function of the kernel that tells what it waited for", .left = true },
-	[WOKEN_BY] = { "woken_by", "WOKEN BY", "the thread that woke it up, or the function of an interrupt", .left = true },
-	[WOKEN_BY_PID] = { "woken_by_pid", "BY PID", "that thread; none: an interrupt did, or nobody", .hidden = true },
+	[START] = { "start_ns", "TIME S", CELL_SECONDS, "guest time when it left the CPU, in seconds" },
+	[ASLEEP] = { "asleep_ns", "ASLEEP", CELL_DURATION, "how long it slept, up to its wake-up; none: it was ready all the time" },
+	[READY] = { "ready_ns", "READY", CELL_DURATION, "how long it was ready then, while others had the CPU" },
+	[KIND] = { "kind", "KIND", CELL_TEXT, "ready, timer, disk, lock, child, peer, rcu, work, device, idle (it waits for something to do) or unknown" },
+	[PID] = { "pid", "PID", CELL_NUMBER, "the thread" },
+	[COMM] = { "comm", "PROCESS", CELL_TEXT, "its name then" },
+	[FUNCTION] = { "function", "IN", CELL_TEXT, "the function of the kernel that tells what it waited for" },
+	[WOKEN_BY] = { "woken_by", "WOKEN BY", CELL_TEXT, "the thread that woke it up, or the function of an interrupt" },
+	[WOKEN_BY_PID] = { "woken_by_pid", "BY PID", CELL_NUMBER, "that thread; none: an interrupt did, or nobody", .hidden = true },
 	STACK_COLUMN(true),
 	{ 0 },
 };
 
 static const struct column columns_with_stacks[] = {
-	[START] = { "start_ns", "TIME S", "" },
-	[ASLEEP] = { "asleep_ns", "ASLEEP", "" },
-	[READY] = { "ready_ns", "READY", "" },
-	[KIND] = { "kind", "KIND", "", .left = true },
-	[PID] = { "pid", "PID", "" },
-	[COMM] = { "comm", "PROCESS", "", .left = true },
-	[FUNCTION] = { "function", "IN", "", .left = true, .hidden = true },
-	[WOKEN_BY] = { "woken_by", "WOKEN BY", "", .left = true },
-	[WOKEN_BY_PID] = { "woken_by_pid", "BY PID", "", .hidden = true },
+	[START] = { "start_ns", "TIME S", CELL_SECONDS, "" },
+	[ASLEEP] = { "asleep_ns", "ASLEEP", CELL_DURATION, "" },
+	[READY] = { "ready_ns", "READY", CELL_DURATION, "" },
+	[KIND] = { "kind", "KIND", CELL_TEXT, "" },
+	[PID] = { "pid", "PID", CELL_NUMBER, "" },
+	[COMM] = { "comm", "PROCESS", CELL_TEXT, "" },
+	[FUNCTION] = { "function", "IN", CELL_TEXT, "", .hidden = true },
+	[WOKEN_BY] = { "woken_by", "WOKEN BY", CELL_TEXT, "" },
+	[WOKEN_BY_PID] = { "woken_by_pid", "BY PID", CELL_NUMBER, "", .hidden = true },
 	STACK_COLUMN(false),
 	{ 0 },
 };
@@ -45,12 +45,12 @@ static const struct column columns_with_stacks[] = {
 enum { SUM_KIND, SUM_FUNCTION, SUM_COUNT, SUM_ASLEEP, SUM_READY, SUM_LONGEST };
 
 static const struct column sum_columns[] = {
-	[SUM_KIND] = { "kind", "KIND", "what was waited for", .left = true },
-	[SUM_FUNCTION] = { "function", "IN", "the function of the kernel that tells so", .left = true },
-	[SUM_COUNT] = { "count", "COUNT", "how many waits" },
-	[SUM_ASLEEP] = { "asleep_ns", "ASLEEP", "how long all of them slept" },
-	[SUM_READY] = { "ready_ns", "READY", "how long all of them were ready then" },
-	[SUM_LONGEST] = { "longest_ns", "LONGEST", "the longest sleep" },
+	[SUM_KIND] = { "kind", "KIND", CELL_TEXT, "what was waited for" },
+	[SUM_FUNCTION] = { "function", "IN", CELL_TEXT, "the function of the kernel that tells so" },
+	[SUM_COUNT] = { "count", "COUNT", CELL_COUNT, "how many waits" },
+	[SUM_ASLEEP] = { "asleep_ns", "ASLEEP", CELL_DURATION, "how long all of them slept" },
+	[SUM_READY] = { "ready_ns", "READY", CELL_DURATION, "how long all of them were ready then" },
+	[SUM_LONGEST] = { "longest_ns", "LONGEST", CELL_DURATION, "the longest sleep" },
 	{ 0 },
 };
 

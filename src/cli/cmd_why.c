@@ -26,11 +26,11 @@ struct answer {
 enum { CAUSE_NS, CAUSE_PCT, CAUSE_KIND, CAUSE_NAME, CAUSE_WHAT };
 
 static const struct column cause_columns[] = {
-	[CAUSE_NS] = { "ns", "HELD", "how much of the time it holds" },
-	[CAUSE_PCT] = { "pct", "%", "per cent of the time" },
-	[CAUSE_KIND] = { "kind", "KIND", "run, ready, timer, disk, lock, child, peer, rcu, work, device, halt or unknown", .left = true },
-	[CAUSE_NAME] = { "name", "CAUSE", "what was under way: an initcall, a module, a program", .left = true },
-	[CAUSE_WHAT] = { "what", "WHAT", "where the CPU was, or what was waited in", .left = true },
+	[CAUSE_NS] = { "ns", "HELD", CELL_DURATION, "how much of the time it holds" },
+	[CAUSE_PCT] = { "pct", "%", CELL_PERCENT, "per cent of the time" },
+	[CAUSE_KIND] = { "kind", "KIND", CELL_TEXT, "run, ready, timer, disk, lock, child, peer, rcu, work, device, halt or unknown" },
+	[CAUSE_NAME] = { "name", "CAUSE", CELL_TEXT, "what was under way: an initcall, a module, a program" },
+	[CAUSE_WHAT] = { "what", "WHAT", CELL_TEXT, "where the CPU was, or what was waited in" },
 	{ 0 },
 };
 
@@ -63,13 +63,13 @@ static void cause_cell(const void *data, size_t row, unsigned column, struct cel
 enum { LINK_START, LINK_TOOK, LINK_KIND, LINK_PID, LINK_COMM, LINK_NAME, LINK_WHAT };
 
 static const struct column link_columns[] = {
-	[LINK_START] = { "start_ns", "FROM S", "guest time when it began, in seconds" },
-	[LINK_TOOK] = { "duration_ns", "TOOK", "how long it was" },
-	[LINK_KIND] = { "kind", "KIND", "as of causes", .left = true },
-	[LINK_PID] = { "pid", "PID", "the thread that ran, or waited" },
-	[LINK_COMM] = { "comm", "PROCESS", "its name then", .left = true },
-	[LINK_NAME] = { "name", "CAUSE", "what was under way", .left = true },
-	[LINK_WHAT] = { "what", "WHAT", "where the CPU was, or what was waited in: of a wait with its stack, innermost first", .left = true },
+	[LINK_START] = { "start_ns", "FROM S", CELL_SECONDS, "guest time when it began, in seconds" },
+	[LINK_TOOK] = { "duration_ns", "TOOK", CELL_DURATION, "how long it was" },
+	[LINK_KIND] = { "kind", "KIND", CELL_TEXT, "as of causes" },
+	[LINK_PID] = { "pid", "PID", CELL_NUMBER, "the thread that ran, or waited" },
+	[LINK_COMM] = { "comm", "PROCESS", CELL_TEXT, "its name then" },
+	[LINK_NAME] = { "name", "CAUSE", CELL_TEXT, "what was under way" },
+	[LINK_WHAT] = { "what", "WHAT", CELL_TEXT, "where the CPU was, or what was waited in: of a wait with its stack, innermost first" },
 	{ 0 },
 };
 

@@ -31,13 +31,13 @@ struct rows {
 enum { NAME, PID, CALLS, SELF_INSNS, SELF_NS, SELF_PCT, EXE };
 
 const struct column top_by_columns[] = {
-	[NAME] = { "name", "NAME", "what the time is of; [kernel]: the kernel image itself", .left = true },
-	[PID] = { "pid", "PID", "process or thread" },
-	[CALLS] = { "calls", "CALLS", "entries at functions' first instructions" },
-	[SELF_INSNS] = { "self_insns", "SELF INSNS", "instructions" },
-	[SELF_NS] = { "self_ns", "SELF TIME", "guest time" },
-	[SELF_PCT] = { "self_pct", "SELF %", "share of all, of what --sort or --clock orders by" },
-	[EXE] = { "exe", "PROGRAM", "path of the program that it executed", .left = true },
+	[NAME] = { "name", "NAME", CELL_TEXT, "what the time is of; [kernel]: the kernel image itself" },
+	[PID] = { "pid", "PID", CELL_NUMBER, "process or thread" },
+	[CALLS] = { "calls", "CALLS", CELL_COUNT, "entries at functions' first instructions" },
+	[SELF_INSNS] = { "self_insns", "SELF INSNS", CELL_AMOUNT, "instructions" },
+	[SELF_NS] = { "self_ns", "SELF TIME", CELL_DURATION, "guest time" },
+	[SELF_PCT] = { "self_pct", "SELF %", CELL_PERCENT, "share of all, of what --sort or --clock orders by" },
+	[EXE] = { "exe", "PROGRAM", CELL_TEXT, "path of the program that it executed" },
 	{ 0 },
 };
 

@@ -10,14 +10,14 @@ struct rows {
 enum { VECTOR, COUNT, TOTAL_INSNS, TOTAL_NS, AVERAGE, LONGEST, NAME, ACTION };
 
 const struct column top_interrupts_columns[] = {
-	[VECTOR] = { "vector", "VECTOR", "number of the interrupt or exception" },
-	[COUNT] = { "count", "COUNT", "how often it came" },
-	[TOTAL_INSNS] = { "total_insns", "TOTAL INSNS", "instructions from entry to return, with all that ran in it" },
-	[TOTAL_NS] = { "total_ns", "TOTAL TIME", "the same in guest time" },
-	[AVERAGE] = { "average_ns", "AVERAGE", "time of one that returned" },
-	[LONGEST] = { "longest_ns", "LONGEST", "the longest of them" },
-	[NAME] = { "function", "FUNCTION", "where it leads to first; of exceptions also their name", .left = true },
-	[ACTION] = { "action", "ACTION", "the driver's function that the first of them was handed to", .left = true },
+	[VECTOR] = { "vector", "VECTOR", CELL_NUMBER, "number of the interrupt or exception" },
+	[COUNT] = { "count", "COUNT", CELL_COUNT, "how often it came" },
+	[TOTAL_INSNS] = { "total_insns", "TOTAL INSNS", CELL_AMOUNT, "instructions from entry to return, with all that ran in it" },
+	[TOTAL_NS] = { "total_ns", "TOTAL TIME", CELL_DURATION, "the same in guest time" },
+	[AVERAGE] = { "average_ns", "AVERAGE", CELL_DURATION, "time of one that returned" },
+	[LONGEST] = { "longest_ns", "LONGEST", CELL_DURATION, "the longest of them" },
+	[NAME] = { "function", "FUNCTION", CELL_TEXT, "where it leads to first; of exceptions also their name" },
+	[ACTION] = { "action", "ACTION", CELL_TEXT, "the driver's function that the first of them was handed to" },
 	{ 0 },
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "view.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <libsmartcols.h>
@@ -90,6 +91,22 @@ static int choose_columns(const struct view *view, const struct args *args, stru
 	return 0;
 }
 
+static struct cell cell_at(const struct view *view, size_t row, unsigned column, struct buf *scratch)
+{
+	struct cell c = { 0 };
+
+	scratch->len = 0;
+	view->cell(view->data, row, column, &c, scratch);
+	assert(c.type == CELL_NONE || c.type == view->columns[column].type);
+	return c;
+}
+
+/* Is there nothing to show? Programs do not see what people read instead of a value. */
+static bool is_empty(const struct cell *c, const struct view_layout *l)
+{
+	return c->type == CELL_NONE && (l->json || !c->text);
+}
+
 struct sort_key {
 	size_t row;
 	double number;
@@ -148,13 +165,11 @@ static int sort_rows(const struct view *view, const struct args *args, struct vi
 		return no_column(view, 's', by, strlen(by), err);
 	keys = xcalloc(view->rows, sizeof *keys);
 	for (size_t i = 0; i < view->rows; i++) {
-		struct cell c = { 0 };
+		struct cell c = cell_at(view, i, (unsigned)column, &scratch);
 
-		scratch.len = 0;
-		view->cell(view->data, i, (unsigned)column, &c, &scratch);
 		keys[i] = (struct sort_key){ .row = i, .number = number_of(&c) };
-		if (c.type == CELL_TEXT || c.type == CELL_LIST)
-			keys[i].text = xstrdup(c.text ? c.text : "");
+		if (c.text && !is_empty(&c, l))
+			keys[i].text = xstrdup(c.text);
 	}
 	qsort(keys, view->rows, sizeof *keys, by_key);
 	for (size_t i = 0; i < view->rows; i++) {
@@ -268,6 +283,7 @@ static void format_for_people(const struct cell *c, bool exact, size_t width, st
 {
 	switch (c->type) {
 	case CELL_NONE:
+		buf_printf(out, "%s", c->text ? c->text : "");
 		break;
 	case CELL_NUMBER:
 		put_whole_number(out, c);
@@ -307,6 +323,11 @@ static void format_cell(const struct cell *c, const struct view_layout *l, unsig
 	buf_put_u8(out, 0);
 }
 
+static bool is_left(enum cell_type type)
+{
+	return type == CELL_TEXT || type == CELL_LIST || type == CELL_ADDRESS;
+}
+
 static int json_type(enum cell_type type)
 {
 	switch (type) {
@@ -326,12 +347,11 @@ static void add_row(const struct view *view, const struct view_layout *l, size_t
 	struct libscols_line *line = scols_table_new_line(table, NULL);
 
 	for (unsigned i = 0; i < l->n; i++) {
-		struct cell c = { 0 };
+		struct cell c = cell_at(view, row, l->columns[i], scratch);
 
-		scratch->len = 0;
-		view->cell(view->data, row, l->columns[i], &c, scratch);
-		if (c.type == CELL_NONE)
+		if (is_empty(&c, l))
 			continue;
+		/* not before there is a value: a column of lists without any has null in all rows, and not [null] */
 		scols_column_set_json_type(scols_table_get_column(table, i), json_type(c.type));
 		format_cell(&c, l, i, text);
 		scols_line_set_data(line, i, (char *)text->data);
@@ -342,13 +362,13 @@ static void add_columns(const struct view *view, const struct view_layout *l, st
 {
 	for (unsigned i = 0; i < l->n; i++) {
 		const struct column *c = &view->columns[l->columns[i]];
-		int flags = c->left ? 0 : SCOLS_FL_RIGHT;
+		int flags = is_left(c->type) ? 0 : SCOLS_FL_RIGHT;
 		struct libscols_column *column =
 			scols_table_new_column(table, l->json ? c->name : c->title, 0, flags);
 
 		if (!l->json && terminal_colour())
 			scols_cell_set_color(scols_column_get_header(column), "\033[1m");
-		if (!l->json || !c->list)
+		if (!l->json || c->type != CELL_LIST)
 			continue;
 		/* libsmartcols makes JSON arrays from multi-line cells */
 		scols_column_set_flags(column, SCOLS_FL_WRAP);
@@ -363,11 +383,9 @@ static size_t natural_width(const struct view *view, const struct view_layout *l
 	size_t widest = utf8_width(view->columns[l->columns[column]].title);
 
 	for (size_t i = 0; i < l->n_rows; i++) {
-		struct cell c = { 0 };
+		struct cell c = cell_at(view, l->rows[i], l->columns[column], scratch);
 		size_t width;
 
-		scratch->len = 0;
-		view->cell(view->data, l->rows[i], l->columns[column], &c, scratch);
 		format_cell(&c, l, column, text);
 		width = utf8_width((char *)text->data);
 		widest = width > widest ? width : widest;
@@ -387,7 +405,7 @@ static void shrink(const struct view *view, struct view_layout *l, const size_t 
 		unsigned widest = l->n;
 
 		for (unsigned i = 0; i < l->n; i++)
-			if (view->columns[l->columns[i]].left && l->widths[i] > LEAST &&
+			if (is_left(view->columns[l->columns[i]].type) && l->widths[i] > LEAST &&
 			    (widest == l->n || l->widths[i] > l->widths[widest]))
 				widest = i;
 		if (widest == l->n)

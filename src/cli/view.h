@@ -20,7 +20,7 @@
 	{ 0, "wide", NULL, "do not cut what is wider than the terminal" }
 
 enum cell_type {
-	CELL_NONE,
+	CELL_NONE,      /* no value */
 	CELL_NUMBER,    /* a number that names something: a PID */
 	CELL_COUNT,     /* a number whose every unit matters: calls */
 	CELL_AMOUNT,    /* a number of which the size matters: instructions */
@@ -33,22 +33,21 @@ enum cell_type {
 };
 
 struct cell {
-	enum cell_type type;
+	enum cell_type type;  /* its column's, or NONE */
 	uint64_t number;      /* NUMBER (when negative: its two's complement), COUNT, AMOUNT, ADDRESS; SECONDS, DURATION: nanoseconds */
 	bool negative;
 	double percent;
 	unsigned indent;      /* TEXT, for people: columns that it is set in */
-	const char *text;     /* TEXT; LIST: items separated by newlines */
+	const char *text;     /* TEXT; LIST: items separated by newlines; NONE: what people read instead; NULL: nothing */
 	const char *mark;     /* TEXT, for people: comes behind it; NULL: none */
 };
 
 struct column {
 	const char *name;     /* for -o and JSON */
 	const char *title;
+	enum cell_type type;
 	const char *help;
-	bool left;            /* text: set left */
 	bool hidden;          /* shown only when asked for; always in JSON */
-	bool list;            /* its cells are lists */
 };
 
 struct view {
