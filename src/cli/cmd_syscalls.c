@@ -275,24 +275,25 @@ static void sum_cell(const void *data, size_t row, unsigned column, struct cell 
 	}
 }
 
-/* Say by which interface calls were made, where not all were made by the CPU's own. */
-static void show_abi(const struct syscalls *s, struct column *column)
+/* Were all calls made by the CPU's own interface? */
+static bool has_one_abi(const struct syscalls *s)
 {
-	for (size_t i = 0; i < s->count && column->hidden; i++)
-		column->hidden = s->calls[i].abi == s->arch->abis;
+	size_t i = 0;
+
+	while (i < s->count && s->calls[i].abi == s->arch->abis)
+		i++;
+	return i == s->count;
 }
 
 static int show_sums(const struct args *args, const struct trace_arg *t, const struct syscalls *s, struct error *err)
 {
 	struct syscall_sum *sums;
-	struct column shown[sizeof sum_columns / sizeof *sum_columns];
 	struct view view = {
-		.name = "syscalls", .what = "system calls", .trace = t, .columns = shown, .default_sort = "total_ns", .cell = sum_cell,
+		.name = "syscalls", .what = "system calls", .trace = t, .columns = sum_columns, .default_sort = "total_ns", .cell = sum_cell,
+		.default_output = has_one_abi(s) ? NULL : "name,abi,count,errors,total_ns,average_ns,longest_ns",
 	};
 	int r;
 
-	memcpy(shown, sum_columns, sizeof shown);
-	show_abi(s, &shown[SUM_ABI]);
 	view.rows = syscalls_sum(s, &sums);
 	view.data = sums;
 	r = view_print(&view, args, err);
@@ -384,13 +385,11 @@ static int choose(const struct args *args, const bool *names, struct rows *rows,
 
 static int show(const struct args *args, const struct trace_arg *t, struct rows *rows, struct error *err)
 {
-	struct column shown[sizeof columns / sizeof *columns];
 	struct view view = {
-		.name = "syscalls", .what = "system calls", .trace = t, .columns = shown, .rows = rows->count, .cell = cell, .data = rows,
+		.name = "syscalls", .what = "system calls", .trace = t, .columns = columns, .rows = rows->count, .cell = cell, .data = rows,
+		.default_output = has_one_abi(rows->calls) ? NULL : "ns,cpu,pid,comm,abi,call,result,error,duration_ns,cpu_ns",
 	};
 
-	memcpy(shown, columns, sizeof shown);
-	show_abi(rows->calls, &shown[ABI]);
 	return view_print(&view, args, err);
 }
 

@@ -38,20 +38,8 @@ struct rows {
 	const struct function_total *totals; /* NULL: not asked for */
 	uint32_t *index;
 	size_t count;
-	bool by_ns, json;
+	bool by_ns;
 };
-
-/* Columns stand in the order of the enum; shares, for people, beside what they are shares of. */
-static unsigned column_at(const struct rows *rows, unsigned place)
-{
-	static const unsigned by_insns[] = {
-		[SELF_NS] = SELF_PCT, [SELF_PCT] = SELF_NS, [TOTAL_NS] = TOTAL_PCT, [TOTAL_PCT] = TOTAL_NS,
-	};
-
-	if (rows->by_ns || rows->json || place >= sizeof by_insns / sizeof *by_insns || !by_insns[place])
-		return place;
-	return by_insns[place];
-}
 
 static double share(const struct rows *rows, const struct function_stat *s)
 {
@@ -80,10 +68,9 @@ static void time_of_calls(const struct rows *rows, uint32_t function, bool avera
 		*ret = (struct cell){ .text = "unfinished" };
 }
 
-static void cell(const void *data, size_t row, unsigned place, struct cell *ret, struct buf *scratch)
+static void cell(const void *data, size_t row, unsigned column, struct cell *ret, struct buf *scratch)
 {
 	const struct rows *rows = data;
-	unsigned column = column_at(rows, place);
 	uint32_t function = rows->index[row];
 	const struct function_stat *s = &rows->functions->stats[function];
 	uint64_t address;
@@ -146,28 +133,24 @@ static void choose_rows(struct rows *rows, const struct only *only, double min_p
 			rows->index[rows->count++] = (uint32_t)i;
 }
 
+/* Shares stand beside what they are shares of. */
+#define BY_INSNS "function,section,calls,self_insns,self_pct,self_ns"
+#define BY_TOTAL_INSNS "function,section,calls,self_insns,self_pct,total_insns,total_pct,average_ns,longest_ns"
+#define BY_TOTAL_NS "function,section,calls,self_insns,self_ns,self_pct,total_insns,total_ns,total_pct,average_ns,longest_ns"
+
 static int show(const struct args *args, const struct trace_arg *t, const struct functions *f,
 		const struct function_total *totals, const struct only *only, bool by_ns, double min_pct, struct error *err)
 {
 	struct buf heading = { 0 };
-	struct column shown[sizeof columns / sizeof *columns];
-	struct rows rows = { .names = &t->names, .functions = f, .totals = totals, .by_ns = by_ns, .json = arg(args, "json") };
+	struct rows rows = { .names = &t->names, .functions = f, .totals = totals, .by_ns = by_ns };
 	struct view view = {
-		.name = "functions", .what = "functions", .trace = t, .columns = shown,
-		.default_sort = totals ? (rows.by_ns ? "total_ns" : "total_insns") : rows.by_ns ? "self_ns" : "self_insns",
+		.name = "functions", .what = "functions", .trace = t, .columns = columns,
+		.default_output = totals ? (by_ns ? BY_TOTAL_NS : BY_TOTAL_INSNS) : by_ns ? NULL : BY_INSNS,
+		.default_sort = totals ? (by_ns ? "total_ns" : "total_insns") : by_ns ? "self_ns" : "self_insns",
 		.cell = cell, .data = &rows,
 	};
 	int r;
 
-	for (unsigned i = 0; i < sizeof columns / sizeof *columns; i++) {
-		unsigned column = column_at(&rows, i);
-
-		shown[i] = columns[column];
-		if (column >= TOTAL_INSNS && column <= LONGEST)
-			shown[i].hidden = !totals || (column == TOTAL_NS && !by_ns);
-		if (column == SELF_NS)
-			shown[i].hidden = totals && !by_ns;
-	}
 	choose_rows(&rows, only, min_pct);
 	view.rows = rows.count;
 	buf_printf(&heading, "# ");

@@ -11,9 +11,6 @@
 
 enum { START, ASLEEP, READY, KIND, PID, COMM, FUNCTION, WOKEN_BY, WOKEN_BY_PID, STACK };
 
-#define STACK_COLUMN(is_hidden) \
-	[STACK] = { "stack", "STACK", CELL_LIST, "the functions of the kernel that it waited in, innermost first", .hidden = is_hidden }
-
 static const struct column columns[] = {
 	[START] = { "start_ns", "TIME S", CELL_SECONDS, "guest time when it left the CPU, in seconds" },
 	[ASLEEP] = { "asleep_ns", "ASLEEP", CELL_DURATION, "how long it slept, up to its wake-up; none: it was ready all the time" },
@@ -24,21 +21,7 @@ static const struct column columns[] = {
 	[FUNCTION] = { "function", "IN", CELL_TEXT, "the function of the kernel that tells what it waited for" },
 	[WOKEN_BY] = { "woken_by", "WOKEN BY", CELL_TEXT, "the thread that woke it up, or the function of an interrupt" },
 	[WOKEN_BY_PID] = { "woken_by_pid", "BY PID", CELL_NUMBER, "that thread; none: an interrupt did, or nobody", .hidden = true },
-	STACK_COLUMN(true),
-	{ 0 },
-};
-
-static const struct column columns_with_stacks[] = {
-	[START] = { "start_ns", "TIME S", CELL_SECONDS, "" },
-	[ASLEEP] = { "asleep_ns", "ASLEEP", CELL_DURATION, "" },
-	[READY] = { "ready_ns", "READY", CELL_DURATION, "" },
-	[KIND] = { "kind", "KIND", CELL_TEXT, "" },
-	[PID] = { "pid", "PID", CELL_NUMBER, "" },
-	[COMM] = { "comm", "PROCESS", CELL_TEXT, "" },
-	[FUNCTION] = { "function", "IN", CELL_TEXT, "", .hidden = true },
-	[WOKEN_BY] = { "woken_by", "WOKEN BY", CELL_TEXT, "" },
-	[WOKEN_BY_PID] = { "woken_by_pid", "BY PID", CELL_NUMBER, "", .hidden = true },
-	STACK_COLUMN(false),
+	[STACK] = { "stack", "STACK", CELL_LIST, "the functions of the kernel that it waited in, innermost first", .hidden = true },
 	{ 0 },
 };
 
@@ -231,8 +214,8 @@ static bool is_asked(const struct args *args, const struct rows *r, const struct
 static int show(const struct args *args, struct rows *r, struct error *err)
 {
 	struct view view = {
-		.name = "waits", .what = "waits", .trace = r->trace, .columns = arg(args, "stack") ? columns_with_stacks : columns, .rows = r->count,
-		.cell = cell, .data = r,
+		.name = "waits", .what = "waits", .trace = r->trace, .columns = columns, .rows = r->count, .cell = cell, .data = r,
+		.default_output = arg(args, "stack") ? "start_ns,asleep_ns,ready_ns,kind,pid,comm,woken_by,stack" : NULL,
 	};
 	struct map known = { 0 };
 	size_t cap = 0;
@@ -243,6 +226,7 @@ static int show(const struct args *args, struct rows *r, struct error *err)
 			add_up(r, &known, &cap, &r->history->aways[r->list[i]]);
 		map_free(&known);
 		view.columns = sum_columns;
+		view.default_output = NULL;
 		view.cell = sum_cell;
 		view.rows = r->n_sums;
 		view.default_sort = "asleep_ns";

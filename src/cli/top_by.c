@@ -25,7 +25,7 @@ int top_by_arg(const struct args *args, enum sums_by *ret, struct error *err)
 
 struct rows {
 	const struct sums *sums;
-	bool by_ns, json;
+	bool by_ns;
 };
 
 enum { NAME, PID, CALLS, SELF_INSNS, SELF_NS, SELF_PCT, EXE };
@@ -41,22 +41,14 @@ const struct column top_by_columns[] = {
 	{ 0 },
 };
 
-/* Shares stand, for people, beside what they are shares of. */
-static unsigned column_at(const struct rows *rows, unsigned place)
-{
-	if (rows->by_ns || rows->json || (place != SELF_NS && place != SELF_PCT))
-		return place;
-	return place == SELF_NS ? SELF_PCT : SELF_NS;
-}
-
-static void cell(const void *data, size_t row, unsigned place, struct cell *ret, struct buf *scratch)
+static void cell(const void *data, size_t row, unsigned column, struct cell *ret, struct buf *scratch)
 {
 	const struct rows *rows = data;
 	const struct sum *s = &rows->sums->list[row];
 	uint64_t whole = rows->by_ns ? rows->sums->ns : rows->sums->insns, part = rows->by_ns ? s->ns : s->insns;
 
 	(void)scratch;
-	switch (column_at(rows, place)) {
+	switch (column) {
 	case NAME:
 		*ret = (struct cell){ .type = CELL_TEXT, .text = s->name };
 		break;
@@ -86,22 +78,21 @@ static void cell(const void *data, size_t row, unsigned place, struct cell *ret,
 int top_by_show(const struct args *args, const struct trace_arg *t, const struct span *span, enum sums_by by, bool by_ns,
 		struct error *err)
 {
+	/* of functions, of tasks; by instructions, by time: shares stand beside what they are shares of */
+	static const char *const outputs[][2] = {
+		{ "name,calls,self_insns,self_pct,self_ns", "name,calls,self_insns,self_ns,self_pct" },
+		{ "name,pid,self_insns,self_pct,self_ns,exe", "name,pid,self_insns,self_ns,self_pct,exe" },
+	};
 	bool tasks = by == BY_PROCESS || by == BY_THREAD;
-	struct column shown[sizeof top_by_columns / sizeof *top_by_columns];
 	struct sums sums;
-	struct rows rows = { .sums = &sums, .by_ns = by_ns, .json = arg(args, "json") };
+	struct rows rows = { .sums = &sums, .by_ns = by_ns };
 	struct view view = {
-		.name = words[by], .columns = shown, .what = tasks ? "threads" : "functions", .trace = t,
+		.name = words[by], .columns = top_by_columns, .what = tasks ? "threads" : "functions", .trace = t, .default_output = outputs[tasks][by_ns],
 		.default_sort = by_ns ? "self_ns" : "self_insns", .cell = cell, .data = &rows,
 	};
 	struct buf heading = { 0 };
 	int r = EXIT_FAILED;
 
-	for (unsigned i = 0; i < sizeof top_by_columns / sizeof *top_by_columns; i++)
-		shown[i] = top_by_columns[column_at(&rows, i)];
-	shown[PID].hidden = !tasks;
-	shown[CALLS].hidden = tasks;
-	shown[EXE].hidden = !tasks;
 	if (sums_analyse(&t->session, span, by, &sums, err) == 0) {
 		buf_printf(&heading, "# ");
 		view_put_time(&heading, args, sums.insns, sums.ns, sums.halted_ns);

@@ -71,6 +71,8 @@ static int choose_columns(const struct view *view, const struct args *args, stru
 {
 	const char *list = arg(args, "output");
 
+	if (!list && !l->json)
+		list = view->default_output;
 	if (!list) {
 		for (unsigned i = 0; view->columns[i].name; i++)
 			if (l->json || !view->columns[i].hidden)

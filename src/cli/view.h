@@ -55,6 +55,7 @@ struct view {
 	const struct column *columns; /* ended by one without a name */
 	size_t rows;
 	const char *heading;        /* a line above the table, not in JSON; NULL: none */
+	const char *default_output; /* columns for people, as with -o; NULL: all that are not hidden */
 	const char *default_sort;   /* NULL: the rows' own order */
 	const char *what;           /* rows are of: "system calls" */
 	const struct trace_arg *trace;
