@@ -36,7 +36,7 @@ static const struct span_of *phase_at(const struct history *h, uint64_t ns)
 /* A program by its file, "udevd"; a thread of the kernel by its name. */
 static void put_program(struct buf *out, const struct walking *w, uint32_t thread, uint64_t ns)
 {
-	const struct thread *t = thread < w->threads->count ? &w->threads->list[thread] : NULL;
+	const struct thread *t = threads_at(w->threads, thread);
 	const struct program *p = t ? &w->threads->programs[threads_program(w->threads, thread, ns)] : NULL;
 	const struct span_of *phase = NULL;
 
@@ -55,7 +55,7 @@ static void put_program(struct buf *out, const struct walking *w, uint32_t threa
 	if (phase)
 		buf_printf(out, "%s", phase->name);
 	else
-		buf_printf(out, "%s", t ? threads_comm(w->threads, t, ns) : "[boot]");
+		buf_printf(out, "%s", threads_comm(w->threads, t, ns));
 }
 
 /* What it was in: an initcall, a module, a program. */

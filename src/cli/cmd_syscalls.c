@@ -148,9 +148,7 @@ static struct cell call_cell(const struct rows *rows, uint32_t number, struct bu
 /* The thread that made the call, or NULL. */
 static const struct thread *caller(const struct rows *rows, const struct syscall_record *c)
 {
-	long i = threads_find(rows->threads, c->task, c->ns);
-
-	return i == THREAD_NONE ? NULL : &rows->threads->list[i];
+	return threads_at(rows->threads, threads_find(rows->threads, c->task, c->ns));
 }
 
 static void thread_cell(const struct rows *rows, const struct syscall_record *c, unsigned column, struct cell *ret)

@@ -68,11 +68,6 @@ static uint64_t ready_ns(const struct rows *r, const struct away *a)
 	return end_of(r, a) - a->start_ns - asleep_ns(r, a);
 }
 
-static const struct thread *thread_of(const struct rows *r, uint32_t thread)
-{
-	return thread < r->trace->threads.count ? &r->trace->threads.list[thread] : NULL;
-}
-
 static const char *function_of(const struct rows *r, uint32_t function)
 {
 	return function == HISTORY_NONE ? "" : names_function(&r->trace->names, function);
@@ -90,14 +85,14 @@ static const char *kind_of(const struct away *a)
 
 static void woken_by(const struct rows *r, const struct away *a, struct cell *ret)
 {
-	const struct thread *waker = a->waker == HISTORY_NONE ? NULL : thread_of(r, a->waker);
+	const struct thread *waker = threads_at(&r->trace->threads, a->waker);
 
 	if (a->waker == HISTORY_NONE || !was_asleep(a))
 		return;
 	if (a->context != WAKE_TASK)
 		*ret = (struct cell){ .type = CELL_TEXT, .text = function_of(r, a->waker_function) };
 	else
-		*ret = (struct cell){ .type = CELL_TEXT, .text = waker ? threads_comm(&r->trace->threads, waker, a->wake_ns) : "[boot]" };
+		*ret = (struct cell){ .type = CELL_TEXT, .text = threads_comm(&r->trace->threads, waker, a->wake_ns) };
 }
 
 static void put_stack(const struct rows *r, const struct away *a, struct buf *out)
@@ -111,7 +106,7 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 {
 	const struct rows *r = data;
 	const struct away *a = &r->history->aways[r->list[row]];
-	const struct thread *t = thread_of(r, a->thread), *waker = a->waker == HISTORY_NONE ? NULL : thread_of(r, a->waker);
+	const struct thread *t = threads_at(&r->trace->threads, a->thread), *waker = threads_at(&r->trace->threads, a->waker);
 
 	switch (column) {
 	case START:
@@ -130,7 +125,7 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 		*ret = (struct cell){ .type = CELL_NUMBER, .number = t ? (uint64_t)t->pid : 0 };
 		break;
 	case COMM:
-		*ret = (struct cell){ .type = CELL_TEXT, .text = t ? threads_comm(&r->trace->threads, t, a->start_ns) : "[boot]" };
+		*ret = (struct cell){ .type = CELL_TEXT, .text = threads_comm(&r->trace->threads, t, a->start_ns) };
 		break;
 	case FUNCTION:
 		*ret = (struct cell){ .type = CELL_TEXT, .text = function_of(r, a->function) };
@@ -200,7 +195,7 @@ static void add_up(struct rows *r, struct map *known, size_t *cap, const struct 
 
 static bool is_asked(const struct args *args, const struct rows *r, const struct span *span, uint64_t pid, const struct away *a)
 {
-	const struct thread *t = thread_of(r, a->thread);
+	const struct thread *t = threads_at(&r->trace->threads, a->thread);
 	const char *comm = arg(args, "comm");
 
 	/* a CPU's idle thread waits for nothing */

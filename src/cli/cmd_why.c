@@ -73,18 +73,6 @@ static const struct column link_columns[] = {
 	{ 0 },
 };
 
-static const struct thread *thread_of(const struct answer *a, uint32_t thread)
-{
-	return thread < a->trace->threads.count ? &a->trace->threads.list[thread] : NULL;
-}
-
-static const char *comm_of(const struct answer *a, const struct link *l)
-{
-	const struct thread *t = thread_of(a, l->thread);
-
-	return t ? threads_comm(&a->trace->threads, t, l->start_ns) : "[boot]";
-}
-
 /* Of a wait its stack, of what ran its functions. */
 static void put_link_what(const struct answer *a, const struct link *l, struct buf *out)
 {
@@ -109,7 +97,7 @@ static void link_cell(const void *data, size_t row, unsigned column, struct cell
 {
 	const struct answer *a = data;
 	const struct link *l = &a->why->links[row];
-	const struct thread *t = thread_of(a, l->thread);
+	const struct thread *t = threads_at(&a->trace->threads, l->thread);
 
 	switch (column) {
 	case LINK_START:
@@ -126,7 +114,7 @@ static void link_cell(const void *data, size_t row, unsigned column, struct cell
 			*ret = (struct cell){ .type = CELL_NUMBER, .number = (uint64_t)t->pid };
 		break;
 	case LINK_COMM:
-		*ret = (struct cell){ .type = CELL_TEXT, .text = comm_of(a, l) };
+		*ret = (struct cell){ .type = CELL_TEXT, .text = threads_comm(&a->trace->threads, t, l->start_ns) };
 		break;
 	case LINK_NAME:
 		*ret = (struct cell){ .type = CELL_TEXT, .text = a->why->causes[l->cause].name };
@@ -165,14 +153,14 @@ static void print_cause_json(const struct answer *a, const struct cause *c)
 
 static void print_link_json(const struct answer *a, const struct link *l)
 {
-	const struct thread *t = thread_of(a, l->thread);
+	const struct thread *t = threads_at(&a->trace->threads, l->thread);
 	struct buf what = { 0 };
 
 	put_link_what(a, l, &what);
 	buf_put_u8(&what, 0);
 	printf("{\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64 ",\"kind\":\"%s\",\"pid\":%d,\"comm\":", l->start_ns, l->end_ns,
 	       link_kind_name(l->kind), t ? t->pid : 0);
-	json_string(stdout, comm_of(a, l));
+	json_string(stdout, threads_comm(&a->trace->threads, t, l->start_ns));
 	printf(",\"name\":");
 	json_string(stdout, a->why->causes[l->cause].name);
 	printf(",\"what\":");

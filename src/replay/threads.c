@@ -194,9 +194,17 @@ const struct task_record *threads_record(const struct threads *t, uint64_t task,
 	return i < 0 ? NULL : &t->records[i];
 }
 
+const struct thread *threads_at(const struct threads *t, long number)
+{
+	return number >= 0 && (size_t)number < t->count ? &t->list[number] : NULL;
+}
+
 const char *threads_comm(const struct threads *t, const struct thread *thread, uint64_t ns)
 {
-	long i = last_record(t, thread->task, ns);
+	long i = thread ? last_record(t, thread->task, ns) : -1;
+
+	if (!thread)
+		return "[boot]";
 
 	/* before anything told of it, it had its first program's name */
 	if (i < 0 || &t->list[t->thread_of_record[i]] != thread)

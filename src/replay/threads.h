@@ -52,7 +52,10 @@ const struct task_record *threads_record(const struct threads *t, uint64_t task,
 /* Number of the thread whose task_struct is or was last there at that time, or THREAD_NONE. */
 long threads_find(const struct threads *t, uint64_t task, uint64_t ns);
 
-/* The thread's name at that time. */
+/* The thread of that number; NULL: none has it, as THREAD_NONE, and as numbers that stand for a vCPU before its first switch. */
+const struct thread *threads_at(const struct threads *t, long number);
+
+/* The thread's name at that time; of NULL, which is what ran before there were threads: [boot]. */
 const char *threads_comm(const struct threads *t, const struct thread *thread, uint64_t ns);
 
 /* Does the shell's pattern fit a name that the thread had when one of its programs ended, or has? */
