@@ -92,7 +92,7 @@ static int by_first(const void *va, const void *vb)
 	return a_insns < b_insns ? -1 : a_insns > b_insns;
 }
 
-static int show(const struct args *args, const struct trace_arg *t, const struct functions *f, const struct only *only,
+static int show(const struct args *args, const struct trace_arg *t, const struct functions *f, const bool *only,
 		struct error *err)
 {
 	struct rows rows = { .names = &t->names, .threads = &t->threads, .functions = f };
@@ -101,7 +101,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 
 	rows.index = xcalloc(f->count, sizeof *rows.index);
 	for (size_t i = 0; i < f->count; i++)
-		if (f->stats[i].first_ns != UINT64_MAX && only_has(only, &t->names, (uint32_t)i))
+		if (f->stats[i].first_ns != UINT64_MAX && only[i])
 			rows.index[rows.count++] = (uint32_t)i;
 	sorting = f;
 	qsort(rows.index, rows.count, sizeof *rows.index, by_first);
@@ -116,7 +116,7 @@ static int run(const struct args *args, struct error *err)
 	struct functions f;
 	struct trace_arg t;
 	struct span span;
-	struct only only;
+	bool *only = NULL;
 	int r = EXIT_FAILED;
 
 	if (span_arg(args, &span, err) < 0)
@@ -125,10 +125,10 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_FAILED;
 	thunks_arg(args, &t);
 	if (only_arg(args, &t.names, &only, err) == 0 && functions_analyse(t.reader, &t.names, &span, &f, err) == 0) {
-		r = show(args, &t, &f, &only, err);
+		r = show(args, &t, &f, only, err);
 		functions_deinit(&f);
 	}
-	only_deinit(&only);
+	free(only);
 	trace_arg_close(&t);
 	return r;
 }

@@ -122,13 +122,13 @@ static void cell(const void *data, size_t row, unsigned column, struct cell *ret
 	}
 }
 
-static void choose_rows(struct rows *rows, const struct only *only, double min_pct)
+static void choose_rows(struct rows *rows, const bool *only, double min_pct)
 {
 	const struct functions *f = rows->functions;
 
 	rows->index = xcalloc(f->count, sizeof *rows->index);
 	for (size_t i = 0; i < f->count; i++)
-		if (only_has(only, rows->names, (uint32_t)i) && (f->stats[i].calls || f->stats[i].self_insns || f->stats[i].self_ns) &&
+		if (only[i] && (f->stats[i].calls || f->stats[i].self_insns || f->stats[i].self_ns) &&
 		    share(rows, &f->stats[i]) >= min_pct)
 			rows->index[rows->count++] = (uint32_t)i;
 }
@@ -139,7 +139,7 @@ static void choose_rows(struct rows *rows, const struct only *only, double min_p
 #define BY_TOTAL_NS "function,section,calls,self_insns,self_ns,self_pct,total_insns,total_ns,total_pct,average_ns,longest_ns"
 
 static int show(const struct args *args, const struct trace_arg *t, const struct functions *f,
-		const struct function_total *totals, const struct only *only, bool by_ns, double min_pct, struct error *err)
+		const struct function_total *totals, const bool *only, bool by_ns, double min_pct, struct error *err)
 {
 	struct buf heading = { 0 };
 	struct rows rows = { .names = &t->names, .functions = f, .totals = totals, .by_ns = by_ns };
@@ -193,7 +193,7 @@ static int run(const struct args *args, struct error *err)
 	struct trace_arg t;
 	struct span span;
 	struct function_total *totals = NULL;
-	struct only only;
+	bool *only = NULL;
 	double min_pct = 0;
 	enum sums_by by;
 	bool by_ns;
@@ -222,10 +222,10 @@ static int run(const struct args *args, struct error *err)
 		return r;
 	}
 	if (only_arg(args, &t.names, &only, err) == 0 && analyse(&t, &span, arg(args, "total"), &f, &totals, err) == 0) {
-		r = show(args, &t, &f, totals, &only, by_ns, min_pct, err);
+		r = show(args, &t, &f, totals, only, by_ns, min_pct, err);
 		functions_deinit(&f);
 	}
-	only_deinit(&only);
+	free(only);
 	free(totals);
 	trace_arg_close(&t);
 	return r;

@@ -228,37 +228,43 @@ int functions_arg(const struct args *args, const struct names *names, bool **ret
 	return mark_functions(lists, args->n_operands, names, ret, err);
 }
 
-int only_arg(const struct args *args, const struct names *names, struct only *ret, struct error *err)
+/* Take the marks from those functions that `marks` does not have, too. */
+static void unmark(bool *functions, const bool *marks, size_t count)
+{
+	for (size_t i = 0; marks && i < count; i++)
+		functions[i] = functions[i] && marks[i];
+}
+
+static int objects_arg(const struct args *args, const struct names *names, bool **ret, struct error *err)
 {
 	const struct name_list all = {
 		.count = names_count(names), .at = object_at, .data = names, .what = "module, program or library", .where = " in the trace",
 	};
 	const char *module = arg(args, "module");
 
-	*ret = (struct only){ .kernel = arg(args, "kernel"), .user = arg(args, "user") };
-	if (ret->kernel && ret->user)
+	*ret = module ? xcalloc(all.count, sizeof **ret) : NULL;
+	return module ? name_list_mark(&all, &module, 1, *ret, err) : 0;
+}
+
+int only_arg(const struct args *args, const struct names *names, bool **ret, struct error *err)
+{
+	bool kernel = arg(args, "kernel"), user = arg(args, "user"), *of_module = NULL, *functions = NULL, *all;
+	size_t count = names_count(names);
+	int r = -1;
+
+	*ret = all = xcalloc(count, sizeof *all);
+	if (kernel && user)
 		return error_set(err, "--kernel and --user: one of them");
-	if (module) {
-		ret->of_module = xcalloc(all.count, sizeof *ret->of_module);
-		if (name_list_mark(&all, &module, 1, ret->of_module, err) < 0)
-			return -1;
+	for (size_t i = 0; i < count; i++)
+		all[i] = (!kernel || names_is_kernel(names, (uint32_t)i)) && (!user || names_is_user(names, (uint32_t)i));
+	if (objects_arg(args, names, &of_module, err) == 0 && functions_arg(args, names, &functions, err) == 0) {
+		unmark(all, of_module, count);
+		unmark(all, functions, count);
+		r = 0;
 	}
-	return functions_arg(args, names, &ret->functions, err);
-}
-
-void only_deinit(struct only *only)
-{
-	free(only->of_module);
-	free(only->functions);
-}
-
-bool only_has(const struct only *only, const struct names *names, uint32_t function)
-{
-	if ((only->kernel && !names_is_kernel(names, function)) || (only->user && !names_is_user(names, function)))
-		return false;
-	if (only->functions && !only->functions[function])
-		return false;
-	return !only->of_module || only->of_module[function];
+	free(of_module);
+	free(functions);
+	return r;
 }
 
 int clock_arg(const struct args *args, bool *ret_by_ns, struct error *err)

@@ -83,16 +83,8 @@ int trace_no_wakes(const struct trace_arg *t, struct error *err);
 	{ 0, "module", "NAMES", "only functions of these modules, programs or libraries: ext4, libc.*", ',' }, \
 	FUNCTION_OPTION("only these functions")
 
-/* The code whose functions the user wants to see. */
-struct only {
-	bool kernel, user;    /* if neither is set: all code */
-	bool *of_module, *functions; /* marks by number; NULL: any */
-};
-
-/* Call only_deinit() also after an error. */
-int only_arg(const struct args *args, const struct names *names, struct only *ret, struct error *err);
-void only_deinit(struct only *only);
-bool only_has(const struct only *only, const struct names *names, uint32_t function);
+/* The functions that the user wants to see, as marks by number. The caller frees *ret, also after an error. */
+int only_arg(const struct args *args, const struct names *names, bool **ret, struct error *err);
 
 /* Does the answer go by guest time, not by instructions? */
 int clock_arg(const struct args *args, bool *ret_by_ns, struct error *err);
