@@ -4,29 +4,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "analysis/kernel_log.h"
 #include "base/alloc.h"
 #include "base/map.h"
 #include "commands.h"
 #include "quantity.h"
+#include "tables/log_table.h"
 #include "terminal.h"
 #include "trace_arg.h"
 #include "view.h"
-
-enum { NS, LEVEL_NAME, PID, COMM, CPU, TEXT, INSNS, LEVEL, FACILITY };
-
-static const struct column columns[] = {
-	[NS] = { "ns", "TIME S", CELL_SECONDS, "guest time when the line was stored, in seconds" },
-	[LEVEL_NAME] = { "severity", "LEVEL", CELL_TEXT, "emerg, alert, crit, err, warn, notice, info or debug" },
-	[PID] = { "pid", "PID", CELL_NUMBER, "thread that ran then; an interrupt's is the one that it cut into" },
-	[COMM] = { "comm", "PROCESS", CELL_TEXT, "its name then" },
-	[CPU] = { "cpu", "CPU", CELL_NUMBER, "vCPU that it ran on" },
-	[TEXT] = { "text", "TEXT", CELL_TEXT, "the line; a continued line has all its parts" },
-	[INSNS] = { "insns", "INSNS", CELL_COUNT, "instructions that the vCPU had retired", .hidden = true },
-	[LEVEL] = { "level", "LEVEL NUMBER", CELL_NUMBER, "the level's number, 0 to 7", .hidden = true },
-	[FACILITY] = { "facility", "FACILITY", CELL_NUMBER, "of syslog(3): 0 is the kernel's own; others are of programs that wrote to /dev/kmsg", .hidden = true },
-	{ 0 },
-};
 
 /* Which lines are asked for. */
 struct choice {
@@ -35,50 +20,6 @@ struct choice {
 	regex_t regex;
 	struct span span;
 };
-
-struct rows {
-	const struct threads *threads;
-	const struct log_line **lines;
-	size_t count;
-};
-
-static void cell(const void *data, size_t row, unsigned column, struct cell *ret, struct buf *scratch)
-{
-	const struct rows *rows = data;
-	const struct log_line *line = rows->lines[row];
-	const struct task_record *task = line->task ? threads_record(rows->threads, line->task, line->ns) : NULL;
-
-	(void)scratch;
-	switch (column) {
-	case NS:
-		*ret = (struct cell){ .type = CELL_SECONDS, .number = line->ns };
-		break;
-	case LEVEL_NAME:
-		*ret = (struct cell){ .type = CELL_TEXT, .text = log_level_name(line->level) };
-		break;
-	case PID:
-		*ret = (struct cell){ .type = CELL_NUMBER, .number = task ? (uint64_t)task->pid : 0 };
-		break;
-	case COMM:
-		*ret = (struct cell){ .type = CELL_TEXT, .text = task ? task->comm : "swapper/0" };
-		break;
-	case CPU:
-		*ret = (struct cell){ .type = CELL_NUMBER, .number = line->cpu };
-		break;
-	case TEXT:
-		*ret = (struct cell){ .type = CELL_TEXT, .text = line->text };
-		break;
-	case INSNS:
-		*ret = (struct cell){ .type = CELL_COUNT, .number = line->insns };
-		break;
-	case LEVEL:
-		*ret = (struct cell){ .type = CELL_NUMBER, .number = line->level };
-		break;
-	case FACILITY:
-		*ret = (struct cell){ .type = CELL_NUMBER, .number = line->facility };
-		break;
-	}
-}
 
 static bool is_asked(const struct choice *c, const struct log_line *line)
 {
@@ -123,16 +64,16 @@ static int no_log(const struct trace_arg *t, const struct facts *facts, struct e
 
 static int show(const struct args *args, const struct trace_arg *t, const struct choice *choice, const struct kernel_log *log, struct error *err)
 {
-	struct rows rows = { .threads = &t->threads, .lines = xcalloc(log->count + 1, sizeof *rows.lines) };
-	struct view view = { .name = "log", .what = "lines", .trace = t, .columns = columns, .cell = cell, .data = &rows };
+	bool *chosen = xcalloc(log->count, sizeof *chosen);
+	struct table table;
 	int r;
 
 	for (size_t i = 0; i < log->count; i++)
-		if (is_asked(choice, &log->lines[i]))
-			rows.lines[rows.count++] = &log->lines[i];
-	view.rows = rows.count;
-	r = view_print(&view, args, err);
-	free(rows.lines);
+		chosen[i] = is_asked(choice, &log->lines[i]);
+	log_table_init(&table, &t->threads, log, chosen);
+	r = view_print(&(struct view){ .table = &table, .trace = t }, args, err);
+	table_deinit(&table);
+	free(chosen);
 	return r;
 }
 
@@ -251,7 +192,7 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static const struct legend legends[] = { { "columns", columns, NULL }, { 0 } };
+static const struct legend legends[] = { { "columns", log_columns, NULL }, { 0 } };
 
 const struct command cmd_log = {
 	.name = "log",

@@ -43,7 +43,7 @@ struct term {
 /* Explains an answer in --help and the manual: columns, or keys of JSON. */
 struct legend {
 	const char *heading;          /* "columns"; NULL ends the list */
-	const struct column *columns; /* see view.h; or */
+	const struct column *columns; /* tables/table.h; or */
 	const struct term *terms;     /* ended by one without a name */
 };
 

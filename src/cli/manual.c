@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "view.h"
+#include "tables/table.h"
 
 static void print_option(const struct option *o)
 {

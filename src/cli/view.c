@@ -43,8 +43,8 @@ static bool is_called(const char *column, const char *name, size_t len)
 
 static int find_column(const struct view *view, const char *name, size_t len)
 {
-	for (int i = 0; view->columns[i].name; i++)
-		if (is_called(view->columns[i].name, name, len) || is_called(view->columns[i].title, name, len))
+	for (int i = 0; view->table->columns[i].name; i++)
+		if (is_called(view->table->columns[i].name, name, len) || is_called(view->table->columns[i].title, name, len))
 			return i;
 	return -1;
 }
@@ -55,11 +55,11 @@ static int no_column(const struct view *view, char option, const char *name, siz
 	struct near near;
 
 	near_init(&near, name, len);
-	for (const struct column *c = view->columns; c->name; c++)
+	for (const struct column *c = view->table->columns; c->name; c++)
 		near_offer(&near, c->name);
 	near_put(&near, &similar);
-	for (const struct column *c = view->columns; !near.count && c->name; c++)
-		buf_printf(&similar, "%s%s", c == view->columns ? "; there are: " : ", ", c->name);
+	for (const struct column *c = view->table->columns; !near.count && c->name; c++)
+		buf_printf(&similar, "%s%s", c == view->table->columns ? "; there are: " : ", ", c->name);
 	buf_put_u8(&similar, 0);
 	error_set(err, "-%c %.*s: no such column%s; '-o help' explains them", option, (int)len, name, (char *)similar.data);
 	buf_free(&similar);
@@ -74,8 +74,8 @@ static int choose_columns(const struct view *view, const struct args *args, stru
 	if (!list && !l->json)
 		list = view->default_output;
 	if (!list) {
-		for (unsigned i = 0; view->columns[i].name; i++)
-			if (l->json || !view->columns[i].hidden)
+		for (unsigned i = 0; view->table->columns[i].name; i++)
+			if (l->json || !view->table->columns[i].hidden)
 				l->columns[l->n++] = i;
 		return 0;
 	}
@@ -98,8 +98,11 @@ static struct cell cell_at(const struct view *view, size_t row, unsigned column,
 	struct cell c = { 0 };
 
 	scratch->len = 0;
-	view->cell(view->data, row, column, &c, scratch);
-	assert(c.type == CELL_NONE || c.type == view->columns[column].type);
+	if (view->cell)
+		view->cell(view->data, row, column, &c, scratch);
+	else
+		c = view->table->cell(view->table->data, row, column, scratch);
+	assert(c.type == CELL_NONE || c.type == view->table->columns[column].type);
 	return c;
 }
 
@@ -155,9 +158,9 @@ static int sort_rows(const struct view *view, const struct args *args, struct vi
 	struct sort_key *keys;
 	int column;
 
-	l->rows = xcalloc(view->rows, sizeof *l->rows);
-	l->n_rows = view->rows;
-	for (size_t i = 0; i < view->rows; i++)
+	l->rows = xcalloc(view->table->rows, sizeof *l->rows);
+	l->n_rows = view->table->rows;
+	for (size_t i = 0; i < view->table->rows; i++)
 		l->rows[i] = i;
 	if (!by)
 		return 0;
@@ -165,17 +168,17 @@ static int sort_rows(const struct view *view, const struct args *args, struct vi
 	column = find_column(view, by, strlen(by));
 	if (column < 0)
 		return no_column(view, 's', by, strlen(by), err);
-	keys = xcalloc(view->rows, sizeof *keys);
-	for (size_t i = 0; i < view->rows; i++) {
+	keys = xcalloc(view->table->rows, sizeof *keys);
+	for (size_t i = 0; i < view->table->rows; i++) {
 		struct cell c = cell_at(view, i, (unsigned)column, &scratch);
 
 		keys[i] = (struct sort_key){ .row = i, .number = number_of(&c) };
 		if (c.text && !is_empty(&c, l))
 			keys[i].text = xstrdup(c.text);
 	}
-	qsort(keys, view->rows, sizeof *keys, by_key);
-	for (size_t i = 0; i < view->rows; i++) {
-		l->rows[reverse ? view->rows - 1 - i : i] = keys[i].row;
+	qsort(keys, view->table->rows, sizeof *keys, by_key);
+	for (size_t i = 0; i < view->table->rows; i++) {
+		l->rows[reverse ? view->table->rows - 1 - i : i] = keys[i].row;
 		free(keys[i].text);
 	}
 	free(keys);
@@ -363,7 +366,7 @@ static void add_row(const struct view *view, const struct view_layout *l, size_t
 static void add_columns(const struct view *view, const struct view_layout *l, struct libscols_table *table)
 {
 	for (unsigned i = 0; i < l->n; i++) {
-		const struct column *c = &view->columns[l->columns[i]];
+		const struct column *c = &view->table->columns[l->columns[i]];
 		int flags = is_left(c->type) ? 0 : SCOLS_FL_RIGHT;
 		struct libscols_column *column =
 			scols_table_new_column(table, l->json ? c->name : c->title, 0, flags);
@@ -382,7 +385,7 @@ static void add_columns(const struct view *view, const struct view_layout *l, st
 /* The width that a column would need. */
 static size_t natural_width(const struct view *view, const struct view_layout *l, unsigned column, struct buf *text, struct buf *scratch)
 {
-	size_t widest = utf8_width(view->columns[l->columns[column]].title);
+	size_t widest = utf8_width(view->table->columns[l->columns[column]].title);
 
 	for (size_t i = 0; i < l->n_rows; i++) {
 		struct cell c = cell_at(view, l->rows[i], l->columns[column], scratch);
@@ -407,7 +410,7 @@ static void shrink(const struct view *view, struct view_layout *l, const size_t 
 		unsigned widest = l->n;
 
 		for (unsigned i = 0; i < l->n; i++)
-			if (is_left(view->columns[l->columns[i]].type) && l->widths[i] > LEAST &&
+			if (is_left(view->table->columns[l->columns[i]].type) && l->widths[i] > LEAST &&
 			    (widest == l->n || l->widths[i] > l->widths[widest]))
 				widest = i;
 		if (widest == l->n)
@@ -438,18 +441,18 @@ static void fit_columns(const struct view *view, const struct args *args, struct
 static void print_titles(const struct view *view, const struct view_layout *l)
 {
 	for (unsigned i = 0; i < l->n; i++)
-		printf("%s%s", i ? " " : "", view->columns[l->columns[i]].title);
+		printf("%s%s", i ? " " : "", view->table->columns[l->columns[i]].title);
 	putchar('\n');
 }
 
 static void print_nothing(const struct view *view, const struct args *args, const struct view_layout *l)
 {
 	if (l->json)
-		printf("{\n   \"%s\": []\n}\n", view->name);
+		printf("{\n   \"%s\": []\n}\n", view->table->name);
 	else
 		print_titles(view, l);
-	if (!view->rows)
-		empty_say(args, view->trace, view->what);
+	if (!view->table->rows)
+		empty_say(args, view->trace, view->table->what);
 }
 
 /* An exit status. */
@@ -459,7 +462,7 @@ static int draw(const struct view *view, const struct view_layout *l, struct err
 	struct buf text = { 0 }, scratch = { 0 };
 	int r;
 
-	scols_table_set_name(table, view->name);
+	scols_table_set_name(table, view->table->name);
 	scols_table_enable_json(table, l->json);
 	scols_table_enable_maxout(table, 0);
 	scols_table_set_stream(table, stdout);
@@ -525,7 +528,7 @@ static void print_heading(const char *heading, size_t columns)
 	buf_free(&lines);
 }
 
-int view_print(const struct view *view, const struct args *args, struct error *err)
+static int print(const struct view *view, const struct args *args, struct error *err)
 {
 	struct view_layout l = { .json = arg(args, "json"), .exact = arg(args, "exact") };
 	int r = EXIT_OK;
@@ -544,8 +547,18 @@ int view_print(const struct view *view, const struct args *args, struct error *e
 		print_nothing(view, args, &l);
 	else
 		r = draw(view, &l, err);
-	if (!l.json && l.n_rows < view->rows)
-		terminal_note("%zu more lines; -n 0 shows all", view->rows - l.n_rows);
+	if (!l.json && l.n_rows < view->table->rows)
+		terminal_note("%zu more lines; -n 0 shows all", view->table->rows - l.n_rows);
 	free(l.rows);
 	return r;
+}
+
+int view_print(const struct view *view, const struct args *args, struct error *err)
+{
+	struct table table = { .name = view->name, .what = view->what, .columns = view->columns, .rows = view->rows };
+	struct view whole = *view;
+
+	if (!view->table)
+		whole.table = &table;
+	return print(&whole, args, err);
 }

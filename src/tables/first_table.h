@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* When each function was entered for the first time, in that order. */
+#ifndef UPTO_TABLES_FIRST_TABLE_H
+#define UPTO_TABLES_FIRST_TABLE_H
+
+#include "analysis/functions.h"
+#include "replay/session.h"
+#include "table.h"
+
+extern const struct column first_columns[];
+
+/* `chosen`: marks by function; NULL: all. Functions that were never entered have no row. */
+void first_table_init(struct table *ret, const struct session *session, const struct functions *f, const bool *chosen);
+
+#endif
