@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tree_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum { TOTAL_PCT, TOTAL_INSNS, TOTAL_NS, SELF_INSNS, SELF_NS, CALLS, TAIL_CALLS, DEPTH, INLINED, FUNCTION };
+
+const struct column tree_columns[] = {
+	[TOTAL_PCT] = { "total_pct", "TOTAL %", CELL_PERCENT, "share of all, with callees, by the clock that --clock names" },
+	[TOTAL_INSNS] = { "total_insns", "TOTAL INSNS", CELL_AMOUNT, "instructions, with callees" },
+	[TOTAL_NS] = { "total_ns", "TOTAL TIME", CELL_DURATION, "guest time, with callees" },
+	[SELF_INSNS] = { "self_insns", "SELF INSNS", CELL_AMOUNT, "instructions of its own" },
+	[SELF_NS] = { "self_ns", "SELF TIME", CELL_DURATION, "guest time of its own", .hidden = true },
+	[CALLS] = { "calls", "CALLS", CELL_COUNT, "how often it was entered on this path" },
+	[TAIL_CALLS] = { "tail_calls", "TAIL CALLS", CELL_COUNT, "calls that its caller ended in, by a jump", .hidden = true },
+	[DEPTH] = { "depth", "DEPTH", CELL_NUMBER, "functions above it", .hidden = true },
+	[INLINED] = { "inlined", "INLINED", CELL_NUMBER, "1: it was made part of its caller, and has nothing of its own", .hidden = true },
+	[FUNCTION] = { "function", "FUNCTION", CELL_TEXT, "name, set in below what called it (--callers: below what it called)" },
+	{ 0 },
+};
+
+struct row {
+	uint32_t node;
+	unsigned depth;
+};
+
+struct rows {
+	const struct names *names;
+	const struct call_tree *tree;
+	uint64_t all;
+	bool by_ns;
+	size_t count;
+	struct row list[]; /* each node has one at most */
+};
+
+static uint64_t total_of(const struct rows *rows, const struct call_node *n)
+{
+	return rows->by_ns ? n->total_ns : n->total_insns;
+}
+
+static struct cell share(const struct rows *rows, const struct call_node *n)
+{
+	return cell_share(total_of(rows, n), rows->all);
+}
+
+static struct cell function_cell(const struct rows *rows, const struct row *row, const char *inlined, struct buf *scratch)
+{
+	const struct call_node *n = &rows->tree->nodes[row->node];
+	struct cell c = cell_text(names_function(rows->names, n->function));
+
+	if (inlined) {
+		buf_printf(scratch, "%s (inlined)", inlined);
+		c = cell_scratch(CELL_TEXT, scratch);
+	}
+	c.mark = n->calls && n->tail_calls == n->calls ? " <tail>" : NULL;
+	c.indent = 2 * row->depth;
+	return c;
+}
+
+static struct cell cell(const void *data, size_t row, unsigned column, struct buf *scratch)
+{
+	const struct rows *rows = data;
+	const struct call_node *n = &rows->tree->nodes[rows->list[row].node];
+	const char *inlined = rows->tree->inlines ? inlines_name(rows->tree->inlines, n->function) : NULL;
+
+	switch (column) {
+	case TOTAL_PCT:
+		return share(rows, n);
+	case TOTAL_INSNS:
+		return cell_amount(n->total_insns);
+	case TOTAL_NS:
+		return cell_duration(n->total_ns);
+	case SELF_INSNS:
+		return cell_amount(n->self_insns);
+	case SELF_NS:
+		return cell_duration(n->self_ns);
+	case CALLS:
+		return cell_count(n->calls);
+	case TAIL_CALLS:
+		return cell_count(n->tail_calls);
+	case DEPTH:
+		return cell_number(rows->list[row].depth);
+	case INLINED:
+		return cell_number(inlined != NULL);
+	case FUNCTION:
+		return function_cell(rows, &rows->list[row], inlined, scratch);
+	}
+	return cell_none();
+}
+
+/* The children of each node, the largest first. */
+struct children {
+	uint32_t *list;   /* by parent */
+	size_t *first;    /* where the children of a node begin; those of the next node begin where they end */
+};
+
+static int by_total(const void *va, const void *vb, void *data)
+{
+	const struct rows *rows = data;
+	uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
+	uint64_t ta = total_of(rows, &rows->tree->nodes[a]), tb = total_of(rows, &rows->tree->nodes[b]);
+
+	if (ta != tb)
+		return ta > tb ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static void find_children(struct rows *rows, struct children *c)
+{
+	const struct call_tree *t = rows->tree;
+
+	c->list = xcalloc(t->count, sizeof *c->list);
+	c->first = xcalloc(t->count + 2, sizeof *c->first);
+	for (size_t i = 1; i < t->count; i++)
+		c->first[t->nodes[i].parent + 2]++;
+	for (size_t i = 2; i < t->count + 2; i++)
+		c->first[i] += c->first[i - 1];
+	for (size_t i = 1; i < t->count; i++)
+		c->list[c->first[t->nodes[i].parent + 1]++] = (uint32_t)i;
+	for (size_t i = 0; i < t->count; i++)
+		qsort_r(c->list + c->first[i], c->first[i + 1] - c->first[i], sizeof *c->list, by_total, rows);
+}
+
+/* Rows in the order of a walk. */
+static void choose_rows(struct rows *rows, const struct tree_choice *choice)
+{
+	struct children c;
+	uint32_t node = 0;
+	size_t *at;
+	unsigned depth = 0;
+
+	find_children(rows, &c);
+	at = xcalloc(rows->tree->count, sizeof *at);
+	memcpy(at, c.first, rows->tree->count * sizeof *at);
+	for (;;) {
+		bool more = at[node] < c.first[node + 1] && (!choice->depth || depth < choice->depth);
+		uint32_t child = more ? c.list[at[node]] : 0;
+
+		if (!more || share(rows, &rows->tree->nodes[child]).percent < choice->min_pct) {
+			if (!depth)
+				break;
+			node = rows->tree->nodes[node].parent;
+			depth--;
+			continue;
+		}
+		at[node]++;
+		rows->list[rows->count++] = (struct row){ .node = child, .depth = depth };
+		node = child;
+		depth++;
+	}
+	free(at);
+	free(c.list);
+	free(c.first);
+}
+
+void tree_table_init(struct table *ret, const struct names *names, const struct call_tree *all, const struct call_tree *tree,
+		     const struct tree_choice *choice)
+{
+	struct rows *rows = xcalloc(1, sizeof *rows + tree->count * sizeof *rows->list);
+
+	*rows = (struct rows){ .names = names, .tree = tree, .by_ns = choice->by_ns };
+	rows->all = total_of(rows, &all->nodes[0]);
+	choose_rows(rows, choice);
+	*ret = (struct table){
+		.name = "tree", .what = "calls", .columns = tree_columns, .rows = rows->count, .cell = cell, .data = rows, .free = free,
+	};
+}
