@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What was done when, as a tree or of some kinds only. */
+#ifndef UPTO_TABLES_TIMELINE_TABLE_H
+#define UPTO_TABLES_TIMELINE_TABLE_H
+
+#include "analysis/history.h"
+#include "replay/walk.h"
+#include "table.h"
+
+extern const struct column timeline_columns[];
+
+/* Which spans have rows. */
+struct timeline_choice {
+	uint64_t min_ns;        /* 0: all; else what is shorter is folded into one row for each parent, and in a table of kinds left out */
+	uint64_t depth;         /* levels below the boot */
+	bool kinds[SPAN_KINDS]; /* with any_kind: these, and no tree */
+	bool any_kind;
+	struct span span;       /* of guest time */
+	unsigned bar_width;     /* letters of the bars */
+	unsigned others;        /* how many of those that had the CPU are named, up to HISTORY_HOT */
+};
+
+void timeline_table_init(struct table *ret, const struct history *h, const struct threads *threads, const struct timeline_choice *choice);
+
+#endif
