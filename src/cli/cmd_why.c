@@ -6,11 +6,10 @@
 
 #include "analysis/entry.h"
 #include "analysis/history_file.h"
-#include "analysis/why.h"
-#include "base/alloc.h"
 #include "commands.h"
 #include "json.h"
 #include "quantity.h"
+#include "tables/why_table.h"
 #include "terminal.h"
 #include "trace_arg.h"
 #include "view.h"
@@ -22,110 +21,6 @@ struct answer {
 	const struct milestone *until;
 	const char *without;  /* NULL */
 };
-
-enum { CAUSE_NS, CAUSE_PCT, CAUSE_KIND, CAUSE_NAME, CAUSE_WHAT };
-
-static const struct column cause_columns[] = {
-	[CAUSE_NS] = { "ns", "HELD", CELL_DURATION, "how much of the time it holds" },
-	[CAUSE_PCT] = { "pct", "%", CELL_PERCENT, "per cent of the time" },
-	[CAUSE_KIND] = { "kind", "KIND", CELL_TEXT, "run, ready, timer, disk, lock, child, peer, rcu, work, device, halt or unknown" },
-	[CAUSE_NAME] = { "name", "CAUSE", CELL_TEXT, "what was under way: an initcall, a module, a program" },
-	[CAUSE_WHAT] = { "what", "WHAT", CELL_TEXT, "where the CPU was, or what was waited in" },
-	{ 0 },
-};
-
-static void cause_cell(const void *data, size_t row, unsigned column, struct cell *ret, struct buf *scratch)
-{
-	const struct answer *a = data;
-	const struct cause *c = &a->why->causes[row];
-	uint64_t total = a->why->to_ns - a->why->from_ns;
-
-	(void)scratch;
-	switch (column) {
-	case CAUSE_NS:
-		*ret = (struct cell){ .type = CELL_DURATION, .number = c->ns };
-		break;
-	case CAUSE_PCT:
-		*ret = (struct cell){ .type = CELL_PERCENT, .percent = total ? 100.0 * (double)c->ns / (double)total : 0 };
-		break;
-	case CAUSE_KIND:
-		*ret = (struct cell){ .type = CELL_TEXT, .text = link_kind_name(c->kind) };
-		break;
-	case CAUSE_NAME:
-		*ret = (struct cell){ .type = CELL_TEXT, .text = c->name };
-		break;
-	case CAUSE_WHAT:
-		*ret = (struct cell){ .type = CELL_TEXT, .text = c->what };
-		break;
-	}
-}
-
-enum { LINK_START, LINK_TOOK, LINK_KIND, LINK_PID, LINK_COMM, LINK_NAME, LINK_WHAT };
-
-static const struct column link_columns[] = {
-	[LINK_START] = { "start_ns", "FROM S", CELL_SECONDS, "guest time when it began, in seconds" },
-	[LINK_TOOK] = { "duration_ns", "TOOK", CELL_DURATION, "how long it was" },
-	[LINK_KIND] = { "kind", "KIND", CELL_TEXT, "as of causes" },
-	[LINK_PID] = { "pid", "PID", CELL_NUMBER, "the thread that ran, or waited" },
-	[LINK_COMM] = { "comm", "PROCESS", CELL_TEXT, "its name then" },
-	[LINK_NAME] = { "name", "CAUSE", CELL_TEXT, "what was under way" },
-	[LINK_WHAT] = { "what", "WHAT", CELL_TEXT, "where the CPU was, or what was waited in: of a wait with its stack, innermost first" },
-	{ 0 },
-};
-
-/* Of a wait its stack, of what ran its functions. */
-static void put_link_what(const struct answer *a, const struct link *l, struct buf *out)
-{
-	const struct names *names = &a->trace->names;
-	const struct history *h = a->history;
-	bool runs = l->kind == LINK_RUN || l->kind == LINK_READY;
-
-	if (runs && l->slice != HISTORY_NONE) {
-		const struct slice *x = &h->slices[l->slice];
-
-		for (int k = 0; k < HISTORY_HOT && x->hot[k].ns; k++)
-			buf_printf(out, "%s%s", k ? ", " : "", names_function(names, x->hot[k].function));
-	} else if (!runs && l->away != HISTORY_NONE) {
-		const struct history_stack *s = &h->aways[l->away].stack;
-
-		for (uint32_t i = 0; i < s->count; i++)
-			buf_printf(out, "%s%s", i ? " < " : "", names_function(names, h->functions[s->first + i]));
-	}
-}
-
-static void link_cell(const void *data, size_t row, unsigned column, struct cell *ret, struct buf *scratch)
-{
-	const struct answer *a = data;
-	const struct link *l = &a->why->links[row];
-	const struct thread *t = threads_at(&a->trace->threads, l->thread);
-
-	switch (column) {
-	case LINK_START:
-		*ret = (struct cell){ .type = CELL_SECONDS, .number = l->start_ns };
-		break;
-	case LINK_TOOK:
-		*ret = (struct cell){ .type = CELL_DURATION, .number = l->end_ns - l->start_ns };
-		break;
-	case LINK_KIND:
-		*ret = (struct cell){ .type = CELL_TEXT, .text = link_kind_name(l->kind) };
-		break;
-	case LINK_PID:
-		if (t)
-			*ret = (struct cell){ .type = CELL_NUMBER, .number = (uint64_t)t->pid };
-		break;
-	case LINK_COMM:
-		*ret = (struct cell){ .type = CELL_TEXT, .text = threads_comm(&a->trace->threads, t, l->start_ns) };
-		break;
-	case LINK_NAME:
-		*ret = (struct cell){ .type = CELL_TEXT, .text = a->why->causes[l->cause].name };
-		break;
-	case LINK_WHAT:
-		put_link_what(a, l, scratch);
-		buf_put_u8(scratch, 0);
-		*ret = (struct cell){ .type = CELL_TEXT, .text = (char *)scratch->data };
-		break;
-	}
-}
 
 static void print_stack_json(const struct answer *a, const struct history_stack *s)
 {
@@ -156,7 +51,7 @@ static void print_link_json(const struct answer *a, const struct link *l)
 	const struct thread *t = threads_at(&a->trace->threads, l->thread);
 	struct buf what = { 0 };
 
-	put_link_what(a, l, &what);
+	link_put_what(l, &a->trace->names, a->history, &what);
 	buf_put_u8(&what, 0);
 	printf("{\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64 ",\"kind\":\"%s\",\"pid\":%d,\"comm\":", l->start_ns, l->end_ns,
 	       link_kind_name(l->kind), t ? t->pid : 0);
@@ -235,12 +130,9 @@ static void put_sentence(const struct answer *a, struct buf *out)
 
 static int show(const struct args *args, const struct answer *a, struct error *err)
 {
-	bool chain = arg(args, "chain");
+	struct table table;
+	struct view view = { .table = &table, .trace = a->trace };
 	struct buf heading = { 0 };
-	struct view view = {
-		.name = chain ? "chain" : "causes", .what = "causes", .trace = a->trace, .columns = chain ? link_columns : cause_columns,
-		.cell = chain ? link_cell : cause_cell, .rows = chain ? a->why->n_links : a->why->n_causes, .data = a,
-	};
 	int r;
 
 	terminal_end_progress();
@@ -248,10 +140,15 @@ static int show(const struct args *args, const struct answer *a, struct error *e
 		print_json(a);
 		return EXIT_OK;
 	}
+	if (arg(args, "chain"))
+		chain_table_init(&table, &a->trace->session, a->history, a->why);
+	else
+		causes_table_init(&table, a->why);
 	put_sentence(a, &heading);
 	view.heading = (char *)heading.data;
 	r = view_print(&view, args, err);
 	buf_free(&heading);
+	table_deinit(&table);
 	return r;
 }
 
@@ -353,7 +250,7 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static const struct legend legends[] = { { "columns", cause_columns, NULL }, { "columns of --chain", link_columns, NULL }, { 0 } };
+static const struct legend legends[] = { { "columns", causes_columns, NULL }, { "columns of --chain", chain_columns, NULL }, { 0 } };
 
 const struct command cmd_why = {
 	.name = "why",
