@@ -62,7 +62,8 @@ static int no_log(const struct trace_arg *t, const struct facts *facts, struct e
 			 t->reader->path);
 }
 
-static int show(const struct args *args, const struct trace_arg *t, const struct choice *choice, const struct kernel_log *log, struct error *err)
+static int show(const struct args *args, const struct trace_arg *t, const struct choice *choice, const struct kernel_log *log,
+		struct error *err)
 {
 	bool *chosen = xcalloc(log->count, sizeof *chosen);
 	struct table table;

@@ -95,13 +95,10 @@ static int choose_columns(const struct view *view, const struct args *args, stru
 
 static struct cell cell_at(const struct view *view, size_t row, unsigned column, struct buf *scratch)
 {
-	struct cell c = { 0 };
+	struct cell c;
 
 	scratch->len = 0;
-	if (view->cell)
-		view->cell(view->data, row, column, &c, scratch);
-	else
-		c = view->table->cell(view->table->data, row, column, scratch);
+	c = view->table->cell(view->table->data, row, column, scratch);
 	assert(c.type == CELL_NONE || c.type == view->table->columns[column].type);
 	return c;
 }
@@ -528,7 +525,7 @@ static void print_heading(const char *heading, size_t columns)
 	buf_free(&lines);
 }
 
-static int print(const struct view *view, const struct args *args, struct error *err)
+int view_print(const struct view *view, const struct args *args, struct error *err)
 {
 	struct view_layout l = { .json = arg(args, "json"), .exact = arg(args, "exact") };
 	int r = EXIT_OK;
@@ -551,14 +548,4 @@ static int print(const struct view *view, const struct args *args, struct error 
 		terminal_note("%zu more lines; -n 0 shows all", view->table->rows - l.n_rows);
 	free(l.rows);
 	return r;
-}
-
-int view_print(const struct view *view, const struct args *args, struct error *err)
-{
-	struct table table = { .name = view->name, .what = view->what, .columns = view->columns, .rows = view->rows };
-	struct view whole = *view;
-
-	if (!view->table)
-		whole.table = &table;
-	return print(&whole, args, err);
 }

@@ -25,13 +25,6 @@ struct view {
 	const char *default_output; /* columns for people, as with -o; NULL: all that are not hidden */
 	const char *default_sort;   /* NULL: the rows' own order */
 	const struct trace_arg *trace;
-
-	/* Of commands whose table is not in tables/ yet. */
-	const char *name, *what;
-	const struct column *columns;
-	size_t rows;
-	void (*cell)(const void *data, size_t row, unsigned column, struct cell *ret, struct buf *scratch);
-	const void *data;
 };
 
 /*

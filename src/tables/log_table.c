@@ -16,7 +16,8 @@ const struct column log_columns[] = {
 	[TEXT] = { "text", "TEXT", CELL_TEXT, "the line; a continued line has all its parts" },
 	[INSNS] = { "insns", "INSNS", CELL_COUNT, "instructions that the vCPU had retired", .hidden = true },
 	[LEVEL] = { "level", "LEVEL NUMBER", CELL_NUMBER, "the level's number, 0 to 7", .hidden = true },
-	[FACILITY] = { "facility", "FACILITY", CELL_NUMBER, "of syslog(3): 0 is the kernel's own; others are of programs that wrote to /dev/kmsg", .hidden = true },
+	[FACILITY] = { "facility", "FACILITY", CELL_NUMBER, "of syslog(3): 0 is the kernel's own; others are of programs that wrote to /dev/kmsg",
+		       .hidden = true },
 	{ 0 },
 };
 

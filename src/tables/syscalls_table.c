@@ -17,7 +17,8 @@ const struct column syscalls_columns[] = {
 	[PID] = { "pid", "PID", CELL_NUMBER, "thread that made the call" },
 	[TGID] = { "tgid", "TGID", CELL_NUMBER, "its process", .hidden = true },
 	[COMM] = { "comm", "COMM", CELL_TEXT, "its name at the time" },
-	[ABI] = { "abi", "ABI", CELL_TEXT, "interface that it was made by: x86-64, i386 or x32; shown when not all are the first", .hidden = true },
+	[ABI] = { "abi", "ABI", CELL_TEXT, "interface that it was made by: x86-64, i386 or x32; shown when not all are the first",
+		  .hidden = true },
 	[NR] = { "nr", "NR", CELL_NUMBER, "number", .hidden = true },
 	[NAME] = { "name", "NAME", CELL_TEXT, "name", .hidden = true },
 	[ARGS] = { "args", "ARGS", CELL_LIST, "six raw arguments", .hidden = true },
@@ -96,7 +97,9 @@ static bool put_arguments(const struct syscall_sources *of, const struct syscall
 	buf_printf(out, "[");
 	for (size_t at = 0; at < found->lens[0];) {
 		size_t n = strnlen(found->texts[0] + at, found->lens[0] - at);
-		const struct text argument = { .bytes = found->texts[0] + at, .len = n, .cut = at + n == found->lens[0] && found->numbers[0] > found->lens[0] };
+		const struct text argument = {
+			.bytes = found->texts[0] + at, .len = n, .cut = at + n == found->lens[0] && found->numbers[0] > found->lens[0],
+		};
 
 		buf_printf(out, at ? ", " : "");
 		put_text(&argument, n, out);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An answer as a table: columns, which have a name and a type, and cells by row and column. It is the same whoever prints it: cli/view.h does
- * for people and as JSON. A table knows no options, and does not print.
+ * An answer as a table: columns with names and types, and cells by row and column. All who print it print the same; cli/view.h does for
+ * people and as JSON. A table knows no options, and does not print.
  *
- * A table is one file here: the columns, which --help explains, and a function that makes the table of what an analysis has returned. That
- * must outlive the table. Rows are in the order that the table is meant to be read in.
+ * A file here has a table's columns, which --help explains, and a function that makes the table of what an analysis returned. What is given
+ * to that function must outlive the table; marks and choices need not. Rows are in the order in which the table is read.
  */
 #ifndef UPTO_TABLES_TABLE_H
 #define UPTO_TABLES_TABLE_H
