@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What recording costs and how fast a trace is read. Ratios are of runs taken in turn, with their spread.
 
-usage: bench/run.py [small|full|many|others]…   (default: all)
+usage: bench/run.py [small|full|many|others|kfi]…   (default: all)
 RUNS=N sets how often each thing is run (default 5; full boot 3), LIMIT=S for how long QEMU's log is waited for (900).
 """
 import os
+import random
 import re
 import resource
 import statistics
@@ -16,10 +17,11 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tests"))
 from guest import UPTO, WORK, full_args, initrd, qemu_args, run, upto_json  # noqa: E402
+from kd_logs import Machine, Style  # noqa: E402
 
 TRACE = os.path.join(WORK, "bench.upto")
 SMALL_BOUND, FULL_BOUND, BYTES_BOUND, RATE_BOUND, MEMORY_BOUND = 1.15, 1.25, 0.15, 100e6, 256
-INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND = 0.5, 50e6, 5
+INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND, LOG_BOUND = 0.5, 50e6, 5, 2
 
 
 def timed(args, timeout=1800):
@@ -162,6 +164,19 @@ def others():
         print(f"small boot: -d exec,nochain       more than {limit} s, over {limit / plain:.0f} times plain", flush=True)
 
 
+def kfi():
+    """A log of KFI with a million rows."""
+    rng, path = random.Random(1), os.path.join(WORK, "bench.lst")
+    rows = [r for r in Machine(rng, threads=20, calls=1000000).rows[:1000000] if r.delta is not None]
+    with open(path, "w") as f:
+        f.write(Style(rng).log(rows))
+    for options in [], ["--as-kd"], ["-c", "-l", "-i"], ["-c", "-l", "-r"]:
+        seconds = [timed([UPTO, "kd", *options, path])[0] for _ in range(5)]
+        print(f"log of KFI, {len(rows) / 1e6:.1f} M rows: {' '.join(['kd', *options]):12}{spread(seconds)}; "
+              f"{verdict(statistics.median(seconds), LOG_BOUND)} {LOG_BOUND} s", flush=True)
+    os.unlink(path)
+
+
 def full():
     plain = compare("full boot", full_args(), FULL_BOUND, int(os.environ.get("RUNS", 3)))
     costs("full boot", full_args(), plain)
@@ -169,8 +184,8 @@ def full():
 
 
 def main():
-    for what in sys.argv[1:] or ["small", "full", "many", "others"]:
-        {"small": small, "full": full, "many": many, "others": others}[what]()
+    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi"]:
+        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi}[what]()
 
 
 if __name__ == "__main__":

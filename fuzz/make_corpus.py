@@ -12,6 +12,7 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 import zlib
 
@@ -822,7 +823,36 @@ def make_x86():
         save("fuzz_x86", name, data)
 
 
+def make_kfi():
+    """Logs of each kind that the tests make, and what the descriptions of KFI and KFT have as examples."""
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests"))
+    from kd_logs import made
+    dashes = "--------   --------   --------   --------   --------\n"
+    for seed in 0, 1, 3, 4, 6, 8, 12, 14:
+        save("fuzz_kfi_log", f"made-{seed}", "".join(made(seed).splitlines(keepends=True)[:60]).encode())
+    save("fuzz_kfi_log", "no-rows", dashes.encode())
+    rows = (("plain", "4 20 33 a b\n7 6 33 c a+0x20\n"), ("no-exits", "1 no exit 1 a x\n" * 9 + "2 -1 1 b a\n3 -2 12i c b\n4 0 -1 d c\n5 5 1 e x\n"),
+            ("addresses", "14 8687 0 c000ddd0 c000882c\n15 3 0 c000ddf0 c000ddd8\n"), ("backward", "9 5 1 a b\n8 5 1 b a\n7 0 2 c a\n7 0 2 a c\n"),
+            ("overlap", "0 10 1 a x\n2 20 1 b a\n4 9 1 c a\n11 1 -1 d b\n11 0 1 d c\n"), ("same-moment", "5 0 1 a b\n" * 6 + "5 5 2 a b\n5 0 -1 b a\n"),
+            ("large", "9223372036854774 1 1 a b\n0 9223372036854770 2 a b\n"))
+    for name, text in rows:
+        save("fuzz_kfi_log", name, (dashes + text).encode())
+    header = "\nKernel Instrumentation Run ID 0\nLogging started at 1 usec by entry to function 0xc000877c\n" \
+        "Logging stopped at 9 usec by time at 8 usec from start trigger\nFilters:\n\t500 usecs minimum execution time\n 3-entry function list\n" \
+        "no functions NOT in interrupt context\nTotal entries filtered = 896348\nNumber of entries after filters = 1\n"
+    save("fuzz_kfi_log", "header", (header + dashes + "1 2 3 a b\n").encode())
+    configs = (("plain", "new\nbegin\n trigger start entry start_kernel\n trigger stop entry to_userspace # so\n filter mintime 500\n filter maxtime 0\n"
+                " filter noints\nend\n"), ("list", "begin filter funclist do_fork 0xc0012345\n sys_read fend logentries 7 end"),
+               ("no-fend", "begin\nfilter funclist a b\nautorepeat\nend\n"), ("two", "begin\ntrigger start time 1\ntrigger stop exit f\nend\nnew begin end\n"),
+               ("watch", "begin watch stack 1 watch worst-stack 2 overwrite untimed filter onlyints end"), ("no-end", "begin\nfilter funclist a"),
+               ("map", "c0008000 T _text\nc0008400 t .start_kernel\nc0008400 T start_kernel\nc0100000 A _end\n"),
+               ("resolve", "10 T x c0008000   c0008004 1\nc0008000 T a_long_name c0008000\nc0008004 t 0xc0008004 0x10 0x0\n"))
+    for name, text in configs:
+        save("fuzz_kfi_config", name, text.encode())
+
+
 if __name__ == "__main__":
+    make_kfi()
     make_trace()
     make_symtab()
     make_meta()

@@ -11,6 +11,7 @@
 #include "empty.h"
 #include "json.h"
 #include "quantity.h"
+#include "select_arg.h"
 #include "terminal.h"
 #include "trace/facts.h"
 #include "trace_arg.h"
@@ -527,6 +528,10 @@ static const struct option options[] = {
 	{ 0, "wide", NULL, "do not cut what is wider than the terminal" },
 	THUNKS_OPTION,
 	SPAN_OPTIONS,
+	SELECT_SPANS,
+	SELECT_CALLS,
+	SELECT_COMM,
+	SELECT_CODE,
 	HELP_OPTION,
 	{ 0 },
 };

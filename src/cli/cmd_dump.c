@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "empty.h"
 #include "json.h"
+#include "select_arg.h"
 #include "terminal.h"
 #include "trace_arg.h"
 
@@ -300,6 +301,14 @@ static const struct option options[] = {
 	FUNCTION_OPTION("only what leads to the first instruction of these functions"),
 	{ 'k', "kind", "KINDS", "only events of these kinds, e.g. interrupt,syscall", ',' },
 	SPAN_OPTIONS,
+	SELECT_SPANS,
+	SELECT_MIN_DURATION,
+	SELECT_NO_INTERRUPTS,
+	SELECT_CALLS,
+	SELECT_DEPTH,
+	SELECT_PID,
+	SELECT_COMM,
+	SELECT_CODE,
 	HELP_OPTION,
 	{ 0 },
 };

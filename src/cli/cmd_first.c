@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "commands.h"
+#include "select_arg.h"
 #include "tables/first_table.h"
 #include "trace_arg.h"
 #include "view.h"
@@ -45,6 +46,13 @@ static const struct option options[] = {
 	THUNKS_OPTION,
 	SPAN_OPTIONS,
 	ONLY_OPTIONS,
+	SELECT_SPANS,
+	SELECT_MIN_DURATION,
+	SELECT_NO_INTERRUPTS,
+	SELECT_CALLS,
+	SELECT_DEPTH,
+	SELECT_PID,
+	SELECT_COMM,
 	HELP_OPTION,
 	{ 0 },
 };

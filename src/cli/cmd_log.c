@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "commands.h"
 #include "quantity.h"
+#include "select_arg.h"
 #include "tables/log_table.h"
 #include "terminal.h"
 #include "trace_arg.h"
@@ -189,6 +190,7 @@ static const struct option options[] = {
 	{ 'f', "follow", NULL, "go on with what is being recorded, until it ends" },
 	VIEW_OPTIONS,
 	SPAN_OPTIONS,
+	SELECT_SPANS,
 	HELP_OPTION,
 	{ 0 },
 };

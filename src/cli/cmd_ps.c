@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "commands.h"
+#include "select_arg.h"
 #include "tables/processes_table.h"
 #include "trace_arg.h"
 #include "view.h"
@@ -46,6 +47,7 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	VIEW_OPTIONS,
 	SPAN_OPTIONS,
+	SELECT_SPANS,
 	HELP_OPTION,
 	{ 0 },
 };

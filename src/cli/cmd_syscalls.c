@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "commands.h"
 #include "name_list.h"
+#include "select_arg.h"
 #include "tables/syscalls_table.h"
 #include "trace_arg.h"
 #include "view.h"
@@ -187,6 +188,7 @@ static const struct option options[] = {
 	{ 0, "summary", NULL, "one line per call name: count, errors, total, average, longest" },
 	VIEW_OPTIONS,
 	SPAN_OPTIONS,
+	SELECT_SPANS,
 	HELP_OPTION,
 	{ 0 },
 };

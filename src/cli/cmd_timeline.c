@@ -6,6 +6,7 @@
 #include "analysis/why.h"
 #include "commands.h"
 #include "quantity.h"
+#include "select_arg.h"
 #include "tables/timeline_table.h"
 #include "terminal.h"
 #include "trace_arg.h"
@@ -155,6 +156,7 @@ static const struct option options[] = {
 	{ 0, "from", "TIME", "only what is not over at this guest time: 1.5s, 20ms" },
 	{ 0, "to", "TIME", "only what begins before this guest time" },
 	VIEW_OPTIONS,
+	SELECT_SPANS,
 	HELP_OPTION,
 	{ 0 },
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "select_arg.h"
 #include "tables/interrupts_table.h"
 #include "tables/sums_table.h"
 #include "tables/top_table.h"
@@ -117,6 +118,13 @@ static const struct option options[] = {
 	{ 0, "min", "P", "only functions with at least P percent" },
 	{ .name = "min-pct", .means = "min" },
 	CLOCK_OPTION,
+	SELECT_SPANS,
+	SELECT_MIN_DURATION,
+	SELECT_NO_INTERRUPTS,
+	SELECT_CALLS,
+	SELECT_DEPTH,
+	SELECT_PID,
+	SELECT_COMM,
 	HELP_OPTION,
 	{ 0 },
 };

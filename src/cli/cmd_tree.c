@@ -3,6 +3,7 @@
 
 #include "commands.h"
 #include "debug_arg.h"
+#include "select_arg.h"
 #include "tables/tree_table.h"
 #include "trace_arg.h"
 #include "view.h"
@@ -89,6 +90,13 @@ static const struct option options[] = {
 	THUNKS_OPTION,
 	DEBUG_OPTION,
 	VIEW_OPTIONS,
+	SELECT_SPANS,
+	SELECT_MIN_DURATION,
+	SELECT_NO_INTERRUPTS,
+	SELECT_CALLS,
+	SELECT_PID,
+	SELECT_COMM,
+	SELECT_CODE,
 	HELP_OPTION,
 	{ 0 },
 };

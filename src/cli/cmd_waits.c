@@ -5,6 +5,7 @@
 #include "analysis/history_file.h"
 #include "base/alloc.h"
 #include "commands.h"
+#include "select_arg.h"
 #include "tables/waits_table.h"
 #include "terminal.h"
 #include "trace_arg.h"
@@ -87,6 +88,7 @@ static const struct option options[] = {
 	{ 0, "from", "TIME", "only waits that begin at or after this guest time: 1.5s, 20ms" },
 	{ 0, "to", "TIME", "only waits that begin before this guest time" },
 	VIEW_OPTIONS,
+	SELECT_SPANS,
 	HELP_OPTION,
 	{ 0 },
 };

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "json.h"
 #include "quantity.h"
+#include "select_arg.h"
 #include "tables/why_table.h"
 #include "terminal.h"
 #include "trace_arg.h"
@@ -246,6 +247,7 @@ static const struct option options[] = {
 	{ 0, "without", "WHAT", "how much earlier it would have been at most without the causes that have this in their names" },
 	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },
 	VIEW_OPTIONS,
+	SELECT_SPANS,
 	HELP_OPTION,
 	{ 0 },
 };

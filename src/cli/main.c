@@ -14,6 +14,7 @@
 /* In the order of --help. */
 static const struct command *const commands[] = {
 	&cmd_record, &cmd_boot, &cmd_top, &cmd_first, &cmd_syscalls, &cmd_ps, &cmd_tree, &cmd_calls, &cmd_stack, &cmd_timeline, &cmd_why, &cmd_waits, &cmd_log, &cmd_dump, &cmd_info, &cmd_check, &cmd_symbols, &cmd_thin,
+	&cmd_kd, &cmd_addr2sym, &cmd_sym2addr,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -172,6 +173,18 @@ static int guess(char **argv)
 	return EXIT_USAGE;
 }
 
+/* The command that a program of this name is, as the programs that came with KFI were called; NULL: none. */
+static const struct command *find_program(const char *path)
+{
+	static const struct command *const programs[] = { &cmd_kd, &cmd_addr2sym, &cmd_sym2addr };
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+		if (!strcmp(programs[i]->name, name))
+			return programs[i];
+	return NULL;
+}
+
 static int dispatch(char **argv)
 {
 	const struct command *command;
@@ -202,11 +215,13 @@ static int dispatch(char **argv)
 
 int main(int argc, char **argv)
 {
-	int r, failed;
+	const struct command *program = argc ? find_program(argv[0]) : NULL;
+	int r = EXIT_USAGE, failed;
 
 	/* for the widths of characters; upto prints UTF-8 in every locale */
 	setlocale(LC_CTYPE, "C.UTF-8");
-	r = argc ? dispatch(argv + 1) : EXIT_USAGE;
+	if (argc)
+		r = program ? run(program, argv + 1) : dispatch(argv + 1);
 	failed = terminal_finish();
 
 	if (failed && r == EXIT_OK) {

@@ -26,8 +26,9 @@
 	{ 0, "below", "FUNCTIONS", "only calls of these functions, and what is called in them", ',', .selects = true }
 #define SELECT_DEPTH                                                                    \
 	{ 0, "depth", "N", "only N levels of calls, from a system call, an interrupt, a thread's begin or --below on", .selects = true }
-#define SELECT_THREADS                                                                  \
-	{ 0, "pid", "PID", "only calls in this thread, or in those of that name", .selects = true }, \
+#define SELECT_PID                                                                      \
+	{ 0, "pid", "PID", "only calls in this thread, or in those of that name", .selects = true }
+#define SELECT_COMM                                                                     \
 	{ 0, "comm", "NAMES", "only calls in threads that have one of these names", ',', .selects = true }
 #define SELECT_CODE                                                                     \
 	{ 0, "kernel", NULL, "only calls of functions of the kernel and its modules", .selects = true }, \
