@@ -258,6 +258,15 @@ static void move(void *state, const struct stack *from, const struct stack *to)
 	m->open[before] = (struct open_thread){ .span = HISTORY_NONE, .away = HISTORY_NONE, .unresolved = HISTORY_NONE };
 }
 
+/* Who slept meanwhile, and up to when, is not known. */
+static void gap(void *state, struct stacks *s, const struct stack *stack, uint64_t from_ns)
+{
+	struct making *m = state;
+
+	slices_gap(m, s, (unsigned)stack->cpu, number_of(s, stack), from_ns);
+	end_away(m, s, number_of(s, stack));
+}
+
 static void begin(struct making *m, const struct session *session)
 {
 	size_t n = session->threads->count + reader_vcpus(session->reader), functions = names_count(session->names);
@@ -319,7 +328,8 @@ struct history history_empty(const struct session *session)
 
 int history_make(const struct session *session, struct history *ret, struct error *err)
 {
-	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend, .move = move, .switched = switched };
+	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend, .move = move, .switched = switched,
+						       .gap = gap };
 	struct making m = { .history = ret, .reader = session->reader };
 	struct stacks stacks;
 	int result;

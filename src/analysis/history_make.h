@@ -89,6 +89,8 @@ const char *history_keep(struct history *h, const char *text, size_t len);
 void history_index(struct history *h);
 
 /* slices.c. The slice that the vCPU is in ends now, and another one of that thread begins. */
+/* From from_ns up to now nothing is known of the vCPU; it runs that thread now. */
+void slices_gap(struct making *m, const struct stacks *s, unsigned cpu, uint32_t thread, uint64_t from_ns);
 void slices_cut(struct making *m, const struct stacks *s, unsigned cpu, uint32_t thread, uint32_t span, uint32_t away);
 
 void slices_begin(struct making *m, size_t functions);

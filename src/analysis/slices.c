@@ -96,6 +96,17 @@ void slices_cut(struct making *m, const struct stacks *s, unsigned cpu, uint32_t
 	};
 }
 
+void slices_gap(struct making *m, const struct stacks *s, unsigned cpu, uint32_t thread, uint64_t from_ns)
+{
+	struct running *r = &m->running[cpu];
+
+	end_interrupt(m, r, from_ns);
+	keep(m, &r->plain, from_ns);
+	r->plain.slice = (struct slice){
+		.thread = thread, .cpu = cpu, .span = HISTORY_NONE, .away = HISTORY_NONE, .handler = HISTORY_NONE, .start_ns = s->ns,
+	};
+}
+
 void slices_spend(struct making *m, const struct stack *stack, const struct spent *spent)
 {
 	struct running *r = &m->running[stack->cpu < 0 ? 0 : stack->cpu];

@@ -33,6 +33,26 @@ static int write_limited(struct thinning *t, const struct builder_sink *sink, st
 	return thin_write(t, sink, first, limit ? limit : UINT64_MAX, err);
 }
 
+static int no_span(const struct session *session, const struct thin_options *options, struct error *err)
+{
+	return error_set(err, "%s: what is to start it (%s) did not happen", session->reader->path, options->what);
+}
+
+int thin_first_span(const struct session *session, const struct thin_options *options, uint64_t *ret_from_ns, uint64_t *ret_to_ns, struct error *err)
+{
+	struct thinning t = { .session = session, .options = options };
+	int result = thin_choose(&t, err);
+
+	if (result == 0 && !t.n_spans)
+		result = no_span(session, options, err);
+	if (result == 0) {
+		*ret_from_ns = t.spans[0].start_ns;
+		*ret_to_ns = t.spans[0].stop_ns;
+	}
+	free(t.spans);
+	return result;
+}
+
 int thin(const struct session *session, const struct thin_options *options, const struct builder_sink *sink, struct thin_counts *ret,
 	 struct error *err)
 {
@@ -44,7 +64,7 @@ int thin(const struct session *session, const struct thin_options *options, cons
 	int result = thin_choose(&t, err);
 
 	if (result == 0 && !t.n_spans)
-		result = error_set(err, "%s: what is to start it (%s) did not happen", session->reader->path, options->what);
+		result = no_span(session, options, err);
 	if (result == 0)
 		result = write_limited(&t, sink, err);
 	t.counts.spans = t.n_spans;

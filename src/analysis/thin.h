@@ -53,6 +53,9 @@ struct thin_counts {
 	size_t spans;
 };
 
+/* When the first span begins and ends. Fails if none does. */
+int thin_first_span(const struct session *session, const struct thin_options *options, uint64_t *ret_from_ns, uint64_t *ret_to_ns, struct error *err);
+
 /* "duration" … */
 const char *thin_reason_name(enum thin_reason reason);
 

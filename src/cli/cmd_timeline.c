@@ -108,7 +108,7 @@ static int choice_arg(const struct args *args, const struct history *h, struct t
 	return 0;
 }
 
-static int show(const struct args *args, const struct trace_arg *t, const struct history *h, struct error *err)
+static int show(const struct args *args, const struct trace_arg *t, const struct history *h, const struct span *window, struct error *err)
 {
 	struct table table;
 	struct view view = { .table = &table, .trace = t };
@@ -118,6 +118,10 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 
 	if (choice_arg(args, h, &choice, err) < 0)
 		return EXIT_USAGE;
+	if (window->from_ns > choice.span.from_ns)
+		choice.span.from_ns = window->from_ns;
+	if (window->to_ns < choice.span.to_ns)
+		choice.span.to_ns = window->to_ns;
 	timeline_table_init(&table, h, &t->threads, &choice);
 	if (!choice.any_kind) {
 		put_phases(&heading, h);
@@ -134,15 +138,20 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 
 static int run(const struct args *args, struct error *err)
 {
+	struct span window = { .to_ns = UINT64_MAX };
 	struct history history;
 	struct trace_arg t;
 	int r = EXIT_FAILED;
 
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
+	if (select_window(args, &t.session, &window.from_ns, &window.to_ns, err) < 0) {
+		trace_arg_close(&t);
+		return EXIT_FAILED;
+	}
 	names_fold_thunks(&t.names);
 	if (history_open(&t.session, is_worth_index(&t), &history, err) == 0)
-		r = show(args, &t, &history, err);
+		r = show(args, &t, &history, &window, err);
 	history_deinit(&history);
 	trace_arg_close(&t);
 	return r;
@@ -156,7 +165,7 @@ static const struct option options[] = {
 	{ 0, "from", "TIME", "only what is not over at this guest time: 1.5s, 20ms" },
 	{ 0, "to", "TIME", "only what begins before this guest time" },
 	VIEW_OPTIONS,
-	SELECT_SPANS,
+	SELECT_WINDOW,
 	HELP_OPTION,
 	{ 0 },
 };

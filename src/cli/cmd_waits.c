@@ -74,8 +74,11 @@ static int run(const struct args *args, struct error *err)
 		return error_set(err, "--to %s: nothing is before that, or --from is not", arg(args, "to")), EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
-	names_fold_thunks(&t.names);
-	r = print(args, &t, &span, pid, err);
+	r = EXIT_FAILED;
+	if (select_window(args, &t.session, &span.from_ns, &span.to_ns, err) == 0) {
+		names_fold_thunks(&t.names);
+		r = print(args, &t, &span, pid, err);
+	}
 	trace_arg_close(&t);
 	return r;
 }
@@ -88,7 +91,7 @@ static const struct option options[] = {
 	{ 0, "from", "TIME", "only waits that begin at or after this guest time: 1.5s, 20ms" },
 	{ 0, "to", "TIME", "only waits that begin before this guest time" },
 	VIEW_OPTIONS,
-	SELECT_SPANS,
+	SELECT_WINDOW,
 	HELP_OPTION,
 	{ 0 },
 };

@@ -198,7 +198,7 @@ static int find_moment(const struct args *args, struct trace_arg *t, const struc
 			 what);
 }
 
-static int answer(const struct args *args, struct trace_arg *t, const struct history *h, struct error *err)
+static int answer(const struct args *args, struct trace_arg *t, const struct history *h, const struct span *window, struct error *err)
 {
 	struct milestone until, from;
 	struct answer a = { .trace = t, .history = h, .until = &until, .without = arg(args, "without") };
@@ -207,17 +207,22 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 
 	if (!history_has_wakes(h))
 		return trace_no_wakes(t, err), EXIT_FAILED;
-	if (arg(args, "until")) {
+	if (arg(args, "stop")) {
+		if (!milestone_at(h, window->to_ns, &until))
+			return error_set(err, "--stop %s: behind the trace's end", arg(args, "stop")), EXIT_FAILED;
+	} else if (arg(args, "until")) {
 		if (find_moment(args, t, h, "until", &until, err) < 0)
 			return EXIT_FAILED;
 	} else if (!milestone_default(h, &t->threads, &until)) {
 		return error_set(err, "%s: no first process, login or power-off in the trace; --until names another moment", t->reader->path), EXIT_FAILED;
 	}
 	from = (struct milestone){ .ns = t->names.boots->list[boots_at(t->names.boots, until.ns ? until.ns - 1 : 0)].start_ns };
-	if (arg(args, "from") && find_moment(args, t, h, "from", &from, err) < 0)
+	if (arg(args, "start"))
+		from.ns = window->from_ns;
+	else if (arg(args, "from") && find_moment(args, t, h, "from", &from, err) < 0)
 		return EXIT_FAILED;
 	if (from.ns >= until.ns)
-		return error_set(err, "--from %s: that is not before %s", arg(args, "from"), until.name), EXIT_FAILED;
+		return error_set(err, "what it is to begin with, at %.6f s, is not before %s", (double)from.ns / 1e9, until.name), EXIT_FAILED;
 	why_make(h, &t->names, &t->threads, from.ns, &until, &why);
 	a.why = &why;
 	r = show(args, &a, err);
@@ -227,15 +232,20 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 
 static int run(const struct args *args, struct error *err)
 {
+	struct span window = { .to_ns = UINT64_MAX };
 	struct history history;
 	struct trace_arg t;
 	int r = EXIT_FAILED;
 
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
+	if (select_window(args, &t.session, &window.from_ns, &window.to_ns, err) < 0) {
+		trace_arg_close(&t);
+		return EXIT_FAILED;
+	}
 	names_fold_thunks(&t.names);
 	if (history_open(&t.session, is_worth_index(&t), &history, err) == 0)
-		r = answer(args, &t, &history, err);
+		r = answer(args, &t, &history, &window, err);
 	history_deinit(&history);
 	trace_arg_close(&t);
 	return r;
@@ -247,7 +257,7 @@ static const struct option options[] = {
 	{ 0, "without", "WHAT", "how much earlier it would have been at most without the causes that have this in their names" },
 	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },
 	VIEW_OPTIONS,
-	SELECT_SPANS,
+	SELECT_WINDOW,
 	HELP_OPTION,
 	{ 0 },
 };

@@ -70,11 +70,10 @@ static int resolve(const char *option, const struct session *session, struct sel
 	return any ? 0 : error_set(err, "--%s: %s has no function %s", option, c->condition.object, c->condition.text);
 }
 
-static int condition_arg(const struct args *args, const char *option, const struct session *session, struct selected *s, struct thin_condition *ret,
+/* NULL: it was not given. */
+static int condition_arg(const char *text, const char *option, const struct session *session, struct selected *s, struct thin_condition *ret,
 			 struct error *err)
 {
-	const char *text = value_of(args, option);
-
 	if (!text)
 		return 0;
 	if (condition_parse(option, text, &ret->condition, err) < 0)
@@ -192,8 +191,8 @@ int select_arg(const struct args *args, const struct session *session, struct se
 
 	*ret = (struct selected){ .what = say(args) };
 	o->what = ret->what;
-	if (numbers_arg(args, o, err) < 0 || condition_arg(args, "start", session, ret, &o->start, err) < 0 ||
-	    condition_arg(args, "stop", session, ret, &o->stop, err) < 0 ||
+	if (numbers_arg(args, o, err) < 0 || condition_arg(value_of(args, "start"), "start", session, ret, &o->start, err) < 0 ||
+	    condition_arg(value_of(args, "stop"), "stop", session, ret, &o->stop, err) < 0 ||
 	    list_arg(args, "functions", session->names, ret, &o->filter.functions, err) < 0 ||
 	    list_arg(args, "not", session->names, ret, &o->filter.not, err) < 0 ||
 	    list_arg(args, "below", session->names, ret, &o->filter.below, err) < 0 || code_arg(args, session->names, ret, err) < 0)
@@ -209,6 +208,29 @@ void selected_deinit(struct selected *s)
 		free(s->marks[i]);
 	free(s->what);
 	*s = (struct selected){ 0 };
+}
+
+int select_window(const struct args *args, const struct session *session, uint64_t *from_ns, uint64_t *to_ns, struct error *err)
+{
+	const char *start = arg(args, "start"), *stop = arg(args, "stop");
+	struct selected s = { .what = xasprintf("%s%s", start ? "--start " : "--stop ", start ? start : stop) };
+	uint64_t begin_ns, end_ns;
+	int result = 0;
+
+	s.options.what = s.what;
+	if (start || stop) {
+		result = condition_arg(start, "start", session, &s, &s.options.start, err);
+		if (result == 0)
+			result = condition_arg(stop, "stop", session, &s, &s.options.stop, err);
+		if (result == 0)
+			result = thin_first_span(session, &s.options, &begin_ns, &end_ns, err);
+		if (result == 0 && start)
+			*from_ns = begin_ns;
+		if (result == 0 && stop)
+			*to_ns = end_ns;
+	}
+	selected_deinit(&s);
+	return result;
 }
 
 enum { QUICK_LEVEL = 3 };

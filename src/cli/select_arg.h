@@ -10,6 +10,10 @@
 	{ 0, "start", "COND", "only from there on: entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME, log:TEXT; …#N: the Nth time", .selects = true }, \
 	{ 0, "stop", "COND", "only up to there: likewise", .selects = true },           \
 	{ 0, "every", NULL, "with --start and --stop: each time, not only the first", .selects = true }
+/* For commands that know a span's surroundings, and only show less: see select_window(). */
+#define SELECT_WINDOW                                                                   \
+	{ 0, "start", "COND", "from there on, as --from: entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME, log:TEXT; …#N: the Nth time" }, \
+	{ 0, "stop", "COND", "up to there, as --to: likewise" }
 #define SELECT_RING                                                                     \
 	{ 0, "before", "TIME", "with --start: also so long before it", .selects = true }, \
 	{ 0, "limit", "N", "at most N events", .selects = true },                  \
@@ -52,6 +56,9 @@ bool select_is_asked(const struct args *args);
 /* What it chooses, of that trace, whose thunks are not folded. Call selected_deinit() also after an error. */
 int select_arg(const struct args *args, const struct session *session, struct selected *ret, struct error *err);
 void selected_deinit(struct selected *s);
+
+/* The times of a command's --start and --stop, if they were given; else *from_ns and *to_ns remain. */
+int select_window(const struct args *args, const struct session *session, uint64_t *from_ns, uint64_t *to_ns, struct error *err);
 
 /* Write what is chosen to a file that is open for writing, and empty. */
 int select_write(const struct session *session, const struct thin_options *options, int fd, struct thin_counts *ret, struct error *err);

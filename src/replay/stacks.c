@@ -608,11 +608,17 @@ static void go_past_gap(struct replay *r, struct lane *lane, const struct event 
 {
 	uint64_t kernel_ns = names_kernel_ns(r->stacks->names, e->ns);
 
+	uint64_t from_ns = lane->meter.ns, last_ns = 0;
+
+	for (unsigned i = 0; i < r->n_lanes; i++)
+		if (r->lanes[i].meter.ns > last_ns && r->lanes[i].meter.ns <= e->ns)
+			last_ns = r->lanes[i].meter.ns;
 	r->stacks->event = NULL;
-	r->stacks->ns = e->ns;
+	r->stacks->ns = last_ns;
 	if (e->args[GAP_NUMBER] != r->gap)
 		forget_stacks(r);
 	r->gap = e->args[GAP_NUMBER];
+	r->stacks->ns = e->ns;
 	if (e->ns >= kernel_ns)
 		lane->stage = STAGE_KERNEL;
 	lane->stack->cpu = -1;
@@ -621,6 +627,8 @@ static void go_past_gap(struct replay *r, struct lane *lane, const struct event 
 	lane->stack->place = e->args[GAP_PLACE];
 	lane->meter.halted = false;
 	set_lane(lane, e->insns, e->ns, e->args[GAP_PLACE]);
+	if (r->visitor->gap)
+		r->visitor->gap(r->state, r->stacks, lane->stack, from_ns);
 }
 
 static inline void apply_plain(struct replay *r, struct stack *stack, const struct event *e)

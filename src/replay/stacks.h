@@ -128,6 +128,8 @@ struct stacks_visitor {
 	void (*move)(void *state, const struct stack *from, const struct stack *to);
 	/* The vCPU that runs the stack waits for an interrupt, or goes on. */
 	void (*halt)(void *state, struct stacks *s, struct stack *stack, bool goes_on);
+	/* Events of a vCPU are not here, from that time up to now, when it runs that stack. All frames were left as lost. */
+	void (*gap)(void *state, struct stacks *s, const struct stack *stack, uint64_t from_ns);
 	/* The vCPU goes from one stack, all of which is still there, to the other; they may be the same. */
 	void (*switched)(void *state, struct stacks *s, const struct stack *from, const struct stack *to, unsigned cpu);
 	/* A run of one vCPU's events is about to be replayed. */
