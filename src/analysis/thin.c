@@ -68,6 +68,7 @@ int thin(const struct session *session, const struct thin_options *options, cons
 	if (result == 0)
 		result = write_limited(&t, sink, err);
 	t.counts.spans = t.n_spans;
+	t.counts.stop_ns = t.n_spans ? t.spans[t.n_spans - 1].stop_ns : 0;
 	*ret = t.counts;
 	map_free(&t.edges);
 	free(t.edge_sums);

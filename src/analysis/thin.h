@@ -35,6 +35,7 @@ struct thin_filter {
 struct thin_options {
 	struct thin_condition start, stop; /* of kind NONE: the trace's begin and end */
 	bool every;             /* begin again after each stop */
+	uint64_t after_ns;      /* what happens earlier starts and stops nothing */
 	uint64_t before_ns;     /* a span begins so long before its start */
 	uint64_t limit;         /* so many events; 0: all */
 	bool keep_last;         /* of these the last, not the first */
@@ -51,6 +52,7 @@ struct thin_counts {
 	uint64_t calls, left_out[THIN_REASONS]; /* within the spans */
 	uint64_t events;        /* that remain */
 	size_t spans;
+	uint64_t stop_ns;       /* where the last of them ends */
 };
 
 /* When the first span begins and ends. Fails if none does. */

@@ -28,8 +28,10 @@ struct choosing {
 	size_t n_needed, cap_needed;
 };
 
-static void add_hit(struct hits *h, uint64_t ns)
+static void add_hit(struct hits *h, uint64_t ns, uint64_t after_ns)
 {
+	if (ns < after_ns)
+		return;
 	h->ns = array_grow(h->ns, h->count, &h->cap, sizeof *h->ns);
 	h->ns[h->count++] = ns;
 }
@@ -41,26 +43,26 @@ static bool runs_program(const struct task_record *r, const char *name)
 	return r->change == TASK_EXEC && (!strcmp(r->comm, name) || !strcmp(r->exe, name) || (slash && !strcmp(slash + 1, name)));
 }
 
-static int find_lines(const struct reader *r, const char *text, struct hits *ret, struct error *err)
+static int find_lines(const struct reader *r, const char *text, uint64_t after_ns, struct hits *ret, struct error *err)
 {
 	struct facts facts;
 	int result = facts_read(r, &facts, err);
 
 	for (size_t i = 0; result == 0 && i < facts.count; i++)
 		if (facts.list[i].kind == FACT_LOG && strstr(fact_text(&facts.list[i], 0), text))
-			add_hit(ret, facts.list[i].ns);
+			add_hit(ret, facts.list[i].ns, after_ns);
 	facts_deinit(&facts);
 	return result;
 }
 
-static int find_hits(const struct reader *r, const struct condition *c, struct hits *ret, struct error *err)
+static int find_hits(const struct reader *r, const struct condition *c, uint64_t after_ns, struct hits *ret, struct error *err)
 {
-	if (c->kind == CONDITION_TIME)
-		add_hit(ret, c->ns);
+	if (c->kind == CONDITION_TIME && !c->relative)
+		add_hit(ret, c->ns, after_ns);
 	for (size_t i = 0; c->kind == CONDITION_EXEC && i < r->tasks.count; i++)
 		if (runs_program(&r->tasks.records[i], c->text))
-			add_hit(ret, r->tasks.records[i].ns);
-	return c->kind == CONDITION_LOG ? find_lines(r, c->text, ret, err) : 0;
+			add_hit(ret, r->tasks.records[i].ns, after_ns);
+	return c->kind == CONDITION_LOG ? find_lines(r, c->text, after_ns, ret, err) : 0;
 }
 
 /* The span begins with that event; with before_ns, it began earlier, but not before the one before it ended. */
@@ -90,6 +92,10 @@ static void end_span(struct choosing *c, uint64_t to, uint64_t ns)
 /* Times are before the event: a span that starts then has it, one that stops has not. */
 static void look_at_times(struct choosing *c, uint64_t ns)
 {
+	const struct condition *stop = &c->t->options->stop.condition;
+
+	if (c->trigger.on && stop->relative && ns - c->t->spans[c->t->n_spans - 1].start_ns >= stop->ns && trigger_stop(&c->trigger))
+		end_span(c, c->event, ns);
 	while (c->stops.next < c->stops.count && c->stops.ns[c->stops.next] <= ns) {
 		c->stops.next++;
 		if (trigger_stop(&c->trigger))
@@ -108,6 +114,8 @@ static void look_at_function(struct choosing *c, enum condition_kind kind, uint3
 	const struct thin_options *o = c->t->options;
 	bool was_on = c->trigger.on;
 
+	if (ns < o->after_ns)
+		return;
 	if (o->start.condition.kind == kind && o->start.functions[function] && trigger_start(&c->trigger))
 		begin_span(c, c->event, ns);
 	if (was_on && o->stop.condition.kind == kind && o->stop.functions[function] && trigger_stop(&c->trigger))
@@ -248,10 +256,10 @@ int thin_choose(struct thinning *t, struct error *err)
 		},
 	};
 	struct stacks stacks = { 0 };
-	int result = find_hits(t->session->reader, &o->start.condition, &c.starts, err);
+	int result = find_hits(t->session->reader, &o->start.condition, o->after_ns, &c.starts, err);
 
 	if (result == 0)
-		result = find_hits(t->session->reader, &o->stop.condition, &c.stops, err);
+		result = find_hits(t->session->reader, &o->stop.condition, o->after_ns, &c.stops, err);
 	if (result == 0) {
 		trigger_init(&c.trigger);
 		if (c.trigger.on)

@@ -1,39 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "commands.h"
-#include "quantity.h"
 #include "thin_file.h"
-
-static void put_amount_of(struct buf *out, uint64_t n, const char *what)
-{
-	put_amount(out, n, false);
-	buf_printf(out, " %s", what);
-}
-
-static void say(const struct thin_counts *c, const char *path)
-{
-	struct buf line = { 0 };
-
-	buf_printf(&line, "%s: ", path);
-	put_amount_of(&line, c->events, "events");
-	if (c->spans > 1)
-		buf_printf(&line, " in %zu spans", c->spans);
-	for (int i = 0; i < THIN_REASONS; i++)
-		if (c->left_out[i]) {
-			buf_printf(&line, ", ");
-			put_amount_of(&line, c->left_out[i], "calls left out by ");
-			buf_printf(&line, "%s", thin_reason_name((enum thin_reason)i));
-		}
-	buf_put_u8(&line, 0);
-	puts((char *)line.data);
-	buf_free(&line);
-}
 
 static int run(const struct args *args, struct error *err)
 {
 	struct thin_counts counts = { 0 };
+	struct selected selected;
 	struct trace_arg t;
 	int r;
 
@@ -43,11 +17,14 @@ static int run(const struct args *args, struct error *err)
 	}
 	if (trace_arg_open_whole(args, &t, err) < 0)
 		return EXIT_FAILED;
-	r = thin_file(args, &t, arg(args, "output"), &counts, err);
+	r = select_arg(args, &t.session, &selected, err);
+	if (r == 0)
+		r = thin_file(&selected, &t, arg(args, "output"), &counts, err);
+	selected_deinit(&selected);
 	trace_arg_close(&t);
 	if (r < 0)
 		return EXIT_FAILED;
-	say(&counts, arg(args, "output"));
+	thin_say(&counts, arg(args, "output"), stdout);
 	return EXIT_OK;
 }
 

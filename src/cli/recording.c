@@ -27,7 +27,7 @@
 enum { STATUS_MS = 250 };
 
 /* The state of a recording. */
-struct session {
+struct recorded {
 	int out, config, stats_fd;
 	struct buf inside;     /* what of QEMU may be used, for the recorder */
 	struct stats *stats;
@@ -47,6 +47,7 @@ void recording_args(const struct args *args, struct recording *ret)
 		.deterministic = arg(args, "deterministic"),
 		.quiet = arg(args, "quiet"),
 		.costs = arg(args, "costs"),
+		.args = args,
 		.argv = args->rest,
 	};
 }
@@ -128,7 +129,7 @@ static void put_icount(const struct recording *rec, struct buf *lines)
 		 "instructions retired; guest ns (interpolated between sync points)");
 }
 
-static int write_config(const struct recording *rec, struct session *s, const char *version, struct error *err)
+static int write_config(const struct recording *rec, struct recorded *s, const char *version, struct error *err)
 {
 	const char *kernel = qemu_option(rec->argv, "kernel"), *append = qemu_option(rec->argv, "append");
 	cleanup_free char *command = join(rec->argv);
@@ -160,7 +161,7 @@ static int write_config(const struct recording *rec, struct session *s, const ch
 	return 0;
 }
 
-static int share_stats(struct session *s, struct error *err)
+static int share_stats(struct recorded *s, struct error *err)
 {
 	s->stats_fd = memfd_create("upto-stats", 0);
 	if (s->stats_fd < 0 || ftruncate(s->stats_fd, sizeof *s->stats) < 0)
@@ -172,7 +173,7 @@ static int share_stats(struct session *s, struct error *err)
 }
 
 /* Make QEMU's command line, with the recorder's options at its end. */
-static int build_argv(const struct recording *rec, struct session *s, struct error *err)
+static int build_argv(const struct recording *rec, struct recorded *s, struct error *err)
 {
 	cleanup_free char *plugin = find_plugin(err);
 	size_t n = 0;
@@ -217,7 +218,7 @@ static void catch_signals(void)
 	sigaction(SIGHUP, &sa, NULL);
 }
 
-static int start(struct session *s, struct error *err)
+static int start(struct recorded *s, struct error *err)
 {
 	pid_t parent = getpid();
 
@@ -247,7 +248,7 @@ static void status_line(const struct stats *st, const struct stats *before)
 }
 
 /* Wait for QEMU. Show the progress if a terminal is free for that. */
-static int wait_for(struct session *s, bool tell)
+static int wait_for(struct recorded *s, bool tell)
 {
 	struct stats before = { 0 };
 	int status;
@@ -279,7 +280,7 @@ static void print_costs(const struct stats *st)
 				(double)st->fact_ns[k] / 1e6);
 }
 
-static void summarise(const struct recording *rec, const struct session *s, bool killed)
+static void summarise(const struct recording *rec, const struct recorded *s, bool killed)
 {
 	const struct stats *st = s->stats;
 
@@ -311,7 +312,7 @@ static void summarise(const struct recording *rec, const struct session *s, bool
 		rec->output, rec->output, rec->output, rec->output);
 }
 
-static int prepare(const struct recording *rec, struct session *s, struct error *err)
+static int prepare(const struct recording *rec, struct recorded *s, struct error *err)
 {
 	struct buf version = { 0 };
 	int r = -1;
@@ -359,7 +360,7 @@ static int check_sysroot(const struct recording *rec, struct error *err)
 
 int recording_run(const struct recording *rec, struct error *err)
 {
-	struct session s = { .out = -1 };
+	struct recorded s = { .out = -1 };
 	bool tell;
 	int r;
 
@@ -367,6 +368,8 @@ int recording_run(const struct recording *rec, struct error *err)
 		error_set(err, "QEMU's command line is missing: -- qemu-system-x86_64 …");
 		return EXIT_USAGE;
 	}
+	if (recording_choice_check(rec->args, err) < 0)
+		return EXIT_USAGE;
 	if (check_sysroot(rec, err) < 0 || prepare(rec, &s, err) < 0)
 		return EXIT_FAILED;
 	tell = !rec->quiet && isatty(STDERR_FILENO) && !qemu_uses_terminal(rec->argv);
@@ -383,5 +386,7 @@ int recording_run(const struct recording *rec, struct error *err)
 	if (s.stats->finished && !s.stats->write_error)
 		add_file_symbols(rec);
 	summarise(rec, &s, r > 128);
+	if (s.stats->finished && !s.stats->write_error && recording_choice_apply(rec->args, rec->output, rec->quiet, err) < 0 && !r)
+		r = EXIT_FAILED;
 	return r;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "command.h"
+#include "recording_choice.h"
 
 struct recording {
 	const char *output;
@@ -16,6 +17,7 @@ struct recording {
 	bool deterministic;
 	bool quiet;
 	bool costs;            /* say what reading the kernel's own structures took */
+	const struct args *args; /* of the command: what was chosen (recording_choice.h) */
 	char **argv;           /* QEMU's command line, NULL-terminated */
 };
 
@@ -28,7 +30,8 @@ struct recording {
 	{ 0, "sysroot", "ROOTS", "where the guest's files are, for the names of their functions: folders, ext4 images, initramfs", ':' }, \
 	{ 0, "qemu-inside", "LIST", "what to use of QEMU beside its plugin interface: all, none, or clock,shutdown,values,registers,stores", ',' }, \
 	{ 0, "costs", NULL, "at the end, what was read from the kernel's own structures, how often and how long that took" }, \
-	{ 'q', "quiet", NULL, "no status line and no summary" }
+	{ 'q', "quiet", NULL, "no status line and no summary" },                                 \
+	RECORDING_CHOICE
 
 void recording_args(const struct args *args, struct recording *ret);
 

@@ -210,6 +210,24 @@ void selected_deinit(struct selected *s)
 	*s = (struct selected){ 0 };
 }
 
+int select_check(const struct args *args, struct error *err)
+{
+	static const char *const names[] = { "start", "stop" };
+	struct thin_options ignored = { 0 };
+	struct condition condition;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const char *text = value_of(args, names[i]);
+		int result = text ? condition_parse(names[i], text, &condition, err) : 0;
+
+		if (text)
+			condition_deinit(&condition);
+		if (result < 0)
+			return -1;
+	}
+	return numbers_arg(args, &ignored, err);
+}
+
 int select_window(const struct args *args, const struct session *session, uint64_t *from_ns, uint64_t *to_ns, struct error *err)
 {
 	const char *start = arg(args, "start"), *stop = arg(args, "stop");

@@ -46,15 +46,22 @@
 struct selected {
 	struct thin_options options;
 	char *what;
-	bool *marks[8]; /* memory of those in the options */
+	bool *marks[12]; /* memory of those in the options */
 	unsigned n_marks;
 };
 
 /* Does the command line choose anything? */
 bool select_is_asked(const struct args *args);
 
+/* Is what it says right, as far as that can be told without a trace? */
+int select_check(const struct args *args, struct error *err);
+
 /* What it chooses, of that trace, whose thunks are not folded. Call selected_deinit() also after an error. */
 int select_arg(const struct args *args, const struct session *session, struct selected *ret, struct error *err);
+struct kfi_run;
+
+/* What a run of a configuration of KFI chooses, but no earlier than that time. Likewise. */
+int select_kfi(const struct kfi_run *run, const char *path, const struct session *session, uint64_t after_ns, struct selected *ret, struct error *err);
 void selected_deinit(struct selected *s);
 
 /* The times of a command's --start and --stop, if they were given; else *from_ns and *to_ns remain. */

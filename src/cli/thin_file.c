@@ -12,6 +12,7 @@
 #include "analysis/functions.h"
 #include "analysis/left_functions.h"
 #include "base/alloc.h"
+#include "quantity.h"
 #include "terminal.h"
 #include "trace/append.h"
 
@@ -97,43 +98,45 @@ static int open_spans(const struct trace_arg *t, const struct thin_options *o, s
 	return 0;
 }
 
-static int write_part(const struct args *args, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err)
+static int write_to(int fd, const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), spans_fd = -1, result;
+	struct thin_options o = selected->options;
 	const char *whole_path = t->reader->path;
-	struct selected selected;
 	struct trace_arg spans;
 	char spans_path[32];
+	int spans_fd = -1, result = 0;
 
-	if (fd < 0)
-		return error_set(err, "%s: %s", path, strerror(errno));
-	result = select_arg(args, &t->session, &selected, err);
-	if (result == 0 && has_filter(&selected.options.filter) && has_spans(&selected.options)) {
-		result = open_spans(t, &selected.options, &spans, spans_path, &spans_fd, err);
+	if (has_filter(&o.filter) && has_spans(&o)) {
+		result = open_spans(t, &o, &spans, spans_path, &spans_fd, err);
 		whole_path = spans_path;
-		condition_deinit(&selected.options.start.condition);
-		condition_deinit(&selected.options.stop.condition);
-		selected.options.before_ns = 0;
+		o.start = o.stop = (struct thin_condition){ 0 };
+		o.before_ns = 0;
 	}
-	selected.options.left_out = has_filter(&selected.options.filter) && !selected.options.limit;
-	if (result == 0)
-		result = select_write(spans_fd < 0 ? &t->session : &spans.session, &selected.options, fd, ret, err);
-	close(fd);
-	if (result == 0 && selected.options.left_out)
+	if (result < 0)
+		return -1;
+	o.left_out = has_filter(&o.filter) && !o.limit;
+	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, ret, err);
+	if (result == 0 && o.left_out)
 		result = append_sums(whole_path, path, err);
-	if (spans_fd >= 0 && result == 0)
+	if (spans_fd >= 0) {
 		trace_arg_close(&spans);
-	if (spans_fd >= 0)
 		close(spans_fd);
-	selected_deinit(&selected);
+	}
 	return result;
 }
 
-int thin_file(const struct args *args, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err)
+int thin_file(const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err)
 {
 	char *part = xasprintf("%s.part", path);
-	int result = write_part(args, t, part, ret, err);
+	int fd = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), result;
 
+	if (fd < 0) {
+		result = error_set(err, "%s: %s", part, strerror(errno));
+		free(part);
+		return result;
+	}
+	result = write_to(fd, selected, t, part, ret, err);
+	close(fd);
 	terminal_end_progress();
 	if (result == 0 && rename(part, path) < 0)
 		result = error_set(err, "%s: %s", path, strerror(errno));
@@ -141,4 +144,30 @@ int thin_file(const struct args *args, const struct trace_arg *t, const char *pa
 		unlink(part);
 	free(part);
 	return result;
+}
+
+static void put_amount_of(struct buf *out, uint64_t n, const char *what)
+{
+	put_amount(out, n, false);
+	buf_printf(out, " %s", what);
+}
+
+void thin_say(const struct thin_counts *c, const char *path, FILE *out)
+{
+	struct buf line = { 0 };
+
+	terminal_escape(&line, path);
+	buf_printf(&line, ": ");
+	put_amount_of(&line, c->events, "events");
+	if (c->spans > 1)
+		buf_printf(&line, " in %zu spans", c->spans);
+	for (int i = 0; i < THIN_REASONS; i++)
+		if (c->left_out[i]) {
+			buf_printf(&line, ", ");
+			put_amount_of(&line, c->left_out[i], "calls left out by ");
+			buf_printf(&line, "%s", thin_reason_name((enum thin_reason)i));
+		}
+	buf_put_u8(&line, 0);
+	fprintf(out, "%s\n", (char *)line.data);
+	buf_free(&line);
 }

@@ -3,13 +3,18 @@
 #ifndef UPTO_CLI_THIN_FILE_H
 #define UPTO_CLI_THIN_FILE_H
 
+#include <stdio.h>
+
 #include "select_arg.h"
 #include "trace_arg.h"
 
 /*
- * Write what the command line chooses of the trace to `path`, with the sums of the calls that are left out. The file is there once it is
+ * Write what was chosen of the trace to `path`, with the sums of the calls that are left out. The file is there once it is
  * whole, and else what was there before.
  */
-int thin_file(const struct args *args, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err);
+int thin_file(const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err);
+
+/* A line that says what became of it. */
+void thin_say(const struct thin_counts *c, const char *path, FILE *out);
 
 #endif

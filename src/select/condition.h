@@ -4,7 +4,7 @@
  *
  *   entry:FUNCTION   control enters the function; FUNCTION alone is the same. MODULE:FUNCTION and PROGRAM:FUNCTION tell whose
  *   exit:FUNCTION    a call of it ends
- *   time:TIME        guest time; a time alone is the same: 1.5s, 20ms
+ *   time:TIME        guest time; a time alone is the same: 1.5s, 20ms. time:+TIME: so long after the start, for what stops
  *   exec:NAME        a task begins to run a program of that name
  *   log:TEXT         a line of the kernel's log that has the text
  *   … #N             the Nth time that it happens
@@ -31,6 +31,7 @@ struct condition {
 	char *object;     /* ENTRY, EXIT: whose function it is; NULL: anybody's */
 	char *text;       /* the function, the program's name, or the line's text */
 	uint64_t ns;      /* TIME */
+	bool relative;    /* TIME: since the start condition held */
 	uint64_t nth;     /* from 1 on */
 };
 

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recording_choice.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "kfi/config.h"
+#include "thin_file.h"
+
+enum { CONFIG_SIZE_MAX = 1 << 24 };
+
+static int read_config(const char *path, struct kfi_config *ret, struct error *err)
+{
+	struct buf text = { 0 };
+	int result;
+
+	*ret = (struct kfi_config){ 0 };
+	result = file_read(path, CONFIG_SIZE_MAX, &text, err);
+	if (result == 0)
+		result = kfi_config_parse(path, (char *)text.data, text.len, ret, err);
+	buf_free(&text);
+	return result;
+}
+
+int recording_choice_check(const struct args *args, struct error *err)
+{
+	struct kfi_config config;
+	int result;
+
+	if (!arg(args, "kfi"))
+		return select_check(args, err);
+	if (select_is_asked(args))
+		return error_set(err, "--kfi: its triggers and filters, or those of other options: not both");
+	result = read_config(arg(args, "kfi"), &config, err);
+	kfi_config_deinit(&config);
+	return result;
+}
+
+static int apply(const struct selected *selected, const struct trace_arg *t, const char *path, bool quiet, struct thin_counts *counts, struct error *err)
+{
+	if (thin_file(selected, t, path, counts, err) < 0)
+		return -1;
+	if (!quiet)
+		thin_say(counts, path, stderr);
+	return 0;
+}
+
+/* The runs of a configuration, one after the other: each waits for its start once the one before has stopped. */
+static int apply_kfi(const struct args *args, const struct trace_arg *t, const char *path, bool quiet, struct error *err)
+{
+	const char *file = arg(args, "kfi");
+	struct kfi_config config;
+	uint64_t after_ns = 0;
+	int result = read_config(file, &config, err);
+
+	for (size_t i = 0; result == 0 && i < config.count; i++) {
+		char *run_path = config.count > 1 ? xasprintf("%s.%zu", path, i + 1) : xstrdup(path);
+		struct thin_counts counts;
+		struct selected selected;
+
+		result = select_kfi(&config.runs[i], file, &t->session, after_ns, &selected, err);
+		if (result == 0)
+			result = apply(&selected, t, run_path, quiet, &counts, err);
+		if (result == 0)
+			after_ns = counts.stop_ns;
+		selected_deinit(&selected);
+		free(run_path);
+	}
+	kfi_config_deinit(&config);
+	return result;
+}
+
+int recording_choice_apply(const struct args *args, const char *path, bool quiet, struct error *err)
+{
+	struct thin_counts counts;
+	struct selected selected;
+	struct trace_arg t;
+	int result;
+
+	if (!arg(args, "kfi") && !select_is_asked(args))
+		return 0;
+	if (open_trace(path, &t, err) < 0)
+		return -1;
+	if (arg(args, "kfi")) {
+		result = apply_kfi(args, &t, path, quiet, err);
+	} else {
+		result = select_arg(args, &t.session, &selected, err);
+		if (result == 0)
+			result = apply(&selected, &t, path, quiet, &counts, err);
+		selected_deinit(&selected);
+	}
+	trace_arg_close(&t);
+	return result < 0 ? error_prefix(err, "%s: is whole, nothing was taken out", path) : 0;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Triggers and filters while recording. All is recorded, and what was not chosen is taken out once the guest has ended: so the result is
+ * what thinning gives, to the event, and who is killed before has all of it.
+ */
+#ifndef UPTO_CLI_RECORDING_CHOICE_H
+#define UPTO_CLI_RECORDING_CHOICE_H
+
+#include "select_arg.h"
+
+#define RECORDING_CHOICE                                                                \
+	{ 0, "kfi", "FILE", "triggers and filters from a configuration of KFI or KFT; of several runs, the Nth goes to TRACE.N" }, \
+	SELECT_SPANS, SELECT_RING, SELECT_MIN_DURATION, SELECT_NO_INTERRUPTS, SELECT_CALLS, SELECT_DEPTH, SELECT_PID, SELECT_COMM, SELECT_CODE
+
+/* Before: is what was asked for right, as far as that can be told? Fails also with --kfi beside the other options. */
+int recording_choice_check(const struct args *args, struct error *err);
+
+/* After: take out of the trace what was not chosen. If that fails, the whole trace stays. */
+int recording_choice_apply(const struct args *args, const char *path, bool quiet, struct error *err);
+
+#endif
