@@ -7,6 +7,7 @@
 #include "left_functions.h"
 #include "trace/facts.h"
 #include "trace/texts.h"
+#include "trace/thinned.h"
 
 /* A vCPU. */
 struct thin_lane {
@@ -401,19 +402,31 @@ static void write_end(const struct writing *w)
 	buf_free(&lines);
 }
 
+/* Those of the trace that it is made of, if it takes all of them. */
+static void put_spans(const struct thinning *t, struct buf *lines)
+{
+	const struct thin_options *o = t->options;
+	struct kept_span *before = NULL;
+	size_t n = o->start.condition.kind || o->stop.condition.kind ? 0 : thinned_spans(&t->session->reader->meta, &before);
+
+	for (size_t i = 0; i < (n ? n : t->n_spans); i++) {
+		buf_printf(lines, "span.%zu.start_ns=%llu\n", i + 1, (unsigned long long)(n ? before[i].start_ns : t->spans[i].start_ns));
+		buf_printf(lines, "span.%zu.stop_ns=%llu\n", i + 1, (unsigned long long)(n ? before[i].stop_ns : t->spans[i].stop_ns));
+	}
+	free(before);
+}
+
 static void write_meta(const struct thinning *t, struct builder *b)
 {
 	const struct reader *r = t->session->reader;
 	struct buf lines = { 0 };
 
 	for (size_t i = 0; i < r->meta.count; i++)
-		meta_put(&lines, r->meta.entries[i].key, r->meta.entries[i].value);
+		if (!is_own_key(r->meta.entries[i].key))
+			meta_put(&lines, r->meta.entries[i].key, r->meta.entries[i].value);
 	meta_put(&lines, "thinned", t->options->what);
-	meta_put(&lines, "filtered", t->by_frame || meta_get(&r->meta, "filtered") ? "yes" : "no");
-	for (size_t i = 0; i < t->n_spans; i++) {
-		buf_printf(&lines, "span.%zu.start_ns=%llu\n", i + 1, (unsigned long long)t->spans[i].start_ns);
-		buf_printf(&lines, "span.%zu.stop_ns=%llu\n", i + 1, (unsigned long long)t->spans[i].stop_ns);
-	}
+	meta_put(&lines, "filtered", t->by_frame || (meta_get(&r->meta, "filtered") && !strcmp(meta_get(&r->meta, "filtered"), "yes")) ? "yes" : "no");
+	put_spans(t, &lines);
 	meta_put_u64(&lines, "left_out.calls", t->counts.calls);
 	for (int i = 0; i < THIN_REASONS; i++)
 		buf_printf(&lines, "left_out.%s=%llu\n", thin_reason_name((enum thin_reason)i), (unsigned long long)t->counts.left_out[i]);

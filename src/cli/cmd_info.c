@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "analysis/digest.h"
 #include "analysis/summary.h"
@@ -9,6 +10,7 @@
 #include "quantity.h"
 #include "terminal.h"
 #include "trace/facts.h"
+#include "trace/thinned.h"
 #include "trace_arg.h"
 
 static const char *or_empty(const char *text)
@@ -56,7 +58,7 @@ static void count(const char *name, uint64_t n, bool set_in, bool exact)
 /* What the chunks hold, for people and for JSON's keys; NULL: not worth a line. */
 static const char *const contents[CHUNK_TYPES] = {
 	[CHUNK_EVENTS] = "events", [CHUNK_SITES] = "sites", [CHUNK_SYMBOLS] = "symbols", [CHUNK_TASKS] = "tasks",
-	[CHUNK_CODE] = "code", [CHUNK_FILES] = "files", [CHUNK_TEXTS] = "texts", [CHUNK_FACTS] = "facts",
+	[CHUNK_CODE] = "code", [CHUNK_FILES] = "files", [CHUNK_TEXTS] = "texts", [CHUNK_FACTS] = "facts", [CHUNK_SUMS] = "sums",
 };
 
 static bool is_limit(const struct meta_entry *e)
@@ -140,6 +142,40 @@ static void print_facts_json(const struct facts *f)
 	putchar('}');
 }
 
+/* Of a trace that is a part of another: what it has, and what was left out, in the words of KFI's logs. */
+static void print_thinned(const struct reader *r)
+{
+	enum { SHOWN = 10 };
+	static const struct { const char *reason, *text; } filters[] = {
+		{ "duration", "Execution time filter count" }, { "interrupt", "No Interrupt functions filter count" },
+		{ "no_interrupt", "Only Interrupt functions filter count" }, { "function", "Function List filter count" },
+		{ "depth", "Depth filter count" }, { "thread", "Process filter count" },
+	};
+	struct kept_span *spans;
+	size_t n = thinned_spans(&r->meta, &spans);
+	uint64_t all = 0;
+
+	if (!thinned_by(&r->meta))
+		return;
+	line("chosen by", thinned_by(&r->meta));
+	printf("%-16s %zu\n", "spans", n);
+	for (size_t i = 0; i < n && i < SHOWN; i++)
+		printf("  from %12.6f s to %12.6f s\n", (double)spans[i].start_ns / 1e9, (double)spans[i].stop_ns / 1e9);
+	if (n > SHOWN)
+		printf("  … %zu more\n", n - SHOWN);
+	for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+		uint64_t left_out = thinned_left_out(&r->meta, filters[i].reason);
+
+		all += left_out;
+		if (left_out)
+			printf("%s = %" PRIu64 "\n", filters[i].text, left_out);
+	}
+	if (all)
+		printf("Total entries filtered = %" PRIu64 "\nNumber of entries after filters = %" PRIu64 "\n", all,
+		       thinned_left_out(&r->meta, "calls") - all);
+	free(spans);
+}
+
 static void print_text(const struct reader *r, const struct summary *s, const struct facts *facts, const char *release, bool exact)
 {
 	line("trace", r->path);
@@ -169,6 +205,7 @@ static void print_text(const struct reader *r, const struct summary *s, const st
 	if (meta_get_u64(&r->meta, "late_arrivals", 0))
 		printf("%-16s %" PRIu64 " jump targets were translated before they were known; entries there may be missing until QEMU translated them again\n",
 		       "arrivals", meta_get_u64(&r->meta, "late_arrivals", 0));
+	print_thinned(r);
 	print_limits(r);
 	if (meta_get(&r->meta, "lacks"))
 		line("kernel lacks", meta_get(&r->meta, "lacks"));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/history_file.h"
@@ -9,6 +10,7 @@
 #include "select_arg.h"
 #include "tables/timeline_table.h"
 #include "terminal.h"
+#include "trace/thinned.h"
 #include "trace_arg.h"
 #include "view.h"
 
@@ -39,6 +41,24 @@ static void put_phases(struct buf *out, const struct history *h)
 		first = x->kind == SPAN_BOOT;
 		buf_free(&text);
 	}
+}
+
+/* "recorded: 1.995 s to 3.591 s", of a trace that is a part of another. */
+static void put_spans(struct buf *out, const struct reader *r)
+{
+	enum { SHOWN = 4 };
+	struct kept_span *spans;
+	size_t n = thinned_spans(&r->meta, &spans);
+
+	for (size_t i = 0; i < n && i < SHOWN; i++) {
+		buf_printf(out, i ? ", " : "# only recorded: ");
+		put_moment(out, spans[i].start_ns);
+		buf_printf(out, " to ");
+		put_moment(out, spans[i].stop_ns);
+	}
+	if (n > SHOWN)
+		buf_printf(out, ", %zu more", n - SHOWN);
+	free(spans);
 }
 
 /* What took longest, by what decided when the boot was done. */
@@ -124,6 +144,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 		choice.span.to_ns = window->to_ns;
 	timeline_table_init(&table, h, &t->threads, &choice);
 	if (!choice.any_kind) {
+		put_spans(&heading, t->reader);
 		put_phases(&heading, h);
 		put_causes(&heading, t, h);
 		buf_put_u8(&heading, 0);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "thinned.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+
+const char *thinned_by(const struct meta *m)
+{
+	return meta_get(m, "thinned");
+}
+
+size_t thinned_spans(const struct meta *m, struct kept_span **ret)
+{
+	struct kept_span *list = NULL;
+	size_t n = 0, cap = 0;
+
+	for (;; n++) {
+		char start[48], stop[48];
+
+		snprintf(start, sizeof start, "span.%zu.start_ns", n + 1);
+		snprintf(stop, sizeof stop, "span.%zu.stop_ns", n + 1);
+		if (!meta_get(m, start))
+			break;
+		list = array_grow(list, n, &cap, sizeof *list);
+		list[n] = (struct kept_span){ meta_get_u64(m, start, 0), meta_get_u64(m, stop, UINT64_MAX) };
+	}
+	*ret = list;
+	return n;
+}
+
+uint64_t thinned_left_out(const struct meta *m, const char *reason)
+{
+	char key[64];
+
+	snprintf(key, sizeof key, "left_out.%s", reason);
+	return meta_get_u64(m, key, 0);
+}

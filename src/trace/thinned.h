@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What META tells of a trace that is a part of another one (docs/format.md: thinned, span.N, left_out). */
+#ifndef UPTO_TRACE_THINNED_H
+#define UPTO_TRACE_THINNED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "meta.h"
+
+struct kept_span {
+	uint64_t start_ns, stop_ns; /* stop: UINT64_MAX is the trace's end */
+};
+
+/* The options that it was made by; NULL: it is whole. */
+const char *thinned_by(const struct meta *m);
+
+/* The spans that it has. Returns how many; 0: it is whole. The caller frees *ret. */
+size_t thinned_spans(const struct meta *m, struct kept_span **ret);
+
+/* Calls that were left out, by reason ("duration" …), of all that were looked at ("calls"). */
+uint64_t thinned_left_out(const struct meta *m, const char *reason);
+
+#endif
