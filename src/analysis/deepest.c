@@ -60,7 +60,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	area = area_of(t, base);
 	if (area && bytes > area->deepest.bytes)
 		area->deepest = (struct deepest){
-			.stack = (size_t)(stack - s->list), .ns = s->ns, .slot = frame->slot, .bytes = bytes,
+			.stack = (size_t)(stack - s->list), .ns = s->ns, .slot = frame->slot, .bytes = bytes, .function = frame->function,
 			.frames = count_frames(stack, base, run->size),
 		};
 }
@@ -76,18 +76,43 @@ static void choose(const struct deepest_run *run, const struct stacks *s, const 
 	}
 }
 
-int deepest_analyse(const struct session *session, const uint64_t *pid,
-		    struct deepest *ret, struct error *err)
+static int replay(const struct session *session, struct deepest_run *run, struct stacks *ret, struct error *err)
 {
 	static const struct stacks_visitor visitor = { .enter = enter };
 	const struct arch *arch = session->reader->arch;
-	struct deepest_run run = { .size = arch->kernel_stack, .switches = names_find(session->names, arch->switch_function) };
+
+	*run = (struct deepest_run){ .size = arch->kernel_stack, .switches = names_find(session->names, arch->switch_function) };
+	run->threads = xcalloc(session->threads->count + reader_vcpus(session->reader), sizeof *run->threads);
+	return stacks_replay(ret, session, NULL, UINT64_MAX, &visitor, run, err);
+}
+
+int deepest_of_each(const struct session *session, struct deepest **ret, struct error *err)
+{
+	struct deepest_run run;
 	struct stacks stacks;
-	int result;
+	int result = replay(session, &run, &stacks, err);
+
+	*ret = xcalloc(session->threads->count + 1, sizeof **ret);
+	for (size_t i = 0; result == 0 && i < session->threads->count; i++) {
+		struct thread_areas *t = &run.threads[i];
+		const struct area *own = t->own ? area_of(t, t->own) : NULL;
+
+		if (own)
+			(*ret)[i] = own->deepest;
+	}
+	stacks_deinit(&stacks);
+	free(run.threads);
+	return result;
+}
+
+int deepest_analyse(const struct session *session, const uint64_t *pid,
+		    struct deepest *ret, struct error *err)
+{
+	struct deepest_run run;
+	struct stacks stacks;
+	int result = replay(session, &run, &stacks, err);
 
 	*ret = (struct deepest){ 0 };
-	run.threads = xcalloc(session->threads->count + reader_vcpus(session->reader), sizeof *run.threads);
-	result = stacks_replay(&stacks, session, NULL, UINT64_MAX, &visitor, &run, err);
 	if (result == 0)
 		choose(&run, &stacks, pid, ret);
 	stacks_deinit(&stacks);

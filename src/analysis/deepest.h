@@ -9,6 +9,7 @@ struct deepest {
 	size_t stack;      /* number in struct stacks */
 	uint64_t ns, slot; /* when a function was called, and where its return address was pushed */
 	uint64_t bytes;    /* from the stack's top down to there */
+	uint32_t function; /* that pushed it there */
 	size_t frames;     /* on that stack: without those of user code below, and without an interrupt's on a stack of its own */
 };
 
@@ -18,6 +19,11 @@ struct deepest {
  */
 int deepest_analyse(const struct session *session, const uint64_t *pid,
 		    struct deepest *ret, struct error *err);
+
+/*
+ * The same of each thread, by its number; those without frames were never seen on a stack of their own. The caller frees *ret.
+ */
+int deepest_of_each(const struct session *session, struct deepest **ret, struct error *err);
 
 /* Stops a replay at the moment that a struct deepest, its state, tells. */
 extern const struct stacks_visitor deepest_reach;

@@ -8,6 +8,7 @@
 #include "kd_functions.h"
 #include "kd_log.h"
 #include "kd_rows.h"
+#include "select_arg.h"
 #include "terminal.h"
 #include "trace_arg.h"
 
@@ -88,14 +89,13 @@ static int run_functions(const struct args *args, struct error *err)
 
 	if (functions_options(args, &o, err) < 0)
 		return EXIT_USAGE;
-	if (kd_log_open(args->operands[0], &log, err) == 0) {
+	if (kd_log_sums(args, arg(args, "as-kd"), &log, &sums, err) == 0) {
 		terminal_start_pager();
-		kd_sums_analyse(&log, arg(args, "as-kd"), &sums);
 		kd_functions_print(&log, &sums, &o);
-		kd_sums_deinit(&sums);
-		say_if_empty(args->operands[0], log.n);
+		say_if_empty(args->operands[0], sums.count);
 		r = EXIT_OK;
 	}
+	kd_sums_deinit(&sums);
 	kfi_log_deinit(&log);
 	return r;
 }
@@ -121,7 +121,7 @@ static void add_call(void *data, const struct kfi_call *call)
 	kd_trace_add(data, call);
 }
 
-static int print_stream(const char *path, struct kd_rows *rows, const struct kd_trace_options *options, struct error *err)
+static int print_stream(const struct args *args, struct kd_rows *rows, const struct kd_trace_options *options, struct error *err)
 {
 	struct kfi_log log = { 0 };
 	struct kd_trace *trace = kd_trace_new(&log, options);
@@ -129,24 +129,24 @@ static int print_stream(const char *path, struct kd_rows *rows, const struct kd_
 	int r;
 
 	rows->log = &log;
-	r = kd_log_stream(path, &reader, &log, err);
+	r = kd_log_stream(args, &reader, &log, err);
 	/* after a fault, what was read up to there is shown */
 	kd_trace_finish(trace);
 	kd_rows_end(rows, r == 0);
 	if (r == 0)
-		say_if_empty(path, rows->shown);
+		say_if_empty(args->operands[0], rows->shown);
 	kd_trace_free(trace);
 	kfi_log_deinit(&log);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-static int print_whole(const char *path, struct kd_rows *rows, const struct kd_trace_options *options, struct error *err)
+static int print_whole(const struct args *args, struct kd_rows *rows, const struct kd_trace_options *options, struct error *err)
 {
 	struct kd_trace *trace;
 	struct kfi_log log;
 	int r = EXIT_FAILED;
 
-	if (kd_log_open(path, &log, err) == 0) {
+	if (kd_log_open(args, &log, err) == 0) {
 		terminal_start_pager();
 		rows->log = &log;
 		trace = kd_trace_new(&log, options);
@@ -155,7 +155,7 @@ static int print_whole(const char *path, struct kd_rows *rows, const struct kd_t
 		kd_trace_finish(trace);
 		kd_rows_end(rows, true);
 		kd_trace_free(trace);
-		say_if_empty(path, log.n);
+		say_if_empty(args->operands[0], log.n);
 		r = EXIT_OK;
 	}
 	kfi_log_deinit(&log);
@@ -170,7 +170,7 @@ static int run_calls(const struct args *args, struct error *err)
 	if (rows_options(args, &rows, err) < 0)
 		return EXIT_USAGE;
 	options.no_local = !rows.json && !strchr(rows.letters, 'l');
-	return (arg(args, "stream") ? print_stream : print_whole)(args->operands[0], &rows, &options, err);
+	return (arg(args, "stream") ? print_stream : print_whole)(args, &rows, &options, err);
 }
 
 static int run(const struct args *args, struct error *err)
@@ -193,6 +193,12 @@ static const struct option options[] = {
 	{ 'r', "stream", NULL, "with -c: print while reading; rows with a local time wait for the call's end" },
 	{ 0, "as-kd", NULL, "sub-time and local time as kd computes them: by the names of callers" },
 	{ 0, "json", NULL, "print JSON" },
+	SELECT_SPANS,
+	SELECT_MIN_DURATION,
+	SELECT_NO_INTERRUPTS,
+	SELECT_CALLS,
+	SELECT_PID,
+	SELECT_COMM,
 	HELP_OPTION,
 	{ 0 },
 };
@@ -231,12 +237,13 @@ static const struct legend legends[] = { { "letters", NULL, letters }, { "json",
 
 const struct command cmd_kd = {
 	.name = "kd",
-	.operands = "LOG",
-	.summary = "sums and calls of a log of KFI or KFT, as kd printed them",
+	.operands = "TRACE|LOG",
+	.summary = "sums and calls as KFI's kd printed them: of a trace, or of a log of KFI or KFT",
 	.description = "Reads a log of Kernel Function Instrumentation (KFI) or Kernel Function Trace (KFT), resolved by addr2sym or not, "
 		       "and prints a table of functions or, with -c, the calls as they came, in the columns of the kd program that came "
 		       "with these. "
-		       "LOG can be - for standard input.\n"
+		       "LOG can be - for standard input. Of a trace, the calls of the kernel and its modules are shown in the same way; two functions of one name stay "
+		       "apart, as NAME and NAME#2. --start, --stop and the filters choose from a trace (upto-thin(1)).\n"
 		       "kd took the rows whose caller has a function's name for that function's callees. So its local times contained "
 		       "interrupts and other threads, and became negative where rows were missing. Here calls lie in each other "
 		       "by thread and time; where no row is missing and nothing cuts in, the figures are the same. "

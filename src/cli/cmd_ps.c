@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdlib.h>
+
+#include "arch/arch.h"
 #include "commands.h"
 #include "select_arg.h"
 #include "tables/processes_table.h"
+#include "tables/stack_watch_table.h"
 #include "trace_arg.h"
 #include "view.h"
 
@@ -25,6 +29,26 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	return r;
 }
 
+/* KFI's watch of the stack: how much of it each thread used. */
+static int show_stacks(const struct args *args, const struct trace_arg *t, struct error *err)
+{
+	struct view view = { .trace = t, .default_sort = "bytes" };
+	struct deepest *each;
+	struct table table;
+	int r = deepest_of_each(&t->session, &each, err);
+
+	if (r == 0) {
+		stack_watch_table_init(&table, &t->names, &t->threads, each, t->reader->arch->kernel_stack);
+		view.table = &table;
+		r = view_print(&view, args, err);
+		table_deinit(&table);
+	} else {
+		r = EXIT_FAILED;
+	}
+	free(each);
+	return r;
+}
+
 static int run(const struct args *args, struct error *err)
 {
 	struct processes p;
@@ -36,7 +60,10 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
-	if (processes_analyse(t.reader, &t.threads, &span, &p, err) == 0) {
+	if (arg(args, "stack-watch")) {
+		names_fold_thunks(&t.names);
+		r = show_stacks(args, &t, err);
+	} else if (processes_analyse(t.reader, &t.threads, &span, &p, err) == 0) {
 		r = show(args, &t, &p, err);
 		processes_deinit(&p);
 	}
@@ -46,13 +73,14 @@ static int run(const struct args *args, struct error *err)
 
 static const struct option options[] = {
 	VIEW_OPTIONS,
+	{ 0, "stack-watch", NULL, "how much of its kernel stack each thread used at most, and where" },
 	SPAN_OPTIONS,
 	SELECT_SPANS,
 	HELP_OPTION,
 	{ 0 },
 };
 
-static const struct legend legends[] = { { "columns", processes_columns, NULL }, { 0 } };
+static const struct legend legends[] = { { "columns", processes_columns, NULL }, { "columns with --stack-watch", stack_watch_columns, NULL }, { 0 } };
 
 const struct command cmd_ps = {
 	.name = "ps",
@@ -67,6 +95,7 @@ const struct command cmd_ps = {
 		       "kernel first switched tasks.\n",
 	.examples = "  upto ps trace.upto\n      the tree\n"
 		    "  upto ps -s self_insns -n 10 trace.upto\n      the ten that ran most\n"
+		    "  upto ps --stack-watch -n 5 trace.upto\n      who needed most of a kernel stack, and for what\n"
 		    "  upto ps --json -o pid,comm,exe trace.upto\n      for programs\n",
 	.options = options,
 	.legends = legends,

@@ -7,8 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/kd_recorded.h"
 #include "base/buf.h"
+#include "select_arg.h"
+#include "terminal.h"
 #include "trace/format.h"
+#include "trace_arg.h"
 
 enum { MAGIC = sizeof FORMAT_MAGIC - 1, READ = 1 << 20 };
 #define SIZE_LIMIT ((size_t)1 << 33)
@@ -33,11 +37,52 @@ static bool is_trace(const void *data, size_t len)
 	return len >= MAGIC && !memcmp(data, FORMAT_MAGIC, MAGIC);
 }
 
-/* The calls of an upto trace, in the form of a log's. */
-static int open_trace(const char *path, struct kfi_log *ret, struct error *err)
+/* The calls of a trace, in the form of a log's. */
+static int open_calls(const struct args *args, struct kfi_log *ret, struct error *err)
 {
-	(void)ret;
-	return error_set(err, "%s: is a trace: kd reads logs of KFI and KFT; see upto top --total and upto calls", path);
+	struct trace_arg t;
+	int r;
+
+	if (trace_arg_open(args, &t, err) < 0)
+		return -1;
+	names_fold_thunks(&t.names);
+	r = kd_recorded_calls(&t.session, ret, err);
+	terminal_end_progress();
+	trace_arg_close(&t);
+	return r;
+}
+
+bool kd_log_is_trace(const char *path)
+{
+	char magic[MAGIC];
+	FILE *f = strcmp(path, "-") ? fopen(path, "re") : NULL;
+	bool trace = f && fread(magic, 1, MAGIC, f) == MAGIC && is_trace(magic, MAGIC);
+
+	if (f)
+		fclose(f);
+	return trace;
+}
+
+int kd_log_sums(const struct args *args, bool as_kd, struct kfi_log *ret_log, struct kd_sums *ret, struct error *err)
+{
+	struct trace_arg t;
+	int r;
+
+	*ret = (struct kd_sums){ 0 };
+	if (!kd_log_is_trace(args->operands[0])) {
+		if (kd_log_open(args, ret_log, err) < 0)
+			return -1;
+		kd_sums_analyse(ret_log, as_kd, ret);
+		return 0;
+	}
+	*ret_log = (struct kfi_log){ 0 };
+	if (trace_arg_open(args, &t, err) < 0)
+		return -1;
+	names_fold_thunks(&t.names);
+	r = kd_recorded_sums(&t.session, as_kd, ret_log, ret, err);
+	terminal_end_progress();
+	trace_arg_close(&t);
+	return r;
 }
 
 static int read_all(FILE *f, const char *path, struct buf *data, struct error *err)
@@ -54,8 +99,15 @@ static int read_all(FILE *f, const char *path, struct buf *data, struct error *e
 	return data->len < SIZE_LIMIT ? 0 : error_set(err, "%s: more than the %zu bytes that a log can have", path, SIZE_LIMIT);
 }
 
-int kd_log_open(const char *path, struct kfi_log *ret, struct error *err)
+/* Spans and filters choose from a trace. */
+static int refuse_choice(const struct args *args, struct error *err)
 {
+	return select_is_asked(args) ? error_set(err, "%s: is a log: --start, --stop and filters are for traces", args->operands[0]) : 0;
+}
+
+int kd_log_open(const struct args *args, struct kfi_log *ret, struct error *err)
+{
+	const char *path = args->operands[0];
 	struct buf data = { 0 };
 	FILE *f;
 	int r;
@@ -67,13 +119,16 @@ int kd_log_open(const char *path, struct kfi_log *ret, struct error *err)
 	r = read_all(f, path, &data, err);
 	close_input(f);
 	if (r == 0)
-		r = is_trace(data.data, data.len) ? open_trace(path, ret, err) : kfi_log_parse(path, (char *)data.data, data.len, ret, err);
+		r = is_trace(data.data, data.len) ? open_calls(args, ret, err) : refuse_choice(args, err);
+	if (r == 0 && !is_trace(data.data, data.len))
+		r = kfi_log_parse(path, (char *)data.data, data.len, ret, err);
 	buf_free(&data);
 	return r;
 }
 
 struct stream {
 	struct kfi_parser parser;
+	const struct args *args;
 	const struct kd_log_reader *reader;
 	struct kfi_log *log;
 	uint64_t last_ns;
@@ -109,7 +164,7 @@ static ssize_t read_line(FILE *f, char *line, size_t size)
 /* A trace is read at once. */
 static int stream_trace(struct stream *s, struct error *err)
 {
-	int r = open_trace(s->parser.path, s->log, err);
+	int r = open_calls(s->args, s->log, err);
 
 	for (size_t i = 0; r == 0 && i < s->log->n; i++)
 		s->reader->call(s->reader->data, &s->log->calls[i]);
@@ -133,9 +188,10 @@ static int stream_lines(FILE *f, struct stream *s, struct error *err)
 	return kfi_parse_end(&s->parser, err);
 }
 
-int kd_log_stream(const char *path, const struct kd_log_reader *reader, struct kfi_log *ret, struct error *err)
+int kd_log_stream(const struct args *args, const struct kd_log_reader *reader, struct kfi_log *ret, struct error *err)
 {
-	struct stream s = { .parser = { .path = path }, .reader = reader, .log = ret };
+	const char *path = args->operands[0];
+	struct stream s = { .parser = { .path = path }, .args = args, .reader = reader, .log = ret };
 	FILE *f;
 	int r;
 

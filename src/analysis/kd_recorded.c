@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kd_recorded.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "replay/story.h"
+#include "trace/thinned.h"
+
+/* A call in progress, by the story's number. */
+struct recorded_call {
+	uint32_t number;      /* of its function's name + 1; 0: it is none of the kernel's */
+	uint32_t parent;      /* the innermost call that it lies in and that is one; STORY_NO_CALL */
+	uint64_t row;         /* its row, if rows are made */
+	uint64_t callees_ns;  /* what the thread itself ran in them */
+	uint64_t sub_ns;      /* from their entries to their exits */
+	bool interrupt;
+};
+
+struct pair {
+	uint32_t function, callee;
+	uint64_t count, total_ns;
+};
+
+struct recorded_run {
+	const struct names *names;
+	struct kfi_log *log;
+	struct error *err;
+	bool rows, full;
+	uint32_t *numbers;    /* of names, by function, + 1 */
+	struct map seen;      /* hash of a name → how many functions have it */
+	struct recorded_call *calls;
+	size_t cap_calls;
+	struct kd_sum *sums;  /* by number of name */
+	size_t cap_sums;
+	struct map pairs;     /* function << 32 | callee → number of the pair + 1 */
+	struct pair *pair_list;
+	size_t n_pairs, cap_pairs;
+};
+
+static uint32_t number_of(struct recorded_run *st, uint32_t function)
+{
+	const char *name = names_function(st->names, function);
+	struct buf text = { 0 };
+	uint64_t *same;
+
+	if (st->numbers[function])
+		return st->numbers[function];
+	if (!names_is_kernel(st->names, function) || names_is_group(st->names, function))
+		return 0;
+	same = map_put(&st->seen, hash_text(0, name), 0);
+	buf_printf(&text, "%s", name);
+	if (++*same > 1)
+		buf_printf(&text, "#%llu", (unsigned long long)*same);
+	st->numbers[function] = name_table_put(&st->log->names, (char *)text.data, text.len) + 1;
+	buf_free(&text);
+	return st->numbers[function];
+}
+
+static void add_row(struct recorded_run *st, const struct story_moment *m, struct recorded_call *c)
+{
+	const struct recorded_call *parent = c->parent ? &st->calls[c->parent] : NULL;
+	struct kfi_call row = {
+		.entry_ns = m->ns, .function = c->number - 1, .caller = parent ? parent->number - 1 : c->number - 1, .cpu = (uint16_t)m->cpu,
+		.pid = m->stack->thread == THREAD_NONE ? 0 : m->stacks->threads->list[m->stack->thread].pid, .no_exit = true, .interrupt = c->interrupt,
+	};
+
+	row.from = row.caller;
+	if (st->log->n == KFI_ROWS_MAX) {
+		st->full = m->stacks->stop = true;
+		return;
+	}
+	c->row = st->log->n;
+	kfi_log_add(st->log, &row);
+}
+
+static void enter(struct recorded_run *st, const struct story_moment *m)
+{
+	struct recorded_call *c;
+	const struct recorded_call *caller;
+
+	st->calls = array_reach(st->calls, m->call, &st->cap_calls, sizeof *st->calls);
+	c = &st->calls[m->call];
+	caller = m->caller ? &st->calls[m->caller] : NULL;
+	*c = (struct recorded_call){
+		.number = m->frame->at_start ? number_of(st, m->frame->function) : 0, .parent = !caller ? STORY_NO_CALL : caller->number ? m->caller : caller->parent,
+		.interrupt = m->frame->kind == FRAME_INTERRUPT || (caller && caller->interrupt),
+	};
+	if (c->number && st->rows)
+		add_row(st, m, c);
+}
+
+static struct kd_sum *sum_of(struct recorded_run *st, uint32_t number)
+{
+	st->sums = array_reach(st->sums, number, &st->cap_sums, sizeof *st->sums);
+	return &st->sums[number - 1];
+}
+
+static void add_pair(struct recorded_run *st, uint32_t function, uint32_t callee, uint64_t ns)
+{
+	uint64_t *number = map_put(&st->pairs, (uint64_t)function << 32 | callee, 0);
+
+	if (!*number) {
+		st->pair_list = array_grow(st->pair_list, st->n_pairs, &st->cap_pairs, sizeof *st->pair_list);
+		st->pair_list[st->n_pairs++] = (struct pair){ .function = function, .callee = callee };
+		*number = st->n_pairs;
+	}
+	st->pair_list[*number - 1].count++;
+	st->pair_list[*number - 1].total_ns += ns;
+}
+
+static void add_sum(struct recorded_run *st, const struct recorded_call *c, uint64_t duration_ns, uint64_t own_ns, bool ended)
+{
+	struct kd_sum *s = sum_of(st, c->number);
+
+	s->count++;
+	if (!ended)
+		return;
+	if (!s->timed || duration_ns < s->min_ns)
+		s->min_ns = duration_ns;
+	if (duration_ns > s->max_ns)
+		s->max_ns = duration_ns;
+	s->timed++;
+	s->total_ns += duration_ns;
+	s->sub_ns += c->sub_ns;
+	s->local_ns += (int64_t)(own_ns > c->callees_ns ? own_ns - c->callees_ns : 0);
+}
+
+static void leave(struct recorded_run *st, const struct story_moment *m)
+{
+	struct recorded_call *c = &st->calls[m->call], *parent = c->parent ? &st->calls[c->parent] : NULL;
+	uint64_t duration_ns = m->ns - m->frame->entry_ns, own_ns = m->stack->ns - m->frame->ns;
+	bool ended = m->kind == STORY_LEAVE && (m->end == FRAME_RETURNED || m->end == FRAME_JUMPED);
+
+	/* a call that is none of the kernel's passes on what was called in it */
+	if (parent && (c->number || m->caller == c->parent)) {
+		parent->callees_ns += own_ns;
+		parent->sub_ns += duration_ns;
+	}
+	if (!c->number)
+		return;
+	if (st->rows) {
+		struct kfi_call *row = &st->log->calls[c->row];
+
+		row->duration_ns = ended ? (int64_t)duration_ns : 0;
+		row->no_exit = !ended;
+		return;
+	}
+	add_sum(st, c, duration_ns, own_ns, ended);
+	if (parent)
+		add_pair(st, parent->number, c->number, ended ? duration_ns : 0);
+}
+
+static void hear(void *state, const struct story_moment *m)
+{
+	struct recorded_run *st = state;
+
+	if (m->kind == STORY_ENTER)
+		enter(st, m);
+	else if (!st->full)
+		leave(st, m);
+}
+
+static const struct kfi_log *sorting;
+
+static int by_time(const void *va, const void *vb)
+{
+	const struct pair *a = va, *b = vb;
+
+	if (a->function != b->function)
+		return a->function < b->function ? -1 : 1;
+	if (a->total_ns != b->total_ns)
+		return a->total_ns > b->total_ns ? -1 : 1;
+	if (a->count != b->count)
+		return a->count > b->count ? -1 : 1;
+	return strcmp(kfi_log_name(sorting, a->callee - 1), kfi_log_name(sorting, b->callee - 1));
+}
+
+/* The sums that have calls, each with its callees in a row. */
+static void collect(struct recorded_run *st, struct kd_sums *ret)
+{
+	size_t n = st->log->names.count, at = 0;
+
+	sorting = st->log;
+	if (st->n_pairs)
+		qsort(st->pair_list, st->n_pairs, sizeof *st->pair_list, by_time);
+	*ret = (struct kd_sums){ .list = xcalloc(n + 1, sizeof *ret->list), .subs = xcalloc(st->n_pairs + 1, sizeof *ret->subs) };
+	for (size_t i = 0; i < st->n_pairs; i++)
+		ret->subs[i] = (struct kd_sub){ st->pair_list[i].callee - 1, st->pair_list[i].count, st->pair_list[i].total_ns };
+	for (uint32_t i = 0; i < n; i++) {
+		struct kd_sum s = *sum_of(st, i + 1);
+
+		s.function = i;
+		s.average_ns = s.timed ? s.total_ns / s.timed : 0;
+		s.subs = &ret->subs[at];
+		for (; at < st->n_pairs && st->pair_list[at].function == i + 1; at++)
+			s.n_subs++;
+		if (s.count)
+			ret->list[ret->count++] = s;
+	}
+}
+
+/* What the trace tells of the spans and filters that it was made by, as a log's header does. */
+static void set_header(const struct reader *r, struct kfi_header *h)
+{
+	static const struct { const char *reason; enum kfi_counter counter; } counters[] = {
+		{ "duration", KFI_TIME_FILTERED }, { "interrupt", KFI_NO_INTERRUPT_FILTERED }, { "no_interrupt", KFI_ONLY_INTERRUPT_FILTERED },
+		{ "function", KFI_LIST_FILTERED },
+	};
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {
+		uint64_t n = thinned_left_out(&r->meta, counters[i].reason);
+
+		all += n;
+		if (n)
+			h->counters[counters[i].counter] = (struct kfi_number){ true, n };
+	}
+	if (all)
+		h->counters[KFI_ALL_FILTERED] = (struct kfi_number){ true, all };
+}
+
+static int run(const struct session *session, bool rows, struct kfi_log *log, struct kd_sums *sums, struct error *err)
+{
+	static const struct story_listener listener = { .hear = hear, .kinds = 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END };
+	static const struct story_part whole = { .to_ns = UINT64_MAX };
+	struct recorded_run st = { .names = session->names, .log = log, .err = err, .rows = rows,
+				   .numbers = xcalloc(names_count(session->names), sizeof *st.numbers) };
+	void *states[] = { &st };
+	int result;
+
+	*log = (struct kfi_log){ 0 };
+	set_header(session->reader, &log->header);
+	result = story_tell(session, &whole, NULL, &listener, states, 1, err);
+	if (result >= 0 && st.full)
+		result = error_set(err, "%s: more than %d calls of the kernel: choose some, by --start and --stop or --min-duration", session->reader->path,
+				   KFI_ROWS_MAX);
+	if (sums)
+		collect(&st, sums);
+	free(st.numbers);
+	free(st.calls);
+	free(st.sums);
+	free(st.pair_list);
+	map_free(&st.seen);
+	map_free(&st.pairs);
+	return result < 0 ? -1 : 0;
+}
+
+int kd_recorded_calls(const struct session *session, struct kfi_log *ret, struct error *err)
+{
+	return run(session, true, ret, NULL, err);
+}
+
+int kd_recorded_sums(const struct session *session, bool as_kd, struct kfi_log *ret_log, struct kd_sums *ret, struct error *err)
+{
+	int result = run(session, false, ret_log, ret, err);
+
+	for (size_t i = 0; as_kd && i < ret->count; i++)
+		ret->list[i].local_ns = (int64_t)(ret->list[i].total_ns - ret->list[i].sub_ns);
+	return result;
+}

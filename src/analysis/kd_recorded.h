@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A trace in the forms of a log of KFI: its calls of functions of the kernel and its modules, as kfi/log.h has them, or their sums. Here
+ * all is known: what lies in what, what a call ran itself, and how it ended. Functions of the same name stay apart: the second one of a
+ * name is "name#2".
+ */
+#ifndef UPTO_ANALYSIS_KD_RECORDED_H
+#define UPTO_ANALYSIS_KD_RECORDED_H
+
+#include "kd_sums.h"
+#include "replay/session.h"
+
+/*
+ * All calls, by entry. Fails if there are more than KFI_ROWS_MAX. A call that did not return, or was not over at the trace's end, has no exit.
+ * The caller deinitialises *ret also after an error.
+ */
+int kd_recorded_calls(const struct session *session, struct kfi_log *ret, struct error *err);
+
+/* Their sums; as kd has it, local time is what sub-time leaves, with that of other threads. Of *ret_log only the names and the header are set. The caller deinitialises both, also after an error. */
+int kd_recorded_sums(const struct session *session, bool as_kd, struct kfi_log *ret_log, struct kd_sums *ret, struct error *err);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/kd_recorded.h"
+#include "base/alloc.h"
+#include "commands.h"
+#include "kfi/log_text.h"
+#include "select_arg.h"
+#include "terminal.h"
+#include "trace_arg.h"
+
+enum { FLUSH = 1 << 16 };
+
+static int write_buf(FILE *out, struct buf *text)
+{
+	bool written = fwrite(text->data, 1, text->len, out) == text->len;
+
+	text->len = 0;
+	return written ? 0 : -1;
+}
+
+static int write_log(const struct kfi_log *log, FILE *out)
+{
+	struct buf text = { 0 };
+	int r = 0;
+
+	kfi_log_put_header(log, &text);
+	for (size_t i = 0; r == 0 && i < log->n; i++) {
+		kfi_log_put_call(log, &log->calls[i], &text);
+		if (text.len > FLUSH)
+			r = write_buf(out, &text);
+	}
+	if (r == 0)
+		r = write_buf(out, &text);
+	buf_free(&text);
+	return r;
+}
+
+/* To a file that is there once it is whole. */
+static int write_file(const struct kfi_log *log, const char *path, struct error *err)
+{
+	cleanup_free char *part = xasprintf("%s.part", path);
+	FILE *out = fopen(part, "we");
+	int r;
+
+	if (!out)
+		return error_set(err, "%s: %s", part, strerror(errno));
+	r = write_log(log, out);
+	if (fclose(out) != 0 || r < 0 || rename(part, path) < 0) {
+		r = error_set(err, "%s: %s", path, strerror(errno));
+		unlink(part);
+	}
+	return r;
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	struct kfi_log log;
+	struct trace_arg t;
+	int r;
+
+	if (!arg(args, "to") || strcmp(arg(args, "to"), "kfi"))
+		return error_set(err, "--to %s: kfi", arg(args, "to") ? arg(args, "to") : "is missing"), EXIT_USAGE;
+	if (trace_arg_open(args, &t, err) < 0)
+		return EXIT_FAILED;
+	names_fold_thunks(&t.names);
+	r = kd_recorded_calls(&t.session, &log, err);
+	terminal_end_progress();
+	trace_arg_close(&t);
+	if (r == 0 && arg(args, "output"))
+		r = write_file(&log, arg(args, "output"), err);
+	else if (r == 0)
+		r = write_log(&log, stdout);
+	kfi_log_deinit(&log);
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+static const struct option options[] = {
+	{ 0, "to", "kfi", "the format: kfi is a log of KFI, its addresses resolved" },
+	{ 'o', "output", "FILE", "where to (default: standard output)" },
+	SELECT_SPANS,
+	SELECT_MIN_DURATION,
+	SELECT_NO_INTERRUPTS,
+	SELECT_CALLS,
+	SELECT_DEPTH,
+	SELECT_PID,
+	SELECT_COMM,
+	SELECT_CODE,
+	HELP_OPTION,
+	{ 0 },
+};
+
+const struct command cmd_export = {
+	.name = "export",
+	.operands = "TRACE",
+	.summary = "write a trace in another format",
+	.description = "A log of KFI has a row for each call of a function of the kernel and its modules, with the times of its entry and from entry to exit in "
+		       "microseconds. A call that did not return has -1, and one in an interrupt an i behind its PID. kd and upto-kd(1) read it.\n" SELECT_NOTE,
+	.examples = "  upto export --to kfi --min-duration 500us -o boot.lst trace.upto\n      the calls that took long, for kd\n",
+	.options = options,
+	.min_operands = 1, .max_operands = 1,
+	.run = run,
+};
