@@ -364,14 +364,6 @@ def test_lines_and_letters():
     assert json.loads(run(UPTO_ASAN, "kd", "--json", "-c", make("empty.lst", DASHES)).stdout)["calls"] == []
 
 
-def test_traces_are_told():
-    path = make("trace.upto", "")
-    with open(path, "wb") as f:
-        f.write(b"\x89upto\r\n\x1a" + bytes(1000))
-    for more in [], ["-c"], ["-c", "-r"]:
-        fails(1, r"/trace.upto: is a trace: ", "kd", *more, path)
-
-
 def test_keys():
     text = run(UPTO, "kd", "--help").stdout.decode()
     explained = {k for line in re.findall(r"^  (\S.*?)  ", text[text.index("\njson"):], re.M) for k in line.split(", ")}

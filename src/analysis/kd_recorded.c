@@ -18,6 +18,7 @@ struct recorded_call {
 	uint64_t callees_ns;  /* what the thread itself ran in them */
 	uint64_t sub_ns;      /* from their entries to their exits */
 	bool interrupt;
+	bool within;          /* control came to another place of the function that it lies in: no call of its own */
 };
 
 struct pair {
@@ -44,6 +45,8 @@ struct recorded_run {
 static uint32_t number_of(struct recorded_run *st, uint32_t function)
 {
 	const char *name = names_function(st->names, function);
+	size_t len = strcspn(name, " "); /* without the module, in brackets: a log's words are separated by blanks */
+	char *own;
 	struct buf text = { 0 };
 	uint64_t *same;
 
@@ -51,8 +54,10 @@ static uint32_t number_of(struct recorded_run *st, uint32_t function)
 		return st->numbers[function];
 	if (!names_is_kernel(st->names, function) || names_is_group(st->names, function))
 		return 0;
-	same = map_put(&st->seen, hash_text(0, name), 0);
-	buf_printf(&text, "%s", name);
+	own = xstrndup(name, len);
+	same = map_put(&st->seen, hash_text(0, own), 0);
+	buf_printf(&text, "%s", own);
+	free(own);
 	if (++*same > 1)
 		buf_printf(&text, "#%llu", (unsigned long long)*same);
 	st->numbers[function] = name_table_put(&st->log->names, (char *)text.data, text.len) + 1;
@@ -88,6 +93,7 @@ static void enter(struct recorded_run *st, const struct story_moment *m)
 	*c = (struct recorded_call){
 		.number = m->frame->at_start ? number_of(st, m->frame->function) : 0, .parent = !caller ? STORY_NO_CALL : caller->number ? m->caller : caller->parent,
 		.interrupt = m->frame->kind == FRAME_INTERRUPT || (caller && caller->interrupt),
+		.within = caller && !m->frame->at_start && m->frame[-1].function == m->frame->function,
 	};
 	if (c->number && st->rows)
 		add_row(st, m, c);
@@ -136,7 +142,7 @@ static void leave(struct recorded_run *st, const struct story_moment *m)
 	bool ended = m->kind == STORY_LEAVE && (m->end == FRAME_RETURNED || m->end == FRAME_JUMPED);
 
 	/* a call that is none of the kernel's passes on what was called in it */
-	if (parent && (c->number || m->caller == c->parent)) {
+	if (parent && (c->number || m->caller == c->parent) && !c->within) {
 		parent->callees_ns += own_ns;
 		parent->sub_ns += duration_ns;
 	}

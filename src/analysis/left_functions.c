@@ -22,54 +22,88 @@ static uint32_t *count_names(const struct names *names)
 	return nth;
 }
 
-static struct left_name name_of(const struct names *names, const uint32_t *nth, uint32_t function)
+/* Gathers sums and pairs, with each name once. */
+struct gathering {
+	const struct names *names;
+	uint32_t *nth;
+	uint32_t *index; /* of each function's name, + 1 */
+	struct left_sums sums;
+};
+
+static struct gathering gather(const struct names *names)
 {
-	return (struct left_name){ names_function(names, function), names_object(names, function), nth[function] };
+	return (struct gathering){ .names = names, .nth = count_names(names), .index = xcalloc(names_count(names), sizeof(uint32_t)) };
+}
+
+static void gathering_deinit(struct gathering *g)
+{
+	left_sums_deinit(&g->sums);
+	free(g->nth);
+	free(g->index);
+}
+
+static uint32_t index_of(struct gathering *g, uint32_t function)
+{
+	struct left_sums *s = &g->sums;
+
+	if (!g->index[function]) {
+		s->names = array_grow(s->names, s->n_names, &s->cap_names, sizeof *s->names);
+		s->names[s->n_names++] = (struct left_name){ names_function(g->names, function), names_object(g->names, function), g->nth[function] };
+		g->index[function] = (uint32_t)s->n_names;
+	}
+	return g->index[function] - 1;
+}
+
+static void gather_sum(struct gathering *g, uint32_t function, struct left_sum sum)
+{
+	struct left_sums *s = &g->sums;
+
+	if (!sum.calls && !sum.self_insns && !sum.self_ns)
+		return;
+	sum.name = index_of(g, function);
+	s->sums = array_grow(s->sums, s->n_sums, &s->cap_sums, sizeof *s->sums);
+	s->sums[s->n_sums++] = sum;
+}
+
+static void gather_pair(struct gathering *g, const struct left_pair *p)
+{
+	struct left_sums *s = &g->sums;
+
+	s->edges = array_grow(s->edges, s->n_edges, &s->cap_edges, sizeof *s->edges);
+	s->edges[s->n_edges++] = (struct left_edge){
+		.name = index_of(g, p->function), .caller = index_of(g, p->caller), .calls = p->calls, .insns = p->insns, .ns = p->ns,
+	};
 }
 
 void left_functions_encode(const struct left_functions *left, const struct names *names, struct buf *out)
 {
-	uint32_t *nth = count_names(names);
-	struct left_sums s = { 0 };
+	struct gathering g = gather(names);
 
-	for (uint32_t i = 0; left->insns && i < names_count(names); i++) {
-		struct left_sum sum = { .calls = left->calls ? left->calls[i] : 0, .self_insns = left->insns[i], .self_ns = left->ns[i],
-					.folded = left->folded };
-
-		if (!sum.calls && !sum.self_insns && !sum.self_ns)
-			continue;
-		sum.name = name_of(names, nth, i);
-		s.sums = array_grow(s.sums, s.n_sums, &s.cap_sums, sizeof *s.sums);
-		s.sums[s.n_sums++] = sum;
-	}
-	s.edges = xcalloc(left->n_edges + 1, sizeof *s.edges);
-	for (s.n_edges = 0; s.n_edges < left->n_edges; s.n_edges++) {
-		const struct left_pair *p = &left->edges[s.n_edges];
-
-		s.edges[s.n_edges] = (struct left_edge){
-			.name = name_of(names, nth, p->function), .caller = name_of(names, nth, p->caller),
-			.calls = p->calls, .insns = p->insns, .ns = p->ns,
-		};
-	}
-	left_sums_encode(&s, out);
-	left_sums_deinit(&s);
-	free(nth);
+	for (uint32_t i = 0; left->insns && i < names_count(names); i++)
+		gather_sum(&g, i, (struct left_sum){ .folded = left->folded, .self_insns = left->insns[i], .self_ns = left->ns[i] });
+	for (size_t i = 0; i < left->n_edges; i++)
+		gather_pair(&g, &left->edges[i]);
+	left_sums_encode(&g.sums, out);
+	gathering_deinit(&g);
 }
 
-void left_functions_compare(const struct functions *all, const struct functions *remaining, const struct names *names, struct buf *out)
+static struct left_sum difference(const struct function_stat *all, const struct function_stat *remaining, bool folded)
 {
-	size_t n = all->count;
-	int64_t *calls = xcalloc(n, sizeof *calls), *insns = xcalloc(n, sizeof *insns), *ns = xcalloc(n, sizeof *ns);
+	return (struct left_sum){
+		.folded = folded, .calls = (int64_t)(all->calls - remaining->calls), .self_insns = (int64_t)(all->self_insns - remaining->self_insns),
+		.self_ns = (int64_t)(all->self_ns - remaining->self_ns),
+	};
+}
 
-	for (size_t i = 0; i < n; i++) {
-		calls[i] = (int64_t)(all->stats[i].calls - remaining->stats[i].calls);
-		insns[i] = (int64_t)(all->stats[i].self_insns - remaining->stats[i].self_insns);
-		ns[i] = (int64_t)(all->stats[i].self_ns - remaining->stats[i].self_ns);
-	}
-	left_functions_encode(&(struct left_functions){ .folded = names->thunks, .calls = calls, .insns = insns, .ns = ns }, names, out);
-	free(calls);
-	free(insns);
-	free(ns);
+void left_functions_compare(const struct left_comparison *views, size_t n, const struct names *names, struct buf *out)
+{
+	struct gathering g = gather(names);
+
+	for (size_t v = 0; v < n; v++)
+		for (uint32_t i = 0; i < views[v].all.count; i++)
+			gather_sum(&g, i, difference(&views[v].all.stats[i], &views[v].remaining.stats[i], views[v].folded));
+	left_sums_encode(&g.sums, out);
+	gathering_deinit(&g);
 }
 
 /* Numbers by what names_nth() tells. */
@@ -98,7 +132,8 @@ static void add_sums(const struct left_sums *sums, const struct names *names, st
 
 	for (size_t i = 0; i < sums->n_sums; i++) {
 		const struct left_sum *s = &sums->sums[i];
-		const uint64_t *number = map_get(&numbers, hash64(key_of(s->name.function, s->name.object) + s->name.nth));
+		const struct left_name *name = &sums->names[s->name];
+		const uint64_t *number = map_get(&numbers, hash64(key_of(name->function, name->object) + name->nth));
 		struct function_stat *stat = number && *number ? &f->stats[*number - 1] : NULL;
 
 		if (!stat || s->folded != (names->thunks != NULL))

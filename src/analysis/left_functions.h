@@ -14,7 +14,7 @@ struct left_pair {
 
 struct left_functions {
 	bool folded;                /* thunks are */
-	const int64_t *calls, *insns, *ns; /* by function; calls, insns NULL: none of them */
+	const int64_t *insns, *ns;  /* self sums by function; NULL: none */
 	const struct left_pair *edges;
 	size_t n_edges;
 };
@@ -22,8 +22,14 @@ struct left_functions {
 /* Append the payload of a SUMS chunk. */
 void left_functions_encode(const struct left_functions *left, const struct names *names, struct buf *out);
 
-/* Append the payload of a SUMS chunk: what the sums `remaining` lack of `all`. */
-void left_functions_compare(const struct functions *all, const struct functions *remaining, const struct names *names, struct buf *out);
+/* What sums that remain lack of all, with thunks folded or not. */
+struct left_comparison {
+	bool folded;
+	struct functions all, remaining;
+};
+
+/* Append the payload of a SUMS chunk: that, for each of n views. */
+void left_functions_compare(const struct left_comparison *views, size_t n, const struct names *names, struct buf *out);
 
 /* Add a trace's SUMS to the sums that its events make. */
 int left_functions_add(const struct reader *r, const struct names *names, struct functions *f, struct error *err);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "left_functions.h"
 #include "trace/facts.h"
+#include "trace/sites.h"
 #include "trace/texts.h"
 #include "trace/thinned.h"
 
@@ -46,6 +47,8 @@ struct writing {
 	unsigned pending_cpu;
 	bool has_pending, has_frame, remains, old_frame; /* old: it leaves one from before the span */
 	uint64_t remaining, first, limit;
+	struct sites sites;       /* those that events of the trace need … */
+	uint32_t *site_of;        /* … by the number that the whole trace has, 0: not yet */
 	struct thin_range *ranges;
 	size_t n_ranges, cap_ranges;
 };
@@ -66,6 +69,15 @@ static bool is_counted(const struct writing *w)
 	return w->builder && w->remaining >= w->first && w->remaining - w->first < w->limit;
 }
 
+static uint32_t site_of(struct writing *w, uint32_t number)
+{
+	if (number < SITE_FIRST)
+		return number;
+	if (!w->site_of[number])
+		w->site_of[number] = sites_add(&w->sites, sites_get(&w->t->session->reader->sites, number));
+	return w->site_of[number];
+}
+
 static void put_event(struct writing *w, unsigned cpu, const struct event *e)
 {
 	struct thin_lane *lane = &w->lanes[cpu];
@@ -77,6 +89,7 @@ static void put_event(struct writing *w, unsigned cpu, const struct event *e)
 			builder_put_gap(w->builder, cpu, &lane->written, GAP_NOT_ASKED, w->span + 1, 0);
 		lane->begun = true;
 		*encoder_next(enc) = *e;
+		encoder_next(enc)->site = site_of(w, e->site);
 		encoder_added(enc);
 		encoder_flush(enc); /* its arguments are not kept */
 		if (enc->events >= CHUNK_EVENTS_MAX && event_has_clock(e->kind))
@@ -485,7 +498,9 @@ int thin_write(struct thinning *t, const struct builder_sink *sink, uint64_t fir
 	for (unsigned i = 0; i < n; i++)
 		w.lanes[i].function = w.lanes[i].thin_function = t->session->names->groups + GROUP_UNKNOWN;
 	if (b) {
-		builder_init(b, &t->session->reader->sites, sink);
+		sites_init(&w.sites);
+		w.site_of = xcalloc(t->session->reader->sites.count, sizeof *w.site_of);
+		builder_init(b, &w.sites, sink);
 		write_meta(t, b);
 		result = copy_tables(t, b, err);
 	}
@@ -498,7 +513,10 @@ int thin_write(struct thinning *t, const struct builder_sink *sink, uint64_t fir
 	t->counts.events = b ? b->events : w.remaining;
 	if (b)
 		builder_deinit(b);
+	if (b)
+		sites_deinit(&w.sites);
 	free(b);
+	free(w.site_of);
 	free(w.lanes);
 	free(w.ranges);
 	return result;

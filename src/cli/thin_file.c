@@ -28,27 +28,36 @@ static bool has_spans(const struct thin_options *o)
 	return o->start.condition.kind || o->stop.condition.kind;
 }
 
-/* What the sums of `part` lack of those of `whole`, with thunks folded or not. */
-static int compare(struct trace_arg *whole, struct trace_arg *part, struct buf *out, struct error *err)
+static int sum_up(struct trace_arg *whole, struct trace_arg *part, struct left_comparison *ret, struct error *err)
 {
-	struct functions all, remaining;
-
-	if (functions_analyse(whole->reader, &whole->names, &SPAN_ALL, &all, err) < 0)
+	*ret = (struct left_comparison){ .folded = whole->names.thunks };
+	if (functions_analyse(whole->reader, &whole->names, &SPAN_ALL, &ret->all, err) < 0)
 		return -1;
-	if (functions_analyse(part->reader, &part->names, &SPAN_ALL, &remaining, err) < 0) {
-		functions_deinit(&all);
-		return -1;
-	}
-	left_functions_compare(&all, &remaining, &whole->names, out);
-	functions_deinit(&all);
-	functions_deinit(&remaining);
-	return 0;
+	return functions_analyse(part->reader, &part->names, &SPAN_ALL, &ret->remaining, err);
 }
 
-/* Put the sums that top is to have again into the trace: once as it shows thunks, and once as it folds them. */
+static int compare(struct trace_arg *whole, struct trace_arg *part, struct buf *out, struct error *err)
+{
+	struct left_comparison views[2] = { 0 };
+	int result = sum_up(whole, part, &views[0], err);
+
+	names_fold_thunks(&whole->names);
+	names_fold_thunks(&part->names);
+	if (result == 0)
+		result = sum_up(whole, part, &views[1], err);
+	if (result == 0)
+		left_functions_compare(views, 2, &whole->names, out);
+	for (int i = 0; i < 2; i++) {
+		functions_deinit(&views[i].all);
+		functions_deinit(&views[i].remaining);
+	}
+	return result;
+}
+
+/* Put the sums that top is to have again into the trace: as it shows thunks, and as it folds them. */
 static int append_sums(const char *whole_path, const char *path, struct error *err)
 {
-	struct buf sums[2] = { 0 };
+	struct buf sums = { 0 };
 	struct trace_arg whole, part;
 	int result = 0;
 
@@ -58,23 +67,12 @@ static int append_sums(const char *whole_path, const char *path, struct error *e
 		trace_arg_close(&whole);
 		return -1;
 	}
-	for (int i = 0; i < 2 && result == 0; i++) {
-		if (i) {
-			names_fold_thunks(&whole.names);
-			names_fold_thunks(&part.names);
-		}
-		result = compare(&whole, &part, &sums[i], err);
-	}
+	result = compare(&whole, &part, &sums, err);
 	if (result == 0)
-		result = trace_append(part.reader, CHUNK_SUMS, &sums[0], err);
+		result = trace_append(part.reader, CHUNK_SUMS, &sums, err);
 	trace_arg_close(&part);
-	if (result == 0 && open_trace(path, &part, err) == 0) {
-		result = trace_append(part.reader, CHUNK_SUMS, &sums[1], err);
-		trace_arg_close(&part);
-	}
 	trace_arg_close(&whole);
-	buf_free(&sums[0]);
-	buf_free(&sums[1]);
+	buf_free(&sums);
 	return result;
 }
 

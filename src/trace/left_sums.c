@@ -23,9 +23,12 @@ static void put_name(struct buf *out, const struct left_name *name)
 
 void left_sums_encode(const struct left_sums *s, struct buf *out)
 {
+	buf_put_varint(out, s->n_names);
+	for (size_t i = 0; i < s->n_names; i++)
+		put_name(out, &s->names[i]);
 	buf_put_varint(out, s->n_sums);
 	for (size_t i = 0; i < s->n_sums; i++) {
-		put_name(out, &s->sums[i].name);
+		buf_put_varint(out, s->sums[i].name);
 		buf_put_u8(out, s->sums[i].folded);
 		buf_put_svarint(out, s->sums[i].calls);
 		buf_put_svarint(out, s->sums[i].self_insns);
@@ -33,8 +36,8 @@ void left_sums_encode(const struct left_sums *s, struct buf *out)
 	}
 	buf_put_varint(out, s->n_edges);
 	for (size_t i = 0; i < s->n_edges; i++) {
-		put_name(out, &s->edges[i].name);
-		put_name(out, &s->edges[i].caller);
+		buf_put_varint(out, s->edges[i].name);
+		buf_put_varint(out, s->edges[i].caller);
 		buf_put_varint(out, s->edges[i].calls);
 		buf_put_varint(out, s->edges[i].insns);
 		buf_put_varint(out, s->edges[i].ns);
@@ -67,30 +70,54 @@ static struct left_name read_name(struct cursor *in, struct buf *names)
 	return name;
 }
 
-static int decode(struct cursor *in, struct left_sums *s, struct buf *names)
+/* An index among the names of this chunk, which begin with number `first`. */
+static uint32_t read_index(struct cursor *in, const struct left_sums *s, size_t first)
+{
+	uint64_t i = cursor_varint(in);
+
+	in->bad |= i >= s->n_names - first;
+	return (uint32_t)(first + i);
+}
+
+static void decode_names(struct cursor *in, struct left_sums *s, struct buf *names)
 {
 	uint64_t n = cursor_varint(in);
 
 	for (uint64_t i = 0; i < n && !in->bad; i++) {
-		struct left_sum sum = { .name = read_name(in, names) };
+		s->names = array_grow(s->names, s->n_names, &s->cap_names, sizeof *s->names);
+		s->names[s->n_names++] = read_name(in, names);
+	}
+}
+
+static int decode(struct cursor *in, struct left_sums *s, struct buf *names)
+{
+	size_t first = s->n_names;
+	uint64_t n;
+
+	decode_names(in, s, names);
+	n = cursor_varint(in);
+	for (uint64_t i = 0; i < n && !in->bad; i++) {
+		struct left_sum sum = { .name = read_index(in, s, first) };
 
 		sum.folded = cursor_u8(in);
 		sum.calls = cursor_svarint(in);
 		sum.self_insns = cursor_svarint(in);
 		sum.self_ns = cursor_svarint(in);
 		s->sums = array_grow(s->sums, s->n_sums, &s->cap_sums, sizeof *s->sums);
-		s->sums[s->n_sums++] = sum;
+		s->sums[s->n_sums] = sum;
+		s->n_sums += !in->bad;
 	}
 	n = cursor_varint(in);
 	for (uint64_t i = 0; i < n && !in->bad; i++) {
-		struct left_edge edge = { .name = read_name(in, names) };
+		struct left_edge edge = { .name = read_index(in, s, first) };
 
-		edge.caller = read_name(in, names);
+		edge.caller = read_index(in, s, first);
 		edge.calls = cursor_varint(in);
 		edge.insns = cursor_varint(in);
 		edge.ns = cursor_varint(in);
 		s->edges = array_grow(s->edges, s->n_edges, &s->cap_edges, sizeof *s->edges);
-		s->edges[s->n_edges++] = edge;
+		s->edges[s->n_edges] = edge;
+		s->n_edges += !in->bad;
 	}
 	return in->bad ? -1 : 0;
 }
@@ -130,6 +157,7 @@ void left_sums_deinit(struct left_sums *s)
 	for (size_t i = 0; i < s->n_bytes; i++)
 		buf_free(&s->bytes[i]);
 	free(s->bytes);
+	free(s->names);
 	free(s->sums);
 	free(s->edges);
 	*s = (struct left_sums){ 0 };

@@ -16,18 +16,20 @@ struct left_name {
 
 /* What has to be added to the sums that the trace's events make, to get those of all that ran. */
 struct left_sum {
-	struct left_name name;
+	uint32_t name;          /* index in left_sums.names */
 	bool folded;            /* for sums whose thunks are folded (replay/names.h); else for those that show them */
 	int64_t calls, self_insns, self_ns;
 };
 
 /* Calls that were left out, by caller. */
 struct left_edge {
-	struct left_name name, caller;
+	uint32_t name, caller;  /* likewise */
 	uint64_t calls, insns, ns; /* the thread's own, callees included */
 };
 
 struct left_sums {
+	struct left_name *names;
+	size_t n_names, cap_names;
 	struct left_sum *sums;
 	size_t n_sums, cap_sums;
 	struct left_edge *edges;

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Triggers and filters while recording, KFI's configurations, and kd on traces: against whole recordings of the same deterministic boot,
+against top, and against the second reader of KFI's logs."""
+import os
+import re
+
+import pytest
+
+import kd_reader
+from guest import UPTO, WORK, initrd, once_a_run, qemu_args, record, run, upto_json
+from test_code import recording
+
+
+def boot(name, *options):
+    """A deterministic boot that asks for power-off, recorded with those options."""
+    path = os.path.join(WORK, f"chosen-{name}.upto")
+    once_a_run(path, lambda: record(path, qemu_args("6.12", initrd("6.12", "brief")), "--deterministic", *options))
+    return path
+
+
+def digest(path):
+    return run(UPTO, "info", "--digest", path).stdout
+
+
+def thinned(name, *options):
+    path = os.path.join(WORK, f"chosen-{name}.thin.upto")
+    run(UPTO, "thin", *options, "-o", path, boot("all"))
+    return path
+
+
+def same(one, other):
+    """Two traces have the same events, the same sums, and the same spans."""
+    assert digest(one) == digest(other)
+    assert run(UPTO, "top", "--json", one).stdout == run(UPTO, "top", "--json", other).stdout
+    spans = [{k: v for k, v in upto_json("info", "--json", p)["meta"].items() if k.startswith(("span.", "left_out."))} for p in (one, other)]
+    assert spans[0] == spans[1] and spans[0]
+
+
+@pytest.mark.weight(20)
+def test_record_is_thin():
+    """What is chosen while recording is what is chosen afterwards from the whole of the same boot."""
+    options = ["--start", "entry:kernel_init_freeable", "--stop", "exit:kernel_init_freeable", "--min-duration", "50us", "--no-interrupts"]
+    same(boot("some", *options), thinned("some", *options))
+    some, whole = (upto_json("info", "--json", boot(name))["bytes_by_content"]["events"] for name in ("some", "all"))
+    assert some * 5 < whole, (some, whole)
+
+
+@pytest.mark.weight(20)
+def test_kfi_configuration():
+    """Each run of a configuration, one after the other, is what its triggers and filters are in our own words."""
+    config = os.path.join(WORK, "chosen.conf")
+    with open(config, "w") as f:
+        f.write("new\nbegin\n\ttrigger start entry start_kernel # the first\n\ttrigger stop entry kernel_init\n\tfilter mintime 500\n"
+                "\tfilter noints\nend\nbegin\n\ttrigger start exit kernel_init_freeable\n\ttrigger stop time 100000\n"
+                "\tfilter funclist vfs_read vfs_write fend\nend\n")
+    path = boot("kfi", "--kfi", config)
+    same(path + ".1", thinned("kfi1", "--start", "entry:start_kernel", "--stop", "entry:kernel_init", "--min-duration", "500us", "--no-interrupts"))
+    same(path + ".2", thinned("kfi2", "--start", "exit:kernel_init_freeable", "--stop", "time:+100ms", "--functions", "vfs_read,vfs_write"))
+    text = run(UPTO, "info", path + ".1").stdout.decode()
+    left_out = {k: int(n) for k, n in re.findall(r"^(.* filter count|Total entries filtered|Number of entries after filters) = (\d+)$", text, re.M)}
+    assert left_out["Execution time filter count"] > 1000
+    assert left_out["Total entries filtered"] == sum(n for k, n in left_out.items() if k.endswith("filter count"))
+    assert not digest(path) == digest(path + ".1") and digest(path) == digest(boot("all")), "the whole stays beside several runs"
+
+
+def fails(status, pattern, *args):
+    p = run(UPTO, *args, check=False)
+    text = p.stderr.decode()
+    assert p.returncode == status and re.search(pattern, text) and len(text.splitlines()) == 1, (p.returncode, text)
+
+
+def test_refused():
+    config = os.path.join(WORK, "chosen-wrong.conf")
+    with open(config, "w") as f:
+        f.write("begin\n\ttrigger start entry do_fork\n\tfilter mintime soon\nend\n")
+    qemu = ["--", "qemu-system-x86_64"]
+    fails(2, r"chosen-wrong.conf:3: ", "record", "--kfi", config, *qemu)
+    fails(2, r"--kfi: its triggers and filters, or those of other options", "record", "--kfi", config, "--start", "1s", *qemu)
+    fails(2, r"--start time:soon: not a time", "record", "--start", "time:soon", *qemu)
+    fails(2, r"--start entry:f#0: behind # comes", "record", "--start", "entry:f#0", *qemu)
+    fails(2, r"--every: is for --start and --stop", "record", "--every", "--start", "1s", *qemu)
+    fails(2, r"--to svg: kfi", "export", "--to", "svg", "x.upto")
+    fails(1, r"is a log: --start, --stop and filters are for traces", "kd", "--start", "1s", log_of("--min-duration", "1ms"))
+
+
+@pytest.mark.weight(10)
+def test_not_found():
+    """What is asked for is not there: the whole trace stays, and that is said."""
+    path = os.path.join(WORK, "chosen-nothing.upto")
+    p = run(UPTO, "record", "-f", "-o", path, "--deterministic", "--start", "entry:no_such_function", "--", *qemu_args("6.12", initrd("6.12", "brief")),
+            check=False)
+    assert p.returncode == 1 and re.search(rb"chosen-nothing.upto: is whole, nothing was taken out: --start: no function no_such_function", p.stderr)
+    assert digest(path) == digest(boot("all"))
+
+
+def log_of(*options):
+    path = os.path.join(WORK, "chosen.lst")
+    run(UPTO, "export", "--to", "kfi", *options, "-o", path, recording("6.12", 1)[0])
+    return path
+
+
+@pytest.mark.weight(10)
+def test_exported():
+    """A log that is exported has the calls of the trace: read by the second reader, and by kd, it has the figures of kd on the trace."""
+    options = ["--min-duration", "200us"]
+    path = log_of(*options)
+    with open(path) as f:
+        rows = kd_reader.Log(f.read()).rows
+    trace = {f["function"]: f for f in upto_json("kd", "--json", *options, recording("6.12", 1)[0])["functions"]}
+    log = {f["function"]: f for f in upto_json("kd", "--json", path)["functions"]}
+    assert set(trace) == set(log) and len(trace) > 300
+    for name, f in trace.items():
+        mine = [r for r in rows if r.function == name]
+        assert len(mine) == f["count"] == log[name]["count"], name
+        assert sum(r.delta is None for r in mine) == f["no_exit"] == log[name]["no_exit"], name
+        # entry and exit are each cut to a microsecond
+        assert abs(sum(r.delta or 0 for r in mine) * 1000 - f["total_ns"]) <= 1000 * len(mine), name
+        assert sum(r.delta or 0 for r in mine) * 1000 == log[name]["total_ns"], name
+    # a callee's row lies in its caller's
+    ends = {}
+    for r in rows:
+        for caller, end in ends.get(r.pid, []):
+            assert caller != r.caller or r.delta is None or r.entry >= end or r.entry + r.delta <= end, r
+        if r.delta is not None:
+            ends[r.pid] = [*ends.get(r.pid, [])[-8:], (r.function, r.entry + r.delta)]
+
+
+@pytest.mark.weight(10)
+def test_kd_is_top():
+    """Without a filter, kd's counts are top's calls, and its local times the self times of functions all of whose calls returned."""
+    trace = recording("6.12", 1)[0]
+    kd = {f["function"]: f for f in upto_json("kd", "--json", trace)["functions"]}
+    compared, off = 0, []
+    for f in upto_json("top", "--json", "-n", "0", "--kernel", trace)["functions"]:
+        k = kd.get(f["function"].partition(" [")[0])
+        if not k or f["function"] + "#2" in kd or k["no_exit"]:
+            continue
+        compared += 1
+        assert k["count"] == f["calls"], (f, k)
+        # a clock's nanoseconds are cut in each call
+        off += [(f["function"], k["local_ns"], f["self_ns"])] * (abs(k["local_ns"] - f["self_ns"]) > 2 * k["count"] + 1000)
+        assert 0 <= k["local_ns"] <= k["total_ns"]
+    # code that is being patched, and what an interrupt leads to from within it, have two ways to be told
+    assert len(off) <= 3 and compared > 5000, (compared, off)
+    return f"{compared} functions, {len(off)} off"
