@@ -143,3 +143,20 @@ def test_kd_is_top():
     # code that is being patched, and what an interrupt leads to from within it, have two ways to be told
     assert len(off) <= 3 and compared > 5000, (compared, off)
     return f"{compared} functions, {len(off)} off"
+
+
+def test_pid_by_name():
+    """A process is told by its name where a PID is taken, if it is the only one of that name."""
+    trace = recording("6.12", 1)[0]
+    rows = upto_json("ps", "--json", trace)["threads"]
+    pids = {}
+    for row in rows:
+        pids.setdefault(row["comm"], set()).add(row["tgid"])
+    name = next(n for n, p in pids.items() if len(p) == 1 and n.isalpha() and next(iter(p)) > 1 and
+                upto_json("syscalls", "--json", "--pid", str(next(iter(p))), trace)["syscalls"])
+    pid = str(next(iter(pids[name])))
+    for command in "syscalls", "waits":
+        assert run(UPTO, command, "--json", "--pid", name, trace).stdout == run(UPTO, command, "--json", "--pid", pid, trace).stdout
+    assert run(UPTO, "top", "--json", "--pid", name, trace).stdout == run(UPTO, "top", "--json", "--pid", pid, trace).stdout
+    fails(1, r"--pid init: several have that name, as PID 1 and \d+; 'upto ps' lists them", "syscalls", "--pid", "init", trace)
+    fails(1, r"--pid nobody: the trace has no thread or process of that name", "waits", "--pid", "nobody", trace)

@@ -460,7 +460,7 @@ static bool has_functions(const struct args *args)
 
 static int run(const struct args *args, struct error *err)
 {
-	uint64_t lines = 0, pid = 0, depth = 0;
+	uint64_t lines = 0, depth = 0;
 	struct calls_options o = { .no_interrupts = arg(args, "no-interrupts"), .has_pid = arg(args, "pid") };
 	struct facts facts = { 0 };
 	struct source_lines sources;
@@ -470,7 +470,7 @@ static int run(const struct args *args, struct error *err)
 	int r = EXIT_FAILED;
 
 	if (span_arg(args, &span, err) < 0 || arg_u64(args, "lines", &lines, err) < 0 ||
-	    arg_u64(args, "pid", &pid, err) < 0 || arg_u64(args, "depth", &depth, err) < 0 ||
+	    arg_u64(args, "depth", &depth, err) < 0 ||
 	    arg_time(args, "min-duration", &o.min_duration_ns, err) < 0)
 		return EXIT_USAGE;
 	o.min_callee_ns = o.min_duration_ns;
@@ -493,10 +493,10 @@ static int run(const struct args *args, struct error *err)
 	o.from_ns = span.from_ns;
 	o.to_ns = span.to_ns;
 	o.cpu = span.cpu;
-	o.pid = pid <= INT32_MAX ? (int32_t)pid : -1;
 	o.max_depth = depth < UINT32_MAX ? (uint32_t)depth : 0;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
+	o.pid = t.pid <= INT32_MAX ? (int32_t)t.pid : -1;
 	thunks_arg(args, &t);
 	if (debug_arg(args, &t.names, &sources, err) == 0 &&
 	    functions_arg(args, &t.names, &functions, err) == 0) {
@@ -513,7 +513,7 @@ static int run(const struct args *args, struct error *err)
 
 static const struct option options[] = {
 	FUNCTION_OPTION("each call of these functions, whole (default: all that happens)"),
-	{ 'p', "pid", "PID", "only this thread" },
+	{ 'p', "pid", "PID", "only this thread, or the process of that name" },
 	{ 0, "depth", "N", "only N levels; 0: all (default)" },
 	{ 0, "min-duration", "TIME", "only calls that take at least so long, with --function also of what they call" },
 	{ 0, "min-callee", "TIME", "with --function: another threshold for what they call; 0: all of it" },

@@ -256,12 +256,13 @@ static int run(const struct args *args, struct error *err)
 	struct trace_arg t;
 	int r = EXIT_FAILED;
 
-	if (arg_time(args, "at", &at, err) < 0 || arg_u64(args, "pid", &pid, err) < 0)
+	if (arg_time(args, "at", &at, err) < 0)
 		return EXIT_USAGE;
 	if (arg(args, "deepest") && (arg(args, "at") || arg(args, "running")))
 		return error_set(err, "--deepest goes without --at and --running"), EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
+	pid = t.pid;
 	thunks_arg(args, &t);
 	if (debug_arg(args, &t.names, &sources, err) < 0) {
 		source_lines_deinit(&sources);

@@ -100,13 +100,13 @@ static bool is_chosen(const struct syscall_sources *of, const struct choice *cho
 }
 
 /* Mark the calls of the wanted process, names, files and time. Calls before --from count for what is open; they are not shown. */
-static int choose(const struct args *args, const struct syscall_sources *of, const struct span *span, const bool *names, bool **ret,
+static int choose(const struct args *args, const struct syscall_sources *of, const struct span *span, uint64_t pid, const bool *names, bool **ret,
 		  struct error *err)
 {
-	struct choice choice = { .names = names, .path = arg(args, "path"), .one_pid = arg(args, "pid"), .span = *span };
+	struct choice choice = { .names = names, .path = arg(args, "path"), .one_pid = arg(args, "pid"), .pid = pid, .span = *span };
 	bool *chosen;
 
-	if (arg_u64(args, "pid", &choice.pid, err) < 0 || arg_time(args, "min-duration", &choice.shortest, err) < 0)
+	if (arg_time(args, "min-duration", &choice.shortest, err) < 0)
 		return -1;
 	*ret = chosen = xcalloc(of->calls->count, sizeof *chosen);
 	for (uint32_t i = 0; i < of->calls->count; i++)
@@ -142,7 +142,7 @@ static int print(const struct args *args, const struct trace_arg *t, const struc
 
 	fd_paths_init(&files, of->calls, of->texts, of->threads);
 	of->files = &files;
-	if (choose(args, of, span, names, &chosen, err) == 0)
+	if (choose(args, of, span, t->pid, names, &chosen, err) == 0)
 		r = show(args, t, of, chosen, err);
 	free(chosen);
 	fd_paths_deinit(&files);

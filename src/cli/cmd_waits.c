@@ -65,10 +65,9 @@ static int run(const struct args *args, struct error *err)
 {
 	struct span span = { .to_ns = UINT64_MAX, .cpu = -1 };
 	struct trace_arg t;
-	uint64_t pid = 0;
 	int r;
 
-	if (arg_u64(args, "pid", &pid, err) < 0 || arg_time(args, "from", &span.from_ns, err) < 0 || arg_time(args, "to", &span.to_ns, err) < 0)
+	if (arg_time(args, "from", &span.from_ns, err) < 0 || arg_time(args, "to", &span.to_ns, err) < 0)
 		return EXIT_USAGE;
 	if (span.from_ns >= span.to_ns)
 		return error_set(err, "--to %s: nothing is before that, or --from is not", arg(args, "to")), EXIT_USAGE;
@@ -77,7 +76,7 @@ static int run(const struct args *args, struct error *err)
 	r = EXIT_FAILED;
 	if (select_window(args, &t.session, &span.from_ns, &span.to_ns, err) == 0) {
 		names_fold_thunks(&t.names);
-		r = print(args, &t, &span, pid, err);
+		r = print(args, &t, &span, t.pid, err);
 	}
 	trace_arg_close(&t);
 	return r;

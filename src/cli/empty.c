@@ -54,10 +54,9 @@ static void put_times(struct buf *out, const struct args *args)
 /* Append when the process that was asked for lived. */
 static void put_life(struct buf *out, const struct args *args, const struct trace_arg *t)
 {
-	uint64_t pid = 0, start = UINT64_MAX, end = 0;
-	struct error ignored;
+	uint64_t pid = t->pid, start = UINT64_MAX, end = 0;
 
-	if (!arg_if_any(args, "pid") || arg_u64(args, "pid", &pid, &ignored) < 0)
+	if (!arg_if_any(args, "pid"))
 		return;
 	for (size_t i = 0; i < t->threads.count; i++) {
 		const struct thread *thread = &t->threads.list[i];

@@ -21,6 +21,14 @@ static const char *value_of(const struct args *args, const char *name)
 	return NULL;
 }
 
+bool select_has(const struct command *command, const char *name)
+{
+	for (const struct option *o = command->options; o->name; o++)
+		if (o->selects && !strcmp(o->name, name))
+			return true;
+	return false;
+}
+
 bool select_is_asked(const struct args *args)
 {
 	const struct option *options = args->command->options;

@@ -50,6 +50,9 @@ struct selected {
 	unsigned n_marks;
 };
 
+/* Is the command's option of that name one of those that choose? */
+bool select_has(const struct command *command, const char *name);
+
 /* Does the command line choose anything? */
 bool select_is_asked(const struct args *args);
 

@@ -52,6 +52,7 @@ int open_trace(const char *path, struct trace_arg *ret, struct error *err)
 		return -1;
 	}
 	threads_init(&ret->threads, ret->reader);
+	ret->pid = 0;
 	set_session(ret);
 	return 0;
 }

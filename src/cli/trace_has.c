@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "select_arg.h"
+
 uint64_t trace_end_ns(const struct trace_arg *t)
 {
 	uint64_t end = 0;
@@ -52,28 +54,50 @@ static int has_cpu(const struct args *args, const struct trace_arg *t, struct er
 	return 0;
 }
 
-static int has_pid(const struct args *args, const struct trace_arg *t, struct error *err)
+/* The process that has the name, at any time; it must be the only one. */
+static int find_name(const struct trace_arg *t, const char *name, uint64_t *ret, struct error *err)
 {
-	uint64_t pid = 0;
-	int32_t last = 0;
+	const struct thread *found = NULL;
 
-	if (!arg_if_any(args, "pid"))
-		return 0;
-	if (arg_u64(args, "pid", &pid, err) < 0)
-		return -1;
 	for (size_t i = 0; i < t->threads.count; i++) {
 		const struct thread *thread = &t->threads.list[i];
 
-		if ((uint64_t)(int64_t)thread->pid == pid || (uint64_t)(int64_t)thread->tgid == pid)
+		if (!threads_has_name(&t->threads, thread, name) || (found && thread->tgid == found->tgid))
+			continue;
+		if (found)
+			return error_set(err, "--pid %s: several have that name, as PID %" PRId32 " and %" PRId32 "; 'upto ps' lists them", name, found->tgid,
+					 thread->tgid);
+		found = thread;
+	}
+	if (!found)
+		return error_set(err, "--pid %s: the trace has no thread or process of that name, 'upto ps' lists them", name);
+	*ret = (uint64_t)(int64_t)found->tgid;
+	return 0;
+}
+
+static int has_pid(const struct args *args, struct trace_arg *t, struct error *err)
+{
+	const char *given = arg_if_any(args, "pid");
+	struct error ignored;
+	int32_t last = 0;
+
+	if (!given)
+		return 0;
+	if (arg_u64(args, "pid", &t->pid, &ignored) < 0)
+		return select_has(args->command, "pid") ? 0 : find_name(t, given, &t->pid, err);
+	for (size_t i = 0; i < t->threads.count; i++) {
+		const struct thread *thread = &t->threads.list[i];
+
+		if ((uint64_t)(int64_t)thread->pid == t->pid || (uint64_t)(int64_t)thread->tgid == t->pid)
 			return 0;
 		if (thread->pid > last)
 			last = thread->pid;
 	}
 	return error_set(err, "--pid %s: the trace has no thread or process of that number; the last is %" PRId32
-			      ", 'upto ps' lists them", arg(args, "pid"), last);
+			      ", 'upto ps' lists them", given, last);
 }
 
-int trace_has_asked(const struct args *args, const struct trace_arg *t, struct error *err)
+int trace_has_asked(const struct args *args, struct trace_arg *t, struct error *err)
 {
 	if (has_time(args, t, "from", err) < 0 || has_time(args, t, "at", err) < 0)
 		return -1;

@@ -8,7 +8,7 @@
 /* Guest time of the last event. */
 uint64_t trace_end_ns(const struct trace_arg *t);
 
-/* Check the process of --pid, the vCPU of --cpu, and the times of --from and --at. Returns -1 with a message if one is missing. */
-int trace_has_asked(const struct args *args, const struct trace_arg *t, struct error *err);
+/* Find the process of --pid, which may be a name that one process has, and check it, the vCPU of --cpu, and the times of --from and --at. Returns -1 with a message if one is missing. */
+int trace_has_asked(const struct args *args, struct trace_arg *t, struct error *err);
 
 #endif
