@@ -148,12 +148,12 @@ def test_kd_is_top():
 def test_pid_by_name():
     """A process is told by its name where a PID is taken, if it is the only one of that name."""
     trace = recording("6.12", 1)[0]
-    rows = upto_json("ps", "--json", trace)["threads"]
+    rows = next(iter(upto_json("ps", "--json", trace).values()))
     pids = {}
     for row in rows:
         pids.setdefault(row["comm"], set()).add(row["tgid"])
     name = next(n for n, p in pids.items() if len(p) == 1 and n.isalpha() and next(iter(p)) > 1 and
-                upto_json("syscalls", "--json", "--pid", str(next(iter(p))), trace)["syscalls"])
+                next(iter(upto_json("syscalls", "--json", "--pid", str(next(iter(p))), trace).values())))
     pid = str(next(iter(pids[name])))
     for command in "syscalls", "waits":
         assert run(UPTO, command, "--json", "--pid", name, trace).stdout == run(UPTO, command, "--json", "--pid", pid, trace).stdout
