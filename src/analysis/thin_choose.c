@@ -24,8 +24,12 @@ struct choosing {
 	bool left_kept;          /* the event has left a frame that remains */
 	uint32_t left[LEFT_MAX]; /* frames that it has left by a return */
 	unsigned n_left;
-	struct needed { uint32_t frame, by; } *needed; /* a frame has to remain if the other does, which is known later */
+	struct needed {          /* a frame has to remain if the other does, which is known later */
+		uint32_t frame, by;
+		bool chosen;         /* … if the other one was itself chosen: it remains in any case */
+	} *needed;
 	size_t n_needed, cap_needed;
+	uint32_t dead;           /* number of do_task_dead() */
 };
 
 static void add_hit(struct hits *h, uint64_t ns, uint64_t after_ns)
@@ -134,6 +138,22 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 	look_at_times(c, s->ns);
 }
 
+static void add_needed(struct choosing *c, uint32_t frame, uint32_t by, bool chosen)
+{
+	c->needed = array_grow(c->needed, c->n_needed, &c->cap_needed, sizeof *c->needed);
+	c->needed[c->n_needed++] = (struct needed){ .frame = frame, .by = by, .chosen = chosen };
+}
+
+/*
+ * What is below needs the frame on top: one in which the thread ends, and with it all that is below, or that of the system call by which
+ * the thread was made, and has copies of all that is below.
+ */
+static void need_top(struct choosing *c, const struct stack *stack, const struct frame *frame)
+{
+	for (const struct frame *f = stack->frames; f < frame; f++)
+		add_needed(c, frame->data, f->data, f->kind == FRAME_BASE);
+}
+
 /* A frame that replaces another, or is a copy of one, has its number. */
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
@@ -142,7 +162,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	const struct thin_filter *f = &t->options->filter;
 	uint8_t marks = stack->depth > 1 && t->by_frame ? t->marks[frame[-1].data - 1] & (THIN_BELOW | THIN_IN_INTERRUPT) : 0;
 
-	if (s->event && frame->at_start)
+	if (frame->at_start && thin_is_entered(s, frame))
 		look_at_function(c, CONDITION_ENTRY, frame->function, s->ns);
 	if (!frame->data)
 		frame->data = (uint32_t)++t->n_frames;
@@ -150,10 +170,10 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 		return;
 	t->marks = array_reach(t->marks, frame->data, &t->cap_marks, 1);
 	/* a return that is a jump, as retpolines make: its own call is needed where it leads to what remains */
-	for (unsigned i = 0; i < c->n_left && s->event; i++) {
-		c->needed = array_grow(c->needed, c->n_needed, &c->cap_needed, sizeof *c->needed);
-		c->needed[c->n_needed++] = (struct needed){ .frame = c->left[i], .by = frame->data };
-	}
+	for (unsigned i = 0; i < c->n_left && s->event; i++)
+		add_needed(c, c->left[i], frame->data, false);
+	if (frame->function == c->dead || (!s->event && frame->kind == FRAME_SYSCALL))
+		need_top(c, stack, frame);
 	if (f->below && f->below[frame->function])
 		marks |= THIN_BELOW;
 	if (frame->kind == FRAME_INTERRUPT)
@@ -236,9 +256,12 @@ static void finish(struct choosing *c, struct stacks *s)
 	for (size_t i = 0; c->t->by_frame && i < s->count; i++)
 		for (size_t k = s->list[i].depth; k-- > 0;)
 			choose(c, s, &s->list[i], &s->list[i].frames[k], false);
-	for (size_t i = c->n_needed; i-- > 0;)
-		if (thin_remains(c->t, c->needed[i].by))
-			c->t->marks[c->needed[i].frame - 1] |= THIN_HELD;
+	for (size_t i = c->n_needed; i-- > 0;) {
+		const struct needed *n = &c->needed[i];
+
+		if (n->chosen ? c->t->marks[n->by - 1] & THIN_KEEP : thin_remains(c->t, n->by))
+			c->t->marks[n->frame - 1] |= THIN_HELD;
+	}
 	/* what was asked for may be later than the last event */
 	look_at_times(c, s->ns);
 	if (c->trigger.on && c->t->n_spans)
@@ -250,7 +273,7 @@ int thin_choose(struct thinning *t, struct error *err)
 	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend };
 	const struct thin_options *o = t->options;
 	struct choosing c = {
-		.t = t, .trigger = {
+		.t = t, .dead = names_find(t->session->names, "do_task_dead"), .trigger = {
 			.has_start = o->start.condition.kind, .has_stop = o->stop.condition.kind, .every = o->every,
 			.start_nth = o->start.condition.nth, .stop_nth = o->stop.condition.nth,
 		},

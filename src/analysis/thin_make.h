@@ -48,6 +48,12 @@ int thin_choose(struct thinning *t, struct error *err);
 /* `sink` NULL: only count. Of the events that remain those from number `first` on are written, at most `limit`. */
 int thin_write(struct thinning *t, const struct builder_sink *sink, uint64_t first, uint64_t limit, struct error *err);
 
+/* Does the event that is replayed enter the frame? Not one that was there before, and is seen only now: below what the event enters. */
+static inline bool thin_is_entered(const struct stacks *s, const struct frame *frame)
+{
+	return s->event && (frame->kind != FRAME_BASE || frame->addr == s->event->target);
+}
+
 static inline bool thin_remains(const struct thinning *t, uint32_t data)
 {
 	return !t->by_frame || t->marks[data - 1] & (THIN_KEEP | THIN_HELD);

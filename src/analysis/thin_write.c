@@ -19,6 +19,7 @@ struct thin_lane {
 	uint64_t held_insns, held_ns;
 	uint64_t any_ns;          /* of the last event */
 	size_t range;             /* number of the range that is under way */
+	size_t record;            /* of the trace's records of tasks, those before this one are of earlier clocks */
 	uint64_t last_ns;         /* of the last event in the span, whether or not it remains */
 	bool begun;               /* something of it was written */
 	bool unclocked;           /* the last that was written has no clock behind it */
@@ -170,6 +171,21 @@ static void leave_out_pending(struct writing *w)
 	lane->held_ns = e->ns;
 }
 
+/* Is the clock the one at which a task was made? From there on the task has a stack. */
+static bool is_of_new_task(const struct writing *w)
+{
+	const struct task_records *tasks = &w->t->session->reader->tasks;
+	struct thin_lane *lane = &w->lanes[w->pending_cpu];
+
+	for (; lane->record < tasks->count; lane->record++) {
+		const struct task_record *r = &tasks->records[lane->record];
+
+		if (r->cpu == w->pending_cpu && r->change == TASK_NEW && r->insns >= w->pending.insns)
+			return r->insns == w->pending.insns;
+	}
+	return false;
+}
+
 static bool pending_remains(const struct writing *w)
 {
 	if (!w->t->by_frame)
@@ -183,7 +199,7 @@ static bool pending_remains(const struct writing *w)
 	case EVENT_ADDRESS_SPACE:
 		return true;
 	case EVENT_CLOCK:
-		return false;
+		return is_of_new_task(w);
 	default:
 		return w->remains;
 	}
@@ -311,7 +327,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	(void)stack;
 	if (!frame->data)
 		frame->data = (uint32_t)++w->n_frames;
-	if (s->event)
+	if (thin_is_entered(s, frame))
 		look_at_frame(w, frame->data);
 }
 
