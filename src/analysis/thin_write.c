@@ -79,6 +79,11 @@ static uint32_t site_of(struct writing *w, uint32_t number)
 	return w->site_of[number];
 }
 
+static bool is_full(const struct writing *w)
+{
+	return w->builder && w->remaining >= w->first && w->remaining - w->first >= w->limit;
+}
+
 static void put_event(struct writing *w, unsigned cpu, const struct event *e)
 {
 	struct thin_lane *lane = &w->lanes[cpu];
@@ -125,6 +130,25 @@ static void put_gap(struct writing *w, unsigned cpu, enum gap_reason reason, uin
 	lane->held = false;
 }
 
+/* The last clock of a span: up to there the vCPU's time is known. It is no event that was asked for, and has no limit. */
+static void close_lane(struct writing *w, unsigned cpu)
+{
+	struct thin_lane *lane = &w->lanes[cpu];
+	uint64_t insns;
+
+	if (!lane->span)
+		return;
+	insns = w->ranges[lane->range].to;
+	if (insns <= lane->written.insns && lane->last_ns <= lane->written.ns)
+		return;
+	if (is_full(w)) {
+		if (!lane->begun)
+			return;
+		w->limit = w->remaining - w->first + 1;
+	}
+	put_clock(w, cpu, insns, lane->last_ns);
+}
+
 /* The vCPU's first event in a span comes behind a gap, but for the trace's own begin. */
 static void enter_span(struct writing *w, unsigned cpu)
 {
@@ -132,6 +156,8 @@ static void enter_span(struct writing *w, unsigned cpu)
 	const struct cpu_state *s = &lane->state;
 	bool is_new = lane->span != w->span + 1;
 
+	if (is_new)
+		close_lane(w, cpu);
 	lane->span = w->span + 1;
 	if (is_new) {
 		w->ranges = array_grow(w->ranges, w->n_ranges, &w->cap_ranges, sizeof *w->ranges);
@@ -205,15 +231,6 @@ static bool pending_remains(const struct writing *w)
 	}
 }
 
-/* The last clock of a span: up to there the vCPU's time is known. */
-static void close_lane(struct writing *w, unsigned cpu)
-{
-	struct thin_lane *lane = &w->lanes[cpu];
-
-	if (w->t->by_frame && lane->span && (lane->state.insns > lane->written.insns || lane->last_ns > lane->written.ns))
-		put_clock(w, cpu, lane->state.insns, lane->last_ns);
-}
-
 /* The event that was replayed last is complete. */
 static void settle(struct writing *w)
 {
@@ -278,7 +295,7 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 	const struct event *e = s->event;
 
 	settle(w);
-	if (w->builder && w->remaining >= w->first && w->remaining - w->first >= w->limit)
+	if (is_full(w))
 		s->stop = true;
 	compare_functions(w, lane, stack, spent);
 	w->pending = *e;
@@ -492,9 +509,9 @@ static int replay(struct writing *w, struct error *err)
 	struct stacks stacks;
 	int result = stacks_replay(&stacks, w->t->session, NULL, UINT64_MAX, &visitor, w, err);
 
-	if (result == 0)
+	if (result == 0 && !stacks.stop)
 		settle(w);
-	for (unsigned i = 0; i < w->n_lanes && !stacks.stop; i++)
+	for (unsigned i = 0; i < w->n_lanes; i++)
 		close_lane(w, i);
 	for (size_t i = 0; result == 0 && w->t->by_frame && w->builder && i < stacks.count; i++)
 		for (size_t k = stacks.list[i].depth; k-- > 0;)
