@@ -231,6 +231,15 @@ static bool pending_remains(const struct writing *w)
 	}
 }
 
+/* The state behind a gap that the trace itself has. The page tables are not told of. */
+static void go_past_gap(const struct writing *w, struct thin_lane *lane)
+{
+	lane->any_ns = w->pending.ns;
+	lane->state = (struct cpu_state){
+		.insns = w->pending.insns, .ns = w->pending.ns, .place = w->args[GAP_PLACE], .task = w->args[GAP_TASK],
+	};
+}
+
 /* The event that was replayed last is complete. */
 static void settle(struct writing *w)
 {
@@ -243,12 +252,7 @@ static void settle(struct writing *w)
 		enter_span(w, w->pending_cpu);
 		if (w->pending.kind == EVENT_GAP) {
 			close_lane(w, w->pending_cpu);
-			lane->state.insns = w->pending.insns;
-			lane->state.ns = w->pending.ns;
-			lane->state.place = w->args[GAP_PLACE];
-			lane->state.task = w->args[GAP_TASK];
-			lane->state.halted = false;
-			lane->any_ns = w->pending.ns;
+			go_past_gap(w, lane);
 			put_gap(w, w->pending_cpu, (enum gap_reason)w->args[GAP_REASON], w->args[GAP_LOST]);
 		} else if (pending_remains(w)) {
 			put_pending(w);
@@ -258,6 +262,8 @@ static void settle(struct writing *w)
 		lane->last_ns = w->pending.ns;
 		w->ranges[lane->range].to = w->pending.insns;
 	}
+	if (w->pending.kind == EVENT_GAP)
+		go_past_gap(w, lane);
 	lane->any_ns = w->pending.ns;
 	cpu_state_advance(&lane->state, &w->pending);
 }
