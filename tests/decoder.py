@@ -37,7 +37,7 @@ CONTEXTS, MEMORY, SHIFTS, TARGETS, PHRASE_SETS = 1 << 16, 1 << 13, 1 << 12, 1 <<
 WINDOW_EVENTS, PHRASE_EVENTS, PHRASE_WAYS, OPEN_CALLS = 512, 31, 8, 16
 M64 = (1 << 64) - 1
 STEP_MAX = (1 << 16) - 1
-CONTINUES = 2  # a chunk's flag
+CONTINUES, BEHIND_GAP = 2, 4  # a chunk's flags
 
 Chunk = collections.namedtuple("Chunk", "magic type cpu stored unpacked number first_insns last_insns first_ns last_ns "
                                         "place space task events flags reserved crc offset")

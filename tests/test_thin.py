@@ -37,7 +37,7 @@ def whole(smp):
 def base(smp):
     """A span of some ten milliseconds, itself thinned: about 70 000 events."""
     path = os.path.join(WORK, f"thin-base-{smp}.upto")
-    os.path.exists(path) or once_a_run(path, lambda: thinned(f"base-{smp}", whole(smp), *SPAN))
+    once_a_run(path, lambda: thinned(f"base-{smp}", whole(smp), *SPAN))
     return path
 
 
@@ -279,7 +279,7 @@ CUTS = {
     "every-before": (f"entry:{FAULT}#9", f"exit:{FAULT}", True, 20000),
     "time": ("time:MIDDLE", "time:LATER", False, 0),
     "time-entry": ("time:MIDDLE", f"entry:{FAULT}", False, 0),
-    "open": (f"entry:{FAULT}#90", None, False, 0),
+    "open": (f"entry:{FAULT}#40", None, False, 0),
 }
 
 
@@ -320,3 +320,151 @@ def test_spans(smp):
         counts[name] = len(got)
     assert len(set(counts.values())) > 8 and min(counts.values()) > 2, counts
     return str(counts)
+
+
+def begin_of(path, what="start"):
+    return int(upto_json("info", "--json", path)["meta"][f"span.1.{what}_ns"])
+
+
+def program_begins(trace):
+    """When threads got the name exe, about when they executed it."""
+    return sorted(p["start_ns"] for p in upto_json("ps", "--json", trace)["processes"] if p["comm"] == "exe")
+
+
+@pytest.mark.weight(12)
+def test_whole():
+    """Of a whole recording: a program's begin, a line of the log; events as the whole has them, and sums of a filter."""
+    trace = whole(2)
+    for path, begin in ((base(2), "exe"), (thinned("log", trace, "--start", "log:Run /init as init", "--limit", "3000"), None)):
+        begin_ns = begin_of(path)
+        told_ns = program_begins(trace)[-2] if begin else \
+            next(r["ns"] for r in upto_json("log", "--json", trace)["log"] if "Run /init as init" in r["text"])
+        assert abs(begin_ns - told_ns) < 100000, (begin, begin_ns, told_ns)
+        want = without_gaps(dump(trace, "--from", f"{begin_ns}ns", "-n", "2000"))
+        got = without_gaps(dump(path, "-n", "2100"))
+        skipped = next(i for i, e in enumerate(want) if e["insns"] == got[0]["insns"] and e["kind"] == got[0]["kind"])
+        # what has the moment's own time may be before it
+        assert skipped < 10, (begin, skipped)
+        same = [({**a, "ns": 0}, {**b, "ns": 0}) for a, b in zip(want[skipped:], got)]
+        assert len(same) > 1000 and all(a == b for a, b in same), (begin, next((a, b) for a, b in same if a != b))
+    path = thinned("filtered", trace, "--below", "vfs_read", "--depth", "2")
+    assert top(path) == top(trace) and top(path, "--thunks") == top(trace, "--thunks")
+    return f"{len(dump(path))} events"
+
+
+@pytest.mark.weight(8)
+def test_limit():
+    """The first of the events, or the last; and no more."""
+    trace, everything = base(1), without_gaps(events(1))
+    for keep, part in (("first", everything[:500]), ("last", everything[-500:])):
+        got = without_gaps(dump(thinned("limit", trace, "--limit", "500", "--keep", keep)))
+        n = len(got)
+        assert 480 <= n <= 500 and sum({**a, "ns": 0} == {**b, "ns": 0} for a, b in zip(got, part[:n] if keep == "first" else part[-n:])) == n, (keep, n)
+    calls = dump(thinned("limit", trace, "--limit", "100", "--functions", FAULT))
+    assert sum(e.get("place") == FAULT for e in calls) > 10
+    # no more than there is
+    assert without_gaps(dump(thinned("limit", trace, "--limit", "1000000", "--keep", "last"))) == everything
+
+
+READ = {"top": ["-n", "0"], "first": ["-n", "0"], "tree": ["--min", "0"], "dump": [], "calls": [], "syscalls": [], "ps": []}
+
+
+@pytest.mark.parametrize("command", READ)
+@pytest.mark.weight(4)
+def test_reading(command):
+    """The options do the same while reading: as if the trace had been thinned."""
+    trace, asked = base(2), [command, "--json", *READ[command]]
+    choices = [cut_options(2, "entry")[0], cut_options(2, "every")[0], cut_options(2, "time-entry")[0]]
+    if command in ("first", "tree", "dump"):
+        choices += [["--min-duration", "20us"], ["--below", FAULT], ["--module", "story,libplug*"]]
+    if command in ("first", "dump"):
+        choices += [["--depth", "2"], ["--pid", "exe"]]
+    for options in choices:
+        if options[0] == "--module" and command == "first":
+            continue  # there it is an option of its own: it narrows down what is shown
+        path = thinned(f"read-{command}", trace, *options)
+        assert run(UPTO, *asked, *options, trace).stdout == run(UPTO, *asked, path).stdout, options
+
+
+@pytest.mark.parametrize("command", ["timeline", "waits", "why"])
+@pytest.mark.weight(6)
+def test_window(command):
+    """Where a span's surroundings matter, the options are a window of time."""
+    trace, begin, end = whole(2), begin_of(base(2)), begin_of(base(2), "stop")
+    if command == "why":
+        assert upto_json(command, "--json", "--start", f"time:{begin}ns", trace) == upto_json(command, "--json", "--from", f"{begin}ns", trace)
+    else:
+        got, window = (upto_json(command, "--json", *o, trace) for o in (SPAN, ["--from", f"{begin}ns", "--to", f"{end}ns"]))
+        assert got == window != upto_json(command, "--json", trace)
+
+
+@pytest.mark.parametrize("status, pattern, options", [
+    (1, r"--start: no function vfs_raed.*similar: vfs_read", "--start entry:vfs_raed"),
+    (1, r"--stop: no function no_such_thing.*may have been inlined", "--start vfs_read --stop exit:no_such_thing"),
+    (1, r"--start: nosuch has no function vfs_read", "--start nosuch:vfs_read"),
+    (1, r"\(--start log:no such line\) did not happen", "--start|log:no such line"),
+    (1, r"\(--start exec:nosuch\) did not happen", "--start exec:nosuch"),
+    (1, r"\(--start vfs_read#100000\) did not happen", "--start vfs_read#100000"),
+    (1, r"\(--start time:1000s\) did not happen", "--start time:1000s"),
+    (2, r"--start vfs_read#: behind #", "--start vfs_read#"), (2, r"--start vfs_read#0: behind #", "--start vfs_read#0"),
+    (2, r"--start entry:: nothing follows", "--start entry:"), (2, r"--stop time:soon: not a time", "--stop time:soon"),
+    (2, r"--every: is for --start and --stop together", "--every --start vfs_read"), (2, r"--keep: is for --limit", "--keep last"),
+    (2, r"--keep middle: first or last", "--limit 5 --keep middle"), (2, r"--before: is for --start", "--before 1s"),
+    (2, r"--min-duration", "--min-duration soon"), (2, r"--limit", "--limit many"), (2, r"--depth", "--depth deep"),
+    (2, r"--no-interrupts and --only-interrupts", "--no-interrupts --only-interrupts"), (2, r"--kernel and --user", "--kernel --user"),
+    (1, r"--functions: no function nosuch", "--functions nosuch"), (1, r"--not: no function nosuch", "--not nosuch"),
+    (1, r"--pid 99999: no such thread", "--pid 99999"), (1, r"--comm nosuch: no such thread", "--comm nosuch"),
+    (1, r"no module, program or library nosuch", "--module nosuch"),
+])
+def test_refused(status, pattern, options):
+    """One line says what is wrong, and no file is left."""
+    words = options.split("|") if "|" in options else options.split(" ")
+    out = os.path.join(WORK, f"thin-refused-{os.getpid()}.upto")
+    fails(status, pattern, "thin", *words, "-o", out, base(1), upto=UPTO)
+    assert not [f for f in os.listdir(WORK) if f.startswith(os.path.basename(out))]
+    if not {"--limit", "--keep", "--before"} & set(words):
+        fails(status, pattern, "dump", *words, base(1), upto=UPTO)
+
+
+def limit_files():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))
+
+
+def test_no_room():
+    """Nowhere to write: one line, and no half-written file."""
+    fails(2, r"-o is missing", "thin", base(1), upto=UPTO)
+    fails(1, r"/nowhere/x\.upto.*: No such file", "thin", "-o", "/nowhere/x.upto", base(1), upto=UPTO)
+    out = os.path.join(WORK, "thin-full.upto")
+    for options in ([], ["--min-duration", "20us"], cut_options(1, "entry")[0] + ["--no-interrupts"]):
+        with open(out, "w") as f:
+            f.write("as it was")
+        fails(1, r"(thin-full\.upto.*|memory): File too large", "thin", *options, "-o", out, base(1), upto=UPTO, preexec_fn=limit_files)
+        with open(out) as f:
+            assert f.read() == "as it was"
+        assert [f for f in os.listdir(WORK) if f.startswith("thin-full.upto")] == ["thin-full.upto"], options
+    fails(1, r"--start: no function vfs_read", "thin", "--start", "vfs_read", "-o", out, tiny(), upto=UPTO)
+
+
+def test_decoder():
+    """The decoder of docs/format.md finds the same gaps and events."""
+    for options in (cut_options(2, "every")[0], ["--functions", "*mm*"]):
+        path = thinned("decoded", base(2), *options)
+        trace, gaps, ours, ends = decoder.Trace(path), 0, [], {}
+        for c in trace.chunks:
+            if c.type != decoder.EVENTS:
+                continue
+            inside = list(trace.events(c))
+            behind = bool(c.flags & decoder.BEHIND_GAP)
+            assert behind == (inside[0]["kind"] == "gap") and all(e["kind"] != "gap" for e in inside[1:]), c
+            insns, ns = ends.get(c.cpu, (0, 0))
+            assert c.first_insns >= insns and c.first_ns >= ns if behind else (c.first_insns, c.first_ns) == (insns, ns), c
+            if behind:
+                assert not c.flags & decoder.CONTINUES and inside[0]["args"][1] == 2 and inside[0]["args"][3:] == [c.place, c.task], c
+                assert inside[0]["insns"] == c.first_insns, c
+            ends[c.cpu] = c.last_insns, c.last_ns
+            gaps += behind
+            ours += [(c.cpu, e["kind"], e["insns"], e["slot"], e["from"], e["target"]) for e in inside]
+        theirs = [(e["cpu"], e["kind"], e["insns"], *(int(e.get(k, "0"), 16) for k in ("slot", "from", "target"))) for e in dump(path)]
+        assert sorted(ours) == sorted(theirs), options
+        assert gaps > (5 if "--every" in options else 0), gaps

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "trace/facts.h"
@@ -80,7 +81,9 @@ struct chunk_end {
 		struct event event; /* the first … */
 		uint64_t number;    /* … and which of the chunk's it is */
 	} back, /* a clock goes back */
-	  unresumed; /* something ran on a halted vCPU, and nothing told when that began */
+	  unresumed, /* something ran on a halted vCPU, and nothing told when that began */
+	  gaps;      /* a gap that is not the chunk's first event */
+	bool begins_with_gap;
 };
 
 /* A vCPU, as far as its chunks were looked at. */
@@ -132,6 +135,9 @@ static int batch(void *state, struct batch *b, struct error *err)
 			note(end, &end->back, e);
 		if (end->state.halted && ((e->kind != EVENT_RESUME && e->kind != EVENT_CLOCK) || e->insns != end->state.insns))
 			note(end, &end->unresumed, e);
+		if (e->kind == EVENT_GAP && end->events)
+			note(end, &end->gaps, e);
+		end->begins_with_gap |= e->kind == EVENT_GAP && !end->events;
 		cpu_state_advance(&end->state, e);
 		v->ns = e->ns;
 		end->events++;
@@ -145,8 +151,10 @@ static struct check_place place_of(const struct chunk_fault *fault, const struct
 }
 
 /* Behind a gap the state is its own, but the clocks only go forward. */
-static void check_gap(struct check *c, size_t i, const struct chunk_header *h, struct cpu_end *cpu)
+static void check_gap(struct check *c, size_t i, const struct chunk_header *h, const struct chunk_end *end, struct cpu_end *cpu)
 {
+	if (!end->begins_with_gap)
+		check_found(c, CHECK_CONTAINER, 1, "chunk %zu (vCPU %u): a gap is before it, but its first event is none", i, h->cpu);
 	if (h->first_insns < cpu->state.insns || h->first_ns < cpu->state.ns)
 		check_found(c, CHECK_CONTAINER, 1, "chunk %zu (vCPU %u): a gap before it goes back in time", i, h->cpu);
 	cpu->gap_insns += h->first_insns - cpu->state.insns;
@@ -190,9 +198,13 @@ static void check_chunk(struct check *c, size_t i, const struct chunk_header *h,
 			    "chunk %zu (vCPU %u): ends at %" PRIu64 " instructions, not at the %" PRIu64 " that it tells", i,
 			    h->cpu, end->state.insns, h->last_insns);
 	if (h->flags & CHUNK_GAP)
-		check_gap(c, i, h, cpu);
+		check_gap(c, i, h, end, cpu);
 	else
 		check_join(c, i, h, before);
+	if (end->gaps.count) {
+		place = place_of(&end->gaps, h, cpu);
+		check_found_at(c, CHECK_CONTAINER, end->gaps.count, &place, "chunk %zu (vCPU %u): a gap within it: gaps begin chunks", i, h->cpu);
+	}
 	cpu->state = end->state;
 	cpu->events += end->events;
 }
@@ -258,8 +270,11 @@ static void check_names(const struct names *names, const struct functions *f, st
 			    all);
 }
 
-static void check_sums(const struct functions *f, struct check *c)
+/* `part`: calls were left out, perhaps without sums of them, as with a limit. */
+static void check_sums(const struct functions *f, bool part, struct check *c)
 {
+	if (part && f->insns < c->insns && f->ns + f->halted_ns <= c->ns)
+		return;
 	if (f->insns != c->insns)
 		check_found(c, CHECK_CONSERVATION, 1,
 			    "self time of all functions is %" PRIu64 " instructions, the vCPUs retired %" PRIu64, f->insns, c->insns);
@@ -281,7 +296,7 @@ static int check_functions(const struct reader *r, const struct names *names, co
 		c->ns += cpus[i].state.ns - cpus[i].gap_ns;
 	}
 	c->halted_ns = f.halted_ns;
-	check_sums(&f, c);
+	check_sums(&f, meta_get(&r->meta, "filtered") && !strcmp(meta_get(&r->meta, "filtered"), "yes"), c);
 	check_names(names, &f, c);
 	functions_deinit(&f);
 	return 0;

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "config.h"
 #include "near.h"
+#include "select_arg.h"
 #include "terminal.h"
 
 /* In the order of --help. */
@@ -120,7 +121,7 @@ static int answer(const struct args *args)
 		command_columns(args->command);
 		return EXIT_OK;
 	}
-	r = args->command->run(args, &err);
+	r = select_check(args, &err) < 0 ? EXIT_USAGE : args->command->run(args, &err);
 	terminal_end_progress();
 	if (r != EXIT_OK && err.text[0]) {
 		fflush(stdout);

@@ -30,7 +30,7 @@ int recording_choice_check(const struct args *args, struct error *err)
 	int result;
 
 	if (!arg(args, "kfi"))
-		return select_check(args, err);
+		return 0; /* main() has checked the values of the other options */
 	if (select_is_asked(args))
 		return error_set(err, "--kfi: its triggers and filters, or those of other options: not both");
 	result = read_config(arg(args, "kfi"), &config, err);

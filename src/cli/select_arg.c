@@ -118,8 +118,6 @@ static int code_arg(const struct args *args, const struct names *names, struct s
 
 	if (!kernel && !user && !module)
 		return 0;
-	if (kernel && user)
-		return error_set(err, "--kernel and --user: one of them");
 	marks = new_marks(s, objects.count);
 	if (module && name_list_mark(&objects, &module, 1, marks, err) < 0)
 		return -1;
@@ -190,7 +188,26 @@ static int numbers_arg(const struct args *args, struct thin_options *o, struct e
 	o->filter.only_interrupts = value_of(args, "only-interrupts");
 	if (o->filter.no_interrupts && o->filter.only_interrupts)
 		return error_set(err, "--no-interrupts and --only-interrupts: one of them");
+	if (value_of(args, "kernel") && value_of(args, "user"))
+		return error_set(err, "--kernel and --user: one of them");
 	return 0;
+}
+
+int select_check(const struct args *args, struct error *err)
+{
+	static const char *const conditions[] = { "start", "stop" };
+	struct thin_options numbers = { 0 };
+	int result = numbers_arg(args, &numbers, err);
+
+	for (size_t i = 0; result == 0 && i < sizeof conditions / sizeof *conditions; i++) {
+		const char *text = command_has(args->command, conditions[i]) ? arg(args, conditions[i]) : NULL;
+		struct condition c = { 0 };
+
+		if (text)
+			result = condition_parse(conditions[i], text, &c, err);
+		condition_deinit(&c);
+	}
+	return result;
 }
 
 int select_arg(const struct args *args, const struct session *session, struct selected *ret, struct error *err)
@@ -216,24 +233,6 @@ void selected_deinit(struct selected *s)
 		free(s->marks[i]);
 	free(s->what);
 	*s = (struct selected){ 0 };
-}
-
-int select_check(const struct args *args, struct error *err)
-{
-	static const char *const names[] = { "start", "stop" };
-	struct thin_options ignored = { 0 };
-	struct condition condition;
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		const char *text = value_of(args, names[i]);
-		int result = text ? condition_parse(names[i], text, &condition, err) : 0;
-
-		if (text)
-			condition_deinit(&condition);
-		if (result < 0)
-			return -1;
-	}
-	return numbers_arg(args, &ignored, err);
 }
 
 int select_window(const struct args *args, const struct session *session, uint64_t *from_ns, uint64_t *to_ns, struct error *err)
@@ -267,16 +266,17 @@ static void put(void *context, const struct chunk_header *header, struct buf *pa
 	writer_put(context, header, payload, level ? level : QUICK_LEVEL);
 }
 
-int select_write(const struct session *session, const struct thin_options *options, int fd, struct thin_counts *ret, struct error *err)
+int select_write(const struct session *session, const struct thin_options *options, int fd, const char *path, struct thin_counts *ret,
+		 struct error *err)
 {
 	struct writer w;
 	int result = writer_init(&w, fd);
 
 	if (result < 0)
-		return error_set(err, "%s", strerror(-result));
+		return error_set(err, "%s: %s", path, strerror(-result));
 	result = thin(session, options, &(struct builder_sink){ .put = put, .context = &w }, ret, err);
 	if (result == 0 && w.failed)
-		result = error_set(err, "%s", strerror(w.failed));
+		result = error_set(err, "%s: %s", path, strerror(w.failed));
 	writer_deinit(&w);
 	return result;
 }

@@ -89,7 +89,7 @@ static int open_spans(const struct trace_arg *t, const struct thin_options *o, s
 	spans.limit = 0;
 	snprintf(path, 32, "/proc/self/fd/%d", fd);
 	*ret_fd = fd;
-	if (select_write(&t->session, &spans, fd, &counts, err) < 0 || open_trace(path, ret, err) < 0) {
+	if (select_write(&t->session, &spans, fd, "memory", &counts, err) < 0 || open_trace(path, ret, err) < 0) {
 		close(fd);
 		return -1;
 	}
@@ -113,7 +113,7 @@ static int write_to(int fd, const struct selected *selected, const struct trace_
 	if (result < 0)
 		return -1;
 	o.left_out = has_filter(&o.filter) && !o.limit;
-	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, ret, err);
+	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, path, ret, err);
 	if (result == 0 && o.left_out)
 		result = append_sums(whole_path, path, err);
 	if (spans_fd >= 0) {

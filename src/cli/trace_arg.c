@@ -67,7 +67,7 @@ static int write_selected(const struct args *args, const struct trace_arg *t, in
 	if (command_has(args->command, "thunks") && !arg(args, "thunks"))
 		selected.options.thunks = thunks = names_thunks(&t->names);
 	if (result == 0)
-		result = select_write(&t->session, &selected.options, fd, &counts, err);
+		result = select_write(&t->session, &selected.options, fd, "memory", &counts, err);
 	free(thunks);
 	selected_deinit(&selected);
 	terminal_end_progress();
@@ -92,6 +92,8 @@ static int open_selected(const struct args *args, struct trace_arg *t, struct er
 	if (result < 0)
 		return -1;
 	chosen.reader->progress = t->reader->progress;
+	free(chosen.reader->path);
+	chosen.reader->path = xstrdup(t->reader->path);
 	trace_arg_close(t);
 	*t = chosen;
 	set_session(t);
