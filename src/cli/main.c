@@ -14,8 +14,8 @@
 
 /* In the order of --help. */
 static const struct command *const commands[] = {
-	&cmd_record, &cmd_boot, &cmd_top, &cmd_first, &cmd_syscalls, &cmd_ps, &cmd_tree, &cmd_calls, &cmd_stack, &cmd_timeline, &cmd_why, &cmd_waits, &cmd_log, &cmd_dump, &cmd_info, &cmd_check, &cmd_symbols, &cmd_thin,
-	&cmd_kd, &cmd_export, &cmd_addr2sym, &cmd_sym2addr,
+	&cmd_record, &cmd_boot, &cmd_top, &cmd_first, &cmd_syscalls, &cmd_ps, &cmd_tree, &cmd_calls, &cmd_stack, &cmd_timeline, &cmd_why, &cmd_waits, &cmd_log, &cmd_thin, &cmd_export, &cmd_dump, &cmd_info, &cmd_check, &cmd_symbols,
+	&cmd_kd, &cmd_addr2sym, &cmd_sym2addr,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -177,7 +177,7 @@ static int guess(char **argv)
 /* The command that a program of this name is, as the programs that came with KFI were called; NULL: none. */
 static const struct command *find_program(const char *path)
 {
-	static const struct command *const programs[] = { &cmd_kd, &cmd_export, &cmd_addr2sym, &cmd_sym2addr };
+	static const struct command *const programs[] = { &cmd_kd, &cmd_addr2sym, &cmd_sym2addr };
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
 	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
