@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What recording costs and how fast a trace is read. Ratios are of runs taken in turn, with their spread.
 
-usage: bench/run.py [small|full|many|others|kfi]…   (default: all)
+usage: bench/run.py [small|full|many|others|kfi|text]…   (default: all)
 RUNS=N sets how often each thing is run (default 5; full boot 3), LIMIT=S for how long QEMU's log is waited for (900).
 """
 import os
 import random
 import re
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from kd_logs import Machine, Style  # noqa: E402
 
 TRACE = os.path.join(WORK, "bench.upto")
 SMALL_BOUND, FULL_BOUND, BYTES_BOUND, RATE_BOUND, MEMORY_BOUND = 1.15, 1.25, 0.15, 100e6, 256
-INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND, LOG_BOUND = 0.5, 50e6, 5, 2
+INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND, LOG_BOUND, IMPORT_BOUND = 0.5, 50e6, 5, 2, 300
 
 
 def timed(args, timeout=1800):
@@ -177,6 +178,44 @@ def kfi():
     os.unlink(path)
 
 
+NAME_LINES = r'''my (%ns, $f, $t); while (<STDIN>) { last if $. > 1e6; my ($now, $what) = split " ", $_, 2;
+$ns{$f} += $now - $t if defined $f; $t = $now; $f = $what =~ /^(\S+)(?: \+ \d+)? in section/ ? $1 : "user"; }
+printf "%s %.3f\n", $_, $ns{$_} for sort { $ns{$b} <=> $ns{$a} } keys %ns;'''
+
+
+def write_blocks(path, lines):
+    """A text trace: functions run in loops of a few blocks, and call each other."""
+    rng, us = random.Random(1), 11409434.0
+    functions = [[f"function_{i}_of_the_kernel{o} in section .text\n" for o in ("", " + 8", " + 31", " + 190", " + 412")] for i in range(5000)]
+    hot = rng.sample(functions, 300)
+    with open(path, "w") as f:
+        for _ in range(lines // 1000):
+            piece = []
+            while len(piece) < 1000:
+                blocks = rng.choice(hot if rng.random() < 0.9 else functions) if rng.random() < 0.95 else [f"7fb9{rng.randrange(1 << 20):08x}\n"]
+                for _ in range(rng.choice((1, 2, 3))):
+                    us += rng.choice((0.0661, 0.5, 0.97))
+                    piece.append(f"{us:.7f} {rng.choice(blocks)}")
+            f.write("".join(piece))
+
+
+def text():
+    """A text trace as upto import reads it, and its functions' times by a plain script."""
+    path = os.path.join(WORK, "bench.txt")
+    write_blocks(path, 6000000)
+    size = os.path.getsize(path)
+    rates = [size / timed([UPTO, "import", path, "-o", TRACE])[0] / 1e6 for _ in range(5)]
+    print(f"text trace of {size / 1e6:.0f} MB: upto import {statistics.median(rates):7.0f} MB/s  ({min(rates):.0f} … {max(rates):.0f}); "
+          f"{verdict(statistics.median(rates), IMPORT_BOUND, less=False)} {IMPORT_BOUND}; the trace has {os.path.getsize(TRACE) / 1e6:.0f} MB", flush=True)
+    if shutil.which("perl"):
+        with open(path, "rb") as f:
+            head = sum(len(line) for _, line in zip(range(1000000), f))
+        seconds = [timed(["sh", "-c", f"exec perl -e '{NAME_LINES}' <{path}"])[0] for _ in range(3)]
+        print(f"text trace of {size / 1e6:.0f} MB: perl        {head / statistics.median(seconds) / 1e6:7.0f} MB/s, {statistics.median(seconds):.2f} s "
+              f"for the first million lines; extrapolated, {statistics.median(seconds) * size / head:.0f} s for all", flush=True)
+    os.unlink(path)
+
+
 def full():
     plain = compare("full boot", full_args(), FULL_BOUND, int(os.environ.get("RUNS", 3)))
     costs("full boot", full_args(), plain)
@@ -184,8 +223,8 @@ def full():
 
 
 def main():
-    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi"]:
-        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi}[what]()
+    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi", "text"]:
+        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text}[what]()
 
 
 if __name__ == "__main__":

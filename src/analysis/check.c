@@ -258,13 +258,14 @@ static void check_end(const struct reader *r, const struct cpu_end *cpus, struct
 }
 
 /* Of the kernel's own code and its modules' all has names. */
-static void check_names(const struct names *names, const struct functions *f, struct check *c)
+static void check_names(const struct names *names, const struct functions *f, bool no_addresses, struct check *c)
 {
 	const struct function_stat *groups = f->stats + names->groups;
 	uint64_t unnamed = groups[GROUP_KERNEL].self_insns;
 	uint64_t all = f->insns - groups[GROUP_FIRMWARE].self_insns - groups[GROUP_DECOMPRESSOR].self_insns;
 
-	if (names->n_own && unnamed > UNNAMED_FREE + all / UNNAMED_OF)
+	/* addresses that were made up tell nothing of others' */
+	if (!no_addresses && names->n_own && unnamed > UNNAMED_FREE + all / UNNAMED_OF)
 		check_found(c, CHECK_UNNAMED, unnamed,
 			    "%" PRIu64 " of %" PRIu64 " instructions are kernel code without a name: was there another kernel?", unnamed,
 			    all);
@@ -297,7 +298,7 @@ static int check_functions(const struct reader *r, const struct names *names, co
 	}
 	c->halted_ns = f.halted_ns;
 	check_sums(&f, meta_get(&r->meta, "filtered") && !strcmp(meta_get(&r->meta, "filtered"), "yes"), c);
-	check_names(names, &f, c);
+	check_names(names, &f, reader_lacks(r, "addresses"), c);
 	functions_deinit(&f);
 	return 0;
 }

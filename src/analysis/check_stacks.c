@@ -165,7 +165,7 @@ static void tell_frames(const struct check_stacks_run *v, const struct names *na
 }
 
 /* How many of so many returns may match nothing. */
-static void tell_unmatched(const struct check_stacks_run *v, size_t n_threads, struct check *c)
+static void tell_unmatched(const struct check_stacks_run *v, size_t n_threads, bool no_exits, struct check *c)
 {
 	const struct unmatched *u = &c->unmatched;
 	uint64_t user = u->elsewhere - v->kernel;
@@ -178,7 +178,7 @@ static void tell_unmatched(const struct check_stacks_run *v, size_t n_threads, s
 	if (u->new_thread > UNMATCHED_FREE + 2 * n_threads)
 		check_found(c, CHECK_UNMATCHED, u->new_thread, "%" PRIu64 " returns are a thread's first, and there were %zu threads",
 			    u->new_thread, n_threads);
-	if (u->abandoned > ABANDONED_FREE + u->returns / ABANDONED_OF)
+	if (!no_exits && u->abandoned > ABANDONED_FREE + u->returns / ABANDONED_OF)
 		check_found(c, CHECK_UNMATCHED, u->abandoned, "%" PRIu64 " frames were left without a return, beside %" PRIu64 " returns",
 			    u->abandoned, u->returns);
 }
@@ -208,7 +208,7 @@ int check_stacks(const struct reader *r, const struct names *names, struct check
 		running_end(&v.running, c);
 		flow_end(&v.flow, names, c);
 		tell_frames(&v, names, c);
-		tell_unmatched(&v, stacks.count, c);
+		tell_unmatched(&v, stacks.count, reader_lacks(r, "exits"), c);
 	}
 	stacks_deinit(&stacks);
 	running_deinit(&v.running);

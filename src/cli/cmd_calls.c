@@ -15,6 +15,7 @@
 #include "terminal.h"
 #include "trace/facts.h"
 #include "trace_arg.h"
+#include "trace_lacks.h"
 #include "utf8.h"
 
 struct printer {
@@ -22,6 +23,7 @@ struct printer {
 	const struct source_lines *sources;
 	bool json, any; /* something was printed; the next JSON object needs a comma */
 	bool exact;
+	bool no_insns; /* the trace has no instructions */
 	size_t columns; /* of the terminal; 0: lines are not cut */
 	bool shown;
 	uint64_t left; /* calls still to be shown */
@@ -107,9 +109,15 @@ static void put_time(struct printer *p, uint64_t ns)
 	put_cell(p, ns, DURATION_WIDTH, put_duration, put_exact_seconds);
 }
 
+static size_t insns_width(const struct printer *p)
+{
+	return p->exact ? EXACT_WIDTH : INSNS_WIDTH;
+}
+
 static void put_insns(struct printer *p, uint64_t insns)
 {
-	put_cell(p, insns, INSNS_WIDTH, put_amount, put_count);
+	if (!p->no_insns)
+		put_cell(p, insns, INSNS_WIDTH, put_amount, put_count);
 }
 
 /* What kind of frame it is, unless it is a plain call. */
@@ -185,29 +193,39 @@ static void put_records(struct printer *p, const struct thread *t, const struct 
 	free(open);
 }
 
+/* For JSON: a value, or null if the trace does not have it. */
+static const char *json_insns(const struct printer *p, uint64_t insns, char buffer[24])
+{
+	snprintf(buffer, 24, p->no_insns ? "null" : "%" PRIu64, insns);
+	return buffer;
+}
+
 static void print_left_out_json(const struct printer *p, const struct left_out *l)
 {
 	printf(",\"left_out\":[");
 	for (size_t i = 0; i < l->count; i++) {
 		const struct left_out_sum *sum = &l->list[i];
+		char insns[24];
 
 		printf("%s{\"function\":", i ? "," : "");
 		json_string(stdout, names_function(p->names, sum->function));
-		printf(",\"calls\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64 ",\"insns\":%" PRIu64 "}", sum->calls,
-		       sum->duration_ns, sum->ns, sum->insns);
+		printf(",\"calls\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64 ",\"insns\":%s}", sum->calls,
+		       sum->duration_ns, sum->ns, json_insns(p, sum->insns, insns));
 	}
 	putchar(']');
 }
 
 static void print_json(struct printer *p, const struct thread *t, const struct call_record *r)
 {
+	char insns[24], self[24];
+
 	printf("%s{\"function\":", p->any ? ",\n" : "\n");
 	p->any = true;
 	json_string(stdout, names_function(p->names, r->function));
 	printf(",\"depth\":%u,\"kind\":\"%s\",\"entry_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
-	       ",\"insns\":%" PRIu64 ",\"self_ns\":%" PRIu64 ",\"self_insns\":%" PRIu64 ",\"unfinished\":%s,\"cpu\":%d,\"pid\":%d,\"comm\":",
-	       r->depth, frame_kind_name(r->kind), r->entry_ns, r->duration_ns, r->ns, r->insns, r->self_ns,
-	       r->self_insns, r->unfinished ? "true" : "false", r->cpu, t ? t->pid : 0);
+	       ",\"insns\":%s,\"self_ns\":%" PRIu64 ",\"self_insns\":%s,\"unfinished\":%s,\"cpu\":%d,\"pid\":%d,\"comm\":",
+	       r->depth, frame_kind_name(r->kind), r->entry_ns, r->duration_ns, r->ns, json_insns(p, r->insns, insns),
+	       r->self_ns, json_insns(p, r->self_insns, self), r->unfinished ? "true" : "false", r->cpu, t ? t->pid : 0);
 	json_string(stdout, comm_at(p, t, r->entry_ns));
 	if (!r->unfinished)
 		printf(",\"left\":\"%s\"", frame_end_name(r->end));
@@ -237,13 +255,14 @@ static int print_call(void *state, const struct thread *thread, const struct cal
 static void print_step_json(struct printer *p, const struct flow_step *f)
 {
 	static const char *const steps[] = { [FLOW_CALL] = "call", [FLOW_ENTER] = "enter", [FLOW_LEAVE] = "leave" };
+	char insns[24];
 
 	printf("%s{\"step\":\"%s\",\"function\":", p->any ? ",\n" : "\n", steps[f->kind]);
 	p->any = true;
 	json_string(stdout, names_function(p->names, f->function));
 	printf(",\"depth\":%u,\"kind\":\"%s\",\"cuts_in\":%s,\"entry_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
-	       ",\"insns\":%" PRIu64 ",\"cpu\":%d,\"pid\":%d,\"comm\":", f->depth, frame_kind_name(f->frame), f->cuts_in ? "true" : "false",
-	       f->entry_ns, f->duration_ns, f->ns, f->insns, f->cpu, f->thread ? f->thread->pid : 0);
+	       ",\"insns\":%s,\"cpu\":%d,\"pid\":%d,\"comm\":", f->depth, frame_kind_name(f->frame), f->cuts_in ? "true" : "false",
+	       f->entry_ns, f->duration_ns, f->ns, json_insns(p, f->insns, insns), f->cpu, f->thread ? f->thread->pid : 0);
 	json_string(stdout, comm_at(p, f->thread, f->kind == FLOW_LEAVE ? f->entry_ns + f->duration_ns : f->entry_ns));
 	if (f->kind != FLOW_ENTER)
 		printf(",\"left\":\"%s\"", frame_end_name(f->end));
@@ -288,7 +307,9 @@ static void put_step_text(struct printer *p, const struct flow_step *f)
 
 	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
 	if (f->kind == FLOW_ENTER) {
-		buf_printf(&p->line, " %*s %*s", p->exact ? EXACT_WIDTH : DURATION_WIDTH, "", p->exact ? EXACT_WIDTH : INSNS_WIDTH, "");
+		buf_printf(&p->line, " %*s", p->exact ? EXACT_WIDTH : DURATION_WIDTH, "");
+		if (!p->no_insns)
+			buf_printf(&p->line, " %*s", (int)insns_width(p), "");
 	} else {
 		put_time(p, f->duration_ns);
 		put_insns(p, f->insns);
@@ -399,7 +420,8 @@ static int show_interlaced(struct interlaced *i, const struct calls_options *ask
 /* `self`: there is a column of what is the call's own. */
 static void begin(struct printer *p, bool self)
 {
-	int time = p->exact ? EXACT_WIDTH : DURATION_WIDTH, insns = p->exact ? EXACT_WIDTH : INSNS_WIDTH;
+	int time = p->exact ? EXACT_WIDTH : DURATION_WIDTH, insns = p->no_insns ? 0 : (int)insns_width(p) + 1;
+	const char *title = p->no_insns ? "" : "INSNS";
 
 	if (p->json) {
 		printf("{\"calls\":[");
@@ -407,15 +429,15 @@ static void begin(struct printer *p, bool self)
 	}
 	terminal_start_pager();
 	if (self)
-		printf("%*s %*s %*s %*s CPU    PID  FUNCTION\n", MOMENT_WIDTH, "ENTRY S", time, "DURATION", time, "SELF", insns, "INSNS");
+		printf("%*s %*s %*s%*s CPU    PID  FUNCTION\n", MOMENT_WIDTH, "ENTRY S", time, "DURATION", time, "SELF", insns, title);
 	else
-		printf("%*s %*s %*s CPU    PID    FUNCTION\n", MOMENT_WIDTH, "TIME S", time, "DURATION", insns, "INSNS");
+		printf("%*s %*s%*s CPU    PID    FUNCTION\n", MOMENT_WIDTH, "TIME S", time, "DURATION", insns, title);
 }
 
 static int show(const struct args *args, struct trace_arg *t, const struct source_lines *sources, struct calls_options *o,
 		const struct facts *facts, uint64_t lines, struct error *err)
 {
-	struct printer p = { .names = &t->names, .threads = &t->threads, .sources = sources, .json = arg(args, "json"), .left = lines ? lines : UINT64_MAX,
+	struct printer p = { .names = &t->names, .threads = &t->threads, .sources = sources, .json = arg(args, "json"), .left = lines ? lines : UINT64_MAX, .no_insns = trace_lacks(t, "instructions"),
 			     .exact = arg(args, "exact"), .columns = arg(args, "wide") ? 0 : terminal_columns() };
 	struct flow_options flow = {
 		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns, .max_depth = o->max_depth,
@@ -583,6 +605,7 @@ const struct command cmd_calls = {
 		    "  upto calls --function load_module --min-duration 1ms trace.upto\n      what took so long in it\n"
 		    "  upto calls --function synchronize_rcu --all-threads --depth 3 trace.upto\n      what it waited for\n"
 		    "  upto calls --function do_exit --pid 120 --no-interrupts trace.upto\n      how a thread ended\n",
+	.needs = "stacks",
 	.options = options,
 	.legends = legends,
 	.min_operands = 1, .max_operands = OPERANDS_MAX,

@@ -8,6 +8,7 @@
 #include "json.h"
 #include "terminal.h"
 #include "trace_arg.h"
+#include "trace_lacks.h"
 
 enum { PRINTED_MAX = 64 };
 
@@ -28,7 +29,7 @@ static void print_finding(const char *path, const struct finding *f)
 	putchar('\n');
 }
 
-static void print_text(const char *path, const struct check *c)
+static void print_text(const char *path, const struct check *c, bool insns)
 {
 	size_t printed = n_kept(c) < PRINTED_MAX ? n_kept(c) : PRINTED_MAX;
 	struct buf safe = { 0 };
@@ -42,8 +43,8 @@ static void print_text(const char *path, const struct check *c)
 		printf("%s: %zu more\n", path, c->n_findings - printed);
 	if (!c->n_findings)
 		printf("%s: whole and consistent: %" PRIu64 " events in %" PRIu64 " chunks, %" PRIu64
-		       " instructions, every one accounted for\n",
-		       path, c->events, c->chunks, c->insns);
+		       " %s, every one accounted for\n",
+		       path, c->events, c->chunks, c->insns, insns ? "instructions" : "nanoseconds");
 	if (c->unmatched.returns)
 		printf("%s: stacks: %" PRIu64 " returns, of which %" PRIu64 " matched no call, %" PRIu64 " of them in the kernel; %" PRIu64
 		       " threads' first ones and %" PRIu64 " firmware's besides; %" PRIu64 " frames left without a return\n",
@@ -62,14 +63,18 @@ static void print_json_finding(const struct finding *f)
 	putchar('}');
 }
 
-static void print_json(const struct check *c)
+static void print_json(const struct check *c, bool insns)
 {
 	printf("{\"returns\":{\"all\":%" PRIu64 ",\"unmatched\":%" PRIu64 ",\"unmatched_kernel\":%" PRIu64 ",\"new_thread\":%" PRIu64
 	       ",\"firmware\":%" PRIu64 ",\"abandoned\":%" PRIu64 "},",
 	       c->unmatched.returns, c->unmatched.elsewhere, c->unmatched_kernel, c->unmatched.new_thread, c->unmatched.firmware,
 	       c->unmatched.abandoned);
-	printf("\"ok\":%s,\"events\":%" PRIu64 ",\"instructions\":%" PRIu64 ",\"findings\":[",
-	       c->n_findings ? "false" : "true", c->events, c->insns);
+	printf("\"ok\":%s,\"events\":%" PRIu64 ",\"instructions\":", c->n_findings ? "false" : "true", c->events);
+	if (insns)
+		printf("%" PRIu64, c->insns);
+	else
+		printf("null");
+	printf(",\"findings\":[");
 	for (size_t i = 0; i < n_kept(c); i++) {
 		fputs(i ? "," : "", stdout);
 		print_json_finding(&c->findings[i]);
@@ -86,11 +91,13 @@ static int run(const struct args *args, struct error *err)
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	if (check_analyse(t.reader, &t.names, !arg(args, "no-stacks"), &c, err) == 0) {
+		bool insns = !trace_lacks(&t, "instructions");
+
 		terminal_end_progress();
 		if (arg(args, "json"))
-			print_json(&c);
+			print_json(&c, insns);
 		else
-			print_text(args->operands[0], &c);
+			print_text(args->operands[0], &c, insns);
 		r = c.n_findings ? EXIT_FAILED : EXIT_OK;
 	}
 	check_deinit(&c);

@@ -11,6 +11,7 @@
 #include "select_arg.h"
 #include "terminal.h"
 #include "trace_arg.h"
+#include "trace_lacks.h"
 
 /* What decides on what an address is called: when, and in which address space. */
 struct scene {
@@ -20,6 +21,7 @@ struct scene {
 	uint64_t ns;
 	uint32_t version;
 	struct buf *scratch; /* for names as they are */
+	bool no_insns;       /* the trace has none */
 };
 
 /* The address's name as it is, which lasts until the next. */
@@ -164,8 +166,9 @@ static void put_json_address(struct buf *out, const char *key, uint64_t addr)
 
 static void put_json(struct buf *out, const struct scene *scene, const struct event *e, unsigned cpu)
 {
-	buf_printf(out, "{\"ns\":%" PRIu64 ",\"insns\":%" PRIu64 ",\"cpu\":%u,\"kind\":\"%s\"", e->ns, e->insns, cpu,
-		   event_kind_name(e->kind));
+	buf_printf(out, "{\"ns\":%" PRIu64 ",\"insns\":", e->ns);
+	buf_printf(out, scene->no_insns ? "null" : "%" PRIu64, e->insns);
+	buf_printf(out, ",\"cpu\":%u,\"kind\":\"%s\"", cpu, event_kind_name(e->kind));
 	put_json_address(out, "slot", e->slot);
 	put_json_address(out, "from", e->from);
 	put_json_address(out, "target", e->target);
@@ -187,8 +190,10 @@ static void put_json(struct buf *out, const struct scene *scene, const struct ev
 
 static void put_text(struct buf *out, const struct scene *scene, const struct event *e, unsigned cpu)
 {
-	buf_printf(out, "%4" PRIu64 ".%09" PRIu64 " %12" PRIu64 " [%u] %s", e->ns / 1000000000, e->ns % 1000000000,
-		   e->insns, cpu, event_kind_name(e->kind));
+	buf_printf(out, "%4" PRIu64 ".%09" PRIu64, e->ns / 1000000000, e->ns % 1000000000);
+	if (!scene->no_insns)
+		buf_printf(out, " %12" PRIu64, e->insns);
+	buf_printf(out, " [%u] %s", cpu, event_kind_name(e->kind));
 	put_details(out, scene, e);
 	buf_put_u8(out, '\n');
 }
@@ -234,7 +239,8 @@ static int dump(const struct args *args, const struct trace_arg *t, const struct
 	struct name_cache *cache = xmalloc(sizeof *cache);
 	struct space_view view = { 0 };
 	struct buf line = { 0 }, scratch = { 0 };
-	struct scene scene = { .arch = t->reader->arch, .names = &t->names, .threads = &t->threads, .scratch = &scratch };
+	struct scene scene = { .arch = t->reader->arch, .names = &t->names, .threads = &t->threads, .scratch = &scratch,
+			       .no_insns = trace_lacks(t, "instructions") };
 	bool json = arg(args, "json");
 	const struct event *e;
 	unsigned cpu;

@@ -179,6 +179,10 @@ static void print_thinned(const struct reader *r)
 static void print_text(const struct reader *r, const struct summary *s, const struct facts *facts, const char *release, bool exact)
 {
 	line("trace", r->path);
+	if (meta_get(&r->meta, "imported"))
+		line("imported from", meta_get(&r->meta, "imported"));
+	if (meta_get(&r->meta, "absent"))
+		line("absent", meta_get(&r->meta, "absent"));
 	line("guest", or_empty(meta_get(&r->meta, "arch")));
 	line("kernel", *release ? release : "not known");
 	line("command line", or_empty(meta_get(&r->meta, "command_line")));
@@ -189,7 +193,8 @@ static void print_text(const struct reader *r, const struct summary *s, const st
 	line("clock", or_empty(meta_get(&r->meta, "clock")));
 	printf("%-16s %.6f s of guest time, of which halted (all vCPUs) %.6f s\n", "duration",
 	       (double)s->duration_ns / 1e9, (double)s->halted_ns / 1e9);
-	count("instructions", s->insns, false, exact);
+	if (!reader_lacks(r, "instructions"))
+		count("instructions", s->insns, false, exact);
 	count("events", s->events, false, exact);
 	for (int k = 1; k < EVENT_KINDS; k++)
 		if (s->kinds[k])
@@ -220,10 +225,12 @@ static void print_text(const struct reader *r, const struct summary *s, const st
 
 static void print_json(const struct reader *r, const struct summary *s, const struct facts *facts, const char *release)
 {
-	printf("{\"events\":%" PRIu64 ",\"instructions\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
+	printf("{\"events\":%" PRIu64 ",\"instructions\":", s->events);
+	printf(reader_lacks(r, "instructions") ? "null" : "%" PRIu64, s->insns);
+	printf(",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
 	       ",\"complete\":%s,\"vcpus\":%u,\"duration_ns\":%" PRIu64 ",\"halted_ns\":%" PRIu64
 	       ",\"slide\":%" PRIu64,
-	       s->events, s->insns, r->size, s->lost, reader_complete(r) ? "true" : "false", s->vcpus,
+	       r->size, s->lost, reader_complete(r) ? "true" : "false", s->vcpus,
 	       s->duration_ns, s->halted_ns, r->boots.list->slide);
 	printf(",\"kernel_release\":");
 	json_string(stdout, release);

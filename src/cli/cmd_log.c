@@ -208,6 +208,7 @@ const struct command cmd_log = {
 		    "  upto log --level warn trace.upto\n      warnings, and worse\n"
 		    "  upto log --grep 'virtio|vda' trace.upto\n      what came of a driver\n"
 		    "  upto log --follow trace.upto\n      while it is being recorded\n",
+	.needs = "facts",
 	.options = options,
 	.legends = legends,
 	.min_operands = 1, .max_operands = 1,

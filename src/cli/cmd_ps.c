@@ -19,7 +19,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	processes_table_init(&table, &t->threads, p, arg(args, "from") || arg(args, "to") || arg(args, "cpu"));
 	view.table = &table;
 	buf_printf(&heading, "# %zu threads; ", t->threads.count);
-	view_put_time(&heading, args, p->sum.insns, p->sum.ns, p->sum.halted_ns);
+	view_put_time(&heading, args, t, p->sum.insns, p->sum.ns, p->sum.halted_ns);
 	buf_put_u8(&heading, 0);
 	if (!arg(args, "output"))
 		view.heading = (char *)heading.data;
@@ -97,6 +97,7 @@ const struct command cmd_ps = {
 		    "  upto ps -s self_insns -n 10 trace.upto\n      the ten that ran most\n"
 		    "  upto ps --stack-watch -n 5 trace.upto\n      who needed most of a kernel stack, and for what\n"
 		    "  upto ps --json -o pid,comm,exe trace.upto\n      for programs\n",
+	.needs = "tasks",
 	.options = options,
 	.legends = legends,
 	.min_operands = 1, .max_operands = 1,

@@ -333,6 +333,7 @@ const struct command cmd_stack = {
 		    "  upto stack --at 2.5s --debug vmlinux:ext4.ko trace.upto\n      with source lines\n"
 		    "  upto stack --deepest trace.upto\n      how much of a kernel stack was needed, and what for\n"
 		    "  upto stack --pid 1 trace.upto\n      what init was doing at the end\n",
+	.needs = "stacks",
 	.options = options,
 	.legends = legends,
 	.min_operands = 1, .max_operands = 1,

@@ -210,6 +210,7 @@ const struct command cmd_syscalls = {
 		    "  upto syscalls --name execve,openat -n 0 trace.upto\n      which programs ran, and the files that were opened\n"
 		    "  upto syscalls --path '/etc/*' trace.upto\n      what was done to these files\n"
 		    "  upto syscalls -s duration_ns trace.upto\n      the longest ones\n",
+	.needs = "syscalls",
 	.options = options,
 	.legends = legends,
 	.min_operands = 1, .max_operands = 1,

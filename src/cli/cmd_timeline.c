@@ -205,6 +205,7 @@ const struct command cmd_timeline = {
 		    "  upto timeline --kind initcall -s took -n 20 trace.upto\n      the longest initcalls, with their results\n"
 		    "  upto timeline --kind module,signature,relocation,module-init trace.upto\n      where loading modules takes its time\n"
 		    "  upto timeline --from 2s --to 3s --min 1ms trace.upto\n      a part of it, closer\n",
+	.needs = "tasks",
 	.options = options,
 	.legends = legends,
 	.min_operands = 1, .max_operands = 1,

@@ -9,6 +9,7 @@
 #include "tables/top_table.h"
 #include "top_by.h"
 #include "trace_arg.h"
+#include "trace_lacks.h"
 #include "view.h"
 
 /* Shares stand beside what they are shares of. */
@@ -31,7 +32,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 
 	top_table_init(&table, &t->names, f, totals, choice);
 	buf_printf(&heading, "# ");
-	view_put_time(&heading, args, f->insns, f->ns, f->halted_ns);
+	view_put_time(&heading, args, t, f->insns, f->ns, f->halted_ns);
 	buf_printf(&heading, "; self %% of %s", by_ns ? "time" : "instructions");
 	buf_put_u8(&heading, 0);
 	if (!arg(args, "output"))
@@ -90,6 +91,7 @@ static int run(const struct args *args, struct error *err)
 	}
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
+	trace_choose_clock(&t, &choice.by_ns);
 	thunks_arg(args, &t);
 	if (by != BY_FUNCTION) {
 		r = by == BY_INTERRUPT ? top_by_interrupt_show(args, &t, &span, choice.by_ns, err) :

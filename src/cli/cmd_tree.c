@@ -6,6 +6,7 @@
 #include "select_arg.h"
 #include "tables/tree_table.h"
 #include "trace_arg.h"
+#include "trace_lacks.h"
 #include "view.h"
 
 static int show(const struct args *args, const struct trace_arg *t, const struct call_tree *all,
@@ -19,7 +20,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	tree_table_init(&table, &t->names, all, tree, choice);
 	view.table = &table;
 	buf_printf(&heading, "# ");
-	view_put_time(&heading, args, all->nodes[0].total_insns, all->nodes[0].total_ns, UINT64_MAX);
+	view_put_time(&heading, args, t, all->nodes[0].total_insns, all->nodes[0].total_ns, UINT64_MAX);
 	buf_printf(&heading, "; total %% of %s", choice->by_ns ? "time" : "instructions");
 	buf_put_u8(&heading, 0);
 	if (!arg(args, "output"))
@@ -71,6 +72,7 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
+	trace_choose_clock(&t, &choice.by_ns);
 	thunks_arg(args, &t);
 	inlines_init(&inlines, &t.names, &sources);
 	if (debug_arg(args, &t.names, &sources, err) == 0)
@@ -119,6 +121,7 @@ const struct command cmd_tree = {
 	.examples = "  upto tree trace.upto\n      where the time went, from the top\n"
 		    "  upto tree --depth 3 trace.upto start_kernel\n      below start_kernel\n"
 		    "  upto tree --callers trace.upto kmem_cache_alloc_noprof\n      who asks for memory\n",
+	.needs = "stacks",
 	.options = options,
 	.legends = legends,
 	.min_operands = 1, .max_operands = OPERANDS_MAX,

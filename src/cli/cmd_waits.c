@@ -107,6 +107,7 @@ const struct command cmd_waits = {
 	.examples = "  upto waits --pid 1 -s asleep_ns -n 20 trace.upto\n      what the first process waited for longest\n"
 		    "  upto waits --summary trace.upto\n      what everybody waited for\n"
 		    "  upto waits --comm systemd-udevd --stack --from 2s trace.upto\n      where in the kernel\n",
+	.needs = "tasks",
 	.options = options,
 	.legends = legends,
 	.min_operands = 1, .max_operands = 1,

@@ -277,6 +277,7 @@ const struct command cmd_why = {
 		    "  upto why --until login trace.upto\n      up to the login prompt\n"
 		    "  upto why --until 'log:EXT4-fs' --chain trace.upto\n      link by link up to a line of the kernel's log\n"
 		    "  upto why --without ext4 trace.upto\n      what could be won\n",
+	.needs = "facts",
 	.options = options,
 	.legends = legends,
 	.min_operands = 1, .max_operands = 1,

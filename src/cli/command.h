@@ -56,6 +56,7 @@ struct command {
 	const struct option *options; /* ended by one without a name */
 	const struct legend *legends; /* NULL: none */
 	unsigned min_operands, max_operands;
+	const char *needs;       /* what a trace must have: a word of META's `absent`; NULL: nothing special */
 	bool rest;               /* takes "-- anything" */
 	int (*run)(const struct args *args, struct error *err); /* an exit status; err is printed if it has text */
 };

@@ -26,7 +26,7 @@ static int show(const struct args *args, struct view *view, const struct sums *s
 	int r;
 
 	buf_printf(&heading, "# ");
-	view_put_time(&heading, args, sums->insns, sums->ns, sums->halted_ns);
+	view_put_time(&heading, args, view->trace, sums->insns, sums->ns, sums->halted_ns);
 	buf_printf(&heading, "; self %% of %s", by_ns ? "time" : "instructions");
 	buf_put_u8(&heading, 0);
 	view->heading = arg(args, "output") ? NULL : (char *)heading.data;

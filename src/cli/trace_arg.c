@@ -14,6 +14,7 @@
 #include "select_arg.h"
 #include "terminal.h"
 #include "trace_has.h"
+#include "trace_lacks.h"
 
 static void warn(const struct reader *r)
 {
@@ -104,6 +105,10 @@ int trace_arg_open_whole(const struct args *args, struct trace_arg *ret, struct 
 {
 	if (open_trace(args->operands[0], ret, err) < 0)
 		return -1;
+	if (trace_has_needs(args, ret, err) < 0) {
+		trace_arg_close(ret);
+		return -1;
+	}
 	warn(ret->reader);
 	ret->reader->progress = terminal_progress;
 	return 0;
@@ -113,7 +118,7 @@ int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error 
 {
 	if (trace_arg_open_whole(args, ret, err) < 0)
 		return -1;
-	if (trace_has_asked(args, ret, err) < 0) {
+	if (trace_has_asked(args, ret, err) < 0 || (select_is_asked(args) && trace_need(ret, "stacks", err) < 0)) {
 		trace_arg_close(ret);
 		return -1;
 	}

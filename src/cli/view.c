@@ -14,6 +14,7 @@
 #include "near.h"
 #include "quantity.h"
 #include "terminal.h"
+#include "trace_lacks.h"
 #include "utf8.h"
 
 enum { COLUMNS_MAX = 32 };
@@ -22,6 +23,7 @@ struct view_layout {
 	unsigned columns[COLUMNS_MAX];
 	size_t widths[COLUMNS_MAX]; /* of each of these; SIZE_MAX: as wide as it is */
 	unsigned n;
+	bool lacks[COLUMNS_MAX];    /* the trace does not have what the column is of */
 	bool json, exact;
 	size_t *rows; /* in the order of showing */
 	size_t n_rows;
@@ -67,6 +69,31 @@ static int no_column(const struct view *view, char option, const char *name, siz
 	return -1;
 }
 
+/* What the trace does not have that the column is of; NULL: nothing. */
+static const char *lacks_of(const struct view *view, unsigned column)
+{
+	const struct column *c = &view->table->columns[column];
+
+	if (strstr(c->name, "insns") && trace_lacks(view->trace, "instructions"))
+		return "instructions";
+	return c->type == CELL_ADDRESS && trace_lacks(view->trace, "addresses") ? "addresses" : NULL;
+}
+
+/* The columns of the list, one of which need not be there. */
+static int check_columns(const struct view *view, const char *list, struct error *err)
+{
+	for (size_t len; list && *list; list += len + (list[len] == ',')) {
+		int i;
+
+		list += *list == '-';
+		len = strcspn(list, ",");
+		i = find_column(view, list, len);
+		if (i >= 0 && lacks_of(view, (unsigned)i))
+			return trace_need(view->trace, lacks_of(view, (unsigned)i), err);
+	}
+	return 0;
+}
+
 static int choose_columns(const struct view *view, const struct args *args, struct view_layout *l, struct error *err)
 {
 	const char *list = arg(args, "output");
@@ -75,7 +102,7 @@ static int choose_columns(const struct view *view, const struct args *args, stru
 		list = view->default_output;
 	if (!list) {
 		for (unsigned i = 0; view->table->columns[i].name; i++)
-			if (l->json || !view->table->columns[i].hidden)
+			if (l->json || (!view->table->columns[i].hidden && !l->lacks[i]))
 				l->columns[l->n++] = i;
 		return 0;
 	}
@@ -85,7 +112,8 @@ static int choose_columns(const struct view *view, const struct args *args, stru
 
 		if (i < 0)
 			return no_column(view, 'o', list, len, err);
-		l->columns[l->n++] = (unsigned)i;
+		if (!l->lacks[i])
+			l->columns[l->n++] = (unsigned)i;
 		if (!list[len])
 			break;
 		list += len + 1;
@@ -93,11 +121,13 @@ static int choose_columns(const struct view *view, const struct args *args, stru
 	return 0;
 }
 
-static struct cell cell_at(const struct view *view, size_t row, unsigned column, struct buf *scratch)
+static struct cell cell_at(const struct view *view, const struct view_layout *l, size_t row, unsigned column, struct buf *scratch)
 {
 	struct cell c;
 
 	scratch->len = 0;
+	if (l->lacks[column])
+		return cell_none();
 	c = view->table->cell(view->table->data, row, column, scratch);
 	assert(c.type == CELL_NONE || c.type == view->table->columns[column].type);
 	return c;
@@ -167,7 +197,7 @@ static int sort_rows(const struct view *view, const struct args *args, struct vi
 		return no_column(view, 's', by, strlen(by), err);
 	keys = xcalloc(view->table->rows, sizeof *keys);
 	for (size_t i = 0; i < view->table->rows; i++) {
-		struct cell c = cell_at(view, i, (unsigned)column, &scratch);
+		struct cell c = cell_at(view, l, i, (unsigned)column, &scratch);
 
 		keys[i] = (struct sort_key){ .row = i, .number = number_of(&c) };
 		if (c.text && !is_empty(&c, l))
@@ -349,7 +379,7 @@ static void add_row(const struct view *view, const struct view_layout *l, size_t
 	struct libscols_line *line = scols_table_new_line(table, NULL);
 
 	for (unsigned i = 0; i < l->n; i++) {
-		struct cell c = cell_at(view, row, l->columns[i], scratch);
+		struct cell c = cell_at(view, l, row, l->columns[i], scratch);
 
 		if (is_empty(&c, l))
 			continue;
@@ -385,7 +415,7 @@ static size_t natural_width(const struct view *view, const struct view_layout *l
 	size_t widest = utf8_width(view->table->columns[l->columns[column]].title);
 
 	for (size_t i = 0; i < l->n_rows; i++) {
-		struct cell c = cell_at(view, l->rows[i], l->columns[column], scratch);
+		struct cell c = cell_at(view, l, l->rows[i], l->columns[column], scratch);
 		size_t width;
 
 		format_cell(&c, l, column, text);
@@ -492,13 +522,19 @@ static void put_heading_duration(struct buf *out, const struct args *args, uint6
 	}
 }
 
-void view_put_time(struct buf *out, const struct args *args, uint64_t insns, uint64_t ns, uint64_t halted_ns)
+static void put_heading_insns(struct buf *out, const struct args *args, uint64_t insns)
 {
 	if (arg(args, "exact"))
 		buf_printf(out, "%" PRIu64, insns);
 	else
 		put_amount(out, insns, false);
 	buf_printf(out, " instructions in ");
+}
+
+void view_put_time(struct buf *out, const struct args *args, const struct trace_arg *t, uint64_t insns, uint64_t ns, uint64_t halted_ns)
+{
+	if (!trace_lacks(t, "instructions"))
+		put_heading_insns(out, args, insns);
 	put_heading_duration(out, args, ns);
 	buf_printf(out, " of guest time");
 	if (halted_ns == UINT64_MAX)
@@ -529,6 +565,11 @@ int view_print(const struct view *view, const struct args *args, struct error *e
 {
 	struct view_layout l = { .json = arg(args, "json"), .exact = arg(args, "exact") };
 	int r = EXIT_OK;
+
+	if (check_columns(view, arg(args, "output"), err) < 0 || check_columns(view, arg(args, "sort"), err) < 0)
+		return EXIT_FAILED;
+	for (unsigned i = 0; view->table->columns[i].name; i++)
+		l.lacks[i] = lacks_of(view, i);
 	if (choose_columns(view, args, &l, err) < 0 || sort_rows(view, args, &l, err) < 0 ||
 	    limit_rows(view, args, &l, err) < 0) {
 		free(l.rows);

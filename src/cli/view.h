@@ -29,9 +29,9 @@ struct view {
 
 /*
  * For headings: "# 8.12 G instructions in 19.7 s of guest time" and, if it is not UINT64_MAX, ", halted 322 ms more"; in
- * full with --exact.
+ * full with --exact. Instructions only if the trace has them.
  */
-void view_put_time(struct buf *out, const struct args *args, uint64_t insns, uint64_t ns, uint64_t halted_ns);
+void view_put_time(struct buf *out, const struct args *args, const struct trace_arg *t, uint64_t insns, uint64_t ns, uint64_t halted_ns);
 
 /* Prints; an exit status. */
 int view_print(const struct view *view, const struct args *args, struct error *err);

@@ -226,6 +226,23 @@ void reader_free(struct reader *r)
 	free(r);
 }
 
+static bool has_word(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (size_t len; list && *list; list += len + (list[len] == ',')) {
+		len = strcspn(list, ",");
+		if (len == n && !memcmp(list, word, n))
+			return true;
+	}
+	return false;
+}
+
+bool reader_lacks(const struct reader *r, const char *what)
+{
+	return has_word(meta_get(&r->meta, "absent"), what);
+}
+
 uint64_t reader_lost(const struct reader *r)
 {
 	return meta_get_u64(&r->meta, "lost", 0);

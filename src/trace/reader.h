@@ -64,6 +64,8 @@ int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *
 /* The trace has everything that happened: it ended in order and lost nothing. */
 bool reader_complete(const struct reader *r);
 uint64_t reader_lost(const struct reader *r);
+/* It does not have that, since what it was imported from does not: a word of META's `absent` (docs/format.md). */
+bool reader_lacks(const struct reader *r, const char *what);
 unsigned reader_vcpus(const struct reader *r);
 
 #endif

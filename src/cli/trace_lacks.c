@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "trace_lacks.h"
+
+#include <string.h>
+
+static const struct { const char *word, *text; } words[] = {
+	{ "instructions", "instructions" }, { "stacks", "stacks" }, { "exits", "ends of calls" }, { "tasks", "threads" },
+	{ "interrupts", "interrupts" }, { "syscalls", "system calls" }, { "facts", "facts of the kernel's own" },
+	{ "addresses", "addresses" },
+};
+
+/* Options with which a command needs more. `value` NULL: with any. */
+static const struct { const char *option, *value, *needs; } options[] = {
+	{ "clock", "insns", "instructions" }, { "total", NULL, "stacks" }, { "by", "interrupt", "interrupts" },
+	{ "by", "process", "tasks" }, { "by", "thread", "tasks" }, { "no-interrupts", NULL, "interrupts" }, { "only-interrupts", NULL, "interrupts" },
+	{ "pid", NULL, "tasks" }, { "comm", NULL, "tasks" },
+};
+
+bool trace_lacks(const struct trace_arg *t, const char *what)
+{
+	return reader_lacks(t->reader, what);
+}
+
+int trace_need(const struct trace_arg *t, const char *what, struct error *err)
+{
+	const char *from = meta_get(&t->reader->meta, "imported"), *text = what;
+
+	if (!trace_lacks(t, what))
+		return 0;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (!strcmp(words[i].word, what))
+			text = words[i].text;
+	return error_set(err, "%s: was imported from %s: it has no %s", t->reader->path, from ? from : "elsewhere", text);
+}
+
+int trace_has_needs(const struct args *args, const struct trace_arg *t, struct error *err)
+{
+	const char *value;
+
+	if (args->command->needs && trace_need(t, args->command->needs, err) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+		value = arg_if_any(args, options[i].option);
+		if (value && (!options[i].value || !strcmp(value, options[i].value)) && trace_need(t, options[i].needs, err) < 0)
+			return -1;
+	}
+	return 0;
+}

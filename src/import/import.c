@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "import.h"
+
+#include <string.h>
+
+#include "block_lines.h"
+#include "trace/format.h"
+
+enum { TO_TELL = 1 << 16, MAGIC = sizeof FORMAT_MAGIC - 1 };
+#define LOG_MAX ((size_t)1 << 33) /* bytes of a log that is read as a whole */
+
+static int import_kfi(struct import_input *in, const struct builder_sink *sink, struct imported *ret, struct error *err)
+{
+	struct kfi_log log = { 0 };
+	ssize_t n;
+	int r;
+
+	while ((n = import_read(in, err)) > 0)
+		if (in->data.len > LOG_MAX)
+			return error_set(err, "%s: more than the %zu bytes that a log can have", in->path, LOG_MAX);
+	if (n < 0)
+		return -1;
+	r = kfi_log_parse(in->path, (char *)in->data.data, in->data.len, &log, err);
+	if (r == 0 && !log.n)
+		r = error_set(err, "%s: has no calls", in->path);
+	if (r == 0)
+		r = kfi_trace_write(&log, in->path, sink, &ret->kfi, err);
+	kfi_log_deinit(&log);
+	return r;
+}
+
+static int import_any(struct import_input *in, const struct builder_sink *sink, struct imported *ret, struct error *err)
+{
+	const struct buf *data = &in->data;
+	ssize_t n = 1;
+
+	/* enough to tell the format by */
+	while (n > 0 && data->len < TO_TELL)
+		if ((n = import_read(in, err)) < 0)
+			return -1;
+	if (data->len >= MAGIC && !memcmp(data->data, FORMAT_MAGIC, MAGIC))
+		return error_set(err, "%s: is a trace already", in->path);
+	ret->format = block_lines_are_those((char *)data->data, data->len) ? IMPORT_BLOCKS : IMPORT_KFI;
+	if (ret->format == IMPORT_KFI)
+		return import_kfi(in, sink, ret, err);
+	return block_trace_write(in, sink, &ret->blocks, err);
+}
+
+int import_log(int fd, const char *path, const struct builder_sink *sink, struct imported *ret, struct error *err)
+{
+	struct import_input in = { .fd = fd, .path = path };
+	int r;
+
+	*ret = (struct imported){ 0 };
+	r = import_any(&in, sink, ret, err);
+	buf_free(&in.data);
+	return r;
+}

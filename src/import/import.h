@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Makes traces of what other tools recorded. To add a format: a file that writes it with made_trace.h, and a case in
+ * import.c, which tells formats by their content.
+ */
+#ifndef UPTO_IMPORT_IMPORT_H
+#define UPTO_IMPORT_IMPORT_H
+
+#include "base/error.h"
+#include "block_trace.h"
+#include "kfi_trace.h"
+
+enum import_format { IMPORT_KFI, IMPORT_BLOCKS };
+
+struct imported {
+	enum import_format format;
+	union {
+		struct kfi_trace_counts kfi;
+		struct block_trace_counts blocks;
+	};
+};
+
+/* Read the log from the file up to its end; `path` is for messages: "FILE:LINE: what was expected". */
+int import_log(int fd, const char *path, const struct builder_sink *sink, struct imported *ret, struct error *err);
+
+#endif
