@@ -68,7 +68,7 @@ def zstd(data):
 
 # ---- traces
 
-META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS, FACTS = range(1, 11)
+META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS, FACTS, SUMS = range(1, 12)
 CALL, CALL_INDIRECT, RETURN, JUMP, JUMP_INDIRECT, ARRIVE, INTERRUPT_RETURN, INTERRUPT, SYSCALL, SYSCALL_RETURN, \
     HALT, RESUME, TASK_SWITCH, ADDRESS_SPACE, CLOCK, GAP = range(1, 17)
 MISS_SITE, MISS_INSNS, MISS_SLOT, MISS_FROM, MISS_TARGET, MISS_PHRASE = 1, 2, 4, 8, 16, 128
@@ -145,7 +145,7 @@ def story():
     e.add(S_USER_JUMP, 5, target=0x7f0000002000)
     e.add(SYSCALL, 5, source=0x401234, target=KERNEL + 0x200, args=(1, 1, 0x402000, 12, 0, 0, 0, 0), dns=40)
     e.add(SYSCALL_RETURN, 50, target=0x401234, args=(12,), dns=30)
-    e.add(GAP, 0, args=(7,))
+    e.add(GAP, 0, args=(7, 1, 1, 0, 0))
     e.add(HALT, 5, dns=5)
     e.add(CLOCK, 0, dns=1000)
     e.add(RESUME, 0, dns=100)
@@ -256,6 +256,23 @@ def chunks():
             (EVENTS, first.payload(), dict(events=first, **again)), (END, end, {})]
 
 
+def left_name(function, module=b"", nth=0):
+    return string(function) + string(module) + varint(nth)
+
+
+def thinned():
+    """A small trace with a gap, and sums of what was left out."""
+    first, second = story(), Events().add(GAP, 0, args=(0, 2, 1, KERNEL + 0x210, 0xffff888003010000)).add(S_RETURN, 9, slot=8)
+    second.add(S_CALL, 20, slot=16).add(CLOCK, 5, dns=500)
+    behind = dict(first_insns=first.insns + 1000, first_ns=first.ns + 5000, place=KERNEL + 0x210, task=0xffff888003010000, flags=4)
+    sums = varint(2) + left_name(b"startup_64") + b"\1" + svarint(3) + svarint(-20) + svarint(-7) + left_name(b"nosuch", b"ext4", 3) + b"\0" + \
+        svarint(1) + svarint(1 << 40) + svarint(5) + varint(1) + left_name(b"startup_64") + left_name(b"do_syscall_64") + varint(2) + varint(10) + varint(20)
+    end = b"events=42\nlost=0\ninsns.0=%d\n" % (first.insns + 1000 + second.insns)
+    return [(META, b"upto=0.1\nvcpus=1\nkernel_ns=40\nslide=0\nfiltered=yes\nthinned=--depth 2\n", {}), (SITES, sites(TABLE), {}),
+            (SYMBOLS, symbols(FUNCTIONS), {}), (EVENTS, first.payload(), {"events": first}),
+            (EVENTS, second.payload(), dict(events=second, **behind)), (SUMS, sums, {}), (END, end, {})]
+
+
 def container(parts):
     out = FILE_HEADER
     for number, (kind, payload, fields) in enumerate(parts):
@@ -286,6 +303,10 @@ def make_trace():
     for i, name in (4, "code"), (5, "files"), (6, "texts"):
         bad = parts[i][1][:-20] + b"\xff\xff\xff\xff\x7f" * 40
         save("fuzz_trace", "chunks-bad-" + name, b"\2" + loose(parts[:i] + [(parts[i][0], bad, {})] + parts[i + 1:]))
+    less = thinned()
+    save("fuzz_trace", "thinned", b"\2" + loose(less))
+    save("fuzz_trace", "thinned-bad-sums", b"\2" + loose(less[:5] + [(SUMS, less[5][1][:-9] + b"\xff" * 30, {})] + less[6:]))
+    save("fuzz_trace", "thinned-no-gap", b"\2" + loose(less[:4] + [(EVENTS, story().payload(), dict(less[4][2], events=story()))] + less[5:]))
     past = history()
     save("fuzz_trace", "history", b"\2" + loose(past))
     save("fuzz_trace", "history-bad-facts", b"\2" + loose(past[:4] + [(FACTS, past[4][1][:-9] + b"\xff" * 30, {})] + past[5:]))
@@ -851,7 +872,15 @@ def make_kfi():
         save("fuzz_kfi_config", name, text.encode())
 
 
+def make_condition():
+    for name, text in (("entry", "entry:vfs_read"), ("module", "ext4:ext4_fill_super#3"), ("exit", "exit:std::io::read#12"), ("time", "time:1.5s"),
+                       ("bare-time", "20ms"), ("exec", "exec:/bin/sh#2"), ("log", "log:item #3 of#"), ("log-nth", "log:BUG#1"), ("nth-0", "f#0"),
+                       ("nothing", "exit:"), ("colons", ":::"), ("nth-large", "f#18446744073709551616"), ("long", "x" * 5000)):
+        save("fuzz_condition", name, text.encode())
+
+
 if __name__ == "__main__":
+    make_condition()
     make_kfi()
     make_trace()
     make_symtab()

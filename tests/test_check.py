@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from guest import UPTO_ASAN, run
+from guest import UPTO_ASAN, run, upto_json
 from made import KERNEL, make
 
 INIT, SWAPPER, WORKER = 0xffff888000001000, 0xffff888000002000, 0xffff888000003000
@@ -102,6 +102,29 @@ def many(n, *per):
     return lines() + out + [f"event 0 clock {insns + 10} {insns + 10} 0 0 0"]
 
 
+def gap(reason, lost=0):
+    """vCPU 0 behind a gap, later than all else: 1 lost, 2 not asked for."""
+    return [f"behind 0 9100 9100 {START + 0x200} {INIT}", f"event 0 gap 9100 0 0 0 0 {lost} {reason} 1 {START + 0x200} {INIT}"]
+
+
+def test_gap_not_asked():
+    """A gap that nobody asked to fill is no fault; no time passes in it, and returns of calls from before it are known to be such."""
+    made = [*lines(), *gap(2), ("event 0 return 9150 0", STACK - 0x100, 0, DEAD + 0x40), "event 0 clock 9200 9200 0 0 0"]
+    assert found("gap-not-asked", made) == {}
+    trace = make("gap-sums", made)
+    told = upto_json("top", "--json", "-n", "0", trace, upto=UPTO_ASAN)["functions"]
+    # both vCPUs up to their last event, without the 1100 instructions that are not here
+    assert sum(f["self_insns"] for f in told) == 9200 - 1100 + 1100
+
+
+def test_no_gap():
+    """A chunk that says that a gap is before it, and has none; and one with a gap in its middle."""
+    answer = found("no-gap", [*lines(), *gap(2)[:1], "event 0 clock 9200 9200 0 0 0"])
+    assert "a gap is before it, but its first event is none" in answer["container"]["text"], answer
+    within = found("gap-within", [*lines(), "event 0 clock 8050 8050 0 0 0", *gap(2)[1:], "event 0 clock 9200 9200 0 0 0"])["container"]
+    assert "a gap within it: gaps begin chunks" in within["text"] and (within["cpu"], within["ns"], within["event"]) == (0, 9100, 14), within
+
+
 # what is wrong: lines, the kind of finding, where (vCPU, ns, event) if it has a place, how often, and of the text
 FAULTS = {
     "halted-runs": (replaced("event 1 resume", []), "halt", (1, 4100, 2), 1, "from a HALT without a RESUME"),
@@ -119,7 +142,9 @@ FAULTS = {
                      "task", (0, 8100, 13), 1, "which nothing told of"),
     "dead-runs": ([*lines(), ("event 0 task-switch 8100 8100 0 0 0", INIT, WORKER)],
                   "task", (0, 8100, 13), 1, "(PID 2), which is dead"),
-    "gap": ([*lines(), "event 0 gap 8100 0 0 0 0 77", "event 0 clock 8200 8200 0 0 0"], "lost", (0, 8100, 13), 1, "77 events are missing"),
+    "gap": ([*lines(), *gap(1, 77), "event 0 clock 9200 9200 0 0 0"], "lost", (0, 9100, 13), 1, "77 events are missing"),
+    "gap-back": ([*lines(), "behind 0 7000 7000 0 0", "event 0 gap 7000 0 0 0 0 0 2 1 0 0", "event 0 clock 9200 9200 0 0 0"],
+                 "container", None, 1, "a gap before it goes back in time"),
     "counter": (lines() + ["end insns.0 8001"], "counter", None, 1, "vCPU 0: events reach 8000 instructions, its counter 8001"),
     "odd-clocks": (lines() + ["end odd_clocks 3"], "counter", None, 3, "3 times more instructions"),
     "lost": (lines() + ["end lost 5"], "lost", None, 5, "5 events were lost"),

@@ -1,16 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Each option of each command that reads a trace changes its answer: one that is ignored is found."""
+import os
 import re
 
 import pytest
 
-from guest import UPTO, run, upto_json
+from guest import UPTO, WORK, run, upto_json
 from test_code import recording
+from test_thin import base
 
 # held elsewhere: what depends on a terminal, on files beside the trace, or is the same for all commands
 ELSEWHERE = {"--help", "--wide", "--debug", "--sysroot", "--follow"}
 TABLE = {"--json": [], "--lines": ["3"], "--exact": []}
 SPAN = {"--from": ["LATE"], "--to": ["LATE"], "--cpu": ["1"]}
+FAULT = "handle_mm_fault"
+SOME = ["--start", f"entry:{FAULT}", "--stop", f"exit:{FAULT}"]
+SPANS = {"--start": [f"entry:{FAULT}#40"], "--stop": [f"exit:{FAULT}"], "--every": (SOME, [])}
+CALLS = {"--max-duration": ["1us"], "--only-interrupts": [], "--functions": [FAULT], "--not": [FAULT], "--below": [FAULT], "--comm": ["rcu*"]}
+MORE_CALLS = {**CALLS, "--min-duration": ["20us"], "--no-interrupts": [], "--pid": ["exe"]}
+CODE = {"--kernel": [], "--user": [], "--module": ["story"]}
+LOGGED = ["--start", "log:pci", "--stop", "log:pci#2"]
+# options that choose what is looked at: asked of a few milliseconds, but for those commands that need more
+CHOICES = {
+    "top": {**SPANS, **MORE_CALLS, "--depth": ["2"]}, "first": {**SPANS, **MORE_CALLS, "--depth": ["2"]}, "tree": {**SPANS, **MORE_CALLS, **CODE},
+    "dump": {**SPANS, **MORE_CALLS, **CODE, "--depth": ["2"]}, "calls": {**SPANS, **CALLS, **CODE}, "syscalls": {**SPANS, "--every": (["--start", FAULT, "--stop", f"{FAULT}#5"], [])}, "ps": SPANS,
+    "log": {"--start": ["time:LATE"], "--stop": ["time:LATE"], "--every": (LOGGED, [])},
+    "timeline": {"--start": ["time:LATE"], "--stop": ["time:LATE"]}, "waits": {"--start": ["time:LATE"], "--stop": ["time:LATE"]},
+    "why": {"--start": ["entry:kernel_init_freeable"], "--stop": ["exit:kernel_init_freeable"]},
+    "thin": {**SPANS, **MORE_CALLS, **CODE, "--depth": ["2"], "--before": (SOME, ["20us"]), "--limit": ["100"], "--keep": (["--limit", "100"], ["last"])},
+}
 FUNCTIONS = {"--thunks": [], "--kernel": [], "--user": [], "--module": ["virtio*,busybox"], "--function": ["vfs_*"]}
 EXITS = ["--function", "do_exit"]
 # by command: what is asked besides, and the option's arguments; a pair where the option needs a question of its own, which comes first
@@ -43,6 +61,9 @@ OPTIONS = {
 }
 
 
+WHOLE = ("log", "timeline", "waits", "why")
+
+
 def options_of(command):
     return set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", run(UPTO, command, "--help").stdout.decode(), re.M))
 
@@ -53,16 +74,38 @@ def test_options(command):
     """Each is here, and the answer with it is another one."""
     trace, _ = recording("6.12", 2)
     late = f"{upto_json('info', '--json', trace)['duration_ns'] * 3 // 4}ns"
-    assert options_of(command) - ELSEWHERE - ({"--thunks"} if command == "stack" else set()) == set(OPTIONS[command])
+    assert options_of(command) - ELSEWHERE - ({"--thunks"} if command == "stack" else set()) == {*OPTIONS[command], *CHOICES.get(command, [])}
     answers = {}
 
     def answer(words):
-        words = tuple(late if w == "LATE" else w for w in words)
+        words = tuple(w.replace("LATE", late) for w in words)
         if words not in answers:
             answers[words] = run(UPTO, command, *words, trace).stdout
         return answers[words]
 
-    for option, args in OPTIONS[command].items():
+    choices = CHOICES.get(command, {}) if command in WHOLE else {}
+    for option, args in [*OPTIONS[command].items(), *choices.items()]:
+        more, args = args if isinstance(args, tuple) else ([], args)
+        with_it = answer([*more, option, *args])
+        assert with_it and with_it != answer(more), (option, with_it[:200])
+
+
+@pytest.mark.parametrize("command", [c for c in CHOICES if c not in WHOLE])
+@pytest.mark.weight(6)
+def test_choices(command):
+    """The same of options that choose what is looked at."""
+    trace, out, answers = base(2), os.path.join(WORK, "options-thin.upto"), {}
+
+    def answer(words):
+        if tuple(words) not in answers:
+            if command == "thin":
+                run(UPTO, "thin", *words, "-o", out, trace)
+            answers[tuple(words)] = run(UPTO, *(["dump", out] if command == "thin" else [command, *words, trace])).stdout
+        return answers[tuple(words)]
+
+    if command == "thin":
+        assert options_of(command) - ELSEWHERE == {"--output", *CHOICES[command]}
+    for option, args in CHOICES[command].items():
         more, args = args if isinstance(args, tuple) else ([], args)
         with_it = answer([*more, option, *args])
         assert with_it and with_it != answer(more), (option, with_it[:200])

@@ -407,7 +407,7 @@ def test_window(command):
     (1, r"\(--start vfs_read#100000\) did not happen", "--start vfs_read#100000"),
     (1, r"\(--start time:1000s\) did not happen", "--start time:1000s"),
     (2, r"--start vfs_read#: behind #", "--start vfs_read#"), (2, r"--start vfs_read#0: behind #", "--start vfs_read#0"),
-    (2, r"--start entry:: nothing follows", "--start entry:"), (2, r"--stop time:soon: not a time", "--stop time:soon"),
+    (2, r"--start entry:: nothing follows", "--start entry:"), (2, r"--start ext4:: nothing follows", "--start ext4:"), (2, r"--stop time:soon: not a time", "--stop time:soon"),
     (2, r"--every: is for --start and --stop together", "--every --start vfs_read"), (2, r"--keep: is for --limit", "--keep last"),
     (2, r"--keep middle: first or last", "--limit 5 --keep middle"), (2, r"--before: is for --start", "--before 1s"),
     (2, r"--min-duration", "--min-duration soon"), (2, r"--limit", "--limit many"), (2, r"--depth", "--depth deep"),

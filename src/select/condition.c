@@ -69,17 +69,20 @@ int condition_parse(const char *option, const char *text, struct condition *ret,
 	ret->text = xstrdup(rest);
 	if (!take_nth(ret->text, ret->kind, &ret->nth))
 		return error_set(err, "--%s %s: behind # comes which time it is to be: 1, 2, …", option, text);
-	if (!*ret->text)
-		return error_set(err, "--%s %s: nothing follows: give entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME or log:TEXT", option, text);
-	ret->relative = *ret->text == '+' && time_parse(ret->text + 1, &ret->ns);
+	if ((ret->kind == CONDITION_NONE || ret->kind == CONDITION_TIME) && *ret->text == '+')
+		ret->relative = time_parse(ret->text + 1, &ret->ns);
 	if (ret->relative)
 		ret->kind = CONDITION_TIME;
-	if (ret->kind == CONDITION_TIME && !ret->relative && !time_parse(ret->text, &ret->ns))
-		return error_set(err, "--%s %s: not a time: a number and s, ms, us or ns", option, text);
 	if (ret->kind == CONDITION_NONE)
 		ret->kind = time_parse(ret->text, &ret->ns) ? CONDITION_TIME : CONDITION_ENTRY;
 	if (ret->kind == CONDITION_ENTRY || ret->kind == CONDITION_EXIT)
 		split_object(ret);
+	if (!*ret->text)
+		return error_set(err, "--%s %s: nothing follows: give entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME or log:TEXT", option, text);
+	if (ret->kind == CONDITION_TIME && !ret->relative && !time_parse(ret->text, &ret->ns))
+		return error_set(err, "--%s %s: not a time: a number and s, ms, us or ns", option, text);
+	if (ret->relative && strcmp(option, "stop"))
+		return error_set(err, "--%s %s: only what stops can be told by the time since the start", option, text);
 	return 0;
 }
 

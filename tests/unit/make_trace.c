@@ -9,6 +9,7 @@
  *   map MM START SIZE FILE-SIZE PATH
  *   event CPU KIND INSNS NS SLOT FROM TARGET [ARGUMENT…]      kinds as dump prints them
  *   chunk CPU                                  the vCPU's events from here on are in another chunk
+ *   behind CPU INSNS NS PLACE TASK             likewise, and a gap is before it, behind which that is the state: an event gap comes next
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ static struct {
 	struct sites sites;
 	struct lane {
 		struct encoder *encoder;
-		bool seen;
+		bool seen, behind_gap;
 		uint64_t insns;
 		uint64_t place; /* where control is */
 	} lanes[CPUS];
@@ -134,11 +135,27 @@ static void end_chunk(struct lane *lane)
 		.first_insns = enc->first.insns, .last_insns = enc->now.insns,
 		.first_ns = enc->first.ns, .last_ns = enc->now.ns,
 		.place = enc->first.place, .space = enc->first.space, .task = enc->first.task,
-		.flags = (enc->first.halted ? CHUNK_HALTED : 0) | (enc->continues ? CHUNK_CONTINUES : 0),
+		.flags = (enc->first.halted ? CHUNK_HALTED : 0) | (enc->continues ? CHUNK_CONTINUES : 0) |
+			 (lane->behind_gap ? CHUNK_GAP : 0),
 	} };
+	lane->behind_gap = false;
 	encoder_end(enc, &item->payload);
 	state = enc->now;
 	encoder_begin(enc, &state);
+}
+
+static void begin_behind_gap(char **words)
+{
+	struct lane *lane = lane_of(words[1]);
+	const struct cpu_state state = {
+		.insns = number(words[2]), .ns = number(words[3]), .place = number(words[4]), .task = number(words[5]),
+	};
+
+	end_chunk(lane);
+	encoder_init(lane->encoder, &made.sites);
+	encoder_begin(lane->encoder, &state);
+	lane->place = state.place;
+	lane->behind_gap = true;
 }
 
 /* What is allocated here lives as long as the program. */
@@ -235,6 +252,8 @@ static void take_line(char *line)
 		add_event(words, n);
 	else if (!strcmp(words[0], "chunk") && n == 2)
 		end_chunk(lane_of(words[1]));
+	else if (!strcmp(words[0], "behind") && n == 6)
+		begin_behind_gap(words);
 	else
 		fail("what is that", line);
 	free(copy);
