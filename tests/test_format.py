@@ -120,9 +120,13 @@ def check_tables(trace, path, chunks):
 
 
 def check_joints(trace, chunks):
-    """Each chunk begins where the one before it, of the same vCPU, ended."""
+    """Each chunk begins where the one before it, of the same vCPU, ended; behind a gap later, and with the gap."""
     ends = {}
     for c in chunks:
+        if c.flags & decoder.BEHIND_GAP:
+            first, (insns, ns) = next(iter(trace.events(c))), ends.get(c.cpu, (0, 0))
+            assert first["kind"] == "gap" and c.first_insns >= insns and c.first_ns >= ns and not c.flags & decoder.CONTINUES, f"chunk {c.number}"
+            ends[c.cpu] = c.first_insns, c.first_ns
         assert (c.first_insns, c.first_ns) == ends.get(c.cpu, (0, 0)), f"chunk {c.number}"
         ends[c.cpu] = c.last_insns, c.last_ns
 

@@ -306,7 +306,8 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 	compare_functions(w, lane, stack, spent);
 	w->pending = *e;
 	w->pending.ns = s->ns;
-	memcpy(w->args, e->args, event_n_args(e->kind) * sizeof *e->args);
+	if (e->args)
+		memcpy(w->args, e->args, event_n_args(e->kind) * sizeof *e->args);
 	w->pending.args = w->args;
 	w->pending_number = w->event++;
 	w->pending_cpu = cpu;

@@ -50,7 +50,8 @@ const struct command cmd_thin = {
 	.description = "Writes a trace that has only what is chosen: spans of time, and calls within them. All commands read it as any other trace. What "
 		       "is not in a span is not known any more; stacks begin anew in each. Of the calls that are left out within them sums "
 		       "are kept, so that top shows the same functions with the same figures as before.\n"
-		       "A call whose entry or exit is told by the same event as that of one that is chosen is kept, too.\n"
+		       "A call whose entry or exit is told by the same event as that of one that is chosen is kept, too, and so is that by which "
+		       "a thread was made, and that in which it ended; of what was under way when the trace or a span began, there is no entry to leave out.\n"
 		       "With --limit no sums are kept.\n",
 	.examples = "  upto thin --start entry:kernel_init_freeable --stop exit:kernel_init_freeable -o small.upto trace.upto\n"
 		    "      what the kernel did to get its drivers up\n"
