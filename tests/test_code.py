@@ -55,7 +55,7 @@ def recording(version, smp):
         record(trace, qemu_args(version, image(version), smp=smp, thread="multi" if smp > 1 else "single", disk=disk))
         unpack_disk(disk, name)
 
-    os.path.exists(trace) or once_a_run(name, make)
+    once_a_run(name, make)
     return trace, name
 
 
