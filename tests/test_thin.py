@@ -183,7 +183,7 @@ def unexplained(calls, chosen):
         known = set(map(id, explained))
         rest = [c for c in rest if id(c) not in known]
         explained = [c for c in rest if c.moments() & times[c.step["pid"]] or
-                     (c.object and not c.ended and who[c.step["function"]] - {c.step["pid"]})]
+                     (c.object and who[c.step["function"]] - {c.step["pid"]})]
     return rest
 
 

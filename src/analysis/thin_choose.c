@@ -172,6 +172,9 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	/* a return that is a jump, as retpolines make: its own call is needed where it leads to what remains */
 	for (unsigned i = 0; i < c->n_left && s->event; i++)
 		add_needed(c, c->left[i], frame->data, false);
+	/* one return leaves both; but that may not come */
+	if (frame->kind == FRAME_TAIL)
+		add_needed(c, frame[-1].data, frame->data, false);
 	if (frame->function == c->dead || (!s->event && frame->kind == FRAME_SYSCALL))
 		need_top(c, stack, frame);
 	if (f->below && f->below[frame->function])
