@@ -419,7 +419,7 @@ def test_window(command):
     (2, r"--min-duration", "--min-duration soon"), (2, r"--limit", "--limit many"), (2, r"--depth", "--depth deep"),
     (2, r"--no-interrupts and --only-interrupts", "--no-interrupts --only-interrupts"), (2, r"--kernel and --user", "--kernel --user"),
     (1, r"--functions: no function nosuch", "--functions nosuch"), (1, r"--not: no function nosuch", "--not nosuch"),
-    (1, r"--pid 99999: no such thread", "--pid 99999"), (1, r"--comm nosuch: no such thread", "--comm nosuch"),
+    (1, r"--pid 99999: the trace has no thread or process of that number", "--pid 99999"), (1, r"--comm nosuch: no such thread", "--comm nosuch"),
     (1, r"no module, program or library nosuch", "--module nosuch"),
 ])
 def test_refused(status, pattern, options):

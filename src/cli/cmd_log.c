@@ -11,6 +11,7 @@
 #include "select_arg.h"
 #include "tables/log_table.h"
 #include "terminal.h"
+#include "trace/thinned.h"
 #include "trace_arg.h"
 #include "view.h"
 
@@ -57,7 +58,8 @@ static void choice_deinit(struct choice *c)
 /* Traces made before facts were recorded, or of a kernel that cannot tell, have none. */
 static int no_log(const struct trace_arg *t, const struct facts *facts, struct error *err)
 {
-	if (facts->count)
+	/* a span in which no line came is none of that */
+	if (facts->count || thinned_by(&t->reader->meta))
 		return error_set(err, "%s: the trace has no kernel log: 'upto info' tells what the kernel lacks", t->reader->path);
 	return error_set(err, "%s: the trace has no kernel log: it was recorded without a Linux kernel that was found, or by an older upto",
 			 t->reader->path);

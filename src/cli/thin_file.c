@@ -96,7 +96,7 @@ static int open_spans(const struct trace_arg *t, const struct thin_options *o, s
 	return 0;
 }
 
-static int write_to(int fd, const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err)
+int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err)
 {
 	struct thin_options o = selected->options;
 	const char *whole_path = t->reader->path;
@@ -112,8 +112,8 @@ static int write_to(int fd, const struct selected *selected, const struct trace_
 	}
 	if (result < 0)
 		return -1;
-	o.left_out = has_filter(&o.filter) && !o.limit;
-	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, path, ret, err);
+	o.left_out = path && has_filter(&o.filter) && !o.limit;
+	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, path ? path : "memory", ret, err);
 	if (result == 0 && o.left_out)
 		result = append_sums(whole_path, path, err);
 	if (spans_fd >= 0) {
@@ -133,7 +133,7 @@ int thin_file(const struct selected *selected, const struct trace_arg *t, const 
 		free(part);
 		return result;
 	}
-	result = write_to(fd, selected, t, part, ret, err);
+	result = thin_to(fd, selected, t, part, ret, err);
 	close(fd);
 	terminal_end_progress();
 	if (result == 0 && rename(part, path) < 0)

@@ -14,6 +14,9 @@
  */
 int thin_file(const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err);
 
+/* Write it to a file that is open and empty. `path`: the same file, to put the sums into; NULL: without them. */
+int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err);
+
 /* A line that says what became of it. */
 void thin_say(const struct thin_counts *c, const char *path, FILE *out);
 

@@ -13,6 +13,7 @@
 #include "name_list.h"
 #include "select_arg.h"
 #include "terminal.h"
+#include "thin_file.h"
 #include "trace_has.h"
 #include "trace_lacks.h"
 
@@ -68,7 +69,7 @@ static int write_selected(const struct args *args, const struct trace_arg *t, in
 	if (command_has(args->command, "thunks") && !arg(args, "thunks"))
 		selected.options.thunks = thunks = names_thunks(&t->names);
 	if (result == 0)
-		result = select_write(&t->session, &selected.options, fd, "memory", &counts, err);
+		result = thin_to(fd, &selected, t, NULL, &counts, err);
 	free(thunks);
 	selected_deinit(&selected);
 	terminal_end_progress();
