@@ -58,8 +58,7 @@ static void choice_deinit(struct choice *c)
 /* Traces made before facts were recorded, or of a kernel that cannot tell, have none. */
 static int no_log(const struct trace_arg *t, const struct facts *facts, struct error *err)
 {
-	/* a span in which no line came is none of that */
-	if (facts->count || thinned_by(&t->reader->meta))
+	if (facts->count)
 		return error_set(err, "%s: the trace has no kernel log: 'upto info' tells what the kernel lacks", t->reader->path);
 	return error_set(err, "%s: the trace has no kernel log: it was recorded without a Linux kernel that was found, or by an older upto",
 			 t->reader->path);
@@ -164,7 +163,8 @@ static int print(const struct args *args, const struct choice *choice, struct er
 		return EXIT_FAILED;
 	if (facts_read(t.reader, &facts, err) == 0) {
 		kernel_log_init(&log, &facts, &t.reader->boots);
-		r = log.count ? show(args, &t, choice, &log, err) : no_log(&t, &facts, err) ? EXIT_FAILED : EXIT_OK;
+		/* a span in which no line came has an empty log */
+		r = log.count || thinned_by(&t.reader->meta) ? show(args, &t, choice, &log, err) : no_log(&t, &facts, err) ? EXIT_FAILED : EXIT_OK;
 		kernel_log_deinit(&log);
 	}
 	facts_deinit(&facts);
