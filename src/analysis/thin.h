@@ -53,6 +53,7 @@ struct thin_counts {
 	uint64_t events;        /* that remain */
 	size_t spans;
 	uint64_t stop_ns;       /* where the last of them ends */
+	bool unstopped;         /* that is the trace's end, since what was to stop it did not happen */
 };
 
 /* When the first span begins and ends. Fails if none does. */

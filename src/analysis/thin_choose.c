@@ -267,6 +267,7 @@ static void finish(struct choosing *c, struct stacks *s)
 	}
 	/* what was asked for may be later than the last event */
 	look_at_times(c, s->ns);
+	c->t->counts.unstopped = c->trigger.on && c->trigger.has_stop;
 	if (c->trigger.on && c->t->n_spans)
 		c->t->spans[c->t->n_spans - 1].stop_ns = s->ns;
 }

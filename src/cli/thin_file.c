@@ -77,10 +77,10 @@ static int append_sums(const char *whole_path, const char *path, struct error *e
 }
 
 /* The spans as a trace in memory, of which the filters then choose: the sums are those of what the spans have. */
-static int open_spans(const struct trace_arg *t, const struct thin_options *o, struct trace_arg *ret, char path[32], int *ret_fd, struct error *err)
+static int open_spans(const struct trace_arg *t, const struct thin_options *o, struct trace_arg *ret, char path[32], int *ret_fd,
+		      struct thin_counts *ret_counts, struct error *err)
 {
 	struct thin_options spans = *o;
-	struct thin_counts counts;
 	int fd = memfd_create("upto", MFD_CLOEXEC);
 
 	if (fd < 0)
@@ -89,7 +89,7 @@ static int open_spans(const struct trace_arg *t, const struct thin_options *o, s
 	spans.limit = 0;
 	snprintf(path, 32, "/proc/self/fd/%d", fd);
 	*ret_fd = fd;
-	if (select_write(&t->session, &spans, fd, "memory", &counts, err) < 0 || open_trace(path, ret, err) < 0) {
+	if (select_write(&t->session, &spans, fd, "memory", ret_counts, err) < 0 || open_trace(path, ret, err) < 0) {
 		close(fd);
 		return -1;
 	}
@@ -100,12 +100,13 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 {
 	struct thin_options o = selected->options;
 	const char *whole_path = t->reader->path;
+	struct thin_counts of_spans = { 0 };
 	struct trace_arg spans;
 	char spans_path[32];
 	int spans_fd = -1, result = 0;
 
 	if (has_filter(&o.filter) && has_spans(&o)) {
-		result = open_spans(t, &o, &spans, spans_path, &spans_fd, err);
+		result = open_spans(t, &o, &spans, spans_path, &spans_fd, &of_spans, err);
 		whole_path = spans_path;
 		o.start = o.stop = (struct thin_condition){ 0 };
 		o.before_ns = 0;
@@ -114,6 +115,11 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 		return -1;
 	o.left_out = path && has_filter(&o.filter) && !o.limit;
 	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, path ? path : "memory", ret, err);
+	ret->unstopped |= of_spans.unstopped;
+	if (spans_fd >= 0) {
+		ret->spans = of_spans.spans;
+		ret->stop_ns = of_spans.stop_ns;
+	}
 	if (result == 0 && o.left_out)
 		result = append_sums(whole_path, path, err);
 	if (spans_fd >= 0) {
@@ -165,6 +171,8 @@ void thin_say(const struct thin_counts *c, const char *path, FILE *out)
 			put_amount_of(&line, c->left_out[i], "calls left out by ");
 			buf_printf(&line, "%s", thin_reason_name((enum thin_reason)i));
 		}
+	if (c->unstopped)
+		buf_printf(&line, "; up to the trace's end, since what was to stop it did not happen");
 	buf_put_u8(&line, 0);
 	fprintf(out, "%s\n", (char *)line.data);
 	buf_free(&line);

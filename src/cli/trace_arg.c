@@ -71,8 +71,10 @@ static int write_selected(const struct args *args, const struct trace_arg *t, in
 	if (result == 0)
 		result = thin_to(fd, &selected, t, NULL, &counts, err);
 	free(thunks);
-	selected_deinit(&selected);
 	terminal_end_progress();
+	if (result == 0 && counts.unstopped)
+		fprintf(stderr, "upto: --stop %s: did not happen: up to the trace's end\n", arg(args, "stop"));
+	selected_deinit(&selected);
 	return result;
 }
 
