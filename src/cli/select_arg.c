@@ -161,7 +161,11 @@ static int threads_arg(const struct args *args, const struct threads *threads, s
 		any |= marks[i];
 	}
 	s->options.filter.threads = marks;
-	return any ? 0 : error_set(err, "%s %s: no such thread in the trace; see 'upto ps'", pid ? "--pid" : "--comm", pid ? pid : comm);
+	if (any)
+		return 0;
+	if (pid && !comm)
+		return error_set(err, "--pid %s: the trace has no thread or process of that %s, 'upto ps' lists them", pid, is_number(pid) ? "number" : "name");
+	return error_set(err, "--comm %s: no such thread in the trace; see 'upto ps'", comm);
 }
 
 static int numbers_arg(const struct args *args, struct thin_options *o, struct error *err)
