@@ -22,7 +22,7 @@ struct choosing {
 	uint64_t event;          /* number of the event that is being replayed */
 	uint64_t last_ns;
 	bool left_kept;          /* the event has left a frame that remains */
-	uint32_t left[LEFT_MAX]; /* frames that it has left by a return */
+	uint32_t left[LEFT_MAX]; /* frames that it has left, if leads_back() */
 	unsigned n_left;
 	struct needed {          /* a frame has to remain if the other does, which is known later */
 		uint32_t frame, by;
@@ -169,7 +169,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	if (!t->by_frame)
 		return;
 	t->marks = array_reach(t->marks, frame->data, &t->cap_marks, 1);
-	/* a return that is a jump, as retpolines make: its own call is needed where it leads to what remains */
+	/* a return that is a jump, as retpolines make, or leads to a new program: what it left is needed where it leads to what remains */
 	for (unsigned i = 0; i < c->n_left && s->event; i++)
 		add_needed(c, c->left[i], frame->data, false);
 	/* one return leaves both; but that may not come */
@@ -183,6 +183,8 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 		marks |= THIN_IN_INTERRUPT;
 	if (frame->kind == FRAME_BASE || c->left_kept)
 		marks |= THIN_HELD;
+	/* what a frame replaces may have been below, and itself not */
+	t->marks[frame->data - 1] &= (uint8_t)~(THIN_BELOW | THIN_IN_INTERRUPT);
 	t->marks[frame->data - 1] |= marks;
 }
 
@@ -237,6 +239,12 @@ static void choose(struct choosing *c, const struct stacks *s, const struct stac
 		t->marks[frame->data - 1] |= THIN_KEEP;
 }
 
+/* Is the frame left by an event that may lead to one which was there before? An exec's system call is cut where the new program begins. */
+static bool leads_back(const struct stacks *s, const struct frame *frame)
+{
+	return s->end == FRAME_RETURNED || (s->end == FRAME_CUT && (frame->kind == FRAME_SYSCALL || frame->kind == FRAME_INTERRUPT));
+}
+
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
 {
 	struct choosing *c = state;
@@ -250,7 +258,7 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 	if (c->left_kept && s->event)
 		c->t->marks[frame->data - 1] |= THIN_HELD;
 	c->left_kept |= s->event && thin_remains(c->t, frame->data);
-	if (s->event && s->end == FRAME_RETURNED && c->n_left < LEFT_MAX)
+	if (s->event && leads_back(s, frame) && c->n_left < LEFT_MAX)
 		c->left[c->n_left++] = frame->data;
 }
 
