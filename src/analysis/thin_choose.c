@@ -40,13 +40,6 @@ static void add_hit(struct hits *h, uint64_t ns, uint64_t after_ns)
 	h->ns[h->count++] = ns;
 }
 
-static bool runs_program(const struct task_record *r, const char *name)
-{
-	const char *slash = strrchr(r->exe, '/');
-
-	return r->change == TASK_EXEC && (!strcmp(r->comm, name) || !strcmp(r->exe, name) || (slash && !strcmp(slash + 1, name)));
-}
-
 static int find_lines(const struct reader *r, const char *text, uint64_t after_ns, struct hits *ret, struct error *err)
 {
 	struct facts facts;
@@ -64,7 +57,7 @@ static int find_hits(const struct reader *r, const struct condition *c, uint64_t
 	if (c->kind == CONDITION_TIME && !c->relative)
 		add_hit(ret, c->ns, after_ns);
 	for (size_t i = 0; c->kind == CONDITION_EXEC && i < r->tasks.count; i++)
-		if (runs_program(&r->tasks.records[i], c->text))
+		if (r->tasks.records[i].change == TASK_EXEC && condition_is_program(c, r->tasks.records[i].comm, r->tasks.records[i].exe))
 			add_hit(ret, r->tasks.records[i].ns, after_ns);
 	return c->kind == CONDITION_LOG ? find_lines(r, c->text, after_ns, ret, err) : 0;
 }

@@ -149,6 +149,7 @@ static int write_config(const struct recording *rec, struct recorded *s, const c
 	if (append)
 		meta_put(&lines, "meta.command_line", append);
 	put_icount(rec, &lines);
+	recording_choice_put(rec->args, &lines);
 	meta_put(&lines, "inside", (char *)s->inside.data);
 	meta_put_u64(&lines, "meta.vcpus", qemu_vcpus(rec->argv));
 	meta_put_u64(&lines, "meta.started", (uint64_t)time(NULL));

@@ -38,6 +38,27 @@ int recording_choice_check(const struct args *args, struct error *err)
 	return result;
 }
 
+void recording_choice_put(const struct args *args, struct buf *lines)
+{
+	static const char *const keys[] = { "start", "stop", "every" };
+
+	/* what was before a start is known only afterwards */
+	if (arg(args, "before"))
+		return;
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		if (arg(args, keys[i]))
+			meta_put(lines, keys[i], arg(args, keys[i]));
+}
+
+/* The recorder has counted how often the start condition held while it waited. */
+static void count_hits(struct thin_condition *start, const struct reader *r)
+{
+	uint64_t hits = meta_get_u64(&r->meta, "start_hits", 0);
+
+	if (hits < start->condition.nth)
+		start->condition.nth -= hits;
+}
+
 static int apply(const struct selected *selected, const struct trace_arg *t, const char *path, bool quiet, struct thin_counts *counts, struct error *err)
 {
 	if (thin_file(selected, t, path, counts, err) < 0)
@@ -72,25 +93,49 @@ static int apply_kfi(const struct args *args, const struct trace_arg *t, const c
 	return result;
 }
 
-int recording_choice_apply(const struct args *args, const char *path, bool quiet, struct error *err)
+static int apply_options(const struct args *args, const struct trace_arg *t, const char *path, bool quiet, struct error *err)
 {
 	struct thin_counts counts;
 	struct selected selected;
+	int result = select_arg(args, &t->session, &selected, err);
+
+	count_hits(&selected.options.start, t->reader);
+	if (result == 0)
+		result = apply(&selected, t, path, quiet, &counts, err);
+	selected_deinit(&selected);
+	return result;
+}
+
+/* The recorder has waited, but may have gone on to record all. */
+static bool has_all(const struct reader *r)
+{
+	for (size_t i = 0; i < r->n_chunks; i++)
+		if (r->chunks[i].header.type == CHUNK_EVENTS)
+			return !(r->chunks[i].header.flags & CHUNK_GAP);
+	return true;
+}
+
+int recording_choice_apply(const struct args *args, const char *path, bool quiet, struct error *err)
+{
 	struct trace_arg t;
+	bool all;
 	int result;
 
 	if (!arg(args, "kfi") && !select_is_asked(args))
 		return 0;
 	if (open_trace(path, &t, err) < 0)
 		return -1;
-	if (arg(args, "kfi")) {
+	all = has_all(t.reader);
+	if (arg(args, "kfi"))
 		result = apply_kfi(args, &t, path, quiet, err);
-	} else {
-		result = select_arg(args, &t.session, &selected, err);
-		if (result == 0)
-			result = apply(&selected, &t, path, quiet, &counts, err);
-		selected_deinit(&selected);
-	}
+	else if (!t.reader->n_event_chunks)
+		result = error_set(err, "what is to start it (--start %s) did not happen", arg(args, "start"));
+	else
+		result = apply_options(args, &t, path, quiet, err);
+	if (result < 0 && !t.reader->n_event_chunks)
+		error_prefix(err, "%s: has no events", path);
+	else if (result < 0)
+		error_prefix(err, all ? "%s: is whole, nothing was taken out" : "%s: has all since the kernel was found, nothing was taken out", path);
 	trace_arg_close(&t);
-	return result < 0 ? error_prefix(err, "%s: is whole, nothing was taken out", path) : 0;
+	return result;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Triggers and filters while recording. All is recorded, and what was not chosen is taken out once the guest has ended: so the result is
- * what thinning gives, to the event, and who is killed before has all of it.
+ * Triggers and filters while recording. The recorder waits where nothing is asked for (recorder/waiting.h); beyond that all is recorded, and
+ * what was not chosen is taken out once the guest has ended: so the result is what thinning gives, to the event.
  */
 #ifndef UPTO_CLI_RECORDING_CHOICE_H
 #define UPTO_CLI_RECORDING_CHOICE_H
@@ -14,6 +14,9 @@
 
 /* Before: is what was asked for right, as far as that can be told? Fails also with --kfi beside the other options. */
 int recording_choice_check(const struct args *args, struct error *err);
+
+/* For the recorder: the spans' conditions, as lines of its configuration. */
+void recording_choice_put(const struct args *args, struct buf *lines);
 
 /* After: take out of the trace what was not chosen. If that fails, the whole trace stays. */
 int recording_choice_apply(const struct args *args, const char *path, bool quiet, struct error *err);

@@ -5,6 +5,7 @@
 #include "syscalls.h"
 #include "tasks.h"
 #include "trace/boots.h"
+#include "waiting.h"
 
 const char *boot_meta_key(const char *key)
 {
@@ -37,6 +38,7 @@ void boot_begin(uint64_t ns, bool loaded)
 	blocks_forget(&recorder.blocks);
 	idts_init(&recorder.idts);
 	map_free(&recorder.results);
+	waiting_forget();
 	put_boot(ns, loaded);
 	pthread_mutex_unlock(&recorder.lock);
 	drain_boot(loaded);

@@ -8,7 +8,9 @@
 #include "pack.h"
 #include "recorder.h"
 #include "trace/boots.h"
+#include "span_end.h"
 #include "trace/builder.h"
+#include "waiting.h"
 
 enum {
 	CHUNK_EVENTS_MAX = 6 << 20,
@@ -17,6 +19,7 @@ enum {
 	/* … and one this old without */
 	CHUNK_MS_MAX = 550,
 	POLL_US = 2000,
+	POLL_WAITS_US = 10000,    /* rings are far from full then */
 	LAST_LEVEL = 3,           /* somebody waits for the last chunk */
 	TABLES_LEVEL = BUILDER_TABLES_LEVEL,
 };
@@ -28,14 +31,19 @@ struct stream {
 	bool ended;               /* the guest was powered off */
 	bool due;                 /* the chunk is to end with the next clock */
 	uint64_t insns;           /* of the last record */
+	bool waits;               /* what comes is outside the spans that were asked for: only what it leads to is kept … */
+	struct cpu_state state;   /* … here */
 };
 
 static struct {
 	pthread_t thread;
 	bool stop;
+	bool asked;               /* somebody waits until all that was written is drained */
 	struct stream *streams[VCPUS_MAX];
 	struct builder builder;
 	uint64_t events, lost, odd_clocks;
+	uint64_t spans;           /* number of the last one that began */
+	bool awaits_end;          /* its end is looked for */
 	pthread_mutex_t lock;     /* for what other threads queue: */
 	struct buf queued[CHUNK_TYPES]; /* by type */
 	struct {
@@ -246,6 +254,8 @@ static inline const uint64_t *add(unsigned cpu, struct stream *s, const uint64_t
 	if (__builtin_expect(e->target == CODE32_START, 0) && e->kind == EVENT_JUMP_INDIRECT && cpu == 0)
 		/* a little early, but never late: the last clock before the jump */
 		drain_decompressor(e->insns, s->encoder->now.ns);
+	if (__builtin_expect(drain.awaits_end, 0))
+		span_end_event(e);
 	encoder_added(s->encoder);
 	drain.events++;
 	/* a chunk that ends with a clock tells the time of all its events */
@@ -266,6 +276,51 @@ static const uint64_t *pass(struct stream *s, const uint64_t *w, const struct si
 	return w + raw_words(site);
 }
 
+/* A span begins, in all vCPUs' streams: a gap tells that there was something before. */
+static void begin_span(unsigned cpu, struct stream *s, const uint64_t *mark)
+{
+	s->waits = false;
+	s->state.ns = mark[MARK_NS];
+	s->state.place = mark[MARK_PLACE];
+	s->state.insns = s->insns;
+	builder_put_gap(&drain.builder, cpu, &s->state, GAP_NOT_ASKED, mark[MARK_SPAN], 0);
+	drain.events += s->encoder->events;
+	s->begun_ms = clock_ms();
+	if (mark[MARK_SPAN] > drain.spans)
+		drain.awaits_end = span_end_begin(mark[MARK_NS], recorder.n_vcpus == 1);
+	drain.spans = mark[MARK_SPAN];
+}
+
+/* The last events have their times by a clock. */
+static void end_span(unsigned cpu, struct stream *s, const uint64_t *mark)
+{
+	*encoder_next(s->encoder) = (struct event){ .kind = EVENT_CLOCK, .site = EVENT_CLOCK, .insns = s->insns, .ns = mark[MARK_NS] };
+	encoder_added(s->encoder);
+	drain.events++;
+	s->state = s->encoder->now;
+	s->waits = true;
+	put_events(cpu, s);
+}
+
+/* A mark, or a record outside the spans. Returns its end. */
+static const uint64_t *wait(unsigned cpu, struct stream *s, const uint64_t *w, const struct site *site, uint32_t number)
+{
+	struct event e;
+
+	if (number != EVENT_GAP) {
+		const uint64_t *end = fill_event(&e, s, site, number, w);
+
+		cpu_state_advance(&s->state, &e);
+		return end;
+	}
+	whole_insns(s, w[0] & ((UINT64_C(1) << RAW_INSNS_BITS) - 1));
+	if (w[1 + MARK_SPAN])
+		begin_span(cpu, s, w + 1);
+	else
+		end_span(cpu, s, w + 1);
+	return w + 1 + MARK_WORDS;
+}
+
 static void consume(unsigned cpu, struct stream *s, struct vcpu *v)
 {
 	uint64_t n;
@@ -278,6 +333,8 @@ static void consume(unsigned cpu, struct stream *s, struct vcpu *v)
 
 		if (__builtin_expect(failed || s->ended || number == EVENT_NONE, 0))
 			w = pass(s, w, site, failed);
+		else if (__builtin_expect(s->waits || number == EVENT_GAP, 0))
+			w = wait(cpu, s, w, site, number);
 		else
 			w = add(cpu, s, w, site, number);
 	}
@@ -292,6 +349,7 @@ static struct stream *stream_of(unsigned cpu)
 	if (!s) {
 		s = drain.streams[cpu] = xcalloc(1, sizeof *s);
 		s->encoder = builder_encoder(&drain.builder, cpu);
+		s->waits = vcpu_get(cpu)->waited;
 	}
 	return s;
 }
@@ -303,9 +361,12 @@ static void update_stats(void)
 
 	for (unsigned i = 0; i < recorder.n_vcpus; i++)
 		if (drain.streams[i]) {
-			insns += drain.streams[i]->encoder->now.insns;
-			if (drain.streams[i]->encoder->now.ns > ns)
-				ns = drain.streams[i]->encoder->now.ns;
+			const struct stream *s = drain.streams[i];
+			const struct cpu_state *now = s->waits ? &s->state : &s->encoder->now;
+
+			insns += now->insns;
+			if (now->ns > ns)
+				ns = now->ns;
 		}
 	for (int k = 0; k < FACT_KINDS; k++) {
 		stats->facts[k] = stats->fact_ns[k] = 0;
@@ -327,7 +388,7 @@ static void update_stats(void)
 /* One round over all vCPUs; true when there was much to do. */
 static bool round_once(bool flush)
 {
-	bool busy = false;
+	bool busy = false, asked = __atomic_load_n(&drain.asked, __ATOMIC_ACQUIRE), all = flush || asked;
 
 	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
 		struct vcpu *v = vcpu_get(i);
@@ -342,7 +403,7 @@ static bool round_once(bool flush)
 		now = clock_ms();
 		do
 			consume(i, s, v);
-		while (flush && ring_backlog(&v->ring));
+		while (all && ring_backlog(&v->ring));
 		busy |= ring_backlog(&v->ring) > 0;
 		if (empty)
 			s->begun_ms = now;
@@ -352,8 +413,17 @@ static bool round_once(bool flush)
 		if (flush || (s->due && now - s->begun_ms > CHUNK_MS_MAX && !recorder.counts_time))
 			put_events(i, s);
 	}
+	if (asked)
+		__atomic_store_n(&drain.asked, false, __ATOMIC_RELEASE);
 	update_stats();
 	return busy;
+}
+
+void drain_catch_up(void)
+{
+	__atomic_store_n(&drain.asked, true, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&drain.asked, __ATOMIC_ACQUIRE))
+		usleep(100);
 }
 
 static void put_end(void)
@@ -363,9 +433,13 @@ static void put_end(void)
 
 	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
 		const struct vcpu *v = vcpu_get(i);
+		const struct stream *s = drain.streams[i];
+		uint64_t insns = v ? v->end_insns : 0;
 
+		if (s && s->waits) /* it counts no more, or on, behind its last event */
+			insns = s->encoder->now.insns;
 		/* as the vCPU counted, not as its events do: `upto check` holds one against the other */
-		buf_printf(&lines, "insns.%u=%llu\n", i, (unsigned long long)(v ? v->end_insns : 0));
+		buf_printf(&lines, "insns.%u=%llu\n", i, (unsigned long long)insns);
 		unwatched += v ? v->live->unwatched : 0;
 	}
 	put_queued();
@@ -395,7 +469,7 @@ static void *drain_thread(void *arg)
 	(void)arg;
 	while (!__atomic_load_n(&drain.stop, __ATOMIC_ACQUIRE))
 		if (!round_once(false))
-			usleep(POLL_US);
+			usleep(recorder.waits ? POLL_WAITS_US : POLL_US);
 	round_once(true);
 	put_end();
 	pack_finish();
@@ -417,6 +491,7 @@ bool drain_start(int fd, const struct meta *config)
 		return false;
 	builder_init(&drain.builder, &recorder.sites, &(struct builder_sink){ .put = put_chunk });
 	drain_boot(false);
+	drain.awaits_end = !recorder.waits && span_end_begin(0, false);
 	for (size_t i = 0; i < config->count; i++)
 		if (!strncmp(config->entries[i].key, "meta.", 5))
 			meta_put(&lines, config->entries[i].key + 5, config->entries[i].value);

@@ -7,6 +7,7 @@
 #include "loaded.h"
 #include "structures.h"
 #include "trace/code_records.h"
+#include "waiting.h"
 #include "watch.h"
 
 enum {
@@ -176,6 +177,7 @@ void code_module(struct vcpu *v, unsigned cpu, uint64_t module)
 		return;
 	find_sections(v, module, &image);
 	find_symbols(v, module, &image);
+	waiting_object(v, name);
 	tell_functions(v, cpu, name, &image);
 }
 
@@ -297,6 +299,7 @@ void code_mapped(struct vcpu *v, unsigned cpu, uint64_t vma)
 	if (file)
 		tell_file(v, vma, file, &record);
 	record.name = file ? structure_path(v, file, path) : special_name(v, vma, path, SPECIAL_NAME);
+	waiting_object(v, record.name);
 	put_change(&record, v, cpu);
 	loaded_mapped(&record);
 }

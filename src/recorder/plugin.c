@@ -4,7 +4,8 @@
  * `upto record` wrote. Keys: out, stats (file descriptors), kernel, symbols
  * (paths), icount (it is on), icount_shift (the clock goes by instructions alone,
  * 2^that ns each), inside (what of QEMU's inside may be used:
- * qemu_inside.h), meta.* (for the trace).
+ * qemu_inside.h), start, stop, every (what is to be recorded: waiting.h),
+ * meta.* (for the trace).
  */
 #include <errno.h>
 #include <stdalign.h>
@@ -16,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "guest_time.h"
+#include "waiting.h"
 #include "watch.h"
 
 struct recorder recorder = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -38,7 +40,7 @@ static struct vcpu *vcpu_new(unsigned index)
 
 	if (!v)
 		abort();
-	*v = (struct vcpu){ .index = index };
+	*v = (struct vcpu){ .index = index, .waited = recorder.waits, .waits = recorder.waits };
 	ring_init(&v->ring);
 	if (!registers_init(&v->regs))
 		snprintf(recorder.stats->message, sizeof recorder.stats->message,
@@ -143,6 +145,8 @@ static int start(const struct meta *config, struct error *err)
 		return -1;
 	use_inside(config);
 	init_tables();
+	if (waiting_init(config, err) < 0)
+		return -1;
 	recorder.cuts_blocks = meta_get(config, "icount");
 	start_clock(config);
 	kernel_start(&recorder.kernel, symbols ? symbols : kernel, symbols != NULL);
@@ -150,8 +154,10 @@ static int start(const struct meta *config, struct error *err)
 		return error_set(err, "%s", recorder.kernel.error.text);
 	if (ftruncate((int)meta_get_u64(config, "out", 0), 0) < 0 || !drain_start((int)meta_get_u64(config, "out", 0), config))
 		return error_set(err, "cannot write the trace");
-	if (kernel_found(&recorder.kernel))
+	if (kernel_found(&recorder.kernel)) {
 		drain_symbols(&recorder.kernel.tab);
+		waiting_found(&recorder.kernel);
+	}
 	return 0;
 }
 

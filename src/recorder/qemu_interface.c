@@ -45,6 +45,8 @@ static __attribute__((constructor)) void choose_version(void)
 }
 
 static struct qemu_callbacks callbacks;
+static qemu_plugin_id_t plugin_id;
+static void (*translated_anew)(void);
 
 /* Callbacks as versions up to 6 call them, with the plugin's number first. */
 
@@ -124,6 +126,7 @@ static bool enlist_discontinuity(qemu_plugin_id_t id)
 bool qemu_register_callbacks(qemu_plugin_id_t id, const struct qemu_callbacks *wanted)
 {
 	callbacks = *wanted;
+	plugin_id = id;
 	if (callbacks.vcpu_begun)
 		enlist("qemu_plugin_register_vcpu_init_cb", id, (any_function)vcpu_begun_6, (any_function)vcpu_begun_7);
 	if (callbacks.translated)
@@ -131,4 +134,22 @@ bool qemu_register_callbacks(qemu_plugin_id_t id, const struct qemu_callbacks *w
 	if (callbacks.ended)
 		enlist("qemu_plugin_register_atexit_cb", id, (any_function)ended_6, (any_function)ended_7);
 	return enlist_discontinuity(id);
+}
+
+/* qemu_plugin_reset() takes the callbacks off. Its own callback gets the plugin's number, and from version 7 on userdata: neither is used. */
+static void reset(void)
+{
+	qemu_register_callbacks(plugin_id, &(struct qemu_callbacks){
+		callbacks.vcpu_begun, callbacks.translated, callbacks.discontinuity, callbacks.ended,
+	});
+	translated_anew();
+}
+
+void qemu_translate_anew(void (*done)(void))
+{
+	void (*ask)(qemu_plugin_id_t, any_function, void *) =
+		(void (*)(qemu_plugin_id_t, any_function, void *))dlsym(RTLD_DEFAULT, "qemu_plugin_reset");
+
+	translated_anew = done;
+	ask(plugin_id, reset, NULL);
 }

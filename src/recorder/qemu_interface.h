@@ -187,6 +187,12 @@ struct qemu_callbacks {
 /* While the plugin is installed. *callbacks is copied. Returns whether discontinuities are going to be told. */
 bool qemu_register_callbacks(qemu_plugin_id_t id, const struct qemu_callbacks *callbacks);
 
+/*
+ * Have QEMU forget all code that it has translated, and show it anew when it runs next. In a callback in a vCPU's thread; when all vCPUs are
+ * stopped, `done` is called once. While that is still to come, nothing more happens.
+ */
+void qemu_translate_anew(void (*done)(void));
+
 /* A register's description of the array, whichever version's it is. */
 static inline const qemu_plugin_reg_descriptor *qemu_register_at(GArray *registers, guint i)
 {

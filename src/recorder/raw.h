@@ -16,6 +16,7 @@
  *   HALT, RESUME, CLOCK  ns
  *   TASK_SWITCH      ns, previous, next
  *   ADDRESS_SPACE    page tables
+ *   GAP              ns, place, number: of waiting.h
  *   NONE             - : nothing of this vCPU counts from here on
  */
 #ifndef UPTO_RECORDER_RAW_H
@@ -41,7 +42,7 @@ static inline unsigned raw_words(const struct site *site)
 		[EVENT_JUMP] = 2, [EVENT_JUMP_INDIRECT] = 3, [EVENT_ARRIVE] = 1,
 		[EVENT_INTERRUPT_RETURN] = 5, [EVENT_INTERRUPT] = 8, [EVENT_SYSCALL] = 12,
 		[EVENT_SYSCALL_RETURN] = 4, [EVENT_HALT] = 2, [EVENT_RESUME] = 2,
-		[EVENT_TASK_SWITCH] = 4, [EVENT_ADDRESS_SPACE] = 2, [EVENT_CLOCK] = 2,
+		[EVENT_TASK_SWITCH] = 4, [EVENT_ADDRESS_SPACE] = 2, [EVENT_CLOCK] = 2, [EVENT_GAP] = 4,
 	};
 	bool fixed = addr_is_kernel(site->addr) && (site->kind == EVENT_CALL || site->kind == EVENT_JUMP ||
 					  site->kind == EVENT_JUMP_INDIRECT);

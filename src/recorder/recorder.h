@@ -74,6 +74,8 @@ struct vcpu {
 	enum { LEFT_UNKNOWN, LEFT_BY_INTERRUPT, LEFT_BY_SYSCALL } user_left; /* how, last; by the task that runs */
 	uint64_t user_from;   /* where the task that runs left user code, last; 0: not known */
 	bool halted;
+	bool begun;           /* it has executed */
+	bool waited, waits;   /* its ring began with, and now gets what is outside the spans: waiting.h */
 	uint64_t end_insns;   /* where the recording ends */
 	bool ended;           /* the guest has powered off; what QEMU still executes is ignored */
 	uint64_t lidt_limit;
@@ -84,6 +86,7 @@ struct vcpu {
 } __attribute__((aligned(64)));
 
 struct recorder {
+	bool waits;             /* nothing is recorded, for the span that was asked for has not begun, or is over: waiting.h */
 	bool told_interrupts;   /* QEMU tells of interrupts and exceptions; else their handlers are watched */
 	struct qemu_plugin_scoreboard *score;
 	qemu_plugin_u64 insns, block, unwatched;
@@ -141,6 +144,8 @@ void recorder_find_live(void);
 
 /* translate.c: decide what to watch in a new block. */
 void translate_block(struct qemu_plugin_tb *tb);
+/* The number of a site, made if it is new; 0 when there is no room for more. Under `lock`. */
+uint32_t translate_site(const struct site *site);
 
 /* drain.c */
 bool drain_start(int fd, const struct meta *config);
@@ -153,5 +158,7 @@ void drain_symbols(const struct symtab *tab);
 void drain_decompressor(uint64_t insns, uint64_t ns);
 /* A boot begins with what the vCPUs' rings get from now on. `told`: when its kernel's loader began has been told. */
 void drain_boot(bool told);
+/* Wait until all records that the vCPUs have written are drained. No vCPU runs meanwhile. */
+void drain_catch_up(void);
 
 #endif

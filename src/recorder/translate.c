@@ -9,6 +9,7 @@
 #include "guest_code.h"
 #include "efi.h"
 #include "limits.h"
+#include "waiting.h"
 #include "watch.h"
 
 enum {
@@ -28,7 +29,8 @@ struct work {
 	bool wanted[BLOCK_MAX]; /* instructions at which a callback asks what they load or store */
 	struct qemu_plugin_insn *insn; /* the one that is looked at … */
 	size_t at;                     /* … and its index */
-	struct block *block;
+	struct block *block;    /* NULL: what waits keeps none */
+	enum watching watches;
 	long function; /* the kernel's, at the instruction that is looked at; or SYMTAB_NONE */
 };
 
@@ -42,8 +44,7 @@ static uint64_t identity(const struct site *s)
 	return hash64(s->addr ^ (uint64_t)s->kind << 56) ^ hash64(s->target * 3 + s->length);
 }
 
-/* The site's number, made if it is new; 0 when there is no room for more. */
-static uint32_t site_number(const struct site *site)
+uint32_t translate_site(const struct site *site)
 {
 	uint64_t *known = map_put(&recorder.site_numbers, identity(site), 0);
 	const struct site *old = *known ? sites_get(&recorder.sites, (uint32_t)*known) : NULL;
@@ -59,15 +60,21 @@ static void give_up(struct work *w)
 	qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(w->insn, QEMU_PLUGIN_INLINE_ADD_U64, recorder.unwatched, 1);
 }
 
-static uint32_t make_site(struct work *w, enum event_kind kind, uint64_t addr, uint8_t length, uint64_t target)
+static uint32_t make_any_site(struct work *w, enum event_kind kind, uint64_t addr, uint8_t length, uint64_t target)
 {
-	uint32_t number = site_number(&(struct site){
+	uint32_t number = translate_site(&(struct site){
 		.kind = kind, .addr = addr, .length = length, .target = target,
 	});
 
 	if (!number)
 		give_up(w);
 	return number;
+}
+
+/* The same for an event that is recorded only within spans: 0 outside. */
+static uint32_t make_site(struct work *w, enum event_kind kind, uint64_t addr, uint8_t length, uint64_t target)
+{
+	return w->watches == WATCH_EVENTS ? make_any_site(w, kind, addr, length, target) : 0;
 }
 
 /* A callback that asks for an access's address only. */
@@ -358,12 +365,49 @@ static void interrupt_return(struct work *w, uint64_t addr, uint8_t length)
 					 userdata(site, 0));
 }
 
+static void system_call(struct work *w, enum x86_kind kind, uint64_t behind)
+{
+	if (w->watches != WATCH_EVENTS)
+		return;
+	if (kind == X86_SYSRET || kind == X86_SYSEXIT) {
+		on_exec_regs(w, kind == X86_SYSRET ? watch_sysret : watch_sysexit, NULL);
+		return;
+	}
+	on_start(w, watch_rip, NULL);
+	on_exec_regs(w, kind == X86_SYSCALL ? watch_syscall : watch_sysenter, userdata(behind, 0));
+}
+
+/* What changes the state of a vCPU. */
+static void instrument_state(struct work *w, const struct x86_insn *x, uint64_t addr, uint8_t length)
+{
+	switch (x->kind) {
+	case X86_HALT:
+		on_exec(w, watch_halt, NULL);
+		*map_put(&recorder.arrivals, addr + length, 0) |= RESUME;
+		break;
+	case X86_LIDT:
+		on_mem(w, watch_lidt, QEMU_PLUGIN_MEM_R, NULL);
+		break;
+	case X86_MOV_CR:
+		if (x->cr == 3)
+			on_exec_regs(w, watch_cr3, userdata(x->reg, 0));
+		break;
+	case X86_OUT:
+		*map_put(&recorder.arrivals, addr + length, 0) |= AFTER_OUT;
+		break;
+	case X86_WRMSR:
+		on_exec_regs(w, watch_wrmsr, NULL);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Where control goes, and what it leads to. */
 static void instrument(struct work *w, const struct x86_insn *x, uint64_t addr,
 		       uint8_t length)
 {
 	switch (x->kind) {
-	case X86_OTHER:
-		break;
 	case X86_CALL:
 		call_direct(w, x, addr, length);
 		break;
@@ -393,38 +437,15 @@ static void instrument(struct work *w, const struct x86_insn *x, uint64_t addr,
 		jump_far_direct(w, x, addr, length);
 		break;
 	case X86_SYSCALL:
-		on_start(w, watch_rip, NULL);
-		on_exec_regs(w, watch_syscall, userdata(addr + length - w->addr, 0));
-		break;
 	case X86_SYSRET:
-		on_exec_regs(w, watch_sysret, NULL);
-		break;
 	case X86_SYSENTER:
-		on_start(w, watch_rip, NULL);
-		on_exec_regs(w, watch_sysenter, userdata(addr + length - w->addr, 0));
-		break;
 	case X86_SYSEXIT:
-		on_exec_regs(w, watch_sysexit, NULL);
+		system_call(w, x->kind, addr + length - w->addr);
 		break;
 	case X86_IRET:
 		interrupt_return(w, addr, length);
 		break;
-	case X86_HALT:
-		on_exec(w, watch_halt, NULL);
-		*map_put(&recorder.arrivals, addr + length, 0) |= RESUME;
-		break;
-	case X86_LIDT:
-		on_mem(w, watch_lidt, QEMU_PLUGIN_MEM_R, NULL);
-		break;
-	case X86_MOV_CR:
-		if (x->cr == 3)
-			on_exec_regs(w, watch_cr3, userdata(x->reg, 0));
-		break;
-	case X86_OUT:
-		*map_put(&recorder.arrivals, addr + length, 0) |= AFTER_OUT;
-		break;
-	case X86_WRMSR:
-		on_exec_regs(w, watch_wrmsr, NULL);
+	default:
 		break;
 	}
 }
@@ -468,38 +489,36 @@ static void look_for_boot(struct work *w)
 
 	if (!reset && (!recorder.kexec || addr_is_kernel(w->addr)))
 		return;
-	site = make_site(w, EVENT_ARRIVE, w->addr, 0, 0);
+	site = make_any_site(w, EVENT_ARRIVE, w->addr, 0, 0);
 	if (site)
 		on_start(w, reset ? watch_reset : watch_kexec, userdata(site, 0));
 }
 
 /* What has to be called when the block begins, before its instructions are counted. */
-static void instrument_start(struct work *w)
+static void instrument_start(struct work *w, const struct hook *hook)
 {
 	const uint64_t *arrival = map_get(&recorder.arrivals, w->addr), *result = map_get(&recorder.results, w->addr);
 	uint32_t site;
 
 	look_for_boot(w);
+	if (waiting_for_entry(w->addr))
+		on_start(w, watch_awaited, (void *)(uintptr_t)w->addr);
 	if (may_start(w->addr))
 		on_start(w, watch_start, NULL);
 	if (arrival && *arrival & RESUME)
 		on_start(w, watch_resume, userdata(w->n, 0));
 	if (arrival && *arrival & AFTER_OUT && inside_has(INSIDE_SHUTDOWN))
 		on_start(w, watch_shutdown, NULL);
-	if (w->block->vector >= 0)
+	if (w->block && w->block->vector >= 0)
 		on_start(w, watch_interrupt, userdata(w->block->number, 0));
 	if ((arrival && *arrival & ARRIVE) || is_entry_label(w)) {
 		site = make_site(w, EVENT_ARRIVE, w->addr, 0, 0);
 		if (site)
 			on_start(w, watch_arrive, userdata(site, 0));
 	}
-	if (w->function != SYMTAB_NONE && kernel_function_start(&recorder.kernel, w->function, w->addr)) {
-		const struct hook *hook = kernel_hook_at(&recorder.kernel, w->addr);
-
-		if (hook && hook->watch)
-			on_start(w, hook->watch, (void *)(uintptr_t)hook);
-	}
-	if (result && *result)
+	if (hook && hook->watch && (hook->watch != watch_fact || w->watches == WATCH_EVENTS))
+		on_start(w, hook->watch, (void *)(uintptr_t)hook);
+	if (result && *result && w->watches == WATCH_EVENTS)
 		on_start(w, watch_result, (void *)(uintptr_t)&hooks[*result - 1]);
 }
 
@@ -559,6 +578,7 @@ static void look_for_kernel(void)
 
 	if (recorder.kernel.banner)
 		meta_put(&lines, boot_meta_key("kernel_banner"), recorder.kernel.banner);
+	waiting_found(&recorder.kernel);
 	kernel_lacks(&recorder.kernel, &lacks);
 	if (lacks.len) {
 		buf_put_u8(&lacks, 0);
@@ -597,12 +617,70 @@ static void look_at(struct work *w, size_t i)
 	w->wanted[i] = false;
 }
 
-static void translate(struct work *w)
+/* The hook at the function that begins with the block, or NULL. */
+static const struct hook *hook_at_start(const struct work *w)
+{
+	bool starts = w->function != SYMTAB_NONE && kernel_function_start(&recorder.kernel, w->function, w->addr);
+
+	return starts ? kernel_hook_at(&recorder.kernel, w->addr) : NULL;
+}
+
+/* Know the block again when it is left in its middle. False: there is no room for more. */
+static bool keep_block(struct work *w)
+{
+	int new;
+
+	w->block = blocks_add(&recorder.blocks, w->addr, w->lengths, (uint16_t)w->n, &new);
+	if (!w->block)
+		limits_reached(LIMIT_BLOCKS);
+	else if (new && !recorder.told_interrupts)
+		look_for_handler(w);
+	return w->block;
+}
+
+/* Instruction by instruction. Returns the last one. */
+static struct x86_insn instrument_all(struct work *w)
 {
 	uint64_t addr = w->addr;
 	struct x86_insn x = { 0 };
+
+	for (size_t i = 0; i < w->n; i++) {
+		uint8_t bytes[16];
+
+		look_at(w, i);
+		qemu_plugin_insn_data(w->insn, bytes, sizeof bytes);
+		x = x86_decode(bytes, w->lengths[i]);
+		instrument_state(w, &x, addr, w->lengths[i]);
+		if (w->watches != WATCH_STATE) {
+			w->function = kernel_function_near(&recorder.kernel, w->function, addr);
+			if (i && w->function != SYMTAB_NONE)
+				run_into(w, addr);
+			instrument(w, &x, addr, w->lengths[i]);
+		}
+		addr += w->lengths[i];
+	}
+	if (w->watches == WATCH_STATE)
+		return x;
+	w->function = kernel_function_near(&recorder.kernel, w->function, addr);
+	if (leads_on(x.kind))
+		leads_to(addr);
+	if (runs_on(x.kind) && kernel_function_start(&recorder.kernel, w->function, addr))
+		expect_arrival(addr);
+	return x;
+}
+
+/* Is it of a program, which does not change the vCPU's state, and is not recorded? */
+static bool is_users(const struct work *w)
+{
+	return w->watches == WATCH_STATE && kernel_found(&recorder.kernel) && !recorder.kernel.no_linux && !addr_is_kernel(w->addr);
+}
+
+static void translate(struct work *w)
+{
+	uint64_t addr = w->addr;
+	const struct hook *hook;
+	struct x86_insn last = { 0 };
 	bool single;
-	int new;
 
 	for (size_t i = 0; i < w->n; i++)
 		w->lengths[i] = (uint8_t)qemu_plugin_insn_size(qemu_plugin_tb_get_insn(w->tb, i));
@@ -611,39 +689,27 @@ static void translate(struct work *w)
 	else if (!addr_is_kernel(addr) && !kernel_found(&recorder.kernel))
 		look_for_efi_program(addr);
 	w->function = kernel_function(&recorder.kernel, addr);
-	w->block = blocks_add(&recorder.blocks, addr, w->lengths, (uint16_t)w->n, &new);
-	if (!w->block) {
-		limits_reached(LIMIT_BLOCKS);
+	hook = hook_at_start(w);
+	w->watches = waiting_watches(addr, hook);
+	w->block = NULL;
+	if (w->watches != WATCH_STATE && !keep_block(w)) {
 		count(w);
 		return;
 	}
-	if (new && !recorder.told_interrupts)
-		look_for_handler(w);
 	look_at(w, 0);
-	instrument_start(w);
-	for (size_t i = 0; i < w->n; i++) {
-		uint8_t bytes[16];
-
-		look_at(w, i);
-		qemu_plugin_insn_data(w->insn, bytes, sizeof bytes);
-		x = x86_decode(bytes, w->lengths[i]);
-		w->function = kernel_function_near(&recorder.kernel, w->function, addr);
-		if (i && w->function != SYMTAB_NONE)
-			run_into(w, addr);
-		instrument(w, &x, addr, w->lengths[i]);
-		addr += w->lengths[i];
+	instrument_start(w, hook);
+	if (is_users(w))
+		memset(w->wanted, 0, w->n * sizeof *w->wanted);
+	else
+		last = instrument_all(w);
+	if (w->watches != WATCH_STATE) {
+		count(w);
+		single = is_single(w, &last);
+		if (single)
+			on_address(w, watch_single, QEMU_PLUGIN_MEM_RW, userdata(w->block->number, 0));
+		if (!addr_is_kernel(w->addr) || single || recorder.cuts_blocks)
+			tell_block(w);
 	}
-	if (leads_on(x.kind))
-		leads_to(addr);
-	if (runs_on(x.kind) && kernel_function_start(&recorder.kernel,
-						     kernel_function_near(&recorder.kernel, w->function, addr), addr))
-		expect_arrival(addr);
-	count(w);
-	single = is_single(w, &x);
-	if (single)
-		on_address(w, watch_single, QEMU_PLUGIN_MEM_RW, userdata(w->block->number, 0));
-	if (!addr_is_kernel(w->addr) || single || recorder.cuts_blocks)
-		tell_block(w);
 	recorder.stores_dropped += stores_drop(w->wanted, w->n);
 }
 
@@ -660,4 +726,6 @@ void translate_block(struct qemu_plugin_tb *tb)
 	recorder_find_live();
 	translate(&w);
 	pthread_mutex_unlock(&recorder.lock);
+	if (pthread_equal(pthread_self(), recorder.boot_thread))
+		waiting_look(vcpu_get(0));
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "guest_time.h"
 #include "hooks.h"
+#include "waiting.h"
 #include "watch_put.h"
 
 static void put_fact(struct vcpu *v, const struct hook *hook, struct fact *fact)
@@ -32,7 +33,7 @@ void watch_fact(unsigned cpu, void *data)
 
 	uint64_t begun = clock_ns();
 
-	if (hook->fact(v, &fact))
+	if (hook->fact(v, &fact) && waiting_fact(v, &fact))
 		put_fact(v, hook, &fact);
 	count_fact(v, hook->kind, begun);
 }

@@ -212,6 +212,10 @@ void watch_discontinuity(unsigned cpu, int type, uint64_t from, uint64_t to)
 
 	(void)type;
 	(void)from;
+	if (v->waits && !recorder.cuts_blocks) {
+		watch_resumes(v, 0);
+		return;
+	}
 	pthread_mutex_lock(&recorder.lock);
 	recorder_find_live(); /* no translated code is running, whose translation would have */
 	vector = idts_handler(&recorder.idts, &v->regs, to, &kind);

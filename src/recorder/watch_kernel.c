@@ -6,6 +6,7 @@
 #include "hooks.h"
 #include "syscalls.h"
 #include "tasks.h"
+#include "waiting.h"
 #include "watch_put.h"
 
 /* Only the first vCPU that switches tasks gets to it. */
@@ -31,6 +32,7 @@ void watch_task_switch(unsigned cpu, void *data)
 	uint64_t previous = registers_read(&v->regs, GUEST_RDI), next;
 
 	(void)data;
+	waiting_look(v);
 	if (__atomic_load_n(&recorder.kernel.command_line, __ATOMIC_RELAXED))
 		tell_command_line(v);
 	next = registers_read(&v->regs, GUEST_RSI);

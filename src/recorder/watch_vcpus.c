@@ -47,10 +47,10 @@ void watch_start(unsigned cpu, void *data)
 	/* vCPU 0 boots without such an interrupt; and the first instruction of a page is not always where one leads to */
 	if (cpu == 0 || registers_read(&v->regs, GUEST_RIP))
 		return;
-	if (!v->live->insns) {
+	if (!v->begun) {
 		/* it has waited for this since the guest began */
 		PUT(v, EVENT_HALT, 0, 0);
-		v->halted = true;
+		v->halted = v->begun = true;
 	}
 	watch_resumes(v, 0);
 	begin_anew(v, guest_time(v));
@@ -71,7 +71,7 @@ static void begin_boot(struct vcpu *v, uint32_t site, bool loaded)
 
 	/* a kernel that starts another one has halted the others itself */
 	for (unsigned i = 0; i < recorder.n_vcpus && !loaded; i++)
-		if (i != v->index && vcpu_get(i) && vcpu_get(i)->live->insns)
+		if (i != v->index && vcpu_get(i) && vcpu_get(i)->begun)
 			wait_for_start(vcpu_get(i));
 	watch_resumes(v, 0);
 	ns = guest_time(v);
@@ -86,8 +86,9 @@ void watch_reset(unsigned cpu, void *data)
 	struct vcpu *v = vcpu_get(cpu);
 
 	/* that is also how it begins when the machine is switched on */
-	if (cpu == 0 && v->live->insns)
+	if (cpu == 0 && (v->begun || v->live->insns))
 		begin_boot(v, site_of(data), false);
+	v->begun = true;
 }
 
 void watch_kexec_begins(unsigned cpu, void *data)

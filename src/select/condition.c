@@ -86,6 +86,13 @@ int condition_parse(const char *option, const char *text, struct condition *ret,
 	return 0;
 }
 
+bool condition_is_program(const struct condition *c, const char *comm, const char *exe)
+{
+	const char *slash = strrchr(exe, '/');
+
+	return c->kind == CONDITION_EXEC && (!strcmp(comm, c->text) || !strcmp(exe, c->text) || (slash && !strcmp(slash + 1, c->text)));
+}
+
 void condition_deinit(struct condition *c)
 {
 	free(c->object);

@@ -39,4 +39,7 @@ struct condition {
 int condition_parse(const char *option, const char *text, struct condition *ret, struct error *err);
 void condition_deinit(struct condition *c);
 
+/* Is it that a program of that name begins to run? It may be told by its task's name, its path, or the last part of that. */
+bool condition_is_program(const struct condition *c, const char *comm, const char *exe);
+
 #endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "span_end.h"
+
+#include "select/trigger.h"
+
+enum { OPEN_MAX = 64 };
+
+static struct {
+	const struct condition *start, *stop;
+	const struct functions *starts, *stops;
+	struct trigger trigger;
+	uint64_t begun_ns;       /* the next clock's, where it began again: no earlier than it did */
+	bool clocked;            /* begun_ns is known */
+	struct {
+		uint64_t slot, from;
+	} open[OPEN_MAX];        /* calls of `stops` that have not returned */
+	unsigned n_open;
+	bool ordered;            /* the events are those of one vCPU */
+	bool first;              /* the event by which it began is still to come */
+	bool maybe;              /* the start condition held again, maybe after the stop condition */
+	bool ended;
+} span;
+
+void span_end_await(const struct condition *start, const struct functions *starts, const struct condition *stop,
+		    const struct functions *stops, bool again)
+{
+	span.start = start;
+	span.stop = stop;
+	span.starts = starts;
+	span.stops = stops;
+	span.trigger = (struct trigger){
+		.has_start = true, .has_stop = true, .every = again, .start_nth = 1, .stop_nth = stop->nth,
+	};
+}
+
+static void set_ended(bool ended)
+{
+	__atomic_store_n(&span.ended, ended, __ATOMIC_RELEASE);
+}
+
+bool span_ended(void)
+{
+	return __atomic_load_n(&span.ended, __ATOMIC_ACQUIRE);
+}
+
+bool span_end_begin(uint64_t ns, bool ordered)
+{
+	if (!span.stop)
+		return false;
+	trigger_init(&span.trigger);
+	trigger_start(&span.trigger);
+	span.begun_ns = ns;
+	span.clocked = true;
+	span.n_open = 0;
+	span.ordered = ordered;
+	span.first = span.start->kind == CONDITION_ENTRY;
+	span.maybe = false;
+	set_ended(false);
+	return true;
+}
+
+/* More calls than there is room for are forgotten: then the span ends later than it could. */
+static void open_call(const struct event *e)
+{
+	if (span.n_open == OPEN_MAX)
+		return;
+	span.open[span.n_open].slot = e->slot;
+	span.open[span.n_open++].from = e->from;
+}
+
+/* A call that never returned may have left its slot to another one. */
+static bool close_call(const struct event *e)
+{
+	for (unsigned i = 0; i < span.n_open; i++)
+		if (span.open[i].slot == e->slot) {
+			bool same = span.open[i].from == e->target;
+
+			span.open[i] = span.open[--span.n_open];
+			return same;
+		}
+	return false;
+}
+
+static bool is_call(const struct event *e)
+{
+	return e->kind == EVENT_CALL || e->kind == EVENT_CALL_INDIRECT;
+}
+
+/* Does the stop condition hold there? */
+static bool stops(const struct event *e)
+{
+	switch (span.stop->kind) {
+	case CONDITION_ENTRY:
+		return functions_have(span.stops, e->target) && e->kind != EVENT_INTERRUPT_RETURN;
+	case CONDITION_EXIT:
+		if (is_call(e) && functions_have(span.stops, e->target))
+			open_call(e);
+		return e->kind == EVENT_RETURN && span.n_open && close_call(e);
+	case CONDITION_TIME:
+		return span.clocked && event_has_clock(e->kind) && e->ns >= (span.stop->relative ? span.begun_ns : 0) + span.stop->ns;
+	default:
+		return false;
+	}
+}
+
+/* It may already be another span: that goes on. */
+static void end(const struct event *e)
+{
+	if (span.maybe && trigger_start(&span.trigger)) {
+		span.maybe = false;
+		span.begun_ns = e->ns;
+		return;
+	}
+	set_ended(true);
+}
+
+static void go_on(void)
+{
+	span.clocked = false;
+	set_ended(false);
+}
+
+/* Each vCPU's events come together, and a time is known at the next clock only: was the span over then? */
+static void start_again(void)
+{
+	if (span.first)
+		span.first = false;
+	else if (span.trigger.on)
+		span.maybe = span.trigger.every && (!span.ordered || span.stop->kind == CONDITION_TIME);
+	else if (trigger_start(&span.trigger))
+		go_on();
+}
+
+static void see_clock(uint64_t ns)
+{
+	if (!span.clocked)
+		span.begun_ns = ns;
+	span.clocked = true;
+	if (span.ordered)
+		span.maybe = false; /* it was not over */
+}
+
+void span_end_event(const struct event *e)
+{
+	if (stops(e) && trigger_stop(&span.trigger))
+		end(e);
+	else if (span.start->kind == CONDITION_ENTRY && functions_have(span.starts, e->target))
+		start_again();
+	else if (event_has_clock(e->kind))
+		see_clock(e->ns);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where a span ends, found in the drain thread: it sees the events of all vCPUs, each in its order. For the recorder that waits
+ * (waiting.h), which may go on to record for a while, but must not stop too early.
+ */
+#ifndef UPTO_RECORDER_SPAN_END_H
+#define UPTO_RECORDER_SPAN_END_H
+
+#include "select/condition.h"
+#include "trace/event.h"
+
+enum { SPAN_END_FUNCTIONS = 8 };
+
+/* The functions of a condition: all of that name. */
+struct functions {
+	uint64_t addr[SPAN_END_FUNCTIONS];
+	unsigned count;
+};
+
+static inline bool functions_have(const struct functions *f, uint64_t addr)
+{
+	for (unsigned i = 0; i < f->count; i++)
+		if (f->addr[i] == addr)
+			return true;
+	return false;
+}
+
+/* Before a span begins. `start` and `stop` stay the caller's, as do their functions; `again`: a span that ended may begin again. */
+void span_end_await(const struct condition *start, const struct functions *starts, const struct condition *stop,
+		    const struct functions *stops, bool again);
+
+/* In the drain thread. A span begins. False: its end is not looked for, and no event need be shown. `ordered`: there is but one vCPU. */
+bool span_end_begin(uint64_t ns, bool ordered);
+void span_end_event(const struct event *e);
+
+/* Has it ended? From any thread; the drain thread may be behind. */
+bool span_ended(void);
+
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "waiting.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/x86_insn.h"
+#include "base/clock.h"
+#include "guest_time.h"
+#include "span_end.h"
+#include "watch_put.h"
+
+enum {
+	AHEAD_NS = 20000000, /* a time comes between two looks at the clock: begin so much earlier */
+	LINGER_MS = 20,      /* translating anew costs as much, there and back */
+	CALL_MAX = 7,        /* bytes of a near call without prefixes that matter */
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct condition start, stop;
+	struct functions starts, stops; /* under the recorder's lock, and constant while a kernel runs */
+	bool asked;
+	bool every;
+	bool unknown;        /* only the whole trace can tell what is meant: begin */
+	bool over;           /* no span will begin any more */
+	uint64_t spans;      /* that have begun */
+	uint64_t hits;       /* how often the start condition held */
+	uint64_t stop_hits;  /* the stop condition: a program, or a line of the log */
+	bool stopped;        /* … and it ended the span */
+	uint64_t ended_ms;   /* when it was first seen that the span had ended; 0: it has not */
+} waiting = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static bool is_of_function(const struct condition *c)
+{
+	return c->kind == CONDITION_ENTRY || c->kind == CONDITION_EXIT;
+}
+
+static bool is_of_kernel(const struct condition *c)
+{
+	return is_of_function(c) && (!c->object || !strcmp(c->object, "kernel"));
+}
+
+/* The recorder has but the plain names of the kernel's functions. */
+static bool is_plain(const struct condition *c)
+{
+	return !is_of_function(c) || (!strpbrk(c->text, ",*?[( ") && (!c->object || !strpbrk(c->object, "[")));
+}
+
+/* When the span began is known to the event, so all that may end it is seen. */
+static bool begins_exactly(const struct condition *c)
+{
+	return c->kind == CONDITION_NONE || (c->kind == CONDITION_ENTRY && is_of_kernel(c)) || c->kind == CONDITION_EXEC || c->kind == CONDITION_LOG;
+}
+
+/* Can the recorder tell that it ends? */
+static bool ends(void)
+{
+	const struct condition *stop = &waiting.stop;
+
+	if (!begins_exactly(&waiting.start))
+		return waiting.start.kind == CONDITION_TIME && stop->kind == CONDITION_TIME && !stop->relative;
+	return stop->kind != CONDITION_NONE && is_plain(stop) && (!is_of_function(stop) || is_of_kernel(stop));
+}
+
+/* Can it tell that another one begins, also if that is soon? */
+static bool begins_again(void)
+{
+	return waiting.every && waiting.start.kind == CONDITION_ENTRY && waiting.start.nth == 1 && waiting.stop.nth == 1 &&
+	       waiting.stop.kind != CONDITION_EXEC && waiting.stop.kind != CONDITION_LOG;
+}
+
+int waiting_init(const struct meta *config, struct error *err)
+{
+	const char *start = meta_get(config, "start"), *stop = meta_get(config, "stop");
+
+	if ((start && condition_parse("start", start, &waiting.start, err) < 0) || (stop && condition_parse("stop", stop, &waiting.stop, err) < 0))
+		return -1;
+	waiting.asked = start || stop;
+	waiting.every = meta_get(config, "every");
+	waiting.unknown = start && !is_plain(&waiting.start);
+	recorder.waits = start;
+	if (waiting.asked && ends() && (!waiting.every || begins_again()))
+		span_end_await(&waiting.start, &waiting.starts, &waiting.stop, &waiting.stops, waiting.every);
+	return 0;
+}
+
+static bool waits(void)
+{
+	return __atomic_load_n(&recorder.waits, __ATOMIC_ACQUIRE);
+}
+
+/* All functions of that name. Too many: none. */
+static void find_functions(const struct kernel *k, const struct condition *c, struct functions *ret)
+{
+	*ret = (struct functions){ 0 };
+	if (!is_of_kernel(c))
+		return;
+	for (size_t i = 0; i < k->tab.count; i++)
+		if (!strcmp(symtab_name(&k->tab, (long)i), c->text)) {
+			if (ret->count == SPAN_END_FUNCTIONS) {
+				ret->count = 0;
+				return;
+			}
+			ret->addr[ret->count++] = k->tab.symbols[i].addr + k->slide;
+		}
+}
+
+void waiting_forget(void)
+{
+	waiting.starts.count = waiting.stops.count = 0;
+}
+
+void waiting_found(const struct kernel *k)
+{
+	if (!waiting.asked)
+		return;
+	find_functions(k, &waiting.start, &waiting.starts);
+	find_functions(k, &waiting.stop, &waiting.stops);
+	waiting.unknown |= is_of_kernel(&waiting.start) && !waiting.starts.count;
+}
+
+bool waiting_for_entry(uint64_t addr)
+{
+	return waits() && !waiting.over && functions_have(&waiting.starts, addr);
+}
+
+enum watching waiting_watches(uint64_t addr, const struct hook *hook)
+{
+	if (!waits() || waiting_for_entry(addr))
+		return WATCH_EVENTS;
+	if (hook && !waiting.over && ((waiting.start.kind == CONDITION_EXEC && hook->watch == watch_task_name) ||
+				      (waiting.start.kind == CONDITION_LOG && hook->kind == FACT_LOG)))
+		return WATCH_EVENTS;
+	return recorder.cuts_blocks ? WATCH_COUNTER : WATCH_STATE;
+}
+
+static void mark(struct vcpu *v, uint64_t place)
+{
+	v->waits = recorder.waits;
+	PUT(v, EVENT_GAP, v->live->insns, guest_time(v), place, v->waits ? 0 : waiting.spans);
+}
+
+/*
+ * All vCPUs are stopped, and QEMU has forgotten all code. A span that has ended may have begun again in what the drain thread had not seen when it was
+ * asked for; then it goes on.
+ */
+static void translated_anew(void)
+{
+	if (!waits() && (waiting.stopped || span_ended())) {
+		drain_catch_up();
+		waiting.over = !begins_again();
+		__atomic_store_n(&recorder.waits, waiting.stopped || span_ended(), __ATOMIC_RELEASE);
+		waiting.stopped = false;
+	}
+	for (unsigned i = 0; i < recorder.n_vcpus; i++)
+		if (vcpu_get(i) && vcpu_get(i)->waits != recorder.waits)
+			mark(vcpu_get(i), 0);
+}
+
+/* False: another vCPU was first. */
+static bool begin(struct vcpu *v, uint64_t place)
+{
+	bool first;
+
+	pthread_mutex_lock(&waiting.lock);
+	first = waits() && !waiting.over;
+	if (first) {
+		waiting.spans++;
+		waiting.stop_hits = 0;
+		__atomic_store_n(&recorder.waits, false, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&waiting.lock);
+	if (!first)
+		return false;
+	mark(v, place);
+	qemu_translate_anew(translated_anew);
+	return true;
+}
+
+/* The bytes before a return address: which call do they end with, if control has come to the function by it? */
+static bool decode_call(const uint8_t bytes[CALL_MAX], uint64_t from, uint64_t function, struct site *ret)
+{
+	static const uint8_t lengths[] = { 5, 2, 3, 6, 7, 4 };
+
+	for (size_t i = 0; i < sizeof lengths; i++) {
+		uint8_t n = lengths[i];
+		struct x86_insn x = x86_decode(bytes + CALL_MAX - n, n);
+		uint64_t target = from + (uint64_t)(int64_t)x.disp;
+
+		*ret = (struct site){ .kind = EVENT_CALL_INDIRECT, .addr = from - n, .length = n };
+		if (x.kind == X86_CALL_REG || x.kind == X86_CALL_MEM)
+			return true;
+		*ret = (struct site){ .kind = EVENT_CALL, .addr = from - n, .length = n, .target = target };
+		if (x.kind == X86_CALL && (target == function || addr_is_kernel(target)))
+			return true;
+	}
+	return false;
+}
+
+/* The call that has led to the function, by what it has pushed. */
+static bool find_call(struct vcpu *v, uint64_t function, struct site *ret, uint64_t *ret_slot, uint64_t *ret_from)
+{
+	uint8_t bytes[CALL_MAX];
+
+	*ret_slot = registers_read(&v->regs, GUEST_RSP);
+	return guest_read(&v->regs, *ret_slot, ret_from, sizeof *ret_from) && addr_is_kernel(*ret_from) &&
+	       kernel_function(&recorder.kernel, *ret_from) != SYMTAB_NONE &&
+	       guest_read(&v->regs, *ret_from - CALL_MAX, bytes, CALL_MAX) && decode_call(bytes, *ret_from, function, ret);
+}
+
+static uint32_t number_of(const struct site *site)
+{
+	uint32_t number;
+
+	pthread_mutex_lock(&recorder.lock);
+	number = translate_site(site);
+	pthread_mutex_unlock(&recorder.lock);
+	return number;
+}
+
+/* The span's first events: those by which control came to the function. */
+static void put_entry(struct vcpu *v, uint64_t function, const struct site *call, uint64_t slot, uint64_t from)
+{
+	uint32_t site = call ? number_of(call) : 0, there = number_of(&(struct site){ .kind = EVENT_ARRIVE, .addr = function });
+
+	if (site && call->kind == EVENT_CALL)
+		PUT(v, site, v->live->insns, slot);
+	else if (site)
+		PUT(v, site, v->live->insns, slot, from, function);
+	if (there && (!site || (call->kind == EVENT_CALL && call->target != function)))
+		put(v, there, v->live->insns, NULL, 0);
+}
+
+/* What is counted here, the recording cannot count. */
+static void tell_hits(uint64_t before)
+{
+	struct buf lines = { 0 };
+
+	meta_put_u64(&lines, "start_hits", before);
+	drain_put(CHUNK_META, &lines);
+	buf_free(&lines);
+}
+
+void watch_awaited(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t function = (uintptr_t)data, slot, from;
+	struct site site;
+	bool called;
+
+	if (!waits() || (waiting.start.kind == CONDITION_ENTRY &&
+			 __atomic_add_fetch(&waiting.hits, 1, __ATOMIC_RELAXED) < waiting.start.nth))
+		return;
+	called = find_call(v, function, &site, &slot, &from);
+	if (!begin(v, called ? from : function))
+		return;
+	put_entry(v, function, called ? &site : NULL, slot, from);
+	if (waiting.start.kind == CONDITION_ENTRY && waiting.start.nth > 1)
+		tell_hits(waiting.start.nth - 1);
+}
+
+static void stop_at(bool holds)
+{
+	if (holds && !waiting.every && ends() && __atomic_add_fetch(&waiting.stop_hits, 1, __ATOMIC_RELAXED) == waiting.stop.nth)
+		waiting.stopped = true;
+}
+
+static void start_at(struct vcpu *v, bool holds)
+{
+	if (holds && __atomic_add_fetch(&waiting.hits, 1, __ATOMIC_RELAXED) >= waiting.start.nth)
+		begin(v, registers_read(&v->regs, GUEST_RIP));
+}
+
+void waiting_exec(struct vcpu *v, const char *comm, const char *exe)
+{
+	if (waits())
+		start_at(v, condition_is_program(&waiting.start, comm, exe));
+	else
+		stop_at(condition_is_program(&waiting.stop, comm, exe));
+}
+
+static bool is_line(const struct condition *c, const struct fact *fact)
+{
+	return c->kind == CONDITION_LOG && fact->kind == FACT_LOG && fact->n_texts && strstr(fact->texts[0], c->text);
+}
+
+bool waiting_fact(struct vcpu *v, const struct fact *fact)
+{
+	bool starts = is_line(&waiting.start, fact);
+
+	if (waits())
+		start_at(v, starts);
+	else
+		stop_at(is_line(&waiting.stop, fact));
+	/* those before are counted again in the trace */
+	return !waits() || starts;
+}
+
+void waiting_object(struct vcpu *v, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (waits() && waiting.start.object && !waiting.unknown && !is_of_kernel(&waiting.start) &&
+	    !fnmatch(waiting.start.object, slash ? slash + 1 : path, 0))
+		begin(v, registers_read(&v->regs, GUEST_RIP));
+}
+
+/* Has the span ended, and does the next one not follow at once? */
+static bool is_over(void)
+{
+	uint64_t none = 0, now;
+
+	if (waiting.stopped || !span_ended()) {
+		__atomic_store_n(&waiting.ended_ms, 0, __ATOMIC_RELAXED);
+		return waiting.stopped;
+	}
+	now = clock_ms();
+	__atomic_compare_exchange_n(&waiting.ended_ms, &none, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return !begins_again() || (none && now - none >= LINGER_MS);
+}
+
+void waiting_look(struct vcpu *v)
+{
+	if (waits()) {
+		if ((waiting.unknown && kernel_found(&recorder.kernel)) ||
+		    (waiting.start.kind == CONDITION_TIME && guest_time(v) + AHEAD_NS >= waiting.start.ns))
+			begin(v, 0);
+	} else if (waiting.asked && is_over()) {
+		qemu_translate_anew(translated_anew);
+	}
+}

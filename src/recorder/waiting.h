@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Outside the spans that were asked for the recorder waits. Then no event is kept, and only that is watched which names, tasks and mappings
+ * need to be right in a span. When a span begins, QEMU is asked to forget all translated code, and shows it anew.
+ *
+ * A recorded span may begin too early and end too late, but for the moment that QEMU takes to stop the other vCPUs: `upto record` cuts the
+ * trace where the conditions held, once the guest has ended (analysis/thin.h). It begins
+ *
+ *   for entry:FUNCTION of the kernel  there
+ *   exec:NAME, log:TEXT               there
+ *   exit:FUNCTION of the kernel       where the function is entered
+ *   time:TIME                         a little before
+ *   OBJECT:FUNCTION                   when a module of that name is loaded, or a file of that name is mapped
+ *   others                            once the kernel is known, since only the whole trace can tell what they are
+ *
+ * and how often something happened (#N) is counted here only for the first two.
+ */
+#ifndef UPTO_RECORDER_WAITING_H
+#define UPTO_RECORDER_WAITING_H
+
+#include "recorder.h"
+
+/* What is watched in a block. */
+enum watching {
+	WATCH_EVENTS,  /* all that is recorded */
+	WATCH_COUNTER, /* what makes the counter right, and: */
+	WATCH_STATE,   /* what has to be known in any case */
+};
+
+/* Words of the record EVENT_GAP behind its first: whoever waits, or did, puts it into each ring where a span begins, and where it ends. */
+enum waiting_mark {
+	MARK_NS,
+	MARK_PLACE, /* where control is; 0: not known */
+	MARK_SPAN,  /* number of the span that begins, from 1 on; 0: one ends */
+	MARK_WORDS,
+};
+
+/* Keys start, stop, every. Sets recorder.waits. */
+int waiting_init(const struct meta *config, struct error *err);
+
+/* In translation, under `lock`. The kernel was found: which functions are meant. */
+void waiting_found(const struct kernel *k);
+/* Under `lock`. Another kernel will come. */
+void waiting_forget(void);
+
+/* In translation, under `lock`: is the span to begin at the first instruction of that function? Then watch_awaited() is called there. */
+bool waiting_for_entry(uint64_t addr);
+
+/* In translation, under `lock`: what to watch in a block. `hook`: that of the function which begins with it, or NULL. */
+enum watching waiting_watches(uint64_t addr, const struct hook *hook);
+
+/* In a vCPU's thread. What is read there may begin or end a span: a program runs, a fact, a module or a mapped file. */
+void waiting_exec(struct vcpu *v, const char *comm, const char *exe);
+bool waiting_fact(struct vcpu *v, const struct fact *fact); /* false: it is outside the spans, not to be told */
+void waiting_object(struct vcpu *v, const char *path);
+
+/* In a vCPU's thread between two blocks: what is due, or whose time has come. */
+void waiting_look(struct vcpu *v);
+
+#endif
