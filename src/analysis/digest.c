@@ -7,8 +7,11 @@ static uint64_t mix(uint64_t digest, uint64_t value)
 	return digest ^ digest >> 29;
 }
 
+/* Where clocks are depends on how the recorder's buffers are filled. */
 static uint64_t add(uint64_t digest, const struct event *e)
 {
+	if (e->kind == EVENT_CLOCK)
+		return digest;
 	digest = mix(digest, e->kind);
 	digest = mix(digest, e->insns);
 	digest = mix(digest, e->slot);

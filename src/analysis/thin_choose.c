@@ -13,6 +13,7 @@ enum { LEFT_MAX = 8 };
 struct hits {
 	uint64_t *ns;
 	size_t count, cap, next;
+	bool clocked;            /* it holds behind what was called at that time, of which a clock tells */
 };
 
 struct choosing {
@@ -54,6 +55,7 @@ static int find_lines(const struct reader *r, const char *text, uint64_t after_n
 
 static int find_hits(const struct reader *r, const struct condition *c, uint64_t after_ns, struct hits *ret, struct error *err)
 {
+	ret->clocked = c->kind == CONDITION_EXEC || c->kind == CONDITION_LOG;
 	if (c->kind == CONDITION_TIME && !c->relative)
 		add_hit(ret, c->ns, after_ns);
 	for (size_t i = 0; c->kind == CONDITION_EXEC && i < r->tasks.count; i++)
@@ -86,23 +88,28 @@ static void end_span(struct choosing *c, uint64_t to, uint64_t ns)
 	s->stop_ns = ns;
 }
 
+/* Does it hold before the event? Goes on to the next time if so. */
+static bool next_hit(struct hits *h, uint64_t ns, bool clock)
+{
+	if (h->next == h->count || h->ns[h->next] > ns || (h->ns[h->next] == ns && h->clocked && !clock))
+		return false;
+	h->next++;
+	return true;
+}
+
 /* Times are before the event: a span that starts then has it, one that stops has not. */
-static void look_at_times(struct choosing *c, uint64_t ns)
+static void look_at_times(struct choosing *c, uint64_t ns, bool clock)
 {
 	const struct condition *stop = &c->t->options->stop.condition;
 
 	if (c->trigger.on && stop->relative && ns - c->t->spans[c->t->n_spans - 1].start_ns >= stop->ns && trigger_stop(&c->trigger))
 		end_span(c, c->event, ns);
-	while (c->stops.next < c->stops.count && c->stops.ns[c->stops.next] <= ns) {
-		c->stops.next++;
+	while (next_hit(&c->stops, ns, clock))
 		if (trigger_stop(&c->trigger))
 			end_span(c, c->event, ns);
-	}
-	while (c->starts.next < c->starts.count && c->starts.ns[c->starts.next] <= ns) {
-		c->starts.next++;
+	while (next_hit(&c->starts, ns, clock))
 		if (trigger_start(&c->trigger))
 			begin_span(c, c->event, ns);
-	}
 }
 
 /* An entry or an exit: the event that it comes with is part of the span, be it the first or the last. */
@@ -128,7 +135,7 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 	c->left_kept = false;
 	c->n_left = 0;
 	c->last_ns = s->ns;
-	look_at_times(c, s->ns);
+	look_at_times(c, s->ns, event_has_clock(s->event->kind));
 }
 
 static void add_needed(struct choosing *c, uint32_t frame, uint32_t by, bool chosen)
@@ -267,7 +274,7 @@ static void finish(struct choosing *c, struct stacks *s)
 			c->t->marks[n->frame - 1] |= THIN_HELD;
 	}
 	/* what was asked for may be later than the last event */
-	look_at_times(c, s->ns);
+	look_at_times(c, s->ns, true);
 	c->t->counts.unstopped = c->trigger.on && c->trigger.has_stop;
 	if (c->trigger.on && c->t->n_spans)
 		c->t->spans[c->t->n_spans - 1].stop_ns = s->ns;

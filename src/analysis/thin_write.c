@@ -111,6 +111,28 @@ static void put_clock(struct writing *w, unsigned cpu, uint64_t insns, uint64_t 
 	put_event(w, cpu, &(struct event){ .kind = EVENT_CLOCK, .site = EVENT_CLOCK, .insns = insns, .ns = ns });
 }
 
+/* Where control was right before the event. */
+static uint64_t place_before(const struct writing *w, const struct event *e, uint64_t otherwise)
+{
+	const struct site *site = e->site < SITE_FIRST ? NULL : sites_get(&w->t->session->reader->sites, e->site);
+
+	if (e->from)
+		return e->from;
+	return site && addr_is_kernel(site->addr) ? site->addr : otherwise;
+}
+
+/* A span that begins with an event has nothing of what was before it on this vCPU. */
+static void go_to_start(const struct writing *w, struct cpu_state *state)
+{
+	const struct thin_span *span = &w->t->spans[w->span];
+
+	if (w->pending_number != span->from || span->from_ns)
+		return;
+	state->insns = w->pending.insns;
+	state->ns = w->pending.ns;
+	state->place = place_before(w, &w->pending, state->place);
+}
+
 /* The gap ends with the last event before, whose time is known, or while the vCPU is halted, with the span's begin. */
 static void put_gap(struct writing *w, unsigned cpu, enum gap_reason reason, uint64_t lost)
 {
@@ -121,6 +143,8 @@ static void put_gap(struct writing *w, unsigned cpu, enum gap_reason reason, uin
 	state.ns = lane->any_ns;
 	if (state.halted && state.ns < begin_ns)
 		state.ns = begin_ns;
+	if (reason == GAP_NOT_ASKED)
+		go_to_start(w, &state);
 	if (is_counted(w)) {
 		builder_put_gap(w->builder, cpu, &state, reason, w->span + 1, lost);
 		lane->begun = true;

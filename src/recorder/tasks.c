@@ -5,6 +5,7 @@
 #include "loaded.h"
 #include "structures.h"
 #include "waiting.h"
+#include "watch.h"
 
 enum {
 	COMM_LEN = 16,        /* TASK_COMM_LEN, include/linux/sched.h */
@@ -47,10 +48,8 @@ void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t 
 		guest_read(&v->regs, task + (uint64_t)structure_at(TASK_COMM), comm, COMM_LEN);
 	if (mm)
 		record.exe = structure_path(v, structure_pointer(v, mm, MM_EXE_FILE), path);
-	if (change == TASK_EXEC) {
-		waiting_exec(v, comm, record.exe);
-		record.ns = guest_time(v); /* within the span that it begins */
-	}
+	if (change == TASK_EXEC && waiting_exec(v, comm, record.exe))
+		record.ns = watch_clock(cpu); /* within the span that it begins */
 	note(task, change);
 	if (change == TASK_EXIT)
 		loaded_exit(v, mm);

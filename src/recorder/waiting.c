@@ -267,18 +267,18 @@ static void stop_at(bool holds)
 		waiting.stopped = true;
 }
 
-static void start_at(struct vcpu *v, bool holds)
+static bool start_at(struct vcpu *v, bool holds)
 {
-	if (holds && __atomic_add_fetch(&waiting.hits, 1, __ATOMIC_RELAXED) >= waiting.start.nth)
-		begin(v, registers_read(&v->regs, GUEST_RIP));
+	return holds && __atomic_add_fetch(&waiting.hits, 1, __ATOMIC_RELAXED) >= waiting.start.nth &&
+	       begin(v, registers_read(&v->regs, GUEST_RIP));
 }
 
-void waiting_exec(struct vcpu *v, const char *comm, const char *exe)
+bool waiting_exec(struct vcpu *v, const char *comm, const char *exe)
 {
 	if (waits())
-		start_at(v, condition_is_program(&waiting.start, comm, exe));
-	else
-		stop_at(condition_is_program(&waiting.stop, comm, exe));
+		return start_at(v, condition_is_program(&waiting.start, comm, exe));
+	stop_at(condition_is_program(&waiting.stop, comm, exe));
+	return false;
 }
 
 static bool is_line(const struct condition *c, const struct fact *fact)
