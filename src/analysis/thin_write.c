@@ -48,6 +48,10 @@ struct writing {
 	unsigned pending_cpu;
 	bool has_pending, has_frame, remains, old_frame; /* old: it leaves one from before the span */
 	uint64_t remaining, first, limit;
+	uint64_t old_gap;         /* number of the last gap that the trace itself has; 0: none */
+	uint64_t gaps;            /* numbers of gaps that were written … */
+	uint64_t gap_of_old;      /* … of which the last begins with the old one of that number … */
+	size_t gap_span;          /* … in that span */
 	struct sites sites;       /* those that events of the trace need … */
 	uint32_t *site_of;        /* … by the number that the whole trace has, 0: not yet */
 	struct thin_range *ranges;
@@ -84,6 +88,16 @@ static bool is_full(const struct writing *w)
 	return w->builder && w->remaining >= w->first && w->remaining - w->first >= w->limit;
 }
 
+/* Gaps of all vCPUs have the same number until the next span or the next gap of the trace itself. */
+static uint64_t gap_number(struct writing *w)
+{
+	if (!w->gaps || w->gap_span != w->span || w->gap_of_old != w->old_gap)
+		w->gaps++;
+	w->gap_span = w->span;
+	w->gap_of_old = w->old_gap;
+	return w->gaps;
+}
+
 static void put_event(struct writing *w, unsigned cpu, const struct event *e)
 {
 	struct thin_lane *lane = &w->lanes[cpu];
@@ -92,7 +106,7 @@ static void put_event(struct writing *w, unsigned cpu, const struct event *e)
 		struct encoder *enc = builder_encoder(w->builder, cpu);
 
 		if (w->first && !lane->begun)
-			builder_put_gap(w->builder, cpu, &lane->written, GAP_NOT_ASKED, w->span + 1, 0);
+			builder_put_gap(w->builder, cpu, &lane->written, GAP_NOT_ASKED, gap_number(w), 0);
 		lane->begun = true;
 		*encoder_next(enc) = *e;
 		encoder_next(enc)->site = site_of(w, e->site);
@@ -146,7 +160,7 @@ static void put_gap(struct writing *w, unsigned cpu, enum gap_reason reason, uin
 	if (reason == GAP_NOT_ASKED)
 		go_to_start(w, &state);
 	if (is_counted(w)) {
-		builder_put_gap(w->builder, cpu, &state, reason, w->span + 1, lost);
+		builder_put_gap(w->builder, cpu, &state, reason, gap_number(w), lost);
 		lane->begun = true;
 	}
 	lane->written = state;
@@ -272,6 +286,8 @@ static void settle(struct writing *w)
 	if (!w->has_pending)
 		return;
 	w->has_pending = false;
+	if (w->pending.kind == EVENT_GAP)
+		w->old_gap = w->args[GAP_NUMBER];
 	if (in_span(w, w->pending_number, w->pending.ns)) {
 		enter_span(w, w->pending_cpu);
 		if (w->pending.kind == EVENT_GAP) {
