@@ -411,7 +411,7 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 	w->old_frame = s->end == FRAME_RETURNED && w->span < t->n_spans && frame->data <= t->spans[w->span].first_frame;
 }
 
-/* Whoever asks for all of the sums compares them with those of the whole trace, which is exact: see left_out_analyse(). */
+/* Whoever asks for all of the sums compares them with those of the whole trace, which is exact: see left_functions_compare(). */
 static void put_sums(const struct writing *w)
 {
 	const struct thinning *t = w->t;
@@ -538,7 +538,8 @@ static int copy_tables(const struct thinning *t, struct builder *b, struct error
 	for (size_t i = 0; i < r->n_chunks && result == 0; i++) {
 		uint16_t type = r->chunks[i].header.type;
 
-		if (type == CHUNK_META || type == CHUNK_END || type == CHUNK_EVENTS || type == CHUNK_SITES || type == CHUNK_TEXTS || type == CHUNK_FACTS)
+		if (type == CHUNK_META || type == CHUNK_END || type == CHUNK_EVENTS || type == CHUNK_SITES || type == CHUNK_TEXTS || type == CHUNK_FACTS ||
+		    type == CHUNK_SUMS)
 			continue;
 		result = reader_chunk(r, i, zstd, &packed, &data, err);
 		if (result == 0)
@@ -547,6 +548,31 @@ static int copy_tables(const struct thinning *t, struct builder *b, struct error
 	ZSTD_freeDCtx(zstd);
 	buf_free(&packed);
 	buf_free(&data);
+	return result;
+}
+
+/*
+ * What the trace lacks itself. That is known of all of it, not of a part. Where sums are kept of what is left out now, all of them are made
+ * anew: see left_functions_compare(); but not the pairs.
+ */
+static int copy_sums(const struct thinning *t, struct builder *b, struct error *err)
+{
+	const struct thin_options *o = t->options;
+	struct buf payload = { 0 };
+	struct left_sums sums;
+	int result;
+
+	if (o->start.condition.kind || o->stop.condition.kind || o->limit || (t->by_frame && !o->left_out))
+		return 0;
+	result = left_sums_read(t->session->reader, &sums, err);
+	if (t->by_frame)
+		sums.n_sums = 0;
+	if (result == 0 && (sums.n_sums || sums.n_edges)) {
+		left_sums_encode(&sums, &payload);
+		builder_put_table(b, CHUNK_SUMS, &payload, BUILDER_TABLES_LEVEL);
+	}
+	left_sums_deinit(&sums);
+	buf_free(&payload);
 	return result;
 }
 
@@ -583,6 +609,8 @@ int thin_write(struct thinning *t, const struct builder_sink *sink, uint64_t fir
 		builder_init(b, &w.sites, sink);
 		write_meta(t, b);
 		result = copy_tables(t, b, err);
+		if (result == 0)
+			result = copy_sums(t, b, err);
 	}
 	if (result == 0)
 		result = replay(&w, err);
