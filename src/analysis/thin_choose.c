@@ -69,11 +69,11 @@ static void begin_span(struct choosing *c, uint64_t event, uint64_t ns)
 {
 	struct thinning *t = c->t;
 	uint64_t before = t->options->before_ns;
-	const struct thin_span *last = t->n_spans ? &t->spans[t->n_spans - 1] : NULL;
+	uint64_t last_to = t->n_spans ? t->spans[t->n_spans - 1].to : 0;
 
 	t->spans = array_grow(t->spans, t->n_spans, &t->cap_spans, sizeof *t->spans);
 	t->spans[t->n_spans++] = (struct thin_span){
-		.from = before && ns ? last ? last->to : 0 : event, .to = UINT64_MAX, .from_ns = before < ns ? ns - before : 0, .start_ns = ns,
+		.from = before && ns ? last_to : event, .to = UINT64_MAX, .from_ns = before < ns ? ns - before : 0, .start_ns = ns,
 		.stop_ns = UINT64_MAX, .first_frame = t->n_frames,
 	};
 	if (!before)
