@@ -599,6 +599,7 @@ static void forget_stacks(struct replay *r)
 	}
 	for (unsigned i = 0; i < r->n_lanes; i++) {
 		r->lanes[i].stack = &s->list[s->threads->count + i];
+		r->lanes[i].stack->cpu = (int)i; /* it may have events yet before its own gap */
 		r->lanes[i].place = 0;
 	}
 }
