@@ -5,6 +5,7 @@ import fnmatch
 import functools
 import json
 import os
+import random
 import resource
 import signal
 
@@ -22,10 +23,10 @@ FAULT = "handle_mm_fault"
 SPAN = ["--start", "exec:exe#2", "--stop", "exec:exe"]
 
 
-def thinned(name, trace, *options):
+def thinned(name, trace, *options, upto=UPTO):
     """A thinned trace; upto check finds nothing in it."""
     path = os.path.join(WORK, f"thin-{name}.upto")
-    run(UPTO, "thin", *options, "-o", path, trace)
+    run(upto, "thin", *options, "-o", path, trace)
     p = run(UPTO, "check", path, check=False)
     assert p.returncode == 0, (options, p.stdout.decode())
     return path
@@ -70,9 +71,13 @@ def top(trace, *options):
 
 
 class Call:
-    """A call of the flow; how it ended is None if it did not."""
+    """A call of the flow; how it ended is None if it did not, or that is not here."""
     def __init__(self, step, parent):
-        self.step, self.parent, self.ended = step, parent, step["step"] == "call"
+        self.step, self.parent = step, parent
+
+    @property
+    def ended(self):
+        return self.step.get("left", "lost") != "lost"
 
     @property
     def name(self):
@@ -107,10 +112,14 @@ def flow(trace, *options):
     """All calls of a trace."""
     calls, stacks = [], collections.defaultdict(list)
     for s in upto_json("calls", "--json", "--thunks", *options, trace)["calls"]:
+        if s["step"] == "leave" and s["left"] == "lost":
+            stacks.clear()  # behind a gap nothing is under way
+            continue
         stack = stacks[s["pid"], s["pid"] or s["cpu"]]
         if s["step"] == "leave":
             same = [i for i, c in enumerate(stack) if all(c.step[k] == s[k] for k in ("function", "kind", "entry_ns"))]
-            stack[same[-1]].step, stack[same[-1]].ended = s, True
+            # a call in which none is shown is one step, with the name that its thread had when it began
+            stack[same[-1]].step = {**s, "comm": stack[same[-1]].step["comm"]}
             del stack[same[-1]:]
             continue
         calls.append(Call(s, stack[-1] if stack else None))
@@ -143,7 +152,11 @@ def is_kernel(call):
     return call.object in ("", "kernel", *MODULES)
 
 
-MODULES = {"virtio", "virtio_ring", "virtio_pci", "virtio_blk", "bpf", "__builtin__ftrace", "__builtin__kprobes"}
+def is_user(call):
+    return not is_kernel(call) and call.object not in ("firmware", "decompressor", "unknown")
+
+
+MODULES = {"virtio", "virtio_ring", "virtio_pci", "virtio_blk", "brd", "bpf", "__builtin__ftrace", "__builtin__kprobes"}
 # by options: which calls they choose
 FILTERS = {
     "--min-duration 20us": lambda c: c.duration >= 20000,
@@ -159,7 +172,7 @@ FILTERS = {
     f"--below {FAULT} --depth 2": lambda c: is_below(c, FAULT) and depth(c, FAULT) <= 2,
     "--comm rcu*,exe": lambda c: c.step["pid"] in EXE or c.step["comm"].startswith("rcu"),
     "--module story,libplug*": lambda c: c.object in ("story", "libplug.so"),
-    "--user --no-interrupts": lambda c: not in_interrupt(c) and not is_kernel(c),
+    "--user --no-interrupts": lambda c: not in_interrupt(c) and is_user(c),
     "--kernel": is_kernel,
     "--pid exe": lambda c: c.step["pid"] in EXE,
 }
@@ -171,46 +184,60 @@ EXE = set()  # threads that had that name at any time
 def unexplained(calls, chosen):
     """
     Those of the calls that nobody asked for and no call needs. Needed are calls that one event enters or leaves together with one that
-    remains; and do_task_dead(), and the system call that made a thread. What was under way on a thread when the trace began has no
-    entry to leave out. A child begins with copies of its maker's calls, of which either remains with the other.
+    remains, as one return will leave a tail call and what it lies in, also where the trace ends before; and do_task_dead(), and the system
+    call that made a thread. What was under way on a thread when the trace began has no entry to leave out. A child begins with copies of its
+    maker's calls, of which either remains with the other.
     """
-    times, who, rest = collections.defaultdict(set), collections.defaultdict(set), calls
+    times, who, tails, rest = collections.defaultdict(set), collections.defaultdict(set), set(), calls
     explained = [c for c in calls if chosen(c) or not c.parent or c.name == "do_task_dead" or c.step["kind"] == "syscall"]
     while explained:
         for c in explained:
             times[c.step["pid"]] |= c.moments()
             who[c.step["function"]].add(c.step["pid"])
+            tails |= {id(c.parent)} if c.step["kind"] == "tail" else set()
         known = set(map(id, explained))
         rest = [c for c in rest if id(c) not in known]
-        explained = [c for c in rest if c.moments() & times[c.step["pid"]] or
+        explained = [c for c in rest if c.moments() & times[c.step["pid"]] or id(c) in tails or
                      (c.object and who[c.step["function"]] - {c.step["pid"]})]
     return rest
+
+
+def tops(trace):
+    return [top(trace), top(trace, "--thunks")]
+
+
+def look_for_exe(trace):
+    EXE.clear()
+    EXE.update(p["pid"] for p in upto_json("ps", "--json", trace)["processes"] if p["comm"] == "exe")
+
+
+def check_filter(name, trace, calls, before, options):
+    """
+    Of a trace with those calls and that top, a filter's trace has what is asked for, each call as it was, with next to nothing besides;
+    and top says what it said. The calls that remain.
+    """
+    chosen, path = FILTERS[options], thinned(name, trace, *options.split())
+    got = flow(path)
+    keys = collections.Counter(c.key() for c in got)
+    # what began before the trace did is not compared: its begin is where it is first seen
+    missing = collections.Counter(c.key() for c in calls if chosen(c) and c.parent) - keys
+    assert not missing, (options, len(missing), list(missing)[:3])
+    invented = collections.Counter(c.key() for c in got if c.parent) - collections.Counter(c.key() for c in calls)
+    assert not invented, (options, len(invented), list(invented)[:3])
+    odd = unexplained(got, chosen)
+    assert not odd, (options, len(odd), [c.key() for c in odd[:3]])
+    assert before == tops(path), options
+    return got
 
 
 @pytest.mark.parametrize("smp", SMPS)
 @pytest.mark.weight(20)
 def test_filters(smp):
-    """What remains is what is asked for, each call as it was, with next to nothing besides; and top says what it said."""
-    trace, calls = base(smp), base_flow(smp)
-    before = [top(trace), top(trace, "--thunks")]
-    kept = {}
-    EXE.clear()
-    EXE.update(p["pid"] for p in upto_json("ps", "--json", base(smp))["processes"] if p["comm"] == "exe")
-    for options, chosen in FILTERS.items():
-        if smp == 1 and options not in FEW:
-            continue
-        path = thinned(f"filter-{smp}", trace, *options.split())
-        got = flow(path)
-        keys = collections.Counter(c.key() for c in got)
-        # what began before the trace did is not compared: its begin is where it is first seen
-        missing = collections.Counter(c.key() for c in calls if chosen(c) and c.parent) - keys
-        assert not missing, (options, len(missing), list(missing)[:3])
-        invented = collections.Counter(c.key() for c in got if c.parent) - collections.Counter(c.key() for c in calls)
-        assert not invented, (options, len(invented), list(invented)[:3])
-        odd = unexplained(got, chosen)
-        assert not odd, (options, len(odd), [c.key() for c in odd[:3]])
-        assert before == [top(path), top(path, "--thunks")], options
-        kept[options] = len(got)
+    """What remains of a span of many calls, by each of the filters."""
+    trace, calls, before, kept = base(smp), base_flow(smp), tops(base(smp)), {}
+    look_for_exe(trace)
+    for options in FILTERS if smp > 1 else FEW:
+        kept[options] = len(check_filter(f"filter-{smp}", trace, calls, before, options))
     assert min(kept.values()) < len(calls) / 50, kept
     return str(kept)
 
@@ -277,7 +304,7 @@ CUTS = {
     "every": (f"entry:{FAULT}", f"exit:{FAULT}", True, 0),
     "every-other": (f"entry:{FAULT}#2", f"exit:{FAULT}", True, 0),
     "before": (f"entry:{FAULT}#9", f"exit:{FAULT}", False, 50000),
-    "every-before": (f"entry:{FAULT}#9", f"exit:{FAULT}", True, 20000),
+    "every-before": (f"entry:{FAULT}#2", f"exit:{FAULT}", True, 20000),
     "time": ("time:MIDDLE", "time:LATER", False, 0),
     "time-entry": ("time:MIDDLE", f"entry:{FAULT}", False, 0),
     "open": (f"entry:{FAULT}#40", None, False, 0),
@@ -302,7 +329,8 @@ def test_spans(smp):
     for name in CUTS:
         options, asked = cut_options(smp, name)
         want = spans(everything, *asked)
-        path = thinned(f"span-{smp}", base(smp), *options)
+        # so many spans that their list moves while one is put there that begins where the one before it ended
+        path = thinned(f"span-{smp}", base(smp), *options, upto=UPTO_ASAN if name == "every-before" else UPTO)
         got, dumped = without_gaps(dump(path)), dump(path)
         expected = [everything[i] for i in want]
         # by vCPU: a nanosecond decides how they are merged
@@ -322,6 +350,40 @@ def test_spans(smp):
         assert n_spans == (sum(i - 1 not in want for i in want) if asked[2] and not asked[3] else n_spans), name
         counts[name] = len(got)
     assert len(set(counts.values())) > 8 and min(counts.values()) > 2, counts
+    return str(counts)
+
+
+# by number of vCPUs
+SEEDS = {1: [1, 2], 2: [8, 9]}
+
+
+def part_of(smp, rng):
+    """A span that begins in the middle of a call, of a function that is as likely as any other, and ends wherever it does."""
+    name = rng.choice(sorted({c.name for c in base_flow(smp)}))
+    call = rng.choice([c for c in base_flow(smp) if c.name == name])
+    start = call.step["entry_ns"] + rng.randint(0, int(min(call.duration, 1000000)))
+    start = min(start, max(c.step["entry_ns"] for c in base_flow(smp)))
+    return ["--start", f"time:{start}ns", "--stop", f"time:{start + int(100000 * 50 ** rng.random())}ns"]
+
+
+@pytest.mark.parametrize("smp", SMPS)
+@pytest.mark.weight(12)
+def test_middles(smp):
+    """The same of spans that begin in the middle of something, and of many; and what a filter left is filtered again, or cut."""
+    counts = []
+    for seed, span in [*((n, part_of(smp, random.Random(n))) for n in SEEDS[smp]), (0, cut_options(smp, "every")[0])]:
+        first, second = random.Random(seed).sample(list(FILTERS), 2)
+        trace = thinned(f"middle-{smp}", base(smp), *span)
+        calls, before = flow(trace), tops(trace)
+        look_for_exe(trace)
+        for options in FILTERS if smp > 1 else FEW:
+            check_filter(f"middle-filter-{smp}", trace, calls, before, options)
+        once = thinned(f"middle-once-{smp}", trace, *first.split())
+        check_filter(f"middle-filter-{smp}", once, flow(once), before, second)
+        # what was left out before is known of all, and not of a part
+        part = thinned(f"middle-part-{smp}", once, "--start", f"time:{sorted(c.step['entry_ns'] for c in calls)[len(calls) // 2]}ns")
+        assert sum(f["calls"] for f in top(part)["functions"]) <= len(flow(part)), (span, first)
+        counts.append(len(calls))
     return str(counts)
 
 
