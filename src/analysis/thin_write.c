@@ -136,29 +136,44 @@ static uint64_t place_before(const struct writing *w, const struct event *e, uin
 }
 
 /* A span that begins with an event has nothing of what was before it on this vCPU. */
-static void go_to_start(const struct writing *w, struct cpu_state *state)
+static void go_to_event(const struct writing *w, struct cpu_state *state)
 {
-	const struct thin_span *span = &w->t->spans[w->span];
-
-	if (w->pending_number != span->from || span->from_ns)
-		return;
 	state->insns = w->pending.insns;
 	state->ns = w->pending.ns;
 	state->place = place_before(w, &w->pending, state->place);
 }
 
-/* The gap ends with the last event before, whose time is known, or while the vCPU is halted, with the span's begin. */
+/* On another one, nothing of what was before that time: up to the next instruction then, of those before the vCPU's next event. */
+static void go_to_time(const struct event *next, uint64_t ns, struct cpu_state *state)
+{
+	double step = next->insns > state->insns ? (double)(next->ns - state->ns) / (double)(next->insns - state->insns) : 0;
+	uint64_t insns;
+
+	if (state->ns >= ns || ns > next->ns)
+		return;
+	insns = state->halted || !step ? 0 : (uint64_t)((double)(ns - state->ns) / step) + 1;
+	state->ns = insns ? state->ns + (uint64_t)((double)insns * step) : ns;
+	state->insns += insns;
+	if (state->insns >= next->insns || state->ns > next->ns) {
+		state->insns = next->insns;
+		state->ns = next->ns;
+	}
+}
+
+/* The gap ends with the last event before, whose time is known, but while the vCPU is halted, with the span's begin. */
 static void put_gap(struct writing *w, unsigned cpu, enum gap_reason reason, uint64_t lost)
 {
 	struct thin_lane *lane = &w->lanes[cpu];
-	uint64_t begin_ns = w->t->spans[w->span].from_ns ? w->t->spans[w->span].from_ns : w->t->spans[w->span].start_ns;
+	const struct thin_span *span = &w->t->spans[w->span];
 	struct cpu_state state = lane->state;
 
 	state.ns = lane->any_ns;
-	if (state.halted && state.ns < begin_ns)
-		state.ns = begin_ns;
-	if (reason == GAP_NOT_ASKED)
-		go_to_start(w, &state);
+	if (reason == GAP_NOT_ASKED && w->pending_number == span->from && !span->from_ns)
+		go_to_event(w, &state);
+	else if (state.halted)
+		go_to_time(&w->pending, span->from_ns ? span->from_ns : span->start_ns, &state);
+	else if (w->span) /* all stacks end with a gap: it must not come before the end of the span before */
+		go_to_time(&w->pending, span[-1].stop_ns, &state);
 	if (is_counted(w)) {
 		builder_put_gap(w->builder, cpu, &state, reason, gap_number(w), lost);
 		lane->begun = true;
