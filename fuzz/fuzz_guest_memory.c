@@ -14,6 +14,7 @@
 #include "recorder/guest_time.h"
 #include "recorder/syscalls.h"
 #include "recorder/tasks.h"
+#include "recorder/waiting.h"
 #include "recorder/watch.h"
 #include "trace/code_records.h"
 #include "trace/task_records.h"
@@ -72,6 +73,17 @@ uint64_t registers_read(struct registers *r, enum reg reg)
 
 	guest_read(r, reg * sizeof value, &value, sizeof value);
 	return value;
+}
+
+bool waiting_exec(struct vcpu *v, const char *comm, const char *exe)
+{
+	(void)v, (void)comm, (void)exe;
+	return false;
+}
+
+void waiting_object(struct vcpu *v, const char *path)
+{
+	(void)v, (void)path;
 }
 
 void drain_put(enum chunk_type type, const struct buf *payload)
