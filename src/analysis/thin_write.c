@@ -111,7 +111,8 @@ static void put_event(struct writing *w, unsigned cpu, const struct event *e)
 		*encoder_next(enc) = *e;
 		encoder_next(enc)->site = site_of(w, e->site);
 		encoder_added(enc);
-		encoder_flush(enc); /* its arguments are not kept */
+		if (event_n_args(e->kind))
+			encoder_flush(enc); /* its arguments are not kept */
 		if (enc->events >= CHUNK_EVENTS_MAX && event_has_clock(e->kind))
 			builder_end_chunk(w->builder, cpu, 0);
 	}
@@ -495,6 +496,7 @@ static void write_end(const struct writing *w)
 	struct buf lines = { 0 };
 
 	for (unsigned i = 0; i < w->n_lanes; i++) {
+		encoder_flush(builder_encoder(w->builder, i));
 		builder_end_chunk(w->builder, i, 0);
 		buf_printf(&lines, "insns.%u=%llu\n", i, (unsigned long long)builder_encoder(w->builder, i)->now.insns);
 	}
