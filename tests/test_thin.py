@@ -226,6 +226,9 @@ def check_filter(name, trace, calls, before, options):
     assert not invented, (options, len(invented), list(invented)[:3])
     odd = unexplained(got, chosen)
     assert not odd, (options, len(odd), [c.key() for c in odd[:3]])
+    ends = set().union(*(c.moments() for c in got))
+    within = [e for e in dump(path) if e["kind"] in ("jump", "jump-indirect", "arrive") and e["ns"] not in ends]
+    assert not within, (options, len(within), within[:3])
     assert before == tops(path), options
     return got
 

@@ -5,6 +5,7 @@
  *
  * Outside the spans nothing remains; a gap tells of it. Within them, a call that is not chosen loses its events, from its entry and its exit;
  * what it called may remain. A frame from which another one is entered or left by one event remains with that one, so that returns match.
+ * Jumps that neither enter nor leave a call are left out: where control is within a call is known to the call only.
  *
  * What is lost so is kept in sums (trace/left_sums.h): of each function, how often it was called and how long it ran, and of each pair of
  * caller and function. With them top gives the same figures as before.

@@ -280,6 +280,10 @@ static bool pending_remains(const struct writing *w)
 		return true;
 	case EVENT_CLOCK:
 		return is_of_new_task(w);
+	case EVENT_JUMP:
+	case EVENT_JUMP_INDIRECT:
+	case EVENT_ARRIVE:
+		return false; /* it stays in the call; most are of programs whose functions have no names */
 	default:
 		return w->remains;
 	}
