@@ -256,8 +256,12 @@ def chunks():
             (EVENTS, first.payload(), dict(events=first, **again)), (END, end, {})]
 
 
-def left_name(function, module=b"", nth=0):
-    return string(function) + string(module) + varint(nth)
+def sums_payload():
+    """Two functions of the kernel and one that is not there; pairs of the first and the last one; sums of both kinds."""
+    names = varint(2) + varint(0) + varint(1) + varint(1) + string(b"nosuch [ext4]") + varint(3)
+    pairs = varint(1) + varint(0) + varint(2) + varint(1) + varint(0) + varint(1) + varint(3) + varint(2) + varint(5)
+    pairs += b"".join(map(svarint, (10, 600, -40, 20, 1 << 40, 7)))
+    return names + pairs + b"\3" + b"".join(map(svarint, (3, 0, 1, -20, 0, 9, -7, 5, 0) + (0, 0, 0, 2, -2, 0, 1, -1, 0)))
 
 
 def thinned():
@@ -265,12 +269,10 @@ def thinned():
     first, second = story(), Events().add(GAP, 0, args=(0, 2, 1, KERNEL + 0x210, 0xffff888003010000)).add(S_RETURN, 9, slot=8)
     second.add(S_CALL, 20, slot=16).add(CLOCK, 5, dns=500)
     behind = dict(first_insns=first.insns + 1000, first_ns=first.ns + 5000, place=KERNEL + 0x210, task=0xffff888003010000, flags=4)
-    sums = varint(2) + left_name(b"startup_64") + b"\1" + svarint(3) + svarint(-20) + svarint(-7) + left_name(b"nosuch", b"ext4", 3) + b"\0" + \
-        svarint(1) + svarint(1 << 40) + svarint(5) + varint(1) + left_name(b"startup_64") + left_name(b"do_syscall_64") + varint(2) + varint(10) + varint(20)
     end = b"events=42\nlost=0\ninsns.0=%d\n" % (first.insns + 1000 + second.insns)
     return [(META, b"upto=0.1\nvcpus=1\nkernel_ns=40\nslide=0\nfiltered=yes\nthinned=--depth 2\n", {}), (SITES, sites(TABLE), {}),
             (SYMBOLS, symbols(FUNCTIONS), {}), (EVENTS, first.payload(), {"events": first}),
-            (EVENTS, second.payload(), dict(events=second, **behind)), (SUMS, sums, {}), (END, end, {})]
+            (EVENTS, second.payload(), dict(events=second, **behind)), (SUMS, sums_payload(), {}), (END, end, {})]
 
 
 def container(parts):

@@ -44,6 +44,8 @@ Chunk = collections.namedtuple("Chunk", "magic type cpu stored unpacked number f
 Site = collections.namedtuple("Site", "kind length addr target")
 Symbol = collections.namedtuple("Symbol", "addr end section name")
 Section = collections.namedtuple("Section", "addr end name")
+# names of functions; by their numbers: {(function, caller): [calls, instructions, ns]}; by number: the same without and with folded thunks, or None
+Sums = collections.namedtuple("Sums", "functions pairs shown folded")
 
 
 class Damaged(Exception):
@@ -117,6 +119,7 @@ class Trace:
             raise Damaged("not a trace of format version 5 or 6")
         self.chunks, self.cut = [], None
         self.meta, self.sections, self.symbols, self.symbol_addrs = {}, [], [], []
+        self.all_symbols = []  # of all SYMBOLS chunks
         self.sites = [Site(k if INTERRUPT <= k <= GAP else 0, 0, 0, 0) for k in range(FIRST_SITE)]
         self._walk()
         for chunk in self.chunks:
@@ -170,6 +173,47 @@ class Trace:
             places.append((addr, addr + c.varint(), c.varint()))
         self.symbols = [Symbol(*place, c.string()) for place in places]
         self.symbol_addrs = [s.addr for s in self.symbols]
+        self.all_symbols += self.symbols
+
+    def sums(self):
+        """Those of each SUMS chunk."""
+        return [self._sums(Cursor(self.payload(c))) for c in self.chunks if c.type == SUMS]
+
+    def _sums(self, c):
+        functions = self._summed_functions(c)
+        n, counts = len(functions), [c.varint() for _ in functions]
+        of, callers = [f for f, count in enumerate(counts) for _ in range(count)], []
+        for i, f in enumerate(of):
+            callers.append(c.varint() + (callers[-1] + 1 if i and of[i - 1] == f else 0))
+        before = [i - 1 if i and of[i - 1] == f else None for i, f in enumerate(of)]
+        calls, insns, ns = [c.varint() for _ in of], [], []
+        for total, whole in (insns, calls), (ns, insns):
+            for i, b in enumerate(before):
+                expected = (whole[i] * total[b] & M64) // whole[b] if b is not None and whole[b] else 0
+                total.append((expected + c.svarint()) & M64)
+        expected = [[0, 0, 0] for _ in functions]
+        for pair in zip(of, callers, calls, insns, ns):
+            for k, value in enumerate(pair[2:]):
+                expected[pair[0]][k] += value
+                expected[pair[1]][k] -= value if k else 0
+        views, there = [None, None], c.u8()
+        for v in range(2):
+            if there >> v & 1:
+                columns = [[c.svarint() for _ in range(n)] for _ in range(3)]
+                views[v] = expected = [[e[k] + columns[k][i] for k in range(3)] for i, e in enumerate(expected)]
+        if c.left():
+            raise Damaged("bytes left over")
+        return Sums(functions, {p[:2]: list(p[2:]) for p in zip(of, callers, calls, insns, ns)}, *views)
+
+    def _summed_functions(self, c):
+        functions, at = [], -1
+        for _ in range(c.varint()):
+            at += c.varint() + 1
+            functions.append(self.all_symbols[at].name)
+        others = [c.string() for _ in range(c.varint())]
+        for _ in others:
+            c.varint()
+        return functions + others
 
     def name(self, addr):
         """function, function+0x12, or 0x1234 where there is none."""

@@ -537,3 +537,36 @@ def test_decoder():
         theirs = [(e["cpu"], e["kind"], e["insns"], *(int(e.get(k, "0"), 16) for k in ("slot", "from", "target"))) for e in dump(path)]
         assert sorted(ours) == sorted(theirs), options
         assert gaps > (5 if "--every" in options else 0), gaps
+
+
+def test_sums():
+    """Sums by caller are those of the calls that are gone; a function that is gone altogether has in them what top said of it."""
+    trace, calls = base(2), base_flow(2)
+    path = thinned("sums", trace, "--min-duration", "20us")
+    got, whole_top = flow(path), {f["function"] + (f" [{f['object']}]" if f.get("object") else ""): f for f in top(trace, "--thunks")["functions"]}
+    (sums,) = decoder.Trace(path).sums()
+    left, unknown, theirs = collections.defaultdict(collections.Counter), set(), collections.defaultdict(collections.Counter)
+    remain = collections.Counter(c.key() for c in got)
+    for c in calls:
+        pair = c.step["function"], (c.parent or c).step["function"]
+        if remain[c.key()]:
+            remain[c.key()] -= 1
+        elif c.ended and c.parent:
+            left[pair].update(insns=c.step["insns"], ns=c.step["ns"])
+        else:
+            unknown.add(pair)
+    for (function, caller), (_, insns, ns) in sums.pairs.items():
+        theirs[sums.functions[function], sums.functions[caller]].update(insns=insns, ns=ns)
+    known = set(left) - unknown
+    other = {p: (left[p], theirs[p]) for p in known if left[p] != theirs[p]}
+    assert len(known) > 1000 and not other, (len(known), len(other), list(other.items())[:3])
+    names = collections.Counter(sums.functions)
+    gone = set(names) - {c.step["function"] for c in got}
+    compared = 0
+    for function, (n, insns, ns) in zip(sums.functions, sums.shown):
+        if function in gone and names[function] == 1 and function in whole_top:
+            f = whole_top[function]
+            assert (n, insns, ns) == (f["calls"], f["self_insns"], f["self_ns"]), (function, n, insns, ns, f)
+            compared += 1
+    assert compared > 500, compared
+    return f"{len(known)} pairs, {compared} functions"

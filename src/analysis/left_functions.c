@@ -1,90 +1,115 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "left_functions.h"
 
+#include <stdlib.h>
+
 #include "base/alloc.h"
 #include "base/map.h"
 
-static uint64_t key_of(const char *function, const char *object)
-{
-	return hash_text(hash_text(1, function), object);
-}
-
-/* Of each function: how many before it have its name. */
+/* Of each function that is not a kernel's own: how many of these before it have its name. */
 static uint32_t *count_names(const struct names *names)
 {
 	size_t n = names_count(names);
 	uint32_t *nth = xcalloc(n, sizeof *nth);
 	struct map seen = { 0 };
 
-	for (uint32_t i = 0; i < n; i++)
-		nth[i] = (uint32_t)(*map_put(&seen, key_of(names_function(names, i), names_object(names, i)), 0))++;
+	for (uint32_t i = (uint32_t)names->n_own; i < n; i++)
+		nth[i] = (uint32_t)(*map_put(&seen, hash_text(1, names_function(names, i)), 0))++;
 	map_free(&seen);
 	return nth;
 }
 
-/* Gathers sums and pairs, with each name once. */
-struct gathering {
-	const struct names *names;
-	uint32_t *nth;
-	uint32_t *index; /* of each function's name, + 1 */
-	struct left_sums sums;
-};
-
-static struct gathering gather(const struct names *names)
+/* The number that a table's first symbol has among those of all tables. */
+static uint64_t first_symbol(const struct names *names, uint32_t table)
 {
-	return (struct gathering){ .names = names, .nth = count_names(names), .index = xcalloc(names_count(names), sizeof(uint32_t)) };
+	uint64_t first = 0;
+
+	for (uint32_t i = 0; i < table; i++)
+		first += names->tables[i].tab.count;
+	return first;
 }
 
-static void gathering_deinit(struct gathering *g)
+static struct left_name name_of(const struct names *names, uint32_t function, const uint32_t *nth)
 {
-	left_sums_deinit(&g->sums);
-	free(g->nth);
-	free(g->index);
-}
+	if (function < names->n_own) {
+		const struct names_own *own = &names->own[function];
 
-static uint32_t index_of(struct gathering *g, uint32_t function)
-{
-	struct left_sums *s = &g->sums;
-
-	if (!g->index[function]) {
-		s->names = array_grow(s->names, s->n_names, &s->cap_names, sizeof *s->names);
-		s->names[s->n_names++] = (struct left_name){ names_function(g->names, function), names_object(g->names, function), g->nth[function] };
-		g->index[function] = (uint32_t)s->n_names;
+		return (struct left_name){ .symbol = first_symbol(names, own->table) + own->index };
 	}
-	return g->index[function] - 1;
+	return (struct left_name){ .symbol = LEFT_NO_SYMBOL, .function = names_function(names, function), .nth = nth[function] };
 }
 
-static void gather_sum(struct gathering *g, uint32_t function, struct left_sum sum)
+/* Name the functions that sums and pairs are of, in the order of numbers, and refer to them by their names. */
+static void use_names(struct left_sums *s, const struct names *names)
 {
-	struct left_sums *s = &g->sums;
+	uint32_t *nth = count_names(names), *index = xcalloc(names_count(names), sizeof *index);
 
+	for (size_t i = 0; i < s->n_sums; i++)
+		index[s->sums[i].name] = 1;
+	for (size_t i = 0; i < s->n_edges; i++)
+		index[s->edges[i].name] = index[s->edges[i].caller] = 1;
+	for (uint32_t i = 0; i < names_count(names); i++) {
+		if (!index[i])
+			continue;
+		s->names = array_grow(s->names, s->n_names, &s->cap_names, sizeof *s->names);
+		index[i] = (uint32_t)s->n_names;
+		s->names[s->n_names++] = name_of(names, i, nth);
+	}
+	for (size_t i = 0; i < s->n_sums; i++)
+		s->sums[i].name = index[s->sums[i].name];
+	for (size_t i = 0; i < s->n_edges; i++) {
+		s->edges[i].name = index[s->edges[i].name];
+		s->edges[i].caller = index[s->edges[i].caller];
+	}
+	free(nth);
+	free(index);
+}
+
+/* Sums and pairs have numbers of functions for names. */
+static void encode(struct left_sums *s, const struct names *names, struct buf *out)
+{
+	use_names(s, names);
+	left_sums_encode(s, out);
+	left_sums_deinit(s);
+}
+
+static void add_sum(struct left_sums *s, uint32_t function, struct left_sum sum)
+{
 	if (!sum.calls && !sum.self_insns && !sum.self_ns)
 		return;
-	sum.name = index_of(g, function);
+	sum.name = function;
 	s->sums = array_grow(s->sums, s->n_sums, &s->cap_sums, sizeof *s->sums);
 	s->sums[s->n_sums++] = sum;
 }
 
-static void gather_pair(struct gathering *g, const struct left_pair *p)
+void left_functions_encode(const int64_t *insns, const int64_t *ns, bool folded, const struct names *names, struct buf *out)
 {
-	struct left_sums *s = &g->sums;
+	struct left_sums sums = { 0 };
 
-	s->edges = array_grow(s->edges, s->n_edges, &s->cap_edges, sizeof *s->edges);
-	s->edges[s->n_edges++] = (struct left_edge){
-		.name = index_of(g, p->function), .caller = index_of(g, p->caller), .calls = p->calls, .insns = p->insns, .ns = p->ns,
-	};
+	for (uint32_t i = 0; i < names_count(names); i++)
+		add_sum(&sums, i, (struct left_sum){ .folded = folded, .self_insns = insns[i], .self_ns = ns[i] });
+	encode(&sums, names, out);
 }
 
-void left_functions_encode(const struct left_functions *left, const struct names *names, struct buf *out)
+static int by_function(const void *va, const void *vb)
 {
-	struct gathering g = gather(names);
+	const struct left_pair *a = va, *b = vb;
 
-	for (uint32_t i = 0; left->insns && i < names_count(names); i++)
-		gather_sum(&g, i, (struct left_sum){ .folded = left->folded, .self_insns = left->insns[i], .self_ns = left->ns[i] });
-	for (size_t i = 0; i < left->n_edges; i++)
-		gather_pair(&g, &left->edges[i]);
-	left_sums_encode(&g.sums, out);
-	gathering_deinit(&g);
+	if (a->function != b->function)
+		return a->function < b->function ? -1 : 1;
+	return a->caller < b->caller ? -1 : a->caller > b->caller;
+}
+
+static void add_pairs(struct left_sums *s, struct left_pairs *pairs)
+{
+	if (pairs->count)
+		qsort(pairs->list, pairs->count, sizeof *pairs->list, by_function);
+	for (size_t i = 0; i < pairs->count; i++) {
+		const struct left_pair *p = &pairs->list[i];
+
+		s->edges = array_grow(s->edges, s->n_edges, &s->cap_edges, sizeof *s->edges);
+		s->edges[s->n_edges++] = (struct left_edge){ .name = p->function, .caller = p->caller, .calls = p->calls, .insns = p->insns, .ns = p->ns };
+	}
 }
 
 static struct left_sum difference(const struct function_stat *all, const struct function_stat *remaining, bool folded)
@@ -95,27 +120,53 @@ static struct left_sum difference(const struct function_stat *all, const struct 
 	};
 }
 
-void left_functions_compare(const struct left_comparison *views, size_t n, const struct names *names, struct buf *out)
+void left_functions_compare(const struct left_comparison *views, size_t n, struct left_pairs *pairs, const struct names *names, struct buf *out)
 {
-	struct gathering g = gather(names);
+	struct left_sums sums = { 0 };
 
 	for (size_t v = 0; v < n; v++)
 		for (uint32_t i = 0; i < views[v].all.count; i++)
-			gather_sum(&g, i, difference(&views[v].all.stats[i], &views[v].remaining.stats[i], views[v].folded));
-	left_sums_encode(&g.sums, out);
-	gathering_deinit(&g);
+			add_sum(&sums, i, difference(&views[v].all.stats[i], &views[v].remaining.stats[i], views[v].folded));
+	add_pairs(&sums, pairs);
+	encode(&sums, names, out);
 }
 
-/* Numbers by what names_nth() tells. */
+static uint64_t key_of(const char *function, uint64_t nth)
+{
+	return hash64(hash_text(1, function) + nth);
+}
+
+/* Numbers of functions that are not a kernel's own, by what name_of() tells of them. */
 static struct map number_names(const struct names *names)
 {
 	uint32_t *nth = count_names(names);
 	struct map numbers = { 0 };
 
-	for (uint32_t i = 0; i < names_count(names); i++)
-		*map_put(&numbers, hash64(key_of(names_function(names, i), names_object(names, i)) + nth[i]), 0) = i + 1;
+	for (uint32_t i = (uint32_t)names->n_own; i < names_count(names); i++)
+		*map_put(&numbers, key_of(names_function(names, i), nth[i]), 0) = i + 1;
 	free(nth);
 	return numbers;
+}
+
+static uint32_t number_of_symbol(const struct names *names, uint64_t symbol)
+{
+	for (size_t i = 0; i < names->n_tables; i++) {
+		if (symbol < names->tables[i].tab.count)
+			return names->tables[i].numbers[symbol];
+		symbol -= names->tables[i].tab.count;
+	}
+	return UINT32_MAX;
+}
+
+/* UINT32_MAX: the trace has no such function. */
+static uint32_t number_of(const struct names *names, const struct map *numbers, const struct left_name *name)
+{
+	const uint64_t *number;
+
+	if (name->symbol != LEFT_NO_SYMBOL)
+		return number_of_symbol(names, name->symbol);
+	number = map_get(numbers, key_of(name->function, name->nth));
+	return number ? (uint32_t)(*number - 1) : UINT32_MAX;
 }
 
 /* Sums cannot be less than nothing, unless the file is damaged. */
@@ -132,9 +183,8 @@ static void add_sums(const struct left_sums *sums, const struct names *names, st
 
 	for (size_t i = 0; i < sums->n_sums; i++) {
 		const struct left_sum *s = &sums->sums[i];
-		const struct left_name *name = &sums->names[s->name];
-		const uint64_t *number = map_get(&numbers, hash64(key_of(name->function, name->object) + name->nth));
-		struct function_stat *stat = number && *number ? &f->stats[*number - 1] : NULL;
+		uint32_t number = number_of(names, &numbers, &sums->names[s->name]);
+		struct function_stat *stat = number != UINT32_MAX ? &f->stats[number] : NULL;
 
 		if (!stat || s->folded != (names->thunks != NULL))
 			continue;

@@ -12,15 +12,13 @@ struct left_pair {
 	uint64_t calls, insns, ns;
 };
 
-struct left_functions {
-	bool folded;                /* thunks are */
-	const int64_t *insns, *ns;  /* self sums by function; NULL: none */
-	const struct left_pair *edges;
-	size_t n_edges;
+struct left_pairs {
+	struct left_pair *list;
+	size_t count, cap;
 };
 
-/* Append the payload of a SUMS chunk. */
-void left_functions_encode(const struct left_functions *left, const struct names *names, struct buf *out);
+/* Append the payload of a SUMS chunk: of self sums by function, which are of calls with their thunks folded or not. */
+void left_functions_encode(const int64_t *insns, const int64_t *ns, bool folded, const struct names *names, struct buf *out);
 
 /* What sums that remain lack of all, with thunks folded or not. */
 struct left_comparison {
@@ -28,8 +26,8 @@ struct left_comparison {
 	struct functions all, remaining;
 };
 
-/* Append the payload of a SUMS chunk: that, for each of n views. */
-void left_functions_compare(const struct left_comparison *views, size_t n, const struct names *names, struct buf *out);
+/* Append the payload of a SUMS chunk: that, for each of n views, and the pairs, which it sorts. */
+void left_functions_compare(const struct left_comparison *views, size_t n, struct left_pairs *pairs, const struct names *names, struct buf *out);
 
 /* Add a trace's SUMS to the sums that its events make. */
 int left_functions_add(const struct reader *r, const struct names *names, struct functions *f, struct error *err);

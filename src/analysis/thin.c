@@ -70,8 +70,7 @@ int thin(const struct session *session, const struct thin_options *options, cons
 	t.counts.spans = t.n_spans;
 	t.counts.stop_ns = t.n_spans ? t.spans[t.n_spans - 1].stop_ns : 0;
 	*ret = t.counts;
-	map_free(&t.edges);
-	free(t.edge_sums);
+	map_free(&t.pairs);
 	free(t.spans);
 	free(t.marks);
 	free(t.insns);

@@ -17,6 +17,8 @@
 #include "select/condition.h"
 #include "trace/builder.h"
 
+struct left_pairs;
+
 /* A condition with its function as marks by number; NULL: it is of another kind. */
 struct thin_condition {
 	struct condition condition;
@@ -42,7 +44,7 @@ struct thin_options {
 	bool keep_last;         /* of these the last, not the first */
 	struct thin_filter filter;
 	const bool *thunks;     /* marks: functions that are folded into their callers where top shows what remains; NULL: none */
-	bool left_out;          /* keep sums of what is left out; else top shows only what remains */
+	struct left_pairs *left_out; /* gets what is left out, of which the caller makes sums; NULL: top shows only what remains */
 	const char *what;       /* the options in words, for the trace's META */
 };
 

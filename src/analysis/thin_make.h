@@ -36,9 +36,7 @@ struct thinning {
 	size_t cap_marks;
 	uint64_t n_frames;
 	uint64_t n_events;
-	struct map edges;        /* caller << 32 | function → number of it in the sums, from 1 on */
-	struct left_pair *edge_sums;
-	size_t n_edges, cap_edges;
+	struct map pairs;        /* caller << 32 | function → number of the pair in options->left_out, from 1 on */
 	int64_t *insns, *ns;     /* by function: what the self sums of the remaining events lack */
 	struct thin_counts counts;
 };

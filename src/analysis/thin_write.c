@@ -386,22 +386,23 @@ static void look_at_frame(struct writing *w, uint32_t data)
 	w->has_frame = true;
 }
 
-static void add_edge(struct thinning *t, const struct stack *stack, const struct frame *frame)
+/* A call that is left out, of a thread that runs it no more. */
+static void add_pair(struct thinning *t, const struct stack *stack, const struct frame *frame)
 {
-	size_t depth = (size_t)(frame - stack->frames);
-	uint32_t caller = depth ? frame[-1].function : frame->function;
-	uint64_t *number = map_put(&t->edges, (uint64_t)caller << 32 | frame->function, 0);
-	struct left_pair *sum;
+	struct left_pairs *pairs = t->options->left_out;
+	uint32_t caller = frame > stack->frames ? frame[-1].function : frame->function;
+	uint64_t *number = map_put(&t->pairs, (uint64_t)caller << 32 | frame->function, 0);
+	struct left_pair *pair;
 
 	if (!*number) {
-		t->edge_sums = array_grow(t->edge_sums, t->n_edges, &t->cap_edges, sizeof *t->edge_sums);
-		t->edge_sums[t->n_edges++] = (struct left_pair){ .caller = caller, .function = frame->function };
-		*number = t->n_edges;
+		pairs->list = array_grow(pairs->list, pairs->count, &pairs->cap, sizeof *pairs->list);
+		pairs->list[pairs->count++] = (struct left_pair){ .caller = caller, .function = frame->function };
+		*number = pairs->count;
 	}
-	sum = &t->edge_sums[*number - 1];
-	sum->calls += frame->at_start;
-	sum->insns += stack->insns - frame->insns;
-	sum->ns += stack->ns - frame->ns;
+	pair = &pairs->list[*number - 1];
+	pair->calls += frame->at_start;
+	pair->insns += stack->insns - frame->insns;
+	pair->ns += stack->ns - frame->ns;
 }
 
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
@@ -422,8 +423,8 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 
 	if (!t->by_frame)
 		return;
-	if (!thin_remains(t, frame->data) && w->builder && w->span < t->n_spans && frame->data > t->spans[w->span].first_frame)
-		add_edge(w->t, stack, frame);
+	if (t->options->left_out && !thin_remains(t, frame->data) && w->span < t->n_spans && frame->data > t->spans[w->span].first_frame)
+		add_pair(w->t, stack, frame);
 	if (!s->event)
 		return;
 	look_at_frame(w, frame->data);
@@ -431,18 +432,15 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 	w->old_frame = s->end == FRAME_RETURNED && w->span < t->n_spans && frame->data <= t->spans[w->span].first_frame;
 }
 
-/* Whoever asks for all of the sums compares them with those of the whole trace, which is exact: see left_functions_compare(). */
+/* Whoever asks for what is left out compares sums with those of the whole trace, which is exact. */
 static void put_sums(const struct writing *w)
 {
 	const struct thinning *t = w->t;
-	const struct left_functions left = {
-		.folded = t->options->thunks, .insns = t->options->left_out ? NULL : t->insns, .ns = t->ns, .edges = t->edge_sums, .n_edges = t->options->left_out ? t->n_edges : 0,
-	};
 	struct buf payload = { 0 };
 
-	if (!t->by_frame)
+	if (!t->by_frame || t->options->left_out)
 		return;
-	left_functions_encode(&left, t->session->names, &payload);
+	left_functions_encode(t->insns, t->ns, t->options->thunks, t->session->names, &payload);
 	builder_put_table(w->builder, CHUNK_SUMS, &payload, BUILDER_TABLES_LEVEL);
 	buf_free(&payload);
 }
@@ -607,10 +605,10 @@ static int replay(struct writing *w, struct error *err)
 		settle(w);
 	for (unsigned i = 0; i < w->n_lanes; i++)
 		close_lane(w, i);
-	for (size_t i = 0; result == 0 && w->t->by_frame && w->builder && i < stacks.count; i++)
+	for (size_t i = 0; result == 0 && w->t->by_frame && w->t->options->left_out && i < stacks.count; i++)
 		for (size_t k = stacks.list[i].depth; k-- > 0;)
 			if (!thin_remains(w->t, stacks.list[i].frames[k].data))
-				add_edge(w->t, &stacks.list[i], &stacks.list[i].frames[k]);
+				add_pair(w->t, &stacks.list[i], &stacks.list[i].frames[k]);
 	stacks_deinit(&stacks);
 	return result;
 }

@@ -36,7 +36,7 @@ static int sum_up(struct trace_arg *whole, struct trace_arg *part, struct left_c
 	return functions_analyse(part->reader, &part->names, &SPAN_ALL, &ret->remaining, err);
 }
 
-static int compare(struct trace_arg *whole, struct trace_arg *part, struct buf *out, struct error *err)
+static int compare(struct trace_arg *whole, struct trace_arg *part, struct left_pairs *pairs, struct buf *out, struct error *err)
 {
 	struct left_comparison views[2] = { 0 };
 	int result = sum_up(whole, part, &views[0], err);
@@ -46,7 +46,7 @@ static int compare(struct trace_arg *whole, struct trace_arg *part, struct buf *
 	if (result == 0)
 		result = sum_up(whole, part, &views[1], err);
 	if (result == 0)
-		left_functions_compare(views, 2, &whole->names, out);
+		left_functions_compare(views, 2, pairs, &whole->names, out);
 	for (int i = 0; i < 2; i++) {
 		functions_deinit(&views[i].all);
 		functions_deinit(&views[i].remaining);
@@ -54,8 +54,8 @@ static int compare(struct trace_arg *whole, struct trace_arg *part, struct buf *
 	return result;
 }
 
-/* Put the sums that top is to have again into the trace: as it shows thunks, and as it folds them. */
-static int append_sums(const char *whole_path, const char *path, struct error *err)
+/* Put the sums that top is to have again into the trace: with thunks shown, and folded. Functions of the pairs have their numbers of the whole. */
+static int append_sums(const char *whole_path, const char *path, struct left_pairs *pairs, struct error *err)
 {
 	struct buf sums = { 0 };
 	struct trace_arg whole, part;
@@ -67,7 +67,7 @@ static int append_sums(const char *whole_path, const char *path, struct error *e
 		trace_arg_close(&whole);
 		return -1;
 	}
-	result = compare(&whole, &part, &sums, err);
+	result = compare(&whole, &part, pairs, &sums, err);
 	if (result == 0)
 		result = trace_append(part.reader, CHUNK_SUMS, &sums, err);
 	trace_arg_close(&part);
@@ -101,6 +101,7 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 	struct thin_options o = selected->options;
 	const char *whole_path = t->reader->path;
 	struct thin_counts of_spans = { 0 };
+	struct left_pairs pairs = { 0 };
 	struct trace_arg spans;
 	char spans_path[32];
 	int spans_fd = -1, result = 0;
@@ -113,7 +114,7 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 	}
 	if (result < 0)
 		return -1;
-	o.left_out = path && has_filter(&o.filter) && !o.limit;
+	o.left_out = path && has_filter(&o.filter) && !o.limit ? &pairs : NULL;
 	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, path ? path : "memory", ret, err);
 	ret->unstopped |= of_spans.unstopped;
 	if (spans_fd >= 0) {
@@ -121,11 +122,12 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 		ret->stop_ns = of_spans.stop_ns;
 	}
 	if (result == 0 && o.left_out)
-		result = append_sums(whole_path, path, err);
+		result = append_sums(whole_path, path, &pairs, err);
 	if (spans_fd >= 0) {
 		trace_arg_close(&spans);
 		close(spans_fd);
 	}
+	free(pairs.list);
 	return result;
 }
 

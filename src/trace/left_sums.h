@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sums of what was left out of a trace (docs/format.md, chunk SUMS). Functions are told by name, since their numbers depend on all symbols of
- * the trace.
+ * Sums of what was left out of a trace (docs/format.md, chunk SUMS). The kernel's functions are told by their symbols, others by name, since
+ * numbers of functions depend on what is known of files.
  */
 #ifndef UPTO_TRACE_LEFT_SUMS_H
 #define UPTO_TRACE_LEFT_SUMS_H
 
 #include "reader.h"
 
-/* A function: the nth of those that have the name in the object, in the order of numbers. Valid as long as the bytes that it was read from. */
+#define LEFT_NO_SYMBOL UINT64_MAX
+
+/* A function. Valid as long as the bytes that it was read from. */
 struct left_name {
-	const char *function, *object;
-	uint32_t nth;
+	uint64_t symbol;        /* its number, counted through all SYMBOLS chunks; LEFT_NO_SYMBOL: the rest tells */
+	const char *function;   /* with its object: "ext4_mount [ext4]" */
+	uint64_t nth;           /* how many others of that name come before it, in the order of numbers */
 };
 
 /* What has to be added to the sums that the trace's events make, to get those of all that ran. */
@@ -38,6 +41,7 @@ struct left_sums {
 	size_t n_bytes, cap_bytes;
 };
 
+/* Of the names, those with symbols come first, in their order; of the edges, those of a function lie together, and so on by name and caller. */
 void left_sums_encode(const struct left_sums *s, struct buf *out);
 
 /* All SUMS chunks of a trace. Errors name the file. Call left_sums_deinit() also after an error. */
