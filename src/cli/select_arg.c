@@ -262,25 +262,34 @@ int select_window(const struct args *args, const struct session *session, uint64
 	return result;
 }
 
-enum { QUICK_LEVEL = 3 };
+/* zstd's levels. A file is written once, and kept: the highest level costs half a second, and more than that only for a trace's events. */
+enum { QUICK_LEVEL = 3, EVENTS_LEVEL = 12, TABLES_LEVEL = 19 };
 
 /* Where writing fails, the writer keeps in mind why. */
-static void put(void *context, const struct chunk_header *header, struct buf *payload, int level)
+static void put_quickly(void *context, const struct chunk_header *header, struct buf *payload, int level)
 {
-	writer_put(context, header, payload, level ? level : QUICK_LEVEL);
+	(void)level;
+	writer_put(context, header, payload, QUICK_LEVEL);
+}
+
+static void put_thoroughly(void *context, const struct chunk_header *header, struct buf *payload, int level)
+{
+	(void)level;
+	writer_put(context, header, payload, header->type == CHUNK_EVENTS ? EVENTS_LEVEL : TABLES_LEVEL);
 }
 
 int select_write(const struct session *session, const struct thin_options *options, int fd, const char *path, struct thin_counts *ret,
 		 struct error *err)
 {
+	const char *name = path ? path : "memory";
 	struct writer w;
 	int result = writer_init(&w, fd);
 
 	if (result < 0)
-		return error_set(err, "%s: %s", path, strerror(-result));
-	result = thin(session, options, &(struct builder_sink){ .put = put, .context = &w }, ret, err);
+		return error_set(err, "%s: %s", name, strerror(-result));
+	result = thin(session, options, &(struct builder_sink){ .put = path ? put_thoroughly : put_quickly, .context = &w }, ret, err);
 	if (result == 0 && w.failed)
-		result = error_set(err, "%s: %s", path, strerror(w.failed));
+		result = error_set(err, "%s: %s", name, strerror(w.failed));
 	writer_deinit(&w);
 	return result;
 }

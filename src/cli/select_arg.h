@@ -70,7 +70,7 @@ void selected_deinit(struct selected *s);
 /* The times of a command's --start and --stop, if they were given; else *from_ns and *to_ns remain. */
 int select_window(const struct args *args, const struct session *session, uint64_t *from_ns, uint64_t *to_ns, struct error *err);
 
-/* Write what is chosen to a file that is open for writing, and empty. Errors of writing name it so. */
+/* Write what is chosen to a file that is open for writing, and empty. Errors of writing name it so; NULL: it is memory, and nobody keeps it. */
 int select_write(const struct session *session, const struct thin_options *options, int fd, const char *path, struct thin_counts *ret,
 		 struct error *err);
 

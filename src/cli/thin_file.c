@@ -89,7 +89,7 @@ static int open_spans(const struct trace_arg *t, const struct thin_options *o, s
 	spans.limit = 0;
 	snprintf(path, 32, "/proc/self/fd/%d", fd);
 	*ret_fd = fd;
-	if (select_write(&t->session, &spans, fd, "memory", ret_counts, err) < 0 || open_trace(path, ret, err) < 0) {
+	if (select_write(&t->session, &spans, fd, NULL, ret_counts, err) < 0 || open_trace(path, ret, err) < 0) {
 		close(fd);
 		return -1;
 	}
@@ -115,7 +115,7 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 	if (result < 0)
 		return -1;
 	o.left_out = path && has_filter(&o.filter) && !o.limit ? &pairs : NULL;
-	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, path ? path : "memory", ret, err);
+	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, path, ret, err);
 	ret->unstopped |= of_spans.unstopped;
 	if (spans_fd >= 0) {
 		ret->spans = of_spans.spans;
