@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What recording costs and how fast a trace is read. Ratios are of runs taken in turn, with their spread.
 
-usage: bench/run.py [small|full|many|others|kfi|text]…   (default: all)
-RUNS=N sets how often each thing is run (default 5; full boot 3), LIMIT=S for how long QEMU's log is waited for (900).
+usage: bench/run.py [small|full|thin|many|others|kfi|text]…   (default: all but thin, which small and full have)
+RUNS=N sets how often each thing is run (default 5; full boot 3), LIMIT=S for how long QEMU's log is waited for (900), LINES=N how
+many lines the text trace has (52 million, which take 3 GB while they are there).
 """
 import os
 import random
@@ -22,7 +23,8 @@ from kd_logs import Machine, Style  # noqa: E402
 
 TRACE = os.path.join(WORK, "bench.upto")
 SMALL_BOUND, FULL_BOUND, BYTES_BOUND, RATE_BOUND, MEMORY_BOUND = 1.15, 1.25, 0.15, 100e6, 256
-INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND, LOG_BOUND, IMPORT_BOUND = 0.5, 50e6, 5, 2, 300
+INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND, LOG_BOUND, IMPORT_BOUND, THIN_BOUND = 0.5, 50e6, 5, 2, 300, 5
+TEXT_EVENTS = 52000000  # that one had in 2016: three answers from it are the measure
 
 
 def timed(args, timeout=1800):
@@ -132,6 +134,26 @@ def reading(title):
         print(f"{title}: {command:15}{spread(seconds)}; {verdict(statistics.median(seconds), INDEX_BOUND)} {INDEX_BOUND} s")
 
 
+# that drop about nine of ten calls, or more
+THIN = ["--min-duration 500ns", "--min-duration 2us", "--min-duration 100us", "--functions *page*", "--functions *lock*", "--depth 4", "--user"]
+
+
+def thinning(title):
+    """How much smaller a trace is without most of its calls."""
+    path, whole = os.path.join(WORK, "bench-thin.upto"), os.path.getsize(TRACE)
+    for options in THIN:
+        seconds, _ = timed([UPTO, "thin", *options.split(), "-o", path, TRACE])
+        info = upto_json("info", "--json", path)
+        calls, left = (sum(int(v) for k, v in info["meta"].items() if k.startswith("left_out.") and (k == "left_out.calls") == all_calls)
+                       for all_calls in (True, False))
+        ratio = whole / info["bytes"]
+        most = sorted(info["bytes_by_content"].items(), key=lambda c: -c[1])[:4]
+        print(f"{title}: thin {options:22}{left / calls * 100:6.2f} % of the calls dropped; {whole / 1e6:.2f} MB, then {info['bytes'] / 1e6:.2f} MB: "
+              f"{ratio:.2f} times smaller; {verdict(ratio, THIN_BOUND, less=False)} {THIN_BOUND}; {seconds:.1f} s; "
+              + ", ".join(f"{n} {b / 1e3:.0f} kB" for n, b in most), flush=True)
+    os.unlink(path)
+
+
 def small_args(append=""):
     return qemu_args("6.12", initrd("6.12", "plain"), append=append, whole=True)
 
@@ -140,6 +162,12 @@ def small():
     plain = compare("small boot", small_args(), SMALL_BOUND, int(os.environ.get("RUNS", 5)))
     costs("small boot", small_args(), plain)
     reading("small boot")
+    thinning("small boot")
+
+
+def thin():
+    run(UPTO, "record", "-q", "-f", "-o", TRACE, "--", *small_args(), timeout=1800)
+    thinning("small boot")
 
 
 def many():
@@ -199,32 +227,89 @@ def write_blocks(path, lines):
             f.write("".join(piece))
 
 
-def text():
-    """A text trace as upto import reads it, and its functions' times by a plain script."""
-    path = os.path.join(WORK, "bench.txt")
-    write_blocks(path, 6000000)
-    size = os.path.getsize(path)
-    rates = [size / timed([UPTO, "import", path, "-o", TRACE])[0] / 1e6 for _ in range(5)]
+def remove_trace():
+    for path in TRACE, TRACE + ".index", TRACE + ".history":
+        if os.path.exists(path):
+            os.unlink(path)
+
+
+def for_52_million(seconds, n, what):
+    """All seconds, as they would be for as many as the text trace of 2016 had."""
+    scaled = [s * TEXT_EVENTS / n for s in seconds]
+    proportion = f"; in proportion, {statistics.median(scaled):.1f} s for 52 M" if n != TEXT_EVENTS else ""
+    return f"{spread(seconds)} for {n / 1e6:.1f} M {what}{proportion}"
+
+
+def recorded_answers():
+    """From QEMU's start to which functions took longest, what ran first when, and who called whom."""
+    recorded, answered = [], []
+    for _ in range(int(os.environ.get("RUNS", 3))):
+        remove_trace()
+        recorded.append(timed([UPTO, "record", "-q", "-f", "-o", TRACE, "--"] + small_args())[0])
+        answered.append(sum(timed([UPTO, command, TRACE])[0] for command in ("top", "first", "tree")))
+    events = upto_json("info", "--json", TRACE)["events"]
+    whole = [r + a for r, a in zip(recorded, answered)]
+    print(f"small boot: QEMU's start to top, first and tree {for_52_million(whole, events, 'events')}; "
+          f"of it the answers {statistics.median(answered):.2f} s", flush=True)
+    return statistics.median(whole) * TEXT_EVENTS / events
+
+
+def text_answers(path, lines):
+    """From a text trace to the same; who called whom it does not tell."""
+    size, imported, answered = os.path.getsize(path), [], []
+    for _ in range(int(os.environ.get("RUNS", 3))):
+        remove_trace()
+        imported.append(timed([UPTO, "import", path, "-o", TRACE])[0])
+        answered.append(sum(timed([UPTO, command, TRACE])[0] for command in ("top", "first")))
+    rates = [size / s / 1e6 for s in imported]
     print(f"text trace of {size / 1e6:.0f} MB: upto import {statistics.median(rates):7.0f} MB/s  ({min(rates):.0f} … {max(rates):.0f}); "
-          f"{verdict(statistics.median(rates), IMPORT_BOUND, less=False)} {IMPORT_BOUND}; the trace has {os.path.getsize(TRACE) / 1e6:.0f} MB", flush=True)
-    if shutil.which("perl"):
-        with open(path, "rb") as f:
-            head = sum(len(line) for _, line in zip(range(1000000), f))
-        seconds = [timed(["sh", "-c", f"exec perl -e '{NAME_LINES}' <{path}"])[0] for _ in range(3)]
-        print(f"text trace of {size / 1e6:.0f} MB: perl        {head / statistics.median(seconds) / 1e6:7.0f} MB/s, {statistics.median(seconds):.2f} s "
-              f"for the first million lines; extrapolated, {statistics.median(seconds) * size / head:.0f} s for all", flush=True)
-    os.unlink(path)
+          f"{verdict(statistics.median(rates), IMPORT_BOUND, less=False)} {IMPORT_BOUND}; the trace has {os.path.getsize(TRACE) / 1e6:.0f} MB")
+    whole = [i + a for i, a in zip(imported, answered)]
+    print(f"text trace of {size / 1e6:.0f} MB: import, top and first {for_52_million(whole, lines, 'lines')}; "
+          f"of it the answers {statistics.median(answered):.2f} s", flush=True)
+    return statistics.median(whole) * TEXT_EVENTS / lines
+
+
+def perl_names(path, lines):
+    """The functions' times by a plain script: of the first million lines."""
+    n = min(lines, 1000000)
+    seconds = [timed(["sh", "-c", f"exec perl -e '{NAME_LINES}' <{path}"])[0] for _ in range(3)]
+    with open(path, "rb") as f:
+        head = sum(len(line) for _, line in zip(range(n), f))
+    all_seconds = statistics.median(seconds) * TEXT_EVENTS / n
+    print(f"text trace of {os.path.getsize(path) / 1e6:.0f} MB: perl, times by name {head / statistics.median(seconds) / 1e6:7.0f} MB/s, "
+          f"{spread(seconds)} for the first {n / 1e6:.1f} M lines; extrapolated, {all_seconds:.0f} s for 52 M", flush=True)
+    return all_seconds
+
+
+def text():
+    """52 million events to answers: recorded, from a text trace, and what a plain script takes for one of these."""
+    path, lines = os.path.join(WORK, "bench.txt"), int(os.environ.get("LINES", TEXT_EVENTS)) // 1000 * 1000
+    if shutil.disk_usage(WORK).free < 80 * lines:
+        sys.exit(f"no room for {lines} lines in {WORK}: LINES=N makes fewer")
+    ours = [recorded_answers()]
+    try:
+        write_blocks(path, lines)
+        ours.append(text_answers(path, lines))
+        if shutil.which("perl"):
+            perl = perl_names(path, lines)
+            print(f"52 million events: perl's one answer takes {perl / ours[0]:.1f} times as long as all from QEMU's start, and "
+                  f"{perl / ours[1]:.1f} times as long as those from a text trace", flush=True)
+    finally:
+        os.unlink(path)
+        remove_trace()
 
 
 def full():
     plain = compare("full boot", full_args(), FULL_BOUND, int(os.environ.get("RUNS", 3)))
     costs("full boot", full_args(), plain)
     reading("full boot")
+    thinning("full boot")
 
 
 def main():
     for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi", "text"]:
-        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text}[what]()
+        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text, "thin": thin}[what]()
 
 
 if __name__ == "__main__":
