@@ -41,22 +41,25 @@ int recording_choice_check(const struct args *args, struct error *err)
 void recording_choice_put(const struct args *args, struct buf *lines)
 {
 	static const char *const keys[] = { "start", "stop", "every" };
+	struct error err;
+	uint64_t before;
 
-	/* what was before a start is known only afterwards */
-	if (arg(args, "before"))
-		return;
+	if (arg(args, "before") && arg_time(args, "before", &before, &err) == 0)
+		meta_put_u64(lines, "before", before);
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (arg(args, keys[i]))
 			meta_put(lines, keys[i], arg(args, keys[i]));
 }
 
 /* The recorder has counted how often the start condition held while it waited. */
-static void count_hits(struct thin_condition *start, const struct reader *r)
+static void count_hits(struct thin_options *o, const struct reader *r)
 {
 	uint64_t hits = meta_get_u64(&r->meta, "start_hits", 0);
 
-	if (hits < start->condition.nth)
-		start->condition.nth -= hits;
+	if (!hits || hits >= o->start.condition.nth)
+		return;
+	o->start.condition.nth -= hits;
+	o->after_ns = meta_get_u64(&r->meta, "start_ns", 0);
 }
 
 static int apply(const struct selected *selected, const struct trace_arg *t, const char *path, bool quiet, struct thin_counts *counts, struct error *err)
@@ -99,7 +102,7 @@ static int apply_options(const struct args *args, const struct trace_arg *t, con
 	struct selected selected;
 	int result = select_arg(args, &t->session, &selected, err);
 
-	count_hits(&selected.options.start, t->reader);
+	count_hits(&selected.options, t->reader);
 	if (result == 0)
 		result = apply(&selected, t, path, quiet, &counts, err);
 	selected_deinit(&selected);

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "hold.h"
 #include "limits.h"
 #include "pack.h"
 #include "recorder.h"
@@ -276,9 +277,14 @@ static const uint64_t *pass(struct stream *s, const uint64_t *w, const struct si
 	return w + raw_words(site);
 }
 
-/* A span begins, in all vCPUs' streams: a gap tells that there was something before. */
+/* A span begins, in all vCPUs' streams: a gap tells that there was something before which is not here. */
 static void begin_span(unsigned cpu, struct stream *s, const uint64_t *mark)
 {
+	if (mark[MARK_SPAN] > drain.spans)
+		drain.awaits_end = span_end_begin(mark[MARK_NS], recorder.n_vcpus == 1);
+	drain.spans = mark[MARK_SPAN];
+	if (!s->waits)
+		return;
 	s->waits = false;
 	s->state.ns = mark[MARK_NS];
 	s->state.place = mark[MARK_PLACE];
@@ -286,9 +292,6 @@ static void begin_span(unsigned cpu, struct stream *s, const uint64_t *mark)
 	builder_put_gap(&drain.builder, cpu, &s->state, GAP_NOT_ASKED, mark[MARK_SPAN], 0);
 	drain.events += s->encoder->events;
 	s->begun_ms = clock_ms();
-	if (mark[MARK_SPAN] > drain.spans)
-		drain.awaits_end = span_end_begin(mark[MARK_NS], recorder.n_vcpus == 1);
-	drain.spans = mark[MARK_SPAN];
 }
 
 /* The last events have their times by a clock. */
@@ -431,6 +434,9 @@ static void put_end(void)
 	struct buf lines = { 0 };
 	uint64_t unwatched = 0, lost;
 
+	put_queued();
+	pack_flush();
+	pack_let_go();
 	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
 		const struct vcpu *v = vcpu_get(i);
 		const struct stream *s = drain.streams[i];
@@ -438,14 +444,13 @@ static void put_end(void)
 
 		if (s && s->waits) /* it counts no more, or on, behind its last event */
 			insns = s->encoder->now.insns;
+		hold_last_insns(i, &insns);
 		/* as the vCPU counted, not as its events do: `upto check` holds one against the other */
 		buf_printf(&lines, "insns.%u=%llu\n", i, (unsigned long long)insns);
 		unwatched += v ? v->live->unwatched : 0;
 	}
-	put_queued();
-	pack_flush();
 	lost = drain.lost + pack_lost();
-	meta_put_u64(&lines, "events", drain.events - lost);
+	meta_put_u64(&lines, "events", drain.events - lost - (uint64_t)hold_forgotten());
 	meta_put_u64(&lines, "lost", lost + unwatched);
 	meta_put_u64(&lines, "late_arrivals", recorder.late_arrivals);
 	meta_put_u64(&lines, "odd_clocks", drain.odd_clocks);
@@ -491,6 +496,7 @@ bool drain_start(int fd, const struct meta *config)
 		return false;
 	builder_init(&drain.builder, &recorder.sites, &(struct builder_sink){ .put = put_chunk });
 	drain_boot(false);
+	drain.builder.apart = meta_get(config, "before");
 	drain.awaits_end = !recorder.waits && span_end_begin(0, false);
 	for (size_t i = 0; i < config->count; i++)
 		if (!strncmp(config->entries[i].key, "meta.", 5))

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "hold.h"
 #include "trace/writer.h"
 
 enum {
@@ -52,7 +53,7 @@ static void write_item(struct item *item, uint64_t waiting)
 	int level = level_of(item, waiting);
 	uint64_t begun = clock_ms(), ran = clock_thread_ms();
 
-	if (writer_put(&pack.writer, &item->header, &item->payload, level) < 0 &&
+	if (hold_chunk(&pack.writer, &item->header, &item->payload, level) < 0 &&
 	    item->header.type == CHUNK_EVENTS)
 		__atomic_fetch_add(&pack.lost, item->header.events, __ATOMIC_RELAXED);
 	if (!item->level && clock_ms() - begun > SLOW_MS && clock_ms() - begun > 2 * (clock_thread_ms() - ran))
@@ -107,6 +108,11 @@ void pack_flush(void)
 	pthread_mutex_unlock(&pack.lock);
 }
 
+void pack_let_go(void)
+{
+	hold_end(&pack.writer);
+}
+
 void pack_retry(void)
 {
 	writer_retry(&pack.writer);
@@ -134,5 +140,5 @@ uint64_t pack_size(void)
 
 uint64_t pack_lost(void)
 {
-	return __atomic_load_n(&pack.lost, __ATOMIC_RELAXED);
+	return __atomic_load_n(&pack.lost, __ATOMIC_RELAXED) + hold_lost();
 }

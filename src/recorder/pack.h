@@ -24,6 +24,9 @@ void pack_put(const struct chunk_header *header, struct buf *payload, int level)
 /* Wait until all queued chunks are written, or have failed. */
 void pack_flush(void);
 
+/* No chunk of events will come: see hold.h. Called after pack_flush(). */
+void pack_let_go(void);
+
 /* Forget a failure, so that a last small chunk can be tried. Called after pack_flush(). */
 void pack_retry(void);
 

@@ -8,6 +8,7 @@
 #include "arch/x86_insn.h"
 #include "base/clock.h"
 #include "guest_time.h"
+#include "hold.h"
 #include "span_end.h"
 #include "watch_put.h"
 
@@ -23,6 +24,7 @@ static struct {
 	struct functions starts, stops; /* under the recorder's lock, and constant while a kernel runs */
 	bool asked;
 	bool every;
+	bool holds;          /* a flight recorder that waits: it records all, and forgets what is old (hold.h) */
 	bool unknown;        /* only the whole trace can tell what is meant: begin */
 	bool over;           /* no span will begin any more */
 	uint64_t spans;      /* that have begun */
@@ -74,14 +76,18 @@ static bool begins_again(void)
 int waiting_init(const struct meta *config, struct error *err)
 {
 	const char *start = meta_get(config, "start"), *stop = meta_get(config, "stop");
+	uint64_t before = meta_get_u64(config, "before", 0);
 
 	if ((start && condition_parse("start", start, &waiting.start, err) < 0) || (stop && condition_parse("stop", stop, &waiting.stop, err) < 0))
 		return -1;
 	waiting.asked = start || stop;
 	waiting.every = meta_get(config, "every");
 	waiting.unknown = start && !is_plain(&waiting.start);
-	recorder.waits = start;
-	if (waiting.asked && ends() && (!waiting.every || begins_again()))
+	waiting.holds = start && before;
+	recorder.waits = start && !before;
+	if (waiting.holds)
+		hold_begin(before);
+	if (waiting.asked && ends() && (!waiting.every || (begins_again() && !before)))
 		span_end_await(&waiting.start, &waiting.starts, &waiting.stop, &waiting.stops, waiting.every);
 	return 0;
 }
@@ -89,6 +95,12 @@ int waiting_init(const struct meta *config, struct error *err)
 static bool waits(void)
 {
 	return __atomic_load_n(&recorder.waits, __ATOMIC_ACQUIRE);
+}
+
+/* Is a span to begin? */
+static bool awaits(void)
+{
+	return (waits() && !waiting.over) || __atomic_load_n(&waiting.holds, __ATOMIC_ACQUIRE);
 }
 
 /* All functions of that name. Too many: none. */
@@ -123,7 +135,7 @@ void waiting_found(const struct kernel *k)
 
 bool waiting_for_entry(uint64_t addr)
 {
-	return waits() && !waiting.over && functions_have(&waiting.starts, addr);
+	return awaits() && functions_have(&waiting.starts, addr);
 }
 
 enum watching waiting_watches(uint64_t addr, const struct hook *hook)
@@ -159,11 +171,31 @@ static void translated_anew(void)
 			mark(vcpu_get(i), 0);
 }
 
-/* False: another vCPU was first. */
+/* The flight recorder has what was before: only the moment is told. */
+static void release(struct vcpu *v)
+{
+	bool first;
+
+	pthread_mutex_lock(&waiting.lock);
+	first = waiting.holds;
+	__atomic_store_n(&waiting.holds, false, __ATOMIC_RELEASE);
+	waiting.spans += first;
+	pthread_mutex_unlock(&waiting.lock);
+	if (!first)
+		return;
+	mark(v, 0);
+	hold_release();
+}
+
+/* False: another vCPU was first, or nothing has to be put into the ring. */
 static bool begin(struct vcpu *v, uint64_t place)
 {
 	bool first;
 
+	if (__atomic_load_n(&waiting.holds, __ATOMIC_ACQUIRE)) {
+		release(v);
+		return false;
+	}
 	pthread_mutex_lock(&waiting.lock);
 	first = waits() && !waiting.over;
 	if (first) {
@@ -233,12 +265,13 @@ static void put_entry(struct vcpu *v, uint64_t function, const struct site *call
 		put(v, there, v->live->insns, NULL, 0);
 }
 
-/* What is counted here, the recording cannot count. */
-static void tell_hits(uint64_t before)
+/* What is counted here, the recording cannot count: it does not have all before that time. */
+static void tell_hits(uint64_t before, uint64_t ns)
 {
 	struct buf lines = { 0 };
 
 	meta_put_u64(&lines, "start_hits", before);
+	meta_put_u64(&lines, "start_ns", ns);
 	drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
 }
@@ -250,15 +283,14 @@ void watch_awaited(unsigned cpu, void *data)
 	struct site site;
 	bool called;
 
-	if (!waits() || (waiting.start.kind == CONDITION_ENTRY &&
+	if (!awaits() || (waiting.start.kind == CONDITION_ENTRY &&
 			 __atomic_add_fetch(&waiting.hits, 1, __ATOMIC_RELAXED) < waiting.start.nth))
 		return;
-	called = find_call(v, function, &site, &slot, &from);
-	if (!begin(v, called ? from : function))
-		return;
-	put_entry(v, function, called ? &site : NULL, slot, from);
 	if (waiting.start.kind == CONDITION_ENTRY && waiting.start.nth > 1)
-		tell_hits(waiting.start.nth - 1);
+		tell_hits(waiting.start.nth - 1, waiting.holds ? watch_clock(cpu) : 0);
+	called = find_call(v, function, &site, &slot, &from);
+	if (begin(v, called ? from : function))
+		put_entry(v, function, called ? &site : NULL, slot, from);
 }
 
 static void stop_at(bool holds)
@@ -275,7 +307,7 @@ static bool start_at(struct vcpu *v, bool holds)
 
 bool waiting_exec(struct vcpu *v, const char *comm, const char *exe)
 {
-	if (waits())
+	if (awaits())
 		return start_at(v, condition_is_program(&waiting.start, comm, exe));
 	stop_at(condition_is_program(&waiting.stop, comm, exe));
 	return false;
@@ -290,7 +322,7 @@ bool waiting_fact(struct vcpu *v, const struct fact *fact)
 {
 	bool starts = is_line(&waiting.start, fact);
 
-	if (waits())
+	if (awaits())
 		start_at(v, starts);
 	else
 		stop_at(is_line(&waiting.stop, fact));
@@ -302,7 +334,7 @@ void waiting_object(struct vcpu *v, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	if (waits() && waiting.start.object && !waiting.unknown && !is_of_kernel(&waiting.start) &&
+	if (awaits() && waiting.start.object && !waiting.unknown && !is_of_kernel(&waiting.start) &&
 	    !fnmatch(waiting.start.object, slash ? slash + 1 : path, 0))
 		begin(v, registers_read(&v->regs, GUEST_RIP));
 }
@@ -323,11 +355,11 @@ static bool is_over(void)
 
 void waiting_look(struct vcpu *v)
 {
-	if (waits()) {
+	if (awaits()) {
 		if ((waiting.unknown && kernel_found(&recorder.kernel)) ||
 		    (waiting.start.kind == CONDITION_TIME && guest_time(v) + AHEAD_NS >= waiting.start.ns))
 			begin(v, 0);
-	} else if (waiting.asked && is_over()) {
+	} else if (!waits() && waiting.asked && is_over()) {
 		qemu_translate_anew(translated_anew);
 	}
 }

@@ -13,7 +13,8 @@
  *   OBJECT:FUNCTION                   when a module of that name is loaded, or a file of that name is mapped
  *   others                            once the kernel is known, since only the whole trace can tell what they are
  *
- * and how often something happened (#N) is counted here only for the first two.
+ * and how often something happened (#N) is counted here only for the first two. With a time before the start, all is recorded meanwhile, and
+ * forgotten when it is old (hold.h).
  */
 #ifndef UPTO_RECORDER_WAITING_H
 #define UPTO_RECORDER_WAITING_H
@@ -35,7 +36,7 @@ enum waiting_mark {
 	MARK_WORDS,
 };
 
-/* Keys start, stop, every. Sets recorder.waits. */
+/* Keys start, stop, every; before: nanoseconds before the start that are wanted, too. Sets recorder.waits. */
 int waiting_init(const struct meta *config, struct error *err);
 
 /* In translation, under `lock`. The kernel was found: which functions are meant. */

@@ -78,7 +78,10 @@ void builder_end_chunk(struct builder *b, unsigned cpu, int level)
 	if (!enc->events)
 		return;
 	put_events(b, cpu, level);
-	encoder_begin(enc, &state);
+	if (b->apart)
+		encoder_begin_anew(enc, &state);
+	else
+		encoder_begin(enc, &state);
 }
 
 void builder_put_gap(struct builder *b, unsigned cpu, const struct cpu_state *state, enum gap_reason reason, uint64_t number, uint64_t lost)

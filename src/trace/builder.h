@@ -21,6 +21,7 @@ struct builder {
 	uint32_t sites_written;
 	uint64_t events;             /* in chunks so far */
 	struct encoder *encoders[CPUS_MAX]; /* NULL: the vCPU has none yet */
+	bool apart;                  /* each chunk of events can be decoded without the one before it */
 	bool gap[CPUS_MAX];          /* the vCPU's chunk begins with a gap */
 };
 

@@ -37,19 +37,21 @@ void writer_deinit(struct writer *w)
 	buf_free(&w->packed);
 }
 
-static int pack(struct writer *w, const struct buf *payload, int level)
+/* There is room for the header before it. */
+int writer_pack(struct writer *w, struct chunk_header *header, const struct buf *payload, int level, struct buf *out)
 {
 	size_t n;
 
-	w->packed.len = 0;
-	buf_reserve(&w->packed, sizeof(struct chunk_header) + ZSTD_compressBound(payload->len));
+	header->unpacked = (uint32_t)payload->len;
+	out->len = 0;
+	buf_reserve(out, sizeof(struct chunk_header) + ZSTD_compressBound(payload->len));
 	ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, level);
 	ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_checksumFlag, 1);
-	n = ZSTD_compress2(w->zstd, w->packed.data + sizeof(struct chunk_header),
-			   w->packed.cap - sizeof(struct chunk_header), payload->data, payload->len);
+	n = ZSTD_compress2(w->zstd, out->data + sizeof(struct chunk_header), out->cap - sizeof(struct chunk_header), payload->data,
+			   payload->len);
 	if (ZSTD_isError(n))
 		return -EIO;
-	w->packed.len = sizeof(struct chunk_header) + n;
+	out->len = sizeof(struct chunk_header) + n;
 	return 0;
 }
 
@@ -76,6 +78,28 @@ static int keep_room(struct writer *w, const struct chunk_header *h, uint64_t si
 	return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? -errno : 0;
 }
 
+int writer_put_packed(struct writer *w, const struct chunk_header *header, struct buf *packed)
+{
+	struct chunk_header h = *header;
+	int r;
+
+	if (w->failed)
+		return -w->failed;
+	h.magic = CHUNK_MAGIC;
+	h.stored = (uint32_t)(packed->len - sizeof h);
+	h.number = w->number;
+	h.crc = crc32_of(&h, offsetof(struct chunk_header, crc));
+	memcpy(packed->data, &h, sizeof h);
+	r = write_all(w->fd, packed->data, packed->len);
+	if (r == 0)
+		r = keep_room(w, &h, w->size + packed->len);
+	if (r < 0)
+		return fail(w, r);
+	__atomic_store_n(&w->size, w->size + packed->len, __ATOMIC_RELAXED);
+	w->number++;
+	return 0;
+}
+
 int writer_put(struct writer *w, const struct chunk_header *header, const struct buf *payload, int level)
 {
 	struct chunk_header h = *header;
@@ -83,23 +107,8 @@ int writer_put(struct writer *w, const struct chunk_header *header, const struct
 
 	if (w->failed)
 		return -w->failed;
-	r = pack(w, payload, level);
-	if (r < 0)
-		return fail(w, r);
-	h.magic = CHUNK_MAGIC;
-	h.stored = (uint32_t)(w->packed.len - sizeof h);
-	h.unpacked = (uint32_t)payload->len;
-	h.number = w->number;
-	h.crc = crc32_of(&h, offsetof(struct chunk_header, crc));
-	memcpy(w->packed.data, &h, sizeof h);
-	r = write_all(w->fd, w->packed.data, w->packed.len);
-	if (r == 0)
-		r = keep_room(w, &h, w->size + w->packed.len);
-	if (r < 0)
-		return fail(w, r);
-	__atomic_store_n(&w->size, w->size + w->packed.len, __ATOMIC_RELAXED);
-	w->number++;
-	return 0;
+	r = writer_pack(w, &h, payload, level, &w->packed);
+	return r < 0 ? fail(w, r) : writer_put_packed(w, &h, &w->packed);
 }
 
 void writer_retry(struct writer *w)

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A flight recorder's memory: until what is waited for happens (waiting.h), chunks of events are kept here for a while, packed, and then
+ * forgotten. Once it has happened they go to the file, and all that come after them. Where some are missing before a vCPU's first, a gap says so.
+ *
+ * hold_chunk() is called by the packing thread only, hold_end() when that has nothing to do.
+ */
+#ifndef UPTO_RECORDER_HOLD_H
+#define UPTO_RECORDER_HOLD_H
+
+#include "trace/writer.h"
+
+/* From now on, keep what is no older than so long: before anything is recorded. */
+void hold_begin(uint64_t ns);
+
+/* From any thread: write what is kept, and what comes. */
+void hold_release(void);
+
+/* Write the chunk, or keep it: takes over its memory then, and empties *payload. Returns 0, or writer_put()'s error. */
+int hold_chunk(struct writer *w, const struct chunk_header *header, struct buf *payload, int level);
+
+/* No chunk will come any more: write what is kept if that was asked for, else forget it. */
+void hold_end(struct writer *w);
+
+/* From any thread: events in chunks that were forgotten, less the gaps that tell of them; and in chunks that could not be written. */
+int64_t hold_forgotten(void);
+uint64_t hold_lost(void);
+
+/* After hold_end(), if chunks were ever held: the vCPU's counter at the last of its events that is in the file. Else *insns remains. */
+void hold_last_insns(unsigned cpu, uint64_t *insns);
+
+#endif
