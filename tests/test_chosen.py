@@ -38,13 +38,56 @@ def same(one, other):
     assert spans[0] == spans[1] and spans[0]
 
 
+ALL = pytest.mark.all
+# the recorder waits before, between and after these; with --before it records, and forgets
+CHOICES = [
+    "--start entry:kernel_init_freeable --stop exit:kernel_init_freeable --min-duration 50us --no-interrupts",
+    "--start entry:do_one_initcall --stop exit:do_one_initcall --every",
+    "--start log:Freeing#2 --stop exec:init",
+    "--start entry:vfs_open#4 --stop exit:vfs_open#2 --before 100ms",
+    pytest.param("--start entry:do_exit --stop +100us --every", marks=ALL),
+    pytest.param("--start entry:do_exit#3 --stop +1ms", marks=ALL),
+    pytest.param("--start exit:do_filp_open --stop log:reboot", marks=ALL),
+    pytest.param("--start time:1s --stop time:1.2s", marks=ALL),
+    pytest.param("--start exec:busybox", marks=ALL),
+    pytest.param("--stop entry:kernel_init", marks=ALL),
+    pytest.param("--start entry:vfs_open --stop exit:vfs_open --every --before 1ms", marks=ALL),
+    pytest.param("--start log:Freeing#2 --before 5ms --stop exec:init", marks=ALL),
+]
+
+
+@pytest.mark.parametrize("options", CHOICES)
 @pytest.mark.weight(20)
-def test_record_is_thin():
+def test_record_is_thin(options):
     """What is chosen while recording is what is chosen afterwards from the whole of the same boot."""
-    options = ["--start", "entry:kernel_init_freeable", "--stop", "exit:kernel_init_freeable", "--min-duration", "50us", "--no-interrupts"]
-    same(boot("some", *options), thinned("some", *options))
-    some, whole = (upto_json("info", "--json", boot(name))["bytes_by_content"]["events"] for name in ("some", "all"))
-    assert some * 5 < whole, (some, whole)
+    name = re.sub(r"\W+", "-", options)
+    some = boot(name, *options.split())
+    same(some, thinned(name, *options.split()))
+    assert run(UPTO, "calls", "--json", some).stdout == run(UPTO, "calls", "--json", thinned(name, *options.split())).stdout
+    assert run(UPTO, "check", some).returncode == 0
+    some, whole = (upto_json("info", "--json", path)["bytes_by_content"]["events"] for path in (some, boot("all")))
+    assert some < whole, (some, whole)
+
+
+SMP = "--start entry:vfs_open --stop exit:vfs_open --every"
+
+
+@pytest.mark.weight(10)
+def test_waits_of_vcpus():
+    """With several vCPUs all spans are there, and begin with what they are to begin with."""
+    path = os.path.join(WORK, "chosen-smp.upto")
+    record(path, qemu_args("6.12", initrd("6.12", "brief"), smp=4, thread="multi"), *SMP.split())
+    assert run(UPTO, "check", path).returncode == 0
+    meta = upto_json("info", "--json", path)["meta"]
+    spans = sum(k.endswith(".start_ns") for k in meta)
+    calls = upto_json("calls", "--json", "--function", "vfs_open", "--depth", "1", path)["calls"]
+    begins = {meta[f"span.{i + 1}.start_ns"] for i in range(spans)}
+    assert spans >= 5 and begins <= {str(c["entry_ns"]) for c in calls}, (spans, begins)
+    whole = [c for c in calls if c["left"] == "returned"]
+    assert len(whole) >= spans
+    # and the programs that ran before the first of them have their names
+    assert {p["comm"] for p in upto_json("ps", "--json", path)["processes"]} >= {"init", "busybox"}
+    return f"{spans} spans, {len(calls)} calls"
 
 
 @pytest.mark.weight(20)
@@ -87,12 +130,17 @@ def test_refused():
 
 @pytest.mark.weight(10)
 def test_not_found():
-    """What is asked for is not there: the whole trace stays, and that is said."""
+    """What is asked for is not there: all is recorded once that cannot be ruled out any more, or nothing, and that is said."""
     path = os.path.join(WORK, "chosen-nothing.upto")
-    p = run(UPTO, "record", "-f", "-o", path, "--deterministic", "--start", "entry:no_such_function", "--", *qemu_args("6.12", initrd("6.12", "brief")),
-            check=False)
-    assert p.returncode == 1 and re.search(rb"chosen-nothing.upto: is whole, nothing was taken out: --start: no function no_such_function", p.stderr)
-    assert digest(path) == digest(boot("all"))
+    for options, said in [
+            ("--start entry:no_such_function", rb"has all since the kernel was found, nothing was taken out: --start: no function no_such_function"),
+            ("--start exec:no_such_program", rb"has no events: what is to start it \(--start exec:no_such_program\) did not happen")]:
+        p = run(UPTO, "record", "-f", "-o", path, "--deterministic", *options.split(), "--", *qemu_args("6.12", initrd("6.12", "brief")),
+                check=False)
+        assert p.returncode == 1 and re.search(rb"chosen-nothing.upto: " + said, p.stderr), p.stderr
+        assert run(UPTO, "check", path).returncode == 0
+        info, whole = upto_json("info", "--json", path), upto_json("info", "--json", boot("all"))
+        assert 0.9 * whole["events"] < info["events"] < whole["events"] if b"function" in said else info["events"] == 0
 
 
 def log_of(*options):

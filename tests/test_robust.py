@@ -117,16 +117,23 @@ class Recording:
         return self.stderr.read().decode(errors="replace")
 
 
+def some_chunks(data):
+    """The whole chunks of what may be cut."""
+    chunks, at = [], FILE_HEADER
+    while at + CHUNK_HEADER.size <= len(data):
+        c = dict(zip(FIELDS, CHUNK_HEADER.unpack_from(data, at)))
+        c["offset"], c["end"] = at, at + CHUNK_HEADER.size + c["stored"]
+        at = c["end"]
+        if at <= len(data):
+            chunks.append(c)
+    return chunks
+
+
 def chunks_of(trace):
     with open(trace, "rb") as f:
         data = f.read()
-    chunks, at = [], FILE_HEADER
-    while at < len(data):
-        c = dict(zip(FIELDS, CHUNK_HEADER.unpack_from(data, at)))
-        c["offset"], c["end"] = at, at + CHUNK_HEADER.size + c["stored"]
-        chunks.append(c)
-        at = c["end"]
-    assert at == len(data) and chunks[-1]["type"] == END, "the base trace is not whole"
+    chunks = some_chunks(data)
+    assert chunks[-1]["end"] == len(data) and chunks[-1]["type"] == END, "the base trace is not whole"
     return data, chunks
 
 
@@ -268,6 +275,32 @@ def test_kill_qemu(index):
     assert cost <= KILL_COST_NS, f"seed {number}: {cost / 1e9:.3f} s lost of {guest / 1e9:.3f} s"
     os.unlink(trace)
     return f"seed {number}: killed at {guest / 1e9:.2f} s of guest time, {max(cost, 0) / 1e9:.2f} s lost"
+
+
+def event_chunks(trace):
+    with open(trace, "rb") as f:
+        return [c for c in some_chunks(f.read()) if c["type"] == EVENTS]
+
+
+def test_kill_flight_recorder():
+    """kill -9 of a flight recorder: what had been triggered is there, with what was asked for before it, and little that is older."""
+    trace = os.path.join(WORK, "robust-flight.upto")
+    with Recording(trace, plain(), "--start", "log:Run /init", "--before", "300ms") as r:
+        r.until(lambda s: s["guest_ns"] > 1_000_000_000)
+        assert not event_chunks(trace), "they are held"
+        end = time.monotonic() + 60
+        while not event_chunks(trace) and time.monotonic() < end:
+            time.sleep(0.02)
+        os.kill(r.qemu, signal.SIGKILL)
+        assert r.wait(10) == 128 + signal.SIGKILL, f"exit {r.process.returncode}: {r.said()}"
+    info = assert_cut(trace)
+    start = [line["ns"] for line in upto_json("log", "--json", trace)["log"] if "Run /init" in line["text"]][0]
+    first = min(h["first_ns"] for h in event_chunks(trace))
+    # a chunk is of 0.6 s of the host's time, or a little more where CPUs are busy
+    assert start - 1_500_000_000 < first <= start - 300_000_000, (start, first)
+    assert info["duration_ns"] > start
+    os.unlink(trace)
+    return f"from {(start - first) / 1e9:.2f} s before the trigger to {(info['duration_ns'] - start) / 1e9:.2f} s behind it"
 
 
 def test_kill_upto():

@@ -262,8 +262,8 @@ int select_window(const struct args *args, const struct session *session, uint64
 	return result;
 }
 
-/* zstd's levels. A file is written once, and kept: the highest level costs half a second, and more than that only for a trace's events. */
-enum { QUICK_LEVEL = 3, EVENTS_LEVEL = 12, TABLES_LEVEL = 19 };
+/* zstd's levels. Symbols at 19 would take a third of a second, for a tenth of their bytes: who records waits for it. */
+enum { QUICK_LEVEL = 3, EVENTS_LEVEL = 12, TABLES_LEVEL = 9 };
 
 /* Where writing fails, the writer keeps in mind why. */
 static void put_quickly(void *context, const struct chunk_header *header, struct buf *payload, int level)
