@@ -23,12 +23,19 @@ const struct command cmd_record = {
 	.summary = "record every function call of a guest, from reset to power-off",
 	.description = "Runs the QEMU command line behind -- with the recorder added. The guest needs no preparation. "
 		       "Kernel symbols come from the kernel given with -kernel, or out of guest memory.\n"
-		       "Ctrl-C, or a signal to upto, ends guest and trace in order. QEMU's exit status is passed on.\n",
+		       "Ctrl-C, or a signal to upto, ends guest and trace in order. QEMU's exit status is passed on.\n"
+		       "With --start little is watched until the condition holds, and after --stop. A function that the kernel does not have may be a "
+		       "module's or a program's: all is recorded then, and MODULE:FUNCTION or PROGRAM:FUNCTION says which, so that recording begins "
+		       "when that is loaded. With --before what is recorded stays in memory, and is forgotten when it is older than that.\n",
 	.examples = "  upto record -- qemu-system-x86_64 -m 1G -kernel vmlinuz -initrd initrd.img\n      record a boot\n"
 		    "  upto record -o disk.upto -- qemu-system-x86_64 -m 1G -drive file=disk.img\n"
 		    "      a kernel from a disk: its symbols are read from memory\n"
 		    "  upto record --deterministic -- qemu-system-x86_64 -kernel vmlinuz\n"
-		    "      twice the same events when run twice\n",
+		    "      twice the same events when run twice\n"
+		    "  upto record --start entry:ext4_fill_super --stop exit:ext4_fill_super -- qemu-system-x86_64 …\n"
+		    "      only a span; the guest runs at its usual speed before and after it\n"
+		    "  upto record --start 'log:BUG:' --before 2s -- qemu-system-x86_64 …\n"
+		    "      a flight recorder: two seconds up to the first such line of the kernel's log, and what follows it\n",
 	.options = options,
 	.rest = true,
 	.run = run,

@@ -22,6 +22,7 @@
 #include "file_symbols.h"
 #include "qemu.h"
 #include "recorder/stats.h"
+#include "terminal.h"
 #include "trace/meta.h"
 
 enum { STATUS_MS = 250 };
@@ -239,17 +240,28 @@ static int start(struct recorded *s, struct error *err)
 	return 0;
 }
 
-static void status_line(const struct stats *st, const struct stats *before)
+static void status_line(const struct recording *rec, const struct stats *st, const struct stats *before)
 {
 	double rate = (double)(st->events - before->events) * 1000 / STATUS_MS;
 
+	if (st->waits) {
+		const char *start = arg(rec->args, "start");
+		struct buf line = { 0 };
+
+		terminal_escape(&line, st->waits == 1 && start ? start : "its end");
+		buf_put_u8(&line, 0);
+		fprintf(stderr, "\r\033[Kguest %.2f s  waits for %s", (double)st->guest_ns / 1e9, (char *)line.data);
+		buf_free(&line);
+		fflush(stderr);
+		return;
+	}
 	fprintf(stderr, "\r\033[Kguest %.2f s  %.1f M events  %.1f M/s  %.1f MB", (double)st->guest_ns / 1e9,
 		(double)st->events / 1e6, rate / 1e6, (double)st->bytes / 1e6);
 	fflush(stderr);
 }
 
 /* Wait for QEMU. Show the progress if a terminal is free for that. */
-static int wait_for(struct recorded *s, bool tell)
+static int wait_for(const struct recording *rec, struct recorded *s, bool tell)
 {
 	struct stats before = { 0 };
 	int status;
@@ -263,7 +275,7 @@ static int wait_for(struct recorded *s, bool tell)
 			return EXIT_FAILED;
 		if (tell && pid == 0) {
 			usleep(STATUS_MS * 1000);
-			status_line(s->stats, &before);
+			status_line(rec, s->stats, &before);
 			before = *s->stats;
 		}
 	}
@@ -376,7 +388,7 @@ int recording_run(const struct recording *rec, struct error *err)
 	tell = !rec->quiet && isatty(STDERR_FILENO) && !qemu_uses_terminal(rec->argv);
 	if (start(&s, err) < 0)
 		return EXIT_FAILED;
-	r = wait_for(&s, tell);
+	r = wait_for(rec, &s, tell);
 	if (!s.stats->insns && r) {
 		/* no instruction ran, and QEMU has printed why */
 		if (s.made)

@@ -379,6 +379,7 @@ static void update_stats(void)
 		}
 	}
 	stats->events = drain.events;
+	stats->waits = waiting_state();
 	stats->insns = insns;
 	stats->guest_ns = ns;
 	stats->bytes = pack_size();

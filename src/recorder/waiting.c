@@ -363,3 +363,8 @@ void waiting_look(struct vcpu *v)
 		qemu_translate_anew(translated_anew);
 	}
 }
+
+unsigned waiting_state(void)
+{
+	return awaits() ? 1 : waits() ? 2 : 0;
+}

@@ -55,6 +55,9 @@ bool waiting_exec(struct vcpu *v, const char *comm, const char *exe); /* true: i
 bool waiting_fact(struct vcpu *v, const struct fact *fact); /* false: it is outside the spans, not to be told */
 void waiting_object(struct vcpu *v, const char *path);
 
+/* From any thread: for stats.waits. */
+unsigned waiting_state(void);
+
 /* In a vCPU's thread between two blocks: what is due, or whose time has come. */
 void waiting_look(struct vcpu *v);
 
