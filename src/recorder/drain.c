@@ -34,6 +34,8 @@ struct stream {
 	uint64_t insns;           /* of the last record */
 	bool waits;               /* what comes is outside the spans that were asked for: only what it leads to is kept … */
 	struct cpu_state state;   /* … here */
+	uint64_t span;            /* number of the last one whose mark it had */
+	uint64_t target;          /* where the last event that tells it led to, while a span's end is looked for */
 };
 
 static struct {
@@ -44,6 +46,7 @@ static struct {
 	struct builder builder;
 	uint64_t events, lost, odd_clocks;
 	uint64_t spans;           /* number of the last one that began */
+	uint64_t span_ns;         /* when it did */
 	bool awaits_end;          /* its end is looked for */
 	pthread_mutex_t lock;     /* for what other threads queue: */
 	struct buf queued[CHUNK_TYPES]; /* by type */
@@ -246,6 +249,20 @@ void drain_decompressor(uint64_t insns, uint64_t ns)
 	buf_free(&lines);
 }
 
+/*
+ * Show the event to whoever looks for the span's end. Another vCPU's events may be drained late, and be older than the span: those that may be
+ * are not shown. An arrival at a place that an event has just led to is the same entry once more.
+ */
+static void look_for_end(struct stream *s, const struct event *e)
+{
+	bool older = s->span != drain.spans && s->encoder->now.ns < drain.span_ns;
+
+	if (!older && !(e->kind == EVENT_ARRIVE && e->target == s->target))
+		span_end_event(e);
+	if (e->target)
+		s->target = e->target;
+}
+
 static inline const uint64_t *add(unsigned cpu, struct stream *s, const uint64_t *w, const struct site *site,
 				  uint32_t number)
 {
@@ -256,7 +273,7 @@ static inline const uint64_t *add(unsigned cpu, struct stream *s, const uint64_t
 		/* a little early, but never late: the last clock before the jump */
 		drain_decompressor(e->insns, s->encoder->now.ns);
 	if (__builtin_expect(drain.awaits_end, 0))
-		span_end_event(e);
+		look_for_end(s, e);
 	encoder_added(s->encoder);
 	drain.events++;
 	/* a chunk that ends with a clock tells the time of all its events */
@@ -280,9 +297,12 @@ static const uint64_t *pass(struct stream *s, const uint64_t *w, const struct si
 /* A span begins, in all vCPUs' streams: a gap tells that there was something before which is not here. */
 static void begin_span(unsigned cpu, struct stream *s, const uint64_t *mark)
 {
-	if (mark[MARK_SPAN] > drain.spans)
+	if (mark[MARK_SPAN] > drain.spans) {
 		drain.awaits_end = span_end_begin(mark[MARK_NS], recorder.n_vcpus == 1);
-	drain.spans = mark[MARK_SPAN];
+		drain.span_ns = mark[MARK_NS];
+	}
+	drain.spans = s->span = mark[MARK_SPAN];
+	s->target = 0;
 	if (!s->waits)
 		return;
 	s->waits = false;

@@ -123,9 +123,7 @@ static void go_on(void)
 /* Each vCPU's events come together, and a time is known at the next clock only: was the span over then? */
 static void start_again(void)
 {
-	if (span.first)
-		span.first = false;
-	else if (span.trigger.on)
+	if (span.trigger.on)
 		span.maybe = span.trigger.every && (!span.ordered || span.stop->kind == CONDITION_TIME);
 	else if (trigger_start(&span.trigger))
 		go_on();
@@ -140,9 +138,17 @@ static void see_clock(uint64_t ns)
 		span.maybe = false; /* it was not over */
 }
 
+void span_end_taken(void)
+{
+	set_ended(false);
+}
+
 void span_end_event(const struct event *e)
 {
-	if (stops(e) && trigger_stop(&span.trigger))
+	/* what begins the span does not end it, also where both are the same function */
+	if (span.first && functions_have(span.starts, e->target))
+		span.first = false;
+	else if (stops(e) && trigger_stop(&span.trigger))
 		end(e);
 	else if (span.start->kind == CONDITION_ENTRY && functions_have(span.starts, e->target))
 		start_again();

@@ -36,4 +36,7 @@ void span_end_event(const struct event *e);
 /* Has it ended? From any thread; the drain thread may be behind. */
 bool span_ended(void);
 
+/* The recorder waits from now on. All events were shown; the next span has not ended before its first one is. */
+void span_end_taken(void);
+
 #endif
