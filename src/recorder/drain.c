@@ -47,6 +47,7 @@ static struct {
 	uint64_t events, lost, odd_clocks;
 	uint64_t spans;           /* number of the last one that began */
 	uint64_t span_ns;         /* when it did */
+	uint64_t put_ms;          /* when the tables that others queue went to the file */
 	bool awaits_end;          /* its end is looked for */
 	pthread_mutex_t lock;     /* for what other threads queue: */
 	struct buf queued[CHUNK_TYPES]; /* by type */
@@ -93,6 +94,7 @@ static void put_queued(void)
 	pthread_mutex_lock(&drain.lock);
 	memcpy(queued, drain.queued, sizeof queued);
 	memset(drain.queued, 0, sizeof drain.queued);
+	drain.put_ms = clock_ms();
 	pthread_mutex_unlock(&drain.lock);
 	if (queued[CHUNK_SYMBOLS].len && !pack_failed())
 		recorder.stats->names = 1;
@@ -398,7 +400,7 @@ static void update_stats(void)
 			stats->fact_ns[k] += recorder.vcpus[i]->fact_ns[k];
 		}
 	}
-	stats->events = drain.events;
+	stats->events = drain.events - (uint64_t)hold_forgotten();
 	stats->waits = waiting_state();
 	stats->insns = insns;
 	stats->guest_ns = ns;
@@ -437,6 +439,9 @@ static bool round_once(bool flush)
 		if (flush || (s->due && now - s->begun_ms > CHUNK_MS_MAX && !recorder.counts_time))
 			put_events(i, s);
 	}
+	/* with chunks of events, but they may not come for long: memory would fill, and kill -9 cost all of it */
+	if (recorder.waits && clock_ms() - drain.put_ms > CHUNK_MS_MAX)
+		put_queued();
 	if (asked)
 		__atomic_store_n(&drain.asked, false, __ATOMIC_RELEASE);
 	update_stats();
