@@ -389,7 +389,7 @@ int recording_run(const struct recording *rec, struct error *err)
 	if (start(&s, err) < 0)
 		return EXIT_FAILED;
 	r = wait_for(rec, &s, tell);
-	if (!s.stats->insns && r) {
+	if (!s.stats->begun && r) {
 		/* no instruction ran, and QEMU has printed why */
 		if (s.made)
 			unlink(rec->output);

@@ -12,6 +12,7 @@
 
 struct stats {
 	uint32_t finished;    /* the trace has its END */
+	uint32_t begun;       /* the guest ran: while the recorder waits, no instructions are counted */
 	uint64_t events;
 	uint64_t insns;
 	uint64_t guest_ns;

@@ -724,6 +724,7 @@ void translate_block(struct qemu_plugin_tb *tb)
 		w.n = BLOCK_MAX;
 	pthread_mutex_lock(&recorder.lock);
 	recorder_find_live();
+	recorder.stats->begun = 1;
 	translate(&w);
 	pthread_mutex_unlock(&recorder.lock);
 	if (pthread_equal(pthread_self(), recorder.boot_thread))
