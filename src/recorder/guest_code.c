@@ -155,6 +155,7 @@ static void tell_functions(struct vcpu *v, unsigned cpu, const char *name, struc
 	struct buf symbols = { 0 };
 	struct symtab tab;
 
+	waiting_object(v, name);
 	symtab_from_image(&tab, image);
 	kernel_image_deinit(image);
 	symtab_encode(&tab, &symbols);
@@ -177,7 +178,6 @@ void code_module(struct vcpu *v, unsigned cpu, uint64_t module)
 		return;
 	find_sections(v, module, &image);
 	find_symbols(v, module, &image);
-	waiting_object(v, name);
 	tell_functions(v, cpu, name, &image);
 }
 
