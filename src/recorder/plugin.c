@@ -107,6 +107,7 @@ static void init_tables(void)
 	recorder.insns = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, insns);
 	recorder.block = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, block);
 	recorder.unwatched = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, unwatched);
+	recorder.unlooked = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, unlooked);
 	value_place_init(&recorder.value_place, INSIDE_VALUES);
 	value_place_init(&recorder.rip_place, INSIDE_REGISTERS);
 }

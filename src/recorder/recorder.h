@@ -44,7 +44,8 @@ struct live {
 	uint64_t insns;       /* retired, up to the end of the block that runs */
 	uint64_t block;       /* number of the block that began last, of those that tell */
 	uint64_t unwatched;   /* transfers at places that no site could be made for */
-	uint64_t pad[5];
+	uint64_t unlooked;    /* instructions since the clock was looked at, while a time is waited for */
+	uint64_t pad[4];
 };
 
 static_assert(sizeof(struct live) == 64, "a cache line");
@@ -89,7 +90,7 @@ struct recorder {
 	bool waits;             /* nothing is recorded, for the span that was asked for has not begun, or is over: waiting.h */
 	bool told_interrupts;   /* QEMU tells of interrupts and exceptions; else their handlers are watched */
 	struct qemu_plugin_scoreboard *score;
-	qemu_plugin_u64 insns, block, unwatched;
+	qemu_plugin_u64 insns, block, unwatched, unlooked;
 	struct live *live;      /* the scoreboard's first element */
 	struct vcpu *vcpus[VCPUS_MAX];
 	unsigned n_vcpus;

@@ -450,18 +450,24 @@ static void instrument(struct work *w, const struct x86_insn *x, uint64_t addr,
 	}
 }
 
-static void look_for_handler(struct work *w)
+/* Which interrupt's handler begins with the block; -1: none's. */
+static int handled_vector(const struct work *w, enum idt_kind *ret_kind)
 {
 	bool start = addr_is_kernel(w->addr) && kernel_function_start(&recorder.kernel, w->function, w->addr);
-	enum idt_kind kind;
-	int vector;
 
 	/* user code has no handlers */
 	if ((!addr_is_kernel(w->addr) && kernel_found(&recorder.kernel) && !recorder.kernel.no_linux) || !kernel_may_handle(&recorder.kernel, w->addr))
-		return;
+		return -1;
 	if (!start && map_get(&recorder.successors, w->addr))
-		return;
-	vector = idts_vector_of(&recorder.idts, &recorder.translate_regs, w->addr, &kind);
+		return -1;
+	return idts_vector_of(&recorder.idts, &recorder.translate_regs, w->addr, ret_kind);
+}
+
+static void look_for_handler(struct work *w)
+{
+	enum idt_kind kind;
+	int vector = handled_vector(w, &kind);
+
 	if (vector >= 0)
 		w->block->vector = (int16_t)(vector | kind << 8);
 }
@@ -494,6 +500,23 @@ static void look_for_boot(struct work *w)
 		on_start(w, reset ? watch_reset : watch_kexec, userdata(site, 0));
 }
 
+/* What waits does not watch interrupts, but has to know that a vCPU goes on: the span may begin in the handler. */
+static bool ends_halt(const struct work *w)
+{
+	enum idt_kind kind;
+
+	return w->watches == WATCH_STATE && !recorder.told_interrupts && handled_vector(w, &kind) >= 0;
+}
+
+/* Tasks may not be switched for long, and no new code come: look at the clock each so many instructions of the vCPU, too. */
+static void look_often(struct work *w)
+{
+	enum { LOOK_INSNS = 1 << 20 };
+
+	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(w->tb, QEMU_PLUGIN_INLINE_ADD_U64, recorder.unlooked, w->n);
+	qemu_plugin_register_vcpu_tb_exec_cond_cb(w->tb, watch_often, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_COND_GE, recorder.unlooked, LOOK_INSNS, NULL);
+}
+
 /* What has to be called when the block begins, before its instructions are counted. */
 static void instrument_start(struct work *w, const struct hook *hook)
 {
@@ -505,7 +528,7 @@ static void instrument_start(struct work *w, const struct hook *hook)
 		on_start(w, watch_awaited, (void *)(uintptr_t)w->addr);
 	if (may_start(w->addr))
 		on_start(w, watch_start, NULL);
-	if (arrival && *arrival & RESUME)
+	if ((arrival && *arrival & RESUME) || ends_halt(w))
 		on_start(w, watch_resume, userdata(w->n, 0));
 	if (arrival && *arrival & AFTER_OUT && inside_has(INSIDE_SHUTDOWN))
 		on_start(w, watch_shutdown, NULL);
@@ -697,6 +720,8 @@ static void translate(struct work *w)
 		return;
 	}
 	look_at(w, 0);
+	if (waiting_for_time())
+		look_often(w);
 	instrument_start(w, hook);
 	if (is_users(w))
 		memset(w->wanted, 0, w->n * sizeof *w->wanted);

@@ -133,6 +133,11 @@ void waiting_found(const struct kernel *k)
 	waiting.unknown |= is_of_kernel(&waiting.start) && !waiting.starts.count;
 }
 
+bool waiting_for_time(void)
+{
+	return waits() && !waiting.over && waiting.start.kind == CONDITION_TIME;
+}
+
 bool waiting_for_entry(uint64_t addr)
 {
 	return awaits() && functions_have(&waiting.starts, addr);

@@ -47,6 +47,9 @@ void waiting_forget(void);
 /* In translation, under `lock`: is the span to begin at the first instruction of that function? Then watch_awaited() is called there. */
 bool waiting_for_entry(uint64_t addr);
 
+/* In translation: is the clock to be looked at wherever control is? */
+bool waiting_for_time(void);
+
 /* In translation, under `lock`: what to watch in a block. `hook`: that of the function which begins with it, or NULL. */
 enum watching waiting_watches(uint64_t addr, const struct hook *hook);
 

@@ -54,6 +54,7 @@ void watch_arrive(unsigned cpu, void *data);          /* above: instructions of 
 void watch_rip(unsigned cpu, void *data);
 void watch_resume(unsigned cpu, void *data);          /* data: instructions of the block */
 void watch_start(unsigned cpu, void *data);           /* where a startup interrupt may lead to */
+void watch_often(unsigned cpu, void *data);           /* each so many instructions: waiting.h */
 void watch_shutdown(unsigned cpu, void *data);
 void watch_awaited(unsigned cpu, void *data);         /* data: the address; waiting.h */
 void watch_reset(unsigned cpu, void *data);           /* where a reset leads to; data: site */

@@ -2,6 +2,7 @@
 /* What becomes of vCPUs: they halt, go on, start, boot and stop; their page tables and clocks. */
 #include "boot.h"
 #include "guest_time.h"
+#include "waiting.h"
 #include "watch_put.h"
 
 void watch_resumes(struct vcpu *v, uint64_t uncounted)
@@ -26,7 +27,21 @@ void watch_halt(unsigned cpu, void *data)
 
 void watch_resume(unsigned cpu, void *data)
 {
-	watch_resumes(vcpu_get(cpu), (uintptr_t)data);
+	struct vcpu *v = vcpu_get(cpu);
+
+	if (!v->halted)
+		return;
+	watch_resumes(v, (uintptr_t)data);
+	waiting_look(v); /* the time that is waited for may have come meanwhile */
+}
+
+void watch_often(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)data;
+	v->live->unlooked = 0;
+	waiting_look(v);
 }
 
 /* The vCPU begins anew: it runs no task, has no page tables, and its calls are over. */
