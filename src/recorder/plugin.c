@@ -68,6 +68,7 @@ static void on_vcpu_init(unsigned index)
 
 static void on_qemu_exit(void)
 {
+	waiting_finish();
 	watch_finish();
 	drain_finish();
 }

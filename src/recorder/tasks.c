@@ -68,6 +68,13 @@ void tasks_forget(void)
 	pthread_mutex_unlock(&tasks.lock);
 }
 
+void tasks_forget_left(void)
+{
+	pthread_mutex_lock(&tasks.lock);
+	map_free(&tasks.user_from);
+	pthread_mutex_unlock(&tasks.lock);
+}
+
 uint64_t tasks_switch(uint64_t previous, uint64_t user_from, uint64_t next)
 {
 	const uint64_t *known;

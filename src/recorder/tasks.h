@@ -19,6 +19,9 @@ uint64_t tasks_switch(uint64_t previous, uint64_t user_from, uint64_t next);
 /* The same, unless it has been told of and is still there: tasks that were before upto could know. */
 void tasks_meet(struct vcpu *v, unsigned cpu, uint64_t task);
 
+/* Where tasks leave user code is not watched from now on. */
+void tasks_forget_left(void);
+
 /* The machine begins anew: no task is known. */
 void tasks_forget(void);
 

@@ -10,6 +10,8 @@
 #include "guest_time.h"
 #include "hold.h"
 #include "span_end.h"
+#include "syscalls.h"
+#include "tasks.h"
 #include "watch_put.h"
 
 enum {
@@ -20,6 +22,9 @@ enum {
 
 static struct {
 	pthread_mutex_t lock;
+	pthread_mutex_t anew_lock;
+	bool finished;       /* under anew_lock: the recording ends */
+	bool late;           /* the kernel was found when some of it had been translated: where its functions are entered is not watched there */
 	struct condition start, stop;
 	struct functions starts, stops; /* under the recorder's lock, and constant while a kernel runs */
 	bool asked;
@@ -32,7 +37,7 @@ static struct {
 	uint64_t stop_hits;  /* the stop condition: a program, or a line of the log */
 	bool stopped;        /* … and it ended the span */
 	uint64_t ended_ms;   /* when it was first seen that the span had ended; 0: it has not */
-} waiting = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} waiting = { .lock = PTHREAD_MUTEX_INITIALIZER, .anew_lock = PTHREAD_MUTEX_INITIALIZER };
 
 static bool is_of_function(const struct condition *c)
 {
@@ -131,6 +136,7 @@ void waiting_found(const struct kernel *k)
 	find_functions(k, &waiting.start, &waiting.starts);
 	find_functions(k, &waiting.stop, &waiting.stops);
 	waiting.unknown |= is_of_kernel(&waiting.start) && !waiting.starts.count;
+	waiting.late = waiting.starts.count && k->asked > 1;
 }
 
 bool waiting_for_time(void)
@@ -153,6 +159,14 @@ enum watching waiting_watches(uint64_t addr, const struct hook *hook)
 	return recorder.cuts_blocks ? WATCH_COUNTER : WATCH_STATE;
 }
 
+/* How user code was left, and which strings are still to be read, is not known of what was not watched. */
+static void forget_left(struct vcpu *v)
+{
+	v->user_from = 0;
+	v->user_left = LEFT_UNKNOWN;
+	syscalls_forget(v);
+}
+
 static void mark(struct vcpu *v, uint64_t place)
 {
 	v->waits = recorder.waits;
@@ -163,7 +177,7 @@ static void mark(struct vcpu *v, uint64_t place)
  * All vCPUs are stopped, and QEMU has forgotten all code. A span that has ended may have begun again in what the drain thread had not seen when it was
  * asked for; then it goes on.
  */
-static void translated_anew(void)
+static void go_on(void)
 {
 	if (!waits() && (waiting.stopped || span_ended())) {
 		drain_catch_up();
@@ -171,9 +185,41 @@ static void translated_anew(void)
 		__atomic_store_n(&recorder.waits, waiting.stopped || span_ended(), __ATOMIC_RELEASE);
 		waiting.stopped = false;
 	}
-	for (unsigned i = 0; i < recorder.n_vcpus; i++)
-		if (vcpu_get(i) && vcpu_get(i)->waits != recorder.waits)
-			mark(vcpu_get(i), 0);
+	if (waits()) { /* else the next span would be taken for ended until the drain thread sees it begin */
+		span_end_taken();
+		waiting.ended_ms = 0;
+		tasks_forget_left();
+		syscalls_forget_all();
+	}
+	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
+		struct vcpu *v = vcpu_get(i);
+
+		if (!v || v->waits == recorder.waits)
+			continue;
+		if (i && !v->begun) { /* watch_start() would tell later, of a time before the mark */
+			PUT(v, EVENT_HALT, 0, 0);
+			v->halted = v->begun = true;
+		}
+		forget_left(v);
+		mark(v, 0);
+	}
+}
+
+/* QEMU may do it while it exits, when the vCPUs count as stopped: not beside watch_finish(), and not without the drain thread. */
+static void translated_anew(void)
+{
+	pthread_mutex_lock(&waiting.anew_lock);
+	/* a flight recorder that waits goes on as it is, whatever the stop condition did */
+	if (!waiting.finished && !waiting.holds)
+		go_on();
+	pthread_mutex_unlock(&waiting.anew_lock);
+}
+
+void waiting_finish(void)
+{
+	pthread_mutex_lock(&waiting.anew_lock);
+	waiting.finished = true;
+	pthread_mutex_unlock(&waiting.anew_lock);
 }
 
 /* The flight recorder has what was before: only the moment is told. */
@@ -211,6 +257,7 @@ static bool begin(struct vcpu *v, uint64_t place)
 	pthread_mutex_unlock(&waiting.lock);
 	if (!first)
 		return false;
+	forget_left(v);
 	mark(v, place);
 	qemu_translate_anew(translated_anew);
 	return true;
@@ -364,6 +411,8 @@ void waiting_look(struct vcpu *v)
 		if ((waiting.unknown && kernel_found(&recorder.kernel)) ||
 		    (waiting.start.kind == CONDITION_TIME && guest_time(v) + AHEAD_NS >= waiting.start.ns))
 			begin(v, 0);
+		else if (__atomic_exchange_n(&waiting.late, false, __ATOMIC_RELAXED))
+			qemu_translate_anew(translated_anew);
 	} else if (!waits() && waiting.asked && is_over()) {
 		qemu_translate_anew(translated_anew);
 	}

@@ -64,4 +64,7 @@ unsigned waiting_state(void);
 /* In a vCPU's thread between two blocks: what is due, or whose time has come. */
 void waiting_look(struct vcpu *v);
 
+/* QEMU exits: no span begins or ends any more. */
+void waiting_finish(void);
+
 #endif
