@@ -48,6 +48,8 @@ CHOICES = [
     pytest.param("--start entry:do_exit --stop +100us --every", marks=ALL),
     pytest.param("--start entry:do_exit#3 --stop +1ms", marks=ALL),
     pytest.param("--start exit:do_filp_open --stop log:reboot", marks=ALL),
+    pytest.param("--start entry:do_exit#3 --stop entry:do_exit", marks=ALL),
+    pytest.param("--start entry:kernel_init --stop entry:asm_exc_page_fault#20", marks=ALL),
     pytest.param("--start time:1s --stop time:1.2s", marks=ALL),
     pytest.param("--start exec:busybox", marks=ALL),
     pytest.param("--stop entry:kernel_init", marks=ALL),
@@ -124,6 +126,9 @@ def test_refused():
     fails(2, r"--start time:soon: not a time", "record", "--start", "time:soon", *qemu)
     fails(2, r"--start entry:f#0: behind # comes", "record", "--start", "entry:f#0", *qemu)
     fails(2, r"--every: is for --start and --stop", "record", "--every", "--start", "1s", *qemu)
+    for said, *single in (("-icount", "-icount", "shift=1"), ("thread=single", "-accel", "tcg,thread=single")):
+        fails(2, said + r": several vCPUs share a thread then", "record", *qemu, "-smp", "2", *single)
+    fails(2, r"--deterministic: several vCPUs share a thread then", "record", "--deterministic", *qemu, "-smp", "2")
     fails(2, r"--to svg: kfi", "export", "--to", "svg", "x.upto")
     fails(1, r"is a log: --start, --stop and filters are for traces", "kd", "--start", "1s", log_of("--min-duration", "1ms"))
 

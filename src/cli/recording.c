@@ -371,6 +371,25 @@ static int check_sysroot(const struct recording *rec, struct error *err)
 	return r;
 }
 
+/*
+ * In code that it translates for vCPUs of one thread, QEMU 10 and 11 have the number of the vCPU for which it was translated as a constant,
+ * also where another one runs it (gen_cpu_index(), accel/tcg/plugin-gen.c); and it may be no vCPU's at all.
+ */
+static int check_vcpus(const struct recording *rec, struct error *err)
+{
+	const char *accel = qemu_option(rec->argv, "accel"), *why = NULL;
+
+	if (rec->deterministic)
+		why = "--deterministic";
+	else if (qemu_option(rec->argv, "icount"))
+		why = "-icount";
+	else if (accel && strstr(accel, "thread=single"))
+		why = "thread=single";
+	if (!why || qemu_vcpus(rec->argv) < 2)
+		return 0;
+	return error_set(err, "%s: several vCPUs share a thread then, and QEMU does not tell which one runs: give -smp 1, or go without it", why);
+}
+
 int recording_run(const struct recording *rec, struct error *err)
 {
 	struct recorded s = { .out = -1 };
@@ -381,7 +400,7 @@ int recording_run(const struct recording *rec, struct error *err)
 		error_set(err, "QEMU's command line is missing: -- qemu-system-x86_64 …");
 		return EXIT_USAGE;
 	}
-	if (recording_choice_check(rec->args, err) < 0)
+	if (recording_choice_check(rec->args, err) < 0 || check_vcpus(rec, err) < 0)
 		return EXIT_USAGE;
 	if (check_sysroot(rec, err) < 0 || prepare(rec, &s, err) < 0)
 		return EXIT_FAILED;
