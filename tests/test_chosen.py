@@ -110,6 +110,17 @@ def test_kfi_configuration():
     assert not digest(path) == digest(path + ".1") and digest(path) == digest(boot("all")), "the whole stays beside several runs"
 
 
+@pytest.mark.weight(20)
+def test_kfi_waits():
+    """With one run in its configuration, the recorder waits for that, and has what its triggers are in our own words."""
+    config = os.path.join(WORK, "chosen-one.conf")
+    with open(config, "w") as f:
+        f.write("begin\n\ttrigger start entry do_exit\n\ttrigger stop time 1000\n\tfilter mintime 5\nend\n")
+    path = boot("kfi-one", "--kfi", config)
+    same(path, thinned("kfi-one", "--start", "entry:do_exit", "--stop", "time:+1ms", "--min-duration", "5us"))
+    assert run(UPTO, "check", path).returncode == 0
+
+
 def fails(status, pattern, *args):
     p = run(UPTO, *args, check=False)
     text = p.stderr.decode()

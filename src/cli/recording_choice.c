@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "recording_choice.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -38,12 +40,49 @@ int recording_choice_check(const struct args *args, struct error *err)
 	return result;
 }
 
+/* False: the recorder cannot tell by that, such as by a function's address. */
+static bool put_trigger(const struct kfi_trigger *t, const char *key, struct buf *lines)
+{
+	char *value = NULL;
+
+	switch (t->kind) {
+	case KFI_TRIGGER_NONE:
+		return false;
+	case KFI_TRIGGER_TIME:
+		value = xasprintf("time:%s%" PRIu64 "us", strcmp(key, "stop") ? "" : "+", t->usecs);
+		break;
+	case KFI_TRIGGER_ENTRY:
+	case KFI_TRIGGER_EXIT:
+		if (!strncmp(t->function.name, "0x", 2))
+			return false;
+		value = xasprintf("%s:%s", t->kind == KFI_TRIGGER_ENTRY ? "entry" : "exit", t->function.name);
+		break;
+	}
+	meta_put(lines, key, value);
+	free(value);
+	return true;
+}
+
+/* Of several runs, which one is under way is known only afterwards. */
+static void put_kfi(const char *path, struct buf *lines)
+{
+	struct kfi_config config;
+	struct error err;
+
+	if (read_config(path, &config, &err) == 0 && config.count == 1 && put_trigger(&config.runs[0].start, "start", lines) &&
+	    put_trigger(&config.runs[0].stop, "stop", lines) && config.runs[0].autorepeat)
+		meta_put(lines, "every", "yes");
+	kfi_config_deinit(&config);
+}
+
 void recording_choice_put(const struct args *args, struct buf *lines)
 {
 	static const char *const keys[] = { "start", "stop", "every" };
 	struct error err;
 	uint64_t before;
 
+	if (arg(args, "kfi"))
+		put_kfi(arg(args, "kfi"), lines);
 	if (arg(args, "before") && arg_time(args, "before", &before, &err) == 0)
 		meta_put_u64(lines, "before", before);
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
