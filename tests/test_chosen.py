@@ -223,7 +223,9 @@ def test_kd_is_top():
         bound = pieces + 1 + steps[min(2 * pieces, len(steps) - 1)]
         off += [(f["function"], k["local_ns"], f["self_ns"], bound)] * (abs(k["local_ns"] - f["self_ns"]) > bound)
         assert 0 <= k["local_ns"] <= k["total_ns"]
-    assert {name for name, *_ in off} <= PATCHED and compared > 5000, (compared, off)
+    # until static_cpu_has() is patched, it jumps out of its function and back, to code behind _einittext (.altinstr_aux)
+    aside = {n["function"] for n in upto_json("tree", "--json", "--callers", "--depth", "2", trace, "_einittext")["tree"] if n["depth"] == 1}
+    assert {name for name, *_ in off} <= PATCHED | aside and compared > 5000 and len(aside) < 100, (compared, off)
     return f"{compared} functions, {off} off"
 
 
