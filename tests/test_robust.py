@@ -282,6 +282,43 @@ def event_chunks(trace):
         return [c for c in some_chunks(f.read()) if c["type"] == EVENTS]
 
 
+@pytest.mark.parametrize("before", [[], ["--before", "1s"]], ids=["waits", "flight"])
+def test_interrupt_before_start(before):
+    """Ctrl-C while the start condition is awaited: that is said, and what is left is a trace without events, of which each command says so."""
+    trace = os.path.join(WORK, "robust-awaited.upto")
+    with Recording(trace, plain(), "--start", "exec:no_such_program", *before) as r:
+        r.until(lambda s: s["guest_ns"] > 1_000_000_000)
+        os.kill(r.process.pid, signal.SIGINT)
+        r.wait(20)
+        said = r.said()
+    assert f"{trace}: has no events: what is to start it (--start exec:no_such_program) did not happen" in said, said
+    assert "next:" not in said
+    info = assert_whole(trace)
+    assert info["events"] == 0 and upto_json("ps", "--json", trace)["processes"]
+    for command in [*READING, "tree", "timeline", "why", "waits", "log", "calls", "kd"]:
+        status, out, err = ask(UPTO_ASAN, command, trace)
+        if status:
+            one_line(err, trace, command)
+        assert len(err.splitlines()) <= 1 and "older upto" not in err, (command, err)
+    os.unlink(trace)
+
+
+def test_interrupt_flight_recorder():
+    """Ctrl-C once a flight recorder was triggered: what was asked for is there, from so long before the trigger on."""
+    trace = os.path.join(WORK, "robust-triggered.upto")
+    with Recording(trace, plain(), "--start", "log:Run /init", "--before", "300ms") as r:
+        end = time.monotonic() + 60
+        while not (os.path.exists(trace) and event_chunks(trace)) and time.monotonic() < end:
+            time.sleep(0.02)
+        os.kill(r.process.pid, signal.SIGINT)
+        r.wait(20)
+    info = assert_whole(trace)
+    start = [line["ns"] for line in upto_json("log", "--json", trace)["log"] if "Run /init" in line["text"]][0]
+    first = min(c["first_ns"] for c in event_chunks(trace))
+    assert info["events"] and abs(start - 300_000_000 - first) < 50_000_000, (start, first)
+    os.unlink(trace)
+
+
 def test_kill_flight_recorder():
     """kill -9 of a flight recorder: what had been triggered is there, with what was asked for before it, and little that is older."""
     trace = os.path.join(WORK, "robust-flight.upto")

@@ -58,6 +58,8 @@ static void choice_deinit(struct choice *c)
 /* Traces made before facts were recorded, or of a kernel that cannot tell, have none. */
 static int no_log(const struct trace_arg *t, const struct facts *facts, struct error *err)
 {
+	if (!t->reader->n_event_chunks)
+		return error_set(err, "%s: has no events", t->reader->path);
 	if (facts->count)
 		return error_set(err, "%s: the trace has no kernel log: 'upto info' tells what the kernel lacks", t->reader->path);
 	return error_set(err, "%s: the trace has no kernel log: it was recorded without a Linux kernel that was found, or by an older upto",

@@ -319,6 +319,8 @@ static void summarise(const struct recording *rec, const struct recorded *s, boo
 	if (st->lacks[0])
 		fprintf(stderr, "upto: %s: the kernel lacks %.*s: what upto reads there is not in the trace\n", rec->output,
 			(int)sizeof st->lacks, st->lacks);
+	if (!st->events)
+		return; /* nothing to ask about */
 	/* without a Linux kernel nobody was woken up, and there is nothing to ask why about */
 	fprintf(stderr, st->facts[FACT_WAKE] ? "next: upto timeline %s | upto why %s | upto top %s | upto syscalls %s\n" :
 					       "next: upto top %s | upto first %s | upto syscalls %s | upto info %s\n",

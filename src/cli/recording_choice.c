@@ -101,7 +101,8 @@ static void count_hits(struct thin_options *o, const struct reader *r)
 	o->after_ns = meta_get_u64(&r->meta, "start_ns", 0);
 }
 
-static int apply(const struct selected *selected, const struct trace_arg *t, const char *path, bool quiet, struct thin_counts *counts, struct error *err)
+static int apply(const struct selected *selected, const struct trace_arg *t, const char *path, bool quiet, struct thin_counts *counts,
+		 struct error *err)
 {
 	if (thin_file(selected, t, path, counts, err) < 0)
 		return -1;

@@ -168,6 +168,8 @@ void trace_arg_index(struct trace_arg *t)
 
 int trace_no_wakes(const struct trace_arg *t, struct error *err)
 {
+	if (!t->reader->n_event_chunks)
+		return error_set(err, "%s: has no events", t->reader->path);
 	return error_set(err, "%s: the trace has no wake-ups, so who slept and who was ready cannot be told: it was recorded by an older upto, or its "
 			 "kernel lacks what they are read from ('upto info')", t->reader->path);
 }

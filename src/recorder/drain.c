@@ -8,8 +8,8 @@
 #include "limits.h"
 #include "pack.h"
 #include "recorder.h"
-#include "trace/boots.h"
 #include "span_end.h"
+#include "trace/boots.h"
 #include "trace/builder.h"
 #include "waiting.h"
 

@@ -139,7 +139,7 @@ static void release(struct writer *w)
 	hold.count = 0;
 }
 
-int hold_chunk(struct writer *w, const struct chunk_header *header, struct buf *payload, int level)
+int hold_chunk(struct writer *w, const struct chunk_header *header, const struct buf *payload, int level)
 {
 	bool holds = __atomic_load_n(&hold.holds, __ATOMIC_ACQUIRE);
 	struct chunk_header h = *header;

@@ -16,8 +16,11 @@ void hold_begin(uint64_t ns);
 /* From any thread: write what is kept, and what comes. */
 void hold_release(void);
 
-/* Write the chunk, or keep it: takes over its memory then, and empties *payload. Returns 0, or writer_put()'s error. */
-int hold_chunk(struct writer *w, const struct chunk_header *header, struct buf *payload, int level);
+/*
+ * Write the chunk, or keep it packed; its payload stays the caller's. Returns 0, or a negative errno if it could not be packed or, where nothing
+ * is ever held, written. What could not be written later is counted (hold_lost()).
+ */
+int hold_chunk(struct writer *w, const struct chunk_header *header, const struct buf *payload, int level);
 
 /* No chunk will come any more: write what is kept if that was asked for, else forget it. */
 void hold_end(struct writer *w);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch/x86_insn.h"
 #include "base/clock.h"
+#include "entry_call.h"
 #include "guest_time.h"
 #include "hold.h"
 #include "span_end.h"
@@ -17,14 +17,13 @@
 enum {
 	AHEAD_NS = 20000000, /* a time comes between two looks at the clock: begin so much earlier */
 	LINGER_MS = 20,      /* translating anew costs as much, there and back */
-	CALL_MAX = 7,        /* bytes of a near call without prefixes that matter */
 };
 
 static struct {
-	pthread_mutex_t lock;
-	pthread_mutex_t anew_lock;
-	bool finished;       /* under anew_lock: the recording ends */
-	bool late;           /* the kernel was found when some of it had been translated: where its functions are entered is not watched there */
+	pthread_mutex_t lock; /* for the begin of a span */
+	pthread_mutex_t anew_lock; /* for what is done when QEMU has forgotten all code: */
+	bool finished;       /* the recording ends, and nothing more is */
+	bool late;           /* some of the kernel was translated before it was found, without a look at which functions begin there */
 	struct condition start, stop;
 	struct functions starts, stops; /* under the recorder's lock, and constant while a kernel runs */
 	bool asked;
@@ -174,8 +173,8 @@ static void mark(struct vcpu *v, uint64_t place)
 }
 
 /*
- * All vCPUs are stopped, and QEMU has forgotten all code. A span that has ended may have begun again in what the drain thread had not seen when it was
- * asked for; then it goes on.
+ * All vCPUs are stopped, and QEMU has forgotten all code. A span that had ended when this was asked for may have begun again since, in events
+ * that the drain thread had not seen: then it goes on.
  */
 static void go_on(void)
 {
@@ -263,60 +262,6 @@ static bool begin(struct vcpu *v, uint64_t place)
 	return true;
 }
 
-/* The bytes before a return address: which call do they end with, if control has come to the function by it? */
-static bool decode_call(const uint8_t bytes[CALL_MAX], uint64_t from, uint64_t function, struct site *ret)
-{
-	static const uint8_t lengths[] = { 5, 2, 3, 6, 7, 4 };
-
-	for (size_t i = 0; i < sizeof lengths; i++) {
-		uint8_t n = lengths[i];
-		struct x86_insn x = x86_decode(bytes + CALL_MAX - n, n);
-		uint64_t target = from + (uint64_t)(int64_t)x.disp;
-
-		*ret = (struct site){ .kind = EVENT_CALL_INDIRECT, .addr = from - n, .length = n };
-		if (x.kind == X86_CALL_REG || x.kind == X86_CALL_MEM)
-			return true;
-		*ret = (struct site){ .kind = EVENT_CALL, .addr = from - n, .length = n, .target = target };
-		if (x.kind == X86_CALL && (target == function || addr_is_kernel(target)))
-			return true;
-	}
-	return false;
-}
-
-/* The call that has led to the function, by what it has pushed. */
-static bool find_call(struct vcpu *v, uint64_t function, struct site *ret, uint64_t *ret_slot, uint64_t *ret_from)
-{
-	uint8_t bytes[CALL_MAX];
-
-	*ret_slot = registers_read(&v->regs, GUEST_RSP);
-	return guest_read(&v->regs, *ret_slot, ret_from, sizeof *ret_from) && addr_is_kernel(*ret_from) &&
-	       kernel_function(&recorder.kernel, *ret_from) != SYMTAB_NONE &&
-	       guest_read(&v->regs, *ret_from - CALL_MAX, bytes, CALL_MAX) && decode_call(bytes, *ret_from, function, ret);
-}
-
-static uint32_t number_of(const struct site *site)
-{
-	uint32_t number;
-
-	pthread_mutex_lock(&recorder.lock);
-	number = translate_site(site);
-	pthread_mutex_unlock(&recorder.lock);
-	return number;
-}
-
-/* The span's first events: those by which control came to the function. */
-static void put_entry(struct vcpu *v, uint64_t function, const struct site *call, uint64_t slot, uint64_t from)
-{
-	uint32_t site = call ? number_of(call) : 0, there = number_of(&(struct site){ .kind = EVENT_ARRIVE, .addr = function });
-
-	if (site && call->kind == EVENT_CALL)
-		PUT(v, site, v->live->insns, slot);
-	else if (site)
-		PUT(v, site, v->live->insns, slot, from, function);
-	if (there && (!site || (call->kind == EVENT_CALL && call->target != function)))
-		put(v, there, v->live->insns, NULL, 0);
-}
-
 /* What is counted here, the recording cannot count: it does not have all before that time. */
 static void tell_hits(uint64_t before, uint64_t ns)
 {
@@ -331,18 +276,17 @@ static void tell_hits(uint64_t before, uint64_t ns)
 void watch_awaited(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
-	uint64_t function = (uintptr_t)data, slot, from;
-	struct site site;
-	bool called;
+	uint64_t function = (uintptr_t)data;
+	struct entry_call call;
 
 	if (!awaits() || (waiting.start.kind == CONDITION_ENTRY &&
 			 __atomic_add_fetch(&waiting.hits, 1, __ATOMIC_RELAXED) < waiting.start.nth))
 		return;
 	if (waiting.start.kind == CONDITION_ENTRY && waiting.start.nth > 1)
 		tell_hits(waiting.start.nth - 1, waiting.holds ? watch_clock(cpu) : 0);
-	called = find_call(v, function, &site, &slot, &from);
-	if (begin(v, called ? from : function))
-		put_entry(v, function, called ? &site : NULL, slot, from);
+	entry_call_find(v, &call);
+	if (begin(v, call.known ? call.from : function))
+		entry_call_put(v, function, &call);
 }
 
 static void stop_at(bool holds)
