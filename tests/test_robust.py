@@ -285,7 +285,7 @@ def event_chunks(trace):
 @pytest.mark.parametrize("before", [[], ["--before", "1s"]], ids=["waits", "flight"])
 def test_interrupt_before_start(before):
     """Ctrl-C while the start condition is awaited: that is said, and what is left is a trace without events, of which each command says so."""
-    trace = os.path.join(WORK, "robust-awaited.upto")
+    trace = os.path.join(WORK, f"robust-awaited-{len(before)}.upto")
     with Recording(trace, plain(), "--start", "exec:no_such_program", *before) as r:
         r.until(lambda s: s["guest_ns"] > 1_000_000_000)
         os.kill(r.process.pid, signal.SIGINT)
@@ -315,7 +315,8 @@ def test_interrupt_flight_recorder():
     info = assert_whole(trace)
     start = [line["ns"] for line in upto_json("log", "--json", trace)["log"] if "Run /init" in line["text"]][0]
     first = min(c["first_ns"] for c in event_chunks(trace))
-    assert info["events"] and abs(start - 300_000_000 - first) < 50_000_000, (start, first)
+    # from the last event before that on; the host may have stood still there
+    assert info["events"] and 0 <= start - 300_000_000 - first < 500_000_000, (start, first)
     os.unlink(trace)
 
 

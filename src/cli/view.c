@@ -557,7 +557,8 @@ static void print_heading(const char *heading, size_t columns)
 		buf_put_u8(&lines, '\n');
 		free(line);
 	}
-	fwrite(lines.data, 1, lines.len, stdout);
+	if (lines.len) /* else there is no memory */
+		fwrite(lines.data, 1, lines.len, stdout);
 	buf_free(&lines);
 }
 
