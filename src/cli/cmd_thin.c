@@ -18,6 +18,7 @@ static int run(const struct args *args, struct error *err)
 	if (trace_arg_open_whole(args, &t, err) < 0)
 		return EXIT_FAILED;
 	r = select_arg(args, &t.session, &selected, err);
+	selected.thorough = true;
 	if (r == 0)
 		r = thin_file(&selected, &t, arg(args, "output"), &counts, err);
 	selected_deinit(&selected);

@@ -262,34 +262,33 @@ int select_window(const struct args *args, const struct session *session, uint64
 	return result;
 }
 
-/* zstd's levels. Symbols at 19 would take a third of a second, for a tenth of their bytes: who records waits for it. */
-enum { QUICK_LEVEL = 3, EVENTS_LEVEL = 12, TABLES_LEVEL = 9 };
+struct sink {
+	struct writer writer;
+	enum packing packing;
+};
 
 /* Where writing fails, the writer keeps in mind why. */
-static void put_quickly(void *context, const struct chunk_header *header, struct buf *payload, int level)
+static void put(void *context, const struct chunk_header *header, struct buf *payload, int level)
 {
+	/* zstd's levels for events and for tables; 19 takes a third of a second for a kernel's symbols, which are a tenth smaller then */
+	static const int levels[][2] = { [PACK_QUICKLY] = { 3, 3 }, [PACK_WELL] = { 12, 9 }, [PACK_THOROUGHLY] = { 12, 19 } };
+	struct sink *sink = context;
+
 	(void)level;
-	writer_put(context, header, payload, QUICK_LEVEL);
+	writer_put(&sink->writer, header, payload, levels[sink->packing][header->type != CHUNK_EVENTS]);
 }
 
-static void put_thoroughly(void *context, const struct chunk_header *header, struct buf *payload, int level)
+int select_write(const struct session *session, const struct thin_options *options, int fd, const char *name, enum packing packing,
+		 struct thin_counts *ret, struct error *err)
 {
-	(void)level;
-	writer_put(context, header, payload, header->type == CHUNK_EVENTS ? EVENTS_LEVEL : TABLES_LEVEL);
-}
-
-int select_write(const struct session *session, const struct thin_options *options, int fd, const char *path, struct thin_counts *ret,
-		 struct error *err)
-{
-	const char *name = path ? path : "memory";
-	struct writer w;
-	int result = writer_init(&w, fd);
+	struct sink sink = { .packing = packing };
+	int result = writer_init(&sink.writer, fd);
 
 	if (result < 0)
 		return error_set(err, "%s: %s", name, strerror(-result));
-	result = thin(session, options, &(struct builder_sink){ .put = path ? put_thoroughly : put_quickly, .context = &w }, ret, err);
-	if (result == 0 && w.failed)
-		result = error_set(err, "%s: %s", name, strerror(w.failed));
-	writer_deinit(&w);
+	result = thin(session, options, &(struct builder_sink){ .put = put, .context = &sink }, ret, err);
+	if (result == 0 && sink.writer.failed)
+		result = error_set(err, "%s: %s", name, strerror(sink.writer.failed));
+	writer_deinit(&sink.writer);
 	return result;
 }

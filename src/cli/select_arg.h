@@ -45,6 +45,7 @@
 
 struct selected {
 	struct thin_options options;
+	bool thorough;   /* what is written is to be as small as can be */
 	char *what;
 	bool *marks[12]; /* memory of those in the options */
 	unsigned n_marks;
@@ -70,8 +71,15 @@ void selected_deinit(struct selected *s);
 /* The times of a command's --start and --stop, if they were given; else *from_ns and *to_ns remain. */
 int select_window(const struct args *args, const struct session *session, uint64_t *from_ns, uint64_t *to_ns, struct error *err);
 
-/* Write what is chosen to a file that is open for writing, and empty. Errors of writing name it so; NULL: it is memory, and nobody keeps it. */
-int select_write(const struct session *session, const struct thin_options *options, int fd, const char *path, struct thin_counts *ret,
-		 struct error *err);
+/* How small a trace is made. */
+enum packing {
+	PACK_QUICKLY,    /* it is memory, which nobody keeps */
+	PACK_WELL,       /* somebody waits for it, and did not ask for a small one */
+	PACK_THOROUGHLY,
+};
+
+/* Write what is chosen to a file that is open for writing, and empty. Errors of writing call it `name`. */
+int select_write(const struct session *session, const struct thin_options *options, int fd, const char *name, enum packing packing,
+		 struct thin_counts *ret, struct error *err);
 
 #endif

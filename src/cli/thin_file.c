@@ -89,7 +89,7 @@ static int open_spans(const struct trace_arg *t, const struct thin_options *o, s
 	spans.limit = 0;
 	snprintf(path, 32, "/proc/self/fd/%d", fd);
 	*ret_fd = fd;
-	if (select_write(&t->session, &spans, fd, NULL, ret_counts, err) < 0 || open_trace(path, ret, err) < 0) {
+	if (select_write(&t->session, &spans, fd, "memory", PACK_QUICKLY, ret_counts, err) < 0 || open_trace(path, ret, err) < 0) {
 		close(fd);
 		return -1;
 	}
@@ -105,6 +105,7 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 	struct trace_arg spans;
 	char spans_path[32];
 	int spans_fd = -1, result = 0;
+	enum packing packing;
 
 	if (has_filter(&o.filter) && has_spans(&o)) {
 		result = open_spans(t, &o, &spans, spans_path, &spans_fd, &of_spans, err);
@@ -115,7 +116,8 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 	if (result < 0)
 		return -1;
 	o.left_out = path && has_filter(&o.filter) && !o.limit ? &pairs : NULL;
-	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, path, ret, err);
+	packing = !path ? PACK_QUICKLY : selected->thorough ? PACK_THOROUGHLY : PACK_WELL;
+	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, path ? path : "memory", packing, ret, err);
 	ret->unstopped |= of_spans.unstopped;
 	if (spans_fd >= 0) {
 		ret->spans = of_spans.spans;
