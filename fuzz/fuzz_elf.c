@@ -8,6 +8,7 @@
 #include "symbols/debug_file.h"
 #include "symbols/elf_loaded.h"
 #include "symbols/elf_symbols.h"
+#include "symbols/symtab_codec.h"
 
 enum { BASE = 0x10000 };
 

@@ -6,7 +6,7 @@
 #include "fuzz.h"
 
 #include "guest/kernel_image.h"
-#include "symbols/symtab.h"
+#include "symbols/symtab_codec.h"
 
 static void through_trace(const struct kernel_image *image)
 {

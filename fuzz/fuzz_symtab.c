@@ -2,7 +2,7 @@
 /* The payload of a SYMBOLS chunk. What is accepted must survive being written again. */
 #include "fuzz.h"
 
-#include "symbols/symtab.h"
+#include "symbols/symtab_codec.h"
 
 static void look(const struct symtab *tab)
 {

@@ -163,11 +163,25 @@ def header(kind, unpacked, stored=0, number=0, cpu=0, events=None, **field):
     return h + u32(zlib.crc32(h))
 
 
-def symbols(table, sections=((0, (1 << 64) - 1, b""), (KERNEL, KERNEL + 0x1000, b".text"))):
-    out, before = varint(len(sections)), 0
-    for start, end, name in sections:
-        out += varint(start) + varint(end) + string(name)
-    out += varint(len(table))
+SECTIONS = (0, (1 << 64) - 1, b""), (KERNEL, KERNEL + 0x1000, b".text")
+
+
+def listed(sections):
+    return varint(len(sections)) + b"".join(varint(start) + varint(end) + string(name) for start, end, name in sections)
+
+
+def columns(table, shared, names):
+    """`names`: what is left of them, each with its NUL."""
+    ends = [0] + [addr + size for addr, size, *_ in table]
+    sizes = [size for _, size, *_ in table]
+    out = varint(0) + listed(SECTIONS) + varint(len(table)) + b"".join(svarint(f[0] - end) for f, end in zip(table, ends))
+    out += bytes(size & 15 for size in sizes) + bytes(size >> 4 & 255 for size in sizes) + b"".join(varint(size >> 12) for size in sizes)
+    return out + b"".join(varint(f[2]) for f in table) + bytes(shared) + names
+
+
+def symbols(table, sections=SECTIONS):
+    """As format 6 had them."""
+    out, before = listed(sections) + varint(len(table)), 0
     for addr, size, section, _ in table:
         out += varint(addr - before) + varint(size) + varint(section)
         before = addr
@@ -374,6 +388,17 @@ def make_trace():
 def make_symtab():
     good = symbols(FUNCTIONS)
     save("fuzz_symtab", "four", good)
+    three = [(KERNEL, 0x5210, 1), (KERNEL + 0x5210, 0x1f, 1), (KERNEL + 0x5300, 16, 0)]
+    save("fuzz_symtab", "columns", columns(three, [0, 6, 0], b"do_sys_open\0_close\0last\0"))
+    save("fuzz_symtab", "columns-none", columns([], [], b""))
+    save("fuzz_symtab", "columns-cut", columns(three, [0, 6, 0], b"do_sys_open\0_close\0last"))
+    save("fuzz_symtab", "columns-shares-all", columns(three, [0, 11, 11], b"do_sys_open\0\0s\0"))
+    save("fuzz_symtab", "columns-shares-too-much", columns(three, [0, 12, 0], b"do_sys_open\0\0last\0"))
+    save("fuzz_symtab", "columns-shares-with-none", columns(three, [1, 0, 0], b"do_sys_open\0\0last\0"))
+    save("fuzz_symtab", "columns-same-address", columns([three[0], three[0]], [0, 0], b"a\0b\0"))
+    save("fuzz_symtab", "columns-section-unknown", columns([(5, 2, 9)], [0], b"a\0"))
+    save("fuzz_symtab", "columns-end-wraps", columns([((1 << 64) - 1, 2, 0)], [0], b"a\0"))
+    save("fuzz_symtab", "columns-overlap", columns([(5, 100, 0), (6, 0, 0), (7, 1, 0)], [0, 0, 0], b"a\0\0" + b"c" * 300 + b"\0"))
     save("fuzz_symtab", "none", symbols([]))
     save("fuzz_symtab", "empty", b"")
     save("fuzz_symtab", "no-sections", varint(0) + varint(0))

@@ -72,6 +72,12 @@ class Cursor:
         self.at += n
         return self.data[self.at - n:self.at]
 
+    def until_nul(self):
+        end = self.data.find(b"\0", self.at)
+        if end < 0:
+            raise Damaged("too short")
+        return self.take(end + 1 - self.at)[:-1]
+
     def varint(self):
         value = 0
         for shift in range(0, 70, 7):
@@ -115,8 +121,8 @@ class Trace:
         with open(path, "rb") as f:
             self.data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
         magic, version, _ = struct.unpack_from("<8sII", self.data)
-        if magic != FILE_MAGIC or version not in (5, 6):
-            raise Damaged("not a trace of format version 5 or 6")
+        if magic != FILE_MAGIC or version not in (5, 6, 7):
+            raise Damaged("not a trace of format version 5, 6 or 7")
         self.chunks, self.cut = [], None
         self.meta, self.sections, self.symbols, self.symbol_addrs = {}, [], [], []
         self.all_symbols = []  # of all SYMBOLS chunks
@@ -166,12 +172,7 @@ class Trace:
             self.sites.append(Site(kind, length, addr, target))
 
     def _set_symbols(self, c):
-        self.sections = [Section(c.varint(), c.varint(), c.string()) for _ in range(c.varint())]
-        places, addr = [], 0
-        for _ in range(c.varint()):
-            addr += c.varint()
-            places.append((addr, addr + c.varint(), c.varint()))
-        self.symbols = [Symbol(*place, c.string()) for place in places]
+        self.sections, self.symbols = symbol_table(c)
         self.symbol_addrs = [s.addr for s in self.symbols]
         self.all_symbols += self.symbols
 
@@ -243,6 +244,40 @@ class Trace:
                 before.insert(0, other)
                 chunk = other
         return before
+
+
+def symbol_table(c):
+    """Its sections and its symbols."""
+    columns = (n := c.varint()) == 0
+    sections = [Section(c.varint(), c.varint(), c.string()) for _ in range(n or c.varint())]
+    return sections, (symbols_in_columns if columns else symbols_in_rows)(c)
+
+
+def symbols_in_rows(c):
+    places, addr = [], 0
+    for _ in range(c.varint()):
+        addr += c.varint()
+        places.append((addr, addr + c.varint(), c.varint()))
+    return [Symbol(*place, c.string()) for place in places]
+
+
+def symbols_in_columns(c):
+    n = c.varint()
+    gaps = [c.svarint() for _ in range(n)]
+    sizes = [c.u8() for _ in range(n)]
+    sizes = [low + (c.u8() << 4) for low in sizes]
+    sizes = [low + (c.varint() << 12) for low in sizes]
+    sections = [c.varint() for _ in range(n)]
+    shared = [c.u8() for _ in range(n)]
+    symbols, end, name = [], 0, b""
+    for gap, size, section, kept in zip(gaps, sizes, sections, shared):
+        if kept > len(name):
+            raise Damaged("a symbol's name")
+        rest = c.until_nul()
+        name, addr = name[:kept] + rest, (end + gap) & M64
+        end = (addr + size) & M64
+        symbols.append(Symbol(addr, end, section, name.decode(errors="replace")))
+    return symbols
 
 
 def parse_meta(data):

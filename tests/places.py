@@ -14,13 +14,7 @@ Code = collections.namedtuple("Code", "change cpu ns insns mm start size offset 
 class Functions:
     """A payload as SYMBOLS has it."""
     def __init__(self, payload):
-        c = decoder.Cursor(payload)
-        self.sections = [(c.varint(), c.varint(), c.string()) for _ in range(c.varint())] if payload else []
-        places, addr = [], 0
-        for _ in range(c.varint() if payload else 0):
-            addr += c.varint()
-            places.append((addr, addr + c.varint(), c.varint()))
-        self.list = [place + (c.string(),) for place in places]
+        self.sections, self.list = decoder.symbol_table(decoder.Cursor(payload)) if payload else ([], [])
         self.addrs = [f[0] for f in self.list]
 
     def find(self, addr):

@@ -5,11 +5,18 @@ import itertools
 import json
 import os
 import re
+import struct
 import subprocess
+import sys
+import zlib
 
 import decoder
 from places import Places
-from guest import UPTO, WORK, initrd, numbers, qemu_args, run, upto_json
+from guest import TOP, UPTO, WORK, initrd, numbers, qemu_args, run, upto_json
+from test_robust import short_trace, write
+
+sys.path.insert(0, os.path.join(TOP, "fuzz"))
+from make_corpus import symbols, zstd  # noqa: E402
 
 SECONDS = "9"
 EVENTS_MAX = 200000  # compared, of a chunk
@@ -149,6 +156,41 @@ def test_decoder():
            f"{len(trace.sites) - decoder.FIRST_SITE} sites, {len(trace.symbols)} symbols"
 
 
+def as_format_6(trace):
+    """The bytes of a trace, with the kernel's symbols as format 6 had them."""
+    out = decoder.FILE_MAGIC + struct.pack("<II", 6, 0)
+    for c in trace.chunks:
+        payload = trace.data[c.offset + decoder.CHUNK_HEADER.size:c.offset + decoder.CHUNK_HEADER.size + c.stored]
+        if c.type == decoder.SYMBOLS:
+            rows = symbols([(s.addr, s.end - s.addr, s.section, s.name.encode()) for s in trace.symbols],
+                           [(s.addr, s.end, s.name.encode()) for s in trace.sections])
+            payload = zstd(rows)
+            c = c._replace(stored=len(payload), unpacked=len(rows))
+        header = decoder.CHUNK_HEADER.pack(*c[:-2], 0)[:-4]
+        out += header + struct.pack("<I", zlib.crc32(header)) + payload
+    return out
+
+
+def test_format_6():
+    """Tables of symbols are still read as they were written before."""
+    _, data, _ = short_trace()
+    new, old = (os.path.join(WORK, f"format-{n}.upto") for n in (7, 6))
+    write(new, data)
+    trace = decoder.Trace(new)
+    assert len(trace.symbols) > 10000, len(trace.symbols)
+    write(old, as_format_6(trace))
+    assert decoder.Trace(old).symbols == trace.symbols
+    for question in ("top", "-n", "0"), ("first", "-n", "0"), ("info",):
+        told = [upto_json(question[0], "--json", *question[1:], path) for path in (new, old)]
+        for answer in told:
+            for key in ("trace", "bytes", "bytes_by_content"):
+                answer.pop(key, None)
+        assert told[0] == told[1], question
+    assert os.path.getsize(new) < os.path.getsize(old) - 50000
+    os.unlink(new)
+    os.unlink(old)
+
+
 def test_made():
     """Traces that fuzz/make_corpus.py made, with what boots seldom have: the decoder finds what upto dumps."""
     corpus = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fuzz/corpus/fuzz_trace")
@@ -171,10 +213,8 @@ def test_made():
 
 def test_document():
     """The numbers in docs/format.md are those in the code, and in the decoder."""
-    top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-
     def read(path):
-        with open(os.path.join(top, path)) as f:
+        with open(os.path.join(TOP, path)) as f:
             return f.read()
 
     doc = read("docs/format.md")

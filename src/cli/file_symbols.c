@@ -12,6 +12,7 @@
 #include "symbols/debug_file.h"
 #include "symbols/elf_symbols.h"
 #include "symbols/source_name.h"
+#include "symbols/symtab_codec.h"
 #include "trace/append.h"
 
 void roots_add(struct roots *r, const char *path, size_t len, bool named)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "symbols/symtab_codec.h"
 #include "trace/meta.h"
 
 enum { TASKS_CHUNK = 32 << 20 }; /* bytes */

@@ -9,6 +9,7 @@
 #include "pack.h"
 #include "recorder.h"
 #include "span_end.h"
+#include "symbols/symtab_codec.h"
 #include "trace/boots.h"
 #include "trace/builder.h"
 #include "waiting.h"

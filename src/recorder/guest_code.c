@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "loaded.h"
 #include "structures.h"
+#include "symbols/symtab_codec.h"
 #include "trace/code_records.h"
 #include "waiting.h"
 #include "watch.h"

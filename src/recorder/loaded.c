@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "limits.h"
 #include "symbols/elf_loaded.h"
+#include "symbols/symtab_codec.h"
 
 enum { MAPPINGS_MAX = 1 << 14 };
 

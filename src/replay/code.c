@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "symbols/symtab_codec.h"
 
 /* Addresses of a module from its loading on. */
 struct code_range {

@@ -6,6 +6,7 @@
 #include "arch/x86_thunks.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "symbols/symtab_codec.h"
 
 static const char *const group_names[NAME_GROUPS] = {
 	[GROUP_FIRMWARE] = "[firmware]",

@@ -39,7 +39,7 @@ static int compare(const void *va, const void *vb)
 	return a->order < b->order ? -1 : 1;
 }
 
-static void add_section(struct symtab *tab, size_t *cap, uint64_t addr, uint64_t end, const char *name)
+void symtab_add_section(struct symtab *tab, size_t *cap, uint64_t addr, uint64_t end, const char *name)
 {
 	struct symtab_section *s;
 
@@ -63,7 +63,7 @@ static void sections_from_marks(struct symtab *tab, size_t *cap, const struct sy
 		const struct raw_symbol *end = symbol_list_find(list, marks[i].end);
 
 		if (start && end && start->addr < end->addr)
-			add_section(tab, cap, start->addr, end->addr, marks[i].name);
+			symtab_add_section(tab, cap, start->addr, end->addr, marks[i].name);
 	}
 }
 
@@ -110,9 +110,9 @@ void symtab_from_image(struct symtab *ret, const struct kernel_image *image)
 	struct buf names = { 0 };
 	size_t n = gather(&image->symbols, c), cap = 0;
 
-	add_section(&tab, &cap, 0, UINT64_MAX, "");
+	symtab_add_section(&tab, &cap, 0, UINT64_MAX, "");
 	for (size_t i = 0; i < image->n_sections && tab.n_sections < UINT16_MAX; i++)
-		add_section(&tab, &cap, image->sections[i].addr, image->sections[i].addr + image->sections[i].size,
+		symtab_add_section(&tab, &cap, image->sections[i].addr, image->sections[i].addr + image->sections[i].size,
 			    image->sections[i].name);
 	if (!image->n_sections)
 		sections_from_marks(&tab, &cap, &image->symbols);
@@ -223,104 +223,4 @@ long symtab_lookup(const struct symtab *tab, uint64_t addr)
 		left -= half;
 	}
 	return addr < s->end ? s - tab->symbols : SYMTAB_NONE;
-}
-
-void symtab_encode(const struct symtab *tab, struct buf *out)
-{
-	uint64_t before = 0;
-
-	buf_put_varint(out, tab->n_sections);
-	for (size_t i = 0; i < tab->n_sections; i++) {
-		buf_put_varint(out, tab->sections[i].addr);
-		buf_put_varint(out, tab->sections[i].end);
-		buf_put_str(out, tab->sections[i].name, strlen(tab->sections[i].name));
-	}
-	buf_put_varint(out, tab->count);
-	for (size_t i = 0; i < tab->count; i++) {
-		const struct symbol *s = &tab->symbols[i];
-
-		buf_put_varint(out, s->addr - before);
-		buf_put_varint(out, s->end - s->addr);
-		buf_put_varint(out, s->section);
-		before = s->addr;
-	}
-	for (size_t i = 0; i < tab->count; i++)
-		buf_put_str(out, symtab_name(tab, (long)i), strlen(symtab_name(tab, (long)i)));
-}
-
-static int decode_sections(struct cursor *in, struct symtab *tab)
-{
-	uint64_t n = cursor_varint(in);
-	size_t cap = 0;
-
-	if (!n || n > UINT16_MAX || n > cursor_left(in))
-		return -1;
-	for (uint64_t i = 0; i < n; i++) {
-		uint64_t addr = cursor_varint(in), end = cursor_varint(in), len = cursor_varint(in);
-		const char *text = cursor_take(in, len);
-		char name[sizeof tab->sections->name];
-
-		if (!text || len >= sizeof name)
-			return -1;
-		memcpy(name, text, len);
-		name[len] = '\0';
-		add_section(tab, &cap, addr, end, name);
-	}
-	return 0;
-}
-
-static int decode_names(struct cursor *in, struct symtab *tab)
-{
-	struct buf names = { 0 };
-
-	for (size_t i = 0; i < tab->count; i++) {
-		uint64_t len = cursor_varint(in);
-		const char *text = cursor_take(in, len);
-
-		tab->symbols[i].name = (uint32_t)names.len;
-		if (text && memchr(text, 0, len))
-			in->bad = true;
-		if (in->bad)
-			break;
-		buf_put(&names, text, len);
-		buf_put_u8(&names, 0);
-	}
-	tab->names = (char *)names.data;
-	tab->names_len = names.len;
-	return in->bad ? -1 : 0;
-}
-
-static int decode(struct cursor *in, struct symtab *tab)
-{
-	uint64_t n, addr = 0;
-
-	if (decode_sections(in, tab) < 0)
-		return -1;
-	n = cursor_varint(in);
-	if (n > cursor_left(in) / 4)
-		return -1;
-	tab->symbols = xcalloc(n, sizeof *tab->symbols);
-	tab->count = n;
-	for (uint64_t i = 0; i < n; i++) {
-		struct symbol *s = &tab->symbols[i];
-		uint64_t step = cursor_varint(in), size = cursor_varint(in), section = cursor_varint(in);
-
-		addr += step;
-		*s = (struct symbol){ .addr = addr, .end = addr + size, .section = (uint16_t)section };
-		if (in->bad || section >= tab->n_sections || (i && !step) || s->end < addr || addr < step)
-			return -1;
-	}
-	return decode_names(in, tab);
-}
-
-int symtab_decode(struct cursor *in, struct symtab *ret, struct error *err)
-{
-	struct symtab tab = { 0 };
-
-	if (decode(in, &tab) < 0) {
-		symtab_deinit(&tab);
-		return error_set(err, "damaged symbol table");
-	}
-	*ret = tab;
-	return 0;
 }

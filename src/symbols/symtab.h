@@ -9,9 +9,6 @@
 
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/cursor.h"
-#include "base/error.h"
 #include "guest/kernel_image.h"
 
 struct symbol {
@@ -54,6 +51,9 @@ void symtab_put_functions(struct symtab *tab, struct symtab_function *list, size
 /* Rename all functions by `rename`, as symtab_put_functions() does. Returns false if no name changed. */
 bool symtab_rename(struct symtab *tab, char *(*rename)(const char *name));
 
+/* *cap: the number of sections that there is space for, kept by the caller; 0 at first. A name is cut after 31 bytes. */
+void symtab_add_section(struct symtab *tab, size_t *cap, uint64_t addr, uint64_t end, const char *name);
+
 /* Index of the section that holds the address. 0, the index of the first section: none. */
 uint16_t symtab_section_of(const struct symtab *tab, uint64_t addr);
 
@@ -72,9 +72,5 @@ static inline const char *symtab_section_name(const struct symtab *tab, long i)
 {
 	return tab->sections[tab->symbols[i].section].name;
 }
-
-/* To and from its form in a trace (docs/format.md, chunk SYMBOLS). The caller owns *ret. */
-void symtab_encode(const struct symtab *tab, struct buf *out);
-int symtab_decode(struct cursor *in, struct symtab *ret, struct error *err);
 
 #endif

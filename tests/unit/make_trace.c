@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "symbols/symtab.h"
+#include "symbols/symtab_codec.h"
 #include "trace/code_records.h"
 #include "trace/codec.h"
 #include "trace/meta.h"
