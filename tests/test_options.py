@@ -18,16 +18,22 @@ SOME = ["--start", f"entry:{FAULT}", "--stop", f"exit:{FAULT}"]
 SPANS = {"--start": [f"entry:{FAULT}#40"], "--stop": [f"exit:{FAULT}"], "--every": (SOME, [])}
 CALLS = {"--max-duration": ["1us"], "--only-interrupts": [], "--functions": [FAULT], "--not": [FAULT], "--below": [FAULT], "--comm": ["rcu*"]}
 MORE_CALLS = {**CALLS, "--min-duration": ["20us"], "--no-interrupts": [], "--pid": ["exe"]}
+RING = {"--before": (SOME, ["20us"]), "--limit": ["100"], "--keep": (["--limit", "100"], ["last"])}
+# of commands whose rows are chosen
+ROWS = {"--min-duration": ["10us"], "--max-duration": ["100us"]}
+ROWS_CODE = {"--functions": ["do_one_initcall,worker_thread"], "--not": ["kthread,do_one_initcall"], "--below": ["worker_thread,run_init_process"], "--module": ["virtio*"]}
 CODE = {"--kernel": [], "--user": [], "--module": ["story"]}
 LOGGED = ["--start", "log:pci", "--stop", "log:pci#2"]
 # options that choose what is looked at: asked of a few milliseconds, but for those commands that need more
 CHOICES = {
-    "top": {**SPANS, **MORE_CALLS, "--depth": ["2"]}, "first": {**SPANS, **MORE_CALLS, "--depth": ["2"]}, "tree": {**SPANS, **MORE_CALLS, **CODE},
-    "dump": {**SPANS, **MORE_CALLS, **CODE, "--depth": ["2"]}, "calls": {**SPANS, **CALLS, **CODE}, "syscalls": {**SPANS, "--every": (["--start", FAULT, "--stop", f"{FAULT}#5"], [])}, "ps": SPANS,
+    "top": {**SPANS, **RING, **MORE_CALLS, "--depth": ["2"]}, "first": {**SPANS, **RING, **MORE_CALLS, "--depth": ["2"]},
+    "tree": {**SPANS, **RING, **MORE_CALLS, **CODE},
+    "dump": {**SPANS, **RING, **MORE_CALLS, **CODE, "--depth": ["2"]}, "calls": {**SPANS, **RING, **CALLS, **CODE},
+    "syscalls": {**SPANS, **RING, "--before": (["--start", f"entry:{FAULT}#40"], ["500us"]), "--limit": ["20000"], "--keep": (["--limit", "20000"], ["last"]), "--every": (["--start", FAULT, "--stop", f"{FAULT}#5"], [])}, "ps": {**SPANS, **RING},
     "log": {"--start": ["time:LATE"], "--stop": ["time:LATE"], "--every": (LOGGED, [])},
     "timeline": {"--start": ["time:LATE"], "--stop": ["time:LATE"]}, "waits": {"--start": ["time:LATE"], "--stop": ["time:LATE"]},
     "why": {"--start": ["entry:kernel_init_freeable"], "--stop": ["exit:kernel_init_freeable"]},
-    "thin": {**SPANS, **MORE_CALLS, **CODE, "--depth": ["2"], "--before": (SOME, ["20us"]), "--limit": ["100"], "--keep": (["--limit", "100"], ["last"])},
+    "thin": {**SPANS, **RING, **MORE_CALLS, **CODE, "--depth": ["2"]},
 }
 FUNCTIONS = {"--thunks": [], "--kernel": [], "--user": [], "--module": ["virtio*,busybox"], "--function": ["vfs_*"]}
 EXITS = ["--function", "do_exit"]
@@ -37,14 +43,14 @@ OPTIONS = {
             "--total": [], "--min": ["1"], "--clock": ["ns"]},
     "first": {**TABLE, **SPAN, **FUNCTIONS, "--output": ["function"], "--sort": ["-function"]},
     "syscalls": {**TABLE, **SPAN, "--output": ["call"], "--sort": ["duration"], "--pid": ["1"], "--name": ["*stat*"],
-                 "--min-duration": ["1ms"], "--summary": [], "--path": ["/proc/*"]},
+                 **ROWS, "--comm": ["exe"], "--summary": [], "--path": ["/proc/*"]},
     "timeline": {**TABLE, "--from": ["LATE"], "--to": ["LATE"], "--output": ["name"], "--sort": ["cpu_ns"], "--kind": ["initcall,mount"], "--depth": ["1"],
-                 "--min": ["1us"], "--all": []},
+                 "--min": ["1us"], "--all": [], **ROWS, **ROWS_CODE, "--pid": ["kthreadd"], "--comm": ["kworker*"]},
     "waits": {**TABLE, "--from": ["LATE"], "--to": ["LATE"], "--output": ["comm"], "--sort": ["asleep_ns"], "--pid": ["1"], "--comm": ["kthreadd"],
-              "--summary": [], "--stack": []},
+              **ROWS, **ROWS_CODE, "--summary": [], "--stack": []},
     "why": {**TABLE, "--output": ["ns"], "--sort": ["-ns"], "--until": ["init"], "--from": ["init"], "--without": ["decompressor"], "--chain": []},
     "log": {**TABLE, **SPAN, "--output": ["text"], "--sort": ["text"], "--level": ["err"], "--grep": ["virtio"]},
-    "ps": {**TABLE, **SPAN, "--output": ["pid"], "--sort": ["insns"], "--stack-watch": []},
+    "ps": {**TABLE, **SPAN, "--output": ["pid"], "--sort": ["insns"], "--pid": ["kthreadd"], "--comm": ["kworker*"], "--stack-watch": []},
     "tree": {**TABLE, "--function": ["vfs_read"], "--callers": (["--function", "vfs_read"], []), "--depth": ["2"], "--min": ["5"], "--clock": ["ns"],
              "--thunks": (["--depth", "12"], []), "--output": ["function"], "--sort": ["calls"]},
     "calls": {"--function": (["--from", "LATE", "--lines", "50"], EXITS[1:]), "--pid": (EXITS, ["1"]), "--depth": (EXITS, ["2"]),
@@ -109,3 +115,48 @@ def test_choices(command):
         more, args = args if isinstance(args, tuple) else ([], args)
         with_it = answer([*more, option, *args])
         assert with_it and with_it != answer(more), (option, with_it[:200])
+
+
+@pytest.mark.weight(6)
+def test_rows():
+    """waits and timeline choose of the rows that they have without options those that a filter of these rows, made here, chooses."""
+    trace, _ = recording("6.12", 2)
+    waits, told = upto_json("waits", "--json", trace)["waits"], upto_json("timeline", "--json", trace)["timeline"]
+    by_id = {r["id"]: r for r in told}
+
+    def took(w):
+        return w["asleep_ns"] + w["ready_ns"]
+
+    def within(row):
+        while row:
+            yield row
+            row = by_id.get(row["parent"])
+
+    def asked(rows, command, *words):
+        answer = upto_json(command, "--json", *words, trace)[command]
+        if command == "timeline":  # as a table by time, as a tree by what is a part of what
+            answer, rows = (sorted(r["id"] for r in some) for some in (answer, rows))
+        assert answer == rows, (command, words, [r for r in answer if r not in rows][:1], [r for r in rows if r not in answer][:1])
+        return len(rows)
+
+    compared = [
+        asked([w for w in waits if took(w) >= 1e6], "waits", "--min-duration", "1ms"),
+        asked([w for w in waits if took(w) <= 1e5], "waits", "--max-duration", "100us"),
+        asked([w for w in waits if {"worker_thread", "do_wait"} & {*w["stack"]}], "waits", "--functions", "worker_thread,do_wait"),
+        asked([w for w in waits if "kernel_init" in w["stack"]], "waits", "--below", "kernel_init"),
+        asked([w for w in waits if "kthread" not in w["stack"]], "waits", "--not", "kthread"),
+        asked([w for w in waits if w["comm"].startswith("kworker") and took(w) >= 1e5 and "worker_thread" in w["stack"]],
+              "waits", "--comm", "kworker*", "--min-duration", "100us", "--below", "worker_thread"),
+        asked([r for r in told if r["pid"] == 1], "timeline", "--kind", ",".join({r["kind"] for r in told}), "--pid", "1"),
+    ]
+    assert all(compared), compared
+    kinds = "initcall", "probe", "work"
+    long = [r for r in told if r["kind"] in kinds and 1e4 <= r["duration_ns"] <= 1e6]
+    assert len(long) > 20
+    asked(long, "timeline", "--kind", ",".join(kinds), "--min-duration", "10us", "--max-duration", "1ms")
+    # in the tree: with what they are a part of
+    some = {p["id"] for r in told if r["kind"] == "initcall" and r["name"].startswith("acpi") for p in within(r)}
+    tree = upto_json("timeline", "--json", "--functions", "acpi*", trace)["timeline"]
+    assert some and some <= {r["id"] for r in tree}, some - {r["id"] for r in tree}
+    assert {r["id"] for r in tree if r["kind"] == "initcall"} == {i for i in some if by_id[i]["kind"] == "initcall"}
+    return f"{sum(compared) + len(long)} rows"

@@ -469,6 +469,16 @@ def test_window(command):
         assert got == window != upto_json(command, "--json", trace)
 
 
+@pytest.mark.parametrize("command", ["timeline", "waits", "why"])
+@pytest.mark.weight(2)
+def test_less_is_told(command):
+    """What is told of all calls says so where some were left out, and where none were it does not."""
+    for options, said in (["--min-duration", "20us"], True), ([], False):
+        path = thinned(f"told-{command}", base(1), *options)
+        p = run(UPTO, command, *(["--from", f"{begin_of(base(1))}ns", "--until", "poweroff"] if command == "why" else []), path, check=False)
+        assert (b"k calls were left out of it (--min-duration 20us): what threads waited for" in p.stderr) == said, p.stderr
+
+
 @pytest.mark.parametrize("status, pattern, options", [
     (1, r"--start: no function vfs_raed.*similar: vfs_read", "--start entry:vfs_raed"),
     (1, r"--stop: no function no_such_thing.*may have been inlined", "--start vfs_read --stop exit:no_such_thing"),
@@ -493,8 +503,7 @@ def test_refused(status, pattern, options):
     out = os.path.join(WORK, f"thin-refused-{os.getpid()}.upto")
     fails(status, pattern, "thin", *words, "-o", out, base(1), upto=UPTO)
     assert not [f for f in os.listdir(WORK) if f.startswith(os.path.basename(out))]
-    if not {"--limit", "--keep", "--before"} & set(words):
-        fails(status, pattern, "dump", *words, base(1), upto=UPTO)
+    fails(status, pattern, "dump", *words, base(1), upto=UPTO)
 
 
 def limit_files():

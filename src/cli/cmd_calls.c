@@ -551,6 +551,7 @@ static const struct option options[] = {
 	THUNKS_OPTION,
 	SPAN_OPTIONS,
 	SELECT_SPANS,
+	SELECT_RING,
 	SELECT_CALLS,
 	SELECT_COMM,
 	SELECT_CODE,

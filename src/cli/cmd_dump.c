@@ -308,6 +308,7 @@ static const struct option options[] = {
 	{ 'k', "kind", "KINDS", "only events of these kinds, e.g. interrupt,syscall", ',' },
 	SPAN_OPTIONS,
 	SELECT_SPANS,
+	SELECT_RING,
 	SELECT_MIN_DURATION,
 	SELECT_NO_INTERRUPTS,
 	SELECT_CALLS,

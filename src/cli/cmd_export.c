@@ -83,6 +83,7 @@ static const struct option options[] = {
 	{ 0, "to", "kfi", "the format: kfi is a log of KFI, its addresses resolved" },
 	{ 'o', "output", "FILE", "where to (default: standard output)" },
 	SELECT_SPANS,
+	SELECT_RING,
 	SELECT_MIN_DURATION,
 	SELECT_NO_INTERRUPTS,
 	SELECT_CALLS,

@@ -194,6 +194,7 @@ static const struct option options[] = {
 	{ 0, "as-kd", NULL, "sub-time and local time as kd computes them: by the names of callers" },
 	{ 0, "json", NULL, "print JSON" },
 	SELECT_SPANS,
+	SELECT_RING,
 	SELECT_MIN_DURATION,
 	SELECT_NO_INTERRUPTS,
 	SELECT_CALLS,

@@ -9,14 +9,14 @@
 #include "trace_arg.h"
 #include "view.h"
 
-static int show(const struct args *args, const struct trace_arg *t, const struct processes *p, struct error *err)
+static int show(const struct args *args, const struct trace_arg *t, const struct processes *p, const bool *of, struct error *err)
 {
 	struct view view = { .trace = t };
 	struct buf heading = { 0 };
 	struct table table;
 	int r;
 
-	processes_table_init(&table, &t->threads, p, arg(args, "from") || arg(args, "to") || arg(args, "cpu"));
+	processes_table_init(&table, &t->threads, p, arg(args, "from") || arg(args, "to") || arg(args, "cpu"), of);
 	view.table = &table;
 	buf_printf(&heading, "# %zu threads; ", t->threads.count);
 	view_put_time(&heading, args, t, p->sum.insns, p->sum.ns, p->sum.halted_ns);
@@ -30,7 +30,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 }
 
 /* KFI's watch of the stack: how much of it each thread used. */
-static int show_stacks(const struct args *args, const struct trace_arg *t, struct error *err)
+static int show_stacks(const struct args *args, const struct trace_arg *t, const bool *of, struct error *err)
 {
 	struct view view = { .trace = t, .default_sort = "bytes" };
 	struct deepest *each;
@@ -38,7 +38,7 @@ static int show_stacks(const struct args *args, const struct trace_arg *t, struc
 	int r = deepest_of_each(&t->session, &each, err);
 
 	if (r == 0) {
-		stack_watch_table_init(&table, &t->names, &t->threads, each, t->reader->arch->kernel_stack);
+		stack_watch_table_init(&table, &t->names, &t->threads, each, t->reader->arch->kernel_stack, of);
 		view.table = &table;
 		r = view_print(&view, args, err);
 		table_deinit(&table);
@@ -49,24 +49,38 @@ static int show_stacks(const struct args *args, const struct trace_arg *t, struc
 	return r;
 }
 
+static int run_on(const struct args *args, struct trace_arg *t, const struct span *span, struct error *err)
+{
+	struct selected selected;
+	struct processes p;
+	int r = EXIT_FAILED;
+
+	if (select_arg(args, &t->session, &selected, err) < 0) {
+		selected_deinit(&selected);
+		return EXIT_FAILED;
+	}
+	if (arg(args, "stack-watch")) {
+		names_fold_thunks(&t->names);
+		r = show_stacks(args, t, selected.options.filter.threads, err);
+	} else if (processes_analyse(t->reader, &t->threads, span, &p, err) == 0) {
+		r = show(args, t, &p, selected.options.filter.threads, err);
+		processes_deinit(&p);
+	}
+	selected_deinit(&selected);
+	return r;
+}
+
 static int run(const struct args *args, struct error *err)
 {
-	struct processes p;
 	struct trace_arg t;
 	struct span span;
-	int r = EXIT_FAILED;
+	int r;
 
 	if (span_arg(args, &span, err) < 0)
 		return EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
-	if (arg(args, "stack-watch")) {
-		names_fold_thunks(&t.names);
-		r = show_stacks(args, &t, err);
-	} else if (processes_analyse(t.reader, &t.threads, &span, &p, err) == 0) {
-		r = show(args, &t, &p, err);
-		processes_deinit(&p);
-	}
+	r = run_on(args, &t, &span, err);
 	trace_arg_close(&t);
 	return r;
 }
@@ -74,8 +88,11 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	VIEW_OPTIONS,
 	{ 0, "stack-watch", NULL, "how much of its kernel stack each thread used at most, and where" },
+	SELECT_ROWS_PID,
+	SELECT_ROWS_COMM,
 	SPAN_OPTIONS,
 	SELECT_SPANS,
+	SELECT_RING,
 	HELP_OPTION,
 	{ 0 },
 };

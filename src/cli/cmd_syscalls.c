@@ -77,41 +77,53 @@ static bool has_path(const struct syscall_sources *of, uint32_t number, const ch
 struct choice {
 	const bool *names;   /* marks; NULL: all */
 	const char *path;    /* NULL: any */
-	uint64_t pid, shortest;
+	uint64_t pid, shortest, longest; /* durations; 0: any */
 	bool one_pid;
+	const bool *threads; /* marks; NULL: all */
 	struct span span;    /* that they begin in */
 };
 
 static bool is_chosen(const struct syscall_sources *of, const struct choice *choice, uint32_t number)
 {
 	const struct syscall_record *c = &of->calls->calls[number];
-	const struct thread *t = choice->one_pid ? caller(of, c) : NULL;
+	const struct thread *t = choice->one_pid || choice->threads ? caller(of, c) : NULL;
 	const struct span *span = &choice->span;
 
 	if (c->ns < span->from_ns || c->ns >= span->to_ns || (span->cpu >= 0 && span->cpu != c->cpu))
 		return false;
 	if (choice->one_pid && (!t || ((uint64_t)t->pid != choice->pid && (uint64_t)t->tgid != choice->pid)))
 		return false;
+	if (choice->threads && (!t || !choice->threads[t - of->threads->list]))
+		return false;
 	if (choice->names && !is_marked(of->calls->arch, choice->names, c))
 		return false;
 	if (choice->shortest && (!c->returned || c->end_ns - c->ns < choice->shortest))
+		return false;
+	if (choice->longest && (!c->returned || c->end_ns - c->ns > choice->longest))
 		return false;
 	return !choice->path || has_path(of, number, choice->path);
 }
 
 /* Mark the calls of the wanted process, names, files and time. Calls before --from count for what is open; they are not shown. */
-static int choose(const struct args *args, const struct syscall_sources *of, const struct span *span, uint64_t pid, const bool *names, bool **ret,
-		  struct error *err)
+static int choose(const struct args *args, const struct trace_arg *t, const struct syscall_sources *of, const struct span *span, const bool *names,
+		  bool **ret, struct error *err)
 {
-	struct choice choice = { .names = names, .path = arg(args, "path"), .one_pid = arg(args, "pid"), .pid = pid, .span = *span };
-	bool *chosen;
+	struct choice choice = { .names = names, .path = arg(args, "path"), .one_pid = arg(args, "pid"), .pid = t->pid, .span = *span };
+	struct selected selected;
+	int result = select_arg(args, &t->session, &selected, err);
 
-	if (arg_time(args, "min-duration", &choice.shortest, err) < 0)
-		return -1;
-	*ret = chosen = xcalloc(of->calls->count, sizeof *chosen);
-	for (uint32_t i = 0; i < of->calls->count; i++)
-		chosen[i] = is_chosen(of, &choice, i);
-	return 0;
+	if (result == 0) {
+		bool *chosen = xcalloc(of->calls->count, sizeof *chosen);
+
+		choice.shortest = selected.options.filter.min_duration_ns;
+		choice.longest = selected.options.filter.max_duration_ns;
+		choice.threads = selected.options.filter.threads;
+		for (uint32_t i = 0; i < of->calls->count; i++)
+			chosen[i] = is_chosen(of, &choice, i);
+		*ret = chosen;
+	}
+	selected_deinit(&selected);
+	return result;
 }
 
 static int show(const struct args *args, const struct trace_arg *t, const struct syscall_sources *of, const bool *chosen, struct error *err)
@@ -142,7 +154,7 @@ static int print(const struct args *args, const struct trace_arg *t, const struc
 
 	fd_paths_init(&files, of->calls, of->texts, of->threads);
 	of->files = &files;
-	if (choose(args, of, span, t->pid, names, &chosen, err) == 0)
+	if (choose(args, t, of, span, names, &chosen, err) == 0)
 		r = show(args, t, of, chosen, err);
 	free(chosen);
 	fd_paths_deinit(&files);
@@ -184,11 +196,13 @@ static const struct option options[] = {
 	{ 'p', "pid", "PID", "only calls of this thread, or of this process's threads" },
 	{ 0, "name", "NAMES", "only calls of these names, e.g. open,openat; shell patterns: *stat*", ',' },
 	{ 0, "path", "GLOB", "only calls that have such a file, as an argument or behind a descriptor: '/etc/*'" },
-	{ 0, "min-duration", "TIME", "only calls that took at least so long" },
+	SELECT_ROWS_DURATION("calls"),
+	SELECT_ROWS_COMM,
 	{ 0, "summary", NULL, "one line per call name: count, errors, total, average, longest" },
 	VIEW_OPTIONS,
 	SPAN_OPTIONS,
 	SELECT_SPANS,
+	SELECT_RING,
 	HELP_OPTION,
 	{ 0 },
 };

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/history_choose.h"
 #include "analysis/history_file.h"
 #include "analysis/why.h"
+#include "base/alloc.h"
 #include "commands.h"
 #include "quantity.h"
 #include "select_arg.h"
@@ -15,6 +17,13 @@
 #include "view.h"
 
 enum { BAR_WIDTH = 20, CAUSES_MAX = 5 };
+
+/* What is asked for. */
+struct asked {
+	struct span window;     /* of time */
+	bool rows;              /* not all of them: those that the filter chooses */
+	const struct thin_filter *filter;
+};
 
 /* "boot 5.12 s: firmware 123 ms, decompressor 981 ms, …": the phases add up to the whole. In lines for narrow terminals. */
 static void put_phases(struct buf *out, const struct history *h)
@@ -128,20 +137,35 @@ static int choice_arg(const struct args *args, const struct history *h, struct t
 	return 0;
 }
 
-static int show(const struct args *args, const struct trace_arg *t, const struct history *h, const struct span *window, struct error *err)
+/* Marks by number of what the options choose. */
+static bool *choose(const struct history *h, const struct thin_filter *filter)
+{
+	bool *chosen = xcalloc(h->n_spans, sizeof *chosen);
+
+	for (size_t i = 0; i < h->n_spans; i++)
+		chosen[i] = history_chooses_span(h, filter, &h->spans[i]);
+	return chosen;
+}
+
+static int show(const struct args *args, const struct trace_arg *t, const struct history *h, const struct asked *asked, struct error *err)
 {
 	struct table table;
 	struct view view = { .table = &table, .trace = t };
 	struct buf heading = { 0 };
 	struct timeline_choice choice;
+	bool *chosen = NULL;
 	int r;
 
 	if (choice_arg(args, h, &choice, err) < 0)
 		return EXIT_USAGE;
-	if (window->from_ns > choice.span.from_ns)
-		choice.span.from_ns = window->from_ns;
-	if (window->to_ns < choice.span.to_ns)
-		choice.span.to_ns = window->to_ns;
+	if (asked->window.from_ns > choice.span.from_ns)
+		choice.span.from_ns = asked->window.from_ns;
+	if (asked->window.to_ns < choice.span.to_ns)
+		choice.span.to_ns = asked->window.to_ns;
+	if (asked->rows) {
+		choice.chosen = chosen = choose(h, asked->filter);
+		choice.min_ns = 0;
+	}
 	timeline_table_init(&table, h, &t->threads, &choice);
 	if (!choice.any_kind) {
 		put_spans(&heading, t->reader);
@@ -154,26 +178,38 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	r = view_print(&view, args, err);
 	buf_free(&heading);
 	table_deinit(&table);
+	free(chosen);
+	return r;
+}
+
+static int run_on(const struct args *args, struct trace_arg *t, struct error *err)
+{
+	struct asked asked = { .window = { .to_ns = UINT64_MAX }, .rows = select_has_rows(args) };
+	struct selected selected;
+	struct history history = { 0 };
+	int r = EXIT_FAILED;
+
+	if (select_arg(args, &t->session, &selected, err) == 0 &&
+	    select_window(args, &t->session, &asked.window.from_ns, &asked.window.to_ns, err) == 0) {
+		names_fold_thunks(&t->names);
+		trace_warn_left_out(t);
+		asked.filter = &selected.options.filter;
+		if (history_open(&t->session, is_worth_index(t), &history, err) == 0)
+			r = show(args, t, &history, &asked, err);
+		history_deinit(&history);
+	}
+	selected_deinit(&selected);
 	return r;
 }
 
 static int run(const struct args *args, struct error *err)
 {
-	struct span window = { .to_ns = UINT64_MAX };
-	struct history history;
 	struct trace_arg t;
-	int r = EXIT_FAILED;
+	int r;
 
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
-	if (select_window(args, &t.session, &window.from_ns, &window.to_ns, err) < 0) {
-		trace_arg_close(&t);
-		return EXIT_FAILED;
-	}
-	names_fold_thunks(&t.names);
-	if (history_open(&t.session, is_worth_index(&t), &history, err) == 0)
-		r = show(args, &t, &history, &window, err);
-	history_deinit(&history);
+	r = run_on(args, &t, err);
 	trace_arg_close(&t);
 	return r;
 }
@@ -183,6 +219,10 @@ static const struct option options[] = {
 	{ 0, "depth", "N", "show N levels below the boot" },
 	{ 0, "min", "TIME", "fold what is shorter (default: 1 % of the trace; in a table and in JSON nothing)" },
 	{ 0, "all", NULL, "fold nothing" },
+	SELECT_ROWS_PID,
+	SELECT_ROWS_COMM,
+	SELECT_ROWS_DURATION("what"),
+	SELECT_ROWS_CODE("calls of", "a part of a call of", "that is, or is a part of, a call of"),
 	{ 0, "from", "TIME", "only what is not over at this guest time: 1.5s, 20ms" },
 	{ 0, "to", "TIME", "only what begins before this guest time" },
 	VIEW_OPTIONS,
@@ -199,12 +239,14 @@ const struct command cmd_timeline = {
 	.summary = "what happened when, from reset to power-off, and how long did it take?",
 	.description = "Prints what was done as a tree: phases of the boot, levels of initcalls, initcalls, probes of drivers, modules, mounts, execs and "
 		       "processes, each with its time, how long its thread ran, and how long it waited. Above it stand the phases, which add up to the whole, and "
-		       "what held most of the time (upto-why(1)). What is shorter than 1 % is folded. --kind prints a table of one kind instead.\n"
+		       "what held most of the time (upto-why(1)). What is shorter than 1 % is folded. --kind prints a table of one kind instead. "
+		       "Options as --functions and --comm choose of these: in the tree they stand in what they are a part of, and nothing is folded.\n"
 		       HISTORY_NOTE,
 	.examples = "  upto timeline trace.upto\n      the whole boot on a screen\n"
 		    "  upto timeline --kind initcall -s took -n 20 trace.upto\n      the longest initcalls, with their results\n"
 		    "  upto timeline --kind module,signature,relocation,module-init trace.upto\n      where loading modules takes its time\n"
-		    "  upto timeline --from 2s --to 3s --min 1ms trace.upto\n      a part of it, closer\n",
+		    "  upto timeline --from 2s --to 3s --min 1ms trace.upto\n      a part of it, closer\n"
+		    "  upto timeline --comm systemd-udevd --min-duration 1ms trace.upto\n      what these did, within what it is a part of\n",
 	.needs = "tasks",
 	.options = options,
 	.legends = legends,

@@ -121,6 +121,7 @@ static const struct option options[] = {
 	{ .name = "min-pct", .means = "min" },
 	CLOCK_OPTION,
 	SELECT_SPANS,
+	SELECT_RING,
 	SELECT_MIN_DURATION,
 	SELECT_NO_INTERRUPTS,
 	SELECT_CALLS,

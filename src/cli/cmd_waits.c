@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/history_choose.h"
 #include "analysis/history_file.h"
 #include "base/alloc.h"
 #include "commands.h"
@@ -11,17 +12,24 @@
 #include "trace_arg.h"
 #include "view.h"
 
-static bool is_asked(const struct args *args, const struct threads *threads, const struct span *span, uint64_t pid, const struct away *a)
+/* What is asked for. */
+struct choice {
+	struct span span;              /* that they begin in */
+	uint64_t pid;
+	bool one_pid;
+	const struct thin_filter *filter;
+};
+
+static bool is_asked(const struct choice *choice, const struct threads *threads, const struct history *h, const struct away *a)
 {
 	const struct thread *t = threads_at(threads, a->thread);
-	const char *comm = arg(args, "comm");
 
 	/* a CPU's idle thread waits for nothing */
-	if (!t || !t->pid || a->start_ns < span->from_ns || a->start_ns >= span->to_ns)
+	if (!t || !t->pid || a->start_ns < choice->span.from_ns || a->start_ns >= choice->span.to_ns)
 		return false;
-	if (arg(args, "pid") && (uint64_t)(int64_t)t->pid != pid && (uint64_t)(int64_t)t->tgid != pid)
+	if (choice->one_pid && (uint64_t)(int64_t)t->pid != choice->pid && (uint64_t)(int64_t)t->tgid != choice->pid)
 		return false;
-	return !comm || !strcmp(comm, threads_comm(threads, t, a->start_ns));
+	return history_chooses_wait(h, choice->filter, a);
 }
 
 static int show(const struct args *args, const struct trace_arg *t, const struct history *h, const bool *chosen, struct error *err)
@@ -43,7 +51,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	return r;
 }
 
-static int print(const struct args *args, const struct trace_arg *t, const struct span *span, uint64_t pid, struct error *err)
+static int print(const struct args *args, const struct trace_arg *t, const struct choice *choice, struct error *err)
 {
 	struct history history;
 	int r = EXIT_FAILED;
@@ -53,11 +61,28 @@ static int print(const struct args *args, const struct trace_arg *t, const struc
 		bool *chosen = xcalloc(history.n_aways, sizeof *chosen);
 
 		for (size_t i = 0; i < history.n_aways; i++)
-			chosen[i] = is_asked(args, &t->threads, span, pid, &history.aways[i]);
+			chosen[i] = is_asked(choice, &t->threads, &history, &history.aways[i]);
 		r = show(args, t, &history, chosen, err);
 		free(chosen);
 	}
 	history_deinit(&history);
+	return r;
+}
+
+static int run_on(const struct args *args, struct trace_arg *t, struct span span, struct error *err)
+{
+	struct choice choice = { .span = span, .pid = t->pid, .one_pid = arg(args, "pid") };
+	struct selected selected;
+	int r = EXIT_FAILED;
+
+	if (select_arg(args, &t->session, &selected, err) == 0 &&
+	    select_window(args, &t->session, &choice.span.from_ns, &choice.span.to_ns, err) == 0) {
+		names_fold_thunks(&t->names);
+		trace_warn_left_out(t);
+		choice.filter = &selected.options.filter;
+		r = print(args, t, &choice, err);
+	}
+	selected_deinit(&selected);
 	return r;
 }
 
@@ -73,18 +98,16 @@ static int run(const struct args *args, struct error *err)
 		return error_set(err, "--to %s: nothing is before that, or --from is not", arg(args, "to")), EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
-	r = EXIT_FAILED;
-	if (select_window(args, &t.session, &span.from_ns, &span.to_ns, err) == 0) {
-		names_fold_thunks(&t.names);
-		r = print(args, &t, &span, t.pid, err);
-	}
+	r = run_on(args, &t, span, err);
 	trace_arg_close(&t);
 	return r;
 }
 
 static const struct option options[] = {
 	{ 'p', "pid", "PID", "only this thread, or the threads of this process" },
-	{ 0, "comm", "NAME", "only threads of this name" },
+	SELECT_ROWS_COMM,
+	SELECT_ROWS_DURATION("waits"),
+	SELECT_ROWS_CODE("waits in a call of", "waited in a call of", "in a call of"),
 	{ 0, "summary", NULL, "add waits up by kind and function" },
 	{ 0, "stack", NULL, "with the stack that it waited in" },
 	{ 0, "from", "TIME", "only waits that begin at or after this guest time: 1.5s, 20ms" },
@@ -102,10 +125,11 @@ const struct command cmd_waits = {
 	.operands = "TRACE",
 	.summary = "who waited, for what, how long, and who ended it?",
 	.description = "Lists every time that a thread was off the CPU: how long it slept, what for, and who woke it up; then how long it was ready "
-		       "while others had the CPU.\n"
+		       "while others had the CPU. --functions, --below, --not and --module go by the calls that are on its stack then.\n"
 		       HISTORY_NOTE,
 	.examples = "  upto waits --pid 1 -s asleep_ns -n 20 trace.upto\n      what the first process waited for longest\n"
 		    "  upto waits --summary trace.upto\n      what everybody waited for\n"
+		    "  upto waits --min-duration 1ms --below do_init_module trace.upto\n      what loading modules waited for\n"
 		    "  upto waits --comm systemd-udevd --stack --from 2s trace.upto\n      where in the kernel\n",
 	.needs = "tasks",
 	.options = options,

@@ -244,6 +244,7 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_FAILED;
 	}
 	names_fold_thunks(&t.names);
+	trace_warn_left_out(&t);
 	if (history_open(&t.session, is_worth_index(&t), &history, err) == 0)
 		r = answer(args, &t, &history, &window, err);
 	history_deinit(&history);

@@ -16,7 +16,7 @@ static const char *value_of(const struct args *args, const char *name)
 	const struct option *options = args->command->options;
 
 	for (int i = 0; options[i].name; i++)
-		if (options[i].selects && !strcmp(options[i].name, name))
+		if ((options[i].selects || options[i].rows) && !strcmp(options[i].name, name))
 			return args->values[i];
 	return NULL;
 }
@@ -24,7 +24,7 @@ static const char *value_of(const struct args *args, const char *name)
 bool select_has(const struct command *command, const char *name)
 {
 	for (const struct option *o = command->options; o->name; o++)
-		if (o->selects && !strcmp(o->name, name))
+		if ((o->selects || o->rows) && !strcmp(o->name, name))
 			return true;
 	return false;
 }
@@ -35,6 +35,16 @@ bool select_is_asked(const struct args *args)
 
 	for (int i = 0; options[i].name; i++)
 		if (options[i].selects && args->values[i])
+			return true;
+	return false;
+}
+
+bool select_has_rows(const struct args *args)
+{
+	const struct option *options = args->command->options;
+
+	for (int i = 0; options[i].name; i++)
+		if (options[i].rows && args->values[i])
 			return true;
 	return false;
 }

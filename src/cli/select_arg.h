@@ -39,6 +39,20 @@
 	{ 0, "user", NULL, "only calls of functions of programs and libraries", .selects = true }, \
 	{ 0, "module", "NAMES", "only calls of functions of these modules, programs or libraries: ext4, libc.*", ',', .selects = true }
 
+/* For commands whose answers cannot be told from a few calls: of the answer, these rows (analysis/history_choose.h). */
+#define SELECT_ROWS_DURATION(what)                                                      \
+	{ 0, "min-duration", "TIME", "only " what " that took at least so long", .rows = true }, \
+	{ 0, "max-duration", "TIME", "only " what " that took at most so long", .rows = true }
+#define SELECT_ROWS_CODE(functions, below, not)                                         \
+	{ 0, "functions", "FUNCTIONS", "only " functions " one of these: a,b; shell patterns: *open*", ',', .rows = true }, \
+	{ 0, "not", "FUNCTIONS", "nothing " not " one of these", ',', .rows = true },    \
+	{ 0, "below", "FUNCTIONS", "only what is " below " one of these", ',', .rows = true }, \
+	{ 0, "module", "NAMES", "only " functions " a function of these modules, programs or libraries: ext4, virtio*", ',', .rows = true }
+#define SELECT_ROWS_PID                                                                 \
+	{ 'p', "pid", "PID", "only this thread, or those of that name", .rows = true }
+#define SELECT_ROWS_COMM                                                                \
+	{ 0, "comm", "NAMES", "only threads that have one of these names: a,b; shell patterns: kworker*", ',', .rows = true }
+
 #define SELECT_NOTE                                                                     \
 	"--start, --stop and the options that choose calls work on what happened, before anything is added up: as if only that had been recorded. " \
 	"upto-thin(1) writes the same as a trace.\n"
@@ -57,10 +71,15 @@ bool select_has(const struct command *command, const char *name);
 /* Does the command line choose anything? */
 bool select_is_asked(const struct args *args);
 
+/* Does it choose rows? */
+bool select_has_rows(const struct args *args);
+
 /* Is what it says right, as far as that can be told without a trace? */
 int select_check(const struct args *args, struct error *err);
 
-/* What it chooses, of that trace, whose thunks are not folded. Call selected_deinit() also after an error. */
+/*
+ * What it chooses, of that trace, whose thunks are not folded. For commands that choose rows only the filter is set. Call selected_deinit() also after an error.
+ */
 int select_arg(const struct args *args, const struct session *session, struct selected *ret, struct error *err);
 struct kfi_run;
 

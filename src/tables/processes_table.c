@@ -66,14 +66,13 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	return cell_none();
 }
 
-/* Programs that ran in the span. */
-static bool *that_ran(const struct processes *p)
+static bool *that_are_shown(const struct threads *threads, const struct processes *p, bool only_ran, const bool *of)
 {
-	bool *ran = xcalloc(p->count, sizeof *ran);
+	bool *shown = xcalloc(p->count, sizeof *shown);
 
 	for (size_t i = 0; i < p->count; i++)
-		ran[i] = p->spent[i].insns || p->spent[i].ns;
-	return ran;
+		shown[i] = (!only_ran || p->spent[i].insns || p->spent[i].ns) && (!of || (i < threads->n_programs && of[threads->programs[i].thread]));
+	return shown;
 }
 
 static void rows_free(void *data)
@@ -84,15 +83,15 @@ static void rows_free(void *data)
 	free(rows);
 }
 
-void processes_table_init(struct table *ret, const struct threads *threads, const struct processes *p, bool only_ran)
+void processes_table_init(struct table *ret, const struct threads *threads, const struct processes *p, bool only_ran, const bool *of)
 {
 	struct rows *rows = xcalloc(1, sizeof *rows);
-	bool *ran = only_ran ? that_ran(p) : NULL;
+	bool *shown = that_are_shown(threads, p, only_ran, of);
 
 	*rows = (struct rows){ .threads = threads, .processes = p };
 	*ret = (struct table){
 		.name = "processes", .what = "threads", .columns = processes_columns, .cell = cell, .data = rows, .free = rows_free,
 	};
-	rows->list = process_tree(threads, ran, &ret->rows);
-	free(ran);
+	rows->list = process_tree(threads, shown, &ret->rows);
+	free(shown);
 }

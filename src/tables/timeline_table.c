@@ -40,6 +40,7 @@ struct rows {
 	const struct history *history;
 	const struct threads *threads;
 	struct timeline_choice choice;
+	bool *shown;     /* in the tree, by number; NULL: all */
 	struct row *list;
 	size_t count, cap;
 	uint64_t from_ns, to_ns;
@@ -199,7 +200,7 @@ static void add_children(struct rows *r, const struct tree *t, uint32_t parent, 
 		const struct span_of *x = &h->spans[i];
 
 		/* each line of the log is one */
-		if (!in_span(r, x) || (x->kind == SPAN_CONSOLE && c->min_ns))
+		if (!in_span(r, x) || (r->shown && !r->shown[i]) || (x->kind == SPAN_CONSOLE && c->min_ns))
 			continue;
 		if (x->end_ns - x->start_ns < c->min_ns && x->kind != SPAN_PHASE) {
 			rest.folded++;
@@ -214,10 +215,23 @@ static void add_children(struct rows *r, const struct tree *t, uint32_t parent, 
 		add_row(r, &rest);
 }
 
+/* What is chosen, with what it is a part of. */
+static bool *with_parents(const struct history *h, const bool *chosen)
+{
+	bool *shown = xcalloc(h->n_spans, sizeof *shown);
+
+	for (uint32_t i = 0; i < h->n_spans; i++)
+		for (uint32_t at = i; chosen[i] && at != HISTORY_NONE && !shown[at]; at = h->spans[at].parent)
+			shown[at] = true;
+	return shown;
+}
+
 static void add_tree(struct rows *r)
 {
 	struct tree tree;
 
+	if (r->choice.chosen)
+		r->shown = with_parents(r->history, r->choice.chosen);
 	tree_init(&tree, r->history);
 	add_children(r, &tree, (uint32_t)r->history->n_spans, 0);
 	tree_deinit(&tree);
@@ -228,7 +242,7 @@ static void add_kinds(struct rows *r)
 	for (uint32_t i = 0; i < r->history->n_spans; i++) {
 		const struct span_of *x = &r->history->spans[i];
 
-		if (r->choice.kinds[x->kind] && in_span(r, x) && x->end_ns - x->start_ns >= r->choice.min_ns)
+		if (r->choice.kinds[x->kind] && in_span(r, x) && (!r->choice.chosen || r->choice.chosen[i]) && x->end_ns - x->start_ns >= r->choice.min_ns)
 			add_row(r, &(struct row){ .span = i });
 	}
 }
@@ -238,6 +252,7 @@ static void rows_free(void *data)
 	struct rows *r = data;
 
 	free(r->list);
+	free(r->shown);
 	free(r);
 }
 

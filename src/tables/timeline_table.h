@@ -15,6 +15,7 @@ struct timeline_choice {
 	uint64_t depth;         /* levels below the boot */
 	bool kinds[SPAN_KINDS]; /* with any_kind: these, and no tree */
 	bool any_kind;
+	const bool *chosen;     /* marks by number: these, and in the tree what they are a part of; NULL: all */
 	struct span span;       /* of guest time */
 	unsigned bar_width;     /* letters of the bars */
 	unsigned others;        /* how many of those that had the CPU are named, up to HISTORY_HOT */
