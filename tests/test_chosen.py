@@ -45,6 +45,14 @@ CHOICES = [
     "--start entry:do_one_initcall --stop exit:do_one_initcall --every",
     "--start log:Freeing#2 --stop exec:init",
     "--start entry:vfs_open#4 --stop exit:vfs_open#2 --before 100ms",
+    # control runs into this one in the middle of a translated block
+    "--start entry:entry_SYSCALL_64_after_hwframe --stop entry:do_syscall_64 --every",
+    pytest.param("--start entry:entry_SYSCALL_64_after_hwframe#4 --stop +20us", marks=ALL),
+    pytest.param("--start entry:entry_SYSCALL_64_after_hwframe#40 --stop entry:do_syscall_64#2 --before 1ms", marks=ALL),
+    # what stops it stands in the same block, before what starts it
+    pytest.param("--start entry:entry_SYSCALL_64_after_hwframe#5 --stop entry:entry_SYSCALL_64_safe_stack", marks=ALL),
+    # an entry label that a block begins with
+    pytest.param("--start entry:native_irq_return_iret#7 --stop entry:error_return", marks=ALL),
     pytest.param("--start entry:do_exit --stop +100us --every", marks=ALL),
     pytest.param("--start entry:do_exit#3 --stop +1ms", marks=ALL),
     pytest.param("--start exit:do_filp_open --stop log:reboot", marks=ALL),

@@ -301,7 +301,7 @@ static const uint64_t *pass(struct stream *s, const uint64_t *w, const struct si
 static void begin_span(unsigned cpu, struct stream *s, const uint64_t *mark)
 {
 	if (mark[MARK_SPAN] > drain.spans) {
-		drain.awaits_end = span_end_begin(mark[MARK_NS], recorder.n_vcpus == 1);
+		drain.awaits_end = span_end_begin(mark[MARK_NS], s->waits || mark[MARK_PLACE], recorder.n_vcpus == 1);
 		drain.span_ns = mark[MARK_NS];
 	}
 	drain.spans = s->span = mark[MARK_SPAN];
@@ -524,7 +524,7 @@ bool drain_start(int fd, const struct meta *config)
 	builder_init(&drain.builder, &recorder.sites, &(struct builder_sink){ .put = put_chunk });
 	drain_boot(false);
 	drain.builder.apart = meta_get(config, "before");
-	drain.awaits_end = !recorder.waits && span_end_begin(0, false);
+	drain.awaits_end = !recorder.waits && span_end_begin(0, false, false);
 	for (size_t i = 0; i < config->count; i++)
 		if (!strncmp(config->entries[i].key, "meta.", 5))
 			meta_put(&lines, config->entries[i].key + 5, config->entries[i].value);

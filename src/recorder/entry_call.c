@@ -46,9 +46,10 @@ static uint32_t number_of(const struct site *site)
 	return number;
 }
 
-void entry_call_put(struct vcpu *v, uint64_t function, const struct entry_call *call)
+void entry_call_put(struct vcpu *v, uint64_t function, const struct entry_call *call, bool arrival_told)
 {
-	uint32_t site = call->known ? number_of(&call->site) : 0, there = number_of(&(struct site){ .kind = EVENT_ARRIVE, .addr = function });
+	uint32_t site = call->known ? number_of(&call->site) : 0;
+	uint32_t there = arrival_told ? 0 : number_of(&(struct site){ .kind = EVENT_ARRIVE, .addr = function });
 
 	if (site && call->site.kind == EVENT_CALL)
 		PUT(v, site, v->live->insns, call->slot);

@@ -17,7 +17,7 @@ struct entry_call {
 /* Both at the function's first instruction, in a callback with registers. */
 void entry_call_find(struct vcpu *v, struct entry_call *ret);
 
-/* Put the call into the ring, or if it is not known, that control arrived. */
-void entry_call_put(struct vcpu *v, uint64_t function, const struct entry_call *call);
+/* Put the call into the ring, or if it is not known, that control arrived; not if the block that begins there tells that itself. */
+void entry_call_put(struct vcpu *v, uint64_t function, const struct entry_call *call, bool arrival_told);
 
 #endif

@@ -16,7 +16,8 @@ static struct {
 	} open[OPEN_MAX];        /* calls of `stops` that have not returned */
 	unsigned n_open;
 	bool ordered;            /* the events are those of one vCPU */
-	bool first;              /* the event by which it began is still to come */
+	bool first;              /* the event by which it began has not been seen … */
+	bool to_come;            /* … and is still to come: else it may have been before the span */
 	bool maybe;              /* the start condition held again, maybe after the stop condition */
 	bool ended;
 } span;
@@ -43,7 +44,7 @@ bool span_ended(void)
 	return __atomic_load_n(&span.ended, __ATOMIC_ACQUIRE);
 }
 
-bool span_end_begin(uint64_t ns, bool ordered)
+bool span_end_begin(uint64_t ns, bool to_come, bool ordered)
 {
 	if (!span.stop)
 		return false;
@@ -54,6 +55,7 @@ bool span_end_begin(uint64_t ns, bool ordered)
 	span.n_open = 0;
 	span.ordered = ordered;
 	span.first = span.start->kind == CONDITION_ENTRY;
+	span.to_come = to_come && span.first;
 	span.maybe = false;
 	set_ended(false);
 	return true;
@@ -138,6 +140,16 @@ static void see_clock(uint64_t ns)
 		span.maybe = false; /* it was not over */
 }
 
+/*
+ * What begins the span does not end it, also where both are the same function, nor does what is before it. Where control has run into the function,
+ * the mark was a little earlier (waiting_for_inner()).
+ */
+static void see_first(const struct event *e)
+{
+	span.first = span.to_come = false;
+	span.clocked = e->kind != EVENT_ARRIVE;
+}
+
 void span_end_taken(void)
 {
 	set_ended(false);
@@ -145,9 +157,10 @@ void span_end_taken(void)
 
 void span_end_event(const struct event *e)
 {
-	/* what begins the span does not end it, also where both are the same function */
 	if (span.first && functions_have(span.starts, e->target))
-		span.first = false;
+		see_first(e);
+	else if (span.to_come)
+		;
 	else if (stops(e) && trigger_stop(&span.trigger))
 		end(e);
 	else if (span.start->kind == CONDITION_ENTRY && functions_have(span.starts, e->target))

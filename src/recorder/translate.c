@@ -23,7 +23,7 @@ enum { ARRIVE = 1, RESUME = 2, AFTER_OUT = 4 };
 /* A block under translation. */
 struct work {
 	struct qemu_plugin_tb *tb;
-	uint64_t addr;
+	uint64_t addr, end;
 	size_t n;
 	uint8_t lengths[BLOCK_MAX];
 	bool wanted[BLOCK_MAX]; /* instructions at which a callback asks what they load or store */
@@ -521,11 +521,14 @@ static void look_often(struct work *w)
 static void instrument_start(struct work *w, const struct hook *hook)
 {
 	const uint64_t *arrival = map_get(&recorder.arrivals, w->addr), *result = map_get(&recorder.results, w->addr);
+	bool arrives = (arrival && *arrival & ARRIVE) || is_entry_label(w);
 	uint32_t site;
 
 	look_for_boot(w);
 	if (waiting_for_entry(w->addr))
-		on_start(w, watch_awaited, (void *)(uintptr_t)w->addr);
+		on_start(w, arrives ? watch_awaited_arrival : watch_awaited, (void *)(uintptr_t)w->addr);
+	if (waiting_for_inner(w->addr, w->end))
+		on_start(w, watch_awaited_ahead, (void *)(uintptr_t)w->addr);
 	if (may_start(w->addr))
 		on_start(w, watch_start, NULL);
 	if ((arrival && *arrival & RESUME) || ends_halt(w))
@@ -534,7 +537,7 @@ static void instrument_start(struct work *w, const struct hook *hook)
 		on_start(w, watch_shutdown, NULL);
 	if (w->block && w->block->vector >= 0)
 		on_start(w, watch_interrupt, userdata(w->block->number, 0));
-	if ((arrival && *arrival & ARRIVE) || is_entry_label(w)) {
+	if (arrives) {
 		site = make_site(w, EVENT_ARRIVE, w->addr, 0, 0);
 		if (site)
 			on_start(w, watch_arrive, userdata(site, 0));
@@ -552,6 +555,8 @@ static void run_into(struct work *w, uint64_t addr)
 
 	if (!kernel_function_start(&recorder.kernel, w->function, addr))
 		return;
+	if (waiting_for_entry(addr))
+		on_exec(w, watch_ran_into, NULL);
 	site = make_site(w, EVENT_ARRIVE, addr, 0, 0);
 	if (site)
 		on_exec(w, watch_arrive, userdata(site, w->n - w->at));
@@ -705,15 +710,18 @@ static void translate(struct work *w)
 	struct x86_insn last = { 0 };
 	bool single;
 
-	for (size_t i = 0; i < w->n; i++)
+	w->end = addr;
+	for (size_t i = 0; i < w->n; i++) {
 		w->lengths[i] = (uint8_t)qemu_plugin_insn_size(qemu_plugin_tb_get_insn(w->tb, i));
+		w->end += w->lengths[i];
+	}
 	if (addr >= 0xffffffff80000000 && addr < 0xffffffffc0000000 && !kernel_found(&recorder.kernel))
 		look_for_kernel();
 	else if (!addr_is_kernel(addr) && !kernel_found(&recorder.kernel))
 		look_for_efi_program(addr);
 	w->function = kernel_function(&recorder.kernel, addr);
 	hook = hook_at_start(w);
-	w->watches = waiting_watches(addr, hook);
+	w->watches = waiting_watches(addr, w->end, hook);
 	w->block = NULL;
 	if (w->watches != WATCH_STATE && !keep_block(w)) {
 		count(w);

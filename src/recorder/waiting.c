@@ -148,9 +148,14 @@ bool waiting_for_entry(uint64_t addr)
 	return awaits() && functions_have(&waiting.starts, addr);
 }
 
-enum watching waiting_watches(uint64_t addr, const struct hook *hook)
+bool waiting_for_inner(uint64_t addr, uint64_t end)
 {
-	if (!waits() || waiting_for_entry(addr))
+	return awaits() && functions_within(&waiting.starts, addr + 1, end);
+}
+
+enum watching waiting_watches(uint64_t addr, uint64_t end, const struct hook *hook)
+{
+	if (!waits() || waiting_for_entry(addr) || waiting_for_inner(addr, end))
 		return WATCH_EVENTS;
 	if (hook && !waiting.over && ((waiting.start.kind == CONDITION_EXEC && hook->watch == watch_task_name) ||
 				      (waiting.start.kind == CONDITION_LOG && hook->kind == FACT_LOG)))
@@ -222,7 +227,7 @@ void waiting_finish(void)
 }
 
 /* The flight recorder has what was before: only the moment is told. */
-static void release(struct vcpu *v)
+static void release(struct vcpu *v, uint64_t place)
 {
 	bool first;
 
@@ -233,17 +238,17 @@ static void release(struct vcpu *v)
 	pthread_mutex_unlock(&waiting.lock);
 	if (!first)
 		return;
-	mark(v, 0);
+	mark(v, place);
 	hold_release();
 }
 
-/* False: another vCPU was first, or nothing has to be put into the ring. */
+/* `place`: where the event is to come with which it begins, or 0. False: another vCPU was first, or nothing has to be put into the ring. */
 static bool begin(struct vcpu *v, uint64_t place)
 {
 	bool first;
 
 	if (__atomic_load_n(&waiting.holds, __ATOMIC_ACQUIRE)) {
-		release(v);
+		release(v, place);
 		return false;
 	}
 	pthread_mutex_lock(&waiting.lock);
@@ -273,20 +278,59 @@ static void tell_hits(uint64_t before, uint64_t ns)
 	buf_free(&lines);
 }
 
-void watch_awaited(unsigned cpu, void *data)
+/* A function that is waited for is entered. Does the condition hold? `counted`: this entry has been counted before. */
+static bool entry_holds(unsigned cpu, bool counted)
+{
+	if (waiting.start.kind != CONDITION_ENTRY)
+		return true;
+	if (__atomic_add_fetch(&waiting.hits, !counted, __ATOMIC_RELAXED) < waiting.start.nth)
+		return false;
+	if (waiting.start.nth > 1)
+		tell_hits(waiting.start.nth - 1, waiting.holds ? watch_clock(cpu) : 0);
+	return true;
+}
+
+static void begin_at_entry(unsigned cpu, uint64_t function, bool arrival_told)
 {
 	struct vcpu *v = vcpu_get(cpu);
-	uint64_t function = (uintptr_t)data;
 	struct entry_call call;
 
-	if (!awaits() || (waiting.start.kind == CONDITION_ENTRY &&
-			 __atomic_add_fetch(&waiting.hits, 1, __ATOMIC_RELAXED) < waiting.start.nth))
+	if (!awaits() || !entry_holds(cpu, false))
 		return;
-	if (waiting.start.kind == CONDITION_ENTRY && waiting.start.nth > 1)
-		tell_hits(waiting.start.nth - 1, waiting.holds ? watch_clock(cpu) : 0);
+	if (waiting.holds) { /* the call has been recorded */
+		begin(v, 0);
+		return;
+	}
 	entry_call_find(v, &call);
 	if (begin(v, call.known ? call.from : function))
-		entry_call_put(v, function, &call);
+		entry_call_put(v, function, &call, arrival_told);
+}
+
+void watch_awaited(unsigned cpu, void *data)
+{
+	begin_at_entry(cpu, (uintptr_t)data, false);
+}
+
+void watch_awaited_arrival(unsigned cpu, void *data)
+{
+	begin_at_entry(cpu, (uintptr_t)data, true);
+}
+
+/* If a fault keeps control from getting there, the block is begun once more for the same entry. */
+void watch_awaited_ahead(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	bool counted = v->runs_into;
+
+	v->runs_into = true;
+	if (awaits() && entry_holds(cpu, counted))
+		begin(v, (uintptr_t)data);
+}
+
+void watch_ran_into(unsigned cpu, void *data)
+{
+	(void)data;
+	vcpu_get(cpu)->runs_into = false;
 }
 
 static void stop_at(bool holds)

@@ -47,11 +47,17 @@ void waiting_forget(void);
 /* In translation, under `lock`: is the span to begin at the first instruction of that function? Then watch_awaited() is called there. */
 bool waiting_for_entry(uint64_t addr);
 
+/*
+ * Likewise, in a block from `addr` to `end`: of a function that control only runs into behind the block's first instruction? In the middle of a
+ * block no clock can be read. So watch_awaited_ahead() is called at the block's start, and watch_ran_into() at the function's.
+ */
+bool waiting_for_inner(uint64_t addr, uint64_t end);
+
 /* In translation: is the clock to be looked at wherever control is? */
 bool waiting_for_time(void);
 
 /* In translation, under `lock`: what to watch in a block. `hook`: that of the function which begins with it, or NULL. */
-enum watching waiting_watches(uint64_t addr, const struct hook *hook);
+enum watching waiting_watches(uint64_t addr, uint64_t end, const struct hook *hook);
 
 /* In a vCPU's thread. What is read there may begin or end a span: a program runs, a fact, a module or a mapped file. */
 bool waiting_exec(struct vcpu *v, const char *comm, const char *exe); /* true: it has begun one */

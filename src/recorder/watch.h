@@ -49,6 +49,7 @@ void watch_halt(unsigned cpu, void *data);
 void watch_cr3(unsigned cpu, void *data);             /* data: enum reg */
 void watch_wrmsr(unsigned cpu, void *data);
 void watch_arrive(unsigned cpu, void *data);          /* above: instructions of the block from there on, 0 at its start */
+void watch_ran_into(unsigned cpu, void *data);        /* what watch_awaited_ahead() told of */
 
 /* execution callbacks at a block's start */
 void watch_rip(unsigned cpu, void *data);
@@ -57,6 +58,8 @@ void watch_start(unsigned cpu, void *data);           /* where a startup interru
 void watch_often(unsigned cpu, void *data);           /* each so many instructions: waiting.h */
 void watch_shutdown(unsigned cpu, void *data);
 void watch_awaited(unsigned cpu, void *data);         /* data: the address; waiting.h */
+void watch_awaited_arrival(unsigned cpu, void *data); /* likewise; watch_arrive() follows */
+void watch_awaited_ahead(unsigned cpu, void *data);   /* likewise */
 void watch_reset(unsigned cpu, void *data);           /* where a reset leads to; data: site */
 void watch_kexec_begins(unsigned cpu, void *data);
 void watch_kexec(unsigned cpu, void *data);           /* at a low address, after that; data: site */
