@@ -9,14 +9,14 @@ import re
 import pytest
 
 import kd_reader
-from guest import UPTO, WORK, initrd, once_a_run, qemu_args, record, run, upto_json
+from guest import TOP, UPTO, WORK, Once, initrd, is_older, libraries_of, once_a_run, qemu_args, record, run, upto_json
 from test_code import recording
 
 
-def boot(name, *options):
+def boot(name, *options, image=None):
     """A deterministic boot that asks for power-off, recorded with those options."""
     path = os.path.join(WORK, f"chosen-{name}.upto")
-    once_a_run(path, lambda: record(path, qemu_args("6.12", initrd("6.12", "brief")), "--deterministic", *options))
+    once_a_run(path, lambda: record(path, qemu_args("6.12", image or initrd("6.12", "brief")), "--deterministic", *options))
     return path
 
 
@@ -24,9 +24,9 @@ def digest(path):
     return run(UPTO, "info", "--digest", path).stdout
 
 
-def thinned(name, *options):
+def thinned(name, *options, whole=None):
     path = os.path.join(WORK, f"chosen-{name}.thin.upto")
-    run(UPTO, "thin", *options, "-o", path, boot("all"))
+    run(UPTO, "thin", *options, "-o", path, whole or boot("all"))
     return path
 
 
@@ -53,6 +53,8 @@ CHOICES = [
     pytest.param("--start entry:entry_SYSCALL_64_after_hwframe#5 --stop entry:entry_SYSCALL_64_safe_stack", marks=ALL),
     # an entry label that a block begins with
     pytest.param("--start entry:native_irq_return_iret#7 --stop entry:error_return", marks=ALL),
+    # several functions have that name
+    pytest.param("--start entry:p4d_offset#30 --stop entry:p4d_offset#5", marks=ALL),
     pytest.param("--start entry:do_exit --stop +100us --every", marks=ALL),
     pytest.param("--start entry:do_exit#3 --stop +1ms", marks=ALL),
     pytest.param("--start exit:do_filp_open --stop log:reboot", marks=ALL),
@@ -77,6 +79,37 @@ def test_record_is_thin(options):
     assert run(UPTO, "check", some).returncode == 0
     some, whole = (upto_json("info", "--json", path)["events"] for path in (some, boot("all")))
     assert some < whole / 2, (some, whole)
+
+
+def namesake():
+    """A guest whose program calls a function of its own that has the name of one of the kernel's, before that one runs."""
+    source, out = os.path.join(TOP, "tests/guests/namesake.c"), os.path.join(WORK, "namesake")
+    with Once(out):
+        if is_older(out, source):
+            run("gcc", "-O1", "-Wall", "-Werror", "-o", out, source)
+    return initrd("6.12", "namesake", *libraries_of(out), f"{out}=/bin/namesake", newer_than=[source])
+
+
+@pytest.mark.weight(30)
+def test_whose_function():
+    """A name that the kernel and a program have is the kernel's, unless it is said whose: while recording, and while reading."""
+    both = "kernel_power_off"
+    whole = boot("namesake", image=namesake())
+    owners = {f["object"] for f in upto_json("top", "--json", "-n", "0", whole)["functions"] if f["function"].partition(" [")[0] == both}
+    assert owners == {None, "namesake"}, owners
+    entries = {c["function"]: c["entry_ns"] for c in upto_json("calls", "--json", "--function", both, "--depth", "1", whole)["calls"]}
+    mine, kernels = entries[f"{both} [namesake]"], entries[both]
+    assert mine < kernels
+    for whose, ns in ((f"entry:{both}", kernels), (f"entry:kernel:{both}", kernels), (f"entry:namesake:{both}", mine)):
+        name = "namesake-" + whose.replace(":", "-")
+        thin = thinned(name, "--start", whose, "--stop", "+10us", whole=whole)
+        assert upto_json("info", "--json", thin)["meta"]["span.1.start_ns"] == str(ns), whose
+        same(boot(name, "--start", whose, "--stop", "+10us", image=namesake()), thin)
+        assert ns == kernels or any(both in c["function"] for c in upto_json("calls", "--json", thin)["calls"])
+    assert upto_json("why", "--json", "--until", f"entry:{both}", whole)["until_ns"] == kernels
+    # what the kernel has not is whoever has it
+    assert upto_json("info", "--json", thinned("namesake-main", "--start", "entry:main", whole=whole))["meta"]["span.1.start_ns"] < str(mine)
+    fails(1, r"--start: kernel has no function main", "thin", "-o", os.devnull, "--start", "entry:kernel:main", whole)
 
 
 SMP = "--start entry:vfs_open --stop exit:vfs_open --every"

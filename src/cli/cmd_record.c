@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "commands.h"
 #include "recording.h"
+#include "select_arg.h"
 #include "trace_arg.h"
 
 static int run(const struct args *args, struct error *err)
@@ -24,9 +25,9 @@ const struct command cmd_record = {
 	.description = "Runs the QEMU command line behind -- with the recorder added. The guest needs no preparation. "
 		       "Kernel symbols come from the kernel given with -kernel, or out of guest memory.\n"
 		       "Ctrl-C, or a signal to upto, ends guest and trace in order. QEMU's exit status is passed on.\n"
-		       "With --start little is watched until the condition holds, and after --stop. A function that the kernel does not have may be a "
-		       "module's or a program's: all is recorded then, and MODULE:FUNCTION or PROGRAM:FUNCTION says which, so that recording begins "
-		       "when that is loaded. With --before what is recorded stays in memory, and is forgotten when it is older than that.\n",
+		       "With --start little is watched until the condition holds, and after --stop. " SELECT_WHOSE
+		       "If the kernel has none of the name, all is recorded from when it is known; with MODULE:FUNCTION or PROGRAM:FUNCTION from when "
+		       "that is loaded. With --before what is recorded stays in memory, and is forgotten when it is older than that.\n",
 	.examples = "  upto record -- qemu-system-x86_64 -m 1G -kernel vmlinuz -initrd initrd.img\n      record a boot\n"
 		    "  upto record -o disk.upto -- qemu-system-x86_64 -m 1G -drive file=disk.img\n"
 		    "      a kernel from a disk: its symbols are read from memory\n"

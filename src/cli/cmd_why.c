@@ -163,6 +163,7 @@ static int find_entry(struct trace_arg *t, const char *what, struct milestone *r
 
 	if (functions_named(name, &t->names, &functions, err) < 0)
 		return -1;
+	functions_prefer_kernel(&t->names, functions);
 	trace_arg_index(t);
 	found = entry_analyse(&t->session, functions, &entry, err);
 	free(functions);

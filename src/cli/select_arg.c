@@ -66,6 +66,27 @@ static bool *new_marks(struct selected *s, size_t n)
 	return s->marks[s->n_marks++] = xcalloc(n, sizeof(bool));
 }
 
+static bool is_own(const struct names *names, uint32_t function)
+{
+	return names_is_kernel(names, function) && !*names_object(names, function);
+}
+
+void functions_prefer_kernel(const struct names *names, bool *marks)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < names_count(names); i++)
+		any |= marks[i] && is_own(names, i);
+	for (uint32_t i = 0; any && i < names_count(names); i++)
+		marks[i] &= is_own(names, i);
+}
+
+/* "kernel", a module or a file. */
+static bool is_of_object(const struct names *names, uint32_t function, const char *object)
+{
+	return strcmp(object, CONDITION_KERNEL) ? !fnmatch(object, names_object(names, function), 0) : is_own(names, function);
+}
+
 /* The functions of a condition. One that the compiler inlined everywhere is in no list of symbols. */
 static int resolve(const char *option, const struct session *session, struct selected *s, struct thin_condition *c, struct error *err)
 {
@@ -79,9 +100,10 @@ static int resolve(const char *option, const struct session *session, struct sel
 		return strchr(err->text, ';') ? -1 : error_set(err, "%.400s; it may have been inlined into its callers", xstrdup(err->text));
 	}
 	s->marks[s->n_marks++] = marks;
+	if (!c->condition.object)
+		functions_prefer_kernel(names, marks);
 	for (uint32_t i = 0; i < names_count(names); i++) {
-		if (marks[i] && c->condition.object)
-			marks[i] = !fnmatch(c->condition.object, names_object(names, i), 0);
+		marks[i] = marks[i] && (!c->condition.object || is_of_object(names, i, c->condition.object));
 		any |= marks[i];
 	}
 	c->functions = marks;

@@ -57,6 +57,11 @@
 	"--start, --stop and the options that choose calls work on what happened, before anything is added up: as if only that had been recorded. " \
 	"upto-thin(1) writes the same as a trace.\n"
 
+/* For commands that tell of conditions. */
+#define SELECT_WHOSE                                                                    \
+	"FUNCTION alone is the kernel's, or if that has none of the name, a module's or a program's. kernel:FUNCTION, MODULE:FUNCTION and " \
+	"PROGRAM:FUNCTION say whose it is. If several functions have the name, as static ones may, each of them is meant.\n"
+
 struct selected {
 	struct thin_options options;
 	bool thorough;   /* what is written is to be as small as can be */
@@ -64,6 +69,12 @@ struct selected {
 	bool *marks[12]; /* memory of those in the options */
 	unsigned n_marks;
 };
+
+/*
+ * Of all functions that have the names of a condition, those that it means where it does not say whose: the kernel's own, if it has any. The
+ * recorder takes them, too, since it cannot know what programs will come.
+ */
+void functions_prefer_kernel(const struct names *names, bool *marks);
 
 /* Is the command's option of that name one of those that choose? */
 bool select_has(const struct command *command, const char *name);

@@ -35,6 +35,7 @@ static int mark(const struct kfi_function *f, const char *path, const struct ses
 		       error_set(err, "%s:%u: 0x%" PRIx64 ": no function of the kernel begins there", path, f->line, addr);
 	if (functions_named(f->name, s->names, &named, err) < 0)
 		return error_prefix(err, "%s:%u", path, f->line);
+	functions_prefer_kernel(s->names, named);
 	for (size_t i = 0; i < names_count(s->names); i++)
 		marks[i] |= named[i], any |= named[i];
 	free(named);

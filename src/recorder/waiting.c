@@ -45,7 +45,7 @@ static bool is_of_function(const struct condition *c)
 
 static bool is_of_kernel(const struct condition *c)
 {
-	return is_of_function(c) && (!c->object || !strcmp(c->object, "kernel"));
+	return is_of_function(c) && (!c->object || !strcmp(c->object, CONDITION_KERNEL));
 }
 
 /* The recorder has but the plain names of the kernel's functions. */

@@ -2,7 +2,8 @@
 /*
  * When something is to begin or end: one grammar for --start and --stop while recording and while reading, and for KFI's triggers.
  *
- *   entry:FUNCTION   control enters the function; FUNCTION alone is the same. MODULE:FUNCTION and PROGRAM:FUNCTION tell whose
+ *   entry:FUNCTION   control enters the function; FUNCTION alone is the same. kernel:FUNCTION, MODULE:FUNCTION and PROGRAM:FUNCTION tell whose;
+ *                    else it is the kernel's, or anybody's if the kernel has none of that name. All of that name are meant
  *   exit:FUNCTION    a call of it ends
  *   time:TIME        guest time; a time alone is the same: 1.5s, 20ms. time:+TIME: so long after the start, for what stops
  *   exec:NAME        a task begins to run a program of that name
@@ -17,6 +18,8 @@
 
 #include "base/error.h"
 
+#define CONDITION_KERNEL "kernel" /* as the object: the kernel's own functions */
+
 enum condition_kind {
 	CONDITION_NONE,
 	CONDITION_ENTRY,
@@ -28,7 +31,7 @@ enum condition_kind {
 
 struct condition {
 	enum condition_kind kind;
-	char *object;     /* ENTRY, EXIT: whose function it is; NULL: anybody's */
+	char *object;     /* ENTRY, EXIT: whose function it is; NULL: it was not told */
 	char *text;       /* the function, the program's name, or the line's text */
 	uint64_t ns;      /* TIME */
 	bool relative;    /* TIME: since the start condition held */
