@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import random
+import re
 import resource
 import signal
 
@@ -433,6 +434,44 @@ def test_limit():
     assert sum(e.get("place") == FAULT for e in calls) > 10
     # no more than there is
     assert without_gaps(dump(thinned("limit", trace, "--limit", "1000000", "--keep", "last"))) == everything
+
+
+LIMITS = ["--functions *alloc* --limit 300", "--functions *alloc* --limit 300 --keep last", "--min-duration 20us --limit 200",
+          "--no-interrupts --depth 2 --limit 500 --keep last", "--limit 3000"]
+
+
+@pytest.mark.parametrize("smp", SMPS)
+@pytest.mark.parametrize("options", LIMITS)
+@pytest.mark.weight(6)
+def test_limited_sums(smp, options):
+    """What a filter leaves out is in the sums as far as the limit goes, to the instruction; what the limit cuts off is not, as behind a gap."""
+    trace, last, name = base(smp), "last" in options, f"limited-{smp}-{LIMITS.index(options)}"
+    path = thinned(name, trace, *options.split())
+    info = upto_json("info", "--json", path)
+    begin, end = (info["meta"][f"span.1.{which}_ns"] for which in ("start", "stop"))
+    # a gap and a last clock of each vCPU are none of those
+    assert info["events"] <= int(re.search(r"--limit (\d+)", options)[1]) + 2 * smp, info["events"]
+    cut = thinned(name + "-cut", trace, *(("--start", f"time:{begin}ns") if last else ("--stop", f"time:{end}ns")))
+    assert tops(path) == tops(cut) and 0 < len(tops(cut)[0]["functions"]) < len(tops(trace)[0]["functions"])
+    if "--functions" in options and not last:
+        # by caller, too: this filter looks at nothing that the cut changes; but who called what is under way where the last ones begin, it does
+        filtered = thinned(name + "-both", cut, *options.split()[:2])
+        one, other = ({(s.functions[f], s.functions[by]): sums for s in decoder.Trace(p).sums() for (f, by), sums in s.pairs.items()}
+                      for p in (path, filtered))
+        # times of calls are whole nanoseconds, counted from clocks, of which the cut has others
+        off = {k: (one.get(k), other.get(k)) for k in {*one, *other}
+               if k not in one or k not in other or one[k][:2] != other[k][:2] or abs(one[k][2] - other[k][2]) > one[k][0]}
+        assert not off and len(one) > 100, (len(one), off)
+
+
+def test_limit_of_filtered():
+    """Sums of an earlier filter are those of all that is there: they stay if the limit cuts off nothing, and else are left out."""
+    filtered = thinned("limit-filtered", base(1), "--functions", FAULT)
+    assert tops(thinned("limit-all", filtered, "--limit", "1000000")) == tops(base(1))
+    some = thinned("limit-some", filtered, "--limit", "20")
+    assert not decoder.Trace(some).sums() and len(top(some)["functions"]) < len(top(base(1))["functions"]) / 10
+    both = upto_json("info", "--json", thinned("limit-spans", filtered, "--limit", "20", "--keep", "last"))["meta"]
+    assert int(both["span.1.start_ns"]) > int(upto_json("info", "--json", filtered)["meta"]["span.1.start_ns"])
 
 
 READ = {"top": ["-n", "0"], "first": ["-n", "0"], "tree": ["--min", "0"], "dump": [], "calls": [], "syscalls": [], "ps": []}

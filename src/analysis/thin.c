@@ -21,16 +21,66 @@ static bool is_by_frame(const struct thin_filter *f)
 	       f->threads;
 }
 
-static int write_limited(struct thinning *t, const struct builder_sink *sink, struct error *err)
+/* Where the first events that the limit lets through end, or the last ones begin. */
+static int find_cut(struct thinning *t, struct error *err)
 {
-	uint64_t limit = t->options->limit, first = 0;
+	struct thin_search search = { .events = t->options->limit };
+	struct thin_cut *cut = &t->counts.cut;
+	uint64_t all;
 
-	if (limit && t->options->keep_last) {
-		if (thin_write(t, NULL, 0, 0, err) < 0)
+	*cut = (struct thin_cut){ .to = { .event = UINT64_MAX, .ns = UINT64_MAX } };
+	if (!t->options->keep_last) {
+		if (thin_count(t, &search, &all, err) < 0)
 			return -1;
-		first = t->counts.events > limit ? t->counts.events - limit : 0;
+		t->counts.is_cut = search.beyond;
+		cut->to = search.beyond ? search.found : cut->to;
+		return 0;
 	}
-	return thin_write(t, sink, first, limit ? limit : UINT64_MAX, err);
+	search.events = UINT64_MAX;
+	if (thin_count(t, &search, &all, err) < 0)
+		return -1;
+	t->counts.is_cut = all > t->options->limit;
+	search = (struct thin_search){ .events = all - t->options->limit, .first = true };
+	if (!t->counts.is_cut || thin_count(t, &search, &all, err) < 0)
+		return t->counts.is_cut ? -1 : 0;
+	cut->from = search.found;
+	return 0;
+}
+
+static int cut(struct thinning *t, struct error *err)
+{
+	if (t->options->cut) {
+		t->counts.is_cut = true;
+		t->counts.cut = *t->options->cut;
+	} else if (t->options->limit && find_cut(t, err) < 0) {
+		return -1;
+	}
+	if (t->counts.is_cut)
+		thin_cut_spans(t, &t->counts.cut);
+	return 0;
+}
+
+void thin_cut_spans(struct thinning *t, const struct thin_cut *cut)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n_spans; i++) {
+		struct thin_span s = t->spans[i];
+
+		if (cut->from.event > s.from) {
+			s.from = cut->from.event;
+			s.start_ns = cut->from.ns;
+			s.first_frame = cut->from.frame;
+			s.from_ns = cut->from.ns >= s.from_ns ? 0 : s.from_ns;
+		}
+		if (cut->to.event < s.to) {
+			s.to = cut->to.event;
+			s.stop_ns = cut->to.ns;
+		}
+		if (s.from < s.to)
+			t->spans[n++] = s;
+	}
+	t->n_spans = n;
 }
 
 static int no_span(const struct session *session, const struct thin_options *options, struct error *err)
@@ -66,8 +116,9 @@ int thin(const struct session *session, const struct thin_options *options, cons
 	if (result == 0 && !t.n_spans)
 		result = no_span(session, options, err);
 	if (result == 0)
-		result = write_limited(&t, sink, err);
-	t.counts.spans = t.n_spans;
+		result = cut(&t, err);
+	if (result == 0)
+		result = thin_write(&t, sink, err);
 	t.counts.stop_ns = t.n_spans ? t.spans[t.n_spans - 1].stop_ns : 0;
 	*ret = t.counts;
 	map_free(&t.pairs);

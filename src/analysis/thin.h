@@ -3,7 +3,7 @@
  * Writes what remains of a trace once spans and calls were chosen, as a trace: that of `upto thin`, of filters while recording, and of the
  * same options while reading.
  *
- * Outside the spans nothing remains; a gap tells of it. Within them, a call that is not chosen loses its events, from its entry and its exit;
+ * Outside the spans nothing remains; a gap tells of it. A limit makes the spans shorter: what it cuts off is outside. Within them, a call that is not chosen loses its events, from its entry and its exit;
  * what it called may remain. A frame from which another one is entered or left by one event remains with that one, so that returns match.
  * Jumps that neither enter nor leave a call are left out: where control is within a call is known to the call only.
  *
@@ -35,13 +35,25 @@ struct thin_filter {
 	const bool *threads;    /* marks by number of thread: only theirs; NULL: all */
 };
 
+/* A moment between two events, and its number among all events of the trace in the order of replay. Time goes on there. */
+struct thin_moment {
+	uint64_t event, ns;
+	uint64_t frame;         /* number of the last frame that is entered before it */
+};
+
+/* What is between two moments. */
+struct thin_cut {
+	struct thin_moment from, to;
+};
+
 struct thin_options {
 	struct thin_condition start, stop; /* of kind NONE: the trace's begin and end */
 	bool every;             /* begin again after each stop */
 	uint64_t after_ns;      /* what happens earlier starts and stops nothing */
 	uint64_t before_ns;     /* a span begins so long before its start */
-	uint64_t limit;         /* so many events; 0: all */
+	uint64_t limit;         /* at most so many events remain; 0: all */
 	bool keep_last;         /* of these the last, not the first */
+	const struct thin_cut *cut; /* only what is within it; NULL: all */
 	struct thin_filter filter;
 	const bool *thunks;     /* marks: functions that are folded into their callers where top shows what remains; NULL: none */
 	struct left_pairs *left_out; /* gets what is left out, of which the caller makes sums; NULL: top shows only what remains */
@@ -56,6 +68,8 @@ struct thin_counts {
 	uint64_t events;        /* that remain */
 	size_t spans;
 	uint64_t stop_ns;       /* where the last of them ends */
+	bool is_cut;            /* there were more than the limit: only this is left: */
+	struct thin_cut cut;
 	bool unstopped;         /* that is the trace's end, since what was to stop it did not happen */
 };
 

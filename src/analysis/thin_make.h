@@ -43,8 +43,21 @@ struct thinning {
 
 int thin_choose(struct thinning *t, struct error *err);
 
-/* `sink` NULL: only count. Of the events that remain those from number `first` on are written, at most `limit`. */
-int thin_write(struct thinning *t, const struct builder_sink *sink, uint64_t first, uint64_t limit, struct error *err);
+/* What is within the cut remains of the spans. */
+void thin_cut_spans(struct thinning *t, const struct thin_cut *cut);
+
+int thin_write(struct thinning *t, const struct builder_sink *sink, struct error *err);
+
+/* Before how many events that remain a moment is wanted: the last one behind no more than so many, or the first one behind so many at least. */
+struct thin_search {
+	uint64_t events;
+	bool first;
+	bool beyond;             /* there are more than so many */
+	struct thin_moment found;
+};
+
+/* How many events remain, up to where the search is over. */
+int thin_count(struct thinning *t, struct thin_search *search, uint64_t *ret, struct error *err);
 
 /* Does the event that is replayed enter the frame? Not one that was there before, and is seen only now: below what the event enters. */
 static inline bool thin_is_entered(const struct stacks *s, const struct frame *frame)

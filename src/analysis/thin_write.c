@@ -21,7 +21,6 @@ struct thin_lane {
 	size_t range;             /* number of the range that is under way */
 	size_t record;            /* of the trace's records of tasks, those before this one are of earlier clocks */
 	uint64_t last_ns;         /* of the last event in the span, whether or not it remains */
-	bool begun;               /* something of it was written */
 	bool unclocked;           /* the last that was written has no clock behind it */
 	uint32_t function, thin_function; /* where control is, and where it is according to what was written */
 	bool remains;             /* the frame of `function` does */
@@ -47,7 +46,11 @@ struct writing {
 	uint64_t pending_number;
 	unsigned pending_cpu;
 	bool has_pending, has_frame, remains, old_frame; /* old: it leaves one from before the span */
-	uint64_t remaining, first, limit;
+	uint64_t remaining;
+	struct thin_search *search; /* only count, and look for a moment; NULL: write */
+	uint64_t moment_ns;       /* of the last event */
+	uint64_t last_frame;      /* with `over`: number of the last frame that is entered in a span */
+	bool over;                /* all spans are */
 	uint64_t old_gap;         /* number of the last gap that the trace itself has; 0: none */
 	uint64_t gaps;            /* numbers of gaps that were written … */
 	uint64_t gap_of_old;      /* … of which the last begins with the old one of that number … */
@@ -69,11 +72,6 @@ static bool in_span(struct writing *w, uint64_t event, uint64_t ns)
 	return w->span < t->n_spans && event >= t->spans[w->span].from && ns >= t->spans[w->span].from_ns;
 }
 
-static bool is_counted(const struct writing *w)
-{
-	return w->builder && w->remaining >= w->first && w->remaining - w->first < w->limit;
-}
-
 static uint32_t site_of(struct writing *w, uint32_t number)
 {
 	if (number < SITE_FIRST)
@@ -81,11 +79,6 @@ static uint32_t site_of(struct writing *w, uint32_t number)
 	if (!w->site_of[number])
 		w->site_of[number] = sites_add(&w->sites, sites_get(&w->t->session->reader->sites, number));
 	return w->site_of[number];
-}
-
-static bool is_full(const struct writing *w)
-{
-	return w->builder && w->remaining >= w->first && w->remaining - w->first >= w->limit;
 }
 
 /* Gaps of all vCPUs have the same number until the next span or the next gap of the trace itself. */
@@ -102,12 +95,9 @@ static void put_event(struct writing *w, unsigned cpu, const struct event *e)
 {
 	struct thin_lane *lane = &w->lanes[cpu];
 
-	if (is_counted(w)) {
+	if (w->builder) {
 		struct encoder *enc = builder_encoder(w->builder, cpu);
 
-		if (w->first && !lane->begun)
-			builder_put_gap(w->builder, cpu, &lane->written, GAP_NOT_ASKED, gap_number(w), 0);
-		lane->begun = true;
 		*encoder_next(enc) = *e;
 		encoder_next(enc)->site = site_of(w, e->site);
 		encoder_added(enc);
@@ -175,16 +165,14 @@ static void put_gap(struct writing *w, unsigned cpu, enum gap_reason reason, uin
 		go_to_time(&w->pending, span->from_ns ? span->from_ns : span->start_ns, &state);
 	else if (w->span) /* all stacks end with a gap: it must not come before the end of the span before */
 		go_to_time(&w->pending, span[-1].stop_ns, &state);
-	if (is_counted(w)) {
+	if (w->builder)
 		builder_put_gap(w->builder, cpu, &state, reason, gap_number(w), lost);
-		lane->begun = true;
-	}
 	lane->written = state;
 	lane->unclocked = false;
 	lane->held = false;
 }
 
-/* The last clock of a span: up to there the vCPU's time is known. It is no event that was asked for, and has no limit. */
+/* The last clock of a span: up to there the vCPU's time is known. */
 static void close_lane(struct writing *w, unsigned cpu)
 {
 	struct thin_lane *lane = &w->lanes[cpu];
@@ -195,11 +183,6 @@ static void close_lane(struct writing *w, unsigned cpu)
 	insns = w->ranges[lane->range].to;
 	if (insns <= lane->written.insns && lane->last_ns <= lane->written.ns)
 		return;
-	if (is_full(w)) {
-		if (!lane->begun)
-			return;
-		w->limit = w->remaining - w->first + 1;
-	}
 	put_clock(w, cpu, insns, lane->last_ns);
 }
 
@@ -353,6 +336,29 @@ static void compare_functions(struct writing *w, struct thin_lane *lane, const s
 	}
 }
 
+/* The event that comes next is later than the one before: what remains so far may be what is looked for. */
+static void look_for_moment(struct writing *w, struct stacks *s)
+{
+	struct thin_search *search = w->search;
+
+	if (w->event && s->ns <= w->moment_ns)
+		return;
+	w->moment_ns = s->ns;
+	search->beyond = w->remaining > search->events;
+	if (search->first ? w->remaining >= search->events : !search->beyond)
+		search->found = (struct thin_moment){ .event = w->event, .ns = s->ns, .frame = w->n_frames };
+	s->stop |= search->first ? w->remaining >= search->events : search->beyond;
+}
+
+/* The event that comes next is behind all spans: what the stack has spent up to it, too. */
+static void stop(struct writing *w, struct stacks *s, struct stack *stack, const struct spent *spent)
+{
+	stack->insns -= spent->insns;
+	stack->ns -= spent->ns;
+	w->last_frame = w->n_frames;
+	w->over = s->stop = true;
+}
+
 static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
 {
 	struct writing *w = state;
@@ -361,8 +367,12 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 	const struct event *e = s->event;
 
 	settle(w);
-	if (is_full(w))
-		s->stop = true;
+	if (w->search)
+		look_for_moment(w, s);
+	if (!w->t->n_spans || w->event >= w->t->spans[w->t->n_spans - 1].to) {
+		stop(w, s, stack, spent);
+		return;
+	}
 	compare_functions(w, lane, stack, spent);
 	w->pending = *e;
 	w->pending.ns = s->ns;
@@ -412,8 +422,17 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	(void)stack;
 	if (!frame->data)
 		frame->data = (uint32_t)++w->n_frames;
-	if (thin_is_entered(s, frame))
+	if (thin_is_entered(s, frame) && !w->over)
 		look_at_frame(w, frame->data);
+}
+
+/* Was it entered in the span that is under way, or in the last one, and does it not remain? */
+static bool is_left_out(const struct writing *w, const struct frame *frame)
+{
+	const struct thinning *t = w->t;
+	size_t span = w->span < t->n_spans ? w->span : t->n_spans - 1;
+
+	return t->n_spans && !thin_remains(t, frame->data) && frame->data > t->spans[span].first_frame && (!w->over || frame->data <= w->last_frame);
 }
 
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
@@ -423,9 +442,9 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 
 	if (!t->by_frame)
 		return;
-	if (t->options->left_out && !thin_remains(t, frame->data) && w->span < t->n_spans && frame->data > t->spans[w->span].first_frame)
+	if (t->options->left_out && !w->search && w->span < t->n_spans && is_left_out(w, frame))
 		add_pair(w->t, stack, frame);
-	if (!s->event)
+	if (!s->event || w->over)
 		return;
 	look_at_frame(w, frame->data);
 	/* the entry of one from before the span is not there */
@@ -514,21 +533,34 @@ static void write_end(const struct writing *w)
 	buf_free(&lines);
 }
 
-/* Those of the trace that it is made of, if it takes all of them. */
-static void put_spans(const struct thinning *t, struct buf *lines)
+static void put_span(const struct thin_cut *cut, struct kept_span s, size_t *number, struct buf *lines)
+{
+	if (cut && cut->from.ns > s.start_ns)
+		s.start_ns = cut->from.ns;
+	if (cut && cut->to.ns < s.stop_ns)
+		s.stop_ns = cut->to.ns;
+	if (cut && s.start_ns >= s.stop_ns)
+		return;
+	++*number;
+	buf_printf(lines, "span.%zu.start_ns=%llu\nspan.%zu.stop_ns=%llu\n", *number, (unsigned long long)s.start_ns, *number,
+		   (unsigned long long)s.stop_ns);
+}
+
+/* Those of the trace that it is made of, as far as it takes them. */
+static void put_spans(struct thinning *t, struct buf *lines)
 {
 	const struct thin_options *o = t->options;
+	const struct thin_cut *cut = t->counts.is_cut ? &t->counts.cut : NULL;
 	struct kept_span *before = NULL;
 	size_t n = o->start.condition.kind || o->stop.condition.kind ? 0 : thinned_spans(&t->session->reader->meta, &before);
 
-	for (size_t i = 0; i < (n ? n : t->n_spans); i++) {
-		buf_printf(lines, "span.%zu.start_ns=%llu\n", i + 1, (unsigned long long)(n ? before[i].start_ns : t->spans[i].start_ns));
-		buf_printf(lines, "span.%zu.stop_ns=%llu\n", i + 1, (unsigned long long)(n ? before[i].stop_ns : t->spans[i].stop_ns));
-	}
+	t->counts.spans = 0;
+	for (size_t i = 0; i < (n ? n : t->n_spans); i++)
+		put_span(cut, n ? before[i] : (struct kept_span){ t->spans[i].start_ns, t->spans[i].stop_ns }, &t->counts.spans, lines);
 	free(before);
 }
 
-static void write_meta(const struct thinning *t, struct builder *b)
+static void write_meta(struct thinning *t, struct builder *b)
 {
 	const struct reader *r = t->session->reader;
 	struct buf lines = { 0 };
@@ -581,7 +613,7 @@ static int copy_sums(const struct thinning *t, struct builder *b, struct error *
 	struct left_sums sums;
 	int result;
 
-	if (o->start.condition.kind || o->stop.condition.kind || o->limit || (t->by_frame && !o->left_out))
+	if (o->start.condition.kind || o->stop.condition.kind || t->counts.is_cut || (t->by_frame && !o->left_out))
 		return 0;
 	result = left_sums_read(t->session->reader, &sums, err);
 	if (t->by_frame)
@@ -605,46 +637,71 @@ static int replay(struct writing *w, struct error *err)
 		settle(w);
 	for (unsigned i = 0; i < w->n_lanes; i++)
 		close_lane(w, i);
-	for (size_t i = 0; result == 0 && w->t->by_frame && w->t->options->left_out && i < stacks.count; i++)
+	for (size_t i = 0; result == 0 && w->t->by_frame && w->t->options->left_out && !w->search && i < stacks.count; i++)
 		for (size_t k = stacks.list[i].depth; k-- > 0;)
-			if (!thin_remains(w->t, stacks.list[i].frames[k].data))
+			if (is_left_out(w, &stacks.list[i].frames[k]))
 				add_pair(w->t, &stacks.list[i], &stacks.list[i].frames[k]);
 	stacks_deinit(&stacks);
 	return result;
 }
 
-int thin_write(struct thinning *t, const struct builder_sink *sink, uint64_t first, uint64_t limit, struct error *err)
+static void writing_init(struct writing *w, struct thinning *t)
 {
 	unsigned n = reader_vcpus(t->session->reader);
-	struct builder *b = sink ? xcalloc(1, sizeof *b) : NULL;
-	struct writing w = { .t = t, .builder = b, .lanes = xcalloc(n, sizeof *w.lanes), .n_lanes = n, .first = first, .limit = limit };
-	int result = 0;
 
+	*w = (struct writing){ .t = t, .lanes = xcalloc(n, sizeof *w->lanes), .n_lanes = n };
 	for (unsigned i = 0; i < n; i++)
-		w.lanes[i].function = w.lanes[i].thin_function = t->session->names->groups + GROUP_UNKNOWN;
-	if (b) {
-		sites_init(&w.sites);
-		w.site_of = xcalloc(t->session->reader->sites.count, sizeof *w.site_of);
-		builder_init(b, &w.sites, sink);
-		write_meta(t, b);
-		result = copy_tables(t, b, err);
-		if (result == 0)
-			result = copy_sums(t, b, err);
-	}
+		w->lanes[i].function = w->lanes[i].thin_function = t->session->names->groups + GROUP_UNKNOWN;
+}
+
+static void writing_deinit(struct writing *w)
+{
+	free(w->lanes);
+	free(w->ranges);
+}
+
+int thin_count(struct thinning *t, struct thin_search *search, uint64_t *ret, struct error *err)
+{
+	struct writing w;
+	int result;
+
+	writing_init(&w, t);
+	w.search = search;
+	result = replay(&w, err);
+	*ret = w.remaining;
+	search->beyond |= w.remaining > search->events;
+	memset(t->insns, 0, names_count(t->session->names) * sizeof *t->insns);
+	memset(t->ns, 0, names_count(t->session->names) * sizeof *t->ns);
+	writing_deinit(&w);
+	return result;
+}
+
+int thin_write(struct thinning *t, const struct builder_sink *sink, struct error *err)
+{
+	struct builder *b = xcalloc(1, sizeof *b);
+	struct writing w;
+	int result;
+
+	writing_init(&w, t);
+	w.builder = b;
+	sites_init(&w.sites);
+	w.site_of = xcalloc(t->session->reader->sites.count, sizeof *w.site_of);
+	builder_init(b, &w.sites, sink);
+	write_meta(t, b);
+	result = copy_tables(t, b, err);
+	if (result == 0)
+		result = copy_sums(t, b, err);
 	if (result == 0)
 		result = replay(&w, err);
-	if (result == 0 && b)
+	if (result == 0)
 		result = put_facts(&w, err);
-	if (result == 0 && b)
+	if (result == 0)
 		write_end(&w);
-	t->counts.events = b ? b->events : w.remaining;
-	if (b)
-		builder_deinit(b);
-	if (b)
-		sites_deinit(&w.sites);
+	t->counts.events = b->events;
+	builder_deinit(b);
+	sites_deinit(&w.sites);
 	free(b);
 	free(w.site_of);
-	free(w.lanes);
-	free(w.ranges);
+	writing_deinit(&w);
 	return result;
 }

@@ -76,8 +76,8 @@ static int append_sums(const char *whole_path, const char *path, struct left_pai
 	return result;
 }
 
-/* The spans as a trace in memory, of which the filters then choose: the sums are those of what the spans have. */
-static int open_spans(const struct trace_arg *t, const struct thin_options *o, struct trace_arg *ret, char path[32], int *ret_fd,
+/* The spans as a trace in memory, without filters: the sums are those of what the spans have. */
+static int open_spans(const struct session *session, const struct thin_options *o, struct trace_arg *ret, char path[32], int *ret_fd,
 		      struct thin_counts *ret_counts, struct error *err)
 {
 	struct thin_options spans = *o;
@@ -87,13 +87,33 @@ static int open_spans(const struct trace_arg *t, const struct thin_options *o, s
 		return error_set(err, "no memory for the spans: %s", strerror(errno));
 	spans.filter = (struct thin_filter){ 0 };
 	spans.limit = 0;
+	spans.left_out = NULL;
 	snprintf(path, 32, "/proc/self/fd/%d", fd);
 	*ret_fd = fd;
-	if (select_write(&t->session, &spans, fd, "memory", PACK_QUICKLY, ret_counts, err) < 0 || open_trace(path, ret, err) < 0) {
+	if (select_write(session, &spans, fd, "memory", PACK_QUICKLY, ret_counts, err) < 0 || open_trace(path, ret, err) < 0) {
 		close(fd);
 		return -1;
 	}
 	return 0;
+}
+
+/* What a limit has cut off is outside the spans: no sums are kept of it. */
+static int append_sums_of_cut(const struct session *session, const struct thin_options *o, const struct thin_counts *counts, const char *path,
+			      struct left_pairs *pairs, struct error *err)
+{
+	struct thin_options within = *o;
+	struct thin_counts ignored;
+	struct trace_arg all;
+	char all_path[32];
+	int fd, result;
+
+	within.cut = &counts->cut;
+	if (open_spans(session, &within, &all, all_path, &fd, &ignored, err) < 0)
+		return -1;
+	trace_arg_close(&all);
+	result = append_sums(all_path, path, pairs, err);
+	close(fd);
+	return result;
 }
 
 int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err)
@@ -108,22 +128,23 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 	enum packing packing;
 
 	if (has_filter(&o.filter) && has_spans(&o)) {
-		result = open_spans(t, &o, &spans, spans_path, &spans_fd, &of_spans, err);
+		result = open_spans(&t->session, &o, &spans, spans_path, &spans_fd, &of_spans, err);
 		whole_path = spans_path;
 		o.start = o.stop = (struct thin_condition){ 0 };
 		o.before_ns = 0;
 	}
 	if (result < 0)
 		return -1;
-	o.left_out = path && has_filter(&o.filter) && !o.limit ? &pairs : NULL;
+	o.left_out = path && has_filter(&o.filter) ? &pairs : NULL;
 	packing = !path ? PACK_QUICKLY : selected->thorough ? PACK_THOROUGHLY : PACK_WELL;
 	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, path ? path : "memory", packing, ret, err);
 	ret->unstopped |= of_spans.unstopped;
 	if (spans_fd >= 0) {
-		ret->spans = of_spans.spans;
 		ret->stop_ns = of_spans.stop_ns;
 	}
-	if (result == 0 && o.left_out)
+	if (result == 0 && o.left_out && ret->is_cut)
+		result = append_sums_of_cut(spans_fd < 0 ? &t->session : &spans.session, &o, ret, path, &pairs, err);
+	else if (result == 0 && o.left_out)
 		result = append_sums(whole_path, path, &pairs, err);
 	if (spans_fd >= 0) {
 		trace_arg_close(&spans);
