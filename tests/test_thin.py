@@ -350,6 +350,10 @@ def test_spans(smp):
             at[e["cpu"]] = e["insns"]
         assert ran == sum(f["self_insns"] for f in top(path)["functions"]), name
         info = upto_json("info", "--json", path)
+        told = [[int(info["meta"][f"span.{i + 1}.{end}"]) for end in ("start_ns", "stop_ns")]
+                for i in range(sum(k.endswith(".stop_ns") for k in info["meta"]))]
+        outside = [e for e in got if not any(a - 2 <= e["ns"] <= b + 2 for a, b in told)]
+        assert not outside, (name, told[:3], outside[:2])
         n_spans = len([k for k in info["meta"] if k.startswith("span.") and k.endswith("start_ns")])
         assert n_spans == (sum(i - 1 not in want for i in want) if asked[2] and not asked[3] else n_spans), name
         counts[name] = len(got)

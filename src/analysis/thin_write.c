@@ -546,6 +546,15 @@ static void put_span(const struct thin_cut *cut, struct kept_span s, size_t *num
 		   (unsigned long long)s.stop_ns);
 }
 
+/* From when to when it has events: with before_ns, also from before what starts it, but not from before the last one ended. */
+static struct kept_span kept_span(const struct thinning *t, size_t i)
+{
+	const struct thin_span *s = &t->spans[i];
+	uint64_t last_ns = i ? s[-1].stop_ns : 0, from_ns = s->from_ns || t->options->before_ns ? s->from_ns : s->start_ns;
+
+	return (struct kept_span){ .start_ns = from_ns > last_ns ? from_ns : last_ns, .stop_ns = s->stop_ns };
+}
+
 /* Those of the trace that it is made of, as far as it takes them. */
 static void put_spans(struct thinning *t, struct buf *lines)
 {
@@ -556,7 +565,7 @@ static void put_spans(struct thinning *t, struct buf *lines)
 
 	t->counts.spans = 0;
 	for (size_t i = 0; i < (n ? n : t->n_spans); i++)
-		put_span(cut, n ? before[i] : (struct kept_span){ t->spans[i].start_ns, t->spans[i].stop_ns }, &t->counts.spans, lines);
+		put_span(cut, n ? before[i] : kept_span(t, i), &t->counts.spans, lines);
 	free(before);
 }
 
