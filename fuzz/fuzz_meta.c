@@ -10,12 +10,12 @@ static void write_again(const struct meta *m)
 	struct buf out = { 0 };
 	struct error err;
 
-	for (size_t i = 0; i < m->count; i++)
-		meta_put(&out, m->entries[i].key, m->entries[i].value);
+	for (size_t i = 0; i < meta_count(m); i++)
+		meta_put(&out, meta_key(m, i), meta_value(m, i));
 	must(!out.len || meta_parse(&again, out.data, out.len, &err) == 0);
-	must(again.count == m->count);
-	for (size_t i = 0; i < m->count; i++)
-		must(!strcmp(meta_get(&again, m->entries[i].key), m->entries[i].value));
+	must(meta_count(&again) == meta_count(m));
+	for (size_t i = 0; i < meta_count(m); i++)
+		must(!strcmp(meta_get(&again, meta_key(m, i)), meta_value(m, i)));
 	meta_deinit(&again);
 	buf_free(&out);
 }

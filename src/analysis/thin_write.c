@@ -464,16 +464,36 @@ static void put_sums(const struct writing *w)
 	buf_free(&payload);
 }
 
+static int by_cpu_and_insns(const void *a, const void *b)
+{
+	const struct thin_range *x = a, *y = b;
+
+	if (x->cpu != y->cpu)
+		return x->cpu < y->cpu ? -1 : 1;
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return x->to == y->to ? 0 : x->to < y->to ? -1 : 1;
+}
+
+/* Of sorted ranges. Those of a vCPU follow each other, so only the last that begins there or before can have it. */
 static bool is_within(const struct writing *w, unsigned cpu, uint64_t insns)
 {
-	for (size_t i = 0; i < w->n_ranges; i++)
-		if (w->ranges[i].cpu == cpu && insns >= w->ranges[i].from && insns <= w->ranges[i].to)
-			return true;
-	return false;
+	const struct thin_range at = { .cpu = cpu, .from = insns, .to = UINT64_MAX };
+	size_t low = 0, high = w->n_ranges;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (by_cpu_and_insns(&w->ranges[middle], &at) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && w->ranges[low - 1].cpu == cpu && w->ranges[low - 1].to >= insns;
 }
 
 /* The facts and texts of what the spans have. */
-static int put_facts(const struct writing *w, struct error *err)
+static int put_facts(struct writing *w, struct error *err)
 {
 	const struct reader *r = w->t->session->reader;
 	struct buf payload = { 0 };
@@ -481,6 +501,8 @@ static int put_facts(const struct writing *w, struct error *err)
 	struct texts texts;
 	int result = facts_read(r, &facts, err);
 
+	if (w->n_ranges)
+		qsort(w->ranges, w->n_ranges, sizeof *w->ranges, by_cpu_and_insns);
 	for (size_t i = 0; result == 0 && i < facts.count; i++)
 		if (is_within(w, facts.list[i].cpu, facts.list[i].insns))
 			fact_put(&payload, &facts.list[i]);
@@ -511,9 +533,15 @@ static bool is_own_key(const char *key)
 	return false;
 }
 
+static void copy_meta(const struct meta *m, struct buf *lines)
+{
+	for (size_t i = 0; i < meta_count(m); i++)
+		if (!is_own_key(meta_key(m, i)))
+			meta_put(lines, meta_key(m, i), meta_value(m, i));
+}
+
 static void write_end(const struct writing *w)
 {
-	const struct reader *r = w->t->session->reader;
 	struct buf lines = { 0 };
 
 	for (unsigned i = 0; i < w->n_lanes; i++) {
@@ -521,12 +549,7 @@ static void write_end(const struct writing *w)
 		builder_end_chunk(w->builder, i, 0);
 		buf_printf(&lines, "insns.%u=%llu\n", i, (unsigned long long)builder_encoder(w->builder, i)->now.insns);
 	}
-	for (size_t i = 0; i < r->meta.count; i++) {
-		const struct meta_entry *m = &r->meta.entries[i];
-
-		if (!is_own_key(m->key))
-			meta_put(&lines, m->key, m->value);
-	}
+	copy_meta(&w->t->session->reader->meta, &lines);
 	meta_put_u64(&lines, "events", w->builder->events);
 	put_sums(w);
 	builder_put_table(w->builder, CHUNK_END, &lines, BUILDER_TABLES_LEVEL);
@@ -574,9 +597,7 @@ static void write_meta(struct thinning *t, struct builder *b)
 	const struct reader *r = t->session->reader;
 	struct buf lines = { 0 };
 
-	for (size_t i = 0; i < r->meta.count; i++)
-		if (!is_own_key(r->meta.entries[i].key))
-			meta_put(&lines, r->meta.entries[i].key, r->meta.entries[i].value);
+	copy_meta(&r->meta, &lines);
 	meta_put(&lines, "thinned", t->options->what);
 	meta_put(&lines, "filtered", t->by_frame || (meta_get(&r->meta, "filtered") && !strcmp(meta_get(&r->meta, "filtered"), "yes")) ? "yes" : "no");
 	put_spans(t, &lines);

@@ -61,9 +61,9 @@ static const char *const contents[CHUNK_TYPES] = {
 	[CHUNK_CODE] = "code", [CHUNK_FILES] = "files", [CHUNK_TEXTS] = "texts", [CHUNK_FACTS] = "facts", [CHUNK_SUMS] = "sums",
 };
 
-static bool is_limit(const struct meta_entry *e)
+static bool is_limit(const char *key)
 {
-	return !strncmp(e->key, READER_LIMIT, strlen(READER_LIMIT));
+	return !strncmp(key, READER_LIMIT, strlen(READER_LIMIT));
 }
 
 /* "strings 44, modules 3" */
@@ -71,10 +71,10 @@ static void print_limits(const struct reader *r)
 {
 	struct buf text = { 0 };
 
-	for (size_t i = 0; i < r->meta.count; i++)
-		if (is_limit(&r->meta.entries[i]))
-			buf_printf(&text, "%s%s %s", text.len ? ", " : "", r->meta.entries[i].key + strlen(READER_LIMIT),
-				   r->meta.entries[i].value);
+	for (size_t i = 0; i < meta_count(&r->meta); i++)
+		if (is_limit(meta_key(&r->meta, i)))
+			buf_printf(&text, "%s%s %s", text.len ? ", " : "", meta_key(&r->meta, i) + strlen(READER_LIMIT),
+				   meta_value(&r->meta, i));
 	buf_put_u8(&text, 0);
 	if (text.len > 1)
 		line("not watched", (char *)text.data);
@@ -250,18 +250,18 @@ static void print_json(const struct reader *r, const struct summary *s, const st
 	putchar('}');
 	print_facts_json(facts);
 	printf(",\"not_watched\":{");
-	for (size_t i = 0, n = 0; i < r->meta.count; i++)
-		if (is_limit(&r->meta.entries[i])) {
+	for (size_t i = 0, n = 0; i < meta_count(&r->meta); i++)
+		if (is_limit(meta_key(&r->meta, i))) {
 			fputs(n++ ? "," : "", stdout);
-			json_string(stdout, r->meta.entries[i].key + strlen(READER_LIMIT));
-			printf(":%" PRIu64, meta_get_u64(&r->meta, r->meta.entries[i].key, 0));
+			json_string(stdout, meta_key(&r->meta, i) + strlen(READER_LIMIT));
+			printf(":%" PRIu64, meta_get_u64(&r->meta, meta_key(&r->meta, i), 0));
 		}
 	printf("},\"meta\":{");
-	for (size_t i = 0; i < r->meta.count; i++) {
+	for (size_t i = 0; i < meta_count(&r->meta); i++) {
 		fputs(i ? "," : "", stdout);
-		json_string(stdout, r->meta.entries[i].key);
+		json_string(stdout, meta_key(&r->meta, i));
 		putchar(':');
-		json_string(stdout, r->meta.entries[i].value);
+		json_string(stdout, meta_value(&r->meta, i));
 	}
 	printf("}}\n");
 }

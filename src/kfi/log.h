@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "name_table.h"
+#include "base/name_table.h"
 
 enum {
 	KFI_LINE_MAX = 4096,        /* bytes; a longer line is none of a log */

@@ -525,9 +525,9 @@ bool drain_start(int fd, const struct meta *config)
 	drain_boot(false);
 	drain.builder.apart = meta_get(config, "before");
 	drain.awaits_end = !recorder.waits && span_end_begin(0, false, false);
-	for (size_t i = 0; i < config->count; i++)
-		if (!strncmp(config->entries[i].key, "meta.", 5))
-			meta_put(&lines, config->entries[i].key + 5, config->entries[i].value);
+	for (size_t i = 0; i < meta_count(config); i++)
+		if (!strncmp(meta_key(config, i), "meta.", 5))
+			meta_put(&lines, meta_key(config, i) + 5, meta_value(config, i));
 	meta_put(&lines, "qemu_inside", recorder.inside);
 	builder_put_table(&drain.builder, CHUNK_META, &lines, TABLES_LEVEL);
 	buf_free(&lines);

@@ -9,40 +9,31 @@
 
 void meta_deinit(struct meta *m)
 {
-	for (size_t i = 0; i < m->count; i++) {
-		free(m->entries[i].key);
-		free(m->entries[i].value);
-	}
-	free(m->entries);
+	for (size_t i = 0; i < meta_count(m); i++)
+		free(m->values[i]);
+	free(m->values);
+	name_table_deinit(&m->keys);
 	*m = (struct meta){ 0 };
-}
-
-static struct meta_entry *find(const struct meta *m, const char *key)
-{
-	for (size_t i = 0; i < m->count; i++)
-		if (!strcmp(m->entries[i].key, key))
-			return &m->entries[i];
-	return NULL;
 }
 
 void meta_set(struct meta *m, const char *key, const char *value)
 {
-	struct meta_entry *e = find(m, key);
+	size_t before = meta_count(m);
+	uint32_t i = name_table_put(&m->keys, key, strlen(key));
 
-	if (!e) {
-		m->entries = array_grow(m->entries, m->count, &m->cap, sizeof *m->entries);
-		e = &m->entries[m->count++];
-		*e = (struct meta_entry){ .key = xstrdup(key) };
+	if (i < before) {
+		free(m->values[i]);
+	} else {
+		m->values = array_grow(m->values, i, &m->cap, sizeof *m->values);
 	}
-	free(e->value);
-	e->value = xstrdup(value);
+	m->values[i] = xstrdup(value);
 }
 
 const char *meta_get(const struct meta *m, const char *key)
 {
-	struct meta_entry *e = find(m, key);
+	uint32_t i;
 
-	return e ? e->value : NULL;
+	return name_table_find(&m->keys, key, strlen(key), &i) ? m->values[i] : NULL;
 }
 
 uint64_t meta_get_u64(const struct meta *m, const char *key, uint64_t otherwise)

@@ -10,14 +10,12 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-
-struct meta_entry {
-	char *key, *value;
-};
+#include "base/name_table.h"
 
 struct meta {
-	struct meta_entry *entries;
-	size_t count, cap;
+	struct name_table keys; /* in the order in which they came */
+	char **values;          /* by number of their keys */
+	size_t cap;
 };
 
 void meta_deinit(struct meta *m);
@@ -29,6 +27,23 @@ void meta_set(struct meta *m, const char *key, const char *value);
 const char *meta_get(const struct meta *m, const char *key);
 /* The value as a number (decimal or 0x…), or `otherwise`. */
 uint64_t meta_get_u64(const struct meta *m, const char *key, uint64_t otherwise);
+
+/* All keys, by number: 0 to meta_count() - 1. */
+static inline size_t meta_count(const struct meta *m)
+{
+	return m->keys.count;
+}
+
+/* Valid until the next meta_set(). */
+static inline const char *meta_key(const struct meta *m, size_t i)
+{
+	return name_table_text(&m->keys, (uint32_t)i);
+}
+
+static inline const char *meta_value(const struct meta *m, size_t i)
+{
+	return m->values[i];
+}
 
 /* Append one line. */
 void meta_put(struct buf *out, const char *key, const char *value);

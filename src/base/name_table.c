@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/map.h"
+#include "alloc.h"
+#include "map.h"
 
 void name_table_deinit(struct name_table *t)
 {
@@ -79,4 +79,14 @@ uint32_t name_table_put(struct name_table *t, const char *text, size_t len)
 		*slot = (uint32_t)t->count;
 	}
 	return *slot - 1;
+}
+
+bool name_table_find(const struct name_table *t, const char *text, size_t len, uint32_t *ret)
+{
+	uint32_t slot = t->slots ? *find(t, text, len) : 0;
+
+	if (!slot)
+		return false;
+	*ret = slot - 1;
+	return true;
 }
