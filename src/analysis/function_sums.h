@@ -22,8 +22,8 @@ void function_sums_add(struct function_sums *s, struct functions *sum);
  * thunk, or an interrupt from before the chunk may return into one. The time counts for the thunk until the caller is found.
  */
 struct orphan {
-	uint16_t cpu;
-	uint64_t at_insns;   /* the vCPU's counter where the batch begins */
+	size_t chunk;        /* number of the chunk … */
+	uint64_t at_insns;   /* … and the vCPU's counter where it begins */
 	uint32_t thunk;
 	uint64_t insns, ticks; /* its time */
 	bool came_back;      /* not the batch's begin: the first interrupt to return into a thunk that cut in before the batch … */

@@ -66,9 +66,9 @@ void functions_round(struct functions *sum, unsigned ticks_shift)
 	sum->halted_ns >>= ticks_shift;
 }
 
-/* The state at the end of a vCPU's chunk. */
+/* The state at the end of a chunk. */
 struct chunk_end {
-	uint16_t cpu;
+	bool seen;
 	uint64_t insns;
 	uint32_t function;
 	struct cut_in *cut_in; /* by interrupts under way; NULL: none */
@@ -81,8 +81,9 @@ struct walker {
 	struct name_cache *cache;
 	const struct span *span;
 	struct function_lane lane;
-	struct chunk_end *ends;
-	size_t n_ends, cap_ends;
+	struct chunk_end *ends; /* of all chunks, by number; shared by all walkers */
+	size_t chunk;           /* number of the one that is walked, or was last … */
+	bool begun;             /* … if there is one */
 	struct orphan **orphans;
 	size_t n_orphans, cap_orphans;
 } __attribute__((aligned(CACHE_LINE)));
@@ -91,7 +92,7 @@ static struct orphan *add_orphan(struct walker *w, const struct chunk_header *h)
 {
 	struct orphan *orphan = xcalloc(1, sizeof *orphan);
 
-	*orphan = (struct orphan){ .cpu = h->cpu, .at_insns = h->first_insns, .thunk = w->lane.function };
+	*orphan = (struct orphan){ .chunk = h->number, .at_insns = h->first_insns, .thunk = w->lane.function };
 	w->orphans = array_grow(w->orphans, w->n_orphans, &w->cap_orphans, sizeof *w->orphans);
 	w->orphans[w->n_orphans++] = orphan;
 	return orphan;
@@ -102,10 +103,12 @@ static int begin(void *state, const struct chunk_header *h, struct error *err)
 	struct walker *w = state;
 	struct meter meter = { .span = w->span };
 	const struct function_lane before = w->lane;
-	bool goes_on = w->n_ends && before.cpu == h->cpu && before.meter.insns == h->first_insns;
+	bool goes_on = w->begun && before.cpu == h->cpu && before.meter.insns == h->first_insns;
 	bool in_thunk;
 
 	(void)err;
+	w->begun = true;
+	w->chunk = h->number;
 	meter_begin(&meter, h);
 	function_lane_begin(&w->lane, w->sums, w->cache, h->cpu, h->task, h->place, &meter, NULL);
 	in_thunk = names_is_thunk(w->cache->names, w->lane.function);
@@ -127,14 +130,14 @@ static int begin(void *state, const struct chunk_header *h, struct error *err)
 static int end(void *state, struct error *err)
 {
 	struct walker *w = state;
+	struct chunk_end *now = &w->ends[w->chunk];
 
 	(void)err;
-	w->ends = array_grow(w->ends, w->n_ends, &w->cap_ends, sizeof *w->ends);
-	w->ends[w->n_ends] = (struct chunk_end){
-		.cpu = w->lane.cpu, .insns = w->lane.meter.insns, .function = w->lane.function, .n_cut_in = w->lane.n_cut_in,
+	*now = (struct chunk_end){
+		.seen = true, .insns = w->lane.meter.insns, .function = w->lane.function, .n_cut_in = w->lane.n_cut_in,
 	};
-	w->ends[w->n_ends].cut_in = xcalloc(w->lane.n_cut_in, sizeof *w->lane.cut_in);
-	memcpy(w->ends[w->n_ends++].cut_in, w->lane.cut_in, w->lane.n_cut_in * sizeof *w->lane.cut_in);
+	now->cut_in = xcalloc(w->lane.n_cut_in, sizeof *w->lane.cut_in);
+	memcpy(now->cut_in, w->lane.cut_in, w->lane.n_cut_in * sizeof *w->lane.cut_in);
 	return 0;
 }
 
@@ -149,18 +152,33 @@ static uint32_t parent_at(const struct chunk_end *end, const struct orphan *o)
 	return o->thunk;
 }
 
-static uint32_t parent_of(const struct walker *walkers, unsigned n, const struct orphan *o)
+/* By number of a chunk of events: that of its vCPU's chunk before it; 0: there is none (chunk 0 has no events). */
+static size_t *chunks_before(const struct reader *r)
 {
-	for (unsigned i = 0; i < n; i++)
-		for (size_t k = 0; k < walkers[i].n_ends; k++)
-			if (walkers[i].ends[k].cpu == o->cpu && walkers[i].ends[k].insns == o->at_insns)
-				return parent_at(&walkers[i].ends[k], o);
-	return o->thunk;
+	size_t *before = xcalloc(r->n_chunks + 1, sizeof *before), *last = xcalloc(CPUS_MAX, sizeof *last);
+
+	for (size_t i = 0; i < r->n_chunks; i++) {
+		const struct chunk_header *h = &r->chunks[i].header;
+
+		if (h->type != CHUNK_EVENTS)
+			continue;
+		before[i] = last[h->cpu];
+		last[h->cpu] = i;
+	}
+	free(last);
+	return before;
+}
+
+static uint32_t parent_of(const struct chunk_end *before, const struct orphan *o)
+{
+	return before->seen && before->insns == o->at_insns ? parent_at(before, o) : o->thunk;
 }
 
 /* Move orphans' times to the functions that called the thunks. */
-static void settle_orphans(const struct walker *walkers, unsigned n, struct functions *sum)
+static void settle_orphans(const struct walker *walkers, unsigned n, const struct reader *r, struct functions *sum)
 {
+	size_t *before = chunks_before(r);
+
 	for (unsigned i = 0; i < n; i++)
 		for (size_t k = 0; k < walkers[i].n_orphans; k++) {
 			const struct orphan *o = walkers[i].orphans[k];
@@ -169,13 +187,14 @@ static void settle_orphans(const struct walker *walkers, unsigned n, struct func
 			if (!o->insns && !o->ticks)
 				continue;
 			from = &sum->stats[o->thunk];
-			to = &sum->stats[parent_of(walkers, n, o)];
+			to = &sum->stats[parent_of(&walkers[i].ends[before[o->chunk]], o)];
 
 			from->self_insns -= o->insns;
 			from->self_ns -= o->ticks;
 			to->self_insns += o->insns;
 			to->self_ns += o->ticks;
 		}
+	free(before);
 }
 
 static void walker_deinit(struct walker *w)
@@ -184,9 +203,6 @@ static void walker_deinit(struct walker *w)
 	for (size_t i = 0; i < w->n_orphans; i++)
 		free(w->orphans[i]);
 	free(w->orphans);
-	for (size_t i = 0; i < w->n_ends; i++)
-		free(w->ends[i].cut_in);
-	free(w->ends);
 	free(w->cache);
 }
 
@@ -205,12 +221,14 @@ int functions_analyse(const struct reader *r, const struct names *names, const s
 	static const struct chunk_visitor visitor = { .brief = true, .begin = begin, .batch = batch, .end = end };
 	unsigned threads = walk_threads(), shift = ticks_shift(r);
 	struct walker *walkers = xcalloc_aligned(CACHE_LINE, threads, sizeof *walkers);
+	struct chunk_end *ends = xcalloc(r->n_chunks + 1, sizeof *ends);
 	void **pointers = xcalloc(threads, sizeof *pointers);
 	int result;
 
 	for (unsigned i = 0; i < threads; i++) {
 		walkers[i] = (struct walker){
 			.sums = function_sums_new(names, shift), .cache = xmalloc(sizeof *walkers[i].cache), .span = span,
+			.ends = ends,
 		};
 		name_cache_init(walkers[i].cache, names);
 		pointers[i] = &walkers[i];
@@ -219,12 +237,15 @@ int functions_analyse(const struct reader *r, const struct names *names, const s
 	*ret = functions_new(names_count(names));
 	for (unsigned i = 0; i < threads; i++)
 		function_sums_add(walkers[i].sums, ret);
-	settle_orphans(walkers, threads, ret);
+	settle_orphans(walkers, threads, r, ret);
 	for (unsigned i = 0; i < threads; i++)
 		walker_deinit(&walkers[i]);
 	functions_round(ret, shift);
 	if (result == 0 && !span->from_ns && span->to_ns == UINT64_MAX && span->cpu < 0)
 		result = left_functions_add(r, names, ret, err);
+	for (size_t i = 0; i < r->n_chunks; i++)
+		free(ends[i].cut_in);
+	free(ends);
 	free(walkers);
 	free(pointers);
 	if (result < 0)
