@@ -52,14 +52,14 @@ per_kind uint64_t expect_target(struct model *m, const struct way *way, const st
 	case EVENT_RETURN:
 		/* the return of a retpoline never goes back to its call */
 		if (way->elsewhere)
-			return *model_target(m, e->site);
+			return model_target(m, e->site);
 		mem = model_memory(m, e->slot);
 		return mem->site && mem->slot == e->slot ? mem->addr : 0;
 	case EVENT_CALL_INDIRECT:
 	case EVENT_JUMP_INDIRECT:
 	case EVENT_INTERRUPT:
 	case EVENT_SYSCALL:
-		return *model_target(m, e->site);
+		return model_target(m, e->site);
 	case EVENT_INTERRUPT_RETURN:
 		mem = model_memory(m, e->slot);
 		return mem->site && mem->slot == e->slot ? mem->addr : m->resume;
@@ -214,7 +214,7 @@ per_kind void encode_event(struct encoder *enc, struct model *m)
 			flags |= SECOND_SITE;
 		else
 			buf_put_varint(&enc->streams[STREAM_SITES], e->site);
-		way = context_turn(context, tagged);
+		way = context_turn(m, context, tagged);
 	}
 	switch (e->kind) {
 	case EVENT_CALL:
@@ -441,7 +441,7 @@ per_kind struct event *decode_event(struct decoder *dec, struct model *m, struct
 
 			tagged = tagged_site(number, sites_get(dec->sites, number)->kind);
 		}
-		way = context_turn(context, tagged);
+		way = context_turn(m, context, tagged);
 	}
 	e->site = tagged & ((1u << TAGGED_BITS) - 1);
 	kind = (enum event_kind)(tagged >> TAGGED_BITS);

@@ -12,6 +12,7 @@ void model_init(struct model *m)
 		.shifts = xcalloc(MODEL_SHIFTS, sizeof *m->shifts),
 		.targets = xcalloc(MODEL_TARGETS, sizeof *m->targets),
 		.phrases = phrases_new(),
+		.written = xcalloc(1, sizeof *m->written),
 	};
 }
 
@@ -23,20 +24,34 @@ void model_deinit(struct model *m)
 	free(m->shifts);
 	free(m->targets);
 	phrases_free(m->phrases);
+	free(m->written);
 }
+
+void clear_written(void *table, size_t piece_size, bool *written, size_t n)
+{
+	bool *end = written + n;
+
+	for (bool *p = written; (p = memchr(p, true, (size_t)(end - p))); p++) {
+		memset((char *)table + (size_t)(p - written) * piece_size, 0, piece_size);
+		*p = false;
+	}
+}
+
+#define clear(table) \
+	clear_written(m->table, MODEL_PIECE * sizeof *m->table, m->written->table, sizeof m->written->table / sizeof(bool))
 
 void model_reset(struct model *m, uint64_t insns, uint64_t ns, uint64_t space)
 {
 	struct model fresh = {
 		.insns = insns, .ns = ns, .space = space >> 12,
 		.contexts = m->contexts, .ahead = m->ahead, .memory = m->memory, .shifts = m->shifts, .targets = m->targets,
-		.phrases = m->phrases,
+		.phrases = m->phrases, .written = m->written,
 	};
 
-	memset(m->contexts, 0, MODEL_CONTEXTS * sizeof *m->contexts);
-	memset(m->memory, 0, MODEL_MEMORY * sizeof *m->memory);
-	memset(m->shifts, 0, MODEL_SHIFTS * sizeof *m->shifts);
-	memset(m->targets, 0, MODEL_TARGETS * sizeof *m->targets);
+	clear(contexts);
+	clear(memory);
+	clear(shifts);
+	clear(targets);
 	phrases_reset(m->phrases);
 	*m = fresh;
 }

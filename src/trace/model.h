@@ -63,6 +63,22 @@ static_assert(sizeof(struct context) == 32, "two contexts share a cache line");
 /* Steps from this on are not remembered. */
 enum { STEP_MAX = UINT16_MAX };
 
+/*
+ * Which pieces of the tables were written since they were cleared: a short unit writes to few, and to clear all would
+ * take longer than to read it.
+ */
+enum { MODEL_PIECE = 32 }; /* entries */
+static_assert(MODEL_CONTEXTS % MODEL_PIECE == 0 && MODEL_MEMORY % MODEL_PIECE == 0 && MODEL_SHIFTS % MODEL_PIECE == 0 &&
+	      MODEL_TARGETS % MODEL_PIECE == 0, "tables are whole pieces");
+
+struct model_written {
+	bool contexts[MODEL_CONTEXTS / MODEL_PIECE], memory[MODEL_MEMORY / MODEL_PIECE], shifts[MODEL_SHIFTS / MODEL_PIECE],
+		targets[MODEL_TARGETS / MODEL_PIECE];
+};
+
+/* Clear the pieces that were written, and forget that they were. */
+void clear_written(void *table, size_t piece_size, bool *written, size_t n);
+
 static inline uint32_t tagged_site(uint32_t number, enum event_kind kind)
 {
 	return (uint32_t)kind << TAGGED_BITS | number;
@@ -92,6 +108,7 @@ struct model {
 	struct shift *shifts;
 	uint64_t *targets;
 	struct phrases *phrases;
+	struct model_written *written;
 };
 
 void model_init(struct model *m);
@@ -113,22 +130,28 @@ static inline struct context *model_context(struct model *m)
 	return &m->contexts[i];
 }
 
-/* Make `tagged` the site of the first way. It is not yet. */
-static inline struct way *context_turn(struct context *c, uint32_t tagged)
+/* Make `tagged` the site of the first way. It is not yet; so a context that was ever written has been here. */
+static inline struct way *context_turn(struct model *m, struct context *c, uint32_t tagged)
 {
 	struct way second = c->ways[1];
 
+	m->written->contexts[(size_t)(c - m->contexts) / MODEL_PIECE] = true;
 	c->ways[1] = c->ways[0];
 	c->ways[0] = second.site == tagged ? second : (struct way){ .site = tagged };
 	return &c->ways[0];
 }
 
 /* Kernel stacks are the same memory in all address spaces. */
-static inline struct memory *model_memory(struct model *m, uint64_t slot)
+static inline size_t model_memory_index(const struct model *m, uint64_t slot)
 {
 	uint64_t key = addr_is_kernel(slot) ? slot : slot ^ m->space << 1;
 
-	return &m->memory[hash64(key >> 1) % MODEL_MEMORY];
+	return hash64(key >> 1) % MODEL_MEMORY;
+}
+
+static inline const struct memory *model_memory(const struct model *m, uint64_t slot)
+{
+	return &m->memory[model_memory_index(m, slot)];
 }
 
 /* Code at user addresses moves with each process's mapping; kernel code does not. */
@@ -154,18 +177,33 @@ static inline int64_t model_expect_shift(struct model *m, const struct site *sit
 static inline void model_learn_shift(struct model *m, const struct site *site, int64_t shift)
 {
 	uint64_t key = model_shift_key(m, site);
+	size_t i = hash64(key) % MODEL_SHIFTS;
 
 	/* then it is in the table already */
 	if (key == m->shift_key && shift == m->last_shift)
 		return;
 	m->shift_key = key;
 	m->last_shift = shift;
-	m->shifts[hash64(key) % MODEL_SHIFTS] = (struct shift){ .key = key, .shift = shift };
+	m->shifts[i] = (struct shift){ .key = key, .shift = shift };
+	m->written->shifts[i / MODEL_PIECE] = true;
 }
 
-static inline uint64_t *model_target(struct model *m, uint32_t site)
+static inline size_t model_target_index(const struct model *m, uint32_t site)
 {
-	return &m->targets[hash64((uint64_t)site << 20 ^ m->before) % MODEL_TARGETS];
+	return hash64((uint64_t)site << 20 ^ m->before) % MODEL_TARGETS;
+}
+
+static inline uint64_t model_target(const struct model *m, uint32_t site)
+{
+	return m->targets[model_target_index(m, site)];
+}
+
+static inline void model_learn_target(struct model *m, const struct event *e)
+{
+	size_t i = model_target_index(m, e->site);
+
+	m->targets[i] = e->target;
+	m->written->targets[i / MODEL_PIECE] = true;
 }
 
 static inline void model_move(struct model *m, uint64_t place)
@@ -177,7 +215,10 @@ static inline void model_move(struct model *m, uint64_t place)
 /* Remember the return address for the matching return. Not called for a call that a phrase covers. */
 static inline void model_pushed(struct model *m, const struct event *e)
 {
-	*model_memory(m, e->slot) = (struct memory){ .slot = e->slot, .addr = e->from, .site = e->site };
+	size_t i = model_memory_index(m, e->slot);
+
+	m->memory[i] = (struct memory){ .slot = e->slot, .addr = e->from, .site = e->site };
+	m->written->memory[i / MODEL_PIECE] = true;
 }
 
 /* Learn from an event whose fields are all known. `kind` is the event's kind, as a constant where the caller knows it. */
@@ -202,7 +243,7 @@ static inline __attribute__((always_inline)) void model_learn(struct model *m, s
 		if (!addr_is_kernel(site->addr))
 			model_learn_shift(m, site, (int64_t)(e->from - site->addr - site->length));
 		if (kind == EVENT_CALL_INDIRECT) {
-			*model_target(m, e->site) = e->target;
+			model_learn_target(m, e);
 			model_move(m, (uint64_t)e->site << 14 | (e->target & 0xfff) << 2 | 1);
 		} else {
 			model_move(m, (uint64_t)e->site << 14 | 1);
@@ -217,7 +258,7 @@ static inline __attribute__((always_inline)) void model_learn(struct model *m, s
 			model_move(m, (uint64_t)mem->site << 14 | 2);
 		} else {
 			way->elsewhere = true;
-			*model_target(m, e->site) = e->target;
+			model_learn_target(m, e);
 			model_move(m, (e->target & 0xfff) << 2 | 2);
 		}
 		break;
@@ -226,7 +267,7 @@ static inline __attribute__((always_inline)) void model_learn(struct model *m, s
 		model_move(m, (uint64_t)e->site << 14 | 1);
 		break;
 	case EVENT_JUMP_INDIRECT:
-		*model_target(m, e->site) = e->target;
+		model_learn_target(m, e);
 		model_move(m, (uint64_t)e->site << 14 | (e->target & 0xfff) << 2 | 1);
 		break;
 	case EVENT_INTERRUPT_RETURN:
@@ -240,12 +281,12 @@ static inline __attribute__((always_inline)) void model_learn(struct model *m, s
 		model_pushed(m, e);
 		if (!addr_is_kernel(e->from))
 			m->resume = e->from;
-		*model_target(m, e->site) = e->target;
+		model_learn_target(m, e);
 		model_move(m, (e->target & 0xfff) << 2 | 1);
 		break;
 	case EVENT_SYSCALL:
 		m->resume = e->from;
-		*model_target(m, e->site) = e->target;
+		model_learn_target(m, e);
 		model_move(m, e->args[0] << 2 | 3);
 		break;
 	case EVENT_SYSCALL_RETURN:

@@ -43,7 +43,7 @@ void phrases_free(struct phrases *phrases)
 
 void phrases_reset(struct phrases *phrases)
 {
-	memset(phrases->sets, 0, sizeof phrases->sets);
+	clear_written(phrases->sets, sizeof *phrases->sets, phrases->written, PHRASE_SETS);
 	memset(phrases->freed, 0, sizeof phrases->freed);
 	phrases->n_lines = 1;
 }
@@ -186,6 +186,7 @@ void phrases_learn(struct phrases *phrases, const struct event *call, const stru
 	struct phrase *phrase = make_room(phrases, place, phrase_count(phrases, place), count);
 	uint64_t bad = 0;
 
+	phrases->written[call->site % PHRASE_SETS] = true;
 	phrase->far = 0;
 	for (unsigned i = 0; i < count; i++)
 		bad |= describe(phrase, &phrase->events[i], call + 1 + i, call);

@@ -73,6 +73,7 @@ struct phrases {
 	uint32_t n_lines;
 	uint32_t freed[PHRASE_LINES + 1]; /* by size: the first free piece, whose first bytes name the next one; 0: none */
 	uint32_t learned;                 /* how many phrases were learned so far */
+	bool written[PHRASE_SETS];        /* the set has phrases, or had one since phrases_reset() */
 };
 
 struct phrases *phrases_new(void);
