@@ -65,6 +65,11 @@ CHOICES = [
     pytest.param("--stop entry:kernel_init", marks=ALL),
     pytest.param("--start entry:vfs_open --stop exit:vfs_open --every --before 1ms", marks=ALL),
     pytest.param("--start log:Freeing#2 --before 5ms --stop exec:init", marks=ALL),
+    # a call from before the span ends it; how often is counted anew for each; a time comes once; only the whole trace can tell the start
+    pytest.param("--start entry:path_openat --stop exit:do_filp_open", marks=ALL),
+    pytest.param("--start entry:do_exit#3 --stop +1ms --every", marks=ALL),
+    pytest.param("--start entry:vfs_open --stop time:1s --every", marks=ALL),
+    pytest.param("--start entry:ksys_r* --stop exit:vfs_open", marks=ALL),
 ]
 
 

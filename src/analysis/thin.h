@@ -49,7 +49,8 @@ struct thin_cut {
 struct thin_options {
 	struct thin_condition start, stop; /* of kind NONE: the trace's begin and end */
 	bool every;             /* begin again after each stop */
-	uint64_t after_ns;      /* what happens earlier starts and stops nothing */
+	uint64_t after_ns;      /* what happens earlier starts and stops nothing … */
+	uint64_t start_hits;    /* … but the start condition held so often */
 	uint64_t before_ns;     /* a span begins so long before its start */
 	uint64_t limit;         /* at most so many events remain; 0: all */
 	bool keep_last;         /* of these the last, not the first */

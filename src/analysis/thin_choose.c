@@ -245,11 +245,17 @@ static bool leads_back(const struct stacks *s, const struct frame *frame)
 	return s->end == FRAME_RETURNED || (s->end == FRAME_CUT && (frame->kind == FRAME_SYSCALL || frame->kind == FRAME_INTERRUPT));
 }
 
+/* Does a call return that was entered before a gap? The stack takes that for a jump. */
+static bool is_returned(const struct stacks *s, const struct stack *stack, const struct frame *frame)
+{
+	return frame->kind == FRAME_BASE && stack->behind_gap && s->event->kind == EVENT_RETURN;
+}
+
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
 {
 	struct choosing *c = state;
 
-	if (s->event && s->end != FRAME_JUMPED)
+	if (s->event && (s->end != FRAME_JUMPED || is_returned(s, stack, frame)))
 		look_at_function(c, CONDITION_EXIT, frame->function, s->ns);
 	if (!c->t->by_frame)
 		return;
@@ -297,6 +303,7 @@ int thin_choose(struct thinning *t, struct error *err)
 		result = find_hits(t->session->reader, &o->stop.condition, o->after_ns, &c.stops, err);
 	if (result == 0) {
 		trigger_init(&c.trigger);
+		c.trigger.starts = o->start_hits;
 		if (c.trigger.on)
 			begin_span(&c, 0, 0);
 		result = stacks_replay(&stacks, t->session, NULL, UINT64_MAX, &visitor, &c, err);

@@ -93,11 +93,7 @@ void recording_choice_put(const struct args *args, struct buf *lines)
 /* The recorder has counted how often the start condition held while it waited. */
 static void count_hits(struct thin_options *o, const struct reader *r)
 {
-	uint64_t hits = meta_get_u64(&r->meta, "start_hits", 0);
-
-	if (!hits || hits >= o->start.condition.nth)
-		return;
-	o->start.condition.nth -= hits;
+	o->start_hits = meta_get_u64(&r->meta, "start_hits", 0);
 	o->after_ns = meta_get_u64(&r->meta, "start_ns", 0);
 }
 

@@ -16,6 +16,7 @@ static struct {
 	} open[OPEN_MAX];        /* calls of `stops` that have not returned */
 	unsigned n_open;
 	bool ordered;            /* the events are those of one vCPU */
+	bool timed;              /* the stop condition's time has come: that happens once */
 	bool first;              /* the event by which it began has not been seen … */
 	bool to_come;            /* … and is still to come: else it may have been before the span */
 	bool maybe;              /* the start condition held again, maybe after the stop condition */
@@ -54,6 +55,7 @@ bool span_end_begin(uint64_t ns, bool to_come, bool ordered)
 	span.clocked = true;
 	span.n_open = 0;
 	span.ordered = ordered;
+	span.timed |= !span.stop->relative && ns >= span.stop->ns;
 	span.first = span.start->kind == CONDITION_ENTRY;
 	span.to_come = to_come && span.first;
 	span.maybe = false;
@@ -88,6 +90,17 @@ static bool is_call(const struct event *e)
 	return e->kind == EVENT_CALL || e->kind == EVENT_CALL_INDIRECT;
 }
 
+static bool is_time(const struct event *e)
+{
+	if (!event_has_clock(e->kind))
+		return false;
+	if (span.stop->relative)
+		return span.clocked && e->ns >= span.begun_ns + span.stop->ns;
+	if (span.timed || e->ns < span.stop->ns)
+		return false;
+	return span.timed = true;
+}
+
 /* Does the stop condition hold there? */
 static bool stops(const struct event *e)
 {
@@ -99,7 +112,7 @@ static bool stops(const struct event *e)
 			open_call(e);
 		return e->kind == EVENT_RETURN && span.n_open && close_call(e);
 	case CONDITION_TIME:
-		return span.clocked && event_has_clock(e->kind) && e->ns >= (span.stop->relative ? span.begun_ns : 0) + span.stop->ns;
+		return is_time(e);
 	default:
 		return false;
 	}

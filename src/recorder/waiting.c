@@ -384,6 +384,8 @@ static bool is_over(void)
 {
 	uint64_t none = 0, now;
 
+	if (waiting.unknown) /* it may not have begun yet */
+		return false;
 	if (waiting.stopped || !span_ended()) {
 		__atomic_store_n(&waiting.ended_ms, 0, __ATOMIC_RELAXED);
 		return waiting.stopped;
