@@ -115,6 +115,28 @@ def test_whose_function():
     # what the kernel has not is whoever has it
     assert upto_json("info", "--json", thinned("namesake-main", "--start", "entry:main", whole=whole))["meta"]["span.1.start_ns"] < str(mine)
     fails(1, r"--start: kernel has no function main", "thin", "-o", os.devnull, "--start", "entry:kernel:main", whole)
+AGAIN = [
+    "--start entry:do_exit#3 --stop +1ms --every --before 2ms",
+    pytest.param("--start log:Freeing --stop +1ms --every --before 2ms", marks=ALL),
+    pytest.param("--start exec:busybox --stop log:reboot --every --before 1ms", marks=ALL),
+    pytest.param("--start exit:do_filp_open --stop exec:busybox --every --before 1ms", marks=ALL),
+    pytest.param("--start time:1s --stop +10ms --every --before 10ms", marks=ALL),
+    pytest.param("--start entry:do_exit --stop exit:do_exit#2 --every --before 1ms", marks=ALL),
+]
+
+
+@pytest.mark.parametrize("options", AGAIN)
+@pytest.mark.weight(20)
+def test_holds_again(options):
+    """Behind each span the flight recorder holds again what comes, and forgets it: all spans are there, and most of the rest never was in the file."""
+    name = "again-" + re.sub(r"\W+", "-", options)
+    path = os.path.join(WORK, f"chosen-{name}.upto")
+    said = record(path, qemu_args("6.12", initrd("6.12", "brief")), "--deterministic", *options.split()).stderr.decode()
+    same(path, thinned(name, *options.split()))
+    assert run(UPTO, "check", path).returncode == 0
+    written, whole = float(re.search(r"upto: ([\d.]+) M events, ", said).group(1)), upto_json("info", "--json", boot("all"))["events"] / 1e6
+    assert written < whole / 2, (written, whole)
+    return f"{written:.1f} of {whole:.1f} M events were written"
 
 
 SMP = "--start entry:vfs_open --stop exit:vfs_open --every"

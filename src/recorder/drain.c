@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "flight.h"
 #include "hold.h"
 #include "limits.h"
 #include "pack.h"
@@ -49,9 +50,14 @@ static struct {
 	uint64_t spans;           /* number of the last one that began */
 	uint64_t span_ns;         /* when it did */
 	uint64_t put_ms;          /* when the tables that others queue went to the file */
-	bool awaits_end;          /* its end is looked for */
+	bool awaits_end;          /* its end is looked for … */
+	bool flies;               /* … by a flight recorder */
 	pthread_mutex_t lock;     /* for what other threads queue: */
 	struct buf queued[CHUNK_TYPES]; /* by type */
+	struct {
+		struct buf payload;
+		uint64_t first_ns, last_ns;
+	} beside[CHUNK_TYPES];    /* a flight recorder's: likewise, of what it forgets */
 	struct {
 		uint64_t insns;       /* vCPU 0's, as it began */
 		bool told;            /* when the kernel image's own loader began */
@@ -63,6 +69,21 @@ void drain_put(enum chunk_type type, const struct buf *payload)
 {
 	pthread_mutex_lock(&drain.lock);
 	buf_put(&drain.queued[type], payload->data, payload->len);
+	pthread_mutex_unlock(&drain.lock);
+}
+
+void drain_put_beside(enum chunk_type type, const struct buf *payload, uint64_t ns)
+{
+	if (!drain.builder.apart) {
+		drain_put(type, payload);
+		return;
+	}
+	pthread_mutex_lock(&drain.lock);
+	if (!drain.beside[type].payload.len || ns < drain.beside[type].first_ns)
+		drain.beside[type].first_ns = ns;
+	if (ns > drain.beside[type].last_ns)
+		drain.beside[type].last_ns = ns;
+	buf_put(&drain.beside[type].payload, payload->data, payload->len);
 	pthread_mutex_unlock(&drain.lock);
 }
 
@@ -105,12 +126,29 @@ static void put_queued(void)
 	}
 }
 
+static void put_beside(enum chunk_type type)
+{
+	struct chunk_header header = { .type = type };
+	struct buf payload;
+
+	pthread_mutex_lock(&drain.lock);
+	payload = drain.beside[type].payload;
+	header.first_ns = drain.beside[type].first_ns;
+	header.last_ns = drain.beside[type].last_ns;
+	memset(&drain.beside[type], 0, sizeof drain.beside[type]);
+	pthread_mutex_unlock(&drain.lock);
+	if (payload.len)
+		pack_put(&header, &payload, TABLES_LEVEL);
+}
+
 static void put_events(unsigned cpu, struct stream *s)
 {
 	s->due = false;
 	if (!s->encoder->events)
 		return;
 	put_queued();
+	put_beside(CHUNK_TEXTS);
+	put_beside(CHUNK_FACTS);
 	builder_end_chunk(&drain.builder, cpu, drain.stop ? LAST_LEVEL : 0);
 	s->begun_ms = clock_ms();
 }
@@ -256,11 +294,14 @@ void drain_decompressor(uint64_t insns, uint64_t ns)
  * Show the event to whoever looks for the span's end. Another vCPU's events may be drained late, and be older than the span: those that may be
  * are not shown. An arrival at a place that an event has just led to is the same entry once more.
  */
-static void look_for_end(struct stream *s, const struct event *e)
+static void look_for_end(unsigned cpu, struct stream *s, const struct event *e)
 {
 	bool older = s->span != drain.spans && s->encoder->now.ns < drain.span_ns;
+	bool again = e->kind == EVENT_ARRIVE && e->target == s->target;
 
-	if (!older && !(e->kind == EVENT_ARRIVE && e->target == s->target))
+	if (drain.flies && !again)
+		flight_event(cpu, e, s->encoder->now.ns);
+	else if (!older && !again)
 		span_end_event(e);
 	if (e->target)
 		s->target = e->target;
@@ -276,7 +317,7 @@ static inline const uint64_t *add(unsigned cpu, struct stream *s, const uint64_t
 		/* a little early, but never late: the last clock before the jump */
 		drain_decompressor(e->insns, s->encoder->now.ns);
 	if (__builtin_expect(drain.awaits_end, 0))
-		look_for_end(s, e);
+		look_for_end(cpu, s, e);
 	encoder_added(s->encoder);
 	drain.events++;
 	/* a chunk that ends with a clock tells the time of all its events */
@@ -340,10 +381,20 @@ static const uint64_t *wait(unsigned cpu, struct stream *s, const uint64_t *w, c
 		return end;
 	}
 	whole_insns(s, w[0] & ((UINT64_C(1) << RAW_INSNS_BITS) - 1));
-	if (w[1 + MARK_SPAN])
+	switch (w[1 + MARK_KIND]) {
+	case MARK_BEGINS:
 		begin_span(cpu, s, w + 1);
-	else
+		break;
+	case MARK_ENDS:
 		end_span(cpu, s, w + 1);
+		break;
+	case MARK_STARTS:
+		flight_start(cpu, w[1 + MARK_NS]);
+		break;
+	case MARK_STOPS:
+		flight_stop(cpu, w[1 + MARK_NS]);
+		break;
+	}
 	return w + 1 + MARK_WORDS;
 }
 
@@ -462,6 +513,8 @@ static void put_end(void)
 	uint64_t unwatched = 0, lost;
 
 	put_queued();
+	put_beside(CHUNK_TEXTS);
+	put_beside(CHUNK_FACTS);
 	pack_flush();
 	pack_let_go();
 	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
@@ -524,7 +577,8 @@ bool drain_start(int fd, const struct meta *config)
 	builder_init(&drain.builder, &recorder.sites, &(struct builder_sink){ .put = put_chunk });
 	drain_boot(false);
 	drain.builder.apart = meta_get(config, "before");
-	drain.awaits_end = !recorder.waits && span_end_begin(0, false, false);
+	drain.flies = flight_awaits();
+	drain.awaits_end = drain.flies || (!recorder.waits && span_end_begin(0, false, false));
 	for (size_t i = 0; i < meta_count(config); i++)
 		if (!strncmp(meta_key(config, i), "meta.", 5))
 			meta_put(&lines, meta_key(config, i) + 5, meta_value(config, i));

@@ -13,13 +13,20 @@ struct held {
 	struct buf packed;
 };
 
+/* By how much other vCPUs' chunks may come before those in which a start is found. */
+enum { SLACK_NS = 50000000 };
+
 static struct {
 	uint64_t ns;          /* how long chunks are kept; 0: nothing is held */
-	bool holds;           /* from any thread */
+	bool holds;           /* from any thread … */
+	uint64_t from_ns;     /* … what begins then, or later */
+	uint64_t asked, done; /* how often to write what is kept, and how often that was done */
 	struct held *list;    /* in the order in which they came */
 	size_t count, cap;
 	uint64_t last_ns;     /* of any chunk so far */
-	bool missing[CPUS_MAX]; /* what came before the vCPU's next chunk is not in the file */
+	bool missing[CPUS_MAX]; /* what came before the vCPU's next chunk of events is not in the file */
+	uint64_t gaps;        /* number of the last gap … */
+	bool gap_begins;      /* … and of those since, which begin together, it is the next */
 	uint64_t last_insns[CPUS_MAX]; /* of chunks that were written */
 	int64_t forgotten;
 	uint64_t lost;
@@ -27,13 +34,25 @@ static struct {
 
 void hold_begin(uint64_t ns)
 {
-	hold.ns = ns;
+	hold.ns = ns + SLACK_NS;
 	hold.holds = true;
 }
 
 void hold_release(void)
 {
 	__atomic_store_n(&hold.holds, false, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&hold.asked, 1, __ATOMIC_RELEASE);
+}
+
+void hold_again(uint64_t ns)
+{
+	__atomic_store_n(&hold.from_ns, ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&hold.holds, true, __ATOMIC_RELEASE);
+}
+
+bool hold_holds(void)
+{
+	return __atomic_load_n(&hold.holds, __ATOMIC_ACQUIRE);
 }
 
 int64_t hold_forgotten(void)
@@ -76,9 +95,11 @@ static int put_gap(struct writer *w, const struct chunk_header *next)
 		.halted = next->flags & CHUNK_HALTED,
 	};
 
+	hold.gaps += hold.gap_begins;
+	hold.gap_begins = false;
 	sites_init(&sites); /* a gap needs none */
 	builder_init(builder, &sites, &(struct builder_sink){ .put = put_gap_chunk, .context = &gap });
-	builder_put_gap(builder, next->cpu, &state, GAP_NOT_ASKED, 1, 0);
+	builder_put_gap(builder, next->cpu, &state, GAP_NOT_ASKED, hold.gaps, 0);
 	builder_end_chunk(builder, next->cpu, 1);
 	builder_deinit(builder);
 	sites_deinit(&sites);
@@ -86,7 +107,7 @@ static int put_gap(struct writer *w, const struct chunk_header *next)
 	return gap.result;
 }
 
-static void write_chunk(struct writer *w, const struct chunk_header *header, struct buf *packed)
+static int write_events(struct writer *w, const struct chunk_header *header, struct buf *packed)
 {
 	int result = 0;
 
@@ -97,8 +118,26 @@ static void write_chunk(struct writer *w, const struct chunk_header *header, str
 		result = writer_put_packed(w, header, packed);
 	if (result == 0)
 		hold.last_insns[header->cpu] = header->last_insns;
-	else
+	return result;
+}
+
+static void write_chunk(struct writer *w, const struct chunk_header *header, struct buf *packed)
+{
+	struct chunk_header table = *header;
+
+	table.first_ns = table.last_ns = 0;
+	if (header->type != CHUNK_EVENTS)
+		writer_put_packed(w, &table, packed);
+	else if (write_events(w, header, packed) < 0)
 		__atomic_fetch_add(&hold.lost, header->events, __ATOMIC_RELAXED);
+}
+
+static void forget_chunk(const struct chunk_header *header)
+{
+	if (header->type != CHUNK_EVENTS)
+		return;
+	forget((int64_t)header->events);
+	hold.missing[header->cpu] = hold.gap_begins = true;
 }
 
 /* Each vCPU's chunks are forgotten from its first one on, since their times only rise. */
@@ -110,8 +149,7 @@ static void forget_old(void)
 		struct held *h = &hold.list[i];
 
 		if (h->header.last_ns + hold.ns < hold.last_ns) {
-			forget((int64_t)h->header.events);
-			hold.missing[h->header.cpu] = true;
+			forget_chunk(&h->header);
 			buf_free(&h->packed);
 		} else {
 			hold.list[kept++] = *h;
@@ -125,8 +163,6 @@ static void keep(const struct chunk_header *header, struct buf *packed)
 	hold.list = array_grow(hold.list, hold.count, &hold.cap, sizeof *hold.list);
 	hold.list[hold.count++] = (struct held){ .header = *header, .packed = *packed };
 	*packed = (struct buf){ 0 };
-	if (header->last_ns > hold.last_ns)
-		hold.last_ns = header->last_ns;
 }
 
 /* Those that are kept, in their order. */
@@ -139,35 +175,52 @@ static void release(struct writer *w)
 	hold.count = 0;
 }
 
+/* If that was asked for since it was done last. */
+static void release_if_asked(struct writer *w)
+{
+	uint64_t asked = __atomic_load_n(&hold.asked, __ATOMIC_ACQUIRE);
+
+	if (asked == hold.done)
+		return;
+	hold.done = asked;
+	release(w);
+}
+
+/* Does it belong to what is held? Whatever else it is, is needed for names. */
+static bool is_held(const struct chunk_header *header)
+{
+	return hold_holds() && header->first_ns >= __atomic_load_n(&hold.from_ns, __ATOMIC_RELAXED);
+}
+
 int hold_chunk(struct writer *w, const struct chunk_header *header, const struct buf *payload, int level)
 {
-	bool holds = __atomic_load_n(&hold.holds, __ATOMIC_ACQUIRE);
 	struct chunk_header h = *header;
 	struct buf packed = { 0 };
 	int result;
 
-	if (!hold.ns || header->type != CHUNK_EVENTS)
+	if (!hold.ns || (header->type != CHUNK_EVENTS && !header->last_ns))
 		return writer_put(w, header, payload, level);
 	result = writer_pack(w, &h, payload, level, &packed);
 	if (result < 0)
 		return result;
-	if (holds) {
+	release_if_asked(w);
+	if (is_held(&h)) {
 		forget_old();
 		keep(&h, &packed);
 	} else {
-		release(w);
 		write_chunk(w, &h, &packed);
 	}
+	if (h.type == CHUNK_EVENTS && h.last_ns > hold.last_ns)
+		hold.last_ns = h.last_ns;
 	buf_free(&packed);
 	return 0;
 }
 
 void hold_end(struct writer *w)
 {
-	if (!__atomic_load_n(&hold.holds, __ATOMIC_ACQUIRE))
-		release(w);
+	release_if_asked(w);
 	for (size_t i = 0; i < hold.count; i++) {
-		forget((int64_t)hold.list[i].header.events);
+		forget_chunk(&hold.list[i].header);
 		buf_free(&hold.list[i].packed);
 	}
 	free(hold.list);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A flight recorder's memory: until what is waited for happens (waiting.h), chunks of events are kept here for a while, packed, and then
- * forgotten. Once it has happened they go to the file, and all that come after them. Where some are missing before a vCPU's first, a gap says so.
+ * forgotten. Once it has happened they go to the file, and all that come after them, until hold_again(). Where some are missing before a vCPU's
+ * next one, a gap says so. Facts and texts are held beside them: their chunks come here with the times of the first and the last one.
  *
  * hold_chunk() is called by the packing thread only, hold_end() when that has nothing to do.
  */
 #ifndef UPTO_RECORDER_HOLD_H
 #define UPTO_RECORDER_HOLD_H
+
+#include <stdbool.h>
 
 #include "trace/writer.h"
 
@@ -15,6 +18,12 @@ void hold_begin(uint64_t ns);
 
 /* From any thread: write what is kept, and what comes. */
 void hold_release(void);
+
+/* In the drain thread: keep again what begins at that time or later. */
+void hold_again(uint64_t ns);
+
+/* From any thread: is what comes kept, and not written? */
+bool hold_holds(void);
 
 /*
  * Write the chunk, or keep it packed; its payload stays the caller's. Returns 0, or a negative errno if it could not be packed or, where nothing

@@ -31,7 +31,7 @@ enum { VCPUS_MAX = 1024 };
 /* A system call whose strings were not in memory when it was made. */
 struct unread {
 	const char *kinds;    /* of its arguments; NULL: nothing is left to read */
-	uint64_t insns, args[6];
+	uint64_t insns, ns, args[6];
 	unsigned cpu;
 	bool wide;            /* pointers in its structures have 64 bits */
 };
@@ -154,6 +154,8 @@ bool drain_start(int fd, const struct meta *config);
 void drain_finish(void);
 /* Queue what a chunk of that type is to hold: META, TASKS, CODE, FILES or TEXTS. From any thread. */
 void drain_put(enum chunk_type type, const struct buf *payload);
+/* Likewise FACTS or TEXTS of what happened at that time: a flight recorder forgets them with the events. */
+void drain_put_beside(enum chunk_type type, const struct buf *payload, uint64_t ns);
 /* The kernel was found: its symbols are to be written. Under `lock`. */
 void drain_symbols(const struct symtab *tab);
 /* Some vCPU 0's instruction entered the kernel image's own loader, at that time. Of what is told of a boot, the first counts. */

@@ -3,18 +3,13 @@
 
 #include "select/trigger.h"
 
-enum { OPEN_MAX = 64 };
-
 static struct {
 	const struct condition *start, *stop;
-	const struct functions *starts, *stops;
+	const struct functions *starts;
+	struct function_events stops;
 	struct trigger trigger;
 	uint64_t begun_ns;       /* the next clock's, where it began again: no earlier than it did */
 	bool clocked;            /* begun_ns is known */
-	struct {
-		uint64_t slot, from;
-	} open[OPEN_MAX];        /* calls of `stops` that have not returned */
-	unsigned n_open;
 	bool ordered;            /* the events are those of one vCPU */
 	bool timed;              /* the stop condition's time has come: that happens once */
 	bool first;              /* the event by which it began has not been seen … */
@@ -29,7 +24,7 @@ void span_end_await(const struct condition *start, const struct functions *start
 	span.start = start;
 	span.stop = stop;
 	span.starts = starts;
-	span.stops = stops;
+	span.stops = (struct function_events){ .condition = stop, .functions = stops };
 	span.trigger = (struct trigger){
 		.has_start = true, .has_stop = true, .every = again, .start_nth = 1, .stop_nth = stop->nth,
 	};
@@ -53,7 +48,7 @@ bool span_end_begin(uint64_t ns, bool to_come, bool ordered)
 	trigger_start(&span.trigger);
 	span.begun_ns = ns;
 	span.clocked = true;
-	span.n_open = 0;
+	span.stops.n_open = 0;
 	span.ordered = ordered;
 	span.timed |= !span.stop->relative && ns >= span.stop->ns;
 	span.first = span.start->kind == CONDITION_ENTRY;
@@ -61,33 +56,6 @@ bool span_end_begin(uint64_t ns, bool to_come, bool ordered)
 	span.maybe = false;
 	set_ended(false);
 	return true;
-}
-
-/* More calls than there is room for are forgotten: then the span ends later than it could. */
-static void open_call(const struct event *e)
-{
-	if (span.n_open == OPEN_MAX)
-		return;
-	span.open[span.n_open].slot = e->slot;
-	span.open[span.n_open++].from = e->from;
-}
-
-/* A call that never returned may have left its slot to another one. */
-static bool close_call(const struct event *e)
-{
-	for (unsigned i = 0; i < span.n_open; i++)
-		if (span.open[i].slot == e->slot) {
-			bool same = span.open[i].from == e->target;
-
-			span.open[i] = span.open[--span.n_open];
-			return same;
-		}
-	return false;
-}
-
-static bool is_call(const struct event *e)
-{
-	return e->kind == EVENT_CALL || e->kind == EVENT_CALL_INDIRECT;
 }
 
 static bool is_time(const struct event *e)
@@ -106,11 +74,8 @@ static bool stops(const struct event *e)
 {
 	switch (span.stop->kind) {
 	case CONDITION_ENTRY:
-		return functions_have(span.stops, e->target) && e->kind != EVENT_INTERRUPT_RETURN;
 	case CONDITION_EXIT:
-		if (is_call(e) && functions_have(span.stops, e->target))
-			open_call(e);
-		return e->kind == EVENT_RETURN && span.n_open && close_call(e);
+		return function_events_hold(&span.stops, e);
 	case CONDITION_TIME:
 		return is_time(e);
 	default:

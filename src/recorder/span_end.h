@@ -6,24 +6,7 @@
 #ifndef UPTO_RECORDER_SPAN_END_H
 #define UPTO_RECORDER_SPAN_END_H
 
-#include "select/condition.h"
-#include "trace/event.h"
-
-enum { SPAN_END_FUNCTIONS = 8 };
-
-/* The functions of a condition: all of that name. */
-struct functions {
-	uint64_t addr[SPAN_END_FUNCTIONS];
-	unsigned count;
-};
-
-static inline bool functions_have(const struct functions *f, uint64_t addr)
-{
-	for (unsigned i = 0; i < f->count; i++)
-		if (f->addr[i] == addr)
-			return true;
-	return false;
-}
+#include "function_events.h"
 
 static inline bool functions_within(const struct functions *f, uint64_t from, uint64_t to)
 {

@@ -33,12 +33,12 @@ static size_t read_string(struct vcpu *v, uint64_t addr, char *out)
 	return PATH_BYTES;
 }
 
-static void put_text(const struct text *text)
+static void put_text(const struct unread *call, const struct text *text)
 {
 	struct buf out = { 0 };
 
 	text_put(&out, text);
-	drain_put(CHUNK_TEXTS, &out);
+	drain_put_beside(CHUNK_TEXTS, &out, call->ns);
 	buf_free(&out);
 }
 
@@ -49,7 +49,7 @@ static bool read_path(struct vcpu *v, const struct unread *call, unsigned arg, u
 	size_t n = addr ? read_string(v, addr, path) : 0;
 
 	if (n)
-		put_text(&(struct text){
+		put_text(call, &(struct text){
 			.cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = n == PATH_BYTES, .bytes = path, .len = n,
 		});
 	return n || !addr;
@@ -62,7 +62,7 @@ static bool read_bytes(struct vcpu *v, const struct unread *call, unsigned arg, 
 
 	if (!n || !guest_read(&v->regs, addr, bytes, n))
 		return !n;
-	put_text(&(struct text){ .cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = size > n, .bytes = bytes, .len = n });
+	put_text(call, &(struct text){ .cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = size > n, .bytes = bytes, .len = n });
 	return true;
 }
 
@@ -91,7 +91,7 @@ static bool read_vector(struct vcpu *v, const struct unread *call, unsigned arg,
 		size += piece.size;
 	}
 	if (n)
-		put_text(&(struct text){
+		put_text(call, &(struct text){
 			.cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = size > n || count > PIECES_MAX, .bytes = bytes, .len = n,
 		});
 	return true;
@@ -135,10 +135,10 @@ static bool read_strings(struct vcpu *v, const struct unread *call)
 	return all;
 }
 
-void syscalls_read(struct vcpu *v, const struct syscall_abi *abi, const uint64_t call[7])
+void syscalls_read(struct vcpu *v, const struct syscall_abi *abi, const uint64_t call[7], uint64_t ns)
 {
 	struct unread unread = {
-		.kinds = abi->call_args(call[0]), .insns = v->live->insns, .cpu = v->index, .wide = abi->pointer == sizeof(uint64_t),
+		.kinds = abi->call_args(call[0]), .insns = v->live->insns, .ns = ns, .cpu = v->index, .wide = abi->pointer == sizeof(uint64_t),
 	};
 
 	memcpy(unread.args, call + 1, sizeof unread.args);

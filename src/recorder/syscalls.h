@@ -9,7 +9,7 @@
  * Read the strings that a system call's arguments point to, as it is made: its
  * number, then six arguments. In a vCPU's thread, in a callback with registers.
  */
-void syscalls_read(struct vcpu *v, const struct syscall_abi *abi, const uint64_t call[7]);
+void syscalls_read(struct vcpu *v, const struct syscall_abi *abi, const uint64_t call[7], uint64_t ns);
 
 /*
  * Just before the kernel returns to user mode: read the strings that were not mapped when the call was made. The kernel

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "entry_call.h"
+#include "flight.h"
 #include "guest_time.h"
 #include "hold.h"
 #include "span_end.h"
@@ -28,7 +29,8 @@ static struct {
 	struct functions starts, stops; /* under the recorder's lock, and constant while a kernel runs */
 	bool asked;
 	bool every;
-	bool holds;          /* a flight recorder that waits: it records all, and forgets what is old (hold.h) */
+	bool holds;          /* a flight recorder to which the start is to be told: it records all, and forgets what is old (hold.h) … */
+	bool holds_again;    /* … behind each span anew: each time that it holds is told */
 	bool unknown;        /* only the whole trace can tell what is meant: begin */
 	bool over;           /* no span will begin any more */
 	uint64_t spans;      /* that have begun */
@@ -70,6 +72,15 @@ static bool ends(void)
 	return stop->kind != CONDITION_NONE && is_plain(stop) && (!is_of_function(stop) || is_of_kernel(stop));
 }
 
+/* Of a flight recorder, which sees all: can it? The start is told of, and what comes before it changes nothing. */
+static bool flight_ends(void)
+{
+	const struct condition *start = &waiting.start, *stop = &waiting.stop;
+
+	return stop->kind != CONDITION_NONE && is_plain(stop) && (!is_of_function(stop) || is_of_kernel(stop)) && !waiting.unknown &&
+	       (!is_of_function(start) || is_of_kernel(start));
+}
+
 /* Can it tell that another one begins, also if that is soon? */
 static bool begins_again(void)
 {
@@ -91,7 +102,10 @@ int waiting_init(const struct meta *config, struct error *err)
 	recorder.waits = start && !before;
 	if (waiting.holds)
 		hold_begin(before);
-	if (waiting.asked && ends() && (!waiting.every || (begins_again() && !before)))
+	waiting.holds_again = waiting.holds && waiting.every && flight_ends();
+	if (waiting.holds_again)
+		flight_await(&waiting.start, &waiting.starts, &waiting.stop, &waiting.stops);
+	else if (waiting.asked && ends() && (!waiting.every || (begins_again() && !before)))
 		span_end_await(&waiting.start, &waiting.starts, &waiting.stop, &waiting.stops, waiting.every);
 	return 0;
 }
@@ -115,7 +129,7 @@ static void find_functions(const struct kernel *k, const struct condition *c, st
 		return;
 	for (size_t i = 0; i < k->tab.count; i++)
 		if (!strcmp(symtab_name(&k->tab, (long)i), c->text)) {
-			if (ret->count == SPAN_END_FUNCTIONS) {
+			if (ret->count == CONDITION_FUNCTIONS) {
 				ret->count = 0;
 				return;
 			}
@@ -174,7 +188,12 @@ static void forget_left(struct vcpu *v)
 static void mark(struct vcpu *v, uint64_t place)
 {
 	v->waits = recorder.waits;
-	PUT(v, EVENT_GAP, v->live->insns, guest_time(v), place, v->waits ? 0 : waiting.spans);
+	PUT(v, EVENT_GAP, v->live->insns, guest_time(v), place, v->waits ? MARK_ENDS : MARK_BEGINS, waiting.spans);
+}
+
+static void mark_flight(struct vcpu *v, enum mark_kind kind)
+{
+	PUT(v, EVENT_GAP, v->live->insns, guest_time(v), 0, kind, 0);
 }
 
 /*
@@ -242,13 +261,25 @@ static void release(struct vcpu *v, uint64_t place)
 	hold_release();
 }
 
+/* It goes on to wait, but for a time, which comes but once. */
+static void release_again(struct vcpu *v)
+{
+	if (waiting.start.kind == CONDITION_TIME && !__atomic_exchange_n(&waiting.holds, false, __ATOMIC_ACQ_REL))
+		return;
+	mark_flight(v, MARK_STARTS);
+	hold_release();
+}
+
 /* `place`: where the event is to come with which it begins, or 0. False: another vCPU was first, or nothing has to be put into the ring. */
 static bool begin(struct vcpu *v, uint64_t place)
 {
 	bool first;
 
 	if (__atomic_load_n(&waiting.holds, __ATOMIC_ACQUIRE)) {
-		release(v, place);
+		if (waiting.holds_again && !waiting.unknown)
+			release_again(v);
+		else
+			release(v, place);
 		return false;
 	}
 	pthread_mutex_lock(&waiting.lock);
@@ -281,11 +312,14 @@ static void tell_hits(uint64_t before, uint64_t ns)
 /* A function that is waited for is entered. Does the condition hold? `counted`: this entry has been counted before. */
 static bool entry_holds(unsigned cpu, bool counted)
 {
+	uint64_t hits;
+
 	if (waiting.start.kind != CONDITION_ENTRY)
 		return true;
-	if (__atomic_add_fetch(&waiting.hits, !counted, __ATOMIC_RELAXED) < waiting.start.nth)
+	hits = __atomic_add_fetch(&waiting.hits, !counted, __ATOMIC_RELAXED);
+	if (hits < waiting.start.nth)
 		return false;
-	if (waiting.start.nth > 1)
+	if (hits > 1 && hits == waiting.start.nth)
 		tell_hits(waiting.start.nth - 1, waiting.holds ? watch_clock(cpu) : 0);
 	return true;
 }
@@ -297,7 +331,7 @@ static void begin_at_entry(unsigned cpu, uint64_t function, bool arrival_told)
 
 	if (!awaits() || !entry_holds(cpu, false))
 		return;
-	if (waiting.holds) { /* the call has been recorded */
+	if (!waits()) { /* a flight recorder has it */
 		begin(v, 0);
 		return;
 	}
@@ -347,6 +381,8 @@ static bool start_at(struct vcpu *v, bool holds)
 
 bool waiting_exec(struct vcpu *v, const char *comm, const char *exe)
 {
+	if (waiting.holds_again && condition_is_program(&waiting.stop, comm, exe))
+		mark_flight(v, MARK_STOPS);
 	if (awaits())
 		return start_at(v, condition_is_program(&waiting.start, comm, exe));
 	stop_at(condition_is_program(&waiting.stop, comm, exe));
@@ -358,10 +394,13 @@ static bool is_line(const struct condition *c, const struct fact *fact)
 	return c->kind == CONDITION_LOG && fact->kind == FACT_LOG && fact->n_texts && strstr(fact->texts[0], c->text);
 }
 
-bool waiting_fact(struct vcpu *v, const struct fact *fact)
+bool waiting_fact(struct vcpu *v, const struct fact *fact, bool *ret_starts)
 {
 	bool starts = is_line(&waiting.start, fact);
 
+	*ret_starts = starts;
+	if (waiting.holds_again && is_line(&waiting.stop, fact))
+		mark_flight(v, MARK_STOPS);
 	if (awaits())
 		start_at(v, starts);
 	else
@@ -410,5 +449,5 @@ void waiting_look(struct vcpu *v)
 
 unsigned waiting_state(void)
 {
-	return awaits() ? 1 : waits() ? 2 : 0;
+	return waiting.holds_again ? hold_holds() : awaits() ? 1 : waits() ? 2 : 0;
 }

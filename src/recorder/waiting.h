@@ -14,7 +14,7 @@
  *   others                            once the kernel is known, since only the whole trace can tell what they are
  *
  * and how often something happened (#N) is counted here only for the first two. With a time before the start, all is recorded meanwhile, and
- * forgotten when it is old (hold.h).
+ * forgotten when it is old (hold.h), behind each span anew (flight.h).
  */
 #ifndef UPTO_RECORDER_WAITING_H
 #define UPTO_RECORDER_WAITING_H
@@ -28,12 +28,20 @@ enum watching {
 	WATCH_STATE,   /* what has to be known in any case */
 };
 
-/* Words of the record EVENT_GAP behind its first: whoever waits, or did, puts it into each ring where a span begins, and where it ends. */
+/* Words of the record EVENT_GAP behind its first. */
 enum waiting_mark {
 	MARK_NS,
 	MARK_PLACE, /* where control is; 0: not known */
-	MARK_SPAN,  /* number of the span that begins, from 1 on; 0: one ends */
+	MARK_KIND,
+	MARK_SPAN,  /* BEGINS: its number, from 1 on */
 	MARK_WORDS,
+};
+
+enum mark_kind {
+	MARK_BEGINS, /* whoever waits, or did, puts it into each ring where a span begins … */
+	MARK_ENDS,   /* … and where it ends */
+	MARK_STARTS, /* a flight recorder's: the start condition holds, or may soon … */
+	MARK_STOPS,  /* … or the stop condition */
 };
 
 /* Keys start, stop, every; before: nanoseconds before the start that are wanted, too. Sets recorder.waits. */
@@ -61,7 +69,7 @@ enum watching waiting_watches(uint64_t addr, uint64_t end, const struct hook *ho
 
 /* In a vCPU's thread. What is read there may begin or end a span: a program runs, a fact, a module or a mapped file. */
 bool waiting_exec(struct vcpu *v, const char *comm, const char *exe); /* true: it has begun one */
-bool waiting_fact(struct vcpu *v, const struct fact *fact); /* false: it is outside the spans, not to be told */
+bool waiting_fact(struct vcpu *v, const struct fact *fact, bool *ret_starts); /* false: it is outside the spans, not to be told */
 void waiting_object(struct vcpu *v, const char *path);
 
 /* From any thread: for stats.waits. */

@@ -6,7 +6,8 @@
 #include "waiting.h"
 #include "watch_put.h"
 
-static void put_fact(struct vcpu *v, const struct hook *hook, struct fact *fact)
+/* `counts`: it does as a start condition, also where it is not kept beside events. */
+static void put_fact(struct vcpu *v, const struct hook *hook, struct fact *fact, bool counts)
 {
 	struct buf out = { 0 };
 
@@ -15,7 +16,10 @@ static void put_fact(struct vcpu *v, const struct hook *hook, struct fact *fact)
 	fact->ns = hook->has_clock ? watch_clock(v->index) : guest_time(v);
 	fact->task = v->task;
 	fact_put(&out, fact);
-	drain_put(CHUNK_FACTS, &out);
+	if (counts)
+		drain_put(CHUNK_FACTS, &out);
+	else
+		drain_put_beside(CHUNK_FACTS, &out, fact->ns);
 	buf_free(&out);
 }
 
@@ -30,11 +34,11 @@ void watch_fact(unsigned cpu, void *data)
 	const struct hook *hook = data;
 	struct vcpu *v = vcpu_get(cpu);
 	struct fact fact = { .kind = hook->kind };
-
 	uint64_t begun = clock_ns();
+	bool counts;
 
-	if (hook->fact(v, &fact) && waiting_fact(v, &fact))
-		put_fact(v, hook, &fact);
+	if (hook->fact(v, &fact) && waiting_fact(v, &fact, &counts))
+		put_fact(v, hook, &fact, counts);
 	count_fact(v, hook->kind, begun);
 }
 
@@ -46,6 +50,6 @@ void watch_result(unsigned cpu, void *data)
 
 	put_fact(v, hook, &(struct fact){
 		.kind = FACT_RESULT, .n_numbers = 2, .numbers = { hook->kind, registers_read(&v->regs, GUEST_RAX) },
-	});
+	}, false);
 	count_fact(v, FACT_RESULT, begun);
 }

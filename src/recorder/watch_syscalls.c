@@ -58,7 +58,7 @@ static void put_syscall(struct vcpu *v, const struct made *call)
 		words[4 + i] = argument(v, call, i);
 	words[10] = call->abi;
 	put(v, EVENT_SYSCALL, v->live->insns, words, 11);
-	syscalls_read(v, abi, words + 3);
+	syscalls_read(v, abi, words + 3, words[1]);
 }
 
 /*
