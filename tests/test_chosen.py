@@ -218,14 +218,25 @@ def test_not_found():
     """What is asked for is not there: all is recorded once that cannot be ruled out any more, or nothing, and that is said."""
     path = os.path.join(WORK, "chosen-nothing.upto")
     for options, said in [
-            ("--start entry:no_such_function", rb"has all since the kernel was found, nothing was taken out: --start: no function no_such_function"),
+            ("--start entry:no_such_function", rb"has what was recorded, from (\S+) s to (\S+) s; nothing was taken out: --start: no function no_such_function"),
+            ("--stop exec:init --functions nosuch", rb"has what was recorded, from (\S+) s to (\S+) s; nothing was taken out: --functions: no function nosuch"),
+            ("--functions nosuch", rb"is whole, nothing was taken out: --functions: no function nosuch"),
             ("--start exec:no_such_program", rb"has no events: what is to start it \(--start exec:no_such_program\) did not happen")]:
         p = run(UPTO, "record", "-f", "-o", path, "--deterministic", *options.split(), "--", *qemu_args("6.12", initrd("6.12", "brief")),
                 check=False)
-        assert p.returncode == 1 and re.search(rb"chosen-nothing.upto: " + said, p.stderr), p.stderr
+        m = re.search(rb"chosen-nothing.upto: " + said, p.stderr)
+        assert p.returncode == 1 and m, p.stderr
         assert run(UPTO, "check", path).returncode == 0
         info, whole = upto_json("info", "--json", path), upto_json("info", "--json", boot("all"))
-        assert 0.9 * whole["events"] < info["events"] < whole["events"] if b"function" in said else info["events"] == 0
+        if b"whole" in said:
+            assert digest(path) == digest(boot("all"))
+        elif m.groups():
+            begin, end = (round(float(t) * 1e9) for t in m.groups())
+            assert (begin > 0) == ("--start" in options) and (end < whole["duration_ns"] - 1000) == ("--stop" in options), (m, whole["duration_ns"])
+            assert 0 < info["events"] < whole["events"]
+            assert info["events"] > 0.9 * whole["events"] or "--stop" in options
+        else:
+            assert info["events"] == 0
 
 
 def log_of(*options):

@@ -296,10 +296,14 @@ static void print_costs(const struct stats *st)
 static void summarise(const struct recording *rec, const struct recorded *s, bool killed)
 {
 	const struct stats *st = s->stats;
+	const char *start = arg(rec->args, "start");
 
 	if (st->message[0])
 		fprintf(stderr, "upto: %s\n", st->message);
-	if (st->write_error)
+	if (st->write_error && st->waits == 1 && !st->events)
+		fprintf(stderr, "upto: %s: cut short: %s; it has no events: what is to start it%s%s%s did not happen\n", rec->output,
+			strerror(st->write_error), start ? " (--start " : "", start ? start : "", start ? ")" : "");
+	else if (st->write_error)
 		fprintf(stderr, "upto: %s: cut short: %s; the %" PRIu64 " events before are whole, %" PRIu64 " were lost\n",
 			rec->output, strerror(st->write_error), st->events - st->lost, st->lost);
 	else if (!st->finished)
@@ -420,7 +424,8 @@ int recording_run(const struct recording *rec, struct error *err)
 	if (s.stats->finished && !s.stats->write_error)
 		add_file_symbols(rec);
 	summarise(rec, &s, r > 128);
-	if (s.stats->finished && !s.stats->write_error && recording_choice_apply(rec->args, rec->output, rec->quiet, err) < 0 && !r)
+	if (s.stats->finished && !s.stats->write_error &&
+	    recording_choice_apply(rec->args, rec->output, rec->quiet, s.stats->waits, err) < 0 && !r)
 		r = EXIT_FAILED;
 	return r;
 }

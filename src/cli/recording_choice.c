@@ -145,26 +145,35 @@ static int apply_options(const struct args *args, const struct trace_arg *t, con
 	return result;
 }
 
-/* The recorder has waited, but may have gone on to record all. */
-static bool has_all(const struct reader *r)
+/* If nothing is taken out: that it is whole, or from when to when the recorder has not waited. */
+static void say_what_remains(const struct reader *r, const char *path, bool waited, struct error *err)
 {
-	for (size_t i = 0; i < r->n_chunks; i++)
-		if (r->chunks[i].header.type == CHUNK_EVENTS)
-			return !(r->chunks[i].header.flags & CHUNK_GAP);
-	return true;
+	uint64_t from = UINT64_MAX, to = 0;
+
+	for (size_t i = 0; i < r->n_chunks; i++) {
+		const struct chunk_header *h = &r->chunks[i].header;
+
+		if (h->type != CHUNK_EVENTS)
+			continue;
+		waited |= h->flags & CHUNK_GAP;
+		from = h->first_ns < from ? h->first_ns : from;
+		to = h->last_ns > to ? h->last_ns : to;
+	}
+	if (waited)
+		error_prefix(err, "%s: has what was recorded, from %.6f s to %.6f s; nothing was taken out", path, (double)from / 1e9, (double)to / 1e9);
+	else
+		error_prefix(err, "%s: is whole, nothing was taken out", path);
 }
 
-int recording_choice_apply(const struct args *args, const char *path, bool quiet, struct error *err)
+int recording_choice_apply(const struct args *args, const char *path, bool quiet, bool waited, struct error *err)
 {
 	struct trace_arg t;
-	bool all;
 	int result;
 
 	if (!arg(args, "kfi") && !select_is_asked(args))
 		return 0;
 	if (open_trace(path, &t, err) < 0)
 		return -1;
-	all = has_all(t.reader);
 	if (arg(args, "kfi"))
 		result = apply_kfi(args, &t, path, quiet, err);
 	else if (!t.reader->n_event_chunks)
@@ -174,7 +183,7 @@ int recording_choice_apply(const struct args *args, const char *path, bool quiet
 	if (result < 0 && !t.reader->n_event_chunks)
 		error_prefix(err, "%s: has no events", path);
 	else if (result < 0)
-		error_prefix(err, all ? "%s: is whole, nothing was taken out" : "%s: has all since the kernel was found, nothing was taken out", path);
+		say_what_remains(t.reader, path, waited, err);
 	trace_arg_close(&t);
 	return result;
 }

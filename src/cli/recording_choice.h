@@ -18,7 +18,7 @@ int recording_choice_check(const struct args *args, struct error *err);
 /* For the recorder: the spans' conditions, as lines of its configuration. */
 void recording_choice_put(const struct args *args, struct buf *lines);
 
-/* After: take out of the trace what was not chosen. If that fails, the whole trace stays. */
-int recording_choice_apply(const struct args *args, const char *path, bool quiet, struct error *err);
+/* After: take out of the trace what was not chosen. If that fails, all of it stays. `waited`: the recorder did when the guest ended. */
+int recording_choice_apply(const struct args *args, const char *path, bool quiet, bool waited, struct error *err);
 
 #endif
