@@ -437,6 +437,23 @@ def test_file_limit():
     return f"{kept} events kept, {lost} lost"
 
 
+@pytest.mark.parametrize("before", [[], ["--before", "1s"]], ids=["waits", "flight"])
+def test_file_limit_before_start(before):
+    """Nothing can be written any more while the start condition is awaited: no event is lost, since none was asked for."""
+    trace = os.path.join(WORK, f"robust-limit-{len(before)}.upto")
+    with Recording(trace, plain(), "--start", "exec:no_such_program", *before,
+                   preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN)) as r:
+        r.until(lambda s: s["guest_ns"])
+        resource.prlimit(r.qemu, resource.RLIMIT_FSIZE, (64 << 10, 64 << 10))
+        r.until(lambda s: s["write_error"])
+        assert r.wait(60) == 0, r.said()   # the guest came to its power-off
+        said = r.said()
+    assert f"{trace}: cut short: File too large; it has no events: what is to start it (--start exec:no_such_program) did not happen" in said, said
+    info = upto_json("info", "--json", trace)
+    assert info["events"] == info["lost"] == 0 and info["meta"]["stopped"] == "File too large" and not info["complete"], info
+    os.unlink(trace)
+
+
 def write(path, data):
     with open(path, "wb") as f:
         f.write(data)

@@ -326,15 +326,18 @@ static inline const uint64_t *add(unsigned cpu, struct stream *s, const uint64_t
 	return end;
 }
 
-/* Of a vCPU that was powered off, or whose events cannot be kept: returns the record's end. */
-static const uint64_t *pass(struct stream *s, const uint64_t *w, const struct site *site, bool lost)
+/* Of a vCPU that was, or is, powered off: returns the record's end. */
+static const uint64_t *pass(struct stream *s, const uint64_t *w, const struct site *site)
 {
-	if (lost) {
-		drain.lost++;
-		drain.events++;
-	} else if (site->kind == EVENT_NONE) {
-		s->ended = true;
-	}
+	s->ended |= site->kind == EVENT_NONE;
+	return w + raw_words(site);
+}
+
+/* An event that was asked for and cannot be written. */
+static const uint64_t *lose(const uint64_t *w, const struct site *site)
+{
+	drain.lost++;
+	drain.events++;
 	return w + raw_words(site);
 }
 
@@ -402,16 +405,18 @@ static void consume(unsigned cpu, struct stream *s, struct vcpu *v)
 {
 	uint64_t n;
 	const uint64_t *w = ring_peek(&v->ring, &n), *end = w + n;
-	bool failed = pack_failed();
+	bool failed = pack_failed() && !hold_holds();
 
 	while (w < end) {
 		uint32_t number = (uint32_t)(*w >> RAW_INSNS_BITS);
 		const struct site *site = sites_get(&recorder.sites, number);
 
-		if (__builtin_expect(failed || s->ended || number == EVENT_NONE, 0))
-			w = pass(s, w, site, failed);
+		if (__builtin_expect(s->ended || number == EVENT_NONE, 0))
+			w = pass(s, w, site);
 		else if (__builtin_expect(s->waits || number == EVENT_GAP, 0))
 			w = wait(cpu, s, w, site, number);
+		else if (__builtin_expect(failed, 0))
+			w = lose(w, site);
 		else
 			w = add(cpu, s, w, site, number);
 	}
