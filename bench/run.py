@@ -149,7 +149,7 @@ def thinning(title):
     """How much smaller a trace is without most of its calls."""
     path, whole = os.path.join(WORK, "bench-thin.upto"), os.path.getsize(TRACE)
     for options in THIN:
-        seconds, _ = timed([UPTO, "thin", *options.split(), "-o", path, TRACE])
+        seconds, _ = timed([UPTO, "thin", "-f", *options.split(), "-o", path, TRACE])
         info = upto_json("info", "--json", path)
         calls, left = (sum(int(v) for k, v in info["meta"].items() if k.startswith("left_out.") and (k == "left_out.calls") == all_calls)
                        for all_calls in (True, False))
@@ -266,7 +266,7 @@ def text_answers(path, lines):
     size, imported, answered = os.path.getsize(path), [], []
     for _ in range(int(os.environ.get("RUNS", 3))):
         remove_trace()
-        imported.append(timed([UPTO, "import", path, "-o", TRACE])[0])
+        imported.append(timed([UPTO, "import", "-f", path, "-o", TRACE])[0])
         answered.append(sum(timed([UPTO, command, TRACE])[0] for command in ("top", "first")))
     rates = [size / s / 1e6 for s in imported]
     print(f"text trace of {size / 1e6:.0f} MB: upto import {statistics.median(rates):7.0f} MB/s  ({min(rates):.0f} … {max(rates):.0f}); "

@@ -26,7 +26,7 @@ def digest(path):
 
 def thinned(name, *options, whole=None):
     path = os.path.join(WORK, f"chosen-{name}.thin.upto")
-    run(UPTO, "thin", *options, "-o", path, whole or boot("all"))
+    run(UPTO, "thin", "-f", *options, "-o", path, whole or boot("all"))
     return path
 
 
@@ -241,7 +241,7 @@ def test_not_found():
 
 def log_of(*options):
     path = os.path.join(WORK, "chosen.lst")
-    run(UPTO, "export", "--to", "kfi", *options, "-o", path, recording("6.12", 1)[0])
+    run(UPTO, "export", "-f", "--to", "kfi", *options, "-o", path, recording("6.12", 1)[0])
     return path
 
 

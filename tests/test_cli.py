@@ -261,6 +261,55 @@ def test_refuses_output():
         assert not os.path.exists(os.path.join(folder, "ran"))
 
 
+def contents(folder):
+    """Every file of the folder, by name."""
+    found = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), "rb") as f:
+            found[name] = f.read()
+    return found
+
+
+@pytest.mark.parametrize("words", [["thin"], ["export", "--to", "kfi"], ["import"]], ids=lambda words: words[0])
+def test_outputs(words):
+    """What is read is never written, and what exists only with --force; devices and pipes take text."""
+    with tempfile.TemporaryDirectory(dir=WORK) as folder:
+        source, dear, link, new = (os.path.join(folder, name) for name in ("x.log", "dear", "link", "new"))
+        with open(source, "wb") as f, open(tiny(), "rb") as trace:
+            f.write(b"--------\n 1 2 3 f g\n" if words == ["import"] else trace.read())
+        with open(dear, "w") as f:
+            f.write("dear to me")
+        os.symlink("x.log", link)
+        os.link(source, source + "2.part")
+        before = contents(folder)
+        for force in [], ["-f"], ["--force"]:
+            for out in source, link:
+                fails(1, f"{out}: is what is read; -o names another", *words, *force, "-o", out, source)
+            fails(1, "x.log2.part: is what is read", *words, *force, "-o", source + "2", source)
+        fails(1, f"{dear}: exists; --force overwrites it, -o names another", *words, "-o", dear, source)
+        os.rename(dear, new + ".part")
+        fails(1, f"{new}.part: exists; --force overwrites it", *words, "-o", new, source)
+        os.rename(new + ".part", dear)
+        if words == ["import"]:
+            with open(source, "rb") as f:
+                fails(1, "x.log: is what is read", *words, "-f", "-o", source, "-", stdin=f)
+        assert contents(folder) == before
+        run(UPTO_ASAN, *words, "-o", new, source)
+        run(UPTO_ASAN, *words, "-f", "-o", dear, source)
+        after = contents(folder)
+        assert after[os.path.basename(new)] == after["dear"] != before["dear"] and {**before, "dear": b""} == {**after, "dear": b""} | {} or \
+            set(after) == {*before, "new"} and all(after[name] == before[name] for name in before if name != "dear")
+        if words[0] != "export":
+            fails(1, "/dev/null: not a regular file", *words, "-f", "-o", "/dev/null", source)
+            return
+        for out in "/dev/stdout", "/dev/fd/1":
+            assert run(UPTO_ASAN, *words, "-o", out, source).stdout == after["dear"]
+            with open(dear, "wb") as f:
+                run(UPTO_ASAN, *words, "-o", out, source, stdout=f)
+            assert contents(folder)["dear"] == after["dear"] and os.path.islink("/dev/stdout")
+        fails(1, "/dev/full: No space left", *words, "-o", "/dev/full", source)
+
+
 def test_output_is_no_file():
     """What upto did not make it does not remove: a device stays when QEMU does not start."""
     with tempfile.TemporaryDirectory(dir=WORK) as folder:

@@ -206,7 +206,7 @@ def functions(text):
 def test_pieces():
     """Standard input that comes bit by bit, with a line end of its own."""
     text, trace = blocks(5, 20000).replace("\n", "\r\n"), os.path.join(WORK, "pieces.upto")
-    p = subprocess.Popen([UPTO_ASAN, "import", "-", "-o", trace], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    p = subprocess.Popen([UPTO_ASAN, "import", "-f", "-", "-o", trace], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     for i in range(0, len(text), 7777):
         p.stdin.write(text[i:i + 7777].encode())
         p.stdin.flush()
@@ -224,7 +224,7 @@ def wrong(expected, text):
             f.write(text if isinstance(text, bytes) else text.encode())
         with open(trace, "w") as f:
             f.write("before")
-        p = run(UPTO_ASAN, "import", log, "-o", trace, check=False)
+        p = run(UPTO_ASAN, "import", "-f", log, "-o", trace, check=False)
         said = p.stderr.decode()
         assert p.returncode == 1 and not p.stdout and re.match(f"upto: {re.escape(log)}:{expected}", said) and said.count("\n") == 1, said
         assert sorted(os.listdir(folder)) == ["x.log", "x.upto"]

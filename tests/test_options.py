@@ -105,12 +105,12 @@ def test_choices(command):
     def answer(words):
         if tuple(words) not in answers:
             if command == "thin":
-                run(UPTO, "thin", *words, "-o", out, trace)
+                run(UPTO, "thin", "-f", *words, "-o", out, trace)
             answers[tuple(words)] = run(UPTO, *(["dump", out] if command == "thin" else [command, *words, trace])).stdout
         return answers[tuple(words)]
 
     if command == "thin":
-        assert options_of(command) - ELSEWHERE == {"--output", *CHOICES[command]}
+        assert options_of(command) - ELSEWHERE == {"--output", "--force", *CHOICES[command]}
     for option, args in CHOICES[command].items():
         more, args = args if isinstance(args, tuple) else ([], args)
         with_it = answer([*more, option, *args])

@@ -27,7 +27,7 @@ SPAN = ["--start", "exec:exe#2", "--stop", "exec:exe"]
 def thinned(name, trace, *options, upto=UPTO):
     """A thinned trace; upto check finds nothing in it."""
     path = os.path.join(WORK, f"thin-{name}.upto")
-    run(upto, "thin", *options, "-o", path, trace)
+    run(upto, "thin", "-f", *options, "-o", path, trace)
     p = run(UPTO, "check", path, check=False)
     assert p.returncode == 0, (options, p.stdout.decode())
     return path
@@ -562,11 +562,11 @@ def test_no_room():
     for options in ([], ["--min-duration", "20us"], cut_options(1, "entry")[0] + ["--no-interrupts"]):
         with open(out, "w") as f:
             f.write("as it was")
-        fails(1, r"(thin-full\.upto.*|memory): File too large", "thin", *options, "-o", out, base(1), upto=UPTO, preexec_fn=limit_files)
+        fails(1, r"(thin-full\.upto.*|memory): File too large", "thin", "-f", *options, "-o", out, base(1), upto=UPTO, preexec_fn=limit_files)
         with open(out) as f:
             assert f.read() == "as it was"
         assert [f for f in os.listdir(WORK) if f.startswith("thin-full.upto")] == ["thin-full.upto"], options
-    fails(1, r"--start: no function vfs_read", "thin", "--start", "vfs_read", "-o", out, tiny(), upto=UPTO)
+    fails(1, r"--start: no function vfs_read", "thin", "-f", "--start", "vfs_read", "-o", out, tiny(), upto=UPTO)
 
 
 def test_decoder():

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analysis/kd_recorded.h"
-#include "base/alloc.h"
 #include "commands.h"
 #include "kfi/log_text.h"
+#include "output_file.h"
 #include "select_arg.h"
 #include "terminal.h"
 #include "trace_arg.h"
@@ -40,21 +38,21 @@ static int write_log(const struct kfi_log *log, FILE *out)
 	return r;
 }
 
-/* To a file that is there once it is whole. */
-static int write_file(const struct kfi_log *log, const char *path, struct error *err)
+static int write_file(const struct kfi_log *log, const char *path, bool force, struct error *err)
 {
-	cleanup_free char *part = xasprintf("%s.part", path);
-	FILE *out = fopen(part, "we");
+	struct output_file file;
+	FILE *out;
 	int r;
 
-	if (!out)
-		return error_set(err, "%s: %s", part, strerror(errno));
-	r = write_log(log, out);
-	if (fclose(out) != 0 || r < 0 || rename(part, path) < 0) {
+	if (output_file_open(&file, path, OUTPUT_TEXT, force, err) < 0)
+		return -1;
+	out = fdopen(file.fd, "w");
+	r = out ? write_log(log, out) : -1;
+	if (out)
+		file.fd = -1;
+	if ((out && fclose(out) != 0) || r < 0)
 		r = error_set(err, "%s: %s", path, strerror(errno));
-		unlink(part);
-	}
-	return r;
+	return output_file_close(&file, r, err);
 }
 
 static int run(const struct args *args, struct error *err)
@@ -65,6 +63,8 @@ static int run(const struct args *args, struct error *err)
 
 	if (!arg(args, "to") || strcmp(arg(args, "to"), "kfi"))
 		return error_set(err, "--to %s: kfi", arg(args, "to") ? arg(args, "to") : "is missing"), EXIT_USAGE;
+	if (arg(args, "output") && output_file_check(arg(args, "output"), OUTPUT_TEXT, arg(args, "force"), args->operands[0], err) < 0)
+		return EXIT_FAILED;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	names_fold_thunks(&t.names);
@@ -72,7 +72,7 @@ static int run(const struct args *args, struct error *err)
 	terminal_end_progress();
 	trace_arg_close(&t);
 	if (r == 0 && arg(args, "output"))
-		r = write_file(&log, arg(args, "output"), err);
+		r = write_file(&log, arg(args, "output"), arg(args, "force"), err);
 	else if (r == 0)
 		r = write_log(&log, stdout);
 	kfi_log_deinit(&log);
@@ -82,6 +82,7 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	{ 0, "to", "kfi", "the format: kfi is a log of KFI, its addresses resolved" },
 	{ 'o', "output", "FILE", "where to (default: standard output)" },
+	FORCE_OPTION("file"),
 	SELECT_SPANS,
 	SELECT_RING,
 	SELECT_MIN_DURATION,

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "commands.h"
 #include "import/import.h"
+#include "output_file.h"
 #include "quantity.h"
 #include "trace_arg.h"
 #include "trace/writer.h"
@@ -38,26 +38,13 @@ static int write_trace(int in, const char *log, int out, const char *path, struc
 	return r < 0 ? -1 : 0;
 }
 
-/* The trace is there once it is whole, and else what was there before. */
-static int write_file(int in, const char *log, const char *path, struct imported *ret, struct error *err)
+static int write_file(int in, const char *log, const char *path, bool force, struct imported *ret, struct error *err)
 {
-	char *part = xasprintf("%s.part", path);
-	int out = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), r;
+	struct output_file out;
 
-	if (out < 0) {
-		r = error_set(err, "%s: %s", part, strerror(errno));
-		free(part);
-		return r;
-	}
-	r = write_trace(in, log, out, path, ret, err);
-	if (close(out) < 0 && r == 0)
-		r = error_set(err, "%s: %s", path, strerror(errno));
-	if (r == 0 && rename(part, path) < 0)
-		r = error_set(err, "%s: %s", path, strerror(errno));
-	if (r < 0)
-		unlink(part);
-	free(part);
-	return r;
+	if (output_file_open(&out, path, OUTPUT_TRACE, force, err) < 0)
+		return -1;
+	return output_file_close(&out, write_trace(in, log, out.fd, path, ret, err), err);
 }
 
 static void put_amount_of(struct buf *out, uint64_t n, const char *what)
@@ -100,12 +87,14 @@ static int run(const struct args *args, struct error *err)
 		error_set(err, "-o is missing: where is the trace to go?");
 		return EXIT_USAGE;
 	}
+	if (output_file_check(arg(args, "output"), OUTPUT_TRACE, arg(args, "force"), log, err) < 0)
+		return EXIT_FAILED;
 	in = strcmp(log, "-") ? open(log, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
 	if (in < 0) {
 		error_set(err, "%s: %s", log, strerror(errno));
 		return EXIT_FAILED;
 	}
-	r = write_file(in, log, arg(args, "output"), &imported, err);
+	r = write_file(in, log, arg(args, "output"), arg(args, "force"), &imported, err);
 	if (in != STDIN_FILENO)
 		close(in);
 	if (r < 0)
@@ -116,6 +105,7 @@ static int run(const struct args *args, struct error *err)
 
 static const struct option options[] = {
 	{ 'o', "output", "TRACE", "the trace" },
+	FORCE_OPTION("file"),
 	HELP_OPTION,
 	{ 0 },
 };

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "commands.h"
+#include "output_file.h"
 #include "thin_file.h"
 
 static int run(const struct args *args, struct error *err)
@@ -15,12 +16,13 @@ static int run(const struct args *args, struct error *err)
 		error_set(err, "-o is missing: where is the smaller trace to go?");
 		return EXIT_USAGE;
 	}
-	if (trace_arg_open_whole(args, &t, err) < 0)
+	if (output_file_check(arg(args, "output"), OUTPUT_TRACE, arg(args, "force"), args->operands[0], err) < 0 ||
+	    trace_arg_open_whole(args, &t, err) < 0)
 		return EXIT_FAILED;
 	r = select_arg(args, &t.session, &selected, err);
 	selected.thorough = true;
 	if (r == 0)
-		r = thin_file(&selected, &t, arg(args, "output"), &counts, err);
+		r = thin_file(&selected, &t, arg(args, "output"), arg(args, "force"), &counts, err);
 	selected_deinit(&selected);
 	trace_arg_close(&t);
 	if (r < 0)
@@ -31,6 +33,7 @@ static int run(const struct args *args, struct error *err)
 
 static const struct option options[] = {
 	{ 'o', "output", "FILE", "the smaller trace" },
+	FORCE_OPTION("file"),
 	SELECT_SPANS,
 	SELECT_RING,
 	SELECT_MIN_DURATION,

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -56,22 +55,15 @@ void recording_args(const struct args *args, struct recording *ret)
 /* An existing file keeps its contents until the recorder begins to write. */
 static int open_output(const struct recording *rec, bool *ret_made, struct error *err)
 {
-	int fd = open(rec->output, O_WRONLY | O_CREAT | O_EXCL, 0644);
-	struct stat st;
+	int fd;
 
+	if (output_file_check(rec->output, OUTPUT_TRACE, rec->force, NULL, err) < 0)
+		return -1;
+	fd = open(rec->output, O_WRONLY | O_CREAT | O_EXCL, 0644);
 	*ret_made = fd >= 0;
-	if (fd < 0 && errno == EEXIST) {
-		if (!rec->force)
-			return error_set(err, "%s: exists; --force overwrites it, -o names another", rec->output);
+	if (fd < 0 && errno == EEXIST && rec->force)
 		fd = open(rec->output, O_WRONLY | O_NONBLOCK);
-	}
-	if (fd < 0)
-		return error_set(err, "%s: %s", rec->output, strerror(errno));
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return error_set(err, "%s: not a regular file", rec->output);
-	}
-	return fd;
+	return fd < 0 ? error_set(err, "%s: %s", rec->output, strerror(errno)) : fd;
 }
 
 /* The recorder beside this program: installed, or in the build folder. */
@@ -406,7 +398,10 @@ int recording_run(const struct recording *rec, struct error *err)
 		error_set(err, "QEMU's command line is missing: -- qemu-system-x86_64 …");
 		return EXIT_USAGE;
 	}
-	if (recording_choice_check(rec->args, err) < 0 || check_vcpus(rec, err) < 0)
+	r = recording_choice_check(rec->args, rec->output, err);
+	if (r != EXIT_OK)
+		return r;
+	if (check_vcpus(rec, err) < 0)
 		return EXIT_USAGE;
 	if (check_sysroot(rec, err) < 0 || prepare(rec, &s, err) < 0)
 		return EXIT_FAILED;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "command.h"
+#include "output_file.h"
 #include "recording_choice.h"
 
 struct recording {
@@ -24,7 +25,7 @@ struct recording {
 /* The options of record and boot that set the members. */
 #define RECORDING_OPTIONS                                                                     \
 	{ 'o', "output", "FILE", "the trace (default: trace.upto)" },                         \
-	{ 'f', "force", NULL, "overwrite the trace if it exists" },                           \
+	FORCE_OPTION("trace"),                                                                \
 	{ 0, "deterministic", NULL, "the same guest gives the same events: adds -icount, -rtc and -seed" }, \
 	{ 0, "symbols", "FILE", "names from this ELF file or System.map, not from the kernel that boots" }, \
 	{ 0, "sysroot", "ROOTS", "where the guest's files are, for the names of their functions: folders, ext4 images, initramfs", ':' }, \

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "kfi/config.h"
+#include "output_file.h"
 #include "thin_file.h"
 
 enum { CONFIG_SIZE_MAX = 1 << 24 };
@@ -26,18 +27,41 @@ static int read_config(const char *path, struct kfi_config *ret, struct error *e
 	return result;
 }
 
-int recording_choice_check(const struct args *args, struct error *err)
+/* The runs of a configuration, if there are several, each have a trace of their own. */
+static char *run_path(const struct kfi_config *config, const char *path, size_t i)
+{
+	return config->count > 1 ? xasprintf("%s.%zu", path, i + 1) : xstrdup(path);
+}
+
+static int check_runs(const struct kfi_config *config, const char *path, bool force, struct error *err)
+{
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && config->count > 1 && i < config->count; i++) {
+		cleanup_free char *of_run = run_path(config, path, i);
+
+		result = output_file_check(of_run, OUTPUT_TRACE, force, NULL, err);
+	}
+	return result;
+}
+
+int recording_choice_check(const struct args *args, const char *path, struct error *err)
 {
 	struct kfi_config config;
-	int result;
+	int status = EXIT_OK;
 
 	if (!arg(args, "kfi"))
-		return 0; /* main() has checked the values of the other options */
-	if (select_is_asked(args))
-		return error_set(err, "--kfi: its triggers and filters, or those of other options: not both");
-	result = read_config(arg(args, "kfi"), &config, err);
+		return EXIT_OK; /* main() has checked the values of the other options */
+	if (select_is_asked(args)) {
+		error_set(err, "--kfi: its triggers and filters, or those of other options: not both");
+		return EXIT_USAGE;
+	}
+	if (read_config(arg(args, "kfi"), &config, err) < 0)
+		status = EXIT_USAGE;
+	else if (check_runs(&config, path, arg(args, "force"), err) < 0)
+		status = EXIT_FAILED;
 	kfi_config_deinit(&config);
-	return result;
+	return status;
 }
 
 /* False: the recorder cannot tell by that, such as by a function's address. */
@@ -100,7 +124,7 @@ static void count_hits(struct thin_options *o, const struct reader *r)
 static int apply(const struct selected *selected, const struct trace_arg *t, const char *path, bool quiet, struct thin_counts *counts,
 		 struct error *err)
 {
-	if (thin_file(selected, t, path, counts, err) < 0)
+	if (thin_file(selected, t, path, true, counts, err) < 0)
 		return -1;
 	if (!quiet)
 		thin_say(counts, path, stderr);
@@ -116,17 +140,16 @@ static int apply_kfi(const struct args *args, const struct trace_arg *t, const c
 	int result = read_config(file, &config, err);
 
 	for (size_t i = 0; result == 0 && i < config.count; i++) {
-		char *run_path = config.count > 1 ? xasprintf("%s.%zu", path, i + 1) : xstrdup(path);
+		cleanup_free char *of_run = run_path(&config, path, i);
 		struct thin_counts counts;
 		struct selected selected;
 
 		result = select_kfi(&config.runs[i], file, &t->session, after_ns, &selected, err);
 		if (result == 0)
-			result = apply(&selected, t, run_path, quiet, &counts, err);
+			result = apply(&selected, t, of_run, quiet, &counts, err);
 		if (result == 0)
 			after_ns = counts.stop_ns;
 		selected_deinit(&selected);
-		free(run_path);
 	}
 	kfi_config_deinit(&config);
 	return result;

@@ -12,8 +12,11 @@
 	{ 0, "kfi", "FILE", "triggers and filters from a configuration of KFI or KFT; of several runs, the Nth goes to TRACE.N" }, \
 	SELECT_SPANS, SELECT_RING, SELECT_MIN_DURATION, SELECT_NO_INTERRUPTS, SELECT_CALLS, SELECT_DEPTH, SELECT_PID, SELECT_COMM, SELECT_CODE
 
-/* Before: is what was asked for right, as far as that can be told? Fails also with --kfi beside the other options. */
-int recording_choice_check(const struct args *args, struct error *err);
+/*
+ * Before: is what was asked for right, as far as that can be told? Fails also with --kfi beside the other options, and where a run's trace
+ * exists. Returns an exit status.
+ */
+int recording_choice_check(const struct args *args, const char *path, struct error *err);
 
 /* For the recorder: the spans' conditions, as lines of its configuration. */
 void recording_choice_put(const struct args *args, struct buf *lines);

@@ -2,7 +2,6 @@
 #include "thin_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 
 #include "analysis/functions.h"
 #include "analysis/left_functions.h"
-#include "base/alloc.h"
+#include "output_file.h"
 #include "quantity.h"
 #include "terminal.h"
 #include "trace/append.h"
@@ -154,25 +153,16 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 	return result;
 }
 
-int thin_file(const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err)
+int thin_file(const struct selected *selected, const struct trace_arg *t, const char *path, bool force, struct thin_counts *ret, struct error *err)
 {
-	char *part = xasprintf("%s.part", path);
-	int fd = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), result;
+	struct output_file out;
+	int result;
 
-	if (fd < 0) {
-		result = error_set(err, "%s: %s", part, strerror(errno));
-		free(part);
-		return result;
-	}
-	result = thin_to(fd, selected, t, part, ret, err);
-	close(fd);
+	if (output_file_open(&out, path, OUTPUT_TRACE, force, err) < 0)
+		return -1;
+	result = thin_to(out.fd, selected, t, out.part, ret, err);
 	terminal_end_progress();
-	if (result == 0 && rename(part, path) < 0)
-		result = error_set(err, "%s: %s", path, strerror(errno));
-	if (result < 0)
-		unlink(part);
-	free(part);
-	return result;
+	return output_file_close(&out, result, err);
 }
 
 static void put_amount_of(struct buf *out, uint64_t n, const char *what)

@@ -8,11 +8,8 @@
 #include "select_arg.h"
 #include "trace_arg.h"
 
-/*
- * Write what was chosen of the trace to `path`, with the sums of the calls that are left out. The file is there once it is
- * whole, and else what was there before.
- */
-int thin_file(const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err);
+/* Write what was chosen of the trace to `path` (output_file.h), with the sums of the calls that are left out. */
+int thin_file(const struct selected *selected, const struct trace_arg *t, const char *path, bool force, struct thin_counts *ret, struct error *err);
 
 /* Write it to a file that is open and empty. `path`: the same file, to put the sums into; NULL: without them. */
 int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err);
