@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Triggers and filters while recording, KFI's configurations, and kd on traces: against whole recordings of the same deterministic boot,
 against top, and against the second reader of KFI's logs."""
+import collections
 import itertools
 import json
 import os
@@ -245,6 +246,20 @@ def log_of(*options):
     return path
 
 
+def callers(rows):
+    """Each row has the place that it was called at, though nothing in the log encloses it: kd, which subtracts by callers' names, invents nothing."""
+    local, no_exit = collections.Counter(), {r.function for r in rows if r.delta is None}
+    for r in rows:
+        local[r.function] += r.delta or 0
+        local[r.caller] -= r.delta or 0
+        assert (r.function, r.offset) != (r.caller, 0), r
+    assert not {f: local[f] for f in {r.function for r in rows} - no_exit if local[f] < 0}
+    of = {r.function: r for r in rows}
+    assert of["start_kernel"].caller == "x86_64_start_reservations" and of["start_kernel"].offset
+    assert kd_reader.address(of["entry_SYSCALL_64_after_hwframe"].caller) < 1 << 47 and not of["entry_SYSCALL_64_after_hwframe"].offset
+    assert {r.caller for r in rows if r.function == "ret_from_fork"} == {"ret_from_fork_asm"}
+
+
 @pytest.mark.weight(10)
 def test_exported():
     """A log that is exported has the calls of the trace: read by the second reader, and by kd, it has the figures of kd on the trace."""
@@ -262,6 +277,7 @@ def test_exported():
         # entry and exit are each cut to a microsecond
         assert abs(sum(r.delta or 0 for r in mine) * 1000 - f["total_ns"]) <= 1000 * len(mine), name
         assert sum(r.delta or 0 for r in mine) * 1000 == log[name]["total_ns"], name
+    callers(rows)
     # a callee's row lies in its caller's
     ends = {}
     for r in rows:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kd_recorded.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,15 +66,48 @@ static uint32_t number_of(struct recorded_run *st, uint32_t function)
 	return st->numbers[function];
 }
 
+/* The function that the call returns to, if it is the kernel's, with its name's number; 0: it is none. */
+static uint32_t caller_at(struct recorded_run *st, const struct story_moment *m, uint64_t *ret_offset)
+{
+	uint64_t from = m->frame->from, place = frame_call_place(m->frame->kind, from);
+	uint32_t function = place ? names_place(st->names, place, m->ns, 0).function : 0;
+	struct names_symbol symbol;
+
+	if (place && !names_is_thunk(st->names, function)) {
+		if (!number_of(st, function) || !names_symbol(st->names, place, m->ns, 0, &symbol))
+			return 0;
+		*ret_offset = symbol.offset + (from - place);
+		return number_of(st, function);
+	}
+	/* a jump or a thunk led there: who did so called it */
+	return m->caller ? number_of(st, m->frame[-1].function) : 0;
+}
+
+/* Of code that is not the kernel's, the address: a function of the same name is another one. */
+static void set_caller(struct recorded_run *st, const struct story_moment *m, struct kfi_call *row)
+{
+	uint32_t number = caller_at(st, m, &row->offset);
+	struct buf text = { 0 };
+
+	if (number) {
+		row->caller = number - 1;
+		return;
+	}
+	buf_printf(&text, "0x%" PRIx64, m->frame->from);
+	row->caller = name_table_put(&st->log->names, (char *)text.data, text.len);
+	buf_free(&text);
+}
+
 static void add_row(struct recorded_run *st, const struct story_moment *m, struct recorded_call *c)
 {
 	const struct recorded_call *parent = c->parent ? &st->calls[c->parent] : NULL;
 	struct kfi_call row = {
-		.entry_ns = m->ns, .function = c->number - 1, .caller = parent ? parent->number - 1 : c->number - 1, .cpu = (uint16_t)m->cpu,
+		.entry_ns = m->ns, .function = c->number - 1, .cpu = (uint16_t)m->cpu,
 		.pid = m->stack->thread == THREAD_NONE ? 0 : m->stacks->threads->list[m->stack->thread].pid, .no_exit = true, .interrupt = c->interrupt,
 	};
 
-	row.from = row.caller;
+	set_caller(st, m, &row);
+	row.from = parent ? parent->number - 1 : row.caller;
 	if (st->log->n == KFI_ROWS_MAX) {
 		st->full = m->stacks->stop = true;
 		return;

@@ -53,6 +53,9 @@ void kfi_log_put_call(const struct kfi_log *log, const struct kfi_call *call, st
 	char pid[16];
 
 	snprintf(pid, sizeof pid, call->interrupt ? "%" PRId32 "i" : "%" PRId32, call->pid);
-	buf_printf(out, "%8" PRIu64 "   %8" PRId64 "   %8s   %-35s %s\n", entry_us, delta_us, pid, kfi_log_name(log, call->function),
+	buf_printf(out, "%8" PRIu64 "   %8" PRId64 "   %8s   %-35s %s", entry_us, delta_us, pid, kfi_log_name(log, call->function),
 		   kfi_log_name(log, call->caller));
+	if (call->offset)
+		buf_printf(out, "+0x%" PRIx64, call->offset);
+	buf_printf(out, "\n");
 }
