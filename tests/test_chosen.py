@@ -2,7 +2,6 @@
 """Triggers and filters while recording, KFI's configurations, and kd on traces: against whole recordings of the same deterministic boot,
 against top, and against the second reader of KFI's logs."""
 import collections
-import itertools
 import json
 import os
 import re
@@ -12,6 +11,7 @@ import pytest
 import kd_reader
 from guest import TOP, UPTO, WORK, Once, initrd, is_older, libraries_of, once_a_run, qemu_args, record, run, upto_json
 from test_code import recording
+from test_thin import base
 
 
 def boot(name, *options, image=None):
@@ -291,38 +291,71 @@ def test_exported():
 PATCHED = {"apply_retpolines", "early_xen_iret_patch", "int3_selftest_ip"}
 
 
-def clock_steps(trace):
-    """
-    By how much time is put forward at clocks, the most first. Up to a clock it goes by a multiple of instructions that is rounded down; who
-    ran before an event that has the clock's own count, or who ran behind it, has what that lacks.
-    """
-    clocks = [json.loads(line) for line in run(UPTO, "dump", "--json", "-k", "clock", trace).stdout.splitlines()]
-    pairs = [(b["insns"] - a["insns"], b["ns"] - a["ns"]) for a, b in zip(clocks, clocks[1:]) if b["insns"] > a["insns"]]
-    return sorted((ns - (insns * ((ns << 16) // insns) >> 16) for insns, ns in pairs), reverse=True)
+def kd_of(trace, *options):
+    return {f["function"]: f for f in upto_json("kd", "--json", *options, trace)["functions"]}
 
 
 @pytest.mark.weight(10)
 def test_kd_is_top():
-    """Without a filter, kd's counts are top's calls, and its local times the self times of functions all of whose calls returned."""
+    """Without a filter, kd's counts are top's calls, and its local times top's self times."""
     trace = recording("6.12", 1)[0]
-    kd = {f["function"]: f for f in upto_json("kd", "--json", trace)["functions"]}
-    steps = list(itertools.accumulate(clock_steps(trace), initial=0))
-    compared, off = 0, []
+    kd, compared = kd_of(trace), 0
     for f in upto_json("top", "--json", "-n", "0", "--kernel", trace)["functions"]:
         k = kd.get(f["function"].partition(" [")[0])
-        if not k or f["function"] + "#2" in kd or k["no_exit"]:
+        if not k or not f["calls"] or {name for name in kd if name.startswith(k["function"] + "#")}:
             continue
         compared += 1
-        assert k["count"] == f["calls"], (f, k)
-        # a call runs itself in one piece more than it has callees; kd has whole nanoseconds of each piece, and at each end there may be a clock
-        pieces = k["count"] + sum(callee["count"] for callee in k["subs"])
-        bound = pieces + 1 + steps[min(2 * pieces, len(steps) - 1)]
-        off += [(f["function"], k["local_ns"], f["self_ns"], bound)] * (abs(k["local_ns"] - f["self_ns"]) > bound)
-        assert 0 <= k["local_ns"] <= k["total_ns"]
-    # until static_cpu_has() is patched, it jumps out of its function and back, to code behind _einittext (.altinstr_aux)
-    aside = {n["function"] for n in upto_json("tree", "--json", "--callers", "--depth", "2", trace, "_einittext")["tree"] if n["depth"] == 1}
-    assert {name for name, *_ in off} <= PATCHED | aside and compared > 5000 and len(aside) < 100, (compared, off)
-    return f"{compared} functions, {off} off"
+        # a new thread has copies of its parent's calls that were not entered
+        assert k["local_ns"] == f["self_ns"] and (k["count"] == f["calls"] or k["no_exit"]), (f, k)
+    assert compared > 5000
+    return f"{compared} functions"
+
+
+def test_kd_local():
+    """What a filter leaves out does not change local times: while reading, and of a trace that was thinned."""
+    trace, thin = base(1), os.path.join(WORK, "chosen-local.upto")
+    run(UPTO, "thin", "-f", "--min-duration", "20us", "-o", thin, trace)
+    whole = kd_of(trace)
+    for chosen, at_least in ((kd_of(thin), 100), (kd_of(trace, "--min-duration", "20us"), 100), (kd_of(trace, "--functions", "vfs_*,do_exit"), 2),
+                             (kd_of(trace, "--no-interrupts"), 500)):
+        assert len(chosen) > at_least and {name: f["local_ns"] for name, f in chosen.items()} == {name: whole[name]["local_ns"] for name in chosen}
+    # self times of the tree are added up otherwise: by stacks; and rounded for each way to a function
+    tree = collections.Counter()
+    for node in upto_json("tree", "--json", "--depth", "1000", "--min", "0", trace)["tree"]:
+        tree[node["function"]] += node["self_ns"]
+    same = [name for name in whole if name in tree and not any(other.startswith(name + "#") for other in whole)]
+    off = {name for name in same if abs(tree[name] - whole[name]["local_ns"]) > 1000 + whole[name]["local_ns"] / 1000}
+    # control goes through these from one stack to another
+    assert {name for name in off if "switch_to" not in name and not name.startswith("entry_SYS")} <= PATCHED and len(same) > 500, off
+
+
+def only(trace, wanted, *options):
+    """The functions that kd lists with these options, and those of a log that is exported with them, are all wanted."""
+    path = os.path.join(WORK, "chosen-only.lst")
+    run(UPTO, "export", "-f", "--to", "kfi", *options, "-o", path, trace)
+    with open(path) as f:
+        text = f.read()
+    log = kd_reader.Log(text)
+    listed = {r.function for r in log.rows}
+    if not {"--kernel", "--user"} & {*options}:
+        assert listed == set(kd_of(trace, *options))
+    assert int(re.search(r"entries after filters = (\d+)", text).group(1)) == len(log.rows)
+    assert not [name for name in listed if not wanted(name)]
+    return log.rows
+
+
+def test_only_chosen():
+    """Calls that others need to remain are not listed if they were not chosen."""
+    trace, whole = base(1), {name: f["count"] for name, f in kd_of(base(1)).items()}
+    rows = only(trace, lambda name: name in ("vfs_read", "vfs_write"), "--functions", "vfs_read,vfs_write")
+    assert collections.Counter(r.function for r in rows) == {name: whole[name] for name in ("vfs_read", "vfs_write") if name in whole}
+    entry = "entry_SYSCALL_64_after_hwframe"
+    assert collections.Counter(r.function for r in only(trace, lambda name: name != entry, "--not", entry)) == {k: n for k, n in whole.items() if k != entry}
+    below = only(trace, lambda name: not name.startswith(("entry_", "ret_from", "do_syscall")), "--below", "vfs_read")
+    assert sum(r.function == "vfs_read" for r in below) == whole["vfs_read"] < len(below)
+    assert all(r.delta is None or r.delta >= 99 for r in only(trace, lambda name: True, "--min-duration", "100us"))
+    assert not only(trace, lambda name: False, "--user")
+    assert {r.function: 1 for r in only(trace, lambda name: True, "--kernel")} == dict.fromkeys(whole, 1)
 
 
 def test_pid_by_name():

@@ -8,6 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "functions.h"
+#include "held_calls.h"
 #include "replay/story.h"
 #include "trace/thinned.h"
 
@@ -16,7 +18,6 @@ struct recorded_call {
 	uint32_t number;      /* of its function's name + 1; 0: it is none of the kernel's */
 	uint32_t parent;      /* the innermost call that it lies in and that is one; STORY_NO_CALL */
 	uint64_t row;         /* its row, if rows are made */
-	uint64_t callees_ns;  /* what the thread itself ran in them */
 	uint64_t sub_ns;      /* from their entries to their exits */
 	bool interrupt;
 	bool within;          /* control came to another place of the function that it lies in: no call of its own */
@@ -31,9 +32,10 @@ struct recorded_run {
 	const struct names *names;
 	struct kfi_log *log;
 	struct error *err;
+	const struct map *held;
 	bool rows, full;
 	uint32_t *numbers;    /* of names, by function, + 1 */
-	struct map seen;      /* hash of a name → how many functions have it */
+	uint32_t *same;       /* how many functions of the same name come before it, by function */
 	struct recorded_call *calls;
 	size_t cap_calls;
 	struct kd_sum *sums;  /* by number of name */
@@ -43,24 +45,45 @@ struct recorded_run {
 	size_t n_pairs, cap_pairs;
 };
 
+static bool is_shown(const struct names *names, uint32_t function)
+{
+	return names_is_kernel(names, function) && !names_is_group(names, function);
+}
+
+/* Without the module, in brackets: a log's words are separated by blanks. */
+static size_t length_of(const char *name)
+{
+	return strcspn(name, " ");
+}
+
+/* In the order of all functions, so that names do not depend on which of them have calls. */
+static uint32_t *count_same(const struct names *names)
+{
+	uint32_t *same = xcalloc(names_count(names), sizeof *same);
+	struct map seen = { 0 };
+
+	for (uint32_t i = 0; i < names_count(names); i++) {
+		cleanup_free char *own = xstrndup(names_function(names, i), length_of(names_function(names, i)));
+
+		if (is_shown(names, i))
+			same[i] = (uint32_t)(*map_put(&seen, hash_text(0, own), 0))++;
+	}
+	map_free(&seen);
+	return same;
+}
+
 static uint32_t number_of(struct recorded_run *st, uint32_t function)
 {
 	const char *name = names_function(st->names, function);
-	size_t len = strcspn(name, " "); /* without the module, in brackets: a log's words are separated by blanks */
-	char *own;
 	struct buf text = { 0 };
-	uint64_t *same;
 
 	if (st->numbers[function])
 		return st->numbers[function];
-	if (!names_is_kernel(st->names, function) || names_is_group(st->names, function))
+	if (!is_shown(st->names, function))
 		return 0;
-	own = xstrndup(name, len);
-	same = map_put(&st->seen, hash_text(0, own), 0);
-	buf_printf(&text, "%s", own);
-	free(own);
-	if (++*same > 1)
-		buf_printf(&text, "#%llu", (unsigned long long)*same);
+	buf_printf(&text, "%.*s", (int)length_of(name), name);
+	if (st->same[function])
+		buf_printf(&text, "#%" PRIu32, st->same[function] + 1);
 	st->numbers[function] = name_table_put(&st->log->names, (char *)text.data, text.len) + 1;
 	buf_free(&text);
 	return st->numbers[function];
@@ -116,6 +139,11 @@ static void add_row(struct recorded_run *st, const struct story_moment *m, struc
 	kfi_log_add(st->log, &row);
 }
 
+static bool is_listed(const struct recorded_run *st, const struct story_moment *m)
+{
+	return m->frame->at_start && !held_calls_has(st->held, m->stacks, m->stack, m->frame);
+}
+
 static void enter(struct recorded_run *st, const struct story_moment *m)
 {
 	struct recorded_call *c;
@@ -125,7 +153,7 @@ static void enter(struct recorded_run *st, const struct story_moment *m)
 	c = &st->calls[m->call];
 	caller = m->caller ? &st->calls[m->caller] : NULL;
 	*c = (struct recorded_call){
-		.number = m->frame->at_start ? number_of(st, m->frame->function) : 0, .parent = !caller ? STORY_NO_CALL : caller->number ? m->caller : caller->parent,
+		.number = is_listed(st, m) ? number_of(st, m->frame->function) : 0, .parent = !caller ? STORY_NO_CALL : caller->number ? m->caller : caller->parent,
 		.interrupt = m->frame->kind == FRAME_INTERRUPT || (caller && caller->interrupt),
 		.within = caller && !m->frame->at_start && m->frame[-1].function == m->frame->function,
 	};
@@ -152,7 +180,7 @@ static void add_pair(struct recorded_run *st, uint32_t function, uint32_t callee
 	st->pair_list[*number - 1].total_ns += ns;
 }
 
-static void add_sum(struct recorded_run *st, const struct recorded_call *c, uint64_t duration_ns, uint64_t own_ns, bool ended)
+static void add_sum(struct recorded_run *st, const struct recorded_call *c, uint64_t duration_ns, bool ended)
 {
 	struct kd_sum *s = sum_of(st, c->number);
 
@@ -166,20 +194,17 @@ static void add_sum(struct recorded_run *st, const struct recorded_call *c, uint
 	s->timed++;
 	s->total_ns += duration_ns;
 	s->sub_ns += c->sub_ns;
-	s->local_ns += (int64_t)(own_ns > c->callees_ns ? own_ns - c->callees_ns : 0);
 }
 
 static void leave(struct recorded_run *st, const struct story_moment *m)
 {
 	struct recorded_call *c = &st->calls[m->call], *parent = c->parent ? &st->calls[c->parent] : NULL;
-	uint64_t duration_ns = m->ns - m->frame->entry_ns, own_ns = m->stack->ns - m->frame->ns;
+	uint64_t duration_ns = m->ns - m->frame->entry_ns;
 	bool ended = m->kind == STORY_LEAVE && (m->end == FRAME_RETURNED || m->end == FRAME_JUMPED);
 
 	/* a call that is none of the kernel's passes on what was called in it */
-	if (parent && (c->number || m->caller == c->parent) && !c->within) {
-		parent->callees_ns += own_ns;
+	if (parent && (c->number || m->caller == c->parent) && !c->within)
 		parent->sub_ns += duration_ns;
-	}
 	if (!c->number)
 		return;
 	if (st->rows) {
@@ -189,7 +214,7 @@ static void leave(struct recorded_run *st, const struct story_moment *m)
 		row->no_exit = !ended;
 		return;
 	}
-	add_sum(st, c, duration_ns, own_ns, ended);
+	add_sum(st, c, duration_ns, ended);
 	if (parent)
 		add_pair(st, parent->number, c->number, ended ? duration_ns : 0);
 }
@@ -202,6 +227,20 @@ static void hear(void *state, const struct story_moment *m)
 		enter(st, m);
 	else if (!st->full)
 		leave(st, m);
+}
+
+/* What ran in each function, as top has it: with what was left out of the trace, and what ran in calls that did not end. */
+static int add_local(struct recorded_run *st, const struct session *session, struct error *err)
+{
+	struct functions f;
+
+	if (functions_analyse(session->reader, session->names, &SPAN_ALL, &f, err) < 0)
+		return -1;
+	for (size_t i = 0; i < f.count; i++)
+		if (st->numbers[i])
+			sum_of(st, st->numbers[i])->local_ns = (int64_t)f.stats[i].self_ns;
+	functions_deinit(&f);
+	return 0;
 }
 
 static const struct kfi_log *sorting;
@@ -263,11 +302,11 @@ static void set_header(const struct reader *r, struct kfi_header *h)
 		h->counters[KFI_ALL_FILTERED] = (struct kfi_number){ true, all };
 }
 
-static int run(const struct session *session, bool rows, struct kfi_log *log, struct kd_sums *sums, struct error *err)
+static int run(const struct session *session, const struct map *held, bool rows, struct kfi_log *log, struct kd_sums *sums, struct error *err)
 {
 	static const struct story_listener listener = { .hear = hear, .kinds = 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END };
 	static const struct story_part whole = { .to_ns = UINT64_MAX };
-	struct recorded_run st = { .names = session->names, .log = log, .err = err, .rows = rows,
+	struct recorded_run st = { .names = session->names, .log = log, .err = err, .held = held, .rows = rows, .same = count_same(session->names),
 				   .numbers = xcalloc(names_count(session->names), sizeof *st.numbers) };
 	void *states[] = { &st };
 	int result;
@@ -278,25 +317,27 @@ static int run(const struct session *session, bool rows, struct kfi_log *log, st
 	if (result >= 0 && st.full)
 		result = error_set(err, "%s: more than %d calls of the kernel: choose some, by --start and --stop or --min-duration", session->reader->path,
 				   KFI_ROWS_MAX);
-	if (sums)
+	if (result >= 0 && sums)
+		result = add_local(&st, session, err);
+	if (result >= 0 && sums)
 		collect(&st, sums);
 	free(st.numbers);
 	free(st.calls);
 	free(st.sums);
 	free(st.pair_list);
-	map_free(&st.seen);
+	free(st.same);
 	map_free(&st.pairs);
 	return result < 0 ? -1 : 0;
 }
 
-int kd_recorded_calls(const struct session *session, struct kfi_log *ret, struct error *err)
+int kd_recorded_calls(const struct session *session, const struct map *held, struct kfi_log *ret, struct error *err)
 {
-	return run(session, true, ret, NULL, err);
+	return run(session, held, true, ret, NULL, err);
 }
 
-int kd_recorded_sums(const struct session *session, bool as_kd, struct kfi_log *ret_log, struct kd_sums *ret, struct error *err)
+int kd_recorded_sums(const struct session *session, const struct map *held, bool as_kd, struct kfi_log *ret_log, struct kd_sums *ret, struct error *err)
 {
-	int result = run(session, false, ret_log, ret, err);
+	int result = run(session, held, false, ret_log, ret, err);
 
 	for (size_t i = 0; as_kd && i < ret->count; i++)
 		ret->list[i].local_ns = (int64_t)(ret->list[i].total_ns - ret->list[i].sub_ns);

@@ -124,6 +124,7 @@ int thin(const struct session *session, const struct thin_options *options, cons
 	map_free(&t.pairs);
 	free(t.spans);
 	free(t.marks);
+	free(t.unchosen);
 	free(t.insns);
 	free(t.ns);
 	return result;

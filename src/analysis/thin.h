@@ -18,6 +18,7 @@
 #include "trace/builder.h"
 
 struct left_pairs;
+struct map;
 
 /* A condition with its function as marks by number; NULL: it is of another kind. */
 struct thin_condition {
@@ -58,6 +59,7 @@ struct thin_options {
 	struct thin_filter filter;
 	const bool *thunks;     /* marks: functions that are folded into their callers where top shows what remains; NULL: none */
 	struct left_pairs *left_out; /* gets what is left out, of which the caller makes sums; NULL: top shows only what remains */
+	struct map *held;       /* gets the calls that remain and were not chosen (held_calls.h); NULL */
 	const char *what;       /* the options in words, for the trace's META */
 };
 

@@ -237,6 +237,11 @@ static void choose(struct choosing *c, const struct stacks *s, const struct stac
 	}
 	if (reason == THIN_REASONS)
 		t->marks[frame->data - 1] |= THIN_KEEP;
+	if (t->options->held) {
+		t->unchosen = array_reach(t->unchosen, t->n_left / 8 + 1, &t->cap_unchosen, 1);
+		t->unchosen[t->n_left / 8] |= (uint8_t)((reason != THIN_REASONS) << t->n_left % 8);
+		t->n_left++;
+	}
 }
 
 /* Is the frame left by an event that may lead to one which was there before? An exec's system call is cut where the new program begins. */

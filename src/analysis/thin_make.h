@@ -35,6 +35,9 @@ struct thinning {
 	uint8_t *marks;          /* of each frame; only by_frame */
 	size_t cap_marks;
 	uint64_t n_frames;
+	uint8_t *unchosen;       /* bits, in the order in which frames are left; only with options->held */
+	size_t cap_unchosen;
+	uint64_t n_left;
 	uint64_t n_events;
 	struct map pairs;        /* caller << 32 | function → number of the pair in options->left_out, from 1 on */
 	int64_t *insns, *ns;     /* by function: what the self sums of the remaining events lack */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "held_calls.h"
 #include "left_functions.h"
 #include "trace/facts.h"
 #include "trace/sites.h"
@@ -39,7 +40,7 @@ struct writing {
 	struct builder *builder;  /* NULL: only count */
 	struct thin_lane *lanes;
 	unsigned n_lanes;
-	uint64_t event, n_frames;
+	uint64_t event, n_frames, left; /* left: as thinning's n_left */
 	size_t span;              /* number of the span that comes next, or is under way */
 	struct event pending;     /* the event that was replayed last: whether it remains is known when all its frames are */
 	uint64_t args[EVENT_ARGS];
@@ -435,6 +436,16 @@ static bool is_left_out(const struct writing *w, const struct frame *frame)
 	return t->n_spans && !thin_remains(t, frame->data) && frame->data > t->spans[span].first_frame && (!w->over || frame->data <= w->last_frame);
 }
 
+/* Frames are left in the order in which they were when each was chosen or not. */
+static void note_held(struct writing *w, const struct stacks *s, const struct stack *stack, const struct frame *frame)
+{
+	const struct thinning *t = w->t;
+	uint64_t i = w->left++;
+
+	if (t->options->held && i < t->n_left && thin_remains(t, frame->data) && t->unchosen[i / 8] >> i % 8 & 1)
+		held_calls_put(t->options->held, s, stack, frame);
+}
+
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
 {
 	struct writing *w = state;
@@ -442,6 +453,8 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 
 	if (!t->by_frame)
 		return;
+	if (!w->search)
+		note_held(w, s, stack, frame);
 	if (t->options->left_out && !w->search && w->span < t->n_spans && is_left_out(w, frame))
 		add_pair(w->t, stack, frame);
 	if (!s->event || w->over)
@@ -657,6 +670,15 @@ static int copy_sums(const struct thinning *t, struct builder *b, struct error *
 	return result;
 }
 
+/* The trace ends in it. */
+static void end_frame(struct writing *w, const struct stacks *s, const struct stack *stack, const struct frame *frame)
+{
+	if (!s->stop)
+		note_held(w, s, stack, frame);
+	if (w->t->options->left_out && is_left_out(w, frame))
+		add_pair(w->t, stack, frame);
+}
+
 static int replay(struct writing *w, struct error *err)
 {
 	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend };
@@ -667,10 +689,9 @@ static int replay(struct writing *w, struct error *err)
 		settle(w);
 	for (unsigned i = 0; i < w->n_lanes; i++)
 		close_lane(w, i);
-	for (size_t i = 0; result == 0 && w->t->by_frame && w->t->options->left_out && !w->search && i < stacks.count; i++)
+	for (size_t i = 0; result == 0 && w->t->by_frame && !w->search && i < stacks.count; i++)
 		for (size_t k = stacks.list[i].depth; k-- > 0;)
-			if (is_left_out(w, &stacks.list[i].frames[k]))
-				add_pair(w->t, &stacks.list[i], &stacks.list[i].frames[k]);
+			end_frame(w, &stacks, &stacks.list[i], &stacks.list[i].frames[k]);
 	stacks_deinit(&stacks);
 	return result;
 }

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/kd_recorded.h"
 #include "commands.h"
+#include "kd_log.h"
 #include "kfi/log_text.h"
 #include "output_file.h"
 #include "select_arg.h"
@@ -58,19 +58,13 @@ static int write_file(const struct kfi_log *log, const char *path, bool force, s
 static int run(const struct args *args, struct error *err)
 {
 	struct kfi_log log;
-	struct trace_arg t;
 	int r;
 
 	if (!arg(args, "to") || strcmp(arg(args, "to"), "kfi"))
 		return error_set(err, "--to %s: kfi", arg(args, "to") ? arg(args, "to") : "is missing"), EXIT_USAGE;
 	if (arg(args, "output") && output_file_check(arg(args, "output"), OUTPUT_TEXT, arg(args, "force"), args->operands[0], err) < 0)
 		return EXIT_FAILED;
-	if (trace_arg_open(args, &t, err) < 0)
-		return EXIT_FAILED;
-	names_fold_thunks(&t.names);
-	r = kd_recorded_calls(&t.session, &log, err);
-	terminal_end_progress();
-	trace_arg_close(&t);
+	r = kd_log_calls(args, &log, err);
 	if (r == 0 && arg(args, "output"))
 		r = write_file(&log, arg(args, "output"), arg(args, "force"), err);
 	else if (r == 0)

@@ -37,18 +37,20 @@ static bool is_trace(const void *data, size_t len)
 	return len >= MAGIC && !memcmp(data, FORMAT_MAGIC, MAGIC);
 }
 
-/* The calls of a trace, in the form of a log's. */
-static int open_calls(const struct args *args, struct kfi_log *ret, struct error *err)
+int kd_log_calls(const struct args *args, struct kfi_log *ret, struct error *err)
 {
+	struct chosen_calls chosen = { 0 };
 	struct trace_arg t;
-	int r;
+	int r = trace_arg_open_calls(args, &t, &chosen, err);
 
-	if (trace_arg_open(args, &t, err) < 0)
-		return -1;
-	names_fold_thunks(&t.names);
-	r = kd_recorded_calls(&t.session, ret, err);
-	terminal_end_progress();
-	trace_arg_close(&t);
+	*ret = (struct kfi_log){ 0 };
+	if (r == 0) {
+		names_fold_thunks(&t.names);
+		r = kd_recorded_calls(&t.session, &chosen.held, ret, err);
+		terminal_end_progress();
+		trace_arg_close(&t);
+	}
+	map_free(&chosen.held);
 	return r;
 }
 
@@ -65,6 +67,7 @@ bool kd_log_is_trace(const char *path)
 
 int kd_log_sums(const struct args *args, bool as_kd, struct kfi_log *ret_log, struct kd_sums *ret, struct error *err)
 {
+	struct chosen_calls chosen = { .with_sums = true };
 	struct trace_arg t;
 	int r;
 
@@ -76,12 +79,14 @@ int kd_log_sums(const struct args *args, bool as_kd, struct kfi_log *ret_log, st
 		return 0;
 	}
 	*ret_log = (struct kfi_log){ 0 };
-	if (trace_arg_open(args, &t, err) < 0)
-		return -1;
-	names_fold_thunks(&t.names);
-	r = kd_recorded_sums(&t.session, as_kd, ret_log, ret, err);
-	terminal_end_progress();
-	trace_arg_close(&t);
+	r = trace_arg_open_calls(args, &t, &chosen, err);
+	if (r == 0) {
+		names_fold_thunks(&t.names);
+		r = kd_recorded_sums(&t.session, &chosen.held, as_kd, ret_log, ret, err);
+		terminal_end_progress();
+		trace_arg_close(&t);
+	}
+	map_free(&chosen.held);
 	return r;
 }
 
@@ -119,7 +124,7 @@ int kd_log_open(const struct args *args, struct kfi_log *ret, struct error *err)
 	r = read_all(f, path, &data, err);
 	close_input(f);
 	if (r == 0)
-		r = is_trace(data.data, data.len) ? open_calls(args, ret, err) : refuse_choice(args, err);
+		r = is_trace(data.data, data.len) ? kd_log_calls(args, ret, err) : refuse_choice(args, err);
 	if (r == 0 && !is_trace(data.data, data.len))
 		r = kfi_log_parse(path, (char *)data.data, data.len, ret, err);
 	buf_free(&data);
@@ -164,7 +169,7 @@ static ssize_t read_line(FILE *f, char *line, size_t size)
 /* A trace is read at once. */
 static int stream_trace(struct stream *s, struct error *err)
 {
-	int r = open_calls(s->args, s->log, err);
+	int r = kd_log_calls(s->args, s->log, err);
 
 	for (size_t i = 0; r == 0 && i < s->log->n; i++)
 		s->reader->call(s->reader->data, &s->log->calls[i]);

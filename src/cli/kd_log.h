@@ -9,6 +9,9 @@
 /* Read a whole log. The caller deinitialises *ret also after an error. */
 int kd_log_open(const struct args *args, struct kfi_log *ret, struct error *err);
 
+/* The calls of a trace that are chosen, in the form of a log's. Likewise. */
+int kd_log_calls(const struct args *args, struct kfi_log *ret, struct error *err);
+
 bool kd_log_is_trace(const char *path);
 
 /* Read it, and sum it up: of a trace, without having all calls in memory. Of *ret_log only names and header are sure to be set. */

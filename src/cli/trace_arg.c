@@ -61,7 +61,7 @@ int open_trace(const char *path, struct trace_arg *ret, struct error *err)
 	return 0;
 }
 
-static int write_selected(const struct args *args, const struct trace_arg *t, int fd, struct error *err)
+static int write_selected(const struct args *args, const struct trace_arg *t, int fd, struct chosen_calls *calls, const char *path, struct error *err)
 {
 	struct thin_counts counts;
 	struct selected selected;
@@ -70,8 +70,9 @@ static int write_selected(const struct args *args, const struct trace_arg *t, in
 
 	if (command_has(args->command, "thunks") && !arg(args, "thunks"))
 		selected.options.thunks = thunks = names_thunks(&t->names);
+	selected.options.held = calls ? &calls->held : NULL;
 	if (result == 0)
-		result = thin_to(fd, &selected, t, NULL, &counts, err);
+		result = thin_to(fd, &selected, t, calls && calls->with_sums ? path : NULL, &counts, err);
 	free(thunks);
 	terminal_end_progress();
 	if (result == 0 && counts.unstopped)
@@ -81,7 +82,7 @@ static int write_selected(const struct args *args, const struct trace_arg *t, in
 }
 
 /* What was chosen is written to memory, and read from there in place of the trace. */
-static int open_selected(const struct args *args, struct trace_arg *t, struct error *err)
+static int open_selected(const struct args *args, struct chosen_calls *calls, struct trace_arg *t, struct error *err)
 {
 	int fd = memfd_create("upto", MFD_CLOEXEC), result;
 	struct trace_arg chosen;
@@ -89,9 +90,9 @@ static int open_selected(const struct args *args, struct trace_arg *t, struct er
 
 	if (fd < 0)
 		return error_set(err, "no memory for what is chosen: %s", strerror(errno));
-	result = write_selected(args, t, fd, err);
 	/* there is no folder for an index there, so none is made */
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	result = write_selected(args, t, fd, calls, path, err);
 	if (result == 0)
 		result = open_trace(path, &chosen, err);
 	close(fd);
@@ -119,7 +120,7 @@ int trace_arg_open_whole(const struct args *args, struct trace_arg *ret, struct 
 	return 0;
 }
 
-int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error *err)
+static int open_asked(const struct args *args, struct chosen_calls *calls, struct trace_arg *ret, struct error *err)
 {
 	if (trace_arg_open_whole(args, ret, err) < 0)
 		return -1;
@@ -127,11 +128,21 @@ int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error 
 		trace_arg_close(ret);
 		return -1;
 	}
-	if (select_is_asked(args) && open_selected(args, ret, err) < 0) {
+	if (select_is_asked(args) && open_selected(args, calls, ret, err) < 0) {
 		trace_arg_close(ret);
 		return -1;
 	}
 	return 0;
+}
+
+int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error *err)
+{
+	return open_asked(args, NULL, ret, err);
+}
+
+int trace_arg_open_calls(const struct args *args, struct trace_arg *ret, struct chosen_calls *calls, struct error *err)
+{
+	return open_asked(args, calls, ret, err);
 }
 
 void thunks_arg(const struct args *args, struct trace_arg *t)
