@@ -423,6 +423,8 @@ def test_whole():
         assert len(same) > 200 and all(a == b for a, b in same), (begin, next((a, b) for a, b in same if a != b))
     path = thinned("filtered", trace, "--below", "vfs_read", "--depth", "2")
     assert top(path) == top(trace) and top(path, "--thunks") == top(trace, "--thunks")
+    for asked in (["top", "--by", "process"], ["top", "--by", "thread"], ["ps"]):
+        assert upto_json(*asked, "--json", path) == upto_json(*asked, "--json", trace), asked
     return f"{len(dump(path))} events"
 
 

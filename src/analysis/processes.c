@@ -8,24 +8,37 @@ struct processes_run {
 	struct spent *spent;
 	/* within a chunk: */
 	struct meter meter;
+	unsigned cpu;
 	long thread;
-	size_t program;          /* the program that the thread runs … */
-	uint64_t until_ns;       /* … until then */
+	size_t program;             /* the program that the thread runs … */
+	const struct program *next; /* … and the one that it will run; NULL: none */
 };
 
-static void set_program(struct processes_run *s, uint64_t ns)
+static void set_next(struct processes_run *s)
 {
 	const struct thread *t = s->thread == THREAD_NONE ? NULL : &s->threads->list[s->thread];
 
-	s->program = t ? threads_program(s->threads, s->thread, ns) : s->threads->n_programs;
-	s->until_ns = t && s->program + 1 < (size_t)t->first_program + t->n_programs ? s->threads->programs[s->program].end_ns :
-										      UINT64_MAX;
+	s->next = t && s->program + 1 < (size_t)t->first_program + t->n_programs ? &s->threads->programs[s->program + 1] : NULL;
 }
 
-static void set_thread(struct processes_run *s, uint64_t task, uint64_t ns)
+/* A program begins with an instruction: which other events are there does not matter. */
+static bool has_begun(const struct processes_run *s, const struct program *p, uint64_t insns, uint64_t ns)
+{
+	return p->start_cpu == s->cpu ? insns >= p->start_insns : ns >= p->start_ns;
+}
+
+static void go_to_program(struct processes_run *s, uint64_t insns, uint64_t ns)
+{
+	for (; s->next && has_begun(s, s->next, insns, ns); set_next(s))
+		s->program++;
+}
+
+static void set_thread(struct processes_run *s, uint64_t task, uint64_t insns, uint64_t ns)
 {
 	s->thread = task ? threads_find(s->threads, task, ns) : THREAD_NONE;
-	set_program(s, ns);
+	s->program = s->thread == THREAD_NONE ? s->threads->n_programs : threads_program(s->threads, s->thread, ns);
+	set_next(s);
+	go_to_program(s, insns, ns);
 }
 
 static int begin(void *state, const struct chunk_header *h, struct error *err)
@@ -34,7 +47,8 @@ static int begin(void *state, const struct chunk_header *h, struct error *err)
 
 	(void)err;
 	meter_begin(&s->meter, h);
-	set_thread(s, h->task, h->first_ns);
+	s->cpu = h->cpu;
+	set_thread(s, h->task, h->first_insns, h->first_ns);
 	return 0;
 }
 
@@ -56,9 +70,9 @@ static int batch(void *state, struct batch *b, struct error *err)
 
 		add(&s->spent[s->program], &spent);
 		if (e->kind == EVENT_TASK_SWITCH)
-			set_thread(s, e->args[1], e->ns);
-		else if (e->ns >= s->until_ns)
-			set_program(s, e->ns);
+			set_thread(s, e->args[1], e->insns, e->ns);
+		else if (s->next)
+			go_to_program(s, e->insns, e->ns);
 	}
 	return 0;
 }

@@ -235,8 +235,8 @@ static void leave_out_pending(struct writing *w)
 	lane->held_ns = e->ns;
 }
 
-/* Is the clock the one at which a task was made? From there on the task has a stack. */
-static bool is_of_new_task(const struct writing *w)
+/* Is the clock the one at which a task was made, or another program began? From there on the task has a stack, and time is the program's. */
+static bool is_of_program(const struct writing *w)
 {
 	const struct task_records *tasks = &w->t->session->reader->tasks;
 	struct thin_lane *lane = &w->lanes[w->pending_cpu];
@@ -244,7 +244,7 @@ static bool is_of_new_task(const struct writing *w)
 	for (; lane->record < tasks->count; lane->record++) {
 		const struct task_record *r = &tasks->records[lane->record];
 
-		if (r->cpu == w->pending_cpu && r->change == TASK_NEW && r->insns >= w->pending.insns)
+		if (r->cpu == w->pending_cpu && (r->change == TASK_NEW || r->change == TASK_EXEC) && r->insns >= w->pending.insns)
 			return r->insns == w->pending.insns;
 	}
 	return false;
@@ -263,7 +263,7 @@ static bool pending_remains(const struct writing *w)
 	case EVENT_ADDRESS_SPACE:
 		return true;
 	case EVENT_CLOCK:
-		return is_of_new_task(w);
+		return is_of_program(w);
 	case EVENT_JUMP:
 	case EVENT_JUMP_INDIRECT:
 	case EVENT_ARRIVE:

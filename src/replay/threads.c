@@ -67,6 +67,7 @@ static void begin_program(struct threads *t, uint32_t number, const struct task_
 	*p = (struct program){
 		.thread = number, .kernel = !r->mm, .comm = r->comm, .exe = program_path(r),
 		.start_ns = thread->n_programs ? r->ns : thread->start_ns, .end_ns = thread->end_ns,
+		.start_insns = r->insns, .start_cpu = r->cpu,
 	};
 	thread->n_programs++;
 }

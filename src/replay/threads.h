@@ -26,6 +26,8 @@ struct program {
 	const char *comm;         /* the thread's last name in that time */
 	const char *exe;          /* path; "": none, or not known; [kernel_init]: what process 1 is before its first exec */
 	uint64_t start_ns, end_ns; /* as a thread's */
+	uint64_t start_insns;     /* of the vCPU that it began on … */
+	uint32_t start_cpu;       /* … which counts exactly what came before, where the time is some microseconds later */
 };
 
 struct threads {
