@@ -68,7 +68,10 @@ def without_gaps(dumped):
 
 
 def top(trace, *options):
-    return upto_json("top", "--json", "-n", "0", *options, trace)
+    """What it says of functions; of what was left out of the trace, see test_top()."""
+    answer = upto_json("top", "--json", "-n", "0", *options, trace)
+    answer.pop("left_out", None)
+    return answer
 
 
 class Call:
@@ -500,6 +503,35 @@ def test_reading(command):
             continue  # there it is an option of its own: it narrows down what is shown
         path = thinned(f"read-{command}", trace, *options)
         assert run(UPTO, *asked, *options, trace).stdout == run(UPTO, *asked, path).stdout, options
+
+
+@pytest.mark.weight(6)
+def test_top():
+    """top has the sums of all that ran in the chosen spans and threads, whichever calls a filter leaves out, and says that it does."""
+    trace, before = base(2), {thunks: top(base(2), *thunks) for thunks in ((), ("--thunks",))}
+    for options in ("--min-duration 20us", "--max-duration 2us --depth 3", "--no-interrupts", f"--below {FAULT}"):
+        path = thinned("top", trace, *options.split())
+        assert {thunks: top(trace, *thunks, *options.split()) for thunks in before} == before, options
+        own = [sorted((f["function"], f["calls"], f["self_insns"], f["self_ns"]) for f in functions["functions"])
+               for functions in (top(path, "--total"), before[()])]
+        assert own[0] == own[1], options
+        told = [upto_json("top", "--json", *o)["left_out"] for o in ([path], [*options.split(), trace], ["--total", path], ["--by", "module", path])]
+        assert set(told) == {told[0]} and told[0] > 1000, told
+        heading = run(UPTO, "top", "--exact", path).stdout.decode().splitlines()[:2]
+        assert heading[1] == f"# {told[0]} calls were left out by {options}; sums are of all that ran", heading
+    assert "left_out" not in upto_json("top", "--json", trace) and "left out" not in run(UPTO, "top", trace).stdout.decode()
+    span = cut_options(2, "entry")[0]
+    assert top(trace, *span, "--min-duration", "20us") == top(trace, *span) != before[()]
+    # the functions are shown that were asked for
+    shown = top(trace, "--functions", "*fault*", "--not", FAULT)["functions"]
+    assert shown == [f for f in before[()]["functions"] if "fault" in f["function"] and f["function"] != FAULT] and len(shown) > 5, shown
+    # of threads, all that they ran
+    look_for_exe(trace)
+    ran = sum(t["self_insns"] for t in upto_json("top", "--json", "--by", "thread", trace)["thread"] if t["pid"] in EXE)
+    theirs = top(trace, "--pid", "exe")
+    assert sum(f["self_insns"] for f in theirs["functions"]) == ran > 0, ran
+    assert top(trace, "--pid", "exe", "--min-duration", "20us") == theirs
+    return f"{ran} instructions of {len(EXE)} threads"
 
 
 @pytest.mark.parametrize("command", ["timeline", "waits", "why"])

@@ -61,6 +61,7 @@ struct thin_options {
 	struct left_pairs *left_out; /* gets what is left out, of which the caller makes sums; NULL: top shows only what remains */
 	struct map *held;       /* gets the calls that remain and were not chosen (held_calls.h); NULL */
 	const char *what;       /* the options in words, for the trace's META */
+	bool unnamed;           /* it does not say so: the trace is thinned again, which does */
 };
 
 /* Why calls were left out: the first that applies. */

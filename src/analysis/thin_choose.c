@@ -220,7 +220,7 @@ static enum thin_reason reason_of(const struct thinning *t, const struct stacks 
 		return THIN_FUNCTION;
 	if (f->depth && depth_of(t, stack, (size_t)(frame - stack->frames)) > f->depth)
 		return THIN_DEPTH;
-	if (f->threads && (stack->thread == THREAD_NONE || !f->threads[stack->thread]))
+	if (!thin_has_thread(t, stack))
 		return THIN_THREAD;
 	return THIN_REASONS;
 }

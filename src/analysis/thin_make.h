@@ -40,7 +40,7 @@ struct thinning {
 	uint64_t n_left;
 	uint64_t n_events;
 	struct map pairs;        /* caller << 32 | function → number of the pair in options->left_out, from 1 on */
-	int64_t *insns, *ns;     /* by function: what the self sums of the remaining events lack */
+	int64_t *insns, *ns;     /* by function: what the self sums of the remaining events lack of those of the threads that were chosen */
 	struct thin_counts counts;
 };
 
@@ -71,6 +71,13 @@ static inline bool thin_is_entered(const struct stacks *s, const struct frame *f
 static inline bool thin_remains(const struct thinning *t, uint32_t data)
 {
 	return !t->by_frame || t->marks[data - 1] & (THIN_KEEP | THIN_HELD);
+}
+
+static inline bool thin_has_thread(const struct thinning *t, const struct stack *stack)
+{
+	const bool *threads = t->options->filter.threads;
+
+	return !threads || (stack->thread != THREAD_NONE && threads[stack->thread]);
 }
 
 #endif

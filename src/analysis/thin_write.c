@@ -24,7 +24,6 @@ struct thin_lane {
 	uint64_t last_ns;         /* of the last event in the span, whether or not it remains */
 	bool unclocked;           /* the last that was written has no clock behind it */
 	uint32_t function, thin_function; /* where control is, and where it is according to what was written */
-	bool remains;             /* the frame of `function` does */
 	bool moved;               /* an event with a target, to be looked at when it has been replayed … */
 	bool moved_thin;          /* … and it was written */
 };
@@ -152,6 +151,14 @@ static void go_to_time(const struct event *next, uint64_t ns, struct cpu_state *
 	}
 }
 
+/* Where control is behind a gap. Of programs that is known with the next event only. */
+static uint32_t function_at(const struct writing *w, uint64_t place, uint64_t ns)
+{
+	const struct names *names = w->t->session->names;
+
+	return addr_is_kernel(place) ? names_place(names, place, ns, 0).function : names->groups + GROUP_UNKNOWN;
+}
+
 /* The gap ends with the last event before, whose time is known, but while the vCPU is halted, with the span's begin. */
 static void put_gap(struct writing *w, unsigned cpu, enum gap_reason reason, uint64_t lost)
 {
@@ -169,6 +176,7 @@ static void put_gap(struct writing *w, unsigned cpu, enum gap_reason reason, uin
 	if (w->builder)
 		builder_put_gap(w->builder, cpu, &state, reason, gap_number(w), lost);
 	lane->written = state;
+	lane->thin_function = function_at(w, state.place, state.ns);
 	lane->unclocked = false;
 	lane->held = false;
 }
@@ -277,6 +285,7 @@ static bool pending_remains(const struct writing *w)
 static void go_past_gap(const struct writing *w, struct thin_lane *lane)
 {
 	lane->any_ns = w->pending.ns;
+	lane->function = function_at(w, w->args[GAP_PLACE], w->pending.ns);
 	lane->state = (struct cpu_state){
 		.insns = w->pending.insns, .ns = w->pending.ns, .place = w->args[GAP_PLACE], .task = w->args[GAP_TASK],
 	};
@@ -317,21 +326,21 @@ static void compare_functions(struct writing *w, struct thin_lane *lane, const s
 {
 	const struct thinning *t = w->t;
 	const struct frame *top = stack->depth ? &stack->frames[stack->depth - 1] : NULL;
+	bool chosen;
 
 	while (t->options->thunks && top > stack->frames && t->options->thunks[top->function])
 		top--;
-	if (lane->moved && top) {
+	if (lane->moved && top)
 		lane->function = top->function;
-		lane->remains = thin_remains(t, top->data);
-	}
 	if (lane->moved_thin && top)
 		lane->thin_function = top->function;
 	lane->moved = lane->moved_thin = false;
-	if (!t->by_frame || lane->span != w->span + 1 || (lane->remains && lane->function == lane->thin_function))
+	chosen = thin_has_thread(t, stack);
+	if (!t->by_frame || lane->span != w->span + 1 || (chosen && lane->function == lane->thin_function))
 		return;
 	t->insns[lane->thin_function] -= (int64_t)spent->insns;
 	t->ns[lane->thin_function] -= (int64_t)spent->ns;
-	if (lane->remains) {
+	if (chosen) {
 		t->insns[lane->function] += (int64_t)spent->insns;
 		t->ns[lane->function] += (int64_t)spent->ns;
 	}
@@ -611,7 +620,8 @@ static void write_meta(struct thinning *t, struct builder *b)
 	struct buf lines = { 0 };
 
 	copy_meta(&r->meta, &lines);
-	meta_put(&lines, "thinned", t->options->what);
+	if (!t->options->unnamed)
+		meta_put(&lines, "thinned", t->options->what);
 	meta_put(&lines, "filtered", t->by_frame || (meta_get(&r->meta, "filtered") && !strcmp(meta_get(&r->meta, "filtered"), "yes")) ? "yes" : "no");
 	put_spans(t, &lines);
 	meta_put_u64(&lines, "left_out.calls", t->counts.calls);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "left_out_note.h"
 #include "select_arg.h"
 #include "tables/interrupts_table.h"
 #include "tables/sums_table.h"
@@ -24,6 +25,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	struct table table;
 	struct view view = {
 		.table = &table, .trace = t,
+		.left_out = totals ? "; self sums are of all that ran, total ones of the other calls" : top_by_left_out(args),
 		.default_output = totals ? (by_ns ? BY_TOTAL_NS : BY_TOTAL_INSNS) : by_ns ? NULL : BY_INSNS,
 		.default_sort = totals ? (by_ns ? "total_ns" : "total_insns") : by_ns ? "self_ns" : "self_insns",
 	};
@@ -46,10 +48,15 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 static int analyse(struct trace_arg *t, const struct span *span, bool total, struct functions *ret,
 		   struct function_total **ret_totals, struct error *err)
 {
-	if (!total)
-		return functions_analyse(t->reader, &t->names, span, ret, err);
-	trace_arg_open_index(t);
-	return totals_analyse(&t->session, is_worth_index(t), ret, ret_totals, err);
+	if (total) {
+		trace_arg_open_index(t);
+		if (totals_analyse(&t->session, is_worth_index(t), ret, ret_totals, err) < 0)
+			return -1;
+		if (!left_out_calls(t))
+			return 0;
+		functions_deinit(ret);
+	}
+	return functions_analyse(t->reader, &t->names, span, ret, err);
 }
 
 /* What the order goes by is what shares are of, unless --clock says otherwise. */
@@ -72,7 +79,7 @@ static int run(const struct args *args, struct error *err)
 	struct span span;
 	struct function_total *totals = NULL;
 	struct top_choice choice = { 0 };
-	bool *only = NULL;
+	bool *only = NULL, *chosen = NULL;
 	enum sums_by by;
 	int r = EXIT_FAILED;
 
@@ -91,20 +98,29 @@ static int run(const struct args *args, struct error *err)
 	}
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
+	if (select_functions(args, &t.names, &chosen, err) < 0) {
+		free(chosen);
+		trace_arg_close(&t);
+		return EXIT_FAILED;
+	}
 	trace_choose_clock(&t, &choice.by_ns);
 	thunks_arg(args, &t);
 	if (by != BY_FUNCTION) {
 		r = by == BY_INTERRUPT ? top_by_interrupt_show(args, &t, &span, choice.by_ns, err) :
 					 top_by_show(args, &t, &span, by, choice.by_ns, err);
+		free(chosen);
 		trace_arg_close(&t);
 		return r;
 	}
 	if (only_arg(args, &t.names, &only, err) == 0 && analyse(&t, &span, arg(args, "total"), &f, &totals, err) == 0) {
+		for (uint32_t i = 0; i < names_count(&t.names); i++)
+			only[i] = only[i] && chosen[i];
 		choice.functions = only;
 		r = show(args, &t, &f, totals, &choice, err);
 		functions_deinit(&f);
 	}
 	free(only);
+	free(chosen);
 	free(totals);
 	trace_arg_close(&t);
 	return r;
@@ -134,7 +150,7 @@ static const struct option options[] = {
 
 static const struct legend legends[] = {
 	{ "columns", top_columns, NULL }, { "columns with --by", sums_columns, NULL },
-	{ "columns with --by interrupt", interrupts_columns, NULL }, { 0 },
+	{ "columns with --by interrupt", interrupts_columns, NULL }, LEFT_OUT_LEGEND, { 0 },
 };
 
 const struct command cmd_top = {
@@ -145,6 +161,9 @@ const struct command cmd_top = {
 		       "its callees' not counted. Halted time is nobody's and is told apart.\n"
 		       "Code without symbols is one row: of a program or library [busybox], of others [firmware], [decompressor],\n"
 		       "[kernel] (no function's), [user] (nothing told what was mapped there).\n"
+		       "Sums are of all calls, also where the trace, or what is chosen of it, has only those that took long, or those of some functions: "
+		       "so they are the same as of the whole. --functions and --not say which functions are shown. --pid and --comm say whose time it is: "
+		       "sums are of all that these threads ran. Total times are those of the calls that remain.\n"
 		       THUNKS_NOTE
 		       INDEX_NOTE,
 	.examples = "  upto top trace.upto\n      the functions that ran longest\n"
@@ -155,6 +174,7 @@ const struct command cmd_top = {
 		    "  upto top -o function,calls -s calls trace.upto\n      the functions entered most\n",
 	.options = options,
 	.legends = legends,
+	.of_all = true,
 	.min_operands = 1, .max_operands = OPERANDS_MAX,
 	.run = run,
 };

@@ -58,6 +58,7 @@ struct command {
 	const struct legend *legends; /* NULL: none */
 	unsigned min_operands, max_operands;
 	const char *needs;       /* what a trace must have: a word of META's `absent`; NULL: nothing special */
+	bool of_all;             /* its sums are of all that ran, also of calls that --min-duration and the like leave out */
 	bool rest;               /* takes "-- anything" */
 	int (*run)(const struct args *args, struct error *err); /* an exit status; err is printed if it has text */
 };

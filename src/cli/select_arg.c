@@ -134,6 +134,27 @@ static int list_arg(const struct args *args, const char *option, const struct na
 	return 0;
 }
 
+int select_functions(const struct args *args, const struct names *names, bool **ret, struct error *err)
+{
+	static const char *const options[] = { "functions", "not" };
+	bool *marks = *ret = xcalloc(names_count(names), sizeof *marks);
+
+	memset(marks, true, names_count(names) * sizeof *marks);
+	for (int is_not = 0; is_not < 2; is_not++) {
+		const char *list = value_of(args, options[is_not]);
+		bool *named;
+
+		if (!list)
+			continue;
+		if (functions_named(list, names, &named, err) < 0)
+			return error_prefix(err, "--%s", options[is_not]);
+		for (uint32_t i = 0; i < names_count(names); i++)
+			marks[i] = marks[i] && named[i] != is_not;
+		free(named);
+	}
+	return 0;
+}
+
 static const char *object_at(const void *names, size_t i)
 {
 	return names_object(names, (uint32_t)i);

@@ -65,6 +65,7 @@
 struct selected {
 	struct thin_options options;
 	bool thorough;   /* what is written is to be as small as can be */
+	bool of_all;     /* top's sums are to be those of all that ran in the spans, and in the threads */
 	char *what;
 	bool *marks[12]; /* memory of those in the options */
 	unsigned n_marks;
@@ -97,6 +98,9 @@ struct kfi_run;
 /* What a run of a configuration of KFI chooses, but no earlier than that time. Likewise. */
 int select_kfi(const struct kfi_run *run, const char *path, const struct session *session, uint64_t after_ns, struct selected *ret, struct error *err);
 void selected_deinit(struct selected *s);
+
+/* Marks of the functions that --functions and --not choose, while thunks are not folded. The caller frees *ret, also after an error. */
+int select_functions(const struct args *args, const struct names *names, bool **ret, struct error *err);
 
 /* The times of a command's --start and --stop, if they were given; else *from_ns and *to_ns remain. */
 int select_window(const struct args *args, const struct session *session, uint64_t *from_ns, uint64_t *to_ns, struct error *err);

@@ -27,6 +27,15 @@ static bool has_spans(const struct thin_options *o)
 	return o->start.condition.kind || o->stop.condition.kind;
 }
 
+/* Does the filter leave calls out of threads that it has? */
+static bool has_filter_of_calls(const struct thin_filter *f)
+{
+	struct thin_filter calls = *f;
+
+	calls.threads = NULL;
+	return has_filter(&calls);
+}
+
 static int sum_up(struct trace_arg *whole, struct trace_arg *part, struct left_comparison *ret, struct error *err)
 {
 	*ret = (struct left_comparison){ .folded = whole->names.thunks };
@@ -75,8 +84,16 @@ static int append_sums(const char *whole_path, const char *path, struct left_pai
 	return result;
 }
 
-/* The spans as a trace in memory, without filters: the sums are those of what the spans have. */
-static int open_spans(const struct session *session, const struct thin_options *o, struct trace_arg *ret, char path[32], int *ret_fd,
+static void path_of(int fd, char ret[32])
+{
+	snprintf(ret, 32, "/proc/self/fd/%d", fd);
+}
+
+/*
+ * The spans as a trace in memory, of which the filters then choose: the sums are those of what the spans have. `threads`: also the threads,
+ * whose sums are then those of all that they ran.
+ */
+static int open_spans(const struct session *session, const struct thin_options *o, bool threads, struct trace_arg *ret, char path[32], int *ret_fd,
 		      struct thin_counts *ret_counts, struct error *err)
 {
 	struct thin_options spans = *o;
@@ -84,10 +101,11 @@ static int open_spans(const struct session *session, const struct thin_options *
 
 	if (fd < 0)
 		return error_set(err, "no memory for the spans: %s", strerror(errno));
-	spans.filter = (struct thin_filter){ 0 };
+	spans.filter = (struct thin_filter){ .threads = threads ? o->filter.threads : NULL };
 	spans.limit = 0;
 	spans.left_out = NULL;
-	snprintf(path, 32, "/proc/self/fd/%d", fd);
+	spans.unnamed = true;
+	path_of(fd, path);
 	*ret_fd = fd;
 	if (select_write(session, &spans, fd, "memory", PACK_QUICKLY, ret_counts, err) < 0 || open_trace(path, ret, err) < 0) {
 		close(fd);
@@ -107,7 +125,7 @@ static int append_sums_of_cut(const struct session *session, const struct thin_o
 	int fd, result;
 
 	within.cut = &counts->cut;
-	if (open_spans(session, &within, &all, all_path, &fd, &ignored, err) < 0)
+	if (open_spans(session, &within, false, &all, all_path, &fd, &ignored, err) < 0)
 		return -1;
 	trace_arg_close(&all);
 	result = append_sums(all_path, path, pairs, err);
@@ -118,33 +136,36 @@ static int append_sums_of_cut(const struct session *session, const struct thin_o
 int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err)
 {
 	struct thin_options o = selected->options;
-	const char *whole_path = t->reader->path;
+	const char *whole_path = t->reader->path, *name = path ? path : "memory";
+	bool of_all = path ? has_filter(&o.filter) : selected->of_all && has_filter_of_calls(&o.filter);
+	bool threads_first = of_all && !path && o.filter.threads;
 	struct thin_counts of_spans = { 0 };
 	struct left_pairs pairs = { 0 };
 	struct trace_arg spans;
-	char spans_path[32];
+	char spans_path[32], own_path[32];
 	int spans_fd = -1, result = 0;
 	enum packing packing;
 
-	if (has_filter(&o.filter) && has_spans(&o)) {
-		result = open_spans(&t->session, &o, &spans, spans_path, &spans_fd, &of_spans, err);
+	path_of(fd, own_path);
+	if (threads_first || (has_filter(&o.filter) && has_spans(&o))) {
+		result = open_spans(&t->session, &o, threads_first, &spans, spans_path, &spans_fd, &of_spans, err);
 		whole_path = spans_path;
 		o.start = o.stop = (struct thin_condition){ 0 };
 		o.before_ns = 0;
+		o.filter.threads = threads_first ? NULL : o.filter.threads;
 	}
 	if (result < 0)
 		return -1;
-	o.left_out = path && has_filter(&o.filter) ? &pairs : NULL;
+	o.left_out = of_all ? &pairs : NULL;
 	packing = !path ? PACK_QUICKLY : selected->thorough ? PACK_THOROUGHLY : PACK_WELL;
-	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, path ? path : "memory", packing, ret, err);
+	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, name, packing, ret, err);
 	ret->unstopped |= of_spans.unstopped;
-	if (spans_fd >= 0) {
+	if (spans_fd >= 0)
 		ret->stop_ns = of_spans.stop_ns;
-	}
 	if (result == 0 && o.left_out && ret->is_cut)
-		result = append_sums_of_cut(spans_fd < 0 ? &t->session : &spans.session, &o, ret, path, &pairs, err);
+		result = append_sums_of_cut(spans_fd < 0 ? &t->session : &spans.session, &o, ret, path ? path : own_path, &pairs, err);
 	else if (result == 0 && o.left_out)
-		result = append_sums(whole_path, path, &pairs, err);
+		result = append_sums(whole_path, path ? path : own_path, &pairs, err);
 	if (spans_fd >= 0) {
 		trace_arg_close(&spans);
 		close(spans_fd);

@@ -11,7 +11,7 @@
 /* Write what was chosen of the trace to `path` (output_file.h), with the sums of the calls that are left out. */
 int thin_file(const struct selected *selected, const struct trace_arg *t, const char *path, bool force, struct thin_counts *ret, struct error *err);
 
-/* Write it to a file that is open and empty. `path`: the same file, to put the sums into; NULL: without them. */
+/* Write it to a file that is open and empty. `path`: the same file, NULL: it is memory, which has the sums only if they are asked for. */
 int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err);
 
 /* A line that says what became of it. */

@@ -7,6 +7,11 @@
 #include "tables/sums_table.h"
 #include "view.h"
 
+const char *top_by_left_out(const struct args *args)
+{
+	return arg(args, "pid") || arg(args, "comm") ? "; sums are of all that the chosen threads ran" : "; sums are of all that ran";
+}
+
 int top_by_arg(const struct args *args, enum sums_by *ret, struct error *err)
 {
 	const char *by = arg(args, "by");
@@ -48,6 +53,7 @@ int top_by_show(const struct args *args, const struct trace_arg *t, const struct
 	struct view view = {
 		.table = &table, .trace = t, .default_output = outputs[by == BY_PROCESS || by == BY_THREAD][by_ns],
 		.default_sort = by_ns ? "self_ns" : "self_insns",
+		.left_out = by == BY_PROCESS || by == BY_THREAD ? NULL : top_by_left_out(args),
 	};
 	int r = EXIT_FAILED;
 
@@ -64,7 +70,7 @@ int top_by_interrupt_show(const struct args *args, const struct trace_arg *t, co
 {
 	struct interrupts interrupts;
 	struct table table;
-	struct view view = { .table = &table, .trace = t, .default_sort = by_ns ? "total_ns" : "total_insns" };
+	struct view view = { .table = &table, .trace = t, .default_sort = by_ns ? "total_ns" : "total_insns", .left_out = "" };
 	int r = EXIT_FAILED;
 
 	if (interrupts_analyse(&t->session, span, &interrupts, err) == 0) {

@@ -6,6 +6,9 @@
 #include "analysis/sums.h"
 #include "trace_arg.h"
 
+/* Of what the sums are where calls were left out, for view.left_out. */
+const char *top_by_left_out(const struct args *args);
+
 int top_by_arg(const struct args *args, enum sums_by *ret, struct error *err);
 
 /* Print the table. Both return an exit status. `by` is neither BY_FUNCTION nor BY_INTERRUPT. */

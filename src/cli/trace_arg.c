@@ -61,18 +61,19 @@ int open_trace(const char *path, struct trace_arg *ret, struct error *err)
 	return 0;
 }
 
-static int write_selected(const struct args *args, const struct trace_arg *t, int fd, struct chosen_calls *calls, const char *path, struct error *err)
+static int write_selected(const struct args *args, const struct trace_arg *t, int fd, struct chosen_calls *calls, struct error *err)
 {
 	struct thin_counts counts;
 	struct selected selected;
 	bool *thunks = NULL;
 	int result = select_arg(args, &t->session, &selected, err);
 
+	selected.of_all = args->command->of_all || (calls && calls->with_sums);
 	if (command_has(args->command, "thunks") && !arg(args, "thunks"))
 		selected.options.thunks = thunks = names_thunks(&t->names);
 	selected.options.held = calls ? &calls->held : NULL;
 	if (result == 0)
-		result = thin_to(fd, &selected, t, calls && calls->with_sums ? path : NULL, &counts, err);
+		result = thin_to(fd, &selected, t, NULL, &counts, err);
 	free(thunks);
 	terminal_end_progress();
 	if (result == 0 && counts.unstopped)
@@ -90,9 +91,9 @@ static int open_selected(const struct args *args, struct chosen_calls *calls, st
 
 	if (fd < 0)
 		return error_set(err, "no memory for what is chosen: %s", strerror(errno));
+	result = write_selected(args, t, fd, calls, err);
 	/* there is no folder for an index there, so none is made */
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	result = write_selected(args, t, fd, calls, path, err);
 	if (result == 0)
 		result = open_trace(path, &chosen, err);
 	close(fd);

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "empty.h"
+#include "left_out_note.h"
 #include "near.h"
 #include "quantity.h"
 #include "terminal.h"
@@ -25,6 +26,7 @@ struct view_layout {
 	unsigned n;
 	bool lacks[COLUMNS_MAX];    /* the trace does not have what the column is of */
 	bool json, exact;
+	bool left_out; /* the table lacks calls */
 	size_t *rows; /* in the order of showing */
 	size_t n_rows;
 };
@@ -218,6 +220,8 @@ static int limit_rows(const struct view *view, const struct args *args, struct v
 	uint64_t n = l->json ? 0 : terminal_rows();
 
 	/* room for one line of a heading is left in any case */
+	if (l->left_out && view->heading)
+		n -= n > 1;
 	for (const char *at = view->heading; at && (at = strchr(at, '\n')) != NULL; at++)
 		n -= n > 1;
 
@@ -472,14 +476,44 @@ static void print_titles(const struct view *view, const struct view_layout *l)
 	putchar('\n');
 }
 
+static void print_left_out_json(const struct view *view, const struct view_layout *l)
+{
+	if (!l->left_out)
+		return;
+	printf("\n   ");
+	left_out_put_json(stdout, view->trace);
+	putchar(',');
+}
+
 static void print_nothing(const struct view *view, const struct args *args, const struct view_layout *l)
 {
-	if (l->json)
-		printf("{\n   \"%s\": []\n}\n", view->table->name);
-	else
+	if (l->json) {
+		printf("{");
+		print_left_out_json(view, l);
+		printf("\n   \"%s\": []\n}\n", view->table->name);
+	} else {
 		print_titles(view, l);
+	}
 	if (!view->table->rows)
 		empty_say(args, view->trace, view->table->what);
+}
+
+/* A key goes before the one that libsmartcols prints. */
+static int print_table(const struct view *view, const struct view_layout *l, struct libscols_table *table)
+{
+	char *data;
+	int r;
+
+	if (!l->json || !l->left_out)
+		return scols_print_table(table);
+	r = scols_print_table_to_string(table, &data);
+	if (r < 0)
+		return r;
+	putchar('{');
+	print_left_out_json(view, l);
+	fputs(data + 1, stdout);
+	free(data);
+	return r;
 }
 
 /* An exit status. */
@@ -500,7 +534,7 @@ static int draw(const struct view *view, const struct view_layout *l, struct err
 	add_columns(view, l, table);
 	for (size_t i = 0; i < l->n_rows; i++)
 		add_row(view, l, l->rows[i], table, &text, &scratch);
-	r = scols_print_table(table);
+	r = print_table(view, l, table);
 	if (l->json)
 		putchar('\n');
 	scols_unref_table(table);
@@ -544,7 +578,7 @@ void view_put_time(struct buf *out, const struct args *args, const struct trace_
 	buf_printf(out, " more");
 }
 
-static void print_heading(const char *heading, size_t columns)
+static void print_heading_lines(const char *heading, size_t columns)
 {
 	struct buf lines = { 0 };
 
@@ -562,9 +596,28 @@ static void print_heading(const char *heading, size_t columns)
 	buf_free(&lines);
 }
 
+static void print_heading(const struct view *view, const struct args *args, const struct view_layout *l)
+{
+	size_t columns = arg(args, "wide") ? 0 : terminal_columns();
+	struct buf note = { 0 };
+
+	if (view->heading)
+		print_heading_lines(view->heading, columns);
+	if (!l->left_out || arg(args, "output"))
+		return;
+	buf_printf(&note, "# ");
+	left_out_put(&note, args, view->trace);
+	buf_printf(&note, "%s", view->left_out);
+	buf_put_u8(&note, 0);
+	print_heading_lines((char *)note.data, columns);
+	buf_free(&note);
+}
+
 int view_print(const struct view *view, const struct args *args, struct error *err)
 {
-	struct view_layout l = { .json = arg(args, "json"), .exact = arg(args, "exact") };
+	struct view_layout l = {
+		.json = arg(args, "json"), .exact = arg(args, "exact"), .left_out = view->left_out && left_out_calls(view->trace),
+	};
 	int r = EXIT_OK;
 
 	if (check_columns(view, arg(args, "output"), err) < 0 || check_columns(view, arg(args, "sort"), err) < 0)
@@ -580,8 +633,8 @@ int view_print(const struct view *view, const struct args *args, struct error *e
 	fit_columns(view, args, &l);
 	if (!l.json)
 		terminal_start_pager();
-	if (!l.json && view->heading)
-		print_heading(view->heading, arg(args, "wide") ? 0 : terminal_columns());
+	if (!l.json)
+		print_heading(view, args, &l);
 	if (!l.n_rows)
 		print_nothing(view, args, &l);
 	else

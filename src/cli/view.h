@@ -25,6 +25,7 @@ struct view {
 	const char *default_output; /* columns for people, as with -o; NULL: all that are not hidden */
 	const char *default_sort;   /* NULL: the rows' own order */
 	const struct trace_arg *trace;
+	const char *left_out;       /* what to add where it is said that calls were left out of the trace; NULL: they make no difference */
 };
 
 /*

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Says of a trace that calls were left out of it, so that no answer seems more complete than it is. */
+#ifndef UPTO_CLI_LEFT_OUT_NOTE_H
+#define UPTO_CLI_LEFT_OUT_NOTE_H
+
+#include <stdio.h>
+
+#include "command.h"
+#include "trace_arg.h"
+
+/* The legend of left_out_put_json(). */
+#define LEFT_OUT_LEGEND { "keys of JSON", NULL, left_out_terms }
+extern const struct term left_out_terms[];
+
+/* How many calls filters have left out. */
+uint64_t left_out_calls(const struct trace_arg *t);
+
+/* "38.1 M calls were left out by --min-duration 100us" */
+void left_out_put(struct buf *out, const struct args *args, const struct trace_arg *t);
+
+/* "left_out": 38067541 */
+void left_out_put_json(FILE *out, const struct trace_arg *t);
+
+#endif
