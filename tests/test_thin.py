@@ -534,6 +534,27 @@ def test_top():
     return f"{ran} instructions of {len(EXE)} threads"
 
 
+def test_again():
+    """A trace that is thinned twice tells of both filters, and counts what each of them left out."""
+    path, metas = base(2), []
+    for options in ("--min-duration 20us", "--no-interrupts", f"--not {FAULT}"):
+        path = thinned(f"again-{len(metas)}", path, *options.split())
+        metas.append(upto_json("info", "--json", path)["meta"])
+    before = upto_json("info", "--json", base(2))["meta"]["thinned"]
+    assert metas[-1]["thinned"] == f"{before}, then --min-duration 20us, then --no-interrupts, then --not {FAULT}"
+    reasons = ("duration", "interrupt", "function")
+    counts = [[int(m[f"left_out.{r}"]) for r in reasons] for m in metas]
+    assert counts[0][0] == counts[1][0] == counts[2][0] > 0 and counts[1][1] == counts[2][1] > 0 and counts[2][2] > 0, counts
+    assert all(int(m["left_out.calls"]) - sum(c) > 0 for m, c in zip(metas, counts)), (metas[-1], counts)
+    told = run(UPTO, "info", path).stdout.decode()
+    assert f"Execution time filter count = {counts[2][0]}\n" in told and f"Function List filter count = {counts[2][2]}\n" in told
+    assert f"Total entries filtered = {sum(counts[2])}\n" in told
+    # a span, and in it a filter, is one choice
+    path = thinned("again-span", base(2), *cut_options(2, "entry")[0], "--min-duration", "20us")
+    assert upto_json("info", "--json", path)["meta"]["thinned"].count(", then ") == 1
+    return str(counts)
+
+
 @pytest.mark.parametrize("command", ["timeline", "waits", "why"])
 @pytest.mark.weight(6)
 def test_window(command):
@@ -553,7 +574,7 @@ def test_less_is_told(command):
     for options, said in (["--min-duration", "20us"], True), ([], False):
         path = thinned(f"told-{command}", base(1), *options)
         p = run(UPTO, command, *(["--from", f"{begin_of(base(1))}ns", "--until", "poweroff"] if command == "why" else []), path, check=False)
-        assert (b"k calls were left out of it (--min-duration 20us): what threads waited for" in p.stderr) == said, p.stderr
+        assert (b"k calls were left out by --min-duration 20us: what threads waited for" in p.stderr) == said, p.stderr
 
 
 @pytest.mark.parametrize("status, pattern, options", [

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "thin_make.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -614,19 +615,43 @@ static void put_spans(struct thinning *t, struct buf *lines)
 	free(before);
 }
 
+/* What the trace was chosen by before, and is now. */
+static void put_thinned(const struct thinning *t, struct buf *lines)
+{
+	const char *before = thinned_by(&t->session->reader->meta), *now = t->options->unnamed ? NULL : t->options->what;
+	char *both = before && now ? xasprintf("%s, then %s", before, now) : NULL;
+
+	if (before || now)
+		meta_put(lines, "thinned", both ? both : now ? now : before);
+	free(both);
+}
+
+/* The counters go on: what is looked at now is what was left then. */
+static void put_left_out(const struct thinning *t, struct buf *lines)
+{
+	const struct meta *before = &t->session->reader->meta;
+	uint64_t left_before = 0;
+
+	for (int i = 0; i < THIN_REASONS; i++) {
+		const char *reason = thin_reason_name((enum thin_reason)i);
+		uint64_t n = thinned_left_out(before, reason);
+
+		left_before += n;
+		buf_printf(lines, "left_out.%s=%llu\n", reason, (unsigned long long)(n + t->counts.left_out[i]));
+	}
+	meta_put_u64(lines, "left_out.calls", left_before + t->counts.calls);
+}
+
 static void write_meta(struct thinning *t, struct builder *b)
 {
 	const struct reader *r = t->session->reader;
 	struct buf lines = { 0 };
 
 	copy_meta(&r->meta, &lines);
-	if (!t->options->unnamed)
-		meta_put(&lines, "thinned", t->options->what);
+	put_thinned(t, &lines);
 	meta_put(&lines, "filtered", t->by_frame || (meta_get(&r->meta, "filtered") && !strcmp(meta_get(&r->meta, "filtered"), "yes")) ? "yes" : "no");
 	put_spans(t, &lines);
-	meta_put_u64(&lines, "left_out.calls", t->counts.calls);
-	for (int i = 0; i < THIN_REASONS; i++)
-		buf_printf(&lines, "left_out.%s=%llu\n", thin_reason_name((enum thin_reason)i), (unsigned long long)t->counts.left_out[i]);
+	put_left_out(t, &lines);
 	builder_put_table(b, CHUNK_META, &lines, BUILDER_TABLES_LEVEL);
 	buf_free(&lines);
 }

@@ -8,6 +8,7 @@
 #include "analysis/why.h"
 #include "base/alloc.h"
 #include "commands.h"
+#include "left_out_note.h"
 #include "quantity.h"
 #include "select_arg.h"
 #include "tables/timeline_table.h"
@@ -192,7 +193,7 @@ static int run_on(const struct args *args, struct trace_arg *t, struct error *er
 	if (select_arg(args, &t->session, &selected, err) == 0 &&
 	    select_window(args, &t->session, &asked.window.from_ns, &asked.window.to_ns, err) == 0) {
 		names_fold_thunks(&t->names);
-		trace_warn_left_out(t);
+		left_out_warn(args, t);
 		asked.filter = &selected.options.filter;
 		if (history_open(&t->session, is_worth_index(t), &history, err) == 0)
 			r = show(args, t, &history, &asked, err);

@@ -6,6 +6,7 @@
 #include "analysis/history_file.h"
 #include "base/alloc.h"
 #include "commands.h"
+#include "left_out_note.h"
 #include "select_arg.h"
 #include "tables/waits_table.h"
 #include "terminal.h"
@@ -78,7 +79,7 @@ static int run_on(const struct args *args, struct trace_arg *t, struct span span
 	if (select_arg(args, &t->session, &selected, err) == 0 &&
 	    select_window(args, &t->session, &choice.span.from_ns, &choice.span.to_ns, err) == 0) {
 		names_fold_thunks(&t->names);
-		trace_warn_left_out(t);
+		left_out_warn(args, t);
 		choice.filter = &selected.options.filter;
 		r = print(args, t, &choice, err);
 	}

@@ -7,6 +7,7 @@
 #include "analysis/entry.h"
 #include "analysis/history_file.h"
 #include "commands.h"
+#include "left_out_note.h"
 #include "json.h"
 #include "quantity.h"
 #include "select_arg.h"
@@ -245,7 +246,7 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_FAILED;
 	}
 	names_fold_thunks(&t.names);
-	trace_warn_left_out(&t);
+	left_out_warn(args, &t);
 	if (history_open(&t.session, is_worth_index(&t), &history, err) == 0)
 		r = answer(args, &t, &history, &window, err);
 	history_deinit(&history);

@@ -41,6 +41,20 @@ void left_out_put(struct buf *out, const struct args *args, const struct trace_a
 	terminal_escape(out, options_of(t));
 }
 
+void left_out_warn(const struct args *args, const struct trace_arg *t)
+{
+	struct buf text = { 0 };
+
+	if (!left_out_calls(t))
+		return;
+	terminal_escape(&text, t->reader->path);
+	buf_printf(&text, ": ");
+	left_out_put(&text, args, t);
+	buf_put_u8(&text, 0);
+	fprintf(stderr, "upto: %s: what threads waited for, and who woke them up, is told only as far as the others tell it\n", (char *)text.data);
+	buf_free(&text);
+}
+
 void left_out_put_json(FILE *out, const struct trace_arg *t)
 {
 	fprintf(out, "\"left_out\": %" PRIu64, left_out_calls(t));

@@ -18,6 +18,9 @@ uint64_t left_out_calls(const struct trace_arg *t);
 /* "38.1 M calls were left out by --min-duration 100us" */
 void left_out_put(struct buf *out, const struct args *args, const struct trace_arg *t);
 
+/* For what is told of all calls: standard error says so if some were left out. */
+void left_out_warn(const struct args *args, const struct trace_arg *t);
+
 /* "left_out": 38067541 */
 void left_out_put_json(FILE *out, const struct trace_arg *t);
 

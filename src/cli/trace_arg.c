@@ -11,12 +11,10 @@
 
 #include "base/alloc.h"
 #include "name_list.h"
-#include "quantity.h"
 #include "select_arg.h"
 #include "terminal.h"
 #include "thin_file.h"
 #include "trace_has.h"
-#include "trace/thinned.h"
 #include "trace_lacks.h"
 
 static void warn(const struct reader *r)
@@ -186,27 +184,6 @@ int trace_no_wakes(const struct trace_arg *t, struct error *err)
 		return error_set(err, "%s: has no events", t->reader->path);
 	return error_set(err, "%s: the trace has no wake-ups, so who slept and who was ready cannot be told: it was recorded by an older upto, or its "
 			 "kernel lacks what they are read from ('upto info')", t->reader->path);
-}
-
-void trace_warn_left_out(const struct trace_arg *t)
-{
-	const char *by = thinned_by(&t->reader->meta);
-	struct buf text = { 0 };
-	uint64_t left = 0;
-
-	for (int i = 0; i < THIN_REASONS; i++)
-		left += thinned_left_out(&t->reader->meta, thin_reason_name((enum thin_reason)i));
-	if (!left)
-		return;
-	terminal_escape(&text, t->reader->path);
-	buf_printf(&text, ": ");
-	put_amount(&text, left, false);
-	buf_printf(&text, " calls were left out of it (");
-	terminal_escape(&text, by ? by : "");
-	buf_put_u8(&text, ')');
-	buf_put_u8(&text, 0);
-	fprintf(stderr, "upto: %s: what threads waited for, and who woke them up, is told only as far as the others tell it\n", (char *)text.data);
-	buf_free(&text);
 }
 
 void trace_arg_close(struct trace_arg *t)

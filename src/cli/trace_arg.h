@@ -83,9 +83,6 @@ int trace_no_wakes(const struct trace_arg *t, struct error *err);
 	"on. It may be removed at any time.\n"
 
 /* For the descriptions of commands that use the history. */
-/* For what is told of all calls: standard error says so if some were left out of the trace. */
-void trace_warn_left_out(const struct trace_arg *t);
-
 #define HISTORY_NOTE                                                                    \
 	"timeline, waits and why keep what they find in TRACE.history beside a long trace, and answer at once from then on. It may be removed at " \
 	"any time.\n"
