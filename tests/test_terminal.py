@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from guest import UPTO, UPTO_ASAN, WORK, initrd, qemu_args, run
+from guest import UPTO, UPTO_ASAN, WORK, initrd, qemu_args, run, upto_json
 from test_cli import trace
 
 ROWS, COLUMNS = 40, 100
@@ -136,10 +136,10 @@ def test_progress():
     return f"{told[0]} to {told[-1]} % in {len(told)} steps"
 
 
-def boot_args(console):
+def boot_args(console, *options):
     args = qemu_args("6.12", initrd("6.12", "plain"), whole=True)
     args.remove("-nographic")
-    return ["timeout", "--preserve-status", "-s", "INT", "6", UPTO, "record", "--force", "-o", os.path.join(WORK, "terminal.upto"), "--", *args, *console]
+    return ["timeout", "--preserve-status", "-s", "INT", "6", UPTO, "record", "--force", "-o", os.path.join(WORK, "terminal.upto"), *options, "--", *args, *console]
 
 
 @pytest.mark.weight(3)
@@ -159,3 +159,24 @@ def test_status():
     assert status == 0 and "M/s" not in shown and "terminal.upto: " in shown, (status, shown[-400:])
     os.unlink(os.path.join(WORK, "terminal.upto"))
     return f"{len(told)} times"
+
+
+@pytest.mark.weight(4)
+def test_chosen():
+    """The summary comes once, when the trace is as it was asked for, and has its figures; until then its reading is told."""
+    path = os.path.join(WORK, "terminal.upto")
+    status, shown = at_terminal(*boot_args(["-display", "none", "-serial", "null", "-monitor", "none"], "--functions", "vfs_*", "--stop", "60s"))
+    assert status == 0, (status, shown[-400:])
+    progress, _, summary = shown.rpartition(CLEARED)
+    assert "M/s" in progress and "reading: " in progress and "upto: " not in progress, shown[-400:]
+    info = upto_json("info", "--json", path)
+    left_out = int(info["meta"]["left_out.function"])
+    assert left_out > 100000 and os.path.getsize(path) == info["bytes"] < 2e6
+    name = re.escape(path)
+    told = re.fullmatch(rf"upto: {name}: (\S+(?: [kM])?) events in (\S+ m?s) of guest time, {info['bytes'] / 1e6:.2f} MB, (\S+ [kM]) calls left out by "
+                        rf"function; up to the trace's end, since what was to stop it did not happen\r\nnext: upto [a-z]+ {name} \| [^\n]*\r\n", summary)
+    assert told, summary
+    for text, n in zip(told.groups(), (info["events"], info["duration_ns"] / 1e9, left_out)):
+        value, _, unit = text.partition(" ")
+        assert abs(float(value) * {"k": 1e3, "M": 1e6, "ms": 1e-3}.get(unit, 1) - n) <= 0.01 * n, (summary, info)
+    os.unlink(path)

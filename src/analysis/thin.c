@@ -119,6 +119,8 @@ int thin(const struct session *session, const struct thin_options *options, cons
 		result = cut(&t, err);
 	if (result == 0)
 		result = thin_write(&t, sink, err);
+	for (size_t i = 0; i < t.n_spans; i++)
+		t.counts.spans_ns += t.spans[i].stop_ns - t.spans[i].start_ns;
 	t.counts.stop_ns = t.n_spans ? t.spans[t.n_spans - 1].stop_ns : 0;
 	*ret = t.counts;
 	map_free(&t.pairs);

@@ -71,6 +71,7 @@ struct thin_counts {
 	uint64_t calls, left_out[THIN_REASONS]; /* within the spans */
 	uint64_t events;        /* that remain */
 	size_t spans;
+	uint64_t spans_ns;      /* all of them together */
 	uint64_t stop_ns;       /* where the last of them ends */
 	bool is_cut;            /* there were more than the limit: only this is left: */
 	struct thin_cut cut;

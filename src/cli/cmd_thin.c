@@ -9,6 +9,7 @@ static int run(const struct args *args, struct error *err)
 {
 	struct thin_counts counts = { 0 };
 	struct selected selected;
+	struct buf said = { 0 };
 	struct trace_arg t;
 	int r;
 
@@ -27,7 +28,9 @@ static int run(const struct args *args, struct error *err)
 	trace_arg_close(&t);
 	if (r < 0)
 		return EXIT_FAILED;
-	thin_say(&counts, arg(args, "output"), stdout);
+	thin_put(&counts, arg(args, "output"), &said);
+	fwrite(said.data, 1, said.len, stdout);
+	buf_free(&said);
 	return EXIT_OK;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -285,9 +286,8 @@ static void print_costs(const struct stats *st)
 				(double)st->fact_ns[k] / 1e6);
 }
 
-static void summarise(const struct recording *rec, const struct recorded *s, bool killed)
+static void tell_faults(const struct recording *rec, const struct stats *st, bool killed)
 {
-	const struct stats *st = s->stats;
 	const char *start = arg(rec->args, "start");
 
 	if (st->message[0])
@@ -304,14 +304,30 @@ static void summarise(const struct recording *rec, const struct recorded *s, boo
 	if (st->limits)
 		fprintf(stderr, "upto: %s: %" PRIu64 " things were not watched, since tables were full: 'upto info' says which\n",
 			rec->output, st->limits);
+}
+
+/* Of a recording of which nothing was taken out. */
+static void tell_all(const struct recording *rec, const struct stats *st)
+{
+	struct stat file;
+	double bytes = stat(rec->output, &file) == 0 ? (double)file.st_size : (double)st->bytes;
+
+	fprintf(stderr, "upto: %s: %.1f M events, %.2f G instructions, %.2f s of guest time, %.1f MB (%.3f bytes an event)%s\n",
+		rec->output, (double)st->events / 1e6, (double)st->insns / 1e9, (double)st->guest_ns / 1e9,
+		bytes / 1e6, st->events ? bytes / (double)st->events : 0.0, st->names ? "" : ", no kernel symbols");
+}
+
+/* What there is now. */
+static void summarise(const struct recording *rec, const struct stats *st, const struct recording_chosen *chosen)
+{
 	if (rec->costs)
 		print_costs(st);
 	if (rec->quiet)
 		return;
-	fprintf(stderr, "upto: %s: %.1f M events, %.2f G instructions, %.2f s of guest time, %.1f MB (%.3f bytes an event)%s\n",
-		rec->output, (double)st->events / 1e6, (double)st->insns / 1e9, (double)st->guest_ns / 1e9,
-		(double)st->bytes / 1e6, st->events ? (double)st->bytes / (double)st->events : 0.0,
-		st->names ? "" : ", no kernel symbols");
+	if (!chosen->replaced)
+		tell_all(rec, st);
+	if (chosen->lines.len)
+		fwrite(chosen->lines.data, 1, chosen->lines.len, stderr);
 	if (st->lacks[0])
 		fprintf(stderr, "upto: %s: the kernel lacks %.*s: what upto reads there is not in the trace\n", rec->output,
 			(int)sizeof st->lacks, st->lacks);
@@ -390,8 +406,9 @@ static int check_vcpus(const struct recording *rec, struct error *err)
 
 int recording_run(const struct recording *rec, struct error *err)
 {
+	struct recording_chosen chosen = { 0 };
 	struct recorded s = { .out = -1 };
-	bool tell;
+	bool tell, failed = false;
 	int r;
 
 	if (!rec->argv || !rec->argv[0]) {
@@ -416,11 +433,12 @@ int recording_run(const struct recording *rec, struct error *err)
 		error_set(err, "QEMU did not start the recording (exit status %d)", r);
 		return r;
 	}
-	if (s.stats->finished && !s.stats->write_error)
+	tell_faults(rec, s.stats, r > 128);
+	if (s.stats->finished && !s.stats->write_error) {
 		add_file_symbols(rec);
-	summarise(rec, &s, r > 128);
-	if (s.stats->finished && !s.stats->write_error &&
-	    recording_choice_apply(rec->args, rec->output, rec->quiet, s.stats->waits, err) < 0 && !r)
-		r = EXIT_FAILED;
-	return r;
+		failed = recording_choice_apply(rec->args, rec->output, rec->quiet, s.stats->waits, &chosen, err) < 0;
+	}
+	summarise(rec, s.stats, &chosen);
+	buf_free(&chosen.lines);
+	return failed && !r ? EXIT_FAILED : r;
 }

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "kfi/config.h"
 #include "output_file.h"
+#include "terminal.h"
 #include "thin_file.h"
 
 enum { CONFIG_SIZE_MAX = 1 << 24 };
@@ -121,18 +122,18 @@ static void count_hits(struct thin_options *o, const struct reader *r)
 	o->after_ns = meta_get_u64(&r->meta, "start_ns", 0);
 }
 
-static int apply(const struct selected *selected, const struct trace_arg *t, const char *path, bool quiet, struct thin_counts *counts,
-		 struct error *err)
+static int apply(const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *counts,
+		 struct recording_chosen *chosen, struct error *err)
 {
 	if (thin_file(selected, t, path, true, counts, err) < 0)
 		return -1;
-	if (!quiet)
-		thin_say(counts, path, stderr);
+	buf_printf(&chosen->lines, "upto: ");
+	thin_put(counts, path, &chosen->lines);
 	return 0;
 }
 
 /* The runs of a configuration, one after the other: each waits for its start once the one before has stopped. */
-static int apply_kfi(const struct args *args, const struct trace_arg *t, const char *path, bool quiet, struct error *err)
+static int apply_kfi(const struct args *args, const struct trace_arg *t, const char *path, struct recording_chosen *ret, struct error *err)
 {
 	const char *file = arg(args, "kfi");
 	struct kfi_config config;
@@ -146,16 +147,17 @@ static int apply_kfi(const struct args *args, const struct trace_arg *t, const c
 
 		result = select_kfi(&config.runs[i], file, &t->session, after_ns, &selected, err);
 		if (result == 0)
-			result = apply(&selected, t, of_run, quiet, &counts, err);
+			result = apply(&selected, t, of_run, &counts, ret, err);
 		if (result == 0)
 			after_ns = counts.stop_ns;
 		selected_deinit(&selected);
 	}
+	ret->replaced = result == 0 && config.count == 1;
 	kfi_config_deinit(&config);
 	return result;
 }
 
-static int apply_options(const struct args *args, const struct trace_arg *t, const char *path, bool quiet, struct error *err)
+static int apply_options(const struct args *args, const struct trace_arg *t, const char *path, struct recording_chosen *ret, struct error *err)
 {
 	struct thin_counts counts;
 	struct selected selected;
@@ -163,7 +165,8 @@ static int apply_options(const struct args *args, const struct trace_arg *t, con
 
 	count_hits(&selected.options, t->reader);
 	if (result == 0)
-		result = apply(&selected, t, path, quiet, &counts, err);
+		result = apply(&selected, t, path, &counts, ret, err);
+	ret->replaced = result == 0;
 	selected_deinit(&selected);
 	return result;
 }
@@ -188,7 +191,7 @@ static void say_what_remains(const struct reader *r, const char *path, bool wait
 		error_prefix(err, "%s: is whole, nothing was taken out", path);
 }
 
-int recording_choice_apply(const struct args *args, const char *path, bool quiet, bool waited, struct error *err)
+int recording_choice_apply(const struct args *args, const char *path, bool quiet, bool waited, struct recording_chosen *ret, struct error *err)
 {
 	struct trace_arg t;
 	int result;
@@ -197,12 +200,14 @@ int recording_choice_apply(const struct args *args, const char *path, bool quiet
 		return 0;
 	if (open_trace(path, &t, err) < 0)
 		return -1;
+	if (!quiet)
+		t.reader->progress = terminal_progress;
 	if (arg(args, "kfi"))
-		result = apply_kfi(args, &t, path, quiet, err);
+		result = apply_kfi(args, &t, path, ret, err);
 	else if (!t.reader->n_event_chunks)
 		result = error_set(err, "what is to start it (--start %s) did not happen", arg(args, "start"));
 	else
-		result = apply_options(args, &t, path, quiet, err);
+		result = apply_options(args, &t, path, ret, err);
 	if (result < 0 && !t.reader->n_event_chunks)
 		error_prefix(err, "%s: has no events", path);
 	else if (result < 0)

@@ -21,7 +21,15 @@ int recording_choice_check(const struct args *args, const char *path, struct err
 /* For the recorder: the spans' conditions, as lines of its configuration. */
 void recording_choice_put(const struct args *args, struct buf *lines);
 
-/* After: take out of the trace what was not chosen. If that fails, all of it stays. `waited`: the recorder did when the guest ended. */
-int recording_choice_apply(const struct args *args, const char *path, bool quiet, bool waited, struct error *err);
+struct recording_chosen {
+	struct buf lines;  /* for each trace that was written one that says what it has */
+	bool replaced;     /* one of them is in the recording's place; else the recording is as it was */
+};
+
+/*
+ * After: take out of the trace what was not chosen. If that fails, all of it stays. `waited`: the recorder did when the guest ended. The caller
+ * frees ret->lines.
+ */
+int recording_choice_apply(const struct args *args, const char *path, bool quiet, bool waited, struct recording_chosen *ret, struct error *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analysis/functions.h"
@@ -160,8 +161,10 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 	packing = !path ? PACK_QUICKLY : selected->thorough ? PACK_THOROUGHLY : PACK_WELL;
 	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, name, packing, ret, err);
 	ret->unstopped |= of_spans.unstopped;
-	if (spans_fd >= 0)
+	if (spans_fd >= 0) {
+		ret->spans_ns = ret->is_cut ? ret->spans_ns : of_spans.spans_ns;
 		ret->stop_ns = of_spans.stop_ns;
+	}
 	if (result == 0 && o.left_out && ret->is_cut)
 		result = append_sums_of_cut(spans_fd < 0 ? &t->session : &spans.session, &o, ret, path ? path : own_path, &pairs, err);
 	else if (result == 0 && o.left_out)
@@ -192,24 +195,37 @@ static void put_amount_of(struct buf *out, uint64_t n, const char *what)
 	buf_printf(out, " %s", what);
 }
 
-void thin_say(const struct thin_counts *c, const char *path, FILE *out)
+static void put_spans(struct buf *out, const struct thin_counts *c)
 {
-	struct buf line = { 0 };
-
-	terminal_escape(&line, path);
-	buf_printf(&line, ": ");
-	put_amount_of(&line, c->events, "events");
+	buf_printf(out, " in ");
 	if (c->spans > 1)
-		buf_printf(&line, " in %zu spans", c->spans);
+		buf_printf(out, "%zu spans, together ", c->spans);
+	put_duration(out, c->spans_ns, false);
+	buf_printf(out, " of guest time");
+}
+
+static void put_size(struct buf *out, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0)
+		buf_printf(out, ", %.2f MB", (double)st.st_size / 1e6);
+}
+
+void thin_put(const struct thin_counts *c, const char *path, struct buf *out)
+{
+	terminal_escape(out, path);
+	buf_printf(out, ": ");
+	put_amount_of(out, c->events, "events");
+	put_spans(out, c);
+	put_size(out, path);
 	for (int i = 0; i < THIN_REASONS; i++)
 		if (c->left_out[i]) {
-			buf_printf(&line, ", ");
-			put_amount_of(&line, c->left_out[i], "calls left out by ");
-			buf_printf(&line, "%s", thin_reason_name((enum thin_reason)i));
+			buf_printf(out, ", ");
+			put_amount_of(out, c->left_out[i], "calls left out by ");
+			buf_printf(out, "%s", thin_reason_name((enum thin_reason)i));
 		}
 	if (c->unstopped)
-		buf_printf(&line, "; up to the trace's end, since what was to stop it did not happen");
-	buf_put_u8(&line, 0);
-	fprintf(out, "%s\n", (char *)line.data);
-	buf_free(&line);
+		buf_printf(out, "; up to the trace's end, since what was to stop it did not happen");
+	buf_printf(out, "\n");
 }

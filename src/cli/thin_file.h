@@ -3,8 +3,6 @@
 #ifndef UPTO_CLI_THIN_FILE_H
 #define UPTO_CLI_THIN_FILE_H
 
-#include <stdio.h>
-
 #include "select_arg.h"
 #include "trace_arg.h"
 
@@ -14,7 +12,7 @@ int thin_file(const struct selected *selected, const struct trace_arg *t, const 
 /* Write it to a file that is open and empty. `path`: the same file, NULL: it is memory, which has the sums only if they are asked for. */
 int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err);
 
-/* A line that says what became of it. */
-void thin_say(const struct thin_counts *c, const char *path, FILE *out);
+/* Append a line that says what the smaller trace has. */
+void thin_put(const struct thin_counts *c, const char *path, struct buf *out);
 
 #endif
