@@ -5,6 +5,9 @@ import collections
 import json
 import os
 import re
+import select
+import signal
+import subprocess
 
 import pytest
 
@@ -238,6 +241,46 @@ def test_not_found():
             assert info["events"] > 0.9 * whole["events"] or "--stop" in options
         else:
             assert info["events"] == 0
+
+
+def told_at_once(*options):
+    """What `record` says beside the boot, which is then ended."""
+    path = os.path.join(WORK, "chosen-told.upto")
+    p = subprocess.Popen([UPTO, "record", "-f", "-o", path, *options, "--", *qemu_args("6.12", initrd("6.12", "brief")), "-serial", "null", "-display",
+                          "none", "-monitor", "none"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    lines = []
+    while select.select([p.stderr], [], [], 5)[0]:
+        lines.append(p.stderr.readline().decode())
+        if not lines[-1]:
+            break
+        if p.poll() is None:
+            p.send_signal(signal.SIGINT)
+    p.kill()
+    p.wait()
+    return lines
+
+
+def test_wrong_names():
+    """A name that the kernel does not have is told beside the boot, or before it if it can be nothing else; others are looked for later."""
+    kernel_file = r"vmlinuz-6\.12\S+"
+    config = os.path.join(WORK, "chosen-names.conf")
+    with open(config, "w") as f:
+        f.write("begin\n\ttrigger start entry start_kernel\n\ttrigger stop entry 0xc0001234\n\tfilter funclist vfs_read\n\t\tkmalloc fend\nend\n")
+    inlined = "the compiler may have inlined it into its callers"
+    for options, *wanted in (
+            (["--start", "entry:kmalloc", "--stop", "vfs_raed#2", "--functions", "vfs_*,no_such_*"],
+             rf"--start: no function kmalloc in {kernel_file}; similar: \S+, .*; {inlined}; if no module or program has it either, nothing starts",
+             rf"--stop: no function vfs_raed in {kernel_file}; similar: vfs_read, .*; {inlined}; whether a module or program has it is known at the end",
+             rf"--functions: no function no_such_\* in {kernel_file}; whether"),
+            (["--kfi", config], rf"chosen-names.conf:5: no function kmalloc in {kernel_file}; similar: \S+, .*; {inlined}; whether")):
+        lines = told_at_once(*options)
+        assert len(lines) > len(wanted), lines
+        for line, pattern in zip(lines, wanted):
+            assert re.match(rf"upto: (\S*/)?{pattern}", line), (line, pattern)
+        assert "terminating on signal" in lines[len(wanted)] and "M events" in lines[len(wanted) + 1], lines
+    fails(1, rf"--start: no function vfs_raed in {kernel_file}; similar: vfs_read, .*; {inlined}$", "record", "-f", "-o", config + ".upto", "--start",
+          "entry:kernel:vfs_raed", "--", *qemu_args("6.12", initrd("6.12", "brief")))
+    assert not os.path.exists(config + ".upto")
 
 
 def log_of(*options):

@@ -27,7 +27,8 @@ const struct command cmd_record = {
 		       "Ctrl-C, or a signal to upto, ends guest and trace in order. QEMU's exit status is passed on.\n"
 		       "With --start little is watched until the condition holds, and after --stop. " SELECT_WHOSE
 		       "If the kernel has none of the name, all is recorded from when it is known; with MODULE:FUNCTION or PROGRAM:FUNCTION from when "
-		       "that is loaded. With --before what is recorded stays in memory, and is forgotten when it is older than that; with --every, again "
+		       "that is loaded. Names that the kernel given with -kernel does not have are told while it boots; kernel:FUNCTION that it does not "
+		       "have is an error at once. With --before what is recorded stays in memory, and is forgotten when it is older than that; with --every, again "
 		       "behind each --stop.\n",
 	.examples = "  upto record -- qemu-system-x86_64 -m 1G -kernel vmlinuz -initrd initrd.img\n      record a boot\n"
 		    "  upto record -o disk.upto -- qemu-system-x86_64 -m 1G -drive file=disk.img\n"

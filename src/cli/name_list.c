@@ -61,6 +61,8 @@ static int no_such_name(const struct name_list *all, const char *wanted, struct 
 			near_offer(&near, name);
 	}
 	near_put(&near, &similar);
+	if (all->hint && !strpbrk(wanted, "*?["))
+		buf_printf(&similar, "%s", all->hint);
 	buf_put_u8(&similar, 0);
 	error_set(err, "no %s %s%s%s", all->what, wanted, all->where, (char *)similar.data);
 	buf_free(&similar);

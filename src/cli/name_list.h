@@ -15,7 +15,11 @@ struct name_list {
 	const void *data;
 	const char *what;   /* "function" */
 	const char *where;  /* " in the trace", or "" */
+	const char *hint;   /* why a name that is no pattern may not be there: "; it …"; NULL: nothing is known */
 };
+
+/* A function that the compiler inlined everywhere is in no list of symbols. */
+#define FUNCTION_HINT "; the compiler may have inlined it into its callers"
 
 /*
  * Set the mark of each name that one of the lists has. Fails if a part of a list

@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "config.h"
 #include "file_symbols.h"
+#include "kernel_names.h"
 #include "qemu.h"
 #include "recorder/stats.h"
 #include "terminal.h"
@@ -404,6 +405,29 @@ static int check_vcpus(const struct recording *rec, struct error *err)
 	return error_set(err, "%s: several vCPUs share a thread then, and QEMU does not tell which one runs: give -smp 1, or go without it", why);
 }
 
+/* What names are of functions; NULL: the recorder will find them in guest memory. */
+static const char *kernel_of(const struct recording *rec)
+{
+	return rec->symbols ? rec->symbols : qemu_option(rec->argv, "kernel");
+}
+
+static int check_names(const struct recording *rec, struct error *err)
+{
+	return kernel_of(rec) ? kernel_names_check(rec->args, kernel_of(rec), err) : 0;
+}
+
+/* While the firmware runs. */
+static void tell_names(const struct recording *rec)
+{
+	struct buf lines = { 0 };
+
+	if (kernel_of(rec) && !rec->quiet)
+		kernel_names_lacking(rec->args, kernel_of(rec), &lines);
+	if (lines.len)
+		fwrite(lines.data, 1, lines.len, stderr);
+	buf_free(&lines);
+}
+
 int recording_run(const struct recording *rec, struct error *err)
 {
 	struct recording_chosen chosen = { 0 };
@@ -420,11 +444,12 @@ int recording_run(const struct recording *rec, struct error *err)
 		return r;
 	if (check_vcpus(rec, err) < 0)
 		return EXIT_USAGE;
-	if (check_sysroot(rec, err) < 0 || prepare(rec, &s, err) < 0)
+	if (check_sysroot(rec, err) < 0 || check_names(rec, err) < 0 || prepare(rec, &s, err) < 0)
 		return EXIT_FAILED;
 	tell = !rec->quiet && isatty(STDERR_FILENO) && !qemu_uses_terminal(rec->argv);
 	if (start(&s, err) < 0)
 		return EXIT_FAILED;
+	tell_names(rec);
 	r = wait_for(rec, &s, tell);
 	if (!s.stats->begun && r) {
 		/* no instruction ran, and QEMU has printed why */

@@ -15,7 +15,7 @@
 
 enum { CONFIG_SIZE_MAX = 1 << 24 };
 
-static int read_config(const char *path, struct kfi_config *ret, struct error *err)
+int recording_config_read(const char *path, struct kfi_config *ret, struct error *err)
 {
 	struct buf text = { 0 };
 	int result;
@@ -57,7 +57,7 @@ int recording_choice_check(const struct args *args, const char *path, struct err
 		error_set(err, "--kfi: its triggers and filters, or those of other options: not both");
 		return EXIT_USAGE;
 	}
-	if (read_config(arg(args, "kfi"), &config, err) < 0)
+	if (recording_config_read(arg(args, "kfi"), &config, err) < 0)
 		status = EXIT_USAGE;
 	else if (check_runs(&config, path, arg(args, "force"), err) < 0)
 		status = EXIT_FAILED;
@@ -94,7 +94,7 @@ static void put_kfi(const char *path, struct buf *lines)
 	struct kfi_config config;
 	struct error err;
 
-	if (read_config(path, &config, &err) == 0 && config.count == 1 && put_trigger(&config.runs[0].start, "start", lines) &&
+	if (recording_config_read(path, &config, &err) == 0 && config.count == 1 && put_trigger(&config.runs[0].start, "start", lines) &&
 	    put_trigger(&config.runs[0].stop, "stop", lines) && config.runs[0].autorepeat)
 		meta_put(lines, "every", "yes");
 	kfi_config_deinit(&config);
@@ -138,7 +138,7 @@ static int apply_kfi(const struct args *args, const struct trace_arg *t, const c
 	const char *file = arg(args, "kfi");
 	struct kfi_config config;
 	uint64_t after_ns = 0;
-	int result = read_config(file, &config, err);
+	int result = recording_config_read(file, &config, err);
 
 	for (size_t i = 0; result == 0 && i < config.count; i++) {
 		cleanup_free char *of_run = run_path(&config, path, i);

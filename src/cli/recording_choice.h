@@ -6,11 +6,15 @@
 #ifndef UPTO_CLI_RECORDING_CHOICE_H
 #define UPTO_CLI_RECORDING_CHOICE_H
 
+#include "kfi/config.h"
 #include "select_arg.h"
 
 #define RECORDING_CHOICE                                                                \
 	{ 0, "kfi", "FILE", "triggers and filters from a configuration of KFI or KFT; of several runs, the Nth goes to TRACE.N" }, \
 	SELECT_SPANS, SELECT_RING, SELECT_MIN_DURATION, SELECT_NO_INTERRUPTS, SELECT_CALLS, SELECT_DEPTH, SELECT_PID, SELECT_COMM, SELECT_CODE
+
+/* The configuration of --kfi. The caller deinitialises *ret also after an error. */
+int recording_config_read(const char *path, struct kfi_config *ret, struct error *err);
 
 /*
  * Before: is what was asked for right, as far as that can be told? Fails also with --kfi beside the other options, and where a run's trace
