@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 import kd_reader
-from guest import TOP, UPTO, WORK, Once, initrd, is_older, libraries_of, once_a_run, qemu_args, record, run, upto_json
+from guest import CHECK, TOP, UPTO, WORK, Once, initrd, is_older, kernel, libraries_of, once_a_run, qemu_args, record, run, upto_json
 from test_code import recording
 from test_thin import base
 
@@ -241,6 +241,20 @@ def test_not_found():
             assert info["events"] > 0.9 * whole["events"] or "--stop" in options
         else:
             assert info["events"] == 0
+
+
+@pytest.mark.weight(10)
+def test_kfi_not_found():
+    """A start by address that never comes: one line, with the trigger's own line."""
+    config = os.path.join(WORK, "chosen-never.conf")
+    symbols = run(os.path.join(CHECK, "tests/symbols"), kernel("6.12")[1]).stdout.decode()
+    with open(config, "w") as f:
+        f.write("new\nbegin\n\tfilter mintime 5\n\ttrigger start entry 0x" + re.search(r"^(\w+) \S+ oops_begin$", symbols, re.M)[1] + "\nend\n")
+    path = os.path.join(WORK, "chosen-never.upto")
+    p = run(UPTO, "record", "-f", "-o", path, "--kfi", config, "--", *qemu_args("6.12", initrd("6.12", "brief")), check=False)
+    last = p.stderr.decode().splitlines()[-1]
+    assert p.returncode == 1 and re.fullmatch(rf"upto: {re.escape(path)}: is whole, nothing was taken out: what is to start it \({re.escape(config)}:4: "
+                                              r"trigger start entry 0x\w+\) did not happen", last), p.stderr
 
 
 def told_at_once(*options):

@@ -85,7 +85,8 @@ void thin_cut_spans(struct thinning *t, const struct thin_cut *cut)
 
 static int no_span(const struct session *session, const struct thin_options *options, struct error *err)
 {
-	return error_set(err, "%s: what is to start it (%s) did not happen", session->reader->path, options->what);
+	return error_set(err, "%s: what is to start it (%s) did not happen", session->reader->path,
+			 options->start_what ? options->start_what : options->what);
 }
 
 int thin_first_span(const struct session *session, const struct thin_options *options, uint64_t *ret_from_ns, uint64_t *ret_to_ns, struct error *err)

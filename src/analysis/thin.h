@@ -62,6 +62,7 @@ struct thin_options {
 	struct map *held;       /* gets the calls that remain and were not chosen (held_calls.h); NULL */
 	const char *what;       /* the options in words, for the trace's META */
 	bool unnamed;           /* it does not say so: the trace is thinned again, which does */
+	const char *start_what; /* the start condition in words, for messages; NULL: `what` */
 };
 
 /* Why calls were left out: the first that applies. */

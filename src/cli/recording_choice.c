@@ -171,8 +171,8 @@ static int apply_options(const struct args *args, const struct trace_arg *t, con
 	return result;
 }
 
-/* If nothing is taken out: that it is whole, or from when to when the recorder has not waited. */
-static void say_what_remains(const struct reader *r, const char *path, bool waited, struct error *err)
+/* Append what a recording has of which nothing is taken out: all, or from when to when the recorder has not waited. */
+static void put_what_it_has(const struct reader *r, bool waited, struct buf *out)
 {
 	uint64_t from = UINT64_MAX, to = 0;
 
@@ -185,14 +185,28 @@ static void say_what_remains(const struct reader *r, const char *path, bool wait
 		from = h->first_ns < from ? h->first_ns : from;
 		to = h->last_ns > to ? h->last_ns : to;
 	}
-	if (waited)
-		error_prefix(err, "%s: has what was recorded, from %.6f s to %.6f s; nothing was taken out", path, (double)from / 1e9, (double)to / 1e9);
+	if (!r->n_event_chunks)
+		buf_printf(out, "has no events");
+	else if (waited)
+		buf_printf(out, "has what was recorded, from %.6f s to %.6f s; nothing was taken out", (double)from / 1e9, (double)to / 1e9);
 	else
-		error_prefix(err, "%s: is whole, nothing was taken out", path);
+		buf_printf(out, "is whole, nothing was taken out");
+	buf_put_u8(out, 0);
+}
+
+/* An error about the trace itself has its name already. */
+static void put_before(struct error *err, const char *path, const char *has)
+{
+	size_t n = strlen(path);
+	bool named = !strncmp(err->text, path, n) && !strncmp(err->text + n, ": ", 2);
+	struct error told = *err;
+
+	error_set(err, "%s: %s: %s", path, has, told.text + (named ? n + 2 : 0));
 }
 
 int recording_choice_apply(const struct args *args, const char *path, bool quiet, bool waited, struct recording_chosen *ret, struct error *err)
 {
+	struct buf has = { 0 };
 	struct trace_arg t;
 	int result;
 
@@ -208,10 +222,11 @@ int recording_choice_apply(const struct args *args, const char *path, bool quiet
 		result = error_set(err, "what is to start it (--start %s) did not happen", arg(args, "start"));
 	else
 		result = apply_options(args, &t, path, ret, err);
-	if (result < 0 && !t.reader->n_event_chunks)
-		error_prefix(err, "%s: has no events", path);
-	else if (result < 0)
-		say_what_remains(t.reader, path, waited, err);
+	if (result < 0) {
+		put_what_it_has(t.reader, waited, &has);
+		put_before(err, path, (char *)has.data);
+	}
+	buf_free(&has);
 	trace_arg_close(&t);
 	return result;
 }

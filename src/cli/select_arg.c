@@ -289,6 +289,7 @@ void selected_deinit(struct selected *s)
 	for (unsigned i = 0; i < s->n_marks; i++)
 		free(s->marks[i]);
 	free(s->what);
+	free(s->start_what);
 	*s = (struct selected){ 0 };
 }
 

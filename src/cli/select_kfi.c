@@ -61,6 +61,21 @@ static int set_trigger(const struct kfi_trigger *trigger, const char *path, cons
 	return mark(&trigger->function, path, s, marks, err);
 }
 
+/* As it stands in the file. */
+static char *say_start(const struct kfi_trigger *t, const char *path)
+{
+	switch (t->kind) {
+	case KFI_TRIGGER_NONE:
+		break;
+	case KFI_TRIGGER_TIME:
+		return xasprintf("%s:%u: trigger start time %" PRIu64, path, t->line, t->usecs);
+	case KFI_TRIGGER_ENTRY:
+	case KFI_TRIGGER_EXIT:
+		return xasprintf("%s:%u: trigger start %s %s", path, t->line, t->kind == KFI_TRIGGER_EXIT ? "exit" : "entry", t->function.name);
+	}
+	return NULL;
+}
+
 int select_kfi(const struct kfi_run *run, const char *path, const struct session *session, uint64_t after_ns, struct selected *ret, struct error *err)
 {
 	struct thin_options *o = &ret->options;
@@ -68,6 +83,7 @@ int select_kfi(const struct kfi_run *run, const char *path, const struct session
 
 	*ret = (struct selected){ .what = xasprintf("--kfi %s:%u", path, run->line) };
 	o->what = ret->what;
+	o->start_what = ret->start_what = say_start(&run->start, path);
 	o->after_ns = after_ns;
 	o->every = run->autorepeat && run->start.kind && run->stop.kind;
 	o->filter.min_duration_ns = run->min_us * 1000;

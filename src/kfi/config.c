@@ -94,6 +94,7 @@ static int read_trigger(struct reading *r, struct kfi_run *run)
 	t = word_is(r->word, "start") ? &run->start : &run->stop;
 	if (t->kind)
 		return twice(r);
+	t->line = r->line;
 	if (!next(r) || (!word_is(r->word, "entry") && !word_is(r->word, "exit") && !word_is(r->word, "time")))
 		return expected(r, "entry, exit or time");
 	t->kind = word_is(r->word, "time") ? KFI_TRIGGER_TIME : word_is(r->word, "exit") ? KFI_TRIGGER_EXIT : KFI_TRIGGER_ENTRY;

@@ -42,6 +42,7 @@ enum kfi_trigger_kind { KFI_TRIGGER_NONE, KFI_TRIGGER_ENTRY, KFI_TRIGGER_EXIT, K
 
 struct kfi_trigger {
 	enum kfi_trigger_kind kind;
+	unsigned line;
 	struct kfi_function function;     /* ENTRY, EXIT */
 	uint64_t usecs;                   /* TIME */
 };
