@@ -280,7 +280,7 @@ def test_wrong_names():
     config = os.path.join(WORK, "chosen-names.conf")
     with open(config, "w") as f:
         f.write("begin\n\ttrigger start entry start_kernel\n\ttrigger stop entry 0xc0001234\n\tfilter funclist vfs_read\n\t\tkmalloc fend\nend\n")
-    inlined = "the compiler may have inlined it into its callers"
+    inlined = "it may have been inlined into its callers"
     for options, *wanted in (
             (["--start", "entry:kmalloc", "--stop", "vfs_raed#2", "--functions", "vfs_*,no_such_*"],
              rf"--start: no function kmalloc in {kernel_file}; similar: \S+, .*; {inlined}; if no module or program has it either, nothing starts",

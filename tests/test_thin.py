@@ -580,6 +580,9 @@ def test_less_is_told(command):
 @pytest.mark.parametrize("status, pattern, options", [
     (1, r"--start: no function vfs_raed.*similar: vfs_read", "--start entry:vfs_raed"),
     (1, r"--stop: no function no_such_thing.*may have been inlined", "--start vfs_read --stop exit:no_such_thing"),
+    # the compiler did; and where names are similar, that is said, too
+    (1, r"--start: no function kmalloc in the trace; similar: \S+, .*; it may have been inlined into its callers$", "--start entry:kmalloc"),
+    (1, r"--functions: no function no_such_\* in the trace$", "--functions no_such_*"),
     (1, r"--start: nosuch has no function vfs_read", "--start nosuch:vfs_read"),
     (1, r"\(--start log:no such line\) did not happen", "--start|log:no such line"),
     (1, r"\(--start exec:nosuch\) did not happen", "--start exec:nosuch"),

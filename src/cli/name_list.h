@@ -19,7 +19,7 @@ struct name_list {
 };
 
 /* A function that the compiler inlined everywhere is in no list of symbols. */
-#define FUNCTION_HINT "; the compiler may have inlined it into its callers"
+#define FUNCTION_HINT "; it may have been inlined into its callers"
 
 /*
  * Set the mark of each name that one of the lists has. Fails if a part of a list

@@ -87,7 +87,7 @@ static bool is_of_object(const struct names *names, uint32_t function, const cha
 	return strcmp(object, CONDITION_KERNEL) ? !fnmatch(object, names_object(names, function), 0) : is_own(names, function);
 }
 
-/* The functions of a condition. One that the compiler inlined everywhere is in no list of symbols. */
+/* The functions of a condition. */
 static int resolve(const char *option, const struct session *session, struct selected *s, struct thin_condition *c, struct error *err)
 {
 	const struct names *names = session->names;
@@ -95,10 +95,8 @@ static int resolve(const char *option, const struct session *session, struct sel
 
 	if (c->condition.kind != CONDITION_ENTRY && c->condition.kind != CONDITION_EXIT)
 		return 0;
-	if (functions_named(c->condition.text, names, &marks, err) < 0) {
-		error_prefix(err, "--%s", option);
-		return strchr(err->text, ';') ? -1 : error_set(err, "%.400s; it may have been inlined into its callers", xstrdup(err->text));
-	}
+	if (functions_named(c->condition.text, names, &marks, err) < 0)
+		return error_prefix(err, "--%s", option);
 	s->marks[s->n_marks++] = marks;
 	if (!c->condition.object)
 		functions_prefer_kernel(names, marks);

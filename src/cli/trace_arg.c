@@ -223,7 +223,7 @@ static bool only_thunks(const struct names *names, const bool *marks, struct err
 static int mark_functions(const char *const *lists, unsigned n, const struct names *names, bool **ret, struct error *err)
 {
 	const struct name_list all = {
-		.count = names_count(names), .at = function_at, .data = names, .what = "function", .where = " in the trace",
+		.count = names_count(names), .at = function_at, .data = names, .what = "function", .where = " in the trace", .hint = FUNCTION_HINT,
 	};
 	bool *marks = xcalloc(all.count, sizeof *marks);
 
