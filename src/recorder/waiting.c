@@ -34,7 +34,7 @@ static struct {
 	bool unknown;        /* only the whole trace can tell what is meant: begin */
 	bool over;           /* no span will begin any more */
 	uint64_t spans;      /* that have begun */
-	uint64_t hits;       /* how often the start condition held */
+	uint64_t hits;       /* how often the start condition held while this span was awaited */
 	uint64_t stop_hits;  /* the stop condition: a program, or a line of the log */
 	bool stopped;        /* … and it ended the span */
 	uint64_t ended_ms;   /* when it was first seen that the span had ended; 0: it has not */
@@ -205,6 +205,7 @@ static void go_on(void)
 	if (!waits() && (waiting.stopped || span_ended())) {
 		drain_catch_up();
 		waiting.over = !begins_again();
+		waiting.hits = 0; /* of the next span */
 		__atomic_store_n(&recorder.waits, waiting.stopped || span_ended(), __ATOMIC_RELEASE);
 		waiting.stopped = false;
 	}
@@ -298,6 +299,19 @@ static bool begin(struct vcpu *v, uint64_t place)
 	return true;
 }
 
+/*
+ * The start condition holds: is it the time that is asked for? Only then does a span begin. Another vCPU may be one time further before
+ * that has come to begin(), and would begin with the wrong one. A flight recorder that holds again is told each time from then on. `counted`:
+ * this time has been counted before.
+ */
+static bool is_hit(bool counted, bool *ret_first)
+{
+	uint64_t hits = __atomic_add_fetch(&waiting.hits, !counted, __ATOMIC_RELAXED);
+
+	*ret_first = hits == waiting.start.nth;
+	return *ret_first || (waiting.holds_again && hits > waiting.start.nth);
+}
+
 /* What is counted here, the recording cannot count: it does not have all before that time. */
 static void tell_hits(uint64_t before, uint64_t ns)
 {
@@ -312,14 +326,13 @@ static void tell_hits(uint64_t before, uint64_t ns)
 /* A function that is waited for is entered. Does the condition hold? `counted`: this entry has been counted before. */
 static bool entry_holds(unsigned cpu, bool counted)
 {
-	uint64_t hits;
+	bool first;
 
 	if (waiting.start.kind != CONDITION_ENTRY)
 		return true;
-	hits = __atomic_add_fetch(&waiting.hits, !counted, __ATOMIC_RELAXED);
-	if (hits < waiting.start.nth)
+	if (!is_hit(counted, &first))
 		return false;
-	if (hits > 1 && hits == waiting.start.nth)
+	if (first && waiting.start.nth > 1)
 		tell_hits(waiting.start.nth - 1, waiting.holds ? watch_clock(cpu) : 0);
 	return true;
 }
@@ -375,8 +388,9 @@ static void stop_at(bool holds)
 
 static bool start_at(struct vcpu *v, bool holds)
 {
-	return holds && __atomic_add_fetch(&waiting.hits, 1, __ATOMIC_RELAXED) >= waiting.start.nth &&
-	       begin(v, registers_read(&v->regs, GUEST_RIP));
+	bool first;
+
+	return holds && is_hit(false, &first) && begin(v, registers_read(&v->regs, GUEST_RIP));
 }
 
 bool waiting_exec(struct vcpu *v, const char *comm, const char *exe)
