@@ -445,6 +445,31 @@ def test_limit():
     assert without_gaps(dump(thinned("limit", trace, "--limit", "1000000", "--keep", "last"))) == everything
 
 
+def recorded(path, *options):
+    return [(r["name"], str(r["start_ns"]), str(r["end_ns"])) for r in upto_json("timeline", "--json", *options, path)["timeline"]
+            if r["kind"] == "recorded"]
+
+
+@pytest.mark.weight(20)
+def test_recorded_rows():
+    """The timeline lists each span, with its times and what began it; of many it says how many more there are."""
+    for options, least in ((f"--start entry:{FAULT} --stop exit:{FAULT} --every", 12), ("--start log:Run /init --stop +5ms", 1)):
+        words = options.split() if least > 1 else ["--start", "log:Run /init as init", "--stop", "+5ms"]
+        path = thinned(f"rows-{least}", base(2) if least > 1 else whole(2), *words)
+        meta = upto_json("info", "--json", path)["meta"]
+        told = [(words[1], meta[f"span.{i}.start_ns"], meta[f"span.{i}.stop_ns"])
+                for i in range(1, sum(k.endswith(".start_ns") for k in meta) + 1)]
+        assert len(told) >= least and recorded(path) == recorded(path, "--kind", "recorded") == told, (told, recorded(path))
+        # to people, no fewer than ten, and the others as a number
+        lines = run(UPTO, "timeline", "--min", "1s", path).stdout.decode().splitlines()
+        shown = [line for line in lines if words[1] in line]
+        assert len(shown) == min(len(told), 10), lines
+        assert (len(told) <= 10) or any(re.search(r"… \d+ more", line) for line in lines), lines
+        rows = upto_json("timeline", "--json", "--kind", "recorded", path)["timeline"]
+        assert all(0 < r["cpu_ns"] <= 2 * (r["end_ns"] - r["start_ns"]) for r in rows), rows
+    assert not recorded(whole(2))
+
+
 LIMITS = ["--functions *alloc* --limit 300", "--functions *alloc* --limit 300 --keep last", "--min-duration 20us --limit 200",
           "--no-interrupts --depth 2 --limit 500 --keep last", "--limit 3000"]
 

@@ -137,9 +137,10 @@ void spans_name_parts(struct history *h);
 void spans_add_slice(const struct slice *x, struct span_of *span);
 void spans_add_all(const struct history *h, struct span_of *span);
 
-/* phases.c, units.c */
+/* phases.c, units.c, recorded_spans.c */
 void spans_put_boot(struct making *m, const struct stacks *s, size_t boot);
 void spans_put_units(struct making *m);
+void spans_put_recorded(struct making *m);
 
 /* After the replay: the boots, their phases, levels of initcalls and programs; each span's parent; spans in order. */
 void spans_finish(struct making *m, const struct stacks *s);

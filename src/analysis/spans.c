@@ -58,6 +58,7 @@ const char *span_kind_name(enum span_kind kind)
 	static const char *const names[SPAN_KINDS] = {
 		"boot", "phase", "stage", "level", "initcall", "probe", "smp", "initramfs", "module", "module-init", "signature", "relocation",
 		"mount", "firmware", "exec", "work", "process", "shutdown", "console", "unit",
+		"recorded",
 	};
 
 	return names[kind];

@@ -7,7 +7,10 @@
 
 enum { START, TOOK, CPU_NS, WAIT_NS, BAR, NAME, RESULT, OTHERS, KIND, PID, INSNS, END, OTHERS_NS, ID, PARENT };
 
-enum { DEPTH_MAX = 1000 };
+enum {
+	DEPTH_MAX = 1000,
+	RECORDED_SHOWN = 10, /* spans that were asked for, however short they are */
+};
 
 const struct column timeline_columns[] = {
 	[START] = { "start_ns", "TIME S", CELL_SECONDS, "guest time when it began, in seconds" },
@@ -17,7 +20,7 @@ const struct column timeline_columns[] = {
 	[BAR] = { "bar", "", CELL_TEXT, "where it lies in the time that is shown" },
 	[NAME] = { "name", "WHAT", CELL_TEXT, "what was done, set in below what it is a part of" },
 	[RESULT] = { "result", "RESULT", CELL_NUMBER, "what its function returned: initcalls, probes, mounts and firmware files" },
-	[KIND] = { "kind", "KIND", CELL_TEXT, "phase, stage, level, initcall, probe, module, mount, exec, process …", .hidden = true },
+	[KIND] = { "kind", "KIND", CELL_TEXT, "phase, stage, level, initcall, probe, module, mount, exec, process …; recorded: a span that was asked for, its name is what began it", .hidden = true },
 	[PID] = { "pid", "PID", CELL_NUMBER, "thread that did it", .hidden = true },
 	[INSNS] = { "insns", "INSNS", CELL_AMOUNT, "instructions that its thread ran meanwhile", .hidden = true },
 	[END] = { "end_ns", "END S", CELL_SECONDS, "guest time when it was over, in seconds", .hidden = true },
@@ -44,6 +47,7 @@ struct rows {
 	struct row *list;
 	size_t count, cap;
 	uint64_t from_ns, to_ns;
+	unsigned recorded;  /* how many spans that were asked for have rows */
 };
 
 static struct cell bar_cell(const struct rows *r, const struct span_of *x, struct buf *scratch)
@@ -202,7 +206,7 @@ static void add_children(struct rows *r, const struct tree *t, uint32_t parent, 
 		/* each line of the log is one */
 		if (!in_span(r, x) || (r->shown && !r->shown[i]) || (x->kind == SPAN_CONSOLE && c->min_ns))
 			continue;
-		if (x->end_ns - x->start_ns < c->min_ns && x->kind != SPAN_PHASE) {
+		if (x->end_ns - x->start_ns < c->min_ns && x->kind != SPAN_PHASE && (x->kind != SPAN_RECORDED || r->recorded++ >= RECORDED_SHOWN)) {
 			rest.folded++;
 			rest.folded_ns += x->end_ns - x->start_ns;
 			continue;

@@ -15,6 +15,9 @@ struct kept_span {
 /* The options that it was made by; NULL: it is whole. */
 const char *thinned_by(const struct meta *m);
 
+/* What its spans began with, "entry:vfs_open"; all options if they do not say. The caller frees it. */
+char *thinned_start(const struct meta *m);
+
 /* The spans that it has. Returns how many; 0: it is whole. The caller frees *ret. */
 size_t thinned_spans(const struct meta *m, struct kept_span **ret);
 
