@@ -2,7 +2,6 @@
 #include "thinned.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -24,29 +23,20 @@ char *thinned_start(const struct meta *m)
 	return xstrndup(start, end ? (size_t)(end - start) : strlen(start));
 }
 
-/* The key of a span's begin or end: its number, from 1 on; 0: it is another key. */
-static size_t number_of(const char *key, const char *which)
-{
-	size_t number, len = 0;
-
-	return sscanf(key, "span.%zu.%zn", &number, &len) == 1 && len && !strcmp(key + len, which) ? number : 0;
-}
-
-/* There may be many: they are looked for once, in the order in which they stand there. */
 size_t thinned_spans(const struct meta *m, struct kept_span **ret)
 {
 	struct kept_span *list = NULL;
 	size_t n = 0, cap = 0;
 
-	for (size_t i = 0; i < m->count; i++) {
-		const struct meta_entry *e = &m->entries[i];
+	for (;; n++) {
+		char start[48], stop[48];
 
-		if (number_of(e->key, "start_ns") == n + 1) {
-			list = array_grow(list, n, &cap, sizeof *list);
-			list[n++] = (struct kept_span){ strtoull(e->value, NULL, 10), UINT64_MAX };
-		} else if (n && number_of(e->key, "stop_ns") == n) {
-			list[n - 1].stop_ns = strtoull(e->value, NULL, 10);
-		}
+		snprintf(start, sizeof start, "span.%zu.start_ns", n + 1);
+		snprintf(stop, sizeof stop, "span.%zu.stop_ns", n + 1);
+		if (!meta_get(m, start))
+			break;
+		list = array_grow(list, n, &cap, sizeof *list);
+		list[n] = (struct kept_span){ meta_get_u64(m, start, 0), meta_get_u64(m, stop, UINT64_MAX) };
 	}
 	*ret = list;
 	return n;
