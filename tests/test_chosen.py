@@ -205,7 +205,7 @@ def test_refused():
     with open(config, "w") as f:
         f.write("begin\n\ttrigger start entry do_fork\n\tfilter mintime soon\nend\n")
     qemu = ["--", "qemu-system-x86_64"]
-    fails(2, r"chosen-wrong.conf:3: ", "record", "--kfi", config, *qemu)
+    fails(1, r"chosen-wrong.conf:3: ", "record", "--kfi", config, *qemu)
     fails(2, r"--kfi: its triggers and filters, or those of other options", "record", "--kfi", config, "--start", "1s", *qemu)
     fails(2, r"--start time:soon: not a time", "record", "--start", "time:soon", *qemu)
     fails(2, r"--start entry:f#0: behind # comes", "record", "--start", "entry:f#0", *qemu)

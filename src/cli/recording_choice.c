@@ -57,9 +57,7 @@ int recording_choice_check(const struct args *args, const char *path, struct err
 		error_set(err, "--kfi: its triggers and filters, or those of other options: not both");
 		return EXIT_USAGE;
 	}
-	if (recording_config_read(arg(args, "kfi"), &config, err) < 0)
-		status = EXIT_USAGE;
-	else if (check_runs(&config, path, arg(args, "force"), err) < 0)
+	if (recording_config_read(arg(args, "kfi"), &config, err) < 0 || check_runs(&config, path, arg(args, "force"), err) < 0)
 		status = EXIT_FAILED;
 	kfi_config_deinit(&config);
 	return status;
