@@ -150,9 +150,11 @@ def test_example():
   11.409436489 [0] arrive 0x7fb95ab3cd20
 """ + trace.ask("dump", "--kind", "clock")
     assert [f["function"] for f in trace.json("first")["first"]] == ["prepare_exit_to_usermode", "[user]"]  # retint_user is not seen at its start
-    for command in "tree", "stack", "calls", "thin":
-        args = {"stack": ["--at", "11.4094349"], "thin": ["-o", trace.path + ".thin"]}.get(command, [])
+    for command in "tree", "stack", "calls", "thin", "kd", "export":
+        args = {"stack": ["--at", "11.4094349"], "thin": ["-o", trace.path + ".thin"], "export": ["--to", "kfi"]}.get(command, [])
         trace.refuses("stacks", command, *args)
+    for options in ["-c"], ["-c", "-r"], ["--as-kd"]:
+        trace.refuses("stacks", "kd", *options)
     trace.refuses("stacks", "top", "--total")
     trace.refuses("stacks", "top", "--start", "time:1")
     trace.refuses("threads", "ps")

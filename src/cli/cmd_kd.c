@@ -257,6 +257,7 @@ const struct command cmd_kd = {
 		    "  upto kd boot.lst | grep '_init[^a-z_]'\n      initcalls\n",
 	.options = options,
 	.legends = legends,
+	.needs = "stacks",
 	.min_operands = 1, .max_operands = 1,
 	.run = run,
 };
