@@ -165,6 +165,15 @@ def test_example():
     assert "instructions" not in trace.ask("top") and "INSNS" not in trace.ask("top")
 
 
+def test_no_exit():
+    """A call without an exit has none either where the call that it was made by is cut off."""
+    trace = Imported("--------\n10 1000 7 outer main+0x5\n20 -1 7 never outer+0x10\n30 5 7 leaf never+0x3\n2000 5 7 other main+0x9\n")
+    for options in [], ["--start", "time:20us"], ["--start", "entry:never"]:
+        calls = {f["function"]: (f["count"], f["no_exit"], f["total_ns"]) for f in trace.json("kd", *options)["functions"]}
+        assert (calls["never"], calls["leaf"], calls["other"]) == ((1, 1, 0), (1, 0, 5000), (1, 0, 5000)), options
+        assert ("outer" in calls) == (not options)
+
+
 def blocks(seed, n):
     """A text trace."""
     rng, lines, us = random.Random(seed), [], random.Random(seed).randrange(10 ** 9)

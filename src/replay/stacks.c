@@ -320,6 +320,10 @@ static __attribute__((noinline)) void go_elsewhere(struct replay *r, struct stac
 			jump(r, stack, e->target, e->kind);
 		return;
 	}
+	/* a call from before the gap returns: those that it had made did not */
+	while (stack->behind_gap && stack->depth && is_left(r, top(stack), e->slot))
+		cut(r, stack, stack->depth - 1);
+	t = top(stack);
 	if (stack->behind_gap)
 		u->gap++;
 	else if (starts_thread(r, e->target) || !stack->began)
