@@ -34,12 +34,12 @@ class Log:
         self.addresses = sorted((address(r.function), r.function) for r in self.rows if address(r.function) is not None)
 
     def come_from(self, row):
-        """The function that the row was called in, None if that is not known."""
+        """The function that the row was called in; of an address that is in no function of the log, the address."""
         at = address(row.caller)
         if at is None:
             return row.caller
         below = [a for a in self.addresses if a[0] <= at]
-        return below[-1][1] if below and at - below[-1][0] < NEAR else None
+        return below[-1][1] if below and at - below[-1][0] < NEAR else row.caller
 
 
 def address(name):

@@ -350,7 +350,8 @@ static size_t list_places(const struct kfi_log *log, struct place *places)
 	return n;
 }
 
-static uint32_t function_at(const struct place *places, size_t n, uint64_t addr)
+/* The function that the address is in; `caller` itself, which no function of the log is: it is in none. */
+static uint32_t function_at(const struct place *places, size_t n, uint64_t addr, uint32_t caller)
 {
 	size_t low = 0, high = n;
 
@@ -362,7 +363,7 @@ static uint32_t function_at(const struct place *places, size_t n, uint64_t addr)
 		else
 			high = middle;
 	}
-	return low && addr - places[low - 1].addr < KFI_FUNCTION_MAX ? places[low - 1].function : KFI_UNKNOWN;
+	return low && addr - places[low - 1].addr < KFI_FUNCTION_MAX ? places[low - 1].function : caller;
 }
 
 static void find_callers(struct kfi_log *log)
@@ -375,7 +376,7 @@ static void find_callers(struct kfi_log *log)
 		uint64_t addr;
 
 		if (c->from == KFI_UNKNOWN && name_address(log, c->caller, &addr))
-			c->from = function_at(places, n, addr);
+			c->from = function_at(places, n, addr, c->caller);
 	}
 	free(places);
 }

@@ -58,7 +58,7 @@ struct kfi_call {
 	uint64_t offset;      /* into the caller, of the place that it was called at, if the log has that */
 	uint32_t function;    /* number in names */
 	uint32_t caller;      /* the same: as the log has it, which can be an address */
-	uint32_t from;        /* the function that it was called from; KFI_UNKNOWN: kfi_log_sort() finds it, if it is in the log */
+	uint32_t from;        /* the function that it was called from; KFI_UNKNOWN: it is an address, of which kfi_log_sort() finds it */
 	int32_t pid;          /* -1: an interrupt, of which the log does not say what it cut into */
 	uint16_t cpu;         /* logs do not have it: 0 */
 	/*
@@ -111,7 +111,7 @@ void kfi_log_deinit(struct kfi_log *log);
 
 /*
  * Order the calls by entry; those of the same moment stay as they are. For callers that are addresses, find the function: the
- * nearest one below in the log.
+ * nearest one below in the log. An address that is in none of them, or farther off than a function is long, is itself where it was called from.
  */
 void kfi_log_sort(struct kfi_log *log);
 
