@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Logs and configurations of KFI and KFT, and upto kd, addr2sym and sym2addr, which read them."""
+import bz2
+import gzip
 import json
+import lzma
 import os
 import random
 import re
@@ -362,6 +365,35 @@ def test_lines_and_letters():
     p = run(UPTO_ASAN, "kd", make("empty.lst", DASHES))
     assert p.stderr.decode().endswith("/empty.lst: has no calls\n") and p.stdout.count(b"\n") == 2
     assert json.loads(run(UPTO_ASAN, "kd", "--json", "-c", make("empty.lst", DASHES)).stdout)["calls"] == []
+
+
+def test_options_together():
+    """Letters in one word, as getopt has them."""
+    log = make("options.lst", TRACE)
+    for words, same in (["-lci"], ["-l", "-c", "-i"]), (["-lcd2"], ["-l", "-c", "-d", "2"]), (["-lcd", "2"], ["-l", "-c", "-d", "2"]), (["-ln", "3"], ["-l", "-n3"]):
+        assert upto("kd", *words, log) == upto("kd", *same, log)
+    fails(2, r"--lines: goes only without -c", "kd", "-lcn", "3", log)
+    fails(2, r"unknown option '-x'", "kd", "-lcx", log)
+    fails(2, r"a value is missing after '-ln'", "kd", log, "-ln")
+
+
+def test_packed():
+    """A file that was packed is called so, and how to read it."""
+    for pack, tool in (gzip.compress, "zcat"), (lzma.compress, "xzcat"), (bz2.compress, "bzcat"):
+        log = make("packed.lst.x", TRACE)
+        with open(log, "wb") as f:
+            f.write(pack(TRACE.encode() * 100))
+        for args in ["kd"], ["kd", "-c", "-r"], ["import", "-o", log + ".upto"]:
+            fails(1, f"packed.lst.x: is compressed: unpack it, or read it from a pipe: {tool} .*packed.lst.x [|] upto … -", *args, log)
+
+
+def test_caller_before_functions():
+    """An address before all functions of a log is in none of them."""
+    text = DASHES + "14 8687 0 0xc000ddd0 0xc000882c\n20 -1 0 0xc000ddd4 0xc000882c\n9000 500 0 0xc000ddf0 0xc000882c\n9100 50 0 0xc000ddf8 0xc000ddf4\n"
+    sums = {f["function"]: f for f in json.loads(upto("kd", "--json", text=text))["functions"]}
+    assert [(c["function"], c["depth"]) for c in json.loads(upto("kd", "-c", "--json", text=text))["calls"]] == [
+        ("0xc000ddd0", 0), ("0xc000ddd4", 0), ("0xc000ddf0", 0), ("0xc000ddf8", 1)]
+    assert not sums["0xc000ddd4"]["subs"] and [s["function"] for s in sums["0xc000ddf0"]["subs"]] == ["0xc000ddf8"]
 
 
 def test_keys():

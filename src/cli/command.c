@@ -128,24 +128,31 @@ static int parse_long(struct args *args, char **argv, struct error *err)
 	return eq ? 1 : 2;
 }
 
-/* -x, -x value, -xvalue */
+static int unknown_letter(const struct command *command, struct error *err, const char *word, char letter)
+{
+	const char name[] = { '-', letter, '\0' };
+
+	return usage_error(command, err, "unknown option", word[1] == letter ? word : name);
+}
+
+/* -x, -xyz, -x value, -xvalue, -xyz value */
 static int parse_short(struct args *args, char **argv, struct error *err)
 {
-	int i = find_letter(args->command, argv[0][1]);
+	const char *letter = argv[0] + 1;
+	int i = find_letter(args->command, *letter);
 
-	if (i < 0)
-		return usage_error(args->command, err, "unknown option", argv[0]);
-	if (!args->command->options[i].arg) {
-		if (argv[0][2])
-			return usage_error(args->command, err, "no value goes with", argv[0]);
+	for (; i >= 0 && !args->command->options[i].arg; i = find_letter(args->command, *letter)) {
 		args->values[i] = "";
-		return 1;
+		if (!*++letter)
+			return 1;
 	}
-	if (!argv[0][2] && !argv[1])
+	if (i < 0)
+		return unknown_letter(args->command, err, argv[0], *letter);
+	if (!letter[1] && !argv[1])
 		return usage_error(args->command, err, "a value is missing after", argv[0]);
-	if (set_value(args, i, argv[0][2] ? argv[0] + 2 : argv[1], err) < 0)
+	if (set_value(args, i, letter[1] ? letter + 1 : argv[1], err) < 0)
 		return -1;
-	return argv[0][2] ? 1 : 2;
+	return letter[1] ? 1 : 2;
 }
 
 int args_parse(const struct command *command, char **argv, struct args *ret, struct error *err)

@@ -217,12 +217,27 @@ static int read_row(struct kfi_parser *p, const struct word *words, size_t n, st
 	return read_caller(p, rest[2], log, ret, err) < 0 ? -1 : 1;
 }
 
+/* Says how it is to be read, if it is the begin of a file that was packed. */
+static int refuse_packed(const struct kfi_parser *p, const char *line, size_t len, struct error *err)
+{
+	static const struct { struct word magic; const char *tool; } formats[] = {
+		{ { "\x1f\x8b", 2 }, "zcat" }, { { "\xfd" "7zXZ", 5 }, "xzcat" }, { { "\x28\xb5\x2f\xfd", 4 }, "zstdcat" }, { { "BZh", 3 }, "bzcat" },
+	};
+
+	for (size_t i = 0; p->line == 1 && i < sizeof formats / sizeof *formats; i++)
+		if (len >= formats[i].magic.len && !memcmp(line, formats[i].magic.p, formats[i].magic.len))
+			return error_set(err, "%s: is compressed: unpack it, or read it from a pipe: %s %s | upto … -", p->path, formats[i].tool, p->path);
+	return 0;
+}
+
 int kfi_parse_line(struct kfi_parser *p, const char *line, size_t len, struct kfi_log *log, struct kfi_call *ret, struct error *err)
 {
 	struct word words[WORDS_MAX];
 	size_t n;
 
 	p->line++;
+	if (refuse_packed(p, line, len, err) < 0)
+		return -1;
 	if (len > KFI_LINE_MAX)
 		return error_set(err, "%s:%" PRIu64 ": expected a line of not more than %d bytes", p->path, p->line, KFI_LINE_MAX);
 	if (len && memchr(line, '\0', len))
