@@ -542,8 +542,9 @@ def test_top():
         assert own[0] == own[1], options
         told = [upto_json("top", "--json", *o)["left_out"] for o in ([path], [*options.split(), trace], ["--total", path], ["--by", "module", path])]
         assert set(told) == {told[0]} and told[0] > 1000, told
+        by = f"{' '.join(SPAN)}, then {options}"
         heading = run(UPTO, "top", "--exact", path).stdout.decode().splitlines()[:2]
-        assert heading[1] == f"# {told[0]} calls were left out by {options}; sums are of all that ran", heading
+        assert heading[1] == f"# {told[0]} calls were left out by {by}; sums are of all that ran", heading
     assert "left_out" not in upto_json("top", "--json", trace) and "left out" not in run(UPTO, "top", trace).stdout.decode()
     span = cut_options(2, "entry")[0]
     assert top(trace, *span, "--min-duration", "20us") == top(trace, *span) != before[()]
@@ -557,6 +558,22 @@ def test_top():
     assert sum(f["self_insns"] for f in theirs["functions"]) == ran > 0, ran
     assert top(trace, "--pid", "exe", "--min-duration", "20us") == theirs
     return f"{ran} instructions of {len(EXE)} threads"
+
+
+def test_left_out_is_said():
+    """Each table of calls says that some were left out, and by what; of a trace that has all of them, none does."""
+    trace, path = base(2), thinned("said", base(2), "--min-duration", "20us")
+    left_out = sum(int(v) for k, v in upto_json("info", "--json", path)["meta"].items() if k.startswith("left_out.") and k != "left_out.calls")
+    for asked in (["tree"], ["first"], ["syscalls"], ["syscalls", "--summary"], ["top"], ["top", "--total"], ["top", "--by", "module"],
+                  ["top", "--by", "interrupt"], ["ps", "--stack-watch"]):
+        assert f"# {left_out} calls were left out by --" in run(UPTO, *asked, "--exact", path).stdout.decode(), asked
+        assert upto_json(*asked, "--json", path)["left_out"] == left_out, asked
+        assert "left out" not in run(UPTO, *asked, trace).stdout.decode() and "left_out" not in upto_json(*asked, "--json", trace), asked
+    for asked in (["top", "--by", "thread"], ["ps"]):
+        assert "left_out" not in upto_json(*asked, "--json", path), asked
+    # what is chosen while reading, likewise; and a table without rows
+    assert ", then --min-duration 20us\n" in run(UPTO, "first", "--min-duration", "20us", trace).stdout.decode()
+    assert upto_json("syscalls", "--json", "--name", "reboot", path) == {"left_out": left_out, "syscalls": []}
 
 
 def test_again():

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "commands.h"
+#include "left_out_note.h"
 #include "select_arg.h"
 #include "tables/first_table.h"
 #include "trace_arg.h"
@@ -14,7 +15,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	int r;
 
 	first_table_init(&table, &t->session, f, only);
-	r = view_print(&(struct view){ .table = &table, .trace = t }, args, err);
+	r = view_print(&(struct view){ .table = &table, .trace = t, .left_out = "" }, args, err);
 	table_deinit(&table);
 	return r;
 }
@@ -58,7 +59,7 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static const struct legend legends[] = { { "columns", first_columns, NULL }, { 0 } };
+static const struct legend legends[] = { { "columns", first_columns, NULL }, LEFT_OUT_LEGEND, { 0 } };
 
 const struct command cmd_first = {
 	.name = "first",

@@ -3,6 +3,7 @@
 
 #include "arch/arch.h"
 #include "commands.h"
+#include "left_out_note.h"
 #include "select_arg.h"
 #include "tables/processes_table.h"
 #include "tables/stack_watch_table.h"
@@ -32,7 +33,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 /* KFI's watch of the stack: how much of it each thread used. */
 static int show_stacks(const struct args *args, const struct trace_arg *t, const bool *of, struct error *err)
 {
-	struct view view = { .trace = t, .default_sort = "bytes" };
+	struct view view = { .trace = t, .default_sort = "bytes", .left_out = "" };
 	struct deepest *each;
 	struct table table;
 	int r = deepest_of_each(&t->session, &each, err);
@@ -97,7 +98,7 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static const struct legend legends[] = { { "columns", processes_columns, NULL }, { "columns with --stack-watch", stack_watch_columns, NULL }, { 0 } };
+static const struct legend legends[] = { { "columns", processes_columns, NULL }, { "columns with --stack-watch", stack_watch_columns, NULL }, LEFT_OUT_LEGEND, { 0 } };
 
 const struct command cmd_ps = {
 	.name = "ps",

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "commands.h"
 #include "name_list.h"
+#include "left_out_note.h"
 #include "select_arg.h"
 #include "tables/syscalls_table.h"
 #include "trace_arg.h"
@@ -129,7 +130,7 @@ static int choose(const struct args *args, const struct trace_arg *t, const stru
 static int show(const struct args *args, const struct trace_arg *t, const struct syscall_sources *of, const bool *chosen, struct error *err)
 {
 	struct table table;
-	struct view view = { .table = &table, .trace = t };
+	struct view view = { .table = &table, .trace = t, .left_out = "" };
 	int r;
 
 	if (arg(args, "summary")) {
@@ -208,7 +209,7 @@ static const struct option options[] = {
 };
 
 static const struct legend legends[] = {
-	{ "columns", syscalls_columns, NULL }, { "columns with --summary", syscall_sums_columns, NULL }, { 0 },
+	{ "columns", syscalls_columns, NULL }, { "columns with --summary", syscall_sums_columns, NULL }, LEFT_OUT_LEGEND, { 0 },
 };
 
 const struct command cmd_syscalls = {

@@ -3,6 +3,7 @@
 
 #include "commands.h"
 #include "debug_arg.h"
+#include "left_out_note.h"
 #include "select_arg.h"
 #include "tables/tree_table.h"
 #include "trace_arg.h"
@@ -12,7 +13,7 @@
 static int show(const struct args *args, const struct trace_arg *t, const struct call_tree *all,
 		const struct call_tree *tree, const struct tree_choice *choice, struct error *err)
 {
-	struct view view = { .trace = t };
+	struct view view = { .trace = t, .left_out = "; their time is that of who called them" };
 	struct buf heading = { 0 };
 	struct table table;
 	int r;
@@ -104,7 +105,7 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static const struct legend legends[] = { { "columns", tree_columns, NULL }, { 0 } };
+static const struct legend legends[] = { { "columns", tree_columns, NULL }, LEFT_OUT_LEGEND, { 0 } };
 
 const struct command cmd_tree = {
 	.name = "tree",
