@@ -730,3 +730,15 @@ def test_sums():
             compared += 1
     assert compared > 500, compared
     return f"{len(known)} pairs, {compared} functions"
+
+
+def test_tree_shows_what_is_asked_for():
+    """However small it is, what is chosen by name comes first, and behind it what has only the time of calls that were left out."""
+    rare = next(f["function"] for f in reversed(top(base(2))["functions"]) if f["function"].startswith("vfs_") and f["calls"])
+    for options in (["--functions", rare], ["--below", rare], ["--functions", FAULT]):
+        lines = run(UPTO, "tree", *options, base(2)).stdout.decode().splitlines()
+        rows = upto_json("tree", "--json", *options, base(2))["tree"]
+        assert any(line.split()[-1] == options[1] or line.endswith(f"{options[1]} <tail>") for line in lines), (options, lines[:9])
+        roots = [i for i, r in enumerate(rows) if not r["depth"]]
+        bare = [i + 1 == len(rows) or not rows[i + 1]["depth"] for i in roots]
+        assert bare == sorted(bare) and not bare[0] and len(set(bare)) == 2, (options, bare)

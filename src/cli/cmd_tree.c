@@ -56,9 +56,20 @@ static int analyse(const struct args *args, struct trace_arg *t, struct inlines 
 	return r;
 }
 
+/* What is asked for by name is shown however small it is. */
+static bool is_named(const struct args *args)
+{
+	static const char *const names[] = { "functions", "below", "module", "pid", "comm" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (arg(args, names[i]))
+			return true;
+	return false;
+}
+
 static int run(const struct args *args, struct error *err)
 {
-	struct tree_choice choice = { .min_pct = arg(args, "json") ? 0 : 0.5 };
+	struct tree_choice choice = { .min_pct = arg(args, "json") || is_named(args) ? 0 : 0.5 };
 	struct source_lines sources;
 	struct inlines inlines;
 	struct trace_arg t;
@@ -73,6 +84,7 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
+	choice.left_out = left_out_calls(&t);
 	trace_choose_clock(&t, &choice.by_ns);
 	thunks_arg(args, &t);
 	inlines_init(&inlines, &t.names, &sources);
@@ -88,7 +100,7 @@ static const struct option options[] = {
 	FUNCTION_OPTION("only what is below these functions, or above with --callers"),
 	{ 0, "callers", NULL, "who led to the function, instead of what it led to" },
 	{ 0, "depth", "N", "only N levels; 0: all (default)" },
-	{ 0, "min", "P", "only paths with at least P percent of all (default: 0.5; JSON: 0)" },
+	{ 0, "min", "P", "only paths with at least P percent of all (default: 0.5; in JSON, and of what is chosen by name: 0)" },
 	CLOCK_OPTION,
 	THUNKS_OPTION,
 	DEBUG_OPTION,

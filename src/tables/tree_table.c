@@ -108,7 +108,26 @@ static int by_total(const void *va, const void *vb, void *data)
 	return a < b ? -1 : a > b;
 }
 
-static void find_children(struct rows *rows, struct children *c)
+/* Where calls were left out, what is outermost and has nothing below it has only their time: it comes last. */
+static void put_bare_last(struct children *c)
+{
+	size_t n = c->first[1] - c->first[0], kept = 0, bare = 0;
+	uint32_t *roots = c->list + c->first[0], *last = xcalloc(n, sizeof *last);
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t node = roots[i];
+
+		if (c->first[node] == c->first[node + 1])
+			last[bare++] = node;
+		else
+			roots[kept++] = node;
+	}
+	for (size_t i = 0; i < bare; i++)
+		roots[kept + i] = last[i];
+	free(last);
+}
+
+static void find_children(struct rows *rows, struct children *c, bool left_out)
 {
 	const struct call_tree *t = rows->tree;
 
@@ -122,6 +141,8 @@ static void find_children(struct rows *rows, struct children *c)
 		c->list[c->first[t->nodes[i].parent + 1]++] = (uint32_t)i;
 	for (size_t i = 0; i < t->count; i++)
 		qsort_r(c->list + c->first[i], c->first[i + 1] - c->first[i], sizeof *c->list, by_total, rows);
+	if (left_out)
+		put_bare_last(c);
 }
 
 /* Rows in the order of a walk. */
@@ -132,13 +153,18 @@ static void choose_rows(struct rows *rows, const struct tree_choice *choice)
 	size_t *at;
 	unsigned depth = 0;
 
-	find_children(rows, &c);
+	find_children(rows, &c, choice->left_out);
 	at = xcalloc(rows->tree->count, sizeof *at);
 	memcpy(at, c.first, rows->tree->count * sizeof *at);
 	for (;;) {
 		bool more = at[node] < c.first[node + 1] && (!choice->depth || depth < choice->depth);
 		uint32_t child = more ? c.list[at[node]] : 0;
 
+		/* those that have nothing below come behind it */
+		if (more && !depth && choice->left_out && share(rows, &rows->tree->nodes[child]).percent < choice->min_pct) {
+			at[node]++;
+			continue;
+		}
 		if (!more || share(rows, &rows->tree->nodes[child]).percent < choice->min_pct) {
 			if (!depth)
 				break;

@@ -12,6 +12,7 @@ extern const struct column tree_columns[];
 struct tree_choice {
 	uint64_t depth;   /* so many levels; 0: all */
 	double min_pct;   /* of `all` */
+	bool left_out;    /* calls were left out of the trace */
 	bool by_ns;       /* shares and order are of guest time, not of instructions */
 };
 
