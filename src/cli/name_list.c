@@ -83,6 +83,8 @@ static size_t first_length(const char *list)
 
 static int mark_list(const struct name_list *all, const char *list, bool *marks, struct error *err)
 {
+	if (!list[strspn(list, ",")])
+		return error_set(err, "no %s is named: the list is empty", all->what);
 	if (mark_all(all, is_same, list, marks))
 		return 0;
 	while (*list) {

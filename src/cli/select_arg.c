@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/map.h"
 #include "name_list.h"
+#include "near.h"
 #include "trace/writer.h"
 #include "trace_arg.h"
 
@@ -87,14 +89,80 @@ static bool is_of_object(const struct names *names, uint32_t function, const cha
 	return strcmp(object, CONDITION_KERNEL) ? !fnmatch(object, names_object(names, function), 0) : is_own(names, function);
 }
 
+/* Has the trace names of functions of such programs or modules? Not of those whose only function is they themselves: [busybox]. */
+static bool has_names(const struct names *names, const char *object, bool *ret_known)
+{
+	*ret_known = false;
+	for (uint32_t i = 0; i < names_count(names); i++) {
+		if (fnmatch(object, names_object(names, i), 0))
+			continue;
+		*ret_known = true;
+		if (*names_function(names, i) != '[')
+			return true;
+	}
+	return false;
+}
+
+/* Names of programs as they began: those that are like the wanted one, else all, but not more than a few. */
+static void put_programs(const struct reader *r, const char *wanted, struct buf *out)
+{
+	enum { SHOWN = 8 };
+	struct buf all = { 0 };
+	struct map seen = { 0 };
+	struct near near;
+	size_t n = 0;
+
+	near_init(&near, wanted, strlen(wanted));
+	for (size_t i = 0; i < 2 * r->tasks.count; i++) {
+		const struct task_record *t = &r->tasks.records[i / 2];
+		const char *slash = strrchr(t->exe, '/'), *name = i % 2 && slash ? slash + 1 : t->comm;
+		uint64_t *known = t->change == TASK_EXEC ? map_put(&seen, hash_text(1, name), 0) : NULL;
+
+		if (!known || (*known)++)
+			continue;
+		near_offer(&near, name);
+		if (n++ < SHOWN)
+			buf_printf(&all, "%s%s", all.len ? ", " : "; programs that began: ", name);
+	}
+	if (near.count)
+		near_put(&near, out);
+	else
+		buf_printf(out, "%.*s%s", (int)all.len, all.len ? (char *)all.data : "", n > SHOWN ? ", …" : "");
+	near_deinit(&near);
+	map_free(&seen);
+	buf_free(&all);
+}
+
+/* A program that never began. Its name then need not be the one that it has in the end. */
+static int check_program(const char *option, const char *text, const struct session *s, const struct condition *c, struct error *err)
+{
+	const struct task_records *tasks = &s->reader->tasks;
+	struct buf programs = { 0 };
+
+	if (c->kind != CONDITION_EXEC || strcmp(option, "start"))
+		return 0;
+	for (size_t i = 0; i < tasks->count; i++)
+		if (tasks->records[i].change == TASK_EXEC && condition_is_program(c, tasks->records[i].comm, tasks->records[i].exe))
+			return 0;
+	put_programs(s->reader, c->text, &programs);
+	buf_put_u8(&programs, 0);
+	error_set(err, "%s: what is to start it (--%s %s) did not happen; exec: takes a program's path, or its name when it began%s", s->reader->path, option,
+		  text, (char *)programs.data);
+	buf_free(&programs);
+	return -1;
+}
+
 /* The functions of a condition. */
 static int resolve(const char *option, const struct session *session, struct selected *s, struct thin_condition *c, struct error *err)
 {
 	const struct names *names = session->names;
-	bool *marks, any = false;
+	bool *marks, any = false, known;
 
 	if (c->condition.kind != CONDITION_ENTRY && c->condition.kind != CONDITION_EXIT)
 		return 0;
+	if (c->condition.object && !has_names(names, c->condition.object, &known) && known)
+		return error_set(err, "--%s: the trace has no names of functions of %s: its file is stripped, or was not found", option,
+				 c->condition.object);
 	if (functions_named(c->condition.text, names, &marks, err) < 0)
 		return error_prefix(err, "--%s", option);
 	s->marks[s->n_marks++] = marks;
@@ -114,7 +182,7 @@ static int condition_arg(const char *text, const char *option, const struct sess
 {
 	if (!text)
 		return 0;
-	if (condition_parse(option, text, &ret->condition, err) < 0)
+	if (condition_parse(option, text, &ret->condition, err) < 0 || check_program(option, text, session, &ret->condition, err) < 0)
 		return -1;
 	return resolve(option, session, s, ret, err);
 }
