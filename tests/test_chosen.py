@@ -245,16 +245,23 @@ def test_not_found():
 
 @pytest.mark.weight(10)
 def test_kfi_not_found():
-    """A start by address that never comes: one line, with the trigger's own line."""
+    """A start by address that never comes: one line, with the trigger's own line; and before it what the rest of the configuration means here."""
     config = os.path.join(WORK, "chosen-never.conf")
     symbols = run(os.path.join(CHECK, "tests/symbols"), kernel("6.12")[1]).stdout.decode()
     with open(config, "w") as f:
-        f.write("new\nbegin\n\tfilter mintime 5\n\ttrigger start entry 0x" + re.search(r"^(\w+) \S+ oops_begin$", symbols, re.M)[1] + "\nend\n")
+        f.write("new\nbegin\n\tfilter mintime 5\n\ttrigger start entry 0x" + re.search(r"^(\w+) \S+ oops_begin$", symbols, re.M)[1] + "\n"
+                "\tlogentries 500\n\toverwrite untimed\n\twatch stack 1024\n\twatch worst-stack 512\n\tautorepeat\nend\n")
     path = os.path.join(WORK, "chosen-never.upto")
     p = run(UPTO, "record", "-f", "-o", path, "--kfi", config, "--", *qemu_args("6.12", initrd("6.12", "brief")), check=False)
-    last = p.stderr.decode().splitlines()[-1]
+    first, last = (p.stderr.decode().splitlines()[i] for i in (slice(6), -1))
     assert p.returncode == 1 and re.fullmatch(rf"upto: {re.escape(path)}: is whole, nothing was taken out: what is to start it \({re.escape(config)}:4: "
                                               r"trigger start entry 0x\w+\) did not happen", last), p.stderr
+    # entries that ask for nothing here are not passed over in silence
+    assert sum(" autorepeat: nothing repeats in a run without both triggers" in line for line in first) == 1, first
+    first = [line for line in first if "autorepeat" not in line]
+    for line, said in zip(first, ("5: logentries: a trace does not fill up", "6: overwrite: a trace does not fill up", "6: untimed: has no meaning here",
+                                  "7: watch stack: .*'upto ps --stack-watch'", "8: watch worst-stack: .*'upto stack --deepest'")):
+        assert re.match(rf"upto: {re.escape(config)}:{said}", line), (line, said)
 
 
 def told_at_once(*options):

@@ -29,7 +29,11 @@ const struct command cmd_record = {
 		       "If the kernel has none of the name, all is recorded from when it is known; with MODULE:FUNCTION or PROGRAM:FUNCTION from when "
 		       "that is loaded. Names that the kernel given with -kernel does not have are told while it boots; kernel:FUNCTION that it does not "
 		       "have is an error at once. With --before what is recorded stays in memory, and is forgotten when it is older than that; with --every, again "
-		       "behind each --stop.\n",
+		       "behind each --stop.\n"
+		       "--kfi takes configurations of KFI and KFT as they are. A trace has no log that fills up, so that logentries and overwrite limit "
+		       "nothing ('upto thin --limit N --keep last' does); untimed has no meaning, since each entry and exit has its time; and for watch "
+		       "stack and watch worst-stack nothing has to be asked for: 'upto ps --stack-watch' and 'upto stack --deepest' show what stacks were "
+		       "used; autorepeat repeats nothing in a run without both triggers. That is said as recording begins.\n",
 	.examples = "  upto record -- qemu-system-x86_64 -m 1G -kernel vmlinuz -initrd initrd.img\n      record a boot\n"
 		    "  upto record -o disk.upto -- qemu-system-x86_64 -m 1G -drive file=disk.img\n"
 		    "      a kernel from a disk: its symbols are read from memory\n"

@@ -416,11 +416,13 @@ static int check_names(const struct recording *rec, struct error *err)
 	return kernel_of(rec) ? kernel_names_check(rec->args, kernel_of(rec), err) : 0;
 }
 
-/* While the firmware runs. */
-static void tell_names(const struct recording *rec)
+/* What is to be known of what was asked for, while the firmware runs. */
+static void tell_asked(const struct recording *rec)
 {
 	struct buf lines = { 0 };
 
+	if (!rec->quiet)
+		recording_choice_notes(rec->args, &lines);
 	if (kernel_of(rec) && !rec->quiet)
 		kernel_names_lacking(rec->args, kernel_of(rec), &lines);
 	if (lines.len)
@@ -449,7 +451,7 @@ int recording_run(const struct recording *rec, struct error *err)
 	tell = !rec->quiet && isatty(STDERR_FILENO) && !qemu_uses_terminal(rec->argv);
 	if (start(&s, err) < 0)
 		return EXIT_FAILED;
-	tell_names(rec);
+	tell_asked(rec);
 	r = wait_for(rec, &s, tell);
 	if (!s.stats->begun && r) {
 		/* no instruction ran, and QEMU has printed why */

@@ -63,6 +63,38 @@ int recording_choice_check(const struct args *args, const char *path, struct err
 	return status;
 }
 
+/* KFI was primed again by what stops a run; one that starts at once, or never stops, repeats nothing. */
+static bool repeats(const struct kfi_run *run)
+{
+	return run->start.kind && run->stop.kind;
+}
+
+void recording_choice_notes(const struct args *args, struct buf *out)
+{
+	static const char *const notes[KFI_ENTRIES] = {
+		[KFI_LOGENTRIES] = "logentries: a trace does not fill up; 'upto thin --limit N' cuts one",
+		[KFI_OVERWRITE] = "overwrite: a trace does not fill up, so all is kept; 'upto thin --limit N --keep last' keeps the end",
+		[KFI_UNTIMED] = "untimed: has no meaning here: a trace has each entry and exit, with its time",
+		[KFI_STACK] = "watch stack: a trace has the stacks of all threads; 'upto ps --stack-watch' shows how much each used, and where",
+		[KFI_AUTOREPEAT] = "autorepeat: nothing repeats in a run without both triggers",
+		[KFI_WORST_STACK] = "watch worst-stack: a trace has all stacks; 'upto ps --stack-watch' and 'upto stack --deepest' show the worst",
+	};
+	struct kfi_config config;
+	struct error ignored;
+
+	if (!arg(args, "kfi"))
+		return;
+	recording_config_read(arg(args, "kfi"), &config, &ignored);
+	for (size_t i = 0; i < config.count; i++)
+		for (int e = 0; e < KFI_ENTRIES; e++)
+			if (notes[e] && config.runs[i].lines[e] && !(e == KFI_AUTOREPEAT && repeats(&config.runs[i]))) {
+				buf_printf(out, "upto: ");
+				terminal_escape(out, arg(args, "kfi"));
+				buf_printf(out, ":%u: %s\n", config.runs[i].lines[e], notes[e]);
+			}
+	kfi_config_deinit(&config);
+}
+
 /* False: the recorder cannot tell by that, such as by a function's address. */
 static bool put_trigger(const struct kfi_trigger *t, const char *key, struct buf *lines)
 {

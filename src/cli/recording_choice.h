@@ -22,6 +22,9 @@ int recording_config_read(const char *path, struct kfi_config *ret, struct error
  */
 int recording_choice_check(const struct args *args, const char *path, struct error *err);
 
+/* Append a line for each entry of --kfi's configuration that asks for nothing here, since a trace has no such limit, or has it anyway. */
+void recording_choice_notes(const struct args *args, struct buf *out);
+
 /* For the recorder: the spans' conditions, as lines of its configuration. */
 void recording_choice_put(const struct args *args, struct buf *lines);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a configuration of KFI asks for, in our terms. Its limit of log entries, and times that could be left out, are none of ours. */
+/* What a configuration of KFI asks for, in our terms. Entries that ask for nothing here are told of: recording_choice_notes(). */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -85,7 +85,7 @@ int select_kfi(const struct kfi_run *run, const char *path, const struct session
 	o->what = ret->what;
 	o->start_what = ret->start_what = say_start(&run->start, path);
 	o->after_ns = after_ns;
-	o->every = run->autorepeat && run->start.kind && run->stop.kind;
+	o->every = run->autorepeat;
 	o->filter.min_duration_ns = run->min_us * 1000;
 	o->filter.max_duration_ns = run->max_us * 1000;
 	o->filter.no_interrupts = run->no_interrupts;

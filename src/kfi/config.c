@@ -180,6 +180,7 @@ static int read_watch(struct reading *r, struct kfi_run *run)
 	to = word_is(r->word, "stack") ? &run->stack : &run->worst_stack;
 	if (*to)
 		return twice(r);
+	run->lines[to == &run->stack ? KFI_STACK : KFI_WORST_STACK] = r->line;
 	return read_number(r, 1, to, "a number of bytes above 0");
 }
 
@@ -187,7 +188,14 @@ static int read_log_entries(struct reading *r, struct kfi_run *run)
 {
 	if (run->log_entries)
 		return twice(r);
+	run->lines[KFI_LOGENTRIES] = r->line;
 	return read_number(r, 1, &run->log_entries, "a number above 0");
+}
+
+static int set_entry(struct reading *r, struct kfi_run *run, enum kfi_entry entry, bool *flag)
+{
+	run->lines[entry] = r->line;
+	return set_once(r, flag);
 }
 
 static int read_entry(struct reading *r, struct kfi_run *run)
@@ -201,11 +209,11 @@ static int read_entry(struct reading *r, struct kfi_run *run)
 	if (word_is(r->word, "logentries"))
 		return read_log_entries(r, run);
 	if (word_is(r->word, "autorepeat"))
-		return set_once(r, &run->autorepeat);
+		return set_entry(r, run, KFI_AUTOREPEAT, &run->autorepeat);
 	if (word_is(r->word, "overwrite"))
-		return set_once(r, &run->overwrite);
+		return set_entry(r, run, KFI_OVERWRITE, &run->overwrite);
 	if (word_is(r->word, "untimed"))
-		return set_once(r, &run->untimed);
+		return set_entry(r, run, KFI_UNTIMED, &run->untimed);
 	return expected(r, "trigger, filter, watch, logentries, autorepeat, overwrite, untimed or end");
 }
 

@@ -47,8 +47,12 @@ struct kfi_trigger {
 	uint64_t usecs;                   /* TIME */
 };
 
+/* Entries that a run has once, or not at all. */
+enum kfi_entry { KFI_LOGENTRIES, KFI_AUTOREPEAT, KFI_OVERWRITE, KFI_UNTIMED, KFI_STACK, KFI_WORST_STACK, KFI_ENTRIES };
+
 struct kfi_run {
 	unsigned line;                    /* of its begin */
+	unsigned lines[KFI_ENTRIES];      /* 0: it does not have that entry */
 	struct kfi_trigger start, stop;
 	uint64_t min_us, max_us;          /* 0: none */
 	bool no_interrupts, only_interrupts;
