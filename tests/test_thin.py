@@ -597,6 +597,21 @@ def test_again():
     return str(counts)
 
 
+def test_info():
+    """Spans and counters are numbers for programs; the counts are those of calls in the spans, and add up."""
+    path = thinned("info", base(1), "--start", f"entry:{FAULT}", "--stop", f"exit:{FAULT}", "--every", "--min-duration", "20us")
+    info = upto_json("info", "--json", path)
+    n = sum(key.endswith(".start_ns") for key in info["meta"])
+    assert n > 10 and info["spans"] == [{key: int(info["meta"][f"span.{i + 1}.{key}"]) for key in ("start_ns", "stop_ns")} for i in range(n)]
+    calls = upto_json("calls", "--json", "--function", FAULT, "--depth", "1", base(1))["calls"]
+    assert all(a["stop_ns"] <= b["start_ns"] for a, b in zip(info["spans"], info["spans"][1:])), info["spans"]
+    assert {(s["start_ns"], s["stop_ns"]) for s in info["spans"]} <= {(c["entry_ns"], c["entry_ns"] + c["duration_ns"]) for c in calls}
+    left_out = info["left_out"]
+    assert left_out == {key.partition(".")[2]: int(value) for key, value in info["meta"].items() if key.startswith("left_out.")}
+    assert 0 < left_out["duration"] < left_out["calls"] and sum(left_out.values()) == left_out["calls"] + left_out["duration"]
+    spans, unthinned = upto_json("info", "--json", base(1)), upto_json("info", "--json", whole(1))
+    assert len(spans["spans"]) == 1 and unthinned["spans"] == [] and spans["left_out"] == unthinned["left_out"] == {}
+
 @pytest.mark.parametrize("command", ["timeline", "waits", "why"])
 @pytest.mark.weight(6)
 def test_window(command):

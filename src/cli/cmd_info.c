@@ -5,6 +5,7 @@
 
 #include "analysis/digest.h"
 #include "analysis/summary.h"
+#include "analysis/thin.h"
 #include "commands.h"
 #include "json.h"
 #include "quantity.h"
@@ -176,6 +177,27 @@ static void print_thinned(const struct reader *r)
 	free(spans);
 }
 
+static void print_thinned_json(const struct meta *m)
+{
+	struct kept_span *spans;
+	size_t n = thinned_spans(m, &spans);
+
+	printf(",\"spans\":[");
+	for (size_t i = 0; i < n; i++) {
+		printf("%s{\"start_ns\":%" PRIu64 ",\"stop_ns\":", i ? "," : "", spans[i].start_ns);
+		printf(spans[i].stop_ns == UINT64_MAX ? "null}" : "%" PRIu64 "}", spans[i].stop_ns);
+	}
+	printf("],\"left_out\":{");
+	/* of spans alone, calls are not counted */
+	if (thinned_left_out(m, "calls")) {
+		printf("\"calls\":%" PRIu64, thinned_left_out(m, "calls"));
+		for (int i = 0; i < THIN_REASONS; i++)
+			printf(",\"%s\":%" PRIu64, thin_reason_name(i), thinned_left_out(m, thin_reason_name(i)));
+	}
+	putchar('}');
+	free(spans);
+}
+
 static void print_text(const struct reader *r, const struct summary *s, const struct facts *facts, const char *release, bool exact)
 {
 	line("trace", r->path);
@@ -256,7 +278,9 @@ static void print_json(const struct reader *r, const struct summary *s, const st
 			json_string(stdout, meta_key(&r->meta, i) + strlen(READER_LIMIT));
 			printf(":%" PRIu64, meta_get_u64(&r->meta, meta_key(&r->meta, i), 0));
 		}
-	printf("},\"meta\":{");
+	putchar('}');
+	print_thinned_json(&r->meta);
+	printf(",\"meta\":{");
 	for (size_t i = 0; i < meta_count(&r->meta); i++) {
 		fputs(i ? "," : "", stdout);
 		json_string(stdout, meta_key(&r->meta, i));
@@ -326,6 +350,9 @@ static const struct term terms[] = {
 	{ "facts", "what was read from the kernel's own structures, by kind: how often, and its bytes before they are packed" },
 	{ "bytes_by_content", "the same bytes, by what they are of" },
 	{ "kernel_release, vcpus", "the guest's" },
+	{ "spans", "of a trace that is a part of another one: start_ns and stop_ns of each (null: the trace's end); empty: it is whole" },
+	{ "left_out", "in them: calls, how many there were; and how many of these were left out, by the first reason that applied: duration, interrupt, "
+	  "no_interrupt, function, depth, thread; empty: calls were not chosen" },
 	{ "meta", "what the recorder wrote down, as text" },
 	{ 0 },
 };
