@@ -342,6 +342,8 @@ def test_exported():
         assert abs(sum(r.delta or 0 for r in mine) * 1000 - f["total_ns"]) <= 1000 * len(mine), name
         assert sum(r.delta or 0 for r in mine) * 1000 == log[name]["total_ns"], name
     callers(rows)
+    header = exported_header(*options)
+    assert "Filters:\n\t200 usecs minimum execution time\n\n" in header and "Logging" not in header
     # a callee's row lies in its caller's
     ends = {}
     for r in rows:
@@ -349,6 +351,33 @@ def test_exported():
             assert caller != r.caller or r.delta is None or r.entry >= end or r.entry + r.delta <= end, r
         if r.delta is not None:
             ends[r.pid] = [*ends.get(r.pid, [])[-8:], (r.function, r.entry + r.delta)]
+
+
+BOOT = ["--start", "entry:kernel_init_freeable", "--stop", "exit:kernel_init_freeable"]
+
+
+def exported_header(*options):
+    with open(log_of(*options)) as f:
+        return f.read().partition("--------")[0]
+
+
+def test_exported_header():
+    """It says in KFI's words what was chosen, and why logging began and ended."""
+    spans = upto_json("info", "--json", thinned("header", *BOOT))["meta"]
+    start, stop = (int(spans[f"span.1.{key}_ns"]) // 1000 for key in ("start", "stop"))
+    path = os.path.join(WORK, "chosen-header.lst")
+    logging = f"Logging started at {start} usec by entry to function kernel_init_freeable\nLogging stopped at {stop} usec by exit from function kernel_init_freeable\n"
+    filters = ["--min-duration", "50us", "--max-duration", "1s", "--no-interrupts", "--functions", "do_one_initcall,kernel_init"]
+    for trace, options in (boot("all"), BOOT + filters), (thinned("header", *BOOT), filters), (thinned("header", *BOOT, *filters), []):
+        run(UPTO, "export", "-f", "--to", "kfi", *options, "-o", path, trace)
+        with open(path) as f:
+            header = f.read().partition("--------")[0]
+        assert logging in header and re.search("Filters:\n\t50 usecs minimum execution time\n\t1000000 usecs maximum execution time\n", header), header
+        assert "\t2-entry function list\n\tno functions in interrupt context\n" in header, header
+    run(UPTO, "export", "-f", "--to", "kfi", "--start", "time:1s", "--stop", "+2ms", "-o", path, boot("all"))
+    with open(path) as f:
+        assert re.search(r"^Logging started at \d+ usec by time at 1000000 usec from boot\nLogging stopped at \d+ usec by time at 2000 usec from start trigger$",
+                         f.read(), re.M)
 
 
 # code that is being patched, and what an interrupt leads to from within it, have two ways to be told

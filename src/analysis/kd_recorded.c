@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "functions.h"
 #include "held_calls.h"
+#include "kfi/log_meta.h"
 #include "replay/story.h"
 #include "trace/thinned.h"
 
@@ -283,23 +284,25 @@ static void collect(struct recorded_run *st, struct kd_sums *ret)
 }
 
 /* What the trace tells of the spans and filters that it was made by, as a log's header does. */
-static void set_header(const struct reader *r, struct kfi_header *h)
+static void set_header(const struct reader *r, struct kfi_log *log)
 {
 	static const struct { const char *reason; enum kfi_counter counter; } counters[] = {
 		{ "duration", KFI_TIME_FILTERED }, { "interrupt", KFI_NO_INTERRUPT_FILTERED }, { "no_interrupt", KFI_ONLY_INTERRUPT_FILTERED },
 		{ "function", KFI_LIST_FILTERED },
 	};
+	struct kfi_header *h = &log->header;
 	uint64_t all = 0;
 
+	kfi_meta_read(&r->meta, log);
 	for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {
 		uint64_t n = thinned_left_out(&r->meta, counters[i].reason);
 
 		all += n;
 		if (n)
-			h->counters[counters[i].counter] = (struct kfi_number){ true, n };
+			h->counters[counters[i].counter] = (struct kfi_number){ true, n + h->counters[counters[i].counter].value };
 	}
 	if (all)
-		h->counters[KFI_ALL_FILTERED] = (struct kfi_number){ true, all };
+		h->counters[KFI_ALL_FILTERED] = (struct kfi_number){ true, all + h->counters[KFI_ALL_FILTERED].value };
 }
 
 static int run(const struct session *session, const struct map *held, bool rows, struct kfi_log *log, struct kd_sums *sums, struct error *err)
@@ -312,7 +315,7 @@ static int run(const struct session *session, const struct map *held, bool rows,
 	int result;
 
 	*log = (struct kfi_log){ 0 };
-	set_header(session->reader, &log->header);
+	set_header(session->reader, log);
 	result = story_tell(session, &whole, NULL, &listener, states, 1, err);
 	if (result >= 0 && st.full)
 		result = error_set(err, "%s: more than %d calls of the kernel: choose some, by --start and --stop or --min-duration", session->reader->path,

@@ -65,7 +65,7 @@ static int find_hits(const struct reader *r, const struct condition *c, uint64_t
 }
 
 /* The span begins with that event; with before_ns, it began earlier, but not before the one before it ended. */
-static void begin_span(struct choosing *c, uint64_t event, uint64_t ns)
+static void begin_span(struct choosing *c, uint64_t event, uint64_t ns, uint32_t function)
 {
 	struct thinning *t = c->t;
 	uint64_t before = t->options->before_ns;
@@ -74,18 +74,19 @@ static void begin_span(struct choosing *c, uint64_t event, uint64_t ns)
 	t->spans = array_grow(t->spans, t->n_spans, &t->cap_spans, sizeof *t->spans);
 	t->spans[t->n_spans++] = (struct thin_span){
 		.from = before && ns ? last_to : event, .to = UINT64_MAX, .from_ns = before < ns ? ns - before : 0, .start_ns = ns,
-		.stop_ns = UINT64_MAX, .first_frame = t->n_frames,
+		.stop_ns = UINT64_MAX, .start_function = function, .stop_function = UINT32_MAX, .first_frame = t->n_frames,
 	};
 	if (!before)
 		t->spans[t->n_spans - 1].from_ns = 0;
 }
 
-static void end_span(struct choosing *c, uint64_t to, uint64_t ns)
+static void end_span(struct choosing *c, uint64_t to, uint64_t ns, uint32_t function)
 {
 	struct thin_span *s = &c->t->spans[c->t->n_spans - 1];
 
 	s->to = to;
 	s->stop_ns = ns;
+	s->stop_function = function;
 }
 
 /* Does it hold before the event? Goes on to the next time if so. */
@@ -103,13 +104,13 @@ static void look_at_times(struct choosing *c, uint64_t ns, bool clock)
 	const struct condition *stop = &c->t->options->stop.condition;
 
 	if (c->trigger.on && stop->relative && ns - c->t->spans[c->t->n_spans - 1].start_ns >= stop->ns && trigger_stop(&c->trigger))
-		end_span(c, c->event, ns);
+		end_span(c, c->event, ns, UINT32_MAX);
 	while (next_hit(&c->stops, ns, clock))
 		if (trigger_stop(&c->trigger))
-			end_span(c, c->event, ns);
+			end_span(c, c->event, ns, UINT32_MAX);
 	while (next_hit(&c->starts, ns, clock))
 		if (trigger_start(&c->trigger))
-			begin_span(c, c->event, ns);
+			begin_span(c, c->event, ns, UINT32_MAX);
 }
 
 /* An entry or an exit: the event that it comes with is part of the span, be it the first or the last. */
@@ -121,9 +122,9 @@ static void look_at_function(struct choosing *c, enum condition_kind kind, uint3
 	if (ns < o->after_ns)
 		return;
 	if (o->start.condition.kind == kind && o->start.functions[function] && trigger_start(&c->trigger))
-		begin_span(c, c->event, ns);
+		begin_span(c, c->event, ns, function);
 	if (was_on && o->stop.condition.kind == kind && o->stop.functions[function] && trigger_stop(&c->trigger))
-		end_span(c, c->event + 1, ns);
+		end_span(c, c->event + 1, ns, function);
 }
 
 static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
@@ -310,7 +311,7 @@ int thin_choose(struct thinning *t, struct error *err)
 		trigger_init(&c.trigger);
 		c.trigger.starts = o->start_hits;
 		if (c.trigger.on)
-			begin_span(&c, 0, 0);
+			begin_span(&c, 0, 0, UINT32_MAX);
 		result = stacks_replay(&stacks, t->session, NULL, UINT64_MAX, &visitor, &c, err);
 		if (result == 0)
 			finish(&c, &stacks);

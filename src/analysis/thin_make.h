@@ -15,6 +15,7 @@ struct thin_span {
 	uint64_t from, to;       /* numbers of events, in the order of replay: from <= n < to … */
 	uint64_t from_ns;        /* … or, with before_ns, from this time on */
 	uint64_t start_ns, stop_ns;
+	uint32_t start_function, stop_function; /* whose entries or exits these are; UINT32_MAX: none */
 	uint64_t first_frame;    /* number of the first frame that is entered in it */
 };
 
@@ -43,6 +44,9 @@ struct thinning {
 	int64_t *insns, *ns;     /* by function: what the self sums of the remaining events lack of those of the threads that were chosen */
 	struct thin_counts counts;
 };
+
+/* META of a trace that is made so: what the header of a log of KFI would say of it, behind what that of the other trace said. */
+void thin_put_kfi(const struct thinning *t, struct buf *lines);
 
 int thin_choose(struct thinning *t, struct error *err);
 

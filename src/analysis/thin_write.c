@@ -651,6 +651,7 @@ static void write_meta(struct thinning *t, struct builder *b)
 	put_thinned(t, &lines);
 	meta_put(&lines, "filtered", t->by_frame || (meta_get(&r->meta, "filtered") && !strcmp(meta_get(&r->meta, "filtered"), "yes")) ? "yes" : "no");
 	put_spans(t, &lines);
+	thin_put_kfi(t, &lines);
 	put_left_out(t, &lines);
 	builder_put_table(b, CHUNK_META, &lines, BUILDER_TABLES_LEVEL);
 	buf_free(&lines);

@@ -36,12 +36,29 @@ static void put_counters(const struct kfi_header *h, struct buf *out)
 			buf_printf(out, "%s = %" PRIu64 "\n", texts[i], h->counters[i].value);
 }
 
+static void put_moment(const struct kfi_log *log, const char *what, const struct kfi_moment *m, struct buf *out)
+{
+	if (m->by == KFI_BY_NOTHING)
+		return;
+	buf_printf(out, "Logging %s at %" PRIu64 " usec by ", what, m->at_us);
+	if (m->by == KFI_BY_ENTRY || m->by == KFI_BY_EXIT)
+		buf_printf(out, "%s function %s\n", m->by == KFI_BY_ENTRY ? "entry to" : "exit from", kfi_log_name(log, m->function));
+	else if (m->by == KFI_BY_SYSTEM_CALL || m->by == KFI_BY_LOG_FULL)
+		buf_printf(out, "%s\n", m->by == KFI_BY_LOG_FULL ? "log full" : "system call");
+	else
+		buf_printf(out, "time at %" PRIu64 " usec from %s\n", m->usecs, m->by == KFI_BY_TIME_FROM_BOOT ? "boot" : "start trigger");
+}
+
 void kfi_log_put_header(const struct kfi_log *log, struct buf *out)
 {
 	buf_printf(out, "\nKernel Instrumentation Run ID %" PRIu64 "\n\n", log->header.run_id.value);
 	put_filters(&log->header, out);
 	put_counters(&log->header, out);
 	buf_printf(out, "\nNumber of entries after filters = %zu\n\n", log->n);
+	put_moment(log, "started", &log->header.start, out);
+	put_moment(log, "stopped", &log->header.stop, out);
+	if (log->header.start.by || log->header.stop.by)
+		buf_printf(out, "\n");
 	buf_printf(out, " Entry      Delta       PID      Function                            Caller\n"
 			"--------   --------   --------   ----------------------------------- --------\n");
 }
