@@ -186,6 +186,12 @@ static void release_if_asked(struct writer *w)
 	release(w);
 }
 
+static void look_at_kept(struct writer *w)
+{
+	release_if_asked(w);
+	forget_old();
+}
+
 /* Does it belong to what is held? Whatever else it is, is needed for names. */
 static bool is_held(const struct chunk_header *header)
 {
@@ -203,13 +209,12 @@ int hold_chunk(struct writer *w, const struct chunk_header *header, const struct
 	result = writer_pack(w, &h, payload, level, &packed);
 	if (result < 0)
 		return result;
-	release_if_asked(w);
-	if (is_held(&h)) {
-		forget_old();
+	if (h.type == CHUNK_EVENTS) /* once it is packed: what led to the start is in the file together with the start */
+		look_at_kept(w);
+	if (is_held(&h))
 		keep(&h, &packed);
-	} else {
+	else
 		write_chunk(w, &h, &packed);
-	}
 	if (h.type == CHUNK_EVENTS && h.last_ns > hold.last_ns)
 		hold.last_ns = h.last_ns;
 	buf_free(&packed);
