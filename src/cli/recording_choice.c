@@ -95,38 +95,55 @@ void recording_choice_notes(const struct args *args, struct buf *out)
 	kfi_config_deinit(&config);
 }
 
-/* False: the recorder cannot tell by that, such as by a function's address. */
-static bool put_trigger(const struct kfi_trigger *t, const char *key, struct buf *lines)
+/* NULL: there is none, or the recorder cannot tell by that, such as by a function's address. */
+static char *condition_of(const struct kfi_trigger *t, bool stops)
 {
-	char *value = NULL;
-
 	switch (t->kind) {
-	case KFI_TRIGGER_NONE:
-		return false;
 	case KFI_TRIGGER_TIME:
-		value = xasprintf("time:%s%" PRIu64 "us", strcmp(key, "stop") ? "" : "+", t->usecs);
-		break;
+		return xasprintf("time:%s%" PRIu64 "us", stops ? "+" : "", t->usecs);
 	case KFI_TRIGGER_ENTRY:
 	case KFI_TRIGGER_EXIT:
-		if (!strncmp(t->function.name, "0x", 2))
-			return false;
-		value = xasprintf("%s:%s", t->kind == KFI_TRIGGER_ENTRY ? "entry" : "exit", t->function.name);
-		break;
+		if (strncmp(t->function.name, "0x", 2))
+			return xasprintf("%s:%s", t->kind == KFI_TRIGGER_ENTRY ? "entry" : "exit", t->function.name);
+		return NULL;
+	default:
+		return NULL;
 	}
-	meta_put(lines, key, value);
-	free(value);
-	return true;
 }
 
-/* Of several runs, which one is under way is known only afterwards. */
+static void put_key(const char *key, size_t span, const char *value, struct buf *lines)
+{
+	char buffer[CONDITION_KEY];
+
+	meta_put(lines, condition_key(key, span, buffer), value);
+}
+
+/* False: when it is over is known only afterwards. */
+static bool put_run(const struct kfi_run *run, size_t span, bool last, struct buf *lines)
+{
+	cleanup_free char *start = condition_of(&run->start, false), *stop = condition_of(&run->stop, true);
+	bool told = start || !run->start.kind, over = told && stop && (last || !run->autorepeat);
+
+	if (start)
+		put_key("start", span, start, lines);
+	if (over)
+		put_key("stop", span, stop, lines);
+	if (over && start && run->autorepeat)
+		put_key("every", span, "yes", lines);
+	return over;
+}
+
 static void put_kfi(const char *path, struct buf *lines)
 {
 	struct kfi_config config;
 	struct error err;
+	size_t n = 0;
 
-	if (recording_config_read(path, &config, &err) == 0 && config.count == 1 && put_trigger(&config.runs[0].start, "start", lines) &&
-	    put_trigger(&config.runs[0].stop, "stop", lines) && config.runs[0].autorepeat)
-		meta_put(lines, "every", "yes");
+	if (recording_config_read(path, &config, &err) == 0)
+		while (n < config.count && put_run(&config.runs[n], n, n + 1 == config.count, lines))
+			n++;
+	if (config.count)
+		meta_put_u64(lines, "spans", n < config.count ? n + 1 : n);
 	kfi_config_deinit(&config);
 }
 

@@ -93,6 +93,8 @@ int select_kfi(const struct kfi_run *run, const char *path, const struct session
 	if (set_trigger(&run->start, path, session, false, ret, &o->start, err) < 0 ||
 	    set_trigger(&run->stop, path, session, true, ret, &o->stop, err) < 0)
 		return -1;
+	if (!run->start.kind && after_ns) /* it is armed then, and waits for nothing */
+		o->start.condition = (struct condition){ .kind = CONDITION_TIME, .nth = 1, .ns = after_ns };
 	if (!run->n_functions)
 		return 0;
 	marks = ret->marks[ret->n_marks++] = xcalloc(names_count(session->names), sizeof *marks);

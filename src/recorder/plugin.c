@@ -4,7 +4,8 @@
  * `upto record` wrote. Keys: out, stats (file descriptors), kernel, symbols
  * (paths), icount (it is on), icount_shift (the clock goes by instructions alone,
  * 2^that ns each), inside (what of QEMU's inside may be used:
- * qemu_inside.h), start, stop, every (what is to be recorded: waiting.h),
+ * qemu_inside.h), start, stop, every, before (what is to be recorded: waiting.h),
+ * spans (how many; condition_key()),
  * meta.* (for the trace).
  */
 #include <errno.h>

@@ -1,33 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "span_end.h"
 
-#include "select/trigger.h"
-
 static struct {
-	const struct condition *start, *stop;
-	const struct functions *starts;
-	struct function_events stops;
-	struct trigger trigger;
+	const struct awaited *list;
+	size_t n;
+	size_t at;               /* what has begun, or is waited for */
+	struct function_events starts, stops;
+	bool on;                 /* it has begun */
+	bool over;               /* nothing is waited for any more */
+	uint64_t n_stops;        /* how often the stop condition held since */
+	uint64_t early;          /* how often the start condition is still to hold: it was begun before that */
 	uint64_t begun_ns;       /* the next clock's, where it began again: no earlier than it did */
 	bool clocked;            /* begun_ns is known */
 	bool ordered;            /* the events are those of one vCPU */
 	bool timed;              /* the stop condition's time has come: that happens once */
 	bool first;              /* the event by which it began has not been seen … */
 	bool to_come;            /* … and is still to come: else it may have been before the span */
-	bool maybe;              /* the start condition held again, maybe after the stop condition */
+	bool maybe;              /* what is next may have begun, maybe after the stop condition held … */
+	bool late;               /* … which may have been long ago, as when a call that it ends with is from before the span */
 	bool ended;
 } span;
 
-void span_end_await(const struct condition *start, const struct functions *starts, const struct condition *stop,
-		    const struct functions *stops, bool again)
+static const struct awaited *now(void)
 {
-	span.start = start;
-	span.stop = stop;
-	span.starts = starts;
-	span.stops = (struct function_events){ .condition = stop, .functions = stops };
-	span.trigger = (struct trigger){
-		.has_start = true, .has_stop = true, .every = again, .start_nth = 1, .stop_nth = stop->nth,
-	};
+	return &span.list[span.at];
+}
+
+static void go_to(size_t at)
+{
+	const struct awaited *a = &span.list[at];
+
+	span.at = at;
+	span.timed = false;
+	span.starts = (struct function_events){ .condition = &a->start, .functions = &a->starts };
+	span.stops = (struct function_events){ .condition = &a->stop, .functions = &a->stops };
+}
+
+void span_end_await(const struct awaited *list, size_t n)
+{
+	span.list = list;
+	span.n = n;
+	go_to(0);
 }
 
 static void set_ended(bool ended)
@@ -40,81 +53,140 @@ bool span_ended(void)
 	return __atomic_load_n(&span.ended, __ATOMIC_ACQUIRE);
 }
 
-bool span_end_begin(uint64_t ns, bool to_come, bool ordered)
+/* Its number; span.n: nothing is. */
+static size_t next(void)
 {
-	if (!span.stop)
-		return false;
-	trigger_init(&span.trigger);
-	trigger_start(&span.trigger);
-	span.begun_ns = ns;
-	span.clocked = true;
-	span.stops.n_open = 0;
-	span.ordered = ordered;
-	span.timed |= !span.stop->relative && ns >= span.stop->ns;
-	span.first = span.start->kind == CONDITION_ENTRY;
-	span.to_come = to_come && span.first;
+	return span.at + 1 < span.n ? span.at + 1 : now()->every ? span.at : span.n;
+}
+
+size_t span_end_next(void)
+{
+	return span.over ? SIZE_MAX : span.at;
+}
+
+static bool is_looked_for(const struct awaited *a)
+{
+	return a->ends && !a->unknown;
+}
+
+/* `exactly`: the start condition holds there. */
+static void begin(bool exactly)
+{
+	const struct condition *start = &now()->start;
+
+	span.on = true;
+	span.n_stops = 0;
+	span.early = exactly ? 0 : start->kind == CONDITION_EXIT ? start->nth : start->kind == CONDITION_ENTRY || start->kind == CONDITION_TIME;
+	span.late = !span.ordered || span.early || now()->stop.kind == CONDITION_EXIT;
 	span.maybe = false;
 	set_ended(false);
+}
+
+bool span_end_begin(uint64_t ns, bool to_come, bool ordered)
+{
+	const struct condition *stop;
+
+	if (!span.n || !is_looked_for(now()))
+		return false;
+	stop = &now()->stop;
+	span.ordered = ordered;
+	begin(now()->start.kind == CONDITION_ENTRY);
+	span.begun_ns = ns;
+	span.clocked = true;
+	span.starts.n_open = span.stops.n_open = 0;
+	span.timed |= stop->kind == CONDITION_TIME && !stop->relative && ns >= stop->ns;
+	span.first = now()->start.kind == CONDITION_ENTRY;
+	span.to_come = to_come && span.first;
 	return true;
 }
 
 static bool is_time(const struct event *e)
 {
+	const struct condition *stop = &now()->stop;
+
 	if (!event_has_clock(e->kind))
 		return false;
-	if (span.stop->relative)
-		return span.clocked && e->ns >= span.begun_ns + span.stop->ns;
-	if (span.timed || e->ns < span.stop->ns)
+	if (stop->relative)
+		return span.clocked && e->ns >= span.begun_ns + stop->ns;
+	if (span.timed || e->ns < stop->ns)
 		return false;
 	return span.timed = true;
+}
+
+static bool is_of_function(const struct condition *c)
+{
+	return c->kind == CONDITION_ENTRY || c->kind == CONDITION_EXIT;
 }
 
 /* Does the stop condition hold there? */
 static bool stops(const struct event *e)
 {
-	switch (span.stop->kind) {
-	case CONDITION_ENTRY:
-	case CONDITION_EXIT:
+	if (is_of_function(&now()->stop))
 		return function_events_hold(&span.stops, e);
-	case CONDITION_TIME:
-		return is_time(e);
-	default:
-		return false;
-	}
+	return now()->stop.kind == CONDITION_TIME && is_time(e);
 }
 
-/* It may already be another span: that goes on. */
+static bool starts(const struct awaited *a, const struct event *e)
+{
+	if (a->start.kind == CONDITION_TIME)
+		return event_has_clock(e->kind) && e->ns + AHEAD_NS >= a->start.ns;
+	return a->start.kind == CONDITION_ENTRY && functions_have(&a->starts, e->target);
+}
+
+/* Calls from before it may begin it, or that cannot be told. */
+static bool begins_at_once(const struct awaited *a)
+{
+	return a->unknown || a->start.kind == CONDITION_NONE || a->start.kind == CONDITION_EXIT;
+}
+
+static void begin_here(bool exactly)
+{
+	begin(exactly);
+	span.clocked = span.first = span.to_come = false;
+}
+
+/* What is next may have begun already: that goes on. */
 static void end(const struct event *e)
 {
-	if (span.maybe && trigger_start(&span.trigger)) {
-		span.maybe = false;
-		span.begun_ns = e->ns;
+	bool maybe = span.maybe, again = next() == span.at;
+
+	span.maybe = span.on = false;
+	if (next() == span.n) {
+		span.over = true;
+		set_ended(true);
 		return;
 	}
-	set_ended(true);
+	if (!again)
+		go_to(next());
+	if (maybe || begins_at_once(now()))
+		begin_here(again);
+	else if (!again && starts(now(), e))
+		begin_here(now()->start.kind == CONDITION_ENTRY);
+	else
+		set_ended(true);
 }
 
-static void go_on(void)
+/* Where the same begins again, it ends with the same, too. */
+static bool is_late(void)
 {
-	span.clocked = false;
-	set_ended(false);
+	return span.late && next() != span.at;
 }
 
 /* Each vCPU's events come together, and a time is known at the next clock only: was the span over then? */
-static void start_again(void)
+static void see_start(const struct event *e)
 {
-	if (span.trigger.on)
-		span.maybe = span.trigger.every && (!span.ordered || span.stop->kind == CONDITION_TIME);
-	else if (trigger_start(&span.trigger))
-		go_on();
+	if (!span.on && starts(now(), e))
+		begin_here(now()->start.kind == CONDITION_ENTRY);
+	else if (span.on && next() < span.n && starts(&span.list[next()], e))
+		span.maybe = !span.ordered || now()->stop.kind == CONDITION_TIME || is_late();
 }
 
-static void see_clock(uint64_t ns)
+static void see_clock(const struct event *e)
 {
 	if (!span.clocked)
-		span.begun_ns = ns;
+		span.begun_ns = e->ns;
 	span.clocked = true;
-	if (span.ordered)
+	if (span.ordered && !is_late())
 		span.maybe = false; /* it was not over */
 }
 
@@ -126,6 +198,23 @@ static void see_first(const struct event *e)
 {
 	span.first = span.to_come = false;
 	span.clocked = e->kind != EVENT_ARRIVE;
+	stops(e); /* it may do so when it returns */
+}
+
+/* Until the start condition holds nothing ends what has begun before it. */
+static void see_early(const struct event *e)
+{
+	const struct condition *start = &now()->start;
+
+	stops(e);
+	see_start(e);
+	if (start->kind == CONDITION_TIME ? !event_has_clock(e->kind) || e->ns < start->ns : !function_events_hold(&span.starts, e))
+		return;
+	if (--span.early)
+		return;
+	span.n_stops = 0;
+	span.clocked = event_has_clock(e->kind);
+	span.begun_ns = e->ns;
 }
 
 void span_end_taken(void)
@@ -135,14 +224,23 @@ void span_end_taken(void)
 
 void span_end_event(const struct event *e)
 {
-	if (span.first && functions_have(span.starts, e->target))
+	if (span.over || (span.on && !is_looked_for(now())))
+		return;
+	if (span.first && functions_have(&now()->starts, e->target)) {
 		see_first(e);
-	else if (span.to_come)
-		;
-	else if (stops(e) && trigger_stop(&span.trigger))
+		return;
+	}
+	if (span.to_come)
+		return;
+	if (span.on && span.early) {
+		see_early(e);
+		return;
+	}
+	if (stops(e) && span.on && ++span.n_stops >= now()->stop.nth) {
 		end(e);
-	else if (span.start->kind == CONDITION_ENTRY && functions_have(span.starts, e->target))
-		start_again();
-	else if (event_has_clock(e->kind))
-		see_clock(e->ns);
+		return;
+	}
+	see_start(e);
+	if (event_has_clock(e->kind))
+		see_clock(e);
 }

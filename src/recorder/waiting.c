@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "entry_call.h"
 #include "flight.h"
@@ -16,7 +17,6 @@
 #include "watch_put.h"
 
 enum {
-	AHEAD_NS = 20000000, /* a time comes between two looks at the clock: begin so much earlier */
 	LINGER_MS = 20,      /* translating anew costs as much, there and back */
 };
 
@@ -25,13 +25,11 @@ static struct {
 	pthread_mutex_t anew_lock; /* for what is done when QEMU has forgotten all code: */
 	bool finished;       /* the recording ends, and nothing more is */
 	bool late;           /* some of the kernel was translated before it was found, without a look at which functions begin there */
-	struct condition start, stop;
-	struct functions starts, stops; /* under the recorder's lock, and constant while a kernel runs */
+	struct awaited *list, *now; /* what is to be recorded, one after the other, and what of it has begun, or is waited for */
+	size_t n;
 	bool asked;
-	bool every;
 	bool holds;          /* a flight recorder to which the start is to be told: it records all, and forgets what is old (hold.h) … */
 	bool holds_again;    /* … behind each span anew: each time that it holds is told */
-	bool unknown;        /* only the whole trace can tell what is meant: begin */
 	bool over;           /* no span will begin any more */
 	uint64_t spans;      /* that have begun */
 	uint64_t hits;       /* how often the start condition held while this span was awaited */
@@ -45,9 +43,10 @@ static bool is_of_function(const struct condition *c)
 	return c->kind == CONDITION_ENTRY || c->kind == CONDITION_EXIT;
 }
 
+/* Or of no function. */
 static bool is_of_kernel(const struct condition *c)
 {
-	return is_of_function(c) && (!c->object || !strcmp(c->object, CONDITION_KERNEL));
+	return !is_of_function(c) || !c->object || !strcmp(c->object, CONDITION_KERNEL);
 }
 
 /* The recorder has but the plain names of the kernel's functions. */
@@ -56,57 +55,74 @@ static bool is_plain(const struct condition *c)
 	return !is_of_function(c) || (!strpbrk(c->text, ",*?[( ") && (!c->object || !strpbrk(c->object, "[")));
 }
 
-/* When the span began is known to the event, so all that may end it is seen. */
-static bool begins_exactly(const struct condition *c)
+/* Can the recorder tell where it begins, and so, what counts as its stop? */
+static bool begins_exactly(const struct condition *start, const struct condition *stop)
 {
-	return c->kind == CONDITION_NONE || (c->kind == CONDITION_ENTRY && is_of_kernel(c)) || c->kind == CONDITION_EXEC || c->kind == CONDITION_LOG;
+	switch (start->kind) {
+	case CONDITION_ENTRY:
+		return is_of_kernel(start);
+	case CONDITION_EXIT:
+	case CONDITION_TIME: /* it begins before that */
+		return is_of_kernel(start) && stop->kind != CONDITION_EXEC && stop->kind != CONDITION_LOG;
+	default:
+		return true;
+	}
 }
 
-/* Can the recorder tell that it ends? */
-static bool ends(void)
+/* … and what ends it? A flight recorder's start is told, and what comes before it changes nothing. */
+static bool ends(const struct awaited *a)
 {
-	const struct condition *stop = &waiting.stop;
+	const struct condition *stop = &a->stop;
 
-	if (!begins_exactly(&waiting.start))
-		return waiting.start.kind == CONDITION_TIME && stop->kind == CONDITION_TIME && !stop->relative;
-	return stop->kind != CONDITION_NONE && is_plain(stop) && (!is_of_function(stop) || is_of_kernel(stop));
-}
-
-/* Of a flight recorder, which sees all: can it? The start is told of, and what comes before it changes nothing. */
-static bool flight_ends(void)
-{
-	const struct condition *start = &waiting.start, *stop = &waiting.stop;
-
-	return stop->kind != CONDITION_NONE && is_plain(stop) && (!is_of_function(stop) || is_of_kernel(stop)) && !waiting.unknown &&
-	       (!is_of_function(start) || is_of_kernel(start));
+	return stop->kind != CONDITION_NONE && is_plain(stop) && (!is_of_function(stop) || is_of_kernel(stop)) &&
+	       (waiting.holds_again ? is_of_kernel(&a->start) : begins_exactly(&a->start, stop));
 }
 
 /* Can it tell that another one begins, also if that is soon? */
-static bool begins_again(void)
+static bool begins_again(const struct awaited *a)
 {
-	return waiting.every && waiting.start.kind == CONDITION_ENTRY && waiting.start.nth == 1 && waiting.stop.nth == 1 &&
-	       waiting.stop.kind != CONDITION_EXEC && waiting.stop.kind != CONDITION_LOG;
+	return a->every && a->start.kind == CONDITION_ENTRY && a->start.nth == 1 && a->stop.nth == 1 &&
+	       a->stop.kind != CONDITION_EXEC && a->stop.kind != CONDITION_LOG;
+}
+
+static int read_awaited(const struct meta *config, size_t i, struct awaited *ret, struct error *err)
+{
+	char start_key[CONDITION_KEY], stop_key[CONDITION_KEY], every_key[CONDITION_KEY];
+	const char *start = meta_get(config, condition_key("start", i, start_key)), *stop = meta_get(config, condition_key("stop", i, stop_key));
+
+	*ret = (struct awaited){ .every = meta_get(config, condition_key("every", i, every_key)) };
+	if ((start && condition_parse("start", start, &ret->start, err) < 0) || (stop && condition_parse("stop", stop, &ret->stop, err) < 0))
+		return -1;
+	ret->unknown = start && !is_plain(&ret->start);
+	waiting.asked |= start || stop;
+	return 0;
 }
 
 int waiting_init(const struct meta *config, struct error *err)
 {
-	const char *start = meta_get(config, "start"), *stop = meta_get(config, "stop");
 	uint64_t before = meta_get_u64(config, "before", 0);
+	struct awaited *first;
 
-	if ((start && condition_parse("start", start, &waiting.start, err) < 0) || (stop && condition_parse("stop", stop, &waiting.stop, err) < 0))
-		return -1;
-	waiting.asked = start || stop;
-	waiting.every = meta_get(config, "every");
-	waiting.unknown = start && !is_plain(&waiting.start);
-	waiting.holds = start && before;
-	recorder.waits = start && !before;
+	waiting.n = meta_get_u64(config, "spans", 1);
+	waiting.list = waiting.now = first = xcalloc(waiting.n, sizeof *waiting.list);
+	for (size_t i = 0; i < waiting.n; i++)
+		if (read_awaited(config, i, &waiting.list[i], err) < 0)
+			return -1;
+	waiting.holds = first->start.kind && before;
+	waiting.holds_again = waiting.holds && first->every;
+	recorder.waits = first->start.kind && !before;
 	if (waiting.holds)
 		hold_begin(before);
-	waiting.holds_again = waiting.holds && waiting.every && flight_ends();
+	for (size_t i = 0; i < waiting.n; i++) {
+		struct awaited *a = &waiting.list[i];
+
+		a->ends = ends(a) && (!a->every || waiting.holds_again || begins_again(a));
+	}
+	waiting.holds_again &= first->ends && !first->unknown;
 	if (waiting.holds_again)
-		flight_await(&waiting.start, &waiting.starts, &waiting.stop, &waiting.stops);
-	else if (waiting.asked && ends() && (!waiting.every || (begins_again() && !before)))
-		span_end_await(&waiting.start, &waiting.starts, &waiting.stop, &waiting.stops, waiting.every);
+		flight_await(&first->start, &first->starts, &first->stop, &first->stops);
+	else if (waiting.asked && !(waiting.holds && first->every))
+		span_end_await(waiting.list, waiting.n);
 	return 0;
 }
 
@@ -125,7 +141,7 @@ static bool awaits(void)
 static void find_functions(const struct kernel *k, const struct condition *c, struct functions *ret)
 {
 	*ret = (struct functions){ 0 };
-	if (!is_of_kernel(c))
+	if (!is_of_function(c) || !is_of_kernel(c))
 		return;
 	for (size_t i = 0; i < k->tab.count; i++)
 		if (!strcmp(symtab_name(&k->tab, (long)i), c->text)) {
@@ -139,40 +155,45 @@ static void find_functions(const struct kernel *k, const struct condition *c, st
 
 void waiting_forget(void)
 {
-	waiting.starts.count = waiting.stops.count = 0;
+	for (size_t i = 0; i < waiting.n; i++)
+		waiting.list[i].starts.count = waiting.list[i].stops.count = 0;
 }
 
 void waiting_found(const struct kernel *k)
 {
 	if (!waiting.asked)
 		return;
-	find_functions(k, &waiting.start, &waiting.starts);
-	find_functions(k, &waiting.stop, &waiting.stops);
-	waiting.unknown |= is_of_kernel(&waiting.start) && !waiting.starts.count;
-	waiting.late = waiting.starts.count && k->asked > 1;
+	for (size_t i = 0; i < waiting.n; i++) {
+		struct awaited *a = &waiting.list[i];
+
+		find_functions(k, &a->start, &a->starts);
+		find_functions(k, &a->stop, &a->stops);
+		a->unknown |= is_of_function(&a->start) && is_of_kernel(&a->start) && !a->starts.count;
+	}
+	waiting.late = waiting.list->starts.count && k->asked > 1;
 }
 
 bool waiting_for_time(void)
 {
-	return waits() && !waiting.over && waiting.start.kind == CONDITION_TIME;
+	return waits() && !waiting.over && waiting.now->start.kind == CONDITION_TIME;
 }
 
 bool waiting_for_entry(uint64_t addr)
 {
-	return awaits() && functions_have(&waiting.starts, addr);
+	return awaits() && functions_have(&waiting.now->starts, addr);
 }
 
 bool waiting_for_inner(uint64_t addr, uint64_t end)
 {
-	return awaits() && functions_within(&waiting.starts, addr + 1, end);
+	return awaits() && functions_within(&waiting.now->starts, addr + 1, end);
 }
 
 enum watching waiting_watches(uint64_t addr, uint64_t end, const struct hook *hook)
 {
 	if (!waits() || waiting_for_entry(addr) || waiting_for_inner(addr, end))
 		return WATCH_EVENTS;
-	if (hook && !waiting.over && ((waiting.start.kind == CONDITION_EXEC && hook->watch == watch_task_name) ||
-				      (waiting.start.kind == CONDITION_LOG && hook->kind == FACT_LOG)))
+	if (hook && !waiting.over && ((waiting.now->start.kind == CONDITION_EXEC && hook->watch == watch_task_name) ||
+				      (waiting.now->start.kind == CONDITION_LOG && hook->kind == FACT_LOG)))
 		return WATCH_EVENTS;
 	return recorder.cuts_blocks ? WATCH_COUNTER : WATCH_STATE;
 }
@@ -204,8 +225,10 @@ static void go_on(void)
 {
 	if (!waits() && (waiting.stopped || span_ended())) {
 		drain_catch_up();
-		waiting.over = !begins_again();
 		waiting.hits = 0; /* of the next span */
+		waiting.over = waiting.stopped || span_end_next() == SIZE_MAX;
+		if (span_end_next() < waiting.n)
+			waiting.now = &waiting.list[span_end_next()];
 		__atomic_store_n(&recorder.waits, waiting.stopped || span_ended(), __ATOMIC_RELEASE);
 		waiting.stopped = false;
 	}
@@ -265,7 +288,7 @@ static void release(struct vcpu *v, uint64_t place)
 /* It goes on to wait, but for a time, which comes but once. */
 static void release_again(struct vcpu *v)
 {
-	if (waiting.start.kind == CONDITION_TIME && !__atomic_exchange_n(&waiting.holds, false, __ATOMIC_ACQ_REL))
+	if (waiting.now->start.kind == CONDITION_TIME && !__atomic_exchange_n(&waiting.holds, false, __ATOMIC_ACQ_REL))
 		return;
 	mark_flight(v, MARK_STARTS);
 	hold_release();
@@ -277,7 +300,7 @@ static bool begin(struct vcpu *v, uint64_t place)
 	bool first;
 
 	if (__atomic_load_n(&waiting.holds, __ATOMIC_ACQUIRE)) {
-		if (waiting.holds_again && !waiting.unknown)
+		if (waiting.holds_again && !waiting.now->unknown)
 			release_again(v);
 		else
 			release(v, place);
@@ -308,8 +331,8 @@ static bool is_hit(bool counted, bool *ret_first)
 {
 	uint64_t hits = __atomic_add_fetch(&waiting.hits, !counted, __ATOMIC_RELAXED);
 
-	*ret_first = hits == waiting.start.nth;
-	return *ret_first || (waiting.holds_again && hits > waiting.start.nth);
+	*ret_first = hits == waiting.now->start.nth;
+	return *ret_first || (waiting.holds_again && hits > waiting.now->start.nth);
 }
 
 /* What is counted here, the recording cannot count: it does not have all before that time. */
@@ -328,12 +351,12 @@ static bool entry_holds(unsigned cpu, bool counted)
 {
 	bool first;
 
-	if (waiting.start.kind != CONDITION_ENTRY)
+	if (waiting.now->start.kind != CONDITION_ENTRY)
 		return true;
 	if (!is_hit(counted, &first))
 		return false;
-	if (first && waiting.start.nth > 1)
-		tell_hits(waiting.start.nth - 1, waiting.holds ? watch_clock(cpu) : 0);
+	if (first && waiting.now->start.nth > 1)
+		tell_hits(waiting.now->start.nth - 1, waiting.holds ? watch_clock(cpu) : 0);
 	return true;
 }
 
@@ -382,7 +405,9 @@ void watch_ran_into(unsigned cpu, void *data)
 
 static void stop_at(bool holds)
 {
-	if (holds && !waiting.every && ends() && __atomic_add_fetch(&waiting.stop_hits, 1, __ATOMIC_RELAXED) == waiting.stop.nth)
+	const struct awaited *a = waiting.now;
+
+	if (holds && !a->every && a->ends && !a->unknown && __atomic_add_fetch(&waiting.stop_hits, 1, __ATOMIC_RELAXED) == a->stop.nth)
 		waiting.stopped = true;
 }
 
@@ -395,11 +420,11 @@ static bool start_at(struct vcpu *v, bool holds)
 
 bool waiting_exec(struct vcpu *v, const char *comm, const char *exe)
 {
-	if (waiting.holds_again && condition_is_program(&waiting.stop, comm, exe))
+	if (waiting.holds_again && condition_is_program(&waiting.now->stop, comm, exe))
 		mark_flight(v, MARK_STOPS);
 	if (awaits())
-		return start_at(v, condition_is_program(&waiting.start, comm, exe));
-	stop_at(condition_is_program(&waiting.stop, comm, exe));
+		return start_at(v, condition_is_program(&waiting.now->start, comm, exe));
+	stop_at(condition_is_program(&waiting.now->stop, comm, exe));
 	return false;
 }
 
@@ -410,15 +435,15 @@ static bool is_line(const struct condition *c, const struct fact *fact)
 
 bool waiting_fact(struct vcpu *v, const struct fact *fact, bool *ret_starts)
 {
-	bool starts = is_line(&waiting.start, fact);
+	bool starts = is_line(&waiting.now->start, fact);
 
 	*ret_starts = starts;
-	if (waiting.holds_again && is_line(&waiting.stop, fact))
+	if (waiting.holds_again && is_line(&waiting.now->stop, fact))
 		mark_flight(v, MARK_STOPS);
 	if (awaits())
 		start_at(v, starts);
 	else
-		stop_at(is_line(&waiting.stop, fact));
+		stop_at(is_line(&waiting.now->stop, fact));
 	/* those before are counted again in the trace */
 	return !waits() || starts;
 }
@@ -427,8 +452,8 @@ void waiting_object(struct vcpu *v, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	if (awaits() && waiting.start.object && !waiting.unknown && !is_of_kernel(&waiting.start) &&
-	    !fnmatch(waiting.start.object, slash ? slash + 1 : path, 0))
+	if (awaits() && waiting.now->start.object && !waiting.now->unknown && !is_of_kernel(&waiting.now->start) &&
+	    !fnmatch(waiting.now->start.object, slash ? slash + 1 : path, 0))
 		begin(v, registers_read(&v->regs, GUEST_RIP));
 }
 
@@ -437,22 +462,20 @@ static bool is_over(void)
 {
 	uint64_t none = 0, now;
 
-	if (waiting.unknown) /* it may not have begun yet */
-		return false;
 	if (waiting.stopped || !span_ended()) {
 		__atomic_store_n(&waiting.ended_ms, 0, __ATOMIC_RELAXED);
 		return waiting.stopped;
 	}
 	now = clock_ms();
 	__atomic_compare_exchange_n(&waiting.ended_ms, &none, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-	return !begins_again() || (none && now - none >= LINGER_MS);
+	return !begins_again(waiting.now) || (none && now - none >= LINGER_MS);
 }
 
 void waiting_look(struct vcpu *v)
 {
 	if (awaits()) {
-		if ((waiting.unknown && kernel_found(&recorder.kernel)) ||
-		    (waiting.start.kind == CONDITION_TIME && guest_time(v) + AHEAD_NS >= waiting.start.ns))
+		if ((waiting.now->unknown && kernel_found(&recorder.kernel)) ||
+		    (waiting.now->start.kind == CONDITION_TIME && guest_time(v) + AHEAD_NS >= waiting.now->start.ns))
 			begin(v, 0);
 		else if (__atomic_exchange_n(&waiting.late, false, __ATOMIC_RELAXED))
 			qemu_translate_anew(translated_anew);

@@ -13,7 +13,8 @@
  *   OBJECT:FUNCTION                   when a module of that name is loaded, or a file of that name is mapped
  *   others                            once the kernel is known, since only the whole trace can tell what they are
  *
- * and how often something happened (#N) is counted here only for the first two. With a time before the start, all is recorded meanwhile, and
+ * A span that comes after another one begins with the end of that for exit:FUNCTION, whose call may be under way, and for what only the whole trace
+ * can tell. And how often something happened (#N) is counted here only for the first two. With a time before the start, all is recorded meanwhile, and
  * forgotten when it is old (hold.h), behind each span anew (flight.h).
  */
 #ifndef UPTO_RECORDER_WAITING_H
@@ -44,7 +45,10 @@ enum mark_kind {
 	MARK_STOPS,  /* … or the stop condition */
 };
 
-/* Keys start, stop, every; before: nanoseconds before the start that are wanted, too. Sets recorder.waits. */
+/*
+ * Keys start, stop, every; before: nanoseconds before the start that are wanted, too. Or of so many spans, one after the other: spans, start.1, …
+ * (condition_key()). Sets recorder.waits.
+ */
 int waiting_init(const struct meta *config, struct error *err);
 
 /* In translation, under `lock`. The kernel was found: which functions are meant. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "condition.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,14 @@ bool condition_is_program(const struct condition *c, const char *comm, const cha
 	const char *slash = strrchr(exe, '/');
 
 	return c->kind == CONDITION_EXEC && (!strcmp(comm, c->text) || !strcmp(exe, c->text) || (slash && !strcmp(slash + 1, c->text)));
+}
+
+const char *condition_key(const char *key, size_t span, char buffer[CONDITION_KEY])
+{
+	if (!span)
+		return key;
+	snprintf(buffer, CONDITION_KEY, "%s.%zu", key, span);
+	return buffer;
 }
 
 void condition_deinit(struct condition *c)

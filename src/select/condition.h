@@ -14,6 +14,7 @@
 #define UPTO_SELECT_CONDITION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -41,6 +42,10 @@ struct condition {
 /* Parse what was given for `option`. Call condition_deinit() also after an error. */
 int condition_parse(const char *option, const char *text, struct condition *ret, struct error *err);
 void condition_deinit(struct condition *c);
+
+/* Of several spans one after the other, the recorder's key for what `key` is of that one: "start", "start.1". */
+enum { CONDITION_KEY = 32 };
+const char *condition_key(const char *key, size_t span, char buffer[CONDITION_KEY]);
 
 /* Is it that a program of that name begins to run? It may be told by its task's name, its path, or the last part of that. */
 bool condition_is_program(const struct condition *c, const char *comm, const char *exe);
