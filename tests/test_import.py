@@ -44,17 +44,22 @@ class Imported:
         assert re.fullmatch(f"upto: .*/x.upto: was imported from (a text trace|a log of KFI or KFT): it has no {what}\n", p.stderr.decode()), p
 
 
+def maker(call):
+    """The call that it lies in: it was called from there, as far as the log tells, or is an interrupt that cut in there."""
+    return call.parent if call.depth or call.row.interrupt else None
+
+
 def inclusive(nest):
     """Each call's time with all that lies in it, in ns: what its thread ran."""
     times = {c: c.local * 1000 for c in nest.calls}
     for c in reversed(nest.calls):
-        if c.parent:
+        if maker(c):
             times[c.parent] += times[c]
     return times
 
 
 def path_of(call):
-    return (path_of(call.parent) if call.parent else (OUTSIDE,)) + (call.row.function,)
+    return (path_of(call.parent) if maker(call) else (OUTSIDE,)) + (call.row.function,)
 
 
 def paths(rows):
@@ -76,9 +81,9 @@ def compare(text):
     sums, totals, longest = kd_reader.sums_right(log), collections.Counter(), collections.Counter()
     tree = collections.defaultdict(lambda: [0, 0, 0])
     for c in nest.calls:
-        above, p = c.parent, path_of(c)
+        above, p = maker(c), path_of(c)
         while above and above.row.function != c.row.function:
-            above = above.parent
+            above = maker(above)
         totals[c.row.function] += 0 if above else times[c]
         longest[c.row.function] = max(longest[c.row.function], times[c])
         for i, n in enumerate((1, c.local * 1000, times[c])):
@@ -172,6 +177,25 @@ def test_no_exit():
         calls = {f["function"]: (f["count"], f["no_exit"], f["total_ns"]) for f in trace.json("kd", *options)["functions"]}
         assert (calls["never"], calls["leaf"], calls["other"]) == ((1, 1, 0), (1, 0, 5000), (1, 0, 5000)), options
         assert ("outer" in calls) == (not options)
+
+
+def test_callers():
+    """A call that was made elsewhere is not in the tree of the one that it lies in by PID and time; the log's header is kept."""
+    header = ["Kernel Instrumentation Run ID 3", "500 usecs minimum execution time", "Execution time filter count = 896348",
+              "Total entries filtered = 896348", "Entries not found = 24", "Logging started at 67 usec by entry to function start_kernel",
+              "Logging stopped at 8423650 usec by time at 500 usec from start trigger"]
+    rows = "\n14 8687 0 foo start_kernel+0xb0\n20 -1 0 bar start_kernel+0xb4\n25 3 0 leaf bar+0x4\n30 no exit 5i baz start_kernel+0xb0\n" \
+           "40 -2 5 baz start_kernel+0xb0\n60 0 -1 baz start_kernel+0xb0\n9000 500 0 outer start_kernel+0xb0\n9100 50 0 inner outer+0x4\n9120 10 -1 irq inner+0x2\n"
+    trace = Imported("\n".join(header) + "\n--------" + rows)
+    found = {p[1:]: calls for p, (calls, _, _) in paths(trace.json("tree")["tree"]).items()}
+    assert {p: n for p, n in found.items() if p} == {("foo",): 1, ("bar",): 1, ("bar", "leaf"): 1, ("baz",): 3, ("outer",): 1, ("outer", "inner"): 1,
+                                                     ("outer", "inner", "irq"): 1}
+    meta = trace.json("info")["meta"]
+    assert [meta[f"kfi.{i + 1}"] for i in range(len(header))] == header and all(text in trace.ask("info") for text in header)
+    log = trace.ask("export", "--to", "kfi")
+    assert all(text in log for text in header)
+    told = sorted((r.entry, r.delta, r.function) for r in kd_reader.Log(log).rows)
+    assert told == sorted((r.entry, r.delta, r.function) for r in kd_reader.Log("--------" + rows).rows)
 
 
 def blocks(seed, n):

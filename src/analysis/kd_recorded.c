@@ -46,9 +46,10 @@ struct recorded_run {
 	size_t n_pairs, cap_pairs;
 };
 
+/* An imported trace has names in brackets for what its log does not tell. */
 static bool is_shown(const struct names *names, uint32_t function)
 {
-	return names_is_kernel(names, function) && !names_is_group(names, function);
+	return names_is_kernel(names, function) && !names_is_group(names, function) && names_function(names, function)[0] != '[';
 }
 
 /* Without the module, in brackets: a log's words are separated by blanks. */

@@ -8,6 +8,7 @@
 #include "analysis/thin.h"
 #include "commands.h"
 #include "json.h"
+#include "kfi/log_meta.h"
 #include "quantity.h"
 #include "terminal.h"
 #include "trace/facts.h"
@@ -198,11 +199,19 @@ static void print_thinned_json(const struct meta *m)
 	free(spans);
 }
 
+/* What the header of a log of KFI says of its filters and triggers. */
+static void print_kfi_lines(const struct meta *m)
+{
+	for (size_t i = 0; meta_get(m, "imported") && kfi_meta_line(m, i); i++)
+		line(i ? "" : "log", kfi_meta_line(m, i));
+}
+
 static void print_text(const struct reader *r, const struct summary *s, const struct facts *facts, const char *release, bool exact)
 {
 	line("trace", r->path);
 	if (meta_get(&r->meta, "imported"))
 		line("imported from", meta_get(&r->meta, "imported"));
+	print_kfi_lines(&r->meta);
 	if (meta_get(&r->meta, "absent"))
 		line("absent", meta_get(&r->meta, "absent"));
 	line("guest", or_empty(meta_get(&r->meta, "arch")));

@@ -6,6 +6,8 @@
 
 #include "analysis/kd_nest.h"
 #include "base/alloc.h"
+#include "kfi/log_meta.h"
+#include "kfi/log_text.h"
 #include "kfi/words.h"
 #include "made_trace.h"
 
@@ -20,9 +22,13 @@ struct open_call {
 	uint64_t end_ns;
 };
 
+/* A PID has another one where a call came that nothing in the first can have made: PID 0 is one thread on each CPU. */
 struct made_thread {
 	struct open_call *calls;
 	size_t count, cap;
+	int32_t pid;
+	uint32_t first, next; /* of that PID; next 0: none */
+	uint32_t back;        /* goes on when its calls have ended: the one that had run */
 };
 
 struct kfi_trace {
@@ -128,22 +134,56 @@ static uint64_t time_of(const struct kfi_trace *t, uint64_t ns)
 	return ns < t->made->ns ? t->made->ns : ns;
 }
 
-static uint32_t thread_of(struct kfi_trace *t, const struct kfi_call *call)
+static uint32_t add_thread(struct kfi_trace *t, int32_t pid)
+{
+	t->threads = array_grow(t->threads, t->n_threads, &t->threads_cap, sizeof *t->threads);
+	t->threads[t->n_threads] = (struct made_thread){ .pid = pid, .first = (uint32_t)t->n_threads, .back = (uint32_t)t->n_threads };
+	return (uint32_t)t->n_threads++;
+}
+
+static uint32_t first_thread(struct kfi_trace *t, const struct kfi_call *call)
 {
 	uint64_t *number;
 
 	if (call->pid == -1 && t->current != NO_THREAD)
 		return (uint32_t)t->current;
 	number = map_put(&t->numbers, (uint32_t)call->pid, UINT64_MAX);
-	if (*number == UINT64_MAX) {
-		*number = t->n_threads;
-		t->threads = array_grow(t->threads, t->n_threads, &t->threads_cap, sizeof *t->threads);
-		t->threads[t->n_threads++] = (struct made_thread){ 0 };
-	}
+	if (*number == UINT64_MAX)
+		*number = add_thread(t, call->pid);
 	return (uint32_t)*number;
 }
 
-static void switch_to(struct kfi_trace *t, uint32_t thread, int32_t pid, uint64_t ns, bool new)
+/* One of that PID in which no call is open. */
+static uint32_t free_thread(struct kfi_trace *t, uint32_t number)
+{
+	uint32_t new;
+
+	for (number = t->threads[number].first; t->threads[number].count; number = t->threads[number].next)
+		if (!t->threads[number].next) {
+			new = add_thread(t, t->threads[number].pid);
+			t->threads[new].first = t->threads[number].first;
+			t->threads[number].next = new;
+		}
+	return number;
+}
+
+/* What a call lies in made it, or it is an interrupt that cut in there. */
+static uint32_t thread_of(struct kfi_trace *t, const struct kd_frame *f, const struct kd_frame *parent)
+{
+	uint32_t number = parent ? t->thread_of[parent->number] : first_thread(t, &f->call);
+
+	uint32_t other;
+
+	if (!parent)
+		t->threads[number].back = number;
+	if (!parent || f->depth || f->call.interrupt)
+		return number;
+	other = free_thread(t, number);
+	t->threads[other].back = number;
+	return other;
+}
+
+static void switch_to(struct kfi_trace *t, uint32_t thread, uint64_t ns, bool new)
 {
 	uint64_t args[2] = { t->current == NO_THREAD ? 0 : made_task((uint64_t)t->current), made_task(thread) };
 
@@ -151,8 +191,16 @@ static void switch_to(struct kfi_trace *t, uint32_t thread, int32_t pid, uint64_
 		return;
 	made_trace_put(t->made, &(struct event){ .kind = EVENT_TASK_SWITCH, .site = EVENT_TASK_SWITCH, .ns = ns, .args = args });
 	if (new)
-		made_trace_add_task(t->made, thread, pid);
+		made_trace_add_task(t->made, thread, t->threads[thread].pid);
 	t->current = thread;
+}
+
+/* A place in the function that begins there: behind a call, if it has room for one. */
+static uint64_t place_in(const struct kfi_trace *t, uint64_t start)
+{
+	uint64_t room = *map_get(&t->ends, start) - start;
+
+	return room > CALL_LENGTH ? start + CALL_LENGTH : start + room - 1;
 }
 
 /* Where the call returns to: in the function that it lies in, and at the log's own place if it was called there. */
@@ -168,18 +216,17 @@ static uint64_t return_address(const struct kfi_trace *t, const struct made_thre
 		if (word_address((struct word){ caller, strlen(caller) }, &addr) && addr > start && addr - start < room)
 			return addr;
 	}
-	return room > CALL_LENGTH ? start + CALL_LENGTH : start + room - 1;
+	return place_in(t, start);
 }
 
 static void enter(void *data, const struct kd_frame *f, const struct kd_frame *parent)
 {
 	struct kfi_trace *t = data;
-	uint32_t number = thread_of(t, &f->call);
+	uint32_t number = thread_of(t, f, parent);
 	struct made_thread *thread = &t->threads[number];
 	uint64_t ns = time_of(t, f->call.entry_ns), from = return_address(t, thread, &f->call), target = t->addresses[f->call.function];
 
-	(void)parent;
-	switch_to(t, number, f->call.pid, ns, !thread->cap);
+	switch_to(t, number, ns, !thread->cap);
 	put(t, &(struct event){ .ns = ns, .slot = made_slot(number, thread->count), .from = from, .target = target },
 	    &(struct site){ .kind = EVENT_CALL, .length = CALL_LENGTH, .addr = from - CALL_LENGTH, .target = target });
 	thread->calls = array_grow(thread->calls, thread->count, &thread->cap, sizeof *thread->calls);
@@ -201,9 +248,23 @@ static void end_innermost(struct kfi_trace *t, uint32_t number, uint64_t ns)
 	if (c->no_exit)
 		return;
 	t->counts.shortened += c->end_ns > ns;
-	switch_to(t, number, 0, ns, false);
+	switch_to(t, number, ns, false);
 	put(t, &(struct event){ .ns = ns, .slot = made_slot(number, thread->count), .target = c->from },
 	    &(struct site){ .kind = EVENT_RETURN, .length = 1, .addr = *map_get(&t->ends, start) - 1 });
+}
+
+/* The thread goes on that had run, in its innermost call. */
+static void go_back(struct kfi_trace *t, uint32_t number, uint64_t ns)
+{
+	const struct made_thread *thread = &t->threads[number];
+	uint64_t start = thread->count ? t->addresses[thread->calls[thread->count - 1].function] : t->outside;
+	uint64_t place = place_in(t, start);
+
+	if (t->current == number)
+		return;
+	switch_to(t, number, ns, false);
+	if (place > start)
+		put(t, &(struct event){ .ns = ns, .from = place, .target = place }, &(struct site){ .kind = EVENT_ARRIVE, .addr = place });
 }
 
 /* Calls that are within it end with it, if they have not before: the log's times are rounded. */
@@ -217,9 +278,11 @@ static void leave(void *data, const struct kd_frame *f)
 	if (f->call.no_exit && t->now_ns == UINT64_MAX)
 		return;
 	if (!f->call.no_exit)
-		switch_to(t, number, 0, ns, false);
+		switch_to(t, number, ns, false);
 	while (thread->count && thread->calls[thread->count - 1].number >= f->number)
 		end_innermost(t, number, ns);
+	if (!f->call.no_exit && !thread->count)
+		go_back(t, thread->back, ns);
 }
 
 static void begin(struct kfi_trace *t)
@@ -270,17 +333,40 @@ static char *absent_of(const struct kfi_log *log)
 	return xasprintf("instructions,interrupts,syscalls,facts%s%s", addresses ? ",addresses" : "", exits ? ",exits" : "");
 }
 
+/* For META: what the header says, without its headings, and the number of rows, which the trace has. */
+static void put_header(const struct kfi_log *log, struct buf *out)
+{
+	struct buf text = { 0 };
+	char *rest, *line;
+	size_t n = 0;
+
+	kfi_log_put_header(log, &text);
+	buf_put_u8(&text, 0);
+	rest = (char *)text.data;
+	while ((line = strsep(&rest, "\n")) && strncmp(line, " Entry", 6)) {
+		bool is_run = strstr(line, "Run ID");
+
+		line += strspn(line, "\t");
+		if (is_run ? log->header.run_id.has : *line && line[strlen(line) - 1] != ':' && strncmp(line, "Number of", 9))
+			kfi_meta_put(out, n++, line);
+	}
+	buf_free(&text);
+}
+
 int kfi_trace_write(const struct kfi_log *log, const char *path, const struct builder_sink *sink, struct kfi_trace_counts *ret,
 		    struct error *err)
 {
 	struct kfi_trace t = { .log = log, .current = NO_THREAD };
 	cleanup_free char *absent = NULL;
+	struct buf header = { 0 };
 	int result = 0;
 
 	if (check_limits(log, path, err) < 0)
 		return -1;
 	absent = absent_of(log);
-	t.made = made_trace_new(sink, &(struct made_facts){ .of = "a log of KFI or KFT", .absent = absent });
+	put_header(log, &header);
+	t.made = made_trace_new(sink, &(struct made_facts){ .of = "a log of KFI or KFT", .absent = absent, .more = &header });
+	buf_free(&header);
 	t.addresses = xcalloc(log->names.count, sizeof *t.addresses);
 	t.thread_of = xcalloc(log->n, sizeof *t.thread_of);
 	place_functions(&t);

@@ -25,6 +25,8 @@ static void write_meta(struct made_trace *m, const struct made_facts *facts)
 	meta_put_u64(&lines, "slide", 0);
 	meta_put_u64(&lines, "kernel_ns", 0);
 	meta_put_u64(&lines, "kernel_insns", 0);
+	if (facts->more)
+		buf_put(&lines, facts->more->data, facts->more->len);
 	builder_put_table(&m->builder, CHUNK_META, &lines, BUILDER_TABLES_LEVEL);
 	buf_free(&lines);
 }

@@ -45,6 +45,7 @@ struct made_trace {
 struct made_facts {
 	const char *of;      /* "a log of KFI or KFT" */
 	const char *absent;  /* what it does not know: META's `absent` */
+	const struct buf *more; /* lines of META; NULL: none */
 };
 
 struct made_trace *made_trace_new(const struct builder_sink *sink, const struct made_facts *facts);
