@@ -102,7 +102,7 @@ static void ask(const struct reader *r, uint8_t options, struct cursor *entries)
 {
 	struct calls_options calls = {
 		.to_ns = UINT64_MAX, .cpu = options & ONE_CPU ? 0 : -1, .max_depth = options & SHALLOW ? 1 : 0,
-		.min_duration_ns = options & LONG ? LONG_NS : 0, .has_pid = options & ONE_PID, .pid = 1,
+		.min_duration_ns = options & LONG ? LONG_NS : 0,
 		.no_interrupts = options & NO_INTERRUPTS,
 	};
 	struct flow_options flow;
@@ -111,11 +111,15 @@ static void ask(const struct reader *r, uint8_t options, struct cursor *entries)
 	struct names names;
 	struct index *x;
 	struct error err;
-	bool *marks;
+	bool *marks, *one;
 
 	if (names_init(&names, r, &err) < 0)
 		return;
 	threads_init(&threads, r);
+	one = xcalloc(threads.count, sizeof *one);
+	for (size_t i = 0; i < threads.count; i++)
+		one[i] = threads.list[i].pid == 1;
+	calls.threads = options & ONE_PID ? one : NULL;
 	x = make_index(entries, names_count(&names));
 	marks = xcalloc(names_count(&names), sizeof *marks);
 	for (uint32_t i = 0; i < names_count(&names); i++)
@@ -127,7 +131,7 @@ static void ask(const struct reader *r, uint8_t options, struct cursor *entries)
 	}
 	flow = (struct flow_options){
 		.from_ns = calls.from_ns, .to_ns = calls.to_ns, .min_duration_ns = calls.min_duration_ns,
-		.max_depth = calls.max_depth, .has_pid = calls.has_pid, .pid = 1, .no_interrupts = calls.no_interrupts,
+		.max_depth = calls.max_depth, .threads = calls.threads, .no_interrupts = calls.no_interrupts,
 		.one_thread = options & ONE_THREAD, .cpu = calls.cpu,
 	};
 	session = (struct session){ .reader = r, .names = &names, .threads = &threads, .index = x };
@@ -135,6 +139,7 @@ static void ask(const struct reader *r, uint8_t options, struct cursor *entries)
 	flow_analyse(&session, &flow, take_step, &names, &err);
 	index_free(x);
 	free(marks);
+	free(one);
 	threads_deinit(&threads);
 	names_deinit(&names);
 }

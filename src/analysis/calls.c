@@ -74,13 +74,12 @@ static const struct thread *thread_of(const struct stacks *s, const struct stack
 	return stack->thread == THREAD_NONE ? NULL : &s->threads->list[stack->thread];
 }
 
-static bool is_asked(const struct calls_run *st, const struct stacks *s, const struct stack *stack, const struct frame *f)
+static bool is_asked(const struct calls_run *st, const struct stack *stack, const struct frame *f)
 {
 	const struct calls_options *o = st->options;
-	const struct thread *t = thread_of(s, stack);
 
 	return !st->enough && o->functions[f->function] && f->at_start && f->entry_ns >= o->from_ns &&
-	       f->entry_ns < o->to_ns && (o->cpu < 0 || stack->cpu == o->cpu) && (!o->has_pid || (t && t->pid == o->pid));
+	       f->entry_ns < o->to_ns && (o->cpu < 0 || stack->cpu == o->cpu) && (!o->threads || (stack->thread != THREAD_NONE && o->threads[stack->thread]));
 }
 
 /* Interrupts that the user left out do not count as callees of the function that they interrupt. */
@@ -128,7 +127,7 @@ static void enter(struct calls_run *st, const struct story_moment *m)
 		return;
 	}
 	if (!p->count) {
-		if (!is_asked(st, m->stacks, m->stack, m->frame))
+		if (!is_asked(st, m->stack, m->frame))
 			return;
 		p->bottom = m->depth;
 		st->open++;
@@ -294,7 +293,7 @@ static void add_open_calls(struct calls_run *st, struct stacks *s)
 		struct callees callees;
 		size_t depth = 0;
 
-		while (depth < stack->depth && !is_asked(st, s, stack, &stack->frames[depth]))
+		while (depth < stack->depth && !is_asked(st, stack, &stack->frames[depth]))
 			depth++;
 		if (depth == stack->depth)
 			continue;

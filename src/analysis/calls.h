@@ -29,8 +29,7 @@ struct calls_options {
 	uint64_t min_duration_ns;
 	uint64_t min_callee_ns;   /* only callees that took at least so long have a record */
 	uint32_t max_depth;       /* levels that have records; 0: all. With 1, left_out stays empty */
-	bool has_pid;
-	int32_t pid;
+	const bool *threads;      /* marks by number: only these; NULL: all */
 	bool no_interrupts;       /* leave out interrupts and what they call */
 };
 

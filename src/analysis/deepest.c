@@ -65,13 +65,13 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 		};
 }
 
-static void choose(const struct deepest_run *run, const struct stacks *s, const uint64_t *pid, struct deepest *ret)
+static void choose(const struct deepest_run *run, const struct stacks *s, const bool *threads, struct deepest *ret)
 {
 	for (size_t i = 0; i < s->threads->count; i++) {
 		struct thread_areas *t = &run->threads[i];
 		const struct area *own = t->own ? area_of(t, t->own) : NULL;
 
-		if (own && own->deepest.bytes > ret->bytes && (!pid || (uint64_t)(int64_t)s->threads->list[i].pid == *pid))
+		if (own && own->deepest.bytes > ret->bytes && (!threads || threads[i]))
 			*ret = own->deepest;
 	}
 }
@@ -105,7 +105,7 @@ int deepest_of_each(const struct session *session, struct deepest **ret, struct 
 	return result;
 }
 
-int deepest_analyse(const struct session *session, const uint64_t *pid,
+int deepest_analyse(const struct session *session, const bool *threads,
 		    struct deepest *ret, struct error *err)
 {
 	struct deepest_run run;
@@ -114,7 +114,7 @@ int deepest_analyse(const struct session *session, const uint64_t *pid,
 
 	*ret = (struct deepest){ 0 };
 	if (result == 0)
-		choose(&run, &stacks, pid, ret);
+		choose(&run, &stacks, threads, ret);
 	stacks_deinit(&stacks);
 	free(run.threads);
 	return result;

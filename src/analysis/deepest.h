@@ -14,10 +14,10 @@ struct deepest {
 };
 
 /*
- * Find it among the stacks that tasks were switched on; others, as those for interrupts, are not looked at. `pid`: only this thread's,
- * or NULL. *ret has no frames if there is none.
+ * Find it among the stacks that tasks were switched on; others, as those for interrupts, are not looked at. `threads`: marks by number, only
+ * theirs, or NULL. *ret has no frames if there is none.
  */
-int deepest_analyse(const struct session *session, const uint64_t *pid,
+int deepest_analyse(const struct session *session, const bool *threads,
 		    struct deepest *ret, struct error *err);
 
 /*

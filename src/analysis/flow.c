@@ -57,10 +57,9 @@ static uint32_t depth_of(struct flow_run *st, const struct story_moment *m)
 static bool is_shown(const struct flow_run *st, const struct story_moment *m, uint32_t depth)
 {
 	const struct flow_options *o = st->options;
-	const struct thread *t = thread_of(m);
 
 	return !st->enough && (st->only == NO_THREAD || st->only == m->thread) && m->ns < o->to_ns &&
-	       (o->cpu < 0 || m->stack->cpu == o->cpu) && (!o->max_depth || depth < o->max_depth) && (!o->has_pid || (t && t->pid == o->pid));
+	       (o->cpu < 0 || m->stack->cpu == o->cpu) && (!o->max_depth || depth < o->max_depth) && (!o->threads || (m->stack->thread != THREAD_NONE && o->threads[m->stack->thread]));
 }
 
 static struct flow_step step_of(const struct flow_run *st, const struct story_moment *m, enum flow_kind kind, uint32_t depth)
@@ -138,7 +137,7 @@ static void show_log(struct flow_run *st, const struct story_moment *m)
 	const struct thread *t = number == THREAD_NONE ? NULL : &m->stacks->threads->list[number];
 
 	if (m->fact->kind != FACT_LOG || m->ns < o->from_ns || m->ns >= o->to_ns || (o->cpu >= 0 && m->cpu != (unsigned)o->cpu) ||
-	    (o->has_pid && (!t || t->pid != o->pid)))
+	    (o->threads && (!t || !o->threads[number])))
 		return;
 	show_waiting(st);
 	show_step(st, &(struct flow_step){

@@ -33,8 +33,7 @@ struct flow_options {
 	uint64_t from_ns, to_ns;
 	uint64_t min_duration_ns; /* not 0: only calls that took at least so long, shown when they return */
 	uint32_t max_depth;       /* 0: all */
-	bool has_pid;
-	int32_t pid;              /* a thread */
+	const bool *threads;      /* marks by number: only these; NULL: all */
 	bool no_interrupts;       /* leave out interrupts and what they call */
 	bool one_thread;          /* only the thread that is shown first */
 	bool from_call;           /* the first step is a call of `caller`; an interrupt that this call is part of does not cut in */

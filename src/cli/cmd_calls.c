@@ -441,7 +441,7 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 			     .exact = arg(args, "exact"), .columns = arg(args, "wide") ? 0 : terminal_columns() };
 	struct flow_options flow = {
 		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns, .max_depth = o->max_depth,
-		.has_pid = o->has_pid, .pid = o->pid, .no_interrupts = o->no_interrupts, .one_thread = arg(args, "one-thread"), .cpu = o->cpu,
+		.threads = o->threads, .no_interrupts = o->no_interrupts, .one_thread = arg(args, "one-thread"), .cpu = o->cpu,
 		.facts = facts,
 	};
 	int r;
@@ -483,7 +483,7 @@ static bool has_functions(const struct args *args)
 static int run(const struct args *args, struct error *err)
 {
 	uint64_t lines = 0, depth = 0;
-	struct calls_options o = { .no_interrupts = arg(args, "no-interrupts"), .has_pid = arg(args, "pid") };
+	struct calls_options o = { .no_interrupts = arg(args, "no-interrupts") };
 	struct facts facts = { 0 };
 	struct source_lines sources;
 	struct span span;
@@ -518,7 +518,7 @@ static int run(const struct args *args, struct error *err)
 	o.max_depth = depth < UINT32_MAX ? (uint32_t)depth : 0;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
-	o.pid = t.pid <= INT32_MAX ? (int32_t)t.pid : -1;
+	o.threads = t.asked_threads;
 	thunks_arg(args, &t);
 	if (debug_arg(args, &t.names, &sources, err) == 0 &&
 	    functions_arg(args, &t.names, &functions, err) == 0) {
@@ -535,7 +535,7 @@ static int run(const struct args *args, struct error *err)
 
 static const struct option options[] = {
 	FUNCTION_OPTION("each call of these functions, whole (default: all that happens)"),
-	{ 'p', "pid", "PID", "only this thread, or the process of that name" },
+	{ 'p', "pid", "PID", "only this thread, or those of that name" },
 	{ 0, "depth", "N", "only N levels; 0: all (default)" },
 	{ 0, "min-duration", "TIME", "only calls that take at least so long, with --function also of what they call" },
 	{ 0, "min-callee", "TIME", "with --function: another threshold for what they call; 0: all of it" },

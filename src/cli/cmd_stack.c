@@ -177,11 +177,11 @@ static int in_order(const void *va, const void *vb)
 	return a < b ? -1 : a > b;
 }
 
-static bool is_asked(const struct stacks *s, const struct stack *stack, bool one, uint64_t pid, bool running)
+static bool is_asked(const struct stack *stack, const bool *asked, bool running)
 {
 	if (!stack->depth || (running && stack->cpu < 0))
 		return false;
-	return !one || (uint64_t)(int64_t)thread_of(s, stack)->pid == pid;
+	return !asked || (stack->thread != THREAD_NONE && asked[stack->thread]);
 }
 
 static void print_deepest(const struct args *args, const struct trace_arg *t, const struct deepest *d)
@@ -197,14 +197,14 @@ static void print_deepest(const struct args *args, const struct trace_arg *t, co
 }
 
 /* `deepest`: only that stack; NULL: all. */
-static void show(const struct args *args, const struct trace_arg *t, const struct stacks *s, const struct source_lines *sources, uint64_t pid,
+static void show(const struct args *args, const struct trace_arg *t, const struct stacks *s, const struct source_lines *sources,
 		 const struct deepest *deepest)
 {
 	size_t *order = xcalloc(s->count, sizeof *order), n = 0;
 
 	for (size_t i = 0; i < s->count; i++)
 		if (deepest ? i == deepest->stack && deepest->frames :
-			      is_asked(s, &s->list[i], arg(args, "pid"), pid, arg(args, "running")))
+			      is_asked(&s->list[i], t->asked_threads, arg(args, "running")))
 			order[n++] = i;
 	sorting = s;
 	qsort(order, n, sizeof *order, in_order);
@@ -249,7 +249,7 @@ static int replay(struct trace_arg *t, struct deepest *deepest, uint64_t at, str
 
 static int run(const struct args *args, struct error *err)
 {
-	uint64_t at = UINT64_MAX, pid = 0;
+	uint64_t at = UINT64_MAX;
 	struct deepest found, *deepest = NULL;
 	struct source_lines sources;
 	struct stacks stacks;
@@ -262,7 +262,6 @@ static int run(const struct args *args, struct error *err)
 		return error_set(err, "--deepest goes without --at and --running"), EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
-	pid = t.pid;
 	thunks_arg(args, &t);
 	if (debug_arg(args, &t.names, &sources, err) < 0) {
 		source_lines_deinit(&sources);
@@ -271,12 +270,12 @@ static int run(const struct args *args, struct error *err)
 	}
 	if (arg(args, "deepest")) {
 		deepest = &found;
-		if (deepest_analyse(&t.session, arg(args, "pid") ? &pid : NULL, deepest, err) < 0)
+		if (deepest_analyse(&t.session, t.asked_threads, deepest, err) < 0)
 			goto out;
 		at = found.ns;
 	}
 	if (replay(&t, deepest, at, &stacks, err) == 0) {
-		show(args, &t, &stacks, &sources, pid, deepest);
+		show(args, &t, &stacks, &sources, deepest);
 		r = EXIT_OK;
 	}
 	stacks_deinit(&stacks);
@@ -288,7 +287,7 @@ out:
 
 static const struct option options[] = {
 	{ 0, "at", "TIME", "guest time: 1.5s, 20ms (default: the end)" },
-	{ 'p', "pid", "PID", "only this thread" },
+	{ 'p', "pid", "PID", "only this thread, or those of that name" },
 	{ 0, "deepest", NULL, "when a kernel stack was used farthest down: that stack, then" },
 	{ 0, "running", NULL, "only threads that a vCPU runs" },
 	THUNKS_OPTION,

@@ -78,21 +78,21 @@ static bool has_path(const struct syscall_sources *of, uint32_t number, const ch
 struct choice {
 	const bool *names;   /* marks; NULL: all */
 	const char *path;    /* NULL: any */
-	uint64_t pid, shortest, longest; /* durations; 0: any */
-	bool one_pid;
-	const bool *threads; /* marks; NULL: all */
+	uint64_t shortest, longest; /* durations; 0: any */
+	const bool *processes; /* of --pid: marks by number of thread; NULL: all */
+	const bool *threads;   /* of --comm: likewise */
 	struct span span;    /* that they begin in */
 };
 
 static bool is_chosen(const struct syscall_sources *of, const struct choice *choice, uint32_t number)
 {
 	const struct syscall_record *c = &of->calls->calls[number];
-	const struct thread *t = choice->one_pid || choice->threads ? caller(of, c) : NULL;
+	const struct thread *t = choice->processes || choice->threads ? caller(of, c) : NULL;
 	const struct span *span = &choice->span;
 
 	if (c->ns < span->from_ns || c->ns >= span->to_ns || (span->cpu >= 0 && span->cpu != c->cpu))
 		return false;
-	if (choice->one_pid && (!t || ((uint64_t)t->pid != choice->pid && (uint64_t)t->tgid != choice->pid)))
+	if (choice->processes && (!t || !choice->processes[t - of->threads->list]))
 		return false;
 	if (choice->threads && (!t || !choice->threads[t - of->threads->list]))
 		return false;
@@ -109,7 +109,7 @@ static bool is_chosen(const struct syscall_sources *of, const struct choice *cho
 static int choose(const struct args *args, const struct trace_arg *t, const struct syscall_sources *of, const struct span *span, const bool *names,
 		  bool **ret, struct error *err)
 {
-	struct choice choice = { .names = names, .path = arg(args, "path"), .one_pid = arg(args, "pid"), .pid = t->pid, .span = *span };
+	struct choice choice = { .names = names, .path = arg(args, "path"), .processes = t->asked_processes, .span = *span };
 	struct selected selected;
 	int result = select_arg(args, &t->session, &selected, err);
 
@@ -194,7 +194,7 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 'p', "pid", "PID", "only calls of this thread, or of this process's threads" },
+	{ 'p', "pid", "PID", "only calls of this thread, of this process's threads, or of all processes of that name" },
 	{ 0, "name", "NAMES", "only calls of these names, e.g. open,openat; shell patterns: *stat*", ',' },
 	{ 0, "path", "GLOB", "only calls that have such a file, as an argument or behind a descriptor: '/etc/*'" },
 	SELECT_ROWS_DURATION("calls"),

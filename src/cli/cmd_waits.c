@@ -16,8 +16,7 @@
 /* What is asked for. */
 struct choice {
 	struct span span;              /* that they begin in */
-	uint64_t pid;
-	bool one_pid;
+	const bool *processes;         /* of --pid: marks by number of thread; NULL: all */
 	const struct thin_filter *filter;
 };
 
@@ -28,7 +27,7 @@ static bool is_asked(const struct choice *choice, const struct threads *threads,
 	/* a CPU's idle thread waits for nothing */
 	if (!t || !t->pid || a->start_ns < choice->span.from_ns || a->start_ns >= choice->span.to_ns)
 		return false;
-	if (choice->one_pid && (uint64_t)(int64_t)t->pid != choice->pid && (uint64_t)(int64_t)t->tgid != choice->pid)
+	if (choice->processes && !choice->processes[a->thread])
 		return false;
 	return history_chooses_wait(h, choice->filter, a);
 }
@@ -72,7 +71,7 @@ static int print(const struct args *args, const struct trace_arg *t, const struc
 
 static int run_on(const struct args *args, struct trace_arg *t, struct span span, struct error *err)
 {
-	struct choice choice = { .span = span, .pid = t->pid, .one_pid = arg(args, "pid") };
+	struct choice choice = { .span = span, .processes = t->asked_processes };
 	struct selected selected;
 	int r = EXIT_FAILED;
 
@@ -105,7 +104,7 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 'p', "pid", "PID", "only this thread, or the threads of this process" },
+	{ 'p', "pid", "PID", "only this thread, the threads of this process, or those of all processes of that name" },
 	SELECT_ROWS_COMM,
 	SELECT_ROWS_DURATION("waits"),
 	SELECT_ROWS_CODE("waits in a call of", "waited in a call of", "in a call of"),

@@ -52,16 +52,16 @@ static void put_times(struct buf *out, const struct args *args)
 }
 
 /* Append when the process that was asked for lived. */
-static void put_life(struct buf *out, const struct args *args, const struct trace_arg *t)
+static void put_life(struct buf *out, const struct trace_arg *t)
 {
-	uint64_t pid = t->pid, start = UINT64_MAX, end = 0;
+	uint64_t start = UINT64_MAX, end = 0;
 
-	if (!arg_if_any(args, "pid"))
+	if (!t->asked_processes)
 		return;
 	for (size_t i = 0; i < t->threads.count; i++) {
 		const struct thread *thread = &t->threads.list[i];
 
-		if ((uint64_t)(int64_t)thread->pid != pid && (uint64_t)(int64_t)thread->tgid != pid)
+		if (!t->asked_processes[i])
 			continue;
 		start = thread->start_ns < start ? thread->start_ns : start;
 		end = thread->end_ns > end ? thread->end_ns : end;
@@ -82,7 +82,7 @@ void empty_say(const struct args *args, const struct trace_arg *t, const char *w
 	buf_printf(&line, "no %s", what);
 	put_choice(&line, args);
 	put_times(&line, args);
-	put_life(&line, args, t);
+	put_life(&line, t);
 	buf_put_u8(&line, 0);
 	terminal_escape(&safe, (char *)line.data);
 	buf_put_u8(&safe, 0);

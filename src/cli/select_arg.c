@@ -11,6 +11,7 @@
 #include "near.h"
 #include "trace/writer.h"
 #include "trace_arg.h"
+#include "trace_has.h"
 
 /* The value of an option that chooses; NULL: it was not given, or the command's option of that name means something else. */
 static const char *value_of(const struct args *args, const char *name)
@@ -247,23 +248,6 @@ static int code_arg(const struct args *args, const struct names *names, struct s
 	return 0;
 }
 
-static bool is_number(const char *text)
-{
-	return *text && !text[strspn(text, "0123456789")];
-}
-
-/* Has the thread, at any time, one of the names? They may be patterns. */
-static bool has_name(const struct thread *t, const struct threads *threads, const char *names)
-{
-	char *list = xstrdup(names), *rest = list, *name;
-	bool has = false;
-
-	while (!has && (name = strsep(&rest, ",")))
-		has = threads_has_name(threads, t, name);
-	free(list);
-	return has;
-}
-
 static int threads_arg(const struct args *args, const struct threads *threads, struct selected *s, struct error *err)
 {
 	const char *pid = value_of(args, "pid"), *comm = value_of(args, "comm");
@@ -274,16 +258,15 @@ static int threads_arg(const struct args *args, const struct threads *threads, s
 	marks = new_marks(s, threads->count);
 	for (size_t i = 0; i < threads->count; i++) {
 		const struct thread *t = &threads->list[i];
-		bool by_pid = !pid || (is_number(pid) ? t->pid == atol(pid) : has_name(t, threads, pid));
 
-		marks[i] = by_pid && (!comm || has_name(t, threads, comm));
+		marks[i] = (!pid || thread_is_asked(threads, t, pid)) && (!comm || threads_are_called(threads, t, comm));
 		any |= marks[i];
 	}
 	s->options.filter.threads = marks;
 	if (any)
 		return 0;
 	if (pid && !comm)
-		return error_set(err, "--pid %s: the trace has no thread or process of that %s, 'upto ps' lists them", pid, is_number(pid) ? "number" : "name");
+		return no_such_thread(threads, pid, err);
 	return error_set(err, "--comm %s: no such thread in the trace; see 'upto ps'", comm);
 }
 

@@ -54,7 +54,7 @@ int open_trace(const char *path, struct trace_arg *ret, struct error *err)
 		return -1;
 	}
 	threads_init(&ret->threads, ret->reader);
-	ret->pid = 0;
+	ret->asked_threads = ret->asked_processes = NULL;
 	set_session(ret);
 	return 0;
 }
@@ -127,7 +127,7 @@ static int open_asked(const struct args *args, struct chosen_calls *calls, struc
 		trace_arg_close(ret);
 		return -1;
 	}
-	if (select_is_asked(args) && open_selected(args, calls, ret, err) < 0) {
+	if (select_is_asked(args) && (open_selected(args, calls, ret, err) < 0 || trace_has_pid(args, ret, err) < 0)) {
 		trace_arg_close(ret);
 		return -1;
 	}
@@ -188,6 +188,8 @@ int trace_no_wakes(const struct trace_arg *t, struct error *err)
 
 void trace_arg_close(struct trace_arg *t)
 {
+	free(t->asked_threads);
+	free(t->asked_processes);
 	index_free(t->session.index);
 	names_deinit(&t->names);
 	threads_deinit(&t->threads);

@@ -19,7 +19,7 @@ struct trace_arg {
 	struct reader *reader;
 	struct names names;
 	struct threads threads;
-	uint64_t pid;            /* of --pid, where that is one thread's: also if it was given by name */
+	bool *asked_threads, *asked_processes; /* marks by number of thread: those of --pid, and those of their processes; NULL: it is not given */
 	struct session session; /* of these; its index is NULL unless trace_arg_index() or trace_arg_open_index() has set it */
 };
 

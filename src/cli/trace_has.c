@@ -2,9 +2,11 @@
 #include "trace_has.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "select_arg.h"
+#include "base/alloc.h"
+#include "base/map.h"
 
 uint64_t trace_end_ns(const struct trace_arg *t)
 {
@@ -54,52 +56,72 @@ static int has_cpu(const struct args *args, const struct trace_arg *t, struct er
 	return 0;
 }
 
-/* The process that has the name, at any time; it must be the only one. */
-static int find_name(const struct trace_arg *t, const char *name, uint64_t *ret, struct error *err)
+static bool is_number(const char *text)
 {
-	const struct thread *found = NULL;
-
-	for (size_t i = 0; i < t->threads.count; i++) {
-		const struct thread *thread = &t->threads.list[i];
-
-		if (!threads_has_name(&t->threads, thread, name) || (found && thread->tgid == found->tgid))
-			continue;
-		if (found)
-			return error_set(err, "--pid %s: several have that name, as PID %" PRId32 " and %" PRId32 "; 'upto ps' lists them", name, found->tgid,
-					 thread->tgid);
-		found = thread;
-	}
-	if (!found)
-		return error_set(err, "--pid %s: the trace has no thread or process of that name, 'upto ps' lists them", name);
-	*ret = (uint64_t)(int64_t)found->tgid;
-	return 0;
+	return *text && !text[strspn(text, "0123456789")];
 }
 
-static int has_pid(const struct args *args, struct trace_arg *t, struct error *err)
+bool threads_are_called(const struct threads *threads, const struct thread *t, const char *names)
 {
-	const char *given = arg_if_any(args, "pid");
-	struct error ignored;
+	char *list = xstrdup(names), *rest = list, *name;
+	bool has = false;
+
+	while (!has && (name = strsep(&rest, ",")))
+		has = threads_has_name(threads, t, name);
+	free(list);
+	return has;
+}
+
+bool thread_is_asked(const struct threads *threads, const struct thread *t, const char *pid)
+{
+	return is_number(pid) ? t->pid == strtoll(pid, NULL, 10) : threads_are_called(threads, t, pid);
+}
+
+int no_such_thread(const struct threads *threads, const char *pid, struct error *err)
+{
 	int32_t last = 0;
 
-	if (!given)
-		return 0;
-	if (arg_u64(args, "pid", &t->pid, &ignored) < 0)
-		return select_has(args->command, "pid") ? 0 : find_name(t, given, &t->pid, err);
-	for (size_t i = 0; i < t->threads.count; i++) {
-		const struct thread *thread = &t->threads.list[i];
+	if (!is_number(pid))
+		return error_set(err, "--pid %s: the trace has no thread or process of that name, 'upto ps' lists them", pid);
+	for (size_t i = 0; i < threads->count; i++)
+		last = threads->list[i].pid > last ? threads->list[i].pid : last;
+	return error_set(err, "--pid %s: the trace has no thread or process of that number; the last is %" PRId32 ", 'upto ps' lists them", pid, last);
+}
 
-		if ((uint64_t)(int64_t)thread->pid == t->pid || (uint64_t)(int64_t)thread->tgid == t->pid)
-			return 0;
-		if (thread->pid > last)
-			last = thread->pid;
+/* A process is asked for by its number, or by the name of one of its threads. */
+int trace_has_pid(const struct args *args, struct trace_arg *t, struct error *err)
+{
+	const char *pid = arg_if_any(args, "pid");
+	const struct threads *threads = &t->threads;
+	struct map processes = { 0 };
+	bool any = false;
+
+	if (!pid)
+		return 0;
+	free(t->asked_threads);
+	free(t->asked_processes);
+	t->asked_threads = xcalloc(threads->count, sizeof *t->asked_threads);
+	t->asked_processes = xcalloc(threads->count, sizeof *t->asked_processes);
+	if (is_number(pid))
+		*map_put(&processes, (uint64_t)strtoll(pid, NULL, 10), 0) = 1;
+	for (size_t i = 0; i < threads->count; i++) {
+		const struct thread *thread = &threads->list[i];
+
+		t->asked_threads[i] = thread_is_asked(threads, thread, pid);
+		if (t->asked_threads[i] && !is_number(pid))
+			*map_put(&processes, (uint64_t)(int64_t)thread->tgid, 0) = 1;
 	}
-	return error_set(err, "--pid %s: the trace has no thread or process of that number; the last is %" PRId32
-			      ", 'upto ps' lists them", given, last);
+	for (size_t i = 0; i < threads->count; i++) {
+		t->asked_processes[i] = t->asked_threads[i] || map_get(&processes, (uint64_t)(int64_t)threads->list[i].tgid);
+		any |= t->asked_processes[i];
+	}
+	map_free(&processes);
+	return any ? 0 : no_such_thread(threads, pid, err);
 }
 
 int trace_has_asked(const struct args *args, struct trace_arg *t, struct error *err)
 {
 	if (has_time(args, t, "from", err) < 0 || has_time(args, t, "at", err) < 0)
 		return -1;
-	return has_cpu(args, t, err) < 0 || has_pid(args, t, err) < 0 ? -1 : 0;
+	return has_cpu(args, t, err) < 0 || trace_has_pid(args, t, err) < 0 ? -1 : 0;
 }
