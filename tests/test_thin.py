@@ -527,7 +527,9 @@ def test_reading(command):
         if options[0] == "--module" and command == "first":
             continue  # there it is an option of its own: it narrows down what is shown
         path = thinned(f"read-{command}", trace, *options)
-        assert run(UPTO, *asked, *options, trace).stdout == run(UPTO, *asked, path).stdout, options
+        # who runs is known of all threads; with --pid, dump shows only what those do that are asked for
+        again = options if command == "dump" and "--pid" in options else []
+        assert run(UPTO, *asked, *options, trace).stdout == run(UPTO, *asked, *again, path).stdout, options
 
 
 @pytest.mark.weight(6)
@@ -762,3 +764,24 @@ def test_tree_shows_what_is_asked_for():
         roots = [i for i, r in enumerate(rows) if not r["depth"]]
         bare = [i + 1 == len(rows) or not rows[i + 1]["depth"] for i in roots]
         assert bare == sorted(bare) and not bare[0] and len(set(bare)) == 2, (options, bare)
+
+
+def test_dump_of_threads():
+    """dump --pid has what these threads did, and switches to and from them, and nothing else."""
+    look_for_exe(base(2))
+    got, now, want = dump(base(2), "--pid", "exe"), {}, []
+    for e in reversed(events(2)):
+        if e["kind"] == "task-switch":
+            now[e["cpu"]] = e["previous"]["pid"]
+    for e in events(2):
+        if now.get(e["cpu"]) in EXE or (e["kind"] == "task-switch" and e["next"]["pid"] in EXE):
+            want.append(e)
+        if e["kind"] == "task-switch":
+            now[e["cpu"]] = e["next"]["pid"]
+    # a clock may be another one
+    mine = [e for e in got if e["kind"] != "clock"]
+    known = {json.dumps(e) for e in want}
+    others = [e for e in mine if json.dumps(e) not in known]
+    assert not others and len(mine) > 10000, (len(mine), others[:3])
+    assert [e for e in mine if e["kind"] == "call"] == [e for e in want if e["kind"] == "call"]
+    return f"{len(mine)} of {len(events(2))} events"

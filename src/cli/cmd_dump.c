@@ -11,6 +11,7 @@
 #include "select_arg.h"
 #include "terminal.h"
 #include "trace_arg.h"
+#include "trace_has.h"
 #include "trace_lacks.h"
 
 /* What decides on what an address is called: when, and in which address space. */
@@ -232,6 +233,35 @@ static bool enters(struct name_cache *cache, struct space_view *view, uint64_t t
 	return place.at & AT_START && functions[place.function];
 }
 
+/* Marks of the threads that --pid and --comm choose, by number; NULL: all. */
+static bool *chosen_threads(const struct args *args, const struct trace_arg *t)
+{
+	const char *comm = arg(args, "comm");
+	bool *marks;
+
+	if (!t->asked_threads && !comm)
+		return NULL;
+	marks = xcalloc(t->threads.count, sizeof *marks);
+	for (size_t i = 0; i < t->threads.count; i++)
+		marks[i] = (!t->asked_threads || t->asked_threads[i]) && (!comm || threads_are_called(&t->threads, &t->threads.list[i], comm));
+	return marks;
+}
+
+/* Does the event belong to one of the threads? A switch does to both. */
+static bool is_of_threads(const bool *marks, const struct threads *threads, uint64_t task, const struct event *e)
+{
+	bool is_switch = e->kind == EVENT_TASK_SWITCH;
+
+	for (int i = 0; i < (is_switch ? 2 : 1); i++) {
+		uint64_t who = is_switch ? e->args[i] : task;
+		long thread = who ? threads_find(threads, who, e->ns) : THREAD_NONE;
+
+		if (thread != THREAD_NONE && marks[thread])
+			return true;
+	}
+	return false;
+}
+
 static int dump(const struct args *args, const struct trace_arg *t, const struct span *span, uint32_t kinds,
 		const bool *functions, uint64_t left, struct error *err)
 {
@@ -243,6 +273,7 @@ static int dump(const struct args *args, const struct trace_arg *t, const struct
 			       .no_insns = trace_lacks(t, "instructions") };
 	bool json = arg(args, "json");
 	const struct event *e;
+	bool *threads = chosen_threads(args, t);
 	unsigned cpu;
 	size_t columns = json || arg(args, "wide") ? 0 : terminal_columns();
 	bool any = false;
@@ -254,6 +285,8 @@ static int dump(const struct args *args, const struct trace_arg *t, const struct
 		left = UINT64_MAX;
 	while (r >= 0 && left && (r = merged_next(m, &e, &cpu, err)) > 0) {
 		if (!(kinds >> e->kind & 1) || (functions && !enters(cache, &view, merged_task(m, cpu), e, functions)))
+			continue;
+		if (threads && !is_of_threads(threads, &t->threads, merged_task(m, cpu), e))
 			continue;
 		left--;
 		any = true;
@@ -273,6 +306,7 @@ static int dump(const struct args *args, const struct trace_arg *t, const struct
 	buf_free(&line);
 	buf_free(&scratch);
 	free(cache);
+	free(threads);
 	merged_free(m);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
