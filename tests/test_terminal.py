@@ -136,10 +136,11 @@ def test_progress():
     return f"{told[0]} to {told[-1]} % in {len(told)} steps"
 
 
-def boot_args(console, *options):
+def boot_args(console, *options, seconds=6, name="terminal"):
     args = qemu_args("6.12", initrd("6.12", "plain"), whole=True)
     args.remove("-nographic")
-    return ["timeout", "--preserve-status", "-s", "INT", "6", UPTO, "record", "--force", "-o", os.path.join(WORK, "terminal.upto"), *options, "--", *args, *console]
+    recording = [UPTO, "record", "--force", "-o", os.path.join(WORK, f"{name}.upto"), *options, "--", *args, *console]
+    return ["timeout", "--preserve-status", "-s", "INT", str(seconds), *recording]
 
 
 @pytest.mark.weight(3)
@@ -161,11 +162,12 @@ def test_status():
     return f"{len(told)} times"
 
 
-@pytest.mark.weight(4)
+@pytest.mark.weight(9)
 def test_chosen():
     """The summary comes once, when the trace is as it was asked for, and has its figures; until then its reading is told."""
-    path = os.path.join(WORK, "terminal.upto")
-    status, shown = at_terminal(*boot_args(["-display", "none", "-serial", "null", "-monitor", "none"], "--functions", "vfs_*", "--stop", "60s"))
+    path = os.path.join(WORK, "terminal-chosen.upto")
+    status, shown = at_terminal(*boot_args(["-display", "none", "-serial", "null", "-monitor", "none"], "--functions", "vfs_*", "--stop", "60s",
+                                          seconds=14, name="terminal-chosen"))
     assert status == 0, (status, shown[-400:])
     progress, _, summary = shown.rpartition(CLEARED)
     assert "M/s" in progress and "reading: " in progress and "upto: " not in progress, shown[-400:]
