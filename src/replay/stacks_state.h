@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What replaying stacks keeps of its own: for stacks.c, and for what saves and restores it. */
+/* What replaying stacks keeps of its own: for the files stacks*.c, with what each has for the others, and for what saves and restores it. */
 #ifndef UPTO_REPLAY_STACKS_STATE_H
 #define UPTO_REPLAY_STACKS_STATE_H
 
 #include "stacks.h"
+
+/*
+ * Firmware, the kernel image's own loader, the kernel: each goes to the next for
+ * good, and none is called by the one before.
+ */
+enum { STAGE_FIRMWARE = 1, STAGE_DECOMPRESSOR, STAGE_KERNEL };
 
 /* A vCPU under way. */
 struct lane {
@@ -12,7 +18,7 @@ struct lane {
 	size_t record; /* the next of the reader's task records to be looked at … */
 	uint64_t record_insns; /* … not before this */
 	uint64_t place; /* where control went last */
-	int stage; /* see stage_of(); 0: nothing ran yet */
+	int stage; /* 0: nothing ran yet */
 	struct space_view view;
 };
 
@@ -41,12 +47,58 @@ static inline void set_lane(struct lane *lane, uint64_t insns, uint64_t ns, uint
 	lane->place = place;
 }
 
-/* stacks.c: replay events that have no times, of one stack that runs all the time. */
+static inline void spend(struct replay *r, struct stack *stack, struct spent spent)
+{
+	stack->insns += spent.insns;
+	stack->ns += spent.ns;
+	if (r->visitor->spend)
+		r->visitor->spend(r->state, r->stacks, stack, &spent);
+}
+
+/* Time goes on. False: the visitor wants no more. */
+static inline bool go_on(struct replay *r, uint64_t ns)
+{
+	struct stacks *s = r->stacks;
+
+	if (__builtin_expect(s->stop, 0))
+		return false;
+	s->ns = ns;
+	if (__builtin_expect(ns >= s->due_ns, 0))
+		r->visitor->due(r->state, s);
+	return !s->stop;
+}
+
+/* stacks_calls.c: replay events of one stack that runs all the time. Their times are made with the batch's time base. */
 void replay_untimed(struct replay *r, struct lane *lane, const struct batch *batch, const struct event *events,
 		    const struct event *end);
-
-/* stacks.c: the call leads to that address. */
+/* Likewise; they have their times. */
+void replay_written(struct replay *r, struct lane *lane, const struct event *events, const struct event *end);
+/* One of them, and also a return from an interrupt. */
+void replay_plain(struct replay *r, struct stack *stack, const struct event *e);
+/* The call leads to that address. */
 void replay_push_call(struct replay *r, struct stack *stack, const struct event *call, uint64_t addr);
+/*
+ * Control is at that address now: in another function, or in the same one anew. If that is one of those that led here by
+ * tail calls, the others have ended.
+ */
+void replay_jump(struct replay *r, struct stack *stack, uint64_t addr, enum event_kind kind);
+
+/* stacks_entries.c: an interrupt or a system call, and what returns from one. */
+void replay_enter_kernel(struct replay *r, struct stack *stack, const struct event *e);
+void replay_entry_return(struct replay *r, struct stack *stack, const struct event *e);
+
+/* stacks_tasks.c: the task's stack at that time, or if it is not known, the vCPU's own. */
+struct stack *replay_stack_of(struct stacks *s, uint64_t task, unsigned cpu, uint64_t ns);
+/* Tasks that were made on the vCPU before the event; a clock tells that it has come so far. */
+void replay_inherit_until(struct replay *r, struct lane *lane, unsigned cpu, uint64_t insns);
+void replay_switch_task(struct replay *r, struct lane *lane, const struct event *e, unsigned cpu);
+
+/* stacks_breaks.c: does the boot's next stage begin there? Then it has. */
+bool replay_enter_stage(struct replay *r, struct lane *lane, uint64_t target);
+/* The machine begins anew: whatever was under way is over. */
+void replay_begin_boot(struct replay *r);
+/* Gaps of all vCPUs that begin together end at different events: the first one of them ends all stacks. */
+void replay_go_past_gap(struct replay *r, struct lane *lane, const struct event *e, unsigned cpu);
 
 /* stacks_phrases.c: replay the batch's events up to `end`, and go past its phrases. */
 void replay_brief(struct replay *r, struct lane *lane, struct batch *batch, const struct event *end);
