@@ -139,10 +139,18 @@ static bool begins_at_once(const struct awaited *a)
 	return a->unknown || a->start.kind == CONDITION_NONE || a->start.kind == CONDITION_EXIT;
 }
 
+/* The next clock is no earlier than it began, so that its end may be found late. */
+static void await_clock(void)
+{
+	span.clocked = false;
+	span.late |= now()->stop.relative;
+}
+
 static void begin_here(bool exactly)
 {
 	begin(exactly);
-	span.clocked = span.first = span.to_come = false;
+	await_clock();
+	span.first = span.to_come = false;
 }
 
 /* What is next may have begun already: that goes on. */
@@ -190,6 +198,13 @@ static void see_clock(const struct event *e)
 		span.maybe = false; /* it was not over */
 }
 
+/* Of a call that begins here the end may be what stops. */
+static void see_call(const struct event *e)
+{
+	if (is_of_function(&now()->stop))
+		function_events_hold(&span.stops, e);
+}
+
 /*
  * What begins the span does not end it, also where both are the same function, nor does what is before it. Where control has run into the function,
  * the mark was a little earlier (waiting_for_inner()).
@@ -197,8 +212,16 @@ static void see_clock(const struct event *e)
 static void see_first(const struct event *e)
 {
 	span.first = span.to_come = false;
-	span.clocked = e->kind != EVENT_ARRIVE;
-	stops(e); /* it may do so when it returns */
+	if (e->kind == EVENT_ARRIVE)
+		await_clock();
+	see_call(e);
+}
+
+/* Other vCPUs' events are shown in any order: some of what is seen before the first may be after it. */
+static void see_before_first(const struct event *e)
+{
+	see_call(e);
+	see_start(e);
 }
 
 /* Until the start condition holds nothing ends what has begun before it. */
@@ -228,19 +251,15 @@ void span_end_event(const struct event *e)
 		return;
 	if (span.first && functions_have(&now()->starts, e->target)) {
 		see_first(e);
-		return;
-	}
-	if (span.to_come)
-		return;
-	if (span.on && span.early) {
+	} else if (span.to_come) {
+		see_before_first(e);
+	} else if (span.on && span.early) {
 		see_early(e);
-		return;
-	}
-	if (stops(e) && span.on && ++span.n_stops >= now()->stop.nth) {
+	} else if (stops(e) && span.on && ++span.n_stops >= now()->stop.nth) {
 		end(e);
-		return;
+	} else {
+		see_start(e);
+		if (event_has_clock(e->kind))
+			see_clock(e);
 	}
-	see_start(e);
-	if (event_has_clock(e->kind))
-		see_clock(e);
 }

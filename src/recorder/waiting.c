@@ -17,7 +17,7 @@
 #include "watch_put.h"
 
 enum {
-	LINGER_MS = 20,      /* translating anew costs as much, there and back */
+	LINGER_MS = 20, /* translating anew costs as much, there and back */
 };
 
 static struct {
@@ -170,7 +170,7 @@ void waiting_found(const struct kernel *k)
 		find_functions(k, &a->stop, &a->stops);
 		a->unknown |= is_of_function(&a->start) && is_of_kernel(&a->start) && !a->starts.count;
 	}
-	waiting.late = waiting.list->starts.count && k->asked > 1;
+	waiting.late = waiting.now->starts.count && k->asked > 1;
 }
 
 bool waiting_for_time(void)
@@ -225,10 +225,10 @@ static void go_on(void)
 {
 	if (!waits() && (waiting.stopped || span_ended())) {
 		drain_catch_up();
-		waiting.hits = 0; /* of the next span */
 		waiting.over = waiting.stopped || span_end_next() == SIZE_MAX;
 		if (span_end_next() < waiting.n)
 			waiting.now = &waiting.list[span_end_next()];
+		waiting.hits = 0; /* of the next span */
 		__atomic_store_n(&recorder.waits, waiting.stopped || span_ended(), __ATOMIC_RELEASE);
 		waiting.stopped = false;
 	}
