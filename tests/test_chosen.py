@@ -119,7 +119,9 @@ def test_whose_function():
     assert upto_json("why", "--json", "--until", f"entry:{both}", whole)["until_ns"] == kernels
     # what the kernel has not is whoever has it
     assert upto_json("info", "--json", thinned("namesake-main", "--start", "entry:main", whole=whole))["meta"]["span.1.start_ns"] < str(mine)
-    fails(1, r"--start: kernel has no function main", "thin", "-o", os.devnull, "--start", "entry:kernel:main", whole)
+    fails(1, r"--start: kernel has no function main", "thin", "-o", os.path.join(WORK, "chosen-no.upto"), "--start", "entry:kernel:main", whole)
+
+
 AGAIN = [
     "--start entry:do_exit#3 --stop +1ms --every --before 2ms",
     pytest.param("--start log:Freeing --stop +1ms --every --before 2ms", marks=ALL),
@@ -127,6 +129,8 @@ AGAIN = [
     pytest.param("--start exit:do_filp_open --stop exec:busybox --every --before 1ms", marks=ALL),
     pytest.param("--start time:1s --stop +10ms --every --before 10ms", marks=ALL),
     pytest.param("--start entry:do_exit --stop exit:do_exit#2 --every --before 1ms", marks=ALL),
+    # once: what stops it happens before that, too
+    pytest.param("--start entry:do_exit#2 --stop entry:do_exit --before 1ms", marks=ALL),
 ]
 
 
@@ -142,7 +146,8 @@ def test_holds_again(options):
     same(path, thinned(name, *options.split()))
     assert run(UPTO, "check", path).returncode == 0
     whole = upto_json("info", "--json", boot("all"))["events"]
-    assert written < whole / 2, (written, whole)
+    # a chunk is written whole, and is some tenths of a second of the host's time long
+    assert written < whole * 2 / 3, (written, whole)
     return f"{written} of {whole} events were written"
 
 

@@ -583,7 +583,7 @@ bool drain_start(int fd, const struct meta *config)
 	drain_boot(false);
 	drain.builder.apart = meta_get(config, "before");
 	drain.flies = flight_awaits();
-	drain.awaits_end = drain.flies || (!recorder.waits && span_end_begin(0, false, false));
+	drain.awaits_end = drain.flies || (!recorder.waits && !hold_holds() && span_end_begin(0, false, false));
 	for (size_t i = 0; i < meta_count(config); i++)
 		if (!strncmp(meta_key(config, i), "meta.", 5))
 			meta_put(&lines, meta_key(config, i) + 5, meta_value(config, i));
