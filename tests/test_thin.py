@@ -467,6 +467,8 @@ def test_recorded_rows():
         assert (len(told) <= 10) or any(re.search(r"… \d+ more", line) for line in lines), lines
         rows = upto_json("timeline", "--json", "--kind", "recorded", path)["timeline"]
         assert all(0 < r["cpu_ns"] <= 2 * (r["end_ns"] - r["start_ns"]) for r in rows), rows
+    # filtered afterwards, they began with the same
+    assert {name for name, *_ in recorded(thinned("rows-less", path, "--min-duration", "1us"))} == {words[1]}
     assert not recorded(whole(2))
 
 

@@ -14,12 +14,17 @@ const char *thinned_by(const struct meta *m)
 char *thinned_start(const struct meta *m)
 {
 	static const char option[] = "--start ";
-	const char *all = thinned_by(m) ? thinned_by(m) : "", *start = strstr(all, option), *end;
+	const char *all = thinned_by(m) ? thinned_by(m) : "", *start = NULL, *end, *then;
 
+	/* of a trace that was cut again, what that began with */
+	for (const char *at = all; (at = strstr(at, option)); start = at)
+		at += strlen(option);
 	if (!start)
 		return xstrdup(all);
-	start += strlen(option);
 	end = strstr(start, " --");
+	then = strstr(start, ", then ");
+	if (then && (!end || then < end))
+		end = then;
 	return xstrndup(start, end ? (size_t)(end - start) : strlen(start));
 }
 
