@@ -187,6 +187,11 @@ def test_format_6():
                 answer.pop(key, None)
         assert told[0] == told[1], question
     assert os.path.getsize(new) < os.path.getsize(old) - 50000
+    # a header that tells of an earlier format than its tables
+    for version in (5, 6):
+        write(new, data[:8] + bytes([version]) + data[9:])
+        p = run(UPTO, "info", new, check=False)
+        assert p.returncode == 1 and b"the header says format %d" % version in p.stderr, p
     os.unlink(new)
     os.unlink(old)
 

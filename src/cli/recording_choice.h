@@ -10,7 +10,7 @@
 #include "select_arg.h"
 
 #define RECORDING_CHOICE                                                                \
-	{ 0, "kfi", "FILE", "triggers and filters from a configuration of KFI or KFT; of several runs the Nth is TRACE.N, and TRACE has all" }, \
+	{ 0, "kfi", "FILE", "triggers and filters from a configuration of KFI or KFT; of several runs, the Nth goes to TRACE.N" }, \
 	SELECT_SPANS, SELECT_RING, SELECT_MIN_DURATION, SELECT_NO_INTERRUPTS, SELECT_CALLS, SELECT_DEPTH, SELECT_PID, SELECT_COMM, SELECT_CODE
 
 /* The configuration of --kfi. The caller deinitialises *ret also after an error. */

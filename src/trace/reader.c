@@ -42,6 +42,7 @@ static int read_file_header(struct reader *r, struct error *err)
 	if (h.version < FORMAT_OLDEST || h.version > FORMAT_VERSION)
 		return error_set(err, "%s: format version %u; this upto reads versions %d to %d: record anew, or read it with the "
 				      "upto that wrote it", r->path, h.version, FORMAT_OLDEST, FORMAT_VERSION);
+	r->version = h.version;
 	return 0;
 }
 
@@ -107,6 +108,17 @@ int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *
 	return 0;
 }
 
+static int take_symbols(struct reader *r, const struct buf *data, struct error *err)
+{
+	/* from version 7 on a table begins with a 0 */
+	if (r->version < 7 && data->len && !data->data[0])
+		return error_set(err, "the header says format %u, but symbols are as from format 7 on: the header is damaged", r->version);
+	r->symbols = array_grow(r->symbols, r->n_symbols, &r->symbols_cap, sizeof *r->symbols);
+	r->symbols[r->n_symbols] = (struct buf){ 0 };
+	buf_put(&r->symbols[r->n_symbols++], data->data, data->len);
+	return 0;
+}
+
 static int take_chunk(struct reader *r, size_t i, struct buf *data, struct error *err)
 {
 	struct cursor in = cursor_over(data->data, data->len);
@@ -132,9 +144,7 @@ static int take_chunk(struct reader *r, size_t i, struct buf *data, struct error
 		ret = code_files_decode(&in, records_max, &r->files, err);
 		break;
 	case CHUNK_SYMBOLS:
-		r->symbols = array_grow(r->symbols, r->n_symbols, &r->symbols_cap, sizeof *r->symbols);
-		r->symbols[r->n_symbols] = (struct buf){ 0 };
-		buf_put(&r->symbols[r->n_symbols++], data->data, data->len);
+		ret = take_symbols(r, data, err);
 		break;
 	default:
 		break;

@@ -27,6 +27,7 @@ struct reader {
 	char *path;
 	int fd;
 	uint64_t size;           /* of the file */
+	uint32_t version;        /* of its format */
 	struct chunk *chunks;    /* all whole chunks, in file order */
 	size_t n_chunks;
 	const struct arch *arch; /* of the guest */
