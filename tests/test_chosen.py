@@ -48,7 +48,7 @@ ALL = pytest.mark.all
 CHOICES = [
     "--start entry:kernel_init_freeable --stop exit:kernel_init_freeable --min-duration 50us --no-interrupts",
     "--start entry:do_one_initcall --stop exit:do_one_initcall --every",
-    "--start log:Freeing#2 --stop exec:init",
+    pytest.param("--start log:Freeing#2 --stop exec:init", marks=ALL),
     "--start entry:vfs_open#4 --stop exit:vfs_open#2 --before 100ms",
     # control runs into this one in the middle of a translated block
     "--start entry:entry_SYSCALL_64_after_hwframe --stop entry:do_syscall_64 --every",
