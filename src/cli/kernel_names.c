@@ -37,7 +37,7 @@ static void add_condition(struct asked_names *all, const struct args *args, cons
 	bool kernel;
 
 	if (text && condition_parse(option, text, &c, &ignored) == 0 && (c.kind == CONDITION_ENTRY || c.kind == CONDITION_EXIT)) {
-		kernel = c.object && !strcmp(c.object, "kernel");
+		kernel = c.object && !strcmp(c.object, CONDITION_KERNEL);
 		if (kernel || !c.object)
 			add(all, xasprintf("--%s", option), c.text, !strcmp(option, "start"), kernel);
 	}
