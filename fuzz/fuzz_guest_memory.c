@@ -120,7 +120,7 @@ void drain_put_beside(enum chunk_type type, const struct buf *payload, uint64_t 
 /* Members lie close together, so that small inputs have them all; some kernels lack some. */
 static void make_layout(uint8_t lacking)
 {
-	struct layout *l = &recorder.kernel.layout;
+	struct layout *l = &recorder.kernel.types.layout;
 
 	for (int i = 0; i < MEMBERS; i++)
 		l->offset[i] = lacking && i % (1 + lacking / 8) == lacking % 8 ? MEMBER_UNKNOWN : i * 8 % 192;

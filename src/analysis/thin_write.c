@@ -673,7 +673,7 @@ static int copy_tables(const struct thinning *t, struct builder *b, struct error
 			continue;
 		result = reader_chunk(r, i, zstd, &packed, &data, err);
 		if (result == 0)
-			builder_put_table(b, type, &data, BUILDER_TABLES_LEVEL);
+			builder_copy_table(b, &r->chunks[i].header, &packed, &data);
 	}
 	ZSTD_freeDCtx(zstd);
 	buf_free(&packed);

@@ -381,15 +381,23 @@ static void put(void *context, const struct chunk_header *header, struct buf *pa
 	writer_put(&sink->writer, header, payload, levels[sink->packing][header->type != CHUNK_EVENTS]);
 }
 
+static void put_packed(void *context, const struct chunk_header *header, const struct buf *packed)
+{
+	struct sink *sink = context;
+
+	writer_copy(&sink->writer, header, packed);
+}
+
 int select_write(const struct session *session, const struct thin_options *options, int fd, const char *name, enum packing packing,
 		 struct thin_counts *ret, struct error *err)
 {
 	struct sink sink = { .packing = packing };
+	struct builder_sink to = { .put = put, .put_packed = packing == PACK_THOROUGHLY ? NULL : put_packed, .context = &sink };
 	int result = writer_init(&sink.writer, fd);
 
 	if (result < 0)
 		return error_set(err, "%s: %s", name, strerror(-result));
-	result = thin(session, options, &(struct builder_sink){ .put = put, .context = &sink }, ret, err);
+	result = thin(session, options, &to, ret, err);
 	if (result == 0 && sink.writer.failed)
 		result = error_set(err, "%s: %s", name, strerror(sink.writer.failed));
 	writer_deinit(&sink.writer);

@@ -72,7 +72,7 @@ static uint64_t log_text(struct vcpu *v, uint64_t ring, uint64_t descriptor)
 
 bool read_log(struct vcpu *v, struct fact *fact)
 {
-	const struct layout *l = &recorder.kernel.layout;
+	const struct layout *l = &recorder.kernel.types.layout;
 	uint64_t entry = argument(v, GUEST_RDI), ring = structure_pointer(v, entry, LOG_ENTRY_RING), id = structure_pointer(v, entry, LOG_ENTRY_ID);
 	uint64_t descriptors = ring + (uint64_t)structure_at(LOG_DESCRIPTORS), text, info;
 	uint64_t number = id & ((1ull << (structure_read(v, descriptors, LOG_COUNT_BITS, 4) & 63)) - 1);

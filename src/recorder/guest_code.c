@@ -78,7 +78,7 @@ static void find_sections(struct vcpu *v, uint64_t module, struct kernel_image *
 	static const struct { const char *name; unsigned type; enum member layout; } texts[] = {
 		{ ".text", MOD_TEXT, MODULE_CORE_LAYOUT }, { ".init.text", MOD_INIT_TEXT, MODULE_INIT_LAYOUT },
 	};
-	const struct layout *l = &recorder.kernel.layout;
+	const struct layout *l = &recorder.kernel.types.layout;
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		if (structure_at(MODULE_MEM) != MEMBER_UNKNOWN) {

@@ -20,6 +20,16 @@ enum {
 	ASKED_MAX = 1 << 12,
 };
 
+static struct kernel_types types_of(const struct kernel_image *image)
+{
+	struct kernel_types types;
+	struct error err;
+
+	layout_init(&types.layout);
+	types.known = image->btf.len && layout_from_btf(image->btf.data, image->btf.len, &types.layout, &err) == 0;
+	return types;
+}
+
 /* The guest's firmware runs meanwhile; when the kernel is there, the guest waits for this. */
 static void *load(void *arg)
 {
@@ -27,6 +37,7 @@ static void *load(void *arg)
 
 	if (kernel_image_load(k->path, &k->image, &k->error) == 0) {
 		symtab_from_image(&k->tab, &k->image);
+		k->image_types = types_of(&k->image);
 		k->have_image = true;
 	}
 	return NULL;
@@ -53,12 +64,12 @@ static void put_lack(struct buf *out, const char *name)
 
 void kernel_lacks(const struct kernel *k, struct buf *out)
 {
-	const int32_t *offset = k->layout.offset;
+	const int32_t *offset = k->types.layout.offset;
 
 	for (size_t i = 0; i < hooks_count; i++)
 		if (k->lacking >> i & 1 && !hooks[i].optional)
 			buf_printf(out, "%s%s()", out->len ? ", " : "", hooks[i].functions[0]);
-	if (!k->typed) {
+	if (!k->types.known) {
 		put_lack(out, "BTF");
 		return;
 	}
@@ -80,8 +91,6 @@ static const struct raw_symbol *find_function(const struct symbol_list *symbols,
 
 static void find_hooks(struct kernel *k, const struct kernel_image *image, uint64_t slide)
 {
-	struct error err;
-
 	for (size_t i = 0; i < hooks_count; i++) {
 		const struct raw_symbol *sym = find_function(&image->symbols, &hooks[i]);
 
@@ -90,11 +99,9 @@ static void find_hooks(struct kernel *k, const struct kernel_image *image, uint6
 		else
 			k->lacking |= 1ull << i;
 	}
-	layout_init(&k->layout);
-	k->typed = image->btf.len && layout_from_btf(image->btf.data, image->btf.len, &k->layout, &err) == 0;
 }
 
-static void use_image(struct kernel *k, struct kernel_image *image, uint64_t slide)
+static void use_image(struct kernel *k, const struct kernel_image *image, const struct kernel_types *types, uint64_t slide)
 {
 	const struct raw_symbol *command_line = symbol_list_find(&image->symbols, "boot_command_line");
 	const struct raw_symbol *early = symbol_list_find(&image->symbols, "early_idt_handler_array");
@@ -102,6 +109,7 @@ static void use_image(struct kernel *k, struct kernel_image *image, uint64_t sli
 	const struct raw_symbol *entry_end = symbol_list_find(&image->symbols, "__entry_text_end");
 
 	k->slide = slide;
+	k->types = *types;
 	find_hooks(k, image, slide);
 	if (entry_start && entry_end) {
 		k->entry_start = entry_start->addr + slide;
@@ -130,7 +138,7 @@ void kernel_start(struct kernel *k, const char *path, bool symbols)
 		if (k->have_image && !symbol_list_find(&k->image.symbols, "linux_banner")) {
 			k->no_linux = true;
 			k->tables = 1;
-			use_image(k, &k->image, 0);
+			use_image(k, &k->image, &k->image_types, 0);
 		}
 		return;
 	}
@@ -158,7 +166,7 @@ static bool find_slide(struct kernel *k, struct registers *regs)
 		return false;
 	for (uint64_t slide = 0; sym->addr + slide < IMAGE_HIGH && sym->addr + slide >= sym->addr; slide += SLIDE_STEP)
 		if (guest_read(regs, sym->addr + slide, text, n) && banner_matches(image, text, n)) {
-			use_image(k, image, slide);
+			use_image(k, image, &k->image_types, slide);
 			k->from_image = true;
 			if (!k->banner)
 				k->banner = xstrndup(text, strcspn(text, "\n"));
@@ -210,6 +218,7 @@ static bool find_in_memory(struct kernel *k, struct registers *regs)
 {
 	struct kernel_image image = { 0 };
 	struct buf memory = { 0 };
+	struct kernel_types types;
 	const struct raw_symbol *banner;
 	struct error err;
 	uint64_t start, slide;
@@ -226,7 +235,8 @@ static bool find_in_memory(struct kernel *k, struct registers *regs)
 			slide = undo_slide(&image);
 			symtab_deinit(&k->tab);
 			symtab_from_image(&k->tab, &image);
-			use_image(k, &image, slide);
+			types = types_of(&image);
+			use_image(k, &image, &types, slide);
 			found = true;
 		}
 	}
@@ -243,8 +253,8 @@ void kernel_forget(struct kernel *k)
 		return; /* what it is, and where, was said by the user */
 	wait_for_image(k);
 	next = (struct kernel){
-		.path = k->path, .error = k->error, .image = k->image, .have_image = k->have_image, .tables = k->tables,
-		.image_table = k->image_table,
+		.path = k->path, .error = k->error, .image = k->image, .image_types = k->image_types, .have_image = k->have_image,
+		.tables = k->tables, .image_table = k->image_table,
 	};
 	if (k->found && !k->from_image) {
 		symtab_deinit(&k->tab);

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 
+#include "arch/address.h"
 #include "base/buf.h"
 #include "base/map.h"
 #include "guest/layout.h"
@@ -18,6 +19,12 @@
 #include "registers.h"
 #include "symbols/symtab.h"
 
+/* Where a kernel's structures have what is read. */
+struct kernel_types {
+	struct layout layout;
+	bool known;              /* the kernel has BTF, which tells the layout */
+};
+
 struct kernel {
 	pthread_t loader;
 	bool loading;
@@ -25,6 +32,7 @@ struct kernel {
 	bool no_linux;           /* symbols were given for what is no Linux: nothing to look for */
 	struct error error;      /* why the file was no good */
 	struct kernel_image image;
+	struct kernel_types image_types;
 	bool have_image;
 
 	uint32_t asked;
@@ -41,8 +49,7 @@ struct kernel {
 	char *banner;
 	struct map hooks_at;     /* run-time address → number of a hook there + 1; it is never changed once the kernel is found */
 	uint64_t lacking;        /* hooks that the kernel has no function for, as bits */
-	struct layout layout;
-	bool typed;              /* the kernel has BTF, which tells the layout */
+	struct kernel_types types;
 	uint64_t entry_start, entry_end; /* run-time bounds of .entry.text, where symbols are mere labels */
 	uint64_t early_start, early_end; /* likewise of early_idt_handler_array: arch/x86/kernel/head_64.S */
 	uint64_t command_line;   /* run-time address of boot_command_line; 0: not known */
@@ -88,7 +95,7 @@ static inline long kernel_function(struct kernel *k, uint64_t addr)
 {
 	long i;
 
-	if (!kernel_found(k))
+	if (!kernel_found(k) || (!addr_is_kernel(addr) && !k->no_linux))
 		return SYMTAB_NONE;
 	i = symtab_lookup(&k->tab, addr - k->slide);
 	return i == SYMTAB_NONE ? modules_function(&k->modules, addr) : i;

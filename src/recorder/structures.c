@@ -10,7 +10,7 @@ enum {
 
 int32_t structure_at(enum member member)
 {
-	return recorder.kernel.layout.offset[member];
+	return recorder.kernel.types.layout.offset[member];
 }
 
 uint64_t structure_read(struct vcpu *v, uint64_t structure, enum member member, size_t size)

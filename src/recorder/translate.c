@@ -645,12 +645,12 @@ static void look_at(struct work *w, size_t i)
 	w->wanted[i] = false;
 }
 
-/* The hook at the function that begins with the block, or NULL. */
-static const struct hook *hook_at_start(const struct work *w)
+/* The function that the block begins in. What waits asks only whether a handler or a label of entry code begins there. */
+static long function_at_start(const struct work *w)
 {
-	bool starts = w->function != SYMTAB_NONE && kernel_function_start(&recorder.kernel, w->function, w->addr);
-
-	return starts ? kernel_hook_at(&recorder.kernel, w->addr) : NULL;
+	if (w->watches == WATCH_STATE && !kernel_may_handle(&recorder.kernel, w->addr))
+		return SYMTAB_NONE;
+	return kernel_function(&recorder.kernel, w->addr);
 }
 
 /* Know the block again when it is left in its middle. False: there is no room for more. */
@@ -719,9 +719,9 @@ static void translate(struct work *w)
 		look_for_kernel();
 	else if (!addr_is_kernel(addr) && !kernel_found(&recorder.kernel))
 		look_for_efi_program(addr);
-	w->function = kernel_function(&recorder.kernel, addr);
-	hook = hook_at_start(w);
+	hook = kernel_found(&recorder.kernel) ? kernel_hook_at(&recorder.kernel, addr) : NULL;
 	w->watches = waiting_watches(addr, w->end, hook);
+	w->function = function_at_start(w);
 	w->block = NULL;
 	if (w->watches != WATCH_STATE && !keep_block(w)) {
 		count(w);

@@ -24,6 +24,14 @@ void builder_put_table(struct builder *b, enum chunk_type type, struct buf *payl
 		b->sink.put(b->sink.context, &(struct chunk_header){ .type = type }, payload, level);
 }
 
+void builder_copy_table(struct builder *b, const struct chunk_header *header, const struct buf *packed, struct buf *payload)
+{
+	if (b->sink.put_packed)
+		b->sink.put_packed(b->sink.context, &(struct chunk_header){ .type = header->type, .unpacked = header->unpacked }, packed);
+	else
+		builder_put_table(b, header->type, payload, BUILDER_TABLES_LEVEL);
+}
+
 struct encoder *builder_encoder(struct builder *b, unsigned cpu)
 {
 	struct encoder *enc = b->encoders[cpu];

@@ -12,6 +12,8 @@
 /* Takes over the payload's memory and empties *payload. What it cannot write it keeps in mind itself. `level` is zstd's; 0: its choice. */
 struct builder_sink {
 	void (*put)(void *context, const struct chunk_header *header, struct buf *payload, int level);
+	/* A chunk as another trace has it, packed; the caller keeps the memory. NULL: such a chunk comes by put(), to be packed anew. */
+	void (*put_packed)(void *context, const struct chunk_header *header, const struct buf *packed);
 	void *context;
 };
 
@@ -32,6 +34,9 @@ void builder_deinit(struct builder *b);
 
 /* A chunk that is no chunk of events. Nothing is done if the payload is empty. */
 void builder_put_table(struct builder *b, enum chunk_type type, struct buf *payload, int level);
+
+/* The same of another trace's chunk: `packed` is what reader_chunk() unpacked the payload from. */
+void builder_copy_table(struct builder *b, const struct chunk_header *header, const struct buf *packed, struct buf *payload);
 
 /* The vCPU's encoder, for encoder_next() and encoder_added(). */
 struct encoder *builder_encoder(struct builder *b, unsigned cpu);

@@ -100,7 +100,8 @@ int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *
 	buf_reserve(out, c->header.unpacked + 1);
 	if (read_at(r, packed->data, c->header.stored, c->offset + sizeof c->header) < 0)
 		return error_set(err, "%s: chunk %zu at byte %" PRIu64 ": cannot be read", r->path, i, c->offset);
-	n = ZSTD_decompressDCtx(zstd, out->data, out->cap, packed->data, c->header.stored);
+	packed->len = c->header.stored;
+	n = ZSTD_decompressDCtx(zstd, out->data, out->cap, packed->data, packed->len);
 	if (ZSTD_isError(n) || n != c->header.unpacked)
 		return error_set(err, "%s: chunk %zu at byte %" PRIu64 " is damaged (%s); the events in it cannot be had",
 				 r->path, i, c->offset, ZSTD_isError(n) ? ZSTD_getErrorName(n) : "wrong size");

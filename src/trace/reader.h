@@ -56,7 +56,7 @@ int reader_open(const char *path, struct reader **ret, struct error *err);
 void reader_free(struct reader *r);
 
 /*
- * Unpack chunk number i into *out (replacing what is there). Safe from several threads at
+ * Unpack chunk number i into *out (replacing what is there); *packed then has it as it is in the file. Safe from several threads at
  * once, each with its own zstd context.
  */
 int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *packed, struct buf *out,

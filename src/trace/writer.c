@@ -111,6 +111,14 @@ int writer_put(struct writer *w, const struct chunk_header *header, const struct
 	return r < 0 ? fail(w, r) : writer_put_packed(w, &h, &w->packed);
 }
 
+int writer_copy(struct writer *w, const struct chunk_header *header, const struct buf *stored)
+{
+	w->packed.len = 0;
+	buf_put(&w->packed, header, sizeof *header);
+	buf_put(&w->packed, stored->data, stored->len);
+	return writer_put_packed(w, header, &w->packed);
+}
+
 void writer_retry(struct writer *w)
 {
 	__atomic_store_n(&w->failed, 0, __ATOMIC_RELAXED);
