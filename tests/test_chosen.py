@@ -58,6 +58,9 @@ CHOICES = [
     pytest.param("--start entry:entry_SYSCALL_64_after_hwframe#5 --stop entry:entry_SYSCALL_64_safe_stack", marks=ALL),
     # an entry label that a block begins with
     pytest.param("--start entry:native_irq_return_iret#7 --stop entry:error_return", marks=ALL),
+    # a handler: what the fault left in the middle of its block was counted with it
+    pytest.param("--start entry:asm_exc_page_fault#9 --stop entry:handle_mm_fault", marks=ALL),
+    pytest.param("--start entry:asm_sysvec_apic_timer_interrupt#5 --stop +1ms --every", marks=ALL),
     # several functions have that name
     pytest.param("--start entry:p4d_offset#30 --stop entry:p4d_offset#5", marks=ALL),
     pytest.param("--start entry:do_exit --stop +100us --every", marks=ALL),

@@ -67,6 +67,7 @@ struct vcpu {
 	unsigned far_shift;
 	uint64_t single_insns; /* the counter when a block of one instruction accessed memory, and that block: watch_single() */
 	uint32_t single_block;
+	bool taken_back;       /* what a fault left, before the block of its handler told: watch_awaited_handler() */
 	uint64_t base16;      /* linear address of IP 0 in 16-bit code */
 	uint64_t task;        /* task_struct that runs; 0: not known */
 	uint64_t space;       /* page tables, 4 kB aligned */

@@ -525,7 +525,9 @@ static void instrument_start(struct work *w, const struct hook *hook)
 	uint32_t site;
 
 	look_for_boot(w);
-	if (waiting_for_entry(w->addr))
+	if (waiting_for_entry(w->addr) && w->block->vector >= 0)
+		on_start(w, watch_awaited_handler, userdata(w->block->number, arrives));
+	else if (waiting_for_entry(w->addr))
 		on_start(w, arrives ? watch_awaited_arrival : watch_awaited, (void *)(uintptr_t)w->addr);
 	if (waiting_for_inner(w->addr, w->end))
 		on_start(w, watch_awaited_ahead, (void *)(uintptr_t)w->addr);

@@ -59,6 +59,7 @@ void watch_often(unsigned cpu, void *data);           /* each so many instructio
 void watch_shutdown(unsigned cpu, void *data);
 void watch_awaited(unsigned cpu, void *data);         /* data: the address; waiting.h */
 void watch_awaited_arrival(unsigned cpu, void *data); /* likewise; watch_arrive() follows */
+void watch_awaited_handler(unsigned cpu, void *data); /* data: block, and whether watch_arrive() follows; watch_interrupt() does */
 void watch_awaited_ahead(unsigned cpu, void *data);   /* likewise */
 void watch_reset(unsigned cpu, void *data);           /* where a reset leads to; data: site */
 void watch_kexec_begins(unsigned cpu, void *data);

@@ -176,14 +176,14 @@ static void take_back(struct vcpu *v, uint64_t from)
 	pthread_mutex_unlock(&recorder.lock);
 }
 
-/* `uncounted`: as of watch_resumes(). */
-static void handler_entered(struct vcpu *v, uint64_t handler, unsigned vector, enum idt_kind kind, uint64_t uncounted)
+/* `uncounted`: as of watch_resumes(). `taken`: what the fault left has been taken back before. */
+static void handler_entered(struct vcpu *v, uint64_t handler, unsigned vector, enum idt_kind kind, uint64_t uncounted, bool taken)
 {
 	enum { SYSCALL_VECTOR = 0x80 };
 	struct frame f = { 0 };
 
 	watch_resumes(v, uncounted);
-	if (read_frame(v, vector, kind, &f) && is_fault(vector, f.error))
+	if (read_frame(v, vector, kind, &f) && is_fault(vector, f.error) && !taken)
 		take_back(v, f.from);
 	if (vector == SYSCALL_VECTOR && kind == IDT_64 && (f.cs & 3) == 3) {
 		watch_int80(v, handler, f.from);
@@ -199,8 +199,24 @@ static void handler_entered(struct vcpu *v, uint64_t handler, unsigned vector, e
 void watch_interrupt(unsigned cpu, void *data)
 {
 	const struct block *block = blocks_get(&recorder.blocks, (uint32_t)(uintptr_t)data);
+	struct vcpu *v = vcpu_get(cpu);
+	bool taken = v->taken_back;
 
-	handler_entered(vcpu_get(cpu), block->addr, block->vector & 0xff, block->vector >> 8, block->n);
+	v->taken_back = false;
+	handler_entered(v, block->addr, block->vector & 0xff, block->vector >> 8, block->n, taken);
+}
+
+void watch_awaited_handler(unsigned cpu, void *data)
+{
+	const struct block *block = blocks_get(&recorder.blocks, (uint32_t)(uintptr_t)data);
+	unsigned vector = block->vector & 0xff;
+	struct vcpu *v = vcpu_get(cpu);
+	struct frame f;
+
+	if (read_frame(v, vector, block->vector >> 8, &f) && is_fault(vector, f.error))
+		take_back(v, f.from);
+	v->taken_back = true;
+	(above(data) ? watch_awaited_arrival : watch_awaited)(cpu, (void *)(uintptr_t)block->addr);
 }
 
 /* What no descriptor table leads to (entering system management mode) is left to the return that ends it. */
@@ -221,5 +237,5 @@ void watch_discontinuity(unsigned cpu, int type, uint64_t from, uint64_t to)
 	vector = idts_handler(&recorder.idts, &v->regs, to, &kind);
 	pthread_mutex_unlock(&recorder.lock);
 	if (vector >= 0)
-		handler_entered(v, to, (unsigned)vector, kind, 0);
+		handler_entered(v, to, (unsigned)vector, kind, 0, false);
 }
