@@ -566,6 +566,45 @@ def test_top():
     return f"{ran} instructions of {len(EXE)} threads"
 
 
+def kfi_log(*args):
+    return run(UPTO, "export", "--to", "kfi", *args).stdout.decode()
+
+
+@pytest.mark.weight(20)
+def test_listed():
+    """kd and export list of a filter's trace what they list with that filter: not what is there only for others' sake. So do they of its parts."""
+    trace, counts = base(2), []
+    look_for_exe(trace)
+    for options in ("--min-duration 20us", "--functions *fault* --no-interrupts", f"--below {FAULT} --max-duration 3us", "--comm exe --not *fault*"):
+        path = thinned("listed", trace, *options.split())
+        own = len(rows_of(kfi_log(path)))
+        assert kfi_log(*options.split(), trace) == kfi_log(path) and own > 20, (options, own)
+        for kd in (("-n", "50", "-f", "Fctl"), ("-c",)):
+            # local times are of all that ran in the threads that were chosen; a trace has them of all threads
+            if "--comm" not in options or kd[0] == "-c":
+                assert run(UPTO, "kd", *kd, *options.split(), trace).stdout == run(UPTO, "kd", *kd, path).stdout, (options, kd)
+        # once more, by a filter that leaves all, and a cut
+        again = thinned("listed-again", path, "--min-duration", "0")
+        assert rows_of(kfi_log(again)) == rows_of(kfi_log(path)), options
+        first, last = (int(e["ns"]) for e in (dump(path, "-n", "1")[0], dump(path)[-1]))
+        cut = ["--start", f"time:{(first + last) // 2}ns"]
+        part = thinned("listed-part", path, *cut)
+        assert rows_of(kfi_log(part)) == rows_of(kfi_log(*cut, path)) != [], options
+        counts.append(own)
+    ran = collections.defaultdict(list)
+    for f in top(trace, "--comm", "exe")["functions"]:
+        ran[f["function"]].append(f["self_ns"])
+    # several functions of a name are NAME, NAME#2 … there
+    local = [f for f in upto_json("kd", "--json", "--comm", "exe", "--not", "*fault*", trace)["functions"] if len(ran[f["function"]]) == 1]
+    differ = [(f["function"], f["local_ns"], ran[f["function"]]) for f in local if [f["local_ns"]] != ran[f["function"]]]
+    assert len(local) > 50 and not differ, differ[:5]
+    return str(counts)
+
+
+def rows_of(log):
+    return [line for line in log.splitlines() if line.strip()[:1].isdigit()]
+
+
 def test_left_out_is_said():
     """Each table of calls says that some were left out, and by what; of a trace that has all of them, none does."""
     trace, path = base(2), thinned("said", base(2), "--min-duration", "20us")

@@ -11,6 +11,7 @@
 #include "trace/texts.h"
 #include "check_stacks.h"
 #include "functions.h"
+#include "held_calls.h"
 
 enum {
 	/*
@@ -309,6 +310,7 @@ static void check_texts(const struct reader *r, struct check *ret)
 	struct error damaged;
 	struct texts texts;
 	struct facts facts;
+	struct held_calls held;
 
 	if (texts_read(r, &texts, &damaged) < 0)
 		check_found(ret, CHECK_CONTAINER, 1, "%s", damaged.text);
@@ -316,6 +318,9 @@ static void check_texts(const struct reader *r, struct check *ret)
 	if (facts_read(r, &facts, &damaged) < 0)
 		check_found(ret, CHECK_CONTAINER, 1, "%s", damaged.text);
 	facts_deinit(&facts);
+	if (held_calls_read(r, &held, &damaged) < 0)
+		check_found(ret, CHECK_CONTAINER, 1, "%s", damaged.text);
+	held_calls_deinit(&held);
 }
 
 int check_analyse(const struct reader *r, const struct names *names, bool stacks, struct check *ret, struct error *err)

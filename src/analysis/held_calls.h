@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Calls that remain where calls were chosen (thin.h), though they were not chosen themselves: others that remain need their entries or exits.
- * A trace does not tell them apart; whoever lists calls right after choosing leaves them out.
+ * Events do not tell them apart, so a trace has a list of them (docs/format.md, chunk HELD); whoever lists calls leaves them out.
  */
 #ifndef UPTO_ANALYSIS_HELD_CALLS_H
 #define UPTO_ANALYSIS_HELD_CALLS_H
@@ -9,22 +9,35 @@
 #include "base/map.h"
 #include "replay/stacks.h"
 
-/* A key that the call has in the whole trace, and in what remains of it. */
-static inline uint64_t held_call_key(const struct stacks *s, const struct stack *stack, const struct frame *f)
-{
-	uint64_t pid = stack->thread == THREAD_NONE ? 0 : (uint32_t)s->threads->list[stack->thread].pid;
+/* A trace's own list, gone through while its calls are entered. */
+struct held_calls {
+	uint64_t *numbers;      /* of the calls, from 1 on, in the order in which they are entered while thunks are folded */
+	size_t count, cap;
+	size_t next;
+	uint64_t entered;
+};
 
-	return hash64(hash_text(pid + 1, names_function(s->names, f->function)) ^ f->entry_ns);
+/* Errors name the file. Call held_calls_deinit() also after an error. */
+int held_calls_read(const struct reader *r, struct held_calls *ret, struct error *err);
+void held_calls_deinit(struct held_calls *h);
+
+/* The story (replay/story.h) enters another call: is it held? */
+static inline bool held_calls_enter(struct held_calls *h)
+{
+	if (h->next == h->count || ++h->entered < h->numbers[h->next])
+		return false;
+	h->next++;
+	return true;
 }
 
-static inline void held_calls_put(struct map *held, const struct stacks *s, const struct stack *stack, const struct frame *f)
-{
-	map_put(held, held_call_key(s, stack, f), 1);
-}
+/* The same as a set that is good for any part of the trace: by thread, function and time of entry. */
+void held_calls_put(struct map *held, const struct stacks *s, const struct stack *stack, const struct frame *f);
+bool held_calls_has(const struct map *held, const struct stacks *s, const struct stack *stack, const struct frame *f);
 
-static inline bool held_calls_has(const struct map *held, const struct stacks *s, const struct stack *stack, const struct frame *f)
-{
-	return held && map_get(held, held_call_key(s, stack, f));
-}
+/* Add those of a trace to the set. Its thunks must be folded. */
+int held_calls_collect(const struct session *session, struct map *held, struct error *err);
+
+/* Append the payload of a HELD chunk for a trace, whose thunks must be folded: of its calls those that are in the set. Nothing if there are none. */
+int held_calls_encode(const struct session *session, const struct map *held, struct buf *out, struct error *err);
 
 #endif

@@ -33,7 +33,7 @@ struct recorded_run {
 	const struct names *names;
 	struct kfi_log *log;
 	struct error *err;
-	const struct map *held;
+	struct held_calls held;
 	bool rows, full;
 	uint32_t *numbers;    /* of names, by function, + 1 */
 	uint32_t *same;       /* how many functions of the same name come before it, by function */
@@ -141,9 +141,11 @@ static void add_row(struct recorded_run *st, const struct story_moment *m, struc
 	kfi_log_add(st->log, &row);
 }
 
-static bool is_listed(const struct recorded_run *st, const struct story_moment *m)
+static bool is_listed(struct recorded_run *st, const struct story_moment *m)
 {
-	return m->frame->at_start && !held_calls_has(st->held, m->stacks, m->stack, m->frame);
+	bool held = held_calls_enter(&st->held);
+
+	return m->frame->at_start && !held;
 }
 
 static void enter(struct recorded_run *st, const struct story_moment *m)
@@ -306,18 +308,20 @@ static void set_header(const struct reader *r, struct kfi_log *log)
 		h->counters[KFI_ALL_FILTERED] = (struct kfi_number){ true, all + h->counters[KFI_ALL_FILTERED].value };
 }
 
-static int run(const struct session *session, const struct map *held, bool rows, struct kfi_log *log, struct kd_sums *sums, struct error *err)
+static int run(const struct session *session, bool rows, struct kfi_log *log, struct kd_sums *sums, struct error *err)
 {
 	static const struct story_listener listener = { .hear = hear, .kinds = 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END };
 	static const struct story_part whole = { .to_ns = UINT64_MAX };
-	struct recorded_run st = { .names = session->names, .log = log, .err = err, .held = held, .rows = rows, .same = count_same(session->names),
+	struct recorded_run st = { .names = session->names, .log = log, .err = err, .rows = rows, .same = count_same(session->names),
 				   .numbers = xcalloc(names_count(session->names), sizeof *st.numbers) };
 	void *states[] = { &st };
 	int result;
 
 	*log = (struct kfi_log){ 0 };
 	set_header(session->reader, log);
-	result = story_tell(session, &whole, NULL, &listener, states, 1, err);
+	result = held_calls_read(session->reader, &st.held, err);
+	if (result == 0)
+		result = story_tell(session, &whole, NULL, &listener, states, 1, err);
 	if (result >= 0 && st.full)
 		result = error_set(err, "%s: more than %d calls of the kernel: choose some, by --start and --stop or --min-duration", session->reader->path,
 				   KFI_ROWS_MAX);
@@ -331,17 +335,18 @@ static int run(const struct session *session, const struct map *held, bool rows,
 	free(st.pair_list);
 	free(st.same);
 	map_free(&st.pairs);
+	held_calls_deinit(&st.held);
 	return result < 0 ? -1 : 0;
 }
 
-int kd_recorded_calls(const struct session *session, const struct map *held, struct kfi_log *ret, struct error *err)
+int kd_recorded_calls(const struct session *session, struct kfi_log *ret, struct error *err)
 {
-	return run(session, held, true, ret, NULL, err);
+	return run(session, true, ret, NULL, err);
 }
 
-int kd_recorded_sums(const struct session *session, const struct map *held, bool as_kd, struct kfi_log *ret_log, struct kd_sums *ret, struct error *err)
+int kd_recorded_sums(const struct session *session, bool as_kd, struct kfi_log *ret_log, struct kd_sums *ret, struct error *err)
 {
-	int result = run(session, held, false, ret_log, ret, err);
+	int result = run(session, false, ret_log, ret, err);
 
 	for (size_t i = 0; as_kd && i < ret->count; i++)
 		ret->list[i].local_ns = (int64_t)(ret->list[i].total_ns - ret->list[i].sub_ns);

@@ -2,7 +2,7 @@
 /*
  * A trace in the forms of a log of KFI: its calls of functions of the kernel and its modules, as kfi/log.h has them, or their sums. Here
  * all is known: what lies in what, what a call ran itself, and how it ended. Functions of the same name stay apart: the second one of a
- * name is "name#2". Calls that are `held` (held_calls.h; NULL: none) are not listed.
+ * name is "name#2". Calls that are held (held_calls.h) are not listed.
  */
 #ifndef UPTO_ANALYSIS_KD_RECORDED_H
 #define UPTO_ANALYSIS_KD_RECORDED_H
@@ -14,13 +14,13 @@
  * All calls, by entry. Fails if there are more than KFI_ROWS_MAX. A call that did not return, or was not over at the trace's end, has no exit.
  * The caller deinitialises *ret also after an error.
  */
-int kd_recorded_calls(const struct session *session, const struct map *held, struct kfi_log *ret, struct error *err);
+int kd_recorded_calls(const struct session *session, struct kfi_log *ret, struct error *err);
 
 /*
  * Their sums. Local time is what ran in the function, as top has it: also in calls that did not end, and with the sums of what was left out
  * of the trace, so that it is the same with and without a filter. As kd has it, it is what sub-time leaves, with that of other threads.
  * Of *ret_log only the names and the header are set. The caller deinitialises both, also after an error.
  */
-int kd_recorded_sums(const struct session *session, const struct map *held, bool as_kd, struct kfi_log *ret_log, struct kd_sums *ret, struct error *err);
+int kd_recorded_sums(const struct session *session, bool as_kd, struct kfi_log *ret_log, struct kd_sums *ret, struct error *err);
 
 #endif

@@ -60,6 +60,7 @@ struct thin_options {
 	const bool *thunks;     /* marks: functions that are folded into their callers where top shows what remains; NULL: none */
 	struct left_pairs *left_out; /* gets what is left out, of which the caller makes sums; NULL: top shows only what remains */
 	struct map *held;       /* gets the calls that remain and were not chosen (held_calls.h); NULL */
+	const struct map *held_before; /* those that the trace has already; NULL: none */
 	const char *what;       /* the options in words, for the trace's META */
 	bool unnamed;           /* it does not say so: the trace is thinned again, which does */
 	const char *start_what; /* the start condition in words, for messages; NULL: `what` */

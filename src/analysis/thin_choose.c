@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "held_calls.h"
 #include "select/trigger.h"
 #include "trace/facts.h"
 
@@ -230,17 +231,20 @@ static void choose(struct choosing *c, const struct stacks *s, const struct stac
 {
 	struct thinning *t = c->t;
 	enum thin_reason reason = reason_of(t, s, stack, frame, ended);
+	bool before = t->options->held_before && held_calls_has(t->options->held_before, s, stack, frame);
+	bool chosen = reason == THIN_REASONS && !before;
 
-	if (frame->kind != FRAME_BASE && c->trigger.on) {
+	/* such a call was counted as left out already */
+	if (frame->kind != FRAME_BASE && c->trigger.on && !before) {
 		t->counts.calls++;
 		if (reason < THIN_REASONS)
 			t->counts.left_out[reason]++;
 	}
-	if (reason == THIN_REASONS)
+	if (chosen)
 		t->marks[frame->data - 1] |= THIN_KEEP;
 	if (t->options->held) {
 		t->unchosen = array_reach(t->unchosen, t->n_left / 8 + 1, &t->cap_unchosen, 1);
-		t->unchosen[t->n_left / 8] |= (uint8_t)((reason != THIN_REASONS) << t->n_left % 8);
+		t->unchosen[t->n_left / 8] |= (uint8_t)(!chosen << t->n_left % 8);
 		t->n_left++;
 	}
 }

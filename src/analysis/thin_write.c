@@ -669,7 +669,7 @@ static int copy_tables(const struct thinning *t, struct builder *b, struct error
 		uint16_t type = r->chunks[i].header.type;
 
 		if (type == CHUNK_META || type == CHUNK_END || type == CHUNK_EVENTS || type == CHUNK_SITES || type == CHUNK_TEXTS || type == CHUNK_FACTS ||
-		    type == CHUNK_SUMS)
+		    type == CHUNK_SUMS || type == CHUNK_HELD)
 			continue;
 		result = reader_chunk(r, i, zstd, &packed, &data, err);
 		if (result == 0)

@@ -39,18 +39,16 @@ static bool is_trace(const void *data, size_t len)
 
 int kd_log_calls(const struct args *args, struct kfi_log *ret, struct error *err)
 {
-	struct chosen_calls chosen = { 0 };
 	struct trace_arg t;
-	int r = trace_arg_open_calls(args, &t, &chosen, err);
+	int r = trace_arg_open_calls(args, CHOSEN_FOR_CALLS, &t, err);
 
 	*ret = (struct kfi_log){ 0 };
 	if (r == 0) {
 		names_fold_thunks(&t.names);
-		r = kd_recorded_calls(&t.session, &chosen.held, ret, err);
+		r = kd_recorded_calls(&t.session, ret, err);
 		terminal_end_progress();
 		trace_arg_close(&t);
 	}
-	map_free(&chosen.held);
 	return r;
 }
 
@@ -67,7 +65,6 @@ bool kd_log_is_trace(const char *path)
 
 int kd_log_sums(const struct args *args, bool as_kd, struct kfi_log *ret_log, struct kd_sums *ret, struct error *err)
 {
-	struct chosen_calls chosen = { .with_sums = true };
 	struct trace_arg t;
 	int r;
 
@@ -79,14 +76,13 @@ int kd_log_sums(const struct args *args, bool as_kd, struct kfi_log *ret_log, st
 		return 0;
 	}
 	*ret_log = (struct kfi_log){ 0 };
-	r = trace_arg_open_calls(args, &t, &chosen, err);
+	r = trace_arg_open_calls(args, CHOSEN_FOR_SUMS, &t, err);
 	if (r == 0) {
 		names_fold_thunks(&t.names);
-		r = kd_recorded_sums(&t.session, &chosen.held, as_kd, ret_log, ret, err);
+		r = kd_recorded_sums(&t.session, as_kd, ret_log, ret, err);
 		terminal_end_progress();
 		trace_arg_close(&t);
 	}
-	map_free(&chosen.held);
 	return r;
 }
 

@@ -66,6 +66,7 @@ struct selected {
 	struct thin_options options;
 	bool thorough;   /* what is written is to be as small as can be */
 	bool of_all;     /* top's sums are to be those of all that ran in the spans, and in the threads */
+	bool tells_held; /* whoever reads it has to know which calls are there only for others' sake */
 	char *what, *start_what;
 	bool *marks[12]; /* memory of those in the options */
 	unsigned n_marks;

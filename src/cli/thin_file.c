@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analysis/functions.h"
+#include "analysis/held_calls.h"
 #include "analysis/left_functions.h"
 #include "output_file.h"
 #include "quantity.h"
@@ -91,10 +92,10 @@ static void path_of(int fd, char ret[32])
 }
 
 /*
- * The spans as a trace in memory, of which the filters then choose: the sums are those of what the spans have. `threads`: also the threads,
- * whose sums are then those of all that they ran.
+ * The spans as a trace in memory, of which the filters then choose: the sums are those of what the spans have. `of_threads` not NULL: also the
+ * threads, whose sums are then those of all that they ran; it gets the calls that are held.
  */
-static int open_spans(const struct session *session, const struct thin_options *o, bool threads, struct trace_arg *ret, char path[32], int *ret_fd,
+static int open_spans(const struct session *session, const struct thin_options *o, struct map *of_threads, struct trace_arg *ret, char path[32], int *ret_fd,
 		      struct thin_counts *ret_counts, struct error *err)
 {
 	struct thin_options spans = *o;
@@ -102,7 +103,8 @@ static int open_spans(const struct session *session, const struct thin_options *
 
 	if (fd < 0)
 		return error_set(err, "no memory for the spans: %s", strerror(errno));
-	spans.filter = (struct thin_filter){ .threads = threads ? o->filter.threads : NULL };
+	spans.filter = (struct thin_filter){ .threads = of_threads ? o->filter.threads : NULL };
+	spans.held = of_threads;
 	spans.limit = 0;
 	spans.left_out = NULL;
 	spans.unnamed = true;
@@ -126,7 +128,7 @@ static int append_sums_of_cut(const struct session *session, const struct thin_o
 	int fd, result;
 
 	within.cut = &counts->cut;
-	if (open_spans(session, &within, false, &all, all_path, &fd, &ignored, err) < 0)
+	if (open_spans(session, &within, NULL, &all, all_path, &fd, &ignored, err) < 0)
 		return -1;
 	trace_arg_close(&all);
 	result = append_sums(all_path, path, pairs, err);
@@ -134,7 +136,50 @@ static int append_sums_of_cut(const struct session *session, const struct thin_o
 	return result;
 }
 
-int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err)
+/* Tell in the trace which of its calls are held. */
+static int append_held(const char *path, const struct map *held, struct error *err)
+{
+	struct buf payload = { 0 };
+	struct trace_arg part;
+	int result;
+
+	if (open_trace(path, &part, err) < 0)
+		return -1;
+	names_fold_thunks(&part.names);
+	result = held_calls_encode(&part.session, held, &payload, err);
+	if (result == 0 && payload.len)
+		result = trace_append(part.reader, CHUNK_HELD, &payload, err);
+	trace_arg_close(&part);
+	buf_free(&payload);
+	return result;
+}
+
+/* Those that the trace has already. */
+static int collect_held(const char *path, struct map *ret, struct error *err)
+{
+	struct trace_arg whole;
+	int result;
+
+	if (open_trace(path, &whole, err) < 0)
+		return -1;
+	names_fold_thunks(&whole.names);
+	result = held_calls_collect(&whole.session, ret, err);
+	trace_arg_close(&whole);
+	return result;
+}
+
+static bool has_held(const struct reader *r)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < r->n_chunks; i++)
+		has |= r->chunks[i].header.type == CHUNK_HELD;
+	return has;
+}
+
+/* Write what is chosen, and what only the caller of thin() can tell of it. */
+static int write_chosen(int fd, const struct selected *selected, const struct trace_arg *t, const char *path, struct map *held_before,
+			struct thin_counts *ret, struct error *err)
 {
 	struct thin_options o = selected->options;
 	const char *whole_path = t->reader->path, *name = path ? path : "memory";
@@ -142,6 +187,7 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 	bool threads_first = of_all && !path && o.filter.threads;
 	struct thin_counts of_spans = { 0 };
 	struct left_pairs pairs = { 0 };
+	struct map held = { 0 };
 	struct trace_arg spans;
 	char spans_path[32], own_path[32];
 	int spans_fd = -1, result = 0;
@@ -149,7 +195,7 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 
 	path_of(fd, own_path);
 	if (threads_first || (has_filter(&o.filter) && has_spans(&o))) {
-		result = open_spans(&t->session, &o, threads_first, &spans, spans_path, &spans_fd, &of_spans, err);
+		result = open_spans(&t->session, &o, threads_first ? held_before : NULL, &spans, spans_path, &spans_fd, &of_spans, err);
 		whole_path = spans_path;
 		o.start = o.stop = (struct thin_condition){ 0 };
 		o.before_ns = 0;
@@ -158,6 +204,8 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 	if (result < 0)
 		return -1;
 	o.left_out = of_all ? &pairs : NULL;
+	o.held = (path || selected->tells_held) && has_filter(&o.filter) ? &held : NULL;
+	o.held_before = held_before->count ? held_before : NULL;
 	packing = !path ? PACK_QUICKLY : selected->thorough ? PACK_THOROUGHLY : PACK_WELL;
 	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, name, packing, ret, err);
 	ret->unstopped |= of_spans.unstopped;
@@ -173,7 +221,25 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 		trace_arg_close(&spans);
 		close(spans_fd);
 	}
+	if (result == 0 && held.count)
+		result = append_held(path ? path : own_path, &held, err);
+	else if (result == 0 && held_before->count)
+		result = append_held(path ? path : own_path, held_before, err);
 	free(pairs.list);
+	map_free(&held);
+	return result;
+}
+
+int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err)
+{
+	struct map held_before = { 0 };
+	int result = 0;
+
+	if ((path || selected->tells_held) && has_held(t->reader))
+		result = collect_held(t->reader->path, &held_before, err);
+	if (result == 0)
+		result = write_chosen(fd, selected, t, path, &held_before, ret, err);
+	map_free(&held_before);
 	return result;
 }
 

@@ -59,17 +59,17 @@ int open_trace(const char *path, struct trace_arg *ret, struct error *err)
 	return 0;
 }
 
-static int write_selected(const struct args *args, const struct trace_arg *t, int fd, struct chosen_calls *calls, struct error *err)
+static int write_selected(const struct args *args, const struct trace_arg *t, int fd, enum chosen_for purpose, struct error *err)
 {
 	struct thin_counts counts;
 	struct selected selected;
 	bool *thunks = NULL;
 	int result = select_arg(args, &t->session, &selected, err);
 
-	selected.of_all = args->command->of_all || (calls && calls->with_sums);
-	if (command_has(args->command, "thunks") && !arg(args, "thunks"))
+	selected.of_all = args->command->of_all || purpose == CHOSEN_FOR_SUMS;
+	selected.tells_held = purpose != CHOSEN_FOR_EVENTS;
+	if (purpose != CHOSEN_FOR_EVENTS || (command_has(args->command, "thunks") && !arg(args, "thunks")))
 		selected.options.thunks = thunks = names_thunks(&t->names);
-	selected.options.held = calls ? &calls->held : NULL;
 	if (result == 0)
 		result = thin_to(fd, &selected, t, NULL, &counts, err);
 	free(thunks);
@@ -81,7 +81,7 @@ static int write_selected(const struct args *args, const struct trace_arg *t, in
 }
 
 /* What was chosen is written to memory, and read from there in place of the trace. */
-static int open_selected(const struct args *args, struct chosen_calls *calls, struct trace_arg *t, struct error *err)
+static int open_selected(const struct args *args, enum chosen_for purpose, struct trace_arg *t, struct error *err)
 {
 	int fd = memfd_create("upto", MFD_CLOEXEC), result;
 	struct trace_arg chosen;
@@ -89,7 +89,7 @@ static int open_selected(const struct args *args, struct chosen_calls *calls, st
 
 	if (fd < 0)
 		return error_set(err, "no memory for what is chosen: %s", strerror(errno));
-	result = write_selected(args, t, fd, calls, err);
+	result = write_selected(args, t, fd, purpose, err);
 	/* there is no folder for an index there, so none is made */
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	if (result == 0)
@@ -119,7 +119,7 @@ int trace_arg_open_whole(const struct args *args, struct trace_arg *ret, struct 
 	return 0;
 }
 
-static int open_asked(const struct args *args, struct chosen_calls *calls, struct trace_arg *ret, struct error *err)
+static int open_asked(const struct args *args, enum chosen_for purpose, struct trace_arg *ret, struct error *err)
 {
 	if (trace_arg_open_whole(args, ret, err) < 0)
 		return -1;
@@ -127,7 +127,7 @@ static int open_asked(const struct args *args, struct chosen_calls *calls, struc
 		trace_arg_close(ret);
 		return -1;
 	}
-	if (select_is_asked(args) && (open_selected(args, calls, ret, err) < 0 || trace_has_pid(args, ret, err) < 0)) {
+	if (select_is_asked(args) && (open_selected(args, purpose, ret, err) < 0 || trace_has_pid(args, ret, err) < 0)) {
 		trace_arg_close(ret);
 		return -1;
 	}
@@ -136,12 +136,12 @@ static int open_asked(const struct args *args, struct chosen_calls *calls, struc
 
 int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error *err)
 {
-	return open_asked(args, NULL, ret, err);
+	return open_asked(args, CHOSEN_FOR_EVENTS, ret, err);
 }
 
-int trace_arg_open_calls(const struct args *args, struct trace_arg *ret, struct chosen_calls *calls, struct error *err)
+int trace_arg_open_calls(const struct args *args, enum chosen_for purpose, struct trace_arg *ret, struct error *err)
 {
-	return open_asked(args, calls, ret, err);
+	return open_asked(args, purpose, ret, err);
 }
 
 void thunks_arg(const struct args *args, struct trace_arg *t)

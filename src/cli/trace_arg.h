@@ -31,14 +31,15 @@ struct trace_arg {
  */
 int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error *err);
 
-/* What is known besides, where calls are chosen. */
-struct chosen_calls {
-	bool with_sums;    /* set by the caller: the trace is to have the sums of the calls that were not chosen */
-	struct map held;   /* calls that it has and that were not chosen (analysis/held_calls.h); the caller frees it, also after an error */
+/* What a trace is opened for. */
+enum chosen_for {
+	CHOSEN_FOR_EVENTS,
+	CHOSEN_FOR_CALLS,  /* to list calls: the trace tells which are there only for others' sake (analysis/held_calls.h) */
+	CHOSEN_FOR_SUMS,   /* the same, and it has the sums of the calls that were not chosen */
 };
 
 /* The same, for commands that list calls. */
-int trace_arg_open_calls(const struct args *args, struct trace_arg *ret, struct chosen_calls *calls, struct error *err);
+int trace_arg_open_calls(const struct args *args, enum chosen_for purpose, struct trace_arg *ret, struct error *err);
 /* The same, but do not choose, nor check what options ask for. */
 int trace_arg_open_whole(const struct args *args, struct trace_arg *ret, struct error *err);
 /* Open a trace, whatever the command line says. */

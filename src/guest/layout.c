@@ -97,6 +97,7 @@ static const char *const members[MEMBERS] = {
 	[MODULE_INIT_LAYOUT] = "module.init_layout",
 	[LAYOUT_BASE] = "module_layout.base",
 	[LAYOUT_TEXT_SIZE] = "module_layout.text_size",
+	[REQUEST_DISK] = "request.rq_disk",
 };
 
 /* What members were called in older kernels. */
@@ -107,7 +108,7 @@ static const char *const older[MEMBERS] = {
 
 bool layout_optional(enum member member)
 {
-	return member >= MODULE_MEM && member <= LAYOUT_TEXT_SIZE;
+	return member == QUEUE_DISK || (member >= MODULE_MEM && member <= REQUEST_DISK);
 }
 
 const char *layout_member(enum member member)

@@ -102,6 +102,7 @@ enum member {
 	MODULE_INIT_LAYOUT,
 	LAYOUT_BASE,
 	LAYOUT_TEXT_SIZE,
+	REQUEST_DISK,         /* before 5.17; since 5.15 the queue has it, too */
 	MEMBERS,
 };
 

@@ -161,11 +161,18 @@ bool read_firmware(struct vcpu *v, struct fact *fact)
 	return true;
 }
 
+static uint64_t disk_of(struct vcpu *v, uint64_t request)
+{
+	if (structure_at(REQUEST_DISK) != MEMBER_UNKNOWN)
+		return structure_pointer(v, request, REQUEST_DISK);
+	return structure_pointer(v, structure_pointer(v, request, REQUEST_QUEUE), QUEUE_DISK);
+}
+
 bool read_issue(struct vcpu *v, struct fact *fact)
 {
 	enum { REQ_OP_MASK = 0xff }; /* include/linux/blk_types.h */
 	uint64_t request = argument(v, GUEST_RDI);
-	uint64_t disk = structure_pointer(v, structure_pointer(v, request, REQUEST_QUEUE), QUEUE_DISK);
+	uint64_t disk = disk_of(v, request);
 	uint64_t sector = structure_pointer(v, request, REQUEST_SECTOR);
 
 	add_number(fact, request);

@@ -78,6 +78,8 @@ void kernel_lacks(const struct kernel *k, struct buf *out)
 			put_lack(out, layout_member(i));
 	if (offset[MODULE_MEM] == MEMBER_UNKNOWN && offset[MODULE_CORE_LAYOUT] == MEMBER_UNKNOWN)
 		put_lack(out, layout_member(MODULE_MEM));
+	if (offset[QUEUE_DISK] == MEMBER_UNKNOWN && offset[REQUEST_DISK] == MEMBER_UNKNOWN)
+		put_lack(out, layout_member(QUEUE_DISK));
 }
 
 static const struct raw_symbol *find_function(const struct symbol_list *symbols, const struct hook *hook)
