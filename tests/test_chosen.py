@@ -5,9 +5,11 @@ import collections
 import json
 import os
 import re
+import resource
 import select
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -507,3 +509,68 @@ def test_pid_by_name():
     calls = [run(UPTO, "calls", "--json", "-F", "vfs_open", "--pid", str(p), trace).stdout.decode().count('"depth"') for p in ["init", *inits]]
     assert calls[0] == sum(calls[1:]) > 0, calls
     fails(1, r"--pid nobody: the trace has no thread or process of that name", "waits", "--pid", "nobody", trace)
+
+
+def started(path, *options):
+    """upto record of a boot of a second or two, in the background, once QEMU runs."""
+    p = subprocess.Popen([UPTO, "record", "-f", "-o", path, *options, "--", *qemu_args("6.12", initrd("6.12", "brief"), whole=True)],
+                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                         preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN))
+    while not (os.path.exists(path) and os.path.getsize(path) > 1000):
+        time.sleep(0.01)
+        assert p.poll() is None, p.stderr.read().decode()
+    return p
+
+
+def is_whole(path):
+    assert run(UPTO, "check", path).returncode == 0
+    assert "span.1.start_ns" not in upto_json("info", "--json", path)["meta"]
+    assert not os.path.exists(path + ".part")
+    return upto_json("info", "--json", path)["events"] > 20000000
+
+
+@pytest.mark.weight(15)
+def test_interrupted_choice():
+    """Ctrl-C while upto chooses: it ends, nothing half-written is left, and the recording is there as a whole. So it is where there is no room."""
+    path = os.path.join(WORK, "chosen-interrupted.upto")
+    for stale in (path, path + ".part"):
+        if os.path.exists(stale):
+            os.unlink(stale)
+    p = started(path, "--min-duration", "10us")
+    while not os.path.exists(path + ".part"):
+        time.sleep(0.002)
+        assert p.poll() is None, p.stderr.read().decode()
+    p.send_signal(signal.SIGINT)
+    assert p.wait(timeout=10) == -signal.SIGINT
+    assert is_whole(path)
+    # so is upto thin
+    out = os.path.join(WORK, "chosen-interrupted-thin.upto")
+    for sig in (signal.SIGINT, signal.SIGTERM):
+        p = subprocess.Popen([UPTO, "thin", "-f", "--min-duration", "10us", "-o", out, path])
+        while not os.path.exists(out + ".part"):
+            time.sleep(0.002)
+            assert p.poll() is None
+        p.send_signal(sig)
+        assert p.wait(timeout=10) == -sig
+        assert not os.path.exists(out) and not os.path.exists(out + ".part")
+    assert is_whole(path)
+    # QEMU, which writes the recording, has no such limit
+    os.unlink(path)
+    p = started(path, "--min-duration", "10us")
+    resource.prlimit(p.pid, resource.RLIMIT_FSIZE, (100000, 100000))
+    said = p.communicate(timeout=60)[1].decode()
+    assert p.returncode == 1 and "chosen-interrupted.upto: is whole, nothing was taken out: " in said and "File too large" in said, said
+    assert is_whole(path)
+
+
+def test_runs_exist():
+    """Traces of a configuration's runs are not written over without -f: told before the guest starts."""
+    config, path = os.path.join(WORK, "chosen-exist.conf"), os.path.join(WORK, "chosen-exist.upto")
+    with open(config, "w") as f:
+        f.write("begin\n\ttrigger start entry do_exit\nend\nbegin\n\ttrigger start entry do_exit\nend\n")
+    with open(path + ".2", "w") as f:
+        f.write("mine")
+    fails(1, r"chosen-exist\.upto\.2: exists; --force overwrites it", "record", "--kfi", config, "-o", path, "--", *qemu_args("6.12", initrd("6.12", "brief")))
+    assert not os.path.exists(path) and not os.path.exists(path + ".1")
+    with open(path + ".2") as f:
+        assert f.read() == "mine"

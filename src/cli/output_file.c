@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,36 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+
+/* What ends the command leaves no unfinished file behind, which would be in the way of the next. */
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+enum { SIGNALS = sizeof signals / sizeof *signals };
+static const char *volatile unfinished; /* for the handler: a command writes one file at a time */
+static struct sigaction before[SIGNALS];
+
+static void remove_unfinished(int sig)
+{
+	if (unfinished)
+		unlink(unfinished);
+	raise(sig); /* it ends the command, once the handler has returned */
+}
+
+static void begin_unfinished(const char *part)
+{
+	const struct sigaction sa = { .sa_handler = remove_unfinished, .sa_flags = (int)SA_RESETHAND };
+
+	unfinished = part;
+	for (int i = 0; i < SIGNALS; i++)
+		if (sigaction(signals[i], NULL, &before[i]) == 0 && before[i].sa_handler == SIG_DFL)
+			sigaction(signals[i], &sa, NULL);
+}
+
+static void end_unfinished(void)
+{
+	for (int i = 0; unfinished && i < SIGNALS; i++)
+		sigaction(signals[i], &before[i], NULL);
+	unfinished = NULL;
+}
 
 static int exists(const char *path, struct error *err)
 {
@@ -96,6 +127,8 @@ int output_file_open(struct output_file *ret, const char *path, enum output_kind
 	if (!ret->path)
 		ret->path = xstrdup(path);
 	ret->fd = is_there && is_as_it_goes(&st, kind) ? open_as_it_goes(path, &st) : open_part(ret, force);
+	if (ret->fd >= 0 && ret->part)
+		begin_unfinished(ret->part);
 	if (ret->fd >= 0)
 		return 0;
 	if (ret->part && errno == EEXIST)
@@ -114,6 +147,7 @@ int output_file_close(struct output_file *o, int result, struct error *err)
 		result = error_set(err, "%s: %s", o->path, strerror(errno));
 	if (o->part && result < 0)
 		unlink(o->part);
+	end_unfinished();
 	output_file_deinit(o);
 	return result;
 }

@@ -214,6 +214,14 @@ static void catch_signals(void)
 	sigaction(SIGHUP, &sa, NULL);
 }
 
+/* QEMU has ended: from now on a signal ends upto, and the trace remains as it was recorded. */
+static void let_signals_end(void)
+{
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+}
+
 static int start(struct recorded *s, struct error *err)
 {
 	pid_t parent = getpid();
@@ -453,6 +461,7 @@ int recording_run(const struct recording *rec, struct error *err)
 		return EXIT_FAILED;
 	tell_asked(rec);
 	r = wait_for(rec, &s, tell);
+	let_signals_end();
 	if (!s.stats->begun && r) {
 		/* no instruction ran, and QEMU has printed why */
 		if (s.made)
