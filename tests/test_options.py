@@ -24,14 +24,16 @@ ROWS = {"--min-duration": ["10us"], "--max-duration": ["100us"]}
 ROWS_CODE = {"--functions": ["do_one_initcall,worker_thread"], "--not": ["kthread,do_one_initcall"], "--below": ["worker_thread,run_init_process"], "--module": ["virtio*"]}
 CODE = {"--kernel": [], "--user": [], "--module": ["story"]}
 LOGGED = ["--start", "log:pci", "--stop", "log:pci#2"]
+LOAD = ["--start", "entry:do_init_module", "--stop", "exit:do_init_module"]
+LOADS = {"--every": ([*LOAD, "--before", "50ms"], []), "--before": (LOAD, ["50ms"])}
 # options that choose what is looked at: asked of a few milliseconds, but for those commands that need more
 CHOICES = {
     "top": {**SPANS, **RING, **MORE_CALLS, "--depth": ["2"]}, "first": {**SPANS, **RING, **MORE_CALLS, "--depth": ["2"]},
     "tree": {**SPANS, **RING, **MORE_CALLS, **CODE},
     "dump": {**SPANS, **RING, **MORE_CALLS, **CODE, "--depth": ["2"]}, "calls": {**SPANS, **RING, **CALLS, **CODE},
-    "syscalls": {**SPANS, **RING, "--before": (["--start", f"entry:{FAULT}#40"], ["500us"]), "--limit": ["20000"], "--keep": (["--limit", "20000"], ["last"]), "--every": (["--start", FAULT, "--stop", f"{FAULT}#5"], [])}, "ps": {**SPANS, **RING},
+    "syscalls": {**SPANS, **RING, "--before": (["--start", f"entry:{FAULT}#40"], ["1s"]), "--limit": ["20000"], "--keep": (["--limit", "20000"], ["last"]), "--every": (["--start", FAULT, "--stop", f"{FAULT}#5"], [])}, "ps": {**SPANS, **RING},
     "log": {"--start": ["time:LATE"], "--stop": ["time:LATE"], "--every": (LOGGED, [])},
-    "timeline": {"--start": ["time:LATE"], "--stop": ["time:LATE"]}, "waits": {"--start": ["time:LATE"], "--stop": ["time:LATE"]},
+    "timeline": {"--start": ["time:LATE"], "--stop": ["time:LATE"], **LOADS}, "waits": {"--start": ["time:LATE"], "--stop": ["time:LATE"], **LOADS},
     "why": {"--start": ["entry:kernel_init_freeable"], "--stop": ["exit:kernel_init_freeable"]},
     "thin": {**SPANS, **RING, **MORE_CALLS, **CODE, "--depth": ["2"]},
 }
@@ -160,3 +162,27 @@ def test_rows():
     assert some and some <= {r["id"] for r in tree}, some - {r["id"] for r in tree}
     assert {r["id"] for r in tree if r["kind"] == "initcall"} == {i for i in some if by_id[i]["kind"] == "initcall"}
     return f"{sum(compared) + len(long)} rows"
+
+
+@pytest.mark.weight(6)
+def test_windows():
+    """Of several spans, waits has what begins in one of them, timeline what has a part in one; --before makes each longer."""
+    trace, _ = recording("6.12", 2)
+    waits, told = upto_json("waits", "--json", trace)["waits"], upto_json("timeline", "--json", trace)["timeline"]
+    loads = [(c["entry_ns"], c["entry_ns"] + c["duration_ns"])
+             for c in upto_json("calls", "--json", "--function", "do_init_module", "--depth", "1", trace)["calls"] if c["duration_ns"]]
+    assert len(loads) > 2 and all(a[1] < b[0] for a, b in zip(loads, loads[1:])), loads
+    kinds, counts = ",".join({r["kind"] for r in told}), []
+    for before in 0, 50000000:
+        options = ["--start", "entry:do_init_module", "--stop", "exit:do_init_module", "--every", *(["--before", f"{before}ns"] if before else [])]
+        spans = [(max(start - before, last), stop) for (start, stop), last in zip(loads, [0, *(stop for _, stop in loads)])]
+        begun = [w for w in waits if any(start <= w["start_ns"] < stop for start, stop in spans)]
+        assert upto_json("waits", "--json", *options, trace)["waits"] == begun, (options, len(begun))
+        part = {r["id"] for r in told if any(r["end_ns"] > start and r["start_ns"] < stop for start, stop in spans)}
+        got = {r["id"] for r in upto_json("timeline", "--json", "--kind", kinds, *options, trace)["timeline"]}
+        assert got == part, (options, got ^ part)
+        counts.append((len(begun), len(part)))
+    assert counts[0][0] < counts[1][0] and 2 < counts[0][1] < counts[1][1], counts
+    p = run(UPTO, "waits", "--start", "do_init_module", "--stop", "vfs_read#1000000", trace)
+    assert b"--stop vfs_read#1000000: did not happen: up to the trace's end" in p.stderr, p.stderr
+    return str(counts)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "windows.h"
 
 const char *thin_reason_name(enum thin_reason reason)
 {
@@ -89,17 +90,29 @@ static int no_span(const struct session *session, const struct thin_options *opt
 			 options->start_what ? options->start_what : options->what);
 }
 
-int thin_first_span(const struct session *session, const struct thin_options *options, uint64_t *ret_from_ns, uint64_t *ret_to_ns, struct error *err)
+/* With --before, as far as the span before it leaves room for that. */
+static struct kept_span window_of(const struct thinning *t, size_t i)
+{
+	const struct thin_span *x = &t->spans[i];
+	uint64_t from_ns = t->options->before_ns ? x->from_ns : x->start_ns, last_ns = i ? t->spans[i - 1].stop_ns : 0;
+
+	return (struct kept_span){ from_ns > last_ns ? from_ns : last_ns, t->options->stop.condition.kind ? x->stop_ns : UINT64_MAX };
+}
+
+int thin_find_spans(const struct session *session, const struct thin_options *options, struct windows *ret, struct error *err)
 {
 	struct thinning t = { .session = session, .options = options };
 	int result = thin_choose(&t, err);
 
+	*ret = (struct windows){ .unstopped = t.counts.unstopped };
 	if (result == 0 && !t.n_spans)
 		result = no_span(session, options, err);
 	if (result == 0) {
-		*ret_from_ns = t.spans[0].start_ns;
-		*ret_to_ns = t.spans[0].stop_ns;
+		ret->list = xcalloc(t.n_spans, sizeof *ret->list);
+		ret->count = t.n_spans;
 	}
+	for (size_t i = 0; i < ret->count; i++)
+		ret->list[i] = window_of(&t, i);
 	free(t.spans);
 	return result;
 }

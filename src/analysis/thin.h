@@ -19,6 +19,7 @@
 
 struct left_pairs;
 struct map;
+struct windows;
 
 /* A condition with its function as marks by number; NULL: it is of another kind. */
 struct thin_condition {
@@ -80,8 +81,8 @@ struct thin_counts {
 	bool unstopped;         /* that is the trace's end, since what was to stop it did not happen */
 };
 
-/* When the first span begins and ends. Fails if none does. */
-int thin_first_span(const struct session *session, const struct thin_options *options, uint64_t *ret_from_ns, uint64_t *ret_to_ns, struct error *err);
+/* When the spans begin and end. Fails if none does. The caller frees ret->list, also after an error. */
+int thin_find_spans(const struct session *session, const struct thin_options *options, struct windows *ret, struct error *err);
 
 /* "duration" … */
 const char *thin_reason_name(enum thin_reason reason);

@@ -21,7 +21,7 @@ enum { BAR_WIDTH = 20, CAUSES_MAX = 5 };
 
 /* What is asked for. */
 struct asked {
-	struct span window;     /* of time */
+	struct windows windows; /* of time */
 	bool rows;              /* not all of them: those that the filter chooses */
 	const struct thin_filter *filter;
 };
@@ -159,10 +159,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 
 	if (choice_arg(args, h, &choice, err) < 0)
 		return EXIT_USAGE;
-	if (asked->window.from_ns > choice.span.from_ns)
-		choice.span.from_ns = asked->window.from_ns;
-	if (asked->window.to_ns < choice.span.to_ns)
-		choice.span.to_ns = asked->window.to_ns;
+	choice.windows = &asked->windows;
 	if (asked->rows) {
 		choice.chosen = chosen = choose(h, asked->filter);
 		choice.min_ns = 0;
@@ -185,13 +182,13 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 
 static int run_on(const struct args *args, struct trace_arg *t, struct error *err)
 {
-	struct asked asked = { .window = { .to_ns = UINT64_MAX }, .rows = select_has_rows(args) };
+	struct asked asked = { .rows = select_has_rows(args) };
 	struct selected selected;
 	struct history history = { 0 };
 	int r = EXIT_FAILED;
 
 	if (select_arg(args, &t->session, &selected, err) == 0 &&
-	    select_window(args, &t->session, &asked.window.from_ns, &asked.window.to_ns, err) == 0) {
+	    select_windows(args, &t->session, &selected, &asked.windows, err) == 0) {
 		names_fold_thunks(&t->names);
 		left_out_warn(args, t);
 		asked.filter = &selected.options.filter;
@@ -199,6 +196,7 @@ static int run_on(const struct args *args, struct trace_arg *t, struct error *er
 			r = show(args, t, &history, &asked, err);
 		history_deinit(&history);
 	}
+	free(asked.windows.list);
 	selected_deinit(&selected);
 	return r;
 }
@@ -227,7 +225,7 @@ static const struct option options[] = {
 	{ 0, "from", "TIME", "only what is not over at this guest time: 1.5s, 20ms" },
 	{ 0, "to", "TIME", "only what begins before this guest time" },
 	VIEW_OPTIONS,
-	SELECT_WINDOW,
+	SELECT_WINDOWS,
 	HELP_OPTION,
 	{ 0 },
 };

@@ -15,7 +15,8 @@
 
 /* What is asked for. */
 struct choice {
-	struct span span;              /* that they begin in */
+	struct span span;              /* that they begin in … */
+	struct windows windows;        /* … and in one of these */
 	const bool *processes;         /* of --pid: marks by number of thread; NULL: all */
 	const struct thin_filter *filter;
 };
@@ -25,7 +26,7 @@ static bool is_asked(const struct choice *choice, const struct threads *threads,
 	const struct thread *t = threads_at(threads, a->thread);
 
 	/* a CPU's idle thread waits for nothing */
-	if (!t || !t->pid || a->start_ns < choice->span.from_ns || a->start_ns >= choice->span.to_ns)
+	if (!t || !t->pid || a->start_ns < choice->span.from_ns || a->start_ns >= choice->span.to_ns || !windows_have(&choice->windows, a->start_ns))
 		return false;
 	if (choice->processes && !choice->processes[a->thread])
 		return false;
@@ -76,12 +77,13 @@ static int run_on(const struct args *args, struct trace_arg *t, struct span span
 	int r = EXIT_FAILED;
 
 	if (select_arg(args, &t->session, &selected, err) == 0 &&
-	    select_window(args, &t->session, &choice.span.from_ns, &choice.span.to_ns, err) == 0) {
+	    select_windows(args, &t->session, &selected, &choice.windows, err) == 0) {
 		names_fold_thunks(&t->names);
 		left_out_warn(args, t);
 		choice.filter = &selected.options.filter;
 		r = print(args, t, &choice, err);
 	}
+	free(choice.windows.list);
 	selected_deinit(&selected);
 	return r;
 }
@@ -113,7 +115,7 @@ static const struct option options[] = {
 	{ 0, "from", "TIME", "only waits that begin at or after this guest time: 1.5s, 20ms" },
 	{ 0, "to", "TIME", "only waits that begin before this guest time" },
 	VIEW_OPTIONS,
-	SELECT_WINDOW,
+	SELECT_WINDOWS,
 	HELP_OPTION,
 	{ 0 },
 };

@@ -2,6 +2,7 @@
 #include "select_arg.h"
 
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ static const char *value_of(const struct args *args, const char *name)
 	const struct option *options = args->command->options;
 
 	for (int i = 0; options[i].name; i++)
-		if ((options[i].selects || options[i].rows) && !strcmp(options[i].name, name))
+		if ((options[i].selects || options[i].rows || options[i].windows) && !strcmp(options[i].name, name))
 			return args->values[i];
 	return NULL;
 }
@@ -342,27 +343,28 @@ void selected_deinit(struct selected *s)
 	*s = (struct selected){ 0 };
 }
 
-int select_window(const struct args *args, const struct session *session, uint64_t *from_ns, uint64_t *to_ns, struct error *err)
+int select_windows(const struct args *args, const struct session *session, const struct selected *selected, struct windows *ret, struct error *err)
 {
-	const char *start = arg(args, "start"), *stop = arg(args, "stop");
-	struct selected s = { .what = xasprintf("%s%s", start ? "--start " : "--stop ", start ? start : stop) };
-	uint64_t begin_ns, end_ns;
-	int result = 0;
+	const char *start = value_of(args, "start"), *stop = value_of(args, "stop");
+	cleanup_free char *what = xasprintf("%s%s", start ? "--start " : "--stop ", start ? start : stop ? stop : "");
+	struct thin_options o = {
+		.start = selected->options.start, .stop = selected->options.stop, .every = selected->options.every,
+		.before_ns = selected->options.before_ns, .what = what,
+	};
 
-	s.options.what = s.what;
-	if (start || stop) {
-		result = condition_arg(start, "start", session, &s, &s.options.start, err);
-		if (result == 0)
-			result = condition_arg(stop, "stop", session, &s, &s.options.stop, err);
-		if (result == 0)
-			result = thin_first_span(session, &s.options, &begin_ns, &end_ns, err);
-		if (result == 0 && start)
-			*from_ns = begin_ns;
-		if (result == 0 && stop)
-			*to_ns = end_ns;
-	}
-	selected_deinit(&s);
-	return result;
+	*ret = (struct windows){ 0 };
+	if (!start && !stop)
+		return 0;
+	if (thin_find_spans(session, &o, ret, err) < 0)
+		return -1;
+	if (ret->unstopped)
+		select_tell_unstopped(args);
+	return 0;
+}
+
+void select_tell_unstopped(const struct args *args)
+{
+	fprintf(stderr, "upto: --stop %s: did not happen: up to the trace's end\n", arg(args, "stop"));
 }
 
 struct sink {

@@ -4,16 +4,21 @@
 #define UPTO_CLI_SELECT_ARG_H
 
 #include "analysis/thin.h"
+#include "analysis/windows.h"
 #include "command.h"
 
 #define SELECT_SPANS                                                                    \
 	{ 0, "start", "COND", "only from there on: entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME, log:TEXT; …#N: the Nth time", .selects = true }, \
 	{ 0, "stop", "COND", "only up to there: likewise", .selects = true },           \
 	{ 0, "every", NULL, "with --start and --stop: each time, not only the first", .selects = true }
-/* For commands that know a span's surroundings, and only show less: see select_window(). */
+/* For commands that know a span's surroundings, and only show less: see select_windows(). */
 #define SELECT_WINDOW                                                                   \
-	{ 0, "start", "COND", "from there on, as --from: entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME, log:TEXT; …#N: the Nth time" }, \
-	{ 0, "stop", "COND", "up to there, as --to: likewise" }
+	{ 0, "start", "COND", "from there on, as --from: entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME, log:TEXT; …#N: the Nth time", .windows = true }, \
+	{ 0, "stop", "COND", "up to there, as --to: likewise", .windows = true }
+#define SELECT_WINDOWS                                                                  \
+	SELECT_WINDOW,                                                                  \
+	{ 0, "every", NULL, "with --start and --stop: each time, not only the first", .windows = true }, \
+	{ 0, "before", "TIME", "with --start: also so long before it", .windows = true }
 #define SELECT_RING                                                                     \
 	{ 0, "before", "TIME", "with --start: also so long before it", .selects = true }, \
 	{ 0, "limit", "N", "at most N events", .selects = true },                  \
@@ -103,8 +108,14 @@ void selected_deinit(struct selected *s);
 /* Marks of the functions that --functions and --not choose, while thunks are not folded. The caller frees *ret, also after an error. */
 int select_functions(const struct args *args, const struct names *names, bool **ret, struct error *err);
 
-/* The times of a command's --start and --stop, if they were given; else *from_ns and *to_ns remain. */
-int select_window(const struct args *args, const struct session *session, uint64_t *from_ns, uint64_t *to_ns, struct error *err);
+/*
+ * The times of a command's --start and --stop, which select_arg() has read; none if they were not given. Standard error says if what was to stop it
+ * did not happen. The caller frees ret->list, also after an error.
+ */
+int select_windows(const struct args *args, const struct session *session, const struct selected *selected, struct windows *ret, struct error *err);
+
+/* On standard error, what was to stop a span. */
+void select_tell_unstopped(const struct args *args);
 
 /* How small a trace is made. */
 enum packing {

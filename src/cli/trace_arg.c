@@ -75,7 +75,7 @@ static int write_selected(const struct args *args, const struct trace_arg *t, in
 	free(thunks);
 	terminal_end_progress();
 	if (result == 0 && counts.unstopped)
-		fprintf(stderr, "upto: --stop %s: did not happen: up to the trace's end\n", arg(args, "stop"));
+		select_tell_unstopped(args);
 	selected_deinit(&selected);
 	return result;
 }

@@ -4,6 +4,7 @@
 #define UPTO_TABLES_TIMELINE_TABLE_H
 
 #include "analysis/history.h"
+#include "analysis/windows.h"
 #include "replay/walk.h"
 #include "table.h"
 
@@ -16,7 +17,8 @@ struct timeline_choice {
 	bool kinds[SPAN_KINDS]; /* with any_kind: these, and no tree */
 	bool any_kind;
 	const bool *chosen;     /* marks by number: these, and in the tree what they are a part of; NULL: all */
-	struct span span;       /* of guest time */
+	struct span span;       /* of guest time: with a part in it … */
+	const struct windows *windows; /* … and in one of these */
 	unsigned bar_width;     /* letters of the bars */
 	unsigned others;        /* how many of those that had the CPU are named, up to HISTORY_HOT */
 };
