@@ -155,13 +155,13 @@ def test_example():
   11.409436489 [0] arrive 0x7fb95ab3cd20
 """ + trace.ask("dump", "--kind", "clock")
     assert [f["function"] for f in trace.json("first")["first"]] == ["prepare_exit_to_usermode", "[user]"]  # retint_user is not seen at its start
-    for command in "tree", "stack", "calls", "thin", "kd", "export":
-        args = {"stack": ["--at", "11.4094349"], "thin": ["-o", trace.path + ".thin"], "export": ["--to", "kfi"]}.get(command, [])
+    for command in "tree", "stack", "calls", "kd", "export":
+        args = {"stack": ["--at", "11.4094349"], "export": ["--to", "kfi"]}.get(command, [])
         trace.refuses("stacks", command, *args)
     for options in ["-c"], ["-c", "-r"], ["--as-kd"]:
         trace.refuses("stacks", "kd", *options)
     trace.refuses("stacks", "top", "--total")
-    trace.refuses("stacks", "top", "--start", "time:1")
+    trace.refuses("stacks", "top", "--min-duration", "1us")
     trace.refuses("threads", "ps")
     trace.refuses("threads", "top", "--by", "thread")
     trace.refuses("instructions", "top", "-s", "self_insns")
@@ -232,6 +232,30 @@ def test_blocks():
         text = blocks(seed, n)
         got = {(f["function"], f["section"]): f["self_ns"] for f in Imported(text).json("top", "--clock", "ns")["functions"]}
         assert {k: v for k, v in got.items() if v} == sums(text), seed
+
+
+def test_spans_of_blocks():
+    """Of a text trace, what is between two functions' entries: while reading, and as a trace of its own; what it cannot tell is refused."""
+    lines = blocks(6, 3000).splitlines()
+    for i, name in ((500, "begins"), (900, "ends"), (1300, "begins"), (1301, "ends"), (2000, "begins + 4"), (2500, "ends")):
+        lines[i] = f"{lines[i].split()[0]} {name} in section .text"
+    trace = Imported("\n".join(lines))
+    parts = [lines[500:901], lines[1300:1302]]
+    for every, want in (([], sums("\n".join(parts[0]))), (["--every"], collections.Counter(sums("\n".join(parts[0]))) + collections.Counter(sums("\n".join(parts[1]))))):
+        span = ["--start", "begins", "--stop", "entry:ends", *every]
+        got = {(f["function"], f["section"]): f["self_ns"] for f in trace.json("top", "--clock", "ns", *span)["functions"]}
+        assert {k: v for k, v in got.items() if v} == want, every
+        part = os.path.join(WORK, "blocks-part.upto")
+        run(UPTO_ASAN, "thin", "-f", *span, "-o", part, trace.path)
+        run(UPTO_ASAN, "check", part)
+        thin = {(f["function"], f["section"]): f["self_ns"] for f in json.loads(run(UPTO_ASAN, "top", "--json", "-n", "0", part).stdout)["functions"]}
+        assert {k: v for k, v in thin.items() if v} == want, every
+        os.unlink(part)
+    for options, lacks in ((["--start", "exit:begins"], "ends of calls"), (["--start", "log:x"], "facts of the kernel's own"), (["--stop", "exec:x"], "threads"),
+                           (["--min-duration", "1us"], "stacks"), (["--functions", "begins"], "stacks"), (["--comm", "x"], "threads")):
+        trace.refuses(lacks, "top", *options)
+        trace.refuses(lacks, "thin", "-o", os.path.join(WORK, "never.upto"), *options)
+    assert not os.path.exists(os.path.join(WORK, "never.upto"))
 
 
 def functions(text):

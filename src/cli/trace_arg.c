@@ -123,7 +123,7 @@ static int open_asked(const struct args *args, enum chosen_for purpose, struct t
 {
 	if (trace_arg_open_whole(args, ret, err) < 0)
 		return -1;
-	if (trace_has_asked(args, ret, err) < 0 || (select_is_asked(args) && trace_need(ret, "stacks", err) < 0)) {
+	if (trace_has_asked(args, ret, err) < 0) {
 		trace_arg_close(ret);
 		return -1;
 	}

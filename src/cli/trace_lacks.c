@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "select/condition.h"
+
 static const struct { const char *word, *text; } words[] = {
 	{ "instructions", "instructions" }, { "stacks", "stacks" }, { "exits", "ends of calls" }, { "tasks", "threads" },
 	{ "interrupts", "interrupts" }, { "syscalls", "system calls" }, { "facts", "facts of the kernel's own" },
@@ -15,6 +17,12 @@ static const struct { const char *option, *value, *needs; } options[] = {
 	{ "by", "process", "tasks" }, { "by", "thread", "tasks" }, { "no-interrupts", NULL, "interrupts" }, { "only-interrupts", NULL, "interrupts" },
 	{ "pid", NULL, "tasks" }, { "comm", NULL, "tasks" },
 };
+
+/* Options that choose calls, where they do that. */
+static const char *const of_calls[] = { "min-duration", "max-duration", "functions", "not", "below", "depth", "kernel", "user", "module" };
+
+/* What conditions of a kind need; NULL: only what every trace has. */
+static const char *const of_conditions[] = { [CONDITION_EXIT] = "exits", [CONDITION_EXEC] = "tasks", [CONDITION_LOG] = "facts" };
 
 bool trace_lacks(const struct trace_arg *t, const char *what)
 {
@@ -33,6 +41,31 @@ int trace_need(const struct trace_arg *t, const char *what, struct error *err)
 	return error_set(err, "%s: was imported from %s: it has no %s", t->reader->path, from ? from : "elsewhere", text);
 }
 
+static int condition_has_needs(const struct args *args, const char *option, const struct trace_arg *t, struct error *err)
+{
+	const char *text = arg_if_any(args, option);
+	struct condition c = { 0 };
+	int result = text ? condition_parse(option, text, &c, err) : 0;
+
+	if (result == 0 && c.kind < sizeof of_conditions / sizeof *of_conditions && of_conditions[c.kind])
+		result = trace_need(t, of_conditions[c.kind], err);
+	condition_deinit(&c);
+	return result;
+}
+
+static int choice_has_needs(const struct args *args, const struct trace_arg *t, struct error *err)
+{
+	const struct option *own = args->command->options;
+
+	for (int i = 0; own[i].name; i++)
+		for (size_t k = 0; own[i].selects && args->values[i] && k < sizeof of_calls / sizeof *of_calls; k++)
+			if (!strcmp(own[i].name, of_calls[k]) && trace_need(t, "stacks", err) < 0)
+				return -1;
+	if (condition_has_needs(args, "start", t, err) < 0)
+		return -1;
+	return condition_has_needs(args, "stop", t, err);
+}
+
 int trace_has_needs(const struct args *args, const struct trace_arg *t, struct error *err)
 {
 	const char *value;
@@ -44,5 +77,5 @@ int trace_has_needs(const struct args *args, const struct trace_arg *t, struct e
 		if (value && (!options[i].value || !strcmp(value, options[i].value)) && trace_need(t, options[i].needs, err) < 0)
 			return -1;
 	}
-	return 0;
+	return choice_has_needs(args, t, err);
 }
