@@ -250,8 +250,11 @@ def test_filters(smp):
 
 
 def exits(all_events, function):
-    """Numbers of the events that end calls of the function: of each the return that reads what the call pushed."""
-    out, open_calls = {}, {}
+    """
+    Numbers of the events that end calls of the function: of each the return that reads what the call pushed; and of one from before
+    the gap, whose push is not here, the return of whoever is in the function then.
+    """
+    out, open_calls, current = {}, {}, {}
     for i, e in enumerate(all_events):
         if e["kind"] in ("call", "call-indirect"):
             open_calls[e["slot"]] = i
@@ -259,6 +262,10 @@ def exits(all_events, function):
             begin = all_events[open_calls.pop(e["slot"])]
             if begin["from"] == e["target"] and begin["place"] == function:
                 out[i] = True
+        elif e["kind"] == "return" and current.get(e["cpu"]) == function:
+            out[i] = True
+        if "place" in e:
+            current[e["cpu"]] = e["place"].partition("+")[0]
     return out
 
 

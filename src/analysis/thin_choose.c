@@ -138,6 +138,8 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 	c->n_left = 0;
 	c->last_ns = s->ns;
 	look_at_times(c, s->ns, event_has_clock(s->event->kind));
+	/* no other span comes; but how long calls took that began in it is known only later */
+	s->stop |= !c->t->by_frame && c->t->n_spans && !c->trigger.on && !c->trigger.every;
 }
 
 static void add_needed(struct choosing *c, uint32_t frame, uint32_t by, bool chosen)
