@@ -105,10 +105,24 @@ static int open_as_it_goes(const char *path, const struct stat *st)
 	return is_stdout(st) ? dup(STDOUT_FILENO) : open(path, O_WRONLY | O_CLOEXEC);
 }
 
+/* A signal comes before the file is made, or when it is known that it is to be removed. */
 static int open_part(struct output_file *o, bool force)
 {
+	sigset_t blocked, old;
+	int fd, why;
+
 	o->part = xasprintf("%s.part", o->path);
-	return open(o->part, O_RDWR | O_CREAT | (force ? O_TRUNC : O_EXCL) | O_CLOEXEC, 0666);
+	sigemptyset(&blocked);
+	for (int i = 0; i < SIGNALS; i++)
+		sigaddset(&blocked, signals[i]);
+	pthread_sigmask(SIG_BLOCK, &blocked, &old);
+	fd = open(o->part, O_RDWR | O_CREAT | (force ? O_TRUNC : O_EXCL) | O_CLOEXEC, 0666);
+	why = errno;
+	if (fd >= 0)
+		begin_unfinished(o->part);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	errno = why;
+	return fd;
 }
 
 static void output_file_deinit(struct output_file *o)
@@ -127,8 +141,6 @@ int output_file_open(struct output_file *ret, const char *path, enum output_kind
 	if (!ret->path)
 		ret->path = xstrdup(path);
 	ret->fd = is_there && is_as_it_goes(&st, kind) ? open_as_it_goes(path, &st) : open_part(ret, force);
-	if (ret->fd >= 0 && ret->part)
-		begin_unfinished(ret->part);
 	if (ret->fd >= 0)
 		return 0;
 	if (ret->part && errno == EEXIST)
