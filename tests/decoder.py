@@ -176,6 +176,15 @@ class Trace:
         self.symbol_addrs = [s.addr for s in self.symbols]
         self.all_symbols += self.symbols
 
+    def held(self):
+        """Numbers of the calls that are there only for others' sake."""
+        numbers = []
+        for c in self.chunks:
+            cursor = Cursor(self.payload(c)) if c.type == HELD else Cursor(b"")
+            while cursor.left():
+                numbers.append((numbers[-1] if numbers else 0) + cursor.varint())
+        return numbers
+
     def sums(self):
         """Those of each SUMS chunk."""
         return [self._sums(Cursor(self.payload(c))) for c in self.chunks if c.type == SUMS]

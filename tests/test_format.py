@@ -12,7 +12,8 @@ import zlib
 
 import decoder
 from places import Places
-from guest import TOP, UPTO, WORK, initrd, numbers, qemu_args, run, upto_json
+from guest import TOP, UPTO, UPTO_ASAN, WORK, initrd, numbers, qemu_args, run, upto_json
+from test_code import recording
 from test_robust import short_trace, write
 
 sys.path.insert(0, os.path.join(TOP, "fuzz"))
@@ -156,19 +157,24 @@ def test_decoder():
            f"{len(trace.sites) - decoder.FIRST_SITE} sites, {len(trace.symbols)} symbols"
 
 
+def rewritten(trace, kind, payload, version=7):
+    """The bytes of a trace whose chunk of that kind has another payload."""
+    out = decoder.FILE_MAGIC + struct.pack("<II", version, 0)
+    for c in trace.chunks:
+        stored = trace.data[c.offset + decoder.CHUNK_HEADER.size:c.offset + decoder.CHUNK_HEADER.size + c.stored]
+        if c.type == kind:
+            stored = zstd(payload)
+            c = c._replace(stored=len(stored), unpacked=len(payload))
+        header = decoder.CHUNK_HEADER.pack(*c[:-2], 0)[:-4]
+        out += header + struct.pack("<I", zlib.crc32(header)) + stored
+    return out
+
+
 def as_format_6(trace):
     """The bytes of a trace, with the kernel's symbols as format 6 had them."""
-    out = decoder.FILE_MAGIC + struct.pack("<II", 6, 0)
-    for c in trace.chunks:
-        payload = trace.data[c.offset + decoder.CHUNK_HEADER.size:c.offset + decoder.CHUNK_HEADER.size + c.stored]
-        if c.type == decoder.SYMBOLS:
-            rows = symbols([(s.addr, s.end - s.addr, s.section, s.name.encode()) for s in trace.symbols],
-                           [(s.addr, s.end, s.name.encode()) for s in trace.sections])
-            payload = zstd(rows)
-            c = c._replace(stored=len(payload), unpacked=len(rows))
-        header = decoder.CHUNK_HEADER.pack(*c[:-2], 0)[:-4]
-        out += header + struct.pack("<I", zlib.crc32(header)) + payload
-    return out
+    rows = symbols([(s.addr, s.end - s.addr, s.section, s.name.encode()) for s in trace.symbols],
+                   [(s.addr, s.end, s.name.encode()) for s in trace.sections])
+    return rewritten(trace, decoder.SYMBOLS, rows, version=6)
 
 
 def test_format_6():
@@ -194,6 +200,25 @@ def test_format_6():
         assert p.returncode == 1 and b"the header says format %d" % version in p.stderr, p
     os.unlink(new)
     os.unlink(old)
+
+
+def test_damaged_lists():
+    """What a filter leaves beside the events: a list that is damaged is refused by what reads it, and found by check."""
+    path, bad = (os.path.join(WORK, f"format-{name}.upto") for name in ("listed", "bad"))
+    run(UPTO, "thin", "-f", "--start", "entry:kernel_init_freeable", "--stop", "exit:kernel_init_freeable", "--min-duration", "20us", "-o", path,
+        recording("6.12", 1)[0])
+    trace = decoder.Trace(path)
+    held = trace.held()
+    assert len(held) > 20 and held == sorted(set(held)) and held[-1] < sum(c.events for c in trace.chunks), held[:5]
+    cut = b"\x01" * 10 + b"\x80"
+    for kind, payloads, question, said in ((decoder.HELD, (b"\0", cut, b"\xff\xff\xff\xff\x0f", b"\x80" * 11), "kd", b"damaged numbers of held calls"),
+                                           (decoder.SUMS, (b"\x05", cut, b"\0\0\xff"), "top", b"damaged sums")):
+        for payload in payloads:
+            write(bad, rewritten(trace, kind, payload))
+            for command in ("check", question):
+                p = run(UPTO_ASAN, command, bad, check=False)
+                assert p.returncode == 1 and said in p.stdout + p.stderr, (command, payload, p.stdout[-300:], p.stderr[-300:])
+    os.unlink(bad)
 
 
 def test_made():

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "trace/facts.h"
+#include "trace/left_sums.h"
 #include "trace/texts.h"
 #include "check_stacks.h"
 #include "functions.h"
@@ -311,6 +312,7 @@ static void check_texts(const struct reader *r, struct check *ret)
 	struct texts texts;
 	struct facts facts;
 	struct held_calls held;
+	struct left_sums sums;
 
 	if (texts_read(r, &texts, &damaged) < 0)
 		check_found(ret, CHECK_CONTAINER, 1, "%s", damaged.text);
@@ -321,6 +323,9 @@ static void check_texts(const struct reader *r, struct check *ret)
 	if (held_calls_read(r, &held, &damaged) < 0)
 		check_found(ret, CHECK_CONTAINER, 1, "%s", damaged.text);
 	held_calls_deinit(&held);
+	if (left_sums_read(r, &sums, &damaged) < 0)
+		check_found(ret, CHECK_CONTAINER, 1, "%s", damaged.text);
+	left_sums_deinit(&sums);
 }
 
 int check_analyse(const struct reader *r, const struct names *names, bool stacks, struct check *ret, struct error *err)

@@ -30,44 +30,31 @@ bool held_calls_has(const struct map *held, const struct stacks *s, const struct
 	return map_get(held, key_of(s, stack, f));
 }
 
-static bool decode(struct cursor *in, struct held_calls *h)
+static int decode(void *state, struct cursor *in, struct error *err)
 {
+	struct held_calls *h = state;
 	uint64_t number = h->count ? h->numbers[h->count - 1] : 0;
 
 	while (cursor_left(in)) {
 		uint64_t more = cursor_varint(in);
 
-		if (in->bad || !more || more > UINT64_MAX - number)
-			return false;
+		if (in->bad || !more || more > h->most - number)
+			return error_set(err, "damaged numbers of held calls");
 		number += more;
 		h->numbers = array_grow(h->numbers, h->count, &h->cap, sizeof *h->numbers);
 		h->numbers[h->count++] = number;
 	}
-	return true;
+	return 0;
 }
 
 int held_calls_read(const struct reader *r, struct held_calls *ret, struct error *err)
 {
-	ZSTD_DCtx *zstd = ZSTD_createDCtx();
-	struct buf packed = { 0 }, data = { 0 };
-	int result = 0;
+	enum { ENTERED_BY_ONE = 8 }; /* calls: what one event enters are itself, thunks and what control is seen in for the first time */
 
 	*ret = (struct held_calls){ 0 };
-	for (size_t i = 0; i < r->n_chunks && result == 0; i++) {
-		struct cursor in;
-
-		if (r->chunks[i].header.type != CHUNK_HELD)
-			continue;
-		result = reader_chunk(r, i, zstd, &packed, &data, err);
-		in = cursor_over(data.data, data.len);
-		if (result == 0 && !decode(&in, ret))
-			result = error_set(err, "%s: chunk %zu at byte %llu: numbers of held calls are damaged", r->path, i,
-					   (unsigned long long)r->chunks[i].offset);
-	}
-	ZSTD_freeDCtx(zstd);
-	buf_free(&packed);
-	buf_free(&data);
-	return result;
+	for (size_t i = 0; i < r->n_chunks; i++)
+		ret->most += (uint64_t)r->chunks[i].header.events * ENTERED_BY_ONE;
+	return reader_chunks_of(r, CHUNK_HELD, decode, ret, err);
 }
 
 void held_calls_deinit(struct held_calls *h)

@@ -15,6 +15,7 @@ struct held_calls {
 	size_t count, cap;
 	size_t next;
 	uint64_t entered;
+	uint64_t most;          /* no trace of so many events has more calls */
 };
 
 /* Errors name the file. Call held_calls_deinit() also after an error. */

@@ -111,27 +111,18 @@ void facts_settle(struct facts *all)
 	}
 }
 
+static int take(void *state, struct cursor *in, struct error *err)
+{
+	return facts_decode(in, state, err);
+}
+
 int facts_read(const struct reader *r, struct facts *ret, struct error *err)
 {
-	ZSTD_DCtx *zstd = ZSTD_createDCtx();
-	struct buf packed = { 0 }, data = { 0 };
-	int result = 0;
+	int result;
 
 	*ret = (struct facts){ 0 };
-	for (size_t i = 0; i < r->n_chunks && result == 0; i++) {
-		struct cursor in;
-
-		if (r->chunks[i].header.type != CHUNK_FACTS)
-			continue;
-		result = reader_chunk(r, i, zstd, &packed, &data, err);
-		in = cursor_over(data.data, data.len);
-		if (result == 0 && facts_decode(&in, ret, err) < 0)
-			result = error_prefix(err, "%s: chunk %zu", r->path, i);
-	}
+	result = reader_chunks_of(r, CHUNK_FACTS, take, ret, err);
 	facts_settle(ret);
-	ZSTD_freeDCtx(zstd);
-	buf_free(&packed);
-	buf_free(&data);
 	return result;
 }
 

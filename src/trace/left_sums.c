@@ -273,46 +273,29 @@ static void read_sums(struct cursor *in, struct left_sums *s, size_t first, size
 	free(sums);
 }
 
-static int decode(struct cursor *in, struct left_sums *s, struct buf *names)
+static int decode(void *state, struct cursor *in, struct error *err)
 {
+	struct left_sums *s = state;
 	size_t first = s->n_names, first_edge = s->n_edges;
+	struct buf *names;
 
+	s->bytes = array_grow(s->bytes, s->n_bytes, &s->cap_bytes, sizeof *s->bytes);
+	names = &s->bytes[s->n_bytes++];
+	*names = (struct buf){ 0 };
+	/* a name's length takes a byte at least, in place of which it gets its NUL: the bytes do not move */
+	buf_reserve(names, cursor_left(in) + 1);
 	read_names(in, s, names);
 	if (!in->bad)
 		read_pairs(in, s, first);
 	if (!in->bad)
 		read_sums(in, s, first, first_edge);
-	return in->bad ? -1 : 0;
+	return in->bad ? error_set(err, "damaged sums") : 0;
 }
 
 int left_sums_read(const struct reader *r, struct left_sums *ret, struct error *err)
 {
-	ZSTD_DCtx *zstd = ZSTD_createDCtx();
-	struct buf packed = { 0 }, data = { 0 };
-	int result = 0;
-
 	*ret = (struct left_sums){ 0 };
-	for (size_t i = 0; i < r->n_chunks && result == 0; i++) {
-		struct cursor in;
-
-		if (r->chunks[i].header.type != CHUNK_SUMS)
-			continue;
-		result = reader_chunk(r, i, zstd, &packed, &data, err);
-		if (result < 0)
-			break;
-		ret->bytes = array_grow(ret->bytes, ret->n_bytes, &ret->cap_bytes, sizeof *ret->bytes);
-		ret->bytes[ret->n_bytes] = (struct buf){ 0 };
-		/* a name's length takes a byte at least, in place of which it gets its NUL: the bytes do not move */
-		buf_reserve(&ret->bytes[ret->n_bytes], data.len + 1);
-		in = cursor_over(data.data, data.len);
-		if (decode(&in, ret, &ret->bytes[ret->n_bytes++]) < 0)
-			result = error_set(err, "%s: chunk %zu at byte %llu: sums are damaged", r->path, i,
-					   (unsigned long long)r->chunks[i].offset);
-	}
-	ZSTD_freeDCtx(zstd);
-	buf_free(&packed);
-	buf_free(&data);
-	return result;
+	return reader_chunks_of(r, CHUNK_SUMS, decode, ret, err);
 }
 
 void left_sums_deinit(struct left_sums *s)

@@ -109,6 +109,28 @@ int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *
 	return 0;
 }
 
+int reader_chunks_of(const struct reader *r, enum chunk_type type, reader_take *take, void *state, struct error *err)
+{
+	ZSTD_DCtx *zstd = ZSTD_createDCtx();
+	struct buf packed = { 0 }, data = { 0 };
+	int result = 0;
+
+	for (size_t i = 0; i < r->n_chunks && result == 0; i++) {
+		struct cursor in;
+
+		if (r->chunks[i].header.type != type)
+			continue;
+		result = reader_chunk(r, i, zstd, &packed, &data, err);
+		in = cursor_over(data.data, data.len);
+		if (result == 0 && take(state, &in, err) < 0)
+			result = error_prefix(err, "%s: chunk %zu at byte %" PRIu64, r->path, i, r->chunks[i].offset);
+	}
+	ZSTD_freeDCtx(zstd);
+	buf_free(&packed);
+	buf_free(&data);
+	return result;
+}
+
 static int take_symbols(struct reader *r, const struct buf *data, struct error *err)
 {
 	/* from version 7 on a table begins with a 0 */

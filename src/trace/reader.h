@@ -10,6 +10,7 @@
 #include <zstd.h>
 
 #include "arch/arch.h"
+#include "base/cursor.h"
 #include "boots.h"
 #include "codec.h"
 #include "code_records.h"
@@ -61,6 +62,12 @@ void reader_free(struct reader *r);
  */
 int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *packed, struct buf *out,
 		 struct error *err);
+
+/* Takes the payload of a chunk. An error says only what is wrong there. */
+typedef int reader_take(void *state, struct cursor *in, struct error *err);
+
+/* Hand over the payloads of all chunks of a type, one after the other; they are not kept. Errors name the file and the chunk. */
+int reader_chunks_of(const struct reader *r, enum chunk_type type, reader_take *take, void *state, struct error *err);
 
 /* The trace has everything that happened: it ended in order and lost nothing. */
 bool reader_complete(const struct reader *r);

@@ -13,8 +13,10 @@ void text_put(struct buf *out, const struct text *t)
 	buf_put_str(out, t->bytes, t->len);
 }
 
-static int decode(struct cursor *in, struct texts *t, struct error *err)
+static int decode(void *state, struct cursor *in, struct error *err)
 {
+	struct texts *t = state;
+
 	while (cursor_left(in) && !in->bad) {
 		struct text text = { .cpu = (uint32_t)cursor_varint(in), .insns = cursor_varint(in) };
 		uint8_t arg = cursor_u8(in);
@@ -52,25 +54,11 @@ static void make_index(struct texts *t)
 
 int texts_read(const struct reader *r, struct texts *ret, struct error *err)
 {
-	ZSTD_DCtx *zstd = ZSTD_createDCtx();
-	struct buf packed = { 0 }, data = { 0 };
-	int result = 0;
+	int result;
 
 	*ret = (struct texts){ 0 };
-	for (size_t i = 0; i < r->n_chunks && result == 0; i++) {
-		struct cursor in;
-
-		if (r->chunks[i].header.type != CHUNK_TEXTS)
-			continue;
-		result = reader_chunk(r, i, zstd, &packed, &data, err);
-		in = cursor_over(data.data, data.len);
-		if (result == 0 && decode(&in, ret, err) < 0)
-			result = error_prefix(err, "%s: chunk %zu", r->path, i);
-	}
+	result = reader_chunks_of(r, CHUNK_TEXTS, decode, ret, err);
 	make_index(ret);
-	ZSTD_freeDCtx(zstd);
-	buf_free(&packed);
-	buf_free(&data);
 	return result;
 }
 
