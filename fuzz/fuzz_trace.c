@@ -13,15 +13,19 @@
 #include "analysis/calltree.h"
 #include "analysis/check.h"
 #include "analysis/digest.h"
+#include "analysis/kd_recorded.h"
 #include "analysis/kernel_log.h"
+#include "analysis/left_functions.h"
 #include "analysis/processes.h"
 #include "analysis/summary.h"
 #include "analysis/syscall_list.h"
+#include "analysis/thin.h"
 #include "analysis/totals.h"
 #include "analysis/why.h"
 #include "arch/syscall_args.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "trace/texts.h"
 #include "trace/writer.h"
 
@@ -252,6 +256,68 @@ static void must_tile(const struct why *w)
 	must(sum == w->to_ns - w->from_ns);
 }
 
+static void take_chunk(void *context, const struct chunk_header *header, struct buf *payload, int level)
+{
+	uint64_t *events = context;
+
+	(void)payload, (void)level;
+	*events += header->events;
+}
+
+/* Spans and calls are taken out, in each way that has code of its own. */
+static void choose(const struct session *session)
+{
+	bool *some = xcalloc(names_count(session->names), sizeof *some);
+	const struct thin_condition enters = { { .kind = CONDITION_ENTRY, .nth = 1 }, some }, leaves = { { .kind = CONDITION_EXIT, .nth = 1 }, some };
+	const struct thin_filter long_ones = { .min_duration_ns = 50 }, few = { .functions = some, .depth = 1, .no_interrupts = true }, inner = { .below = some };
+	struct thin_options ways[] = {
+		{ .what = "", .start = enters, .stop = leaves, .every = true, .before_ns = 20 }, { .what = "", .filter = long_ones },
+		{ .what = "", .filter = few, .limit = 3, .keep_last = true }, { .what = "", .stop = leaves, .filter = inner, .limit = 2 },
+	};
+
+	some[0] = true;
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+		struct left_pairs pairs = { 0 };
+		struct map held = { 0 };
+		struct thin_counts counts;
+		struct error err;
+		uint64_t events = 0;
+
+		ways[i].left_out = i % 2 ? &pairs : NULL;
+		ways[i].held = &held;
+		if (thin(session, &ways[i], &(struct builder_sink){ .put = take_chunk, .context = &events }, &counts, &err) == 0)
+			must(events == counts.events);
+		free(pairs.list);
+		map_free(&held);
+	}
+	free(some);
+}
+
+/* The calls as rows of a log, and their sums. */
+static void list_calls(const struct session *session)
+{
+	struct kd_sums sums = { 0 };
+	struct kfi_log log;
+	struct error err;
+
+	kd_recorded_calls(session, &log, &err);
+	kfi_log_deinit(&log);
+	kd_recorded_sums(session, true, &log, &sums, &err);
+	kd_sums_deinit(&sums);
+	kfi_log_deinit(&log);
+}
+
+static void analyse_choice(const struct reader *r, const struct names *names)
+{
+	struct threads threads;
+	const struct session session = { .reader = r, .names = names, .threads = &threads };
+
+	threads_init(&threads, r);
+	choose(&session);
+	list_calls(&session);
+	threads_deinit(&threads);
+}
+
 static void analyse_history(const struct reader *r, const struct names *names)
 {
 	struct milestone m;
@@ -355,6 +421,7 @@ static void analyse(const struct reader *r)
 	analyse_processes(r, &part);
 	analyse_tree(r, &names);
 	analyse_history(r, &names);
+	analyse_choice(r, &names);
 	check_analyse(r, &names, true, &check, &err);
 	check_deinit(&check);
 	names_deinit(&names);

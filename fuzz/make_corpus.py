@@ -68,7 +68,7 @@ def zstd(data):
 
 # ---- traces
 
-META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS, FACTS, SUMS = range(1, 12)
+META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS, FACTS, SUMS, HELD = range(1, 13)
 CALL, CALL_INDIRECT, RETURN, JUMP, JUMP_INDIRECT, ARRIVE, INTERRUPT_RETURN, INTERRUPT, SYSCALL, SYSCALL_RETURN, \
     HALT, RESUME, TASK_SWITCH, ADDRESS_SPACE, CLOCK, GAP = range(1, 17)
 MISS_SITE, MISS_INSNS, MISS_SLOT, MISS_FROM, MISS_TARGET, MISS_PHRASE = 1, 2, 4, 8, 16, 128
@@ -286,7 +286,7 @@ def thinned():
     end = b"events=42\nlost=0\ninsns.0=%d\n" % (first.insns + 1000 + second.insns)
     return [(META, b"upto=0.1\nvcpus=1\nkernel_ns=40\nslide=0\nfiltered=yes\nthinned=--depth 2\n", {}), (SITES, sites(TABLE), {}),
             (SYMBOLS, symbols(FUNCTIONS), {}), (EVENTS, first.payload(), {"events": first}),
-            (EVENTS, second.payload(), dict(events=second, **behind)), (SUMS, sums_payload(), {}), (END, end, {})]
+            (EVENTS, second.payload(), dict(events=second, **behind)), (SUMS, sums_payload(), {}), (HELD, varint(1) + varint(2), {}), (END, end, {})]
 
 
 def container(parts):
@@ -322,6 +322,7 @@ def make_trace():
     less = thinned()
     save("fuzz_trace", "thinned", b"\2" + loose(less))
     save("fuzz_trace", "thinned-bad-sums", b"\2" + loose(less[:5] + [(SUMS, less[5][1][:-9] + b"\xff" * 30, {})] + less[6:]))
+    save("fuzz_trace", "thinned-bad-held", b"\2" + loose(less[:6] + [(HELD, varint(1) + varint(0), {})] + less[7:]))
     save("fuzz_trace", "thinned-no-gap", b"\2" + loose(less[:4] + [(EVENTS, story().payload(), dict(less[4][2], events=story()))] + less[5:]))
     past = history()
     save("fuzz_trace", "history", b"\2" + loose(past))

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "windows.h"
+#include "intervals.h"
 
 const char *thin_reason_name(enum thin_reason reason)
 {
@@ -91,7 +91,7 @@ static int no_span(const struct session *session, const struct thin_options *opt
 }
 
 /* With --before, as far as the span before it leaves room for that. */
-static struct kept_span window_of(const struct thinning *t, size_t i)
+static struct kept_span interval_of(const struct thinning *t, size_t i)
 {
 	const struct thin_span *x = &t->spans[i];
 	uint64_t from_ns = t->options->before_ns ? x->from_ns : x->start_ns, last_ns = i ? t->spans[i - 1].stop_ns : 0;
@@ -99,12 +99,12 @@ static struct kept_span window_of(const struct thinning *t, size_t i)
 	return (struct kept_span){ from_ns > last_ns ? from_ns : last_ns, t->options->stop.condition.kind ? x->stop_ns : UINT64_MAX };
 }
 
-int thin_find_spans(const struct session *session, const struct thin_options *options, struct windows *ret, struct error *err)
+int thin_find_spans(const struct session *session, const struct thin_options *options, struct intervals *ret, struct error *err)
 {
 	struct thinning t = { .session = session, .options = options };
 	int result = thin_choose(&t, err);
 
-	*ret = (struct windows){ .unstopped = t.counts.unstopped };
+	*ret = (struct intervals){ .unstopped = t.counts.unstopped };
 	if (result == 0 && !t.n_spans)
 		result = no_span(session, options, err);
 	if (result == 0) {
@@ -112,7 +112,7 @@ int thin_find_spans(const struct session *session, const struct thin_options *op
 		ret->count = t.n_spans;
 	}
 	for (size_t i = 0; i < ret->count; i++)
-		ret->list[i] = window_of(&t, i);
+		ret->list[i] = interval_of(&t, i);
 	free(t.spans);
 	return result;
 }

@@ -19,7 +19,7 @@
 
 struct left_pairs;
 struct map;
-struct windows;
+struct intervals;
 
 /* A condition with its function as marks by number; NULL: it is of another kind. */
 struct thin_condition {
@@ -82,7 +82,7 @@ struct thin_counts {
 };
 
 /* When the spans begin and end. Fails if none does. The caller frees ret->list, also after an error. */
-int thin_find_spans(const struct session *session, const struct thin_options *options, struct windows *ret, struct error *err);
+int thin_find_spans(const struct session *session, const struct thin_options *options, struct intervals *ret, struct error *err);
 
 /* "duration" … */
 const char *thin_reason_name(enum thin_reason reason);

@@ -21,7 +21,7 @@ enum { BAR_WIDTH = 20, CAUSES_MAX = 5 };
 
 /* What is asked for. */
 struct asked {
-	struct windows windows; /* of time */
+	struct intervals intervals; /* of time */
 	bool rows;              /* not all of them: those that the filter chooses */
 	const struct thin_filter *filter;
 };
@@ -159,7 +159,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 
 	if (choice_arg(args, h, &choice, err) < 0)
 		return EXIT_USAGE;
-	choice.windows = &asked->windows;
+	choice.intervals = &asked->intervals;
 	if (asked->rows) {
 		choice.chosen = chosen = choose(h, asked->filter);
 		choice.min_ns = 0;
@@ -188,7 +188,7 @@ static int run_on(const struct args *args, struct trace_arg *t, struct error *er
 	int r = EXIT_FAILED;
 
 	if (select_arg(args, &t->session, &selected, err) == 0 &&
-	    select_windows(args, &t->session, &selected, &asked.windows, err) == 0) {
+	    select_intervals(args, &t->session, &selected, &asked.intervals, err) == 0) {
 		names_fold_thunks(&t->names);
 		left_out_warn(args, t);
 		asked.filter = &selected.options.filter;
@@ -196,7 +196,7 @@ static int run_on(const struct args *args, struct trace_arg *t, struct error *er
 			r = show(args, t, &history, &asked, err);
 		history_deinit(&history);
 	}
-	free(asked.windows.list);
+	free(asked.intervals.list);
 	selected_deinit(&selected);
 	return r;
 }
@@ -225,7 +225,7 @@ static const struct option options[] = {
 	{ 0, "from", "TIME", "only what is not over at this guest time: 1.5s, 20ms" },
 	{ 0, "to", "TIME", "only what begins before this guest time" },
 	VIEW_OPTIONS,
-	SELECT_WINDOWS,
+	SELECT_INTERVALS,
 	HELP_OPTION,
 	{ 0 },
 };

@@ -16,7 +16,7 @@
 /* What is asked for. */
 struct choice {
 	struct span span;              /* that they begin in … */
-	struct windows windows;        /* … and in one of these */
+	struct intervals intervals;        /* … and in one of these */
 	const bool *processes;         /* of --pid: marks by number of thread; NULL: all */
 	const struct thin_filter *filter;
 };
@@ -26,7 +26,7 @@ static bool is_asked(const struct choice *choice, const struct threads *threads,
 	const struct thread *t = threads_at(threads, a->thread);
 
 	/* a CPU's idle thread waits for nothing */
-	if (!t || !t->pid || a->start_ns < choice->span.from_ns || a->start_ns >= choice->span.to_ns || !windows_have(&choice->windows, a->start_ns))
+	if (!t || !t->pid || a->start_ns < choice->span.from_ns || a->start_ns >= choice->span.to_ns || !intervals_have(&choice->intervals, a->start_ns))
 		return false;
 	if (choice->processes && !choice->processes[a->thread])
 		return false;
@@ -77,13 +77,13 @@ static int run_on(const struct args *args, struct trace_arg *t, struct span span
 	int r = EXIT_FAILED;
 
 	if (select_arg(args, &t->session, &selected, err) == 0 &&
-	    select_windows(args, &t->session, &selected, &choice.windows, err) == 0) {
+	    select_intervals(args, &t->session, &selected, &choice.intervals, err) == 0) {
 		names_fold_thunks(&t->names);
 		left_out_warn(args, t);
 		choice.filter = &selected.options.filter;
 		r = print(args, t, &choice, err);
 	}
-	free(choice.windows.list);
+	free(choice.intervals.list);
 	selected_deinit(&selected);
 	return r;
 }
@@ -115,7 +115,7 @@ static const struct option options[] = {
 	{ 0, "from", "TIME", "only waits that begin at or after this guest time: 1.5s, 20ms" },
 	{ 0, "to", "TIME", "only waits that begin before this guest time" },
 	VIEW_OPTIONS,
-	SELECT_WINDOWS,
+	SELECT_INTERVALS,
 	HELP_OPTION,
 	{ 0 },
 };

@@ -200,7 +200,7 @@ static int find_moment(const struct args *args, struct trace_arg *t, const struc
 			 what);
 }
 
-static int answer(const struct args *args, struct trace_arg *t, const struct history *h, const struct windows *windows, struct error *err)
+static int answer(const struct args *args, struct trace_arg *t, const struct history *h, const struct intervals *intervals, struct error *err)
 {
 	struct milestone until, from;
 	struct answer a = { .trace = t, .history = h, .until = &until, .without = arg(args, "without") };
@@ -210,7 +210,7 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 	if (!history_has_wakes(h))
 		return trace_no_wakes(t, err), EXIT_FAILED;
 	if (arg(args, "stop")) {
-		if (!milestone_at(h, windows->list[0].stop_ns, &until))
+		if (!milestone_at(h, intervals->list[0].stop_ns, &until))
 			return error_set(err, "--stop %s: behind the trace's end", arg(args, "stop")), EXIT_FAILED;
 	} else if (arg(args, "until")) {
 		if (find_moment(args, t, h, "until", &until, err) < 0)
@@ -220,7 +220,7 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 	}
 	from = (struct milestone){ .ns = t->names.boots->list[boots_at(t->names.boots, until.ns ? until.ns - 1 : 0)].start_ns };
 	if (arg(args, "start"))
-		from.ns = windows->list[0].start_ns;
+		from.ns = intervals->list[0].start_ns;
 	else if (arg(args, "from") && find_moment(args, t, h, "from", &from, err) < 0)
 		return EXIT_FAILED;
 	if (from.ns >= until.ns)
@@ -232,14 +232,14 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 	return r;
 }
 
-static int find_window(const struct args *args, const struct session *session, struct windows *ret, struct error *err)
+static int find_interval(const struct args *args, const struct session *session, struct intervals *ret, struct error *err)
 {
 	struct selected selected;
 	int r = select_arg(args, session, &selected, err);
 
-	*ret = (struct windows){ 0 };
+	*ret = (struct intervals){ 0 };
 	if (r == 0)
-		r = select_windows(args, session, &selected, ret, err);
+		r = select_intervals(args, session, &selected, ret, err);
 	selected_deinit(&selected);
 	return r;
 }
@@ -247,22 +247,22 @@ static int find_window(const struct args *args, const struct session *session, s
 static int run(const struct args *args, struct error *err)
 {
 	struct history history;
-	struct windows windows;
+	struct intervals intervals;
 	struct trace_arg t;
 	int r = EXIT_FAILED;
 
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
-	if (find_window(args, &t.session, &windows, err) < 0) {
+	if (find_interval(args, &t.session, &intervals, err) < 0) {
 		trace_arg_close(&t);
 		return EXIT_FAILED;
 	}
 	names_fold_thunks(&t.names);
 	left_out_warn(args, &t);
 	if (history_open(&t.session, is_worth_index(&t), &history, err) == 0)
-		r = answer(args, &t, &history, &windows, err);
+		r = answer(args, &t, &history, &intervals, err);
 	history_deinit(&history);
-	free(windows.list);
+	free(intervals.list);
 	trace_arg_close(&t);
 	return r;
 }
@@ -273,7 +273,7 @@ static const struct option options[] = {
 	{ 0, "without", "WHAT", "how much earlier it would have been at most without the causes that have this in their names" },
 	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },
 	VIEW_OPTIONS,
-	SELECT_WINDOW,
+	SELECT_INTERVAL,
 	HELP_OPTION,
 	{ 0 },
 };

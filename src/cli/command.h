@@ -26,7 +26,7 @@ struct option {
 	const char *help;
 	char join;           /* separates the values of a list: -o a -o b is -o a,b; 0: a single value, given once */
 	bool selects;        /* it chooses what is looked at: select_arg.h */
-	bool windows;        /* it chooses parts of the time, of which rows are shown */
+	bool intervals;      /* it chooses parts of the time, of which rows are shown */
 	bool rows;           /* likewise, but what is chosen are the answer's rows: all is looked at */
 	const char *means;   /* this is an old name of that option; parsing knows it, --help does not list it; NULL: it is not */
 };

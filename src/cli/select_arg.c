@@ -20,7 +20,7 @@ static const char *value_of(const struct args *args, const char *name)
 	const struct option *options = args->command->options;
 
 	for (int i = 0; options[i].name; i++)
-		if ((options[i].selects || options[i].rows || options[i].windows) && !strcmp(options[i].name, name))
+		if ((options[i].selects || options[i].rows || options[i].intervals) && !strcmp(options[i].name, name))
 			return args->values[i];
 	return NULL;
 }
@@ -343,7 +343,7 @@ void selected_deinit(struct selected *s)
 	*s = (struct selected){ 0 };
 }
 
-int select_windows(const struct args *args, const struct session *session, const struct selected *selected, struct windows *ret, struct error *err)
+int select_intervals(const struct args *args, const struct session *session, const struct selected *selected, struct intervals *ret, struct error *err)
 {
 	const char *start = value_of(args, "start"), *stop = value_of(args, "stop");
 	cleanup_free char *what = xasprintf("%s%s", start ? "--start " : "--stop ", start ? start : stop ? stop : "");
@@ -352,7 +352,7 @@ int select_windows(const struct args *args, const struct session *session, const
 		.before_ns = selected->options.before_ns, .what = what,
 	};
 
-	*ret = (struct windows){ 0 };
+	*ret = (struct intervals){ 0 };
 	if (!start && !stop)
 		return 0;
 	if (thin_find_spans(session, &o, ret, err) < 0)

@@ -4,21 +4,21 @@
 #define UPTO_CLI_SELECT_ARG_H
 
 #include "analysis/thin.h"
-#include "analysis/windows.h"
+#include "analysis/intervals.h"
 #include "command.h"
 
 #define SELECT_SPANS                                                                    \
 	{ 0, "start", "COND", "only from there on: entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME, log:TEXT; …#N: the Nth time", .selects = true }, \
 	{ 0, "stop", "COND", "only up to there: likewise", .selects = true },           \
 	{ 0, "every", NULL, "with --start and --stop: each time, not only the first", .selects = true }
-/* For commands that know a span's surroundings, and only show less: see select_windows(). */
-#define SELECT_WINDOW                                                                   \
-	{ 0, "start", "COND", "from there on, as --from: entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME, log:TEXT; …#N: the Nth time", .windows = true }, \
-	{ 0, "stop", "COND", "up to there, as --to: likewise", .windows = true }
-#define SELECT_WINDOWS                                                                  \
-	SELECT_WINDOW,                                                                  \
-	{ 0, "every", NULL, "with --start and --stop: each time, not only the first", .windows = true }, \
-	{ 0, "before", "TIME", "with --start: also so long before it", .windows = true }
+/* For commands that know a span's surroundings, and only show less: see select_intervals(). */
+#define SELECT_INTERVAL                                                                 \
+	{ 0, "start", "COND", "from there on, as --from: entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME, log:TEXT; …#N: the Nth time", .intervals = true }, \
+	{ 0, "stop", "COND", "up to there, as --to: likewise", .intervals = true }
+#define SELECT_INTERVALS                                                                \
+	SELECT_INTERVAL,                                                                \
+	{ 0, "every", NULL, "with --start and --stop: each time, not only the first", .intervals = true }, \
+	{ 0, "before", "TIME", "with --start: also so long before it", .intervals = true }
 #define SELECT_RING                                                                     \
 	{ 0, "before", "TIME", "with --start: also so long before it", .selects = true }, \
 	{ 0, "limit", "N", "at most N events", .selects = true },                  \
@@ -112,7 +112,7 @@ int select_functions(const struct args *args, const struct names *names, bool **
  * The times of a command's --start and --stop, which select_arg() has read; none if they were not given. Standard error says if what was to stop it
  * did not happen. The caller frees ret->list, also after an error.
  */
-int select_windows(const struct args *args, const struct session *session, const struct selected *selected, struct windows *ret, struct error *err);
+int select_intervals(const struct args *args, const struct session *session, const struct selected *selected, struct intervals *ret, struct error *err);
 
 /* On standard error, what was to stop a span. */
 void select_tell_unstopped(const struct args *args);

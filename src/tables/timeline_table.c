@@ -190,7 +190,7 @@ static void tree_deinit(struct tree *t)
 
 static bool in_span(const struct rows *r, const struct span_of *x)
 {
-	return x->end_ns > r->from_ns && x->start_ns < r->choice.span.to_ns && windows_touch(r->choice.windows, x->start_ns, x->end_ns);
+	return x->end_ns > r->from_ns && x->start_ns < r->choice.span.to_ns && intervals_touch(r->choice.intervals, x->start_ns, x->end_ns);
 }
 
 /* The children of a span, or those without a parent, with theirs; what is too short becomes one row at their end. */
@@ -263,14 +263,14 @@ static void rows_free(void *data)
 void timeline_table_init(struct table *ret, const struct history *h, const struct threads *threads, const struct timeline_choice *choice)
 {
 	struct rows *r = xcalloc(1, sizeof *r);
-	const struct windows *w = choice->windows;
+	const struct intervals *in = choice->intervals;
 	uint64_t to_ns = choice->span.to_ns < h->end_ns ? choice->span.to_ns : h->end_ns;
 
 	*r = (struct rows){ .history = h, .threads = threads, .choice = *choice, .from_ns = choice->span.from_ns, .to_ns = to_ns };
-	if (w->count && w->list[0].start_ns > r->from_ns)
-		r->from_ns = w->list[0].start_ns;
-	if (w->count && w->list[w->count - 1].stop_ns < r->to_ns)
-		r->to_ns = w->list[w->count - 1].stop_ns;
+	if (in->count && in->list[0].start_ns > r->from_ns)
+		r->from_ns = in->list[0].start_ns;
+	if (in->count && in->list[in->count - 1].stop_ns < r->to_ns)
+		r->to_ns = in->list[in->count - 1].stop_ns;
 	if (choice->any_kind)
 		add_kinds(r);
 	else

@@ -4,7 +4,7 @@
 #define UPTO_TABLES_TIMELINE_TABLE_H
 
 #include "analysis/history.h"
-#include "analysis/windows.h"
+#include "analysis/intervals.h"
 #include "replay/walk.h"
 #include "table.h"
 
@@ -18,7 +18,7 @@ struct timeline_choice {
 	bool any_kind;
 	const bool *chosen;     /* marks by number: these, and in the tree what they are a part of; NULL: all */
 	struct span span;       /* of guest time: with a part in it … */
-	const struct windows *windows; /* … and in one of these */
+	const struct intervals *intervals; /* … and in one of these */
 	unsigned bar_width;     /* letters of the bars */
 	unsigned others;        /* how many of those that had the CPU are named, up to HISTORY_HOT */
 };

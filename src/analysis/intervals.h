@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Parts of guest time that rows of an answer are to lie in. */
-#ifndef UPTO_ANALYSIS_WINDOWS_H
-#define UPTO_ANALYSIS_WINDOWS_H
+#ifndef UPTO_ANALYSIS_INTERVALS_H
+#define UPTO_ANALYSIS_INTERVALS_H
 
 #include "trace/thinned.h"
 
-struct windows {
+struct intervals {
 	struct kept_span *list; /* from start_ns to before stop_ns, in the order of time, none within another */
 	size_t count;           /* 0: all of the time */
 	bool unstopped;         /* the last one's end is the trace's, since what was to stop it did not happen */
 };
 
 /* Does one of them have a part of what lasts from there up to before end_ns? */
-static inline bool windows_touch(const struct windows *w, uint64_t start_ns, uint64_t end_ns)
+static inline bool intervals_touch(const struct intervals *x, uint64_t start_ns, uint64_t end_ns)
 {
-	size_t low = 0, high = w->count;
+	size_t low = 0, high = x->count;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (w->list[middle].stop_ns > start_ns)
+		if (x->list[middle].stop_ns > start_ns)
 			high = middle;
 		else
 			low = middle + 1;
 	}
-	return !w->count || (low < w->count && w->list[low].start_ns < end_ns);
+	return !x->count || (low < x->count && x->list[low].start_ns < end_ns);
 }
 
-static inline bool windows_have(const struct windows *w, uint64_t ns)
+static inline bool intervals_have(const struct intervals *x, uint64_t ns)
 {
-	return windows_touch(w, ns, ns + 1);
+	return intervals_touch(x, ns, ns + 1);
 }
 
 #endif
