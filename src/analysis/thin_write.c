@@ -322,6 +322,13 @@ static void settle(struct writing *w)
 	cpu_state_advance(&lane->state, &w->pending);
 }
 
+/* Modulo 2^64: a damaged trace may have anything. */
+static void move_sum(const struct thinning *t, uint32_t function, uint64_t insns, uint64_t ns)
+{
+	t->insns[function] = (int64_t)((uint64_t)t->insns[function] + insns);
+	t->ns[function] = (int64_t)((uint64_t)t->ns[function] + ns);
+}
+
 /* What top will say of the time up to the event, and what it should. */
 static void compare_functions(struct writing *w, struct thin_lane *lane, const struct stack *stack, const struct spent *spent)
 {
@@ -339,12 +346,9 @@ static void compare_functions(struct writing *w, struct thin_lane *lane, const s
 	chosen = thin_has_thread(t, stack);
 	if (!t->by_frame || lane->span != w->span + 1 || (chosen && lane->function == lane->thin_function))
 		return;
-	t->insns[lane->thin_function] -= (int64_t)spent->insns;
-	t->ns[lane->thin_function] -= (int64_t)spent->ns;
-	if (chosen) {
-		t->insns[lane->function] += (int64_t)spent->insns;
-		t->ns[lane->function] += (int64_t)spent->ns;
-	}
+	move_sum(t, lane->thin_function, 0 - spent->insns, 0 - spent->ns);
+	if (chosen)
+		move_sum(t, lane->function, spent->insns, spent->ns);
 }
 
 /* The event that comes next is later than the one before: what remains so far may be what is looked for. */
