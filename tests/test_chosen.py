@@ -511,11 +511,17 @@ def test_pid_by_name():
     fails(1, r"--pid nobody: the trace has no thread or process of that name", "waits", "--pid", "nobody", trace)
 
 
+def as_at_a_terminal():
+    """Whoever runs the tests may have Ctrl-C ignored; and a file that is too large is to be an error."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
 def started(path, *options):
     """upto record of a boot of a second or two, in the background, once QEMU runs."""
     p = subprocess.Popen([UPTO, "record", "-f", "-o", path, *options, "--", *qemu_args("6.12", initrd("6.12", "brief"), whole=True)],
                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                         preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN))
+                         preexec_fn=as_at_a_terminal)
     while not (os.path.exists(path) and os.path.getsize(path) > 1000):
         time.sleep(0.01)
         assert p.poll() is None, p.stderr.read().decode()
@@ -546,7 +552,7 @@ def test_interrupted_choice():
     # so is upto thin
     out = os.path.join(WORK, "chosen-interrupted-thin.upto")
     for sig in (signal.SIGINT, signal.SIGTERM):
-        p = subprocess.Popen([UPTO, "thin", "-f", "--min-duration", "10us", "-o", out, path])
+        p = subprocess.Popen([UPTO, "thin", "-f", "--min-duration", "10us", "-o", out, path], preexec_fn=as_at_a_terminal)
         while not os.path.exists(out + ".part"):
             time.sleep(0.002)
             assert p.poll() is None

@@ -167,7 +167,7 @@ def test_chosen():
     """The summary comes once, when the trace is as it was asked for, and has its figures; until then its reading is told."""
     path = os.path.join(WORK, "terminal-chosen.upto")
     status, shown = at_terminal(*boot_args(["-display", "none", "-serial", "null", "-monitor", "none"], "--functions", "vfs_*", "--stop", "60s",
-                                          seconds=14, name="terminal-chosen"))
+                                          seconds=200, name="terminal-chosen"))
     assert status == 0, (status, shown[-400:])
     progress, _, summary = shown.rpartition(CLEARED)
     assert "M/s" in progress and "reading: " in progress and "upto: " not in progress, shown[-400:]

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +10,11 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "end_signals.h"
 
 /* What ends the command leaves no unfinished file behind, which would be in the way of the next. */
-static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-enum { SIGNALS = sizeof signals / sizeof *signals };
 static const char *volatile unfinished; /* for the handler: a command writes one file at a time */
-static struct sigaction before[SIGNALS];
+static struct sigaction before[END_SIGNALS];
 
 static void remove_unfinished(int sig)
 {
@@ -30,15 +28,15 @@ static void begin_unfinished(const char *part)
 	const struct sigaction sa = { .sa_handler = remove_unfinished, .sa_flags = (int)SA_RESETHAND };
 
 	unfinished = part;
-	for (int i = 0; i < SIGNALS; i++)
-		if (sigaction(signals[i], NULL, &before[i]) == 0 && before[i].sa_handler == SIG_DFL)
-			sigaction(signals[i], &sa, NULL);
+	for (int i = 0; i < END_SIGNALS; i++)
+		if (sigaction(end_signals[i], NULL, &before[i]) == 0 && before[i].sa_handler == SIG_DFL)
+			sigaction(end_signals[i], &sa, NULL);
 }
 
 static void end_unfinished(void)
 {
-	for (int i = 0; unfinished && i < SIGNALS; i++)
-		sigaction(signals[i], &before[i], NULL);
+	for (int i = 0; unfinished && i < END_SIGNALS; i++)
+		sigaction(end_signals[i], &before[i], NULL);
 	unfinished = NULL;
 }
 
@@ -113,8 +111,8 @@ static int open_part(struct output_file *o, bool force)
 
 	o->part = xasprintf("%s.part", o->path);
 	sigemptyset(&blocked);
-	for (int i = 0; i < SIGNALS; i++)
-		sigaddset(&blocked, signals[i]);
+	for (int i = 0; i < END_SIGNALS; i++)
+		sigaddset(&blocked, end_signals[i]);
 	pthread_sigmask(SIG_BLOCK, &blocked, &old);
 	fd = open(o->part, O_RDWR | O_CREAT | (force ? O_TRUNC : O_EXCL) | O_CLOEXEC, 0666);
 	why = errno;

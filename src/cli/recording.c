@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "config.h"
+#include "end_signals.h"
 #include "file_symbols.h"
 #include "kernel_names.h"
 #include "qemu.h"
@@ -36,6 +37,7 @@ struct recorded {
 	char **argv;
 	pid_t pid;
 	bool made;             /* the output file is new */
+	struct sigaction signals[END_SIGNALS]; /* what they did before */
 };
 
 void recording_args(const struct args *args, struct recording *ret)
@@ -205,21 +207,19 @@ static void on_signal(int sig)
 		kill(child, SIGTERM);
 }
 
-static void catch_signals(void)
+static void catch_signals(struct sigaction before[END_SIGNALS])
 {
 	struct sigaction sa = { .sa_handler = on_signal };
 
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
+	for (int i = 0; i < END_SIGNALS; i++)
+		sigaction(end_signals[i], &sa, &before[i]);
 }
 
 /* QEMU has ended: from now on a signal ends upto, and the trace remains as it was recorded. */
-static void let_signals_end(void)
+static void let_signals_end(const struct sigaction before[END_SIGNALS])
 {
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	signal(SIGHUP, SIG_DFL);
+	for (int i = 0; i < END_SIGNALS; i++)
+		sigaction(end_signals[i], &before[i], NULL);
 }
 
 static int start(struct recorded *s, struct error *err)
@@ -238,7 +238,7 @@ static int start(struct recorded *s, struct error *err)
 		_exit(127);
 	}
 	child = s->pid;
-	catch_signals();
+	catch_signals(s->signals);
 	return 0;
 }
 
@@ -461,7 +461,7 @@ int recording_run(const struct recording *rec, struct error *err)
 		return EXIT_FAILED;
 	tell_asked(rec);
 	r = wait_for(rec, &s, tell);
-	let_signals_end();
+	let_signals_end(s.signals);
 	if (!s.stats->begun && r) {
 		/* no instruction ran, and QEMU has printed why */
 		if (s.made)
