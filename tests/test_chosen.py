@@ -547,7 +547,9 @@ def test_interrupted_choice():
         time.sleep(0.002)
         assert p.poll() is None, p.stderr.read().decode()
     p.send_signal(signal.SIGINT)
-    assert p.wait(timeout=10) == -signal.SIGINT
+    said = p.communicate(timeout=10)[1].decode()
+    assert p.returncode == -signal.SIGINT and said.endswith("upto: interrupted: the trace has all that was recorded, also what was not asked for; "
+                                                            "'upto thin' chooses from it\n"), (p.returncode, said)
     assert is_whole(path)
     # so is upto thin
     out = os.path.join(WORK, "chosen-interrupted-thin.upto")

@@ -608,6 +608,33 @@ def test_listed():
     return str(counts)
 
 
+@pytest.mark.weight(15)
+def test_chains():
+    """However often a trace is thinned, its sums are those of all that ran, and what kd adds up are the calls that it lists."""
+    trace, counts = base(1), []
+    before = tops(trace)
+    look_for_exe(trace)
+    for chain in (("--not vfs_read", f"--below {FAULT}", "--limit 9999999", "--depth 5"), ("--no-interrupts", "--comm exe --functions *page*", "--limit 9999999"),
+                  ("--min-duration 1us", "--below do_syscall_64", "--limit 9999999 --keep last", "--stop time:100s")):
+        path = trace
+        for i, options in enumerate(chain):
+            path = thinned(f"chain-{i}", path, *options.split())
+            if "--stop" not in options:
+                assert tops(path) == before, chain[:i + 1]
+        counts.append(len(dump(path)))
+    middle = f"time:{events(1)[len(events(1)) // 2]['ns']}ns"
+    for options in (f"--no-interrupts --comm exe --start {middle}", f"--below do_syscall_64 --pid exe --start {middle}", "--min-duration 1us --comm exe --not *fault*",
+                    "--below do_syscall_64 --comm exe --start entry:vfs_read --stop exit:vfs_read --every --before 20us"):
+        listed = collections.defaultdict(list)
+        for call in upto_json("kd", "--json", "-c", "-d", "1000", *options.split(), trace)["calls"]:
+            listed[call["function"]].append(call["duration_ns"])
+        told = {f["function"]: (f["count"], f["no_exit"], f["total_ns"]) for f in upto_json("kd", "--json", *options.split(), trace)["functions"]}
+        assert told == {f: (len(ns), ns.count(None), sum(n or 0 for n in ns)) for f, ns in listed.items()}, options
+        counts.append(len(told))
+    assert min(counts) > 10, counts
+    return str(counts)
+
+
 def rows_of(log):
     return [line for line in log.splitlines() if line.strip()[:1].isdigit()]
 

@@ -96,7 +96,34 @@ static struct kept_span interval_of(const struct thinning *t, size_t i)
 	const struct thin_span *x = &t->spans[i];
 	uint64_t from_ns = t->options->before_ns ? x->from_ns : x->start_ns, last_ns = i ? t->spans[i - 1].stop_ns : 0;
 
-	return (struct kept_span){ from_ns > last_ns ? from_ns : last_ns, t->options->stop.condition.kind ? x->stop_ns : UINT64_MAX };
+	return (struct kept_span){ from_ns > last_ns ? from_ns : last_ns, x->stop_ns };
+}
+
+static uint64_t overlap(struct kept_span a, struct kept_span b)
+{
+	uint64_t from = a.start_ns > b.start_ns ? a.start_ns : b.start_ns, to = a.stop_ns < b.stop_ns ? a.stop_ns : b.stop_ns;
+
+	return to > from ? to - from : 0;
+}
+
+/* What the spans have of the time that the trace itself has. */
+static uint64_t spans_ns(const struct thinning *t)
+{
+	struct kept_span *before = NULL, all = { 0, UINT64_MAX };
+	size_t n = thinned_spans(&t->session->reader->meta, &before), k = 0;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < t->n_spans; i++) {
+		struct kept_span own = interval_of(t, i);
+
+		while (k < n && before[k].stop_ns <= own.start_ns)
+			k++;
+		for (size_t at = k; at < n && before[at].start_ns < own.stop_ns; at++)
+			sum += overlap(own, before[at]);
+		sum += n ? 0 : overlap(own, all);
+	}
+	free(before);
+	return sum;
 }
 
 int thin_find_spans(const struct session *session, const struct thin_options *options, struct intervals *ret, struct error *err)
@@ -113,6 +140,9 @@ int thin_find_spans(const struct session *session, const struct thin_options *op
 	}
 	for (size_t i = 0; i < ret->count; i++)
 		ret->list[i] = interval_of(&t, i);
+	/* what lasts still at the trace's end is in it */
+	if (ret->count && !options->stop.condition.kind)
+		ret->list[ret->count - 1].stop_ns = UINT64_MAX;
 	free(t.spans);
 	return result;
 }
@@ -133,8 +163,7 @@ int thin(const struct session *session, const struct thin_options *options, cons
 		result = cut(&t, err);
 	if (result == 0)
 		result = thin_write(&t, sink, err);
-	for (size_t i = 0; i < t.n_spans; i++)
-		t.counts.spans_ns += t.spans[i].stop_ns - t.spans[i].start_ns;
+	t.counts.spans_ns = spans_ns(&t);
 	t.counts.stop_ns = t.n_spans ? t.spans[t.n_spans - 1].stop_ns : 0;
 	*ret = t.counts;
 	map_free(&t.pairs);

@@ -62,6 +62,11 @@ struct writing {
 	size_t n_ranges, cap_ranges;
 };
 
+struct sums_copy {
+	struct builder *builder;
+	bool only_pairs;
+};
+
 enum { CHUNK_EVENTS_MAX = 2 << 20 };
 
 static bool in_span(struct writing *w, uint64_t event, uint64_t ns)
@@ -685,6 +690,25 @@ static int copy_tables(const struct thinning *t, struct builder *b, struct error
 	return result;
 }
 
+/* Of each chunk by itself: its numbers of functions are its own. */
+static int copy_sums_of(void *state, struct cursor *in, struct error *err)
+{
+	struct sums_copy *copy = state;
+	struct left_sums sums = { 0 };
+	struct buf payload = { 0 };
+	int result = left_sums_decode(in, &sums, err);
+
+	if (copy->only_pairs)
+		sums.n_sums = 0;
+	if (result == 0 && (sums.n_sums || sums.n_edges)) {
+		left_sums_encode(&sums, &payload);
+		builder_put_table(copy->builder, CHUNK_SUMS, &payload, BUILDER_TABLES_LEVEL);
+	}
+	left_sums_deinit(&sums);
+	buf_free(&payload);
+	return result;
+}
+
 /*
  * What the trace lacks itself. That is known of all of it, not of a part. Where sums are kept of what is left out now, all of them are made
  * anew: see left_functions_compare(); but not the pairs.
@@ -692,22 +716,11 @@ static int copy_tables(const struct thinning *t, struct builder *b, struct error
 static int copy_sums(const struct thinning *t, struct builder *b, struct error *err)
 {
 	const struct thin_options *o = t->options;
-	struct buf payload = { 0 };
-	struct left_sums sums;
-	int result;
+	struct sums_copy copy = { .builder = b, .only_pairs = t->by_frame };
 
 	if (o->start.condition.kind || o->stop.condition.kind || t->counts.is_cut || (t->by_frame && !o->left_out))
 		return 0;
-	result = left_sums_read(t->session->reader, &sums, err);
-	if (t->by_frame)
-		sums.n_sums = 0;
-	if (result == 0 && (sums.n_sums || sums.n_edges)) {
-		left_sums_encode(&sums, &payload);
-		builder_put_table(b, CHUNK_SUMS, &payload, BUILDER_TABLES_LEVEL);
-	}
-	left_sums_deinit(&sums);
-	buf_free(&payload);
-	return result;
+	return reader_chunks_of(t->session->reader, CHUNK_SUMS, copy_sums_of, &copy, err);
 }
 
 /* The trace ends in it. */

@@ -20,16 +20,19 @@ static void remove_unfinished(int sig)
 {
 	if (unfinished)
 		unlink(unfinished);
-	raise(sig); /* it ends the command, once the handler has returned */
+	for (int i = 0; i < END_SIGNALS; i++)
+		if (end_signals[i] == sig)
+			sigaction(sig, &before[i], NULL);
+	raise(sig); /* it does what it did before, once this handler has returned */
 }
 
 static void begin_unfinished(const char *part)
 {
-	const struct sigaction sa = { .sa_handler = remove_unfinished, .sa_flags = (int)SA_RESETHAND };
+	const struct sigaction sa = { .sa_handler = remove_unfinished };
 
 	unfinished = part;
 	for (int i = 0; i < END_SIGNALS; i++)
-		if (sigaction(end_signals[i], NULL, &before[i]) == 0 && before[i].sa_handler == SIG_DFL)
+		if (sigaction(end_signals[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
 			sigaction(end_signals[i], &sa, NULL);
 }
 

@@ -215,11 +215,23 @@ static void catch_signals(struct sigaction before[END_SIGNALS])
 		sigaction(end_signals[i], &sa, &before[i]);
 }
 
-/* QEMU has ended: from now on a signal ends upto, and the trace remains as it was recorded. */
-static void let_signals_end(const struct sigaction before[END_SIGNALS])
+static const char unchosen[] = "\nupto: interrupted: the trace has all that was recorded, also what was not asked for; 'upto thin' chooses from it\n";
+
+static void tell_unchosen(int sig)
 {
+	ssize_t ignored = write(STDERR_FILENO, unchosen, sizeof unchosen - 1);
+
+	(void)ignored;
+	raise(sig); /* it ends upto, once the handler has returned */
+}
+
+/* QEMU has ended: from now on a signal ends upto, and the trace remains as it was recorded. */
+static void let_signals_end(const struct recording *rec, const struct sigaction before[END_SIGNALS])
+{
+	const struct sigaction sa = { .sa_handler = tell_unchosen, .sa_flags = (int)SA_RESETHAND };
+
 	for (int i = 0; i < END_SIGNALS; i++)
-		sigaction(end_signals[i], &before[i], NULL);
+		sigaction(end_signals[i], recording_chooses(rec->args) && before[i].sa_handler == SIG_DFL ? &sa : &before[i], NULL);
 }
 
 static int start(struct recorded *s, struct error *err)
@@ -461,7 +473,7 @@ int recording_run(const struct recording *rec, struct error *err)
 		return EXIT_FAILED;
 	tell_asked(rec);
 	r = wait_for(rec, &s, tell);
-	let_signals_end(s.signals);
+	let_signals_end(rec, s.signals);
 	if (!s.stats->begun && r) {
 		/* no instruction ran, and QEMU has printed why */
 		if (s.made)

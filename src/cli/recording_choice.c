@@ -251,13 +251,18 @@ static void put_before(struct error *err, const char *path, const char *has)
 	error_set(err, "%s: %s: %s", path, has, told.text + (named ? n + 2 : 0));
 }
 
+bool recording_chooses(const struct args *args)
+{
+	return arg(args, "kfi") || select_is_asked(args);
+}
+
 int recording_choice_apply(const struct args *args, const char *path, bool quiet, bool waited, struct recording_chosen *ret, struct error *err)
 {
 	struct buf has = { 0 };
 	struct trace_arg t;
 	int result;
 
-	if (!arg(args, "kfi") && !select_is_asked(args))
+	if (!recording_chooses(args))
 		return 0;
 	if (open_trace(path, &t, err) < 0)
 		return -1;

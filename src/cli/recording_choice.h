@@ -33,6 +33,9 @@ struct recording_chosen {
 	bool replaced;     /* one of them is in the recording's place; else the recording is as it was */
 };
 
+/* Is there anything to be taken out? */
+bool recording_chooses(const struct args *args);
+
 /*
  * After: take out of the trace what was not chosen. If that fails, all of it stays. `waited`: the recorder did when the guest ended. The caller
  * frees ret->lines.

@@ -91,30 +91,58 @@ static void path_of(int fd, char ret[32])
 	snprintf(ret, 32, "/proc/self/fd/%d", fd);
 }
 
-/*
- * The spans as a trace in memory, of which the filters then choose: the sums are those of what the spans have. `of_threads` not NULL: also the
- * threads, whose sums are then those of all that they ran; it gets the calls that are held.
- */
-static int open_spans(const struct session *session, const struct thin_options *o, struct map *of_threads, struct trace_arg *ret, char path[32], int *ret_fd,
-		      struct thin_counts *ret_counts, struct error *err)
-{
-	struct thin_options spans = *o;
-	int fd = memfd_create("upto", MFD_CLOEXEC);
+/* A part of a trace as a trace in memory, of which the rest is chosen. */
+struct part {
+	int fd;                /* -1: there is none */
+	char path[32];
+	struct trace_arg trace;
+};
 
-	if (fd < 0)
-		return error_set(err, "no memory for the spans: %s", strerror(errno));
-	spans.filter = (struct thin_filter){ .threads = of_threads ? o->filter.threads : NULL };
-	spans.held = of_threads;
-	spans.limit = 0;
-	spans.left_out = NULL;
-	spans.unnamed = true;
-	path_of(fd, path);
-	*ret_fd = fd;
-	if (select_write(session, &spans, fd, "memory", PACK_QUICKLY, ret_counts, err) < 0 || open_trace(path, ret, err) < 0) {
-		close(fd);
+static void part_close(struct part *p)
+{
+	if (p->fd < 0)
+		return;
+	trace_arg_close(&p->trace);
+	close(p->fd);
+	p->fd = -1;
+}
+
+/* Its sums are those of what it has: of the options only the spans or only the threads are to be left. */
+static int part_open(struct part *p, const struct session *session, const struct thin_options *o, struct thin_counts *ret_counts, struct error *err)
+{
+	struct thin_options options = *o;
+
+	p->fd = memfd_create("upto", MFD_CLOEXEC);
+	if (p->fd < 0)
+		return error_set(err, "no memory for what is chosen: %s", strerror(errno));
+	path_of(p->fd, p->path);
+	options.limit = 0;
+	options.left_out = NULL;
+	options.unnamed = true;
+	if (select_write(session, &options, p->fd, "memory", PACK_QUICKLY, ret_counts, err) < 0 || open_trace(p->path, &p->trace, err) < 0) {
+		close(p->fd);
+		p->fd = -1;
 		return -1;
 	}
 	return 0;
+}
+
+static int open_spans(struct part *p, const struct session *session, const struct thin_options *o, struct thin_counts *ret, struct error *err)
+{
+	struct thin_options spans = *o;
+
+	spans.filter = (struct thin_filter){ 0 };
+	spans.held = NULL;
+	return part_open(p, session, &spans, ret, err);
+}
+
+/* Sums are then those of all that they ran. `held` gets the calls that are held, by whoever they were left out. */
+static int open_threads(struct part *p, const struct session *session, const struct thin_options *o, struct map *held, struct error *err)
+{
+	struct thin_options threads = { .filter = { .threads = o->filter.threads }, .thunks = o->thunks, .held = held, .what = o->what };
+	struct thin_counts ignored;
+
+	return part_open(p, session, &threads, &ignored, err);
 }
 
 /* What a limit has cut off is outside the spans: no sums are kept of it. */
@@ -123,16 +151,14 @@ static int append_sums_of_cut(const struct session *session, const struct thin_o
 {
 	struct thin_options within = *o;
 	struct thin_counts ignored;
-	struct trace_arg all;
-	char all_path[32];
-	int fd, result;
+	struct part all;
+	int result;
 
 	within.cut = &counts->cut;
-	if (open_spans(session, &within, NULL, &all, all_path, &fd, &ignored, err) < 0)
+	if (open_spans(&all, session, &within, &ignored, err) < 0)
 		return -1;
-	trace_arg_close(&all);
-	result = append_sums(all_path, path, pairs, err);
-	close(fd);
+	result = append_sums(all.path, path, pairs, err);
+	part_close(&all);
 	return result;
 }
 
@@ -177,54 +203,87 @@ static bool has_held(const struct reader *r)
 	return has;
 }
 
+/* What there is to choose from, where that takes several steps. */
+struct steps {
+	struct part spans, threads;
+	const struct session *from;   /* the last of them */
+	const char *path;
+	struct thin_counts of_spans;
+};
+
+/* Takes what it does out of *o, and its calls that are held into *held. */
+static int take_steps(struct steps *ret, const struct trace_arg *t, struct thin_options *o, bool threads_first, struct map *held, struct error *err)
+{
+	*ret = (struct steps){ .spans.fd = -1, .threads.fd = -1, .from = &t->session, .path = t->reader->path };
+	if (has_filter(&o->filter) && has_spans(o)) {
+		if (open_spans(&ret->spans, ret->from, o, &ret->of_spans, err) < 0)
+			return -1;
+		ret->from = &ret->spans.trace.session;
+		ret->path = ret->spans.path;
+		o->start = o->stop = (struct thin_condition){ 0 };
+		o->before_ns = 0;
+	}
+	if (threads_first) {
+		/* threads keep their numbers */
+		if (open_threads(&ret->threads, ret->from, o, held, err) < 0)
+			return -1;
+		ret->from = &ret->threads.trace.session;
+		ret->path = ret->threads.path;
+		o->filter.threads = NULL;
+	}
+	return 0;
+}
+
+static void steps_deinit(struct steps *s)
+{
+	part_close(&s->threads);
+	part_close(&s->spans);
+}
+
+static int append_what_is_known(const struct steps *s, const struct thin_options *o, const char *path, const struct thin_counts *counts,
+				struct left_pairs *pairs, const struct map *held, struct error *err)
+{
+	int result = 0;
+
+	if (o->left_out && counts->is_cut)
+		result = append_sums_of_cut(s->from, o, counts, path, pairs, err);
+	else if (o->left_out)
+		result = append_sums(s->path, path, pairs, err);
+	if (result == 0 && held->count)
+		result = append_held(path, held, err);
+	return result;
+}
+
 /* Write what is chosen, and what only the caller of thin() can tell of it. */
 static int write_chosen(int fd, const struct selected *selected, const struct trace_arg *t, const char *path, struct map *held_before,
 			struct thin_counts *ret, struct error *err)
 {
 	struct thin_options o = selected->options;
-	const char *whole_path = t->reader->path, *name = path ? path : "memory";
+	const char *name = path ? path : "memory";
 	bool of_all = path ? has_filter(&o.filter) : selected->of_all && has_filter_of_calls(&o.filter);
-	bool threads_first = of_all && !path && o.filter.threads;
-	struct thin_counts of_spans = { 0 };
+	enum packing packing = !path ? PACK_QUICKLY : selected->thorough ? PACK_THOROUGHLY : PACK_WELL;
 	struct left_pairs pairs = { 0 };
 	struct map held = { 0 };
-	struct trace_arg spans;
-	char spans_path[32], own_path[32];
-	int spans_fd = -1, result = 0;
-	enum packing packing;
+	struct steps steps;
+	char own_path[32];
+	int result;
 
 	path_of(fd, own_path);
-	if (threads_first || (has_filter(&o.filter) && has_spans(&o))) {
-		result = open_spans(&t->session, &o, threads_first ? held_before : NULL, &spans, spans_path, &spans_fd, &of_spans, err);
-		whole_path = spans_path;
-		o.start = o.stop = (struct thin_condition){ 0 };
-		o.before_ns = 0;
-		o.filter.threads = threads_first ? NULL : o.filter.threads;
-	}
-	if (result < 0)
-		return -1;
+	*ret = (struct thin_counts){ 0 };
+	result = take_steps(&steps, t, &o, of_all && !path && o.filter.threads, held_before, err);
 	o.left_out = of_all ? &pairs : NULL;
-	o.held = (path || selected->tells_held) && has_filter(&o.filter) ? &held : NULL;
 	o.held_before = held_before->count ? held_before : NULL;
-	packing = !path ? PACK_QUICKLY : selected->thorough ? PACK_THOROUGHLY : PACK_WELL;
-	result = select_write(spans_fd < 0 ? &t->session : &spans.session, &o, fd, name, packing, ret, err);
-	ret->unstopped |= of_spans.unstopped;
-	if (spans_fd >= 0) {
-		ret->spans_ns = ret->is_cut ? ret->spans_ns : of_spans.spans_ns;
-		ret->stop_ns = of_spans.stop_ns;
+	o.held = (path || selected->tells_held) && has_filter(&o.filter) ? &held : NULL;
+	if (result == 0)
+		result = select_write(steps.from, &o, fd, name, packing, ret, err);
+	ret->unstopped |= steps.of_spans.unstopped;
+	if (steps.spans.fd >= 0) {
+		ret->spans_ns = ret->is_cut ? ret->spans_ns : steps.of_spans.spans_ns;
+		ret->stop_ns = steps.of_spans.stop_ns;
 	}
-	if (result == 0 && o.left_out && ret->is_cut)
-		result = append_sums_of_cut(spans_fd < 0 ? &t->session : &spans.session, &o, ret, path ? path : own_path, &pairs, err);
-	else if (result == 0 && o.left_out)
-		result = append_sums(whole_path, path ? path : own_path, &pairs, err);
-	if (spans_fd >= 0) {
-		trace_arg_close(&spans);
-		close(spans_fd);
-	}
-	if (result == 0 && held.count)
-		result = append_held(path ? path : own_path, &held, err);
-	else if (result == 0 && held_before->count)
-		result = append_held(path ? path : own_path, held_before, err);
+	if (result == 0)
+		result = append_what_is_known(&steps, &o, path ? path : own_path, ret, &pairs, held.count ? &held : held_before, err);
+	steps_deinit(&steps);
 	free(pairs.list);
 	map_free(&held);
 	return result;

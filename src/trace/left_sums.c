@@ -273,9 +273,8 @@ static void read_sums(struct cursor *in, struct left_sums *s, size_t first, size
 	free(sums);
 }
 
-static int decode(void *state, struct cursor *in, struct error *err)
+int left_sums_decode(struct cursor *in, struct left_sums *s, struct error *err)
 {
-	struct left_sums *s = state;
 	size_t first = s->n_names, first_edge = s->n_edges;
 	struct buf *names;
 
@@ -292,10 +291,15 @@ static int decode(void *state, struct cursor *in, struct error *err)
 	return in->bad ? error_set(err, "damaged sums") : 0;
 }
 
+static int take(void *state, struct cursor *in, struct error *err)
+{
+	return left_sums_decode(in, state, err);
+}
+
 int left_sums_read(const struct reader *r, struct left_sums *ret, struct error *err)
 {
 	*ret = (struct left_sums){ 0 };
-	return reader_chunks_of(r, CHUNK_SUMS, decode, ret, err);
+	return reader_chunks_of(r, CHUNK_SUMS, take, ret, err);
 }
 
 void left_sums_deinit(struct left_sums *s)

@@ -44,6 +44,9 @@ struct left_sums {
 /* Of the names, those with symbols come first, in their order; of the edges, those of a function lie together, and so on by name and caller. */
 void left_sums_encode(const struct left_sums *s, struct buf *out);
 
+/* Add those of one chunk. Call left_sums_deinit() also after an error. */
+int left_sums_decode(struct cursor *in, struct left_sums *s, struct error *err);
+
 /* All SUMS chunks of a trace. Errors name the file. Call left_sums_deinit() also after an error. */
 int left_sums_read(const struct reader *r, struct left_sums *ret, struct error *err);
 void left_sums_deinit(struct left_sums *s);
