@@ -245,6 +245,8 @@ def test_spans_of_blocks():
         span = ["--start", "begins", "--stop", "entry:ends", *every]
         got = {(f["function"], f["section"]): f["self_ns"] for f in trace.json("top", "--clock", "ns", *span)["functions"]}
         assert {k: v for k, v in got.items() if v} == want, every
+        calls = {f["function"]: f["calls"] for f in trace.json("top", *span)["functions"]}
+        assert (calls["begins"], calls["ends"]) == (1 + len(every), 1 + len(every)), calls
         part = os.path.join(WORK, "blocks-part.upto")
         run(UPTO_ASAN, "thin", "-f", *span, "-o", part, trace.path)
         run(UPTO_ASAN, "check", part)

@@ -590,6 +590,7 @@ def test_listed():
             # local times are of all that ran in the threads that were chosen; a trace has them of all threads
             if "--comm" not in options or kd[0] == "-c":
                 assert run(UPTO, "kd", *kd, *options.split(), trace).stdout == run(UPTO, "kd", *kd, path).stdout, (options, kd)
+        assert b"a few of them are shown" in run(UPTO, "calls", "-n", "1", path).stderr and not run(UPTO, "calls", "-n", "1", *options.split(), trace).stderr
         # once more, by a filter that leaves all, and a cut
         again = thinned("listed-again", path, "--min-duration", "0")
         assert rows_of(kfi_log(again)) == rows_of(kfi_log(path)), options
@@ -723,6 +724,8 @@ def test_less_is_told(command):
     (1, r"\(--start log:no such line\) did not happen", "--start|log:no such line"),
     (1, r"\(--start exec:nosuch\) did not happen", "--start exec:nosuch"),
     (1, r"\(--start vfs_read#100000\) did not happen", "--start vfs_read#100000"),
+    (1, r"exit:asm_exc_page_fault\) did not happen: it does not return, but jumps elsewhere .*; wait for the entry there", "--start exit:asm_exc_page_fault"),
+    (2, r"--min-duration 5us: is longer than --max-duration 1us", "--min-duration 5us --max-duration 1us"),
     (1, r"\(--start time:1000s\) did not happen", "--start time:1000s"),
     (2, r"--start vfs_read#: behind #", "--start vfs_read#"), (2, r"--start vfs_read#0: behind #", "--start vfs_read#0"),
     (2, r"--start entry:: nothing follows", "--start entry:"), (2, r"--start ext4:: nothing follows", "--start ext4:"), (2, r"--stop time:soon: not a time", "--stop time:soon"),

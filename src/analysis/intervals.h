@@ -8,7 +8,8 @@
 struct intervals {
 	struct kept_span *list; /* from start_ns to before stop_ns, in the order of time, none within another */
 	size_t count;           /* 0: all of the time */
-	bool unstopped;         /* the last one's end is the trace's, since what was to stop it did not happen */
+	bool unstopped;         /* the last one's end is the trace's, since what was to stop it did not happen … */
+	bool stop_jumps;        /* … as the function does not return */
 };
 
 /* Does one of them have a part of what lasts from there up to before end_ns? */

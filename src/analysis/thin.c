@@ -84,10 +84,12 @@ void thin_cut_spans(struct thinning *t, const struct thin_cut *cut)
 	t->n_spans = n;
 }
 
-static int no_span(const struct session *session, const struct thin_options *options, struct error *err)
+static int no_span(const struct thinning *t, struct error *err)
 {
-	return error_set(err, "%s: what is to start it (%s) did not happen", session->reader->path,
-			 options->start_what ? options->start_what : options->what);
+	const struct thin_options *o = t->options;
+
+	return error_set(err, "%s: what is to start it (%s) did not happen%s", t->session->reader->path, o->start_what ? o->start_what : o->what,
+			 thin_why_not(t->counts.start_jumps));
 }
 
 /* With --before, as far as the span before it leaves room for that. */
@@ -131,9 +133,9 @@ int thin_find_spans(const struct session *session, const struct thin_options *op
 	struct thinning t = { .session = session, .options = options };
 	int result = thin_choose(&t, err);
 
-	*ret = (struct intervals){ .unstopped = t.counts.unstopped };
+	*ret = (struct intervals){ .unstopped = t.counts.unstopped, .stop_jumps = t.counts.stop_jumps };
 	if (result == 0 && !t.n_spans)
-		result = no_span(session, options, err);
+		result = no_span(&t, err);
 	if (result == 0) {
 		ret->list = xcalloc(t.n_spans, sizeof *ret->list);
 		ret->count = t.n_spans;
@@ -158,7 +160,7 @@ int thin(const struct session *session, const struct thin_options *options, cons
 	int result = thin_choose(&t, err);
 
 	if (result == 0 && !t.n_spans)
-		result = no_span(session, options, err);
+		result = no_span(&t, err);
 	if (result == 0)
 		result = cut(&t, err);
 	if (result == 0)

@@ -79,7 +79,14 @@ struct thin_counts {
 	bool is_cut;            /* there were more than the limit: only this is left: */
 	struct thin_cut cut;
 	bool unstopped;         /* that is the trace's end, since what was to stop it did not happen */
+	bool start_jumps, stop_jumps; /* the function whose exit was waited for was left by a jump to another one */
 };
+
+/* Words behind "did not happen", if the function whose exit was waited for `jumps` instead; else nothing. */
+static inline const char *thin_why_not(bool jumps)
+{
+	return jumps ? ": it does not return, but jumps elsewhere ('upto calls' shows where to); wait for the entry there" : "";
+}
 
 /* When the spans begin and end. Fails if none does. The caller frees ret->list, also after an error. */
 int thin_find_spans(const struct session *session, const struct thin_options *options, struct intervals *ret, struct error *err);

@@ -263,12 +263,23 @@ static bool is_returned(const struct stacks *s, const struct stack *stack, const
 	return frame->kind == FRAME_BASE && stack->behind_gap && s->event->kind == EVENT_RETURN;
 }
 
+/* Code that never returns, as the entries of handlers do not, is told apart from what was not called. */
+static void note_jump(struct choosing *c, uint32_t function)
+{
+	const struct thin_options *o = c->t->options;
+
+	c->t->counts.start_jumps |= o->start.condition.kind == CONDITION_EXIT && o->start.functions[function];
+	c->t->counts.stop_jumps |= c->trigger.on && o->stop.condition.kind == CONDITION_EXIT && o->stop.functions[function];
+}
+
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
 {
 	struct choosing *c = state;
 
 	if (s->event && (s->end != FRAME_JUMPED || is_returned(s, stack, frame)))
 		look_at_function(c, CONDITION_EXIT, frame->function, s->ns);
+	else if (s->event)
+		note_jump(c, frame->function);
 	if (!c->t->by_frame)
 		return;
 	choose(c, s, stack, frame, s->end != FRAME_LOST);

@@ -122,11 +122,14 @@ static void put_clock(struct writing *w, unsigned cpu, uint64_t insns, uint64_t 
 	put_event(w, cpu, &(struct event){ .kind = EVENT_CLOCK, .site = EVENT_CLOCK, .insns = insns, .ns = ns });
 }
 
-/* Where control was right before the event. */
+/* Where control was right before the event. An arrival does not tell, but where all events are arrivals, it was in the one before. */
 static uint64_t place_before(const struct writing *w, const struct event *e, uint64_t otherwise)
 {
-	const struct site *site = e->site < SITE_FIRST ? NULL : sites_get(&w->t->session->reader->sites, e->site);
+	const struct reader *r = w->t->session->reader;
+	const struct site *site = e->site < SITE_FIRST ? NULL : sites_get(&r->sites, e->site);
 
+	if (reader_lacks(r, "stacks"))
+		return otherwise;
 	if (e->from)
 		return e->from;
 	return site && addr_is_kernel(site->addr) ? site->addr : otherwise;

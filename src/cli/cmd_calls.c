@@ -11,6 +11,7 @@
 #include "empty.h"
 #include "json.h"
 #include "quantity.h"
+#include "left_out_note.h"
 #include "select_arg.h"
 #include "terminal.h"
 #include "trace/facts.h"
@@ -518,6 +519,8 @@ static int run(const struct args *args, struct error *err)
 	o.max_depth = depth < UINT32_MAX ? (uint32_t)depth : 0;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
+	if (!select_is_asked(args) && reader_has(t.reader, CHUNK_HELD))
+		left_out_warn(args, &t, LEFT_OUT_HELD);
 	o.threads = t.asked_threads;
 	thunks_arg(args, &t);
 	if (debug_arg(args, &t.names, &sources, err) == 0 &&

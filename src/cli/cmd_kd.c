@@ -250,7 +250,7 @@ const struct command cmd_kd = {
 		       "by thread and time; where no row is missing and nothing cuts in, the figures are the same. "
 		       "--as-kd computes as kd did. With -r only callers that are names are known: resolve the log first.\n"
 		       "A call without an exit counts, but has no time. Of a trace, Local is all that ran in the function, as top has it: in calls without an exit, too, and "
-		       "the same with filters as without. A program named kd that is a link to upto is this command.\n",
+		       "the same with filters as without: it may be more than Time, which is of the calls that were chosen. A program named kd that is a link to upto is this command.\n",
 	.examples = "  upto kd -n 20 boot.lst\n      the functions that took longest\n"
 		    "  upto kd -s l -f Fclr boot.lst\n      by the time in the functions themselves, with their range\n"
 		    "  upto kd -c -l -i boot.lst\n      all calls, and who cut in\n"

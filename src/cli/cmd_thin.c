@@ -60,7 +60,7 @@ const struct command cmd_thin = {
 		       "A call whose entry or exit is told by the same event as that of one that is chosen is kept, too, and so is that by which "
 		       "a thread was made, and that in which it ended; of what was under way when the trace or a span began, there is no entry to leave out.\n"
 		       SELECT_WHOSE
-		       "What --limit cuts off is outside the spans: no sums are kept of it. Sums that the trace itself has of an earlier filter are left "
+		       "A span begins and ends with an event, also if a time is given for it. What --limit cuts off is outside the spans: no sums are kept of it. Sums that the trace itself has of an earlier filter are left "
 		       "out where a part of it is taken: they are known of it as a whole.\n",
 	.examples = "  upto thin --start entry:kernel_init_freeable --stop exit:kernel_init_freeable -o small.upto trace.upto\n"
 		    "      what the kernel did to get its drivers up\n"

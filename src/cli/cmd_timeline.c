@@ -190,7 +190,7 @@ static int run_on(const struct args *args, struct trace_arg *t, struct error *er
 	if (select_arg(args, &t->session, &selected, err) == 0 &&
 	    select_intervals(args, &t->session, &selected, &asked.intervals, err) == 0) {
 		names_fold_thunks(&t->names);
-		left_out_warn(args, t);
+		left_out_warn(args, t, LEFT_OUT_WAITS);
 		asked.filter = &selected.options.filter;
 		if (history_open(&t->session, is_worth_index(t), &history, err) == 0)
 			r = show(args, t, &history, &asked, err);

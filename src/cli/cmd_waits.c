@@ -79,7 +79,7 @@ static int run_on(const struct args *args, struct trace_arg *t, struct span span
 	if (select_arg(args, &t->session, &selected, err) == 0 &&
 	    select_intervals(args, &t->session, &selected, &choice.intervals, err) == 0) {
 		names_fold_thunks(&t->names);
-		left_out_warn(args, t);
+		left_out_warn(args, t, LEFT_OUT_WAITS);
 		choice.filter = &selected.options.filter;
 		r = print(args, t, &choice, err);
 	}

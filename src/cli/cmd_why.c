@@ -258,7 +258,7 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_FAILED;
 	}
 	names_fold_thunks(&t.names);
-	left_out_warn(args, &t);
+	left_out_warn(args, &t, LEFT_OUT_WAITS);
 	if (history_open(&t.session, is_worth_index(&t), &history, err) == 0)
 		r = answer(args, &t, &history, &intervals, err);
 	history_deinit(&history);

@@ -41,7 +41,7 @@ void left_out_put(struct buf *out, const struct args *args, const struct trace_a
 	terminal_escape(out, options_of(t));
 }
 
-void left_out_warn(const struct args *args, const struct trace_arg *t)
+void left_out_warn(const struct args *args, const struct trace_arg *t, const char *meaning)
 {
 	struct buf text = { 0 };
 
@@ -51,7 +51,7 @@ void left_out_warn(const struct args *args, const struct trace_arg *t)
 	buf_printf(&text, ": ");
 	left_out_put(&text, args, t);
 	buf_put_u8(&text, 0);
-	fprintf(stderr, "upto: %s: what threads waited for, and who woke them up, is told only as far as the others tell it\n", (char *)text.data);
+	fprintf(stderr, "upto: %s: %s\n", (char *)text.data, meaning);
 	buf_free(&text);
 }
 

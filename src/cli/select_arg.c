@@ -295,6 +295,8 @@ static int numbers_arg(const struct args *args, struct thin_options *o, struct e
 	o->filter.only_interrupts = value_of(args, "only-interrupts");
 	if (o->filter.no_interrupts && o->filter.only_interrupts)
 		return error_set(err, "--no-interrupts and --only-interrupts: one of them");
+	if (o->filter.max_duration_ns && o->filter.min_duration_ns > o->filter.max_duration_ns)
+		return error_set(err, "--min-duration %s: is longer than --max-duration %s", value_of(args, "min-duration"), value_of(args, "max-duration"));
 	if (value_of(args, "kernel") && value_of(args, "user"))
 		return error_set(err, "--kernel and --user: one of them");
 	return 0;
@@ -358,13 +360,13 @@ int select_intervals(const struct args *args, const struct session *session, con
 	if (thin_find_spans(session, &o, ret, err) < 0)
 		return -1;
 	if (ret->unstopped)
-		select_tell_unstopped(args);
+		select_tell_unstopped(args, ret->stop_jumps);
 	return 0;
 }
 
-void select_tell_unstopped(const struct args *args)
+void select_tell_unstopped(const struct args *args, bool jumps)
 {
-	fprintf(stderr, "upto: --stop %s: did not happen: up to the trace's end\n", arg(args, "stop"));
+	fprintf(stderr, "upto: --stop %s: did not happen: up to the trace's end%s\n", arg(args, "stop"), thin_why_not(jumps));
 }
 
 struct sink {

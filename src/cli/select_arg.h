@@ -60,7 +60,8 @@
 
 #define SELECT_NOTE                                                                     \
 	"--start, --stop and the options that choose calls work on what happened, before anything is added up: as if only that had been recorded. " \
-	"upto-thin(1) writes the same as a trace.\n"
+	"upto-thin(1) writes the same as a trace. " \
+	"A span begins and ends with an event, also if a time is given for it; --from and --to, where a command has them, cut in between.\n"
 
 /* For commands that tell of conditions. */
 #define SELECT_WHOSE                                                                    \
@@ -115,7 +116,7 @@ int select_functions(const struct args *args, const struct names *names, bool **
 int select_intervals(const struct args *args, const struct session *session, const struct selected *selected, struct intervals *ret, struct error *err);
 
 /* On standard error, what was to stop a span. */
-void select_tell_unstopped(const struct args *args);
+void select_tell_unstopped(const struct args *args, bool jumps);
 
 /* How small a trace is made. */
 enum packing {

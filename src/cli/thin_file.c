@@ -194,15 +194,6 @@ static int collect_held(const char *path, struct map *ret, struct error *err)
 	return result;
 }
 
-static bool has_held(const struct reader *r)
-{
-	bool has = false;
-
-	for (size_t i = 0; i < r->n_chunks; i++)
-		has |= r->chunks[i].header.type == CHUNK_HELD;
-	return has;
-}
-
 /* What there is to choose from, where that takes several steps. */
 struct steps {
 	struct part spans, threads;
@@ -277,6 +268,7 @@ static int write_chosen(int fd, const struct selected *selected, const struct tr
 	if (result == 0)
 		result = select_write(steps.from, &o, fd, name, packing, ret, err);
 	ret->unstopped |= steps.of_spans.unstopped;
+	ret->stop_jumps |= steps.of_spans.stop_jumps;
 	if (steps.spans.fd >= 0) {
 		ret->spans_ns = ret->is_cut ? ret->spans_ns : steps.of_spans.spans_ns;
 		ret->stop_ns = steps.of_spans.stop_ns;
@@ -294,7 +286,7 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 	struct map held_before = { 0 };
 	int result = 0;
 
-	if ((path || selected->tells_held) && has_held(t->reader))
+	if ((path || selected->tells_held) && reader_has(t->reader, CHUNK_HELD))
 		result = collect_held(t->reader->path, &held_before, err);
 	if (result == 0)
 		result = write_chosen(fd, selected, t, path, &held_before, ret, err);
@@ -351,6 +343,6 @@ void thin_put(const struct thin_counts *c, const char *path, struct buf *out)
 			buf_printf(out, "%s", thin_reason_name((enum thin_reason)i));
 		}
 	if (c->unstopped)
-		buf_printf(out, "; up to the trace's end, since what was to stop it did not happen");
+		buf_printf(out, "; up to the trace's end, since what was to stop it did not happen%s", thin_why_not(c->stop_jumps));
 	buf_printf(out, "\n");
 }

@@ -75,7 +75,7 @@ static int write_selected(const struct args *args, const struct trace_arg *t, in
 	free(thunks);
 	terminal_end_progress();
 	if (result == 0 && counts.unstopped)
-		select_tell_unstopped(args);
+		select_tell_unstopped(args, counts.stop_jumps);
 	selected_deinit(&selected);
 	return result;
 }

@@ -131,6 +131,14 @@ int reader_chunks_of(const struct reader *r, enum chunk_type type, reader_take *
 	return result;
 }
 
+bool reader_has(const struct reader *r, enum chunk_type type)
+{
+	for (size_t i = 0; i < r->n_chunks; i++)
+		if (r->chunks[i].header.type == type)
+			return true;
+	return false;
+}
+
 static int take_symbols(struct reader *r, const struct buf *data, struct error *err)
 {
 	/* from version 7 on a table begins with a 0 */

@@ -69,6 +69,9 @@ typedef int reader_take(void *state, struct cursor *in, struct error *err);
 /* Hand over the payloads of all chunks of a type, one after the other; they are not kept. Errors name the file and the chunk. */
 int reader_chunks_of(const struct reader *r, enum chunk_type type, reader_take *take, void *state, struct error *err);
 
+/* Is there a chunk of that type? */
+bool reader_has(const struct reader *r, enum chunk_type type);
+
 /* The trace has everything that happened: it ended in order and lost nothing. */
 bool reader_complete(const struct reader *r);
 uint64_t reader_lost(const struct reader *r);
