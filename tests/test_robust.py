@@ -336,7 +336,8 @@ def test_kill_flight_recorder():
     first = min(h["first_ns"] for h in event_chunks(trace))
     # a chunk is of 0.6 s of the host's time, or a little more where CPUs are busy
     assert start - 1_500_000_000 < first <= start - 300_000_000, (start, first)
-    assert info["duration_ns"] > start
+    # the kill may have come before the chunk that was under way at the trigger was written
+    assert info["duration_ns"] > start - 700_000_000, (start, info["duration_ns"])
     os.unlink(trace)
     return f"from {(start - first) / 1e9:.2f} s before the trigger to {(info['duration_ns'] - start) / 1e9:.2f} s behind it"
 

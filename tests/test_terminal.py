@@ -127,7 +127,7 @@ def test_width():
 
 def test_progress():
     """What takes over a second says how far it is, on a terminal only, and wipes that away."""
-    status, shown = at_terminal(UPTO_ASAN, "top", "-n", "1", trace(), stdout=subprocess.DEVNULL)
+    status, shown = at_terminal(UPTO_ASAN, "tree", "--thunks", "-n", "1", trace(), stdout=subprocess.DEVNULL)
     told = [int(n) for n in re.findall(r"reading: (\d+) %", shown)]
     assert status == 0 and told and told == sorted(told) and told[-1] <= 100, shown
     assert re.fullmatch(rf"({re.escape(CLEARED)}reading: \d+ %)+{re.escape(CLEARED)}\d+ more lines; .*\r\n", shown), shown[-200:]
