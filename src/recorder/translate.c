@@ -705,6 +705,14 @@ static bool is_users(const struct work *w)
 	return w->watches == WATCH_STATE && kernel_found(&recorder.kernel) && !recorder.kernel.no_linux && !addr_is_kernel(w->addr);
 }
 
+/* In a handler's first block no clock may be told yet: what a fault left is taken back only when the block begins. */
+static bool begins_handler(const struct work *w)
+{
+	enum idt_kind kind;
+
+	return !recorder.told_interrupts && handled_vector(w, &kind) >= 0;
+}
+
 static void translate(struct work *w)
 {
 	uint64_t addr = w->addr;
@@ -717,7 +725,8 @@ static void translate(struct work *w)
 		w->lengths[i] = (uint8_t)qemu_plugin_insn_size(qemu_plugin_tb_get_insn(w->tb, i));
 		w->end += w->lengths[i];
 	}
-	if (addr >= 0xffffffff80000000 && addr < 0xffffffffc0000000 && !kernel_found(&recorder.kernel))
+	w->function = SYMTAB_NONE;
+	if (addr >= 0xffffffff80000000 && addr < 0xffffffffc0000000 && !kernel_found(&recorder.kernel) && !begins_handler(w))
 		look_for_kernel();
 	else if (!addr_is_kernel(addr) && !kernel_found(&recorder.kernel))
 		look_for_efi_program(addr);
