@@ -120,13 +120,13 @@ void drain_put_beside(enum chunk_type type, const struct buf *payload, uint64_t 
 /* Members lie close together, so that small inputs have them all; some kernels lack some. */
 static void make_layout(uint8_t lacking)
 {
-	struct layout *l = &recorder.kernel.types.layout;
+	struct layout *l = &recorder.kernel.layout;
 
 	for (int i = 0; i < MEMBERS; i++)
 		l->offset[i] = lacking && i % (1 + lacking / 8) == lacking % 8 ? MEMBER_UNKNOWN : i * 8 % 192;
-	l->module_memory = 24;
-	l->log_descriptor = 24;
-	l->log_info = 88;
+	l->size[SIZE_MODULE_MEMORY] = 24;
+	l->size[SIZE_LOG_DESCRIPTOR] = 24;
+	l->size[SIZE_LOG_INFO] = 88;
 	if (lacking & 1) /* as before 6.4 */
 		l->offset[MODULE_MEM] = MEMBER_UNKNOWN;
 }

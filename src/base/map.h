@@ -44,4 +44,11 @@ static inline uint64_t hash_text(uint64_t seed, const char *text)
 	return seed;
 }
 
+static inline uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		seed = hash64(seed ^ ((const uint8_t *)bytes)[i]);
+	return hash64(seed ^ n);
+}
+
 #endif

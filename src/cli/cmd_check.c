@@ -6,6 +6,7 @@
 #include "analysis/check.h"
 #include "commands.h"
 #include "json.h"
+#include "replay/unknown.h"
 #include "terminal.h"
 #include "trace_arg.h"
 #include "trace_lacks.h"
@@ -29,7 +30,13 @@ static void print_finding(const char *path, const struct finding *f)
 	putchar('\n');
 }
 
-static void print_text(const char *path, const struct check *c, bool insns)
+/* Where something is not known, rules about it cannot be held against anything. */
+static const char *const not_checked[UNKNOWN_KINDS] = {
+	[UNKNOWN_KERNEL] = "which kernel it was", [UNKNOWN_NAMES] = "that control flows from function to function in the kernel, for they have no names",
+	[UNKNOWN_THREADS] = "who threads are, for they have neither numbers nor names", [UNKNOWN_PROGRAMS] = "which programs ran",
+};
+
+static void print_text(const char *path, const struct check *c, const struct trace_arg *t, bool insns)
 {
 	size_t printed = n_kept(c) < PRINTED_MAX ? n_kept(c) : PRINTED_MAX;
 	struct buf safe = { 0 };
@@ -50,6 +57,9 @@ static void print_text(const char *path, const struct check *c, bool insns)
 		       " threads' first ones and %" PRIu64 " firmware's besides; %" PRIu64 " frames left without a return\n",
 		       path, c->unmatched.returns, c->unmatched.elsewhere, c->unmatched_kernel, c->unmatched.new_thread,
 		       c->unmatched.firmware, c->unmatched.abandoned);
+	for (int i = 0; i < UNKNOWN_KINDS; i++)
+		if (is_unknown(t->reader, &t->threads, (enum unknown)i))
+			printf("%s: could not check %s\n", path, not_checked[i]);
 	buf_free(&safe);
 }
 
@@ -63,7 +73,7 @@ static void print_json_finding(const struct finding *f)
 	putchar('}');
 }
 
-static void print_json(const struct check *c, bool insns)
+static void print_json(const struct check *c, const struct trace_arg *t, bool insns)
 {
 	printf("{\"returns\":{\"all\":%" PRIu64 ",\"unmatched\":%" PRIu64 ",\"unmatched_kernel\":%" PRIu64 ",\"new_thread\":%" PRIu64
 	       ",\"firmware\":%" PRIu64 ",\"abandoned\":%" PRIu64 "},",
@@ -79,6 +89,10 @@ static void print_json(const struct check *c, bool insns)
 		fputs(i ? "," : "", stdout);
 		print_json_finding(&c->findings[i]);
 	}
+	printf("],\"not_checked\":[");
+	for (int i = 0, n = 0; i < UNKNOWN_KINDS; i++)
+		if (is_unknown(t->reader, &t->threads, (enum unknown)i))
+			printf("%s\"%s\"", n++ ? "," : "", not_checked[i]);
 	printf("]}\n");
 }
 
@@ -95,9 +109,9 @@ static int run(const struct args *args, struct error *err)
 
 		terminal_end_progress();
 		if (arg(args, "json"))
-			print_json(&c, insns);
+			print_json(&c, &t, insns);
 		else
-			print_text(args->operands[0], &c, insns);
+			print_text(args->operands[0], &c, &t, insns);
 		r = c.n_findings ? EXIT_FAILED : EXIT_OK;
 	}
 	check_deinit(&c);
@@ -114,6 +128,7 @@ static const struct option options[] = {
 
 static const struct term terms[] = {
 	{ "ok", "nothing was found" },
+	{ "not_checked", "what could not be, since it is not known of this guest" },
 	{ "findings", "what does not hold, the first of them" },
 	{ "events, instructions", "how many were looked at" },
 	{ "returns", "all; those that matched no call; those of new threads and of firmware; frames left without one" },

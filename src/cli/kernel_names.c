@@ -111,17 +111,23 @@ static int find(const struct symtab *tab, const char *file, const struct asked_n
 	return result < 0 ? error_prefix(err, "%s", asked->where) : 0;
 }
 
-static bool read_functions(const char *file, struct symtab *ret)
+static bool read_functions(const struct kernel_sources *sources, struct symtab *ret)
 {
-	struct kernel_image image;
+	struct known_kernel kernel;
 	struct error ignored;
-	bool read = kernel_image_load(file, &image, &ignored) == 0;
 
 	*ret = (struct symtab){ 0 };
-	if (read)
-		symtab_from_image(ret, &image);
-	kernel_image_deinit(&image);
-	return read;
+	if ((!sources->image && !sources->n_symbols) || kernel_sources_read(sources, &kernel, &ignored) < 0)
+		return false;
+	symtab_from_image(ret, &kernel.image);
+	known_kernel_deinit(&kernel);
+	return ret->count;
+}
+
+/* What the functions are said to be in. */
+static const char *file_of(const struct kernel_sources *sources)
+{
+	return sources->image ? sources->image : sources->symbols[0];
 }
 
 static bool has(const struct asked_names *all, bool certain)
@@ -132,17 +138,17 @@ static bool has(const struct asked_names *all, bool certain)
 	return false;
 }
 
-int kernel_names_check(const struct args *args, const char *image, struct error *err)
+int kernel_names_check(const struct args *args, const struct kernel_sources *sources, struct error *err)
 {
 	struct asked_names all;
 	struct symtab tab;
 	int result = 0;
 
 	gather(args, &all);
-	if (has(&all, true) && read_functions(image, &tab)) {
+	if (has(&all, true) && read_functions(sources, &tab)) {
 		for (size_t i = 0; i < all.count && result == 0; i++)
 			if (all.list[i].certain)
-				result = find(&tab, image, &all.list[i], err);
+				result = find(&tab, file_of(sources), &all.list[i], err);
 		symtab_deinit(&tab);
 	}
 	asked_names_deinit(&all);
@@ -157,16 +163,16 @@ static void put_line(const struct asked_name *asked, const char *text, struct bu
 					"; whether a module or program has it is known at the end\n");
 }
 
-void kernel_names_lacking(const struct args *args, const char *image, struct buf *out)
+void kernel_names_lacking(const struct args *args, const struct kernel_sources *sources, struct buf *out)
 {
 	struct asked_names all;
 	struct symtab tab;
 	struct error err;
 
 	gather(args, &all);
-	if (has(&all, false) && read_functions(image, &tab)) {
+	if (has(&all, false) && read_functions(sources, &tab)) {
 		for (size_t i = 0; i < all.count; i++)
-			if (find(&tab, image, &all.list[i], &err) < 0)
+			if (find(&tab, file_of(sources), &all.list[i], &err) < 0)
 				put_line(&all.list[i], err.text, out);
 		symtab_deinit(&tab);
 	}

@@ -8,11 +8,12 @@
 
 #include "base/buf.h"
 #include "command.h"
+#include "guest/kernel_sources.h"
 
 /* Before the boot: fails if the kernel does not have a function kernel:NAME. Reads the image, a tenth of a second, only if there is such a name. */
-int kernel_names_check(const struct args *args, const char *image, struct error *err);
+int kernel_names_check(const struct args *args, const struct kernel_sources *sources, struct error *err);
 
 /* Beside the boot: append a line for each other name that it does not have. An image that cannot be read tells nothing. */
-void kernel_names_lacking(const struct args *args, const char *image, struct buf *out);
+void kernel_names_lacking(const struct args *args, const struct kernel_sources *sources, struct buf *out);
 
 #endif

@@ -21,11 +21,12 @@
 #include "config.h"
 #include "end_signals.h"
 #include "file_symbols.h"
+#include "kernel_files.h"
 #include "kernel_names.h"
 #include "qemu.h"
 #include "recorder/stats.h"
 #include "terminal.h"
-#include "trace/meta.h"
+#include "trace/reader.h"
 
 enum { STATUS_MS = 250 };
 
@@ -36,6 +37,7 @@ struct recorded {
 	struct stats *stats;
 	char **argv;
 	pid_t pid;
+	struct kernel_files kernel;
 	bool made;             /* the output file is new */
 	struct sigaction signals[END_SIGNALS]; /* what they did before */
 };
@@ -44,7 +46,6 @@ void recording_args(const struct args *args, struct recording *ret)
 {
 	*ret = (struct recording){
 		.output = arg(args, "output") ? arg(args, "output") : "trace.upto",
-		.symbols = arg(args, "symbols"),
 		.inside = arg(args, "qemu-inside"),
 		.sysroot = arg(args, "sysroot"),
 		.force = arg(args, "force"),
@@ -126,19 +127,33 @@ static void put_icount(const struct recording *rec, struct buf *lines)
 		 "instructions retired; guest ns (interpolated between sync points)");
 }
 
+/* The files that tell of the kernel. */
+static void put_sources(const struct kernel_sources *sources, struct buf *lines)
+{
+	if (sources->image)
+		meta_put(lines, "kernel", sources->image);
+	if (sources->types)
+		meta_put(lines, "types", sources->types);
+	if (sources->cache)
+		meta_put(lines, "cache", sources->cache);
+	for (size_t i = 0; i < sources->n_symbols; i++) {
+		char key[32];
+
+		snprintf(key, sizeof key, "symbols.%zu", i);
+		meta_put(lines, key, sources->symbols[i]);
+	}
+}
+
 static int write_config(const struct recording *rec, struct recorded *s, const char *version, struct error *err)
 {
-	const char *kernel = qemu_option(rec->argv, "kernel"), *append = qemu_option(rec->argv, "append");
+	const char *append = qemu_option(rec->argv, "append");
 	cleanup_free char *command = join(rec->argv);
 	struct buf lines = { 0 };
 	int r;
 
 	meta_put_u64(&lines, "out", (uint64_t)s->out);
 	meta_put_u64(&lines, "stats", (uint64_t)s->stats_fd);
-	if (kernel)
-		meta_put(&lines, "kernel", kernel);
-	if (rec->symbols)
-		meta_put(&lines, "symbols", rec->symbols);
+	put_sources(&s->kernel.sources, &lines);
 	meta_put(&lines, "meta.arch", arch_x86_64.name);
 	meta_put(&lines, "meta.upto", UPTO_VERSION);
 	meta_put(&lines, "meta.qemu", version);
@@ -349,7 +364,15 @@ static void summarise(const struct recording *rec, const struct stats *st, const
 		tell_all(rec, st);
 	if (chosen->lines.len)
 		fwrite(chosen->lines.data, 1, chosen->lines.len, stderr);
-	if (st->lacks[0])
+	if (!st->kernel && st->events)
+		fprintf(stderr, "upto: %s: no kernel of Linux was found: give --symbols FILE with the functions of what ran\n", rec->output);
+	if (st->no_names[0])
+		fprintf(stderr, "upto: %s: kernel without names: %.*s, and no vmlinux or System.map lies beside it; give --symbols vmlinux\n",
+			rec->output, (int)sizeof st->no_names, st->no_names);
+	if (st->learnt)
+		fprintf(stderr, "upto: %s: nothing describes this kernel's types: %u places in its structures were learnt from the guest ('upto layout %s')\n",
+			rec->output, st->learnt, rec->output);
+	if (st->lacks[0] && !st->no_names[0])
 		fprintf(stderr, "upto: %s: the kernel lacks %.*s: what upto reads there is not in the trace\n", rec->output,
 			(int)sizeof st->lacks, st->lacks);
 	if (!st->events)
@@ -395,6 +418,25 @@ static void add_file_symbols(const struct recording *rec)
 	roots_deinit(&roots);
 }
 
+/* Put what was learnt where the next recording of the same build finds it. That it cannot be kept is no fault of this one. */
+static void keep_layout(const char *path, const char *folder)
+{
+	struct layout layout;
+	struct reader *r;
+	struct error ignored;
+	const char *id, *text;
+
+	if (!folder || reader_open(path, &r, &ignored) < 0)
+		return;
+	id = meta_get(&r->meta, "build_id");
+	text = meta_get(&r->meta, "layout");
+	if (id && text) {
+		layout_from_text(text, &layout);
+		layout_keep(folder, id, &layout);
+	}
+	reader_free(r);
+}
+
 static int check_sysroot(const struct recording *rec, struct error *err)
 {
 	struct roots roots = { 0 };
@@ -425,26 +467,15 @@ static int check_vcpus(const struct recording *rec, struct error *err)
 	return error_set(err, "%s: several vCPUs share a thread then, and QEMU does not tell which one runs: give -smp 1, or go without it", why);
 }
 
-/* What names are of functions; NULL: the recorder will find them in guest memory. */
-static const char *kernel_of(const struct recording *rec)
-{
-	return rec->symbols ? rec->symbols : qemu_option(rec->argv, "kernel");
-}
-
-static int check_names(const struct recording *rec, struct error *err)
-{
-	return kernel_of(rec) ? kernel_names_check(rec->args, kernel_of(rec), err) : 0;
-}
-
 /* What is to be known of what was asked for, while the firmware runs. */
-static void tell_asked(const struct recording *rec)
+static void tell_asked(const struct recording *rec, const struct kernel_files *kernel)
 {
 	struct buf lines = { 0 };
 
-	if (!rec->quiet)
-		recording_choice_notes(rec->args, &lines);
-	if (kernel_of(rec) && !rec->quiet)
-		kernel_names_lacking(rec->args, kernel_of(rec), &lines);
+	if (rec->quiet)
+		return;
+	recording_choice_notes(rec->args, &lines);
+	kernel_names_lacking(rec->args, &kernel->sources, &lines);
 	if (lines.len)
 		fwrite(lines.data, 1, lines.len, stderr);
 	buf_free(&lines);
@@ -466,12 +497,14 @@ int recording_run(const struct recording *rec, struct error *err)
 		return r;
 	if (check_vcpus(rec, err) < 0)
 		return EXIT_USAGE;
-	if (check_sysroot(rec, err) < 0 || check_names(rec, err) < 0 || prepare(rec, &s, err) < 0)
+	if (kernel_files_init(rec->args, qemu_option(rec->argv, "kernel"), &s.kernel, err) < 0)
+		return EXIT_USAGE;
+	if (check_sysroot(rec, err) < 0 || kernel_names_check(rec->args, &s.kernel.sources, err) < 0 || prepare(rec, &s, err) < 0)
 		return EXIT_FAILED;
 	tell = !rec->quiet && isatty(STDERR_FILENO) && !qemu_uses_terminal(rec->argv);
 	if (start(&s, err) < 0)
 		return EXIT_FAILED;
-	tell_asked(rec);
+	tell_asked(rec, &s.kernel);
 	r = wait_for(rec, &s, tell);
 	let_signals_end(rec, s.signals);
 	if (!s.stats->begun && r) {
@@ -484,9 +517,12 @@ int recording_run(const struct recording *rec, struct error *err)
 	tell_faults(rec, s.stats, r > 128);
 	if (s.stats->finished && !s.stats->write_error) {
 		add_file_symbols(rec);
+		if (s.stats->learnt)
+			keep_layout(rec->output, s.kernel.sources.cache);
 		failed = recording_choice_apply(rec->args, rec->output, rec->quiet, s.stats->waits, &chosen, err) < 0;
 	}
 	summarise(rec, s.stats, &chosen);
 	buf_free(&chosen.lines);
+	kernel_files_deinit(&s.kernel);
 	return failed && !r ? EXIT_FAILED : r;
 }

@@ -11,7 +11,6 @@
 
 struct recording {
 	const char *output;
-	const char *symbols;   /* NULL: the kernel's own */
 	const char *sysroot;   /* NULL: none named */
 	const char *inside;    /* NULL: all that is known of this QEMU; else qemu_inside()'s `asked` */
 	bool force;
@@ -27,7 +26,8 @@ struct recording {
 	{ 'o', "output", "FILE", "the trace (default: trace.upto)" },                         \
 	FORCE_OPTION("trace"),                                                                \
 	{ 0, "deterministic", NULL, "the same guest gives the same events: adds -icount, -rtc and -seed" }, \
-	{ 0, "symbols", "FILE", "names from this ELF file or System.map, not from the kernel that boots" }, \
+	{ 0, "symbols", "FILES", "more names of the kernel: vmlinux, System.map; or those of what is no Linux; with colons between them", ':' }, \
+	{ 0, "types", "FILE", "where the kernel's structures keep things: BTF, or an ELF file with BTF or debug information; \"learn\": from the guest alone" }, \
 	{ 0, "sysroot", "ROOTS", "where the guest's files are, for the names of their functions: folders, ext4 images, initramfs", ':' }, \
 	{ 0, "qemu-inside", "LIST", "what to use of QEMU beside its plugin interface: all, none, or clock,shutdown,values,registers,stores", ',' }, \
 	{ 0, "costs", NULL, "at the end, what was read from the kernel's own structures, how often and how long that took" }, \

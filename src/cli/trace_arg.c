@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "name_list.h"
+#include "replay/unknown.h"
 #include "select_arg.h"
 #include "terminal.h"
 #include "thin_file.h"
@@ -37,6 +38,28 @@ static void warn(const struct reader *r)
 	if (lost)
 		fprintf(stderr, "upto: %s: %" PRIu64 " events were lost\n", (char *)path.data, lost);
 	buf_free(&path);
+}
+
+/* What answers will not have, and why. */
+static void warn_unknown(const struct trace_arg *t)
+{
+	static const enum unknown told[] = { UNKNOWN_KERNEL, UNKNOWN_NAMES, UNKNOWN_THREADS };
+
+	for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+		if (is_unknown(t->reader, &t->threads, told[i])) {
+			struct buf line = { 0 }, safe = { 0 };
+
+			unknown_put(t->reader, told[i], &line);
+			buf_put_u8(&line, 0);
+			terminal_escape(&safe, t->reader->path);
+			buf_printf(&safe, ": ");
+			terminal_escape(&safe, (char *)line.data);
+			buf_put_u8(&safe, 0);
+			fprintf(stderr, "upto: %s\n", (char *)safe.data);
+			buf_free(&line);
+			buf_free(&safe);
+			return; /* what it is the reason of needs no line of its own */
+		}
 }
 
 /* Its parts may have been moved. */
@@ -115,6 +138,7 @@ int trace_arg_open_whole(const struct args *args, struct trace_arg *ret, struct 
 		return -1;
 	}
 	warn(ret->reader);
+	warn_unknown(ret);
 	ret->reader->progress = terminal_progress;
 	return 0;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "replay/unknown.h"
 #include "select/condition.h"
 
 static const struct { const char *word, *text; } words[] = {
@@ -29,12 +30,26 @@ bool trace_lacks(const struct trace_arg *t, const char *what)
 	return reader_lacks(t->reader, what);
 }
 
+/* What a recording has not, since it was not known of its kernel. */
+static int need_known(const struct trace_arg *t, const char *what, struct error *err)
+{
+	enum unknown unknown = !strcmp(what, "tasks") ? UNKNOWN_THREADS : !strcmp(what, "facts") ? UNKNOWN_NAMES : UNKNOWN_KINDS;
+	struct buf text = { 0 };
+
+	if (unknown == UNKNOWN_KINDS || !is_unknown(t->reader, &t->threads, unknown))
+		return 0;
+	unknown_put(t->reader, unknown, &text);
+	error_set(err, "%s: %.*s", t->reader->path, (int)text.len, (char *)text.data);
+	buf_free(&text);
+	return -1;
+}
+
 int trace_need(const struct trace_arg *t, const char *what, struct error *err)
 {
 	const char *from = meta_get(&t->reader->meta, "imported"), *text = what;
 
 	if (!trace_lacks(t, what))
-		return 0;
+		return need_known(t, what, err);
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (!strcmp(words[i].word, what))
 			text = words[i].text;

@@ -10,12 +10,10 @@
 #include "base/file.h"
 #include "bzimage.h"
 #include "kallsyms.h"
+#include "kernel_marks.h"
 #include "system_map.h"
 
-enum {
-	FILE_LIMIT = 1 << 30,
-	BANNER_MAX = 512,
-};
+enum { FILE_LIMIT = 2047 << 20 }; /* debug information of all modules together is that large */
 
 static void add_section(struct kernel_image *image, size_t *cap, const char *name, const GElf_Shdr *sh)
 {
@@ -107,49 +105,43 @@ static size_t count_segments(Elf *elf)
 	return elf_getphdrnum(elf, &n) < 0 || n > INT32_MAX ? 0 : n;
 }
 
-/* The bytes at a link address, and how many there are; NULL if the file has none for the address. */
-static const char *bytes_at(Elf *elf, const struct buf *file, uint64_t addr, size_t *ret_len)
+static void note_banners(struct kernel_image *image, const char *data, size_t len, uint64_t start)
 {
+	size_t at, n, from = 0;
+
+	while (image->n_banners < BANNER_COPIES && marks_banner(data + from, len - from, &at, &n)) {
+		if (!image->banner)
+			image->banner = xstrndup(data + from + at, n);
+		if (!strncmp(image->banner, data + from + at, n + 1))
+			image->banner_addrs[image->n_banners++] = start + from + at;
+		from += at + n;
+	}
+}
+
+/* What shows without symbols in the bytes that are at `start`. */
+static void note_marks(struct kernel_image *image, const char *data, size_t len, uint64_t start)
+{
+	size_t at;
+
+	note_banners(image, data, len, start);
+	if (!image->switch_addr && marks_task_switch(data, len, &at))
+		image->switch_addr = start + at;
+}
+
+static void read_segments(struct kernel_image *image, Elf *elf, const struct buf *file)
+{
+	bool names = image->symbols.count;
+
 	for (size_t i = 0; i < count_segments(elf); i++) {
 		uint64_t start;
 		size_t len;
 		const char *data = segment(elf, file, i, &start, &len);
 
-		if (!data || addr < start || addr - start >= len)
+		if (!data)
 			continue;
-		*ret_len = len - (addr - start);
-		return data + (addr - start);
+		note_marks(image, data, len, start);
+		names = names || kallsyms_read(data, len, start, &image->symbols, &image->no_names) == 0;
 	}
-	return NULL;
-}
-
-static int read_kallsyms(struct kernel_image *image, Elf *elf, const struct buf *file, struct error *err)
-{
-	error_set(err, "no segments to load");
-	for (size_t i = 0; i < count_segments(elf); i++) {
-		uint64_t start;
-		size_t len;
-		const char *data = segment(elf, file, i, &start, &len);
-
-		if (data && kallsyms_read(data, len, start, &image->symbols, err) == 0)
-			return 0;
-	}
-	return -1;
-}
-
-static void read_banner(struct kernel_image *image, Elf *elf, const struct buf *file)
-{
-	const struct raw_symbol *sym = symbol_list_find(&image->symbols, "linux_banner");
-	const char *text;
-	size_t len;
-
-	if (!sym)
-		return;
-	text = bytes_at(elf, file, sym->addr, &len);
-	if (!text || len < 14 || memcmp(text, "Linux version ", 14))
-		return;
-	image->banner = xstrndup(text, strnlen(text, len < BANNER_MAX ? len : BANNER_MAX));
-	image->banner_addr = sym->addr;
 }
 
 static bool between_marks(const struct kernel_image *image, const struct image_section *s, const char *from, const char *to)
@@ -183,7 +175,6 @@ static void drop_data_sections(struct kernel_image *image)
 static int parse_elf(const struct buf *file, struct kernel_image *image, struct error *err)
 {
 	Elf *elf;
-	int r = 0;
 
 	elf_version(EV_CURRENT);
 	elf = elf_memory((char *)file->data, file->len);
@@ -191,15 +182,13 @@ static int parse_elf(const struct buf *file, struct kernel_image *image, struct 
 		elf_end(elf);
 		return error_set(err, "damaged ELF file: %s", elf_errmsg(-1));
 	}
+	error_set(&image->no_names, "no segments to load");
 	read_sections(image, elf);
-	if (!image->symbols.count)
-		r = read_kallsyms(image, elf, file, err);
-	if (r == 0) {
-		drop_data_sections(image);
-		read_banner(image, elf, file);
-	}
+	read_segments(image, elf, file);
+	drop_data_sections(image);
 	elf_end(elf);
-	return r;
+	build_id_of(file->data, file->len, &image->build_id);
+	return 0;
 }
 
 int kernel_image_parse(const void *data, size_t len, struct kernel_image *ret, struct error *err)
@@ -223,6 +212,66 @@ int kernel_image_parse(const void *data, size_t len, struct kernel_image *ret, s
 	else
 		*ret = image;
 	return r;
+}
+
+void kernel_image_from_memory(const void *data, size_t len, uint64_t addr, struct kernel_image *ret)
+{
+	size_t at, n;
+
+	*ret = (struct kernel_image){ 0 };
+	note_marks(ret, data, len, addr);
+	if (marks_btf(data, len, &at, &n))
+		buf_put(&ret->btf, (const char *)data + at, n);
+	if (kallsyms_read(data, len, addr, &ret->symbols, &ret->no_names) < 0)
+		symbol_list_free(&ret->symbols);
+}
+
+static bool has_functions(const struct symbol_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (symbol_is_text(list->symbols[i].type))
+			return true;
+	return false;
+}
+
+static void add_symbols(struct symbol_list *to, const struct symbol_list *from)
+{
+	bool named = has_functions(to);
+
+	for (size_t i = 0; i < from->count; i++) {
+		const struct raw_symbol *s = &from->symbols[i];
+		const char *name = symbol_list_name(from, i);
+
+		if (!named || !symbol_is_text(s->type))
+			symbol_list_add(to, s->addr, s->size, s->type, name, strlen(name));
+	}
+}
+
+void kernel_image_add(struct kernel_image *image, struct kernel_image *other)
+{
+	add_symbols(&image->symbols, &other->symbols);
+	if (!image->n_sections) {
+		free(image->sections);
+		image->sections = other->sections;
+		image->n_sections = other->n_sections;
+		other->sections = NULL;
+	}
+	if (!image->btf.len) {
+		buf_free(&image->btf);
+		image->btf = other->btf;
+		other->btf = (struct buf){ 0 };
+	}
+	if (!image->build_id.len)
+		image->build_id = other->build_id;
+	if (!image->banner && other->banner) {
+		image->banner = other->banner;
+		memcpy(image->banner_addrs, other->banner_addrs, sizeof image->banner_addrs);
+		image->n_banners = other->n_banners;
+		other->banner = NULL;
+	}
+	if (!image->switch_addr)
+		image->switch_addr = other->switch_addr;
+	kernel_image_deinit(other);
 }
 
 int kernel_image_load(const char *path, struct kernel_image *ret, struct error *err)

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "build_id.h"
 #include "symbol_list.h"
 
 struct image_section {
@@ -19,24 +20,39 @@ struct image_section {
 	char name[32];
 };
 
+enum { BANNER_COPIES = 4 };
+
 struct kernel_image {
-	struct symbol_list symbols;
+	struct symbol_list symbols;     /* none: see no_names */
 	struct image_section *sections; /* only sections with instructions */
 	size_t n_sections;
 	struct buf btf;                 /* types; empty: none */
-	uint64_t banner_addr;           /* of linux_banner; 0: not a Linux kernel, or not known */
-	char *banner;                   /* "Linux version 6.12…", or NULL */
+	struct build_id build_id;
+	char *banner;                   /* "Linux version 6.12…\n"; NULL: not a Linux kernel, or not known */
+	uint64_t banner_addrs[BANNER_COPIES]; /* where linux_banner, and copies that the compiler made, are */
+	size_t n_banners;
+	uint64_t switch_addr;           /* of __switch_to_asm(), found by its instructions; 0: not found */
+	struct error no_names;          /* why there are no symbols */
 };
 
 /*
  * Read a bzImage, an ELF file (with a symbol table, or a vmlinux that has
- * kallsyms) or a System.map. Errors name the file. The caller calls
- * kernel_image_deinit() on *ret.
+ * kallsyms) or a System.map. A kernel without symbols is no error; a System.map
+ * without is. Errors name the file. The caller calls kernel_image_deinit() on *ret.
  */
 int kernel_image_load(const char *path, struct kernel_image *ret, struct error *err);
 
 /* The same for bytes in memory. Errors do not name a file. */
 int kernel_image_parse(const void *data, size_t len, struct kernel_image *ret, struct error *err);
+
+/* The same for a kernel as it lies in memory, from its first byte on, which is at `addr`. Addresses are those of run time. */
+void kernel_image_from_memory(const void *data, size_t len, uint64_t addr, struct kernel_image *ret);
+
+/*
+ * Add what the other one knows and the first one does not; the other one is empty afterwards. Of a kernel that has functions only
+ * symbols of data are added: its own names stay what they are.
+ */
+void kernel_image_add(struct kernel_image *image, struct kernel_image *other);
 
 void kernel_image_deinit(struct kernel_image *image);
 

@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "elf_section.h"
+#include "layout_part.h"
+
 enum { ANONYMOUS_DEPTH = 8 }; /* how deeply anonymous structures and unions may nest */
 
 static const char *const members[MEMBERS] = {
@@ -116,11 +120,56 @@ const char *layout_member(enum member member)
 	return members[member];
 }
 
+const char *layout_older_member(enum member member)
+{
+	return older[member];
+}
+
+const char *layout_structure(enum layout_size size)
+{
+	static const char *const structures[LAYOUT_SIZES] = {
+		[SIZE_MODULE_MEMORY] = "module_memory", [SIZE_LOG_DESCRIPTOR] = "prb_desc", [SIZE_LOG_INFO] = "printk_info",
+	};
+
+	return structures[size];
+}
+
+const char *layout_source_name(enum layout_source source)
+{
+	static const char *const names[LAYOUT_SOURCES] = {
+		[LAYOUT_NOWHERE] = "not known", [LAYOUT_IMAGE] = "image", [LAYOUT_TYPES] = "types", [LAYOUT_VMLINUX] = "vmlinux",
+		[LAYOUT_MEMORY] = "memory", [LAYOUT_CACHE] = "cache", [LAYOUT_LEARNT] = "learnt",
+	};
+
+	return names[source];
+}
+
 void layout_init(struct layout *l)
 {
+	*l = (struct layout){ 0 };
 	for (int i = 0; i < MEMBERS; i++)
 		l->offset[i] = MEMBER_UNKNOWN;
-	l->module_memory = l->log_descriptor = l->log_info = 0;
+}
+
+bool layout_any(const struct layout *l)
+{
+	for (int i = 0; i < MEMBERS; i++)
+		if (l->offset[i] != MEMBER_UNKNOWN)
+			return true;
+	return false;
+}
+
+void layout_add(struct layout *l, const struct layout *other, enum layout_source from)
+{
+	for (int i = 0; i < MEMBERS; i++)
+		if (l->offset[i] == MEMBER_UNKNOWN && other->offset[i] != MEMBER_UNKNOWN) {
+			l->offset[i] = other->offset[i];
+			l->from[i] = (uint8_t)from;
+		}
+	for (int i = 0; i < LAYOUT_SIZES; i++)
+		if (!l->size[i])
+			l->size[i] = other->size[i];
+	l->whole |= other->whole;
 }
 
 /* Offset in bits of the named member, also if it is in an anonymous member; -1: the type has no such member. */
@@ -194,9 +243,31 @@ int layout_from_btf(const void *data, size_t len, struct layout *ret, struct err
 		if (ret->offset[i] == MEMBER_UNKNOWN && older[i])
 			ret->offset[i] = offset_of(btf, older[i]);
 	}
-	ret->module_memory = size_of(btf, "module_memory");
-	ret->log_descriptor = size_of(btf, "prb_desc");
-	ret->log_info = size_of(btf, "printk_info");
+	for (int i = 0; i < LAYOUT_SIZES; i++)
+		ret->size[i] = size_of(btf, layout_structure((enum layout_size)i));
+	ret->whole = btf__find_by_name(btf, LAYOUT_PART) < 0;
 	btf__free(btf);
 	return 0;
+}
+
+/* BTF of its own, or a section of an ELF file; else debug information. */
+int layout_from_file(const char *path, struct layout *ret, struct error *err)
+{
+	enum { TYPES_MAX = 2047 << 20 };
+	struct buf file = { 0 };
+	size_t at, len;
+	int r;
+
+	if (file_read(path, TYPES_MAX, &file, err) < 0)
+		return -1;
+	if (file.len > 4 && !memcmp(file.data, "\x9f\xeb\x01", 3))
+		r = layout_from_btf(file.data, file.len, ret, err);
+	else if (file.len > 4 && !memcmp(file.data, "\177ELF", 4) && elf_section(&file, ".BTF", &at, &len))
+		r = layout_from_btf(file.data + at, len, ret, err);
+	else
+		r = layout_from_dwarf(path, ret, err);
+	buf_free(&file);
+	if (r == 0 && !layout_any(ret))
+		r = error_set(err, "describes no kernel's types");
+	return r < 0 ? error_prefix(err, "%s", path) : 0;
 }

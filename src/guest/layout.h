@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Offsets of the structure members that upto reads in a running kernel. They come
- * from the kernel's own BTF (Documentation/bpf/btf.rst), so they are right for
- * exactly this kernel and its configuration.
+ * Offsets of the structure members that upto reads in a running kernel. They come from a description of its types (its own BTF, another
+ * file's, debug information), or are learnt from the running guest (learn.h): so they are right for exactly this kernel and its
+ * configuration, and what is not known is missing.
  */
 #ifndef UPTO_GUEST_LAYOUT_H
 #define UPTO_GUEST_LAYOUT_H
@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 
 enum member {
@@ -108,10 +109,26 @@ enum member {
 
 enum { MEMBER_UNKNOWN = -1 };
 
+/* Where an offset is from. */
+enum layout_source {
+	LAYOUT_NOWHERE,          /* it is not known */
+	LAYOUT_IMAGE,            /* BTF of the kernel's image */
+	LAYOUT_TYPES,            /* the file that --types names */
+	LAYOUT_VMLINUX,          /* BTF or debug information of the vmlinux that belongs to the image */
+	LAYOUT_MEMORY,           /* BTF in the guest's memory */
+	LAYOUT_CACHE,            /* an earlier recording of the same build learnt it */
+	LAYOUT_LEARNT,           /* the running guest */
+	LAYOUT_SOURCES,
+};
+
+/* Sizes of structures that stand in arrays. */
+enum layout_size { SIZE_MODULE_MEMORY, SIZE_LOG_DESCRIPTOR, SIZE_LOG_INFO, LAYOUT_SIZES };
+
 struct layout {
-	int32_t offset[MEMBERS]; /* in bytes; MEMBER_UNKNOWN: BTF does not have the member */
-	uint32_t module_memory;  /* size of struct module_memory; 0: the kernel has no such structure */
-	uint32_t log_descriptor, log_info; /* likewise of prb_desc and printk_info */
+	int32_t offset[MEMBERS];     /* in bytes; MEMBER_UNKNOWN: not known, or the kernel has no such member */
+	uint32_t size[LAYOUT_SIZES]; /* in bytes; 0 likewise */
+	uint8_t from[MEMBERS];       /* enum layout_source */
+	bool whole;                  /* all of the kernel's types were described: what is not known is not there */
 };
 
 /* Make all members unknown. */
@@ -120,10 +137,36 @@ void layout_init(struct layout *l);
 /* A member that BTF lacks is unknown, which is no error. An error means that BTF cannot be read at all. */
 int layout_from_btf(const void *btf, size_t len, struct layout *ret, struct error *err);
 
+/* The same from the debug information of an ELF file. An error: there is none, or none of a kernel. */
+int layout_from_dwarf(const char *path, struct layout *ret, struct error *err);
+
+/* From a file of any of these kinds: BTF alone, BTF in an ELF file, debug information. Errors begin with the path. */
+int layout_from_file(const char *path, struct layout *ret, struct error *err);
+
+/* Append a layout as BTF that layout_from_btf() reads, and other tools can. */
+int layout_put_btf(const struct layout *l, struct buf *out, struct error *err);
+
+/* Append a layout as text without a line's end, for META's `layout`; and read it. Words that are not understood tell nothing. */
+void layout_put_text(const struct layout *l, struct buf *out);
+void layout_from_text(const char *text, struct layout *ret);
+
+/* Take over what is not known yet, as from there. */
+void layout_add(struct layout *l, const struct layout *other, enum layout_source from);
+
+/* Is anything known? */
+bool layout_any(const struct layout *l);
+
+/* "vmlinux": where an offset is from, for people and for META. */
+const char *layout_source_name(enum layout_source source);
+
+/* The structure whose size it is: "prb_desc". */
+const char *layout_structure(enum layout_size size);
+
 /* Is it normal that a kernel lacks the member, because only older or only newer kernels have it? */
 bool layout_optional(enum member member);
 
-/* "task_struct.pid" */
+/* "task_struct.pid"; what older kernels call it, or NULL. */
 const char *layout_member(enum member member);
+const char *layout_older_member(enum member member);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef UPTO_GUEST_SYMBOL_LIST_H
 #define UPTO_GUEST_SYMBOL_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,12 @@ void symbol_list_add(struct symbol_list *list, uint64_t addr, uint64_t size, cha
 static inline const char *symbol_list_name(const struct symbol_list *list, size_t i)
 {
 	return list->names + list->symbols[i].name;
+}
+
+/* Is it code, by nm's letter? */
+static inline bool symbol_is_text(char type)
+{
+	return type == 't' || type == 'T' || type == 'w' || type == 'W';
 }
 
 /* The symbol of that name, or NULL. Takes time linear in the number of symbols. */

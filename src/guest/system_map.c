@@ -20,7 +20,8 @@ static int read_line(const char *line, size_t len, struct symbol_list *ret)
 	if (end == text || *end != ' ')
 		return -1;
 	type = end[1];
-	if (!isalpha((unsigned char)type) || end[2] != ' ')
+	/* nm has '?' for what it has no letter for, as __nosave_begin */
+	if (!isgraph((unsigned char)type) || end[2] != ' ')
 		return -1;
 	name = end + 3;
 	if (!*name)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "boot.h"
 
+#include "learning.h"
 #include "loaded.h"
 #include "syscalls.h"
 #include "tasks.h"
@@ -12,6 +13,18 @@ const char *boot_meta_key(const char *key)
 	static char buffer[BOOT_KEY];
 
 	return boot_key(recorder.boot, key, buffer);
+}
+
+void boot_put_layout(const struct layout *l, struct buf *lines)
+{
+	struct buf text = { 0 };
+
+	layout_put_text(l, &text);
+	if (text.len) {
+		buf_put_u8(&text, 0);
+		meta_put(lines, boot_meta_key("layout"), (char *)text.data);
+	}
+	buf_free(&text);
 }
 
 static void put_boot(uint64_t ns, bool loaded)
@@ -30,6 +43,7 @@ static void put_boot(uint64_t ns, bool loaded)
 
 void boot_begin(uint64_t ns, bool loaded)
 {
+	learning_tell();
 	pthread_mutex_lock(&recorder.lock);
 	recorder.boot++;
 	recorder.kexec = false;

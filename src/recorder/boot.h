@@ -17,4 +17,7 @@ void boot_begin(uint64_t ns, bool loaded);
 /* META's key for something of the boot that is under way; valid until the next call. Under `lock`. */
 const char *boot_meta_key(const char *key);
 
+/* Append META's line of the boot's layout. Under `lock`. */
+void boot_put_layout(const struct layout *l, struct buf *lines);
+
 #endif

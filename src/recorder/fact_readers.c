@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "learning.h"
 #include "structures.h"
 
 enum {
@@ -48,6 +49,8 @@ bool read_wake(struct vcpu *v, struct fact *fact)
 	uint64_t task = argument(v, GUEST_RDI);
 	uint32_t states = (uint32_t)argument(v, GUEST_RSI), state = (uint32_t)structure_read(v, task, TASK_STATE, 4);
 
+	if (structure_at(TASK_STATE) == MEMBER_UNKNOWN)
+		return false;
 	/* who does not sleep in one of the states is not woken up: ttwu_state_match() */
 	add_number(fact, task);
 	return (state & states) != 0;
@@ -72,18 +75,21 @@ static uint64_t log_text(struct vcpu *v, uint64_t ring, uint64_t descriptor)
 
 bool read_log(struct vcpu *v, struct fact *fact)
 {
-	const struct layout *l = &recorder.kernel.types.layout;
-	uint64_t entry = argument(v, GUEST_RDI), ring = structure_pointer(v, entry, LOG_ENTRY_RING), id = structure_pointer(v, entry, LOG_ENTRY_ID);
-	uint64_t descriptors = ring + (uint64_t)structure_at(LOG_DESCRIPTORS), text, info;
-	uint64_t number = id & ((1ull << (structure_read(v, descriptors, LOG_COUNT_BITS, 4) & 63)) - 1);
+	const struct layout *l = &recorder.kernel.layout;
+	uint64_t entry = argument(v, GUEST_RDI), ring, id, descriptors, number, text, info;
 	uint16_t len;
 	uint8_t level;
 
-	if (!ring || !l->log_descriptor || !l->log_info || structure_at(LOG_FACILITY) == MEMBER_UNKNOWN ||
+	learning_log(v, entry);
+	ring = structure_pointer(v, entry, LOG_ENTRY_RING);
+	id = structure_pointer(v, entry, LOG_ENTRY_ID);
+	descriptors = ring + (uint64_t)structure_at(LOG_DESCRIPTORS);
+	number = id & ((1ull << (structure_read(v, descriptors, LOG_COUNT_BITS, 4) & 63)) - 1);
+	if (!ring || !l->size[SIZE_LOG_DESCRIPTOR] || !l->size[SIZE_LOG_INFO] || structure_at(LOG_FACILITY) == MEMBER_UNKNOWN ||
 	    structure_at(LOG_DESCRIPTORS) == MEMBER_UNKNOWN || structure_at(LOG_TEXTS) == MEMBER_UNKNOWN)
 		return false;
-	info = structure_pointer(v, descriptors, LOG_INFOS) + number * l->log_info;
-	text = log_text(v, ring, structure_pointer(v, descriptors, LOG_DESCS) + number * l->log_descriptor);
+	info = structure_pointer(v, descriptors, LOG_INFOS) + number * l->size[SIZE_LOG_INFO];
+	text = log_text(v, ring, structure_pointer(v, descriptors, LOG_DESCS) + number * l->size[SIZE_LOG_DESCRIPTOR]);
 	len = (uint16_t)structure_read(v, info, LOG_LEN, 2);
 	/* struct printk_info: a byte follows that has flags in its five lower bits and the level above */
 	if (!guest_read(&v->regs, info + (uint64_t)structure_at(LOG_FACILITY) + 1, &level, 1))
@@ -115,9 +121,12 @@ bool read_level(struct vcpu *v, struct fact *fact)
 bool read_probe(struct vcpu *v, struct fact *fact)
 {
 	uint64_t device = argument(v, GUEST_RDI), driver = argument(v, GUEST_RSI);
-	uint64_t object = structure_at(DEVICE_OBJECT) == MEMBER_UNKNOWN ? 0 : device + (uint64_t)structure_at(DEVICE_OBJECT);
-	uint64_t name = structure_pointer(v, object, OBJECT_NAME);
+	uint64_t name;
 
+	learning_probe(v, device, driver);
+	if (!STRUCTURES_KNOWN(DEVICE_OBJECT, OBJECT_NAME, DRIVER_NAME, DRIVER_BUS, BUS_NAME))
+		return false;
+	name = structure_pointer(v, device + (uint64_t)structure_at(DEVICE_OBJECT), OBJECT_NAME);
 	/* dev_name(), include/linux/device.h */
 	add_text(v, fact, name ? name : structure_pointer(v, device, DEVICE_INIT_NAME));
 	add_text(v, fact, structure_pointer(v, driver, DRIVER_NAME));
@@ -125,19 +134,24 @@ bool read_probe(struct vcpu *v, struct fact *fact)
 	return true;
 }
 
-/* A mount's source, type and place. */
-static void add_mount(struct vcpu *v, struct fact *fact, uint64_t source, uint64_t type, uint64_t at)
+/* A mount's source, type and place. False: the place cannot be told. */
+static bool add_mount(struct vcpu *v, struct fact *fact, uint64_t source, uint64_t type, uint64_t at)
 {
-	const char *point = structure_path_at(v, at, path);
+	const char *point;
 
+	if (!STRUCTURES_KNOWN(MOUNT_MNT, PATH_DENTRY, DENTRY_PARENT, DENTRY_NAME, VFSMOUNT_ROOT))
+		return false;
+	point = structure_path_at(v, at, path);
 	add_text(v, fact, source);
 	add_text(v, fact, type);
 	add_bytes(fact, *point ? point : "/", *point ? strlen(point) : 1);
+	return true;
 }
 
 bool read_mount(struct vcpu *v, struct fact *fact)
 {
-	add_mount(v, fact, argument(v, GUEST_RDI), argument(v, GUEST_RDX), argument(v, GUEST_RSI));
+	if (!add_mount(v, fact, argument(v, GUEST_RDI), argument(v, GUEST_RDX), argument(v, GUEST_RSI)))
+		return false;
 	add_number(fact, argument(v, GUEST_RCX));
 	return true;
 }
@@ -147,10 +161,10 @@ bool read_move_mount(struct vcpu *v, struct fact *fact)
 	uint64_t mnt = structure_pointer(v, argument(v, GUEST_RDI), PATH_MNT);
 	uint64_t type = structure_pointer(v, structure_pointer(v, mnt, VFSMOUNT_SUPER), SUPER_TYPE);
 
-	if (!mnt || structure_at(MOUNT_MNT) == MEMBER_UNKNOWN)
+	if (!mnt || !STRUCTURES_KNOWN(MOUNT_MNT, VFSMOUNT_SUPER, SUPER_TYPE, FSTYPE_NAME) ||
+	    !add_mount(v, fact, structure_pointer(v, mnt - (uint64_t)structure_at(MOUNT_MNT), MOUNT_DEVNAME),
+		       structure_pointer(v, type, FSTYPE_NAME), argument(v, GUEST_RSI)))
 		return false;
-	add_mount(v, fact, structure_pointer(v, mnt - (uint64_t)structure_at(MOUNT_MNT), MOUNT_DEVNAME), structure_pointer(v, type, FSTYPE_NAME),
-		  argument(v, GUEST_RSI));
 	add_number(fact, 0);
 	return true;
 }
@@ -171,10 +185,13 @@ static uint64_t disk_of(struct vcpu *v, uint64_t request)
 bool read_issue(struct vcpu *v, struct fact *fact)
 {
 	enum { REQ_OP_MASK = 0xff }; /* include/linux/blk_types.h */
-	uint64_t request = argument(v, GUEST_RDI);
-	uint64_t disk = disk_of(v, request);
-	uint64_t sector = structure_pointer(v, request, REQUEST_SECTOR);
+	uint64_t request = argument(v, GUEST_RDI), disk, sector;
 
+	learning_request(v, request);
+	if (!STRUCTURES_KNOWN(REQUEST_FLAGS, REQUEST_SECTOR, REQUEST_BYTES))
+		return false;
+	disk = disk_of(v, request);
+	sector = structure_pointer(v, request, REQUEST_SECTOR);
 	add_number(fact, request);
 	add_number(fact, structure_read(v, request, REQUEST_FLAGS, 4) & REQ_OP_MASK);
 	add_number(fact, sector == UINT64_MAX ? 0 : sector); /* a flush has none: blk_rq_trace_sector() */
@@ -193,6 +210,9 @@ bool read_complete(struct vcpu *v, struct fact *fact)
 
 static bool tell_work(struct vcpu *v, struct fact *fact, uint64_t work)
 {
+	learning_work(v, work);
+	if (structure_at(WORK_FUNCTION) == MEMBER_UNKNOWN)
+		return false;
 	add_number(fact, work);
 	add_number(fact, structure_pointer(v, work, WORK_FUNCTION));
 	return true;
@@ -207,6 +227,9 @@ bool read_timer(struct vcpu *v, struct fact *fact)
 {
 	uint64_t timer = argument(v, GUEST_RDI);
 
+	learning_timer(v, timer);
+	if (structure_at(TIMER_FUNCTION) == MEMBER_UNKNOWN)
+		return false;
 	add_number(fact, timer);
 	add_number(fact, structure_pointer(v, timer, TIMER_FUNCTION));
 	return true;
@@ -261,8 +284,11 @@ static const char *group_path(struct vcpu *v, uint64_t node, char *out, size_t s
 
 bool read_cgroup(struct vcpu *v, struct fact *fact)
 {
-	const char *text = group_path(v, structure_pointer(v, argument(v, GUEST_RDI), GROUP_NODE), path, sizeof path);
+	const char *text;
 
+	if (!STRUCTURES_KNOWN(GROUP_NODE, NODE_NAME, NODE_PARENT))
+		return false;
+	text = group_path(v, structure_pointer(v, argument(v, GUEST_RDI), GROUP_NODE), path, sizeof path);
 	add_number(fact, argument(v, GUEST_RSI));
 	add_bytes(fact, *text ? text : "/", *text ? strlen(text) : 1);
 	return true;
@@ -270,10 +296,14 @@ bool read_cgroup(struct vcpu *v, struct fact *fact)
 
 bool read_group(struct vcpu *v, struct fact *fact)
 {
-	const char *above = group_path(v, argument(v, GUEST_RDI), path, sizeof path);
 	char name[NAME_MAX_LEN];
+	const char *above;
 	int n;
 
+	learning_group(v, argument(v, GUEST_RDI));
+	if (!STRUCTURES_KNOWN(NODE_NAME, NODE_PARENT))
+		return false;
+	above = group_path(v, argument(v, GUEST_RDI), path, sizeof path);
 	structure_text(v, argument(v, GUEST_RSI), name, sizeof name);
 	n = snprintf(texts[0], sizeof texts[0], "%s/%s", above, name);
 	add_bytes(fact, texts[0], (size_t)n < sizeof texts[0] ? (size_t)n : sizeof texts[0] - 1);

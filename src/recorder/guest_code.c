@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "learning.h"
 #include "loaded.h"
 #include "structures.h"
 #include "symbols/symtab_codec.h"
@@ -78,11 +79,11 @@ static void find_sections(struct vcpu *v, uint64_t module, struct kernel_image *
 	static const struct { const char *name; unsigned type; enum member layout; } texts[] = {
 		{ ".text", MOD_TEXT, MODULE_CORE_LAYOUT }, { ".init.text", MOD_INIT_TEXT, MODULE_INIT_LAYOUT },
 	};
-	const struct layout *l = &recorder.kernel.types.layout;
+	const struct layout *l = &recorder.kernel.layout;
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		if (structure_at(MODULE_MEM) != MEMBER_UNKNOWN) {
-			uint64_t memory = module + (uint64_t)structure_at(MODULE_MEM) + texts[i].type * l->module_memory;
+			uint64_t memory = module + (uint64_t)structure_at(MODULE_MEM) + texts[i].type * l->size[SIZE_MODULE_MEMORY];
 
 			add_section(image, texts[i].name, structure_pointer(v, memory, MEMORY_BASE),
 				    structure_read(v, memory, MEMORY_SIZE, 4));
@@ -174,6 +175,7 @@ void code_module(struct vcpu *v, unsigned cpu, uint64_t module)
 	struct kernel_image image = { 0 };
 	char name[MODULE_NAME_LEN + 1] = "";
 
+	learning_module(v, module);
 	if (!module || structure_at(MODULE_NAME) == MEMBER_UNKNOWN ||
 	    !guest_read(&v->regs, module + (uint64_t)structure_at(MODULE_NAME), name, MODULE_NAME_LEN))
 		return;
@@ -286,7 +288,7 @@ static void tell_file(struct vcpu *v, uint64_t vma, uint64_t file, struct code_r
 	record->file_size = structure_pointer(v, inode, INODE_SIZE);
 }
 
-void code_mapped(struct vcpu *v, unsigned cpu, uint64_t vma)
+static void tell_mapping(struct vcpu *v, unsigned cpu, uint64_t vma)
 {
 	uint64_t start = structure_pointer(v, vma, VMA_START), end = structure_pointer(v, vma, VMA_END);
 	uint64_t file = structure_pointer(v, vma, VMA_FILE), mm = structure_pointer(v, vma, VMA_MM);
@@ -303,4 +305,10 @@ void code_mapped(struct vcpu *v, unsigned cpu, uint64_t vma)
 	waiting_object(v, record.name);
 	put_change(&record, v, cpu);
 	loaded_mapped(&record);
+}
+
+void code_mapped(struct vcpu *v, unsigned cpu, uint64_t vma)
+{
+	learning_mapping(v, vma);
+	tell_mapping(v, cpu, vma);
 }

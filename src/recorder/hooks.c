@@ -8,19 +8,24 @@
 #define CODE(name) .watch = watch_code, .code = name
 #define FACT(name, reader) .watch = watch_fact, .kind = FACT_##name, .fact = reader
 
+const char *const feature_functions[FEATURES] = {
+	[FEATURE_MODULES] = "do_init_module", [FEATURE_BPF_JIT] = "bpf_int_jit_compile", [FEATURE_BLOCK] = "submit_bio",
+	[FEATURE_CGROUPS] = "cgroup_mkdir",
+};
+
 /* perf's and BPF's functions are called whether anybody profiles or not. */
 const struct hook hooks[] = {
 	{ { "__switch_to_asm" }, "arch/x86/entry/entry_64.S: (prev, next)", .watch = watch_task_switch },
 	{ { "wake_up_new_task" }, "kernel/sched/core.c: (task)", .watch = watch_new_task },
 	{ { "perf_event_comm" }, "kernel/events/core.c: (task, exec)", .watch = watch_task_name },
 	{ { "do_exit" }, "kernel/exit.c: (code)", .watch = watch_task_exit },
-	{ { "do_init_module" }, "kernel/module/main.c: (module)", CODE(code_module) },
-	{ { "execmem_free", "module_memfree" }, "mm/execmem.c, before 6.10 kernel/module/main.c: (start)", CODE(code_freed) },
-	{ { "bpf_ksym_add" }, "kernel/bpf/core.c: (ksym); programs and trampolines", CODE(code_bpf) },
-	{ { "bpf_ksym_del" }, "kernel/bpf/core.c: (ksym)", CODE(code_bpf_gone) },
-	{ { "bpf_prog_fill_jited_linfo" }, "kernel/bpf/core.c: (prog, …); also called for what has no name", CODE(code_filter) },
-	{ { "bpf_jit_free" }, "arch/x86/net/bpf_jit_comp.c: (prog)", CODE(code_filter_gone) },
-	{ { "perf_event_ksymbol" }, "kernel/events/core.c: (type, addr, len, unregister, name)", CODE(code_out_of_line) },
+	{ { "do_init_module" }, "kernel/module/main.c: (module)", CODE(code_module), .feature = FEATURE_MODULES },
+	{ { "execmem_free", "module_memfree" }, "mm/execmem.c, before 6.10 kernel/module/main.c: (start)", CODE(code_freed), .feature = FEATURE_MODULES },
+	{ { "bpf_ksym_add" }, "kernel/bpf/core.c: (ksym); programs and trampolines", CODE(code_bpf), .feature = FEATURE_BPF_JIT },
+	{ { "bpf_ksym_del" }, "kernel/bpf/core.c: (ksym)", CODE(code_bpf_gone), .feature = FEATURE_BPF_JIT },
+	{ { "bpf_prog_fill_jited_linfo" }, "kernel/bpf/core.c: (prog, …); also called for what has no name", CODE(code_filter), .feature = FEATURE_BPF_JIT },
+	{ { "bpf_jit_free" }, "arch/x86/net/bpf_jit_comp.c: (prog)", CODE(code_filter_gone), .feature = FEATURE_BPF_JIT },
+	{ { "perf_event_ksymbol" }, "kernel/events/core.c: (type, addr, len, unregister, name)", CODE(code_out_of_line), .feature = FEATURE_MODULES },
 	{ { "machine_kexec" }, "arch/x86/kernel/machine_kexec_64.c: (image)", .watch = watch_kexec_begins, .optional = true },
 	{ { "perf_event_mmap" }, "kernel/events/core.c: (vma)", CODE(code_mapped) },
 	{ { "try_to_wake_up" }, "kernel/sched/core.c: (task, states, flags)", FACT(WAKE, read_wake), .has_clock = true },
@@ -37,8 +42,8 @@ const struct hook hooks[] = {
 	{ { "do_move_mount", "do_move_mount.isra.0" }, "fs/namespace.c: (from, to, …)", .kind = FACT_MOUNT, .has_result = true, .optional = true },
 	{ { "_request_firmware" }, "drivers/base/firmware_loader/main.c: (firmware, name, …)", FACT(FIRMWARE, read_firmware),
 	  .has_result = true, .optional = true },
-	{ { "blk_mq_start_request" }, "block/blk-mq.c: (request)", FACT(ISSUE, read_issue) },
-	{ { "blk_update_request" }, "block/blk-mq.c: (request, error, bytes)", FACT(COMPLETE, read_complete) },
+	{ { "blk_mq_start_request" }, "block/blk-mq.c: (request)", FACT(ISSUE, read_issue), .feature = FEATURE_BLOCK },
+	{ { "blk_update_request" }, "block/blk-mq.c: (request, error, bytes)", FACT(COMPLETE, read_complete), .feature = FEATURE_BLOCK },
 	{ { "__queue_work" }, "kernel/workqueue.c: (cpu, queue, work)", FACT(QUEUE, read_queue) },
 	{ { "process_one_work" }, "kernel/workqueue.c: (worker, work)", FACT(WORK, read_work) },
 	{ { "mod_timer" }, "kernel/time/timer.c: (timer, expires)", FACT(TIMER, read_timer) },

@@ -15,6 +15,12 @@ enum { HOOK_NAMES = 3 };
 
 struct vcpu;
 
+/* What a kernel may be built without: then nothing is missing where its functions and structures are not there. */
+enum feature { FEATURE_ALWAYS, FEATURE_MODULES, FEATURE_BPF_JIT, FEATURE_BLOCK, FEATURE_CGROUPS, FEATURES };
+
+/* A function that each kernel with the feature has. */
+extern const char *const feature_functions[FEATURES];
+
 struct hook {
 	const char *functions[HOOK_NAMES]; /* newest first: the first one that a kernel has counts */
 	const char *source;                /* where in the kernel's source, and with which arguments */
@@ -25,6 +31,7 @@ struct hook {
 	bool has_result;                   /* its result is a fact, too */
 	bool calls;                        /* instead, the results of the functions that it calls by a pointer are facts */
 	bool has_clock;                    /* the events around it are to be no earlier and no later than it */
+	enum feature feature;              /* that it belongs to */
 	bool optional;                     /* many kernels go without */
 };
 

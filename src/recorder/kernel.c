@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "guest/kallsyms.h"
+#include "guest/function_name.h"
+#include "guest/kernel_marks.h"
+#include "watch.h"
 
 /* Where the kernel's image may be mapped: Documentation/arch/x86/x86_64/mm.rst. */
 #define IMAGE_LOW 0xffffffff80000000u
@@ -20,24 +22,13 @@ enum {
 	ASKED_MAX = 1 << 12,
 };
 
-static struct kernel_types types_of(const struct kernel_image *image)
-{
-	struct kernel_types types;
-	struct error err;
-
-	layout_init(&types.layout);
-	types.known = image->btf.len && layout_from_btf(image->btf.data, image->btf.len, &types.layout, &err) == 0;
-	return types;
-}
-
 /* The guest's firmware runs meanwhile; when the kernel is there, the guest waits for this. */
 static void *load(void *arg)
 {
 	struct kernel *k = arg;
 
-	if (kernel_image_load(k->path, &k->image, &k->error) == 0) {
-		symtab_from_image(&k->tab, &k->image);
-		k->image_types = types_of(&k->image);
+	if (kernel_sources_read(&k->sources, &k->known, &k->error) == 0) {
+		symtab_from_image(&k->tab, &k->known.image);
 		k->have_image = true;
 	}
 	return NULL;
@@ -62,48 +53,106 @@ static void put_lack(struct buf *out, const char *name)
 	buf_printf(out, "%s%s", out->len ? ", " : "", name);
 }
 
+/* Is it there, but for what is done for a feature that the kernel does not have? */
+static bool lacks_hook(const struct kernel *k, size_t i)
+{
+	return k->lacking >> i & 1 && !hooks[i].optional && !(k->without >> hooks[i].feature & 1);
+}
+
+static bool lacks_member(const struct kernel *k, enum member member)
+{
+	static const struct { enum member first, last; enum feature feature; } features[] = {
+		{ MODULE_NAME, KALLSYMS_STRTAB, FEATURE_MODULES }, { BPF_START, PROG_JITED_LEN, FEATURE_BPF_JIT },
+		{ REQUEST_QUEUE, DISK_NAME, FEATURE_BLOCK }, { GROUP_NODE, GROUP_NODE, FEATURE_CGROUPS },
+	};
+
+	if (k->layout.offset[member] != MEMBER_UNKNOWN || layout_optional(member))
+		return false;
+	for (size_t i = 0; i < sizeof features / sizeof *features; i++)
+		if (member >= features[i].first && member <= features[i].last && k->without >> features[i].feature & 1)
+			return false;
+	return true;
+}
+
+/* One of two members is enough, the newer or the older one. */
+static bool lacks_both(const struct kernel *k, enum member a, enum member b, enum feature feature)
+{
+	return k->layout.offset[a] == MEMBER_UNKNOWN && k->layout.offset[b] == MEMBER_UNKNOWN && !(k->without >> feature & 1);
+}
+
 void kernel_lacks(const struct kernel *k, struct buf *out)
 {
-	const int32_t *offset = k->types.layout.offset;
-
-	for (size_t i = 0; i < hooks_count; i++)
-		if (k->lacking >> i & 1 && !hooks[i].optional)
-			buf_printf(out, "%s%s()", out->len ? ", " : "", hooks[i].functions[0]);
-	if (!k->types.known) {
-		put_lack(out, "BTF");
+	if (k->no_names) {
+		put_lack(out, "names of functions");
 		return;
 	}
+	for (size_t i = 0; i < hooks_count; i++)
+		if (lacks_hook(k, i))
+			buf_printf(out, "%s%s()", out->len ? ", " : "", hooks[i].functions[0]);
+	if (!k->layout.whole)
+		return; /* what is not known may yet be learnt */
 	for (int i = 0; i < MEMBERS; i++)
-		if (offset[i] == MEMBER_UNKNOWN && !layout_optional(i))
+		if (lacks_member(k, (enum member)i))
 			put_lack(out, layout_member(i));
-	if (offset[MODULE_MEM] == MEMBER_UNKNOWN && offset[MODULE_CORE_LAYOUT] == MEMBER_UNKNOWN)
+	if (lacks_both(k, MODULE_MEM, MODULE_CORE_LAYOUT, FEATURE_MODULES))
 		put_lack(out, layout_member(MODULE_MEM));
-	if (offset[QUEUE_DISK] == MEMBER_UNKNOWN && offset[REQUEST_DISK] == MEMBER_UNKNOWN)
+	if (lacks_both(k, QUEUE_DISK, REQUEST_DISK, FEATURE_BLOCK))
 		put_lack(out, layout_member(QUEUE_DISK));
 }
 
-static const struct raw_symbol *find_function(const struct symbol_list *symbols, const struct hook *hook)
+/* Functions by what they are called (function_name.h): hash → index in the list + 1. The first of a name counts. */
+static void index_functions(const struct symbol_list *symbols, struct map *ret)
 {
-	const struct raw_symbol *found = NULL;
+	for (size_t i = 0; i < symbols->count; i++)
+		if (symbol_is_text(symbols->symbols[i].type)) {
+			struct function_name name = function_name_shown(symbol_list_name(symbols, i));
 
-	for (int i = 0; i < HOOK_NAMES && hook->functions[i] && !found; i++)
-		found = symbol_list_find(symbols, hook->functions[i]);
-	return found;
+			map_put(ret, hash_bytes(0, name.text, name.len), i + 1);
+		}
+}
+
+static const struct raw_symbol *find_function(const struct symbol_list *symbols, const struct map *index, const char *name)
+{
+	const uint64_t *found = map_get(index, hash_bytes(0, name, strlen(name)));
+
+	return found ? &symbols->symbols[*found - 1] : NULL;
+}
+
+static void add_hook(struct kernel *k, size_t hook, uint64_t addr)
+{
+	*map_put(&k->hooks_at, addr, 0) = hook + 1;
+	k->lacking &= ~(1ull << hook);
 }
 
 static void find_hooks(struct kernel *k, const struct kernel_image *image, uint64_t slide)
 {
-	for (size_t i = 0; i < hooks_count; i++) {
-		const struct raw_symbol *sym = find_function(&image->symbols, &hooks[i]);
+	struct map index = { 0 };
 
+	index_functions(&image->symbols, &index);
+	for (size_t i = 0; i < hooks_count; i++) {
+		const struct raw_symbol *sym = NULL;
+
+		for (int n = 0; n < HOOK_NAMES && hooks[i].functions[n] && !sym; n++)
+			sym = find_function(&image->symbols, &index, hooks[i].functions[n]);
+		k->lacking |= 1ull << i;
 		if (sym)
-			*map_put(&k->hooks_at, sym->addr + slide, 0) = i + 1;
-		else
-			k->lacking |= 1ull << i;
+			add_hook(k, i, sym->addr + slide);
+		else if (hooks[i].watch == watch_task_switch && image->switch_addr)
+			add_hook(k, i, image->switch_addr + slide);
 	}
+	for (int i = 1; i < FEATURES; i++)
+		if (!find_function(&image->symbols, &index, feature_functions[i]))
+			k->without |= 1u << i;
+	map_free(&index);
 }
 
-static void use_image(struct kernel *k, const struct kernel_image *image, const struct kernel_types *types, uint64_t slide)
+static void note_names(struct kernel *k, const struct kernel_image *image)
+{
+	if (!k->tab.count)
+		k->no_names = xstrdup(image->no_names.text);
+}
+
+static void use_image(struct kernel *k, const struct kernel_image *image, const struct layout *layout, uint64_t slide)
 {
 	const struct raw_symbol *command_line = symbol_list_find(&image->symbols, "boot_command_line");
 	const struct raw_symbol *early = symbol_list_find(&image->symbols, "early_idt_handler_array");
@@ -111,7 +160,8 @@ static void use_image(struct kernel *k, const struct kernel_image *image, const 
 	const struct raw_symbol *entry_end = symbol_list_find(&image->symbols, "__entry_text_end");
 
 	k->slide = slide;
-	k->types = *types;
+	k->layout = *layout;
+	note_names(k, image);
 	find_hooks(k, image, slide);
 	if (entry_start && entry_end) {
 		k->entry_start = entry_start->addr + slide;
@@ -124,23 +174,28 @@ static void use_image(struct kernel *k, const struct kernel_image *image, const 
 		k->early_end = function == SYMTAB_NONE ? 0 : k->tab.symbols[function].end + slide;
 	}
 	k->command_line = command_line ? command_line->addr + slide : 0;
-	if (image->banner)
-		k->banner = xstrdup(image->banner);
+	if (image->banner && !k->banner)
+		k->banner = xstrndup(image->banner, strcspn(image->banner, "\n"));
 	__atomic_store_n(&k->found, true, __ATOMIC_RELEASE);
 }
 
-void kernel_start(struct kernel *k, const char *path, bool symbols)
+/* What a kernel of Linux has, and nothing else. */
+static bool is_linux(const struct kernel_image *image)
 {
-	*k = (struct kernel){ .image_table = -1 };
-	if (!path)
+	return image->banner || symbol_list_find(&image->symbols, "linux_banner");
+}
+
+void kernel_start(struct kernel *k, const struct kernel_sources *sources)
+{
+	*k = (struct kernel){ .image_table = -1, .sources = *sources };
+	if (!sources->image && !sources->n_symbols && !sources->types)
 		return;
-	k->path = xstrdup(path);
-	if (symbols) {
+	if (sources->n_symbols || sources->types) {
 		load(k);
-		if (k->have_image && !symbol_list_find(&k->image.symbols, "linux_banner")) {
+		if (k->have_image && k->tab.count && !is_linux(&k->known.image)) {
 			k->no_linux = true;
 			k->tables = 1;
-			use_image(k, &k->image, &k->image_types, 0);
+			use_image(k, &k->known.image, &k->known.layout, 0);
 		}
 		return;
 	}
@@ -149,29 +204,34 @@ void kernel_start(struct kernel *k, const char *path, bool symbols)
 		load(k);
 }
 
-/* A System.map tells where the banner is, not what it says: any will do there. */
-static bool banner_matches(const struct kernel_image *image, const char *text, size_t n)
+/* Is the kernel of the image there, moved by that much? A System.map tells where the banner is, not what it says: any will do there. */
+static bool is_at(struct registers *regs, const struct kernel_image *image, uint64_t addr, char text[BANNER_MAX + 1])
 {
+	size_t n = image->banner ? strlen(image->banner) : sizeof "Linux version 6";
+
+	if (!guest_read(regs, addr, text, n))
+		return false;
 	if (image->banner)
-		return !strncmp(text, image->banner, n);
-	return !strncmp(text, "Linux version ", 14);
+		return !memcmp(text, image->banner, n);
+	text[n] = '\0';
+	return !strncmp(text, "Linux version ", 14) && guest_read(regs, addr, text, BANNER_MAX);
 }
 
 static bool find_slide(struct kernel *k, struct registers *regs)
 {
-	struct kernel_image *image = &k->image;
-	const struct raw_symbol *sym = symbol_list_find(&image->symbols, "linux_banner");
-	size_t n = image->banner ? strlen(image->banner) : 64;
-	char text[513] = "";
+	const struct kernel_image *image = &k->known.image;
+	const struct raw_symbol *sym = image->n_banners ? NULL : symbol_list_find(&image->symbols, "linux_banner");
+	uint64_t addr = image->n_banners ? image->banner_addrs[0] : sym ? sym->addr : 0;
+	char text[BANNER_MAX + 1] = "";
 
-	if (!sym || n >= sizeof text)
+	if (!addr)
 		return false;
-	for (uint64_t slide = 0; sym->addr + slide < IMAGE_HIGH && sym->addr + slide >= sym->addr; slide += SLIDE_STEP)
-		if (guest_read(regs, sym->addr + slide, text, n) && banner_matches(image, text, n)) {
-			use_image(k, image, &k->image_types, slide);
-			k->from_image = true;
-			if (!k->banner)
+	for (uint64_t slide = 0; addr + slide < IMAGE_HIGH && addr + slide >= addr; slide += SLIDE_STEP)
+		if (is_at(regs, image, addr + slide, text)) {
+			if (!image->banner)
 				k->banner = xstrndup(text, strcspn(text, "\n"));
+			use_image(k, image, &k->known.layout, slide);
+			k->from_image = true;
 			return true;
 		}
 	return false;
@@ -190,15 +250,6 @@ static void read_mapped(struct registers *regs, struct buf *out, uint64_t *ret_s
 		buf_put(out, step, sizeof step);
 }
 
-static void take_btf(struct kernel_image *image, const struct buf *memory, uint64_t start)
-{
-	const struct raw_symbol *first = symbol_list_find(&image->symbols, "__start_BTF");
-	const struct raw_symbol *end = symbol_list_find(&image->symbols, "__stop_BTF");
-
-	if (first && end && first->addr >= start && end->addr > first->addr && end->addr - start <= memory->len)
-		buf_put(&image->btf, memory->data + (first->addr - start), end->addr - first->addr);
-}
-
 /*
  * Symbols out of guest memory are relocated already: put them back to where they are linked for. Returns the slide; 0 if
  * the kernel is linked for another place.
@@ -210,6 +261,7 @@ static uint64_t undo_slide(struct kernel_image *image)
 
 	if (slide % SLIDE_STEP || slide >= IMAGE_HIGH - IMAGE_LINKED)
 		return 0;
+	image->switch_addr -= image->switch_addr ? slide : 0;
 	for (size_t i = 0; i < image->symbols.count; i++)
 		if (image->symbols.symbols[i].addr >= IMAGE_LINKED + slide)
 			image->symbols.symbols[i].addr -= slide;
@@ -218,33 +270,29 @@ static uint64_t undo_slide(struct kernel_image *image)
 
 static bool find_in_memory(struct kernel *k, struct registers *regs)
 {
-	struct kernel_image image = { 0 };
+	struct kernel_image image;
 	struct buf memory = { 0 };
-	struct kernel_types types;
-	const struct raw_symbol *banner;
-	struct error err;
-	uint64_t start, slide;
-	bool found = false;
+	struct layout layout, own;
+	struct error ignored;
+	uint64_t start;
 
 	read_mapped(regs, &memory, &start);
-	if (memory.len && kallsyms_read(memory.data, memory.len, start, &image.symbols, &err) == 0) {
-		banner = symbol_list_find(&image.symbols, "linux_banner");
-		if (banner && banner->addr >= start && banner->addr - start + 512 < memory.len) {
-			const char *text = (const char *)memory.data + (banner->addr - start);
+	kernel_image_from_memory(memory.data, memory.len, start, &image);
+	buf_free(&memory);
+	if (image.banner) {
+		uint64_t slide = undo_slide(&image);
 
-			image.banner = xstrndup(text, strnlen(text, 511));
-			take_btf(&image, &memory, start);
-			slide = undo_slide(&image);
-			symtab_deinit(&k->tab);
-			symtab_from_image(&k->tab, &image);
-			types = types_of(&image);
-			use_image(k, &image, &types, slide);
-			found = true;
-		}
+		layout_init(&layout);
+		if (image.btf.len && !kernel_sources_learn(&k->sources) && layout_from_btf(image.btf.data, image.btf.len, &own, &ignored) == 0)
+			layout_add(&layout, &own, LAYOUT_MEMORY);
+		if (k->have_image) /* types that the user named */
+			layout_add(&layout, &k->known.layout, LAYOUT_TYPES);
+		symtab_deinit(&k->tab);
+		symtab_from_image(&k->tab, &image);
+		use_image(k, &image, &layout, slide);
 	}
 	kernel_image_deinit(&image);
-	buf_free(&memory);
-	return found;
+	return k->found;
 }
 
 void kernel_forget(struct kernel *k)
@@ -255,16 +303,17 @@ void kernel_forget(struct kernel *k)
 		return; /* what it is, and where, was said by the user */
 	wait_for_image(k);
 	next = (struct kernel){
-		.path = k->path, .error = k->error, .image = k->image, .image_types = k->image_types, .have_image = k->have_image,
+		.sources = k->sources, .error = k->error, .known = k->known, .have_image = k->have_image,
 		.tables = k->tables, .image_table = k->image_table,
 	};
 	if (k->found && !k->from_image) {
 		symtab_deinit(&k->tab);
 		if (k->have_image)
-			symtab_from_image(&k->tab, &k->image);
+			symtab_from_image(&k->tab, &k->known.image);
 	}
 	next.tab = k->tab;
 	free(k->banner);
+	free(k->no_names);
 	map_free(&k->hooks_at);
 	*k = next;
 }

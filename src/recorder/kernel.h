@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which kernel runs in the guest, and where: its file is read by a thread of
- * its own while the firmware runs; its slide is found when its first block at
- * a kernel address is translated. A kernel that came from a disk is read out
- * of guest memory instead.
+ * Which kernel runs in the guest, and where: what the host knows of it is read
+ * by a thread of its own while the firmware runs; its slide is found when its
+ * first block at a kernel address is translated. A kernel that came from a disk
+ * is read out of guest memory instead.
  */
 #ifndef UPTO_RECORDER_KERNEL_H
 #define UPTO_RECORDER_KERNEL_H
@@ -13,29 +13,23 @@
 #include "arch/address.h"
 #include "base/buf.h"
 #include "base/map.h"
-#include "guest/layout.h"
+#include "guest/kernel_sources.h"
 #include "hooks.h"
 #include "modules.h"
 #include "registers.h"
 #include "symbols/symtab.h"
 
-/* Where a kernel's structures have what is read. */
-struct kernel_types {
-	struct layout layout;
-	bool known;              /* the kernel has BTF, which tells the layout */
-};
-
 struct kernel {
 	pthread_t loader;
 	bool loading;
-	char *path;              /* NULL: none was given */
+	struct kernel_sources sources; /* its strings live as long as the recorder */
 	bool no_linux;           /* symbols were given for what is no Linux: nothing to look for */
-	struct error error;      /* why the file was no good */
-	struct kernel_image image;
-	struct kernel_types image_types;
-	bool have_image;
+	struct error error;      /* why the files were no good */
+	struct known_kernel known;
+	bool have_image;         /* something is known */
 
 	uint32_t asked;
+	bool seen;               /* some kernel's code has run, whether it was found or not */
 
 	/* once found; vCPUs read it without a lock, so ask kernel_found(): */
 	bool found;
@@ -49,14 +43,16 @@ struct kernel {
 	char *banner;
 	struct map hooks_at;     /* run-time address → number of a hook there + 1; it is never changed once the kernel is found */
 	uint64_t lacking;        /* hooks that the kernel has no function for, as bits */
-	struct kernel_types types;
+	uint32_t without;        /* features that it does not have (hooks.h), likewise */
+	struct layout layout;    /* where its structures have what is read */
+	char *no_names;          /* why it has no names of functions; NULL: it has */
 	uint64_t entry_start, entry_end; /* run-time bounds of .entry.text, where symbols are mere labels */
 	uint64_t early_start, early_end; /* likewise of early_idt_handler_array: arch/x86/kernel/head_64.S */
 	uint64_t command_line;   /* run-time address of boot_command_line; 0: not known */
 };
 
-/* `path` may be NULL. `symbols` tells that the file was named by the user as --symbols. */
-void kernel_start(struct kernel *k, const char *path, bool symbols);
+/* Files that the user named are read at once: see have_image and error. The sources' strings must stay. */
+void kernel_start(struct kernel *k, const struct kernel_sources *sources);
 
 /* In translation, with a block at a kernel address: is it time to look for the kernel again? */
 bool kernel_due(struct kernel *k);

@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "guest_time.h"
+#include "learning.h"
 #include "waiting.h"
 #include "watch.h"
 
@@ -71,6 +72,7 @@ static void on_qemu_exit(void)
 {
 	waiting_finish();
 	watch_finish();
+	learning_tell();
 	drain_finish();
 }
 
@@ -140,9 +142,30 @@ static void start_clock(const struct meta *config)
 		 "QEMU's clock cannot be read: times are the host's since the recording began");
 }
 
+/* The configuration goes, and its files' names are needed for long. */
+static const char *kept(const struct meta *config, const char *key)
+{
+	const char *value = meta_get(config, key);
+
+	return value ? xstrdup(value) : NULL;
+}
+
+static void read_sources(const struct meta *config, struct kernel_sources *ret)
+{
+	*ret = (struct kernel_sources){ .image = kept(config, "kernel"), .types = kept(config, "types"), .cache = kept(config, "cache") };
+	while (ret->n_symbols < KERNEL_FILES_MAX) {
+		char key[32];
+
+		snprintf(key, sizeof key, "symbols.%zu", ret->n_symbols);
+		if (!meta_get(config, key))
+			break;
+		ret->symbols[ret->n_symbols++] = kept(config, key);
+	}
+}
+
 static int start(const struct meta *config, struct error *err)
 {
-	const char *symbols = meta_get(config, "symbols"), *kernel = meta_get(config, "kernel");
+	struct kernel_sources sources;
 
 	if (map_stats((int)meta_get_u64(config, "stats", 0), err) < 0)
 		return -1;
@@ -152,8 +175,9 @@ static int start(const struct meta *config, struct error *err)
 		return -1;
 	recorder.cuts_blocks = meta_get(config, "icount");
 	start_clock(config);
-	kernel_start(&recorder.kernel, symbols ? symbols : kernel, symbols != NULL);
-	if (symbols && !recorder.kernel.have_image)
+	read_sources(config, &sources);
+	kernel_start(&recorder.kernel, &sources);
+	if ((sources.n_symbols || sources.types) && !recorder.kernel.have_image)
 		return error_set(err, "%s", recorder.kernel.error.text);
 	if (ftruncate((int)meta_get_u64(config, "out", 0), 0) < 0 || !drain_start((int)meta_get_u64(config, "out", 0), config))
 		return error_set(err, "cannot write the trace");

@@ -19,12 +19,15 @@ struct stats {
 	uint64_t bytes;       /* of the trace so far */
 	uint64_t lost;        /* events that could not be written */
 	int32_t write_error;  /* errno; 0: none */
+	uint32_t kernel;      /* 1: a kernel of Linux was found */
 	uint32_t names;       /* 1: the kernel's symbols are in the trace */
 	uint64_t limits;      /* things that were not watched since tables were full */
 	uint64_t facts[FACT_KINDS], fact_ns[FACT_KINDS]; /* read from the kernel, and how long the host took for it */
 	char message[256];    /* one line for the user; empty: none */
 	uint32_t waits;       /* nothing is kept now: 1: the start condition is awaited, 2: all spans are over */
 	char lacks[1024];     /* what upto reads in a kernel and this one lacks, as in the trace's META; empty: nothing */
+	uint32_t learnt;      /* members of the kernel's structures whose places were learnt from the guest */
+	char no_names[256];   /* why a kernel that was found has no names of functions; empty: it has */
 };
 
 #endif

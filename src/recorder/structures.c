@@ -10,7 +10,15 @@ enum {
 
 int32_t structure_at(enum member member)
 {
-	return recorder.kernel.types.layout.offset[member];
+	return recorder.kernel.layout.offset[member];
+}
+
+bool structures_known(const enum member *members, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (structure_at(members[i]) == MEMBER_UNKNOWN)
+			return false;
+	return true;
 }
 
 uint64_t structure_read(struct vcpu *v, uint64_t structure, enum member member, size_t size)

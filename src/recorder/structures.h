@@ -13,6 +13,10 @@ enum { STRUCTURE_PATH = 4096 };
 /* A member's offset, or MEMBER_UNKNOWN. */
 int32_t structure_at(enum member member);
 
+/* Is it known where the kernel has all of these members? */
+#define STRUCTURES_KNOWN(...) structures_known((enum member[]){ __VA_ARGS__ }, sizeof((enum member[]){ __VA_ARGS__ }) / sizeof(enum member))
+bool structures_known(const enum member *members, size_t n);
+
 /* A member's value; 0 if it cannot be read, or if the structure's address is 0. */
 uint64_t structure_read(struct vcpu *v, uint64_t structure, enum member member, size_t size);
 uint64_t structure_pointer(struct vcpu *v, uint64_t structure, enum member member);

@@ -42,8 +42,10 @@ void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t 
 	};
 	struct buf out = { 0 };
 
-	if (structure_at(TASK_PID) == MEMBER_UNKNOWN || !task)
+	if (!task)
 		return;
+	if (structure_at(TASK_PID) == MEMBER_UNKNOWN) /* who it is may be learnt later: that it is somebody is known */
+		record.pid = record.tgid = record.ppid = TASK_PID_UNKNOWN;
 	if (structure_at(TASK_COMM) != MEMBER_UNKNOWN)
 		guest_read(&v->regs, task + (uint64_t)structure_at(TASK_COMM), comm, COMM_LEN);
 	if (mm)
@@ -58,6 +60,23 @@ void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t 
 	task_record_put(&out, &record);
 	drain_put(CHUNK_TASKS, &out);
 	buf_free(&out);
+}
+
+void tasks_name_all(struct vcpu *v, unsigned cpu)
+{
+	struct buf living = { 0 };
+	uint64_t task;
+
+	pthread_mutex_lock(&tasks.lock);
+	for (size_t i = 0; tasks.known.slots && i <= tasks.known.mask; i++)
+		if (tasks.known.slots[i].key && tasks.known.slots[i].value == TOLD_LIVING)
+			buf_put(&living, &tasks.known.slots[i].key, sizeof task);
+	pthread_mutex_unlock(&tasks.lock);
+	for (size_t at = 0; at < living.len; at += sizeof task) {
+		memcpy(&task, living.data + at, sizeof task);
+		tasks_tell(v, cpu, TASK_NAME, task);
+	}
+	buf_free(&living);
 }
 
 void tasks_forget(void)

@@ -8,6 +8,7 @@
 #include "boot.h"
 #include "guest_code.h"
 #include "efi.h"
+#include "learning.h"
 #include "limits.h"
 #include "waiting.h"
 #include "watch.h"
@@ -592,36 +593,72 @@ static void tell_symbols(struct buf *lines)
 		meta_put_u64(lines, boot_meta_key("symbols"), (uint64_t)k->table);
 }
 
+static void put_build_id(const struct kernel *k, struct buf *lines)
+{
+	struct buf id = { 0 };
+
+	if (!k->from_image || !k->known.image.build_id.len)
+		return;
+	build_id_put(&k->known.image.build_id, &id);
+	buf_put_u8(&id, 0);
+	meta_put(lines, boot_meta_key("build_id"), (char *)id.data);
+	buf_free(&id);
+}
+
+/* What the kernel has, and what it lacks. */
+static void tell_kernel(struct buf *lines)
+{
+	const struct kernel *k = &recorder.kernel;
+	struct buf lacks = { 0 };
+
+	if (k->banner)
+		meta_put(lines, boot_meta_key("kernel_banner"), k->banner);
+	put_build_id(k, lines);
+	if (k->no_names)
+		meta_put(lines, boot_meta_key("no_names"), k->no_names);
+	kernel_lacks(k, &lacks);
+	if (lacks.len) {
+		buf_put_u8(&lacks, 0);
+		meta_put(lines, boot_meta_key("lacks"), (char *)lacks.data);
+		snprintf(recorder.stats->lacks, sizeof recorder.stats->lacks, "%s", (char *)lacks.data);
+	}
+	snprintf(recorder.stats->no_names, sizeof recorder.stats->no_names, "%s", k->no_names ? k->no_names : "");
+	recorder.stats->kernel = 1;
+	boot_put_layout(&k->layout, lines);
+	buf_printf(lines, "%s=0x%" PRIx64 "\n", boot_meta_key("slide"), k->slide);
+	buf_free(&lacks);
+}
+
+/* Code runs where a kernel lies. Whether it will be found or not: from now on it is neither firmware nor a loader. */
+static void see_kernel(uint64_t insns, uint64_t ns, struct buf *lines)
+{
+	recorder.kernel.seen = true;
+	meta_put_u64(lines, boot_meta_key("kernel_insns"), insns);
+	meta_put_u64(lines, boot_meta_key("kernel_ns"), ns);
+}
+
 /* Look for the kernel; tell of it when it is found. */
 static void look_for_kernel(void)
 {
 	uint64_t insns = vcpu_get(0)->live->insns, ns;
-	struct buf lines = { 0 }, lacks = { 0 };
+	struct buf lines = { 0 };
 
 	/* a vCPU's clock is told by its own thread only */
 	if (!pthread_equal(pthread_self(), recorder.boot_thread) || !kernel_due(&recorder.kernel))
 		return;
 	ns = watch_clock(0);
-	if (!kernel_find(&recorder.kernel, &recorder.translate_regs))
-		return;
-	watch_clock(0);
-
-	if (recorder.kernel.banner)
-		meta_put(&lines, boot_meta_key("kernel_banner"), recorder.kernel.banner);
-	waiting_found(&recorder.kernel);
-	kernel_lacks(&recorder.kernel, &lacks);
-	if (lacks.len) {
-		buf_put_u8(&lacks, 0);
-		meta_put(&lines, boot_meta_key("lacks"), (char *)lacks.data);
-		snprintf(recorder.stats->lacks, sizeof recorder.stats->lacks, "%s", (char *)lacks.data);
+	if (!recorder.kernel.seen)
+		see_kernel(insns, ns, &lines);
+	if (kernel_find(&recorder.kernel, &recorder.translate_regs)) {
+		watch_clock(0);
+		learning_begin();
+		waiting_found(&recorder.kernel);
+		tell_kernel(&lines);
+		tell_symbols(&lines);
 	}
-	buf_printf(&lines, "%s=0x%" PRIx64 "\n", boot_meta_key("slide"), recorder.kernel.slide);
-	meta_put_u64(&lines, boot_meta_key("kernel_insns"), insns);
-	meta_put_u64(&lines, boot_meta_key("kernel_ns"), ns);
-	tell_symbols(&lines);
-	drain_put(CHUNK_META, &lines);
+	if (lines.len)
+		drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
-	buf_free(&lacks);
 }
 
 /* Firmware starts the kernel as a program of its own: so begins the kernel image's loader. */

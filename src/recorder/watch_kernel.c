@@ -4,6 +4,7 @@
 #include "guest_code.h"
 #include "guest_time.h"
 #include "hooks.h"
+#include "learning.h"
 #include "syscalls.h"
 #include "tasks.h"
 #include "waiting.h"
@@ -36,6 +37,7 @@ void watch_task_switch(unsigned cpu, void *data)
 	if (__atomic_load_n(&recorder.kernel.command_line, __ATOMIC_RELAXED))
 		tell_command_line(v);
 	next = registers_read(&v->regs, GUEST_RSI);
+	learning_switch(v, cpu, previous, next);
 	v->user_from = tasks_switch(previous, v->user_from, next);
 	syscalls_switch(v, previous, next);
 	tasks_meet(v, cpu, previous);
@@ -65,6 +67,7 @@ void watch_task_name(unsigned cpu, void *data)
 	if (exec) { /* the new program's code comes after it */
 		syscalls_forget(v);
 		watch_clock(cpu);
+		learning_exec(v, registers_read(&v->regs, GUEST_RDI));
 	}
 	tasks_tell(v, cpu, exec ? TASK_EXEC : TASK_NAME, registers_read(&v->regs, GUEST_RDI));
 }

@@ -25,34 +25,6 @@ static Elf *open_elf(const void *data, size_t len)
 	return NULL;
 }
 
-static bool take_note(Elf_Data *data, struct build_id *ret)
-{
-	size_t at = 0, name, desc;
-	GElf_Nhdr note;
-
-	while (data && (at = gelf_getnote(data, at, &note, &name, &desc)) > 0)
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp((char *)data->d_buf + name, "GNU", 4) &&
-		    note.n_descsz && note.n_descsz <= BUILD_ID_MAX) {
-			memcpy(ret->bytes, (char *)data->d_buf + desc, note.n_descsz);
-			ret->len = note.n_descsz;
-			return true;
-		}
-	return false;
-}
-
-void build_id_of(const void *data, size_t len, struct build_id *ret)
-{
-	Elf *elf = open_elf(data, len);
-	Elf_Scn *scn = NULL;
-	GElf_Shdr h;
-
-	*ret = (struct build_id){ 0 };
-	while (elf && (scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, &h) && h.sh_type == SHT_NOTE && take_note(elf_getdata(scn, NULL), ret))
-			break;
-	elf_end(elf);
-}
-
 bool elf_is_stripped(const void *data, size_t len)
 {
 	Elf *elf = open_elf(data, len);

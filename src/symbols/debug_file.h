@@ -7,17 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-
-enum { BUILD_ID_MAX = 64 };
-
-struct build_id {
-	uint8_t bytes[BUILD_ID_MAX];
-	size_t len;           /* 0: the file has none */
-};
-
-/* Read the build-id of an ELF file. */
-void build_id_of(const void *data, size_t len, struct build_id *ret);
+#include "guest/build_id.h"
 
 /* Does the ELF file lack a symbol table, apart from the one that the dynamic linker needs? */
 bool elf_is_stripped(const void *data, size_t len);

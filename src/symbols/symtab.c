@@ -6,26 +6,17 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-
-static int is_text(char type)
-{
-	return type == 't' || type == 'T' || type == 'w' || type == 'W';
-}
-
-/* Is it padding before a function (CONFIG_CALL_PADDING, kCFI)? Nothing executes it under that name. */
-static int is_padding(const char *name)
-{
-	return !strncmp(name, "__pfx_", 6) || !strncmp(name, "__cfi_", 6);
-}
+#include "guest/function_name.h"
 
 struct candidate {
 	uint64_t addr, size;
 	const char *name;
 	char type;
+	bool mark;
 	uint32_t order;
 };
 
-/* Order by address. Among aliases the global one comes first, then the one that the image lists first. */
+/* Order by address. Among aliases a mark comes last, a global one first, then the one that the image lists first. */
 static int compare(const void *va, const void *vb)
 {
 	const struct candidate *a = va, *b = vb;
@@ -33,6 +24,8 @@ static int compare(const void *va, const void *vb)
 
 	if (a->addr != b->addr)
 		return a->addr < b->addr ? -1 : 1;
+	if (a->mark != b->mark)
+		return a->mark ? 1 : -1;
 	global = !!isupper((unsigned char)b->type) - !!isupper((unsigned char)a->type);
 	if (global)
 		return global;
@@ -96,19 +89,37 @@ static size_t gather(const struct symbol_list *list, struct candidate *c)
 		const struct raw_symbol *s = &list->symbols[i];
 		const char *name = symbol_list_name(list, i);
 
-		if (is_text(s->type) && !is_padding(name))
-			c[n++] = (struct candidate){ s->addr, s->size, name, s->type, (uint32_t)i };
+		if (symbol_is_text(s->type) && !function_name_is_none(name))
+			c[n++] = (struct candidate){ s->addr, s->size, name, s->type, function_name_is_mark(name), (uint32_t)i };
 	}
-	qsort(c, n, sizeof *c, compare);
 	return n;
+}
+
+/* Code that functions jump to until alternatives are patched (static_cpu_has()); it has no symbols. -1: there is none. */
+static long find_aside(const struct symtab *tab)
+{
+	for (size_t i = 1; i < tab->n_sections; i++)
+		if (!strcmp(tab->sections[i].name, ".altinstr_aux"))
+			return (long)i;
+	return -1;
+}
+
+static void add_function(struct symtab *tab, struct buf *names, uint64_t addr, uint16_t section, const char *symbol)
+{
+	struct function_name name = function_name_shown(symbol);
+
+	tab->symbols[tab->count++] = (struct symbol){ .addr = addr, .name = (uint32_t)names->len, .section = section };
+	buf_put(names, name.text, name.len);
+	buf_put_u8(names, 0);
 }
 
 void symtab_from_image(struct symtab *ret, const struct kernel_image *image)
 {
-	struct candidate *c = xcalloc(image->symbols.count, sizeof *c);
+	struct candidate *c = xcalloc(image->symbols.count + 1, sizeof *c); /* and one more: find_aside() */
 	struct symtab tab = { 0 };
 	struct buf names = { 0 };
 	size_t n = gather(&image->symbols, c), cap = 0;
+	long aside;
 
 	symtab_add_section(&tab, &cap, 0, UINT64_MAX, "");
 	for (size_t i = 0; i < image->n_sections && tab.n_sections < UINT16_MAX; i++)
@@ -116,6 +127,11 @@ void symtab_from_image(struct symtab *ret, const struct kernel_image *image)
 			    image->sections[i].name);
 	if (!image->n_sections)
 		sections_from_marks(&tab, &cap, &image->symbols);
+	aside = find_aside(&tab);
+	if (aside >= 0)
+		c[n++] = (struct candidate){ .addr = tab.sections[aside].addr, .name = "[.altinstr_aux]", .type = 't' };
+	if (n)
+		qsort(c, n, sizeof *c, compare);
 	tab.symbols = xcalloc(n, sizeof *tab.symbols);
 	for (size_t i = 0; i < n; i++) {
 		uint16_t section = symtab_section_of(&tab, c[i].addr);
@@ -123,10 +139,7 @@ void symtab_from_image(struct symtab *ret, const struct kernel_image *image)
 		if ((tab.count && tab.symbols[tab.count - 1].addr == c[i].addr) ||
 		    (!section && tab.n_sections > 1))
 			continue;
-		tab.symbols[tab.count++] = (struct symbol){
-			.addr = c[i].addr, .name = (uint32_t)names.len, .section = section,
-		};
-		buf_put(&names, c[i].name, strlen(c[i].name) + 1);
+		add_function(&tab, &names, c[i].addr, section, c[i].name);
 	}
 	set_ends(&tab);
 	tab.names = (char *)names.data;

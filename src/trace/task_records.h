@@ -19,6 +19,8 @@ enum task_change {
 	TASK_CHANGES,
 };
 
+enum { TASK_PID_UNKNOWN = -1 }; /* the recorder did not know where the kernel keeps it; comm, exe and mm are not known then, either */
+
 struct task_record {
 	enum task_change change;
 	uint32_t cpu;       /* the vCPU that it happened on, and its clocks */

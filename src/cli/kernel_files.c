@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel_files.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+char *layout_cache(void)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+	if (cache && *cache == '/')
+		return xasprintf("%s/upto/layouts", cache);
+	return home && *home == '/' ? xasprintf("%s/.cache/upto/layouts", home) : NULL;
+}
+
+int kernel_files_init(const struct args *args, const char *image, struct kernel_files *ret, struct error *err)
+{
+	const char *symbols = arg_if_any(args, "symbols");
+	char *rest, *path;
+
+	*ret = (struct kernel_files){ .list = symbols ? xstrdup(symbols) : NULL, .cache = layout_cache() };
+	ret->sources = (struct kernel_sources){ .image = image, .types = arg_if_any(args, "types"), .cache = ret->cache };
+	rest = ret->list;
+	while ((path = strsep(&rest, ":"))) {
+		if (ret->sources.n_symbols == KERNEL_FILES_MAX) {
+			kernel_files_deinit(ret);
+			return error_set(err, "--symbols: more than %d files", KERNEL_FILES_MAX);
+		}
+		if (*path)
+			ret->sources.symbols[ret->sources.n_symbols++] = path;
+	}
+	return 0;
+}
+
+void kernel_files_deinit(struct kernel_files *f)
+{
+	free(f->list);
+	free(f->cache);
+	*f = (struct kernel_files){ 0 };
+}
+
+/* Make all folders of a path, but for the last part of it, which is a file. */
+static void make_folders(const char *path)
+{
+	cleanup_free char *part = xstrdup(path);
+
+	for (char *slash = part + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+		*slash = '\0';
+		mkdir(part, 0777);
+	}
+}
+
+void layout_keep(const char *folder, const char *build_id, const struct layout *layout)
+{
+	cleanup_free char *path = xasprintf("%s/%s.btf", folder, build_id), *part = xasprintf("%s.%d", path, (int)getpid());
+	struct buf out = { 0 };
+	struct error ignored;
+	int fd;
+
+	if (strchr(build_id, '/') || layout_put_btf(layout, &out, &ignored) < 0)
+		return;
+	make_folders(part);
+	fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd >= 0) {
+		bool whole = write_all(fd, out.data, out.len) == 0;
+
+		if (close(fd) < 0 || !whole || rename(part, path) < 0)
+			unlink(part);
+	}
+	buf_free(&out);
+}

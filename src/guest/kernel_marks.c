@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel_marks.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const char banner[] = "Linux version ";
+
+/* Is it the kernel's own banner, and not a message's format? */
+static bool is_banner(const char *text, size_t len, size_t *ret_len)
+{
+	size_t n = strnlen(text, len);
+
+	if (n == len || n <= sizeof banner || text[n - 1] != '\n' || !isdigit((unsigned char)text[sizeof banner - 1]))
+		return false;
+	*ret_len = n;
+	return memmem(text, n, " (", 2) && memmem(text, n, "#", 1);
+}
+
+bool marks_banner(const void *data, size_t len, size_t *ret_at, size_t *ret_len)
+{
+	const char *p = data, *end = p + len, *hit;
+
+	while ((hit = memmem(p, (size_t)(end - p), banner, sizeof banner - 1))) {
+		size_t left = (size_t)(end - hit);
+
+		if (is_banner(hit, left < BANNER_MAX ? left : BANNER_MAX, ret_len)) {
+			*ret_at = (size_t)(hit - (const char *)data);
+			return true;
+		}
+		p = hit + 1;
+	}
+	return false;
+}
+
+struct btf_start {
+	uint16_t magic;
+	uint8_t version, flags;
+	uint32_t hdr_len, type_off, type_len, str_off, str_len;
+};
+
+/* Types, then strings, of which the first is empty. A kernel's are larger than this by far. */
+static bool is_btf(const uint8_t *at, size_t left, size_t *ret_len)
+{
+	enum { TYPES_MIN = 4096, PART_MAX = 1 << 28 };
+	struct btf_start h;
+	size_t end;
+
+	if (left < sizeof h)
+		return false;
+	memcpy(&h, at, sizeof h);
+	if (h.flags || h.hdr_len < sizeof h || h.hdr_len > 4096 || h.type_off || h.type_len < TYPES_MIN || h.type_len > PART_MAX ||
+	    h.str_off != h.type_len || h.str_len > PART_MAX)
+		return false;
+	end = (size_t)h.hdr_len + h.str_off + h.str_len;
+	if (end > left || !h.str_len || at[h.hdr_len + h.str_off] || at[end - 1])
+		return false;
+	*ret_len = end;
+	return true;
+}
+
+bool marks_btf(const void *data, size_t len, size_t *ret_at, size_t *ret_len)
+{
+	static const uint8_t start[] = { 0x9f, 0xeb, 1, 0 };
+	const uint8_t *p = data, *end = p + len, *hit;
+
+	while ((hit = memmem(p, (size_t)(end - p), start, sizeof start))) {
+		if (is_btf(hit, (size_t)(end - hit), ret_len)) {
+			*ret_at = (size_t)(hit - (const uint8_t *)data);
+			return true;
+		}
+		p = hit + 1;
+	}
+	return false;
+}
+
+bool marks_task_switch(const void *data, size_t len, size_t *ret_at)
+{
+	/* push %rbp, %rbx, %r12, %r13, %r14, %r15; mov %rsp,sp(%rdi); mov sp(%rsi),%rsp */
+	static const uint8_t pushes[] = { 0x55, 0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, 0x48, 0x89, 0xa7 };
+	static const uint8_t load[] = { 0x48, 0x8b, 0xa6 }, endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	enum { OFFSET = sizeof(uint32_t), STORE_END = sizeof pushes + OFFSET, ALL = STORE_END + sizeof load + OFFSET };
+	const uint8_t *p = data, *end = p + len, *hit;
+
+	while ((hit = memmem(p, (size_t)(end - p), pushes, sizeof pushes))) {
+		p = hit + 1;
+		if ((size_t)(end - hit) < ALL || memcmp(hit + STORE_END, load, sizeof load) ||
+		    memcmp(hit + sizeof pushes, hit + STORE_END + sizeof load, OFFSET))
+			continue;
+		if (hit - (const uint8_t *)data >= (long)sizeof endbr64 && !memcmp(hit - sizeof endbr64, endbr64, sizeof endbr64))
+			hit -= sizeof endbr64;
+		*ret_at = (size_t)(hit - (const uint8_t *)data);
+		return true;
+	}
+	return false;
+}

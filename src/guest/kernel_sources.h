@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Everything that the host knows of a kernel, added up: the image that boots, the files that the user names, and those that lie where a
+ * build or a distribution leaves them. What a file says counts only if it is proved to be of the same kernel: by build-id, else by the
+ * banner; a System.map, which has neither, by the banner's address and by the functions that both have.
+ */
+#ifndef UPTO_GUEST_KERNEL_SOURCES_H
+#define UPTO_GUEST_KERNEL_SOURCES_H
+
+#include "kernel_image.h"
+#include "layout.h"
+
+enum { KERNEL_FILES_MAX = 16 };
+
+/* In place of a file of types: what there is of them does not count, and all is learnt from the running guest. */
+#define KERNEL_LEARN "learn"
+
+struct kernel_sources {
+	const char *image;                      /* what boots; NULL: not known, it comes from a disk */
+	const char *symbols[KERNEL_FILES_MAX];  /* files that the user names */
+	size_t n_symbols;
+	const char *types;                      /* the user's file of types; NULL: none; KERNEL_LEARN: take none at all */
+	const char *cache;                      /* folder of layouts that were learnt, by build-id; NULL: none */
+};
+
+/* What is known of a kernel. */
+struct known_kernel {
+	struct kernel_image image;
+	struct layout layout;
+	bool learns;                            /* types do not count */
+};
+
+/*
+ * Read all that there is. Fails if a file that the user named cannot be read, or is of another kernel; the text then begins with its
+ * path. An image that cannot be read is an error, too, if there is nothing else. Call known_kernel_deinit() only after success.
+ */
+int kernel_sources_read(const struct kernel_sources *sources, struct known_kernel *ret, struct error *err);
+
+/* Is all to be learnt? */
+bool kernel_sources_learn(const struct kernel_sources *sources);
+
+/* Where the cache has the layout of a build; NULL: nowhere. The caller frees it. */
+char *kernel_cache_path(const char *folder, const struct build_id *id);
+
+void known_kernel_deinit(struct known_kernel *k);
+
+#endif

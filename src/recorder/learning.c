@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "learning.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "boot.h"
+#include "guest/learn.h"
+#include "tasks.h"
+
+static struct {
+	pthread_mutex_t lock;
+	bool on;
+	bool asked[MEMBERS];  /* it was needed, and was not known */
+	struct learner learner;
+} learning = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static bool read_memory(void *context, uint64_t addr, void *data, size_t n)
+{
+	return guest_read(context, addr, data, n);
+}
+
+static struct learn_memory memory_of(struct vcpu *v)
+{
+	return (struct learn_memory){ .read = read_memory, .context = &v->regs };
+}
+
+void learning_begin(void)
+{
+	pthread_mutex_lock(&learning.lock);
+	learn_begin(&learning.learner, &recorder.kernel.layout);
+	memset(learning.asked, 0, sizeof learning.asked);
+	__atomic_store_n(&learning.on, !recorder.kernel.layout.whole, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&learning.lock);
+}
+
+/* Functions that the kernel lacks are known from the start; members that were needed and not learnt, only now. */
+static void put_lacks(struct buf *lines)
+{
+	struct buf text = { 0 };
+
+	kernel_lacks(&recorder.kernel, &text);
+	for (int i = 0; i < MEMBERS; i++)
+		if (learning.asked[i] && recorder.kernel.layout.offset[i] == MEMBER_UNKNOWN)
+			buf_printf(&text, "%s%s", text.len ? ", " : "", layout_member((enum member)i));
+	buf_put_u8(&text, 0);
+	meta_put(lines, boot_meta_key("lacks"), (char *)text.data);
+	snprintf(recorder.stats->lacks, sizeof recorder.stats->lacks, "%s", (char *)text.data);
+	buf_free(&text);
+}
+
+static unsigned count_learnt(const struct layout *l)
+{
+	unsigned n = 0;
+
+	for (int i = 0; i < MEMBERS; i++)
+		n += l->from[i] == LAYOUT_LEARNT;
+	return n;
+}
+
+void learning_tell(void)
+{
+	struct buf lines = { 0 };
+
+	pthread_mutex_lock(&recorder.lock);
+	pthread_mutex_lock(&learning.lock);
+	if (learning.on) {
+		boot_put_layout(&recorder.kernel.layout, &lines);
+		put_lacks(&lines);
+		recorder.stats->learnt = count_learnt(&recorder.kernel.layout);
+	}
+	learning.on = false;
+	pthread_mutex_unlock(&learning.lock);
+	pthread_mutex_unlock(&recorder.lock);
+	if (lines.len)
+		drain_put(CHUNK_META, &lines);
+	buf_free(&lines);
+}
+
+static bool is_on(void)
+{
+	return __builtin_expect(__atomic_load_n(&learning.on, __ATOMIC_ACQUIRE), 0);
+}
+
+static bool lacks(enum member member)
+{
+	if (!is_on() || __atomic_load_n(&recorder.kernel.layout.offset[member], __ATOMIC_RELAXED) != MEMBER_UNKNOWN)
+		return false;
+	learning.asked[member] = true;
+	return true;
+}
+
+void learning_switch(struct vcpu *v, unsigned cpu, uint64_t previous, uint64_t next)
+{
+	struct learn_memory m = memory_of(v);
+	bool nameless = lacks(TASK_PID), now;
+
+	if (!nameless && !lacks(TASK_STATE) && !lacks(TASK_REAL_PARENT))
+		return;
+	pthread_mutex_lock(&learning.lock);
+	learn_switch(&learning.learner, &m, previous, next);
+	now = nameless && !lacks(TASK_PID);
+	pthread_mutex_unlock(&learning.lock);
+	if (now)
+		tasks_name_all(v, cpu);
+}
+
+void learning_exec(struct vcpu *v, uint64_t task)
+{
+	struct learn_memory m = memory_of(v);
+
+	if (!lacks(TASK_MM) && !lacks(MM_EXE_FILE))
+		return;
+	pthread_mutex_lock(&learning.lock);
+	learn_exec(&learning.learner, &m, task, v->space);
+	pthread_mutex_unlock(&learning.lock);
+}
+
+void learning_mapping(struct vcpu *v, uint64_t vma)
+{
+	struct learn_memory m = memory_of(v);
+
+	if (!lacks(VMA_FILE) && !lacks(VMA_FLAGS) && !lacks(MM_ARG_START))
+		return;
+	pthread_mutex_lock(&learning.lock);
+	learn_mapping(&learning.learner, &m, v->task, vma);
+	pthread_mutex_unlock(&learning.lock);
+}
+
+/* At other functions it is one argument, or two, that tells. */
+#define LEARNING(name, member, ...)                                     \
+	{                                                               \
+		struct learn_memory m = memory_of(v);                   \
+                                                                        \
+		if (!lacks(member))                                     \
+			return;                                         \
+		pthread_mutex_lock(&learning.lock);                     \
+		learn_##name(&learning.learner, &m, __VA_ARGS__);       \
+		pthread_mutex_unlock(&learning.lock);                   \
+	}
+
+void learning_module(struct vcpu *v, uint64_t module) LEARNING(module, MODULE_KALLSYMS, module)
+void learning_log(struct vcpu *v, uint64_t entry) LEARNING(log, LOG_ENTRY_RING, entry)
+void learning_probe(struct vcpu *v, uint64_t device, uint64_t driver) LEARNING(probe, DRIVER_NAME, device, driver)
+void learning_request(struct vcpu *v, uint64_t request) LEARNING(request, REQUEST_SECTOR, request)
+void learning_work(struct vcpu *v, uint64_t work) LEARNING(work, WORK_FUNCTION, work)
+void learning_timer(struct vcpu *v, uint64_t timer) LEARNING(timer, TIMER_FUNCTION, timer)
+void learning_group(struct vcpu *v, uint64_t node) LEARNING(group, GROUP_NODE, node)

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unknown.h"
+
+/* The first boot whose kernel ran, and of which META has no such key, or has it; NULL: there is none. */
+static const struct boot *first_boot(const struct reader *r, const char *key, bool has)
+{
+	char buffer[BOOT_KEY];
+
+	for (size_t i = 0; i < r->boots.count; i++)
+		if (r->boots.list[i].kernel_ns != UINT64_MAX && !meta_get(&r->meta, boot_key(i, key, buffer)) != has)
+			return &r->boots.list[i];
+	return NULL;
+}
+
+static bool no_thread_has(const struct threads *t, bool (*has)(const struct thread *thread))
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (has(&t->list[i]))
+			return false;
+	return t->count;
+}
+
+static bool has_number(const struct thread *thread)
+{
+	return thread->pid != TASK_PID_UNKNOWN;
+}
+
+static bool has_program(const struct thread *thread)
+{
+	return *thread->exe || thread->kernel;
+}
+
+bool is_unknown(const struct reader *r, const struct threads *t, enum unknown what)
+{
+	if (meta_get(&r->meta, "imported"))
+		return false;
+	switch (what) {
+	case UNKNOWN_KERNEL:
+		return first_boot(r, "kernel_banner", false);
+	case UNKNOWN_NAMES:
+		return first_boot(r, "no_names", true);
+	case UNKNOWN_THREADS:
+		return no_thread_has(t, has_number) || (!t->count && first_boot(r, "kernel_ns", true));
+	case UNKNOWN_PROGRAMS:
+		return no_thread_has(t, has_program);
+	case UNKNOWN_KINDS:
+		break;
+	}
+	return false;
+}
+
+void unknown_put(const struct reader *r, enum unknown what, struct buf *out)
+{
+	const struct boot *boot;
+	char key[BOOT_KEY];
+
+	switch (what) {
+	case UNKNOWN_KERNEL:
+		buf_printf(out, "no kernel of Linux was found: its code is one row, [kernel]; give --symbols FILE with its functions");
+		break;
+	case UNKNOWN_NAMES:
+		boot = first_boot(r, "no_names", true);
+		buf_printf(out, "kernel without names: %s, and no vmlinux or System.map lies beside it; give --symbols vmlinux",
+			   boot ? meta_get(&r->meta, boot_key((size_t)(boot - r->boots.list), "no_names", key)) : "");
+		break;
+	case UNKNOWN_THREADS:
+		buf_printf(out, "threads have no numbers and no names: where this kernel keeps them is not known; give --types, or --symbols with a "
+				"vmlinux that has types");
+		break;
+	case UNKNOWN_PROGRAMS:
+		buf_printf(out, "programs are not known: where this kernel keeps them is not known; give --types, or --symbols with a vmlinux that has types");
+		break;
+	case UNKNOWN_KINDS:
+		break;
+	}
+}
