@@ -194,11 +194,13 @@ bool learn_exec(struct learner *l, const struct learn_memory *m, uint64_t task, 
 }
 
 /* arg_start, arg_end, env_start, env_end, then the vector that tells a program of its machine: AT_SYSINFO_EHDR or another small number. */
-static bool learn_arguments(struct learner *l, const struct learn_memory *m, uint64_t mm)
+bool learn_arguments(struct learner *l, const struct learn_memory *m, uint64_t mm)
 {
 	enum { VECTOR_MAX = 64 };
 	int found = NOT_FOUND;
 
+	if (!is_pointer(mm))
+		return false;
 	for (int at = 0; at < MM_MAX && found < 0; at += WORD) {
 		uint64_t v[5];
 
@@ -262,7 +264,5 @@ bool learn_mapping(struct learner *l, const struct learn_memory *m, uint64_t tas
 		news |= knows(l, VMA_PRIVATE) && learnt(l, MAPPING_NAME, 0);
 	}
 	free(p);
-	if (!knows(l, MM_ARG_START))
-		news |= learn_arguments(l, m, mm);
 	return news;
 }

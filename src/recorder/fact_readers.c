@@ -242,10 +242,13 @@ bool read_work(struct vcpu *v, struct fact *fact)
 
 bool read_arguments(struct vcpu *v, struct fact *fact)
 {
-	uint64_t mm = structure_pointer(v, v->task, TASK_MM);
-	uint64_t start = structure_pointer(v, mm, MM_ARG_START), end = structure_pointer(v, mm, MM_ARG_END);
-	size_t n = end - start < ARGUMENTS_MAX ? end - start : ARGUMENTS_MAX;
+	uint64_t mm = structure_pointer(v, v->task, TASK_MM), start, end;
+	size_t n;
 
+	learning_arguments(v, mm);
+	start = structure_pointer(v, mm, MM_ARG_START);
+	end = structure_pointer(v, mm, MM_ARG_END);
+	n = end - start < ARGUMENTS_MAX ? end - start : ARGUMENTS_MAX;
 	if (!start || end <= start)
 		return false;
 	/* a page that has not come into memory ends what can be read */

@@ -9,7 +9,7 @@
 #define FACT(name, reader) .watch = watch_fact, .kind = FACT_##name, .fact = reader
 
 const char *const feature_functions[FEATURES] = {
-	[FEATURE_MODULES] = "do_init_module", [FEATURE_BPF_JIT] = "bpf_int_jit_compile", [FEATURE_BLOCK] = "submit_bio",
+	[FEATURE_MODULES] = "do_init_module", [FEATURE_BPF_JIT] = "bpf_jit_binary_alloc", [FEATURE_BLOCK] = "submit_bio",
 	[FEATURE_CGROUPS] = "cgroup_mkdir",
 };
 

@@ -120,7 +120,7 @@ void learning_mapping(struct vcpu *v, uint64_t vma)
 {
 	struct learn_memory m = memory_of(v);
 
-	if (!lacks(VMA_FILE) && !lacks(VMA_FLAGS) && !lacks(MM_ARG_START))
+	if (!lacks(VMA_FILE) && !lacks(VMA_FLAGS))
 		return;
 	pthread_mutex_lock(&learning.lock);
 	learn_mapping(&learning.learner, &m, v->task, vma);
@@ -139,6 +139,7 @@ void learning_mapping(struct vcpu *v, uint64_t vma)
 		pthread_mutex_unlock(&learning.lock);                   \
 	}
 
+void learning_arguments(struct vcpu *v, uint64_t mm) LEARNING(arguments, MM_ARG_START, mm)
 void learning_module(struct vcpu *v, uint64_t module) LEARNING(module, MODULE_KALLSYMS, module)
 void learning_log(struct vcpu *v, uint64_t entry) LEARNING(log, LOG_ENTRY_RING, entry)
 void learning_probe(struct vcpu *v, uint64_t device, uint64_t driver) LEARNING(probe, DRIVER_NAME, device, driver)

@@ -95,6 +95,30 @@ static void find_programs(struct threads *t)
 	}
 }
 
+/* Who had no number yet when it was told of has the one that it was told to have later: it was the same all the time. */
+static void fill_unknown(struct threads *t)
+{
+	uint32_t *known = xcalloc(t->count, sizeof *known); /* number + 1 of a thread's next record that has it */
+
+	for (size_t i = t->n_records; i-- > 0;) {
+		struct task_record *r = &t->records[i];
+		uint32_t *next = &known[t->thread_of_record[i]];
+
+		if (r->pid != TASK_PID_UNKNOWN) {
+			*next = (uint32_t)i + 1;
+		} else if (*next) {
+			const struct task_record *later = &t->records[*next - 1];
+
+			r->pid = later->pid;
+			r->tgid = later->tgid;
+			r->ppid = later->ppid;
+			free((char *)r->comm);
+			r->comm = xstrdup(later->comm);
+		}
+	}
+	free(known);
+}
+
 struct key {
 	uint64_t task, start_ns;
 	uint32_t number;
@@ -150,6 +174,7 @@ void threads_init(struct threads *t, const struct reader *r)
 	if (boot + 1 < r->boots.count)
 		end_boot(t, &living, first, r->boots.list[boot + 1].start_ns);
 	map_free(&living);
+	fill_unknown(t);
 	find_programs(t);
 	t->records_by_task = in_order(keys, n);
 	keys = xcalloc(t->count, sizeof *keys);

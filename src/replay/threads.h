@@ -34,7 +34,7 @@ struct threads {
 	struct thread *list;      /* in the order in which they came; the number of a thread is its place */
 	size_t count, cap;
 	uint32_t *by_task;        /* numbers, by (task, start_ns) */
-	const struct task_record *records; /* the reader's */
+	struct task_record *records; /* the reader's */
 	uint32_t *records_by_task; /* numbers, by (task, ns) */
 	uint32_t *thread_of_record; /* by number */
 	size_t n_records;
