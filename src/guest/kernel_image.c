@@ -26,6 +26,17 @@ static void add_section(struct kernel_image *image, size_t *cap, const char *nam
 	snprintf(s->name, sizeof s->name, "%s", name);
 }
 
+static void add_code(struct kernel_image *image, Elf_Scn *scn, const GElf_Shdr *sh)
+{
+	Elf_Data *data = sh->sh_type == SHT_NOBITS ? NULL : elf_rawdata(scn, NULL);
+
+	if (!data || !data->d_buf)
+		return;
+	image->code = xreallocarray(image->code, image->n_code + 1, sizeof *image->code);
+	image->code[image->n_code] = (struct image_code){ .addr = sh->sh_addr };
+	buf_put(&image->code[image->n_code++].bytes, data->d_buf, data->d_size);
+}
+
 static char symbol_type(const GElf_Sym *sym)
 {
 	char type = GELF_ST_TYPE(sym->st_info) == STT_FUNC ? 't' : 'd';
@@ -77,8 +88,10 @@ static void read_sections(struct kernel_image *image, Elf *elf)
 		if (!gelf_getshdr(scn, &sh))
 			continue;
 		name = elf_strptr(elf, names, sh.sh_name);
-		if (name && sh.sh_flags & SHF_EXECINSTR && sh.sh_flags & SHF_ALLOC && sh.sh_size)
+		if (name && sh.sh_flags & SHF_EXECINSTR && sh.sh_flags & SHF_ALLOC && sh.sh_size) {
 			add_section(image, &cap, name, &sh);
+			add_code(image, scn, &sh);
+		}
 		if (name && !strcmp(name, ".BTF"))
 			add_btf(image, scn);
 		if (sh.sh_type == SHT_SYMTAB)
@@ -256,6 +269,12 @@ void kernel_image_add(struct kernel_image *image, struct kernel_image *other)
 		image->n_sections = other->n_sections;
 		other->sections = NULL;
 	}
+	if (!image->n_code) {
+		image->code = other->code;
+		image->n_code = other->n_code;
+		other->code = NULL;
+		other->n_code = 0;
+	}
 	if (!image->btf.len) {
 		buf_free(&image->btf);
 		image->btf = other->btf;
@@ -286,8 +305,18 @@ int kernel_image_load(const char *path, struct kernel_image *ret, struct error *
 	return r < 0 ? error_prefix(err, "%s", path) : 0;
 }
 
+void kernel_image_drop_code(struct kernel_image *image)
+{
+	for (size_t i = 0; i < image->n_code; i++)
+		buf_free(&image->code[i].bytes);
+	free(image->code);
+	image->code = NULL;
+	image->n_code = 0;
+}
+
 void kernel_image_deinit(struct kernel_image *image)
 {
+	kernel_image_drop_code(image);
 	symbol_list_free(&image->symbols);
 	free(image->sections);
 	free(image->banner);

@@ -20,6 +20,11 @@ struct image_section {
 	char name[32];
 };
 
+struct image_code {
+	uint64_t addr;
+	struct buf bytes;
+};
+
 enum { BANNER_COPIES = 4 };
 
 struct kernel_image {
@@ -27,6 +32,8 @@ struct kernel_image {
 	struct image_section *sections; /* only sections with instructions */
 	size_t n_sections;
 	struct buf btf;                 /* types; empty: none */
+	struct image_code *code;        /* the bytes of code, for those who look through it; see kernel_image_drop_code() */
+	size_t n_code;
 	struct build_id build_id;
 	char *banner;                   /* "Linux version 6.12…\n"; NULL: not a Linux kernel, or not known */
 	uint64_t banner_addrs[BANNER_COPIES]; /* where linux_banner, and copies that the compiler made, are */
@@ -53,6 +60,9 @@ void kernel_image_from_memory(const void *data, size_t len, uint64_t addr, struc
  * symbols of data are added: its own names stay what they are.
  */
 void kernel_image_add(struct kernel_image *image, struct kernel_image *other);
+
+/* The bytes of code are not needed any more. */
+void kernel_image_drop_code(struct kernel_image *image);
 
 void kernel_image_deinit(struct kernel_image *image);
 

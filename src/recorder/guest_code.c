@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "guest/tail_jumps.h"
 #include "learning.h"
 #include "loaded.h"
 #include "structures.h"
@@ -150,6 +151,22 @@ static void find_symbols(struct vcpu *v, uint64_t module, struct kernel_image *i
 	buf_free(&strings);
 }
 
+/* What conditional jumps lead to in other functions of the new code is to be watched before it runs: guest/tail_jumps.h. */
+static void expect_jumps(struct vcpu *v, const struct symtab *tab)
+{
+	struct buf found = { 0 };
+
+	for (size_t i = 1; i < tab->n_sections; i++) {
+		struct buf code = { 0 };
+
+		read_block(v, tab->sections[i].addr, tab->sections[i].end - tab->sections[i].addr, &code);
+		tail_jumps_find(code.data, code.len, tab->sections[i].addr, kernel_symtab_bounds, tab, &found);
+		buf_free(&code);
+	}
+	translate_expect(&found);
+	buf_free(&found);
+}
+
 /* Add new code of the kernel to the trace, and its bounds to those that translation uses. Frees the image. */
 static void tell_functions(struct vcpu *v, unsigned cpu, const char *name, struct kernel_image *image)
 {
@@ -165,6 +182,8 @@ static void tell_functions(struct vcpu *v, unsigned cpu, const char *name, struc
 	record.symbols_len = symbols.len;
 	put_change(&record, v, cpu);
 	buf_free(&symbols);
+	if (tab.count > 1)
+		expect_jumps(v, &tab);
 	pthread_mutex_lock(&recorder.lock);
 	modules_add(&recorder.kernel.modules, &tab);
 	pthread_mutex_unlock(&recorder.lock);

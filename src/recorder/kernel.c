@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "guest/function_name.h"
 #include "guest/kernel_marks.h"
+#include "guest/tail_jumps.h"
 #include "watch.h"
 
 /* Where the kernel's image may be mapped: Documentation/arch/x86/x86_64/mm.rst. */
@@ -22,6 +23,25 @@ enum {
 	ASKED_MAX = 1 << 12,
 };
 
+bool kernel_symtab_bounds(const void *functions, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end)
+{
+	const struct symtab *tab = functions;
+	long i = symtab_lookup(tab, addr);
+
+	if (i == SYMTAB_NONE)
+		return false;
+	*ret_start = tab->symbols[i].addr;
+	*ret_end = tab->symbols[i].end;
+	return true;
+}
+
+static void find_jumps(struct kernel *k, struct kernel_image *image)
+{
+	for (size_t i = 0; i < image->n_code; i++)
+		tail_jumps_find(image->code[i].bytes.data, image->code[i].bytes.len, image->code[i].addr, kernel_symtab_bounds, &k->tab, &k->jumps_to);
+	kernel_image_drop_code(image);
+}
+
 /* The guest's firmware runs meanwhile; when the kernel is there, the guest waits for this. */
 static void *load(void *arg)
 {
@@ -29,6 +49,7 @@ static void *load(void *arg)
 
 	if (kernel_sources_read(&k->sources, &k->known, &k->error) == 0) {
 		symtab_from_image(&k->tab, &k->known.image);
+		find_jumps(k, &k->known.image);
 		k->have_image = true;
 	}
 	return NULL;
@@ -278,7 +299,6 @@ static bool find_in_memory(struct kernel *k, struct registers *regs)
 
 	read_mapped(regs, &memory, &start);
 	kernel_image_from_memory(memory.data, memory.len, start, &image);
-	buf_free(&memory);
 	if (image.banner) {
 		uint64_t slide = undo_slide(&image);
 
@@ -289,8 +309,11 @@ static bool find_in_memory(struct kernel *k, struct registers *regs)
 			layout_add(&layout, &k->known.layout, LAYOUT_TYPES);
 		symtab_deinit(&k->tab);
 		symtab_from_image(&k->tab, &image);
+		k->jumps_to.len = 0;
+		tail_jumps_find(memory.data, memory.len, start - slide, kernel_symtab_bounds, &k->tab, &k->jumps_to);
 		use_image(k, &image, &layout, slide);
 	}
+	buf_free(&memory);
 	kernel_image_deinit(&image);
 	return k->found;
 }
@@ -308,10 +331,12 @@ void kernel_forget(struct kernel *k)
 	};
 	if (k->found && !k->from_image) {
 		symtab_deinit(&k->tab);
+		k->jumps_to.len = 0;
 		if (k->have_image)
 			symtab_from_image(&k->tab, &k->known.image);
 	}
 	next.tab = k->tab;
+	next.jumps_to = k->jumps_to;
 	free(k->banner);
 	free(k->no_names);
 	map_free(&k->hooks_at);

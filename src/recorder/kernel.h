@@ -26,6 +26,7 @@ struct kernel {
 	bool no_linux;           /* symbols were given for what is no Linux: nothing to look for */
 	struct error error;      /* why the files were no good */
 	struct known_kernel known;
+	struct buf jumps_to;     /* link addresses that conditional jumps lead to in other functions: guest/tail_jumps.h */
 	bool have_image;         /* something is known */
 
 	uint32_t asked;
@@ -79,6 +80,20 @@ static inline bool kernel_may_handle(const struct kernel *k, uint64_t addr)
 
 /* Another kernel will come: as before one was found, but for the file. */
 void kernel_forget(struct kernel *k);
+
+/* A tail_bounds of a struct symtab. */
+bool kernel_symtab_bounds(const void *functions, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end);
+
+/* Number i of the run-time addresses that conditional jumps lead to in other functions, all known before the kernel runs; 0: no more. */
+static inline uint64_t kernel_jumps_to(const struct kernel *k, size_t i)
+{
+	uint64_t addr;
+
+	if (i >= k->jumps_to.len / sizeof addr)
+		return 0;
+	memcpy(&addr, k->jumps_to.data + i * sizeof addr, sizeof addr);
+	return addr + k->slide;
+}
 
 /* The hook at that address, or NULL. */
 const struct hook *kernel_hook_at(const struct kernel *k, uint64_t addr);

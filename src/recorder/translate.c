@@ -605,6 +605,27 @@ static void put_build_id(const struct kernel *k, struct buf *lines)
 	buf_free(&id);
 }
 
+void translate_expect(const struct buf *places)
+{
+	uint64_t addr;
+
+	pthread_mutex_lock(&recorder.lock);
+	for (size_t at = 0; at + sizeof addr <= places->len; at += sizeof addr) {
+		memcpy(&addr, places->data + at, sizeof addr);
+		*map_put(&recorder.arrivals, addr, 0) |= ARRIVE;
+	}
+	pthread_mutex_unlock(&recorder.lock);
+}
+
+/* Places that would else be watched only from when a jump to them is translated, which may be later than they are themselves. */
+static void expect_tail_jumps(void)
+{
+	uint64_t addr;
+
+	for (size_t i = 0; (addr = kernel_jumps_to(&recorder.kernel, i)); i++)
+		*map_put(&recorder.arrivals, addr, 0) |= ARRIVE;
+}
+
 /* What the kernel has, and what it lacks. */
 static void tell_kernel(struct buf *lines)
 {
@@ -652,6 +673,7 @@ static void look_for_kernel(void)
 	if (kernel_find(&recorder.kernel, &recorder.translate_regs)) {
 		watch_clock(0);
 		learning_begin();
+		expect_tail_jumps();
 		waiting_found(&recorder.kernel);
 		tell_kernel(&lines);
 		tell_symbols(&lines);
