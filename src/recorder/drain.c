@@ -222,7 +222,10 @@ static inline const uint64_t *fill_event(struct event *e, struct stream *s, cons
 		return w + 3;
 	case EVENT_ARRIVE:
 		e->from = e->target = site->addr;
-		return w + 1;
+		if (kernel)
+			return w + 1;
+		e->from = e->target = w[1];
+		return w + 2;
 	case EVENT_INTERRUPT_RETURN:
 		e->slot = w[1];
 		e->target = w[2];

@@ -8,7 +8,7 @@
  *   RETURN           slot, target
  *   JUMP             unless the site is in the kernel: its true address
  *   JUMP_INDIRECT    unless the site is in the kernel: its true address; target
- *   ARRIVE           -
+ *   ARRIVE           where it is, at run time (user code)
  *   INTERRUPT_RETURN slot, target, code segment, rax
  *   INTERRUPT        slot, interrupted address, target, ns, vector, error code, code segment
  *   SYSCALL          target, ns, address that it returns to, number, six arguments, interface
@@ -39,13 +39,13 @@ static inline unsigned raw_words(const struct site *site)
 {
 	static const uint8_t words[EVENT_KINDS] = {
 		[EVENT_NONE] = 1, [EVENT_CALL] = 3, [EVENT_CALL_INDIRECT] = 4, [EVENT_RETURN] = 3,
-		[EVENT_JUMP] = 2, [EVENT_JUMP_INDIRECT] = 3, [EVENT_ARRIVE] = 1,
+		[EVENT_JUMP] = 2, [EVENT_JUMP_INDIRECT] = 3, [EVENT_ARRIVE] = 2,
 		[EVENT_INTERRUPT_RETURN] = 5, [EVENT_INTERRUPT] = 8, [EVENT_SYSCALL] = 12,
 		[EVENT_SYSCALL_RETURN] = 4, [EVENT_HALT] = 2, [EVENT_RESUME] = 2,
 		[EVENT_TASK_SWITCH] = 4, [EVENT_ADDRESS_SPACE] = 2, [EVENT_CLOCK] = 2, [EVENT_GAP] = 4,
 	};
 	bool fixed = addr_is_kernel(site->addr) && (site->kind == EVENT_CALL || site->kind == EVENT_JUMP ||
-					  site->kind == EVENT_JUMP_INDIRECT);
+					  site->kind == EVENT_JUMP_INDIRECT || site->kind == EVENT_ARRIVE);
 
 	return words[site->kind] - fixed;
 }

@@ -15,6 +15,7 @@
 
 enum {
 	BLOCK_MAX = 512,     /* QEMU's own limit */
+	FUNCTION_ALIGNMENT = 16, /* compilers' own; without symbols it tells functions from other places */
 	LOCAL_JUMP = 4096,   /* without symbols: a nearer direct jump is taken to stay in its function */
 };
 
@@ -189,14 +190,14 @@ static void call_indirect(struct work *w, const struct x86_insn *x, uint64_t add
  */
 static bool looks_like_function(uint64_t target)
 {
-	enum { ALIGNMENT = 16, RET = 0xc3, NOP = 0x90, INT3 = 0xcc, LONG_NOP_END = 0 };
+	enum { RET = 0xc3, NOP = 0x90, INT3 = 0xcc, LONG_NOP_END = 0 };
 	static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	uint8_t bytes[5]; /* from the one before on */
 
 	if (!guest_read(&recorder.translate_regs, target - 1, bytes, sizeof bytes))
 		return false;
 	return !memcmp(bytes + 1, endbr64, sizeof endbr64) ||
-	       (target % ALIGNMENT == 0 &&
+	       (target % FUNCTION_ALIGNMENT == 0 &&
 		(*bytes == RET || *bytes == NOP || *bytes == INT3 || *bytes == LONG_NOP_END));
 }
 
@@ -288,17 +289,20 @@ static bool leads_on(enum x86_kind kind)
 
 /*
  * Whether a conditional jump is taken cannot be watched where it stands; when
- * it leaves its function, the place that it leads to is watched instead. Only
- * where there are symbols: without them a function's bounds are not known.
+ * it leaves its function, the place that it leads to is watched instead. Where
+ * there are no symbols, as in programs, only jumps with a 32-bit distance can
+ * be calls in tail position: see guest/tail_jumps.h.
  */
 static void jump_conditional(const struct work *w, const struct x86_insn *x, uint64_t addr, uint8_t length)
 {
+	enum { SHORT = 2 };
 	uint64_t target = addr + length + (uint64_t)(int64_t)x->disp;
 
 	leads_to(target);
-	if (w->function == SYMTAB_NONE || !leaves_function(w, addr, target))
+	if (w->function == SYMTAB_NONE && (length <= SHORT || !is_long(addr) || target % FUNCTION_ALIGNMENT))
 		return;
-	expect_arrival(target);
+	if (leaves_function(w, addr, target))
+		expect_arrival(target);
 }
 
 static void jump_indirect(struct work *w, const struct x86_insn *x, uint64_t addr,
@@ -542,8 +546,10 @@ static void instrument_start(struct work *w, const struct hook *hook)
 		on_start(w, watch_interrupt, userdata(w->block->number, 0));
 	if (arrives) {
 		site = make_site(w, EVENT_ARRIVE, w->addr, 0, 0);
+		if (site && !addr_is_kernel(w->addr))
+			on_start(w, watch_rip, NULL);
 		if (site)
-			on_start(w, watch_arrive, userdata(site, 0));
+			on_start(w, addr_is_kernel(w->addr) ? watch_arrive : watch_arrive_user, userdata(site, 0));
 	}
 	if (hook && hook->watch && (hook->watch != watch_fact || w->watches == WATCH_EVENTS))
 		on_start(w, hook->watch, (void *)(uintptr_t)hook);
@@ -561,8 +567,10 @@ static void run_into(struct work *w, uint64_t addr)
 	if (waiting_for_entry(addr))
 		on_exec(w, watch_ran_into, NULL);
 	site = make_site(w, EVENT_ARRIVE, addr, 0, 0);
+	if (site && !addr_is_kernel(w->addr))
+		on_start(w, watch_rip, NULL);
 	if (site)
-		on_exec(w, watch_arrive, userdata(site, w->n - w->at));
+		on_exec(w, addr_is_kernel(addr) ? watch_arrive : watch_arrive_user, userdata(site, w->n - w->at));
 }
 
 static void count(struct work *w)

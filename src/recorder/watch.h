@@ -48,7 +48,8 @@ void watch_sysexit(unsigned cpu, void *data);
 void watch_halt(unsigned cpu, void *data);
 void watch_cr3(unsigned cpu, void *data);             /* data: enum reg */
 void watch_wrmsr(unsigned cpu, void *data);
-void watch_arrive(unsigned cpu, void *data);          /* above: instructions of the block from there on, 0 at its start */
+void watch_arrive(unsigned cpu, void *data);
+void watch_arrive_user(unsigned cpu, void *data); /* behind watch_rip() */          /* above: instructions of the block from there on, 0 at its start */
 void watch_ran_into(unsigned cpu, void *data);        /* what watch_awaited_ahead() told of */
 
 /* execution callbacks at a block's start */

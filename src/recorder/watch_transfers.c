@@ -295,17 +295,33 @@ void watch_jump(unsigned cpu, void *data)
 	PUT(v, site_of(data), v->live->insns, jump_address(v, site_at(site_of(data)), above(data)));
 }
 
+/*
+ * Reading the clock is not allowed inside a translated block. Leave the switch of the ring's block to the next record, unless the block is
+ * nearly full.
+ */
+static void publish_without_clock(struct vcpu *v, uint64_t *end)
+{
+	ring_publish(&v->ring, end);
+	if (__builtin_expect(end >= v->ring.limit + RING_RECORD_MAX / 2, 0))
+		ring_next_block(&v->ring);
+}
+
 void watch_arrive(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
 	uint64_t *p = v->ring.head;
 
 	p[0] = raw_word0(site_of(data), v->live->insns - above(data));
-	ring_publish(&v->ring, p + 1);
-	/*
-	 * Reading the clock is not allowed inside a translated block. Leave the switch of the ring's block to the next
-	 * record, unless the block is nearly full.
-	 */
-	if (__builtin_expect(p + 1 >= v->ring.limit + RING_RECORD_MAX / 2, 0))
-		ring_next_block(&v->ring);
+	publish_without_clock(v, p + 1);
+}
+
+/* Blocks do not cross pages: the place is in the one in which the block really began. 16-bit code tells an offset into its segment. */
+void watch_arrive_user(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t *p = v->ring.head, addr = site_at(site_of(data))->addr;
+
+	p[0] = raw_word0(site_of(data), v->live->insns - above(data));
+	p[1] = addr < 0x100000 ? addr : (v->rip & ~UINT64_C(0xfff)) | (addr & 0xfff);
+	publish_without_clock(v, p + 2);
 }
