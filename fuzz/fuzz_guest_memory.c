@@ -86,6 +86,23 @@ void waiting_object(struct vcpu *v, const char *path)
 	(void)v, (void)path;
 }
 
+void translate_expect(const struct buf *places)
+{
+	must(places->len % sizeof(uint64_t) == 0);
+}
+
+bool kernel_symtab_bounds(const void *functions, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end)
+{
+	const struct symtab *tab = functions;
+	long i = symtab_lookup(tab, addr);
+
+	if (i == SYMTAB_NONE)
+		return false;
+	*ret_start = tab->symbols[i].addr;
+	*ret_end = tab->symbols[i].end;
+	return true;
+}
+
 void drain_put(enum chunk_type type, const struct buf *payload)
 {
 	struct guarded g = guarded_copy(payload->data, payload->len, 1);

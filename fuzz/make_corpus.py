@@ -907,7 +907,60 @@ def make_condition():
         save("fuzz_condition", name, text.encode())
 
 
+def make_learn():
+    """A page or two for each structure; every eighth page is missing (fuzz_learn.c)."""
+    base, memory = 0xffff888000000000, bytearray(1 << 16)
+
+    def put(at, *words, form="Q"):
+        struct.pack_into(f"<{len(words)}{form}", memory, at, *words)
+
+    def task(page, pid, name, parent, mm=0):
+        at = page << 12
+        put(at + 0x500, pid, pid, form="I")
+        put(at + 0x510, base + parent, base + parent)
+        put(at + 0x400, mm, mm)
+        memory[at + 0x600:at + 0x600 + len(name)] = name
+        return base + at
+
+    first = task(6, 0, b"swapper/0", 0x6000)
+    tasks = [task(1, 2, b"kthreadd", 0x6000)] + [task(k, k + 1, b"kworker/%d" % k, 0x1000) for k in (2, 3, 4, 5)]
+    mm, pgd, file, dentry, root, mnt, super_, inode, vma, kind = (base + (k << 12) for k in (8, 9, 10, 11, 12, 13, 14, 16 - 3, 2, 3))
+    user = task(14, 9, b"init", 0x1000, mm)
+    put(0x8040, pgd, file)
+    put(0x8100, 0x7ff000, 0x7ff010, 0x7ff010, 0x7ff020, 33)
+    put(0xa098, mnt, dentry)
+    put(0xb018, root, 0, dentry + 0x38, inode)
+    memory[0xb038:0xb040] = b"busybox\0"
+    put(0xc018, root, 0, root + 0x38)
+    memory[0xc038:0xc03a] = b"/\0"
+    put(0xd000, root, super_)
+    put(0x2800, 0x400000, 0x401000, mm, 0x25, 0x875, 0, kind, 0, file, 0)
+    pairs = [(first, t) for t in tasks] + [(tasks[0], first)] * 26 + [(user, 0x9000), (user, base + 0x2800), (mm, 0)]
+    for i, (a, b) in enumerate(pairs):
+        put(i * 16, a, b)
+        put(0x18, 0, form="I")
+    save("fuzz_learn", "tasks", bytes(memory))
+    save("fuzz_learn", "small", bytes(memory[:0x800]))
+
+
+def make_dwarf():
+    """Debug information of a few structures, and BTF by itself."""
+    text = b"struct file { long a, f_path; };\nstruct mm_struct { union { struct { long b; struct file *exe_file; }; long c; }; };\n" \
+        b"struct task_struct { int pid, tgid; char comm[16]; struct mm_struct *mm; unsigned flag:3, more:5; } task;\nint main(void) { return task.pid; }\n"
+    with tempfile.TemporaryDirectory() as tmp:
+        source = os.path.join(tmp, "types.c")
+        with open(source, "wb") as f:
+            f.write(text)
+        for name, options in ("object", ["-c", "-gdwarf-4"]), ("object-5", ["-c", "-gdwarf-5"]), ("linked", ["-nostdlib", "-static", "-Wl,-emain", "-gdwarf-4"]):
+            subprocess.run(["gcc", *options, "-O0", "-o", source + ".o", source], check=True, cwd=tmp)
+            with open(source + ".o", "rb") as f:
+                save("fuzz_dwarf", name, f.read())
+    with open(os.path.join(HERE, "corpus/fuzz_btf", sorted(os.listdir(os.path.join(HERE, "corpus/fuzz_btf")))[0]), "rb") as f:
+        save("fuzz_dwarf", "btf", f.read())
+
+
 if __name__ == "__main__":
+    make_learn()
     make_condition()
     make_kfi()
     make_trace()
@@ -917,6 +970,7 @@ if __name__ == "__main__":
     make_bzimage()
     make_kernel_image()
     make_btf()
+    make_dwarf()
     make_elf()
     make_index()
     make_history()

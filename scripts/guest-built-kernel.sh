@@ -3,7 +3,7 @@
 # usage: guest-built-kernel.sh VARIANT[,VARIANT…] DIR
 #   VARIANT  names guest/kernels/VARIANT.config, which goes on top of tinyconfig and small.config
 #   DIR      becomes the build tree: vmlinux, System.map, arch/x86/boot/bzImage; its modules go to DIR/root/lib/modules,
-#            its release to DIR/release. The source is unpacked once, beside it
+#            its release to DIR/release (and DIR/root/release, for guest-initrd.sh). The source is unpacked once, beside it
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 variants=$1
@@ -54,4 +54,5 @@ done
 	run_make kernelrelease >"$dir/release.new"
 } >&8 2>&1 || { tail -n 20 "$dir/log" >&2; exit 1; }
 mkdir -p "$dir/root/lib/modules/$(cat "$dir/release.new")"
+cp "$dir/release.new" "$dir/root/release"
 mv "$dir/release.new" "$dir/release"

@@ -101,6 +101,33 @@ def kernel(version):
     return folder, glob.glob(folder + "/boot/vmlinuz-*")[0]
 
 
+def built(variant):
+    """The build tree of a kernel that the tests build themselves (scripts/guest-built-kernel.sh), and a folder with its modules."""
+    folder = os.path.join(BUILD, "guest/built", variant)
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    with Once(folder):
+        p = run(os.path.join(TOP, "scripts/guest-built-kernel.sh"), variant, folder, check=False, timeout=3600)
+    if p.returncode:
+        import pytest
+        pytest.skip(f"kernel {variant} cannot be built here: {(p.stderr.decode(errors='replace').splitlines() or ['no reason told'])[-1]}")
+    return folder, folder + "/root"
+
+
+def built_args(variant, image=None, smp=1, cpu="max"):
+    """A guest with it. `image`: the bzImage, if not the one in the tree."""
+    tree, modules = built(variant)
+    initrd, init = os.path.join(WORK, f"built-{variant}.img"), os.path.join(TOP, "tests/guests/built.init")
+    with Once(initrd):
+        if is_older(initrd, init, tree + "/release"):
+            run(os.path.join(TOP, "scripts/guest-initrd.sh"), modules, init, initrd)
+    disk = os.path.join(WORK, f"built-{variant}-{smp}.disk")
+    with open(disk, "wb") as f:
+        f.truncate(64 << 20)
+    return ["qemu-system-x86_64", "-accel", f"tcg,thread={'multi' if smp > 1 else 'single'}", "-cpu", cpu, "-smp", str(smp), "-m", "512M",
+            "-nographic", "-nic", "none", "-no-reboot", "-kernel", image or tree + "/arch/x86/boot/bzImage", "-initrd", initrd,
+            "-append", "console=ttyS0 panic=-1 quiet", "-drive", f"file={disk},if=virtio,format=raw"]
+
+
 def libraries_of(program):
     """A dynamic program and what it needs, as guest-initrd.sh takes them."""
     out = run("ldd", program).stdout.decode()

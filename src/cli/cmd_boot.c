@@ -56,10 +56,23 @@ static char *newest_kernel(struct error *err)
 	return best;
 }
 
+#define BUILT "arch/x86/boot/bzImage"
+
+/* In a kernel's build tree that kernel is meant. */
+static bool is_build_tree(void)
+{
+	return access(BUILT, R_OK) == 0 && access("vmlinux", R_OK) == 0;
+}
+
 static int default_kernel(char **ret_kernel, char **ret_initrd, struct error *err)
 {
-	cleanup_free char *name = newest_kernel(err);
+	cleanup_free char *name = is_build_tree() ? NULL : newest_kernel(err);
 
+	*ret_initrd = NULL;
+	if (is_build_tree()) {
+		*ret_kernel = xstrdup(BUILT);
+		return 0;
+	}
 	if (!name)
 		return -1;
 	*ret_kernel = xasprintf(BOOT "/%s", name);
@@ -141,9 +154,9 @@ const struct command cmd_boot = {
 	.name = "boot",
 	.operands = "[KERNEL [INITRD]] [-- more QEMU options]",
 	.summary = "boot a kernel in QEMU and record it",
-	.description = "Runs QEMU with a command line of its own: the given kernel and initrd, or the newest "
-		       "ones in /boot, on a serial console. Words behind -- are added to QEMU's command line.\n",
-	.examples = "  upto boot\n      this machine's own newest kernel\n"
+	.description = "Runs QEMU with a command line of its own: the given kernel and initrd; or in a kernel's build tree "
+		       "that kernel; or the newest ones in /boot; on a serial console. Words behind -- are added to QEMU's command line.\n",
+	.examples = "  upto boot\n      this machine's own newest kernel; in a build tree, the one that was built there\n"
 		    "  upto boot vmlinuz initrd.img\n      another one\n"
 		    "  upto boot --append 'root=/dev/vda rw' vmlinuz -- -drive file=root.img,if=virtio,format=raw\n"
 		    "      with a disk\n",

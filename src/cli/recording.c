@@ -514,6 +514,10 @@ int recording_run(const struct recording *rec, struct error *err)
 		error_set(err, "QEMU did not start the recording (exit status %d)", r);
 		return r;
 	}
+	if (s.stats->hopeless[0]) {
+		kernel_files_deinit(&s.kernel);
+		return error_set(err, "%s: %.*s; give --symbols vmlinux", rec->output, (int)sizeof s.stats->hopeless, s.stats->hopeless), EXIT_FAILED;
+	}
 	tell_faults(rec, s.stats, r > 128);
 	if (s.stats->finished && !s.stats->write_error) {
 		add_file_symbols(rec);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "boot.h"
 
+#include <stdio.h>
+
 #include "learning.h"
 #include "loaded.h"
 #include "syscalls.h"
@@ -27,6 +29,35 @@ void boot_put_layout(const struct layout *l, struct buf *lines)
 	buf_free(&text);
 }
 
+static unsigned count_learnt(const struct layout *l)
+{
+	unsigned n = 0;
+
+	for (int i = 0; i < MEMBERS; i++)
+		n += l->from[i] == LAYOUT_LEARNT;
+	return n;
+}
+
+void boot_tell_learnt(void)
+{
+	struct buf lines = { 0 }, lacks = { 0 };
+
+	pthread_mutex_lock(&recorder.lock);
+	kernel_lacks(&recorder.kernel, &lacks);
+	if (learning_end(&lacks)) {
+		buf_put_u8(&lacks, 0);
+		meta_put(&lines, boot_meta_key("lacks"), (char *)lacks.data);
+		snprintf(recorder.stats->lacks, sizeof recorder.stats->lacks, "%s", (char *)lacks.data);
+		recorder.stats->learnt = count_learnt(&recorder.kernel.layout);
+		boot_put_layout(&recorder.kernel.layout, &lines);
+	}
+	pthread_mutex_unlock(&recorder.lock);
+	if (lines.len)
+		drain_put(CHUNK_META, &lines);
+	buf_free(&lines);
+	buf_free(&lacks);
+}
+
 static void put_boot(uint64_t ns, bool loaded)
 {
 	struct buf lines = { 0 };
@@ -43,7 +74,7 @@ static void put_boot(uint64_t ns, bool loaded)
 
 void boot_begin(uint64_t ns, bool loaded)
 {
-	learning_tell();
+	boot_tell_learnt();
 	pthread_mutex_lock(&recorder.lock);
 	recorder.boot++;
 	recorder.kexec = false;

@@ -20,4 +20,7 @@ const char *boot_meta_key(const char *key);
 /* Append META's line of the boot's layout. Under `lock`. */
 void boot_put_layout(const struct layout *l, struct buf *lines);
 
+/* Tell META what was learnt of the boot's kernel, and what could not be, as the boot or the recording ends. */
+void boot_tell_learnt(void);
+
 #endif

@@ -69,6 +69,14 @@ const struct hook *kernel_hook_at(const struct kernel *k, uint64_t addr)
 	return hook && *hook ? &hooks[*hook - 1] : NULL;
 }
 
+bool kernel_has_hook(const struct kernel *k, const char *function)
+{
+	for (size_t i = 0; i < hooks_count; i++)
+		if (!strcmp(hooks[i].functions[0], function))
+			return !(k->lacking >> i & 1);
+	return false;
+}
+
 static void put_lack(struct buf *out, const char *name)
 {
 	buf_printf(out, "%s%s", out->len ? ", " : "", name);

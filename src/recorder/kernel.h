@@ -95,6 +95,9 @@ static inline uint64_t kernel_jumps_to(const struct kernel *k, size_t i)
 	return addr + k->slide;
 }
 
+/* Has it a function for the hook whose newest name that is? */
+bool kernel_has_hook(const struct kernel *k, const char *function);
+
 /* The hook at that address, or NULL. */
 const struct hook *kernel_hook_at(const struct kernel *k, uint64_t addr);
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "learning.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "boot.h"
 #include "guest/learn.h"
 #include "tasks.h"
 
@@ -34,47 +32,18 @@ void learning_begin(void)
 	pthread_mutex_unlock(&learning.lock);
 }
 
-/* Functions that the kernel lacks are known from the start; members that were needed and not learnt, only now. */
-static void put_lacks(struct buf *lines)
+bool learning_end(struct buf *missing)
 {
-	struct buf text = { 0 };
+	bool was_on;
 
-	kernel_lacks(&recorder.kernel, &text);
-	for (int i = 0; i < MEMBERS; i++)
-		if (learning.asked[i] && recorder.kernel.layout.offset[i] == MEMBER_UNKNOWN)
-			buf_printf(&text, "%s%s", text.len ? ", " : "", layout_member((enum member)i));
-	buf_put_u8(&text, 0);
-	meta_put(lines, boot_meta_key("lacks"), (char *)text.data);
-	snprintf(recorder.stats->lacks, sizeof recorder.stats->lacks, "%s", (char *)text.data);
-	buf_free(&text);
-}
-
-static unsigned count_learnt(const struct layout *l)
-{
-	unsigned n = 0;
-
-	for (int i = 0; i < MEMBERS; i++)
-		n += l->from[i] == LAYOUT_LEARNT;
-	return n;
-}
-
-void learning_tell(void)
-{
-	struct buf lines = { 0 };
-
-	pthread_mutex_lock(&recorder.lock);
 	pthread_mutex_lock(&learning.lock);
-	if (learning.on) {
-		boot_put_layout(&recorder.kernel.layout, &lines);
-		put_lacks(&lines);
-		recorder.stats->learnt = count_learnt(&recorder.kernel.layout);
-	}
+	was_on = learning.on;
+	for (int i = 0; i < MEMBERS && was_on; i++)
+		if (learning.asked[i] && recorder.kernel.layout.offset[i] == MEMBER_UNKNOWN)
+			buf_printf(missing, "%s%s", missing->len ? ", " : "", layout_member((enum member)i));
 	learning.on = false;
 	pthread_mutex_unlock(&learning.lock);
-	pthread_mutex_unlock(&recorder.lock);
-	if (lines.len)
-		drain_put(CHUNK_META, &lines);
-	buf_free(&lines);
+	return was_on;
 }
 
 static bool is_on(void)

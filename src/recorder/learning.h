@@ -12,8 +12,11 @@
 /* The kernel was found; is anything to be learnt? Under `lock`. */
 void learning_begin(void);
 
-/* Tell META what was learnt up to now. No vCPU runs, or the boot's last one. */
-void learning_tell(void);
+/*
+ * The boot ends, or the recording: nothing more is learnt. Appends the members that were needed and could not be learnt, behind what is in
+ * *missing, with commas between. False: nothing was to be learnt.
+ */
+bool learning_end(struct buf *missing);
 
 void learning_switch(struct vcpu *v, unsigned cpu, uint64_t previous, uint64_t next);
 void learning_exec(struct vcpu *v, uint64_t task);

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "boot.h"
 #include "guest_time.h"
-#include "learning.h"
 #include "waiting.h"
 #include "watch.h"
 
@@ -72,7 +72,7 @@ static void on_qemu_exit(void)
 {
 	waiting_finish();
 	watch_finish();
-	learning_tell();
+	boot_tell_learnt();
 	drain_finish();
 }
 

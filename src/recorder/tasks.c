@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tasks.h"
 
+#include "base/alloc.h"
 #include "guest_time.h"
 #include "loaded.h"
 #include "structures.h"
@@ -14,8 +15,16 @@ enum {
 /* A task that has exited still runs to its last switch. */
 enum told { TOLD_NOTHING, TOLD_LIVING, TOLD_EXITED };
 
+/* How a task was seen last, of a kernel that does not tell of changes. */
+struct looked {
+	uint64_t state, pid, mm;
+};
+
 static struct {
 	pthread_mutex_t lock;
+	struct looked *looks;
+	size_t n_looks, looks_cap;
+	struct map looked;    /* task_struct → its number in looks + 1 */
 	struct map known;     /* task_struct → enum told */
 	struct map user_from; /* task_struct that does not run → where it left user code */
 } tasks = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -83,6 +92,8 @@ void tasks_forget(void)
 {
 	pthread_mutex_lock(&tasks.lock);
 	map_free(&tasks.known);
+	map_free(&tasks.looked);
+	tasks.n_looks = 0;
 	map_free(&tasks.user_from);
 	pthread_mutex_unlock(&tasks.lock);
 }
@@ -107,7 +118,7 @@ uint64_t tasks_switch(uint64_t previous, uint64_t user_from, uint64_t next)
 	return from;
 }
 
-void tasks_meet(struct vcpu *v, unsigned cpu, uint64_t task)
+static bool is_met(uint64_t task)
 {
 	const uint64_t *known;
 	bool met;
@@ -116,6 +127,53 @@ void tasks_meet(struct vcpu *v, unsigned cpu, uint64_t task)
 	known = map_get(&tasks.known, task);
 	met = known && *known;
 	pthread_mutex_unlock(&tasks.lock);
-	if (!met)
+	return met;
+}
+
+void tasks_meet(struct vcpu *v, unsigned cpu, uint64_t task)
+{
+	if (!is_met(task))
 		tasks_tell(v, cpu, TASK_SEEN, task);
+}
+
+/* What a task is, apart from what changes all the time. */
+static uint64_t state_of(struct vcpu *v, uint64_t task, uint64_t *ret_pid, uint64_t *ret_mm)
+{
+	char comm[COMM_LEN + 1] = "";
+
+	*ret_pid = structure_read(v, task, TASK_PID, 4);
+	*ret_mm = structure_pointer(v, task, TASK_MM);
+	if (structure_at(TASK_COMM) != MEMBER_UNKNOWN)
+		guest_read(&v->regs, task + (uint64_t)structure_at(TASK_COMM), comm, COMM_LEN);
+	return hash_text(hash64(*ret_pid + 1) ^ hash64(*ret_mm), comm) | 1;
+}
+
+/* Another pid: another task has its place. Other memory: it has a new program. */
+static enum task_change change_of(const struct looked *before, uint64_t pid, uint64_t mm)
+{
+	if (before->pid != pid)
+		return TASK_NEW;
+	return before->mm != mm && mm ? TASK_EXEC : TASK_NAME;
+}
+
+void tasks_look(struct vcpu *v, unsigned cpu, uint64_t task)
+{
+	uint64_t pid, mm, state, *number;
+	struct looked before;
+
+	if (!task || structure_at(TASK_PID) == MEMBER_UNKNOWN)
+		return;
+	state = state_of(v, task, &pid, &mm);
+	pthread_mutex_lock(&tasks.lock);
+	number = map_put(&tasks.looked, task, 0);
+	if (!*number) {
+		tasks.looks = array_grow(tasks.looks, tasks.n_looks, &tasks.looks_cap, sizeof *tasks.looks);
+		tasks.looks[tasks.n_looks++] = (struct looked){ .state = state, .pid = pid, .mm = mm };
+		*number = tasks.n_looks;
+	}
+	before = tasks.looks[*number - 1];
+	tasks.looks[*number - 1] = (struct looked){ .state = state, .pid = pid, .mm = mm };
+	pthread_mutex_unlock(&tasks.lock);
+	if (before.state != state)
+		tasks_tell(v, cpu, change_of(&before, pid, mm), task);
 }

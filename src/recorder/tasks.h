@@ -19,6 +19,9 @@ uint64_t tasks_switch(uint64_t previous, uint64_t user_from, uint64_t next);
 /* The same, unless it has been told of and is still there: tasks that were before upto could know. */
 void tasks_meet(struct vcpu *v, unsigned cpu, uint64_t task);
 
+/* It runs, or ran: tell what has changed of it, where the kernel's functions that tell of changes are not known. */
+void tasks_look(struct vcpu *v, unsigned cpu, uint64_t task);
+
 /* All tasks that were met are told of again: their names were not known before. */
 void tasks_name_all(struct vcpu *v, unsigned cpu);
 

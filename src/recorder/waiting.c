@@ -2,8 +2,11 @@
 #include "waiting.h"
 
 #include <fnmatch.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -159,8 +162,26 @@ void waiting_forget(void)
 		waiting.list[i].starts.count = waiting.list[i].stops.count = 0;
 }
 
+/* What tells of a condition of that kind; NULL: more than one function of the kernel's. */
+static const char *teller_of(enum condition_kind kind)
+{
+	return kind == CONDITION_EXEC ? "perf_event_comm" : kind == CONDITION_LOG ? "prb_final_commit" : NULL;
+}
+
+/* Nothing would ever begin what was asked for: end the guest, rather than let it run for nothing. */
+static void give_up(const struct kernel *k, const char *teller)
+{
+	snprintf(recorder.stats->hopeless, sizeof recorder.stats->hopeless, "what is to start it cannot be told of this kernel: it has no %s()%s%s", teller,
+		 k->no_names ? ", for " : "", k->no_names ? k->no_names : "");
+	kill(getpid(), SIGTERM);
+}
+
 void waiting_found(const struct kernel *k)
 {
+	const char *teller = waiting.asked ? teller_of(waiting.list->start.kind) : NULL;
+
+	if (teller && !kernel_has_hook(k, teller))
+		give_up(k, teller);
 	if (!waiting.asked)
 		return;
 	for (size_t i = 0; i < waiting.n; i++) {

@@ -42,6 +42,11 @@ void watch_task_switch(unsigned cpu, void *data)
 	syscalls_switch(v, previous, next);
 	tasks_meet(v, cpu, previous);
 	tasks_meet(v, cpu, next);
+	if (recorder.kernel.no_names) {
+		learning_exec(v, next);
+		tasks_look(v, cpu, previous);
+		tasks_look(v, cpu, next);
+	}
 	v->task = next;
 	v->user_left = LEFT_UNKNOWN;
 	PUT(v, EVENT_TASK_SWITCH, v->live->insns, guest_time(v), previous, next);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is learnt of a kernel from memory that a hostile guest wrote: the input is that memory, over and over again, with holes, at kernel
+ * addresses. What comes of it must be a layout that can be kept and read again.
+ */
+#include "fuzz.h"
+
+#include "guest/learn.h"
+
+enum { MEMORY_PAGE = 4096, HOLES = 8, STEPS = 48 };
+
+static const uint8_t *memory;
+static size_t memory_size;
+
+static bool read_memory(void *context, uint64_t addr, void *data, size_t n)
+{
+	(void)context;
+	if (addr / MEMORY_PAGE % HOLES == HOLES - 1 || (addr + n) / MEMORY_PAGE % HOLES == HOLES - 1)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		((uint8_t *)data)[i] = memory[(addr + i) % memory_size];
+	return true;
+}
+
+static uint64_t word(size_t i)
+{
+	uint64_t value = 0;
+
+	read_memory(NULL, i * sizeof value, &value, sizeof value);
+	return value;
+}
+
+static void through_text(const struct layout *l)
+{
+	struct layout again;
+	struct buf text = { 0 }, btf = { 0 };
+	struct error err;
+
+	layout_put_text(l, &text);
+	buf_put_u8(&text, 0);
+	layout_from_text((char *)text.data, &again);
+	must(!memcmp(again.offset, l->offset, sizeof l->offset) && !memcmp(again.size, l->size, sizeof l->size));
+	if (layout_any(l)) {
+		must(layout_put_btf(l, &btf, &err) == 0 && layout_from_btf(btf.data, btf.len, &again, &err) == 0);
+		must(!memcmp(again.offset, l->offset, sizeof l->offset) && !again.whole);
+	}
+	buf_free(&text);
+	buf_free(&btf);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct learn_memory m = { .read = read_memory };
+	struct learner l;
+	struct layout layout;
+	struct guarded g;
+
+	if (size < 8)
+		return 0;
+	g = guarded_copy(data, size, 1);
+	memory = g.data;
+	memory_size = size;
+	layout_init(&layout);
+	learn_begin(&l, &layout);
+	for (size_t i = 0; i < STEPS; i++) {
+		uint64_t a = word(2 * i), b = word(2 * i + 1);
+
+		learn_switch(&l, &m, a, b);
+		learn_exec(&l, &m, a, b);
+		learn_mapping(&l, &m, a, b);
+		learn_arguments(&l, &m, a);
+		learn_module(&l, &m, a);
+		learn_log(&l, &m, a);
+		learn_probe(&l, &m, a, b);
+		learn_request(&l, &m, a);
+		learn_work(&l, &m, a);
+		learn_timer(&l, &m, b);
+		learn_group(&l, &m, a);
+	}
+	for (int i = 0; i < MEMBERS; i++)
+		must(layout.offset[i] == MEMBER_UNKNOWN || (layout.offset[i] >= 0 && layout.offset[i] < 1 << 15));
+	through_text(&layout);
+	guarded_free(&g);
+	return 0;
+}

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Kernels that somebody built: without BTF, without some or all of their names, by another compiler, with other options; and each
+recorded with nothing but its bzImage, in its build tree, and with its System.map."""
+import os
+import re
+import shutil
+
+import pytest
+
+import entries
+from guest import UPTO, WORK, built, built_args, check, initrd, kernel, qemu_args, record, run, upto_json
+
+# one is built for `make check`; the others, and two vCPUs, are for `make check-kernels`
+VARIANTS = [pytest.param(v, marks=[] if v == "small" else pytest.mark.all)
+            for v in ("small", "btf", "dwarf", "nokallsyms", "clang", "tiny", "rt", "debug")]
+CPUS = [1, pytest.param(2, marks=pytest.mark.all)]
+WAYS = "alone", "tree", "map"
+# what a layout has that only some kernels have, or that nothing in the guest comes by
+NOT_LEARNT = re.compile(r"bpf_|device.init_name|mount.mnt_devname|cgroup|kernfs|request|gendisk")
+
+
+@pytest.fixture(autouse=True)
+def no_cache(monkeypatch, tmp_path):
+    """What one test learns is not to help another."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+def image_of(variant, way):
+    """The bzImage that is booted, and options of record."""
+    tree, _ = built(variant)
+    image = tree + "/arch/x86/boot/bzImage"
+    if way == "tree":
+        return image, []
+    folder = os.path.join(WORK, f"alone-{variant}")
+    os.makedirs(folder, exist_ok=True)
+    alone = shutil.copy(image, folder)
+    return alone, ["--symbols", tree + "/System.map"] if way == "map" else []
+
+
+def who_was_there(console):
+    """pid → (ppid, name), as the guest's own ps printed it."""
+    text = console.split("who is there")[1].split("that was all")[0]
+    rows = re.findall(r"^ *(\d+) +(\d+) (\S.*?)\s*$", text, re.M)
+    return {int(pid): (int(ppid), name) for pid, ppid, name in rows}
+
+
+def compare_processes(trace, console):
+    theirs = who_was_there(console)
+    assert len(theirs) > 15, console[-2000:]
+    ours = {}
+    for p in upto_json("ps", "--json", trace)["processes"]:
+        ours.setdefault(p["pid"], set()).add((p["ppid"], p["comm"]))
+    # workers change their names while ps looks
+    wrong = {pid: (row, ours.get(pid)) for pid, row in theirs.items()
+             if row not in ours.get(pid, ()) and not row[1].startswith("kworker")}
+    assert not wrong, wrong
+    return len(theirs)
+
+
+@pytest.mark.parametrize("smp", CPUS)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.weight(60)
+def test_kernel(variant, way, smp):
+    """Calls of each function, stacks, threads and processes are right, whatever is known of the kernel."""
+    image, options = image_of(variant, way)
+    tree, _ = built(variant)
+    name = os.path.join(WORK, f"built-{variant}-{way}-{smp}")
+    trace = name + ".upto"
+    args = built_args(variant, image, smp)
+    symbols = entries.symbols_of(image, tree + "/vmlinux")
+    if variant == "nokallsyms" and way == "alone":
+        # nothing has names there; threads and processes are known all the same, and it is said why
+        p = record(trace, args, *options)
+        assert b"kernel without names: no kallsyms found" in p.stderr, p.stderr
+        said = run(UPTO, "top", trace)
+        assert b"kernel without names" in said.stderr and b"[decompressor]" in said.stdout
+        note, console = "no names", p.stdout.decode(errors="replace")
+    else:
+        note, console = entries.compare(name, args, symbols, *options, least=2000, keep=True, console=True)
+    check(trace)
+    processes = compare_processes(trace, console)
+    known = upto_json("check", "--json", trace)
+    assert known["returns"]["unmatched_kernel"] < 5 + known["returns"]["all"] / 1000000, known
+    phases = {row["name"] for row in upto_json("timeline", "--json", "--kind", "phase", trace)["timeline"]}
+    assert {"firmware", "decompressor", "kernel", "user", "shutdown"} <= phases, phases
+    os.unlink(trace)
+    return f"{note}; {processes} processes"
+
+
+def layout_of(*args):
+    said = upto_json("layout", "--json", *args)
+    return {m["member"]: m["offset"] for m in said["members"]} | {"sizeof " + k: v for k, v in said["sizes"].items()}
+
+
+@pytest.mark.parametrize("version", [pytest.param("6.1", marks=pytest.mark.all), "6.12", pytest.param("7", marks=pytest.mark.all)])
+@pytest.mark.weight(60)
+def test_learnt(version):
+    """All that is learnt from the running guest is what the kernel's own BTF says, and answers are the same with either."""
+    name = os.path.join(WORK, f"learnt-{version}")
+    args = qemu_args(version, initrd(version, "mounts"))
+    traces = {}
+    for types in "btf", "learn":
+        traces[types] = f"{name}-{types}.upto"
+        record(traces[types], args, "--deterministic", *(["--types", "learn"] if types == "learn" else []))
+    theirs, ours = layout_of(kernel(version)[1]), layout_of(traces["learn"])
+    assert layout_of(traces["btf"]) == theirs
+    wrong = {m: (at, theirs.get(m)) for m, at in ours.items() if at != theirs.get(m)}
+    assert not wrong, wrong
+    missing = [m for m in theirs if m not in ours and not NOT_LEARNT.match(m)]
+    assert not missing, missing
+    for command in ["ps"], ["top", "-n", "0"], ["syscalls", "--summary"], ["first"], ["tree", "--min", "1"]:
+        a, b = [upto_json(*command, "--json", traces[t]) for t in ("btf", "learn")]
+        assert a == b, f"{command} differs"
+    lines = [[(row["ns"], row["text"]) for row in upto_json("log", "--json", traces[t])["log"]] for t in ("btf", "learn")]
+    assert lines[0] == lines[1]
+    for t in traces.values():
+        check(t)
+        os.unlink(t)
+    return f"{len(ours)} of {len(theirs)} places learnt"
+
+
+@pytest.mark.weight(20)
+def test_build():
+    """The layout of a build tree without debug information is compiled there; what a recording learns agrees with it."""
+    tree, _ = built("small")
+    btf = os.path.join(WORK, "small.btf")
+    run(UPTO, "layout", "--build", tree, "-o", btf, "-f")
+    theirs = layout_of(btf)
+    assert len(theirs) > 80, theirs
+    image, _ = image_of("small", "alone")
+    trace = os.path.join(WORK, "built-layout.upto")
+    record(trace, built_args("small", image))
+    ours = layout_of(trace)
+    assert len(ours) > 70 and all(theirs.get(m) == at for m, at in ours.items()), [(m, at, theirs.get(m)) for m, at in ours.items()]
+    # the second recording of the same build begins with what the first one learnt
+    p = record(trace, built_args("small", image))
+    froms = {m["from"] for m in upto_json("layout", "--json", trace)["members"]}
+    assert "cache" in froms, (froms, p.stderr)
+    os.unlink(trace)
+
+
+def test_refused():
+    """A System.map, and a vmlinux, of another kernel are refused by name, before anything runs."""
+    tree, _ = built("small")
+    other = kernel("6.12")[1]
+    trace = os.path.join(WORK, "refused.upto")
+    for file, why in ("System.map", "linux_banner is not where it says"), ("vmlinux", "is of another kernel than the one that boots"):
+        p = run(UPTO, "record", "-f", "-o", trace, "--symbols", f"{tree}/{file}", "--", "qemu-system-x86_64", "-kernel", other, check=False)
+        assert p.returncode == 1 and f"{tree}/{file}: is of another kernel".encode() in p.stderr and why.encode() in p.stderr, p.stderr
