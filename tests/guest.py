@@ -120,12 +120,13 @@ def built_args(variant, image=None, smp=1, cpu="max"):
     with Once(initrd):
         if is_older(initrd, init, tree + "/release"):
             run(os.path.join(TOP, "scripts/guest-initrd.sh"), modules, init, initrd)
-    disk = os.path.join(WORK, f"built-{variant}-{smp}.disk")
-    with open(disk, "wb") as f:
-        f.truncate(64 << 20)
+    disk = os.path.join(WORK, "built.disk")
+    if not os.path.exists(disk):
+        with open(disk, "wb") as f:
+            f.truncate(64 << 20)
     return ["qemu-system-x86_64", "-accel", f"tcg,thread={'multi' if smp > 1 else 'single'}", "-cpu", cpu, "-smp", str(smp), "-m", "512M",
             "-nographic", "-nic", "none", "-no-reboot", "-kernel", image or tree + "/arch/x86/boot/bzImage", "-initrd", initrd,
-            "-append", "console=ttyS0 panic=-1 quiet", "-drive", f"file={disk},if=virtio,format=raw"]
+            "-append", "console=ttyS0 panic=-1 quiet", "-drive", f"file={disk},if=virtio,format=raw,snapshot=on"]
 
 
 def libraries_of(program):

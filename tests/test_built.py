@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 import entries
-from guest import UPTO, WORK, built, built_args, check, initrd, kernel, qemu_args, record, run, upto_json
+from guest import TOP, UPTO, WORK, built, built_args, check, initrd, kernel, qemu_args, record, run, upto_json
 
 # one is built for `make check`; the others, and two vCPUs, are for `make check-kernels`
 VARIANTS = [pytest.param(v, marks=[] if v == "small" else pytest.mark.all)
@@ -98,7 +98,7 @@ def layout_of(*args):
 def test_learnt(version):
     """All that is learnt from the running guest is what the kernel's own BTF says, and answers are the same with either."""
     name = os.path.join(WORK, f"learnt-{version}")
-    args = qemu_args(version, initrd(version, "mounts"))
+    args = qemu_args(version, initrd(version, "ps"))
     traces = {}
     for types in "btf", "learn":
         traces[types] = f"{name}-{types}.upto"
@@ -109,8 +109,11 @@ def test_learnt(version):
     assert not wrong, wrong
     missing = [m for m in theirs if m not in ours and not NOT_LEARNT.match(m)]
     assert not missing, missing
-    for command in ["ps"], ["top", "-n", "0"], ["syscalls", "--summary"], ["first"], ["tree", "--min", "1"]:
+    for command in ["ps"], ["top", "-n", "0"], ["syscalls", "--summary"], ["first", "-n", "0"], ["tree", "--min", "1"]:
         a, b = [upto_json(*command, "--json", traces[t]) for t in ("btf", "learn")]
+        # a name that a thread had before names were learnt is its next one
+        for row in [*a.get("first", []), *b.get("first", [])]:
+            row.pop("comm", None)
         assert a == b, f"{command} differs"
     lines = [[(row["ns"], row["text"]) for row in upto_json("log", "--json", traces[t])["log"]] for t in ("btf", "learn")]
     assert lines[0] == lines[1]
@@ -148,3 +151,27 @@ def test_refused():
     for file, why in ("System.map", "linux_banner is not where it says"), ("vmlinux", "is of another kernel than the one that boots"):
         p = run(UPTO, "record", "-f", "-o", trace, "--symbols", f"{tree}/{file}", "--", "qemu-system-x86_64", "-kernel", other, check=False)
         assert p.returncode == 1 and f"{tree}/{file}: is of another kernel".encode() in p.stderr and why.encode() in p.stderr, p.stderr
+
+
+@pytest.mark.weight(20)
+def test_oops():
+    """An oops kills a thread deep in the kernel: its stack ends there, and the trace is whole."""
+    tree, modules = built("small")
+    folder = os.path.join(WORK, "oops")
+    os.makedirs(folder, exist_ok=True)
+    shutil.copy(os.path.join(TOP, "tests/guests/oops.c"), folder)
+    with open(folder + "/Makefile", "w") as f:
+        f.write("obj-m := oops.o\n")
+    run("make", "-s", "-C", tree, f"M={folder}", "modules")
+    image, trace = folder + "/oops.img", folder + ".upto"
+    run(os.path.join(TOP, "scripts/guest-initrd.sh"), modules, os.path.join(TOP, "tests/guests/oops.init"), image, folder + "/oops.ko=oops.ko")
+    args = built_args("small")
+    args[args.index("-initrd") + 1] = image
+    said = record(trace, args).stdout.decode(errors="replace")
+    assert "Oops:" in said, said[-2000:]
+    check(trace)
+    calls = {f["function"]: f["calls"] for f in upto_json("top", "--json", "-n", "0", trace)["functions"]}
+    assert calls["rewind_stack_and_make_dead"] == 1 and calls["make_task_dead"] == 1, calls
+    dead = next(p for p in upto_json("ps", "--json", trace)["processes"] if p["comm"] == "insmod")
+    assert dead["end_ns"], dead
+    os.unlink(trace)

@@ -118,13 +118,24 @@ static size_t count_segments(Elf *elf)
 	return elf_getphdrnum(elf, &n) < 0 || n > INT32_MAX ? 0 : n;
 }
 
+/* A kernel is linked with a banner that does not have the build's number yet ("# SMP"), which nothing shows, and with the one that has. */
+static bool has_number(const char *banner)
+{
+	const char *number = strchr(banner, '#');
+
+	return number && number[1] >= '0' && number[1] <= '9';
+}
+
 static void note_banners(struct kernel_image *image, const char *data, size_t len, uint64_t start)
 {
 	size_t at, n, from = 0;
 
 	while (image->n_banners < BANNER_COPIES && marks_banner(data + from, len - from, &at, &n)) {
-		if (!image->banner)
+		if (!image->banner || (!has_number(image->banner) && has_number(data + from + at))) {
+			free(image->banner);
 			image->banner = xstrndup(data + from + at, n);
+			image->n_banners = 0;
+		}
 		if (!strncmp(image->banner, data + from + at, n + 1))
 			image->banner_addrs[image->n_banners++] = start + from + at;
 		from += at + n;

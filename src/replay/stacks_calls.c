@@ -9,10 +9,14 @@ void replay_push_call(struct replay *r, struct stack *stack, const struct event 
 	push(r, stack, FRAME_CALL, call->slot, call->from, SYSCALL_PLAIN, addr);
 }
 
-/* A frame at or below a new one's slot can only have been left. */
+/*
+ * A frame at or below a new one's slot can only have been left. So can an interrupt that cut into the kernel: where an oops kills a thread,
+ * rewind_stack_and_make_dead() (arch/x86/entry/entry_64.S) sets the stack pointer to the top of the stack, and calls from there.
+ */
 static inline bool is_left(const struct replay *r, const struct frame *f, uint64_t slot)
 {
-	return frame_is_called(f) && __builtin_expect(f->slot <= slot, 0) && same_stack(r, f->slot, slot);
+	return (frame_is_called(f) || (f->kind == FRAME_INTERRUPT && addr_is_kernel(f->from))) && __builtin_expect(f->slot <= slot, 0) &&
+	       same_stack(r, f->slot, slot);
 }
 
 static inline __attribute__((always_inline)) void call(struct replay *r, struct stack *stack, const struct event *e)
