@@ -903,7 +903,7 @@ def make_kfi():
 def make_condition():
     for name, text in (("entry", "entry:vfs_read"), ("module", "ext4:ext4_fill_super#3"), ("exit", "exit:std::io::read#12"), ("time", "time:1.5s"),
                        ("bare-time", "20ms"), ("exec", "exec:/bin/sh#2"), ("log", "log:item #3 of#"), ("log-nth", "log:BUG#1"), ("nth-0", "f#0"),
-                       ("nothing", "exit:"), ("colons", ":::"), ("nth-large", "f#18446744073709551616"), ("long", "x" * 5000)):
+                       ("nothing", "exit:"), ("bug-two-points", "1.5."), ("colons", ":::"), ("nth-large", "f#18446744073709551616"), ("long", "x" * 5000)):
         save("fuzz_condition", name, text.encode())
 
 

@@ -42,10 +42,13 @@ bool time_parse(const char *text, uint64_t *ret_ns)
 	unit += strspn(unit, " ");
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
 		const char *number = text;
+		uint64_t ns;
 
-		if (!strcmp(unit, units[i].unit) && decimal_parse(&number, units[i].exponent, ret_ns) && *ret_ns != UINT64_MAX &&
-		    number + strspn(number, " ") == unit)
-			return true;
+		if (strcmp(unit, units[i].unit) || !decimal_parse(&number, units[i].exponent, &ns) || ns == UINT64_MAX ||
+		    number + strspn(number, " ") != unit)
+			continue;
+		*ret_ns = ns;
+		return true;
 	}
 	return false;
 }

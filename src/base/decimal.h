@@ -12,7 +12,7 @@
  */
 bool decimal_parse(const char **text, unsigned exponent, uint64_t *ret);
 
-/* A whole text that is a time: 1.5s, 20ms, 300us, 12ns; without a unit it is seconds. False: it is none. */
+/* A whole text that is a time: 1.5s, 20ms, 300us, 12ns; without a unit it is seconds. False: it is none, and *ret_ns stays as it was. */
 bool time_parse(const char *text, uint64_t *ret_ns);
 
 #endif
