@@ -139,7 +139,7 @@ static void find_symbols(struct vcpu *v, uint64_t module, struct kernel_image *i
 		uint64_t i = k % n;
 		unsigned type = s[i].info & 0xf, binding = s[i].info >> 4;
 		size_t left = s[i].name < strings.len ? strings.len - s[i].name : 0;
-		const char *name = (const char *)strings.data + s[i].name;
+		const char *name = left ? (const char *)strings.data + s[i].name : "";
 		size_t len = left ? strnlen(name, left < KSYM_LEN ? left : KSYM_LEN) : 0;
 
 		/* of two at one address a global one counts, else the first; functions in assembler may have no type */
