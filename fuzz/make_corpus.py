@@ -759,9 +759,9 @@ def make_sysroot():
 
 
 def make_index():
-    counts, lane = varint(5) * 5, varint(0) + varint(100) + varint(50) + b"\0" + varint(KERNEL) + varint(0) + b"\3"
+    counts, lane = varint(5) * 7, varint(0) + varint(100) + varint(50) + b"\0" + varint(KERNEL) + varint(0) + b"\3"
     frame = b"\1" + varint(0xffffc90000001ff8) + varint(KERNEL) + varint(KERNEL + 5) + varint(1) * 3 + varint(2) + varint(0)
-    stack = varint(1) + varint(9) + varint(9) + b"\1" + varint(KERNEL) + svarint(0) + varint(2) + frame * 2
+    stack = varint(1) + varint(9) + varint(9) + b"\1" + varint(KERNEL) + svarint(0) + varint(2) + frame * 2 + varint(0)
     save("fuzz_index", "checkpoint", b"\1" + counts + lane + stack + varint(0))
     save("fuzz_index", "checkpoint-twice", b"\1" + counts + lane + stack * 2 + varint(0))
     save("fuzz_index", "checkpoint-deep", b"\1" + counts + lane + stack.replace(svarint(0) + varint(2), svarint(0) + varint(1 << 40)) + varint(0))
@@ -813,9 +813,9 @@ def make_history():
 
 def make_calls():
     """As fuzz_calls.c has it: options, the trace, and an index's entries with checkpoints."""
-    counts, lane = varint(5) * 5, varint(0) + varint(100) + varint(50) + b"\0" + varint(KERNEL) + varint(0) + b"\3"
+    counts, lane = varint(5) * 7, varint(0) + varint(100) + varint(50) + b"\0" + varint(KERNEL) + varint(0) + b"\3"
     frame = b"\1" + varint(0xffffc90000001ff8) + varint(KERNEL) + varint(KERNEL + 5) + varint(1) * 3 + varint(2) + varint(0)
-    stack = varint(1) + varint(9) + varint(9) + b"\1" + varint(KERNEL) + svarint(0) + varint(2) + frame * 2
+    stack = varint(1) + varint(9) + varint(9) + b"\1" + varint(KERNEL) + svarint(0) + varint(2) + frame * 2 + varint(0)
     callees = varint(1) + varint(3) + varint(7) * 6 + varint(0)
 
     def entries(*checkpoints):
@@ -823,8 +823,11 @@ def make_calls():
 
     trace = loose(chunks())
     whole = struct.pack("<H", len(trace)) + trace
-    checkpoint = counts + lane + stack
-    good = varint(len(checkpoint)) + checkpoint + callees
+    def entry(lanes):
+        checkpoint = counts + lanes + stack + varint(0)
+        return varint(len(checkpoint)) + checkpoint + callees
+
+    good = entry(lane + varint(1) + lane[1:])
     for name, options in (("all", 0), ("no-interrupts", 1), ("shallow", 2), ("long", 4), ("part", 8), ("one-thread", 16),
                           ("one-pid", 32), ("one-cpu", 64), ("append", 128)):
         save("fuzz_calls", name, bytes([options]) + whole)
@@ -833,6 +836,11 @@ def make_calls():
     save("fuzz_calls", "index-damaged", b"\2" + whole + entries(good[:-9], b"\xff" * 40))
     save("fuzz_calls", "no-end", b"\x80" + struct.pack("<H", len(trace) - 40) + trace[:-40])
     save("fuzz_calls", "nothing", b"\x80\0\0")
+    # what is open at a checkpoint ends before any event: at a gap, and at the end
+    less = thinned()
+    for name, parts in ("gap", less[:3] + less[4:]), ("end", less[:3] + less[7:]):
+        trace = loose(parts)
+        save("fuzz_calls", "bug-index-" + name, b"\2" + struct.pack("<H", len(trace)) + trace + entries(entry(lane)))
 
 
 def make_guest_memory():

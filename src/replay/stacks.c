@@ -150,7 +150,6 @@ static int go(struct replay *r, struct merged *merged, struct error *err)
 	int more = 0;
 	size_t n;
 
-	s->due_ns = r->visitor->due ? 0 : UINT64_MAX;
 	if (r->shapes)
 		merged_set_brief(merged);
 	while (!s->stop && (more = merged_run(merged, &events, &n, &cpu, err)) > 0) {
@@ -196,8 +195,13 @@ int stacks_replay(struct stacks *ret, const struct session *session, const struc
 	int result;
 
 	result = start(&r, session, from, err);
-	if (result == 0)
+	if (result == 0) {
+		ret->due_ns = visitor->due ? 0 : UINT64_MAX;
+		/* a gap or another boot at the checkpoint's very moment leaves frames that the visitor does not know yet */
+		if (from)
+			go_on(&r, from->ns);
 		result = go(&r, merged, err);
+	}
 	end(&r);
 	merged_free(merged);
 	return result;

@@ -134,7 +134,10 @@ struct stacks_visitor {
 	void (*switched)(void *state, struct stacks *s, const struct stack *from, const struct stack *to, unsigned cpu);
 	/* A run of one vCPU's events is about to be replayed. */
 	void (*run)(void *state, struct stacks *s, const struct stacks_run *run);
-	/* The next event is not earlier than stacks->due_ns, which this sets anew; first of all with 0. */
+	/*
+	 * The next event is not earlier than stacks->due_ns, which this sets anew; first of all with 0. From a checkpoint it comes before
+	 * anything else, at the checkpoint's time.
+	 */
 	void (*due)(void *state, struct stacks *s);
 	/*
 	 * Not NULL: runs may be batches as they come, and this be called instead of all that would be for what is in a phrase,
