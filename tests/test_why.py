@@ -155,6 +155,21 @@ def test_until():
         assert p.returncode == 1 and said in p.stderr, p
 
 
+@pytest.mark.weight(15)
+def test_without():
+    """What of the chain is somebody's own, and no promise that all of that, or only that, would be won without it."""
+    for way, name in ("service", "slow-server"), ("lock", "slow_"):
+        trace = recording("6.12", way)
+        why = upto_json("why", "--json", "--without", name, trace)
+        own = sum(c["ns"] for c in why["causes"] if name in c["name"] or name in c["what"])
+        assert 1e9 < why["own_ns"] == own <= why["total_ns"], (name, why["own_ns"], own)
+        text = run(UPTO, "why", "--without", name, trace).stdout.decode().splitlines()
+        said, = (line for line in text if line.startswith("# of this "))
+        assert f"was of what has '{name}' in its name" in said and "earlier" not in said, said
+    assert upto_json("why", "--json", "--without", "nothing-of-that-name", trace)["own_ns"] == 0
+    assert "own_ns" not in upto_json("why", "--json", trace)
+
+
 @pytest.mark.all
 @pytest.mark.weight(15)
 def test_firmware():

@@ -21,7 +21,7 @@ struct answer {
 	const struct history *history;
 	const struct why *why;
 	const struct milestone *until;
-	const char *without;  /* NULL */
+	const char *without;  /* of whose share is told; NULL */
 };
 
 static void print_stack_json(const struct answer *a, const struct history_stack *s)
@@ -66,7 +66,8 @@ static void print_link_json(const struct answer *a, const struct link *l)
 	buf_free(&what);
 }
 
-static uint64_t held_by(const struct answer *a, const char *name)
+/* What of the chain's time is its own. How much earlier all would have been over without it, the chain does not tell. */
+static uint64_t own_ns(const struct answer *a, const char *name)
 {
 	uint64_t ns = 0;
 
@@ -84,7 +85,7 @@ static void print_json(const struct answer *a)
 	json_string(stdout, a->until->name);
 	printf(",\"until_ns\":%" PRIu64 ",\"total_ns\":%" PRIu64 ",", w->to_ns, w->to_ns - w->from_ns);
 	if (a->without)
-		printf("\"without_ns\":%" PRIu64 ",", held_by(a, a->without));
+		printf("\"own_ns\":%" PRIu64 ",", own_ns(a, a->without));
 	printf("\"causes\":[");
 	for (size_t i = 0; i < w->n_causes; i++) {
 		fputs(i ? ",\n" : "\n", stdout);
@@ -121,11 +122,11 @@ static void put_sentence(const struct answer *a, struct buf *out)
 		terminal_escape(out, c->what);
 	}
 	if (a->without) {
-		buf_printf(out, "\n# without ");
+		buf_printf(out, "\n# of this ");
+		put_duration(out, own_ns(a, a->without), false);
+		buf_printf(out, " was of what has '");
 		terminal_escape(out, a->without);
-		buf_printf(out, " it would have come at most ");
-		put_duration(out, held_by(a, a->without), false);
-		buf_printf(out, " earlier");
+		buf_printf(out, "' in its name; without that, less or more may be won");
 	}
 	buf_put_u8(out, 0);
 }
@@ -270,7 +271,7 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	{ 0, "until", "WHAT", "when it was over: init, login, poweroff; a program, an initcall, a module, a unit, a function; log:TEXT; 2.5s" },
 	{ 0, "from", "WHAT", "when it began, likewise (default: the reset before)" },
-	{ 0, "without", "WHAT", "how much earlier it would have been at most without the causes that have this in their names" },
+	{ 0, "without", "WHAT", "how much of the time was of the causes that have this in their names; without them, less or more may be won" },
 	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },
 	VIEW_OPTIONS,
 	SELECT_INTERVAL,
@@ -278,7 +279,17 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static const struct legend legends[] = { { "columns", causes_columns, NULL }, { "columns of --chain", chain_columns, NULL }, { 0 } };
+static const struct term terms[] = {
+	{ "until, until_ns, total_ns", "the moment, its time, and the time up to it: that of all causes, and of all links" },
+	{ "own_ns", "with --without: the sum of the causes that have that in name or what; without them, less or more may be won" },
+	{ "causes", "what holds most comes first" },
+	{ "chain", "the links in the order of time" },
+	{ 0 },
+};
+
+static const struct legend legends[] = {
+	{ "columns", causes_columns, NULL }, { "columns of --chain", chain_columns, NULL }, { "json", NULL, terms }, { 0 }
+};
 
 const struct command cmd_why = {
 	.name = "why",
@@ -292,7 +303,7 @@ const struct command cmd_why = {
 	.examples = "  upto why trace.upto\n      what a boot's time went into\n"
 		    "  upto why --until login trace.upto\n      up to the login prompt\n"
 		    "  upto why --until 'log:EXT4-fs' --chain trace.upto\n      link by link up to a line of the kernel's log\n"
-		    "  upto why --without ext4 trace.upto\n      what could be won\n",
+		    "  upto why --without ext4 trace.upto\n      what of it was ext4's own\n",
 	.needs = "facts",
 	.options = options,
 	.legends = legends,
