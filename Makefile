@@ -30,6 +30,13 @@ check check-all:
 	$(if $(filter check-all,$@),UPTO_TEST_QEMU=build/qemu/sid/bin scripts/pytest.sh -k '$(ORACLES)')
 	scripts/pytest.sh $(if $(filter check-all,$@),--all) $(if $(TESTS),-k '$(subst $(space), or ,$(strip $(TESTS)))')
 
+# libFuzzer, SECONDS_EACH for each of TARGETS='calls trace' or all, two at a time: 40 minutes on two cores
+SECONDS_EACH = 220
+fuzz:
+	scripts/deps.sh check
+	UPTO_FUZZ_SECONDS=$(SECONDS_EACH) scripts/pytest.sh tests/test_fuzz.py \
+		-k 'explore$(if $(TARGETS), and ($(subst $(space), or ,$(strip $(TARGETS)))))'
+
 bench:
 	scripts/deps.sh bench
 	scripts/build.sh release
@@ -45,4 +52,4 @@ install:
 clean:
 	rm -rf build/release build/check
 
-.PHONY: all deps demo check check-all bench install clean
+.PHONY: all deps demo check check-all fuzz bench install clean

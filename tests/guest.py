@@ -41,7 +41,8 @@ os.makedirs(os.path.join(BUILD, "guest"), exist_ok=True)
 
 
 def run(*args, timeout=600, check=True, **kw):
-    kw.setdefault("stdin", subprocess.DEVNULL)
+    if "input" not in kw:
+        kw.setdefault("stdin", subprocess.DEVNULL)
     kw.setdefault("stdout", subprocess.PIPE)
     kw.setdefault("stderr", subprocess.PIPE)
     p = subprocess.run([str(a) for a in args], timeout=timeout, **kw)

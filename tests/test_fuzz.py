@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The parsers' fuzz targets over their corpora, and over the same 300 damaged copies of them each time.
 
-`make check-all` also lets libFuzzer look for new inputs, UPTO_FUZZ_SECONDS a target.
+Where there is clang, libFuzzer looks for new inputs, too, for some seconds a target; in `make fuzz` for some minutes. What fails
+stays in build/tests/crashes by the target's name.
 """
+import contextlib
 import os
 import random
 import re
@@ -12,7 +14,7 @@ import tempfile
 
 import pytest
 
-from guest import BUILD, CHECK, TOP, WORK, Once, run
+from guest import BUILD, CHECK, TOP, WORK, once_a_run, run
 
 TARGETS = ["btf", "bzimage", "calls", "condition", "dwarf", "elf", "guest_memory", "history", "import", "index", "kallsyms", "kernel_image", "kfi_config", "kfi_log", "learn", "meta", "symtab", "sysroot", "trace", "x86"]
 COPIES = 300
@@ -120,36 +122,41 @@ def test_replay(name):
 
 
 EXPLORE = os.path.join(BUILD, "fuzz")
-SECONDS = int(os.environ.get("UPTO_FUZZ_SECONDS", "300"))
+LONG = os.environ.get("UPTO_FUZZ_SECONDS")
+SECONDS = int(LONG or "20")
 # what recorders publish is never freed; an archive may say that a name has 4 GB, which libarchive allocates
 MORE = {"guest_memory": ["-detect_leaks=0"], "sysroot": ["-malloc_limit_mb=8192"]}
 
 
-def build_explorers():
-    """With clang, libFuzzer, and small tables: fuzz/meson.build."""
-    with Once(EXPLORE):
-        if not os.path.exists(os.path.join(EXPLORE, "build.ninja")):
-            run("meson", "setup", EXPLORE, TOP, "-Dtests=true", "-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false",
-                "-Dc_args=-fsanitize=fuzzer-no-link -DUPTO_SMALL_TABLES", env=dict(os.environ, CC="clang"))
-        run("ninja", "-C", EXPLORE, *(f"fuzz/fuzz_{t}" for t in TARGETS), timeout=3600)
+def explorer(target):
+    """All are built at once, where clang has libFuzzer."""
+    empty = b"int LLVMFuzzerTestOneInput(void *data, long size) { return data && size && 0; }"
+    if not shutil.which("clang") or run("clang", "-fsanitize=fuzzer,address", "-x", "c", "-", "-o", "/dev/null", input=empty, check=False).returncode:
+        pytest.skip("no clang with libFuzzer")
+    once_a_run(EXPLORE, lambda: run(os.path.join(TOP, "scripts/build.sh"), "fuzz", *(f"fuzz/fuzz_{t}" for t in TARGETS), timeout=3600))
+    return os.path.join(EXPLORE, "fuzz", target)
 
 
-@pytest.mark.all
-@pytest.mark.weight(SECONDS)
-@pytest.mark.parametrize("name", TARGETS)
-def test_explore(name):
-    """Some minutes of new inputs. Those that are new in coverage stay in build/tests/explored, for the next time."""
-    if not shutil.which("clang"):
-        pytest.skip("no clang")
-    build_explorers()
-    target = "fuzz_" + name
+def new_inputs(target):
+    """Of a long run those that are new in coverage stay, for the next time; a short one has no time to read them."""
+    if not LONG:
+        return tempfile.TemporaryDirectory(dir=WORK)
     kept = os.path.join(WORK, "explored", target)
     os.makedirs(kept, exist_ok=True)
+    return contextlib.nullcontext(kept)
+
+
+@pytest.mark.weight(SECONDS + 5)
+@pytest.mark.parametrize("name", TARGETS)
+def test_explore(name):
+    target = "fuzz_" + name
+    program = explorer(target)
     os.makedirs(CRASHES, exist_ok=True)
-    p = subprocess.run([os.path.join(EXPLORE, "fuzz", target), f"-max_total_time={SECONDS}", "-entropic=0", "-print_final_stats=1",
-                        f"-artifact_prefix={CRASHES}/{target}-", *MORE.get(name, []), kept, os.path.join(TOP, "fuzz/corpus", target)],
-                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=ENVIRONMENT, timeout=SECONDS + 600)
+    with new_inputs(target) as new:
+        p = subprocess.run([program, f"-max_total_time={SECONDS}", "-entropic=0", "-print_final_stats=1", f"-artifact_prefix={CRASHES}/{target}-",
+                            *MORE.get(name, []), new, os.path.join(TOP, "fuzz/corpus", target)],
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=ENVIRONMENT, timeout=SECONDS + 600)
     said = p.stdout.decode(errors="replace")
-    assert p.returncode == 0, said[-3000:]
-    rate = re.search(r"stat::average_exec_per_sec: +(\d+)", said).group(1)
-    return f"{rate} inputs a second"
+    assert p.returncode == 0, f"{target} fails, see {CRASHES}/{target}-*\n{said[-3000:]}"
+    tried, = re.findall(r"stat::number_of_executed_units: +(\d+)", said)
+    return f"{tried} inputs in {SECONDS} s"
