@@ -7,11 +7,6 @@ import pytest
 import guest  # names this run of the tests, before there are worker processes
 
 
-def pytest_addoption(parser):
-    parser.addoption("--all", action="store_true", default=bool(os.environ.get("UPTO_TEST_ALL")),
-                     help="run the tests marked `all` too (the same as UPTO_TEST_ALL=1)")
-
-
 def label(nodeid):
     """tests/test_cli.py::test_values[a] is cli.values[a]."""
     path, _, name = nodeid.partition("@")[0].partition("::")
@@ -22,10 +17,6 @@ def label(nodeid):
 def pytest_collection_modifyitems(config, items):
     for item in items:
         item.extra_keyword_matches.add(label(item.nodeid))
-    if not config.getoption("--all"):
-        left_out = [i for i in items if i.get_closest_marker("all")]
-        items[:] = [i for i in items if not i.get_closest_marker("all")]
-        config.hook.pytest_deselected(items=left_out)
     items.sort(key=lambda i: -max((m.args[0] for m in i.iter_markers("weight")), default=0))
 
 
@@ -47,6 +38,17 @@ def pytest_report_teststatus(report, config):
     outcome.force_result((category, "", ""))
 
 
+def keep(report):
+    """What a failed test said stays under its name, until it passes."""
+    path = os.path.join(guest.WORK, "failed", label(report.nodeid).replace("/", "-")[:200] + ".txt")
+    if report.failed:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as f:
+            f.write(report.longreprtext + "\n")
+    elif report.when == "call" and os.path.exists(path):
+        os.unlink(path)
+
+
 class Lines:
     """A line for each test as it ends."""
     def __init__(self, terminal):
@@ -55,6 +57,7 @@ class Lines:
 
     def pytest_runtest_logreport(self, report):
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0) + report.duration
+        keep(report)
         if report.when == "call" or not report.passed:
             word = {"passed": "ok", "failed": "FAIL", "skipped": "skip"}[report.outcome]
             note = dict(report.user_properties).get("note")

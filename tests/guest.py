@@ -11,7 +11,8 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(TOP, "build")
-WORK = os.path.join(BUILD, "tests")
+# recordings, and what is found: under other QEMUs than the host's in a folder of its own (make check-qemus)
+WORK = os.path.join(BUILD, os.environ.get("UPTO_TEST_WORK", "tests"))
 # `meson test` names its own build folder, with which all is done if there is no other
 CHECK = os.environ.get("UPTO_CHECK", os.path.join(BUILD, "check"))
 RELEASE = os.path.join(BUILD, "release") if os.path.exists(os.path.join(BUILD, "release/src/cli/upto")) else CHECK

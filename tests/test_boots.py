@@ -87,6 +87,7 @@ def check_tasks(trace, start, end):
     assert sum((total - plain).values()) <= 1 and sum((plain - total).values()) <= 1, (total - plain, plain - total)
 
 
+@pytest.mark.qemus
 @pytest.mark.weight(60)
 def test_reboot():
     """Reset by the kernel, with two vCPUs: KASLR has moved the kernel."""
@@ -120,6 +121,7 @@ def check_history(trace, start):
     assert at == why["until_ns"] and at - start == why["total_ns"] == sum(c["ns"] for c in why["causes"])
 
 
+@pytest.mark.qemus
 @pytest.mark.weight(25)
 def test_uefi():
     """Firmware starts the kernel image as a program of its own, which unpacks the kernel: as many instructions as after SeaBIOS."""
@@ -149,6 +151,7 @@ def kexec_program():
     return out
 
 
+@pytest.mark.qemus
 @pytest.mark.weight(70)
 def test_kexec():
     """A kernel starts another one: 6.1 does 6.12. No firmware comes in between."""

@@ -45,41 +45,41 @@ def same(one, other):
     assert spans[0] == spans[1] and spans[0]
 
 
-ALL = pytest.mark.all
+MORE = pytest.mark.kernels
 # the recorder waits before, between and after these; with --before it records, and forgets
 CHOICES = [
     "--start entry:kernel_init_freeable --stop exit:kernel_init_freeable --min-duration 50us --no-interrupts",
     "--start entry:do_one_initcall --stop exit:do_one_initcall --every",
-    pytest.param("--start log:Freeing#2 --stop exec:init", marks=ALL),
+    pytest.param("--start log:Freeing#2 --stop exec:init", marks=MORE),
     "--start entry:vfs_open#4 --stop exit:vfs_open#2 --before 100ms",
     # control runs into this one in the middle of a translated block
     "--start entry:entry_SYSCALL_64_after_hwframe --stop entry:do_syscall_64 --every",
-    pytest.param("--start entry:entry_SYSCALL_64_after_hwframe#4 --stop +20us", marks=ALL),
-    pytest.param("--start entry:entry_SYSCALL_64_after_hwframe#40 --stop entry:do_syscall_64#2 --before 1ms", marks=ALL),
+    pytest.param("--start entry:entry_SYSCALL_64_after_hwframe#4 --stop +20us", marks=MORE),
+    pytest.param("--start entry:entry_SYSCALL_64_after_hwframe#40 --stop entry:do_syscall_64#2 --before 1ms", marks=MORE),
     # what stops it stands in the same block, before what starts it
-    pytest.param("--start entry:entry_SYSCALL_64_after_hwframe#5 --stop entry:entry_SYSCALL_64_safe_stack", marks=ALL),
+    pytest.param("--start entry:entry_SYSCALL_64_after_hwframe#5 --stop entry:entry_SYSCALL_64_safe_stack", marks=MORE),
     # an entry label that a block begins with
-    pytest.param("--start entry:native_irq_return_iret#7 --stop entry:error_return", marks=ALL),
+    pytest.param("--start entry:native_irq_return_iret#7 --stop entry:error_return", marks=MORE),
     # a handler: what the fault left in the middle of its block was counted with it
-    pytest.param("--start entry:asm_exc_page_fault#9 --stop entry:handle_mm_fault", marks=ALL),
-    pytest.param("--start entry:asm_sysvec_apic_timer_interrupt#5 --stop +1ms --every", marks=ALL),
+    pytest.param("--start entry:asm_exc_page_fault#9 --stop entry:handle_mm_fault", marks=MORE),
+    pytest.param("--start entry:asm_sysvec_apic_timer_interrupt#5 --stop +1ms --every", marks=MORE),
     # several functions have that name
-    pytest.param("--start entry:p4d_offset#30 --stop entry:p4d_offset#5", marks=ALL),
-    pytest.param("--start entry:do_exit --stop +100us --every", marks=ALL),
-    pytest.param("--start entry:do_exit#3 --stop +1ms", marks=ALL),
-    pytest.param("--start exit:do_filp_open --stop log:reboot", marks=ALL),
-    pytest.param("--start entry:do_exit#3 --stop entry:do_exit", marks=ALL),
-    pytest.param("--start exec:init --stop entry:asm_exc_page_fault#20", marks=ALL),
-    pytest.param("--start time:1s --stop time:1.2s", marks=ALL),
-    pytest.param("--start exec:busybox", marks=ALL),
-    pytest.param("--stop entry:kernel_init", marks=ALL),
-    pytest.param("--start entry:vfs_open --stop exit:vfs_open --every --before 1ms", marks=ALL),
-    pytest.param("--start log:Freeing#2 --before 5ms --stop exec:init", marks=ALL),
+    pytest.param("--start entry:p4d_offset#30 --stop entry:p4d_offset#5", marks=MORE),
+    pytest.param("--start entry:do_exit --stop +100us --every", marks=MORE),
+    pytest.param("--start entry:do_exit#3 --stop +1ms", marks=MORE),
+    pytest.param("--start exit:do_filp_open --stop log:reboot", marks=MORE),
+    pytest.param("--start entry:do_exit#3 --stop entry:do_exit", marks=MORE),
+    pytest.param("--start exec:init --stop entry:asm_exc_page_fault#20", marks=MORE),
+    pytest.param("--start time:1s --stop time:1.2s", marks=MORE),
+    pytest.param("--start exec:busybox", marks=MORE),
+    pytest.param("--stop entry:kernel_init", marks=MORE),
+    pytest.param("--start entry:vfs_open --stop exit:vfs_open --every --before 1ms", marks=MORE),
+    pytest.param("--start log:Freeing#2 --before 5ms --stop exec:init", marks=MORE),
     # a call from before the span ends it; how often is counted anew for each; a time comes once; only the whole trace can tell the start
-    pytest.param("--start entry:path_openat --stop exit:do_filp_open", marks=ALL),
-    pytest.param("--start entry:do_exit#3 --stop +1ms --every", marks=ALL),
-    pytest.param("--start entry:vfs_open --stop time:1s --every", marks=ALL),
-    pytest.param("--start entry:ksys_r* --stop exit:vfs_open", marks=ALL),
+    pytest.param("--start entry:path_openat --stop exit:do_filp_open", marks=MORE),
+    pytest.param("--start entry:do_exit#3 --stop +1ms --every", marks=MORE),
+    pytest.param("--start entry:vfs_open --stop time:1s --every", marks=MORE),
+    pytest.param("--start entry:ksys_r* --stop exit:vfs_open", marks=MORE),
 ]
 
 
@@ -129,13 +129,13 @@ def test_whose_function():
 
 AGAIN = [
     "--start entry:do_exit#3 --stop +1ms --every --before 2ms",
-    pytest.param("--start log:Freeing --stop +1ms --every --before 2ms", marks=ALL),
-    pytest.param("--start exec:busybox --stop log:reboot --every --before 1ms", marks=ALL),
-    pytest.param("--start exit:do_filp_open --stop exec:busybox --every --before 1ms", marks=ALL),
-    pytest.param("--start time:1s --stop +10ms --every --before 10ms", marks=ALL),
-    pytest.param("--start entry:do_exit --stop exit:do_exit#2 --every --before 1ms", marks=ALL),
+    pytest.param("--start log:Freeing --stop +1ms --every --before 2ms", marks=MORE),
+    pytest.param("--start exec:busybox --stop log:reboot --every --before 1ms", marks=MORE),
+    pytest.param("--start exit:do_filp_open --stop exec:busybox --every --before 1ms", marks=MORE),
+    pytest.param("--start time:1s --stop +10ms --every --before 10ms", marks=MORE),
+    pytest.param("--start entry:do_exit --stop exit:do_exit#2 --every --before 1ms", marks=MORE),
     # once: what stops it happens before that, too
-    pytest.param("--start entry:do_exit#2 --stop entry:do_exit --before 1ms", marks=ALL),
+    pytest.param("--start entry:do_exit#2 --stop entry:do_exit --before 1ms", marks=MORE),
 ]
 
 
@@ -159,7 +159,7 @@ def test_holds_again(options):
 SMP = "--start entry:vfs_open --stop exit:vfs_open --every"
 
 
-@pytest.mark.parametrize("n", [4, pytest.param(20, marks=ALL)])
+@pytest.mark.parametrize("n", [4, pytest.param(20, marks=MORE)])
 @pytest.mark.weight(10)
 def test_waits_of_vcpus(n):
     """With several vCPUs, also more than the 16 that QEMU has room for at first, all spans are there, and begin with what they are to begin with."""

@@ -19,7 +19,7 @@ from guest import Once, TOP, UPTO, WORK, initrd, is_older, libraries_of, numbers
 from places import Places
 
 GUESTS = os.path.join(TOP, "tests/guests")
-CASES = [("6.1", 1), ("6.12", 2), pytest.param("7", 1, marks=pytest.mark.all)]
+CASES = [("6.1", 1), ("6.12", 2), pytest.param("7", 1, marks=pytest.mark.kernels)]
 # main runs in the first program and in the two that its children become; each of these opens the library
 STORY = {
     "main": 3, "leaf": 3 + 2 + 4, "recursive": 6, "tail": 5, "tail_target": 5, "deepest": 1, "deeper": 1, "jumper": 1,
@@ -64,6 +64,7 @@ def calls_of(trace, module):
     return {f["function"].replace(f" [{module}]", ""): f["calls"] for f in functions}
 
 
+@pytest.mark.qemus
 @pytest.mark.parametrize("version, smp", CASES)
 @pytest.mark.weight(12)
 def test_program(version, smp):
@@ -312,6 +313,7 @@ def test_addresses(version, smp):
     return f"{len(said)} addresses, {len({a for a, _ in said})} different ones"
 
 
+@pytest.mark.qemus
 @pytest.mark.parametrize("version, smp", CASES)
 def test_mappings(version, smp):
     """Each file that the program has mapped to be run, by its own /proc, is there, from where to where; by the document."""
@@ -361,6 +363,7 @@ def test_tail_calls(version, smp):
     assert below["ksys_write"]["tail_calls"] == below["ksys_write"]["calls"] > 10 and "vfs_write" in below, below
 
 
+@pytest.mark.qemus
 @pytest.mark.parametrize("version, smp", CASES)
 @pytest.mark.weight(5)
 def test_modules(version, smp):

@@ -11,8 +11,8 @@ import pytest
 import decoder
 from guest import TOP, UPTO, WORK, Once, check, full_args, initrd, is_older, once_a_run, qemu_args, record, run, unpack_disk, upto_json
 
-CASES = [("6.1", 1), ("6.12", 4), pytest.param("6.12", 1, marks=pytest.mark.all), pytest.param("7", 1, marks=pytest.mark.all),
-         pytest.param("7", 4, marks=pytest.mark.all)]
+CASES = [("6.1", 1), ("6.12", 4), pytest.param("6.12", 1, marks=pytest.mark.kernels), pytest.param("7", 1, marks=pytest.mark.kernels),
+         pytest.param("7", 4, marks=pytest.mark.kernels)]
 WAKE, ISSUE, COMPLETE = 1, 8, 9
 
 
@@ -73,6 +73,7 @@ def test_log(version, smp):
         assert [s for s in stacks if "vprintk_store" in [f["function"] for f in s["frames"]]], (line, stacks)
 
 
+@pytest.mark.qemus
 @pytest.mark.parametrize("version, smp", CASES)
 @pytest.mark.weight(10)
 def test_initcalls(version, smp):
@@ -220,7 +221,7 @@ def test_follow():
     assert all(line["text"].strip() in shown for line, shown in zip(log, lines) if line["text"].isprintable())
 
 
-@pytest.mark.all
+@pytest.mark.kernels
 @pytest.mark.weight(60)
 def test_units():
     """When systemd's services were there, as systemctl has it: by a clock that begins later, by always the same. Mounts are there sooner: when

@@ -12,7 +12,7 @@ from test_truth import symbols_of
 
 
 @pytest.mark.parametrize("version", ["5.10", "6.18", "sid"])
-@pytest.mark.all
+@pytest.mark.kernels
 @pytest.mark.weight(20)
 def test_names(version):
     """Functions, processes, modules and system calls of a small boot."""

@@ -222,6 +222,7 @@ def is_equal(stack, want, whole):
     return got[:len(want)] == want and (not whole or len(got) == len(want))
 
 
+@pytest.mark.qemus
 @pytest.mark.parametrize("version", ["6.1"])
 @pytest.mark.weight(30)
 def test_gdbstub(version):

@@ -23,7 +23,7 @@ def test_ring():
     return sanitized(os.path.join(CHECK, "tests/ring"))
 
 
-@pytest.mark.all
+@pytest.mark.kernels
 @pytest.mark.weight(40)
 def test_readers(tmp_path):
     """Chunks are read, parts replayed and an index made at the same time."""

@@ -14,10 +14,10 @@ import entries
 from guest import check, CHECK, UPTO, UPTO_ASAN, WORK, initrd, kernel, libraries_of, qemu_args, record, run, \
     unpack_disk, upto_json
 
-# two that have nothing in common; check-all has all eight, and the newest kernel
-MATRIX = [pytest.param(v, c, s, marks=[] if (v, c, s) in (("6.1", "qemu64", 1), ("6.12", "max", 2)) else pytest.mark.all)
+# two that have nothing in common; check-kernels has the other six, and the newest kernel
+MATRIX = [pytest.param(v, c, s, marks=[] if (v, c, s) in (("6.1", "qemu64", 1), ("6.12", "max", 2)) else pytest.mark.kernels)
           for v in ("6.1", "6.12") for c in ("max", "qemu64") for s in (1, 2)] + [
-    pytest.param("7", "max", 1, marks=pytest.mark.all)]
+    pytest.param("7", "max", 1, marks=pytest.mark.kernels)]
 
 
 def dump(trace, *options):
@@ -49,6 +49,7 @@ def read_ftrace(folder):
     return per_cpu
 
 
+@pytest.mark.qemus
 @pytest.mark.parametrize("version, cpu, smp", MATRIX)
 @pytest.mark.weight(30)
 def test_ftrace(version, cpu, smp):
@@ -178,6 +179,7 @@ def backtrack(history, k, x):
     return only_a[::-1], only_b[::-1]
 
 
+@pytest.mark.qemus
 @pytest.mark.parametrize("version", ["6.1", "6.12", "7"])
 @pytest.mark.weight(40)
 def test_entries(version):
@@ -186,6 +188,7 @@ def test_entries(version):
     return entries.compare(os.path.join(WORK, f"entries-{version}"), args, symbols_of(version), "--deterministic")
 
 
+@pytest.mark.qemus
 @pytest.mark.weight(15)
 def test_strace():
     """strace -f in the guest and upto syscalls: the same calls, in order, with the same results."""
@@ -323,6 +326,7 @@ def differing_answers(a, b):
     return different + (["info"] if info(a) != info(b) else [])
 
 
+@pytest.mark.qemus
 @pytest.mark.parametrize("version", ["6.1", "6.12"])
 @pytest.mark.weight(20)
 def test_deterministic(version):
@@ -360,7 +364,7 @@ def up_to_power_off(trace, *question):
     return run(UPTO, *question, "--json", "--to", f"{last['ns']}ns", trace).stdout
 
 
-@pytest.mark.all
+@pytest.mark.kernels
 @pytest.mark.weight(60)
 def test_replayed():
     """A boot that QEMU records, and its replay, run the same instructions: traced, both are the same to the nanosecond."""

@@ -11,7 +11,7 @@ import pytest
 from guest import UPTO, WORK, initrd, once_a_run, qemu_args, record, run, unpack_disk, upto_json
 
 ROUNDING = 100000  # instructions before the first frame of all
-CASES = [("6.1", 1), ("6.12", 1), ("6.12", 2), pytest.param("7", 1, marks=pytest.mark.all)]
+CASES = [("6.1", 1), ("6.12", 1), ("6.12", 2), pytest.param("7", 1, marks=pytest.mark.kernels)]
 # what the kernel leaves out of /proc/PID/stack: in_sched_functions(), kernel/sched/core.c
 SCHEDULER = re.compile(r"(__switch_to_asm|__schedule|schedule\w*|do_nanosleep|io_schedule\w*|wait_for_\w*|"
                        r"__wait_for_common|rcu_barrier_throttled)\+0x|__switch_to_asm$")
@@ -46,6 +46,7 @@ def recording(version, smp):
     return trace, name
 
 
+@pytest.mark.qemus
 @pytest.mark.parametrize("version, smp", CASES)
 @pytest.mark.weight(10)
 def test_ps(version, smp):
@@ -151,6 +152,7 @@ def our_stacks(trace, ns):
     return stacks
 
 
+@pytest.mark.qemus
 @pytest.mark.parametrize("version, smp", CASES)
 @pytest.mark.weight(9)
 def test_stacks(version, smp):
@@ -260,6 +262,7 @@ def test_tree(version, smp):
 # with one vCPU, top goes past phrases
 
 
+@pytest.mark.qemus
 @pytest.mark.parametrize("version, smp", [("6.12", 2)])
 @pytest.mark.weight(9)
 def test_calls(version, smp):

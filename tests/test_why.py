@@ -33,8 +33,8 @@ QUICK = "lock", "service", "console"
 SCRIPTED = "service", "fork", "hash", "hog"
 ELSEWHERE = [("6.1", way, 1) for way in WAYS if way not in ("initramfs", "hog", "softirq")] + [("7", way, 1) for way in SCRIPTED] + [
     ("6.12", way, 4) for way in WAYS if way not in ("initramfs", "hog", "softirq", "hash")]
-CASES = [pytest.param("6.12", way, 1, marks=() if way in QUICK else pytest.mark.all) for way in WAYS] + [
-    pytest.param(*case, marks=pytest.mark.all) for case in ELSEWHERE]
+CASES = [pytest.param("6.12", way, 1, marks=() if way in QUICK else pytest.mark.kernels) for way in WAYS] + [
+    pytest.param(*case, marks=pytest.mark.kernels) for case in ELSEWHERE]
 
 
 def module(version):
@@ -127,7 +127,7 @@ def test_cause(version, way, smp):
         assert any(WAYS[way][0] in line or WAYS[way][-1] in line for line in causes), "\n".join(screen)
 
 
-@pytest.mark.parametrize("version, smp", [("6.12", 1), pytest.param("6.1", 1, marks=pytest.mark.all), pytest.param("6.12", 4, marks=pytest.mark.all)])
+@pytest.mark.parametrize("version, smp", [("6.12", 1), pytest.param("6.1", 1, marks=pytest.mark.kernels), pytest.param("6.12", 4, marks=pytest.mark.kernels)])
 @pytest.mark.weight(15)
 def test_timers(version, smp):
     """A timer that somebody else's function set, and delayed work: who set them, where, and nothing of the wait is anybody else's."""
@@ -170,7 +170,7 @@ def test_without():
     assert "own_ns" not in upto_json("why", "--json", trace)
 
 
-@pytest.mark.all
+@pytest.mark.kernels
 @pytest.mark.weight(15)
 def test_firmware():
     """A file that a driver asks for, and what came of it."""
@@ -178,7 +178,7 @@ def test_firmware():
     assert [(r["name"], r["result"]) for r in rows] == [("slow/nothing.bin", -2)], rows
 
 
-@pytest.mark.parametrize("smp", [1, pytest.param(2, marks=pytest.mark.all)])
+@pytest.mark.parametrize("smp", [1, pytest.param(2, marks=pytest.mark.kernels)])
 @pytest.mark.weight(15)
 def test_ping_pong(smp):
     """Two threads that wait for each other are on the chain in turn; a thread that nobody waits for never is."""
