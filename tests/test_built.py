@@ -11,9 +11,9 @@ import entries
 from guest import TOP, UPTO, WORK, built, built_args, check, initrd, kernel, qemu_args, record, run, upto_json
 
 # one is built for `make check`; the others, and two vCPUs, are for `make check-kernels`
-VARIANTS = [pytest.param(v, marks=[] if v == "small" else pytest.mark.all)
+VARIANTS = [pytest.param(v, marks=[] if v == "small" else pytest.mark.kernels)
             for v in ("small", "btf", "dwarf", "nokallsyms", "clang", "tiny", "rt", "debug")]
-CPUS = [1, pytest.param(2, marks=pytest.mark.all)]
+CPUS = [1, pytest.param(2, marks=pytest.mark.kernels)]
 WAYS = "alone", "tree", "map"
 # what a layout has that only some kernels have, or that nothing in the guest comes by
 NOT_LEARNT = re.compile(r"bpf_|device.init_name|mount.mnt_devname|cgroup|kernfs|request|gendisk")
@@ -93,7 +93,7 @@ def layout_of(*args):
     return {m["member"]: m["offset"] for m in said["members"]} | {"sizeof " + k: v for k, v in said["sizes"].items()}
 
 
-@pytest.mark.parametrize("version", [pytest.param("6.1", marks=pytest.mark.all), "6.12", pytest.param("7", marks=pytest.mark.all)])
+@pytest.mark.parametrize("version", [pytest.param("6.1", marks=pytest.mark.kernels), "6.12", pytest.param("7", marks=pytest.mark.kernels)])
 @pytest.mark.weight(60)
 def test_learnt(version):
     """All that is learnt from the running guest is what the kernel's own BTF says, and answers are the same with either."""
