@@ -7,6 +7,7 @@
 #include "analysis/summary.h"
 #include "analysis/thin.h"
 #include "commands.h"
+#include "guest/layout.h"
 #include "json.h"
 #include "kfi/log_meta.h"
 #include "quantity.h"
@@ -206,6 +207,27 @@ static void print_kfi_lines(const struct meta *m)
 		line(i ? "" : "log", kfi_meta_line(m, i));
 }
 
+/* "73 places learnt, 3 image": where it is known from where the kernel keeps what was read. */
+static void print_layout(const struct meta *m)
+{
+	unsigned counts[LAYOUT_SOURCES] = { 0 };
+	struct buf text = { 0 };
+	struct layout layout;
+
+	if (!meta_get(m, "layout"))
+		return;
+	layout_from_text(meta_get(m, "layout"), &layout);
+	for (int i = 0; i < MEMBERS; i++)
+		counts[layout.from[i]]++;
+	for (int i = LAYOUT_NOWHERE + 1; i < LAYOUT_SOURCES; i++)
+		if (counts[i])
+			buf_printf(&text, "%s%u %s", text.len ? ", " : "", counts[i], layout_source_name((enum layout_source)i));
+	buf_put_u8(&text, 0);
+	if (text.len > 1)
+		line("places in types", (char *)text.data);
+	buf_free(&text);
+}
+
 static void print_text(const struct reader *r, const struct summary *s, const struct facts *facts, const char *release, bool exact)
 {
 	line("trace", r->path);
@@ -243,7 +265,10 @@ static void print_text(const struct reader *r, const struct summary *s, const st
 		       "arrivals", meta_get_u64(&r->meta, "late_arrivals", 0));
 	print_thinned(r);
 	print_limits(r);
-	if (meta_get(&r->meta, "lacks"))
+	print_layout(&r->meta);
+	if (*or_empty(meta_get(&r->meta, "no_names")))
+		line("without names", meta_get(&r->meta, "no_names"));
+	if (*or_empty(meta_get(&r->meta, "lacks")))
 		line("kernel lacks", meta_get(&r->meta, "lacks"));
 	if (r->cut_why)
 		printf("%-16s cut: %s at byte %" PRIu64 "; the events before are whole\n", "state", r->cut_why, r->cut_at);

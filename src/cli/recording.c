@@ -322,6 +322,12 @@ static void print_costs(const struct stats *st)
 				(double)st->fact_ns[k] / 1e6);
 }
 
+static void print_learning(const struct stats *st)
+{
+	if (st->learn_tries)
+		fprintf(stderr, "upto: cost of %-10s %8" PRIu64 " times  %10.3f ms\n", "learning", st->learn_tries, (double)st->learn_ns / 1e6);
+}
+
 static void tell_faults(const struct recording *rec, const struct stats *st, bool killed)
 {
 	const char *start = arg(rec->args, "start");
@@ -356,8 +362,10 @@ static void tell_all(const struct recording *rec, const struct stats *st)
 /* What there is now. */
 static void summarise(const struct recording *rec, const struct stats *st, const struct recording_chosen *chosen)
 {
-	if (rec->costs)
+	if (rec->costs) {
 		print_costs(st);
+		print_learning(st);
+	}
 	if (rec->quiet)
 		return;
 	if (!chosen->replaced)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "guest/learn.h"
 #include "tasks.h"
 
@@ -51,6 +52,20 @@ static bool is_on(void)
 	return __builtin_expect(__atomic_load_n(&learning.on, __ATOMIC_ACQUIRE), 0);
 }
 
+/* What looks for a place runs with the lock. Returns the host's time. */
+static uint64_t begin_look(void)
+{
+	pthread_mutex_lock(&learning.lock);
+	return clock_ns();
+}
+
+static void end_look(uint64_t begun)
+{
+	recorder.stats->learn_ns += clock_ns() - begun;
+	recorder.stats->learn_tries++;
+	pthread_mutex_unlock(&learning.lock);
+}
+
 static bool lacks(enum member member)
 {
 	if (!is_on() || __atomic_load_n(&recorder.kernel.layout.offset[member], __ATOMIC_RELAXED) != MEMBER_UNKNOWN)
@@ -63,13 +78,14 @@ void learning_switch(struct vcpu *v, unsigned cpu, uint64_t previous, uint64_t n
 {
 	struct learn_memory m = memory_of(v);
 	bool nameless = lacks(TASK_PID), now;
+	uint64_t begun;
 
 	if (!nameless && !lacks(TASK_STATE) && !lacks(TASK_REAL_PARENT))
 		return;
-	pthread_mutex_lock(&learning.lock);
+	begun = begin_look();
 	learn_switch(&learning.learner, &m, previous, next);
 	now = nameless && !lacks(TASK_PID);
-	pthread_mutex_unlock(&learning.lock);
+	end_look(begun);
 	if (now)
 		tasks_name_all(v, cpu);
 }
@@ -77,35 +93,38 @@ void learning_switch(struct vcpu *v, unsigned cpu, uint64_t previous, uint64_t n
 void learning_exec(struct vcpu *v, uint64_t task)
 {
 	struct learn_memory m = memory_of(v);
+	uint64_t begun;
 
 	if (!lacks(TASK_MM) && !lacks(MM_EXE_FILE))
 		return;
-	pthread_mutex_lock(&learning.lock);
+	begun = begin_look();
 	learn_exec(&learning.learner, &m, task, v->space);
-	pthread_mutex_unlock(&learning.lock);
+	end_look(begun);
 }
 
 void learning_mapping(struct vcpu *v, uint64_t vma)
 {
 	struct learn_memory m = memory_of(v);
+	uint64_t begun;
 
 	if (!lacks(VMA_FILE) && !lacks(VMA_FLAGS))
 		return;
-	pthread_mutex_lock(&learning.lock);
+	begun = begin_look();
 	learn_mapping(&learning.learner, &m, v->task, vma);
-	pthread_mutex_unlock(&learning.lock);
+	end_look(begun);
 }
 
 /* At other functions it is one argument, or two, that tells. */
 #define LEARNING(name, member, ...)                                     \
 	{                                                               \
 		struct learn_memory m = memory_of(v);                   \
+		uint64_t begun;                                         \
                                                                         \
 		if (!lacks(member))                                     \
 			return;                                         \
-		pthread_mutex_lock(&learning.lock);                     \
+		begun = begin_look();                                   \
 		learn_##name(&learning.learner, &m, __VA_ARGS__);       \
-		pthread_mutex_unlock(&learning.lock);                   \
+		end_look(begun);                                        \
 	}
 
 void learning_arguments(struct vcpu *v, uint64_t mm) LEARNING(arguments, MM_ARG_START, mm)

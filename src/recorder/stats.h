@@ -27,6 +27,7 @@ struct stats {
 	char message[256];    /* one line for the user; empty: none */
 	uint32_t waits;       /* nothing is kept now: 1: the start condition is awaited, 2: all spans are over */
 	char lacks[1024];     /* what upto reads in a kernel and this one lacks, as in the trace's META; empty: nothing */
+	uint64_t learn_ns, learn_tries; /* how long the host took to look for them, and how often it did */
 	uint32_t learnt;      /* members of the kernel's structures whose places were learnt from the guest */
 	char no_names[256];   /* why a kernel that was found has no names of functions; empty: it has */
 };

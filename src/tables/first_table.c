@@ -62,7 +62,7 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	case OBJECT:
 		return cell_text(names_object(names, function));
 	case PID:
-		return task ? cell_signed(task->pid) : cell_none();
+		return task ? cell_pid(task->pid) : cell_none();
 	case COMM:
 		return task ? cell_text(task->comm) : cell_none();
 	}

@@ -39,7 +39,7 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	case LEVEL_NAME:
 		return cell_text(log_level_name(line->level));
 	case PID:
-		return cell_signed(task ? task->pid : 0);
+		return cell_pid(task ? task->pid : 0);
 	case COMM:
 		return cell_text(task ? task->comm : "swapper/0");
 	case CPU:

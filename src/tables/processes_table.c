@@ -43,11 +43,11 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	(void)scratch;
 	switch (column) {
 	case PID:
-		return cell_signed(t->pid);
+		return cell_pid(t->pid);
 	case TGID:
-		return cell_signed(t->tgid);
+		return cell_pid(t->tgid);
 	case PPID:
-		return cell_signed(t->ppid);
+		return cell_pid(t->ppid);
 	case COMM:
 		return (struct cell){ .type = CELL_TEXT, .text = p->comm, .indent = rows->list[row].depth * 2 };
 	case START:

@@ -35,7 +35,7 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	(void)scratch;
 	switch (column) {
 	case PID:
-		return cell_signed(t->pid);
+		return cell_pid(t->pid);
 	case COMM:
 		return cell_text(threads_comm(rows->threads, t, d->ns));
 	case BYTES:

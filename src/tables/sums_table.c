@@ -44,7 +44,7 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	case NAME:
 		return cell_text(s->name);
 	case PID:
-		return s->has_pid ? cell_signed(s->pid) : cell_none();
+		return s->has_pid ? cell_pid(s->pid) : cell_none();
 	case CALLS:
 		return s->is_task ? cell_none() : cell_count(s->calls);
 	case SELF_INSNS:

@@ -146,7 +146,7 @@ static struct cell thread_cell(const struct threads *threads, const struct sysca
 		return cell_none();
 	if (column == COMM)
 		return cell_text(then ? then->comm : t->comm);
-	return cell_signed(column == PID ? t->pid : t->tgid);
+	return cell_pid(column == PID ? t->pid : t->tgid);
 }
 
 static struct cell error_cell(const struct syscall_record *c)

@@ -77,6 +77,12 @@ static inline struct cell cell_signed(int64_t n)
 	return (struct cell){ .type = CELL_NUMBER, .number = (uint64_t)n, .negative = n < 0 };
 }
 
+/* -1: the recorder did not know it. */
+static inline struct cell cell_pid(int32_t pid)
+{
+	return pid == -1 ? (struct cell){ 0 } : cell_signed(pid);
+}
+
 static inline struct cell cell_count(uint64_t n)
 {
 	return (struct cell){ .type = CELL_COUNT, .number = n };

@@ -90,7 +90,7 @@ static struct cell pid_cell(const struct rows *r, const struct span_of *x)
 {
 	const struct thread *t = threads_at(r->threads, x->thread);
 
-	return t ? cell_signed(t->pid) : cell_none();
+	return t ? cell_pid(t->pid) : cell_none();
 }
 
 static struct cell span_cell(const struct rows *r, const struct row *row, unsigned column, struct buf *scratch)

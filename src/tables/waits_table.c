@@ -67,7 +67,7 @@ static struct cell woken_by_pid(const struct session *session, const struct away
 {
 	const struct thread *waker = threads_at(session->threads, a->waker);
 
-	return waker && a->context == WAKE_TASK && was_asleep(a) ? cell_signed(waker->pid) : cell_none();
+	return waker && a->context == WAKE_TASK && was_asleep(a) ? cell_pid(waker->pid) : cell_none();
 }
 
 static struct cell stack_cell(const struct rows *r, const struct away *a, struct buf *scratch)
@@ -94,7 +94,7 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	case KIND:
 		return cell_text(was_asleep(a) ? wait_kind_name(a->kind) : "ready");
 	case PID:
-		return cell_signed(t ? t->pid : 0);
+		return cell_pid(t ? t->pid : 0);
 	case COMM:
 		return cell_text(threads_comm(threads, t, a->start_ns));
 	case FUNCTION:

@@ -95,7 +95,7 @@ static struct cell link_cell(const void *data, size_t row, unsigned column, stru
 	case LINK_KIND:
 		return cell_text(link_kind_name(l->kind));
 	case LINK_PID:
-		return t ? cell_signed(t->pid) : cell_none();
+		return t ? cell_pid(t->pid) : cell_none();
 	case LINK_COMM:
 		return cell_text(threads_comm(threads, t, l->start_ns));
 	case LINK_NAME:
