@@ -6,6 +6,7 @@
 #include "fuzz.h"
 
 #include "symbols/debug_file.h"
+#include "symbols/elf_content.h"
 #include "symbols/elf_loaded.h"
 #include "symbols/elf_symbols.h"
 #include "symbols/symtab_codec.h"
@@ -48,6 +49,34 @@ static bool read_image(void *state, uint64_t addr, void *data, size_t n)
 	return true;
 }
 
+/* What is read of a file in memory fits the file, and is the same after it was in a trace. */
+static void check_content(struct image *image)
+{
+	static const struct elf_mapping mapping = { .start = BASE, .size = 0x4000 };
+	struct content id = { 0 }, again = { 0 };
+	struct buf coded = { 0 };
+	struct cursor in;
+	size_t len = image->size < CONTENT_PIECE_MAX ? image->size : CONTENT_PIECE_MAX;
+
+	elf_build_id(BASE, &mapping, read_image, image, &id);
+	must(id.id_len <= CONTENT_ID_MAX);
+	id.id_len = 0;
+	if (elf_build_id(BASE, NULL, read_image, image, &id) == ELF_ID_READ)
+		must(id.id_len && elf_content_fits(&id, image->data, image->size));
+	else
+		must(!id.id_len && !elf_content_fits(&id, image->data, image->size));
+	if (len)
+		content_add_piece(&id, &(struct content_piece){ .hash = content_hash(image->data, len), .len = (uint32_t)len });
+	content_put(&coded, &id, 0);
+	in = cursor_over(coded.data, coded.len);
+	must(content_add(&again, &in) && again.id_len == id.id_len && again.count == id.count);
+	again.id_len = 0;
+	must(elf_content_fits(&again, image->data, image->size) == (len > 0));
+	content_deinit(&id);
+	content_deinit(&again);
+	buf_free(&coded);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct guarded g = guarded_copy(data, size, 1);
@@ -63,6 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (elf_symbols(g.data, size, g.data + (size && ((const uint8_t *)g.data)[size - 1] & 1 ? size / 2 : 0),
 			size && ((const uint8_t *)g.data)[size - 1] & 1 ? size - size / 2 : size, &tab, &err) == 0)
 		check(&tab);
+	check_content(&image);
 	if (elf_loaded_symbols(BASE, read_image, &image, &tab)) {
 		must(tab.count > 0);
 		check(&tab);

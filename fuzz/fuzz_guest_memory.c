@@ -8,6 +8,7 @@
 #include "fuzz.h"
 
 #include "base/alloc.h"
+#include "recorder/contents.h"
 #include "recorder/fact_readers.h"
 #include "recorder/guest_code.h"
 #include "recorder/structures.h"
@@ -17,6 +18,7 @@
 #include "recorder/waiting.h"
 #include "recorder/watch.h"
 #include "trace/code_records.h"
+#include "trace/content.h"
 #include "trace/task_records.h"
 
 enum { MEMORY_MAX = 1 << 16, MEMORY_PAGE = 4096, HOLES = 8, CALLS = 336, OUT_OF_LINE = 2 /* PERF_RECORD_KSYMBOL_TYPE_OOL */ };
@@ -103,6 +105,15 @@ bool kernel_symtab_bounds(const void *functions, uint64_t addr, uint64_t *ret_st
 	return true;
 }
 
+static void check_content(const struct code_record *r)
+{
+	struct cursor in = cursor_over(r->symbols, r->symbols_len);
+	struct content c = { 0 };
+
+	must(r->size && content_add(&c, &in) && content_known(&c));
+	content_deinit(&c);
+}
+
 void drain_put(enum chunk_type type, const struct buf *payload)
 {
 	struct guarded g = guarded_copy(payload->data, payload->len, 1);
@@ -118,6 +129,8 @@ void drain_put(enum chunk_type type, const struct buf *payload)
 		task_records_deinit(&tasks);
 	} else if (type == CHUNK_CODE) {
 		must(code_records_decode(&in, 1, &code, &err) == 0 && code.count == 1);
+		if (code.records->change == CODE_CONTENT && code.records->symbols_len)
+			check_content(code.records);
 		code_records_deinit(&code);
 	} else if (type == CHUNK_FILES) {
 		must(code_files_decode(&in, 1, &files, &err) == 0 && files.count == 1);
@@ -199,6 +212,9 @@ static void run(uint64_t addr)
 	publish_module(&v, addr, code_filter);
 	publish_module(&v, OUT_OF_LINE, code_out_of_line);
 	code_mapped(&v, 0, addr);
+	contents_syscall(&v);
+	contents_switch(&v, addr + 16);
+	contents_syscall(&v);
 	for (size_t i = 0; i < recorder.kernel.modules.count; i++)
 		look_up(recorder.kernel.modules.tabs[i]);
 	publish_module(&v, addr, code_freed);

@@ -26,6 +26,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "trace/content.h"
+#include "trace/mapped_contents.h"
 #include "trace/texts.h"
 #include "trace/writer.h"
 
@@ -349,6 +351,25 @@ static void analyse_history(const struct reader *r, const struct names *names)
 	threads_deinit(&threads);
 }
 
+/* What is known of files' contents. */
+static void ask_contents(const struct reader *r)
+{
+	struct content c = { 0 };
+	uint64_t *numbers = mapped_contents(&r->code, &r->boots);
+
+	for (size_t i = 0; i < r->code.count; i++) {
+		const struct code_record *record = &r->code.records[i];
+		struct cursor in = cursor_over(record->symbols, record->symbols_len);
+
+		must(!numbers[i] || record->change == CODE_MAPPED);
+		if (record->change == CODE_CONTENT)
+			content_add(&c, &in);
+	}
+	must(c.id_len <= CONTENT_ID_MAX && c.count <= CONTENT_PIECES);
+	content_deinit(&c);
+	free(numbers);
+}
+
 /* Code that came and went, where it was and at its edges, whenever and for whom. */
 static void ask_addresses(const struct reader *r, const struct names *names)
 {
@@ -414,6 +435,7 @@ static void analyse(const struct reader *r)
 		digest_analyse(r, &digest, &err);
 	if (names_init(&names, r, &err) < 0)
 		return;
+	ask_contents(r);
 	ask_addresses(r, &names);
 	analyse_functions(r, &names, &SPAN_ALL);
 	analyse_functions(r, &names, &part);

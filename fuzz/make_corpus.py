@@ -206,6 +206,15 @@ MODULE = 0xffffffffc0000000
 MM = 0xffff888004000000
 
 
+def content(number, start, mm=MM, known=b"", ns=57):
+    """What a mapping is; `known`: a build-id and pieces."""
+    return bytes([4]) + varint(0) + varint(ns) + varint(100) + varint(mm) + varint(start) + varint(number) + varint(0) * 4 + string(b"") + string(known)
+
+
+def known(build_id=b"", *pieces):
+    return string(build_id) + varint(len(pieces)) + b"".join(varint(offset) + varint(size) + struct.pack("<Q", hash) for offset, size, hash in pieces)
+
+
 def module(name, at=MODULE, ns=51):
     sections = ((0, (1 << 64) - 1, b""), (at, at + 0x1000, b".text"), (at + 0x4000, at + 0x5000, b".init.text"))
     table = [(at, 0x100, 1, b"probe"), (at + 0x100, 0x100, 1, b"probe"), (at + 0x4000, 0x1000, 2, b"start\x1b[2J")]
@@ -246,9 +255,12 @@ def history():
             (EVENTS, e.payload(), {"events": e}), (END, b"events=30\nlost=0\ninsns.0=%d\n" % e.insns, {})]
 
 
-def program(path):
+def program(path, *contents):
     sections = ((0, (1 << 64) - 1, b""), (0x1000, 0x3000, b".text"))
-    return string(path) + varint(1000) + string(symbols([(0x1000, 0x80, 1, b"main"), (0x1100, 0x80, 1, b"work")], sections))
+    told = bytes([0]) * bool(contents) + string(path) + varint(1000)
+    if contents:
+        told += varint(len(contents)) + b"".join(map(varint, contents))
+    return told + string(symbols([(0x1000, 0x80, 1, b"main"), (0x1100, 0x80, 1, b"work")], sections))
 
 
 def chunks():
@@ -319,6 +331,13 @@ def make_trace():
     for i, name in (4, "code"), (5, "files"), (6, "texts"):
         bad = parts[i][1][:-20] + b"\xff\xff\xff\xff\x7f" * 40
         save("fuzz_trace", "chunks-bad-" + name, b"\2" + loose(parts[:i] + [(parts[i][0], bad, {})] + parts[i + 1:]))
+    at = 0x400000
+    proved = parts[4][1] + content(1, at, known=known(b"\xab" * 20)) + content(2, 0x401000, MM + 64, known(b"", (0, 64, 5), (4096, 4096, 1 << 63))) + \
+        content(2, 0x401000, MM + 64) + content(3, 0x401000, MM + 64, known(b"i", (8192, 9, 0)), 61) + content(9, 7)
+    files = program(b"/bin/sh", 1) + program(b"/lib/other") + program(b"/lib/evil", 2, 3, 1 << 40) + program(b"/bin/sh", 1)
+    for name, records, told in (("contents", proved, files), ("contents-none-told", proved, b""), ("contents-bad-known", proved[:-3] + b"\x02" + b"\xff" * 2, files),
+                                ("contents-bad-files", proved, files[:40] + b"\0\1/\5" + varint(1 << 62)), ("contents-no-mapping", content(1, at), files)):
+        save("fuzz_trace", name, b"\2" + loose(parts[:4] + [(CODE, records, {}), (FILES, told, {})] + parts[6:]))
     less = thinned()
     save("fuzz_trace", "thinned", b"\2" + loose(less))
     save("fuzz_trace", "thinned-bad-sums", b"\2" + loose(less[:5] + [(SUMS, less[5][1][:-9] + b"\xff" * 30, {})] + less[6:]))
@@ -700,7 +719,24 @@ def loaded_elf(functions, moved=0, gnu=False, shift=0):
         struct.pack("<IIQQQQQQ", 2, 4, dynamic, shift + dynamic, 0, len(tags) * 16, len(tags) * 16, 8) + body
 
 
+def noted_elf(build_id, align=4, at=232, loaded=0x1000, code=0x1000):
+    """A file with notes, of which the second is its build-id, in the segment that its first byte is loaded with."""
+    first = u32(4, 5, 1) + b"GNU\0" + b"\0" * 5
+    notes = align_to(first, align) + align_to(u32(4, len(build_id), 3) + b"GNU\0" + build_id, align)
+    head = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 64, 0, 0, 64, 56, 3, 64, 0, 0)
+    segments = ((1, 4, 0, 0, 0, loaded, loaded, 0x1000), (1, 5, code, code, 0, 0x1000, 0x1000, 0x1000), (4, 4, at, at, 0, len(notes), len(notes), align))
+    return (head + b"".join(struct.pack("<IIQQQQQQ", *s) for s in segments)).ljust(at, b"\0") + notes + bytes(64)
+
+
+def align_to(data, n):
+    return data + bytes(-len(data) % n)
+
+
 def make_elf():
+    for name, data in (("noted", noted_elf(b"\xab" * 20)), ("noted-mapped", noted_elf(b"\xab" * 20, code=0)), ("noted-aligned", noted_elf(b"\1" * 16, 8)),
+                       ("noted-long", noted_elf(b"x" * 65)), ("noted-empty", noted_elf(b"")), ("noted-elsewhere", noted_elf(b"x" * 20, loaded=190)),
+                       ("noted-cut", noted_elf(b"x" * 20)[:-80]), ("noted-far", noted_elf(b"x" * 20, at=5000))):
+        save("fuzz_elf", name, data)
     functions = [(b"first", 0x1000, 16), (b"second", 0x1010, 1 << 40), (b"nothing", 0x1100, 0), (b"outside", 0x9000, 8)]
     base = 0x10000
     save("fuzz_elf", "loaded", loaded_elf(functions))

@@ -121,8 +121,8 @@ class Trace:
         with open(path, "rb") as f:
             self.data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
         magic, version, _ = struct.unpack_from("<8sII", self.data)
-        if magic != FILE_MAGIC or version not in (5, 6, 7):
-            raise Damaged("not a trace of format version 5, 6 or 7")
+        if magic != FILE_MAGIC or version not in (5, 6, 7, 8):
+            raise Damaged("not a trace of format version 5 to 8")
         self.chunks, self.cut = [], None
         self.meta, self.sections, self.symbols, self.symbol_addrs = {}, [], [], []
         self.all_symbols = []  # of all SYMBOLS chunks

@@ -6,9 +6,10 @@ import collections
 import decoder
 
 SEEN, NEW, NAME, EXIT, EXEC = range(1, 6)
-MODULE, FREED, MAPPED = range(1, 4)
+MODULE, FREED, MAPPED, CONTENT = range(1, 5)
 Task = collections.namedtuple("Task", "change cpu ns insns task maker mm pid tgid ppid comm exe")
 Code = collections.namedtuple("Code", "change cpu ns insns mm start size offset device inode file_size name functions")
+Content = collections.namedtuple("Content", "id pieces")
 
 
 class Functions:
@@ -35,7 +36,8 @@ def shown(address, start, end, name, within):
 class Places:
     def __init__(self, trace):
         self.trace = trace
-        self.tasks, self.code, self.files = [], [], {}
+        self.tasks, self.code, self.files = [], [], {}  # files by path and size, or by a content's number
+        self.contents = {}  # what is known of them, by number
         for chunk in trace.chunks:
             if chunk.type in (decoder.TASKS, decoder.CODE, decoder.FILES):
                 c = decoder.Cursor(trace.payload(chunk))
@@ -44,10 +46,12 @@ class Places:
                         self.tasks.append(Task(c.u8(), *(c.varint() for _ in range(6)), *(c.svarint() for _ in range(3)),
                                                c.string(), c.string()))
                     elif chunk.type == decoder.CODE:
-                        self.code.append(Code(c.u8(), *(c.varint() for _ in range(10)), c.string(), Functions(c.bytes())))
+                        r = Code(c.u8(), *(c.varint() for _ in range(10)), c.string(), c.bytes())
+                        if r.change == CONTENT:
+                            self.take_content(r.size, decoder.Cursor(r.functions))
+                        self.code.append(r._replace(functions=Functions(r.functions if r.change == MODULE else b"")))
                     else:
-                        path, size = c.string(), c.varint()
-                        self.files[path, size] = Functions(c.bytes())  # the last one counts
+                        self.take_file(c)
         self.modules = []
         for r in self.code:
             if r.change == MODULE:
@@ -58,6 +62,36 @@ class Places:
                         m[3] = r.ns
                         break
         self.remembered = {}
+        self.content_of = self.mapped_contents()
+
+    def take_content(self, number, c):
+        known = self.contents.setdefault(number, Content(bytearray(), {}))
+        if c.left():
+            id = c.bytes()
+            known.id[:] = known.id or id
+            for _ in range(c.varint()):
+                offset, length = c.varint(), c.varint()
+                known.pieces[offset] = length, int.from_bytes(c.take(8), "little")
+
+    def take_file(self, c):
+        path = c.string()
+        path, size, numbers = (path, c.varint(), []) if path else (c.string(), c.varint(), [c.varint() for _ in range(c.varint())])
+        functions = Functions(c.bytes())
+        for key in numbers or [(path, size)]:
+            self.files[key] = functions  # the last one counts
+
+    def mapped_contents(self):
+        """The number of the content that each mapping has, by its place in the list; 0: not known."""
+        numbers, last, alike = {}, {}, collections.defaultdict(set)
+        for i, r in enumerate(self.code):
+            if r.change == MAPPED:
+                last[r.mm, r.start] = i
+            elif r.change == CONTENT and (r.mm, r.start) in last:
+                numbers[last[r.mm, r.start]] = r.size
+        for i, number in numbers.items():
+            alike[self.code[i][8:12]].add(number)
+        # traces of several boots are not asked here
+        return {id(r): numbers.get(i) or (list(alike[r[8:12]]) if len(alike[r[8:12]]) == 1 else [0])[0] for i, r in enumerate(self.code)}
 
     def of_task(self, task, ns):
         """What a task has mapped, the last mapping last."""
@@ -86,7 +120,7 @@ class Places:
         for r in reversed(self.remembered[version]):
             if r.start <= addr < r.start + r.size:
                 offset = addr - r.start + r.offset
-                functions = self.files.get((r.name, r.file_size))
+                functions = self.files.get(self.content_of[id(r)] or (r.name, r.file_size))
                 found = functions.find(offset) if functions else None
                 if found:
                     return shown(offset, found[0], found[1], found[3], label(r.name))

@@ -22,6 +22,10 @@ static int run(const struct args *args, struct error *err)
 	if (r < 0)
 		return EXIT_FAILED;
 	printf("%zu of the %zu files that ran have more symbols now\n", found.found, found.wanted);
+	if (found.differ)
+		printf("of %zu there are only files with their path and size, but other content\n", found.differ);
+	if (found.unsure)
+		printf("%zu may be one of several files: their content was not seen, or is not enough to tell\n", found.unsure);
 	if (found.left_out)
 		printf("the symbols of %zu did not fit into the trace\n", found.left_out);
 	return EXIT_OK;
@@ -37,9 +41,12 @@ const struct command cmd_symbols = {
 	.name = "symbols",
 	.operands = "TRACE",
 	.summary = "add the functions of programs and libraries to a trace",
-	.description = "Looks for the files that ran in the guest, by path and size, and puts the functions of each into the "
-		       "trace, which then has their names wherever it is read. 'upto record' and 'upto boot' do so "
-		       "themselves with the guest's initramfs, its disks that are plain ext4 images, and what --sysroot names.\n"
+	.description = "Looks for the files that ran in the guest, and puts the functions of each into the trace, which then has their names "
+		       "wherever it is read. 'upto record' and 'upto boot' do so themselves with the guest's initramfs, its disks that are "
+		       "plain ext4 images, and what --sysroot names.\n"
+		       "A file is taken for one that ran if it has the build-id that was in the guest's memory, or else the ELF header and "
+		       "the bytes of code that were there; first under its own path, then anywhere. If none of it was in memory, path and size "
+		       "tell, or the inode in an ext4 image, but only if no other file may be meant.\n"
 		       "The symbols of a stripped file are looked for by its build-id: below usr/lib/debug in the given folders, "
 		       "below the host's /usr/lib/debug, then on a debuginfod server, if DEBUGINFOD_URLS names one.\n",
 	.examples = "  upto symbols --sysroot /srv/guest trace.upto\n      from a folder\n"

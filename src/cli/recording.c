@@ -421,6 +421,9 @@ static void add_file_symbols(const struct recording *rec)
 	roots_add_guest(&roots, rec->argv);
 	if (file_symbols_add(rec->output, &roots, &found, &err) < 0)
 		fprintf(stderr, "upto: no names for user code: %s; 'upto symbols' adds them later\n", err.text);
+	else if (found.unsure)
+		fprintf(stderr, "upto: %s: %zu files have no names: their content was not seen, or is not enough to tell which of several files they are\n",
+			rec->output, found.unsure);
 	else if (found.left_out)
 		fprintf(stderr, "upto: %s: the symbols of %zu files did not fit into the trace\n", rec->output, found.left_out);
 	roots_deinit(&roots);

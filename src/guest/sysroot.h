@@ -22,12 +22,28 @@ struct wanted_file {
 };
 
 /*
- * Look for the files whose `found` is not set, set it, and call `take` for each one
- * found; `data` is valid only during that call. Fails only if the root itself cannot
- * be read; the error names it.
+ * Look for the files whose `found` is not set, and call `take` for each one found; `data` is valid only during that call. It returns whether
+ * that is the file that is wanted: then `found` is set. Fails only if the root itself cannot be read; the error names it.
  */
 int sysroot_search(const char *root, struct wanted_file *files, size_t count,
-		   void (*take)(void *state, const struct wanted_file *file, const struct buf *data), void *state,
+		   bool (*take)(void *state, const struct wanted_file *file, const struct buf *data), void *state,
 		   struct error *err);
+
+/* A file that a root has. */
+struct guest_file {
+	const char *path;     /* from the root */
+	uint64_t size;
+	uint64_t inode;       /* in an image of a file system; else 0 */
+};
+
+/* Is shown all files of a root. `take` gets those that are wanted; `data` is valid only during that call. */
+struct sysroot_visitor {
+	bool (*wants)(void *state, const struct guest_file *file);
+	void (*take)(void *state, const struct guest_file *file, const struct buf *data);
+	void *state;
+};
+
+/* Show all files of a root, in any order. Links are not followed. Fails as above. */
+int sysroot_walk(const char *root, const struct sysroot_visitor *visitor, struct error *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "contents.h"
 #include "guest/tail_jumps.h"
 #include "learning.h"
 #include "loaded.h"
@@ -324,6 +325,7 @@ static void tell_mapping(struct vcpu *v, unsigned cpu, uint64_t vma)
 	waiting_object(v, record.name);
 	put_change(&record, v, cpu);
 	loaded_mapped(&record);
+	contents_mapped(v, &record);
 }
 
 void code_mapped(struct vcpu *v, unsigned cpu, uint64_t vma)

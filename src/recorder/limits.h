@@ -12,7 +12,7 @@ enum limit {
 	LIMIT_BLOCKS,   /* translations of blocks: interrupts at them are not seen, and the counter is not corrected */
 	LIMIT_MODULES,  /* loads of modules and BPF programs */
 	LIMIT_STRINGS,  /* calls whose strings were not in memory yet when they were made */
-	LIMIT_FILES,    /* mappings of files whose functions would have been read from memory */
+	LIMIT_FILES,    /* mappings of files whose functions or content would have been read from memory */
 	LIMITS,
 };
 

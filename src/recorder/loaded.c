@@ -6,6 +6,7 @@
 
 #include "arch/address.h"
 #include "base/alloc.h"
+#include "contents.h"
 #include "limits.h"
 #include "symbols/elf_loaded.h"
 #include "symbols/symtab_codec.h"
@@ -14,6 +15,7 @@ enum { MAPPINGS_MAX = 1 << 14 };
 
 struct mapping {
 	uint64_t mm, start, size, offset, file_size;
+	uint64_t content;     /* its number; 0: not known */
 	char *path;
 };
 
@@ -21,12 +23,12 @@ static struct {
 	pthread_mutex_t lock;
 	struct mapping list[MAPPINGS_MAX]; /* of files that are not known yet */
 	size_t count;
-	struct map known;     /* hash of path and size → 1 */
+	struct map known;     /* number of a content, or hash of path and size → 1 */
 } loaded = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static uint64_t identity(const char *path, uint64_t size)
+static uint64_t identity(const struct mapping *m)
 {
-	return hash_text(size, path);
+	return m->content ? m->content : hash_text(m->file_size, m->path);
 }
 
 static void drop(size_t i)
@@ -48,11 +50,13 @@ static void drop_all(uint64_t mm, uint64_t start, uint64_t size)
 
 void loaded_mapped(const struct code_record *r)
 {
+	const struct mapping no_file = { .file_size = r->file_size, .path = (char *)r->name };
+
 	if (!*r->name || r->offset > r->start)
 		return;
 	pthread_mutex_lock(&loaded.lock);
 	drop_all(r->mm, r->start, r->size);
-	if (map_get(&loaded.known, identity(r->name, r->file_size))) {
+	if (!r->file_size && map_get(&loaded.known, identity(&no_file))) {
 		/* nothing more to be read of it */
 	} else if (loaded.count == MAPPINGS_MAX) {
 		limits_reached(LIMIT_FILES);
@@ -65,8 +69,26 @@ void loaded_mapped(const struct code_record *r)
 	pthread_mutex_unlock(&loaded.lock);
 }
 
+void loaded_content(uint64_t mm, uint64_t start, uint32_t number)
+{
+	pthread_mutex_lock(&loaded.lock);
+	for (size_t i = 0; i < loaded.count; i++) {
+		struct mapping *m = &loaded.list[i];
+
+		if (m->mm != mm || m->start != start)
+			continue;
+		m->content = number;
+		/* nothing more is to be read of it */
+		if (map_get(&loaded.known, number))
+			drop(i);
+		break;
+	}
+	pthread_mutex_unlock(&loaded.lock);
+}
+
 void loaded_forget(uint64_t mm)
 {
+	contents_forget(mm);
 	pthread_mutex_lock(&loaded.lock);
 	drop_all(mm, 0, 0);
 	pthread_mutex_unlock(&loaded.lock);
@@ -74,6 +96,7 @@ void loaded_forget(uint64_t mm)
 
 void loaded_forget_all(void)
 {
+	contents_forget_all();
 	pthread_mutex_lock(&loaded.lock);
 	while (loaded.count)
 		drop(loaded.count - 1);
@@ -93,7 +116,8 @@ static void put_mapping(const struct mapping *m, const struct symtab *tab)
 
 	symtab_encode(tab, &symbols);
 	code_file_put(&out, &(struct code_file){
-		.path = m->path, .size = m->file_size, .symbols = symbols.data, .symbols_len = symbols.len,
+		.path = m->path, .size = m->file_size, .contents = &m->content, .n_contents = m->content != 0, .symbols = symbols.data,
+		.symbols_len = symbols.len,
 	});
 	drain_put(CHUNK_FILES, &out);
 	buf_free(&symbols);
@@ -105,16 +129,17 @@ static void read_one(struct vcpu *v, const struct mapping *m)
 {
 	struct symtab tab;
 
-	if (map_get(&loaded.known, identity(m->path, m->file_size)) ||
+	if (map_get(&loaded.known, identity(m)) ||
 	    !elf_loaded_symbols(m->start - m->offset, read_memory, v, &tab))
 		return;
-	*map_put(&loaded.known, identity(m->path, m->file_size), 1) = 1;
+	*map_put(&loaded.known, identity(m), 1) = 1;
 	put_mapping(m, &tab);
 	symtab_deinit(&tab);
 }
 
 void loaded_exit(struct vcpu *v, uint64_t mm)
 {
+	contents_exit(v, mm);
 	pthread_mutex_lock(&loaded.lock);
 	for (size_t i = 0; mm && i < loaded.count; i++)
 		if (loaded.list[i].mm == mm)

@@ -13,6 +13,9 @@
 /* A mapping was told of. */
 void loaded_mapped(const struct code_record *mapping);
 
+/* The content of what is mapped there was found, and has that number. */
+void loaded_content(uint64_t mm, uint64_t start, uint32_t number);
+
 /* The address space belongs to a process anew: what another had mapped in it is gone. */
 void loaded_forget(uint64_t mm);
 

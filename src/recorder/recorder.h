@@ -70,6 +70,7 @@ struct vcpu {
 	bool taken_back;       /* what a fault left, before the block of its handler told: watch_awaited_handler() */
 	uint64_t base16;      /* linear address of IP 0 in 16-bit code */
 	uint64_t task;        /* task_struct that runs; 0: not known */
+	uint64_t unproven;    /* mm_struct that runs, if it has mappings to be looked at: contents.h; else 0 */
 	uint64_t space;       /* page tables, 4 kB aligned */
 	uint64_t lstar, cstar; /* where syscall leads to, from 64-bit code and from 32-bit code */
 	uint64_t sysenter;

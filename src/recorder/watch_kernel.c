@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Functions of the kernel at whose entry something is learnt of its tasks and of code. */
 #include "boot.h"
+#include "contents.h"
 #include "guest_code.h"
 #include "guest_time.h"
 #include "hooks.h"
@@ -48,6 +49,7 @@ void watch_task_switch(unsigned cpu, void *data)
 		tasks_look(v, cpu, next);
 	}
 	v->task = next;
+	contents_switch(v, next);
 	v->user_left = LEFT_UNKNOWN;
 	PUT(v, EVENT_TASK_SWITCH, v->live->insns, guest_time(v), previous, next);
 }

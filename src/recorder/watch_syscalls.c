@@ -2,6 +2,7 @@
 /* System calls: where they lead to, their numbers, arguments and results. */
 #include "arch/arch.h"
 #include "arch/x86_syscalls.h"
+#include "contents.h"
 #include "guest_time.h"
 #include "syscalls.h"
 #include "watch_put.h"
@@ -59,6 +60,7 @@ static void put_syscall(struct vcpu *v, const struct made *call)
 	words[10] = call->abi;
 	put(v, EVENT_SYSCALL, v->live->insns, words, 11);
 	syscalls_read(v, abi, words + 3, words[1]);
+	contents_syscall(v);
 }
 
 /*

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "symbols/symtab_codec.h"
+#include "trace/mapped_contents.h"
 
 /* Addresses of a module from its loading on. */
 struct code_range {
@@ -21,6 +22,8 @@ struct build {
 	struct map numbers;      /* hash of object, name and which one of that name → number + 1 */
 	const struct code_files *files;
 	struct map symbols;      /* hash of a path and size → place in the files */
+	struct map by_content;   /* number of a content → place in the files */
+	uint64_t *contents;      /* for each record, if it is MAPPED: number of its content; 0: not known */
 	struct map objects;      /* hash of which file it is → object + 1 */
 };
 
@@ -142,27 +145,29 @@ static uint64_t hash_file(const char *path, uint64_t size)
 	return hash64(hash_text(2, path) + size);
 }
 
-/* What the trace has of the file's functions. */
-static int file_symbols(const struct build *b, const struct code_record *r, struct symtab *ret, struct error *err)
+/* What the trace has of a file's functions, or NULL. */
+static const struct code_file *file_of(const struct build *b, const struct code_record *r, uint64_t content)
 {
-	const uint64_t *file = map_get(&b->symbols, hash_file(r->name, r->file_size));
-	const struct code_file *f = file ? &b->files->list[*file] : NULL;
+	const uint64_t *file = content ? map_get(&b->by_content, content) : map_get(&b->symbols, hash_file(r->name, r->file_size));
 
-	if (!f) {
-		*ret = (struct symtab){ 0 };
-		return 0;
-	}
-	return decode(f->symbols, f->symbols_len, ret, err);
+	return file ? &b->files->list[*file] : NULL;
 }
 
-static int take_mapped(struct build *b, const struct code_record *r, uint32_t *ret_object, struct error *err)
+/* The first of all contents that the trace has the same functions of: one file is one object, and so is what has no functions. */
+static uint64_t first_content(const struct code_file *f)
 {
-	uint64_t identity = hash64(hash64(hash_file(r->name, r->file_size) + r->device) + r->inode);
-	uint64_t *known = map_put(&b->objects, identity, 0);
+	return f->n_contents ? f->contents[0] : 0;
+}
+
+static int take_mapped(struct build *b, const struct code_record *r, uint64_t content, uint32_t *ret_object, struct error *err)
+{
+	const struct code_file *file = file_of(b, r, content);
+	uint64_t hash = hash64(hash64(hash_file(r->name, r->file_size) + r->device) + r->inode);
+	uint64_t identity = content && file ? hash64(hash + first_content(file)) : hash, *known = map_put(&b->objects, identity, 0);
 	struct symtab tab;
 
 	if (!*known) {
-		if (file_symbols(b, r, &tab, err) < 0)
+		if (decode(file ? file->symbols : NULL, file ? file->symbols_len : 0, &tab, err) < 0)
 			return -1;
 		*known = add_object(b, label_of(r->name), identity, &tab, false) + 1;
 	}
@@ -195,8 +200,14 @@ static void sort_ranges(struct code *c)
 static void take_files(struct build *b, const struct reader *r)
 {
 	b->files = &r->files;
-	for (size_t i = 0; i < r->files.count; i++)
-		*map_put(&b->symbols, hash_file(r->files.list[i].path, r->files.list[i].size), i) = i;
+	for (size_t i = 0; i < r->files.count; i++) {
+		const struct code_file *f = &r->files.list[i];
+
+		if (!f->n_contents)
+			*map_put(&b->symbols, hash_file(f->path, f->size), i) = i;
+		for (size_t k = 0; k < f->n_contents; k++)
+			*map_put(&b->by_content, f->contents[k], i) = i;
+	}
 }
 
 static int take_records(struct build *b, const struct reader *r, struct error *err)
@@ -210,7 +221,7 @@ static int take_records(struct build *b, const struct reader *r, struct error *e
 		if (record->change == CODE_FREED)
 			take_freed(b->c, record, boot);
 		if (record->change == CODE_MAPPED)
-			if (take_mapped(b, record, &b->c->of_record[i], err) < 0)
+			if (take_mapped(b, record, b->contents[i], &b->c->of_record[i], err) < 0)
 				return error_prefix(err, "%s", record->name);
 	}
 	return 0;
@@ -222,11 +233,14 @@ int code_init(struct code *c, const struct reader *r, struct error *err)
 	int ret;
 
 	*c = (struct code){ .of_record = xcalloc(r->code.count, sizeof *c->of_record), .n_records = r->code.count };
+	b.contents = mapped_contents(&r->code, &r->boots);
 	take_files(&b, r);
 	ret = take_records(&b, r, err);
 	sort_ranges(c);
 	map_free(&b.numbers);
 	map_free(&b.symbols);
+	map_free(&b.by_content);
+	free(b.contents);
 	map_free(&b.objects);
 	if (ret < 0)
 		code_deinit(c);

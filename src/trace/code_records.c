@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "code_records.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -79,9 +80,46 @@ void code_records_deinit(struct code_records *r)
 
 void code_file_put(struct buf *out, const struct code_file *f)
 {
+	/* no path is empty */
+	if (f->n_contents)
+		buf_put_varint(out, 0);
 	buf_put_str(out, f->path, strlen(f->path));
 	buf_put_varint(out, f->size);
+	if (f->n_contents)
+		buf_put_varint(out, f->n_contents);
+	for (size_t i = 0; i < f->n_contents; i++)
+		buf_put_varint(out, f->contents[i]);
 	buf_put_str(out, f->symbols, f->symbols_len);
+}
+
+/* Each number takes a byte: there are no more than bytes are left. */
+static uint64_t *take_contents(struct cursor *in, size_t *ret_n)
+{
+	uint64_t n = cursor_varint(in), *list;
+
+	*ret_n = 0;
+	if (in->bad || !n || n > cursor_left(in)) {
+		in->bad = true;
+		return NULL;
+	}
+	list = xcalloc(n, sizeof *list);
+	for (*ret_n = n; n--;)
+		list[*ret_n - n - 1] = cursor_varint(in);
+	return list;
+}
+
+static void decode_file(struct cursor *in, struct code_file *f)
+{
+	/* in traces before format 8 files have no contents */
+	bool has_contents = cursor_left(in) && !*in->p;
+
+	if (has_contents)
+		cursor_u8(in);
+	f->path = take_string(in);
+	f->size = cursor_varint(in);
+	if (has_contents)
+		f->contents = take_contents(in, &f->n_contents);
+	f->symbols = take_bytes(in, &f->symbols_len);
 }
 
 int code_files_decode(struct cursor *in, size_t max, struct code_files *ret, struct error *err)
@@ -93,9 +131,8 @@ int code_files_decode(struct cursor *in, size_t max, struct code_files *ret, str
 			return error_set(err, "more files than so few bytes can hold");
 		ret->list = array_grow(ret->list, ret->count, &ret->cap, sizeof *ret->list);
 		f = &ret->list[ret->count++];
-		f->path = take_string(in);
-		f->size = cursor_varint(in);
-		f->symbols = take_bytes(in, &f->symbols_len);
+		*f = (struct code_file){ 0 };
+		decode_file(in, f);
 	}
 	return in->bad ? error_set(err, "damaged symbols of files") : 0;
 }
@@ -104,6 +141,7 @@ void code_files_deinit(struct code_files *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
 		free((char *)f->list[i].path);
+		free((uint64_t *)f->list[i].contents);
 		free((void *)f->list[i].symbols);
 	}
 	free(f->list);

@@ -17,6 +17,7 @@ enum code_change {
 	CODE_MODULE = 1, /* a module was loaded, and is about to be initialised */
 	CODE_FREED = 2,  /* the kernel freed memory that held code */
 	CODE_MAPPED = 3, /* a process can execute these addresses from now on */
+	CODE_CONTENT = 4, /* what a file is that was mapped: content.h */
 	CODE_CHANGES,
 };
 
@@ -24,12 +25,12 @@ struct code_record {
 	enum code_change change;
 	uint32_t cpu;          /* the vCPU that it happened on, and its clocks */
 	uint64_t ns, insns;
-	uint64_t mm;           /* MAPPED: address of the process's mm_struct */
-	uint64_t start, size;  /* MAPPED: the addresses; FREED: only the start */
+	uint64_t mm;           /* MAPPED, CONTENT: address of the process's mm_struct */
+	uint64_t start, size;  /* MAPPED: the addresses; FREED: only the start; CONTENT: the start of the mapping, and the content's number, from 1 on */
 	uint64_t offset;       /* MAPPED: offset of `start` in the file */
 	uint64_t device, inode, file_size; /* MAPPED: the file and its size in bytes; 0 for memory without a file */
 	const char *name;      /* name of the module, or path of the file ("[vdso]"; "" for memory without a file), in the guest's bytes */
-	const void *symbols;   /* MODULE: its functions at run-time addresses, encoded as in the chunk SYMBOLS */
+	const void *symbols;   /* MODULE: its functions at run-time addresses, encoded as in the chunk SYMBOLS; CONTENT: what is new of it, by content_put() */
 	size_t symbols_len;
 };
 
@@ -43,7 +44,9 @@ struct code_records {
 /* Functions of a mapped file at their offsets in the file, encoded as in the chunk SYMBOLS. */
 struct code_file {
 	const char *path;
-	uint64_t size;         /* of the file; a file with the same path and another size is another file */
+	uint64_t size;         /* of the file */
+	const uint64_t *contents; /* their numbers: it is the file of all mappings with these */
+	size_t n_contents;     /* 0: it is that of mappings with its path and size of whose content nothing is known */
 	const void *symbols;
 	size_t symbols_len;
 };

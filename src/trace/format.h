@@ -13,7 +13,7 @@
 #define CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 
 enum {
-	FORMAT_VERSION = 7,
+	FORMAT_VERSION = 8,
 	FORMAT_OLDEST = 5, /* that is still read: it has no gaps and no sums */
 };
 

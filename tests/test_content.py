@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Files are what is in them: programs of the same path and size have each the names of the one that really ran."""
+import json
+import os
+import shutil
+import struct
+import subprocess
+
+import pytest
+
+from guest import UPTO, WORK, initrd, numbers, once_a_run, qemu_args, record, run, upto_json
+from made import KERNEL, make
+
+# each twin's function, how often it is called, and what it is called in the guest when it runs
+RAN = {"alpha_work": (3, "prog"), "beta_first": (5, "prog"), "gamma_copy": (7, "copied"), "delta_bind": (9, "bound"), "older_file": (11, "again"),
+       "newer_file": (13, "again"), "third_text": (15, "again")}
+HIDDEN = "under_bind"  # never runs: something is mounted over it
+FLAGS = {"id": [], "no-id": ["-Wl,--build-id=none"]}
+
+
+def twins(kind):
+    """All programs, by their functions. They have one size."""
+    made = {}
+    for name, times in [(n, t) for n, (t, _) in RAN.items()] + [(HIDDEN, 1)]:
+        path = os.path.join(WORK, f"twin-{kind}-{name}")
+        run("gcc", "-g0", "-O2", "-static", "-no-pie", f"-DWORK={name}", f"-DTIMES={times}", *FLAGS[kind], "-o", path,
+            os.path.join(os.path.dirname(__file__), "guests/twin.c"))
+        made[name] = path
+    assert len({os.path.getsize(p) for p in made.values()}) == 1, made
+    return made
+
+
+def recording(kind):
+    """The trace, one that has no names of programs yet, and the programs; made once a run."""
+    name = os.path.join(WORK, f"content-{kind}")
+    trace, bare = name + ".upto", name + ".bare"
+
+    def make():
+        files = twins(kind)
+        image = initrd("6.12", "content", f"{files['alpha_work']}=/bin/prog", f"{files['older_file']}=/bin/again", f"{files[HIDDEN]}=/bin/bound",
+                       *(f"{files[f]}=/lib/twins/{f}" for f in RAN), image=name + ".img", newer_than=files.values())
+        args = qemu_args("6.12", image)
+        if kind == "no-id":
+            at = args.index("-initrd")
+            args[at:at + 2] = ["-machine", f"pc,initrd={image}"]  # where upto does not look
+            record(bare, args)
+            shutil.copy(bare, trace)
+            run(UPTO, "symbols", "--sysroot", image, trace)
+        else:
+            record(trace, args)
+
+    once_a_run(name, make)
+    return trace, bare, {f: os.path.join(WORK, f"twin-{kind}-{f}") for f in [*RAN, HIDDEN]}
+
+
+def address_of(path, function):
+    """Where nm says that it is: at run time, too, since the program is linked to be there."""
+    found = [line.split()[0] for line in run("nm", path).stdout.decode().splitlines() if line.split()[1:] == ["T", function]]
+    assert len(found) == 1, (path, found)
+    return int(found[0], 16)
+
+
+def works(trace):
+    """Calls of the twins' functions, by function and program."""
+    functions = upto_json("top", "--json", "-n", "0", "--user", trace)["functions"]
+    twins = [f for f in functions if f["function"].split(" ")[0] in [*RAN, HIDDEN]]
+    assert len({f["function"] for f in twins}) == len(twins), twins
+    return {f["function"]: f["calls"] for f in twins}
+
+
+@pytest.mark.parametrize("kind", FLAGS)
+@pytest.mark.weight(12)
+def test_twins(kind):
+    """In an overlay, in a tmpfs, below a bind mount, after mv and after cat: nm of the program that ran has the name and the address."""
+    trace, _, files = recording(kind)
+    assert works(trace) == {f"{f} [{label}]": times for f, (times, label) in RAN.items()}, works(trace)
+    seen = {}
+    with subprocess.Popen([UPTO, "dump", "--json", "--kind", "call", "--function", ",".join(RAN), trace], stdout=subprocess.PIPE) as p:
+        for e in map(numbers, map(json.loads, p.stdout)):
+            name = e["place"].split(" ")[0]
+            seen.setdefault(name, []).append(e["target"])
+    assert seen == {f: [address_of(files[f], f)] * times for f, (times, _) in RAN.items()}, seen
+    run(UPTO, "check", trace)
+
+
+def put(path, source):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    shutil.copy(source, path)
+
+
+def symbols(trace, *roots):
+    """The trace with symbols of these roots, and what was said of them."""
+    copy = trace + ".named"
+    shutil.copy(trace, copy)
+    return copy, run(UPTO, "symbols", "--sysroot", ":".join(roots), copy).stdout.decode()
+
+
+@pytest.mark.weight(12)
+def test_elsewhere():
+    """Files are found by what is in them: under other names, in a folder and in an ext4 image; another one with the path and size is not taken."""
+    _, bare, files = recording("no-id")
+    folder = os.path.join(WORK, "content-elsewhere")
+    shutil.rmtree(folder, ignore_errors=True)
+    for f in RAN:
+        put(f"{folder}/all/a/b/{f}.old", files[f])
+    for f in ("beta_first", "gamma_copy"):
+        put(f"{folder}/some/srv/{f}", files[f])
+    with open(folder + "/some.ext4", "wb") as image:
+        image.truncate(16 << 20)
+    run("/sbin/mke2fs", "-q", "-t", "ext4", "-d", folder + "/some", folder + "/some.ext4")
+    put(f"{folder}/other/bin/prog", files[HIDDEN])
+    everything = {f"{f} [{label}]": times for f, (times, label) in RAN.items()}
+    assert works(bare) == {}
+    named, _ = symbols(bare, folder + "/all")
+    assert works(named) == everything, works(named)
+    for root in "some", "some.ext4":
+        named, said = symbols(bare, f"{folder}/{root}")
+        assert works(named) == {"beta_first [prog]": 5, "gamma_copy [copied]": 7}, (root, works(named))
+        assert said.startswith("2 of the "), said
+    named, said = symbols(bare, folder + "/other")
+    assert works(named) == {} and "of 2 there are only files with their path and size, but other content\n" in said, said
+
+
+def test_unseen():
+    """Of a mapping whose content is not known, as in traces before format 8, path and size tell, if only one file has them."""
+    files, folder = twins("id"), os.path.join(WORK, "content-unseen")
+    shutil.rmtree(folder, ignore_errors=True)
+    put(folder + "/one/bin/prog", files["alpha_work"])
+    put(folder + "/same/upper/bin/prog", files["alpha_work"])
+    put(folder + "/two/bin/prog", files["beta_first"])
+    put(folder + "/layers/upper/bin/prog", files["beta_first"])
+    at, task = address_of(files["alpha_work"], "alpha_work"), 0xffff888003010000
+    lines = ["meta vcpus 1", "meta kernel_ns 1", "end lost 0", f"symbol {KERNEL} 0x100 startup_64", f"task 1 0 1 1 {task} {task + 4096} 7 7 1 prog /bin/prog",
+             f"map {task + 4096} 0x400000 0x100000 {os.path.getsize(files['alpha_work'])} /bin/prog", f"event 0 task-switch 2 2 0 0 0 0 {task}",
+             f"event 0 call 5 0 0x7fff0000 0x401005 {at}", f"event 0 return 9 0 0x7fff0000 0 0x401005", "event 0 clock 10 10 0 0 0"]
+    made = make("unseen", lines)
+    for version in 8, 7:
+        with open(made, "r+b") as f:
+            f.seek(8)
+            f.write(struct.pack("<I", version))
+        for roots, names in ((["one"], {"alpha_work [prog]": 1}), (["one", "same"], {"alpha_work [prog]": 1}), (["one", "two"], {}), (["one", "layers"], {})):
+            named, said = symbols(made, *(f"{folder}/{r}" for r in roots))
+            assert works(named) == names, (version, roots, works(named))
+            assert ("1 may be one of several files" in said) == (not names), (roots, said)
