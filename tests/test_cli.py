@@ -644,6 +644,21 @@ def test_full_output(words):
     assert p.stderr.decode() == "upto: standard output: No space left on device\n", p.stderr
 
 
+def test_memory_limit(tmp_path):
+    """What would take more memory than a trace justifies is refused in one line, and leaves no unfinished file behind."""
+    path, thin = trace(), str(tmp_path / "thin.upto")
+    for limit, *args in (("1", "top"), ("10K", "tree"), ("10K", "calls", "-F", "memset"), ("10K", "log"), ("10K", "info"),
+                         *((f"{n}M", "thin", "--depth", "2", "-o", thin) for n in (2, 3, 5, 8))):
+        p = run("env", f"UPTO_MEMORY={limit}", UPTO_ASAN, *args, path, check=False)
+        said = p.stderr.decode()
+        assert p.returncode == 1 and "of memory are asked for at once" in said, (args, p)
+        assert len(said.splitlines()) == 1 and said.startswith(f"upto: {path}: "), said
+    assert not os.listdir(tmp_path)
+    for allowed in "1G", "40G", str(1 << 40):
+        assert run("env", f"UPTO_MEMORY={allowed}", UPTO, "top", path).stdout == run(UPTO, "top", path).stdout
+    assert b"not a number of bytes" in run("env", "UPTO_MEMORY=many", UPTO, "top", path).stderr
+
+
 def test_closed_pipe():
     """Who reads only the first line gets it, and no complaint; and what is endless ends."""
     for words in (["dump"], ["dump", "--json"], ["first", "-n", "0", *late()], ["top", "--json", *late()],

@@ -2,10 +2,32 @@
 #include "alloc.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <string.h>
+
+static struct {
+	size_t bytes;
+	void (*refuse)(size_t bytes, size_t limit);
+} limit = { .bytes = SIZE_MAX };
+
+void alloc_limit(size_t bytes, void (*refuse)(size_t bytes, size_t limit))
+{
+	limit.bytes = bytes;
+	limit.refuse = refuse;
+}
+
+static inline void check_limit(size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes))
+		bytes = SIZE_MAX;
+	if (__builtin_expect(bytes > limit.bytes, 0) && limit.refuse)
+		limit.refuse(bytes, limit.bytes);
+}
 
 static void *checked(void *p)
 {
@@ -19,11 +41,13 @@ static void *checked(void *p)
 
 void *xmalloc(size_t size)
 {
+	check_limit(1, size);
 	return checked(malloc(size ? size : 1));
 }
 
 void *xcalloc(size_t n, size_t size)
 {
+	check_limit(n, size);
 	return checked(calloc(n ? n : 1, size ? size : 1));
 }
 
@@ -32,6 +56,7 @@ void *xcalloc_aligned(size_t alignment, size_t n, size_t size)
 	size_t bytes;
 	void *p;
 
+	check_limit(n, size);
 	/* a table smaller than half a huge page would waste most of one */
 	if (alignment == HUGE_PAGE && n * size < HUGE_PAGE / 2)
 		alignment = CACHE_LINE;
@@ -62,6 +87,7 @@ void *xrealloc(void *p, size_t size)
 
 void *xreallocarray(void *p, size_t n, size_t size)
 {
+	check_limit(n, size);
 	return checked(reallocarray(p, n ? n : 1, size));
 }
 

@@ -2,12 +2,16 @@
 /*
  * Allocation that does not fail: if the host has no memory left, the process
  * ends. upto asks for bounded amounts only, since counts from files are checked
- * against the file first.
+ * against the file first. Where such a check was forgotten, alloc_limit() is what
+ * stands between a damaged file and the host's memory.
  */
 #ifndef UPTO_BASE_ALLOC_H
 #define UPTO_BASE_ALLOC_H
 
 #include <stddef.h>
+
+/* From now on, whoever asks for more than `limit` bytes at once ends up in refuse(), which does not return. Not while others allocate. */
+void alloc_limit(size_t limit, void (*refuse)(size_t bytes, size_t limit));
 
 void *xmalloc(size_t size);
 void *xcalloc(size_t n, size_t size);

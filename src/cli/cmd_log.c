@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "commands.h"
+#include "memory_limit.h"
 #include "quantity.h"
 #include "select_arg.h"
 #include "tables/log_table.h"
@@ -119,6 +120,7 @@ static int print_new(const char *path, const struct choice *choice, struct map *
 
 	if (reader_open(path, &r, err) < 0)
 		return -1;
+	memory_limit(r);
 	*ret_ended = r->ended;
 	if (facts_read(r, &facts, err) < 0) {
 		facts_deinit(&facts);

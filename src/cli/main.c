@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "config.h"
+#include "memory_limit.h"
 #include "near.h"
 #include "select_arg.h"
 #include "terminal.h"
@@ -104,6 +105,7 @@ static int man(const char *name)
 	for (size_t i = 0; i < COMMANDS; i++)
 		printf(".TP\n.BR upto\\-%s (1)\n%s\n", commands[i]->name, commands[i]->summary);
 	printf(".SH ENVIRONMENT\n.TP\n.B UPTO_PAGER, PAGER\nthe pager for output on a terminal; empty: none\n"
+	       MEMORY_LIMIT_MAN
 	       ".SH SEE ALSO\n.BR upto (5):\nthe trace file\n");
 	return EXIT_OK;
 }

@@ -16,10 +16,15 @@
 static const char *volatile unfinished; /* for the handler: a command writes one file at a time */
 static struct sigaction before[END_SIGNALS];
 
-static void remove_unfinished(int sig)
+void output_file_discard(void)
 {
 	if (unfinished)
 		unlink(unfinished);
+}
+
+static void remove_unfinished(int sig)
+{
+	output_file_discard();
 	for (int i = 0; i < END_SIGNALS; i++)
 		if (end_signals[i] == sig)
 			sigaction(sig, &before[i], NULL);

@@ -32,4 +32,7 @@ int output_file_open(struct output_file *ret, const char *path, enum output_kind
  */
 int output_file_close(struct output_file *o, int result, struct error *err);
 
+/* Remove what is not finished, before the process ends without output_file_close(). */
+void output_file_discard(void);
+
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "memory_limit.h"
 #include "name_list.h"
 #include "replay/unknown.h"
 #include "select_arg.h"
@@ -72,6 +73,7 @@ int open_trace(const char *path, struct trace_arg *ret, struct error *err)
 {
 	if (reader_open(path, &ret->reader, err) < 0)
 		return -1;
+	memory_limit(ret->reader);
 	if (names_init(&ret->names, ret->reader, err) < 0) {
 		reader_free(ret->reader);
 		return -1;
