@@ -11,7 +11,11 @@ root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 
 mkdir -p "$root/bin" "$root/dev" "$root/proc" "$root/sys" "$root/mnt" "$root/tmp" "$root/modules"
-cp "$(command -v busybox)" "$root/bin/busybox"
+if [ -x "$kernel/bin/busybox" ]; then
+	cp "$kernel/bin/busybox" "$root/bin/busybox"
+else
+	cp "$(command -v busybox)" "$root/bin/busybox"
+fi
 ln -s busybox "$root/bin/sh"
 cp "$init" "$root/init"
 chmod 755 "$root/init"

@@ -1,14 +1,15 @@
 #!/bin/sh
 # Bring a stock kernel with its modules: unpacked below a folder, never installed on the host.
-# usage: guest-kernel.sh META-PACKAGE[,META-PACKAGE]… DIR [SUITE]
+# usage: guest-kernel.sh META-PACKAGE[,META-PACKAGE]… DIR [SUITE [ARCHITECTURE]]
 #   META-PACKAGE  such as linux-image-6.12-amd64: the first that apt offers. APT_CONFIG may name another apt's configuration.
 #                 A pattern such as 'linux-image-6.18.*[0-9]-amd64' stands for the newest package that it fits.
 #   DIR           gets boot/vmlinuz-RELEASE, lib/modules/RELEASE and the file "release"
 #   SUITE         a Debian suite, which an apt of its own beside DIR is asked for: sid, trixie-backports, bullseye …
+#   ARCHITECTURE  such as i386; then DIR also gets bin/busybox, for programs of the host do not run in such a guest
 # Where there is no apt, or it offers none of them, the newest kernel that is installed on this machine serves, unless a
 # suite was named.
 set -euf
-metas=$1 dir=$2 suite=${3:-}
+metas=$1 dir=$2 suite=${3:-} arch=${4:-}
 PATH=$PATH:/usr/sbin:/sbin
 [ -s "$dir/release" ] && exit 0
 
@@ -48,6 +49,13 @@ unpack() {
 	# shellcheck disable=SC2086
 	(cd "$tmp" && apt-get download -q $1 >apt.log 2>&1) || { cat "$tmp/apt.log" >&2; exit 1; }
 	set +f
+	if [ -n "$arch" ]; then
+		mkdir -p "$dir/bin"
+		(cd "$tmp" && apt-get download -q busybox-static >>apt.log 2>&1) || { cat "$tmp/apt.log" >&2; exit 1; }
+		dpkg-deb --fsys-tarfile "$tmp"/busybox-static*.deb | tar -xO ./bin/busybox >"$dir/bin/busybox"
+		chmod 755 "$dir/bin/busybox"
+		rm "$tmp"/busybox-static*.deb
+	fi
 	for deb in "$tmp"/*.deb; do dpkg-deb -x "$deb" "$tmp/root"; done
 	rm -rf "${dir:?}/boot" "${dir:?}/lib"
 	mkdir -p "$dir/lib" "$tmp/root/boot"
@@ -81,7 +89,7 @@ use_own() {
 
 mkdir -p "$dir"
 if [ -n "$suite" ]; then
-	APT_CONFIG=$("$(dirname "$0")/suite-apt.sh" "$suite" "$(dirname "$dir")/apt/$suite")
+	APT_CONFIG=$("$(dirname "$0")/suite-apt.sh" "$suite" "$(dirname "$dir")/apt/$suite${arch:+-$arch}" deb ${arch:+"$arch"})
 	export APT_CONFIG
 fi
 if packages=$(offered); then

@@ -1,10 +1,10 @@
 #!/bin/sh
-# An apt of its own for another Debian suite than the host's: its lists and cache lie below DIR, and nothing of the host
-# is touched. The mirror is the host's own.
-# usage: suite-apt.sh SUITE DIR [TYPES]   (default: deb; "deb deb-src" knows sources, too)
+# An apt of its own for another Debian suite than the host's, or for another architecture: its lists and cache lie below
+# DIR, and nothing of the host is touched. The mirror is the host's own.
+# usage: suite-apt.sh SUITE DIR [TYPES [ARCHITECTURE]]   (default: deb; "deb deb-src" knows sources, too)
 #   prints the configuration file, for "apt-get -c FILE" and "apt-cache -c FILE"
 set -eu
-suite=$1
+suite=$1 arch=${4:-amd64}
 mkdir -p "$2"
 dir=$(cd "$2" && pwd)
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -29,7 +29,7 @@ Types: ${3:-deb}
 URIs: $mirror
 Suites: $suite
 Components: main
-Architectures: amd64
+Architectures: $arch
 Signed-By: $keyring
 END
 # read after the host's own configuration, of which the proxies are wanted and the hooks are not
@@ -38,8 +38,8 @@ cat >"$dir/apt.conf" <<END
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
 #clear DPkg::Post-Invoke;
-APT::Architecture "amd64";
-APT::Architectures "amd64";
+APT::Architecture "$arch";
+APT::Architectures "$arch";
 APT::Sandbox::User "";
 Acquire::Languages "none";
 Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";

@@ -19,10 +19,11 @@ RELEASE = os.path.join(BUILD, "release") if os.path.exists(os.path.join(BUILD, "
 UPTO = os.path.join(RELEASE, "src/cli/upto")         # as users run it
 UPTO_ASAN = os.path.join(CHECK, "src/cli/upto")      # with sanitizers
 RECORDER = os.path.join(RELEASE, "src/recorder/upto-recorder.so")
-# package; if the host's own Debian may not have it, which suite does, and what its release begins with
+# package; if the host's own Debian may not have it, which suite does, what its release begins with, and an architecture
 KERNELS = {"6.1": ["linux-image-amd64"], "6.12": ["linux-image-6.12-amd64"], "7": ["linux-image-amd64", "trixie-backports", "7."],
            "5.10": ["linux-image-amd64", "bullseye", "5.10."],
-           "6.18": ["linux-image-6.18.*[0-9]-amd64", "trixie-backports", "6.18."], "sid": ["linux-image-amd64", "sid", ""]}
+           "6.18": ["linux-image-6.18.*[0-9]-amd64", "trixie-backports", "6.18."], "sid": ["linux-image-amd64", "sid", ""],
+           "6.1-686-pae": ["linux-image-686-pae", "bookworm", "6.1.", "i386"]}
 
 # names this run of the tests, for all its processes: those that xdist starts inherit it
 RUN = os.environ.setdefault("UPTO_TEST_RUN", f"{os.getpid()}.{time.time_ns()}")
@@ -91,7 +92,7 @@ def kernel(version):
     folder = os.path.join(BUILD, "guest", version)
     package, *other = KERNELS[version]
     with Once(folder):
-        p = run(os.path.join(TOP, "scripts/guest-kernel.sh"), package, folder, *other[:1], check=not other)
+        p = run(os.path.join(TOP, "scripts/guest-kernel.sh"), package, folder, *other[:1], *other[2:], check=not other)
     if other:
         import pytest
         if p.returncode:

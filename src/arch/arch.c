@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const struct arch *const all[] = { &arch_x86_64 };
+static const struct arch *const all[] = { &arch_x86_64, &arch_i386 };
 
 const struct arch *arch_find(const char *name)
 {

@@ -44,6 +44,7 @@ struct arch {
 };
 
 extern const struct arch arch_x86_64;
+extern const struct arch arch_i386; /* the same machine with a kernel of 32 bits */
 
 /* The CPU with that name, or NULL. */
 const struct arch *arch_find(const char *name);

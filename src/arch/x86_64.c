@@ -22,3 +22,15 @@ const struct arch arch_x86_64 = {
 	.breakpoint = 3, /* #BP */
 	.interrupt_name = x86_vector_name,
 };
+
+const struct arch arch_i386 = {
+	.name = "i386",
+	.abis = abis,
+	.n_abis = sizeof abis / sizeof *abis,
+	.syscall_length = 2,
+	.kernel_stack = 1 << 13,  /* arch/x86/include/asm/page_32_types.h */
+	.switch_function = "__switch_to_asm",  /* arch/x86/entry/entry_32.S */
+	.new_thread = { "ret_from_fork_asm", "ret_from_fork" }, /* likewise */
+	.breakpoint = 3,
+	.interrupt_name = x86_vector_name,
+};

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arch/address.h"
+#include "arch/narrow.h"
 
 enum {
 	TOKENS = 256,
@@ -17,6 +18,7 @@ struct tables {
 	const uint8_t *data;
 	size_t len;
 	uint64_t addr; /* where data[0] is in the kernel's memory */
+	bool narrow;   /* a kernel of 32 bits */
 	size_t token_table, token_index;
 	uint16_t index[TOKENS];
 	size_t markers, n_markers;
@@ -40,9 +42,20 @@ static uint64_t u64_at(const struct tables *t, size_t at)
 	return v;
 }
 
-static size_t align8(size_t n)
+/* Bytes of an address; parts of the table are aligned so. */
+static size_t word(const struct tables *t)
 {
-	return (n + 7) & ~(size_t)7;
+	return t->narrow ? 4 : 8;
+}
+
+static uint64_t word_at(const struct tables *t, size_t at)
+{
+	return t->narrow ? u32_at(t, at) | NARROW_HIGH : u64_at(t, at);
+}
+
+static size_t align(const struct tables *t, size_t n)
+{
+	return (n + word(t) - 1) & ~(word(t) - 1);
 }
 
 /* Offset of the n-th string behind the one at offset `at`; 0 if the data ends first. */
@@ -268,9 +281,9 @@ static bool with_base_at(const struct tables *t, size_t offsets, size_t base_at,
 	struct addresses a = { .offsets = offsets };
 	uint32_t negative = 0;
 
-	if (!offsets_fit(t, offsets) || base_at + 8 > t->len)
+	if (!offsets_fit(t, offsets) || base_at + word(t) > t->len)
 		return false;
-	a.base = u64_at(t, base_at);
+	a.base = word_at(t, base_at);
 	if (!addr_is_kernel(a.base) || a.base & 0xfff)
 		return false;
 	for (uint32_t i = 0; i < t->num_syms; i++)
@@ -298,9 +311,9 @@ static bool find_addresses(const struct tables *t, struct addresses *ret)
 
 	for (size_t pad = 0; pad <= 16; pad += 4) {
 		size_t after = t->token_index + TOKENS * 2 + pad;
-		size_t base = t->num_syms_at - 8 - pad;
+		size_t base = t->num_syms_at - word(t) - pad;
 
-		if (with_base_at(t, after, align8(after + size), ret) || without_base_at(t, after, ret))
+		if (with_base_at(t, after, align(t, after + size), ret) || without_base_at(t, after, ret))
 			return true;
 		if (t->num_syms_at < size + 64)
 			continue;
@@ -334,9 +347,9 @@ static void add_names(const struct tables *t, const struct addresses *a, struct 
 	}
 }
 
-int kallsyms_read(const void *data, size_t len, uint64_t addr, struct symbol_list *ret, struct error *err)
+int kallsyms_read(const void *data, size_t len, uint64_t addr, bool narrow, struct symbol_list *ret, struct error *err)
 {
-	struct tables t = { .data = data, .len = len, .addr = addr };
+	struct tables t = { .data = data, .len = len, .addr = addr, .narrow = narrow };
 	struct addresses a;
 	size_t from = 0;
 

@@ -21,7 +21,7 @@ static void add_section(struct kernel_image *image, size_t *cap, const char *nam
 
 	image->sections = array_grow(image->sections, image->n_sections, cap, sizeof *image->sections);
 	s = &image->sections[image->n_sections++];
-	*s = (struct image_section){ .addr = sh->sh_addr, .size = sh->sh_size,
+	*s = (struct image_section){ .addr = narrow_extend(&image->narrow, sh->sh_addr), .size = sh->sh_size,
 				     .writable = sh->sh_flags & SHF_WRITE };
 	snprintf(s->name, sizeof s->name, "%s", name);
 }
@@ -33,7 +33,7 @@ static void add_code(struct kernel_image *image, Elf_Scn *scn, const GElf_Shdr *
 	if (!data || !data->d_buf)
 		return;
 	image->code = xreallocarray(image->code, image->n_code + 1, sizeof *image->code);
-	image->code[image->n_code] = (struct image_code){ .addr = sh->sh_addr };
+	image->code[image->n_code] = (struct image_code){ .addr = narrow_extend(&image->narrow, sh->sh_addr) };
 	buf_put(&image->code[image->n_code++].bytes, data->d_buf, data->d_size);
 }
 
@@ -61,8 +61,8 @@ static void add_symtab(struct kernel_image *image, Elf *elf, Elf_Scn *scn, const
 			continue;
 		name = elf_strptr(elf, sh->sh_link, sym.st_name);
 		if (name && *name)
-			symbol_list_add(&image->symbols, sym.st_value, sym.st_size, symbol_type(&sym), name,
-					strlen(name));
+			symbol_list_add(&image->symbols, narrow_extend(&image->narrow, sym.st_value), sym.st_size, symbol_type(&sym),
+					name, strlen(name));
 	}
 }
 
@@ -99,23 +99,37 @@ static void read_sections(struct kernel_image *image, Elf *elf)
 	}
 }
 
-/* The bytes of segment number i that are in the file; NULL if it is no loadable segment. */
-static const char *segment(Elf *elf, const struct buf *file, size_t i, uint64_t *ret_addr, size_t *ret_len)
-{
-	GElf_Phdr ph;
-
-	if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD || ph.p_offset >= file->len)
-		return NULL;
-	*ret_addr = ph.p_vaddr;
-	*ret_len = ph.p_filesz < file->len - ph.p_offset ? ph.p_filesz : file->len - ph.p_offset;
-	return (const char *)file->data + ph.p_offset;
-}
-
 static size_t count_segments(Elf *elf)
 {
 	size_t n = 0;
 
 	return elf_getphdrnum(elf, &n) < 0 || n > INT32_MAX ? 0 : n;
+}
+
+/* A kernel of 32 bits is loaded at its addresses less PAGE_OFFSET. */
+static void read_width(struct kernel_image *image, Elf *elf)
+{
+	GElf_Phdr ph;
+
+	if (gelf_getclass(elf) != ELFCLASS32)
+		return;
+	for (int i = 0; i < (int)count_segments(elf); i++)
+		if (gelf_getphdr(elf, i, &ph) && ph.p_type == PT_LOAD && ph.p_vaddr > ph.p_paddr) {
+			image->narrow = narrow_from(ph.p_vaddr - ph.p_paddr);
+			break;
+		}
+}
+
+/* The bytes of segment number i that are in the file; NULL if it is no loadable segment. */
+static const char *segment(const struct kernel_image *image, Elf *elf, const struct buf *file, size_t i, uint64_t *ret_addr, size_t *ret_len)
+{
+	GElf_Phdr ph;
+
+	if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD || ph.p_offset >= file->len)
+		return NULL;
+	*ret_addr = narrow_extend(&image->narrow, ph.p_vaddr);
+	*ret_len = ph.p_filesz < file->len - ph.p_offset ? ph.p_filesz : file->len - ph.p_offset;
+	return (const char *)file->data + ph.p_offset;
 }
 
 /* A kernel is linked with a banner that does not have the build's number yet ("# SMP"), which nothing shows, and with the one that has. */
@@ -148,7 +162,7 @@ static void note_marks(struct kernel_image *image, const char *data, size_t len,
 	size_t at;
 
 	note_banners(image, data, len, start);
-	if (!image->switch_addr && marks_task_switch(data, len, &at))
+	if (!image->switch_addr && marks_task_switch(data, len, image->narrow.size, &at))
 		image->switch_addr = start + at;
 }
 
@@ -159,12 +173,12 @@ static void read_segments(struct kernel_image *image, Elf *elf, const struct buf
 	for (size_t i = 0; i < count_segments(elf); i++) {
 		uint64_t start;
 		size_t len;
-		const char *data = segment(elf, file, i, &start, &len);
+		const char *data = segment(image, elf, file, i, &start, &len);
 
 		if (!data)
 			continue;
 		note_marks(image, data, len, start);
-		names = names || kallsyms_read(data, len, start, &image->symbols, &image->no_names) == 0;
+		names = names || kallsyms_read(data, len, start, image->narrow.size, &image->symbols, &image->no_names) == 0;
 	}
 }
 
@@ -207,12 +221,25 @@ static int parse_elf(const struct buf *file, struct kernel_image *image, struct 
 		return error_set(err, "damaged ELF file: %s", elf_errmsg(-1));
 	}
 	error_set(&image->no_names, "no segments to load");
+	read_width(image, elf);
 	read_sections(image, elf);
 	read_segments(image, elf, file);
 	drop_data_sections(image);
 	elf_end(elf);
 	build_id_of(file->data, file->len, &image->build_id);
 	return 0;
+}
+
+/* In a map of 32 bits addresses are not extended. Its kernel's code is from PAGE_OFFSET on. */
+static void extend_map(struct kernel_image *image)
+{
+	const struct raw_symbol *text = symbol_list_find(&image->symbols, "_text");
+
+	if (!text || text->addr > UINT32_MAX || !narrow_page_offset(text->addr))
+		return;
+	image->narrow = narrow_from(narrow_page_offset(text->addr));
+	for (size_t i = 0; i < image->symbols.count; i++)
+		image->symbols.symbols[i].addr = narrow_extend(&image->narrow, image->symbols.symbols[i].addr);
 }
 
 int kernel_image_parse(const void *data, size_t len, struct kernel_image *ret, struct error *err)
@@ -229,6 +256,7 @@ int kernel_image_parse(const void *data, size_t len, struct kernel_image *ret, s
 		r = parse_elf(&file, &image, err);
 	} else {
 		r = system_map_read(data, len, &image.symbols, err);
+		extend_map(&image);
 	}
 	buf_free(&unpacked);
 	if (r < 0)
@@ -238,15 +266,15 @@ int kernel_image_parse(const void *data, size_t len, struct kernel_image *ret, s
 	return r;
 }
 
-void kernel_image_from_memory(const void *data, size_t len, uint64_t addr, struct kernel_image *ret)
+void kernel_image_from_memory(const void *data, size_t len, uint64_t addr, const struct narrow *narrow, struct kernel_image *ret)
 {
 	size_t at, n;
 
-	*ret = (struct kernel_image){ 0 };
+	*ret = (struct kernel_image){ .narrow = *narrow };
 	note_marks(ret, data, len, addr);
 	if (marks_btf(data, len, &at, &n))
 		buf_put(&ret->btf, (const char *)data + at, n);
-	if (kallsyms_read(data, len, addr, &ret->symbols, &ret->no_names) < 0)
+	if (kallsyms_read(data, len, addr, narrow->size, &ret->symbols, &ret->no_names) < 0)
 		symbol_list_free(&ret->symbols);
 }
 
@@ -301,6 +329,8 @@ void kernel_image_add(struct kernel_image *image, struct kernel_image *other)
 	}
 	if (!image->switch_addr)
 		image->switch_addr = other->switch_addr;
+	if (!image->narrow.size)
+		image->narrow = other->narrow;
 	kernel_image_deinit(other);
 }
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Reads a kernel file: its symbols, its sections, and the banner by which the
- * recorder recognises the running kernel. Addresses are link addresses; the
- * slide, by which the running kernel differs from them, is found in the guest.
+ * recorder recognises the running kernel. Addresses are link addresses, those of
+ * a kernel of 32 bits extended (arch/narrow.h); the slide, by which the running
+ * kernel differs from them, is found in the guest.
  */
 #ifndef UPTO_GUEST_KERNEL_IMAGE_H
 #define UPTO_GUEST_KERNEL_IMAGE_H
 
 #include <stdbool.h>
 
+#include "arch/narrow.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "build_id.h"
@@ -28,6 +30,7 @@ struct image_code {
 enum { BANNER_COPIES = 4 };
 
 struct kernel_image {
+	struct narrow narrow;           /* of a kernel of 32 bits */
 	struct symbol_list symbols;     /* none: see no_names */
 	struct image_section *sections; /* only sections with instructions */
 	size_t n_sections;
@@ -52,8 +55,11 @@ int kernel_image_load(const char *path, struct kernel_image *ret, struct error *
 /* The same for bytes in memory. Errors do not name a file. */
 int kernel_image_parse(const void *data, size_t len, struct kernel_image *ret, struct error *err);
 
-/* The same for a kernel as it lies in memory, from its first byte on, which is at `addr`. Addresses are those of run time. */
-void kernel_image_from_memory(const void *data, size_t len, uint64_t addr, struct kernel_image *ret);
+/*
+ * The same for a kernel as it lies in memory, from its first byte on, which is at `addr`. Addresses are those of run time. `narrow`
+ * has the addresses of a kernel of 32 bits.
+ */
+void kernel_image_from_memory(const void *data, size_t len, uint64_t addr, const struct narrow *narrow, struct kernel_image *ret);
 
 /*
  * Add what the other one knows and the first one does not; the other one is empty afterwards. Of a kernel that has functions only

@@ -74,18 +74,41 @@ bool marks_btf(const void *data, size_t len, size_t *ret_at, size_t *ret_len)
 	return false;
 }
 
-bool marks_task_switch(const void *data, size_t len, size_t *ret_at)
-{
+/* What a callee keeps is pushed, and the stack pointer stored at an offset in the first argument; it is loaded from the same of the second. */
+struct switch_code {
+	uint8_t pushes[16], load[4];
+	uint8_t n_pushes, n_load;
+};
+
+static const struct switch_code code_64 = {
 	/* push %rbp, %rbx, %r12, %r13, %r14, %r15; mov %rsp,sp(%rdi); mov sp(%rsi),%rsp */
-	static const uint8_t pushes[] = { 0x55, 0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, 0x48, 0x89, 0xa7 };
-	static const uint8_t load[] = { 0x48, 0x8b, 0xa6 }, endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	enum { OFFSET = sizeof(uint32_t), STORE_END = sizeof pushes + OFFSET, ALL = STORE_END + sizeof load + OFFSET };
+	.pushes = { 0x55, 0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57, 0x48, 0x89, 0xa7 }, .n_pushes = 13,
+	.load = { 0x48, 0x8b, 0xa6 }, .n_load = 3,
+}, code_32 = {
+	/* push %ebp, %ebx, %edi, %esi; pushf; mov %esp,sp(%eax); mov sp(%edx),%esp */
+	.pushes = { 0x55, 0x53, 0x57, 0x56, 0x9c, 0x89, 0xa0 }, .n_pushes = 7,
+	.load = { 0x8b, 0xa2 }, .n_load = 2,
+};
+
+/* Behind the pushes: the offset, the load, and the same offset. */
+static bool switches_at(const struct switch_code *c, const uint8_t *hit, size_t left)
+{
+	enum { OFFSET = sizeof(uint32_t) };
+	size_t load = c->n_pushes + OFFSET;
+
+	return left >= load + c->n_load + OFFSET && !memcmp(hit + load, c->load, c->n_load) &&
+	       !memcmp(hit + c->n_pushes, hit + load + c->n_load, OFFSET);
+}
+
+bool marks_task_switch(const void *data, size_t len, bool narrow, size_t *ret_at)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	const struct switch_code *c = narrow ? &code_32 : &code_64;
 	const uint8_t *p = data, *end = p + len, *hit;
 
-	while ((hit = memmem(p, (size_t)(end - p), pushes, sizeof pushes))) {
+	while ((hit = memmem(p, (size_t)(end - p), c->pushes, c->n_pushes))) {
 		p = hit + 1;
-		if ((size_t)(end - hit) < ALL || memcmp(hit + STORE_END, load, sizeof load) ||
-		    memcmp(hit + sizeof pushes, hit + STORE_END + sizeof load, OFFSET))
+		if (!switches_at(c, hit, (size_t)(end - hit)))
 			continue;
 		if (hit - (const uint8_t *)data >= (long)sizeof endbr64 && !memcmp(hit - sizeof endbr64, endbr64, sizeof endbr64))
 			hit -= sizeof endbr64;

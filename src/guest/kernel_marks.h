@@ -20,8 +20,8 @@ bool marks_btf(const void *data, size_t len, size_t *ret_at, size_t *ret_len);
 
 /*
  * __switch_to_asm() (arch/x86/entry/entry_64.S): it pushes what a callee keeps, stores the stack pointer in the task that it leaves, and
- * loads it from the one that it goes to.
+ * loads it from the one that it goes to. `narrow`: of a kernel of 32 bits (entry_32.S there).
  */
-bool marks_task_switch(const void *data, size_t len, size_t *ret_at);
+bool marks_task_switch(const void *data, size_t len, bool narrow, size_t *ret_at);
 
 #endif

@@ -2,6 +2,7 @@
 #include "entry_call.h"
 
 #include "arch/x86_insn.h"
+#include "kernel_width.h"
 #include "watch_put.h"
 
 enum { CALL_MAX = 7 }; /* bytes of a near call without prefixes that matter */
@@ -14,7 +15,7 @@ static bool decode(const uint8_t bytes[CALL_MAX], uint64_t from, struct site *re
 	for (size_t i = 0; i < sizeof lengths; i++) {
 		uint8_t n = lengths[i];
 		struct x86_insn x = x86_decode(bytes + CALL_MAX - n, n);
-		uint64_t target = from + (uint64_t)(int64_t)x.disp;
+		uint64_t target = guest_address(guest_linear(from + (uint64_t)(int64_t)x.disp));
 
 		*ret = (struct site){ .kind = EVENT_CALL_INDIRECT, .addr = from - n, .length = n };
 		if (x.kind == X86_CALL_REG || x.kind == X86_CALL_MEM)
@@ -30,8 +31,10 @@ void entry_call_find(struct vcpu *v, struct entry_call *ret)
 {
 	uint8_t bytes[CALL_MAX];
 
-	*ret = (struct entry_call){ .slot = registers_read(&v->regs, GUEST_RSP) };
-	ret->known = guest_read(&v->regs, ret->slot, &ret->from, sizeof ret->from) && addr_is_kernel(ret->from) &&
+	*ret = (struct entry_call){ .slot = guest_pointer(&v->regs, GUEST_RSP) };
+	ret->known = guest_read(&v->regs, ret->slot, &ret->from, guest_word());
+	ret->from = guest_address(ret->from);
+	ret->known = ret->known && addr_is_kernel(ret->from) &&
 		     kernel_function(&recorder.kernel, ret->from) != SYMTAB_NONE &&
 		     guest_read(&v->regs, ret->from - CALL_MAX, bytes, CALL_MAX) && decode(bytes, ret->from, &ret->site);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel_width.h"
 #include "learning.h"
 #include "structures.h"
 
@@ -39,15 +40,15 @@ static void add_text(struct vcpu *v, struct fact *fact, uint64_t addr)
 	add_bytes(fact, text, strlen(text));
 }
 
-static uint64_t argument(struct vcpu *v, enum reg reg)
+static uint64_t argument(struct vcpu *v, unsigned i)
 {
-	return registers_read(&v->regs, reg);
+	return kernel_argument(&v->regs, i);
 }
 
 bool read_wake(struct vcpu *v, struct fact *fact)
 {
-	uint64_t task = argument(v, GUEST_RDI);
-	uint32_t states = (uint32_t)argument(v, GUEST_RSI), state = (uint32_t)structure_read(v, task, TASK_STATE, 4);
+	uint64_t task = argument(v, 0);
+	uint32_t states = (uint32_t)argument(v, 1), state = (uint32_t)structure_read(v, task, TASK_STATE, 4);
 
 	if (structure_at(TASK_STATE) == MEMBER_UNKNOWN)
 		return false;
@@ -61,7 +62,7 @@ static uint64_t log_text(struct vcpu *v, uint64_t ring, uint64_t descriptor)
 {
 	uint64_t texts_ring = ring + (uint64_t)structure_at(LOG_TEXTS), place = descriptor + (uint64_t)structure_at(LOG_PLACE);
 	uint64_t size_bits = structure_read(v, texts_ring, LOG_TEXTS_BITS, 4), data = structure_pointer(v, texts_ring, LOG_TEXTS_DATA);
-	uint64_t begin = structure_pointer(v, place, LOG_PLACE_BEGIN), next = structure_pointer(v, place, LOG_PLACE_NEXT);
+	uint64_t begin = structure_long(v, place, LOG_PLACE_BEGIN), next = structure_long(v, place, LOG_PLACE_NEXT);
 	uint64_t mask = (1ull << (size_bits & 63)) - 1;
 
 	if (!data || begin & 1 || !size_bits || size_bits > 31)
@@ -70,19 +71,19 @@ static uint64_t log_text(struct vcpu *v, uint64_t ring, uint64_t descriptor)
 	if ((begin & ~mask) != (next & ~mask) && (next & mask))
 		begin = 0;
 	/* a number precedes the text */
-	return data + (begin & mask) + sizeof(uint64_t);
+	return data + (begin & mask) + guest_word();
 }
 
 bool read_log(struct vcpu *v, struct fact *fact)
 {
 	const struct layout *l = &recorder.kernel.layout;
-	uint64_t entry = argument(v, GUEST_RDI), ring, id, descriptors, number, text, info;
+	uint64_t entry = argument(v, 0), ring, id, descriptors, number, text, info;
 	uint16_t len;
 	uint8_t level;
 
 	learning_log(v, entry);
 	ring = structure_pointer(v, entry, LOG_ENTRY_RING);
-	id = structure_pointer(v, entry, LOG_ENTRY_ID);
+	id = structure_long(v, entry, LOG_ENTRY_ID);
 	descriptors = ring + (uint64_t)structure_at(LOG_DESCRIPTORS);
 	number = id & ((1ull << (structure_read(v, descriptors, LOG_COUNT_BITS, 4) & 63)) - 1);
 	if (!ring || !l->size[SIZE_LOG_DESCRIPTOR] || !l->size[SIZE_LOG_INFO] || structure_at(LOG_FACILITY) == MEMBER_UNKNOWN ||
@@ -98,7 +99,7 @@ bool read_log(struct vcpu *v, struct fact *fact)
 		len = LOG_MAX;
 	if (!text || !guest_read(&v->regs, text, texts[0], len))
 		len = 0;
-	add_number(fact, structure_pointer(v, info, LOG_NUMBER));
+	add_number(fact, structure_read(v, info, LOG_NUMBER, 8));
 	add_number(fact, level >> 5);
 	add_number(fact, structure_read(v, info, LOG_FACILITY, 1));
 	add_number(fact, structure_read(v, info, LOG_CALLER, 4));
@@ -108,19 +109,19 @@ bool read_log(struct vcpu *v, struct fact *fact)
 
 bool read_initcall(struct vcpu *v, struct fact *fact)
 {
-	add_number(fact, argument(v, GUEST_RDI));
+	add_number(fact, argument(v, 0));
 	return true;
 }
 
 bool read_level(struct vcpu *v, struct fact *fact)
 {
-	add_text(v, fact, argument(v, GUEST_RDI));
+	add_text(v, fact, argument(v, 0));
 	return true;
 }
 
 bool read_probe(struct vcpu *v, struct fact *fact)
 {
-	uint64_t device = argument(v, GUEST_RDI), driver = argument(v, GUEST_RSI);
+	uint64_t device = argument(v, 0), driver = argument(v, 1);
 	uint64_t name;
 
 	learning_probe(v, device, driver);
@@ -150,20 +151,20 @@ static bool add_mount(struct vcpu *v, struct fact *fact, uint64_t source, uint64
 
 bool read_mount(struct vcpu *v, struct fact *fact)
 {
-	if (!add_mount(v, fact, argument(v, GUEST_RDI), argument(v, GUEST_RDX), argument(v, GUEST_RSI)))
+	if (!add_mount(v, fact, argument(v, 0), argument(v, 2), argument(v, 1)))
 		return false;
-	add_number(fact, argument(v, GUEST_RCX));
+	add_number(fact, argument(v, 3));
 	return true;
 }
 
 bool read_move_mount(struct vcpu *v, struct fact *fact)
 {
-	uint64_t mnt = structure_pointer(v, argument(v, GUEST_RDI), PATH_MNT);
+	uint64_t mnt = structure_pointer(v, argument(v, 0), PATH_MNT);
 	uint64_t type = structure_pointer(v, structure_pointer(v, mnt, VFSMOUNT_SUPER), SUPER_TYPE);
 
 	if (!mnt || !STRUCTURES_KNOWN(MOUNT_MNT, VFSMOUNT_SUPER, SUPER_TYPE, FSTYPE_NAME) ||
 	    !add_mount(v, fact, structure_pointer(v, mnt - (uint64_t)structure_at(MOUNT_MNT), MOUNT_DEVNAME),
-		       structure_pointer(v, type, FSTYPE_NAME), argument(v, GUEST_RSI)))
+		       structure_pointer(v, type, FSTYPE_NAME), argument(v, 1)))
 		return false;
 	add_number(fact, 0);
 	return true;
@@ -171,7 +172,7 @@ bool read_move_mount(struct vcpu *v, struct fact *fact)
 
 bool read_firmware(struct vcpu *v, struct fact *fact)
 {
-	add_text(v, fact, argument(v, GUEST_RSI));
+	add_text(v, fact, argument(v, 1));
 	return true;
 }
 
@@ -185,13 +186,13 @@ static uint64_t disk_of(struct vcpu *v, uint64_t request)
 bool read_issue(struct vcpu *v, struct fact *fact)
 {
 	enum { REQ_OP_MASK = 0xff }; /* include/linux/blk_types.h */
-	uint64_t request = argument(v, GUEST_RDI), disk, sector;
+	uint64_t request = argument(v, 0), disk, sector;
 
 	learning_request(v, request);
 	if (!STRUCTURES_KNOWN(REQUEST_FLAGS, REQUEST_SECTOR, REQUEST_BYTES))
 		return false;
 	disk = disk_of(v, request);
-	sector = structure_pointer(v, request, REQUEST_SECTOR);
+	sector = structure_read(v, request, REQUEST_SECTOR, 8);
 	add_number(fact, request);
 	add_number(fact, structure_read(v, request, REQUEST_FLAGS, 4) & REQ_OP_MASK);
 	add_number(fact, sector == UINT64_MAX ? 0 : sector); /* a flush has none: blk_rq_trace_sector() */
@@ -202,9 +203,9 @@ bool read_issue(struct vcpu *v, struct fact *fact)
 
 bool read_complete(struct vcpu *v, struct fact *fact)
 {
-	add_number(fact, argument(v, GUEST_RDI));
-	add_number(fact, argument(v, GUEST_RSI) & 0xff); /* blk_status_t */
-	add_number(fact, (uint32_t)argument(v, GUEST_RDX));
+	add_number(fact, argument(v, 0));
+	add_number(fact, argument(v, 1) & 0xff); /* blk_status_t */
+	add_number(fact, (uint32_t)argument(v, 2));
 	return true;
 }
 
@@ -220,12 +221,12 @@ static bool tell_work(struct vcpu *v, struct fact *fact, uint64_t work)
 
 bool read_queue(struct vcpu *v, struct fact *fact)
 {
-	return tell_work(v, fact, argument(v, GUEST_RDX));
+	return tell_work(v, fact, argument(v, 2));
 }
 
 bool read_timer(struct vcpu *v, struct fact *fact)
 {
-	uint64_t timer = argument(v, GUEST_RDI);
+	uint64_t timer = argument(v, 0);
 
 	learning_timer(v, timer);
 	if (structure_at(TIMER_FUNCTION) == MEMBER_UNKNOWN)
@@ -237,7 +238,7 @@ bool read_timer(struct vcpu *v, struct fact *fact)
 
 bool read_work(struct vcpu *v, struct fact *fact)
 {
-	return tell_work(v, fact, argument(v, GUEST_RSI));
+	return tell_work(v, fact, argument(v, 1));
 }
 
 bool read_arguments(struct vcpu *v, struct fact *fact)
@@ -291,8 +292,8 @@ bool read_cgroup(struct vcpu *v, struct fact *fact)
 
 	if (!STRUCTURES_KNOWN(GROUP_NODE, NODE_NAME, NODE_PARENT))
 		return false;
-	text = group_path(v, structure_pointer(v, argument(v, GUEST_RDI), GROUP_NODE), path, sizeof path);
-	add_number(fact, argument(v, GUEST_RSI));
+	text = group_path(v, structure_pointer(v, argument(v, 0), GROUP_NODE), path, sizeof path);
+	add_number(fact, argument(v, 1));
 	add_bytes(fact, *text ? text : "/", *text ? strlen(text) : 1);
 	return true;
 }
@@ -303,11 +304,11 @@ bool read_group(struct vcpu *v, struct fact *fact)
 	const char *above;
 	int n;
 
-	learning_group(v, argument(v, GUEST_RDI));
+	learning_group(v, argument(v, 0));
 	if (!STRUCTURES_KNOWN(NODE_NAME, NODE_PARENT))
 		return false;
-	above = group_path(v, argument(v, GUEST_RDI), path, sizeof path);
-	structure_text(v, argument(v, GUEST_RSI), name, sizeof name);
+	above = group_path(v, argument(v, 0), path, sizeof path);
+	structure_text(v, argument(v, 1), name, sizeof name);
 	n = snprintf(texts[0], sizeof texts[0], "%s/%s", above, name);
 	add_bytes(fact, texts[0], (size_t)n < sizeof texts[0] ? (size_t)n : sizeof texts[0] - 1);
 	return true;
@@ -315,7 +316,7 @@ bool read_group(struct vcpu *v, struct fact *fact)
 
 bool read_group_gone(struct vcpu *v, struct fact *fact)
 {
-	const char *text = group_path(v, argument(v, GUEST_RDI), path, sizeof path);
+	const char *text = group_path(v, argument(v, 0), path, sizeof path);
 
 	add_bytes(fact, text, strlen(text));
 	return *text;
@@ -330,7 +331,7 @@ bool read_audit(struct vcpu *v, struct fact *fact)
 		uint32_t seq, pid;
 	} header;
 	enum { FIRST_OF_PROGRAMS = 1100, TEXT_MAX = 256 }; /* AUDIT_FIRST_USER_MSG, include/uapi/linux/audit.h */
-	uint64_t message = argument(v, GUEST_RSI);
+	uint64_t message = argument(v, 1);
 	size_t n;
 
 	if (!guest_read(&v->regs, message, &header, sizeof header) || header.type < FIRST_OF_PROGRAMS || header.len <= sizeof header)

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "contents.h"
 #include "guest/tail_jumps.h"
+#include "kernel_width.h"
 #include "learning.h"
 #include "loaded.h"
 #include "structures.h"
@@ -36,6 +37,29 @@ struct elf_symbol {
 	uint16_t section;
 	uint64_t value, size;
 };
+
+/* Elf32_Sym */
+struct elf_symbol_32 {
+	uint32_t name, value, size;
+	uint8_t info, other;
+	uint16_t section;
+};
+
+/* A kernel of 32 bits has modules of 32 bits. */
+static void widen(struct buf *table)
+{
+	struct buf wide = { 0 };
+	struct elf_symbol_32 s;
+
+	for (size_t at = 0; at + sizeof s <= table->len; at += sizeof s) {
+		memcpy(&s, table->data + at, sizeof s);
+		buf_put(&wide, &(struct elf_symbol){
+			.name = s.name, .info = s.info, .other = s.other, .section = s.section, .value = guest_address(s.value), .size = s.size,
+		}, sizeof(struct elf_symbol));
+	}
+	buf_free(table);
+	*table = wide;
+}
 
 static void put_change(struct code_record *record, struct vcpu *v, unsigned cpu)
 {
@@ -132,7 +156,9 @@ static void find_symbols(struct vcpu *v, uint64_t module, struct kernel_image *i
 
 	if (n > SYMBOLS_MAX)
 		n = SYMBOLS_MAX;
-	read_block(v, structure_pointer(v, kallsyms, KALLSYMS_SYMTAB), n * sizeof *s, &table);
+	read_block(v, structure_pointer(v, kallsyms, KALLSYMS_SYMTAB), n * (guest_is_narrow() ? sizeof(struct elf_symbol_32) : sizeof *s), &table);
+	if (guest_is_narrow())
+		widen(&table);
 	s = (const struct elf_symbol *)table.data;
 	n = table.len / sizeof *s;
 	read_block(v, structure_pointer(v, kallsyms, KALLSYMS_STRTAB), strings_end(s, n), &strings);
@@ -256,8 +282,9 @@ void code_bpf_gone(struct vcpu *v, unsigned cpu, uint64_t ksym)
 
 void code_out_of_line(struct vcpu *v, unsigned cpu, uint64_t type)
 {
-	uint64_t start = registers_read(&v->regs, GUEST_RSI), size = (uint32_t)registers_read(&v->regs, GUEST_RDX);
-	bool gone = registers_read(&v->regs, GUEST_RCX) & 0xff;
+	unsigned next = guest_is_narrow() ? 3 : 2; /* the address has 64 bits: two words of a kernel of 32 */
+	uint64_t start = kernel_argument(&v->regs, 1), size = (uint32_t)kernel_argument(&v->regs, next);
+	bool gone = kernel_argument(&v->regs, next + 1) & 0xff;
 	char name[OUT_OF_LINE_NAME];
 	const char *module;
 
@@ -267,7 +294,7 @@ void code_out_of_line(struct vcpu *v, unsigned cpu, uint64_t type)
 		code_freed(v, cpu, start);
 		return;
 	}
-	structure_text(v, registers_read(&v->regs, GUEST_R8), name, sizeof name);
+	structure_text(v, kernel_argument(&v->regs, next + 2), name, sizeof name);
 	/* the modules' names are those in /proc/kallsyms: include/linux/ftrace.h, kernel/kprobes.c */
 	module = !strncmp(name, "ftrace", 6) ? "__builtin__ftrace" : !strncmp(name, "kprobe", 6) ? "__builtin__kprobes" : "__builtin__";
 	tell_function(v, cpu, module, name, start, size);
@@ -302,10 +329,10 @@ static void tell_file(struct vcpu *v, uint64_t vma, uint64_t file, struct code_r
 {
 	uint64_t inode = structure_pointer(v, file, FILE_INODE);
 
-	record->offset = structure_pointer(v, vma, VMA_PGOFF) * GUEST_PAGE;
+	record->offset = structure_long(v, vma, VMA_PGOFF) * GUEST_PAGE;
 	record->device = structure_read(v, structure_pointer(v, inode, INODE_SUPER), SUPER_DEVICE, 4);
-	record->inode = structure_pointer(v, inode, INODE_NUMBER);
-	record->file_size = structure_pointer(v, inode, INODE_SIZE);
+	record->inode = structure_long(v, inode, INODE_NUMBER);
+	record->file_size = structure_read(v, inode, INODE_SIZE, 8);
 }
 
 static void tell_mapping(struct vcpu *v, unsigned cpu, uint64_t vma)
@@ -317,7 +344,7 @@ static void tell_mapping(struct vcpu *v, unsigned cpu, uint64_t vma)
 		.change = CODE_MAPPED, .mm = mm, .start = start, .size = end - start,
 	};
 
-	if (!(structure_pointer(v, vma, VMA_FLAGS) & VM_EXEC) || !mm || end <= start)
+	if (!(structure_long(v, vma, VMA_FLAGS) & VM_EXEC) || !mm || end <= start)
 		return;
 	if (file)
 		tell_file(v, vma, file, &record);

@@ -9,6 +9,7 @@
 #include "guest/function_name.h"
 #include "guest/kernel_marks.h"
 #include "guest/tail_jumps.h"
+#include "kernel_width.h"
 #include "watch.h"
 
 /* Where the kernel's image may be mapped: Documentation/arch/x86/x86_64/mm.rst. */
@@ -18,7 +19,10 @@
 #define IMAGE_LINKED 0xffffffff81000000u
 
 enum {
-	SLIDE_STEP = 2 << 20,      /* CONFIG_PHYSICAL_ALIGN of a 64-bit kernel */
+	SLIDE_STEP = 2 << 20,      /* CONFIG_PHYSICAL_ALIGN of a 64-bit kernel; the least of one of 32 bits with PAE */
+	/* of a kernel of 32 bits, from its PAGE_OFFSET on: where it is linked for (CONFIG_PHYSICAL_START), and how far a slide gets */
+	NARROW_LINKED = 16 << 20, NARROW_SLIDES = 512 << 20,
+	NARROW_LOWEST = 0x40000000, /* CONFIG_VMSPLIT_1G */
 	IMAGE_MAX = 128 << 20,
 	ASKED_MAX = 1 << 12,
 };
@@ -50,7 +54,7 @@ static void *load(void *arg)
 	if (kernel_sources_read(&k->sources, &k->known, &k->error) == 0) {
 		symtab_from_image(&k->tab, &k->known.image);
 		find_jumps(k, &k->known.image);
-		k->have_image = true;
+		k->have_image = true; /* seen by who waits for this thread */
 	}
 	return NULL;
 }
@@ -118,6 +122,8 @@ void kernel_lacks(const struct kernel *k, struct buf *out)
 	for (size_t i = 0; i < hooks_count; i++)
 		if (lacks_hook(k, i))
 			buf_printf(out, "%s%s()", out->len ? ", " : "", hooks[i].functions[0]);
+	if (!k->layout.whole && guest_is_narrow())
+		put_lack(out, "types, which are learnt of kernels of 64 bits only");
 	if (!k->layout.whole)
 		return; /* what is not known may yet be learnt */
 	for (int i = 0; i < MEMBERS; i++)
@@ -188,6 +194,7 @@ static void use_image(struct kernel *k, const struct kernel_image *image, const 
 	const struct raw_symbol *entry_start = symbol_list_find(&image->symbols, "__entry_text_start");
 	const struct raw_symbol *entry_end = symbol_list_find(&image->symbols, "__entry_text_end");
 
+	guest_narrow = image->narrow;
 	k->slide = slide;
 	k->layout = *layout;
 	note_names(k, image);
@@ -246,16 +253,23 @@ static bool is_at(struct registers *regs, const struct kernel_image *image, uint
 	return !strncmp(text, "Linux version ", 14) && guest_read(regs, addr, text, BANNER_MAX);
 }
 
-static bool find_slide(struct kernel *k, struct registers *regs)
+/* Where slid images end. */
+static uint64_t image_high(const struct narrow *narrow)
+{
+	return narrow->size ? (narrow->start | NARROW_HIGH) + NARROW_SLIDES : IMAGE_HIGH;
+}
+
+/* A kernel of 32 bits is looked for where such code runs, and no other. */
+static bool find_slide(struct kernel *k, struct registers *regs, const struct narrow *narrow)
 {
 	const struct kernel_image *image = &k->known.image;
 	const struct raw_symbol *sym = image->n_banners ? NULL : symbol_list_find(&image->symbols, "linux_banner");
 	uint64_t addr = image->n_banners ? image->banner_addrs[0] : sym ? sym->addr : 0;
 	char text[BANNER_MAX + 1] = "";
 
-	if (!addr)
+	if (!addr || !narrow->size != !image->narrow.size)
 		return false;
-	for (uint64_t slide = 0; addr + slide < IMAGE_HIGH && addr + slide >= addr; slide += SLIDE_STEP)
+	for (uint64_t slide = 0; addr + slide < image_high(&image->narrow) && addr + slide >= addr; slide += SLIDE_STEP)
 		if (is_at(regs, image, addr + slide, text)) {
 			if (!image->banner)
 				k->banner = xstrndup(text, strcspn(text, "\n"));
@@ -266,16 +280,24 @@ static bool find_slide(struct kernel *k, struct registers *regs)
 	return false;
 }
 
-/* The image as it lies in guest memory, from its first page to the first that is missing. */
-static void read_mapped(struct registers *regs, struct buf *out, uint64_t *ret_start)
+/* Where a kernel of 32 bits may begin that has code at that address: all memory is mapped from PAGE_OFFSET on, and the code runs early. */
+static uint64_t narrow_low(const struct narrow *narrow, uint64_t addr)
 {
-	uint64_t at = IMAGE_LOW;
+	uint64_t start = narrow->start | NARROW_HIGH, low = addr & -(uint64_t)NARROW_LINKED;
+
+	return low >= start + NARROW_LINKED ? low - NARROW_LINKED : start;
+}
+
+/* The image as it lies in guest memory, from its first page to the first that is missing. */
+static void read_mapped(struct registers *regs, const struct narrow *narrow, uint64_t addr, struct buf *out, uint64_t *ret_start)
+{
+	uint64_t at = narrow->size ? narrow_low(narrow, addr) : IMAGE_LOW, high = image_high(narrow);
 	char step[4096];
 
-	while (at < IMAGE_HIGH && !guest_read(regs, at, step, sizeof step))
+	while (at < high && !guest_read(regs, at, step, sizeof step))
 		at += SLIDE_STEP;
 	*ret_start = at;
-	for (; at < IMAGE_HIGH && out->len < IMAGE_MAX && guest_read(regs, at, step, sizeof step); at += sizeof step)
+	for (; at < high && out->len < IMAGE_MAX && guest_read(regs, at, step, sizeof step); at += sizeof step)
 		buf_put(out, step, sizeof step);
 }
 
@@ -286,18 +308,19 @@ static void read_mapped(struct registers *regs, struct buf *out, uint64_t *ret_s
 static uint64_t undo_slide(struct kernel_image *image)
 {
 	const struct raw_symbol *text = symbol_list_find(&image->symbols, "_text");
-	uint64_t slide = text ? text->addr - IMAGE_LINKED : 0;
+	uint64_t linked = image->narrow.size ? (image->narrow.start | NARROW_HIGH) + NARROW_LINKED : IMAGE_LINKED;
+	uint64_t slide = text ? text->addr - linked : 0;
 
-	if (slide % SLIDE_STEP || slide >= IMAGE_HIGH - IMAGE_LINKED)
+	if (slide % SLIDE_STEP || slide >= image_high(&image->narrow) - linked)
 		return 0;
 	image->switch_addr -= image->switch_addr ? slide : 0;
 	for (size_t i = 0; i < image->symbols.count; i++)
-		if (image->symbols.symbols[i].addr >= IMAGE_LINKED + slide)
+		if (image->symbols.symbols[i].addr >= linked + slide)
 			image->symbols.symbols[i].addr -= slide;
 	return slide;
 }
 
-static bool find_in_memory(struct kernel *k, struct registers *regs)
+static bool find_in_memory(struct kernel *k, struct registers *regs, const struct narrow *narrow, uint64_t addr)
 {
 	struct kernel_image image;
 	struct buf memory = { 0 };
@@ -305,8 +328,8 @@ static bool find_in_memory(struct kernel *k, struct registers *regs)
 	struct error ignored;
 	uint64_t start;
 
-	read_mapped(regs, &memory, &start);
-	kernel_image_from_memory(memory.data, memory.len, start, &image);
+	read_mapped(regs, narrow, addr, &memory, &start);
+	kernel_image_from_memory(memory.data, memory.len, start, narrow, &image);
 	if (image.banner) {
 		uint64_t slide = undo_slide(&image);
 
@@ -348,6 +371,7 @@ void kernel_forget(struct kernel *k)
 	free(k->banner);
 	free(k->no_names);
 	map_free(&k->hooks_at);
+	guest_narrow = (struct narrow){ 0 };
 	*k = next;
 }
 
@@ -360,8 +384,32 @@ bool kernel_due(struct kernel *k)
 	return !(k->asked & (k->asked - 1)) && !(k->asked & 0xaaaaaaaau) && k->asked <= ASKED_MAX;
 }
 
-bool kernel_find(struct kernel *k, struct registers *regs)
+bool kernel_may_be_at(struct registers *regs, uint64_t addr)
 {
+	if (addr >= IMAGE_LOW && addr < IMAGE_HIGH)
+		return true;
+	return addr >= NARROW_LOWEST && addr < NARROW_END && registers_paged_32(regs);
+}
+
+/* The addresses of a kernel of 32 bits that has code at `addr`: those of the image, if it may be that one, else those likely. */
+static struct narrow narrow_at(const struct kernel *k, uint64_t addr)
+{
+	const struct narrow *known = &k->known.image.narrow;
+
+	if (addr > UINT32_MAX)
+		return (struct narrow){ 0 };
+	return k->have_image && addr - known->start < known->size ? *known : narrow_from(narrow_page_offset(addr));
+}
+
+bool kernel_find(struct kernel *k, struct registers *regs, uint64_t addr)
+{
+	struct narrow narrow;
+
 	wait_for_image(k);
-	return (k->have_image && find_slide(k, regs)) || find_in_memory(k, regs);
+	/* reads are of extended addresses */
+	guest_narrow = narrow = narrow_at(k, addr);
+	if ((k->have_image && find_slide(k, regs, &narrow)) || find_in_memory(k, regs, &narrow, guest_address(addr)))
+		return true;
+	guest_narrow = (struct narrow){ 0 };
+	return false;
 }

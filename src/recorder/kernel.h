@@ -64,8 +64,11 @@ static inline bool kernel_found(const struct kernel *k)
 	return __atomic_load_n(&k->found, __ATOMIC_ACQUIRE);
 }
 
-/* Find the kernel. True when it has been found. */
-bool kernel_find(struct kernel *k, struct registers *regs);
+/* May code that is translated at that address be a kernel's? One of 32 bits uses page tables, which firmware of 32 bits does not. */
+bool kernel_may_be_at(struct registers *regs, uint64_t addr);
+
+/* Find the kernel, which may have code at that address. True when it has been found; then see guest_narrow (kernel_width.h). */
+bool kernel_find(struct kernel *k, struct registers *regs, uint64_t addr);
 
 /*
  * May a handler of interrupts or exceptions begin there? A kernel that is known

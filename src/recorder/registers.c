@@ -3,10 +3,15 @@
 
 #include <string.h>
 
+#include "kernel_width.h"
+
+/* Control registers have what no event needs, so that a QEMU may go without. */
+enum { NEEDED = GUEST_CR0 };
+
 static const char *const names[REGS] = {
 	"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
 	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-	"rip", "cs", "ss",
+	"rip", "cs", "ss", "cr0", "efer",
 };
 
 bool registers_init(struct registers *r)
@@ -21,7 +26,7 @@ bool registers_init(struct registers *r)
 			if (!strcmp(d->name, names[k]))
 				r->handles[k] = d->handle;
 	}
-	for (unsigned k = 0; k < REGS; k++)
+	for (unsigned k = 0; k < NEEDED; k++)
 		if (!r->handles[k])
 			return false;
 	return true;
@@ -40,6 +45,13 @@ static uint64_t ask(struct registers *r, enum reg reg)
 uint64_t registers_read(struct registers *r, enum reg reg)
 {
 	return r->direct && reg <= GUEST_RIP ? r->direct[reg] : ask(r, reg);
+}
+
+bool registers_paged_32(struct registers *r)
+{
+	enum { PAGING = 1u << 31, LONG_MODE_ACTIVE = 1 << 10 }; /* CR0.PG, EFER.LMA: AMD APM vol. 2, 3.1 */
+
+	return r->handles[GUEST_CR0] && r->handles[GUEST_EFER] && ask(r, GUEST_CR0) & PAGING && !(ask(r, GUEST_EFER) & LONG_MODE_ACTIVE);
 }
 
 /* What QEMU shows of a register while the vCPU is in a 32-bit code segment: target/i386/gdbstub.c. */
@@ -89,7 +101,7 @@ uint64_t registers_rip(struct registers *r, struct value_place *place)
 bool guest_read(struct registers *r, uint64_t addr, void *data, size_t n)
 {
 	g_byte_array_set_size(r->bytes, 0);
-	if (!qemu_plugin_read_memory_vaddr(addr, r->bytes, n) || r->bytes->len < n)
+	if (!qemu_plugin_read_memory_vaddr(guest_linear(addr), r->bytes, n) || r->bytes->len < n)
 		return false;
 	memcpy(data, r->bytes->data, n);
 	return true;

@@ -16,7 +16,7 @@
 enum reg {
 	GUEST_RAX, GUEST_RCX, GUEST_RDX, GUEST_RBX, GUEST_RSP, GUEST_RBP, GUEST_RSI, GUEST_RDI, /* as instructions number them */
 	GUEST_R8, GUEST_R9, GUEST_R10, GUEST_R11, GUEST_R12, GUEST_R13, GUEST_R14, GUEST_R15,
-	GUEST_RIP, GUEST_CS, GUEST_SS,
+	GUEST_RIP, GUEST_CS, GUEST_SS, GUEST_CR0, GUEST_EFER,
 	REGS,
 };
 
@@ -35,6 +35,9 @@ uint64_t registers_rip(struct registers *r, struct value_place *place);
 
 /* Read a register. Called in a callback of this vCPU that may read registers. */
 uint64_t registers_read(struct registers *r, enum reg reg);
+
+/* Does the vCPU use page tables, and no 64-bit mode? So does the code of a kernel of 32 bits, but no firmware's. */
+bool registers_paged_32(struct registers *r);
 
 /* Copy guest memory of the running address space. Returns false if some of it is not mapped. */
 bool guest_read(struct registers *r, uint64_t addr, void *data, size_t n);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "kernel_width.h"
+
 enum {
 	NAME_LEN = 255,       /* NAME_MAX, include/uapi/linux/limits.h */
 	PATH_DEPTH = 256,     /* at most so many directories and mounts in one path */
@@ -33,19 +35,25 @@ uint64_t structure_read(struct vcpu *v, uint64_t structure, enum member member, 
 
 uint64_t structure_pointer(struct vcpu *v, uint64_t structure, enum member member)
 {
-	return structure_read(v, structure, member, 8);
+	return guest_address(structure_long(v, structure, member));
+}
+
+uint64_t structure_long(struct vcpu *v, uint64_t structure, enum member member)
+{
+	return structure_read(v, structure, member, guest_word());
 }
 
 /* Put "/name" before the path in the buffer. Returns where the path begins now. */
 static char *prepend_name(struct vcpu *v, uint64_t dentry, char *path, char *begin)
 {
-	uint64_t text;
+	uint64_t text = 0;
 	char name[NAME_LEN + 1] = "";
 	size_t n;
 
 	if (structure_at(DENTRY_NAME) == MEMBER_UNKNOWN || structure_at(QSTR_NAME) == MEMBER_UNKNOWN ||
-	    !guest_read(&v->regs, dentry + (uint64_t)structure_at(DENTRY_NAME) + (uint64_t)structure_at(QSTR_NAME), &text, sizeof text))
+	    !guest_read(&v->regs, dentry + (uint64_t)structure_at(DENTRY_NAME) + (uint64_t)structure_at(QSTR_NAME), &text, guest_word()))
 		return begin;
+	text = guest_address(text);
 	/* the memory behind a name may be missing */
 	for (size_t got = 0; got < NAME_LEN; got += 32) {
 		size_t step = NAME_LEN - got < 32 ? NAME_LEN - got : 32;

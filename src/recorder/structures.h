@@ -20,6 +20,8 @@ bool structures_known(const enum member *members, size_t n);
 /* A member's value; 0 if it cannot be read, or if the structure's address is 0. */
 uint64_t structure_read(struct vcpu *v, uint64_t structure, enum member member, size_t size);
 uint64_t structure_pointer(struct vcpu *v, uint64_t structure, enum member member);
+/* The same of a long, which is no address. */
+uint64_t structure_long(struct vcpu *v, uint64_t structure, enum member member);
 
 /* Read a string in guest memory, as far as there is room and the memory can be read. Returns `text`. */
 const char *structure_text(struct vcpu *v, uint64_t addr, char *text, size_t size);

@@ -3,11 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "arch/x86_insn.h"
 #include "arch/x86_thunks.h"
 #include "boot.h"
 #include "guest_code.h"
 #include "efi.h"
+#include "kernel_width.h"
 #include "learning.h"
 #include "limits.h"
 #include "waiting.h"
@@ -110,7 +112,13 @@ static void on_start(struct work *w, qemu_plugin_vcpu_udata_cb_t cb, void *data)
 /* Only 64-bit code can have been translated from there. It may run at low addresses too, but is 64-bit code there. */
 static bool is_long(uint64_t addr)
 {
-	return addr >> 32;
+	return addr >> 32 && !guest_is_narrow();
+}
+
+/* Where a direct call or jump leads to. */
+static uint64_t target_of(const struct x86_insn *x, uint64_t addr, uint8_t length)
+{
+	return guest_address(guest_linear(addr + length + (uint64_t)(int64_t)x->disp));
 }
 
 /* The hook at the beginning of the kernel's function that is translated, or NULL. */
@@ -147,7 +155,7 @@ static void expect_result(const struct work *w, uint64_t target, uint64_t return
 static void call_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 			uint8_t length)
 {
-	uint64_t target = addr + length + (uint64_t)(int64_t)x->disp;
+	uint64_t target = target_of(x, addr, length);
 	uint32_t site = make_site(w, EVENT_CALL, addr, length, target);
 	uint64_t opsize = x->opsize ? WATCH_OPSIZE : 0;
 
@@ -158,7 +166,7 @@ static void call_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 	if (!site)
 		return;
 	if (addr_is_kernel(addr))
-		on_address(w, watch_call_kernel, QEMU_PLUGIN_MEM_W, userdata(site, 0));
+		on_address(w, guest_is_narrow() ? watch_call_narrow : watch_call_kernel, QEMU_PLUGIN_MEM_W, userdata(site, 0));
 	else if (is_long(addr) && !x->opsize)
 		on_mem(w, watch_call_long, QEMU_PLUGIN_MEM_W, userdata(site, 0));
 	else
@@ -226,7 +234,7 @@ static void *jump_data(const struct work *w, uint32_t site, uint64_t addr, uint6
 static void jump_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 			uint8_t length)
 {
-	uint64_t target = addr + length + (uint64_t)(int64_t)x->disp;
+	uint64_t target = target_of(x, addr, length);
 	uint32_t site;
 
 	leads_to(target);
@@ -296,7 +304,7 @@ static bool leads_on(enum x86_kind kind)
 static void jump_conditional(const struct work *w, const struct x86_insn *x, uint64_t addr, uint8_t length)
 {
 	enum { SHORT = 2 };
-	uint64_t target = addr + length + (uint64_t)(int64_t)x->disp;
+	uint64_t target = target_of(x, addr, length);
 
 	leads_to(target);
 	if (w->function == SYMTAB_NONE && (length <= SHORT || !is_long(addr) || target % FUNCTION_ALIGNMENT))
@@ -336,7 +344,7 @@ static void jump_far(struct work *w, uint64_t addr, uint8_t length)
 static void jump_far_direct(struct work *w, const struct x86_insn *x, uint64_t addr, uint8_t length)
 {
 	/* it leads to an absolute address, wherever it stands itself */
-	uint64_t target = far_address(x->segment, x->offset, length > 6 ? 2 : 1);
+	uint64_t target = guest_address(far_address(x->segment, x->offset, length > 6 ? 2 : 1));
 	uint32_t site = make_site(w, EVENT_JUMP_INDIRECT, addr, length, target);
 
 	leads_to(target);
@@ -465,7 +473,7 @@ static int handled_vector(const struct work *w, enum idt_kind *ret_kind)
 		return -1;
 	if (!start && map_get(&recorder.successors, w->addr))
 		return -1;
-	return idts_vector_of(&recorder.idts, &recorder.translate_regs, w->addr, ret_kind);
+	return idts_vector_of(&recorder.idts, &recorder.translate_regs, guest_linear(w->addr), ret_kind);
 }
 
 static void look_for_handler(struct work *w)
@@ -642,6 +650,8 @@ static void tell_kernel(struct buf *lines)
 
 	if (k->banner)
 		meta_put(lines, boot_meta_key("kernel_banner"), k->banner);
+	if (guest_is_narrow() && !k->tables) /* the first kernel of a trace decides */
+		meta_put(lines, "arch", arch_i386.name);
 	put_build_id(k, lines);
 	if (k->no_names)
 		meta_put(lines, boot_meta_key("no_names"), k->no_names);
@@ -667,7 +677,7 @@ static void see_kernel(uint64_t insns, uint64_t ns, struct buf *lines)
 }
 
 /* Look for the kernel; tell of it when it is found. */
-static void look_for_kernel(void)
+static void look_for_kernel(uint64_t addr)
 {
 	uint64_t insns = vcpu_get(0)->live->insns, ns;
 	struct buf lines = { 0 };
@@ -678,9 +688,10 @@ static void look_for_kernel(void)
 	ns = watch_clock(0);
 	if (!recorder.kernel.seen)
 		see_kernel(insns, ns, &lines);
-	if (kernel_find(&recorder.kernel, &recorder.translate_regs)) {
+	if (kernel_find(&recorder.kernel, &recorder.translate_regs, addr)) {
 		watch_clock(0);
-		learning_begin();
+		if (!guest_is_narrow())
+			learning_begin();
 		expect_tail_jumps();
 		waiting_found(&recorder.kernel);
 		tell_kernel(&lines);
@@ -780,23 +791,30 @@ static bool begins_handler(const struct work *w)
 	return !recorder.told_interrupts && handled_vector(w, &kind) >= 0;
 }
 
+/* Before the kernel was found. */
+static void look_around(struct work *w)
+{
+	w->function = SYMTAB_NONE;
+	if (kernel_may_be_at(&recorder.translate_regs, w->addr) && !begins_handler(w))
+		look_for_kernel(w->addr);
+	else if (!addr_is_kernel(w->addr))
+		look_for_efi_program(w->addr);
+}
+
 static void translate(struct work *w)
 {
-	uint64_t addr = w->addr;
 	const struct hook *hook;
 	struct x86_insn last = { 0 };
+	uint64_t addr;
 	bool single;
 
-	w->end = addr;
+	if (!kernel_found(&recorder.kernel))
+		look_around(w);
+	w->addr = w->end = addr = guest_address(w->addr);
 	for (size_t i = 0; i < w->n; i++) {
 		w->lengths[i] = (uint8_t)qemu_plugin_insn_size(qemu_plugin_tb_get_insn(w->tb, i));
 		w->end += w->lengths[i];
 	}
-	w->function = SYMTAB_NONE;
-	if (addr >= 0xffffffff80000000 && addr < 0xffffffffc0000000 && !kernel_found(&recorder.kernel) && !begins_handler(w))
-		look_for_kernel();
-	else if (!addr_is_kernel(addr) && !kernel_found(&recorder.kernel))
-		look_for_efi_program(addr);
 	hook = kernel_found(&recorder.kernel) ? kernel_hook_at(&recorder.kernel, addr) : NULL;
 	w->watches = waiting_watches(addr, w->end, hook);
 	w->function = function_at_start(w);

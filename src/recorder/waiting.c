@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waiting.h"
 
+#include "kernel_width.h"
+
 #include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
@@ -436,7 +438,7 @@ static bool start_at(struct vcpu *v, bool holds)
 {
 	bool first;
 
-	return holds && is_hit(false, &first) && begin(v, registers_read(&v->regs, GUEST_RIP));
+	return holds && is_hit(false, &first) && begin(v, guest_pointer(&v->regs, GUEST_RIP));
 }
 
 bool waiting_exec(struct vcpu *v, const char *comm, const char *exe)
@@ -475,7 +477,7 @@ void waiting_object(struct vcpu *v, const char *path)
 
 	if (awaits() && waiting.now->start.object && !waiting.now->unknown && !is_of_kernel(&waiting.now->start) &&
 	    !fnmatch(waiting.now->start.object, slash ? slash + 1 : path, 0))
-		begin(v, registers_read(&v->regs, GUEST_RIP));
+		begin(v, guest_pointer(&v->regs, GUEST_RIP));
 }
 
 /* Has the span ended, and does the next one not follow at once? */

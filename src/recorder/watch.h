@@ -19,6 +19,7 @@ enum {
 
 /* memory callbacks; _long: of 64-bit code without an operand-size prefix */
 void watch_call_kernel(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+void watch_call_narrow(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data); /* of a kernel of 32 bits */
 void watch_call_long(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_call(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_call_indirect(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);

@@ -5,6 +5,7 @@
  */
 #include "arch/arch.h"
 #include "guest_time.h"
+#include "kernel_width.h"
 #include "syscalls.h"
 #include "watch_put.h"
 
@@ -37,11 +38,11 @@ void watch_interrupt_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t v
 	v->iret[v->iret_n++] = value;
 	if (v->iret_n < 3)
 		return;
-	target = far_address(v->iret[1] & 0xffff, v->iret[0], shift);
+	target = guest_address(far_address(v->iret[1] & 0xffff, v->iret[0], shift));
 	if ((v->iret[1] & 3) == 3)
 		syscalls_returned(v);
-	PUT(v, site_of(data), v->live->insns, v->iret_slot, target, code_segment(v, target),
-	    shift == 3 && (v->iret[1] & 3) == 3 && v->user_left != LEFT_BY_INTERRUPT ? registers_read(&v->regs, GUEST_RAX) : 0);
+	PUT(v, site_of(data), v->live->insns, guest_address(v->iret_slot), target, code_segment(v, target),
+	    (shift == 3 || guest_is_narrow()) && (v->iret[1] & 3) == 3 && v->user_left != LEFT_BY_INTERRUPT ? registers_read(&v->regs, GUEST_RAX) : 0);
 }
 
 void watch_lidt(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
@@ -135,7 +136,7 @@ static bool read_frame(struct vcpu *v, unsigned vector, enum idt_kind kind, stru
 	unsigned word = kind == IDT_64 ? 8 : kind == IDT_32 ? 4 : 2;
 	bool error = kind != IDT_REAL && pushes_error(vector);
 	uint8_t bytes[4 * 8];
-	uint64_t at[4] = { 0 }, sp = registers_read(&v->regs, GUEST_RSP);
+	uint64_t at[4] = { 0 }, sp = guest_linear(registers_read(&v->regs, GUEST_RSP));
 
 	if (kind == IDT_REAL)
 		sp = registers_read(&v->regs, GUEST_SS) * 16 + (sp & 0xffff);
@@ -144,7 +145,7 @@ static bool read_frame(struct vcpu *v, unsigned vector, enum idt_kind kind, stru
 	for (unsigned i = 0; i < 3u + error; i++)
 		memcpy(&at[i], bytes + i * word, word);
 	*ret = (struct frame){
-		.slot = sp, .error = error ? at[0] : 0, .from = at[error], .cs = at[error + 1] & 0xffff,
+		.slot = guest_address(sp), .error = error ? at[0] : 0, .from = guest_address(at[error]), .cs = at[error + 1] & 0xffff,
 	};
 	if (kind == IDT_REAL)
 		ret->from += ret->cs * 16;
@@ -185,7 +186,7 @@ static void handler_entered(struct vcpu *v, uint64_t handler, unsigned vector, e
 	watch_resumes(v, uncounted);
 	if (read_frame(v, vector, kind, &f) && is_fault(vector, f.error) && !taken)
 		take_back(v, f.from);
-	if (vector == SYSCALL_VECTOR && kind == IDT_64 && (f.cs & 3) == 3) {
+	if (vector == SYSCALL_VECTOR && (kind == IDT_64 || guest_is_narrow()) && (f.cs & 3) == 3) {
 		watch_int80(v, handler, f.from);
 		return;
 	}
@@ -237,5 +238,5 @@ void watch_discontinuity(unsigned cpu, int type, uint64_t from, uint64_t to)
 	vector = idts_handler(&recorder.idts, &v->regs, to, &kind);
 	pthread_mutex_unlock(&recorder.lock);
 	if (vector >= 0)
-		handler_entered(v, to, (unsigned)vector, kind, 0, false);
+		handler_entered(v, guest_address(to), (unsigned)vector, kind, 0, false);
 }

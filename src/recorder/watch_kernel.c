@@ -5,6 +5,7 @@
 #include "guest_code.h"
 #include "guest_time.h"
 #include "hooks.h"
+#include "kernel_width.h"
 #include "learning.h"
 #include "syscalls.h"
 #include "tasks.h"
@@ -31,13 +32,13 @@ static void tell_command_line(struct vcpu *v)
 void watch_task_switch(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
-	uint64_t previous = registers_read(&v->regs, GUEST_RDI), next;
+	uint64_t previous = kernel_argument(&v->regs, 0), next;
 
 	(void)data;
 	waiting_look(v);
 	if (__atomic_load_n(&recorder.kernel.command_line, __ATOMIC_RELAXED))
 		tell_command_line(v);
-	next = registers_read(&v->regs, GUEST_RSI);
+	next = kernel_argument(&v->regs, 1);
 	learning_switch(v, cpu, previous, next);
 	v->user_from = tasks_switch(previous, v->user_from, next);
 	syscalls_switch(v, previous, next);
@@ -61,22 +62,22 @@ void watch_new_task(unsigned cpu, void *data)
 	(void)data;
 	/* so that what its maker did comes before what it does on another vCPU */
 	watch_clock(cpu);
-	syscalls_gone(registers_read(&v->regs, GUEST_RDI));
-	tasks_tell(v, cpu, TASK_NEW, registers_read(&v->regs, GUEST_RDI));
+	syscalls_gone(kernel_argument(&v->regs, 0));
+	tasks_tell(v, cpu, TASK_NEW, kernel_argument(&v->regs, 0));
 }
 
 void watch_task_name(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
-	bool exec = registers_read(&v->regs, GUEST_RSI) & 0xff;
+	bool exec = kernel_argument(&v->regs, 1) & 0xff;
 
 	(void)data;
 	if (exec) { /* the new program's code comes after it */
 		syscalls_forget(v);
 		watch_clock(cpu);
-		learning_exec(v, registers_read(&v->regs, GUEST_RDI));
+		learning_exec(v, kernel_argument(&v->regs, 0));
 	}
-	tasks_tell(v, cpu, exec ? TASK_EXEC : TASK_NAME, registers_read(&v->regs, GUEST_RDI));
+	tasks_tell(v, cpu, exec ? TASK_EXEC : TASK_NAME, kernel_argument(&v->regs, 0));
 }
 
 void watch_task_exit(unsigned cpu, void *data)
@@ -93,5 +94,5 @@ void watch_code(unsigned cpu, void *data)
 	const struct hook *hook = data;
 	struct vcpu *v = vcpu_get(cpu);
 
-	hook->code(v, cpu, registers_read(&v->regs, GUEST_RDI));
+	hook->code(v, cpu, kernel_argument(&v->regs, 0));
 }

@@ -4,6 +4,7 @@
 #include "arch/x86_syscalls.h"
 #include "contents.h"
 #include "guest_time.h"
+#include "kernel_width.h"
 #include "syscalls.h"
 #include "watch_put.h"
 
@@ -23,7 +24,7 @@ void watch_wrmsr(unsigned cpu, void *data)
 	else if (msr == CSTAR)
 		v->cstar = value;
 	else
-		v->sysenter = value;
+		v->sysenter = guest_address(value);
 }
 
 /* A system call that is made: where it leads to and comes back to, its number, and where its six arguments are. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Calls, returns and jumps, and where control arrives. */
+#include "kernel_width.h"
 #include "watch_put.h"
 
 /* 16-bit code pushes offsets into its segment; what that segment's base is, a call gives away. */
@@ -33,6 +34,12 @@ void watch_call_kernel(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr,
 	put_1(vcpu_get(cpu), (uintptr_t)data, vaddr);
 }
 
+void watch_call_narrow(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	(void)info;
+	put_1(vcpu_get(cpu), (uintptr_t)data, guest_address(vaddr));
+}
+
 void watch_call_long(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
@@ -44,7 +51,7 @@ void watch_call(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *
 {
 	struct vcpu *v = vcpu_get(cpu);
 
-	put_2(v, site_of(data), vaddr, return_address(v, info, data));
+	put_2(v, site_of(data), guest_address(vaddr), guest_address(return_address(v, info, data)));
 }
 
 void watch_call_indirect(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
@@ -53,14 +60,14 @@ void watch_call_indirect(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vadd
 	uint64_t from, target;
 
 	if (!qemu_plugin_mem_is_store(info)) {
-		v->target = value_sized(v, info, qemu_plugin_mem_size_shift(info));
+		v->target = guest_address(value_sized(v, info, qemu_plugin_mem_size_shift(info)));
 		return;
 	}
 	from = return_address(v, info, data);
 	target = v->target;
 	if (is_16bit(qemu_plugin_mem_size_shift(info), data))
 		target = v->base16 + (target & 0xffff);
-	PUT(v, site_of(data), v->live->insns, vaddr, from, target);
+	PUT(v, site_of(data), v->live->insns, guest_address(vaddr), guest_address(from), target);
 }
 
 /*
@@ -85,7 +92,7 @@ void watch_call_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, vo
 		return;
 	/* the code segment is pushed first, then the offset */
 	if (far_access(v) == 1)
-		PUT(v, site_of(data), v->live->insns, vaddr, site->addr + site->length, 0);
+		PUT(v, site_of(data), v->live->insns, guest_address(vaddr), site->addr + site->length, 0);
 }
 
 void watch_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
@@ -94,7 +101,7 @@ void watch_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void
 	unsigned shift = qemu_plugin_mem_size_shift(info);
 	uint64_t base = is_16bit(shift, data) ? v->base16 : 0;
 
-	put_2(v, site_of(data), vaddr, base + value_sized(v, info, shift));
+	put_2(v, site_of(data), guest_address(vaddr), guest_address(base + value_sized(v, info, shift)));
 }
 
 /* In a function of its own, so that the common way needs no stack. */
@@ -131,7 +138,8 @@ void watch_return_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, 
 		v->far_ip = value_of(info);
 		break;
 	case 1:
-		PUT(v, site_of(data), v->live->insns, v->iret_slot, far_address(value_of(info) & 0xffff, v->far_ip, shift));
+		PUT(v, site_of(data), v->live->insns, guest_address(v->iret_slot),
+		    guest_address(far_address(value_of(info) & 0xffff, v->far_ip, shift)));
 		break;
 	}
 }
@@ -165,7 +173,7 @@ void watch_jump_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, vo
 		break;
 	case 1:
 		put_jump_far(v, site_of(data), site_at(site_of(data)),
-			     far_address(value_of(info) & 0xffff, v->far_ip, v->far_shift));
+			     guest_address(far_address(value_of(info) & 0xffff, v->far_ip, v->far_shift)));
 		break;
 	}
 }
@@ -185,7 +193,7 @@ static bool within_function(const struct site *site, uint64_t target)
 /* Where a jump that stands `offset` into its block really is; 16-bit code tells an offset into its segment. */
 static uint64_t jump_address(const struct vcpu *v, const struct site *site, uint64_t offset)
 {
-	uint64_t from = v->rip + offset;
+	uint64_t from = guest_address(v->rip + offset);
 
 	return (from ^ site->addr) & 0xfff || site->addr < 0x100000 ? site->addr : from;
 }
@@ -194,6 +202,7 @@ static void jump_indirect(struct vcpu *v, uint32_t number, uint64_t offset, uint
 {
 	const struct site *site = site_at(number);
 
+	target = guest_address(target);
 	if (site->addr < 0x100000 && target < 0x10000)
 		target += v->base16;
 	if (addr_is_kernel(site->addr)) {
@@ -255,7 +264,7 @@ void watch_target(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
 
-	v->target = registers_read(&v->regs, (enum reg)(uintptr_t)data);
+	v->target = guest_address(registers_read(&v->regs, (enum reg)(uintptr_t)data));
 }
 
 void watch_jump_kernel(unsigned cpu, void *data)

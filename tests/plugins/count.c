@@ -4,7 +4,8 @@
  * instruction at each kernel function's start was executed, and all
  * instructions at kernel addresses, one by one.
  *
- * Arguments: starts=FILE, link addresses modulo 2 MB (a slide is a multiple of
+ * Arguments: narrow=on, of a kernel of 32 bits at 0xc0000000 and above, whose
+ * addresses are told sign-extended; starts=FILE, link addresses modulo 2 MB (a slide is a multiple of
  * that) as hexadecimal lines; out=FILE, gets "address count" lines, and
  * "insns address count" lines: instructions from that address on, up to the
  * block's end or a function's start.
@@ -29,6 +30,7 @@ static struct qemu_plugin_scoreboard *insns;
 static uint64_t *insns_at_end;
 
 static const char *out_path;
+static int narrow;
 static struct qemu_plugin_register *rip;
 static GByteArray *bytes;
 static GMutex lock;
@@ -36,6 +38,12 @@ static GMutex lock;
 /* Set once the guest has asked to be powered off: what runs after that is chance. */
 static int (*shutdown_requested)(void);
 static int over;
+
+/* Firmware has its code in the last 4 MB. */
+static uint64_t extend(uint64_t addr)
+{
+	return narrow && addr >= 0xc0000000u && addr < 0xffc00000u ? addr | 0xffffffff00000000u : addr;
+}
 
 static void end_insns(void)
 {
@@ -94,7 +102,7 @@ static void at_start(unsigned cpu, void *data)
 	qemu_plugin_read_register(rip, bytes);
 	if (bytes->len == 8)
 		memcpy(&pc, bytes->data, 8);
-	pc += (uintptr_t)data >> LENGTH_BITS;
+	pc = extend(pc + ((uintptr_t)data >> LENGTH_BITS));
 	if (pc >> 63 && is_start[pc % SLIDE_STEP]) {
 		bump(pc);
 		counters[counter_of(pc).offset / sizeof *counters] += (uintptr_t)data & ((1 << LENGTH_BITS) - 1);
@@ -108,7 +116,7 @@ static void count_insns(struct qemu_plugin_tb *tb)
 
 	for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-		uint64_t addr = qemu_plugin_insn_vaddr(insn);
+		uint64_t addr = extend(qemu_plugin_insn_vaddr(insn));
 
 		if (!i || is_start[addr % SLIDE_STEP])
 			counter = counter_of(addr);
@@ -128,13 +136,13 @@ static size_t length_of(const struct qemu_plugin_tb *tb, size_t begin)
 
 static void on_block(struct qemu_plugin_tb *tb)
 {
-	uint64_t first = qemu_plugin_tb_vaddr(tb);
+	uint64_t first = extend(qemu_plugin_tb_vaddr(tb));
 
 	if (first >> 63)
 		count_insns(tb);
 	for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-		uint64_t addr = qemu_plugin_insn_vaddr(insn);
+		uint64_t addr = extend(qemu_plugin_insn_vaddr(insn));
 
 		/* also where the kernel stands in physical memory is a multiple of that: low addresses are of its identity mapping */
 		if (!is_start[addr % SLIDE_STEP])
@@ -190,6 +198,8 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 				is_start[offset % SLIDE_STEP] = 1;
 			if (in)
 				fclose(in);
+		} else if (!strcmp(argv[i], "narrow=on")) {
+			narrow = 1;
 		} else if (!strncmp(argv[i], "out=", 4)) {
 			out_path = strdup(argv[i] + 4);
 		}
