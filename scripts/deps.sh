@@ -1,8 +1,9 @@
 #!/bin/sh
 # Find out what upto's building and testing lacks on this machine, and install it where there is Debian's apt.
-# usage: deps.sh [--look] [build|demo|check|bench]…   (default: build demo)
+# usage: deps.sh [--look] [build|demo|check|kernels|bench]…   (default: build demo)
 #   build  what is built with        demo   and what brings a guest and records it
 #   check  and what tests want       bench  and what the bench wants
+#   kernels  and what all the kernels that tests build want
 #   --look  only look: say everything that is missing at once, and fail
 # Silent when nothing is missing, on any distribution. Installing needs root or sudo.
 set -eu
@@ -55,7 +56,14 @@ wanted() {
 	check optional zsh zsh
 	check optional fish fish
 	check library libdebuginfod.so.1 libdebuginfod1
+	check optional flex flex
+	check optional bison bison
+	check optional bc bc
 	check file /usr/share/OVMF/OVMF_CODE_4M.fd ovmf
+	kernels optional pahole dwarves
+	kernels optional clang-19 clang-19
+	kernels optional ld.lld-19 lld-19
+	kernels optional llvm-ar-19 llvm-19
 	bench program debootstrap debootstrap
 	END
 }
@@ -149,8 +157,9 @@ for word in "$@"; do
 	--look) look=1 ;;
 	build | demo) sets="$sets $word" ;;
 	check) sets="$sets build demo check" ;;
+	kernels) sets="$sets build demo check kernels" ;;
 	bench) sets="$sets build demo check bench" ;;
-	*) echo "deps.sh: $word: build, demo, check or bench" >&2; exit 2 ;;
+	*) echo "deps.sh: $word: build, demo, check, kernels or bench" >&2; exit 2 ;;
 	esac
 done
 sets=${sets:-build demo}

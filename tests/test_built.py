@@ -175,3 +175,22 @@ def test_oops():
     dead = next(p for p in upto_json("ps", "--json", trace)["processes"] if p["comm"] == "insmod")
     assert dead["end_ns"], dead
     os.unlink(trace)
+
+
+@pytest.mark.weight(12)
+def test_conditional_tail_calls():
+    """A program made by LLVM: a function that another one calls by a conditional jump has all its calls."""
+    if not shutil.which("clang"):
+        pytest.skip("no clang")
+    program = os.path.join(WORK, "tail")
+    run("clang", "-O2", "-Os", "-static", "-o", program, os.path.join(TOP, "tests/guests/tail.c"))
+    code = run("objdump", "-d", "--disassemble=chooses", program).stdout.decode()
+    assert re.search(r"\tj(?!mp)\w+ .*<called>", code), code
+    image, trace = program + ".img", program + ".upto"
+    run(os.path.join(TOP, "scripts/guest-initrd.sh"), kernel("6.12")[0], os.path.join(TOP, "tests/guests/tail.init"), image, program + "=tail")
+    said = record(trace, qemu_args("6.12", image)).stdout.decode(errors="replace")
+    times = int(re.search(r"called (\d+) times", said).group(1))
+    calls = {f["function"]: f["calls"] for f in upto_json("top", "--json", "-n", "0", "--user", trace)["functions"]}
+    assert times == 2000 and calls["called [tail]"] == times and calls["chooses [tail]"] == 3000, calls
+    check(trace)
+    os.unlink(trace)

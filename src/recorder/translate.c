@@ -296,20 +296,28 @@ static bool leads_on(enum x86_kind kind)
 }
 
 /*
+ * May a conditional jump without symbols, as in a program, be a call in tail position? Then it has a distance of 32 bits: see
+ * guest/tail_jumps.h. A place that is only far is within the same function, most often; so it has to be aligned as functions are.
+ */
+static bool may_be_tail_call(const struct work *w, uint64_t addr, uint8_t length, uint64_t target)
+{
+	enum { SHORT = 2 };
+
+	if (length <= SHORT || !kernel_found(&recorder.kernel))
+		return false;
+	return target % FUNCTION_ALIGNMENT == 0 ? leaves_function(w, addr, target) : map_get(&recorder.call_targets, target) != NULL;
+}
+
+/*
  * Whether a conditional jump is taken cannot be watched where it stands; when
- * it leaves its function, the place that it leads to is watched instead. Where
- * there are no symbols, as in programs, only jumps with a 32-bit distance can
- * be calls in tail position: see guest/tail_jumps.h.
+ * it leaves its function, the place that it leads to is watched instead.
  */
 static void jump_conditional(const struct work *w, const struct x86_insn *x, uint64_t addr, uint8_t length)
 {
-	enum { SHORT = 2 };
 	uint64_t target = target_of(x, addr, length);
 
 	leads_to(target);
-	if (w->function == SYMTAB_NONE && (length <= SHORT || !is_long(addr) || target % FUNCTION_ALIGNMENT))
-		return;
-	if (leaves_function(w, addr, target))
+	if (w->function == SYMTAB_NONE ? may_be_tail_call(w, addr, length, target) : leaves_function(w, addr, target))
 		expect_arrival(target);
 }
 
