@@ -96,15 +96,15 @@ static void find_piece(const struct look *l, uint64_t page, struct content *c)
 		content_add_piece(c, &p);
 }
 
-/* Add what is in memory, from the page that runs on, or from where the look before ended. */
-static void find_pieces(const struct look *l, struct content *c)
+/* Add what is in memory, up to so many pieces, from the page that runs on, or from where the look before ended. */
+static void find_pieces(const struct look *l, struct content *c, size_t max)
 {
 	struct unproven *m = l->m;
 	uint64_t pages = pages_of(m), probes = l->last ? PROBES_LAST : PROBES, rip = registers_read(&l->v->regs, GUEST_RIP);
 
 	if (rip - m->start < m->size)
 		find_piece(l, (rip - m->start) / GUEST_PAGE, c);
-	for (uint64_t i = 0; i < pages && i < probes && c->count < CONTENT_PIECES; i++) {
+	for (uint64_t i = 0; i < pages && i < probes && c->count < max; i++) {
 		find_piece(l, m->next_page % pages, c);
 		m->next_page = (m->next_page + 1) % pages;
 	}
@@ -129,9 +129,10 @@ static bool agrees(const struct look *l, const struct content *known)
 	return same;
 }
 
+/* Who maps only a part of a file, as no linker does, has no build-id in memory, but has the same code. */
 static bool is_content(const struct look *l, const struct content *known)
 {
-	if (l->id.id_len || known->id_len)
+	if (l->id.id_len)
 		return l->id.id_len == known->id_len && !memcmp(l->id.id, known->id, known->id_len);
 	return agrees(l, known);
 }
@@ -163,13 +164,14 @@ static uint32_t new_number(const struct look *l, struct content *c)
 	return (uint32_t)(*newest = contents.n_numbers);
 }
 
-/* Tell whose content it is, with those pieces of it that are new. */
+/* Tell whose content it is, with those pieces of it that are new. With a build-id they are not needed. */
 static void put_content(const struct look *l, bool new, size_t first_piece)
 {
+	const struct content *c = content_of(l->m);
 	struct buf payload = { 0 }, out = { 0 };
 
 	if (new)
-		content_put(&payload, content_of(l->m), first_piece);
+		content_put(&payload, c, c->id_len ? c->count : first_piece);
 	code_record_put(&out, &(struct code_record){
 		.change = CODE_CONTENT, .cpu = l->v->index, .ns = guest_time(l->v), .insns = l->v->live->insns, .mm = l->m->mm, .start = l->m->start,
 		.size = l->m->number, .name = "", .symbols = payload.data, .symbols_len = payload.len,
@@ -187,8 +189,7 @@ static uint32_t found_number(const struct look *l)
 	memcpy(c.id, l->id.id, c.id_len);
 	for (size_t i = 0; i < l->id.count; i++)
 		content_add_piece(&c, &l->id.pieces[i]);
-	if (!c.id_len)
-		find_pieces(l, &c);
+	find_pieces(l, &c, c.id_len ? COMPARED : CONTENT_PIECES);
 	/* a header alone is no proof: other programs may have the same */
 	if (c.id_len || c.count > l->id.count)
 		return new_number(l, &c);
@@ -216,8 +217,8 @@ static void enrich(const struct look *l)
 	struct content *c = content_of(l->m);
 	size_t before = c->count;
 
-	find_pieces(l, c);
-	if (c->count > before)
+	find_pieces(l, c, c->id_len ? COMPARED : CONTENT_PIECES);
+	if (c->count > before && !c->id_len)
 		put_content(l, true, before);
 }
 
@@ -265,13 +266,13 @@ static bool prove(struct look *l)
 		prove_new(l);
 	if (!m->number)
 		return false;
-	/* one piece is the header's, if it was found */
-	return l->last || content_of(m)->id_len || (m->owns && (content_of(m)->count > pages_of(m) || content_of(m)->count == CONTENT_PIECES));
+	/* one piece is the header's, if it was found; with a build-id there need be one at all, for mappings that show only code */
+	return l->last || (content_of(m)->id_len && content_of(m)->count) || (m->owns && (content_of(m)->count > pages_of(m) || content_of(m)->count == CONTENT_PIECES));
 }
 
 static void drop(size_t i)
 {
-	contents.list[i] = contents.list[--contents.count];
+	memmove(&contents.list[i], &contents.list[i + 1], (--contents.count - i) * sizeof *contents.list);
 }
 
 /* Returns whether there is something to be looked at again before the process exits. */
@@ -279,15 +280,16 @@ static bool look(struct vcpu *v, uint64_t mm, bool last)
 {
 	bool left = false;
 
-	for (size_t i = contents.count; i-- > 0;) {
+	/* from the oldest on: what is known of it may tell what others are */
+	for (size_t i = 0; i < contents.count;) {
 		struct look l = { .v = v, .m = &contents.list[i], .last = last };
 
-		if (l.m->mm != mm)
-			continue;
-		if (prove(&l))
+		if (l.m->mm == mm && prove(&l)) {
 			drop(i);
-		else if (!is_shared(l.m) && l.m->looks < LOOKS_MAX)
-			left = true;
+			continue;
+		}
+		left |= l.m->mm == mm && !is_shared(l.m) && l.m->looks < LOOKS_MAX;
+		i++;
 	}
 	return left;
 }
