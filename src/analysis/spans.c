@@ -159,7 +159,7 @@ static const char *module_name(const struct making *m, const struct stack *stack
 	const struct code_records *code = &m->reader->code;
 
 	for (size_t i = 0; i < code->count; i++)
-		if (code->records[i].change == CODE_MODULE && code->records[i].insns == s->insns && code->records[i].cpu == (uint32_t)stack->cpu)
+		if (code->records[i].change == CODE_MODULE && !code->records[i].is_object && code->records[i].insns == s->insns && code->records[i].cpu == (uint32_t)stack->cpu)
 			return code->records[i].name;
 	return NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel_files.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,22 @@ char *layout_cache(void)
 	return home && *home == '/' ? xasprintf("%s/.cache/upto/layouts", home) : NULL;
 }
 
+/* FILE or FILE@ADDRESS; a name may have an '@' of its own. */
+static void add_file(struct kernel_sources *sources, char *text)
+{
+	struct symbol_file *file = &sources->symbols[sources->n_symbols++];
+	char *at = strrchr(text, '@'), *end;
+
+	*file = (struct symbol_file){ .path = text };
+	if (!at || at == text || strncmp(at + 1, "0x", 2) != 0)
+		return;
+	errno = 0;
+	file->address = strtoull(at + 1, &end, 16);
+	file->placed = !*end && end > at + 3 && !errno;
+	if (file->placed)
+		*at = '\0';
+}
+
 int kernel_files_init(const struct args *args, const char *image, struct kernel_files *ret, struct error *err)
 {
 	const char *symbols = arg_if_any(args, "symbols");
@@ -34,7 +51,7 @@ int kernel_files_init(const struct args *args, const char *image, struct kernel_
 			return error_set(err, "--symbols: more than %d files", KERNEL_FILES_MAX);
 		}
 		if (*path)
-			ret->sources.symbols[ret->sources.n_symbols++] = path;
+			add_file(&ret->sources, path);
 	}
 	return 0;
 }

@@ -127,7 +127,7 @@ static bool read_functions(const struct kernel_sources *sources, struct symtab *
 /* What the functions are said to be in. */
 static const char *file_of(const struct kernel_sources *sources)
 {
-	return sources->image ? sources->image : sources->symbols[0];
+	return sources->image ? sources->image : sources->symbols[0].path;
 }
 
 static bool has(const struct asked_names *all, bool certain)

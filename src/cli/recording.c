@@ -140,7 +140,10 @@ static void put_sources(const struct kernel_sources *sources, struct buf *lines)
 		char key[32];
 
 		snprintf(key, sizeof key, "symbols.%zu", i);
-		meta_put(lines, key, sources->symbols[i]);
+		meta_put(lines, key, sources->symbols[i].path);
+		snprintf(key, sizeof key, "address.%zu", i);
+		if (sources->symbols[i].placed)
+			meta_put_u64(lines, key, sources->symbols[i].address);
 	}
 }
 
@@ -372,7 +375,10 @@ static void summarise(const struct recording *rec, const struct stats *st, const
 		tell_all(rec, st);
 	if (chosen->lines.len)
 		fwrite(chosen->lines.data, 1, chosen->lines.len, stderr);
-	if (!st->kernel && st->events)
+	if (st->never_ran[0])
+		fprintf(stderr, "upto: %s: nothing of these ran, or not where it was said to: %.*s\n", rec->output, (int)sizeof st->never_ran,
+			st->never_ran);
+	if (!st->kernel && !st->names && !st->objects && st->events)
 		fprintf(stderr, "upto: %s: no kernel of Linux was found: give --symbols FILE with the functions of what ran\n", rec->output);
 	if (st->no_names[0])
 		fprintf(stderr, "upto: %s: kernel without names: %.*s, and no vmlinux or System.map lies beside it; give --symbols vmlinux\n",

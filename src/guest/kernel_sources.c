@@ -119,10 +119,53 @@ static int add_file(struct known_kernel *k, const char *path, struct error *err)
 	return 0;
 }
 
+/* Code that is no Linux's. Files of types, and System.maps, have no code. */
+static bool is_other_code(const struct kernel_image *file)
+{
+	return file->n_sections && has_functions(file) && !file->banner && !symbol_list_find(&file->symbols, "linux_banner");
+}
+
+static bool has_section(const struct kernel_image *image, const struct image_section *section)
+{
+	for (size_t i = 0; i < image->n_sections; i++)
+		if (image->sections[i].addr == section->addr && image->sections[i].size == section->size)
+			return true;
+	return false;
+}
+
+/* Is it of the kernel of one's own that -kernel starts? If nothing is known of that one, the first file is. */
+static bool is_own(const struct kernel_sources *s, const struct known_kernel *k, const struct kernel_image *file)
+{
+	if (!s->image || k->image.banner || k->own)
+		return false;
+	if (!k->image.n_sections)
+		return true;
+	return has_functions(&k->image) ? functions_agree(&k->image.symbols, &file->symbols) : has_section(&k->image, file->sections);
+}
+
+static int add_named_file(const struct kernel_sources *s, size_t i, struct known_kernel *k, struct error *err)
+{
+	struct kernel_image file;
+	bool other, own;
+
+	k->is_object[i] = s->symbols[i].placed;
+	if (k->is_object[i])
+		return 0;
+	if (kernel_image_load(s->symbols[i].path, &file, err) < 0)
+		return -1;
+	other = is_other_code(&file);
+	own = other && is_own(s, k, &file);
+	kernel_image_deinit(&file);
+	k->is_object[i] = other && !own;
+	if (own)
+		k->own = s->symbols[i].path;
+	return k->is_object[i] ? 0 : add_file(k, s->symbols[i].path, err);
+}
+
 static int add_named(const struct kernel_sources *s, struct known_kernel *k, struct error *err)
 {
 	for (size_t i = 0; i < s->n_symbols; i++)
-		if (add_file(k, s->symbols[i], err) < 0)
+		if (add_named_file(s, i, k, err) < 0)
 			return -1;
 	return 0;
 }

@@ -15,9 +15,16 @@ enum { KERNEL_FILES_MAX = 16 };
 /* In place of a file of types: what there is of them does not count, and all is learnt from the running guest. */
 #define KERNEL_LEARN "learn"
 
+/* A file that the user names. */
+struct symbol_file {
+	const char *path;
+	bool placed;                            /* its code lies at that address */
+	uint64_t address;
+};
+
 struct kernel_sources {
 	const char *image;                      /* what boots; NULL: not known, it comes from a disk */
-	const char *symbols[KERNEL_FILES_MAX];  /* files that the user names */
+	struct symbol_file symbols[KERNEL_FILES_MAX];
 	size_t n_symbols;
 	const char *types;                      /* the user's file of types; NULL: none; KERNEL_LEARN: take none at all */
 	const char *cache;                      /* folder of layouts that were learnt, by build-id; NULL: none */
@@ -28,6 +35,8 @@ struct known_kernel {
 	struct kernel_image image;
 	struct layout layout;
 	bool learns;                            /* types do not count */
+	bool is_object[KERNEL_FILES_MAX];       /* of the files that the user names: it is no Linux, and not what -kernel starts either */
+	const char *own;                        /* the file of these that has the functions of what -kernel starts, if that is no Linux; or NULL */
 };
 
 /*

@@ -5,6 +5,7 @@
 
 #include "learning.h"
 #include "loaded.h"
+#include "objects.h"
 #include "syscalls.h"
 #include "tasks.h"
 #include "trace/boots.h"
@@ -79,6 +80,7 @@ void boot_begin(uint64_t ns, bool loaded)
 	recorder.boot++;
 	recorder.kexec = false;
 	kernel_forget(&recorder.kernel);
+	objects_forget();
 	/* blocks that are still translated have their numbers, but an address does not lead to them */
 	blocks_forget(&recorder.blocks);
 	idts_init(&recorder.idts);

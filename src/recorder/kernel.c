@@ -187,6 +187,12 @@ static void note_names(struct kernel *k, const struct kernel_image *image)
 		k->no_names = xstrdup(image->no_names.text);
 }
 
+/* What a kernel of Linux has, and nothing else. */
+static bool is_linux(const struct kernel_image *image)
+{
+	return image->banner || symbol_list_find(&image->symbols, "linux_banner");
+}
+
 static void use_image(struct kernel *k, const struct kernel_image *image, const struct layout *layout, uint64_t slide)
 {
 	const struct raw_symbol *command_line = symbol_list_find(&image->symbols, "boot_command_line");
@@ -198,7 +204,8 @@ static void use_image(struct kernel *k, const struct kernel_image *image, const 
 	k->slide = slide;
 	k->layout = *layout;
 	note_names(k, image);
-	find_hooks(k, image, slide);
+	if (is_linux(image)) /* functions of another kernel mean something else by such names */
+		find_hooks(k, image, slide);
 	if (entry_start && entry_end) {
 		k->entry_start = entry_start->addr + slide;
 		k->entry_end = entry_end->addr + slide;
@@ -213,12 +220,6 @@ static void use_image(struct kernel *k, const struct kernel_image *image, const 
 	if (image->banner && !k->banner)
 		k->banner = xstrndup(image->banner, strcspn(image->banner, "\n"));
 	__atomic_store_n(&k->found, true, __ATOMIC_RELEASE);
-}
-
-/* What a kernel of Linux has, and nothing else. */
-static bool is_linux(const struct kernel_image *image)
-{
-	return image->banner || symbol_list_find(&image->symbols, "linux_banner");
 }
 
 void kernel_start(struct kernel *k, const struct kernel_sources *sources)
@@ -353,8 +354,10 @@ void kernel_forget(struct kernel *k)
 {
 	struct kernel next;
 
-	if (k->no_linux)
+	if (k->no_linux) {
+		k->modules = (struct modules){ 0 };
 		return; /* what it is, and where, was said by the user */
+	}
 	wait_for_image(k);
 	next = (struct kernel){
 		.sources = k->sources, .error = k->error, .known = k->known, .have_image = k->have_image,

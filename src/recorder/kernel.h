@@ -23,7 +23,7 @@ struct kernel {
 	pthread_t loader;
 	bool loading;
 	struct kernel_sources sources; /* its strings live as long as the recorder */
-	bool no_linux;           /* symbols were given for what is no Linux: nothing to look for */
+	bool no_linux;           /* what -kernel starts is no Linux, and its symbols were given: nothing to look for */
 	struct error error;      /* why the files were no good */
 	struct known_kernel known;
 	struct buf jumps_to;     /* link addresses that conditional jumps lead to in other functions: guest/tail_jumps.h */
@@ -107,21 +107,22 @@ const struct hook *kernel_hook_at(const struct kernel *k, uint64_t addr);
 /* What the kernel lacks of what is to be learnt, as text for people; nothing: it has all. */
 void kernel_lacks(const struct kernel *k, struct buf *out);
 
-/* A number for the function at a run-time address, the kernel's or a module's; SYMTAB_NONE: none. */
+/* A number for the function at a run-time address, the kernel's, a module's or an object's (objects.h); SYMTAB_NONE: none. */
 static inline long kernel_function(struct kernel *k, uint64_t addr)
 {
+	bool found = kernel_found(k);
 	long i;
 
-	if (!kernel_found(k) || (!addr_is_kernel(addr) && !k->no_linux))
+	if (found && !addr_is_kernel(addr) && !k->no_linux)
 		return SYMTAB_NONE;
-	i = symtab_lookup(&k->tab, addr - k->slide);
+	i = found ? symtab_lookup(&k->tab, addr - k->slide) : SYMTAB_NONE;
 	return i == SYMTAB_NONE ? modules_function(&k->modules, addr) : i;
 }
 
 /* Run-time bounds of a function. */
 static inline void kernel_bounds(const struct kernel *k, long function, uint64_t *ret_start, uint64_t *ret_end)
 {
-	bool own = (size_t)function < k->tab.count;
+	bool own = !modules_is_number(function);
 	const struct symbol *s = own ? &k->tab.symbols[function] : modules_symbol(&k->modules, function);
 	uint64_t slide = own ? k->slide : 0;
 

@@ -29,6 +29,18 @@ void modules_free(struct modules *m, uint64_t start);
 /* A number for the function at the address, above all those of the kernel itself; SYMTAB_NONE: none. */
 long modules_function(struct modules *m, uint64_t addr);
 
+/* Is it one of those numbers, and not a kernel's own function's? */
+static inline bool modules_is_number(long function)
+{
+	return function >> 32;
+}
+
+/* Whose function that is: its place in `tabs`. */
+static inline size_t modules_number(long function)
+{
+	return (size_t)(function >> 32) - 1;
+}
+
 const struct symbol *modules_symbol(const struct modules *m, long function);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Loaded by QEMU with one argument, config=FD: a file of key=value lines that
- * `upto record` wrote. Keys: out, stats (file descriptors), kernel, symbols
- * (paths), icount (it is on), icount_shift (the clock goes by instructions alone,
+ * `upto record` wrote. Keys: out, stats (file descriptors), kernel, symbols.N
+ * (paths), address.N (where that file's code lies, if the user said so), icount (it is on), icount_shift (the clock goes by instructions alone,
  * 2^that ns each), inside (what of QEMU's inside may be used:
  * qemu_inside.h), start, stop, every, before (what is to be recorded: waiting.h),
  * spans (how many; condition_key()),
@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "boot.h"
 #include "guest_time.h"
+#include "objects.h"
 #include "waiting.h"
 #include "watch.h"
 
@@ -73,6 +74,7 @@ static void on_qemu_exit(void)
 	waiting_finish();
 	watch_finish();
 	boot_tell_learnt();
+	objects_finish();
 	drain_finish();
 }
 
@@ -154,12 +156,16 @@ static void read_sources(const struct meta *config, struct kernel_sources *ret)
 {
 	*ret = (struct kernel_sources){ .image = kept(config, "kernel"), .types = kept(config, "types"), .cache = kept(config, "cache") };
 	while (ret->n_symbols < KERNEL_FILES_MAX) {
+		struct symbol_file *file = &ret->symbols[ret->n_symbols];
 		char key[32];
 
 		snprintf(key, sizeof key, "symbols.%zu", ret->n_symbols);
 		if (!meta_get(config, key))
 			break;
-		ret->symbols[ret->n_symbols++] = kept(config, key);
+		file->path = kept(config, key);
+		snprintf(key, sizeof key, "address.%zu", ret->n_symbols++);
+		file->placed = meta_get(config, key);
+		file->address = meta_get_u64(config, key, 0);
 	}
 }
 
@@ -179,6 +185,8 @@ static int start(const struct meta *config, struct error *err)
 	kernel_start(&recorder.kernel, &sources);
 	if ((sources.n_symbols || sources.types) && !recorder.kernel.have_image)
 		return error_set(err, "%s", recorder.kernel.error.text);
+	if (sources.n_symbols && objects_start(&sources, &recorder.kernel.known, err) < 0)
+		return -1;
 	if (ftruncate((int)meta_get_u64(config, "out", 0), 0) < 0 || !drain_start((int)meta_get_u64(config, "out", 0), config))
 		return error_set(err, "cannot write the trace");
 	if (kernel_found(&recorder.kernel)) {

@@ -29,6 +29,8 @@ struct stats {
 	char lacks[1024];     /* what upto reads in a kernel and this one lacks, as in the trace's META; empty: nothing */
 	uint64_t learn_ns, learn_tries; /* how long the host took to look for them, and how often it did */
 	uint32_t learnt;      /* members of the kernel's structures whose places were learnt from the guest */
+	uint32_t objects;     /* 1: code of firmware or the like ran whose functions the user gave */
+	char never_ran[1024]; /* files of such code that did not; empty: none */
 	char no_names[256];   /* why a kernel that was found has no names of functions; empty: it has */
 };
 

@@ -12,6 +12,7 @@
 #include "kernel_width.h"
 #include "learning.h"
 #include "limits.h"
+#include "objects.h"
 #include "waiting.h"
 #include "watch.h"
 
@@ -823,6 +824,9 @@ static void translate(struct work *w)
 		w->lengths[i] = (uint8_t)qemu_plugin_insn_size(qemu_plugin_tb_get_insn(w->tb, i));
 		w->end += w->lengths[i];
 	}
+	w->function = SYMTAB_NONE;
+	if ((!kernel_found(&recorder.kernel) || recorder.kernel.no_linux) && !begins_handler(w))
+		objects_look(addr);
 	hook = kernel_found(&recorder.kernel) ? kernel_hook_at(&recorder.kernel, addr) : NULL;
 	w->watches = waiting_watches(addr, w->end, hook);
 	w->function = function_at_start(w);

@@ -27,6 +27,8 @@ struct build {
 	struct map objects;      /* hash of which file it is → object + 1 */
 };
 
+enum object_kind { OBJECT_FILE, OBJECT_MODULE, OBJECT_OUTSIDE };
+
 /* The guest's text as a terminal can show it. */
 static char *plain(const char *text)
 {
@@ -46,20 +48,21 @@ static uint32_t add_function(struct code *c, const struct code_function *functio
 }
 
 static uint32_t number_of(struct build *b, uint64_t identity, const struct code_object *o, const char *name,
-			  const char *section, bool module)
+			  const char *section, enum object_kind kind)
 {
 	uint64_t *number = map_put(&b->numbers, identity, 0);
 
 	if (!*number)
 		*number = add_function(b->c, &(struct code_function){
 			.name = name ? xasprintf("%s [%s]", name, o->name) : xasprintf("[%s]", o->name),
-			.object = o->name, .section = section, .whole = !name, .module = module,
+			.object = o->name, .section = section, .whole = !name,
+			.module = kind == OBJECT_MODULE, .outside = kind == OBJECT_OUTSIDE,
 		}) + 1;
 	return (uint32_t)(*number - 1);
 }
 
 /* Takes the table and the name over. Returns the object's number. */
-static uint32_t add_object(struct build *b, char *name, uint64_t identity, struct symtab *tab, bool module)
+static uint32_t add_object(struct build *b, char *name, uint64_t identity, struct symtab *tab, enum object_kind kind)
 {
 	struct code *c = b->c;
 	struct code_object *o;
@@ -73,10 +76,10 @@ static uint32_t add_object(struct build *b, char *name, uint64_t identity, struc
 		uint64_t hash = hash_text(identity, function), *same = map_put(&seen, hash, 0);
 
 		o->numbers[i] = number_of(b, hash64(hash + ++*same), o, function,
-					  module ? symtab_section_name(&o->tab, (long)i) : "", module);
+					  kind == OBJECT_FILE ? "" : symtab_section_name(&o->tab, (long)i), kind);
 	}
 	map_free(&seen);
-	o->whole = number_of(b, identity, o, NULL, "", module);
+	o->whole = number_of(b, identity, o, NULL, "", kind);
 	return (uint32_t)c->n_objects++;
 }
 
@@ -96,7 +99,7 @@ static int take_module(struct build *b, const struct code_record *r, uint32_t bo
 
 	if (decode(r->symbols, r->symbols_len, &tab, err) < 0)
 		return -1;
-	object = add_object(b, plain(r->name), hash_text(1, r->name), &tab, true);
+	object = add_object(b, plain(r->name), hash_text(r->is_object ? 3 : 1, r->name), &tab, r->is_object ? OBJECT_OUTSIDE : OBJECT_MODULE);
 	/* section 0 stands for "none" */
 	for (size_t i = 1; i < tab.n_sections; i++) {
 		const struct symtab_section *s = &tab.sections[i];
@@ -169,7 +172,7 @@ static int take_mapped(struct build *b, const struct code_record *r, uint64_t co
 	if (!*known) {
 		if (decode(file ? file->symbols : NULL, file ? file->symbols_len : 0, &tab, err) < 0)
 			return -1;
-		*known = add_object(b, label_of(r->name), identity, &tab, false) + 1;
+		*known = add_object(b, label_of(r->name), identity, &tab, OBJECT_FILE) + 1;
 	}
 	*ret_object = (uint32_t)(*known - 1);
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The functions of code that is not the kernel image's own: of its modules, and
- * of the files that processes execute. Each has a number; that of a module that
+ * The functions of code that is not the kernel image's own: of its modules, of
+ * the files that processes execute, and of objects that are no Linux. Each has a number; that of a module that
  * is loaded again, or of a file that is mapped many times, stays the same. What
  * has no name of its own in an object belongs to the object as a whole.
  */
@@ -24,6 +24,7 @@ struct code_function {
 	const char *object;   /* "ext4" */
 	const char *section;  /* ".text"; "" for files */
 	bool whole, module;
+	bool outside;         /* of firmware, a boot loader, a kernel that is no Linux: neither a module's nor a program's */
 };
 
 struct code {
@@ -48,7 +49,7 @@ struct code_place {
 int code_init(struct code *c, const struct reader *r, struct error *err);
 void code_deinit(struct code *c);
 
-/* `boot` is the number of the boot that is under way then (trace/boots.h). */
+/* In a module or an object that is no Linux. `boot` is the number of the boot that is under way then (trace/boots.h). */
 struct code_place code_in_kernel(const struct code *c, uint64_t addr, uint64_t ns, size_t boot);
 /* `record` is the number of the mapping's record. */
 struct code_place code_in_file(const struct code *c, const struct code_record *mapping, size_t record, uint64_t addr);

@@ -147,17 +147,24 @@ static enum name_group group_of(const struct boot *boot, uint64_t addr, uint64_t
 	return ns >= boot->decompressor_ns ? GROUP_DECOMPRESSOR : GROUP_FIRMWARE;
 }
 
+enum { FIRMWARE_END = 1 << 20 }; /* what lies below is not overwritten by Linux: a BIOS also runs later */
+
 /* Where in code that is not the kernel's own; no object: nowhere. */
 static struct code_place place_in_code(const struct names *n, const struct boot *boot, uint64_t addr, uint64_t ns, uint32_t version)
 {
-	const struct code_record *mapping;
+	const struct code_record *mapping = addr_is_kernel(addr) ? NULL : spaces_mapping(&n->spaces, version, addr);
 
-	if (addr_is_kernel(addr))
-		return code_in_kernel(&n->code, addr, ns, (size_t)(boot - n->boots->list));
-	mapping = spaces_mapping(&n->spaces, version, addr);
+	if (!mapping && !addr_is_kernel(addr) && addr >= FIRMWARE_END && ns >= boot->kernel_ns)
+		return (struct code_place){ 0 }; /* a program's, that nothing told of */
 	if (!mapping)
-		return (struct code_place){ 0 };
+		return code_in_kernel(&n->code, addr, ns, (size_t)(boot - n->boots->list));
 	return code_in_file(&n->code, mapping, (size_t)(mapping - n->spaces.code), addr);
+}
+
+/* Firmware is gone when programs run: what is there depends on the time. */
+static bool is_outside(const struct names *n, const struct code_place *p)
+{
+	return n->code.functions[p->object->whole].outside;
 }
 
 static struct place find_any_place(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, bool *ret_always)
@@ -172,7 +179,7 @@ static struct place find_any_place(const struct names *n, uint64_t addr, uint64_
 			.function = n->tables[boot->symbols].numbers[own.index], .at = own.offset ? 0 : AT_START,
 		};
 	p = place_in_code(n, boot, addr, ns, version);
-	*ret_always = addr_is_kernel(addr) ? p.always : version && p.object;
+	*ret_always = addr_is_kernel(addr) ? p.always : version && p.object && !is_outside(n, &p);
 	if (!p.object)
 		return (struct place){ .function = n->groups + group_of(boot, addr, ns), .at = IN_GROUP };
 	return (struct place){
@@ -246,7 +253,14 @@ bool names_is_user(const struct names *n, uint32_t function)
 {
 	const struct code_function *f = code_function(n, function);
 
-	return f ? !f->module : function == n->groups + GROUP_USER;
+	return f ? !f->module && !f->outside : function == n->groups + GROUP_USER;
+}
+
+bool names_is_outside(const struct names *n, uint32_t function)
+{
+	const struct code_function *f = code_function(n, function);
+
+	return f && f->outside;
 }
 
 bool names_is_group(const struct names *n, uint32_t function)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What an address of a trace is called. Every address belongs to a function:
- * one of the kernel's, of a module's or a file's, or the group that stands for
+ * one of the kernel's, of a module's, a file's or an object's (firmware), or the group that stands for
  * code that nothing is known of.
  */
 #ifndef UPTO_REPLAY_NAMES_H
@@ -79,6 +79,8 @@ enum place_at {
 /* Whose code it is; neither: firmware, the decompressor, unknown. */
 bool names_is_kernel(const struct names *n, uint32_t function);
 bool names_is_user(const struct names *n, uint32_t function);
+/* Is it a function of firmware or the like, which has a name since the user gave the file? */
+bool names_is_outside(const struct names *n, uint32_t function);
 
 /* Not a function with bounds, but all code of a kind, or of a file, that has no name. */
 bool names_is_group(const struct names *n, uint32_t function);

@@ -2,8 +2,13 @@
 /* Where stacks end all at once: another stage of a boot, another boot, a gap. */
 #include "stacks_frames.h"
 
-static int stage_of(const struct names *names, uint32_t function)
+static int stage_of(const struct names *names, uint32_t function, uint64_t ns)
 {
+	const struct boot *boot = &names->boots->list[boots_at(names->boots, ns)];
+
+	/* a kernel of one's own that a boot loader starts may be such an object, too: nothing tells one from the other */
+	if (names_is_outside(names, function))
+		return ns >= boot->kernel_ns ? STAGE_KERNEL : ns >= boot->decompressor_ns ? STAGE_DECOMPRESSOR : STAGE_FIRMWARE;
 	if (function == names->groups + GROUP_FIRMWARE)
 		return STAGE_FIRMWARE;
 	return function == names->groups + GROUP_DECOMPRESSOR ? STAGE_DECOMPRESSOR : STAGE_KERNEL;
@@ -11,7 +16,7 @@ static int stage_of(const struct names *names, uint32_t function)
 
 bool replay_enter_stage(struct replay *r, struct lane *lane, uint64_t target)
 {
-	int stage = stage_of(r->stacks->names, place_of(r, target).function);
+	int stage = stage_of(r->stacks->names, place_of(r, target).function, r->stacks->ns);
 
 	if (stage <= lane->stage)
 		return false;

@@ -7,6 +7,8 @@
 #include "base/alloc.h"
 #include "text.h"
 
+enum { OBJECT = 1 }; /* in the place of the offset, which modules do not have */
+
 void code_record_put(struct buf *out, const struct code_record *r)
 {
 	buf_put_u8(out, (uint8_t)r->change);
@@ -16,7 +18,7 @@ void code_record_put(struct buf *out, const struct code_record *r)
 	buf_put_varint(out, r->mm);
 	buf_put_varint(out, r->start);
 	buf_put_varint(out, r->size);
-	buf_put_varint(out, r->offset);
+	buf_put_varint(out, r->is_object ? OBJECT : r->offset);
 	buf_put_varint(out, r->device);
 	buf_put_varint(out, r->inode);
 	buf_put_varint(out, r->file_size);
@@ -44,6 +46,7 @@ static void decode(struct cursor *in, struct code_record *r)
 	r->start = cursor_varint(in);
 	r->size = cursor_varint(in);
 	r->offset = cursor_varint(in);
+	r->is_object = r->change == CODE_MODULE && r->offset == OBJECT;
 	r->device = cursor_varint(in);
 	r->inode = cursor_varint(in);
 	r->file_size = cursor_varint(in);

@@ -6,6 +6,7 @@
 #ifndef UPTO_TRACE_CODE_RECORDS_H
 #define UPTO_TRACE_CODE_RECORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,7 @@ struct code_record {
 	uint64_t start, size;  /* MAPPED: the addresses; FREED: only the start; CONTENT: the start of the mapping, and the content's number, from 1 on */
 	uint64_t offset;       /* MAPPED: offset of `start` in the file */
 	uint64_t device, inode, file_size; /* MAPPED: the file and its size in bytes; 0 for memory without a file */
+	bool is_object;        /* MODULE: it is none of Linux, but code of firmware, a boot loader or another kernel */
 	const char *name;      /* name of the module, or path of the file ("[vdso]"; "" for memory without a file), in the guest's bytes */
 	const void *symbols;   /* MODULE: its functions at run-time addresses, encoded as in the chunk SYMBOLS; CONTENT: what is new of it, by content_put() */
 	size_t symbols_len;

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "object_code.h"
+
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum {
+	SECTIONS_MAX = 1 << 10,
+	SYMBOLS_MAX = 1 << 22,
+};
+
+struct build {
+	Elf *elf;
+	struct object_code o;
+	size_t sections_cap, parts_cap;
+	struct symtab_function *functions;
+	size_t count, cap;
+};
+
+static void add_part(struct build *b, Elf_Scn *scn, const GElf_Shdr *h, const char *name)
+{
+	Elf_Data *data = elf_rawdata(scn, NULL);
+	struct object_code *o = &b->o;
+
+	if (!data || !data->d_buf || h->sh_addr + data->d_size < h->sh_addr)
+		return;
+	if (!o->n_parts || !strcmp(name, ".text"))
+		o->text = h->sh_addr;
+	o->parts = array_grow(o->parts, o->n_parts, &b->parts_cap, sizeof *o->parts);
+	o->parts[o->n_parts++] = (struct code_part){ .addr = h->sh_addr, .at = o->bytes.len, .len = data->d_size };
+	buf_put(&o->bytes, data->d_buf, data->d_size);
+	symtab_add_section(&o->tab, &b->sections_cap, h->sh_addr, h->sh_addr + data->d_size, name);
+}
+
+static void find_parts(struct build *b)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	symtab_add_section(&b->o.tab, &b->sections_cap, 0, UINT64_MAX, "");
+	if (elf_getshdrstrndx(b->elf, &names) < 0)
+		return;
+	while ((scn = elf_nextscn(b->elf, scn)) && b->o.n_parts < SECTIONS_MAX) {
+		const char *name;
+		GElf_Shdr h;
+
+		if (!gelf_getshdr(scn, &h) || h.sh_type != SHT_PROGBITS || !(h.sh_flags & SHF_EXECINSTR) || !(h.sh_flags & SHF_ALLOC) || !h.sh_size)
+			continue;
+		name = elf_strptr(b->elf, names, h.sh_name);
+		add_part(b, scn, &h, name ? name : "");
+	}
+}
+
+/* Functions in assembler may have no type. */
+static void add_symbol(struct build *b, const GElf_Sym *sym, const char *name)
+{
+	unsigned type = GELF_ST_TYPE(sym->st_info);
+	struct symtab_function f = {
+		.addr = sym->st_value, .size = sym->st_size, .name = name, .local = GELF_ST_BIND(sym->st_info) == STB_LOCAL,
+	};
+
+	if (!name || !*name || *name == '.' || (type != STT_FUNC && type != STT_NOTYPE) || sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS)
+		return;
+	f.section = symtab_section_of(&b->o.tab, f.addr);
+	if (!f.section)
+		return;
+	b->functions = array_grow(b->functions, b->count, &b->cap, sizeof *b->functions);
+	b->functions[b->count++] = f;
+}
+
+static void find_functions(struct build *b)
+{
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(b->elf, scn));) {
+		Elf_Data *data;
+		GElf_Shdr h;
+		GElf_Sym sym;
+
+		if (!gelf_getshdr(scn, &h) || h.sh_type != SHT_SYMTAB || !h.sh_entsize)
+			continue;
+		data = elf_getdata(scn, NULL);
+		for (size_t i = 1; data && i < h.sh_size / h.sh_entsize && i < SYMBOLS_MAX && gelf_getsym(data, (int)i, &sym); i++)
+			add_symbol(b, &sym, elf_strptr(b->elf, h.sh_link, sym.st_name));
+	}
+}
+
+int object_code_parse(const void *data, size_t len, struct object_code *ret, struct error *err)
+{
+	struct build b = { 0 };
+	GElf_Ehdr h;
+	int result = 0;
+
+	elf_version(EV_CURRENT);
+	/* libelf does not write to it */
+	b.elf = elf_memory((char *)data, len);
+	if (!b.elf || elf_kind(b.elf) != ELF_K_ELF || !gelf_getehdr(b.elf, &h))
+		result = error_set(err, "not an ELF file");
+	else if (h.e_type == ET_REL)
+		result = error_set(err, "is not linked, so that its functions have no addresses: give the file that it was linked into");
+	if (result == 0) {
+		find_parts(&b);
+		find_functions(&b);
+		symtab_put_functions(&b.o.tab, b.functions, b.count, NULL);
+		if (!b.o.tab.count)
+			result = error_set(err, "has no symbols of functions");
+	}
+	elf_end(b.elf);
+	free(b.functions);
+	if (result < 0)
+		object_code_deinit(&b.o);
+	else
+		*ret = b.o;
+	return result;
+}
+
+void object_code_deinit(struct object_code *o)
+{
+	symtab_deinit(&o->tab);
+	free(o->parts);
+	buf_free(&o->bytes);
+	*o = (struct object_code){ 0 };
+}
+
+const uint8_t *object_code_bytes(const struct object_code *o, uint64_t addr, size_t *ret_len)
+{
+	for (size_t i = 0; i < o->n_parts; i++) {
+		const struct code_part *p = &o->parts[i];
+
+		if (addr - p->addr < p->len) {
+			*ret_len = p->len - (addr - p->addr);
+			return o->bytes.data + p->at + (addr - p->addr);
+		}
+	}
+	return NULL;
+}
+
+static uint64_t word_at(const uint8_t *bytes, size_t size)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, bytes, size);
+	return word;
+}
+
+/* An address differs by the slide; a distance to what did not move, by as much the other way. */
+static bool is_moved_word(const uint8_t *file, const uint8_t *memory, size_t size, uint64_t slide)
+{
+	uint64_t mask = size == 8 ? UINT64_MAX : UINT32_MAX, by = (word_at(memory, size) - word_at(file, size)) & mask;
+
+	return by == (slide & mask) || by == (-slide & mask);
+}
+
+/* The end of a moved word that has the byte at `i`, the first that differs; 0: there is none. It may begin a few bytes before. */
+static size_t moved_word(const uint8_t *file, const uint8_t *memory, size_t len, size_t i, uint64_t slide)
+{
+	for (size_t back = 0; back < 4 && back <= i; back++) {
+		size_t at = i - back;
+
+		for (size_t size = 8; size >= 4; size /= 2)
+			if (at + size <= len && is_moved_word(file + at, memory + at, size, slide))
+				return at + size;
+	}
+	return 0;
+}
+
+bool code_is_moved(const uint8_t *file, const uint8_t *memory, size_t len, uint64_t slide)
+{
+	for (size_t i = 0; i < len;) {
+		if (file[i] == memory[i]) {
+			i++;
+			continue;
+		}
+		/* what is cut off at the end cannot be told */
+		if (len - i < 4 && i >= 8)
+			return true;
+		i = slide ? moved_word(file, memory, len, i, slide) : 0;
+		if (!i)
+			return false;
+	}
+	return true;
+}
