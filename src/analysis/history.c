@@ -20,7 +20,12 @@ const char *wait_kind_name(enum wait_kind kind)
 
 static uint32_t number_of(const struct stacks *s, const struct stack *stack)
 {
-	return (uint32_t)(stack - s->list);
+	size_t number = (size_t)(stack - s->list);
+
+	/* threads of what is no Linux count as the vCPU's own, as before its first switch */
+	if (number >= s->count - STACKS_FOREIGN)
+		number = s->threads->count + (stack->cpu < 0 ? 0 : (unsigned)stack->cpu);
+	return (uint32_t)number;
 }
 
 /* The functions on a stack, innermost first; `kernel_only`: up to where the kernel was entered. */
@@ -116,7 +121,7 @@ static void switched(void *state, struct stacks *s, const struct stack *from, co
 	struct making *m = state;
 	uint32_t next = number_of(s, to), away;
 
-	if (from == to)
+	if (from == to || (from->thread == THREAD_NONE && to->thread == THREAD_NONE))
 		return;
 	if (from->thread != THREAD_NONE && !is_dead(m, from))
 		begin_away(m, s, from);

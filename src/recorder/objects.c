@@ -20,7 +20,7 @@ enum {
 	FUNCTIONS_MIN = 3, BYTES_MIN = 96, /* what has less in common may be chance … */
 	BYTES_WHOLE = 24,       /* … but for a whole object */
 	TRIES_MAX = 1 << 14,    /* of an object: code that only begins like it has its limits */
-	PIECES_MAX = 64,        /* of an object */
+	PIECES_MAX = 64, LABELS_MAX = 1 << 12, /* of an object */
 	GAP_MAX = 64,           /* functions no farther apart lie in one range */
 	CHECKED = 16,           /* bytes of a block, by which it is seen that another code has come there */
 };
@@ -30,7 +30,7 @@ struct object {
 	bool given;             /* it lies where the user says, and nothing is compared */
 	uint64_t slide;         /* … by that much from where it was linked */
 	struct object_code code;
-	unsigned pieces, tries;
+	unsigned pieces, tries, n_labels;
 	bool ran;
 };
 
@@ -117,9 +117,9 @@ int objects_start(const struct kernel_sources *sources, const struct known_kerne
 }
 
 /* Does that function of it lie in guest memory, moved by that much? */
-static bool is_there(const struct object *o, size_t i, uint64_t slide)
+static bool is_there(const struct object *o, const struct symtab *tab, size_t i, uint64_t slide)
 {
-	const struct symbol *s = &o->code.tab.symbols[i];
+	const struct symbol *s = &tab->symbols[i];
 	uint8_t memory[COMPARED];
 	size_t n = 0;
 	const uint8_t *file = object_code_bytes(&o->code, s->addr, &n);
@@ -140,11 +140,11 @@ static bool *find_piece(const struct object *o, size_t function, uint64_t slide)
 	uint64_t bytes = 0;
 
 	for (size_t i = function, misses = 0; i < tab->count && misses <= MISSES; i++) {
-		there[i] = is_there(o, i, slide);
+		there[i] = is_there(o, tab, i, slide);
 		misses = there[i] ? 0 : misses + 1;
 	}
 	for (size_t i = function, misses = 0; i-- > 0 && misses <= MISSES;) {
-		there[i] = is_there(o, i, slide);
+		there[i] = is_there(o, tab, i, slide);
 		misses = there[i] ? 0 : misses + 1;
 	}
 	for (size_t i = 0; i < tab->count; i++) {
@@ -203,14 +203,15 @@ static void tell(struct code_record *record)
 	buf_free(&out);
 }
 
-static void add_piece(struct object *o, const bool *marks, uint64_t slide)
+/* Functions of one of the object's tables that lie there: those that are marked, or all. */
+static void add_piece(struct object *o, const struct symtab *functions, const bool *marks, uint64_t slide)
 {
 	struct modules *modules = &recorder.kernel.modules;
 	struct code_record record = { .change = CODE_MODULE, .is_object = true, .name = o->name };
 	struct buf symbols = { 0 };
 	struct symtab tab;
 
-	make_table(&o->code.tab, marks, slide, &tab);
+	make_table(functions, marks, slide, &tab);
 	symtab_encode(&tab, &symbols);
 	record.symbols = symbols.data;
 	record.symbols_len = symbols.len;
@@ -219,7 +220,6 @@ static void add_piece(struct object *o, const bool *marks, uint64_t slide)
 	objects.pieces = array_grow(objects.pieces, objects.n_pieces, &objects.pieces_cap, sizeof *objects.pieces);
 	objects.pieces[objects.n_pieces++] = (struct piece){ .object = o, .slide = slide, .module = modules->count };
 	modules_add(modules, &tab);
-	o->pieces++;
 	o->ran = true;
 	recorder.stats->objects = 1;
 }
@@ -236,14 +236,35 @@ static bool find_there(const struct first *first, uint64_t addr)
 	uint64_t slide = addr - o->code.tab.symbols[first->function].addr;
 	bool *marks;
 
-	if (o->pieces == PIECES_MAX || o->tries == TRIES_MAX || !is_there(o, first->function, slide))
+	if (o->pieces == PIECES_MAX || o->tries == TRIES_MAX || !is_there(o, &o->code.tab, first->function, slide))
 		return false;
 	o->tries++;
 	marks = find_piece(o, first->function, slide);
-	if (marks)
-		add_piece(o, marks, slide);
+	if (marks) {
+		add_piece(o, &o->code.tab, marks, slide);
+		o->pieces++;
+	}
 	free(marks);
 	return marks;
+}
+
+/* Control is at a label of what lies there: code in assembler, which the tables do not tell from data before it runs. */
+static bool find_label(const struct piece *p, uint64_t addr)
+{
+	struct object *o = p->object;
+	const struct symtab *labels = &o->code.labels;
+	uint64_t slide = p->slide;
+	long i = symtab_lookup(labels, addr - slide);
+	bool *marks;
+
+	if (i == SYMTAB_NONE || labels->symbols[i].addr != addr - slide || o->n_labels == LABELS_MAX || (!o->given && !is_there(o, labels, (size_t)i, slide)))
+		return false;
+	marks = xcalloc(labels->count, sizeof *marks);
+	marks[i] = true;
+	o->n_labels++;
+	add_piece(o, labels, marks, slide);
+	free(marks);
+	return true;
 }
 
 static void find(uint64_t addr)
@@ -253,9 +274,12 @@ static void find(uint64_t addr)
 
 	for (size_t i = 0; i < objects.count; i++)
 		if (is_given_at(&objects.list[i], addr)) {
-			add_piece(&objects.list[i], NULL, objects.list[i].slide);
+			add_piece(&objects.list[i], &objects.list[i].code.tab, NULL, objects.list[i].slide);
 			return;
 		}
+	for (size_t i = objects.n_pieces; i-- > 0;)
+		if (find_label(&objects.pieces[i], addr))
+			return;
 	if (!objects.n_firsts || !guest_read(&recorder.translate_regs, addr, bytes, sizeof bytes))
 		return;
 	first = map_get(&objects.by_first, hash_bytes(0, bytes, sizeof bytes));
@@ -323,7 +347,7 @@ void objects_forget(void)
 {
 	objects.n_pieces = 0;
 	for (size_t i = 0; i < objects.count; i++)
-		objects.list[i].pieces = objects.list[i].tries = 0;
+		objects.list[i].pieces = objects.list[i].tries = objects.list[i].n_labels = 0;
 }
 
 void objects_finish(void)

@@ -37,11 +37,14 @@ static void apply_event(struct replay *r, struct lane *lane, const struct event 
 		lane->place = lane->stack->place = e->target;
 }
 
+size_t stacks_count(const struct session *session)
+{
+	return session->threads->count + reader_vcpus(session->reader) + STACKS_FOREIGN;
+}
+
 static void init(struct stacks *s, const struct session *session)
 {
-	unsigned vcpus = reader_vcpus(session->reader);
-
-	*s = (struct stacks){ .names = session->names, .threads = session->threads, .count = session->threads->count + vcpus };
+	*s = (struct stacks){ .names = session->names, .threads = session->threads, .count = stacks_count(session) };
 	s->list = xcalloc(s->count, sizeof *s->list);
 	for (size_t i = 0; i < s->count; i++) {
 		s->list[i].thread = i < session->threads->count ? (long)i : THREAD_NONE;

@@ -74,7 +74,7 @@ struct stack {
 	struct frame *frames;   /* the outermost first */
 	size_t depth, cap;
 	uint64_t insns, ns;     /* the thread's own clocks: instructions and time that it ran since its start */
-	long thread;            /* number, see threads.h; THREAD_NONE: a vCPU before its first switch */
+	long thread;            /* number, see threads.h; THREAD_NONE: a vCPU before its first switch, or a thread of what is no Linux */
 	bool began;             /* it has returned from something, or was first seen in the middle of something */
 	bool behind_gap;        /* it was there before a gap, or the trace's begin: frames are missing below the first */
 	uint64_t place;         /* where control is; of those that do not run: where it was left. May be in a thunk */
@@ -153,10 +153,12 @@ struct checkpoint {
 	size_t len;
 };
 
+enum { STACKS_FOREIGN = 64 }; /* for threads of what is no Linux */
+
 struct stacks {
 	const struct names *names;
 	const struct threads *threads;
-	struct stack *list;     /* one a thread, then one a vCPU for the time before its first switch */
+	struct stack *list;     /* one a thread, then one a vCPU for the time before its first switch, then STACKS_FOREIGN */
 	size_t count;
 	struct unmatched unmatched;
 	uint64_t ns, insns;     /* time of the event being replayed, and its vCPU's counter */
@@ -182,5 +184,8 @@ int stacks_at(struct stacks *ret, const struct session *session, const struct ch
 /* In visitor->due(): everything as it is before the next event. */
 void stacks_save(const struct stacks *s, struct buf *out);
 void stacks_deinit(struct stacks *s);
+
+/* How many stacks there are in a replay of that. */
+size_t stacks_count(const struct session *session);
 
 #endif

@@ -21,6 +21,7 @@ bool replay_enter_stage(struct replay *r, struct lane *lane, uint64_t target)
 	if (stage <= lane->stage)
 		return false;
 	lane->stage = stage;
+	replay_end_foreign(r, lane);
 	while (lane->stack->depth)
 		pop_without_return(r, lane->stack, FRAME_JUMPED);
 	push_base(r, lane->stack, target);

@@ -139,19 +139,22 @@ static bool starts_thread(struct replay *r, uint64_t addr)
 	return function == r->new_thread[0] || function == r->new_thread[1];
 }
 
-/* A return that is not just the end of the top frame. */
-static __attribute__((noinline)) void go_elsewhere(struct replay *r, struct stack *stack, const struct event *e)
+/* A return that is not just the end of the top frame. Returns the stack that runs then. */
+static __attribute__((noinline)) struct stack *go_elsewhere(struct replay *r, struct stack *stack, const struct event *e)
 {
 	size_t i = find_slot(stack, e->slot);
 	struct unmatched *u = &r->stacks->unmatched;
 	const struct frame *t = top(stack);
+	struct stack *other = i == stack->depth ? replay_switch_foreign(r, stack, e) : NULL;
 	uint64_t from;
 
+	if (other)
+		return other;
 	if (stack->thunk_calls.count && thunk_calls_return(stack, e->slot, &from)) {
 		stack->began = true;
 		if (from != e->target)
 			jump(r, stack, e->target, EVENT_JUMP_INDIRECT);
-		return;
+		return stack;
 	}
 	if (i == stack->depth && t && frame_is_called(t) && t->from == e->target)
 		i--; /* it has moved to another stack meanwhile: error_entry in arch/x86/entry/entry_64.S */
@@ -163,7 +166,7 @@ static __attribute__((noinline)) void go_elsewhere(struct replay *r, struct stac
 		stack->began = true;
 		if (!right) /* its return address was replaced: a retpoline's jump */
 			jump(r, stack, e->target, e->kind);
-		return;
+		return stack;
 	}
 	/* a call from before the gap returns: those that it had made did not */
 	while (stack->behind_gap && stack->depth && is_left(r, top(stack), e->slot))
@@ -179,9 +182,10 @@ static __attribute__((noinline)) void go_elsewhere(struct replay *r, struct stac
 		u->elsewhere++;
 	stack->began = true;
 	jump(r, stack, e->target, e->kind);
+	return stack;
 }
 
-static inline __attribute__((always_inline)) void go_back(struct replay *r, struct stack *stack, const struct event *e)
+static inline __attribute__((always_inline)) struct stack *go_back(struct replay *r, struct stack *stack, const struct event *e)
 {
 	const struct frame *t = top(stack);
 
@@ -189,27 +193,29 @@ static inline __attribute__((always_inline)) void go_back(struct replay *r, stru
 	if (__builtin_expect(t && t->slot == e->slot && t->from == e->target && frame_is_called(t), 1)) {
 		pop_call(r, stack);
 		stack->began = true;
-	} else {
-		go_elsewhere(r, stack, e);
+		return stack;
 	}
+	return go_elsewhere(r, stack, e);
 }
 
-static inline __attribute__((always_inline)) void apply(struct replay *r, struct stack *stack, const struct event *e)
+/* Returns the stack that runs then. */
+static inline __attribute__((always_inline)) struct stack *apply(struct replay *r, struct stack *stack, const struct event *e)
 {
 	if (e->kind == EVENT_RETURN)
-		go_back(r, stack, e);
+		stack = go_back(r, stack, e);
 	else if (e->kind == EVENT_CALL || e->kind == EVENT_CALL_INDIRECT)
 		call(r, stack, e);
 	else if (e->kind <= EVENT_ARRIVE)
 		jump(r, stack, e->target, e->kind);
 	else if (e->kind == EVENT_INTERRUPT_RETURN)
-		replay_entry_return(r, stack, e);
+		stack = replay_entry_return(r, stack, e);
 	if (e->target)
 		stack->place = e->target;
+	return stack;
 }
 
 /*
- * Events of one stack that runs all the time: they have no clock, and no new task comes before them. `timebase`: what
+ * Events of one task that runs all the time: they have no clock, and no new task comes before them. `timebase`: what
  * their times are made with; NULL: they have them.
  */
 static inline __attribute__((always_inline)) void go_through_plain(struct replay *r, struct lane *lane,
@@ -230,7 +236,7 @@ static inline __attribute__((always_inline)) void go_through_plain(struct replay
 		spend(r, stack, (struct spent){ .insns = e->insns - insns, .ns = now - ns });
 		insns = r->stacks->insns = e->insns;
 		ns = now;
-		apply(r, stack, e);
+		stack = apply(r, stack, e);
 		/* do not use stack->place: if no event has a target, that is still where the stack was last switched out */
 		if (e->target)
 			place = e->target;

@@ -64,21 +64,28 @@ static void enter_user(struct replay *r, struct stack *stack, uint64_t target, b
 	push(r, stack, i ? FRAME_SIGNAL : FRAME_BASE, 0, left, SYSCALL_PLAIN, target);
 }
 
-void replay_entry_return(struct replay *r, struct stack *stack, const struct event *e)
+struct stack *replay_entry_return(struct replay *r, struct stack *stack, const struct event *e)
 {
 	size_t i = find_entry(r, stack, e);
 	bool exec = false;
+	struct stack *other;
 
+	if (i == stack->depth || stack->frames[i].slot != e->slot) {
+		other = e->kind == EVENT_INTERRUPT_RETURN ? replay_switch_foreign(r, stack, e) : NULL;
+		if (other)
+			return other;
+	}
 	if (i < stack->depth) {
 		cut(r, stack, i + 1);
 		pop(r, stack);
-		return;
+		return stack;
 	}
 	if (addr_is_kernel(e->target) || r->stacks->ns < names_kernel_ns(r->stacks->names, r->stacks->ns)) {
 		replay_jump(r, stack, e->target, e->kind); /* iret to itself: sync_core(); firmware uses it as it likes */
-		return;
+		return stack;
 	}
 	for (size_t k = stack->depth; k-- > 0 && !exec;)
 		exec = stack->frames[k].kind == FRAME_SYSCALL && stack->frames[k].role == SYSCALL_EXEC;
 	enter_user(r, stack, e->target, exec);
+	return stack;
 }

@@ -85,7 +85,16 @@ void replay_jump(struct replay *r, struct stack *stack, uint64_t addr, enum even
 
 /* stacks_entries.c: an interrupt or a system call, and what returns from one. */
 void replay_enter_kernel(struct replay *r, struct stack *stack, const struct event *e);
-void replay_entry_return(struct replay *r, struct stack *stack, const struct event *e);
+/* The latter returns the stack that runs then. */
+struct stack *replay_entry_return(struct replay *r, struct stack *stack, const struct event *e);
+
+/*
+ * stacks_foreign.c: a return, or one from an interrupt, that matches nothing on the stack that runs: does it switch to another thread of what
+ * is no Linux? Then the event is replayed, on the stack that runs now. NULL: it does not.
+ */
+struct stack *replay_switch_foreign(struct replay *r, struct stack *stack, const struct event *e);
+/* Another stage of the boot begins on the vCPU: threads of the one before are over. */
+void replay_end_foreign(struct replay *r, struct lane *lane);
 
 /* stacks_tasks.c: the task's stack at that time, or if it is not known, the vCPU's own. */
 struct stack *replay_stack_of(struct stacks *s, uint64_t task, unsigned cpu, uint64_t ns);

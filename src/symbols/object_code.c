@@ -12,12 +12,16 @@ enum {
 	SYMBOLS_MAX = 1 << 22,
 };
 
+struct list {
+	struct symtab_function *functions;
+	size_t count, cap;
+};
+
 struct build {
 	Elf *elf;
 	struct object_code o;
 	size_t sections_cap, parts_cap;
-	struct symtab_function *functions;
-	size_t count, cap;
+	struct list functions, labels;
 };
 
 static void add_part(struct build *b, Elf_Scn *scn, const GElf_Shdr *h, const char *name)
@@ -54,21 +58,22 @@ static void find_parts(struct build *b)
 	}
 }
 
-/* Functions in assembler may have no type. */
 static void add_symbol(struct build *b, const GElf_Sym *sym, const char *name)
 {
 	unsigned type = GELF_ST_TYPE(sym->st_info);
 	struct symtab_function f = {
 		.addr = sym->st_value, .size = sym->st_size, .name = name, .local = GELF_ST_BIND(sym->st_info) == STB_LOCAL,
 	};
+	struct list *list;
 
 	if (!name || !*name || *name == '.' || (type != STT_FUNC && type != STT_NOTYPE) || sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS)
 		return;
 	f.section = symtab_section_of(&b->o.tab, f.addr);
 	if (!f.section)
 		return;
-	b->functions = array_grow(b->functions, b->count, &b->cap, sizeof *b->functions);
-	b->functions[b->count++] = f;
+	list = type == STT_NOTYPE && !f.size ? &b->labels : &b->functions;
+	list->functions = array_grow(list->functions, list->count, &list->cap, sizeof *list->functions);
+	list->functions[list->count++] = f;
 }
 
 static void find_functions(struct build *b)
@@ -83,6 +88,32 @@ static void find_functions(struct build *b)
 		data = elf_getdata(scn, NULL);
 		for (size_t i = 1; data && i < h.sh_size / h.sh_entsize && i < SYMBOLS_MAX && gelf_getsym(data, (int)i, &sym); i++)
 			add_symbol(b, &sym, elf_strptr(b->elf, h.sh_link, sym.st_name));
+	}
+}
+
+/* Put what was found into tables. A label reaches at most to the next function; where there are only labels, they are the functions. */
+static void make_tables(struct build *b)
+{
+	struct object_code *o = &b->o;
+	size_t next = 0, cap = 0;
+
+	for (size_t i = 0; i < o->tab.n_sections; i++)
+		symtab_add_section(&o->labels, &cap, o->tab.sections[i].addr, o->tab.sections[i].end, o->tab.sections[i].name);
+	symtab_put_functions(&o->tab, b->functions.functions, b->functions.count, NULL);
+	symtab_put_functions(&o->labels, b->labels.functions, b->labels.count, NULL);
+	for (size_t i = 0; i < o->labels.count; i++) {
+		struct symbol *s = &o->labels.symbols[i];
+
+		while (next < o->tab.count && o->tab.symbols[next].addr <= s->addr)
+			next++;
+		if (next < o->tab.count && o->tab.symbols[next].addr < s->end)
+			s->end = o->tab.symbols[next].addr;
+	}
+	if (!o->tab.count) {
+		struct symtab none = o->tab;
+
+		o->tab = o->labels;
+		o->labels = none;
 	}
 }
 
@@ -102,12 +133,13 @@ int object_code_parse(const void *data, size_t len, struct object_code *ret, str
 	if (result == 0) {
 		find_parts(&b);
 		find_functions(&b);
-		symtab_put_functions(&b.o.tab, b.functions, b.count, NULL);
+		make_tables(&b);
 		if (!b.o.tab.count)
 			result = error_set(err, "has no symbols of functions");
 	}
 	elf_end(b.elf);
-	free(b.functions);
+	free(b.functions.functions);
+	free(b.labels.functions);
 	if (result < 0)
 		object_code_deinit(&b.o);
 	else
@@ -118,6 +150,7 @@ int object_code_parse(const void *data, size_t len, struct object_code *ret, str
 void object_code_deinit(struct object_code *o)
 {
 	symtab_deinit(&o->tab);
+	symtab_deinit(&o->labels);
 	free(o->parts);
 	buf_free(&o->bytes);
 	*o = (struct object_code){ 0 };

@@ -10,6 +10,7 @@
 
 struct object_code {
 	struct symtab tab;
+	struct symtab labels;     /* symbols without a type and a size: functions in assembler, or where the linker put data between them */
 	struct code_part {
 		uint64_t addr;
 		size_t at, len;   /* in `bytes` */
