@@ -14,7 +14,7 @@ int main(int argc, char **argv)
 	struct error err;
 
 	for (int i = 2; i < argc && i - 2 < KERNEL_FILES_MAX; i++)
-		sources.symbols[sources.n_symbols++] = argv[i];
+		sources.symbols[sources.n_symbols++].path = argv[i];
 	if (argc < 2 || kernel_sources_read(&sources, &kernel, &err) < 0) {
 		fprintf(stderr, "%s\n", argc > 1 ? err.text : "usage: symbols IMAGE [FILE…]");
 		return 1;
