@@ -23,7 +23,7 @@ static int from_trace(const char *path, struct layout *ret, struct error *err)
 	if (reader_open(path, &r, err) < 0)
 		return -1;
 	for (size_t i = r->boots.count; i-- > 0 && !text;)
-		text = meta_get(&r->meta, boot_key(i, "layout", key));
+		text = meta_get(&r->meta, boot_key(r->boots.list[i].number, "layout", key));
 	if (text)
 		layout_from_text(text, ret);
 	reader_free(r);

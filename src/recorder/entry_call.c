@@ -59,5 +59,5 @@ void entry_call_put(struct vcpu *v, uint64_t function, const struct entry_call *
 	else if (site)
 		PUT(v, site, v->live->insns, call->slot, call->from, function);
 	if (there && (!site || (call->site.kind == EVENT_CALL && call->site.target != function)))
-		put(v, there, v->live->insns, NULL, 0);
+		put_arrival(v, there, v->live->insns, function);
 }

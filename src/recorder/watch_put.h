@@ -67,6 +67,12 @@ static inline void put(struct vcpu *v, uint32_t site, uint64_t insns, const uint
 	put(v, site, insns, (const uint64_t[]){ __VA_ARGS__ },                          \
 	    sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 
+/* Control arrived there, at an address that is true at run time: only outside of the kernel it is in the record. */
+static inline void put_arrival(struct vcpu *v, uint32_t site, uint64_t insns, uint64_t addr)
+{
+	put(v, site, insns, &addr, !addr_is_kernel(addr));
+}
+
 /* What was read inside QEMU turned out wrong: as many events as fit into so many blocks of the ring may be. */
 void watch_doubt(struct vcpu *v, unsigned blocks);
 

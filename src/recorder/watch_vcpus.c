@@ -93,7 +93,7 @@ static void begin_boot(struct vcpu *v, uint32_t site, bool loaded)
 	boot_begin(ns, loaded);
 	begin_anew(v, ns);
 	v->lstar = v->cstar = v->sysenter = v->base16 = 0;
-	put(v, site, v->live->insns, NULL, 0);
+	put_arrival(v, site, v->live->insns, site_at(site)->addr);
 }
 
 void watch_reset(unsigned cpu, void *data)

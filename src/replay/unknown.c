@@ -7,7 +7,7 @@ static const struct boot *first_boot(const struct reader *r, const char *key, bo
 	char buffer[BOOT_KEY];
 
 	for (size_t i = 0; i < r->boots.count; i++)
-		if (r->boots.list[i].kernel_ns != UINT64_MAX && !meta_get(&r->meta, boot_key(i, key, buffer)) != has)
+		if (r->boots.list[i].kernel_ns != UINT64_MAX && !meta_get(&r->meta, boot_key(r->boots.list[i].number, key, buffer)) != has)
 			return &r->boots.list[i];
 	return NULL;
 }
@@ -61,7 +61,7 @@ void unknown_put(const struct reader *r, enum unknown what, struct buf *out)
 	case UNKNOWN_NAMES:
 		boot = first_boot(r, "no_names", true);
 		buf_printf(out, "kernel without names: %s, and no vmlinux or System.map lies beside it; give --symbols vmlinux",
-			   boot ? meta_get(&r->meta, boot_key((size_t)(boot - r->boots.list), "no_names", key)) : "");
+			   boot ? meta_get(&r->meta, boot_key(boot->number, "no_names", key)) : "");
 		break;
 	case UNKNOWN_THREADS:
 		buf_printf(out, "threads have no numbers and no names: where this kernel keeps them is not known; give --types, or --symbols with a "

@@ -28,6 +28,7 @@ static struct boot read_boot(const struct meta *meta, size_t n)
 	char buffer[BOOT_KEY];
 
 	return (struct boot){
+		.number = n,
 		.start_ns = n ? number(meta, n, "start_ns", 0) : 0,
 		.kernel_ns = number(meta, n, "kernel_ns", UINT64_MAX),
 		.kernel_insns = number(meta, n, "kernel_insns", UINT64_MAX),

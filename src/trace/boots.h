@@ -13,6 +13,7 @@
 enum { BOOT_KEY = 64, BOOT_NO_SYMBOLS = -1 };
 
 struct boot {
+	size_t number;            /* in the keys of META, which also count boots of mere firmware */
 	uint64_t start_ns;        /* its first instruction ran */
 	uint64_t kernel_ns;       /* the kernel's first instruction ran; UINT64_MAX: never */
 	uint64_t kernel_insns;    /* vCPU 0's counter then; UINT64_MAX likewise */
