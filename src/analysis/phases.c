@@ -165,7 +165,8 @@ void spans_put_boot(struct making *m, const struct stacks *s, size_t b)
 	find_programs(s->threads, &t);
 	find_shutdown(m->history, &t);
 	number = add_window(m, SPAN_BOOT, boots->count > 1 ? b ? "next boot" : "first boot" : "boot", HISTORY_NONE, t.start, t.end);
-	kernel = put_phases(m, &t, number);
+	/* a kernel of one's own has no phases, and what of it is firmware is not known */
+	kernel = boot->kernel_ns == UINT64_MAX && s->names->n_own ? HISTORY_NONE : put_phases(m, &t, number);
 	if (kernel != HISTORY_NONE)
 		put_levels(m, s, &t, kernel);
 }

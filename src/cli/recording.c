@@ -359,7 +359,7 @@ static void tell_all(const struct recording *rec, const struct stats *st)
 
 	fprintf(stderr, "upto: %s: %.1f M events, %.2f G instructions, %.2f s of guest time, %.1f MB (%.3f bytes an event)%s\n",
 		rec->output, (double)st->events / 1e6, (double)st->insns / 1e9, (double)st->guest_ns / 1e9,
-		bytes / 1e6, st->events ? bytes / (double)st->events : 0.0, st->names ? "" : ", no kernel symbols");
+		bytes / 1e6, st->events ? bytes / (double)st->events : 0.0, st->names || st->objects ? "" : ", no kernel symbols");
 }
 
 /* What there is now. */

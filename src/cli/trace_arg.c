@@ -204,10 +204,20 @@ void trace_arg_index(struct trace_arg *t)
 	terminal_end_progress();
 }
 
+static bool ran_linux(const struct boots *boots)
+{
+	for (size_t i = 0; i < boots->count; i++)
+		if (boots->list[i].kernel_ns != UINT64_MAX)
+			return true;
+	return false;
+}
+
 int trace_no_wakes(const struct trace_arg *t, struct error *err)
 {
 	if (!t->reader->n_event_chunks)
 		return error_set(err, "%s: has no events", t->reader->path);
+	if (!ran_linux(&t->reader->boots) && !meta_get(&t->reader->meta, "imported"))
+		return error_set(err, "%s: no Linux ran in it, of which alone can be told who slept and who was ready", t->reader->path);
 	return error_set(err, "%s: the trace has no wake-ups, so who slept and who was ready cannot be told: it was recorded by an older upto, or its "
 			 "kernel lacks what they are read from ('upto info')", t->reader->path);
 }

@@ -31,6 +31,7 @@ struct object {
 	uint64_t slide;         /* … by that much from where it was linked */
 	struct object_code code;
 	unsigned pieces, tries, n_labels;
+	bool own;               /* of what -kernel starts: it lies where it was linked (kernel.h), and may move from there */
 	bool ran;
 };
 
@@ -101,12 +102,15 @@ int objects_start(const struct kernel_sources *sources, const struct known_kerne
 	for (size_t i = 0; i < sources->n_symbols; i++) {
 		struct object *o = &objects.list[objects.count];
 
-		if (!known->is_object[i])
+		bool own = known->own == sources->symbols[i].path;
+
+		if (!known->is_object[i] && !own)
 			continue;
 		if (read_object(sources->symbols[i].path, o, err) < 0)
 			return -1;
 		o->path = sources->symbols[i].path;
 		o->name = base_name(o->path);
+		o->own = own;
 		o->given = sources->symbols[i].placed;
 		o->slide = o->given ? sources->symbols[i].address - o->code.text : 0;
 		if (!o->given)
@@ -327,7 +331,7 @@ void objects_look(uint64_t addr)
 
 	if (kernel_found(k) && !k->no_linux)
 		return; /* from now on it is Linux and its programs */
-	if (!objects.count && (!k->no_linux || objects.kernel_ran))
+	if (!objects.count)
 		return;
 	/* a vCPU's clock is told by its own thread only */
 	if (!pthread_equal(pthread_self(), recorder.boot_thread))
@@ -356,10 +360,8 @@ void objects_finish(void)
 	struct buf names = { 0 };
 
 	for (size_t i = 0; i < objects.count; i++)
-		if (!objects.list[i].ran)
+		if (!objects.list[i].ran && !(objects.list[i].own && objects.kernel_ran))
 			buf_printf(&names, "%s%s", names.len ? ", " : "", objects.list[i].path);
-	if (recorder.kernel.no_linux && !objects.kernel_ran)
-		buf_printf(&names, "%s%s", names.len ? ", " : "", recorder.kernel.known.own);
 	buf_put_u8(&names, 0);
 	snprintf(stats->never_ran, sizeof stats->never_ran, "%s", (char *)names.data);
 	buf_free(&names);
