@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A program's or library's file, and the same as what a process has in memory.
+ * A program's or library's file, and the same as what a process has in memory; and as code that is no Linux's.
  * Its functions lie in their sections, in order, and decode again as they were.
  */
 #include "fuzz.h"
@@ -9,6 +9,7 @@
 #include "symbols/elf_content.h"
 #include "symbols/elf_loaded.h"
 #include "symbols/elf_symbols.h"
+#include "symbols/object_code.h"
 #include "symbols/symtab_codec.h"
 
 enum { BASE = 0x10000 };
@@ -77,6 +78,36 @@ static void check_content(struct image *image)
 	buf_free(&coded);
 }
 
+/* Each function has bytes, which are what they are, and are not what they are not. */
+static void check_object(const uint8_t *data, size_t size)
+{
+	struct object_code o;
+	struct error err;
+
+	if (object_code_parse(data, size, &o, &err) < 0)
+		return;
+	must(o.tab.count > 0);
+	for (size_t i = 0; i < o.tab.count; i++) {
+		size_t n = 0;
+		const uint8_t *bytes = object_code_bytes(&o, o.tab.symbols[i].addr, &n);
+
+		must(bytes && n > 0 && code_is_moved(bytes, bytes, n, i));
+		if (n < 64 && i < 64) { /* what is compared is no longer */
+			uint8_t other[64];
+
+			memcpy(other, bytes, n);
+			other[0] ^= 0x80;
+			must(!code_is_moved(bytes, other, n, 0));
+			code_is_moved(bytes, data, n < size ? n : size, i * 0x1000);
+		}
+	}
+	check(&o.labels);
+	o.labels = (struct symtab){ 0 };
+	check(&o.tab);
+	o.tab = (struct symtab){ 0 };
+	object_code_deinit(&o);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct guarded g = guarded_copy(data, size, 1);
@@ -85,6 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct build_id id;
 	struct error err;
 
+	check_object(g.data, size);
 	build_id_of(g.data, size, &id);
 	must(id.len <= BUILD_ID_MAX);
 	elf_is_stripped(g.data, size);

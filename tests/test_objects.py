@@ -10,7 +10,7 @@ import tempfile
 import pytest
 
 import decoder
-from guest import TOP, UPTO, WORK, Once, initrd, qemu_args, run, upto_json
+from guest import TOP, UPTO, WORK, Once, initrd, is_older, qemu_args, run, upto_json
 from test_sources import multiboot, other_args, table
 
 ROUNDS = 200  # of threads.c
@@ -47,9 +47,22 @@ def says_no_linux(trace):
     assert info["complete"] and not info["lost"] and info["kernel_release"] == "", info
 
 
-def test_threads():
+def pvh(program):
+    """A 64-bit kernel that is no Linux, from tests/guests."""
+    path, sources = os.path.join(WORK, program + "64.elf"), [os.path.join(TOP, "tests/guests", f) for f in ("pvh.S", program + ".c")]
+    with Once(path):
+        if is_older(path, *sources):
+            run("gcc", "-O1", "-Wall", "-Werror", "-ffreestanding", "-fno-pic", "-no-pie", "-fno-stack-protector", "-fcf-protection=none", "-mno-red-zone",
+                "-fno-asynchronous-unwind-tables", "-mgeneral-regs-only", "-nostdlib", "-static", "-Wl,-n,-Ttext=0x200000,--build-id=none",
+                "-o", path + ".new", *sources)
+            os.rename(path + ".new", path)
+    return path
+
+
+@pytest.mark.parametrize("make", [multiboot, pvh])
+def test_threads(make):
     """Two threads on stacks of their own beside the first one: each call is below its own thread's function."""
-    trace, said = record("threads", other_args(multiboot("threads")), "--symbols", multiboot("threads"))
+    trace, said = record(f"threads-{make.__name__}", other_args(make("threads")), "--symbols", make("threads"))
     assert "no kernel" not in said and "ran" not in said, said
     paths = tree(trace)
     one, two = [[p for p in paths if p[-1] == f"{which}_thread"] for which in ("first", "second")]
@@ -66,6 +79,7 @@ def test_threads():
     call = upto_json("calls", "--json", "-n", "1", "-F", "second_inner", trace)["calls"][0]
     stacks = upto_json("stack", "--json", "--at", f"{call['entry_ns'] + 1}ns", trace)["stacks"]
     seen = [{f["function"] for f in s["frames"]} for s in stacks]
+    assert len({s["comm"] for s in stacks}) == 3, stacks
     assert len(stacks) == 3 and all(sum(f in s for s in seen) == 1 for f in ("first_thread", "second_thread", "kernel_main")), stacks
     says_no_linux(trace)
 

@@ -37,6 +37,8 @@ const struct command cmd_record = {
 	.examples = "  upto record -- qemu-system-x86_64 -m 1G -kernel vmlinuz -initrd initrd.img\n      record a boot\n"
 		    "  upto record -o disk.upto -- qemu-system-x86_64 -m 1G -drive file=disk.img\n"
 		    "      a kernel from a disk: its symbols are read from memory\n"
+		    "  upto record --symbols out/rom.o:out/rom16.o -- qemu-system-x86_64 -bios out/bios.bin -kernel vmlinuz …\n"
+		    "      SeaBIOS and Linux, both by name\n"
 		    "  upto record --deterministic -- qemu-system-x86_64 -kernel vmlinuz\n"
 		    "      twice the same events when run twice\n"
 		    "  upto record --start entry:ext4_fill_super --stop exit:ext4_fill_super -- qemu-system-x86_64 …\n"

@@ -54,9 +54,15 @@ static void put_place(const struct names *names, const struct stack *stack, size
 	buf_free(&name);
 }
 
-/* Its name at that time. */
+/* Its name at that time. A thread of what is no Linux has none but its stack's; the next one's takes its place. */
 static const char *name_of(const struct stacks *s, const struct stack *stack)
 {
+	static char text[32];
+
+	if (stack->thread == THREAD_NONE && stack->depth && stack->frames[0].kind == FRAME_BASE && stack->frames[0].slot) {
+		snprintf(text, sizeof text, "[stack 0x%" PRIx64 "]", stack->frames[0].slot);
+		return text;
+	}
 	return stack->thread == THREAD_NONE ? "[boot]" : threads_comm(s->threads, &s->threads->list[stack->thread], s->ns);
 }
 

@@ -8,18 +8,26 @@
 enum { WORDS = 1024, ROUNDS = 200 };
 
 struct thread {
-	unsigned *stack; /* its stack pointer, while it does not run */
+	unsigned long *stack; /* its stack pointer, while it does not run */
 };
 
-static unsigned memory[2][WORDS];
+static unsigned long memory[2][WORDS];
 static struct thread threads[3];
 static unsigned now;
 volatile unsigned sum;
 
 void switch_to(struct thread *from, const struct thread *to);
+#ifdef __x86_64__
+enum { SAVED = 6 };
+asm(".pushsection .text\n.globl switch_to\n.type switch_to, @function\nswitch_to:\n"
+    "push %rbp\npush %rbx\npush %r12\npush %r13\npush %r14\npush %r15\nmov %rsp, (%rdi)\n"
+    "mov (%rsi), %rsp\npop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\npop %rbp\nret\n.size switch_to, . - switch_to\n.popsection");
+#else
+enum { SAVED = 4 };
 asm(".pushsection .text\n.globl switch_to\n.type switch_to, @function\nswitch_to:\n"
     "mov 4(%esp), %eax\nmov 8(%esp), %edx\npush %ebp\npush %ebx\npush %esi\npush %edi\nmov %esp, (%eax)\n"
     "mov (%edx), %esp\npop %edi\npop %esi\npop %ebx\npop %ebp\nret\n.size switch_to, . - switch_to\n.popsection");
+#endif
 
 APART void yield(void)
 {
@@ -66,10 +74,10 @@ APART void second_thread(void)
 /* As if it had called switch_to(), which then returns to its first function. */
 APART void make_thread(unsigned n, void (*function)(void))
 {
-	unsigned *top = &memory[n - 1][WORDS - 4];
+	unsigned long *top = &memory[n - 1][WORDS - 4];
 
-	*--top = (unsigned)function;
-	threads[n].stack = top - 4;
+	*--top = (unsigned long)function;
+	threads[n].stack = top - SAVED;
 }
 
 APART void waiting(void)
