@@ -187,26 +187,25 @@ def test_refused():
             assert p.returncode and why in err and path in err, err
 
 
-def seabios():
-    """SeaBIOS, built from the source that the distribution has."""
-    folder = os.path.join(WORK, "seabios")
+def built(name, command, result):
+    """Debian's source of a package, as it comes from those who make it, and what a command makes of it there."""
+    folder = os.path.join(WORK, name)
     with Once(folder):
-        if not glob.glob(folder + "/seabios-*/out/bios.bin"):
+        if not glob.glob(f"{folder}/{name}-*/{result}"):
             shutil.rmtree(folder, ignore_errors=True)
             os.makedirs(folder)
             p = run(os.path.join(TOP, "scripts/suite-apt.sh"), "bookworm", folder + "/apt", "deb-src deb", check=False)
-            conf = p.stdout.decode().strip()
-            source = 'cd "$0" && apt-get -c "$1" -q source --download-only seabios && tar xf seabios_*.orig.tar.*'
-            if p.returncode or run("sh", "-c", source, folder, conf, check=False).returncode:
-                pytest.skip("the source of SeaBIOS cannot be had")
-            run("sh", "-c", 'cd "$0"/seabios-* && make PYTHON=python3', folder)
-    return glob.glob(folder + "/seabios-*/out")[0]
+            source = f'cd "$0" && apt-get -c "$1" -q source --download-only {name} && tar xf {name}_*.orig.tar.*'
+            if p.returncode or run("sh", "-c", source, folder, p.stdout.decode().strip(), check=False).returncode:
+                pytest.skip(f"the source of {name} cannot be had")
+            run("sh", "-c", f'cd "$0"/{name}-* && {command}', folder, timeout=3000)
+    return os.path.dirname(glob.glob(f"{folder}/{name}-*/{result}")[0])
 
 
 @pytest.mark.weight(5)
 def test_seabios():
     """Its functions by name, where it says itself that it goes, and those of Linux behind it."""
-    out, log = seabios(), os.path.join(WORK, "objects-seabios.log")
+    out, log = built("seabios", "make PYTHON=python3", "out/bios.bin"), os.path.join(WORK, "objects-seabios.log")
     args = qemu_args("6.12", initrd("6.12", "brief"), append="initcall_blacklist=load_system_certificate_list,trace_eval_init")
     args += ["-bios", out + "/bios.bin", "-chardev", f"file,id=debug,path={log}", "-device", "isa-debugcon,iobase=0x402,chardev=debug"]
     trace, said = record("seabios", args, "--symbols", f"{out}/rom.o:{out}/rom16.o")
@@ -233,3 +232,45 @@ def test_seabios():
     assert re.search(r"firmware .*decompressor .*kernel", spans.splitlines()[0]), spans
     # Linux's functions are not below firmware's
     assert not [p for p in tree(trace, "-F", "start_kernel") if "rom.o" in p[0]]
+
+
+U_BOOT = """make qemu-x86_defconfig &&
+sed -i -e 's/^CONFIG_BOOTCOMMAND=.*/CONFIG_BOOTCOMMAND="bdinfo; reset"/' -e 's/^CONFIG_BOOTDELAY=.*/CONFIG_BOOTDELAY=0/' .config &&
+make -j2 CONFIG_PYLIBFDT= u-boot u-boot.dtb u-boot-x86-start16.bin u-boot-x86-reset16.bin &&
+objcopy -O binary -R .start16 -R .resetvec u-boot u-boot.flat"""
+
+
+def u_boot_rom(folder):
+    """Its image, as binman puts it together: it begins 1 MiB below 4 GiB."""
+    rom, parts = bytearray(b"\xff" * 0x100000), {}
+    for name in ("u-boot.flat", "u-boot.dtb", "u-boot-x86-start16.bin", "u-boot-x86-reset16.bin"):
+        with open(f"{folder}/{name}", "rb") as f:
+            parts[name] = f.read()
+    flat, dtb, start16, reset16 = parts.values()
+    for at, part in ((0, flat), (len(flat), dtb), (0xff800, start16), (0xffff0, reset16)):
+        rom[at:at + len(part)] = part
+    with open(folder + "/u-boot.rom", "wb") as f:
+        f.write(rom)
+    return folder + "/u-boot.rom"
+
+
+@pytest.mark.all
+def test_u_boot():
+    """It moves itself, and tells where to."""
+    folder = built("u-boot", U_BOOT, "u-boot.flat")
+    serial = os.path.join(WORK, "objects-u-boot.serial")
+    args = ["qemu-system-x86_64", "-accel", "tcg", "-machine", "pc", "-m", "256M", "-display", "none", "-monitor", "none", "-serial", f"file:{serial}",
+            "-nic", "none", "-no-reboot", "-bios", u_boot_rom(folder)]
+    trace, said = record("u-boot", args, "--symbols", f"{folder}/u-boot")
+    assert "ran" not in said and "no kernel" not in said, said
+    with open(serial, errors="replace") as f:
+        slide = int(re.search(r"reloc off += 0x(\w+)", f.read()).group(1), 16)
+    link, at = nm(folder + "/u-boot"), collections.defaultdict(set)
+    for _, name, addr in pieces(trace):
+        if name in link:
+            at[(addr - link[name]) % (1 << 32)].add(name)
+    assert {"board_init_f", "board_init_r"} <= at[0] and {"board_init_r", "do_reset"} <= at[slide], {hex(k): len(v) for k, v in at.items()}
+    functions = {f["function"]: f for f in table("top", trace)}
+    assert functions["board_init_f [u-boot]"]["calls"] == functions["do_bdinfo [u-boot]"]["calls"] == 1
+    assert functions["[firmware]"]["self_insns"] < sum(f["self_insns"] for f in functions.values()) / 50
+    says_no_linux(trace)

@@ -233,6 +233,14 @@ static bool is_given_at(const struct object *o, uint64_t addr)
 	return o->given && symtab_lookup(&o->code.tab, addr - o->slide) != SYMTAB_NONE;
 }
 
+/* What has its name there already, need not get it again. */
+static void leave_out_known(const struct symtab *tab, bool *marks, uint64_t slide)
+{
+	for (size_t i = 0; i < tab->count; i++)
+		if (marks[i] && kernel_function(&recorder.kernel, tab->symbols[i].addr + slide) != SYMTAB_NONE)
+			marks[i] = false;
+}
+
 /* Does the code of a piece begin at that address, the first of a block? */
 static bool find_there(const struct first *first, uint64_t addr)
 {
@@ -245,6 +253,7 @@ static bool find_there(const struct first *first, uint64_t addr)
 	o->tries++;
 	marks = find_piece(o, first->function, slide);
 	if (marks) {
+		leave_out_known(&o->code.tab, marks, slide);
 		add_piece(o, &o->code.tab, marks, slide);
 		o->pieces++;
 	}
@@ -323,16 +332,17 @@ static void forget_piece(const struct piece *p)
 	}
 }
 
+bool objects_awaited(void)
+{
+	return objects.count && (!kernel_found(&recorder.kernel) || recorder.kernel.no_linux);
+}
+
 void objects_look(uint64_t addr)
 {
 	struct kernel *k = &recorder.kernel;
 	const struct piece *p;
 	long function;
 
-	if (kernel_found(k) && !k->no_linux)
-		return; /* from now on it is Linux and its programs */
-	if (!objects.count)
-		return;
 	/* a vCPU's clock is told by its own thread only */
 	if (!pthread_equal(pthread_self(), recorder.boot_thread))
 		return;

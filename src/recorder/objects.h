@@ -18,10 +18,13 @@
 /* Read those of the files that are no Linux. Before the first block. */
 int objects_start(const struct kernel_sources *sources, const struct known_kernel *known, struct error *err);
 
-/* A block of vCPU 0 that begins there is about to be translated: is it an object's? Under the recorder's lock. */
+/* May code of an object run now? Not once Linux does. Under the recorder's lock, as the others. */
+bool objects_awaited(void);
+
+/* A block of vCPU 0 that begins there is about to be translated: is it an object's? */
 void objects_look(uint64_t addr);
 
-/* The machine begins anew: what lies where is not known any more. Under the recorder's lock. */
+/* The machine begins anew: what lies where is not known any more. */
 void objects_forget(void);
 
 /* Tell, in the statistics, whose code never ran. */

@@ -825,7 +825,7 @@ static void translate(struct work *w)
 		w->end += w->lengths[i];
 	}
 	w->function = SYMTAB_NONE;
-	if ((!kernel_found(&recorder.kernel) || recorder.kernel.no_linux) && !begins_handler(w))
+	if (objects_awaited() && !begins_handler(w))
 		objects_look(addr);
 	hook = kernel_found(&recorder.kernel) ? kernel_hook_at(&recorder.kernel, addr) : NULL;
 	w->watches = waiting_watches(addr, w->end, hook);
