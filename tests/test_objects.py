@@ -211,7 +211,8 @@ def test_seabios():
     trace, said = record("seabios", args, "--symbols", f"{out}/rom.o:{out}/rom16.o")
     assert "nothing of these" not in said and "lacks" not in said, said
     with open(log, errors="replace") as f:
-        start, to, size = [int(x, 16) for x in re.search(r"Relocating init from 0x(\w+) to 0x(\w+) \(size (\d+)\)", f.read()).groups()]
+        start, to, size = re.search(r"Relocating init from (\w+) to (\w+) \(size (\d+)\)", f.read()).groups()
+    start, to, size = int(start, 16), int(to, 16), int(size)
     link, at = nm(out + "/rom.o"), collections.defaultdict(set)
     for o, name, addr in pieces(trace):
         if o == "rom.o" and name in link:
