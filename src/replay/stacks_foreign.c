@@ -142,7 +142,8 @@ struct stack *replay_switch_foreign(struct replay *r, struct stack *stack, const
 {
 	unsigned cpu = (unsigned)stack->cpu;
 
-	if (is_told(r) || stack->cpu < 0 || stack->thread != THREAD_NONE)
+	/* a damaged index may have any number there */
+	if (is_told(r) || cpu >= r->n_lanes || r->lanes[cpu].stack != stack || stack->thread != THREAD_NONE)
 		return NULL;
 	return goes_on(r, stack, e) || begins(r, stack, e) ? r->lanes[cpu].stack : NULL;
 }
