@@ -18,16 +18,6 @@ const char *wait_kind_name(enum wait_kind kind)
 	return names[kind];
 }
 
-static uint32_t number_of(const struct stacks *s, const struct stack *stack)
-{
-	size_t number = (size_t)(stack - s->list);
-
-	/* threads of what is no Linux count as the vCPU's own, as before its first switch */
-	if (number >= s->count - STACKS_FOREIGN)
-		number = s->threads->count + (stack->cpu < 0 ? 0 : (unsigned)stack->cpu);
-	return (uint32_t)number;
-}
-
 /* The functions on a stack, innermost first; `kernel_only`: up to where the kernel was entered. */
 static size_t take_functions(const struct stack *stack, size_t depth, uint32_t *functions, bool kernel_only, const struct names *names)
 {
@@ -69,7 +59,7 @@ static struct history_stack keep_stack(struct making *m, const uint32_t *functio
 static void begin_away(struct making *m, const struct stacks *s, const struct stack *stack)
 {
 	struct history *h = m->history;
-	uint32_t functions[STACK_MAX], thread = number_of(s, stack);
+	uint32_t functions[STACK_MAX], thread = making_thread(s, stack);
 	size_t n = take_functions(stack, stack->depth, functions, true, s->names), at;
 	struct away a = {
 		.thread = thread, .span = m->open[thread].span, .start_ns = s->ns, .wake_ns = UINT64_MAX, .end_ns = UINT64_MAX,
@@ -119,7 +109,7 @@ static bool is_dead(const struct making *m, const struct stack *stack)
 static void switched(void *state, struct stacks *s, const struct stack *from, const struct stack *to, unsigned cpu)
 {
 	struct making *m = state;
-	uint32_t next = number_of(s, to), away;
+	uint32_t next = making_thread(s, to), away;
 
 	if (from == to || (from->thread == THREAD_NONE && to->thread == THREAD_NONE))
 		return;
@@ -174,7 +164,7 @@ static void wake(struct making *m, struct stacks *s, const struct stack *stack, 
 	if (a->wake_ns != UINT64_MAX)
 		return;
 	a->wake_ns = s->ns;
-	a->waker = number_of(s, stack);
+	a->waker = making_thread(s, stack);
 	a->context = context_of(m, stack, &a->waker_function);
 	if (a->context == WAKE_TIMER)
 		handovers_tell(m, s, stack, a);
@@ -201,7 +191,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	if (__builtin_expect(!role, 1) || stack->cpu < 0) {
 		/* firmware, loader and kernel follow each other */
 		if (frame->kind == FRAME_BASE && stack->cpu >= 0 && stack->thread == THREAD_NONE)
-			slices_cut(m, s, (unsigned)stack->cpu, number_of(s, stack), m->open[number_of(s, stack)].span, HISTORY_NONE);
+			slices_cut(m, s, (unsigned)stack->cpu, making_thread(s, stack), m->open[making_thread(s, stack)].span, HISTORY_NONE);
 		return;
 	}
 	if (role == ROLE_WAKE)
@@ -248,7 +238,7 @@ static void move(void *state, const struct stack *from, const struct stack *to)
 {
 	struct making *m = state;
 	struct stacks *s = m->replaying;
-	uint32_t before = number_of(s, from), now = number_of(s, to);
+	uint32_t before = making_thread(s, from), now = making_thread(s, to);
 	struct history *h = m->history;
 
 	for (size_t i = 0; i < h->n_slices; i++)
@@ -268,8 +258,18 @@ static void gap(void *state, struct stacks *s, const struct stack *stack, uint64
 {
 	struct making *m = state;
 
-	slices_gap(m, s, (unsigned)stack->cpu, number_of(s, stack), from_ns);
-	end_away(m, s, number_of(s, stack));
+	slices_gap(m, s, (unsigned)stack->cpu, making_thread(s, stack), from_ns);
+	end_away(m, s, making_thread(s, stack));
+}
+
+static bool ran_linux(const struct session *session)
+{
+	const struct boots *boots = session->names->boots;
+
+	for (size_t i = 0; i < boots->count; i++)
+		if (boots->list[i].kernel_ns != UINT64_MAX)
+			return true;
+	return meta_get(&session->reader->meta, "imported");
 }
 
 static void begin(struct making *m, const struct session *session)
@@ -284,6 +284,8 @@ static void begin(struct making *m, const struct session *session)
 	m->dead = names_find(session->names, "do_task_dead");
 	wait_kinds_init(&m->kinds, session->names);
 	m->roles = spans_roles(session->names);
+	if (!ran_linux(session)) /* functions of other kernels mean something else by such names */
+		memset(m->roles, 0, functions * sizeof *m->roles);
 }
 
 static void end(struct making *m)

@@ -79,6 +79,16 @@ struct making {
 	size_t slices_cap, aways_cap, spans_cap, functions_cap, queued_cap;
 };
 
+/* Number of the stack's thread in a history. Threads of what is no Linux count as the vCPU's own, as before its first switch. */
+static inline uint32_t making_thread(const struct stacks *s, const struct stack *stack)
+{
+	size_t number = (size_t)(stack - s->list);
+
+	if (number >= s->count - STACKS_FOREIGN)
+		number = s->threads->count + (stack->cpu < 0 ? 0 : (unsigned)stack->cpu);
+	return (uint32_t)number;
+}
+
 /* A history of which nothing is known yet. */
 struct history history_empty(const struct session *session);
 

@@ -216,7 +216,7 @@ static const struct fact *last_mount(const struct facts *facts, const struct sta
 void spans_tell(struct making *m, struct stacks *s, struct stack *stack, struct frame *frame, uint8_t role)
 {
 	unsigned which = role - ROLE_SPANS;
-	uint32_t thread = (uint32_t)(stack - s->list), number = (frame->data & ~FRAME_UNTOLD) - 1;
+	uint32_t thread = making_thread(s, stack), number = (frame->data & ~FRAME_UNTOLD) - 1;
 	const struct fact *f;
 	bool told = true;
 
@@ -247,7 +247,7 @@ void spans_tell(struct making *m, struct stacks *s, struct stack *stack, struct 
 
 void spans_enter(struct making *m, struct stacks *s, struct stack *stack, struct frame *frame, uint8_t role)
 {
-	uint32_t thread = (uint32_t)(stack - s->list), number = (uint32_t)m->history->n_spans;
+	uint32_t thread = making_thread(s, stack), number = (uint32_t)m->history->n_spans;
 	unsigned which = role - ROLE_SPANS;
 	struct span_of span = {
 		.kind = span_functions[which].kind, .parent = m->open[thread].span, .thread = thread, .start_ns = s->ns, .end_ns = UINT64_MAX,
@@ -279,7 +279,7 @@ void spans_enter_callee(struct making *m, struct stacks *s, struct stack *stack,
 void spans_leave_callee(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame)
 {
 	const struct fact *f = facts_find(&m->history->facts, FACT_RESULT, (uint32_t)stack->cpu, s->insns);
-	uint32_t thread = (uint32_t)(stack - s->list);
+	uint32_t thread = making_thread(s, stack);
 
 	if (stack->depth != m->callee.depth)
 		return;
@@ -306,7 +306,7 @@ static bool tell_result(struct making *m, const struct stacks *s, const struct s
 
 void spans_tell_result(struct making *m, struct stacks *s, const struct stack *stack)
 {
-	struct open_thread *open = &m->open[stack - s->list];
+	struct open_thread *open = &m->open[making_thread(s, stack)];
 
 	if (open->unresolved != HISTORY_NONE && tell_result(m, s, stack, &m->history->spans[open->unresolved]))
 		open->unresolved = HISTORY_NONE;
@@ -314,7 +314,7 @@ void spans_tell_result(struct making *m, struct stacks *s, const struct stack *s
 
 void spans_leave(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame, uint8_t role)
 {
-	uint32_t thread = (uint32_t)(stack - s->list), number = (frame->data & ~FRAME_UNTOLD) - 1;
+	uint32_t thread = making_thread(s, stack), number = (frame->data & ~FRAME_UNTOLD) - 1;
 	struct span_of *span;
 
 	if (number >= m->history->n_spans)
