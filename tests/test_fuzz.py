@@ -62,7 +62,7 @@ def damaged(seeds, rng):
 def report_of(program, files):
     """What the target says when it fails on one of the files, else None."""
     p = subprocess.run([program, *files], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                       env=ENVIRONMENT, timeout=300)
+                       env=ENVIRONMENT, timeout=1800)
     text = p.stdout.decode(errors="replace")
     if p.returncode or "runtime error:" in text or "Sanitizer" in text:
         return f"exit {p.returncode}\n{text}"
