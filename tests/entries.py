@@ -25,19 +25,32 @@ def read_counts(path):
     return theirs, pieces
 
 
-def compare(name, args, symbols, *options, least=5000, keep=False, console=False):
-    """Record the guest with both, and compare. Returns a note of what was the same."""
-    trace, starts, counts = name + ".upto", name + ".starts", name + ".counts"
+def record_counted(name, args, symbols, *options, more=""):
+    """Record NAME.upto beside the counting plugin, whose counts are NAME.counts. Returns what record did."""
+    starts = name + ".starts"
     with open(starts, "w") as f:
         for s in symbols:
             f.write(f"{int(s[0], 16) % (2 << 20):x}\n")
     plugin = os.path.join(CHECK, "tests/count.so")
-    said = record(trace, args, *options, more=["-plugin", f"{plugin},starts={starts},out={counts}"], timeout=900)
+    return record(name + ".upto", args, *options, more=["-plugin", f"{plugin},starts={starts},out={name}.counts{more}"], timeout=900)
+
+
+def compare(name, args, symbols, *options, least=5000, keep=False, console=False):
+    """Record the guest with both, and compare. Returns a note of what was the same."""
+    said = record_counted(name, args, symbols, *options)
+    note = compare_counted(name, symbols, least)
+    if not keep:
+        os.unlink(name + ".upto")
+    return (note, said.stdout.decode(errors="replace")) if console else note
+
+
+def compare_counted(name, symbols, least=5000):
+    trace = name + ".upto"
     check(trace)
     slide = upto_json("info", "--json", trace)["slide"]
     ours = {int(f["address"], 16): (f["calls"], f["self_insns"])
             for f in upto_json("top", "--json", "--thunks", trace)["functions"] if f["address"]}
-    theirs, pieces = read_counts(counts)
+    theirs, pieces = read_counts(name + ".counts")
     # each kind of difference has a name
     kinds, worst, compared, calls = collections.Counter(), [], 0, 0
     for s in symbols:
@@ -59,10 +72,7 @@ def compare(name, args, symbols, *options, least=5000, keep=False, console=False
     assert compared > least, compared
     assert not worst, f"{len(worst)} of {compared} functions differ, {off} of {calls} entries: {worst[:30]}; {kinds}"
     instructions = compare_instructions(symbols, slide, ours, pieces, least)
-    if not keep:
-        os.unlink(trace)
-    note = f"{compared} functions, {calls} entries: {dict(kinds)}; {instructions}"
-    return (note, said.stdout.decode(errors="replace")) if console else note
+    return f"{compared} functions, {calls} entries: {dict(kinds)}; {instructions}"
 
 
 def compare_instructions(symbols, slide, ours, pieces, least):

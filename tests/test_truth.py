@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What upto says of a guest, held against what others say of the same run."""
-import bisect
 import collections
 import json
 import os

@@ -16,7 +16,7 @@
 #define NARROW_HIGH 0xffffffff00000000u
 
 /* The last 4 MiB: firmware has its code there, from which a reset begins, and Linux its fixmap, which has neither code nor stacks. */
-enum { NARROW_END = 0xffc00000u };
+enum { NARROW_END = 0xffc00000u, NARROW_LOWEST = 0x40000000 /* the least PAGE_OFFSET: CONFIG_VMSPLIT_1G */ };
 
 /* The kernel's addresses; a size of 0: the kernel that runs has 64 bits, or is not known yet. */
 struct narrow {

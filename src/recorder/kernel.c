@@ -22,7 +22,6 @@ enum {
 	SLIDE_STEP = 2 << 20,      /* CONFIG_PHYSICAL_ALIGN of a 64-bit kernel; the least of one of 32 bits with PAE */
 	/* of a kernel of 32 bits, from its PAGE_OFFSET on: where it is linked for (CONFIG_PHYSICAL_START), and how far a slide gets */
 	NARROW_LINKED = 16 << 20, NARROW_SLIDES = 512 << 20,
-	NARROW_LOWEST = 0x40000000, /* CONFIG_VMSPLIT_1G */
 	IMAGE_MAX = 128 << 20,
 	ASKED_MAX = 1 << 12,
 };
@@ -123,7 +122,7 @@ void kernel_lacks(const struct kernel *k, struct buf *out)
 		if (lacks_hook(k, i))
 			buf_printf(out, "%s%s()", out->len ? ", " : "", hooks[i].functions[0]);
 	if (!k->layout.whole && guest_is_narrow())
-		put_lack(out, "types, which are learnt of kernels of 64 bits only");
+		put_lack(out, "types of a kernel of 32 bits, of which only those of tasks are learnt");
 	if (!k->layout.whole)
 		return; /* what is not known may yet be learnt */
 	for (int i = 0; i < MEMBERS; i++)
@@ -391,17 +390,22 @@ bool kernel_may_be_at(struct registers *regs, uint64_t addr)
 {
 	if (addr >= IMAGE_LOW && addr < IMAGE_HIGH)
 		return true;
-	return addr >= NARROW_LOWEST && addr < NARROW_END && registers_paged_32(regs);
+	return addr < NARROW_END && registers_paged_32(regs);
 }
 
-/* The addresses of a kernel of 32 bits that has code at `addr`: those of the image, if it may be that one, else those likely. */
+/*
+ * The addresses of a kernel of 32 bits that has code at `addr`: those of the image, if it may be that one, else those likely. Where it
+ * turns paging on, its code is still at its physical address.
+ */
 static struct narrow narrow_at(const struct kernel *k, uint64_t addr)
 {
 	const struct narrow *known = &k->known.image.narrow;
 
 	if (addr > UINT32_MAX)
 		return (struct narrow){ 0 };
-	return k->have_image && addr - known->start < known->size ? *known : narrow_from(narrow_page_offset(addr));
+	if (k->have_image && known->size && (addr < NARROW_LOWEST || addr >= known->start))
+		return *known;
+	return narrow_from(narrow_page_offset(addr < NARROW_LOWEST ? NARROW_END : addr));
 }
 
 bool kernel_find(struct kernel *k, struct registers *regs, uint64_t addr)
@@ -411,6 +415,8 @@ bool kernel_find(struct kernel *k, struct registers *regs, uint64_t addr)
 	wait_for_image(k);
 	/* reads are of extended addresses */
 	guest_narrow = narrow = narrow_at(k, addr);
+	if (narrow.size && addr < NARROW_LOWEST)
+		addr += narrow.start;
 	if ((k->have_image && find_slide(k, regs, &narrow)) || find_in_memory(k, regs, &narrow, guest_address(addr)))
 		return true;
 	guest_narrow = (struct narrow){ 0 };

@@ -11,6 +11,7 @@
 #include "efi.h"
 #include "kernel_width.h"
 #include "learning.h"
+#include "narrow_learning.h"
 #include "limits.h"
 #include "objects.h"
 #include "waiting.h"
@@ -690,17 +691,18 @@ static void look_for_kernel(uint64_t addr)
 {
 	uint64_t insns = vcpu_get(0)->live->insns, ns;
 	struct buf lines = { 0 };
+	bool found;
 
 	/* a vCPU's clock is told by its own thread only */
 	if (!pthread_equal(pthread_self(), recorder.boot_thread) || !kernel_due(&recorder.kernel))
 		return;
 	ns = watch_clock(0);
-	if (!recorder.kernel.seen)
+	found = kernel_find(&recorder.kernel, &recorder.translate_regs, addr);
+	if (!recorder.kernel.seen && (found || addr >= NARROW_LOWEST))
 		see_kernel(insns, ns, &lines);
-	if (kernel_find(&recorder.kernel, &recorder.translate_regs, addr)) {
+	if (found) {
 		watch_clock(0);
-		if (!guest_is_narrow())
-			learning_begin();
+		guest_is_narrow() ? narrow_learning_begin() : learning_begin();
 		expect_tail_jumps();
 		waiting_found(&recorder.kernel);
 		tell_kernel(&lines);

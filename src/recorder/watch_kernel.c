@@ -7,6 +7,7 @@
 #include "hooks.h"
 #include "kernel_width.h"
 #include "learning.h"
+#include "narrow_learning.h"
 #include "syscalls.h"
 #include "tasks.h"
 #include "waiting.h"
@@ -40,6 +41,7 @@ void watch_task_switch(unsigned cpu, void *data)
 		tell_command_line(v);
 	next = kernel_argument(&v->regs, 1);
 	learning_switch(v, cpu, previous, next);
+	narrow_learning_switch(v, cpu, previous, next);
 	v->user_from = tasks_switch(previous, v->user_from, next);
 	syscalls_switch(v, previous, next);
 	tasks_meet(v, cpu, previous);
@@ -76,6 +78,7 @@ void watch_task_name(unsigned cpu, void *data)
 		syscalls_forget(v);
 		watch_clock(cpu);
 		learning_exec(v, kernel_argument(&v->regs, 0));
+		narrow_learning_exec(v, kernel_argument(&v->regs, 0));
 	}
 	tasks_tell(v, cpu, exec ? TASK_EXEC : TASK_NAME, kernel_argument(&v->regs, 0));
 }
