@@ -104,6 +104,9 @@ def explain(name, want, got):
     # that instruction reads what is not mapped yet: the handler of early page faults maps it, and it runs once more
     if name == "copy_bootdata" and want == 2 and got == 1:
         return "faulted at its first instruction"
+    # arch/x86/lib/atomic64_cx8_32.S: they try again from their first instruction on
+    if name in ("atomic64_set_cx8", "atomic64_xchg_cx8") and got < want <= 2 * got:
+        return "loops to its first instruction"
     # QEMU stops the vCPU when it gets round to it; until then it waits for the power to go
     # since 7 the kernel has some of them by a name for early code, too
     if name.removeprefix("__pi_") in AFTER_POWER_OFF and 0 < want - got <= 1000:
