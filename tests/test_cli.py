@@ -15,7 +15,7 @@ import pytest
 import decoder
 from guest import RECORDER, UPTO, UPTO_ASAN, WORK, Once, initrd, is_older, kernel, once_a_run, qemu_args, run, upto_json
 
-COMMANDS = ["record", "boot", "top", "first", "syscalls", "ps", "tree", "calls", "stack", "timeline", "why", "waits", "log", "thin", "export", "dump", "info", "check", "symbols", "kd", "addr2sym", "sym2addr", "import"]
+COMMANDS = ["record", "boot", "top", "first", "syscalls", "ps", "tree", "calls", "stack", "timeline", "why", "waits", "log", "thin", "export", "dump", "info", "check", "symbols", "layout", "kd", "addr2sym", "sym2addr", "import"]
 TOP = ["function", "section", "calls", "self_insns", "self_ns", "self_pct", "total_insns", "total_ns", "total_pct", "average_ns",
        "longest_ns", "address", "object"]
 FIRST = ["ns", "kernel_ns", "insns", "cpu", "function", "section", "caller", "object", "pid", "comm"]
@@ -389,7 +389,7 @@ def test_info_json():
     assert re.fullmatch(rb"[0-9a-f]{16}\n", run(UPTO, "info", "--digest", trace()).stdout)
     found = upto_json("check", "--json", trace())
     assert found.pop("returns")["all"] == info["events_by_kind"]["return"], found
-    assert found == {"ok": True, "events": info["events"], "instructions": info["instructions"], "findings": []}, found
+    assert found == {"ok": True, "events": info["events"], "instructions": info["instructions"], "findings": [], "not_checked": []}, found
 
 
 def test_top_json():

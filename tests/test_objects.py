@@ -255,7 +255,7 @@ def u_boot_rom(folder):
     return folder + "/u-boot.rom"
 
 
-@pytest.mark.all
+@pytest.mark.kernels
 def test_u_boot():
     """It moves itself, and tells where to."""
     folder = built("u-boot", U_BOOT, "u-boot.flat")

@@ -498,11 +498,46 @@ static void tell_asked(const struct recording *rec, const struct kernel_files *k
 	buf_free(&lines);
 }
 
-int recording_run(const struct recording *rec, struct error *err)
+static int record_guest(const struct recording *rec, struct recorded *s, struct error *err)
 {
 	struct recording_chosen chosen = { 0 };
-	struct recorded s = { .out = -1 };
 	bool tell, failed = false;
+	int r;
+
+	if (check_sysroot(rec, err) < 0 || kernel_names_check(rec->args, &s->kernel.sources, err) < 0 || prepare(rec, s, err) < 0)
+		return EXIT_FAILED;
+	tell = !rec->quiet && isatty(STDERR_FILENO) && !qemu_uses_terminal(rec->argv);
+	if (start(s, err) < 0)
+		return EXIT_FAILED;
+	tell_asked(rec, &s->kernel);
+	r = wait_for(rec, s, tell);
+	let_signals_end(rec, s->signals);
+	if (!s->stats->begun && r) {
+		/* no instruction ran, and QEMU has printed why */
+		if (s->made)
+			unlink(rec->output);
+		error_set(err, "QEMU did not start the recording (exit status %d)", r);
+		return r;
+	}
+	if (s->stats->hopeless[0]) {
+		error_set(err, "%s: %.*s; give --symbols vmlinux", rec->output, (int)sizeof s->stats->hopeless, s->stats->hopeless);
+		return EXIT_FAILED;
+	}
+	tell_faults(rec, s->stats, r > 128);
+	if (s->stats->finished && !s->stats->write_error) {
+		add_file_symbols(rec);
+		if (s->stats->learnt)
+			keep_layout(rec->output, s->kernel.sources.cache);
+		failed = recording_choice_apply(rec->args, rec->output, rec->quiet, s->stats->waits, &chosen, err) < 0;
+	}
+	summarise(rec, s->stats, &chosen);
+	buf_free(&chosen.lines);
+	return failed && !r ? EXIT_FAILED : r;
+}
+
+int recording_run(const struct recording *rec, struct error *err)
+{
+	struct recorded s = { .out = -1 };
 	int r;
 
 	if (!rec->argv || !rec->argv[0]) {
@@ -512,38 +547,9 @@ int recording_run(const struct recording *rec, struct error *err)
 	r = recording_choice_check(rec->args, rec->output, err);
 	if (r != EXIT_OK)
 		return r;
-	if (check_vcpus(rec, err) < 0)
+	if (check_vcpus(rec, err) < 0 || kernel_files_init(rec->args, qemu_option(rec->argv, "kernel"), &s.kernel, err) < 0)
 		return EXIT_USAGE;
-	if (kernel_files_init(rec->args, qemu_option(rec->argv, "kernel"), &s.kernel, err) < 0)
-		return EXIT_USAGE;
-	if (check_sysroot(rec, err) < 0 || kernel_names_check(rec->args, &s.kernel.sources, err) < 0 || prepare(rec, &s, err) < 0)
-		return EXIT_FAILED;
-	tell = !rec->quiet && isatty(STDERR_FILENO) && !qemu_uses_terminal(rec->argv);
-	if (start(&s, err) < 0)
-		return EXIT_FAILED;
-	tell_asked(rec, &s.kernel);
-	r = wait_for(rec, &s, tell);
-	let_signals_end(rec, s.signals);
-	if (!s.stats->begun && r) {
-		/* no instruction ran, and QEMU has printed why */
-		if (s.made)
-			unlink(rec->output);
-		error_set(err, "QEMU did not start the recording (exit status %d)", r);
-		return r;
-	}
-	if (s.stats->hopeless[0]) {
-		kernel_files_deinit(&s.kernel);
-		return error_set(err, "%s: %.*s; give --symbols vmlinux", rec->output, (int)sizeof s.stats->hopeless, s.stats->hopeless), EXIT_FAILED;
-	}
-	tell_faults(rec, s.stats, r > 128);
-	if (s.stats->finished && !s.stats->write_error) {
-		add_file_symbols(rec);
-		if (s.stats->learnt)
-			keep_layout(rec->output, s.kernel.sources.cache);
-		failed = recording_choice_apply(rec->args, rec->output, rec->quiet, s.stats->waits, &chosen, err) < 0;
-	}
-	summarise(rec, s.stats, &chosen);
-	buf_free(&chosen.lines);
+	r = record_guest(rec, &s, err);
 	kernel_files_deinit(&s.kernel);
-	return failed && !r ? EXIT_FAILED : r;
+	return r;
 }

@@ -157,8 +157,10 @@ static int add_named_file(const struct kernel_sources *s, size_t i, struct known
 	own = other && is_own(s, k, &file);
 	kernel_image_deinit(&file);
 	k->is_object[i] = other && !own;
-	if (own)
+	if (own) { /* names that the user gives are meant, not those of the image */
 		k->own = s->symbols[i].path;
+		symbol_list_free(&k->image.symbols);
+	}
 	return k->is_object[i] ? 0 : add_file(k, s->symbols[i].path, err);
 }
 

@@ -78,11 +78,11 @@ void add_candidate(int *found, int at)
 	*found = *found == NOT_FOUND ? at : SEVERAL;
 }
 
-bool learnt(struct learner *l, enum member member, int at)
+int learnt(struct learner *l, enum member member, int at)
 {
 	if (at < 0 || knows(l, member))
-		return false;
+		return 0;
 	__atomic_store_n(&l->layout->offset[member], at, __ATOMIC_RELEASE);
 	l->layout->from[member] = LAYOUT_LEARNT;
-	return true;
+	return 1;
 }

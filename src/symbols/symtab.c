@@ -129,7 +129,7 @@ void symtab_from_image(struct symtab *ret, const struct kernel_image *image)
 		sections_from_marks(&tab, &cap, &image->symbols);
 	aside = find_aside(&tab);
 	if (aside >= 0)
-		c[n++] = (struct candidate){ .addr = tab.sections[aside].addr, .name = "[.altinstr_aux]", .type = 't' };
+		c[n++] = (struct candidate){ .addr = tab.sections[aside].addr, .name = ".altinstr_aux", .type = 't' };
 	if (n)
 		qsort(c, n, sizeof *c, compare);
 	tab.symbols = xcalloc(n, sizeof *tab.symbols);
