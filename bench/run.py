@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What recording costs and how fast a trace is read. Ratios are of runs taken in turn, with their spread.
 
-usage: bench/run.py [small|full|thin|many|others|kfi|text]…   (default: all but thin, which small and full have)
+usage: bench/run.py [small|full|thin|many|others|kfi|text|kernels]…   (default: all but thin, which small and full have)
 RUNS=N sets how often each thing is run (default 5; full boot 3), LIMIT=S for how long QEMU's log is waited for (900), LINES=N how
 many lines the text trace has (52 million, which take 3 GB while they are there).
 """
@@ -18,12 +18,13 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tests"))
-from guest import UPTO, WORK, full_args, initrd, qemu_args, run, upto_json  # noqa: E402
+from guest import UPTO, WORK, built, built_args, full_args, initrd, kernel, qemu_args, run, upto_json  # noqa: E402
 from kd_logs import Machine, Style  # noqa: E402
 
 TRACE = os.path.join(WORK, "bench.upto")
 SMALL_BOUND, FULL_BOUND, BYTES_BOUND, RATE_BOUND, MEMORY_BOUND = 1.15, 1.25, 0.15, 100e6, 256
 WAIT_BOUND, INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND, LOG_BOUND, IMPORT_BOUND, THIN_BOUND = 1.03, 0.5, 50e6, 5, 2, 300, 5
+VMLINUX_BOUND, LEARN_BOUND = 0.3, 1  # seconds for files beside a kernel's image; per cent of the boot for learning
 TEXT_EVENTS = 52000000  # that one had in 2016: three answers from it are the measure
 
 
@@ -177,6 +178,31 @@ def thin():
     thinning("small boot")
 
 
+def kernels():
+    """What is done for a kernel that somebody built: its files are read beside the guest, where they lie; or its layout is learnt."""
+    tree, _ = built("small")
+    image = tree + "/arch/x86/boot/bzImage"
+    alone = shutil.copy(image, os.path.join(WORK, "bench.bzImage"))
+    stock = kernel("6.12")[1]
+    read = {}
+    for what, path in ("stock bzImage", stock), ("bzImage alone", alone), ("bzImage in its tree", image):
+        read[what] = []
+        for _ in range(5):
+            begun = time.monotonic()
+            run(UPTO, "layout", path, check=False)  # alone it has none, which is told when all was read
+            read[what].append(time.monotonic() - begun)
+        print(f"kernels: reading {what:20}{spread(read[what])}, beside the guest's firmware", flush=True)
+    more = statistics.median(read["bzImage in its tree"]) - statistics.median(read["bzImage alone"])
+    print(f"kernels: what lies beside a bzImage {more:5.2f} s; {verdict(more, VMLINUX_BOUND)} {VMLINUX_BOUND} s", flush=True)
+    os.environ["XDG_CACHE_HOME"] = os.path.join(WORK, "bench.cache")
+    shutil.rmtree(os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+    plain = timed(built_args("small", alone))[0]
+    said = run(UPTO, "record", "-f", "--costs", "-o", TRACE, "--", *built_args("small", alone)).stderr.decode()
+    times, ms = re.search(r"cost of learning +(\d+) times +([\d.]+) ms", said).groups()
+    share = float(ms) / 10 / plain
+    print(f"kernels: learning {times} looks, {ms} ms, {share:.2f} % of a plain boot of {plain:.1f} s; {verdict(share, LEARN_BOUND)} {LEARN_BOUND} %", flush=True)
+
+
 def many():
     """Reading what 20 vCPUs did."""
     run(UPTO, "record", "-q", "-f", "-o", TRACE, "--", *qemu_args("6.12", initrd("6.12", "smp"), smp=20, thread="multi"), timeout=1800)
@@ -315,8 +341,8 @@ def full():
 
 
 def main():
-    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi", "text"]:
-        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text, "thin": thin}[what]()
+    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi", "text", "kernels"]:
+        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text, "thin": thin, "kernels": kernels}[what]()
 
 
 if __name__ == "__main__":
