@@ -51,7 +51,8 @@ static void read_seen(const struct learner *l, const struct learn_memory *m, str
 		piece_read(p, m, l->tasks[i], TASK_MAX);
 		if (p->len < (size_t)l->layout->offset[TASK_COMM] + NAME_LEN)
 			continue;
-		if (!memcmp(p->data + l->layout->offset[TASK_COMM], "kthreadd", 9))
+		/* its threads begin with its name, too, and come later */
+		if (!s->kthreadd && !memcmp(p->data + l->layout->offset[TASK_COMM], "kthreadd", 9))
 			s->kthreadd = s->n;
 		s->n++;
 	}
