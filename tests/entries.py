@@ -93,7 +93,7 @@ def compare_instructions(symbols, slide, ours, pieces, least):
 
 # acpi_hw_legacy_sleep() stalls for ten seconds once it has asked for the power-off: drivers/acpi/acpica/hwsleep.c
 AFTER_POWER_OFF = {"acpi_os_stall", "touch_nmi_watchdog", "__const_udelay", "__udelay", "delay_tsc", "delay_loop",
-                   "__x86_indirect_thunk_array", "__x86_indirect_thunk_rax", "__x86_return_thunk", "__fentry__"}
+                   "__x86_return_thunk", "__fentry__"}
 
 
 def explain(name, want, got):
@@ -109,6 +109,7 @@ def explain(name, want, got):
         return "loops to its first instruction"
     # QEMU stops the vCPU when it gets round to it; until then it waits for the power to go
     # since 7 the kernel has some of them by a name for early code, too
-    if name.removeprefix("__pi_") in AFTER_POWER_OFF and 0 < want - got <= 1000:
+    waits = name.removeprefix("__pi_") in AFTER_POWER_OFF or name.startswith("__x86_indirect_thunk_")
+    if waits and 0 < want - got <= 1000:
         return "ran on after the power-off"
     return "unexplained"
