@@ -93,18 +93,6 @@ void translate_expect(const struct buf *places)
 	must(places->len % sizeof(uint64_t) == 0);
 }
 
-bool kernel_symtab_bounds(const void *functions, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end)
-{
-	const struct symtab *tab = functions;
-	long i = symtab_lookup(tab, addr);
-
-	if (i == SYMTAB_NONE)
-		return false;
-	*ret_start = tab->symbols[i].addr;
-	*ret_end = tab->symbols[i].end;
-	return true;
-}
-
 static void check_content(const struct code_record *r)
 {
 	struct cursor in = cursor_over(r->symbols, r->symbols_len);

@@ -187,7 +187,7 @@ static void expect_jumps(struct vcpu *v, const struct symtab *tab)
 		struct buf code = { 0 };
 
 		read_block(v, tab->sections[i].addr, tab->sections[i].end - tab->sections[i].addr, &code);
-		tail_jumps_find(code.data, code.len, tab->sections[i].addr, kernel_symtab_bounds, tab, &found);
+		tail_jumps_find(code.data, code.len, tab->sections[i].addr, symtab_bounds, tab, &found);
 		buf_free(&code);
 	}
 	translate_expect(&found);

@@ -26,22 +26,10 @@ enum {
 	ASKED_MAX = 1 << 12,
 };
 
-bool kernel_symtab_bounds(const void *functions, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end)
-{
-	const struct symtab *tab = functions;
-	long i = symtab_lookup(tab, addr);
-
-	if (i == SYMTAB_NONE)
-		return false;
-	*ret_start = tab->symbols[i].addr;
-	*ret_end = tab->symbols[i].end;
-	return true;
-}
-
 static void find_jumps(struct kernel *k, struct kernel_image *image)
 {
 	for (size_t i = 0; i < image->n_code; i++)
-		tail_jumps_find(image->code[i].bytes.data, image->code[i].bytes.len, image->code[i].addr, kernel_symtab_bounds, &k->tab, &k->jumps_to);
+		tail_jumps_find(image->code[i].bytes.data, image->code[i].bytes.len, image->code[i].addr, symtab_bounds, &k->tab, &k->jumps_to);
 	kernel_image_drop_code(image);
 }
 
@@ -341,7 +329,7 @@ static bool find_in_memory(struct kernel *k, struct registers *regs, const struc
 		symtab_deinit(&k->tab);
 		symtab_from_image(&k->tab, &image);
 		k->jumps_to.len = 0;
-		tail_jumps_find(memory.data, memory.len, start - slide, kernel_symtab_bounds, &k->tab, &k->jumps_to);
+		tail_jumps_find(memory.data, memory.len, start - slide, symtab_bounds, &k->tab, &k->jumps_to);
 		use_image(k, &image, &layout, slide);
 	}
 	buf_free(&memory);

@@ -84,9 +84,6 @@ static inline bool kernel_may_handle(const struct kernel *k, uint64_t addr)
 /* Another kernel will come: as before one was found, but for the file. */
 void kernel_forget(struct kernel *k);
 
-/* A tail_bounds of a struct symtab. */
-bool kernel_symtab_bounds(const void *functions, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end);
-
 /* Number i of the run-time addresses that conditional jumps lead to in other functions, all known before the kernel runs; 0: no more. */
 static inline uint64_t kernel_jumps_to(const struct kernel *k, size_t i)
 {

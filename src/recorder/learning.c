@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "guest/learn.h"
 #include "tasks.h"
 
 static struct {
@@ -19,7 +18,7 @@ static bool read_memory(void *context, uint64_t addr, void *data, size_t n)
 	return guest_read(context, addr, data, n);
 }
 
-static struct learn_memory memory_of(struct vcpu *v)
+struct learn_memory learning_memory(struct vcpu *v)
 {
 	return (struct learn_memory){ .read = read_memory, .context = &v->regs };
 }
@@ -76,7 +75,7 @@ static bool lacks(enum member member)
 
 void learning_switch(struct vcpu *v, unsigned cpu, uint64_t previous, uint64_t next)
 {
-	struct learn_memory m = memory_of(v);
+	struct learn_memory m = learning_memory(v);
 	bool nameless = lacks(TASK_PID), now;
 	uint64_t begun;
 
@@ -92,7 +91,7 @@ void learning_switch(struct vcpu *v, unsigned cpu, uint64_t previous, uint64_t n
 
 void learning_exec(struct vcpu *v, uint64_t task)
 {
-	struct learn_memory m = memory_of(v);
+	struct learn_memory m = learning_memory(v);
 	uint64_t begun;
 
 	if (!lacks(TASK_MM) && !lacks(MM_EXE_FILE))
@@ -104,7 +103,7 @@ void learning_exec(struct vcpu *v, uint64_t task)
 
 void learning_mapping(struct vcpu *v, uint64_t vma)
 {
-	struct learn_memory m = memory_of(v);
+	struct learn_memory m = learning_memory(v);
 	uint64_t begun;
 
 	if (!lacks(VMA_FILE) && !lacks(VMA_FLAGS))
@@ -117,7 +116,7 @@ void learning_mapping(struct vcpu *v, uint64_t vma)
 /* At other functions it is one argument, or two, that tells. */
 #define LEARNING(name, member, ...)                                     \
 	{                                                               \
-		struct learn_memory m = memory_of(v);                   \
+		struct learn_memory m = learning_memory(v);             \
 		uint64_t begun;                                         \
                                                                         \
 		if (!lacks(member))                                     \

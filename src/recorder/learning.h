@@ -7,7 +7,11 @@
 #ifndef UPTO_RECORDER_LEARNING_H
 #define UPTO_RECORDER_LEARNING_H
 
+#include "guest/learn.h"
 #include "recorder.h"
+
+/* The guest's memory, as that vCPU sees it. */
+struct learn_memory learning_memory(struct vcpu *v);
 
 /* The kernel was found; is anything to be learnt? Under `lock`. */
 void learning_begin(void);

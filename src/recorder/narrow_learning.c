@@ -4,22 +4,13 @@
 #include "boot.h"
 #include "guest/narrow_tasks.h"
 #include "kernel_width.h"
+#include "learning.h"
 #include "tasks.h"
 
 static struct {
 	pthread_mutex_t lock;
 	struct learner learner;
 } learning = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static bool read_memory(void *context, uint64_t addr, void *data, size_t n)
-{
-	return guest_read(context, addr, data, n);
-}
-
-static struct learn_memory memory_of(struct vcpu *v)
-{
-	return (struct learn_memory){ .read = read_memory, .context = &v->regs };
-}
 
 static bool lacks(enum member member)
 {
@@ -48,7 +39,7 @@ static void tell(void)
 
 void narrow_learning_switch(struct vcpu *v, unsigned cpu, uint64_t previous, uint64_t next)
 {
-	struct learn_memory m = memory_of(v);
+	struct learn_memory m = learning_memory(v);
 	bool nameless = lacks(TASK_PID), news;
 
 	if (!nameless && !lacks(TASK_STATE) && !lacks(TASK_REAL_PARENT))
@@ -65,7 +56,7 @@ void narrow_learning_switch(struct vcpu *v, unsigned cpu, uint64_t previous, uin
 
 void narrow_learning_exec(struct vcpu *v, uint64_t task)
 {
-	struct learn_memory m = memory_of(v);
+	struct learn_memory m = learning_memory(v);
 	bool news;
 
 	if (!lacks(TASK_MM))

@@ -237,3 +237,15 @@ long symtab_lookup(const struct symtab *tab, uint64_t addr)
 	}
 	return addr < s->end ? s - tab->symbols : SYMTAB_NONE;
 }
+
+bool symtab_bounds(const void *symtab, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end)
+{
+	const struct symtab *tab = symtab;
+	long i = symtab_lookup(tab, addr);
+
+	if (i == SYMTAB_NONE)
+		return false;
+	*ret_start = tab->symbols[i].addr;
+	*ret_end = tab->symbols[i].end;
+	return true;
+}

@@ -63,6 +63,9 @@ void symtab_deinit(struct symtab *tab);
 /* Index of the function that holds the address, or SYMTAB_NONE. */
 long symtab_lookup(const struct symtab *tab, uint64_t addr);
 
+/* The bounds of the function that holds the address, as guest/tail_jumps.h asks for them of a struct symtab; false: none does. */
+bool symtab_bounds(const void *symtab, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end);
+
 static inline const char *symtab_name(const struct symtab *tab, long i)
 {
 	return tab->names + tab->symbols[i].name;
