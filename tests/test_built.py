@@ -194,3 +194,26 @@ def test_conditional_tail_calls():
     assert times == 2000 and calls["called [tail]"] == times and calls["chooses [tail]"] == 3000, calls
     check(trace)
     os.unlink(trace)
+
+
+@pytest.mark.weight(10)
+def test_boot_in_tree(tmp_path):
+    """`upto boot` in a build tree takes the kernel that was built there, with the names of the vmlinux beside it."""
+    tree, _ = built("small")
+    trace = str(tmp_path / "tree.upto")
+    # without an initrd it panics, and asks for a restart
+    said = run(UPTO, "boot", "-m", "256M", "-o", trace, cwd=tree).stdout.decode(errors="replace")
+    assert "Unable to mount root fs" in said, said[-1000:]
+    with open(tree + "/release") as f:
+        assert upto_json("info", "--json", trace)["boots"][0]["kernel"] == f.read().strip()
+    assert upto_json("calls", "--json", "-n", "1", "-F", "panic", "--depth", "1", trace)["calls"]
+    check(trace)
+
+
+@pytest.mark.kernels
+@pytest.mark.weight(20)
+def test_hopeless(tmp_path):
+    """What a kernel without names cannot tell ends the recording at once, with the reason."""
+    image, _ = image_of("nokallsyms", "alone")
+    p = run(UPTO, "record", "-o", str(tmp_path / "never.upto"), "--start", "exec:init", "--", *built_args("nokallsyms", image), check=False)
+    assert p.returncode == 1 and b"what is to start it cannot be told of this kernel" in p.stderr and b"give --symbols vmlinux" in p.stderr, p.stderr

@@ -44,7 +44,7 @@ static void warn(const struct reader *r)
 /* What answers will not have, and why. */
 static void warn_unknown(const struct trace_arg *t)
 {
-	static const enum unknown told[] = { UNKNOWN_KERNEL, UNKNOWN_NAMES, UNKNOWN_THREADS };
+	static const enum unknown told[] = { UNKNOWN_KERNEL, UNKNOWN_NAMES, UNKNOWN_THREADS, UNKNOWN_PROGRAMS };
 
 	for (size_t i = 0; i < sizeof told / sizeof *told; i++)
 		if (is_unknown(t->reader, &t->threads, told[i])) {

@@ -102,20 +102,15 @@ static void take_types(struct known_kernel *k, const char *path, const struct ke
 		layout_add(&k->layout, &layout, from);
 }
 
-static int add_file(struct known_kernel *k, const char *path, struct error *err)
+/* What was read of a file, which is empty afterwards. */
+static int add_file(struct known_kernel *k, const char *path, struct kernel_image *file, struct error *err)
 {
-	struct kernel_image other;
-
-	if (kernel_image_load(path, &other, err) < 0)
-		return -1;
-	if (k->image.banner || has_functions(&k->image)) {
-		if (prove(&k->image, &other, err) < 0) {
-			kernel_image_deinit(&other);
-			return error_prefix(err, "%s", path);
-		}
+	if ((k->image.banner || has_functions(&k->image)) && prove(&k->image, file, err) < 0) {
+		kernel_image_deinit(file);
+		return error_prefix(err, "%s", path);
 	}
-	take_types(k, path, &other, LAYOUT_VMLINUX);
-	kernel_image_add(&k->image, &other);
+	take_types(k, path, file, LAYOUT_VMLINUX);
+	kernel_image_add(&k->image, file);
 	return 0;
 }
 
@@ -155,13 +150,16 @@ static int add_named_file(const struct kernel_sources *s, size_t i, struct known
 		return -1;
 	other = is_other_code(&file);
 	own = other && is_own(s, k, &file);
-	kernel_image_deinit(&file);
 	k->is_object[i] = other && !own;
+	if (k->is_object[i]) {
+		kernel_image_deinit(&file);
+		return 0;
+	}
 	if (own) { /* names that the user gives are meant, not those of the image */
 		k->own = s->symbols[i].path;
 		symbol_list_free(&k->image.symbols);
 	}
-	return k->is_object[i] ? 0 : add_file(k, s->symbols[i].path, err);
+	return add_file(k, s->symbols[i].path, &file, err);
 }
 
 static int add_named(const struct kernel_sources *s, struct known_kernel *k, struct error *err)
@@ -203,9 +201,11 @@ static void add_cached(const struct kernel_sources *s, struct known_kernel *k)
 static bool look_at(void *state, const char *path)
 {
 	struct known_kernel *k = state;
+	struct kernel_image file;
 	struct error ignored;
 
-	add_file(k, path, &ignored);
+	if (kernel_image_load(path, &file, &ignored) == 0)
+		add_file(k, path, &file, &ignored);
 	return !is_enough(k);
 }
 

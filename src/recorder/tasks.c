@@ -44,7 +44,8 @@ void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t 
 	char comm[COMM_LEN + 1] = "", path[STRUCTURE_PATH];
 	struct task_record record = {
 		.change = change, .cpu = cpu, .ns = guest_time(v), .insns = v->live->insns, .task = task,
-		.maker = change == TASK_NEW ? v->task : 0,
+		/* where changes are only looked for, who made a task is not seen */
+		.maker = change == TASK_NEW && !recorder.kernel.no_names ? v->task : 0,
 		.pid = (int32_t)structure_read(v, task, TASK_PID, 4), .tgid = (int32_t)structure_read(v, task, TASK_TGID, 4),
 		.ppid = (int32_t)structure_read(v, parent, TASK_TGID, 4), .mm = mm,
 		.comm = comm, .exe = "",
@@ -53,6 +54,8 @@ void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t 
 
 	if (!task)
 		return;
+	if (structure_at(TASK_REAL_PARENT) == MEMBER_UNKNOWN)
+		record.ppid = TASK_PID_UNKNOWN;
 	if (structure_at(TASK_PID) == MEMBER_UNKNOWN) /* who it is may be learnt later: that it is somebody is known */
 		record.pid = record.tgid = record.ppid = TASK_PID_UNKNOWN;
 	if (structure_at(TASK_COMM) != MEMBER_UNKNOWN)

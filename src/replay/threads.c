@@ -95,28 +95,30 @@ static void find_programs(struct threads *t)
 	}
 }
 
-/* Who had no number yet when it was told of has the one that it was told to have later: it was the same all the time. */
+static void take_name(struct task_record *r, const struct task_record *later)
+{
+	r->pid = later->pid;
+	r->tgid = later->tgid;
+	free((char *)r->comm);
+	r->comm = xstrdup(later->comm);
+}
+
+/* Who had no number yet when it was told of has the one that it was told to have later: it was the same all the time. So has its parent. */
 static void fill_unknown(struct threads *t)
 {
-	uint32_t *known = xcalloc(t->count, sizeof *known); /* number + 1 of a thread's next record that has it */
+	uint32_t *next = xcalloc(t->count, sizeof *next); /* number + 1 of a thread's record behind this one */
 
 	for (size_t i = t->n_records; i-- > 0;) {
 		struct task_record *r = &t->records[i];
-		uint32_t *next = &known[t->thread_of_record[i]];
+		const struct task_record *later = next[t->thread_of_record[i]] ? &t->records[next[t->thread_of_record[i]] - 1] : NULL;
 
-		if (r->pid != TASK_PID_UNKNOWN) {
-			*next = (uint32_t)i + 1;
-		} else if (*next) {
-			const struct task_record *later = &t->records[*next - 1];
-
-			r->pid = later->pid;
-			r->tgid = later->tgid;
+		if (later && r->pid == TASK_PID_UNKNOWN)
+			take_name(r, later);
+		if (later && r->ppid == TASK_PID_UNKNOWN)
 			r->ppid = later->ppid;
-			free((char *)r->comm);
-			r->comm = xstrdup(later->comm);
-		}
+		next[t->thread_of_record[i]] = (uint32_t)i + 1;
 	}
-	free(known);
+	free(next);
 }
 
 struct key {

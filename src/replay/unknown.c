@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unknown.h"
 
+#include <string.h>
+
+#include "guest/layout.h"
+
 /* The first boot whose kernel ran, and of which META has no such key, or has it; NULL: there is none. */
 static const struct boot *first_boot(const struct reader *r, const char *key, bool has)
 {
@@ -25,9 +29,17 @@ static bool has_number(const struct thread *thread)
 	return thread->pid != TASK_PID_UNKNOWN;
 }
 
-static bool has_program(const struct thread *thread)
+/* Did some boot run programs whose memory, or file in it, could not be found? Then META's `lacks` has the member. */
+static bool no_programs(const struct reader *r)
 {
-	return *thread->exe || thread->kernel;
+	for (size_t i = 0; i < r->boots.count; i++) {
+		char buffer[BOOT_KEY];
+		const char *lacks = meta_get(&r->meta, boot_key(r->boots.list[i].number, "lacks", buffer));
+
+		if (lacks && (strstr(lacks, layout_member(TASK_MM)) || strstr(lacks, layout_member(MM_EXE_FILE))))
+			return true;
+	}
+	return false;
 }
 
 bool is_unknown(const struct reader *r, const struct threads *t, enum unknown what)
@@ -42,7 +54,7 @@ bool is_unknown(const struct reader *r, const struct threads *t, enum unknown wh
 	case UNKNOWN_THREADS:
 		return no_thread_has(t, has_number) || (!t->count && first_boot(r, "kernel_ns", true));
 	case UNKNOWN_PROGRAMS:
-		return no_thread_has(t, has_program);
+		return no_programs(r);
 	case UNKNOWN_KINDS:
 		break;
 	}

@@ -19,7 +19,7 @@ enum task_change {
 	TASK_CHANGES,
 };
 
-enum { TASK_PID_UNKNOWN = -1 }; /* the recorder did not know where the kernel keeps it; comm, exe and mm are not known then, either */
+enum { TASK_PID_UNKNOWN = -1 }; /* the recorder did not know where the kernel keeps it. A task without a pid has no comm, exe and mm, either */
 
 struct task_record {
 	enum task_change change;
