@@ -21,7 +21,7 @@ static bool no_thread_has(const struct threads *t, bool (*has)(const struct thre
 	for (size_t i = 0; i < t->count; i++)
 		if (has(&t->list[i]))
 			return false;
-	return t->count;
+	return true;
 }
 
 static bool has_number(const struct thread *thread)
@@ -29,14 +29,14 @@ static bool has_number(const struct thread *thread)
 	return thread->pid != TASK_PID_UNKNOWN;
 }
 
-/* Did some boot run programs whose memory, or file in it, could not be found? Then META's `lacks` has the member. */
-static bool no_programs(const struct reader *r)
+/* Was a member of the kernel's types never found out, of some boot? META's `lacks` has it then. */
+static bool some_boot_lacks(const struct reader *r, enum member member)
 {
 	for (size_t i = 0; i < r->boots.count; i++) {
 		char buffer[BOOT_KEY];
 		const char *lacks = meta_get(&r->meta, boot_key(r->boots.list[i].number, "lacks", buffer));
 
-		if (lacks && (strstr(lacks, layout_member(TASK_MM)) || strstr(lacks, layout_member(MM_EXE_FILE))))
+		if (lacks && strstr(lacks, layout_member(member)))
 			return true;
 	}
 	return false;
@@ -52,9 +52,9 @@ bool is_unknown(const struct reader *r, const struct threads *t, enum unknown wh
 	case UNKNOWN_NAMES:
 		return first_boot(r, "no_names", true);
 	case UNKNOWN_THREADS:
-		return no_thread_has(t, has_number) || (!t->count && first_boot(r, "kernel_ns", true));
+		return t->count ? no_thread_has(t, has_number) : some_boot_lacks(r, TASK_PID);
 	case UNKNOWN_PROGRAMS:
-		return no_programs(r);
+		return some_boot_lacks(r, TASK_MM) || some_boot_lacks(r, MM_EXE_FILE);
 	case UNKNOWN_KINDS:
 		break;
 	}
