@@ -87,7 +87,8 @@ def compare_instructions(symbols, slide, ours, pieces, least):
                   if theirs[a] != ours.get(a, (0, 0))[1]), reverse=True)
     ran = sum(1 for a in starts if theirs[a])
     total = sum(o[0] for o in off)
-    assert ran > least and len(off) < ran / 200 and total < theirs.total() / 1000000, (len(off), ran, total, off[:40])
+    # an instruction that faults is counted again when it is repeated: a boot's first faults, and one in a million
+    assert ran > least and len(off) < ran / 200 and total < 100 + theirs.total() / 1000000, (len(off), ran, total, off[:40])
     return f"of {theirs.total()} instructions {total} are another function's; {len(off)} functions differ, most {off[:3]}"
 
 

@@ -178,6 +178,14 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 	slices_spend(state, stack, spent);
 }
 
+static void note_syscall(struct making *m, const struct stacks *s)
+{
+	uint64_t *first = &m->syscall_ns[boots_at(s->names->boots, s->ns)];
+
+	if (s->ns < *first)
+		*first = s->ns;
+}
+
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
 	struct making *m = state;
@@ -186,6 +194,8 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 
 	frame->data = 0; /* one that ends in a jump has the next function's frame */
 	slices_enter(m, s, stack, frame);
+	if (frame->kind == FRAME_SYSCALL)
+		note_syscall(m, s);
 	if (__builtin_expect(m->consoles, 0) && stack->cpu >= 0)
 		spans_enter_callee(m, s, stack, frame);
 	if (__builtin_expect(!role, 1) || stack->cpu < 0) {
@@ -280,6 +290,9 @@ static void begin(struct making *m, const struct session *session)
 	m->open = xcalloc(n, sizeof *m->open);
 	for (size_t i = 0; i < n; i++)
 		m->open[i] = (struct open_thread){ .span = HISTORY_NONE, .away = HISTORY_NONE, .unresolved = HISTORY_NONE };
+	m->syscall_ns = xmalloc((session->names->boots->count + 1) * sizeof *m->syscall_ns);
+	for (size_t i = 0; i <= session->names->boots->count; i++)
+		m->syscall_ns[i] = UINT64_MAX;
 	slices_begin(m, functions);
 	m->dead = names_find(session->names, "do_task_dead");
 	wait_kinds_init(&m->kinds, session->names);
@@ -292,6 +305,7 @@ static void end(struct making *m)
 {
 	slices_end(m);
 	free(m->open);
+	free(m->syscall_ns);
 	free(m->roles);
 	handovers_deinit(&m->handovers);
 	map_free(&m->stacks);

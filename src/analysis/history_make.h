@@ -73,6 +73,7 @@ struct making {
 	unsigned n_cpus;
 	unsigned consoles;         /* console_init() runs */
 	struct callee callee;
+	uint64_t *syscall_ns;      /* by boot: when a program first called the kernel; UINT64_MAX: none did */
 	uint32_t dead;             /* number of the function in which a thread runs last */
 	struct handovers handovers;
 	struct map stacks;         /* hash of a stack → where it is in history->functions + 1 */

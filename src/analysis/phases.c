@@ -71,6 +71,13 @@ static void find_programs(const struct threads *threads, struct boot_times *t)
 		t->shutdown = main->end_ns;
 }
 
+/* Where it is not known which programs ran: behind the kernel's own work they did. */
+static void find_first_syscall(const struct making *m, size_t b, struct boot_times *t)
+{
+	if (t->init == UINT64_MAX && t->kernel != UINT64_MAX)
+		t->init = t->main = m->syscall_ns[b];
+}
+
 static void find_shutdown(const struct history *h, struct boot_times *t)
 {
 	for (size_t i = 0; i < h->n_spans; i++)
@@ -163,6 +170,7 @@ void spans_put_boot(struct making *m, const struct stacks *s, size_t b)
 	uint32_t number, kernel;
 
 	find_programs(s->threads, &t);
+	find_first_syscall(m, b, &t);
 	find_shutdown(m->history, &t);
 	number = add_window(m, SPAN_BOOT, boots->count > 1 ? b ? "next boot" : "first boot" : "boot", HISTORY_NONE, t.start, t.end);
 	/* a kernel of one's own has no phases, and what of it is firmware is not known */

@@ -70,7 +70,7 @@ static void save_stack(const struct stack *stack, struct buf *out)
 {
 	buf_put_varint(out, stack->insns);
 	buf_put_varint(out, stack->ns);
-	buf_put_u8(out, (uint8_t)(stack->began | stack->behind_gap << 1));
+	buf_put_u8(out, (uint8_t)(stack->began | stack->behind_gap << 1 | stack->started << 2));
 	buf_put_varint(out, stack->place);
 	buf_put_svarint(out, stack->cpu);
 	buf_put_varint(out, stack->depth);
@@ -89,6 +89,7 @@ static int restore_stack(const struct stacks *s, struct cursor *in, struct stack
 	bits = cursor_u8(in);
 	stack->began = bits & 1;
 	stack->behind_gap = bits & 2;
+	stack->started = bits & 4;
 	stack->place = cursor_varint(in);
 	stack->cpu = (int)cursor_svarint(in);
 	depth = cursor_varint(in);

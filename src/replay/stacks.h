@@ -76,6 +76,7 @@ struct stack {
 	uint64_t insns, ns;     /* the thread's own clocks: instructions and time that it ran since its start */
 	long thread;            /* number, see threads.h; THREAD_NONE: a vCPU before its first switch, or a thread of what is no Linux */
 	bool began;             /* it has returned from something, or was first seen in the middle of something */
+	bool started;           /* it has had its first return that matches nothing, in a kernel without names: a new thread's to its beginning */
 	bool behind_gap;        /* it was there before a gap, or the trace's begin: frames are missing below the first */
 	uint64_t place;         /* where control is; of those that do not run: where it was left. May be in a thunk */
 	struct thunk_calls thunk_calls; /* only where thunks are folded (names.h) */

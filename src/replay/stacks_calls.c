@@ -132,11 +132,16 @@ static size_t find_slot(const struct stack *stack, uint64_t slot)
 	return stack->depth;
 }
 
-static bool starts_thread(struct replay *r, uint64_t addr)
+/* Is the return that matches nothing a new thread's first one? Where the functions that it would lead to have no names, the first one is. */
+static bool starts_thread(struct replay *r, struct stack *stack, uint64_t addr)
 {
 	uint32_t function = place_of(r, addr).function;
+	bool first = !stack->started && stack->thread != THREAD_NONE;
 
-	return function == r->new_thread[0] || function == r->new_thread[1];
+	if (r->new_thread[0] != UINT32_MAX || r->new_thread[1] != UINT32_MAX)
+		return function == r->new_thread[0] || function == r->new_thread[1];
+	stack->started = true;
+	return first;
 }
 
 /* A return that is not just the end of the top frame. Returns the stack that runs then. */
@@ -174,7 +179,7 @@ static __attribute__((noinline)) struct stack *go_elsewhere(struct replay *r, st
 	t = top(stack);
 	if (stack->behind_gap)
 		u->gap++;
-	else if (starts_thread(r, e->target) || !stack->began)
+	else if (starts_thread(r, stack, e->target) || !stack->began)
 		u->new_thread++;
 	else if (r->stacks->ns < names_kernel_ns(r->stacks->names, r->stacks->ns))
 		u->firmware++;

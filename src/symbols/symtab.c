@@ -128,7 +128,7 @@ void symtab_from_image(struct symtab *ret, const struct kernel_image *image)
 	if (!image->n_sections)
 		sections_from_marks(&tab, &cap, &image->symbols);
 	aside = find_aside(&tab);
-	if (aside >= 0)
+	if (aside >= 0 && n) /* where nothing has a name, neither has that */
 		c[n++] = (struct candidate){ .addr = tab.sections[aside].addr, .name = ".altinstr_aux", .type = 't' };
 	if (n)
 		qsort(c, n, sizeof *c, compare);

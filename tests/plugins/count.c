@@ -28,6 +28,7 @@ static struct { uint64_t addr; uint32_t number; } pieces[PIECES];
 static uint32_t n_pieces;
 static struct qemu_plugin_scoreboard *insns;
 static uint64_t *insns_at_end;
+static unsigned n_vcpus;
 
 static const char *out_path;
 static int narrow;
@@ -47,7 +48,13 @@ static uint64_t extend(uint64_t addr)
 
 static void end_insns(void)
 {
-	insns_at_end = g_memdup2(qemu_plugin_scoreboard_find(insns, 0), PIECES * sizeof *insns_at_end);
+	insns_at_end = g_new0(uint64_t, PIECES);
+	for (unsigned cpu = 0; cpu < n_vcpus; cpu++) {
+		const uint64_t *counters = qemu_plugin_scoreboard_find(insns, cpu);
+
+		for (size_t i = 0; i < PIECES; i++)
+			insns_at_end[i] += counters[i];
+	}
 }
 
 static void bump(uint64_t addr)
@@ -159,7 +166,8 @@ static void on_vcpu(unsigned cpu)
 {
 	GArray *all = qemu_plugin_get_registers();
 
-	(void)cpu;
+	if (cpu >= n_vcpus)
+		n_vcpus = cpu + 1;
 	for (guint i = 0; i < all->len; i++) {
 		const qemu_plugin_reg_descriptor *d = qemu_register_at(all, i);
 
