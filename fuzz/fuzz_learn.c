@@ -69,7 +69,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		learn_exec(&l, &m, a, b);
 		learn_mapping(&l, &m, a, b);
 		learn_arguments(&l, &m, a);
-		learn_module(&l, &m, a);
 		learn_log(&l, &m, a);
 		learn_probe(&l, &m, a, b);
 		learn_request(&l, &m, a);

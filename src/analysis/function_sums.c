@@ -65,20 +65,24 @@ static void settle_returned(struct function_sums *s, struct function_lane *lane)
 }
 
 /* Control comes back from an interrupt. In a thunk, it is the function's that the interrupt cut into. */
-static void come_back(struct function_sums *s, struct function_lane *lane, uint64_t target, struct place *place)
+static void come_back(struct function_sums *s, struct function_lane *lane, const struct event *e, struct place *place)
 {
 	for (unsigned i = lane->n_cut_in; i-- > 0;) {
 		const struct cut_in *c = &lane->cut_in[i];
 
-		if (c->from != target || c->task != lane->task)
+		if (c->from != e->target || c->task != lane->task)
 			continue;
+		if (place->at & AT_START && c->function != place->function) {
+			lane->unentered = place->function;
+			lane->unentered_insns = e->insns;
+		}
 		if (place->at & IN_THUNK)
 			*place = (struct place){ .function = c->function };
 		memmove(lane->cut_in + i, lane->cut_in + i + 1, (--lane->n_cut_in - i) * sizeof *lane->cut_in);
 		return;
 	}
 	if (place->at & IN_THUNK)
-		come_back_unknown(s, lane, target, place);
+		come_back_unknown(s, lane, e->target, place);
 }
 
 /* What of enum place_at an event has to lead to, that by itself may enter a function or not; from function `from`. */
@@ -93,11 +97,11 @@ static __attribute__((noinline)) unsigned enters_here(struct function_sums *s, s
 		return AT_START | IN_GROUP;
 	}
 	if (e->kind == EVENT_ARRIVE) {
-		elsewhere = place->function != from;
+		elsewhere = place->function != from || (place->function == lane->unentered && e->insns == lane->unentered_insns);
 	} else {
 		/* those that begin a signal's handler, or a program */
 		elsewhere = e->args[0] & IRET_ELSEWHERE;
-		come_back(s, lane, e->target, place);
+		come_back(s, lane, e, place);
 	}
 	return elsewhere ? AT_START | IN_GROUP : 0;
 }

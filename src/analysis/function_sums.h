@@ -49,6 +49,8 @@ struct function_lane {
 	struct orphan *orphan; /* the orphan that control is in; NULL: none */
 	struct orphan *spare;  /* for the first return into a thunk that cut_in does not know; NULL: it was, or nobody asks */
 	struct orphan *returned; /* what spare was, until the batch's end; its times are what the thunk had before */
+	uint32_t unentered; /* function to whose first instruction the last interrupt returned, though it had not been entered: what led … */
+	uint64_t unentered_insns; /* … there tells only as that instruction runs */
 	struct cut_in cut_in[32]; /* the last ones */
 	unsigned n_cut_in;
 };

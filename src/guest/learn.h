@@ -41,7 +41,6 @@ bool learn_switch(struct learner *l, const struct learn_memory *m, uint64_t prev
 bool learn_exec(struct learner *l, const struct learn_memory *m, uint64_t task, uint64_t space); /* it has a new program and its memory */
 bool learn_mapping(struct learner *l, const struct learn_memory *m, uint64_t task, uint64_t vma); /* of that task's memory */
 bool learn_arguments(struct learner *l, const struct learn_memory *m, uint64_t mm);    /* a program's, which are in place */
-bool learn_module(struct learner *l, const struct learn_memory *m, uint64_t module);
 bool learn_log(struct learner *l, const struct learn_memory *m, uint64_t entry);       /* struct prb_reserved_entry, with its text */
 bool learn_probe(struct learner *l, const struct learn_memory *m, uint64_t device, uint64_t driver);
 bool learn_request(struct learner *l, const struct learn_memory *m, uint64_t request);

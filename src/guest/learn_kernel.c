@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Modules, the log, devices, requests, work, timers and groups. */
+/* The log, devices, requests, work, timers and groups. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,79 +9,6 @@
 static bool is_kernel_text(uint64_t addr)
 {
 	return addr >= 0xffffffff80000000u && addr < 0xffffffffff000000u;
-}
-
-/* struct mod_kallsyms: symbols, how many, their names. The first symbol is empty, and so is the first name. */
-static bool is_kallsyms(const struct learn_memory *m, uint64_t addr)
-{
-	enum { SYMBOL = 24, SYMBOLS_MAX = 1 << 18 };
-	uint64_t symbols = read_u64(m, addr), strings = read_u64(m, addr + 16);
-	uint32_t n = read_u32(m, addr + 8);
-	uint8_t first[SYMBOL], empty[SYMBOL] = { 0 }, name;
-
-	return n && n < SYMBOLS_MAX && is_pointer(symbols) && is_pointer(strings) && m->read(m->context, symbols, first, sizeof first) &&
-	       !memcmp(first, empty, sizeof first) && m->read(m->context, strings, &name, 1) && !name;
-}
-
-/* Is a piece of a module's memory described there: where it is, and how long? */
-static bool is_memory(const struct piece *p, size_t at)
-{
-	uint64_t base = piece_u64(p, at);
-	uint32_t size = piece_u32(p, at + 8);
-
-	return base >= 0xffffffff80000000u && base % 4096 == 0 && size && size < 1 << 26;
-}
-
-/*
- * struct module_memory for code, data, read-only data, data that is so after init, code for init …: one after the other, each of the
- * same size. Since 6.4.
- */
-static bool learn_module_memory(struct learner *l, const struct piece *p)
-{
-	enum { LEAST = 16, MOST = 96, TEXT = 0, DATA = 1, RODATA = 2 };
-	int found = NOT_FOUND, size = 0;
-
-	for (size_t at = 0; at + 3 * MOST < p->len; at += WORD) {
-		if (!is_memory(p, at))
-			continue;
-		for (size_t step = LEAST; step <= MOST; step += WORD)
-			if (is_memory(p, at + DATA * step) && is_memory(p, at + RODATA * step)) {
-				add_candidate(&found, (int)at);
-				size = (int)step;
-				break;
-			}
-		break;
-	}
-	if (!learnt(l, MODULE_MEM, found))
-		return false;
-	learnt(l, MEMORY_BASE, 0);
-	learnt(l, MEMORY_SIZE, 8);
-	l->layout->size[SIZE_MODULE_MEMORY] = (uint32_t)size;
-	return true;
-}
-
-bool learn_module(struct learner *l, const struct learn_memory *m, uint64_t module)
-{
-	enum { MODULE_MAX = 2048, NAME_AT = 24, NAME_LEN = 56 };
-	struct piece *p;
-	char name[NAME_LEN];
-	int kallsyms = NOT_FOUND;
-	bool news = false;
-
-	if (!is_pointer(module) || !read_name(m, module + NAME_AT, name, sizeof name))
-		return false;
-	p = xmalloc(sizeof *p);
-	piece_read(p, m, module, MODULE_MAX);
-	news = learnt(l, MODULE_NAME, NAME_AT);
-	for (size_t at = NAME_AT + NAME_LEN; at < p->len; at += WORD)
-		if (is_pointer(piece_u64(p, at)) && is_kallsyms(m, piece_u64(p, at)))
-			add_candidate(&kallsyms, (int)at);
-	if (learnt(l, MODULE_KALLSYMS, kallsyms))
-		news = learnt(l, KALLSYMS_SYMTAB, 0) | learnt(l, KALLSYMS_NUM_SYMTAB, 8) | learnt(l, KALLSYMS_STRTAB, 16);
-	if (!knows(l, MODULE_MEM))
-		news |= learn_module_memory(l, p);
-	free(p);
-	return news;
 }
 
 /* struct prb_data_ring: its size as a power of two, and where it is. */

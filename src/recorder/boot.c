@@ -5,6 +5,7 @@
 
 #include "learning.h"
 #include "loaded.h"
+#include "module_image.h"
 #include "objects.h"
 #include "syscalls.h"
 #include "tasks.h"
@@ -90,6 +91,7 @@ void boot_begin(uint64_t ns, bool loaded)
 	pthread_mutex_unlock(&recorder.lock);
 	drain_boot(loaded);
 	tasks_forget();
+	module_image_forget();
 	loaded_forget_all();
 	syscalls_forget_all();
 }

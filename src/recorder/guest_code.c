@@ -9,6 +9,7 @@
 #include "kernel_width.h"
 #include "learning.h"
 #include "loaded.h"
+#include "module_image.h"
 #include "structures.h"
 #include "symbols/symtab_codec.h"
 #include "trace/code_records.h"
@@ -16,50 +17,14 @@
 #include "watch.h"
 
 enum {
-	MODULE_NAME_LEN = 64 - 8,    /* include/linux/moduleparam.h */
-	MOD_TEXT = 0, MOD_INIT_TEXT = 4, /* enum mod_mem_type, include/linux/module.h */
 	VM_EXEC = 4,                 /* include/linux/mm.h */
 	BPF_PROG_TYPE_UNSPEC = 0,    /* include/uapi/linux/bpf.h */
-	SYMBOLS_MAX = 1 << 18,
-	STRINGS_MAX = 16 << 20,
 	KSYM_LEN = 512,              /* KSYM_NAME_LEN, include/linux/kallsyms.h */
-	TEXT_MAX = 64 << 20,
 	GUEST_PAGE = 4096,
 	SPECIAL_NAME = 32,
 	OUT_OF_LINE_NAME = 64,
 	PERF_RECORD_KSYMBOL_TYPE_OOL = 2, /* include/uapi/linux/perf_event.h */
 };
-
-/* Elf64_Sym */
-struct elf_symbol {
-	uint32_t name;
-	uint8_t info, other;
-	uint16_t section;
-	uint64_t value, size;
-};
-
-/* Elf32_Sym */
-struct elf_symbol_32 {
-	uint32_t name, value, size;
-	uint8_t info, other;
-	uint16_t section;
-};
-
-/* A kernel of 32 bits has modules of 32 bits. */
-static void widen(struct buf *table)
-{
-	struct buf wide = { 0 };
-	struct elf_symbol_32 s;
-
-	for (size_t at = 0; at + sizeof s <= table->len; at += sizeof s) {
-		memcpy(&s, table->data + at, sizeof s);
-		buf_put(&wide, &(struct elf_symbol){
-			.name = s.name, .info = s.info, .other = s.other, .section = s.section, .value = guest_address(s.value), .size = s.size,
-		}, sizeof(struct elf_symbol));
-	}
-	buf_free(table);
-	*table = wide;
-}
 
 static void put_change(struct code_record *record, struct vcpu *v, unsigned cpu)
 {
@@ -73,111 +38,6 @@ static void put_change(struct code_record *record, struct vcpu *v, unsigned cpu)
 	buf_free(&out);
 }
 
-/* Read guest memory up to `max` bytes, or up to the first page that is missing. */
-static void read_block(struct vcpu *v, uint64_t addr, uint64_t max, struct buf *out)
-{
-	while (out->len < max) {
-		uint64_t at = addr + out->len, step = GUEST_PAGE - at % GUEST_PAGE;
-
-		if (step > max - out->len)
-			step = max - out->len;
-		buf_reserve(out, step);
-		if (!guest_read(&v->regs, at, out->data + out->len, step))
-			break;
-		out->len += step;
-	}
-}
-
-static void add_section(struct kernel_image *image, const char *name, uint64_t addr, uint64_t size)
-{
-	struct image_section *s;
-
-	if (!addr || !size || size > TEXT_MAX)
-		return;
-	image->sections = xreallocarray(image->sections, image->n_sections + 1, sizeof *image->sections);
-	s = &image->sections[image->n_sections++];
-	*s = (struct image_section){ .addr = addr, .size = size };
-	memcpy(s->name, name, strlen(name) + 1);
-}
-
-static void find_sections(struct vcpu *v, uint64_t module, struct kernel_image *image)
-{
-	static const struct { const char *name; unsigned type; enum member layout; } texts[] = {
-		{ ".text", MOD_TEXT, MODULE_CORE_LAYOUT }, { ".init.text", MOD_INIT_TEXT, MODULE_INIT_LAYOUT },
-	};
-	const struct layout *l = &recorder.kernel.layout;
-
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		if (structure_at(MODULE_MEM) != MEMBER_UNKNOWN) {
-			uint64_t memory = module + (uint64_t)structure_at(MODULE_MEM) + texts[i].type * l->size[SIZE_MODULE_MEMORY];
-
-			add_section(image, texts[i].name, structure_pointer(v, memory, MEMORY_BASE),
-				    structure_read(v, memory, MEMORY_SIZE, 4));
-		} else if (structure_at(texts[i].layout) != MEMBER_UNKNOWN) {
-			uint64_t layout = module + (uint64_t)structure_at(texts[i].layout);
-
-			add_section(image, texts[i].name, structure_pointer(v, layout, LAYOUT_BASE),
-				    structure_read(v, layout, LAYOUT_TEXT_SIZE, 4));
-		}
-	}
-}
-
-static bool in_sections(const struct kernel_image *image, uint64_t addr)
-{
-	for (size_t i = 0; i < image->n_sections; i++)
-		if (addr - image->sections[i].addr < image->sections[i].size)
-			return true;
-	return false;
-}
-
-static uint64_t strings_end(const struct elf_symbol *symbols, uint64_t n)
-{
-	uint64_t end = 0;
-
-	for (uint64_t i = 0; i < n; i++)
-		if (symbols[i].name >= end)
-			end = symbols[i].name + KSYM_LEN;
-	return end < STRINGS_MAX ? end : STRINGS_MAX;
-}
-
-/* Is it an alias of a function that has a name of its own? include/linux/module.h, module_init(). */
-static bool is_alias(const char *name, size_t len)
-{
-	return (len == 11 && !memcmp(name, "init_module", len)) || (len == 14 && !memcmp(name, "cleanup_module", len));
-}
-
-static void find_symbols(struct vcpu *v, uint64_t module, struct kernel_image *image)
-{
-	enum { STT_NOTYPE = 0, STT_FUNC = 2, STB_LOCAL = 0 };
-	uint64_t kallsyms = structure_pointer(v, module, MODULE_KALLSYMS);
-	uint64_t n = structure_read(v, kallsyms, KALLSYMS_NUM_SYMTAB, 4);
-	struct buf table = { 0 }, strings = { 0 };
-	const struct elf_symbol *s;
-
-	if (n > SYMBOLS_MAX)
-		n = SYMBOLS_MAX;
-	read_block(v, structure_pointer(v, kallsyms, KALLSYMS_SYMTAB), n * (guest_is_narrow() ? sizeof(struct elf_symbol_32) : sizeof *s), &table);
-	if (guest_is_narrow())
-		widen(&table);
-	s = (const struct elf_symbol *)table.data;
-	n = table.len / sizeof *s;
-	read_block(v, structure_pointer(v, kallsyms, KALLSYMS_STRTAB), strings_end(s, n), &strings);
-	for (uint64_t k = 0; k < 2 * n; k++) {
-		uint64_t i = k % n;
-		unsigned type = s[i].info & 0xf, binding = s[i].info >> 4;
-		size_t left = s[i].name < strings.len ? strings.len - s[i].name : 0;
-		const char *name = left ? (const char *)strings.data + s[i].name : "";
-		size_t len = left ? strnlen(name, left < KSYM_LEN ? left : KSYM_LEN) : 0;
-
-		/* of two at one address a global one counts, else the first; functions in assembler may have no type */
-		if (len && *name != '.' && is_alias(name, len) == (k >= n) && (type == STT_FUNC || type == STT_NOTYPE) &&
-		    in_sections(image, s[i].value))
-			symbol_list_add(&image->symbols, s[i].value, s[i].size, binding == STB_LOCAL || k >= n ? 't' : 'T', name, len);
-	}
-	buf_free(&table);
-	buf_free(&strings);
-}
-
 /* What conditional jumps lead to in other functions of the new code is to be watched before it runs: guest/tail_jumps.h. */
 static void expect_jumps(struct vcpu *v, const struct symtab *tab)
 {
@@ -186,7 +46,7 @@ static void expect_jumps(struct vcpu *v, const struct symtab *tab)
 	for (size_t i = 1; i < tab->n_sections; i++) {
 		struct buf code = { 0 };
 
-		read_block(v, tab->sections[i].addr, tab->sections[i].end - tab->sections[i].addr, &code);
+		structure_block(v, tab->sections[i].addr, tab->sections[i].end - tab->sections[i].addr, &code);
 		tail_jumps_find(code.data, code.len, tab->sections[i].addr, symtab_bounds, tab, &found);
 		buf_free(&code);
 	}
@@ -216,18 +76,19 @@ static void tell_functions(struct vcpu *v, unsigned cpu, const char *name, struc
 	pthread_mutex_unlock(&recorder.lock);
 }
 
+void code_module_file(struct vcpu *v, unsigned cpu, uint64_t file)
+{
+	(void)cpu;
+	module_image_keep(v, file, kernel_argument(&v->regs, 1), kernel_argument(&v->regs, 2));
+}
+
 void code_module(struct vcpu *v, unsigned cpu, uint64_t module)
 {
-	struct kernel_image image = { 0 };
-	char name[MODULE_NAME_LEN + 1] = "";
+	char name[MODULE_NAME_LEN + 1];
+	struct kernel_image image;
 
-	learning_module(v, module);
-	if (!module || structure_at(MODULE_NAME) == MEMBER_UNKNOWN ||
-	    !guest_read(&v->regs, module + (uint64_t)structure_at(MODULE_NAME), name, MODULE_NAME_LEN))
-		return;
-	find_sections(v, module, &image);
-	find_symbols(v, module, &image);
-	tell_functions(v, cpu, name, &image);
+	if (module_image_read(v, module, name, &image))
+		tell_functions(v, cpu, name, &image);
 }
 
 /* Add a function of something that counts as a module. Without a name it is only code of the module. */
@@ -238,7 +99,7 @@ static void tell_function(struct vcpu *v, unsigned cpu, const char *module, cons
 	/* it reaches beyond the highest address: the guest's data is wrong */
 	if (start + size <= start)
 		return;
-	add_section(&image, ".text", start, size);
+	module_image_add(&image, ".text", start, size);
 	if (*name)
 		symbol_list_add(&image.symbols, start, size, 't', name, strlen(name));
 	tell_functions(v, cpu, module, &image);

@@ -9,6 +9,9 @@
 
 #include "recorder.h"
 
+/* A module stands where it will run. `file`: address of the kernel's copy of its file. */
+void code_module_file(struct vcpu *v, unsigned cpu, uint64_t file);
+
 /* A module is about to be initialised. `module`: address of its struct module. */
 void code_module(struct vcpu *v, unsigned cpu, uint64_t module);
 

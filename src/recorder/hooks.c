@@ -9,7 +9,8 @@
 #define FACT(name, reader) .watch = watch_fact, .kind = FACT_##name, .fact = reader
 
 const char *const feature_functions[FEATURES] = {
-	[FEATURE_MODULES] = "do_init_module", [FEATURE_BPF_JIT] = "bpf_jit_binary_alloc", [FEATURE_BLOCK] = "submit_bio",
+	[FEATURE_MODULES] = "do_init_module", [FEATURE_MODULE_NAMES] = "module_kallsyms_lookup_name",
+	[FEATURE_BPF_JIT] = "bpf_jit_binary_alloc", [FEATURE_BLOCK] = "submit_bio",
 	[FEATURE_CGROUPS] = "cgroup_mkdir",
 };
 
@@ -19,6 +20,7 @@ const struct hook hooks[] = {
 	{ { "wake_up_new_task" }, "kernel/sched/core.c: (task)", .watch = watch_new_task },
 	{ { "perf_event_comm" }, "kernel/events/core.c: (task, exec)", .watch = watch_task_name },
 	{ { "do_exit" }, "kernel/exit.c: (code)", .watch = watch_task_exit },
+	{ { "module_finalize" }, "arch/x86/kernel/module.c: (file, sections, module)", CODE(code_module_file), .feature = FEATURE_MODULES },
 	{ { "do_init_module" }, "kernel/module/main.c: (module)", CODE(code_module), .feature = FEATURE_MODULES },
 	{ { "execmem_free", "module_memfree" }, "mm/execmem.c, before 6.10 kernel/module/main.c: (start)", CODE(code_freed), .feature = FEATURE_MODULES },
 	{ { "bpf_ksym_add" }, "kernel/bpf/core.c: (ksym); programs and trampolines", CODE(code_bpf), .feature = FEATURE_BPF_JIT },

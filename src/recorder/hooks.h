@@ -16,7 +16,7 @@ enum { HOOK_NAMES = 3 };
 struct vcpu;
 
 /* What a kernel may be built without: then nothing is missing where its functions and structures are not there. */
-enum feature { FEATURE_ALWAYS, FEATURE_MODULES, FEATURE_BPF_JIT, FEATURE_BLOCK, FEATURE_CGROUPS, FEATURES };
+enum feature { FEATURE_ALWAYS, FEATURE_MODULES, FEATURE_MODULE_NAMES, FEATURE_BPF_JIT, FEATURE_BLOCK, FEATURE_CGROUPS, FEATURES };
 
 /* A function that each kernel with the feature has. */
 extern const char *const feature_functions[FEATURES];

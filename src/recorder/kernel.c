@@ -82,7 +82,7 @@ static bool lacks_hook(const struct kernel *k, size_t i)
 static bool lacks_member(const struct kernel *k, enum member member)
 {
 	static const struct { enum member first, last; enum feature feature; } features[] = {
-		{ MODULE_NAME, KALLSYMS_STRTAB, FEATURE_MODULES }, { BPF_START, PROG_JITED_LEN, FEATURE_BPF_JIT },
+		{ MODULE_NAME, MODULE_NAME, FEATURE_MODULES }, { MODULE_KALLSYMS, KALLSYMS_STRTAB, FEATURE_MODULE_NAMES }, { BPF_START, PROG_JITED_LEN, FEATURE_BPF_JIT },
 		{ REQUEST_QUEUE, DISK_NAME, FEATURE_BLOCK }, { GROUP_NODE, GROUP_NODE, FEATURE_CGROUPS },
 	};
 

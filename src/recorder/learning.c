@@ -127,7 +127,6 @@ void learning_mapping(struct vcpu *v, uint64_t vma)
 	}
 
 void learning_arguments(struct vcpu *v, uint64_t mm) LEARNING(arguments, MM_ARG_START, mm)
-void learning_module(struct vcpu *v, uint64_t module) LEARNING(module, MODULE_KALLSYMS, module)
 void learning_log(struct vcpu *v, uint64_t entry) LEARNING(log, LOG_ENTRY_RING, entry)
 void learning_probe(struct vcpu *v, uint64_t device, uint64_t driver) LEARNING(probe, DRIVER_NAME, device, driver)
 void learning_request(struct vcpu *v, uint64_t request) LEARNING(request, REQUEST_SECTOR, request)

@@ -26,7 +26,6 @@ void learning_switch(struct vcpu *v, unsigned cpu, uint64_t previous, uint64_t n
 void learning_exec(struct vcpu *v, uint64_t task);
 void learning_mapping(struct vcpu *v, uint64_t vma);
 void learning_arguments(struct vcpu *v, uint64_t mm);
-void learning_module(struct vcpu *v, uint64_t module);
 void learning_log(struct vcpu *v, uint64_t entry);
 void learning_probe(struct vcpu *v, uint64_t device, uint64_t driver);
 void learning_request(struct vcpu *v, uint64_t request);

@@ -130,3 +130,19 @@ const char *structure_text(struct vcpu *v, uint64_t addr, char *text, size_t siz
 	text[n] = '\0';
 	return text;
 }
+
+void structure_block(struct vcpu *v, uint64_t addr, uint64_t max, struct buf *out)
+{
+	enum { GUEST_PAGE = 4096 };
+
+	while (out->len < max) {
+		uint64_t at = addr + out->len, step = GUEST_PAGE - at % GUEST_PAGE;
+
+		if (step > max - out->len)
+			step = max - out->len;
+		buf_reserve(out, step);
+		if (!guest_read(&v->regs, at, out->data + out->len, step))
+			break;
+		out->len += step;
+	}
+}

@@ -26,6 +26,9 @@ uint64_t structure_long(struct vcpu *v, uint64_t structure, enum member member);
 /* Read a string in guest memory, as far as there is room and the memory can be read. Returns `text`. */
 const char *structure_text(struct vcpu *v, uint64_t addr, char *text, size_t size);
 
+/* Append guest memory from there on, up to `max` bytes in all, or up to the first page that is missing. */
+void structure_block(struct vcpu *v, uint64_t addr, uint64_t max, struct buf *out);
+
 /* Read the path of a struct path, from the root of its mounts; "": it is that root, or cannot be read. Otherwise as below. */
 const char *structure_path_at(struct vcpu *v, uint64_t where, char *path);
 
