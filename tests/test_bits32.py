@@ -58,6 +58,8 @@ def test_threads(symbols):
     assert {c["abi"] for c in calls} == {"i386"} and len({c["task"] for c in calls}) > 3
     loads = [c for c in calls if c["name"] in ("init_module", "finit_module") and c["result"] == 0]
     assert len(loads) > 3 and {c["comm"] for c in loads} == {"insmod"}, loads
+    modules = {f["function"].split(" [")[1] for f in upto_json("top", "--json", "-n", "0", "--module", "*", TRACE)["functions"] if " [" in f["function"]}
+    assert len(modules & {"crc32c_intel]", "crc32c_generic]"}) == 2, modules
     last = calls[-1]
     assert (last["name"], last["comm"]) == ("reboot", "poweroff") and last["result"] is None, last
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Kernels that somebody built: without BTF, without some or all of their names, by another compiler, with other options; and each
 recorded with nothing but its bzImage, in its build tree, and with its System.map."""
+import http.server
 import os
 import re
 import shutil
+import threading
 
 import pytest
 
@@ -156,6 +158,41 @@ def test_build():
     p = record(trace, built_args("small", image))
     froms = {m["from"] for m in upto_json("layout", "--json", trace)["members"]}
     assert "cache" in froms, (froms, p.stderr)
+    os.unlink(trace)
+
+
+@pytest.mark.kernels
+@pytest.mark.weight(10)
+def test_debuginfod(tmp_path, monkeypatch):
+    """A kernel without names takes them from the server that the user has set, by its build-id."""
+    tree, _ = built("nokallsyms")
+    build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", tree + "/vmlinux").stdout.decode()).group(1)
+    asked = []
+
+    class Server(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            with open(tree + "/vmlinux", "rb") as f:
+                data = f.read() if self.path == f"/buildid/{build_id}/debuginfo" else b""
+            self.send_response(200 if data else 404)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("DEBUGINFOD_URLS", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(tmp_path / "fetched"))
+    image, _ = image_of("nokallsyms", "alone")
+    trace = os.path.join(WORK, "debuginfod.upto")
+    p = record(trace, built_args("nokallsyms", image))
+    server.shutdown()
+    assert asked == [f"/buildid/{build_id}/debuginfo"] and b"without names" not in p.stderr, (asked, p.stderr)
+    assert any(f["function"] == "start_kernel" for f in upto_json("top", "--json", "-n", "0", trace)["functions"])
+    check(trace)
     os.unlink(trace)
 
 

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "debuginfod.h"
 #include "kernel_places.h"
 
 enum { DISAGREE_MAX = 16 }; /* that many functions may be elsewhere: names that several functions have */
@@ -226,6 +227,15 @@ bool kernel_sources_learn(const struct kernel_sources *sources)
 	return sources->types && !strcmp(sources->types, KERNEL_LEARN);
 }
 
+/* What lies on this host is not enough. */
+static void add_fetched(struct known_kernel *k)
+{
+	cleanup_free char *path = debuginfod_fetch(&k->image.build_id);
+
+	if (path)
+		look_at(k, path);
+}
+
 int kernel_sources_read(const struct kernel_sources *s, struct known_kernel *ret, struct error *err)
 {
 	struct known_kernel k = { .learns = kernel_sources_learn(s) };
@@ -243,6 +253,8 @@ int kernel_sources_read(const struct kernel_sources *s, struct known_kernel *ret
 	if (image && k.image.banner && !is_enough(&k))
 		kernel_places(s->image, &k.image, look_at, &k);
 	add_cached(s, &k);
+	if (image && k.image.banner && !is_enough(&k))
+		add_fetched(&k);
 	*ret = k;
 	return 0;
 }

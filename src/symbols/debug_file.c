@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "debug_file.h"
 
-#include <dlfcn.h>
 #include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "guest/debuginfod.h"
 
 enum { DEBUG_FILE_MAX = 1 << 30 };
 
@@ -55,34 +55,12 @@ static bool read_below(const char *folder, const struct build_id *id, struct buf
 	return found;
 }
 
-/*
- * elfutils' client, loaded only if it is installed: it depends on libraries that
- * fetch from the web, which upto does not need otherwise. Functions as in elfutils/debuginfod.h.
- */
 static bool fetch_debug(const struct build_id *id, struct buf *ret)
 {
-	const char *urls = getenv("DEBUGINFOD_URLS");
-	void *library = urls && *urls ? dlopen("libdebuginfod.so.1", RTLD_NOW) : NULL;
-	void *(*begin)(void) = library ? (void *(*)(void))dlsym(library, "debuginfod_begin") : NULL;
-	int (*find)(void *, const unsigned char *, int, char **) =
-		library ? (int (*)(void *, const unsigned char *, int, char **))dlsym(library, "debuginfod_find_debuginfo") : NULL;
-	void (*end)(void *) = library ? (void (*)(void *))dlsym(library, "debuginfod_end") : NULL;
-	void *client = begin && find && end ? begin() : NULL;
-	char *path = NULL;
+	cleanup_free char *path = debuginfod_fetch(id);
 	struct error ignored;
-	bool found = false;
-	int fd;
 
-	if (client) {
-		fd = find(client, id->bytes, (int)id->len, &path);
-		if (fd >= 0) {
-			found = path && file_read(path, DEBUG_FILE_MAX, ret, &ignored) == 0;
-			close(fd);
-		}
-		free(path);
-		end(client);
-	}
-	return found;
+	return path && file_read(path, DEBUG_FILE_MAX, ret, &ignored) == 0;
 }
 
 bool debug_file_find(const struct build_id *id, char *const *folders, size_t n_folders, bool fetch, struct buf *ret)
