@@ -11,6 +11,7 @@
 #include "recorder/contents.h"
 #include "recorder/fact_readers.h"
 #include "recorder/guest_code.h"
+#include "recorder/module_image.h"
 #include "recorder/structures.h"
 #include "recorder/guest_time.h"
 #include "recorder/syscalls.h"
@@ -195,6 +196,8 @@ static void run(uint64_t addr)
 	char path[STRUCTURE_PATH];
 	uint64_t call[7];
 
+	publish_module(&v, addr, code_module_file);
+	publish_module(&v, registers_read(NULL, GUEST_RDX), code_module);
 	publish_module(&v, addr, code_module);
 	publish_module(&v, addr, code_bpf);
 	publish_module(&v, addr, code_filter);
@@ -241,6 +244,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		run(addr);
 		run(i * 64);
 	}
+	module_image_forget();
 	guarded_free(&g);
 	return 0;
 }
