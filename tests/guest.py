@@ -179,6 +179,11 @@ def upto_json(*args, upto=UPTO):
     return json.loads(run(upto, *args).stdout)
 
 
+def seed():
+    """What chance in a test begins with: UPTO_SEED, if that is set, to have it again."""
+    return int(os.environ.get("UPTO_SEED") or int.from_bytes(os.urandom(3), "little"))
+
+
 ADDRESSES = "slot", "from", "target", "address", "args", "task"
 
 

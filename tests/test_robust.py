@@ -18,7 +18,7 @@ import zlib
 
 import pytest
 
-from guest import RECORDER, UPTO, UPTO_ASAN, WORK, initrd, is_older, once_a_run, qemu_args, run, upto_json
+from guest import RECORDER, UPTO, UPTO_ASAN, WORK, initrd, is_older, once_a_run, qemu_args, run, seed, upto_json
 
 READING = ["info", "top", "first", "syscalls", "dump", "check"]
 FILE_HEADER = 16
@@ -29,10 +29,6 @@ META, SITES, EVENTS, SYMBOLS, END, FACTS = 1, 2, 3, 4, 5, 10
 TYPES = {"meta": META, "sites": SITES, "events": EVENTS, "symbols": SYMBOLS, "end": END, "facts": FACTS}
 # what a trace that was cut, and is whole up to there, may be found to have
 CUT_FINDING = re.compile(r"the trace has no end: .*|cut short within a chunk at byte \d+; the events before are whole")
-
-
-def seed():
-    return int(os.environ.get("UPTO_SEED") or int.from_bytes(os.urandom(3), "little"))
 
 
 def plain():

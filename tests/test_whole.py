@@ -3,12 +3,15 @@
 import collections
 import json
 import os
+import random
 import re
 import shutil
+import struct
+import subprocess
 
 import pytest
 
-from guest import UPTO, WORK, initrd, once_a_run, qemu_args, record, run, unpack_disk, upto_json
+from guest import UPTO, WORK, initrd, once_a_run, qemu_args, record, run, seed, unpack_disk, upto_json
 
 ROUNDING = 100000  # instructions before the first frame of all
 CASES = [("6.1", 1), ("6.12", 1), ("6.12", 2), pytest.param("7", 1, marks=pytest.mark.kernels)]
@@ -465,6 +468,62 @@ def test_index(smp):
         assert open(index, "rb").read() == made, q
     assert sorted(os.listdir(folder)) == ["with.upto", "with.upto.index", "without.upto", "without.upto.index"]
     return f"{os.path.getsize(index) / os.path.getsize(trace):.2f} of the trace's size"
+
+
+def index_times(path):
+    """Times of an index's entries: src/replay/index.c."""
+    with open(path, "rb") as f:
+        data = f.read()
+    _, _, stored, _, _, _, at = struct.unpack_from("<8sIIIIQQ", data)
+    table = subprocess.run(["zstd", "-dcq"], input=data[at:at + stored], capture_output=True, check=True).stdout
+    numbers, value, shift = [], 0, 0
+    for byte in table:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            numbers.append(value)
+            value = shift = 0
+    times, i = [], 1
+    for _ in range(numbers[0]):
+        times.append(numbers[i])
+        i += 5 + numbers[i + 4]
+    return times
+
+
+@pytest.mark.parametrize("smp", [1, 2])
+@pytest.mark.weight(10)
+def test_moments(smp):
+    """At any moment, in halts and right behind an entry of the index, too, answers are the same with an index and without."""
+    trace, _ = recording("6.12", smp)
+    folder = os.path.join(WORK, f"moments-{smp}")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    without, indexed = os.path.join(folder, "without.upto"), os.path.join(folder, "with.upto")
+    for name in (without, indexed):
+        os.link(trace, name)
+    os.makedirs(os.path.join(without + ".index", "in the way"))
+    run(UPTO, "stack", indexed)
+    rng = random.Random(seed())
+    halts, last = [], {}
+    for line in run(UPTO, "dump", "--json", "--kind", "halt,resume", trace).stdout.splitlines():
+        e = json.loads(line)
+        if e["kind"] == "halt":
+            last[e["cpu"]] = e["ns"]
+        elif last.get(e["cpu"]):
+            halts.append((last.pop(e["cpu"]) + e["ns"]) // 2)
+    times = index_times(indexed + ".index")
+    moments = rng.sample(times, min(5, len(times))) + rng.sample(halts, min(5, len(halts)))
+    # the first halt behind an entry
+    moments += [min(h for h in halts if h > t) for t in rng.sample(times, min(4, len(times))) if any(h > t for h in halts)]
+    for at in moments:
+        a, b = [run(UPTO, "stack", "--json", "--at", f"{at}ns", t).stdout for t in (indexed, without)]
+        assert a == b, f"stack at {at}"
+    for at in rng.sample(moments, 3):
+        for command in "calls", "syscalls":
+            a, b = [run(UPTO, command, "--json", "--from", f"{at}ns", "--to", f"{at + 300000}ns", t).stdout for t in (indexed, without)]
+            assert a == b, f"{command} from {at}"
+    shutil.rmtree(folder)
+    return f"{len(moments)} moments of {len(times)} entries and {len(halts)} halts"
 
 
 # with one vCPU, phrases are gone past, and moments are in the middle of batches
