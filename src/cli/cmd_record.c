@@ -25,7 +25,7 @@ const struct command cmd_record = {
 	.description = "Runs the QEMU command line behind -- with the recorder added. The guest needs no preparation. "
 		       "Kernel symbols come from the kernel given with -kernel, or out of guest memory. --symbols takes files with colons between them. "
 		       "With FILE@ADDRESS the file's .text lies at that address; what was relocated is found without one.\n"
-		       "Ctrl-C, or a signal to upto, ends guest and trace in order. QEMU's exit status is passed on.\n"
+		       "Ctrl-C, or a signal to upto, ends guest and trace in order. QEMU's exit status is passed on; it is 1 if the trace was cut short though QEMU ended well.\n"
 		       "With --start little is watched until the condition holds, and after --stop. " SELECT_WHOSE
 		       "If the kernel has none of the name, all is recorded from when it is known; with MODULE:FUNCTION or PROGRAM:FUNCTION from when "
 		       "that is loaded. Names that the kernel given with -kernel does not have are told while it boots; kernel:FUNCTION that it does not "

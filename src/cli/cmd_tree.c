@@ -69,7 +69,9 @@ static bool is_named(const struct args *args)
 
 static int run(const struct args *args, struct error *err)
 {
-	struct tree_choice choice = { .min_pct = arg(args, "json") || is_named(args) ? 0 : 0.5 };
+	struct tree_choice choice = {
+		.min_pct = arg(args, "json") || is_named(args) ? 0 : 0.5, .named = arg(args, "function") || args->n_operands > 1,
+	};
 	struct source_lines sources;
 	struct inlines inlines;
 	struct trace_arg t;
@@ -100,7 +102,7 @@ static const struct option options[] = {
 	FUNCTION_OPTION("only what is below these functions, or above with --callers"),
 	{ 0, "callers", NULL, "who led to the function, instead of what it led to" },
 	{ 0, "depth", "N", "only N levels; 0: all (default)" },
-	{ 0, "min", "P", "only paths with at least P percent of all (default: 0.5; in JSON, and of what is chosen by name: 0)" },
+	{ 0, "min", "P", "only paths with at least P percent of all, or of each function that is named (default: 0.5; in JSON, and with what else chooses by name: 0)" },
 	CLOCK_OPTION,
 	THUNKS_OPTION,
 	DEBUG_OPTION,

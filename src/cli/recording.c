@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analysis/summary.h"
 #include "arch/arch.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -351,15 +352,37 @@ static void tell_faults(const struct recording *rec, const struct stats *st, boo
 			rec->output, st->limits);
 }
 
+/* Is the trace without what came last? */
+static bool is_cut_short(const struct stats *st)
+{
+	return st->write_error || !st->finished;
+}
+
+/* What a trace has that was cut short; of another one, what was recorded. */
+static struct summary figures(const struct recording *rec, const struct stats *st)
+{
+	struct summary all = { .events = st->events, .insns = st->insns, .duration_ns = st->guest_ns }, kept;
+	struct reader *r;
+	struct error ignored;
+
+	if (!is_cut_short(st) || reader_open(rec->output, &r, &ignored) < 0)
+		return all;
+	if (summary_analyse(r, &kept, &ignored) == 0)
+		all = kept;
+	reader_free(r);
+	return all;
+}
+
 /* Of a recording of which nothing was taken out. */
 static void tell_all(const struct recording *rec, const struct stats *st)
 {
+	struct summary all = figures(rec, st);
 	struct stat file;
 	double bytes = stat(rec->output, &file) == 0 ? (double)file.st_size : (double)st->bytes;
 
 	fprintf(stderr, "upto: %s: %.1f M events, %.2f G instructions, %.2f s of guest time, %.1f MB (%.3f bytes an event)%s\n",
-		rec->output, (double)st->events / 1e6, (double)st->insns / 1e9, (double)st->guest_ns / 1e9,
-		bytes / 1e6, st->events ? bytes / (double)st->events : 0.0, st->names || st->objects ? "" : ", no kernel symbols");
+		rec->output, (double)all.events / 1e6, (double)all.insns / 1e9, (double)all.duration_ns / 1e9,
+		bytes / 1e6, all.events ? bytes / (double)all.events : 0.0, st->names || st->objects ? "" : ", no kernel symbols");
 }
 
 /* What there is now. */
@@ -532,7 +555,7 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 	}
 	summarise(rec, s->stats, &chosen);
 	buf_free(&chosen.lines);
-	return failed && !r ? EXIT_FAILED : r;
+	return (failed || is_cut_short(s->stats)) && !r ? EXIT_FAILED : r;
 }
 
 int recording_run(const struct recording *rec, struct error *err)

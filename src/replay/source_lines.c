@@ -23,20 +23,25 @@ static bool same_section(const struct symtab *tab, size_t a, size_t b)
 	return tab->symbols[a].section == tab->symbols[b].section;
 }
 
+/* The table may have sections of a module's file as one: the kernel puts .exit.text behind .text. */
 static void find(const struct source *s, const struct symtab *tab, struct found *f)
 {
 	size_t before = SIZE_MAX;
+	int section_before = 0;
 
 	for (size_t i = 0; i < tab->count; i++) {
 		uint64_t addr;
+		int section;
 
 		if (!source_function(s, symtab_name(tab, (long)i), &addr))
 			continue;
+		section = source_section(s, addr);
 		f->known[i] = true;
 		f->deltas[i] = addr - tab->symbols[i].addr;
 		f->count++;
-		f->agreeing += before == SIZE_MAX || !same_section(tab, before, i) || f->deltas[before] == f->deltas[i];
+		f->agreeing += before == SIZE_MAX || !same_section(tab, before, i) || section != section_before || f->deltas[before] == f->deltas[i];
 		before = i;
+		section_before = section;
 	}
 }
 

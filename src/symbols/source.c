@@ -106,6 +106,13 @@ bool source_function(const struct source *s, const char *name, uint64_t *ret_add
 	return true;
 }
 
+int source_section(const struct source *s, uint64_t addr)
+{
+	Dwarf_Addr offset = addr;
+
+	return dwfl_module_relocate_address(s->module, &offset);
+}
+
 size_t source_functions(const struct source *s)
 {
 	return s->typed;

@@ -26,6 +26,9 @@ void source_close(struct source *s);
  */
 bool source_function(const struct source *s, const char *name, uint64_t *ret_addr);
 
+/* The number of the section of a module's file that an address is in; of files that are linked all are one. */
+int source_section(const struct source *s, uint64_t addr);
+
 /*
  * How many functions the file has. Functions with the same name count once; functions in assembler without a type do
  * not count.

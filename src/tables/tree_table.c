@@ -145,6 +145,18 @@ static void find_children(struct rows *rows, struct children *c, bool left_out)
 		put_bare_last(c);
 }
 
+/* Does a node have a row, below the row that has the walk's first level? *root is its share, which a node of that level sets. */
+static bool has_row(const struct rows *rows, const struct tree_choice *choice, uint32_t node, unsigned depth, double *root)
+{
+	double percent = share(rows, &rows->tree->nodes[node]).percent;
+
+	if (!choice->named)
+		return percent >= choice->min_pct;
+	if (!depth)
+		*root = percent;
+	return !depth || percent >= choice->min_pct / 100 * *root;
+}
+
 /* Rows in the order of a walk. */
 static void choose_rows(struct rows *rows, const struct tree_choice *choice)
 {
@@ -152,6 +164,7 @@ static void choose_rows(struct rows *rows, const struct tree_choice *choice)
 	uint32_t node = 0;
 	size_t *at;
 	unsigned depth = 0;
+	double root = 0;
 
 	find_children(rows, &c, choice->left_out);
 	at = xcalloc(rows->tree->count, sizeof *at);
@@ -159,13 +172,14 @@ static void choose_rows(struct rows *rows, const struct tree_choice *choice)
 	for (;;) {
 		bool more = at[node] < c.first[node + 1] && (!choice->depth || depth < choice->depth);
 		uint32_t child = more ? c.list[at[node]] : 0;
+		bool shown = more && has_row(rows, choice, child, depth, &root);
 
 		/* those that have nothing below come behind it */
-		if (more && !depth && choice->left_out && share(rows, &rows->tree->nodes[child]).percent < choice->min_pct) {
+		if (more && !shown && !depth && choice->left_out) {
 			at[node]++;
 			continue;
 		}
-		if (!more || share(rows, &rows->tree->nodes[child]).percent < choice->min_pct) {
+		if (!shown) {
 			if (!depth)
 				break;
 			node = rows->tree->nodes[node].parent;
