@@ -206,8 +206,15 @@ def unexplained(calls, chosen):
     return rest
 
 
-def tops(trace):
-    return [top(trace), top(trace, "--thunks")]
+def tops(trace, *options):
+    return [top(trace, *options), top(trace, "--thunks", *options)]
+
+
+def of_threads(options):
+    """Of a filter's options, those that choose threads: sums are of all that these ran."""
+    words = options.split()
+    at = next((i for i, word in enumerate(words) if word in ("--pid", "--comm")), len(words))
+    return words[at:at + 2]
 
 
 def look_for_exe(trace):
@@ -233,7 +240,8 @@ def check_filter(name, trace, calls, before, options):
     ends = set().union(*(c.moments() for c in got))
     within = [e for e in dump(path) if e["kind"] in ("jump", "jump-indirect", "arrive") and e["ns"] not in ends]
     assert not within, (options, len(within), within[:3])
-    assert before == tops(path), options
+    theirs = of_threads(options)
+    assert (tops(trace, *theirs) if theirs else before) == tops(path), options
     return got
 
 
@@ -564,8 +572,13 @@ def test_top():
     # the functions are shown that were asked for
     shown = top(trace, "--functions", "*fault*", "--not", FAULT)["functions"]
     assert shown == [f for f in before[()]["functions"] if "fault" in f["function"] and f["function"] != FAULT] and len(shown) > 5, shown
-    # of threads, all that they ran
+    # of threads, all that they ran, and nothing else: also in total, as a tree, and of a trace that was made of them
     look_for_exe(trace)
+    whose = thinned("top-whose", trace, "--pid", "exe")
+    total = top(trace, "--pid", "exe", "--total")
+    assert max(f["total_pct"] for f in total["functions"]) <= 100.5 and total == top(whose, "--total"), total["functions"][:3]
+    tree = upto_json("tree", "--json", "--pid", "exe", trace)["tree"]
+    assert abs(sum(row["total_pct"] for row in tree if row["depth"] == 0) - 100) < 0.5 and tree == upto_json("tree", "--json", whose)["tree"], tree[:3]
     ran = sum(t["self_insns"] for t in upto_json("top", "--json", "--by", "thread", trace)["thread"] if t["pid"] in EXE)
     theirs = top(trace, "--pid", "exe")
     assert sum(f["self_insns"] for f in theirs["functions"]) == ran > 0, ran
@@ -613,12 +626,13 @@ def test_listed():
 def test_chains():
     """However often a trace is thinned, its sums are those of all that ran, and what kd adds up are the calls that it lists."""
     trace, counts = base(1), []
-    before = tops(trace)
     look_for_exe(trace)
     for chain in (("--not vfs_read", f"--below {FAULT}", "--limit 9999999", "--depth 5"), ("--no-interrupts", "--comm exe --functions *page*", "--limit 9999999"),
                   ("--min-duration 1us", "--below do_syscall_64", "--limit 9999999 --keep last", "--stop time:100s")):
         path = trace
         for i, options in enumerate(chain):
+            # whose the calls were that are gone already is not known any more
+            before = tops(path, *of_threads(options))
             path = thinned(f"chain-{i}", path, *options.split())
             if "--stop" not in options:
                 assert tops(path) == before, chain[:i + 1]

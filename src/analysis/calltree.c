@@ -68,6 +68,10 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 {
 	struct call_tree *t = state;
 
+	if (!threads_is_chosen(s->threads, stack->thread)) {
+		frame->data = ROOT;
+		return;
+	}
 	frame->data = node_of(t, s, stack, stack->depth - 1);
 	t->nodes[frame->data].calls += frame->at_start;
 	t->nodes[frame->data].tail_calls += frame->at_start && frame->kind == FRAME_TAIL;
@@ -78,7 +82,7 @@ static void due(void *state, struct stacks *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		for (size_t k = 0; k < s->list[i].depth; k++)
-			s->list[i].frames[k].data = node_of(state, s, &s->list[i], k);
+			s->list[i].frames[k].data = threads_is_chosen(s->threads, s->list[i].thread) ? node_of(state, s, &s->list[i], k) : ROOT;
 	s->due_ns = UINT64_MAX;
 }
 
@@ -87,7 +91,8 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 	struct call_tree *t = state;
 	struct call_node *node = &t->nodes[stack->depth ? stack->frames[stack->depth - 1].data : ROOT];
 
-	(void)s;
+	if (!threads_is_chosen(s->threads, stack->thread))
+		return;
 	node->self_insns += spent->insns;
 	node->self_ns += spent->ns;
 }

@@ -560,7 +560,7 @@ static int put_facts(struct writing *w, struct error *err)
 /* What META tells of this trace, and not of the one that it was made of. */
 static bool is_own_key(const char *key)
 {
-	static const char *const keys[] = { "insns.", "span.", "left_out.", "thinned", "filtered", "events" };
+	static const char *const keys[] = { "insns.", "span.", "left_out.", "thinned", "threads", "filtered", "events" };
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (!strncmp(key, keys[i], strlen(keys[i])))
@@ -638,6 +638,21 @@ static void put_thinned(const struct thinning *t, struct buf *lines)
 	free(both);
 }
 
+/* Threads that both this and an earlier choice has. */
+static void put_threads(const struct thinning *t, struct buf *lines)
+{
+	const struct threads *all = t->session->threads;
+	bool *both;
+
+	if (!t->options->filter.threads && !all->chosen)
+		return;
+	both = xcalloc(all->count + 1, sizeof *both);
+	for (size_t i = 0; i < all->count; i++)
+		both[i] = threads_is_chosen(all, (long)i) && (!t->options->filter.threads || t->options->filter.threads[i]);
+	thinned_put_threads(lines, both, all->count);
+	free(both);
+}
+
 /* The counters go on: what is looked at now is what was left then. */
 static void put_left_out(const struct thinning *t, struct buf *lines)
 {
@@ -651,7 +666,7 @@ static void put_left_out(const struct thinning *t, struct buf *lines)
 		left_before += n;
 		buf_printf(lines, "left_out.%s=%llu\n", reason, (unsigned long long)(n + t->counts.left_out[i]));
 	}
-	meta_put_u64(lines, "left_out.calls", left_before + t->counts.calls);
+	meta_put_u64(lines, "left_out.calls", t->by_frame ? left_before + t->counts.calls : thinned_left_out(before, "calls"));
 }
 
 static void write_meta(struct thinning *t, struct builder *b)
@@ -661,6 +676,7 @@ static void write_meta(struct thinning *t, struct builder *b)
 
 	copy_meta(&r->meta, &lines);
 	put_thinned(t, &lines);
+	put_threads(t, &lines);
 	meta_put(&lines, "filtered", t->by_frame || (meta_get(&r->meta, "filtered") && !strcmp(meta_get(&r->meta, "filtered"), "yes")) ? "yes" : "no");
 	put_spans(t, &lines);
 	thin_put_kfi(t, &lines);

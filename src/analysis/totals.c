@@ -14,6 +14,7 @@ enum { COUNTERS = 2048 };
 
 /* A stack's data. A frame's data tells whether it is the outermost one of its function. */
 struct presence {
+	bool ignored;             /* it is of a thread that the trace is not of */
 	uint64_t insns, ns;       /* the thread's own clocks when this was set up; time before that is counted already */
 	uint32_t counters[COUNTERS];
 };
@@ -24,18 +25,29 @@ struct totals_run {
 	struct function_lane *lanes; /* by vCPU */
 	bool *begun;
 	struct function_total *totals;
+	struct function_total *ignored; /* of threads that the trace is not of; NULL: there are none */
 };
 
 struct setting {
 	const struct names *names;
 	unsigned vcpus, ticks_shift;
+	bool some_threads; /* the trace is not of all */
 };
 
-static struct presence *presence_of(struct stack *stack)
+static struct presence *presence_of(const struct stacks *s, struct stack *stack)
 {
-	if (!stack->data)
-		stack->data = xcalloc(1, sizeof(struct presence));
-	return stack->data;
+	struct presence *p = stack->data;
+
+	if (!p) {
+		stack->data = p = xcalloc(1, sizeof *p);
+		p->ignored = !threads_is_chosen(s->threads, stack->thread);
+	}
+	return p;
+}
+
+static inline struct function_total *totals_for(const struct totals_run *st, const struct presence *p)
+{
+	return __builtin_expect(p->ignored, 0) ? st->ignored : st->totals;
 }
 
 static bool on_stack(const struct stack *stack, size_t depth, uint32_t function)
@@ -54,8 +66,7 @@ static void count_frame(struct presence *p, const struct stack *stack, struct fr
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
 	(void)state;
-	(void)s;
-	count_frame(presence_of(stack), stack, frame, stack->depth - 1);
+	count_frame(presence_of(s, stack), stack, frame, stack->depth - 1);
 }
 
 /*
@@ -89,7 +100,7 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 {
 	struct totals_run *st = state;
 	struct presence *p = stack->data;
-	struct function_total *t = &st->totals[frame->function];
+	struct function_total *t = &totals_for(st, p)[frame->function];
 
 	(void)s;
 	p->counters[frame->function % COUNTERS]--;
@@ -102,13 +113,14 @@ static inline void add_shape(struct totals_run *st, const struct stack *stack, c
 			     const struct shape_frame *f)
 {
 	const struct presence *presence = stack->data;
+	struct function_total *t = &totals_for(st, presence)[f->function];
 	uint64_t ns = timebase_ns(p->timebase, p->insns + f->left) - timebase_ns(p->timebase, p->insns + f->entered);
 	bool outermost = f->outermost;
 
 	if (__builtin_expect(presence->counters[f->function % COUNTERS] & -(uint32_t)outermost, 0))
 		outermost = !on_stack(stack, stack->depth - 1, f->function);
-	add_frame(&st->totals[f->function], (uint64_t)f->left - f->entered, ns, outermost);
-	add_call(&st->totals[f->function], ns, f->own ? stack->frames[stack->depth - 1].at_start : f->at_start);
+	add_frame(t, (uint64_t)f->left - f->entered, ns, outermost);
+	add_call(t, ns, f->own ? stack->frames[stack->depth - 1].at_start : f->at_start);
 }
 
 static void phrase(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p)
@@ -128,16 +140,16 @@ static void settle(struct totals_run *st, const struct stack *stack)
 	const struct presence *p = stack->data;
 
 	for (size_t i = 0; p && i < stack->depth; i++)
-		add_time(&st->totals[stack->frames[i].function], p, stack, &stack->frames[i]);
+		add_time(&totals_for(st, p)[stack->frames[i].function], p, stack, &stack->frames[i]);
 }
 
 /* Begin to count from now on, and only the stack's frames from number `first` on. */
-static void set_up(struct stack *stack, size_t first)
+static void set_up(const struct stacks *s, struct stack *stack, size_t first)
 {
-	struct presence *p = presence_of(stack);
+	struct presence *p = presence_of(s, stack);
 	struct stack rest = *stack;
 
-	*p = (struct presence){ .insns = stack->insns, .ns = stack->ns };
+	*p = (struct presence){ .insns = stack->insns, .ns = stack->ns, .ignored = p->ignored };
 	rest.frames += first;
 	for (size_t i = first; i < stack->depth; i++)
 		count_frame(p, &rest, &stack->frames[i], i - first);
@@ -145,9 +157,8 @@ static void set_up(struct stack *stack, size_t first)
 
 static void forget(void *state, struct stacks *s, struct stack *stack, size_t n)
 {
-	(void)s;
 	settle(state, stack);
-	set_up(stack, n);
+	set_up(s, stack, n);
 }
 
 /* Before the first event: set up a checkpoint's frames, which were entered in an earlier part. */
@@ -156,7 +167,7 @@ static void due(void *state, struct stacks *s)
 	(void)state;
 	for (size_t i = 0; i < s->count; i++)
 		if (s->list[i].depth)
-			set_up(&s->list[i], 0);
+			set_up(s, &s->list[i], 0);
 	s->due_ns = UINT64_MAX;
 }
 
@@ -214,6 +225,8 @@ static void *begin(void *setting, void *before)
 	st->lanes = xcalloc(c->vcpus, sizeof *st->lanes);
 	st->begun = xcalloc(c->vcpus, sizeof *st->begun);
 	st->totals = xcalloc_aligned(sizeof *st->totals, names_count(c->names), sizeof *st->totals);
+	if (c->some_threads)
+		st->ignored = xcalloc_aligned(sizeof *st->ignored, names_count(c->names), sizeof *st->ignored);
 	return st;
 }
 
@@ -244,6 +257,7 @@ static void add(struct function_total *sum, const struct function_total *part, s
 static void state_free(struct totals_run *st)
 {
 	free(st->totals);
+	free(st->ignored);
 	free(st->lanes);
 	free(st->begun);
 	function_sums_free(st->sums);
@@ -258,7 +272,10 @@ int totals_analyse(const struct session *session, bool make_index, struct functi
 		},
 		.begin = begin, .end = end,
 	};
-	struct setting setting = { .names = session->names, .vcpus = reader_vcpus(session->reader), .ticks_shift = ticks_shift(session->reader) };
+	struct setting setting = {
+		.names = session->names, .vcpus = reader_vcpus(session->reader), .ticks_shift = ticks_shift(session->reader),
+		.some_threads = session->threads->chosen,
+	};
 	size_t count = names_count(session->names);
 	void *parts[PARTS_MAX];
 	int result = parts_replay(session, make_index, &analysis, &setting, parts, err);

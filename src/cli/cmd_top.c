@@ -25,7 +25,8 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	struct table table;
 	struct view view = {
 		.table = &table, .trace = t,
-		.left_out = totals ? "; self sums are of all that ran, total ones of the other calls" : top_by_left_out(args),
+		.left_out = totals && t->threads.chosen ? "; self sums are of all that the chosen threads ran, total ones of the other calls" :
+			    totals ? "; self sums are of all that ran, total ones of the other calls" : top_by_left_out(t),
 		.default_output = totals ? (by_ns ? BY_TOTAL_NS : BY_TOTAL_INSNS) : by_ns ? NULL : BY_INSNS,
 		.default_sort = totals ? (by_ns ? "total_ns" : "total_insns") : by_ns ? "self_ns" : "self_insns",
 	};

@@ -46,15 +46,16 @@ static int sum_up(struct trace_arg *whole, struct trace_arg *part, struct left_c
 	return functions_analyse(part->reader, &part->names, &SPAN_ALL, &ret->remaining, err);
 }
 
-static int compare(struct trace_arg *whole, struct trace_arg *part, struct left_pairs *pairs, struct buf *out, struct error *err)
+static int compare(struct trace_arg *whole, struct trace_arg *folded, struct trace_arg *part, struct left_pairs *pairs, struct buf *out,
+		   struct error *err)
 {
 	struct left_comparison views[2] = { 0 };
 	int result = sum_up(whole, part, &views[0], err);
 
-	names_fold_thunks(&whole->names);
+	names_fold_thunks(&folded->names);
 	names_fold_thunks(&part->names);
 	if (result == 0)
-		result = sum_up(whole, part, &views[1], err);
+		result = sum_up(folded, part, &views[1], err);
 	if (result == 0)
 		left_functions_compare(views, 2, pairs, &whole->names, out);
 	for (int i = 0; i < 2; i++) {
@@ -64,24 +65,27 @@ static int compare(struct trace_arg *whole, struct trace_arg *part, struct left_
 	return result;
 }
 
-/* Put the sums that top is to have again into the trace: with thunks shown, and folded. Functions of the pairs have their numbers of the whole. */
-static int append_sums(const char *whole_path, const char *path, struct left_pairs *pairs, struct error *err)
-{
-	struct buf sums = { 0 };
-	struct trace_arg whole, part;
-	int result = 0;
+/* What top is to show of a trace, though it is not in it: the sums of these two traces, with thunks shown, and folded. Their functions have the same numbers. */
+struct whole {
+	const char *path, *folded_path;
+};
 
-	if (open_trace(whole_path, &whole, err) < 0)
-		return -1;
-	if (open_trace(path, &part, err) < 0) {
-		trace_arg_close(&whole);
-		return -1;
-	}
-	result = compare(&whole, &part, pairs, &sums, err);
+/* Put these sums into the trace. Functions of the pairs have their numbers of the whole. */
+static int append_sums(const struct whole *whole, const char *path, struct left_pairs *pairs, struct error *err)
+{
+	const char *const paths[] = { whole->path, whole->folded_path, path };
+	struct trace_arg traces[3];
+	struct buf sums = { 0 };
+	int n = 0, result = 0;
+
+	for (; n < 3 && result == 0; n += result == 0)
+		result = open_trace(paths[n], &traces[n], err);
 	if (result == 0)
-		result = trace_append(part.reader, CHUNK_SUMS, &sums, err);
-	trace_arg_close(&part);
-	trace_arg_close(&whole);
+		result = compare(&traces[0], &traces[1], &traces[2], pairs, &sums, err);
+	if (result == 0)
+		result = trace_append(traces[2].reader, CHUNK_SUMS, &sums, err);
+	while (n--)
+		trace_arg_close(&traces[n]);
 	buf_free(&sums);
 	return result;
 }
@@ -136,13 +140,16 @@ static int open_spans(struct part *p, const struct session *session, const struc
 	return part_open(p, session, &spans, ret, err);
 }
 
-/* Sums are then those of all that they ran. `held` gets the calls that are held, by whoever they were left out. */
-static int open_threads(struct part *p, const struct session *session, const struct thin_options *o, struct map *held, struct error *err)
+/*
+ * Sums are then those of all that they ran, with these thunks folded. `held` gets the calls that are held, by whoever they were left out; NULL: they
+ * are not asked for.
+ */
+static int open_threads(struct part *p, const struct session *session, const struct thin_options *o, const bool *thunks, struct map *held,
+			struct thin_counts *ret, struct error *err)
 {
-	struct thin_options threads = { .filter = { .threads = o->filter.threads }, .thunks = o->thunks, .held = held, .what = o->what };
-	struct thin_counts ignored;
+	struct thin_options threads = { .filter = { .threads = o->filter.threads }, .thunks = thunks, .held = held, .what = o->what };
 
-	return part_open(p, session, &threads, &ignored, err);
+	return part_open(p, session, &threads, ret, err);
 }
 
 /* What a limit has cut off is outside the spans: no sums are kept of it. */
@@ -157,7 +164,7 @@ static int append_sums_of_cut(const struct session *session, const struct thin_o
 	within.cut = &counts->cut;
 	if (open_spans(&all, session, &within, &ignored, err) < 0)
 		return -1;
-	result = append_sums(all.path, path, pairs, err);
+	result = append_sums(&(struct whole){ all.path, all.path }, path, pairs, err);
 	part_close(&all);
 	return result;
 }
@@ -196,30 +203,41 @@ static int collect_held(const char *path, struct map *ret, struct error *err)
 
 /* What there is to choose from, where that takes several steps. */
 struct steps {
-	struct part spans, threads;
-	const struct session *from;   /* the last of them */
-	const char *path;
-	struct thin_counts of_spans;
+	struct part spans, threads, folded; /* the last two: the same but for their sums, which are with thunks shown, and folded */
+	const struct session *from;   /* what the rest is chosen from */
+	struct whole whole;
+	struct thin_counts of_spans, of_threads;
 };
 
 /* Takes what it does out of *o, and its calls that are held into *held. */
 static int take_steps(struct steps *ret, const struct trace_arg *t, struct thin_options *o, bool threads_first, struct map *held, struct error *err)
 {
-	*ret = (struct steps){ .spans.fd = -1, .threads.fd = -1, .from = &t->session, .path = t->reader->path };
+	struct thin_counts ignored;
+	bool *thunks;
+	int result;
+
+	*ret = (struct steps){
+		.spans.fd = -1, .threads.fd = -1, .folded.fd = -1, .from = &t->session, .whole = { t->reader->path, t->reader->path },
+	};
 	if (has_filter(&o->filter) && has_spans(o)) {
 		if (open_spans(&ret->spans, ret->from, o, &ret->of_spans, err) < 0)
 			return -1;
 		ret->from = &ret->spans.trace.session;
-		ret->path = ret->spans.path;
+		ret->whole = (struct whole){ ret->spans.path, ret->spans.path };
 		o->start = o->stop = (struct thin_condition){ 0 };
 		o->before_ns = 0;
 	}
 	if (threads_first) {
 		/* threads keep their numbers */
-		if (open_threads(&ret->threads, ret->from, o, held, err) < 0)
+		thunks = names_thunks(ret->from->names);
+		result = open_threads(&ret->threads, ret->from, o, NULL, held, &ret->of_threads, err);
+		if (result == 0)
+			result = open_threads(&ret->folded, ret->from, o, thunks, NULL, &ignored, err);
+		free(thunks);
+		if (result < 0)
 			return -1;
 		ret->from = &ret->threads.trace.session;
-		ret->path = ret->threads.path;
+		ret->whole = (struct whole){ ret->threads.path, ret->folded.path };
 		o->filter.threads = NULL;
 	}
 	return 0;
@@ -227,6 +245,7 @@ static int take_steps(struct steps *ret, const struct trace_arg *t, struct thin_
 
 static void steps_deinit(struct steps *s)
 {
+	part_close(&s->folded);
 	part_close(&s->threads);
 	part_close(&s->spans);
 }
@@ -239,7 +258,7 @@ static int append_what_is_known(const struct steps *s, const struct thin_options
 	if (o->left_out && counts->is_cut)
 		result = append_sums_of_cut(s->from, o, counts, path, pairs, err);
 	else if (o->left_out)
-		result = append_sums(s->path, path, pairs, err);
+		result = append_sums(&s->whole, path, pairs, err);
 	if (result == 0 && held->count)
 		result = append_held(path, held, err);
 	return result;
@@ -261,7 +280,7 @@ static int write_chosen(int fd, const struct selected *selected, const struct tr
 
 	path_of(fd, own_path);
 	*ret = (struct thin_counts){ 0 };
-	result = take_steps(&steps, t, &o, of_all && !path && o.filter.threads, held_before, err);
+	result = take_steps(&steps, t, &o, o.filter.threads && (path || has_filter_of_calls(&o.filter)), held_before, err);
 	o.left_out = of_all ? &pairs : NULL;
 	o.held_before = held_before->count ? held_before : NULL;
 	o.held = (path || selected->tells_held) && has_filter(&o.filter) ? &held : NULL;
@@ -269,6 +288,8 @@ static int write_chosen(int fd, const struct selected *selected, const struct tr
 		result = select_write(steps.from, &o, fd, name, packing, ret, err);
 	ret->unstopped |= steps.of_spans.unstopped;
 	ret->stop_jumps |= steps.of_spans.stop_jumps;
+	for (int i = 0; i < THIN_REASONS; i++)
+		ret->left_out[i] += steps.of_threads.left_out[i];
 	if (steps.spans.fd >= 0) {
 		ret->spans_ns = ret->is_cut ? ret->spans_ns : steps.of_spans.spans_ns;
 		ret->stop_ns = steps.of_spans.stop_ns;

@@ -7,9 +7,9 @@
 #include "tables/sums_table.h"
 #include "view.h"
 
-const char *top_by_left_out(const struct args *args)
+const char *top_by_left_out(const struct trace_arg *t)
 {
-	return arg(args, "pid") || arg(args, "comm") ? "; sums are of all that the chosen threads ran" : "; sums are of all that ran";
+	return t->threads.chosen ? "; sums are of all that the chosen threads ran" : "; sums are of all that ran";
 }
 
 int top_by_arg(const struct args *args, enum sums_by *ret, struct error *err)
@@ -53,7 +53,7 @@ int top_by_show(const struct args *args, const struct trace_arg *t, const struct
 	struct view view = {
 		.table = &table, .trace = t, .default_output = outputs[by == BY_PROCESS || by == BY_THREAD][by_ns],
 		.default_sort = by_ns ? "self_ns" : "self_insns",
-		.left_out = by == BY_PROCESS || by == BY_THREAD ? NULL : top_by_left_out(args),
+		.left_out = by == BY_PROCESS || by == BY_THREAD ? NULL : top_by_left_out(t),
 	};
 	int r = EXIT_FAILED;
 

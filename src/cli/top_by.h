@@ -7,7 +7,7 @@
 #include "trace_arg.h"
 
 /* Of what the sums are where calls were left out, for view.left_out. */
-const char *top_by_left_out(const struct args *args);
+const char *top_by_left_out(const struct trace_arg *t);
 
 int top_by_arg(const struct args *args, enum sums_by *ret, struct error *err);
 

@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include "base/alloc.h"
+#include "trace/thinned.h"
 
 static struct thread *begin(struct threads *t, const struct task_record *r)
 {
@@ -177,6 +178,7 @@ void threads_init(struct threads *t, const struct reader *r)
 		end_boot(t, &living, first, r->boots.list[boot + 1].start_ns);
 	map_free(&living);
 	fill_unknown(t);
+	t->chosen = thinned_threads(&r->meta, t->count);
 	find_programs(t);
 	t->records_by_task = in_order(keys, n);
 	keys = xcalloc(t->count, sizeof *keys);
@@ -192,6 +194,7 @@ void threads_deinit(struct threads *t)
 	free(t->records_by_task);
 	free(t->thread_of_record);
 	free(t->programs);
+	free(t->chosen);
 	*t = (struct threads){ 0 };
 }
 

@@ -38,6 +38,7 @@ struct threads {
 	uint32_t *records_by_task; /* numbers, by (task, ns) */
 	uint32_t *thread_of_record; /* by number */
 	size_t n_records;
+	bool *chosen;              /* by number: the trace was made of these threads; NULL: of all. What frames others have means nothing */
 	const struct boots *boots; /* the reader's; a boot's threads end with it */
 	struct program *programs; /* those of one thread in a row, in their order; threads in theirs */
 	size_t n_programs;
@@ -56,6 +57,12 @@ long threads_find(const struct threads *t, uint64_t task, uint64_t ns);
 
 /* The thread of that number; NULL: none has it, as THREAD_NONE, and as numbers that stand for a vCPU before its first switch. */
 const struct thread *threads_at(const struct threads *t, long number);
+
+/* Is it one of those that the trace is of? */
+static inline bool threads_is_chosen(const struct threads *t, long number)
+{
+	return !t->chosen || (number >= 0 && t->chosen[number]);
+}
 
 /* The thread's name at that time; of NULL, which is what ran before there were threads: [boot]. */
 const char *threads_comm(const struct threads *t, const struct thread *thread, uint64_t ns);

@@ -2,6 +2,7 @@
 #include "thinned.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -53,4 +54,38 @@ uint64_t thinned_left_out(const struct meta *m, const char *reason)
 
 	snprintf(key, sizeof key, "left_out.%s", reason);
 	return meta_get_u64(m, key, 0);
+}
+
+bool *thinned_threads(const struct meta *m, size_t n)
+{
+	const char *list = meta_get(m, "threads");
+	bool *ret = list ? xcalloc(n + 1, sizeof *ret) : NULL;
+	char *end;
+
+	for (; list && *list; list = *end == ',' ? end + 1 : "") {
+		unsigned long long first = strtoull(list, &end, 10), last = first;
+
+		if (*end == '-')
+			last = strtoull(end + 1, &end, 10);
+		for (; first <= last && first < n; first++)
+			ret[first] = true;
+	}
+	return ret;
+}
+
+void thinned_put_threads(struct buf *lines, const bool *threads, size_t n)
+{
+	struct buf list = { 0 };
+
+	for (size_t i = 0, last; i < n; i = last + 1) {
+		last = i;
+		if (!threads[i])
+			continue;
+		while (last + 1 < n && threads[last + 1])
+			last++;
+		buf_printf(&list, last == i ? "%s%zu" : "%s%zu-%zu", list.len ? "," : "", i, last);
+	}
+	buf_put_u8(&list, 0);
+	meta_put(lines, "threads", (char *)list.data);
+	buf_free(&list);
 }

@@ -24,4 +24,13 @@ size_t thinned_spans(const struct meta *m, struct kept_span **ret);
 /* Calls that were left out, by reason ("duration" …), of all that were looked at ("calls"). */
 uint64_t thinned_left_out(const struct meta *m, const char *reason);
 
+/*
+ * Marks of the threads that were chosen, by number, of which there are n; NULL: all are. The caller frees them. Frames of others may remain,
+ * where nothing tells that they were left.
+ */
+bool *thinned_threads(const struct meta *m, size_t n);
+
+/* META's line for them: "0-3,17". */
+void thinned_put_threads(struct buf *lines, const bool *threads, size_t n);
+
 #endif
