@@ -78,9 +78,9 @@ uint64_t registers_read(struct registers *r, enum reg reg)
 	return value;
 }
 
-bool waiting_exec(struct vcpu *v, const char *comm, const char *exe)
+bool waiting_exec(struct vcpu *v, const char *comm, const char *exe, bool renamed)
 {
-	(void)v, (void)comm, (void)exe;
+	(void)v, (void)comm, (void)exe, (void)renamed;
 	return false;
 }
 

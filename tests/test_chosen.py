@@ -127,6 +127,22 @@ def test_whose_function():
     fails(1, r"--start: kernel has no function main", "thin", "-o", os.path.join(WORK, "chosen-no.upto"), "--start", "entry:kernel:main", whole)
 
 
+@pytest.mark.weight(20)
+def test_own_name():
+    """A program is what ps calls it, also if it took that name once it ran, as busybox does; it began when it did."""
+    image = initrd("6.12", "plain")
+    whole, options = boot("own-name", image=image), ["--start", "exec:insmod#2", "--stop", "+5ms"]
+    second = [p for p in upto_json("ps", "--json", whole)["processes"] if p["comm"] == "insmod"][1]
+    thin = thinned("own-name", *options, whole=whole)
+    begun = int(upto_json("info", "--json", thin)["meta"]["span.1.start_ns"])
+    assert 0 <= begun - second["start_ns"] < 5_000_000, (begun, second)
+    same(boot("own-name-chosen", *options, image=image), thin)
+    # the path's name is not the process's own, and counts once for each exec
+    ends = [int(upto_json("info", "--json", thinned("own-name-path", "--start", f"exec:{name}#3", whole=whole))["meta"]["span.1.start_ns"])
+            for name in ("busybox", "/bin/busybox")]
+    assert ends[0] == ends[1], ends
+
+
 AGAIN = [
     "--start entry:do_exit#3 --stop +1ms --every --before 2ms",
     pytest.param("--start log:Freeing --stop +1ms --every --before 2ms", marks=MORE),

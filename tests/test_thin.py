@@ -752,8 +752,8 @@ def test_less_is_told(command):
     (1, r"no module, program or library nosuch", "--module nosuch"),
     (1, r"--functions: no function is named: the list is empty", "--functions|"), (1, r"--below: no function is named", "--below|,"),
     (1, r"no module, program or library is named: the list is empty", "--module|"),
-    (1, r"\(--start exec:exee\) did not happen; exec: takes a program's path, or its name when it began; similar: exe", "--start exec:exee"),
-    (1, r"exec: takes a program's path, or its name when it began; programs that began: .*exe", "--start exec:qqqq"),
+    (1, r"\(--start exec:exee\) did not happen; exec: takes a program's name or path; similar: exe", "--start exec:exee"),
+    (1, r"exec: takes a program's name or path; programs that began: .*exe", "--start exec:qqqq"),
     (1, r"--start: the trace has no names of functions of busybox: its file is stripped, or was not found", "--start busybox:main"),
 ])
 def test_refused(status, pattern, options):

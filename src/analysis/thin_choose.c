@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "thin_make.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -54,14 +55,26 @@ static int find_lines(const struct reader *r, const char *text, uint64_t after_n
 	return result;
 }
 
+static void find_programs(const struct reader *r, const struct condition *c, uint64_t after_ns, struct hits *ret)
+{
+	uint8_t *named = task_records_named(&r->tasks);
+
+	for (size_t i = 0; i < r->tasks.count; i++) {
+		const struct task_record *t = &r->tasks.records[i];
+
+		if (named[i] && condition_is_program(c, t->comm, t->exe, named[i] == TASK_NAMED_ANEW))
+			add_hit(ret, t->ns, after_ns);
+	}
+	free(named);
+}
+
 static int find_hits(const struct reader *r, const struct condition *c, uint64_t after_ns, struct hits *ret, struct error *err)
 {
 	ret->clocked = c->kind == CONDITION_EXEC || c->kind == CONDITION_LOG;
 	if (c->kind == CONDITION_TIME && !c->relative)
 		add_hit(ret, c->ns, after_ns);
-	for (size_t i = 0; c->kind == CONDITION_EXEC && i < r->tasks.count; i++)
-		if (r->tasks.records[i].change == TASK_EXEC && condition_is_program(c, r->tasks.records[i].comm, r->tasks.records[i].exe))
-			add_hit(ret, r->tasks.records[i].ns, after_ns);
+	if (c->kind == CONDITION_EXEC)
+		find_programs(r, c, after_ns, ret);
 	return c->kind == CONDITION_LOG ? find_lines(r, c->text, after_ns, ret, err) : 0;
 }
 

@@ -105,8 +105,8 @@ static bool has_names(const struct names *names, const char *object, bool *ret_k
 	return false;
 }
 
-/* Names of programs as they began: those that are like the wanted one, else all, but not more than a few. */
-static void put_programs(const struct reader *r, const char *wanted, struct buf *out)
+/* Names that programs began with, or gave themselves: those that are like the wanted one, else all, but not more than a few. */
+static void put_programs(const struct reader *r, const uint8_t *named, const char *wanted, struct buf *out)
 {
 	enum { SHOWN = 8 };
 	struct buf all = { 0 };
@@ -118,7 +118,7 @@ static void put_programs(const struct reader *r, const char *wanted, struct buf 
 	for (size_t i = 0; i < 2 * r->tasks.count; i++) {
 		const struct task_record *t = &r->tasks.records[i / 2];
 		const char *slash = strrchr(t->exe, '/'), *name = i % 2 && slash ? slash + 1 : t->comm;
-		uint64_t *known = t->change == TASK_EXEC ? map_put(&seen, hash_text(1, name), 0) : NULL;
+		uint64_t *known = named[i / 2] ? map_put(&seen, hash_text(1, name), 0) : NULL;
 
 		if (!known || (*known)++)
 			continue;
@@ -135,23 +135,36 @@ static void put_programs(const struct reader *r, const char *wanted, struct buf 
 	buf_free(&all);
 }
 
-/* A program that never began. Its name then need not be the one that it has in the end. */
+static bool has_program(const struct task_records *tasks, const uint8_t *named, const struct condition *c)
+{
+	for (size_t i = 0; i < tasks->count; i++)
+		if (named[i] && condition_is_program(c, tasks->records[i].comm, tasks->records[i].exe, named[i] == TASK_NAMED_ANEW))
+			return true;
+	return false;
+}
+
+/* A program that never began. */
 static int check_program(const char *option, const char *text, const struct session *s, const struct condition *c, struct error *err)
 {
 	const struct task_records *tasks = &s->reader->tasks;
-	struct buf programs = { 0 };
+	uint8_t *named;
+	bool found;
 
 	if (c->kind != CONDITION_EXEC || strcmp(option, "start"))
 		return 0;
-	for (size_t i = 0; i < tasks->count; i++)
-		if (tasks->records[i].change == TASK_EXEC && condition_is_program(c, tasks->records[i].comm, tasks->records[i].exe))
-			return 0;
-	put_programs(s->reader, c->text, &programs);
-	buf_put_u8(&programs, 0);
-	error_set(err, "%s: what is to start it (--%s %s) did not happen; exec: takes a program's path, or its name when it began%s", s->reader->path, option,
-		  text, (char *)programs.data);
-	buf_free(&programs);
-	return -1;
+	named = task_records_named(tasks);
+	found = has_program(tasks, named, c);
+	if (!found) {
+		struct buf programs = { 0 };
+
+		put_programs(s->reader, named, c->text, &programs);
+		buf_put_u8(&programs, 0);
+		error_set(err, "%s: what is to start it (--%s %s) did not happen; exec: takes a program's name or path%s", s->reader->path, option, text,
+			  (char *)programs.data);
+		buf_free(&programs);
+	}
+	free(named);
+	return found ? 0 : -1;
 }
 
 /* The functions of a condition. */

@@ -26,6 +26,7 @@ static struct {
 	size_t n_looks, looks_cap;
 	struct map looked;    /* task_struct → its number in looks + 1 */
 	struct map known;     /* task_struct → enum told */
+	struct map named;     /* task_struct of a process → its pid, and a hash of the name that was told last */
 	struct map user_from; /* task_struct that does not run → where it left user code */
 } tasks = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -36,6 +37,19 @@ static void note(uint64_t task, enum task_change change)
 		*map_put(&tasks.user_from, task, 0) = 0;
 	*map_put(&tasks.known, task, TOLD_NOTHING) = change == TASK_EXIT ? TOLD_EXITED : TOLD_LIVING;
 	pthread_mutex_unlock(&tasks.lock);
+}
+
+/* Has a process given itself another name than it had, by the record? As task_records_named() has it. */
+static bool is_renamed(const struct task_record *r)
+{
+	uint64_t now = (uint64_t)(uint32_t)r->pid << 32 | (uint32_t)hash_text(1, r->comm) | 1, *last, before;
+
+	pthread_mutex_lock(&tasks.lock);
+	last = map_put(&tasks.named, r->task, 0);
+	before = *last;
+	*last = now;
+	pthread_mutex_unlock(&tasks.lock);
+	return r->change == TASK_NAME && r->mm && r->pid == r->tgid && before >> 32 == now >> 32 && before != now;
 }
 
 void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t task)
@@ -51,6 +65,7 @@ void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t 
 		.comm = comm, .exe = "",
 	};
 	struct buf out = { 0 };
+	bool renamed;
 
 	if (!task)
 		return;
@@ -62,7 +77,10 @@ void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t 
 		guest_read(&v->regs, task + (uint64_t)structure_at(TASK_COMM), comm, COMM_LEN);
 	if (mm)
 		record.exe = structure_path(v, structure_pointer(v, mm, MM_EXE_FILE), path);
-	if (change == TASK_EXEC && waiting_exec(v, comm, record.exe))
+	renamed = is_renamed(&record);
+	if (renamed)
+		watch_clock(cpu);
+	if ((change == TASK_EXEC || renamed) && waiting_exec(v, comm, record.exe, renamed))
 		record.ns = watch_clock(cpu); /* within the span that it begins */
 	note(task, change);
 	if (change == TASK_EXIT)
@@ -95,6 +113,7 @@ void tasks_forget(void)
 {
 	pthread_mutex_lock(&tasks.lock);
 	map_free(&tasks.known);
+	map_free(&tasks.named);
 	map_free(&tasks.looked);
 	tasks.n_looks = 0;
 	map_free(&tasks.user_from);

@@ -441,13 +441,13 @@ static bool start_at(struct vcpu *v, bool holds)
 	return holds && is_hit(false, &first) && begin(v, guest_pointer(&v->regs, GUEST_RIP));
 }
 
-bool waiting_exec(struct vcpu *v, const char *comm, const char *exe)
+bool waiting_exec(struct vcpu *v, const char *comm, const char *exe, bool renamed)
 {
-	if (waiting.holds_again && condition_is_program(&waiting.now->stop, comm, exe))
+	if (waiting.holds_again && condition_is_program(&waiting.now->stop, comm, exe, renamed))
 		mark_flight(v, MARK_STOPS);
 	if (awaits())
-		return start_at(v, condition_is_program(&waiting.now->start, comm, exe));
-	stop_at(condition_is_program(&waiting.now->stop, comm, exe));
+		return start_at(v, condition_is_program(&waiting.now->start, comm, exe, renamed));
+	stop_at(condition_is_program(&waiting.now->stop, comm, exe, renamed));
 	return false;
 }
 

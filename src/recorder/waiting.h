@@ -72,7 +72,7 @@ bool waiting_for_time(void);
 enum watching waiting_watches(uint64_t addr, uint64_t end, const struct hook *hook);
 
 /* In a vCPU's thread. What is read there may begin or end a span: a program runs, a fact, a module or a mapped file. */
-bool waiting_exec(struct vcpu *v, const char *comm, const char *exe); /* true: it has begun one */
+bool waiting_exec(struct vcpu *v, const char *comm, const char *exe, bool renamed); /* true: it has begun one */
 bool waiting_fact(struct vcpu *v, const struct fact *fact, bool *ret_starts); /* false: it is outside the spans, not to be told */
 void waiting_object(struct vcpu *v, const char *path);
 

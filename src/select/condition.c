@@ -87,11 +87,15 @@ int condition_parse(const char *option, const char *text, struct condition *ret,
 	return 0;
 }
 
-bool condition_is_program(const struct condition *c, const char *comm, const char *exe)
+bool condition_is_program(const struct condition *c, const char *comm, const char *exe, bool renamed)
 {
 	const char *slash = strrchr(exe, '/');
+	bool is_path;
 
-	return c->kind == CONDITION_EXEC && (!strcmp(comm, c->text) || !strcmp(exe, c->text) || (slash && !strcmp(slash + 1, c->text)));
+	if (c->kind != CONDITION_EXEC)
+		return false;
+	is_path = !strcmp(exe, c->text) || (slash && !strcmp(slash + 1, c->text));
+	return renamed ? !strcmp(comm, c->text) && !is_path : is_path || !strcmp(comm, c->text);
 }
 
 const char *condition_key(const char *key, size_t span, char buffer[CONDITION_KEY])

@@ -2,8 +2,10 @@
 #include "task_records.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/map.h"
 #include "text.h"
 
 void task_record_put(struct buf *out, const struct task_record *r)
@@ -63,4 +65,24 @@ void task_records_deinit(struct task_records *r)
 	}
 	free(r->records);
 	*r = (struct task_records){ 0 };
+}
+
+uint8_t *task_records_named(const struct task_records *r)
+{
+	uint8_t *ret = xcalloc(r->count + 1, sizeof *ret);
+	struct map last = { 0 }; /* task_struct → number of its last record + 1 */
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct task_record *t = &r->records[i];
+		uint64_t *number = map_put(&last, t->task, 0);
+		const struct task_record *before = *number ? &r->records[*number - 1] : NULL;
+
+		if (t->change == TASK_EXEC)
+			ret[i] = TASK_NAMED_BY_EXEC;
+		else if (t->change == TASK_NAME && t->mm && t->pid == t->tgid && before && before->pid == t->pid && strcmp(before->comm, t->comm) != 0)
+			ret[i] = TASK_NAMED_ANEW;
+		*number = i + 1;
+	}
+	map_free(&last);
+	return ret;
 }

@@ -40,6 +40,13 @@ struct task_records {
 	size_t count, cap;
 };
 
+/*
+ * How programs got their names, by record: it is EXEC; or a process that is no thread of the kernel's has given itself another name than it
+ * had. The caller frees the list.
+ */
+enum task_named { TASK_NAMED_NOT, TASK_NAMED_BY_EXEC, TASK_NAMED_ANEW };
+uint8_t *task_records_named(const struct task_records *r);
+
 /* Add the records of a chunk, at most `max`. *ret owns copies of their strings. */
 int task_records_decode(struct cursor *in, size_t max, struct task_records *ret, struct error *err);
 void task_records_deinit(struct task_records *r);
