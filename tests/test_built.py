@@ -59,6 +59,24 @@ def compare_processes(trace, console):
     return len(theirs)
 
 
+def compare_disk(trace, console, learnt):
+    """Requests and sectors are as many as the kernel counts itself: Documentation/block/stat.rst. It counts a flush for itself as a write of nothing, too."""
+    count = [int(n) for n in re.search(r"^disk: ([\d ]+)", console, re.M).group(1).split()]
+    requests = upto_json("disk", "--json", trace)["requests"]
+    of = {op: [r["bytes"] // 512 for r in requests if r["operation"] == op] for op in ("read", "write", "flush")}
+    ours = len(of["read"]), sum(of["read"]), sum(of["write"]), len(of["flush"])
+    # where a request has what it says is learnt from the first of them, which are pages
+    first = (count[2] - ours[1]) // 8 if learnt else 0
+    assert 0 <= first < 4 and (ours[0] + first, ours[1] + 8 * first, *ours[2:]) == (count[0], count[2], count[6], count[15]), (ours, count)
+    assert 0 <= count[4] - len(of["write"]) <= len(of["flush"]), (of, count)
+    assert all(r["device"] == "vda" and r["latency_ns"] and not r["error"] for r in requests), requests
+    sums = {row["operation"]: (row["count"], row["bytes"] // 512) for row in upto_json("disk", "--summary", "--json", trace)["summary"]}
+    assert sums == {op: (len(sectors), sum(sectors)) for op, sectors in of.items() if sectors}, sums
+    slow = sorted(r["latency_ns"] for r in requests)[len(requests) // 2]
+    few = upto_json("disk", "--json", "--min-duration", f"{slow}ns", "--pid", "cp", trace)["requests"]
+    assert few == [r for r in requests if r["latency_ns"] >= slow and r["comm"] == "cp"], few
+
+
 def compare_module(trace, tree):
     """The functions of the module that is loaded that ran are those of its file, and all that it had to call was called."""
     file = os.path.join(tree, "drivers/net/dummy.ko")
@@ -96,6 +114,7 @@ def test_kernel(variant, way, smp):
         note, console = entries.compare(name, args, symbols, *options, least=2000, keep=True, console=True)
         expected = {"firmware", "decompressor", "kernel", "user", "shutdown"}
         compare_module(trace, tree)
+        compare_disk(trace, console, not (variant == "btf" or variant == "dwarf" and way == "tree"))
     check(trace)
     processes = compare_processes(trace, console)
     known = upto_json("check", "--json", trace)

@@ -15,7 +15,7 @@
 
 /* In the order of --help. */
 static const struct command *const commands[] = {
-	&cmd_record, &cmd_boot, &cmd_top, &cmd_first, &cmd_syscalls, &cmd_ps, &cmd_tree, &cmd_calls, &cmd_stack, &cmd_timeline, &cmd_why, &cmd_waits, &cmd_log, &cmd_thin, &cmd_export, &cmd_dump, &cmd_info, &cmd_check, &cmd_symbols, &cmd_layout,
+	&cmd_record, &cmd_boot, &cmd_top, &cmd_first, &cmd_syscalls, &cmd_ps, &cmd_tree, &cmd_calls, &cmd_stack, &cmd_timeline, &cmd_why, &cmd_waits, &cmd_log, &cmd_disk, &cmd_thin, &cmd_export, &cmd_dump, &cmd_info, &cmd_check, &cmd_symbols, &cmd_layout,
 	&cmd_kd, &cmd_addr2sym, &cmd_sym2addr, &cmd_import,
 };
 

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "disk_requests.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+enum { ISSUE_REQUEST, ISSUE_OPERATION, ISSUE_SECTOR, ISSUE_BYTES }; /* numbers of ISSUE */
+enum { DONE_REQUEST, DONE_ERROR, DONE_BYTES };                      /* of COMPLETE */
+
+const char *disk_operation_name(unsigned operation)
+{
+	static const char *const names[] = {
+		[0] = "read", [1] = "write", [2] = "flush", [3] = "discard", [5] = "secure-erase", [7] = "zone-append", [9] = "write-zeroes",
+		[10] = "zone-open", [11] = "zone-close", [12] = "zone-finish", [13] = "zone-reset", [15] = "zone-reset", [17] = "zone-reset-all",
+		[34] = "driver-in", [35] = "driver-out",
+	};
+
+	return operation < sizeof names / sizeof *names ? names[operation] : NULL;
+}
+
+const char *disk_error_name(unsigned error)
+{
+	/* block/blk-core.c, blk_errors[] */
+	static const char *const names[] = {
+		[1] = "operation not supported", [2] = "timeout", [3] = "critical space allocation", [4] = "recoverable transport",
+		[5] = "critical target", [6] = "reservation conflict", [7] = "critical medium", [8] = "protection", [9] = "kernel resource",
+		[10] = "I/O",
+	};
+
+	return error < sizeof names / sizeof *names ? names[error] : NULL;
+}
+
+static void issue(struct disk_requests *d, struct map *open, const struct fact *f)
+{
+	d->list = array_grow(d->list, d->count, &d->cap, sizeof *d->list);
+	d->list[d->count++] = (struct disk_request){
+		.ns = f->ns, .end_ns = UINT64_MAX, .insns = f->insns, .cpu = f->cpu, .task = f->task, .operation = (unsigned)f->numbers[ISSUE_OPERATION],
+		.sector = f->numbers[ISSUE_SECTOR], .bytes = f->numbers[ISSUE_BYTES], .device = fact_text(f, 0),
+	};
+	*map_put(open, f->numbers[ISSUE_REQUEST], 0) = d->count;
+}
+
+/* A request may be done in parts: it ends with the last of them. One whose device wants it later is issued again. */
+static void complete(struct disk_requests *d, const struct map *open, const struct fact *f)
+{
+	const uint64_t *number = map_get(open, f->numbers[DONE_REQUEST]);
+	struct disk_request *r;
+
+	if (!number)
+		return;
+	r = &d->list[*number - 1];
+	r->end_ns = f->ns;
+	if (!r->error)
+		r->error = (unsigned)f->numbers[DONE_ERROR];
+}
+
+void disk_requests_init(struct disk_requests *ret, const struct facts *facts)
+{
+	struct map open = { 0 }; /* address of a request → its number + 1 */
+
+	*ret = (struct disk_requests){ 0 };
+	for (size_t i = 0; i < facts->count; i++) {
+		const struct fact *f = &facts->list[i];
+
+		if (f->kind == FACT_ISSUE && f->n_numbers > ISSUE_BYTES)
+			issue(ret, &open, f);
+		else if (f->kind == FACT_COMPLETE && f->n_numbers > DONE_ERROR)
+			complete(ret, &open, f);
+	}
+	map_free(&open);
+}
+
+void disk_requests_deinit(struct disk_requests *d)
+{
+	free(d->list);
+	*d = (struct disk_requests){ 0 };
+}
