@@ -49,9 +49,9 @@ static size_t find_frame(const struct stack *stack, const struct event *e)
 	return stack->depth;
 }
 
-static void run_instead(struct replay *r, struct stack *before, struct stack *next)
+static void run_instead(struct replay *r, unsigned cpu, struct stack *next)
 {
-	unsigned cpu = (unsigned)before->cpu;
+	struct stack *before = r->lanes[cpu].stack;
 
 	if (r->visitor->switched)
 		r->visitor->switched(r->state, r->stacks, before, next, cpu);
@@ -71,7 +71,7 @@ static bool goes_on(struct replay *r, struct stack *stack, const struct event *e
 
 		if (frame == next->depth)
 			continue;
-		run_instead(r, stack, next);
+		run_instead(r, (unsigned)stack->cpu, next);
 		cut(r, next, frame + 1);
 		if (e->kind == EVENT_INTERRUPT_RETURN)
 			pop(r, next);
@@ -131,7 +131,7 @@ static bool begins(struct replay *r, struct stack *stack, const struct event *e)
 	next = room_for_stack(r, e->slot);
 	if (!next)
 		return false; /* so many threads are not told apart */
-	run_instead(r, stack, next);
+	run_instead(r, (unsigned)stack->cpu, next);
 	next->insns = next->ns = 0;
 	push_place(r, next, FRAME_BASE, e->slot, 0, SYSCALL_PLAIN, e->target, place);
 	next->began = true;
@@ -155,7 +155,7 @@ void replay_end_foreign(struct replay *r, struct lane *lane)
 	struct stack *own = &s->list[s->threads->count + cpu];
 
 	if (lane->stack != own && lane->stack->thread == THREAD_NONE)
-		run_instead(r, lane->stack, own);
+		run_instead(r, cpu, own);
 	for (size_t i = first_foreign(s); i < s->count; i++)
 		if (s->list[i].cpu < 0)
 			cut_by(r, &s->list[i], 0, FRAME_DIED);
