@@ -66,7 +66,7 @@ static void use(const struct history *h, const struct names *names, const struct
 		must(sum == m.ns - 3);
 		why_deinit(&why);
 	}
-	milestone_default(h, threads, &m);
+	milestone_default(h, names, threads, &m);
 	milestone_find(h, names, threads, "name", &m);
 	milestone_at(h, h->end_ns / 2, &m);
 	history_encode(h, &again);

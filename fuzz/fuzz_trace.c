@@ -13,6 +13,7 @@
 #include "analysis/calltree.h"
 #include "analysis/check.h"
 #include "analysis/digest.h"
+#include "analysis/ending.h"
 #include "analysis/kd_recorded.h"
 #include "analysis/kernel_log.h"
 #include "analysis/left_functions.h"
@@ -332,6 +333,8 @@ static void analyse_history(const struct reader *r, const struct names *names)
 	threads_init(&threads, r);
 	if (history_make(&session, &h, &err) == 0) {
 		struct kernel_log log;
+		struct ending ending;
+		struct buf text = { 0 };
 
 		for (size_t i = 0; i < h.n_spans; i++)
 			must(h.spans[i].start_ns <= h.spans[i].end_ns && (h.spans[i].parent == HISTORY_NONE || h.spans[i].parent < i));
@@ -341,10 +344,15 @@ static void analyse_history(const struct reader *r, const struct names *names)
 			must_tile(&why);
 			why_deinit(&why);
 		}
-		milestone_default(&h, &threads, &m);
+		milestone_default(&h, names, &threads, &m);
 		milestone_find(&h, names, &threads, "log:e", &m);
 		milestone_find(&h, names, &threads, "sh", &m);
 		kernel_log_init(&log, &h.facts, names->boots);
+		ending_find(r, &log, &ending);
+		ending_put(&ending, &threads, &text);
+		ending_put_troubles(&ending, &text);
+		ending_deinit(&ending);
+		buf_free(&text);
 		kernel_log_deinit(&log);
 	}
 	history_deinit(&h);

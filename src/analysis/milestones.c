@@ -60,11 +60,6 @@ static bool find_init(const struct threads *threads, struct milestone *ret)
 	return false;
 }
 
-bool milestone_default(const struct history *h, const struct threads *threads, struct milestone *ret)
-{
-	return find_shutdown(h, ret) || find_login(threads, ret) || find_init(threads, ret);
-}
-
 static bool find_line(const struct history *h, const struct names *names, const struct threads *threads, const char *text, struct milestone *ret)
 {
 	struct kernel_log log;
@@ -86,6 +81,16 @@ static bool find_line(const struct history *h, const struct names *names, const 
 	}
 	kernel_log_deinit(&log);
 	return found;
+}
+
+static bool find_panic(const struct history *h, const struct names *names, const struct threads *threads, struct milestone *ret)
+{
+	return find_line(h, names, threads, "Kernel panic - not syncing", ret);
+}
+
+bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads, struct milestone *ret)
+{
+	return find_panic(h, names, threads, ret) || find_shutdown(h, ret) || find_login(threads, ret) || find_init(threads, ret);
 }
 
 static bool find_span(const struct history *h, const char *name, struct milestone *ret)
@@ -127,6 +132,8 @@ bool milestone_find(const struct history *h, const struct names *names, const st
 {
 	if (!strncmp(what, "log:", 4))
 		return find_line(h, names, threads, what + 4, ret);
+	if (!strcmp(what, "panic"))
+		return find_panic(h, names, threads, ret);
 	if (!strcmp(what, "init"))
 		return find_init(threads, ret);
 	if (!strcmp(what, "login"))

@@ -55,11 +55,11 @@ struct milestone {
 	char name[160];
 };
 
-/* The last of: the first process's program, a login prompt, a request for power-off or restart. False: the kernel never came so far. */
-bool milestone_default(const struct history *h, const struct threads *threads, struct milestone *ret);
+/* A panic; else the last of: the first process's program, a login prompt, a request for power-off or restart. False: the kernel never came so far. */
+bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads, struct milestone *ret);
 
 /*
- * Find a moment by what users call it: "init", "login", "poweroff"; a span's name (its end), a program's (its start), or "log:TEXT", the
+ * Find a moment by what users call it: "init", "login", "poweroff", "panic"; a span's name (its end), a program's (its start), or "log:TEXT", the
  * first line of the kernel's log that has the text. False: there is none.
  */
 bool milestone_find(const struct history *h, const struct names *names, const struct threads *threads, const char *what, struct milestone *ret);

@@ -7,6 +7,7 @@
 #include "analysis/summary.h"
 #include "analysis/thin.h"
 #include "commands.h"
+#include "ending_note.h"
 #include "guest/layout.h"
 #include "json.h"
 #include "kfi/log_meta.h"
@@ -228,8 +229,21 @@ static void print_layout(const struct meta *m)
 	buf_free(&text);
 }
 
-static void print_text(const struct reader *r, const struct summary *s, const struct facts *facts, const char *release, bool exact)
+static void print_ending(const struct trace_arg *t, const struct facts *facts)
 {
+	struct buf text = { 0 };
+
+	ending_note(t, facts, &text);
+	buf_put_u8(&text, 0);
+	if (text.len > 1)
+		line("ended", (char *)text.data);
+	buf_free(&text);
+}
+
+static void print_text(const struct trace_arg *t, const struct summary *s, const struct facts *facts, const char *release, bool exact)
+{
+	const struct reader *r = t->reader;
+
 	line("trace", r->path);
 	if (meta_get(&r->meta, "imported"))
 		line("imported from", meta_get(&r->meta, "imported"));
@@ -246,6 +260,7 @@ static void print_text(const struct reader *r, const struct summary *s, const st
 	line("clock", or_empty(meta_get(&r->meta, "clock")));
 	printf("%-16s %.6f s of guest time, of which halted (all vCPUs) %.6f s\n", "duration",
 	       (double)s->duration_ns / 1e9, (double)s->halted_ns / 1e9);
+	print_ending(t, facts);
 	if (!reader_lacks(r, "instructions"))
 		count("instructions", s->insns, false, exact);
 	count("events", s->events, false, exact);
@@ -279,8 +294,10 @@ static void print_text(const struct reader *r, const struct summary *s, const st
 		       r->ended ? "whole, with losses" : "cut: no end; still recording, or the recorder was killed");
 }
 
-static void print_json(const struct reader *r, const struct summary *s, const struct facts *facts, const char *release)
+static void print_json(const struct trace_arg *t, const struct summary *s, const struct facts *facts, const char *release)
 {
+	const struct reader *r = t->reader;
+
 	printf("{\"events\":%" PRIu64 ",\"instructions\":", s->events);
 	printf(reader_lacks(r, "instructions") ? "null" : "%" PRIu64, s->insns);
 	printf(",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
@@ -291,6 +308,8 @@ static void print_json(const struct reader *r, const struct summary *s, const st
 	printf(",\"kernel_release\":");
 	json_string(stdout, release);
 	print_boots_json(&r->boots);
+	putchar(',');
+	ending_note_json(t, facts);
 	printf(",\"cut\":");
 	if (r->cut_why)
 		json_string(stdout, r->cut_why);
@@ -351,9 +370,9 @@ static int run(const struct args *args, struct error *err)
 		terminal_end_progress();
 		put_release(t.reader->boots.list, &release);
 		if (arg(args, "json"))
-			print_json(t.reader, &s, &facts, (char *)release.data);
+			print_json(&t, &s, &facts, (char *)release.data);
 		else
-			print_text(t.reader, &s, &facts, (char *)release.data, arg(args, "exact"));
+			print_text(&t, &s, &facts, (char *)release.data, arg(args, "exact"));
 		r = EXIT_OK;
 	}
 	facts_deinit(&facts);
@@ -391,7 +410,7 @@ static const struct term terms[] = {
 	{ 0 },
 };
 
-static const struct legend legends[] = { { "json", NULL, terms }, { 0 } };
+static const struct legend legends[] = { { "json", NULL, terms }, { "how it ended", NULL, ending_terms }, { 0 } };
 
 const struct command cmd_info = {
 	.name = "info",

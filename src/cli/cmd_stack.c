@@ -10,6 +10,7 @@
 #include "debug_arg.h"
 #include "empty.h"
 #include "json.h"
+#include "moment_arg.h"
 #include "quantity.h"
 #include "replay/stacks.h"
 #include "terminal.h"
@@ -268,6 +269,9 @@ static int run(const struct args *args, struct error *err)
 		return error_set(err, "--deepest goes without --at and --running"), EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
+	if (!arg(args, "at") && !arg(args, "deepest") && moment_trigger(&t, &at))
+		fprintf(stderr, "upto: %s: stacks are those of the flight recorder's trigger, at %" PRIu64 ".%06" PRIu64 " s; --at end: those of the end\n",
+			args->operands[0], at / 1000000000, at % 1000000000 / 1000);
 	thunks_arg(args, &t);
 	if (debug_arg(args, &t.names, &sources, err) < 0) {
 		source_lines_deinit(&sources);
@@ -292,7 +296,7 @@ out:
 }
 
 static const struct option options[] = {
-	{ 0, "at", "TIME", "guest time: 1.5s, 20ms (default: the end)" },
+	{ 0, "at", "TIME", "guest time: 1.5s, 20ms (default: the end, of a flight recorder its trigger); " MOMENT_NAMES },
 	{ 'p', "pid", "PID", "only this thread, or those of that name" },
 	{ 0, "deepest", NULL, "when a kernel stack was used farthest down: that stack, then" },
 	{ 0, "running", NULL, "only threads that a vCPU runs" },

@@ -8,6 +8,7 @@
 #include "analysis/why.h"
 #include "base/alloc.h"
 #include "commands.h"
+#include "ending_note.h"
 #include "left_out_note.h"
 #include "quantity.h"
 #include "select_arg.h"
@@ -71,15 +72,26 @@ static void put_spans(struct buf *out, const struct reader *r)
 	free(spans);
 }
 
+static void put_ending(struct buf *out, const struct trace_arg *t, const struct history *h)
+{
+	struct buf text = { 0 };
+
+	ending_note(t, &h->facts, &text);
+	if (text.len)
+		buf_printf(out, "\n# ended: %.*s", (int)text.len, (char *)text.data);
+	buf_free(&text);
+}
+
 /* What took longest, by what decided when the boot was done. */
 static void put_causes(struct buf *out, const struct trace_arg *t, const struct history *h)
 {
 	struct milestone until;
 	struct why why;
 
-	if (!history_has_wakes(h) || !milestone_default(h, &t->threads, &until))
+	if (!history_has_wakes(h) || !milestone_default(h, &t->names, &t->threads, &until))
 		return;
-	why_make(h, &t->names, &t->threads, t->names.boots->list[boots_at(t->names.boots, until.ns)].start_ns, &until, &why);
+	why_make(h, &t->names, &t->threads, thinned_from(&t->reader->meta, until.ns, t->names.boots->list[boots_at(t->names.boots, until.ns)].start_ns),
+		 &until, &why);
 	for (size_t i = 0; i < why.n_causes && i < CAUSES_MAX; i++) {
 		const struct cause *c = &why.causes[i];
 
@@ -168,6 +180,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	if (!choice.any_kind) {
 		put_spans(&heading, t->reader);
 		put_phases(&heading, h);
+		put_ending(&heading, t, h);
 		put_causes(&heading, t, h);
 		buf_put_u8(&heading, 0);
 		view.heading = (char *)heading.data;

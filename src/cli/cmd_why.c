@@ -13,8 +13,11 @@
 #include "select_arg.h"
 #include "tables/why_table.h"
 #include "terminal.h"
+#include "trace/thinned.h"
 #include "trace_arg.h"
 #include "view.h"
+
+#define PANIC "Kernel panic" /* how the line of the log begins that is a panic's name */
 
 struct answer {
 	const struct trace_arg *trace;
@@ -99,6 +102,13 @@ static void print_json(const struct answer *a)
 	puts("\n]}");
 }
 
+static int pid_of(const struct answer *a)
+{
+	const struct thread *t = threads_at(&a->trace->threads, a->until->thread);
+
+	return t ? t->pid : 0;
+}
+
 /* One sentence: what, when, and what held most of the time. */
 static void put_sentence(const struct answer *a, struct buf *out)
 {
@@ -127,6 +137,12 @@ static void put_sentence(const struct answer *a, struct buf *out)
 		buf_printf(out, " was of what has '");
 		terminal_escape(out, a->without);
 		buf_printf(out, "' in its name; without that, less or more may be won");
+	}
+	if (!strncmp(a->until->name, PANIC, strlen(PANIC))) {
+		buf_printf(out, "\n# who did it, called by whom: upto stack --at panic --running ");
+		terminal_escape(out, a->trace->reader->path);
+		buf_printf(out, "; what came last: upto calls --pid %d --to panic ", pid_of(a));
+		terminal_escape(out, a->trace->reader->path);
 	}
 	buf_put_u8(out, 0);
 }
@@ -216,10 +232,12 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 	} else if (arg(args, "until")) {
 		if (find_moment(args, t, h, "until", &until, err) < 0)
 			return EXIT_FAILED;
-	} else if (!milestone_default(h, &t->threads, &until)) {
+	} else if (!milestone_default(h, &t->names, &t->threads, &until)) {
 		return error_set(err, "%s: no first process, login or power-off in the trace; --until names another moment", t->reader->path), EXIT_FAILED;
 	}
-	from = (struct milestone){ .ns = t->names.boots->list[boots_at(t->names.boots, until.ns ? until.ns - 1 : 0)].start_ns };
+	from = (struct milestone){
+		.ns = thinned_from(&t->reader->meta, until.ns, t->names.boots->list[boots_at(t->names.boots, until.ns ? until.ns - 1 : 0)].start_ns),
+	};
 	if (arg(args, "start"))
 		from.ns = intervals->list[0].start_ns;
 	else if (arg(args, "from") && find_moment(args, t, h, "from", &from, err) < 0)
@@ -269,7 +287,7 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 0, "until", "WHAT", "when it was over: init, login, poweroff; a program, an initcall, a module, a unit, a function; log:TEXT; 2.5s" },
+	{ 0, "until", "WHAT", "when it was over: init, login, poweroff, panic; a program, an initcall, a module, a unit, a function; log:TEXT; 2.5s" },
 	{ 0, "from", "WHAT", "when it began, likewise (default: the reset before)" },
 	{ 0, "without", "WHAT", "how much of the time was of the causes that have this in their names; without them, less or more may be won" },
 	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },
@@ -298,7 +316,7 @@ const struct command cmd_why = {
 	.description = "Goes back from a moment to reset, along what had to be over before it could come: while the thread ran, that; while it was "
 		       "ready for a CPU, who had it; while it slept, who woke it up, and what that one did or waited for. What woken by an interrupt was "
 		       "waited for is a timer, a disk or a device. The links of this chain tile the time without gap or overlap; their causes are "
-		       "added up. Without --until the moment is the last request for power-off, else a login prompt, else the first process.\n"
+		       "added up. Without --until the moment is a panic, else the last request for power-off, else a login prompt, else the first process.\n"
 		       HISTORY_NOTE,
 	.examples = "  upto why trace.upto\n      what a boot's time went into\n"
 		    "  upto why --until login trace.upto\n      up to the login prompt\n"

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "config.h"
 #include "memory_limit.h"
+#include "moment_arg.h"
 #include "near.h"
 #include "select_arg.h"
 #include "terminal.h"
@@ -110,7 +111,7 @@ static int man(const char *name)
 	return EXIT_OK;
 }
 
-static int answer(const struct args *args)
+static int answer(struct args *args)
 {
 	struct error err = { .text = "" };
 	int r;
@@ -123,7 +124,10 @@ static int answer(const struct args *args)
 		command_columns(args->command);
 		return EXIT_OK;
 	}
-	r = select_check(args, &err) < 0 ? EXIT_USAGE : args->command->run(args, &err);
+	if (select_check(args, &err) < 0)
+		r = EXIT_USAGE;
+	else
+		r = moments_resolve(args, &err) < 0 ? EXIT_FAILED : args->command->run(args, &err);
 	terminal_end_progress();
 	if (r != EXIT_OK && err.text[0]) {
 		fflush(stdout);

@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "config.h"
 #include "end_signals.h"
+#include "ending_note.h"
 #include "file_symbols.h"
 #include "kernel_files.h"
 #include "kernel_names.h"
@@ -28,6 +29,7 @@
 #include "recorder/stats.h"
 #include "terminal.h"
 #include "trace/reader.h"
+#include "trace_arg.h"
 
 enum { STATUS_MS = 250 };
 
@@ -385,6 +387,25 @@ static void tell_all(const struct recording *rec, const struct stats *st)
 		bytes / 1e6, all.events ? bytes / (double)all.events : 0.0, st->names || st->objects ? "" : ", no kernel symbols");
 }
 
+/* How the guest ended, and what its kernel complained of. */
+static void tell_ending(const struct recording *rec)
+{
+	struct buf text = { 0 };
+	struct facts facts = { 0 };
+	struct trace_arg t;
+	struct error ignored;
+
+	if (open_trace(rec->output, &t, &ignored) < 0)
+		return;
+	if (facts_read(t.reader, &facts, &ignored) == 0)
+		ending_note(&t, &facts, &text);
+	if (text.len)
+		fprintf(stderr, "upto: %s: ended: %.*s\n", rec->output, (int)text.len, (char *)text.data);
+	facts_deinit(&facts);
+	buf_free(&text);
+	trace_arg_close(&t);
+}
+
 /* What there is now. */
 static void summarise(const struct recording *rec, const struct stats *st, const struct recording_chosen *chosen)
 {
@@ -398,6 +419,7 @@ static void summarise(const struct recording *rec, const struct stats *st, const
 		tell_all(rec, st);
 	if (chosen->lines.len)
 		fwrite(chosen->lines.data, 1, chosen->lines.len, stderr);
+	tell_ending(rec);
 	if (st->never_ran[0])
 		fprintf(stderr, "upto: %s: nothing of these ran, or not where it was said to: %.*s\n", rec->output, (int)sizeof st->never_ran,
 			st->never_ran);

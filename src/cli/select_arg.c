@@ -377,6 +377,22 @@ int select_intervals(const struct args *args, const struct session *session, con
 	return 0;
 }
 
+int select_moment(const struct session *session, const char *option, const char *text, uint64_t after_ns, uint64_t *ret_ns, struct error *err)
+{
+	cleanup_free char *what = xasprintf("--%s %s", option, text);
+	struct selected s = { .options = { .after_ns = after_ns, .what = what, .start_what = what } };
+	struct intervals found = { 0 };
+	int result = condition_arg(text, option, session, &s, &s.options.start, err);
+
+	if (result == 0)
+		result = thin_find_spans(session, &s.options, &found, err);
+	if (result == 0)
+		*ret_ns = found.list[0].start_ns;
+	free(found.list);
+	selected_deinit(&s);
+	return result;
+}
+
 void select_tell_unstopped(const struct args *args, bool jumps)
 {
 	fprintf(stderr, "upto: --stop %s: did not happen: up to the trace's end%s\n", arg(args, "stop"), thin_why_not(jumps));

@@ -115,6 +115,9 @@ int select_functions(const struct args *args, const struct names *names, bool **
  */
 int select_intervals(const struct args *args, const struct session *session, const struct selected *selected, struct intervals *ret, struct error *err);
 
+/* When a condition holds for the first time from after_ns on, or the #Nth. `option`: what it was given for, in messages. */
+int select_moment(const struct session *session, const char *option, const char *text, uint64_t after_ns, uint64_t *ret_ns, struct error *err);
+
 /* On standard error, what was to stop a span. */
 void select_tell_unstopped(const struct args *args, bool jumps);
 

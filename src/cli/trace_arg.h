@@ -4,6 +4,7 @@
 #define UPTO_CLI_TRACE_ARG_H
 
 #include "command.h"
+#include "moment_arg.h"
 #include "replay/index.h"
 #include "replay/names.h"
 #include "replay/walk.h"
@@ -11,8 +12,8 @@
 #define HELP_OPTION { 'h', "help", NULL, "show this help" }
 #define CLOCK_OPTION { 0, "clock", "insns|ns", "what percentages and order go by (default: insns)" }
 #define SPAN_OPTIONS                                                                    \
-	{ 0, "from", "TIME", "only what happens at or after this guest time: 1.5s, 20ms" }, \
-	{ 0, "to", "TIME", "only what happens before this guest time" },                \
+	{ 0, "from", "TIME", "only what happens at or after this guest time: 1.5s, 20ms; " MOMENT_NAMES }, \
+	{ 0, "to", "TIME", "only what happens before this guest time; likewise" },                \
 	{ 0, "cpu", "N", "only this vCPU" }
 
 struct trace_arg {

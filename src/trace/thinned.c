@@ -56,6 +56,18 @@ uint64_t thinned_left_out(const struct meta *m, const char *reason)
 	return meta_get_u64(m, key, 0);
 }
 
+uint64_t thinned_from(const struct meta *m, uint64_t ns, uint64_t from_ns)
+{
+	struct kept_span *spans;
+	size_t n = thinned_spans(m, &spans);
+
+	for (size_t i = 0; i < n && spans[i].start_ns < ns; i++)
+		if (spans[i].start_ns > from_ns)
+			from_ns = spans[i].start_ns;
+	free(spans);
+	return from_ns;
+}
+
 bool *thinned_threads(const struct meta *m, size_t n)
 {
 	const char *list = meta_get(m, "threads");

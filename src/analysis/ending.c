@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "ending.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+const char *ending_how_name(enum ending_how how)
+{
+	static const char *const names[ENDINGS] = { "unknown", "power-off", "restart", "halt", "panic", "stopped", "cut" };
+
+	return names[how];
+}
+
+const char *trouble_name(enum trouble_kind kind)
+{
+	static const char *const names[TROUBLE_KINDS] = {
+		"", "panic", "oops", "bug", "warning", "soft lockup", "hard lockup", "hung task", "stall", "out of memory",
+	};
+
+	return names[kind];
+}
+
+/* __die_header(), arch/x86/kernel/dumpstack.c: "Oops: Oops: 0002 [#1] PREEMPT SMP" */
+static bool is_oops(const char *text)
+{
+	const char *count = strstr(text, " [#");
+
+	return count && isdigit((unsigned char)count[3]);
+}
+
+static enum trouble_kind trouble_of(const char *text)
+{
+	static const struct { const char *begin, *within; enum trouble_kind kind; } lines[] = {
+		{ "Kernel panic - not syncing", "", TROUBLE_PANIC },                 /* kernel/panic.c */
+		{ "watchdog: BUG: soft lockup", "", TROUBLE_SOFT_LOCKUP },           /* kernel/watchdog.c */
+		{ "", "etected hard LOCKUP", TROUBLE_HARD_LOCKUP },                  /* kernel/watchdog.c, before 6.5 watchdog_hld.c */
+		{ "INFO: task ", " blocked for more than ", TROUBLE_HUNG_TASK },     /* kernel/hung_task.c */
+		{ "rcu: INFO: ", " detected stalls", TROUBLE_STALL },                /* kernel/rcu/tree_stall.h */
+		{ "rcu: INFO: ", " self-detected stall", TROUBLE_STALL },
+		{ "Out of memory: Killed process", "", TROUBLE_OUT_OF_MEMORY },      /* mm/oom_kill.c */
+		{ "kernel BUG at ", "", TROUBLE_BUG },                               /* lib/bug.c */
+		{ "BUG: ", "", TROUBLE_BUG },
+		{ "WARNING: ", "", TROUBLE_WARNING },                                /* kernel/panic.c, lockdep … */
+	};
+
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		if (!strncmp(text, lines[i].begin, strlen(lines[i].begin)) && strstr(text, lines[i].within))
+			return lines[i].kind;
+	return is_oops(text) ? TROUBLE_OOPS : TROUBLE_NONE;
+}
+
+/* kernel/reboot.c */
+static enum ending_how ending_of(const char *text)
+{
+	static const struct { const char *begin; enum ending_how how; } lines[] = {
+		{ "reboot: Power down", ENDED_POWER_OFF }, { "reboot: Restarting system", ENDED_RESTART }, { "reboot: System halted", ENDED_HALT },
+	};
+
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		if (!strncmp(text, lines[i].begin, strlen(lines[i].begin)))
+			return lines[i].how;
+	return ENDED_UNKNOWN;
+}
+
+static void decide(struct ending *e, enum ending_how how, const struct log_line *line)
+{
+	e->how = how;
+	e->ns = line->ns;
+	e->task = line->task;
+	e->text = line->text;
+}
+
+static void add_trouble(struct ending *e, size_t *cap, enum trouble_kind kind, const struct log_line *line)
+{
+	e->troubles = array_grow(e->troubles, e->n_troubles, cap, sizeof *e->troubles);
+	e->troubles[e->n_troubles++] = (struct trouble){ .kind = kind, .ns = line->ns, .task = line->task, .text = line->text };
+}
+
+static uint64_t end_ns(const struct reader *r)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < r->n_chunks; i++)
+		if (r->chunks[i].header.type == CHUNK_EVENTS && r->chunks[i].header.last_ns > ns)
+			ns = r->chunks[i].header.last_ns;
+	return ns;
+}
+
+void ending_find(const struct reader *r, const struct kernel_log *log, struct ending *ret)
+{
+	size_t cap = 0, last_boot = r->boots.count - 1;
+
+	*ret = (struct ending){ 0 };
+	for (size_t i = 0; i < log->count; i++) {
+		const struct log_line *line = &log->lines[i];
+		enum trouble_kind kind = line->facility ? TROUBLE_NONE : trouble_of(line->text); /* programs may write anything */
+		enum ending_how how = line->facility || line->boot != last_boot ? ENDED_UNKNOWN : ending_of(line->text);
+
+		if (kind)
+			add_trouble(ret, &cap, kind, line);
+		if (kind == TROUBLE_PANIC && line->boot == last_boot && ret->how != ENDED_PANIC)
+			decide(ret, ENDED_PANIC, line);
+		else if (how && ret->how != ENDED_PANIC)
+			decide(ret, how, line);
+	}
+	if (ret->how)
+		return;
+	ret->how = !r->ended || r->cut_why ? ENDED_CUT : log->count ? ENDED_STOPPED : ENDED_UNKNOWN;
+	ret->ns = end_ns(r);
+}
+
+void ending_deinit(struct ending *e)
+{
+	free(e->troubles);
+	*e = (struct ending){ 0 };
+}
+
+const struct trouble *ending_panic(const struct ending *e)
+{
+	for (size_t i = 0; i < e->n_troubles; i++)
+		if (e->troubles[i].kind == TROUBLE_PANIC)
+			return &e->troubles[i];
+	return NULL;
+}
+
+/* " by poweroff (55)" */
+static void put_who(const struct ending *e, const struct threads *threads, const char *before, struct buf *out)
+{
+	const struct task_record *task = e->task ? threads_record(threads, e->task, e->ns) : NULL;
+
+	if (task && task->pid != TASK_PID_UNKNOWN)
+		buf_printf(out, "%s%s (%d)", before, task->comm, task->pid);
+}
+
+void ending_put(const struct ending *e, const struct threads *threads, struct buf *out)
+{
+	static const char *const words[ENDINGS] = {
+		[ENDED_POWER_OFF] = "powered off", [ENDED_RESTART] = "restarted", [ENDED_HALT] = "halted", [ENDED_PANIC] = "panicked",
+		[ENDED_STOPPED] = "it ran on until QEMU ended", [ENDED_CUT] = "the trace has no end", [ENDED_UNKNOWN] = "not known",
+	};
+
+	buf_printf(out, "%s", words[e->how]);
+	if (e->how != ENDED_PANIC)
+		put_who(e, threads, " by ", out);
+	if (e->how)
+		buf_printf(out, ", at %" PRIu64 ".%06" PRIu64 " s", e->ns / 1000000000, e->ns % 1000000000 / 1000);
+	if (e->how != ENDED_PANIC)
+		return;
+	put_who(e, threads, " in ", out);
+	buf_printf(out, ": %.*s", (int)strcspn(e->text, "\n"), e->text);
+}
+
+void ending_put_troubles(const struct ending *e, struct buf *out)
+{
+	static const char *const many[TROUBLE_KINDS] = {
+		"", "panics", "oopses", "bugs", "warnings", "soft lockups", "hard lockups", "hung tasks", "stalls", "times out of memory",
+	};
+	size_t counts[TROUBLE_KINDS] = { 0 };
+
+	for (size_t i = 0; i < e->n_troubles; i++)
+		counts[e->troubles[i].kind]++;
+	for (int k = TROUBLE_PANIC + 1; k < TROUBLE_KINDS; k++)
+		if (counts[k])
+			buf_printf(out, "%s%zu %s", out->len ? ", " : "", counts[k], counts[k] == 1 ? trouble_name((enum trouble_kind)k) : many[k]);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "ending_note.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "terminal.h"
+
+void ending_note(const struct trace_arg *t, const struct facts *facts, struct buf *out)
+{
+	struct buf text = { 0 }, troubles = { 0 };
+	struct kernel_log log;
+	struct ending e;
+
+	kernel_log_init(&log, facts, &t->reader->boots);
+	ending_find(t->reader, &log, &e);
+	if (e.how)
+		ending_put(&e, &t->threads, &text);
+	ending_put_troubles(&e, &troubles);
+	if (troubles.len)
+		buf_printf(&text, "%son the way %.*s", text.len ? "; " : "", (int)troubles.len, (char *)troubles.data);
+	buf_put_u8(&text, 0);
+	terminal_escape(out, (char *)text.data);
+	ending_deinit(&e);
+	kernel_log_deinit(&log);
+	buf_free(&troubles);
+	buf_free(&text);
+}
+
+const struct term ending_terms[] = {
+	{ "ending", "how the guest's life ended: how (power-off, restart, halt, panic; stopped: it ran on until QEMU ended; cut: the trace has no end; "
+		    "unknown), ns (when), pid and comm (whose deed; null: nobody's, or not known), text (the kernel's line; null: none)" },
+	{ "troubles", "what the kernel complained of: kind (panic, oops, bug, warning, soft lockup, hard lockup, hung task, stall, out of memory), ns, "
+		      "pid and comm (who ran), text" },
+	{ 0 },
+};
+
+static void put_who(const struct trace_arg *t, uint64_t task, uint64_t ns)
+{
+	const struct task_record *r = task ? threads_record(&t->threads, task, ns) : NULL;
+
+	if (r && r->pid != TASK_PID_UNKNOWN)
+		printf(",\"pid\":%d,\"comm\":", r->pid);
+	else
+		printf(",\"pid\":null,\"comm\":");
+	if (r && r->pid != TASK_PID_UNKNOWN)
+		json_string(stdout, r->comm);
+	else
+		printf("null");
+}
+
+static void put_text(const char *text)
+{
+	printf(",\"text\":");
+	if (text)
+		json_string(stdout, text);
+	else
+		printf("null");
+	putchar('}');
+}
+
+void ending_note_json(const struct trace_arg *t, const struct facts *facts)
+{
+	struct kernel_log log;
+	struct ending e;
+
+	kernel_log_init(&log, facts, &t->reader->boots);
+	ending_find(t->reader, &log, &e);
+	printf("\"ending\":{\"how\":\"%s\",\"ns\":%" PRIu64, ending_how_name(e.how), e.ns);
+	put_who(t, e.task, e.ns);
+	put_text(e.text);
+	printf(",\"troubles\":[");
+	for (size_t i = 0; i < e.n_troubles; i++) {
+		printf("%s{\"kind\":\"%s\",\"ns\":%" PRIu64, i ? "," : "", trouble_name(e.troubles[i].kind), e.troubles[i].ns);
+		put_who(t, e.troubles[i].task, e.troubles[i].ns);
+		put_text(e.troubles[i].text);
+	}
+	putchar(']');
+	ending_deinit(&e);
+	kernel_log_deinit(&log);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Moments by name where a command takes a time: --at panic, --from exec:login, --to log:Run. */
+#ifndef UPTO_CLI_MOMENT_ARG_H
+#define UPTO_CLI_MOMENT_ARG_H
+
+#include "command.h"
+
+struct trace_arg;
+
+#define MOMENT_NAMES "or a moment: end, panic, trigger (of a flight recorder), entry:FUNCTION, exit:FUNCTION, exec:NAME, log:TEXT; …#N"
+
+/*
+ * Where --at, --from or --to is no time but such a moment, put the time in its place. The trace is the first operand. -1 with a message: it
+ * is none, or the trace does not have it.
+ */
+int moments_resolve(struct args *args, struct error *err);
+
+/* Of a flight recorder: when what it waited for happened, and what that leaves on stacks is there. False: the trace is of none. */
+bool moment_trigger(const struct trace_arg *t, uint64_t *ret);
+
+#endif

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How the guest's life ended, and what its kernel complained of: said by record, info, timeline and why; and moments by name."""
+import os
+import re
+
+import pytest
+
+from guest import UPTO, WORK, initrd, once_a_run, qemu_args, record, run, upto_json
+from test_code import recording
+
+PANIC = "Kernel panic - not syncing: sysrq triggered crash"
+
+
+def ended(trace, said):
+    """What info tells, which record's closing line, info and timeline say in words."""
+    info = upto_json("info", "--json", trace)
+    words = re.search(r"^upto: .*: ended: (.*)$", said, re.M).group(1)
+    assert re.search(r"^ended +(.*)$", run(UPTO, "info", trace).stdout.decode(), re.M).group(1) == words
+    assert f"# ended: {words}\n" in run(UPTO, "timeline", trace).stdout.decode()
+    return info["ending"], info["troubles"], words
+
+
+def guest(name, init, *options):
+    trace = os.path.join(WORK, f"ending-{name}.upto")
+    said = record(trace, qemu_args("6.12", initrd("6.12", init)), *options).stderr.decode(errors="replace")
+    return trace, said
+
+
+@pytest.mark.weight(10)
+def test_panic():
+    """A panic: whose it was, who called it, and what came last; also of a flight recorder, whose stacks are those of its trigger."""
+    trace, said = guest("panic", "crash")
+    ending, troubles, words = ended(trace, said)
+    assert ending["how"] == "panic" and ending["text"] == PANIC and PANIC in words, ending
+    assert [t["kind"] for t in troubles] == ["panic"] and troubles[0]["ns"] == ending["ns"], troubles
+    shell = next(p for p in upto_json("ps", "--json", trace)["processes"] if p["pid"] == ending["pid"])
+    assert shell["ppid"] == 1 and f"({shell['pid']})" in words, (shell, words)
+    stack = [s for s in upto_json("stack", "--json", "--at", "panic", trace)["stacks"] if s["pid"] == ending["pid"]][0]
+    names = [f["function"] for f in stack["frames"]]
+    assert names.index("panic") < names.index("sysrq_handle_crash") < names.index("__handle_sysrq") < names.index("ksys_write"), names
+    why = upto_json("why", "--json", trace)
+    assert why["until"] == PANIC and why["until_ns"] == ending["ns"]
+    said = run(UPTO, "why", trace).stdout.decode()
+    assert f"upto stack --at panic --running {trace}" in said and f"upto calls --pid {ending['pid']} --to panic {trace}" in said, said[:500]
+    last = upto_json("calls", "--json", "--pid", str(ending["pid"]), "--from", "entry:sysrq_handle_crash", "--to", "panic", trace)["calls"]
+    assert last and all(c["pid"] == ending["pid"] and c["entry_ns"] <= ending["ns"] for c in last)
+    assert any(c["function"] == "panic" for c in last), [c["function"] for c in last[:20]]
+    os.unlink(trace)
+
+
+@pytest.mark.weight(10)
+def test_flight():
+    trace, said = guest("flight", "crash", "--start", "log:Kernel panic", "--before", "50ms")
+    ending, _, _ = ended(trace, said)
+    assert ending["how"] == "panic", ending
+    stacks = [upto_json("stack", "--json", *at, trace)["stacks"] for at in ((), ("--at", "trigger"), ("--at", "panic"), ("--at", "end"))]
+    assert stacks[0] == stacks[1] == stacks[2] != stacks[3]
+    why = upto_json("why", "--json", trace)
+    assert why["total_ns"] <= 50_000_000 and why["until_ns"] == ending["ns"], why["total_ns"]
+    os.unlink(trace)
+
+
+@pytest.mark.weight(5)
+def test_restart():
+    trace, said = guest("restart", "restart")
+    ending, troubles, words = ended(trace, said)
+    assert ending["how"] == "restart" and ending["comm"] == "busybox" and not troubles and words.startswith("restarted by busybox ("), words
+    os.unlink(trace)
+
+
+def test_moments():
+    """--at, --from and --to take what --start takes; what is none, or not there, is said."""
+    trace, _ = recording("6.12", 1)
+    info = upto_json("info", "--json", trace)
+    assert info["ending"]["how"] == "power-off" and info["ending"]["comm"] == "poweroff", info["ending"]
+    calls = upto_json("calls", "--json", "--function", "vfs_open", "--depth", "1", trace)["calls"]
+    third = [c["entry_ns"] for c in calls if c["function"] == "vfs_open"][2]
+    running = [s for s in upto_json("stack", "--json", "--at", "entry:vfs_open#3", trace)["stacks"] if s["cpu"] == 0][0]
+    assert running["frames"][0]["function"] == "vfs_open" and running["frames"][0]["entry_ns"] == third, running["frames"][:2]
+    lines = upto_json("log", "--json", trace)["log"]
+    run_init = next(line for line in lines if line["text"].startswith("Run /init"))
+    assert upto_json("log", "--json", "--from", "log:Run /init", "--to", "end", trace)["log"] == [x for x in lines if x["ns"] >= run_init["ns"]]
+    for option, why in (("panic", "has no panic"), ("trigger", "it has no trigger"), ("log:no such line", "did not happen"), ("nonsense", "not a time")):
+        p = run(UPTO, "stack", "--at", option, trace, check=False)
+        assert p.returncode in (1, 2) and why in p.stderr.decode() and p.stderr.decode().count("\n") == 1 and not p.stdout, p
