@@ -15,7 +15,7 @@ import pytest
 import decoder
 from guest import RECORDER, UPTO, UPTO_ASAN, WORK, Once, initrd, is_older, kernel, once_a_run, qemu_args, run, upto_json
 
-COMMANDS = ["record", "boot", "top", "first", "syscalls", "ps", "tree", "calls", "stack", "timeline", "why", "waits", "log", "thin", "export", "dump", "info", "check", "symbols", "layout", "kd", "addr2sym", "sym2addr", "import"]
+COMMANDS = ["record", "boot", "top", "first", "syscalls", "ps", "tree", "calls", "stack", "timeline", "why", "waits", "log", "disk", "thin", "export", "dump", "info", "check", "symbols", "layout", "kd", "addr2sym", "sym2addr", "import"]
 TOP = ["function", "section", "calls", "self_insns", "self_ns", "self_pct", "total_insns", "total_ns", "total_pct", "average_ns",
        "longest_ns", "address", "object"]
 FIRST = ["ns", "kernel_ns", "insns", "cpu", "function", "section", "caller", "object", "pid", "comm"]
@@ -366,7 +366,7 @@ def test_boot_command_line():
 def test_info_json():
     info = answer("info", "--json", trace())
     assert {"events", "instructions", "bytes", "lost", "complete", "spans", "left_out", "kernel_release", "vcpus", "duration_ns", "halted_ns",
-            "slide", "cut", "events_by_kind", "bytes_by_content", "facts", "not_watched", "meta", "boots"} == set(info), sorted(info)
+            "slide", "cut", "events_by_kind", "bytes_by_content", "facts", "not_watched", "meta", "boots", "ending", "troubles"} == set(info), sorted(info)
     assert info["complete"] is True and info["lost"] == 0 and info["vcpus"] == 1 and info["cut"] is None
     assert info["bytes"] == os.path.getsize(trace())
     by_content, known = collections.Counter(), decoder.Trace(trace())

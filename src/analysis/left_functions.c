@@ -191,8 +191,11 @@ static void add_sums(const struct left_sums *sums, const struct names *names, st
 		stat->calls = plus(stat->calls, s->calls);
 		stat->self_insns = plus(stat->self_insns, s->self_insns);
 		stat->self_ns = plus(stat->self_ns, s->self_ns);
-		f->insns = plus(f->insns, s->self_insns);
-		f->ns = plus(f->ns, s->self_ns);
+	}
+	f->insns = f->ns = 0;
+	for (uint32_t i = 0; i < names_count(names); i++) {
+		f->insns += f->stats[i].self_insns;
+		f->ns += f->stats[i].self_ns;
 	}
 	map_free(&numbers);
 }

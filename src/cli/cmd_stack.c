@@ -296,7 +296,7 @@ out:
 }
 
 static const struct option options[] = {
-	{ 0, "at", "TIME", "guest time: 1.5s, 20ms (default: the end, of a flight recorder its trigger); " MOMENT_NAMES },
+	{ 0, "at", "TIME", "guest time: 1.5s; " MOMENT_NAMES " (default: the end)" },
 	{ 'p', "pid", "PID", "only this thread, or those of that name" },
 	{ 0, "deepest", NULL, "when a kernel stack was used farthest down: that stack, then" },
 	{ 0, "running", NULL, "only threads that a vCPU runs" },

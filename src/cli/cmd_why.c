@@ -287,7 +287,7 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 0, "until", "WHAT", "when it was over: init, login, poweroff, panic; a program, an initcall, a module, a unit, a function; log:TEXT; 2.5s" },
+	{ 0, "until", "WHAT", "when it was over: init, login, poweroff, panic; a program, initcall, module, unit or function; log:TEXT; 2.5s" },
 	{ 0, "from", "WHAT", "when it began, likewise (default: the reset before)" },
 	{ 0, "without", "WHAT", "how much of the time was of the causes that have this in their names; without them, less or more may be won" },
 	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },

@@ -7,7 +7,7 @@
 
 struct trace_arg;
 
-#define MOMENT_NAMES "or a moment: end, panic, trigger (of a flight recorder), entry:FUNCTION, exit:FUNCTION, exec:NAME, log:TEXT; …#N"
+#define MOMENT_NAMES "or end, panic, trigger, entry:FUNCTION, exec:NAME, log:TEXT …"
 
 /*
  * Where --at, --from or --to is no time but such a moment, put the time in its place. The trace is the first operand. -1 with a message: it

@@ -12,7 +12,7 @@
 #define HELP_OPTION { 'h', "help", NULL, "show this help" }
 #define CLOCK_OPTION { 0, "clock", "insns|ns", "what percentages and order go by (default: insns)" }
 #define SPAN_OPTIONS                                                                    \
-	{ 0, "from", "TIME", "only what happens at or after this guest time: 1.5s, 20ms; " MOMENT_NAMES }, \
+	{ 0, "from", "TIME", "only what happens from then on: 1.5s, 20ms; " MOMENT_NAMES }, \
 	{ 0, "to", "TIME", "only what happens before this guest time; likewise" },                \
 	{ 0, "cpu", "N", "only this vCPU" }
 

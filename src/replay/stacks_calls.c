@@ -138,7 +138,7 @@ static bool starts_thread(struct replay *r, struct stack *stack, uint64_t addr)
 	uint32_t function = place_of(r, addr).function;
 	bool first = !stack->started && stack->thread != THREAD_NONE;
 
-	if (r->new_thread[0] != UINT32_MAX || r->new_thread[1] != UINT32_MAX)
+	if (r->stacks->names->n_own)
 		return function == r->new_thread[0] || function == r->new_thread[1];
 	stack->started = true;
 	return first;
