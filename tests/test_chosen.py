@@ -339,7 +339,7 @@ def test_wrong_names():
     inlined = "it may have been inlined into its callers"
     for options, *wanted in (
             (["--start", "entry:kmalloc", "--stop", "vfs_raed#2", "--functions", "vfs_*,no_such_*"],
-             rf"--start: no function kmalloc in {kernel_file}; similar: \S+, .*; {inlined}; if no module or program has it either, nothing starts",
+             rf"--start: no function kmalloc in {kernel_file}; similar: \S+, .*; {inlined}; it starts with a module or program that has it",
              rf"--stop: no function vfs_raed in {kernel_file}; similar: vfs_read, .*; {inlined}; whether a module or program has it is known at the end",
              rf"--functions: no function no_such_\* in {kernel_file}; whether"),
             (["--kfi", config], rf"chosen-names.conf:5: no function kmalloc in {kernel_file}; similar: \S+, .*; {inlined}; whether")):

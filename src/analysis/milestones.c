@@ -104,7 +104,8 @@ static bool find_span(const struct history *h, const char *name, struct mileston
 			continue;
 		if (x->thread == HISTORY_NONE && x->kind != SPAN_UNIT && x->kind != SPAN_PHASE)
 			continue;
-		snprintf(text, sizeof text, "the end of %s %s", span_kind_name(x->kind), x->name);
+		/* a unit's span is its start-up: what it runs goes on */
+		snprintf(text, sizeof text, x->kind == SPAN_UNIT ? "when %s %s had started" : "the end of %s %s", span_kind_name(x->kind), x->name);
 		/* a phase is nobody's, nor is a unit: systemd told of it then */
 		if (x->thread == HISTORY_NONE && !milestone_at(h, x->end_ns, ret))
 			return false;

@@ -258,8 +258,8 @@ static void print_text(const struct trace_arg *t, const struct summary *s, const
 	print_boots(&r->boots);
 	printf("%-16s %u\n", "vcpus", s->vcpus);
 	line("clock", or_empty(meta_get(&r->meta, "clock")));
-	printf("%-16s %.6f s of guest time, of which halted (all vCPUs) %.6f s\n", "duration",
-	       (double)s->duration_ns / 1e9, (double)s->halted_ns / 1e9);
+	printf("%-16s %.6f s of guest time; halted %.6f s%s\n", "duration", (double)s->duration_ns / 1e9, (double)s->halted_ns / 1e9,
+	       s->vcpus > 1 ? ", all vCPUs added up" : "");
 	print_ending(t, facts);
 	if (!reader_lacks(r, "instructions"))
 		count("instructions", s->insns, false, exact);

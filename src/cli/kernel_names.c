@@ -159,7 +159,7 @@ static void put_line(const struct asked_name *asked, const char *text, struct bu
 {
 	buf_printf(out, "upto: ");
 	terminal_escape(out, text);
-	buf_printf(out, asked->starts ? "; if no module or program has it either, nothing starts, and all is recorded meanwhile\n" :
+	buf_printf(out, asked->starts ? "; it starts with a module or program that has it: up to the first that comes, all is recorded\n" :
 					"; whether a module or program has it is known at the end\n");
 }
 
