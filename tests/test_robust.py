@@ -18,7 +18,9 @@ import zlib
 
 import pytest
 
+import decoder
 from guest import RECORDER, UPTO, UPTO_ASAN, WORK, initrd, is_older, once_a_run, qemu_args, run, seed, upto_json
+from test_code import recording
 
 READING = ["info", "top", "first", "syscalls", "dump", "check"]
 FILE_HEADER = 16
@@ -526,6 +528,40 @@ def assert_damaged(path, what):
     assert out or len(lines) == 1, f"{what}: {lines}"
     assert all(path in line for line in lines + out.decode().splitlines()), f"{what}: {lines} {out.decode()}"
     assert_top(path, what)
+
+
+def test_damaged_events():
+    """One damaged chunk of events: every command goes on around it, and says what is missing; check finds that and nothing else."""
+    trace, _ = recording("6.12", 1)
+    data, chunks = chunks_of(trace)
+    number = seed()
+    chunk = random.Random(number).choice([c for c in chunks if c["type"] == EVENTS][1:])
+    at = chunk["offset"] + CHUNK_HEADER.size + chunk["stored"] // 2
+    path = os.path.join(WORK, "robust-damaged.upto")
+    write(path, data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1:])
+    # those whose model goes on with it are gone, too
+    gone = [chunk]
+    for c in chunks[chunks.index(chunk) + 1:]:
+        if c["type"] == EVENTS and not c["flags"] & decoder.CONTINUES:
+            break
+        gone += [c] if c["type"] == EVENTS else []
+    lost, whole = sum(c["events"] for c in gone), sum(c["events"] for c in chunks)
+    missing = gone[-1]["last_insns"] - gone[0]["first_insns"]
+    for command in (*READING, "tree", "timeline", "why", "waits", "log", "ps", "stack"):
+        status, out, err = ask(UPTO, command, path, *(["-n", "5"] if command == "dump" else []))
+        lines = [line for line in err.splitlines() if "is damaged" in line]
+        assert status == (command == "check") and out, (command, status, err)
+        assert command == "log" or (len(lines) == 1 and f"at byte {gone[0]['offset']}: {lost} events of vCPU 0" in lines[0]), (command, err)
+    info = json.loads(ask(UPTO, "info", path, "--json")[1])
+    assert not info["complete"] and info["lost"] == lost and info["events"] - 2 <= whole - lost <= info["events"], (info["events"], whole, lost)
+    found = json.loads(ask(UPTO, "check", path, "--json")[1])["findings"]
+    texts = [f["text"] for f in found if "cannot be had" not in f["text"] and "events are missing" not in f["text"]]
+    assert all(re.fullmatch(r"\d+ events are there, \d+ were recorded|vCPU 0: events reach \d+ instructions, its counter \d+", t) for t in texts), found
+    ran = [sum(f["self_insns"] for f in upto_json("top", "--json", "-n", "0", t)["functions"]) for t in (trace, path)]
+    assert ran[0] - ran[1] == missing or gone[-1] is [c for c in chunks if c["type"] == EVENTS][-1], (ran, missing)
+    assert not os.path.exists(path + ".index") and not os.path.exists(path + ".history")
+    os.unlink(path)
+    return f"seed {number}: {lost} of {whole} events in {len(gone)} chunks"
 
 
 def assert_top(path, what):

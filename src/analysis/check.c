@@ -243,6 +243,9 @@ static void check_end(const struct reader *r, const struct cpu_end *cpus, struct
 {
 	uint64_t lost = reader_lost(r), odd = meta_get_u64(&r->meta, "odd_clocks", 0), events;
 
+	for (size_t i = 0; i < r->n_damages; i++)
+		check_found(c, CHECK_CONTAINER, r->damages[i].events, "damaged at byte %" PRIu64 ": %" PRIu64 " events of vCPU %u in %zu chunks cannot be had",
+			    r->damages[i].offset, r->damages[i].events, r->damages[i].cpu, r->damages[i].chunks);
 	if (r->cut_why)
 		check_found(c, CHECK_CONTAINER, 1, "%s at byte %" PRIu64 "; the events before are whole", r->cut_why, r->cut_at);
 	else if (!r->ended)

@@ -7,8 +7,11 @@
 #ifndef UPTO_BASE_ERROR_H
 #define UPTO_BASE_ERROR_H
 
+#include <stdbool.h>
+
 struct error {
 	char text[512];
+	bool damaged;    /* events of a trace cannot be unpacked: it can be read without them (trace/damage.h) */
 };
 
 /* Replace the text. Returns -1, so that callers can return error_set(...). */

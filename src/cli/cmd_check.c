@@ -148,6 +148,7 @@ const struct command cmd_check = {
 		       "has names. Prints what does not hold, with the first place and how often, and exits with 1.\n",
 	.examples = "  upto check trace.upto\n      is it whole?\n",
 	.options = options,
+	.reads_all = true,
 	.legends = legends,
 	.min_operands = 1, .max_operands = 1,
 	.run = run,

@@ -381,6 +381,7 @@ const struct command cmd_dump = {
 		    "  upto dump --from 1.2s --to 1.201s trace.upto\n      all that happened in a millisecond\n"
 		    "  upto dump --kind interrupt trace.upto\n      the interrupts and exceptions\n",
 	.options = options,
+	.reads_all = true,
 	.legends = legends,
 	.min_operands = 1, .max_operands = OPERANDS_MAX,
 	.run = run,

@@ -98,6 +98,7 @@ const struct command cmd_export = {
 		       "microseconds. A call that did not return has -1, and one in an interrupt an i behind its PID. kd and upto-kd(1) read it.\n" SELECT_NOTE,
 	.examples = "  upto export --to kfi --min-duration 500us -o boot.lst trace.upto\n      the calls that took long, for kd\n",
 	.options = options,
+	.reads_all = true,
 	.needs = "stacks",
 	.min_operands = 1, .max_operands = 1,
 	.run = run,

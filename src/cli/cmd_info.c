@@ -285,7 +285,9 @@ static void print_text(const struct trace_arg *t, const struct summary *s, const
 		line("without names", meta_get(&r->meta, "no_names"));
 	if (*or_empty(meta_get(&r->meta, "lacks")))
 		line("kernel lacks", meta_get(&r->meta, "lacks"));
-	if (r->cut_why)
+	if (r->n_damages)
+		printf("%-16s damaged: %zu parts of its events cannot be had\n", "state", r->n_damages);
+	else if (r->cut_why)
 		printf("%-16s cut: %s at byte %" PRIu64 "; the events before are whole\n", "state", r->cut_why, r->cut_at);
 	else if (meta_get(&r->meta, "stopped"))
 		printf("%-16s stopped early: %s\n", "state", meta_get(&r->meta, "stopped"));

@@ -256,6 +256,7 @@ const struct command cmd_kd = {
 		    "  upto kd -c -l -i boot.lst\n      all calls, and who cut in\n"
 		    "  upto kd boot.lst | grep '_init[^a-z_]'\n      initcalls\n",
 	.options = options,
+	.reads_all = true,
 	.legends = legends,
 	.needs = "stacks",
 	.min_operands = 1, .max_operands = 1,

@@ -60,6 +60,8 @@ struct command {
 	unsigned min_operands, max_operands;
 	const char *needs;       /* what a trace must have: a word of META's `absent`; NULL: nothing special */
 	bool of_all;             /* its sums are of all that ran, also of calls that --min-duration and the like leave out */
+	bool streams;            /* it prints while it reads */
+	bool reads_all;          /* it reads all of a trace: what is damaged is known before */
 	bool rest;               /* takes "-- anything" */
 	int (*run)(const struct args *args, struct error *err); /* an exit status; err is printed if it has text */
 };
@@ -70,6 +72,7 @@ struct args {
 	char *joined[OPTIONS_MAX];       /* memory of lists that were given more than once */
 	const char *operands[OPERANDS_MAX];
 	unsigned n_operands;
+	bool tolerant;           /* of a trace whose events are damaged in parts, the others are asked about */
 	char **rest;             /* words behind --, NULL-terminated; NULL: there is no -- */
 };
 

@@ -111,6 +111,24 @@ static int man(const char *name)
 	return EXIT_OK;
 }
 
+static int run_once(struct args *args, struct error *err)
+{
+	return moments_resolve(args, err) < 0 ? EXIT_FAILED : args->command->run(args, err);
+}
+
+/* Where some of a trace's events cannot be had, those that can are asked about; but not if the answer has been printed in part. */
+static int run_tolerant(struct args *args, struct error *err)
+{
+	int r = run_once(args, err);
+
+	if (r == EXIT_OK || !err->damaged || args->tolerant || args->command->streams || args->command->reads_all)
+		return r;
+	terminal_end_progress();
+	args->tolerant = true;
+	*err = (struct error){ .text = "" };
+	return run_once(args, err);
+}
+
 static int answer(struct args *args)
 {
 	struct error err = { .text = "" };
@@ -127,7 +145,7 @@ static int answer(struct args *args)
 	if (select_check(args, &err) < 0)
 		r = EXIT_USAGE;
 	else
-		r = moments_resolve(args, &err) < 0 ? EXIT_FAILED : args->command->run(args, &err);
+		r = run_tolerant(args, &err);
 	terminal_end_progress();
 	if (r != EXIT_OK && err.text[0]) {
 		fflush(stdout);

@@ -12,10 +12,12 @@
 #include "base/alloc.h"
 #include "memory_limit.h"
 #include "name_list.h"
+#include "quantity.h"
 #include "replay/unknown.h"
 #include "select_arg.h"
 #include "terminal.h"
 #include "thin_file.h"
+#include "trace/damage.h"
 #include "trace_has.h"
 #include "trace_lacks.h"
 
@@ -39,6 +41,24 @@ static void warn(const struct reader *r)
 	if (lost)
 		fprintf(stderr, "upto: %s: %" PRIu64 " events were lost\n", (char *)path.data, lost);
 	buf_free(&path);
+}
+
+static void warn_damages(const struct reader *r)
+{
+	for (size_t i = 0; i < r->n_damages; i++) {
+		const struct damage *d = &r->damages[i];
+		struct buf line = { 0 };
+
+		terminal_escape(&line, r->path);
+		buf_printf(&line, ": is damaged at byte %" PRIu64 ": %" PRIu64 " events of vCPU %u, from ", d->offset, d->events, d->cpu);
+		put_moment(&line, d->from_ns);
+		buf_printf(&line, " to ");
+		put_moment(&line, d->to_ns);
+		buf_printf(&line, " s, cannot be had; the others can, as around a gap");
+		buf_put_u8(&line, 0);
+		fprintf(stderr, "upto: %s\n", (char *)line.data);
+		buf_free(&line);
+	}
 }
 
 /* What answers will not have, and why. */
@@ -139,7 +159,10 @@ int trace_arg_open_whole(const struct args *args, struct trace_arg *ret, struct 
 		trace_arg_close(ret);
 		return -1;
 	}
+	if (args->tolerant || args->command->reads_all)
+		damage_take_out(ret->reader);
 	warn(ret->reader);
+	warn_damages(ret->reader);
 	warn_unknown(ret);
 	ret->reader->progress = terminal_progress;
 	return 0;
@@ -183,7 +206,7 @@ bool is_worth_index(const struct trace_arg *t)
 
 	for (size_t i = 0; i < t->reader->n_chunks; i++)
 		events += t->reader->chunks[i].header.events;
-	return t->names.thunks && t->reader->ended && events >= WORTH_IT;
+	return t->names.thunks && t->reader->ended && !t->reader->n_damages && events >= WORTH_IT;
 }
 
 void trace_arg_open_index(struct trace_arg *t)

@@ -25,6 +25,7 @@ struct learner {
 	uint64_t tasks[LEARN_TASKS];   /* task_structs that were seen, the boot's own first */
 	size_t n_tasks, tried;         /* tried: how many there were when they were last looked at */
 	uint32_t switches;
+	bool log_is_sure;              /* a line was seen whose number tells how long its info is */
 	struct {
 		uint32_t slept;        /* how often the word had a sleeper's value in who was switched away */
 		bool not;              /* it had a value that a state does not have */
@@ -41,7 +42,7 @@ bool learn_switch(struct learner *l, const struct learn_memory *m, uint64_t prev
 bool learn_exec(struct learner *l, const struct learn_memory *m, uint64_t task, uint64_t space); /* it has a new program and its memory */
 bool learn_mapping(struct learner *l, const struct learn_memory *m, uint64_t task, uint64_t vma); /* of that task's memory */
 bool learn_arguments(struct learner *l, const struct learn_memory *m, uint64_t mm);    /* a program's, which are in place */
-bool learn_log(struct learner *l, const struct learn_memory *m, uint64_t entry);       /* struct prb_reserved_entry, with its text */
+bool learn_log(struct learner *l, const struct learn_memory *m, uint64_t entry);       /* struct prb_reserved_entry, with its text; again until l->log_is_sure */
 bool learn_probe(struct learner *l, const struct learn_memory *m, uint64_t device, uint64_t driver);
 bool learn_request(struct learner *l, const struct learn_memory *m, uint64_t request);
 bool learn_work(struct learner *l, const struct learn_memory *m, uint64_t work);

@@ -19,16 +19,35 @@ static bool is_ring_of_texts(const struct learn_memory *m, uint64_t addr)
 	return bits >= 10 && bits <= 27 && is_pointer(read_u64(m, addr + 8));
 }
 
+/*
+ * How long a struct printk_info is, which begins with the line's number: that of the descriptor with it, as long as the ring has not been
+ * written over. 88 bytes, 112 since 7.0.
+ */
+static uint32_t find_info_size(const struct learn_memory *m, uint64_t infos, uint64_t number, uint64_t mask)
+{
+	enum { LEAST = 64, MOST = 256 };
+	uint32_t found = 0;
+
+	for (uint32_t size = LEAST; size <= MOST; size += WORD)
+		if ((read_u64(m, infos + number * size) & mask) == number) {
+			if (found)
+				return 0;
+			found = size;
+		}
+	return found;
+}
+
 /* kernel/printk/printk_ringbuffer.h. A line's text stands where its descriptor says, and is as long as its info says. */
 bool learn_log(struct learner *l, const struct learn_memory *m, uint64_t entry)
 {
-	enum { ID_AT = 16, DESCRIPTOR = 24, INFO = 88, INFO_LEN_AT = 16, PLACE_AT = 8, NEWER = 48, OLDER = 40 };
+	enum { ID_AT = 16, DESCRIPTOR = 24, USUAL_INFO = 88, INFO_LEN_AT = 16, PLACE_AT = 8, NEWER = 48, OLDER = 40 };
 	uint64_t ring = read_u64(m, entry), id = read_u64(m, entry + ID_AT), descs = read_u64(m, ring + 8), infos = read_u64(m, ring + 16);
 	uint32_t bits = read_u32(m, ring);
 	uint64_t number, begin, next, len;
 	int texts = NOT_FOUND;
+	uint32_t info;
 
-	if (knows(l, LOG_ENTRY_RING) || !is_pointer(ring) || bits < 4 || bits > 24 || !is_pointer(descs) || !is_pointer(infos))
+	if (l->log_is_sure || !is_pointer(ring) || bits < 4 || bits > 24 || !is_pointer(descs) || !is_pointer(infos))
 		return false;
 	for (int at = OLDER; at <= NEWER; at += WORD)
 		if (is_ring_of_texts(m, ring + (uint64_t)at))
@@ -36,8 +55,10 @@ bool learn_log(struct learner *l, const struct learn_memory *m, uint64_t entry)
 	number = id & ((1ull << bits) - 1);
 	begin = read_u64(m, descs + number * DESCRIPTOR + PLACE_AT);
 	next = read_u64(m, descs + number * DESCRIPTOR + PLACE_AT + 8);
-	len = read_u32(m, infos + number * INFO + INFO_LEN_AT) & 0xffff;
-	if (texts < 0 || begin & 1 || next <= begin || len + 8 > next - begin || next - begin > 1 << 16)
+	/* of the first line, it makes no difference */
+	info = number ? find_info_size(m, infos, number, (1ull << bits) - 1) : USUAL_INFO;
+	len = read_u32(m, infos + number * info + INFO_LEN_AT) & 0xffff;
+	if (texts < 0 || !info || begin & 1 || next <= begin || len + 8 > next - begin || next - begin > 1 << 16)
 		return false;
 	learnt(l, LOG_ENTRY_ID, ID_AT);
 	learnt(l, LOG_DESCRIPTORS, 0);
@@ -55,7 +76,8 @@ bool learn_log(struct learner *l, const struct learn_memory *m, uint64_t entry)
 	learnt(l, LOG_FACILITY, 18);
 	learnt(l, LOG_CALLER, 20);
 	l->layout->size[SIZE_LOG_DESCRIPTOR] = DESCRIPTOR;
-	l->layout->size[SIZE_LOG_INFO] = INFO;
+	l->layout->size[SIZE_LOG_INFO] = info;
+	l->log_is_sure = number;
 	return learnt(l, LOG_ENTRY_RING, 0);
 }
 

@@ -15,7 +15,7 @@ enum {
 	DENTRY_TO_INODE = 24,           /* … and to d_inode */
 	VFSMOUNT_ROOT_AT = 0, VFSMOUNT_SUPER_AT = 8,
 	MOUNT_PARENT_AT = 16, MOUNT_POINT_AT = 24, MOUNT_MNT_AT = 32,
-	SUPER_DEVICE_AT = 16, SUPER_TYPE_AT = 40,
+	SUPER_DEVICE_AT = 16,
 };
 
 #define GIGABYTE (1ull << 30)
@@ -100,11 +100,28 @@ static int find_path(const struct learn_memory *m, uint64_t file, struct path *r
 	return NOT_FOUND;
 }
 
+/* Where a super block has its file system's type, which begins with its name: "ext4". */
+static int find_type(const struct learn_memory *m, uint64_t super)
+{
+	enum { FROM = 24, TO = 96 };
+	int found = NOT_FOUND;
+
+	for (int at = FROM; at <= TO; at += WORD) {
+		uint64_t type = read_u64(m, super + (uint64_t)at);
+		char name[32];
+
+		if (is_pointer(type) && is_pointer(read_u64(m, type)) && read_name(m, read_u64(m, type), name, sizeof name) &&
+		    strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.") == strlen(name))
+			add_candidate(&found, at);
+	}
+	return found;
+}
+
 static bool learn_mount(struct learner *l, const struct learn_memory *m, const struct path *p)
 {
 	uint64_t mount = p->mnt - MOUNT_MNT_AT, parent = read_u64(m, mount + MOUNT_PARENT_AT), point = read_u64(m, mount + MOUNT_POINT_AT);
-	uint64_t super = read_u64(m, p->mnt + VFSMOUNT_SUPER_AT), type = read_u64(m, super + SUPER_TYPE_AT);
-	char name[32];
+	uint64_t super = read_u64(m, p->mnt + VFSMOUNT_SUPER_AT);
+	int type = find_type(m, super);
 	bool news = false;
 
 	/* the first mount is its own parent, at its own root; others have another one */
@@ -112,8 +129,8 @@ static bool learn_mount(struct learner *l, const struct learn_memory *m, const s
 		return false;
 	news |= learnt(l, VFSMOUNT_ROOT, VFSMOUNT_ROOT_AT) | learnt(l, VFSMOUNT_SUPER, VFSMOUNT_SUPER_AT);
 	news |= learnt(l, MOUNT_MNT, MOUNT_MNT_AT) | learnt(l, MOUNT_PARENT, MOUNT_PARENT_AT) | learnt(l, MOUNT_MOUNTPOINT, MOUNT_POINT_AT);
-	if (is_pointer(type) && read_name(m, read_u64(m, type), name, sizeof name))
-		news |= learnt(l, SUPER_TYPE, SUPER_TYPE_AT) | learnt(l, FSTYPE_NAME, 0) | learnt(l, SUPER_DEVICE, SUPER_DEVICE_AT);
+	if (type >= 0)
+		news |= learnt(l, SUPER_TYPE, type) | learnt(l, FSTYPE_NAME, 0) | learnt(l, SUPER_DEVICE, SUPER_DEVICE_AT);
 	return news;
 }
 

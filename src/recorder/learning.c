@@ -73,6 +73,11 @@ static bool lacks(enum member member)
 	return true;
 }
 
+static bool learnt_from_guest(enum member member)
+{
+	return is_on() && recorder.kernel.layout.from[member] == LAYOUT_LEARNT;
+}
+
 void learning_switch(struct vcpu *v, unsigned cpu, uint64_t previous, uint64_t next)
 {
 	struct learn_memory m = learning_memory(v);
@@ -127,7 +132,19 @@ void learning_mapping(struct vcpu *v, uint64_t vma)
 	}
 
 void learning_arguments(struct vcpu *v, uint64_t mm) LEARNING(arguments, MM_ARG_START, mm)
-void learning_log(struct vcpu *v, uint64_t entry) LEARNING(log, LOG_ENTRY_RING, entry)
+
+void learning_log(struct vcpu *v, uint64_t entry)
+{
+	struct learn_memory m = learning_memory(v);
+	uint64_t begun;
+
+	if (learning.learner.log_is_sure || (!lacks(LOG_ENTRY_RING) && !learnt_from_guest(LOG_ENTRY_RING)))
+		return;
+	begun = begin_look();
+	learn_log(&learning.learner, &m, entry);
+	end_look(begun);
+}
+
 void learning_probe(struct vcpu *v, uint64_t device, uint64_t driver) LEARNING(probe, DRIVER_NAME, device, driver)
 void learning_request(struct vcpu *v, uint64_t request) LEARNING(request, REQUEST_SECTOR, request)
 void learning_work(struct vcpu *v, uint64_t work) LEARNING(work, WORK_FUNCTION, work)

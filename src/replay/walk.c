@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "trace/damage.h"
 
 bool span_has(const struct span *span, const struct chunk_header *h)
 {
@@ -21,6 +22,7 @@ struct stage {
 	struct buf packed, data;
 	struct decoder decoder;
 	struct batch batch;
+	size_t gap;     /* the chunk, behind what was taken out, whose GAP comes next; 0: none */
 	size_t next;    /* the chunk that the decoder's model can go on with; 0: none (chunk 0 has no events) */
 };
 
@@ -67,6 +69,8 @@ static int stage_start(struct stage *s, size_t chunk, struct error *err)
 	struct cpu_state state = { .insns = h->first_insns, .ns = h->first_ns, .space = h->space,
 				   .halted = h->flags & CHUNK_HALTED };
 
+	s->gap = s->reader->chunks[chunk].missing ? chunk : 0;
+
 	if (reader_chunk(s->reader, chunk, s->zstd, &s->packed, &s->data, err) < 0)
 		return -1;
 	s->next = 0;
@@ -75,9 +79,31 @@ static int stage_start(struct stage *s, size_t chunk, struct error *err)
 	return 0;
 }
 
+/* What stands for the events before a chunk that were taken out. */
+static void put_gap(struct stage *s)
+{
+	const struct chunk *c = &s->reader->chunks[s->gap];
+	const struct chunk_header *h = &c->header;
+	struct batch *b = &s->batch;
+
+	damage_gap(s->reader, s->gap, b->args);
+	b->timebase = timebase_from(h->first_insns, h->first_ns);
+	b->n_args = GAP_ARGS;
+	b->n_uses = 0;
+	b->events[0] = (struct event){ .kind = EVENT_GAP, .site = EVENT_GAP, .insns = h->first_insns, .ns = h->first_ns, .args = b->args };
+	b->events[1] = (struct event){ .kind = EVENT_HALT, .site = EVENT_HALT, .insns = h->first_insns, .ns = h->first_ns };
+	b->clocked = c->halted;
+	b->count = b->clocked ? 2 : 1;
+	s->gap = 0;
+}
+
 /* Decode the next batch. It is empty at the chunk's end. */
 static int stage_next(struct stage *s, size_t chunk, struct error *err)
 {
+	if (s->gap) {
+		put_gap(s);
+		return 0;
+	}
 	if (decoder_next(&s->decoder, &s->batch, err) < 0)
 		return error_prefix(err, "%s: chunk %zu at byte %llu", s->reader->path, chunk,
 				    (unsigned long long)s->reader->chunks[chunk].offset);

@@ -89,6 +89,13 @@ static void walk(struct reader *r)
 	r->cut_at = offset;
 }
 
+/* Without a table, what events mean is not known. */
+static int is_damaged(const struct chunk *c, int result, struct error *err)
+{
+	err->damaged = c->header.type == CHUNK_EVENTS;
+	return result;
+}
+
 int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *packed, struct buf *out,
 		 struct error *err)
 {
@@ -103,8 +110,8 @@ int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *
 	packed->len = c->header.stored;
 	n = ZSTD_decompressDCtx(zstd, out->data, out->cap, packed->data, packed->len);
 	if (ZSTD_isError(n) || n != c->header.unpacked)
-		return error_set(err, "%s: chunk %zu at byte %" PRIu64 " is damaged (%s); the events in it cannot be had",
-				 r->path, i, c->offset, ZSTD_isError(n) ? ZSTD_getErrorName(n) : "wrong size");
+		return is_damaged(c, error_set(err, "%s: chunk %zu at byte %" PRIu64 " is damaged (%s); the events in it cannot be had",
+					       r->path, i, c->offset, ZSTD_isError(n) ? ZSTD_getErrorName(n) : "wrong size"), err);
 	out->len = n;
 	return 0;
 }
@@ -255,6 +262,7 @@ void reader_free(struct reader *r)
 		close(r->fd);
 	free(r->path);
 	free(r->chunks);
+	free(r->damages);
 	meta_deinit(&r->meta);
 	sites_deinit(&r->sites);
 	task_records_deinit(&r->tasks);
@@ -291,7 +299,7 @@ uint64_t reader_lost(const struct reader *r)
 
 bool reader_complete(const struct reader *r)
 {
-	return r->ended && !r->cut_why && !reader_lost(r) && !meta_get(&r->meta, "stopped");
+	return r->ended && !r->cut_why && !r->n_damages && !reader_lost(r) && !meta_get(&r->meta, "stopped");
 }
 
 unsigned reader_vcpus(const struct reader *r)

@@ -22,6 +22,17 @@
 struct chunk {
 	uint64_t offset; /* of its header in the file */
 	struct chunk_header header;
+	uint64_t missing; /* how many events of its vCPU right before it were taken out (damage.h): it begins with a GAP that tells; 0: none … */
+	bool halted;     /* … and with a HALT, since its vCPU is */
+};
+
+/* Chunks of events of one vCPU, one after the other, that were taken out. */
+struct damage {
+	size_t chunks;
+	uint64_t offset;         /* in the file, of the first */
+	uint64_t events;
+	uint64_t from_ns, to_ns; /* as their headers tell */
+	unsigned cpu;
 };
 
 struct reader {
@@ -47,6 +58,8 @@ struct reader {
 	void (*progress)(void *context, size_t chunks);
 	void *progress_context;  /* whoever sets `progress` keeps it as long as the reader is used */
 	size_t n_event_chunks;
+	struct damage *damages;  /* what was taken out since it is damaged */
+	size_t n_damages, damages_cap;
 };
 
 /* What could not be watched since tables were full: an entry of META whose key begins so has how often. */

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "damage.h"
+
+#include "base/alloc.h"
+
+/* What is missing of a vCPU up to here. */
+struct lane {
+	uint64_t missing;
+	size_t damage;     /* its number + 1, while no chunk has followed it; 0: there is none */
+};
+
+static bool is_whole(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *packed, struct buf *data)
+{
+	struct error ignored;
+
+	return reader_chunk(r, i, zstd, packed, data, &ignored) == 0;
+}
+
+static void take_out(struct reader *r, const struct chunk *c, struct lane *lane)
+{
+	struct damage *d;
+
+	if (!lane->damage) {
+		r->damages = array_grow(r->damages, r->n_damages, &r->damages_cap, sizeof *r->damages);
+		r->damages[r->n_damages++] = (struct damage){ .offset = c->offset, .from_ns = c->header.first_ns, .cpu = c->header.cpu };
+		lane->damage = r->n_damages;
+	}
+	d = &r->damages[lane->damage - 1];
+	d->chunks++;
+	d->events += c->header.events;
+	d->to_ns = c->header.last_ns;
+	lane->missing += c->header.events;
+}
+
+/* The first chunk behind what is missing: it begins with a GAP, and, if its vCPU is halted, a HALT. */
+static void go_on(struct chunk *c, struct lane *lane)
+{
+	if (lane->missing) {
+		c->missing = lane->missing;
+		c->halted = c->header.flags & CHUNK_HALTED;
+		c->header.flags = (c->header.flags & ~(uint32_t)CHUNK_HALTED) | CHUNK_GAP;
+		c->header.events += c->halted ? 2 : 1;
+	}
+	*lane = (struct lane){ 0 };
+}
+
+void damage_take_out(struct reader *r)
+{
+	struct lane *lanes = xcalloc(CPUS_MAX, sizeof *lanes);
+	ZSTD_DCtx *zstd = ZSTD_createDCtx();
+	struct buf packed = { 0 }, data = { 0 };
+	size_t kept = 0;
+
+	/* numbers of chunks change only where they have been looked at */
+	for (size_t i = 0; i < r->n_chunks; i++) {
+		struct chunk c = r->chunks[i];
+		struct lane *lane = &lanes[c.header.cpu];
+
+		if (c.header.type == CHUNK_EVENTS) {
+			if ((lane->damage && c.header.flags & CHUNK_CONTINUES) || !is_whole(r, i, zstd, &packed, &data)) {
+				take_out(r, &c, lane);
+				r->n_event_chunks--;
+				continue;
+			}
+			go_on(&c, lane);
+		}
+		c.header.number = kept;
+		r->chunks[kept++] = c;
+	}
+	r->n_chunks = kept;
+	free(lanes);
+	ZSTD_freeDCtx(zstd);
+	buf_free(&packed);
+	buf_free(&data);
+}
+
+void damage_gap(const struct reader *r, size_t chunk, uint64_t args[GAP_ARGS])
+{
+	const uint64_t own_numbers = 1ull << 32; /* the recorder's are below */
+	const struct chunk *c = &r->chunks[chunk];
+
+	args[GAP_LOST] = c->missing;
+	args[GAP_REASON] = GAP_IS_LOST;
+	args[GAP_NUMBER] = own_numbers + chunk;
+	args[GAP_PLACE] = c->header.place;
+	args[GAP_TASK] = c->header.task;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads a trace without those of its events that cannot be unpacked any more. */
+#ifndef UPTO_TRACE_DAMAGE_H
+#define UPTO_TRACE_DAMAGE_H
+
+#include "reader.h"
+
+/*
+ * Unpack all chunks of events, and take out those that are damaged, and those whose model goes on with theirs (docs/format.md). What follows
+ * them is read as behind a gap. The reader's `damages` tell what is missing. Takes about a second for 300 MB.
+ */
+void damage_take_out(struct reader *r);
+
+/* The GAP at the begin of a chunk that has `missing`: its arguments. */
+void damage_gap(const struct reader *r, size_t chunk, uint64_t args[GAP_ARGS]);
+
+#endif
