@@ -408,11 +408,12 @@ static const struct term terms[] = {
 	{ "spans", "of a trace that is a part of another one: start_ns and stop_ns of each (null: the trace's end); empty: it is whole" },
 	{ "left_out", "in them: calls, how many there were; and how many of these were left out, by the first reason that applied: duration, interrupt, "
 	  "no_interrupt, function, depth, thread; empty: calls were not chosen" },
+	ENDING_TERMS,
 	{ "meta", "what the recorder wrote down, as text" },
 	{ 0 },
 };
 
-static const struct legend legends[] = { { "json", NULL, terms }, { "how it ended", NULL, ending_terms }, { 0 } };
+static const struct legend legends[] = { { "json", NULL, terms }, { 0 } };
 
 const struct command cmd_info = {
 	.name = "info",

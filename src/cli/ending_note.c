@@ -29,14 +29,6 @@ void ending_note(const struct trace_arg *t, const struct facts *facts, struct bu
 	buf_free(&text);
 }
 
-const struct term ending_terms[] = {
-	{ "ending", "how the guest's life ended: how (power-off, restart, halt, panic; stopped: it ran on until QEMU ended; cut: the trace has no end; "
-		    "unknown), ns (when), pid and comm (whose deed; null: nobody's, or not known), text (the kernel's line; null: none)" },
-	{ "troubles", "what the kernel complained of: kind (panic, oops, bug, warning, soft lockup, hard lockup, hung task, stall, out of memory), ns, "
-		      "pid and comm (who ran), text" },
-	{ 0 },
-};
-
 static void put_who(const struct trace_arg *t, uint64_t task, uint64_t ns)
 {
 	const struct task_record *r = task ? threads_record(&t->threads, task, ns) : NULL;
