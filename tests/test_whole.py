@@ -424,19 +424,24 @@ def test_flow():
     return f"{len(steps)} lines, {len(want)} calls compared"
 
 
+def twice(name, trace):
+    """A folder with the trace in it twice: where no index can be, so that none is used, and where one can."""
+    folder = os.path.join(WORK, name)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    without, indexed = os.path.join(folder, "without.upto"), os.path.join(folder, "with.upto")
+    for path in (without, indexed):
+        os.link(trace, path)
+    os.makedirs(os.path.join(without + ".index", "in the way"))
+    return folder, without, indexed
+
+
 @pytest.mark.parametrize("smp", [1, 2])
 @pytest.mark.weight(10)
 def test_index(smp):
     """What comes by the index is what replaying from the start gives; a damaged or foreign one does no harm."""
     trace, _ = recording("6.12", smp)
-    folder = os.path.join(WORK, f"indexed-{smp}")
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
-    # where no index can be, none is used
-    without, indexed = os.path.join(folder, "without.upto"), os.path.join(folder, "with.upto")
-    for name in (without, indexed):
-        os.link(trace, name)
-    os.makedirs(os.path.join(without + ".index", "in the way"))
+    folder, without, indexed = twice(f"indexed-{smp}", trace)
     end = upto_json("info", "--json", trace)["duration_ns"]
     questions = [["stack", "--at", f"{end * i // 7}ns"] for i in (1, 4, 6)] + \
         [["calls", "--function", f, "--depth", "3"] for f in ("do_init_module", "kernel_init", "do_exit,begin_new_exec")]
@@ -495,13 +500,7 @@ def index_times(path):
 def test_moments(smp):
     """At any moment, in halts and right behind an entry of the index, too, answers are the same with an index and without."""
     trace, _ = recording("6.12", smp)
-    folder = os.path.join(WORK, f"moments-{smp}")
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
-    without, indexed = os.path.join(folder, "without.upto"), os.path.join(folder, "with.upto")
-    for name in (without, indexed):
-        os.link(trace, name)
-    os.makedirs(os.path.join(without + ".index", "in the way"))
+    folder, without, indexed = twice(f"moments-{smp}", trace)
     run(UPTO, "stack", indexed)
     rng = random.Random(seed())
     halts, last = [], {}

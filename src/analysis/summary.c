@@ -66,6 +66,8 @@ int summary_analyse(const struct reader *r, struct summary *ret, struct error *e
 		if (part->duration_ns > sum.duration_ns)
 			sum.duration_ns = part->duration_ns;
 	}
+	for (size_t i = 0; i < r->n_damages; i++)
+		sum.lost += r->damages[i].at_end ? r->damages[i].events : 0;
 	for (size_t i = 0; i < r->n_chunks; i++)
 		if (r->chunks[i].header.type < CHUNK_TYPES)
 			sum.stored[r->chunks[i].header.type] += sizeof(struct chunk_header) + r->chunks[i].header.stored;

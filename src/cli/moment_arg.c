@@ -10,6 +10,7 @@
 #include "base/decimal.h"
 #include "select_arg.h"
 #include "terminal.h"
+#include "trace/damage.h"
 #include "trace/thinned.h"
 #include "trace_arg.h"
 #include "trace_has.h"
@@ -75,7 +76,7 @@ static int find_trigger(const struct trace_arg *t, uint64_t *ret, struct error *
 	from_ns = spans[0].start_ns ? spans[0].start_ns + before_ns : 0;
 	free(spans);
 	nth = strrchr(start, '#');
-	if (nth)
+	if (nth && nth[1] && !nth[1 + strspn(nth + 1, "0123456789")])
 		*nth = '\0';
 	if (time_parse(start, ret) || (!strncmp(start, "time:", 5) && time_parse(start + 5, ret)))
 		return 0;
@@ -115,6 +116,8 @@ static int resolve(struct args *args, unsigned i, struct error *err)
 
 	if (open_trace(args->operands[0], &t, err) < 0)
 		return -1;
+	if (args->tolerant || args->command->reads_all)
+		damage_take_out(t.reader);
 	t.reader->progress = terminal_progress;
 	result = find(&t, o->name, args->values[i], &ns, err);
 	terminal_end_progress();

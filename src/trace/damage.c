@@ -68,6 +68,9 @@ void damage_take_out(struct reader *r)
 		r->chunks[kept++] = c;
 	}
 	r->n_chunks = kept;
+	for (size_t i = 0; i < CPUS_MAX; i++)
+		if (lanes[i].damage)
+			r->damages[lanes[i].damage - 1].at_end = true;
 	free(lanes);
 	ZSTD_freeDCtx(zstd);
 	buf_free(&packed);

@@ -89,13 +89,6 @@ static void walk(struct reader *r)
 	r->cut_at = offset;
 }
 
-/* Without a table, what events mean is not known. */
-static int is_damaged(const struct chunk *c, int result, struct error *err)
-{
-	err->damaged = c->header.type == CHUNK_EVENTS;
-	return result;
-}
-
 int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *packed, struct buf *out,
 		 struct error *err)
 {
@@ -109,9 +102,13 @@ int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *
 		return error_set(err, "%s: chunk %zu at byte %" PRIu64 ": cannot be read", r->path, i, c->offset);
 	packed->len = c->header.stored;
 	n = ZSTD_decompressDCtx(zstd, out->data, out->cap, packed->data, packed->len);
-	if (ZSTD_isError(n) || n != c->header.unpacked)
-		return is_damaged(c, error_set(err, "%s: chunk %zu at byte %" PRIu64 " is damaged (%s); the events in it cannot be had",
-					       r->path, i, c->offset, ZSTD_isError(n) ? ZSTD_getErrorName(n) : "wrong size"), err);
+	if (ZSTD_isError(n) || n != c->header.unpacked) {
+		error_set(err, "%s: chunk %zu at byte %" PRIu64 " is damaged (%s); the events in it cannot be had", r->path, i, c->offset,
+			  ZSTD_isError(n) ? ZSTD_getErrorName(n) : "wrong size");
+		/* without a table, what events mean is not known */
+		err->damaged = c->header.type == CHUNK_EVENTS;
+		return -1;
+	}
 	out->len = n;
 	return 0;
 }

@@ -33,6 +33,7 @@ struct damage {
 	uint64_t events;
 	uint64_t from_ns, to_ns; /* as their headers tell */
 	unsigned cpu;
+	bool at_end;             /* nothing of that vCPU follows, so that no GAP tells of it */
 };
 
 struct reader {
