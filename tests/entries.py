@@ -110,7 +110,8 @@ def explain(name, want, got):
         return "loops to its first instruction"
     # QEMU stops the vCPU when it gets round to it; until then it waits for the power to go
     # since 7 the kernel has some of them by a name for early code, too
-    waits = name.removeprefix("__pi_") in AFTER_POWER_OFF or name.startswith("__x86_indirect_thunk_")
+    name = name.removeprefix("__pi_")
+    waits = name in AFTER_POWER_OFF or name.startswith("__x86_indirect_thunk_")
     if waits and 0 < want - got <= 1000:
         return "ran on after the power-off"
     return "unexplained"

@@ -49,7 +49,7 @@ MORE = pytest.mark.kernels
 # the recorder waits before, between and after these; with --before it records, and forgets
 CHOICES = [
     "--start entry:kernel_init_freeable --stop exit:kernel_init_freeable --min-duration 50us --no-interrupts",
-    "--start entry:do_one_initcall --stop exit:do_one_initcall --every",
+    pytest.param("--start entry:do_one_initcall --stop exit:do_one_initcall --every", marks=MORE),
     pytest.param("--start log:Freeing#2 --stop exec:init", marks=MORE),
     "--start entry:vfs_open#4 --stop exit:vfs_open#2 --before 100ms",
     # control runs into this one in the middle of a translated block
@@ -516,11 +516,13 @@ def test_pid_by_name():
     # several of that name: what each of them has, together
     inits = sorted(p for p, name in {(t["tgid"], t["comm"]) for t in rows} if name == "init" and p)
     assert len(inits) > 1, inits
-    for command, span in (("syscalls", []), ("waits", []), ("syscalls", ["--start", "exec:init"])):
+    stories = sorted(pids["story"])
+    for command, span, name, those in (("syscalls", [], "init", inits), ("waits", [], "init", inits),
+                                       ("syscalls", ["--start", "exec:init"], "story", stories)):
         def rows_of(pid):
             return [json.dumps(r) for r in next(iter(upto_json(command, "--json", *span, "--pid", str(pid), trace).values()))]
-        each = [rows_of(p) for p in inits]
-        got = rows_of("init")
+        each = [rows_of(p) for p in those]
+        got = rows_of(name)
         assert sorted(got) == sorted(sum(each, [])) and max(map(len, each)) < len(got), (command, span, len(got), list(map(len, each)))
     calls = [run(UPTO, "calls", "--json", "-F", "vfs_open", "--pid", str(p), trace).stdout.decode().count('"depth"') for p in ["init", *inits]]
     assert calls[0] == sum(calls[1:]) > 0, calls

@@ -69,7 +69,7 @@ def symbol_table(trace):
         start + int(t.meta["slide"], 0)
 
 
-@pytest.mark.parametrize("version", ["6.1", "6.12", "7"])
+@pytest.mark.parametrize("version", [pytest.param("6.1", marks=pytest.mark.kernels), "6.12", pytest.param("7", marks=pytest.mark.kernels)])
 @pytest.mark.weight(25)
 def test_kernel_from_disk(version):
     """Symbols out of guest memory are those out of the kernel's file, and are found as early."""

@@ -392,7 +392,7 @@ def part_of(smp, rng):
     return ["--start", f"time:{start}ns", "--stop", f"time:{start + int(100000 * 50 ** rng.random())}ns"]
 
 
-@pytest.mark.parametrize("smp", SMPS)
+@pytest.mark.parametrize("smp", [pytest.param(1, marks=pytest.mark.kernels), 2])
 @pytest.mark.weight(12)
 def test_middles(smp):
     """The same of spans that begin in the middle of something, and of many; and what a filter left is filtered again, or cut."""
