@@ -139,6 +139,9 @@ int build_layout(const char *folder, struct layout *ret, struct error *err)
 		r = run_make(real, module, err);
 	if (r == 0)
 		r = layout_from_dwarf(object, ret, err);
+	/* headers alone lack what only the kernel's own files have: that may yet be learnt */
+	if (r == 0)
+		ret->whole = ret->offset[MOUNT_MNT] != MEMBER_UNKNOWN;
 	for (int i = 0; i < MEMBERS && r == 0; i++)
 		ret->from[i] = LAYOUT_TYPES;
 	remove_folder(module);

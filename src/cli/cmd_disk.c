@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "commands.h"
+#include "quantity.h"
+#include "replay/unknown.h"
 #include "select_arg.h"
 #include "tables/disk_table.h"
+#include "terminal.h"
 #include "trace_arg.h"
 #include "view.h"
 
@@ -40,6 +44,22 @@ static bool is_asked(const struct choice *choice, const struct threads *threads,
 	if (latency < f->min_duration_ns || (f->max_duration_ns && latency > f->max_duration_ns))
 		return false;
 	return (!choice->device || !strcmp(choice->device, r->device)) && has_thread(choice, threads, r);
+}
+
+static void warn_early(const struct trace_arg *t)
+{
+	uint64_t early = early_facts(t->reader, REQUEST_SECTOR);
+	struct buf line = { 0 };
+
+	if (!early)
+		return;
+	terminal_escape(&line, t->reader->path);
+	buf_printf(&line, ": requests before these are missing: ");
+	put_amount(&line, early, false);
+	buf_printf(&line, ", from which it was learnt where this kernel keeps what a request says; another recording will have them");
+	buf_put_u8(&line, 0);
+	fprintf(stderr, "upto: %s\n", (char *)line.data);
+	buf_free(&line);
 }
 
 static int no_requests(const struct trace_arg *t, const struct facts *facts, struct error *err)
@@ -83,6 +103,7 @@ static int print(const struct args *args, const struct trace_arg *t, const struc
 
 	if (facts_read(t->reader, &facts, err) == 0) {
 		disk_requests_init(&requests, &facts);
+		warn_early(t);
 		r = requests.count ? show(args, t, choice, &requests, err) : no_requests(t, &facts, err) < 0 ? EXIT_FAILED : EXIT_OK;
 		disk_requests_deinit(&requests);
 	}

@@ -285,6 +285,8 @@ static void print_text(const struct trace_arg *t, const struct summary *s, const
 		line("without names", meta_get(&r->meta, "no_names"));
 	if (*or_empty(meta_get(&r->meta, "lacks")))
 		line("kernel lacks", meta_get(&r->meta, "lacks"));
+	if (*or_empty(meta_get(&r->meta, "early")))
+		line("learnt late", meta_get(&r->meta, "early"));
 	if (r->n_damages)
 		printf("%-16s damaged: %zu parts of its events cannot be had\n", "state", r->n_damages);
 	else if (r->cut_why)

@@ -561,6 +561,10 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 		/* no instruction ran, and QEMU has printed why */
 		if (s->made)
 			unlink(rec->output);
+		if (s->stats->refused[0]) {
+			error_set(err, "%.*s", (int)sizeof s->stats->refused, s->stats->refused);
+			return EXIT_FAILED;
+		}
 		error_set(err, "QEMU did not start the recording (exit status %d)", r);
 		return r;
 	}

@@ -164,6 +164,8 @@ static void note_marks(struct kernel_image *image, const char *data, size_t len,
 	note_banners(image, data, len, start);
 	if (!image->switch_addr && marks_task_switch(data, len, image->narrow.size, &at))
 		image->switch_addr = start + at;
+	if (!image->first_task.comm && !image->btf.len && !image->narrow.size)
+		marks_first_task(data, len, start, &image->first_task);
 }
 
 static void read_segments(struct kernel_image *image, Elf *elf, const struct buf *file)
@@ -327,6 +329,8 @@ void kernel_image_add(struct kernel_image *image, struct kernel_image *other)
 		image->n_banners = other->n_banners;
 		other->banner = NULL;
 	}
+	if (!image->first_task.comm)
+		image->first_task = other->first_task;
 	if (!image->switch_addr)
 		image->switch_addr = other->switch_addr;
 	if (!image->narrow.size)

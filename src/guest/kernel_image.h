@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "build_id.h"
+#include "kernel_marks.h"
 #include "symbol_list.h"
 
 struct image_section {
@@ -42,6 +43,7 @@ struct kernel_image {
 	uint64_t banner_addrs[BANNER_COPIES]; /* where linux_banner, and copies that the compiler made, are */
 	size_t n_banners;
 	uint64_t switch_addr;           /* of __switch_to_asm(), found by its instructions; 0: not found */
+	struct first_task_marks first_task; /* where its bytes tell; looked for where there is no BTF */
 	struct error no_names;          /* why there are no symbols */
 };
 

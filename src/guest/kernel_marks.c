@@ -117,3 +117,58 @@ bool marks_task_switch(const void *data, size_t len, bool narrow, size_t *ret_at
 	}
 	return false;
 }
+
+enum { COMM = 16, COMM_AT_MAX = 16384 };
+
+static uint64_t word_at(const uint8_t *data, size_t at)
+{
+	uint64_t word;
+
+	memcpy(&word, data + at, sizeof word);
+	return word;
+}
+
+/* "swapper", or as it is called once vCPUs are numbered. */
+static bool is_first_name(const char *at)
+{
+	size_t n = strnlen(at, COMM);
+
+	return (n == 7 || (n == 9 && !memcmp(at + 7, "/0", 2))) && !at[COMM - 1];
+}
+
+/* real_parent, parent; children and sibling, which are lists; group_leader. */
+static bool is_own_parent(const uint8_t *data, size_t at, uint64_t addr, uint64_t task)
+{
+	enum { PARENT = 8, LEADER = 48 };
+
+	return word_at(data, at + PARENT) == task && word_at(data, at + LEADER) == task && addr + at != task;
+}
+
+/* The name is at `comm`. Is it a task's, whose own address is somewhere before it? */
+static bool task_of_name(const uint8_t *data, size_t comm, uint64_t addr, struct first_task_marks *ret)
+{
+	enum { BEHIND = 56 };
+	size_t from = comm > COMM_AT_MAX ? comm - COMM_AT_MAX : 0;
+
+	for (size_t at = from + (-(addr + from) & 7); at + BEHIND <= comm; at += 8) {
+		uint64_t task = word_at(data, at);
+
+		if (task < addr + at && addr + comm - task <= COMM_AT_MAX && is_own_parent(data, at, addr, task)) {
+			*ret = (struct first_task_marks){ .comm = (uint32_t)(addr + comm - task), .real_parent = (uint32_t)(addr + at - task) };
+			return true;
+		}
+	}
+	return false;
+}
+
+bool marks_first_task(const void *data, size_t len, uint64_t addr, struct first_task_marks *ret)
+{
+	const char *p = data, *end = p + len, *hit;
+
+	while ((hit = memmem(p, (size_t)(end - p), "swapper", 7)) && end - hit >= COMM) {
+		if (is_first_name(hit) && task_of_name(data, (size_t)(hit - (const char *)data), addr, ret))
+			return true;
+		p = hit + 1;
+	}
+	return false;
+}

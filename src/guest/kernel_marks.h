@@ -24,4 +24,16 @@ bool marks_btf(const void *data, size_t len, size_t *ret_at, size_t *ret_len);
  */
 bool marks_task_switch(const void *data, size_t len, bool narrow, size_t *ret_at);
 
+/* Where the first task, init_task (init/init_task.c), has members that its own bytes tell. */
+struct first_task_marks {
+	uint32_t comm, real_parent; /* offsets; 0, 0: not found */
+};
+
+/*
+ * The first task of a kernel of 64 bits: its name is "swapper", and it is its own parent, real parent and group leader, which are
+ * pointers in a row, with the lists of children in between. The bytes are at `addr`. In kernels that shuffle members
+ * (CONFIG_RANDSTRUCT) it is not found.
+ */
+bool marks_first_task(const void *data, size_t len, uint64_t addr, struct first_task_marks *ret);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel_sources.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -88,6 +89,15 @@ static int prove(const struct kernel_image *image, const struct kernel_image *ot
 	if (!banner && !has_functions(image))
 		return error_set(err, "has no build-id, no banner and no symbol linux_banner: whether it is of the kernel that boots cannot be told");
 	return 0;
+}
+
+bool kernel_types_fit(const struct kernel_image *image, const struct layout *layout)
+{
+	const struct first_task_marks *first = &image->first_task;
+	int32_t comm = layout->offset[TASK_COMM], parent = layout->offset[TASK_REAL_PARENT];
+
+	return !first->comm || ((comm == MEMBER_UNKNOWN || comm == (int32_t)first->comm) &&
+				(parent == MEMBER_UNKNOWN || parent == (int32_t)first->real_parent));
 }
 
 /* What a file tells of types. It may have none. */
@@ -195,7 +205,7 @@ static void add_cached(const struct kernel_sources *s, struct known_kernel *k)
 	struct layout layout;
 	struct error ignored;
 
-	if (path && !k->layout.whole && !k->learns && layout_from_file(path, &layout, &ignored) == 0)
+	if (path && !k->layout.whole && !k->learns && layout_from_file(path, &layout, &ignored) == 0 && kernel_types_fit(&k->image, &layout))
 		layout_add(&k->layout, &layout, LAYOUT_CACHE);
 }
 
@@ -218,6 +228,11 @@ static int add_types(const struct kernel_sources *s, struct known_kernel *k, str
 		return 0;
 	if (layout_from_file(s->types, &layout, err) < 0)
 		return -1;
+	if (!kernel_types_fit(&k->image, &layout))
+		return error_set(err, "%s: has types of another kernel, or of another configuration, than the one that boots: there task_struct.comm is "
+				      "at %" PRId32 " and task_struct.real_parent at %" PRId32 ", here at %" PRIu32 " and %" PRIu32, s->types,
+				 layout.offset[TASK_COMM], layout.offset[TASK_REAL_PARENT], k->image.first_task.comm,
+				 k->image.first_task.real_parent);
 	layout_add(&k->layout, &layout, LAYOUT_TYPES);
 	return 0;
 }

@@ -45,6 +45,9 @@ struct known_kernel {
  */
 int kernel_sources_read(const struct kernel_sources *sources, struct known_kernel *ret, struct error *err);
 
+/* Are these types those of the image? Its first task's own bytes tell; where they do not, they may be. */
+bool kernel_types_fit(const struct kernel_image *image, const struct layout *layout);
+
 /* Is all to be learnt? */
 bool kernel_sources_learn(const struct kernel_sources *sources);
 

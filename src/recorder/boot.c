@@ -42,12 +42,14 @@ static unsigned count_learnt(const struct layout *l)
 
 void boot_tell_learnt(void)
 {
-	struct buf lines = { 0 }, lacks = { 0 };
+	struct buf lines = { 0 }, lacks = { 0 }, early = { 0 };
 
 	pthread_mutex_lock(&recorder.lock);
 	kernel_lacks(&recorder.kernel, &lacks);
-	if (learning_end(&lacks)) {
+	if (learning_end(&lacks, &early)) {
 		buf_put_u8(&lacks, 0);
+		buf_put_u8(&early, 0);
+		meta_put(&lines, boot_meta_key("early"), (char *)early.data);
 		meta_put(&lines, boot_meta_key("lacks"), (char *)lacks.data);
 		snprintf(recorder.stats->lacks, sizeof recorder.stats->lacks, "%s", (char *)lacks.data);
 		recorder.stats->learnt = count_learnt(&recorder.kernel.layout);
@@ -58,6 +60,7 @@ void boot_tell_learnt(void)
 		drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
 	buf_free(&lacks);
+	buf_free(&early);
 }
 
 static void put_boot(uint64_t ns, bool loaded)

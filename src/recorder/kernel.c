@@ -102,6 +102,8 @@ static bool lacks_both(const struct kernel *k, enum member a, enum member b, enu
 
 void kernel_lacks(const struct kernel *k, struct buf *out)
 {
+	if (k->other_types)
+		put_lack(out, "types of the file that was named, which are another kernel's");
 	if (k->no_names) {
 		put_lack(out, "names of functions");
 		return;
@@ -324,7 +326,8 @@ static bool find_in_memory(struct kernel *k, struct registers *regs, const struc
 		layout_init(&layout);
 		if (image.btf.len && !kernel_sources_learn(&k->sources) && layout_from_btf(image.btf.data, image.btf.len, &own, &ignored) == 0)
 			layout_add(&layout, &own, LAYOUT_MEMORY);
-		if (k->have_image) /* types that the user named */
+		k->other_types = k->have_image && !kernel_types_fit(&image, &k->known.layout);
+		if (k->have_image && !k->other_types) /* types that the user named */
 			layout_add(&layout, &k->known.layout, LAYOUT_TYPES);
 		symtab_deinit(&k->tab);
 		symtab_from_image(&k->tab, &image);

@@ -46,6 +46,7 @@ struct kernel {
 	uint64_t lacking;        /* hooks that the kernel has no function for, as bits */
 	uint32_t without;        /* features that it does not have (hooks.h), likewise */
 	struct layout layout;    /* where its structures have what is read */
+	bool other_types;        /* types that the user named are not those of the kernel that was found */
 	char *no_names;          /* why it has no names of functions; NULL: it has */
 	uint64_t entry_start, entry_end; /* run-time bounds of .entry.text, where symbols are mere labels */
 	uint64_t early_start, early_end; /* likewise of early_idt_handler_array: arch/x86/kernel/head_64.S */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "learning.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -9,7 +10,8 @@
 static struct {
 	pthread_mutex_t lock;
 	bool on;
-	bool asked[MEMBERS];  /* it was needed, and was not known */
+	bool asked[MEMBERS];     /* it was needed, and was not known */
+	uint64_t early[MEMBERS]; /* facts that were not read, as they came before it was known */
 	struct learner learner;
 } learning = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -28,19 +30,30 @@ void learning_begin(void)
 	pthread_mutex_lock(&learning.lock);
 	learn_begin(&learning.learner, &recorder.kernel.layout);
 	memset(learning.asked, 0, sizeof learning.asked);
+	memset(learning.early, 0, sizeof learning.early);
 	__atomic_store_n(&learning.on, !recorder.kernel.layout.whole, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&learning.lock);
 }
 
-bool learning_end(struct buf *missing)
+static void put_member(struct buf *list, int member)
+{
+	buf_printf(list, "%s%s", list->len ? ", " : "", layout_member((enum member)member));
+}
+
+bool learning_end(struct buf *missing, struct buf *early)
 {
 	bool was_on;
 
 	pthread_mutex_lock(&learning.lock);
 	was_on = learning.on;
-	for (int i = 0; i < MEMBERS && was_on; i++)
-		if (learning.asked[i] && recorder.kernel.layout.offset[i] == MEMBER_UNKNOWN)
-			buf_printf(missing, "%s%s", missing->len ? ", " : "", layout_member((enum member)i));
+	for (int i = 0; i < MEMBERS && was_on; i++) {
+		if (learning.asked[i] && recorder.kernel.layout.offset[i] == MEMBER_UNKNOWN) {
+			put_member(missing, i);
+		} else if (learning.early[i]) {
+			put_member(early, i);
+			buf_printf(early, " %" PRIu64, learning.early[i]);
+		}
+	}
 	learning.on = false;
 	pthread_mutex_unlock(&learning.lock);
 	return was_on;
@@ -128,6 +141,7 @@ void learning_mapping(struct vcpu *v, uint64_t vma)
 			return;                                         \
 		begun = begin_look();                                   \
 		learn_##name(&learning.learner, &m, __VA_ARGS__);       \
+		learning.early[member] += lacks(member);                \
 		end_look(begun);                                        \
 	}
 

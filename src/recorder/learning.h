@@ -18,9 +18,10 @@ void learning_begin(void);
 
 /*
  * The boot ends, or the recording: nothing more is learnt. Appends the members that were needed and could not be learnt, behind what is in
- * *missing, with commas between. False: nothing was to be learnt.
+ * *missing, with commas between; and to *early those that were learnt after they had been needed, with how often. False: nothing was to be
+ * learnt.
  */
-bool learning_end(struct buf *missing);
+bool learning_end(struct buf *missing, struct buf *early);
 
 void learning_switch(struct vcpu *v, unsigned cpu, uint64_t previous, uint64_t next);
 void learning_exec(struct vcpu *v, uint64_t task);

@@ -196,6 +196,17 @@ static int start(const struct meta *config, struct error *err)
 	return 0;
 }
 
+/* upto prints what is put here as its one line. QEMU's own of a plugin that could not be loaded would say nothing more. */
+static int refuse(const char *why)
+{
+	if (!recorder.stats) {
+		fprintf(stderr, "upto: %s\n", why);
+		return -1;
+	}
+	snprintf(recorder.stats->refused, sizeof recorder.stats->refused, "%s", why);
+	exit(1);
+}
+
 QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
 	struct meta config = { 0 };
@@ -209,10 +220,10 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 		fprintf(stderr, "upto: %d vCPUs: at most %d can be recorded\n", info->system.max_vcpus, VCPUS_MAX);
 		return -1;
 	}
-	if (argc != 1 || read_config(argv[0], &config, &err) < 0 || start(&config, &err) < 0) {
-		fprintf(stderr, "upto: %s\n", argc == 1 ? err.text : "the recorder is started by 'upto record'");
-		return -1;
-	}
+	if (argc != 1)
+		return refuse("the recorder is started by 'upto record'");
+	if (read_config(argv[0], &config, &err) < 0 || start(&config, &err) < 0)
+		return refuse(err.text);
 	meta_deinit(&config);
 	recorder.told_interrupts = qemu_register_callbacks(id, &(struct qemu_callbacks){
 		.vcpu_begun = on_vcpu_init, .translated = translate_block, .discontinuity = watch_discontinuity,

@@ -24,6 +24,7 @@ struct stats {
 	uint64_t limits;      /* things that were not watched since tables were full */
 	uint64_t facts[FACT_KINDS], fact_ns[FACT_KINDS]; /* read from the kernel, and how long the host took for it */
 	char hopeless[256];   /* why what is to begin the recording cannot be told of this kernel, so that the guest was stopped; empty: it can */
+	char refused[1024];   /* why nothing can be recorded, so that QEMU did not start; empty: it did */
 	char message[256];    /* one line for the user; empty: none */
 	uint32_t waits;       /* nothing is kept now: 1: the start condition is awaited, 2: all spans are over */
 	char lacks[1024];     /* what upto reads in a kernel and this one lacks, as in the trace's META; empty: nothing */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unknown.h"
 
+#include <stdlib.h>
 #include <string.h>
-
-#include "guest/layout.h"
 
 /* The first boot whose kernel ran, and of which META has no such key, or has it; NULL: there is none. */
 static const struct boot *first_boot(const struct reader *r, const char *key, bool has)
@@ -85,4 +84,24 @@ void unknown_put(const struct reader *r, enum unknown what, struct buf *out)
 	case UNKNOWN_KINDS:
 		break;
 	}
+}
+
+/* "request.__sector 2, work_struct.func 1": the number behind that name; 0: it is not there. */
+static uint64_t number_behind(const char *list, const char *name)
+{
+	const char *at = list ? strstr(list, name) : NULL;
+
+	return at && at[strlen(name)] == ' ' ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
+uint64_t early_facts(const struct reader *r, enum member member)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < r->boots.count; i++) {
+		char key[BOOT_KEY];
+
+		n += number_behind(meta_get(&r->meta, boot_key(r->boots.list[i].number, "early", key)), layout_member(member));
+	}
+	return n;
 }

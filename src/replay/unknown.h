@@ -6,6 +6,7 @@
 #ifndef UPTO_REPLAY_UNKNOWN_H
 #define UPTO_REPLAY_UNKNOWN_H
 
+#include "guest/layout.h"
 #include "threads.h"
 
 enum unknown { UNKNOWN_KERNEL, UNKNOWN_NAMES, UNKNOWN_THREADS, UNKNOWN_PROGRAMS, UNKNOWN_KINDS };
@@ -15,5 +16,8 @@ bool is_unknown(const struct reader *r, const struct threads *t, enum unknown wh
 
 /* "kernel without names: …; give --symbols vmlinux": what is not known, why, and the way out. */
 void unknown_put(const struct reader *r, enum unknown what, struct buf *out);
+
+/* How many facts are missing, of all boots, since they came before it was learnt where the kernel has this member that they are read from. */
+uint64_t early_facts(const struct reader *r, enum member member);
 
 #endif
