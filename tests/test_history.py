@@ -237,5 +237,8 @@ def test_units():
     assert len(both) > 10, (sorted(theirs), sorted(units))
     offsets = sorted(o for o, _ in both)
     middle = offsets[len(offsets) // 2]
-    off = [(u, (o - middle) / 1e6) for o, u in both if abs(o - middle) > 20e6]
+    # what systemd does between its own look at the clock and its word of it to the kernel is work: on a slow host it takes longer
+    info = upto_json("info", "--json", trace)
+    work = 8e6 * (info["duration_ns"] - info["halted_ns"]) / info["instructions"]
+    off = [(u, (o - middle) / 1e6) for o, u in both if abs(o - middle) > work]
     assert len(off) <= len(both) // 10, off

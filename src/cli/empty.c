@@ -68,6 +68,14 @@ static void put_life(struct buf *out, const struct trace_arg *t)
 	}
 	if (start == UINT64_MAX)
 		return;
+	if (start > trace_end_ns(t)) {
+		buf_printf(out, ": it began at ");
+		put_moment(out, start);
+		buf_printf(out, " s, behind all that was recorded, which ends at ");
+		put_moment(out, trace_end_ns(t));
+		buf_printf(out, " s");
+		return;
+	}
 	buf_printf(out, ": it ran from ");
 	put_moment(out, start);
 	buf_printf(out, " s to ");
