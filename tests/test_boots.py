@@ -32,7 +32,7 @@ def boot_twice(name, version, image, **more):
 def place_of(trace, function, span):
     """Where the first call of the function goes to, in a part of the trace."""
     call = upto_json("calls", "--json", "--function", function, "--depth", "1", "-n", "1", *span, trace)["calls"][0]
-    around = ["--from", f"{call['entry_ns']}ns", "--to", f"{call['entry_ns'] + 2}ns"]
+    around = ["--from", f"{call['start_ns']}ns", "--to", f"{call['start_ns'] + 2}ns"]
     lines = run(UPTO, "dump", "--json", *around, trace).stdout.splitlines()
     return next(numbers(e)["target"] for e in map(json.loads, lines) if e.get("place") == function)
 
@@ -79,9 +79,9 @@ def check_tasks(trace, start, end):
     assert len([p for p in processes if p["pid"] == 1 and p["comm"] == "init"]) == 2
     assert not [p for p in processes if p["pid"] and p["start_ns"] < start and (p["end_ns"] is None or p["end_ns"] > start)]
     kernels = upto_json("calls", "--json", "--function", "start_kernel", "--depth", "1", "-n", "0", trace)["calls"]
-    assert len(kernels) == 2 and kernels[0]["entry_ns"] + kernels[0]["duration_ns"] <= start < kernels[1]["entry_ns"], kernels
+    assert len(kernels) == 2 and kernels[0]["start_ns"] + kernels[0]["duration_ns"] <= start < kernels[1]["start_ns"], kernels
     last = [c for c in upto_json("syscalls", "--json", trace)["syscalls"] if c["name"] == "reboot"]
-    assert [c["result"] for c in last] == [None, None] and last[0]["ns"] < start < last[1]["ns"], last
+    assert [c["result"] for c in last] == [None, None] and last[0]["start_ns"] < start < last[1]["start_ns"], last
     total, plain = sums(trace, "--total"), sums(trace)
     # wherever it finds that vCPU
     assert sum((total - plain).values()) <= 1 and sum((plain - total).values()) <= 1, (total - plain, plain - total)

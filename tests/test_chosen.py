@@ -112,7 +112,7 @@ def test_whose_function():
     whole = boot("namesake", image=namesake())
     owners = {f["object"] for f in upto_json("top", "--json", "-n", "0", whole)["functions"] if f["function"].partition(" [")[0] == both}
     assert owners == {None, "namesake"}, owners
-    entries = {c["function"]: c["entry_ns"] for c in upto_json("calls", "--json", "--function", both, "--depth", "1", whole)["calls"]}
+    entries = {c["function"]: c["start_ns"] for c in upto_json("calls", "--json", "--function", both, "--depth", "1", whole)["calls"]}
     mine, kernels = entries[f"{both} [namesake]"], entries[both]
     assert mine < kernels
     for whose, ns in ((f"entry:{both}", kernels), (f"entry:kernel:{both}", kernels), (f"entry:namesake:{both}", mine)):
@@ -186,7 +186,7 @@ def test_waits_of_vcpus(n):
     spans = sum(k.endswith(".start_ns") for k in meta)
     calls = upto_json("calls", "--json", "--function", "vfs_open", "--depth", "1", path)["calls"]
     begins = {meta[f"span.{i + 1}.start_ns"] for i in range(spans)}
-    assert spans >= 5 and begins <= {str(c["entry_ns"]) for c in calls}, (spans, begins)
+    assert spans >= 5 and begins <= {str(c["start_ns"]) for c in calls}, (spans, begins)
     whole = [c for c in calls if c["left"] == "returned"]
     assert len(whole) >= spans
     # and the programs that ran before the first of them have their names

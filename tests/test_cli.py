@@ -19,7 +19,7 @@ COMMANDS = ["record", "boot", "top", "first", "syscalls", "ps", "tree", "calls",
 TOP = ["function", "section", "calls", "self_insns", "self_ns", "self_pct", "total_insns", "total_ns", "total_pct", "average_ns",
        "longest_ns", "address", "object"]
 FIRST = ["ns", "kernel_ns", "insns", "cpu", "function", "section", "caller", "object", "pid", "comm"]
-SYSCALLS = ["ns", "insns", "cpu", "task", "pid", "tgid", "comm", "abi", "nr", "name", "args", "call", "path", "result", "error", "duration_ns",
+SYSCALLS = ["start_ns", "insns", "cpu", "task", "pid", "tgid", "comm", "abi", "nr", "name", "args", "call", "path", "result", "error", "duration_ns",
             "cpu_ns"]
 SUMS = ["name", "abi", "nr", "count", "errors", "total_ns", "average_ns", "longest_ns"]
 
@@ -476,12 +476,12 @@ def test_syscalls_json():
     calls, info = rows("syscalls"), answer("info", "--json", trace())
     assert all(list(c) == SYSCALLS for c in calls)
     assert len(calls) == info["events_by_kind"]["syscall"] > 300
-    assert [c["ns"] for c in calls] == sorted(c["ns"] for c in calls)
+    assert [c["start_ns"] for c in calls] == sorted(c["start_ns"] for c in calls)
     for c in calls:
         assert len(c["args"]) == 6 and all(re.fullmatch(r"0x[0-9a-f]{1,16}", a) for a in c["args"]), c
-        assert all(isinstance(c[k], int) and c[k] >= 0 for k in ("ns", "insns", "cpu", "nr")), c
+        assert all(isinstance(c[k], int) and c[k] >= 0 for k in ("start_ns", "insns", "cpu", "nr")), c
         assert c["result"] is None or -(1 << 63) <= c["result"] < 1 << 63, c
-        assert c["duration_ns"] is None or 0 <= c["duration_ns"] <= info["duration_ns"] - c["ns"], c
+        assert c["duration_ns"] is None or 0 <= c["duration_ns"] <= info["duration_ns"] - c["start_ns"], c
         assert re.fullmatch(r"0x[0-9a-f]+", c["task"]) and re.fullmatch(r"\w+", c["name"]), c
     names = [c["name"] for c in calls]
     assert names.count("finit_module") > 3 and names[-1] == "reboot", names[-5:]
@@ -535,7 +535,7 @@ def test_dump_json():
         assert sum(e["kind"] == kind for e in special) == info["events_by_kind"][kind] > 0, kind
     calls = rows("syscalls")
     told = [e for e in special if e["kind"] == "syscall"]
-    assert [(e["ns"], e["insns"], e["args"][:7]) for e in told] == [(c["ns"], c["insns"], [hex(c["nr"]), *c["args"]]) for c in calls]
+    assert [(e["ns"], e["insns"], e["args"][:7]) for e in told] == [(c["start_ns"], c["insns"], [hex(c["nr"]), *c["args"]]) for c in calls]
     # -F: as many as top counts
     functions = {f["function"]: f["calls"] for f in rows("top")}
     hits = dump("-F", "start_kernel,rest_init,do_sys_openat2", "--kind", "call,call-indirect,jump,jump-indirect,arrive")
@@ -607,10 +607,10 @@ def test_spans():
     for part in parts:
         assert abs(sum(f["self_pct"] for f in part) - 100) < 0.05
     calls = rows("syscalls")
-    middle = calls[len(calls) // 2]["ns"]
+    middle = calls[len(calls) // 2]["start_ns"]
     before, after = rows("syscalls", "--to", f"{middle}ns"), rows("syscalls", "--from", f"{middle}ns")
-    assert [c["ns"] for c in before + after] == [c["ns"] for c in calls] and after[0]["ns"] == middle
-    assert all(c["ns"] < middle for c in before)
+    assert [c["start_ns"] for c in before + after] == [c["start_ns"] for c in calls] and after[0]["start_ns"] == middle
+    assert all(c["start_ns"] < middle for c in before)
     # units, where something happens
     a, b = middle // 1000 * 1000, middle // 1000 * 1000 + 50_000
     events = dump("--from", f"{a}ns", "--to", f"{b}ns")

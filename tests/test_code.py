@@ -83,7 +83,7 @@ def test_program(version, smp):
     first = {f["function"]: f for f in upto_json("first", "--json", "-n", "0", trace)["first"]}
     for function in ("main [story]", "use [story]", "plug [libplug.so]", "do_init_module", "begin_new_exec"):
         calls = upto_json("calls", "--json", "--function", function.split(" ")[0], "--depth", "1", trace)["calls"]
-        call = min(calls, key=lambda c: c["entry_ns"])
+        call = min(calls, key=lambda c: c["start_ns"])
         assert first[function]["pid"] == call["pid"] > 0, (function, first[function], call)
     assert first["main [story]"]["comm"] == "story" and first["do_init_module"]["comm"] == "insmod", first["main [story]"]
     return f"{len(STORY) + len(PLUG)} functions"
@@ -143,7 +143,7 @@ def test_debug_file():
         run(UPTO, "symbols", "--sysroot", os.path.join(folder, "root"), fetched, env=env)
         assert {f: n for f, n in calls_of(fetched, "story").items() if f in STORY} == STORY
         call = upto_json("calls", "--json", "--function", "deepest", "-n", "1", "--depth", "1", fetched)["calls"][0]
-        shown = run(UPTO, "stack", "--debug", stripped, "--at", f"{call['entry_ns'] + call['duration_ns'] // 2}ns", "--pid",
+        shown = run(UPTO, "stack", "--debug", stripped, "--at", f"{call['start_ns'] + call['duration_ns'] // 2}ns", "--pid",
                     call["pid"], fetched, env=env).stdout.decode()
     assert re.search(r"^    outer \(inlined\) .*story\.c:\d+$", shown, re.M), shown
     kept = os.path.join(folder, "root/usr/lib/debug/.build-id", build_id[:2], build_id[2:] + ".debug")
@@ -194,7 +194,7 @@ def test_debug(version, smp):
     call = upto_json("calls", "--json", "--function", "deepest", "-n", "1", "--depth", "1", trace)["calls"][0]
     # a moment that nothing interrupts
     for part in range(1, 16):
-        asked = ["--at", f"{call['entry_ns'] + call['duration_ns'] * part // 16}ns", "--pid", str(call["pid"]), trace]
+        asked = ["--at", f"{call['start_ns'] + call['duration_ns'] * part // 16}ns", "--pid", str(call["pid"]), trace]
         plain = run(UPTO, "stack", *asked).stdout.decode()
         places = re.findall(r"^    (\w+)(?:\+0x([0-9a-f]+))? \[story\]$", plain, re.M)
         if plain.splitlines()[1].startswith("    deepest"):
@@ -203,7 +203,7 @@ def test_debug(version, smp):
     # longjmp() would return to behind the end of the function that calls it
     within = upto_json("calls", "--json", "--function", "deepest", "--depth", "3", trace)["calls"]
     leaving = [c for c in within if "libc" in c["function"]][-1]  # __longjmp(), which only a debug file names
-    shown = run(UPTO, "stack", "--at", f"{leaving['entry_ns'] + leaving['duration_ns'] // 2}ns", *asked[2:]).stdout.decode()
+    shown = run(UPTO, "stack", "--at", f"{leaving['start_ns'] + leaving['duration_ns'] // 2}ns", *asked[2:]).stdout.decode()
     assert re.search(r"^    deepest\+0x[0-9a-f]+ \[story\]\n    deeper\+", shown, re.M), shown
     want = []
     for i, (function, offset) in enumerate(places[:-1]):

@@ -43,7 +43,7 @@ def test_panic():
     said = run(UPTO, "why", trace).stdout.decode()
     assert f"upto stack --at panic --running {trace}" in said and f"upto calls --pid {ending['pid']} --to panic {trace}" in said, said[:500]
     last = upto_json("calls", "--json", "--pid", str(ending["pid"]), "--from", "entry:sysrq_handle_crash", "--to", "panic", trace)["calls"]
-    assert last and all(c["pid"] == ending["pid"] and c["entry_ns"] <= ending["ns"] for c in last)
+    assert last and all(c["pid"] == ending["pid"] and c["start_ns"] <= ending["ns"] for c in last)
     assert any(c["function"] == "panic" for c in last), [c["function"] for c in last[:20]]
     os.unlink(trace)
 
@@ -74,9 +74,9 @@ def test_moments():
     info = upto_json("info", "--json", trace)
     assert info["ending"]["how"] == "power-off" and info["ending"]["comm"] == "poweroff", info["ending"]
     calls = upto_json("calls", "--json", "--function", "vfs_open", "--depth", "1", trace)["calls"]
-    third = [c["entry_ns"] for c in calls if c["function"] == "vfs_open"][2]
+    third = [c["start_ns"] for c in calls if c["function"] == "vfs_open"][2]
     running = [s for s in upto_json("stack", "--json", "--at", "entry:vfs_open#3", trace)["stacks"] if s["cpu"] == 0][0]
-    assert running["frames"][0]["function"] == "vfs_open" and running["frames"][0]["entry_ns"] == third, running["frames"][:2]
+    assert running["frames"][0]["function"] == "vfs_open" and running["frames"][0]["start_ns"] == third, running["frames"][:2]
     lines = upto_json("log", "--json", trace)["log"]
     run_init = next(line for line in lines if line["text"].startswith("Run /init"))
     assert upto_json("log", "--json", "--from", "log:Run /init", "--to", "end", trace)["log"] == [x for x in lines if x["ns"] >= run_init["ns"]]

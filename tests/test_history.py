@@ -118,7 +118,7 @@ def between_marks(trace, folder):
     calls = upto_json("syscalls", "--json", "--name", "write", "-n", "0", trace)["syscalls"]
     begin, end = (next(c for c in calls if f"MARK-{m}" in str(c)) for m in ("BEGIN", "END"))
     # marks are made within the calls: what is told may be a little more
-    return lines[first + 1:last], begin["ns"], end["ns"] + end["duration_ns"]
+    return lines[first + 1:last], begin["start_ns"], end["start_ns"] + end["duration_ns"]
 
 
 def pids_of(trace):

@@ -75,7 +75,7 @@ def compare(text):
     log, trace = kd_reader.Log(text), Imported(text)
     nest = kd_reader.Nest(log)
     times = inclusive(nest)
-    told = [(s["function"], s["entry_ns"], s["duration_ns"]) for s in trace.json("calls")["calls"]
+    told = [(s["function"], s["start_ns"], s["duration_ns"]) for s in trace.json("calls")["calls"]
             if s["step"] != "enter" and s["function"] != OUTSIDE]
     assert collections.Counter(told) == collections.Counter((r.function, r.entry * 1000, r.delta * 1000) for r in log.rows)
     sums, totals, longest = kd_reader.sums_right(log), collections.Counter(), collections.Counter()

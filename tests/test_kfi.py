@@ -252,7 +252,7 @@ def test_truth():
         text = Style(rng).log(machine.rows)
         got = json.loads(upto("kd", "-c", "--json", "-d", "1000", text=text))["calls"]
         assert [(r.entry, r.delta, r.local) for r in machine.rows] == \
-            [(c["entry_ns"] // 1000, c["duration_ns"] // 1000, c["local_ns"] // 1000) for c in got], seed
+            [(c["start_ns"] // 1000, c["duration_ns"] // 1000, c["local_ns"] // 1000) for c in got], seed
 
 
 def test_never_negative():
@@ -298,14 +298,14 @@ def calls(*lines):
 def test_rows():
     """Every form that a row can have."""
     plain = calls("14 8687 0 ddd c000882c")[0]
-    assert plain == {"entry_ns": 14000, "duration_ns": 8687000, "local_ns": 8687000, "pid": 0, "interrupt": False, "depth": 0, "tree": 0,
+    assert plain == {"start_ns": 14000, "duration_ns": 8687000, "local_ns": 8687000, "pid": 0, "interrupt": False, "depth": 0, "tree": 0,
                      "cuts_in": False, "function": "ddd", "caller": "c000882c", "caller_offset": 0}
     for line, what in (("14 -1 0 a b", {"duration_ns": None, "local_ns": None}), ("14 -2 0 a b", {"duration_ns": None}),
                        ("14 no exit 0 a b", {"duration_ns": None}),
                        ("14 0 0 a b", {"duration_ns": 0, "local_ns": 0}), ("14 1 -1 a b", {"pid": -1, "interrupt": True}),
                        ("14 1 12i a b", {"pid": 12, "interrupt": True}), ("14 1 0 a b+0x1f4", {"caller": "b", "caller_offset": 500}),
                        ("\t14\t1  0\ta   0xc000882c   c7f0 0x1 0x2 0x3\r", {"caller": "0xc000882c"}),
-                       ("014 01 00 .a .b", {"function": ".a", "entry_ns": 14000})):
+                       ("014 01 00 .a .b", {"function": ".a", "start_ns": 14000})):
         got = calls(line)[0]
         assert {k: got[k] for k in what} == what, (line, got)
     assert [c["function"] for c in calls("9 1 0 a b", "", "5 1 0 c b", "   ", "9 1 0 d b")] == ["c", "a", "d"]

@@ -261,9 +261,9 @@ def test_boots():
     assert functions["[firmware]"] == 10 + 100 and "[kernel]" not in functions and "[user]" not in functions, functions
     # what began in one boot ends with it, and is nobody's in the next
     call = upto_json("calls", "--json", "--function", "second", trace, upto=UPTO_ASAN)["calls"][0]
-    assert (call["pid"], call["comm"], call["entry_ns"], call["duration_ns"]) == (7, "before", 40, 960), call
+    assert (call["pid"], call["comm"], call["start_ns"], call["duration_ns"]) == (7, "before", 40, 960), call
     call = upto_json("calls", "--json", "--function", "third", trace, upto=UPTO_ASAN)["calls"][0]
-    assert (call["pid"], call["comm"], call["entry_ns"]) == (9, "after", 1140), call
+    assert (call["pid"], call["comm"], call["start_ns"]) == (9, "after", 1140), call
     ends = {p["pid"]: p["end_ns"] for p in upto_json("ps", "--json", trace, upto=UPTO_ASAN)["processes"]}
     assert ends[7] == 1000 and ends[9] is None, ends
 

@@ -77,7 +77,7 @@ def test_threads(make):
     # nobody's calls are anybody else's
     assert not [p for p in paths if "yield" in p and len([f for f in p if f.endswith("_thread") or f == "kernel_main"]) != 1]
     call = upto_json("calls", "--json", "-n", "1", "-F", "second_inner", trace)["calls"][0]
-    stacks = upto_json("stack", "--json", "--at", f"{call['entry_ns'] + 1}ns", trace)["stacks"]
+    stacks = upto_json("stack", "--json", "--at", f"{call['start_ns'] + 1}ns", trace)["stacks"]
     seen = [{f["function"] for f in s["frames"]} for s in stacks]
     assert len({s["comm"] for s in stacks}) == 3, stacks
     assert len(stacks) == 3 and all(sum(f in s for s in seen) == 1 for f in ("first_thread", "second_thread", "kernel_main")), stacks

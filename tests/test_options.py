@@ -169,7 +169,7 @@ def test_windows():
     """Of several spans, waits has what begins in one of them, timeline what has a part in one; --before makes each longer."""
     trace, _ = recording("6.12", 2)
     waits, told = upto_json("waits", "--json", trace)["waits"], upto_json("timeline", "--json", trace)["timeline"]
-    loads = [(c["entry_ns"], c["entry_ns"] + c["duration_ns"])
+    loads = [(c["start_ns"], c["start_ns"] + c["duration_ns"])
              for c in upto_json("calls", "--json", "--function", "do_init_module", "--depth", "1", trace)["calls"] if c["duration_ns"]]
     assert len(loads) > 2 and all(a[1] < b[0] for a, b in zip(loads, loads[1:])), loads
     kinds, counts = ",".join({r["kind"] for r in told}), []

@@ -230,7 +230,7 @@ def test_numbers():
     # on a fast host nothing takes a second
     assert set(UNITS) - {"G", "s"} <= units, units
     # a moment that is shown can be asked for: what is there is not left out
-    last = said("syscalls", "-o", "ns", trace()).split()[-1]
+    last = said("syscalls", "-o", "start_ns", trace()).split()[-1]
     assert rows("syscalls", "--from", last)[-1] == rows("syscalls")[-1]
     # --exact is for headings, too
     info = answer("info", "--json", trace())
@@ -267,7 +267,7 @@ def test_evil_names():
     first = {f["function"] for f in upto_json("first", "--json", path)["first"]}
     assert set(in_json.values()) <= first, sorted(first)
     call = upto_json("calls", "--json", "-n", "1", "-F", EVIL["left"], path)["calls"][0]
-    at = f"{call['entry_ns'] + call['duration_ns'] // 2}ns"
+    at = f"{call['start_ns'] + call['duration_ns'] // 2}ns"
     for command in (["top"], ["first"], ["tree", "--min", "0"], ["calls"], ["dump"], ["stack", "--at", at], ["calls", "-F", "colour*"]):
         text = run(UPTO_ASAN, *command, path).stdout
         text.decode()  # is UTF-8
@@ -299,6 +299,31 @@ def test_addresses():
     for command in ("top", "first", "ps", "syscalls", "tree"):
         big = [(k, v) for row in rows(command, "-n", "2000") for k, v in row.items() if isinstance(v, int) and abs(v) >> 53]
         assert not big, (command, big[:5])
+
+
+def test_ascii():
+    """Where the locale has no UTF-8, people get ASCII, in columns that still stand below each other; programs' JSON, and what the locale allows, are as ever."""
+    def answer(locale, *args):
+        # what tells the locale, one before the other
+        names = {"LC_ALL": None, "LC_CTYPE": None, "LANG": None, **locale}
+        env = {k: v for k, v in {**os.environ, **names}.items() if v is not None}
+        p = run(UPTO, *args, check=False, env=env)
+        return p.stdout, p.stderr
+
+    def likeness(text):
+        return re.sub("[▏▎▍▌]", "-", re.sub("[█▉▊▋]", "#", text.replace("µ", "u").replace("…", "...")))
+
+    for words in ["timeline"], ["why"], ["syscalls", "-n", "40"], ["calls", "-n", "40"], ["waits", "-n", "40"], ["info"], ["ps"]:
+        (shown, _), (plain, _) = answer({}, *words, trace()), answer({"LC_ALL": "C", "LANG": "en_US.UTF-8"}, *words, trace())
+        assert plain.isascii() and shown == answer({"LANG": "C.UTF-8"}, *words, trace())[0], words
+        # rows are as wide; where they were longer by dots, padding has made up for it
+        shown, plain = likeness(shown.decode()).splitlines(), plain.decode().splitlines()
+        assert [re.sub(" +", " ", a) for a in shown] == [re.sub(" +", " ", b) for b in plain], words
+        assert shown == plain or any("..." in line for line in shown), words
+    for option in "--help", "--json":
+        usual, c = answer({}, "top", option, trace())[0], answer({"LC_CTYPE": "POSIX"}, "top", option, trace())[0]
+        assert c == (usual if option == "--json" else likeness(usual.decode()).encode()), option
+    assert b"5u-?..." in answer({"LANG": "C"}, "info", "5µ-ü…")[1]
 
 
 def upto_lines(*args):

@@ -104,12 +104,12 @@ class Call:
 
     def moments(self):
         s = self.step
-        return {s["entry_ns"], s["entry_ns"] + s["duration_ns"]} if self.ended else {s["entry_ns"]}
+        return {s["start_ns"], s["start_ns"] + s["duration_ns"]} if self.ended else {s["start_ns"]}
 
     def key(self):
         s = self.step
         end = (s["duration_ns"], s["insns"], s["ns"], s["left"]) if self.ended else None
-        return s["function"], s["kind"], s["pid"], s["comm"], s["entry_ns"], end
+        return s["function"], s["kind"], s["pid"], s["comm"], s["start_ns"], end
 
 
 def flow(trace, *options):
@@ -121,7 +121,7 @@ def flow(trace, *options):
             continue
         stack = stacks[s["pid"], s["pid"] or s["cpu"]]
         if s["step"] == "leave":
-            same = [i for i, c in enumerate(stack) if all(c.step[k] == s[k] for k in ("function", "kind", "entry_ns"))]
+            same = [i for i, c in enumerate(stack) if all(c.step[k] == s[k] for k in ("function", "kind", "start_ns"))]
             # a call in which none is shown is one step, with the name that its thread had when it began
             stack[same[-1]].step = {**s, "comm": stack[same[-1]].step["comm"]}
             del stack[same[-1]:]
@@ -387,8 +387,8 @@ def part_of(smp, rng):
     """A span that begins in the middle of a call, of a function that is as likely as any other, and ends wherever it does."""
     name = rng.choice(sorted({c.name for c in base_flow(smp)}))
     call = rng.choice([c for c in base_flow(smp) if c.name == name])
-    start = call.step["entry_ns"] + rng.randint(0, int(min(call.duration, 1000000)))
-    start = min(start, max(c.step["entry_ns"] for c in base_flow(smp)))
+    start = call.step["start_ns"] + rng.randint(0, int(min(call.duration, 1000000)))
+    start = min(start, max(c.step["start_ns"] for c in base_flow(smp)))
     return ["--start", f"time:{start}ns", "--stop", f"time:{start + int(100000 * 50 ** rng.random())}ns"]
 
 
@@ -407,7 +407,7 @@ def test_middles(smp):
         once = thinned(f"middle-once-{smp}", trace, *first.split())
         check_filter(f"middle-filter-{smp}", once, flow(once), before, second)
         # what was left out before is known of all, and not of a part
-        part = thinned(f"middle-part-{smp}", once, "--start", f"time:{sorted(c.step['entry_ns'] for c in calls)[len(calls) // 2]}ns")
+        part = thinned(f"middle-part-{smp}", once, "--start", f"time:{sorted(c.step['start_ns'] for c in calls)[len(calls) // 2]}ns")
         assert sum(f["calls"] for f in top(part)["functions"]) <= len(flow(part)), (span, first)
         counts.append(len(calls))
     return str(counts)
@@ -699,7 +699,7 @@ def test_info():
     assert n > 10 and info["spans"] == [{key: int(info["meta"][f"span.{i + 1}.{key}"]) for key in ("start_ns", "stop_ns")} for i in range(n)]
     calls = upto_json("calls", "--json", "--function", FAULT, "--depth", "1", base(1))["calls"]
     assert all(a["stop_ns"] <= b["start_ns"] for a, b in zip(info["spans"], info["spans"][1:])), info["spans"]
-    assert {(s["start_ns"], s["stop_ns"]) for s in info["spans"]} <= {(c["entry_ns"], c["entry_ns"] + c["duration_ns"]) for c in calls}
+    assert {(s["start_ns"], s["stop_ns"]) for s in info["spans"]} <= {(c["start_ns"], c["start_ns"] + c["duration_ns"]) for c in calls}
     left_out = info["left_out"]
     assert left_out == {key.partition(".")[2]: int(value) for key, value in info["meta"].items() if key.startswith("left_out.")}
     assert 0 < left_out["duration"] < left_out["calls"] and sum(left_out.values()) == left_out["calls"] + left_out["duration"]

@@ -47,7 +47,7 @@ def test_calls():
     """Without thunks, the same calls at the same times; what thunks ran is their callers' own."""
     folded = answer("calls", "--json", "--function", "do_init_module", "-n", "1", trace())["calls"]
     full = answer("calls", "--json", "--thunks", "--function", "do_init_module", "-n", "1", trace())["calls"]
-    what = lambda c, depth: (c["function"], c["kind"], depth, c["entry_ns"], c["duration_ns"], c["insns"])
+    what = lambda c, depth: (c["function"], c["kind"], depth, c["start_ns"], c["duration_ns"], c["insns"])
     path, others = [], []
     for c in full:
         del path[c["depth"]:]

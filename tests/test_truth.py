@@ -360,7 +360,7 @@ def test_deterministic(version):
 def up_to_power_off(trace, *question):
     """What upto answers of all that came before the machine was asked to power off, which a replay does not see to its end."""
     last = [c for c in upto_json("syscalls", "--json", trace)["syscalls"] if c["name"] == "reboot"][-1]
-    return run(UPTO, *question, "--json", "--to", f"{last['ns']}ns", trace).stdout
+    return run(UPTO, *question, "--json", "--to", f"{last['start_ns']}ns", trace).stdout
 
 
 @pytest.mark.kernels

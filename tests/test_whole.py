@@ -281,7 +281,7 @@ def test_calls(version, smp):
         assert sum(c["self_insns"] for c in parts) == root["insns"], root
         assert sum(c["self_ns"] for c in parts) == root["ns"] <= root["duration_ns"], root
         assert all(0 <= c["self_insns"] <= c["insns"] <= root["insns"] and c["duration_ns"] < 1 << 62 for c in parts), root
-        assert [c["entry_ns"] for c in parts] == sorted(c["entry_ns"] for c in parts), root
+        assert [c["start_ns"] for c in parts] == sorted(c["start_ns"] for c in parts), root
         assert all(c["depth"] <= before["depth"] + 1 for before, c in zip(parts, parts[1:])), root
     # less deep, the same time: what is not shown is not the caller's own
     shallow = upto_json("calls", "--json", "--function", "do_sys_openat2", "--depth", "1", trace)["calls"]
@@ -309,9 +309,9 @@ def test_calls(version, smp):
     # the name that the thread had then, as its system calls tell
     names = collections.defaultdict(list)
     for call in upto_json("syscalls", "--json", "--name", "open,openat", trace)["syscalls"]:
-        names[call["pid"]].append((call["ns"], call["comm"]))
+        names[call["pid"]].append((call["start_ns"], call["comm"]))
     for root in (calls[i] for i in starts[:-1]):
-        told = [comm for ns, comm in names[root["pid"]] if ns <= root["entry_ns"]]
+        told = [comm for ns, comm in names[root["pid"]] if ns <= root["start_ns"]]
         assert told[-1:] in ([root["comm"]], []), (root, told[-1:])
     first, = upto_json("calls", "--json", "--function", "kernel_init", "--depth", "1", trace)["calls"]
     assert first["comm"] == "swapper/0" and first["pid"] == 1 and not first["left_out"], first
@@ -358,14 +358,14 @@ def test_endings():
     first = min(range(len(lines) - 20), key=lambda i: lines[i + 19][0] - lines[i][0])
     begin, end = lines[first][0], lines[first + 19][0] + 1
     steps = calls("--log", "--from", f"{begin}ns", "--to", f"{end}ns")
-    logged = [(s["entry_ns"], s["cpu"], s["pid"], s["text"]) for s in steps if s["step"] == "log"]
+    logged = [(s["start_ns"], s["cpu"], s["pid"], s["text"]) for s in steps if s["step"] == "log"]
     assert logged == [line for line in lines if begin <= line[0] < end] and len(logged) >= 20, (logged[:2], lines[first])
     # steps are in the order of time, the lines among them too
-    times = [s["entry_ns"] + s["duration_ns"] if s["step"] == "leave" else s["entry_ns"] for s in steps]
+    times = [s["start_ns"] + s["duration_ns"] if s["step"] == "leave" else s["start_ns"] for s in steps]
     assert times == sorted(times)
     stores = calls("--function", "vprintk_store", "--depth", "1")
     for ns, cpu, pid, text in logged:
-        assert any(c["pid"] == pid and c["entry_ns"] <= ns <= c["entry_ns"] + c["duration_ns"] for c in stores), (ns, text)
+        assert any(c["pid"] == pid and c["start_ns"] <= ns <= c["start_ns"] + c["duration_ns"] for c in stores), (ns, text)
 
 
 @pytest.mark.weight(8)
@@ -373,47 +373,47 @@ def test_flow():
     """All calls of a piece of time as they come: of one function those that are told of it alone; entries and exits in pairs."""
     trace, _ = recording("6.12", 2)
     calls = upto_json("calls", "--function", "vfs_read,do_exit", "--depth", "1", "--json", trace)["calls"]
-    begin, end = calls[20]["entry_ns"], calls[60]["entry_ns"]
-    want = {(c["function"], c["entry_ns"], c["duration_ns"], c["insns"], c["pid"]) for c in calls
-            if begin <= c["entry_ns"] and c["entry_ns"] + c["duration_ns"] < end and not c["unfinished"]}
+    begin, end = calls[20]["start_ns"], calls[60]["start_ns"]
+    want = {(c["function"], c["start_ns"], c["duration_ns"], c["insns"], c["pid"]) for c in calls
+            if begin <= c["start_ns"] and c["start_ns"] + c["duration_ns"] < end and not c["unfinished"]}
     steps = upto_json("calls", "--from", f"{begin}ns", "--to", f"{end}ns", "--json", trace)["calls"]
-    got = {(s["function"], s["entry_ns"], s["duration_ns"], s["insns"], s["pid"]) for s in steps
-           if s["step"] != "enter" and s["function"] in ("vfs_read", "do_exit") and s["entry_ns"] >= begin}
+    got = {(s["function"], s["start_ns"], s["duration_ns"], s["insns"], s["pid"]) for s in steps
+           if s["step"] != "enter" and s["function"] in ("vfs_read", "do_exit") and s["start_ns"] >= begin}
     assert want == got and len(want) > 20, (len(want), want ^ got)
-    times = [s["entry_ns"] + s["duration_ns"] if s["step"] == "leave" else s["entry_ns"] for s in steps]
+    times = [s["start_ns"] + s["duration_ns"] if s["step"] == "leave" else s["start_ns"] for s in steps]
     assert times == sorted(times)
     open_calls = collections.Counter()
     for s in steps:
         if s["step"] == "enter":
-            open_calls[s["pid"], s["function"], s["entry_ns"]] += 1
-        elif s["step"] == "leave" and s["entry_ns"] > begin:
-            open_calls[s["pid"], s["function"], s["entry_ns"]] -= 1
+            open_calls[s["pid"], s["function"], s["start_ns"]] += 1
+        elif s["step"] == "leave" and s["start_ns"] > begin:
+            open_calls[s["pid"], s["function"], s["start_ns"]] -= 1
     assert min(open_calls.values()) >= 0, open_calls.most_common()[-3:]
     quiet = upto_json("calls", "--from", f"{begin}ns", "--to", f"{end}ns", "--json", "--no-interrupts", trace)["calls"]
     assert not any(s["kind"] == "interrupt" for s in quiet) and len(quiet) < len(steps)
     # what is shown as one call may else be an entry and an exit, where an interrupt came between
-    ends = lambda some: [(s["function"], s["entry_ns"], s["duration_ns"]) for s in some if s["step"] != "enter"]
+    ends = lambda some: [(s["function"], s["start_ns"], s["duration_ns"]) for s in some if s["step"] != "enter"]
     assert ends(quiet) == ends(s for s in steps if not s["cuts_in"])
     one = upto_json("calls", "--from", f"{begin}ns", "--to", f"{end}ns", "--json", "--one-thread", trace)["calls"]
     assert ends(one) == ends(s for s in steps if s["pid"] == steps[0]["pid"]) and len(one) < len(steps), (one[:2], steps[:2])
     # a call that waits, with what ran meanwhile, each counted from the outermost that is seen of it
     waits = upto_json("calls", "--function", "pipe_read", "--depth", "1", "--json", trace)["calls"]
     nth = next(i for i, c in enumerate(waits) if c["duration_ns"] > 2 * c["ns"])
-    within = upto_json("calls", "--function", "pipe_read", "--from", f"{waits[nth]['entry_ns']}ns", "--pid", str(waits[nth]["pid"]), "--depth", "3",
+    within = upto_json("calls", "--function", "pipe_read", "--from", f"{waits[nth]['start_ns']}ns", "--pid", str(waits[nth]["pid"]), "--depth", "3",
                        "--all-threads", "--json", trace)["calls"]
     assert (within[-1]["step"], within[-1]["duration_ns"], within[-1]["depth"]) == ("leave", waits[nth]["duration_ns"], 0), within[-1]
     assert within[0]["depth"] == 0 and len({s["pid"] for s in within}) > 1 and max(s["depth"] for s in within) == 2
-    exit_ns = waits[nth]["entry_ns"] + waits[nth]["duration_ns"]
-    same = upto_json("calls", "--from", f"{waits[nth]['entry_ns']}ns", "--to", f"{exit_ns + 1}ns", "--depth", "3", "--json", trace)["calls"]
+    exit_ns = waits[nth]["start_ns"] + waits[nth]["duration_ns"]
+    same = upto_json("calls", "--from", f"{waits[nth]['start_ns']}ns", "--to", f"{exit_ns + 1}ns", "--depth", "3", "--json", trace)["calls"]
     at = same.index(within[0])
     assert same[at:at + len(within)] == within, (same[:2], within[:2])
     # one that is part of an interrupt is not cut out with those that cut in
     ticks = upto_json("calls", "--function", "handle_softirqs", "--all-threads", "--no-interrupts", "--json", trace)["calls"]
     assert ticks[-1]["function"] == "handle_softirqs" and not any(s["cuts_in"] for s in ticks), ticks[-1]
     # what one vCPU ran
-    cpus = [{(c["entry_ns"], c["pid"]) for c in upto_json("calls", "--function", "vfs_read", "--depth", "1", "--cpu", cpu, "--json", trace)["calls"]} for cpu in "01"]
+    cpus = [{(c["start_ns"], c["pid"]) for c in upto_json("calls", "--function", "vfs_read", "--depth", "1", "--cpu", cpu, "--json", trace)["calls"]} for cpu in "01"]
     assert all(cpus) and not cpus[0] & cpus[1]
-    assert cpus[0] | cpus[1] == {(c["entry_ns"], c["pid"]) for c in calls if c["function"] == "vfs_read"}
+    assert cpus[0] | cpus[1] == {(c["start_ns"], c["pid"]) for c in calls if c["function"] == "vfs_read"}
     letters = {}
     for line in run(UPTO, "calls", "--from", f"{begin}ns", "--to", f"{end}ns", trace).stdout.decode().splitlines()[1:]:
         m = re.match(r".{30} +\d +(\d+) (.)  ", line)

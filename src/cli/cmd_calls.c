@@ -223,7 +223,7 @@ static void print_json(struct printer *p, const struct thread *t, const struct c
 	printf("%s{\"function\":", p->any ? ",\n" : "\n");
 	p->any = true;
 	json_string(stdout, names_function(p->names, r->function));
-	printf(",\"depth\":%u,\"kind\":\"%s\",\"entry_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
+	printf(",\"depth\":%u,\"kind\":\"%s\",\"start_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
 	       ",\"insns\":%s,\"self_ns\":%" PRIu64 ",\"self_insns\":%s,\"unfinished\":%s,\"cpu\":%d,\"pid\":%d,\"comm\":",
 	       r->depth, frame_kind_name(r->kind), r->entry_ns, r->duration_ns, r->ns, json_insns(p, r->insns, insns),
 	       r->self_ns, json_insns(p, r->self_insns, self), r->unfinished ? "true" : "false", r->cpu, t ? t->pid : 0);
@@ -261,7 +261,7 @@ static void print_step_json(struct printer *p, const struct flow_step *f)
 	printf("%s{\"step\":\"%s\",\"function\":", p->any ? ",\n" : "\n", steps[f->kind]);
 	p->any = true;
 	json_string(stdout, names_function(p->names, f->function));
-	printf(",\"depth\":%u,\"kind\":\"%s\",\"cuts_in\":%s,\"entry_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
+	printf(",\"depth\":%u,\"kind\":\"%s\",\"cuts_in\":%s,\"start_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
 	       ",\"insns\":%s,\"cpu\":%d,\"pid\":%d,\"comm\":", f->depth, frame_kind_name(f->frame), f->cuts_in ? "true" : "false",
 	       f->entry_ns, f->duration_ns, f->ns, json_insns(p, f->insns, insns), f->cpu, f->thread ? f->thread->pid : 0);
 	json_string(stdout, comm_at(p, f->thread, f->kind == FLOW_LEAVE ? f->entry_ns + f->duration_ns : f->entry_ns));
@@ -330,7 +330,7 @@ static void put_step_text(struct printer *p, const struct flow_step *f)
 
 static void print_log_json(struct printer *p, const struct flow_step *f)
 {
-	printf("%s{\"step\":\"log\",\"entry_ns\":%" PRIu64 ",\"cpu\":%d,\"pid\":%d,\"comm\":", p->any ? ",\n" : "\n", f->entry_ns, f->cpu,
+	printf("%s{\"step\":\"log\",\"start_ns\":%" PRIu64 ",\"cpu\":%d,\"pid\":%d,\"comm\":", p->any ? ",\n" : "\n", f->entry_ns, f->cpu,
 	       f->thread ? f->thread->pid : 0);
 	p->any = true;
 	json_string(stdout, comm_at(p, f->thread, f->entry_ns));
@@ -566,7 +566,7 @@ static const struct term terms[] = {
 	{ "function", "what was called" },
 	{ "depth", "how far below the outermost call that is shown" },
 	{ "kind", "call, interrupt, syscall or signal: what the function was entered by; tail: the function above it ended in a jump there" },
-	{ "entry_ns", "guest time when it was entered" },
+	{ "start_ns", "guest time when it was entered" },
 	{ "duration_ns", "from entry to exit, also while other threads ran" },
 	{ "ns", "of that, what the thread itself ran, callees too" },
 	{ "insns", "instructions that it ran in that time" },

@@ -226,7 +226,7 @@ static const struct term terms[] = {
 	{ "shortest_ns, longest_ns", "of a call" },
 	{ "sub_ns, local_ns", "of the time, what callees and interrupts took; what the function itself ran" },
 	{ "subs", "its callees: function, count, total_ns; the one with the largest total first" },
-	{ "entry_ns, duration_ns", "with -c: when it was entered; how long it took, null: its exit was not seen" },
+	{ "start_ns, duration_ns", "with -c: when it was entered; how long it took, null: its exit was not seen" },
 	{ "pid, interrupt", "with -c: thread; whether it ran in an interrupt" },
 	{ "depth, tree", "with -c: levels below the first call of its tree; the tree's number" },
 	{ "cuts_in", "with -c: the tree began while another one had not ended" },

@@ -160,7 +160,7 @@ static void print_json(const struct stacks *s, const struct source_lines *source
 			json_address(stdout, place_in(stack, i));
 		else
 			printf("null");
-		printf(",\"entry_ns\":%" PRIu64, f->entry_ns);
+		printf(",\"start_ns\":%" PRIu64, f->entry_ns);
 		if (n && !lines[n - 1].inlined)
 			debug_print_json(&lines[n - 1]);
 		putchar('}');
@@ -316,7 +316,7 @@ static const struct term terms[] = {
 	{ "function", "name" },
 	{ "kind", "call, interrupt, syscall or signal: what the function was entered by; tail: its caller ended in a jump there, and has no address; inlined, with --debug" },
 	{ "address", "where in the function it is: where what it called will return to; a string" },
-	{ "entry_ns", "guest time when it was entered" },
+	{ "start_ns", "guest time when it was entered" },
 	{ "file, line", "with --debug: the source line of that place" },
 	{ 0 },
 };

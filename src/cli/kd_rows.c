@@ -82,7 +82,7 @@ static void print_json(struct kd_rows *rows, const struct kd_row *row)
 {
 	const struct kfi_call *c = &row->call;
 
-	printf("%s{\"entry_ns\":%" PRIu64, rows->shown ? ",\n" : "\n", c->entry_ns);
+	printf("%s{\"start_ns\":%" PRIu64, rows->shown ? ",\n" : "\n", c->entry_ns);
 	if (c->no_exit)
 		printf(",\"duration_ns\":null,\"local_ns\":null");
 	else

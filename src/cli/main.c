@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ascii_output.h"
 #include "commands.h"
 #include "config.h"
 #include "memory_limit.h"
@@ -134,6 +135,8 @@ static int answer(struct args *args)
 	struct error err = { .text = "" };
 	int r;
 
+	if (ascii_output_wanted() && !arg_if_any(args, "json"))
+		ascii_output(&stdout, STDOUT_FILENO);
 	if (arg(args, "help")) {
 		command_help(args->command);
 		return EXIT_OK;
@@ -243,8 +246,10 @@ int main(int argc, char **argv)
 	const struct command *program = argc ? find_program(argv[0]) : NULL;
 	int r = EXIT_USAGE, failed;
 
-	/* for the widths of characters; upto prints UTF-8 in every locale */
+	/* for the widths of characters */
 	setlocale(LC_CTYPE, "C.UTF-8");
+	if (ascii_output_wanted())
+		ascii_output(&stderr, STDERR_FILENO);
 	if (argc)
 		r = program ? run(program, argv + 1) : dispatch(argv + 1);
 	failed = terminal_finish();

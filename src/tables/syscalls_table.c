@@ -10,7 +10,7 @@
 enum { NS, INSNS, CPU, TASK, PID, TGID, COMM, ABI, NR, NAME, ARGS, CALL, PATH, RESULT, ERROR, DURATION, CPU_TIME };
 
 const struct column syscalls_columns[] = {
-	[NS] = { "ns", "TIME S", CELL_SECONDS, "guest time at entry, in seconds" },
+	[NS] = { "start_ns", "TIME S", CELL_SECONDS, "guest time at entry, in seconds" },
 	[INSNS] = { "insns", "INSNS", CELL_COUNT, "instructions that the vCPU had retired", .hidden = true },
 	[CPU] = { "cpu", "CPU", CELL_NUMBER, "vCPU at entry" },
 	[TASK] = { "task", "TASK", CELL_ADDRESS, "address of the caller's task_struct", .hidden = true },
