@@ -15,13 +15,26 @@
 #include "select_arg.h"
 #include "terminal.h"
 
-/* In the order of --help. */
+/* In the order of --help, by what one wants to do; a heading stands before the first of its commands. */
 static const struct command *const commands[] = {
-	&cmd_record, &cmd_boot, &cmd_top, &cmd_first, &cmd_syscalls, &cmd_ps, &cmd_tree, &cmd_calls, &cmd_stack, &cmd_timeline, &cmd_why, &cmd_waits, &cmd_log, &cmd_disk, &cmd_thin, &cmd_export, &cmd_dump, &cmd_info, &cmd_check, &cmd_symbols, &cmd_layout,
-	&cmd_kd, &cmd_addr2sym, &cmd_sym2addr, &cmd_import,
+	&cmd_boot, &cmd_record,
+	&cmd_timeline, &cmd_why, &cmd_waits, &cmd_disk, &cmd_log,
+	&cmd_top, &cmd_tree, &cmd_first,
+	&cmd_calls, &cmd_stack, &cmd_syscalls, &cmd_ps,
+	&cmd_info, &cmd_check, &cmd_thin, &cmd_symbols, &cmd_layout, &cmd_dump, &cmd_export, &cmd_import,
+	&cmd_kd, &cmd_addr2sym, &cmd_sym2addr,
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static const struct { const struct command *first; const char *heading; } tasks[] = {
+	{ &cmd_boot, "record a guest" },
+	{ &cmd_timeline, "my boot, or a unit of it, is slow; it panicked" },
+	{ &cmd_top, "which code costs the time" },
+	{ &cmd_calls, "what does this path do, and this process" },
+	{ &cmd_info, "traces, and what they know" },
+	{ &cmd_kd, "logs and configurations of Kernel Function Instrumentation (KFI, KFT)" },
+};
 
 static const struct command *find(const char *name)
 {
@@ -31,13 +44,22 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
+static void print_task(const struct command *first)
+{
+	for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++)
+		if (tasks[i].first == first)
+			printf("%s%s:\n", i ? "\n" : "", tasks[i].heading);
+}
+
 static void help(void)
 {
 	printf("usage: upto [--no-pager] COMMAND [options] …\n       upto TRACE\n\n"
 	       "What is this machine up to? Records every function call of a whole guest and answers questions about it.\n\n");
-	for (size_t i = 0; i < COMMANDS; i++)
+	for (size_t i = 0; i < COMMANDS; i++) {
+		print_task(commands[i]);
 		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-	printf("\n'upto help COMMAND' tells more, 'upto TRACE' what a trace holds. Start with: upto boot KERNEL INITRD, then: upto top trace.upto\n");
+	}
+	printf("\n'upto help COMMAND' tells more, 'upto TRACE' what a trace holds. Start with: upto boot KERNEL INITRD, then: upto timeline trace.upto\n");
 }
 
 static void print_word(const char *word, const char *more, const char *help, bool described)
@@ -107,6 +129,7 @@ static int man(const char *name)
 	for (size_t i = 0; i < COMMANDS; i++)
 		printf(".TP\n.BR upto\\-%s (1)\n%s\n", commands[i]->name, commands[i]->summary);
 	printf(".SH ENVIRONMENT\n.TP\n.B UPTO_PAGER, PAGER\nthe pager for output on a terminal; empty: none\n"
+	       ".TP\n.B LC_ALL, LC_CTYPE, LANG\nif the first of these that is set names a locale without UTF-8, what is printed for people is ASCII\n"
 	       MEMORY_LIMIT_MAN
 	       ".SH SEE ALSO\n.BR upto (5):\nthe trace file\n");
 	return EXIT_OK;

@@ -6,6 +6,58 @@
 #include "command.h"
 #include "tables/table.h"
 
+/* Options stand by what they are for. What is in none of these lists is the command's own. */
+enum option_group { GROUP_OWN, GROUP_TIME, GROUP_CALLS, GROUP_OUTPUT, OPTION_GROUPS };
+
+static const char *const group_headings[] = {
+	[GROUP_OWN] = "options", [GROUP_TIME] = "which part of the time", [GROUP_CALLS] = "which threads and calls", [GROUP_OUTPUT] = "how it is printed",
+};
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+	for (; *names; names++)
+		if (!strcmp(*names, name))
+			return true;
+	return false;
+}
+
+static enum option_group group_of(const struct option *o)
+{
+	static const char *const times[] = { "from", "to", "cpu", "at", "start", "stop", "every", "before", "limit", "keep", NULL };
+	static const char *const calls[] = { "pid", "comm", "min-duration", "max-duration", "no-interrupts", "only-interrupts", NULL };
+	static const char *const output[] = { "output", "json", "sort", "lines", "exact", "wide", "help", NULL };
+
+	/* of record, thin, layout and export: a file, and a format */
+	if (o->arg && (!strcmp(o->arg, "FILE") || !strcmp(o->arg, "kfi")))
+		return GROUP_OWN;
+	if (is_one_of(o->name, times))
+		return GROUP_TIME;
+	if (is_one_of(o->name, output))
+		return GROUP_OUTPUT;
+	return o->selects || o->rows || o->intervals || is_one_of(o->name, calls) ? GROUP_CALLS : GROUP_OWN;
+}
+
+/* Calls print() with each option of the group that --help lists, and heading() before the first. */
+static void for_group(const struct command *command, enum option_group group, void (*heading)(const char *text),
+		      void (*print)(const struct option *o))
+{
+	bool any = false;
+
+	for (const struct option *o = command->options; o->name; o++) {
+		if (o->means || group_of(o) != group)
+			continue;
+		if (!any)
+			heading(group_headings[group]);
+		any = true;
+		print(o);
+	}
+}
+
+static void print_heading(const char *text)
+{
+	printf("\n%s:\n", text);
+}
+
 static void print_option(const struct option *o)
 {
 	char left[64];
@@ -64,11 +116,10 @@ void command_columns(const struct command *command)
 
 void command_help(const struct command *command)
 {
-	printf("usage: upto %s [options] %s\n\n%s%s\n\noptions:\n", command->name, command->operands, command->summary,
+	printf("usage: upto %s [options] %s\n\n%s%s\n", command->name, command->operands, command->summary,
 	       command->summary[strlen(command->summary) - 1] == '?' ? "" : ".");
-	for (const struct option *o = command->options; o->name; o++)
-		if (!o->means)
-			print_option(o);
+	for (int i = 0; i < OPTION_GROUPS; i++)
+		for_group(command, (enum option_group)i, print_heading, print_option);
 	for (const struct legend *l = command->legends; l && l->heading; l++) {
 		putchar('\n');
 		print_legend(l);
@@ -92,6 +143,12 @@ static void roff(const char *text)
 			putchar(*text);
 		start = *text == '\n';
 	}
+}
+
+static void man_heading(const char *text)
+{
+	if (strcmp(text, group_headings[GROUP_OWN]) != 0)
+		printf(".SS %s\n", text);
 }
 
 static void man_option(const struct option *o)
@@ -142,9 +199,8 @@ void command_man(const struct command *command)
 	printf("\n.SH DESCRIPTION\n");
 	roff(command->description);
 	printf("\n.SH OPTIONS\n");
-	for (const struct option *o = command->options; o->name; o++)
-		if (!o->means)
-			man_option(o);
+	for (int i = 0; i < OPTION_GROUPS; i++)
+		for_group(command, (enum option_group)i, man_heading, man_option);
 	for (const struct legend *l = command->legends; l && l->heading; l++)
 		man_legend(l);
 	printf(".SH EXAMPLES\n.nf\n");
