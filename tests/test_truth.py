@@ -178,6 +178,85 @@ def backtrack(history, k, x):
     return only_a[::-1], only_b[::-1]
 
 
+def read_graph(path):
+    """Per PID, what function_graph wrote between the marks: [name, depth, microseconds] in the order of entry; None: it did not return there."""
+    calls, open_calls, inside = collections.defaultdict(list), collections.defaultdict(list), False
+    for line in open(path):
+        m = re.match(r" \d+\)\s+.*-(\d+)\s+\|(.{15})\|  (.*)$", line)
+        if not m:
+            continue
+        pid, what, took = int(m.group(1)), m.group(3).strip(), re.search(r"([\d.]+) us", m.group(2))
+        us = float(took.group(1)) if took else None
+        if what.startswith("/*"):
+            inside = "mark-begin" in what
+        elif what.startswith("}"):
+            if open_calls[pid]:
+                open_calls[pid].pop()[2] = us
+        elif inside:
+            call = [what.partition("(")[0], len(open_calls[pid]), us]
+            calls[pid].append(call)
+            if what.endswith("{"):
+                open_calls[pid].append(call)
+        elif what.endswith("{"):
+            open_calls[pid].append([None, 0, None])
+    return calls
+
+
+def calls_between_marks(trace, functions):
+    """The same of ours."""
+    calls, open_calls = collections.defaultdict(list), collections.defaultdict(list)
+    span = ["--from", "entry:tracing_mark_write", "--to", "entry:tracing_mark_write#2"]
+    for step in upto_json("calls", "--json", *span, "--functions", ",".join(functions), trace)["calls"]:
+        pid, took = step["pid"], step["duration_ns"]
+        if step["function"] not in functions:
+            continue  # what is there for others' sake
+        if step["step"] != "leave":
+            call = [step["function"], len(open_calls[pid]), took and took / 1000]
+            calls[pid].append(call)
+            if step["step"] == "enter":
+                open_calls[pid].append(call)
+        elif open_calls[pid] and open_calls[pid][-1][0] == step["function"]:
+            call = open_calls[pid].pop()
+            call[2] = took and took / 1000
+            assert step["left"] == ("died" if step["function"] == "do_exit" else "returned"), step
+    return calls
+
+
+@pytest.mark.qemus
+@pytest.mark.parametrize("version", [pytest.param("6.1", marks=pytest.mark.kernels), "6.12", pytest.param("7", marks=pytest.mark.kernels)])
+@pytest.mark.weight(20)
+def test_graph(version):
+    """
+    A guest that uses function_graph, and return probes: what they put in place of return addresses is followed, so calls are nested as the
+    tracer shows them, take as long and a little more, and returns match.
+    """
+    name = os.path.join(WORK, f"graph-{version}")
+    disk, trace = name + ".disk", name + ".upto"
+    record(trace, qemu_args(version, initrd(version, "graph"), disk=disk), "--deterministic")
+    folder = unpack_disk(disk, name)
+    check(trace)
+    returns = upto_json("check", "--json", trace)["returns"]
+    assert returns["unmatched_kernel"] <= 3, returns
+    functions = open(os.path.join(folder, "set_ftrace_filter")).read().split()
+    theirs, ours = read_graph(os.path.join(folder, "trace")), calls_between_marks(trace, functions)
+    compared, longer = 0, []
+    for pid, calls in theirs.items():
+        mine = ours[pid][-len(calls):] if pid == 1 else ours[pid]
+        n = min(len(calls), len(mine))
+        assert n and n >= len(calls) - 2, (pid, len(calls), len(mine))
+        assert [c[:2] for c in calls[:n]] == [c[:2] for c in mine[:n]], (pid, calls[:9], mine[:9])
+        longer += [b[2] - a[2] for a, b in zip(calls, mine) if a[2] and b[2]]
+        compared += n
+    # what the tracer does itself at entry and exit is within ours
+    longer.sort()
+    assert compared > 100 and 0 <= longer[0] and longer[-1] < 2, (compared, longer[:5], longer[-5:])
+    handlers = {f["function"]: f["calls"] for f in upto_json("top", "--json", "-n", "0", trace)["functions"]}
+    hits = sum(int(line.split()[1]) for line in open(os.path.join(folder, "kprobe_profile")))
+    assert handlers["return_to_handler"] > compared / 2 and handlers["arch_rethook_trampoline"] >= hits > 5, (handlers["return_to_handler"], hits)
+    os.unlink(trace)
+    return f"{compared} calls, {hits} return probes; longer by {longer[len(longer) // 2]:.1f} us, at most {longer[-1]:.1f}"
+
+
 @pytest.mark.qemus
 @pytest.mark.parametrize("version", [pytest.param("6.1", marks=pytest.mark.kernels), "6.12", "7"])
 @pytest.mark.weight(40)

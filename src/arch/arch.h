@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { RETURN_TRAMPOLINES = 4 };
+
 /* How a task goes on after a system call. */
 enum syscall_role {
 	SYSCALL_PLAIN,
@@ -39,6 +41,8 @@ struct arch {
 	uint64_t kernel_stack;                  /* THREAD_SIZE: size of a task's kernel stack, and its alignment */
 	const char *switch_function;            /* the function that changes from a task's kernel stack to the next one's */
 	const char *new_thread[2];              /* the function that new tasks return to first: its name, and its name in older kernels */
+	/* what the kernel's own tracers and probes put in place of a call's return address, by any of their names: control goes there, and then on */
+	const char *return_trampolines[RETURN_TRAMPOLINES];
 	uint64_t breakpoint;                    /* vector of the exception that a breakpoint instruction raises */
 	const char *(*interrupt_name)(uint64_t vector); /* of an exception; NULL: not known, or an interrupt */
 };

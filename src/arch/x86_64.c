@@ -11,6 +11,9 @@ static const struct syscall_abi abis[] = {
 	[X86_ABI_X32] = { "x32", 64, 4, x32_syscall_name, x32_syscall_args },
 };
 
+/* arch/x86/kernel/ftrace_64.S and ftrace_32.S; rethook.c since 6.1, kprobes/core.c by two names before */
+#define X86_RETURN_TRAMPOLINES { "return_to_handler", "arch_rethook_trampoline", "__kretprobe_trampoline", "kretprobe_trampoline" }
+
 const struct arch arch_x86_64 = {
 	.name = "x86_64",
 	.abis = abis,
@@ -19,6 +22,7 @@ const struct arch arch_x86_64 = {
 	.kernel_stack = 1 << 14,  /* arch/x86/include/asm/page_64_types.h */
 	.switch_function = "__switch_to_asm",  /* arch/x86/entry/entry_64.S */
 	.new_thread = { "ret_from_fork_asm", "ret_from_fork" }, /* likewise; the second before 6.5 */
+	.return_trampolines = X86_RETURN_TRAMPOLINES,
 	.breakpoint = 3, /* #BP */
 	.interrupt_name = x86_vector_name,
 };
@@ -31,6 +35,7 @@ const struct arch arch_i386 = {
 	.kernel_stack = 1 << 13,  /* arch/x86/include/asm/page_32_types.h */
 	.switch_function = "__switch_to_asm",  /* arch/x86/entry/entry_32.S */
 	.new_thread = { "ret_from_fork_asm", "ret_from_fork" }, /* likewise */
+	.return_trampolines = X86_RETURN_TRAMPOLINES,
 	.breakpoint = 3,
 	.interrupt_name = x86_vector_name,
 };

@@ -65,6 +65,8 @@ static void begin(struct replay *r, const struct reader *reader)
 	r->switches = names_find(names, reader->arch->switch_function);
 	for (unsigned i = 0; i < 2; i++)
 		r->new_thread[i] = names_find(names, reader->arch->new_thread[i]);
+	for (unsigned i = 0; i < RETURN_TRAMPOLINES; i++)
+		r->return_trampolines[i] = names_find(names, reader->arch->return_trampolines[i]);
 	r->lanes = xcalloc(vcpus, sizeof *r->lanes);
 	r->n_lanes = vcpus;
 	/* a phrase is known by its place in its vCPU's model */

@@ -19,15 +19,30 @@ static inline bool is_left(const struct replay *r, const struct frame *f, uint64
 	       same_stack(r, f->slot, slot);
 }
 
+/*
+ * function_graph (kernel/trace/fgraph.c) and return probes (kernel/trace/rethook.c) put a trampoline's address where a call's return address
+ * was. The call returns there, and the trampoline, once it has told of it, goes on to that return address: it stands in the stack as if the
+ * caller had called it.
+ */
+static bool is_trampoline(const struct replay *r, uint32_t function)
+{
+	for (size_t i = 0; i < RETURN_TRAMPOLINES; i++)
+		if (r->return_trampolines[i] == function)
+			return true;
+	return false;
+}
+
 static inline __attribute__((always_inline)) void call(struct replay *r, struct stack *stack, const struct event *e)
 {
-	struct place place;
+	struct place place = place_of(r, e->target);
 
+	/* a trampoline calls a place of its own, to replace the return address that this has pushed */
+	if (__builtin_expect(!is_start(place), 0) && is_trampoline(r, place.function))
+		return;
 	while (stack->depth && is_left(r, &stack->frames[stack->depth - 1], e->slot))
 		cut(r, stack, stack->depth - 1);
 	if (__builtin_expect(!stack->depth, 0))
 		push_base(r, stack, stack->place ? stack->place : e->from);
-	place = place_of(r, e->target);
 	if (__builtin_expect(place.at & IN_THUNK, 0)) {
 		thunk_calls_add(stack, e->slot, e->from);
 		return;
@@ -104,6 +119,11 @@ static void jump(struct replay *r, struct stack *stack, uint64_t addr, enum even
 		enter(r, stack, addr, place.function, at_start);
 		return;
 	}
+	t = top(stack);
+	if (!at_start && t->from == addr && is_trampoline(r, t->function)) {
+		pop_call(r, stack);
+		return;
+	}
 	t = find_tail(stack, place.function, &tails);
 	if (t)
 		cut_by(r, stack, (size_t)(t - stack->frames) + 1, FRAME_JUMPED);
@@ -144,6 +164,17 @@ static bool starts_thread(struct replay *r, struct stack *stack, uint64_t addr)
 	return first;
 }
 
+/* A call whose return address was replaced has returned: to a trampoline that will go on to it, or it was a retpoline's jump. */
+static void return_elsewhere(struct replay *r, struct stack *stack, const struct event *e, uint64_t from)
+{
+	struct place place = place_of(r, e->target);
+
+	if (is_start(place) && is_trampoline(r, place.function))
+		push_place(r, stack, FRAME_CALL, e->slot, from, SYSCALL_PLAIN, e->target, place);
+	else
+		jump(r, stack, e->target, e->kind);
+}
+
 /* A return that is not just the end of the top frame. Returns the stack that runs then. */
 static __attribute__((noinline)) struct stack *go_elsewhere(struct replay *r, struct stack *stack, const struct event *e)
 {
@@ -151,26 +182,26 @@ static __attribute__((noinline)) struct stack *go_elsewhere(struct replay *r, st
 	struct unmatched *u = &r->stacks->unmatched;
 	const struct frame *t = top(stack);
 	struct stack *other = i == stack->depth ? replay_switch_foreign(r, stack, e) : NULL;
-	uint64_t from;
+	uint64_t thunks;
 
 	if (other)
 		return other;
-	if (stack->thunk_calls.count && thunk_calls_return(stack, e->slot, &from)) {
+	if (stack->thunk_calls.count && thunk_calls_return(stack, e->slot, &thunks)) {
 		stack->began = true;
-		if (from != e->target)
+		if (thunks != e->target)
 			jump(r, stack, e->target, EVENT_JUMP_INDIRECT);
 		return stack;
 	}
 	if (i == stack->depth && t && frame_is_called(t) && t->from == e->target)
 		i--; /* it has moved to another stack meanwhile: error_entry in arch/x86/entry/entry_64.S */
 	if (i < stack->depth) {
-		bool right = stack->frames[i].from == e->target;
+		uint64_t from = stack->frames[i].from;
 
 		cut(r, stack, i + 1);
 		pop_call(r, stack);
 		stack->began = true;
-		if (!right) /* its return address was replaced: a retpoline's jump */
-			jump(r, stack, e->target, e->kind);
+		if (from != e->target)
+			return_elsewhere(r, stack, e, from);
 		return stack;
 	}
 	/* a call from before the gap returns: those that it had made did not */

@@ -36,7 +36,7 @@ struct replay {
 	size_t next_boot; /* number of the boot that is to begin next */
 	uint64_t task; /* that the event being replayed is of, and what it has mapped */
 	struct space_view *view;
-	uint32_t new_thread[2], switches; /* function numbers of arch.h's */
+	uint32_t new_thread[2], return_trampolines[RETURN_TRAMPOLINES], switches; /* function numbers of arch.h's */
 	uint32_t dead; /* function number of do_task_dead; UINT32_MAX: not known */
 };
 
