@@ -154,7 +154,7 @@ FAULTS = {
                      "counter", (0, 8100, 13), 1, "8100 ns passed awake, 8300 instructions retired"),
     # a guest that reboots, and nothing told of it: the reset, then returns of a kernel that has no names
     "reset": (lines() + [f"event 0 jump-indirect 8100 0 0 0xfe05b 0x7c00", "event 0 clock 8200 8200 0 0 0"],
-              "flow", (0, 8100, 13), 1, "control is in startup_64, and the next event is in [user]"),
+              "flow", (0, 8100, 13), 1, "control is in startup_64, and the next event is in [trampoline]"),
     # a system call of a 32-bit program, that led elsewhere than to where it was told to: what follows stands there
     "compat": (many(20, ("syscall", f"0 0x401000 {ENTRY} 20 0 0 0 0 0 0"), ("call", f"{STACK - 64} {READ + 0x10} {READ + 0x100}"),
                     ("syscall-return", "0 0 0x401000 0")),

@@ -14,10 +14,30 @@ struct open {
 	size_t next_free;   /* of those that are not in use: number of another one; 0: none */
 };
 
+/*
+ * The function that came for more than half of them; if none did, one that came often (the vote of Boyer and Moore). The first ones may be
+ * another's: faults before the kernel's own table of handlers, a driver that tries whether its interrupt comes at all.
+ */
+struct vote {
+	uint32_t function;
+	uint64_t lead;
+};
+
+static void vote(struct vote *v, uint32_t function)
+{
+	if (!v->lead)
+		v->function = function;
+	if (v->function == function)
+		v->lead++;
+	else
+		v->lead--;
+}
+
 struct interrupts_run {
 	const struct span *span;
 	uint32_t calls_actions; /* __handle_irq_event_percpu() calls what drivers asked for: kernel/irq/handle.c */
 	struct interrupt_sum sums[VECTORS];
+	struct vote entries[VECTORS], actions[VECTORS];
 	struct open *open;      /* by number; 0 stands for none */
 	size_t n_open, open_cap, free;
 	size_t left;            /* one whose frame was left: it is over, unless the frame is entered again at once */
@@ -81,14 +101,14 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	if (frame->kind == FRAME_INTERRUPT) {
 		if (frame->data || !is_counted(run, s, stack, frame))
 			return;
-		if (!run->sums[frame->role].count++)
-			run->sums[frame->role].entry = frame->function;
+		run->sums[frame->role].count++;
+		vote(&run->entries[frame->role], frame->function);
 		frame->data = (uint32_t)new_open(run, frame->role);
 	} else if (stack->depth > 1 && frame[-1].function == run->calls_actions && frame->kind == FRAME_CALL) {
 		const struct frame *interrupt = interrupt_of(stack);
 
-		if (interrupt && run->sums[interrupt->role].action == NO_FUNCTION)
-			run->sums[interrupt->role].action = frame->function;
+		if (interrupt)
+			vote(&run->actions[interrupt->role], frame->function);
 	}
 }
 
@@ -109,9 +129,13 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 static void collect(struct interrupts_run *run, struct interrupts *ret)
 {
 	ret->list = xcalloc(VECTORS, sizeof *ret->list);
-	for (unsigned i = 0; i < VECTORS; i++)
-		if (run->sums[i].count)
-			ret->list[ret->count++] = run->sums[i];
+	for (unsigned i = 0; i < VECTORS; i++) {
+		if (!run->sums[i].count)
+			continue;
+		run->sums[i].entry = run->entries[i].function;
+		run->sums[i].action = run->actions[i].function;
+		ret->list[ret->count++] = run->sums[i];
+	}
 }
 
 int interrupts_analyse(const struct session *session, const struct span *span,
@@ -125,8 +149,10 @@ int interrupts_analyse(const struct session *session, const struct span *span,
 	run->span = span;
 	run->calls_actions = names_find(session->names, "__handle_irq_event_percpu");
 	run->n_open = 1;
-	for (unsigned i = 0; i < VECTORS; i++)
-		run->sums[i] = (struct interrupt_sum){ .vector = i, .action = NO_FUNCTION };
+	for (unsigned i = 0; i < VECTORS; i++) {
+		run->sums[i] = (struct interrupt_sum){ .vector = i };
+		run->actions[i].function = NO_FUNCTION;
+	}
 	*ret = (struct interrupts){ 0 };
 	result = stacks_replay(&stacks, session, NULL, span->to_ns, &visitor, run, err);
 	if (run->left)

@@ -8,8 +8,8 @@
 
 struct interrupt_sum {
 	uint32_t vector;
-	uint32_t entry;       /* number of the function that it led to first */
-	uint32_t action;      /* number of the driver's function that the first of them was handed to; UINT32_MAX: none */
+	uint32_t entry;       /* number of the function that most of them led to first */
+	uint32_t action;      /* number of the driver's function that most of them were handed to; UINT32_MAX: none */
 	uint64_t count;
 	uint64_t finished;    /* of those, how many returned; what follows is of these */
 	uint64_t insns, ns;   /* from entry to return, with all that ran in it, also other interrupts */

@@ -161,7 +161,7 @@ const struct command cmd_top = {
 	.description = "Lists functions by self time: instructions and guest time spent in the function's own code, "
 		       "its callees' not counted. Halted time is nobody's and is told apart.\n"
 		       "Code without symbols is one row: of a program or library [busybox], of others [firmware], [decompressor],\n"
-		       "[kernel] (no function's), [user] (nothing told what was mapped there).\n"
+		       "[kernel] (no function's), [user] (nothing told what was mapped there), [trampoline] (where other vCPUs begin).\n"
 		       "Sums are of all calls, also where the trace, or what is chosen of it, has only those that took long, or those of some functions: "
 		       "so they are the same as of the whole. --functions and --not say which functions are shown. --pid and --comm say whose time it is: "
 		       "sums are of all that these threads ran. Total times are those of the calls that remain.\n"

@@ -14,6 +14,7 @@ static const char *const group_names[NAME_GROUPS] = {
 	[GROUP_KERNEL] = "[kernel]",
 	[GROUP_USER] = "[user]",
 	[GROUP_UNKNOWN] = "[unknown]",
+	[GROUP_TRAMPOLINE] = "[trampoline]",
 };
 
 /* Number the functions of a table. `known`: hash of a name, and which one of that name it is → number + 1. */
@@ -136,18 +137,18 @@ bool names_own_address(const struct names *n, uint32_t function, uint64_t *ret)
 	return false;
 }
 
-static enum name_group group_of(const struct boot *boot, uint64_t addr, uint64_t ns)
+enum { FIRMWARE_END = 1 << 20 }; /* what lies below is not overwritten by Linux: a BIOS also runs later */
+
+static enum name_group group_of(const struct boot *boot, uint64_t addr, uint64_t ns, uint32_t version)
 {
 	if (addr == 0)
 		return GROUP_UNKNOWN;
 	if (addr_is_kernel(addr))
 		return GROUP_KERNEL;
 	if (ns >= boot->kernel_ns)
-		return GROUP_USER;
+		return version || addr >= FIRMWARE_END ? GROUP_USER : GROUP_TRAMPOLINE;
 	return ns >= boot->decompressor_ns ? GROUP_DECOMPRESSOR : GROUP_FIRMWARE;
 }
-
-enum { FIRMWARE_END = 1 << 20 }; /* what lies below is not overwritten by Linux: a BIOS also runs later */
 
 /* Where in code that is not the kernel's own; no object: nowhere. */
 static struct code_place place_in_code(const struct names *n, const struct boot *boot, uint64_t addr, uint64_t ns, uint32_t version)
@@ -181,7 +182,7 @@ static struct place find_any_place(const struct names *n, uint64_t addr, uint64_
 	p = place_in_code(n, boot, addr, ns, version);
 	*ret_always = addr_is_kernel(addr) ? p.always : version && p.object && !is_outside(n, &p);
 	if (!p.object)
-		return (struct place){ .function = n->groups + group_of(boot, addr, ns), .at = IN_GROUP };
+		return (struct place){ .function = n->groups + group_of(boot, addr, ns, version), .at = IN_GROUP };
 	return (struct place){
 		.function = (uint32_t)n->n_own + code_number(&p),
 		.at = (p.index != SYMTAB_NONE && !p.offset ? AT_START : 0) |

@@ -23,6 +23,7 @@ enum name_group {
 	GROUP_KERNEL,       /* kernel addresses outside the kernel's image and its modules */
 	GROUP_USER,         /* the lower half, once the kernel runs, where nothing told of a mapping */
 	GROUP_UNKNOWN,      /* nothing told where control is */
+	GROUP_TRAMPOLINE,   /* below 1 MiB, once the kernel runs, outside of processes: where other vCPUs begin */
 	NAME_GROUPS,
 };
 

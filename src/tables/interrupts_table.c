@@ -15,7 +15,7 @@ const struct column interrupts_columns[] = {
 	[AVERAGE] = { "average_ns", "AVERAGE", CELL_DURATION, "time of one that returned" },
 	[LONGEST] = { "longest_ns", "LONGEST", CELL_DURATION, "the longest of them" },
 	[NAME] = { "function", "FUNCTION", CELL_TEXT, "where it leads to first; of exceptions also their name" },
-	[ACTION] = { "action", "ACTION", CELL_TEXT, "the driver's function that the first of them was handed to" },
+	[ACTION] = { "action", "ACTION", CELL_TEXT, "the driver's function that most of them were handed to" },
 	{ 0 },
 };
 
