@@ -11,6 +11,13 @@ from test_cli import COMMANDS, answer, fails, rows, tiny, trace
 from test_sources import multiboot, other_args
 
 
+def keeps_others(pattern, command, names, others):
+    """The answer is the one of the other names; one line tells of the one that is not there, and so does the status."""
+    p, want = run(UPTO, *command, *names, check=False), run(UPTO, *command, *others)
+    assert p.returncode == 1 and p.stdout == want.stdout and p.stdout, (command, names)
+    assert re.fullmatch(rf"upto: .*{pattern.removesuffix('$')}.*\n", p.stderr.decode()), p.stderr
+
+
 def said(*args, upto=UPTO):
     """What it prints on stdout, when all goes well and without a word on stderr."""
     p = run(upto, *args)
@@ -183,9 +190,13 @@ def test_functions_are_found():
     assert names("--module", "ext4,jbd2") == {n for n in everything if n.endswith(("[ext4]", "[jbd2]"))} == names("--module", "ext[4],jbd2")
     assert names("-F", "vfs_read", "--user") == set()
     for command in (["top"], ["calls"], ["dump"], ["first"], ["tree"]):
-        fails(1, r"no function vfs_raed in the trace; similar: vfs_read", *command, "-F", "do_sys_openat2,vfs_raed", trace(), upto=UPTO)
-        fails(1, r"no function nosuchthing\* in the trace$", *command, trace(), "vfs_read", "nosuchthing*", upto=UPTO)
-    fails(1, r"no module, program or library jbd in the trace; similar: jbd2", "top", "--module", "ext4,jbd", trace(), upto=UPTO)
+        fails(1, r"no function vfs_raed in the trace; similar: vfs_read", *command, "-F", "vfs_raed", trace(), upto=UPTO)
+        fails(1, r"no function nosuchthing\* in the trace$", *command, trace(), "nosuchthing*", "nosuchtoo", upto=UPTO)
+        # one name of several: the others are answered for
+        keeps_others(r"no function vfs_raed in the trace; similar: vfs_read", [*command, trace()], ["-F", "do_sys_openat2,vfs_raed"], ["-F", "do_sys_openat2"])
+        keeps_others(r"no function nosuchthing\* in the trace$", [*command, trace()], ["vfs_read", "nosuchthing*"], ["vfs_read"])
+    fails(1, r"no module, program or library jbd in the trace; similar: jbd2", "top", "--module", "jbd", trace(), upto=UPTO)
+    keeps_others(r"no module, program or library jbd in the trace; similar: jbd2", ["top", trace()], ["--module", "ext4,jbd"], ["--module", "ext4"])
     calls = upto_json("calls", "--json", trace(), "vfs_read", "do_sys_openat2", "--depth", "1")["calls"]
     assert len(calls) == sum(f["calls"] for f in operands), len(calls)
 
@@ -196,7 +207,8 @@ def test_system_calls_are_found():
         got = rows("syscalls", "--name", pattern)
         want = [c for c in calls if (wanted in c["name"] if wanted else c["name"].startswith("open") or c["name"] == "mount")]
         assert got == want and got, (pattern, len(got), len(want))
-    fails(2, r"no system call openatt; similar: openat", "syscalls", "--name", "openat,openatt", tiny())
+    fails(2, r"no system call openatt; similar: openat", "syscalls", "--name", "openatt", tiny())
+    keeps_others(r"no system call openatt; similar: openat", ["syscalls", trace()], ["--name", "openat,openatt"], ["--name", "openat"])
     fails(2, r"no system call xyz\*$", "syscalls", "--name", "xyz*", tiny())
 
 

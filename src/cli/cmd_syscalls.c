@@ -46,7 +46,7 @@ static int names_arg(const struct args *args, const struct arch *arch, bool **re
 	const char *list = arg(args, "name");
 
 	*ret = list ? xcalloc(all.count, sizeof **ret) : NULL;
-	return list ? name_list_mark(&all, &list, 1, *ret, err) : 0;
+	return list ? name_list_mark(&all, &list, 1, *ret, args->missed, err) : 0;
 }
 
 static bool is_marked(const struct arch *arch, const bool *names, const struct syscall_record *c)

@@ -72,6 +72,7 @@ struct args {
 	char *joined[OPTIONS_MAX];       /* memory of lists that were given more than once */
 	const char *operands[OPERANDS_MAX];
 	unsigned n_operands;
+	struct error *missed;    /* what one of several names is not, while the answer is of the others: printed behind it; never NULL */
 	bool tolerant;           /* of a trace whose events are damaged in parts, the others are asked about */
 	char **rest;             /* words behind --, NULL-terminated; NULL: there is no -- */
 };

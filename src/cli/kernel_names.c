@@ -105,7 +105,7 @@ static int find(const struct symtab *tab, const char *file, const struct asked_n
 	};
 	const char *names = asked->names;
 	bool *marks = xcalloc(tab->count + 1, sizeof *marks);
-	int result = name_list_mark(&all, &names, 1, marks, err);
+	int result = name_list_mark(&all, &names, 1, marks, NULL, err);
 
 	free(marks);
 	return result < 0 ? error_prefix(err, "%s", asked->where) : 0;

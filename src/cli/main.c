@@ -155,9 +155,10 @@ static int run_tolerant(struct args *args, struct error *err)
 
 static int answer(struct args *args)
 {
-	struct error err = { .text = "" };
+	struct error err = { .text = "" }, missed = { .text = "" };
 	int r;
 
+	args->missed = &missed;
 	if (ascii_output_wanted() && !arg_if_any(args, "json"))
 		ascii_output(&stdout, STDOUT_FILENO);
 	if (arg(args, "help")) {
@@ -173,6 +174,10 @@ static int answer(struct args *args)
 	else
 		r = run_tolerant(args, &err);
 	terminal_end_progress();
+	if (r == EXIT_OK && missed.text[0]) {
+		err = missed;
+		r = EXIT_FAILED;
+	}
 	if (r != EXIT_OK && err.text[0]) {
 		fflush(stdout);
 		complain(err.text);

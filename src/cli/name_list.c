@@ -81,29 +81,50 @@ static size_t first_length(const char *list)
 	return i;
 }
 
-static int mark_list(const struct name_list *all, const char *list, bool *marks, struct error *err)
+/* What came of the names of some lists. */
+struct marking {
+	bool any;               /* one of them is there */
+	bool misses;            /* … and one is not: */
+	struct error missing;   /* the first of those */
+};
+
+static int mark_list(const struct name_list *all, const char *list, bool *marks, struct marking *m, struct error *err)
 {
 	if (!list[strspn(list, ",")])
 		return error_set(err, "no %s is named: the list is empty", all->what);
-	if (mark_all(all, is_same, list, marks))
+	if (mark_all(all, is_same, list, marks)) {
+		m->any = true;
 		return 0;
+	}
 	while (*list) {
 		size_t len = first_length(list);
 		cleanup_free char *wanted = xstrndup(list, len);
 
-		/* a name may have characters of patterns in it: "operator*" */
-		if (len && !mark_all(all, is_same, wanted, marks) &&
-		    (!strpbrk(wanted, "*?[") || !mark_all(all, fits, wanted, marks)))
-			return no_such_name(all, wanted, err);
 		list += len + (list[len] == ',');
+		if (!len)
+			continue;
+		/* a name may have characters of patterns in it: "operator*" */
+		if (mark_all(all, is_same, wanted, marks) || (strpbrk(wanted, "*?[") && mark_all(all, fits, wanted, marks)))
+			m->any = true;
+		else if (!m->misses)
+			m->misses = no_such_name(all, wanted, &m->missing) < 0;
 	}
 	return 0;
 }
 
-int name_list_mark(const struct name_list *all, const char *const *lists, size_t n_lists, bool *marks, struct error *err)
+int name_list_mark(const struct name_list *all, const char *const *lists, size_t n_lists, bool *marks, struct error *missed, struct error *err)
 {
+	struct marking m = { 0 };
+
 	for (size_t i = 0; i < n_lists; i++)
-		if (lists[i] && mark_list(all, lists[i], marks, err) < 0)
+		if (lists[i] && mark_list(all, lists[i], marks, &m, err) < 0)
 			return -1;
-	return 0;
+	if (!m.misses)
+		return 0;
+	if (missed && m.any) {
+		*missed = m.missing;
+		return 0;
+	}
+	*err = m.missing;
+	return -1;
 }

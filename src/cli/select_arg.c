@@ -253,7 +253,7 @@ static int code_arg(const struct args *args, const struct names *names, struct s
 	if (!kernel && !user && !module)
 		return 0;
 	marks = new_marks(s, objects.count);
-	if (module && name_list_mark(&objects, &module, 1, marks, err) < 0)
+	if (module && name_list_mark(&objects, &module, 1, marks, NULL, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < objects.count; i++)
 		marks[i] = (!module || marks[i]) && (!kernel || names_is_kernel(names, i)) && (!user || names_is_user(names, i)) &&

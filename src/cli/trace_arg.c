@@ -281,7 +281,7 @@ static bool only_thunks(const struct names *names, const bool *marks, struct err
 	return any;
 }
 
-static int mark_functions(const char *const *lists, unsigned n, const struct names *names, bool **ret, struct error *err)
+static int mark_functions(const char *const *lists, unsigned n, const struct names *names, bool **ret, struct error *missed, struct error *err)
 {
 	const struct name_list all = {
 		.count = names_count(names), .at = function_at, .data = names, .what = "function", .where = " in the trace", .hint = FUNCTION_HINT,
@@ -289,7 +289,7 @@ static int mark_functions(const char *const *lists, unsigned n, const struct nam
 	bool *marks = xcalloc(all.count, sizeof *marks);
 
 	*ret = NULL;
-	if (name_list_mark(&all, lists, n, marks, err) < 0 || only_thunks(names, marks, err)) {
+	if (name_list_mark(&all, lists, n, marks, missed, err) < 0 || only_thunks(names, marks, err)) {
 		free(marks);
 		return -1;
 	}
@@ -299,7 +299,7 @@ static int mark_functions(const char *const *lists, unsigned n, const struct nam
 
 int functions_named(const char *list, const struct names *names, bool **ret, struct error *err)
 {
-	return mark_functions(&list, 1, names, ret, err);
+	return mark_functions(&list, 1, names, ret, NULL, err);
 }
 
 int functions_arg(const struct args *args, const struct names *names, bool **ret, struct error *err)
@@ -311,7 +311,7 @@ int functions_arg(const struct args *args, const struct names *names, bool **ret
 	*ret = NULL;
 	if (!lists[0] && args->n_operands < 2)
 		return 0;
-	return mark_functions(lists, args->n_operands, names, ret, err);
+	return mark_functions(lists, args->n_operands, names, ret, args->missed, err);
 }
 
 /* Take the marks from those functions that `marks` does not have, too. */
@@ -329,7 +329,7 @@ static int objects_arg(const struct args *args, const struct names *names, bool 
 	const char *module = arg(args, "module");
 
 	*ret = module ? xcalloc(all.count, sizeof **ret) : NULL;
-	return module ? name_list_mark(&all, &module, 1, *ret, err) : 0;
+	return module ? name_list_mark(&all, &module, 1, *ret, args->missed, err) : 0;
 }
 
 int only_arg(const struct args *args, const struct names *names, bool **ret, struct error *err)
