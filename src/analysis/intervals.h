@@ -12,20 +12,41 @@ struct intervals {
 	bool stop_jumps;        /* … as the function does not return */
 };
 
-/* Does one of them have a part of what lasts from there up to before end_ns? */
-static inline bool intervals_touch(const struct intervals *x, uint64_t start_ns, uint64_t end_ns)
+/* The number of the first of them that is not over at that time; count: all are. */
+static inline size_t intervals_find(const struct intervals *x, uint64_t ns)
 {
 	size_t low = 0, high = x->count;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (x->list[middle].stop_ns > start_ns)
+		if (x->list[middle].stop_ns > ns)
 			high = middle;
 		else
 			low = middle + 1;
 	}
-	return !x->count || (low < x->count && x->list[low].start_ns < end_ns);
+	return low;
+}
+
+/* Does one of them have a part of what lasts from there up to before end_ns? */
+static inline bool intervals_touch(const struct intervals *x, uint64_t start_ns, uint64_t end_ns)
+{
+	size_t i = intervals_find(x, start_ns);
+
+	return !x->count || (i < x->count && x->list[i].start_ns < end_ns);
+}
+
+/* How much of that time they have. */
+static inline uint64_t intervals_overlap(const struct intervals *x, uint64_t start_ns, uint64_t end_ns)
+{
+	uint64_t sum = x->count ? 0 : end_ns - start_ns;
+
+	for (size_t i = intervals_find(x, start_ns); i < x->count && x->list[i].start_ns < end_ns; i++) {
+		const struct kept_span *s = &x->list[i];
+
+		sum += (s->stop_ns < end_ns ? s->stop_ns : end_ns) - (s->start_ns > start_ns ? s->start_ns : start_ns);
+	}
+	return sum;
 }
 
 static inline bool intervals_have(const struct intervals *x, uint64_t ns)

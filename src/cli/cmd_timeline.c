@@ -166,6 +166,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	struct view view = { .table = &table, .trace = t };
 	struct buf heading = { 0 };
 	struct timeline_choice choice;
+	struct intervals recorded = { 0 };
 	bool *chosen = NULL;
 	int r;
 
@@ -176,6 +177,8 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 		choice.chosen = chosen = choose(h, asked->filter);
 		choice.min_ns = 0;
 	}
+	recorded.count = thinned_spans(&t->reader->meta, &recorded.list);
+	choice.recorded = &recorded;
 	timeline_table_init(&table, h, &t->threads, &choice);
 	if (!choice.any_kind) {
 		put_spans(&heading, t->reader);
@@ -189,6 +192,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	r = view_print(&view, args, err);
 	buf_free(&heading);
 	table_deinit(&table);
+	free(recorded.list);
 	free(chosen);
 	return r;
 }

@@ -8,6 +8,9 @@
 
 #include "recorder.h"
 
+/* Where firmware and boot loaders enter a bzImage: Documentation/arch/x86/boot.rst, code32_start. */
+enum { CODE32_START = 0x100000 };
+
 /*
  * A boot has begun at that time; later events are of it. `loaded`: by a kernel, which has brought the next one into memory,
  * so that no firmware runs. Called in the thread of the vCPU that boots, while no other executes.

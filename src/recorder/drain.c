@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "boot.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "flight.h"
@@ -260,9 +261,6 @@ static inline const uint64_t *fill_event(struct event *e, struct stream *s, cons
 	}
 	return e->args + event_n_args(e->kind);
 }
-
-/* Where firmware and boot loaders enter a bzImage: Documentation/arch/x86/boot.rst, code32_start. */
-enum { CODE32_START = 0x100000 };
 
 /* Of the boot that was under way then; true the first time. */
 static bool decompressor_begins(uint64_t insns, size_t *ret_boot)

@@ -812,6 +812,14 @@ static void look_around(struct work *w)
 		look_for_efi_program(w->addr);
 }
 
+/* Where all is recorded, the jump there tells (drain.c). */
+static void look_for_decompressor(const struct work *w)
+{
+	if (w->addr == CODE32_START && w->watches != WATCH_EVENTS && !kernel_found(&recorder.kernel) &&
+	    pthread_equal(pthread_self(), recorder.boot_thread))
+		drain_decompressor(vcpu_get(0)->live->insns, watch_clock(0));
+}
+
 static void translate(struct work *w)
 {
 	const struct hook *hook;
@@ -831,6 +839,7 @@ static void translate(struct work *w)
 		objects_look(addr);
 	hook = kernel_found(&recorder.kernel) ? kernel_hook_at(&recorder.kernel, addr) : NULL;
 	w->watches = waiting_watches(addr, w->end, hook);
+	look_for_decompressor(w);
 	w->function = function_at_start(w);
 	w->block = NULL;
 	if (w->watches != WATCH_STATE && !keep_block(w)) {

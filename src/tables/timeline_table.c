@@ -15,8 +15,8 @@ enum {
 const struct column timeline_columns[] = {
 	[START] = { "start_ns", "TIME S", CELL_SECONDS, "guest time when it began, in seconds" },
 	[TOOK] = { "duration_ns", "TOOK", CELL_DURATION, "how long it was" },
-	[CPU_NS] = { "cpu_ns", "ON CPU", CELL_DURATION, "of that, how long its thread ran; of phases and levels: how long vCPUs ran" },
-	[WAIT_NS] = { "wait_ns", "WAITED", CELL_DURATION, "the rest: its thread was asleep, or others had the CPU" },
+	[CPU_NS] = { "cpu_ns", "ON CPU", CELL_DURATION, "of that, how long its thread ran; of phases and levels: how long vCPUs ran; none: it was not recorded" },
+	[WAIT_NS] = { "wait_ns", "WAITED", CELL_DURATION, "the rest of what was recorded of it: its thread was asleep, or others had the CPU" },
 	[BAR] = { "bar", "", CELL_TEXT, "where it lies in the time that is shown" },
 	[NAME] = { "name", "WHAT", CELL_TEXT, "what was done, set in below what it is a part of" },
 	[RESULT] = { "result", "RESULT", CELL_NUMBER, "what its function returned: initcalls, probes, mounts and firmware files" },
@@ -93,20 +93,29 @@ static struct cell pid_cell(const struct rows *r, const struct span_of *x)
 	return t ? cell_pid(t->pid) : cell_none();
 }
 
+/* How it was spent, as far as it was recorded. */
+static struct cell spent_cell(const struct rows *r, const struct span_of *x, unsigned column)
+{
+	const struct intervals *recorded = r->choice.recorded;
+	uint64_t known = intervals_overlap(recorded, x->start_ns, x->end_ns);
+
+	if (!intervals_touch(recorded, x->start_ns, x->end_ns + (x->end_ns == x->start_ns)))
+		return cell_none();
+	return cell_duration(column == CPU_NS ? x->cpu_ns : known > x->cpu_ns ? known - x->cpu_ns : 0);
+}
+
 static struct cell span_cell(const struct rows *r, const struct row *row, unsigned column, struct buf *scratch)
 {
 	const struct span_of *x = &r->history->spans[row->span];
-	uint64_t took = x->end_ns - x->start_ns;
 
 	switch (column) {
 	case START:
 		return cell_seconds(x->start_ns);
 	case TOOK:
-		return cell_duration(took);
+		return cell_duration(x->end_ns - x->start_ns);
 	case CPU_NS:
-		return cell_duration(x->cpu_ns);
 	case WAIT_NS:
-		return cell_duration(took > x->cpu_ns ? took - x->cpu_ns : 0);
+		return spent_cell(r, x, column);
 	case BAR:
 		return bar_cell(r, x, scratch);
 	case NAME:

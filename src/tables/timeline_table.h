@@ -19,6 +19,7 @@ struct timeline_choice {
 	const bool *chosen;     /* marks by number: these, and in the tree what they are a part of; NULL: all */
 	struct span span;       /* of guest time: with a part in it … */
 	const struct intervals *intervals; /* … and in one of these */
+	const struct intervals *recorded;  /* what the trace has; of the rest nothing is known but when it was */
 	unsigned bar_width;     /* letters of the bars */
 	unsigned others;        /* how many of those that had the CPU are named, up to HISTORY_HOT */
 };
