@@ -2,10 +2,12 @@
 """How the guest's life ended, and what its kernel complained of: said by record, info, timeline and why; and moments by name."""
 import os
 import re
+import subprocess
+import time
 
 import pytest
 
-from guest import UPTO, WORK, initrd, once_a_run, qemu_args, record, run, upto_json
+from guest import UPTO, WORK, check, initrd, once_a_run, qemu_args, record, run, upto_json
 from test_code import recording
 
 PANIC = "Kernel panic - not syncing: sysrq triggered crash"
@@ -67,6 +69,34 @@ def test_flight():
         inside = r["end_ns"] > span["start_ns"] or r["end_ns"] == r["start_ns"] == span["start_ns"]
         assert (r["cpu_ns"] is not None) == (r["wait_ns"] is not None) == inside, r
         assert not inside or r["cpu_ns"] + r["wait_ns"] <= max(recorded, 1.1 * 50e6), (r, recorded)
+    os.unlink(trace)
+
+
+@pytest.mark.weight(12)
+def test_hangs():
+    """A guest that waits for what never comes, until somebody gives up: since when no process runs, which there are, and where each waits."""
+    trace = os.path.join(WORK, "ending-hangs.upto")
+    p = subprocess.Popen([UPTO, "record", "-f", "-o", trace, "--", *qemu_args("6.12", initrd("6.12", "hangs"), whole=True)],
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for line in p.stdout:
+        if b"waits" in line:
+            break
+    time.sleep(4)
+    p.terminate()
+    said = p.communicate()[1].decode(errors="replace")
+    ending, _, words = ended(trace, said)
+    quiet = ending["quiet_ns"]
+    cat = next(r for r in upto_json("ps", "--json", trace)["processes"] if r["comm"] == "cat")
+    assert ending["how"] == "stopped" and quiet and ending["ns"] - quiet > 1e9, ending
+    assert words.endswith(f"no process ran since {quiet // 1000 / 1e6:.6f} s: init (1), cat ({cat['pid']}) wait"), words
+    assert f"see: upto stack --at end {trace}\n" in said and f"see: upto stack --at end {trace}\n" in run(UPTO, "timeline", trace).stdout.decode()
+    # the last that a process did was to call the kernel: that call did not return
+    last = [c for c in upto_json("syscalls", "--json", trace)["syscalls"] if c["duration_ns"] is None]
+    assert {(c["comm"], c["name"]) for c in last} == {("init", "wait4"), ("cat", "open")} or last[-1]["comm"] == "cat", last
+    assert 0 < quiet - last[-1]["start_ns"] < 50e6, (quiet, last[-1])
+    waits = {s["comm"]: {f["function"] for f in s["frames"]} for s in upto_json("stack", "--json", "--at", "end", trace)["stacks"]}
+    assert "do_wait" in waits["init"] and "fifo_open" in waits["cat"], (waits["init"], waits["cat"])
+    check(trace)
     os.unlink(trace)
 
 

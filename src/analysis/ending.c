@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "quiet.h"
 
 const char *ending_how_name(enum ending_how how)
 {
@@ -94,7 +95,7 @@ void ending_find(const struct reader *r, const struct kernel_log *log, struct en
 {
 	size_t cap = 0, last_boot = r->boots.count - 1;
 
-	*ret = (struct ending){ 0 };
+	*ret = (struct ending){ .quiet_ns = UINT64_MAX };
 	for (size_t i = 0; i < log->count; i++) {
 		const struct log_line *line = &log->lines[i];
 		enum trouble_kind kind = line->facility ? TROUBLE_NONE : trouble_of(line->text); /* programs may write anything */
@@ -111,6 +112,11 @@ void ending_find(const struct reader *r, const struct kernel_log *log, struct en
 		return;
 	ret->how = !r->ended || r->cut_why ? ENDED_CUT : log->count ? ENDED_STOPPED : ENDED_UNKNOWN;
 	ret->ns = end_ns(r);
+}
+
+int ending_find_quiet(const struct session *s, struct ending *e, struct error *err)
+{
+	return e->how == ENDED_STOPPED || e->how == ENDED_CUT ? quiet_since(s, e->ns, &e->quiet_ns, err) : 0;
 }
 
 void ending_deinit(struct ending *e)
@@ -136,6 +142,26 @@ static void put_who(const struct ending *e, const struct threads *threads, const
 		buf_printf(out, "%s%s (%d)", before, task->comm, task->pid);
 }
 
+/* ": init (1), cat (118)": the processes that are there. */
+static void put_processes(const struct ending *e, const struct threads *threads, struct buf *out)
+{
+	enum { NAMED = 4 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < threads->count; i++) {
+		const struct thread *t = &threads->list[i];
+
+		if (t->end_ns < e->ns || t->start_ns > e->ns || t->pid != t->tgid || (t->kernel && t->pid != 1))
+			continue;
+		if (n++ < NAMED)
+			buf_printf(out, "%s%s (%d)", n == 1 ? ": " : ", ", threads_comm(threads, t, e->ns), t->pid);
+	}
+	if (n > NAMED)
+		buf_printf(out, ", %zu more", n - NAMED);
+	if (n)
+		buf_printf(out, n == 1 ? " waits" : " wait");
+}
+
 void ending_put(const struct ending *e, const struct threads *threads, struct buf *out)
 {
 	static const char *const words[ENDINGS] = {
@@ -148,6 +174,10 @@ void ending_put(const struct ending *e, const struct threads *threads, struct bu
 		put_who(e, threads, " by ", out);
 	if (e->how)
 		buf_printf(out, ", at %" PRIu64 ".%06" PRIu64 " s", e->ns / 1000000000, e->ns % 1000000000 / 1000);
+	if (e->quiet_ns != UINT64_MAX) {
+		buf_printf(out, "; no process ran since %" PRIu64 ".%06" PRIu64 " s", e->quiet_ns / 1000000000, e->quiet_ns % 1000000000 / 1000);
+		put_processes(e, threads, out);
+	}
 	if (e->how != ENDED_PANIC)
 		return;
 	put_who(e, threads, " in ", out);

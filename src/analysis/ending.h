@@ -4,7 +4,7 @@
 #define UPTO_ANALYSIS_ENDING_H
 
 #include "kernel_log.h"
-#include "replay/threads.h"
+#include "replay/session.h"
 
 enum ending_how {
 	ENDED_UNKNOWN,    /* nothing tells: the trace has no log */
@@ -35,6 +35,7 @@ struct ending {
 	uint64_t ns;         /* when that was decided: of STOPPED and CUT, where the trace ends */
 	uint64_t task;       /* task_struct that did it; 0: not known, or nobody's deed */
 	const char *text;    /* the line of the log that tells; NULL: none does */
+	uint64_t quiet_ns;   /* of STOPPED and CUT: no process ran from then on (quiet.h); UINT64_MAX: that is not so, or not known */
 	struct trouble *troubles; /* in the log's order */
 	size_t n_troubles;
 };
@@ -43,8 +44,11 @@ struct ending {
 const char *ending_how_name(enum ending_how how);
 const char *trouble_name(enum trouble_kind kind);
 
-/* The log must outlive *ret. Of a guest that booted several times, how is that of the last boot. */
+/* The log must outlive *ret. Of a guest that booted several times, how is that of the last boot. quiet_ns is UINT64_MAX: see ending_find_quiet(). */
 void ending_find(const struct reader *r, const struct kernel_log *log, struct ending *ret);
+
+/* Sets quiet_ns, for which the trace's end is read. */
+int ending_find_quiet(const struct session *s, struct ending *e, struct error *err);
 void ending_deinit(struct ending *e);
 
 /* The first panic; NULL: there was none. */

@@ -76,9 +76,14 @@ static void put_ending(struct buf *out, const struct trace_arg *t, const struct 
 {
 	struct buf text = { 0 };
 
-	ending_note(t, &h->facts, &text);
+	const char *moment = ending_note(t, &h->facts, &text);
+
 	if (text.len)
 		buf_printf(out, "\n# ended: %.*s", (int)text.len, (char *)text.data);
+	if (moment) {
+		buf_printf(out, "\n#   see: upto stack --at %s ", moment);
+		terminal_escape(out, t->reader->path);
+	}
 	buf_free(&text);
 }
 

@@ -8,14 +8,17 @@
 #include "json.h"
 #include "terminal.h"
 
-void ending_note(const struct trace_arg *t, const struct facts *facts, struct buf *out)
+const char *ending_note(const struct trace_arg *t, const struct facts *facts, struct buf *out)
 {
 	struct buf text = { 0 }, troubles = { 0 };
+	const char *moment;
 	struct kernel_log log;
+	struct error ignored;
 	struct ending e;
 
 	kernel_log_init(&log, facts, &t->reader->boots);
 	ending_find(t->reader, &log, &e);
+	ending_find_quiet(&t->session, &e, &ignored); /* what cannot be read is not known */
 	if (e.how)
 		ending_put(&e, &t->threads, &text);
 	ending_put_troubles(&e, &troubles);
@@ -23,10 +26,12 @@ void ending_note(const struct trace_arg *t, const struct facts *facts, struct bu
 		buf_printf(&text, "%son the way %.*s", text.len ? "; " : "", (int)troubles.len, (char *)troubles.data);
 	buf_put_u8(&text, 0);
 	terminal_escape(out, (char *)text.data);
+	moment = e.how == ENDED_PANIC ? "panic" : e.quiet_ns != UINT64_MAX ? "end" : NULL;
 	ending_deinit(&e);
 	kernel_log_deinit(&log);
 	buf_free(&troubles);
 	buf_free(&text);
+	return moment;
 }
 
 static void put_who(const struct trace_arg *t, uint64_t task, uint64_t ns)
@@ -56,11 +61,17 @@ static void put_text(const char *text)
 void ending_note_json(const struct trace_arg *t, const struct facts *facts)
 {
 	struct kernel_log log;
+	struct error ignored;
 	struct ending e;
 
 	kernel_log_init(&log, facts, &t->reader->boots);
 	ending_find(t->reader, &log, &e);
+	ending_find_quiet(&t->session, &e, &ignored);
 	printf("\"ending\":{\"how\":\"%s\",\"ns\":%" PRIu64, ending_how_name(e.how), e.ns);
+	if (e.quiet_ns == UINT64_MAX)
+		printf(",\"quiet_ns\":null");
+	else
+		printf(",\"quiet_ns\":%" PRIu64, e.quiet_ns);
 	put_who(t, e.task, e.ns);
 	put_text(e.text);
 	printf(",\"troubles\":[");

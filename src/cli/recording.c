@@ -392,15 +392,18 @@ static void tell_ending(const struct recording *rec)
 {
 	struct buf text = { 0 };
 	struct facts facts = { 0 };
+	const char *moment = NULL;
 	struct trace_arg t;
 	struct error ignored;
 
 	if (open_trace(rec->output, &t, &ignored) < 0)
 		return;
 	if (facts_read(t.reader, &facts, &ignored) == 0)
-		ending_note(&t, &facts, &text);
+		moment = ending_note(&t, &facts, &text);
 	if (text.len)
 		fprintf(stderr, "upto: %s: ended: %.*s\n", rec->output, (int)text.len, (char *)text.data);
+	if (moment)
+		fprintf(stderr, "see: upto stack --at %s %s\n", moment, rec->output);
 	facts_deinit(&facts);
 	buf_free(&text);
 	trace_arg_close(&t);
