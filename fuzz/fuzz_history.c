@@ -66,8 +66,8 @@ static void use(const struct history *h, const struct names *names, const struct
 		must(sum == m.ns - 3);
 		why_deinit(&why);
 	}
-	milestone_default(h, names, threads, &m);
-	milestone_find(h, names, threads, "name", &m);
+	milestone_default(h, names, threads, &SPAN_ALL, &m);
+	milestone_find(h, names, threads, "name", &SPAN_ALL, &m);
 	milestone_at(h, h->end_ns / 2, &m);
 	history_encode(h, &again);
 	buf_free(&again);

@@ -119,6 +119,22 @@ def check_history(trace, start):
         assert link["start_ns"] == at < link["end_ns"] and link["kind"] != "unknown", link
         at = link["end_ns"]
     assert at == why["until_ns"] and at - start == why["total_ns"] == sum(c["ns"] for c in why["causes"])
+    check_choice(trace, start, why)
+
+
+def check_choice(trace, start, why):
+    """--boot: each boot for itself, as --from and --to would choose it; a moment by name is that of the boot."""
+    assert {**upto_json("why", "--json", "--boot", "2", trace)} == why
+    first = upto_json("why", "--json", "--boot", "1", trace)
+    assert first["until_ns"] == first["total_ns"] < start and "restart" in first["until"], first["until"]
+    inits = [upto_json("why", "--json", "--boot", n, "--until", "init", trace)["until_ns"] for n in ("1", "2")]
+    assert 0 < inits[0] < start < inits[1], inits
+    for command in (["top", "-n", "0"], ["log"], ["first", "-n", "0"], ["syscalls"], ["ps"], ["timeline"], ["waits"]):
+        for n, time in ("1", ["--to", f"{start}ns"]), ("2", ["--from", f"{start}ns"]):
+            mine, theirs = ([v for k, v in upto_json(*command, "--json", *options, trace).items()] for options in (["--boot", n], time))
+            assert mine == theirs and mine[-1], (command, n)
+    p = run(UPTO, "log", "--boot", "3", trace, check=False)
+    assert p.returncode == 1 and p.stderr.endswith(b"--boot 3: the trace has 2 boots, which are counted from 1 on\n"), p.stderr
 
 
 @pytest.mark.qemus

@@ -20,13 +20,18 @@ static bool put(struct milestone *ret, uint32_t thread, uint64_t ns, const char 
 	return true;
 }
 
+static bool is_within(const struct span *span, uint64_t ns)
+{
+	return ns >= span->from_ns && ns < span->to_ns;
+}
+
 /* The last request for power-off or restart. */
-static bool find_shutdown(const struct history *h, struct milestone *ret)
+static bool find_shutdown(const struct history *h, const struct span *within, struct milestone *ret)
 {
 	bool found = false;
 
 	for (size_t i = 0; i < h->n_spans; i++)
-		if (h->spans[i].kind == SPAN_SHUTDOWN && h->spans[i].thread != HISTORY_NONE)
+		if (h->spans[i].kind == SPAN_SHUTDOWN && h->spans[i].thread != HISTORY_NONE && is_within(within, h->spans[i].start_ns))
 			found = put(ret, h->spans[i].thread, h->spans[i].start_ns, "the request for power-off or restart");
 	return found;
 }
@@ -41,26 +46,30 @@ static bool is_login(const char *exe)
 	return false;
 }
 
-static bool find_login(const struct threads *threads, struct milestone *ret)
-{
-	for (size_t i = 0; i < threads->n_programs; i++)
-		if (!threads->programs[i].kernel && is_login(threads->programs[i].exe))
-			return put(ret, threads->programs[i].thread, threads->programs[i].start_ns, "the login prompt");
-	return false;
-}
-
-static bool find_init(const struct threads *threads, struct milestone *ret)
+static bool find_login(const struct threads *threads, const struct span *within, struct milestone *ret)
 {
 	for (size_t i = 0; i < threads->n_programs; i++) {
 		const struct program *p = &threads->programs[i];
 
-		if (!p->kernel && threads->list[p->thread].pid == 1)
+		if (!p->kernel && is_login(p->exe) && is_within(within, p->start_ns))
+			return put(ret, p->thread, p->start_ns, "the login prompt");
+	}
+	return false;
+}
+
+static bool find_init(const struct threads *threads, const struct span *within, struct milestone *ret)
+{
+	for (size_t i = 0; i < threads->n_programs; i++) {
+		const struct program *p = &threads->programs[i];
+
+		if (!p->kernel && threads->list[p->thread].pid == 1 && is_within(within, p->start_ns))
 			return put(ret, p->thread, p->start_ns, "the first process");
 	}
 	return false;
 }
 
-static bool find_line(const struct history *h, const struct names *names, const struct threads *threads, const char *text, struct milestone *ret)
+static bool find_line(const struct history *h, const struct names *names, const struct threads *threads, const char *text,
+		      const struct span *within, struct milestone *ret)
 {
 	struct kernel_log log;
 	bool found = false;
@@ -70,7 +79,7 @@ static bool find_line(const struct history *h, const struct names *names, const 
 		const struct log_line *line = &log.lines[i];
 		long thread = line->task ? threads_find(threads, line->task, line->ns) : THREAD_NONE;
 
-		if (!strstr(line->text, text))
+		if (!strstr(line->text, text) || !is_within(within, line->ns))
 			continue;
 		if (thread == THREAD_NONE) { /* before the first switch */
 			uint32_t first = h->n_slices ? h->slices[0].thread : 0;
@@ -83,24 +92,27 @@ static bool find_line(const struct history *h, const struct names *names, const 
 	return found;
 }
 
-static bool find_panic(const struct history *h, const struct names *names, const struct threads *threads, struct milestone *ret)
+static bool find_panic(const struct history *h, const struct names *names, const struct threads *threads, const struct span *within,
+		       struct milestone *ret)
 {
-	return find_line(h, names, threads, "Kernel panic - not syncing", ret);
+	return find_line(h, names, threads, "Kernel panic - not syncing", within, ret);
 }
 
-bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads, struct milestone *ret)
+bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads, const struct span *within,
+		       struct milestone *ret)
 {
-	return find_panic(h, names, threads, ret) || find_shutdown(h, ret) || find_login(threads, ret) || find_init(threads, ret);
+	return find_panic(h, names, threads, within, ret) || find_shutdown(h, within, ret) || find_login(threads, within, ret) ||
+	       find_init(threads, within, ret);
 }
 
-static bool find_span(const struct history *h, const char *name, struct milestone *ret)
+static bool find_span(const struct history *h, const char *name, const struct span *within, struct milestone *ret)
 {
 	char text[160];
 
 	for (size_t i = 0; i < h->n_spans; i++) {
 		const struct span_of *x = &h->spans[i];
 
-		if (strcmp(x->name, name) || x->kind == SPAN_PROCESS || x->kind == SPAN_EXEC)
+		if (strcmp(x->name, name) || x->kind == SPAN_PROCESS || x->kind == SPAN_EXEC || !is_within(within, x->start_ns))
 			continue;
 		if (x->thread == HISTORY_NONE && x->kind != SPAN_UNIT && x->kind != SPAN_PHASE)
 			continue;
@@ -114,14 +126,15 @@ static bool find_span(const struct history *h, const char *name, struct mileston
 	return false;
 }
 
-static bool find_program(const struct threads *threads, const char *name, struct milestone *ret)
+static bool find_program(const struct threads *threads, const char *name, const struct span *within, struct milestone *ret)
 {
 	char text[160];
 
 	for (size_t i = 0; i < threads->n_programs; i++) {
 		const struct program *p = &threads->programs[i];
 
-		if (p->kernel || (strcmp(base_of(p->exe), name) && strcmp(p->exe, name) && strcmp(p->comm, name)))
+		if (p->kernel || !is_within(within, p->start_ns) ||
+		    (strcmp(base_of(p->exe), name) && strcmp(p->exe, name) && strcmp(p->comm, name)))
 			continue;
 		snprintf(text, sizeof text, "the start of %s %d", name, threads->list[p->thread].pid);
 		return put(ret, p->thread, p->start_ns, text);
@@ -129,19 +142,20 @@ static bool find_program(const struct threads *threads, const char *name, struct
 	return false;
 }
 
-bool milestone_find(const struct history *h, const struct names *names, const struct threads *threads, const char *what, struct milestone *ret)
+bool milestone_find(const struct history *h, const struct names *names, const struct threads *threads, const char *what,
+		    const struct span *within, struct milestone *ret)
 {
 	if (!strncmp(what, "log:", 4))
-		return find_line(h, names, threads, what + 4, ret);
+		return find_line(h, names, threads, what + 4, within, ret);
 	if (!strcmp(what, "panic"))
-		return find_panic(h, names, threads, ret);
+		return find_panic(h, names, threads, within, ret);
 	if (!strcmp(what, "init"))
-		return find_init(threads, ret);
+		return find_init(threads, within, ret);
 	if (!strcmp(what, "login"))
-		return find_login(threads, ret);
+		return find_login(threads, within, ret);
 	if (!strcmp(what, "poweroff"))
-		return find_shutdown(h, ret);
-	return find_span(h, what, ret) || find_program(threads, what, ret);
+		return find_shutdown(h, within, ret);
+	return find_span(h, what, within, ret) || find_program(threads, what, within, ret);
 }
 
 bool milestone_at(const struct history *h, uint64_t ns, struct milestone *ret)

@@ -12,6 +12,7 @@
 #define UPTO_ANALYSIS_WHY_H
 
 #include "history.h"
+#include "replay/walk.h"
 
 enum link_kind {
 	LINK_RUN, LINK_READY, LINK_TIMER, LINK_DISK, LINK_LOCK, LINK_CHILD, LINK_PEER, LINK_RCU, LINK_WORK, LINK_DEVICE, LINK_HALT,
@@ -55,14 +56,19 @@ struct milestone {
 	char name[160];
 };
 
-/* A panic; else the last of: the first process's program, a login prompt, a request for power-off or restart. False: the kernel never came so far. */
-bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads, struct milestone *ret);
+/*
+ * A panic; else the last of: the first process's program, a login prompt, a request for power-off or restart, in that time. False: the
+ * kernel never came so far.
+ */
+bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads, const struct span *within,
+		       struct milestone *ret);
 
 /*
  * Find a moment by what users call it: "init", "login", "poweroff", "panic"; a span's name (its end), a program's (its start), or "log:TEXT", the
- * first line of the kernel's log that has the text. False: there is none.
+ * first line of the kernel's log that has the text; the first that began in that time. False: there is none.
  */
-bool milestone_find(const struct history *h, const struct names *names, const struct threads *threads, const char *what, struct milestone *ret);
+bool milestone_find(const struct history *h, const struct names *names, const struct threads *threads, const char *what,
+		    const struct span *within, struct milestone *ret);
 
 /* A time, and who ran then on the first vCPU. False: the trace ends before. */
 bool milestone_at(const struct history *h, uint64_t ns, struct milestone *ret);

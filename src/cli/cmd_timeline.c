@@ -28,7 +28,7 @@ struct asked {
 };
 
 /* "boot 5.12 s: firmware 123 ms, decompressor 981 ms, …": the phases add up to the whole. In lines for narrow terminals. */
-static void put_phases(struct buf *out, const struct history *h)
+static void put_phases(struct buf *out, const struct history *h, const struct span *boot)
 {
 	enum { WIDTH = 76 };
 	size_t line = 0; /* where it begins */
@@ -38,7 +38,7 @@ static void put_phases(struct buf *out, const struct history *h)
 		const struct span_of *x = &h->spans[i];
 		struct buf text = { 0 };
 
-		if (x->kind != SPAN_BOOT && x->kind != SPAN_PHASE)
+		if ((x->kind != SPAN_BOOT && x->kind != SPAN_PHASE) || x->start_ns < boot->from_ns || x->start_ns >= boot->to_ns)
 			continue;
 		buf_printf(&text, "%s ", x->name);
 		put_duration(&text, x->end_ns - x->start_ns, false);
@@ -88,12 +88,12 @@ static void put_ending(struct buf *out, const struct trace_arg *t, const struct 
 }
 
 /* What took longest, by what decided when the boot was done. */
-static void put_causes(struct buf *out, const struct trace_arg *t, const struct history *h)
+static void put_causes(struct buf *out, const struct trace_arg *t, const struct history *h, const struct span *boot)
 {
 	struct milestone until;
 	struct why why;
 
-	if (!history_has_wakes(h) || !milestone_default(h, &t->names, &t->threads, &until))
+	if (!history_has_wakes(h) || !milestone_default(h, &t->names, &t->threads, boot, &until))
 		return;
 	why_make(h, &t->names, &t->threads, thinned_from(&t->reader->meta, until.ns, t->names.boots->list[boots_at(t->names.boots, until.ns)].start_ns),
 		 &until, &why);
@@ -172,10 +172,11 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	struct buf heading = { 0 };
 	struct timeline_choice choice;
 	struct intervals recorded = { 0 };
+	struct span boot;
 	bool *chosen = NULL;
 	int r;
 
-	if (choice_arg(args, h, &choice, err) < 0)
+	if (choice_arg(args, h, &choice, err) < 0 || boot_arg(args, t->reader, &boot, err) < 0)
 		return EXIT_USAGE;
 	choice.intervals = &asked->intervals;
 	if (asked->rows) {
@@ -187,9 +188,10 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	timeline_table_init(&table, h, &t->threads, &choice);
 	if (!choice.any_kind) {
 		put_spans(&heading, t->reader);
-		put_phases(&heading, h);
-		put_ending(&heading, t, h);
-		put_causes(&heading, t, h);
+		put_phases(&heading, h, &boot);
+		if (boot.to_ns == UINT64_MAX) /* the last one */
+			put_ending(&heading, t, h);
+		put_causes(&heading, t, h, &boot);
 		buf_put_u8(&heading, 0);
 		view.heading = (char *)heading.data;
 	}
@@ -244,8 +246,9 @@ static const struct option options[] = {
 	SELECT_ROWS_COMM,
 	SELECT_ROWS_DURATION("what"),
 	SELECT_ROWS_CODE("calls of", "a part of a call of", "that is, or is a part of, a call of"),
-	{ 0, "from", "TIME", "only what is not over at this guest time: 1.5s, 20ms" },
-	{ 0, "to", "TIME", "only what begins before this guest time" },
+	{ 0, "from", "TIME", "only what is not over at this guest time: 1.5s, 20ms; " MOMENT_NAMES },
+	{ 0, "to", "TIME", "only what begins before this guest time; likewise" },
+	BOOT_OPTION,
 	VIEW_OPTIONS,
 	SELECT_INTERVALS,
 	HELP_OPTION,

@@ -195,8 +195,8 @@ static int find_entry(struct trace_arg *t, const char *what, struct milestone *r
 }
 
 /* A time, or the name of a moment. */
-static int find_moment(const struct args *args, struct trace_arg *t, const struct history *h, const char *option, struct milestone *ret,
-		       struct error *err)
+static int find_moment(const struct args *args, struct trace_arg *t, const struct history *h, const char *option, const struct span *boot,
+		       struct milestone *ret, struct error *err)
 {
 	const char *what = arg(args, option);
 	struct error ignored;
@@ -207,7 +207,7 @@ static int find_moment(const struct args *args, struct trace_arg *t, const struc
 			return error_set(err, "--%s %s: the trace ends at %.6f s", option, what, (double)h->end_ns / 1e9);
 		return 0;
 	}
-	if (milestone_find(h, &t->names, &t->threads, what, ret))
+	if (milestone_find(h, &t->names, &t->threads, what, boot, ret))
 		return 0;
 	if (strncmp(what, "log:", 4) && find_entry(t, what, ret, err) == 0)
 		return 0;
@@ -221,18 +221,21 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 {
 	struct milestone until, from;
 	struct answer a = { .trace = t, .history = h, .until = &until, .without = arg(args, "without") };
+	struct span boot;
 	struct why why;
 	int r;
 
+	if (boot_arg(args, t->reader, &boot, err) < 0)
+		return EXIT_USAGE;
 	if (!history_has_wakes(h))
 		return trace_no_wakes(t, err), EXIT_FAILED;
 	if (arg(args, "stop")) {
 		if (!milestone_at(h, intervals->list[0].stop_ns, &until))
 			return error_set(err, "--stop %s: behind the trace's end", arg(args, "stop")), EXIT_FAILED;
 	} else if (arg(args, "until")) {
-		if (find_moment(args, t, h, "until", &until, err) < 0)
+		if (find_moment(args, t, h, "until", &boot, &until, err) < 0)
 			return EXIT_FAILED;
-	} else if (!milestone_default(h, &t->names, &t->threads, &until)) {
+	} else if (!milestone_default(h, &t->names, &t->threads, &boot, &until)) {
 		return error_set(err, "%s: no first process, login or power-off in the trace; --until names another moment", t->reader->path), EXIT_FAILED;
 	}
 	from = (struct milestone){
@@ -240,7 +243,7 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 	};
 	if (arg(args, "start"))
 		from.ns = intervals->list[0].start_ns;
-	else if (arg(args, "from") && find_moment(args, t, h, "from", &from, err) < 0)
+	else if (arg(args, "from") && find_moment(args, t, h, "from", &boot, &from, err) < 0)
 		return EXIT_FAILED;
 	if (from.ns >= until.ns)
 		return error_set(err, "what it is to begin with, at %.6f s, is not before %s", (double)from.ns / 1e9, until.name), EXIT_FAILED;
@@ -289,6 +292,7 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	{ 0, "until", "WHAT", "when it was over: init, login, poweroff, panic; a program, initcall, module, unit or function; log:TEXT; 2.5s" },
 	{ 0, "from", "WHAT", "when it began, likewise (default: the reset before)" },
+	BOOT_OPTION,
 	{ 0, "without", "WHAT", "how much of the time was of the causes that have this in their names; without them, less or more may be won" },
 	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },
 	VIEW_OPTIONS,

@@ -23,7 +23,7 @@ static bool is_one_of(const char *name, const char *const *names)
 
 static enum option_group group_of(const struct option *o)
 {
-	static const char *const times[] = { "from", "to", "cpu", "at", "start", "stop", "every", "before", "limit", "keep", NULL };
+	static const char *const times[] = { "from", "to", "boot", "cpu", "at", "start", "stop", "every", "before", "limit", "keep", NULL };
 	static const char *const calls[] = { "pid", "comm", "min-duration", "max-duration", "no-interrupts", "only-interrupts", NULL };
 	static const char *const output[] = { "output", "json", "sort", "lines", "exact", "wide", "help", NULL };
 

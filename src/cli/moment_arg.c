@@ -131,11 +131,60 @@ static int resolve(struct args *args, unsigned i, struct error *err)
 	return 0;
 }
 
+int boot_arg(const struct args *args, const struct reader *r, struct span *ret, struct error *err)
+{
+	const struct boots *b = &r->boots;
+	uint64_t number = 0;
+
+	*ret = SPAN_ALL;
+	if (!arg_if_any(args, "boot"))
+		return 0;
+	if (arg_u64(args, "boot", &number, err) < 0)
+		return -1;
+	if (!number || number > b->count)
+		return error_set(err, "--boot %" PRIu64 ": the trace has %zu boot%s", number, b->count, b->count == 1 ? "" : "s, which are counted from 1 on");
+	ret->from_ns = b->list[number - 1].start_ns;
+	if (number < b->count)
+		ret->to_ns = b->list[number].start_ns;
+	return 0;
+}
+
+static void set_time(struct args *args, const char *name, uint64_t ns)
+{
+	const struct option *options = args->command->options;
+
+	for (unsigned i = 0; options[i].name; i++)
+		if (!strcmp(options[i].name, name) && !strcmp(options[i].arg, "TIME") && !args->values[i])
+			args->values[i] = args->joined[i] = xasprintf("%" PRIu64 "ns", ns);
+}
+
+static int resolve_boot(struct args *args, struct error *err)
+{
+	struct trace_arg t;
+	struct span span;
+	int r;
+
+	if (!arg_if_any(args, "boot") || !args->n_operands)
+		return 0;
+	if (open_trace(args->operands[0], &t, err) < 0)
+		return -1;
+	r = boot_arg(args, t.reader, &span, err);
+	trace_arg_close(&t);
+	if (r < 0)
+		return -1;
+	set_time(args, "from", span.from_ns);
+	if (span.to_ns != UINT64_MAX)
+		set_time(args, "to", span.to_ns);
+	return 0;
+}
+
 int moments_resolve(struct args *args, struct error *err)
 {
 	static const char *const names[] = { "at", "from", "to" };
 	const struct option *options = args->command->options;
 
+	if (resolve_boot(args, err) < 0)
+		return -1;
 	for (unsigned i = 0; options[i].name; i++)
 		for (size_t k = 0; k < sizeof names / sizeof *names; k++)
 			if (!strcmp(options[i].name, names[k]) && options[i].arg && !strcmp(options[i].arg, "TIME") && args->values[i] &&

@@ -14,6 +14,7 @@
 #define SPAN_OPTIONS                                                                    \
 	{ 0, "from", "TIME", "only what happens from then on: 1.5s, 20ms; " MOMENT_NAMES }, \
 	{ 0, "to", "TIME", "only what happens before this guest time; likewise" },                \
+	BOOT_OPTION,                                                                          \
 	{ 0, "cpu", "N", "only this vCPU" }
 
 struct trace_arg {
