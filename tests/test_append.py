@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is added to a trace after its end: whoever is killed while adding takes nothing away."""
 import os
+import re
 import resource
 import shutil
 import signal
@@ -116,3 +117,28 @@ def test_something_else_behind_the_end(made):
     assert p.returncode == 1 and b"something follows the end: nothing can be added" in p.stderr, p
     assert open(path, "rb").read() == before
     os.unlink(path)
+
+
+def test_stripped(tmp_path):
+    """A program whose names were taken away is told of, by name, with where they may be had; with them in a file of their own it is not."""
+    source, program = tmp_path / "program.c", tmp_path / "root/bin/program"
+    program.parent.mkdir(parents=True)
+    source.write_text("int twice(int x)\n{\n\treturn 2 * x;\n}\n\nint main(void)\n{\n\treturn twice(0);\n}\n")
+    run("cc", "-O0", "-Wl,--build-id", "-o", program, source)
+    build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", program).stdout.decode()).group(1)
+    debug = tmp_path / f"root/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+    debug.parent.mkdir(parents=True)
+    run("objcopy", "--only-keep-debug", program, debug)
+    run("strip", program)
+    trace = make("stripped", [
+        "meta vcpus 1", "meta kernel_ns 5", "end lost 0", "end stopped nobody knows why",
+        f"symbol {KERNEL} 0x100 startup_64",
+        "task 1 0 10 10 0xffff888000001000 0xffff888000002000 1 1 0 program /bin/program",
+        f"map 0xffff888000002000 0x400000 0x10000 {os.path.getsize(program)} /bin/program",
+        f"event 0 clock 10 10 0 0 0",
+    ])
+    debug.rename(tmp_path / "kept")
+    said = add(trace, tmp_path).stdout.decode()
+    assert re.fullmatch(r"0 of the 1 files that ran have more symbols now\n1 are stripped, .* \(program\): their debug packages have all, .*\n", said), said
+    (tmp_path / "kept").rename(debug)
+    assert add(trace, tmp_path).stdout == b"1 of the 1 files that ran have more symbols now\n"

@@ -3,6 +3,7 @@
 
 #include "commands.h"
 #include "file_symbols.h"
+#include "terminal.h"
 #include "trace_arg.h"
 
 static int run(const struct args *args, struct error *err)
@@ -26,6 +27,15 @@ static int run(const struct args *args, struct error *err)
 		printf("of %zu there are only files with their path and size, but other content\n", found.differ);
 	if (found.unsure)
 		printf("%zu may be one of several files: their content was not seen, or is not enough to tell\n", found.unsure);
+	if (found.stripped) {
+		struct buf names = { 0 };
+
+		terminal_escape(&names, found.stripped_names);
+		printf("%zu are stripped, and have only the names that they offer to others (%.*s%s): their debug packages have all, below /usr/lib/debug, "
+		       "or a server that DEBUGINFOD_URLS names\n", found.stripped, (int)names.len, (char *)names.data,
+		       found.stripped > STRIPPED_NAMED ? " …" : "");
+		buf_free(&names);
+	}
 	if (found.left_out)
 		printf("the symbols of %zu did not fit into the trace\n", found.left_out);
 	return EXIT_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "file_symbols.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ struct wanted {
 struct functions {
 	struct buf symbols;
 	size_t count;
+	bool stripped; /* they are those that it offers to others, and the file with all was not found */
 };
 
 struct taking {
@@ -117,7 +119,7 @@ static uint64_t hash_data(const void *data, size_t len)
 }
 
 /* Returns -1 if it is no ELF file: a process may map others, too. */
-static int read_functions(const struct taking *t, const struct buf *data, struct symtab *ret)
+static int read_functions(const struct taking *t, const struct buf *data, struct symtab *ret, bool *ret_stripped)
 {
 	struct buf debug = { 0 };
 	struct build_id id;
@@ -125,7 +127,9 @@ static int read_functions(const struct taking *t, const struct buf *data, struct
 	int r;
 
 	build_id_of(data->data, data->len, &id);
-	if (elf_is_stripped(data->data, data->len) && debug_file_find(&id, t->roots->list, t->roots->named, t->roots->fetch, &debug))
+	*ret_stripped = elf_is_stripped(data->data, data->len) &&
+			!debug_file_find(&id, t->roots->list, t->roots->named, t->roots->fetch, &debug);
+	if (debug.len)
 		r = elf_symbols(data->data, data->len, debug.data, debug.len, ret, &ignored);
 	else
 		r = elf_symbols(data->data, data->len, data->data, data->len, ret, &ignored);
@@ -133,9 +137,9 @@ static int read_functions(const struct taking *t, const struct buf *data, struct
 	return r;
 }
 
-static size_t add_functions(struct taking *t, const struct symtab *tab)
+static size_t add_functions(struct taking *t, const struct symtab *tab, bool stripped)
 {
-	struct functions f = { .count = tab->count };
+	struct functions f = { .count = tab->count, .stripped = stripped };
 	uint64_t *place;
 
 	symtab_encode(tab, &f.symbols);
@@ -157,11 +161,12 @@ static size_t functions_of(struct taking *t, const struct buf *data)
 	const uint64_t *known = map_get(&t->by_data, hash);
 	struct symtab tab;
 	size_t place = 0;
+	bool stripped;
 
 	if (known)
 		return *known;
-	if (read_functions(t, data, &tab) == 0) {
-		place = add_functions(t, &tab);
+	if (read_functions(t, data, &tab, &stripped) == 0) {
+		place = add_functions(t, &tab, stripped);
 		symtab_deinit(&tab);
 	}
 	*map_put(&t->by_data, hash, 0) = place;
@@ -381,11 +386,23 @@ static void find_had(const struct reader *r, struct taking *t)
 	}
 }
 
+/* The first few are told by name. */
+static void note_stripped(struct file_symbols *ret, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t len = strlen(ret->stripped_names);
+
+	if (ret->stripped++ < STRIPPED_NAMED)
+		snprintf(ret->stripped_names + len, sizeof ret->stripped_names - len, "%s%s", len ? ", " : "", slash ? slash + 1 : path);
+}
+
 static void count_others(const struct taking *t, struct file_symbols *ret)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		ret->differ += !t->wanted[i].file && t->wanted[i].differs;
 		ret->unsure += t->wanted[i].file && t->wanted[i].unsure;
+		if (t->wanted[i].file && !t->wanted[i].unsure && t->files[t->wanted[i].file - 1].stripped)
+			note_stripped(ret, t->wanted[i].path);
 	}
 }
 

@@ -409,8 +409,21 @@ static void tell_ending(const struct recording *rec)
 	trace_arg_close(&t);
 }
 
+/* Most of a distribution's programs and libraries. */
+static void tell_stripped(const struct recording *rec, const struct file_symbols *found)
+{
+	struct buf names = { 0 };
+
+	terminal_escape(&names, found->stripped_names);
+	fprintf(stderr, "upto: %s: of the programs and libraries that ran, %zu are stripped (%.*s%s): with their debug packages below ROOT, or DEBUGINFOD_URLS "
+		"set, 'upto symbols --sysroot ROOT %s' adds their names\n", rec->output, found->stripped, (int)names.len, (char *)names.data,
+		found->stripped > STRIPPED_NAMED ? " …" : "", rec->output);
+	buf_free(&names);
+}
+
 /* What there is now. */
-static void summarise(const struct recording *rec, const struct stats *st, const struct recording_chosen *chosen)
+static void summarise(const struct recording *rec, const struct stats *st, const struct recording_chosen *chosen,
+		      const struct file_symbols *files)
 {
 	if (rec->costs) {
 		print_costs(st);
@@ -423,6 +436,8 @@ static void summarise(const struct recording *rec, const struct stats *st, const
 	if (chosen->lines.len)
 		fwrite(chosen->lines.data, 1, chosen->lines.len, stderr);
 	tell_ending(rec);
+	if (files->stripped)
+		tell_stripped(rec, files);
 	if (st->never_ran[0])
 		fprintf(stderr, "upto: %s: nothing of these ran, or not where it was said to: %.*s\n", rec->output, (int)sizeof st->never_ran,
 			st->never_ran);
@@ -465,21 +480,20 @@ out:
 }
 
 /* Add names of user code. The recording is whole without them. */
-static void add_file_symbols(const struct recording *rec)
+static void add_file_symbols(const struct recording *rec, struct file_symbols *ret)
 {
 	struct roots roots = { 0 };
-	struct file_symbols found;
 	struct error err;
 
 	roots_add_list(&roots, rec->sysroot);
 	roots_add_guest(&roots, rec->argv);
-	if (file_symbols_add(rec->output, &roots, &found, &err) < 0)
+	if (file_symbols_add(rec->output, &roots, ret, &err) < 0)
 		fprintf(stderr, "upto: no names for user code: %s; 'upto symbols' adds them later\n", err.text);
-	else if (found.unsure)
+	else if (ret->unsure)
 		fprintf(stderr, "upto: %s: %zu files have no names: their content was not seen, or is not enough to tell which of several files they are\n",
-			rec->output, found.unsure);
-	else if (found.left_out)
-		fprintf(stderr, "upto: %s: the symbols of %zu files did not fit into the trace\n", rec->output, found.left_out);
+			rec->output, ret->unsure);
+	else if (ret->left_out)
+		fprintf(stderr, "upto: %s: the symbols of %zu files did not fit into the trace\n", rec->output, ret->left_out);
 	roots_deinit(&roots);
 }
 
@@ -549,6 +563,7 @@ static void tell_asked(const struct recording *rec, const struct kernel_files *k
 static int record_guest(const struct recording *rec, struct recorded *s, struct error *err)
 {
 	struct recording_chosen chosen = { 0 };
+	struct file_symbols files = { 0 };
 	bool tell, failed = false;
 	int r;
 
@@ -577,12 +592,12 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 	}
 	tell_faults(rec, s->stats, r > 128);
 	if (s->stats->finished && !s->stats->write_error) {
-		add_file_symbols(rec);
+		add_file_symbols(rec, &files);
 		if (s->stats->learnt)
 			keep_layout(rec->output, s->kernel.sources.cache);
 		failed = recording_choice_apply(rec->args, rec->output, rec->quiet, s->stats->waits, &chosen, err) < 0;
 	}
-	summarise(rec, s->stats, &chosen);
+	summarise(rec, s->stats, &chosen, &files);
 	buf_free(&chosen.lines);
 	return (failed || is_cut_short(s->stats)) && !r ? EXIT_FAILED : r;
 }
