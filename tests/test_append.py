@@ -12,20 +12,31 @@ from guest import UPTO, UPTO_ASAN, WORK, run, upto_json
 from made import KERNEL, make
 
 
+def program_in(folder, *flags):
+    """A program in the folder's root/bin, and what a trace begins with in which it ran, as it is when `lines` is called."""
+    source, program = folder / "program.c", folder / "root/bin/program"
+    os.makedirs(program.parent)
+    source.write_text("int twice(int x)\n{\n\treturn 2 * x;\n}\n\nint main(void)\n{\n\treturn twice(0);\n}\n")
+    run("cc", "-O0", *flags, "-o", program, source)
+
+    def lines():
+        return [
+            "meta vcpus 1", "meta kernel_ns 5", "end lost 0", "end stopped nobody knows why",
+            f"symbol {KERNEL} 0x100 startup_64",
+            "task 1 0 10 10 0xffff888000001000 0xffff888000002000 1 1 0 program /bin/program",
+            f"map 0xffff888000002000 0x400000 0x10000 {os.path.getsize(program)} /bin/program",
+            "event 0 clock 10 10 0 0 0",
+        ]
+    return program, lines
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A trace whose program has no names yet, the same with names, and the folder that has the program."""
     folder = tmp_path_factory.mktemp("append")
-    source, program = folder / "program.c", folder / "root/bin/program"
-    os.makedirs(program.parent)
-    source.write_text("int twice(int x)\n{\n\treturn 2 * x;\n}\n\nint main(void)\n{\n\treturn twice(0);\n}\n")
-    run("cc", "-O0", "-o", program, source)
+    _, lines = program_in(folder)
     trace = make("append", [
-        "meta vcpus 1", "meta kernel_ns 5", "end lost 0", "end stopped nobody knows why",
-        f"symbol {KERNEL} 0x100 startup_64",
-        "task 1 0 10 10 0xffff888000001000 0xffff888000002000 1 1 0 program /bin/program",
-        f"map 0xffff888000002000 0x400000 0x10000 {os.path.getsize(program)} /bin/program",
-        f"event 0 clock 10 10 0 0 0",
+        *lines(),
         f"event 0 jump-indirect 20 0 0 {KERNEL} {KERNEL + 16}",
         f"event 0 clock 30 100 0 0 0",
     ])
@@ -121,22 +132,13 @@ def test_something_else_behind_the_end(made):
 
 def test_stripped(tmp_path):
     """A program whose names were taken away is told of, by name, with where they may be had; with them in a file of their own it is not."""
-    source, program = tmp_path / "program.c", tmp_path / "root/bin/program"
-    program.parent.mkdir(parents=True)
-    source.write_text("int twice(int x)\n{\n\treturn 2 * x;\n}\n\nint main(void)\n{\n\treturn twice(0);\n}\n")
-    run("cc", "-O0", "-Wl,--build-id", "-o", program, source)
+    program, lines = program_in(tmp_path, "-Wl,--build-id")
     build_id = re.search(r"Build ID: (\w+)", run("readelf", "-n", program).stdout.decode()).group(1)
     debug = tmp_path / f"root/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
     debug.parent.mkdir(parents=True)
     run("objcopy", "--only-keep-debug", program, debug)
     run("strip", program)
-    trace = make("stripped", [
-        "meta vcpus 1", "meta kernel_ns 5", "end lost 0", "end stopped nobody knows why",
-        f"symbol {KERNEL} 0x100 startup_64",
-        "task 1 0 10 10 0xffff888000001000 0xffff888000002000 1 1 0 program /bin/program",
-        f"map 0xffff888000002000 0x400000 0x10000 {os.path.getsize(program)} /bin/program",
-        f"event 0 clock 10 10 0 0 0",
-    ])
+    trace = make("stripped", lines())
     debug.rename(tmp_path / "kept")
     said = add(trace, tmp_path).stdout.decode()
     assert re.fullmatch(r"0 of the 1 files that ran have more symbols now\n1 are stripped, .* \(program\): their debug packages have all, .*\n", said), said
