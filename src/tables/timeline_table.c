@@ -15,7 +15,7 @@ enum {
 const struct column timeline_columns[] = {
 	[START] = { "start_ns", "TIME S", CELL_SECONDS, "guest time when it began, in seconds" },
 	[TOOK] = { "duration_ns", "TOOK", CELL_DURATION, "how long it was" },
-	[CPU_NS] = { "cpu_ns", "ON CPU", CELL_DURATION, "of that, how long its thread ran; of phases and levels: how long vCPUs ran; none: it was not recorded" },
+	[CPU_NS] = { "cpu_ns", "ON CPU", CELL_DURATION, "of that, how long its thread ran; of phases and levels: how long vCPUs ran; none: it was not recorded, or is a unit, whose threads are not known" },
 	[WAIT_NS] = { "wait_ns", "WAITED", CELL_DURATION, "the rest of what was recorded of it: its thread was asleep, or others had the CPU" },
 	[BAR] = { "bar", "", CELL_TEXT, "where it lies in the time that is shown" },
 	[NAME] = { "name", "WHAT", CELL_TEXT, "what was done, set in below what it is a part of" },
@@ -99,7 +99,8 @@ static struct cell spent_cell(const struct rows *r, const struct span_of *x, uns
 	const struct intervals *recorded = r->choice.recorded;
 	uint64_t known = intervals_overlap(recorded, x->start_ns, x->end_ns);
 
-	if (!intervals_touch(recorded, x->start_ns, x->end_ns + (x->end_ns == x->start_ns)))
+	/* which threads are a unit's is not known */
+	if (x->kind == SPAN_UNIT || !intervals_touch(recorded, x->start_ns, x->end_ns + (x->end_ns == x->start_ns)))
 		return cell_none();
 	return cell_duration(column == CPU_NS ? x->cpu_ns : known > x->cpu_ns ? known - x->cpu_ns : 0);
 }
@@ -127,7 +128,7 @@ static struct cell span_cell(const struct rows *r, const struct row *row, unsign
 	case PID:
 		return pid_cell(r, x);
 	case INSNS:
-		return cell_amount(x->insns);
+		return x->kind == SPAN_UNIT ? cell_none() : cell_amount(x->insns);
 	case OTHERS:
 	case OTHERS_NS:
 		return others_cell(r, x, column, scratch);
