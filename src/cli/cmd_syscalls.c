@@ -139,7 +139,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 		view.default_output = has_one_abi(of->calls, chosen) ? NULL : "name,abi,count,errors,total_ns,average_ns,longest_ns";
 	} else {
 		syscalls_table_init(&table, of, chosen);
-		view.default_output = has_one_abi(of->calls, NULL) ? NULL : "ns,cpu,pid,comm,abi,call,result,error,duration_ns,cpu_ns";
+		view.default_output = has_one_abi(of->calls, NULL) ? NULL : "start_ns,cpu,pid,comm,abi,call,result,error,duration_ns,cpu_ns";
 	}
 	r = view_print(&view, args, err);
 	table_deinit(&table);
