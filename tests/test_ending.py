@@ -69,7 +69,8 @@ def test_flight():
     for r in rows:
         inside = r["end_ns"] > span["start_ns"] or r["end_ns"] == r["start_ns"] == span["start_ns"]
         assert (r["cpu_ns"] is not None) == (r["wait_ns"] is not None) == inside, r
-        assert not inside or r["cpu_ns"] + r["wait_ns"] <= recorded, (r, recorded)
+        # the gap before it ends with an event, which may be some instructions sooner
+        assert not inside or r["cpu_ns"] + r["wait_ns"] <= recorded + 10_000, (r, recorded)
     os.unlink(trace)
 
 
