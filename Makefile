@@ -41,7 +41,7 @@ fuzz:
 # other releases of the kernel and other numbers of vCPUs, and more ways to slow a guest down or to choose from it
 check-kernels: built
 	scripts/deps.sh kernels
-	scripts/pytest.sh -m kernels $(NAMES)
+	scripts/pytest.sh -m 'kernels or long' $(NAMES)
 
 # what is held against the outside, under Debian's newest QEMU
 check-qemus: built

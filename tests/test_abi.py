@@ -48,7 +48,7 @@ def same(call, name, args, result):
         assert mine == args, (call["call"], args)
 
 
-@pytest.mark.parametrize("cpu, fast", [("max", "entry_SYSCALL_compat"), ("max,vendor=GenuineIntel", "entry_SYSENTER_compat")])
+@pytest.mark.parametrize("cpu, fast", [("max", "entry_SYSCALL_compat"), pytest.param("max,vendor=GenuineIntel", "entry_SYSENTER_compat", marks=pytest.mark.long)])
 @pytest.mark.weight(15)
 def test_interfaces(cpu, fast):
     """int $0x80, the vDSO's syscall (AMD) or sysenter (Intel), x32: names, arguments, strings and results as strace's."""

@@ -69,6 +69,7 @@ def functions_of(trace):
             for f in upto_json("top", "--json", "-n", "0", trace)["functions"]}
 
 
+@pytest.mark.long
 @pytest.mark.weight(60)
 def test_inside():
     """
@@ -112,6 +113,7 @@ def qemu_11():
     return folder + "/bin/qemu-system-x86_64"
 
 
+@pytest.mark.long
 @pytest.mark.weight(30)
 def test_qemu_11():
     """

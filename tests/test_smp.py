@@ -11,7 +11,7 @@ from guest import UPTO, WORK, initrd, peak_mb, qemu_args, record, run, upto_json
 MEMORY_BOUND_MB = 256
 
 
-@pytest.mark.parametrize("n", [2, 4, 20, pytest.param(64, marks=pytest.mark.kernels)])
+@pytest.mark.parametrize("n", [pytest.param(2, marks=pytest.mark.kernels), 4, 20, pytest.param(64, marks=pytest.mark.kernels)])
 @pytest.mark.weight(60)
 def test_vcpus(n):
     """Each vCPU of the guest starts, and runs a program that tells which one it is on: that is in the trace, on that vCPU."""

@@ -224,6 +224,7 @@ def is_equal(stack, want, whole):
 
 @pytest.mark.qemus
 @pytest.mark.parametrize("version", ["6.1"])
+@pytest.mark.long
 @pytest.mark.weight(30)
 def test_gdbstub(version):
     """At breakpoints in kernel, modules, interrupts and user code, each return address as unwound from outside."""

@@ -14,7 +14,7 @@ from guest import check, CHECK, UPTO, UPTO_ASAN, WORK, initrd, kernel, libraries
     unpack_disk, upto_json
 
 # check-kernels has the other seven, and the newest kernel
-MATRIX = [pytest.param(v, c, s, marks=[] if (v, c, s) == ("6.12", "max", 2) else pytest.mark.kernels)
+MATRIX = [pytest.param(v, c, s, marks={("6.12", "max", 2): (), ("6.1", "qemu64", 1): pytest.mark.long}.get((v, c, s), pytest.mark.kernels))
           for v in ("6.1", "6.12") for c in ("max", "qemu64") for s in (1, 2)] + [
     pytest.param("7", "max", 1, marks=pytest.mark.kernels)]
 
@@ -258,7 +258,7 @@ def test_graph(version):
 
 
 @pytest.mark.qemus
-@pytest.mark.parametrize("version", [pytest.param("6.1", marks=pytest.mark.kernels), "6.12", "7"])
+@pytest.mark.parametrize("version", [pytest.param("6.1", marks=pytest.mark.long), "6.12", "7"])
 @pytest.mark.weight(40)
 def test_entries(version):
     """Each kernel function's entries are as many as executions of its first instruction, its own instructions as many as ran."""
@@ -405,7 +405,7 @@ def differing_answers(a, b):
 
 
 @pytest.mark.qemus
-@pytest.mark.parametrize("version", [pytest.param("6.1", marks=pytest.mark.kernels), "6.12"])
+@pytest.mark.parametrize("version", [pytest.param("6.1", marks=pytest.mark.long), "6.12"])
 @pytest.mark.weight(20)
 def test_deterministic(version):
     """

@@ -14,7 +14,7 @@ import pytest
 from guest import UPTO, WORK, initrd, once_a_run, qemu_args, record, run, seed, unpack_disk, upto_json
 
 ROUNDING = 100000  # instructions before the first frame of all
-CASES = [("6.1", 1), pytest.param("6.12", 1, marks=pytest.mark.kernels), ("6.12", 2), pytest.param("7", 1, marks=pytest.mark.kernels)]
+CASES = [("6.1", 1), pytest.param("6.12", 1, marks=pytest.mark.long), ("6.12", 2), pytest.param("7", 1, marks=pytest.mark.kernels)]
 # what the kernel leaves out of /proc/PID/stack: in_sched_functions(), kernel/sched/core.c
 SCHEDULER = re.compile(r"(__switch_to_asm|__schedule|schedule\w*|do_nanosleep|io_schedule\w*|wait_for_\w*|"
                        r"__wait_for_common|rcu_barrier_throttled)\+0x|__switch_to_asm$")
@@ -436,7 +436,7 @@ def twice(name, trace):
     return folder, without, indexed
 
 
-@pytest.mark.parametrize("smp", [pytest.param(1, marks=pytest.mark.kernels), 2])
+@pytest.mark.parametrize("smp", [pytest.param(1, marks=pytest.mark.long), 2])
 @pytest.mark.weight(10)
 def test_index(smp):
     """What comes by the index is what replaying from the start gives; a damaged or foreign one does no harm."""
@@ -495,7 +495,7 @@ def index_times(path):
     return times
 
 
-@pytest.mark.parametrize("smp", [1, 2])
+@pytest.mark.parametrize("smp", [pytest.param(1, marks=pytest.mark.long), 2])
 @pytest.mark.weight(10)
 def test_moments(smp):
     """At any moment, in halts and right behind an entry of the index, too, answers are the same with an index and without."""
