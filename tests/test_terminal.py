@@ -176,7 +176,7 @@ def test_chosen():
     assert left_out > 100000 and os.path.getsize(path) == info["bytes"] < 2e6
     name = re.escape(path)
     told = re.fullmatch(rf"upto: {name}: (\S+(?: [kM])?) events in (\S+ m?s) of guest time, {info['bytes'] / 1e6:.2f} MB, (\S+ [kM]) calls left out by "
-                        rf"function; up to the trace's end, since what was to stop it did not happen\r\nupto: {name}: ended: powered off by poweroff [^\n]*\r\nnext: upto [a-z]+ {name} \| [^\n]*\r\n", summary)
+                        rf"function; up to the trace's end, since what was to stop it did not happen\r\nupto: {name}: ended: powered off by poweroff [^\n]*\r\n(?:upto: {name}: of the programs [^\n]* stripped [^\n]*\r\n)?next: upto [a-z]+ {name} \| [^\n]*\r\n", summary)
     assert told, summary
     for text, n in zip(told.groups(), (info["events"], info["duration_ns"] / 1e9, left_out)):
         value, _, unit = text.partition(" ")
