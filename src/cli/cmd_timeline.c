@@ -246,7 +246,7 @@ static const struct option options[] = {
 	SELECT_ROWS_COMM,
 	SELECT_ROWS_DURATION("what"),
 	SELECT_ROWS_CODE("calls of", "a part of a call of", "that is, or is a part of, a call of"),
-	{ 0, "from", "TIME", "only what is not over at this guest time: 1.5s, 20ms; " MOMENT_NAMES },
+	{ 0, "from", "TIME", "only what is not over then: 1.5s, 20ms; " MOMENT_NAMES },
 	{ 0, "to", "TIME", "only what begins before this guest time; likewise" },
 	BOOT_OPTION,
 	VIEW_OPTIONS,

@@ -112,7 +112,7 @@ static const struct option options[] = {
 	SELECT_ROWS_CODE("waits in a call of", "waited in a call of", "in a call of"),
 	{ 0, "summary", NULL, "add waits up by kind and function" },
 	{ 0, "stack", NULL, "with the stack that it waited in" },
-	{ 0, "from", "TIME", "only waits that begin at or after this guest time: 1.5s, 20ms; " MOMENT_NAMES },
+	{ 0, "from", "TIME", "only waits that begin from then on: 1.5s, 20ms; " MOMENT_NAMES },
 	{ 0, "to", "TIME", "only waits that begin before this guest time; likewise" },
 	BOOT_OPTION,
 	VIEW_OPTIONS,
