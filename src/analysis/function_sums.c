@@ -26,31 +26,40 @@ static const uint8_t enters_by_kind[EVENT_KINDS] = {
 	[EVENT_INTERRUPT_RETURN] = DEPENDS,
 };
 
-void function_lane_cut_in(struct function_lane *lane, uint64_t task, uint64_t from, uint32_t function)
+void function_lane_cut_in(struct function_lane *lane, const struct cut_in *cut)
 {
 	enum { MAX = sizeof lane->cut_in / sizeof *lane->cut_in };
 
 	if (lane->n_cut_in == MAX)
 		memmove(lane->cut_in, lane->cut_in + 1, --lane->n_cut_in * sizeof *lane->cut_in);
-	lane->cut_in[lane->n_cut_in++] = (struct cut_in){ .task = task, .from = from, .function = function };
+	lane->cut_in[lane->n_cut_in++] = *cut;
+}
+
+/* Control comes back into the thunk of an orphan. An interrupt's begin, which ends a batch, is between two of those. */
+static void come_back_to(struct function_sums *s, struct function_lane *lane, struct orphan *o, struct place *place)
+{
+	const struct function_stat *stat = &s->sums.stats[o->thunk];
+
+	*place = (struct place){ .function = o->thunk };
+	lane->returned = o;
+	lane->returned_insns = stat->self_insns;
+	lane->returned_ticks = stat->self_ns;
 }
 
 /* It is not known what the interrupt cut into: the time is the thunk's own until somebody finds out. */
 static void come_back_unknown(struct function_sums *s, struct function_lane *lane, uint64_t target, struct place *place)
 {
-	const struct function_stat *stat = &s->sums.stats[place->function];
+	struct orphan *o = lane->spare;
 
 	*place = (struct place){ .function = place->function };
-	if (!lane->spare)
+	if (!o)
 		return;
-	lane->returned = lane->spare;
 	lane->spare = NULL;
-	lane->returned->came_back = true;
-	lane->returned->thunk = place->function;
-	lane->returned->task = lane->task;
-	lane->returned->from = target;
-	lane->returned->insns = stat->self_insns;
-	lane->returned->ticks = stat->self_ns;
+	o->came_back = true;
+	o->thunk = place->function;
+	o->task = lane->task;
+	o->from = target;
+	come_back_to(s, lane, o, place);
 }
 
 /* The batch's events are all counted in which that was. */
@@ -58,8 +67,8 @@ static void settle_returned(struct function_sums *s, struct function_lane *lane)
 {
 	struct orphan *o = lane->returned;
 
-	o->insns = s->sums.stats[o->thunk].self_insns - o->insns;
-	o->ticks = s->sums.stats[o->thunk].self_ns - o->ticks;
+	o->insns += s->sums.stats[o->thunk].self_insns - lane->returned_insns;
+	o->ticks += s->sums.stats[o->thunk].self_ns - lane->returned_ticks;
 	lane->orphan = lane->function == o->thunk ? o : NULL;
 	lane->returned = NULL;
 }
@@ -76,7 +85,9 @@ static void come_back(struct function_sums *s, struct function_lane *lane, const
 			lane->unentered = place->function;
 			lane->unentered_insns = e->insns;
 		}
-		if (place->at & IN_THUNK)
+		if (place->at & IN_THUNK && c->orphan)
+			come_back_to(s, lane, c->orphan, place);
+		else if (place->at & IN_THUNK)
 			*place = (struct place){ .function = c->function };
 		memmove(lane->cut_in + i, lane->cut_in + i + 1, (--lane->n_cut_in - i) * sizeof *lane->cut_in);
 		return;
@@ -93,7 +104,8 @@ static __attribute__((noinline)) unsigned enters_here(struct function_sums *s, s
 
 	if (e->kind == EVENT_INTERRUPT) {
 		if (e->from >> 63)
-			function_lane_cut_in(lane, lane->task, e->from, from);
+			function_lane_cut_in(lane, &(struct cut_in){ .task = lane->task, .from = e->from, .function = from,
+								     .orphan = lane->orphan });
 		return AT_START | IN_GROUP;
 	}
 	if (e->kind == EVENT_ARRIVE) {

@@ -28,12 +28,14 @@ struct orphan {
 	uint64_t insns, ticks; /* its time */
 	bool came_back;      /* not the batch's begin: the first interrupt to return into a thunk that cut in before the batch … */
 	uint64_t task, from; /* … there */
+	uint32_t parent;     /* who called the thunk; set when all chunks are counted */
 };
 
 /* The function that an interrupt cut into. When control comes back into a thunk, only this tells who called the thunk. */
 struct cut_in {
 	uint64_t task, from;
 	uint32_t function;
+	struct orphan *orphan; /* it is the thunk of that one; NULL: it is no orphan */
 };
 
 /* The state of a vCPU. */
@@ -48,7 +50,8 @@ struct function_lane {
 	uint16_t cpu;
 	struct orphan *orphan; /* the orphan that control is in; NULL: none */
 	struct orphan *spare;  /* for the first return into a thunk that cut_in does not know; NULL: it was, or nobody asks */
-	struct orphan *returned; /* what spare was, until the batch's end; its times are what the thunk had before */
+	struct orphan *returned; /* the orphan that control came back into in this batch, … */
+	uint64_t returned_insns, returned_ticks; /* … and what its thunk had before */
 	uint32_t unentered; /* function to whose first instruction the last interrupt returned, though it had not been entered: what led … */
 	uint64_t unentered_insns; /* … there tells only as that instruction runs */
 	struct cut_in cut_in[32]; /* the last ones */
@@ -57,8 +60,8 @@ struct function_lane {
 /* `cache` is that of the host thread. `meter`, in ns, was set by events with times from `timebase`; NULL: it is at a clock. */
 void function_lane_begin(struct function_lane *lane, const struct function_sums *s, struct name_cache *cache, unsigned cpu,
 			 uint64_t task, uint64_t place, const struct meter *meter, const struct timebase *timebase);
-/* An interrupt cut into the function, and returns to `from`. */
-void function_lane_cut_in(struct function_lane *lane, uint64_t task, uint64_t from, uint32_t function);
+/* An interrupt cut into a function. */
+void function_lane_cut_in(struct function_lane *lane, const struct cut_in *cut);
 /* Add events, at least one. Only the last may carry a clock, as in a batch. Their ns need not be set. */
 void function_sums_count(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
 			 const struct event *events, size_t n);

@@ -71,6 +71,7 @@ struct chunk_end {
 	bool seen;
 	uint64_t insns;
 	uint32_t function;
+	struct orphan *orphan; /* it is the thunk of that one; NULL: it is no orphan */
 	struct cut_in *cut_in; /* by interrupts under way; NULL: none */
 	unsigned n_cut_in;
 };
@@ -134,67 +135,136 @@ static int end(void *state, struct error *err)
 
 	(void)err;
 	*now = (struct chunk_end){
-		.seen = true, .insns = w->lane.meter.insns, .function = w->lane.function, .n_cut_in = w->lane.n_cut_in,
+		.seen = true, .insns = w->lane.meter.insns, .function = w->lane.function, .orphan = w->lane.orphan,
+		.n_cut_in = w->lane.n_cut_in,
 	};
 	now->cut_in = xcalloc(w->lane.n_cut_in, sizeof *w->lane.cut_in);
 	memcpy(now->cut_in, w->lane.cut_in, w->lane.n_cut_in * sizeof *w->lane.cut_in);
 	return 0;
 }
 
-/* Who led to an orphan, as known where the chunk before it ends; the thunk itself, if that is not. */
-static uint32_t parent_at(const struct chunk_end *end, const struct orphan *o)
+/*
+ * What is known on a vCPU where a chunk begins: the end of the one before it, and the interrupts under way since chunks before that, of which
+ * some may be over.
+ */
+struct chunks_so_far {
+	const struct chunk_end *end; /* NULL: there is none */
+	struct function_lane cut;    /* only its cut_in */
+};
+
+static const struct cut_in *find_cut_in(const struct function_lane *cut, uint64_t task, uint64_t from)
 {
-	if (!o->came_back)
-		return end->function;
-	for (unsigned i = end->n_cut_in; i-- > 0;)
-		if (end->cut_in[i].task == o->task && end->cut_in[i].from == o->from)
-			return end->cut_in[i].function;
-	return o->thunk;
+	for (unsigned i = cut->n_cut_in; i-- > 0;)
+		if (cut->cut_in[i].task == task && cut->cut_in[i].from == from)
+			return &cut->cut_in[i];
+	return NULL;
 }
 
-/* By number of a chunk of events: that of its vCPU's chunk before it; 0: there is none (chunk 0 has no events). */
-static size_t *chunks_before(const struct reader *r)
+static void pass_chunk(struct chunks_so_far *so_far, const struct chunk_end *end)
 {
-	size_t *before = xcalloc(r->n_chunks + 1, sizeof *before), *last = xcalloc(CPUS_MAX, sizeof *last);
+	so_far->end = end;
+	for (unsigned i = 0; i < end->n_cut_in; i++) {
+		const struct cut_in *c = &end->cut_in[i];
+		const struct cut_in *known = find_cut_in(&so_far->cut, c->task, c->from);
+
+		if (!known || known->function != c->function || known->orphan != c->orphan)
+			function_lane_cut_in(&so_far->cut, c);
+	}
+}
+
+static uint32_t function_of(uint32_t function, const struct orphan *orphan)
+{
+	return orphan ? orphan->parent : function;
+}
+
+/* Who led to an orphan; the thunk itself, if that is not known. */
+static uint32_t parent_of(const struct chunks_so_far *so_far, const struct orphan *o)
+{
+	const struct chunk_end *end = so_far->end;
+	const struct cut_in *cut;
+
+	if (!end || !end->seen || end->insns != o->at_insns)
+		return o->thunk;
+	if (!o->came_back)
+		return function_of(end->function, end->orphan);
+	cut = find_cut_in(&so_far->cut, o->task, o->from);
+	return cut ? function_of(cut->function, cut->orphan) : o->thunk;
+}
+
+static void settle_orphan(const struct orphan *o, struct functions *sum)
+{
+	struct function_stat *from = &sum->stats[o->thunk], *to = &sum->stats[o->parent];
+
+	from->self_insns -= o->insns;
+	from->self_ns -= o->ticks;
+	to->self_insns += o->insns;
+	to->self_ns += o->ticks;
+}
+
+/* A function that was entered from a thunk first: from an orphan, as all others are folded. It is the one of that vCPU that began last. */
+static void settle_first(struct function_first *first, struct orphan **orphans, size_t n, const struct reader *r)
+{
+	const struct orphan *last = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct orphan *o = orphans[i];
+
+		if (o->thunk == first->caller && r->chunks[o->chunk].header.cpu == first->cpu && o->at_insns <= first->insns &&
+		    (!last || o->at_insns >= last->at_insns))
+			last = o;
+	}
+	if (last)
+		first->caller = last->parent;
+}
+
+static int by_chunk(const void *a, const void *b)
+{
+	const struct orphan *x = *(struct orphan *const *)a, *y = *(struct orphan *const *)b;
+
+	return x->chunk == y->chunk ? 0 : x->chunk < y->chunk ? -1 : 1;
+}
+
+/* All walkers' orphans, by chunk. */
+static struct orphan **list_orphans(const struct walker *walkers, unsigned n_walkers, size_t *n)
+{
+	struct orphan **list;
+
+	*n = 0;
+	for (unsigned i = 0; i < n_walkers; i++)
+		*n += walkers[i].n_orphans;
+	list = xcalloc(*n + 1, sizeof *list);
+	*n = 0;
+	for (unsigned i = 0; i < n_walkers; i++)
+		for (size_t k = 0; k < walkers[i].n_orphans; k++)
+			list[(*n)++] = walkers[i].orphans[k];
+	qsort(list, *n, sizeof *list, by_chunk);
+	return list;
+}
+
+/* Move orphans' times, and what they called, to the functions that called the thunks. */
+static void settle_orphans(const struct walker *walkers, unsigned n_walkers, const struct reader *r, const struct names *names,
+			   const struct chunk_end *ends, struct functions *sum)
+{
+	struct chunks_so_far *so_far = xcalloc(CPUS_MAX, sizeof *so_far);
+	size_t n, next = 0;
+	struct orphan **orphans = list_orphans(walkers, n_walkers, &n);
 
 	for (size_t i = 0; i < r->n_chunks; i++) {
 		const struct chunk_header *h = &r->chunks[i].header;
 
 		if (h->type != CHUNK_EVENTS)
 			continue;
-		before[i] = last[h->cpu];
-		last[h->cpu] = i;
-	}
-	free(last);
-	return before;
-}
-
-static uint32_t parent_of(const struct chunk_end *before, const struct orphan *o)
-{
-	return before->seen && before->insns == o->at_insns ? parent_at(before, o) : o->thunk;
-}
-
-/* Move orphans' times to the functions that called the thunks. */
-static void settle_orphans(const struct walker *walkers, unsigned n, const struct reader *r, struct functions *sum)
-{
-	size_t *before = chunks_before(r);
-
-	for (unsigned i = 0; i < n; i++)
-		for (size_t k = 0; k < walkers[i].n_orphans; k++) {
-			const struct orphan *o = walkers[i].orphans[k];
-			struct function_stat *from, *to;
-
-			if (!o->insns && !o->ticks)
-				continue;
-			from = &sum->stats[o->thunk];
-			to = &sum->stats[parent_of(&walkers[i].ends[before[o->chunk]], o)];
-
-			from->self_insns -= o->insns;
-			from->self_ns -= o->ticks;
-			to->self_insns += o->insns;
-			to->self_ns += o->ticks;
+		for (; next < n && orphans[next]->chunk == i; next++) {
+			orphans[next]->parent = parent_of(&so_far[h->cpu], orphans[next]);
+			settle_orphan(orphans[next], sum);
 		}
-	free(before);
+		pass_chunk(&so_far[h->cpu], &ends[i]);
+	}
+	for (size_t i = 0; i < sum->count; i++)
+		if (sum->stats[i].first_ns != UINT64_MAX && names_is_thunk(names, sum->firsts[i].caller))
+			settle_first(&sum->firsts[i], orphans, n, r);
+	free(orphans);
+	free(so_far);
 }
 
 static void walker_deinit(struct walker *w)
@@ -237,7 +307,7 @@ int functions_analyse(const struct reader *r, const struct names *names, const s
 	*ret = functions_new(names_count(names));
 	for (unsigned i = 0; i < threads; i++)
 		function_sums_add(walkers[i].sums, ret);
-	settle_orphans(walkers, threads, r, ret);
+	settle_orphans(walkers, threads, r, names, ends, ret);
 	for (unsigned i = 0; i < threads; i++)
 		walker_deinit(&walkers[i]);
 	functions_round(ret, shift);

@@ -67,7 +67,11 @@ struct sums_copy {
 	bool only_pairs;
 };
 
+#ifdef UPTO_SMALL_CHUNKS /* as in trace/codec.h */
+enum { CHUNK_EVENTS_MAX = 1 };
+#else
 enum { CHUNK_EVENTS_MAX = 2 << 20 };
+#endif
 
 static bool in_span(struct writing *w, uint64_t event, uint64_t ns)
 {

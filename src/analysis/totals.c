@@ -179,8 +179,9 @@ static void know_interrupts(struct function_lane *lane, const struct stacks *s)
 
 		for (size_t k = 1; k < stack->depth; k++)
 			if (stack->frames[k].kind == FRAME_INTERRUPT && stack->frames[k].from >> 63)
-				function_lane_cut_in(lane, stack->thread == THREAD_NONE ? 0 : s->threads->list[stack->thread].task,
-						     stack->frames[k].from, stack->frames[k - 1].function);
+				function_lane_cut_in(lane, &(struct cut_in){
+					.task = stack->thread == THREAD_NONE ? 0 : s->threads->list[stack->thread].task,
+					.from = stack->frames[k].from, .function = stack->frames[k - 1].function });
 	}
 }
 
