@@ -25,7 +25,7 @@ ROWS_CODE = {"--functions": ["do_one_initcall,worker_thread"], "--not": ["kthrea
 CODE = {"--kernel": [], "--user": [], "--module": ["story"]}
 LOGGED = ["--start", "log:pci", "--stop", "log:pci#2"]
 LOAD = ["--start", "entry:do_init_module", "--stop", "exit:do_init_module"]
-LOADS = {"--every": ([*LOAD, "--before", "50ms"], []), "--before": (LOAD, ["50ms"])}
+LOADS = {"--every": ([*LOAD, "--before", "50ms"], []), "--before": (LOAD, ["1s"])}
 # options that choose what is looked at: asked of a few milliseconds, but for those commands that need more
 CHOICES = {
     "top": {**SPANS, **RING, **MORE_CALLS, "--depth": ["2"]}, "first": {**SPANS, **RING, **MORE_CALLS, "--depth": ["2"]},
@@ -34,6 +34,7 @@ CHOICES = {
     "syscalls": {**SPANS, **RING, "--before": (["--start", f"entry:{FAULT}#40"], ["1s"]), "--limit": ["20000"], "--keep": (["--limit", "20000"], ["last"]), "--every": (["--start", FAULT, "--stop", f"{FAULT}#5"], [])}, "ps": {**SPANS, **RING},
     "log": {"--start": ["time:LATE"], "--stop": ["time:LATE"], "--every": (LOGGED, [])},
     "timeline": {"--start": ["time:LATE"], "--stop": ["time:LATE"], **LOADS}, "waits": {"--start": ["time:LATE"], "--stop": ["time:LATE"], **LOADS},
+    "latency": {"--start": ["time:LATE"], "--stop": (["--each", "1000"], ["time:LATE"]), **LOADS},
     "why": {"--start": ["entry:kernel_init_freeable"], "--stop": ["exit:kernel_init_freeable"]},
     "thin": {**SPANS, **RING, **MORE_CALLS, **CODE, "--depth": ["2"]},
 }
@@ -50,6 +51,7 @@ OPTIONS = {
                  "--min": ["1us"], "--all": [], **ROWS, **ROWS_CODE, "--pid": ["kthreadd"], "--comm": ["kworker*"]},
     "waits": {**TABLE, "--from": ["LATE"], "--to": ["LATE"], "--output": ["comm"], "--sort": ["asleep_ns"], "--pid": ["1"], "--comm": ["kthreadd"],
               **ROWS, **ROWS_CODE, "--summary": [], "--stack": []},
+    "latency": {**TABLE, "--from": ["LATE"], "--to": (["--each", "1000"], ["LATE"]), "--cpu": ["1"], "--output": ["comm"], "--sort": ["start_ns"], "--pid": ["1"], "--comm": ["kworker*"], "--kind": ["wakeup"], "--each": ["2"]},
     "why": {**TABLE, "--output": ["ns"], "--sort": ["-ns"], "--until": ["init"], "--from": ["init"], "--without": ["decompressor"], "--chain": []},
     "log": {**TABLE, **SPAN, "--output": ["text"], "--sort": ["text"], "--level": ["err"], "--grep": ["virtio"]},
     "ps": {**TABLE, **SPAN, "--output": ["pid"], "--sort": ["insns"], "--pid": ["kthreadd"], "--comm": ["kworker*"], "--stack-watch": []},
@@ -69,7 +71,7 @@ OPTIONS = {
 }
 
 
-WHOLE = ("log", "timeline", "waits", "why")
+WHOLE = ("log", "timeline", "waits", "latency", "why")
 
 
 def options_of(command):

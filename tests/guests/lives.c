@@ -30,8 +30,8 @@ APART void adopted(void)
 	sum++;
 }
 
-/* Once it waits for what never comes. */
-static void kill_when_it_waits(pid_t pid)
+/* Until it waits for what never comes. */
+static void wait_for(pid_t pid)
 {
 	char path[32], state[64] = "";
 
@@ -43,8 +43,18 @@ static void kill_when_it_waits(pid_t pid)
 		state[fd < 0 ? 0 : read(fd, state, sizeof state - 1)] = '\0';
 		close(fd);
 	}
+}
+
+static void end(pid_t pid)
+{
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+}
+
+static void kill_when_it_waits(pid_t pid)
+{
+	wait_for(pid);
+	end(pid);
 }
 
 /* Each is killed in a read; the next one begins by coming out of the kernel, maybe with its task_struct. */
@@ -128,7 +138,9 @@ static void crowd(void)
 		}
 	}
 	for (int i = 0; i < CROWD; i++)
-		kill_when_it_waits(pids[i]);
+		wait_for(pids[i]);
+	for (int i = 0; i < CROWD; i++)
+		end(pids[i]);
 }
 
 /* A child of this process's parent, which has another program: what runs in it is this one's. */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The longest times in which a vCPU could not do what was wanted of it, and who held it meanwhile.
+ *
+ * Calls tell when a lock is taken or given back, and when an interrupt begins and ends; `cli` and `sti` by themselves are not in the trace. So
+ * times with interrupts or preemption off are at least so long: from the entry of what turns them off to the entry of what turns them on. Where
+ * anything shows that they were on again in between, the time is left out.
+ */
+#ifndef UPTO_ANALYSIS_LATENCY_H
+#define UPTO_ANALYSIS_LATENCY_H
+
+#include "history.h"
+#include "intervals.h"
+
+enum latency_kind {
+	LATENCY_INTERRUPTS_OFF, /* by a lock that turns them off, or in an interrupt's handler */
+	LATENCY_PREEMPTION_OFF, /* by a lock, or in an interrupt and the softirqs behind it */
+	LATENCY_SOFTIRQ,        /* from where one was asked for to where softirqs are run on that vCPU */
+	LATENCY_WAKEUP,         /* from where a thread that slept was woken up to where it runs */
+	LATENCY_KINDS,
+};
+
+enum { LATENCY_STACK = 8 };
+
+struct latency {
+	enum latency_kind kind;
+	unsigned cpu;
+	uint32_t thread;        /* that it began in; of WAKEUP: that was woken up. As in struct slice */
+	uint64_t start_ns, end_ns;
+	uint64_t start_insns, end_insns; /* the vCPU's counter; of WAKEUP: not set */
+	uint32_t stack[LATENCY_STACK]; /* functions that it began in, innermost first; of WAKEUP: none */
+	unsigned n_stack;
+	uint32_t end;           /* the function that it ended in; HISTORY_NONE */
+	uint32_t held_by;       /* the thread that ran longest on the vCPU meanwhile; HISTORY_NONE: none did … */
+	struct { uint32_t function; uint64_t ns; } hot[HISTORY_HOT]; /* … and where most of that time went, without callees; ns 0: no more */
+};
+
+struct latencies {
+	struct latency *list;   /* by kind, the longest first */
+	size_t count;
+	bool lacks[LATENCY_KINDS]; /* the kernel's functions do not tell of this kind: they are inlined, or have no names */
+};
+
+/* "interrupts-off" … */
+const char *latency_kind_name(enum latency_kind kind);
+/* LATENCY_KINDS: there is none of that name. */
+enum latency_kind latency_kind_find(const char *name);
+
+struct latency_options {
+	bool kinds[LATENCY_KINDS]; /* those that are asked for */
+	size_t each;            /* at most so many of each */
+	struct span span;       /* that they begin in, and their vCPU … */
+	const struct intervals *intervals; /* … and in one of these */
+	const bool *processes, *threads; /* marks by number of thread: it has both, where they are not NULL */
+};
+
+/* The history is asked for wake-ups only: NULL without LATENCY_WAKEUP. Call latencies_deinit() also after an error. */
+int latency_analyse(const struct session *session, const struct history *history, const struct latency_options *options,
+		    struct latencies *ret, struct error *err);
+void latencies_deinit(struct latencies *l);
+
+/* Find who held the vCPU in each: the second replay of latency_analyse(). */
+int latency_find_holders(const struct session *session, struct latency *list, size_t count, struct error *err);
+
+#endif

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""upto latency: held against the interrupt flag itself, which tests/plugins/flags.c reads at each block, and against the history."""
+import bisect
+import itertools
+import json
+import os
+
+import pytest
+
+from guest import CHECK, UPTO, WORK, initrd, once_a_run, qemu_args, record, run, upto_json
+from test_cli import fails
+from test_code import recording
+
+PAGE_FAULT, FIRST_MASKABLE = 14, 32
+TURNED_OFF_WITHIN = 20  # instructions from the entry of a lock's function to its cli, and from an interrupt's iret to the next block
+
+
+def guest():
+    """The trace, and the flag's changes by instruction."""
+    trace, flags = (os.path.join(WORK, "latency" + end) for end in (".upto", ".flags"))
+    plugin = os.path.join(CHECK, "tests/flags.so")
+    once_a_run(trace, lambda: record(trace, qemu_args("6.12", initrd("6.12", "plain")), more=["-plugin", f"{plugin},out={flags}"]))
+    return trace, [tuple(map(int, line.split()[1:])) for line in open(flags)]
+
+
+def on_within(changes, begin, end):
+    """The stretches with interrupts on, in instructions from `begin`."""
+    i = max(bisect.bisect_right(changes, (begin, 2)) - 1, 0)
+    while i < len(changes) and changes[i][0] < end:
+        if changes[i][1]:
+            yield max(changes[i][0], begin) - begin, min(changes[i + 1][0] if i + 1 < len(changes) else end, end) - begin
+        i += 1
+
+
+def longest_off(changes, interrupts, drift=400, how_many=20):
+    """The longest stretches with the flag off that begin with an interrupt, as (instructions, where)."""
+    off = sorted(((b[0] - a[0], a[0]) for a, b in zip(changes, changes[1:]) if not a[1]), reverse=True)
+    by_interrupts = (x for x in off if any(abs(i - x[1]) < drift for i in interrupts[bisect.bisect_left(interrupts, x[1] - drift):][:1]))
+    return list(itertools.islice(by_interrupts, how_many))
+
+
+@pytest.mark.weight(20)
+def test_interrupts_off():
+    """They were off from where each of the longest times began, but for the instructions up to cli, to where it ended."""
+    trace, changes = guest()
+    interrupts = [e for e in map(json.loads, run(UPTO, "dump", "--json", "--kind", "interrupt", trace).stdout.splitlines()) if e["kind"] == "interrupt"]
+    faults = [e["insns"] for e in interrupts if int(e["args"][0], 16) == PAGE_FAULT]
+    found = upto_json("latency", "--json", "--kind", "interrupts-off", "--each", "1000", trace)["latencies"]
+    assert len(found) == 1000 and len(changes) > 100000
+    for row in found:
+        length = row["end_insns"] - row["start_insns"]
+        # the plugin counts an instruction that faults twice
+        slack = TURNED_OFF_WITHIN + bisect.bisect_right(faults, row["start_insns"])
+        on = list(on_within(changes, row["start_insns"], row["end_insns"]))
+        assert all(end <= slack or begin >= length - slack for begin, end in on), (row, on, slack)
+    assert {"asm_sysvec_apic_timer_interrupt", "irqentry_exit"} < {row["end_function"] for row in found} | {row["function"] for row in found}
+    # the handlers that took most instructions with the flag off are told as such
+    kernel = int(upto_json("info", "--json", trace)["meta"]["kernel_insns"])
+    timers = [e for e in interrupts if int(e["args"][0], 16) >= FIRST_MASKABLE and e["insns"] > kernel]
+    seen = 0
+    for n, begin in longest_off(changes, [e["insns"] for e in timers]):
+        e = min(timers, key=lambda e: abs(e["insns"] - begin))
+        rows = upto_json("latency", "--json", "-k", "interrupts-off", "--from", f"{e['ns']}ns", "--to", f"{e['ns'] + 1}ns", trace)["latencies"]
+        assert len(rows) == 1 and 0 <= n - (rows[0]["end_insns"] - rows[0]["start_insns"]) <= n / 2 + 100, (n, begin, e, rows)
+        seen += 1
+    assert seen == 20
+
+
+@pytest.mark.parametrize("smp", [1, 2])
+def test_preemption_off(smp):
+    """No thread begins to run on the vCPU, and none enters the kernel from a program, while preemption is off."""
+    trace, _ = recording("6.12", smp)
+    events = [json.loads(line) for line in run(UPTO, "dump", "--json", "--kind", "task-switch,syscall,halt", trace).stdout.splitlines()]
+    where = {cpu: sorted(e["insns"] for e in events if e.get("cpu") == cpu and "insns" in e) for cpu in range(smp)}
+    found = upto_json("latency", "--json", "--kind", "preemption-off", "--each", "500", trace)["latencies"]
+    assert len(found) == 500
+    for row in found:
+        at = where[row["cpu"]]
+        first = bisect.bisect_right(at, row["start_insns"])
+        assert first == len(at) or at[first] >= row["end_insns"], row
+
+
+@pytest.mark.parametrize("smp", [1, 2])
+def test_wakeups(smp):
+    """They are the waits that were ready longest, of threads that slept; and most of their time somebody else ran there."""
+    trace, _ = recording("6.12", smp)
+    end = upto_json("info", "--json", trace)["duration_ns"]
+    waits = [w for w in upto_json("waits", "--json", "-n", "0", trace)["waits"]
+             if w["asleep_ns"] and w["ready_ns"] and w["start_ns"] + w["asleep_ns"] + w["ready_ns"] < end]  # which vCPU one waits for that never runs again is not known
+    longest = sorted((w["ready_ns"] for w in waits), reverse=True)[:50]
+    found = upto_json("latency", "--json", "--kind", "wakeup", "--each", "50", trace)["latencies"]
+    assert [row["duration_ns"] for row in found if row["pid"] != 0] == longest[:len([r for r in found if r["pid"] != 0])]
+    assert len(found) == 50 and all(row["held_by_pid"] != row["pid"] for row in found[:10]), found[:10]
+
+
+def test_choice():
+    trace, _ = recording("6.12", 2)
+    all_of_it = upto_json("latency", "--json", "--each", "3", trace)["latencies"]
+    assert {row["kind"] for row in all_of_it} == {"interrupts-off", "preemption-off", "softirq", "wakeup"}
+    for kind in {row["kind"] for row in all_of_it}:
+        rows = [row for row in all_of_it if row["kind"] == kind]
+        lasted = [row["end_ns"] - row["start_ns"] for row in rows]
+        assert len(rows) == 3 and lasted == sorted(lasted, reverse=True) == [row["duration_ns"] for row in rows]
+        assert upto_json("latency", "--json", "--each", "3", "--kind", kind, trace)["latencies"] == rows
+    one = upto_json("latency", "--json", "--cpu", "1", "--each", "50", trace)["latencies"]
+    middle = sorted(row["start_ns"] for row in one)[len(one) // 2]
+    early, late = (upto_json("latency", "--json", "--cpu", "1", "--each", "50", f"--{which}", f"{middle}ns", trace)["latencies"] for which in ("to", "from"))
+    assert early and late and all(row["cpu"] == 1 for row in [*one, *early, *late])
+    assert max(row["start_ns"] for row in early) < middle <= min(row["start_ns"] for row in late)
+    assert all(row in [*early, *late] for row in one)
+    fails(2, "there is no kind 'x'", "latency", "--kind", "wakeup,x", trace)
+    fails(2, "--each 0: 1 to 1000", "latency", "--each", "0", trace)
+
+
+def test_without_index():
+    """Who held a vCPU is the same without the index beside the trace."""
+    trace, _ = recording("6.12", 2)
+    copy = os.path.join(WORK, "latency-copy.upto")
+    if os.path.exists(copy):
+        os.unlink(copy)
+    os.link(trace, copy)
+    with_index = run(UPTO, "latency", "--json", trace).stdout
+    assert os.path.exists(trace + ".index")
+    os.makedirs(copy + ".index", exist_ok=True)  # nothing can be written there
+    try:
+        assert run(UPTO, "latency", "--json", copy).stdout == with_index
+    finally:
+        os.rmdir(copy + ".index")
+        os.unlink(copy)
