@@ -611,7 +611,7 @@ const struct command cmd_calls = {
 		    "  upto calls --function do_exit --pid 120 --no-interrupts trace.upto\n      how a thread ended\n",
 	.needs = "stacks",
 	.options = options,
-	.streams = true,
+	.reads_all = true,
 	.legends = legends,
 	.min_operands = 1, .max_operands = OPERANDS_MAX,
 	.run = run,

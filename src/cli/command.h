@@ -60,8 +60,7 @@ struct command {
 	unsigned min_operands, max_operands;
 	const char *needs;       /* what a trace must have: a word of META's `absent`; NULL: nothing special */
 	bool of_all;             /* its sums are of all that ran, also of calls that --min-duration and the like leave out */
-	bool streams;            /* it prints while it reads */
-	bool reads_all;          /* it reads all of a trace: what is damaged is known before */
+	bool reads_all;          /* it reads all of a trace, or prints while it reads: what is damaged is to be known before */
 	bool rest;               /* takes "-- anything" */
 	int (*run)(const struct args *args, struct error *err); /* an exit status; err is printed if it has text */
 };

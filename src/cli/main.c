@@ -145,7 +145,7 @@ static int run_tolerant(struct args *args, struct error *err)
 {
 	int r = run_once(args, err);
 
-	if (r == EXIT_OK || !err->damaged || args->tolerant || args->command->streams || args->command->reads_all)
+	if (r == EXIT_OK || !err->damaged || args->tolerant || args->command->reads_all)
 		return r;
 	terminal_end_progress();
 	args->tolerant = true;
