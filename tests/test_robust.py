@@ -548,7 +548,7 @@ def test_damaged_events():
     lost, whole = sum(c["events"] for c in gone), sum(c["events"] for c in chunks)
     missing = gone[-1]["last_insns"] - gone[0]["first_insns"]
     for command in (*READING, "tree", "timeline", "why", "waits", "latency", "log", "ps", "stack", "calls", "calls --function vfs_read"):
-        status, out, err = ask(UPTO, *command.split(), path, *(["-n", "5"] if command.split()[0] in ("dump", "calls") else []))
+        status, out, err = ask(UPTO, command.split()[0], path, *command.split()[1:], *(["-n", "5"] if command.split()[0] in ("dump", "calls") else []))
         lines = [line for line in err.splitlines() if "is damaged" in line]
         assert status == (command == "check") and out, (command, status, err)
         assert command == "log" or (len(lines) == 1 and f"at byte {gone[0]['offset']}: {lost} events of vCPU 0" in lines[0]), (command, err)
