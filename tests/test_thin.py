@@ -547,6 +547,13 @@ def test_small_chunks(smp):
     assert not different, different
 
 
+@pytest.mark.parametrize("smp", SMPS)
+def test_nobody(smp):
+    """What of a thread is asked for has nothing of what ran before there were any: the first instruction of all."""
+    rows = upto_json("top", "--json", "-n", "0", "--pid", "1", whole(smp))["functions"]
+    assert len(rows) > 1000 and not [row for row in rows if row["function"] == "[unknown]"]
+
+
 def test_limit_of_filtered():
     """Sums of an earlier filter are those of all that is there: they stay if the limit cuts off nothing, and else are left out."""
     filtered = thinned("limit-filtered", base(1), "--functions", FAULT)

@@ -341,6 +341,14 @@ static void move_sum(const struct thinning *t, uint32_t function, uint64_t insns
 	t->ns[function] = (int64_t)((uint64_t)t->ns[function] + ns);
 }
 
+/* Is the time up to the event in what is written: is the vCPU in the span, or is that its first event, and the span the trace's begin? */
+static bool is_written(const struct writing *w, const struct thin_lane *lane)
+{
+	const struct thin_span *first = w->t->spans;
+
+	return lane->span == w->span + 1 || (!lane->span && !w->span && !first->from && !first->from_ns);
+}
+
 /* What top will say of the time up to the event, and what it should. */
 static void compare_functions(struct writing *w, struct thin_lane *lane, const struct stack *stack, const struct spent *spent)
 {
@@ -356,7 +364,7 @@ static void compare_functions(struct writing *w, struct thin_lane *lane, const s
 		lane->thin_function = top->function;
 	lane->moved = lane->moved_thin = false;
 	chosen = thin_has_thread(t, stack);
-	if (!t->by_frame || lane->span != w->span + 1 || (chosen && lane->function == lane->thin_function))
+	if (!t->by_frame || !is_written(w, lane) || (chosen && lane->function == lane->thin_function))
 		return;
 	move_sum(t, lane->thin_function, 0 - spent->insns, 0 - spent->ns);
 	if (chosen)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,11 +116,19 @@ static int run_make(const char *folder, const char *module, struct error *err)
 	return error_set(err, "%s: an object could not be compiled there: is it a kernel's build tree, built or prepared (make modules_prepare)?", folder);
 }
 
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
 static void remove_folder(const char *folder)
 {
-	cleanup_free char *command = xasprintf("rm -rf '%s'", folder);
+	enum { FOLDERS_OPEN = 16 };
 
-	if (system(command) != 0)
+	if (nftw(folder, remove_one, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS) != 0)
 		fprintf(stderr, "upto: %s: was left there\n", folder);
 }
 

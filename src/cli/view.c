@@ -562,7 +562,7 @@ static void put_heading_insns(struct buf *out, const struct args *args, uint64_t
 		buf_printf(out, "%" PRIu64, insns);
 	else
 		put_amount(out, insns, false);
-	buf_printf(out, " instructions in ");
+	buf_printf(out, insns == 1 ? " instruction in " : " instructions in ");
 }
 
 void view_put_time(struct buf *out, const struct args *args, const struct trace_arg *t, uint64_t insns, uint64_t ns, uint64_t halted_ns)

@@ -152,10 +152,11 @@ void learning_log(struct vcpu *v, uint64_t entry)
 	struct learn_memory m = learning_memory(v);
 	uint64_t begun;
 
-	if (learning.learner.log_is_sure || (!lacks(LOG_ENTRY_RING) && !learnt_from_guest(LOG_ENTRY_RING)))
+	if (!lacks(LOG_ENTRY_RING) && !learnt_from_guest(LOG_ENTRY_RING))
 		return;
 	begun = begin_look();
-	learn_log(&learning.learner, &m, entry);
+	if (!learning.learner.log_is_sure)
+		learn_log(&learning.learner, &m, entry);
 	end_look(begun);
 }
 

@@ -96,6 +96,7 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 void top_table_init(struct table *ret, const struct names *names, const struct functions *f, const struct function_total *totals,
 		    const struct top_choice *choice)
 {
+	enum { ROUNDED_NS = 1 }; /* where filters left out all that a function did, rounding may leave a nanosecond */
 	struct rows *rows = xcalloc(1, sizeof *rows + f->count * sizeof *rows->index);
 	size_t count = 0;
 
@@ -103,7 +104,7 @@ void top_table_init(struct table *ret, const struct names *names, const struct f
 	for (size_t i = 0; i < f->count; i++) {
 		const struct function_stat *s = &f->stats[i];
 
-		if ((!choice->functions || choice->functions[i]) && (s->calls || s->self_insns || s->self_ns) &&
+		if ((!choice->functions || choice->functions[i]) && (s->calls || s->self_insns || s->self_ns > ROUNDED_NS) &&
 		    share(rows, s->self_insns, s->self_ns).percent >= choice->min_pct)
 			rows->index[count++] = (uint32_t)i;
 	}
