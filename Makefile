@@ -48,6 +48,12 @@ check-qemus: built
 	scripts/guest-qemu.sh sid build/qemu/sid
 	UPTO_TEST_QEMU=build/qemu/sid/bin UPTO_TEST_WORK=tests-sid scripts/pytest.sh -m 'qemus and not kernels' $(NAMES)
 
+# do the tests notice COUNT small changes, drawn by SEED, in rooms ROOM='trace replay' or all? Takes an hour for 100
+COUNT = 100
+mutants:
+	scripts/deps.sh check
+	scripts/mutants.py --count $(COUNT) $(if $(SEED),--seed $(SEED)) $(addprefix --room ,$(ROOM))
+
 # one after the other, whatever -j says
 check-all:
 	$(MAKE) check
@@ -70,4 +76,4 @@ install:
 clean:
 	rm -rf build/release build/check
 
-.PHONY: all deps demo built check fuzz check-kernels check-qemus check-all bench install clean
+.PHONY: all deps demo built check fuzz mutants check-kernels check-qemus check-all bench install clean

@@ -13,23 +13,25 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PLACE = os.path.join(TOP, "build/mutants")
-READING = "test_made.py test_check.py test_import.py test_thunks.py"
-# by room: the tests that cover it, quick ones first; whether they record with the changed recorder; and names of tests that are not worth their time
+MADE = "test_made.py test_check.py test_import.py"
+# by room: the tests that cover it, in steps, of which the next is for what the one before has not noticed; whether they record with the changed
+# recorder; and names of tests that are not worth their time
 ROOMS = {
-    "trace": (f"{READING} test_code.py test_format.py", False, "flipped or chains or 6.1- or 7-"),
-    "replay": (f"{READING} test_code.py test_latency.py", False, "interrupts_off or 6.1- or 7-"),
-    "analysis": (f"{READING} test_history.py test_latency.py test_options.py", False, "interrupts_off or units"),
-    "select": ("test_options.py test_thin.py", False, "small_chunks or reading or chains"),
-    "kfi": ("test_kfi.py", False, ""),
-    "symbols": ("test_kallsyms.py test_kernels.py test_objects.py test_code.py", False, "6.1- or 7-"),
-    "guest": ("test_kallsyms.py test_kernels.py test_clock.py test_sources.py", True, ""),
-    "recorder": ("test_clock.py test_faults.py test_interrupts.py test_truth.py", True, "deterministic or long or 6.1 or 7"),
+    "trace": ([MADE, "test_thunks.py test_code.py test_format.py"], False, "flipped or chains or 6.1- or 7-"),
+    "replay": ([MADE, "test_thunks.py test_code.py"], False, "6.1- or 7-"),
+    "analysis": ([MADE, "test_history.py test_latency.py test_thunks.py", "test_thin.py"], False, "interrupts_off or units or small_chunks or reading or chains"),
+    "select": (["test_options.py", "test_thin.py"], False, "small_chunks or reading or chains"),
+    "kfi": (["test_kfi.py"], False, ""),
+    "symbols": (["test_kallsyms.py test_kernels.py", "test_objects.py test_code.py"], False, "6.1- or 7-"),
+    "guest": (["test_kallsyms.py test_kernels.py test_clock.py", "test_sources.py"], True, ""),
+    "recorder": (["test_clock.py test_faults.py", "test_interrupts.py test_truth.py"], True, "deterministic or long or 6.1 or 7"),
 }
 TIMES = 4  # a change may make tests so many times slower than they are without one
 
@@ -86,6 +88,7 @@ class Tree:
     """A copy of the sources with a build of its own, in which one change at a time is tried."""
     def __init__(self, number):
         self.top = os.path.join(PLACE, str(number))
+        self.seconds = {}  # by room and step, what is not changed takes
         os.makedirs(os.path.join(self.top, "build"), exist_ok=True)
         for name in subprocess.run(["git", "-C", TOP, "ls-files"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines():
             os.makedirs(os.path.dirname(os.path.join(self.top, name)), exist_ok=True)
@@ -100,36 +103,43 @@ class Tree:
     def ninja(self):
         return subprocess.run(["ninja", "-C", self.build], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False).returncode == 0
 
-    def tests(self, room, run, seconds=None):
+    def tests(self, room, step, run, seconds=None):
         """The name of the test that failed, or that it took too long; None: none did. A run's recordings are made once."""
-        files, _, apart = ROOMS[room]
-        names = [os.path.join("tests", f) for f in files.split() if os.path.exists(os.path.join(self.top, "tests", f))]
-        words = [os.path.join(self.top, "scripts/pytest.sh"), "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *names, *(["-k", f"not ({apart})"] if apart else [])]
+        steps, _, apart = ROOMS[room]
+        words = [os.path.join(self.top, "scripts/pytest.sh"), "-x", "-q", "-n", "0", "-p", "no:cacheprovider",
+                 *(os.path.join("tests", name) for name in steps[step].split()), *(["-k", f"not ({apart})"] if apart else [])]
         env = {**os.environ, "UPTO_TEST_RUN": run, "XDG_CACHE_HOME": os.path.join(self.top, "build/cache")}
         env.pop("UPTO_CHECK", None)
-        try:
-            p = subprocess.run(words, cwd=self.top, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds, check=False, text=True, errors="replace")
-        except subprocess.TimeoutExpired as e:
-            said = (e.stdout or b"").decode(errors="replace") if isinstance(e.stdout, bytes) else e.stdout or ""
-            failed = re.search(r"^FAIL (\S+)", said, re.M)
-            return failed[1] if failed else "time"
-        failed = re.search(r"^FAIL (\S+)", p.stdout, re.M)
+        with subprocess.Popen(words, cwd=self.top, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                              start_new_session=True) as p:
+            try:
+                said, _ = p.communicate(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                os.killpg(p.pid, signal.SIGKILL)
+                return "time"
+        failed = re.search(r"^FAIL (\S+)", said, re.M)
         return failed[1] if failed else None if p.returncode == 0 else "error"
 
-    def prime(self, rooms):
-        """What is not changed passes, and has made the recordings."""
-        self.seconds = {}
-        if not self.ninja():
-            sys.exit("mutants.py: what is not changed cannot be built")
-        for room in rooms:
-            files, _, apart = ROOMS[room]
-            began, failed = time.time(), self.tests(room, "unchanged")
-            print(f"unchanged {room:9} {time.time() - began:4.0f} s {failed or 'passes'}", flush=True)
-            self.seconds[room] = (time.time() - began) * TIMES
+    def unchanged(self, room, step):
+        """How long what is not changed takes for that, which makes the recordings. It passes."""
+        if (room, step) not in self.seconds:
+            began, failed = time.time(), self.tests(room, step, "unchanged")
+            self.seconds[room, step] = time.time() - began
+            print(f"    unchanged: {room}, step {step + 1}: {self.seconds[room, step]:.0f} s", flush=True)
             if failed:
                 sys.exit(f"mutants.py: {failed} fails without a change")
+        return self.seconds[room, step]
+
+    def all_tests(self, room, number):
+        run = f"{number}" if ROOMS[room][1] else "unchanged"
+        for step in range(len(ROOMS[room][0])):
+            found = self.tests(room, step, run, self.seconds[room, step] * TIMES + 10) if (room, step) in self.seconds else "later"
+            if found:
+                return found
+        return None
 
     def attempt(self, number, mutant):
+        """The test that notices it; None: none does; "not C"; or "later": what is not changed has to be tested first."""
         room, path, line, _, before, after = mutant
         file = os.path.join(self.top, path)
         with open(file) as f:
@@ -140,12 +150,22 @@ class Tree:
         try:
             with open(file, "w") as f:
                 f.write("\n".join(lines))
-            if not self.ninja():
-                return "not C"
-            return self.tests(room, f"{number}" if ROOMS[room][1] else "unchanged", self.seconds[room])
+            return self.all_tests(room, number) if self.ninja() else "not C"
         finally:
             with open(file, "w") as f:
                 f.write(text)
+
+    def attempt_all(self, number, mutant):
+        """The same; what is not changed is tested as far as that is wanted."""
+        room, found = mutant[0], "later"
+        while found == "later":
+            missing = [step for step in range(len(ROOMS[room][0])) if (room, step) not in self.seconds]
+            if missing:
+                if not self.ninja():
+                    sys.exit("mutants.py: what is not changed cannot be built")
+                self.unchanged(room, missing[0])
+            found = self.attempt(number, mutant)
+        return found
 
 
 def main():
@@ -166,8 +186,6 @@ def main():
             print(f"{path}:{line + 1} {kind}\n  - {before.strip()}\n  + {after.strip()}")
         return
     trees = [Tree(i) for i in range(args.jobs)]
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        list(pool.map(lambda tree: tree.prime(rooms), trees))
     results, numbers = [], iter(range(len(mutants)))
 
     def work(tree):
@@ -175,7 +193,7 @@ def main():
             if len([r for r in results if r[1] != "not C"]) >= args.count:
                 return
             mutant, began = mutants[number], time.time()
-            found = tree.attempt(number, mutant)
+            found = tree.attempt_all(number, mutant)
             results.append((mutant, found))
             room, path, line, kind, before, after = mutant
             print(f"{number:3} {found or 'SURVIVED':34.34} {time.time() - began:4.0f} s {path}:{line + 1} {kind}: {after.strip()}", flush=True)

@@ -108,6 +108,8 @@ def test_choice():
     assert early and late and all(row["cpu"] == 1 for row in [*one, *early, *late])
     assert max(row["start_ns"] for row in early) < middle <= min(row["start_ns"] for row in late)
     assert all(row in [*early, *late] for row in one)
+    longest, = (line for line in run(UPTO, "latency", trace).stdout.decode().splitlines() if line.startswith("# longest: "))
+    assert "SELF INSNS" in run(UPTO, *longest.partition("see: upto ")[2].split()).stdout.decode(), longest
     fails(2, "there is no kind 'x'", "latency", "--kind", "wakeup,x", trace)
     fails(2, "--each 0: 1 to 1000", "latency", "--each", "0", trace)
 

@@ -34,7 +34,7 @@ CHOICES = {
     "syscalls": {**SPANS, **RING, "--before": (["--start", f"entry:{FAULT}#40"], ["1s"]), "--limit": ["20000"], "--keep": (["--limit", "20000"], ["last"]), "--every": (["--start", FAULT, "--stop", f"{FAULT}#5"], [])}, "ps": {**SPANS, **RING},
     "log": {"--start": ["time:LATE"], "--stop": ["time:LATE"], "--every": (LOGGED, [])},
     "timeline": {"--start": ["time:LATE"], "--stop": ["time:LATE"], **LOADS}, "waits": {"--start": ["time:LATE"], "--stop": ["time:LATE"], **LOADS},
-    "latency": {"--start": ["time:LATE"], "--stop": (["--each", "1000"], ["time:LATE"]), **LOADS},
+    "latency": {"--start": ["time:LATE"], "--stop": (["--each", "200"], ["time:LATE"]), **LOADS},
     "why": {"--start": ["entry:kernel_init_freeable"], "--stop": ["exit:kernel_init_freeable"]},
     "thin": {**SPANS, **RING, **MORE_CALLS, **CODE, "--depth": ["2"]},
 }
@@ -51,7 +51,7 @@ OPTIONS = {
                  "--min": ["1us"], "--all": [], **ROWS, **ROWS_CODE, "--pid": ["kthreadd"], "--comm": ["kworker*"]},
     "waits": {**TABLE, "--from": ["LATE"], "--to": ["LATE"], "--output": ["comm"], "--sort": ["asleep_ns"], "--pid": ["1"], "--comm": ["kthreadd"],
               **ROWS, **ROWS_CODE, "--summary": [], "--stack": []},
-    "latency": {**TABLE, "--from": ["LATE"], "--to": (["--each", "1000"], ["LATE"]), "--cpu": ["1"], "--output": ["comm"], "--sort": ["start_ns"], "--pid": ["1"], "--comm": ["kworker*"], "--kind": ["wakeup"], "--each": ["2"]},
+    "latency": {**TABLE, "--from": ["LATE"], "--to": (["--each", "200"], ["LATE"]), "--cpu": ["1"], "--output": ["comm"], "--sort": ["start_ns"], "--pid": ["1"], "--comm": ["kworker*"], "--kind": ["wakeup"], "--each": ["2"]},
     "why": {**TABLE, "--output": ["ns"], "--sort": ["-ns"], "--until": ["init"], "--from": ["init"], "--without": ["decompressor"], "--chain": []},
     "log": {**TABLE, **SPAN, "--output": ["text"], "--sort": ["text"], "--level": ["err"], "--grep": ["virtio"]},
     "ps": {**TABLE, **SPAN, "--output": ["pid"], "--sort": ["insns"], "--pid": ["kthreadd"], "--comm": ["kworker*"], "--stack-watch": []},

@@ -7,6 +7,8 @@
 #include "analysis/latency.h"
 #include "commands.h"
 #include "left_out_note.h"
+#include "quantity.h"
+#include "see.h"
 #include "select_arg.h"
 #include "tables/latency_table.h"
 #include "terminal.h"
@@ -65,14 +67,33 @@ static void warn_lacks(const struct trace_arg *t, const struct latency_options *
 	buf_free(&path);
 }
 
+/* The longest of all, and the command that looks into it: what its vCPU did. */
+static void put_heading(struct buf *out, const struct trace_arg *t, const struct latencies *all)
+{
+	const struct latency *longest = all->list;
+
+	for (size_t i = 1; i < all->count; i++)
+		if (all->list[i].end_ns - all->list[i].start_ns > longest->end_ns - longest->start_ns)
+			longest = &all->list[i];
+	buf_printf(out, "# longest: %s, ", latency_kind_name(longest->kind));
+	put_duration(out, longest->end_ns - longest->start_ns, false);
+	buf_printf(out, "; see: ");
+	see_top(out, t, longest->start_ns, longest->end_ns, NULL, (int)longest->cpu);
+	buf_put_u8(out, 0);
+}
+
 static int show(const struct args *args, const struct trace_arg *t, const struct latencies *l, struct error *err)
 {
 	struct table table;
+	struct buf heading = { 0 };
 	int r;
 
 	latency_table_init(&table, &t->session, l);
+	if (l->count)
+		put_heading(&heading, t, l);
 	terminal_end_progress();
-	r = view_print(&(struct view){ .table = &table, .trace = t }, args, err);
+	r = view_print(&(struct view){ .table = &table, .heading = (char *)heading.data, .trace = t }, args, err);
+	buf_free(&heading);
 	table_deinit(&table);
 	return r;
 }

@@ -10,6 +10,7 @@
 #include "left_out_note.h"
 #include "json.h"
 #include "quantity.h"
+#include "see.h"
 #include "select_arg.h"
 #include "tables/why_table.h"
 #include "terminal.h"
@@ -37,9 +38,23 @@ static void print_stack_json(const struct answer *a, const struct history_stack 
 	fputs("]", stdout);
 }
 
+/* The command that looks into a cause: at its longest link, what ran then, or where the thread waited. */
+static void put_see(const struct answer *a, const struct cause *c, struct buf *out)
+{
+	const struct link *l = &a->why->links[c->longest];
+	bool runs = l->kind == LINK_RUN || l->kind == LINK_READY || l->kind == LINK_HALT;
+	int cpu = l->slice == HISTORY_NONE ? -1 : (int)a->history->slices[l->slice].cpu;
+
+	if (runs || l->kind == LINK_UNKNOWN)
+		see_top(out, a->trace, l->start_ns, l->end_ns, NULL, cpu);
+	else
+		see_stack(out, a->trace, l->start_ns + (l->end_ns - l->start_ns) / 2, threads_at(&a->trace->threads, l->thread));
+}
+
 static void print_cause_json(const struct answer *a, const struct cause *c)
 {
 	uint64_t total = a->why->to_ns - a->why->from_ns;
+	struct buf see = { 0 };
 
 	printf("{\"ns\":%" PRIu64 ",\"pct\":%.3f,\"kind\":\"%s\",\"name\":", c->ns, total ? 100.0 * (double)c->ns / (double)total : 0,
 	       link_kind_name(c->kind));
@@ -48,7 +63,12 @@ static void print_cause_json(const struct answer *a, const struct cause *c)
 	json_string(stdout, c->what);
 	printf(",\"stack\":");
 	print_stack_json(a, &c->stack);
+	put_see(a, c, &see);
+	buf_put_u8(&see, 0);
+	printf(",\"see\":");
+	json_string(stdout, (char *)see.data);
 	printf("}");
+	buf_free(&see);
 }
 
 static void print_link_json(const struct answer *a, const struct link *l)
@@ -130,6 +150,8 @@ static void put_sentence(const struct answer *a, struct buf *out)
 		terminal_escape(out, c->name);
 		buf_printf(out, ": ");
 		terminal_escape(out, c->what);
+		buf_printf(out, "\n# see: ");
+		put_see(a, c, out);
 	}
 	if (a->without) {
 		buf_printf(out, "\n# of this ");
@@ -305,6 +327,7 @@ static const struct term terms[] = {
 	{ "until, until_ns, total_ns", "the moment, its time, and the time up to it: that of all causes, and of all links" },
 	{ "own_ns", "with --without: the sum of the causes that have that in name or what; without them, less or more may be won" },
 	{ "causes", "what holds most comes first" },
+	{ "see", "the command that looks into the cause, at its longest link" },
 	{ "chain", "the links in the order of time" },
 	{ 0 },
 };
