@@ -241,6 +241,9 @@ int trace_no_wakes(const struct trace_arg *t, struct error *err)
 		return error_set(err, "%s: has no events", t->reader->path);
 	if (!ran_linux(&t->reader->boots) && !meta_get(&t->reader->meta, "imported"))
 		return error_set(err, "%s: no Linux ran in it, of which alone can be told who slept and who was ready", t->reader->path);
+	if (t->threads.count < 2)
+		return error_set(err, "%s: it ends before there was a second thread: nobody woke anybody up ('upto info' says how it ended)",
+				 t->reader->path);
 	return error_set(err, "%s: the trace has no wake-ups, so who slept and who was ready cannot be told: it was recorded by an older upto, or its "
 			 "kernel lacks what they are read from ('upto info')", t->reader->path);
 }
