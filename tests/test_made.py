@@ -132,6 +132,21 @@ def test_gap():
     assert b"gap" in run(UPTO, "dump", "--kind", "gap", trace).stdout
 
 
+@pytest.mark.parametrize("last", [0, 1])
+def test_gap_of_several(last):
+    """What is under way where all vCPUs have a gap is lost with the last event of any before it."""
+    ends = {last: 2000, 1 - last: 1500}
+    begin = lambda cpu: [f"event {cpu} clock 10 10 0 0 0", (f"event {cpu} jump-indirect 11 0 0 0x100000", KERNEL), f"event {cpu} clock 20 20 0 0 0"]
+    behind = lambda cpu: [f"behind {cpu} 9000 9000 {KERNEL + 0x40} 0", f"event {cpu} gap 9000 0 0 0 0 0 2 1 {KERNEL + 0x40} 0", f"event {cpu} clock 9100 9100 0 0 0"]
+    call = ("event 0 call 1000 0", STACK, KERNEL + 0x20, KERNEL + 0x1000)
+    trace = make(f"gap-of-several-{last}", [
+        "meta vcpus 2", "meta kernel_ns 10", "meta kernel_insns 10", "end lost 0", "end late_arrivals 0", f"symbol {KERNEL} 256 startup_64",
+        f"symbol {KERNEL + 0x1000} 512 second", *begin(0), *begin(1), call, f"event 0 clock {ends[0]} {ends[0]} 0 0 0",
+        f"event 1 clock {ends[1]} {ends[1]} 0 0 0", *behind(0), *behind(1)])
+    lost, = upto_json("calls", "--json", "--function", "second", trace, upto=UPTO_ASAN)["calls"]
+    assert (lost["start_ns"], lost["duration_ns"], lost["left"]) == (1000, 1000, "lost"), lost
+
+
 def test_min_duration():
     """Calls of 10, 20 … 100 instructions, as many ns: --min-duration leaves those out that are shorter."""
     insns, events = 100, []
