@@ -388,7 +388,7 @@ ANSWERS = [["top", "-n", "0"], ["top", "-n", "0", "--total"], ["first", "-n", "0
 def differing_answers(a, b):
     """Which commands do not answer the same of two traces, in JSON; of info, what tells of the file and its making is left out."""
     def answer(trace, command):
-        return run(UPTO, *command, "--json", trace).stdout
+        return run(UPTO, *command, "--json", trace).stdout.replace(trace.encode(), b"TRACE")
 
     def info(trace):
         said = json.loads(answer(trace, ["info"]))
