@@ -110,7 +110,7 @@ def test_choice():
     assert all(row in [*early, *late] for row in one)
     longest, = (line for line in run(UPTO, "latency", trace).stdout.decode().splitlines() if line.startswith("# longest: "))
     assert "SELF INSNS" in run(UPTO, *longest.partition("see: upto ")[2].split()).stdout.decode(), longest
-    fails(2, "there is no kind 'x'", "latency", "--kind", "wakeup,x", trace)
+    fails(2, "no kind x", "latency", "--kind", "wakeup,x", trace)
     fails(2, "--each 0: 1 to 1000", "latency", "--each", "0", trace)
 
 
@@ -129,3 +129,11 @@ def test_without_index():
     finally:
         os.rmdir(copy + ".index")
         os.unlink(copy)
+
+
+def test_nothing_to_tell():
+    """Of a trace in which no Linux ran, one line says so."""
+    trace = os.path.join(WORK, "latency-firmware.upto")
+    run("timeout", "-s", "INT", "2", UPTO, "record", "--force", "-o", trace, "--", "qemu-system-x86_64", "-accel", "tcg", "-m", "128M", "-nographic", "-nic", "none",
+        check=False)
+    fails(1, "no Linux ran in it", "latency", trace)

@@ -157,7 +157,6 @@ def test_until():
         assert p.returncode == 1 and said in p.stderr, p
 
 
-@pytest.mark.weight(15)
 def test_see():
     """The command that each cause ends with shows a function that the cause is said to be in."""
     trace = recording("6.12", "lock")
@@ -172,6 +171,7 @@ def test_see():
     assert f"\n# see: {causes[0]['see']}\n" in run(UPTO, "why", trace).stdout.decode()
 
 
+@pytest.mark.weight(15)
 def test_without():
     """What of the chain is somebody's own, and no promise that all of that, or only that, would be won without it."""
     for way, name in ("service", "slow-server"), ("lock", "slow_"):

@@ -16,15 +16,6 @@ const char *latency_kind_name(enum latency_kind kind)
 	return kind_names[kind];
 }
 
-enum latency_kind latency_kind_find(const char *name)
-{
-	enum latency_kind kind = 0;
-
-	while (kind < LATENCY_KINDS && strcmp(kind_names[kind], name))
-		kind++;
-	return kind;
-}
-
 /* What a function of the kernel does, from its entry on. */
 enum role {
 	ROLE_LOCK = 1,       /* preemption is off */

@@ -43,8 +43,6 @@ struct latencies {
 
 /* "interrupts-off" … */
 const char *latency_kind_name(enum latency_kind kind);
-/* LATENCY_KINDS: there is none of that name. */
-enum latency_kind latency_kind_find(const char *name);
 
 struct latency_options {
 	bool kinds[LATENCY_KINDS]; /* those that are asked for */

@@ -41,30 +41,13 @@ static void choose_hot(struct latency *l, uint32_t function, uint64_t ns)
 	}
 }
 
-/* Its keys are functions or stacks; 0 is one of them. */
-static bool next_of(const struct map *m, size_t *at, uint64_t *key, uint64_t *value)
-{
-	for (; m->slots && *at <= m->mask; ++*at)
-		if (m->slots[*at].key) {
-			*key = m->slots[*at].key;
-			*value = m->slots[(*at)++].value;
-			return true;
-		}
-	if (!m->has_zero || *at == SIZE_MAX)
-		return false;
-	*at = SIZE_MAX;
-	*key = 0;
-	*value = m->zero;
-	return true;
-}
-
 static void close(struct holding *h)
 {
 	uint64_t key, ns, most = 0;
 
-	for (size_t at = 0; next_of(&h->functions, &at, &key, &ns);)
+	for (size_t at = 0; map_next(&h->functions, &at, &key, &ns);)
 		choose_hot(h->latency, (uint32_t)key, ns);
-	for (size_t at = 0; next_of(&h->threads, &at, &key, &ns);)
+	for (size_t at = 0; map_next(&h->threads, &at, &key, &ns);)
 		if (ns > most || (ns == most && key < h->latency->held_by)) {
 			most = ns;
 			h->latency->held_by = (uint32_t)key;

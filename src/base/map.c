@@ -64,3 +64,19 @@ uint64_t *map_put(struct map *m, uint64_t key, uint64_t init)
 	}
 	return &s->value;
 }
+
+bool map_next(const struct map *m, size_t *at, uint64_t *key, uint64_t *value)
+{
+	for (; m->slots && *at <= m->mask; ++*at)
+		if (m->slots[*at].key) {
+			*key = m->slots[*at].key;
+			*value = m->slots[(*at)++].value;
+			return true;
+		}
+	if (!m->has_zero || *at == SIZE_MAX)
+		return false;
+	*at = SIZE_MAX;
+	*key = 0;
+	*value = m->zero;
+	return true;
+}

@@ -7,6 +7,7 @@
 #include "analysis/latency.h"
 #include "commands.h"
 #include "left_out_note.h"
+#include "name_list.h"
 #include "quantity.h"
 #include "see.h"
 #include "select_arg.h"
@@ -17,24 +18,20 @@
 
 enum { EACH = 5, EACH_MAX = 1000 };
 
+static const char *kind_at(const void *data, size_t i)
+{
+	(void)data;
+	return latency_kind_name((enum latency_kind)i);
+}
+
 static int read_kinds(const struct args *args, bool *kinds, struct error *err)
 {
+	static const struct name_list all = { .count = LATENCY_KINDS, .at = kind_at, .what = "kind", .where = "" };
 	const char *list = arg(args, "kind");
 
-	if (!list) {
-		memset(kinds, true, LATENCY_KINDS * sizeof *kinds);
-		return 0;
-	}
-	for (const char *name = list; name; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL) {
-		char one[32];
-		enum latency_kind kind;
-
-		snprintf(one, sizeof one, "%.*s", (int)strcspn(name, ","), name);
-		kind = latency_kind_find(one);
-		if (kind == LATENCY_KINDS)
-			return error_set(err, "--kind %s: there is no kind '%s': interrupts-off, preemption-off, softirq, wakeup", list, one);
-		kinds[kind] = true;
-	}
+	if (list)
+		return name_list_mark(&all, &list, 1, kinds, NULL, err);
+	memset(kinds, true, LATENCY_KINDS * sizeof *kinds);
 	return 0;
 }
 
@@ -49,6 +46,15 @@ static int read_options(const struct args *args, struct latency_options *ret, st
 		return error_set(err, "--each %s: 1 to %d", arg(args, "each"), EACH_MAX);
 	ret->each = each;
 	return 0;
+}
+
+/* Is there a kind that is asked for, and told of? */
+static bool tells_any(const struct latency_options *options, const struct latencies *l, bool no_wakes)
+{
+	for (int kind = 0; kind < LATENCY_KINDS; kind++)
+		if (options->kinds[kind] && !l->lacks[kind] && !(kind == LATENCY_WAKEUP && no_wakes))
+			return true;
+	return false;
 }
 
 /* What the kernel or the trace does not tell of. */
@@ -108,8 +114,12 @@ static int print(const struct args *args, struct trace_arg *t, const struct late
 	if (!wakes || history_open(&t->session, is_worth_index(t), &history, err) == 0) {
 		has_wakes = wakes && history_has_wakes(&history);
 		if (latency_analyse(&t->session, has_wakes ? &history : NULL, options, &found, err) == 0) {
-			warn_lacks(t, options, &found, wakes && !has_wakes);
-			r = show(args, t, &found, err);
+			if (tells_any(options, &found, !has_wakes)) {
+				warn_lacks(t, options, &found, wakes && !has_wakes);
+				r = show(args, t, &found, err);
+			} else {
+				trace_no_wakes(t, err);
+			}
 		}
 	}
 	latencies_deinit(&found);
