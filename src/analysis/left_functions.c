@@ -177,6 +177,18 @@ static uint64_t plus(uint64_t sum, int64_t more)
 	return more < 0 && result > sum ? 0 : result;
 }
 
+/* Of a function that all instructions are taken from, the times are those of events, which are rounded: what they leave is nothing. */
+static void add_sum_to(struct function_stat *stat, const struct left_sum *sum)
+{
+	bool had_insns = stat->self_insns;
+
+	stat->calls = plus(stat->calls, sum->calls);
+	stat->self_insns = plus(stat->self_insns, sum->self_insns);
+	stat->self_ns = plus(stat->self_ns, sum->self_ns);
+	if (had_insns && !stat->self_insns)
+		stat->self_ns = 0;
+}
+
 static void add_sums(const struct left_sums *sums, const struct names *names, struct functions *f)
 {
 	struct map numbers = number_names(names);
@@ -188,9 +200,7 @@ static void add_sums(const struct left_sums *sums, const struct names *names, st
 
 		if (!stat || s->folded != (names->thunks != NULL))
 			continue;
-		stat->calls = plus(stat->calls, s->calls);
-		stat->self_insns = plus(stat->self_insns, s->self_insns);
-		stat->self_ns = plus(stat->self_ns, s->self_ns);
+		add_sum_to(stat, s);
 	}
 	f->insns = f->ns = 0;
 	for (uint32_t i = 0; i < names_count(names); i++) {
