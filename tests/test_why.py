@@ -169,6 +169,10 @@ def test_see():
         assert seen and any(f in seen for f in functions or [""]), (cause, seen[:500])
     assert {cause["see"].split()[1] for cause in causes} == {"top", "stack"}
     assert f"\n# see: {causes[0]['see']}\n" in run(UPTO, "why", trace).stdout.decode()
+    quoted = os.path.join(WORK, "it's slow, $HOME.upto")
+    shutil.copy(trace, quoted)
+    assert shlex.split(upto_json("why", "--json", quoted)["causes"][0]["see"])[-1] == quoted
+    assert run("sh", "-c", "printf %s " + run(UPTO, "why", quoted).stdout.decode().partition("\n# see: upto ")[2].partition("\n")[0]).stdout.endswith(quoted.encode())
 
 
 @pytest.mark.weight(15)

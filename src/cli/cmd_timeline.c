@@ -11,6 +11,7 @@
 #include "ending_note.h"
 #include "left_out_note.h"
 #include "quantity.h"
+#include "see.h"
 #include "select_arg.h"
 #include "tables/timeline_table.h"
 #include "terminal.h"
@@ -82,7 +83,7 @@ static void put_ending(struct buf *out, const struct trace_arg *t, const struct 
 		buf_printf(out, "\n# ended: %.*s", (int)text.len, (char *)text.data);
 	if (moment) {
 		buf_printf(out, "\n#   see: upto stack --at %s ", moment);
-		terminal_escape(out, t->reader->path);
+		see_path(out, t->reader->path);
 	}
 	buf_free(&text);
 }

@@ -162,9 +162,9 @@ static void put_sentence(const struct answer *a, struct buf *out)
 	}
 	if (!strncmp(a->until->name, PANIC, strlen(PANIC))) {
 		buf_printf(out, "\n# who did it, called by whom: upto stack --at panic --running ");
-		terminal_escape(out, a->trace->reader->path);
+		see_path(out, a->trace->reader->path);
 		buf_printf(out, "; what came last: upto calls --pid %d --to panic ", pid_of(a));
-		terminal_escape(out, a->trace->reader->path);
+		see_path(out, a->trace->reader->path);
 	}
 	buf_put_u8(out, 0);
 }

@@ -27,6 +27,7 @@
 #include "kernel_names.h"
 #include "qemu.h"
 #include "recorder/stats.h"
+#include "see.h"
 #include "terminal.h"
 #include "trace/reader.h"
 #include "trace_arg.h"
@@ -390,7 +391,7 @@ static void tell_all(const struct recording *rec, const struct stats *st)
 /* How the guest ended, and what its kernel complained of. */
 static void tell_ending(const struct recording *rec)
 {
-	struct buf text = { 0 };
+	struct buf text = { 0 }, path = { 0 };
 	struct facts facts = { 0 };
 	const char *moment = NULL;
 	struct trace_arg t;
@@ -402,8 +403,10 @@ static void tell_ending(const struct recording *rec)
 		moment = ending_note(&t, &facts, &text);
 	if (text.len)
 		fprintf(stderr, "upto: %s: ended: %.*s\n", rec->output, (int)text.len, (char *)text.data);
+	see_path(&path, rec->output);
 	if (moment)
-		fprintf(stderr, "see: upto stack --at %s %s\n", moment, rec->output);
+		fprintf(stderr, "see: upto stack --at %s %.*s\n", moment, (int)path.len, (char *)path.data);
+	buf_free(&path);
 	facts_deinit(&facts);
 	buf_free(&text);
 	trace_arg_close(&t);

@@ -2,6 +2,7 @@
 #include "see.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "terminal.h"
 
@@ -11,12 +12,39 @@ static void put_time(struct buf *out, const char *option, uint64_t ns)
 	buf_printf(out, " --%s %" PRIu64 ".%09us", option, ns / 1000000000, (unsigned)(ns % 1000000000));
 }
 
+static bool is_plain_word(const char *path)
+{
+	return *path && *path != '-' && !path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+,:@%=-")];
+}
+
+void see_path(struct buf *out, const char *path)
+{
+	struct buf quoted = { 0 };
+
+	if (is_plain_word(path)) {
+		buf_printf(out, "%s", path);
+		return;
+	}
+	/* also where it begins with a '-', of which no quotes take the meaning */
+	buf_printf(&quoted, *path == '-' ? "'./" : "'");
+	for (; *path; path++) {
+		if (*path == '\'')
+			buf_printf(&quoted, "'\\''");
+		else
+			buf_put_u8(&quoted, (uint8_t)*path);
+	}
+	buf_put_u8(&quoted, '\'');
+	buf_put_u8(&quoted, 0);
+	terminal_escape(out, (const char *)quoted.data);
+	buf_free(&quoted);
+}
+
 static void put_rest(struct buf *out, const struct trace_arg *t, const struct thread *thread)
 {
 	if (thread && thread->pid > 0)
 		buf_printf(out, " --pid %d", thread->pid);
 	buf_put_u8(out, ' ');
-	terminal_escape(out, t->reader->path);
+	see_path(out, t->reader->path);
 }
 
 void see_stack(struct buf *out, const struct trace_arg *t, uint64_t ns, const struct thread *thread)
