@@ -11,13 +11,7 @@ from guest import UPTO, WORK, initrd, peak_mb, qemu_args, record, run, upto_json
 MEMORY_BOUND_MB = 256
 
 
-@pytest.mark.parametrize("n", [pytest.param(2, marks=pytest.mark.kernels), 4, 20, pytest.param(64, marks=pytest.mark.kernels)])
-@pytest.mark.weight(60)
-def test_vcpus(n):
-    """Each vCPU of the guest starts, and runs a program that tells which one it is on: that is in the trace, on that vCPU."""
-    trace = os.path.join(WORK, f"smp-{n}.upto")
-    args = qemu_args("6.12", initrd("6.12", "smp"), smp=n, thread="multi")
-    said = record(trace, args, timeout=900).stdout.decode(errors="replace")
+def each_ran_its_program(trace, said, n):
     pids = {int(cpu): int(pid) for pid, cpu in re.findall(r"^pid (\d+) on (\d+)", said, re.M)}
     assert list(pids) == list(range(n)), said
     assert upto_json("info", "--json", trace)["vcpus"] == n
@@ -27,10 +21,35 @@ def test_vcpus(n):
         programs = [p for p in processes if p["pid"] == pids[cpu]]
         assert programs[-1]["comm"] == "busybox" and programs[-1]["self_insns"] > 100000, (cpu, programs)
     run(UPTO, "check", trace)
+
+
+@pytest.mark.qemus
+@pytest.mark.parametrize("n, thread", [pytest.param(2, "multi", marks=pytest.mark.kernels), (4, "multi"), (20, "multi"),
+                                       pytest.param(64, "multi", marks=pytest.mark.kernels), (3, "single")])
+@pytest.mark.weight(60)
+def test_vcpus(n, thread):
+    """Each vCPU of the guest starts, and runs a program that tells which one it is on: that is in the trace, on that vCPU."""
+    trace = os.path.join(WORK, f"smp-{n}.upto")
+    args = qemu_args("6.12", initrd("6.12", "smp"), smp=n, thread=thread)
+    said = record(trace, args, timeout=900).stdout.decode(errors="replace")
+    each_ran_its_program(trace, said, n)
     if n <= 20:
         peak = peak_mb(UPTO, "top", "--total", trace)
         assert peak < MEMORY_BOUND_MB, peak
         return f"top --total took {peak:.0f} MB"
+
+
+@pytest.mark.qemus
+@pytest.mark.weight(40)
+def test_deterministic():
+    """Two vCPUs take turns in QEMU's thread, at the same instructions in each of two recordings: these are equal, event for event."""
+    digests = []
+    for i in range(2):
+        trace = os.path.join(WORK, f"smp-deterministic-{i}.upto")
+        said = record(trace, qemu_args("6.12", initrd("6.12", "smp"), smp=2), "--deterministic").stdout.decode(errors="replace")
+        each_ran_its_program(trace, said, 2)
+        digests.append(run(UPTO, "info", "--digest", trace).stdout)
+    assert digests[0] == digests[1] and digests[0], "two recordings differ"
 
 
 @pytest.mark.weight(20)

@@ -169,6 +169,7 @@ static const struct {
 	{ "values", 902, 1101 },
 	{ "registers", 902, 1101 },
 	{ "stores", 1000, 1000, .alone = true },
+	{ "turns", 902, 1101 },
 };
 
 static bool is_asked(const char *asked, const char *name)
@@ -194,7 +195,7 @@ static int check_asked(const char *asked, struct error *err)
 		for (size_t i = 0; i < sizeof insides / sizeof *insides; i++)
 			known |= strlen(insides[i].name) == n && !strncmp(asked, insides[i].name, n);
 		if (!known)
-			return error_set(err, "--qemu-inside: %.*s: not all, none, clock, shutdown, values, registers or stores",
+			return error_set(err, "--qemu-inside: %.*s: not all, none, clock, shutdown, values, registers, stores or turns",
 					 (int)n, asked);
 	}
 	return 0;

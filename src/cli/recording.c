@@ -113,6 +113,21 @@ static char *join(char *const *argv)
 	return (char *)text.data;
 }
 
+/* Several vCPUs share a thread, if something asks for that: recorder/qemu_inside.h, turns_tell(). */
+static void put_turns(const struct recording *rec, struct buf *lines)
+{
+	const char *accel = qemu_option(rec->argv, "accel"), *why = NULL;
+
+	if (rec->deterministic)
+		why = "--deterministic";
+	else if (qemu_option(rec->argv, "icount"))
+		why = "-icount";
+	else if (accel && strstr(accel, "thread=single"))
+		why = "thread=single";
+	if (why && qemu_vcpus(rec->argv) > 1)
+		meta_put(lines, "turns", why);
+}
+
 /* What guest time is. Of several vCPUs, QEMU's clock goes on with each one's instructions. */
 static void put_icount(const struct recording *rec, struct buf *lines)
 {
@@ -168,6 +183,7 @@ static int write_config(const struct recording *rec, struct recorded *s, const c
 	if (append)
 		meta_put(&lines, "meta.command_line", append);
 	put_icount(rec, &lines);
+	put_turns(rec, &lines);
 	recording_choice_put(rec->args, &lines);
 	meta_put(&lines, "inside", (char *)s->inside.data);
 	meta_put_u64(&lines, "meta.vcpus", qemu_vcpus(rec->argv));
@@ -530,25 +546,6 @@ static int check_sysroot(const struct recording *rec, struct error *err)
 	return r;
 }
 
-/*
- * In code that it translates for vCPUs of one thread, QEMU 10 and 11 have the number of the vCPU for which it was translated as a constant,
- * also where another one runs it (gen_cpu_index(), accel/tcg/plugin-gen.c); and it may be no vCPU's at all.
- */
-static int check_vcpus(const struct recording *rec, struct error *err)
-{
-	const char *accel = qemu_option(rec->argv, "accel"), *why = NULL;
-
-	if (rec->deterministic)
-		why = "--deterministic";
-	else if (qemu_option(rec->argv, "icount"))
-		why = "-icount";
-	else if (accel && strstr(accel, "thread=single"))
-		why = "thread=single";
-	if (!why || qemu_vcpus(rec->argv) < 2)
-		return 0;
-	return error_set(err, "%s: several vCPUs share a thread then, and QEMU does not tell which one runs: give -smp 1, or go without it", why);
-}
-
 /* What is to be known of what was asked for, while the firmware runs. */
 static void tell_asked(const struct recording *rec, const struct kernel_files *kernel)
 {
@@ -617,7 +614,7 @@ int recording_run(const struct recording *rec, struct error *err)
 	r = recording_choice_check(rec->args, rec->output, err);
 	if (r != EXIT_OK)
 		return r;
-	if (check_vcpus(rec, err) < 0 || kernel_files_init(rec->args, qemu_option(rec->argv, "kernel"), &s.kernel, err) < 0)
+	if (kernel_files_init(rec->args, qemu_option(rec->argv, "kernel"), &s.kernel, err) < 0)
 		return EXIT_USAGE;
 	r = record_guest(rec, &s, err);
 	kernel_files_deinit(&s.kernel);

@@ -29,7 +29,7 @@ struct recording {
 	{ 0, "symbols", "FILES", "more names: vmlinux, System.map; ELF files of firmware, boot loaders, other kernels: FILE or FILE@ADDRESS", ':' }, \
 	{ 0, "types", "FILE", "where the kernel keeps things: BTF, an ELF file with BTF or debug information; \"learn\": the guest alone" }, \
 	{ 0, "sysroot", "ROOTS", "where the guest's files are, for the names of their functions: folders, ext4 images, initramfs", ':' }, \
-	{ 0, "qemu-inside", "LIST", "what to use of QEMU beside its plugin interface: all, none, or clock,shutdown,values,registers,stores", ',' }, \
+	{ 0, "qemu-inside", "LIST", "what to use of QEMU beside its plugin interface: all, none, or clock,shutdown,values,registers,stores,turns", ',' }, \
 	{ 0, "costs", NULL, "at the end, what was read from the kernel's own structures, how often and how long that took" }, \
 	{ 'q', "quiet", NULL, "no status line and no summary" },                                 \
 	RECORDING_CHOICE

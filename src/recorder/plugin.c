@@ -2,9 +2,9 @@
 /*
  * Loaded by QEMU with one argument, config=FD: a file of key=value lines that
  * `upto record` wrote. Keys: out, stats (file descriptors), kernel, symbols.N
- * (paths), address.N (where that file's code lies, if the user said so), icount (it is on), icount_shift (the clock goes by instructions alone,
- * 2^that ns each), inside (what of QEMU's inside may be used:
- * qemu_inside.h), start, stop, every, before (what is to be recorded: waiting.h),
+ * (paths), address.N (where that file's code lies, if the user said so), icount (it is on), icount_shift (the clock goes by
+ * instructions alone, 2^that ns each), turns (several vCPUs share a thread: by what), inside (what of QEMU's inside may be
+ * used: qemu_inside.h), start, stop, every, before (what is to be recorded: waiting.h),
  * spans (how many; condition_key()),
  * meta.* (for the trace).
  */
@@ -56,6 +56,8 @@ static void on_vcpu_init(unsigned index)
 	struct vcpu *v;
 
 	pthread_mutex_lock(&recorder.lock);
+	if (recorder.takes_turns)
+		turns_tell(index);
 	recorder_find_live();
 	v = recorder.vcpus[index] ? recorder.vcpus[index] : vcpu_new(index);
 	v->live = qemu_plugin_scoreboard_find(recorder.score, index);
@@ -180,6 +182,10 @@ static int start(const struct meta *config, struct error *err)
 	if (waiting_init(config, err) < 0)
 		return -1;
 	recorder.cuts_blocks = meta_get(config, "icount");
+	recorder.takes_turns = meta_get(config, "turns");
+	if (recorder.takes_turns && !inside_has(INSIDE_TURNS))
+		return error_set(err, "%s: several vCPUs share a thread then, and QEMU does not tell which one runs: give -smp 1, or go without it",
+				 meta_get(config, "turns"));
 	start_clock(config);
 	read_sources(config, &sources);
 	kernel_start(&recorder.kernel, &sources);

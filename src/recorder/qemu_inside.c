@@ -300,12 +300,43 @@ size_t stores_drop(const bool *wanted, size_t n_insns)
 }
 
 /*
+ * Turns.
+ */
+
+/* QEMU's flag CF_PARALLEL: include/exec/translation-block.h, as of 6.2. */
+enum { FOR_PARALLEL = 0x8000 };
+
+static void *(*state_of)(int vcpu);
+static void (*ask_for_code)(void *cpu, uint32_t flags);
+
+static bool find_turns(void)
+{
+	state_of = (void *(*)(int))dlsym(RTLD_DEFAULT, "qemu_get_cpu");
+	ask_for_code = (void (*)(void *, uint32_t))dlsym(RTLD_DEFAULT, "tcg_cflags_set");
+	return state_of && ask_for_code && dlsym(RTLD_DEFAULT, "current_cpu");
+}
+
+void turns_tell(unsigned vcpu)
+{
+	void *cpu = state_of((int)vcpu);
+
+	if (cpu)
+		ask_for_code(cpu, FOR_PARALLEL);
+}
+
+bool turns_are_told(unsigned vcpu)
+{
+	return state_of((int)vcpu) == cpu_state();
+}
+
+/*
  * What of it is used.
  */
 
 static const char *const names[INSIDES] = {
 	[INSIDE_CLOCK] = "clock", [INSIDE_SHUTDOWN] = "shutdown", [INSIDE_VALUES] = "values",
 	[INSIDE_REGISTERS] = "registers", [INSIDE_STORES] = "stores",
+	[INSIDE_TURNS] = "turns",
 };
 
 static bool is_there(enum inside what)
@@ -321,6 +352,8 @@ static bool is_there(enum inside what)
 		return dlsym(RTLD_DEFAULT, "current_cpu");
 	case INSIDE_STORES:
 		return find_tcg();
+	case INSIDE_TURNS:
+		return find_turns();
 	case INSIDES:
 		break;
 	}

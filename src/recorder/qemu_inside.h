@@ -11,8 +11,10 @@
  *   values     where QEMU keeps the value of the memory access under way
  *   registers  where it keeps rax … rip
  *   stores     the stores of values that no callback asks for
+ *   turns      that translated code asks which vCPU runs it, where they share a thread
  *
- * The last three only save time: without them all answers are the same.
+ * Values, registers and stores only save time: without them all answers are the same. Without turns, several vCPUs that
+ * share a thread are not recorded.
  */
 #ifndef UPTO_RECORDER_QEMU_INSIDE_H
 #define UPTO_RECORDER_QEMU_INSIDE_H
@@ -23,7 +25,7 @@
 
 #include "base/buf.h"
 
-enum inside { INSIDE_CLOCK, INSIDE_SHUTDOWN, INSIDE_VALUES, INSIDE_REGISTERS, INSIDE_STORES, INSIDES };
+enum inside { INSIDE_CLOCK, INSIDE_SHUTDOWN, INSIDE_VALUES, INSIDE_REGISTERS, INSIDE_STORES, INSIDE_TURNS, INSIDES };
 
 /*
  * Use those parts that are in `list` (names with commas between them) and that QEMU
@@ -86,5 +88,16 @@ void value_distrust(struct value_place *place);
  * look as expected: else the stores stay, which costs time and nothing more.
  */
 size_t stores_drop(const bool *wanted, size_t n_insns);
+
+/*
+ * Several vCPUs take turns in one thread (thread=single, -icount). QEMU 9.2 to 11 then write the number of the vCPU for
+ * which a block is translated into its code, also where another vCPU comes to run it (gen_cpu_index(),
+ * accel/tcg/plugin-gen.c); but not into code that may run in parallel. So ask for such code, for each vCPU, before it
+ * executes anything. It costs what atomic instructions cost.
+ */
+void turns_tell(unsigned vcpu);
+
+/* Is it this one that runs in this thread? Called in a callback that was told so. */
+bool turns_are_told(unsigned vcpu);
 
 #endif

@@ -124,6 +124,7 @@ struct recorder {
 	 * concluded from an address.
 	 */
 	bool cuts_blocks;
+	bool takes_turns;        /* several vCPUs share a thread: qemu_inside.h, turns_tell() */
 	bool counts_time;        /* guest_time.h: QEMU's clock is time_ahead + instructions << icount_shift */
 	unsigned icount_shift;
 	uint64_t time_ahead, time_strays; /* strays: how many times it was not, by more than a little */

@@ -3,10 +3,18 @@
 
 #include "guest_time.h"
 
+/* What was put into this block may be another vCPU's. */
+static void check_turn(struct vcpu *v)
+{
+	if (recorder.takes_turns && !turns_are_told(v->index))
+		watch_doubt(v, 1);
+}
+
 void watch_turn_block(struct vcpu *v)
 {
 	uint64_t *p;
 
+	check_turn(v);
 	ring_next_block(&v->ring);
 	v->value = NULL;
 	if (v->ring.block % REGISTERS_TRUSTED == 0)
