@@ -262,6 +262,26 @@ def partitioned(path, files):
         f.write(open(path + ".ext4", "rb").read())
 
 
+def test_other_images():
+    """Of an image that is not read, what it is and what to do, and a status that tells; so of one with nothing in it."""
+    super_blocks = {
+        "squashfs": (0, struct.pack("<4sIIIIHHHHHHQQ", b"hsqs", 1, 0, 131072, 0, 1, 17, 0, 1, 4, 0, 0, 4096)),
+        "erofs": (1024, struct.pack("<IIIB", 0xE0F5E1E2, 0, 0, 12)),
+        "qcow2": (0, b"QFI\xfb"),
+        "zeros": (0, b""),
+    }
+    says = {"qcow2": "qemu-img convert -O raw", "zeros": "no file is in it"}
+    trace = recording("6.12", 1)[0]
+    for kind, (at, block) in super_blocks.items():
+        path = os.path.join(WORK, "image." + kind)
+        with open(path, "wb") as f:
+            f.write((bytes(at) + block).ljust(64 << 10, b"\0"))
+        p = run(UPTO, "symbols", "--sysroot", path, trace, check=False)
+        said = p.stderr.decode()
+        assert p.returncode == 1 and len(said.splitlines()) == 1 and path in said, (kind, p)
+        assert kind in said and says.get(kind, "mount or unpack it") in said, (kind, said)
+
+
 @pytest.mark.weight(10)
 def test_loaded():
     """Without the guest's files, what libraries offer has its name all the same, out of memory; and the vdso's functions."""

@@ -4,6 +4,7 @@
 #include <blkid/blkid.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,6 +46,27 @@ static void search_partitions(const char *root, int fd, const struct search *s, 
 	blkid_free_probe(probe);
 }
 
+static bool is_qcow(int fd)
+{
+	uint8_t magic[4]; /* docs/interop/qcow2.rst of QEMU */
+
+	return pread(fd, magic, sizeof magic, 0) == sizeof magic && !memcmp(magic, "QFI\xfb", sizeof magic);
+}
+
+/* Say what it is that cannot be read, and what makes it something that can; *err stays if that is not known. */
+static void tell_kind(const char *root, int fd, struct error *err)
+{
+	blkid_probe probe = blkid_new_probe();
+	const char *type = NULL;
+
+	if (is_qcow(fd))
+		error_set(err, "%s: a qcow2 image, which is not read: 'qemu-img convert -O raw' makes a disk of it that is", root);
+	else if (probe && blkid_probe_set_device(probe, fd, 0, 0) == 0 && blkid_do_safeprobe(probe) == 0 &&
+		 blkid_probe_lookup_value(probe, "TYPE", &type, NULL) == 0)
+		error_set(err, "%s: %.32s is not read, only ext4 is: mount or unpack it, and give that folder", root, type);
+	blkid_free_probe(probe);
+}
+
 static int search(const char *root, const struct search *s, struct error *err)
 {
 	int fd = open(root, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r = 0;
@@ -61,6 +83,8 @@ static int search(const char *root, const struct search *s, struct error *err)
 	} else {
 		search_partitions(root, fd, s, &partitions);
 		r = partitions ? 0 : search_archives(root, s, err);
+		if (r < 0)
+			tell_kind(root, fd, err);
 	}
 	if (fd >= 0)
 		close(fd);

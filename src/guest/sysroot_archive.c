@@ -70,7 +70,8 @@ static void take_entry(struct archive *a, const char *path, uint64_t size, const
 		look_up(a, path, size, s);
 }
 
-static int search_archive(const char *root, const uint8_t *data, size_t len, const struct search *s, struct error *err)
+/* Adds how many entries there are to *n_entries. */
+static int search_archive(const char *root, const uint8_t *data, size_t len, const struct search *s, size_t *n_entries, struct error *err)
 {
 	struct archive *a = archive_read_new();
 	struct archive_entry *entry;
@@ -88,6 +89,7 @@ static int search_archive(const char *root, const uint8_t *data, size_t len, con
 		r = archive_read_next_header(a, &entry);
 		if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
 			break;
+		++*n_entries;
 		name = archive_entry_pathname(entry);
 		if (name && archive_entry_filetype(entry) == AE_IFREG && archive_entry_size(entry) > 0)
 			take_entry(a, rooted(name, &path), (uint64_t)archive_entry_size(entry), s);
@@ -137,15 +139,18 @@ static size_t plain_archive(const uint8_t *data, size_t len)
 int search_archives(const char *root, const struct search *s, struct error *err)
 {
 	struct buf data = { 0 };
-	size_t at = 0, n;
+	size_t at = 0, n, n_entries = 0;
 	int r = file_read(root, ARCHIVE_MAX, &data, err);
 
 	while (r == 0 && (n = plain_archive(data.data + at, data.len - at)) && n < data.len - at) {
-		r = search_archive(root, data.data + at, n, s, err);
+		r = search_archive(root, data.data + at, n, s, &n_entries, err);
 		at += n;
 	}
 	if (r == 0)
-		r = search_archive(root, data.data + at, data.len - at, s, err);
+		r = search_archive(root, data.data + at, data.len - at, s, &n_entries, err);
+	/* for libarchive, zeros are a tar archive that ends */
+	if (r == 0 && !n_entries)
+		r = error_set(err, "%s: no folder, ext4 image or initramfs: no file is in it", root);
 	buf_free(&data);
 	return r;
 }
