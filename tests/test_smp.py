@@ -42,14 +42,14 @@ def test_vcpus(n, thread):
 @pytest.mark.qemus
 @pytest.mark.weight(40)
 def test_deterministic():
-    """Two vCPUs take turns in QEMU's thread, at the same instructions in each of two recordings: these are equal, event for event."""
-    digests = []
+    """Two vCPUs take turns in QEMU's thread, at the same instructions in each of two recordings: these are equal, event for event, and times too."""
+    answers = []
     for i in range(2):
         trace = os.path.join(WORK, f"smp-deterministic-{i}.upto")
         said = record(trace, qemu_args("6.12", initrd("6.12", "smp"), smp=2), "--deterministic").stdout.decode(errors="replace")
         each_ran_its_program(trace, said, 2)
-        digests.append(run(UPTO, "info", "--digest", trace).stdout)
-    assert digests[0] == digests[1] and digests[0], "two recordings differ"
+        answers.append({words: run(UPTO, *words.split(), trace).stdout for words in ("info --digest", "ps --json", "waits --json", "top -n 0 --json")})
+    assert all(answers[0].values()) and not [words for words in answers[0] if answers[0][words] != answers[1][words]]
 
 
 @pytest.mark.weight(20)

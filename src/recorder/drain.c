@@ -494,7 +494,7 @@ static bool round_once(bool flush)
 		now = clock_ms();
 		s->due = s->encoder->events && now - s->begun_ms > CHUNK_MS;
 		/* what no clock ends has no time: where it is then would depend on the host */
-		if (flush || (s->due && now - s->begun_ms > CHUNK_MS_MAX && !recorder.counts_time))
+		if (flush || (s->due && now - s->begun_ms > CHUNK_MS_MAX && !recorder.cuts_blocks))
 			put_events(i, s);
 	}
 	/* with chunks of events, but they may not come for long: memory would fill, and kill -9 cost all of it */
