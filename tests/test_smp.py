@@ -24,7 +24,7 @@ def each_ran_its_program(trace, said, n):
 
 
 @pytest.mark.qemus
-@pytest.mark.parametrize("n, thread", [pytest.param(2, "multi", marks=pytest.mark.kernels), (4, "multi"), (20, "multi"),
+@pytest.mark.parametrize("n, thread", [pytest.param(2, "multi", marks=pytest.mark.kernels), pytest.param(4, "multi", marks=pytest.mark.kernels), (20, "multi"),
                                        pytest.param(64, "multi", marks=pytest.mark.kernels), (3, "single")])
 @pytest.mark.weight(60)
 def test_vcpus(n, thread):
