@@ -177,7 +177,9 @@ static uint64_t plus(uint64_t sum, int64_t more)
 	return more < 0 && result > sum ? 0 : result;
 }
 
-/* Of a function that all instructions are taken from, the times are those of events, which are rounded: what they leave is nothing. */
+enum { ROUNDED_NS = 8 };
+
+/* Of a function that all calls and instructions are taken from, the times are those of events, which are rounded: what they leave is nothing. */
 static void add_sum_to(struct function_stat *stat, const struct left_sum *sum)
 {
 	bool had_insns = stat->self_insns;
@@ -185,7 +187,7 @@ static void add_sum_to(struct function_stat *stat, const struct left_sum *sum)
 	stat->calls = plus(stat->calls, sum->calls);
 	stat->self_insns = plus(stat->self_insns, sum->self_insns);
 	stat->self_ns = plus(stat->self_ns, sum->self_ns);
-	if (had_insns && !stat->self_insns)
+	if (had_insns && !stat->calls && !stat->self_insns && stat->self_ns < ROUNDED_NS)
 		stat->self_ns = 0;
 }
 
