@@ -2,6 +2,7 @@
 #include "left_functions.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/map.h"
@@ -177,23 +178,19 @@ static uint64_t plus(uint64_t sum, int64_t more)
 	return more < 0 && result > sum ? 0 : result;
 }
 
-enum { ROUNDED_NS = 8 };
-
-/* Of a function that all calls and instructions are taken from, the times are those of events, which are rounded: what they leave is nothing. */
-static void add_sum_to(struct function_stat *stat, const struct left_sum *sum)
+/*
+ * Of what ran before there were threads, all instructions are taken where threads are asked for. Times are those of events, which are
+ * rounded: what they leave of it is nothing.
+ */
+static bool is_rounding(const struct function_stat *stat, const char *function)
 {
-	bool had_insns = stat->self_insns;
-
-	stat->calls = plus(stat->calls, sum->calls);
-	stat->self_insns = plus(stat->self_insns, sum->self_insns);
-	stat->self_ns = plus(stat->self_ns, sum->self_ns);
-	if (had_insns && !stat->calls && !stat->self_insns && stat->self_ns < ROUNDED_NS)
-		stat->self_ns = 0;
+	return !stat->calls && !stat->self_insns && !strcmp(function, "[unknown]");
 }
 
 static void add_sums(const struct left_sums *sums, const struct names *names, struct functions *f)
 {
 	struct map numbers = number_names(names);
+	bool had_insns;
 
 	for (size_t i = 0; i < sums->n_sums; i++) {
 		const struct left_sum *s = &sums->sums[i];
@@ -202,7 +199,12 @@ static void add_sums(const struct left_sums *sums, const struct names *names, st
 
 		if (!stat || s->folded != (names->thunks != NULL))
 			continue;
-		add_sum_to(stat, s);
+		had_insns = stat->self_insns;
+		stat->calls = plus(stat->calls, s->calls);
+		stat->self_insns = plus(stat->self_insns, s->self_insns);
+		stat->self_ns = plus(stat->self_ns, s->self_ns);
+		if (had_insns && is_rounding(stat, names_function(names, number)))
+			stat->self_ns = 0;
 	}
 	f->insns = f->ns = 0;
 	for (uint32_t i = 0; i < names_count(names); i++) {
