@@ -12,6 +12,7 @@ MEMORY_BOUND_MB = 256
 
 
 def each_ran_its_program(trace, said, n):
+    """On each of n vCPUs ran the program that said so, and `check` finds nothing."""
     pids = {int(cpu): int(pid) for pid, cpu in re.findall(r"^pid (\d+) on (\d+)", said, re.M)}
     assert list(pids) == list(range(n)), said
     assert upto_json("info", "--json", trace)["vcpus"] == n

@@ -90,7 +90,7 @@ void value_distrust(struct value_place *place);
 size_t stores_drop(const bool *wanted, size_t n_insns);
 
 /*
- * Several vCPUs take turns in one thread (thread=single, -icount). QEMU 9.2 to 11 then write the number of the vCPU for
+ * Several vCPUs take turns in one thread (thread=single, -icount). QEMU 10 and 11 then write the number of the vCPU for
  * which a block is translated into its code, also where another vCPU comes to run it (gen_cpu_index(),
  * accel/tcg/plugin-gen.c); but not into code that may run in parallel. So ask for such code, for each vCPU, before it
  * executes anything. It costs what atomic instructions cost.
