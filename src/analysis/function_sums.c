@@ -135,11 +135,25 @@ static inline uint32_t function_at(struct place place, uint32_t before)
 	return place.at & IN_THUNK ? before : place.function;
 }
 
-static __attribute__((noinline)) void enter_first(struct function_sums *s, const struct function_lane *lane,
-						  const struct event *e, uint64_t ns, uint32_t function, uint32_t caller)
+/*
+ * The function that control came from. In a part of a trace it may have gone on elsewhere since the event before, but a call or jump of the
+ * kernel's tells from where it leads. Of a thunk only what came before tells who called it.
+ */
+static uint32_t caller_of(struct function_lane *lane, const struct event *e, uint64_t ns, uint32_t before)
+{
+	bool is_call = e->kind == EVENT_CALL || e->kind == EVENT_CALL_INDIRECT;
+
+	if (!addr_is_kernel(e->from) || !(is_call || e->kind == EVENT_JUMP || e->kind == EVENT_JUMP_INDIRECT))
+		return before;
+	return function_at(name_cache_place(lane->cache, &lane->view, lane->task, e->from - is_call, ns), before);
+}
+
+static __attribute__((noinline)) void enter_first(struct function_sums *s, struct function_lane *lane, const struct event *e, uint64_t ns,
+						  uint32_t function, uint32_t before)
 {
 	function_take_first(&s->sums.stats[function], &s->sums.firsts[function], ns,
-			    &(struct function_first){ .insns = e->insns, .task = lane->task, .caller = caller, .cpu = lane->cpu });
+			    &(struct function_first){ .insns = e->insns, .task = lane->task, .caller = caller_of(lane, e, ns, before),
+						      .cpu = lane->cpu });
 }
 
 /* The last events had no following clock. Now that one came, add the time since the clock before them. */
