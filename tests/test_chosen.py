@@ -553,6 +553,22 @@ def is_whole(path):
     return upto_json("info", "--json", path)["events"] > 20000000
 
 
+@pytest.mark.weight(5)
+def test_interrupted_naming():
+    """Ctrl-C behind the guest's end, while upto looks for names: it says what the trace may lack."""
+    path = os.path.join(WORK, "chosen-unnamed.upto")
+    p = started(path)
+    pidfd = os.pidfd_open(int(run("pgrep", "-P", str(p.pid)).stdout))
+    select.select([pidfd], [], [], 300)
+    while run("pgrep", "-P", str(p.pid), check=False).stdout:  # until upto has seen its end
+        time.sleep(0.001)
+    p.send_signal(signal.SIGINT)
+    said = p.communicate(timeout=30)[1].decode()
+    assert p.returncode == -signal.SIGINT and "upto: interrupted: the trace has all that was recorded, but maybe no names" in said, (p.returncode, said)
+    assert is_whole(path)
+    os.unlink(path)
+
+
 @pytest.mark.weight(15)
 def test_interrupted_choice():
     """Ctrl-C while upto chooses: it ends, nothing half-written is left, and the recording is there as a whole. So it is where there is no room."""

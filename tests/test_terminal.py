@@ -136,8 +136,8 @@ def test_progress():
     return f"{told[0]} to {told[-1]} % in {len(told)} steps"
 
 
-def boot_args(console, *options, seconds=6, name="terminal"):
-    args = qemu_args("6.12", initrd("6.12", "plain"), whole=True)
+def boot_args(console, *options, seconds=6, name="terminal", append=""):
+    args = qemu_args("6.12", initrd("6.12", "plain"), whole=True, append=append)
     args.remove("-nographic")
     recording = [UPTO, "record", "--force", "-o", os.path.join(WORK, f"{name}.upto"), *options, "--", *args, *console]
     return ["timeout", "--preserve-status", "-s", "INT", str(seconds), *recording]
@@ -146,7 +146,8 @@ def boot_args(console, *options, seconds=6, name="terminal"):
 @pytest.mark.weight(3)
 def test_status():
     """Recording tells of guest time, events and bytes on the terminal, unless that is the guest's console."""
-    status, shown = at_terminal(*boot_args(["-display", "none", "-serial", "null", "-monitor", "none"]))
+    ends_never = "rdinit=/none panic=0"
+    status, shown = at_terminal(*boot_args(["-display", "none", "-serial", "null", "-monitor", "none"], append=ends_never))
     assert status == 0, (status, shown[-400:])
     told = re.findall(r"guest ([\d.]+) s  ([\d.]+) M events  ([\d.]+) M/s  ([\d.]+) MB", shown)
     numbers = [[float(n) for n in t] for t in told]
@@ -156,7 +157,7 @@ def test_status():
         assert values == sorted(values) and values[-1] > 0, (column, values)
     line, summary = shown[:shown.rindex(CLEARED)], shown[shown.rindex(CLEARED) + len(CLEARED):]
     assert "terminal.upto: " in summary and "terminal.upto: " not in line, shown[-400:]
-    status, shown = at_terminal(*boot_args(["-nographic"]))
+    status, shown = at_terminal(*boot_args(["-nographic"], append=ends_never))
     assert status == 0 and "M/s" not in shown and "terminal.upto: " in shown, (status, shown[-400:])
     os.unlink(os.path.join(WORK, "terminal.upto"))
     return f"{len(told)} times"

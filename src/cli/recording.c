@@ -253,11 +253,14 @@ static void catch_signals(struct sigaction before[END_SIGNALS])
 		sigaction(end_signals[i], &sa, &before[i]);
 }
 
+static const char unnamed[] = "\nupto: interrupted: the trace has all that was recorded, but maybe no names of user code; 'upto symbols' adds them\n";
 static const char unchosen[] = "\nupto: interrupted: the trace has all that was recorded, also what was not asked for; 'upto thin' chooses from it\n";
 
-static void tell_unchosen(int sig)
+static const char *volatile unfinished; /* what there is to say if upto ends now */
+
+static void tell_unfinished(int sig)
 {
-	ssize_t ignored = write(STDERR_FILENO, unchosen, sizeof unchosen - 1);
+	ssize_t ignored = write(STDERR_FILENO, unfinished, strlen(unfinished));
 
 	(void)ignored;
 	raise(sig); /* it ends upto, once the handler has returned */
@@ -266,10 +269,18 @@ static void tell_unchosen(int sig)
 /* QEMU has ended: from now on a signal ends upto, and the trace remains as it was recorded. */
 static void let_signals_end(const struct recording *rec, const struct sigaction before[END_SIGNALS])
 {
-	const struct sigaction sa = { .sa_handler = tell_unchosen, .sa_flags = (int)SA_RESETHAND };
+	const struct sigaction sa = { .sa_handler = tell_unfinished, .sa_flags = (int)SA_RESETHAND };
 
+	unfinished = recording_chooses(rec->args) ? unchosen : unnamed;
 	for (int i = 0; i < END_SIGNALS; i++)
-		sigaction(end_signals[i], recording_chooses(rec->args) && before[i].sa_handler == SIG_DFL ? &sa : &before[i], NULL);
+		sigaction(end_signals[i], before[i].sa_handler == SIG_DFL ? &sa : &before[i], NULL);
+}
+
+/* All is done but to say so. */
+static void restore_signals(const struct sigaction before[END_SIGNALS])
+{
+	for (int i = 0; i < END_SIGNALS; i++)
+		sigaction(end_signals[i], &before[i], NULL);
 }
 
 static int start(struct recorded *s, struct error *err)
@@ -597,6 +608,7 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 			keep_layout(rec->output, s->kernel.sources.cache);
 		failed = recording_choice_apply(rec->args, rec->output, rec->quiet, s->stats->waits, &chosen, err) < 0;
 	}
+	restore_signals(s->signals);
 	summarise(rec, s->stats, &chosen, &files);
 	buf_free(&chosen.lines);
 	return (failed || is_cut_short(s->stats)) && !r ? EXIT_FAILED : r;
