@@ -56,13 +56,13 @@ static struct history_stack keep_stack(struct making *m, const uint32_t *functio
 
 /* Absences */
 
-static void begin_away(struct making *m, const struct stacks *s, const struct stack *stack)
+static void begin_away(struct making *m, const struct stacks *s, const struct stack *stack, uint64_t since_ns)
 {
 	struct history *h = m->history;
 	uint32_t functions[STACK_MAX], thread = making_thread(s, stack);
 	size_t n = take_functions(stack, stack->depth, functions, true, s->names), at;
 	struct away a = {
-		.thread = thread, .span = m->open[thread].span, .start_ns = s->ns, .wake_ns = UINT64_MAX, .end_ns = UINT64_MAX,
+		.thread = thread, .span = m->open[thread].span, .start_ns = since_ns, .wake_ns = UINT64_MAX, .end_ns = UINT64_MAX,
 		.function = HISTORY_NONE, .caller = HISTORY_NONE, .waker = HISTORY_NONE, .waker_function = HISTORY_NONE,
 		.timer = { .function = HISTORY_NONE, .in = HISTORY_NONE, .by = HISTORY_NONE },
 	};
@@ -114,7 +114,7 @@ static void switched(void *state, struct stacks *s, const struct stack *from, co
 	if (from == to || (from->thread == THREAD_NONE && to->thread == THREAD_NONE))
 		return;
 	if (from->thread != THREAD_NONE && !is_dead(m, from))
-		begin_away(m, s, from);
+		begin_away(m, s, from, s->ns);
 	away = m->open[next].away;
 	end_away(m, s, next);
 	slices_cut(m, s, cpu, next, m->open[next].span, away);
@@ -189,12 +189,12 @@ static void note_syscall(struct making *m, const struct stacks *s)
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
 	struct making *m = state;
-	uint8_t role = m->roles[frame->function];
+	uint8_t role = s->event ? m->roles[frame->function] : ROLE_NONE; /* what no event enters was entered before */
 	uint32_t ignored;
 
 	frame->data = 0; /* one that ends in a jump has the next function's frame */
 	slices_enter(m, s, stack, frame);
-	if (frame->kind == FRAME_SYSCALL)
+	if (frame->kind == FRAME_SYSCALL && s->event)
 		note_syscall(m, s);
 	if (__builtin_expect(m->consoles, 0) && stack->cpu >= 0)
 		spans_enter_callee(m, s, stack, frame);
@@ -264,6 +264,16 @@ static void move(void *state, const struct stack *from, const struct stack *to)
 }
 
 /* Who slept meanwhile, and up to when, is not known. */
+static void found(void *state, struct stacks *s, const struct stack *stack, uint64_t since_ns)
+{
+	struct making *m = state;
+	const struct history *h = m->history;
+	uint64_t last_ns = h->n_aways ? h->aways[h->n_aways - 1].start_ns : 0; /* what is between spans is left out */
+
+	if (!is_dead(m, stack))
+		begin_away(m, s, stack, since_ns > last_ns ? since_ns : last_ns);
+}
+
 static void gap(void *state, struct stacks *s, const struct stack *stack, uint64_t from_ns)
 {
 	struct making *m = state;
@@ -350,7 +360,7 @@ struct history history_empty(const struct session *session)
 int history_make(const struct session *session, struct history *ret, struct error *err)
 {
 	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend, .move = move, .switched = switched,
-						       .gap = gap };
+						       .gap = gap, .found = found };
 	struct making m = { .history = ret, .reader = session->reader };
 	struct stacks stacks;
 	int result;

@@ -128,9 +128,24 @@ static uint64_t spans_ns(const struct thinning *t)
 	return sum;
 }
 
+static bool finds(const struct thin_options *options)
+{
+	return options->before_ns && !is_by_frame(&options->filter);
+}
+
+/* If what is written does not tell of stacks from before a gap, calls that it has no entries of must not be there. */
+static struct session session_for(const struct session *session, const struct thin_options *options)
+{
+	struct session ret = *session;
+
+	ret.thins = !finds(options);
+	return ret;
+}
+
 int thin_find_spans(const struct session *session, const struct thin_options *options, struct intervals *ret, struct error *err)
 {
-	struct thinning t = { .session = session, .options = options };
+	const struct session own = session_for(session, options);
+	struct thinning t = { .session = &own, .options = options, .finds = finds(options) };
 	int result = thin_choose(&t, err);
 
 	*ret = (struct intervals){ .unstopped = t.counts.unstopped, .stop_jumps = t.counts.stop_jumps };
@@ -152,9 +167,10 @@ int thin_find_spans(const struct session *session, const struct thin_options *op
 int thin(const struct session *session, const struct thin_options *options, const struct builder_sink *sink, struct thin_counts *ret,
 	 struct error *err)
 {
+	const struct session own = session_for(session, options);
 	size_t functions = names_count(session->names);
 	struct thinning t = {
-		.session = session, .options = options, .by_frame = is_by_frame(&options->filter),
+		.session = &own, .options = options, .by_frame = is_by_frame(&options->filter), .finds = finds(options),
 		.insns = xcalloc(functions, sizeof *t.insns), .ns = xcalloc(functions, sizeof *t.ns),
 	};
 	int result = thin_choose(&t, err);

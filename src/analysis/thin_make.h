@@ -31,6 +31,7 @@ struct thinning {
 	const struct session *session;
 	const struct thin_options *options;
 	bool by_frame;           /* frames are chosen, not only spans */
+	bool finds;              /* what threads are in the middle of where a span begins is told: of a flight recorder's, with all its calls */
 	struct thin_span *spans;
 	size_t n_spans, cap_spans;
 	uint8_t *marks;          /* of each frame; only by_frame */

@@ -60,6 +60,11 @@ struct writing {
 	uint32_t *site_of;        /* … by the number that the whole trace has, 0: not yet */
 	struct thin_range *ranges;
 	size_t n_ranges, cap_ranges;
+	uint64_t *since;          /* by stack: when its thread left its vCPU; only with thinning's finds */
+	struct buf found;         /* what threads are in the middle of, for the next gap (CHUNK_STACKS) … */
+	size_t found_span;        /* … of that span, from 1 on; 0: none … */
+	uint64_t found_gap;       /* … behind that gap of the trace itself */
+	size_t found_bytes;       /* of all gaps so far */
 };
 
 struct sums_copy {
@@ -172,6 +177,14 @@ static uint32_t function_at(const struct writing *w, uint64_t place, uint64_t ns
 	return addr_is_kernel(place) ? names_place(names, place, ns, 0).function : names->groups + GROUP_UNKNOWN;
 }
 
+/* What the gap that begins has of stacks. */
+static void put_found(struct writing *w)
+{
+	builder_put_table(w->builder, CHUNK_STACKS, &w->found, BUILDER_TABLES_LEVEL);
+	buf_free(&w->found);
+	w->found = (struct buf){ 0 };
+}
+
 /* The gap ends with the last event before, whose time is known, but while the vCPU is halted, with the span's begin. */
 static void put_gap(struct writing *w, unsigned cpu, enum gap_reason reason, uint64_t lost)
 {
@@ -188,6 +201,8 @@ static void put_gap(struct writing *w, unsigned cpu, enum gap_reason reason, uin
 		go_to_time(&w->pending, span[-1].stop_ns, &state);
 	if (w->builder)
 		builder_put_gap(w->builder, cpu, &state, reason, gap_number(w), lost);
+	if (w->found.len)
+		put_found(w);
 	lane->written = state;
 	lane->thin_function = function_at(w, state.place, state.ns);
 	lane->unclocked = false;
@@ -385,6 +400,83 @@ static void look_for_moment(struct writing *w, struct stacks *s)
 	s->stop |= search->first ? w->remaining >= search->events : search->beyond;
 }
 
+/* Threads by when they left their vCPUs, the longest ago first. */
+static int by_since(const void *va, const void *vb, void *since)
+{
+	const uint64_t *ns = since;
+	uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
+
+	if (ns[a] != ns[b])
+		return ns[a] < ns[b] ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static void find_all(struct writing *w, const struct stacks *s)
+{
+	uint32_t *order = xcalloc(s->threads->count + 1, sizeof *order);
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < s->threads->count; i++)
+		if (s->list[i].depth)
+			order[n++] = i;
+	qsort_r(order, n, sizeof *order, by_since, w->since);
+	for (size_t i = 0; i < n; i++)
+		stacks_put(s, order[i], w->gaps + 1, -1, w->since[order[i]], &w->found);
+	free(order);
+}
+
+/* Those that the trace itself tells of for one vCPU's gap. */
+static void find_some(struct writing *w, const struct stacks *s, unsigned cpu)
+{
+	const struct stack_records *records = &w->t->session->reader->stacks;
+
+	for (size_t i = 0; i < records->count; i++) {
+		const struct stack_record *r = &records->records[i];
+		long thread = r->gap == w->found_gap && r->cpu == (int)cpu ? threads_find(s->threads, r->task, s->ns) : THREAD_NONE;
+
+		if (thread != THREAD_NONE && s->list[thread].depth)
+			stacks_put(s, (size_t)thread, w->gaps, (int)cpu, w->since[thread], &w->found);
+	}
+}
+
+/* Is the event that comes next behind a gap? Then what all threads are in the middle of goes with that, up to some size in all. */
+static void look_at_stacks(struct writing *w, const struct stacks *s, unsigned cpu)
+{
+	enum { FOUND_MAX = 4 << 20 };
+	const struct event *e = s->event;
+	uint64_t gap = e->kind == EVENT_GAP ? e->args[GAP_NUMBER] : w->old_gap;
+	bool same;
+
+	if (!w->t->finds || w->search || w->found_bytes > FOUND_MAX || !in_span(w, w->event, s->ns))
+		return;
+	same = w->found_span == w->span + 1 && w->found_gap == gap;
+	w->found_span = w->span + 1;
+	w->found_gap = gap;
+	if (!same)
+		find_all(w, s);
+	else if (e->kind == EVENT_GAP)
+		find_some(w, s, cpu);
+	w->found_bytes += w->found.len;
+}
+
+static void switched(void *state, struct stacks *s, const struct stack *from, const struct stack *to, unsigned cpu)
+{
+	struct writing *w = state;
+
+	(void)to;
+	(void)cpu;
+	if (w->since)
+		w->since[from - s->list] = s->ns;
+}
+
+static void found(void *state, struct stacks *s, const struct stack *stack, uint64_t since_ns)
+{
+	struct writing *w = state;
+
+	if (w->since)
+		w->since[stack - s->list] = since_ns;
+}
+
 /* The event that comes next is behind all spans: what the stack has spent up to it, too. */
 static void stop(struct writing *w, struct stacks *s, struct stack *stack, const struct spent *spent)
 {
@@ -408,6 +500,7 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 		stop(w, s, stack, spent);
 		return;
 	}
+	look_at_stacks(w, s, cpu);
 	compare_functions(w, lane, stack, spent);
 	w->pending = *e;
 	w->pending.ns = s->ns;
@@ -709,7 +802,7 @@ static int copy_tables(const struct thinning *t, struct builder *b, struct error
 		uint16_t type = r->chunks[i].header.type;
 
 		if (type == CHUNK_META || type == CHUNK_END || type == CHUNK_EVENTS || type == CHUNK_SITES || type == CHUNK_TEXTS || type == CHUNK_FACTS ||
-		    type == CHUNK_SUMS || type == CHUNK_HELD)
+		    type == CHUNK_SUMS || type == CHUNK_HELD || type == CHUNK_STACKS)
 			continue;
 		result = reader_chunk(r, i, zstd, &packed, &data, err);
 		if (result == 0)
@@ -765,7 +858,7 @@ static void end_frame(struct writing *w, const struct stacks *s, const struct st
 
 static int replay(struct writing *w, struct error *err)
 {
-	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend };
+	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend, .switched = switched, .found = found };
 	struct stacks stacks;
 	int result = stacks_replay(&stacks, w->t->session, NULL, UINT64_MAX, &visitor, w, err);
 
@@ -787,12 +880,16 @@ static void writing_init(struct writing *w, struct thinning *t)
 	*w = (struct writing){ .t = t, .lanes = xcalloc(n, sizeof *w->lanes), .n_lanes = n };
 	for (unsigned i = 0; i < n; i++)
 		w->lanes[i].function = w->lanes[i].thin_function = t->session->names->groups + GROUP_UNKNOWN;
+	if (t->finds)
+		w->since = xcalloc(stacks_count(t->session), sizeof *w->since);
 }
 
 static void writing_deinit(struct writing *w)
 {
 	free(w->lanes);
 	free(w->ranges);
+	free(w->since);
+	buf_free(&w->found);
 }
 
 int thin_count(struct thinning *t, struct thin_search *search, uint64_t *ret, struct error *err)

@@ -62,7 +62,7 @@ static void count(const char *name, uint64_t n, bool set_in, bool exact)
 /* What the chunks hold, for people and for JSON's keys; NULL: not worth a line. */
 static const char *const contents[CHUNK_TYPES] = {
 	[CHUNK_EVENTS] = "events", [CHUNK_SITES] = "sites", [CHUNK_SYMBOLS] = "symbols", [CHUNK_TASKS] = "tasks",
-	[CHUNK_CODE] = "code", [CHUNK_FILES] = "files", [CHUNK_TEXTS] = "texts", [CHUNK_FACTS] = "facts", [CHUNK_SUMS] = "sums", [CHUNK_HELD] = "held",
+	[CHUNK_CODE] = "code", [CHUNK_FILES] = "files", [CHUNK_TEXTS] = "texts", [CHUNK_FACTS] = "facts", [CHUNK_SUMS] = "sums", [CHUNK_HELD] = "held", [CHUNK_STACKS] = "stacks",
 };
 
 static bool is_limit(const char *key)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "forgotten.h"
 #include "trace/builder.h"
-#include "trace/sites.h"
 
 /* A chunk that is kept. */
 struct held {
@@ -16,6 +16,9 @@ struct held {
 /* By how much other vCPUs' chunks may come before those in which a start is found. */
 enum { SLACK_NS = 50000000 };
 
+/* By how much a vCPU's next chunk may begin before what other vCPUs' last ones end with: chunks that nothing ends do so after a while. */
+enum { LATE_NS = 1500000000 };
+
 static struct {
 	uint64_t ns;          /* how long chunks are kept; 0: nothing is held */
 	bool holds;           /* from any thread … */
@@ -23,7 +26,9 @@ static struct {
 	uint64_t asked, done; /* how often to write what is kept, and how often that was done */
 	struct held *list;    /* in the order in which they came */
 	size_t count, cap;
-	uint64_t last_ns;     /* of any chunk so far */
+	uint64_t last_ns;     /* of any chunk so far … */
+	uint64_t last_of[CPUS_MAX]; /* … and of the vCPU's */
+	unsigned n_cpus;      /* that had any: their numbers are below this */
 	bool missing[CPUS_MAX]; /* what came before the vCPU's next chunk of events is not in the file */
 	uint64_t gaps;        /* number of the last gap … */
 	bool gap_begins;      /* … and of those since, which begin together, it is the next */
@@ -32,16 +37,18 @@ static struct {
 	uint64_t lost;
 } hold;
 
-void hold_begin(uint64_t ns)
+void hold_begin(uint64_t ns, const struct sites *sites)
 {
+	forgotten_begin(sites);
 	hold.ns = ns + SLACK_NS;
 	hold.holds = true;
 }
 
 void hold_release(void)
 {
-	__atomic_store_n(&hold.holds, false, __ATOMIC_RELEASE);
+	/* in this order: whoever sees that nothing is held any more writes first what was */
 	__atomic_fetch_add(&hold.asked, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&hold.holds, false, __ATOMIC_RELEASE);
 }
 
 void hold_again(uint64_t ns)
@@ -132,12 +139,35 @@ static void write_chunk(struct writer *w, const struct chunk_header *header, str
 		__atomic_fetch_add(&hold.lost, header->events, __ATOMIC_RELAXED);
 }
 
-static void forget_chunk(const struct chunk_header *header)
+static void forget_chunk(struct held *h)
 {
-	if (header->type != CHUNK_EVENTS)
+	const struct chunk_header *header = &h->header;
+
+	if (header->type != CHUNK_EVENTS) {
+		buf_free(&h->packed);
 		return;
+	}
 	forget((int64_t)header->events);
 	hold.missing[header->cpu] = hold.gap_begins = true;
+	forgotten_add(header, &h->packed);
+}
+
+/* No vCPU will forget anything that is older: what it keeps is not, nor what is yet to come of one that keeps nothing. */
+static uint64_t forgotten_up_to(void)
+{
+	uint64_t first[CPUS_MAX] = { 0 }, least = UINT64_MAX;
+
+	for (size_t i = hold.count; i-- > 0;)
+		if (hold.list[i].header.type == CHUNK_EVENTS)
+			first[hold.list[i].header.cpu] = hold.list[i].header.first_ns + 1;
+	for (unsigned cpu = 0; cpu < hold.n_cpus; cpu++) {
+		uint64_t late = hold.last_ns > LATE_NS ? hold.last_ns - LATE_NS : 0;
+		uint64_t from = first[cpu] ? first[cpu] - 1 : hold.last_of[cpu] > late ? hold.last_of[cpu] : late;
+
+		if (from < least)
+			least = from;
+	}
+	return least;
 }
 
 /* Each vCPU's chunks are forgotten from its first one on, since their times only rise. */
@@ -149,13 +179,15 @@ static void forget_old(void)
 		struct held *h = &hold.list[i];
 
 		if (h->header.last_ns + hold.ns < hold.last_ns) {
-			forget_chunk(&h->header);
-			buf_free(&h->packed);
+			forget_chunk(h);
 		} else {
 			hold.list[kept++] = *h;
 		}
 	}
-	hold.count = kept;
+	if (kept < hold.count) {
+		hold.count = kept;
+		forgotten_until(forgotten_up_to());
+	}
 }
 
 static void keep(const struct chunk_header *header, struct buf *packed)
@@ -165,9 +197,25 @@ static void keep(const struct chunk_header *header, struct buf *packed)
 	*packed = (struct buf){ 0 };
 }
 
+/* For the gaps that begin together next. */
+static void tell_forgotten(struct writer *w)
+{
+	const struct chunk_header header = { .type = CHUNK_STACKS };
+	struct buf payload = { 0 };
+
+	if (!hold.gap_begins)
+		return;
+	forgotten_until(forgotten_up_to());
+	forgotten_tell(hold.gaps + 1, &payload);
+	if (payload.len)
+		writer_put(w, &header, &payload, BUILDER_TABLES_LEVEL);
+	buf_free(&payload);
+}
+
 /* Those that are kept, in their order. */
 static void release(struct writer *w)
 {
+	tell_forgotten(w);
 	for (size_t i = 0; i < hold.count; i++) {
 		write_chunk(w, &hold.list[i].header, &hold.list[i].packed);
 		buf_free(&hold.list[i].packed);
@@ -198,10 +246,20 @@ static bool is_held(const struct chunk_header *header)
 	return hold_holds() && header->first_ns >= __atomic_load_n(&hold.from_ns, __ATOMIC_RELAXED);
 }
 
+static void look_at_times(const struct chunk_header *header)
+{
+	if (header->last_ns > hold.last_ns)
+		hold.last_ns = header->last_ns;
+	hold.last_of[header->cpu] = header->last_ns;
+	if (header->cpu >= hold.n_cpus)
+		hold.n_cpus = header->cpu + 1u;
+}
+
 int hold_chunk(struct writer *w, const struct chunk_header *header, const struct buf *payload, int level)
 {
 	struct chunk_header h = *header;
 	struct buf packed = { 0 };
+	bool held;
 	int result;
 
 	if (!hold.ns || (header->type != CHUNK_EVENTS && !header->last_ns))
@@ -209,14 +267,15 @@ int hold_chunk(struct writer *w, const struct chunk_header *header, const struct
 	result = writer_pack(w, &h, payload, level, &packed);
 	if (result < 0)
 		return result;
+	held = is_held(&h); /* before it is looked whether to release: what is released meanwhile comes before it */
 	if (h.type == CHUNK_EVENTS) /* once it is packed: what led to the start is in the file together with the start */
 		look_at_kept(w);
-	if (is_held(&h))
+	if (held)
 		keep(&h, &packed);
 	else
 		write_chunk(w, &h, &packed);
-	if (h.type == CHUNK_EVENTS && h.last_ns > hold.last_ns)
-		hold.last_ns = h.last_ns;
+	if (h.type == CHUNK_EVENTS)
+		look_at_times(&h);
 	buf_free(&packed);
 	return 0;
 }
@@ -224,13 +283,13 @@ int hold_chunk(struct writer *w, const struct chunk_header *header, const struct
 void hold_end(struct writer *w)
 {
 	release_if_asked(w);
-	for (size_t i = 0; i < hold.count; i++) {
-		forget_chunk(&hold.list[i].header);
-		buf_free(&hold.list[i].packed);
-	}
+	for (size_t i = 0; i < hold.count; i++)
+		forget_chunk(&hold.list[i]);
 	free(hold.list);
 	hold.list = NULL;
 	hold.count = hold.cap = 0;
+	if (hold.ns)
+		forgotten_end();
 }
 
 void hold_last_insns(unsigned cpu, uint64_t *insns)

@@ -2,7 +2,7 @@
 /*
  * A flight recorder's memory: until what is waited for happens (waiting.h), chunks of events are kept here for a while, packed, and then
  * forgotten. Once it has happened they go to the file, and all that come after them, until hold_again(). Where some are missing before a vCPU's
- * next one, a gap says so. Facts and texts are held beside them: their chunks come here with the times of the first and the last one.
+ * next one, a gap says so, and what threads were in the middle of there is told (forgotten.h). Facts and texts are held beside them: their chunks come here with the times of the first and the last one.
  *
  * hold_chunk() is called by the packing thread only, hold_end() when that has nothing to do.
  */
@@ -11,10 +11,11 @@
 
 #include <stdbool.h>
 
+#include "trace/sites.h"
 #include "trace/writer.h"
 
-/* From now on, keep what is no older than so long: before anything is recorded. */
-void hold_begin(uint64_t ns);
+/* From now on, keep what is no older than so long: before anything is recorded. `sites` are the recorder's. */
+void hold_begin(uint64_t ns, const struct sites *sites);
 
 /* From any thread: write what is kept, and what comes. */
 void hold_release(void);

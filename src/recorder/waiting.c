@@ -117,7 +117,7 @@ int waiting_init(const struct meta *config, struct error *err)
 	waiting.holds_again = waiting.holds && first->every;
 	recorder.waits = first->start.kind && !before;
 	if (waiting.holds)
-		hold_begin(before);
+		hold_begin(before, &recorder.sites);
 	for (size_t i = 0; i < waiting.n; i++) {
 		struct awaited *a = &waiting.list[i];
 

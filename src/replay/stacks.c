@@ -195,7 +195,8 @@ int stacks_replay(struct stacks *ret, const struct session *session, const struc
 		  const struct stacks_visitor *visitor, void *state, struct error *err)
 {
 	struct span span = { .from_ns = from ? from->ns : 0, .to_ns = to_ns, .cpu = -1 };
-	struct replay r = { .stacks = ret, .visitor = visitor, .state = state, .reader = session->reader };
+	struct replay r = { .stacks = ret, .visitor = visitor, .state = state, .reader = session->reader,
+		.finds = !session->thins };
 	struct merged *merged = merged_new(session->reader, &span);
 	int result;
 

@@ -131,6 +131,8 @@ struct stacks_visitor {
 	void (*halt)(void *state, struct stacks *s, struct stack *stack, bool goes_on);
 	/* Events of a vCPU are not here, from that time up to now, when it runs that stack. All frames were left as lost. */
 	void (*gap)(void *state, struct stacks *s, const struct stack *stack, uint64_t from_ns);
+	/* Where a gap ends, frames from before it have been found and entered, by no event: of a thread that has been off its vCPU since then. */
+	void (*found)(void *state, struct stacks *s, const struct stack *stack, uint64_t since_ns);
 	/* The vCPU goes from one stack, all of which is still there, to the other; they may be the same. */
 	void (*switched)(void *state, struct stacks *s, const struct stack *from, const struct stack *to, unsigned cpu);
 	/* A run of one vCPU's events is about to be replayed. */
@@ -185,6 +187,9 @@ int stacks_at(struct stacks *ret, const struct session *session, const struct ch
 /* In visitor->due(): everything as it is before the next event. */
 void stacks_save(const struct stacks *s, struct buf *out);
 void stacks_deinit(struct stacks *s);
+
+/* Append what the thread is in the middle of, for a gap (trace/stack_records.h). `number` is that of the thread's stack. */
+void stacks_put(const struct stacks *s, size_t number, uint64_t gap, int cpu, uint64_t since_ns, struct buf *out);
 
 /* How many stacks there are in a replay of that. */
 size_t stacks_count(const struct session *session);

@@ -76,19 +76,21 @@ void replay_go_past_gap(struct replay *r, struct lane *lane, const struct event 
 {
 	uint64_t kernel_ns = names_kernel_ns(r->stacks->names, e->ns);
 	uint64_t from_ns = lane->meter.ns, last_ns = 0;
+	bool first = e->args[GAP_NUMBER] != r->gap;
 
 	for (unsigned i = 0; i < r->n_lanes; i++)
 		if (r->lanes[i].meter.ns > last_ns && r->lanes[i].meter.ns <= e->ns)
 			last_ns = r->lanes[i].meter.ns;
 	r->stacks->event = NULL;
 	r->stacks->ns = last_ns;
-	if (e->args[GAP_NUMBER] != r->gap)
+	if (first)
 		forget_stacks(r);
 	r->gap = e->args[GAP_NUMBER];
 	r->stacks->ns = e->ns;
 	if (e->ns >= kernel_ns)
 		lane->stage = STAGE_KERNEL;
 	lane->stack->cpu = -1;
+	replay_find_stacks(r, r->gap, first, cpu);
 	lane->stack = replay_stack_of(r->stacks, e->args[GAP_TASK], cpu, e->ns);
 	lane->stack->cpu = (int)cpu;
 	lane->stack->place = e->args[GAP_PLACE];

@@ -30,6 +30,7 @@ struct replay {
 	struct name_cache *cache;
 	struct shapes *shapes; /* NULL: phrases are not gone past */
 	bool recording; /* one of those */
+	bool finds; /* what threads are in the middle of where gaps end is on their stacks */
 	struct lane *lanes;
 	unsigned n_lanes;
 	uint64_t gap; /* number of the gap that came last; 0: none */
@@ -108,6 +109,9 @@ bool replay_enter_stage(struct replay *r, struct lane *lane, uint64_t target);
 void replay_begin_boot(struct replay *r);
 /* Gaps of all vCPUs that begin together end at different events: the first one of them ends all stacks. */
 void replay_go_past_gap(struct replay *r, struct lane *lane, const struct event *e, unsigned cpu);
+
+/* stacks_found.c: gap of that number ends on the vCPU, as the first of those that begin together, or not. */
+void replay_find_stacks(struct replay *r, uint64_t gap, bool first, unsigned cpu);
 
 /* stacks_phrases.c: replay the batch's events up to `end`, and go past its phrases. */
 void replay_brief(struct replay *r, struct lane *lane, struct batch *batch, const struct event *end);

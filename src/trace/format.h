@@ -13,7 +13,7 @@
 #define CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 
 enum {
-	FORMAT_VERSION = 8,
+	FORMAT_VERSION = 9,
 	FORMAT_OLDEST = 5, /* that is still read: it has no gaps and no sums */
 };
 
@@ -30,6 +30,7 @@ enum chunk_type {
 	CHUNK_FACTS = 10,  /* what the kernel was about to do: facts.h */
 	CHUNK_SUMS = 11,   /* sums of calls that were left out: left_sums.h */
 	CHUNK_HELD = 12,   /* calls that are here only for others' sake: analysis/held_calls.h */
+	CHUNK_STACKS = 13, /* what threads were in the middle of where a gap ends: stack_records.h */
 	CHUNK_TYPES,
 };
 

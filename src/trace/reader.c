@@ -172,6 +172,9 @@ static int take_chunk(struct reader *r, size_t i, struct buf *data, struct error
 	case CHUNK_TASKS:
 		ret = task_records_decode(&in, records_max, &r->tasks, err);
 		break;
+	case CHUNK_STACKS:
+		ret = stack_records_decode(&in, &r->stacks, err);
+		break;
 	case CHUNK_CODE:
 		ret = code_records_decode(&in, records_max, &r->code, err);
 		break;
@@ -263,6 +266,7 @@ void reader_free(struct reader *r)
 	meta_deinit(&r->meta);
 	sites_deinit(&r->sites);
 	task_records_deinit(&r->tasks);
+	stack_records_deinit(&r->stacks);
 	code_records_deinit(&r->code);
 	code_files_deinit(&r->files);
 	for (size_t i = 0; i < r->n_symbols; i++)

@@ -17,6 +17,7 @@
 #include "format.h"
 #include "meta.h"
 #include "sites.h"
+#include "stack_records.h"
 #include "task_records.h"
 
 struct chunk {
@@ -48,6 +49,7 @@ struct reader {
 	struct boots boots;      /* as META tells of them */
 	struct sites sites;
 	struct task_records tasks; /* of all TASKS chunks */
+	struct stack_records stacks; /* of all STACKS chunks, in the order of gaps */
 	struct code_records code;  /* of all CODE chunks */
 	struct code_files files;   /* of all FILES chunks */
 	struct buf *symbols;     /* payloads of the SYMBOLS chunks */
