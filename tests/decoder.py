@@ -14,7 +14,7 @@ import re
 import struct
 import zlib
 
-META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS, FACTS, SUMS, HELD = range(1, 13)
+META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS, FACTS, SUMS, HELD, STACKS = range(1, 14)
 FILE_MAGIC = b"\x89upto\r\n\x1a"
 CHUNK_MAGIC = 0x4b4e4843
 CHUNK_HEADER = struct.Struct("<IHHIIQQQQQQQQIIII")
@@ -121,8 +121,8 @@ class Trace:
         with open(path, "rb") as f:
             self.data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
         magic, version, _ = struct.unpack_from("<8sII", self.data)
-        if magic != FILE_MAGIC or version not in (5, 6, 7, 8):
-            raise Damaged("not a trace of format version 5 to 8")
+        if magic != FILE_MAGIC or version not in (5, 6, 7, 8, 9):
+            raise Damaged("not a trace of format version 5 to 9")
         self.chunks, self.cut = [], None
         self.meta, self.sections, self.symbols, self.symbol_addrs = {}, [], [], []
         self.all_symbols = []  # of all SYMBOLS chunks
@@ -184,6 +184,19 @@ class Trace:
             while cursor.left():
                 numbers.append((numbers[-1] if numbers else 0) + cursor.varint())
         return numbers
+
+    def stacks(self):
+        """What threads are in the middle of where gaps end: of each (gap, cpu, task, since, place, calls), a call being (kind, slot, from, target, ns, number)."""
+        found = []
+        for c in (Cursor(self.payload(c)) for c in self.chunks if c.type == STACKS):
+            while c.left():
+                gap, cpu, task, since, place, n = (c.varint() for _ in range(6))
+                calls = []
+                for _ in range(n):
+                    kind, slot, back, target, ns = c.u8(), *(c.varint() for _ in range(4))
+                    calls.append((kind, slot, back, target, ns, c.varint() if kind in (4, 5) else None))
+                found.append((gap, cpu - 1, task, since - 1 if since else None, place, calls))
+        return found
 
     def sums(self):
         """Those of each SUMS chunk."""

@@ -91,6 +91,7 @@ void replay_go_past_gap(struct replay *r, struct lane *lane, const struct event 
 		lane->stage = STAGE_KERNEL;
 	lane->stack->cpu = -1;
 	replay_find_stacks(r, r->gap, first, cpu);
+	replay_pass_tasks(r, lane, cpu, e->insns);
 	lane->stack = replay_stack_of(r->stacks, e->args[GAP_TASK], cpu, e->ns);
 	lane->stack->cpu = (int)cpu;
 	lane->stack->place = e->args[GAP_PLACE];

@@ -101,7 +101,11 @@ void replay_end_foreign(struct replay *r, struct lane *lane);
 struct stack *replay_stack_of(struct stacks *s, uint64_t task, unsigned cpu, uint64_t ns);
 /* Tasks that were made on the vCPU before the event; a clock tells that it has come so far. */
 void replay_inherit_until(struct replay *r, struct lane *lane, unsigned cpu, uint64_t insns);
+/* Those that were made on the vCPU up to there are not: their maker's stack is not known. */
+void replay_pass_tasks(struct replay *r, struct lane *lane, unsigned cpu, uint64_t insns);
 void replay_switch_task(struct replay *r, struct lane *lane, const struct event *e, unsigned cpu);
+/* If the thread, which runs no more, has ended, nothing remains of its stack. */
+bool replay_finish_dead(struct replay *r, struct stack *stack);
 
 /* stacks_breaks.c: does the boot's next stage begin there? Then it has. */
 bool replay_enter_stage(struct replay *r, struct lane *lane, uint64_t target);

@@ -31,6 +31,14 @@ static bool is_dead(const struct replay *r, const struct stack *stack)
 	return false;
 }
 
+bool replay_finish_dead(struct replay *r, struct stack *stack)
+{
+	if (stack->thread == THREAD_NONE || !is_dead(r, stack))
+		return false;
+	finish(r, stack);
+	return true;
+}
+
 /*
  * A new task begins with its creator's user code on its stack, and as if it
  * returned from the same system call; a new thread has a user stack of its own.
@@ -72,6 +80,15 @@ void replay_inherit_until(struct replay *r, struct lane *lane, unsigned cpu, uin
 	lane->record_insns = UINT64_MAX;
 }
 
+void replay_pass_tasks(struct replay *r, struct lane *lane, unsigned cpu, uint64_t insns)
+{
+	const struct task_records *records = &r->reader->tasks;
+
+	while (lane->record < records->count && (records->records[lane->record].cpu != cpu || records->records[lane->record].insns <= insns))
+		lane->record++;
+	lane->record_insns = 0; /* it is yet to be looked at */
+}
+
 void replay_switch_task(struct replay *r, struct lane *lane, const struct event *e, unsigned cpu)
 {
 	struct stack *before = lane->stack, *previous = replay_stack_of(r->stacks, e->args[0], cpu, e->ns);
@@ -94,8 +111,8 @@ void replay_switch_task(struct replay *r, struct lane *lane, const struct event 
 		r->visitor->switched(r->state, r->stacks, before, next, cpu);
 	if (!e->args[1]) /* the vCPU begins anew: what it was in the middle of will never go on */
 		cut_by(r, before, 0, FRAME_DIED);
-	if (before->thread != THREAD_NONE && before != next && is_dead(r, before))
-		finish(r, before);
+	if (before != next)
+		replay_finish_dead(r, before);
 	before->cpu = -1;
 	next->cpu = (int)cpu;
 	lane->stack = next;

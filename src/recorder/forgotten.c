@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "forgotten.h"
+
+#include <stdlib.h>
+#include <zstd.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "trace/codec.h"
+#include "under_way.h"
+
+struct thread {
+	uint64_t task;
+	uint64_t since_ns;    /* when it left its vCPU; UINT64_MAX: it runs */
+	int beyond;           /* it ran behind the time up to which all vCPUs' events are known, last on that vCPU; -1: it did not */
+	struct under_way calls;
+};
+
+struct waiting {
+	struct chunk_header header;
+	struct buf packed;
+};
+
+/* A vCPU. */
+struct lane {
+	struct thread before;  /* what runs before the first switch tells which it is */
+	struct waiting *queue; /* chunks that are yet to be gone through */
+	size_t first, count, cap;
+	struct thread *thread; /* that runs; its own `before`: not known which */
+	struct decoder decoder;
+	struct batch *batch;   /* of the chunk that is gone through */
+	size_t next;           /* event of the batch */
+	struct buf data;       /* the chunk, unpacked */
+	bool open;             /* a chunk is under way */
+};
+
+static struct {
+	const struct sites *sites; /* NULL: nothing is ever forgotten */
+	ZSTD_DCtx *zstd;
+	struct lane *lanes[CPUS_MAX];
+	struct thread **threads;
+	size_t n_threads, cap;
+	struct map numbers;        /* task → place in threads + 1 */
+	bool beyond;               /* what is gone through now is what forgotten_tell() found */
+} forgotten;
+
+void forgotten_begin(const struct sites *sites)
+{
+	forgotten.sites = sites;
+	forgotten.zstd = ZSTD_createDCtx();
+}
+
+static struct thread *thread_of(uint64_t task)
+{
+	uint64_t *number;
+
+	if (!task)
+		return NULL;
+	number = map_put(&forgotten.numbers, task, 0);
+	if (!*number) {
+		forgotten.threads = array_grow(forgotten.threads, forgotten.n_threads, &forgotten.cap, sizeof(struct thread *));
+		forgotten.threads[forgotten.n_threads] = xcalloc(1, sizeof **forgotten.threads);
+		*forgotten.threads[forgotten.n_threads] = (struct thread){ .task = task, .beyond = -1 };
+		*number = ++forgotten.n_threads;
+	}
+	return forgotten.threads[*number - 1];
+}
+
+/* The vCPU runs that thread, of which nothing is known but that. */
+static void run_unknown(struct lane *lane, uint64_t task)
+{
+	lane->thread = task ? thread_of(task) : &lane->before;
+	under_way_forget(&lane->thread->calls);
+	lane->thread->since_ns = UINT64_MAX;
+}
+
+static struct lane *lane_of(unsigned cpu)
+{
+	struct lane *lane = forgotten.lanes[cpu];
+
+	if (!lane) {
+		lane = forgotten.lanes[cpu] = xcalloc(1, sizeof *lane);
+		lane->batch = xcalloc(1, sizeof *lane->batch);
+		decoder_init(&lane->decoder, forgotten.sites);
+		run_unknown(lane, 0);
+	}
+	return lane;
+}
+
+void forgotten_add(const struct chunk_header *header, struct buf *packed)
+{
+	struct lane *lane = lane_of(header->cpu);
+
+	lane->queue = array_grow(lane->queue, lane->count, &lane->cap, sizeof *lane->queue);
+	lane->queue[lane->count++] = (struct waiting){ .header = *header, .packed = *packed };
+	*packed = (struct buf){ 0 };
+}
+
+static void close_chunk(struct lane *lane)
+{
+	lane->open = false;
+	lane->first++;
+	if (lane->first == lane->count)
+		lane->first = lane->count = 0;
+}
+
+/* Unpack and begin to decode the vCPU's next chunk. False: there is none. */
+static bool open_chunk(struct lane *lane)
+{
+	struct waiting *w = &lane->queue[lane->first];
+	const struct chunk_header *h = &w->header;
+	const struct cpu_state state = {
+		.insns = h->first_insns, .ns = h->first_ns, .place = h->place, .space = h->space, .task = h->task, .halted = h->flags & CHUNK_HALTED,
+	};
+	struct error ignored;
+	size_t n;
+
+	if (lane->first == lane->count)
+		return false;
+	lane->open = true;
+	lane->next = 0;
+	lane->batch->count = 0;
+	lane->data.len = 0;
+	buf_reserve(&lane->data, h->unpacked + 1);
+	n = ZSTD_decompressDCtx(forgotten.zstd, lane->data.data, lane->data.cap, w->packed.data + sizeof *h, w->packed.len - sizeof *h);
+	buf_free(&w->packed);
+	if (ZSTD_isError(n) || decoder_begin(&lane->decoder, lane->data.data, n, &state, false, &ignored) < 0) {
+		run_unknown(lane, 0);
+		close_chunk(lane);
+		return lane->first < lane->count && open_chunk(lane);
+	}
+	if (lane->thread->task != h->task)
+		run_unknown(lane, h->task);
+	return true;
+}
+
+/* The vCPU's next event, or NULL. */
+static const struct event *peek(struct lane *lane)
+{
+	struct error ignored;
+
+	while (lane->next == lane->batch->count) {
+		if (!lane->open && !open_chunk(lane))
+			return NULL;
+		lane->next = 0;
+		if (decoder_next(&lane->decoder, lane->batch, &ignored) < 0 || !lane->batch->count) {
+			lane->batch->count = 0;
+			close_chunk(lane);
+		} else {
+			batch_complete(lane->batch);
+		}
+	}
+	return &lane->batch->events[lane->next];
+}
+
+static void touch(struct lane *lane, unsigned cpu)
+{
+	if (forgotten.beyond)
+		lane->thread->beyond = (int)cpu;
+}
+
+static void switch_thread(struct lane *lane, const struct event *e, unsigned cpu)
+{
+	struct thread *previous = thread_of(e->args[0]), *next = thread_of(e->args[1]);
+
+	if (previous && lane->thread == &lane->before && !previous->calls.place) {
+		/* it was that one all the time */
+		previous->calls = lane->before.calls;
+		lane->before.calls = (struct under_way){ 0 };
+	} else if (previous && previous != lane->thread) {
+		run_unknown(lane, e->args[0]);
+	}
+	if (previous)
+		previous->since_ns = e->ns;
+	if (!next) {
+		run_unknown(lane, 0);
+		return;
+	}
+	lane->thread = next;
+	/* beyond what is known of all vCPUs it may have run elsewhere meanwhile */
+	if (next->since_ns > e->ns || (forgotten.beyond && next->beyond != (int)cpu))
+		under_way_forget(&next->calls);
+	next->since_ns = UINT64_MAX;
+	touch(lane, cpu);
+}
+
+static void forget_all(void)
+{
+	for (size_t i = 0; i < forgotten.n_threads; i++) {
+		under_way_deinit(&forgotten.threads[i]->calls);
+		free(forgotten.threads[i]);
+	}
+	free(forgotten.threads);
+	map_free(&forgotten.numbers);
+	forgotten.threads = NULL;
+	forgotten.n_threads = forgotten.cap = 0;
+	for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++)
+		if (forgotten.lanes[cpu])
+			run_unknown(forgotten.lanes[cpu], 0);
+}
+
+/* Up to the vCPU's next switch before that time. Returns it, or NULL. */
+static const struct event *run(struct lane *lane, unsigned cpu, uint64_t until_ns)
+{
+	const struct event *e;
+
+	while ((e = peek(lane)) && e->ns < until_ns) {
+		if (e->kind == EVENT_TASK_SWITCH || e->kind == EVENT_GAP)
+			return e;
+		under_way_event(&lane->thread->calls, e);
+		touch(lane, cpu);
+		lane->next++;
+	}
+	return NULL;
+}
+
+/* Switches in the order of time: what one vCPU leaves, another may go on with. */
+static void go_until(uint64_t ns)
+{
+	for (;;) {
+		const struct event *first = NULL;
+		unsigned first_cpu = 0;
+
+		for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++) {
+			struct lane *lane = forgotten.lanes[cpu];
+			const struct event *e = lane ? run(lane, cpu, ns) : NULL;
+
+			if (e && (!first || e->ns < first->ns)) {
+				first = e;
+				first_cpu = cpu;
+			}
+		}
+		if (!first)
+			return;
+		if (first->kind == EVENT_GAP) {
+			uint64_t task = first->args[GAP_TASK];
+
+			forget_all();
+			run_unknown(forgotten.lanes[first_cpu], task);
+		} else {
+			switch_thread(forgotten.lanes[first_cpu], first, first_cpu);
+		}
+		forgotten.lanes[first_cpu]->next++;
+	}
+}
+
+void forgotten_until(uint64_t ns)
+{
+	if (forgotten.sites)
+		go_until(ns);
+}
+
+static int by_since(const void *va, const void *vb)
+{
+	const struct thread *a = *(struct thread *const *)va, *b = *(struct thread *const *)vb;
+
+	if (a->since_ns != b->since_ns)
+		return a->since_ns < b->since_ns ? -1 : 1;
+	return a->task < b->task ? -1 : a->task > b->task;
+}
+
+static void put(const struct thread *t, uint64_t gap, int cpu, struct buf *out)
+{
+	under_way_put(&t->calls, &(struct stack_record){ .gap = gap, .cpu = cpu, .task = t->task, .since_ns = t->since_ns }, out);
+}
+
+/* Those that have slept longest first. */
+static void put_all(uint64_t gap, struct buf *out)
+{
+	struct thread **sorted = xcalloc(forgotten.n_threads + 1, sizeof *sorted);
+
+	for (size_t i = 0; i < forgotten.n_threads; i++)
+		sorted[i] = forgotten.threads[i];
+	qsort(sorted, forgotten.n_threads, sizeof *sorted, by_since);
+	for (size_t i = 0; i < forgotten.n_threads; i++)
+		if (sorted[i]->calls.place)
+			put(sorted[i], gap, -1, out);
+	free(sorted);
+}
+
+void forgotten_tell(uint64_t gap, struct buf *out)
+{
+	put_all(gap, out);
+	forgotten.beyond = true;
+	go_until(UINT64_MAX);
+	forgotten.beyond = false;
+	for (size_t i = 0; i < forgotten.n_threads; i++)
+		if (forgotten.threads[i]->beyond >= 0)
+			put(forgotten.threads[i], gap, forgotten.threads[i]->beyond, out);
+	forget_all();
+}
+
+void forgotten_end(void)
+{
+	forget_all();
+	for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++) {
+		struct lane *lane = forgotten.lanes[cpu];
+
+		if (!lane)
+			continue;
+		for (size_t i = lane->first; i < lane->count; i++)
+			buf_free(&lane->queue[i].packed);
+		free(lane->queue);
+		free(lane->batch);
+		under_way_deinit(&lane->before.calls);
+		buf_free(&lane->data);
+		decoder_deinit(&lane->decoder);
+		free(lane);
+		forgotten.lanes[cpu] = NULL;
+	}
+	ZSTD_freeDCtx(forgotten.zstd);
+	forgotten.zstd = NULL;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What remains of the events that a flight recorder forgets (hold.h): the calls of each thread that have not returned. Where the events that are
+ * kept begin, they tell what each thread is in the middle of, also those that slept all the time.
+ *
+ * A vCPU's events are forgotten by chunks, and chunks of several vCPUs do not end at the same time. So what is forgotten waits here until no
+ * vCPU can have anything that is older; then events are gone through in the order of time, as far as it matters: from one switch of threads to
+ * the next. All are called by the packing thread.
+ */
+#ifndef UPTO_RECORDER_FORGOTTEN_H
+#define UPTO_RECORDER_FORGOTTEN_H
+
+#include "trace/format.h"
+#include "trace/sites.h"
+#include "trace/stack_records.h"
+
+/* Before anything else; `sites` are the recorder's. */
+void forgotten_begin(const struct sites *sites);
+
+/* A vCPU's next chunk is forgotten. `packed` is as writer_pack() makes it; its memory is taken over. */
+void forgotten_add(const struct chunk_header *header, struct buf *packed);
+
+/* Go through what is older than that: no vCPU will have anything older. */
+void forgotten_until(uint64_t ns);
+
+/*
+ * Append what threads are in the middle of (stack_records.h) where those that were added so far end, for the gap of that number, and begin anew: what
+ * comes now is not known.
+ */
+void forgotten_tell(uint64_t gap, struct buf *out);
+
+void forgotten_end(void);
+
+#endif

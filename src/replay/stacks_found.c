@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What threads are in the middle of where a gap ends, if the trace tells: a flight recorder's does (trace/stack_records.h). */
+#include "stacks_frames.h"
+
+static const enum frame_kind frame_kinds[STACK_CALL_KINDS] = {
+	[STACK_BASE] = FRAME_BASE, [STACK_CALL] = FRAME_CALL, [STACK_TAIL] = FRAME_TAIL, [STACK_INTERRUPT] = FRAME_INTERRUPT,
+	[STACK_SYSCALL] = FRAME_SYSCALL, [STACK_SIGNAL] = FRAME_SIGNAL,
+};
+
+/*
+ * Thunks are folded as in calls that are replayed (stacks_calls.c): what was called by a thunk is told as if that had jumped to it. *thunk is the
+ * call before, if it is one of a thunk; NULL: it is none.
+ */
+static void push_found(struct replay *r, struct stack *stack, const struct stack_call *c, const struct stack_call **thunk)
+{
+	struct place place = place_of(r, c->target);
+	enum frame_kind kind = frame_kinds[c->kind];
+	const struct stack_call *by = kind == FRAME_TAIL ? *thunk : NULL;
+
+	*thunk = kind == FRAME_CALL && place.at & IN_THUNK ? c : NULL;
+	if (place.at & IN_THUNK)
+		return;
+	if (by)
+		kind = FRAME_CALL;
+	if (kind == FRAME_TAIL && (!stack->depth || !frame_is_called(top(stack)) || place.at & IN_GROUP || place.function == top(stack)->function))
+		return;
+	if (!stack->depth && kind != FRAME_BASE)
+		push_place(r, stack, FRAME_BASE, 0, 0, SYSCALL_PLAIN, c->from, (struct place){ .function = place_of(r, c->from).function });
+	push_place(r, stack, kind, c->slot, c->from, (uint32_t)c->number, c->target, (struct place){ .function = place.function });
+}
+
+static uint64_t born(const struct threads *threads, long thread)
+{
+	const struct thread *t = threads_at(threads, thread);
+
+	return t && !t->seen ? t->start_ns : 0;
+}
+
+/* The thread's frames, as if they had been there before the gap. They are not entered here: at no function's start, and by no event. */
+static void find(struct replay *r, const struct stack_record *record, unsigned cpu)
+{
+	struct stacks *s = r->stacks;
+	uint64_t then = record->since_ns <= s->ns ? record->since_ns : s->ns;
+	struct stack *stack = replay_stack_of(s, record->task, cpu, then);
+	uint64_t now = s->ns, task = r->task, birth = born(s->threads, stack->thread);
+	struct space_view view = { 0 }, *before = r->view;
+	const struct stack_call *thunk = NULL;
+
+	/* a later task may have the task_struct by now */
+	if (stack->thread == THREAD_NONE || stack != replay_stack_of(s, record->task, cpu, now))
+		return;
+	r->task = record->task;
+	r->view = &view;
+	stack->cpu = (int)cpu;
+	while (stack->depth)
+		pop_without_return(r, stack, FRAME_LOST);
+	for (size_t i = 0; i < record->n_calls; i++) {
+		s->ns = record->calls[i].ns;
+		/* another task had the task_struct, or the record is damaged */
+		if (s->ns >= birth && s->ns <= now && (!stack->depth || s->ns >= top(stack)->entry_ns))
+			push_found(r, stack, &record->calls[i], &thunk);
+	}
+	s->ns = now;
+	stack->place = record->place;
+	stack->cpu = -1;
+	r->task = task;
+	r->view = before;
+	if (record->since_ns <= now && !replay_finish_dead(r, stack) && stack->depth && r->visitor->found)
+		r->visitor->found(r->state, s, stack, record->since_ns);
+}
+
+/* The first record of that gap, or of a later one; they are in the order of gaps. */
+static size_t first_of(const struct stack_records *records, uint64_t gap)
+{
+	size_t from = 0, to = records->count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (records->records[middle].gap < gap)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+void replay_find_stacks(struct replay *r, uint64_t gap, bool first, unsigned cpu)
+{
+	const struct stack_records *records = &r->reader->stacks;
+
+	if (!r->finds)
+		return;
+	for (size_t i = first_of(records, gap); i < records->count && records->records[i].gap == gap; i++) {
+		const struct stack_record *record = &records->records[i];
+
+		if (record->cpu < 0 ? first : record->cpu == (int)cpu)
+			find(r, record, cpu);
+	}
+}
+
+static enum stack_call_kind call_kind(enum frame_kind kind)
+{
+	enum stack_call_kind k = STACK_BASE;
+
+	while (frame_kinds[k] != kind)
+		k++;
+	return k;
+}
+
+void stacks_put(const struct stacks *s, size_t number, uint64_t gap, int cpu, uint64_t since_ns, struct buf *out)
+{
+	const struct stack *stack = &s->list[number];
+
+	stack_record_put(out, &(struct stack_record){
+		.gap = gap, .cpu = cpu, .task = s->threads->list[stack->thread].task, .since_ns = stack->cpu < 0 ? since_ns : UINT64_MAX,
+		.place = stack->place, .n_calls = stack->depth,
+	});
+	for (size_t i = 0; i < stack->depth; i++) {
+		const struct frame *f = &stack->frames[i];
+
+		stack_call_put(out, &(struct stack_call){
+			.kind = call_kind(f->kind), .slot = f->slot, .from = f->from, .target = f->addr, .ns = f->entry_ns, .number = f->role,
+		});
+	}
+}
