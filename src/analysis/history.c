@@ -88,6 +88,10 @@ static void end_away(struct making *m, const struct stacks *s, uint32_t thread)
 	if (!a)
 		return;
 	a->end_ns = s->ns;
+	if (a->wake_ns == UINT64_MAX && a->start_ns < m->found_ns) { /* it may have been woken up before that */
+		a->start_ns = m->found_ns;
+		m->moved = true;
+	}
 	if (a->wake_ns == UINT64_MAX) { /* it was ready all the time: another one was to run */
 		a->wake_ns = a->start_ns;
 		a->context = WAKE_NONE;
@@ -270,6 +274,7 @@ static void found(void *state, struct stacks *s, const struct stack *stack, uint
 	const struct history *h = m->history;
 	uint64_t last_ns = h->n_aways ? h->aways[h->n_aways - 1].start_ns : 0; /* what is between spans is left out */
 
+	m->found_ns = s->ns;
 	if (!is_dead(m, stack))
 		begin_away(m, s, stack, since_ns > last_ns ? since_ns : last_ns);
 }
@@ -331,6 +336,37 @@ static int by_start(const void *va, const void *vb)
 	return a->cpu < b->cpu ? -1 : a->cpu > b->cpu;
 }
 
+static int by_away_start(const void *va, const void *vb, void *aways)
+{
+	const struct away *all = aways;
+	uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
+
+	if (all[a].start_ns != all[b].start_ns)
+		return all[a].start_ns < all[b].start_ns ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static void sort_aways(struct history *h)
+{
+	uint32_t *order = xcalloc(h->n_aways + 1, sizeof *order), *now = xcalloc(h->n_aways + 1, sizeof *now);
+	struct away *sorted = xcalloc(h->n_aways + 1, sizeof *sorted);
+
+	for (uint32_t i = 0; i < h->n_aways; i++)
+		order[i] = i;
+	qsort_r(order, h->n_aways, sizeof *order, by_away_start, h->aways);
+	for (uint32_t i = 0; i < h->n_aways; i++) {
+		sorted[i] = h->aways[order[i]];
+		now[order[i]] = i;
+	}
+	for (size_t i = 0; i < h->n_slices; i++)
+		if (h->slices[i].away != HISTORY_NONE)
+			h->slices[i].away = now[h->slices[i].away];
+	free(h->aways);
+	free(order);
+	free(now);
+	h->aways = sorted;
+}
+
 /* Who never ran again slept to the end, or was ready; and what ran last did so up to the end. */
 static void finish(struct making *m, struct stacks *s)
 {
@@ -339,6 +375,8 @@ static void finish(struct making *m, struct stacks *s)
 	for (unsigned i = 0; i < m->n_cpus; i++)
 		slices_cut(m, s, i, HISTORY_NONE, HISTORY_NONE, HISTORY_NONE);
 	h->end_ns = s->ns;
+	if (m->moved)
+		sort_aways(h);
 	for (size_t i = 0; i < h->n_aways; i++) {
 		const struct boots *boots = s->names->boots;
 		size_t boot = boots_at(boots, h->aways[i].start_ns);

@@ -76,6 +76,8 @@ struct making {
 	uint64_t *syscall_ns;      /* by boot: when a program first called the kernel; UINT64_MAX: none did */
 	uint32_t dead;             /* number of the function in which a thread runs last */
 	struct handovers handovers;
+	uint64_t found_ns;         /* where the last gap ended behind which threads were found that were away; 0: none was */
+	bool moved;                /* aways are not in their order any more */
 	struct map stacks;         /* hash of a stack → where it is in history->functions + 1 */
 	size_t slices_cap, aways_cap, spans_cap, functions_cap, queued_cap;
 };

@@ -15,6 +15,12 @@
 /* Guest time in nanoseconds, at the vCPU's counter. Called in the vCPU's thread, not in the middle of a block. */
 uint64_t guest_time(const struct vcpu *v);
 
+/*
+ * The same where the guest is powered off. QEMU counts the whole block that runs, and how long that is depends there on when the host gets round to it.
+ * Where vCPUs take turns, time is therefore told by the last clock before.
+ */
+uint64_t guest_time_at_end(const struct vcpu *v);
+
 /* The vCPU halts. If QEMU's count of instructions differs from the recorder's here, the difference is drift. */
 void guest_time_halted(const struct vcpu *v);
 

@@ -127,10 +127,12 @@ void watch_kexec(unsigned cpu, void *data)
  */
 void watch_shutdown(unsigned cpu, void *data)
 {
-	(void)cpu;
+	uint64_t ns;
+
 	(void)data;
 	if (!inside_shut_down())
 		return;
+	ns = guest_time_at_end(vcpu_get(cpu));
 	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
 		struct vcpu *v = vcpu_get(i);
 
@@ -139,7 +141,7 @@ void watch_shutdown(unsigned cpu, void *data)
 			continue;
 		v->ended = true;
 		v->end_insns = v->live->insns;
-		PUT(v, EVENT_CLOCK, v->live->insns, guest_time(v));
+		PUT(v, EVENT_CLOCK, v->live->insns, ns);
 		put(v, EVENT_NONE, v->live->insns, NULL, 0);
 	}
 }
