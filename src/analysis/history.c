@@ -56,6 +56,36 @@ static struct history_stack keep_stack(struct making *m, const uint32_t *functio
 
 /* Absences */
 
+/* The last fact of a lock that the thread waited for, up to now; NULL: there is none. */
+static const struct fact *last_lock(struct making *m, const struct stacks *s, uint32_t thread)
+{
+	const struct facts *facts = &m->history->facts;
+	const uint64_t *number;
+
+	for (; m->next_fact < facts->count && facts->list[m->next_fact].ns <= s->ns; m->next_fact++)
+		if (facts->list[m->next_fact].kind == FACT_LOCK)
+			*map_put(&m->lock_of, facts->list[m->next_fact].task, 0) = m->next_fact + 1;
+	number = thread < s->threads->count ? map_get(&m->lock_of, s->threads->list[thread].task) : NULL;
+	return number && *number ? &facts->list[*number - 1] : NULL;
+}
+
+/* Who has the lock that the thread waits for: a fact told so since it called the outermost of the functions that wait for that. */
+static uint32_t holder_of(struct making *m, const struct stacks *s, const struct stack *stack)
+{
+	const struct fact *f = last_lock(m, s, making_thread(s, stack));
+	size_t i = stack->depth;
+	long holder;
+
+	while (i > 0 && (m->kinds.kinds[stack->frames[i - 1].function] & WAIT_KIND_MASK) != WAIT_LOCK)
+		i--;
+	while (i > 1 && (m->kinds.kinds[stack->frames[i - 2].function] & WAIT_KIND_MASK) == WAIT_LOCK)
+		i--;
+	if (!f || !i || stack->frames[i - 1].entry_ns > f->ns)
+		return HISTORY_NONE;
+	holder = threads_find(s->threads, f->numbers[1], f->ns);
+	return f->numbers[1] && holder != THREAD_NONE ? (uint32_t)holder : HISTORY_NONE;
+}
+
 static void begin_away(struct making *m, const struct stacks *s, const struct stack *stack, uint64_t since_ns)
 {
 	struct history *h = m->history;
@@ -63,7 +93,7 @@ static void begin_away(struct making *m, const struct stacks *s, const struct st
 	size_t n = take_functions(stack, stack->depth, functions, true, s->names), at;
 	struct away a = {
 		.thread = thread, .span = m->open[thread].span, .start_ns = since_ns, .wake_ns = UINT64_MAX, .end_ns = UINT64_MAX,
-		.function = HISTORY_NONE, .caller = HISTORY_NONE, .waker = HISTORY_NONE, .waker_function = HISTORY_NONE,
+		.function = HISTORY_NONE, .caller = HISTORY_NONE, .holder = HISTORY_NONE, .waker = HISTORY_NONE, .waker_function = HISTORY_NONE,
 		.timer = { .function = HISTORY_NONE, .in = HISTORY_NONE, .by = HISTORY_NONE },
 	};
 
@@ -76,6 +106,8 @@ static void begin_away(struct making *m, const struct stacks *s, const struct st
 	if (at + 1 < n)
 		a.caller = functions[at + 1];
 	a.stack = keep_stack(m, functions, n);
+	if (a.kind == WAIT_LOCK)
+		a.holder = holder_of(m, s, stack);
 	h->aways = array_grow(h->aways, h->n_aways, &m->aways_cap, sizeof *h->aways);
 	m->open[thread].away = (uint32_t)h->n_aways;
 	h->aways[h->n_aways++] = a;
@@ -324,6 +356,7 @@ static void end(struct making *m)
 	free(m->roles);
 	handovers_deinit(&m->handovers);
 	map_free(&m->stacks);
+	map_free(&m->lock_of);
 	wait_kinds_deinit(&m->kinds);
 }
 

@@ -73,6 +73,7 @@ struct away {
 	uint32_t function;    /* that it waited in, by which `kind` was told; HISTORY_NONE: none is known */
 	uint32_t caller;      /* that called it; HISTORY_NONE */
 	struct history_stack stack;
+	uint32_t holder;      /* of a LOCK: thread that had it when this one began to wait for it; HISTORY_NONE: not known */
 	uint32_t waker;       /* thread that ran when it was woken up; HISTORY_NONE: not woken up */
 	uint32_t waker_function; /* the function of the context: of a timer, of a driver */
 	struct history_stack waker_stack;

@@ -89,6 +89,7 @@ static void put_away(struct buf *out, const struct away *a, uint64_t before)
 	put_number(out, a->function);
 	put_number(out, a->caller);
 	put_stack(out, &a->stack);
+	put_number(out, a->holder);
 	put_number(out, a->waker);
 	put_number(out, a->waker_function);
 	put_stack(out, &a->waker_stack);
@@ -245,6 +246,7 @@ static void take_away(struct cursor *in, const struct limits *l, uint64_t before
 	ret->function = take_number(in, l->functions);
 	ret->caller = take_number(in, l->functions);
 	ret->stack = take_stack(in, l);
+	ret->holder = take_number(in, l->threads);
 	ret->waker = take_number(in, l->threads);
 	ret->waker_function = take_number(in, l->functions);
 	ret->waker_stack = take_stack(in, l);
@@ -276,7 +278,7 @@ static void take_span(struct cursor *in, const struct limits *l, uint32_t number
 
 static void take_all(struct cursor *in, struct limits *l, struct history *h)
 {
-	enum { QUEUED_BYTES = 7, SPAN_BYTES = 12, AWAY_BYTES = 17, SLICE_BYTES = 15 };
+	enum { QUEUED_BYTES = 7, SPAN_BYTES = 12, AWAY_BYTES = 18, SLICE_BYTES = 15 };
 
 	h->end_ns = cursor_varint(in);
 	h->n_functions = take_count(in, 1);

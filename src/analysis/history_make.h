@@ -76,6 +76,8 @@ struct making {
 	uint64_t *syscall_ns;      /* by boot: when a program first called the kernel; UINT64_MAX: none did */
 	uint32_t dead;             /* number of the function in which a thread runs last */
 	struct handovers handovers;
+	size_t next_fact;          /* that tells of a lock, or comes before one that does */
+	struct map lock_of;        /* task_struct → number of the fact that tells of the last lock that it waited for + 1 */
 	uint64_t found_ns;         /* where the last gap ended behind which threads were found that were away; 0: none was */
 	bool moved;                /* aways are not in their order any more */
 	struct map stacks;         /* hash of a stack → where it is in history->functions + 1 */

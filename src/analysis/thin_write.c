@@ -632,6 +632,53 @@ static bool is_within(const struct writing *w, unsigned cpu, uint64_t insns)
 	return low && w->ranges[low - 1].cpu == cpu && w->ranges[low - 1].to >= insns;
 }
 
+/* Facts of locks between spans: the last one of each task is of the lock that it may wait for still where the next span begins. */
+struct locks {
+	struct map last_of;  /* task_struct → number of the fact + 1 */
+	size_t *numbers, count, cap;
+	size_t span;         /* the next one */
+};
+
+static void put_locks(struct locks *l, const struct facts *facts, struct buf *out)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const struct fact *f = &facts->list[l->numbers[i]];
+
+		if (*map_get(&l->last_of, f->task) == l->numbers[i] + 1)
+			fact_put(out, f);
+	}
+	l->count = 0;
+}
+
+static void look_at_lock(const struct thinning *t, struct locks *l, const struct facts *facts, size_t number, struct buf *out)
+{
+	const struct fact *f = &facts->list[number];
+
+	for (; l->span < t->n_spans && f->ns >= t->spans[l->span].from_ns; l->span++)
+		put_locks(l, facts, out);
+	if (f->kind != FACT_LOCK || l->span == t->n_spans)
+		return;
+	*map_put(&l->last_of, f->task, 0) = number + 1;
+	l->numbers = array_grow(l->numbers, l->count, &l->cap, sizeof *l->numbers);
+	l->numbers[l->count++] = number;
+}
+
+static void put_all_facts(const struct writing *w, const struct facts *facts, struct buf *out)
+{
+	struct locks locks = { 0 };
+
+	for (size_t i = 0; i < facts->count; i++) {
+		if (is_within(w, facts->list[i].cpu, facts->list[i].insns))
+			fact_put(out, &facts->list[i]);
+		else if (w->t->finds)
+			look_at_lock(w->t, &locks, facts, i, out);
+	}
+	if (locks.span < w->t->n_spans)
+		put_locks(&locks, facts, out);
+	map_free(&locks.last_of);
+	free(locks.numbers);
+}
+
 /* The facts and texts of what the spans have. */
 static int put_facts(struct writing *w, struct error *err)
 {
@@ -643,9 +690,8 @@ static int put_facts(struct writing *w, struct error *err)
 
 	if (w->n_ranges)
 		qsort(w->ranges, w->n_ranges, sizeof *w->ranges, by_cpu_and_insns);
-	for (size_t i = 0; result == 0 && i < facts.count; i++)
-		if (is_within(w, facts.list[i].cpu, facts.list[i].insns))
-			fact_put(&payload, &facts.list[i]);
+	if (result == 0)
+		put_all_facts(w, &facts, &payload);
 	builder_put_table(w->builder, CHUNK_FACTS, &payload, BUILDER_TABLES_LEVEL);
 	facts_deinit(&facts);
 	buf_free(&payload);

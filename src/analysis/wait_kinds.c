@@ -55,6 +55,7 @@ static const struct {
 	{ "pipe_write", WAIT_PEER },
 	{ "anon_pipe_write", WAIT_PEER },
 	{ "wait_for_partner", WAIT_PEER },
+	{ "handle_userfault", WAIT_PEER },
 	{ "unix_stream_*", WAIT_PEER },
 	{ "unix_wait_for_peer", WAIT_PEER },
 	{ "__skb_wait_for_more_packets", WAIT_PEER },
@@ -195,5 +196,5 @@ enum wait_kind wait_kind_of(const struct wait_kinds *k, const uint32_t *function
 			*ret_at = i;
 		}
 	}
-	return *ret_at < n ? k->kinds[functions[*ret_at]] & ((1 << WAIT_WEAK_SHIFT) - 1) : WAIT_UNKNOWN;
+	return *ret_at < n ? k->kinds[functions[*ret_at]] & WAIT_KIND_MASK : WAIT_UNKNOWN;
 }

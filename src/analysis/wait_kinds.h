@@ -13,7 +13,7 @@ struct wait_kinds {
 	uint8_t *scheduler; /* functions that all waits have in common: never what is waited in */
 };
 
-enum { WAIT_WEAK_SHIFT = 5 };
+enum { WAIT_WEAK_SHIFT = 5, WAIT_KIND_MASK = (1 << WAIT_WEAK_SHIFT) - 1 };
 
 void wait_kinds_init(struct wait_kinds *ret, const struct names *names);
 void wait_kinds_deinit(struct wait_kinds *k);

@@ -112,6 +112,10 @@ static void walk_birth(struct walking *w, uint32_t thread, uint64_t from, uint64
 	uint64_t made = thread < w->threads->count ? w->threads->list[thread].start_ns : 0;
 	uint32_t first = history_slice(w->h, thread, to), maker = maker_of(w, thread);
 
+	if (made < w->begins_ns) { /* it is not known what it did before it was recorded */
+		put_link(w, LINK_UNKNOWN, thread, from, to, HISTORY_NONE, away);
+		return;
+	}
 	made = made < from ? from : made < to ? made : to;
 	put_ready(w, thread, first == HISTORY_NONE ? 0 : w->h->slices[first].cpu, made, to, away);
 	if (maker != HISTORY_NONE && depth < DEPTH_MAX)
@@ -187,6 +191,16 @@ static void walk(struct walking *w, uint32_t thread, uint64_t from, uint64_t to,
 		uint32_t work;
 		uint64_t start;
 
+		if (!x && w->found[thread] != HISTORY_NONE && h->aways[w->found[thread]].start_ns < to) {
+			const struct away *a = &h->aways[w->found[thread]];
+
+			start = a->start_ns > from ? a->start_ns : from;
+			walk_away(w, w->found[thread], before == HISTORY_NONE ? 0 : h->slices[before].cpu, start, to, away, depth);
+			to = start;
+			if (to > from)
+				put_link(w, LINK_UNKNOWN, thread, from, to, HISTORY_NONE, away);
+			return;
+		}
 		if (!x) {
 			walk_birth(w, thread, from, to, away, depth);
 			return;
@@ -219,6 +233,10 @@ static void prepare(struct walking *w)
 	w->away_at = xcalloc(h->n_slices + 1, sizeof *w->away_at);
 	for (size_t i = 0; i < h->n_slices; i++)
 		w->away_at[i] = HISTORY_NONE;
+	w->begins_ns = h->n_slices ? h->slices[0].start_ns : 0;
+	w->found = xmalloc((h->n_threads + 1) * sizeof *w->found);
+	for (size_t i = 0; i <= h->n_threads; i++)
+		w->found[i] = HISTORY_NONE;
 	for (size_t i = 0; i < h->n_aways; i++) {
 		const struct away *a = &h->aways[i];
 		uint32_t last = history_slice(h, a->thread, a->start_ns);
@@ -228,6 +246,8 @@ static void prepare(struct walking *w)
 			last = a->start_ns ? history_slice(h, a->thread, a->start_ns - 1) : HISTORY_NONE;
 		if (last != HISTORY_NONE && h->slices[last].end_ns == a->start_ns)
 			w->away_at[last] = (uint32_t)i;
+		else if (last == HISTORY_NONE)
+			w->found[a->thread] = (uint32_t)i;
 		if (!w->idle_ns && a->start_ns >= w->why->from_ns)
 			w->idle_ns = a->start_ns;
 	}
@@ -254,6 +274,7 @@ void why_make(const struct history *h, const struct names *names, const struct t
 	turn(ret);
 	why_make_causes(&w, names);
 	free(w.away_at);
+	free(w.found);
 }
 
 void why_deinit(struct why *w)

@@ -93,6 +93,8 @@ enum member {
 	DISK_NAME,
 	WORK_FUNCTION,        /* include/linux/workqueue_types.h */
 	TIMER_FUNCTION,       /* include/linux/timer_types.h */
+	MUTEX_OWNER,          /* include/linux/mutex_types.h: task_struct, with flags in the low bits; not with PREEMPT_RT */
+	RWSEM_OWNER,          /* include/linux/rwsem.h: likewise */
 	GROUP_NODE,           /* include/linux/cgroup-defs.h */
 	NODE_NAME,            /* include/linux/kernfs.h */
 	NODE_PARENT,          /* __parent; before 6.15 parent */

@@ -236,6 +236,32 @@ bool read_timer(struct vcpu *v, struct fact *fact)
 	return true;
 }
 
+/* A reader's semaphore has the task that got it last, which need not have it any more: kernel/locking/rwsem.c. */
+static bool tell_lock(struct vcpu *v, struct fact *fact, enum member owner, uint64_t not_held)
+{
+	enum { FLAGS = 7 };
+	uint64_t lock = argument(v, 0), holder;
+
+	if (structure_at(owner) == MEMBER_UNKNOWN)
+		return false;
+	holder = structure_pointer(v, lock, owner);
+	add_number(fact, lock);
+	add_number(fact, holder & not_held ? 0 : holder & ~(uint64_t)FLAGS);
+	return true;
+}
+
+bool read_mutex(struct vcpu *v, struct fact *fact)
+{
+	return tell_lock(v, fact, MUTEX_OWNER, 0);
+}
+
+bool read_semaphore(struct vcpu *v, struct fact *fact)
+{
+	enum { READER_OWNED = 1 };
+
+	return tell_lock(v, fact, RWSEM_OWNER, READER_OWNED);
+}
+
 bool read_work(struct vcpu *v, struct fact *fact)
 {
 	return tell_work(v, fact, argument(v, 1));

@@ -7,10 +7,12 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "trace/codec.h"
+#include "trace/facts.h"
 #include "under_way.h"
 
 struct thread {
 	uint64_t task;
+	struct fact lock;     /* that tells of the last lock that it waited for; its ns is 0: none does */
 	uint64_t since_ns;    /* when it left its vCPU; UINT64_MAX: it runs */
 	int beyond;           /* it ran behind the time up to which all vCPUs' events are known, last on that vCPU; -1: it did not */
 	struct under_way calls;
@@ -104,6 +106,44 @@ static void close_chunk(struct lane *lane)
 		lane->first = lane->count = 0;
 }
 
+/* Replaces what is in *out, and frees *packed. -1: it is damaged. */
+static int unpack(const struct chunk_header *h, struct buf *packed, struct buf *out)
+{
+	size_t n;
+
+	out->len = 0;
+	buf_reserve(out, h->unpacked + 1);
+	n = ZSTD_decompressDCtx(forgotten.zstd, out->data, out->cap, packed->data + sizeof *h, packed->len - sizeof *h);
+	buf_free(packed);
+	*packed = (struct buf){ 0 };
+	if (ZSTD_isError(n))
+		return -1;
+	out->len = n;
+	return 0;
+}
+
+void forgotten_facts(const struct chunk_header *header, struct buf *packed)
+{
+	struct facts facts = { 0 };
+	struct buf data = { 0 };
+	struct error ignored;
+	struct cursor in;
+
+	if (unpack(header, packed, &data) == 0) {
+		in = cursor_over(data.data, data.len);
+		facts_decode(&in, &facts, &ignored);
+	}
+	for (size_t i = 0; i < facts.count; i++) {
+		const struct fact *f = &facts.list[i];
+		struct thread *t = f->kind == FACT_LOCK ? thread_of(f->task) : NULL;
+
+		if (t && f->ns >= t->lock.ns)
+			t->lock = *f;
+	}
+	facts_deinit(&facts);
+	buf_free(&data);
+}
+
 /* Unpack and begin to decode the vCPU's next chunk. False: there is none. */
 static bool open_chunk(struct lane *lane)
 {
@@ -113,18 +153,14 @@ static bool open_chunk(struct lane *lane)
 		.insns = h->first_insns, .ns = h->first_ns, .place = h->place, .space = h->space, .task = h->task, .halted = h->flags & CHUNK_HALTED,
 	};
 	struct error ignored;
-	size_t n;
 
 	if (lane->first == lane->count)
 		return false;
 	lane->open = true;
 	lane->next = 0;
 	lane->batch->count = 0;
-	lane->data.len = 0;
-	buf_reserve(&lane->data, h->unpacked + 1);
-	n = ZSTD_decompressDCtx(forgotten.zstd, lane->data.data, lane->data.cap, w->packed.data + sizeof *h, w->packed.len - sizeof *h);
-	buf_free(&w->packed);
-	if (ZSTD_isError(n) || decoder_begin(&lane->decoder, lane->data.data, n, &state, false, &ignored) < 0) {
+	if (unpack(h, &w->packed, &lane->data) < 0 ||
+	    decoder_begin(&lane->decoder, lane->data.data, lane->data.len, &state, false, &ignored) < 0) {
 		run_unknown(lane, 0);
 		close_chunk(lane);
 		return lane->first < lane->count && open_chunk(lane);
@@ -278,9 +314,12 @@ static void put_all(uint64_t gap, struct buf *out)
 	free(sorted);
 }
 
-void forgotten_tell(uint64_t gap, struct buf *out)
+void forgotten_tell(uint64_t gap, struct buf *out, struct buf *facts)
 {
 	put_all(gap, out);
+	for (size_t i = 0; i < forgotten.n_threads; i++)
+		if (forgotten.threads[i]->lock.ns)
+			fact_put(facts, &forgotten.threads[i]->lock);
 	forgotten.beyond = true;
 	go_until(UINT64_MAX);
 	forgotten.beyond = false;

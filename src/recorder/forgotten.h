@@ -20,14 +20,17 @@ void forgotten_begin(const struct sites *sites);
 /* A vCPU's next chunk is forgotten. `packed` is as writer_pack() makes it; its memory is taken over. */
 void forgotten_add(const struct chunk_header *header, struct buf *packed);
 
+/* Likewise a chunk of facts: of each thread the lock remains that it waited for last. */
+void forgotten_facts(const struct chunk_header *header, struct buf *packed);
+
 /* Go through what is older than that: no vCPU will have anything older. */
 void forgotten_until(uint64_t ns);
 
 /*
- * Append what threads are in the middle of (stack_records.h) where those that were added so far end, for the gap of that number, and begin anew: what
- * comes now is not known.
+ * Append what threads are in the middle of (stack_records.h) where those that were added so far end, for the gap of that number, and the facts of
+ * locks that they may wait for. Begin anew: what comes now is not known.
  */
-void forgotten_tell(uint64_t gap, struct buf *out);
+void forgotten_tell(uint64_t gap, struct buf *out, struct buf *facts);
 
 void forgotten_end(void);
 

@@ -143,6 +143,8 @@ static void forget_chunk(struct held *h)
 {
 	const struct chunk_header *header = &h->header;
 
+	if (header->type == CHUNK_FACTS)
+		forgotten_facts(header, &h->packed);
 	if (header->type != CHUNK_EVENTS) {
 		buf_free(&h->packed);
 		return;
@@ -200,16 +202,19 @@ static void keep(const struct chunk_header *header, struct buf *packed)
 /* For the gaps that begin together next. */
 static void tell_forgotten(struct writer *w)
 {
-	const struct chunk_header header = { .type = CHUNK_STACKS };
-	struct buf payload = { 0 };
+	const struct chunk_header header = { .type = CHUNK_STACKS }, facts_header = { .type = CHUNK_FACTS };
+	struct buf payload = { 0 }, facts = { 0 };
 
 	if (!hold.gap_begins)
 		return;
 	forgotten_until(forgotten_up_to());
-	forgotten_tell(hold.gaps + 1, &payload);
+	forgotten_tell(hold.gaps + 1, &payload, &facts);
 	if (payload.len)
 		writer_put(w, &header, &payload, BUILDER_TABLES_LEVEL);
+	if (facts.len)
+		writer_put(w, &facts_header, &facts, BUILDER_TABLES_LEVEL);
 	buf_free(&payload);
+	buf_free(&facts);
 }
 
 /* Those that are kept, in their order. */

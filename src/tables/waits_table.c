@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 
-enum { START, ASLEEP, READY, KIND, PID, COMM, FUNCTION, WOKEN_BY, WOKEN_BY_PID, STACK };
+enum { START, ASLEEP, READY, KIND, PID, COMM, FUNCTION, HOLDER, HOLDER_PID, WOKEN_BY, WOKEN_BY_PID, STACK };
 
 const struct column waits_columns[] = {
 	[START] = { "start_ns", "TIME S", CELL_SECONDS, "guest time when it left the CPU, in seconds" },
@@ -17,6 +17,8 @@ const struct column waits_columns[] = {
 	[PID] = { "pid", "PID", CELL_NUMBER, "the thread" },
 	[COMM] = { "comm", "PROCESS", CELL_TEXT, "its name then" },
 	[FUNCTION] = { "function", "IN", CELL_TEXT, "the function of the kernel that tells what it waited for" },
+	[HOLDER] = { "holder", "HOLDER", CELL_TEXT, "of a mutex or a semaphore: the thread that had it when this one began to wait" },
+	[HOLDER_PID] = { "holder_pid", "HOLDER PID", CELL_NUMBER, "that thread" },
 	[WOKEN_BY] = { "woken_by", "WOKEN BY", CELL_TEXT, "the thread that woke it up, or the function of an interrupt" },
 	[WOKEN_BY_PID] = { "woken_by_pid", "BY PID", CELL_NUMBER, "that thread; none: an interrupt did, or nobody", .hidden = true },
 	[STACK] = { "stack", "STACK", CELL_LIST, "the functions of the kernel that it waited in, innermost first", .hidden = true },
@@ -82,7 +84,7 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	const struct rows *r = data;
 	const struct threads *threads = r->session->threads;
 	const struct away *a = &r->history->aways[r->aways[row]];
-	const struct thread *t = threads_at(threads, a->thread);
+	const struct thread *t = threads_at(threads, a->thread), *holder = threads_at(threads, a->holder);
 
 	switch (column) {
 	case START:
@@ -99,6 +101,10 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 		return cell_text(threads_comm(threads, t, a->start_ns));
 	case FUNCTION:
 		return cell_text(function_of(r->session, a->function));
+	case HOLDER:
+		return holder ? cell_text(threads_comm(threads, holder, a->start_ns)) : cell_none();
+	case HOLDER_PID:
+		return holder ? cell_pid(holder->pid) : cell_none();
 	case WOKEN_BY:
 		return woken_by(r->session, a);
 	case WOKEN_BY_PID:
