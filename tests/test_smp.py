@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from guest import UPTO, WORK, initrd, peak_mb, qemu_args, record, run, upto_json
+from guest import UPTO, WORK, initrd, once_a_run, peak_mb, qemu_args, record, run, upto_json
 
 MEMORY_BOUND_MB = 256
 
@@ -41,13 +41,26 @@ def test_vcpus(n, thread):
 
 
 @pytest.mark.qemus
+def deterministic(i):
+    """One of two such recordings, with what its guest said in a file beside it."""
+    trace = os.path.join(WORK, f"smp-deterministic-{i}.upto")
+
+    def make():
+        said = record(trace, qemu_args("6.12", initrd("6.12", "smp"), smp=2), "--deterministic").stdout
+        with open(trace + ".said", "wb") as f:
+            f.write(said)
+    once_a_run(trace, make)
+    return trace
+
+
 @pytest.mark.weight(40)
 def test_deterministic():
     """Two vCPUs take turns in QEMU's thread, at the same instructions in each of two recordings: these are equal, event for event, and times too."""
     answers = []
     for i in range(2):
-        trace = os.path.join(WORK, f"smp-deterministic-{i}.upto")
-        said = record(trace, qemu_args("6.12", initrd("6.12", "smp"), smp=2), "--deterministic").stdout.decode(errors="replace")
+        trace = deterministic(i)
+        with open(trace + ".said", errors="replace") as f:
+            said = f.read()
         each_ran_its_program(trace, said, 2)
         answers.append({words: run(UPTO, *words.split(), trace).stdout for words in ("info --digest", "ps --json", "waits --json", "top -n 0 --json")})
     assert all(answers[0].values()) and not [words for words in answers[0] if answers[0][words] != answers[1][words]]

@@ -13,7 +13,8 @@
 struct thread {
 	uint64_t task;
 	struct fact lock;     /* that tells of the last lock that it waited for; its ns is 0: none does */
-	uint64_t since_ns;    /* when it left its vCPU; UINT64_MAX: it runs */
+	uint64_t since_ns;    /* when it left its vCPU; UINT64_MAX: it runs … */
+	unsigned on;          /* … on that one */
 	int beyond;           /* it ran behind the time up to which all vCPUs' events are known, last on that vCPU; -1: it did not */
 	struct under_way calls;
 };
@@ -29,6 +30,7 @@ struct lane {
 	struct waiting *queue; /* chunks that are yet to be gone through */
 	size_t first, count, cap;
 	struct thread *thread; /* that runs; its own `before`: not known which */
+	unsigned cpu;
 	struct decoder decoder;
 	struct batch *batch;   /* of the chunk that is gone through */
 	size_t next;           /* event of the batch */
@@ -74,6 +76,7 @@ static void run_unknown(struct lane *lane, uint64_t task)
 	lane->thread = task ? thread_of(task) : &lane->before;
 	under_way_forget(&lane->thread->calls);
 	lane->thread->since_ns = UINT64_MAX;
+	lane->thread->on = lane->cpu;
 }
 
 static struct lane *lane_of(unsigned cpu)
@@ -83,6 +86,7 @@ static struct lane *lane_of(unsigned cpu)
 	if (!lane) {
 		lane = forgotten.lanes[cpu] = xcalloc(1, sizeof *lane);
 		lane->batch = xcalloc(1, sizeof *lane->batch);
+		lane->cpu = cpu;
 		decoder_init(&lane->decoder, forgotten.sites);
 		run_unknown(lane, 0);
 	}
@@ -217,6 +221,7 @@ static void switch_thread(struct lane *lane, const struct event *e, unsigned cpu
 	if (next->since_ns > e->ns || (forgotten.beyond && next->beyond != (int)cpu))
 		under_way_forget(&next->calls);
 	next->since_ns = UINT64_MAX;
+	next->on = cpu;
 	touch(lane, cpu);
 }
 
@@ -297,7 +302,7 @@ static int by_since(const void *va, const void *vb)
 
 static void put(const struct thread *t, uint64_t gap, int cpu, struct buf *out)
 {
-	under_way_put(&t->calls, &(struct stack_record){ .gap = gap, .cpu = cpu, .task = t->task, .since_ns = t->since_ns }, out);
+	under_way_put(&t->calls, &(struct stack_record){ .gap = gap, .cpu = cpu, .task = t->task, .since_ns = t->since_ns, .on = t->on }, out);
 }
 
 /* Those that have slept longest first. */

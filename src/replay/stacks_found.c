@@ -37,7 +37,7 @@ static uint64_t born(const struct threads *threads, long thread)
 }
 
 /* The thread's frames, as if they had been there before the gap. They are not entered here: at no function's start, and by no event. */
-static void find(struct replay *r, const struct stack_record *record, unsigned cpu)
+static void find(struct replay *r, const struct stack_record *record, bool first, unsigned cpu)
 {
 	struct stacks *s = r->stacks;
 	uint64_t then = record->since_ns <= s->ns ? record->since_ns : s->ns;
@@ -63,6 +63,12 @@ static void find(struct replay *r, const struct stack_record *record, unsigned c
 	s->ns = now;
 	stack->place = record->place;
 	stack->cpu = -1;
+	if (first && record->since_ns == UINT64_MAX && record->on < r->n_lanes && record->on != cpu) {
+		/* what that vCPU does now comes behind its own gap */
+		r->lanes[record->on].stack->cpu = -1;
+		r->lanes[record->on].stack = stack;
+		stack->cpu = (int)record->on;
+	}
 	r->task = task;
 	r->view = before;
 	if (record->since_ns <= now && !replay_finish_dead(r, stack) && stack->depth && r->visitor->found)
@@ -95,7 +101,7 @@ void replay_find_stacks(struct replay *r, uint64_t gap, bool first, unsigned cpu
 		const struct stack_record *record = &records->records[i];
 
 		if (record->cpu < 0 ? first : record->cpu == (int)cpu)
-			find(r, record, cpu);
+			find(r, record, first, cpu);
 	}
 }
 
@@ -114,6 +120,7 @@ void stacks_put(const struct stacks *s, size_t number, uint64_t gap, int cpu, ui
 
 	stack_record_put(out, &(struct stack_record){
 		.gap = gap, .cpu = cpu, .task = s->threads->list[stack->thread].task, .since_ns = stack->cpu < 0 ? since_ns : UINT64_MAX,
+		.on = stack->cpu < 0 ? 0 : (unsigned)stack->cpu,
 		.place = stack->place, .n_calls = stack->depth,
 	});
 	for (size_t i = 0; i < stack->depth; i++) {

@@ -27,6 +27,7 @@ void stack_record_put(struct buf *out, const struct stack_record *r)
 	buf_put_varint(out, (uint64_t)(r->cpu + 1));
 	buf_put_varint(out, r->task);
 	buf_put_varint(out, r->since_ns + 1);
+	buf_put_varint(out, r->on);
 	buf_put_varint(out, r->place);
 	buf_put_varint(out, r->n_calls);
 }
@@ -53,6 +54,7 @@ static void decode(struct cursor *in, struct stack_record *r)
 	r->cpu = cpu > INT32_MAX ? -1 : (int)cpu - 1;
 	r->task = cursor_varint(in);
 	r->since_ns = cursor_varint(in) - 1;
+	r->on = (unsigned)cursor_varint(in);
 	r->place = cursor_varint(in);
 	n = cursor_varint(in);
 	if (in->bad || n > cursor_left(in)) {

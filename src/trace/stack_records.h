@@ -35,7 +35,8 @@ struct stack_record {
 	uint64_t gap;       /* number of the gap (GAP_NUMBER) */
 	int cpu;            /* where that of this vCPU ends; -1: where the first one ends */
 	uint64_t task;      /* task_struct of the thread */
-	uint64_t since_ns;  /* when it left its vCPU; UINT64_MAX: it runs */
+	uint64_t since_ns;  /* when it left its vCPU; UINT64_MAX: it runs … */
+	unsigned on;        /* … on that one */
 	uint64_t place;     /* where control is; 0: not known */
 	struct stack_call *calls; /* the outermost first */
 	size_t n_calls;
