@@ -374,7 +374,7 @@ def test_info_json():
     for chunk in known.chunks:
         by_content[chunk.type] += decoder.CHUNK_HEADER.size + chunk.stored
     assert info["bytes_by_content"] == {n: by_content[getattr(decoder, n.upper())] for n in info["bytes_by_content"]}
-    assert len(info["bytes_by_content"]) == 10 and sum(by_content.values()) + 16 == info["bytes"]
+    assert len(info["bytes_by_content"]) == 11 and sum(by_content.values()) + 16 == info["bytes"]
     assert info["kernel_release"] and info["kernel_release"] in kernel("6.12")[1]
     assert sum(info["events_by_kind"].values()) == info["events"] > 10_000_000
     assert info["instructions"] > 1_000_000_000 and info["duration_ns"] > 1_000_000_000

@@ -167,6 +167,8 @@ static int go(struct replay *r, struct merged *merged, struct error *err)
 			batch_complete(batch);
 			batch = NULL;
 		}
+		if (!s->due_ns) /* the visitor's due() comes first of all */
+			go_on(r, events->ns);
 		if (__builtin_expect(events->kind == EVENT_GAP, 0))
 			replay_go_past_gap(r, &r->lanes[cpu], events, cpu);
 		if (r->visitor->run)
