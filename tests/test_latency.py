@@ -10,16 +10,17 @@ from guest import CHECK, UPTO, WORK, initrd, once_a_run, qemu_args, record, run,
 from test_cli import fails
 from test_code import recording
 
-PAGE_FAULT, FIRST_MASKABLE = 14, 32
+PAGE_FAULT, FIRST_MASKABLE, LOCAL_TIMER = 14, 32, 0xec
+SET_TAKES = 40  # instructions from the entry of the function that sets the timer to where it is set
 TURNED_OFF_WITHIN = 20  # instructions from the entry of a lock's function to its cli, and from an interrupt's iret to the next block
 RETURN_TAKES = 50  # instructions from where a handler's last function of the kernel is left to its iret
 
 
-def guest():
+def guest(name="latency", *options):
     """The trace, and the flag's changes by instruction."""
-    trace, flags = (os.path.join(WORK, "latency" + end) for end in (".upto", ".flags"))
+    trace, flags = (os.path.join(WORK, name + end) for end in (".upto", ".flags"))
     plugin = os.path.join(CHECK, "tests/flags.so")
-    once_a_run(trace, lambda: record(trace, qemu_args("6.12", initrd("6.12", "plain")), more=["-plugin", f"{plugin},out={flags}"]))
+    once_a_run(trace, lambda: record(trace, qemu_args("6.12", initrd("6.12", "plain")), *options, more=["-plugin", f"{plugin},out={flags}"]))
     return trace, [tuple(map(int, line.split()[1:])) for line in open(flags)]
 
 
@@ -100,7 +101,7 @@ def test_wakeups(smp):
 def test_choice():
     trace, _ = recording("6.12", 2)
     all_of_it = upto_json("latency", "--json", "--each", "3", trace)["latencies"]
-    assert {row["kind"] for row in all_of_it} == {"interrupts-off", "preemption-off", "softirq", "wakeup"}
+    assert {row["kind"] for row in all_of_it} == {"interrupts-off", "preemption-off", "softirq", "timer", "wakeup"}
     for kind in {row["kind"] for row in all_of_it}:
         rows = [row for row in all_of_it if row["kind"] == kind]
         lasted = [row["end_ns"] - row["start_ns"] for row in rows]
@@ -141,3 +142,24 @@ def test_nothing_to_tell():
     run("timeout", "-s", "INT", "2", UPTO, "record", "--force", "-o", trace, "--", "qemu-system-x86_64", "-accel", "tcg", "-m", "128M", "-nographic", "-nic", "none",
         check=False)
     fails(1, "no Linux ran in it", "latency", trace)
+
+
+@pytest.mark.weight(20)
+def test_timer():
+    """
+    Where QEMU counts instructions, each of the vCPU's timer interrupts comes when it is due, but for the instructions that set it, and for as long as the
+    interrupt flag is off: then as soon as it is on.
+    """
+    trace, changes = guest("latency-timer", "--deterministic")
+    interrupts = [e for e in map(json.loads, run(UPTO, "dump", "--json", "--kind", "interrupt", trace).stdout.splitlines()) if e["kind"] == "interrupt"]
+    by_ns = {e["ns"]: e for e in interrupts if int(e["args"][0], 16) == LOCAL_TIMER}
+    found = upto_json("latency", "--json", "--kind", "timer", "--each", "1000", trace)["latencies"]
+    first = min(row["end_ns"] for row in found)  # before, the timer went off by itself again and again
+    assert len(found) > 200 and len(found) == len([ns for ns in by_ns if ns >= first]), (len(by_ns), len(found))
+    late = [row for row in found if row["duration_ns"] > SET_TAKES]
+    for row in late:
+        end = by_ns[row["end_ns"]]["insns"]  # an instruction takes a nanosecond
+        off = [stretch for stretch in zip(changes, changes[1:]) if not stretch[0][1] and stretch[0][0] <= end - row["duration_ns"] + SET_TAKES]
+        assert off and off[-1][1][0] >= end - TURNED_OFF_WITHIN, (row, end, off[-1:])
+    assert {row["function"] for row in found} - {row["function"] for row in late}
+    return f"{len(late)} of {len(found)} were late, at most {found[0]['duration_ns']} ns"

@@ -8,7 +8,7 @@
 
 static const char *const kind_names[LATENCY_KINDS] = {
 	[LATENCY_INTERRUPTS_OFF] = "interrupts-off", [LATENCY_PREEMPTION_OFF] = "preemption-off", [LATENCY_SOFTIRQ] = "softirq",
-	[LATENCY_WAKEUP] = "wakeup",
+	[LATENCY_TIMER] = "timer", [LATENCY_WAKEUP] = "wakeup",
 };
 
 const char *latency_kind_name(enum latency_kind kind)
@@ -75,11 +75,15 @@ struct vcpu {
 	bool in_softirqs;        /* they are run: what is wanted then is run, too, but for … */
 	struct latency wanted;   /* … what was wanted in there first, if it is left to ksoftirqd */
 	bool has_wanted;
+	uint64_t due_ns;         /* its timer is set for that time; 0: it is not, or it ran out */
 };
 
 struct latency_run {
 	const struct latency_options *options;
 	const struct threads *threads;
+	uint64_t timer;          /* vector of the interrupt */
+	struct facts facts;      /* only with TIMER … */
+	size_t next_fact;        /* … of which this one was not looked at yet */
 	uint16_t *roles;         /* by function */
 	struct vcpu *cpus;
 	unsigned n_cpus;
@@ -272,6 +276,31 @@ static bool is_maskable(const struct frame *frame)
 	return frame->kind == FRAME_INTERRUPT && frame->role >= FIRST_MASKABLE;
 }
 
+/* Timers that were set up to now, or before. */
+static void set_timers(struct latency_run *run, uint64_t ns)
+{
+	for (; run->next_fact < run->facts.count && run->facts.list[run->next_fact].ns <= ns; run->next_fact++) {
+		const struct fact *f = &run->facts.list[run->next_fact];
+
+		if (f->kind == FACT_DUE && f->cpu < run->n_cpus)
+			run->cpus[f->cpu].due_ns = f->numbers[0];
+	}
+}
+
+/* The interrupt on top of the stack is the timer's. */
+static void run_out(struct latency_run *run, struct vcpu *cpu, const struct stacks *s, const struct stack *stack)
+{
+	struct latency l = begun(LATENCY_TIMER, s, stack, stack->depth - 1);
+
+	set_timers(run, s->ns);
+	l.start_ns = cpu->due_ns;
+	l.end_ns = s->ns;
+	l.end = stack->frames[stack->depth - 1].function;
+	if (cpu->due_ns && cpu->due_ns < s->ns)
+		keep(run, &l);
+	cpu->due_ns = 0;
+}
+
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
 	struct latency_run *run = state;
@@ -284,6 +313,8 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 			drop(&cpu->off[LATENCY_PREEMPTION_OFF]);
 		} else if (is_maskable(frame) && !frame->data) {
 			begin_interrupt(cpu, s, stack);
+			if (frame->role == run->timer && s->event)
+				run_out(run, cpu, s, stack);
 		}
 		frame->data = 1;
 	}
@@ -455,23 +486,41 @@ static void close_up(struct latency_run *run)
 	}
 }
 
+static int read_timers(struct latency_run *run, const struct session *session, struct error *err)
+{
+	bool *lacks = &run->found->lacks[LATENCY_TIMER];
+
+	run->timer = session->reader->arch->timer;
+	if (!run->options->kinds[LATENCY_TIMER])
+		return 0;
+	*lacks = true;
+	if (facts_read(session->reader, &run->facts, err) < 0)
+		return -1;
+	for (size_t i = 0; i < run->facts.count; i++)
+		*lacks &= run->facts.list[i].kind != FACT_DUE;
+	return 0;
+}
+
 int latency_analyse(const struct session *session, const struct history *history, const struct latency_options *options,
 		    struct latencies *ret, struct error *err)
 {
 	struct latency_run run = { .options = options, .threads = session->threads, .found = ret };
-	int result = 0;
+	int result;
 
 	*ret = (struct latencies){ .list = xcalloc(options->each * LATENCY_KINDS + 1, sizeof *ret->list) };
 	run.n_cpus = reader_vcpus(session->reader);
 	run.cpus = xcalloc(run.n_cpus, sizeof *run.cpus);
 	give_roles(&run, session->names);
-	if (options->kinds[LATENCY_INTERRUPTS_OFF] || options->kinds[LATENCY_PREEMPTION_OFF] || options->kinds[LATENCY_SOFTIRQ])
+	result = read_timers(&run, session, err);
+	if (result == 0 && (options->kinds[LATENCY_INTERRUPTS_OFF] || options->kinds[LATENCY_PREEMPTION_OFF] || options->kinds[LATENCY_SOFTIRQ] ||
+			    options->kinds[LATENCY_TIMER]))
 		result = find_in_calls(&run, session, err);
 	if (history)
 		find_wakeups(&run, history);
 	close_up(&run);
 	if (result == 0)
 		result = latency_find_holders(session, ret->list, ret->count, err);
+	facts_deinit(&run.facts);
 	free(run.cpus);
 	free(run.roles);
 	return result;

@@ -16,6 +16,7 @@ enum latency_kind {
 	LATENCY_INTERRUPTS_OFF, /* by a lock that turns them off, or in an interrupt's handler */
 	LATENCY_PREEMPTION_OFF, /* by a lock, or in an interrupt and the softirqs behind it */
 	LATENCY_SOFTIRQ,        /* from where one was asked for to where softirqs are run on that vCPU */
+	LATENCY_TIMER,          /* from when a vCPU's own timer was due to its interrupt */
 	LATENCY_WAKEUP,         /* from where a thread that slept was woken up to where it runs */
 	LATENCY_KINDS,
 };
@@ -27,8 +28,8 @@ struct latency {
 	unsigned cpu;
 	uint32_t thread;        /* that it began in; of WAKEUP: that was woken up. As in struct slice */
 	uint64_t start_ns, end_ns;
-	uint64_t start_insns, end_insns; /* the vCPU's counter; of WAKEUP: not set */
-	uint32_t stack[LATENCY_STACK]; /* functions that it began in, innermost first; of WAKEUP: none */
+	uint64_t start_insns, end_insns; /* the vCPU's counter; of TIMER and WAKEUP: not set */
+	uint32_t stack[LATENCY_STACK]; /* functions that it began in, innermost first; of TIMER: that were cut into; of WAKEUP: none */
 	unsigned n_stack;
 	uint32_t end;           /* the function that it ended in; HISTORY_NONE */
 	uint32_t held_by;       /* the thread that ran longest on the vCPU meanwhile; HISTORY_NONE: none did … */
@@ -38,7 +39,7 @@ struct latency {
 struct latencies {
 	struct latency *list;   /* by kind, the longest first */
 	size_t count;
-	bool lacks[LATENCY_KINDS]; /* the kernel's functions do not tell of this kind: they are inlined, or have no names */
+	bool lacks[LATENCY_KINDS]; /* the kernel's functions do not tell of this kind: they are inlined, or have no names; of TIMER, nothing tells when it is due */
 };
 
 /* "interrupts-off" … */

@@ -43,6 +43,7 @@ struct arch {
 	const char *new_thread[2];              /* the function that new tasks return to first: its name, and its name in older kernels */
 	/* what the kernel's own tracers and probes put in place of a call's return address, by any of their names: control goes there, and then on */
 	const char *return_trampolines[RETURN_TRAMPOLINES];
+	uint64_t timer;                         /* vector of the interrupt of a CPU's own timer */
 	uint64_t breakpoint;                    /* vector of the exception that a breakpoint instruction raises */
 	const char *(*interrupt_name)(uint64_t vector); /* of an exception; NULL: not known, or an interrupt */
 };

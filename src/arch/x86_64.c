@@ -23,6 +23,7 @@ const struct arch arch_x86_64 = {
 	.switch_function = "__switch_to_asm",  /* arch/x86/entry/entry_64.S */
 	.new_thread = { "ret_from_fork_asm", "ret_from_fork" }, /* likewise; the second before 6.5 */
 	.return_trampolines = X86_RETURN_TRAMPOLINES,
+	.timer = 0xec, /* LOCAL_TIMER_VECTOR: arch/x86/include/asm/irq_vectors.h */
 	.breakpoint = 3, /* #BP */
 	.interrupt_name = x86_vector_name,
 };
@@ -36,6 +37,7 @@ const struct arch arch_i386 = {
 	.switch_function = "__switch_to_asm",  /* arch/x86/entry/entry_32.S */
 	.new_thread = { "ret_from_fork_asm", "ret_from_fork" }, /* likewise */
 	.return_trampolines = X86_RETURN_TRAMPOLINES,
+	.timer = 0xec, /* LOCAL_TIMER_VECTOR: arch/x86/include/asm/irq_vectors.h */
 	.breakpoint = 3,
 	.interrupt_name = x86_vector_name,
 };

@@ -66,8 +66,9 @@ static void warn_lacks(const struct trace_arg *t, const struct latency_options *
 	buf_put_u8(&path, 0);
 	for (int kind = 0; kind < LATENCY_KINDS; kind++)
 		if (options->kinds[kind] && l->lacks[kind])
-			fprintf(stderr, "upto: %s: no %s: in this kernel the functions that tell of it are inlined, or have no names\n", (char *)path.data,
-				latency_kind_name((enum latency_kind)kind));
+			fprintf(stderr, "upto: %s: no %s: %s\n", (char *)path.data, latency_kind_name((enum latency_kind)kind), kind == LATENCY_TIMER ?
+				"nothing in the trace tells when timers are due" :
+				"in this kernel the functions that tell of it are inlined, or have no names");
 	if (no_wakes)
 		fprintf(stderr, "upto: %s: no wakeup: the trace has no wake-ups\n", (char *)path.data);
 	buf_free(&path);
@@ -163,7 +164,7 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 'k', "kind", "KINDS", "only these: interrupts-off, preemption-off, softirq, wakeup", ',' },
+	{ 'k', "kind", "KINDS", "only these: interrupts-off, preemption-off, softirq, timer, wakeup", ',' },
 	{ 0, "each", "N", "at most so many of each kind (default: 5)" },
 	{ 'p', "pid", "PID", "only in this thread, the threads of this process, or those of all processes of that name" },
 	SELECT_ROWS_COMM,
@@ -181,10 +182,11 @@ const struct command cmd_latency = {
 	.operands = "TRACE",
 	.summary = "what kept interrupts, softirqs and woken threads waiting longest?",
 	.description = "Lists the longest times with interrupts off, with preemption off, from where a softirq was asked for to where softirqs are "
-		       "run, and from a wake-up to where the thread runs: where each began and ended, and who held the vCPU meanwhile.\n"
+		       "run, from when a vCPU's own timer is due to its interrupt, and from a wake-up to where the thread runs: where each began and ended, and who held the vCPU meanwhile.\n"
 		       "Locks and interrupts tell when interrupts and preemption are off; instructions that do so by themselves are not seen. So these "
 		       "times are at least so long, and those that cannot have lasted are left out. Where preemption is off, a thread that is not to "
-		       "be preempted (preempt=none, voluntary) runs on anyway.\n"
+		       "be preempted (preempt=none, voluntary) runs on anyway. A timer is late while interrupts are off, and where QEMU itself is: with "
+		       "--deterministic only the former.\n"
 		       HISTORY_NOTE,
 	.examples = "  upto latency trace.upto\n      the five longest of each kind\n"
 		    "  upto latency --kind wakeup --each 20 trace.upto\n      which threads waited longest for a CPU after they were woken up\n"

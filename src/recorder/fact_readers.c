@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "fact_readers.h"
 
+#include "guest_time.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -260,6 +261,18 @@ bool read_semaphore(struct vcpu *v, struct fact *fact)
 	enum { READER_OWNED = 1 };
 
 	return tell_lock(v, fact, RWSEM_OWNER, READER_OWNED);
+}
+
+/*
+ * Of so many counts: Linux has the APIC's timer count each 16th cycle of the bus (__setup_APIC_LVTT(), arch/x86/kernel/apic/apic.c), and QEMU's
+ * bus has a cycle each nanosecond (hw/intc/apic.c).
+ */
+bool read_due(struct vcpu *v, struct fact *fact)
+{
+	enum { NS_SHIFT = 4 };
+
+	add_number(fact, guest_time(v) + ((argument(v, 0) & UINT32_MAX) << NS_SHIFT));
+	return true;
 }
 
 bool read_work(struct vcpu *v, struct fact *fact)

@@ -24,6 +24,7 @@ bool read_queue(struct vcpu *v, struct fact *fact);
 bool read_timer(struct vcpu *v, struct fact *fact);
 bool read_mutex(struct vcpu *v, struct fact *fact);
 bool read_semaphore(struct vcpu *v, struct fact *fact);
+bool read_due(struct vcpu *v, struct fact *fact);
 bool read_work(struct vcpu *v, struct fact *fact);
 bool read_arguments(struct vcpu *v, struct fact *fact);
 bool read_cgroup(struct vcpu *v, struct fact *fact);

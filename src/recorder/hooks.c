@@ -57,6 +57,7 @@ const struct hook hooks[] = {
 	{ { "__mutex_lock_killable_slowpath" }, "kernel/locking/mutex.c: (lock)", FACT(LOCK, read_mutex), .has_clock = true, .optional = true },
 	{ { "rwsem_down_read_slowpath" }, "kernel/locking/rwsem.c: (semaphore, …)", FACT(LOCK, read_semaphore), .has_clock = true, .optional = true },
 	{ { "rwsem_down_write_slowpath" }, "kernel/locking/rwsem.c: (semaphore, …)", FACT(LOCK, read_semaphore), .has_clock = true, .optional = true },
+	{ { "lapic_next_event" }, "arch/x86/kernel/apic/apic.c: (counts, device)", FACT(DUE, read_due), .optional = true },
 	{ { "finalize_exec" }, "fs/exec.c: (bprm); arguments are in place", FACT(ARGUMENTS, read_arguments) },
 	{ { "cgroup_attach_task" }, "kernel/cgroup/cgroup.c: (group, leader, threadgroup)", FACT(CGROUP, read_cgroup), .optional = true },
 	{ { "cgroup_mkdir" }, "kernel/cgroup/cgroup.c: (parent, name, mode)", FACT(GROUP, read_group), .optional = true },

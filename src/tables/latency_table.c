@@ -8,20 +8,20 @@
 enum { KIND, DURATION, START, CPU, PID, COMM, FUNCTION, END_FUNCTION, HELD_BY, HELD_BY_PID, MOST, STACK, END, START_INSNS, END_INSNS };
 
 const struct column latency_columns[] = {
-	[KIND] = { "kind", "KIND", CELL_TEXT, "what could not be done: interrupts-off, preemption-off, softirq, wakeup" },
+	[KIND] = { "kind", "KIND", CELL_TEXT, "what could not be done: interrupts-off, preemption-off, softirq, timer, wakeup" },
 	[DURATION] = { "duration_ns", "LATENCY", CELL_DURATION, "how long; with interrupts or preemption off, at least so long" },
 	[START] = { "start_ns", "TIME S", CELL_SECONDS, "guest time when it began, in seconds" },
 	[CPU] = { "cpu", "CPU", CELL_NUMBER, "vCPU: of a wake-up, the one that the thread ran on then" },
-	[PID] = { "pid", "PID", CELL_NUMBER, "thread that it began in; of a wake-up, that was woken up" },
+	[PID] = { "pid", "PID", CELL_NUMBER, "thread that it began in; of a timer, that was cut into; of a wake-up, that was woken up" },
 	[COMM] = { "comm", "PROCESS", CELL_TEXT, "its name then" },
-	[FUNCTION] = { "function", "FROM", CELL_TEXT, "the function that it began in" },
+	[FUNCTION] = { "function", "FROM", CELL_TEXT, "the function that it began in; of a timer, that was cut into" },
 	[END_FUNCTION] = { "end_function", "TO", CELL_TEXT, "the function that ended it" },
 	[HELD_BY] = { "held_by", "HELD BY", CELL_TEXT, "name of the thread that ran longest on the vCPU meanwhile" },
 	[HELD_BY_PID] = { "held_by_pid", "BY PID", CELL_NUMBER, "its PID", .hidden = true },
 	[MOST] = { "most", "MOST OF IT IN", CELL_TEXT, "the functions in which most of that time went, without what they called" },
 	[STACK] = { "stack", "STACK", CELL_LIST, "the functions that it began in, innermost first", .hidden = true },
 	[END] = { "end_ns", "END S", CELL_SECONDS, "guest time when it ended, in seconds", .hidden = true },
-	[START_INSNS] = { "start_insns", "INSNS", CELL_COUNT, "instructions that the vCPU had retired when it began; none: of a wake-up", .hidden = true },
+	[START_INSNS] = { "start_insns", "INSNS", CELL_COUNT, "instructions that the vCPU had retired when it began; none: of a timer and a wake-up", .hidden = true },
 	[END_INSNS] = { "end_insns", "END INSNS", CELL_COUNT, "the same when it ended", .hidden = true },
 	{ 0 },
 };
@@ -64,6 +64,11 @@ static struct cell most_cell(const struct session *session, const struct latency
 	return cell_scratch(CELL_TEXT, scratch);
 }
 
+static bool has_insns(const struct latency *l)
+{
+	return l->kind != LATENCY_WAKEUP && l->kind != LATENCY_TIMER;
+}
+
 static struct cell cell(const void *data, size_t row, unsigned column, struct buf *scratch)
 {
 	const struct rows *rows = data;
@@ -99,9 +104,9 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	case END:
 		return cell_seconds(l->end_ns);
 	case START_INSNS:
-		return l->kind == LATENCY_WAKEUP ? cell_none() : cell_count(l->start_insns);
+		return has_insns(l) ? cell_count(l->start_insns) : cell_none();
 	case END_INSNS:
-		return l->kind == LATENCY_WAKEUP ? cell_none() : cell_count(l->end_insns);
+		return has_insns(l) ? cell_count(l->end_insns) : cell_none();
 	}
 	return cell_none();
 }

@@ -13,7 +13,7 @@ const char *fact_kind_name(enum fact_kind kind)
 		[FACT_MOUNT] = "mount", [FACT_FIRMWARE] = "firmware", [FACT_ISSUE] = "issue", [FACT_COMPLETE] = "complete",
 		[FACT_QUEUE] = "queue", [FACT_WORK] = "work", [FACT_ARGUMENTS] = "arguments", [FACT_CGROUP] = "cgroup",
 		[FACT_RESULT] = "result", [FACT_GROUP] = "group", [FACT_GROUP_GONE] = "group-gone", [FACT_AUDIT] = "audit",
-		[FACT_TIMER] = "timer", [FACT_LOCK] = "lock",
+		[FACT_TIMER] = "timer", [FACT_LOCK] = "lock", [FACT_DUE] = "due",
 	};
 
 	return names[kind];

@@ -32,6 +32,7 @@ enum fact_kind {
 	FACT_AUDIT,      /* a program tells the audit subsystem something: type of the message; text: its beginning */
 	FACT_TIMER,      /* a timer, or work that is to be done later, is set: its address, its function's */
 	FACT_LOCK,       /* a task begins to wait for a mutex or a semaphore that another one has: its address, task_struct of its holder; 0: not known */
+	FACT_DUE,        /* a CPU's own timer is set anew: guest time, in ns, when it is due */
 	FACT_KINDS,
 };
 
