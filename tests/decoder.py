@@ -186,16 +186,16 @@ class Trace:
         return numbers
 
     def stacks(self):
-        """What threads are in the middle of where gaps end: of each (gap, cpu, task, since, on, place, calls), a call being (kind, slot, from, target, ns, number)."""
+        """What threads are in the middle of where gaps end: of each (gap, task, since, on, place, calls), a call being (kind, slot, from, target, ns, number)."""
         found = []
         for c in (Cursor(self.payload(c)) for c in self.chunks if c.type == STACKS):
             while c.left():
-                gap, cpu, task, since, on, place, n = (c.varint() for _ in range(7))
+                gap, task, since, on, place, n = (c.varint() for _ in range(6))
                 calls = []
                 for _ in range(n):
                     kind, slot, back, target, ns = c.u8(), *(c.varint() for _ in range(4))
                     calls.append((kind, slot, back, target, ns, c.varint() if kind in (4, 5) else None))
-                found.append((gap, cpu - 1, task, since - 1 if since else None, on, place, calls))
+                found.append((gap, task, since - 1 if since else None, on, place, calls))
         return found
 
     def sums(self):

@@ -421,26 +421,12 @@ static void find_all(struct writing *w, const struct stacks *s)
 			order[n++] = i;
 	qsort_r(order, n, sizeof *order, by_since, w->since);
 	for (size_t i = 0; i < n; i++)
-		stacks_put(s, order[i], w->gaps + 1, -1, w->since[order[i]], &w->found);
+		stacks_put(s, order[i], w->gaps + 1, w->since[order[i]], &w->found);
 	free(order);
 }
 
-/* Those that the trace itself tells of for one vCPU's gap. */
-static void find_some(struct writing *w, const struct stacks *s, unsigned cpu)
-{
-	const struct stack_records *records = &w->t->session->reader->stacks;
-
-	for (size_t i = 0; i < records->count; i++) {
-		const struct stack_record *r = &records->records[i];
-		long thread = r->gap == w->found_gap && r->cpu == (int)cpu ? threads_find(s->threads, r->task, s->ns) : THREAD_NONE;
-
-		if (thread != THREAD_NONE && s->list[thread].depth)
-			stacks_put(s, (size_t)thread, w->gaps, (int)cpu, w->since[thread], &w->found);
-	}
-}
-
 /* Is the event that comes next behind a gap? Then what all threads are in the middle of goes with that, up to some size in all. */
-static void look_at_stacks(struct writing *w, const struct stacks *s, unsigned cpu)
+static void look_at_stacks(struct writing *w, const struct stacks *s)
 {
 	enum { FOUND_MAX = 4 << 20 };
 	const struct event *e = s->event;
@@ -454,8 +440,6 @@ static void look_at_stacks(struct writing *w, const struct stacks *s, unsigned c
 	w->found_gap = gap;
 	if (!same)
 		find_all(w, s);
-	else if (e->kind == EVENT_GAP)
-		find_some(w, s, cpu);
 	w->found_bytes += w->found.len;
 }
 
@@ -500,7 +484,7 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 		stop(w, s, stack, spent);
 		return;
 	}
-	look_at_stacks(w, s, cpu);
+	look_at_stacks(w, s);
 	compare_functions(w, lane, stack, spent);
 	w->pending = *e;
 	w->pending.ns = s->ns;

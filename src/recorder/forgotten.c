@@ -6,16 +6,16 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
-#include "trace/codec.h"
 #include "trace/facts.h"
 #include "under_way.h"
+
+enum { REST_LEVEL = 3 }; /* zstd's */
 
 struct thread {
 	uint64_t task;
 	struct fact lock;     /* that tells of the last lock that it waited for; its ns is 0: none does */
 	uint64_t since_ns;    /* when it left its vCPU; UINT64_MAX: it runs … */
 	unsigned on;          /* … on that one */
-	int beyond;           /* it ran behind the time up to which all vCPUs' events are known, last on that vCPU; -1: it did not */
 	struct under_way calls;
 };
 
@@ -36,6 +36,8 @@ struct lane {
 	size_t next;           /* event of the batch */
 	struct buf data;       /* the chunk, unpacked */
 	bool open;             /* a chunk is under way */
+	struct cpu_state state; /* behind the event that was gone through last … */
+	uint64_t last_ns;      /* … and its time */
 };
 
 static struct {
@@ -45,7 +47,6 @@ static struct {
 	struct thread **threads;
 	size_t n_threads, cap;
 	struct map numbers;        /* task → place in threads + 1 */
-	bool beyond;               /* what is gone through now is what forgotten_tell() found */
 } forgotten;
 
 void forgotten_begin(const struct sites *sites)
@@ -64,7 +65,7 @@ static struct thread *thread_of(uint64_t task)
 	if (!*number) {
 		forgotten.threads = array_grow(forgotten.threads, forgotten.n_threads, &forgotten.cap, sizeof(struct thread *));
 		forgotten.threads[forgotten.n_threads] = xcalloc(1, sizeof **forgotten.threads);
-		*forgotten.threads[forgotten.n_threads] = (struct thread){ .task = task, .beyond = -1 };
+		*forgotten.threads[forgotten.n_threads] = (struct thread){ .task = task };
 		*number = ++forgotten.n_threads;
 	}
 	return forgotten.threads[*number - 1];
@@ -153,9 +154,6 @@ static bool open_chunk(struct lane *lane)
 {
 	struct waiting *w = &lane->queue[lane->first];
 	const struct chunk_header *h = &w->header;
-	const struct cpu_state state = {
-		.insns = h->first_insns, .ns = h->first_ns, .place = h->place, .space = h->space, .task = h->task, .halted = h->flags & CHUNK_HALTED,
-	};
 	struct error ignored;
 
 	if (lane->first == lane->count)
@@ -163,8 +161,12 @@ static bool open_chunk(struct lane *lane)
 	lane->open = true;
 	lane->next = 0;
 	lane->batch->count = 0;
+	lane->last_ns = h->first_ns;
+	lane->state = (struct cpu_state){
+		.insns = h->first_insns, .ns = h->first_ns, .place = h->place, .space = h->space, .task = h->task, .halted = h->flags & CHUNK_HALTED,
+	};
 	if (unpack(h, &w->packed, &lane->data) < 0 ||
-	    decoder_begin(&lane->decoder, lane->data.data, lane->data.len, &state, false, &ignored) < 0) {
+	    decoder_begin(&lane->decoder, lane->data.data, lane->data.len, &lane->state, false, &ignored) < 0) {
 		run_unknown(lane, 0);
 		close_chunk(lane);
 		return lane->first < lane->count && open_chunk(lane);
@@ -193,13 +195,7 @@ static const struct event *peek(struct lane *lane)
 	return &lane->batch->events[lane->next];
 }
 
-static void touch(struct lane *lane, unsigned cpu)
-{
-	if (forgotten.beyond)
-		lane->thread->beyond = (int)cpu;
-}
-
-static void switch_thread(struct lane *lane, const struct event *e, unsigned cpu)
+static void switch_thread(struct lane *lane, const struct event *e)
 {
 	struct thread *previous = thread_of(e->args[0]), *next = thread_of(e->args[1]);
 
@@ -217,12 +213,10 @@ static void switch_thread(struct lane *lane, const struct event *e, unsigned cpu
 		return;
 	}
 	lane->thread = next;
-	/* beyond what is known of all vCPUs it may have run elsewhere meanwhile */
-	if (next->since_ns > e->ns || (forgotten.beyond && next->beyond != (int)cpu))
+	if (next->since_ns > e->ns) /* it runs elsewhere: something is not known */
 		under_way_forget(&next->calls);
 	next->since_ns = UINT64_MAX;
-	next->on = cpu;
-	touch(lane, cpu);
+	next->on = lane->cpu;
 }
 
 static void forget_all(void)
@@ -240,17 +234,25 @@ static void forget_all(void)
 			run_unknown(forgotten.lanes[cpu], 0);
 }
 
-/* Up to the vCPU's next switch before that time. Returns it, or NULL. */
-static const struct event *run(struct lane *lane, unsigned cpu, uint64_t until_ns)
+/* The event has been gone through. */
+static void pass(struct lane *lane)
+{
+	const struct event *e = &lane->batch->events[lane->next++];
+
+	cpu_state_advance(&lane->state, e);
+	lane->last_ns = e->ns;
+}
+
+/* Up to the vCPU's next switch, or that time. Returns the switch, or NULL. */
+static const struct event *run(struct lane *lane, uint64_t until_ns)
 {
 	const struct event *e;
 
-	while ((e = peek(lane)) && e->ns < until_ns) {
+	while ((e = peek(lane)) && e->ns <= until_ns) {
 		if (e->kind == EVENT_TASK_SWITCH || e->kind == EVENT_GAP)
 			return e;
 		under_way_event(&lane->thread->calls, e);
-		touch(lane, cpu);
-		lane->next++;
+		pass(lane);
 	}
 	return NULL;
 }
@@ -264,7 +266,7 @@ static void go_until(uint64_t ns)
 
 		for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++) {
 			struct lane *lane = forgotten.lanes[cpu];
-			const struct event *e = lane ? run(lane, cpu, ns) : NULL;
+			const struct event *e = lane ? run(lane, ns) : NULL;
 
 			if (e && (!first || e->ns < first->ns)) {
 				first = e;
@@ -279,9 +281,9 @@ static void go_until(uint64_t ns)
 			forget_all();
 			run_unknown(forgotten.lanes[first_cpu], task);
 		} else {
-			switch_thread(forgotten.lanes[first_cpu], first, first_cpu);
+			switch_thread(forgotten.lanes[first_cpu], first);
 		}
-		forgotten.lanes[first_cpu]->next++;
+		pass(forgotten.lanes[first_cpu]);
 	}
 }
 
@@ -300,9 +302,9 @@ static int by_since(const void *va, const void *vb)
 	return a->task < b->task ? -1 : a->task > b->task;
 }
 
-static void put(const struct thread *t, uint64_t gap, int cpu, struct buf *out)
+static void put(const struct thread *t, uint64_t gap, struct buf *out)
 {
-	under_way_put(&t->calls, &(struct stack_record){ .gap = gap, .cpu = cpu, .task = t->task, .since_ns = t->since_ns, .on = t->on }, out);
+	under_way_put(&t->calls, &(struct stack_record){ .gap = gap, .task = t->task, .since_ns = t->since_ns, .on = t->on }, out);
 }
 
 /* Those that have slept longest first. */
@@ -315,7 +317,7 @@ static void put_all(uint64_t gap, struct buf *out)
 	qsort(sorted, forgotten.n_threads, sizeof *sorted, by_since);
 	for (size_t i = 0; i < forgotten.n_threads; i++)
 		if (sorted[i]->calls.place)
-			put(sorted[i], gap, -1, out);
+			put(sorted[i], gap, out);
 	free(sorted);
 }
 
@@ -325,13 +327,40 @@ void forgotten_tell(uint64_t gap, struct buf *out, struct buf *facts)
 	for (size_t i = 0; i < forgotten.n_threads; i++)
 		if (forgotten.threads[i]->lock.ns)
 			fact_put(facts, &forgotten.threads[i]->lock);
-	forgotten.beyond = true;
-	go_until(UINT64_MAX);
-	forgotten.beyond = false;
-	for (size_t i = 0; i < forgotten.n_threads; i++)
-		if (forgotten.threads[i]->beyond >= 0)
-			put(forgotten.threads[i], gap, forgotten.threads[i]->beyond, out);
 	forget_all();
+}
+
+/* Add the vCPU's events that are left to the builder. Their arguments are the batch's. */
+static void move_rest(struct lane *lane, struct builder *builder)
+{
+	struct encoder *enc = builder_encoder(builder, lane->cpu);
+	const struct event *e;
+
+	while ((e = peek(lane))) {
+		*encoder_next(enc) = *e;
+		encoder_added(enc);
+		lane->next++;
+		if (lane->next == lane->batch->count)
+			encoder_flush(enc);
+	}
+}
+
+void forgotten_rest(unsigned cpu, uint64_t gap, const struct builder_sink *sink)
+{
+	struct lane *lane = forgotten.lanes[cpu];
+	struct builder *builder;
+
+	if (!lane || !peek(lane))
+		return;
+	builder = xcalloc(1, sizeof *builder);
+	builder_init(builder, forgotten.sites, sink);
+	builder->without_sites = true;
+	lane->state.ns = lane->last_ns;
+	builder_put_gap(builder, cpu, &lane->state, GAP_NOT_ASKED, gap, 0);
+	move_rest(lane, builder);
+	builder_end_chunk(builder, cpu, REST_LEVEL);
+	builder_deinit(builder);
+	free(builder);
 }
 
 void forgotten_end(void)

@@ -10,8 +10,7 @@
 #ifndef UPTO_RECORDER_FORGOTTEN_H
 #define UPTO_RECORDER_FORGOTTEN_H
 
-#include "trace/format.h"
-#include "trace/sites.h"
+#include "trace/builder.h"
 #include "trace/stack_records.h"
 
 /* Before anything else; `sites` are the recorder's. */
@@ -23,14 +22,17 @@ void forgotten_add(const struct chunk_header *header, struct buf *packed);
 /* Likewise a chunk of facts: of each thread the lock remains that it waited for last. */
 void forgotten_facts(const struct chunk_header *header, struct buf *packed);
 
-/* Go through what is older than that: no vCPU will have anything older. */
+/* Go through what is no later than that: no vCPU will have anything older. */
 void forgotten_until(uint64_t ns);
 
 /*
- * Append what threads are in the middle of (stack_records.h) where those that were added so far end, for the gap of that number, and the facts of
- * locks that they may wait for. Begin anew: what comes now is not known.
+ * Append what threads are in the middle of then (stack_records.h), for gaps of that number, and the facts of locks that they may wait for. Begin anew:
+ * what comes now is not known.
  */
 void forgotten_tell(uint64_t gap, struct buf *out, struct buf *facts);
+
+/* What is left of a vCPU's events, which is later: a chunk, behind a gap of that number. There may be none. */
+void forgotten_rest(unsigned cpu, uint64_t gap, const struct builder_sink *sink);
 
 void forgotten_end(void);
 

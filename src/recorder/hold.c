@@ -199,6 +199,29 @@ static void keep(const struct chunk_header *header, struct buf *packed)
 	*packed = (struct buf){ 0 };
 }
 
+static void put_rest(void *context, const struct chunk_header *header, struct buf *payload, int level)
+{
+	const struct gap *rest = context;
+
+	put_gap_chunk(context, header, payload, level);
+	if (rest->result < 0)
+		__atomic_fetch_add(&hold.lost, header->events, __ATOMIC_RELAXED);
+	hold.missing[header->cpu] = false;
+	hold.last_insns[header->cpu] = header->last_insns;
+}
+
+/* All vCPUs' events begin at one time in the file: the ends of chunks that have been forgotten for their most part are there, too. */
+static void write_rests(struct writer *w)
+{
+	struct gap rest = { .writer = w };
+	const struct builder_sink sink = { .put = put_rest, .context = &rest };
+
+	hold.gaps++;
+	hold.gap_begins = false;
+	for (unsigned cpu = 0; cpu < hold.n_cpus; cpu++)
+		forgotten_rest(cpu, hold.gaps, &sink);
+}
+
 /* For the gaps that begin together next. */
 static void tell_forgotten(struct writer *w)
 {
@@ -215,6 +238,7 @@ static void tell_forgotten(struct writer *w)
 		writer_put(w, &facts_header, &facts, BUILDER_TABLES_LEVEL);
 	buf_free(&payload);
 	buf_free(&facts);
+	write_rests(w);
 }
 
 /* Those that are kept, in their order. */

@@ -189,7 +189,7 @@ void stacks_save(const struct stacks *s, struct buf *out);
 void stacks_deinit(struct stacks *s);
 
 /* Append what the thread is in the middle of, for a gap (trace/stack_records.h). `number` is that of the thread's stack. */
-void stacks_put(const struct stacks *s, size_t number, uint64_t gap, int cpu, uint64_t since_ns, struct buf *out);
+void stacks_put(const struct stacks *s, size_t number, uint64_t gap, uint64_t since_ns, struct buf *out);
 
 /* How many stacks there are in a replay of that. */
 size_t stacks_count(const struct session *session);

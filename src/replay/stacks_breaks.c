@@ -90,7 +90,8 @@ void replay_go_past_gap(struct replay *r, struct lane *lane, const struct event 
 	if (e->ns >= kernel_ns)
 		lane->stage = STAGE_KERNEL;
 	lane->stack->cpu = -1;
-	replay_find_stacks(r, r->gap, first, cpu);
+	if (first)
+		replay_find_stacks(r, r->gap, cpu);
 	replay_pass_tasks(r, lane, cpu, e->insns);
 	lane->stack = replay_stack_of(r->stacks, e->args[GAP_TASK], cpu, e->ns);
 	lane->stack->cpu = (int)cpu;

@@ -37,7 +37,7 @@ static uint64_t born(const struct threads *threads, long thread)
 }
 
 /* The thread's frames, as if they had been there before the gap. They are not entered here: at no function's start, and by no event. */
-static void find(struct replay *r, const struct stack_record *record, bool first, unsigned cpu)
+static void find(struct replay *r, const struct stack_record *record, unsigned cpu)
 {
 	struct stacks *s = r->stacks;
 	uint64_t then = record->since_ns <= s->ns ? record->since_ns : s->ns;
@@ -63,7 +63,7 @@ static void find(struct replay *r, const struct stack_record *record, bool first
 	s->ns = now;
 	stack->place = record->place;
 	stack->cpu = -1;
-	if (first && record->since_ns == UINT64_MAX && record->on < r->n_lanes && record->on != cpu) {
+	if (record->since_ns == UINT64_MAX && record->on < r->n_lanes && record->on != cpu) {
 		/* what that vCPU does now comes behind its own gap */
 		r->lanes[record->on].stack->cpu = -1;
 		r->lanes[record->on].stack = stack;
@@ -91,18 +91,12 @@ static size_t first_of(const struct stack_records *records, uint64_t gap)
 	return from;
 }
 
-void replay_find_stacks(struct replay *r, uint64_t gap, bool first, unsigned cpu)
+void replay_find_stacks(struct replay *r, uint64_t gap, unsigned cpu)
 {
 	const struct stack_records *records = &r->reader->stacks;
 
-	if (!r->finds)
-		return;
-	for (size_t i = first_of(records, gap); i < records->count && records->records[i].gap == gap; i++) {
-		const struct stack_record *record = &records->records[i];
-
-		if (record->cpu < 0 ? first : record->cpu == (int)cpu)
-			find(r, record, first, cpu);
-	}
+	for (size_t i = first_of(records, gap); r->finds && i < records->count && records->records[i].gap == gap; i++)
+		find(r, &records->records[i], cpu);
 }
 
 static enum stack_call_kind call_kind(enum frame_kind kind)
@@ -114,12 +108,12 @@ static enum stack_call_kind call_kind(enum frame_kind kind)
 	return k;
 }
 
-void stacks_put(const struct stacks *s, size_t number, uint64_t gap, int cpu, uint64_t since_ns, struct buf *out)
+void stacks_put(const struct stacks *s, size_t number, uint64_t gap, uint64_t since_ns, struct buf *out)
 {
 	const struct stack *stack = &s->list[number];
 
 	stack_record_put(out, &(struct stack_record){
-		.gap = gap, .cpu = cpu, .task = s->threads->list[stack->thread].task, .since_ns = stack->cpu < 0 ? since_ns : UINT64_MAX,
+		.gap = gap, .task = s->threads->list[stack->thread].task, .since_ns = stack->cpu < 0 ? since_ns : UINT64_MAX,
 		.on = stack->cpu < 0 ? 0 : (unsigned)stack->cpu,
 		.place = stack->place, .n_calls = stack->depth,
 	});

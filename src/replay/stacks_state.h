@@ -114,8 +114,8 @@ void replay_begin_boot(struct replay *r);
 /* Gaps of all vCPUs that begin together end at different events: the first one of them ends all stacks. */
 void replay_go_past_gap(struct replay *r, struct lane *lane, const struct event *e, unsigned cpu);
 
-/* stacks_found.c: gap of that number ends on the vCPU, as the first of those that begin together, or not. */
-void replay_find_stacks(struct replay *r, uint64_t gap, bool first, unsigned cpu);
+/* stacks_found.c: a gap of that number ends on the vCPU, as the first of those that begin together. */
+void replay_find_stacks(struct replay *r, uint64_t gap, unsigned cpu);
 
 /* stacks_phrases.c: replay the batch's events up to `end`, and go past its phrases. */
 void replay_brief(struct replay *r, struct lane *lane, struct batch *batch, const struct event *end);

@@ -49,7 +49,7 @@ static void put_sites(struct builder *b)
 	uint32_t count = __atomic_load_n(&b->sites->count, __ATOMIC_ACQUIRE);
 	struct buf payload = { 0 };
 
-	if (count == b->sites_written)
+	if (count == b->sites_written || b->without_sites)
 		return;
 	sites_encode(b->sites, b->sites_written, count, &payload);
 	builder_put_table(b, CHUNK_SITES, &payload, BUILDER_TABLES_LEVEL);

@@ -21,6 +21,7 @@ struct builder {
 	const struct sites *sites;   /* the caller's; more may come meanwhile */
 	struct builder_sink sink;
 	uint32_t sites_written;
+	bool without_sites;          /* another builder writes them to the same file */
 	uint64_t events;             /* in chunks so far */
 	struct encoder *encoders[CPUS_MAX]; /* NULL: the vCPU has none yet */
 	bool apart;                  /* each chunk of events can be decoded without the one before it */

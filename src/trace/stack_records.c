@@ -24,7 +24,6 @@ void stack_call_put(struct buf *out, const struct stack_call *c)
 void stack_record_put(struct buf *out, const struct stack_record *r)
 {
 	buf_put_varint(out, r->gap);
-	buf_put_varint(out, (uint64_t)(r->cpu + 1));
 	buf_put_varint(out, r->task);
 	buf_put_varint(out, r->since_ns + 1);
 	buf_put_varint(out, r->on);
@@ -47,11 +46,9 @@ static void decode_call(struct cursor *in, struct stack_call *c)
 
 static void decode(struct cursor *in, struct stack_record *r)
 {
-	uint64_t cpu, n;
+	uint64_t n;
 
 	r->gap = cursor_varint(in);
-	cpu = cursor_varint(in);
-	r->cpu = cpu > INT32_MAX ? -1 : (int)cpu - 1;
 	r->task = cursor_varint(in);
 	r->since_ns = cursor_varint(in) - 1;
 	r->on = (unsigned)cursor_varint(in);

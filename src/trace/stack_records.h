@@ -32,8 +32,7 @@ struct stack_call {
 };
 
 struct stack_record {
-	uint64_t gap;       /* number of the gap (GAP_NUMBER) */
-	int cpu;            /* where that of this vCPU ends; -1: where the first one ends */
+	uint64_t gap;       /* number of the gaps (GAP_NUMBER), of which the first one that ends is meant */
 	uint64_t task;      /* task_struct of the thread */
 	uint64_t since_ns;  /* when it left its vCPU; UINT64_MAX: it runs … */
 	unsigned on;        /* … on that one */
