@@ -36,18 +36,39 @@ static uint64_t born(const struct threads *threads, long thread)
 	return t && !t->seen ? t->start_ns : 0;
 }
 
+/* The time of the trace's last event. */
+static uint64_t trace_end(const struct reader *reader)
+{
+	uint64_t last_ns = 0;
+
+	for (size_t i = 0; i < reader->n_chunks; i++)
+		if (reader->chunks[i].header.type == CHUNK_EVENTS && reader->chunks[i].header.last_ns > last_ns)
+			last_ns = reader->chunks[i].header.last_ns;
+	return last_ns;
+}
+
+/* When the thread was there: as it left its vCPU; of one that runs, as it made its last call. */
+static uint64_t last_time(const struct stack_record *record, uint64_t end_ns, uint64_t now)
+{
+	uint64_t ns = record->n_calls ? record->calls[record->n_calls - 1].ns : now;
+
+	if (record->since_ns <= end_ns)
+		return record->since_ns;
+	return ns <= end_ns ? ns : now;
+}
+
 /* The thread's frames, as if they had been there before the gap. They are not entered here: at no function's start, and by no event. */
-static void find(struct replay *r, const struct stack_record *record, unsigned cpu)
+static void find(struct replay *r, const struct stack_record *record, unsigned cpu, uint64_t end_ns)
 {
 	struct stacks *s = r->stacks;
-	uint64_t then = record->since_ns <= s->ns ? record->since_ns : s->ns;
+	uint64_t then = last_time(record, end_ns, s->ns), later = then > s->ns ? then : s->ns;
 	struct stack *stack = replay_stack_of(s, record->task, cpu, then);
 	uint64_t now = s->ns, task = r->task, birth = born(s->threads, stack->thread);
 	struct space_view view = { 0 }, *before = r->view;
 	const struct stack_call *thunk = NULL;
 
 	/* a later task may have the task_struct by now */
-	if (stack->thread == THREAD_NONE || stack != replay_stack_of(s, record->task, cpu, now))
+	if (stack->thread == THREAD_NONE || stack != replay_stack_of(s, record->task, cpu, later))
 		return;
 	r->task = record->task;
 	r->view = &view;
@@ -56,8 +77,8 @@ static void find(struct replay *r, const struct stack_record *record, unsigned c
 		pop_without_return(r, stack, FRAME_LOST);
 	for (size_t i = 0; i < record->n_calls; i++) {
 		s->ns = record->calls[i].ns;
-		/* another task had the task_struct, or the record is damaged */
-		if (s->ns >= birth && s->ns <= now && (!stack->depth || s->ns >= top(stack)->entry_ns))
+		/* another task had the task_struct, or the record is damaged. The gap of a vCPU that was halted may end earlier than others' */
+		if (s->ns >= birth && s->ns <= end_ns && (!stack->depth || s->ns >= top(stack)->entry_ns))
 			push_found(r, stack, &record->calls[i], &thunk);
 	}
 	s->ns = now;
@@ -71,7 +92,7 @@ static void find(struct replay *r, const struct stack_record *record, unsigned c
 	}
 	r->task = task;
 	r->view = before;
-	if (record->since_ns <= now && !replay_finish_dead(r, stack) && stack->depth && r->visitor->found)
+	if (record->since_ns <= end_ns && !replay_finish_dead(r, stack) && stack->depth && r->visitor->found)
 		r->visitor->found(r->state, s, stack, record->since_ns);
 }
 
@@ -95,8 +116,13 @@ void replay_find_stacks(struct replay *r, uint64_t gap, unsigned cpu)
 {
 	const struct stack_records *records = &r->reader->stacks;
 
-	for (size_t i = first_of(records, gap); r->finds && i < records->count && records->records[i].gap == gap; i++)
-		find(r, &records->records[i], cpu);
+	uint64_t end_ns;
+
+	if (!r->finds || !records->count)
+		return;
+	end_ns = trace_end(r->reader);
+	for (size_t i = first_of(records, gap); i < records->count && records->records[i].gap == gap; i++)
+		find(r, &records->records[i], cpu, end_ns);
 }
 
 static enum stack_call_kind call_kind(enum frame_kind kind)
