@@ -7,6 +7,8 @@
 #include "base/alloc.h"
 #include "commands.h"
 #include "left_out_note.h"
+#include "quantity.h"
+#include "see.h"
 #include "select_arg.h"
 #include "tables/waits_table.h"
 #include "terminal.h"
@@ -33,10 +35,59 @@ static bool is_asked(const struct choice *choice, const struct threads *threads,
 	return history_chooses_wait(h, choice->filter, a);
 }
 
+static uint64_t asleep_until(const struct history *h, const struct away *a)
+{
+	return a->wake_ns < h->end_ns ? a->wake_ns : h->end_ns;
+}
+
+/* The kernel's own threads wait for work, or look at something now and then. */
+static bool is_idle(const struct threads *threads, const struct away *a)
+{
+	const struct thread *thread = threads_at(threads, a->thread);
+
+	return a->kind == WAIT_IDLE || (a->kind == WAIT_TIMER && thread && thread->kernel);
+}
+
+/* Of those that wait for something that somebody does, the longest asleep; NULL: there is none. */
+static const struct away *longest(const struct threads *threads, const struct history *h, const bool *chosen)
+{
+	const struct away *ret = NULL;
+
+	for (size_t i = 0; i < h->n_aways; i++) {
+		const struct away *a = &h->aways[i];
+
+		if (chosen[i] && !is_idle(threads, a) && a->wake_ns > a->start_ns &&
+		    (!ret || asleep_until(h, a) - a->start_ns > asleep_until(h, ret) - ret->start_ns))
+			ret = a;
+	}
+	return ret;
+}
+
+/* The longest, and the command that looks into it: in the middle of what of it is recorded. */
+static void put_heading(struct buf *out, const struct trace_arg *t, const struct history *h, const bool *chosen)
+{
+	const struct away *a = longest(&t->threads, h, chosen);
+	const struct thread *thread = a ? threads_at(&t->threads, a->thread) : NULL;
+	uint64_t from = h->n_slices ? h->slices[0].start_ns : 0;
+
+	if (!thread)
+		return;
+	if (from < a->start_ns)
+		from = a->start_ns;
+	buf_printf(out, "# longest but for idle ones: ");
+	put_duration(out, asleep_until(h, a) - a->start_ns, false);
+	buf_printf(out, ", %s, ", wait_kind_name(a->kind));
+	terminal_escape(out, threads_comm(&t->threads, thread, a->start_ns));
+	buf_printf(out, " %d; see: ", thread->pid);
+	see_stack(out, t, from + (asleep_until(h, a) - from) / 2, thread);
+	buf_put_u8(out, 0);
+}
+
 static int show(const struct args *args, const struct trace_arg *t, const struct history *h, const bool *chosen, struct error *err)
 {
 	struct table table;
 	struct view view = { .table = &table, .trace = t };
+	struct buf heading = { 0 };
 	int r;
 
 	if (arg(args, "summary")) {
@@ -44,10 +95,13 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 		view.default_sort = "asleep_ns";
 	} else {
 		waits_table_init(&table, &t->session, h, chosen);
+		put_heading(&heading, t, h, chosen);
+		view.heading = heading.len ? (char *)heading.data : NULL;
 		view.default_output = arg(args, "stack") ? "start_ns,asleep_ns,ready_ns,kind,pid,comm,woken_by,stack" : NULL;
 	}
 	terminal_end_progress();
 	r = view_print(&view, args, err);
+	buf_free(&heading);
 	table_deinit(&table);
 	return r;
 }
