@@ -68,7 +68,7 @@ def zstd(data):
 
 # ---- traces
 
-META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS, FACTS, SUMS, HELD = range(1, 13)
+META, SITES, EVENTS, SYMBOLS, END, TASKS, CODE, FILES, TEXTS, FACTS, SUMS, HELD, STACKS = range(1, 14)
 CALL, CALL_INDIRECT, RETURN, JUMP, JUMP_INDIRECT, ARRIVE, INTERRUPT_RETURN, INTERRUPT, SYSCALL, SYSCALL_RETURN, \
     HALT, RESUME, TASK_SWITCH, ADDRESS_SPACE, CLOCK, GAP = range(1, 17)
 MISS_SITE, MISS_INSNS, MISS_SLOT, MISS_FROM, MISS_TARGET, MISS_PHRASE = 1, 2, 4, 8, 16, 128
@@ -249,7 +249,7 @@ def history():
     e.add(CLOCK, 5, dns=500)
     told = task(2, 1, b"one", b"") + task(5, 1, b"one", b"/bin/one", mm=MM) + task(2, 2, b"two", b"/bin/two", mm=MM + 64, maker=first)
     facts = b"".join(fact(kind, 100 + 22 * i, 15 + n, (second, at[2], 3, 4)[:1 + kind % 4], (b"device", b"a\x1bdriver", b"")[:kind % 4], task=first)
-                     for i in range(8) for n in range(12) for kind in range(1, 18))
+                     for i in range(8) for n in range(12) for kind in range(1, 21))
     meta = b"upto=0.1\nvcpus=1\nkernel_ns=40\ndecompressor_ns=20\nslide=0\n"
     return [(META, meta, {}), (SITES, sites(calls), {}), (SYMBOLS, symbols(table), {}), (TASKS, told, {}), (FACTS, facts, {}),
             (EVENTS, e.payload(), {"events": e}), (END, b"events=30\nlost=0\ninsns.0=%d\n" % e.insns, {})]
@@ -301,6 +301,19 @@ def thinned():
             (EVENTS, second.payload(), dict(events=second, **behind)), (SUMS, sums_payload(), {}), (HELD, varint(1) + varint(2), {}), (END, end, {})]
 
 
+def stack(gap, pid, since, *calls, on=0):
+    """What a thread was in the middle of; calls are (kind, slot, return address, target, ns, number)."""
+    out = varint(gap) + varint(0xffff888003010000 + 0x40 * pid) + varint(0 if since is None else since + 1) + varint(on) + varint(KERNEL + 0x210)
+    return out + varint(len(calls)) + b"".join(bytes([kind]) + b"".join(map(varint, fields if kind in (4, 5) else fields[:4])) for kind, *fields in calls)
+
+
+def flown(*stacks):
+    """A small trace with a gap, where a flight recorder begins, and stacks of threads there."""
+    less = thinned()
+    told = task(1, 0, b"swapper/0", b"", mm=0) + task(2, 1, b"init", b"") + task(2, 2, b"child", b"/bin/sh", parent=1, mm=MM + 64)
+    return [(META, b"upto=0.1\nvcpus=1\nkernel_ns=40\nslide=0\n", {})] + less[1:3] + [(TASKS, told, {}), (STACKS, b"".join(stacks), {})] + less[3:5] + less[-1:]
+
+
 def container(parts):
     out = FILE_HEADER
     for number, (kind, payload, fields) in enumerate(parts):
@@ -344,6 +357,16 @@ def make_trace():
     save("fuzz_trace", "thinned-bad-held", b"\2" + loose(less[:6] + [(HELD, varint(1) + varint(0), {})] + less[7:]))
     save("fuzz_trace", "thinned-no-gap", b"\2" + loose(less[:4] + [(EVENTS, story().payload(), dict(less[4][2], events=story()))] + less[5:]))
     past = history()
+    in_kernel = [(1, 0, 0, 0x401000, 60, 0), (5, 0, 0x401010, KERNEL + 0x200, 61, 1), (2, 0xffffc90000001ff8, KERNEL + 0x105, KERNEL + 0x210, 62, 0),
+                 (3, 0xffffc90000001ff8, KERNEL + 0x105, KERNEL + 0x300, 63, 0), (4, 0xffffc90000001f80, KERNEL + 0x310, KERNEL + 0x500, 64, 236)]
+    asleep = [(6, 0, 0x401010, 0x402000, 60, 0), (2, 16, 0x401005, 0x402000, 61, 0)]
+    both = stack(1, 0, None, *in_kernel), stack(1, 1, 70, *asleep), stack(1, 2, 1 << 50, *asleep), stack(1, 9, 70, *asleep)
+    save("fuzz_trace", "flown", b"\2" + loose(flown(*both)))
+    save("fuzz_trace", "flown-elsewhere", b"\2" + loose(flown(stack(1, 1, None, *in_kernel, on=1023), stack(1, 2, None, *in_kernel), both[0])))
+    save("fuzz_trace", "flown-other-gap", b"\2" + loose(flown(stack(0, 1, 70, *asleep), *both, stack(2, 1, 70, *asleep))))
+    save("fuzz_trace", "flown-bad-order", b"\2" + loose(flown(stack(2, 1, 70, *asleep), *both)))
+    save("fuzz_trace", "flown-bad-kind", b"\2" + loose(flown(stack(1, 1, 70, (9, 1, 2, 3, 4, 5)))))
+    save("fuzz_trace", "flown-backwards", b"\2" + loose(flown(stack(1, 0, None, *reversed(in_kernel)), stack(1, 1, None, (2, 0, 0, 0, (1 << 64) - 1, 0)))))
     save("fuzz_trace", "history", b"\2" + loose(past))
     save("fuzz_trace", "history-bad-facts", b"\2" + loose(past[:4] + [(FACTS, past[4][1][:-9] + b"\xff" * 30, {})] + past[5:]))
     save("fuzz_trace", "history-no-clocks", b"\2" + loose(past[:3] + past[4:]))

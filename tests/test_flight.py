@@ -94,6 +94,10 @@ def test_hung(smp):
     at = {s["comm"]: [f["function"] for f in s["frames"]] for s in upto_json("stack", "--json", trace)["stacks"]}
     for comm in told:
         assert at[comm].index("ksys_write" if "ksys_write" in at[comm] else "__x64_sys_write") < at[comm].index("begin [hung]"), at[comm]
+    heading = run(UPTO, "waits", trace).stdout.decode().splitlines()[0]
+    assert heading.startswith("# longest but for idle ones: 4.") and "; see: upto stack --at " in heading, heading
+    shown = run(UPTO, *heading.split("; see: upto ")[1].split()).stdout.decode()
+    assert "do_wait" in shown or "handle_userfault" in shown, (heading, shown)
     # what went on meanwhile was not decided by them
     causes = upto_json("why", "--json", trace)["causes"]
     assert causes[0]["kind"] == "timer" and "nanosleep" in causes[0]["what"] and causes[0]["pct"] > 80, causes[:2]
