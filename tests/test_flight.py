@@ -63,20 +63,20 @@ def test_stacks_of_vcpus():
     os.unlink(flight)
 
 
-def hung_image():
+def hung_image(version):
     source, program = os.path.join(TOP, "tests/guests/hung.c"), os.path.join(WORK, "hung")
     with Once(program):
         if not os.path.exists(program) or os.path.getmtime(program) < os.path.getmtime(source):
             run("gcc", "-O2", "-Wall", "-Werror", "-static", "-o", program, source)
-    return initrd("6.12", "hung", f"{program}=/bin/hung", newer_than=[program])
+    return initrd(version, "hung", f"{program}=/bin/hung", newer_than=[program])
 
 
-@pytest.mark.parametrize("smp", [1, 2])
+@pytest.mark.parametrize("version, smp", [("6.12", 1), ("6.12", 2), *(pytest.param(v, 2, marks=pytest.mark.kernels) for v in ("5.10", "6.1", "7"))])
 @pytest.mark.weight(8)
-def test_hung(smp):
+def test_hung(version, smp):
     """Of threads that have hung for seconds, the last second tells since when, where, for which lock, and who has it and what that one waits for."""
-    trace = os.path.join(WORK, f"flight-hung-{smp}.upto")
-    args = qemu_args("6.12", hung_image(), smp=smp, thread="single" if smp == 1 else "multi")
+    trace = os.path.join(WORK, f"flight-hung-{version}-{smp}.upto")
+    args = qemu_args(version, hung_image(version), smp=smp, thread="single" if smp == 1 else "multi")
     record(trace, args, "--before", "1s", "--start", "log:hung: for long")
     assert UNMATCHED in run(UPTO, "check", trace).stdout.decode()
     begin, end = span(trace)
