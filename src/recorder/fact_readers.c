@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "fact_readers.h"
 
-#include "guest_time.h"
 #include <stdio.h>
 #include <string.h>
 
+#include "guest_time.h"
 #include "kernel_width.h"
 #include "learning.h"
 #include "structures.h"

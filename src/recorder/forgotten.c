@@ -152,12 +152,13 @@ void forgotten_facts(const struct chunk_header *header, struct buf *packed)
 /* Unpack and begin to decode the vCPU's next chunk. False: there is none. */
 static bool open_chunk(struct lane *lane)
 {
-	struct waiting *w = &lane->queue[lane->first];
-	const struct chunk_header *h = &w->header;
+	struct waiting *w = lane->first < lane->count ? &lane->queue[lane->first] : NULL;
+	const struct chunk_header *h;
 	struct error ignored;
 
-	if (lane->first == lane->count)
+	if (!w)
 		return false;
+	h = &w->header;
 	lane->open = true;
 	lane->next = 0;
 	lane->batch->count = 0;
@@ -169,7 +170,7 @@ static bool open_chunk(struct lane *lane)
 	    decoder_begin(&lane->decoder, lane->data.data, lane->data.len, &lane->state, false, &ignored) < 0) {
 		run_unknown(lane, 0);
 		close_chunk(lane);
-		return lane->first < lane->count && open_chunk(lane);
+		return open_chunk(lane);
 	}
 	if (lane->thread->task != h->task)
 		run_unknown(lane, h->task);

@@ -26,14 +26,15 @@ void forgotten_facts(const struct chunk_header *header, struct buf *packed);
 void forgotten_until(uint64_t ns);
 
 /*
- * Append what threads are in the middle of then (stack_records.h), for gaps of that number, and the facts of locks that they may wait for. Begin anew:
- * what comes now is not known.
+ * Append what threads are in the middle of where forgotten_until() has come to (stack_records.h), for gaps of that number, and the facts of locks that
+ * they may wait for. Begin anew: from here on no thread is known.
  */
 void forgotten_tell(uint64_t gap, struct buf *out, struct buf *facts);
 
-/* What is left of a vCPU's events, which is later: a chunk, behind a gap of that number. There may be none. */
+/* Hand over the vCPU's events behind that time, as a chunk that begins with a gap of that number. There may be none. */
 void forgotten_rest(unsigned cpu, uint64_t gap, const struct builder_sink *sink);
 
+/* Free everything. */
 void forgotten_end(void);
 
 #endif

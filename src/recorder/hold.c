@@ -204,10 +204,11 @@ static void put_rest(void *context, const struct chunk_header *header, struct bu
 	const struct gap *rest = context;
 
 	put_gap_chunk(context, header, payload, level);
+	hold.missing[header->cpu] = false;
 	if (rest->result < 0)
 		__atomic_fetch_add(&hold.lost, header->events, __ATOMIC_RELAXED);
-	hold.missing[header->cpu] = false;
-	hold.last_insns[header->cpu] = header->last_insns;
+	else
+		hold.last_insns[header->cpu] = header->last_insns;
 }
 
 /* All vCPUs' events begin at one time in the file: the ends of chunks that have been forgotten for their most part are there, too. */

@@ -115,7 +115,6 @@ static size_t first_of(const struct stack_records *records, uint64_t gap)
 void replay_find_stacks(struct replay *r, uint64_t gap, unsigned cpu)
 {
 	const struct stack_records *records = &r->reader->stacks;
-
 	uint64_t end_ns;
 
 	if (!r->finds || !records->count)
