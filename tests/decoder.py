@@ -120,9 +120,11 @@ class Trace:
     def __init__(self, path):
         with open(path, "rb") as f:
             self.data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
-        magic, version, _ = struct.unpack_from("<8sII", self.data)
+        magic, version, crc = struct.unpack_from("<8sII", self.data)
         if magic != FILE_MAGIC or version not in (5, 6, 7, 8, 9):
             raise Damaged("not a trace of format version 5 to 9")
+        if crc != (zlib.crc32(self.data[:12]) if version >= 9 else 0):
+            raise Damaged("the file's header is damaged")
         self.chunks, self.cut = [], None
         self.meta, self.sections, self.symbols, self.symbol_addrs = {}, [], [], []
         self.all_symbols = []  # of all SYMBOLS chunks

@@ -639,21 +639,21 @@ def same_content(trace):
 
 
 def test_flipped_headers():
-    """One bit of every field of the file header and of the headers of every type of chunk."""
+    """Every bit of the file header, one of every field of the headers of every type of chunk."""
     _, data, chunks = short_trace()
     path = os.path.join(WORK, "robust-header.upto")
     number = seed()
     rng = random.Random(number)
-    places = [(f"file header byte {i}", i) for i in range(12)]
+    places = [(f"file header byte {i}", i, bit) for i in range(16) for bit in range(8)]
     for name, kind in TYPES.items():
         c = rng.choice([c for c in chunks if c["type"] == kind])
         # every field of the EVENTS header; some of the others'
         for field in FIELDS if kind == EVENTS else rng.sample(FIELDS, 4):
             at = c["offset"] + field_offset(field) + rng.randrange(field_size(field))
-            places.append((f"{name} {field}", at))
-    for what, at in places:
+            places.append((f"{name} {field}", at, rng.randrange(8)))
+    for what, at, bit in places:
         flipped = bytearray(data)
-        flipped[at] ^= 1 << rng.randrange(8)
+        flipped[at] ^= 1 << bit
         assert_damaged(write(path, flipped), f"seed {number}, {what}, byte {at}")
     os.unlink(path)
     return f"seed {number}: {len(places)} places"

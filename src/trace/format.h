@@ -37,7 +37,7 @@ enum chunk_type {
 struct file_header {
 	char magic[8];
 	uint32_t version;
-	uint32_t reserved;
+	uint32_t crc; /* of the 12 bytes before, as in zlib; before version 9: 0 */
 };
 static_assert(sizeof(struct file_header) == 16, "file header is 16 bytes");
 

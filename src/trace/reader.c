@@ -31,6 +31,7 @@ static int read_at(const struct reader *r, void *data, size_t n, uint64_t offset
 
 static int read_file_header(struct reader *r, struct error *err)
 {
+	enum { FIRST_WITH_CRC = 9 };
 	struct file_header h;
 
 	if (r->size < sizeof h)
@@ -42,6 +43,9 @@ static int read_file_header(struct reader *r, struct error *err)
 	if (h.version < FORMAT_OLDEST || h.version > FORMAT_VERSION)
 		return error_set(err, "%s: format version %u; this upto reads versions %d to %d: record anew, or read it with the "
 				      "upto that wrote it", r->path, h.version, FORMAT_OLDEST, FORMAT_VERSION);
+	/* a version that was damaged may be one that is read */
+	if (h.crc != (h.version < FIRST_WITH_CRC ? 0 : crc32_of(&h, offsetof(struct file_header, crc))))
+		return error_set(err, "%s: the file's header is damaged at byte 8, where its version stands", r->path);
 	r->version = h.version;
 	return 0;
 }

@@ -14,6 +14,7 @@ int writer_init(struct writer *w, int fd)
 	struct file_header header = { .magic = FORMAT_MAGIC, .version = FORMAT_VERSION };
 	int r;
 
+	header.crc = crc32_of(&header, offsetof(struct file_header, crc));
 	*w = (struct writer){ .fd = fd, .zstd = ZSTD_createCCtx() };
 	if (!w->zstd)
 		return -ENOMEM;
