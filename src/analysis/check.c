@@ -242,6 +242,7 @@ static void check_counters(const struct reader *r, const struct cpu_end *cpus, s
 static void check_end(const struct reader *r, const struct cpu_end *cpus, struct check *c)
 {
 	uint64_t lost = reader_lost(r), odd = meta_get_u64(&r->meta, "odd_clocks", 0), events;
+	const char *first = meta_get(&r->meta, "odd_clock");
 
 	for (size_t i = 0; i < r->n_damages; i++)
 		check_found(c, CHECK_CONTAINER, r->damages[i].events, "damaged at byte %" PRIu64 ": %" PRIu64 " events of vCPU %u in %zu chunks cannot be had",
@@ -253,7 +254,8 @@ static void check_end(const struct reader *r, const struct cpu_end *cpus, struct
 	if (lost)
 		check_found(c, CHECK_LOST, lost, "%" PRIu64 " events were lost while recording", lost);
 	if (odd)
-		check_found(c, CHECK_COUNTER, odd, "%" PRIu64 " times more instructions were taken back than had been counted", odd);
+		check_found(c, CHECK_COUNTER, odd, "%" PRIu64 " times more instructions were taken back than had been counted%s%s", odd, first ? ": first " : "",
+			    first ? first : "");
 	if (!r->ended)
 		return;
 	check_counters(r, cpus, c);

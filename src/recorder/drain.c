@@ -47,7 +47,14 @@ static struct {
 	bool asked;               /* somebody waits until all that was written is drained */
 	struct stream *streams[VCPUS_MAX];
 	struct builder builder;
-	uint64_t events, lost, odd_clocks;
+	uint64_t events, lost;
+	struct {
+		uint64_t n;
+		/* of the first: which record, its vCPU's clock before it, and by how many instructions its counter went back */
+		unsigned cpu;
+		enum event_kind kind;
+		uint64_t addr, ns, insns;
+	} odd_clocks;             /* more was taken back than had been counted since */
 	uint64_t spans;           /* number of the last one that began */
 	uint64_t span_ns;         /* when it did */
 	uint64_t put_ms;          /* when the tables that others queue went to the file */
@@ -154,16 +161,28 @@ static void put_events(unsigned cpu, struct stream *s)
 	s->begun_ms = clock_ms();
 }
 
+__attribute__((noinline, cold)) static void odd_clock(const struct stream *s, uint64_t back, const struct site *site)
+{
+	if (drain.odd_clocks.n++)
+		return;
+	drain.odd_clocks.kind = site->kind;
+	drain.odd_clocks.addr = site->addr;
+	drain.odd_clocks.ns = s->encoder->now.ns;
+	drain.odd_clocks.insns = back;
+	for (unsigned i = 0; i < recorder.n_vcpus; i++)
+		if (drain.streams[i] == s)
+			drain.odd_clocks.cpu = i;
+}
+
 /* The counter's high bits come from the record before. */
-static inline uint64_t whole_insns(struct stream *s, uint64_t low)
+static inline uint64_t whole_insns(struct stream *s, uint64_t low, const struct site *site)
 {
 	const uint64_t wrap = UINT64_C(1) << RAW_INSNS_BITS;
 	uint64_t before = s->insns, insns = (before & ~(wrap - 1)) | low;
 
 	if (__builtin_expect(insns < before, 0)) {
 		if (before - insns < wrap / 2) {
-			/* more was taken back than had been counted since */
-			drain.odd_clocks++;
+			odd_clock(s, before - insns, site);
 			insns = before;
 		} else {
 			insns += wrap;
@@ -183,7 +202,7 @@ static inline const uint64_t *fill_event(struct event *e, struct stream *s, cons
 
 	*e = (struct event){
 		.kind = site->kind, .site = number,
-		.insns = whole_insns(s, w[0] & ((UINT64_C(1) << RAW_INSNS_BITS) - 1)),
+		.insns = whole_insns(s, w[0] & ((UINT64_C(1) << RAW_INSNS_BITS) - 1), site),
 	};
 
 	switch (e->kind) {
@@ -384,7 +403,7 @@ static const uint64_t *wait(unsigned cpu, struct stream *s, const uint64_t *w, c
 		cpu_state_advance(&s->state, &e);
 		return end;
 	}
-	whole_insns(s, w[0] & ((UINT64_C(1) << RAW_INSNS_BITS) - 1));
+	whole_insns(s, w[0] & ((UINT64_C(1) << RAW_INSNS_BITS) - 1), site);
 	switch (w[1 + MARK_KIND]) {
 	case MARK_BEGINS:
 		begin_span(cpu, s, w + 1);
@@ -539,7 +558,11 @@ static void put_end(void)
 	meta_put_u64(&lines, "events", drain.events - lost - (uint64_t)hold_forgotten());
 	meta_put_u64(&lines, "lost", lost + unwatched);
 	meta_put_u64(&lines, "late_arrivals", recorder.late_arrivals);
-	meta_put_u64(&lines, "odd_clocks", drain.odd_clocks);
+	meta_put_u64(&lines, "odd_clocks", drain.odd_clocks.n);
+	if (drain.odd_clocks.n)
+		buf_printf(&lines, "odd_clock=%llu before %s at 0x%llx, CPU %u, behind %lluns\n", (unsigned long long)drain.odd_clocks.insns,
+			   event_kind_name(drain.odd_clocks.kind), (unsigned long long)drain.odd_clocks.addr, drain.odd_clocks.cpu,
+			   (unsigned long long)drain.odd_clocks.ns);
 	meta_put_u64(&lines, "stores_dropped", recorder.stores_dropped);
 	limits_put(&lines);
 	if (recorder.counts_time) {

@@ -122,6 +122,7 @@ void watch_single(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void
 
 struct frame {
 	uint64_t slot, from, cs, error;
+	bool enabled; /* interrupts were, where it was left */
 };
 
 static bool pushes_error(unsigned vector)
@@ -135,6 +136,7 @@ static bool read_frame(struct vcpu *v, unsigned vector, enum idt_kind kind, stru
 {
 	unsigned word = kind == IDT_64 ? 8 : kind == IDT_32 ? 4 : 2;
 	bool error = kind != IDT_REAL && pushes_error(vector);
+	enum { FLAGS_IF = 1 << 9 };
 	uint8_t bytes[4 * 8];
 	uint64_t at[4] = { 0 }, sp = guest_linear(registers_read(&v->regs, GUEST_RSP));
 
@@ -146,6 +148,7 @@ static bool read_frame(struct vcpu *v, unsigned vector, enum idt_kind kind, stru
 		memcpy(&at[i], bytes + i * word, word);
 	*ret = (struct frame){
 		.slot = guest_address(sp), .error = error ? at[0] : 0, .from = guest_address(at[error]), .cs = at[error + 1] & 0xffff,
+		.enabled = at[error + 2] & FLAGS_IF,
 	};
 	if (kind == IDT_REAL)
 		ret->from += ret->cs * 16;
@@ -156,12 +159,15 @@ static bool read_frame(struct vcpu *v, unsigned vector, enum idt_kind kind, stru
  * Faults leave a block before the instruction that they point to; interrupts
  * come between blocks, and traps after the instruction that ended one.
  */
-static bool is_fault(unsigned vector, uint64_t error)
+static bool is_fault(unsigned vector, enum idt_kind kind, const struct frame *f)
 {
-	enum { INSTRUCTION_FETCH = 1 << 4 };
+	enum { INSTRUCTION_FETCH = 1 << 4, IRQ_0 = 8, IRQ_7 = 15 };
 
+	/* a PC's firmware has the first eight device interrupts there, and no handlers of faults */
+	if (kind == IDT_REAL && vector >= IRQ_0 && vector <= IRQ_7 && f->enabled)
+		return false;
 	if (vector == 14)
-		return !(error & INSTRUCTION_FETCH);
+		return !(f->error & INSTRUCTION_FETCH);
 	return vector < 32 && vector != 1 && vector != 2 && vector != 3 && vector != 4 && vector != 18;
 }
 
@@ -184,7 +190,7 @@ static void handler_entered(struct vcpu *v, uint64_t handler, unsigned vector, e
 	struct frame f = { 0 };
 
 	watch_resumes(v, uncounted);
-	if (read_frame(v, vector, kind, &f) && is_fault(vector, f.error) && !taken)
+	if (read_frame(v, vector, kind, &f) && is_fault(vector, kind, &f) && !taken)
 		take_back(v, f.from);
 	if (vector == SYSCALL_VECTOR && (kind == IDT_64 || guest_is_narrow()) && (f.cs & 3) == 3) {
 		watch_int80(v, handler, f.from);
@@ -211,10 +217,11 @@ void watch_awaited_handler(unsigned cpu, void *data)
 {
 	const struct block *block = blocks_get(&recorder.blocks, (uint32_t)(uintptr_t)data);
 	unsigned vector = block->vector & 0xff;
+	enum idt_kind kind = block->vector >> 8;
 	struct vcpu *v = vcpu_get(cpu);
 	struct frame f;
 
-	if (read_frame(v, vector, block->vector >> 8, &f) && is_fault(vector, f.error))
+	if (read_frame(v, vector, kind, &f) && is_fault(vector, kind, &f))
 		take_back(v, f.from);
 	v->taken_back = true;
 	(above(data) ? watch_awaited_arrival : watch_awaited)(cpu, (void *)(uintptr_t)block->addr);
