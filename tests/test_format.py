@@ -195,7 +195,7 @@ def test_format_6():
     assert os.path.getsize(new) < os.path.getsize(old) - 50000
     # a header that tells of an earlier format than its tables
     for version in (5, 6):
-        write(new, data[:8] + bytes([version]) + data[9:])
+        write(new, data[:8] + bytes([version]) + bytes(7) + data[16:])
         p = run(UPTO, "info", new, check=False)
         assert p.returncode == 1 and b"the header says format %d" % version in p.stderr, p
     os.unlink(new)
