@@ -182,11 +182,12 @@ static void write_chunks(int fd, const uint8_t *data, size_t size)
 
 static void analyse_functions(const struct reader *r, const struct names *names, const struct span *span)
 {
+	const struct session session = { .reader = r, .names = names };
 	struct buf text = { 0 };
 	struct functions f;
 	struct error err;
 
-	if (functions_analyse(r, names, span, &f, &err) < 0)
+	if (functions_analyse(&session, span, &f, &err) < 0)
 		return;
 	for (size_t i = 0; i < f.count; i++)
 		buf_printf(&text, "%s%s%s", names_function(names, (uint32_t)i), names_section(names, (uint32_t)i),

@@ -76,6 +76,13 @@ def top(trace, *options):
     return answer
 
 
+def ran(answer):
+    """What ran, of top's answer. A trace that was thinned to threads has what others did where a span begins as calls without time, and no jumps within
+    code without names; and what is rounded off goes to other rows."""
+    return {(r["function"], r["section"], r["address"]): [v for k, v in r.items() if k not in ("calls", "self_ns")]
+            for r in answer["functions"] if r["self_insns"]}
+
+
 class Call:
     """A call of the flow; how it ended is None if it did not, or that is not here."""
     def __init__(self, step, parent):
@@ -588,7 +595,9 @@ def test_reading(command):
     if command in ("first", "tree", "dump"):
         choices += [["--min-duration", "20us"], ["--below", FAULT], ["--module", "story,libplug*"]]
     if command in ("first", "dump"):
-        choices += [["--depth", "2"], ["--pid", "exe"]]
+        choices += [["--depth", "2"]]
+    if command == "dump":
+        choices += [["--pid", "exe"]]  # of first, see test_each_thread()
     p = run(UPTO_ASAN, *asked, *choices[-1], trace)
     assert p.stdout == run(UPTO, *asked, *choices[-1], trace).stdout and b"runtime error" not in p.stderr, p.stderr
     for options in choices:
@@ -625,14 +634,42 @@ def test_top():
     look_for_exe(trace)
     whose = thinned("top-whose", trace, "--pid", "exe")
     total = top(trace, "--pid", "exe", "--total")
-    assert max(f["total_pct"] for f in total["functions"]) <= 100.5 and total == top(whose, "--total"), total["functions"][:3]
+    assert max(f["total_pct"] for f in total["functions"]) <= 100.5 and ran(total) == ran(top(whose, "--total")), total["functions"][:3]
     tree = upto_json("tree", "--json", "--pid", "exe", trace)["tree"]
     assert abs(sum(row["total_pct"] for row in tree if row["depth"] == 0) - 100) < 0.5 and tree == upto_json("tree", "--json", whose)["tree"], tree[:3]
-    ran = sum(t["self_insns"] for t in upto_json("top", "--json", "--by", "thread", trace)["thread"] if t["pid"] in EXE)
+    insns = sum(t["self_insns"] for t in upto_json("top", "--json", "--by", "thread", trace)["thread"] if t["pid"] in EXE)
     theirs = top(trace, "--pid", "exe")
-    assert sum(f["self_insns"] for f in theirs["functions"]) == ran > 0, ran
-    assert top(trace, "--pid", "exe", "--min-duration", "20us") == theirs
-    return f"{ran} instructions of {len(EXE)} threads"
+    assert sum(f["self_insns"] for f in theirs["functions"]) == insns > 0, insns
+    assert ran(top(trace, "--pid", "exe", "--min-duration", "20us")) == ran(theirs)
+    return f"{insns} instructions of {len(EXE)} threads"
+
+
+@pytest.mark.weight(10)
+@pytest.mark.parametrize("smp", SMPS)
+def test_each_thread(smp):
+    """What each thread ran, asked for one after the other, and what ran before there were any, is all that ran: to the call and the instruction."""
+    trace = whole(smp)
+    all_of = {row["function"] + str(row["section"]): row for row in top(trace)["functions"]}
+    ran_by = {row["pid"]: row["self_insns"] for row in upto_json("top", "--json", "--by", "thread", trace)["thread"] if row["pid"] is not None}
+    left = {name: [row["calls"], row["self_insns"]] for name, row in all_of.items()}
+    for pid in sorted(ran_by):
+        for row in top(trace, "--pid", str(pid))["functions"]:
+            left[row["function"] + str(row["section"])][0] -= row["calls"]
+            left[row["function"] + str(row["section"])][1] -= row["self_insns"]
+    boot = sum(row["self_insns"] for row in upto_json("top", "--json", "--by", "thread", trace)["thread"] if row["pid"] is None)
+    assert len(ran_by) > 30 and boot > 1000 and sum(insns for _, insns in left.values()) == boot
+    wrong = {name: n for name, n in left.items() if min(n) < 0 or (n[0] and not n[1])}
+    assert not wrong, list(wrong.items())[:5]
+    # and what one of them ran first is what was run first
+    began = {}
+    for pid in sorted(ran_by):
+        for row in upto_json("first", "--json", "-n", "0", "--pid", str(pid), trace)["first"]:
+            known = began.setdefault(row["function"] + str(row["section"]), row)
+            if (row["ns"], row["insns"]) < (known["ns"], known["insns"]):
+                began[row["function"] + str(row["section"])] = row
+    firsts = [row for row in upto_json("first", "--json", "-n", "0", trace)["first"] if row["pid"] is not None]
+    assert len(firsts) > 1000 and not [row for row in firsts if began[row["function"] + str(row["section"])] != row]
+    return f"{len(ran_by)} threads, {boot} instructions before"
 
 
 def kfi_log(*args):
@@ -661,12 +698,12 @@ def test_listed():
         part = thinned("listed-part", path, *cut)
         assert rows_of(kfi_log(part)) == rows_of(kfi_log(*cut, path)) != [], options
         counts.append(own)
-    ran = collections.defaultdict(list)
+    own = collections.defaultdict(list)
     for f in top(trace, "--comm", "exe")["functions"]:
-        ran[f["function"]].append(f["self_ns"])
+        own[f["function"]].append(f["self_ns"])
     # several functions of a name are NAME, NAME#2 … there
-    local = [f for f in upto_json("kd", "--json", "--comm", "exe", "--not", "*fault*", trace)["functions"] if len(ran[f["function"]]) == 1]
-    differ = [(f["function"], f["local_ns"], ran[f["function"]]) for f in local if [f["local_ns"]] != ran[f["function"]]]
+    local = [f for f in upto_json("kd", "--json", "--comm", "exe", "--not", "*fault*", trace)["functions"] if len(own[f["function"]]) == 1]
+    differ = [(f["function"], f["local_ns"], own[f["function"]]) for f in local if abs(f["local_ns"] - own[f["function"]][0]) > 1]
     assert len(local) > 50 and not differ, differ[:5]
     return str(counts)
 
@@ -684,7 +721,7 @@ def test_chains():
             before = tops(path, *of_threads(options))
             path = thinned(f"chain-{i}", path, *options.split())
             if "--stop" not in options:
-                assert tops(path) == before, chain[:i + 1]
+                assert [ran(t) for t in tops(path)] == [ran(t) for t in before] if of_threads(options) else tops(path) == before, chain[:i + 1]
         counts.append(len(dump(path)))
     middle = f"time:{events(1)[len(events(1)) // 2]['ns']}ns"
     for options in (f"--no-interrupts --comm exe --start {middle}", f"--below do_syscall_64 --pid exe --start {middle}", "--min-duration 1us --comm exe --not *fault*",

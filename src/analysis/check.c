@@ -295,9 +295,10 @@ static void check_sums(const struct functions *f, bool part, struct check *c)
 static int check_functions(const struct reader *r, const struct names *names, const struct cpu_end *cpus, struct check *c,
 			   struct error *err)
 {
+	const struct session session = { .reader = r, .names = names };
 	struct functions f;
 
-	if (functions_analyse(r, names, &SPAN_ALL, &f, err) < 0)
+	if (functions_analyse(&session, &SPAN_ALL, &f, err) < 0)
 		return -1;
 	for (unsigned i = 0; i < reader_vcpus(r); i++) {
 		c->insns += cpus[i].state.insns - cpus[i].gap_insns;

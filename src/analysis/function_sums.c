@@ -9,6 +9,9 @@ struct function_sums {
 	struct functions sums;
 	struct tallies *tallies; /* NULL: no phrases came yet */
 	unsigned ticks_shift;
+	const struct threads *threads;
+	struct function_sums *others; /* of the threads that are not asked for, which nobody reads; NULL: all are asked for, or these are the others' */
+	bool is_others;
 } __attribute__((aligned(CACHE_LINE)));
 
 /* What enters a function: where an event of the kind leads to, as enum place_at; or it depends. */
@@ -67,8 +70,10 @@ static void settle_returned(struct function_sums *s, struct function_lane *lane)
 {
 	struct orphan *o = lane->returned;
 
-	o->insns += s->sums.stats[o->thunk].self_insns - lane->returned_insns;
-	o->ticks += s->sums.stats[o->thunk].self_ns - lane->returned_ticks;
+	if (!s->is_others) {
+		o->insns += s->sums.stats[o->thunk].self_insns - lane->returned_insns;
+		o->ticks += s->sums.stats[o->thunk].self_ns - lane->returned_ticks;
+	}
 	lane->orphan = lane->function == o->thunk ? o : NULL;
 	lane->returned = NULL;
 }
@@ -334,8 +339,10 @@ static __attribute__((noinline)) void count_orphan(struct function_sums *s, stru
 
 	while (e < end && lane->function == lane->orphan->thunk)
 		count_one(s, lane, timebase, pace, e++);
-	lane->orphan->insns += stat->self_insns - insns;
-	lane->orphan->ticks += stat->self_ns - ticks;
+	if (!s->is_others) {
+		lane->orphan->insns += stat->self_insns - insns;
+		lane->orphan->ticks += stat->self_ns - ticks;
+	}
 	if (lane->function != lane->orphan->thunk)
 		lane->orphan = NULL;
 	while (e < end)
@@ -380,25 +387,52 @@ static void count_events(struct function_sums *s, struct function_lane *lane, co
 		settle_returned(s, lane);
 }
 
+/* The sums that what comes next is added to. A switch to another task ends a batch. */
+static struct function_sums *sums_of_task(struct function_sums *s, struct function_lane *lane)
+{
+	if (!s->others)
+		return s;
+	if (lane->known_task != lane->task) {
+		long thread = lane->task ? threads_find(s->threads, lane->task, lane->meter.ns >> s->ticks_shift) : THREAD_NONE;
+
+		lane->is_other = !threads_is_chosen(s->threads, thread);
+		lane->known_task = lane->task;
+	}
+	return lane->is_other ? s->others : s;
+}
+
 void function_sums_count(struct function_sums *s, struct function_lane *lane, const struct timebase *timebase,
 			 const struct event *events, size_t n)
 {
-	count_events(s, lane, timebase, events, n, NULL);
+	count_events(sums_of_task(s, lane), lane, timebase, events, n, NULL);
 }
 
 void function_sums_count_batch(struct function_sums *s, struct function_lane *lane, struct batch *batch)
 {
+	s = sums_of_task(s, lane);
 	if (!s->tallies)
 		s->tallies = tallies_new();
 	count_events(s, lane, &batch->timebase, batch->events, batch->count, batch);
 }
 
-struct function_sums *function_sums_new(const struct names *names, unsigned ticks_shift)
+static struct function_sums *new_sums(const struct session *session, unsigned ticks_shift)
 {
 	struct function_sums *s = xcalloc_aligned(CACHE_LINE, 1, sizeof *s);
 
-	s->sums = functions_new(names_count(names));
+	s->sums = functions_new(names_count(session->names));
 	s->ticks_shift = ticks_shift;
+	s->threads = session->threads;
+	return s;
+}
+
+struct function_sums *function_sums_new(const struct session *session, unsigned ticks_shift)
+{
+	struct function_sums *s = new_sums(session, ticks_shift);
+
+	if (session->of_chosen) {
+		s->others = new_sums(session, ticks_shift);
+		s->others->is_others = true;
+	}
 	return s;
 }
 
@@ -406,6 +440,8 @@ void function_sums_settle(struct function_sums *s)
 {
 	if (s->tallies)
 		tallies_settle(s->tallies, s->sums.stats);
+	if (s->others)
+		function_sums_settle(s->others);
 }
 
 void function_sums_add(struct function_sums *s, struct functions *sum)
@@ -416,6 +452,8 @@ void function_sums_add(struct function_sums *s, struct functions *sum)
 
 void function_sums_free(struct function_sums *s)
 {
+	if (s->others)
+		function_sums_free(s->others);
 	functions_deinit(&s->sums);
 	tallies_free(s->tallies);
 	free(s);
@@ -427,7 +465,7 @@ void function_lane_begin(struct function_lane *lane, const struct function_sums 
 	unsigned shift = s->ticks_shift;
 
 	*lane = (struct function_lane){
-		.cache = cache, .task = task, .meter = *meter, .cpu = (uint16_t)cpu, .span = *meter->span,
+		.cache = cache, .task = task, .meter = *meter, .cpu = (uint16_t)cpu, .span = *meter->span, .known_task = UINT64_MAX,
 		.ticks_span = { .from_ns = ticks_of(meter->span->from_ns, shift), .to_ns = ticks_of(meter->span->to_ns, shift) },
 	};
 	lane->meter.span = &lane->ticks_span;

@@ -9,7 +9,7 @@
 #include "functions.h"
 
 struct function_sums;
-struct function_sums *function_sums_new(const struct names *names, unsigned ticks_shift);
+struct function_sums *function_sums_new(const struct session *session, unsigned ticks_shift);
 void function_sums_free(struct function_sums *s);
 
 /* Finish the batches so far: the next ones come from another decoder. */
@@ -48,6 +48,8 @@ struct function_lane {
 	struct span ticks_span;
 	struct meter meter; /* in ticks */
 	uint16_t cpu;
+	bool is_other;         /* the task is of a thread that is not asked for … */
+	uint64_t known_task;   /* … as is known of this one; UINT64_MAX: of none */
 	struct orphan *orphan; /* the orphan that control is in; NULL: none */
 	struct orphan *spare;  /* for the first return into a thunk that cut_in does not know; NULL: it was, or nobody asks */
 	struct orphan *returned; /* the orphan that control came back into in this batch, … */

@@ -285,9 +285,10 @@ static int batch(void *state, struct batch *b, struct error *err)
 	return 0;
 }
 
-int functions_analyse(const struct reader *r, const struct names *names, const struct span *span,
-		      struct functions *ret, struct error *err)
+int functions_analyse(const struct session *session, const struct span *span, struct functions *ret, struct error *err)
 {
+	const struct reader *r = session->reader;
+	const struct names *names = session->names;
 	static const struct chunk_visitor visitor = { .brief = true, .begin = begin, .batch = batch, .end = end };
 	unsigned threads = walk_threads(), shift = ticks_shift(r);
 	struct walker *walkers = xcalloc_aligned(CACHE_LINE, threads, sizeof *walkers);
@@ -297,7 +298,7 @@ int functions_analyse(const struct reader *r, const struct names *names, const s
 
 	for (unsigned i = 0; i < threads; i++) {
 		walkers[i] = (struct walker){
-			.sums = function_sums_new(names, shift), .cache = xmalloc(sizeof *walkers[i].cache), .span = span,
+			.sums = function_sums_new(session, shift), .cache = xmalloc(sizeof *walkers[i].cache), .span = span,
 			.ends = ends,
 		};
 		name_cache_init(walkers[i].cache, names);

@@ -8,6 +8,7 @@
 
 #include "replay/meter.h"
 #include "replay/names.h"
+#include "replay/session.h"
 
 /* The sums that change with each event. They fit into half a cache line. */
 struct function_stat {
@@ -48,7 +49,7 @@ void function_take_first(struct function_stat *stat, struct function_first *firs
 void functions_add(struct functions *sum, const struct functions *part);
 void functions_round(struct functions *sum, unsigned ticks_shift);
 
-int functions_analyse(const struct reader *r, const struct names *names, const struct span *span,
-		      struct functions *ret, struct error *err);
+/* Of all that ran, or of the threads that the session is of (session.h). */
+int functions_analyse(const struct session *session, const struct span *span, struct functions *ret, struct error *err);
 
 #endif

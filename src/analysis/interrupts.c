@@ -47,7 +47,7 @@ static bool is_counted(const struct interrupts_run *run, const struct stacks *s,
 {
 	const struct span *span = run->span;
 
-	return f->role < VECTORS && f->entry_ns >= span->from_ns && f->entry_ns < span->to_ns &&
+	return f->role < VECTORS && threads_is_chosen(s->threads, stack->thread) && f->entry_ns >= span->from_ns && f->entry_ns < span->to_ns &&
 	       (span->cpu < 0 || span->cpu == stack->cpu) && f->entry_ns >= names_kernel_ns(s->names, f->entry_ns);
 }
 

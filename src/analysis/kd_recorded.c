@@ -238,7 +238,7 @@ static int add_local(struct recorded_run *st, const struct session *session, str
 {
 	struct functions f;
 
-	if (functions_analyse(session->reader, session->names, &SPAN_ALL, &f, err) < 0)
+	if (functions_analyse(session, &SPAN_ALL, &f, err) < 0)
 		return -1;
 	for (size_t i = 0; i < f.count; i++)
 		if (st->numbers[i])

@@ -31,13 +31,14 @@ static const char *part_of(const struct names *names, uint32_t function, enum su
 	return function < names->groups ? "[kernel]" : names_function(names, function);
 }
 
-static int sum_functions(const struct reader *r, const struct names *names, const struct span *span, enum sums_by by,
+static int sum_functions(const struct session *session, const struct span *span, enum sums_by by,
 			 struct sums *ret, struct error *err)
 {
 	struct map index = { 0 };
+	const struct names *names = session->names;
 	struct functions f;
 
-	if (functions_analyse(r, names, span, &f, err) < 0)
+	if (functions_analyse(session, span, &f, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < f.count; i++) {
 		const char *name = part_of(names, i, by);
@@ -100,6 +101,11 @@ static int sum_threads(const struct reader *r, const struct threads *t, const st
 		const struct program *program = rows[i] < t->n_programs ? &t->programs[rows[i]] : NULL;
 		struct sum *s;
 
+		if (!threads_is_chosen(t, i < t->n_programs ? (long)t->programs[i].thread : THREAD_NONE))
+			continue;
+		ret->insns += p.spent[i].insns;
+		ret->ns += p.spent[i].ns;
+		ret->halted_ns += p.spent[i].halted_ns;
 		if (!p.spent[i].insns && !p.spent[i].ns)
 			continue;
 		s = sum_of(ret, &index, (uint64_t)rows[i] + 1, program ? program->comm : "[boot]");
@@ -110,9 +116,6 @@ static int sum_threads(const struct reader *r, const struct threads *t, const st
 		s->insns += p.spent[i].insns;
 		s->ns += p.spent[i].ns;
 	}
-	ret->insns = p.sum.insns;
-	ret->ns = p.sum.ns;
-	ret->halted_ns = p.sum.halted_ns;
 	free(rows);
 	map_free(&index);
 	processes_deinit(&p);
@@ -124,7 +127,7 @@ int sums_analyse(const struct session *session, const struct span *span,
 {
 	*ret = (struct sums){ 0 };
 	return by == BY_PROCESS || by == BY_THREAD ? sum_threads(session->reader, session->threads, span, by, ret, err) :
-						     sum_functions(session->reader, session->names, span, by, ret, err);
+						     sum_functions(session, span, by, ret, err);
 }
 
 void sums_deinit(struct sums *s)

@@ -29,6 +29,7 @@ struct totals_run {
 };
 
 struct setting {
+	const struct session *session;
 	const struct names *names;
 	unsigned vcpus, ticks_shift;
 	bool some_threads; /* the trace is not of all */
@@ -222,7 +223,7 @@ static void *begin(void *setting, void *before)
 		return st;
 	}
 	st = xcalloc(1, sizeof *st);
-	st->sums = function_sums_new(c->names, c->ticks_shift);
+	st->sums = function_sums_new(c->session, c->ticks_shift);
 	st->lanes = xcalloc(c->vcpus, sizeof *st->lanes);
 	st->begun = xcalloc(c->vcpus, sizeof *st->begun);
 	st->totals = xcalloc_aligned(sizeof *st->totals, names_count(c->names), sizeof *st->totals);
@@ -274,7 +275,7 @@ int totals_analyse(const struct session *session, bool make_index, struct functi
 		.begin = begin, .end = end,
 	};
 	struct setting setting = {
-		.names = session->names, .vcpus = reader_vcpus(session->reader), .ticks_shift = ticks_shift(session->reader),
+		.session = session, .names = session->names, .vcpus = reader_vcpus(session->reader), .ticks_shift = ticks_shift(session->reader),
 		.some_threads = session->threads->chosen,
 	};
 	size_t count = names_count(session->names);

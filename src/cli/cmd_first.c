@@ -22,6 +22,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 
 static int run(const struct args *args, struct error *err)
 {
+	static const char *const in_pass[] = { "pid", "comm", NULL };
 	struct functions f;
 	struct trace_arg t;
 	struct span span;
@@ -30,10 +31,10 @@ static int run(const struct args *args, struct error *err)
 
 	if (span_arg(args, &span, err) < 0)
 		return EXIT_USAGE;
-	if (trace_arg_open(args, &t, err) < 0)
+	if (trace_arg_open_pass(args, in_pass, &t, err) < 0)
 		return EXIT_FAILED;
 	thunks_arg(args, &t);
-	if (only_arg(args, &t.names, &only, err) == 0 && functions_analyse(t.reader, &t.names, &span, &f, err) == 0) {
+	if (only_arg(args, &t.names, &only, err) == 0 && functions_analyse(&t.session, &span, &f, err) == 0) {
 		r = show(args, &t, &f, only, err);
 		functions_deinit(&f);
 	}

@@ -57,7 +57,7 @@ static int analyse(struct trace_arg *t, const struct span *span, bool total, str
 			return 0;
 		functions_deinit(ret);
 	}
-	return functions_analyse(t->reader, &t->names, span, ret, err);
+	return functions_analyse(&t->session, span, ret, err);
 }
 
 /* What the order goes by is what shares are of, unless --clock says otherwise. */
@@ -75,6 +75,8 @@ static int order_arg(const struct args *args, bool *ret_by_ns, struct error *err
 
 static int run(const struct args *args, struct error *err)
 {
+	/* without --total sums are of all calls, and functions only choose rows */
+	static const char *const in_pass[][5] = { { "pid", "comm", "functions", "not", NULL }, { "pid", "comm", NULL } };
 	struct functions f;
 	struct trace_arg t;
 	struct span span;
@@ -97,7 +99,7 @@ static int run(const struct args *args, struct error *err)
 		error_set(err, "--by %s: not with --total, --min, --kernel, --user, --module or functions", arg(args, "by"));
 		return EXIT_USAGE;
 	}
-	if (trace_arg_open(args, &t, err) < 0)
+	if (trace_arg_open_pass(args, in_pass[!!arg(args, "total")], &t, err) < 0)
 		return EXIT_FAILED;
 	if (select_functions(args, &t.names, &chosen, err) < 0) {
 		free(chosen);

@@ -43,6 +43,21 @@ bool select_is_asked(const struct args *args)
 	return false;
 }
 
+bool select_is_only(const struct args *args, const char *const *names)
+{
+	const struct option *options = args->command->options;
+
+	for (int i = 0; options[i].name; i++) {
+		bool is_one = !options[i].selects || !args->values[i];
+
+		for (int k = 0; !is_one && names[k]; k++)
+			is_one = !strcmp(options[i].name, names[k]);
+		if (!is_one)
+			return false;
+	}
+	return true;
+}
+
 bool select_has_rows(const struct args *args)
 {
 	const struct option *options = args->command->options;

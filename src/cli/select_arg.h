@@ -90,6 +90,9 @@ bool select_has(const struct command *command, const char *name);
 /* Does the command line choose anything? */
 bool select_is_asked(const struct args *args);
 
+/* Does it choose by nothing but these options? They end with a NULL. */
+bool select_is_only(const struct args *args, const char *const *names);
+
 /* Does it choose rows? */
 bool select_has_rows(const struct args *args);
 

@@ -41,9 +41,9 @@ static bool has_filter_of_calls(const struct thin_filter *f)
 static int sum_up(struct trace_arg *whole, struct trace_arg *part, struct left_comparison *ret, struct error *err)
 {
 	*ret = (struct left_comparison){ .folded = whole->names.thunks };
-	if (functions_analyse(whole->reader, &whole->names, &SPAN_ALL, &ret->all, err) < 0)
+	if (functions_analyse(&whole->session, &SPAN_ALL, &ret->all, err) < 0)
 		return -1;
-	return functions_analyse(part->reader, &part->names, &SPAN_ALL, &ret->remaining, err);
+	return functions_analyse(&part->session, &SPAN_ALL, &ret->remaining, err);
 }
 
 static int compare(struct trace_arg *whole, struct trace_arg *folded, struct trace_arg *part, struct left_pairs *pairs, struct buf *out,

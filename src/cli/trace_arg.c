@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "left_out_note.h"
 #include "memory_limit.h"
 #include "name_list.h"
 #include "quantity.h"
@@ -99,6 +100,7 @@ int open_trace(const char *path, struct trace_arg *ret, struct error *err)
 		return -1;
 	}
 	threads_init(&ret->threads, ret->reader);
+	ret->in_pass = NULL;
 	ret->asked_threads = ret->asked_processes = NULL;
 	set_session(ret);
 	return 0;
@@ -168,15 +170,40 @@ int trace_arg_open_whole(const struct args *args, struct trace_arg *ret, struct 
 	return 0;
 }
 
-static int open_asked(const struct args *args, enum chosen_for purpose, struct trace_arg *ret, struct error *err)
+/* What is chosen is heeded as the trace is gone through. */
+static int mark_selected(const struct args *args, struct trace_arg *t, struct error *err)
+{
+	struct selected selected;
+	int result = select_arg(args, &t->session, &selected, err);
+
+	if (result == 0) {
+		t->in_pass = selected.what;
+		selected.what = NULL;
+	}
+	if (result == 0 && selected.options.filter.threads) {
+		t->threads.chosen = xcalloc(t->threads.count, sizeof *t->threads.chosen);
+		memcpy(t->threads.chosen, selected.options.filter.threads, t->threads.count * sizeof *t->threads.chosen);
+		t->session.of_chosen = true;
+	}
+	selected_deinit(&selected);
+	return result;
+}
+
+/* `in_pass`: as in trace_arg_open_pass(); NULL: none. */
+static int choose(const struct args *args, enum chosen_for purpose, const char *const *in_pass, struct trace_arg *t, struct error *err)
+{
+	if (!select_is_asked(args))
+		return 0;
+	if (in_pass && !t->threads.chosen && !left_out_calls(t) && select_is_only(args, in_pass))
+		return mark_selected(args, t, err);
+	return open_selected(args, purpose, t, err) < 0 ? -1 : trace_has_pid(args, t, err);
+}
+
+static int open_asked(const struct args *args, enum chosen_for purpose, const char *const *in_pass, struct trace_arg *ret, struct error *err)
 {
 	if (trace_arg_open_whole(args, ret, err) < 0)
 		return -1;
-	if (trace_has_asked(args, ret, err) < 0) {
-		trace_arg_close(ret);
-		return -1;
-	}
-	if (select_is_asked(args) && (open_selected(args, purpose, ret, err) < 0 || trace_has_pid(args, ret, err) < 0)) {
+	if (trace_has_asked(args, ret, err) < 0 || choose(args, purpose, in_pass, ret, err) < 0) {
 		trace_arg_close(ret);
 		return -1;
 	}
@@ -185,12 +212,17 @@ static int open_asked(const struct args *args, enum chosen_for purpose, struct t
 
 int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error *err)
 {
-	return open_asked(args, CHOSEN_FOR_EVENTS, ret, err);
+	return open_asked(args, CHOSEN_FOR_EVENTS, NULL, ret, err);
+}
+
+int trace_arg_open_pass(const struct args *args, const char *const *options, struct trace_arg *ret, struct error *err)
+{
+	return open_asked(args, CHOSEN_FOR_EVENTS, options, ret, err);
 }
 
 int trace_arg_open_calls(const struct args *args, enum chosen_for purpose, struct trace_arg *ret, struct error *err)
 {
-	return open_asked(args, purpose, ret, err);
+	return open_asked(args, purpose, NULL, ret, err);
 }
 
 void thunks_arg(const struct args *args, struct trace_arg *t)
@@ -250,6 +282,7 @@ int trace_no_wakes(const struct trace_arg *t, struct error *err)
 
 void trace_arg_close(struct trace_arg *t)
 {
+	free(t->in_pass);
 	free(t->asked_threads);
 	free(t->asked_processes);
 	index_free(t->session.index);

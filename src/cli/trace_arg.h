@@ -21,6 +21,7 @@ struct trace_arg {
 	struct reader *reader;
 	struct names names;
 	struct threads threads;
+	char *in_pass;          /* the options that choose, of which the analysis heeds what they say; NULL: what they chose was written, or there are none */
 	bool *asked_threads, *asked_processes; /* marks by number of thread: those of --pid, and those of their processes; NULL: it is not given */
 	struct session session; /* of these; its index is NULL unless trace_arg_index() or trace_arg_open_index() has set it */
 };
@@ -32,6 +33,13 @@ struct trace_arg {
  * no answer seems more complete than it is.
  */
 int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error *err);
+
+/*
+ * The same, for commands that heed some of the options that choose in their own pass: `options`, up to a NULL, of pid, comm, functions and not.
+ * If no others are given, and nothing was left out of the trace before, nothing is written and read back. Threads are then marked in the
+ * session, functions are the command's to choose (select_functions()).
+ */
+int trace_arg_open_pass(const struct args *args, const char *const *options, struct trace_arg *ret, struct error *err);
 
 /* What a trace is opened for. */
 enum chosen_for {

@@ -220,7 +220,7 @@ static int limit_rows(const struct view *view, const struct args *args, struct v
 	uint64_t n = l->json ? 0 : terminal_rows();
 
 	/* room for one line of a heading is left in any case */
-	if (l->left_out && view->heading)
+	if ((l->left_out || view->trace->in_pass) && view->heading)
 		n -= n > 1;
 	for (const char *at = view->heading; at && (at = strchr(at, '\n')) != NULL; at++)
 		n -= n > 1;
@@ -571,7 +571,8 @@ void view_put_time(struct buf *out, const struct args *args, const struct trace_
 		put_heading_insns(out, args, insns);
 	put_heading_duration(out, args, ns);
 	buf_printf(out, " of guest time");
-	if (halted_ns == UINT64_MAX)
+	/* of chosen threads that never were idle it says nothing */
+	if (halted_ns == UINT64_MAX || (t->in_pass && !halted_ns))
 		return;
 	buf_printf(out, ", halted ");
 	put_heading_duration(out, args, halted_ns);
@@ -603,6 +604,13 @@ static void print_heading(const struct view *view, const struct args *args, cons
 
 	if (view->heading)
 		print_heading_lines(view->heading, columns);
+	if (view->heading && view->trace->in_pass) {
+		buf_printf(&note, "# only ");
+		terminal_escape(&note, view->trace->in_pass);
+		buf_put_u8(&note, 0);
+		print_heading_lines((char *)note.data, columns);
+		note.len = 0;
+	}
 	if (!l->left_out || arg(args, "output"))
 		return;
 	buf_printf(&note, "# ");

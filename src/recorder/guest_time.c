@@ -18,29 +18,14 @@ static uint64_t counted(uint64_t insns)
 	return insns << recorder.icount_shift;
 }
 
-/* Where vCPUs take turns: what was told last, of which, and at which of its instructions. */
-static struct {
-	const struct vcpu *of;
-	uint64_t ns, insns;
-} last;
-
 uint64_t guest_time(const struct vcpu *v)
 {
-	uint64_t ns = recorder.counts_time ? recorder.time_ahead + counted(v->live->insns) : read_clock();
-
-	if (recorder.cuts_blocks) {
-		last.of = v;
-		last.ns = ns;
-		last.insns = v->live->insns;
-	}
-	return ns;
+	return recorder.counts_time ? recorder.time_ahead + counted(v->live->insns) : read_clock();
 }
 
-uint64_t guest_time_at_end(const struct vcpu *v)
+uint64_t guest_time_ahead(const struct vcpu *v, uint64_t uncounted)
 {
-	if (!recorder.cuts_blocks || recorder.counts_time || !last.of)
-		return guest_time(v);
-	return last.ns + (last.of == v ? counted(v->live->insns - last.insns) : 0);
+	return guest_time(v) - (recorder.cuts_blocks && !recorder.counts_time ? counted(uncounted) : 0);
 }
 
 void guest_time_resumed(const struct vcpu *v, uint64_t uncounted)

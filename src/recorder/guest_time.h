@@ -16,10 +16,10 @@
 uint64_t guest_time(const struct vcpu *v);
 
 /*
- * The same where the guest is powered off. QEMU counts the whole block that runs, and how long that is depends there on when the host gets round to it.
- * Where vCPUs take turns, time is therefore told by the last clock before.
+ * The same before the first instruction of a block, in whose callback this is called: where vCPUs take turns QEMU has counted the whole block, of
+ * `uncounted` instructions, already. How long the last one is depends on when the host gets round to stopping the guest.
  */
-uint64_t guest_time_at_end(const struct vcpu *v);
+uint64_t guest_time_ahead(const struct vcpu *v, uint64_t uncounted);
 
 /* The vCPU halts. If QEMU's count of instructions differs from the recorder's here, the difference is drift. */
 void guest_time_halted(const struct vcpu *v);

@@ -559,7 +559,7 @@ static void instrument_start(struct work *w, const struct hook *hook)
 	if ((arrival && *arrival & RESUME) || ends_halt(w))
 		on_start(w, watch_resume, userdata(w->n, 0));
 	if (arrival && *arrival & AFTER_OUT && inside_has(INSIDE_SHUTDOWN))
-		on_start(w, watch_shutdown, NULL);
+		on_start(w, watch_shutdown, userdata(w->n, 0));
 	if (w->block && w->block->vector >= 0)
 		on_start(w, watch_interrupt, userdata(w->block->number, 0));
 	if (arrives) {

@@ -129,10 +129,9 @@ void watch_shutdown(unsigned cpu, void *data)
 {
 	uint64_t ns;
 
-	(void)data;
 	if (!inside_shut_down())
 		return;
-	ns = guest_time_at_end(vcpu_get(cpu));
+	ns = guest_time_ahead(vcpu_get(cpu), (uintptr_t)data);
 	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
 		struct vcpu *v = vcpu_get(i);
 

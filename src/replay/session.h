@@ -13,6 +13,7 @@ struct session {
 	const struct names *names;
 	const struct threads *threads;
 	struct index *index; /* replay/index.h; NULL: none. Reading from it changes it */
+	bool of_chosen; /* the trace has all that ran, and sums are of the threads that are chosen */
 	bool thins; /* for a part of the trace to be written, which has nothing but what events tell: no stacks from before a gap */
 };
 

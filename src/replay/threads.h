@@ -38,7 +38,7 @@ struct threads {
 	uint32_t *records_by_task; /* numbers, by (task, ns) */
 	uint32_t *thread_of_record; /* by number */
 	size_t n_records;
-	bool *chosen;              /* by number: the trace was made of these threads; NULL: of all. What frames others have means nothing */
+	bool *chosen;              /* by number: the trace was made of these threads, or they are asked for; NULL: all. What frames others have means nothing */
 	const struct boots *boots; /* the reader's; a boot's threads end with it */
 	struct program *programs; /* those of one thread in a row, in their order; threads in theirs */
 	size_t n_programs;
