@@ -4,41 +4,31 @@
 #include <string.h>
 
 #include "commands.h"
-#include "kd_log.h"
-#include "kfi/log_text.h"
+#include "export/export.h"
 #include "output_file.h"
 #include "select_arg.h"
 #include "terminal.h"
 #include "trace_arg.h"
+#include "trace_lacks.h"
 
-enum { FLUSH = 1 << 16 };
-
-static int write_buf(FILE *out, struct buf *text)
+static int write_to(void *context, const void *data, size_t n, struct error *err)
 {
-	bool written = fwrite(text->data, 1, text->len, out) == text->len;
+	FILE *out = context;
 
-	text->len = 0;
-	return written ? 0 : -1;
+	return fwrite(data, 1, n, out) == n ? 0 : error_set(err, "%s", strerror(errno));
 }
 
-static int write_log(const struct kfi_log *log, FILE *out)
+static int put(const struct exporter *e, const struct trace_arg *t, bool by_ns, FILE *out, struct error *err)
 {
-	struct buf text = { 0 };
-	int r = 0;
+	const struct export_options options = { .by_ns = by_ns, .make_index = is_worth_index(t) };
+	const struct sink sink = { .write = write_to, .context = out };
+	int r = e->put(&t->session, &options, &sink, err);
 
-	kfi_log_put_header(log, &text);
-	for (size_t i = 0; r == 0 && i < log->n; i++) {
-		kfi_log_put_call(log, &log->calls[i], &text);
-		if (text.len > FLUSH)
-			r = write_buf(out, &text);
-	}
-	if (r == 0)
-		r = write_buf(out, &text);
-	buf_free(&text);
+	terminal_end_progress();
 	return r;
 }
 
-static int write_file(const struct kfi_log *log, const char *path, bool force, struct error *err)
+static int write_file(const struct exporter *e, const struct trace_arg *t, bool by_ns, const char *path, bool force, struct error *err)
 {
 	struct output_file file;
 	FILE *out;
@@ -47,36 +37,75 @@ static int write_file(const struct kfi_log *log, const char *path, bool force, s
 	if (output_file_open(&file, path, OUTPUT_TEXT, force, err) < 0)
 		return -1;
 	out = fdopen(file.fd, "w");
-	r = out ? write_log(log, out) : -1;
+	r = out ? put(e, t, by_ns, out, err) : error_set(err, "%s", strerror(errno));
 	if (out)
 		file.fd = -1;
-	if ((out && fclose(out) != 0) || r < 0)
-		r = error_set(err, "%s: %s", path, strerror(errno));
+	if (out && fclose(out) != 0 && r >= 0)
+		r = error_set(err, "%s", strerror(errno));
+	if (r < 0)
+		error_prefix(err, "%s", path);
 	return output_file_close(&file, r, err);
+}
+
+/* "kfi, folded or csv" */
+static void put_names(struct buf *out)
+{
+	const struct exporter *e;
+
+	for (size_t i = 0; (e = exporter_at(i)) != NULL; i++)
+		buf_printf(out, "%s%s", !i ? "" : exporter_at(i + 1) ? ", " : " or ", e->name);
+	buf_put_u8(out, 0);
+}
+
+static int no_such_format(const char *name, struct error *err)
+{
+	struct buf names = { 0 };
+
+	put_names(&names);
+	error_set(err, "--to %s: %s", name ? name : "is missing", (char *)names.data);
+	buf_free(&names);
+	return EXIT_USAGE;
+}
+
+static int open_for(const struct args *args, const struct exporter *e, struct trace_arg *ret, struct error *err)
+{
+	static const char *const in_pass[] = { "pid", "comm", NULL }, *const none[] = { NULL };
+
+	return trace_arg_open_pass(args, e->has_clock ? CHOSEN_FOR_EVENTS : CHOSEN_FOR_CALLS, e->heeds_threads ? in_pass : none, ret, err);
 }
 
 static int run(const struct args *args, struct error *err)
 {
-	struct kfi_log log;
+	const struct exporter *e = arg(args, "to") ? exporter_find(arg(args, "to")) : NULL;
+	const char *path = arg(args, "output");
+	struct trace_arg t;
+	bool by_ns;
 	int r;
 
-	if (!arg(args, "to") || strcmp(arg(args, "to"), "kfi"))
-		return error_set(err, "--to %s: kfi", arg(args, "to") ? arg(args, "to") : "is missing"), EXIT_USAGE;
-	if (arg(args, "output") && output_file_check(arg(args, "output"), OUTPUT_TEXT, arg(args, "force"), args->operands[0], err) < 0)
+	if (!e)
+		return no_such_format(arg(args, "to"), err);
+	if (clock_arg(args, &by_ns, err) < 0)
+		return EXIT_USAGE;
+	if (arg(args, "clock") && !e->has_clock)
+		return error_set(err, "--clock: not with --to %s", e->name), EXIT_USAGE;
+	if (path && output_file_check(path, OUTPUT_TEXT, arg(args, "force"), args->operands[0], err) < 0)
 		return EXIT_FAILED;
-	r = kd_log_calls(args, &log, err);
-	if (r == 0 && arg(args, "output"))
-		r = write_file(&log, arg(args, "output"), arg(args, "force"), err);
-	else if (r == 0)
-		r = write_log(&log, stdout);
-	kfi_log_deinit(&log);
+	if (open_for(args, e, &t, err) < 0)
+		return EXIT_FAILED;
+	trace_choose_clock(&t, &by_ns);
+	names_fold_thunks(&t.names);
+	if (e->has_clock)
+		trace_arg_open_index(&t);
+	r = path ? write_file(e, &t, by_ns, path, arg(args, "force"), err) : put(e, &t, by_ns, stdout, err);
+	trace_arg_close(&t);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
 static const struct option options[] = {
-	{ 0, "to", "kfi", "the format: kfi is a log of KFI, its addresses resolved" },
+	{ 0, "to", "kfi|folded|csv", "the format: see above" },
 	{ 'o', "output", "FILE", "where to (default: standard output)" },
 	FORCE_OPTION("file"),
+	{ 0, "clock", "insns|ns", "with --to folded: what is weighed (default: insns)" },
 	SELECT_SPANS,
 	SELECT_RING,
 	SELECT_MIN_DURATION,
@@ -94,9 +123,15 @@ const struct command cmd_export = {
 	.name = "export",
 	.operands = "TRACE",
 	.summary = "write a trace in another format",
-	.description = "A log of KFI has a row for each call of a function of the kernel and its modules, with the times of its entry and from entry to exit in "
-		       "microseconds. A call that did not return has -1, and one in an interrupt an i behind its PID. kd and upto-kd(1) read it.\n" SELECT_NOTE,
-	.examples = "  upto export --to kfi --min-duration 500us -o boot.lst trace.upto\n      the calls that took long, for kd\n",
+	.description = "kfi: a log of KFI has a row for each call of a function of the kernel and its modules, with the times of its entry and from entry to "
+		       "exit in microseconds. A call that did not return has -1, and one in an interrupt an i behind its PID. kd and upto-kd(1) read it.\n"
+		       "folded: a line for each path of calls, outermost;…;innermost, with the instructions (or --clock ns: nanoseconds) that ran in the "
+		       "innermost function itself. Together they are all that ran. Flame graphs are made of it.\n"
+		       "csv: a row for each call, as it ends: start, duration, whose it is, depth, function, caller, what the thread itself ran in it, and how "
+		       "it ended. One that did not end has no duration.\n" SELECT_NOTE,
+	.examples = "  upto export --to kfi --min-duration 500us -o boot.lst trace.upto\n      the calls that took long, for kd\n"
+		    "  upto export --to folded trace.upto | flamegraph.pl >boot.svg\n      a flame graph of the whole boot\n"
+		    "  upto export --to csv --pid 1 --functions do_sys_openat2 trace.upto\n      each file that init opens, for a spreadsheet\n",
 	.options = options,
 	.reads_all = true,
 	.needs = "stacks",

@@ -31,7 +31,7 @@ static int run(const struct args *args, struct error *err)
 
 	if (span_arg(args, &span, err) < 0)
 		return EXIT_USAGE;
-	if (trace_arg_open_pass(args, in_pass, &t, err) < 0)
+	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, in_pass, &t, err) < 0)
 		return EXIT_FAILED;
 	thunks_arg(args, &t);
 	if (only_arg(args, &t.names, &only, err) == 0 && functions_analyse(&t.session, &span, &f, err) == 0) {

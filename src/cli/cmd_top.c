@@ -99,7 +99,7 @@ static int run(const struct args *args, struct error *err)
 		error_set(err, "--by %s: not with --total, --min, --kernel, --user, --module or functions", arg(args, "by"));
 		return EXIT_USAGE;
 	}
-	if (trace_arg_open_pass(args, in_pass[!!arg(args, "total")], &t, err) < 0)
+	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, in_pass[!!arg(args, "total")], &t, err) < 0)
 		return EXIT_FAILED;
 	if (select_functions(args, &t.names, &chosen, err) < 0) {
 		free(chosen);

@@ -85,7 +85,7 @@ static int run(const struct args *args, struct error *err)
 	if (clock_arg(args, &choice.by_ns, err) < 0 || arg_u64(args, "depth", &choice.depth, err) < 0 ||
 	    arg_percent(args, "min", &choice.min_pct, err) < 0)
 		return EXIT_USAGE;
-	if (trace_arg_open_pass(args, in_pass, &t, err) < 0)
+	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, in_pass, &t, err) < 0)
 		return EXIT_FAILED;
 	choice.left_out = left_out_calls(&t);
 	trace_choose_clock(&t, &choice.by_ns);

@@ -215,9 +215,9 @@ int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error 
 	return open_asked(args, CHOSEN_FOR_EVENTS, NULL, ret, err);
 }
 
-int trace_arg_open_pass(const struct args *args, const char *const *options, struct trace_arg *ret, struct error *err)
+int trace_arg_open_pass(const struct args *args, enum chosen_for purpose, const char *const *options, struct trace_arg *ret, struct error *err)
 {
-	return open_asked(args, CHOSEN_FOR_EVENTS, options, ret, err);
+	return open_asked(args, purpose, options, ret, err);
 }
 
 int trace_arg_open_calls(const struct args *args, enum chosen_for purpose, struct trace_arg *ret, struct error *err)

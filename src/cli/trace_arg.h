@@ -34,13 +34,6 @@ struct trace_arg {
  */
 int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error *err);
 
-/*
- * The same, for commands that heed some of the options that choose in their own pass: `options`, up to a NULL, of pid, comm, functions and not.
- * If no others are given, and nothing was left out of the trace before, nothing is written and read back. Threads are then marked in the
- * session, functions are the command's to choose (select_functions()).
- */
-int trace_arg_open_pass(const struct args *args, const char *const *options, struct trace_arg *ret, struct error *err);
-
 /* What a trace is opened for. */
 enum chosen_for {
 	CHOSEN_FOR_EVENTS,
@@ -50,6 +43,12 @@ enum chosen_for {
 
 /* The same, for commands that list calls. */
 int trace_arg_open_calls(const struct args *args, enum chosen_for purpose, struct trace_arg *ret, struct error *err);
+/*
+ * The same, for commands that heed some of the options that choose in their own pass: `options`, up to a NULL, of pid, comm, functions and not.
+ * If no others are given, and nothing was left out of the trace before, nothing is written and read back. Threads are then marked in the
+ * session, functions are the command's to choose (select_functions()).
+ */
+int trace_arg_open_pass(const struct args *args, enum chosen_for purpose, const char *const *options, struct trace_arg *ret, struct error *err);
 /* The same, but do not choose, nor check what options ask for. */
 int trace_arg_open_whole(const struct args *args, struct trace_arg *ret, struct error *err);
 /* Open a trace, whatever the command line says. */

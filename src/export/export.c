@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "export.h"
+
+#include <string.h>
+
+static const struct exporter *const all[] = { &export_kfi, &export_folded, &export_csv };
+
+const struct exporter *exporter_at(size_t i)
+{
+	return i < sizeof all / sizeof *all ? all[i] : NULL;
+}
+
+const struct exporter *exporter_find(const char *name)
+{
+	const struct exporter *e;
+
+	for (size_t i = 0; (e = exporter_at(i)) != NULL; i++)
+		if (!strcmp(e->name, name))
+			return e;
+	return NULL;
+}

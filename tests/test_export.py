@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""upto export: folded stacks and rows of calls, held against top, tree and calls. Of logs of KFI, see test_chosen.py."""
+import collections
+import csv
+import os
+
+import pytest
+
+from guest import UPTO, UPTO_ASAN, WORK, run, upto_json
+from test_cli import fails
+from test_thin import base
+
+
+def folded(*options, upto=UPTO):
+    """Paths of calls, and what ran at their ends."""
+    lines = run(upto, "export", "--to", "folded", *options).stdout.decode().splitlines()
+    return [(path.split(";"), int(weight)) for path, weight in (line.rsplit(" ", 1) for line in lines)]
+
+
+@pytest.mark.weight(4)
+def test_folded():
+    """The weights of all paths are what ran; those that end in a function are what ran in it; with those below it, what its calls took."""
+    trace = base(2)
+    for options, key in (([], "self_insns"), (["--clock", "ns"], "self_ns"), (["--pid", "exe"], "self_insns")):
+        paths = folded(*options, trace)
+        rows = upto_json("top", "--json", "-n", "0", *[o for o in options if o.startswith("--pid") or o == "exe"], trace)["functions"]
+        want, told = collections.Counter(), collections.Counter()
+        for row in rows:
+            want[row["function"]] += row[key]
+        for path, weight in paths:
+            told[path[-1]] += weight
+        if key == "self_ns":
+            # what is rounded off goes to others there
+            assert abs(sum(told.values()) - sum(want.values())) < len(rows) and len(told) > 500
+            continue
+        assert len(paths) > 1000 and sum(told.values()) == sum(want.values()), options
+        differ = [(f, told[f], want[f]) for f in told | want if told[f] != want[f] and f != "[unknown]"]
+        # a thread is in the middle of something where the span begins
+        assert sum(abs(a - b) for _, a, b in differ) < 500, differ[:5]
+    assert folded(trace, upto=UPTO_ASAN) == folded(trace)
+    tree = upto_json("tree", "--json", "--min", "0", trace)["tree"]
+    roots = collections.Counter()
+    for path, weight in folded(trace):
+        roots[path[0]] += weight
+    for row in tree:
+        if row["depth"] == 0:
+            assert roots[row["function"]] == row["total_insns"], row
+
+
+@pytest.mark.weight(4)
+def test_rows():
+    """A row for each call, as calls tells it: its function, its thread, how long it took and what ran in it."""
+    trace, path = base(2), os.path.join(WORK, "export.csv")
+    run(UPTO_ASAN, "export", "-f", "--to", "csv", "-o", path, trace)
+    with open(path, newline="") as f:
+        rows = list(csv.DictReader(f))
+    assert len(rows) > 10000 and all(len(row) == 12 and None not in row for row in rows)
+    ends = [int(r["start_ns"]) + int(r["duration_ns"]) for r in rows if r["duration_ns"]]
+    assert ends == sorted(ends)
+    for name in ("vfs_read", "do_sys_openat2", "kfree"):
+        want = sorted((c["start_ns"], c["duration_ns"], c["insns"]) for c in upto_json("calls", "--json", "-F", name, "--depth", "1", trace)["calls"])
+        told = sorted((int(r["start_ns"]), int(r["duration_ns"]), int(r["own_insns"])) for r in rows if r["function"] == name and r["duration_ns"])
+        assert told == want and told, (name, told[:3], want[:3])
+    theirs = list(csv.DictReader(run(UPTO, "export", "--to", "csv", "--comm", "exe", trace).stdout.decode().splitlines()))
+    assert 0 < len(theirs) < len(rows) and not [r for r in theirs if r not in rows]
+    # what a filter leaves is listed, and not what is there for others' sake
+    some = list(csv.DictReader(run(UPTO, "export", "--to", "csv", "--functions", "vfs_read", trace).stdout.decode().splitlines()))
+    assert {r["function"] for r in some} == {"vfs_read"} and len(some) == len([r for r in rows if r["function"] == "vfs_read"])
+
+
+def test_asked():
+    fails(2, r"--to svg: kfi, folded or csv", "export", "--to", "svg", "x.upto")
+    fails(2, r"--to is missing: kfi, folded or csv", "export", "x.upto")
+    fails(2, r"--clock: not with --to csv", "export", "--to", "csv", "--clock", "ns", "x.upto")
+
+
+def test_full_disk():
+    """What cannot be written is said, in one line, and the end is not success."""
+    for to in "folded", "csv", "kfi":
+        p = run(UPTO, "export", "--to", to, "-o", "/dev/full", base(1), check=False)
+        assert p.returncode == 1 and p.stderr.decode() == "upto: /dev/full: No space left on device\n", p
