@@ -23,6 +23,7 @@ from kd_logs import Machine, Style  # noqa: E402
 
 TRACE = os.path.join(WORK, "bench.upto")
 SMALL_BOUND, FULL_BOUND, BYTES_BOUND, RATE_BOUND, MEMORY_BOUND = 1.15, 1.25, 0.15, 100e6, 256
+THREAD_BOUND = 1.5
 WAIT_BOUND, INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND, LOG_BOUND, IMPORT_BOUND, THIN_BOUND = 1.03, 0.5, 50e6, 5, 2, 300, 5
 FLIGHT_BOUND = 0.1  # beside what recording costs: what is forgotten is gone through once more, and the rest is cut exactly
 VMLINUX_BOUND, LEARN_BOUND = 0.3, 1  # seconds for files beside a kernel's image; per cent of the boot for learning
@@ -107,10 +108,22 @@ def read_rate(title, name, command, events, bound):
           f"{verdict(rate, bound / 1e6, less=False)} {bound / 1e6:.0f} M", flush=True)
 
 
+def asked_for_a_thread(title):
+    """What a filter by thread costs: the same command with it and without, in turn."""
+    for command in "top", "first", "tree":
+        ratios = []
+        for _ in range(5):
+            plain = timed([UPTO, command, TRACE])[0]
+            ratios.append(timed([UPTO, command, "--pid", "1", TRACE])[0] / plain)
+        ratio = statistics.median(ratios)
+        print(f"{title}: {command} --pid 1 takes {ratio:5.2f} times as long as without  ({min(ratios):.2f} … {max(ratios):.2f}); "
+              f"{verdict(ratio, THREAD_BOUND)} {THREAD_BOUND}", flush=True)
+
+
 def memory_of(title, *command):
     out = subprocess.run(["python3", "-c", "import resource,subprocess,sys;"
                           "subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL);"
-                          "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)", UPTO, *command, "-n", "1", TRACE],
+                          "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)", UPTO, *command, *([] if command[0] == "export" else ["-n", "1"]), TRACE],
                          stdout=subprocess.PIPE, check=True).stdout
     memory = int(out) / 1024
     print(f"{title}: memory of {' '.join(command):12}{memory:5.0f} MB; {verdict(memory, MEMORY_BOUND)} {MEMORY_BOUND} MB", flush=True)
@@ -124,6 +137,8 @@ def reading(title):
     print(f"{title}: of the bytes      " + ", ".join(f"{n} {b / 1e3:.0f} kB" for n, b in info["bytes_by_content"].items()))
     read_rate(title, "upto top", ["top"], info["events"], RATE_BOUND)
     memory_of(title, "top")
+    asked_for_a_thread(title)
+    memory_of(title, "export", "--to", "csv", "--pid", "1")
     for command in (["check"], ["info"], ["syscalls", "-n", "1"]):
         s = timed([UPTO, command[0]] + command[1:] + [TRACE])[0]
         print(f"{title}: upto {command[0]:12} {s:7.2f} s", flush=True)
