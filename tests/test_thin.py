@@ -250,7 +250,10 @@ def check_filter(name, trace, calls, before, options):
     within = [e for e in dump(path) if e["kind"] in ("jump", "jump-indirect", "arrive") and e["ns"] not in ends]
     assert not within, (options, len(within), within[:3])
     theirs = of_threads(options)
-    assert (tops(trace, *theirs) if theirs else before) == tops(path), options
+    if theirs:
+        assert [ran(t) for t in tops(trace, *theirs)] == [ran(t) for t in tops(path)], options
+    else:
+        assert before == tops(path), options
     return got
 
 
