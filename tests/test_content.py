@@ -137,7 +137,7 @@ def test_unseen():
     for version in 8, 7:
         with open(made, "r+b") as f:
             f.seek(8)
-            f.write(struct.pack("<I", version))
+            f.write(struct.pack("<II", version, 0))
         for roots, names in ((["one"], {"alpha_work [prog]": 1}), (["one", "same"], {"alpha_work [prog]": 1}), (["one", "two"], {}), (["one", "layers"], {})):
             named, said = symbols(made, *(f"{folder}/{r}" for r in roots))
             assert works(named) == names, (version, roots, works(named))
