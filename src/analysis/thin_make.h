@@ -46,6 +46,24 @@ struct thinning {
 	struct thin_counts counts;
 };
 
+/* What a vCPU did in a span, by its counter. */
+struct thin_range {
+	unsigned cpu;
+	uint64_t from, to;
+};
+
+struct thin_ranges {
+	struct thin_range *list;
+	size_t count, cap;
+};
+
+/* Put META of the trace that is made: thin_meta.c. Of END, too, what the whole trace told goes over, but what is told anew. */
+void thin_put_meta(struct thinning *t, struct builder *b);
+void thin_copy_meta(const struct meta *m, struct buf *lines);
+
+/* Put the facts and texts of what was written of the spans: thin_facts.c. Sorts the ranges. */
+int thin_put_facts(const struct thinning *t, struct thin_ranges *ranges, struct builder *b, struct error *err);
+
 /* META of a trace that is made so: what the header of a log of KFI would say of it, behind what that of the other trace said. */
 void thin_put_kfi(const struct thinning *t, struct buf *lines);
 

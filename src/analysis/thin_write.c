@@ -29,12 +29,6 @@ struct thin_lane {
 	bool moved_thin;          /* … and it was written */
 };
 
-/* What a vCPU did in a span, by its counter. */
-struct thin_range {
-	unsigned cpu;
-	uint64_t from, to;
-};
-
 struct writing {
 	struct thinning *t;
 	struct builder *builder;  /* NULL: only count */
@@ -58,8 +52,7 @@ struct writing {
 	size_t gap_span;          /* … in that span */
 	struct sites sites;       /* those that events of the trace need … */
 	uint32_t *site_of;        /* … by the number that the whole trace has, 0: not yet */
-	struct thin_range *ranges;
-	size_t n_ranges, cap_ranges;
+	struct thin_ranges ranges;
 	uint64_t *since;          /* by stack: when its thread left its vCPU; only with thinning's finds */
 	struct buf found;         /* what threads are in the middle of, for the next gap (CHUNK_STACKS) … */
 	size_t found_span;        /* … of that span, from 1 on; 0: none … */
@@ -217,7 +210,7 @@ static void close_lane(struct writing *w, unsigned cpu)
 
 	if (!lane->span)
 		return;
-	insns = w->ranges[lane->range].to;
+	insns = w->ranges.list[lane->range].to;
 	if (insns <= lane->written.insns && lane->last_ns <= lane->written.ns)
 		return;
 	put_clock(w, cpu, insns, lane->last_ns);
@@ -234,9 +227,9 @@ static void enter_span(struct writing *w, unsigned cpu)
 		close_lane(w, cpu);
 	lane->span = w->span + 1;
 	if (is_new) {
-		w->ranges = array_grow(w->ranges, w->n_ranges, &w->cap_ranges, sizeof *w->ranges);
-		lane->range = w->n_ranges++;
-		w->ranges[lane->range] = (struct thin_range){ .cpu = cpu, .from = s->insns };
+		w->ranges.list = array_grow(w->ranges.list, w->ranges.count, &w->ranges.cap, sizeof *w->ranges.list);
+		lane->range = w->ranges.count++;
+		w->ranges.list[lane->range] = (struct thin_range){ .cpu = cpu, .from = s->insns };
 	}
 	if (is_new && w->pending.kind != EVENT_GAP && (s->insns || s->ns || s->place))
 		put_gap(w, cpu, GAP_NOT_ASKED, 0);
@@ -341,7 +334,7 @@ static void settle(struct writing *w)
 			leave_out_pending(w);
 		}
 		lane->last_ns = w->pending.ns;
-		w->ranges[lane->range].to = w->pending.insns;
+		w->ranges.list[lane->range].to = w->pending.insns;
 	}
 	if (w->pending.kind == EVENT_GAP)
 		go_past_gap(w, lane);
@@ -588,128 +581,6 @@ static void put_sums(const struct writing *w)
 	buf_free(&payload);
 }
 
-static int by_cpu_and_insns(const void *a, const void *b)
-{
-	const struct thin_range *x = a, *y = b;
-
-	if (x->cpu != y->cpu)
-		return x->cpu < y->cpu ? -1 : 1;
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return x->to == y->to ? 0 : x->to < y->to ? -1 : 1;
-}
-
-/* Of sorted ranges. Those of a vCPU follow each other, so only the last that begins there or before can have it. */
-static bool is_within(const struct writing *w, unsigned cpu, uint64_t insns)
-{
-	const struct thin_range at = { .cpu = cpu, .from = insns, .to = UINT64_MAX };
-	size_t low = 0, high = w->n_ranges;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (by_cpu_and_insns(&w->ranges[middle], &at) <= 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && w->ranges[low - 1].cpu == cpu && w->ranges[low - 1].to >= insns;
-}
-
-/* Facts of locks between spans: the last one of each task is of the lock that it may wait for still where the next span begins. */
-struct locks {
-	struct map last_of;  /* task_struct → number of the fact + 1 */
-	size_t *numbers, count, cap;
-	size_t span;         /* the next one */
-};
-
-static void put_locks(struct locks *l, const struct facts *facts, struct buf *out)
-{
-	for (size_t i = 0; i < l->count; i++) {
-		const struct fact *f = &facts->list[l->numbers[i]];
-
-		if (*map_get(&l->last_of, f->task) == l->numbers[i] + 1)
-			fact_put(out, f);
-	}
-	l->count = 0;
-}
-
-static void look_at_lock(const struct thinning *t, struct locks *l, const struct facts *facts, size_t number, struct buf *out)
-{
-	const struct fact *f = &facts->list[number];
-
-	for (; l->span < t->n_spans && f->ns >= t->spans[l->span].from_ns; l->span++)
-		put_locks(l, facts, out);
-	if (f->kind != FACT_LOCK || l->span == t->n_spans)
-		return;
-	*map_put(&l->last_of, f->task, 0) = number + 1;
-	l->numbers = array_grow(l->numbers, l->count, &l->cap, sizeof *l->numbers);
-	l->numbers[l->count++] = number;
-}
-
-static void put_all_facts(const struct writing *w, const struct facts *facts, struct buf *out)
-{
-	struct locks locks = { 0 };
-
-	for (size_t i = 0; i < facts->count; i++) {
-		if (is_within(w, facts->list[i].cpu, facts->list[i].insns))
-			fact_put(out, &facts->list[i]);
-		else if (w->t->finds)
-			look_at_lock(w->t, &locks, facts, i, out);
-	}
-	if (locks.span < w->t->n_spans)
-		put_locks(&locks, facts, out);
-	map_free(&locks.last_of);
-	free(locks.numbers);
-}
-
-/* The facts and texts of what the spans have. */
-static int put_facts(struct writing *w, struct error *err)
-{
-	const struct reader *r = w->t->session->reader;
-	struct buf payload = { 0 };
-	struct facts facts;
-	struct texts texts;
-	int result = facts_read(r, &facts, err);
-
-	if (w->n_ranges)
-		qsort(w->ranges, w->n_ranges, sizeof *w->ranges, by_cpu_and_insns);
-	if (result == 0)
-		put_all_facts(w, &facts, &payload);
-	builder_put_table(w->builder, CHUNK_FACTS, &payload, BUILDER_TABLES_LEVEL);
-	facts_deinit(&facts);
-	buf_free(&payload);
-	if (result < 0)
-		return -1;
-	payload = (struct buf){ 0 };
-	result = texts_read(r, &texts, err);
-	for (size_t i = 0; result == 0 && i < texts.count; i++)
-		if (is_within(w, texts.list[i].cpu, texts.list[i].insns))
-			text_put(&payload, &texts.list[i]);
-	builder_put_table(w->builder, CHUNK_TEXTS, &payload, BUILDER_TABLES_LEVEL);
-	texts_deinit(&texts);
-	buf_free(&payload);
-	return result;
-}
-
-/* What META tells of this trace, and not of the one that it was made of. */
-static bool is_own_key(const char *key)
-{
-	static const char *const keys[] = { "insns.", "span.", "left_out.", "thinned", "threads", "filtered", "events" };
-
-	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-		if (!strncmp(key, keys[i], strlen(keys[i])))
-			return true;
-	return false;
-}
-
-static void copy_meta(const struct meta *m, struct buf *lines)
-{
-	for (size_t i = 0; i < meta_count(m); i++)
-		if (!is_own_key(meta_key(m, i)))
-			meta_put(lines, meta_key(m, i), meta_value(m, i));
-}
-
 static void write_end(const struct writing *w)
 {
 	struct buf lines = { 0 };
@@ -719,104 +590,10 @@ static void write_end(const struct writing *w)
 		builder_end_chunk(w->builder, i, 0);
 		buf_printf(&lines, "insns.%u=%llu\n", i, (unsigned long long)builder_encoder(w->builder, i)->now.insns);
 	}
-	copy_meta(&w->t->session->reader->meta, &lines);
+	thin_copy_meta(&w->t->session->reader->meta, &lines);
 	meta_put_u64(&lines, "events", w->builder->events);
 	put_sums(w);
 	builder_put_table(w->builder, CHUNK_END, &lines, BUILDER_TABLES_LEVEL);
-	buf_free(&lines);
-}
-
-static void put_span(const struct thin_cut *cut, struct kept_span s, size_t *number, struct buf *lines)
-{
-	if (cut && cut->from.ns > s.start_ns)
-		s.start_ns = cut->from.ns;
-	if (cut && cut->to.ns < s.stop_ns)
-		s.stop_ns = cut->to.ns;
-	if (cut && s.start_ns >= s.stop_ns)
-		return;
-	++*number;
-	buf_printf(lines, "span.%zu.start_ns=%llu\nspan.%zu.stop_ns=%llu\n", *number, (unsigned long long)s.start_ns, *number,
-		   (unsigned long long)s.stop_ns);
-}
-
-/* From when to when it has events: with before_ns, also from before what starts it, but not from before the last one ended. */
-static struct kept_span kept_span(const struct thinning *t, size_t i)
-{
-	const struct thin_span *s = &t->spans[i];
-	uint64_t last_ns = i ? s[-1].stop_ns : 0, from_ns = s->from_ns || t->options->before_ns ? s->from_ns : s->start_ns;
-
-	return (struct kept_span){ .start_ns = from_ns > last_ns ? from_ns : last_ns, .stop_ns = s->stop_ns };
-}
-
-/* Those of the trace that it is made of, as far as it takes them. */
-static void put_spans(struct thinning *t, struct buf *lines)
-{
-	const struct thin_options *o = t->options;
-	const struct thin_cut *cut = t->counts.is_cut ? &t->counts.cut : NULL;
-	struct kept_span *before = NULL;
-	size_t n = o->start.condition.kind || o->stop.condition.kind ? 0 : thinned_spans(&t->session->reader->meta, &before);
-
-	t->counts.spans = 0;
-	for (size_t i = 0; i < (n ? n : t->n_spans); i++)
-		put_span(cut, n ? before[i] : kept_span(t, i), &t->counts.spans, lines);
-	free(before);
-}
-
-/* What the trace was chosen by before, and is now. */
-static void put_thinned(const struct thinning *t, struct buf *lines)
-{
-	const char *before = thinned_by(&t->session->reader->meta), *now = t->options->unnamed ? NULL : t->options->what;
-	char *both = before && now ? xasprintf("%s, then %s", before, now) : NULL;
-
-	if (before || now)
-		meta_put(lines, "thinned", both ? both : now ? now : before);
-	free(both);
-}
-
-/* Threads that both this and an earlier choice has. */
-static void put_threads(const struct thinning *t, struct buf *lines)
-{
-	const struct threads *all = t->session->threads;
-	bool *both;
-
-	if (!t->options->filter.threads && !all->chosen)
-		return;
-	both = xcalloc(all->count + 1, sizeof *both);
-	for (size_t i = 0; i < all->count; i++)
-		both[i] = threads_is_chosen(all, (long)i) && (!t->options->filter.threads || t->options->filter.threads[i]);
-	thinned_put_threads(lines, both, all->count);
-	free(both);
-}
-
-/* The counters go on: what is looked at now is what was left then. */
-static void put_left_out(const struct thinning *t, struct buf *lines)
-{
-	const struct meta *before = &t->session->reader->meta;
-	uint64_t left_before = 0;
-
-	for (int i = 0; i < THIN_REASONS; i++) {
-		const char *reason = thin_reason_name((enum thin_reason)i);
-		uint64_t n = thinned_left_out(before, reason);
-
-		left_before += n;
-		buf_printf(lines, "left_out.%s=%llu\n", reason, (unsigned long long)(n + t->counts.left_out[i]));
-	}
-	meta_put_u64(lines, "left_out.calls", t->by_frame ? left_before + t->counts.calls : thinned_left_out(before, "calls"));
-}
-
-static void write_meta(struct thinning *t, struct builder *b)
-{
-	const struct reader *r = t->session->reader;
-	struct buf lines = { 0 };
-
-	copy_meta(&r->meta, &lines);
-	put_thinned(t, &lines);
-	put_threads(t, &lines);
-	meta_put(&lines, "filtered", t->by_frame || (meta_get(&r->meta, "filtered") && !strcmp(meta_get(&r->meta, "filtered"), "yes")) ? "yes" : "no");
-	put_spans(t, &lines);
-	thin_put_kfi(t, &lines);
-	put_left_out(t, &lines);
-	builder_put_table(b, CHUNK_META, &lines, BUILDER_TABLES_LEVEL);
 	buf_free(&lines);
 }
 
@@ -917,7 +694,7 @@ static void writing_init(struct writing *w, struct thinning *t)
 static void writing_deinit(struct writing *w)
 {
 	free(w->lanes);
-	free(w->ranges);
+	free(w->ranges.list);
 	free(w->since);
 	buf_free(&w->found);
 }
@@ -949,14 +726,14 @@ int thin_write(struct thinning *t, const struct builder_sink *sink, struct error
 	sites_init(&w.sites);
 	w.site_of = xcalloc(t->session->reader->sites.count, sizeof *w.site_of);
 	builder_init(b, &w.sites, sink);
-	write_meta(t, b);
+	thin_put_meta(t, b);
 	result = copy_tables(t, b, err);
 	if (result == 0)
 		result = copy_sums(t, b, err);
 	if (result == 0)
 		result = replay(&w, err);
 	if (result == 0)
-		result = put_facts(&w, err);
+		result = thin_put_facts(t, &w.ranges, b, err);
 	if (result == 0)
 		write_end(&w);
 	t->counts.events = b->events;

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* META of a trace that is made by thin.h: that of the whole one, with what it was chosen by, its spans, and how much was left out. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "thin_make.h"
+#include "trace/thinned.h"
+
+/* What META tells of this trace, and not of the one that it was made of. */
+static bool is_own_key(const char *key)
+{
+	static const char *const keys[] = { "insns.", "span.", "left_out.", "thinned", "threads", "filtered", "events" };
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		if (!strncmp(key, keys[i], strlen(keys[i])))
+			return true;
+	return false;
+}
+
+void thin_copy_meta(const struct meta *m, struct buf *lines)
+{
+	for (size_t i = 0; i < meta_count(m); i++)
+		if (!is_own_key(meta_key(m, i)))
+			meta_put(lines, meta_key(m, i), meta_value(m, i));
+}
+
+static void put_span(const struct thin_cut *cut, struct kept_span s, size_t *number, struct buf *lines)
+{
+	if (cut && cut->from.ns > s.start_ns)
+		s.start_ns = cut->from.ns;
+	if (cut && cut->to.ns < s.stop_ns)
+		s.stop_ns = cut->to.ns;
+	if (cut && s.start_ns >= s.stop_ns)
+		return;
+	++*number;
+	buf_printf(lines, "span.%zu.start_ns=%llu\nspan.%zu.stop_ns=%llu\n", *number, (unsigned long long)s.start_ns, *number,
+		   (unsigned long long)s.stop_ns);
+}
+
+/* From when to when it has events: with before_ns, also from before what starts it, but not from before the last one ended. */
+static struct kept_span kept_span(const struct thinning *t, size_t i)
+{
+	const struct thin_span *s = &t->spans[i];
+	uint64_t last_ns = i ? s[-1].stop_ns : 0, from_ns = s->from_ns || t->options->before_ns ? s->from_ns : s->start_ns;
+
+	return (struct kept_span){ .start_ns = from_ns > last_ns ? from_ns : last_ns, .stop_ns = s->stop_ns };
+}
+
+/* Those of the trace that it is made of, as far as it takes them. */
+static void put_spans(struct thinning *t, struct buf *lines)
+{
+	const struct thin_options *o = t->options;
+	const struct thin_cut *cut = t->counts.is_cut ? &t->counts.cut : NULL;
+	struct kept_span *before = NULL;
+	size_t n = o->start.condition.kind || o->stop.condition.kind ? 0 : thinned_spans(&t->session->reader->meta, &before);
+
+	t->counts.spans = 0;
+	for (size_t i = 0; i < (n ? n : t->n_spans); i++)
+		put_span(cut, n ? before[i] : kept_span(t, i), &t->counts.spans, lines);
+	free(before);
+}
+
+/* What the trace was chosen by before, and is now. */
+static void put_thinned(const struct thinning *t, struct buf *lines)
+{
+	const char *before = thinned_by(&t->session->reader->meta), *now = t->options->unnamed ? NULL : t->options->what;
+	char *both = before && now ? xasprintf("%s, then %s", before, now) : NULL;
+
+	if (before || now)
+		meta_put(lines, "thinned", both ? both : now ? now : before);
+	free(both);
+}
+
+/* Threads that both this and an earlier choice has. */
+static void put_threads(const struct thinning *t, struct buf *lines)
+{
+	const struct threads *all = t->session->threads;
+	bool *both;
+
+	if (!t->options->filter.threads && !all->chosen)
+		return;
+	both = xcalloc(all->count + 1, sizeof *both);
+	for (size_t i = 0; i < all->count; i++)
+		both[i] = threads_is_chosen(all, (long)i) && (!t->options->filter.threads || t->options->filter.threads[i]);
+	thinned_put_threads(lines, both, all->count);
+	free(both);
+}
+
+/* The counters go on: what is looked at now is what was left then. */
+static void put_left_out(const struct thinning *t, struct buf *lines)
+{
+	const struct meta *before = &t->session->reader->meta;
+	uint64_t left_before = 0;
+
+	for (int i = 0; i < THIN_REASONS; i++) {
+		const char *reason = thin_reason_name((enum thin_reason)i);
+		uint64_t n = thinned_left_out(before, reason);
+
+		left_before += n;
+		buf_printf(lines, "left_out.%s=%llu\n", reason, (unsigned long long)(n + t->counts.left_out[i]));
+	}
+	meta_put_u64(lines, "left_out.calls", t->by_frame ? left_before + t->counts.calls : thinned_left_out(before, "calls"));
+}
+
+void thin_put_meta(struct thinning *t, struct builder *b)
+{
+	const struct reader *r = t->session->reader;
+	struct buf lines = { 0 };
+
+	thin_copy_meta(&r->meta, &lines);
+	put_thinned(t, &lines);
+	put_threads(t, &lines);
+	meta_put(&lines, "filtered", t->by_frame || (meta_get(&r->meta, "filtered") && !strcmp(meta_get(&r->meta, "filtered"), "yes")) ? "yes" : "no");
+	put_spans(t, &lines);
+	thin_put_kfi(t, &lines);
+	put_left_out(t, &lines);
+	builder_put_table(b, CHUNK_META, &lines, BUILDER_TABLES_LEVEL);
+	buf_free(&lines);
+}
