@@ -147,6 +147,7 @@ FAULTS = {
                  "container", None, 1, "a gap before it goes back in time"),
     "counter": (lines() + ["end insns.0 8001"], "counter", None, 1, "vCPU 0: events reach 8000 instructions, its counter 8001"),
     "odd-clocks": (lines() + ["end odd_clocks 3"], "counter", None, 3, "3 times more instructions"),
+    "odd-clock": (lines() + ["end odd_clocks 2", "end odd_clock 5 at a call"], "counter", None, 2, "than had been counted: first 5 at a call"),
     "lost": (lines() + ["end lost 5"], "lost", None, 5, "5 events were lost"),
     "clock-ahead": (one_vcpu("event 0 clock 8100 8300 0 0 0"),
                     "counter", (0, 8300, 13), 1, "8300 ns passed awake, 8100 instructions retired"),

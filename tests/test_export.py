@@ -7,7 +7,7 @@ import os
 import pytest
 
 from guest import UPTO, UPTO_ASAN, WORK, run, upto_json
-from test_cli import fails
+from test_cli import fails, tiny
 from test_thin import base
 
 
@@ -79,3 +79,17 @@ def test_full_disk():
     for to in "folded", "csv", "kfi":
         p = run(UPTO, "export", "--to", to, "-o", "/dev/full", base(1), check=False)
         assert p.returncode == 1 and p.stderr.decode() == "upto: /dev/full: No space left on device\n", p
+        with open("/dev/full", "w") as full:
+            p = run(UPTO, "export", "--to", to, base(1), check=False, stdout=full)
+        assert p.returncode == 1 and p.stderr.decode() == "upto: standard output: No space left on device\n", p
+
+
+def test_little():
+    """A trace that nobody's kernel ran in, an empty file, and another one."""
+    assert sum(weight for _, weight in folded(tiny())) == sum(row["self_insns"] for row in upto_json("top", "--json", "-n", "0", tiny())["functions"])
+    assert run(UPTO, "export", "--to", "csv", tiny()).stdout.startswith(b"start_ns,")
+    empty = os.path.join(WORK, "export-empty.upto")
+    open(empty, "w").close()
+    for to in "folded", "csv", "kfi":
+        fails(1, "too short for a trace", "export", "--to", to, empty)
+        fails(1, "not a trace of upto", "export", "--to", to, __file__)

@@ -11,39 +11,48 @@
 #include "trace_arg.h"
 #include "trace_lacks.h"
 
-static int write_to(void *context, const void *data, size_t n, struct error *err)
-{
-	FILE *out = context;
+struct target {
+	FILE *file;
+	const char *name; /* for messages */
+};
 
-	return fwrite(data, 1, n, out) == n ? 0 : error_set(err, "%s", strerror(errno));
+static int failed(const struct target *to, struct error *err)
+{
+	return error_set(err, "%s: %s", to->name, strerror(errno));
 }
 
-static int put(const struct exporter *e, const struct trace_arg *t, bool by_ns, FILE *out, struct error *err)
+static int write_to(void *context, const void *data, size_t n, struct error *err)
+{
+	const struct target *to = context;
+
+	return fwrite(data, 1, n, to->file) == n ? 0 : failed(to, err);
+}
+
+static int put(const struct exporter *e, const struct trace_arg *t, bool by_ns, struct target *to, struct error *err)
 {
 	const struct export_options options = { .by_ns = by_ns, .make_index = is_worth_index(t) };
-	const struct sink sink = { .write = write_to, .context = out };
+	const struct sink sink = { .write = write_to, .context = to };
 	int r = e->put(&t->session, &options, &sink, err);
 
 	terminal_end_progress();
-	return r;
+	return r < 0 || fflush(to->file) == 0 ? r : failed(to, err);
 }
 
 static int write_file(const struct exporter *e, const struct trace_arg *t, bool by_ns, const char *path, bool force, struct error *err)
 {
+	struct target to = { .name = path };
 	struct output_file file;
-	FILE *out;
 	int r;
 
 	if (output_file_open(&file, path, OUTPUT_TEXT, force, err) < 0)
 		return -1;
-	out = fdopen(file.fd, "w");
-	r = out ? put(e, t, by_ns, out, err) : error_set(err, "%s", strerror(errno));
-	if (out)
-		file.fd = -1;
-	if (out && fclose(out) != 0 && r >= 0)
-		r = error_set(err, "%s", strerror(errno));
-	if (r < 0)
-		error_prefix(err, "%s", path);
+	to.file = fdopen(file.fd, "w");
+	if (!to.file)
+		return output_file_close(&file, failed(&to, err), err);
+	file.fd = -1;
+	r = put(e, t, by_ns, &to, err);
+	if (fclose(to.file) != 0 && r >= 0)
+		r = failed(&to, err);
 	return output_file_close(&file, r, err);
 }
 
@@ -96,7 +105,10 @@ static int run(const struct args *args, struct error *err)
 	names_fold_thunks(&t.names);
 	if (e->has_clock)
 		trace_arg_open_index(&t);
-	r = path ? write_file(e, &t, by_ns, path, arg(args, "force"), err) : put(e, &t, by_ns, stdout, err);
+	if (path)
+		r = write_file(e, &t, by_ns, path, arg(args, "force"), err);
+	else
+		r = put(e, &t, by_ns, &(struct target){ stdout, "standard output" }, err);
 	trace_arg_close(&t);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }

@@ -560,7 +560,7 @@ static void put_end(void)
 	meta_put_u64(&lines, "late_arrivals", recorder.late_arrivals);
 	meta_put_u64(&lines, "odd_clocks", drain.odd_clocks.n);
 	if (drain.odd_clocks.n)
-		buf_printf(&lines, "odd_clock=%llu before %s at 0x%llx, CPU %u, behind %lluns\n", (unsigned long long)drain.odd_clocks.insns,
+		buf_printf(&lines, "odd_clock=%llu at a %s at 0x%llx on CPU %u, behind %llu ns\n", (unsigned long long)drain.odd_clocks.insns,
 			   event_kind_name(drain.odd_clocks.kind), (unsigned long long)drain.odd_clocks.addr, drain.odd_clocks.cpu,
 			   (unsigned long long)drain.odd_clocks.ns);
 	meta_put_u64(&lines, "stores_dropped", recorder.stores_dropped);
