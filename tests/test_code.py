@@ -377,8 +377,10 @@ def test_paths(version, smp):
 def test_tail_calls(version, smp):
     """A function that ends in a jump: what it leads to is below it, in a program and in the kernel."""
     trace, _ = recording(version, smp)
-    calls = upto_json("calls", "--json", "--function", "tail", trace)["calls"]
-    assert [(c["function"], c["depth"], c["kind"]) for c in calls] == [("tail [story]", 0, "call"), ("tail_target [story]", 1, "tail")] * 5, calls
+    # an interrupt that cuts in, as while QEMU translates the code for the first time, is listed as well
+    calls = upto_json("calls", "--json", "--no-interrupts", "--function", "tail", trace)["calls"]
+    rows = [(c["function"], c["depth"], c["kind"]) for c in calls]
+    assert rows == [("tail [story]", 0, "call"), ("tail_target [story]", 1, "tail")] * 5, rows
     below = {n["function"]: n for n in upto_json("tree", "--json", trace, "__x64_sys_write")["tree"] if n["depth"]}
     assert below["ksys_write"]["tail_calls"] == below["ksys_write"]["calls"] > 10 and "vfs_write" in below, below
 
