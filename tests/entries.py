@@ -32,7 +32,7 @@ def record_counted(name, args, symbols, *options, more=""):
         for s in symbols:
             f.write(f"{int(s[0], 16) % (2 << 20):x}\n")
     plugin = os.path.join(CHECK, "tests/count.so")
-    return record(name + ".upto", args, *options, more=["-plugin", f"{plugin},starts={starts},out={name}.counts{more}"], timeout=900)
+    return record(name + ".upto", args, "--thunks", *options, more=["-plugin", f"{plugin},starts={starts},out={name}.counts{more}"], timeout=900)
 
 
 def compare(name, args, symbols, *options, least=5000, keep=False, console=False):

@@ -25,13 +25,13 @@ SYSCALLS = ["start_ns", "insns", "cpu", "task", "pid", "tgid", "comm", "abi", "n
 SUMS = ["name", "abi", "nr", "count", "errors", "total_ns", "average_ns", "longest_ns"]
 
 
-def recorded(name, status, args):
+def recorded(name, status, args, *options):
     """A trace recorded once for all tests, and again when upto was built anew since, but not while tests run."""
     path = os.path.join(WORK, name)
 
     def make():
         if is_older(path, UPTO, RECORDER):
-            p = run(UPTO, "record", "--force", "-o", path + ".new", "--", *args, check=False)
+            p = run(UPTO, "record", "--force", "-o", path + ".new", *options, "--", *args, check=False)
             assert p.returncode == status, p
             os.rename(path + ".new", path)
 
@@ -40,8 +40,8 @@ def recorded(name, status, args):
 
 
 def trace():
-    """A boot of the plain guest to its end."""
-    return recorded("cli.upto", 0, qemu_args("6.12", initrd("6.12", "plain"), whole=True))
+    """A boot of the plain guest to its end, with all that commands can be asked for."""
+    return recorded("cli.upto", 0, qemu_args("6.12", initrd("6.12", "plain"), whole=True), "--thunks")
 
 
 TINY_EXIT = 0x10 << 1 | 1

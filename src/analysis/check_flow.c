@@ -54,6 +54,9 @@ void flow_add(struct flow_check *f, struct name_cache *cache, const struct event
 	found = function_at(cache, stands, e->ns);
 	if (__builtin_expect(left == found, 1))
 		return;
+	/* where their steps are not recorded, control is in a thunk unseen, and only what cuts in there or is told of there shows it */
+	if (f->thunks && (f->thunks[left] || f->thunks[found]))
+		return;
 	flow_break(&f->breaks[addr_is_kernel(place) && addr_is_kernel(stands) ? FLOW_WITHIN : FLOW_ACROSS], left, found, at);
 }
 

@@ -16,6 +16,7 @@ enum flow_where {
 
 struct flow_check {
 	const struct reader *reader;
+	const bool *thunks;           /* by function; NULL: their steps are recorded, as of other functions */
 	uint64_t joints;              /* pairs of events that were looked at */
 	struct flow_break {           /* pairs that do not join: */
 		uint64_t count;

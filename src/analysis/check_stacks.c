@@ -190,9 +190,11 @@ int check_stacks(const struct reader *r, const struct names *names, struct check
 				      .breakpoint = r->arch->breakpoint, .kernel_stack = r->arch->kernel_stack };
 	struct threads threads;
 	const struct session session = { .reader = r, .names = names, .threads = &threads };
+	cleanup_free bool *thunks = reader_lacks(r, "thunks") ? names_thunks(names) : NULL;
 	struct stacks stacks;
 	int result;
 
+	v.flow.thunks = thunks;
 	v.filtered = meta_get(&r->meta, "filtered") && !strcmp(meta_get(&r->meta, "filtered"), "yes");
 	threads_init(&threads, r);
 	running_init(&v.running, &session);

@@ -8,7 +8,19 @@
 
 #include <stdbool.h>
 
-/* Is the function with that name a thunk? The name may have a module behind it: "__SCT__foo [bar]". */
-bool x86_is_thunk(const char *function);
+enum x86_thunk {
+	X86_NO_THUNK,
+	X86_THUNK,
+	X86_THUNK_INDIRECT, /* called or jumped to instead of what a register holds, and leaves by a jump or a return to that */
+	X86_THUNK_RETURN,   /* jumped to instead of a return, which it makes */
+};
+
+/* Which kind of thunk the function with that name is. The name may have a module behind it: "__SCT__foo [bar]". */
+enum x86_thunk x86_thunk_kind(const char *function);
+
+static inline bool x86_is_thunk(const char *function)
+{
+	return x86_thunk_kind(function) != X86_NO_THUNK;
+}
 
 #endif

@@ -248,7 +248,7 @@ static void print_text(const struct trace_arg *t, const struct summary *s, const
 	if (meta_get(&r->meta, "imported"))
 		line("imported from", meta_get(&r->meta, "imported"));
 	print_kfi_lines(&r->meta);
-	if (meta_get(&r->meta, "absent"))
+	if (meta_get(&r->meta, "imported") && meta_get(&r->meta, "absent"))
 		line("absent", meta_get(&r->meta, "absent"));
 	line("guest", or_empty(meta_get(&r->meta, "arch")));
 	line("kernel", *release ? release : "not known");

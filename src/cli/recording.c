@@ -55,6 +55,7 @@ void recording_args(const struct args *args, struct recording *ret)
 		.force = arg(args, "force"),
 		.deterministic = arg(args, "deterministic"),
 		.quiet = arg(args, "quiet"),
+		.thunks = arg(args, "thunks"),
 		.costs = arg(args, "costs"),
 		.args = args,
 		.argv = args->rest,
@@ -186,6 +187,8 @@ static int write_config(const struct recording *rec, struct recorded *s, const c
 	put_turns(rec, &lines);
 	recording_choice_put(rec->args, &lines);
 	meta_put(&lines, "inside", (char *)s->inside.data);
+	if (rec->thunks)
+		meta_put(&lines, "thunks", "1");
 	meta_put_u64(&lines, "meta.vcpus", qemu_vcpus(rec->argv));
 	meta_put_u64(&lines, "meta.started", (uint64_t)time(NULL));
 	s->config = memfd_create("upto-config", 0);

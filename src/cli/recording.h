@@ -16,6 +16,7 @@ struct recording {
 	bool force;
 	bool deterministic;
 	bool quiet;
+	bool thunks;           /* with what thunks do, step by step */
 	bool costs;            /* say what reading the kernel's own structures took */
 	const struct args *args; /* of the command: what was chosen (recording_choice.h) */
 	char **argv;           /* QEMU's command line, NULL-terminated */
@@ -30,6 +31,7 @@ struct recording {
 	{ 0, "types", "FILE", "where the kernel keeps things: BTF, an ELF file with BTF or debug information; \"learn\": the guest alone" }, \
 	{ 0, "sysroot", "ROOTS", "where the guest's files are, for the names of their functions: folders, ext4 images, initramfs", ':' }, \
 	{ 0, "qemu-inside", "LIST", "what to use of QEMU beside its plugin interface: all, none, or clock,shutdown,values,registers,stores,turns", ',' }, \
+	{ 0, "thunks", NULL, "also each step of what only passes calls and returns on, which top --thunks shows: a third more events" }, \
 	{ 0, "costs", NULL, "at the end, what was read from the kernel's own structures, how often and how long that took" }, \
 	{ 'q', "quiet", NULL, "no status line and no summary" },                                 \
 	RECORDING_CHOICE

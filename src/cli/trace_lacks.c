@@ -9,7 +9,7 @@
 static const struct { const char *word, *text; } words[] = {
 	{ "instructions", "instructions" }, { "stacks", "stacks" }, { "exits", "ends of calls" }, { "tasks", "threads" },
 	{ "interrupts", "interrupts" }, { "syscalls", "system calls" }, { "facts", "facts of the kernel's own" },
-	{ "addresses", "addresses" },
+	{ "addresses", "addresses" }, { "thunks", "steps of thunks" },
 };
 
 /* Options with which a command needs more. `value` NULL: with any. */
@@ -17,6 +17,7 @@ static const struct { const char *option, *value, *needs; } options[] = {
 	{ "clock", "insns", "instructions" }, { "total", NULL, "stacks" }, { "by", "interrupt", "interrupts" },
 	{ "by", "process", "tasks" }, { "by", "thread", "tasks" }, { "no-interrupts", NULL, "interrupts" }, { "only-interrupts", NULL, "interrupts" },
 	{ "pid", NULL, "tasks" }, { "comm", NULL, "tasks" },
+	{ "thunks", NULL, "thunks" },
 };
 
 /* Options that choose calls, where they do that. */
@@ -53,6 +54,8 @@ int trace_need(const struct trace_arg *t, const char *what, struct error *err)
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (!strcmp(words[i].word, what))
 			text = words[i].text;
+	if (!from && !strcmp(what, "thunks"))
+		return error_set(err, "%s: %s were not recorded: 'upto record --thunks' does that", t->reader->path, text);
 	return error_set(err, "%s: was imported from %s: it has no %s", t->reader->path, from ? from : "elsewhere", text);
 }
 

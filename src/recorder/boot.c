@@ -84,6 +84,7 @@ void boot_begin(uint64_t ns, bool loaded)
 	recorder.boot++;
 	recorder.kexec = false;
 	kernel_forget(&recorder.kernel);
+	thunks_forget(&recorder.thunks);
 	objects_forget();
 	/* blocks that are still translated have their numbers, but an address does not lead to them */
 	blocks_forget(&recorder.blocks);

@@ -4,7 +4,7 @@
  * `upto record` wrote. Keys: out, stats (file descriptors), kernel, symbols.N
  * (paths), address.N (where that file's code lies, if the user said so), icount (it is on), icount_shift (the clock goes by
  * instructions alone, 2^that ns each), turns (several vCPUs share a thread: by what), inside (what of QEMU's inside may be
- * used: qemu_inside.h), start, stop, every, before (what is to be recorded: waiting.h),
+ * used: qemu_inside.h), thunks (their steps are recorded: thunks.h), start, stop, every, before (what is to be recorded: waiting.h),
  * spans (how many; condition_key()),
  * meta.* (for the trace).
  */
@@ -116,6 +116,7 @@ static void init_tables(void)
 	recorder.block = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, block);
 	recorder.unwatched = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, unwatched);
 	recorder.unlooked = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, unlooked);
+	recorder.thunk = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, thunk);
 	value_place_init(&recorder.value_place, INSIDE_VALUES);
 	value_place_init(&recorder.rip_place, INSIDE_REGISTERS);
 }
@@ -181,6 +182,7 @@ static int start(const struct meta *config, struct error *err)
 	init_tables();
 	if (waiting_init(config, err) < 0)
 		return -1;
+	recorder.thunk_steps = meta_get(config, "thunks");
 	recorder.cuts_blocks = meta_get(config, "icount");
 	recorder.takes_turns = meta_get(config, "turns");
 	if (recorder.takes_turns && !inside_has(INSIDE_TURNS))

@@ -22,6 +22,7 @@
 #include "registers.h"
 #include "ring.h"
 #include "stats.h"
+#include "thunks.h"
 #include "trace/meta.h"
 #include "trace/sites.h"
 #include "trace/texts.h"
@@ -45,7 +46,8 @@ struct live {
 	uint64_t block;       /* number of the block that began last, of those that tell */
 	uint64_t unwatched;   /* transfers at places that no site could be made for */
 	uint64_t unlooked;    /* instructions since the clock was looked at, while a time is waited for */
-	uint64_t pad[4];
+	uint64_t thunk;       /* what called or jumped to the thunk that runs: watch_thunk_word(); 0: none runs */
+	uint64_t pad[3];
 };
 
 static_assert(sizeof(struct live) == 64, "a cache line");
@@ -91,9 +93,10 @@ struct vcpu {
 
 struct recorder {
 	bool waits;             /* nothing is recorded, for the span that was asked for has not begun, or is over: waiting.h */
+	bool thunk_steps;       /* what thunks do is recorded step by step */
 	bool told_interrupts;   /* QEMU tells of interrupts and exceptions; else their handlers are watched */
 	struct qemu_plugin_scoreboard *score;
-	qemu_plugin_u64 insns, block, unwatched, unlooked;
+	qemu_plugin_u64 insns, block, unwatched, unlooked, thunk;
 	struct live *live;      /* the scoreboard's first element */
 	struct vcpu *vcpus[VCPUS_MAX];
 	unsigned n_vcpus;
@@ -111,6 +114,7 @@ struct recorder {
 	struct blocks blocks;
 	struct idts idts;
 	struct kernel kernel;
+	struct thunks thunks;
 	unsigned boot;          /* number of the boot that is under way */
 	bool kexec;             /* the kernel is about to start another one */
 

@@ -134,6 +134,40 @@ static const struct hook *hook_of_function(const struct work *w)
 	return kernel_hook_at(&recorder.kernel, start);
 }
 
+/* The kind of thunk whose steps are not recorded that the place is in. */
+static enum x86_thunk silent_thunk(const struct work *w, uint64_t addr)
+{
+	return w->watches == WATCH_EVENTS && addr_is_kernel(addr) ? thunks_kind(&recorder.thunks, addr) : X86_NO_THUNK;
+}
+
+/* A call or jump to a thunk that stands for what a register holds: it is told of where the thunk leaves. */
+static bool leads_through_thunk(struct work *w, enum event_kind kind, uint64_t addr, uint8_t length, uint64_t target)
+{
+	uint32_t site;
+
+	if (silent_thunk(w, target) != X86_THUNK_INDIRECT || !addr_is_kernel(addr) || silent_thunk(w, addr) == X86_THUNK_INDIRECT)
+		return false;
+	site = make_site(w, kind, addr, length, 0);
+	if (site)
+		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(w->insn, QEMU_PLUGIN_INLINE_STORE_U64, recorder.thunk,
+								    watch_thunk_word(site, kind == EVENT_CALL_INDIRECT ? addr + length : 0));
+	return true;
+}
+
+/* A return within a thunk. Before the kernel is found, any of its code may be one. */
+static bool is_thunks_return(const struct work *w, uint64_t addr)
+{
+	if (w->watches != WATCH_EVENTS || !addr_is_kernel(addr) || recorder.thunk_steps)
+		return false;
+	return !kernel_found(&recorder.kernel) || silent_thunk(w, addr) != X86_NO_THUNK;
+}
+
+/* A call within a thunk, whose return leads to what is meant. */
+static bool is_thunks_call(const struct work *w, uint64_t addr, uint64_t target)
+{
+	return silent_thunk(w, addr) == X86_THUNK_INDIRECT && thunks_at(&recorder.thunks, target) == thunks_at(&recorder.thunks, addr);
+}
+
 static bool is_thunk(uint64_t addr)
 {
 	struct kernel *k = &recorder.kernel;
@@ -158,13 +192,16 @@ static void call_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 			uint8_t length)
 {
 	uint64_t target = target_of(x, addr, length);
-	uint32_t site = make_site(w, EVENT_CALL, addr, length, target);
 	uint64_t opsize = x->opsize ? WATCH_OPSIZE : 0;
+	uint32_t site;
 
 	if (w->function == SYMTAB_NONE)
 		*map_put(&recorder.call_targets, target, 1) = 1;
 	if (addr_is_kernel(addr))
 		expect_result(w, target, addr + length);
+	if (is_thunks_call(w, addr, target) || leads_through_thunk(w, EVENT_CALL_INDIRECT, addr, length, target))
+		return;
+	site = make_site(w, EVENT_CALL, addr, length, target);
 	if (!site)
 		return;
 	if (addr_is_kernel(addr))
@@ -240,7 +277,8 @@ static void jump_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 	uint32_t site;
 
 	leads_to(target);
-	if (!leaves_function(w, addr, target))
+	if (!leaves_function(w, addr, target) || silent_thunk(w, target) == X86_THUNK_RETURN ||
+	    leads_through_thunk(w, EVENT_JUMP_INDIRECT, addr, length, target))
 		return;
 	site = make_site(w, EVENT_JUMP, addr, length, target);
 	if (!site)
@@ -371,6 +409,8 @@ static void returns(struct work *w, const struct x86_insn *x, uint64_t addr, uin
 		return;
 	if (x->kind != X86_RET)
 		on_mem(w, watch_return_far, QEMU_PLUGIN_MEM_R, userdata(data, 0));
+	else if (is_long(addr) && !x->opsize && is_thunks_return(w, addr))
+		on_mem(w, watch_thunk_return, QEMU_PLUGIN_MEM_R, userdata(site, 0));
 	else if (is_long(addr) && !x->opsize)
 		on_mem(w, watch_return_long, QEMU_PLUGIN_MEM_R, userdata(site, 0));
 	else
@@ -562,7 +602,11 @@ static void instrument_start(struct work *w, const struct hook *hook)
 		on_start(w, watch_shutdown, userdata(w->n, 0));
 	if (w->block && w->block->vector >= 0)
 		on_start(w, watch_interrupt, userdata(w->block->number, 0));
-	if (arrives) {
+	if (arrives && silent_thunk(w, w->addr) == X86_THUNK_INDIRECT) {
+		site = make_site(w, EVENT_JUMP_INDIRECT, w->addr, 0, 0);
+		if (site)
+			on_start(w, watch_thunk_arrival, userdata(site, 0));
+	} else if (arrives) {
 		site = make_site(w, EVENT_ARRIVE, w->addr, 0, 0);
 		if (site && !addr_is_kernel(w->addr))
 			on_start(w, watch_rip, NULL);
@@ -665,6 +709,8 @@ static void tell_kernel(struct buf *lines)
 	put_build_id(k, lines);
 	if (k->no_names)
 		meta_put(lines, boot_meta_key("no_names"), k->no_names);
+	if (recorder.thunks.count)
+		meta_put(lines, "absent", "thunks");
 	kernel_lacks(k, &lacks);
 	if (lacks.len) {
 		buf_put_u8(&lacks, 0);
@@ -705,6 +751,8 @@ static void look_for_kernel(uint64_t addr)
 		guest_is_narrow() ? narrow_learning_begin() : learning_begin();
 		expect_tail_jumps();
 		waiting_found(&recorder.kernel);
+		if (!recorder.thunk_steps && !guest_is_narrow())
+			thunks_find(&recorder.thunks, &recorder.kernel);
 		tell_kernel(&lines);
 		tell_symbols(&lines);
 	}

@@ -232,6 +232,7 @@ static void forget_left(struct vcpu *v)
 static void mark(struct vcpu *v, uint64_t place)
 {
 	v->waits = recorder.waits;
+	v->live->thunk = 0;
 	PUT(v, EVENT_GAP, v->live->insns, guest_time(v), place, v->waits ? MARK_ENDS : MARK_BEGINS, waiting.spans);
 }
 

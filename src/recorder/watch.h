@@ -11,6 +11,7 @@
 enum {
 	WATCH_SITE_BITS = 24,
 	WATCH_OPSIZE = 1 << 24, /* the instruction has an operand-size prefix */
+	WATCH_THUNK_CALL = 1 << 24, /* in the word of a thunk */
 	WATCH_ABOVE = 32,       /* shift of a second number */
 	WATCH_REG_BITS = 8,
 	/* jumps in 64-bit user code, above the site: offset in its page (12 bits), offset in its block (16), enum reg */
@@ -31,6 +32,7 @@ void watch_jump_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, vo
 void watch_return_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_jump_mem_long(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data); /* as above */
 void watch_jump_mem(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data); /* above: offset in its block */
+void watch_thunk_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data); /* as watch_return_long(), within what may be a thunk */
 void watch_interrupt_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_lidt(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_single(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data); /* data: block */
@@ -55,6 +57,7 @@ void watch_ran_into(unsigned cpu, void *data);        /* what watch_awaited_ahea
 
 /* execution callbacks at a block's start */
 void watch_rip(unsigned cpu, void *data);
+void watch_thunk_arrival(unsigned cpu, void *data);   /* a thunk begins that conditional jumps lead to: a site of EVENT_JUMP_INDIRECT */
 void watch_resume(unsigned cpu, void *data);          /* data: instructions of the block */
 void watch_start(unsigned cpu, void *data);           /* where a startup interrupt may lead to */
 void watch_often(unsigned cpu, void *data);           /* each so many instructions: waiting.h */
@@ -92,5 +95,26 @@ void watch_int80(struct vcpu *v, uint64_t target, uint64_t from);
 
 /* The last words of a recording: every vCPU's clocks. Not in a vCPU's thread. */
 void watch_finish(void);
+
+/*
+ * What code that calls a thunk, or jumps to it, stores in `thunk` of struct live: its site (EVENT_CALL_INDIRECT or EVENT_JUMP_INDIRECT), and
+ * the return address of a call, 0: it is a jump.
+ */
+uint64_t watch_thunk_word(uint32_t site, uint64_t from);
+
+/* If the jump to that is a thunk's that stands for what called or jumped to it, put that. */
+bool watch_thunk_leaves(struct vcpu *v, uint64_t target);
+
+/* May a return or jump be a thunk's that stands for something else? Else it is what it is. */
+static inline bool watch_may_leave_thunk(const struct vcpu *v)
+{
+	return v->live->thunk || recorder.thunks.n_cut;
+}
+
+/* Something cut in at `from`, with that stack pointer, while a thunk ran. In the vCPU's thread. */
+void watch_thunk_cut(struct vcpu *v, uint64_t from, uint64_t sp);
+
+/* Computed jumps within a function (switch tables) are its own business: is that one? */
+bool watch_stays_within(const struct site *site, uint64_t target);
 
 #endif

@@ -122,6 +122,7 @@ void watch_single(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void
 
 struct frame {
 	uint64_t slot, from, cs, error;
+	uint64_t sp; /* where it was left, of 64-bit code; else 0 */
 	bool enabled; /* interrupts were, where it was left */
 };
 
@@ -137,18 +138,19 @@ static bool read_frame(struct vcpu *v, unsigned vector, enum idt_kind kind, stru
 	unsigned word = kind == IDT_64 ? 8 : kind == IDT_32 ? 4 : 2;
 	bool error = kind != IDT_REAL && pushes_error(vector);
 	enum { FLAGS_IF = 1 << 9 };
-	uint8_t bytes[4 * 8];
-	uint64_t at[4] = { 0 }, sp = guest_linear(registers_read(&v->regs, GUEST_RSP));
+	uint8_t bytes[5 * 8];
+	unsigned words = kind == IDT_64 ? 4 : 3;
+	uint64_t at[5] = { 0 }, sp = guest_linear(registers_read(&v->regs, GUEST_RSP));
 
 	if (kind == IDT_REAL)
 		sp = registers_read(&v->regs, GUEST_SS) * 16 + (sp & 0xffff);
-	if (!guest_read(&v->regs, sp, bytes, (3u + error) * word))
+	if (!guest_read(&v->regs, sp, bytes, (words + error) * word))
 		return false;
-	for (unsigned i = 0; i < 3u + error; i++)
+	for (unsigned i = 0; i < words + error; i++)
 		memcpy(&at[i], bytes + i * word, word);
 	*ret = (struct frame){
 		.slot = guest_address(sp), .error = error ? at[0] : 0, .from = guest_address(at[error]), .cs = at[error + 1] & 0xffff,
-		.enabled = at[error + 2] & FLAGS_IF,
+		.sp = kind == IDT_64 ? at[error + 3] : 0, .enabled = at[error + 2] & FLAGS_IF,
 	};
 	if (kind == IDT_REAL)
 		ret->from += ret->cs * 16;
@@ -188,9 +190,13 @@ static void handler_entered(struct vcpu *v, uint64_t handler, unsigned vector, e
 {
 	enum { SYSCALL_VECTOR = 0x80 };
 	struct frame f = { 0 };
+	bool known;
 
 	watch_resumes(v, uncounted);
-	if (read_frame(v, vector, kind, &f) && is_fault(vector, kind, &f) && !taken)
+	known = read_frame(v, vector, kind, &f);
+	if (v->live->thunk)
+		watch_thunk_cut(v, f.from, f.sp);
+	if (known && is_fault(vector, kind, &f) && !taken)
 		take_back(v, f.from);
 	if (vector == SYSCALL_VECTOR && (kind == IDT_64 || guest_is_narrow()) && (f.cs & 3) == 3) {
 		watch_int80(v, handler, f.from);

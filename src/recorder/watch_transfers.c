@@ -101,6 +101,11 @@ void watch_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void
 	unsigned shift = qemu_plugin_mem_size_shift(info);
 	uint64_t base = is_16bit(shift, data) ? v->base16 : 0;
 
+	/* the kernel's, if QEMU has what it translated as the kernel set out at a low address */
+	if (shift == 3 && watch_may_leave_thunk(v)) {
+		watch_thunk_return(cpu, info, vaddr, (void *)(uintptr_t)site_of(data));
+		return;
+	}
 	put_2(v, site_of(data), guest_address(vaddr), guest_address(base + value_sized(v, info, shift)));
 }
 
@@ -178,8 +183,7 @@ void watch_jump_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, vo
 	}
 }
 
-/* Computed jumps within a function (switch tables) are its own business. */
-static bool within_function(const struct site *site, uint64_t target)
+bool watch_stays_within(const struct site *site, uint64_t target)
 {
 	long function;
 
@@ -206,7 +210,7 @@ static void jump_indirect(struct vcpu *v, uint32_t number, uint64_t offset, uint
 	if (site->addr < 0x100000 && target < 0x10000)
 		target += v->base16;
 	if (addr_is_kernel(site->addr)) {
-		if (!within_function(site, target))
+		if (!watch_stays_within(site, target))
 			PUT(v, number, v->live->insns, target);
 	} else {
 		PUT(v, number, v->live->insns, jump_address(v, site, offset), target);
@@ -224,9 +228,10 @@ void watch_jump_mem(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, vo
 void watch_jump_reg(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
+	uint64_t target = registers_read(&v->regs, (enum reg)(above(data) & ((1 << WATCH_REG_BITS) - 1)));
 
-	jump_indirect(v, site_of(data), above(data) >> WATCH_REG_BITS,
-		      registers_read(&v->regs, (enum reg)(above(data) & ((1 << WATCH_REG_BITS) - 1))));
+	if (!watch_may_leave_thunk(v) || !watch_thunk_leaves(v, target))
+		jump_indirect(v, site_of(data), above(data) >> WATCH_REG_BITS, target);
 }
 
 /* The same in 64-bit user code: what is needed of the site is in the userdata. */
