@@ -139,6 +139,7 @@ def reading(title):
     memory_of(title, "top")
     asked_for_a_thread(title)
     memory_of(title, "export", "--to", "csv", "--pid", "1")
+    memory_of(title, "export", "--to", "kfi")
     for command in (["check"], ["info"], ["syscalls", "-n", "1"]):
         s = timed([UPTO, command[0]] + command[1:] + [TRACE])[0]
         print(f"{title}: upto {command[0]:12} {s:7.2f} s", flush=True)

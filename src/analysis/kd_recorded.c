@@ -12,13 +12,14 @@
 #include "held_calls.h"
 #include "kfi/log_meta.h"
 #include "replay/story.h"
+#include "row_ends.h"
 #include "trace/thinned.h"
 
 /* A call in progress, by the story's number. */
 struct recorded_call {
 	uint32_t number;      /* of its function's name + 1; 0: it is none of the kernel's */
 	uint32_t parent;      /* the innermost call that it lies in and that is one; STORY_NO_CALL */
-	uint64_t row;         /* its row, if rows are made */
+	uint64_t row;         /* its number, if calls are listed, or their ends */
 	uint64_t sub_ns;      /* from their entries to their exits */
 	bool interrupt;
 	bool within;          /* control came to another place of the function that it lies in: no call of its own */
@@ -34,7 +35,11 @@ struct recorded_run {
 	struct kfi_log *log;
 	struct error *err;
 	struct held_calls held;
-	bool rows, full;
+	enum { RUN_SUMS, RUN_CALLS, RUN_ENDS, RUN_TELL } what; /* what is made of the calls: sums; a list; when they end; what the listener hears */
+	bool full;
+	struct row_ends ends;
+	const struct recorded_listener *listener;
+	bool refused;         /* the listener wants no more */
 	uint32_t *numbers;    /* of names, by function, + 1 */
 	uint32_t *same;       /* how many functions of the same name come before it, by function */
 	struct recorded_call *calls;
@@ -123,6 +128,19 @@ static void set_caller(struct recorded_run *st, const struct story_moment *m, st
 	buf_free(&text);
 }
 
+static void set_end(struct kfi_call *row, int64_t duration_ns)
+{
+	row->no_exit = duration_ns == ROW_ENDS_NONE;
+	row->duration_ns = row->no_exit ? 0 : duration_ns;
+}
+
+static void tell(struct recorded_run *st, const struct story_moment *m, struct kfi_call *row)
+{
+	set_end(row, row_ends_next(&st->ends));
+	if (st->refused || st->listener->call(st->listener->data, st->log, row, st->err) < 0)
+		st->refused = m->stacks->stop = true;
+}
+
 static void add_row(struct recorded_run *st, const struct story_moment *m, struct recorded_call *c)
 {
 	const struct recorded_call *parent = c->parent ? &st->calls[c->parent] : NULL;
@@ -133,6 +151,10 @@ static void add_row(struct recorded_run *st, const struct story_moment *m, struc
 
 	set_caller(st, m, &row);
 	row.from = parent ? parent->number - 1 : row.caller;
+	if (st->what == RUN_TELL) {
+		tell(st, m, &row);
+		return;
+	}
 	if (st->log->n == KFI_ROWS_MAX) {
 		st->full = m->stacks->stop = true;
 		return;
@@ -161,8 +183,12 @@ static void enter(struct recorded_run *st, const struct story_moment *m)
 		.interrupt = m->frame->kind == FRAME_INTERRUPT || (caller && caller->interrupt),
 		.within = caller && !m->frame->at_start && m->frame[-1].function == m->frame->function,
 	};
-	if (c->number && st->rows)
+	if (c->number && st->what == RUN_ENDS) {
+		c->row = st->ends.count;
+		row_ends_add(&st->ends);
+	} else if (c->number && st->what != RUN_SUMS) {
 		add_row(st, m, c);
+	}
 }
 
 static struct kd_sum *sum_of(struct recorded_run *st, uint32_t number)
@@ -211,11 +237,11 @@ static void leave(struct recorded_run *st, const struct story_moment *m)
 		parent->sub_ns += duration_ns;
 	if (!c->number)
 		return;
-	if (st->rows) {
-		struct kfi_call *row = &st->log->calls[c->row];
-
-		row->duration_ns = ended ? (int64_t)duration_ns : 0;
-		row->no_exit = !ended;
+	if (st->what != RUN_SUMS) {
+		if (st->what == RUN_CALLS)
+			set_end(&st->log->calls[c->row], ended ? (int64_t)duration_ns : ROW_ENDS_NONE);
+		else if (st->what == RUN_ENDS)
+			row_ends_set(&st->ends, c->row, ended ? (int64_t)duration_ns : ROW_ENDS_NONE);
 		return;
 	}
 	add_sum(st, c, duration_ns, ended);
@@ -308,47 +334,97 @@ static void set_header(const struct reader *r, struct kfi_log *log)
 		h->counters[KFI_ALL_FILTERED] = (struct kfi_number){ true, all + h->counters[KFI_ALL_FILTERED].value };
 }
 
-static int run(const struct session *session, bool rows, struct kfi_log *log, struct kd_sums *sums, struct error *err)
+static void begin(struct recorded_run *st, const struct session *session, struct kfi_log *log, struct error *err)
+{
+	*st = (struct recorded_run){ .names = session->names, .log = log, .err = err, .same = count_same(session->names),
+				     .numbers = xcalloc(names_count(session->names), sizeof *st->numbers) };
+	*log = (struct kfi_log){ 0 };
+	set_header(session->reader, log);
+}
+
+static void end(struct recorded_run *st)
+{
+	free(st->numbers);
+	free(st->calls);
+	free(st->sums);
+	free(st->pair_list);
+	free(st->same);
+	map_free(&st->pairs);
+}
+
+/* Go through all calls. */
+static int go_through(struct recorded_run *st, const struct session *session)
 {
 	static const struct story_listener listener = { .hear = hear, .kinds = 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END };
 	static const struct story_part whole = { .to_ns = UINT64_MAX };
-	struct recorded_run st = { .names = session->names, .log = log, .err = err, .rows = rows, .same = count_same(session->names),
-				   .numbers = xcalloc(names_count(session->names), sizeof *st.numbers) };
-	void *states[] = { &st };
-	int result;
+	void *states[] = { st };
+	int result = held_calls_read(session->reader, &st->held, st->err);
 
-	*log = (struct kfi_log){ 0 };
-	set_header(session->reader, log);
-	result = held_calls_read(session->reader, &st.held, err);
 	if (result == 0)
-		result = story_tell(session, &whole, NULL, &listener, states, 1, err);
-	if (result >= 0 && st.full)
-		result = error_set(err, "%s: more than %d calls of the kernel: choose some, by --start and --stop or --min-duration", session->reader->path,
-				   KFI_ROWS_MAX);
-	if (result >= 0 && sums)
-		result = add_local(&st, session, err);
-	if (result >= 0 && sums)
-		collect(&st, sums);
-	free(st.numbers);
-	free(st.calls);
-	free(st.sums);
-	free(st.pair_list);
-	free(st.same);
-	map_free(&st.pairs);
-	held_calls_deinit(&st.held);
-	return result < 0 ? -1 : 0;
+		result = story_tell(session, &whole, NULL, &listener, states, 1, st->err);
+	held_calls_deinit(&st->held);
+	if (result >= 0 && st->full)
+		return error_set(st->err, "%s: more than %d calls of the kernel: choose some, by --start and --stop or --min-duration", session->reader->path,
+				 KFI_ROWS_MAX);
+	return result < 0 || st->refused ? -1 : 0;
 }
 
 int kd_recorded_calls(const struct session *session, struct kfi_log *ret, struct error *err)
 {
-	return run(session, true, ret, NULL, err);
+	struct recorded_run st;
+	int result;
+
+	begin(&st, session, ret, err);
+	st.what = RUN_CALLS;
+	result = go_through(&st, session);
+	end(&st);
+	return result;
+}
+
+/* How many calls there are, and when each ends; then each is told. */
+static int tell_all(struct recorded_run *st, const struct session *session)
+{
+	st->what = RUN_ENDS;
+	if (go_through(st, session) < 0 || row_ends_rewind(&st->ends, st->err) < 0)
+		return -1;
+	st->log->n = st->ends.count;
+	if (st->listener->begin(st->listener->data, st->log, st->err) < 0)
+		return -1;
+	st->what = RUN_TELL;
+	if (go_through(st, session) < 0)
+		return -1;
+	return row_ends_rewind(&st->ends, st->err);
+}
+
+int kd_recorded_tell(const struct session *session, const struct recorded_listener *listener, struct error *err)
+{
+	struct kfi_log log;
+	struct recorded_run st;
+	int result;
+
+	begin(&st, session, &log, err);
+	st.listener = listener;
+	row_ends_init(&st.ends);
+	result = tell_all(&st, session);
+	row_ends_deinit(&st.ends);
+	end(&st);
+	kfi_log_deinit(&log);
+	return result;
 }
 
 int kd_recorded_sums(const struct session *session, bool as_kd, struct kfi_log *ret_log, struct kd_sums *ret, struct error *err)
 {
-	int result = run(session, false, ret_log, ret, err);
+	struct recorded_run st;
+	int result;
 
-	for (size_t i = 0; as_kd && i < ret->count; i++)
+	begin(&st, session, ret_log, err);
+	result = go_through(&st, session);
+	if (result == 0)
+		result = add_local(&st, session, err);
+	if (result == 0)
+		collect(&st, ret);
+	end(&st);
+	for (size_t i = 0; result == 0 && as_kd && i < ret->count; i++)
 		ret->list[i].local_ns = (int64_t)(ret->list[i].total_ns - ret->list[i].sub_ns);
 	return result;
 }

@@ -16,6 +16,17 @@
  */
 int kd_recorded_calls(const struct session *session, struct kfi_log *ret, struct error *err);
 
+struct recorded_listener {
+	/* Before the first call. Of *log the header is set, and how many calls will come. Returns 0, or -1 with *err set: then nothing more comes. */
+	int (*begin)(void *data, const struct kfi_log *log, struct error *err);
+	/* The next call, by entry. *log has the names of it. Returns as begin(). */
+	int (*call)(void *data, const struct kfi_log *log, const struct kfi_call *call, struct error *err);
+	void *data;
+};
+
+/* The same, one after the other: however many there are, they are not kept. Goes through the trace twice: first for when each call ends. */
+int kd_recorded_tell(const struct session *session, const struct recorded_listener *listener, struct error *err);
+
 /*
  * Their sums. Local time is what ran in the function, as top has it: also in calls that did not end, and with the sums of what was left out
  * of the trace, so that it is the same with and without a filter. As kd has it, it is what sub-time leaves, with that of other threads.
