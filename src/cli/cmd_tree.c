@@ -56,10 +56,10 @@ static int analyse(const struct args *args, struct trace_arg *t, struct inlines 
 	return r;
 }
 
-/* What is asked for by name is shown however small it is. */
+/* Functions that are asked for by name are shown however small they are. Of threads, percentages are of what these ran. */
 static bool is_named(const struct args *args)
 {
-	static const char *const names[] = { "functions", "below", "module", "pid", "comm" };
+	static const char *const names[] = { "functions", "below", "module" };
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (arg(args, names[i]))
@@ -103,7 +103,7 @@ static const struct option options[] = {
 	FUNCTION_OPTION("only what is below these functions, or above with --callers"),
 	{ 0, "callers", NULL, "who led to the function, instead of what it led to" },
 	{ 0, "depth", "N", "only N levels; 0: all (default)" },
-	{ 0, "min", "P", "only paths with at least P percent of all, or of functions that are named (default: 0.5; JSON, --pid …: 0)" },
+	{ 0, "min", "P", "only paths with at least P percent of all, or of functions that are named (default: 0.5; JSON, --functions …: 0)" },
 	CLOCK_OPTION,
 	THUNKS_OPTION,
 	DEBUG_OPTION,
