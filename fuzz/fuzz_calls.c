@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "analysis/calls.h"
-#include "analysis/flow.h"
+#include "analysis/calls/calls.h"
+#include "analysis/calls/flow.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "trace/append.h"

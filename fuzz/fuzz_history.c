@@ -4,8 +4,8 @@
 
 #include <unistd.h>
 
-#include "analysis/history_file.h"
-#include "analysis/why.h"
+#include "analysis/history/history_file.h"
+#include "analysis/history/why.h"
 #include "trace/task_records.h"
 #include "trace/writer.h"
 

@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#include "analysis/check.h"
+#include "analysis/check/check.h"
 #include "import/block_lines.h"
 #include "import/import.h"
 #include "trace/writer.h"

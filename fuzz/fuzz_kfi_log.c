@@ -5,8 +5,8 @@
  */
 #include "fuzz.h"
 
-#include "analysis/kd_sums.h"
-#include "analysis/kd_trace.h"
+#include "analysis/kd/kd_sums.h"
+#include "analysis/kd/kd_trace.h"
 
 struct told {
 	const struct kfi_log *log;

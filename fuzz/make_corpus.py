@@ -836,7 +836,7 @@ def make_index():
 
 
 def make_history():
-    """As analysis/history_file.c has it: functions of stacks, spans, absences, slices; starts are differences, numbers one more."""
+    """As analysis/history/history_file.c has it: functions of stacks, spans, absences, slices; starts are differences, numbers one more."""
     none, functions = varint(0), (1, 2, 3)
     stack = varint(0) + varint(2)
 

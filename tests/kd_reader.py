@@ -2,7 +2,7 @@
 """A second reader of KFI's and KFT's logs, and what kd prints of them. Written from the description of the formats, for small
 logs: it looks through all rows again and again where upto keeps tables.
 
-What that description leaves open is decided here, and in src/analysis/kd_nest.h, likewise:
+What that description leaves open is decided here, and in src/analysis/kd/kd_nest.h, likewise:
 * A delta of -1, -2 or "no exit": the duration is not known. Such a call counts, but has no time, in no sum. 0 is a duration.
 * The average is that of the calls that have a duration (of all calls as kd has it), cut to whole microseconds.
 * Orders that are equal by -s are told by name.

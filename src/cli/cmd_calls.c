@@ -3,15 +3,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/calls.h"
-#include "analysis/flow.h"
+#include "analysis/calls/calls.h"
+#include "analysis/calls/flow.h"
 #include "base/alloc.h"
 #include "commands.h"
 #include "debug_arg.h"
 #include "empty.h"
 #include "json.h"
-#include "quantity.h"
 #include "left_out_note.h"
+#include "quantity.h"
 #include "select_arg.h"
 #include "terminal.h"
 #include "trace/facts.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/check.h"
+#include "analysis/check/check.h"
 #include "commands.h"
 #include "json.h"
 #include "replay/unknown.h"

@@ -11,8 +11,8 @@
 #include "import/import.h"
 #include "output_file.h"
 #include "quantity.h"
-#include "trace_arg.h"
 #include "trace/writer.h"
+#include "trace_arg.h"
 
 enum { QUICK_LEVEL = 1 };
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/digest.h"
-#include "analysis/summary.h"
-#include "analysis/thin.h"
+#include "analysis/check/digest.h"
+#include "analysis/check/summary.h"
+#include "analysis/thin/thin.h"
 #include "commands.h"
 #include "ending_note.h"
 #include "guest/layout.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/history_file.h"
-#include "analysis/latency.h"
+#include "analysis/history/history_file.h"
+#include "analysis/latency/latency.h"
 #include "commands.h"
 #include "left_out_note.h"
 #include "name_list.h"

@@ -10,8 +10,8 @@
 #include "guest/kernel_sources.h"
 #include "json.h"
 #include "output_file.h"
-#include "trace_arg.h"
 #include "trace/format.h"
+#include "trace_arg.h"
 
 /* The last boot's, of which there is one. */
 static int from_trace(const char *path, struct layout *ret, struct error *err)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/deepest.h"
+#include "analysis/calls/deepest.h"
 #include "arch/arch.h"
 #include "base/alloc.h"
 #include "commands.h"

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/history_choose.h"
-#include "analysis/history_file.h"
-#include "analysis/why.h"
+#include "analysis/history/history_choose.h"
+#include "analysis/history/history_file.h"
+#include "analysis/history/why.h"
 #include "base/alloc.h"
 #include "commands.h"
 #include "ending_note.h"

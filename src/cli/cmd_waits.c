@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/history_choose.h"
-#include "analysis/history_file.h"
+#include "analysis/history/history_choose.h"
+#include "analysis/history/history_file.h"
 #include "base/alloc.h"
 #include "commands.h"
 #include "left_out_note.h"

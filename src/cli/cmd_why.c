@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/entry.h"
-#include "analysis/history_file.h"
+#include "analysis/calls/entry.h"
+#include "analysis/history/history_file.h"
 #include "commands.h"
-#include "left_out_note.h"
 #include "json.h"
+#include "left_out_note.h"
 #include "quantity.h"
 #include "see.h"
 #include "select_arg.h"

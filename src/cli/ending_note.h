@@ -3,7 +3,7 @@
 #ifndef UPTO_CLI_ENDING_NOTE_H
 #define UPTO_CLI_ENDING_NOTE_H
 
-#include "analysis/ending.h"
+#include "analysis/ending/ending.h"
 #include "trace_arg.h"
 
 /*

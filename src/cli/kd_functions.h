@@ -3,7 +3,7 @@
 #ifndef UPTO_CLI_KD_FUNCTIONS_H
 #define UPTO_CLI_KD_FUNCTIONS_H
 
-#include "analysis/kd_sums.h"
+#include "analysis/kd/kd_sums.h"
 #include "kd_text.h"
 
 extern const struct kd_column kd_function_columns[];

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/kd_recorded.h"
+#include "analysis/kd/kd_recorded.h"
 #include "base/buf.h"
 #include "select_arg.h"
 #include "terminal.h"

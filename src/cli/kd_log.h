@@ -3,7 +3,7 @@
 #ifndef UPTO_CLI_KD_LOG_H
 #define UPTO_CLI_KD_LOG_H
 
-#include "analysis/kd_sums.h"
+#include "analysis/kd/kd_sums.h"
 #include "command.h"
 
 /* Read a whole log. The caller deinitialises *ret also after an error. */

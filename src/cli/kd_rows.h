@@ -3,7 +3,7 @@
 #ifndef UPTO_CLI_KD_ROWS_H
 #define UPTO_CLI_KD_ROWS_H
 
-#include "analysis/kd_trace.h"
+#include "analysis/kd/kd_trace.h"
 #include "kd_text.h"
 
 extern const struct kd_column kd_row_columns[];

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "analysis/thin.h"
+#include "analysis/thin/thin.h"
 #include "quantity.h"
 #include "terminal.h"
 #include "trace/thinned.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/ending.h"
+#include "analysis/ending/ending.h"
 #include "base/alloc.h"
 #include "base/decimal.h"
 #include "select_arg.h"

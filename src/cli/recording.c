@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analysis/summary.h"
+#include "analysis/check/summary.h"
 #include "arch/arch.h"
 #include "base/alloc.h"
 #include "base/file.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The options that choose spans and calls (analysis/thin.h), the same for all commands that read, for `upto thin` and for recording. */
+/* The options that choose spans and calls (analysis/thin/thin.h), the same for all commands that read, for `upto thin` and for recording. */
 #ifndef UPTO_CLI_SELECT_ARG_H
 #define UPTO_CLI_SELECT_ARG_H
 
-#include "analysis/thin.h"
-#include "analysis/intervals.h"
+#include "analysis/calls/intervals.h"
+#include "analysis/thin/thin.h"
 #include "command.h"
 
 #define SELECT_SPANS                                                                    \
@@ -44,7 +44,7 @@
 	{ 0, "user", NULL, "only calls of functions of programs and libraries", .selects = true }, \
 	{ 0, "module", "NAMES", "only calls of functions of these modules, programs or libraries: ext4, libc.*", ',', .selects = true }
 
-/* For commands whose answers cannot be told from a few calls: of the answer, these rows (analysis/history_choose.h). */
+/* For commands whose answers cannot be told from a few calls: of the answer, these rows (analysis/history/history_choose.h). */
 #define SELECT_ROWS_DURATION(what)                                                      \
 	{ 0, "min-duration", "TIME", "only " what " that took at least so long", .rows = true }, \
 	{ 0, "max-duration", "TIME", "only " what " that took at most so long", .rows = true }

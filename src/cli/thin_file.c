@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/functions.h"
-#include "analysis/held_calls.h"
-#include "analysis/left_functions.h"
+#include "analysis/calls/held_calls.h"
+#include "analysis/sums/functions.h"
+#include "analysis/sums/left_functions.h"
 #include "output_file.h"
 #include "quantity.h"
 #include "terminal.h"

@@ -3,7 +3,7 @@
 #ifndef UPTO_CLI_TOP_BY_H
 #define UPTO_CLI_TOP_BY_H
 
-#include "analysis/sums.h"
+#include "analysis/sums/sums.h"
 #include "trace_arg.h"
 
 /* Of what the sums are where calls were left out, for view.left_out. */

@@ -37,7 +37,7 @@ int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error 
 /* What a trace is opened for. */
 enum chosen_for {
 	CHOSEN_FOR_EVENTS,
-	CHOSEN_FOR_CALLS,  /* to list calls: the trace tells which are there only for others' sake (analysis/held_calls.h) */
+	CHOSEN_FOR_CALLS,  /* to list calls: the trace tells which are there only for others' sake (analysis/calls/held_calls.h) */
 	CHOSEN_FOR_SUMS,   /* the same, and it has the sums of the calls that were not chosen */
 };
 
@@ -84,7 +84,7 @@ void trace_arg_open_index(struct trace_arg *t);
 /* Is the trace long, and complete? */
 bool is_worth_index(const struct trace_arg *t);
 
-/* Say that the trace has no wake-ups (analysis/history.h). Returns -1. */
+/* Say that the trace has no wake-ups (analysis/history/history.h). Returns -1. */
 int trace_no_wakes(const struct trace_arg *t, struct error *err);
 
 /* For the descriptions of commands that use the index. */

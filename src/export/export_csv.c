@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/held_calls.h"
+#include "analysis/calls/held_calls.h"
 #include "base/alloc.h"
 #include "export.h"
 #include "replay/story.h"

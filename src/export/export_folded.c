@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/calltree.h"
+#include "analysis/calls/calltree.h"
 #include "base/alloc.h"
 #include "export.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A log of KFI: its calls by entry, with what each took. */
-#include "analysis/kd_recorded.h"
+#include "analysis/kd/kd_recorded.h"
 #include "export.h"
 #include "kfi/log_text.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/kd_nest.h"
+#include "analysis/kd/kd_nest.h"
 #include "base/alloc.h"
 #include "kfi/log_meta.h"
 #include "kfi/log_text.h"

@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-#include "guest/symbol_list.h"
 #include "base/error.h"
+#include "guest/symbol_list.h"
 
 struct symbol_map {
 	struct symbol_list list;

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "boot.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "boot.h"
 #include "flight.h"
 #include "hold.h"
 #include "limits.h"

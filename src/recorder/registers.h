@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "qemu_interface.h"
 #include "qemu_inside.h"
+#include "qemu_interface.h"
 
 enum reg {
 	GUEST_RAX, GUEST_RCX, GUEST_RDX, GUEST_RBX, GUEST_RSP, GUEST_RBP, GUEST_RSI, GUEST_RDI, /* as instructions number them */

@@ -4,7 +4,7 @@
  * need to be right in a span. When a span begins, QEMU is asked to forget all translated code, and shows it anew.
  *
  * A recorded span may begin too early and end too late, but for the moment that QEMU takes to stop the other vCPUs: `upto record` cuts the
- * trace where the conditions held, once the guest has ended (analysis/thin.h). It begins
+ * trace where the conditions held, once the guest has ended (analysis/thin/thin.h). It begins
  *
  *   for entry:FUNCTION of the kernel  there
  *   exec:NAME, log:TEXT               there

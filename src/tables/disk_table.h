@@ -3,7 +3,7 @@
 #ifndef UPTO_TABLES_DISK_TABLE_H
 #define UPTO_TABLES_DISK_TABLE_H
 
-#include "analysis/disk_requests.h"
+#include "analysis/processes/disk_requests.h"
 #include "replay/threads.h"
 #include "table.h"
 

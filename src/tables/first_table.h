@@ -3,7 +3,7 @@
 #ifndef UPTO_TABLES_FIRST_TABLE_H
 #define UPTO_TABLES_FIRST_TABLE_H
 
-#include "analysis/functions.h"
+#include "analysis/sums/functions.h"
 #include "replay/session.h"
 #include "table.h"
 

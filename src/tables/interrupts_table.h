@@ -3,7 +3,7 @@
 #ifndef UPTO_TABLES_INTERRUPTS_TABLE_H
 #define UPTO_TABLES_INTERRUPTS_TABLE_H
 
-#include "analysis/interrupts.h"
+#include "analysis/sums/interrupts.h"
 #include "table.h"
 
 extern const struct column interrupts_columns[];

@@ -2,7 +2,7 @@
 #ifndef UPTO_TABLES_LATENCY_TABLE_H
 #define UPTO_TABLES_LATENCY_TABLE_H
 
-#include "analysis/latency.h"
+#include "analysis/latency/latency.h"
 #include "table.h"
 
 extern const struct column latency_columns[];

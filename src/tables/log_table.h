@@ -3,7 +3,7 @@
 #ifndef UPTO_TABLES_LOG_TABLE_H
 #define UPTO_TABLES_LOG_TABLE_H
 
-#include "analysis/kernel_log.h"
+#include "analysis/ending/kernel_log.h"
 #include "replay/threads.h"
 #include "table.h"
 

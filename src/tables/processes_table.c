@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "analysis/process_tree.h"
+#include "analysis/processes/process_tree.h"
 #include "base/alloc.h"
 
 enum { PID, TGID, PPID, COMM, START, END, SELF_INSNS, SELF_NS, SELF_PCT, EXE };

@@ -3,7 +3,7 @@
 #ifndef UPTO_TABLES_PROCESSES_TABLE_H
 #define UPTO_TABLES_PROCESSES_TABLE_H
 
-#include "analysis/processes.h"
+#include "analysis/processes/processes.h"
 #include "table.h"
 
 extern const struct column processes_columns[];

@@ -3,7 +3,7 @@
 #ifndef UPTO_TABLES_STACK_WATCH_TABLE_H
 #define UPTO_TABLES_STACK_WATCH_TABLE_H
 
-#include "analysis/deepest.h"
+#include "analysis/calls/deepest.h"
 #include "table.h"
 
 extern const struct column stack_watch_columns[];

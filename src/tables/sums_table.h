@@ -3,7 +3,7 @@
 #ifndef UPTO_TABLES_SUMS_TABLE_H
 #define UPTO_TABLES_SUMS_TABLE_H
 
-#include "analysis/sums.h"
+#include "analysis/sums/sums.h"
 #include "table.h"
 
 extern const struct column sums_columns[];

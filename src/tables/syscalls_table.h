@@ -3,7 +3,7 @@
 #ifndef UPTO_TABLES_SYSCALLS_TABLE_H
 #define UPTO_TABLES_SYSCALLS_TABLE_H
 
-#include "analysis/fd_paths.h"
+#include "analysis/processes/fd_paths.h"
 #include "table.h"
 #include "trace/facts.h"
 

@@ -3,8 +3,8 @@
 #ifndef UPTO_TABLES_TIMELINE_TABLE_H
 #define UPTO_TABLES_TIMELINE_TABLE_H
 
-#include "analysis/history.h"
-#include "analysis/intervals.h"
+#include "analysis/calls/intervals.h"
+#include "analysis/history/history.h"
 #include "replay/walk.h"
 #include "table.h"
 

@@ -3,7 +3,7 @@
 #ifndef UPTO_TABLES_TOP_TABLE_H
 #define UPTO_TABLES_TOP_TABLE_H
 
-#include "analysis/totals.h"
+#include "analysis/sums/totals.h"
 #include "table.h"
 
 extern const struct column top_columns[];

@@ -3,7 +3,7 @@
 #ifndef UPTO_TABLES_TREE_TABLE_H
 #define UPTO_TABLES_TREE_TABLE_H
 
-#include "analysis/calltree.h"
+#include "analysis/calls/calltree.h"
 #include "table.h"
 
 extern const struct column tree_columns[];

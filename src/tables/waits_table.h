@@ -3,7 +3,7 @@
 #ifndef UPTO_TABLES_WAITS_TABLE_H
 #define UPTO_TABLES_WAITS_TABLE_H
 
-#include "analysis/history.h"
+#include "analysis/history/history.h"
 #include "replay/session.h"
 #include "table.h"
 

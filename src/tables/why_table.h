@@ -3,7 +3,7 @@
 #ifndef UPTO_TABLES_WHY_TABLE_H
 #define UPTO_TABLES_WHY_TABLE_H
 
-#include "analysis/why.h"
+#include "analysis/history/why.h"
 #include "replay/session.h"
 #include "table.h"
 

@@ -29,7 +29,7 @@ enum chunk_type {
 	CHUNK_TEXTS = 9,   /* strings that system calls' arguments point to */
 	CHUNK_FACTS = 10,  /* what the kernel was about to do: facts.h */
 	CHUNK_SUMS = 11,   /* sums of calls that were left out: left_sums.h */
-	CHUNK_HELD = 12,   /* calls that are here only for others' sake: analysis/held_calls.h */
+	CHUNK_HELD = 12,   /* calls that are here only for others' sake: analysis/calls/held_calls.h */
 	CHUNK_STACKS = 13, /* what threads were in the middle of where a gap ends: stack_records.h */
 	CHUNK_TYPES,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Ends of three million calls, nested as a program's are, each told when it comes: some at once, some a million calls later, some never. */
-#include "analysis/row_ends.h"
+#include "analysis/kd/row_ends.h"
 
 #include <stdio.h>
 #include <stdlib.h>

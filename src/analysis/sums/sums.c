@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
+#include "analysis/processes/processes.h"
 #include "base/alloc.h"
 #include "base/map.h"
-#include "processes.h"
 
 /* The sum with that key. Makes one if there is none. */
 static struct sum *sum_of(struct sums *s, struct map *index, uint64_t key, const char *name)

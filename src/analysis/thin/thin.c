@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "analysis/calls/intervals.h"
 #include "base/alloc.h"
-#include "intervals.h"
 
 const char *thin_reason_name(enum thin_reason reason)
 {

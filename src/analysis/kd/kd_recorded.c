@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/calls/held_calls.h"
+#include "analysis/sums/functions.h"
 #include "base/alloc.h"
 #include "base/map.h"
-#include "functions.h"
-#include "held_calls.h"
 #include "kfi/log_meta.h"
 #include "replay/story.h"
 #include "row_ends.h"

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/calls/held_calls.h"
+#include "analysis/sums/functions.h"
 #include "base/alloc.h"
+#include "check_stacks.h"
 #include "trace/facts.h"
 #include "trace/left_sums.h"
 #include "trace/texts.h"
-#include "check_stacks.h"
-#include "functions.h"
-#include "held_calls.h"
 
 enum {
 	/*

@@ -6,8 +6,8 @@
 #ifndef UPTO_ANALYSIS_HISTORY_CHOOSE_H
 #define UPTO_ANALYSIS_HISTORY_CHOOSE_H
 
+#include "analysis/thin/thin.h"
 #include "history.h"
-#include "thin.h"
 
 /*
  * Does the filter choose that absence? By how long it was; `functions` and `below`: one of these is on its stack; `not`: none of these is;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/calls/held_calls.h"
+#include "analysis/sums/left_functions.h"
 #include "base/alloc.h"
-#include "held_calls.h"
-#include "left_functions.h"
 #include "trace/facts.h"
 #include "trace/sites.h"
 #include "trace/texts.h"

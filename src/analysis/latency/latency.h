@@ -9,8 +9,8 @@
 #ifndef UPTO_ANALYSIS_LATENCY_H
 #define UPTO_ANALYSIS_LATENCY_H
 
-#include "history.h"
-#include "intervals.h"
+#include "analysis/calls/intervals.h"
+#include "analysis/history/history.h"
 
 enum latency_kind {
 	LATENCY_INTERRUPTS_OFF, /* by a lock that turns them off, or in an interrupt's handler */

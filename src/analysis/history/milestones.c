@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernel_log.h"
+#include "analysis/ending/kernel_log.h"
 #include "why.h"
 
 static const char *base_of(const char *path)

@@ -3,7 +3,7 @@
 #ifndef UPTO_ANALYSIS_CALLS_H
 #define UPTO_ANALYSIS_CALLS_H
 
-#include "left_out.h"
+#include "analysis/sums/left_out.h"
 #include "replay/index.h"
 
 struct call_record {

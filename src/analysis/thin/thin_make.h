@@ -6,8 +6,8 @@
 #ifndef UPTO_ANALYSIS_THIN_MAKE_H
 #define UPTO_ANALYSIS_THIN_MAKE_H
 
+#include "analysis/sums/left_functions.h"
 #include "base/map.h"
-#include "left_functions.h"
 #include "replay/stacks.h"
 #include "thin.h"
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/calls/held_calls.h"
 #include "base/alloc.h"
-#include "held_calls.h"
 #include "select/trigger.h"
 #include "trace/facts.h"
 
