@@ -44,7 +44,10 @@ struct arch {
 	/* what the kernel's own tracers and probes put in place of a call's return address, by any of their names: control goes there, and then on */
 	const char *return_trampolines[RETURN_TRAMPOLINES];
 	uint64_t timer;                         /* vector of the interrupt of a CPU's own timer */
+	uint64_t first_interrupt;               /* vectors below are exceptions */
 	uint64_t breakpoint;                    /* vector of the exception that a breakpoint instruction raises */
+	bool (*is_user)(uint64_t state);        /* was a program's code cut into, by what an event of an interrupt's return has of the CPU's state? */
+	bool (*is_thunk)(const char *function); /* is the kernel's function of that name one that only passes control on? */
 	const char *(*interrupt_name)(uint64_t vector); /* of an exception; NULL: not known, or an interrupt */
 };
 

@@ -2,6 +2,7 @@
 #include "arch.h"
 
 #include "x86_syscalls.h"
+#include "x86_thunks.h"
 #include "x86_vectors.h"
 
 static const struct syscall_abi abis[] = {
@@ -14,6 +15,12 @@ static const struct syscall_abi abis[] = {
 /* arch/x86/kernel/ftrace_64.S and ftrace_32.S; rethook.c since 6.1, kprobes/core.c by two names before */
 #define X86_RETURN_TRAMPOLINES { "return_to_handler", "arch_rethook_trampoline", "__kretprobe_trampoline", "kretprobe_trampoline" }
 
+/* The code segment's privilege level: Intel SDM vol. 3, 6.5. */
+static bool is_user(uint64_t code_segment)
+{
+	return (code_segment & 3) == 3;
+}
+
 const struct arch arch_x86_64 = {
 	.name = "x86_64",
 	.abis = abis,
@@ -24,7 +31,10 @@ const struct arch arch_x86_64 = {
 	.new_thread = { "ret_from_fork_asm", "ret_from_fork" }, /* likewise; the second before 6.5 */
 	.return_trampolines = X86_RETURN_TRAMPOLINES,
 	.timer = 0xec, /* LOCAL_TIMER_VECTOR: arch/x86/include/asm/irq_vectors.h */
+	.first_interrupt = 32, /* Intel SDM vol. 3, 7.3.1 */
 	.breakpoint = 3, /* #BP */
+	.is_user = is_user,
+	.is_thunk = x86_is_thunk,
 	.interrupt_name = x86_vector_name,
 };
 
@@ -38,6 +48,9 @@ const struct arch arch_i386 = {
 	.new_thread = { "ret_from_fork_asm", "ret_from_fork" }, /* likewise */
 	.return_trampolines = X86_RETURN_TRAMPOLINES,
 	.timer = 0xec, /* LOCAL_TIMER_VECTOR: arch/x86/include/asm/irq_vectors.h */
+	.first_interrupt = 32,
 	.breakpoint = 3,
+	.is_user = is_user,
+	.is_thunk = x86_is_thunk,
 	.interrupt_name = x86_vector_name,
 };

@@ -55,3 +55,8 @@ enum x86_thunk x86_thunk_kind(const char *function)
 			return thunks[i].kind;
 	return X86_NO_THUNK;
 }
+
+bool x86_is_thunk(const char *function)
+{
+	return x86_thunk_kind(function) != X86_NO_THUNK;
+}

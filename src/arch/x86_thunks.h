@@ -18,9 +18,6 @@ enum x86_thunk {
 /* Which kind of thunk the function with that name is. The name may have a module behind it: "__SCT__foo [bar]". */
 enum x86_thunk x86_thunk_kind(const char *function);
 
-static inline bool x86_is_thunk(const char *function)
-{
-	return x86_thunk_kind(function) != X86_NO_THUNK;
-}
+bool x86_is_thunk(const char *function);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "arch/x86_thunks.h"
 #include "base/alloc.h"
 #include "base/map.h"
 #include "symbols/symtab_codec.h"
@@ -68,7 +67,7 @@ static void free_tables(struct names *n)
 
 int names_init(struct names *n, const struct reader *r, struct error *err)
 {
-	*n = (struct names){ .boots = &r->boots };
+	*n = (struct names){ .boots = &r->boots, .arch = r->arch };
 	if (read_tables(n, r, err) < 0 || code_init(&n->code, r, err) < 0) {
 		free_tables(n);
 		return error_prefix(err, "%s", r->path);
@@ -83,7 +82,7 @@ bool *names_thunks(const struct names *n)
 	bool *marks = xcalloc(names_count(n), sizeof *marks);
 
 	for (uint32_t i = 0; i < n->groups; i++)
-		marks[i] = names_is_kernel(n, i) && x86_is_thunk(names_function(n, i));
+		marks[i] = names_is_kernel(n, i) && n->arch->is_thunk(names_function(n, i));
 	return marks;
 }
 

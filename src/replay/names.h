@@ -39,6 +39,7 @@ struct names_own {
 
 struct names {
 	const struct boots *boots; /* the reader's */
+	const struct arch *arch;   /* likewise */
 	struct names_table *tables; /* as the trace has them: struct boot.symbols */
 	size_t n_tables;
 	struct names_own *own;    /* by number */
@@ -53,7 +54,7 @@ int names_init(struct names *n, const struct reader *r, struct error *err);
 void names_deinit(struct names *n);
 
 /*
- * From now on thunks (arch/x86_thunks.h) are IN_THUNK, and what replays and sums goes on in the function that led there. The
+ * From now on thunks (struct arch, is_thunk) are IN_THUNK, and what replays and sums goes on in the function that led there. The
  * instructions of a thunk are its caller's then, and what it leads to is called by that one.
  */
 void names_fold_thunks(struct names *n);

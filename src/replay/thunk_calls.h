@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Calls into thunks (arch/x86_thunks.h) that have not reached their function yet. Such a call gets its frame when the thunk
+ * Calls into thunks (struct arch, is_thunk) that have not reached their function yet. Such a call gets its frame when the thunk
  * goes on to the function. Until then, control counts as the caller's:
  *
  *	event                     frames    thunk calls

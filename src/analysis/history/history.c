@@ -174,7 +174,7 @@ static enum wake_context context_of(const struct making *m, const struct stack *
 			}
 			continue;
 		}
-		if (f->kind != FRAME_INTERRUPT || f->role < FIRST_INTERRUPT)
+		if (f->kind != FRAME_INTERRUPT || f->role < m->reader->arch->first_interrupt)
 			break;
 		if (context == WAKE_TASK) {
 			context = WAKE_DEVICE;

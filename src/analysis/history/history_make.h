@@ -6,8 +6,6 @@
 #include "history.h"
 #include "wait_kinds.h"
 
-enum { FIRST_INTERRUPT = 32 }; /* vectors below are exceptions: Intel SDM vol. 3, 7.3.1 */
-
 /* Texts that were made for the history. */
 struct history_memory {
 	char **list;

@@ -123,7 +123,7 @@ void slices_enter(struct making *m, const struct stacks *s, const struct stack *
 {
 	struct running *r;
 
-	if (__builtin_expect(frame->kind != FRAME_INTERRUPT || frame->role < FIRST_INTERRUPT || stack->cpu < 0, 1))
+	if (__builtin_expect(frame->kind != FRAME_INTERRUPT || frame->role < m->reader->arch->first_interrupt || stack->cpu < 0, 1))
 		return;
 	r = &m->running[stack->cpu];
 	/* a jump replaces the function of an interrupt's frame: it is left and entered again */

@@ -80,7 +80,7 @@ static int batch(void *state, struct batch *b, struct error *err)
 			m->call.from = e->target;
 			break;
 		case EVENT_INTERRUPT_RETURN:
-			if ((e->args[0] & 3) != 3)
+			if (!s->arch->is_user(e->args[0]))
 				break;
 			m = add_mark(s, e);
 			m->type = EXIT;
