@@ -935,13 +935,17 @@ def test_sums():
     # in what was under way when the trace began or ended, time is spent before and behind the calls
     under_way = {c.step["function"] for c in calls if not c.parent or not c.ended}
     gone = {c.step["function"] for c in calls} - {c.step["function"] for c in got} - under_way
-    compared = 0
+    compared, stood = 0, []
     for function, (n, insns, ns) in zip(sums.functions, sums.shown):
         if function in gone and names[function] == 1 and function in whole_top:
             f = whole_top[function]
-            assert (n, insns, ns) == (f["calls"], f["self_insns"], f["self_ns"]), (function, n, insns, ns, f)
+            if n == f["calls"] and insns < f["self_insns"]:
+                stood.append(function)  # a vCPU stood in it where the span began: that is no call, and remains
+            else:
+                assert (n, insns, ns) == (f["calls"], f["self_insns"], f["self_ns"]), (function, n, insns, ns, f)
             compared += 1
-    assert compared > 500, compared
+    assert compared > 500 and len(stood) <= 2, (compared, stood)
+    assert top(path, "--thunks") == top(trace, "--thunks")
     return f"{len(known)} pairs, {compared} functions"
 
 
