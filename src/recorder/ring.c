@@ -8,26 +8,13 @@
 
 static uint64_t *block_start(const struct ring *r, uint64_t block)
 {
-	return r->words + (size_t)r->places[block % RING_BLOCKS] * RING_BLOCK_WORDS;
-}
-
-/* Fewer blocks than there are places wait to be consumed, so there is one. */
-static uint16_t free_place(struct ring *r)
-{
-	uint64_t consumed = __atomic_load_n(&r->consumed, __ATOMIC_ACQUIRE);
-
-	for (; r->n_freed < consumed; r->n_freed++)
-		r->free[r->n_free++] = r->places[r->n_freed % RING_BLOCKS];
-	return r->n_free ? r->free[--r->n_free] : (uint16_t)r->n_places++;
+	return r->words + block % RING_BLOCKS * RING_BLOCK_WORDS;
 }
 
 static void open_block(struct ring *r, uint64_t block)
 {
-	uint16_t place = free_place(r);
-	uint64_t *start;
+	uint64_t *start = block_start(r, block);
 
-	r->places[block % RING_BLOCKS] = place;
-	start = block_start(r, block);
 	r->limit = start + RING_BLOCK_WORDS - RING_RECORD_MAX;
 	__atomic_store_n(&r->head, start, __ATOMIC_RELEASE);
 	__atomic_store_n(&r->block, block, __ATOMIC_RELEASE);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Passes raw records from a vCPU's thread to the drain thread: 64-bit words in blocks, which are
- * numbered in the order in which they are filled. There is one producer and one consumer, and no lock. A
+ * Passes raw records from a vCPU's thread to the drain thread: 64-bit words in blocks
+ * that are reused in turn. There is one producer and one consumer, and no lock. A
  * record never crosses a block's end. If the ring is full the producer waits, so that
- * nothing is lost. Of the places that are free the one that was consumed last is filled next: so
- * no more memory is used than the consumer lags behind, and it stays in the caches.
+ * nothing is lost.
  */
 #ifndef UPTO_RECORDER_RING_H
 #define UPTO_RECORDER_RING_H
@@ -25,13 +24,8 @@ struct ring {
 	uint64_t *limit;  /* at or past this, a record may not fit */
 	/* shared */
 	uint64_t block;   /* number of the block that is being filled; it only rises */
-	uint64_t used[RING_BLOCKS];  /* words, by number of the block */
-	uint16_t places[RING_BLOCKS]; /* where it is, likewise */
+	uint64_t used[RING_BLOCKS];
 	uint64_t *words;
-	/* the producer's */
-	uint16_t free[RING_BLOCKS]; /* places whose blocks were consumed, the last on top */
-	unsigned n_free, n_places;  /* places from n_places on were never used */
-	uint64_t n_freed;           /* blocks whose places were put into `free`, of those that were consumed */
 	/* the consumer's */
 	uint64_t consumed __attribute__((aligned(64))); /* blocks wholly consumed */
 	uint64_t offset;  /* words consumed of block `consumed` */
