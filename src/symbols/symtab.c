@@ -142,6 +142,7 @@ void symtab_from_image(struct symtab *ret, const struct kernel_image *image)
 		add_function(&tab, &names, c[i].addr, section, c[i].name);
 	}
 	set_ends(&tab);
+	symtab_index(&tab);
 	tab.names = (char *)names.data;
 	tab.names_len = names.len;
 	free(c);
@@ -191,6 +192,7 @@ void symtab_put_functions(struct symtab *tab, struct symtab_function *list, size
 		};
 		put_name(&names, f->name, rename);
 	}
+	symtab_index(tab);
 	tab->names = (char *)names.data;
 	tab->names_len = names.len;
 }
@@ -218,7 +220,29 @@ void symtab_deinit(struct symtab *tab)
 	free(tab->symbols);
 	free(tab->names);
 	free(tab->sections);
+	free(tab->pages);
 	*tab = (struct symtab){ 0 };
+}
+
+enum { PAGE_BITS = 12 };
+
+void symtab_index(struct symtab *tab)
+{
+	enum { FEW = 64, PER_FUNCTION = 4 }; /* functions that are found as fast without, and pages for each at most */
+	const struct symbol *s = tab->symbols;
+	uint64_t pages;
+
+	if (tab->count < FEW)
+		return;
+	pages = ((s[tab->count - 1].end - s->addr) >> PAGE_BITS) + 2;
+	if (pages > tab->count * PER_FUNCTION)
+		return;
+	tab->pages = xcalloc(pages, sizeof *tab->pages);
+	for (size_t page = 0, i = 0; page < pages; page++) {
+		while (i + 1 < tab->count && s[i + 1].addr - s->addr <= (uint64_t)page << PAGE_BITS)
+			i++;
+		tab->pages[page] = (uint32_t)i;
+	}
 }
 
 long symtab_lookup(const struct symtab *tab, uint64_t addr)
@@ -228,6 +252,12 @@ long symtab_lookup(const struct symtab *tab, uint64_t addr)
 
 	if (!left || addr < s->addr || addr >= s[left - 1].end)
 		return SYMTAB_NONE;
+	if (tab->pages) {
+		const uint32_t *page = &tab->pages[(addr - s->addr) >> PAGE_BITS];
+
+		s += page[0];
+		left = page[1] - page[0] + 1;
+	}
 	/* written so that the compiler makes a conditional move, since the branch would be unpredictable */
 	while (left > 1) {
 		size_t half = left / 2;

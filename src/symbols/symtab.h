@@ -29,6 +29,7 @@ struct symtab {
 	size_t names_len;
 	struct symtab_section *sections;
 	size_t n_sections;
+	uint32_t *pages;  /* by page from the first function on: the last function that begins at or before it; NULL: see symtab_index() */
 };
 
 enum { SYMTAB_NONE = -1 };
@@ -59,6 +60,9 @@ uint16_t symtab_section_of(const struct symtab *tab, uint64_t addr);
 
 void symtab_from_image(struct symtab *ret, const struct kernel_image *image);
 void symtab_deinit(struct symtab *tab);
+
+/* The functions are complete: make what symtab_lookup() finds them by. Of few, or of some far from all others, nothing is made, and it goes without. */
+void symtab_index(struct symtab *tab);
 
 /* Index of the function that holds the address, or SYMTAB_NONE. */
 long symtab_lookup(const struct symtab *tab, uint64_t addr);

@@ -227,6 +227,7 @@ int symtab_decode(struct cursor *in, struct symtab *ret, struct error *err)
 		symtab_deinit(&tab);
 		return error_set(err, "damaged symbol table");
 	}
+	symtab_index(&tab);
 	*ret = tab;
 	return 0;
 }
