@@ -101,6 +101,7 @@ def test_killed_between_writes(made):
     for call in "openat", "ftruncate", "write", "pwrite64", "close":
         for nth in range(1, 40):
             shutil.copy(trace, path)
+            assert os.path.getsize(path) == os.path.getsize(trace), (call, nth)
             p = add(path, folder, "strace", "-f", "-o", "/dev/null", "-P", path, "-e", f"trace={call}",
                     "-e", f"inject={call}:signal=KILL:when={nth}", check=False)
             if p.returncode == 0:

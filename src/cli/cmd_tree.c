@@ -103,7 +103,7 @@ static const struct option options[] = {
 	FUNCTION_OPTION("only what is below these functions, or above with --callers"),
 	{ 0, "callers", NULL, "who led to the function, instead of what it led to" },
 	{ 0, "depth", "N", "only N levels; 0: all (default)" },
-	{ 0, "min", "P", "only paths with at least P percent of all, or of functions that are named (default: 0.5; JSON, --functions …: 0)" },
+	{ 0, "min", "P", "only paths with at least P percent of all, or of functions that are named (default: 0.5; JSON, --module …: 0)" },
 	CLOCK_OPTION,
 	THUNKS_OPTION,
 	DEBUG_OPTION,
