@@ -8,7 +8,6 @@ import pytest
 
 import same_answers
 from guest import UPTO, WORK, check, initrd, qemu_args, record, run, upto_json
-from test_built import built_args, image_of
 from test_cli import answer, fails, trace
 
 # arch/x86/lib/retpoline.S, arch/x86/kernel/ftrace_64.S, include/linux/static_call.h
@@ -85,30 +84,23 @@ def test_asked():
     assert [c["function"] for c in found] == ["__x86_return_thunk"] * 3
 
 
-def deterministic(kernel):
-    """A guest, and how it is recorded so that it does the same each time."""
-    if kernel == "clang":
-        return built_args("clang", image_of("clang", "alone")[0])
-    return qemu_args(kernel, initrd(kernel, "plain"))
-
-
-@pytest.mark.parametrize("kernel", [pytest.param("6.1", marks=pytest.mark.long), "6.12", pytest.param("clang", marks=pytest.mark.kernels)])
+@pytest.mark.parametrize("kernel", [pytest.param("6.1", marks=pytest.mark.long), "6.12"])
 @pytest.mark.weight(30)
 def test_not_recorded(kernel):
     """
     Of a guest that does the same, every answer is the same whether the steps of thunks are recorded or not: also where an interrupt cuts into
-    a thunk, and where a conditional jump leads to one, as clang makes them.
+    a thunk.
     """
     traces = [os.path.join(WORK, f"thunks-{kernel}{'-steps' * steps}.upto") for steps in (False, True)]
     for path, options in zip(traces, ([], ["--thunks"])):
-        record(path, deterministic(kernel), "--deterministic", *options)
+        record(path, qemu_args(kernel, initrd(kernel, "plain")), "--deterministic", *options)
         check(path)
     different = same_answers.differences((UPTO, UPTO), traces)
     assert not different, different
     events, steps = (upto_json("info", "--json", path)["events"] for path in traces)
     assert events < steps * 0.85, (events, steps)
     cut = sum(" at __x86_" in line for line in run(UPTO, "dump", "--kind", "interrupt", traces[0]).stdout.decode().splitlines())
-    assert cut > (3 if kernel != "clang" else 0), cut
+    assert cut > 3, cut
     fails(1, "steps of thunks were not recorded: 'upto record --thunks' does that", "top", "--thunks", traces[0])
     for path in traces:
         os.unlink(path)

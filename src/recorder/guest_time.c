@@ -30,8 +30,16 @@ uint64_t guest_time_ahead(const struct vcpu *v, uint64_t uncounted)
 
 void guest_time_resumed(const struct vcpu *v, uint64_t uncounted)
 {
-	if (recorder.counts_time)
-		recorder.time_ahead = read_clock() - counted(v->live->insns + uncounted);
+	uint64_t ahead = read_clock() - counted(v->live->insns + uncounted);
+	int64_t halted = (int64_t)(ahead - recorder.time_ahead);
+
+	if (!recorder.counts_time)
+		return;
+	/* QEMU may have counted less than the recorder, and the halt have been shorter than that: time does not go back */
+	if (halted >= 0)
+		recorder.time_ahead = ahead;
+	else
+		recorder.time_drift -= halted; /* guest_time_halted() finds it once more, at the next halt */
 }
 
 void guest_time_halted(const struct vcpu *v)
