@@ -30,11 +30,13 @@ uint64_t guest_time_ahead(const struct vcpu *v, uint64_t uncounted)
 
 void guest_time_resumed(const struct vcpu *v, uint64_t uncounted)
 {
-	uint64_t ahead = read_clock() - counted(v->live->insns + uncounted);
-	int64_t halted = (int64_t)(ahead - recorder.time_ahead);
+	uint64_t ahead;
+	int64_t halted;
 
 	if (!recorder.counts_time)
 		return;
+	ahead = read_clock() - counted(v->live->insns + uncounted);
+	halted = (int64_t)(ahead - recorder.time_ahead);
 	/* QEMU may have counted less than the recorder, and the halt have been shorter than that: time does not go back */
 	if (halted >= 0)
 		recorder.time_ahead = ahead;

@@ -46,7 +46,7 @@ struct live {
 	uint64_t block;       /* number of the block that began last, of those that tell */
 	uint64_t unwatched;   /* transfers at places that no site could be made for */
 	uint64_t unlooked;    /* instructions since the clock was looked at, while a time is waited for */
-	uint64_t thunk;       /* what called or jumped to the thunk that runs: watch_thunk_word(); 0: none runs */
+	uint64_t thunk;       /* site of what called or jumped to the thunk that runs: thunks.h; 0: none runs */
 	uint64_t pad[3];
 };
 

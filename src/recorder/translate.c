@@ -149,8 +149,7 @@ static bool leads_through_thunk(struct work *w, enum event_kind kind, uint64_t a
 		return false;
 	site = make_site(w, kind, addr, length, 0);
 	if (site)
-		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(w->insn, QEMU_PLUGIN_INLINE_STORE_U64, recorder.thunk,
-								    watch_thunk_word(site, kind == EVENT_CALL_INDIRECT ? addr + length : 0));
+		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(w->insn, QEMU_PLUGIN_INLINE_STORE_U64, recorder.thunk, site);
 	return true;
 }
 

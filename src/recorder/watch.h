@@ -11,7 +11,6 @@
 enum {
 	WATCH_SITE_BITS = 24,
 	WATCH_OPSIZE = 1 << 24, /* the instruction has an operand-size prefix */
-	WATCH_THUNK_CALL = 1 << 24, /* in the word of a thunk */
 	WATCH_ABOVE = 32,       /* shift of a second number */
 	WATCH_REG_BITS = 8,
 	/* jumps in 64-bit user code, above the site: offset in its page (12 bits), offset in its block (16), enum reg */
@@ -95,12 +94,6 @@ void watch_int80(struct vcpu *v, uint64_t target, uint64_t from);
 
 /* The last words of a recording: every vCPU's clocks. Not in a vCPU's thread. */
 void watch_finish(void);
-
-/*
- * What code that calls a thunk, or jumps to it, stores in `thunk` of struct live: its site (EVENT_CALL_INDIRECT or EVENT_JUMP_INDIRECT), and
- * the return address of a call, 0: it is a jump.
- */
-uint64_t watch_thunk_word(uint32_t site, uint64_t from);
 
 /* If the jump to that is a thunk's that stands for what called or jumped to it, put that. */
 bool watch_thunk_leaves(struct vcpu *v, uint64_t target);

@@ -393,7 +393,7 @@ static int tell_all(struct recorded_run *st, const struct session *session)
 	st->what = RUN_TELL;
 	if (go_through(st, session) < 0)
 		return -1;
-	return row_ends_rewind(&st->ends, st->err);
+	return row_ends_result(&st->ends, st->err);
 }
 
 int kd_recorded_tell(const struct session *session, const struct recorded_listener *listener, struct error *err)

@@ -92,14 +92,17 @@ void row_ends_set(struct row_ends *e, uint64_t row, int64_t ns)
 		put(e, row, &ns, 1);
 }
 
+int row_ends_result(const struct row_ends *e, struct error *err)
+{
+	return e->failed ? error_set(err, "a temporary file, for when calls end: %s", strerror(e->failed)) : 0;
+}
+
 int row_ends_rewind(struct row_ends *e, struct error *err)
 {
 	if (e->first)
 		put(e, e->first, e->window, e->count - e->first);
-	if (e->failed)
-		return error_set(err, "a temporary file, for when calls end: %s", strerror(e->failed));
 	e->read = 0;
-	return 0;
+	return row_ends_result(e, err);
 }
 
 int64_t row_ends_next(struct row_ends *e)

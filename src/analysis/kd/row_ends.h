@@ -32,6 +32,9 @@ void row_ends_set(struct row_ends *e, uint64_t row, int64_t ns);
 /* No more will come: read them from the first on. Returns 0, or -1: something could not be written. */
 int row_ends_rewind(struct row_ends *e, struct error *err);
 
+/* 0, or -1: something could not be written or read. */
+int row_ends_result(const struct row_ends *e, struct error *err);
+
 /* The next call's ns, or ROW_ENDS_NONE. 0 if `failed`. */
 int64_t row_ends_next(struct row_ends *e);
 
