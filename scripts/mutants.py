@@ -94,6 +94,7 @@ class Tree:
             os.makedirs(os.path.dirname(os.path.join(self.top, name)), exist_ok=True)
             shutil.copy2(os.path.join(TOP, name), os.path.join(self.top, name))
         guest = os.path.join(self.top, "build/guest")
+        os.makedirs(os.path.join(TOP, "build/guest"), exist_ok=True)
         if not os.path.exists(guest):
             os.symlink(os.path.join(TOP, "build/guest"), guest)
         self.build = os.path.join(self.top, "build/check")

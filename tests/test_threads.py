@@ -23,6 +23,12 @@ def test_ring():
     return sanitized(os.path.join(CHECK, "tests/ring"))
 
 
+@pytest.mark.weight(3)
+def test_kernel_forgotten():
+    """vCPUs ask for functions while the kernel is forgotten that has them, which frees them."""
+    run(os.path.join(CHECK, "tests/kernel_forgotten"))
+
+
 @pytest.mark.kernels
 @pytest.mark.weight(40)
 def test_readers(tmp_path):

@@ -517,7 +517,7 @@ static bool round_once(bool flush)
 			put_events(i, s);
 	}
 	/* with chunks of events, but they may not come for long: memory would fill, and kill -9 cost all of it */
-	if (recorder.waits && clock_ms() - drain.put_ms > CHUNK_MS_MAX)
+	if (recorder_waits() && clock_ms() - drain.put_ms > CHUNK_MS_MAX)
 		put_queued();
 	if (asked)
 		__atomic_store_n(&drain.asked, false, __ATOMIC_RELEASE);
@@ -583,7 +583,7 @@ static void *drain_thread(void *arg)
 	(void)arg;
 	while (!__atomic_load_n(&drain.stop, __ATOMIC_ACQUIRE))
 		if (!round_once(false))
-			usleep(recorder.waits ? POLL_WAITS_US : POLL_US);
+			usleep(recorder_waits() ? POLL_WAITS_US : POLL_US);
 	round_once(true);
 	put_end();
 	pack_finish();
@@ -607,7 +607,7 @@ bool drain_start(int fd, const struct meta *config)
 	drain_boot(false);
 	drain.builder.apart = meta_get(config, "before");
 	drain.flies = flight_awaits();
-	drain.awaits_end = drain.flies || (!recorder.waits && !hold_holds() && span_end_begin(0, false, false));
+	drain.awaits_end = drain.flies || (!recorder_waits() && !hold_holds() && span_end_begin(0, false, false));
 	for (size_t i = 0; i < meta_count(config); i++)
 		if (!strncmp(meta_key(config, i), "meta.", 5))
 			meta_put(&lines, meta_key(config, i) + 5, meta_value(config, i));

@@ -35,7 +35,7 @@ void entry_call_find(struct vcpu *v, struct entry_call *ret)
 	ret->known = guest_read(&v->regs, ret->slot, &ret->from, guest_word());
 	ret->from = guest_address(ret->from);
 	ret->known = ret->known && addr_is_kernel(ret->from) &&
-		     kernel_function(&recorder.kernel, ret->from) != SYMTAB_NONE &&
+		     kernel_has_code(&recorder.kernel, ret->from) &&
 		     guest_read(&v->regs, ret->from - CALL_MAX, bytes, CALL_MAX) && decode(bytes, ret->from, &ret->site);
 }
 

@@ -9,6 +9,7 @@
 #include "guest/function_name.h"
 #include "guest/kernel_marks.h"
 #include "guest/tail_jumps.h"
+#include "guard.h"
 #include "kernel_width.h"
 #include "watch.h"
 
@@ -25,6 +26,9 @@ enum {
 	IMAGE_MAX = 128 << 20,
 	ASKED_MAX = 1 << 12,
 };
+
+/* Whoever asks about functions without the lock; a guest has one kernel at a time. */
+static struct guard asked;
 
 static void find_jumps(struct kernel *k, struct kernel_image *image)
 {
@@ -340,7 +344,32 @@ static bool find_in_memory(struct kernel *k, struct registers *regs, const struc
 	return k->found;
 }
 
-void kernel_forget(struct kernel *k)
+bool kernel_is_inside(struct kernel *k, uint64_t addr, uint64_t target)
+{
+	bool inside;
+	long function;
+
+	if (!guard_enter(&asked))
+		return false;
+	function = kernel_function(k, addr);
+	inside = function != SYMTAB_NONE && function == kernel_function(k, target) && !kernel_function_start(k, function, target);
+	guard_leave(&asked);
+	return inside;
+}
+
+bool kernel_has_code(struct kernel *k, uint64_t addr)
+{
+	bool has;
+
+	if (!guard_enter(&asked))
+		return false;
+	has = kernel_function(k, addr) != SYMTAB_NONE;
+	guard_leave(&asked);
+	return has;
+}
+
+/* Nobody looks anything up meanwhile. */
+static void forget(struct kernel *k)
 {
 	struct kernel next;
 
@@ -348,7 +377,6 @@ void kernel_forget(struct kernel *k)
 		k->modules = (struct modules){ 0 };
 		return; /* what it is, and where, was said by the user */
 	}
-	wait_for_image(k);
 	next = (struct kernel){
 		.sources = k->sources, .error = k->error, .known = k->known, .have_image = k->have_image,
 		.tables = k->tables, .image_table = k->image_table,
@@ -366,6 +394,14 @@ void kernel_forget(struct kernel *k)
 	map_free(&k->hooks_at);
 	guest_narrow = (struct narrow){ 0 };
 	*k = next;
+}
+
+void kernel_forget(struct kernel *k)
+{
+	wait_for_image(k);
+	guard_shut(&asked);
+	forget(k);
+	guard_open(&asked);
 }
 
 bool kernel_due(struct kernel *k)

@@ -32,7 +32,7 @@ struct kernel {
 	uint32_t asked;
 	bool seen;               /* some kernel's code has run, whether it was found or not */
 
-	/* once found; vCPUs read it without a lock, so ask kernel_found(): */
+	/* once found; vCPUs read it without the lock, so ask kernel_found(), and of functions kernel_is_inside() and kernel_has_code(): */
 	bool found;
 	long tables;             /* tables of symbols that were written so far, … */
 	long table;              /* … which of them is this kernel's, … */
@@ -82,7 +82,7 @@ static inline bool kernel_may_handle(const struct kernel *k, uint64_t addr)
 	return (addr >= k->entry_start && addr < k->entry_end) || (addr >= k->early_start && addr < k->early_end);
 }
 
-/* Another kernel will come: as before one was found, but for the file. */
+/* Another kernel will come: as before one was found, but for the file. Waits for vCPUs that are asking about functions. */
 void kernel_forget(struct kernel *k);
 
 /* Number i of the run-time addresses that conditional jumps lead to in other functions, all known before the kernel runs; 0: no more. */
@@ -148,5 +148,12 @@ static inline bool kernel_function_start(const struct kernel *k, long function, 
 	kernel_bounds(k, function, &start, &end);
 	return addr == start;
 }
+
+/*
+ * The same questions by a vCPU that executes, without the recorder's lock: does a function of the kernel contain both, and does not begin at the
+ * second? Has it a function there? Neither, while the kernel is forgotten.
+ */
+bool kernel_is_inside(struct kernel *k, uint64_t addr, uint64_t target);
+bool kernel_has_code(struct kernel *k, uint64_t addr);
 
 #endif

@@ -43,7 +43,8 @@ static struct vcpu *vcpu_new(unsigned index)
 
 	if (!v)
 		abort();
-	*v = (struct vcpu){ .index = index, .waited = recorder.waits, .waits = recorder.waits };
+	*v = (struct vcpu){ .index = index, .waited = recorder_waits() };
+	v->waits = v->waited;
 	ring_init(&v->ring);
 	if (!registers_init(&v->regs))
 		snprintf(recorder.stats->message, sizeof recorder.stats->message,

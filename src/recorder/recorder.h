@@ -92,7 +92,7 @@ struct vcpu {
 } __attribute__((aligned(64)));
 
 struct recorder {
-	bool waits;             /* nothing is recorded, for the span that was asked for has not begun, or is over: waiting.h */
+	bool waits;             /* see recorder_waits() */
 	bool thunk_steps;       /* what thunks do is recorded step by step */
 	bool told_interrupts;   /* QEMU tells of interrupts and exceptions; else their handlers are watched */
 	struct qemu_plugin_scoreboard *score;
@@ -138,6 +138,12 @@ struct recorder {
 };
 
 extern struct recorder recorder;
+
+/* Is nothing recorded, since the span that was asked for has not begun, or is over (waiting.h)? From any thread. */
+static inline bool recorder_waits(void)
+{
+	return __atomic_load_n(&recorder.waits, __ATOMIC_ACQUIRE);
+}
 
 /* The vCPU's element; valid in its own thread. */
 static inline struct vcpu *vcpu_get(unsigned index)

@@ -131,15 +131,10 @@ int waiting_init(const struct meta *config, struct error *err)
 	return 0;
 }
 
-static bool waits(void)
-{
-	return __atomic_load_n(&recorder.waits, __ATOMIC_ACQUIRE);
-}
-
 /* Is a span to begin? */
 static bool awaits(void)
 {
-	return (waits() && !waiting.over) || __atomic_load_n(&waiting.holds, __ATOMIC_ACQUIRE);
+	return (recorder_waits() && !waiting.over) || __atomic_load_n(&waiting.holds, __ATOMIC_ACQUIRE);
 }
 
 /* All functions of that name. Too many: none. */
@@ -198,7 +193,7 @@ void waiting_found(const struct kernel *k)
 
 bool waiting_for_time(void)
 {
-	return waits() && !waiting.over && waiting.now->start.kind == CONDITION_TIME;
+	return recorder_waits() && !waiting.over && waiting.now->start.kind == CONDITION_TIME;
 }
 
 bool waiting_for_entry(uint64_t addr)
@@ -213,7 +208,7 @@ bool waiting_for_inner(uint64_t addr, uint64_t end)
 
 enum watching waiting_watches(uint64_t addr, uint64_t end, const struct hook *hook)
 {
-	if (!waits() || waiting_for_entry(addr) || waiting_for_inner(addr, end))
+	if (!recorder_waits() || waiting_for_entry(addr) || waiting_for_inner(addr, end))
 		return WATCH_EVENTS;
 	if (hook && !waiting.over && ((waiting.now->start.kind == CONDITION_EXEC && hook->watch == watch_task_name) ||
 				      (waiting.now->start.kind == CONDITION_LOG && hook->kind == FACT_LOG)))
@@ -231,7 +226,7 @@ static void forget_left(struct vcpu *v)
 
 static void mark(struct vcpu *v, uint64_t place)
 {
-	v->waits = recorder.waits;
+	v->waits = recorder_waits();
 	v->live->thunk = 0;
 	PUT(v, EVENT_GAP, v->live->insns, guest_time(v), place, v->waits ? MARK_ENDS : MARK_BEGINS, waiting.spans);
 }
@@ -247,7 +242,7 @@ static void mark_flight(struct vcpu *v, enum mark_kind kind)
  */
 static void go_on(void)
 {
-	if (!waits() && (waiting.stopped || span_ended())) {
+	if (!recorder_waits() && (waiting.stopped || span_ended())) {
 		drain_catch_up();
 		waiting.over = waiting.stopped || span_end_next() == SIZE_MAX;
 		if (span_end_next() < waiting.n)
@@ -256,7 +251,7 @@ static void go_on(void)
 		__atomic_store_n(&recorder.waits, waiting.stopped || span_ended(), __ATOMIC_RELEASE);
 		waiting.stopped = false;
 	}
-	if (waits()) { /* else the next span would be taken for ended until the drain thread sees it begin */
+	if (recorder_waits()) { /* else the next span would be taken for ended until the drain thread sees it begin */
 		span_end_taken();
 		waiting.ended_ms = 0;
 		tasks_forget_left();
@@ -265,7 +260,7 @@ static void go_on(void)
 	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
 		struct vcpu *v = vcpu_get(i);
 
-		if (!v || v->waits == recorder.waits)
+		if (!v || v->waits == recorder_waits())
 			continue;
 		if (i && !v->begun) { /* watch_start() would tell later, of a time before the mark */
 			PUT(v, EVENT_HALT, 0, 0);
@@ -331,7 +326,7 @@ static bool begin(struct vcpu *v, uint64_t place)
 		return false;
 	}
 	pthread_mutex_lock(&waiting.lock);
-	first = waits() && !waiting.over;
+	first = recorder_waits() && !waiting.over;
 	if (first) {
 		waiting.spans++;
 		waiting.stop_hits = 0;
@@ -391,7 +386,7 @@ static void begin_at_entry(unsigned cpu, uint64_t function, bool arrival_told)
 
 	if (!awaits() || !entry_holds(cpu, false))
 		return;
-	if (!waits()) { /* a flight recorder has it */
+	if (!recorder_waits()) { /* a flight recorder has it */
 		begin(v, 0);
 		return;
 	}
@@ -469,7 +464,7 @@ bool waiting_fact(struct vcpu *v, const struct fact *fact, bool *ret_starts)
 	else
 		stop_at(is_line(&waiting.now->stop, fact));
 	/* those before are counted again in the trace */
-	return !waits() || starts;
+	return !recorder_waits() || starts;
 }
 
 void waiting_object(struct vcpu *v, const char *path)
@@ -503,12 +498,12 @@ void waiting_look(struct vcpu *v)
 			begin(v, 0);
 		else if (__atomic_exchange_n(&waiting.late, false, __ATOMIC_RELAXED))
 			qemu_translate_anew(translated_anew);
-	} else if (!waits() && waiting.asked && is_over()) {
+	} else if (!recorder_waits() && waiting.asked && is_over()) {
 		qemu_translate_anew(translated_anew);
 	}
 }
 
 unsigned waiting_state(void)
 {
-	return waiting.holds_again ? hold_holds() : awaits() ? 1 : waits() ? 2 : 0;
+	return waiting.holds_again ? hold_holds() : awaits() ? 1 : recorder_waits() ? 2 : 0;
 }

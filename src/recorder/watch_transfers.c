@@ -185,13 +185,7 @@ void watch_jump_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, vo
 
 bool watch_stays_within(const struct site *site, uint64_t target)
 {
-	long function;
-
-	if (!addr_is_kernel(site->addr))
-		return false;
-	function = kernel_function(&recorder.kernel, site->addr);
-	return function != SYMTAB_NONE && function == kernel_function(&recorder.kernel, target) &&
-	       !kernel_function_start(&recorder.kernel, function, target);
+	return addr_is_kernel(site->addr) && kernel_is_inside(&recorder.kernel, site->addr, target);
 }
 
 /* Where a jump that stands `offset` into its block really is; 16-bit code tells an offset into its segment. */
