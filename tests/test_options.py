@@ -10,7 +10,7 @@ from test_code import recording
 from test_thin import base
 
 # held elsewhere: what depends on a terminal, on files beside the trace, or is the same for all commands
-ELSEWHERE = {"--boot", "--help", "--wide", "--debug", "--sysroot", "--follow"}
+ELSEWHERE = {"--instruments", "--boot", "--help", "--wide", "--debug", "--sysroot", "--follow"}
 TABLE = {"--json": [], "--lines": ["3"], "--exact": []}
 SPAN = {"--from": ["LATE"], "--to": ["LATE"], "--cpu": ["1"]}
 FAULT = "handle_mm_fault"
@@ -20,7 +20,7 @@ CALLS = {"--max-duration": ["1us"], "--only-interrupts": [], "--functions": [FAU
 MORE_CALLS = {**CALLS, "--min-duration": ["20us"], "--no-interrupts": [], "--pid": ["exe"]}
 RING = {"--before": (SOME, ["20us"]), "--limit": ["100"], "--keep": (["--limit", "100"], ["last"])}
 # of commands whose rows are chosen
-ROWS = {"--min-duration": ["10us"], "--max-duration": ["100us"]}
+ROWS = {"--min-duration": ["1ms"], "--max-duration": ["100us"]}
 ROWS_CODE = {"--functions": ["do_one_initcall,worker_thread"], "--not": ["kthread,do_one_initcall"], "--below": ["worker_thread,run_init_process"], "--module": ["virtio*"]}
 CODE = {"--kernel": [], "--user": [], "--module": ["story"]}
 LOGGED = ["--start", "log:pci", "--stop", "log:pci#2"]

@@ -476,6 +476,14 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
+/* Threads that have both marks. NULL: all. The first ones are changed. */
+static const bool *both(bool *asked, const bool *chosen, size_t count)
+{
+	for (size_t i = 0; asked && chosen && i < count; i++)
+		asked[i] = asked[i] && chosen[i];
+	return asked ? asked : chosen;
+}
+
 static bool has_functions(const struct args *args)
 {
 	return arg(args, "function") || args->n_operands > 1;
@@ -517,12 +525,13 @@ static int run(const struct args *args, struct error *err)
 	o.to_ns = span.to_ns;
 	o.cpu = span.cpu;
 	o.max_depth = depth < UINT32_MAX ? (uint32_t)depth : 0;
-	if (trace_arg_open(args, &t, err) < 0)
+	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, folded_options, &t, err) < 0)
 		return EXIT_FAILED;
 	if (!select_is_asked(args) && reader_has(t.reader, CHUNK_HELD))
 		left_out_warn(args, &t, LEFT_OUT_HELD);
-	o.threads = t.asked_threads;
+	o.threads = both(t.asked_threads, t.threads.chosen, t.threads.count);
 	thunks_arg(args, &t);
+	instruments_arg(args, &t);
 	if (debug_arg(args, &t.names, &sources, err) == 0 &&
 	    functions_arg(args, &t.names, &functions, err) == 0) {
 		o.functions = functions;
@@ -552,6 +561,7 @@ static const struct option options[] = {
 	{ 0, "exact", NULL, "numbers in full, times in seconds with nine digits" },
 	{ 0, "wide", NULL, "do not cut what is wider than the terminal" },
 	THUNKS_OPTION,
+	INSTRUMENTS_OPTION,
 	SPAN_OPTIONS,
 	SELECT_SPANS,
 	SELECT_RING,

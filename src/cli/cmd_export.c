@@ -78,9 +78,9 @@ static int no_such_format(const char *name, struct error *err)
 
 static int open_for(const struct args *args, const struct exporter *e, struct trace_arg *ret, struct error *err)
 {
-	static const char *const in_pass[] = { "pid", "comm", NULL }, *const none[] = { NULL };
+	static const char *const none[] = { NULL };
 
-	return trace_arg_open_pass(args, e->has_clock ? CHOSEN_FOR_EVENTS : CHOSEN_FOR_CALLS, e->heeds_threads ? in_pass : none, ret, err);
+	return trace_arg_open_pass(args, e->has_clock ? CHOSEN_FOR_EVENTS : CHOSEN_FOR_CALLS, e->heeds_threads ? folded_options : none, ret, err);
 }
 
 static int run(const struct args *args, struct error *err)

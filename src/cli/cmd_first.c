@@ -22,7 +22,6 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 
 static int run(const struct args *args, struct error *err)
 {
-	static const char *const in_pass[] = { "pid", "comm", NULL };
 	struct functions f;
 	struct trace_arg t;
 	struct span span;
@@ -31,9 +30,10 @@ static int run(const struct args *args, struct error *err)
 
 	if (span_arg(args, &span, err) < 0)
 		return EXIT_USAGE;
-	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, in_pass, &t, err) < 0)
+	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, folded_options, &t, err) < 0)
 		return EXIT_FAILED;
 	thunks_arg(args, &t);
+	instruments_arg(args, &t);
 	if (only_arg(args, &t.names, &only, err) == 0 && functions_analyse(&t.session, &span, &f, err) == 0) {
 		r = show(args, &t, &f, only, err);
 		functions_deinit(&f);
@@ -46,6 +46,7 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	VIEW_OPTIONS,
 	THUNKS_OPTION,
+	INSTRUMENTS_OPTION,
 	SPAN_OPTIONS,
 	ONLY_OPTIONS,
 	SELECT_SPANS,

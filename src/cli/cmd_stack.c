@@ -273,6 +273,7 @@ static int run(const struct args *args, struct error *err)
 		fprintf(stderr, "upto: %s: stacks are those of the flight recorder's trigger, at %" PRIu64 ".%06" PRIu64 " s; --at end: those of the end\n",
 			args->operands[0], at / 1000000000, at % 1000000000 / 1000);
 	thunks_arg(args, &t);
+	instruments_arg(args, &t);
 	if (debug_arg(args, &t.names, &sources, err) < 0) {
 		source_lines_deinit(&sources);
 		trace_arg_close(&t);
@@ -301,6 +302,7 @@ static const struct option options[] = {
 	{ 0, "deepest", NULL, "when a kernel stack was used farthest down: that stack, then" },
 	{ 0, "running", NULL, "only threads that a vCPU runs" },
 	THUNKS_OPTION,
+	INSTRUMENTS_OPTION,
 	DEBUG_OPTION,
 	{ 0, "wide", NULL, "do not cut what is wider than the terminal" },
 	{ 0, "json", NULL, "print JSON" },

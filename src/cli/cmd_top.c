@@ -75,8 +75,6 @@ static int order_arg(const struct args *args, bool *ret_by_ns, struct error *err
 
 static int run(const struct args *args, struct error *err)
 {
-	/* without --total sums are of all calls, and functions only choose rows */
-	static const char *const in_pass[][5] = { { "pid", "comm", "functions", "not", NULL }, { "pid", "comm", NULL } };
 	struct functions f;
 	struct trace_arg t;
 	struct span span;
@@ -99,7 +97,7 @@ static int run(const struct args *args, struct error *err)
 		error_set(err, "--by %s: not with --total, --min, --kernel, --user, --module or functions", arg(args, "by"));
 		return EXIT_USAGE;
 	}
-	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, in_pass[!!arg(args, "total")], &t, err) < 0)
+	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, folded_options, &t, err) < 0)
 		return EXIT_FAILED;
 	if (select_functions(args, &t.names, &chosen, err) < 0) {
 		free(chosen);
@@ -108,6 +106,7 @@ static int run(const struct args *args, struct error *err)
 	}
 	trace_choose_clock(&t, &choice.by_ns);
 	thunks_arg(args, &t);
+	instruments_arg(args, &t);
 	if (by != BY_FUNCTION) {
 		r = by == BY_INTERRUPT ? top_by_interrupt_show(args, &t, &span, choice.by_ns, err) :
 					 top_by_show(args, &t, &span, by, choice.by_ns, err);
@@ -132,6 +131,7 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	VIEW_OPTIONS,
 	THUNKS_OPTION,
+	INSTRUMENTS_OPTION,
 	SPAN_OPTIONS,
 	ONLY_OPTIONS,
 	{ 0, "by", "WHAT", "sum by function (default), module (programs and libraries too), section, process, thread or interrupt" },

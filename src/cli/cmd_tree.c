@@ -69,7 +69,6 @@ static bool is_named(const struct args *args)
 
 static int run(const struct args *args, struct error *err)
 {
-	static const char *const in_pass[] = { "pid", "comm", NULL };
 	struct tree_choice choice = {
 		.min_pct = arg(args, "json") || is_named(args) ? 0 : 0.5, .named = arg(args, "function") || args->n_operands > 1,
 	};
@@ -85,11 +84,12 @@ static int run(const struct args *args, struct error *err)
 	if (clock_arg(args, &choice.by_ns, err) < 0 || arg_u64(args, "depth", &choice.depth, err) < 0 ||
 	    arg_percent(args, "min", &choice.min_pct, err) < 0)
 		return EXIT_USAGE;
-	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, in_pass, &t, err) < 0)
+	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, folded_options, &t, err) < 0)
 		return EXIT_FAILED;
 	choice.left_out = left_out_calls(&t);
 	trace_choose_clock(&t, &choice.by_ns);
 	thunks_arg(args, &t);
+	instruments_arg(args, &t);
 	inlines_init(&inlines, &t.names, &sources);
 	if (debug_arg(args, &t.names, &sources, err) == 0)
 		r = analyse(args, &t, sources.count ? &inlines : NULL, &choice, err);
@@ -106,6 +106,7 @@ static const struct option options[] = {
 	{ 0, "min", "P", "only paths with at least P percent of all, or of functions that are named (default: 0.5; JSON, --module …: 0)" },
 	CLOCK_OPTION,
 	THUNKS_OPTION,
+	INSTRUMENTS_OPTION,
 	DEBUG_OPTION,
 	VIEW_OPTIONS,
 	SELECT_SPANS,

@@ -14,6 +14,7 @@
 #include "memory_limit.h"
 #include "name_list.h"
 #include "quantity.h"
+#include "replay/instruments.h"
 #include "replay/unknown.h"
 #include "select_arg.h"
 #include "terminal.h"
@@ -101,6 +102,10 @@ int open_trace(const char *path, struct trace_arg *ret, struct error *err)
 	}
 	threads_init(&ret->threads, ret->reader);
 	ret->in_pass = NULL;
+	ret->fold_marks = NULL;
+	ret->fold_below = NULL;
+	ret->fold_spent = NULL;
+	ret->fold = (struct fold){ 0 };
 	ret->asked_threads = ret->asked_processes = NULL;
 	set_session(ret);
 	return 0;
@@ -170,6 +175,31 @@ int trace_arg_open_whole(const struct args *args, struct trace_arg *ret, struct 
 	return 0;
 }
 
+static bool *copy_marks(const bool *marks, size_t count)
+{
+	return marks ? memcpy(xcalloc(count, sizeof *marks), marks, count * sizeof *marks) : NULL;
+}
+
+/* The calls that are not chosen are folded into their callers. `rows`: functions only choose rows of sums that are of all. */
+static void fold_others(struct trace_arg *t, const struct thin_filter *f, bool rows)
+{
+	const bool *functions = rows ? NULL : f->functions;
+	size_t count = names_count(&t->names);
+
+	if (!functions && !f->not && !f->below && !f->depth && !f->no_interrupts && !f->only_interrupts)
+		return;
+	t->fold_marks = xcalloc(count, sizeof *t->fold_marks);
+	for (size_t i = 0; i < count; i++)
+		if ((functions && !functions[i]) || (f->not && f->not[i]))
+			t->fold_marks[i] = FOLD_SELF;
+	t->fold_below = copy_marks(f->below, count);
+	t->fold = (struct fold){
+		.marks = t->fold_marks, .below = t->fold_below, .depth = f->depth, .no_interrupts = f->no_interrupts,
+		.only_interrupts = f->only_interrupts,
+	};
+	t->session.fold = &t->fold;
+}
+
 /* What is chosen is heeded as the trace is gone through. */
 static int mark_selected(const struct args *args, struct trace_arg *t, struct error *err)
 {
@@ -181,10 +211,11 @@ static int mark_selected(const struct args *args, struct trace_arg *t, struct er
 		selected.what = NULL;
 	}
 	if (result == 0 && selected.options.filter.threads) {
-		t->threads.chosen = xcalloc(t->threads.count, sizeof *t->threads.chosen);
-		memcpy(t->threads.chosen, selected.options.filter.threads, t->threads.count * sizeof *t->threads.chosen);
+		t->threads.chosen = copy_marks(selected.options.filter.threads, t->threads.count);
 		t->session.of_chosen = true;
 	}
+	if (result == 0)
+		fold_others(t, &selected.options.filter, args->command->of_all);
 	selected_deinit(&selected);
 	return result;
 }
@@ -215,6 +246,10 @@ int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error 
 	return open_asked(args, CHOSEN_FOR_EVENTS, NULL, ret, err);
 }
 
+const char *const folded_options[] = {
+	"pid", "comm", "functions", "not", "below", "depth", "kernel", "user", "module", "no-interrupts", "only-interrupts", NULL,
+};
+
 int trace_arg_open_pass(const struct args *args, enum chosen_for purpose, const char *const *options, struct trace_arg *ret, struct error *err)
 {
 	return open_asked(args, purpose, options, ret, err);
@@ -223,6 +258,47 @@ int trace_arg_open_pass(const struct args *args, enum chosen_for purpose, const 
 int trace_arg_open_calls(const struct args *args, enum chosen_for purpose, struct trace_arg *ret, struct error *err)
 {
 	return open_asked(args, purpose, NULL, ret, err);
+}
+
+/* False: there is nothing to fold; then the session goes without. */
+static bool mark_instruments(struct trace_arg *t)
+{
+	size_t count = names_count(&t->names);
+	uint8_t *kinds = xcalloc(count, sizeof *kinds);
+	bool any = instruments_mark(&t->names, kinds);
+
+	if (any && !t->fold_marks)
+		t->fold_marks = xcalloc(count, sizeof *t->fold_marks);
+	for (size_t i = 0; any && i < count; i++)
+		if (kinds[i])
+			t->fold_marks[i] = (uint8_t)(FOLD_BELOW | kinds[i] << FOLD_KIND);
+	free(kinds);
+	return any;
+}
+
+void instruments_arg(const struct args *args, struct trace_arg *t)
+{
+	/* what is left out of a trace is left out by the number of its frame */
+	if (arg(args, "instruments") || left_out_calls(t) || reader_has(t->reader, CHUNK_HELD) || !mark_instruments(t))
+		return;
+	t->fold_spent = xcalloc(FOLD_KINDS, sizeof *t->fold_spent);
+	t->fold.marks = t->fold_marks;
+	t->fold.spent = t->fold_spent;
+	t->session.fold = &t->fold;
+}
+
+void instruments_put_costs(const struct trace_arg *t, struct buf *out)
+{
+	const struct spent *spent = t->fold_spent;
+	const char *before = "# instruments: ";
+
+	for (unsigned i = 1; spent && i < FOLD_KINDS; i++)
+		if (spent[i].insns) {
+			buf_printf(out, "%s%s %.3g %%", before, instruments_name(i), 100 * (double)spent[i].insns / (double)spent[0].insns);
+			before = ", ";
+		}
+	if (*before == ',')
+		buf_printf(out, " of instructions, as part of who called them; --instruments shows them");
 }
 
 void thunks_arg(const struct args *args, struct trace_arg *t)
@@ -283,6 +359,9 @@ int trace_no_wakes(const struct trace_arg *t, struct error *err)
 void trace_arg_close(struct trace_arg *t)
 {
 	free(t->in_pass);
+	free(t->fold_marks);
+	free(t->fold_below);
+	free(t->fold_spent);
 	free(t->asked_threads);
 	free(t->asked_processes);
 	index_free(t->session.index);

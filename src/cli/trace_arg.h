@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "moment_arg.h"
+#include "replay/fold.h"
 #include "replay/index.h"
 #include "replay/names.h"
 #include "replay/walk.h"
@@ -21,6 +22,10 @@ struct trace_arg {
 	struct reader *reader;
 	struct names names;
 	struct threads threads;
+	struct fold fold;       /* what the session's is, if it has one; its marks are kept here */
+	uint8_t *fold_marks;
+	struct spent *fold_spent;
+	bool *fold_below;
 	char *in_pass;          /* the options that choose, of which the analysis heeds what they say; NULL: what they chose was written, or there are none */
 	bool *asked_threads, *asked_processes; /* marks by number of thread: those of --pid, and those of their processes; NULL: it is not given */
 	struct session session; /* of these; its index is NULL unless trace_arg_index() or trace_arg_open_index() has set it */
@@ -48,6 +53,7 @@ int trace_arg_open_calls(const struct args *args, enum chosen_for purpose, struc
  * If no others are given, and nothing was left out of the trace before, nothing is written and read back. Threads are then marked in the
  * session, functions are the command's to choose (select_functions()).
  */
+extern const char *const folded_options[]; /* those that can be heeded in any pass, since others' calls are folded (replay/fold.h) */
 int trace_arg_open_pass(const struct args *args, enum chosen_for purpose, const char *const *options, struct trace_arg *ret, struct error *err);
 /* The same, but do not choose, nor check what options ask for. */
 int trace_arg_open_whole(const struct args *args, struct trace_arg *ret, struct error *err);
@@ -62,6 +68,18 @@ void trace_arg_close(struct trace_arg *t);
 	"Kernel functions that only pass control on (retpolines' and return thunks, __fentry__, trampolines of static calls) are part of " \
 	"whoever calls or jumps to them: their instructions are the caller's, and what they lead to is called by the caller. --thunks shows " \
 	"them as functions; that goes without TRACE.index.\n"
+
+#define INSTRUMENTS_OPTION { 0, "instruments", NULL, "show what only watches the code, with all below it: KASAN's checks, lockdep's books, gcov's counters" }
+/* For the descriptions of commands that have it. */
+#define INSTRUMENTS_NOTE                                                                \
+	"Functions that a compiler or a debug option put in (KASAN, KCSAN, KMSAN, UBSAN, KCOV, lockdep, might_sleep, kmemleak, debugobjects, checks of " \
+	"lists; in programs ASan, gcov, -finstrument-functions) are part of whoever calls them, too, with all that they call. A line says what they " \
+	"cost; --instruments shows them.\n"
+
+/* Fold what only watches the code (replay/instruments.h), unless the options say otherwise. */
+void instruments_arg(const struct args *args, struct trace_arg *t);
+/* Append what that cost, as a line for people: "# instruments: KASAN 54 %, …". Nothing: there are none, or they are shown. */
+void instruments_put_costs(const struct trace_arg *t, struct buf *out);
 
 /* Fold thunks (replay/names.h), unless the options say otherwise. */
 void thunks_arg(const struct args *args, struct trace_arg *t);

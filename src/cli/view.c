@@ -607,12 +607,22 @@ static void print_heading(const struct view *view, const struct args *args, cons
 	if (view->heading && view->trace->in_pass) {
 		buf_printf(&note, "# only ");
 		terminal_escape(&note, view->trace->in_pass);
+		if (view->trace->session.fold)
+			buf_printf(&note, "; the time of other calls is that of who called them");
 		buf_put_u8(&note, 0);
 		print_heading_lines((char *)note.data, columns);
 		note.len = 0;
 	}
-	if (!l->left_out || arg(args, "output"))
+	instruments_put_costs(view->trace, &note);
+	if (view->heading && note.len) {
+		buf_put_u8(&note, 0);
+		print_heading_lines((char *)note.data, columns);
+	}
+	note.len = 0;
+	if (!l->left_out || arg(args, "output")) {
+		buf_free(&note);
 		return;
+	}
 	buf_printf(&note, "# ");
 	left_out_put(&note, args, view->trace);
 	buf_printf(&note, "%s", view->left_out);

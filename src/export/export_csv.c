@@ -7,6 +7,7 @@
 #include "analysis/calls/held_calls.h"
 #include "base/alloc.h"
 #include "export.h"
+#include "replay/fold.h"
 #include "replay/story.h"
 
 struct csv_run {
@@ -72,7 +73,8 @@ static void hear(void *state, const struct story_moment *m)
 
 	if (m->kind == STORY_ENTER) {
 		run->listed = array_reach(run->listed, m->call, &run->cap, sizeof *run->listed);
-		run->listed[m->call] = !held_calls_enter(&run->held) && m->frame->at_start;
+		run->listed[m->call] = !held_calls_enter(&run->held) && m->frame->at_start &&
+				       (m->frame->kind != FRAME_BASE || fold_chooses(run->session->fold, m->frame->function));
 		return;
 	}
 	if (run->result < 0 || !run->listed[m->call] || !threads_is_chosen(run->session->threads, m->stack->thread))

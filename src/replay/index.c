@@ -237,9 +237,12 @@ static int replay(struct making *m, const struct session *session, struct error 
 	static const struct stacks_visitor visitor = {
 		.enter = enter, .leave = leave, .forget = forget, .due = due, .phrase = phrase,
 	};
+	struct session all = *session;
 	struct stacks stacks;
-	int result = stacks_replay(&stacks, session, NULL, UINT64_MAX, &visitor, m, err);
+	int result;
 
+	all.fold = NULL;
+	result = stacks_replay(&stacks, &all, NULL, UINT64_MAX, &visitor, m, err);
 	callees_free(&stacks);
 	stacks_deinit(&stacks);
 	close_entry(m);

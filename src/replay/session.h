@@ -7,12 +7,14 @@
 #include "threads.h"
 
 struct index;
+struct fold;
 
 struct session {
 	const struct reader *reader;
 	const struct names *names;
 	const struct threads *threads;
 	struct index *index; /* replay/index.h; NULL: none. Reading from it changes it */
+	const struct fold *fold; /* replay/fold.h: calls that are not shown; NULL: all are */
 	bool of_chosen; /* the trace has all that ran, and sums are of the threads that are chosen */
 	bool thins; /* for a part of the trace to be written, which has nothing but what events tell: no stacks from before a gap */
 };

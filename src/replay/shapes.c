@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "shapes.h"
 
-const struct shape *shapes_find(const struct shapes *s, const struct stack *stack, const struct shape_key *key)
+struct shape *shapes_find(struct shapes *s, const struct stack *stack, const struct shape_key *key)
 {
-	const struct shape *shape = &s->shapes[key->place];
+	struct shape *shape = &s->shapes[key->place];
 
 	if (shape->serial != key->serial || shape->from != key->from || shape->version != key->version ||
 	    shape->callee != stack->frames[stack->depth - 1].function)

@@ -34,6 +34,9 @@ struct shape {
 	uint16_t returns;
 	uint16_t count;
 	struct shape_frame frames[SHAPE_FRAMES];
+	uint16_t folded;        /* bits by frame: it is not shown (fold.h) … */
+	uint16_t costs;         /* … and its time is added up, with what it called … */
+	bool judged;            /* … as was found out when it was asked for */
 } __attribute__((aligned(CACHE_LINE)));
 static_assert(offsetof(struct shape, frames[5]) == CACHE_LINE, "short ones are in one cache line");
 
@@ -66,7 +69,7 @@ struct shape_key {
 };
 
 /* Find a shape. Returns NULL if it is not known. */
-const struct shape *shapes_find(const struct shapes *s, const struct stack *stack, const struct shape_key *key);
+struct shape *shapes_find(struct shapes *s, const struct stack *stack, const struct shape_key *key);
 
 /* Where the phrase leaves the thunk that was called. Returns NULL if that is not known. */
 const struct thunk_exit *shapes_exit(const struct shapes *s, const struct shape_key *key);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Replays a trace's events, in order of time, on the stacks that they are of. */
+#include "fold.h"
 #include "stacks_frames.h"
 
 static void apply_event(struct replay *r, struct lane *lane, const struct event *e, unsigned cpu)
@@ -199,9 +200,12 @@ int stacks_replay(struct stacks *ret, const struct session *session, const struc
 	struct span span = { .from_ns = from ? from->ns : 0, .to_ns = to_ns, .cpu = -1 };
 	struct replay r = { .stacks = ret, .visitor = visitor, .state = state, .reader = session->reader,
 		.finds = !session->thins };
-	struct merged *merged = merged_new(session->reader, &span);
+	struct merged *merged;
 	int result;
 
+	if (session->fold)
+		return fold_replay(ret, session, from, to_ns, visitor, state, err);
+	merged = merged_new(session->reader, &span);
 	result = start(&r, session, from, err);
 	if (result == 0) {
 		ret->due_ns = visitor->due ? 0 : UINT64_MAX;

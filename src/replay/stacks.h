@@ -113,9 +113,11 @@ struct stacks_phrase {
 	uint64_t insns;         /* of the call's event */
 	const struct timebase *timebase;
 	struct spent spent;     /* from the call to its return */
+	uint16_t folded;        /* bits by frame of the shape: what is not shown (fold.h) */
 };
 
 struct stacks;
+struct shape;
 
 struct stacks_visitor {
 	/* All may be NULL. `state` is the caller's. Of a frame: when it is on the stack, on top. */
@@ -147,6 +149,8 @@ struct stacks_visitor {
 	 * the leave() of the call's own frame included.
 	 */
 	void (*phrase)(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p);
+	/* NULL: always. May phrase() be called for that shape, behind the call on top of the stack? Else what is in it is told one by one. */
+	bool (*takes)(void *state, const struct stack *stack, struct shape *shape);
 };
 
 /* All stacks at a time, as stacks_save() wrote them. */

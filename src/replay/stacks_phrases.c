@@ -123,13 +123,18 @@ static void apply_phrase(struct replay *r, struct lane *lane, struct batch *batc
 		.version = name_cache_version(r->cache, call->from, version), .from = call->from,
 	};
 	const struct event *end = e + phrase_count(batch->phrases, use->phrase);
-	const struct shape *shape;
+	struct shape *shape;
 
 	if (__builtin_expect(lane->stack->thunk_calls.count, 0) && thunk_calls_last(lane->stack))
 		e = leave_thunk(r, lane, batch, use, &key, end);
 	if (e == end)
 		return;
 	shape = shapes_find(r->shapes, lane->stack, &key);
+	if (shape && r->visitor->takes && !r->visitor->takes(r->state, lane->stack, shape)) {
+		batch_write_phrase(batch, use);
+		replay_untimed(r, lane, batch, e, end);
+		return;
+	}
 	if (shape) {
 		go_past(r, lane, batch, use, shape);
 		return;

@@ -229,7 +229,7 @@ static bool may_skip(const struct calls_run *st)
 {
 	const struct calls_options *o = st->options;
 
-	return o->max_depth == 1 && !o->no_interrupts && o->cpu < 0;
+	return o->max_depth == 1 && !o->no_interrupts && o->cpu < 0 && !st->session->fold;
 }
 
 /* Is the call in progress at the moment of this entry? */

@@ -2,15 +2,17 @@
 #include "flow.h"
 
 #include "base/alloc.h"
+#include "replay/fold.h"
 #include "replay/story.h"
 
 /* Bits of a call. */
-enum { HIDDEN = 1, CUTS_IN = 2 };
+enum { HIDDEN = 1, CUTS_IN = 2, UNCHOSEN = 4 /* itself only */ };
 
 enum { NO_THREAD = UINT32_MAX };
 
 struct flow_run {
 	const struct flow_options *options;
+	const struct fold *fold;
 	flow_taker take;
 	void *taker_state;
 	bool enough;
@@ -86,7 +88,9 @@ static uint8_t bits_of(struct flow_run *st, const struct story_moment *m)
 	bool part = o->from_call && m->frame->entry_ns <= o->from_ns && thread_of(m) == o->caller;
 
 	st->bits = array_reach(st->bits, m->call, &st->cap_bits, 1);
-	bits = m->caller ? st->bits[m->caller] : 0;
+	bits = m->caller ? st->bits[m->caller] & (uint8_t)~UNCHOSEN : 0;
+	if (m->frame->kind == FRAME_BASE && !fold_chooses(st->fold, m->frame->function))
+		bits |= UNCHOSEN;
 	if (m->frame->kind == FRAME_INTERRUPT && !part)
 		bits |= CUTS_IN | (o->no_interrupts ? HIDDEN : 0);
 	st->bits[m->call] = bits;
@@ -97,7 +101,7 @@ static void enter(struct flow_run *st, const struct story_moment *m)
 {
 	uint32_t depth;
 
-	if (bits_of(st, m) & HIDDEN || m->ns < st->options->from_ns)
+	if (bits_of(st, m) & (HIDDEN | UNCHOSEN) || m->ns < st->options->from_ns)
 		return;
 	depth = depth_of(st, m);
 	if (st->options->min_duration_ns || !is_shown(st, m, depth))
@@ -115,7 +119,7 @@ static void leave(struct flow_run *st, const struct story_moment *m)
 	struct flow_step step;
 	uint32_t depth;
 
-	if (st->bits[m->call] & HIDDEN || m->ns < st->options->from_ns)
+	if (st->bits[m->call] & (HIDDEN | UNCHOSEN) || m->ns < st->options->from_ns)
 		return;
 	depth = depth_of(st, m);
 	if (!is_shown(st, m, depth))
@@ -172,7 +176,7 @@ int flow_analyse(const struct session *session, const struct flow_options *optio
 	static const struct story_listener listener = {
 		.hear = hear, .due = due, .kinds = 1u << STORY_OPEN | 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_FACT,
 	};
-	struct flow_run st = { .options = options, .take = take, .taker_state = taker_state, .only = NO_THREAD };
+	struct flow_run st = { .options = options, .fold = session->fold, .take = take, .taker_state = taker_state, .only = NO_THREAD };
 	void *states[] = { &st };
 	struct checkpoint from;
 	bool midway = session->index && index_checkpoint(session->index, index_at(session->index, options->from_ns), &from);

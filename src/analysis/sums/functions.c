@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "function_sums.h"
 #include "left_functions.h"
+#include "shown_sums.h"
 #include "ticks.h"
 
 struct functions functions_new(size_t count)
@@ -296,6 +297,10 @@ int functions_analyse(const struct session *session, const struct span *span, st
 	void **pointers = xcalloc(threads, sizeof *pointers);
 	int result;
 
+	if (session->fold) {
+		free(walkers), free(ends), free(pointers);
+		return shown_functions_analyse(session, span, ret, err);
+	}
 	for (unsigned i = 0; i < threads; i++) {
 		walkers[i] = (struct walker){
 			.sums = function_sums_new(session, shift), .cache = xmalloc(sizeof *walkers[i].cache), .span = span,

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "function_sums.h"
+#include "shown_sums.h"
 #include "replay/shapes.h"
 #include "ticks.h"
 
@@ -22,6 +23,7 @@ struct presence {
 struct totals_run {
 	const struct span *span;
 	struct function_sums *sums;
+	struct shown_sums *shown;    /* instead of these, where the session has a fold; NULL */
 	struct function_lane *lanes; /* by vCPU */
 	bool *begun;
 	struct function_total *totals;
@@ -66,8 +68,11 @@ static void count_frame(struct presence *p, const struct stack *stack, struct fr
 
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
-	(void)state;
+	const struct totals_run *st = state;
+
 	count_frame(presence_of(s, stack), stack, frame, stack->depth - 1);
+	if (st->shown)
+		shown_sums_enter(st->shown, s, stack, frame);
 }
 
 /*
@@ -103,7 +108,8 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 	struct presence *p = stack->data;
 	struct function_total *t = &totals_for(st, p)[frame->function];
 
-	(void)s;
+	if (st->shown)
+		shown_sums_leave(st->shown, s, frame);
 	p->counters[frame->function % COUNTERS]--;
 	add_time(t, p, stack, frame);
 	add_call(t, stack->ns - frame->ns, frame->at_start);
@@ -128,11 +134,22 @@ static void phrase(void *state, struct stacks *s, struct stack *stack, const str
 {
 	const struct shape_frame *end = p->shape->frames + p->shape->count;
 	struct presence *presence = stack->data;
+	struct totals_run *st = state;
 
-	(void)s;
 	presence->counters[p->shape->callee % COUNTERS]--;
 	for (const struct shape_frame *f = p->shape->frames; f < end; f++)
-		add_shape(state, stack, p, f);
+		if (__builtin_expect(!(p->folded >> (f - p->shape->frames) & 1), 1))
+			add_shape(st, stack, p, f);
+	if (st->shown)
+		shown_sums_phrase(st->shown, s, stack, p);
+}
+
+/* Only where the session has a fold. */
+static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
+{
+	struct totals_run *st = state;
+
+	shown_sums_spend(st->shown, s, stack, spent);
 }
 
 /* Add what the frames of a stack have run so far. */
@@ -224,6 +241,10 @@ static void *begin(void *setting, void *before)
 	}
 	st = xcalloc(1, sizeof *st);
 	st->sums = function_sums_new(c->session, c->ticks_shift);
+	if (c->session->fold) {
+		st->shown = xmalloc(sizeof *st->shown);
+		shown_sums_init(st->shown, c->session);
+	}
 	st->lanes = xcalloc(c->vcpus, sizeof *st->lanes);
 	st->begun = xcalloc(c->vcpus, sizeof *st->begun);
 	st->totals = xcalloc_aligned(sizeof *st->totals, names_count(c->names), sizeof *st->totals);
@@ -262,6 +283,9 @@ static void state_free(struct totals_run *st)
 	free(st->ignored);
 	free(st->lanes);
 	free(st->begun);
+	if (st->shown)
+		shown_sums_deinit(st->shown);
+	free(st->shown);
 	function_sums_free(st->sums);
 	free(st);
 }
@@ -274,24 +298,31 @@ int totals_analyse(const struct session *session, bool make_index, struct functi
 		},
 		.begin = begin, .end = end,
 	};
+	static const struct parts_analysis shown_analysis = {
+		.visitor = { .enter = enter, .leave = leave, .forget = forget, .spend = spend, .due = due, .phrase = phrase },
+		.begin = begin, .end = end,
+	};
 	struct setting setting = {
 		.session = session, .names = session->names, .vcpus = reader_vcpus(session->reader), .ticks_shift = ticks_shift(session->reader),
 		.some_threads = session->threads->chosen,
 	};
 	size_t count = names_count(session->names);
 	void *parts[PARTS_MAX];
-	int result = parts_replay(session, make_index, &analysis, &setting, parts, err);
+	int result = parts_replay(session, make_index, session->fold ? &shown_analysis : &analysis, &setting, parts, err);
 
 	*ret = functions_new(count);
 	*ret_totals = xcalloc_aligned(sizeof **ret_totals, count, sizeof **ret_totals);
 	for (size_t i = 0; i < PARTS_MAX && parts[i]; i++) {
 		struct totals_run *st = parts[i];
 
-		function_sums_add(st->sums, ret);
+		if (st->shown)
+			shown_sums_add(ret, st->shown);
+		else
+			function_sums_add(st->sums, ret);
 		add(*ret_totals, st->totals, count);
 		state_free(st);
 	}
-	functions_round(ret, setting.ticks_shift);
+	functions_round(ret, session->fold ? 0 : setting.ticks_shift);
 	if (result < 0) {
 		functions_deinit(ret);
 		free(*ret_totals);

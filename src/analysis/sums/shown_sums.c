@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "shown_sums.h"
+
+#include "base/alloc.h"
+#include "left_functions.h"
+#include "replay/index.h"
+#include "replay/parts.h"
+#include "replay/shapes.h"
+
+void shown_sums_init(struct shown_sums *s, const struct session *session)
+{
+	*s = (struct shown_sums){ .sums = functions_new(names_count(session->names)) };
+}
+
+void shown_sums_deinit(struct shown_sums *s)
+{
+	functions_deinit(&s->sums);
+}
+
+void shown_sums_add(struct functions *sum, const struct shown_sums *part)
+{
+	functions_add(sum, &part->sums);
+}
+
+/* The function that control came from. A frame that was left by a jump is not there any more. */
+static uint32_t caller_of(const struct shown_sums *sums, const struct stacks *s, const struct stack *stack)
+{
+	if (sums->left_by == s->event)
+		return sums->left;
+	return stack->frames[stack->depth > 1 ? stack->depth - 2 : 0].function;
+}
+
+void shown_sums_enter(struct shown_sums *sums, const struct stacks *s, const struct stack *stack, const struct frame *frame)
+{
+	struct function_stat *stat = &sums->sums.stats[frame->function];
+	const struct threads *threads = s->threads;
+
+	/* no event enters what was there before, or a copy of it */
+	if (!frame->at_start || !s->event || s->event->target != frame->addr || !threads_is_chosen(threads, stack->thread))
+		return;
+	stat->calls++;
+	if (__builtin_expect(s->ns < stat->first_ns, 0))
+		function_take_first(stat, &sums->sums.firsts[frame->function], s->ns, &(struct function_first){
+			.insns = s->insns, .caller = caller_of(sums, s, stack), .cpu = (uint16_t)stack->cpu,
+			.task = stack->thread == THREAD_NONE ? 0 : threads->list[stack->thread].task,
+		});
+}
+
+void shown_sums_leave(struct shown_sums *sums, const struct stacks *s, const struct frame *frame)
+{
+	if (s->end == FRAME_JUMPED) {
+		sums->left_by = s->event;
+		sums->left = frame->function;
+	}
+}
+
+/* The function that control is in, of a thread that no call or return has been seen of. */
+static uint32_t function_at(const struct stacks *s, const struct stack *stack)
+{
+	struct space_view view = { 0 };
+
+	if (!stack->place)
+		return s->names->groups + GROUP_UNKNOWN;
+	if (!addr_is_kernel(stack->place) && stack->thread != THREAD_NONE)
+		spaces_view(&s->names->spaces, s->threads->list[stack->thread].task, s->ns, &view);
+	return names_place(s->names, stack->place, s->ns, view.version).function;
+}
+
+void shown_sums_spend(struct shown_sums *sums, const struct stacks *s, const struct stack *stack, const struct spent *spent)
+{
+	struct function_stat *stat;
+
+	if (!threads_is_chosen(s->threads, stack->thread))
+		return;
+	sums->sums.halted_ns += spent->halted_ns;
+	stat = &sums->sums.stats[stack->depth ? stack->frames[stack->depth - 1].function : function_at(s, stack)];
+	stat->self_insns += spent->insns;
+	stat->self_ns += spent->ns;
+}
+
+/* A frame of a phrase that was called in one which is yet to come. */
+struct called {
+	uint64_t insns, ns;
+	uint16_t entered;
+};
+
+void shown_sums_phrase(struct shown_sums *sums, const struct stacks *s, const struct stack *stack, const struct stacks_phrase *p)
+{
+	struct called called[SHAPE_FRAMES];
+	size_t n = 0;
+
+	if (!threads_is_chosen(s->threads, stack->thread))
+		return;
+	for (unsigned i = 0; i < p->shape->count; i++) {
+		const struct shape_frame *f = &p->shape->frames[i];
+		struct function_stat *stat = &sums->sums.stats[f->function];
+		struct called all = { .insns = (uint64_t)f->left - f->entered, .entered = f->entered };
+		uint64_t insns = all.insns, ns;
+
+		if (p->folded >> i & 1)
+			continue;
+		ns = all.ns = timebase_ns(p->timebase, p->insns + f->left) - timebase_ns(p->timebase, p->insns + f->entered);
+		for (; n && called[n - 1].entered >= f->entered; n--) {
+			insns -= called[n - 1].insns;
+			ns -= called[n - 1].ns;
+		}
+		called[n++] = all;
+		stat->self_insns += insns;
+		stat->self_ns += ns;
+		stat->calls += f->at_start && !f->own;
+	}
+}
+
+static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
+{
+	shown_sums_enter(state, s, stack, frame);
+}
+
+static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
+{
+	(void)stack;
+	shown_sums_leave(state, s, frame);
+}
+
+static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
+{
+	shown_sums_spend(state, s, stack, spent);
+}
+
+static void phrase(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p)
+{
+	shown_sums_phrase(state, s, stack, p);
+}
+
+static void *begin(void *context, void *before)
+{
+	struct shown_sums *sums = before;
+
+	if (sums)
+		return sums;
+	sums = xmalloc(sizeof *sums);
+	shown_sums_init(sums, context);
+	return sums;
+}
+
+static int of_all(const struct session *session, struct functions *ret, struct error *err)
+{
+	static const struct parts_analysis analysis = {
+		.visitor = { .enter = enter, .leave = leave, .spend = spend, .phrase = phrase }, .begin = begin,
+	};
+	struct session copy = *session;
+	void *parts[PARTS_MAX];
+	int result = parts_replay(session, false, &analysis, &copy, parts, err);
+
+	for (size_t i = 0; i < PARTS_MAX && parts[i]; i++) {
+		shown_sums_add(ret, parts[i]);
+		shown_sums_deinit(parts[i]);
+		free(parts[i]);
+	}
+	return result;
+}
+
+/* In a span: what an event tells of, which came before it, is clipped. */
+struct in_span {
+	struct shown_sums sums;
+	const struct span *span;
+};
+
+static bool is_within(const struct in_span *in, const struct stacks *s, const struct stack *stack)
+{
+	return s->ns >= in->span->from_ns && s->ns < in->span->to_ns && (in->span->cpu < 0 || in->span->cpu == stack->cpu);
+}
+
+static void enter_within(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
+{
+	struct in_span *in = state;
+
+	if (is_within(in, s, stack))
+		shown_sums_enter(&in->sums, s, stack, frame);
+}
+
+static void spend_within(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
+{
+	struct in_span *in = state;
+	uint64_t ns = spent->ns + spent->halted_ns, from_ns = s->ns - ns;
+	struct spent clipped = {
+		.insns = meter_clip(in->span, from_ns, s->ns, spent->insns), .ns = meter_clip(in->span, from_ns, s->ns, spent->ns),
+		.halted_ns = meter_clip(in->span, from_ns, s->ns, spent->halted_ns),
+	};
+
+	if (in->span->cpu < 0 || in->span->cpu == stack->cpu)
+		shown_sums_spend(&in->sums, s, stack, &clipped);
+}
+
+static int of_span(const struct session *session, const struct span *span, struct functions *ret, struct error *err)
+{
+	static const struct stacks_visitor visitor = { .enter = enter_within, .leave = leave, .spend = spend_within };
+	struct in_span in = { .span = span };
+	struct checkpoint from;
+	struct stacks stacks;
+	bool begun = session->index && index_checkpoint(session->index, index_at(session->index, span->from_ns), &from);
+	int result;
+
+	shown_sums_init(&in.sums, session);
+	result = stacks_replay(&stacks, session, begun ? &from : NULL, span->to_ns, &visitor, &in, err);
+	stacks_deinit(&stacks);
+	shown_sums_add(ret, &in.sums);
+	shown_sums_deinit(&in.sums);
+	return result;
+}
+
+int shown_functions_analyse(const struct session *session, const struct span *span, struct functions *ret, struct error *err)
+{
+	bool all = !span->from_ns && span->to_ns == UINT64_MAX && span->cpu < 0;
+	int result;
+
+	*ret = functions_new(names_count(session->names));
+	result = all ? of_all(session, ret, err) : of_span(session, span, ret, err);
+	functions_round(ret, 0);
+	if (result < 0)
+		functions_deinit(ret);
+	else if (all)
+		result = left_functions_add(session->reader, session->names, ret, err);
+	return result;
+}
