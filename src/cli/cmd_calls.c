@@ -611,6 +611,7 @@ const struct command cmd_calls = {
 		       "With --debug, shows the source line that each call was made from, if it is in these files, and the functions "
 		       "that were inlined there; see upto stack.\n"
 		       THUNKS_NOTE
+		       INSTRUMENTS_NOTE
 		       INDEX_NOTE,
 	.examples = "  upto calls --function do_sys_openat2 -n 1 trace.upto\n      the first open, in full\n"
 		    "  upto calls --from 2.5s --to 2.501s trace.upto\n      all that happened in a millisecond\n"

@@ -338,6 +338,7 @@ const struct command cmd_stack = {
 		       "debug file of a stripped file is looked for by its build-id, below /usr/lib/debug and "
 		       "at the servers of DEBUGINFOD_URLS.\n"
 		       THUNKS_NOTE
+		       INSTRUMENTS_NOTE
 		       INDEX_NOTE,
 	.examples = "  upto stack --at 2.5s trace.upto\n      everybody, two and a half seconds in\n"
 		    "  upto stack --at 2.5s --running trace.upto\n      only what ran\n"

@@ -99,7 +99,7 @@ static int run(const struct args *args, struct error *err)
 	}
 	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, folded_options, &t, err) < 0)
 		return EXIT_FAILED;
-	if (select_functions(args, &t.names, &chosen, err) < 0) {
+	if (select_functions(args, &t.names, t.session.fold, &chosen, err) < 0) {
 		free(chosen);
 		trace_arg_close(&t);
 		return EXIT_FAILED;
@@ -165,9 +165,11 @@ const struct command cmd_top = {
 		       "Code without symbols is one row: of a program or library [busybox], of others [firmware], [decompressor],\n"
 		       "[kernel] (no function's), [user] (nothing told what was mapped there), [trampoline] (where other vCPUs begin).\n"
 		       "Sums are of all calls, also where the trace, or what is chosen of it, has only those that took long, or those of some functions: "
-		       "so they are the same as of the whole. --functions and --not say which functions are shown. --pid and --comm say whose time it is: "
+		       "so they are the same as of the whole. --functions says which functions are shown. What --not, --below and --depth leave out is its callers' "
+		       "time. --pid and --comm say whose time it is: "
 		       "sums are of all that these threads ran. Total times are those of the calls that remain.\n"
 		       THUNKS_NOTE
+		       INSTRUMENTS_NOTE
 		       INDEX_NOTE,
 	.examples = "  upto top trace.upto\n      the functions that ran longest\n"
 		    "  upto top --clock ns --from 1s --to 2s trace.upto\n      by guest time, in the second second\n"

@@ -135,6 +135,7 @@ const struct command cmd_tree = {
 		       "instructions count for the function that they became part of. FUNCTION means calls of the function with that name, "
 		       "not places where it was inlined.\n"
 		       THUNKS_NOTE
+		       INSTRUMENTS_NOTE
 		       INDEX_NOTE,
 	.examples = "  upto tree trace.upto\n      where the time went, from the top\n"
 		    "  upto tree --depth 3 trace.upto start_kernel\n      below start_kernel\n"

@@ -230,13 +230,13 @@ static int list_arg(const struct args *args, const char *option, const struct na
 	return 0;
 }
 
-int select_functions(const struct args *args, const struct names *names, bool **ret, struct error *err)
+int select_functions(const struct args *args, const struct names *names, bool folded, bool **ret, struct error *err)
 {
 	static const char *const options[] = { "functions", "not" };
 	bool *marks = *ret = xcalloc(names_count(names), sizeof *marks);
 
 	memset(marks, true, names_count(names) * sizeof *marks);
-	for (int is_not = 0; is_not < 2; is_not++) {
+	for (int is_not = 0; is_not < (folded ? 1 : 2); is_not++) {
 		const char *list = value_of(args, options[is_not]);
 		bool *named;
 

@@ -109,8 +109,11 @@ struct kfi_run;
 int select_kfi(const struct kfi_run *run, const char *path, const struct session *session, uint64_t after_ns, struct selected *ret, struct error *err);
 void selected_deinit(struct selected *s);
 
-/* Marks of the functions that --functions and --not choose, while thunks are not folded. The caller frees *ret, also after an error. */
-int select_functions(const struct args *args, const struct names *names, bool **ret, struct error *err);
+/*
+ * Marks of the functions that --functions and --not choose, while thunks are not folded. `folded`: what --not names is not there any more, but
+ * where a thread began. The caller frees *ret, also after an error.
+ */
+int select_functions(const struct args *args, const struct names *names, bool folded, bool **ret, struct error *err);
 
 /*
  * The times of a command's --start and --stop, which select_arg() has read; none if they were not given. Standard error says if what was to stop it

@@ -229,6 +229,22 @@ int stacks_at(struct stacks *ret, const struct session *session, const struct ch
 	return result;
 }
 
+uint32_t stacks_function(const struct stacks *s, const struct stack *stack)
+{
+	uint64_t place = stack->place;
+	struct space_view view = { 0 };
+
+	if (__builtin_expect(stack->depth > 0, 1))
+		return stack->frames[stack->depth - 1].function;
+	if (!place && stack->cpu >= 0 && s->replay)
+		place = s->replay->lanes[stack->cpu].place;
+	if (!place)
+		return s->names->groups + GROUP_UNKNOWN;
+	if (!addr_is_kernel(place) && stack->thread != THREAD_NONE)
+		spaces_view(&s->names->spaces, s->threads->list[stack->thread].task, s->ns, &view);
+	return names_place(s->names, place, s->ns, view.version).function;
+}
+
 void stacks_deinit(struct stacks *s)
 {
 	for (size_t i = 0; i < s->count; i++) {

@@ -188,6 +188,12 @@ int stacks_replay(struct stacks *ret, const struct session *session, const struc
 /* All stacks as a checkpoint has them. Call stacks_deinit() also after an error. */
 int stacks_at(struct stacks *ret, const struct session *session, const struct checkpoint *from, struct error *err);
 
+/*
+ * The function that a stack which runs is in: its top frame's. Without frames, as of a thread that is switched to behind a gap, that where control
+ * is, or went last.
+ */
+uint32_t stacks_function(const struct stacks *s, const struct stack *stack);
+
 /* In visitor->due(): everything as it is before the next event. */
 void stacks_save(const struct stacks *s, struct buf *out);
 void stacks_deinit(struct stacks *s);

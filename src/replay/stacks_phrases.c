@@ -53,13 +53,13 @@ static void go_to_exit(struct replay *r, struct lane *lane, const struct batch *
 	struct stack *stack = lane->stack;
 	uint64_t insns = call->insns + exit->insns, ns = timebase_ns(&batch->timebase, insns);
 
-	stack->insns += insns - lane->meter.insns;
-	stack->ns += ns - lane->meter.ns;
+	r->stacks->ns = ns;
+	r->stacks->event = call;
+	spend(r, stack, (struct spent){ .insns = insns - lane->meter.insns, .ns = ns - lane->meter.ns });
 	stack->began |= exit->returns > 0;
 	stack->thunk_calls.count--;
 	stack->place = exit->target;
 	set_lane(lane, insns, ns, exit->target);
-	r->stacks->ns = ns;
 	r->stacks->unmatched.returns += exit->returns;
 	replay_push_call(r, stack, call, exit->target);
 }

@@ -89,10 +89,11 @@ static void due(void *state, struct stacks *s)
 static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
 {
 	struct call_tree *t = state;
-	struct call_node *node = &t->nodes[stack->depth ? stack->frames[stack->depth - 1].data : ROOT];
+	struct call_node *node;
 
 	if (!threads_is_chosen(s->threads, stack->thread))
 		return;
+	node = &t->nodes[stack->depth ? stack->frames[stack->depth - 1].data : child_of(t, ROOT, stacks_function(s, stack))];
 	node->self_insns += spent->insns;
 	node->self_ns += spent->ns;
 }

@@ -36,7 +36,8 @@ void shown_sums_enter(struct shown_sums *sums, const struct stacks *s, const str
 	const struct threads *threads = s->threads;
 
 	/* no event enters what was there before, or a copy of it */
-	if (!frame->at_start || !s->event || s->event->target != frame->addr || !threads_is_chosen(threads, stack->thread))
+	if (!frame->at_start || !s->event || (frame->kind == FRAME_BASE && s->event->target != frame->addr) ||
+	     !threads_is_chosen(threads, stack->thread))
 		return;
 	stat->calls++;
 	if (__builtin_expect(s->ns < stat->first_ns, 0))
@@ -54,18 +55,6 @@ void shown_sums_leave(struct shown_sums *sums, const struct stacks *s, const str
 	}
 }
 
-/* The function that control is in, of a thread that no call or return has been seen of. */
-static uint32_t function_at(const struct stacks *s, const struct stack *stack)
-{
-	struct space_view view = { 0 };
-
-	if (!stack->place)
-		return s->names->groups + GROUP_UNKNOWN;
-	if (!addr_is_kernel(stack->place) && stack->thread != THREAD_NONE)
-		spaces_view(&s->names->spaces, s->threads->list[stack->thread].task, s->ns, &view);
-	return names_place(s->names, stack->place, s->ns, view.version).function;
-}
-
 void shown_sums_spend(struct shown_sums *sums, const struct stacks *s, const struct stack *stack, const struct spent *spent)
 {
 	struct function_stat *stat;
@@ -73,7 +62,7 @@ void shown_sums_spend(struct shown_sums *sums, const struct stacks *s, const str
 	if (!threads_is_chosen(s->threads, stack->thread))
 		return;
 	sums->sums.halted_ns += spent->halted_ns;
-	stat = &sums->sums.stats[stack->depth ? stack->frames[stack->depth - 1].function : function_at(s, stack)];
+	stat = &sums->sums.stats[stacks_function(s, stack)];
 	stat->self_insns += spent->insns;
 	stat->self_ns += spent->ns;
 }
