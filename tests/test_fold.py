@@ -93,13 +93,13 @@ def test_top(smp):
     """top says of each function what the tree has of it: by phrases and call by call, with parts of the trace at a time and without."""
     trace = base(smp)
     run(UPTO, "stack", "--at", "end", trace)
-    for name in "not", "below":
-        options, tree = FOLDS[name][0], by_function(tree_of(trace, *FOLDS[name][0]))
-        for more in [], ["--total"]:
-            top = upto_json("top", "--json", "-n", "0", *more, *options, trace)["functions"]
-            told = by_function([(0, f["function"], 0, f["self_insns"], f["self_ns"]) for f in top])
-            wrong = {f: (told.get(f), tree.get(f)) for f in {*told, *tree} if told.get(f, (0,))[0] != tree.get(f, (0,))[0]}
-            assert not wrong, (name, more, len(wrong), list(wrong.items())[:3])
+    options = FOLDS["not"][0]
+    tree = by_function(tree_of(trace, *options))
+    for more in [], ["--total"]:
+        top = upto_json("top", "--json", "-n", "0", *more, *options, trace)["functions"]
+        told = by_function([(0, f["function"], 0, f["self_insns"], f["self_ns"]) for f in top])
+        wrong = {f: (told.get(f), tree.get(f)) for f in {*told, *tree} if told.get(f, (0,))[0] != tree.get(f, (0,))[0]}
+        assert not wrong, (more, len(wrong), list(wrong.items())[:3])
 
 
 @pytest.mark.weight(6)
@@ -120,3 +120,20 @@ def test_totals():
     wrong = {f: (told.get(f), whole[f]) for f in kept if told.get(f) != whole[f]}
     assert len(kept) > 100 and not wrong, (len(wrong), list(wrong.items())[:5])
     assert not {f for f in told if is_folded(f, [])} - {n[1] for n in tree_of(trace) if not n[0]}, "more than where threads began"
+
+
+@pytest.mark.weight(6)
+def test_lists():
+    """calls and first have those calls that are chosen, each as in the list of all, and say nothing of others."""
+    trace = base(1)
+    for name, (options, is_folded) in FOLDS.items():
+        listed = [c for c in upto_json("calls", "--json", *options, trace)["calls"] if c["step"] != "leave"]
+        every = collections.Counter((c["function"], c["start_ns"], c["pid"]) for c in upto_json("calls", "--json", trace)["calls"] if c["step"] != "leave")
+        told = collections.Counter((c["function"], c["start_ns"], c["pid"]) for c in listed)
+        assert told and not told - every, (name, list((told - every).items())[:3])
+        assert name == "below" or not [c for c in listed if is_folded(c["function"], [])], name
+        if name != "below":
+            expected = collections.Counter({k: n for k, n in every.items() if not is_folded(k[0], [])})
+            assert told == expected, (name, list(((told - expected) + (expected - told)).items())[:3])
+            first = {f["function"] for f in upto_json("first", "--json", "-n", "0", *options, trace)["functions"]}
+            assert first >= {k[0] for k in told if k[0][0] != "["} and len(first) < len({k[0] for k in every}), name

@@ -596,16 +596,12 @@ def test_reading(command):
     trace, asked = base(2), [command, "--json", *READ[command]]
     choices = [cut_options(2, "entry")[0], cut_options(2, "every")[0], cut_options(2, "time-entry")[0]]
     if command in ("first", "tree", "dump"):
-        choices += [["--min-duration", "20us"], ["--below", FAULT], ["--module", "story,libplug*"]]
-    if command in ("first", "dump"):
-        choices += [["--depth", "2"]]
-    if command == "dump":
-        choices += [["--pid", "exe"]]  # of first, see test_each_thread()
+        choices += [["--min-duration", "20us"]]
+    if command == "dump":  # of others, see test_fold.py
+        choices += [["--below", FAULT], ["--module", "story,libplug*"], ["--depth", "2"], ["--pid", "exe"]]  # of first, see test_each_thread()
     p = run(UPTO_ASAN, *asked, *choices[-1], trace)
     assert p.stdout == run(UPTO, *asked, *choices[-1], trace).stdout and b"runtime error" not in p.stderr, p.stderr
     for options in choices:
-        if options[0] == "--module" and command == "first":
-            continue  # there it is an option of its own: it narrows down what is shown
         path = thinned(f"read-{command}", trace, *options)
         # who runs is known of all threads; with --pid, dump shows only what those do that are asked for
         again = options if command == "dump" and "--pid" in options else []

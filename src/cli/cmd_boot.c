@@ -145,6 +145,7 @@ static const struct option options[] = {
 	{ 'm', "memory", "SIZE", "guest memory (default: 1G)" },
 	{ 0, "cpus", "N", "vCPUs (default: 1)" },
 	{ 0, "qemu", "PROGRAM", "the QEMU to run (default: qemu-system-x86_64)" },
+	RECORDING_OUTPUT,
 	RECORDING_OPTIONS,
 	HELP_OPTION,
 	{ 0 },

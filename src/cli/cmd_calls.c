@@ -529,7 +529,7 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_FAILED;
 	if (!select_is_asked(args) && reader_has(t.reader, CHUNK_HELD))
 		left_out_warn(args, &t, LEFT_OUT_HELD);
-	o.threads = both(t.asked_threads, t.threads.chosen, t.threads.count);
+	o.threads = both(t.asked_threads, t.session.of_chosen ? t.threads.chosen : NULL, t.threads.count);
 	thunks_arg(args, &t);
 	instruments_arg(args, &t);
 	if (debug_arg(args, &t.names, &sources, err) == 0 &&

@@ -34,6 +34,8 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_FAILED;
 	thunks_arg(args, &t);
 	instruments_arg(args, &t);
+	if (t.session.fold)
+		trace_arg_index(&t);
 	if (only_arg(args, &t.names, &only, err) == 0 && functions_analyse(&t.session, &span, &f, err) == 0) {
 		r = show(args, &t, &f, only, err);
 		functions_deinit(&f);

@@ -9,10 +9,13 @@ static int run(const struct args *args, struct error *err)
 	struct recording rec;
 
 	recording_args(args, &rec);
+	rec.said = arg(args, "said");
 	return recording_run(&rec, err);
 }
 
 static const struct option options[] = {
+	RECORDING_OUTPUT,
+	{ 0, "said", "FILE", "what upto says goes to the end of this file, so that what the guest's starter reads is QEMU's alone" },
 	RECORDING_OPTIONS,
 	HELP_OPTION,
 	{ 0 },

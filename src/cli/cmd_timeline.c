@@ -215,9 +215,10 @@ static int run_on(const struct args *args, struct trace_arg *t, struct error *er
 	if (select_arg(args, &t->session, &selected, err) == 0 &&
 	    select_intervals(args, &t->session, &selected, &asked.intervals, err) == 0) {
 		names_fold_thunks(&t->names);
+		instruments_arg(args, t);
 		left_out_warn(args, t, LEFT_OUT_WAITS);
 		asked.filter = &selected.options.filter;
-		if (history_open(&t->session, is_worth_index(t), &history, err) == 0)
+		if (history_open(&t->session, is_worth_index(t) && !arg(args, "instruments"), &history, err) == 0)
 			r = show(args, t, &history, &asked, err);
 		history_deinit(&history);
 	}
@@ -250,6 +251,7 @@ static const struct option options[] = {
 	{ 0, "from", "TIME", "only what is not over then: 1.5s, 20ms; " MOMENT_NAMES },
 	{ 0, "to", "TIME", "only what begins before this guest time; likewise" },
 	BOOT_OPTION,
+	INSTRUMENTS_OPTION,
 	VIEW_OPTIONS,
 	SELECT_INTERVALS,
 	HELP_OPTION,

@@ -57,6 +57,8 @@ static int analyse(struct trace_arg *t, const struct span *span, bool total, str
 			return 0;
 		functions_deinit(ret);
 	}
+	if (t->session.fold)
+		trace_arg_index(t);
 	return functions_analyse(&t->session, span, ret, err);
 }
 
@@ -75,6 +77,8 @@ static int order_arg(const struct args *args, bool *ret_by_ns, struct error *err
 
 static int run(const struct args *args, struct error *err)
 {
+	/* functions only choose rows of sums that are of all calls; those that --not names are folded */
+	static const char *const in_pass[] = { "pid", "comm", "functions", "not", NULL };
 	struct functions f;
 	struct trace_arg t;
 	struct span span;
@@ -97,7 +101,7 @@ static int run(const struct args *args, struct error *err)
 		error_set(err, "--by %s: not with --total, --min, --kernel, --user, --module or functions", arg(args, "by"));
 		return EXIT_USAGE;
 	}
-	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, folded_options, &t, err) < 0)
+	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, in_pass, &t, err) < 0)
 		return EXIT_FAILED;
 	if (select_functions(args, &t.names, t.session.fold, &chosen, err) < 0) {
 		free(chosen);
@@ -165,8 +169,8 @@ const struct command cmd_top = {
 		       "Code without symbols is one row: of a program or library [busybox], of others [firmware], [decompressor],\n"
 		       "[kernel] (no function's), [user] (nothing told what was mapped there), [trampoline] (where other vCPUs begin).\n"
 		       "Sums are of all calls, also where the trace, or what is chosen of it, has only those that took long, or those of some functions: "
-		       "so they are the same as of the whole. --functions says which functions are shown. What --not, --below and --depth leave out is its callers' "
-		       "time. --pid and --comm say whose time it is: "
+		       "so they are the same as of the whole. --functions says which functions are shown. The time of those that --not names is "
+		       "their callers'. --pid and --comm say whose time it is: "
 		       "sums are of all that these threads ran. Total times are those of the calls that remain.\n"
 		       THUNKS_NOTE
 		       INSTRUMENTS_NOTE

@@ -111,7 +111,7 @@ static int print(const struct args *args, const struct trace_arg *t, const struc
 	struct history history;
 	int r = EXIT_FAILED;
 
-	if (history_open(&t->session, is_worth_index(t), &history, err) == 0 &&
+	if (history_open(&t->session, is_worth_index(t) && !arg(args, "instruments"), &history, err) == 0 &&
 	    (history_has_wakes(&history) || trace_no_wakes(t, err) == 0)) {
 		bool *chosen = xcalloc(history.n_aways, sizeof *chosen);
 
@@ -133,6 +133,7 @@ static int run_on(const struct args *args, struct trace_arg *t, struct span span
 	if (select_arg(args, &t->session, &selected, err) == 0 &&
 	    select_intervals(args, &t->session, &selected, &choice.intervals, err) == 0) {
 		names_fold_thunks(&t->names);
+		instruments_arg(args, t);
 		left_out_warn(args, t, LEFT_OUT_WAITS);
 		choice.filter = &selected.options.filter;
 		r = print(args, t, &choice, err);
@@ -169,6 +170,7 @@ static const struct option options[] = {
 	{ 0, "from", "TIME", "only waits that begin from then on: 1.5s, 20ms; " MOMENT_NAMES },
 	{ 0, "to", "TIME", "only waits that begin before this guest time; likewise" },
 	BOOT_OPTION,
+	INSTRUMENTS_OPTION,
 	VIEW_OPTIONS,
 	SELECT_INTERVALS,
 	HELP_OPTION,

@@ -302,8 +302,9 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_FAILED;
 	}
 	names_fold_thunks(&t.names);
+	instruments_arg(args, &t);
 	left_out_warn(args, &t, LEFT_OUT_WAITS);
-	if (history_open(&t.session, is_worth_index(&t), &history, err) == 0)
+	if (history_open(&t.session, is_worth_index(&t) && !arg(args, "instruments"), &history, err) == 0)
 		r = answer(args, &t, &history, &intervals, err);
 	history_deinit(&history);
 	free(intervals.list);
@@ -312,11 +313,12 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 0, "until", "WHAT", "when it was over: init, login, poweroff, panic; a program, initcall, module, unit or function; log:TEXT; 2.5s" },
+	{ 0, "until", "WHAT", "when it was over: init, login, host, poweroff, panic; a program, initcall, module, unit or function; log:TEXT; 2.5s" },
 	{ 0, "from", "WHAT", "when it began, likewise (default: the reset before)" },
 	BOOT_OPTION,
 	{ 0, "without", "WHAT", "how much of the time was of the causes that have this in their names; without them, less or more may be won" },
 	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },
+	INSTRUMENTS_OPTION,
 	VIEW_OPTIONS,
 	SELECT_INTERVAL,
 	HELP_OPTION,
@@ -343,7 +345,8 @@ const struct command cmd_why = {
 	.description = "Goes back from a moment to reset, along what had to be over before it could come: while the thread ran, that; while it was "
 		       "ready for a CPU, who had it; while it slept, who woke it up, and what that one did or waited for. What woken by an interrupt was "
 		       "waited for is a timer, a disk or a device. The links of this chain tile the time without gap or overlap; their causes are "
-		       "added up. Without --until the moment is a panic, else the last request for power-off, else a login prompt, else the first process.\n"
+		       "added up. Without --until the moment is a panic, else the last request for power-off, else a login prompt, else a program's last word to the host (through a virtio port or vsock), "
+		       "else the first process.\n"
 		       HISTORY_NOTE,
 	.examples = "  upto why trace.upto\n      what a boot's time went into\n"
 		    "  upto why --until login trace.upto\n      up to the login prompt\n"

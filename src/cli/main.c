@@ -13,11 +13,12 @@
 #include "moment_arg.h"
 #include "near.h"
 #include "select_arg.h"
+#include "stand_in.h"
 #include "terminal.h"
 
 /* In the order of --help, by what one wants to do; a heading stands before the first of its commands. */
 static const struct command *const commands[] = {
-	&cmd_boot, &cmd_record,
+	&cmd_boot, &cmd_record, &cmd_run,
 	&cmd_timeline, &cmd_why, &cmd_waits, &cmd_latency, &cmd_disk, &cmd_log,
 	&cmd_top, &cmd_tree, &cmd_first,
 	&cmd_calls, &cmd_stack, &cmd_syscalls, &cmd_ps,
@@ -130,7 +131,7 @@ static int man(const char *name)
 		printf(".TP\n.BR upto\\-%s (1)\n%s\n", commands[i]->name, commands[i]->summary);
 	printf(".SH ENVIRONMENT\n.TP\n.B UPTO_PAGER, PAGER\nthe pager for output on a terminal; empty: none\n"
 	       ".TP\n.B LC_ALL, LC_CTYPE, LANG\nif the first of these that is set names a locale without UTF-8, what is printed for people is ASCII\n"
-	       MEMORY_LIMIT_MAN
+	       MEMORY_LIMIT_MAN STAND_IN_MAN
 	       ".SH SEE ALSO\n.BR upto (5):\nthe trace file\n");
 	return EXIT_OK;
 }
@@ -278,6 +279,8 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "C.UTF-8");
 	if (ascii_output_wanted())
 		ascii_output(&stderr, STDERR_FILENO);
+	if (argc && stand_in_is(argv[0]))
+		return stand_in_run(argv);
 	if (argc)
 		r = program ? run(program, argv + 1) : dispatch(argv + 1);
 	failed = terminal_finish();

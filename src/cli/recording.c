@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -43,6 +44,8 @@ struct recorded {
 	pid_t pid;
 	struct kernel_files kernel;
 	bool made;             /* the output file is new */
+	int messages;          /* QEMU's standard error, where that is not upto's; -1: it is */
+	int killed_by;         /* the signal that ended QEMU; 0: none did */
 	struct sigaction signals[END_SIGNALS]; /* what they did before */
 };
 
@@ -297,6 +300,8 @@ static int start(struct recorded *s, struct error *err)
 		/* if upto ends, QEMU gets SIGTERM too, and the trace gets its end */
 		if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() != parent)
 			_exit(127);
+		if (s->messages >= 0)
+			dup2(s->messages, STDERR_FILENO);
 		execvp(s->argv[0], s->argv);
 		fprintf(stderr, "upto: %s: %s\n", s->argv[0], strerror(errno));
 		_exit(127);
@@ -348,6 +353,7 @@ static int wait_for(const struct recording *rec, struct recorded *s, bool tell)
 	child = 0;
 	if (tell)
 		fputs("\r\033[K", stderr);
+	s->killed_by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -617,9 +623,36 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 	return (failed || is_cut_short(s->stats)) && !r ? EXIT_FAILED : r;
 }
 
+/* From now on stderr is that file. */
+static int redirect(const char *path, struct recorded *s, struct error *err)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+
+	if (fd < 0)
+		return error_set(err, "%s: %s", path, strerror(errno));
+	fflush(stderr);
+	s->messages = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	dup2(fd, STDERR_FILENO);
+	close(fd);
+	return 0;
+}
+
+/* Whoever started upto in place of QEMU sees it end as QEMU did. */
+static void end_alike(const struct recorded *s)
+{
+	const struct rlimit no_core = { 0 };
+
+	if (s->messages < 0 || !s->killed_by)
+		return;
+	fflush(NULL);
+	setrlimit(RLIMIT_CORE, &no_core);
+	signal(s->killed_by, SIG_DFL);
+	raise(s->killed_by);
+}
+
 int recording_run(const struct recording *rec, struct error *err)
 {
-	struct recorded s = { .out = -1 };
+	struct recorded s = { .out = -1, .messages = -1 };
 	int r;
 
 	if (!rec->argv || !rec->argv[0]) {
@@ -631,7 +664,15 @@ int recording_run(const struct recording *rec, struct error *err)
 		return r;
 	if (kernel_files_init(rec->args, qemu_option(rec->argv, "kernel"), &s.kernel, err) < 0)
 		return EXIT_USAGE;
+	if (rec->said && redirect(rec->said, &s, err) < 0) {
+		kernel_files_deinit(&s.kernel);
+		return EXIT_FAILED;
+	}
 	r = record_guest(rec, &s, err);
 	kernel_files_deinit(&s.kernel);
+	end_alike(&s);
+	/* that nothing was started, the starter has to see */
+	if (!s.pid && s.messages >= 0)
+		dup2(s.messages, STDERR_FILENO);
 	return r;
 }

@@ -11,6 +11,7 @@
 
 struct recording {
 	const char *output;
+	const char *said;      /* file that gets what upto says; NULL: stderr does */
 	const char *sysroot;   /* NULL: none named */
 	const char *inside;    /* NULL: all that is known of this QEMU; else qemu_inside()'s `asked` */
 	bool force;
@@ -22,10 +23,11 @@ struct recording {
 	char **argv;           /* QEMU's command line, NULL-terminated */
 };
 
-/* The options of record and boot that set the members. */
-#define RECORDING_OPTIONS                                                                     \
+/* The options of record and boot that set the members; of run, those that set all but the output. */
+#define RECORDING_OUTPUT                                                                      \
 	{ 'o', "output", "FILE", "the trace (default: trace.upto)" },                         \
-	FORCE_OPTION("trace"),                                                                \
+	FORCE_OPTION("trace")
+#define RECORDING_OPTIONS                                                                     \
 	{ 0, "deterministic", NULL, "the same guest gives the same events: adds -icount, -rtc and -seed" }, \
 	{ 0, "symbols", "FILES", "more names: vmlinux, System.map; ELF files of firmware, boot loaders, other kernels: FILE or FILE@ADDRESS", ':' }, \
 	{ 0, "types", "FILE", "where the kernel keeps things: BTF, an ELF file with BTF or debug information; \"learn\": the guest alone" }, \

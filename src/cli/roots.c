@@ -43,6 +43,15 @@ static void add_drive(struct roots *r, const char *drive)
 		roots_add(r, file + 6, strcspn(file + 6, ","), false);
 }
 
+/* A folder of the host's that the guest mounts: -fsdev local,id=root,path=/ */
+static void add_folder(struct roots *r, const char *options)
+{
+	const char *path = strstr(options, ",path=");
+
+	if (path)
+		roots_add(r, path + 6, strcspn(path + 6, ","), false);
+}
+
 void roots_add_guest(struct roots *r, char *const *argv)
 {
 	for (; *argv && argv[1]; argv++) {
@@ -54,6 +63,8 @@ void roots_add_guest(struct roots *r, char *const *argv)
 			roots_add(r, argv[1], strcspn(argv[1], ","), false);
 		else if (!strcmp(word, "drive"))
 			add_drive(r, argv[1]);
+		else if (!strcmp(word, "fsdev") || !strcmp(word, "virtfs"))
+			add_folder(r, argv[1]);
 		else if (strlen(word) == 3 && !strncmp(word, "hd", 2) && word[2] >= 'a' && word[2] <= 'd')
 			roots_add(r, argv[1], strlen(argv[1]), false);
 	}

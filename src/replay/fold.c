@@ -17,7 +17,6 @@ struct folding {
 	struct stacks shown;
 	struct spent spent[FOLD_KINDS];
 	bool begun;
-	const struct stacks *replayed;
 };
 
 /* The shown stack, as its thread is now. */
@@ -168,11 +167,20 @@ static inline void add_cost(struct folding *f, const struct stack *stack, const 
 static void fold_spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
 {
 	struct folding *f = state;
+	struct stack *shown;
 
 	add_cost(f, stack, spent);
 	if (!f->visitor->spend)
 		return;
-	f->visitor->spend(f->state, &f->shown, sync_stack(f, s, stack), spent);
+	shown = &f->shown.list[stack - s->list];
+	if (__builtin_expect(!shown->depth, 0))
+		sync_stack(f, s, stack);
+	shown->insns = stack->insns;
+	shown->ns = stack->ns;
+	f->shown.ns = s->ns;
+	f->shown.insns = s->insns;
+	f->shown.event = s->event;
+	f->visitor->spend(f->state, &f->shown, shown, spent);
 	heed(f, s);
 }
 
@@ -191,11 +199,10 @@ static void fold_forget(void *state, struct stacks *s, struct stack *stack, size
 	heed(f, s);
 }
 
-static void fold_move(void *state, const struct stack *from, const struct stack *to)
+static void fold_move(void *state, struct stacks *s, const struct stack *from, const struct stack *to)
 {
 	struct folding *f = state;
-	const struct stack *list = f->replayed->list;
-	struct stack *a = &f->shown.list[from - list], *b = &f->shown.list[to - list], kept = *b;
+	struct stack *a = &f->shown.list[from - s->list], *b = &f->shown.list[to - s->list], kept = *b;
 	long a_thread = a->thread, b_thread = b->thread;
 
 	*b = *a;
@@ -203,7 +210,7 @@ static void fold_move(void *state, const struct stack *from, const struct stack 
 	a->thread = a_thread;
 	b->thread = b_thread;
 	if (f->visitor->move)
-		f->visitor->move(f->state, a, b);
+		f->visitor->move(f->state, &f->shown, a, b);
 }
 
 static void fold_halt(void *state, struct stacks *s, struct stack *stack, bool goes_on)
@@ -376,6 +383,19 @@ static void give(struct folding *f, struct stacks *ret)
 	ret->list = f->shown.list;
 }
 
+uint64_t fold_print(const struct fold *f, size_t functions)
+{
+	uint64_t print = 1;
+
+	if (!f)
+		return 0;
+	for (size_t i = 0; f->marks && i < functions; i++)
+		print = f->marks[i] ? hash64(print ^ i << 8 ^ f->marks[i]) : print;
+	for (size_t i = 0; f->below && i < functions; i++)
+		print = f->below[i] ? hash64(print ^ i << 8) : print;
+	return hash64(print ^ f->depth << 2 ^ (uint64_t)f->no_interrupts << 1 ^ f->only_interrupts) | 1;
+}
+
 int fold_replay(struct stacks *ret, const struct session *session, const struct checkpoint *from, uint64_t to_ns,
 		const struct stacks_visitor *visitor, void *state, struct error *err)
 {
@@ -397,7 +417,6 @@ int fold_replay(struct stacks *ret, const struct session *session, const struct 
 	f.shown.list = xcalloc(f.shown.count, sizeof *f.shown.list);
 	for (size_t i = 0; i < f.shown.count; i++)
 		f.shown.list[i] = (struct stack){ .thread = i < session->threads->count ? (long)i : THREAD_NONE, .cpu = -1 };
-	f.replayed = ret;
 	result = stacks_replay(ret, &whole, from, to_ns, &folding, &f, err);
 	if (!f.begun)
 		fold_begin(&f, ret);

@@ -39,6 +39,9 @@ static inline bool fold_chooses(const struct fold *f, uint32_t function)
 	return !f || ((!f->marks || !(f->marks[function] & FOLD_MARK)) && (!f->below || f->below[function]) && !f->only_interrupts);
 }
 
+/* A number for what it folds, of that many functions; 0: there is none. */
+uint64_t fold_print(const struct fold *f, size_t functions);
+
 /* stacks_replay() of a session with a fold. */
 int fold_replay(struct stacks *ret, const struct session *session, const struct checkpoint *from, uint64_t to_ns,
 		const struct stacks_visitor *visitor, void *state, struct error *err);

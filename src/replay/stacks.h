@@ -128,7 +128,7 @@ struct stacks_visitor {
 	/* The stack's deepest frames, that many, are about to be forgotten without being left. */
 	void (*forget)(void *state, struct stacks *s, struct stack *stack, size_t n);
 	/* What was on one stack is on the other, with its data: it became known whose it is. */
-	void (*move)(void *state, const struct stack *from, const struct stack *to);
+	void (*move)(void *state, struct stacks *s, const struct stack *from, const struct stack *to);
 	/* The vCPU that runs the stack waits for an interrupt, or goes on. */
 	void (*halt)(void *state, struct stacks *s, struct stack *stack, bool goes_on);
 	/* Events of a vCPU are not here, from that time up to now, when it runs that stack. All frames were left as lost. */

@@ -104,7 +104,7 @@ void replay_switch_task(struct replay *r, struct lane *lane, const struct event 
 		empty.thread = THREAD_NONE;
 		*before = empty;
 		if (r->visitor->move)
-			r->visitor->move(r->state, before, previous);
+			r->visitor->move(r->state, r->stacks, before, previous);
 		before = previous;
 	}
 	if (r->visitor->switched)

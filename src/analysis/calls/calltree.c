@@ -90,10 +90,12 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 {
 	struct call_tree *t = state;
 	struct call_node *node;
+	uint32_t number;
 
 	if (!threads_is_chosen(s->threads, stack->thread))
 		return;
-	node = &t->nodes[stack->depth ? stack->frames[stack->depth - 1].data : child_of(t, ROOT, stacks_function(s, stack))];
+	number = stack->depth ? stack->frames[stack->depth - 1].data : child_of(t, ROOT, stacks_function(s, stack));
+	node = &t->nodes[number];
 	node->self_insns += spent->insns;
 	node->self_ns += spent->ns;
 }

@@ -246,6 +246,8 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 		handovers_set(m, s, stack, context_of(m, stack, &ignored));
 	else if (role == ROLE_QUEUE)
 		handovers_queue(m, s, stack, context_of(m, stack, &ignored));
+	else if (role == ROLE_HOST)
+		m->history->host_ns = s->ns, m->history->host_thread = making_thread(s, stack);
 	else
 		spans_enter(m, s, stack, frame, role);
 }
@@ -280,10 +282,9 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 }
 
 /* What was a vCPU's is a thread's: it was that all the time. */
-static void move(void *state, const struct stack *from, const struct stack *to)
+static void move(void *state, struct stacks *s, const struct stack *from, const struct stack *to)
 {
 	struct making *m = state;
-	struct stacks *s = m->replaying;
 	uint32_t before = making_thread(s, from), now = making_thread(s, to);
 	struct history *h = m->history;
 
@@ -293,6 +294,8 @@ static void move(void *state, const struct stack *from, const struct stack *to)
 	for (size_t i = 0; i < h->n_spans; i++)
 		if (h->spans[i].thread == before)
 			h->spans[i].thread = now;
+	if (h->host_thread == before)
+		h->host_thread = now;
 	for (unsigned i = 0; i < m->n_cpus; i++)
 		slices_rename(&m->running[i], before, now);
 	m->open[now] = m->open[before];
@@ -424,7 +427,7 @@ struct history history_empty(const struct session *session)
 	unsigned n_cpus = reader_vcpus(session->reader);
 
 	return (struct history){
-		.memory = xcalloc(1, sizeof(struct history_memory)), .n_threads = session->threads->count + n_cpus, .n_cpus = n_cpus,
+		.memory = xcalloc(1, sizeof(struct history_memory)), .host_thread = HISTORY_NONE, .n_threads = session->threads->count + n_cpus, .n_cpus = n_cpus,
 	};
 }
 
@@ -440,7 +443,6 @@ int history_make(const struct session *session, struct history *ret, struct erro
 	if (facts_read(session->reader, &ret->facts, err) < 0)
 		return -1;
 	begin(&m, session);
-	m.replaying = &stacks;
 	result = stacks_replay(&stacks, session, NULL, UINT64_MAX, &visitor, &m, err);
 	if (result == 0) {
 		finish(&m, &stacks);

@@ -127,6 +127,8 @@ struct history {
 	unsigned n_cpus;
 	size_t n_threads;          /* threads, then vCPUs */
 	uint64_t end_ns;
+	uint64_t host_ns;          /* when a program said something to the host, last, … */
+	uint32_t host_thread;      /* … and whose that was; HISTORY_NONE: none did */
 	struct facts facts;
 	struct history_memory *memory;
 };

@@ -12,6 +12,7 @@
 #include "base/crc32.h"
 #include "base/file.h"
 #include "history_make.h"
+#include "replay/fold.h"
 
 #define MAGIC "\x89uptohis"
 
@@ -22,9 +23,10 @@ struct header {
 	uint32_t version, crc; /* crc: of the header of the trace's last chunk */
 	uint64_t trace_size;
 	uint64_t functions;    /* names that the trace had: symbols can be added to it */
+	uint64_t folded;       /* of which functions the calls are not shown: fold_print() */
 	uint64_t unpacked;
 };
-static_assert(sizeof(struct header) == 40, "no padding");
+static_assert(sizeof(struct header) == 48, "no padding");
 
 /* Numbers: HISTORY_NONE is 0. */
 static void put_number(struct buf *out, uint32_t n)
@@ -115,6 +117,8 @@ static void put_span(struct buf *out, const struct span_of *x, uint64_t before)
 void history_encode(const struct history *h, struct buf *out)
 {
 	buf_put_varint(out, h->end_ns);
+	buf_put_varint(out, h->host_ns);
+	put_number(out, h->host_thread);
 	buf_put_varint(out, h->n_functions);
 	for (size_t i = 0; i < h->n_functions; i++)
 		buf_put_varint(out, h->functions[i]);
@@ -281,6 +285,8 @@ static void take_all(struct cursor *in, struct limits *l, struct history *h)
 	enum { QUEUED_BYTES = 7, SPAN_BYTES = 12, AWAY_BYTES = 18, SLICE_BYTES = 15 };
 
 	h->end_ns = cursor_varint(in);
+	h->host_ns = cursor_varint(in);
+	h->host_thread = take_number(in, l->threads);
 	h->n_functions = take_count(in, 1);
 	h->functions = xcalloc(h->n_functions + 1, sizeof *h->functions);
 	for (size_t i = 0; i < h->n_functions; i++) {
@@ -323,10 +329,12 @@ int history_decode(struct cursor *in, const struct session *session, struct hist
 	return facts_read(session->reader, &ret->facts, err);
 }
 
-static struct header header_of(const struct reader *r, const struct names *names)
+static struct header header_of(const struct session *session)
 {
+	const struct reader *r = session->reader;
+	const struct names *names = session->names;
 	struct header h = {
-		.version = HISTORY_VERSION, .trace_size = r->size, .functions = names_count(names),
+		.version = HISTORY_VERSION, .trace_size = r->size, .functions = names_count(names), .folded = fold_print(session->fold, names_count(names)),
 		.crc = r->n_chunks ? crc32_of(&r->chunks[r->n_chunks - 1].header, sizeof(struct chunk_header)) : 0,
 	};
 
@@ -334,9 +342,9 @@ static struct header header_of(const struct reader *r, const struct names *names
 	return h;
 }
 
-static bool is_ours(const struct buf *file, const struct reader *r, const struct names *names, struct header *ret)
+static bool is_ours(const struct buf *file, const struct session *session, struct header *ret)
 {
-	struct header want = header_of(r, names);
+	struct header want = header_of(session);
 
 	if (file->len < sizeof want)
 		return false;
@@ -353,7 +361,7 @@ static int load(const char *path, const struct session *session, struct history 
 	int result = -1;
 
 	*ret = (struct history){ 0 };
-	if (file_read(path, FILE_MAX, &file, &ignored) == 0 && is_ours(&file, session->reader, session->names, &h)) {
+	if (file_read(path, FILE_MAX, &file, &ignored) == 0 && is_ours(&file, session, &h)) {
 		struct cursor in;
 		size_t n;
 
@@ -395,9 +403,9 @@ static void store(const char *path, const struct header *h, const struct buf *pa
 		close(fd);
 }
 
-static void keep(const char *path, const struct reader *r, const struct names *names, const struct history *made)
+static void keep(const char *path, const struct session *session, const struct history *made)
 {
-	struct header h = header_of(r, names);
+	struct header h = header_of(session);
 	struct buf data = { 0 }, packed = { 0 };
 	ZSTD_CCtx *zstd = ZSTD_createCCtx();
 	size_t n;
@@ -426,7 +434,7 @@ int history_open(const struct session *session, bool keeps, struct history *ret,
 	if (result < 0) {
 		result = history_make(session, ret, err);
 		if (result == 0 && keeps)
-			keep(path, session->reader, session->names, ret);
+			keep(path, session, ret);
 	}
 	free(path);
 	return result;

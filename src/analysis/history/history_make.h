@@ -40,8 +40,8 @@ struct running {
 	uint64_t handler_ns;       /* how long interrupt.slice.handler ran */
 };
 
-/* What a function stands for; numbers above ROLE_QUEUE are spans.c's. */
-enum { ROLE_NONE, ROLE_WAKE, ROLE_TIMER, ROLE_QUEUE, ROLE_SPANS };
+/* What a function stands for; numbers from ROLE_SPANS on are spans.c's. */
+enum { ROLE_NONE, ROLE_WAKE, ROLE_TIMER, ROLE_QUEUE, ROLE_HOST, ROLE_SPANS };
 
 /* What is to be done later, and what is to be done by others. */
 struct handovers {
@@ -63,7 +63,6 @@ struct callee {
 struct making {
 	struct history *history;
 	const struct reader *reader;
-	struct stacks *replaying;
 	struct wait_kinds kinds;
 	uint8_t *roles;            /* by function */
 	struct open_thread *open;  /* by thread */

@@ -98,11 +98,17 @@ static bool find_panic(const struct history *h, const struct names *names, const
 	return find_line(h, names, threads, "Kernel panic - not syncing", within, ret);
 }
 
+/* A guest that does something for its host tells it so: an agent, a test runner, a daemon that waits for commands. */
+static bool find_host(const struct history *h, const struct span *within, struct milestone *ret)
+{
+	return h->host_thread != HISTORY_NONE && is_within(within, h->host_ns) && put(ret, h->host_thread, h->host_ns, "the last word to the host");
+}
+
 bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads, const struct span *within,
 		       struct milestone *ret)
 {
 	return find_panic(h, names, threads, within, ret) || find_shutdown(h, within, ret) || find_login(threads, within, ret) ||
-	       find_init(threads, within, ret);
+	       find_host(h, within, ret) || find_init(threads, within, ret);
 }
 
 static bool find_span(const struct history *h, const char *name, const struct span *within, struct milestone *ret)
@@ -151,6 +157,8 @@ bool milestone_find(const struct history *h, const struct names *names, const st
 		return find_panic(h, names, threads, within, ret);
 	if (!strcmp(what, "init"))
 		return find_init(threads, within, ret);
+	if (!strcmp(what, "host"))
+		return find_host(h, within, ret);
 	if (!strcmp(what, "login"))
 		return find_login(threads, within, ret);
 	if (!strcmp(what, "poweroff"))

@@ -82,6 +82,21 @@ static enum fact_kind fact_of(enum span_kind kind)
 	return 0;
 }
 
+/*
+ * By which programs talk to the host: through a virtio port (drivers/char/virtio_console.c) or vsock (net/vmw_vsock/af_vsock.c), each of which may
+ * be a module.
+ */
+static bool is_word_to_host(const char *name)
+{
+	static const char *const functions[] = { "port_fops_write", "vsock_connectible_sendmsg", "vsock_stream_sendmsg" };
+	size_t len = strcspn(name, " ");
+
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+		if (strlen(functions[i]) == len && !strncmp(functions[i], name, len))
+			return true;
+	return false;
+}
+
 uint8_t *spans_roles(const struct names *names)
 {
 	uint8_t *roles = xcalloc(names_count(names), sizeof *roles);
@@ -89,7 +104,11 @@ uint8_t *spans_roles(const struct names *names)
 	for (uint32_t i = 0; i < names_count(names); i++) {
 		const char *name = names_function(names, i);
 
-		if (!names_is_kernel(names, i) || *names_object(names, i))
+		if (!names_is_kernel(names, i))
+			continue;
+		if (is_word_to_host(name))
+			roles[i] = ROLE_HOST;
+		if (*names_object(names, i))
 			continue;
 		if (!strcmp(name, "try_to_wake_up"))
 			roles[i] = ROLE_WAKE;

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "qemu_tcg.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* "-accel", "--accel" */
+static bool is(const char *word, const char *name)
+{
+	if (*word != '-')
+		return false;
+	word += word[1] == '-' ? 2 : 1;
+	return !strcmp(word, name);
+}
+
+static bool is_any(const char *word, const char *const *names)
+{
+	for (; *names; names++)
+		if (is(word, *names))
+			return true;
+	return false;
+}
+
+static const char *const machine_options[] = { "machine", "M", NULL };
+
+/* "help" and "?" as a whole value, or as its last part: -device virtio-blk-pci,help */
+static bool asks_for_help(const char *word)
+{
+	const char *comma = strrchr(word, ','), *last = comma ? comma + 1 : word;
+
+	return !strcmp(last, "help") || !strcmp(last, "?");
+}
+
+/* libguestfs asks a QEMU for its schema that has nothing to boot from. */
+static bool has_nothing_to_boot(char *const *argv)
+{
+	static const char *const boots[] = {
+		"kernel", "drive", "blockdev", "hda", "hdb", "hdc", "hdd", "cdrom", "bios", "pflash", "fda", "device", "netdev", "incoming", "loadvm", "readconfig", NULL,
+	};
+	bool asks = false;
+
+	for (char *const *word = argv + 1; *word; word++) {
+		if (is_any(*word, boots) || (**word != '-' && word[-1][0] != '-'))
+			return false;
+		asks |= is(*word, "qmp");
+	}
+	return asks;
+}
+
+bool qemu_only_asks(char *const *argv)
+{
+	static const char *const questions[] = { "version", "help", "h", NULL };
+
+	if (has_nothing_to_boot(argv))
+		return true;
+	for (char *const *word = argv + 1; *word; word++) {
+		if (is_any(*word, questions))
+			return true;
+		if (**word == '-' && word[1] && asks_for_help(word[1]))
+			return true;
+		if (is_any(*word, machine_options) && word[1] && (!strcmp(word[1], "none") || !strncmp(word[1], "none,", 5)))
+			return true;
+	}
+	return false;
+}
+
+struct argv {
+	char **words;
+	size_t count, cap;
+	bool has_tcg; /* an accelerator was asked for that stays */
+};
+
+static void add(struct argv *a, const char *word)
+{
+	a->words = array_grow(a->words, a->count, &a->cap, sizeof *a->words);
+	a->words[a->count++] = word ? xstrdup(word) : NULL;
+}
+
+static void say(struct buf *said, const char *option, const char *value)
+{
+	buf_printf(said, "%s%s%s%s", said->len ? ", " : "", option, value ? " " : "", value ? value : "");
+}
+
+static bool is_tcg(const char *accel)
+{
+	return !strncmp(accel, "tcg", 3) && (!accel[3] || accel[3] == ',');
+}
+
+/* What stays of a list whose parts stand between commas: those that `keeps` wants, as it writes them. */
+static char *parts_of(const char *list, bool (*keeps)(const char *part, struct buf *out))
+{
+	struct buf out = { 0 };
+
+	for (size_t n; *list; list += n + (list[n] == ',')) {
+		struct buf kept = { 0 };
+		char *part;
+
+		n = strcspn(list, ",");
+		part = xstrndup(list, n);
+		if (keeps(part, &kept))
+			buf_printf(&out, "%s%.*s", out.len ? "," : "", (int)kept.len, kept.len ? (char *)kept.data : "");
+		buf_free(&kept);
+		free(part);
+	}
+	buf_put_u8(&out, 0);
+	return (char *)out.data;
+}
+
+/* KVM's interrupt controllers are not TCG's. */
+static bool keeps_of_machine(const char *part, struct buf *out)
+{
+	if (!strncmp(part, "kernel-irqchip=", 15) || !strncmp(part, "kernel_irqchip=", 15) || !strncmp(part, "kvm-", 4))
+		return false;
+	buf_printf(out, "%s", !strncmp(part, "accel=", 6) ? "accel=tcg" : part);
+	return true;
+}
+
+/* The host's CPU is KVM's; what it was told of the hypervisor means nothing to TCG. */
+static bool keeps_of_cpu(const char *part, struct buf *out)
+{
+	if (!strncmp(part, "kvm", 3) || !strncmp(part, "hv-", 3) || !strncmp(part, "hv_", 3) || !strncmp(part, "host-", 5) ||
+	    !strncmp(part, "migratable", 10))
+		return false;
+	buf_printf(out, "%s", strcmp(part, "host") ? part : "max");
+	return true;
+}
+
+static bool is_host(const char *cpu)
+{
+	return !strcmp(cpu, "host") || !strncmp(cpu, "host,", 5);
+}
+
+static void add_machine(struct argv *a, const char *option, const char *value, struct buf *said)
+{
+	char *kept = parts_of(value, keeps_of_machine);
+
+	if (strstr(value, "accel=")) {
+		a->has_tcg = true;
+		if (strcmp(kept, value))
+			say(said, option, value);
+	}
+	add(a, option);
+	add(a, kept);
+	free(kept);
+}
+
+static void add_cpu(struct argv *a, const char *option, const char *value, struct buf *said)
+{
+	char *kept = parts_of(value, keeps_of_cpu);
+
+	say(said, option, value);
+	add(a, option);
+	add(a, kept);
+	free(kept);
+}
+
+char **qemu_with_tcg(char *const *argv, struct buf *said)
+{
+	struct argv a = { 0 };
+
+	add(&a, argv[0]);
+	for (char *const *word = argv + 1; *word; word++) {
+		const char *value = word[1];
+
+		if (is(*word, "enable-kvm")) {
+			say(said, *word, NULL);
+		} else if (is(*word, "accel") && value && !is_tcg(value)) {
+			say(said, *word, value);
+			word++;
+		} else if (is_any(*word, machine_options) && value) {
+			add_machine(&a, *word++, value, said);
+		} else if (is(*word, "cpu") && value && is_host(value)) {
+			add_cpu(&a, *word++, value, said);
+		} else {
+			a.has_tcg |= is(*word, "accel");
+			add(&a, *word);
+		}
+	}
+	/* a QEMU may have another default, as those that are called kvm */
+	if (!a.has_tcg) {
+		add(&a, "-accel");
+		add(&a, "tcg");
+	}
+	add(&a, NULL);
+	return a.words;
+}
+
+void qemu_argv_free(char **argv)
+{
+	for (char **word = argv; word && *word; word++)
+		free(*word);
+	free(argv);
+}
