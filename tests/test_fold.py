@@ -135,5 +135,6 @@ def test_lists():
         if name != "below":
             expected = collections.Counter({k: n for k, n in every.items() if not is_folded(k[0], [])})
             assert told == expected, (name, list(((told - expected) + (expected - told)).items())[:3])
-            first = {f["function"] for f in upto_json("first", "--json", "-n", "0", *options, trace)["functions"]}
-            assert first >= {k[0] for k in told if k[0][0] != "["} and len(first) < len({k[0] for k in every}), name
+            first = {f["function"] for f in upto_json("first", "--json", "-n", "0", *options, trace)["first"]}
+            began = {n[1] for n in tree_of(trace) if not n[0]}  # before the trace did
+            assert first >= {k[0] for k in told if k[0][0] != "["} - began and len(first) < len({k[0] for k in every}), name

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""upto run: what other programs start is recorded, and they see what they would see without."""
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from guest import UPTO, WORK, initrd, kernel, run, upto_json
+from test_cli import tiny_args, TINY_EXIT
+
+STAND_IN = os.path.join(WORK, "run-stand-in", "upto-qemu-system-x86_64")
+
+
+def check_is_whole(trace):
+    assert b"whole and consistent" in run(UPTO, "check", trace).stdout
+
+
+def place(tmp_path):
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    return folder
+
+
+def traces(folder):
+    return sorted(glob.glob(f"{folder}/*.upto"))
+
+
+def script(tmp_path, *lines):
+    path = tmp_path / "script"
+    path.write_text("#!/bin/sh\n" + "\n".join(lines) + "\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def quoted(args):
+    return " ".join("'" + a.replace("'", "'\\''") + "'" for a in args)
+
+
+def boots():
+    """A command line as people write it who have KVM."""
+    _, image = kernel("6.12")
+    return ["qemu-system-x86_64", "-enable-kvm", "-machine", "q35,accel=kvm:tcg,kernel-irqchip=split", "-cpu", "host,migratable=off", "-m", "512M",
+            "-nographic", "-nic", "none", "-no-reboot", "-kernel", image, "-initrd", initrd("6.12", "brief"),
+            "-append", "console=ttyS0 panic=-1 quiet"]
+
+
+@pytest.mark.weight(8)
+def test_run(tmp_path):
+    """A script asks QEMU for this and that, and starts two guests: they are two traces. What it printed is as it would be, its status passes."""
+    folder = place(tmp_path)
+    asks = ["qemu-system-x86_64 -version", "qemu-system-x86_64 --help", "kvm -version", "qemu-system-x86_64 -device help", "qemu-system-x86_64 -machine ?",
+            "qemu-system-x86_64 -device virtio-blk-pci,help", "qemu-system-x86_64 -accel help",
+            "echo '{\"execute\":\"qmp_capabilities\"}{\"execute\":\"quit\"}' | qemu-system-x86_64 -display none -machine none -qmp stdio | tail -n 1 | cut -c1-12",
+            "echo '{\"execute\":\"qmp_capabilities\"}{\"execute\":\"quit\"}' | qemu-system-x86_64 -display none -machine accel=tcg -qmp stdio | tail -n 1 | cut -c1-12"]
+    asking = script(tmp_path, *[a.replace("kvm", "qemu-system-x86_64", 1) if shutil.which("kvm") is None else a for a in asks])
+    plain, told = run(asking), run(UPTO, "run", "-d", folder, "--", asking)
+    assert told.stdout == plain.stdout and not traces(folder) and b"nothing is recorded" in told.stderr, told.stderr
+    starting = script(tmp_path, f"{quoted(boots())} </dev/null", "echo guest: $?", f"{quoted(tiny_args())} </dev/null", "echo guest: $?", "exit 5")
+    p = run(UPTO, "run", "-d", folder, "--deterministic", "--", starting, check=False)
+    assert p.returncode == 5 and p.stdout.splitlines()[-1].endswith(f"guest: {TINY_EXIT}".encode()) and b"guest: 0" in p.stdout.splitlines(), (p.stdout, p.stderr)
+    assert b"upto" not in p.stdout
+    one, two = traces(folder)
+    said = p.stderr.decode()
+    assert said.count("started without -enable-kvm, -machine q35,accel=kvm:tcg,kernel-irqchip=split, -cpu host,migratable=off\n") == 1, said
+    assert said.index(one) < said.index(two) and "powered off" in said, said
+    check_is_whole(one)
+    assert "icount=1" in run(UPTO, "info", one).stdout.decode() or upto_json("info", "--json", one)["meta"]["icount_shift"] == "0"
+    command = upto_json("info", "--json", one)["meta"]["qemu_command"]
+    assert "kvm" not in command and "-machine q35,accel=tcg -cpu max" in command, command
+
+
+@pytest.mark.weight(4)
+def test_stand_in(tmp_path):
+    """upto-qemu-system-x86_64, given where a path of QEMU is wanted: input, output, descriptors, status and the signal that ends it are QEMU's."""
+    folder = place(tmp_path)
+    os.makedirs(os.path.dirname(STAND_IN), exist_ok=True)
+    if not os.path.islink(STAND_IN):
+        os.symlink(UPTO, STAND_IN)
+    env = dict(os.environ, UPTO_DIR=str(folder), UPTO_OPTIONS="--sysroot '" + str(folder) + "'")
+    args = tiny_args()[1:]
+    p = subprocess.run([STAND_IN, *args], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    plain = subprocess.run(tiny_args(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert (p.returncode, p.stdout, p.stderr) == (plain.returncode, plain.stdout, plain.stderr) and p.returncode == TINY_EXIT, (p, plain)
+    assert len(traces(folder)) == 1 and traces(folder)[0].encode() in (folder / "upto.log").read_bytes()
+    # an error of QEMU's is its own
+    for wrong in ["-nosuch"], ["-machine", "nosuch"]:
+        words = [p for p in (subprocess.run([q, *wrong], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+                             for q in ("qemu-system-x86_64", STAND_IN))]
+        assert [(w.returncode, w.stdout) for w in words] == [(1, b""), (1, b"")], words
+        assert words[0].stderr.split(b": ", 1)[1] == words[1].stderr.split(b": ", 1)[1], words
+    assert len(traces(folder)) == 1
+    # killed, it is killed; asked to end, it has a whole trace
+    for sig, whole in (signal.SIGTERM, True), (signal.SIGKILL, False):
+        with subprocess.Popen([STAND_IN, *boots()[1:]], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as q:
+            time.sleep(3)
+            children = run("pgrep", "-P", str(q.pid)).stdout.split()
+            os.kill(q.pid if whole else int(children[0]), sig)
+            q.communicate(timeout=60)
+        assert q.returncode == (0 if whole else -signal.SIGKILL), q.returncode
+        trace = traces(folder)[-1]
+        if whole:
+            check_is_whole(trace)
+    p = subprocess.run([STAND_IN, "-M", "microvm", "-kernel", "x"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert p.returncode == 1 and b"microvm hangs" in p.stderr
+
+
+def test_wrong(tmp_path):
+    """What is wrong with the command line is said, and a command that cannot be run has the shell's status."""
+    assert run(UPTO, "run", check=False).returncode == 2
+    p = run(UPTO, "run", "-d", tmp_path / "nosuch", "--", "true", check=False)
+    assert p.returncode == 1 and b"nosuch: No such file" in p.stderr
+    p = run(UPTO, "run", "--", "nosuchcommand", check=False)
+    assert p.returncode == 127 and b"nosuchcommand: No such file" in p.stderr
+    assert run(UPTO, "run", "--", "sh", "-c", "kill -9 $$", check=False).returncode == -9
+    assert run(UPTO, "run", "--", "sh", "-c", "exit 7", check=False).returncode == 7
+    p = subprocess.run([UPTO, "run", "--", "sh", "-c", "qemu-system-x86_64 -nographic -kernel x"], env=dict(os.environ, UPTO_OPTIONS="--x 'y"),
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert p.returncode == 1 and b"UPTO_OPTIONS: a quote has no end" in p.stderr, p.stderr
+    assert not glob.glob("/tmp/upto-run.*") or not [f for f in glob.glob("/tmp/upto-run.*") if os.stat(f).st_mtime > time.time() - 5]
+
+
+@pytest.mark.kernels
+@pytest.mark.weight(60)
+def test_libguestfs(tmp_path):
+    """Its own test, and one of its tools: they say what they say without, and each guest's trace explains itself up to the last word to the host."""
+    if not shutil.which("libguestfs-test-tool"):
+        pytest.skip("libguestfs is not here")
+    folder, (root, image) = place(tmp_path), kernel("6.12")
+    os.makedirs("/lib/modules", exist_ok=True)  # supermin looks there first
+    modules = glob.glob(root + "/lib/modules/*")[0]
+    env = dict(os.environ, SUPERMIN_KERNEL=image, SUPERMIN_MODULES=modules, LIBGUESTFS_BACKEND="direct", LIBGUESTFS_CACHEDIR=str(tmp_path))
+    p = subprocess.run([UPTO, "run", "-d", folder, "--", "libguestfs-test-tool"], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert p.returncode == 0 and b"===== TEST FINISHED OK =====" in p.stdout, p.stderr[-3000:]
+    [trace] = traces(folder)
+    check_is_whole(trace)
+    why = upto_json("why", "--json", trace)
+    assert why["until"] == "the last word to the host" and why["until_ns"] > 0.9 * upto_json("info", "--json", trace)["duration_ns"]
+    ran = {p["comm"] for p in upto_json("ps", "--json", trace)["processes"]}
+    assert {"guestfsd", "udevadm"} <= ran, ran
