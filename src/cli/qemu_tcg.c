@@ -78,6 +78,14 @@ static void add(struct argv *a, const char *word)
 	a->words[a->count++] = word ? xstrdup(word) : NULL;
 }
 
+static void take_out(struct argv *a, size_t first, size_t n)
+{
+	for (size_t i = first; i < first + n; i++)
+		free(a->words[i]);
+	memmove(a->words + first, a->words + first + n, (a->count - first - n) * sizeof *a->words);
+	a->count -= n;
+}
+
 static void say(struct buf *said, const char *option, const char *value)
 {
 	buf_printf(said, "%s%s%s%s", said->len ? ", " : "", option, value ? " " : "", value ? value : "");
@@ -88,24 +96,51 @@ static bool is_tcg(const char *accel)
 	return !strncmp(accel, "tcg", 3) && (!accel[3] || accel[3] == ',');
 }
 
-/* What stays of a list whose parts stand between commas: those that `keeps` wants, as it writes them. */
+/* A part of a list ends at a comma; two of them are one in it. */
+static size_t part_length(const char *list)
+{
+	size_t n = 0;
+
+	while (list[n] && (list[n] != ',' || list[n + 1] == ','))
+		n += list[n] == ',' ? 2 : 1;
+	return n;
+}
+
+static bool has_part(const char *list, const char *begin)
+{
+	for (; *list; list += part_length(list), list += *list == ',')
+		if (!strncmp(list, begin, strlen(begin)))
+			return true;
+	return false;
+}
+
+/* What stays of a list: those parts that `keeps` wants, as it writes them. */
 static char *parts_of(const char *list, bool (*keeps)(const char *part, struct buf *out))
 {
 	struct buf out = { 0 };
+	const char *rest = list;
+	bool changed = false;
 
-	for (size_t n; *list; list += n + (list[n] == ',')) {
+	for (size_t n; *rest; rest += n + (rest[n] == ',')) {
 		struct buf kept = { 0 };
 		char *part;
 
-		n = strcspn(list, ",");
-		part = xstrndup(list, n);
-		if (keeps(part, &kept))
+		n = part_length(rest);
+		part = xstrndup(rest, n);
+		if (keeps(part, &kept)) {
+			changed |= kept.len != n || memcmp(kept.data, part, n);
 			buf_printf(&out, "%s%.*s", out.len ? "," : "", (int)kept.len, kept.len ? (char *)kept.data : "");
+		} else {
+			changed = true;
+		}
 		buf_free(&kept);
 		free(part);
 	}
 	buf_put_u8(&out, 0);
-	return (char *)out.data;
+	if (changed)
+		return (char *)out.data;
+	buf_free(&out);
+	return xstrdup(list);
 }
 
 /* KVM's interrupt controllers are not TCG's. */
@@ -129,28 +164,38 @@ static bool keeps_of_cpu(const char *part, struct buf *out)
 
 static bool is_host(const char *cpu)
 {
-	return !strcmp(cpu, "host") || !strncmp(cpu, "host,", 5);
+	return part_length(cpu) == 4 && !strncmp(cpu, "host", 4);
 }
 
 static void add_machine(struct argv *a, const char *option, const char *value, struct buf *said)
 {
 	char *kept = parts_of(value, keeps_of_machine);
 
-	if (strstr(value, "accel=")) {
-		a->has_tcg = true;
-		if (strcmp(kept, value))
-			say(said, option, value);
-	}
+	a->has_tcg |= has_part(value, "accel=");
+	if (strcmp(kept, value))
+		say(said, option, value);
 	add(a, option);
 	add(a, kept);
 	free(kept);
 }
 
+static void add_accel(struct argv *a, const char *option, const char *value, struct buf *said)
+{
+	if (!is_tcg(value)) {
+		say(said, option, value);
+		return;
+	}
+	a->has_tcg = true;
+	add(a, option);
+	add(a, value);
+}
+
 static void add_cpu(struct argv *a, const char *option, const char *value, struct buf *said)
 {
-	char *kept = parts_of(value, keeps_of_cpu);
+	char *kept = is_host(value) ? parts_of(value, keeps_of_cpu) : xstrdup(value);
 
-	say(said, option, value);
+	if (strcmp(kept, value))
+		say(said, option, value);
 	add(a, option);
 	add(a, kept);
 	free(kept);
@@ -160,30 +205,28 @@ char **qemu_with_tcg(char *const *argv, struct buf *said)
 {
 	struct argv a = { 0 };
 
+	/* a QEMU may have another default, as those that are called kvm; it stands first, so that it is nobody's value */
 	add(&a, argv[0]);
+	add(&a, "-accel");
+	add(&a, "tcg");
 	for (char *const *word = argv + 1; *word; word++) {
 		const char *value = word[1];
 
 		if (is(*word, "enable-kvm")) {
 			say(said, *word, NULL);
-		} else if (is(*word, "accel") && value && !is_tcg(value)) {
-			say(said, *word, value);
-			word++;
+		} else if (is(*word, "accel") && value) {
+			add_accel(&a, *word++, value, said);
 		} else if (is_any(*word, machine_options) && value) {
 			add_machine(&a, *word++, value, said);
-		} else if (is(*word, "cpu") && value && is_host(value)) {
+		} else if (is(*word, "cpu") && value) {
 			add_cpu(&a, *word++, value, said);
 		} else {
-			a.has_tcg |= is(*word, "accel");
 			add(&a, *word);
 		}
 	}
-	/* a QEMU may have another default, as those that are called kvm */
-	if (!a.has_tcg) {
-		add(&a, "-accel");
-		add(&a, "tcg");
-	}
 	add(&a, NULL);
+	if (a.has_tcg)
+		take_out(&a, 1, 2);
 	return a.words;
 }
 
