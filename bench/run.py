@@ -24,6 +24,8 @@ from kd_logs import Machine, Style  # noqa: E402
 TRACE = os.path.join(WORK, "bench.upto")
 SMALL_BOUND, FULL_BOUND, BYTES_BOUND, RATE_BOUND, MEMORY_BOUND = 1.15, 1.25, 0.15, 100e6, 256
 THREAD_BOUND = 1.5
+NOT_BOUND = 2
+FOLD_BOUND = 1.1
 WAIT_BOUND, INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND, LOG_BOUND, IMPORT_BOUND, THIN_BOUND = 1.03, 0.5, 50e6, 5, 2, 300, 5
 FLIGHT_BOUND = 0.1  # beside what recording costs: what is forgotten is gone through once more, and the rest is cut exactly
 VMLINUX_BOUND, LEARN_BOUND = 0.3, 1  # seconds for files beside a kernel's image; per cent of the boot for learning
@@ -108,16 +110,19 @@ def read_rate(title, name, command, events, bound):
           f"{verdict(rate, bound / 1e6, less=False)} {bound / 1e6:.0f} M", flush=True)
 
 
-def asked_for_a_thread(title):
-    """What a filter by thread costs: the same command with it and without, in turn."""
-    for command in "top", "first", "tree":
-        ratios = []
-        for _ in range(5):
-            plain = timed([UPTO, command, TRACE])[0]
-            ratios.append(timed([UPTO, command, "--pid", "1", TRACE])[0] / plain)
-        ratio = statistics.median(ratios)
-        print(f"{title}: {command} --pid 1 takes {ratio:5.2f} times as long as without  ({min(ratios):.2f} … {max(ratios):.2f}); "
-              f"{verdict(ratio, THREAD_BOUND)} {THREAD_BOUND}", flush=True)
+def filtered(title):
+    """What filters cost that are heeded in the pass: the same command with one and without, in turn."""
+    asked = {("--pid", "1"): (("top", "first", "tree"), THREAD_BOUND), ("--not", "*lock*"): (("top", "tree"), NOT_BOUND),
+             ("--below", "vfs_read"): (("tree",), THREAD_BOUND)}
+    for options, (commands, bound) in asked.items():
+        for command in commands:
+            ratios = []
+            for _ in range(5):
+                plain = timed([UPTO, command, TRACE])[0]
+                ratios.append(timed([UPTO, command, *options, TRACE])[0] / plain)
+            ratio = statistics.median(ratios)
+            print(f"{title}: {command} {' '.join(options)} takes {ratio:5.2f} times as long as without  ({min(ratios):.2f} … {max(ratios):.2f}); "
+                  f"{verdict(ratio, bound)} {bound}", flush=True)
 
 
 def memory_of(title, *command):
@@ -137,7 +142,7 @@ def reading(title):
     print(f"{title}: of the bytes      " + ", ".join(f"{n} {b / 1e3:.0f} kB" for n, b in info["bytes_by_content"].items()))
     read_rate(title, "upto top", ["top"], info["events"], RATE_BOUND)
     memory_of(title, "top")
-    asked_for_a_thread(title)
+    filtered(title)
     memory_of(title, "export", "--to", "csv", "--pid", "1")
     memory_of(title, "export", "--to", "kfi")
     for command in (["check"], ["info"], ["syscalls", "-n", "1"]):
@@ -220,6 +225,20 @@ def kernels():
     times, ms = re.search(r"cost of learning +(\d+) times +([\d.]+) ms", said).groups()
     share = float(ms) / 10 / plain
     print(f"kernels: learning {times} looks, {ms} ms, {share:.2f} % of a plain boot of {plain:.1f} s; {verdict(share, LEARN_BOUND)} {LEARN_BOUND} %", flush=True)
+
+
+def debug():
+    """A kernel with KASAN and lockdep: what their checks cost, and what it costs to fold them."""
+    run(UPTO, "record", "-q", "-f", "-o", TRACE, "--", *built_args("debug"), timeout=1800)
+    run(UPTO, "stack", "--at", "1s", TRACE)  # makes the index
+    for command in ["top"], ["top", "--total"], ["tree"], ["first"]:
+        ratios = []
+        for _ in range(3):
+            plain = timed([UPTO, *command, "--instruments", TRACE])[0]
+            ratios.append(timed([UPTO, *command, TRACE])[0] / plain)
+        ratio = statistics.median(ratios)
+        print(f"debug kernel: {' '.join(command):12} with instruments folded takes {ratio:5.2f} times as long as without  "
+              f"({min(ratios):.2f} … {max(ratios):.2f}); {verdict(ratio, FOLD_BOUND)} {FOLD_BOUND}", flush=True)
 
 
 def many():
@@ -360,8 +379,8 @@ def full():
 
 
 def main():
-    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi", "text", "kernels"]:
-        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text, "thin": thin, "kernels": kernels}[what]()
+    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi", "text", "kernels", "debug"]:
+        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text, "thin": thin, "kernels": kernels, "debug": debug}[what]()
 
 
 if __name__ == "__main__":

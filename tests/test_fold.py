@@ -8,7 +8,7 @@ import fnmatch
 
 import pytest
 
-from guest import UPTO, run, upto_json
+from guest import UPTO, built_args, run, upto_json
 from test_thin import base
 
 
@@ -138,3 +138,56 @@ def test_lists():
             first = {f["function"] for f in upto_json("first", "--json", "-n", "0", *options, trace)["first"]}
             began = {n[1] for n in tree_of(trace) if not n[0]}  # before the trace did
             assert first >= {k[0] for k in told if k[0][0] != "["} - began and len(first) < len({k[0] for k in every}), name
+
+
+# by the line's names: what the kernel calls them, as its source does
+INSTRUMENTS = {
+    "KASAN": lambda f: f.startswith(("__asan_", "__kasan_", "kasan_")),
+    "lockdep": lambda f: f in ("lock_acquire", "lock_release", "lock_acquired", "lock_contended", "lock_pin_lock", "lock_unpin_lock", "lock_repin_lock",
+                               "lock_downgrade", "lock_sync") or f.startswith(("lock_is_held", "lockdep_", "trace_hardirqs_")) or "_lockdep_" in f or
+    f.endswith("_lock_held") or f.endswith("_lock_held_common") or (f.startswith("rcu_read_lock_") and f.endswith("held")),
+    "might_sleep": lambda f: f in ("__might_sleep", "__might_resched", "__might_fault"),
+    "list checks": lambda f: f.startswith(("__list_add_valid", "__list_del_entry_valid")),
+}
+# the entry code that an interrupt begins and ends with, each of which jumps to the next
+CUTS_IN = ("asm_sysvec_", "asm_exc_", "asm_common_interrupt", "asm_spurious", "irq_entries_start", "spurious_entries_start", "early_idt_handler",
+           "restore_regs_and_return_to_kernel", "swapgs_restore_regs_and_return_to_usermode", "native_irq_return_iret", "paranoid_exit", "early_xen_iret")
+
+
+@pytest.mark.kernels
+@pytest.mark.weight(60)
+def test_instruments(tmp_path):
+    """A kernel with KASAN, lockdep and more: what the line says that they cost is what the tree has below them, and none is in any list."""
+    trace = str(tmp_path / "debug.upto")
+    run(UPTO, "record", "-o", trace, "--", *built_args("debug"), timeout=900)
+    insns, ns, path = collections.Counter(), collections.Counter(), []
+    for depth, function, _, own_insns, own_ns in tree_of(trace, "--instruments"):
+        del path[depth:]
+        # whose it is: of the outermost instrument since the last interrupt
+        mine = path[-1] if path and not function.startswith(CUTS_IN) else None
+        path.append(mine or next((kind for kind, is_one in INSTRUMENTS.items() if depth and is_one(function)), None))
+        if path[-1]:
+            insns[path[-1]] += own_insns
+            ns[path[-1]] += own_ns
+    for command in ["top"], ["top", "--total"], ["tree"]:
+        told = upto_json(*command, "--json", trace)["instruments"]
+        # names do not tell each interrupt's last steps from what is below an instrument
+        assert told.keys() == insns.keys(), (command, told, insns)
+        assert all(abs(v["insns"] - insns[k]) <= insns[k] / 1e5 and abs(v["ns"] - ns[k]) <= ns[k] / 1e4 for k, v in told.items()), (told, insns, ns)
+    assert insns["KASAN"] > insns["lockdep"] > insns["might_sleep"] > 0 < insns["list checks"]
+    line = run(UPTO, "top", "-n", "1", trace).stdout.decode().splitlines()[1]
+    assert line.startswith("# instruments: KASAN ") and "--instruments shows them" in line, line
+    began = {n[1] for n in tree_of(trace) if not n[0]}
+    for command, key in ("top", "functions"), ("first", "first"), ("tree", "tree"):
+        shown = {f["function"].split(" ")[0] for f in upto_json(command, "--json", trace)[key]} - began
+        assert len(shown) > 500 and not [f for f in shown for is_one in INSTRUMENTS.values() if is_one(f)], command
+    # all that ran is still there
+    sums = [sum(f["self_insns"] for f in upto_json("top", "--json", "-n", "0", *o, trace)["functions"]) for o in ([], ["--instruments"])]
+    assert sums[0] == sums[1] > 4e9
+    [*causes] = upto_json("why", "--json", trace)["causes"]
+    assert causes and not [c for c in causes if "asan" in c["what"] or "lock_acquire" in c["what"]], causes
+    assert [c for c in upto_json("why", "--json", "--instruments", trace)["causes"] if "asan" in c["what"]]
+    call = run(UPTO, "calls", "-F", "vfs_read", "-n", "1", "--no-interrupts", trace).stdout.decode().splitlines()
+    assert "vfs_read" in call[1] and len(call) < 100 and not [c for c in call if "asan" in c], call[:20]
+    check = run(UPTO, "check", trace).stdout
+    assert b"whole and consistent" in check, check

@@ -287,6 +287,30 @@ void instruments_arg(const struct args *args, struct trace_arg *t)
 	t->session.fold = &t->fold;
 }
 
+bool instruments_ran(const struct trace_arg *t)
+{
+	for (unsigned i = 1; t->fold_spent && i < FOLD_KINDS; i++)
+		if (t->fold_spent[i].insns)
+			return true;
+	return false;
+}
+
+void instruments_put_json(const struct trace_arg *t, FILE *out)
+{
+	const char *before = "";
+
+	fprintf(out, "\"instruments\": {");
+	for (unsigned i = 1; i < FOLD_KINDS; i++) {
+		const struct spent *spent = &t->fold_spent[i];
+
+		if (!spent->insns)
+			continue;
+		fprintf(out, "%s\"%s\": {\"insns\": %" PRIu64 ", \"ns\": %" PRIu64 "}", before, instruments_name(i), spent->insns, spent->ns);
+		before = ", ";
+	}
+	putc('}', out);
+}
+
 void instruments_put_costs(const struct trace_arg *t, struct buf *out)
 {
 	const struct spent *spent = t->fold_spent;

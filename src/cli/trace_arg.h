@@ -3,6 +3,8 @@
 #ifndef UPTO_CLI_TRACE_ARG_H
 #define UPTO_CLI_TRACE_ARG_H
 
+#include <stdio.h>
+
 #include "command.h"
 #include "moment_arg.h"
 #include "replay/fold.h"
@@ -80,6 +82,9 @@ void trace_arg_close(struct trace_arg *t);
 void instruments_arg(const struct args *args, struct trace_arg *t);
 /* Append what that cost, as a line for people: "# instruments: KASAN 54 %, …". Nothing: there are none, or they are shown. */
 void instruments_put_costs(const struct trace_arg *t, struct buf *out);
+bool instruments_ran(const struct trace_arg *t);
+/* "instruments": {"KASAN": {"insns": …, "ns": …}, …} */
+void instruments_put_json(const struct trace_arg *t, FILE *out);
 
 /* Fold thunks (replay/names.h), unless the options say otherwise. */
 void thunks_arg(const struct args *args, struct trace_arg *t);

@@ -476,20 +476,26 @@ static void print_titles(const struct view *view, const struct view_layout *l)
 	putchar('\n');
 }
 
-static void print_left_out_json(const struct view *view, const struct view_layout *l)
+/* What goes before the rows: what calls were left out, and what instruments cost. */
+static void print_first_keys(const struct view *view, const struct view_layout *l)
 {
-	if (!l->left_out)
-		return;
-	printf("\n   ");
-	left_out_put_json(stdout, view->trace);
-	putchar(',');
+	if (l->left_out) {
+		printf("\n   ");
+		left_out_put_json(stdout, view->trace);
+		putchar(',');
+	}
+	if (instruments_ran(view->trace)) {
+		printf("\n   ");
+		instruments_put_json(view->trace, stdout);
+		putchar(',');
+	}
 }
 
 static void print_nothing(const struct view *view, const struct args *args, const struct view_layout *l)
 {
 	if (l->json) {
 		printf("{");
-		print_left_out_json(view, l);
+		print_first_keys(view, l);
 		printf("\n   \"%s\": []\n}\n", view->table->name);
 	} else {
 		print_titles(view, l);
@@ -498,19 +504,19 @@ static void print_nothing(const struct view *view, const struct args *args, cons
 		empty_say(args, view->trace, view->table->what);
 }
 
-/* A key goes before the one that libsmartcols prints. */
+/* Keys go before the one that libsmartcols prints. */
 static int print_table(const struct view *view, const struct view_layout *l, struct libscols_table *table)
 {
 	char *data;
 	int r;
 
-	if (!l->json || !l->left_out)
+	if (!l->json || (!l->left_out && !instruments_ran(view->trace)))
 		return scols_print_table(table);
 	r = scols_print_table_to_string(table, &data);
 	if (r < 0)
 		return r;
 	putchar('{');
-	print_left_out_json(view, l);
+	print_first_keys(view, l);
 	fputs(data + 1, stdout);
 	free(data);
 	return r;

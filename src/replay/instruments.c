@@ -24,7 +24,7 @@ static const struct {
 	/* kernel/locking/lockdep.c, include/linux/lockdep.h, and what CONFIG_TRACE_IRQFLAGS adds to each change of the interrupt flag */
 	{ "lockdep", OF_KERNEL, false, { "lock_acquire", "lock_release", "lock_acquired", "lock_contended", "lock_is_held*", "lockdep_*", "*_lockdep_*",
 				  "lock_pin_lock", "lock_unpin_lock", "lock_repin_lock", "lock_downgrade", "lock_sync", "trace_hardirqs_*",
-				  "*_lock_held", "*_lock_held_common" } },
+				  "*_lock_held", "*_lock_held_common", "rcu_read_lock_*held" } },
 	/* kernel/sched/core.c: CONFIG_DEBUG_ATOMIC_SLEEP */
 	{ "might_sleep", OF_KERNEL, false, { "__might_sleep", "__might_resched", "__might_fault" } },
 	{ "kmemleak", OF_KERNEL, false, { "kmemleak_init", "kmemleak_*" } },
