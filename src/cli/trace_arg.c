@@ -316,13 +316,16 @@ void instruments_put_costs(const struct trace_arg *t, struct buf *out)
 	const struct spent *spent = t->fold_spent;
 	const char *before = "# instruments: ";
 
-	for (unsigned i = 1; spent && i < FOLD_KINDS; i++)
-		if (spent[i].insns) {
-			buf_printf(out, "%s%s %.3g %%", before, instruments_name(i), 100 * (double)spent[i].insns / (double)spent[0].insns);
-			before = ", ";
-		}
+	for (unsigned i = 1; spent && i < FOLD_KINDS; i++) {
+		double share = spent[0].insns ? 100 * (double)spent[i].insns / (double)spent[0].insns : 0;
+
+		if (!spent[i].insns)
+			continue;
+		buf_printf(out, share < 0.1 ? "%s%s under 0.1 %%" : "%s%s %.3g %%", before, instruments_name(i), share);
+		before = ", ";
+	}
 	if (*before == ',')
-		buf_printf(out, " of instructions, as part of who called them; --instruments shows them");
+		buf_printf(out, ", in who called them; --instruments shows them");
 }
 
 void thunks_arg(const struct args *args, struct trace_arg *t)
