@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/crc32.h"
 #include "base/file.h"
+#include "replay/fold.h"
 #include "replay/index.h"
 #include "trace/writer.h"
 
@@ -80,6 +81,7 @@ static void use(struct index *x, const struct names *names)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct stacks_visitor none = { 0 };
+	static const struct fold folds = { .depth = 1 };
 	char path[] = "/tmp/fuzz-index-XXXXXX", beside[64];
 	struct threads threads;
 	struct stacks stacks;
@@ -99,6 +101,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct callees callees;
 
 		stacks_replay(&stacks, &(struct session){ .reader = r, .names = &names, .threads = &threads }, &from, UINT64_MAX, &none, NULL, &err);
+		stacks_deinit(&stacks);
+		stacks_replay(&stacks, &(struct session){ .reader = r, .names = &names, .threads = &threads, .fold = &folds }, &from, UINT64_MAX, &none,
+			      NULL, &err);
 		stacks_deinit(&stacks);
 		callees_find(cursor_over(g.data, size - 1), 0, 2, &callees);
 		guarded_free(&g);

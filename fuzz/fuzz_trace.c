@@ -27,6 +27,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "replay/fold.h"
 #include "trace/content.h"
 #include "trace/mapped_contents.h"
 #include "trace/texts.h"
@@ -216,6 +217,44 @@ static void analyse_processes(const struct reader *r, const struct span *span)
 	threads_deinit(&threads);
 }
 
+static uint64_t insns_of(const struct call_tree *tree)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < tree->count; i++)
+		sum += tree->nodes[i].self_insns;
+	return sum;
+}
+
+/* Whatever is folded, all that ran is somebody's. */
+static void analyse_folded(const struct session *whole, uint64_t insns)
+{
+	size_t count = names_count(whole->names);
+	uint8_t *marks = xcalloc(count, sizeof *marks);
+	struct spent spent[FOLD_KINDS] = { 0 };
+	struct fold fold = { .marks = marks, .spent = spent };
+	struct session session = *whole;
+	struct function_total *totals;
+	struct functions sums;
+	struct call_tree tree;
+	struct error err;
+
+	for (size_t i = 0; i < count; i++)
+		marks[i] = (uint8_t)(i % 3 | (i % FOLD_KINDS) << FOLD_KIND);
+	session.fold = &fold;
+	if (totals_analyse(&session, false, &sums, &totals, &err) == 0) {
+		must(sums.insns == insns && spent[0].insns == insns);
+		functions_deinit(&sums);
+		free(totals);
+	}
+	fold.depth = 2;
+	if (call_tree_analyse(&session, false, NULL, &tree, &err) == 0) {
+		must(insns_of(&tree) == insns);
+		call_tree_deinit(&tree);
+	}
+	free(marks);
+}
+
 static void analyse_tree(const struct reader *r, const struct names *names)
 {
 	struct function_total *totals;
@@ -235,6 +274,7 @@ static void analyse_tree(const struct reader *r, const struct names *names)
 			call_tree_of(&tree, functions, callers, &of);
 			call_tree_deinit(&of);
 		}
+		analyse_folded(&session, insns_of(&tree));
 		call_tree_deinit(&tree);
 	}
 	if (totals_analyse(&session, false, &sums, &totals, &err) == 0) {

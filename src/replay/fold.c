@@ -28,8 +28,8 @@ static inline struct stack *sync_stack(struct folding *f, const struct stacks *s
 	shown->ns = stack->ns;
 	shown->place = stack->place;
 	/* of a thread that is switched to, and nothing is known of, at least the code is known that switched */
-	if (__builtin_expect(!stack->place && stack->cpu >= 0 && s->replay, 0))
-		shown->place = s->replay->lanes[stack->cpu].place;
+	if (__builtin_expect(!stack->place && s->replay, 0))
+		shown->place = replay_last_place(s->replay, stack);
 	shown->cpu = stack->cpu;
 	shown->began = stack->began;
 	shown->started = stack->started;

@@ -236,8 +236,8 @@ uint32_t stacks_function(const struct stacks *s, const struct stack *stack)
 
 	if (__builtin_expect(stack->depth > 0, 1))
 		return stack->frames[stack->depth - 1].function;
-	if (!place && stack->cpu >= 0 && s->replay)
-		place = s->replay->lanes[stack->cpu].place;
+	if (!place && s->replay)
+		place = replay_last_place(s->replay, stack);
 	if (!place)
 		return s->names->groups + GROUP_UNKNOWN;
 	if (!addr_is_kernel(place) && stack->thread != THREAD_NONE)

@@ -56,6 +56,12 @@ static inline void spend(struct replay *r, struct stack *stack, struct spent spe
 		r->visitor->spend(r->state, r->stacks, stack, &spent);
 }
 
+/* Where control went last on the vCPU that runs the stack; 0: none does. A damaged index may have any number there. */
+static inline uint64_t replay_last_place(const struct replay *r, const struct stack *stack)
+{
+	return stack->cpu >= 0 && (unsigned)stack->cpu < r->n_lanes ? r->lanes[stack->cpu].place : 0;
+}
+
 /* Time goes on. False: the visitor wants no more. */
 static inline bool go_on(struct replay *r, uint64_t ns)
 {

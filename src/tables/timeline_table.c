@@ -19,7 +19,7 @@ const struct column timeline_columns[] = {
 	[WAIT_NS] = { "wait_ns", "WAITED", CELL_DURATION, "the rest of what was recorded of it: its thread was asleep, or others had the CPU" },
 	[BAR] = { "bar", "", CELL_TEXT, "where it lies in the time that is shown" },
 	[NAME] = { "name", "WHAT", CELL_TEXT, "what was done, set in below what it is a part of" },
-	[RESULT] = { "result", "RESULT", CELL_NUMBER, "what its function returned: initcalls, probes, mounts and firmware files" },
+	[RESULT] = { "result", "RESULT", CELL_NUMBER, "what its function returned: initcalls, probes, mounts and firmware files; of KUnit's cases: ok, not ok, skipped" },
 	[KIND] = { "kind", "KIND", CELL_TEXT, "phase, stage, level, initcall, probe, module, mount, exec, process …; recorded: a span that was asked for, its name is what began it", .hidden = true },
 	[PID] = { "pid", "PID", CELL_NUMBER, "thread that did it", .hidden = true },
 	[INSNS] = { "insns", "INSNS", CELL_AMOUNT, "instructions that its thread ran meanwhile", .hidden = true },
@@ -122,6 +122,8 @@ static struct cell span_cell(const struct rows *r, const struct row *row, unsign
 	case NAME:
 		return (struct cell){ .type = CELL_TEXT, .indent = 2 * row->depth, .text = x->name };
 	case RESULT:
+		if (x->has_result && (x->kind == SPAN_TEST || x->kind == SPAN_TEST_PART))
+			return cell_text(test_result_name(x->result));
 		return x->has_result ? cell_signed(x->result) : cell_none();
 	case KIND:
 		return cell_text(span_kind_name(x->kind));

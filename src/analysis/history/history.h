@@ -62,6 +62,8 @@ struct timer_set {
 };
 
 /* A thread was off the CPU. */
+enum test_result { TEST_PASSED, TEST_FAILED, TEST_SKIPPED, TEST_RESULTS };
+
 struct away {
 	uint32_t thread;
 	uint32_t span;        /* the innermost that was under way in the thread; HISTORY_NONE */
@@ -91,6 +93,8 @@ struct work_queued {
 enum span_kind {
 	SPAN_BOOT, SPAN_PHASE, SPAN_STAGE, SPAN_LEVEL, SPAN_INITCALL, SPAN_PROBE, SPAN_SMP, SPAN_INITRAMFS, SPAN_MODULE, SPAN_MODULE_INIT,
 	SPAN_SIGNATURE, SPAN_RELOCATION, SPAN_MOUNT, SPAN_FIRMWARE_FILE, SPAN_EXEC, SPAN_WORK, SPAN_PROCESS, SPAN_SHUTDOWN, SPAN_CONSOLE, SPAN_UNIT,
+	SPAN_TEST,     /* a case of KUnit; its result is an enum test_result */
+	SPAN_TEST_PART, /* … of one with parameters: for each but the first */
 	SPAN_RECORDED, /* of a trace that is a part of another: what was asked for */
 	SPAN_KINDS,
 };
@@ -135,6 +139,8 @@ struct history {
 
 /* "timer" … */
 const char *wait_kind_name(enum wait_kind kind);
+/* "ok", "not ok", "skipped"; "" for others */
+const char *test_result_name(int64_t result);
 const char *span_kind_name(enum span_kind kind);
 /* The number of a kind by its name; SPAN_KINDS: there is none. */
 enum span_kind span_kind_find(const char *name);

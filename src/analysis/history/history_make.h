@@ -142,6 +142,9 @@ void spans_add(struct making *m, const struct span_of *span);
 /* Arguments in a row, with spaces between; the history's. */
 const char *spans_arguments(struct history *h, const struct fact *f);
 
+/* kernel_tests.c: name the cases of KUnit, and tell their results. */
+void kernel_tests_name(struct history *h, const struct boots *boots);
+
 /* Name what came within the loading of a module before its name was known. */
 void spans_name_parts(struct history *h);
 

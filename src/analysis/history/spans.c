@@ -29,6 +29,7 @@ static const struct {
 	{ "unpack_to_rootfs", SPAN_INITRAMFS, 0 },                  /* init/initramfs.c */
 	{ "smp_init", SPAN_SMP, 0 },                                /* kernel/smp.c */
 	{ "process_one_work", SPAN_WORK, FACT_WORK },               /* kernel/workqueue.c */
+	{ "kunit_try_run_case", SPAN_TEST, 0 },                     /* lib/kunit/test.c, which may be a module */
 	{ "device_shutdown", SPAN_SHUTDOWN, 0 },                    /* drivers/base/core.c */
 	{ "vprintk_emit", SPAN_CONSOLE, 0 },                        /* kernel/printk/printk.c */
 	{ "console_unlock", SPAN_CONSOLE, 0 },
@@ -58,7 +59,7 @@ const char *span_kind_name(enum span_kind kind)
 	static const char *const names[SPAN_KINDS] = {
 		"boot", "phase", "stage", "level", "initcall", "probe", "smp", "initramfs", "module", "module-init", "signature", "relocation",
 		"mount", "firmware", "exec", "work", "process", "shutdown", "console", "unit",
-		"recorded",
+		"test", "test-part", "recorded",
 	};
 
 	return names[kind];
@@ -82,6 +83,14 @@ static enum fact_kind fact_of(enum span_kind kind)
 	return 0;
 }
 
+/* A module stands behind the name. */
+static bool is_function(const char *name, const char *function)
+{
+	size_t len = strcspn(name, " ");
+
+	return strlen(function) == len && !strncmp(name, function, len);
+}
+
 /*
  * By which programs talk to the host: through a virtio port (drivers/char/virtio_console.c) or vsock (net/vmw_vsock/af_vsock.c), each of which may
  * be a module.
@@ -89,10 +98,9 @@ static enum fact_kind fact_of(enum span_kind kind)
 static bool is_word_to_host(const char *name)
 {
 	static const char *const functions[] = { "port_fops_write", "vsock_connectible_sendmsg", "vsock_stream_sendmsg" };
-	size_t len = strcspn(name, " ");
 
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-		if (strlen(functions[i]) == len && !strncmp(functions[i], name, len))
+		if (is_function(name, functions[i]))
 			return true;
 	return false;
 }
@@ -108,7 +116,7 @@ uint8_t *spans_roles(const struct names *names)
 			continue;
 		if (is_word_to_host(name))
 			roles[i] = ROLE_HOST;
-		if (*names_object(names, i))
+		if (*names_object(names, i) && strcmp(names_object(names, i), "kunit"))
 			continue;
 		if (!strcmp(name, "try_to_wake_up"))
 			roles[i] = ROLE_WAKE;
@@ -118,7 +126,7 @@ uint8_t *spans_roles(const struct names *names)
 			if (!strcmp(name, sets_timer[k]))
 				roles[i] = ROLE_TIMER;
 		for (unsigned k = 0; k < FUNCTIONS && !roles[i]; k++)
-			if (!strcmp(name, span_functions[k].function))
+			if (is_function(name, span_functions[k].function))
 				roles[i] = (uint8_t)(ROLE_SPANS + k);
 	}
 	return roles;

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Cases of KUnit (lib/kunit/test.c). Each runs in calls of kunit_try_run_case(), one for each of its parameters; what they are called, and whether
+ * they passed, the kernel's log says behind them, as KTAP (Documentation/dev-tools/ktap.rst):
+ *
+ *	    # Subtest: example
+ *	    ok 1 example_simple_test
+ *	        ok 1 a parameter
+ *	    not ok 2 example_params_test
+ */
+#include "history_make.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/ending/kernel_log.h"
+
+enum { SUITE_INDENT = 4 }; /* of a suite's lines, within those of all suites */
+
+struct tap {
+	char suite[128];
+	uint64_t last_ns; /* when the case before was told of */
+};
+
+const char *test_result_name(int64_t result)
+{
+	static const char *const names[TEST_RESULTS] = { "ok", "not ok", "skipped" };
+
+	return result >= 0 && result < TEST_RESULTS ? names[result] : "";
+}
+
+static size_t indent_of(const char *line)
+{
+	return strspn(line, " ");
+}
+
+/* "    # Subtest: example" */
+static bool take_suite(struct tap *tap, const char *line)
+{
+	static const char begin[] = "# Subtest: ";
+	const char *text = line + indent_of(line);
+
+	if (indent_of(line) != SUITE_INDENT || strncmp(text, begin, strlen(begin)))
+		return false;
+	snprintf(tap->suite, sizeof tap->suite, "%s", text + strlen(begin));
+	return true;
+}
+
+/* "    not ok 3 example_skip_test # SKIP this test should be skipped" */
+static bool take_case(const char *line, char *ret_name, size_t size, enum test_result *ret)
+{
+	const char *text = line + indent_of(line);
+	bool passed = strncmp(text, "not ", 4);
+	size_t len;
+
+	text += passed ? 0 : 4;
+	if (indent_of(line) != SUITE_INDENT || strncmp(text, "ok ", 3) || !isdigit((unsigned char)text[3]))
+		return false;
+	text += 3;
+	text += strspn(text, "0123456789");
+	text += strspn(text, " -");
+	len = strcspn(text, "#");
+	*ret = !strncmp(text + len, "# SKIP", 6) ? TEST_SKIPPED : passed ? TEST_PASSED : TEST_FAILED;
+	while (len && text[len - 1] == ' ')
+		len--;
+	snprintf(ret_name, size, "%.*s", (int)len, text);
+	return len;
+}
+
+/* The calls since the case before are the case's: the first one stands for all. Others are parts of it. */
+static void name_case(struct history *h, const struct tap *tap, uint64_t ns, const char *name, enum test_result result)
+{
+	struct span_of *first = NULL;
+
+	for (size_t i = 0; i < h->n_spans; i++) {
+		struct span_of *x = &h->spans[i];
+		char text[300];
+
+		if (x->kind != SPAN_TEST || x->start_ns < tap->last_ns || x->start_ns >= ns)
+			continue;
+		if (first && x->end_ns > first->end_ns)
+			first->end_ns = x->end_ns;
+		if (first)
+			first->insns += x->insns, first->cpu_ns += x->cpu_ns;
+		snprintf(text, sizeof text, "%s.%s", tap->suite, name);
+		x->name = first ? first->name : history_keep(h, text, strlen(text));
+		x->has_result = true;
+		x->result = result;
+		x->parent = first ? (uint32_t)(first - h->spans) : x->parent;
+		x->kind = first ? SPAN_TEST_PART : SPAN_TEST;
+		first = first ? first : x;
+	}
+}
+
+void kernel_tests_name(struct history *h, const struct boots *boots)
+{
+	struct tap tap = { .suite = "" };
+	struct kernel_log log;
+	bool any = false;
+
+	for (size_t i = 0; i < h->n_spans; i++)
+		any |= h->spans[i].kind == SPAN_TEST;
+	if (!any)
+		return;
+	kernel_log_init(&log, &h->facts, boots);
+	for (size_t i = 0; i < log.count; i++) {
+		const struct log_line *line = &log.lines[i];
+		enum test_result result;
+		char name[160];
+
+		if (take_suite(&tap, line->text) || !*tap.suite || !take_case(line->text, name, sizeof name, &result))
+			continue;
+		name_case(h, &tap, line->ns, name, result);
+		tap.last_ns = line->ns;
+	}
+	kernel_log_deinit(&log);
+}
