@@ -254,6 +254,26 @@ static int replay(struct trace_arg *t, struct deepest *deepest, uint64_t at, str
 			     deepest ? &deepest_reach : &none, deepest, err);
 }
 
+/* Where control is in a call that is not shown, or was called from, is no place in the function that is. */
+static void forget_folded_places(struct stacks *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		struct stack *stack = &s->list[i];
+		struct space_view view = { 0 };
+
+		if (stack->thread != THREAD_NONE)
+			spaces_view(&s->names->spaces, s->threads->list[stack->thread].task, s->ns, &view);
+		for (size_t k = 0; k < stack->depth; k++) {
+			bool top = k + 1 == stack->depth;
+			uint64_t *place = top ? &stack->place : &stack->frames[k + 1].from;
+			uint64_t at = top ? *place : frame_call_place(stack->frames[k + 1].kind, *place);
+
+			if (at && names_place(s->names, at, s->ns, view.version).function != stack->frames[k].function)
+				*place = 0;
+		}
+	}
+}
+
 static int run(const struct args *args, struct error *err)
 {
 	uint64_t at = UINT64_MAX;
@@ -273,7 +293,9 @@ static int run(const struct args *args, struct error *err)
 		fprintf(stderr, "upto: %s: stacks are those of the flight recorder's trigger, at %" PRIu64 ".%06" PRIu64 " s; --at end: those of the end\n",
 			args->operands[0], at / 1000000000, at % 1000000000 / 1000);
 	thunks_arg(args, &t);
-	instruments_arg(args, &t);
+	/* what uses most of a stack may be an instrument */
+	if (!arg(args, "deepest"))
+		instruments_arg(args, &t);
 	if (debug_arg(args, &t.names, &sources, err) < 0) {
 		source_lines_deinit(&sources);
 		trace_arg_close(&t);
@@ -286,6 +308,8 @@ static int run(const struct args *args, struct error *err)
 		at = found.ns;
 	}
 	if (replay(&t, deepest, at, &stacks, err) == 0) {
+		if (t.session.fold)
+			forget_folded_places(&stacks);
 		show(args, &t, &stacks, &sources, deepest);
 		r = EXIT_OK;
 	}
