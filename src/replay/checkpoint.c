@@ -6,7 +6,7 @@ enum { FRAMES_MAX = 1 << 16 };
 
 static void save_frame(const struct frame *f, struct buf *out)
 {
-	buf_put_u8(out, (uint8_t)(f->kind | (f->at_start ? 8u : 0u)));
+	buf_put_u8(out, (uint8_t)(f->kind | (f->at_start ? 8u : 0u) | (f->found_at_start ? 16u : 0u)));
 	buf_put_varint(out, f->slot);
 	buf_put_varint(out, f->from);
 	buf_put_varint(out, f->addr);
@@ -21,7 +21,7 @@ static int restore_frame(const struct stacks *s, struct cursor *in, struct frame
 {
 	uint8_t kind = cursor_u8(in);
 
-	*f = (struct frame){ .kind = kind & 7, .at_start = kind & 8 };
+	*f = (struct frame){ .kind = kind & 7, .at_start = kind & 8, .found_at_start = kind & 16 };
 	f->slot = cursor_varint(in);
 	f->from = cursor_varint(in);
 	f->addr = cursor_varint(in);

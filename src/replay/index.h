@@ -10,7 +10,7 @@
 
 #include "callees.h"
 
-enum { INDEX_VERSION = 13 }; /* of the file: an index of another version is made anew */
+enum { INDEX_VERSION = 14 }; /* of the file: an index of another version is made anew */
 
 struct index_entry {
 	uint64_t ns;               /* the moment of its checkpoint */

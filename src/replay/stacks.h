@@ -52,6 +52,7 @@ struct frame {
 	uint32_t role;          /* SYSCALL: enum syscall_role; INTERRUPT: the vector */
 	enum frame_kind kind : 8;
 	bool at_start;          /* it was entered at the function's first instruction, or that is not known */
+	bool found_at_start;    /* likewise, of one that was there before a gap: it does not count as entered, but may go on by a tail call */
 };
 static_assert(sizeof(struct frame) == 64, "a frame is a cache line's size");
 

@@ -83,7 +83,7 @@ static bool is_tail_call(const struct replay *r, const struct stack *stack, enum
 {
 	const struct frame *t = &stack->frames[stack->depth - 1];
 
-	return kind != EVENT_RETURN && kind != EVENT_INTERRUPT_RETURN && frame_is_called(t) && t->at_start &&
+	return kind != EVENT_RETURN && kind != EVENT_INTERRUPT_RETURN && frame_is_called(t) && (t->at_start || t->found_at_start) &&
 	       !(place.at & IN_GROUP) && !names_is_group(r->stacks->names, t->function);
 }
 

@@ -27,6 +27,7 @@ static void push_found(struct replay *r, struct stack *stack, const struct stack
 	if (!stack->depth && kind != FRAME_BASE)
 		push_place(r, stack, FRAME_BASE, 0, 0, SYSCALL_PLAIN, c->from, (struct place){ .function = place_of(r, c->from).function });
 	push_place(r, stack, kind, c->slot, c->from, (uint32_t)c->number, c->target, (struct place){ .function = place.function });
+	top(stack)->found_at_start = is_start(place);
 }
 
 static uint64_t born(const struct threads *threads, long thread)

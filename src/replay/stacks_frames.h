@@ -63,6 +63,7 @@ static inline void enter(struct replay *r, struct stack *stack, uint64_t addr, u
 	frame->ns = stack->ns;
 	frame->function = function;
 	frame->at_start = at_start;
+	frame->found_at_start = false;
 	if (r->visitor->enter)
 		r->visitor->enter(r->state, r->stacks, stack, frame);
 }
