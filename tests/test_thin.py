@@ -555,7 +555,8 @@ def answer_digest(trace, words):
     return digest.hexdigest()
 
 
-@pytest.mark.parametrize("smp", [pytest.param(1, marks=pytest.mark.long), 2])
+@pytest.mark.long
+@pytest.mark.parametrize("smp", [1, 2])
 @pytest.mark.weight(12)
 def test_small_chunks(smp):
     """No answer depends on where chunks begin: a development build writes one for each clock."""
