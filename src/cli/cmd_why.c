@@ -313,7 +313,7 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 0, "until", "WHAT", "when it was over: init, login, host, poweroff, panic; a program, initcall, module, unit, function; log:TEXT; 2.5s" },
+	{ 0, "until", "WHAT", "up to when: init, login, host, poweroff, panic; a program, initcall, module, unit or function; log:TEXT; 2.5s" },
 	{ 0, "from", "WHAT", "when it began, likewise (default: the reset before)" },
 	BOOT_OPTION,
 	{ 0, "without", "WHAT", "how much of the time was of the causes that have this in their names; without them, less or more may be won" },
