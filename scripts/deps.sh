@@ -64,6 +64,7 @@ wanted() {
 	kernels optional clang-19 clang-19
 	kernels optional ld.lld-19 lld-19
 	kernels optional llvm-ar-19 llvm-19
+	kernels optional libguestfs-test-tool libguestfs-tools
 	bench program debootstrap debootstrap
 	END
 }

@@ -345,7 +345,8 @@ const struct command cmd_why = {
 	.description = "Goes back from a moment to reset, along what had to be over before it could come: while the thread ran, that; while it was "
 		       "ready for a CPU, who had it; while it slept, who woke it up, and what that one did or waited for. What woken by an interrupt was "
 		       "waited for is a timer, a disk or a device. The links of this chain tile the time without gap or overlap; their causes are "
-		       "added up. Without --until the moment is a panic, else the last request for power-off, else a login prompt, else a program's last word to the host (through a virtio port or vsock), "
+		       "added up. Without --until the moment is a panic, else the last request for power-off, else a login prompt, "
+		       "else a program's last word to the host (through a virtio port or vsock), "
 		       "else the first process.\n"
 		       HISTORY_NOTE,
 	.examples = "  upto why trace.upto\n      what a boot's time went into\n"
