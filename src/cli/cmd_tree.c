@@ -86,7 +86,7 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_USAGE;
 	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, folded_options, &t, err) < 0)
 		return EXIT_FAILED;
-	choice.left_out = left_out_calls(&t);
+	choice.left_out = left_out_calls(&t) || t.session.fold;
 	trace_choose_clock(&t, &choice.by_ns);
 	thunks_arg(args, &t);
 	instruments_arg(args, &t);

@@ -92,7 +92,7 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 	struct call_node *node;
 	uint32_t number;
 
-	if (!threads_is_chosen(s->threads, stack->thread))
+	if (!threads_is_chosen(s->threads, stack->thread) || (!spent->insns && !spent->ns))
 		return;
 	number = stack->depth ? stack->frames[stack->depth - 1].data : child_of(t, ROOT, stacks_function(s, stack));
 	node = &t->nodes[number];
