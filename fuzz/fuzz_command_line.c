@@ -2,8 +2,8 @@
 /* A command line for QEMU, which any program may have written, as text. */
 #include "fuzz.h"
 
-#include "cli/qemu_tcg.h"
-#include "cli/shell_words.h"
+#include "cli/record/qemu_tcg.h"
+#include "cli/record/shell_words.h"
 
 /* Words that are quoted come back as they were. */
 static void quote_all(const struct shell_words *w)

@@ -16,7 +16,7 @@ from test_cli import COMMANDS
 
 SRC = os.path.join(TOP, "src")
 # headers that one file or one room is for
-ONLY = {"glib.h": "recorder/qemu_interface.h", "qemu-plugin.h": "recorder/qemu_interface.h", "libsmartcols.h": "cli/view.c"}
+ONLY = {"glib.h": "recorder/qemu_interface.h", "qemu-plugin.h": "recorder/qemu_interface.h", "libsmartcols.h": "cli/print/view.c"}
 # a plugin that cannot start tells so itself, and memory that is not there ends the process
 PRINTING = {"base/alloc.c", "recorder/plugin.c"}
 PRINTS = re.compile(r"(?<![\w>.])(?:v?f?printf|f?puts|f?putc|putchar|perror|exit|_exit|abort)\(")
@@ -76,13 +76,13 @@ def test_names():
 
 def test_registered():
     """A command stands wherever commands do."""
-    files = {os.path.basename(p)[4:-2] for p in glob.glob(SRC + "/cli/cmd_*.c")}
+    files = {os.path.basename(p)[4:-2] for p in glob.glob(SRC + "/cli/*/cmd_*.c")}
     meson = read("src/cli/meson.build")
     pages = re.search(r"foreach page : \[(.*?)\]", meson, re.S).group(1)
     places = {
         "commands.h": re.findall(r"\bcmd_(\w+)", read("src/cli/commands.h")),
         "main.c": re.findall(r"&cmd_(\w+)", read("src/cli/main.c")),
-        "meson.build": re.findall(r"'cmd_(\w+)\.c'", meson),
+        "meson.build": re.findall(r"'\w+/cmd_(\w+)\.c'", meson),
         "the man pages": re.findall(r"'(\w+)'", pages),
         "test_cli.py": COMMANDS,
     }

@@ -6,15 +6,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ascii_output.h"
+#include "cli/args/moment_arg.h"
+#include "cli/args/select_arg.h"
+#include "cli/print/ascii_output.h"
+#include "cli/print/terminal.h"
+#include "cli/record/stand_in.h"
 #include "commands.h"
 #include "config.h"
 #include "memory_limit.h"
-#include "moment_arg.h"
 #include "near.h"
-#include "select_arg.h"
-#include "stand_in.h"
-#include "terminal.h"
 
 /* In the order of --help, by what one wants to do; a heading stands before the first of its commands. */
 static const struct command *const commands[] = {

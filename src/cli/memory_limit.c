@@ -8,10 +8,10 @@
 
 #include "base/alloc.h"
 #include "base/decimal.h"
+#include "cli/print/output_file.h"
+#include "cli/print/quantity.h"
+#include "cli/print/terminal.h"
 #include "command.h"
-#include "output_file.h"
-#include "quantity.h"
-#include "terminal.h"
 #include "trace/phrases.h"
 
 enum {

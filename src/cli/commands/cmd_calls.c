@@ -1,0 +1,629 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/calls/calls.h"
+#include "analysis/calls/flow.h"
+#include "base/alloc.h"
+#include "cli/args/debug_arg.h"
+#include "cli/args/select_arg.h"
+#include "cli/args/trace_arg.h"
+#include "cli/args/trace_lacks.h"
+#include "cli/commands.h"
+#include "cli/print/empty.h"
+#include "cli/print/json.h"
+#include "cli/print/left_out_note.h"
+#include "cli/print/quantity.h"
+#include "cli/print/terminal.h"
+#include "cli/print/utf8.h"
+#include "trace/facts.h"
+
+struct printer {
+	const struct names *names;
+	const struct source_lines *sources;
+	bool json, any; /* something was printed; the next JSON object needs a comma */
+	bool exact;
+	bool no_insns; /* the trace has no instructions */
+	size_t columns; /* of the terminal; 0: lines are not cut */
+	bool shown;
+	uint64_t left; /* calls still to be shown */
+	const struct threads *threads;
+	struct map signs; /* pid → letter; 0: not seen yet */
+	struct buf line;
+};
+
+/* The thread's name at that time. */
+static const char *comm_at(const struct printer *p, const struct thread *t, uint64_t ns)
+{
+	return t ? threads_comm(p->threads, t, ns) : "[boot]";
+}
+
+/* Print the source line that a call was made from, and the functions that were inlined there. */
+static size_t lines_of(const struct printer *p, const struct thread *t, enum frame_kind kind, uint64_t from, uint64_t ns,
+		       struct source_line *ret)
+{
+	struct space_view view = { 0 };
+
+	if (!p->sources->count || !frame_call_place(kind, from))
+		return 0;
+	if (t)
+		spaces_view(&p->names->spaces, t->task, ns, &view);
+	return source_lines_at(p->sources, p->names, frame_call_place(kind, from), ns, view.version, ret);
+}
+
+static void put_caller(struct printer *p, const struct thread *t, enum frame_kind kind, uint64_t from, uint64_t ns)
+{
+	struct source_line lines[SOURCE_LINES_MAX];
+	size_t n = lines_of(p, t, kind, from, ns, lines);
+
+	if (!n)
+		return;
+	debug_put(&p->line, &lines[0]);
+	for (size_t i = 0; i < n && lines[i].inlined; i++) {
+		buf_printf(&p->line, "%s", i ? ", " : " (inlined ");
+		terminal_escape(&p->line, lines[i].function ? lines[i].function : "?");
+	}
+	if (lines[0].inlined)
+		buf_put_u8(&p->line, ')');
+}
+
+static void print_caller_json(struct printer *p, const struct thread *t, enum frame_kind kind, uint64_t from, uint64_t ns)
+{
+	struct source_line lines[SOURCE_LINES_MAX];
+	size_t n = lines_of(p, t, kind, from, ns, lines);
+
+	if (!n)
+		return;
+	printf(",\"from\":{\"inlined\":[");
+	for (size_t i = 0; i < n && lines[i].inlined; i++) {
+		fputs(i ? "," : "", stdout);
+		json_string(stdout, lines[i].function ? lines[i].function : "");
+	}
+	putchar(']');
+	debug_print_json(&lines[0]);
+	putchar('}');
+}
+
+enum { MOMENT_WIDTH = 14, DURATION_WIDTH = 8, INSNS_WIDTH = 6, EXACT_WIDTH = 14 };
+
+/* Append a blank, and the quantity at the right end of so many columns. */
+static void put_cell(struct printer *p, uint64_t n, size_t width, void (*put)(struct buf *, uint64_t, bool),
+		     void (*put_exact)(struct buf *, uint64_t))
+{
+	struct buf cell = { 0 };
+	size_t wide;
+
+	if (p->exact)
+		put_exact(&cell, n);
+	else
+		put(&cell, n, true);
+	buf_put_u8(&cell, 0);
+	width = p->exact ? EXACT_WIDTH : width;
+	wide = utf8_width((const char *)cell.data);
+	buf_printf(&p->line, " %*s%s", (int)(wide < width ? width - wide : 0), "", (const char *)cell.data);
+	buf_free(&cell);
+}
+
+static void put_time(struct printer *p, uint64_t ns)
+{
+	put_cell(p, ns, DURATION_WIDTH, put_duration, put_exact_seconds);
+}
+
+static size_t insns_width(const struct printer *p)
+{
+	return p->exact ? EXACT_WIDTH : INSNS_WIDTH;
+}
+
+static void put_insns(struct printer *p, uint64_t insns)
+{
+	if (!p->no_insns)
+		put_cell(p, insns, INSNS_WIDTH, put_amount, put_count);
+}
+
+/* What kind of frame it is, unless it is a plain call. */
+static void put_sign(struct printer *p, enum frame_kind kind)
+{
+	if (kind != FRAME_CALL && kind != FRAME_BASE)
+		buf_printf(&p->line, " <%s>", frame_kind_name(kind));
+}
+
+/* How the call ended, unless by a return or a jump. */
+static void put_end(struct printer *p, enum frame_end end)
+{
+	if (end == FRAME_CUT || end == FRAME_DIED)
+		buf_printf(&p->line, " (%s)", frame_end_name(end));
+}
+
+static void put_text(struct printer *p, const struct thread *t, const struct call_record *r)
+{
+	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64, r->entry_ns / 1000000000, r->entry_ns % 1000000000);
+	put_time(p, r->duration_ns);
+	put_time(p, r->self_ns);
+	put_insns(p, r->self_insns);
+	buf_printf(&p->line, " %3d %6d  %*s", r->cpu, t ? t->pid : 0, (int)(r->depth * 2), "");
+	terminal_escape(&p->line, names_function(p->names, r->function));
+	put_sign(p, r->kind);
+	if (r->unfinished)
+		buf_printf(&p->line, " (unfinished)");
+	else
+		put_end(p, r->end);
+	put_caller(p, t, r->kind, r->from, r->entry_ns);
+	buf_put_u8(&p->line, '\n');
+}
+
+/* A line for what the call called and has no lines of its own: the functions that took longest, and how many more. */
+static void put_left_out(struct printer *p, const struct call_record *r)
+{
+	enum { NAMED = 4 };
+	const struct left_out *l = r->left_out;
+	struct left_out_sum all = left_out_total(l);
+
+	if (!l->count)
+		return;
+	buf_printf(&p->line, "%*s", MOMENT_WIDTH, "");
+	put_time(p, all.duration_ns);
+	put_time(p, all.ns);
+	put_insns(p, all.insns);
+	buf_printf(&p->line, " %3s %6s  %*s... ", "", "", (int)(r->depth * 2 + 2), "");
+	for (size_t i = 0; i < l->count && i < NAMED; i++) {
+		buf_printf(&p->line, "%s%" PRIu64 " x ", i ? ", " : "", l->list[i].calls);
+		terminal_escape(&p->line, names_function(p->names, l->list[i].function));
+		buf_put_u8(&p->line, ' ');
+		put_duration(&p->line, l->list[i].duration_ns, false);
+	}
+	if (l->count > NAMED)
+		buf_printf(&p->line, ", %zu more", l->count - NAMED);
+	buf_put_u8(&p->line, '\n');
+}
+
+/* All records; what each left out stands behind the last that it called. */
+static void put_records(struct printer *p, const struct thread *t, const struct call_record *records, size_t count)
+{
+	const struct call_record **open = xcalloc(count, sizeof *open);
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		while (n && open[n - 1]->depth >= records[i].depth)
+			put_left_out(p, open[--n]);
+		put_text(p, t, &records[i]);
+		open[n++] = &records[i];
+	}
+	while (n)
+		put_left_out(p, open[--n]);
+	free(open);
+}
+
+/* For JSON: a value, or null if the trace does not have it. */
+static const char *json_insns(const struct printer *p, uint64_t insns, char buffer[24])
+{
+	snprintf(buffer, 24, p->no_insns ? "null" : "%" PRIu64, insns);
+	return buffer;
+}
+
+static void print_left_out_json(const struct printer *p, const struct left_out *l)
+{
+	printf(",\"left_out\":[");
+	for (size_t i = 0; i < l->count; i++) {
+		const struct left_out_sum *sum = &l->list[i];
+		char insns[24];
+
+		printf("%s{\"function\":", i ? "," : "");
+		json_string(stdout, names_function(p->names, sum->function));
+		printf(",\"calls\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64 ",\"insns\":%s}", sum->calls,
+		       sum->duration_ns, sum->ns, json_insns(p, sum->insns, insns));
+	}
+	putchar(']');
+}
+
+static void print_json(struct printer *p, const struct thread *t, const struct call_record *r)
+{
+	char insns[24], self[24];
+
+	printf("%s{\"function\":", p->any ? ",\n" : "\n");
+	p->any = true;
+	json_string(stdout, names_function(p->names, r->function));
+	printf(",\"depth\":%u,\"kind\":\"%s\",\"start_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
+	       ",\"insns\":%s,\"self_ns\":%" PRIu64 ",\"self_insns\":%s,\"unfinished\":%s,\"cpu\":%d,\"pid\":%d,\"comm\":",
+	       r->depth, frame_kind_name(r->kind), r->entry_ns, r->duration_ns, r->ns, json_insns(p, r->insns, insns),
+	       r->self_ns, json_insns(p, r->self_insns, self), r->unfinished ? "true" : "false", r->cpu, t ? t->pid : 0);
+	json_string(stdout, comm_at(p, t, r->entry_ns));
+	if (!r->unfinished)
+		printf(",\"left\":\"%s\"", frame_end_name(r->end));
+	print_left_out_json(p, r->left_out);
+	print_caller_json(p, t, r->kind, r->from, r->entry_ns);
+	putchar('}');
+}
+
+static int print_call(void *state, const struct thread *thread, const struct call_record *records, size_t count)
+{
+	struct printer *p = state;
+
+	p->line.len = 0;
+	p->shown = true;
+	for (size_t i = 0; p->json && i < count; i++)
+		print_json(p, thread, &records[i]);
+	if (!p->json) {
+		put_records(p, thread, records, count);
+		if (count > 1)
+			buf_put_u8(&p->line, '\n');
+		terminal_print(&p->line, p->columns);
+		fflush(stdout);
+	}
+	return --p->left && !ferror(stdout) ? 0 : -1;
+}
+
+static void print_step_json(struct printer *p, const struct flow_step *f)
+{
+	static const char *const steps[] = { [FLOW_CALL] = "call", [FLOW_ENTER] = "enter", [FLOW_LEAVE] = "leave" };
+	char insns[24];
+
+	printf("%s{\"step\":\"%s\",\"function\":", p->any ? ",\n" : "\n", steps[f->kind]);
+	p->any = true;
+	json_string(stdout, names_function(p->names, f->function));
+	printf(",\"depth\":%u,\"kind\":\"%s\",\"cuts_in\":%s,\"start_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
+	       ",\"insns\":%s,\"cpu\":%d,\"pid\":%d,\"comm\":", f->depth, frame_kind_name(f->frame), f->cuts_in ? "true" : "false",
+	       f->entry_ns, f->duration_ns, f->ns, json_insns(p, f->insns, insns), f->cpu, f->thread ? f->thread->pid : 0);
+	json_string(stdout, comm_at(p, f->thread, f->kind == FLOW_LEAVE ? f->entry_ns + f->duration_ns : f->entry_ns));
+	if (f->kind != FLOW_ENTER)
+		printf(",\"left\":\"%s\"", frame_end_name(f->end));
+	print_caller_json(p, f->thread, f->frame, f->from, f->entry_ns);
+	putchar('}');
+}
+
+/* Print the function's name. For code without a name: the address at which it was entered. */
+static void put_step_name(struct printer *p, const struct flow_step *f)
+{
+	struct space_view view;
+	struct buf name = { 0 };
+
+	if (!f->thread || !names_is_group(p->names, f->function) || f->function >= p->names->groups) {
+		terminal_escape(&p->line, names_function(p->names, f->function));
+		return;
+	}
+	spaces_view(&p->names->spaces, f->thread->task, f->entry_ns, &view);
+	names_address(p->names, f->addr, f->entry_ns, view.version, &name);
+	buf_put_u8(&name, 0);
+	terminal_escape(&p->line, (char *)name.data);
+	buf_free(&name);
+}
+
+/* Each thread gets a letter, in the order in which they come. Interrupts have their own mark. */
+static char sign_of_thread(struct printer *p, const struct flow_step *f)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	uint64_t *sign;
+
+	if (f->cuts_in)
+		return '!';
+	sign = map_put(&p->signs, f->thread ? (uint32_t)f->thread->pid : UINT32_MAX - (unsigned)f->cpu, 0);
+	if (!*sign)
+		*sign = (uint64_t)letters[(p->signs.count - 1 + p->signs.has_zero) % (sizeof letters - 1)];
+	return (char)*sign;
+}
+
+static void put_step_text(struct printer *p, const struct flow_step *f)
+{
+	uint64_t ns = f->kind == FLOW_LEAVE ? f->entry_ns + f->duration_ns : f->entry_ns;
+
+	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
+	if (f->kind == FLOW_ENTER) {
+		buf_printf(&p->line, " %*s", p->exact ? EXACT_WIDTH : DURATION_WIDTH, "");
+		if (!p->no_insns)
+			buf_printf(&p->line, " %*s", (int)insns_width(p), "");
+	} else {
+		put_time(p, f->duration_ns);
+		put_insns(p, f->insns);
+	}
+	buf_printf(&p->line, " %3d %6d %c  %*s%s", f->cpu, f->thread ? f->thread->pid : 0, sign_of_thread(p, f), (int)(f->depth * 2), "",
+		   f->kind == FLOW_LEAVE ? "} " : "");
+	put_step_name(p, f);
+	put_sign(p, f->frame);
+	if (f->kind == FLOW_ENTER)
+		buf_printf(&p->line, " {");
+	else
+		put_end(p, f->end);
+	if (f->kind != FLOW_LEAVE)
+		put_caller(p, f->thread, f->frame, f->from, f->entry_ns);
+	buf_put_u8(&p->line, '\n');
+}
+
+static void print_log_json(struct printer *p, const struct flow_step *f)
+{
+	printf("%s{\"step\":\"log\",\"start_ns\":%" PRIu64 ",\"cpu\":%d,\"pid\":%d,\"comm\":", p->any ? ",\n" : "\n", f->entry_ns, f->cpu,
+	       f->thread ? f->thread->pid : 0);
+	p->any = true;
+	json_string(stdout, comm_at(p, f->thread, f->entry_ns));
+	printf(",\"text\":");
+	json_string(stdout, fact_text(f->line, 0));
+	putchar('}');
+}
+
+static void put_log_text(struct printer *p, const struct flow_step *f)
+{
+	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64 " %*s %*s %3d %6d #  %*s", f->entry_ns / 1000000000, f->entry_ns % 1000000000,
+		   p->exact ? EXACT_WIDTH : DURATION_WIDTH, "", p->exact ? EXACT_WIDTH : INSNS_WIDTH, "", f->cpu, f->thread ? f->thread->pid : 0,
+		   (int)(f->depth * 2), "");
+	terminal_escape(&p->line, fact_text(f->line, 0));
+	buf_put_u8(&p->line, '\n');
+}
+
+static int take_step(void *state, const struct flow_step *f)
+{
+	struct printer *p = state;
+
+	p->line.len = 0;
+	p->shown = true;
+	if (f->kind == FLOW_LOG)
+		(p->json ? print_log_json : put_log_text)(p, f);
+	else if (p->json)
+		print_step_json(p, f);
+	else
+		put_step_text(p, f);
+	terminal_print(&p->line, p->columns);
+	return --p->left && !ferror(stdout) ? 0 : -1;
+}
+
+/* Print each call that is asked for, with everything that ran from its entry to its exit. */
+struct interlaced {
+	struct trace_arg *trace;
+	struct flow_options options; /* but for the time */
+	struct printer *printer;
+	uint64_t left;               /* calls */
+	struct error *err;
+	bool failed;
+	const struct thread *thread; /* of the call that is being shown */
+	const struct call_record *call;
+	bool begun;
+};
+
+/* Other steps may have the same time as the call's entry or exit. */
+static int take_within(void *state, const struct flow_step *f)
+{
+	struct interlaced *i = state;
+	bool is_call = f->kind != FLOW_LOG && f->thread == i->thread && f->function == i->call->function && f->entry_ns == i->call->entry_ns;
+
+	i->begun = i->begun || is_call;
+	if (!i->begun)
+		return 0;
+	return take_step(i->printer, f) < 0 || (is_call && f->kind != FLOW_ENTER) ? -1 : 0;
+}
+
+static int take_interlaced(void *state, const struct thread *thread, const struct call_record *records, size_t count)
+{
+	struct interlaced *i = state;
+	struct flow_options o = i->options;
+
+	(void)count;
+	i->thread = thread;
+	i->call = records;
+	i->begun = false;
+	o.caller = thread;
+	o.from_ns = records->entry_ns;
+	o.to_ns = records->entry_ns + records->duration_ns + 1;
+	i->failed = flow_analyse(&i->trace->session, &o, take_within, i, i->err) < 0;
+	if (!i->printer->json)
+		putchar('\n');
+	fflush(stdout);
+	return i->failed || !--i->left || ferror(stdout) ? -1 : 0;
+}
+
+static int show_interlaced(struct interlaced *i, const struct calls_options *asked)
+{
+	struct calls_options o = *asked;
+	int r;
+
+	o.max_depth = 1;
+	r = calls_analyse(&i->trace->session, &o, take_interlaced, i, i->err);
+	return i->failed ? -1 : r;
+}
+
+/* `self`: there is a column of what is the call's own. */
+static void begin(struct printer *p, bool self)
+{
+	int time = p->exact ? EXACT_WIDTH : DURATION_WIDTH, insns = p->no_insns ? 0 : (int)insns_width(p) + 1;
+	const char *title = p->no_insns ? "" : "INSNS";
+
+	if (p->json) {
+		printf("{\"calls\":[");
+		return;
+	}
+	terminal_start_pager();
+	if (self)
+		printf("%*s %*s %*s%*s CPU    PID  FUNCTION\n", MOMENT_WIDTH, "ENTRY S", time, "DURATION", time, "SELF", insns, title);
+	else
+		printf("%*s %*s%*s CPU    PID    FUNCTION\n", MOMENT_WIDTH, "TIME S", time, "DURATION", insns, title);
+}
+
+static int show(const struct args *args, struct trace_arg *t, const struct source_lines *sources, struct calls_options *o,
+		const struct facts *facts, uint64_t lines, struct error *err)
+{
+	struct printer p = { .names = &t->names, .threads = &t->threads, .sources = sources, .json = arg(args, "json"), .left = lines ? lines : UINT64_MAX, .no_insns = trace_lacks(t, "instructions"),
+			     .exact = arg(args, "exact"), .columns = arg(args, "wide") ? 0 : terminal_columns() };
+	struct flow_options flow = {
+		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns, .max_depth = o->max_depth,
+		.threads = o->threads, .no_interrupts = o->no_interrupts, .one_thread = arg(args, "one-thread"), .cpu = o->cpu,
+		.facts = facts,
+	};
+	int r;
+
+	/* a listing from the start of the trace needs no index */
+	if (o->functions || o->from_ns)
+		trace_arg_index(t);
+	t->reader->progress = NULL; /* the output shows the progress */
+	if (o->functions && arg(args, "all-threads")) {
+		struct interlaced i = {
+			.trace = t, .printer = &p, .left = p.left, .err = err,
+			.options = { .max_depth = o->max_depth, .no_interrupts = o->no_interrupts, .from_call = true, .cpu = -1, .facts = facts },
+		};
+
+		p.left = UINT64_MAX;
+		begin(&p, false);
+		r = show_interlaced(&i, o);
+	} else if (o->functions) {
+		begin(&p, true);
+		r = calls_analyse(&t->session, o, print_call, &p, err);
+	} else {
+		begin(&p, false);
+		r = flow_analyse(&t->session, &flow, take_step, &p, err);
+	}
+	if (p.json)
+		puts("\n]}");
+	if (r >= 0 && !p.shown)
+		empty_say(args, t, "calls");
+	buf_free(&p.line);
+	map_free(&p.signs);
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+/* Threads that have both marks. NULL: all. The first ones are changed. */
+static const bool *both(bool *asked, const bool *chosen, size_t count)
+{
+	for (size_t i = 0; asked && chosen && i < count; i++)
+		asked[i] = asked[i] && chosen[i];
+	return asked ? asked : chosen;
+}
+
+static bool has_functions(const struct args *args)
+{
+	return arg(args, "function") || args->n_operands > 1;
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	uint64_t lines = 0, depth = 0;
+	struct calls_options o = { .no_interrupts = arg(args, "no-interrupts") };
+	struct facts facts = { 0 };
+	struct source_lines sources;
+	struct span span;
+	struct trace_arg t;
+	bool *functions;
+	int r = EXIT_FAILED;
+
+	if (span_arg(args, &span, err) < 0 || arg_u64(args, "lines", &lines, err) < 0 ||
+	    arg_u64(args, "depth", &depth, err) < 0 ||
+	    arg_time(args, "min-duration", &o.min_duration_ns, err) < 0)
+		return EXIT_USAGE;
+	o.min_callee_ns = o.min_duration_ns;
+	if (arg_time(args, "min-callee", &o.min_callee_ns, err) < 0)
+		return EXIT_USAGE;
+	if (arg(args, "min-callee") && (!has_functions(args) || arg(args, "all-threads"))) {
+		error_set(err, "--min-callee: is for --function, and not for --all-threads");
+		return EXIT_USAGE;
+	}
+	if (arg(args, "all-threads") && (!has_functions(args) || arg(args, "one-thread"))) {
+		error_set(err, "--all-threads: is for --function, and not for --one-thread");
+		return EXIT_USAGE;
+	}
+	if (arg(args, "log") && has_functions(args) && !arg(args, "all-threads")) {
+		error_set(err, "--log: is for --all-threads, or without --function");
+		return EXIT_USAGE;
+	}
+	if (arg(args, "all-threads") && !arg(args, "lines"))
+		lines = 1;
+	o.from_ns = span.from_ns;
+	o.to_ns = span.to_ns;
+	o.cpu = span.cpu;
+	o.max_depth = depth < UINT32_MAX ? (uint32_t)depth : 0;
+	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, folded_options, &t, err) < 0)
+		return EXIT_FAILED;
+	if (!select_is_asked(args) && reader_has(t.reader, CHUNK_HELD))
+		left_out_warn(args, &t, LEFT_OUT_HELD);
+	o.threads = both(t.asked_threads, t.session.of_chosen ? t.threads.chosen : NULL, t.threads.count);
+	thunks_arg(args, &t);
+	instruments_arg(args, &t);
+	if (debug_arg(args, &t.names, &sources, err) == 0 &&
+	    functions_arg(args, &t.names, &functions, err) == 0) {
+		o.functions = functions;
+		if (!arg(args, "log") || facts_read(t.reader, &facts, err) == 0)
+			r = show(args, &t, &sources, &o, arg(args, "log") ? &facts : NULL, lines, err);
+		facts_deinit(&facts);
+		free(functions);
+	}
+	source_lines_deinit(&sources);
+	trace_arg_close(&t);
+	return r;
+}
+
+static const struct option options[] = {
+	FUNCTION_OPTION("each call of these functions, whole (default: all that happens)"),
+	{ 'p', "pid", "PID", "only this thread, or those of that name" },
+	{ 0, "depth", "N", "only N levels; 0: all (default)" },
+	{ 0, "min-duration", "TIME", "only calls that take at least so long, with --function also of what they call" },
+	{ 0, "min-callee", "TIME", "with --function: another threshold for what they call; 0: all of it" },
+	{ 0, "one-thread", NULL, "without --function: only the thread whose call comes first" },
+	{ 0, "all-threads", NULL, "with --function: also what other threads ran from entry to exit" },
+	{ 0, "log", NULL, "without --function, or with --all-threads: also the lines of the kernel's log, where they were stored" },
+	{ 0, "no-interrupts", NULL, "leave out interrupts that cut in, and what they call" },
+	{ 'n', "lines", "N", "stop after N calls, without --function lines; 0: all (default; of --all-threads: 1)" },
+	DEBUG_OPTION,
+	{ 0, "json", NULL, "print JSON" },
+	{ 0, "exact", NULL, "numbers in full, times in seconds with nine digits" },
+	{ 0, "wide", NULL, "do not cut what is wider than the terminal" },
+	THUNKS_OPTION,
+	INSTRUMENTS_OPTION,
+	SPAN_OPTIONS,
+	SELECT_SPANS,
+	SELECT_RING,
+	SELECT_CALLS,
+	SELECT_COMM,
+	SELECT_CODE,
+	HELP_OPTION,
+	{ 0 },
+};
+
+static const struct term terms[] = {
+	{ "function", "what was called" },
+	{ "depth", "how far below the outermost call that is shown" },
+	{ "kind", "call, interrupt, syscall or signal: what the function was entered by; tail: the function above it ended in a jump there" },
+	{ "start_ns", "guest time when it was entered" },
+	{ "duration_ns", "from entry to exit, also while other threads ran" },
+	{ "ns", "of that, what the thread itself ran, callees too" },
+	{ "insns", "instructions that it ran in that time" },
+	{ "self_ns, self_insns", "with --function: the same without its callees" },
+	{ "unfinished", "with --function: the trace ended before the call did" },
+	{ "left", "how the call ended: returned, jumped (into another function, for good), cut (control went on below it), died (its thread ended)" },
+	{ "left_out", "with --function: calls that it made and that have no object of their own, summed by function" },
+	{ "step", "without --function: enter, leave, call for both at once, or log" },
+	{ "text", "of a step log: the line" },
+	{ "cuts_in", "without --function: an interrupt, or called by one" },
+	{ "cpu, pid, comm", "where and in which thread it was entered, and the thread's name then" },
+	{ "from", "with --debug: file and line of the call, and the functions that were inlined there" },
+	{ 0 },
+};
+
+static const struct legend legends[] = { { "json", NULL, terms }, { 0 } };
+
+const struct command cmd_calls = {
+	.name = "calls",
+	.operands = "TRACE [FUNCTION…]",
+	.summary = "calls as they happened, from entry to exit",
+	.description = "With --function, prints each call of that function when it has returned, with the calls within it, indented: when "
+		       "a call was entered, how long it took, and its self time without callees. The duration is guest time from entry "
+		       "to exit, including the time in which other threads ran; self time is the thread's own. Calls that are too short for --min-duration, or "
+		       "too deep for --depth 2 and more, are a line that begins with ... below their caller: how many of each function, and their "
+		       "duration. With --all-threads, calls of the other threads stand in between, as without "
+		       "--function; --pid, --cpu and --min-duration then choose the calls, not what is shown from entry to exit.\n"
+		       "Without --function, prints the calls of all threads in the order of time, and begins at once even if the trace is "
+		       "long: a line when a function is entered, and a line with duration and instructions when it is left; a single line "
+		       "if it called nothing. With --min-duration there are only the lines for functions that are left. Each thread has a "
+		       "letter behind its PID; ! marks interrupts and the functions that they call.\n"
+		       "With --debug, shows the source line that each call was made from, if it is in these files, and the functions "
+		       "that were inlined there; see upto stack.\n"
+		       THUNKS_NOTE
+		       INSTRUMENTS_NOTE
+		       INDEX_NOTE,
+	.examples = "  upto calls --function do_sys_openat2 -n 1 trace.upto\n      the first open, in full\n"
+		    "  upto calls --from 2.5s --to 2.501s trace.upto\n      all that happened in a millisecond\n"
+		    "  upto calls --from 2.5s --one-thread --no-interrupts trace.upto\n      what the thread did that ran then\n"
+		    "  upto calls --function vfs_read --depth 1 --min-duration 1ms trace.upto\n      slow reads\n"
+		    "  upto calls --function load_module --min-duration 1ms trace.upto\n      what took so long in it\n"
+		    "  upto calls --function synchronize_rcu --all-threads --depth 3 trace.upto\n      what it waited for\n"
+		    "  upto calls --function do_exit --pid 120 --no-interrupts trace.upto\n      how a thread ended\n",
+	.needs = "stacks",
+	.options = options,
+	.reads_all = true,
+	.legends = legends,
+	.min_operands = 1, .max_operands = OPERANDS_MAX,
+	.run = run,
+};

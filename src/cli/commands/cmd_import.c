@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/args/trace_arg.h"
+#include "cli/commands.h"
+#include "cli/print/output_file.h"
+#include "cli/print/quantity.h"
+#include "import/import.h"
+#include "trace/writer.h"
+
+enum { QUICK_LEVEL = 1 };
+
+/* Where writing fails, the writer keeps in mind why. */
+static void put(void *context, const struct chunk_header *header, struct buf *payload, int level)
+{
+	writer_put(context, header, payload, level ? level : QUICK_LEVEL);
+}
+
+static int write_trace(int in, const char *log, int out, const char *path, struct imported *ret, struct error *err)
+{
+	struct writer w;
+	int r = writer_init(&w, out), failed;
+
+	if (r == 0)
+		r = import_log(in, log, &(struct builder_sink){ .put = put, .context = &w }, ret, err);
+	else
+		error_set(err, "%s: %s", path, strerror(-r));
+	failed = w.failed;
+	writer_deinit(&w);
+	if (r == 0 && failed)
+		return error_set(err, "%s: %s", path, strerror(failed));
+	return r < 0 ? -1 : 0;
+}
+
+static int write_file(int in, const char *log, const char *path, bool force, struct imported *ret, struct error *err)
+{
+	struct output_file out;
+
+	if (output_file_open(&out, path, OUTPUT_TRACE, force, err) < 0)
+		return -1;
+	return output_file_close(&out, write_trace(in, log, out.fd, path, ret, err), err);
+}
+
+static void put_amount_of(struct buf *out, uint64_t n, const char *what)
+{
+	put_amount(out, n, false);
+	buf_printf(out, " %s", what);
+}
+
+static void say(const struct imported *i, const char *path)
+{
+	struct buf line = { 0 };
+
+	buf_printf(&line, "%s: ", path);
+	if (i->format == IMPORT_BLOCKS) {
+		put_amount_of(&line, i->blocks.blocks, "blocks of ");
+		put_amount_of(&line, i->blocks.functions, "functions");
+	} else {
+		put_amount_of(&line, i->kfi.calls, "calls");
+		if (i->kfi.no_exit) {
+			buf_printf(&line, ", ");
+			put_amount_of(&line, i->kfi.no_exit, "without an exit");
+		}
+		if (i->kfi.shortened) {
+			buf_printf(&line, ", ");
+			put_amount_of(&line, i->kfi.shortened, "cut short where others overlap them");
+		}
+	}
+	buf_put_u8(&line, 0);
+	puts((char *)line.data);
+	buf_free(&line);
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	const char *log = args->operands[0];
+	struct imported imported;
+	int in, r;
+
+	if (!arg(args, "output")) {
+		error_set(err, "-o is missing: where is the trace to go?");
+		return EXIT_USAGE;
+	}
+	if (output_file_check(arg(args, "output"), OUTPUT_TRACE, arg(args, "force"), log, err) < 0)
+		return EXIT_FAILED;
+	in = strcmp(log, "-") ? open(log, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	if (in < 0) {
+		error_set(err, "%s: %s", log, strerror(errno));
+		return EXIT_FAILED;
+	}
+	r = write_file(in, log, arg(args, "output"), arg(args, "force"), &imported, err);
+	if (in != STDIN_FILENO)
+		close(in);
+	if (r < 0)
+		return EXIT_FAILED;
+	say(&imported, arg(args, "output"));
+	return EXIT_OK;
+}
+
+static const struct option options[] = {
+	{ 'o', "output", "TRACE", "the trace" },
+	FORCE_OPTION("file"),
+	HELP_OPTION,
+	{ 0 },
+};
+
+const struct command cmd_import = {
+	.name = "import",
+	.operands = "LOG",
+	.summary = "make a trace of a log of KFI or KFT, or of a text trace",
+	.description = "Reads what another tool recorded, and writes a trace that all commands read. Which format it is shows "
+		       "by its content:\n"
+		       "- a log of Kernel Function Instrumentation (KFI) or Kernel Function Trace (KFT), resolved by addr2sym or not: "
+		       "its calls, in each other by thread, time and caller; a call from elsewhere than the one that is open has a thread of its own, of the same PID, "
+		       "and interrupts lie in what they cut into. Time outside of calls is that of [not logged]. info shows what the log's header said.\n"
+		       "- a text trace, a line a block of instructions: the time in microseconds, then 'FUNCTION in section SECTION', "
+		       "'FUNCTION + OFFSET in section SECTION', or an address. The time up to the next line is that function's.\n"
+		       "LOG can be - for standard input. What a format does not have (instructions; stacks; …) is not in the trace "
+		       "either: commands that need it say so, and times take the place of instructions.\n",
+	.examples = "  upto import boot.lst -o boot.upto\n      a log of KFI\n"
+		    "  zcat trace.txt.gz | upto import - -o trace.upto\n      a text trace that is packed\n",
+	.options = options,
+	.min_operands = 1, .max_operands = 1,
+	.run = run,
+};

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/calls/entry.h"
+#include "analysis/history/history_file.h"
+#include "cli/args/select_arg.h"
+#include "cli/args/trace_arg.h"
+#include "cli/commands.h"
+#include "cli/print/json.h"
+#include "cli/print/left_out_note.h"
+#include "cli/print/quantity.h"
+#include "cli/print/see.h"
+#include "cli/print/terminal.h"
+#include "cli/print/view.h"
+#include "tables/why_table.h"
+#include "trace/thinned.h"
+
+#define PANIC "Kernel panic" /* how the line of the log begins that is a panic's name */
+
+struct answer {
+	const struct trace_arg *trace;
+	const struct history *history;
+	const struct why *why;
+	const struct milestone *until;
+	const char *without;  /* of whose share is told; NULL */
+};
+
+static void print_stack_json(const struct answer *a, const struct history_stack *s)
+{
+	fputs("[", stdout);
+	for (uint32_t i = 0; i < s->count; i++) {
+		fputs(i ? "," : "", stdout);
+		json_string(stdout, names_function(&a->trace->names, a->history->functions[s->first + i]));
+	}
+	fputs("]", stdout);
+}
+
+/* The command that looks into a cause: at its longest link, what ran then, or where the thread waited. */
+static void put_see(const struct answer *a, const struct cause *c, struct buf *out)
+{
+	const struct link *l = &a->why->links[c->longest];
+	bool runs = l->kind == LINK_RUN || l->kind == LINK_READY || l->kind == LINK_HALT;
+	int cpu = l->slice == HISTORY_NONE ? -1 : (int)a->history->slices[l->slice].cpu;
+
+	if (runs || l->kind == LINK_UNKNOWN)
+		see_top(out, a->trace, l->start_ns, l->end_ns, NULL, cpu);
+	else
+		see_stack(out, a->trace, l->start_ns + (l->end_ns - l->start_ns) / 2, threads_at(&a->trace->threads, l->thread));
+}
+
+static void print_cause_json(const struct answer *a, const struct cause *c)
+{
+	uint64_t total = a->why->to_ns - a->why->from_ns;
+	struct buf see = { 0 };
+
+	printf("{\"ns\":%" PRIu64 ",\"pct\":%.3f,\"kind\":\"%s\",\"name\":", c->ns, total ? 100.0 * (double)c->ns / (double)total : 0,
+	       link_kind_name(c->kind));
+	json_string(stdout, c->name);
+	printf(",\"what\":");
+	json_string(stdout, c->what);
+	printf(",\"stack\":");
+	print_stack_json(a, &c->stack);
+	put_see(a, c, &see);
+	buf_put_u8(&see, 0);
+	printf(",\"see\":");
+	json_string(stdout, (char *)see.data);
+	printf("}");
+	buf_free(&see);
+}
+
+static void print_link_json(const struct answer *a, const struct link *l)
+{
+	const struct thread *t = threads_at(&a->trace->threads, l->thread);
+	struct buf what = { 0 };
+
+	link_put_what(l, &a->trace->names, a->history, &what);
+	buf_put_u8(&what, 0);
+	printf("{\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64 ",\"kind\":\"%s\",\"pid\":%d,\"comm\":", l->start_ns, l->end_ns,
+	       link_kind_name(l->kind), t ? t->pid : 0);
+	json_string(stdout, threads_comm(&a->trace->threads, t, l->start_ns));
+	printf(",\"name\":");
+	json_string(stdout, a->why->causes[l->cause].name);
+	printf(",\"what\":");
+	json_string(stdout, (char *)what.data);
+	printf("}");
+	buf_free(&what);
+}
+
+/* What of the chain's time is its own. How much earlier all would have been over without it, the chain does not tell. */
+static uint64_t own_ns(const struct answer *a, const char *name)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < a->why->n_causes; i++)
+		if (strstr(a->why->causes[i].name, name) || strstr(a->why->causes[i].what, name))
+			ns += a->why->causes[i].ns;
+	return ns;
+}
+
+static void print_json(const struct answer *a)
+{
+	const struct why *w = a->why;
+
+	printf("{\"until\":");
+	json_string(stdout, a->until->name);
+	printf(",\"until_ns\":%" PRIu64 ",\"total_ns\":%" PRIu64 ",", w->to_ns, w->to_ns - w->from_ns);
+	if (a->without)
+		printf("\"own_ns\":%" PRIu64 ",", own_ns(a, a->without));
+	printf("\"causes\":[");
+	for (size_t i = 0; i < w->n_causes; i++) {
+		fputs(i ? ",\n" : "\n", stdout);
+		print_cause_json(a, &w->causes[i]);
+	}
+	printf("\n],\"chain\":[");
+	for (size_t i = 0; i < w->n_links; i++) {
+		fputs(i ? ",\n" : "\n", stdout);
+		print_link_json(a, &w->links[i]);
+	}
+	puts("\n]}");
+}
+
+static int pid_of(const struct answer *a)
+{
+	const struct thread *t = threads_at(&a->trace->threads, a->until->thread);
+
+	return t ? t->pid : 0;
+}
+
+/* One sentence: what, when, and what held most of the time. */
+static void put_sentence(const struct answer *a, struct buf *out)
+{
+	const struct why *w = a->why;
+
+	buf_printf(out, "# ");
+	put_duration(out, w->to_ns - w->from_ns, false);
+	buf_printf(out, " up to ");
+	terminal_escape(out, a->until->name);
+	buf_printf(out, " at ");
+	put_moment(out, w->to_ns);
+	buf_printf(out, " s");
+	if (w->n_causes) {
+		const struct cause *c = &w->causes[0];
+
+		buf_printf(out, "; most of it, ");
+		put_duration(out, c->ns, false);
+		buf_printf(out, ", was ");
+		terminal_escape(out, c->name);
+		buf_printf(out, ": ");
+		terminal_escape(out, c->what);
+		buf_printf(out, "\n# see: ");
+		put_see(a, c, out);
+	}
+	if (a->without) {
+		buf_printf(out, "\n# of this ");
+		put_duration(out, own_ns(a, a->without), false);
+		buf_printf(out, " was of what has '");
+		terminal_escape(out, a->without);
+		buf_printf(out, "' in its name; without that, less or more may be won");
+	}
+	if (!strncmp(a->until->name, PANIC, strlen(PANIC))) {
+		buf_printf(out, "\n# who did it, called by whom: upto stack --at panic --running ");
+		see_path(out, a->trace->reader->path);
+		buf_printf(out, "; what came last: upto calls --pid %d --to panic ", pid_of(a));
+		see_path(out, a->trace->reader->path);
+	}
+	buf_put_u8(out, 0);
+}
+
+static int show(const struct args *args, const struct answer *a, struct error *err)
+{
+	struct table table;
+	struct view view = { .table = &table, .trace = a->trace };
+	struct buf heading = { 0 };
+	int r;
+
+	terminal_end_progress();
+	if (arg(args, "json")) {
+		print_json(a);
+		return EXIT_OK;
+	}
+	if (arg(args, "chain"))
+		chain_table_init(&table, &a->trace->session, a->history, a->why);
+	else
+		causes_table_init(&table, a->why);
+	put_sentence(a, &heading);
+	view.heading = (char *)heading.data;
+	r = view_print(&view, args, err);
+	buf_free(&heading);
+	table_deinit(&table);
+	return r;
+}
+
+/* The first entry of a function. */
+static int find_entry(struct trace_arg *t, const char *what, struct milestone *ret, struct error *err)
+{
+	const char *name = strncmp(what, "entry:", 6) ? what : what + 6;
+	struct entry entry;
+	bool *functions;
+	int found;
+
+	if (functions_named(name, &t->names, &functions, err) < 0)
+		return -1;
+	functions_prefer_kernel(&t->names, functions);
+	trace_arg_index(t);
+	found = entry_analyse(&t->session, functions, &entry, err);
+	free(functions);
+	if (found > 0) {
+		*ret = (struct milestone){ .ns = entry.ns, .thread = entry.stack };
+		snprintf(ret->name, sizeof ret->name, "the first entry of %s", names_function(&t->names, entry.function));
+	} else if (!found) {
+		error_set(err, "no calls of %s", name);
+	}
+	return found > 0 ? 0 : -1;
+}
+
+/* A time, or the name of a moment. */
+static int find_moment(const struct args *args, struct trace_arg *t, const struct history *h, const char *option, const struct span *boot,
+		       struct milestone *ret, struct error *err)
+{
+	const char *what = arg(args, option);
+	struct error ignored;
+	uint64_t ns;
+
+	if (arg_time(args, option, &ns, &ignored) == 0) {
+		if (!milestone_at(h, ns, ret))
+			return error_set(err, "--%s %s: the trace ends at %.6f s", option, what, (double)h->end_ns / 1e9);
+		return 0;
+	}
+	if (milestone_find(h, &t->names, &t->threads, what, boot, ret))
+		return 0;
+	if (strncmp(what, "log:", 4) && find_entry(t, what, ret, err) == 0)
+		return 0;
+	if (!strncmp(what, "entry:", 6))
+		return error_prefix(err, "--%s %s", option, what);
+	return error_set(err, "--%s %s: the trace has no such program, span, function or line of the log: 'upto timeline --all' lists them", option,
+			 what);
+}
+
+static int answer(const struct args *args, struct trace_arg *t, const struct history *h, const struct intervals *intervals, struct error *err)
+{
+	struct milestone until, from;
+	struct answer a = { .trace = t, .history = h, .until = &until, .without = arg(args, "without") };
+	struct span boot;
+	struct why why;
+	int r;
+
+	if (boot_arg(args, t->reader, &boot, err) < 0)
+		return EXIT_USAGE;
+	if (!history_has_wakes(h))
+		return trace_no_wakes(t, err), EXIT_FAILED;
+	if (arg(args, "stop")) {
+		if (!milestone_at(h, intervals->list[0].stop_ns, &until))
+			return error_set(err, "--stop %s: behind the trace's end", arg(args, "stop")), EXIT_FAILED;
+	} else if (arg(args, "until")) {
+		if (find_moment(args, t, h, "until", &boot, &until, err) < 0)
+			return EXIT_FAILED;
+	} else if (!milestone_default(h, &t->names, &t->threads, &boot, &until)) {
+		return error_set(err, "%s: no first process, login or power-off in the trace; --until names another moment", t->reader->path), EXIT_FAILED;
+	}
+	from = (struct milestone){
+		.ns = thinned_from(&t->reader->meta, until.ns, t->names.boots->list[boots_at(t->names.boots, until.ns ? until.ns - 1 : 0)].start_ns),
+	};
+	if (arg(args, "start"))
+		from.ns = intervals->list[0].start_ns;
+	else if (arg(args, "from") && find_moment(args, t, h, "from", &boot, &from, err) < 0)
+		return EXIT_FAILED;
+	if (from.ns >= until.ns)
+		return error_set(err, "what it is to begin with, at %.6f s, is not before %s", (double)from.ns / 1e9, until.name), EXIT_FAILED;
+	why_make(h, &t->names, &t->threads, from.ns, &until, &why);
+	a.why = &why;
+	r = show(args, &a, err);
+	why_deinit(&why);
+	return r;
+}
+
+static int find_interval(const struct args *args, const struct session *session, struct intervals *ret, struct error *err)
+{
+	struct selected selected;
+	int r = select_arg(args, session, &selected, err);
+
+	*ret = (struct intervals){ 0 };
+	if (r == 0)
+		r = select_intervals(args, session, &selected, ret, err);
+	selected_deinit(&selected);
+	return r;
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	struct history history;
+	struct intervals intervals;
+	struct trace_arg t;
+	int r = EXIT_FAILED;
+
+	if (trace_arg_open(args, &t, err) < 0)
+		return EXIT_FAILED;
+	if (find_interval(args, &t.session, &intervals, err) < 0) {
+		trace_arg_close(&t);
+		return EXIT_FAILED;
+	}
+	names_fold_thunks(&t.names);
+	instruments_arg(args, &t);
+	left_out_warn(args, &t, LEFT_OUT_WAITS);
+	if (history_open(&t.session, is_worth_index(&t) && !arg(args, "instruments"), &history, err) == 0)
+		r = answer(args, &t, &history, &intervals, err);
+	history_deinit(&history);
+	free(intervals.list);
+	trace_arg_close(&t);
+	return r;
+}
+
+static const struct option options[] = {
+	{ 0, "until", "WHAT", "up to when: init, login, host, poweroff, panic; a program, initcall, module, unit or function; log:TEXT; 2.5s" },
+	{ 0, "from", "WHAT", "when it began, likewise (default: the reset before)" },
+	BOOT_OPTION,
+	{ 0, "without", "WHAT", "how much of the time was of the causes that have this in their names; without them, less or more may be won" },
+	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },
+	INSTRUMENTS_OPTION,
+	VIEW_OPTIONS,
+	SELECT_INTERVAL,
+	HELP_OPTION,
+	{ 0 },
+};
+
+static const struct term terms[] = {
+	{ "until, until_ns, total_ns", "the moment, its time, and the time up to it: that of all causes, and of all links" },
+	{ "own_ns", "with --without: the sum of the causes that have that in name or what; without them, less or more may be won" },
+	{ "causes", "what holds most comes first" },
+	{ "see", "the command that looks into the cause, at its longest link" },
+	{ "chain", "the links in the order of time" },
+	{ 0 },
+};
+
+static const struct legend legends[] = {
+	{ "columns", causes_columns, NULL }, { "columns of --chain", chain_columns, NULL }, { "json", NULL, terms }, { 0 }
+};
+
+const struct command cmd_why = {
+	.name = "why",
+	.operands = "TRACE",
+	.summary = "why did it take so long: what decided when it was done?",
+	.description = "Goes back from a moment to reset, along what had to be over before it could come: while the thread ran, that; while it was "
+		       "ready for a CPU, who had it; while it slept, who woke it up, and what that one did or waited for. What woken by an interrupt was "
+		       "waited for is a timer, a disk or a device. The links of this chain tile the time without gap or overlap; their causes are "
+		       "added up. Without --until the moment is a panic, else the last request for power-off, else a login prompt, "
+		       "else a program's last word to the host (through a virtio port or vsock), "
+		       "else the first process.\n"
+		       HISTORY_NOTE,
+	.examples = "  upto why trace.upto\n      what a boot's time went into\n"
+		    "  upto why --until login trace.upto\n      up to the login prompt\n"
+		    "  upto why --until 'log:EXT4-fs' --chain trace.upto\n      link by link up to a line of the kernel's log\n"
+		    "  upto why --without ext4 trace.upto\n      what of it was ext4's own\n",
+	.needs = "facts",
+	.options = options,
+	.legends = legends,
+	.min_operands = 1, .max_operands = 1,
+	.run = run,
+};

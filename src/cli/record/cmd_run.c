@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "cli/args/select_arg.h"
+#include "cli/args/trace_arg.h"
+#include "cli/commands.h"
+#include "recording.h"
+#include "shell_words.h"
+#include "stand_in.h"
+
+enum { SAID_MAX = 16 << 20 };
+
+/* A folder with what is between upto and the command. */
+struct run_place {
+	char *folder, *said, *traces;
+};
+
+/* Names of QEMU, all of which are this program. */
+static int put_names(const struct run_place *p, struct error *err)
+{
+	char self[PATH_MAX];
+
+	if (!realpath("/proc/self/exe", self))
+		return error_set(err, "/proc/self/exe: %s", strerror(errno));
+	for (size_t i = 0; stand_in_names[i]; i++) {
+		cleanup_free char *name = xasprintf("%s/%s", p->folder, stand_in_names[i]);
+
+		if (symlink(self, name) < 0)
+			return error_set(err, "%s: %s", name, strerror(errno));
+	}
+	return 0;
+}
+
+static int run_place_init(struct run_place *p, struct error *err)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	*p = (struct run_place){ .folder = xasprintf("%s/upto-run.XXXXXX", tmp && *tmp ? tmp : "/tmp") };
+	if (!mkdtemp(p->folder))
+		return error_set(err, "%s: %s", p->folder, strerror(errno));
+	p->said = xasprintf("%s/said", p->folder);
+	p->traces = xasprintf("%s/traces", p->folder);
+	return put_names(p, err);
+}
+
+static void run_place_deinit(struct run_place *p)
+{
+	for (size_t i = 0; stand_in_names[i]; i++) {
+		cleanup_free char *name = xasprintf("%s/%s", p->folder, stand_in_names[i]);
+
+		unlink(name);
+	}
+	if (p->said)
+		unlink(p->said);
+	if (p->traces)
+		unlink(p->traces);
+	rmdir(p->folder);
+	free(p->folder);
+	free(p->said);
+	free(p->traces);
+}
+
+/* The options as they were given, for upto record, behind those of the environment. */
+static void set_options(const struct args *args)
+{
+	const char *before = getenv("UPTO_OPTIONS");
+	struct buf out = { 0 };
+
+	buf_printf(&out, "%s", before ? before : "");
+	for (int i = 0; args->command->options[i].name; i++) {
+		const struct option *o = &args->command->options[i];
+
+		if (!args->values[i] || !strcmp(o->name, "dir"))
+			continue;
+		buf_printf(&out, " --%s ", o->name);
+		if (o->arg)
+			shell_words_quote(args->values[i], &out);
+	}
+	buf_put_u8(&out, 0);
+	setenv("UPTO_OPTIONS", (char *)out.data, 1);
+	buf_free(&out);
+}
+
+/* Programs that do not look in PATH have a variable each: libguestfs, and runners of tests that call theirs QEMU or QEMU_BIN. */
+static void set_environment(const struct args *args, const struct run_place *p)
+{
+	static const char *const named[] = { "LIBGUESTFS_HV", "QEMU", "QEMU_BIN", "QEMU_BINARY" };
+	const char *path = getenv("PATH"), *dir = arg(args, "dir"), *sought = path ? path : "/usr/bin:/bin";
+	cleanup_free char *all = xasprintf("%s:%s", p->folder, sought);
+	cleanup_free char *qemu = xasprintf("%s/%s", p->folder, stand_in_names[0]);
+	cleanup_free char *here = dir ? realpath(dir, NULL) : getcwd(NULL, 0);
+
+	setenv("PATH", all, 1);
+	for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+		setenv(named[i], qemu, 1);
+	if (here && (dir || !getenv("UPTO_DIR")))
+		setenv("UPTO_DIR", here, 1);
+	setenv("UPTO_SAID", p->said, 1);
+	setenv("UPTO_TRACES", p->traces, 1);
+	set_options(args);
+}
+
+static volatile pid_t command;
+
+static void pass_on(int sig)
+{
+	if (command > 0)
+		kill(command, sig);
+}
+
+/* Returns what waitpid(2) says of it. What is typed at the terminal reaches the command by itself. */
+static int run_command(char *const *argv, struct error *err)
+{
+	struct sigaction pass = { .sa_handler = pass_on }, ignore = { .sa_handler = SIG_IGN }, before[2];
+	int status;
+
+	sigaction(SIGINT, &ignore, &before[0]);
+	sigaction(SIGQUIT, &ignore, &before[1]);
+	command = fork();
+	if (command == 0) {
+		sigaction(SIGINT, &before[0], NULL);
+		sigaction(SIGQUIT, &before[1], NULL);
+		execvp(argv[0], argv);
+		fprintf(stderr, "upto: %s: %s\n", argv[0], strerror(errno));
+		_exit(127);
+	}
+	if (command < 0)
+		return error_set(err, "cannot start %s: %s", argv[0], strerror(errno));
+	sigaction(SIGTERM, &pass, NULL);
+	sigaction(SIGHUP, &pass, NULL);
+	while (waitpid(command, &status, 0) < 0)
+		if (errno != EINTR)
+			return error_set(err, "%s: %s", argv[0], strerror(errno));
+	return status;
+}
+
+/* A guest that outlives the command goes on to be recorded. */
+static void tell_going_on(const char *trace)
+{
+	struct error ignored;
+	struct reader *r;
+	struct stat st;
+
+	if (stat(trace, &st) < 0)
+		return;
+	if (reader_open(trace, &r, &ignored) == 0) {
+		if (!r->ended)
+			fprintf(stderr, "upto: %s: has no end yet: its guest still runs, or was killed\n", trace);
+		reader_free(r);
+	}
+}
+
+static void tell(const struct run_place *p)
+{
+	struct buf said = { 0 }, traces = { 0 };
+	struct error ignored;
+
+	if (file_read(p->said, SAID_MAX, &said, &ignored) == 0)
+		fwrite(said.data, 1, said.len, stderr);
+	if (file_read(p->traces, SAID_MAX, &traces, &ignored) < 0)
+		fprintf(stderr, "upto: no guest was started: nothing is recorded (a QEMU that is called by its path is not seen: give its starter "
+				"upto-qemu-system-x86_64 as the QEMU)\n");
+	for (size_t i = 0; i < traces.len; i += strlen((char *)traces.data + i) + 1)
+		tell_going_on((char *)traces.data + i);
+	buf_free(&said);
+	buf_free(&traces);
+}
+
+/* As the command ended: by its status, or by the signal that ended it. */
+static int pass_status(int status)
+{
+	const struct rlimit no_core = { 0 };
+
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	setrlimit(RLIMIT_CORE, &no_core);
+	signal(WTERMSIG(status), SIG_DFL);
+	raise(WTERMSIG(status));
+	return 128 + WTERMSIG(status);
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	const char *dir = arg(args, "dir");
+	struct run_place place;
+	int status = -1;
+
+	if (!args->rest || !args->rest[0]) {
+		error_set(err, "a command is missing: upto run -- COMMAND …");
+		return EXIT_USAGE;
+	}
+	if (dir && access(dir, W_OK | X_OK) < 0) {
+		error_set(err, "%s: %s", dir, strerror(errno));
+		return EXIT_FAILED;
+	}
+	if (run_place_init(&place, err) == 0) {
+		set_environment(args, &place);
+		status = run_command(args->rest, err);
+		if (status >= 0)
+			tell(&place);
+	}
+	run_place_deinit(&place);
+	return status < 0 ? EXIT_FAILED : pass_status(status);
+}
+
+static const struct option options[] = {
+	{ 'd', "dir", "DIR", "where the traces go, named by time and process (default: UPTO_DIR, or the working folder)" },
+	RECORDING_OPTIONS,
+	HELP_OPTION,
+	{ 0 },
+};
+
+const struct command cmd_run = {
+	.name = "run",
+	.operands = "-- COMMAND…",
+	.summary = "run a command and record every guest that it starts",
+	.description = "Runs any command, and records each QEMU that it starts: libguestfs' tools, virtme-ng, kunit.py, mkosi, a script of one's own. For the "
+		       "command, a folder with upto under QEMU's names stands before all others in PATH, and LIBGUESTFS_HV, QEMU, QEMU_BIN and QEMU_BINARY name it. "
+		       "What is given a path of QEMU instead gets upto-qemu-system-x86_64: vng --qemu, libvirt's <emulator>.\n"
+		       "Questions (-version, -device help, -machine none) go to QEMU as they are. KVM cannot be recorded: -enable-kvm, -accel kvm, "
+		       "accel=kvm:tcg and -cpu host become TCG and -cpu max. Output, exit status and descriptors are the guest's own; what upto says comes "
+		       "once the command has ended. Several guests are several traces.\n",
+	.examples = "  upto run -- virt-cat -a disk.img /etc/hostname\n      libguestfs' appliance\n"
+		    "  upto run -d traces -- ./tools/testing/kunit/kunit.py run --arch x86_64\n      a test run of the kernel's\n"
+		    "  upto run -- vng --disable-kvm --force-9p -r bzImage -- true\n      virtme-ng\n"
+		    "  upto run --start 'log:BUG:' --before 2s -- make check\n      the last two seconds before a guest complains, of each\n",
+	.options = options,
+	.rest = true,
+	.run = run,
+};
