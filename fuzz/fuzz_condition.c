@@ -8,7 +8,8 @@ static void look(const struct condition *c, const char *text)
 {
 	must(c->kind != CONDITION_NONE && c->nth && c->text && *c->text);
 	must(strstr(text, c->text) != NULL);
-	must(!c->object || ((c->kind == CONDITION_ENTRY || c->kind == CONDITION_EXIT) && *c->object && strstr(text, c->object)));
+	must(!c->object ||
+	     ((c->kind == CONDITION_ENTRY || c->kind == CONDITION_EXIT) && *c->object && strstr(text, c->object)));
 	must(c->kind == CONDITION_TIME || !c->ns);
 }
 

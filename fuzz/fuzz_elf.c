@@ -67,7 +67,9 @@ static void check_content(struct image *image)
 	else
 		must(!id.id_len && !elf_content_fits(&id, image->data, image->size));
 	if (len)
-		content_add_piece(&id, &(struct content_piece){ .hash = content_hash(image->data, len), .len = (uint32_t)len });
+		content_add_piece(&id, &(struct content_piece){
+			.hash = content_hash(image->data, len), .len = (uint32_t)len,
+		});
 	content_put(&coded, &id, 0);
 	in = cursor_over(coded.data, coded.len);
 	must(content_add(&again, &in) && again.id_len == id.id_len && again.count == id.count);

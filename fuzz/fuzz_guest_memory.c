@@ -22,7 +22,13 @@
 #include "trace/content.h"
 #include "trace/task_records.h"
 
-enum { MEMORY_MAX = 1 << 16, MEMORY_PAGE = 4096, HOLES = 8, CALLS = 336, OUT_OF_LINE = 2 /* PERF_RECORD_KSYMBOL_TYPE_OOL */ };
+enum {
+	MEMORY_MAX = 1 << 16,
+	MEMORY_PAGE = 4096,
+	HOLES = 8,
+	CALLS = 336,
+	OUT_OF_LINE = 2 /* PERF_RECORD_KSYMBOL_TYPE_OOL */
+};
 
 struct recorder recorder = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -165,8 +171,9 @@ static void look_up(const struct symtab *tab)
 static void read_facts(struct vcpu *v)
 {
 	static bool (*const readers[])(struct vcpu *, struct fact *) = {
-		read_wake, read_log, read_initcall, read_level, read_probe, read_mount, read_firmware, read_issue, read_complete, read_queue, read_work,
-		read_arguments, read_cgroup, read_group, read_group_gone, read_audit,
+		read_wake,     read_log,   read_initcall,   read_level, read_probe, read_mount,
+		read_firmware, read_issue, read_complete,   read_queue, read_work,  read_arguments,
+		read_cgroup,   read_group, read_group_gone, read_audit,
 	};
 
 	for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
@@ -183,7 +190,8 @@ static void read_facts(struct vcpu *v)
 		must(facts_decode(&in, &facts, &err) == 0 && facts.count == 1);
 		facts_settle(&facts);
 		for (unsigned k = 0; k < fact.n_texts; k++)
-			must(facts.list[0].lens[k] == fact.lens[k] && !memcmp(facts.list[0].texts[k], fact.texts[k], fact.lens[k]));
+			must(facts.list[0].lens[k] == fact.lens[k] &&
+			     !memcmp(facts.list[0].texts[k], fact.texts[k], fact.lens[k]));
 		facts_deinit(&facts);
 		buf_free(&out);
 	}

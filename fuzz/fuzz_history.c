@@ -18,7 +18,8 @@ static void put_tasks(struct writer *w)
 
 	for (int pid = 1; pid < 3; pid++)
 		task_record_put(&tasks, &(struct task_record){
-			.change = TASK_NEW, .ns = (uint64_t)pid * 10, .insns = 5, .task = TASK * (uint64_t)pid, .maker = pid == 2 ? TASK : 0,
+			.change = TASK_NEW, .ns = (uint64_t)pid * 10, .insns = 5, .task = TASK * (uint64_t)pid,
+			.maker = pid == 2 ? TASK : 0,
 			.pid = pid, .tgid = pid, .ppid = pid - 1, .comm = "task", .exe = "",
 		});
 	must(writer_put(w, &h, &tasks, 1) == 0);
@@ -86,7 +87,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	must(names_init(&names, r, &err) == 0);
 	threads_init(&threads, r);
-	if (history_decode(&in, &(struct session){ .reader = r, .names = &names, .threads = &threads }, &history, &err) == 0)
+	if (history_decode(&in, &(struct session){ .reader = r, .names = &names, .threads = &threads }, &history,
+			   &err) == 0)
 		use(&history, &names, &threads);
 	history_deinit(&history);
 	threads_deinit(&threads);

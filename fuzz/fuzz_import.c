@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What `upto import` reads: a text trace, read whole or in two pieces, has the same blocks; and a trace that was made of any log is
- * one that `upto check` accepts.
+ * What `upto import` reads: a text trace, read whole or in two pieces, has the same blocks; and a trace that was made
+ * of any log is one that `upto check` accepts.
  */
 #include "fuzz.h"
 
@@ -16,7 +16,8 @@ struct sum {
 	uint64_t blocks, hash;
 };
 
-static int add_piece(struct block_lines *lines, const char *at, const char *end, bool last, struct sum *sum, const char **ret_at)
+static int add_piece(struct block_lines *lines, const char *at, const char *end, bool last, struct sum *sum,
+		     const char **ret_at)
 {
 	struct block block;
 	struct error err;

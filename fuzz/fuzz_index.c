@@ -43,7 +43,10 @@ static struct reader *open_trace(char *path)
 
 static void write_index(const char *path, const struct reader *r, const uint8_t *data, size_t size, bool whole)
 {
-	struct header h = { .magic = "\x89uptoidx", .version = INDEX_VERSION, .table_unpacked = (uint32_t)size, .trace_size = r->size };
+	struct header h = {
+		.magic = "\x89uptoidx", .version = INDEX_VERSION, .table_unpacked = (uint32_t)size,
+		.trace_size = r->size,
+	};
 	size_t bound = ZSTD_compressBound(size);
 	uint8_t *packed = xmalloc(bound);
 	FILE *f = fopen(path, "w");
@@ -100,10 +103,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct checkpoint from = { .data = g.data, .len = size - 1 };
 		struct callees callees;
 
-		stacks_replay(&stacks, &(struct session){ .reader = r, .names = &names, .threads = &threads }, &from, UINT64_MAX, &none, NULL, &err);
+		stacks_replay(&stacks, &(struct session){ .reader = r, .names = &names, .threads = &threads }, &from,
+			      UINT64_MAX, &none, NULL, &err);
 		stacks_deinit(&stacks);
-		stacks_replay(&stacks, &(struct session){ .reader = r, .names = &names, .threads = &threads, .fold = &folds }, &from, UINT64_MAX, &none,
-			      NULL, &err);
+		stacks_replay(&stacks,
+			      &(struct session){ .reader = r, .names = &names, .threads = &threads, .fold = &folds },
+			      &from, UINT64_MAX, &none, NULL, &err);
 		stacks_deinit(&stacks);
 		callees_find(cursor_over(g.data, size - 1), 0, 2, &callees);
 		guarded_free(&g);

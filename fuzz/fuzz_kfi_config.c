@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A configuration of KFI or KFT. Each function must stand in the text where it is said to. The same input as a System.map, and
- * as a log whose addresses that map replaces.
+ * A configuration of KFI or KFT. Each function must stand in the text where it is said to. The same input as a
+ * System.map, and as a log whose addresses that map replaces.
  */
 #include "fuzz.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A log of KFI or KFT, and all that is computed of it. Sums must be whole, each call is told once, and its local time fits
- * into its duration.
+ * A log of KFI or KFT, and all that is computed of it. Sums must be whole, each call is told once, and its local time
+ * fits into its duration.
  */
 #include "fuzz.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is learnt of a kernel from memory that a hostile guest wrote: the input is that memory, over and over again, with holes, at kernel
- * addresses. What comes of it must be a layout that can be kept and read again.
+ * What is learnt of a kernel from memory that a hostile guest wrote: the input is that memory, over and over again,
+ * with holes, at kernel addresses. What comes of it must be a layout that can be kept and read again.
  */
 #include "fuzz.h"
 

@@ -32,7 +32,9 @@ static void visit(void *state, const struct guest_file *file, const struct buf *
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct wanted_file files[] = { { .path = "/bin/sh", .size = 5 }, { .path = "/lib/x", .size = 3 }, { .path = "no", .size = 1 } };
+	struct wanted_file files[] = { { .path = "/bin/sh", .size = 5 },
+				       { .path = "/lib/x", .size = 3 },
+				       { .path = "no", .size = 1 } };
 	unsigned visits = 0;
 	const struct sysroot_visitor visitor = { .wants = wants, .take = visit, .state = &visits };
 	struct error err;

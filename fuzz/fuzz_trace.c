@@ -312,11 +312,17 @@ static void take_chunk(void *context, const struct chunk_header *header, struct 
 static void choose(const struct session *session)
 {
 	bool *some = xcalloc(names_count(session->names), sizeof *some);
-	const struct thin_condition enters = { { .kind = CONDITION_ENTRY, .nth = 1 }, some }, leaves = { { .kind = CONDITION_EXIT, .nth = 1 }, some };
-	const struct thin_filter long_ones = { .min_duration_ns = 50 }, few = { .functions = some, .depth = 1, .no_interrupts = true }, inner = { .below = some };
+	const struct thin_condition enters = { { .kind = CONDITION_ENTRY, .nth = 1 }, some },
+				    leaves = { { .kind = CONDITION_EXIT, .nth = 1 }, some };
+	const struct thin_filter long_ones = {
+		.min_duration_ns = 50 }, few = { .functions = some, .depth = 1,
+		.no_interrupts = true }, inner = { .below = some,
+	};
 	struct thin_options ways[] = {
-		{ .what = "", .start = enters, .stop = leaves, .every = true, .before_ns = 20 }, { .what = "", .filter = long_ones },
-		{ .what = "", .filter = few, .limit = 3, .keep_last = true }, { .what = "", .stop = leaves, .filter = inner, .limit = 2 },
+		{ .what = "", .start = enters, .stop = leaves, .every = true, .before_ns = 20 },
+		{ .what = "", .filter = long_ones },
+		{ .what = "", .filter = few, .limit = 3, .keep_last = true },
+		{ .what = "", .stop = leaves, .filter = inner, .limit = 2 },
 	};
 
 	some[0] = true;
@@ -329,7 +335,8 @@ static void choose(const struct session *session)
 
 		ways[i].left_out = i % 2 ? &pairs : NULL;
 		ways[i].held = &held;
-		if (thin(session, &ways[i], &(struct builder_sink){ .put = take_chunk, .context = &events }, &counts, &err) == 0)
+		if (thin(session, &ways[i], &(struct builder_sink){ .put = take_chunk, .context = &events }, &counts,
+			 &err) == 0)
 			must(events == counts.events);
 		free(pairs.list);
 		map_free(&held);
@@ -378,7 +385,8 @@ static void analyse_history(const struct reader *r, const struct names *names)
 		struct buf text = { 0 };
 
 		for (size_t i = 0; i < h.n_spans; i++)
-			must(h.spans[i].start_ns <= h.spans[i].end_ns && (h.spans[i].parent == HISTORY_NONE || h.spans[i].parent < i));
+			must(h.spans[i].start_ns <= h.spans[i].end_ns &&
+			     (h.spans[i].parent == HISTORY_NONE || h.spans[i].parent < i));
 		for (uint32_t t = 0; t < h.n_threads && t < 8; t++) {
 			m = (struct milestone){ .thread = t, .ns = h.end_ns };
 			why_make(&h, names, &threads, 0, &m, &why);
@@ -426,7 +434,8 @@ static void ask_addresses(const struct reader *r, const struct names *names)
 
 	for (size_t i = 0; i < r->code.count; i++) {
 		const struct code_record *c = &r->code.records[i];
-		uint64_t addrs[] = { c->start - 1, c->start, c->start + c->size - 1, c->start + c->size, c->start + 0x1100 };
+		uint64_t addrs[] = { c->start - 1, c->start, c->start + c->size - 1, c->start + c->size,
+				     c->start + 0x1100 };
 
 		for (size_t k = 0; k < 5 * r->tasks.count && k < 100; k++) {
 			struct space_view view = { 0 };

@@ -74,6 +74,16 @@ def test_names():
     assert not [n for n, count in names.items() if count > 1]
 
 
+def test_width():
+    """No line has more than 120 columns, but for text that people read: it is not broken, so that it is found."""
+    wide = []
+    for folder in ("src", "fuzz", "tests", "guest"):
+        for path in glob.glob(os.path.join(TOP, folder) + "/**/*.[ch]", recursive=True):
+            wide += [f"{os.path.relpath(path, TOP)}:{i}" for i, line in enumerate(read(path).splitlines(), 1)
+                     if len(line.expandtabs(8)) > 120 and '"' not in line]
+    assert not wide, wide
+
+
 def test_registered():
     """A command stands wherever commands do."""
     files = {os.path.basename(p)[4:-2] for p in glob.glob(SRC + "/cli/*/cmd_*.c")}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tells kernel addresses from user addresses. It is asked for each event, so it is inline, and not behind arch.h's struct. */
+/*
+ * Tells kernel addresses from user addresses. It is asked for each event, so it is inline, and not behind arch.h's
+ * struct.
+ */
 #ifndef UPTO_ARCH_ADDRESS_H
 #define UPTO_ARCH_ADDRESS_H
 

@@ -37,17 +37,25 @@ struct arch {
 	const char *name;                       /* as QEMU calls it */
 	const struct syscall_abi *abis;         /* their indexes are their numbers in a trace */
 	unsigned n_abis;
-	unsigned syscall_length;                /* bytes of an instruction that makes a system call: a call is made again from there */
+	/* bytes of an instruction that makes a system call: a call is made again from there */
+	unsigned syscall_length;
 	uint64_t kernel_stack;                  /* THREAD_SIZE: size of a task's kernel stack, and its alignment */
-	const char *switch_function;            /* the function that changes from a task's kernel stack to the next one's */
-	const char *new_thread[2];              /* the function that new tasks return to first: its name, and its name in older kernels */
-	/* what the kernel's own tracers and probes put in place of a call's return address, by any of their names: control goes there, and then on */
+	/* the function that changes from a task's kernel stack to the next one's */
+	const char *switch_function;
+	/* the function that new tasks return to first: its name, and its name in older kernels */
+	const char *new_thread[2];
+	/*
+	 * what the kernel's own tracers and probes put in place of a call's return address, by any of their names:
+	 * control goes there, and then on
+	 */
 	const char *return_trampolines[RETURN_TRAMPOLINES];
 	uint64_t timer;                         /* vector of the interrupt of a CPU's own timer */
 	uint64_t first_interrupt;               /* vectors below are exceptions */
 	uint64_t breakpoint;                    /* vector of the exception that a breakpoint instruction raises */
-	bool (*is_user)(uint64_t state);        /* was a program's code cut into, by what an event of an interrupt's return has of the CPU's state? */
-	bool (*is_thunk)(const char *function); /* is the kernel's function of that name one that only passes control on? */
+	/* was a program's code cut into, by what an event of an interrupt's return has of the CPU's state? */
+	bool (*is_user)(uint64_t state);
+	/* is the kernel's function of that name one that only passes control on? */
+	bool (*is_thunk)(const char *function);
 	const char *(*interrupt_name)(uint64_t vector); /* of an exception; NULL: not known, or an interrupt */
 };
 

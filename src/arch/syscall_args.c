@@ -11,36 +11,70 @@ struct bit {
 
 /* arch/x86 and asm-generic: uapi/asm-generic/fcntl.h, mman-common.h, linux/{fcntl,sched,mman}.h */
 static const struct bit open_bits[] = {
-	{ 01, "O_WRONLY" }, { 02, "O_RDWR" }, { 0100, "O_CREAT" }, { 0200, "O_EXCL" }, { 0400, "O_NOCTTY" }, { 01000, "O_TRUNC" },
-	{ 02000, "O_APPEND" }, { 04000, "O_NONBLOCK" }, { 04010000, "O_SYNC" }, { 010000, "O_DSYNC" }, { 020000, "O_ASYNC" },
-	{ 040000, "O_DIRECT" }, { 0100000, "O_LARGEFILE" }, { 020200000, "O_TMPFILE" }, { 0200000, "O_DIRECTORY" },
-	{ 0400000, "O_NOFOLLOW" }, { 01000000, "O_NOATIME" }, { 02000000, "O_CLOEXEC" }, { 010000000, "O_PATH" }, { 0 },
+	{ 01, "O_WRONLY" },         { 02, "O_RDWR" },           { 0100, "O_CREAT" },        { 0200, "O_EXCL" },
+	{ 0400, "O_NOCTTY" },       { 01000, "O_TRUNC" },       { 02000, "O_APPEND" },      { 04000, "O_NONBLOCK" },
+	{ 04010000, "O_SYNC" },     { 010000, "O_DSYNC" },      { 020000, "O_ASYNC" },      { 040000, "O_DIRECT" },
+	{ 0100000, "O_LARGEFILE" }, { 020200000, "O_TMPFILE" }, { 0200000, "O_DIRECTORY" }, { 0400000, "O_NOFOLLOW" },
+	{ 01000000, "O_NOATIME" },  { 02000000, "O_CLOEXEC" },  { 010000000, "O_PATH" },    { 0 },
 };
 static const struct bit at_bits[] = {
-	{ 0x100, "AT_SYMLINK_NOFOLLOW" }, { 0x200, "AT_REMOVEDIR" }, { 0x400, "AT_SYMLINK_FOLLOW" }, { 0x800, "AT_NO_AUTOMOUNT" },
-	{ 0x1000, "AT_EMPTY_PATH" }, { 0x2000, "AT_STATX_FORCE_SYNC" }, { 0x4000, "AT_STATX_DONT_SYNC" }, { 0 },
+	{ 0x100, "AT_SYMLINK_NOFOLLOW" }, { 0x200, "AT_REMOVEDIR" },
+	{ 0x400, "AT_SYMLINK_FOLLOW" },   { 0x800, "AT_NO_AUTOMOUNT" },
+	{ 0x1000, "AT_EMPTY_PATH" },      { 0x2000, "AT_STATX_FORCE_SYNC" },
+	{ 0x4000, "AT_STATX_DONT_SYNC" }, { 0 },
 };
 static const struct bit access_bits[] = { { 4, "R_OK" }, { 2, "W_OK" }, { 1, "X_OK" }, { 0 } };
 static const struct bit protection_bits[] = { { 1, "PROT_READ" }, { 2, "PROT_WRITE" }, { 4, "PROT_EXEC" }, { 0 } };
 static const struct bit mapping_bits[] = {
-	{ 3, "MAP_SHARED_VALIDATE" }, { 1, "MAP_SHARED" }, { 2, "MAP_PRIVATE" }, { 0x10, "MAP_FIXED" }, { 0x20, "MAP_ANONYMOUS" },
-	{ 0x40, "MAP_32BIT" }, { 0x100, "MAP_GROWSDOWN" }, { 0x800, "MAP_DENYWRITE" }, { 0x1000, "MAP_EXECUTABLE" },
-	{ 0x2000, "MAP_LOCKED" }, { 0x4000, "MAP_NORESERVE" }, { 0x8000, "MAP_POPULATE" }, { 0x10000, "MAP_NONBLOCK" },
-	{ 0x20000, "MAP_STACK" }, { 0x40000, "MAP_HUGETLB" }, { 0x100000, "MAP_FIXED_NOREPLACE" }, { 0 },
+	{ 3, "MAP_SHARED_VALIDATE" },
+	{ 1, "MAP_SHARED" },
+	{ 2, "MAP_PRIVATE" },
+	{ 0x10, "MAP_FIXED" },
+	{ 0x20, "MAP_ANONYMOUS" },
+	{ 0x40, "MAP_32BIT" },
+	{ 0x100, "MAP_GROWSDOWN" },
+	{ 0x800, "MAP_DENYWRITE" },
+	{ 0x1000, "MAP_EXECUTABLE" },
+	{ 0x2000, "MAP_LOCKED" },
+	{ 0x4000, "MAP_NORESERVE" },
+	{ 0x8000, "MAP_POPULATE" },
+	{ 0x10000, "MAP_NONBLOCK" },
+	{ 0x20000, "MAP_STACK" },
+	{ 0x40000, "MAP_HUGETLB" },
+	{ 0x100000, "MAP_FIXED_NOREPLACE" },
+	{ 0 },
 };
 static const struct bit clone_bits[] = {
-	{ 0x100, "CLONE_VM" }, { 0x200, "CLONE_FS" }, { 0x400, "CLONE_FILES" }, { 0x800, "CLONE_SIGHAND" }, { 0x1000, "CLONE_PIDFD" },
-	{ 0x2000, "CLONE_PTRACE" }, { 0x4000, "CLONE_VFORK" }, { 0x8000, "CLONE_PARENT" }, { 0x10000, "CLONE_THREAD" },
-	{ 0x20000, "CLONE_NEWNS" }, { 0x40000, "CLONE_SYSVSEM" }, { 0x80000, "CLONE_SETTLS" }, { 0x100000, "CLONE_PARENT_SETTID" },
-	{ 0x200000, "CLONE_CHILD_CLEARTID" }, { 0x1000000, "CLONE_CHILD_SETTID" }, { 0x2000000, "CLONE_NEWCGROUP" },
-	{ 0x4000000, "CLONE_NEWUTS" }, { 0x8000000, "CLONE_NEWIPC" }, { 0x10000000, "CLONE_NEWUSER" },
-	{ 0x20000000, "CLONE_NEWPID" }, { 0x40000000, "CLONE_NEWNET" }, { 0x80000000, "CLONE_IO" }, { 0 },
+	{ 0x100, "CLONE_VM" },
+	{ 0x200, "CLONE_FS" },
+	{ 0x400, "CLONE_FILES" },
+	{ 0x800, "CLONE_SIGHAND" },
+	{ 0x1000, "CLONE_PIDFD" },
+	{ 0x2000, "CLONE_PTRACE" },
+	{ 0x4000, "CLONE_VFORK" },
+	{ 0x8000, "CLONE_PARENT" },
+	{ 0x10000, "CLONE_THREAD" },
+	{ 0x20000, "CLONE_NEWNS" },
+	{ 0x40000, "CLONE_SYSVSEM" },
+	{ 0x80000, "CLONE_SETTLS" },
+	{ 0x100000, "CLONE_PARENT_SETTID" },
+	{ 0x200000, "CLONE_CHILD_CLEARTID" },
+	{ 0x1000000, "CLONE_CHILD_SETTID" },
+	{ 0x2000000, "CLONE_NEWCGROUP" },
+	{ 0x4000000, "CLONE_NEWUTS" },
+	{ 0x8000000, "CLONE_NEWIPC" },
+	{ 0x10000000, "CLONE_NEWUSER" },
+	{ 0x20000000, "CLONE_NEWPID" },
+	{ 0x40000000, "CLONE_NEWNET" },
+	{ 0x80000000, "CLONE_IO" },
+	{ 0 },
 };
 /* uapi/asm/signal.h */
 static const char *const signals[] = {
-	"0", "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGUSR1", "SIGSEGV",
-	"SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU",
-	"SIGURG", "SIGXCPU", "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR", "SIGSYS",
+	"0",         "SIGHUP",  "SIGINT",    "SIGQUIT", "SIGILL",   "SIGTRAP", "SIGABRT", "SIGBUS",
+	"SIGFPE",    "SIGKILL", "SIGUSR1",   "SIGSEGV", "SIGUSR2",  "SIGPIPE", "SIGALRM", "SIGTERM",
+	"SIGSTKFLT", "SIGCHLD", "SIGCONT",   "SIGSTOP", "SIGTSTP",  "SIGTTIN", "SIGTTOU", "SIGURG",
+	"SIGXCPU",   "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO",   "SIGPWR",  "SIGSYS",
 };
 static const char *const whences[] = { "SEEK_SET", "SEEK_CUR", "SEEK_END", "SEEK_DATA", "SEEK_HOLE" };
 

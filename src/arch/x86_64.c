@@ -13,7 +13,10 @@ static const struct syscall_abi abis[] = {
 };
 
 /* arch/x86/kernel/ftrace_64.S and ftrace_32.S; rethook.c since 6.1, kprobes/core.c by two names before */
-#define X86_RETURN_TRAMPOLINES { "return_to_handler", "arch_rethook_trampoline", "__kretprobe_trampoline", "kretprobe_trampoline" }
+#define X86_RETURN_TRAMPOLINES                                                                                   \
+	{                                                                                                        \
+		"return_to_handler", "arch_rethook_trampoline", "__kretprobe_trampoline", "kretprobe_trampoline" \
+	}
 
 /* The code segment's privilege level: Intel SDM vol. 3, 6.5. */
 static bool is_user(uint64_t code_segment)

@@ -9,7 +9,10 @@ static const struct {
 	const char *name;
 	enum x86_thunk kind;
 } thunks[] = {
-	/* arch/x86/lib/retpoline.S: indirect calls and jumps, since 4.15; those that count call depth, since 6.2; ITS, since 6.15 */
+	/*
+	 * arch/x86/lib/retpoline.S: indirect calls and jumps, since 4.15; those that count call depth, since 6.2; ITS,
+	 * since 6.15
+	 */
 	{ "__x86_indirect_thunk_*", X86_THUNK_INDIRECT },
 	{ "__x86_indirect_call_thunk_*", X86_THUNK_INDIRECT },
 	{ "__x86_indirect_jump_thunk_*", X86_THUNK_INDIRECT },
@@ -47,7 +50,10 @@ static bool is_called(const char *function, const char *thunk)
 
 enum x86_thunk x86_thunk_kind(const char *function)
 {
-	/* arch/x86/boot/startup/exports.h, since 6.17: code that runs before the kernel is mapped has names of its own for the same places */
+	/*
+	 * arch/x86/boot/startup/exports.h, since 6.17: code that runs before the kernel is mapped has names of its own
+	 * for the same places
+	 */
 	if (!strncmp(function, "__pi_", 5))
 		function += 5;
 	for (size_t i = 0; i < sizeof thunks / sizeof *thunks; i++)

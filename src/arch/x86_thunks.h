@@ -11,7 +11,8 @@
 enum x86_thunk {
 	X86_NO_THUNK,
 	X86_THUNK,
-	X86_THUNK_INDIRECT, /* called or jumped to instead of what a register holds, and leaves by a jump or a return to that */
+	/* called or jumped to instead of what a register holds, and leaves by a jump or a return to that */
+	X86_THUNK_INDIRECT,
 	X86_THUNK_RETURN,   /* jumped to instead of a return, which it makes */
 };
 

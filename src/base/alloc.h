@@ -10,7 +10,10 @@
 
 #include <stddef.h>
 
-/* From now on, whoever asks for more than `limit` bytes at once ends up in refuse(), which does not return. Not while others allocate. */
+/*
+ * From now on, whoever asks for more than `limit` bytes at once ends up in refuse(), which does not return. Not while
+ * others allocate.
+ */
 void alloc_limit(size_t limit, void (*refuse)(size_t bytes, size_t limit));
 
 void *xmalloc(size_t size);

@@ -19,7 +19,8 @@ bool decimal_parse(const char **text, unsigned exponent, uint64_t *ret)
 		any = true;
 		if (point && !exponent)
 			continue;
-		if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
 			return false;
 		exponent -= point;
 	}
@@ -44,8 +45,8 @@ bool time_parse(const char *text, uint64_t *ret_ns)
 		const char *number = text;
 		uint64_t ns;
 
-		if (strcmp(unit, units[i].unit) || !decimal_parse(&number, units[i].exponent, &ns) || ns == UINT64_MAX ||
-		    number + strspn(number, " ") != unit)
+		if (strcmp(unit, units[i].unit) || !decimal_parse(&number, units[i].exponent, &ns) ||
+		    ns == UINT64_MAX || number + strspn(number, " ") != unit)
 			continue;
 		*ret_ns = ns;
 		return true;

@@ -29,7 +29,10 @@ uint64_t *map_get(const struct map *m, uint64_t key);
 /* The value's place, made (as `init`) when it is not there. Valid until the next map_put(). */
 uint64_t *map_put(struct map *m, uint64_t key, uint64_t init);
 
-/* One key and its value after the other, in no order. *at is 0 at first; nothing may be put meanwhile. False: there are no more. */
+/*
+ * One key and its value after the other, in no order. *at is 0 at first; nothing may be put meanwhile. False: there are
+ * no more.
+ */
 bool map_next(const struct map *m, size_t *at, uint64_t *key, uint64_t *value);
 
 static inline uint64_t hash64(uint64_t x)

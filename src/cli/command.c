@@ -55,7 +55,8 @@ bool args_ask_for_columns(const struct args *args)
 {
 	const char *output = arg_if_any(args, "output"), *sort = arg_if_any(args, "sort");
 
-	return args->command->legends && args->command->legends->columns && ((output && !strcmp(output, "help")) || (sort && !strcmp(sort, "help")));
+	return args->command->legends && args->command->legends->columns &&
+	       ((output && !strcmp(output, "help")) || (sort && !strcmp(sort, "help")));
 }
 
 void args_deinit(struct args *args)
@@ -96,8 +97,8 @@ static int set_value(struct args *args, int i, const char *value, struct error *
 
 	if (args->values[i] && strcmp(args->values[i], value)) {
 		if (!o->join)
-			return error_set(err, "%s: --%s is given twice: %s and %s", args->command->name, o->name, args->values[i],
-					 value);
+			return error_set(err, "%s: --%s is given twice: %s and %s", args->command->name, o->name,
+					 args->values[i], value);
 		joined = xasprintf("%s%c%s", args->values[i], o->join, value);
 		free(args->joined[i]);
 		args->joined[i] = joined;

@@ -28,7 +28,8 @@ struct option {
 	bool selects;        /* it chooses what is looked at: select_arg.h */
 	bool intervals;      /* it chooses parts of the time, of which rows are shown */
 	bool rows;           /* likewise, but what is chosen are the answer's rows: all is looked at */
-	const char *means;   /* this is an old name of that option; parsing knows it, --help does not list it; NULL: it is not */
+	/* this is an old name of that option; parsing knows it, --help does not list it; NULL: it is not */
+	const char *means;
 };
 
 enum { OPTIONS_MAX = 40, OPERANDS_MAX = 64 };
@@ -59,8 +60,10 @@ struct command {
 	const struct legend *legends; /* NULL: none */
 	unsigned min_operands, max_operands;
 	const char *needs;       /* what a trace must have: a word of META's `absent`; NULL: nothing special */
-	bool of_all;             /* its sums are of all that ran, also of calls that --min-duration and the like leave out */
-	bool reads_all;          /* it reads all of a trace, or prints while it reads: what is damaged is to be known before */
+	/* its sums are of all that ran, also of calls that --min-duration and the like leave out */
+	bool of_all;
+	/* it reads all of a trace, or prints while it reads: what is damaged is to be known before */
+	bool reads_all;
 	bool rest;               /* takes "-- anything" */
 	int (*run)(const struct args *args, struct error *err); /* an exit status; err is printed if it has text */
 };
@@ -71,7 +74,8 @@ struct args {
 	char *joined[OPTIONS_MAX];       /* memory of lists that were given more than once */
 	const char *operands[OPERANDS_MAX];
 	unsigned n_operands;
-	struct error *missed;    /* what one of several names is not, while the answer is of the others: printed behind it; never NULL */
+	/* what one of several names is not, while the answer is of the others: printed behind it; never NULL */
+	struct error *missed;
 	bool tolerant;           /* of a trace whose events are damaged in parts, the others are asked about */
 	char **rest;             /* words behind --, NULL-terminated; NULL: there is no -- */
 };
@@ -85,7 +89,10 @@ bool command_has(const struct command *command, const char *name);
 /* The same, for an option that the command need not have. */
 const char *arg_if_any(const struct args *args, const char *name);
 
-/* Parse the command line. Returns 0, or -1 with a message for a usage error. The caller deinitialises *ret in both cases. */
+/*
+ * Parse the command line. Returns 0, or -1 with a message for a usage error. The caller deinitialises *ret in both
+ * cases.
+ */
 int args_parse(const struct command *command, char **argv, struct args *ret, struct error *err);
 void args_deinit(struct args *args);
 

@@ -130,9 +130,8 @@ static int man(const char *name)
 	for (size_t i = 0; i < COMMANDS; i++)
 		printf(".TP\n.BR upto\\-%s (1)\n%s\n", commands[i]->name, commands[i]->summary);
 	printf(".SH ENVIRONMENT\n.TP\n.B UPTO_PAGER, PAGER\nthe pager for output on a terminal; empty: none\n"
-	       ".TP\n.B LC_ALL, LC_CTYPE, LANG\nif the first of these that is set names a locale without UTF-8, what is printed for people is ASCII\n"
-	       MEMORY_LIMIT_MAN STAND_IN_MAN
-	       ".SH SEE ALSO\n.BR upto (5):\nthe trace file\n");
+	       ".TP\n.B LC_ALL, LC_CTYPE, LANG\nif the first of these that is set names a locale without UTF-8, what is printed for people is ASCII\n" MEMORY_LIMIT_MAN
+		       STAND_IN_MAN ".SH SEE ALSO\n.BR upto (5):\nthe trace file\n");
 	return EXIT_OK;
 }
 
@@ -141,7 +140,10 @@ static int run_once(struct args *args, struct error *err)
 	return moments_resolve(args, err) < 0 ? EXIT_FAILED : args->command->run(args, err);
 }
 
-/* Where some of a trace's events cannot be had, those that can are asked about; but not if the answer has been printed in part. */
+/*
+ * Where some of a trace's events cannot be had, those that can are asked about; but not if the answer has been printed
+ * in part.
+ */
 static int run_tolerant(struct args *args, struct error *err)
 {
 	int r = run_once(args, err);

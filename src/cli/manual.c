@@ -10,7 +10,10 @@
 enum option_group { GROUP_OWN, GROUP_TIME, GROUP_CALLS, GROUP_OUTPUT, OPTION_GROUPS };
 
 static const char *const group_headings[] = {
-	[GROUP_OWN] = "options", [GROUP_TIME] = "which part of the time", [GROUP_CALLS] = "which threads and calls", [GROUP_OUTPUT] = "how it is printed",
+	[GROUP_OWN] = "options",
+	[GROUP_TIME] = "which part of the time",
+	[GROUP_CALLS] = "which threads and calls",
+	[GROUP_OUTPUT] = "how it is printed",
 };
 
 static bool is_one_of(const char *name, const char *const *names)
@@ -23,8 +26,11 @@ static bool is_one_of(const char *name, const char *const *names)
 
 static enum option_group group_of(const struct option *o)
 {
-	static const char *const times[] = { "from", "to", "boot", "cpu", "at", "start", "stop", "every", "before", "limit", "keep", NULL };
-	static const char *const calls[] = { "pid", "comm", "min-duration", "max-duration", "no-interrupts", "only-interrupts", NULL };
+	static const char *const times[] = { "from", "to",    "boot",   "cpu",   "at",   "start",
+					     "stop", "every", "before", "limit", "keep", NULL };
+	static const char *const calls[] = {
+		"pid", "comm", "min-duration", "max-duration", "no-interrupts", "only-interrupts", NULL
+	};
 	static const char *const output[] = { "output", "json", "sort", "lines", "exact", "wide", "help", NULL };
 
 	/* of record, thin, layout and export: a file, and a format */

@@ -55,7 +55,8 @@ static bool bytes_parse(const char *text, size_t *ret)
 	if (!decimal_parse(&text, 0, &bytes))
 		return false;
 	unit = *text ? strchr(units, *text) : NULL;
-	if (*text && (!unit || text[1] || __builtin_mul_overflow(bytes, (size_t)1 << (10 * (unit - units + 1)), &bytes)))
+	if (*text &&
+	    (!unit || text[1] || __builtin_mul_overflow(bytes, (size_t)1 << (10 * (unit - units + 1)), &bytes)))
 		return false;
 	*ret = bytes;
 	return true;

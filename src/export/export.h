@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Writes traces in the formats of other tools. To add a format: a file that puts it into a sink, and a line in export.c.
+ * Writes traces in the formats of other tools. To add a format: a file that puts it into a sink, and a line in
+ * export.c.
  */
 #ifndef UPTO_EXPORT_EXPORT_H
 #define UPTO_EXPORT_EXPORT_H
@@ -18,7 +19,8 @@ struct exporter {
 	bool heeds_threads; /* chosen threads may be marked in the session: the trace has the others, too */
 	bool has_clock;     /* it weighs something */
 	/* The session's thunks are folded. */
-	int (*put)(const struct session *session, const struct export_options *options, const struct sink *sink, struct error *err);
+	int (*put)(const struct session *session, const struct export_options *options, const struct sink *sink,
+		   struct error *err);
 };
 
 /* The formats, from 0 on; NULL: there is none of that number. */

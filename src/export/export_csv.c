@@ -64,7 +64,8 @@ static void put_row(struct csv_run *run, const struct story_moment *m)
 	buf_put_u8(&run->text, ',');
 	if (m->depth)
 		put_field(&run->text, names_function(names, f[-1].function));
-	buf_printf(&run->text, ",%" PRIu64 ",%" PRIu64 ",%s\n", m->stack->ns - f->ns, m->stack->insns - f->insns, ended ? frame_end_name(m->end) : "");
+	buf_printf(&run->text, ",%" PRIu64 ",%" PRIu64 ",%s\n", m->stack->ns - f->ns, m->stack->insns - f->insns,
+		   ended ? frame_end_name(m->end) : "");
 }
 
 static void hear(void *state, const struct story_moment *m)
@@ -73,8 +74,9 @@ static void hear(void *state, const struct story_moment *m)
 
 	if (m->kind == STORY_ENTER) {
 		run->listed = array_reach(run->listed, m->call, &run->cap, sizeof *run->listed);
-		run->listed[m->call] = !held_calls_enter(&run->held) && m->frame->at_start &&
-				       (m->frame->kind != FRAME_BASE || fold_chooses(run->session->fold, m->frame->function));
+		run->listed[m->call] =
+			!held_calls_enter(&run->held) && m->frame->at_start &&
+			(m->frame->kind != FRAME_BASE || fold_chooses(run->session->fold, m->frame->function));
 		return;
 	}
 	if (run->result < 0 || !run->listed[m->call] || !threads_is_chosen(run->session->threads, m->stack->thread))
@@ -84,9 +86,12 @@ static void hear(void *state, const struct story_moment *m)
 	m->stacks->stop = run->result < 0;
 }
 
-static int put(const struct session *session, const struct export_options *options, const struct sink *sink, struct error *err)
+static int put(const struct session *session, const struct export_options *options, const struct sink *sink,
+	       struct error *err)
 {
-	static const struct story_listener listener = { .hear = hear, .kinds = 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END };
+	static const struct story_listener listener = {
+		.hear = hear, .kinds = 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END,
+	};
 	static const struct story_part whole = { .to_ns = UINT64_MAX };
 	struct csv_run run = { .session = session, .sink = sink, .err = err };
 	void *states[] = { &run };
@@ -104,4 +109,7 @@ static int put(const struct session *session, const struct export_options *optio
 	return r < 0 ? -1 : 0;
 }
 
-const struct exporter export_csv = { .name = "csv", .help = "a row for each call, in the order in which they ended", .heeds_threads = true, .put = put };
+const struct exporter export_csv = {
+	.name = "csv", .help = "a row for each call, in the order in which they ended", .heeds_threads = true,
+	.put = put,
+};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Folded stacks, as flame graphs are made of: a line for each path of calls, "outermost;…;innermost weight", with what ran in the innermost
- * function itself. The weights add up to all that ran.
+ * Folded stacks, as flame graphs are made of: a line for each path of calls, "outermost;…;innermost weight", with what
+ * ran in the innermost function itself. The weights add up to all that ran.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -38,7 +38,8 @@ static void put_path(const struct session *session, const struct call_tree *t, u
 	free(path);
 }
 
-static int put_tree(const struct session *session, const struct call_tree *t, bool by_ns, const struct sink *sink, struct error *err)
+static int put_tree(const struct session *session, const struct call_tree *t, bool by_ns, const struct sink *sink,
+		    struct error *err)
 {
 	struct buf text = { 0 };
 	int r = 0;
@@ -55,7 +56,8 @@ static int put_tree(const struct session *session, const struct call_tree *t, bo
 	return sink_end(sink, &text, r, err);
 }
 
-static int put(const struct session *session, const struct export_options *options, const struct sink *sink, struct error *err)
+static int put(const struct session *session, const struct export_options *options, const struct sink *sink,
+	       struct error *err)
 {
 	struct call_tree tree;
 
@@ -70,5 +72,6 @@ static int put(const struct session *session, const struct export_options *optio
 }
 
 const struct exporter export_folded = {
-	.name = "folded", .help = "paths of calls with what ran at their ends, for flame graphs", .heeds_threads = true, .has_clock = true, .put = put,
+	.name = "folded", .help = "paths of calls with what ran at their ends, for flame graphs",
+	.heeds_threads = true, .has_clock = true, .put = put,
 };

@@ -26,7 +26,8 @@ static int put_call(void *data, const struct kfi_log *log, const struct kfi_call
 	return sink_pass(e->sink, &e->text, err);
 }
 
-static int put(const struct session *session, const struct export_options *options, const struct sink *sink, struct error *err)
+static int put(const struct session *session, const struct export_options *options, const struct sink *sink,
+	       struct error *err)
 {
 	struct log_export e = { .sink = sink };
 	int r = kd_recorded_tell(session, &(struct recorded_listener){ put_header, put_call, &e }, err);

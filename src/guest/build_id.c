@@ -10,8 +10,8 @@ static bool take_note(Elf_Data *data, struct build_id *ret)
 	GElf_Nhdr note;
 
 	while (data && (at = gelf_getnote(data, at, &note, &name, &desc)) > 0)
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp((char *)data->d_buf + name, "GNU", 4) &&
-		    note.n_descsz && note.n_descsz <= BUILD_ID_MAX) {
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+		    !memcmp((char *)data->d_buf + name, "GNU", 4) && note.n_descsz && note.n_descsz <= BUILD_ID_MAX) {
 			memcpy(ret->bytes, (char *)data->d_buf + desc, note.n_descsz);
 			ret->len = note.n_descsz;
 			return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The number that a linker gives to what it made (NT_GNU_BUILD_ID, --build-id): a stripped file and its debug file have the
- * same one, and so have a vmlinux and the bzImage that was made of it.
+ * The number that a linker gives to what it made (NT_GNU_BUILD_ID, --build-id): a stripped file and its debug file have
+ * the same one, and so have a vmlinux and the bzImage that was made of it.
  */
 #ifndef UPTO_GUEST_BUILD_ID_H
 #define UPTO_GUEST_BUILD_ID_H

@@ -39,7 +39,8 @@ int bzimage_unpack(const void *data, size_t len, struct buf *ret_vmlinux, struct
 	start = (uint64_t)(sects + 1) * 512 + le32(image + PAYLOAD_OFFSET);
 	size = le32(image + PAYLOAD_LENGTH);
 	if (start > len || size > len - start)
-		return error_set(err, "the payload (offset %llu, %llu bytes) reaches past the end: the file is cut short",
+		return error_set(err,
+				 "the payload (offset %llu, %llu bytes) reaches past the end: the file is cut short",
 				 (unsigned long long)start, (unsigned long long)size);
 	if (size < 8)
 		return error_set(err, "the payload has %llu bytes", (unsigned long long)size);

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 /*
- * elfutils' client is loaded only if it is wanted and installed: it depends on libraries that fetch from the web, which upto does not need
- * otherwise. Functions as in elfutils/debuginfod.h.
+ * elfutils' client is loaded only if it is wanted and installed: it depends on libraries that fetch from the web, which
+ * upto does not need otherwise. Functions as in elfutils/debuginfod.h.
  */
 struct client {
 	void *(*begin)(void);

@@ -6,8 +6,8 @@
 #include "build_id.h"
 
 /*
- * Fetch the file with the symbols and types of what has that build-id. Returns where it is kept, which the caller frees; NULL: no server is
- * set, or none has it, or elfutils' client is not installed.
+ * Fetch the file with the symbols and types of what has that build-id. Returns where it is kept, which the caller
+ * frees; NULL: no server is set, or none has it, or elfutils' client is not installed.
  */
 char *debuginfod_fetch(const struct build_id *id);
 

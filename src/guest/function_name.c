@@ -104,11 +104,12 @@ bool function_name_is(const char *shown, const char *asked)
 
 bool function_name_is_none(const char *symbol)
 {
-	return begins(symbol, "__pfx_") || begins(symbol, "__cfi_") || !strcmp(symbol, "_etext") || !strcmp(symbol, "_einittext") ||
-	       ends(symbol, "_text_end");
+	return begins(symbol, "__pfx_") || begins(symbol, "__cfi_") || !strcmp(symbol, "_etext") ||
+	       !strcmp(symbol, "_einittext") || ends(symbol, "_text_end");
 }
 
 bool function_name_is_mark(const char *symbol)
 {
-	return !strcmp(symbol, "_text") || !strcmp(symbol, "_stext") || !strcmp(symbol, "_sinittext") || ends(symbol, "_text_start");
+	return !strcmp(symbol, "_text") || !strcmp(symbol, "_stext") || !strcmp(symbol, "_sinittext") ||
+	       ends(symbol, "_text_start");
 }

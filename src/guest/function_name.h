@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a function of the kernel is called. Compilers and the linker's script add to names; one rule says what counts, for hooks, spans,
- * conditions, filters and output:
+ * What a function of the kernel is called. Compilers and the linker's script add to names; one rule says what counts,
+ * for hooks, spans, conditions, filters and output:
  *
- *   vfs_read.llvm.1234     is shown as vfs_read: the kernel's own lookups drop that ending, too (cleanup_symbol_name(), kernel/kallsyms.c)
- *   vfs_read.isra.0        is shown as it is, and is also found as vfs_read: .constprop.N, .part.N, .cold and several of them likewise
+ * vfs_read.llvm.1234     is shown as vfs_read: the kernel's own lookups drop that ending, too (cleanup_symbol_name(),
+ * kernel/kallsyms.c)
+ * vfs_read.isra.0        is shown as it is, and is also found as vfs_read: .constprop.N, .part.N, .cold and several of
+ * them likewise
  *   __initstub__kmod_….…   is shown as the initcall that it runs (___initcall_stub(), include/linux/init.h)
  *   __pfx_f, __cfi_f       are bytes before f, and no functions
- *   _etext, …_text_end     mark an end, and are no functions; _stext, …_text_start are the name of code that has no other
+ * _etext, …_text_end     mark an end, and are no functions; _stext, …_text_start are the name of code that has no other
  */
 #ifndef UPTO_GUEST_FUNCTION_NAME_H
 #define UPTO_GUEST_FUNCTION_NAME_H

@@ -227,7 +227,8 @@ static bool find_markers_and_names(struct tables *t)
 /* What the offsets count from. */
 enum origin {
 	FROM_BASE,
-	FROM_BASE_BUT_PERCPU, /* CONFIG_KALLSYMS_ABSOLUTE_PERCPU: the offsets of all symbols except per-CPU ones are negative */
+	/* CONFIG_KALLSYMS_ABSOLUTE_PERCPU: the offsets of all symbols except per-CPU ones are negative */
+	FROM_BASE_BUT_PERCPU,
 	FROM_THEMSELVES,
 };
 

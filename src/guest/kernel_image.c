@@ -61,8 +61,8 @@ static void add_symtab(struct kernel_image *image, Elf *elf, Elf_Scn *scn, const
 			continue;
 		name = elf_strptr(elf, sh->sh_link, sym.st_name);
 		if (name && *name)
-			symbol_list_add(&image->symbols, narrow_extend(&image->narrow, sym.st_value), sym.st_size, symbol_type(&sym),
-					name, strlen(name));
+			symbol_list_add(&image->symbols, narrow_extend(&image->narrow, sym.st_value), sym.st_size,
+					symbol_type(&sym), name, strlen(name));
 	}
 }
 
@@ -121,7 +121,8 @@ static void read_width(struct kernel_image *image, Elf *elf)
 }
 
 /* The bytes of segment number i that are in the file; NULL if it is no loadable segment. */
-static const char *segment(const struct kernel_image *image, Elf *elf, const struct buf *file, size_t i, uint64_t *ret_addr, size_t *ret_len)
+static const char *segment(const struct kernel_image *image, Elf *elf, const struct buf *file, size_t i,
+			   uint64_t *ret_addr, size_t *ret_len)
 {
 	GElf_Phdr ph;
 
@@ -132,7 +133,10 @@ static const char *segment(const struct kernel_image *image, Elf *elf, const str
 	return (const char *)file->data + ph.p_offset;
 }
 
-/* A kernel is linked with a banner that does not have the build's number yet ("# SMP"), which nothing shows, and with the one that has. */
+/*
+ * A kernel is linked with a banner that does not have the build's number yet ("# SMP"), which nothing shows, and with
+ * the one that has.
+ */
 static bool has_number(const char *banner)
 {
 	const char *number = strchr(banner, '#');
@@ -180,11 +184,13 @@ static void read_segments(struct kernel_image *image, Elf *elf, const struct buf
 		if (!data)
 			continue;
 		note_marks(image, data, len, start);
-		names = names || kallsyms_read(data, len, start, image->narrow.size, &image->symbols, &image->no_names) == 0;
+		names = names ||
+			kallsyms_read(data, len, start, image->narrow.size, &image->symbols, &image->no_names) == 0;
 	}
 }
 
-static bool between_marks(const struct kernel_image *image, const struct image_section *s, const char *from, const char *to)
+static bool between_marks(const struct kernel_image *image, const struct image_section *s, const char *from,
+			  const char *to)
 {
 	const struct raw_symbol *start = symbol_list_find(&image->symbols, from);
 	const struct raw_symbol *end = symbol_list_find(&image->symbols, to);
@@ -268,7 +274,8 @@ int kernel_image_parse(const void *data, size_t len, struct kernel_image *ret, s
 	return r;
 }
 
-void kernel_image_from_memory(const void *data, size_t len, uint64_t addr, const struct narrow *narrow, struct kernel_image *ret)
+void kernel_image_from_memory(const void *data, size_t len, uint64_t addr, const struct narrow *narrow,
+			      struct kernel_image *ret)
 {
 	size_t at, n;
 

@@ -36,7 +36,8 @@ struct kernel_image {
 	struct image_section *sections; /* only sections with instructions */
 	size_t n_sections;
 	struct buf btf;                 /* types; empty: none */
-	struct image_code *code;        /* the bytes of code, for those who look through it; see kernel_image_drop_code() */
+	/* the bytes of code, for those who look through it; see kernel_image_drop_code() */
+	struct image_code *code;
 	size_t n_code;
 	struct build_id build_id;
 	char *banner;                   /* "Linux version 6.12…\n"; NULL: not a Linux kernel, or not known */
@@ -58,14 +59,15 @@ int kernel_image_load(const char *path, struct kernel_image *ret, struct error *
 int kernel_image_parse(const void *data, size_t len, struct kernel_image *ret, struct error *err);
 
 /*
- * The same for a kernel as it lies in memory, from its first byte on, which is at `addr`. Addresses are those of run time. `narrow`
- * has the addresses of a kernel of 32 bits.
+ * The same for a kernel as it lies in memory, from its first byte on, which is at `addr`. Addresses are those of run
+ * time. `narrow` has the addresses of a kernel of 32 bits.
  */
-void kernel_image_from_memory(const void *data, size_t len, uint64_t addr, const struct narrow *narrow, struct kernel_image *ret);
+void kernel_image_from_memory(const void *data, size_t len, uint64_t addr, const struct narrow *narrow,
+			      struct kernel_image *ret);
 
 /*
- * Add what the other one knows and the first one does not; the other one is empty afterwards. Of a kernel that has functions only
- * symbols of data are added: its own names stay what they are.
+ * Add what the other one knows and the first one does not; the other one is empty afterwards. Of a kernel that has
+ * functions only symbols of data are added: its own names stay what they are.
  */
 void kernel_image_add(struct kernel_image *image, struct kernel_image *other);
 

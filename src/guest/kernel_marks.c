@@ -49,8 +49,8 @@ static bool is_btf(const uint8_t *at, size_t left, size_t *ret_len)
 	if (left < sizeof h)
 		return false;
 	memcpy(&h, at, sizeof h);
-	if (h.flags || h.hdr_len < sizeof h || h.hdr_len > 4096 || h.type_off || h.type_len < TYPES_MIN || h.type_len > PART_MAX ||
-	    h.str_off != h.type_len || h.str_len > PART_MAX)
+	if (h.flags || h.hdr_len < sizeof h || h.hdr_len > 4096 || h.type_off || h.type_len < TYPES_MIN ||
+	    h.type_len > PART_MAX || h.str_off != h.type_len || h.str_len > PART_MAX)
 		return false;
 	end = (size_t)h.hdr_len + h.str_off + h.str_len;
 	if (end > left || !h.str_len || at[h.hdr_len + h.str_off] || at[end - 1])
@@ -74,7 +74,10 @@ bool marks_btf(const void *data, size_t len, size_t *ret_at, size_t *ret_len)
 	return false;
 }
 
-/* What a callee keeps is pushed, and the stack pointer stored at an offset in the first argument; it is loaded from the same of the second. */
+/*
+ * What a callee keeps is pushed, and the stack pointer stored at an offset in the first argument; it is loaded from the
+ * same of the second.
+ */
 struct switch_code {
 	uint8_t pushes[16], load[4];
 	uint8_t n_pushes, n_load;
@@ -110,7 +113,8 @@ bool marks_task_switch(const void *data, size_t len, bool narrow, size_t *ret_at
 		p = hit + 1;
 		if (!switches_at(c, hit, (size_t)(end - hit)))
 			continue;
-		if (hit - (const uint8_t *)data >= (long)sizeof endbr64 && !memcmp(hit - sizeof endbr64, endbr64, sizeof endbr64))
+		if (hit - (const uint8_t *)data >= (long)sizeof endbr64 &&
+		    !memcmp(hit - sizeof endbr64, endbr64, sizeof endbr64))
 			hit -= sizeof endbr64;
 		*ret_at = (size_t)(hit - (const uint8_t *)data);
 		return true;
@@ -154,7 +158,9 @@ static bool task_of_name(const uint8_t *data, size_t comm, uint64_t addr, struct
 		uint64_t task = word_at(data, at);
 
 		if (task < addr + at && addr + comm - task <= COMM_AT_MAX && is_own_parent(data, at, addr, task)) {
-			*ret = (struct first_task_marks){ .comm = (uint32_t)(addr + comm - task), .real_parent = (uint32_t)(addr + at - task) };
+			*ret = (struct first_task_marks){
+				.comm = (uint32_t)(addr + comm - task), .real_parent = (uint32_t)(addr + at - task),
+			};
 			return true;
 		}
 	}

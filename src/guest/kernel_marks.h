@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a kernel's bytes show without its symbols, in its image or in memory: a search for things that have a form of their own.
- * Offsets are those of the bytes that are searched.
+ * What a kernel's bytes show without its symbols, in its image or in memory: a search for things that have a form of
+ * their own. Offsets are those of the bytes that are searched.
  */
 #ifndef UPTO_GUEST_KERNEL_MARKS_H
 #define UPTO_GUEST_KERNEL_MARKS_H
@@ -19,8 +19,8 @@ bool marks_banner(const void *data, size_t len, size_t *ret_at, size_t *ret_len)
 bool marks_btf(const void *data, size_t len, size_t *ret_at, size_t *ret_len);
 
 /*
- * __switch_to_asm() (arch/x86/entry/entry_64.S): it pushes what a callee keeps, stores the stack pointer in the task that it leaves, and
- * loads it from the one that it goes to. `narrow`: of a kernel of 32 bits (entry_32.S there).
+ * __switch_to_asm() (arch/x86/entry/entry_64.S): it pushes what a callee keeps, stores the stack pointer in the task
+ * that it leaves, and loads it from the one that it goes to. `narrow`: of a kernel of 32 bits (entry_32.S there).
  */
 bool marks_task_switch(const void *data, size_t len, bool narrow, size_t *ret_at);
 
@@ -30,9 +30,9 @@ struct first_task_marks {
 };
 
 /*
- * The first task of a kernel of 64 bits: its name is "swapper", and it is its own parent, real parent and group leader, which are
- * pointers in a row, with the lists of children in between. The bytes are at `addr`. In kernels that shuffle members
- * (CONFIG_RANDSTRUCT) it is not found.
+ * The first task of a kernel of 64 bits: its name is "swapper", and it is its own parent, real parent and group leader,
+ * which are pointers in a row, with the lists of children in between. The bytes are at `addr`. In kernels that shuffle
+ * members (CONFIG_RANDSTRUCT) it is not found.
  */
 bool marks_first_task(const void *data, size_t len, uint64_t addr, struct first_task_marks *ret);
 

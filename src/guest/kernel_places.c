@@ -34,7 +34,8 @@ static char *by_build_id(const struct build_id *id)
 	return path;
 }
 
-void kernel_places(const char *path, const struct kernel_image *image, bool (*look)(void *state, const char *path), void *state)
+void kernel_places(const char *path, const struct kernel_image *image, bool (*look)(void *state, const char *path),
+		   void *state)
 {
 	cleanup_free char *real = realpath(path, NULL), *release = kernel_release(image->banner);
 	cleanup_free char *folder = xstrdup(real ? dirname(real) : ".");

@@ -6,10 +6,11 @@
 #include "kernel_image.h"
 
 /*
- * Call look() with each file that is there and may belong to the image at `path`, the likeliest first, until it returns false. They are
- * not proved. An image alone in its folder has none.
+ * Call look() with each file that is there and may belong to the image at `path`, the likeliest first, until it returns
+ * false. They are not proved. An image alone in its folder has none.
  */
-void kernel_places(const char *path, const struct kernel_image *image, bool (*look)(void *state, const char *path), void *state);
+void kernel_places(const char *path, const struct kernel_image *image, bool (*look)(void *state, const char *path),
+		   void *state);
 
 /* The third word of "Linux version 6.12.1 …". The caller frees it. */
 char *kernel_release(const char *banner);

@@ -33,7 +33,9 @@ static bool functions_agree(const struct symbol_list *a, const struct symbol_lis
 
 	index_functions(a, &known);
 	for (size_t i = 0; i < b->count; i++) {
-		const uint64_t *addr = symbol_is_text(b->symbols[i].type) ? map_get(&known, hash_text(0, symbol_list_name(b, i))) : NULL;
+		const uint64_t *addr = symbol_is_text(b->symbols[i].type)
+					       ? map_get(&known, hash_text(0, symbol_list_name(b, i)))
+					       : NULL;
 
 		if (addr && *addr)
 			*(*addr == b->symbols[i].addr ? &same : &other) += 1;
@@ -62,8 +64,9 @@ static bool has_functions(const struct kernel_image *image)
 static int not_the_same(const struct kernel_image *image, const struct kernel_image *other, struct error *err)
 {
 	if (other->banner && image->banner)
-		return error_set(err, "is of another kernel than the one that boots: \"%.*s\", not \"%.*s\"", (int)strcspn(other->banner, "(") - 1,
-				 other->banner, (int)strcspn(image->banner, "(") - 1, image->banner);
+		return error_set(err, "is of another kernel than the one that boots: \"%.*s\", not \"%.*s\"",
+				 (int)strcspn(other->banner, "(") - 1, other->banner,
+				 (int)strcspn(image->banner, "(") - 1, image->banner);
 	return error_set(err, "is of another kernel than the one that boots");
 }
 
@@ -83,11 +86,14 @@ static int prove(const struct kernel_image *image, const struct kernel_image *ot
 		return strcmp(image->banner, other->banner) ? not_the_same(image, other, err) : 0;
 	banner = symbol_list_find(&other->symbols, "linux_banner");
 	if (banner && image->banner && !banner_is_at(image, banner->addr))
-		return error_set(err, "is of another kernel than the one that boots: linux_banner is not where it says");
+		return error_set(err,
+				 "is of another kernel than the one that boots: linux_banner is not where it says");
 	if (has_functions(image) && has_functions(other) && !functions_agree(&image->symbols, &other->symbols))
 		return error_set(err, "is of another kernel than the one that boots: functions lie elsewhere");
 	if (!banner && !has_functions(image))
-		return error_set(err, "has no build-id, no banner and no symbol linux_banner: whether it is of the kernel that boots cannot be told");
+		return error_set(
+			err,
+			"has no build-id, no banner and no symbol linux_banner: whether it is of the kernel that boots cannot be told");
 	return 0;
 }
 
@@ -101,7 +107,8 @@ bool kernel_types_fit(const struct kernel_image *image, const struct layout *lay
 }
 
 /* What a file tells of types. It may have none. */
-static void take_types(struct known_kernel *k, const char *path, const struct kernel_image *file, enum layout_source from)
+static void take_types(struct known_kernel *k, const char *path, const struct kernel_image *file,
+		       enum layout_source from)
 {
 	struct layout layout;
 	struct error ignored;
@@ -128,7 +135,8 @@ static int add_file(struct known_kernel *k, const char *path, struct kernel_imag
 /* Code that is no Linux's. Files of types, and System.maps, have no code. */
 static bool is_other_code(const struct kernel_image *file)
 {
-	return file->n_sections && has_functions(file) && !file->banner && !symbol_list_find(&file->symbols, "linux_banner");
+	return file->n_sections && has_functions(file) && !file->banner &&
+	       !symbol_list_find(&file->symbols, "linux_banner");
 }
 
 static bool has_section(const struct kernel_image *image, const struct image_section *section)
@@ -146,7 +154,8 @@ static bool is_own(const struct kernel_sources *s, const struct known_kernel *k,
 		return false;
 	if (!k->image.n_sections)
 		return true;
-	return has_functions(&k->image) ? functions_agree(&k->image.symbols, &file->symbols) : has_section(&k->image, file->sections);
+	return has_functions(&k->image) ? functions_agree(&k->image.symbols, &file->symbols)
+					: has_section(&k->image, file->sections);
 }
 
 static int add_named_file(const struct kernel_sources *s, size_t i, struct known_kernel *k, struct error *err)
@@ -205,7 +214,8 @@ static void add_cached(const struct kernel_sources *s, struct known_kernel *k)
 	struct layout layout;
 	struct error ignored;
 
-	if (path && !k->layout.whole && !k->learns && layout_from_file(path, &layout, &ignored) == 0 && kernel_types_fit(&k->image, &layout))
+	if (path && !k->layout.whole && !k->learns && layout_from_file(path, &layout, &ignored) == 0 &&
+	    kernel_types_fit(&k->image, &layout))
 		layout_add(&k->layout, &layout, LAYOUT_CACHE);
 }
 
@@ -229,10 +239,12 @@ static int add_types(const struct kernel_sources *s, struct known_kernel *k, str
 	if (layout_from_file(s->types, &layout, err) < 0)
 		return -1;
 	if (!kernel_types_fit(&k->image, &layout))
-		return error_set(err, "%s: has types of another kernel, or of another configuration, than the one that boots: there task_struct.comm is "
-				      "at %" PRId32 " and task_struct.real_parent at %" PRId32 ", here at %" PRIu32 " and %" PRIu32, s->types,
-				 layout.offset[TASK_COMM], layout.offset[TASK_REAL_PARENT], k->image.first_task.comm,
-				 k->image.first_task.real_parent);
+		return error_set(
+			err,
+			"%s: has types of another kernel, or of another configuration, than the one that boots: there task_struct.comm is "
+			"at %" PRId32 " and task_struct.real_parent at %" PRId32 ", here at %" PRIu32 " and %" PRIu32,
+			s->types, layout.offset[TASK_COMM], layout.offset[TASK_REAL_PARENT], k->image.first_task.comm,
+			k->image.first_task.real_parent);
 	layout_add(&k->layout, &layout, LAYOUT_TYPES);
 	return 0;
 }

@@ -130,7 +130,9 @@ const char *layout_older_member(enum member member)
 const char *layout_structure(enum layout_size size)
 {
 	static const char *const structures[LAYOUT_SIZES] = {
-		[SIZE_MODULE_MEMORY] = "module_memory", [SIZE_LOG_DESCRIPTOR] = "prb_desc", [SIZE_LOG_INFO] = "printk_info",
+		[SIZE_MODULE_MEMORY] = "module_memory",
+		[SIZE_LOG_DESCRIPTOR] = "prb_desc",
+		[SIZE_LOG_INFO] = "printk_info",
 	};
 
 	return structures[size];
@@ -139,8 +141,9 @@ const char *layout_structure(enum layout_size size)
 const char *layout_source_name(enum layout_source source)
 {
 	static const char *const names[LAYOUT_SOURCES] = {
-		[LAYOUT_NOWHERE] = "not known", [LAYOUT_IMAGE] = "image", [LAYOUT_TYPES] = "types", [LAYOUT_VMLINUX] = "vmlinux",
-		[LAYOUT_MEMORY] = "memory", [LAYOUT_CACHE] = "cache", [LAYOUT_LEARNT] = "learnt",
+		[LAYOUT_NOWHERE] = "not known", [LAYOUT_IMAGE] = "image",   [LAYOUT_TYPES] = "types",
+		[LAYOUT_VMLINUX] = "vmlinux",   [LAYOUT_MEMORY] = "memory", [LAYOUT_CACHE] = "cache",
+		[LAYOUT_LEARNT] = "learnt",
 	};
 
 	return names[source];

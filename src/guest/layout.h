@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Offsets of the structure members that upto reads in a running kernel. They come from a description of its types (its own BTF, another
- * file's, debug information), or are learnt from the running guest (learn.h): so they are right for exactly this kernel and its
- * configuration, and what is not known is missing.
+ * Offsets of the structure members that upto reads in a running kernel. They come from a description of its types (its
+ * own BTF, another file's, debug information), or are learnt from the running guest (learn.h): so they are right for
+ * exactly this kernel and its configuration, and what is not known is missing.
  */
 #ifndef UPTO_GUEST_LAYOUT_H
 #define UPTO_GUEST_LAYOUT_H
@@ -93,7 +93,8 @@ enum member {
 	DISK_NAME,
 	WORK_FUNCTION,        /* include/linux/workqueue_types.h */
 	TIMER_FUNCTION,       /* include/linux/timer_types.h */
-	MUTEX_OWNER,          /* include/linux/mutex_types.h: task_struct, with flags in the low bits; not with PREEMPT_RT */
+	/* include/linux/mutex_types.h: task_struct, with flags in the low bits; not with PREEMPT_RT */
+	MUTEX_OWNER,
 	RWSEM_OWNER,          /* include/linux/rwsem.h: likewise */
 	GROUP_NODE,           /* include/linux/cgroup-defs.h */
 	NODE_NAME,            /* include/linux/kernfs.h */
@@ -148,7 +149,10 @@ int layout_from_file(const char *path, struct layout *ret, struct error *err);
 /* Append a layout as BTF that layout_from_btf() reads, and other tools can. */
 int layout_put_btf(const struct layout *l, struct buf *out, struct error *err);
 
-/* Append a layout as text without a line's end, for META's `layout`; and read it. Words that are not understood tell nothing. */
+/*
+ * Append a layout as text without a line's end, for META's `layout`; and read it. Words that are not understood tell
+ * nothing.
+ */
 void layout_put_text(const struct layout *l, struct buf *out);
 void layout_from_text(const char *text, struct layout *ret);
 

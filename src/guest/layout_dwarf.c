@@ -45,7 +45,8 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
 	Dwarf_Attribute attr;
 	Dwarf_Die type;
 
-	return dwarf_attr(die, DW_AT_type, &attr) && dwarf_formref_die(&attr, &type) && dwarf_peel_type(&type, ret) == 0;
+	return dwarf_attr(die, DW_AT_type, &attr) && dwarf_formref_die(&attr, &type) &&
+	       dwarf_peel_type(&type, ret) == 0;
 }
 
 /* Where a member lies; -1: within a byte, or not told. */
@@ -134,14 +135,16 @@ static void go_through(struct wanted *w, Dwarf *dwarf)
 }
 
 /* libdwfl also relocates the debug information of an object file. It is not to look for other files. */
-static int find_no_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file, const char *link,
-			     GElf_Word crc, char **ret_path)
+static int find_no_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file,
+			     const char *link, GElf_Word crc, char **ret_path)
 {
 	(void)module, (void)data, (void)name, (void)base, (void)file, (void)link, (void)crc, (void)ret_path;
 	return -1;
 }
 
-static const Dwfl_Callbacks callbacks = { .find_debuginfo = find_no_debuginfo, .section_address = dwfl_offline_section_address };
+static const Dwfl_Callbacks callbacks = {
+	.find_debuginfo = find_no_debuginfo, .section_address = dwfl_offline_section_address,
+};
 
 int layout_from_dwarf(const char *path, struct layout *ret, struct error *err)
 {

@@ -16,11 +16,13 @@ void layout_put_text(const struct layout *l, struct buf *out)
 
 	for (int i = 0; i < MEMBERS; i++)
 		if (l->offset[i] != MEMBER_UNKNOWN)
-			buf_printf(out, "%s%s=%" PRId32 ":%s", out->len > begin ? "," : "", layout_member((enum member)i), l->offset[i],
+			buf_printf(out, "%s%s=%" PRId32 ":%s", out->len > begin ? "," : "",
+				   layout_member((enum member)i), l->offset[i],
 				   layout_source_name((enum layout_source)l->from[i]));
 	for (int i = 0; i < LAYOUT_SIZES; i++)
 		if (l->size[i])
-			buf_printf(out, "%s%s%s=%" PRIu32, out->len > begin ? "," : "", size_word, layout_structure((enum layout_size)i), l->size[i]);
+			buf_printf(out, "%s%s%s=%" PRIu32, out->len > begin ? "," : "", size_word,
+				   layout_structure((enum layout_size)i), l->size[i]);
 	if (l->whole)
 		buf_printf(out, "%swhole=1", out->len > begin ? "," : "");
 }

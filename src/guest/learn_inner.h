@@ -36,7 +36,10 @@ static inline bool knows(const struct learner *l, enum member member)
 	return l->layout->offset[member] != MEMBER_UNKNOWN;
 }
 
-/* Set it if it is a place and not known yet. 1: it is new; a number, so that several can be joined by |, and all of them are set. */
+/*
+ * Set it if it is a place and not known yet. 1: it is new; a number, so that several can be joined by |, and all of
+ * them are set.
+ */
 int learnt(struct learner *l, enum member member, int at);
 
 static inline uint64_t at_member(const struct learner *l, uint64_t structure, enum member member)

@@ -20,8 +20,8 @@ static bool is_ring_of_texts(const struct learn_memory *m, uint64_t addr)
 }
 
 /*
- * How long a struct printk_info is, which begins with the line's number: that of the descriptor with it, as long as the ring has not been
- * written over. 88 bytes, 112 since 7.0.
+ * How long a struct printk_info is, which begins with the line's number: that of the descriptor with it, as long as the
+ * ring has not been written over. 88 bytes, 112 since 7.0.
  */
 static uint32_t find_info_size(const struct learn_memory *m, uint64_t infos, uint64_t number, uint64_t mask)
 {
@@ -37,11 +37,14 @@ static uint32_t find_info_size(const struct learn_memory *m, uint64_t infos, uin
 	return found;
 }
 
-/* kernel/printk/printk_ringbuffer.h. A line's text stands where its descriptor says, and is as long as its info says. */
+/*
+ * kernel/printk/printk_ringbuffer.h. A line's text stands where its descriptor says, and is as long as its info says.
+ */
 bool learn_log(struct learner *l, const struct learn_memory *m, uint64_t entry)
 {
 	enum { ID_AT = 16, DESCRIPTOR = 24, USUAL_INFO = 88, INFO_LEN_AT = 16, PLACE_AT = 8, NEWER = 48, OLDER = 40 };
-	uint64_t ring = read_u64(m, entry), id = read_u64(m, entry + ID_AT), descs = read_u64(m, ring + 8), infos = read_u64(m, ring + 16);
+	uint64_t ring = read_u64(m, entry), id = read_u64(m, entry + ID_AT), descs = read_u64(m, ring + 8),
+		 infos = read_u64(m, ring + 16);
 	uint32_t bits = read_u32(m, ring);
 	uint64_t number, begin, next, len;
 	int texts = NOT_FOUND;
@@ -88,11 +91,12 @@ bool learn_probe(struct learner *l, const struct learn_memory *m, uint64_t devic
 	uint64_t bus = read_u64(m, driver + BUS_AT);
 	char name[128];
 
-	if (!is_pointer(device) || !is_pointer(driver) || !is_pointer(bus) || !read_name(m, read_u64(m, device), name, sizeof name) ||
+	if (!is_pointer(device) || !is_pointer(driver) || !is_pointer(bus) ||
+	    !read_name(m, read_u64(m, device), name, sizeof name) ||
 	    !read_name(m, read_u64(m, driver), name, sizeof name) || !read_name(m, read_u64(m, bus), name, sizeof name))
 		return false;
-	return learnt(l, DEVICE_OBJECT, 0) | learnt(l, OBJECT_NAME, 0) | learnt(l, DRIVER_NAME, 0) | learnt(l, DRIVER_BUS, BUS_AT) |
-	       learnt(l, BUS_NAME, 0);
+	return learnt(l, DEVICE_OBJECT, 0) | learnt(l, OBJECT_NAME, 0) | learnt(l, DRIVER_NAME, 0) |
+	       learnt(l, DRIVER_BUS, BUS_AT) | learnt(l, BUS_NAME, 0);
 }
 
 /* struct gendisk: major, first_minor, minors, disk_name. */
@@ -101,13 +105,13 @@ static bool is_disk(const struct learn_memory *m, uint64_t disk)
 	enum { NAME_AT = 12, NAME_LEN = 32 };
 	char name[NAME_LEN];
 
-	return is_pointer(disk) && read_u32(m, disk) && read_u32(m, disk) < 1 << 12 && read_u32(m, disk + 4) < 1 << 20 &&
-	       read_name(m, disk + NAME_AT, name, sizeof name) && strlen(name) > 1;
+	return is_pointer(disk) && read_u32(m, disk) && read_u32(m, disk) < 1 << 12 &&
+	       read_u32(m, disk + 4) < 1 << 20 && read_name(m, disk + NAME_AT, name, sizeof name) && strlen(name) > 1;
 }
 
 /*
- * include/linux/blk-mq.h, bio: blk_types.h. A request has its first bio, which has the same operation and the same first sector:
- * … cmd_flags, …, __data_len, __sector, bio, biotail.
+ * include/linux/blk-mq.h, bio: blk_types.h. A request has its first bio, which has the same operation and the same
+ * first sector: … cmd_flags, …, __data_len, __sector, bio, biotail.
  */
 bool learn_request(struct learner *l, const struct learn_memory *m, uint64_t request)
 {
@@ -122,10 +126,12 @@ bool learn_request(struct learner *l, const struct learn_memory *m, uint64_t req
 		uint64_t sector = read_u64(m, request + (uint64_t)at), bio = read_u64(m, request + (uint64_t)at + 8);
 		uint32_t len = read_u32(m, request + (uint64_t)at - 4);
 
-		if (!sector || sector >> 40 || !is_pointer(bio) || read_u32(m, bio + BIO_FLAGS_AT) != flags || !len || len % 512)
+		if (!sector || sector >> 40 || !is_pointer(bio) || read_u32(m, bio + BIO_FLAGS_AT) != flags || !len ||
+		    len % 512)
 			continue;
 		for (uint64_t b = BIO_FLAGS_AT; b < BIO_MAX; b += WORD)
-			if (read_u64(m, bio + b) == sector && read_u32(m, bio + b + 8) && read_u32(m, bio + b + 8) <= len) {
+			if (read_u64(m, bio + b) == sector && read_u32(m, bio + b + 8) &&
+			    read_u32(m, bio + b + 8) <= len) {
 				add_candidate(&at_sector, at);
 				break;
 			}
@@ -137,8 +143,8 @@ bool learn_request(struct learner *l, const struct learn_memory *m, uint64_t req
 			add_candidate(&at_disk, at);
 	if (at_disk >= 0)
 		learnt(l, QUEUE_DISK, at_disk), learnt(l, DISK_NAME, DISK_NAME_AT);
-	return learnt(l, REQUEST_QUEUE, 0) | learnt(l, REQUEST_FLAGS, FLAGS_AT) | learnt(l, REQUEST_BYTES, at_sector - 4) |
-	       learnt(l, REQUEST_SECTOR, at_sector);
+	return learnt(l, REQUEST_QUEUE, 0) | learnt(l, REQUEST_FLAGS, FLAGS_AT) |
+	       learnt(l, REQUEST_BYTES, at_sector - 4) | learnt(l, REQUEST_SECTOR, at_sector);
 }
 
 /* struct work_struct: data, entry, func. */
@@ -146,7 +152,8 @@ bool learn_work(struct learner *l, const struct learn_memory *m, uint64_t work)
 {
 	enum { FUNCTION_AT = 24 };
 
-	return is_pointer(work) && is_kernel_text(read_u64(m, work + FUNCTION_AT)) && learnt(l, WORK_FUNCTION, FUNCTION_AT);
+	return is_pointer(work) && is_kernel_text(read_u64(m, work + FUNCTION_AT)) &&
+	       learnt(l, WORK_FUNCTION, FUNCTION_AT);
 }
 
 /* struct timer_list: entry, expires, function. */
@@ -154,7 +161,8 @@ bool learn_timer(struct learner *l, const struct learn_memory *m, uint64_t timer
 {
 	enum { FUNCTION_AT = 24 };
 
-	return is_pointer(timer) && is_kernel_text(read_u64(m, timer + FUNCTION_AT)) && learnt(l, TIMER_FUNCTION, FUNCTION_AT);
+	return is_pointer(timer) && is_kernel_text(read_u64(m, timer + FUNCTION_AT)) &&
+	       learnt(l, TIMER_FUNCTION, FUNCTION_AT);
 }
 
 static bool is_node(const struct learn_memory *m, uint64_t addr, int at_name)
@@ -163,8 +171,8 @@ static bool is_node(const struct learn_memory *m, uint64_t addr, int at_name)
 }
 
 /*
- * include/linux/kernfs.h: a node's `priv` leads to the group, and the group's `kn` to the node. parent and name follow each other (name
- * and __parent since 6.15): the parent is a node, whose children include this one; its name is a text.
+ * include/linux/kernfs.h: a node's `priv` leads to the group, and the group's `kn` to the node. parent and name follow
+ * each other (name and __parent since 6.15): the parent is a node, whose children include this one; its name is a text.
  */
 bool learn_group(struct learner *l, const struct learn_memory *m, uint64_t node)
 {

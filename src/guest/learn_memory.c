@@ -21,7 +21,10 @@ enum {
 #define GIGABYTE (1ull << 30)
 #define USER_END (1ull << 56)
 
-/* Has the memory the page tables that are in use? They lie in the map of all memory, which begins at a multiple of 1 GiB. */
+/*
+ * Has the memory the page tables that are in use? They lie in the map of all memory, which begins at a multiple of 1
+ * GiB.
+ */
 static bool has_tables(const struct learn_memory *m, uint64_t mm, uint64_t space)
 {
 	for (size_t at = 0; at < MM_PGD_MAX; at += WORD) {
@@ -64,7 +67,9 @@ static bool leads_to_root(const struct learn_memory *m, const struct path *p, in
 		uint64_t above = read_u64(m, dentry + (uint64_t)parent);
 
 		if (dentry == p->root)
-			return depth && above == dentry && read_name(m, read_u64(m, dentry + (uint64_t)parent + DENTRY_TO_TEXT), name, sizeof name) &&
+			return depth && above == dentry &&
+			       read_name(m, read_u64(m, dentry + (uint64_t)parent + DENTRY_TO_TEXT), name,
+					 sizeof name) &&
 			       !strcmp(name, "/");
 		if (!is_pointer(above) || above == dentry)
 			return false;
@@ -88,7 +93,8 @@ static bool is_path(const struct learn_memory *m, uint64_t addr, struct path *re
 		if (leads_to_root(m, ret, at))
 			add_candidate(&found, at);
 	ret->parent = found;
-	return found >= 0 && read_name(m, read_u64(m, ret->dentry + (uint64_t)found + DENTRY_TO_TEXT), ret->name, sizeof ret->name);
+	return found >= 0 &&
+	       read_name(m, read_u64(m, ret->dentry + (uint64_t)found + DENTRY_TO_TEXT), ret->name, sizeof ret->name);
 }
 
 /* Where a file has its path. The first place counts, for behind a file lies another one. */
@@ -110,7 +116,8 @@ static int find_type(const struct learn_memory *m, uint64_t super)
 		uint64_t type = read_u64(m, super + (uint64_t)at);
 		char name[32];
 
-		if (is_pointer(type) && is_pointer(read_u64(m, type)) && read_name(m, read_u64(m, type), name, sizeof name) &&
+		if (is_pointer(type) && is_pointer(read_u64(m, type)) &&
+		    read_name(m, read_u64(m, type), name, sizeof name) &&
 		    strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.") == strlen(name))
 			add_candidate(&found, at);
 	}
@@ -119,7 +126,8 @@ static int find_type(const struct learn_memory *m, uint64_t super)
 
 static bool learn_mount(struct learner *l, const struct learn_memory *m, const struct path *p)
 {
-	uint64_t mount = p->mnt - MOUNT_MNT_AT, parent = read_u64(m, mount + MOUNT_PARENT_AT), point = read_u64(m, mount + MOUNT_POINT_AT);
+	uint64_t mount = p->mnt - MOUNT_MNT_AT, parent = read_u64(m, mount + MOUNT_PARENT_AT),
+		 point = read_u64(m, mount + MOUNT_POINT_AT);
 	uint64_t super = read_u64(m, p->mnt + VFSMOUNT_SUPER_AT);
 	int type = find_type(m, super);
 	bool news = false;
@@ -128,9 +136,11 @@ static bool learn_mount(struct learner *l, const struct learn_memory *m, const s
 	if (!is_pointer(parent) || !is_pointer(point) || (parent == mount) != (point == p->root))
 		return false;
 	news |= learnt(l, VFSMOUNT_ROOT, VFSMOUNT_ROOT_AT) | learnt(l, VFSMOUNT_SUPER, VFSMOUNT_SUPER_AT);
-	news |= learnt(l, MOUNT_MNT, MOUNT_MNT_AT) | learnt(l, MOUNT_PARENT, MOUNT_PARENT_AT) | learnt(l, MOUNT_MOUNTPOINT, MOUNT_POINT_AT);
+	news |= learnt(l, MOUNT_MNT, MOUNT_MNT_AT) | learnt(l, MOUNT_PARENT, MOUNT_PARENT_AT) |
+		learnt(l, MOUNT_MOUNTPOINT, MOUNT_POINT_AT);
 	if (type >= 0)
-		news |= learnt(l, SUPER_TYPE, type) | learnt(l, FSTYPE_NAME, 0) | learnt(l, SUPER_DEVICE, SUPER_DEVICE_AT);
+		news |= learnt(l, SUPER_TYPE, type) | learnt(l, FSTYPE_NAME, 0) |
+			learnt(l, SUPER_DEVICE, SUPER_DEVICE_AT);
 	return news;
 }
 
@@ -145,9 +155,11 @@ static bool learn_inode(struct learner *l, const struct learn_memory *m, uint64_
 		if (piece_u64(p, at) == super)
 			add_candidate(&at_super, (int)at);
 	for (int at = at_super + 16; at_super >= 0 && at <= at_super + 24; at += WORD) {
-		uint64_t number = piece_u64(p, (size_t)at), links = piece_u32(p, (size_t)at + 8), size = piece_u64(p, (size_t)at + 16);
+		uint64_t number = piece_u64(p, (size_t)at), links = piece_u32(p, (size_t)at + 8),
+			 size = piece_u64(p, (size_t)at + 16);
 
-		if (number && number >> 48 == 0 && links && links < 1 << 16 && !piece_u32(p, (size_t)at + 12) && size && size >> 40 == 0)
+		if (number && number >> 48 == 0 && links && links < 1 << 16 && !piece_u32(p, (size_t)at + 12) && size &&
+		    size >> 40 == 0)
 			add_candidate(&at_number, at);
 	}
 	/* i_mapping leads to i_data, within the inode */
@@ -156,17 +168,20 @@ static bool learn_inode(struct learner *l, const struct learn_memory *m, uint64_
 	free(p);
 	if (at_super < 0)
 		return false;
-	return learnt(l, INODE_SUPER, at_super) | (at_number >= 0 && (learnt(l, INODE_NUMBER, at_number) | learnt(l, INODE_SIZE, at_number + 16)));
+	return learnt(l, INODE_SUPER, at_super) |
+	       (at_number >= 0 && (learnt(l, INODE_NUMBER, at_number) | learnt(l, INODE_SIZE, at_number + 16)));
 }
 
-static bool learn_file(struct learner *l, const struct learn_memory *m, uint64_t file, const struct path *p, int at_path)
+static bool learn_file(struct learner *l, const struct learn_memory *m, uint64_t file, const struct path *p,
+		       int at_path)
 {
 	uint64_t inode = read_u64(m, p->dentry + (uint64_t)p->parent + DENTRY_TO_INODE);
 	int at_inode = NOT_FOUND;
 	bool news;
 
 	news = learnt(l, FILE_PATH, at_path) | learnt(l, PATH_MNT, 0) | learnt(l, PATH_DENTRY, WORD);
-	news |= learnt(l, DENTRY_PARENT, p->parent) | learnt(l, DENTRY_NAME, p->parent + DENTRY_TO_NAME) | learnt(l, QSTR_NAME, WORD);
+	news |= learnt(l, DENTRY_PARENT, p->parent) | learnt(l, DENTRY_NAME, p->parent + DENTRY_TO_NAME) |
+		learnt(l, QSTR_NAME, WORD);
 	for (int at = 0; at < FILE_MAX && is_pointer(inode) && at_inode < 0; at += WORD)
 		if (read_u64(m, file + (uint64_t)at) == inode)
 			at_inode = at;
@@ -210,7 +225,10 @@ bool learn_exec(struct learner *l, const struct learn_memory *m, uint64_t task, 
 	return news;
 }
 
-/* arg_start, arg_end, env_start, env_end, then the vector that tells a program of its machine: AT_SYSINFO_EHDR or another small number. */
+/*
+ * arg_start, arg_end, env_start, env_end, then the vector that tells a program of its machine: AT_SYSINFO_EHDR or
+ * another small number.
+ */
 bool learn_arguments(struct learner *l, const struct learn_memory *m, uint64_t mm)
 {
 	enum { VECTOR_MAX = 64 };
@@ -223,7 +241,8 @@ bool learn_arguments(struct learner *l, const struct learn_memory *m, uint64_t m
 
 		if (!m->read(m->context, mm + (uint64_t)at, v, sizeof v))
 			break;
-		if (v[0] && v[0] < v[1] && v[1] == v[2] && v[2] <= v[3] && v[3] < USER_END && v[3] - v[0] < 1 << 23 && v[4] && v[4] < VECTOR_MAX)
+		if (v[0] && v[0] < v[1] && v[1] == v[2] && v[2] <= v[3] && v[3] < USER_END && v[3] - v[0] < 1 << 23 &&
+		    v[4] && v[4] < VECTOR_MAX)
 			found = at;
 	}
 	return learnt(l, MM_ARG_START, found) | (found >= 0 && learnt(l, MM_ARG_END, found + WORD));
@@ -256,7 +275,8 @@ static bool learn_mapped_file(struct learner *l, const struct piece *p, uint64_t
 bool learn_mapping(struct learner *l, const struct learn_memory *m, uint64_t task, uint64_t vma)
 {
 	uint64_t mm = knows(l, TASK_MM) && task ? read_u64(m, at_member(l, task, TASK_MM)) : 0;
-	uint64_t file = knows(l, MM_EXE_FILE) && is_pointer(mm) ? read_u64(m, at_member(l, mm, MM_EXE_FILE)) : 0, start, end;
+	uint64_t file = knows(l, MM_EXE_FILE) && is_pointer(mm) ? read_u64(m, at_member(l, mm, MM_EXE_FILE)) : 0, start,
+		 end;
 	struct piece *p;
 	int at_mm = NOT_FOUND, at_flags = NOT_FOUND;
 	bool news = false;
@@ -274,7 +294,8 @@ bool learn_mapping(struct learner *l, const struct learn_memory *m, uint64_t tas
 			add_candidate(&at_flags, (int)at);
 	}
 	if (start % 4096 == 0 && end % 4096 == 0 && start < end && end < USER_END && at_mm >= 0) {
-		news = learnt(l, VMA_START, 0) | learnt(l, VMA_END, WORD) | learnt(l, VMA_MM, at_mm) | learnt(l, VMA_FLAGS, at_flags);
+		news = learnt(l, VMA_START, 0) | learnt(l, VMA_END, WORD) | learnt(l, VMA_MM, at_mm) |
+		       learnt(l, VMA_FLAGS, at_flags);
 		if (is_pointer(file) && !knows(l, VMA_FILE))
 			news |= learn_mapped_file(l, p, file);
 		/* struct vm_special_mapping begins with its name */

@@ -90,13 +90,16 @@ static bool find_pid(struct learner *l, const struct seen *s)
 	return learnt(l, TASK_PID, found) && learnt(l, TASK_TGID, found + 4);
 }
 
-/* real_parent and parent follow each other: the first task for kthreadd, and kthreadd for one of its threads at least. */
+/*
+ * real_parent and parent follow each other: the first task for kthreadd, and kthreadd for one of its threads at least.
+ */
 static bool find_parent(struct learner *l, const struct seen *s)
 {
 	const struct piece *kthreadd = &s->list[s->kthreadd];
 	int found = NOT_FOUND;
 
-	for (size_t at = (size_t)l->layout->offset[TASK_PID]; at + 16 <= kthreadd->len && at < (size_t)l->layout->offset[TASK_COMM]; at += 8) {
+	for (size_t at = (size_t)l->layout->offset[TASK_PID];
+	     at + 16 <= kthreadd->len && at < (size_t)l->layout->offset[TASK_COMM]; at += 8) {
 		size_t children = 0;
 
 		if (at % 8)
@@ -104,7 +107,8 @@ static bool find_parent(struct learner *l, const struct seen *s)
 		if (piece_u64(kthreadd, at) != s->list[0].addr || piece_u64(kthreadd, at + 8) != s->list[0].addr)
 			continue;
 		for (size_t i = 0; i < s->n; i++)
-			children += piece_u64(&s->list[i], at) == kthreadd->addr && piece_u64(&s->list[i], at + 8) == kthreadd->addr;
+			children += piece_u64(&s->list[i], at) == kthreadd->addr &&
+				    piece_u64(&s->list[i], at + 8) == kthreadd->addr;
 		if (children)
 			add_candidate(&found, (int)at);
 	}
@@ -158,8 +162,8 @@ static bool look_at_tasks(struct learner *l, const struct learn_memory *m)
 }
 
 /*
- * Who is switched to has state 0 (TASK_RUNNING); who is switched away from sleeps, most often. The word is near the beginning, behind
- * struct thread_info.
+ * Who is switched to has state 0 (TASK_RUNNING); who is switched away from sleeps, most often. The word is near the
+ * beginning, behind struct thread_info.
  */
 static bool note_states(struct learner *l, const struct learn_memory *m, uint64_t previous, uint64_t next)
 {

@@ -62,13 +62,17 @@ static size_t count_children(const struct learner *l, const struct learn_memory 
 	return n;
 }
 
-/* real_parent and parent follow each other: the first task for kthreadd, and kthreadd for one of its threads at least. */
+/*
+ * real_parent and parent follow each other: the first task for kthreadd, and kthreadd for one of its threads at least.
+ */
 bool narrow_learn_parent(struct learner *l, const struct learn_memory *m)
 {
-	uint64_t kthreadd = knows(l, TASK_PID) && knows(l, TASK_COMM) && !knows(l, TASK_REAL_PARENT) ? find_kthreadd(l, m) : 0;
+	uint64_t kthreadd =
+		knows(l, TASK_PID) && knows(l, TASK_COMM) && !knows(l, TASK_REAL_PARENT) ? find_kthreadd(l, m) : 0;
 	int found = NOWHERE;
 
-	for (int at = kthreadd ? l->layout->offset[TASK_PID] : TASK_MAX; at < TASK_MAX && at < l->layout->offset[TASK_COMM]; at += WORD)
+	for (int at = kthreadd ? l->layout->offset[TASK_PID] : TASK_MAX;
+	     at < TASK_MAX && at < l->layout->offset[TASK_COMM]; at += WORD)
 		if (is_pair(m, kthreadd + (uint64_t)at, l->tasks[0]) && count_children(l, m, (uint64_t)at, kthreadd))
 			add(&found, at);
 	return set(l, TASK_REAL_PARENT, found);
@@ -88,7 +92,8 @@ static bool has_tables(const struct learn_memory *m, const struct narrow *narrow
 }
 
 /* mm and active_mm follow each other, and are the same in programs. */
-bool narrow_learn_mm(struct learner *l, const struct learn_memory *m, const struct narrow *narrow, uint64_t task, uint64_t space)
+bool narrow_learn_mm(struct learner *l, const struct learn_memory *m, const struct narrow *narrow, uint64_t task,
+		     uint64_t space)
 {
 	int found = NOWHERE;
 

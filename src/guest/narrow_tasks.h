@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Learns where a kernel of 32 bits keeps what learn.h does not find there, since a pointer has 4 bytes: who made a task, and its memory.
- * Everything else of learn_switch() is of the same size in both.
+ * Learns where a kernel of 32 bits keeps what learn.h does not find there, since a pointer has 4 bytes: who made a
+ * task, and its memory. Everything else of learn_switch() is of the same size in both.
  */
 #ifndef UPTO_GUEST_NARROW_TASKS_H
 #define UPTO_GUEST_NARROW_TASKS_H
@@ -13,6 +13,7 @@
 bool narrow_learn_parent(struct learner *l, const struct learn_memory *m);
 
 /* A task has a new program: its mm. `space` is the physical address of the page tables that are in use. */
-bool narrow_learn_mm(struct learner *l, const struct learn_memory *m, const struct narrow *narrow, uint64_t task, uint64_t space);
+bool narrow_learn_mm(struct learner *l, const struct learn_memory *m, const struct narrow *narrow, uint64_t task,
+		     uint64_t space);
 
 #endif

@@ -60,10 +60,13 @@ static void tell_kind(const char *root, int fd, struct error *err)
 	const char *type = NULL;
 
 	if (is_qcow(fd))
-		error_set(err, "%s: a qcow2 image, which is not read: 'qemu-img convert -O raw' makes a disk of it that is", root);
+		error_set(err,
+			  "%s: a qcow2 image, which is not read: 'qemu-img convert -O raw' makes a disk of it that is",
+			  root);
 	else if (probe && blkid_probe_set_device(probe, fd, 0, 0) == 0 && blkid_do_safeprobe(probe) == 0 &&
 		 blkid_probe_lookup_value(probe, "TYPE", &type, NULL) == 0)
-		error_set(err, "%s: %.32s is not read, only ext4 is: mount or unpack it, and give that folder", root, type);
+		error_set(err, "%s: %.32s is not read, only ext4 is: mount or unpack it, and give that folder", root,
+			  type);
 	blkid_free_probe(probe);
 }
 

@@ -22,8 +22,9 @@ struct wanted_file {
 };
 
 /*
- * Look for the files whose `found` is not set, and call `take` for each one found; `data` is valid only during that call. It returns whether
- * that is the file that is wanted: then `found` is set. Fails only if the root itself cannot be read; the error names it.
+ * Look for the files whose `found` is not set, and call `take` for each one found; `data` is valid only during that
+ * call. It returns whether that is the file that is wanted: then `found` is set. Fails only if the root itself cannot
+ * be read; the error names it.
  */
 int sysroot_search(const char *root, struct wanted_file *files, size_t count,
 		   bool (*take)(void *state, const struct wanted_file *file, const struct buf *data), void *state,

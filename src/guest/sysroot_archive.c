@@ -71,7 +71,8 @@ static void take_entry(struct archive *a, const char *path, uint64_t size, const
 }
 
 /* Adds how many entries there are to *n_entries. */
-static int search_archive(const char *root, const uint8_t *data, size_t len, const struct search *s, size_t *n_entries, struct error *err)
+static int search_archive(const char *root, const uint8_t *data, size_t len, const struct search *s, size_t *n_entries,
+			  struct error *err)
 {
 	struct archive *a = archive_read_new();
 	struct archive_entry *entry;
@@ -122,7 +123,8 @@ static size_t plain_archive(const uint8_t *data, size_t len)
 	while (len - at > CPIO_HEADER && (!memcmp(data + at, "070701", 6) || !memcmp(data + at, "070702", 6))) {
 		uint64_t name = hexadecimal(data + at + CPIO_NAME_SIZE), size = hexadecimal(data + at + CPIO_FILE_SIZE);
 		uint64_t step = ((CPIO_HEADER + name + 3) & ~UINT64_C(3)) + ((size + 3) & ~UINT64_C(3));
-		bool last = name == 11 && len - at >= CPIO_HEADER + 11 && !memcmp(data + at + CPIO_HEADER, "TRAILER!!!", 11);
+		bool last = name == 11 && len - at >= CPIO_HEADER + 11 &&
+			    !memcmp(data + at + CPIO_HEADER, "TRAILER!!!", 11);
 
 		if (step > len - at)
 			return 0;

@@ -22,8 +22,10 @@ static void read_inode(ext2_filsys fs, ext2_ino_t number, uint64_t size, struct 
 	    ext2fs_file_open(fs, number, 0, &file))
 		return;
 	buf_reserve(out, size);
-	while (out->len < size && !ext2fs_file_read(file, out->data + out->len,
-						    (unsigned)(size - out->len < STEP ? size - out->len : STEP), &n) && n)
+	while (out->len < size &&
+	       !ext2fs_file_read(file, out->data + out->len,
+				 (unsigned)(size - out->len < STEP ? size - out->len : STEP), &n) &&
+	       n)
 		out->len += n;
 	ext2fs_file_close(file);
 }
@@ -34,7 +36,8 @@ static void look_up(ext2_filsys fs, const struct search *s)
 		struct buf data = { 0 };
 		ext2_ino_t number;
 
-		if (!search_wants(&s->files[i]) || ext2fs_namei_follow(fs, EXT2_ROOT_INO, EXT2_ROOT_INO, s->files[i].path, &number))
+		if (!search_wants(&s->files[i]) ||
+		    ext2fs_namei_follow(fs, EXT2_ROOT_INO, EXT2_ROOT_INO, s->files[i].path, &number))
 			continue;
 		read_inode(fs, number, s->files[i].size, &data);
 		search_hand_over(s, &s->files[i], &data);
@@ -42,7 +45,10 @@ static void look_up(ext2_filsys fs, const struct search *s)
 	}
 }
 
-/* The folders that are yet to be read. Whatever has several names counts once, so that an image in which folders hold each other ends. */
+/*
+ * The folders that are yet to be read. Whatever has several names counts once, so that an image in which folders hold
+ * each other ends.
+ */
 struct walk {
 	ext2_filsys fs;
 	const struct search *search;
@@ -68,14 +74,16 @@ static void visit(struct walk *w, ext2_ino_t number, char *path, const struct ex
 	free(path);
 }
 
-static int take_entry(ext2_ino_t folder, int entry, struct ext2_dir_entry *e, int offset, int block_size, char *block, void *state)
+static int take_entry(ext2_ino_t folder, int entry, struct ext2_dir_entry *e, int offset, int block_size, char *block,
+		      void *state)
 {
 	struct walk *w = state;
 	struct ext2_inode inode;
 	char *path;
 
 	(void)folder, (void)offset, (void)block_size, (void)block;
-	if (entry != DIRENT_OTHER_FILE || !e->inode || e->inode > w->fs->super->s_inodes_count || ext2fs_read_inode(w->fs, e->inode, &inode))
+	if (entry != DIRENT_OTHER_FILE || !e->inode || e->inode > w->fs->super->s_inodes_count ||
+	    ext2fs_read_inode(w->fs, e->inode, &inode))
 		return 0;
 	if (ext2fs_mark_inode_bitmap2(w->seen, e->inode))
 		return 0;

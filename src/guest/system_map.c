@@ -46,6 +46,7 @@ int system_map_read(const void *data, size_t len, struct symbol_list *ret, struc
 		p += n + 1;
 	}
 	if (ret->count < 2)
-		return error_set(err, "has no symbols (Debian's System.map is a stub: give the vmlinuz or an ELF file)");
+		return error_set(err,
+				 "has no symbols (Debian's System.map is a stub: give the vmlinuz or an ELF file)");
 	return 0;
 }

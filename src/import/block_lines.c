@@ -35,8 +35,8 @@ static inline const char *read_time(const char *p, const char *end, uint64_t *re
 	return p < end && is_blank(*p) ? p : NULL;
 }
 
-static __attribute__((noinline, cold)) int wrong(const struct block_lines *b, struct error *err, const char *line, const char *end,
-							const char *expected)
+static __attribute__((noinline, cold)) int wrong(const struct block_lines *b, struct error *err, const char *line,
+						 const char *end, const char *expected)
 {
 	struct word shown = { line, (size_t)(end - line) };
 
@@ -51,7 +51,8 @@ static __attribute__((noinline, cold)) int goes_back(const struct block_lines *b
 }
 
 /* Returns 1, 0 for a line that is empty, or -1. */
-static inline int read_line(struct block_lines *b, const char *line, const char *end, struct block *ret, struct error *err)
+static inline int read_line(struct block_lines *b, const char *line, const char *end, struct block *ret,
+			    struct error *err)
 {
 	const char *p, *expected = NULL;
 
@@ -76,7 +77,8 @@ static inline int read_line(struct block_lines *b, const char *line, const char 
 	return 1;
 }
 
-int block_lines_next(struct block_lines *b, const char **at, const char *end, bool last, struct block *ret, struct error *err)
+int block_lines_next(struct block_lines *b, const char **at, const char *end, bool last, struct block *ret,
+		     struct error *err)
 {
 	int r = 0;
 

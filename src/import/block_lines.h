@@ -31,10 +31,11 @@ struct block {
 bool block_lines_are_those(const char *data, size_t len);
 
 /*
- * Read the next block from *at, and move *at behind it. Returns 1, 0 if the rest is no whole line, or -1: "FILE:LINE: what was expected".
- * `last`: nothing follows, and the last line need have no end.
+ * Read the next block from *at, and move *at behind it. Returns 1, 0 if the rest is no whole line, or -1: "FILE:LINE:
+ * what was expected". `last`: nothing follows, and the last line need have no end.
  */
-int block_lines_next(struct block_lines *b, const char **at, const char *end, bool last, struct block *ret, struct error *err);
+int block_lines_next(struct block_lines *b, const char **at, const char *end, bool last, struct block *ret,
+		     struct error *err);
 
 static inline void block_lines_deinit(struct block_lines *b)
 {

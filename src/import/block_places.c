@@ -154,7 +154,8 @@ static bool read_address(struct word w, uint64_t *ret)
 	return word_hex((struct word){ digits, w.len + 2 }, ret);
 }
 
-struct block_place *block_places_add(struct block_places *p, const char *text, size_t len, uint64_t hash, const char **ret_expected)
+struct block_place *block_places_add(struct block_places *p, const char *text, size_t len, uint64_t hash,
+				     const char **ret_expected)
 {
 	struct block_place place = { .hash = hash, .text = text, .len = (uint32_t)len };
 	struct word words[WORDS + 1];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the lines of a text trace say that control is: "retint_user + 8 in section .text", "7fb95ab3cd20". Few texts come again and
- * again, so each is read once and found by its hash from then on.
+ * Where the lines of a text trace say that control is: "retint_user + 8 in section .text", "7fb95ab3cd20". Few texts
+ * come again and again, so each is read once and found by its hash from then on.
  */
 #ifndef UPTO_IMPORT_BLOCK_PLACES_H
 #define UPTO_IMPORT_BLOCK_PLACES_H
@@ -46,7 +46,8 @@ struct block_places {
 	size_t n_functions, functions_cap;
 	char **sections;
 	size_t n_sections, sections_cap;
-	struct map function_numbers, section_numbers; /* hash of the name, and for functions of the section → number + 1 */
+	/* hash of the name, and for functions of the section → number + 1 */
+	struct map function_numbers, section_numbers;
 	size_t names_len;               /* bytes of all names */
 	struct block_text *texts;       /* memory of the places' texts */
 };
@@ -54,7 +55,8 @@ struct block_places {
 void block_places_deinit(struct block_places *p);
 
 /* The place of a text that is not kept yet. NULL: *ret_expected tells what was expected. */
-struct block_place *block_places_add(struct block_places *p, const char *text, size_t len, uint64_t hash, const char **ret_expected);
+struct block_place *block_places_add(struct block_places *p, const char *text, size_t len, uint64_t hash,
+				     const char **ret_expected);
 
 /* A hash that is quick rather than good: texts are compared, too. */
 static inline uint64_t block_text_hash(const char *text, size_t len)
@@ -74,12 +76,14 @@ static inline uint64_t block_text_hash(const char *text, size_t len)
 }
 
 /* Valid until the next call of one of these two. */
-static inline struct block_place *block_places_find(struct block_places *p, const char *text, size_t len, const char **ret_expected)
+static inline struct block_place *block_places_find(struct block_places *p, const char *text, size_t len,
+						    const char **ret_expected)
 {
 	uint64_t hash = block_text_hash(text, len);
 
 	for (size_t i = hash & p->mask; p->slots && p->slots[i].text; i = (i + 1) & p->mask)
-		if (p->slots[i].hash == hash && p->slots[i].len == len && !__builtin_memcmp(p->slots[i].text, text, len))
+		if (p->slots[i].hash == hash && p->slots[i].len == len &&
+		    !__builtin_memcmp(p->slots[i].text, text, len))
 			return &p->slots[i];
 	return block_places_add(p, text, len, hash, ret_expected);
 }

@@ -28,7 +28,8 @@ static uint64_t address_of(const struct block_place *place)
 /* The places that are kept are fewer than a trace can have sites. */
 static void make_site(struct block_trace *t, struct block_place *place, uint64_t address)
 {
-	static_assert((uint64_t)BLOCK_PLACES_MAX + BLOCK_BARE_MAX < SITES_MAX - SITE_FIRST - 1, "there is a site for each place");
+	static_assert((uint64_t)BLOCK_PLACES_MAX + BLOCK_BARE_MAX < SITES_MAX - SITE_FIRST - 1,
+		      "there is a site for each place");
 
 	if (place == &t->lines.places.unkept && t->bare_site)
 		place->site = t->bare_site;
@@ -92,7 +93,8 @@ static void add_functions(struct block_trace *t)
 		});
 }
 
-int block_trace_write(struct import_input *in, const struct builder_sink *sink, struct block_trace_counts *ret, struct error *err)
+int block_trace_write(struct import_input *in, const struct builder_sink *sink, struct block_trace_counts *ret,
+		      struct error *err)
 {
 	struct block_trace t = { .lines = { .path = in->path }, .function = UINT32_MAX };
 	int r;

@@ -64,7 +64,9 @@ static void place_function(struct kfi_trace *t, uint32_t name, uint64_t *made_up
 	if (!word_address((struct word){ text, strlen(text) }, &addr) || !is_usable(addr))
 		addr = made_function_address((*made_up)++);
 	t->addresses[name] = addr;
-	made_trace_add_function(t->made, &(struct symtab_function){ .addr = addr, .size = FUNCTION_ROOM, .name = text });
+	made_trace_add_function(t->made, &(struct symtab_function){
+		.addr = addr, .size = FUNCTION_ROOM, .name = text,
+	});
 }
 
 static int by_address(const void *va, const void *vb)
@@ -81,7 +83,9 @@ static void place_functions(struct kfi_trace *t)
 	uint64_t made_up = 0;
 
 	t->outside = made_function_address(made_up++);
-	made_trace_add_function(m, &(struct symtab_function){ .addr = t->outside, .size = FUNCTION_ROOM, .name = KFI_OUTSIDE });
+	made_trace_add_function(m, &(struct symtab_function){
+		.addr = t->outside, .size = FUNCTION_ROOM, .name = KFI_OUTSIDE,
+	});
 	for (size_t i = 0; i < t->log->n; i++)
 		place_function(t, t->log->calls[i].function, &made_up);
 	qsort(m->functions, m->n_functions, sizeof *m->functions, by_address);
@@ -98,7 +102,8 @@ static void place_functions(struct kfi_trace *t)
 static int check_limits(const struct kfi_log *log, const char *path, struct error *err)
 {
 	if (log->names.count >= FUNCTIONS_MAX || log->names.len > NAMES_MAX)
-		return error_set(err, "%s: its functions' names have more than the %d bytes that a trace can have", path, NAMES_MAX);
+		return error_set(err, "%s: its functions' names have more than the %d bytes that a trace can have",
+				 path, NAMES_MAX);
 	return 0;
 }
 
@@ -137,7 +142,9 @@ static uint64_t time_of(const struct kfi_trace *t, uint64_t ns)
 static uint32_t add_thread(struct kfi_trace *t, int32_t pid)
 {
 	t->threads = array_grow(t->threads, t->n_threads, &t->threads_cap, sizeof *t->threads);
-	t->threads[t->n_threads] = (struct made_thread){ .pid = pid, .first = (uint32_t)t->n_threads, .back = (uint32_t)t->n_threads };
+	t->threads[t->n_threads] = (struct made_thread){
+		.pid = pid, .first = (uint32_t)t->n_threads, .back = (uint32_t)t->n_threads,
+	};
 	return (uint32_t)t->n_threads++;
 }
 
@@ -189,7 +196,9 @@ static void switch_to(struct kfi_trace *t, uint32_t thread, uint64_t ns, bool ne
 
 	if (t->current == thread)
 		return;
-	made_trace_put(t->made, &(struct event){ .kind = EVENT_TASK_SWITCH, .site = EVENT_TASK_SWITCH, .ns = ns, .args = args });
+	made_trace_put(t->made, &(struct event){
+		.kind = EVENT_TASK_SWITCH, .site = EVENT_TASK_SWITCH, .ns = ns, .args = args,
+	});
 	if (new)
 		made_trace_add_task(t->made, thread, t->threads[thread].pid);
 	t->current = thread;
@@ -224,14 +233,16 @@ static void enter(void *data, const struct kd_frame *f, const struct kd_frame *p
 	struct kfi_trace *t = data;
 	uint32_t number = thread_of(t, f, parent);
 	struct made_thread *thread = &t->threads[number];
-	uint64_t ns = time_of(t, f->call.entry_ns), from = return_address(t, thread, &f->call), target = t->addresses[f->call.function];
+	uint64_t ns = time_of(t, f->call.entry_ns), from = return_address(t, thread, &f->call),
+		 target = t->addresses[f->call.function];
 
 	switch_to(t, number, ns, !thread->cap);
 	put(t, &(struct event){ .ns = ns, .slot = made_slot(number, thread->count), .from = from, .target = target },
 	    &(struct site){ .kind = EVENT_CALL, .length = CALL_LENGTH, .addr = from - CALL_LENGTH, .target = target });
 	thread->calls = array_grow(thread->calls, thread->count, &thread->cap, sizeof *thread->calls);
 	thread->calls[thread->count++] = (struct open_call){
-		.number = f->number, .from = from, .function = f->call.function, .no_exit = f->call.no_exit, .end_ns = f->end_ns,
+		.number = f->number, .from = from, .function = f->call.function, .no_exit = f->call.no_exit,
+		.end_ns = f->end_ns,
 	};
 	t->thread_of[f->number] = number;
 	t->counts.calls++;
@@ -264,7 +275,10 @@ static void go_back(struct kfi_trace *t, uint32_t number, uint64_t ns)
 		return;
 	switch_to(t, number, ns, false);
 	if (place > start)
-		put(t, &(struct event){ .ns = ns, .from = place, .target = place }, &(struct site){ .kind = EVENT_ARRIVE, .addr = place });
+		put(t, &(struct event){
+			.ns = ns, .from = place, .target = place }, &(struct site){ .kind = EVENT_ARRIVE,
+			.addr = place,
+		});
 }
 
 /* Calls that are within it end with it, if they have not before: the log's times are rounded. */
@@ -289,7 +303,9 @@ static void begin(struct kfi_trace *t)
 {
 	uint64_t place = t->outside + CALL_LENGTH;
 
-	put(t, &(struct event){ .from = place, .target = place }, &(struct site){ .kind = EVENT_ARRIVE, .addr = place });
+	put(t, &(struct event){
+		.from = place, .target = place }, &(struct site){ .kind = EVENT_ARRIVE, .addr = place,
+	});
 }
 
 static void add_calls(struct kfi_trace *t)
@@ -330,7 +346,8 @@ static char *absent_of(const struct kfi_log *log)
 		exits |= log->calls[i].no_exit;
 		addresses = addresses || !word_address((struct word){ name, strlen(name) }, &addr);
 	}
-	return xasprintf("instructions,interrupts,syscalls,facts%s%s", addresses ? ",addresses" : "", exits ? ",exits" : "");
+	return xasprintf("instructions,interrupts,syscalls,facts%s%s", addresses ? ",addresses" : "",
+			 exits ? ",exits" : "");
 }
 
 /* For META: what the header says, without its headings, and the number of rows, which the trace has. */
@@ -347,14 +364,15 @@ static void put_header(const struct kfi_log *log, struct buf *out)
 		bool is_run = strstr(line, "Run ID");
 
 		line += strspn(line, "\t");
-		if (is_run ? log->header.run_id.has : *line && line[strlen(line) - 1] != ':' && strncmp(line, "Number of", 9))
+		if (is_run ? log->header.run_id.has
+			   : *line && line[strlen(line) - 1] != ':' && strncmp(line, "Number of", 9))
 			kfi_meta_put(out, n++, line);
 	}
 	buf_free(&text);
 }
 
-int kfi_trace_write(const struct kfi_log *log, const char *path, const struct builder_sink *sink, struct kfi_trace_counts *ret,
-		    struct error *err)
+int kfi_trace_write(const struct kfi_log *log, const char *path, const struct builder_sink *sink,
+		    struct kfi_trace_counts *ret, struct error *err)
 {
 	struct kfi_trace t = { .log = log, .current = NO_THREAD };
 	cleanup_free char *absent = NULL;
@@ -365,7 +383,9 @@ int kfi_trace_write(const struct kfi_log *log, const char *path, const struct bu
 		return -1;
 	absent = absent_of(log);
 	put_header(log, &header);
-	t.made = made_trace_new(sink, &(struct made_facts){ .of = "a log of KFI or KFT", .absent = absent, .more = &header });
+	t.made = made_trace_new(sink, &(struct made_facts){
+		.of = "a log of KFI or KFT", .absent = absent, .more = &header,
+	});
 	buf_free(&header);
 	t.addresses = xcalloc(log->names.count, sizeof *t.addresses);
 	t.thread_of = xcalloc(log->n, sizeof *t.thread_of);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A trace of a log of KFI or KFT: calls and returns of each thread, put into each other by kd_nest, and switches between threads. The log
- * does not tell what ran outside of its calls: that is the function KFI_OUTSIDE, below all others on each stack.
+ * A trace of a log of KFI or KFT: calls and returns of each thread, put into each other by kd_nest, and switches
+ * between threads. The log does not tell what ran outside of its calls: that is the function KFI_OUTSIDE, below all
+ * others on each stack.
  */
 #ifndef UPTO_IMPORT_KFI_TRACE_H
 #define UPTO_IMPORT_KFI_TRACE_H
@@ -17,7 +18,7 @@ struct kfi_trace_counts {
 };
 
 /* `path` is for messages. Call with a log that kfi_log_parse() has read. */
-int kfi_trace_write(const struct kfi_log *log, const char *path, const struct builder_sink *sink, struct kfi_trace_counts *ret,
-		    struct error *err);
+int kfi_trace_write(const struct kfi_log *log, const char *path, const struct builder_sink *sink,
+		    struct kfi_trace_counts *ret, struct error *err);
 
 #endif

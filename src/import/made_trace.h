@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A trace that is made of what others recorded. It has one vCPU, and its counter counts the log's nanoseconds: a clock and the
- * counter are always equal, so that the time of each event is exact. What the log does not know is listed in META's `absent`.
+ * A trace that is made of what others recorded. It has one vCPU, and its counter counts the log's nanoseconds: a clock
+ * and the counter are always equal, so that the time of each event is exact. What the log does not know is listed in
+ * META's `absent`.
  *
  * Where the log has no addresses, these are made up:
  *
@@ -57,7 +58,10 @@ static inline uint64_t made_function_address(uint64_t i)
 	return FUNCTIONS_BASE + i * FUNCTION_ROOM;
 }
 
-/* Those of thread number `i`, below THREADS_MAX: its task_struct, and where its call number `depth` has its return address. */
+/*
+ * Those of thread number `i`, below THREADS_MAX: its task_struct, and where its call number `depth` has its return
+ * address.
+ */
 static inline uint64_t made_task(uint64_t i)
 {
 	return THREADS_BASE + i * THREAD_ROOM;
@@ -80,9 +84,11 @@ void made_trace_put(struct made_trace *m, const struct event *e);
 
 enum {
 	MADE_CHUNK_EVENTS = 1 << 20,
-	MADE_CLOCK_EVENTS = 3 * WINDOW_EVENTS - 1, /* a clock at least so often, since readers look for one within a batch (codec.h) … */
+	/* a clock at least so often, since readers look for one within a batch (codec.h) … */
+	MADE_CLOCK_EVENTS = 3 * WINDOW_EVENTS - 1,
 };
-#define MADE_CLOCK_NS (UINT64_C(1) << 40)          /* … and so often, since times between clocks must be below 2^48 ns */
+/* … and so often, since times between clocks must be below 2^48 ns */
+#define MADE_CLOCK_NS (UINT64_C(1) << 40)
 
 /* Clocks for the events so far, before one of that time; and the end of a chunk, if it is long. */
 void made_trace_clocks(struct made_trace *m, uint64_t ns);
@@ -99,7 +105,9 @@ static inline void made_trace_move(struct made_trace *m, uint64_t ns, uint32_t s
 
 	if (made_trace_needs_clock(m, ns))
 		made_trace_clocks(m, ns);
-	*encoder_next(enc) = (struct event){ .kind = EVENT_ARRIVE, .site = site, .insns = ns, .ns = ns, .from = place, .target = place };
+	*encoder_next(enc) = (struct event){
+		.kind = EVENT_ARRIVE, .site = site, .insns = ns, .ns = ns, .from = place, .target = place,
+	};
 	encoder_added(enc);
 	m->ns = ns;
 	m->unclocked++;

@@ -60,7 +60,8 @@ static int expected(const struct reading *r, const char *what)
 
 static int twice(const struct reading *r)
 {
-	return error_set(r->err, "%s:%u: '%.*s' is given twice: expected it once in a run", r->path, r->line, WORD_SHOWN(r->word));
+	return error_set(r->err, "%s:%u: '%.*s' is given twice: expected it once in a run", r->path, r->line,
+			 WORD_SHOWN(r->word));
 }
 
 static int read_number(struct reading *r, uint64_t min, uint64_t *ret, const char *what)
@@ -79,9 +80,12 @@ static int take_function(struct reading *r, struct kfi_function *ret)
 	uint64_t addr;
 
 	if (r->word.len > KFI_NAME_MAX || memchr(r->word.p, '\0', r->word.len) ||
-	    (r->word.p[0] >= '0' && r->word.p[0] <= '9' && !word_hex(r->word, &addr)) || ++r->functions > KFI_FUNCTIONS_MAX)
+	    (r->word.p[0] >= '0' && r->word.p[0] <= '9' && !word_hex(r->word, &addr)) ||
+	    ++r->functions > KFI_FUNCTIONS_MAX)
 		return expected(r, "a function's name, or its address with 0x");
-	*ret = (struct kfi_function){ .name = xstrndup(r->word.p, r->word.len), .at = (size_t)(r->word.p - r->text), .line = r->line };
+	*ret = (struct kfi_function){
+		.name = xstrndup(r->word.p, r->word.len), .at = (size_t)(r->word.p - r->text), .line = r->line,
+	};
 	return 0;
 }
 
@@ -97,7 +101,9 @@ static int read_trigger(struct reading *r, struct kfi_run *run)
 	t->line = r->line;
 	if (!next(r) || (!word_is(r->word, "entry") && !word_is(r->word, "exit") && !word_is(r->word, "time")))
 		return expected(r, "entry, exit or time");
-	t->kind = word_is(r->word, "time") ? KFI_TRIGGER_TIME : word_is(r->word, "exit") ? KFI_TRIGGER_EXIT : KFI_TRIGGER_ENTRY;
+	t->kind = word_is(r->word, "time")   ? KFI_TRIGGER_TIME
+		  : word_is(r->word, "exit") ? KFI_TRIGGER_EXIT
+					     : KFI_TRIGGER_ENTRY;
 	if (t->kind == KFI_TRIGGER_TIME)
 		return read_number(r, 0, &t->usecs, "a number of microseconds");
 	return next(r) ? take_function(r, &t->function) : expected(r, "a function");
@@ -125,7 +131,8 @@ static int read_list(struct reading *r, struct kfi_run *run)
 			r->again = true;
 			break;
 		}
-		run->functions = array_grow(run->functions, run->n_functions, &run->functions_cap, sizeof *run->functions);
+		run->functions =
+			array_grow(run->functions, run->n_functions, &run->functions_cap, sizeof *run->functions);
 		if (take_function(r, &run->functions[run->n_functions]) < 0)
 			return -1;
 		run->n_functions++;
@@ -242,7 +249,8 @@ static int read_run(struct reading *r)
 int kfi_config_parse(const char *path, const char *text, size_t len, struct kfi_config *ret, struct error *err)
 {
 	struct reading r = {
-		.path = path, .text = text, .p = text, .end = len ? text + len : text, .next_line = 1, .config = ret, .err = err,
+		.path = path, .text = text, .p = text, .end = len ? text + len : text, .next_line = 1, .config = ret,
+		.err = err,
 	};
 
 	*ret = (struct kfi_config){ 0 };

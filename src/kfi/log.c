@@ -22,22 +22,30 @@ static const char *const filters[KFI_FILTERS] = {
 };
 
 static const char *const counters[KFI_COUNTERS] = {
-	[KFI_TIME_FILTERED] = "Execution time filter count = #", [KFI_NO_INTERRUPT_FILTERED] = "No Interrupt functions filter count = #",
+	[KFI_TIME_FILTERED] = "Execution time filter count = #",
+	[KFI_NO_INTERRUPT_FILTERED] = "No Interrupt functions filter count = #",
 	[KFI_ONLY_INTERRUPT_FILTERED] = "Only Interrupt functions filter count = #",
-	[KFI_LIST_FILTERED] = "Function List filter count = #", [KFI_ALL_FILTERED] = "Total entries filtered = #",
-	[KFI_NOT_FOUND] = "Entries not found = #", [KFI_LEFT] = "Number of entries after filters = #",
+	[KFI_LIST_FILTERED] = "Function List filter count = #",
+	[KFI_ALL_FILTERED] = "Total entries filtered = #",
+	[KFI_NOT_FOUND] = "Entries not found = #",
+	[KFI_LEFT] = "Number of entries after filters = #",
 };
 
 /* Behind "Logging started at # usec by"; @ stands for a function. */
-static const struct { enum kfi_by by; const char *text; } reasons[] = {
-	{ KFI_BY_ENTRY, "entry to function @" }, { KFI_BY_EXIT, "exit from function @" },
-	{ KFI_BY_TIME_FROM_BOOT, "time at # usec from boot" }, { KFI_BY_TIME_FROM_START, "time at # usec from start trigger" },
-	{ KFI_BY_SYSTEM_CALL, "system call" }, { KFI_BY_LOG_FULL, "log full" },
+static const struct { enum kfi_by by; const char *text;
+} reasons[] = {
+	{ KFI_BY_ENTRY, "entry to function @" },
+	{ KFI_BY_EXIT, "exit from function @" },
+	{ KFI_BY_TIME_FROM_BOOT, "time at # usec from boot" },
+	{ KFI_BY_TIME_FROM_START, "time at # usec from start trigger" },
+	{ KFI_BY_SYSTEM_CALL, "system call" },
+	{ KFI_BY_LOG_FULL, "log full" },
 };
 
 static int wrong(const struct kfi_parser *p, struct error *err, const char *what, struct word at, const char *expected)
 {
-	return error_set(err, "%s:%" PRIu64 ": %s '%.*s': expected %s", p->path, p->line, what, WORD_SHOWN(at), expected);
+	return error_set(err, "%s:%" PRIu64 ": %s '%.*s': expected %s", p->path, p->line, what, WORD_SHOWN(at),
+			 expected);
 }
 
 /* What a line that is like a pattern has in the places of # and @. */
@@ -81,8 +89,8 @@ static bool is_like(const struct word *words, size_t n, const char *pattern, str
 }
 
 /* Look through a list of patterns. Returns 1 if the line is one of them, 0 if not. */
-static int read_number(const struct kfi_parser *p, const struct word *words, size_t n, const char *const *patterns, size_t n_patterns,
-		       struct kfi_number *ret, struct error *err)
+static int read_number(const struct kfi_parser *p, const struct word *words, size_t n, const char *const *patterns,
+		       size_t n_patterns, struct kfi_number *ret, struct error *err)
 {
 	struct filled f;
 
@@ -98,14 +106,15 @@ static int read_number(const struct kfi_parser *p, const struct word *words, siz
 }
 
 /* "6785045 usec by entry to function 0xc000877c" */
-static int read_moment(const struct kfi_parser *p, const struct word *words, size_t n, struct kfi_log *log, struct kfi_moment *ret,
-		       struct error *err)
+static int read_moment(const struct kfi_parser *p, const struct word *words, size_t n, struct kfi_log *log,
+		       struct kfi_moment *ret, struct error *err)
 {
 	struct kfi_moment m = { 0 };
 	struct filled f;
 
 	if (n < 4 || !word_number(words[0], US_MAX, &m.at_us) || !word_is(words[1], "usec") || !word_is(words[2], "by"))
-		return error_set(err, "%s:%" PRIu64 ": expected 'at N usec by' and what logging began or ended by", p->path, p->line);
+		return error_set(err, "%s:%" PRIu64 ": expected 'at N usec by' and what logging began or ended by",
+				 p->path, p->line);
 	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
 		if (!is_like(words + 3, n - 3, reasons[i].text, &f))
 			continue;
@@ -118,8 +127,9 @@ static int read_moment(const struct kfi_parser *p, const struct word *words, siz
 		*ret = m;
 		return 0;
 	}
-	return wrong(p, err, "by", words[3],
-		     "entry to function F, exit from function F, time at N usec from boot (or start trigger), system call or log full");
+	return wrong(
+		p, err, "by", words[3],
+		"entry to function F, exit from function F, time at N usec from boot (or start trigger), system call or log full");
 }
 
 static bool starts(const struct word *words, size_t n, const char *first, const char *second, const char *third)
@@ -150,7 +160,8 @@ static int read_header(struct kfi_parser *p, const struct word *words, size_t n,
 	return r < 0 ? -1 : 0;
 }
 
-static int read_times(struct kfi_parser *p, struct word entry, struct word delta, struct kfi_call *ret, struct error *err)
+static int read_times(struct kfi_parser *p, struct word entry, struct word delta, struct kfi_call *ret,
+		      struct error *err)
 {
 	uint64_t at = 0, took = 0;
 
@@ -187,7 +198,8 @@ static int read_pid(const struct kfi_parser *p, struct word w, struct kfi_call *
 }
 
 /* "c000882c", "0xc000882c", "init", "init+0x4c" */
-static int read_caller(const struct kfi_parser *p, struct word w, struct kfi_log *log, struct kfi_call *ret, struct error *err)
+static int read_caller(const struct kfi_parser *p, struct word w, struct kfi_log *log, struct kfi_call *ret,
+		       struct error *err)
 {
 	const char *plus = memchr(w.p, '+', w.len);
 	struct word name = { w.p, plus ? (size_t)(plus - w.p) : w.len };
@@ -200,7 +212,8 @@ static int read_caller(const struct kfi_parser *p, struct word w, struct kfi_log
 	return 0;
 }
 
-static int read_row(struct kfi_parser *p, const struct word *words, size_t n, struct kfi_log *log, struct kfi_call *ret, struct error *err)
+static int read_row(struct kfi_parser *p, const struct word *words, size_t n, struct kfi_log *log, struct kfi_call *ret,
+		    struct error *err)
 {
 	bool two = n > 2 && word_is(words[1], "no") && word_is(words[2], "exit"); /* words in the column Delta */
 	const struct word *rest = words + 2 + two;
@@ -209,8 +222,8 @@ static int read_row(struct kfi_parser *p, const struct word *words, size_t n, st
 	if (n > 1 && word_is(words[1], "no") && !two)
 		return wrong(p, err, "Delta", words[1], "a number of microseconds, -1, -2 or 'no exit'");
 	if (n < 5 + (size_t)two)
-		return error_set(err, "%s:%" PRIu64 ": %zu columns: expected Entry, Delta, PID, Function and Caller", p->path, p->line,
-				 n - two);
+		return error_set(err, "%s:%" PRIu64 ": %zu columns: expected Entry, Delta, PID, Function and Caller",
+				 p->path, p->line, n - two);
 	if (read_times(p, words[0], words[1], ret, err) < 0 || read_pid(p, rest[0], ret, err) < 0)
 		return -1;
 	ret->function = name_table_put(&log->names, rest[1].p, rest[1].len);
@@ -220,17 +233,26 @@ static int read_row(struct kfi_parser *p, const struct word *words, size_t n, st
 /* Says how it is to be read, if it is the begin of a file that was packed. */
 static int refuse_packed(const struct kfi_parser *p, const char *line, size_t len, struct error *err)
 {
-	static const struct { struct word magic; const char *tool; } formats[] = {
-		{ { "\x1f\x8b", 2 }, "zcat" }, { { "\xfd" "7zXZ", 5 }, "xzcat" }, { { "\x28\xb5\x2f\xfd", 4 }, "zstdcat" }, { { "BZh", 3 }, "bzcat" },
+	static const struct { struct word magic; const char *tool;
+	} formats[] = {
+		{ { "\x1f\x8b", 2 }, "zcat" },
+		{ { "\xfd"
+		    "7zXZ",
+		    5 },
+		  "xzcat" },
+		{ { "\x28\xb5\x2f\xfd", 4 }, "zstdcat" },
+		{ { "BZh", 3 }, "bzcat" },
 	};
 
 	for (size_t i = 0; p->line == 1 && i < sizeof formats / sizeof *formats; i++)
 		if (len >= formats[i].magic.len && !memcmp(line, formats[i].magic.p, formats[i].magic.len))
-			return error_set(err, "%s: is compressed: unpack it, or read it from a pipe: %s %s | upto … -", p->path, formats[i].tool, p->path);
+			return error_set(err, "%s: is compressed: unpack it, or read it from a pipe: %s %s | upto … -",
+					 p->path, formats[i].tool, p->path);
 	return 0;
 }
 
-int kfi_parse_line(struct kfi_parser *p, const char *line, size_t len, struct kfi_log *log, struct kfi_call *ret, struct error *err)
+int kfi_parse_line(struct kfi_parser *p, const char *line, size_t len, struct kfi_log *log, struct kfi_call *ret,
+		   struct error *err)
 {
 	struct word words[WORDS_MAX];
 	size_t n;
@@ -239,7 +261,8 @@ int kfi_parse_line(struct kfi_parser *p, const char *line, size_t len, struct kf
 	if (refuse_packed(p, line, len, err) < 0)
 		return -1;
 	if (len > KFI_LINE_MAX)
-		return error_set(err, "%s:%" PRIu64 ": expected a line of not more than %d bytes", p->path, p->line, KFI_LINE_MAX);
+		return error_set(err, "%s:%" PRIu64 ": expected a line of not more than %d bytes", p->path, p->line,
+				 KFI_LINE_MAX);
 	if (len && memchr(line, '\0', len))
 		return error_set(err, "%s:%" PRIu64 ": expected text, not a NUL byte", p->path, p->line);
 	n = words_split(line, len, words, WORDS_MAX);
@@ -252,8 +275,9 @@ int kfi_parse_end(const struct kfi_parser *p, struct error *err)
 {
 	if (p->in_rows)
 		return 0;
-	return error_set(err, "%s:%" PRIu64 ": expected a line of dashes and rows before the end: not a log of KFI or KFT", p->path,
-			 p->line ? p->line : 1);
+	return error_set(err,
+			 "%s:%" PRIu64 ": expected a line of dashes and rows before the end: not a log of KFI or KFT",
+			 p->path, p->line ? p->line : 1);
 }
 
 void kfi_log_add(struct kfi_log *log, const struct kfi_call *call)
@@ -276,7 +300,8 @@ int kfi_log_parse(const char *path, const char *data, size_t len, struct kfi_log
 		if (r < 0)
 			return -1;
 		if (r && ret->n == KFI_ROWS_MAX)
-			return error_set(err, "%s:%" PRIu64 ": expected not more than %d rows", path, p.line, KFI_ROWS_MAX);
+			return error_set(err, "%s:%" PRIu64 ": expected not more than %d rows", path, p.line,
+					 KFI_ROWS_MAX);
 		if (r)
 			kfi_log_add(ret, &call);
 		data = nl ? nl + 1 : end;
@@ -318,7 +343,8 @@ static void sort(struct kfi_log *log)
 
 	for (size_t width = 1; width < log->n; width *= 2) {
 		for (size_t i = 0; i < log->n; i += 2 * width)
-			merge(from, i, i + width < log->n ? i + width : log->n, i + 2 * width < log->n ? i + 2 * width : log->n, to);
+			merge(from, i, i + width < log->n ? i + width : log->n,
+			      i + 2 * width < log->n ? i + 2 * width : log->n, to);
 		other = from;
 		from = to;
 		to = other;
@@ -337,7 +363,9 @@ static int by_address(const void *va, const void *vb)
 {
 	const struct place *a = va, *b = vb;
 
-	return a->addr != b->addr ? (a->addr < b->addr ? -1 : 1) : a->function < b->function ? -1 : a->function > b->function;
+	return a->addr != b->addr          ? (a->addr < b->addr ? -1 : 1)
+	       : a->function < b->function ? -1
+					   : a->function > b->function;
 }
 
 static bool name_address(const struct kfi_log *log, uint32_t number, uint64_t *ret)

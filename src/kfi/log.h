@@ -23,7 +23,13 @@ enum {
 
 /* What logging was started or stopped by. */
 enum kfi_by {
-	KFI_BY_NOTHING, KFI_BY_ENTRY, KFI_BY_EXIT, KFI_BY_TIME_FROM_BOOT, KFI_BY_TIME_FROM_START, KFI_BY_SYSTEM_CALL, KFI_BY_LOG_FULL,
+	KFI_BY_NOTHING,
+	KFI_BY_ENTRY,
+	KFI_BY_EXIT,
+	KFI_BY_TIME_FROM_BOOT,
+	KFI_BY_TIME_FROM_START,
+	KFI_BY_SYSTEM_CALL,
+	KFI_BY_LOG_FULL,
 };
 
 struct kfi_moment {
@@ -35,7 +41,12 @@ struct kfi_moment {
 
 enum kfi_filter { KFI_MIN_TIME, KFI_MAX_TIME, KFI_LIST, KFI_NO_INTERRUPTS, KFI_ONLY_INTERRUPTS, KFI_FILTERS };
 enum kfi_counter {
-	KFI_TIME_FILTERED, KFI_NO_INTERRUPT_FILTERED, KFI_ONLY_INTERRUPT_FILTERED, KFI_LIST_FILTERED, KFI_ALL_FILTERED, KFI_NOT_FOUND,
+	KFI_TIME_FILTERED,
+	KFI_NO_INTERRUPT_FILTERED,
+	KFI_ONLY_INTERRUPT_FILTERED,
+	KFI_LIST_FILTERED,
+	KFI_ALL_FILTERED,
+	KFI_NOT_FOUND,
 	KFI_LEFT,
 	KFI_COUNTERS,
 };
@@ -58,12 +69,13 @@ struct kfi_call {
 	uint64_t offset;      /* into the caller, of the place that it was called at, if the log has that */
 	uint32_t function;    /* number in names */
 	uint32_t caller;      /* the same: as the log has it, which can be an address */
-	uint32_t from;        /* the function that it was called from; KFI_UNKNOWN: it is an address, of which kfi_log_sort() finds it */
+	/* the function that it was called from; KFI_UNKNOWN: it is an address, of which kfi_log_sort() finds it */
+	uint32_t from;
 	int32_t pid;          /* -1: an interrupt, of which the log does not say what it cut into */
 	uint16_t cpu;         /* logs do not have it: 0 */
 	/*
-	 * The exit was not seen: -1, "no exit", or -2, a call that a watch of the stack found. The 0 that stands there in the
-	 * oldest logs cannot be told from a duration, and is one.
+	 * The exit was not seen: -1, "no exit", or -2, a call that a watch of the stack found. The 0 that stands there
+	 * in the oldest logs cannot be told from a duration, and is one.
 	 */
 	bool no_exit;
 	bool interrupt;       /* ran in an interrupt */
@@ -82,7 +94,10 @@ static inline const char *kfi_log_name(const struct kfi_log *log, uint32_t numbe
 	return name_table_text(&log->names, number);
 }
 
-/* Can a filter have left out a call whose callees are in the log? If only short calls were left out, all their callees were, too. */
+/*
+ * Can a filter have left out a call whose callees are in the log? If only short calls were left out, all their callees
+ * were, too.
+ */
 static inline bool kfi_log_lacks_callers(const struct kfi_log *log)
 {
 	return log->header.filters[KFI_MAX_TIME].has || log->header.filters[KFI_LIST].has;
@@ -100,7 +115,8 @@ struct kfi_parser {
  * Read the next line, without its end, into the header and the names of *log. Returns 1 if it is a call, which is put
  * into *ret only, 0 if not, or -1: "FILE:LINE: what was expected".
  */
-int kfi_parse_line(struct kfi_parser *p, const char *line, size_t len, struct kfi_log *log, struct kfi_call *ret, struct error *err);
+int kfi_parse_line(struct kfi_parser *p, const char *line, size_t len, struct kfi_log *log, struct kfi_call *ret,
+		   struct error *err);
 /* At the end: was it a log? */
 int kfi_parse_end(const struct kfi_parser *p, struct error *err);
 
@@ -110,8 +126,9 @@ void kfi_log_add(struct kfi_log *log, const struct kfi_call *call);
 void kfi_log_deinit(struct kfi_log *log);
 
 /*
- * Order the calls by entry; those of the same moment stay as they are. For callers that are addresses, find the function: the
- * nearest one below in the log. An address that is in none of them, or farther off than a function is long, is itself where it was called from.
+ * Order the calls by entry; those of the same moment stay as they are. For callers that are addresses, find the
+ * function: the nearest one below in the log. An address that is in none of them, or farther off than a function is
+ * long, is itself where it was called from.
  */
 void kfi_log_sort(struct kfi_log *log);
 

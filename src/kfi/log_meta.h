@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The header of a log of KFI in META, line by line: kfi.1, kfi.2 … (docs/format.md). A trace that was made of a log has that log's; one that was
- * made by choosing from another has what KFI would say of its triggers and filters.
+ * The header of a log of KFI in META, line by line: kfi.1, kfi.2 … (docs/format.md). A trace that was made of a log has
+ * that log's; one that was made by choosing from another has what KFI would say of its triggers and filters.
  */
 #ifndef UPTO_KFI_LOG_META_H
 #define UPTO_KFI_LOG_META_H

@@ -10,8 +10,8 @@
 void kfi_log_put_header(const struct kfi_log *log, struct buf *out);
 
 /*
- * Append a row. Times are cut to microseconds such that what lies in another call still does: an end is cut, and not a duration.
- * What has no exit has -1, and what ran in an interrupt an i behind its PID.
+ * Append a row. Times are cut to microseconds such that what lies in another call still does: an end is cut, and not a
+ * duration. What has no exit has -1, and what ran in an interrupt an i behind its PID.
  */
 void kfi_log_put_call(const struct kfi_log *log, const struct kfi_call *call, struct buf *out);
 

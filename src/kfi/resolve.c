@@ -78,7 +78,8 @@ static bool find_hex(const char *p, const char *start, const char *end, struct w
 		const char *stop = p + 2;
 		uint64_t value;
 
-		if (p[0] != '0' || (p[1] != 'x' && p[1] != 'X') || (p > start && (isalnum((unsigned char)p[-1]) || p[-1] == '_')))
+		if (p[0] != '0' || (p[1] != 'x' && p[1] != 'X') ||
+		    (p > start && (isalnum((unsigned char)p[-1]) || p[-1] == '_')))
 			continue;
 		while (stop < end && isxdigit((unsigned char)*stop))
 			stop++;
@@ -105,7 +106,8 @@ static bool has_function(const struct word *words, size_t n)
 {
 	uint64_t addr;
 
-	return n == 10 && word_is(words[0], "Logging") && word_is(words[8], "function") && word_address(words[9], &addr);
+	return n == 10 && word_is(words[0], "Logging") && word_is(words[8], "function") &&
+	       word_address(words[9], &addr);
 }
 
 void resolve_line(struct resolver *r, const char *line, size_t len, struct buf *out)

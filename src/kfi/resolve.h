@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Replaces addresses in text by symbols, line by line: in a log's rows the columns Function and Caller, elsewhere the first
- * two numbers with 0x, and the function that a log says it was started or stopped by. What stands behind keeps its
- * column if there are blanks enough.
+ * Replaces addresses in text by symbols, line by line: in a log's rows the columns Function and Caller, elsewhere the
+ * first two numbers with 0x, and the function that a log says it was started or stopped by. What stands behind keeps
+ * its column if there are blanks enough.
  */
 #ifndef UPTO_KFI_RESOLVE_H
 #define UPTO_KFI_RESOLVE_H

@@ -32,7 +32,8 @@ bool word_number(struct word w, uint64_t max, uint64_t *ret)
 	for (size_t i = 0; i < w.len; i++) {
 		if (w.p[i] < '0' || w.p[i] > '9')
 			return false;
-		if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, (uint64_t)(w.p[i] - '0'), &value))
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(w.p[i] - '0'), &value))
 			return false;
 	}
 	if (!w.len || value > max)
@@ -69,7 +70,8 @@ static bool read_digits(struct word w, uint64_t *ret)
 
 bool word_hex(struct word w, uint64_t *ret)
 {
-	return w.len > 2 && w.p[0] == '0' && (w.p[1] == 'x' || w.p[1] == 'X') && read_digits((struct word){ w.p + 2, w.len - 2 }, ret);
+	return w.len > 2 && w.p[0] == '0' && (w.p[1] == 'x' || w.p[1] == 'X') &&
+	       read_digits((struct word){ w.p + 2, w.len - 2 }, ret);
 }
 
 bool word_address(struct word w, uint64_t *ret)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is between blanks in a line of a log or a configuration, and the numbers there. The text need not end with NUL. */
+/*
+ * What is between blanks in a line of a log or a configuration, and the numbers there. The text need not end with NUL.
+ */
 #ifndef UPTO_KFI_WORDS_H
 #define UPTO_KFI_WORDS_H
 

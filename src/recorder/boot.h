@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The machine begins anew, by a reset or because its kernel started another one (kexec). What the recorder knows of tasks,
- * files, blocks, descriptor tables and the kernel is not true of the next boot.
+ * The machine begins anew, by a reset or because its kernel started another one (kexec). What the recorder knows of
+ * tasks, files, blocks, descriptor tables and the kernel is not true of the next boot.
  */
 #ifndef UPTO_RECORDER_BOOT_H
 #define UPTO_RECORDER_BOOT_H
@@ -12,8 +12,8 @@
 enum { CODE32_START = 0x100000 };
 
 /*
- * A boot has begun at that time; later events are of it. `loaded`: by a kernel, which has brought the next one into memory,
- * so that no firmware runs. Called in the thread of the vCPU that boots, while no other executes.
+ * A boot has begun at that time; later events are of it. `loaded`: by a kernel, which has brought the next one into
+ * memory, so that no firmware runs. Called in the thread of the vCPU that boots, while no other executes.
  */
 void boot_begin(uint64_t ns, bool loaded);
 

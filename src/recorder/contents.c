@@ -14,13 +14,15 @@
 enum {
 	MAPPINGS_MAX = 1 << 12, /* that are to be looked at */
 	NUMBERS_MAX = 1 << 16,
-	SAME_FILE_MAX = 8,      /* contents of one inode that are looked through: more, if it is rewritten again and again */
+	/* contents of one inode that are looked through: more, if it is rewritten again and again */
+	SAME_FILE_MAX = 8,
 	LOOKS_EACH = 16,        /* a mapping is looked at so many times in a row, then at times that double, … */
 	LOOKS_MAX = 1 << 12,    /* … up to here */
 	LOOKS_FOR_ID = 16,      /* so many times pieces wait for the page that the build-id is in */
 	PROBES = 256,           /* pages that one look tries … */
 	PROBES_LAST = 2048,     /* … and the last one */
-	COMPARED = 16,          /* pages that suffice to take a content for a known one for now: when the process exits, all are compared */
+	/* pages that suffice to take a content for a known one for now: when the process exits, all are compared */
+	COMPARED = 16,
 	HEADER = 64,            /* bytes of an ELF header */
 	GUEST_PAGE = 4096,
 };
@@ -100,7 +102,8 @@ static void find_piece(const struct look *l, uint64_t page, struct content *c)
 static void find_pieces(const struct look *l, struct content *c, size_t max)
 {
 	struct unproven *m = l->m;
-	uint64_t pages = pages_of(m), probes = l->last ? PROBES_LAST : PROBES, rip = registers_read(&l->v->regs, GUEST_RIP);
+	uint64_t pages = pages_of(m), probes = l->last ? PROBES_LAST : PROBES,
+		 rip = registers_read(&l->v->regs, GUEST_RIP);
 
 	if (rip - m->start < m->size)
 		find_piece(l, (rip - m->start) / GUEST_PAGE, c);
@@ -110,7 +113,9 @@ static void find_pieces(const struct look *l, struct content *c, size_t max)
 	}
 }
 
-/* Is what is known of that content the same in this mapping, as far as it is in memory? Of its code there must be some. */
+/*
+ * Is what is known of that content the same in this mapping, as far as it is in memory? Of its code there must be some.
+ */
 static bool agrees(const struct look *l, const struct content *known)
 {
 	const struct unproven *m = l->m;
@@ -159,7 +164,8 @@ static uint32_t new_number(const struct look *l, struct content *c)
 		return 0;
 	}
 	newest = map_put(&contents.by_file, l->m->file, 0);
-	contents.numbers = array_grow(contents.numbers, contents.n_numbers, &contents.numbers_cap, sizeof *contents.numbers);
+	contents.numbers =
+		array_grow(contents.numbers, contents.n_numbers, &contents.numbers_cap, sizeof *contents.numbers);
 	contents.numbers[contents.n_numbers++] = (struct numbered){ .content = *c, .older = (uint32_t)*newest };
 	return (uint32_t)(*newest = contents.n_numbers);
 }
@@ -173,7 +179,8 @@ static void put_content(const struct look *l, bool new, size_t first_piece)
 	if (new)
 		content_put(&payload, c, c->id_len ? c->count : first_piece);
 	code_record_put(&out, &(struct code_record){
-		.change = CODE_CONTENT, .cpu = l->v->index, .ns = guest_time(l->v), .insns = l->v->live->insns, .mm = l->m->mm, .start = l->m->start,
+		.change = CODE_CONTENT, .cpu = l->v->index, .ns = guest_time(l->v), .insns = l->v->live->insns,
+		.mm = l->m->mm, .start = l->m->start,
 		.size = l->m->number, .name = "", .symbols = payload.data, .symbols_len = payload.len,
 	});
 	drain_put(CHUNK_CODE, &out);
@@ -227,14 +234,18 @@ static bool look_for_id(struct look *l)
 	const struct unproven *m = l->m;
 	const struct elf_mapping mapping = { .start = m->start, .size = m->size, .offset = m->offset };
 	struct content_piece header;
-	enum elf_id r = m->offset <= m->start ? elf_build_id(m->start - m->offset, &mapping, read_memory, l->v, &l->id) : ELF_ID_NOT_ELF;
+	enum elf_id r = m->offset <= m->start ? elf_build_id(m->start - m->offset, &mapping, read_memory, l->v, &l->id)
+					      : ELF_ID_NOT_ELF;
 
 	if (r == ELF_ID_NONE && read_piece(l, 0, HEADER, &header))
 		content_add_piece(&l->id, &header);
 	return r != ELF_ID_ABSENT;
 }
 
-/* Look at a mapping that has no number yet, or at the last moment: one that is taken for a known content may turn out to be another one. */
+/*
+ * Look at a mapping that has no number yet, or at the last moment: one that is taken for a known content may turn out
+ * to be another one.
+ */
 static void prove_new(struct look *l)
 {
 	if (!look_for_id(l) && !l->last && l->m->looks < LOOKS_FOR_ID)
@@ -266,8 +277,12 @@ static bool prove(struct look *l)
 		prove_new(l);
 	if (!m->number)
 		return false;
-	/* one piece is the header's, if it was found; with a build-id there need be one at all, for mappings that show only code */
-	return l->last || (content_of(m)->id_len && content_of(m)->count) || (m->owns && (content_of(m)->count > pages_of(m) || content_of(m)->count == CONTENT_PIECES));
+	/*
+	 * one piece is the header's, if it was found; with a build-id there need be one at all, for mappings that show
+	 * only code
+	 */
+	return l->last || (content_of(m)->id_len && content_of(m)->count) ||
+	       (m->owns && (content_of(m)->count > pages_of(m) || content_of(m)->count == CONTENT_PIECES));
 }
 
 static void drop(size_t i)
@@ -345,7 +360,8 @@ void contents_mapped(struct vcpu *v, const struct code_record *r)
 		limits_reached(LIMIT_FILES);
 	} else {
 		contents.list[contents.count++] = (struct unproven){
-			.mm = r->mm, .start = r->start, .size = r->size, .offset = r->offset, .file_size = r->file_size, .file = file_of(r),
+			.mm = r->mm, .start = r->start, .size = r->size, .offset = r->offset,
+			.file_size = r->file_size, .file = file_of(r),
 		};
 		v->unproven = r->mm;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Proves what mapped files are, out of the memory of the processes that execute them (trace/content.h). When a file is mapped its pages need
- * not be in memory yet. So its mapping is looked at later, until enough of it was there: when its process makes a system call, when a vCPU
- * switches to it, and when it exits. A content has a number, which later mappings of the same device, inode and size share if they have the
- * same bytes.
+ * Proves what mapped files are, out of the memory of the processes that execute them (trace/content.h). When a file is
+ * mapped its pages need not be in memory yet. So its mapping is looked at later, until enough of it was there: when its
+ * process makes a system call, when a vCPU switches to it, and when it exits. A content has a number, which later
+ * mappings of the same device, inode and size share if they have the same bytes.
  */
 #ifndef UPTO_RECORDER_CONTENTS_H
 #define UPTO_RECORDER_CONTENTS_H

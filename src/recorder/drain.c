@@ -35,7 +35,8 @@ struct stream {
 	bool ended;               /* the guest was powered off */
 	bool due;                 /* the chunk is to end with the next clock */
 	uint64_t insns;           /* of the last record */
-	bool waits;               /* what comes is outside the spans that were asked for: only what it leads to is kept … */
+	/* what comes is outside the spans that were asked for: only what it leads to is kept … */
+	bool waits;
 	struct cpu_state state;   /* … here */
 	uint64_t span;            /* number of the last one whose mark it had */
 	uint64_t target;          /* where the last event that tells it led to, while a span's end is looked for */
@@ -50,7 +51,10 @@ static struct {
 	uint64_t events, lost;
 	struct {
 		uint64_t n;
-		/* of the first: which record, its vCPU's clock before it, and by how many instructions its counter went back */
+		/*
+		 * of the first: which record, its vCPU's clock before it, and by how many instructions its counter went
+		 * back
+		 */
 		unsigned cpu;
 		enum event_kind kind;
 		uint64_t addr, ns, insns;
@@ -311,8 +315,9 @@ void drain_decompressor(uint64_t insns, uint64_t ns)
 }
 
 /*
- * Show the event to whoever looks for the span's end. Another vCPU's events may be drained late, and be older than the span: those that may be
- * are not shown. An arrival at a place that an event has just led to is the same entry once more.
+ * Show the event to whoever looks for the span's end. Another vCPU's events may be drained late, and be older than the
+ * span: those that may be are not shown. An arrival at a place that an event has just led to is the same entry once
+ * more.
  */
 static void look_for_end(unsigned cpu, struct stream *s, const struct event *e)
 {
@@ -384,7 +389,9 @@ static void begin_span(unsigned cpu, struct stream *s, const uint64_t *mark)
 /* The last events have their times by a clock. */
 static void end_span(unsigned cpu, struct stream *s, const uint64_t *mark)
 {
-	*encoder_next(s->encoder) = (struct event){ .kind = EVENT_CLOCK, .site = EVENT_CLOCK, .insns = s->insns, .ns = mark[MARK_NS] };
+	*encoder_next(s->encoder) = (struct event){
+		.kind = EVENT_CLOCK, .site = EVENT_CLOCK, .insns = s->insns, .ns = mark[MARK_NS],
+	};
 	encoder_added(s->encoder);
 	drain.events++;
 	s->state = s->encoder->now;
@@ -560,8 +567,9 @@ static void put_end(void)
 	meta_put_u64(&lines, "late_arrivals", recorder.late_arrivals);
 	meta_put_u64(&lines, "odd_clocks", drain.odd_clocks.n);
 	if (drain.odd_clocks.n)
-		buf_printf(&lines, "odd_clock=%llu at a %s at 0x%llx on CPU %u, behind %llu ns\n", (unsigned long long)drain.odd_clocks.insns,
-			   event_kind_name(drain.odd_clocks.kind), (unsigned long long)drain.odd_clocks.addr, drain.odd_clocks.cpu,
+		buf_printf(&lines, "odd_clock=%llu at a %s at 0x%llx on CPU %u, behind %llu ns\n",
+			   (unsigned long long)drain.odd_clocks.insns, event_kind_name(drain.odd_clocks.kind),
+			   (unsigned long long)drain.odd_clocks.addr, drain.odd_clocks.cpu,
 			   (unsigned long long)drain.odd_clocks.ns);
 	meta_put_u64(&lines, "stores_dropped", recorder.stores_dropped);
 	limits_put(&lines);

@@ -38,7 +38,7 @@ bool efi_enters_kernel(struct registers *regs, uint64_t addr)
 	if (!reads(regs, registers_read(regs, GUEST_RDX), "IBI SYST"))
 		return false;
 	image = find_image(regs, addr);
-	return image && reads(regs, image + SETUP_MAGIC, "HdrS") && guest_read(regs, image + PE_OFFSET, &header, sizeof header) &&
-	       reads(regs, image + header, "PE") && guest_read(regs, image + header + PE_ENTRY, &entry, sizeof entry) &&
-	       image + entry == addr;
+	return image && reads(regs, image + SETUP_MAGIC, "HdrS") &&
+	       guest_read(regs, image + PE_OFFSET, &header, sizeof header) && reads(regs, image + header, "PE") &&
+	       guest_read(regs, image + header + PE_ENTRY, &entry, sizeof entry) && image + entry == addr;
 }

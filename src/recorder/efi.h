@@ -6,9 +6,9 @@
 #include "registers.h"
 
 /*
- * Is that the first instruction of a bzImage which firmware, or a boot loader, starts as a UEFI program? To be asked before the
- * instruction is executed. Its arguments say so (UEFI specification, 4.1: the image's handle and the system table), and its
- * headers (Documentation/arch/x86/boot.rst).
+ * Is that the first instruction of a bzImage which firmware, or a boot loader, starts as a UEFI program? To be asked
+ * before the instruction is executed. Its arguments say so (UEFI specification, 4.1: the image's handle and the system
+ * table), and its headers (Documentation/arch/x86/boot.rst).
  */
 bool efi_enters_kernel(struct registers *regs, uint64_t addr);
 

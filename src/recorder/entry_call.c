@@ -7,7 +7,10 @@
 
 enum { CALL_MAX = 7 }; /* bytes of a near call without prefixes that matter */
 
-/* The bytes before a return address: which call do they end with? A call of another function may have led here by a jump. */
+/*
+ * The bytes before a return address: which call do they end with? A call of another function may have led here by a
+ * jump.
+ */
 static bool decode(const uint8_t bytes[CALL_MAX], uint64_t from, struct site *ret)
 {
 	static const uint8_t lengths[] = { 5, 2, 3, 6, 7, 4 };
@@ -34,9 +37,9 @@ void entry_call_find(struct vcpu *v, struct entry_call *ret)
 	*ret = (struct entry_call){ .slot = guest_pointer(&v->regs, GUEST_RSP) };
 	ret->known = guest_read(&v->regs, ret->slot, &ret->from, guest_word());
 	ret->from = guest_address(ret->from);
-	ret->known = ret->known && addr_is_kernel(ret->from) &&
-		     kernel_has_code(&recorder.kernel, ret->from) &&
-		     guest_read(&v->regs, ret->from - CALL_MAX, bytes, CALL_MAX) && decode(bytes, ret->from, &ret->site);
+	ret->known = ret->known && addr_is_kernel(ret->from) && kernel_has_code(&recorder.kernel, ret->from) &&
+		     guest_read(&v->regs, ret->from - CALL_MAX, bytes, CALL_MAX) &&
+		     decode(bytes, ret->from, &ret->site);
 }
 
 static uint32_t number_of(const struct site *site)

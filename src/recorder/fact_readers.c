@@ -11,7 +11,8 @@
 
 enum {
 	NAME_MAX_LEN = 256,
-	LOG_MAX = 8192,         /* of one line of the log; the kernel's own limit is 1 kB, and there may be several records in one */
+	/* of one line of the log; the kernel's own limit is 1 kB, and there may be several records in one */
+	LOG_MAX = 8192,
 	ARGUMENTS_MAX = 4096,   /* of a program's arguments */
 };
 
@@ -61,8 +62,10 @@ bool read_wake(struct vcpu *v, struct fact *fact)
 /* Where in the ring of texts a record's text is: get_data() in kernel/printk/printk_ringbuffer.c. 0: nowhere. */
 static uint64_t log_text(struct vcpu *v, uint64_t ring, uint64_t descriptor)
 {
-	uint64_t texts_ring = ring + (uint64_t)structure_at(LOG_TEXTS), place = descriptor + (uint64_t)structure_at(LOG_PLACE);
-	uint64_t size_bits = structure_read(v, texts_ring, LOG_TEXTS_BITS, 4), data = structure_pointer(v, texts_ring, LOG_TEXTS_DATA);
+	uint64_t texts_ring = ring + (uint64_t)structure_at(LOG_TEXTS),
+		 place = descriptor + (uint64_t)structure_at(LOG_PLACE);
+	uint64_t size_bits = structure_read(v, texts_ring, LOG_TEXTS_BITS, 4),
+		 data = structure_pointer(v, texts_ring, LOG_TEXTS_DATA);
 	uint64_t begin = structure_long(v, place, LOG_PLACE_BEGIN), next = structure_long(v, place, LOG_PLACE_NEXT);
 	uint64_t mask = (1ull << (size_bits & 63)) - 1;
 
@@ -87,8 +90,9 @@ bool read_log(struct vcpu *v, struct fact *fact)
 	id = structure_long(v, entry, LOG_ENTRY_ID);
 	descriptors = ring + (uint64_t)structure_at(LOG_DESCRIPTORS);
 	number = id & ((1ull << (structure_read(v, descriptors, LOG_COUNT_BITS, 4) & 63)) - 1);
-	if (!ring || !l->size[SIZE_LOG_DESCRIPTOR] || !l->size[SIZE_LOG_INFO] || structure_at(LOG_FACILITY) == MEMBER_UNKNOWN ||
-	    structure_at(LOG_DESCRIPTORS) == MEMBER_UNKNOWN || structure_at(LOG_TEXTS) == MEMBER_UNKNOWN)
+	if (!ring || !l->size[SIZE_LOG_DESCRIPTOR] || !l->size[SIZE_LOG_INFO] ||
+	    structure_at(LOG_FACILITY) == MEMBER_UNKNOWN || structure_at(LOG_DESCRIPTORS) == MEMBER_UNKNOWN ||
+	    structure_at(LOG_TEXTS) == MEMBER_UNKNOWN)
 		return false;
 	info = structure_pointer(v, descriptors, LOG_INFOS) + number * l->size[SIZE_LOG_INFO];
 	text = log_text(v, ring, structure_pointer(v, descriptors, LOG_DESCS) + number * l->size[SIZE_LOG_DESCRIPTOR]);
@@ -198,7 +202,8 @@ bool read_issue(struct vcpu *v, struct fact *fact)
 	add_number(fact, structure_read(v, request, REQUEST_FLAGS, 4) & REQ_OP_MASK);
 	add_number(fact, sector == UINT64_MAX ? 0 : sector); /* a flush has none: blk_rq_trace_sector() */
 	add_number(fact, structure_read(v, request, REQUEST_BYTES, 4));
-	add_text(v, fact, disk && structure_at(DISK_NAME) != MEMBER_UNKNOWN ? disk + (uint64_t)structure_at(DISK_NAME) : 0);
+	add_text(v, fact,
+		 disk && structure_at(DISK_NAME) != MEMBER_UNKNOWN ? disk + (uint64_t)structure_at(DISK_NAME) : 0);
 	return true;
 }
 
@@ -264,8 +269,8 @@ bool read_semaphore(struct vcpu *v, struct fact *fact)
 }
 
 /*
- * Of so many counts: Linux has the APIC's timer count each 16th cycle of the bus (__setup_APIC_LVTT(), arch/x86/kernel/apic/apic.c), and QEMU's
- * bus has a cycle each nanosecond (hw/intc/apic.c).
+ * Of so many counts: Linux has the APIC's timer count each 16th cycle of the bus (__setup_APIC_LVTT(),
+ * arch/x86/kernel/apic/apic.c), and QEMU's bus has a cycle each nanosecond (hw/intc/apic.c).
  */
 bool read_due(struct vcpu *v, struct fact *fact)
 {
@@ -373,7 +378,8 @@ bool read_audit(struct vcpu *v, struct fact *fact)
 	uint64_t message = argument(v, 1);
 	size_t n;
 
-	if (!guest_read(&v->regs, message, &header, sizeof header) || header.type < FIRST_OF_PROGRAMS || header.len <= sizeof header)
+	if (!guest_read(&v->regs, message, &header, sizeof header) || header.type < FIRST_OF_PROGRAMS ||
+	    header.len <= sizeof header)
 		return false;
 	n = header.len - sizeof header < TEXT_MAX ? header.len - sizeof header : TEXT_MAX;
 	if (!guest_read(&v->regs, message + sizeof header, texts[0], n))

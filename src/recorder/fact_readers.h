@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Read what a function of the kernel is about to do, at its entry, from its arguments and the structures that they point to. Each is
- * called in the vCPU's thread, in a callback with registers; texts stay valid until the next call in this thread. False: nothing is to
- * be told.
+ * Read what a function of the kernel is about to do, at its entry, from its arguments and the structures that they
+ * point to. Each is called in the vCPU's thread, in a callback with registers; texts stay valid until the next call in
+ * this thread. False: nothing is to be told.
  */
 #ifndef UPTO_RECORDER_FACT_READERS_H
 #define UPTO_RECORDER_FACT_READERS_H

@@ -17,7 +17,8 @@ static struct {
 	unsigned end_cpu;
 } flight;
 
-void flight_await(const struct condition *start, const struct functions *starts, const struct condition *stop, const struct functions *stops)
+void flight_await(const struct condition *start, const struct functions *starts, const struct condition *stop,
+		  const struct functions *stops)
 {
 	flight.start = start;
 	flight.stop = stop;

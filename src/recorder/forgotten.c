@@ -63,7 +63,8 @@ static struct thread *thread_of(uint64_t task)
 		return NULL;
 	number = map_put(&forgotten.numbers, task, 0);
 	if (!*number) {
-		forgotten.threads = array_grow(forgotten.threads, forgotten.n_threads, &forgotten.cap, sizeof(struct thread *));
+		forgotten.threads =
+			array_grow(forgotten.threads, forgotten.n_threads, &forgotten.cap, sizeof(struct thread *));
 		forgotten.threads[forgotten.n_threads] = xcalloc(1, sizeof **forgotten.threads);
 		*forgotten.threads[forgotten.n_threads] = (struct thread){ .task = task };
 		*number = ++forgotten.n_threads;
@@ -164,7 +165,8 @@ static bool open_chunk(struct lane *lane)
 	lane->batch->count = 0;
 	lane->last_ns = h->first_ns;
 	lane->state = (struct cpu_state){
-		.insns = h->first_insns, .ns = h->first_ns, .place = h->place, .space = h->space, .task = h->task, .halted = h->flags & CHUNK_HALTED,
+		.insns = h->first_insns, .ns = h->first_ns, .place = h->place, .space = h->space, .task = h->task,
+		.halted = h->flags & CHUNK_HALTED,
 	};
 	if (unpack(h, &w->packed, &lane->data) < 0 ||
 	    decoder_begin(&lane->decoder, lane->data.data, lane->data.len, &lane->state, false, &ignored) < 0) {
@@ -305,7 +307,8 @@ static int by_since(const void *va, const void *vb)
 
 static void put(const struct thread *t, uint64_t gap, struct buf *out)
 {
-	under_way_put(&t->calls, &(struct stack_record){ .gap = gap, .task = t->task, .since_ns = t->since_ns, .on = t->on }, out);
+	under_way_put(&t->calls,
+		      &(struct stack_record){ .gap = gap, .task = t->task, .since_ns = t->since_ns, .on = t->on }, out);
 }
 
 /* Those that have slept longest first. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What remains of the events that a flight recorder forgets (hold.h): the calls of each thread that have not returned. Where the events that are
- * kept begin, they tell what each thread is in the middle of, also those that slept all the time.
+ * What remains of the events that a flight recorder forgets (hold.h): the calls of each thread that have not returned.
+ * Where the events that are kept begin, they tell what each thread is in the middle of, also those that slept all the
+ * time.
  *
- * A vCPU's events are forgotten by chunks, and chunks of several vCPUs do not end at the same time. So what is forgotten waits here until no
- * vCPU can have anything that is older; then events are gone through in the order of time, as far as it matters: from one switch of threads to
- * the next. All are called by the packing thread.
+ * A vCPU's events are forgotten by chunks, and chunks of several vCPUs do not end at the same time. So what is
+ * forgotten waits here until no vCPU can have anything that is older; then events are gone through in the order of
+ * time, as far as it matters: from one switch of threads to the next. All are called by the packing thread.
  */
 #ifndef UPTO_RECORDER_FORGOTTEN_H
 #define UPTO_RECORDER_FORGOTTEN_H
@@ -26,8 +27,8 @@ void forgotten_facts(const struct chunk_header *header, struct buf *packed);
 void forgotten_until(uint64_t ns);
 
 /*
- * Append what threads are in the middle of where forgotten_until() has come to (stack_records.h), for gaps of that number, and the facts of locks that
- * they may wait for. Begin anew: from here on no thread is known.
+ * Append what threads are in the middle of where forgotten_until() has come to (stack_records.h), for gaps of that
+ * number, and the facts of locks that they may wait for. Begin anew: from here on no thread is known.
  */
 void forgotten_tell(uint64_t gap, struct buf *out, struct buf *facts);
 

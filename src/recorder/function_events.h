@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When a condition on functions of the kernel holds, by the events of all vCPUs, each in its order: for the drain thread. */
+/*
+ * When a condition on functions of the kernel holds, by the events of all vCPUs, each in its order: for the drain
+ * thread.
+ */
 #ifndef UPTO_RECORDER_FUNCTION_EVENTS_H
 #define UPTO_RECORDER_FUNCTION_EVENTS_H
 
@@ -32,7 +35,10 @@ struct function_events {
 	bool missed;             /* there were more, or one that was no call: when it ends is not seen */
 };
 
-/* Does the condition, of kind ENTRY or EXIT, hold there? Each event is shown once, but for an arrival where one has just led to. */
+/*
+ * Does the condition, of kind ENTRY or EXIT, hold there? Each event is shown once, but for an arrival where one has
+ * just led to.
+ */
 bool function_events_hold(struct function_events *f, const struct event *e);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What vCPUs read without the recorder's lock, and what is taken away once in a long while, as when another kernel boots. Whoever takes it away
- * shuts the guard, which waits until nobody reads. Readers never wait: where the guard is shut, they do without.
+ * What vCPUs read without the recorder's lock, and what is taken away once in a long while, as when another kernel
+ * boots. Whoever takes it away shuts the guard, which waits until nobody reads. Readers never wait: where the guard is
+ * shut, they do without.
  */
 #ifndef UPTO_RECORDER_GUARD_H
 #define UPTO_RECORDER_GUARD_H

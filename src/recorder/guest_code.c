@@ -38,7 +38,10 @@ static void put_change(struct code_record *record, struct vcpu *v, unsigned cpu)
 	buf_free(&out);
 }
 
-/* What conditional jumps lead to in other functions of the new code is to be watched before it runs: guest/tail_jumps.h. */
+/*
+ * What conditional jumps lead to in other functions of the new code is to be watched before it runs:
+ * guest/tail_jumps.h.
+ */
 static void expect_jumps(struct vcpu *v, const struct symtab *tab)
 {
 	struct buf found = { 0 };
@@ -92,7 +95,8 @@ void code_module(struct vcpu *v, unsigned cpu, uint64_t module)
 }
 
 /* Add a function of something that counts as a module. Without a name it is only code of the module. */
-static void tell_function(struct vcpu *v, unsigned cpu, const char *module, const char *name, uint64_t start, uint64_t size)
+static void tell_function(struct vcpu *v, unsigned cpu, const char *module, const char *name, uint64_t start,
+			  uint64_t size)
 {
 	struct kernel_image image = { 0 };
 
@@ -111,14 +115,16 @@ void code_bpf(struct vcpu *v, unsigned cpu, uint64_t ksym)
 	char name[KSYM_LEN];
 
 	if (start && end > start && structure_at(BPF_NAME) != MEMBER_UNKNOWN)
-		tell_function(v, cpu, "bpf", structure_text(v, ksym + (uint64_t)structure_at(BPF_NAME), name, sizeof name),
-			      start, end - start);
+		tell_function(v, cpu, "bpf",
+			      structure_text(v, ksym + (uint64_t)structure_at(BPF_NAME), name, sizeof name), start,
+			      end - start);
 }
 
 /* bpf_prog_was_classic(), include/linux/filter.h */
 static bool was_classic(struct vcpu *v, uint64_t prog)
 {
-	return structure_at(PROG_TYPE) != MEMBER_UNKNOWN && structure_read(v, prog, PROG_TYPE, 4) == BPF_PROG_TYPE_UNSPEC;
+	return structure_at(PROG_TYPE) != MEMBER_UNKNOWN &&
+	       structure_read(v, prog, PROG_TYPE, 4) == BPF_PROG_TYPE_UNSPEC;
 }
 
 void code_filter(struct vcpu *v, unsigned cpu, uint64_t prog)
@@ -157,7 +163,9 @@ void code_out_of_line(struct vcpu *v, unsigned cpu, uint64_t type)
 	}
 	structure_text(v, kernel_argument(&v->regs, next + 2), name, sizeof name);
 	/* the modules' names are those in /proc/kallsyms: include/linux/ftrace.h, kernel/kprobes.c */
-	module = !strncmp(name, "ftrace", 6) ? "__builtin__ftrace" : !strncmp(name, "kprobe", 6) ? "__builtin__kprobes" : "__builtin__";
+	module = !strncmp(name, "ftrace", 6)   ? "__builtin__ftrace"
+		 : !strncmp(name, "kprobe", 6) ? "__builtin__kprobes"
+					       : "__builtin__";
 	tell_function(v, cpu, module, name, start, size);
 }
 

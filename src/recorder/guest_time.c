@@ -37,7 +37,9 @@ void guest_time_resumed(const struct vcpu *v, uint64_t uncounted)
 		return;
 	ahead = read_clock() - counted(v->live->insns + uncounted);
 	halted = (int64_t)(ahead - recorder.time_ahead);
-	/* QEMU may have counted less than the recorder, and the halt have been shorter than that: time does not go back */
+	/*
+	 * QEMU may have counted less than the recorder, and the halt have been shorter than that: time does not go back
+	 */
 	if (halted >= 0)
 		recorder.time_ahead = ahead;
 	else

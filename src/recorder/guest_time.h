@@ -16,8 +16,9 @@
 uint64_t guest_time(const struct vcpu *v);
 
 /*
- * The same before the first instruction of a block, in whose callback this is called: where vCPUs take turns QEMU has counted the whole block, of
- * `uncounted` instructions, already. How long the last one is depends on when the host gets round to stopping the guest.
+ * The same before the first instruction of a block, in whose callback this is called: where vCPUs take turns QEMU has
+ * counted the whole block, of `uncounted` instructions, already. How long the last one is depends on when the host gets
+ * round to stopping the guest.
  */
 uint64_t guest_time_ahead(const struct vcpu *v, uint64_t uncounted);
 

@@ -16,7 +16,10 @@ struct held {
 /* By how much other vCPUs' chunks may come before those in which a start is found. */
 enum { SLACK_NS = 50000000 };
 
-/* By how much a vCPU's next chunk may begin before what other vCPUs' last ones end with: chunks that nothing ends do so after a while. */
+/*
+ * By how much a vCPU's next chunk may begin before what other vCPUs' last ones end with: chunks that nothing ends do so
+ * after a while.
+ */
 enum { LATE_NS = 1500000000 };
 
 static struct {
@@ -98,7 +101,8 @@ static int put_gap(struct writer *w, const struct chunk_header *next)
 	struct builder *builder = xcalloc(1, sizeof *builder);
 	struct sites sites;
 	struct cpu_state state = {
-		.insns = next->first_insns, .ns = next->first_ns, .place = next->place, .space = next->space, .task = next->task,
+		.insns = next->first_insns, .ns = next->first_ns, .place = next->place, .space = next->space,
+		.task = next->task,
 		.halted = next->flags & CHUNK_HALTED,
 	};
 
@@ -154,7 +158,9 @@ static void forget_chunk(struct held *h)
 	forgotten_add(header, &h->packed);
 }
 
-/* No vCPU will forget anything that is older: what it keeps is not, nor what is yet to come of one that keeps nothing. */
+/*
+ * No vCPU will forget anything that is older: what it keeps is not, nor what is yet to come of one that keeps nothing.
+ */
 static uint64_t forgotten_up_to(void)
 {
 	uint64_t first[CPUS_MAX] = { 0 }, least = UINT64_MAX;
@@ -211,7 +217,10 @@ static void put_rest(void *context, const struct chunk_header *header, struct bu
 		hold.last_insns[header->cpu] = header->last_insns;
 }
 
-/* All vCPUs' events begin at one time in the file: the ends of chunks that have been forgotten for their most part are there, too. */
+/*
+ * All vCPUs' events begin at one time in the file: the ends of chunks that have been forgotten for their most part are
+ * there, too.
+ */
 static void write_rests(struct writer *w)
 {
 	struct gap rest = { .writer = w };
@@ -298,7 +307,8 @@ int hold_chunk(struct writer *w, const struct chunk_header *header, const struct
 	if (result < 0)
 		return result;
 	held = is_held(&h); /* before it is looked whether to release: what is released meanwhile comes before it */
-	if (h.type == CHUNK_EVENTS) /* once it is packed: what led to the start is in the file together with the start */
+	/* once it is packed: what led to the start is in the file together with the start */
+	if (h.type == CHUNK_EVENTS)
 		look_at_kept(w);
 	if (held)
 		keep(&h, &packed);

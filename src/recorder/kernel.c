@@ -16,12 +16,18 @@
 /* Where the kernel's image may be mapped: Documentation/arch/x86/x86_64/mm.rst. */
 #define IMAGE_LOW 0xffffffff80000000u
 #define IMAGE_HIGH 0xffffffffc0000000u
-/* Where it is linked for, unless CONFIG_PHYSICAL_START is not its default: __START_KERNEL, arch/x86/include/asm/page_64_types.h. */
+/*
+ * Where it is linked for, unless CONFIG_PHYSICAL_START is not its default: __START_KERNEL,
+ * arch/x86/include/asm/page_64_types.h.
+ */
 #define IMAGE_LINKED 0xffffffff81000000u
 
 enum {
 	SLIDE_STEP = 2 << 20,      /* CONFIG_PHYSICAL_ALIGN of a 64-bit kernel; the least of one of 32 bits with PAE */
-	/* of a kernel of 32 bits, from its PAGE_OFFSET on: where it is linked for (CONFIG_PHYSICAL_START), and how far a slide gets */
+	/*
+	 * of a kernel of 32 bits, from its PAGE_OFFSET on: where it is linked for (CONFIG_PHYSICAL_START), and how far
+	 * a slide gets
+	 */
 	NARROW_LINKED = 16 << 20, NARROW_SLIDES = 512 << 20,
 	IMAGE_MAX = 128 << 20,
 	ASKED_MAX = 1 << 12,
@@ -33,7 +39,8 @@ static struct guard asked;
 static void find_jumps(struct kernel *k, struct kernel_image *image)
 {
 	for (size_t i = 0; i < image->n_code; i++)
-		tail_jumps_find(image->code[i].bytes.data, image->code[i].bytes.len, image->code[i].addr, symtab_bounds, &k->tab, &k->jumps_to);
+		tail_jumps_find(image->code[i].bytes.data, image->code[i].bytes.len, image->code[i].addr, symtab_bounds,
+				&k->tab, &k->jumps_to);
 	kernel_image_drop_code(image);
 }
 
@@ -85,9 +92,13 @@ static bool lacks_hook(const struct kernel *k, size_t i)
 
 static bool lacks_member(const struct kernel *k, enum member member)
 {
-	static const struct { enum member first, last; enum feature feature; } features[] = {
-		{ MODULE_NAME, MODULE_NAME, FEATURE_MODULES }, { MODULE_KALLSYMS, KALLSYMS_STRTAB, FEATURE_MODULE_NAMES }, { BPF_START, PROG_JITED_LEN, FEATURE_BPF_JIT },
-		{ REQUEST_QUEUE, DISK_NAME, FEATURE_BLOCK }, { GROUP_NODE, GROUP_NODE, FEATURE_CGROUPS },
+	static const struct { enum member first, last; enum feature feature;
+	} features[] = {
+		{ MODULE_NAME, MODULE_NAME, FEATURE_MODULES },
+		{ MODULE_KALLSYMS, KALLSYMS_STRTAB, FEATURE_MODULE_NAMES },
+		{ BPF_START, PROG_JITED_LEN, FEATURE_BPF_JIT },
+		{ REQUEST_QUEUE, DISK_NAME, FEATURE_BLOCK },
+		{ GROUP_NODE, GROUP_NODE, FEATURE_CGROUPS },
 	};
 
 	if (k->layout.offset[member] != MEMBER_UNKNOWN || layout_optional(member))
@@ -101,7 +112,8 @@ static bool lacks_member(const struct kernel *k, enum member member)
 /* One of two members is enough, the newer or the older one. */
 static bool lacks_both(const struct kernel *k, enum member a, enum member b, enum feature feature)
 {
-	return k->layout.offset[a] == MEMBER_UNKNOWN && k->layout.offset[b] == MEMBER_UNKNOWN && !(k->without >> feature & 1);
+	return k->layout.offset[a] == MEMBER_UNKNOWN && k->layout.offset[b] == MEMBER_UNKNOWN &&
+	       !(k->without >> feature & 1);
 }
 
 void kernel_lacks(const struct kernel *k, struct buf *out)
@@ -139,7 +151,8 @@ static void index_functions(const struct symbol_list *symbols, struct map *ret)
 		}
 }
 
-static const struct raw_symbol *find_function(const struct symbol_list *symbols, const struct map *index, const char *name)
+static const struct raw_symbol *find_function(const struct symbol_list *symbols, const struct map *index,
+					      const char *name)
 {
 	const uint64_t *found = map_get(index, hash_bytes(0, name, strlen(name)));
 
@@ -234,7 +247,10 @@ void kernel_start(struct kernel *k, const struct kernel_sources *sources)
 		load(k);
 }
 
-/* Is the kernel of the image there, moved by that much? A System.map tells where the banner is, not what it says: any will do there. */
+/*
+ * Is the kernel of the image there, moved by that much? A System.map tells where the banner is, not what it says: any
+ * will do there.
+ */
 static bool is_at(struct registers *regs, const struct kernel_image *image, uint64_t addr, char text[BANNER_MAX + 1])
 {
 	size_t n = image->banner ? strlen(image->banner) : sizeof "Linux version 6";
@@ -274,7 +290,10 @@ static bool find_slide(struct kernel *k, struct registers *regs, const struct na
 	return false;
 }
 
-/* Where a kernel of 32 bits may begin that has code at that address: all memory is mapped from PAGE_OFFSET on, and the code runs early. */
+/*
+ * Where a kernel of 32 bits may begin that has code at that address: all memory is mapped from PAGE_OFFSET on, and the
+ * code runs early.
+ */
 static uint64_t narrow_low(const struct narrow *narrow, uint64_t addr)
 {
 	uint64_t start = narrow->start | NARROW_HIGH, low = addr & -(uint64_t)NARROW_LINKED;
@@ -283,7 +302,8 @@ static uint64_t narrow_low(const struct narrow *narrow, uint64_t addr)
 }
 
 /* The image as it lies in guest memory, from its first page to the first that is missing. */
-static void read_mapped(struct registers *regs, const struct narrow *narrow, uint64_t addr, struct buf *out, uint64_t *ret_start)
+static void read_mapped(struct registers *regs, const struct narrow *narrow, uint64_t addr, struct buf *out,
+			uint64_t *ret_start)
 {
 	uint64_t at = narrow->size ? narrow_low(narrow, addr) : IMAGE_LOW, high = image_high(narrow);
 	char step[4096];
@@ -296,8 +316,8 @@ static void read_mapped(struct registers *regs, const struct narrow *narrow, uin
 }
 
 /*
- * Symbols out of guest memory are relocated already: put them back to where they are linked for. Returns the slide; 0 if
- * the kernel is linked for another place.
+ * Symbols out of guest memory are relocated already: put them back to where they are linked for. Returns the slide; 0
+ * if the kernel is linked for another place.
  */
 static uint64_t undo_slide(struct kernel_image *image)
 {
@@ -328,7 +348,8 @@ static bool find_in_memory(struct kernel *k, struct registers *regs, const struc
 		uint64_t slide = undo_slide(&image);
 
 		layout_init(&layout);
-		if (image.btf.len && !kernel_sources_learn(&k->sources) && layout_from_btf(image.btf.data, image.btf.len, &own, &ignored) == 0)
+		if (image.btf.len && !kernel_sources_learn(&k->sources) &&
+		    layout_from_btf(image.btf.data, image.btf.len, &own, &ignored) == 0)
 			layout_add(&layout, &own, LAYOUT_MEMORY);
 		k->other_types = k->have_image && !kernel_types_fit(&image, &k->known.layout);
 		if (k->have_image && !k->other_types) /* types that the user named */
@@ -352,7 +373,8 @@ bool kernel_is_inside(struct kernel *k, uint64_t addr, uint64_t target)
 	if (!guard_enter(&asked))
 		return false;
 	function = kernel_function(k, addr);
-	inside = function != SYMTAB_NONE && function == kernel_function(k, target) && !kernel_function_start(k, function, target);
+	inside = function != SYMTAB_NONE && function == kernel_function(k, target) &&
+		 !kernel_function_start(k, function, target);
 	guard_leave(&asked);
 	return inside;
 }
@@ -421,8 +443,8 @@ bool kernel_may_be_at(struct registers *regs, uint64_t addr)
 }
 
 /*
- * The addresses of a kernel of 32 bits that has code at `addr`: those of the image, if it may be that one, else those likely. Where it
- * turns paging on, its code is still at its physical address.
+ * The addresses of a kernel of 32 bits that has code at `addr`: those of the image, if it may be that one, else those
+ * likely. Where it turns paging on, its code is still at its physical address.
  */
 static struct narrow narrow_at(const struct kernel *k, uint64_t addr)
 {

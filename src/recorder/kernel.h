@@ -26,13 +26,17 @@ struct kernel {
 	bool no_linux;           /* what -kernel starts is no Linux, and its symbols were given: nothing to look for */
 	struct error error;      /* why the files were no good */
 	struct known_kernel known;
-	struct buf jumps_to;     /* link addresses that conditional jumps lead to in other functions: guest/tail_jumps.h */
+	/* link addresses that conditional jumps lead to in other functions: guest/tail_jumps.h */
+	struct buf jumps_to;
 	bool have_image;         /* something is known */
 
 	uint32_t asked;
 	bool seen;               /* some kernel's code has run, whether it was found or not */
 
-	/* once found; vCPUs read it without the lock, so ask kernel_found(), and of functions kernel_is_inside() and kernel_has_code(): */
+	/*
+	 * once found; vCPUs read it without the lock, so ask kernel_found(), and of functions kernel_is_inside() and
+	 * kernel_has_code():
+	 */
 	bool found;
 	long tables;             /* tables of symbols that were written so far, … */
 	long table;              /* … which of them is this kernel's, … */
@@ -42,7 +46,8 @@ struct kernel {
 	struct modules modules;
 	uint64_t slide;
 	char *banner;
-	struct map hooks_at;     /* run-time address → number of a hook there + 1; it is never changed once the kernel is found */
+	/* run-time address → number of a hook there + 1; it is never changed once the kernel is found */
+	struct map hooks_at;
 	uint64_t lacking;        /* hooks that the kernel has no function for, as bits */
 	uint32_t without;        /* features that it does not have (hooks.h), likewise */
 	struct layout layout;    /* where its structures have what is read */
@@ -65,10 +70,16 @@ static inline bool kernel_found(const struct kernel *k)
 	return __atomic_load_n(&k->found, __ATOMIC_ACQUIRE);
 }
 
-/* May code that is translated at that address be a kernel's? One of 32 bits uses page tables, which firmware of 32 bits does not. */
+/*
+ * May code that is translated at that address be a kernel's? One of 32 bits uses page tables, which firmware of 32 bits
+ * does not.
+ */
 bool kernel_may_be_at(struct registers *regs, uint64_t addr);
 
-/* Find the kernel, which may have code at that address. True when it has been found; then see guest_narrow (kernel_width.h). */
+/*
+ * Find the kernel, which may have code at that address. True when it has been found; then see guest_narrow
+ * (kernel_width.h).
+ */
 bool kernel_find(struct kernel *k, struct registers *regs, uint64_t addr);
 
 /*
@@ -82,10 +93,15 @@ static inline bool kernel_may_handle(const struct kernel *k, uint64_t addr)
 	return (addr >= k->entry_start && addr < k->entry_end) || (addr >= k->early_start && addr < k->early_end);
 }
 
-/* Another kernel will come: as before one was found, but for the file. Waits for vCPUs that are asking about functions. */
+/*
+ * Another kernel will come: as before one was found, but for the file. Waits for vCPUs that are asking about functions.
+ */
 void kernel_forget(struct kernel *k);
 
-/* Number i of the run-time addresses that conditional jumps lead to in other functions, all known before the kernel runs; 0: no more. */
+/*
+ * Number i of the run-time addresses that conditional jumps lead to in other functions, all known before the kernel
+ * runs; 0: no more.
+ */
 static inline uint64_t kernel_jumps_to(const struct kernel *k, size_t i)
 {
 	uint64_t addr;
@@ -105,7 +121,10 @@ const struct hook *kernel_hook_at(const struct kernel *k, uint64_t addr);
 /* What the kernel lacks of what is to be learnt, as text for people; nothing: it has all. */
 void kernel_lacks(const struct kernel *k, struct buf *out);
 
-/* A number for the function at a run-time address, the kernel's, a module's or an object's (objects.h); SYMTAB_NONE: none. */
+/*
+ * A number for the function at a run-time address, the kernel's, a module's or an object's (objects.h); SYMTAB_NONE:
+ * none.
+ */
 static inline long kernel_function(struct kernel *k, uint64_t addr)
 {
 	bool found = kernel_found(k);
@@ -150,8 +169,8 @@ static inline bool kernel_function_start(const struct kernel *k, long function, 
 }
 
 /*
- * The same questions by a vCPU that executes, without the recorder's lock: does a function of the kernel contain both, and does not begin at the
- * second? Has it a function there? Neither, while the kernel is forgotten.
+ * The same questions by a vCPU that executes, without the recorder's lock: does a function of the kernel contain both,
+ * and does not begin at the second? Has it a function there? Neither, while the kernel is forgotten.
  */
 bool kernel_is_inside(struct kernel *k, uint64_t addr, uint64_t target);
 bool kernel_has_code(struct kernel *k, uint64_t addr);

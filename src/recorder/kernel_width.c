@@ -8,7 +8,10 @@ static const enum reg wide_arguments[] = { GUEST_RDI, GUEST_RSI, GUEST_RDX, GUES
 /* -mregparm=3 (arch/x86/Makefile); the others are on the stack, behind the return address. */
 static const enum reg narrow_arguments[] = { GUEST_RAX, GUEST_RDX, GUEST_RCX };
 
-enum { WIDE = sizeof wide_arguments / sizeof *wide_arguments, NARROW = sizeof narrow_arguments / sizeof *narrow_arguments };
+enum {
+	WIDE = sizeof wide_arguments / sizeof *wide_arguments,
+	NARROW = sizeof narrow_arguments / sizeof *narrow_arguments
+};
 
 uint64_t kernel_argument(struct registers *regs, unsigned i)
 {

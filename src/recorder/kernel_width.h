@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How wide the words of the kernel that runs are. Addresses of one of 32 bits are extended wherever they come from (arch/narrow.h): what
- * the CPU pushes, loads or jumps to goes through guest_address(). Its functions have their arguments in other registers.
+ * How wide the words of the kernel that runs are. Addresses of one of 32 bits are extended wherever they come from
+ * (arch/narrow.h): what the CPU pushes, loads or jumps to goes through guest_address(). Its functions have their
+ * arguments in other registers.
  */
 #ifndef UPTO_RECORDER_KERNEL_WIDTH_H
 #define UPTO_RECORDER_KERNEL_WIDTH_H
@@ -35,7 +36,10 @@ static inline unsigned guest_word(void)
 	return guest_is_narrow() ? 4 : 8;
 }
 
-/* Word number `i` of the arguments of a function of the kernel, from 0 on, at its first instruction: a pointer is an address. */
+/*
+ * Word number `i` of the arguments of a function of the kernel, from 0 on, at its first instruction: a pointer is an
+ * address.
+ */
 uint64_t kernel_argument(struct registers *regs, unsigned i);
 
 /* A register that has an address. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where nothing describes a kernel's types, what is read of it is learnt while it runs (guest/learn.h): at the same functions' entries at
- * which it is read. The functions below are called there first, in a vCPU's thread, in a callback with registers. Once all is known, or
- * was described, they do nothing.
+ * Where nothing describes a kernel's types, what is read of it is learnt while it runs (guest/learn.h): at the same
+ * functions' entries at which it is read. The functions below are called there first, in a vCPU's thread, in a callback
+ * with registers. Once all is known, or was described, they do nothing.
  */
 #ifndef UPTO_RECORDER_LEARNING_H
 #define UPTO_RECORDER_LEARNING_H
@@ -17,9 +17,10 @@ struct learn_memory learning_memory(struct vcpu *v);
 void learning_begin(void);
 
 /*
- * The boot ends, or the recording: nothing more is learnt. Appends the members that were needed and could not be learnt, behind what is in
- * *missing, with commas between; and to *early those that were learnt after they had been needed, with how often. False: nothing was to be
- * learnt.
+ * The boot ends, or the recording: nothing more is learnt. Appends the members that were needed and could not be
+ * learnt, behind what is in
+ * *missing, with commas between; and to *early those that were learnt after they had been needed, with how often.
+ * False: nothing was to be learnt.
  */
 bool learning_end(struct buf *missing, struct buf *early);
 

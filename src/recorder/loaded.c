@@ -116,7 +116,8 @@ static void put_mapping(const struct mapping *m, const struct symtab *tab)
 
 	symtab_encode(tab, &symbols);
 	code_file_put(&out, &(struct code_file){
-		.path = m->path, .size = m->file_size, .contents = &m->content, .n_contents = m->content != 0, .symbols = symbols.data,
+		.path = m->path, .size = m->file_size, .contents = &m->content, .n_contents = m->content != 0,
+		.symbols = symbols.data,
 		.symbols_len = symbols.len,
 	});
 	drain_put(CHUNK_FILES, &out);

@@ -101,9 +101,10 @@ static void find_symbols(struct vcpu *v, const struct symbol_table *t, struct ke
 		size_t len = left ? strnlen(name, left < KSYM_LEN ? left : KSYM_LEN) : 0;
 
 		/* of two at one address a global one counts, else the first; functions in assembler may have no type */
-		if (len && *name != '.' && is_alias(name, len) == (k >= n) && (type == STT_FUNC || type == STT_NOTYPE) &&
-		    in_sections(image, s[i].st_value))
-			symbol_list_add(&image->symbols, s[i].st_value, s[i].st_size, binding == STB_LOCAL || k >= n ? 't' : 'T', name, len);
+		if (len && *name != '.' && is_alias(name, len) == (k >= n) &&
+		    (type == STT_FUNC || type == STT_NOTYPE) && in_sections(image, s[i].st_value))
+			symbol_list_add(&image->symbols, s[i].st_value, s[i].st_size,
+					binding == STB_LOCAL || k >= n ? 't' : 'T', name, len);
 	}
 	buf_free(&table);
 	buf_free(&strings);
@@ -125,7 +126,8 @@ static void find_sections(struct vcpu *v, uint64_t module, struct kernel_image *
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		if (structure_at(MODULE_MEM) != MEMBER_UNKNOWN) {
-			uint64_t memory = module + (uint64_t)structure_at(MODULE_MEM) + texts[i].type * l->size[SIZE_MODULE_MEMORY];
+			uint64_t memory = module + (uint64_t)structure_at(MODULE_MEM) +
+					  texts[i].type * l->size[SIZE_MODULE_MEMORY];
 
 			module_image_add(image, texts[i].name, structure_pointer(v, memory, MEMORY_BASE),
 					 structure_read(v, memory, MEMORY_SIZE, 4));
@@ -147,7 +149,8 @@ static bool read_kallsyms(struct vcpu *v, uint64_t module, char name[MODULE_NAME
 		return false;
 	find_sections(v, module, ret);
 	find_symbols(v, &(struct symbol_table){
-		.symbols = structure_pointer(v, kallsyms, KALLSYMS_SYMTAB), .n = structure_read(v, kallsyms, KALLSYMS_NUM_SYMTAB, 4),
+		.symbols = structure_pointer(v, kallsyms, KALLSYMS_SYMTAB),
+		.n = structure_read(v, kallsyms, KALLSYMS_NUM_SYMTAB, 4),
 		.names = structure_pointer(v, kallsyms, KALLSYMS_STRTAB),
 	}, ret);
 	return true;
@@ -173,7 +176,8 @@ static bool read_headers(struct vcpu *v, uint64_t file, uint64_t sections, struc
 	bool is_narrow = guest_is_narrow(), read;
 	size_t n;
 
-	read = is_narrow ? guest_read(&v->regs, file, &narrow, sizeof narrow) : guest_read(&v->regs, file, &wide, sizeof wide);
+	read = is_narrow ? guest_read(&v->regs, file, &narrow, sizeof narrow)
+			 : guest_read(&v->regs, file, &wide, sizeof wide);
 	if (!read || memcmp(is_narrow ? narrow.e_ident : wide.e_ident, ELFMAG, SELFMAG))
 		return false;
 	n = is_narrow ? narrow.e_shnum : wide.e_shnum;
@@ -192,7 +196,8 @@ static void widen_headers(struct buf *headers)
 	for (size_t at = 0; at + sizeof h <= headers->len; at += sizeof h) {
 		memcpy(&h, headers->data + at, sizeof h);
 		buf_put(&wide, &(Elf64_Shdr){
-			.sh_name = h.sh_name, .sh_type = h.sh_type, .sh_flags = h.sh_flags, .sh_addr = guest_address(h.sh_addr),
+			.sh_name = h.sh_name, .sh_type = h.sh_type, .sh_flags = h.sh_flags,
+			.sh_addr = guest_address(h.sh_addr),
 			.sh_size = h.sh_size, .sh_link = h.sh_link, .sh_addralign = h.sh_addralign,
 		}, sizeof(Elf64_Shdr));
 	}

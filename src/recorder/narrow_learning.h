@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is learnt of the tasks of a running kernel of 32 bits, where no description of its types is known: their names, numbers, states,
- * parents and memory. The functions below are called in a vCPU's thread, in a callback with registers.
+ * What is learnt of the tasks of a running kernel of 32 bits, where no description of its types is known: their names,
+ * numbers, states, parents and memory. The functions below are called in a vCPU's thread, in a callback with registers.
  */
 #ifndef UPTO_RECORDER_NARROW_LEARNING_H
 #define UPTO_RECORDER_NARROW_LEARNING_H

@@ -14,7 +14,8 @@
 
 enum {
 	FILE_LIMIT = 2047 << 20,
-	FIRST_BYTES = 12,       /* of a function, by which it is looked up; what is shorter is known by its neighbours */
+	/* of a function, by which it is looked up; what is shorter is known by its neighbours */
+	FIRST_BYTES = 12,
 	COMPARED = 64,          /* of each function at most that many are compared */
 	MISSES = 8,             /* so many functions in a row that are not there end a piece */
 	FUNCTIONS_MIN = 3, BYTES_MIN = 96, /* what has less in common may be chance … */
@@ -31,7 +32,8 @@ struct object {
 	uint64_t slide;         /* … by that much from where it was linked */
 	struct object_code code;
 	unsigned pieces, tries, n_labels;
-	bool own;               /* of what -kernel starts: it lies where it was linked (kernel.h), and may move from there */
+	/* of what -kernel starts: it lies where it was linked (kernel.h), and may move from there */
+	bool own;
 	bool ran;
 };
 
@@ -79,8 +81,11 @@ static void add_firsts(uint32_t object)
 		if (!bytes || n < FIRST_BYTES || s->end - s->addr < FIRST_BYTES)
 			continue;
 		known = map_put(&objects.by_first, hash_bytes(0, bytes, FIRST_BYTES), 0);
-		objects.firsts = array_grow(objects.firsts, objects.n_firsts, &objects.firsts_cap, sizeof *objects.firsts);
-		objects.firsts[objects.n_firsts++] = (struct first){ .object = object, .function = (uint32_t)i, .next = (uint32_t)*known };
+		objects.firsts =
+			array_grow(objects.firsts, objects.n_firsts, &objects.firsts_cap, sizeof *objects.firsts);
+		objects.firsts[objects.n_firsts++] = (struct first){
+			.object = object, .function = (uint32_t)i, .next = (uint32_t)*known,
+		};
 		*known = objects.n_firsts;
 	}
 }
@@ -132,10 +137,14 @@ static bool is_there(const struct object *o, const struct symtab *tab, size_t i,
 		n = s->end - s->addr;
 	if (n > COMPARED)
 		n = COMPARED;
-	return file && n && guest_read(&recorder.translate_regs, s->addr + slide, memory, n) && code_is_moved(file, memory, n, slide);
+	return file && n && guest_read(&recorder.translate_regs, s->addr + slide, memory, n) &&
+	       code_is_moved(file, memory, n, slide);
 }
 
-/* Which functions around that one lie there, too? Returns marks, by number; the caller frees them. NULL: too few to tell. */
+/*
+ * Which functions around that one lie there, too? Returns marks, by number; the caller frees them. NULL: too few to
+ * tell.
+ */
 static bool *find_piece(const struct object *o, size_t function, uint64_t slide)
 {
 	const struct symtab *tab = &o->code.tab;
@@ -155,7 +164,8 @@ static bool *find_piece(const struct object *o, size_t function, uint64_t slide)
 		n += there[i];
 		bytes += there[i] ? tab->symbols[i].end - tab->symbols[i].addr : 0;
 	}
-	if (there[function] && ((n >= FUNCTIONS_MIN && bytes >= BYTES_MIN) || (n == tab->count && bytes >= BYTES_WHOLE)))
+	if (there[function] &&
+	    ((n >= FUNCTIONS_MIN && bytes >= BYTES_MIN) || (n == tab->count && bytes >= BYTES_WHOLE)))
 		return there;
 	free(there);
 	return NULL;
@@ -183,7 +193,8 @@ static void make_table(const struct symtab *tab, const bool *marks, uint64_t sli
 		if ((marks && !marks[i]) || s->end + slide <= s->addr + slide || ret->n_sections == UINT16_MAX)
 			continue;
 		if (!n || !is_next(tab, before, i))
-			symtab_add_section(ret, &cap, s->addr + slide, s->end + slide, symtab_section_name(tab, (long)i));
+			symtab_add_section(ret, &cap, s->addr + slide, s->end + slide,
+					   symtab_section_name(tab, (long)i));
 		ret->sections[ret->n_sections - 1].end = s->end + slide;
 		list[n++] = (struct symtab_function){
 			.addr = s->addr + slide, .size = s->end - s->addr, .name = symtab_name(tab, (long)i),
@@ -261,7 +272,9 @@ static bool find_there(const struct first *first, uint64_t addr)
 	return marks;
 }
 
-/* Control is at a label of what lies there: code in assembler, which the tables do not tell from data before it runs. */
+/*
+ * Control is at a label of what lies there: code in assembler, which the tables do not tell from data before it runs.
+ */
 static bool find_label(const struct piece *p, uint64_t addr)
 {
 	struct object *o = p->object;
@@ -270,7 +283,8 @@ static bool find_label(const struct piece *p, uint64_t addr)
 	long i = symtab_lookup(labels, addr - slide);
 	bool *marks;
 
-	if (i == SYMTAB_NONE || labels->symbols[i].addr != addr - slide || o->n_labels == LABELS_MAX || (!o->given && !is_there(o, labels, (size_t)i, slide)))
+	if (i == SYMTAB_NONE || labels->symbols[i].addr != addr - slide || o->n_labels == LABELS_MAX ||
+	    (!o->given && !is_there(o, labels, (size_t)i, slide)))
 		return false;
 	marks = xcalloc(labels->count, sizeof *marks);
 	marks[i] = true;
@@ -318,8 +332,8 @@ static bool is_gone(const struct piece *p, uint64_t addr)
 
 	if (n > CHECKED)
 		n = CHECKED;
-	return !p->object->given && p->object->pieces < PIECES_MAX && file && guest_read(&recorder.translate_regs, addr, memory, n) &&
-	       !code_is_moved(file, memory, n, p->slide);
+	return !p->object->given && p->object->pieces < PIECES_MAX && file &&
+	       guest_read(&recorder.translate_regs, addr, memory, n) && !code_is_moved(file, memory, n, p->slide);
 }
 
 static void forget_piece(const struct piece *p)

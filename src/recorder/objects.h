@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Code that is no Linux and whose functions the user has given: firmware, boot loaders, kernels of one's own. Where an object's code
- * lies is seen when it runs there: the bytes of its functions do. It may lie in several places, and move parts of itself:
+ * Code that is no Linux and whose functions the user has given: firmware, boot loaders, kernels of one's own. Where an
+ * object's code lies is seen when it runs there: the bytes of its functions do. It may lie in several places, and move
+ * parts of itself:
  *
  *   rom.o   linked at   0xd19e0 ─────────────────── 0x100000
  *           seen at  0xfffd19e0 ─── (in flash)

@@ -10,11 +10,13 @@
 
 enum {
 	QUEUE = 8,
-	THOROUGH = 6, QUICK = 3, /* zstd's levels: the first while few chunks wait and CPUs are free, the second otherwise */
+	/* zstd's levels: the first while few chunks wait and CPUs are free, the second otherwise */
+	THOROUGH = 6, QUICK = 3,
 	LITTLE = 1,
 	SLOW_MS = 200,          /* if a chunk took so long, and mostly waited for a CPU, CPUs are not free … */
 	SLOW_CHUNKS = 8,        /* … and that many more chunks are packed quickly */
-	NICE = 3,               /* vCPUs and the drain go first, but only by a little: a chunk must not wait too long when all CPUs are busy */
+	/* vCPUs and the drain go first, but only by a little: a chunk must not wait too long when all CPUs are busy */
+	NICE = 3,
 };
 
 struct item {

@@ -32,7 +32,9 @@ void pack_retry(void);
 
 void pack_finish(void);
 
-/* From any thread: errno of the write that failed (0: none); bytes written; events in chunks that could not be written. */
+/*
+ * From any thread: errno of the write that failed (0: none); bytes written; events in chunks that could not be written.
+ */
 int pack_failed(void);
 uint64_t pack_size(void);
 uint64_t pack_lost(void);

@@ -2,11 +2,10 @@
 /*
  * Loaded by QEMU with one argument, config=FD: a file of key=value lines that
  * `upto record` wrote. Keys: out, stats (file descriptors), kernel, symbols.N
- * (paths), address.N (where that file's code lies, if the user said so), icount (it is on), icount_shift (the clock goes by
- * instructions alone, 2^that ns each), turns (several vCPUs share a thread: by what), inside (what of QEMU's inside may be
- * used: qemu_inside.h), thunks (their steps are recorded: thunks.h), start, stop, every, before (what is to be recorded: waiting.h),
- * spans (how many; condition_key()),
- * meta.* (for the trace).
+ * (paths), address.N (where that file's code lies, if the user said so), icount (it is on), icount_shift (the clock
+ * goes by instructions alone, 2^that ns each), turns (several vCPUs share a thread: by what), inside (what of QEMU's
+ * inside may be used: qemu_inside.h), thunks (their steps are recorded: thunks.h), start, stop, every, before (what is
+ * to be recorded: waiting.h), spans (how many; condition_key()), meta.* (for the trace).
  */
 #include <errno.h>
 #include <stdalign.h>
@@ -141,7 +140,8 @@ static void start_clock(const struct meta *config)
 	if (inside_has(INSIDE_CLOCK))
 		return;
 	recorder.host_begin_ns = inside_ns();
-	meta_put(&lines, "clock", "instructions retired; host ns since the recording began: QEMU's clock cannot be read");
+	meta_put(&lines, "clock",
+		 "instructions retired; host ns since the recording began: QEMU's clock cannot be read");
 	drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
 	snprintf(recorder.stats->message, sizeof recorder.stats->message,
@@ -158,7 +158,9 @@ static const char *kept(const struct meta *config, const char *key)
 
 static void read_sources(const struct meta *config, struct kernel_sources *ret)
 {
-	*ret = (struct kernel_sources){ .image = kept(config, "kernel"), .types = kept(config, "types"), .cache = kept(config, "cache") };
+	*ret = (struct kernel_sources){
+		.image = kept(config, "kernel"), .types = kept(config, "types"), .cache = kept(config, "cache"),
+	};
 	while (ret->n_symbols < KERNEL_FILES_MAX) {
 		struct symbol_file *file = &ret->symbols[ret->n_symbols];
 		char key[32];
@@ -187,8 +189,10 @@ static int start(const struct meta *config, struct error *err)
 	recorder.cuts_blocks = meta_get(config, "icount");
 	recorder.takes_turns = meta_get(config, "turns");
 	if (recorder.takes_turns && !inside_has(INSIDE_TURNS))
-		return error_set(err, "%s: several vCPUs share a thread then, and QEMU does not tell which one runs: give -smp 1, or go without it",
-				 meta_get(config, "turns"));
+		return error_set(
+			err,
+			"%s: several vCPUs share a thread then, and QEMU does not tell which one runs: give -smp 1, or go without it",
+			meta_get(config, "turns"));
 	start_clock(config);
 	read_sources(config, &sources);
 	kernel_start(&recorder.kernel, &sources);
@@ -196,7 +200,8 @@ static int start(const struct meta *config, struct error *err)
 		return error_set(err, "%s", recorder.kernel.error.text);
 	if (sources.n_symbols && objects_start(&sources, &recorder.kernel.known, err) < 0)
 		return -1;
-	if (ftruncate((int)meta_get_u64(config, "out", 0), 0) < 0 || !drain_start((int)meta_get_u64(config, "out", 0), config))
+	if (ftruncate((int)meta_get_u64(config, "out", 0), 0) < 0 ||
+	    !drain_start((int)meta_get_u64(config, "out", 0), config))
 		return error_set(err, "cannot write the trace");
 	if (kernel_found(&recorder.kernel)) {
 		drain_symbols(&recorder.kernel.tab);
@@ -205,7 +210,9 @@ static int start(const struct meta *config, struct error *err)
 	return 0;
 }
 
-/* upto prints what is put here as its one line. QEMU's own of a plugin that could not be loaded would say nothing more. */
+/*
+ * upto prints what is put here as its one line. QEMU's own of a plugin that could not be loaded would say nothing more.
+ */
 static int refuse(const char *why)
 {
 	if (!recorder.stats) {

@@ -56,7 +56,8 @@ static void on_shutdown(struct notifier *notifier, void *data)
 static bool watch_for_shutdown(void)
 {
 	static struct notifier notifier = { .notify = on_shutdown };
-	void (*enlist)(struct notifier *) = (void (*)(struct notifier *))dlsym(RTLD_DEFAULT, "qemu_register_shutdown_notifier");
+	void (*enlist)(struct notifier *) =
+		(void (*)(struct notifier *))dlsym(RTLD_DEFAULT, "qemu_register_shutdown_notifier");
 
 	shutdown_requested = (int (*)(void))dlsym(RTLD_DEFAULT, "qemu_shutdown_requested_get");
 	if (!enlist || !shutdown_requested)
@@ -259,7 +260,8 @@ static int64_t store_offset(const uint8_t *context, const struct op *op)
 {
 	bool store = op->opcode == tcg.opcodes[STORE_32] || op->opcode == tcg.opcodes[STORE_64];
 
-	return store && op->n_args >= 3 && op->args[1] == (uintptr_t)(context + *tcg.env) ? (int64_t)op->args[2] : NOWHERE;
+	return store && op->n_args >= 3 && op->args[1] == (uintptr_t)(context + *tcg.env) ? (int64_t)op->args[2]
+											  : NOWHERE;
 }
 
 /* What is stored for the plugin stands right before the access is told, at one place, below the guest's registers. */

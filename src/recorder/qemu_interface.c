@@ -106,7 +106,8 @@ typedef void (*any_function)(void);
 /* Since version 7 all of them have userdata; before, its register is ignored. */
 static void enlist(const char *how, qemu_plugin_id_t id, any_function old, any_function new)
 {
-	void (*add)(qemu_plugin_id_t, any_function, void *) = (void (*)(qemu_plugin_id_t, any_function, void *))dlsym(RTLD_DEFAULT, how);
+	void (*add)(qemu_plugin_id_t, any_function, void *) =
+		(void (*)(qemu_plugin_id_t, any_function, void *))dlsym(RTLD_DEFAULT, how);
 
 	add(id, qemu_plugin_version < USERDATA ? old : new, NULL);
 }
@@ -114,7 +115,8 @@ static void enlist(const char *how, qemu_plugin_id_t id, any_function old, any_f
 static bool enlist_discontinuity(qemu_plugin_id_t id)
 {
 	void (*add)(qemu_plugin_id_t, int, any_function, void *) =
-		(void (*)(qemu_plugin_id_t, int, any_function, void *))dlsym(RTLD_DEFAULT, "qemu_plugin_register_vcpu_discon_cb");
+		(void (*)(qemu_plugin_id_t, int, any_function, void *))dlsym(RTLD_DEFAULT,
+									     "qemu_plugin_register_vcpu_discon_cb");
 
 	if (qemu_plugin_version < DISCONTINUITIES || !add || !callbacks.discontinuity)
 		return false;
@@ -130,13 +132,17 @@ bool qemu_register_callbacks(qemu_plugin_id_t id, const struct qemu_callbacks *w
 	if (callbacks.vcpu_begun)
 		enlist("qemu_plugin_register_vcpu_init_cb", id, (any_function)vcpu_begun_6, (any_function)vcpu_begun_7);
 	if (callbacks.translated)
-		enlist("qemu_plugin_register_vcpu_tb_trans_cb", id, (any_function)translated_6, (any_function)translated_7);
+		enlist("qemu_plugin_register_vcpu_tb_trans_cb", id, (any_function)translated_6,
+		       (any_function)translated_7);
 	if (callbacks.ended)
 		enlist("qemu_plugin_register_atexit_cb", id, (any_function)ended_6, (any_function)ended_7);
 	return enlist_discontinuity(id);
 }
 
-/* qemu_plugin_reset() takes the callbacks off. Its own callback gets the plugin's number, and from version 7 on userdata: neither is used. */
+/*
+ * qemu_plugin_reset() takes the callbacks off. Its own callback gets the plugin's number, and from version 7 on
+ * userdata: neither is used.
+ */
 static void reset(void)
 {
 	qemu_register_callbacks(plugin_id, &(struct qemu_callbacks){

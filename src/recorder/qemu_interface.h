@@ -113,8 +113,9 @@ enum qemu_plugin_cond {
 	QEMU_PLUGIN_COND_GE,
 };
 
-void qemu_plugin_register_vcpu_tb_exec_cond_cb(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_cb_t cb, enum qemu_plugin_cb_flags flags,
-					       enum qemu_plugin_cond cond, qemu_plugin_u64 entry, uint64_t imm, void *userdata);
+void qemu_plugin_register_vcpu_tb_exec_cond_cb(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_cb_t cb,
+					       enum qemu_plugin_cb_flags flags, enum qemu_plugin_cond cond,
+					       qemu_plugin_u64 entry, uint64_t imm, void *userdata);
 void qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(struct qemu_plugin_tb *tb, enum qemu_plugin_op op,
 						       qemu_plugin_u64 entry, uint64_t imm);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_plugin_vcpu_udata_cb_t cb,
@@ -201,8 +202,8 @@ struct qemu_callbacks {
 bool qemu_register_callbacks(qemu_plugin_id_t id, const struct qemu_callbacks *callbacks);
 
 /*
- * Have QEMU forget all code that it has translated, and show it anew when it runs next. In a callback in a vCPU's thread; when all vCPUs are
- * stopped, `done` is called once. While that is still to come, nothing more happens.
+ * Have QEMU forget all code that it has translated, and show it anew when it runs next. In a callback in a vCPU's
+ * thread; when all vCPUs are stopped, `done` is called once. While that is still to come, nothing more happens.
  */
 void qemu_translate_anew(void (*done)(void));
 

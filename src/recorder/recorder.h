@@ -56,7 +56,8 @@ static_assert(sizeof(struct live) == 64, "a cache line");
 struct vcpu {
 	struct live *live;    /* on the scoreboard; see recorder_find_live() */
 	const uint64_t *value; /* where loaded values can be read; NULL: ask QEMU, and check the place */
-	const uint64_t *value_place; /* the same, once learnt; whether it is right is seen with each block of the ring */
+	/* the same, once learnt; whether it is right is seen with each block of the ring */
+	const uint64_t *value_place;
 	bool value_used;      /* values were read there since it was last checked */
 	struct ring ring;
 	uint64_t target;      /* of the indirect branch that is under way */
@@ -67,7 +68,8 @@ struct vcpu {
 	unsigned iret_n;
 	uint64_t far_ip;      /* the same for far returns and jumps */
 	unsigned far_shift;
-	uint64_t single_insns; /* the counter when a block of one instruction accessed memory, and that block: watch_single() */
+	/* the counter when a block of one instruction accessed memory, and that block: watch_single() */
+	uint64_t single_insns;
 	uint32_t single_block;
 	bool taken_back;       /* what a fault left, before the block of its handler told: watch_awaited_handler() */
 	uint64_t base16;      /* linear address of IP 0 in 16-bit code */
@@ -173,7 +175,10 @@ void drain_put(enum chunk_type type, const struct buf *payload);
 void drain_put_beside(enum chunk_type type, const struct buf *payload, uint64_t ns);
 /* The kernel was found: its symbols are to be written. Under `lock`. */
 void drain_symbols(const struct symtab *tab);
-/* Some vCPU 0's instruction entered the kernel image's own loader, at that time. Of what is told of a boot, the first counts. */
+/*
+ * Some vCPU 0's instruction entered the kernel image's own loader, at that time. Of what is told of a boot, the first
+ * counts.
+ */
 void drain_decompressor(uint64_t insns, uint64_t ns);
 /* A boot begins with what the vCPUs' rings get from now on. `told`: when its kernel's loader began has been told. */
 void drain_boot(bool told);

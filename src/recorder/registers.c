@@ -51,7 +51,8 @@ bool registers_paged_32(struct registers *r)
 {
 	enum { PAGING = 1u << 31, LONG_MODE_ACTIVE = 1 << 10 }; /* CR0.PG, EFER.LMA: AMD APM vol. 2, 3.1 */
 
-	return r->handles[GUEST_CR0] && r->handles[GUEST_EFER] && ask(r, GUEST_CR0) & PAGING && !(ask(r, GUEST_EFER) & LONG_MODE_ACTIVE);
+	return r->handles[GUEST_CR0] && r->handles[GUEST_EFER] && ask(r, GUEST_CR0) & PAGING &&
+	       !(ask(r, GUEST_EFER) & LONG_MODE_ACTIVE);
 }
 
 /* What QEMU shows of a register while the vCPU is in a 32-bit code segment: target/i386/gdbstub.c. */

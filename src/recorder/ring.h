@@ -44,8 +44,8 @@ void ring_release(struct ring *r, uint64_t words);
 uint64_t ring_backlog(const struct ring *r);
 
 /*
- * Fetch a cache line for writing. A line fetched for reading would have to be fetched again for the write, and compilers
- * fetch for reading unless they know the CPU.
+ * Fetch a cache line for writing. A line fetched for reading would have to be fetched again for the write, and
+ * compilers fetch for reading unless they know the CPU.
  */
 static inline void ring_fetch(const void *p)
 {

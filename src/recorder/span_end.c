@@ -17,7 +17,8 @@ static struct {
 	bool first;              /* the event by which it began has not been seen … */
 	bool to_come;            /* … and is still to come: else it may have been before the span */
 	bool maybe;              /* what is next may have begun, maybe after the stop condition held … */
-	bool late;               /* … which may have been long ago, as when a call that it ends with is from before the span */
+	/* … which may have been long ago, as when a call that it ends with is from before the span */
+	bool late;
 	bool ended;
 } span;
 
@@ -76,7 +77,9 @@ static void begin(bool exactly)
 
 	span.on = true;
 	span.n_stops = 0;
-	span.early = exactly ? 0 : start->kind == CONDITION_EXIT ? start->nth : start->kind == CONDITION_ENTRY || start->kind == CONDITION_TIME;
+	span.early = exactly                         ? 0
+		     : start->kind == CONDITION_EXIT ? start->nth
+						     : start->kind == CONDITION_ENTRY || start->kind == CONDITION_TIME;
 	span.late = !span.ordered || span.early || now()->stop.kind == CONDITION_EXIT;
 	span.maybe = false;
 	set_ended(false);
@@ -206,8 +209,8 @@ static void see_call(const struct event *e)
 }
 
 /*
- * What begins the span does not end it, also where both are the same function, nor does what is before it. Where control has run into the function,
- * the mark was a little earlier (waiting_for_inner()).
+ * What begins the span does not end it, also where both are the same function, nor does what is before it. Where
+ * control has run into the function, the mark was a little earlier (waiting_for_inner()).
  */
 static void see_first(const struct event *e)
 {
@@ -231,7 +234,8 @@ static void see_early(const struct event *e)
 
 	stops(e);
 	see_start(e);
-	if (start->kind == CONDITION_TIME ? !event_has_clock(e->kind) || e->ns < start->ns : !function_events_hold(&span.starts, e))
+	if (start->kind == CONDITION_TIME ? !event_has_clock(e->kind) || e->ns < start->ns
+					  : !function_events_hold(&span.starts, e))
 		return;
 	if (--span.early)
 		return;

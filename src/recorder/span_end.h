@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where a span ends, found in the drain thread: it sees the events of all vCPUs, each in its order. For the recorder that waits
- * (waiting.h), which may go on to record for a while, but must not stop too early.
+ * Where a span ends, found in the drain thread: it sees the events of all vCPUs, each in its order. For the recorder
+ * that waits (waiting.h), which may go on to record for a while, but must not stop too early.
  */
 #ifndef UPTO_RECORDER_SPAN_END_H
 #define UPTO_RECORDER_SPAN_END_H
@@ -33,8 +33,8 @@ struct awaited {
 void span_end_await(const struct awaited *list, size_t n);
 
 /*
- * In the drain thread. A span begins; where the start condition is an entry, and its event is surely still `to_come`, not before that. False: its
- * end is not looked for, and no event need be shown. `ordered`: there is but one vCPU.
+ * In the drain thread. A span begins; where the start condition is an entry, and its event is surely still `to_come`,
+ * not before that. False: its end is not looked for, and no event need be shown. `ordered`: there is but one vCPU.
  */
 bool span_end_begin(uint64_t ns, bool to_come, bool ordered);
 void span_end_event(const struct event *e);
@@ -42,7 +42,10 @@ void span_end_event(const struct event *e);
 /* Has it ended? From any thread; the drain thread may be behind. */
 bool span_ended(void);
 
-/* All events were shown, and none comes meanwhile: number of what has begun last, or, if that has ended, is waited for; SIZE_MAX: nothing. */
+/*
+ * All events were shown, and none comes meanwhile: number of what has begun last, or, if that has ended, is waited for;
+ * SIZE_MAX: nothing.
+ */
 size_t span_end_next(void);
 
 /* Likewise. The recorder waits from now on; the next span has not ended before its first event is shown. */

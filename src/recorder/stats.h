@@ -23,11 +23,16 @@ struct stats {
 	uint32_t names;       /* 1: the kernel's symbols are in the trace */
 	uint64_t limits;      /* things that were not watched since tables were full */
 	uint64_t facts[FACT_KINDS], fact_ns[FACT_KINDS]; /* read from the kernel, and how long the host took for it */
-	char hopeless[256];   /* why what is to begin the recording cannot be told of this kernel, so that the guest was stopped; empty: it can */
+	/*
+	 * why what is to begin the recording cannot be told of this kernel, so that the guest was stopped; empty: it
+	 * can
+	 */
+	char hopeless[256];
 	char refused[1024];   /* why nothing can be recorded, so that QEMU did not start; empty: it did */
 	char message[256];    /* one line for the user; empty: none */
 	uint32_t waits;       /* nothing is kept now: 1: the start condition is awaited, 2: all spans are over */
-	char lacks[1024];     /* what upto reads in a kernel and this one lacks, as in the trace's META; empty: nothing */
+	/* what upto reads in a kernel and this one lacks, as in the trace's META; empty: nothing */
+	char lacks[1024];
 	uint64_t learn_ns, learn_tries; /* how long the host took to look for them, and how often it did */
 	uint32_t learnt;      /* members of the kernel's structures whose places were learnt from the guest */
 	uint32_t objects;     /* 1: code of firmware or the like ran whose functions the user gave */

@@ -51,7 +51,8 @@ static char *prepend_name(struct vcpu *v, uint64_t dentry, char *path, char *beg
 	size_t n;
 
 	if (structure_at(DENTRY_NAME) == MEMBER_UNKNOWN || structure_at(QSTR_NAME) == MEMBER_UNKNOWN ||
-	    !guest_read(&v->regs, dentry + (uint64_t)structure_at(DENTRY_NAME) + (uint64_t)structure_at(QSTR_NAME), &text, guest_word()))
+	    !guest_read(&v->regs, dentry + (uint64_t)structure_at(DENTRY_NAME) + (uint64_t)structure_at(QSTR_NAME),
+			&text, guest_word()))
 		return begin;
 	text = guest_address(text);
 	/* the memory behind a name may be missing */
@@ -86,7 +87,8 @@ const char *structure_path_at(struct vcpu *v, uint64_t where, char *path)
 		uint64_t parent = structure_pointer(v, dentry, DENTRY_PARENT);
 
 		if (dentry == structure_pointer(v, mnt, VFSMOUNT_ROOT)) {
-			uint64_t mount = mnt - (uint64_t)structure_at(MOUNT_MNT), above = structure_pointer(v, mount, MOUNT_PARENT);
+			uint64_t mount = mnt - (uint64_t)structure_at(MOUNT_MNT),
+				 above = structure_pointer(v, mount, MOUNT_PARENT);
 
 			if (!above || above == mount)
 				break;

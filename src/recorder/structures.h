@@ -14,7 +14,8 @@ enum { STRUCTURE_PATH = 4096 };
 int32_t structure_at(enum member member);
 
 /* Is it known where the kernel has all of these members? */
-#define STRUCTURES_KNOWN(...) structures_known((enum member[]){ __VA_ARGS__ }, sizeof((enum member[]){ __VA_ARGS__ }) / sizeof(enum member))
+#define STRUCTURES_KNOWN(...) \
+	structures_known((enum member[]){ __VA_ARGS__ }, sizeof((enum member[]){ __VA_ARGS__ }) / sizeof(enum member))
 bool structures_known(const enum member *members, size_t n);
 
 /* A member's value; 0 if it cannot be read, or if the structure's address is 0. */
@@ -29,10 +30,16 @@ const char *structure_text(struct vcpu *v, uint64_t addr, char *text, size_t siz
 /* Append guest memory from there on, up to `max` bytes in all, or up to the first page that is missing. */
 void structure_block(struct vcpu *v, uint64_t addr, uint64_t max, struct buf *out);
 
-/* Read the path of a struct path, from the root of its mounts; "": it is that root, or cannot be read. Otherwise as below. */
+/*
+ * Read the path of a struct path, from the root of its mounts; "": it is that root, or cannot be read. Otherwise as
+ * below.
+ */
 const char *structure_path_at(struct vcpu *v, uint64_t where, char *path);
 
-/* Read the path of a struct file, from the root of its mounts. `path` has STRUCTURE_PATH bytes. Returns where the text begins in it. */
+/*
+ * Read the path of a struct file, from the root of its mounts. `path` has STRUCTURE_PATH bytes. Returns where the text
+ * begins in it.
+ */
 const char *structure_path(struct vcpu *v, uint64_t file, char *path);
 
 #endif

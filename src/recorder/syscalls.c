@@ -50,19 +50,23 @@ static bool read_path(struct vcpu *v, const struct unread *call, unsigned arg, u
 
 	if (n)
 		put_text(call, &(struct text){
-			.cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = n == PATH_BYTES, .bytes = path, .len = n,
+			.cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = n == PATH_BYTES, .bytes = path,
+			.len = n,
 		});
 	return n || !addr;
 }
 
-static bool read_bytes(struct vcpu *v, const struct unread *call, unsigned arg, uint64_t addr, uint64_t size, size_t max)
+static bool read_bytes(struct vcpu *v, const struct unread *call, unsigned arg, uint64_t addr, uint64_t size,
+		       size_t max)
 {
 	char bytes[DATAGRAM_MAX];
 	size_t n = size < max ? size : max;
 
 	if (!n || !guest_read(&v->regs, addr, bytes, n))
 		return !n;
-	put_text(call, &(struct text){ .cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = size > n, .bytes = bytes, .len = n });
+	put_text(call, &(struct text){
+		.cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = size > n, .bytes = bytes, .len = n,
+	});
 	return true;
 }
 
@@ -92,7 +96,8 @@ static bool read_vector(struct vcpu *v, const struct unread *call, unsigned arg,
 	}
 	if (n)
 		put_text(call, &(struct text){
-			.cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = size > n || count > PIECES_MAX, .bytes = bytes, .len = n,
+			.cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = size > n || count > PIECES_MAX,
+			.bytes = bytes, .len = n,
 		});
 	return true;
 }
@@ -103,8 +108,8 @@ static bool read_message(struct vcpu *v, const struct unread *call, unsigned arg
 	enum { VECTOR = 16, COUNT = 24 };
 	uint64_t vector, count;
 
-	return guest_read(&v->regs, addr + VECTOR, &vector, sizeof vector) && guest_read(&v->regs, addr + COUNT, &count, sizeof count) &&
-	       read_vector(v, call, arg, vector, count);
+	return guest_read(&v->regs, addr + VECTOR, &vector, sizeof vector) &&
+	       guest_read(&v->regs, addr + COUNT, &count, sizeof count) && read_vector(v, call, arg, vector, count);
 }
 
 /* False: it is not all there. */
@@ -138,7 +143,8 @@ static bool read_strings(struct vcpu *v, const struct unread *call)
 void syscalls_read(struct vcpu *v, const struct syscall_abi *abi, const uint64_t call[7], uint64_t ns)
 {
 	struct unread unread = {
-		.kinds = abi->call_args(call[0]), .insns = v->live->insns, .ns = ns, .cpu = v->index, .wide = abi->pointer == sizeof(uint64_t),
+		.kinds = abi->call_args(call[0]), .insns = v->live->insns, .ns = ns, .cpu = v->index,
+		.wide = abi->pointer == sizeof(uint64_t),
 	};
 
 	memcpy(unread.args, call + 1, sizeof unread.args);

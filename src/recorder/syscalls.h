@@ -17,7 +17,9 @@ void syscalls_read(struct vcpu *v, const struct syscall_abi *abi, const uint64_t
  */
 void syscalls_returned(struct vcpu *v);
 
-/* The running task has another address space now (exec), or is about to exit: it returns from no call that it was in. */
+/*
+ * The running task has another address space now (exec), or is about to exit: it returns from no call that it was in.
+ */
 void syscalls_forget(struct vcpu *v);
 
 /* A task that does not run is no more, or another has its address now. */

@@ -60,7 +60,8 @@ void tasks_tell(struct vcpu *v, unsigned cpu, enum task_change change, uint64_t 
 		.change = change, .cpu = cpu, .ns = guest_time(v), .insns = v->live->insns, .task = task,
 		/* where changes are only looked for, who made a task is not seen */
 		.maker = change == TASK_NEW && !recorder.kernel.no_names ? v->task : 0,
-		.pid = (int32_t)structure_read(v, task, TASK_PID, 4), .tgid = (int32_t)structure_read(v, task, TASK_TGID, 4),
+		.pid = (int32_t)structure_read(v, task, TASK_PID, 4),
+		.tgid = (int32_t)structure_read(v, task, TASK_TGID, 4),
 		.ppid = (int32_t)structure_read(v, parent, TASK_TGID, 4), .mm = mm,
 		.comm = comm, .exe = "",
 	};

@@ -15,7 +15,9 @@ void thunks_find(struct thunks *t, const struct kernel *k)
 		if (kind != X86_THUNK_INDIRECT && kind != X86_THUNK_RETURN)
 			continue;
 		t->list = array_grow(t->list, t->count, &t->cap, sizeof *t->list);
-		t->list[t->count++] = (struct thunk){ .start = s->addr + k->slide, .end = s->end + k->slide, .kind = kind };
+		t->list[t->count++] = (struct thunk){
+			.start = s->addr + k->slide, .end = s->end + k->slide, .kind = kind,
+		};
 	}
 }
 

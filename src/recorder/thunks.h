@@ -9,9 +9,9 @@
  *
  * A thunk for a register may itself return by a return thunk.
  *
- * Code that calls an indirect thunk, or jumps to it, stores its site (struct live, `thunk`). Where the thunk leaves, the event is put:
- * so its counter is what it is with all steps, and the thunk's instructions are the caller's. What cuts into a thunk takes the site
- * away, and keeps it by the stack pointer that the thunk goes on with.
+ * Code that calls an indirect thunk, or jumps to it, stores its site (struct live, `thunk`). Where the thunk leaves,
+ * the event is put: so its counter is what it is with all steps, and the thunk's instructions are the caller's. What
+ * cuts into a thunk takes the site away, and keeps it by the stack pointer that the thunk goes on with.
  */
 #ifndef UPTO_RECORDER_THUNKS_H
 #define UPTO_RECORDER_THUNKS_H
@@ -33,7 +33,8 @@ struct thunks {
 	struct thunk *list;  /* by address; of those whose steps are not recorded */
 	size_t count, cap;
 	struct map cut;      /* stack pointer → the site that was taken away there; 0: none */
-	size_t n_cut;        /* how many there are; read without the lock, since who took one away there is who comes back there */
+	/* how many there are; read without the lock, since who took one away there is who comes back there */
+	size_t n_cut;
 };
 
 /* Of a kernel that has been found. */

@@ -145,11 +145,13 @@ static bool leads_through_thunk(struct work *w, enum event_kind kind, uint64_t a
 {
 	uint32_t site;
 
-	if (silent_thunk(w, target) != X86_THUNK_INDIRECT || !addr_is_kernel(addr) || silent_thunk(w, addr) == X86_THUNK_INDIRECT)
+	if (silent_thunk(w, target) != X86_THUNK_INDIRECT || !addr_is_kernel(addr) ||
+	    silent_thunk(w, addr) == X86_THUNK_INDIRECT)
 		return false;
 	site = make_site(w, kind, addr, length, 0);
 	if (site)
-		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(w->insn, QEMU_PLUGIN_INLINE_STORE_U64, recorder.thunk, site);
+		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(w->insn, QEMU_PLUGIN_INLINE_STORE_U64,
+								    recorder.thunk, site);
 	return true;
 }
 
@@ -164,7 +166,8 @@ static bool is_thunks_return(const struct work *w, uint64_t addr)
 /* A call within a thunk, whose return leads to what is meant. */
 static bool is_thunks_call(const struct work *w, uint64_t addr, uint64_t target)
 {
-	return silent_thunk(w, addr) == X86_THUNK_INDIRECT && thunks_at(&recorder.thunks, target) == thunks_at(&recorder.thunks, addr);
+	return silent_thunk(w, addr) == X86_THUNK_INDIRECT &&
+	       thunks_at(&recorder.thunks, target) == thunks_at(&recorder.thunks, addr);
 }
 
 static bool is_thunk(uint64_t addr)
@@ -175,10 +178,14 @@ static bool is_thunk(uint64_t addr)
 	return function != SYMTAB_NONE && x86_is_thunk(symtab_name(&k->tab, (uint32_t)function));
 }
 
-/* A call in the kernel, with 0 for a target that is not known: where it will return to, a block begins. Is the result to be told? */
+/*
+ * A call in the kernel, with 0 for a target that is not known: where it will return to, a block begins. Is the result
+ * to be told?
+ */
 static void expect_result(const struct work *w, uint64_t target, uint64_t returns_to)
 {
-	const struct hook *called = target ? kernel_hook_at(&recorder.kernel, target) : NULL, *caller = hook_of_function(w);
+	const struct hook *called = target ? kernel_hook_at(&recorder.kernel, target) : NULL,
+			  *caller = hook_of_function(w);
 	const struct hook *hook = called && called->has_result ? called : NULL;
 
 	if (caller && caller->calls && (!target || is_thunk(target)))
@@ -204,7 +211,8 @@ static void call_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 	if (!site)
 		return;
 	if (addr_is_kernel(addr))
-		on_address(w, guest_is_narrow() ? watch_call_narrow : watch_call_kernel, QEMU_PLUGIN_MEM_W, userdata(site, 0));
+		on_address(w, guest_is_narrow() ? watch_call_narrow : watch_call_kernel, QEMU_PLUGIN_MEM_W,
+			   userdata(site, 0));
 	else if (is_long(addr) && !x->opsize)
 		on_mem(w, watch_call_long, QEMU_PLUGIN_MEM_W, userdata(site, 0));
 	else
@@ -335,8 +343,9 @@ static bool leads_on(enum x86_kind kind)
 }
 
 /*
- * May a conditional jump without symbols, as in a program, be a call in tail position? Then it has a distance of 32 bits: see
- * guest/tail_jumps.h. A place that is only far is within the same function, most often; so it has to be aligned as functions are.
+ * May a conditional jump without symbols, as in a program, be a call in tail position? Then it has a distance of 32
+ * bits: see guest/tail_jumps.h. A place that is only far is within the same function, most often; so it has to be
+ * aligned as functions are.
  */
 static bool may_be_tail_call(const struct work *w, uint64_t addr, uint8_t length, uint64_t target)
 {
@@ -344,7 +353,8 @@ static bool may_be_tail_call(const struct work *w, uint64_t addr, uint8_t length
 
 	if (length <= SHORT || !kernel_found(&recorder.kernel))
 		return false;
-	return target % FUNCTION_ALIGNMENT == 0 ? leaves_function(w, addr, target) : map_get(&recorder.call_targets, target) != NULL;
+	return target % FUNCTION_ALIGNMENT == 0 ? leaves_function(w, addr, target)
+						: map_get(&recorder.call_targets, target) != NULL;
 }
 
 /*
@@ -518,7 +528,8 @@ static int handled_vector(const struct work *w, enum idt_kind *ret_kind)
 	bool start = addr_is_kernel(w->addr) && kernel_function_start(&recorder.kernel, w->function, w->addr);
 
 	/* user code has no handlers */
-	if ((!addr_is_kernel(w->addr) && kernel_found(&recorder.kernel) && !recorder.kernel.no_linux) || !kernel_may_handle(&recorder.kernel, w->addr))
+	if ((!addr_is_kernel(w->addr) && kernel_found(&recorder.kernel) && !recorder.kernel.no_linux) ||
+	    !kernel_may_handle(&recorder.kernel, w->addr))
 		return -1;
 	if (!start && map_get(&recorder.successors, w->addr))
 		return -1;
@@ -548,7 +559,10 @@ static bool may_start(uint64_t addr)
 	return addr < 0x100000 && !(addr & 0xfff);
 }
 
-/* Where a boot begins: at the reset vector (Intel SDM vol. 3, 10.1.4), or where a kernel goes to low memory to start another. */
+/*
+ * Where a boot begins: at the reset vector (Intel SDM vol. 3, 10.1.4), or where a kernel goes to low memory to start
+ * another.
+ */
 static void look_for_boot(struct work *w)
 {
 	enum { RESET_VECTOR = 0xfffffff0u };
@@ -570,13 +584,17 @@ static bool ends_halt(const struct work *w)
 	return w->watches == WATCH_STATE && !recorder.told_interrupts && handled_vector(w, &kind) >= 0;
 }
 
-/* Tasks may not be switched for long, and no new code come: look at the clock each so many instructions of the vCPU, too. */
+/*
+ * Tasks may not be switched for long, and no new code come: look at the clock each so many instructions of the vCPU,
+ * too.
+ */
 static void look_often(struct work *w)
 {
 	enum { LOOK_INSNS = 1 << 20 };
 
 	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(w->tb, QEMU_PLUGIN_INLINE_ADD_U64, recorder.unlooked, w->n);
-	qemu_plugin_register_vcpu_tb_exec_cond_cb(w->tb, watch_often, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_COND_GE, recorder.unlooked, LOOK_INSNS, NULL);
+	qemu_plugin_register_vcpu_tb_exec_cond_cb(w->tb, watch_often, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_COND_GE,
+						  recorder.unlooked, LOOK_INSNS, NULL);
 }
 
 /* What has to be called when the block begins, before its instructions are counted. */
@@ -686,7 +704,10 @@ void translate_expect(const struct buf *places)
 	pthread_mutex_unlock(&recorder.lock);
 }
 
-/* Places that would else be watched only from when a jump to them is translated, which may be later than they are themselves. */
+/*
+ * Places that would else be watched only from when a jump to them is translated, which may be later than they are
+ * themselves.
+ */
 static void expect_tail_jumps(void)
 {
 	uint64_t addr;
@@ -783,7 +804,9 @@ static void look_at(struct work *w, size_t i)
 	w->wanted[i] = false;
 }
 
-/* The function that the block begins in. What waits asks only whether a handler or a label of entry code begins there. */
+/*
+ * The function that the block begins in. What waits asks only whether a handler or a label of entry code begins there.
+ */
 static long function_at_start(const struct work *w)
 {
 	if (w->watches == WATCH_STATE && !kernel_may_handle(&recorder.kernel, w->addr))
@@ -838,7 +861,8 @@ static struct x86_insn instrument_all(struct work *w)
 /* Is it of a program, which does not change the vCPU's state, and is not recorded? */
 static bool is_users(const struct work *w)
 {
-	return w->watches == WATCH_STATE && kernel_found(&recorder.kernel) && !recorder.kernel.no_linux && !addr_is_kernel(w->addr);
+	return w->watches == WATCH_STATE && kernel_found(&recorder.kernel) && !recorder.kernel.no_linux &&
+	       !addr_is_kernel(w->addr);
 }
 
 /* In a handler's first block no clock may be told yet: what a fault left is taken back only when the block begins. */

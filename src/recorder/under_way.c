@@ -37,7 +37,12 @@ static void push(struct under_way *w, enum stack_call_kind kind, const struct ev
 	}
 	w->calls = array_grow(w->calls, w->count, &w->cap, sizeof *w->calls);
 	w->calls[w->count++] = (struct way_call){
-		.call = { .kind = kind, .slot = e->slot, .from = e->from, .target = e->target, .ns = e->ns, .number = number },
+		.call = { .kind = kind,
+			  .slot = e->slot,
+			  .from = e->from,
+			  .target = e->target,
+			  .ns = e->ns,
+			  .number = number },
 	};
 }
 
@@ -46,8 +51,8 @@ static void leave_below(struct under_way *w, uint64_t slot)
 {
 	const struct stack_call *t;
 
-	while ((t = top(w)) && (t->kind == STACK_CALL || (t->kind == STACK_INTERRUPT && addr_is_kernel(t->from))) && t->slot <= slot &&
-	       same_stack(t->slot, slot))
+	while ((t = top(w)) && (t->kind == STACK_CALL || (t->kind == STACK_INTERRUPT && addr_is_kernel(t->from))) &&
+	       t->slot <= slot && same_stack(t->slot, slot))
 		w->count--;
 }
 
@@ -88,8 +93,9 @@ static bool leads_back(const struct stack_call *c, const struct event *e)
 {
 	if (c->kind == STACK_SYSCALL)
 		return !c->from || c->from == e->target || c->from - arch_x86_64.syscall_length == e->target;
-	return c->kind == STACK_INTERRUPT && (c->from == e->target || (addr_is_kernel(e->target) && same_stack(c->slot, e->slot) &&
-								      e->slot + FRAME_MOVES - c->slot <= 2 * FRAME_MOVES));
+	return c->kind == STACK_INTERRUPT &&
+	       (c->from == e->target || (addr_is_kernel(e->target) && same_stack(c->slot, e->slot) &&
+					 e->slot + FRAME_MOVES - c->slot <= 2 * FRAME_MOVES));
 }
 
 static uint64_t role_of(const struct event *syscall)
@@ -99,7 +105,10 @@ static uint64_t role_of(const struct event *syscall)
 	return syscall_role(arch_abi(arch, syscall->args[7]), syscall->args[0]);
 }
 
-/* To user code elsewhere: a signal's handler, whose calls come above those of the program, or a new program, which has none. */
+/*
+ * To user code elsewhere: a signal's handler, whose calls come above those of the program, or a new program, which has
+ * none.
+ */
 static void enter_user(struct under_way *w)
 {
 	size_t user = 0;
@@ -107,7 +116,8 @@ static void enter_user(struct under_way *w)
 
 	for (size_t i = 0; i < w->count; i++)
 		exec |= w->calls[i].call.kind == STACK_SYSCALL && w->calls[i].call.number == SYSCALL_EXEC;
-	while (!exec && user < w->count && w->calls[user].call.kind == STACK_CALL && !addr_is_kernel(w->calls[user].call.target))
+	while (!exec && user < w->count && w->calls[user].call.kind == STACK_CALL &&
+	       !addr_is_kernel(w->calls[user].call.target))
 		user++;
 	w->count = user;
 }
@@ -130,7 +140,8 @@ static void leave_kernel(struct under_way *w, const struct event *e)
 /* The kernel begins: what led to it is over. */
 static bool enters_stage(const struct under_way *w, const struct event *e)
 {
-	return addr_is_kernel(e->target) && !addr_is_kernel(w->place) && e->kind < EVENT_INTERRUPT && e->kind != EVENT_INTERRUPT_RETURN;
+	return addr_is_kernel(e->target) && !addr_is_kernel(w->place) && e->kind < EVENT_INTERRUPT &&
+	       e->kind != EVENT_INTERRUPT_RETURN;
 }
 
 void under_way_event(struct under_way *w, const struct event *e)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The calls of a thread that have not returned, told from its events alone: without names, and so without what replay/stacks.h knows of
- * thunks, tail calls and programs' ends. What reads the trace makes frames of them.
+ * The calls of a thread that have not returned, told from its events alone: without names, and so without what
+ * replay/stacks.h knows of thunks, tail calls and programs' ends. What reads the trace makes frames of them.
  */
 #ifndef UPTO_RECORDER_UNDER_WAY_H
 #define UPTO_RECORDER_UNDER_WAY_H

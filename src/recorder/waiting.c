@@ -29,11 +29,14 @@ static struct {
 	pthread_mutex_t lock; /* for the begin of a span */
 	pthread_mutex_t anew_lock; /* for what is done when QEMU has forgotten all code: */
 	bool finished;       /* the recording ends, and nothing more is */
-	bool late;           /* some of the kernel was translated before it was found, without a look at which functions begin there */
-	struct awaited *list, *now; /* what is to be recorded, one after the other, and what of it has begun, or is waited for */
+	/* some of the kernel was translated before it was found, without a look at which functions begin there */
+	bool late;
+	/* what is to be recorded, one after the other, and what of it has begun, or is waited for */
+	struct awaited *list, *now;
 	size_t n;
 	bool asked;
-	bool holds;          /* a flight recorder to which the start is to be told: it records all, and forgets what is old (hold.h) … */
+	/* a flight recorder to which the start is to be told: it records all, and forgets what is old (hold.h) … */
+	bool holds;
 	bool holds_again;    /* … behind each span anew: each time that it holds is told */
 	bool over;           /* no span will begin any more */
 	uint64_t spans;      /* that have begun */
@@ -93,10 +96,12 @@ static bool begins_again(const struct awaited *a)
 static int read_awaited(const struct meta *config, size_t i, struct awaited *ret, struct error *err)
 {
 	char start_key[CONDITION_KEY], stop_key[CONDITION_KEY], every_key[CONDITION_KEY];
-	const char *start = meta_get(config, condition_key("start", i, start_key)), *stop = meta_get(config, condition_key("stop", i, stop_key));
+	const char *start = meta_get(config, condition_key("start", i, start_key)),
+		   *stop = meta_get(config, condition_key("stop", i, stop_key));
 
 	*ret = (struct awaited){ .every = meta_get(config, condition_key("every", i, every_key)) };
-	if ((start && condition_parse("start", start, &ret->start, err) < 0) || (stop && condition_parse("stop", stop, &ret->stop, err) < 0))
+	if ((start && condition_parse("start", start, &ret->start, err) < 0) ||
+	    (stop && condition_parse("stop", stop, &ret->stop, err) < 0))
 		return -1;
 	ret->unknown = start && !is_plain(&ret->start);
 	waiting.asked |= start || stop;
@@ -168,7 +173,8 @@ static const char *teller_of(enum condition_kind kind)
 /* Nothing would ever begin what was asked for: end the guest, rather than let it run for nothing. */
 static void give_up(const struct kernel *k, const char *teller)
 {
-	snprintf(recorder.stats->hopeless, sizeof recorder.stats->hopeless, "what is to start it cannot be told of this kernel: it has no %s()%s%s", teller,
+	snprintf(recorder.stats->hopeless, sizeof recorder.stats->hopeless,
+		 "what is to start it cannot be told of this kernel: it has no %s()%s%s", teller,
 		 k->no_names ? ", for " : "", k->no_names ? k->no_names : "");
 	kill(getpid(), SIGTERM);
 }
@@ -237,8 +243,8 @@ static void mark_flight(struct vcpu *v, enum mark_kind kind)
 }
 
 /*
- * All vCPUs are stopped, and QEMU has forgotten all code. A span that had ended when this was asked for may have begun again since, in events
- * that the drain thread had not seen: then it goes on.
+ * All vCPUs are stopped, and QEMU has forgotten all code. A span that had ended when this was asked for may have begun
+ * again since, in events that the drain thread had not seen: then it goes on.
  */
 static void go_on(void)
 {
@@ -271,7 +277,10 @@ static void go_on(void)
 	}
 }
 
-/* QEMU may do it while it exits, when the vCPUs count as stopped: not beside watch_finish(), and not without the drain thread. */
+/*
+ * QEMU may do it while it exits, when the vCPUs count as stopped: not beside watch_finish(), and not without the drain
+ * thread.
+ */
 static void translated_anew(void)
 {
 	pthread_mutex_lock(&waiting.anew_lock);
@@ -313,7 +322,10 @@ static void release_again(struct vcpu *v)
 	hold_release();
 }
 
-/* `place`: where the event is to come with which it begins, or 0. False: another vCPU was first, or nothing has to be put into the ring. */
+/*
+ * `place`: where the event is to come with which it begins, or 0. False: another vCPU was first, or nothing has to be
+ * put into the ring.
+ */
 static bool begin(struct vcpu *v, uint64_t place)
 {
 	bool first;
@@ -342,9 +354,9 @@ static bool begin(struct vcpu *v, uint64_t place)
 }
 
 /*
- * The start condition holds: is it the time that is asked for? Only then does a span begin. Another vCPU may be one time further before
- * that has come to begin(), and would begin with the wrong one. A flight recorder that holds again is told each time from then on. `counted`:
- * this time has been counted before.
+ * The start condition holds: is it the time that is asked for? Only then does a span begin. Another vCPU may be one
+ * time further before that has come to begin(), and would begin with the wrong one. A flight recorder that holds again
+ * is told each time from then on. `counted`: this time has been counted before.
  */
 static bool is_hit(bool counted, bool *ret_first)
 {
@@ -426,7 +438,8 @@ static void stop_at(bool holds)
 {
 	const struct awaited *a = waiting.now;
 
-	if (holds && !a->every && a->ends && !a->unknown && __atomic_add_fetch(&waiting.stop_hits, 1, __ATOMIC_RELAXED) == a->stop.nth)
+	if (holds && !a->every && a->ends && !a->unknown &&
+	    __atomic_add_fetch(&waiting.stop_hits, 1, __ATOMIC_RELAXED) == a->stop.nth)
 		waiting.stopped = true;
 }
 

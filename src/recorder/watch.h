@@ -13,13 +13,16 @@ enum {
 	WATCH_OPSIZE = 1 << 24, /* the instruction has an operand-size prefix */
 	WATCH_ABOVE = 32,       /* shift of a second number */
 	WATCH_REG_BITS = 8,
-	/* jumps in 64-bit user code, above the site: offset in its page (12 bits), offset in its block (16), enum reg */
+	/*
+	 * jumps in 64-bit user code, above the site: offset in its page (12 bits), offset in its block (16), enum reg
+	 */
 	WATCH_LONG_PAGE = 24, WATCH_LONG_OFFSET = 36, WATCH_LONG_REG = 52,
 };
 
 /* memory callbacks; _long: of 64-bit code without an operand-size prefix */
 void watch_call_kernel(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
-void watch_call_narrow(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data); /* of a kernel of 32 bits */
+/* of a kernel of 32 bits */
+void watch_call_narrow(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_call_long(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_call(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_call_indirect(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
@@ -30,8 +33,10 @@ void watch_jump_far_direct(unsigned cpu, void *data);
 void watch_jump_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_return_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_jump_mem_long(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data); /* as above */
-void watch_jump_mem(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data); /* above: offset in its block */
-void watch_thunk_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data); /* as watch_return_long(), within what may be a thunk */
+/* above: offset in its block */
+void watch_jump_mem(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
+/* as watch_return_long(), within what may be a thunk */
+void watch_thunk_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_interrupt_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_lidt(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
 void watch_single(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data); /* data: block */
@@ -39,7 +44,8 @@ void watch_single(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void
 /* execution callbacks before an instruction */
 void watch_target(unsigned cpu, void *data);          /* data: enum reg */
 void watch_jump_reg_long(unsigned cpu, void *data);   /* as above */
-void watch_jump_reg(unsigned cpu, void *data);        /* above: enum reg, and above its 8 bits the offset in its block */
+/* above: enum reg, and above its 8 bits the offset in its block */
+void watch_jump_reg(unsigned cpu, void *data);
 void watch_jump_kernel(unsigned cpu, void *data);
 void watch_jump_long(unsigned cpu, void *data);       /* as above */
 void watch_jump(unsigned cpu, void *data);            /* above: offset of the jump in its block */
@@ -51,19 +57,22 @@ void watch_halt(unsigned cpu, void *data);
 void watch_cr3(unsigned cpu, void *data);             /* data: enum reg */
 void watch_wrmsr(unsigned cpu, void *data);
 void watch_arrive(unsigned cpu, void *data);
-void watch_arrive_user(unsigned cpu, void *data); /* behind watch_rip() */          /* above: instructions of the block from there on, 0 at its start */
+/* above: instructions of the block from there on, 0 at its start */
+void watch_arrive_user(unsigned cpu, void *data); /* behind watch_rip() */
 void watch_ran_into(unsigned cpu, void *data);        /* what watch_awaited_ahead() told of */
 
 /* execution callbacks at a block's start */
 void watch_rip(unsigned cpu, void *data);
-void watch_thunk_arrival(unsigned cpu, void *data);   /* a thunk begins that conditional jumps lead to: a site of EVENT_JUMP_INDIRECT */
+/* a thunk begins that conditional jumps lead to: a site of EVENT_JUMP_INDIRECT */
+void watch_thunk_arrival(unsigned cpu, void *data);
 void watch_resume(unsigned cpu, void *data);          /* data: instructions of the block */
 void watch_start(unsigned cpu, void *data);           /* where a startup interrupt may lead to */
 void watch_often(unsigned cpu, void *data);           /* each so many instructions: waiting.h */
 void watch_shutdown(unsigned cpu, void *data);
 void watch_awaited(unsigned cpu, void *data);         /* data: the address; waiting.h */
 void watch_awaited_arrival(unsigned cpu, void *data); /* likewise; watch_arrive() follows */
-void watch_awaited_handler(unsigned cpu, void *data); /* data: block, and whether watch_arrive() follows; watch_interrupt() does */
+/* data: block, and whether watch_arrive() follows; watch_interrupt() does */
+void watch_awaited_handler(unsigned cpu, void *data);
 void watch_awaited_ahead(unsigned cpu, void *data);   /* likewise */
 void watch_reset(unsigned cpu, void *data);           /* where a reset leads to; data: site */
 void watch_kexec_begins(unsigned cpu, void *data);
@@ -86,7 +95,10 @@ uint64_t far_address(uint64_t cs, uint64_t ip, unsigned shift);
 /* Put a clock now, in the vCPU's thread between two blocks; it is returned. */
 uint64_t watch_clock(unsigned cpu);
 
-/* If the vCPU was halted, it goes on. `uncounted`: instructions of the block that runs which the counter does not have yet. */
+/*
+ * If the vCPU was halted, it goes on. `uncounted`: instructions of the block that runs which the counter does not have
+ * yet.
+ */
 void watch_resumes(struct vcpu *v, uint64_t uncounted);
 
 /* int $0x80, from any code: i386's system calls. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Interrupts and exceptions, and returns from them. What they leave in the middle of a block was counted with the block,
- * and is taken back; so is what a device access leaves.
+ * Interrupts and exceptions, and returns from them. What they leave in the middle of a block was counted with the
+ * block, and is taken back; so is what a device access leaves.
  */
 #include "arch/arch.h"
 #include "guest_time.h"
@@ -28,7 +28,8 @@ void watch_interrupt_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t v
 
 	if (qemu_plugin_mem_is_store(info))
 		return;
-	if (v->iret_insns != v->live->insns || vaddr != v->iret_slot + ((uint64_t)v->iret_n << shift) || v->iret_n > 2) {
+	if (v->iret_insns != v->live->insns || vaddr != v->iret_slot + ((uint64_t)v->iret_n << shift) ||
+	    v->iret_n > 2) {
 		if (v->iret_insns == v->live->insns && v->iret_n > 2)
 			return; /* the stack pointer and segment that follow */
 		v->iret_n = 0;
@@ -42,7 +43,9 @@ void watch_interrupt_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t v
 	if ((v->iret[1] & 3) == 3)
 		syscalls_returned(v);
 	PUT(v, site_of(data), v->live->insns, guest_address(v->iret_slot), target, code_segment(v, target),
-	    (shift == 3 || guest_is_narrow()) && (v->iret[1] & 3) == 3 && v->user_left != LEFT_BY_INTERRUPT ? registers_read(&v->regs, GUEST_RAX) : 0);
+	    (shift == 3 || guest_is_narrow()) && (v->iret[1] & 3) == 3 && v->user_left != LEFT_BY_INTERRUPT
+		    ? registers_read(&v->regs, GUEST_RAX)
+		    : 0);
 }
 
 void watch_lidt(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
@@ -64,7 +67,9 @@ void watch_lidt(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *
 	pthread_mutex_unlock(&recorder.lock);
 }
 
-/* The block that began last, of those that tell; 0: not known. One whose access told it apart has given up its number. */
+/*
+ * The block that began last, of those that tell; 0: not known. One whose access told it apart has given up its number.
+ */
 static uint32_t running_block(const struct vcpu *v)
 {
 	if (v->live->block)
@@ -114,7 +119,10 @@ void watch_single(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void
 			v->live->insns -= left->n - (unsigned)k - 1;
 		pthread_mutex_unlock(&recorder.lock);
 	}
-	/* a second access of the same instruction is none of another's; if it faults, the one instruction is to be taken back */
+	/*
+	 * a second access of the same instruction is none of another's; if it faults, the one instruction is to be
+	 * taken back
+	 */
 	v->single_insns = v->live->insns;
 	v->single_block = number;
 	v->live->block = 0;
@@ -149,7 +157,8 @@ static bool read_frame(struct vcpu *v, unsigned vector, enum idt_kind kind, stru
 	for (unsigned i = 0; i < words + error; i++)
 		memcpy(&at[i], bytes + i * word, word);
 	*ret = (struct frame){
-		.slot = guest_address(sp), .error = error ? at[0] : 0, .from = guest_address(at[error]), .cs = at[error + 1] & 0xffff,
+		.slot = guest_address(sp), .error = error ? at[0] : 0, .from = guest_address(at[error]),
+		.cs = at[error + 1] & 0xffff,
 		.sp = kind == IDT_64 ? at[error + 3] : 0, .enabled = at[error + 2] & FLAGS_IF,
 	};
 	if (kind == IDT_REAL)
@@ -186,7 +195,8 @@ static void take_back(struct vcpu *v, uint64_t from)
 }
 
 /* `uncounted`: as of watch_resumes(). `taken`: what the fault left has been taken back before. */
-static void handler_entered(struct vcpu *v, uint64_t handler, unsigned vector, enum idt_kind kind, uint64_t uncounted, bool taken)
+static void handler_entered(struct vcpu *v, uint64_t handler, unsigned vector, enum idt_kind kind, uint64_t uncounted,
+			    bool taken)
 {
 	enum { SYSCALL_VECTOR = 0x80 };
 	struct frame f = { 0 };

@@ -10,7 +10,8 @@
 
 #include "watch.h"
 
-enum { REGISTERS_TRUSTED = 16 }; /* blocks of the ring, until what is read directly is held against QEMU's answers again */
+/* blocks of the ring, until what is read directly is held against QEMU's answers again */
+enum { REGISTERS_TRUSTED = 16 };
 
 static inline uint32_t site_of(const void *data)
 {

@@ -73,7 +73,9 @@ static uint64_t landing_pad(struct vcpu *v, uint64_t next)
 	static const uint8_t int80[2] = { 0xcd, 0x80 };
 	uint8_t bytes[2];
 
-	return guest_read(&v->regs, next, bytes, sizeof bytes) && !memcmp(bytes, int80, sizeof bytes) ? next + sizeof bytes : 0;
+	return guest_read(&v->regs, next, bytes, sizeof bytes) && !memcmp(bytes, int80, sizeof bytes)
+		       ? next + sizeof bytes
+		       : 0;
 }
 
 /* __USER32_CS, arch/x86/include/asm/segment.h; segments that programs make themselves have no 64-bit code. */
@@ -104,7 +106,8 @@ void watch_syscall(unsigned cpu, void *data)
 		put_syscall_32(v, next);
 	else
 		put_syscall(v, &(struct made){
-			.abi = (uint32_t)nr >> 30 == 1 ? X86_ABI_X32 : X86_ABI_64, .target = v->lstar, .from = next, .nr = nr,
+			.abi = (uint32_t)nr >> 30 == 1 ? X86_ABI_X32 : X86_ABI_64, .target = v->lstar, .from = next,
+			.nr = nr,
 			.args = { GUEST_RDI, GUEST_RSI, GUEST_RDX, GUEST_R10, GUEST_R8, GUEST_R9 },
 		});
 }
@@ -143,7 +146,8 @@ void watch_sysexit(unsigned cpu, void *data)
 void watch_int80(struct vcpu *v, uint64_t target, uint64_t from)
 {
 	put_syscall(v, &(struct made){
-		.abi = X86_ABI_I386, .target = target, .from = from, .nr = (uint32_t)registers_read(&v->regs, GUEST_RAX),
+		.abi = X86_ABI_I386, .target = target, .from = from,
+		.nr = (uint32_t)registers_read(&v->regs, GUEST_RAX),
 		.args = { GUEST_RBX, GUEST_RCX, GUEST_RDX, GUEST_RSI, GUEST_RDI, GUEST_RBP },
 	});
 }

@@ -46,10 +46,11 @@ void watch_thunk_cut(struct vcpu *v, uint64_t from, uint64_t sp)
 }
 
 /*
- * Behind something that cut in before the thunk's own call, or behind that. What cuts in uses the stack below, so no other return reads its
- * address there meanwhile.
+ * Behind something that cut in before the thunk's own call, or behind that. What cuts in uses the stack below, so no
+ * other return reads its address there meanwhile.
  */
-static __attribute__((noinline)) void return_after_cut(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+static __attribute__((noinline)) void return_after_cut(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr,
+						       void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
 	uint64_t site = take_cut(vaddr);

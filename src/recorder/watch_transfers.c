@@ -110,7 +110,8 @@ void watch_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void
 }
 
 /* In a function of its own, so that the common way needs no stack. */
-static __attribute__((noinline)) void return_asking(struct vcpu *v, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+static __attribute__((noinline)) void return_asking(struct vcpu *v, qemu_plugin_meminfo_t info, uint64_t vaddr,
+						    void *data)
 {
 	put_2(v, (uintptr_t)data, vaddr, watch_ask_value(v, info));
 }
@@ -304,8 +305,8 @@ void watch_jump(unsigned cpu, void *data)
 }
 
 /*
- * Reading the clock is not allowed inside a translated block. Leave the switch of the ring's block to the next record, unless the block is
- * nearly full.
+ * Reading the clock is not allowed inside a translated block. Leave the switch of the ring's block to the next record,
+ * unless the block is nearly full.
  */
 static void publish_without_clock(struct vcpu *v, uint64_t *end)
 {
@@ -323,7 +324,10 @@ void watch_arrive(unsigned cpu, void *data)
 	publish_without_clock(v, p + 1);
 }
 
-/* Blocks do not cross pages: the place is in the one in which the block really began. 16-bit code tells an offset into its segment. */
+/*
+ * Blocks do not cross pages: the place is in the one in which the block really began. 16-bit code tells an offset into
+ * its segment.
+ */
 void watch_arrive_user(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);

@@ -59,7 +59,9 @@ void watch_start(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
 	(void)data;
-	/* vCPU 0 boots without such an interrupt; and the first instruction of a page is not always where one leads to */
+	/*
+	 * vCPU 0 boots without such an interrupt; and the first instruction of a page is not always where one leads to
+	 */
 	if (cpu == 0 || registers_read(&v->regs, GUEST_RIP))
 		return;
 	if (!v->begun) {
@@ -71,7 +73,9 @@ void watch_start(unsigned cpu, void *data)
 	begin_anew(v, guest_time(v));
 }
 
-/* A reset has put the vCPU where it waits for a startup interrupt. It does not execute, so its ring may be written to. */
+/*
+ * A reset has put the vCPU where it waits for a startup interrupt. It does not execute, so its ring may be written to.
+ */
 static void wait_for_start(struct vcpu *v)
 {
 	watch_resumes(v, 0);

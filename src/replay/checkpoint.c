@@ -112,7 +112,9 @@ void stacks_save(const struct stacks *s, struct buf *out)
 {
 	const struct replay *r = s->replay;
 	const struct unmatched *u = &s->unmatched;
-	const uint64_t counts[] = { u->returns, u->new_thread, u->firmware, u->gap, u->elsewhere, u->abandoned, r->gap };
+	const uint64_t counts[] = {
+		u->returns, u->new_thread, u->firmware, u->gap, u->elsewhere, u->abandoned, r->gap
+	};
 
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
 		buf_put_varint(out, counts[i]);
@@ -156,7 +158,8 @@ static int restore_lane(struct stacks *s, struct cursor *in, struct lane *lane)
 static int restore(struct stacks *s, struct cursor *in)
 {
 	struct unmatched *u = &s->unmatched;
-	uint64_t *const counts[] = { &u->returns, &u->new_thread, &u->firmware, &u->gap, &u->elsewhere, &u->abandoned, &s->replay->gap };
+	uint64_t *const counts[] = { &u->returns,   &u->new_thread, &u->firmware,   &u->gap,
+				     &u->elsewhere, &u->abandoned,  &s->replay->gap };
 	uint64_t number;
 
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)

@@ -99,14 +99,16 @@ static int take_module(struct build *b, const struct code_record *r, uint32_t bo
 
 	if (decode(r->symbols, r->symbols_len, &tab, err) < 0)
 		return -1;
-	object = add_object(b, plain(r->name), hash_text(r->is_object ? 3 : 1, r->name), &tab, r->is_object ? OBJECT_OUTSIDE : OBJECT_MODULE);
+	object = add_object(b, plain(r->name), hash_text(r->is_object ? 3 : 1, r->name), &tab,
+			    r->is_object ? OBJECT_OUTSIDE : OBJECT_MODULE);
 	/* section 0 stands for "none" */
 	for (size_t i = 1; i < tab.n_sections; i++) {
 		const struct symtab_section *s = &tab.sections[i];
 
 		c->ranges = array_grow(c->ranges, c->n_ranges, &c->ranges_cap, sizeof *c->ranges);
 		c->ranges[c->n_ranges++] = (struct code_range){
-			.start = s->addr, .end = s->end, .from_ns = r->ns, .to_ns = UINT64_MAX, .object = object, .boot = boot,
+			.start = s->addr, .end = s->end, .from_ns = r->ns, .to_ns = UINT64_MAX, .object = object,
+			.boot = boot,
 		};
 	}
 	return 0;
@@ -151,22 +153,28 @@ static uint64_t hash_file(const char *path, uint64_t size)
 /* What the trace has of a file's functions, or NULL. */
 static const struct code_file *file_of(const struct build *b, const struct code_record *r, uint64_t content)
 {
-	const uint64_t *file = content ? map_get(&b->by_content, content) : map_get(&b->symbols, hash_file(r->name, r->file_size));
+	const uint64_t *file =
+		content ? map_get(&b->by_content, content) : map_get(&b->symbols, hash_file(r->name, r->file_size));
 
 	return file ? &b->files->list[*file] : NULL;
 }
 
-/* The first of all contents that the trace has the same functions of: one file is one object, and so is what has no functions. */
+/*
+ * The first of all contents that the trace has the same functions of: one file is one object, and so is what has no
+ * functions.
+ */
 static uint64_t first_content(const struct code_file *f)
 {
 	return f->n_contents ? f->contents[0] : 0;
 }
 
-static int take_mapped(struct build *b, const struct code_record *r, uint64_t content, uint32_t *ret_object, struct error *err)
+static int take_mapped(struct build *b, const struct code_record *r, uint64_t content, uint32_t *ret_object,
+		       struct error *err)
 {
 	const struct code_file *file = file_of(b, r, content);
 	uint64_t hash = hash64(hash64(hash_file(r->name, r->file_size) + r->device) + r->inode);
-	uint64_t identity = content && file ? hash64(hash + first_content(file)) : hash, *known = map_put(&b->objects, identity, 0);
+	uint64_t identity = content && file ? hash64(hash + first_content(file)) : hash,
+		 *known = map_put(&b->objects, identity, 0);
 	struct symtab tab;
 
 	if (!*known) {

@@ -24,7 +24,8 @@ struct code_function {
 	const char *object;   /* "ext4" */
 	const char *section;  /* ".text"; "" for files */
 	bool whole, module;
-	bool outside;         /* of firmware, a boot loader, a kernel that is no Linux: neither a module's nor a program's */
+	/* of firmware, a boot loader, a kernel that is no Linux: neither a module's nor a program's */
+	bool outside;
 };
 
 struct code {
@@ -49,7 +50,9 @@ struct code_place {
 int code_init(struct code *c, const struct reader *r, struct error *err);
 void code_deinit(struct code *c);
 
-/* In a module or an object that is no Linux. `boot` is the number of the boot that is under way then (trace/boots.h). */
+/*
+ * In a module or an object that is no Linux. `boot` is the number of the boot that is under way then (trace/boots.h).
+ */
 struct code_place code_in_kernel(const struct code *c, uint64_t addr, uint64_t ns, size_t boot);
 /* `record` is the number of the mapping's record. */
 struct code_place code_in_file(const struct code *c, const struct code_record *mapping, size_t record, uint64_t addr);

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Beside the stacks as they are, which match calls and returns, are those that are shown. They are as the others, without the frames that are
- * folded, and are what the visitor sees.
+ * Beside the stacks as they are, which match calls and returns, are those that are shown. They are as the others,
+ * without the frames that are folded, and are what the visitor sees.
  */
 #include "fold.h"
 
 #include "stacks_frames.h"
 
 /* In the data of a frame as it is; above these its level is. */
-enum { FOLDED = 1, ALL_BELOW = 2, UNDER = 4 /* in a call of fold->below */, IN_INTERRUPT = 8, KIND = 4, KIND_MASK = FOLD_KINDS - 1, BITS = 9 };
+enum {
+	FOLDED = 1,
+	ALL_BELOW = 2,
+	UNDER = 4 /* in a call of fold->below */,
+	IN_INTERRUPT = 8,
+	KIND = 4,
+	KIND_MASK = FOLD_KINDS - 1,
+	BITS = 9
+};
 
 struct folding {
 	const struct fold *fold;
@@ -68,13 +76,14 @@ static inline uint32_t data_of(const struct fold *fold, const struct frame *fram
 	uint32_t before = lowest ? 0 : frame[-1].data, level = begins_levels(fold, frame) ? 1 : (before >> BITS) + 1;
 	uint32_t data = (before & (UNDER | IN_INTERRUPT)) | (frame->kind == FRAME_INTERRUPT ? IN_INTERRUPT : 0);
 	uint8_t mark = fold->marks ? fold->marks[frame->function] : FOLD_NONE;
-	bool all = (frame->kind != FRAME_INTERRUPT && before & ALL_BELOW) || (fold->no_interrupts && data & IN_INTERRUPT);
+	bool all =
+		(frame->kind != FRAME_INTERRUPT && before & ALL_BELOW) || (fold->no_interrupts && data & IN_INTERRUPT);
 
 	if (fold->below && fold->below[frame->function])
 		data |= UNDER;
 	if (frame->kind != FRAME_BASE &&
-	    (all || mark & FOLD_MARK || (fold->below && !(data & UNDER)) || (fold->only_interrupts && !(data & IN_INTERRUPT)) ||
-	     (fold->depth && level > fold->depth)))
+	    (all || mark & FOLD_MARK || (fold->below && !(data & UNDER)) ||
+	     (fold->only_interrupts && !(data & IN_INTERRUPT)) || (fold->depth && level > fold->depth)))
 		data |= FOLDED | (all || (mark & FOLD_MARK) == FOLD_BELOW ? ALL_BELOW : 0);
 	/* what is below an instrument is of its kind, and not of its own */
 	if (data & FOLDED)
@@ -292,7 +301,10 @@ static void fold_due(void *state, struct stacks *s)
 	heed(f, s);
 }
 
-/* Which of the shape's frames are folded. A frame is behind those that were called in it, and all of them were entered later. */
+/*
+ * Which of the shape's frames are folded. A frame is behind those that were called in it, and all of them were entered
+ * later.
+ */
 static void judge(const struct fold *fold, struct shape *shape)
 {
 	bool all[SHAPE_FRAMES] = { 0 };
@@ -334,10 +346,12 @@ static void add_costs(struct folding *f, const struct stack *stack, const struct
 	for (uint16_t left = p->shape->costs; left; left &= (uint16_t)(left - 1)) {
 		const struct shape_frame *frame = &p->shape->frames[__builtin_ctz(left)];
 
-		add_spent(&f->spent[f->fold->marks[frame->function] >> FOLD_KIND & KIND_MASK], &(struct spent){
-			.insns = (uint64_t)frame->left - frame->entered,
-			.ns = timebase_ns(p->timebase, p->insns + frame->left) - timebase_ns(p->timebase, p->insns + frame->entered),
-		});
+		add_spent(&f->spent[f->fold->marks[frame->function] >> FOLD_KIND & KIND_MASK],
+			  &(struct spent){
+				  .insns = (uint64_t)frame->left - frame->entered,
+				  .ns = timebase_ns(p->timebase, p->insns + frame->left) -
+					timebase_ns(p->timebase, p->insns + frame->entered),
+			  });
 	}
 }
 
@@ -406,8 +420,10 @@ int fold_replay(struct stacks *ret, const struct session *session, const struct 
 	/* levels and what is below something depend on more than the functions of a shape */
 	bool by_function = !session->fold->below && !session->fold->depth && !session->fold->only_interrupts;
 	const struct stacks_visitor folding = {
-		.enter = fold_enter, .leave = fold_leave, .forget = fold_forget, .move = fold_move, .gap = fold_gap, .switched = fold_switched,
-		.due = fold_due, .spend = visitor->spend || session->fold->spent ? fold_spend : NULL, .halt = visitor->halt ? fold_halt : NULL,
+		.enter = fold_enter, .leave = fold_leave, .forget = fold_forget, .move = fold_move, .gap = fold_gap,
+		.switched = fold_switched,
+		.due = fold_due, .spend = visitor->spend || session->fold->spent ? fold_spend : NULL,
+		.halt = visitor->halt ? fold_halt : NULL,
 		.found = visitor->found ? fold_found : NULL, .run = visitor->run ? fold_run : NULL,
 		.phrase = visitor->phrase && by_function ? fold_phrase : NULL, .takes = fold_takes,
 	};
@@ -416,7 +432,9 @@ int fold_replay(struct stacks *ret, const struct session *session, const struct 
 	whole.fold = NULL;
 	f.shown.list = xcalloc(f.shown.count, sizeof *f.shown.list);
 	for (size_t i = 0; i < f.shown.count; i++)
-		f.shown.list[i] = (struct stack){ .thread = i < session->threads->count ? (long)i : THREAD_NONE, .cpu = -1 };
+		f.shown.list[i] = (struct stack){
+			.thread = i < session->threads->count ? (long)i : THREAD_NONE, .cpu = -1,
+		};
 	result = stacks_replay(ret, &whole, from, to_ns, &folding, &f, err);
 	if (!f.begun)
 		fold_begin(&f, ret);

@@ -106,7 +106,9 @@ static void due(void *state, struct stacks *s)
 	*e = (struct index_entry){ .ns = s->due_ns };
 	stacks_save(s, &stacks);
 	if (m->watch)
-		m->watch->entry(m->watch->context, &(struct checkpoint){ .ns = e->ns, .data = stacks.data, .len = stacks.len });
+		m->watch->entry(m->watch->context, &(struct checkpoint){
+			.ns = e->ns, .data = stacks.data, .len = stacks.len,
+		});
 	buf_put_varint(&data, stacks.len);
 	buf_put(&data, stacks.data, stacks.len);
 	callees_save(s, &data);
@@ -277,8 +279,9 @@ static int open_part(const char *part)
 		return -1;
 	errno = EEXIST;
 	/* before this process had the lock, the file may have become the index, or been removed */
-	if (fstat(fd, &ours) == 0 && S_ISREG(ours.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0 && stat(part, &there) == 0 &&
-	    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino && ftruncate(fd, 0) == 0)
+	if (fstat(fd, &ours) == 0 && S_ISREG(ours.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	    stat(part, &there) == 0 && ours.st_dev == there.st_dev && ours.st_ino == there.st_ino &&
+	    ftruncate(fd, 0) == 0)
 		return fd;
 	saved = errno;
 	close(fd);
@@ -289,7 +292,9 @@ static int open_part(const char *part)
 int index_make(const struct session *session, const struct index_watch *watch, struct error *err)
 {
 	cleanup_free char *path = path_of(session->reader), *part = xasprintf("%s.part", path);
-	struct making m = { .offset = sizeof(struct index_header), .n_functions = names_count(session->names), .watch = watch };
+	struct making m = {
+		.offset = sizeof(struct index_header), .n_functions = names_count(session->names), .watch = watch,
+	};
 	struct stat st;
 	uint64_t *times;
 	int result = -1;
@@ -308,7 +313,8 @@ int index_make(const struct session *session, const struct index_watch *watch, s
 	m.times = times = choose_times(session->reader, &m.n_times);
 	m.entered = xcalloc(m.n_functions, 1);
 	m.zstd = ZSTD_createCCtx();
-	if (replay(&m, session, err) == 0 && write_index(&m, session->reader, path, err) == 0 && rename(part, path) == 0)
+	if (replay(&m, session, err) == 0 && write_index(&m, session->reader, path, err) == 0 &&
+	    rename(part, path) == 0)
 		result = 0;
 	else
 		unlink(part);

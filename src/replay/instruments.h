@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Functions that a compiler or a debug option put into code to watch it: KASAN's checks, lockdep's books. They are not what the code does, so
- * they are folded into their callers (fold.h), with all that is called in them, unless somebody wants to see them.
+ * Functions that a compiler or a debug option put into code to watch it: KASAN's checks, lockdep's books. They are not
+ * what the code does, so they are folded into their callers (fold.h), with all that is called in them, unless somebody
+ * wants to see them.
  */
 #ifndef UPTO_REPLAY_INSTRUMENTS_H
 #define UPTO_REPLAY_INSTRUMENTS_H

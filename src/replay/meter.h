@@ -28,7 +28,10 @@ static inline void meter_begin(struct meter *m, const struct chunk_header *h)
 /* The part of [from, to) that is in the span, out of `amount` spent evenly in it. */
 uint64_t meter_clip(const struct span *span, uint64_t from, uint64_t to, uint64_t amount);
 
-/* The time from the event before up to `e`. `now` is the time of `e`, in the same unit as the times of the meter and the span. */
+/*
+ * The time from the event before up to `e`. `now` is the time of `e`, in the same unit as the times of the meter and
+ * the span.
+ */
 static inline struct spent meter_step_at(struct meter *m, const struct event *e, uint64_t now)
 {
 	uint64_t insns = e->insns - m->insns, ns = now - m->ns;

@@ -150,7 +150,8 @@ static enum name_group group_of(const struct boot *boot, uint64_t addr, uint64_t
 }
 
 /* Where in code that is not the kernel's own; no object: nowhere. */
-static struct code_place place_in_code(const struct names *n, const struct boot *boot, uint64_t addr, uint64_t ns, uint32_t version)
+static struct code_place place_in_code(const struct names *n, const struct boot *boot, uint64_t addr, uint64_t ns,
+				       uint32_t version)
 {
 	const struct code_record *mapping = addr_is_kernel(addr) ? NULL : spaces_mapping(&n->spaces, version, addr);
 
@@ -167,7 +168,8 @@ static bool is_outside(const struct names *n, const struct code_place *p)
 	return n->code.functions[p->object->whole].outside;
 }
 
-static struct place find_any_place(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version, bool *ret_always)
+static struct place find_any_place(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version,
+				   bool *ret_always)
 {
 	const struct boot *boot = &n->boots->list[boots_at(n->boots, ns)];
 	struct names_symbol own;
@@ -205,7 +207,8 @@ struct place names_place(const struct names *n, uint64_t addr, uint64_t ns, uint
 	return find_place(n, addr, ns, version, &always);
 }
 
-struct place name_cache_miss(struct name_cache *c, struct name_entry *entry, uint64_t addr, uint64_t ns, uint32_t version)
+struct place name_cache_miss(struct name_cache *c, struct name_entry *entry, uint64_t addr, uint64_t ns,
+			     uint32_t version)
 {
 	bool always;
 	struct place place = find_place(c->names, addr, ns, version, &always);
@@ -320,7 +323,8 @@ static void put_offset(struct buf *out, uint64_t offset)
 }
 
 /* The address that many bytes behind `addr`, as one of the function at `addr`. */
-static void put_address(const struct names *n, uint64_t addr, uint64_t behind, uint64_t ns, uint32_t version, struct buf *out)
+static void put_address(const struct names *n, uint64_t addr, uint64_t behind, uint64_t ns, uint32_t version,
+			struct buf *out)
 {
 	const struct boot *boot = &n->boots->list[boots_at(n->boots, ns)];
 	struct names_symbol own;

@@ -14,8 +14,8 @@
 #include "spaces.h"
 
 /*
- * In the numbering the kernels' own functions come first, then those of code.h, then the groups. Functions of the same name
- * in the kernels of several boots have one number.
+ * In the numbering the kernels' own functions come first, then those of code.h, then the groups. Functions of the same
+ * name in the kernels of several boots have one number.
  */
 enum name_group {
 	GROUP_FIRMWARE,     /* before the kernel's first instruction */
@@ -54,8 +54,8 @@ int names_init(struct names *n, const struct reader *r, struct error *err);
 void names_deinit(struct names *n);
 
 /*
- * From now on thunks (struct arch, is_thunk) are IN_THUNK, and what replays and sums goes on in the function that led there. The
- * instructions of a thunk are its caller's then, and what it leads to is called by that one.
+ * From now on thunks (struct arch, is_thunk) are IN_THUNK, and what replays and sums goes on in the function that led
+ * there. The instructions of a thunk are its caller's then, and what it leads to is called by that one.
  */
 void names_fold_thunks(struct names *n);
 /* Marks of all thunks, by function. The caller frees them. */
@@ -87,7 +87,9 @@ bool names_is_outside(const struct names *n, uint32_t function);
 /* Not a function with bounds, but all code of a kind, or of a file, that has no name. */
 bool names_is_group(const struct names *n, uint32_t function);
 
-/* The function that holds the address, as seen at that time by whoever has that version of an address space (spaces.h). */
+/*
+ * The function that holds the address, as seen at that time by whoever has that version of an address space (spaces.h).
+ */
 struct place names_place(const struct names *n, uint64_t addr, uint64_t ns, uint32_t version);
 
 /* The first function of that name; UINT32_MAX: there is none. */
@@ -147,7 +149,8 @@ static_assert(sizeof(struct name_entry) == 16, "entries do not straddle cache li
 
 void name_cache_init(struct name_cache *c, const struct names *n);
 
-struct place name_cache_miss(struct name_cache *c, struct name_entry *entry, uint64_t addr, uint64_t ns, uint32_t version);
+struct place name_cache_miss(struct name_cache *c, struct name_entry *entry, uint64_t addr, uint64_t ns,
+			     uint32_t version);
 
 /* False: what is there may be another function's at another time. */
 bool name_cache_lasting(struct name_cache *c, uint64_t addr, uint64_t ns, uint32_t version, struct place *ret);

@@ -109,8 +109,9 @@ static uint64_t events_before(const struct reader *r, uint64_t ns)
 
 		if (h->type != CHUNK_EVENTS || h->first_ns >= ns)
 			continue;
-		n += h->last_ns < ns ? h->events :
-		     (uint64_t)((double)h->events * (double)(ns - h->first_ns) / (double)(h->last_ns - h->first_ns + 1));
+		n += h->last_ns < ns ? h->events
+				     : (uint64_t)((double)h->events * (double)(ns - h->first_ns) /
+						  (double)(h->last_ns - h->first_ns + 1));
 	}
 	return n;
 }
@@ -148,8 +149,8 @@ static bool begins_unit(const struct reader *r, uint64_t ns)
 }
 
 /*
- * The moment of the index at which part number `part` begins: the begin of a unit. 0: no such moment is nearer than half
- * a part, so that too much would have to be decoded first.
+ * The moment of the index at which part number `part` begins: the begin of a unit. 0: no such moment is nearer than
+ * half a part, so that too much would have to be decoded first.
  */
 static size_t choose_entry(const struct reader *r, const struct index *index, size_t part, size_t parts)
 {
@@ -224,8 +225,8 @@ static unsigned threads_for(unsigned vcpus)
 	return walk_threads() < most ? walk_threads() : most;
 }
 
-int parts_replay(const struct session *session, bool make, const struct parts_analysis *analysis, void *context, void *ret_states[PARTS_MAX],
-		 struct error *err)
+int parts_replay(const struct session *session, bool make, const struct parts_analysis *analysis, void *context,
+		 void *ret_states[PARTS_MAX], struct error *err)
 {
 	unsigned n_threads = threads_for(reader_vcpus(session->reader));
 	struct parts_crew crew = {

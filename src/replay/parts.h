@@ -27,7 +27,7 @@ struct parts_analysis {
  * state once, in the order of the parts that they began with, and ends with the
  * first NULL. The caller owns them, also after an error.
  */
-int parts_replay(const struct session *session, bool make, const struct parts_analysis *analysis, void *context, void *ret_states[PARTS_MAX],
-		 struct error *err);
+int parts_replay(const struct session *session, bool make, const struct parts_analysis *analysis, void *context,
+		 void *ret_states[PARTS_MAX], struct error *err);
 
 #endif

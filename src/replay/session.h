@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A trace that is asked something: what every analysis needs of it. Whoever opened the parts keeps them, for as long as the session is used. */
+/*
+ * A trace that is asked something: what every analysis needs of it. Whoever opened the parts keeps them, for as long as
+ * the session is used.
+ */
 #ifndef UPTO_REPLAY_SESSION_H
 #define UPTO_REPLAY_SESSION_H
 
@@ -16,7 +19,8 @@ struct session {
 	struct index *index; /* replay/index.h; NULL: none. Reading from it changes it */
 	const struct fold *fold; /* replay/fold.h: calls that are not shown; NULL: all are */
 	bool of_chosen; /* the trace has all that ran, and sums are of the threads that are chosen */
-	bool thins; /* for a part of the trace to be written, which has nothing but what events tell: no stacks from before a gap */
+	/* for a part of the trace to be written, which has nothing but what events tell: no stacks from before a gap */
+	bool thins;
 };
 
 #endif

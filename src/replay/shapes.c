@@ -71,14 +71,16 @@ void shapes_leave(struct shapes *s, const struct stack *stack)
 static bool all_matched(const struct unmatched *before, const struct unmatched *after)
 {
 	return before->abandoned == after->abandoned && before->elsewhere == after->elsewhere &&
-	       before->new_thread == after->new_thread && before->gap == after->gap && before->firmware == after->firmware;
+	       before->new_thread == after->new_thread && before->gap == after->gap &&
+	       before->firmware == after->firmware;
 }
 
 void shapes_end(struct shapes *s, const struct stacks *stacks, const struct stack *stack, const struct shape_key *key)
 {
 	struct shape *shape = s->recorded;
 
-	if (s->odd || stack->depth != s->depth - 1 || stack->thunk_calls.count != s->thunk_calls || !all_matched(&s->before, &stacks->unmatched))
+	if (s->odd || stack->depth != s->depth - 1 || stack->thunk_calls.count != s->thunk_calls ||
+	    !all_matched(&s->before, &stacks->unmatched))
 		return;
 	shape->returns = (uint16_t)(stacks->unmatched.returns - s->before.returns);
 	shape->serial = key->serial;

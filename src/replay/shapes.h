@@ -77,7 +77,8 @@ const struct thunk_exit *shapes_exit(const struct shapes *s, const struct shape_
 void shapes_keep_exit(struct shapes *s, const struct shape_key *key, const struct thunk_exit *exit);
 
 /* Begin to record what happens to the stack up to shapes_end(). */
-void shapes_begin(struct shapes *s, const struct stacks *stacks, const struct stack *stack, const struct shape_key *key);
+void shapes_begin(struct shapes *s, const struct stacks *stacks, const struct stack *stack,
+		  const struct shape_key *key);
 /* The top frame is left. */
 void shapes_leave(struct shapes *s, const struct stack *stack);
 /*

@@ -39,7 +39,8 @@ static void find(const struct source *s, const struct symtab *tab, struct found 
 		f->known[i] = true;
 		f->deltas[i] = addr - tab->symbols[i].addr;
 		f->count++;
-		f->agreeing += before == SIZE_MAX || !same_section(tab, before, i) || section != section_before || f->deltas[before] == f->deltas[i];
+		f->agreeing += before == SIZE_MAX || !same_section(tab, before, i) || section != section_before ||
+			       f->deltas[before] == f->deltas[i];
 		before = i;
 		section_before = section;
 	}
@@ -62,12 +63,15 @@ static void fill(const struct symtab *tab, struct found *f)
 
 static bool belongs(const struct source *s, const struct symtab *tab, const struct found *f)
 {
-	return f->count && f->count * 2 >= tab->count && f->count * 2 >= source_functions(s) && f->agreeing * 10 >= f->count * 9;
+	return f->count && f->count * 2 >= tab->count && f->count * 2 >= source_functions(s) &&
+	       f->agreeing * 10 >= f->count * 9;
 }
 
 static void match(struct source_lines *l, const struct source *s, const struct symtab *tab)
 {
-	struct found f = { .deltas = xcalloc(tab->count, sizeof *f.deltas), .known = xcalloc(tab->count, sizeof *f.known) };
+	struct found f = {
+		.deltas = xcalloc(tab->count, sizeof *f.deltas), .known = xcalloc(tab->count, sizeof *f.known),
+	};
 
 	find(s, tab, &f);
 	if (belongs(s, tab, &f)) {
@@ -94,7 +98,8 @@ int source_lines_add(struct source_lines *l, const struct names *names, const ch
 	for (size_t i = 0; i < names->code.n_objects; i++)
 		match(l, s, &names->code.objects[i].tab);
 	if (l->count == before)
-		return error_set(err, "%s: is of no kernel, module, program or library that the trace has functions of", path);
+		return error_set(err, "%s: is of no kernel, module, program or library that the trace has functions of",
+				 path);
 	return 0;
 }
 

@@ -147,7 +147,8 @@ void spaces_init(struct spaces *s, const struct reader *r)
 		    (c == r->code.count || r->code.records[c].ns >= next->start_ns)) {
 			forget(&b); /* the next boot's tasks have nothing of this one's */
 			boot++;
-		} else if (c == r->code.count || (t < r->tasks.count && r->tasks.records[t].ns <= r->code.records[c].ns)) {
+		} else if (c == r->code.count ||
+			   (t < r->tasks.count && r->tasks.records[t].ns <= r->code.records[c].ns)) {
 			take_task(&b, &r->tasks.records[t++]);
 		} else {
 			if (r->code.records[c].change == CODE_MAPPED)

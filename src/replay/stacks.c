@@ -98,7 +98,8 @@ static inline bool boot_is_due(const struct replay *r, uint64_t ns)
 /* All but the last, if nothing has to be asked of each. */
 static size_t count_plain(const struct lane *lane, const struct event *events, size_t n)
 {
-	return lane->stage == STAGE_KERNEL && !lane->meter.halted && events[n - 1].insns < lane->record_insns ? n - 1 : 0;
+	return lane->stage == STAGE_KERNEL && !lane->meter.halted && events[n - 1].insns < lane->record_insns ? n - 1
+													      : 0;
 }
 
 /* Can its phrases be gone past: with one version of an address space, and nothing due? */
@@ -187,7 +188,8 @@ static int start(struct replay *r, const struct session *session, const struct c
 	begin(r, session->reader);
 	r->next_boot = 1;
 	/* a checkpoint at the very moment may be from before its stacks were left */
-	while (from && r->next_boot < session->reader->boots.count && session->reader->boots.list[r->next_boot].start_ns < from->ns)
+	while (from && r->next_boot < session->reader->boots.count &&
+	       session->reader->boots.list[r->next_boot].start_ns < from->ns)
 		r->next_boot++;
 	if (from && stacks_restore(r->stacks, from, err) < 0)
 		return error_set(err, "%s.index: damaged: remove it", session->reader->path);
@@ -209,7 +211,10 @@ int stacks_replay(struct stacks *ret, const struct session *session, const struc
 	result = start(&r, session, from, err);
 	if (result == 0) {
 		ret->due_ns = visitor->due ? 0 : UINT64_MAX;
-		/* a gap or another boot at the checkpoint's very moment leaves frames that the visitor does not know yet */
+		/*
+		 * a gap or another boot at the checkpoint's very moment leaves frames that the visitor does not know
+		 * yet
+		 */
 		if (from)
 			go_on(&r, from->ns);
 		result = go(&r, merged, err);

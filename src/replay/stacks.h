@@ -52,7 +52,8 @@ struct frame {
 	uint32_t role;          /* SYSCALL: enum syscall_role; INTERRUPT: the vector */
 	enum frame_kind kind : 8;
 	bool at_start;          /* it was entered at the function's first instruction, or that is not known */
-	bool found_at_start;    /* likewise, of one that was there before a gap: it does not count as entered, but may go on by a tail call */
+	/* likewise, of one that was there before a gap: it does not count as entered, but may go on by a tail call */
+	bool found_at_start;
 };
 static_assert(sizeof(struct frame) == 64, "a frame is a cache line's size");
 
@@ -65,7 +66,10 @@ static inline bool frame_is_called(const struct frame *f)
 	return f->kind == FRAME_CALL || f->kind == FRAME_TAIL;
 }
 
-/* An address in the instruction that made the call, from the frame's kind and return address; 0: not known, as of tail calls. */
+/*
+ * An address in the instruction that made the call, from the frame's kind and return address; 0: not known, as of tail
+ * calls.
+ */
 static inline uint64_t frame_call_place(enum frame_kind kind, uint64_t from)
 {
 	return !from || kind == FRAME_TAIL ? 0 : kind == FRAME_CALL || kind == FRAME_SYSCALL ? from - 1 : from;
@@ -75,10 +79,15 @@ struct stack {
 	struct frame *frames;   /* the outermost first */
 	size_t depth, cap;
 	uint64_t insns, ns;     /* the thread's own clocks: instructions and time that it ran since its start */
-	long thread;            /* number, see threads.h; THREAD_NONE: a vCPU before its first switch, or a thread of what is no Linux */
+	/* number, see threads.h; THREAD_NONE: a vCPU before its first switch, or a thread of what is no Linux */
+	long thread;
 	bool began;             /* it has returned from something, or was first seen in the middle of something */
-	bool started;           /* it has had its first return that matches nothing, in a kernel without names: a new thread's to its beginning */
-	bool behind_gap;        /* it was there before a gap, or the trace's begin: frames are missing below the first */
+	/*
+	 * it has had its first return that matches nothing, in a kernel without names: a new thread's to its beginning
+	 */
+	bool started;
+	/* it was there before a gap, or the trace's begin: frames are missing below the first */
+	bool behind_gap;
 	uint64_t place;         /* where control is; of those that do not run: where it was left. May be in a thunk */
 	struct thunk_calls thunk_calls; /* only where thunks are folded (names.h) */
 	int cpu;                /* the vCPU that runs it; -1: none */
@@ -105,7 +114,8 @@ struct stacks_run {
 	const struct meter *meter;
 	const struct timebase *timebase; /* that the events' times are made with */
 	struct name_cache *cache; /* the replay's own */
-	struct batch *batch;    /* the run is this whole batch, not completed (codec.h); NULL: all events and times are written */
+	/* the run is this whole batch, not completed (codec.h); NULL: all events and times are written */
+	struct batch *batch;
 };
 
 /* A phrase behind the call on top of the stack. */
@@ -132,25 +142,34 @@ struct stacks_visitor {
 	void (*move)(void *state, struct stacks *s, const struct stack *from, const struct stack *to);
 	/* The vCPU that runs the stack waits for an interrupt, or goes on. */
 	void (*halt)(void *state, struct stacks *s, struct stack *stack, bool goes_on);
-	/* Events of a vCPU are not here, from that time up to now, when it runs that stack. All frames were left as lost. */
+	/*
+	 * Events of a vCPU are not here, from that time up to now, when it runs that stack. All frames were left as
+	 * lost.
+	 */
 	void (*gap)(void *state, struct stacks *s, const struct stack *stack, uint64_t from_ns);
-	/* Where a gap ends, frames from before it have been found and entered, by no event: of a thread that has been off its vCPU since then. */
+	/*
+	 * Where a gap ends, frames from before it have been found and entered, by no event: of a thread that has been
+	 * off its vCPU since then.
+	 */
 	void (*found)(void *state, struct stacks *s, const struct stack *stack, uint64_t since_ns);
 	/* The vCPU goes from one stack, all of which is still there, to the other; they may be the same. */
 	void (*switched)(void *state, struct stacks *s, const struct stack *from, const struct stack *to, unsigned cpu);
 	/* A run of one vCPU's events is about to be replayed. */
 	void (*run)(void *state, struct stacks *s, const struct stacks_run *run);
 	/*
-	 * The next event is not earlier than stacks->due_ns, which this sets anew; first of all with 0. From a checkpoint it comes before
-	 * anything else, at the checkpoint's time.
+	 * The next event is not earlier than stacks->due_ns, which this sets anew; first of all with 0. From a
+	 * checkpoint it comes before anything else, at the checkpoint's time.
 	 */
 	void (*due)(void *state, struct stacks *s);
 	/*
-	 * Not NULL: runs may be batches as they come, and this be called instead of all that would be for what is in a phrase,
-	 * the leave() of the call's own frame included.
+	 * Not NULL: runs may be batches as they come, and this be called instead of all that would be for what is in a
+	 * phrase, the leave() of the call's own frame included.
 	 */
 	void (*phrase)(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p);
-	/* NULL: always. May phrase() be called for that shape, behind the call on top of the stack? Else what is in it is told one by one. */
+	/*
+	 * NULL: always. May phrase() be called for that shape, behind the call on top of the stack? Else what is in it
+	 * is told one by one.
+	 */
 	bool (*takes)(void *state, const struct stack *stack, struct shape *shape);
 };
 
@@ -166,7 +185,8 @@ enum { STACKS_FOREIGN = 64 }; /* for threads of what is no Linux */
 struct stacks {
 	const struct names *names;
 	const struct threads *threads;
-	struct stack *list;     /* one a thread, then one a vCPU for the time before its first switch, then STACKS_FOREIGN */
+	/* one a thread, then one a vCPU for the time before its first switch, then STACKS_FOREIGN */
+	struct stack *list;
 	size_t count;
 	struct unmatched unmatched;
 	uint64_t ns, insns;     /* time of the event being replayed, and its vCPU's counter */
@@ -190,8 +210,8 @@ int stacks_replay(struct stacks *ret, const struct session *session, const struc
 int stacks_at(struct stacks *ret, const struct session *session, const struct checkpoint *from, struct error *err);
 
 /*
- * The function that a stack which runs is in: its top frame's. Without frames, as of a thread that is switched to behind a gap, that where control
- * is, or went last.
+ * The function that a stack which runs is in: its top frame's. Without frames, as of a thread that is switched to
+ * behind a gap, that where control is, or went last.
  */
 uint32_t stacks_function(const struct stacks *s, const struct stack *stack);
 
@@ -199,7 +219,10 @@ uint32_t stacks_function(const struct stacks *s, const struct stack *stack);
 void stacks_save(const struct stacks *s, struct buf *out);
 void stacks_deinit(struct stacks *s);
 
-/* Append what the thread is in the middle of, for a gap (trace/stack_records.h). `number` is that of the thread's stack. */
+/*
+ * Append what the thread is in the middle of, for a gap (trace/stack_records.h). `number` is that of the thread's
+ * stack.
+ */
 void stacks_put(const struct stacks *s, size_t number, uint64_t gap, uint64_t since_ns, struct buf *out);
 
 /* How many stacks there are in a replay of that. */

@@ -6,9 +6,13 @@ static int stage_of(const struct names *names, uint32_t function, uint64_t ns)
 {
 	const struct boot *boot = &names->boots->list[boots_at(names->boots, ns)];
 
-	/* a kernel of one's own that a boot loader starts may be such an object, too: nothing tells one from the other */
+	/*
+	 * a kernel of one's own that a boot loader starts may be such an object, too: nothing tells one from the other
+	 */
 	if (names_is_outside(names, function))
-		return ns >= boot->kernel_ns ? STAGE_KERNEL : ns >= boot->decompressor_ns ? STAGE_DECOMPRESSOR : STAGE_FIRMWARE;
+		return ns >= boot->kernel_ns         ? STAGE_KERNEL
+		       : ns >= boot->decompressor_ns ? STAGE_DECOMPRESSOR
+						     : STAGE_FIRMWARE;
 	if (function == names->groups + GROUP_FIRMWARE)
 		return STAGE_FIRMWARE;
 	return function == names->groups + GROUP_DECOMPRESSOR ? STAGE_DECOMPRESSOR : STAGE_KERNEL;

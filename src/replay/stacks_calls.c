@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What calls, returns and jumps do to a stack: nearly all events, so it is inlined into the loops that go through them. */
+/*
+ * What calls, returns and jumps do to a stack: nearly all events, so it is inlined into the loops that go through them.
+ */
 #include "stacks_frames.h"
 
 enum { TAILS_MAX = 32 }; /* that many tail calls are above each other; behind that, jumps replace the top frame */
@@ -10,19 +12,20 @@ void replay_push_call(struct replay *r, struct stack *stack, const struct event 
 }
 
 /*
- * A frame at or below a new one's slot can only have been left. So can an interrupt that cut into the kernel: where an oops kills a thread,
- * rewind_stack_and_make_dead() (arch/x86/entry/entry_64.S) sets the stack pointer to the top of the stack, and calls from there.
+ * A frame at or below a new one's slot can only have been left. So can an interrupt that cut into the kernel: where an
+ * oops kills a thread, rewind_stack_and_make_dead() (arch/x86/entry/entry_64.S) sets the stack pointer to the top of
+ * the stack, and calls from there.
  */
 static inline bool is_left(const struct replay *r, const struct frame *f, uint64_t slot)
 {
-	return (frame_is_called(f) || (f->kind == FRAME_INTERRUPT && addr_is_kernel(f->from))) && __builtin_expect(f->slot <= slot, 0) &&
-	       same_stack(r, f->slot, slot);
+	return (frame_is_called(f) || (f->kind == FRAME_INTERRUPT && addr_is_kernel(f->from))) &&
+	       __builtin_expect(f->slot <= slot, 0) && same_stack(r, f->slot, slot);
 }
 
 /*
- * function_graph (kernel/trace/fgraph.c) and return probes (kernel/trace/rethook.c) put a trampoline's address where a call's return address
- * was. The call returns there, and the trampoline, once it has told of it, goes on to that return address: it stands in the stack as if the
- * caller had called it.
+ * function_graph (kernel/trace/fgraph.c) and return probes (kernel/trace/rethook.c) put a trampoline's address where a
+ * call's return address was. The call returns there, and the trampoline, once it has told of it, goes on to that return
+ * address: it stands in the stack as if the caller had called it.
  */
 static bool is_trampoline(const struct replay *r, uint32_t function)
 {
@@ -65,7 +68,10 @@ static void cut_stuffing(struct replay *r, struct stack *stack)
 	}
 }
 
-/* The frame of the function that is on top, or that led to it by tail calls. NULL: there is none. *ret_tails: tail calls up to it. */
+/*
+ * The frame of the function that is on top, or that led to it by tail calls. NULL: there is none. *ret_tails: tail
+ * calls up to it.
+ */
 static struct frame *find_tail(struct stack *stack, uint32_t function, unsigned *ret_tails)
 {
 	*ret_tails = 0;
@@ -83,8 +89,9 @@ static bool is_tail_call(const struct replay *r, const struct stack *stack, enum
 {
 	const struct frame *t = &stack->frames[stack->depth - 1];
 
-	return kind != EVENT_RETURN && kind != EVENT_INTERRUPT_RETURN && frame_is_called(t) && (t->at_start || t->found_at_start) &&
-	       !(place.at & IN_GROUP) && !names_is_group(r->stacks->names, t->function);
+	return kind != EVENT_RETURN && kind != EVENT_INTERRUPT_RETURN && frame_is_called(t) &&
+	       (t->at_start || t->found_at_start) && !(place.at & IN_GROUP) &&
+	       !names_is_group(r->stacks->names, t->function);
 }
 
 static void push_tail(struct replay *r, struct stack *stack, uint64_t addr, struct place place)
@@ -152,7 +159,10 @@ static size_t find_slot(const struct stack *stack, uint64_t slot)
 	return stack->depth;
 }
 
-/* Is the return that matches nothing a new thread's first one? Where the functions that it would lead to have no names, the first one is. */
+/*
+ * Is the return that matches nothing a new thread's first one? Where the functions that it would lead to have no names,
+ * the first one is.
+ */
 static bool starts_thread(struct replay *r, struct stack *stack, uint64_t addr)
 {
 	uint32_t function = place_of(r, addr).function;
@@ -164,7 +174,10 @@ static bool starts_thread(struct replay *r, struct stack *stack, uint64_t addr)
 	return first;
 }
 
-/* A call whose return address was replaced has returned: to a trampoline that will go on to it, or it was a retpoline's jump. */
+/*
+ * A call whose return address was replaced has returned: to a trampoline that will go on to it, or it was a retpoline's
+ * jump.
+ */
 static void return_elsewhere(struct replay *r, struct stack *stack, const struct event *e, uint64_t from)
 {
 	struct place place = place_of(r, e->target);
@@ -176,7 +189,8 @@ static void return_elsewhere(struct replay *r, struct stack *stack, const struct
 }
 
 /* A return that is not just the end of the top frame. Returns the stack that runs then. */
-static __attribute__((noinline)) struct stack *go_elsewhere(struct replay *r, struct stack *stack, const struct event *e)
+static __attribute__((noinline)) struct stack *go_elsewhere(struct replay *r, struct stack *stack,
+							    const struct event *e)
 {
 	size_t i = find_slot(stack, e->slot);
 	struct unmatched *u = &r->stacks->unmatched;
@@ -221,7 +235,8 @@ static __attribute__((noinline)) struct stack *go_elsewhere(struct replay *r, st
 	return stack;
 }
 
-static inline __attribute__((always_inline)) struct stack *go_back(struct replay *r, struct stack *stack, const struct event *e)
+static inline __attribute__((always_inline)) struct stack *go_back(struct replay *r, struct stack *stack,
+								   const struct event *e)
 {
 	const struct frame *t = top(stack);
 
@@ -235,7 +250,8 @@ static inline __attribute__((always_inline)) struct stack *go_back(struct replay
 }
 
 /* Returns the stack that runs then. */
-static inline __attribute__((always_inline)) struct stack *apply(struct replay *r, struct stack *stack, const struct event *e)
+static inline __attribute__((always_inline)) struct stack *apply(struct replay *r, struct stack *stack,
+								 const struct event *e)
 {
 	if (e->kind == EVENT_RETURN)
 		stack = go_back(r, stack, e);
@@ -273,7 +289,10 @@ static inline __attribute__((always_inline)) void go_through_plain(struct replay
 		insns = r->stacks->insns = e->insns;
 		ns = now;
 		stack = apply(r, stack, e);
-		/* do not use stack->place: if no event has a target, that is still where the stack was last switched out */
+		/*
+		 * do not use stack->place: if no event has a target, that is still where the stack was last switched
+		 * out
+		 */
 		if (e->target)
 			place = e->target;
 	}

@@ -81,7 +81,8 @@ struct stack *replay_entry_return(struct replay *r, struct stack *stack, const s
 		return stack;
 	}
 	if (addr_is_kernel(e->target) || r->stacks->ns < names_kernel_ns(r->stacks->names, r->stacks->ns)) {
-		replay_jump(r, stack, e->target, e->kind); /* iret to itself: sync_core(); firmware uses it as it likes */
+		/* iret to itself: sync_core(); firmware uses it as it likes */
+		replay_jump(r, stack, e->target, e->kind);
 		return stack;
 	}
 	for (size_t k = stack->depth; k-- > 0 && !exec;)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Threads of what is no Linux: firmware, boot loaders, kernels of one's own. Nothing tells of a switch there, but a return, or a return
- * from an interrupt, shows it: it reads its address from another stack. If that is where a call, or an interrupt, of a stack that was
- * left before had put it, that one goes on; if it is nobody's, and leads to a function's beginning, a thread begins:
+ * Threads of what is no Linux: firmware, boot loaders, kernels of one's own. Nothing tells of a switch there, but a
+ * return, or a return from an interrupt, shows it: it reads its address from another stack. If that is where a call, or
+ * an interrupt, of a stack that was left before had put it, that one goes on; if it is nobody's, and leads to a
+ * function's beginning, a thread begins:
  *
  *   stack of A                     stack of B
  *    first_thread                   second_thread      ← nobody called it: the slot that the return
@@ -13,7 +14,8 @@
 #include "stacks_frames.h"
 
 enum {
-	FAR = 512,   /* functions push an address to return to it, nearer than that; another thread's stack is not so near */
+	/* functions push an address to return to it, nearer than that; another thread's stack is not so near */
+	FAR = 512,
 	MOVES = 64,  /* an interrupt's frame may be returned from a little off */
 };
 
@@ -40,7 +42,8 @@ static size_t find_frame(const struct stack *stack, const struct event *e)
 		const struct frame *f = &stack->frames[i];
 		bool interrupt = f->kind == FRAME_INTERRUPT;
 
-		if (f->from == e->target && interrupt == (e->kind == EVENT_INTERRUPT_RETURN) && (interrupt || frame_is_called(f)) &&
+		if (f->from == e->target && interrupt == (e->kind == EVENT_INTERRUPT_RETURN) &&
+		    (interrupt || frame_is_called(f)) &&
 		    (f->slot == e->slot || (interrupt && e->slot + MOVES - f->slot <= 2 * MOVES)))
 			return i;
 		if (interrupt)

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What threads are in the middle of where a gap ends, if the trace tells: a flight recorder's does (trace/stack_records.h). */
+/*
+ * What threads are in the middle of where a gap ends, if the trace tells: a flight recorder's does
+ * (trace/stack_records.h).
+ */
 #include "stacks_frames.h"
 
 static const enum frame_kind frame_kinds[STACK_CALL_KINDS] = {
-	[STACK_BASE] = FRAME_BASE, [STACK_CALL] = FRAME_CALL, [STACK_TAIL] = FRAME_TAIL, [STACK_INTERRUPT] = FRAME_INTERRUPT,
-	[STACK_SYSCALL] = FRAME_SYSCALL, [STACK_SIGNAL] = FRAME_SIGNAL,
+	[STACK_BASE] = FRAME_BASE,           [STACK_CALL] = FRAME_CALL,       [STACK_TAIL] = FRAME_TAIL,
+	[STACK_INTERRUPT] = FRAME_INTERRUPT, [STACK_SYSCALL] = FRAME_SYSCALL, [STACK_SIGNAL] = FRAME_SIGNAL,
 };
 
 /*
- * Thunks are folded as in calls that are replayed (stacks_calls.c): what was called by a thunk is told as if that had jumped to it. *thunk is the
- * call before, if it is one of a thunk; NULL: it is none.
+ * Thunks are folded as in calls that are replayed (stacks_calls.c): what was called by a thunk is told as if that had
+ * jumped to it. *thunk is the call before, if it is one of a thunk; NULL: it is none.
  */
-static void push_found(struct replay *r, struct stack *stack, const struct stack_call *c, const struct stack_call **thunk)
+static void push_found(struct replay *r, struct stack *stack, const struct stack_call *c,
+		       const struct stack_call **thunk)
 {
 	struct place place = place_of(r, c->target);
 	enum frame_kind kind = frame_kinds[c->kind];
@@ -22,11 +26,15 @@ static void push_found(struct replay *r, struct stack *stack, const struct stack
 		return;
 	if (by)
 		kind = FRAME_CALL;
-	if (kind == FRAME_TAIL && (!stack->depth || !frame_is_called(top(stack)) || place.at & IN_GROUP || place.function == top(stack)->function))
+	if (kind == FRAME_TAIL && (!stack->depth || !frame_is_called(top(stack)) || place.at & IN_GROUP ||
+				   place.function == top(stack)->function))
 		return;
 	if (!stack->depth && kind != FRAME_BASE)
-		push_place(r, stack, FRAME_BASE, 0, 0, SYSCALL_PLAIN, c->from, (struct place){ .function = place_of(r, c->from).function });
-	push_place(r, stack, kind, c->slot, c->from, (uint32_t)c->number, c->target, (struct place){ .function = place.function });
+		push_place(r, stack, FRAME_BASE, 0, 0, SYSCALL_PLAIN, c->from, (struct place){
+			.function = place_of(r, c->from).function,
+		});
+	push_place(r, stack, kind, c->slot, c->from, (uint32_t)c->number, c->target,
+		   (struct place){ .function = place.function });
 	top(stack)->found_at_start = is_start(place);
 }
 
@@ -58,7 +66,10 @@ static uint64_t last_time(const struct stack_record *record, uint64_t end_ns, ui
 	return ns <= end_ns ? ns : now;
 }
 
-/* The thread's frames, as if they had been there before the gap. They are not entered here: at no function's start, and by no event. */
+/*
+ * The thread's frames, as if they had been there before the gap. They are not entered here: at no function's start, and
+ * by no event.
+ */
 static void find(struct replay *r, const struct stack_record *record, unsigned cpu, uint64_t end_ns)
 {
 	struct stacks *s = r->stacks;
@@ -78,7 +89,10 @@ static void find(struct replay *r, const struct stack_record *record, unsigned c
 		pop_without_return(r, stack, FRAME_LOST);
 	for (size_t i = 0; i < record->n_calls; i++) {
 		s->ns = record->calls[i].ns;
-		/* another task had the task_struct, or the record is damaged. The gap of a vCPU that was halted may end earlier than others' */
+		/*
+		 * another task had the task_struct, or the record is damaged. The gap of a vCPU that was halted may end
+		 * earlier than others'
+		 */
 		if (s->ns >= birth && s->ns <= end_ns && (!stack->depth || s->ns >= top(stack)->entry_ns))
 			push_found(r, stack, &record->calls[i], &thunk);
 	}
@@ -139,7 +153,8 @@ void stacks_put(const struct stacks *s, size_t number, uint64_t gap, uint64_t si
 	const struct stack *stack = &s->list[number];
 
 	stack_record_put(out, &(struct stack_record){
-		.gap = gap, .task = s->threads->list[stack->thread].task, .since_ns = stack->cpu < 0 ? since_ns : UINT64_MAX,
+		.gap = gap, .task = s->threads->list[stack->thread].task,
+		.since_ns = stack->cpu < 0 ? since_ns : UINT64_MAX,
 		.on = stack->cpu < 0 ? 0 : (unsigned)stack->cpu,
 		.place = stack->place, .n_calls = stack->depth,
 	});
@@ -147,7 +162,8 @@ void stacks_put(const struct stacks *s, size_t number, uint64_t gap, uint64_t si
 		const struct frame *f = &stack->frames[i];
 
 		stack_call_put(out, &(struct stack_call){
-			.kind = call_kind(f->kind), .slot = f->slot, .from = f->from, .target = f->addr, .ns = f->entry_ns, .number = f->role,
+			.kind = call_kind(f->kind), .slot = f->slot, .from = f->from, .target = f->addr,
+			.ns = f->entry_ns, .number = f->role,
 		});
 	}
 }

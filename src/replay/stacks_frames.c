@@ -14,7 +14,8 @@ const char *frame_kind_name(enum frame_kind kind)
 const char *frame_end_name(enum frame_end end)
 {
 	static const char *const names[] = {
-		[FRAME_RETURNED] = "returned", [FRAME_JUMPED] = "jumped", [FRAME_CUT] = "cut", [FRAME_DIED] = "died", [FRAME_LOST] = "lost",
+		[FRAME_RETURNED] = "returned", [FRAME_JUMPED] = "jumped", [FRAME_CUT] = "cut",
+		[FRAME_DIED] = "died",         [FRAME_LOST] = "lost",
 	};
 
 	return names[end];

@@ -32,8 +32,8 @@ static void go_past(struct replay *r, struct lane *lane, const struct batch *bat
 }
 
 /*
- * Will all places that the phrase's events lead to have the same names whenever they come? One that leads from kernel code
- * to user code or the other way is damage.
+ * Will all places that the phrase's events lead to have the same names whenever they come? One that leads from kernel
+ * code to user code or the other way is damage.
  */
 static bool names_last(struct replay *r, const struct event *call, const struct event *end, uint32_t version)
 {
@@ -65,8 +65,8 @@ static void go_to_exit(struct replay *r, struct lane *lane, const struct batch *
 }
 
 /* Replay the phrase up to the thunk's exit. Returns the event behind. */
-static const struct event *replay_to_exit(struct replay *r, struct lane *lane, struct batch *batch, struct phrase_use *use,
-					  const struct shape_key *key, const struct event *end)
+static const struct event *replay_to_exit(struct replay *r, struct lane *lane, struct batch *batch,
+					  struct phrase_use *use, const struct shape_key *key, const struct event *end)
 {
 	const struct event *call = &batch->events[use->call], *e = call + 1;
 	struct stack *stack = lane->stack;
@@ -81,18 +81,20 @@ static const struct event *replay_to_exit(struct replay *r, struct lane *lane, s
 	}
 	after = r->stacks->unmatched;
 	after.returns = before.returns;
-	if (stack->depth == depth + 1 && stack->thunk_calls.count == thunk_calls - 1 && e[-1].target == stack->frames[depth].addr &&
-	    !memcmp(&before, &after, sizeof before) && names_last(r, call, e, key->version))
+	if (stack->depth == depth + 1 && stack->thunk_calls.count == thunk_calls - 1 &&
+	    e[-1].target == stack->frames[depth].addr && !memcmp(&before, &after, sizeof before) &&
+	    names_last(r, call, e, key->version))
 		shapes_keep_exit(r->shapes, key, &(struct thunk_exit){
-			.target = e[-1].target, .insns = (uint16_t)(e[-1].insns - call->insns), .events = (uint16_t)(e - call - 1),
+			.target = e[-1].target, .insns = (uint16_t)(e[-1].insns - call->insns),
+			.events = (uint16_t)(e - call - 1),
 			.returns = (uint16_t)(r->stacks->unmatched.returns - before.returns),
 		});
 	return e;
 }
 
 /*
- * Replay the phrase up to where the thunk that was called leads to: its call is on top of the stack then. Returns the event
- * behind; the end, if all was replayed since the call did not get a frame like that.
+ * Replay the phrase up to where the thunk that was called leads to: its call is on top of the stack then. Returns the
+ * event behind; the end, if all was replayed since the call did not get a frame like that.
  */
 static const struct event *leave_thunk(struct replay *r, struct lane *lane, struct batch *batch, struct phrase_use *use,
 				       const struct shape_key *key, const struct event *end)
@@ -115,7 +117,8 @@ static const struct event *leave_thunk(struct replay *r, struct lane *lane, stru
 }
 
 /* The phrase behind a call that is on top of the stack, or is a thunk's. */
-static void apply_phrase(struct replay *r, struct lane *lane, struct batch *batch, struct phrase_use *use, uint32_t version)
+static void apply_phrase(struct replay *r, struct lane *lane, struct batch *batch, struct phrase_use *use,
+			 uint32_t version)
 {
 	const struct event *call = &batch->events[use->call], *e = call + 1;
 	const struct shape_key key = {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What replaying stacks keeps of its own: for the files stacks*.c, with what each has for the others, and for what saves and restores it. */
+/*
+ * What replaying stacks keeps of its own: for the files stacks*.c, with what each has for the others, and for what
+ * saves and restores it.
+ */
 #ifndef UPTO_REPLAY_STACKS_STATE_H
 #define UPTO_REPLAY_STACKS_STATE_H
 
@@ -70,12 +73,15 @@ static inline bool go_on(struct replay *r, uint64_t ns)
 	if (__builtin_expect(s->stop, 0))
 		return false;
 	s->ns = ns;
-	if (__builtin_expect(ns >= s->due_ns, 0) && r->visitor->due) /* a damaged trace may have the last of all times */
+	/* a damaged trace may have the last of all times */
+	if (__builtin_expect(ns >= s->due_ns, 0) && r->visitor->due)
 		r->visitor->due(r->state, s);
 	return !s->stop;
 }
 
-/* stacks_calls.c: replay events of one stack that runs all the time. Their times are made with the batch's time base. */
+/*
+ * stacks_calls.c: replay events of one stack that runs all the time. Their times are made with the batch's time base.
+ */
 void replay_untimed(struct replay *r, struct lane *lane, const struct batch *batch, const struct event *events,
 		    const struct event *end);
 /* Likewise; they have their times. */
@@ -85,8 +91,8 @@ void replay_plain(struct replay *r, struct stack *stack, const struct event *e);
 /* The call leads to that address. */
 void replay_push_call(struct replay *r, struct stack *stack, const struct event *call, uint64_t addr);
 /*
- * Control is at that address now: in another function, or in the same one anew. If that is one of those that led here by
- * tail calls, the others have ended.
+ * Control is at that address now: in another function, or in the same one anew. If that is one of those that led here
+ * by tail calls, the others have ended.
  */
 void replay_jump(struct replay *r, struct stack *stack, uint64_t addr, enum event_kind kind);
 
@@ -96,8 +102,8 @@ void replay_enter_kernel(struct replay *r, struct stack *stack, const struct eve
 struct stack *replay_entry_return(struct replay *r, struct stack *stack, const struct event *e);
 
 /*
- * stacks_foreign.c: a return, or one from an interrupt, that matches nothing on the stack that runs: does it switch to another thread of what
- * is no Linux? Then the event is replayed, on the stack that runs now. NULL: it does not.
+ * stacks_foreign.c: a return, or one from an interrupt, that matches nothing on the stack that runs: does it switch to
+ * another thread of what is no Linux? Then the event is replayed, on the stack that runs now. NULL: it does not.
  */
 struct stack *replay_switch_foreign(struct replay *r, struct stack *stack, const struct event *e);
 /* Another stage of the boot begins on the vCPU: threads of the one before are over. */

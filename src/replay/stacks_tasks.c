@@ -84,7 +84,8 @@ void replay_pass_tasks(struct replay *r, struct lane *lane, unsigned cpu, uint64
 {
 	const struct task_records *records = &r->reader->tasks;
 
-	while (lane->record < records->count && (records->records[lane->record].cpu != cpu || records->records[lane->record].insns <= insns))
+	while (lane->record < records->count &&
+	       (records->records[lane->record].cpu != cpu || records->records[lane->record].insns <= insns))
 		lane->record++;
 	lane->record_insns = 0; /* it is yet to be looked at */
 }

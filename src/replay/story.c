@@ -49,10 +49,11 @@ static void free_number(struct story *st, uint32_t number)
 }
 
 /*
- * Sets what a moment says of a frame, which is on top of its stack, or below others at the begin and the end. There are many such
- * moments, so one is filled in where it is, and only with what they have.
+ * Sets what a moment says of a frame, which is on top of its stack, or below others at the begin and the end. There are
+ * many such moments, so one is filled in where it is, and only with what they have.
  */
-static inline struct story_moment *frame_moment(struct story *st, struct stacks *s, struct stack *stack, size_t depth, enum story_kind kind)
+static inline struct story_moment *frame_moment(struct story *st, struct stacks *s, struct stack *stack, size_t depth,
+						enum story_kind kind)
 {
 	struct story_moment *m = &st->of_frame;
 
@@ -122,7 +123,8 @@ static void halt(void *state, struct stacks *s, struct stack *stack, bool goes_o
 	struct story *st = state;
 
 	tell(st, &(struct story_moment){
-		.kind = goes_on ? STORY_RESUME : STORY_HALT, .cpu = (unsigned)stack->cpu, .ns = s->ns, .insns = s->insns, .stacks = s,
+		.kind = goes_on ? STORY_RESUME : STORY_HALT, .cpu = (unsigned)stack->cpu, .ns = s->ns,
+		.insns = s->insns, .stacks = s,
 		.stack = stack, .thread = story_thread(stack),
 	});
 }
@@ -146,7 +148,8 @@ static uint64_t time_beside(const struct story *st, unsigned i)
 
 	switch (i) {
 	case BESIDE_FACTS:
-		return st->facts && is_heard(st, STORY_FACT) && next < st->facts->count ? st->facts->list[next].ns : UINT64_MAX;
+		return st->facts && is_heard(st, STORY_FACT) && next < st->facts->count ? st->facts->list[next].ns
+											: UINT64_MAX;
 	case BESIDE_TASKS:
 		return is_heard(st, STORY_TASK) && next < r->tasks.count ? r->tasks.records[next].ns : UINT64_MAX;
 	default:
@@ -240,8 +243,9 @@ static void due(void *state, struct stacks *s)
 int story_tell(const struct session *session, const struct story_part *part, const struct facts *facts,
 	       const struct story_listener *listeners, void **states, size_t n, struct error *err)
 {
-	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .forget = forget, .halt = halt, .switched = switched,
-						       .due = due };
+	static const struct stacks_visitor visitor = {
+		.enter = enter, .leave = leave, .forget = forget, .halt = halt, .switched = switched, .due = due
+	};
 	struct story st = {
 		.listeners = listeners, .states = states, .n = n, .facts = facts, .reader = session->reader,
 		.from_ns = part->from ? part->from->ns : 0, .due_ns = xcalloc(n, sizeof *st.due_ns),

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tells what happened in a trace as one stream in the order of time: calls and how they ended, switches, halts, and what the recorder read
- * beside them. Several listeners may hear one story, each with data of its own: calls and threads have numbers to keep it by.
+ * Tells what happened in a trace as one stream in the order of time: calls and how they ended, switches, halts, and
+ * what the recorder read beside them. Several listeners may hear one story, each with data of its own: calls and
+ * threads have numbers to keep it by.
  *
- * What is added up over all calls (top, tree) does not need a story: it watches the stacks themselves (stacks.h), which is faster.
+ * What is added up over all calls (top, tree) does not need a story: it watches the stacks themselves (stacks.h), which
+ * is faster.
  */
 #ifndef UPTO_REPLAY_STORY_H
 #define UPTO_REPLAY_STORY_H
@@ -32,13 +34,16 @@ struct story_moment {
 	unsigned cpu;                /* not of OPEN and END */
 	uint64_t ns, insns;          /* guest time, and the vCPU's counter */
 	struct stacks *stacks;       /* a listener may set its `stop` */
-	const struct stack *stack;   /* OPEN, ENTER, LEAVE, END: that has the frame; SWITCH: that is left; HALT, RESUME: that runs */
+	/* OPEN, ENTER, LEAVE, END: that has the frame; SWITCH: that is left; HALT, RESUME: that runs */
+	const struct stack *stack;
 	const struct frame *frame;   /* OPEN, ENTER, LEAVE, END */
 	size_t depth;                /* … frames below it */
-	uint32_t call, caller;       /* … numbers of its call and of the frame's below, from 1 on; a number is used again once its call was left */
+	/* … numbers of its call and of the frame's below, from 1 on; a number is used again once its call was left */
+	uint32_t call, caller;
 	uint32_t thread;             /* of the stack: a number that stays, from 0 on */
 	enum frame_end end;          /* LEAVE: how */
-	const uint64_t *args;        /* ENTER of a system call: its number and arguments; LEAVE: its result. NULL: not known */
+	/* ENTER of a system call: its number and arguments; LEAVE: its result. NULL: not known */
+	const uint64_t *args;
 	const struct stack *next;    /* SWITCH */
 	const struct fact *fact;
 	const struct task_record *task;
@@ -48,7 +53,10 @@ struct story_moment {
 struct story_listener {
 	void (*hear)(void *state, const struct story_moment *m);
 	uint32_t kinds;              /* bits 1 << STORY_…: only these are told */
-	/* Not NULL: told at its own wish. The next event is not earlier than the time that it returned last; first of all at the begin. */
+	/*
+	 * Not NULL: told at its own wish. The next event is not earlier than the time that it returned last; first of
+	 * all at the begin.
+	 */
 	uint64_t (*due)(void *state, struct stacks *s);
 };
 
@@ -69,8 +77,8 @@ struct story_part {
 };
 
 /*
- * Tell the story from there up to that time; `states` has one for each listener. Facts are told only if `facts` is not NULL. Returns 0 if
- * it was told to the end, 1 if a listener stopped it.
+ * Tell the story from there up to that time; `states` has one for each listener. Facts are told only if `facts` is not
+ * NULL. Returns 0 if it was told to the end, 1 if a listener stopped it.
  */
 int story_tell(const struct session *session, const struct story_part *part, const struct facts *facts,
 	       const struct story_listener *listeners, void **states, size_t n, struct error *err);

@@ -104,14 +104,18 @@ static void take_name(struct task_record *r, const struct task_record *later)
 	r->comm = xstrdup(later->comm);
 }
 
-/* Who had no number yet when it was told of has the one that it was told to have later: it was the same all the time. So has its parent. */
+/*
+ * Who had no number yet when it was told of has the one that it was told to have later: it was the same all the time.
+ * So has its parent.
+ */
 static void fill_unknown(struct threads *t)
 {
 	uint32_t *next = xcalloc(t->count, sizeof *next); /* number + 1 of a thread's record behind this one */
 
 	for (size_t i = t->n_records; i-- > 0;) {
 		struct task_record *r = &t->records[i];
-		const struct task_record *later = next[t->thread_of_record[i]] ? &t->records[next[t->thread_of_record[i]] - 1] : NULL;
+		const struct task_record *later =
+			next[t->thread_of_record[i]] ? &t->records[next[t->thread_of_record[i]] - 1] : NULL;
 
 		if (later && r->pid == TASK_PID_UNKNOWN)
 			take_name(r, later);
@@ -169,7 +173,8 @@ void threads_init(struct threads *t, const struct reader *r)
 	*t = (struct threads){ .records = r->tasks.records, .n_records = n, .boots = &r->boots };
 	t->thread_of_record = xcalloc(n, sizeof *t->thread_of_record);
 	for (size_t i = 0; i < n; i++) {
-		for (; boot + 1 < r->boots.count && t->records[i].ns >= r->boots.list[boot + 1].start_ns; first = t->count)
+		for (; boot + 1 < r->boots.count && t->records[i].ns >= r->boots.list[boot + 1].start_ns;
+		     first = t->count)
 			end_boot(t, &living, first, r->boots.list[++boot].start_ns);
 		t->thread_of_record[i] = apply_record(t, &living, &t->records[i]);
 		keys[i] = (struct key){ t->records[i].task, t->records[i].ns, (uint32_t)i };

@@ -19,15 +19,20 @@ struct thread {
 	uint32_t first_program, n_programs; /* that it ran, one after the other: at least one */
 };
 
-/* What a thread ran between two execs: before its first exec, that is its parent's program, or a function of the kernel's. */
+/*
+ * What a thread ran between two execs: before its first exec, that is its parent's program, or a function of the
+ * kernel's.
+ */
 struct program {
 	uint32_t thread;          /* number */
 	bool kernel;              /* it had no user memory then */
 	const char *comm;         /* the thread's last name in that time */
-	const char *exe;          /* path; "": none, or not known; [kernel_init]: what process 1 is before its first exec */
+	/* path; "": none, or not known; [kernel_init]: what process 1 is before its first exec */
+	const char *exe;
 	uint64_t start_ns, end_ns; /* as a thread's */
 	uint64_t start_insns;     /* of the vCPU that it began on … */
-	uint32_t start_cpu;       /* … which counts exactly what came before, where the time is some microseconds later */
+	/* … which counts exactly what came before, where the time is some microseconds later */
+	uint32_t start_cpu;
 };
 
 struct threads {
@@ -38,7 +43,11 @@ struct threads {
 	uint32_t *records_by_task; /* numbers, by (task, ns) */
 	uint32_t *thread_of_record; /* by number */
 	size_t n_records;
-	bool *chosen;              /* by number: the trace was made of these threads, or they are asked for; NULL: all. What frames others have means nothing */
+	/*
+	 * by number: the trace was made of these threads, or they are asked for; NULL: all. What frames others have
+	 * means nothing
+	 */
+	bool *chosen;
 	const struct boots *boots; /* the reader's; a boot's threads end with it */
 	struct program *programs; /* those of one thread in a row, in their order; threads in theirs */
 	size_t n_programs;
@@ -55,7 +64,10 @@ const struct task_record *threads_record(const struct threads *t, uint64_t task,
 /* Number of the thread whose task_struct is or was last there at that time, or THREAD_NONE. */
 long threads_find(const struct threads *t, uint64_t task, uint64_t ns);
 
-/* The thread of that number; NULL: none has it, as THREAD_NONE, and as numbers that stand for a vCPU before its first switch. */
+/*
+ * The thread of that number; NULL: none has it, as THREAD_NONE, and as numbers that stand for a vCPU before its first
+ * switch.
+ */
 const struct thread *threads_at(const struct threads *t, long number);
 
 /* Is it one of those that the trace is of? */

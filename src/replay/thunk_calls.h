@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Calls into thunks (struct arch, is_thunk) that have not reached their function yet. Such a call gets its frame when the thunk
- * goes on to the function. Until then, control counts as the caller's:
+ * Calls into thunks (struct arch, is_thunk) that have not reached their function yet. Such a call gets its frame when
+ * the thunk goes on to the function. Until then, control counts as the caller's:
  *
  *	event                     frames    thunk calls
  *	call thunk from f         f         (slot, from)
@@ -36,8 +36,8 @@ void thunk_calls_add(struct stack *stack, uint64_t slot, uint64_t from);
 const struct thunk_call *thunk_calls_last(struct stack *stack);
 
 /*
- * Remove the top frame's thunk call with that slot, and all later ones. Returns whether there was one; if so, *ret_from is
- * its return address.
+ * Remove the top frame's thunk call with that slot, and all later ones. Returns whether there was one; if so, *ret_from
+ * is its return address.
  */
 int thunk_calls_return(struct stack *stack, uint64_t slot, uint64_t *ret_from);
 

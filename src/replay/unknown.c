@@ -10,7 +10,8 @@ static const struct boot *first_boot(const struct reader *r, const char *key, bo
 	char buffer[BOOT_KEY];
 
 	for (size_t i = 0; i < r->boots.count; i++)
-		if (r->boots.list[i].kernel_ns != UINT64_MAX && !meta_get(&r->meta, boot_key(r->boots.list[i].number, key, buffer)) != has)
+		if (r->boots.list[i].kernel_ns != UINT64_MAX &&
+		    !meta_get(&r->meta, boot_key(r->boots.list[i].number, key, buffer)) != has)
 			return &r->boots.list[i];
 	return NULL;
 }
@@ -67,19 +68,27 @@ void unknown_put(const struct reader *r, enum unknown what, struct buf *out)
 
 	switch (what) {
 	case UNKNOWN_KERNEL:
-		buf_printf(out, "no kernel of Linux was found: its code is one row, [kernel]; give --symbols FILE with its functions");
+		buf_printf(
+			out,
+			"no kernel of Linux was found: its code is one row, [kernel]; give --symbols FILE with its functions");
 		break;
 	case UNKNOWN_NAMES:
 		boot = first_boot(r, "no_names", true);
-		buf_printf(out, "kernel without names: %s, and no vmlinux or System.map lies beside it; give --symbols vmlinux",
-			   boot ? meta_get(&r->meta, boot_key(boot->number, "no_names", key)) : "");
+		buf_printf(
+			out,
+			"kernel without names: %s, and no vmlinux or System.map lies beside it; give --symbols vmlinux",
+			boot ? meta_get(&r->meta, boot_key(boot->number, "no_names", key)) : "");
 		break;
 	case UNKNOWN_THREADS:
-		buf_printf(out, "threads have no numbers and no names: where this kernel keeps them is not known; give --types, or --symbols with a "
-				"vmlinux that has types");
+		buf_printf(
+			out,
+			"threads have no numbers and no names: where this kernel keeps them is not known; give --types, or --symbols with a "
+			"vmlinux that has types");
 		break;
 	case UNKNOWN_PROGRAMS:
-		buf_printf(out, "programs are not known: where this kernel keeps them is not known; give --types, or --symbols with a vmlinux that has types");
+		buf_printf(
+			out,
+			"programs are not known: where this kernel keeps them is not known; give --types, or --symbols with a vmlinux that has types");
 		break;
 	case UNKNOWN_KINDS:
 		break;
@@ -101,7 +110,8 @@ uint64_t early_facts(const struct reader *r, enum member member)
 	for (size_t i = 0; i < r->boots.count; i++) {
 		char key[BOOT_KEY];
 
-		n += number_behind(meta_get(&r->meta, boot_key(r->boots.list[i].number, "early", key)), layout_member(member));
+		n += number_behind(meta_get(&r->meta, boot_key(r->boots.list[i].number, "early", key)),
+				   layout_member(member));
 	}
 	return n;
 }

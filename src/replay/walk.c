@@ -90,8 +90,12 @@ static void put_gap(struct stage *s)
 	b->timebase = timebase_from(h->first_insns, h->first_ns);
 	b->n_args = GAP_ARGS;
 	b->n_uses = 0;
-	b->events[0] = (struct event){ .kind = EVENT_GAP, .site = EVENT_GAP, .insns = h->first_insns, .ns = h->first_ns, .args = b->args };
-	b->events[1] = (struct event){ .kind = EVENT_HALT, .site = EVENT_HALT, .insns = h->first_insns, .ns = h->first_ns };
+	b->events[0] = (struct event){
+		.kind = EVENT_GAP, .site = EVENT_GAP, .insns = h->first_insns, .ns = h->first_ns, .args = b->args,
+	};
+	b->events[1] = (struct event){
+		.kind = EVENT_HALT, .site = EVENT_HALT, .insns = h->first_insns, .ns = h->first_ns,
+	};
 	b->clocked = c->halted;
 	b->count = b->clocked ? 2 : 1;
 	s->gap = 0;
@@ -352,7 +356,9 @@ static void lane_pass(struct merged_lane *lane, size_t n)
 		lane->task = last->args[1];
 }
 
-/* If the span has the whole batch, only the times of its first and last event are needed, until the batch must be cut. */
+/*
+ * If the span has the whole batch, only the times of its first and last event are needed, until the batch must be cut.
+ */
 static void lane_prepare(const struct merged *m, struct merged_lane *lane)
 {
 	struct batch *batch = &lane->stage->batch;
@@ -410,7 +416,10 @@ static int lane_settle(struct merged *m, struct merged_lane *lane, struct error 
 	return 0;
 }
 
-/* Time at which this lane's run must stop, because another lane has the next event. At equal times the lower lane goes first. */
+/*
+ * Time at which this lane's run must stop, because another lane has the next event. At equal times the lower lane goes
+ * first.
+ */
 static uint64_t run_end(const struct merged *m, const struct merged_lane *best)
 {
 	uint64_t end = m->span.to_ns;
@@ -428,7 +437,10 @@ static uint64_t run_end(const struct merged *m, const struct merged_lane *best)
 	return end;
 }
 
-/* How many of the lane's next events are before `end`. A task switch carries a clock, so it is the last event of its batch. */
+/*
+ * How many of the lane's next events are before `end`. A task switch carries a clock, so it is the last event of its
+ * batch.
+ */
 static size_t run_length(struct merged_lane *lane, uint64_t end)
 {
 	struct batch *batch = &lane->stage->batch;

@@ -49,8 +49,8 @@ int merged_run(struct merged *m, const struct event **ret_events, size_t *ret_n,
 /* The next event. Use either this or merged_run() with one `m`. */
 int merged_next(struct merged *m, const struct event **ret_event, unsigned *ret_cpu, struct error *err);
 /*
- * The batch that is the last run, if its phrases and times are not written, except the times of its first and last event;
- * NULL: all are written.
+ * The batch that is the last run, if its phrases and times are not written, except the times of its first and last
+ * event; NULL: all are written.
  */
 struct batch *merged_batch(const struct merged *m);
 /* The time base of the events in the last run. */

@@ -14,7 +14,8 @@ static const struct word {
 	const char *name;
 	enum condition_kind kind;
 } words[] = {
-	{ "entry", CONDITION_ENTRY }, { "exit", CONDITION_EXIT }, { "time", CONDITION_TIME }, { "exec", CONDITION_EXEC }, { "log", CONDITION_LOG },
+	{ "entry", CONDITION_ENTRY }, { "exit", CONDITION_EXIT }, { "time", CONDITION_TIME },
+	{ "exec", CONDITION_EXEC },   { "log", CONDITION_LOG },
 };
 
 /* The kind that the text begins with; *text is then behind its colon. NONE: it begins with none. */
@@ -79,7 +80,10 @@ int condition_parse(const char *option, const char *text, struct condition *ret,
 	if (ret->kind == CONDITION_ENTRY || ret->kind == CONDITION_EXIT)
 		split_object(ret);
 	if (!*ret->text)
-		return error_set(err, "--%s %s: nothing follows: give entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME or log:TEXT", option, text);
+		return error_set(
+			err,
+			"--%s %s: nothing follows: give entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME or log:TEXT",
+			option, text);
 	if (ret->kind == CONDITION_TIME && !ret->relative && !time_parse(ret->text, &ret->ns))
 		return error_set(err, "--%s %s: not a time: a number and s, ms, us or ns", option, text);
 	if (ret->relative && strcmp(option, "stop"))

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * When something is to begin or end: one grammar for --start and --stop while recording and while reading, and for KFI's triggers.
+ * When something is to begin or end: one grammar for --start and --stop while recording and while reading, and for
+ * KFI's triggers.
  *
- *   entry:FUNCTION   control enters the function; FUNCTION alone is the same. kernel:FUNCTION, MODULE:FUNCTION and PROGRAM:FUNCTION tell whose;
- *                    else it is the kernel's, or anybody's if the kernel has none of that name. All of that name are meant
+ * entry:FUNCTION   control enters the function; FUNCTION alone is the same. kernel:FUNCTION, MODULE:FUNCTION and
+ * PROGRAM:FUNCTION tell whose;
+ * else it is the kernel's, or anybody's if the kernel has none of that name. All of that name are meant
  *   exit:FUNCTION    a call of it ends
- *   time:TIME        guest time; a time alone is the same: 1.5s, 20ms. time:+TIME: so long after the start, for what stops
+ * time:TIME        guest time; a time alone is the same: 1.5s, 20ms. time:+TIME: so long after the start, for what
+ * stops
  *   exec:NAME        a task begins to run a program of that name, or the program gives itself that name
  *   log:TEXT         a line of the kernel's log that has the text
  *   … #N             the Nth time that it happens
@@ -48,8 +51,9 @@ enum { CONDITION_KEY = 32 };
 const char *condition_key(const char *key, size_t span, char buffer[CONDITION_KEY]);
 
 /*
- * Is it that a program of that name begins to run? It may be told by its task's name, its path, or the last part of that. `renamed`: it runs
- * already, and has just given itself that name; so do those of busybox, and all that run by /proc/self/exe.
+ * Is it that a program of that name begins to run? It may be told by its task's name, its path, or the last part of
+ * that. `renamed`: it runs already, and has just given itself that name; so do those of busybox, and all that run by
+ * /proc/self/exe.
  */
 bool condition_is_program(const struct condition *c, const char *comm, const char *exe, bool renamed);
 

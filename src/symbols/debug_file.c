@@ -50,7 +50,8 @@ static bool read_below(const char *folder, const struct build_id *id, struct buf
 		buf_printf(&path, "%02x", id->bytes[i]);
 	buf_printf(&path, ".debug");
 	buf_put_u8(&path, 0);
-	found = access((char *)path.data, R_OK) == 0 && file_read((char *)path.data, DEBUG_FILE_MAX, ret, &ignored) == 0;
+	found = access((char *)path.data, R_OK) == 0 &&
+		file_read((char *)path.data, DEBUG_FILE_MAX, ret, &ignored) == 0;
 	buf_free(&path);
 	return found;
 }

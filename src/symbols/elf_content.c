@@ -21,11 +21,13 @@ static enum elf_id read_headers(uint64_t base, memory_reader read, void *state, 
 
 	if (!read(state, base, &h, sizeof h))
 		return ELF_ID_ABSENT;
-	if (memcmp(h.e_ident, ELFMAG, SELFMAG) || h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_ident[EI_DATA] != ELFDATA2LSB ||
-	    h.e_phentsize != sizeof *ret->segments || !h.e_phnum || h.e_phnum > SEGMENTS_MAX)
+	if (memcmp(h.e_ident, ELFMAG, SELFMAG) || h.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    h.e_ident[EI_DATA] != ELFDATA2LSB || h.e_phentsize != sizeof *ret->segments || !h.e_phnum ||
+	    h.e_phnum > SEGMENTS_MAX)
 		return ELF_ID_NOT_ELF;
 	ret->count = h.e_phnum;
-	return read(state, base + h.e_phoff, ret->segments, ret->count * sizeof *ret->segments) ? ELF_ID_NONE : ELF_ID_ABSENT;
+	return read(state, base + h.e_phoff, ret->segments, ret->count * sizeof *ret->segments) ? ELF_ID_NONE
+												: ELF_ID_ABSENT;
 }
 
 /* The segment that is loaded from the file's first byte on, or NULL. */
@@ -46,7 +48,8 @@ static bool has_mapping(const struct headers *h, uint64_t base, const struct elf
 		const Elf64_Phdr *s = &h->segments[i];
 		uint64_t from = s->p_offset & ~(uint64_t)(GUEST_PAGE - 1);
 
-		if (s->p_type == PT_LOAD && s->p_flags & PF_X && m->offset - from < s->p_filesz + (s->p_offset - from) &&
+		if (s->p_type == PT_LOAD && s->p_flags & PF_X &&
+		    m->offset - from < s->p_filesz + (s->p_offset - from) &&
 		    s->p_vaddr - first->p_vaddr + base + (m->offset - s->p_offset) + first->p_offset == m->start)
 			return true;
 	}
@@ -60,14 +63,16 @@ static bool take_note(struct cursor *in, uint64_t align, struct content *ret)
 
 	if (!in->bad)
 		cursor_take(in, -(uint64_t)len & (align - 1));
-	if (!name || !id || type != NT_GNU_BUILD_ID || name_len != 4 || memcmp(name, "GNU", 4) || !len || len > CONTENT_ID_MAX)
+	if (!name || !id || type != NT_GNU_BUILD_ID || name_len != 4 || memcmp(name, "GNU", 4) || !len ||
+	    len > CONTENT_ID_MAX)
 		return false;
 	memcpy(ret->id, id, len);
 	ret->id_len = len;
 	return true;
 }
 
-static enum elf_id read_notes(uint64_t base, const Elf64_Phdr *notes, memory_reader read, void *state, struct content *ret)
+static enum elf_id read_notes(uint64_t base, const Elf64_Phdr *notes, memory_reader read, void *state,
+			      struct content *ret)
 {
 	uint8_t bytes[NOTES_MAX];
 	size_t n = notes->p_filesz < sizeof bytes ? notes->p_filesz : sizeof bytes;
@@ -81,7 +86,8 @@ static enum elf_id read_notes(uint64_t base, const Elf64_Phdr *notes, memory_rea
 	return ELF_ID_NONE;
 }
 
-enum elf_id elf_build_id(uint64_t base, const struct elf_mapping *mapping, memory_reader read, void *state, struct content *ret)
+enum elf_id elf_build_id(uint64_t base, const struct elf_mapping *mapping, memory_reader read, void *state,
+			 struct content *ret)
 {
 	struct headers h;
 	const Elf64_Phdr *first;
@@ -95,8 +101,8 @@ enum elf_id elf_build_id(uint64_t base, const struct elf_mapping *mapping, memor
 	for (size_t i = 0; first && i < h.count && r == ELF_ID_NONE; i++) {
 		const Elf64_Phdr *s = &h.segments[i];
 
-		if (s->p_type == PT_NOTE && s->p_filesz && s->p_offset >= first->p_offset && s->p_filesz <= first->p_filesz &&
-		    s->p_offset - first->p_offset <= first->p_filesz - s->p_filesz)
+		if (s->p_type == PT_NOTE && s->p_filesz && s->p_offset >= first->p_offset &&
+		    s->p_filesz <= first->p_filesz && s->p_offset - first->p_offset <= first->p_filesz - s->p_filesz)
 			r = read_notes(base, s, read, state, ret);
 	}
 	return r;
@@ -114,7 +120,8 @@ static bool read_file(void *state, uint64_t addr, void *data, size_t n)
 
 static bool piece_fits(const struct content_piece *p, const void *data, size_t len)
 {
-	return p->offset <= len && p->len <= len - p->offset && content_hash((const char *)data + p->offset, p->len) == p->hash;
+	return p->offset <= len && p->len <= len - p->offset &&
+	       content_hash((const char *)data + p->offset, p->len) == p->hash;
 }
 
 bool elf_content_fits(const struct content *c, const void *data, size_t len)

@@ -19,11 +19,13 @@ enum elf_id {
 };
 
 /*
- * Read the build-id of the file whose first byte is at `base`: of a 64-bit file, out of a note that is loaded together with the file's
- * first byte, so that the answer is the same for a file and for the memory that it is mapped to. `mapping`, unless it is NULL, must be one
- * of that file's by its headers; else what is at `base` counts as no ELF file.
+ * Read the build-id of the file whose first byte is at `base`: of a 64-bit file, out of a note that is loaded together
+ * with the file's first byte, so that the answer is the same for a file and for the memory that it is mapped to.
+ * `mapping`, unless it is NULL, must be one of that file's by its headers; else what is at `base` counts as no ELF
+ * file.
  */
-enum elf_id elf_build_id(uint64_t base, const struct elf_mapping *mapping, memory_reader read, void *state, struct content *ret);
+enum elf_id elf_build_id(uint64_t base, const struct elf_mapping *mapping, memory_reader read, void *state,
+			 struct content *ret);
 
 /* Is that the file? Only if something is known of its content. */
 bool elf_content_fits(const struct content *c, const void *data, size_t len);

@@ -31,8 +31,9 @@ static bool read_header(struct loaded *l, uint64_t base)
 {
 	Elf64_Ehdr h;
 
-	if (!l->read(l->state, base, &h, sizeof h) || memcmp(h.e_ident, ELFMAG, SELFMAG) || h.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    h.e_ident[EI_DATA] != ELFDATA2LSB || h.e_phentsize != sizeof *l->segments || !h.e_phnum || h.e_phnum > SEGMENTS_MAX)
+	if (!l->read(l->state, base, &h, sizeof h) || memcmp(h.e_ident, ELFMAG, SELFMAG) ||
+	    h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_ident[EI_DATA] != ELFDATA2LSB ||
+	    h.e_phentsize != sizeof *l->segments || !h.e_phnum || h.e_phnum > SEGMENTS_MAX)
 		return false;
 	l->n_segments = h.e_phnum;
 	return l->read(l->state, base + h.e_phoff, l->segments, h.e_phnum * sizeof *l->segments);
@@ -95,7 +96,8 @@ static bool read_dynamic(struct loaded *l)
 		if (l->segments[i].p_type != PT_DYNAMIC)
 			continue;
 		for (uint64_t k = 0; k < DYNAMIC_MAX && k < l->segments[i].p_memsz / sizeof d; k++) {
-			if (!l->read(l->state, l->segments[i].p_vaddr + l->bias + k * sizeof d, &d, sizeof d) || d.d_tag == DT_NULL)
+			if (!l->read(l->state, l->segments[i].p_vaddr + l->bias + k * sizeof d, &d, sizeof d) ||
+			    d.d_tag == DT_NULL)
 				break;
 			take_dynamic(l, &d);
 		}
@@ -114,7 +116,8 @@ static uint32_t count_by_gnu_hash(const struct loaded *l)
 	uint32_t header[4], last = 0, bucket, word; /* buckets, first symbol, words of the filter, its shift */
 	uint64_t buckets, chains;
 
-	if (!l->read(l->state, l->gnu_hash, header, sizeof header) || header[0] > SYMBOLS_MAX || header[2] > SYMBOLS_MAX)
+	if (!l->read(l->state, l->gnu_hash, header, sizeof header) || header[0] > SYMBOLS_MAX ||
+	    header[2] > SYMBOLS_MAX)
 		return 0;
 	buckets = l->gnu_hash + sizeof header + (uint64_t)header[2] * 8;
 	chains = buckets + (uint64_t)header[0] * sizeof bucket;
@@ -203,7 +206,8 @@ static void find_sections(struct loaded *l)
 	for (size_t i = 0; i < l->n_segments; i++) {
 		const Elf64_Phdr *s = &l->segments[i];
 
-		if (s->p_type == PT_LOAD && (s->p_flags & PF_X) && s->p_filesz && s->p_offset <= INT64_MAX && s->p_filesz <= INT64_MAX)
+		if (s->p_type == PT_LOAD && (s->p_flags & PF_X) && s->p_filesz && s->p_offset <= INT64_MAX &&
+		    s->p_filesz <= INT64_MAX)
 			add_section(&l->tab, s->p_offset, s->p_offset + s->p_filesz);
 	}
 }

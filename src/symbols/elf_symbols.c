@@ -72,7 +72,9 @@ static bool offset_of(const struct build *b, uint64_t addr, uint64_t *ret)
 static void add_symbol(struct build *b, const GElf_Sym *sym, const char *name)
 {
 	unsigned type = GELF_ST_TYPE(sym->st_info);
-	struct symtab_function f = { .size = sym->st_size, .name = name, .local = GELF_ST_BIND(sym->st_info) == STB_LOCAL };
+	struct symtab_function f = {
+		.size = sym->st_size, .name = name, .local = GELF_ST_BIND(sym->st_info) == STB_LOCAL,
+	};
 
 	if (!name || !*name || (type != STT_FUNC && type != STT_GNU_IFUNC) || sym->st_shndx == SHN_UNDEF ||
 	    !offset_of(b, sym->st_value, &f.addr))
@@ -103,7 +105,8 @@ static bool find_functions(struct build *b, Elf *elf, uint32_t type)
 	return b->count;
 }
 
-int elf_symbols(const void *data, size_t len, const void *symbols, size_t symbols_len, struct symtab *ret, struct error *err)
+int elf_symbols(const void *data, size_t len, const void *symbols, size_t symbols_len, struct symtab *ret,
+		struct error *err)
 {
 	struct build b = { 0 };
 	Elf *other;

@@ -12,6 +12,7 @@
  * size for a function, the function reaches to the next one or to the end of its
  * section. Bytes between functions have no name. The caller owns *ret.
  */
-int elf_symbols(const void *data, size_t len, const void *symbols, size_t symbols_len, struct symtab *ret, struct error *err);
+int elf_symbols(const void *data, size_t len, const void *symbols, size_t symbols_len, struct symtab *ret,
+		struct error *err);
 
 #endif

@@ -51,7 +51,8 @@ static void find_parts(struct build *b)
 		const char *name;
 		GElf_Shdr h;
 
-		if (!gelf_getshdr(scn, &h) || h.sh_type != SHT_PROGBITS || !(h.sh_flags & SHF_EXECINSTR) || !(h.sh_flags & SHF_ALLOC) || !h.sh_size)
+		if (!gelf_getshdr(scn, &h) || h.sh_type != SHT_PROGBITS || !(h.sh_flags & SHF_EXECINSTR) ||
+		    !(h.sh_flags & SHF_ALLOC) || !h.sh_size)
 			continue;
 		name = elf_strptr(b->elf, names, h.sh_name);
 		add_part(b, scn, &h, name ? name : "");
@@ -62,11 +63,13 @@ static void add_symbol(struct build *b, const GElf_Sym *sym, const char *name)
 {
 	unsigned type = GELF_ST_TYPE(sym->st_info);
 	struct symtab_function f = {
-		.addr = sym->st_value, .size = sym->st_size, .name = name, .local = GELF_ST_BIND(sym->st_info) == STB_LOCAL,
+		.addr = sym->st_value, .size = sym->st_size, .name = name,
+		.local = GELF_ST_BIND(sym->st_info) == STB_LOCAL,
 	};
 	struct list *list;
 
-	if (!name || !*name || *name == '.' || (type != STT_FUNC && type != STT_NOTYPE) || sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS)
+	if (!name || !*name || *name == '.' || (type != STT_FUNC && type != STT_NOTYPE) || sym->st_shndx == SHN_UNDEF ||
+	    sym->st_shndx == SHN_ABS)
 		return;
 	f.section = symtab_section_of(&b->o.tab, f.addr);
 	if (!f.section)
@@ -86,19 +89,24 @@ static void find_functions(struct build *b)
 		if (!gelf_getshdr(scn, &h) || h.sh_type != SHT_SYMTAB || !h.sh_entsize)
 			continue;
 		data = elf_getdata(scn, NULL);
-		for (size_t i = 1; data && i < h.sh_size / h.sh_entsize && i < SYMBOLS_MAX && gelf_getsym(data, (int)i, &sym); i++)
+		for (size_t i = 1;
+		     data && i < h.sh_size / h.sh_entsize && i < SYMBOLS_MAX && gelf_getsym(data, (int)i, &sym); i++)
 			add_symbol(b, &sym, elf_strptr(b->elf, h.sh_link, sym.st_name));
 	}
 }
 
-/* Put what was found into tables. A label reaches at most to the next function; where there are only labels, they are the functions. */
+/*
+ * Put what was found into tables. A label reaches at most to the next function; where there are only labels, they are
+ * the functions.
+ */
 static void make_tables(struct build *b)
 {
 	struct object_code *o = &b->o;
 	size_t next = 0, cap = 0;
 
 	for (size_t i = 0; i < o->tab.n_sections; i++)
-		symtab_add_section(&o->labels, &cap, o->tab.sections[i].addr, o->tab.sections[i].end, o->tab.sections[i].name);
+		symtab_add_section(&o->labels, &cap, o->tab.sections[i].addr, o->tab.sections[i].end,
+				   o->tab.sections[i].name);
 	symtab_put_functions(&o->tab, b->functions.functions, b->functions.count, NULL);
 	symtab_put_functions(&o->labels, b->labels.functions, b->labels.count, NULL);
 	for (size_t i = 0; i < o->labels.count; i++) {
@@ -129,7 +137,9 @@ int object_code_parse(const void *data, size_t len, struct object_code *ret, str
 	if (!b.elf || elf_kind(b.elf) != ELF_K_ELF || !gelf_getehdr(b.elf, &h))
 		result = error_set(err, "not an ELF file");
 	else if (h.e_type == ET_REL)
-		result = error_set(err, "is not linked, so that its functions have no addresses: give the file that it was linked into");
+		result = error_set(
+			err,
+			"is not linked, so that its functions have no addresses: give the file that it was linked into");
 	if (result == 0) {
 		find_parts(&b);
 		find_functions(&b);
@@ -185,7 +195,10 @@ static bool is_moved_word(const uint8_t *file, const uint8_t *memory, size_t siz
 	return by == (slide & mask) || by == (-slide & mask);
 }
 
-/* The end of a moved word that has the byte at `i`, the first that differs; 0: there is none. It may begin a few bytes before. */
+/*
+ * The end of a moved word that has the byte at `i`, the first that differs; 0: there is none. It may begin a few bytes
+ * before.
+ */
 static size_t moved_word(const uint8_t *file, const uint8_t *memory, size_t len, size_t i, uint64_t slide)
 {
 	for (size_t back = 0; back < 4 && back <= i; back++) {

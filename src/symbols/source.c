@@ -50,7 +50,8 @@ static void find_functions(struct source *s)
 		int type = GELF_ST_TYPE(sym.st_info);
 
 		/* assembler's functions may have no type */
-		if (name && *name && (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC) && sym.st_shndx != SHN_UNDEF)
+		if (name && *name && (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC) &&
+		    sym.st_shndx != SHN_UNDEF)
 			add_function(s, name, addr, type != STT_NOTYPE);
 	}
 }
@@ -69,7 +70,8 @@ static int load(struct source *s, const char *path, struct error *err)
 	if (!s->module || dwfl_report_end(s->dwfl, NULL, NULL) != 0)
 		return error_set(err, "%s: %s", path, dwfl_errmsg(-1));
 	if (!dwfl_module_getdwarf(s->module, &bias))
-		return error_set(err, "%s: has no debug information, and no debug file of its build-id was found", path);
+		return error_set(err, "%s: has no debug information, and no debug file of its build-id was found",
+				 path);
 	find_functions(s);
 	return 0;
 }

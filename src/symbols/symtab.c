@@ -75,7 +75,8 @@ static void set_ends(struct symtab *tab)
 		struct symbol *s = &tab->symbols[i];
 		uint64_t limit = tab->sections[s->section].end;
 
-		s->end = i + 1 < tab->count ? s[1].addr : s->addr + (UINT64_MAX - s->addr < 4096 ? UINT64_MAX - s->addr : 4096);
+		s->end = i + 1 < tab->count ? s[1].addr
+					    : s->addr + (UINT64_MAX - s->addr < 4096 ? UINT64_MAX - s->addr : 4096);
 		if (s->section && (s->end > limit || i + 1 == tab->count))
 			s->end = limit;
 	}
@@ -90,12 +91,15 @@ static size_t gather(const struct symbol_list *list, struct candidate *c)
 		const char *name = symbol_list_name(list, i);
 
 		if (symbol_is_text(s->type) && !function_name_is_none(name))
-			c[n++] = (struct candidate){ s->addr, s->size, name, s->type, function_name_is_mark(name), (uint32_t)i };
+			c[n++] = (struct candidate){ s->addr,    s->size, name, s->type, function_name_is_mark(name),
+						     (uint32_t)i };
 	}
 	return n;
 }
 
-/* Code that functions jump to until alternatives are patched (static_cpu_has()); it has no symbols. -1: there is none. */
+/*
+ * Code that functions jump to until alternatives are patched (static_cpu_has()); it has no symbols. -1: there is none.
+ */
 static long find_aside(const struct symtab *tab)
 {
 	for (size_t i = 1; i < tab->n_sections; i++)
@@ -123,8 +127,8 @@ void symtab_from_image(struct symtab *ret, const struct kernel_image *image)
 
 	symtab_add_section(&tab, &cap, 0, UINT64_MAX, "");
 	for (size_t i = 0; i < image->n_sections && tab.n_sections < UINT16_MAX; i++)
-		symtab_add_section(&tab, &cap, image->sections[i].addr, image->sections[i].addr + image->sections[i].size,
-			    image->sections[i].name);
+		symtab_add_section(&tab, &cap, image->sections[i].addr,
+				   image->sections[i].addr + image->sections[i].size, image->sections[i].name);
 	if (!image->n_sections)
 		sections_from_marks(&tab, &cap, &image->symbols);
 	aside = find_aside(&tab);

@@ -29,7 +29,10 @@ struct symtab {
 	size_t names_len;
 	struct symtab_section *sections;
 	size_t n_sections;
-	uint32_t *pages;  /* by page from the first function on: the last function that begins at or before it; NULL: see symtab_index() */
+	/*
+	 * by page from the first function on: the last function that begins at or before it; NULL: see symtab_index()
+	 */
+	uint32_t *pages;
 };
 
 enum { SYMTAB_NONE = -1 };
@@ -47,12 +50,15 @@ struct symtab_function {
  * address, a global one is kept. `rename` returns the name to keep, which is freed
  * afterwards; NULL: keep the names as they are.
  */
-void symtab_put_functions(struct symtab *tab, struct symtab_function *list, size_t n, char *(*rename)(const char *name));
+void symtab_put_functions(struct symtab *tab, struct symtab_function *list, size_t n,
+			  char *(*rename)(const char *name));
 
 /* Rename all functions by `rename`, as symtab_put_functions() does. Returns false if no name changed. */
 bool symtab_rename(struct symtab *tab, char *(*rename)(const char *name));
 
-/* *cap: the number of sections that there is space for, kept by the caller; 0 at first. A name is cut after 31 bytes. */
+/*
+ * *cap: the number of sections that there is space for, kept by the caller; 0 at first. A name is cut after 31 bytes.
+ */
 void symtab_add_section(struct symtab *tab, size_t *cap, uint64_t addr, uint64_t end, const char *name);
 
 /* Index of the section that holds the address. 0, the index of the first section: none. */
@@ -61,13 +67,19 @@ uint16_t symtab_section_of(const struct symtab *tab, uint64_t addr);
 void symtab_from_image(struct symtab *ret, const struct kernel_image *image);
 void symtab_deinit(struct symtab *tab);
 
-/* The functions are complete: make what symtab_lookup() finds them by. Of few, or of some far from all others, nothing is made, and it goes without. */
+/*
+ * The functions are complete: make what symtab_lookup() finds them by. Of few, or of some far from all others, nothing
+ * is made, and it goes without.
+ */
 void symtab_index(struct symtab *tab);
 
 /* Index of the function that holds the address, or SYMTAB_NONE. */
 long symtab_lookup(const struct symtab *tab, uint64_t addr);
 
-/* The bounds of the function that holds the address, as guest/tail_jumps.h asks for them of a struct symtab; false: none does. */
+/*
+ * The bounds of the function that holds the address, as guest/tail_jumps.h asks for them of a struct symtab; false:
+ * none does.
+ */
 bool symtab_bounds(const void *symtab, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end);
 
 static inline const char *symtab_name(const struct symtab *tab, long i)

@@ -7,11 +7,13 @@
 #include "base/alloc.h"
 
 enum {
-	COLUMNS = 0,                    /* what a table in columns begins with; an earlier one, in rows, begins with how many sections it has */
+	/* what a table in columns begins with; an earlier one, in rows, begins with how many sections it has */
+	COLUMNS = 0,
 	LEAST_SHARED = 3,               /* fewer bytes in common are more predictable as letters than as a number */
 	MOST_SHARED = UINT8_MAX,
 	BYTES_A_ROW = 4, BYTES_A_SYMBOL = 7, /* the fewest that one takes */
-	MAX_NAMES = 256 << 20,          /* bytes of names; names that share their beginnings could else grow without limit */
+	/* bytes of names; names that share their beginnings could else grow without limit */
+	MAX_NAMES = 256 << 20,
 };
 
 static void encode_sections(const struct symtab *tab, struct buf *out)
@@ -24,7 +26,10 @@ static void encode_sections(const struct symtab *tab, struct buf *out)
 	}
 }
 
-/* Most functions begin where the one before ends. Linkers align them to 16 bytes, so a size is cut into digits that are alike from one to the next. */
+/*
+ * Most functions begin where the one before ends. Linkers align them to 16 bytes, so a size is cut into digits that are
+ * alike from one to the next.
+ */
 static void encode_places(const struct symtab *tab, struct buf *out)
 {
 	uint64_t end = 0;
@@ -124,7 +129,8 @@ static void decode_places(struct cursor *in, struct symtab *tab)
 {
 	uint64_t end = 0;
 
-	for (size_t i = 0; i < tab->count; i++) /* until its address is known, the end is the distance from the symbol before */
+	/* until its address is known, the end is the distance from the symbol before */
+	for (size_t i = 0; i < tab->count; i++)
 		tab->symbols[i].end = (uint64_t)cursor_svarint(in);
 	for (size_t i = 0; i < tab->count; i++)
 		tab->symbols[i].addr = cursor_u8(in);

@@ -10,12 +10,15 @@ enum { START, LATENCY, DEVICE, OPERATION, SECTOR, BYTES, PID, COMM, ERROR, CPU, 
 
 const struct column disk_columns[] = {
 	[START] = { "start_ns", "TIME S", CELL_SECONDS, "guest time when it went to the device, in seconds" },
-	[LATENCY] = { "latency_ns", "LATENCY", CELL_DURATION, "how long it took, up to when all of it was done; none: it was not" },
+	[LATENCY] = { "latency_ns", "LATENCY", CELL_DURATION,
+		      "how long it took, up to when all of it was done; none: it was not" },
 	[DEVICE] = { "device", "DEVICE", CELL_TEXT, "the whole disk's name: vda" },
-	[OPERATION] = { "operation", "OPERATION", CELL_TEXT, "read, write, flush, discard, write-zeroes …, or the kernel's number" },
+	[OPERATION] = { "operation", "OPERATION", CELL_TEXT,
+			"read, write, flush, discard, write-zeroes …, or the kernel's number" },
 	[SECTOR] = { "sector", "SECTOR", CELL_NUMBER, "the first one, of 512 bytes; none: of a flush" },
 	[BYTES] = { "bytes", "BYTES", CELL_COUNT, "how many" },
-	[PID] = { "pid", "PID", CELL_NUMBER, "thread that ran then: who wanted it, or a worker that does what others have queued" },
+	[PID] = { "pid", "PID", CELL_NUMBER,
+		  "thread that ran then: who wanted it, or a worker that does what others have queued" },
 	[COMM] = { "comm", "PROCESS", CELL_TEXT, "its name then" },
 	[ERROR] = { "error", "ERROR", CELL_TEXT, "why it failed, in the kernel's words; none: it did not" },
 	[CPU] = { "cpu", "CPU", CELL_NUMBER, "vCPU that it ran on", .hidden = true },
@@ -70,7 +73,8 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	return cell_none();
 }
 
-void disk_table_init(struct table *ret, const struct threads *threads, const struct disk_requests *requests, const bool *chosen)
+void disk_table_init(struct table *ret, const struct threads *threads, const struct disk_requests *requests,
+		     const bool *chosen)
 {
 	struct rows *rows = xcalloc(1, sizeof *rows + requests->count * sizeof *rows->list);
 	size_t count = 0;
@@ -80,7 +84,8 @@ void disk_table_init(struct table *ret, const struct threads *threads, const str
 		if (chosen[i])
 			rows->list[count++] = &requests->list[i];
 	*ret = (struct table){
-		.name = "requests", .what = "requests", .columns = disk_columns, .rows = count, .cell = cell, .data = rows, .free = free,
+		.name = "requests", .what = "requests", .columns = disk_columns, .rows = count, .cell = cell,
+		.data = rows, .free = free,
 	};
 }
 
@@ -93,7 +98,8 @@ const struct column disk_sums_columns[] = {
 	[SUM_BYTES] = { "bytes", "BYTES", CELL_AMOUNT, "of all of them" },
 	[SUM_AVERAGE] = { "average_ns", "AVERAGE", CELL_DURATION, "how long those took that were done" },
 	[SUM_LONGEST] = { "longest_ns", "LONGEST", CELL_DURATION, "how long the slowest took" },
-	[SUM_ALL] = { "latency_ns", "TOGETHER", CELL_DURATION, "how long all of them took; several are under way at the same time" },
+	[SUM_ALL] = { "latency_ns", "TOGETHER", CELL_DURATION,
+		      "how long all of them took; several are under way at the same time" },
 	[SUM_ERRORS] = { "errors", "ERRORS", CELL_COUNT, "how many failed" },
 	{ 0 },
 };
@@ -178,7 +184,8 @@ void disk_sums_table_init(struct table *ret, const struct disk_requests *request
 		if (chosen[i])
 			add_up(sums, &requests->list[i]);
 	*ret = (struct table){
-		.name = "summary", .what = "requests", .columns = disk_sums_columns, .rows = sums->count, .cell = sum_cell, .data = sums,
+		.name = "summary", .what = "requests", .columns = disk_sums_columns, .rows = sums->count,
+		.cell = sum_cell, .data = sums,
 		.free = sums_free,
 	};
 }

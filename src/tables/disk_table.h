@@ -10,7 +10,8 @@
 extern const struct column disk_columns[], disk_sums_columns[];
 
 /* `chosen`: marks by request. */
-void disk_table_init(struct table *ret, const struct threads *threads, const struct disk_requests *requests, const bool *chosen);
+void disk_table_init(struct table *ret, const struct threads *threads, const struct disk_requests *requests,
+		     const bool *chosen);
 void disk_sums_table_init(struct table *ret, const struct disk_requests *requests, const bool *chosen);
 
 #endif

@@ -9,7 +9,8 @@ enum { NS, KERNEL_NS, INSNS, CPU, FUNCTION, SECTION, CALLER, OBJECT, PID, COMM }
 
 const struct column first_columns[] = {
 	[NS] = { "ns", "TIME S", CELL_SECONDS, "guest time since the start, in seconds" },
-	[KERNEL_NS] = { "kernel_ns", "KERNEL S", CELL_SECONDS, "the same since the kernel's first instruction; none: before that" },
+	[KERNEL_NS] = { "kernel_ns", "KERNEL S", CELL_SECONDS,
+			"the same since the kernel's first instruction; none: before that" },
 	[INSNS] = { "insns", "INSNS", CELL_COUNT, "instructions that its vCPU had retired" },
 	[CPU] = { "cpu", "CPU", CELL_NUMBER, "vCPU that it ran on" },
 	[FUNCTION] = { "function", "FUNCTION", CELL_TEXT, "name" },
@@ -92,6 +93,7 @@ void first_table_init(struct table *ret, const struct session *session, const st
 			rows->index[count++] = (uint32_t)i;
 	qsort_r(rows->index, count, sizeof *rows->index, by_first, (void *)f);
 	*ret = (struct table){
-		.name = "first", .what = "functions", .columns = first_columns, .rows = count, .cell = cell, .data = rows, .free = free,
+		.name = "first", .what = "functions", .columns = first_columns, .rows = count, .cell = cell,
+		.data = rows, .free = free,
 	};
 }

@@ -10,7 +10,8 @@ enum { VECTOR, COUNT, TOTAL_INSNS, TOTAL_NS, AVERAGE, LONGEST, NAME, ACTION };
 const struct column interrupts_columns[] = {
 	[VECTOR] = { "vector", "VECTOR", CELL_NUMBER, "number of the interrupt or exception" },
 	[COUNT] = { "count", "COUNT", CELL_COUNT, "how often it came" },
-	[TOTAL_INSNS] = { "total_insns", "TOTAL INSNS", CELL_AMOUNT, "instructions from entry to return, with all that ran in it" },
+	[TOTAL_INSNS] = { "total_insns", "TOTAL INSNS", CELL_AMOUNT,
+			  "instructions from entry to return, with all that ran in it" },
 	[TOTAL_NS] = { "total_ns", "TOTAL TIME", CELL_DURATION, "the same in guest time" },
 	[AVERAGE] = { "average_ns", "AVERAGE", CELL_DURATION, "time of one that returned" },
 	[LONGEST] = { "longest_ns", "LONGEST", CELL_DURATION, "the longest of them" },
@@ -26,7 +27,8 @@ struct rows {
 
 static struct cell name(const struct session *session, const struct interrupt_sum *s, struct buf *scratch)
 {
-	const char *exception = session->reader->arch->interrupt_name(s->vector), *function = names_function(session->names, s->entry);
+	const char *exception = session->reader->arch->interrupt_name(s->vector),
+		   *function = names_function(session->names, s->entry);
 
 	if (!exception)
 		return cell_text(function);
@@ -55,7 +57,8 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	case NAME:
 		return name(rows->session, s, scratch);
 	case ACTION:
-		return s->action == UINT32_MAX ? cell_none() : cell_text(names_function(rows->session->names, s->action));
+		return s->action == UINT32_MAX ? cell_none()
+					       : cell_text(names_function(rows->session->names, s->action));
 	}
 	return cell_none();
 }
@@ -66,7 +69,8 @@ void interrupts_table_init(struct table *ret, const struct session *session, con
 
 	*rows = (struct rows){ .session = session, .interrupts = interrupts };
 	*ret = (struct table){
-		.name = "interrupts", .what = "interrupts", .columns = interrupts_columns, .rows = interrupts->count, .cell = cell, .data = rows,
+		.name = "interrupts", .what = "interrupts", .columns = interrupts_columns, .rows = interrupts->count,
+		.cell = cell, .data = rows,
 		.free = free,
 	};
 }

@@ -5,23 +5,45 @@
 
 #include "base/alloc.h"
 
-enum { KIND, DURATION, START, CPU, PID, COMM, FUNCTION, END_FUNCTION, HELD_BY, HELD_BY_PID, MOST, STACK, END, START_INSNS, END_INSNS };
+enum {
+	KIND,
+	DURATION,
+	START,
+	CPU,
+	PID,
+	COMM,
+	FUNCTION,
+	END_FUNCTION,
+	HELD_BY,
+	HELD_BY_PID,
+	MOST,
+	STACK,
+	END,
+	START_INSNS,
+	END_INSNS
+};
 
 const struct column latency_columns[] = {
-	[KIND] = { "kind", "KIND", CELL_TEXT, "what could not be done: interrupts-off, preemption-off, softirq, timer, wakeup" },
-	[DURATION] = { "duration_ns", "LATENCY", CELL_DURATION, "how long; with interrupts or preemption off, at least so long" },
+	[KIND] = { "kind", "KIND", CELL_TEXT,
+		   "what could not be done: interrupts-off, preemption-off, softirq, timer, wakeup" },
+	[DURATION] = { "duration_ns", "LATENCY", CELL_DURATION,
+		       "how long; with interrupts or preemption off, at least so long" },
 	[START] = { "start_ns", "TIME S", CELL_SECONDS, "guest time when it began, in seconds" },
 	[CPU] = { "cpu", "CPU", CELL_NUMBER, "vCPU: of a wake-up, the one that the thread ran on then" },
-	[PID] = { "pid", "PID", CELL_NUMBER, "thread that it began in; of a timer, that was cut into; of a wake-up, that was woken up" },
+	[PID] = { "pid", "PID", CELL_NUMBER,
+		  "thread that it began in; of a timer, that was cut into; of a wake-up, that was woken up" },
 	[COMM] = { "comm", "PROCESS", CELL_TEXT, "its name then" },
 	[FUNCTION] = { "function", "FROM", CELL_TEXT, "the function that it began in; of a timer, that was cut into" },
 	[END_FUNCTION] = { "end_function", "TO", CELL_TEXT, "the function that ended it" },
 	[HELD_BY] = { "held_by", "HELD BY", CELL_TEXT, "name of the thread that ran longest on the vCPU meanwhile" },
 	[HELD_BY_PID] = { "held_by_pid", "BY PID", CELL_NUMBER, "its PID", .hidden = true },
-	[MOST] = { "most", "MOST OF IT IN", CELL_TEXT, "the functions in which most of that time went, without what they called" },
+	[MOST] = { "most", "MOST OF IT IN", CELL_TEXT,
+		   "the functions in which most of that time went, without what they called" },
 	[STACK] = { "stack", "STACK", CELL_LIST, "the functions that it began in, innermost first", .hidden = true },
 	[END] = { "end_ns", "END S", CELL_SECONDS, "guest time when it ended, in seconds", .hidden = true },
-	[START_INSNS] = { "start_insns", "INSNS", CELL_COUNT, "instructions that the vCPU had retired when it began; none: of a timer and a wake-up", .hidden = true },
+	[START_INSNS] = { "start_insns", "INSNS", CELL_COUNT,
+			  "instructions that the vCPU had retired when it began; none: of a timer and a wake-up",
+			  .hidden = true },
 	[END_INSNS] = { "end_insns", "END INSNS", CELL_COUNT, "the same when it ended", .hidden = true },
 	{ 0 },
 };
@@ -59,7 +81,8 @@ static struct cell most_cell(const struct session *session, const struct latency
 		struct cell share = cell_share(l->hot[i].ns, l->end_ns - l->start_ns);
 
 		if (!i || share.percent >= 1)
-			buf_printf(scratch, "%s%s %.0f %%", i ? ", " : "", names_function(session->names, l->hot[i].function), share.percent);
+			buf_printf(scratch, "%s%s %.0f %%", i ? ", " : "",
+				   names_function(session->names, l->hot[i].function), share.percent);
 	}
 	return cell_scratch(CELL_TEXT, scratch);
 }
@@ -74,7 +97,8 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	const struct rows *rows = data;
 	const struct session *session = rows->session;
 	const struct latency *l = &rows->latencies->list[row];
-	const struct thread *thread = threads_at(session->threads, l->thread), *holder = threads_at(session->threads, l->held_by);
+	const struct thread *thread = threads_at(session->threads, l->thread),
+			    *holder = threads_at(session->threads, l->held_by);
 
 	switch (column) {
 	case KIND:
@@ -117,7 +141,8 @@ void latency_table_init(struct table *ret, const struct session *session, const 
 
 	*rows = (struct rows){ .session = session, .latencies = latencies };
 	*ret = (struct table){
-		.name = "latencies", .what = "latencies", .columns = latency_columns, .rows = latencies->count, .cell = cell, .data = rows,
+		.name = "latencies", .what = "latencies", .columns = latency_columns, .rows = latencies->count,
+		.cell = cell, .data = rows,
 		.free = free,
 	};
 }

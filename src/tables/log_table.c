@@ -16,7 +16,8 @@ const struct column log_columns[] = {
 	[TEXT] = { "text", "TEXT", CELL_TEXT, "the line; a continued line has all its parts" },
 	[INSNS] = { "insns", "INSNS", CELL_COUNT, "instructions that the vCPU had retired", .hidden = true },
 	[LEVEL] = { "level", "LEVEL NUMBER", CELL_NUMBER, "the level's number, 0 to 7", .hidden = true },
-	[FACILITY] = { "facility", "FACILITY", CELL_NUMBER, "of syslog(3): 0 is the kernel's own; others are of programs that wrote to /dev/kmsg",
+	[FACILITY] = { "facility", "FACILITY", CELL_NUMBER,
+		       "of syslog(3): 0 is the kernel's own; others are of programs that wrote to /dev/kmsg",
 		       .hidden = true },
 	{ 0 },
 };
@@ -66,6 +67,7 @@ void log_table_init(struct table *ret, const struct threads *threads, const stru
 		if (!chosen || chosen[i])
 			rows->lines[count++] = &log->lines[i];
 	*ret = (struct table){
-		.name = "log", .what = "lines", .columns = log_columns, .rows = count, .cell = cell, .data = rows, .free = free,
+		.name = "log", .what = "lines", .columns = log_columns, .rows = count, .cell = cell, .data = rows,
+		.free = free,
 	};
 }

@@ -12,9 +12,12 @@ const struct column processes_columns[] = {
 	[PID] = { "pid", "PID", CELL_NUMBER, "thread" },
 	[TGID] = { "tgid", "TGID", CELL_NUMBER, "process that the thread belongs to", .hidden = true },
 	[PPID] = { "ppid", "PPID", CELL_NUMBER, "process that is its parent" },
-	[COMM] = { "comm", "COMMAND", CELL_TEXT, "the thread's name, the last that it had with this program; below its parent's" },
-	[START] = { "start_ns", "START S", CELL_SECONDS, "when it first ran, was seen first, or executed this program, in seconds" },
-	[END] = { "end_ns", "END S", CELL_SECONDS, "when it began to exit, or executed another program; none: it was there to the end" },
+	[COMM] = { "comm", "COMMAND", CELL_TEXT,
+		   "the thread's name, the last that it had with this program; below its parent's" },
+	[START] = { "start_ns", "START S", CELL_SECONDS,
+		    "when it first ran, was seen first, or executed this program, in seconds" },
+	[END] = { "end_ns", "END S", CELL_SECONDS,
+		  "when it began to exit, or executed another program; none: it was there to the end" },
 	[SELF_INSNS] = { "self_insns", "INSNS", CELL_AMOUNT, "instructions that it ran, in the kernel too" },
 	[SELF_NS] = { "self_ns", "CPU TIME", CELL_DURATION, "guest time that it ran" },
 	[SELF_PCT] = { "self_pct", "INSNS %", CELL_PERCENT, "share of all instructions" },
@@ -36,7 +39,8 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 {
 	const struct rows *rows = data;
 	size_t number = rows->list[row].program;
-	const struct program *p = number < rows->threads->n_programs ? &rows->threads->programs[number] : &before_threads;
+	const struct program *p =
+		number < rows->threads->n_programs ? &rows->threads->programs[number] : &before_threads;
 	const struct thread *t = p == &before_threads ? &no_thread : &rows->threads->list[p->thread];
 	const struct spent *spent = &rows->processes->spent[number];
 
@@ -71,7 +75,8 @@ static bool *that_are_shown(const struct threads *threads, const struct processe
 	bool *shown = xcalloc(p->count, sizeof *shown);
 
 	for (size_t i = 0; i < p->count; i++)
-		shown[i] = (!only_ran || p->spent[i].insns || p->spent[i].ns) && (!of || (i < threads->n_programs && of[threads->programs[i].thread]));
+		shown[i] = (!only_ran || p->spent[i].insns || p->spent[i].ns) &&
+			   (!of || (i < threads->n_programs && of[threads->programs[i].thread]));
 	return shown;
 }
 
@@ -83,14 +88,16 @@ static void rows_free(void *data)
 	free(rows);
 }
 
-void processes_table_init(struct table *ret, const struct threads *threads, const struct processes *p, bool only_ran, const bool *of)
+void processes_table_init(struct table *ret, const struct threads *threads, const struct processes *p, bool only_ran,
+			  const bool *of)
 {
 	struct rows *rows = xcalloc(1, sizeof *rows);
 	bool *shown = that_are_shown(threads, p, only_ran, of);
 
 	*rows = (struct rows){ .threads = threads, .processes = p };
 	*ret = (struct table){
-		.name = "processes", .what = "threads", .columns = processes_columns, .cell = cell, .data = rows, .free = rows_free,
+		.name = "processes", .what = "threads", .columns = processes_columns, .cell = cell, .data = rows,
+		.free = rows_free,
 	};
 	rows->list = process_tree(threads, shown, &ret->rows);
 	free(shown);

@@ -8,7 +8,11 @@
 
 extern const struct column processes_columns[];
 
-/* With `only_ran`, programs that did not run in the span of *p have no row. `of`: marks by number of the threads that have some; NULL: all. */
-void processes_table_init(struct table *ret, const struct threads *threads, const struct processes *p, bool only_ran, const bool *of);
+/*
+ * With `only_ran`, programs that did not run in the span of *p have no row. `of`: marks by number of the threads that
+ * have some; NULL: all.
+ */
+void processes_table_init(struct table *ret, const struct threads *threads, const struct processes *p, bool only_ran,
+			  const bool *of);
 
 #endif

@@ -52,8 +52,8 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	return cell_none();
 }
 
-void stack_watch_table_init(struct table *ret, const struct names *names, const struct threads *threads, const struct deepest *each, uint64_t size,
-			    const bool *of)
+void stack_watch_table_init(struct table *ret, const struct names *names, const struct threads *threads,
+			    const struct deepest *each, uint64_t size, const bool *of)
 {
 	struct watch_rows *rows = xcalloc(1, sizeof *rows + threads->count * sizeof *rows->numbers);
 
@@ -65,6 +65,7 @@ void stack_watch_table_init(struct table *ret, const struct names *names, const 
 		if (each[i].frames && (!of || of[i]))
 			rows->numbers[rows->count++] = i;
 	*ret = (struct table){
-		.name = "stacks", .what = "threads", .columns = stack_watch_columns, .rows = rows->count, .cell = cell, .data = rows, .free = free,
+		.name = "stacks", .what = "threads", .columns = stack_watch_columns, .rows = rows->count,
+		.cell = cell, .data = rows, .free = free,
 	};
 }

@@ -9,7 +9,7 @@
 extern const struct column stack_watch_columns[];
 
 /* `each`: of each thread (deepest_of_each()). `of`: marks by number of the threads that have rows; NULL: all. */
-void stack_watch_table_init(struct table *ret, const struct names *names, const struct threads *threads, const struct deepest *each, uint64_t size,
-			    const bool *of);
+void stack_watch_table_init(struct table *ret, const struct names *names, const struct threads *threads,
+			    const struct deepest *each, uint64_t size, const bool *of);
 
 #endif

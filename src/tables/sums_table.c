@@ -65,7 +65,8 @@ void sums_table_init(struct table *ret, const struct sums *sums, enum sums_by by
 
 	*rows = (struct rows){ .sums = sums, .by_ns = by_ns };
 	*ret = (struct table){
-		.name = sums_name(by), .what = by == BY_PROCESS || by == BY_THREAD ? "threads" : "functions", .columns = sums_columns,
+		.name = sums_name(by), .what = by == BY_PROCESS || by == BY_THREAD ? "threads" : "functions",
+		.columns = sums_columns,
 		.rows = sums->count, .cell = cell, .data = rows, .free = free,
 	};
 }

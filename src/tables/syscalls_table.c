@@ -17,17 +17,21 @@ const struct column syscalls_columns[] = {
 	[PID] = { "pid", "PID", CELL_NUMBER, "thread that made the call" },
 	[TGID] = { "tgid", "TGID", CELL_NUMBER, "its process", .hidden = true },
 	[COMM] = { "comm", "COMM", CELL_TEXT, "its name at the time" },
-	[ABI] = { "abi", "ABI", CELL_TEXT, "interface that it was made by: x86-64, i386 or x32; shown when not all are the first",
+	[ABI] = { "abi", "ABI", CELL_TEXT,
+		  "interface that it was made by: x86-64, i386 or x32; shown when not all are the first",
 		  .hidden = true },
 	[NR] = { "nr", "NR", CELL_NUMBER, "number", .hidden = true },
 	[NAME] = { "name", "NAME", CELL_TEXT, "name", .hidden = true },
 	[ARGS] = { "args", "ARGS", CELL_LIST, "six raw arguments", .hidden = true },
 	[CALL] = { "call", "CALL", CELL_TEXT, "name and arguments, strings as they were at entry" },
-	[PATH] = { "path", "PATH", CELL_TEXT, "the file behind the descriptor that is the first argument", .hidden = true },
-	[RESULT] = { "result", "RESULT", CELL_NUMBER, "what it returned; empty: it did not return, or has no result (rt_sigreturn)" },
+	[PATH] = { "path", "PATH", CELL_TEXT, "the file behind the descriptor that is the first argument",
+		   .hidden = true },
+	[RESULT] = { "result", "RESULT", CELL_NUMBER,
+		     "what it returned; empty: it did not return, or has no result (rt_sigreturn)" },
 	[ERROR] = { "error", "ERROR", CELL_TEXT, "name of the error that it returned" },
 	[DURATION] = { "duration_ns", "DURATION", CELL_DURATION, "from entry to return" },
-	[CPU_TIME] = { "cpu_ns", "ON CPU", CELL_DURATION, "the part of it in which the thread ran; in the rest it waited" },
+	[CPU_TIME] = { "cpu_ns", "ON CPU", CELL_DURATION,
+		       "the part of it in which the thread ran; in the rest it waited" },
 	{ 0 },
 };
 
@@ -76,7 +80,8 @@ static void put_text(const struct text *text, size_t max, struct buf *out)
 		if (escape)
 			buf_printf(out, "\\%c", *escape);
 		else if (bytes[i] < ' ' || bytes[i] > '~')
-			buf_printf(out, i + 1 < n && bytes[i + 1] >= '0' && bytes[i + 1] <= '9' ? "\\%03o" : "\\%o", bytes[i]);
+			buf_printf(out, i + 1 < n && bytes[i + 1] >= '0' && bytes[i + 1] <= '9' ? "\\%03o" : "\\%o",
+				   bytes[i]);
 		else
 			buf_put_u8(out, bytes[i]);
 	}
@@ -89,7 +94,8 @@ static bool put_arguments(const struct syscall_sources *of, const struct syscall
 	const struct facts *all = of->facts;
 	const struct fact *found = NULL;
 
-	for (size_t i = facts_at(all, c->ns); i < all->count && !found && all->list[i].ns <= (c->returned ? c->end_ns : UINT64_MAX); i++)
+	for (size_t i = facts_at(all, c->ns);
+	     i < all->count && !found && all->list[i].ns <= (c->returned ? c->end_ns : UINT64_MAX); i++)
 		if (all->list[i].kind == FACT_ARGUMENTS && all->list[i].task == c->task)
 			found = &all->list[i];
 	if (!found || !c->returned || syscall_failed(c))
@@ -98,7 +104,8 @@ static bool put_arguments(const struct syscall_sources *of, const struct syscall
 	for (size_t at = 0; at < found->lens[0];) {
 		size_t n = strnlen(found->texts[0] + at, found->lens[0] - at);
 		const struct text argument = {
-			.bytes = found->texts[0] + at, .len = n, .cut = at + n == found->lens[0] && found->numbers[0] > found->lens[0],
+			.bytes = found->texts[0] + at, .len = n,
+			.cut = at + n == found->lens[0] && found->numbers[0] > found->lens[0],
 		};
 
 		buf_printf(out, at ? ", " : "");
@@ -210,7 +217,8 @@ void syscalls_table_init(struct table *ret, const struct syscall_sources *of, co
 		if (!chosen || chosen[i])
 			rows->calls[count++] = (uint32_t)i;
 	*ret = (struct table){
-		.name = "syscalls", .what = "system calls", .columns = syscalls_columns, .rows = count, .cell = cell, .data = rows, .free = free,
+		.name = "syscalls", .what = "system calls", .columns = syscalls_columns, .rows = count, .cell = cell,
+		.data = rows, .free = free,
 	};
 }
 
@@ -262,7 +270,8 @@ void syscall_sums_table_init(struct table *ret, const struct syscalls *calls, co
 		if (!chosen || chosen[i])
 			part.calls[part.count++] = calls->calls[i];
 	*ret = (struct table){
-		.name = "syscalls", .what = "system calls", .columns = syscall_sums_columns, .rows = syscalls_sum(&part, &sums), .cell = sum_cell,
+		.name = "syscalls", .what = "system calls", .columns = syscall_sums_columns,
+		.rows = syscalls_sum(&part, &sums), .cell = sum_cell,
 		.free = free,
 	};
 	ret->data = sums;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An answer as a table: columns with names and types, and cells by row and column. All who print it print the same; cli/view.h does for
- * people and as JSON. A table knows no options, and does not print.
+ * An answer as a table: columns with names and types, and cells by row and column. All who print it print the same;
+ * cli/view.h does for people and as JSON. A table knows no options, and does not print.
  *
- * A file here has a table's columns, which --help explains, and a function that makes the table of what an analysis returned. What is given
- * to that function must outlive the table; marks and choices need not. Rows are in the order in which the table is read.
+ * A file here has a table's columns, which --help explains, and a function that makes the table of what an analysis
+ * returned. What is given to that function must outlive the table; marks and choices need not. Rows are in the order in
+ * which the table is read.
  */
 #ifndef UPTO_TABLES_TABLE_H
 #define UPTO_TABLES_TABLE_H
@@ -29,11 +30,13 @@ enum cell_type {
 
 struct cell {
 	enum cell_type type;  /* its column's, or NONE */
-	uint64_t number;      /* NUMBER (when negative: its two's complement), COUNT, AMOUNT, ADDRESS, SECONDS, DURATION */
+	/* NUMBER (when negative: its two's complement), COUNT, AMOUNT, ADDRESS, SECONDS, DURATION */
+	uint64_t number;
 	bool negative;
 	double percent;
 	unsigned indent;      /* TEXT, for people: columns that it is set in */
-	const char *text;     /* TEXT; LIST: items separated by newlines; NONE: what people read instead; NULL: nothing */
+	/* TEXT; LIST: items separated by newlines; NONE: what people read instead; NULL: nothing */
+	const char *text;
 	const char *mark;     /* TEXT, for people: comes behind it; NULL: none */
 };
 

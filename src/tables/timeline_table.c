@@ -15,17 +15,23 @@ enum {
 const struct column timeline_columns[] = {
 	[START] = { "start_ns", "TIME S", CELL_SECONDS, "guest time when it began, in seconds" },
 	[TOOK] = { "duration_ns", "TOOK", CELL_DURATION, "how long it was" },
-	[CPU_NS] = { "cpu_ns", "ON CPU", CELL_DURATION, "of that, how long its thread ran; of phases and levels: how long vCPUs ran; none: it was not recorded, or is a unit, whose threads are not known" },
-	[WAIT_NS] = { "wait_ns", "WAITED", CELL_DURATION, "the rest of what was recorded of it: its thread was asleep, or others had the CPU" },
+	[CPU_NS] = { "cpu_ns", "ON CPU", CELL_DURATION,
+		     "of that, how long its thread ran; of phases and levels: how long vCPUs ran; none: it was not recorded, or is a unit, whose threads are not known" },
+	[WAIT_NS] = { "wait_ns", "WAITED", CELL_DURATION,
+		      "the rest of what was recorded of it: its thread was asleep, or others had the CPU" },
 	[BAR] = { "bar", "", CELL_TEXT, "where it lies in the time that is shown" },
 	[NAME] = { "name", "WHAT", CELL_TEXT, "what was done, set in below what it is a part of" },
-	[RESULT] = { "result", "RESULT", CELL_NUMBER, "what its function returned: initcalls, probes, mounts and firmware files; of KUnit's cases: ok, not ok, skipped" },
-	[KIND] = { "kind", "KIND", CELL_TEXT, "phase, stage, level, initcall, probe, module, mount, exec, process …; recorded: a span that was asked for, its name is what began it", .hidden = true },
+	[RESULT] = { "result", "RESULT", CELL_NUMBER,
+		     "what its function returned: initcalls, probes, mounts and firmware files; of KUnit's cases: ok, not ok, skipped" },
+	[KIND] = { "kind", "KIND", CELL_TEXT,
+		   "phase, stage, level, initcall, probe, module, mount, exec, process …; recorded: a span that was asked for, its name is what began it",
+		   .hidden = true },
 	[PID] = { "pid", "PID", CELL_NUMBER, "thread that did it", .hidden = true },
 	[INSNS] = { "insns", "INSNS", CELL_AMOUNT, "instructions that its thread ran meanwhile", .hidden = true },
 	[END] = { "end_ns", "END S", CELL_SECONDS, "guest time when it was over, in seconds", .hidden = true },
 	[OTHERS] = { "others", "CPU HAD", CELL_LIST, "who had the CPU longest while its thread waited" },
-	[OTHERS_NS] = { "others_ns", "OTHERS", CELL_DURATION, "how long all others together had the CPU then", .hidden = true },
+	[OTHERS_NS] = { "others_ns", "OTHERS", CELL_DURATION, "how long all others together had the CPU then",
+			.hidden = true },
 	[ID] = { "id", "ID", CELL_NUMBER, "its number", .hidden = true },
 	[PARENT] = { "parent", "PARENT", CELL_NUMBER, "number of what it is a part of", .hidden = true },
 	{ 0 },
@@ -62,7 +68,8 @@ static struct cell bar_cell(const struct rows *r, const struct span_of *x, struc
 	if (last <= first)
 		last = first + 1;
 	for (unsigned place = 0; place < width && place * 8 < last; place++) {
-		unsigned from = first > place * 8 ? first - place * 8 : 0, to = last < place * 8 + 8 ? last - place * 8 : 8;
+		unsigned from = first > place * 8 ? first - place * 8 : 0,
+			 to = last < place * 8 + 8 ? last - place * 8 : 8;
 
 		/* blocks begin at a letter's left side: a beginning within a letter is rounded down */
 		if (from >= 8)
@@ -82,7 +89,8 @@ static struct cell others_cell(const struct rows *r, const struct span_of *x, un
 	if (column == OTHERS_NS)
 		return cell_duration(others.ns);
 	for (unsigned i = 0; i < r->choice.others && i < HISTORY_HOT && others.threads[i] != HISTORY_NONE; i++)
-		buf_printf(scratch, "%s%s", i ? "\n" : "", threads_comm(r->threads, &r->threads->list[others.threads[i]], x->end_ns));
+		buf_printf(scratch, "%s%s", i ? "\n" : "",
+			   threads_comm(r->threads, &r->threads->list[others.threads[i]], x->end_ns));
 	return scratch->len ? cell_scratch(CELL_LIST, scratch) : cell_none();
 }
 
@@ -202,7 +210,8 @@ static void tree_deinit(struct tree *t)
 
 static bool in_span(const struct rows *r, const struct span_of *x)
 {
-	return x->end_ns > r->from_ns && x->start_ns < r->choice.span.to_ns && intervals_touch(r->choice.intervals, x->start_ns, x->end_ns);
+	return x->end_ns > r->from_ns && x->start_ns < r->choice.span.to_ns &&
+	       intervals_touch(r->choice.intervals, x->start_ns, x->end_ns);
 }
 
 /* The children of a span, or those without a parent, with theirs; what is too short becomes one row at their end. */
@@ -218,7 +227,8 @@ static void add_children(struct rows *r, const struct tree *t, uint32_t parent, 
 		/* each line of the log is one */
 		if (!in_span(r, x) || (r->shown && !r->shown[i]) || (x->kind == SPAN_CONSOLE && c->min_ns))
 			continue;
-		if (x->end_ns - x->start_ns < c->min_ns && x->kind != SPAN_PHASE && (x->kind != SPAN_RECORDED || r->recorded++ >= RECORDED_SHOWN)) {
+		if (x->end_ns - x->start_ns < c->min_ns && x->kind != SPAN_PHASE &&
+		    (x->kind != SPAN_RECORDED || r->recorded++ >= RECORDED_SHOWN)) {
 			rest.folded++;
 			rest.folded_ns += x->end_ns - x->start_ns;
 			continue;
@@ -258,7 +268,8 @@ static void add_kinds(struct rows *r)
 	for (uint32_t i = 0; i < r->history->n_spans; i++) {
 		const struct span_of *x = &r->history->spans[i];
 
-		if (r->choice.kinds[x->kind] && in_span(r, x) && (!r->choice.chosen || r->choice.chosen[i]) && x->end_ns - x->start_ns >= r->choice.min_ns)
+		if (r->choice.kinds[x->kind] && in_span(r, x) && (!r->choice.chosen || r->choice.chosen[i]) &&
+		    x->end_ns - x->start_ns >= r->choice.min_ns)
 			add_row(r, &(struct row){ .span = i });
 	}
 }
@@ -272,13 +283,16 @@ static void rows_free(void *data)
 	free(r);
 }
 
-void timeline_table_init(struct table *ret, const struct history *h, const struct threads *threads, const struct timeline_choice *choice)
+void timeline_table_init(struct table *ret, const struct history *h, const struct threads *threads,
+			 const struct timeline_choice *choice)
 {
 	struct rows *r = xcalloc(1, sizeof *r);
 	const struct intervals *in = choice->intervals;
 	uint64_t to_ns = choice->span.to_ns < h->end_ns ? choice->span.to_ns : h->end_ns;
 
-	*r = (struct rows){ .history = h, .threads = threads, .choice = *choice, .from_ns = choice->span.from_ns, .to_ns = to_ns };
+	*r = (struct rows){
+		.history = h, .threads = threads, .choice = *choice, .from_ns = choice->span.from_ns, .to_ns = to_ns,
+	};
 	if (in->count && in->list[0].start_ns > r->from_ns)
 		r->from_ns = in->list[0].start_ns;
 	if (in->count && in->list[in->count - 1].stop_ns < r->to_ns)
@@ -288,6 +302,7 @@ void timeline_table_init(struct table *ret, const struct history *h, const struc
 	else
 		add_tree(r);
 	*ret = (struct table){
-		.name = "timeline", .what = "spans", .columns = timeline_columns, .rows = r->count, .cell = cell, .data = r, .free = rows_free,
+		.name = "timeline", .what = "spans", .columns = timeline_columns, .rows = r->count, .cell = cell,
+		.data = r, .free = rows_free,
 	};
 }

@@ -12,7 +12,8 @@ extern const struct column timeline_columns[];
 
 /* Which spans have rows. */
 struct timeline_choice {
-	uint64_t min_ns;        /* 0: all; else what is shorter is folded into one row for each parent, and in a table of kinds left out */
+	/* 0: all; else what is shorter is folded into one row for each parent, and in a table of kinds left out */
+	uint64_t min_ns;
 	uint64_t depth;         /* levels below the boot */
 	bool kinds[SPAN_KINDS]; /* with any_kind: these, and no tree */
 	bool any_kind;
@@ -24,6 +25,7 @@ struct timeline_choice {
 	unsigned others;        /* how many of those that had the CPU are named, up to HISTORY_HOT */
 };
 
-void timeline_table_init(struct table *ret, const struct history *h, const struct threads *threads, const struct timeline_choice *choice);
+void timeline_table_init(struct table *ret, const struct history *h, const struct threads *threads,
+			 const struct timeline_choice *choice);
 
 #endif

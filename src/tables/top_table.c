@@ -5,7 +5,21 @@
 
 #include "base/alloc.h"
 
-enum { FUNCTION, SECTION, CALLS, SELF_INSNS, SELF_NS, SELF_PCT, TOTAL_INSNS, TOTAL_NS, TOTAL_PCT, AVERAGE, LONGEST, ADDRESS, OBJECT };
+enum {
+	FUNCTION,
+	SECTION,
+	CALLS,
+	SELF_INSNS,
+	SELF_NS,
+	SELF_PCT,
+	TOTAL_INSNS,
+	TOTAL_NS,
+	TOTAL_PCT,
+	AVERAGE,
+	LONGEST,
+	ADDRESS,
+	OBJECT
+};
 
 const struct column top_columns[] = {
 	[FUNCTION] = { "function", "FUNCTION", CELL_TEXT, "name; in brackets alone: code without symbols" },
@@ -14,14 +28,17 @@ const struct column top_columns[] = {
 	[SELF_INSNS] = { "self_insns", "SELF INSNS", CELL_AMOUNT, "instructions of its own, callees' not counted" },
 	[SELF_NS] = { "self_ns", "SELF TIME", CELL_DURATION, "guest time in it, callees' not counted" },
 	[SELF_PCT] = { "self_pct", "SELF %", CELL_PERCENT, "share of all, of what --sort or --clock orders by" },
-	[TOTAL_INSNS] = { "total_insns", "TOTAL INSNS", CELL_AMOUNT, "with --total: instructions, callees' too; recursion counted once",
-			  .hidden = true },
-	[TOTAL_NS] = { "total_ns", "TOTAL TIME", CELL_DURATION, "with --total: guest time that its threads ran, callees' too",
-		       .hidden = true },
-	[TOTAL_PCT] = { "total_pct", "TOTAL %", CELL_PERCENT, "with --total: share of all, of what --sort or --clock orders by", .hidden = true },
-	[AVERAGE] = { "average_ns", "AVERAGE", CELL_DURATION, "with --total: time of a call that returned, callees' too", .hidden = true },
+	[TOTAL_INSNS] = { "total_insns", "TOTAL INSNS", CELL_AMOUNT,
+			  "with --total: instructions, callees' too; recursion counted once", .hidden = true },
+	[TOTAL_NS] = { "total_ns", "TOTAL TIME", CELL_DURATION,
+		       "with --total: guest time that its threads ran, callees' too", .hidden = true },
+	[TOTAL_PCT] = { "total_pct", "TOTAL %", CELL_PERCENT,
+			"with --total: share of all, of what --sort or --clock orders by", .hidden = true },
+	[AVERAGE] = { "average_ns", "AVERAGE", CELL_DURATION,
+		      "with --total: time of a call that returned, callees' too", .hidden = true },
 	[LONGEST] = { "longest_ns", "LONGEST", CELL_DURATION, "with --total: of the longest call", .hidden = true },
-	[ADDRESS] = { "address", "ADDRESS", CELL_ADDRESS, "where it ran: functions of the kernel image", .hidden = true },
+	[ADDRESS] = { "address", "ADDRESS", CELL_ADDRESS, "where it ran: functions of the kernel image",
+		      .hidden = true },
 	[OBJECT] = { "object", "OBJECT", CELL_TEXT, "module, program or library", .hidden = true },
 	{ 0 },
 };
@@ -93,8 +110,8 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	return rows->totals ? total_cell(rows, function, column) : cell_none();
 }
 
-void top_table_init(struct table *ret, const struct names *names, const struct functions *f, const struct function_total *totals,
-		    const struct top_choice *choice)
+void top_table_init(struct table *ret, const struct names *names, const struct functions *f,
+		    const struct function_total *totals, const struct top_choice *choice)
 {
 	enum { ROUNDED_NS = 1 }; /* where filters left out all that a function did, rounding may leave a nanosecond */
 	struct rows *rows = xcalloc(1, sizeof *rows + f->count * sizeof *rows->index);
@@ -104,11 +121,13 @@ void top_table_init(struct table *ret, const struct names *names, const struct f
 	for (size_t i = 0; i < f->count; i++) {
 		const struct function_stat *s = &f->stats[i];
 
-		if ((!choice->functions || choice->functions[i]) && (s->calls || s->self_insns || s->self_ns > ROUNDED_NS) &&
+		if ((!choice->functions || choice->functions[i]) &&
+		    (s->calls || s->self_insns || s->self_ns > ROUNDED_NS) &&
 		    share(rows, s->self_insns, s->self_ns).percent >= choice->min_pct)
 			rows->index[count++] = (uint32_t)i;
 	}
 	*ret = (struct table){
-		.name = "functions", .what = "functions", .columns = top_columns, .rows = count, .cell = cell, .data = rows, .free = free,
+		.name = "functions", .what = "functions", .columns = top_columns, .rows = count, .cell = cell,
+		.data = rows, .free = free,
 	};
 }

@@ -15,7 +15,7 @@ struct top_choice {
 };
 
 /* `totals`: by function; NULL: their columns have no values. Functions that did not run have no row. */
-void top_table_init(struct table *ret, const struct names *names, const struct functions *f, const struct function_total *totals,
-		    const struct top_choice *choice);
+void top_table_init(struct table *ret, const struct names *names, const struct functions *f,
+		    const struct function_total *totals, const struct top_choice *choice);
 
 #endif

@@ -9,16 +9,20 @@
 enum { TOTAL_PCT, TOTAL_INSNS, TOTAL_NS, SELF_INSNS, SELF_NS, CALLS, TAIL_CALLS, DEPTH, INLINED, FUNCTION };
 
 const struct column tree_columns[] = {
-	[TOTAL_PCT] = { "total_pct", "TOTAL %", CELL_PERCENT, "share of all, with callees, by the clock that --clock names" },
+	[TOTAL_PCT] = { "total_pct", "TOTAL %", CELL_PERCENT,
+			"share of all, with callees, by the clock that --clock names" },
 	[TOTAL_INSNS] = { "total_insns", "TOTAL INSNS", CELL_AMOUNT, "instructions, with callees" },
 	[TOTAL_NS] = { "total_ns", "TOTAL TIME", CELL_DURATION, "guest time, with callees" },
 	[SELF_INSNS] = { "self_insns", "SELF INSNS", CELL_AMOUNT, "instructions of its own" },
 	[SELF_NS] = { "self_ns", "SELF TIME", CELL_DURATION, "guest time of its own", .hidden = true },
 	[CALLS] = { "calls", "CALLS", CELL_COUNT, "how often it was entered on this path" },
-	[TAIL_CALLS] = { "tail_calls", "TAIL CALLS", CELL_COUNT, "calls that its caller ended in, by a jump", .hidden = true },
+	[TAIL_CALLS] = { "tail_calls", "TAIL CALLS", CELL_COUNT, "calls that its caller ended in, by a jump",
+			 .hidden = true },
 	[DEPTH] = { "depth", "DEPTH", CELL_NUMBER, "functions above it", .hidden = true },
-	[INLINED] = { "inlined", "INLINED", CELL_NUMBER, "1: it was made part of its caller, and has nothing of its own", .hidden = true },
-	[FUNCTION] = { "function", "FUNCTION", CELL_TEXT, "name, set in below what called it (--callers: below what it called)" },
+	[INLINED] = { "inlined", "INLINED", CELL_NUMBER,
+		      "1: it was made part of its caller, and has nothing of its own", .hidden = true },
+	[FUNCTION] = { "function", "FUNCTION", CELL_TEXT,
+		       "name, set in below what called it (--callers: below what it called)" },
 	{ 0 },
 };
 
@@ -46,7 +50,8 @@ static struct cell share(const struct rows *rows, const struct call_node *n)
 	return cell_share(total_of(rows, n), rows->all);
 }
 
-static struct cell function_cell(const struct rows *rows, const struct row *row, const char *inlined, struct buf *scratch)
+static struct cell function_cell(const struct rows *rows, const struct row *row, const char *inlined,
+				 struct buf *scratch)
 {
 	const struct call_node *n = &rows->tree->nodes[row->node];
 	struct cell c = cell_text(names_function(rows->names, n->function));
@@ -145,8 +150,12 @@ static void find_children(struct rows *rows, struct children *c, bool left_out)
 		put_bare_last(c);
 }
 
-/* Does a node have a row, below the row that has the walk's first level? *root is its share, which a node of that level sets. */
-static bool has_row(const struct rows *rows, const struct tree_choice *choice, uint32_t node, unsigned depth, double *root)
+/*
+ * Does a node have a row, below the row that has the walk's first level? *root is its share, which a node of that level
+ * sets.
+ */
+static bool has_row(const struct rows *rows, const struct tree_choice *choice, uint32_t node, unsigned depth,
+		    double *root)
 {
 	double percent = share(rows, &rows->tree->nodes[node]).percent;
 
@@ -196,8 +205,8 @@ static void choose_rows(struct rows *rows, const struct tree_choice *choice)
 	free(c.first);
 }
 
-void tree_table_init(struct table *ret, const struct names *names, const struct call_tree *all, const struct call_tree *tree,
-		     const struct tree_choice *choice)
+void tree_table_init(struct table *ret, const struct names *names, const struct call_tree *all,
+		     const struct call_tree *tree, const struct tree_choice *choice)
 {
 	struct rows *rows = xcalloc(1, sizeof *rows + tree->count * sizeof *rows->list);
 
@@ -205,6 +214,7 @@ void tree_table_init(struct table *ret, const struct names *names, const struct 
 	rows->all = total_of(rows, &all->nodes[0]);
 	choose_rows(rows, choice);
 	*ret = (struct table){
-		.name = "tree", .what = "calls", .columns = tree_columns, .rows = rows->count, .cell = cell, .data = rows, .free = free,
+		.name = "tree", .what = "calls", .columns = tree_columns, .rows = rows->count, .cell = cell,
+		.data = rows, .free = free,
 	};
 }

@@ -18,7 +18,7 @@ struct tree_choice {
 };
 
 /* `all`: the tree of the whole trace; `tree`: that or a part of it. */
-void tree_table_init(struct table *ret, const struct names *names, const struct call_tree *all, const struct call_tree *tree,
-		     const struct tree_choice *choice);
+void tree_table_init(struct table *ret, const struct names *names, const struct call_tree *all,
+		     const struct call_tree *tree, const struct tree_choice *choice);
 
 #endif

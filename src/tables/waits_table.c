@@ -10,18 +10,23 @@ enum { START, ASLEEP, READY, KIND, PID, COMM, FUNCTION, HOLDER, HOLDER_PID, WOKE
 
 const struct column waits_columns[] = {
 	[START] = { "start_ns", "TIME S", CELL_SECONDS, "guest time when it left the CPU, in seconds" },
-	[ASLEEP] = { "asleep_ns", "ASLEEP", CELL_DURATION, "how long it slept, up to its wake-up; none: it was ready all the time" },
+	[ASLEEP] = { "asleep_ns", "ASLEEP", CELL_DURATION,
+		     "how long it slept, up to its wake-up; none: it was ready all the time" },
 	[READY] = { "ready_ns", "READY", CELL_DURATION, "how long it was ready then, while others had the CPU" },
 	[KIND] = { "kind", "KIND", CELL_TEXT,
 		   "ready, timer, disk, lock, child, peer, rcu, work, device, idle (it waits for something to do) or unknown" },
 	[PID] = { "pid", "PID", CELL_NUMBER, "the thread" },
 	[COMM] = { "comm", "PROCESS", CELL_TEXT, "its name then" },
 	[FUNCTION] = { "function", "IN", CELL_TEXT, "the function of the kernel that tells what it waited for" },
-	[HOLDER] = { "holder", "HOLDER", CELL_TEXT, "of a mutex or a semaphore: the thread that had it when this one began to wait" },
+	[HOLDER] = { "holder", "HOLDER", CELL_TEXT,
+		     "of a mutex or a semaphore: the thread that had it when this one began to wait" },
 	[HOLDER_PID] = { "holder_pid", "HOLDER PID", CELL_NUMBER, "that thread" },
-	[WOKEN_BY] = { "woken_by", "WOKEN BY", CELL_TEXT, "the thread that woke it up, or the function of an interrupt" },
-	[WOKEN_BY_PID] = { "woken_by_pid", "BY PID", CELL_NUMBER, "that thread; none: an interrupt did, or nobody", .hidden = true },
-	[STACK] = { "stack", "STACK", CELL_LIST, "the functions of the kernel that it waited in, innermost first", .hidden = true },
+	[WOKEN_BY] = { "woken_by", "WOKEN BY", CELL_TEXT,
+		       "the thread that woke it up, or the function of an interrupt" },
+	[WOKEN_BY_PID] = { "woken_by_pid", "BY PID", CELL_NUMBER, "that thread; none: an interrupt did, or nobody",
+			   .hidden = true },
+	[STACK] = { "stack", "STACK", CELL_LIST, "the functions of the kernel that it waited in, innermost first",
+		    .hidden = true },
 	{ 0 },
 };
 
@@ -75,7 +80,8 @@ static struct cell woken_by_pid(const struct session *session, const struct away
 static struct cell stack_cell(const struct rows *r, const struct away *a, struct buf *scratch)
 {
 	for (uint32_t i = 0; i < a->stack.count; i++)
-		buf_printf(scratch, "%s%s", i ? "\n" : "", function_of(r->session, r->history->functions[a->stack.first + i]));
+		buf_printf(scratch, "%s%s", i ? "\n" : "",
+			   function_of(r->session, r->history->functions[a->stack.first + i]));
 	return cell_scratch(CELL_LIST, scratch);
 }
 
@@ -125,7 +131,8 @@ void waits_table_init(struct table *ret, const struct session *session, const st
 		if (!chosen || chosen[i])
 			r->aways[count++] = (uint32_t)i;
 	*ret = (struct table){
-		.name = "waits", .what = "waits", .columns = waits_columns, .rows = count, .cell = cell, .data = r, .free = free,
+		.name = "waits", .what = "waits", .columns = waits_columns, .rows = count, .cell = cell, .data = r,
+		.free = free,
 	};
 }
 
@@ -217,7 +224,8 @@ void wait_sums_table_init(struct table *ret, const struct session *session, cons
 			add_up(sums, &known, h, &h->aways[i]);
 	map_free(&known);
 	*ret = (struct table){
-		.name = "waits", .what = "waits", .columns = wait_sums_columns, .rows = sums->count, .cell = sum_cell, .data = sums,
+		.name = "waits", .what = "waits", .columns = wait_sums_columns, .rows = sums->count, .cell = sum_cell,
+		.data = sums,
 		.free = sums_free,
 	};
 }

@@ -12,6 +12,7 @@ extern const struct column wait_sums_columns[];
 
 /* `chosen`: marks by number of an absence; NULL: all. */
 void waits_table_init(struct table *ret, const struct session *session, const struct history *h, const bool *chosen);
-void wait_sums_table_init(struct table *ret, const struct session *session, const struct history *h, const bool *chosen);
+void wait_sums_table_init(struct table *ret, const struct session *session, const struct history *h,
+			  const bool *chosen);
 
 #endif

@@ -10,7 +10,8 @@ enum { CAUSE_NS, CAUSE_PCT, CAUSE_KIND, CAUSE_NAME, CAUSE_WHAT };
 const struct column causes_columns[] = {
 	[CAUSE_NS] = { "ns", "HELD", CELL_DURATION, "how much of the time it holds" },
 	[CAUSE_PCT] = { "pct", "%", CELL_PERCENT, "per cent of the time" },
-	[CAUSE_KIND] = { "kind", "KIND", CELL_TEXT, "run, ready, timer, disk, lock, child, peer, rcu, work, device, halt or unknown" },
+	[CAUSE_KIND] = { "kind", "KIND", CELL_TEXT,
+			 "run, ready, timer, disk, lock, child, peer, rcu, work, device, halt or unknown" },
 	[CAUSE_NAME] = { "name", "CAUSE", CELL_TEXT, "what was under way: an initcall, a module, a program" },
 	[CAUSE_WHAT] = { "what", "WHAT", CELL_TEXT, "where the CPU was, or what was waited in" },
 	{ 0 },
@@ -40,7 +41,8 @@ static struct cell cause_cell(const void *data, size_t row, unsigned column, str
 void causes_table_init(struct table *ret, const struct why *why)
 {
 	*ret = (struct table){
-		.name = "causes", .what = "causes", .columns = causes_columns, .rows = why->n_causes, .cell = cause_cell, .data = (void *)why,
+		.name = "causes", .what = "causes", .columns = causes_columns, .rows = why->n_causes,
+		.cell = cause_cell, .data = (void *)why,
 	};
 }
 
@@ -53,7 +55,8 @@ const struct column chain_columns[] = {
 	[LINK_PID] = { "pid", "PID", CELL_NUMBER, "the thread that ran, or waited" },
 	[LINK_COMM] = { "comm", "PROCESS", CELL_TEXT, "its name then" },
 	[LINK_NAME] = { "name", "CAUSE", CELL_TEXT, "what was under way" },
-	[LINK_WHAT] = { "what", "WHAT", CELL_TEXT, "where the CPU was, or what was waited in: of a wait with its stack, innermost first" },
+	[LINK_WHAT] = { "what", "WHAT", CELL_TEXT,
+			"where the CPU was, or what was waited in: of a wait with its stack, innermost first" },
 	{ 0 },
 };
 
@@ -113,6 +116,7 @@ void chain_table_init(struct table *ret, const struct session *session, const st
 
 	*rows = (struct rows){ .session = session, .history = h, .why = why };
 	*ret = (struct table){
-		.name = "chain", .what = "causes", .columns = chain_columns, .rows = why->n_links, .cell = link_cell, .data = rows, .free = free,
+		.name = "chain", .what = "causes", .columns = chain_columns, .rows = why->n_links, .cell = link_cell,
+		.data = rows, .free = free,
 	};
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What decided when something was done: its causes, what holds most first; and the links of the chain in the order of time. */
+/*
+ * What decided when something was done: its causes, what holds most first; and the links of the chain in the order of
+ * time.
+ */
 #ifndef UPTO_TABLES_WHY_TABLE_H
 #define UPTO_TABLES_WHY_TABLE_H
 

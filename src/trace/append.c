@@ -29,7 +29,8 @@ static bool is_left_over(const struct reader *r, const struct chunk *last)
 	return n >= 0 && ((size_t)n < sizeof h || (h.magic == CHUNK_MAGIC && h.number == last->header.number + 1));
 }
 
-static int put_behind(int fd, const struct chunk *last, enum chunk_type type, const struct buf *payload, const struct buf *end)
+static int put_behind(int fd, const struct chunk *last, enum chunk_type type, const struct buf *payload,
+		      const struct buf *end)
 {
 	struct writer w;
 	int ret = ftruncate(fd, (off_t)end_of(last)) < 0 ? -errno : 0;
@@ -59,7 +60,8 @@ static int turn_into_meta(int fd, const struct chunk *last)
 	return n == sizeof h ? 0 : n < 0 ? -errno : -EIO;
 }
 
-static int append(int fd, const struct chunk *last, enum chunk_type type, const struct buf *payload, const struct buf *end)
+static int append(int fd, const struct chunk *last, enum chunk_type type, const struct buf *payload,
+		  const struct buf *end)
 {
 	int ret = put_behind(fd, last, type, payload, end);
 

@@ -14,7 +14,10 @@
 #include "format.h"
 #include "reader.h"
 
-/* The trace must have its END, and behind it at most what an append left. Errors name the file; the trace is then as it was. */
+/*
+ * The trace must have its END, and behind it at most what an append left. Errors name the file; the trace is then as it
+ * was.
+ */
 int trace_append(const struct reader *r, enum chunk_type type, const struct buf *payload, struct error *err);
 
 #endif

@@ -29,8 +29,8 @@ struct boots {
 };
 
 /*
- * Firmware may reset the machine itself before it starts anything: that is part of the same boot. Fails if they are not in the order of
- * time. The meta data must outlive *ret. Call boots_deinit() only after success.
+ * Firmware may reset the machine itself before it starts anything: that is part of the same boot. Fails if they are not
+ * in the order of time. The meta data must outlive *ret. Call boots_deinit() only after success.
  */
 int boots_init(struct boots *ret, const struct meta *meta, struct error *err);
 void boots_deinit(struct boots *b);

@@ -24,10 +24,13 @@ void builder_put_table(struct builder *b, enum chunk_type type, struct buf *payl
 		b->sink.put(b->sink.context, &(struct chunk_header){ .type = type }, payload, level);
 }
 
-void builder_copy_table(struct builder *b, const struct chunk_header *header, const struct buf *packed, struct buf *payload)
+void builder_copy_table(struct builder *b, const struct chunk_header *header, const struct buf *packed,
+			struct buf *payload)
 {
 	if (b->sink.put_packed)
-		b->sink.put_packed(b->sink.context, &(struct chunk_header){ .type = header->type, .unpacked = header->unpacked }, packed);
+		b->sink.put_packed(b->sink.context,
+				   &(struct chunk_header){ .type = header->type, .unpacked = header->unpacked },
+				   packed);
 	else
 		builder_put_table(b, header->type, payload, BUILDER_TABLES_LEVEL);
 }
@@ -62,11 +65,18 @@ static void put_events(struct builder *b, unsigned cpu, int level)
 	struct encoder *enc = b->encoders[cpu];
 	const struct cpu_state *first = &enc->first, *now = &enc->now;
 	struct chunk_header header = {
-		.type = CHUNK_EVENTS, .cpu = (uint16_t)cpu, .events = (uint32_t)enc->events,
-		.first_insns = first->insns, .last_insns = now->insns,
-		.first_ns = first->ns, .last_ns = now->ns,
-		.place = first->place, .space = first->space, .task = first->task,
-		.flags = (first->halted ? CHUNK_HALTED : 0) | (enc->continues ? CHUNK_CONTINUES : 0) | (b->gap[cpu] ? CHUNK_GAP : 0),
+		.type = CHUNK_EVENTS,
+		.cpu = (uint16_t)cpu,
+		.events = (uint32_t)enc->events,
+		.first_insns = first->insns,
+		.last_insns = now->insns,
+		.first_ns = first->ns,
+		.last_ns = now->ns,
+		.place = first->place,
+		.space = first->space,
+		.task = first->task,
+		.flags = (first->halted ? CHUNK_HALTED : 0) | (enc->continues ? CHUNK_CONTINUES : 0) |
+			 (b->gap[cpu] ? CHUNK_GAP : 0),
 	};
 	struct buf payload = { 0 };
 
@@ -92,12 +102,14 @@ void builder_end_chunk(struct builder *b, unsigned cpu, int level)
 		encoder_begin(enc, &state);
 }
 
-void builder_put_gap(struct builder *b, unsigned cpu, const struct cpu_state *state, enum gap_reason reason, uint64_t number, uint64_t lost)
+void builder_put_gap(struct builder *b, unsigned cpu, const struct cpu_state *state, enum gap_reason reason,
+		     uint64_t number, uint64_t lost)
 {
 	struct encoder *enc = builder_encoder(b, cpu);
 	struct cpu_state awake = *state;
 	const uint64_t args[GAP_ARGS] = {
-		[GAP_LOST] = lost, [GAP_REASON] = reason, [GAP_NUMBER] = number, [GAP_PLACE] = state->place, [GAP_TASK] = state->task,
+		[GAP_LOST] = lost,          [GAP_REASON] = reason,    [GAP_NUMBER] = number,
+		[GAP_PLACE] = state->place, [GAP_TASK] = state->task,
 	};
 
 	encoder_flush(enc);
@@ -105,10 +117,14 @@ void builder_put_gap(struct builder *b, unsigned cpu, const struct cpu_state *st
 	awake.halted = false; /* the HALT tells */
 	encoder_begin_anew(enc, &awake);
 	b->gap[cpu] = true;
-	*encoder_next(enc) = (struct event){ .kind = EVENT_GAP, .site = EVENT_GAP, .insns = state->insns, .args = args };
+	*encoder_next(enc) = (struct event){
+		.kind = EVENT_GAP, .site = EVENT_GAP, .insns = state->insns, .args = args,
+	};
 	encoder_added(enc);
 	if (state->halted) {
-		*encoder_next(enc) = (struct event){ .kind = EVENT_HALT, .site = EVENT_HALT, .insns = state->insns, .ns = state->ns };
+		*encoder_next(enc) = (struct event){
+			.kind = EVENT_HALT, .site = EVENT_HALT, .insns = state->insns, .ns = state->ns,
+		};
 		encoder_added(enc);
 	}
 	encoder_flush(enc);

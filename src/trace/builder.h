@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Makes the chunks of a trace: each vCPU's events are encoded, and the sites that they need go before them. Where the chunks go is the
- * sink's: the recorder's packing thread, or a file.
+ * Makes the chunks of a trace: each vCPU's events are encoded, and the sites that they need go before them. Where the
+ * chunks go is the sink's: the recorder's packing thread, or a file.
  */
 #ifndef UPTO_TRACE_BUILDER_H
 #define UPTO_TRACE_BUILDER_H
@@ -9,10 +9,16 @@
 #include "codec.h"
 #include "format.h"
 
-/* Takes over the payload's memory and empties *payload. What it cannot write it keeps in mind itself. `level` is zstd's; 0: its choice. */
+/*
+ * Takes over the payload's memory and empties *payload. What it cannot write it keeps in mind itself. `level` is
+ * zstd's; 0: its choice.
+ */
 struct builder_sink {
 	void (*put)(void *context, const struct chunk_header *header, struct buf *payload, int level);
-	/* A chunk as another trace has it, packed; the caller keeps the memory. NULL: such a chunk comes by put(), to be packed anew. */
+	/*
+	 * A chunk as another trace has it, packed; the caller keeps the memory. NULL: such a chunk comes by put(), to
+	 * be packed anew.
+	 */
 	void (*put_packed)(void *context, const struct chunk_header *header, const struct buf *packed);
 	void *context;
 };
@@ -37,7 +43,8 @@ void builder_deinit(struct builder *b);
 void builder_put_table(struct builder *b, enum chunk_type type, struct buf *payload, int level);
 
 /* The same of another trace's chunk: `packed` is what reader_chunk() unpacked the payload from. */
-void builder_copy_table(struct builder *b, const struct chunk_header *header, const struct buf *packed, struct buf *payload);
+void builder_copy_table(struct builder *b, const struct chunk_header *header, const struct buf *packed,
+			struct buf *payload);
 
 /* The vCPU's encoder, for encoder_next() and encoder_added(). */
 struct encoder *builder_encoder(struct builder *b, unsigned cpu);
@@ -45,7 +52,11 @@ struct encoder *builder_encoder(struct builder *b, unsigned cpu);
 /* End the vCPU's chunk, if it has events, and begin the next. */
 void builder_end_chunk(struct builder *b, unsigned cpu, int level);
 
-/* The vCPU's events up to that state are not here: begin a chunk with a GAP, and if the vCPU is halted then, with a HALT. */
-void builder_put_gap(struct builder *b, unsigned cpu, const struct cpu_state *state, enum gap_reason reason, uint64_t number, uint64_t lost);
+/*
+ * The vCPU's events up to that state are not here: begin a chunk with a GAP, and if the vCPU is halted then, with a
+ * HALT.
+ */
+void builder_put_gap(struct builder *b, unsigned cpu, const struct cpu_state *state, enum gap_reason reason,
+		     uint64_t number, uint64_t lost);
 
 #endif

@@ -27,12 +27,21 @@ struct code_record {
 	uint32_t cpu;          /* the vCPU that it happened on, and its clocks */
 	uint64_t ns, insns;
 	uint64_t mm;           /* MAPPED, CONTENT: address of the process's mm_struct */
-	uint64_t start, size;  /* MAPPED: the addresses; FREED: only the start; CONTENT: the start of the mapping, and the content's number, from 1 on */
+	/*
+	 * MAPPED: the addresses; FREED: only the start; CONTENT: the start of the mapping, and the content's number,
+	 * from 1 on
+	 */
+	uint64_t start, size;
 	uint64_t offset;       /* MAPPED: offset of `start` in the file */
 	uint64_t device, inode, file_size; /* MAPPED: the file and its size in bytes; 0 for memory without a file */
 	bool is_object;        /* MODULE: it is none of Linux, but code of firmware, a boot loader or another kernel */
-	const char *name;      /* name of the module, or path of the file ("[vdso]"; "" for memory without a file), in the guest's bytes */
-	const void *symbols;   /* MODULE: its functions at run-time addresses, encoded as in the chunk SYMBOLS; CONTENT: what is new of it, by content_put() */
+	/* name of the module, or path of the file ("[vdso]"; "" for memory without a file), in the guest's bytes */
+	const char *name;
+	/*
+	 * MODULE: its functions at run-time addresses, encoded as in the chunk SYMBOLS; CONTENT: what is new of it, by
+	 * content_put()
+	 */
+	const void *symbols;
 	size_t symbols_len;
 };
 

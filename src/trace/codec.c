@@ -384,7 +384,10 @@ per_kind void decode_follow(struct decoder *dec, struct batch *batch, struct eve
 		decode_learn(dec, batch, call, e);
 }
 
-/* Decode the phrase that follows a call, if any. Returns the place for the next event; NULL if the phrase does not exist. */
+/*
+ * Decode the phrase that follows a call, if any. Returns the place for the next event; NULL if the phrase does not
+ * exist.
+ */
 per_kind struct event *decode_phrase(struct decoder *dec, struct model *m, struct batch *batch, struct event *call,
 				     unsigned flags, struct way *way, struct event *window)
 {
@@ -412,8 +415,9 @@ per_kind struct event *decode_phrase(struct decoder *dec, struct model *m, struc
 }
 
 /* Decode one event. Returns the place for the next event, or NULL if the chunk is damaged. */
-per_kind struct event *decode_as(struct decoder *dec, struct model *m, struct batch *batch, struct event *e, unsigned flags,
-				 struct way *way, const struct site *site, struct event *window, enum event_kind kind)
+per_kind struct event *decode_as(struct decoder *dec, struct model *m, struct batch *batch, struct event *e,
+				 unsigned flags, struct way *way, const struct site *site, struct event *window,
+				 enum event_kind kind)
 {
 	if (decode_fields(dec, m, batch, e, flags, way, site, kind) < 0)
 		return NULL;
@@ -478,7 +482,8 @@ static void set_timebase(struct decoder *dec, struct batch *batch)
 		dec->clock = timebase_from(last->insns, last->ns);
 	}
 	if (batch->clocked)
-		dec->halted = last->kind == EVENT_HALT || (dec->halted && batch->count == 1 && last->kind == EVENT_CLOCK);
+		dec->halted =
+			last->kind == EVENT_HALT || (dec->halted && batch->count == 1 && last->kind == EVENT_CLOCK);
 }
 
 void batch_complete(struct batch *batch)

@@ -85,7 +85,10 @@ struct encoder {
 void encoder_init(struct encoder *enc, const struct sites *sites);
 void encoder_deinit(struct encoder *enc);
 
-/* Begin a chunk, with the state before its first event. The model goes on from the chunk before, up to UNIT_EVENTS events. */
+/*
+ * Begin a chunk, with the state before its first event. The model goes on from the chunk before, up to UNIT_EVENTS
+ * events.
+ */
 void encoder_begin(struct encoder *enc, const struct cpu_state *state);
 
 /* The same, with a model that knows nothing: the chunk need not be decoded after others. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a mapped file really is: its build-id, or hashes of pieces of it, as they were in guest memory. Path, size and inode do not tell
- * that: in an overlay or a container, and after a file was replaced, another one has them (docs/format.md, chunk CODE).
+ * What a mapped file really is: its build-id, or hashes of pieces of it, as they were in guest memory. Path, size and
+ * inode do not tell that: in an overlay or a container, and after a file was replaced, another one has them
+ * (docs/format.md, chunk CODE).
  */
 #ifndef UPTO_TRACE_CONTENT_H
 #define UPTO_TRACE_CONTENT_H

@@ -22,7 +22,9 @@ static void take_out(struct reader *r, const struct chunk *c, struct lane *lane)
 
 	if (!lane->damage) {
 		r->damages = array_grow(r->damages, r->n_damages, &r->damages_cap, sizeof *r->damages);
-		r->damages[r->n_damages++] = (struct damage){ .offset = c->offset, .from_ns = c->header.first_ns, .cpu = c->header.cpu };
+		r->damages[r->n_damages++] = (struct damage){
+			.offset = c->offset, .from_ns = c->header.first_ns, .cpu = c->header.cpu,
+		};
 		lane->damage = r->n_damages;
 	}
 	d = &r->damages[lane->damage - 1];
@@ -57,7 +59,8 @@ void damage_take_out(struct reader *r)
 		struct lane *lane = &lanes[c.header.cpu];
 
 		if (c.header.type == CHUNK_EVENTS) {
-			if ((lane->damage && c.header.flags & CHUNK_CONTINUES) || !is_whole(r, i, zstd, &packed, &data)) {
+			if ((lane->damage && c.header.flags & CHUNK_CONTINUES) ||
+			    !is_whole(r, i, zstd, &packed, &data)) {
 				take_out(r, &c, lane);
 				r->n_event_chunks--;
 				continue;

@@ -6,8 +6,9 @@
 #include "reader.h"
 
 /*
- * Unpack all chunks of events, and take out those that are damaged, and those whose model goes on with theirs (docs/format.md). What follows
- * them is read as behind a gap. The reader's `damages` tell what is missing. Takes about a second for 300 MB.
+ * Unpack all chunks of events, and take out those that are damaged, and those whose model goes on with theirs
+ * (docs/format.md). What follows them is read as behind a gap. The reader's `damages` tell what is missing. Takes about
+ * a second for 300 MB.
  */
 void damage_take_out(struct reader *r);
 

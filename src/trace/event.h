@@ -73,7 +73,8 @@ struct event {
 	                    time; INTERRUPT: the interrupted address; SYSCALL: the address that it
 	                    returns to; RETURN, …: 0, not known */
 	uint64_t target; /* the address where control goes on; 0: the kind has none, or not known */
-	uint64_t ns;     /* set for kinds that carry a clock (event_has_clock()); others have none until batch_complete() */
+	/* set for kinds that carry a clock (event_has_clock()); others have none until batch_complete() */
+	uint64_t ns;
 	/*
 	 * event_n_args() arguments; not set if the kind has none. Valid as long as the batch.
 	 *

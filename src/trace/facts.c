@@ -9,11 +9,16 @@
 const char *fact_kind_name(enum fact_kind kind)
 {
 	static const char *const names[FACT_KINDS] = {
-		[FACT_WAKE] = "wake", [FACT_LOG] = "log", [FACT_INITCALL] = "initcall", [FACT_LEVEL] = "level", [FACT_PROBE] = "probe",
-		[FACT_MOUNT] = "mount", [FACT_FIRMWARE] = "firmware", [FACT_ISSUE] = "issue", [FACT_COMPLETE] = "complete",
-		[FACT_QUEUE] = "queue", [FACT_WORK] = "work", [FACT_ARGUMENTS] = "arguments", [FACT_CGROUP] = "cgroup",
-		[FACT_RESULT] = "result", [FACT_GROUP] = "group", [FACT_GROUP_GONE] = "group-gone", [FACT_AUDIT] = "audit",
-		[FACT_TIMER] = "timer", [FACT_LOCK] = "lock", [FACT_DUE] = "due",
+		[FACT_WAKE] = "wake",         [FACT_LOG] = "log",
+		[FACT_INITCALL] = "initcall", [FACT_LEVEL] = "level",
+		[FACT_PROBE] = "probe",       [FACT_MOUNT] = "mount",
+		[FACT_FIRMWARE] = "firmware", [FACT_ISSUE] = "issue",
+		[FACT_COMPLETE] = "complete", [FACT_QUEUE] = "queue",
+		[FACT_WORK] = "work",         [FACT_ARGUMENTS] = "arguments",
+		[FACT_CGROUP] = "cgroup",     [FACT_RESULT] = "result",
+		[FACT_GROUP] = "group",       [FACT_GROUP_GONE] = "group-gone",
+		[FACT_AUDIT] = "audit",       [FACT_TIMER] = "timer",
+		[FACT_LOCK] = "lock",         [FACT_DUE] = "due",
 	};
 
 	return names[kind];
@@ -53,7 +58,8 @@ static void decode_texts(struct cursor *in, struct facts *all, struct fact *f)
 static void decode(struct cursor *in, struct facts *all, struct fact *f)
 {
 	*f = (struct fact){
-		.kind = cursor_u8(in), .cpu = (uint32_t)cursor_varint(in), .ns = cursor_varint(in), .insns = cursor_varint(in),
+		.kind = cursor_u8(in), .cpu = (uint32_t)cursor_varint(in), .ns = cursor_varint(in),
+		.insns = cursor_varint(in),
 		.task = cursor_varint(in), .n_numbers = cursor_u8(in),
 	};
 	in->bad |= !f->kind || f->n_numbers > FACT_NUMBERS;

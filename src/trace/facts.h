@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the kernel was about to do at certain moments, as the recorder read it from the guest (docs/format.md, chunk FACTS):
- * whom it woke up, a line for its log, a device that a driver is tried with.
+ * What the kernel was about to do at certain moments, as the recorder read it from the guest (docs/format.md, chunk
+ * FACTS): whom it woke up, a line for its log, a device that a driver is tried with.
  */
 #ifndef UPTO_TRACE_FACTS_H
 #define UPTO_TRACE_FACTS_H
@@ -14,31 +14,40 @@ enum { FACT_NUMBERS = 6, FACT_TEXTS = 3 };
 /* Numbers and texts of each kind in their order; addresses are of run time. */
 enum fact_kind {
 	FACT_WAKE = 1,   /* a task that sleeps is woken up: its task_struct */
-	FACT_LOG,        /* a line of the kernel's log: its number, level, facility; text. A later one of the same number replaces it */
+	/* a line of the kernel's log: its number, level, facility; text. A later one of the same number replaces it */
+	FACT_LOG,
 	FACT_INITCALL,   /* a function that initialises a part of the kernel or a module is called: its address */
 	FACT_LEVEL,      /* parameters are read, also those of a level of initcalls: text: whose */
 	FACT_PROBE,      /* a driver is tried with a device; texts: the device, the driver, the bus */
-	FACT_MOUNT,      /* a file system is mounted, or a mount is changed: flags; texts: source, type, path of the mount point */
+	/* a file system is mounted, or a mount is changed: flags; texts: source, type, path of the mount point */
+	FACT_MOUNT,
 	FACT_FIRMWARE,   /* a driver asks for a firmware file; text: its name */
-	FACT_ISSUE,      /* a request goes to a block device: its address, operation, first sector, bytes; text: the device */
+	/* a request goes to a block device: its address, operation, first sector, bytes; text: the device */
+	FACT_ISSUE,
 	FACT_COMPLETE,   /* one, or a part, is done: its address, error, bytes */
 	FACT_QUEUE,      /* work is queued: its address, its function's */
 	FACT_WORK,       /* work is begun by a worker: likewise */
-	FACT_ARGUMENTS,  /* a program is about to run: how many bytes its arguments have; text: them, each with a NUL, maybe cut */
+	/* a program is about to run: how many bytes its arguments have; text: them, each with a NUL, maybe cut */
+	FACT_ARGUMENTS,
 	FACT_CGROUP,     /* a task gets into a control group: its task_struct; text: the group's path */
 	FACT_RESULT,     /* a function that such a fact was told of at its entry returned: kind of that fact, result */
 	FACT_GROUP,      /* a control group is made; text: its path */
 	FACT_GROUP_GONE, /* one is removed; likewise */
 	FACT_AUDIT,      /* a program tells the audit subsystem something: type of the message; text: its beginning */
 	FACT_TIMER,      /* a timer, or work that is to be done later, is set: its address, its function's */
-	FACT_LOCK,       /* a task begins to wait for a mutex or a semaphore that another one has: its address, task_struct of its holder; 0: not known */
+	/*
+	 * a task begins to wait for a mutex or a semaphore that another one has: its address, task_struct of its
+	 * holder; 0: not known
+	 */
+	FACT_LOCK,
 	FACT_DUE,        /* a CPU's own timer is set anew: guest time, in ns, when it is due */
 	FACT_KINDS,
 };
 
 struct fact {
 	enum fact_kind kind;
-	uint32_t cpu;          /* the vCPU that it happened on, and its clocks: at the function's entry, or, RESULT, where it returned to */
+	/* the vCPU that it happened on, and its clocks: at the function's entry, or, RESULT, where it returned to */
+	uint32_t cpu;
 	uint64_t ns, insns;
 	uint64_t task;         /* task_struct that ran; 0: not known */
 	uint64_t numbers[FACT_NUMBERS];

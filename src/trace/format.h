@@ -65,8 +65,10 @@ static_assert(sizeof(struct chunk_header) == 96, "chunk header is 96 bytes");
 
 enum chunk_flags {
 	CHUNK_HALTED = 1,     /* EVENTS: the vCPU is halted before the first event */
-	CHUNK_GAP = 4,        /* EVENTS: events before it are not here, and its first event is the GAP that says so; its state is its own */
-	CHUNK_CONTINUES = 2,  /* EVENTS: goes on with the model of this vCPU's chunk before, which must be decoded first */
+	/* EVENTS: events before it are not here, and its first event is the GAP that says so; its state is its own */
+	CHUNK_GAP = 4,
+	/* EVENTS: goes on with the model of this vCPU's chunk before, which must be decoded first */
+	CHUNK_CONTINUES = 2,
 };
 
 enum {

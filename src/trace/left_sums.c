@@ -6,7 +6,10 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 
-/* Numbers are written as differences from what is expected. All arithmetic is modulo 2^64, since files may have anything. */
+/*
+ * Numbers are written as differences from what is expected. All arithmetic is modulo 2^64, since files may have
+ * anything.
+ */
 struct three {
 	uint64_t calls, insns, ns;
 };
@@ -47,7 +50,10 @@ static void put_names(const struct left_sums *s, struct buf *out)
 		buf_put_varint(out, s->names[i].nth);
 }
 
-/* A function takes about as many instructions a call, and as much time an instruction, whoever calls it. `before`: another pair; NULL: none. */
+/*
+ * A function takes about as many instructions a call, and as much time an instruction, whoever calls it. `before`:
+ * another pair; NULL: none.
+ */
 static uint64_t expect_insns(const struct left_edge *before, uint64_t calls)
 {
 	return before && before->calls ? calls * before->insns / before->calls : 0;
@@ -86,8 +92,8 @@ static void put_pairs(const struct left_sums *s, struct buf *out)
 }
 
 /*
- * What the pairs from `first_edge` on say of the names from `first` on: a function's own instructions are those of its calls, without those of
- * the calls that it made. So it is where all that left-out calls called is left out, too.
+ * What the pairs from `first_edge` on say of the names from `first` on: a function's own instructions are those of its
+ * calls, without those of the calls that it made. So it is where all that left-out calls called is left out, too.
  */
 static struct three *expect_sums(const struct left_sums *s, size_t first, size_t first_edge)
 {
@@ -126,7 +132,8 @@ static void put_sums(const struct left_sums *s, struct buf *out)
 	for (size_t i = 0; i < s->n_sums; i++) {
 		const struct left_sum *sum = &s->sums[i];
 
-		views[sum->folded][sum->name] = (struct three){ (uint64_t)sum->calls, (uint64_t)sum->self_insns, (uint64_t)sum->self_ns };
+		views[sum->folded][sum->name] =
+			(struct three){ (uint64_t)sum->calls, (uint64_t)sum->self_insns, (uint64_t)sum->self_ns };
 		there |= 1u << sum->folded;
 	}
 	buf_put_u8(out, (uint8_t)there);
@@ -253,7 +260,8 @@ static void add_sum(struct left_sums *s, size_t name, bool folded, const struct 
 		return;
 	s->sums = array_grow(s->sums, s->n_sums, &s->cap_sums, sizeof *s->sums);
 	s->sums[s->n_sums++] = (struct left_sum){
-		.name = (uint32_t)name, .folded = folded, .calls = (int64_t)sum->calls, .self_insns = (int64_t)sum->insns, .self_ns = (int64_t)sum->ns,
+		.name = (uint32_t)name, .folded = folded, .calls = (int64_t)sum->calls,
+		.self_insns = (int64_t)sum->insns, .self_ns = (int64_t)sum->ns,
 	};
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sums of what was left out of a trace (docs/format.md, chunk SUMS). The kernel's functions are told by their symbols, others by name, since
- * numbers of functions depend on what is known of files.
+ * Sums of what was left out of a trace (docs/format.md, chunk SUMS). The kernel's functions are told by their symbols,
+ * others by name, since numbers of functions depend on what is known of files.
  */
 #ifndef UPTO_TRACE_LEFT_SUMS_H
 #define UPTO_TRACE_LEFT_SUMS_H
@@ -41,7 +41,10 @@ struct left_sums {
 	size_t n_bytes, cap_bytes;
 };
 
-/* Of the names, those with symbols come first, in their order; of the edges, those of a function lie together, and so on by name and caller. */
+/*
+ * Of the names, those with symbols come first, in their order; of the edges, those of a function lie together, and so
+ * on by name and caller.
+ */
 void left_sums_encode(const struct left_sums *s, struct buf *out);
 
 /* Add those of one chunk. Call left_sums_deinit() also after an error. */

@@ -43,14 +43,16 @@ static void take_from_others(const struct code_records *records, const struct bo
 	struct map files = { 0 }; /* file → its number, or SEVERAL */
 
 	for (size_t i = 0; i < records->count; i++) {
-		const uint64_t *known = numbers[i] ? map_put(&files, file_key(&records->records[i], boots), numbers[i]) : NULL;
+		const uint64_t *known =
+			numbers[i] ? map_put(&files, file_key(&records->records[i], boots), numbers[i]) : NULL;
 
 		if (known && *known != numbers[i])
 			*map_put(&files, file_key(&records->records[i], boots), 0) = SEVERAL;
 	}
 	for (size_t i = 0; i < records->count; i++) {
 		const struct code_record *r = &records->records[i];
-		const uint64_t *known = r->change == CODE_MAPPED && !numbers[i] ? map_get(&files, file_key(r, boots)) : NULL;
+		const uint64_t *known =
+			r->change == CODE_MAPPED && !numbers[i] ? map_get(&files, file_key(r, boots)) : NULL;
 
 		numbers[i] = known ? *known : numbers[i];
 	}

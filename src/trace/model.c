@@ -37,14 +37,16 @@ void clear_written(void *table, size_t piece_size, bool *written, size_t n)
 	}
 }
 
-#define clear(table) \
-	clear_written(m->table, MODEL_PIECE * sizeof *m->table, m->written->table, sizeof m->written->table / sizeof(bool))
+#define clear(table)                                                               \
+	clear_written(m->table, MODEL_PIECE * sizeof *m->table, m->written->table, \
+		      sizeof m->written->table / sizeof(bool))
 
 void model_reset(struct model *m, uint64_t insns, uint64_t ns, uint64_t space)
 {
 	struct model fresh = {
 		.insns = insns, .ns = ns, .space = space >> 12,
-		.contexts = m->contexts, .ahead = m->ahead, .memory = m->memory, .shifts = m->shifts, .targets = m->targets,
+		.contexts = m->contexts, .ahead = m->ahead, .memory = m->memory, .shifts = m->shifts,
+		.targets = m->targets,
 		.phrases = m->phrases, .written = m->written,
 	};
 

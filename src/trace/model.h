@@ -27,7 +27,9 @@
 #include "sites.h"
 
 #ifdef UPTO_SMALL_TABLES
-/* To fuzz (fuzz/meson.build): clearing the real ones takes all the time. Traces made with these cannot be read without. */
+/*
+ * To fuzz (fuzz/meson.build): clearing the real ones takes all the time. Traces made with these cannot be read without.
+ */
 enum { MODEL_CONTEXTS = 256, MODEL_MEMORY = 64, MODEL_SHIFTS = 32, MODEL_TARGETS = 64 };
 #else
 enum {
@@ -72,8 +74,8 @@ static_assert(MODEL_CONTEXTS % MODEL_PIECE == 0 && MODEL_MEMORY % MODEL_PIECE ==
 	      MODEL_TARGETS % MODEL_PIECE == 0, "tables are whole pieces");
 
 struct model_written {
-	bool contexts[MODEL_CONTEXTS / MODEL_PIECE], memory[MODEL_MEMORY / MODEL_PIECE], shifts[MODEL_SHIFTS / MODEL_PIECE],
-		targets[MODEL_TARGETS / MODEL_PIECE];
+	bool contexts[MODEL_CONTEXTS / MODEL_PIECE], memory[MODEL_MEMORY / MODEL_PIECE],
+		shifts[MODEL_SHIFTS / MODEL_PIECE], targets[MODEL_TARGETS / MODEL_PIECE];
 };
 
 /* Clear the pieces that were written, and forget that they were. */
@@ -221,7 +223,9 @@ static inline void model_pushed(struct model *m, const struct event *e)
 	m->written->memory[i / MODEL_PIECE] = true;
 }
 
-/* Learn from an event whose fields are all known. `kind` is the event's kind, as a constant where the caller knows it. */
+/*
+ * Learn from an event whose fields are all known. `kind` is the event's kind, as a constant where the caller knows it.
+ */
 static inline __attribute__((always_inline)) void model_learn(struct model *m, struct way *way,
 							       const struct site *site, const struct event *e,
 							       enum event_kind kind)

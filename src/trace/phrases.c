@@ -50,7 +50,8 @@ void phrases_reset(struct phrases *phrases)
 
 static unsigned lines_for(unsigned events)
 {
-	return (unsigned)((sizeof(struct phrase) + events * sizeof(struct phrase_event) + PHRASE_LINE - 1) / PHRASE_LINE);
+	return (unsigned)((sizeof(struct phrase) + events * sizeof(struct phrase_event) + PHRASE_LINE - 1) /
+			  PHRASE_LINE);
 }
 
 /* Where a phrase of so many events will lie. The phrase that is there has `old` events; 0: there is none. */
@@ -77,7 +78,9 @@ static struct phrase *make_room(struct phrases *phrases, unsigned place, unsigne
 
 static inline struct bases bases_of(const struct phrase *phrase, const struct event *call)
 {
-	return (struct bases){ .insns = call->insns, .slot = call->slot, .addrs = { call->from, call->from + phrase->far } };
+	return (struct bases){
+		.insns = call->insns, .slot = call->slot, .addrs = { call->from, call->from + phrase->far },
+	};
 }
 
 /* Write field by field: copying a structure that was just written would wait for its stores. */
@@ -161,7 +164,8 @@ static inline uint64_t difference_of(struct phrase *phrase, uint64_t difference,
 }
 
 /* Not 0 if some differences do not fit. */
-static inline uint64_t describe(struct phrase *phrase, struct phrase_event *p, const struct event *e, const struct event *call)
+static inline uint64_t describe(struct phrase *phrase, struct phrase_event *p, const struct event *e,
+				const struct event *call)
 {
 	bool has_slot = e->kind <= EVENT_RETURN;
 	enum base from_base = NOTHING, target_base;
@@ -170,8 +174,8 @@ static inline uint64_t describe(struct phrase *phrase, struct phrase_event *p, c
 	if (e->kind != EVENT_RETURN)
 		from = difference_of(phrase, e->from - call->from, &from_base);
 	target = difference_of(phrase, e->target - call->from, &target_base);
-	p->site = tagged_site(e->site, e->kind) | (uint32_t)from_base << FROM_SHIFT | (uint32_t)target_base << TARGET_SHIFT |
-		  (uint32_t)has_slot << SLOT_SHIFT;
+	p->site = tagged_site(e->site, e->kind) | (uint32_t)from_base << FROM_SHIFT |
+		  (uint32_t)target_base << TARGET_SHIFT | (uint32_t)has_slot << SLOT_SHIFT;
 	p->insns = (uint16_t)insns;
 	p->slot = (int16_t)slot;
 	p->from = (int32_t)from;

@@ -37,14 +37,18 @@ struct phrase_event {
 };
 
 struct phrase {
-	uint64_t far; /* difference from the call's `from` to an address that 32 bits do not reach: code of another object */
+	/* difference from the call's `from` to an address that 32 bits do not reach: code of another object */
+	uint64_t far;
 	struct phrase_event events[];
 };
 
-/* Most phrases are short. Each gets as many lines of memory as it needs, so that a vCPU's phrases are 3 MB and not 8. */
+/*
+ * Most phrases are short. Each gets as many lines of memory as it needs, so that a vCPU's phrases are 3 MB and not 8.
+ */
 enum {
 	PHRASE_LINE = 64, /* bytes */
-	PHRASE_LINES = (sizeof(struct phrase) + PHRASE_EVENTS * sizeof(struct phrase_event) + PHRASE_LINE - 1) / PHRASE_LINE,
+	PHRASE_LINES =
+		(sizeof(struct phrase) + PHRASE_EVENTS * sizeof(struct phrase_event) + PHRASE_LINE - 1) / PHRASE_LINE,
 	/* Pieces of a size are used again for that size only, and there are never more of a size than phrases. */
 	PHRASE_LINES_MAX = PHRASES * (PHRASE_LINES * (PHRASE_LINES + 1) / 2) + 1,
 };
@@ -71,7 +75,8 @@ struct phrases {
 	struct phrase_place places[PHRASES];
 	unsigned char *lines;             /* PHRASE_LINES_MAX of PHRASE_LINE bytes, of which n_lines were ever used */
 	uint32_t n_lines;
-	uint32_t freed[PHRASE_LINES + 1]; /* by size: the first free piece, whose first bytes name the next one; 0: none */
+	/* by size: the first free piece, whose first bytes name the next one; 0: none */
+	uint32_t freed[PHRASE_LINES + 1];
 	uint32_t learned;                 /* how many phrases were learned so far */
 	bool written[PHRASE_SETS];        /* the set has phrases, or had one since phrases_reset() */
 };
@@ -137,8 +142,10 @@ void phrases_learn(struct phrases *phrases, const struct event *call, const stru
  * Follow an event of the window that is not part of a phrase. Returns the call whose phrase ends with this event and
  * can be learned; NULL: none. `kind` is the event's kind, as a constant where the caller knows it.
  */
-static inline __attribute__((always_inline)) struct event *open_calls_follow(struct open_calls *open, struct event *window,
-									      const struct event *e, enum event_kind kind)
+static inline __attribute__((always_inline)) struct event *open_calls_follow(struct open_calls *open,
+									     struct event *window,
+									     const struct event *e,
+									     enum event_kind kind)
 {
 	struct event *call;
 

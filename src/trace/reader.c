@@ -41,8 +41,11 @@ static int read_file_header(struct reader *r, struct error *err)
 	if (memcmp(h.magic, FORMAT_MAGIC, sizeof h.magic))
 		return error_set(err, "%s: not a trace of upto", r->path);
 	if (h.version < FORMAT_OLDEST || h.version > FORMAT_VERSION)
-		return error_set(err, "%s: format version %u; this upto reads versions %d to %d: record anew, or read it with the "
-				      "upto that wrote it", r->path, h.version, FORMAT_OLDEST, FORMAT_VERSION);
+		return error_set(
+			err,
+			"%s: format version %u; this upto reads versions %d to %d: record anew, or read it with the "
+			"upto that wrote it",
+			r->path, h.version, FORMAT_OLDEST, FORMAT_VERSION);
 	/* a version that was damaged may be one that is read */
 	if (h.crc != (h.version < FIRST_WITH_CRC ? 0 : crc32_of(&h, offsetof(struct file_header, crc))))
 		return error_set(err, "%s: the file's header is damaged at byte 8, where its version stands", r->path);
@@ -107,8 +110,8 @@ int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *
 	packed->len = c->header.stored;
 	n = ZSTD_decompressDCtx(zstd, out->data, out->cap, packed->data, packed->len);
 	if (ZSTD_isError(n) || n != c->header.unpacked) {
-		error_set(err, "%s: chunk %zu at byte %" PRIu64 " is damaged (%s); the events in it cannot be had", r->path, i, c->offset,
-			  ZSTD_isError(n) ? ZSTD_getErrorName(n) : "wrong size");
+		error_set(err, "%s: chunk %zu at byte %" PRIu64 " is damaged (%s); the events in it cannot be had",
+			  r->path, i, c->offset, ZSTD_isError(n) ? ZSTD_getErrorName(n) : "wrong size");
 		/* without a table, what events mean is not known */
 		err->damaged = c->header.type == CHUNK_EVENTS;
 		return -1;
@@ -151,7 +154,9 @@ static int take_symbols(struct reader *r, const struct buf *data, struct error *
 {
 	/* from version 7 on a table begins with a 0 */
 	if (r->version < 7 && data->len && !data->data[0])
-		return error_set(err, "the header says format %u, but symbols are as from format 7 on: the header is damaged", r->version);
+		return error_set(
+			err, "the header says format %u, but symbols are as from format 7 on: the header is damaged",
+			r->version);
 	r->symbols = array_grow(r->symbols, r->n_symbols, &r->symbols_cap, sizeof *r->symbols);
 	r->symbols[r->n_symbols] = (struct buf){ 0 };
 	buf_put(&r->symbols[r->n_symbols++], data->data, data->len);

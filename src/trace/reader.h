@@ -23,7 +23,11 @@
 struct chunk {
 	uint64_t offset; /* of its header in the file */
 	struct chunk_header header;
-	uint64_t missing; /* how many events of its vCPU right before it were taken out (damage.h): it begins with a GAP that tells; 0: none … */
+	/*
+	 * how many events of its vCPU right before it were taken out (damage.h): it begins with a GAP that tells; 0:
+	 * none …
+	 */
+	uint64_t missing;
 	bool halted;     /* … and with a HALT, since its vCPU is */
 };
 
@@ -57,7 +61,10 @@ struct reader {
 	bool ended;              /* the recorder came to write END */
 	uint64_t cut_at;         /* where the whole chunks end */
 	const char *cut_why;     /* NULL: nothing follows them */
-	/* Called from any thread for each chunk of events that was decoded; `chunks`: how many there are. NULL: nobody looks. */
+	/*
+	 * Called from any thread for each chunk of events that was decoded; `chunks`: how many there are. NULL: nobody
+	 * looks.
+	 */
 	void (*progress)(void *context, size_t chunks);
 	void *progress_context;  /* whoever sets `progress` keeps it as long as the reader is used */
 	size_t n_event_chunks;
@@ -73,8 +80,8 @@ int reader_open(const char *path, struct reader **ret, struct error *err);
 void reader_free(struct reader *r);
 
 /*
- * Unpack chunk number i into *out (replacing what is there); *packed then has it as it is in the file. Safe from several threads at
- * once, each with its own zstd context.
+ * Unpack chunk number i into *out (replacing what is there); *packed then has it as it is in the file. Safe from
+ * several threads at once, each with its own zstd context.
  */
 int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *packed, struct buf *out,
 		 struct error *err);
@@ -82,7 +89,10 @@ int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *
 /* Takes the payload of a chunk. An error says only what is wrong there. */
 typedef int reader_take(void *state, struct cursor *in, struct error *err);
 
-/* Hand over the payloads of all chunks of a type, one after the other; they are not kept. Errors name the file and the chunk. */
+/*
+ * Hand over the payloads of all chunks of a type, one after the other; they are not kept. Errors name the file and the
+ * chunk.
+ */
 int reader_chunks_of(const struct reader *r, enum chunk_type type, reader_take *take, void *state, struct error *err);
 
 /* Is there a chunk of that type? */

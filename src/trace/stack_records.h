@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What threads were in the middle of where a gap ends: the calls of each that had not returned, though what made them is not in the trace
- * (docs/format.md, chunk STACKS).
+ * What threads were in the middle of where a gap ends: the calls of each that had not returned, though what made them
+ * is not in the trace (docs/format.md, chunk STACKS).
  */
 #ifndef UPTO_TRACE_STACK_RECORDS_H
 #define UPTO_TRACE_STACK_RECORDS_H

@@ -79,7 +79,8 @@ uint8_t *task_records_named(const struct task_records *r)
 
 		if (t->change == TASK_EXEC)
 			ret[i] = TASK_NAMED_BY_EXEC;
-		else if (t->change == TASK_NAME && t->mm && t->pid == t->tgid && before && before->pid == t->pid && strcmp(before->comm, t->comm) != 0)
+		else if (t->change == TASK_NAME && t->mm && t->pid == t->tgid && before && before->pid == t->pid &&
+			 strcmp(before->comm, t->comm) != 0)
 			ret[i] = TASK_NAMED_ANEW;
 		*number = i + 1;
 	}

@@ -19,14 +19,16 @@ enum task_change {
 	TASK_CHANGES,
 };
 
-enum { TASK_PID_UNKNOWN = -1 }; /* the recorder did not know where the kernel keeps it. A task without a pid has no comm, exe and mm, either */
+/* the recorder did not know where the kernel keeps it. A task without a pid has no comm, exe and mm, either */
+enum { TASK_PID_UNKNOWN = -1 };
 
 struct task_record {
 	enum task_change change;
 	uint32_t cpu;       /* the vCPU that it happened on, and its clocks */
 	uint64_t ns, insns;
 	uint64_t task;      /* address of its task_struct */
-	uint64_t maker;     /* NEW: task_struct of the task that made it, which need not be its parent; 0: not known, or another change */
+	/* NEW: task_struct of the task that made it, which need not be its parent; 0: not known, or another change */
+	uint64_t maker;
 	int32_t pid, tgid, ppid; /* in the guest's first pid namespace; ppid is the parent's tgid */
 	uint64_t mm;        /* address of its mm_struct; 0: it has no user memory (kernel threads) */
 	const char *comm;   /* in the guest's bytes, not checked */
@@ -41,8 +43,8 @@ struct task_records {
 };
 
 /*
- * How programs got their names, by record: it is EXEC; or a process that is no thread of the kernel's has given itself another name than it
- * had. The caller frees the list.
+ * How programs got their names, by record: it is EXEC; or a process that is no thread of the kernel's has given itself
+ * another name than it had. The caller frees the list.
  */
 enum task_named { TASK_NAMED_NOT, TASK_NAMED_BY_EXEC, TASK_NAMED_ANEW };
 uint8_t *task_records_named(const struct task_records *r);

@@ -8,7 +8,10 @@
 
 enum { STRING_MAX = 4096 };
 
-/* Read the next string. Returns a copy, which the caller frees. If it is missing or too long: "", and the cursor is bad. */
+/*
+ * Read the next string. Returns a copy, which the caller frees. If it is missing or too long: "", and the cursor is
+ * bad.
+ */
 static inline char *take_string(struct cursor *in)
 {
 	uint64_t n = cursor_varint(in);

@@ -28,7 +28,10 @@ static int decode(void *state, struct cursor *in, struct error *err)
 		bytes = cursor_take(in, text.len);
 		if (!bytes)
 			break;
-		/* an offset into t->bytes; it becomes a pointer when all texts are read and the buffer does not move any more */
+		/*
+		 * an offset into t->bytes; it becomes a pointer when all texts are read and the buffer does not move
+		 * any more
+		 */
 		text.bytes = (const void *)(uintptr_t)t->bytes.len;
 		buf_put(&t->bytes, bytes, text.len);
 		t->list = array_grow(t->list, t->count, &t->cap, sizeof *t->list);

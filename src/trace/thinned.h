@@ -24,12 +24,15 @@ size_t thinned_spans(const struct meta *m, struct kept_span **ret);
 /* Calls that were left out, by reason ("duration" …), of all that were looked at ("calls"). */
 uint64_t thinned_left_out(const struct meta *m, const char *reason);
 
-/* From when on a trace has what happened up to that time: the begin of the span that it is in or behind, but not before from_ns. */
+/*
+ * From when on a trace has what happened up to that time: the begin of the span that it is in or behind, but not before
+ * from_ns.
+ */
 uint64_t thinned_from(const struct meta *m, uint64_t ns, uint64_t from_ns);
 
 /*
- * Marks of the threads that were chosen, by number, of which there are n; NULL: all are. The caller frees them. Frames of others may remain,
- * where nothing tells that they were left.
+ * Marks of the threads that were chosen, by number, of which there are n; NULL: all are. The caller frees them. Frames
+ * of others may remain, where nothing tells that they were left.
  */
 bool *thinned_threads(const struct meta *m, size_t n);
 

@@ -14,8 +14,10 @@ enum { TIMEBASE_SHIFT = 16 };
 
 struct timebase {
 	uint64_t insns, ns;           /* at the clock before */
-	uint64_t mult;                /* nanoseconds per instruction << TIMEBASE_SHIFT; 0: not known, or time stood still */
-	uint64_t end_insns, end_ns;   /* at the next clock; end_insns is UINT64_MAX if that is not known, or no instruction later */
+	/* nanoseconds per instruction << TIMEBASE_SHIFT; 0: not known, or time stood still */
+	uint64_t mult;
+	/* at the next clock; end_insns is UINT64_MAX if that is not known, or no instruction later */
+	uint64_t end_insns, end_ns;
 };
 
 /* A time base that begins at a clock. Until timebase_end() every event has the time of this clock. */

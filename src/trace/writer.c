@@ -48,8 +48,8 @@ int writer_pack(struct writer *w, struct chunk_header *header, const struct buf 
 	buf_reserve(out, sizeof(struct chunk_header) + ZSTD_compressBound(payload->len));
 	ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, level);
 	ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_checksumFlag, 1);
-	n = ZSTD_compress2(w->zstd, out->data + sizeof(struct chunk_header), out->cap - sizeof(struct chunk_header), payload->data,
-			   payload->len);
+	n = ZSTD_compress2(w->zstd, out->data + sizeof(struct chunk_header), out->cap - sizeof(struct chunk_header),
+			   payload->data, payload->len);
 	if (ZSTD_isError(n))
 		return -EIO;
 	out->len = sizeof(struct chunk_header) + n;
@@ -65,8 +65,8 @@ static int fail(struct writer *w, int r)
 }
 
 /*
- * Keep room behind the chunks for an END: when the disk is full, what the next chunk had got of it is given back, and END can
- * be written. Behind an END nothing is kept. Where files cannot have such room, END may not fit.
+ * Keep room behind the chunks for an END: when the disk is full, what the next chunk had got of it is given back, and
+ * END can be written. Behind an END nothing is kept. Where files cannot have such room, END may not fit.
  */
 static int keep_room(struct writer *w, const struct chunk_header *h, uint64_t size)
 {

@@ -30,11 +30,17 @@ void writer_deinit(struct writer *w);
  */
 int writer_put(struct writer *w, const struct chunk_header *header, const struct buf *payload, int level);
 
-/* The same in two steps, in any order of chunks: pack the payload into *out, and write it. Packing fills in header->unpacked. */
+/*
+ * The same in two steps, in any order of chunks: pack the payload into *out, and write it. Packing fills in
+ * header->unpacked.
+ */
 int writer_pack(struct writer *w, struct chunk_header *header, const struct buf *payload, int level, struct buf *out);
 int writer_put_packed(struct writer *w, const struct chunk_header *header, struct buf *packed);
 
-/* Write a chunk as another trace has it: `stored` is its payload, packed, of header->unpacked bytes. Returns 0 or -errno. */
+/*
+ * Write a chunk as another trace has it: `stored` is its payload, packed, of header->unpacked bytes. Returns 0 or
+ * -errno.
+ */
 int writer_copy(struct writer *w, const struct chunk_header *header, const struct buf *stored);
 
 /* Forget a failure, so that the caller can try to write a last small chunk. */

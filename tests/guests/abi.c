@@ -9,7 +9,17 @@ static long int80(long nr, long a, long b, long c, long d, long e, long f);
 
 #ifdef __i386__
 
-enum { EXIT = 1, OPEN = 5, KILL = 37, SIGRETURN = 119, LSEEK = 19, GETPID = 20, RT_SIGACTION = 174, MMAP2 = 192, WRITE = 4 };
+enum {
+	EXIT = 1,
+	OPEN = 5,
+	KILL = 37,
+	SIGRETURN = 119,
+	LSEEK = 19,
+	GETPID = 20,
+	RT_SIGACTION = 174,
+	MMAP2 = 192,
+	WRITE = 4
+};
 
 static long entry; /* __kernel_vsyscall */
 
@@ -27,8 +37,11 @@ static __attribute__((noinline)) long vsyscall(long nr, long a, long b, long c, 
 {
 	long args[3] = { nr, f, entry };
 
-	asm volatile("push %%ebp; mov 4(%%eax), %%ebp; push 8(%%eax); mov (%%eax), %%eax; call *(%%esp); add $4, %%esp; pop %%ebp"
-		     : "=a"(nr) : "a"(args), "b"(a), "c"(b), "d"(c), "S"(d), "D"(e) : "memory");
+	asm volatile(
+		"push %%ebp; mov 4(%%eax), %%ebp; push 8(%%eax); mov (%%eax), %%eax; call *(%%esp); add $4, %%esp; pop %%ebp"
+		: "=a"(nr)
+		: "a"(args), "b"(a), "c"(b), "d"(c), "S"(d), "D"(e)
+		: "memory");
 	return nr;
 }
 
@@ -39,7 +52,9 @@ static __attribute__((noinline)) void nothing(int i)
 	handled = -i;
 }
 
-/* The recorder compares now and then what it reads of registers with what QEMU says: so many jumps that it does here. */
+/*
+ * The recorder compares now and then what it reads of registers with what QEMU says: so many jumps that it does here.
+ */
 static void jump_about(void)
 {
 	void (*volatile where)(int) = nothing;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Two threads that have a lock of the kernel's and never give it back, since the page that they write from never comes (userfaultfd), and two
- * that wait for those locks for ever: a file's semaphore, and a pipe's mutex. Tells the kernel's log when all of them have hung for seconds.
+ * Two threads that have a lock of the kernel's and never give it back, since the page that they write from never comes
+ * (userfaultfd), and two that wait for those locks for ever: a file's semaphore, and a pipe's mutex. Tells the kernel's
+ * log when all of them have hung for seconds.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -56,7 +57,8 @@ static void pause_ms(long ms)
 
 int main(void)
 {
-	int file = open("/file", O_CREAT | O_RDWR, 0600), same = open("/file", O_RDWR), pipes[2], log = open("/dev/kmsg", O_WRONLY);
+	int file = open("/file", O_CREAT | O_RDWR, 0600), same = open("/file", O_RDWR), pipes[2],
+	    log = open("/dev/kmsg", O_WRONLY);
 
 	if (file < 0 || same < 0 || log < 0 || pipe(pipes) < 0)
 		fail("open");

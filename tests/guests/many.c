@@ -13,7 +13,12 @@ static volatile unsigned sum;
 EACH64(LEAF, 1)
 static function *const leaves[] = { EACH64(NAME_LEAF, 1) };
 
-#define NODE(n) static __attribute__((noipa)) void node_##n(unsigned random) { sum++; leaves[random >> 20 & 63](random); }
+#define NODE(n)                                                      \
+	static __attribute__((noipa)) void node_##n(unsigned random) \
+	{                                                            \
+		sum++;                                               \
+		leaves[random >> 20 & 63](random);                   \
+	}
 #define NAME_NODE(n) node_##n,
 EACH64(NODE, 1)
 static function *const nodes[] = { EACH64(NAME_NODE, 1) };

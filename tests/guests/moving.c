@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A guest that is not Linux, and moves itself, as boot loaders do: what it has done where it was loaded, it does again in a copy. It is
- * linked for one place; its calls are relative, and its data stays where it is.
+ * A guest that is not Linux, and moves itself, as boot loaders do: what it has done where it was loaded, it does again
+ * in a copy. It is linked for one place; its calls are relative, and its data stays where it is.
  */
 #define APART __attribute__((noipa))
 

@@ -18,7 +18,10 @@ void on_timer(void);
 asm(".pushsection .text\n.globl on_timer\n.type on_timer, @function\non_timer:\npusha\nmov %esp, %eax\npush %eax\ncall next_stack\n"
     "mov %eax, %esp\npopa\niret\n.size on_timer, . - on_timer\n.popsection");
 
-/* Gets the stack pointer of who was interrupted, and returns that of who is to go on: the first one again, when it is enough. */
+/*
+ * Gets the stack pointer of who was interrupted, and returns that of who is to go on: the first one again, when it is
+ * enough.
+ */
 APART unsigned *next_stack(unsigned *stack)
 {
 	stacks[now] = stack;

@@ -175,11 +175,16 @@ APART void forks(const char *self)
 	}
 }
 
-/* A BPF program of the name, or a classic filter that the kernel cannot foresee, on one of two sockets; so many messages to it. */
+/*
+ * A BPF program of the name, or a classic filter that the kernel cannot foresee, on one of two sockets; so many
+ * messages to it.
+ */
 static void filtered(int program, int messages)
 {
 	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0), BPF_STMT(BPF_ALU | BPF_ADD | BPF_K, 100), BPF_STMT(BPF_RET | BPF_A, 0),
+		BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
+		BPF_STMT(BPF_ALU | BPF_ADD | BPF_K, 100),
+		BPF_STMT(BPF_RET | BPF_A, 0),
 	};
 	struct sock_fprog filter = { .len = sizeof code / sizeof *code, .filter = code };
 	int pair[2];
@@ -199,7 +204,8 @@ static void filtered(int program, int messages)
 static int bpf_program(void)
 {
 	struct bpf_insn code[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 100 }, { .code = BPF_JMP | BPF_EXIT },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 100 },
+		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	union bpf_attr attr = {
 		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER, .insns = (uintptr_t)code, .insn_cnt = 2,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A guest that is not Linux, with two threads on stacks of their own besides the first one: switch_to() stores the stack pointer of
- * who runs, and loads the other's. Who calls whom in what thread, and how often, tests/test_objects.py knows.
+ * A guest that is not Linux, with two threads on stacks of their own besides the first one: switch_to() stores the
+ * stack pointer of who runs, and loads the other's. Who calls whom in what thread, and how often, tests/test_objects.py
+ * knows.
  */
 #define APART __attribute__((noipa))
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Programs that are told apart only by what is in them: one function, whose name has ten letters, called so many times. */
+/*
+ * Programs that are told apart only by what is in them: one function, whose name has ten letters, called so many times.
+ */
 #include <stdio.h>
 
 __attribute__((noinline)) int WORK(int n)

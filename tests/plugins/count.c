@@ -97,7 +97,10 @@ static qemu_plugin_u64 counter_of(uint64_t addr)
 	return (qemu_plugin_u64){ insns, pieces[i].number * sizeof(uint64_t) };
 }
 
-/* A block first seen at a low address may run at a high one: its start tells. Of those, what begins a function is counted. */
+/*
+ * A block first seen at a low address may run at a high one: its start tells. Of those, what begins a function is
+ * counted.
+ */
 enum { LENGTH_BITS = 16 };
 
 static void at_start(unsigned cpu, void *data)
@@ -136,7 +139,8 @@ static size_t length_of(const struct qemu_plugin_tb *tb, size_t begin)
 {
 	size_t i = begin + 1;
 
-	while (i < qemu_plugin_tb_n_insns(tb) && !is_start[qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, i)) % SLIDE_STEP])
+	while (i < qemu_plugin_tb_n_insns(tb) &&
+	       !is_start[qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, i)) % SLIDE_STEP])
 		i++;
 	return i - begin;
 }
@@ -151,14 +155,19 @@ static void on_block(struct qemu_plugin_tb *tb)
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		uint64_t addr = extend(qemu_plugin_insn_vaddr(insn));
 
-		/* also where the kernel stands in physical memory is a multiple of that: low addresses are of its identity mapping */
+		/*
+		 * also where the kernel stands in physical memory is a multiple of that: low addresses are of its
+		 * identity mapping
+		 */
 		if (!is_start[addr % SLIDE_STEP])
 			continue;
 		if (first >> 63)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, at_true, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)addr);
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, at_true, QEMU_PLUGIN_CB_NO_REGS,
+							       (void *)(uintptr_t)addr);
 		else
 			qemu_plugin_register_vcpu_tb_exec_cb(tb, at_start, QEMU_PLUGIN_CB_R_REGS,
-							     (void *)(uintptr_t)((addr - first) << LENGTH_BITS | length_of(tb, i)));
+							     (void *)(uintptr_t)((addr - first) << LENGTH_BITS |
+										 length_of(tb, i)));
 	}
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An oracle that shares nothing with the recorder: reads the interrupt flag at each block's begin, and writes a line "cpu insns flag" where it
- * has changed. `insns` counts every begin of an instruction, also of one that faults and is begun again. Argument: out=FILE.
+ * An oracle that shares nothing with the recorder: reads the interrupt flag at each block's begin, and writes a line
+ * "cpu insns flag" where it has changed. `insns` counts every begin of an instruction, also of one that faults and is
+ * begun again. Argument: out=FILE.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,7 +43,8 @@ static void on_block(struct qemu_plugin_tb *tb)
 {
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, at_begin, QEMU_PLUGIN_CB_R_REGS, NULL);
 	for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++)
-		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(qemu_plugin_tb_get_insn(tb, i), QEMU_PLUGIN_INLINE_ADD_U64, insns, 1);
+		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(qemu_plugin_tb_get_insn(tb, i),
+								    QEMU_PLUGIN_INLINE_ADD_U64, insns, 1);
 }
 
 static void on_vcpu(unsigned cpu)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Prints the numbers of QEMU's plugin interface that upto relies on, as the header that it is compiled with has them. */
+/*
+ * Prints the numbers of QEMU's plugin interface that upto relies on, as the header that it is compiled with has them.
+ */
 #include <stdio.h>
 
 #include "recorder/qemu_interface.h"

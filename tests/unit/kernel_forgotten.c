@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A kernel is forgotten, and another one found, while vCPUs ask without the recorder's lock which functions it has: what is freed meanwhile nobody
- * reads.
+ * A kernel is forgotten, and another one found, while vCPUs ask without the recorder's lock which functions it has:
+ * what is freed meanwhile nobody reads.
  */
 #include "recorder/recorder.h"
 
@@ -86,7 +86,10 @@ static bool all_found(void)
 	return true;
 }
 
-/* It goes on until each reader has found a function: where others have the CPUs, that may be late. If none ever does, it does not end. */
+/*
+ * It goes on until each reader has found a function: where others have the CPUs, that may be late. If none ever does,
+ * it does not end.
+ */
 int main(void)
 {
 	pthread_t readers[READERS];

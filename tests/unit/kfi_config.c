@@ -24,10 +24,10 @@ static void print_run(const struct kfi_run *r)
 	printf("run %u: ", r->line);
 	print_trigger("start", &r->start);
 	print_trigger("stop", &r->stop);
-	printf("min %" PRIu64 ", max %" PRIu64 ", noints %d, onlyints %d, stack %" PRIu64 ", worst %" PRIu64 ", entries %" PRIu64
-	       ", autorepeat %d, overwrite %d, untimed %d, functions",
-	       r->min_us, r->max_us, r->no_interrupts, r->only_interrupts, r->stack, r->worst_stack, r->log_entries, r->autorepeat,
-	       r->overwrite, r->untimed);
+	printf("min %" PRIu64 ", max %" PRIu64 ", noints %d, onlyints %d, stack %" PRIu64 ", worst %" PRIu64
+	       ", entries %" PRIu64 ", autorepeat %d, overwrite %d, untimed %d, functions",
+	       r->min_us, r->max_us, r->no_interrupts, r->only_interrupts, r->stack, r->worst_stack, r->log_entries,
+	       r->autorepeat, r->overwrite, r->untimed);
 	for (size_t i = 0; i < r->n_functions; i++)
 		printf(" %s", r->functions[i].name);
 	putchar('\n');

@@ -9,7 +9,8 @@
  *   map MM START SIZE FILE-SIZE PATH
  *   event CPU KIND INSNS NS SLOT FROM TARGET [ARGUMENT…]      kinds as dump prints them
  *   chunk CPU                                  the vCPU's events from here on are in another chunk
- *   behind CPU INSNS NS PLACE TASK             likewise, and a gap is before it, behind which that is the state: an event gap comes next
+ * behind CPU INSNS NS PLACE TASK             likewise, and a gap is before it, behind which that is the state: an event
+ * gap comes next
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -88,7 +89,8 @@ static void add_task(char **words, unsigned n)
 {
 	task_record_put(&made.tasks, &(struct task_record){
 		.change = (enum task_change)number(words[1]), .cpu = (uint32_t)number(words[2]), .ns = number(words[3]),
-		.insns = number(words[4]), .task = number(words[5]), .mm = number(words[6]), .pid = (int32_t)number(words[7]),
+		.insns = number(words[4]), .task = number(words[5]), .mm = number(words[6]),
+		.pid = (int32_t)number(words[7]),
 		.tgid = (int32_t)number(words[8]), .ppid = (int32_t)number(words[9]), .comm = words[10],
 		.exe = n > 11 ? words[11] : "",
 	});

@@ -91,6 +91,7 @@ int main(void)
 	if (words || all < 3 * (uint64_t)CAPACITY)
 		return 3;
 	free(ring.words);
-	printf("%ju records, %ju words, %ju times round\n", (uintmax_t)number, (uintmax_t)all, (uintmax_t)(all / CAPACITY));
+	printf("%ju records, %ju words, %ju times round\n", (uintmax_t)number, (uintmax_t)all,
+	       (uintmax_t)(all / CAPACITY));
 	return 0;
 }

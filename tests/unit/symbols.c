@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Prints the functions of a kernel as upto sees them, an image and files with its symbols: "address section name" lines. */
+/*
+ * Prints the functions of a kernel as upto sees them, an image and files with its symbols: "address section name"
+ * lines.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -21,7 +24,8 @@ int main(int argc, char **argv)
 	}
 	symtab_from_image(&tab, &kernel.image);
 	for (size_t i = 0; i < tab.count; i++)
-		printf("%" PRIx64 " %s %s\n", tab.symbols[i].addr, symtab_section_name(&tab, (long)i), symtab_name(&tab, (long)i));
+		printf("%" PRIx64 " %s %s\n", tab.symbols[i].addr, symtab_section_name(&tab, (long)i),
+		       symtab_name(&tab, (long)i));
 	symtab_deinit(&tab);
 	known_kernel_deinit(&kernel);
 	return 0;

@@ -30,9 +30,11 @@ static uint32_t child_of(struct call_tree *t, uint32_t parent, uint32_t function
 	return t->nodes[parent].last_child = (uint32_t)*known;
 }
 
-/* The node of the innermost function that is inlined at the place of the frame's call. If none is, the caller's node. */
-static uint32_t inlined_node(struct call_tree *t, const struct stacks *s, const struct stack *stack, const struct frame *f,
-			     uint32_t caller)
+/*
+ * The node of the innermost function that is inlined at the place of the frame's call. If none is, the caller's node.
+ */
+static uint32_t inlined_node(struct call_tree *t, const struct stacks *s, const struct stack *stack,
+			     const struct frame *f, uint32_t caller)
 {
 	uint64_t place = frame_call_place(f->kind, f->from), key, *known;
 	const struct inline_chain *chain;
@@ -82,7 +84,9 @@ static void due(void *state, struct stacks *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		for (size_t k = 0; k < s->list[i].depth; k++)
-			s->list[i].frames[k].data = threads_is_chosen(s->threads, s->list[i].thread) ? node_of(state, s, &s->list[i], k) : ROOT;
+			s->list[i].frames[k].data = threads_is_chosen(s->threads, s->list[i].thread)
+							    ? node_of(state, s, &s->list[i], k)
+							    : ROOT;
 	s->due_ns = UINT64_MAX;
 }
 
@@ -153,7 +157,8 @@ static void merge(struct call_tree *into, const struct call_tree *part)
 	into->unmatched = part->unmatched;
 }
 
-int call_tree_analyse(const struct session *session, bool make_index, struct inlines *inlines, struct call_tree *ret, struct error *err)
+int call_tree_analyse(const struct session *session, bool make_index, struct inlines *inlines, struct call_tree *ret,
+		      struct error *err)
 {
 	static const struct parts_analysis analysis = {
 		.visitor = { .enter = enter, .spend = spend, .due = due }, .begin = begin, .end = end,

@@ -25,7 +25,8 @@ struct call_tree {
 	struct map children;      /* parent << 32 | function → node */
 	struct unmatched unmatched;
 	struct inlines *inlines;  /* NULL: inlined functions are not asked for */
-	struct map chains;        /* copies of the chains in `inlines` by key, so that threads need not wait for each other */
+	/* copies of the chains in `inlines` by key, so that threads need not wait for each other */
+	struct map chains;
 };
 
 /*
@@ -35,7 +36,8 @@ struct call_tree {
  * the place of the call. The node of an inlined function has no calls and no self
  * time; both count for the function that it became part of.
  */
-int call_tree_analyse(const struct session *session, bool make_index, struct inlines *inlines, struct call_tree *ret, struct error *err);
+int call_tree_analyse(const struct session *session, bool make_index, struct inlines *inlines, struct call_tree *ret,
+		      struct error *err);
 void call_tree_deinit(struct call_tree *t);
 
 /*

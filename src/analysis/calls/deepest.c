@@ -6,7 +6,8 @@
 #include "arch/arch.h"
 #include "base/alloc.h"
 
-enum { AREAS_MAX = 4 }; /* that one thread's calls are seen in: its own stack, and a CPU's for interrupts and exceptions */
+/* that one thread's calls are seen in: its own stack, and a CPU's for interrupts and exceptions */
+enum { AREAS_MAX = 4 };
 
 /* Memory of a kernel stack's size and alignment. */
 struct area {
@@ -60,7 +61,8 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	area = area_of(t, base);
 	if (area && bytes > area->deepest.bytes)
 		area->deepest = (struct deepest){
-			.stack = (size_t)(stack - s->list), .ns = s->ns, .slot = frame->slot, .bytes = bytes, .function = frame->function,
+			.stack = (size_t)(stack - s->list), .ns = s->ns, .slot = frame->slot, .bytes = bytes,
+			.function = frame->function,
 			.frames = count_frames(stack, base, run->size),
 		};
 }
@@ -81,7 +83,9 @@ static int replay(const struct session *session, struct deepest_run *run, struct
 	static const struct stacks_visitor visitor = { .enter = enter };
 	const struct arch *arch = session->reader->arch;
 
-	*run = (struct deepest_run){ .size = arch->kernel_stack, .switches = names_find(session->names, arch->switch_function) };
+	*run = (struct deepest_run){
+		.size = arch->kernel_stack, .switches = names_find(session->names, arch->switch_function),
+	};
 	run->threads = xcalloc(stacks_count(session), sizeof *run->threads);
 	return stacks_replay(ret, session, NULL, UINT64_MAX, &visitor, run, err);
 }

@@ -17,7 +17,8 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	st->entry = (struct entry){ .ns = s->ns, .stack = (uint32_t)(stack - s->list), .function = frame->function };
 }
 
-static int replay(struct entry_run *st, const struct session *session, const struct checkpoint *from, uint64_t to_ns, struct error *err)
+static int replay(struct entry_run *st, const struct session *session, const struct checkpoint *from, uint64_t to_ns,
+		  struct error *err)
 {
 	static const struct stacks_visitor visitor = { .enter = enter };
 	struct stacks stacks;
@@ -42,7 +43,9 @@ int entry_analyse(const struct session *session, const bool *functions,
 		if (!index_checkpoint(session->index, i, &from))
 			return error_set(err, "%s.index: damaged: remove it", session->reader->path);
 		/* events at the very time of the next checkpoint belong to one or the other */
-		result = replay(&st, session, &from, i + 1 < session->index->count ? session->index->entries[i + 1].ns + 1 : UINT64_MAX, err);
+		result =
+			replay(&st, session, &from,
+			       i + 1 < session->index->count ? session->index->entries[i + 1].ns + 1 : UINT64_MAX, err);
 	}
 	*ret = st.entry;
 	return result < 0 ? -1 : st.found;

@@ -16,13 +16,18 @@ struct flow_run {
 	flow_taker take;
 	void *taker_state;
 	bool enough;
-	bool waiting;             /* the last entry is not shown yet: if the call is left at once, they become one step */
+	/* the last entry is not shown yet: if the call is left at once, they become one step */
+	bool waiting;
 	struct flow_step last;
 	uint32_t last_call;
-	uint32_t only;            /* the story's number of the thread whose calls are shown, once it is known; NO_THREAD: all */
+	/* the story's number of the thread whose calls are shown, once it is known; NO_THREAD: all */
+	uint32_t only;
 	uint8_t *bits;            /* of each call, by the story's number */
 	size_t cap_bits;
-	size_t *bottoms;          /* of each thread: the depth of the outermost frame in which it was seen since from_ns, 1 or more; 0: none yet */
+	/*
+	 * of each thread: the depth of the outermost frame in which it was seen since from_ns, 1 or more; 0: none yet
+	 */
+	size_t *bottoms;
 	size_t cap_bottoms;
 };
 
@@ -61,15 +66,19 @@ static bool is_shown(const struct flow_run *st, const struct story_moment *m, ui
 	const struct flow_options *o = st->options;
 
 	return !st->enough && (st->only == NO_THREAD || st->only == m->thread) && m->ns < o->to_ns &&
-	       (o->cpu < 0 || m->stack->cpu == o->cpu) && (!o->max_depth || depth < o->max_depth) && (!o->threads || (m->stack->thread != THREAD_NONE && o->threads[m->stack->thread]));
+	       (o->cpu < 0 || m->stack->cpu == o->cpu) && (!o->max_depth || depth < o->max_depth) &&
+	       (!o->threads || (m->stack->thread != THREAD_NONE && o->threads[m->stack->thread]));
 }
 
-static struct flow_step step_of(const struct flow_run *st, const struct story_moment *m, enum flow_kind kind, uint32_t depth)
+static struct flow_step step_of(const struct flow_run *st, const struct story_moment *m, enum flow_kind kind,
+				uint32_t depth)
 {
 	const struct frame *f = m->frame;
 	struct flow_step step = {
-		.kind = kind, .frame = f->kind, .function = f->function, .addr = f->addr, .from = f->from, .depth = depth,
-		.cpu = m->stack->cpu, .entry_ns = f->entry_ns, .thread = thread_of(m), .cuts_in = st->bits[m->call] & CUTS_IN,
+		.kind = kind, .frame = f->kind, .function = f->function, .addr = f->addr, .from = f->from,
+		.depth = depth,
+		.cpu = m->stack->cpu, .entry_ns = f->entry_ns, .thread = thread_of(m),
+		.cuts_in = st->bits[m->call] & CUTS_IN,
 	};
 
 	if (kind == FLOW_ENTER)
@@ -140,12 +149,13 @@ static void show_log(struct flow_run *st, const struct story_moment *m)
 	long number = m->fact->task ? threads_find(m->stacks->threads, m->fact->task, m->ns) : THREAD_NONE;
 	const struct thread *t = number == THREAD_NONE ? NULL : &m->stacks->threads->list[number];
 
-	if (m->fact->kind != FACT_LOG || m->ns < o->from_ns || m->ns >= o->to_ns || (o->cpu >= 0 && m->cpu != (unsigned)o->cpu) ||
-	    (o->threads && (!t || !o->threads[number])))
+	if (m->fact->kind != FACT_LOG || m->ns < o->from_ns || m->ns >= o->to_ns ||
+	    (o->cpu >= 0 && m->cpu != (unsigned)o->cpu) || (o->threads && (!t || !o->threads[number])))
 		return;
 	show_waiting(st);
 	show_step(st, &(struct flow_step){
-		.kind = FLOW_LOG, .cpu = (int)m->cpu, .entry_ns = m->ns, .thread = t, .depth = st->last.depth + 1, .line = m->fact,
+		.kind = FLOW_LOG, .cpu = (int)m->cpu, .entry_ns = m->ns, .thread = t, .depth = st->last.depth + 1,
+		.line = m->fact,
 	});
 }
 
@@ -171,15 +181,21 @@ static uint64_t due(void *state, struct stacks *s)
 	return st->options->to_ns;
 }
 
-int flow_analyse(const struct session *session, const struct flow_options *options, flow_taker take, void *taker_state, struct error *err)
+int flow_analyse(const struct session *session, const struct flow_options *options, flow_taker take, void *taker_state,
+		 struct error *err)
 {
 	static const struct story_listener listener = {
-		.hear = hear, .due = due, .kinds = 1u << STORY_OPEN | 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_FACT,
+		.hear = hear, .due = due,
+		.kinds = 1u << STORY_OPEN | 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_FACT,
 	};
-	struct flow_run st = { .options = options, .fold = session->fold, .take = take, .taker_state = taker_state, .only = NO_THREAD };
+	struct flow_run st = {
+		.options = options, .fold = session->fold, .take = take, .taker_state = taker_state,
+		.only = NO_THREAD,
+	};
 	void *states[] = { &st };
 	struct checkpoint from;
-	bool midway = session->index && index_checkpoint(session->index, index_at(session->index, options->from_ns), &from);
+	bool midway =
+		session->index && index_checkpoint(session->index, index_at(session->index, options->from_ns), &from);
 	const struct story_part part = { .from = midway ? &from : NULL, .to_ns = options->to_ns };
 	int result = story_tell(session, &part, options->facts, &listener, states, 1, err);
 

@@ -21,12 +21,14 @@ struct flow_step {
 	uint32_t depth;          /* 0: the outermost frame in which the thread was seen since from_ns */
 	int cpu;
 	uint64_t entry_ns;       /* guest time */
-	uint64_t duration_ns;    /* from entry to exit, including the time in which other threads ran; not set for ENTER */
+	/* from entry to exit, including the time in which other threads ran; not set for ENTER */
+	uint64_t duration_ns;
 	uint64_t ns, insns;      /* what the thread itself ran in it, callees included; not set for ENTER */
 	enum frame_end end;      /* how it ended; not set for ENTER */
 	const struct thread *thread; /* NULL: before the vCPU's first task switch */
 	bool cuts_in;            /* it is an interrupt, or called by one */
-	const struct fact *line; /* LOG: it. Of the others, LOG has only cpu, entry_ns, thread, and the depth of the step before */
+	/* LOG: it. Of the others, LOG has only cpu, entry_ns, thread, and the depth of the step before */
+	const struct fact *line;
 };
 
 struct flow_options {
@@ -36,7 +38,8 @@ struct flow_options {
 	const bool *threads;      /* marks by number: only these; NULL: all */
 	bool no_interrupts;       /* leave out interrupts and what they call */
 	bool one_thread;          /* only the thread that is shown first */
-	bool from_call;           /* the first step is a call of `caller`; an interrupt that this call is part of does not cut in */
+	/* the first step is a call of `caller`; an interrupt that this call is part of does not cut in */
+	bool from_call;
 	const struct thread *caller;
 	int cpu;                  /* negative: all */
 	const struct facts *facts; /* the log's lines are shown, too; NULL: they are not */
@@ -45,6 +48,7 @@ struct flow_options {
 /* Called with each step. A negative result ends the analysis. */
 typedef int (*flow_taker)(void *state, const struct flow_step *step);
 
-int flow_analyse(const struct session *session, const struct flow_options *options, flow_taker take, void *state, struct error *err);
+int flow_analyse(const struct session *session, const struct flow_options *options, flow_taker take, void *state,
+		 struct error *err);
 
 #endif

@@ -49,7 +49,8 @@ static int decode(void *state, struct cursor *in, struct error *err)
 
 int held_calls_read(const struct reader *r, struct held_calls *ret, struct error *err)
 {
-	enum { ENTERED_BY_ONE = 8 }; /* calls: what one event enters are itself, thunks and what control is seen in for the first time */
+	/* calls: what one event enters are itself, thunks and what control is seen in for the first time */
+	enum { ENTERED_BY_ONE = 8 };
 
 	*ret = (struct held_calls){ 0 };
 	for (size_t i = 0; i < r->n_chunks; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Calls that remain where calls were chosen (thin.h), though they were not chosen themselves: others that remain need their entries or exits.
- * Events do not tell them apart, so a trace has a list of them (docs/format.md, chunk HELD); whoever lists calls leaves them out.
+ * Calls that remain where calls were chosen (thin.h), though they were not chosen themselves: others that remain need
+ * their entries or exits. Events do not tell them apart, so a trace has a list of them (docs/format.md, chunk HELD);
+ * whoever lists calls leaves them out.
  */
 #ifndef UPTO_ANALYSIS_HELD_CALLS_H
 #define UPTO_ANALYSIS_HELD_CALLS_H
@@ -11,7 +12,8 @@
 
 /* A trace's own list, gone through while its calls are entered. */
 struct held_calls {
-	uint64_t *numbers;      /* of the calls, from 1 on, in the order in which they are entered while thunks are folded */
+	/* of the calls, from 1 on, in the order in which they are entered while thunks are folded */
+	uint64_t *numbers;
 	size_t count, cap;
 	size_t next;
 	uint64_t entered;
@@ -38,7 +40,10 @@ bool held_calls_has(const struct map *held, const struct stacks *s, const struct
 /* Add those of a trace to the set. Its thunks must be folded. */
 int held_calls_collect(const struct session *session, struct map *held, struct error *err);
 
-/* Append the payload of a HELD chunk for a trace, whose thunks must be folded: of its calls those that are in the set. Nothing if there are none. */
+/*
+ * Append the payload of a HELD chunk for a trace, whose thunks must be folded: of its calls those that are in the set.
+ * Nothing if there are none.
+ */
 int held_calls_encode(const struct session *session, const struct map *held, struct buf *out, struct error *err);
 
 #endif

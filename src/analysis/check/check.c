@@ -16,8 +16,8 @@
 
 enum {
 	/*
-	 * Kernel code without a name, of what runs once there is a kernel: next to nothing while its modules and programs are
-	 * told of. Of a second kernel, taken for the first, it is most.
+	 * Kernel code without a name, of what runs once there is a kernel: next to nothing while its modules and
+	 * programs are told of. Of a second kernel, taken for the first, it is most.
 	 */
 	UNNAMED_OF = 20,
 	UNNAMED_FREE = 10000000,
@@ -56,7 +56,8 @@ void check_found(struct check *c, enum check_kind kind, uint64_t count, const ch
 	va_end(ap);
 }
 
-void check_found_at(struct check *c, enum check_kind kind, uint64_t count, const struct check_place *place, const char *fmt, ...)
+void check_found_at(struct check *c, enum check_kind kind, uint64_t count, const struct check_place *place,
+		    const char *fmt, ...)
 {
 	va_list ap;
 
@@ -135,7 +136,8 @@ static int batch(void *state, struct batch *b, struct error *err)
 
 		if (e->insns < end->state.insns || e->ns < v->ns)
 			note(end, &end->back, e);
-		if (end->state.halted && ((e->kind != EVENT_RESUME && e->kind != EVENT_CLOCK) || e->insns != end->state.insns))
+		if (end->state.halted &&
+		    ((e->kind != EVENT_RESUME && e->kind != EVENT_CLOCK) || e->insns != end->state.insns))
 			note(end, &end->unresumed, e);
 		if (e->kind == EVENT_GAP && end->events)
 			note(end, &end->gaps, e);
@@ -147,16 +149,19 @@ static int batch(void *state, struct batch *b, struct error *err)
 	return 0;
 }
 
-static struct check_place place_of(const struct chunk_fault *fault, const struct chunk_header *h, const struct cpu_end *cpu)
+static struct check_place place_of(const struct chunk_fault *fault, const struct chunk_header *h,
+				   const struct cpu_end *cpu)
 {
 	return (struct check_place){ .cpu = h->cpu, .ns = fault->event.ns, .event = cpu->events + fault->number };
 }
 
 /* Behind a gap the state is its own, but the clocks only go forward. */
-static void check_gap(struct check *c, size_t i, const struct chunk_header *h, const struct chunk_end *end, struct cpu_end *cpu)
+static void check_gap(struct check *c, size_t i, const struct chunk_header *h, const struct chunk_end *end,
+		      struct cpu_end *cpu)
 {
 	if (!end->begins_with_gap)
-		check_found(c, CHECK_CONTAINER, 1, "chunk %zu (vCPU %u): a gap is before it, but its first event is none", i, h->cpu);
+		check_found(c, CHECK_CONTAINER, 1,
+			    "chunk %zu (vCPU %u): a gap is before it, but its first event is none", i, h->cpu);
 	if (h->first_insns < cpu->state.insns || h->first_ns < cpu->state.ns)
 		check_found(c, CHECK_CONTAINER, 1, "chunk %zu (vCPU %u): a gap before it goes back in time", i, h->cpu);
 	cpu->gap_insns += h->first_insns - cpu->state.insns;
@@ -167,12 +172,13 @@ static void check_join(struct check *c, size_t i, const struct chunk_header *h, 
 {
 	if (h->first_insns != before->insns || h->first_ns != before->ns)
 		check_found(c, CHECK_CONTAINER, 1,
-			    "chunk %zu (vCPU %u): begins at %" PRIu64 " instructions, but the one before ended at %" PRIu64, i,
-			    h->cpu, h->first_insns, before->insns);
+			    "chunk %zu (vCPU %u): begins at %" PRIu64
+			    " instructions, but the one before ended at %" PRIu64,
+			    i, h->cpu, h->first_insns, before->insns);
 	if (h->place != before->place || h->task != before->task || h->space != before->space ||
 	    !!(h->flags & CHUNK_HALTED) != before->halted)
-		check_found(c, CHECK_CONTAINER, 1, "chunk %zu (vCPU %u): does not begin in the state that the one before left", i,
-			    h->cpu);
+		check_found(c, CHECK_CONTAINER, 1,
+			    "chunk %zu (vCPU %u): does not begin in the state that the one before left", i, h->cpu);
 }
 
 static void check_chunk(struct check *c, size_t i, const struct chunk_header *h, const struct chunk_end *end,
@@ -184,28 +190,33 @@ static void check_chunk(struct check *c, size_t i, const struct chunk_header *h,
 
 	if (back->count) {
 		place = place_of(back, h, cpu);
-		check_found_at(c, CHECK_CONTAINER, back->count, &place, "chunk %zu: at a %s, at %" PRIu64 " instructions: the clock goes back",
-			       i, event_kind_name(back->event.kind), back->event.insns);
+		check_found_at(c, CHECK_CONTAINER, back->count, &place,
+			       "chunk %zu: at a %s, at %" PRIu64 " instructions: the clock goes back", i,
+			       event_kind_name(back->event.kind), back->event.insns);
 	}
 	if (unresumed->count) {
 		place = place_of(unresumed, h, cpu);
-		check_found_at(c, CHECK_HALT, unresumed->count, &place,
-			       "chunk %zu: went on from a HALT without a RESUME: when it did so is not known; record anew", i);
+		check_found_at(
+			c, CHECK_HALT, unresumed->count, &place,
+			"chunk %zu: went on from a HALT without a RESUME: when it did so is not known; record anew", i);
 	}
 	if (end->events != h->events)
-		check_found(c, CHECK_CONTAINER, 1, "chunk %zu (vCPU %u): has %" PRIu64 " events, not the %u that it tells", i,
-			    h->cpu, end->events, h->events);
+		check_found(c, CHECK_CONTAINER, 1,
+			    "chunk %zu (vCPU %u): has %" PRIu64 " events, not the %u that it tells", i, h->cpu,
+			    end->events, h->events);
 	if (end->state.insns != h->last_insns || end->state.ns != h->last_ns)
 		check_found(c, CHECK_CONTAINER, 1,
-			    "chunk %zu (vCPU %u): ends at %" PRIu64 " instructions, not at the %" PRIu64 " that it tells", i,
-			    h->cpu, end->state.insns, h->last_insns);
+			    "chunk %zu (vCPU %u): ends at %" PRIu64 " instructions, not at the %" PRIu64
+			    " that it tells",
+			    i, h->cpu, end->state.insns, h->last_insns);
 	if (h->flags & CHUNK_GAP)
 		check_gap(c, i, h, end, cpu);
 	else
 		check_join(c, i, h, before);
 	if (end->gaps.count) {
 		place = place_of(&end->gaps, h, cpu);
-		check_found_at(c, CHECK_CONTAINER, end->gaps.count, &place, "chunk %zu (vCPU %u): a gap within it: gaps begin chunks", i, h->cpu);
+		check_found_at(c, CHECK_CONTAINER, end->gaps.count, &place,
+			       "chunk %zu (vCPU %u): a gap within it: gaps begin chunks", i, h->cpu);
 	}
 	cpu->state = end->state;
 	cpu->events += end->events;
@@ -233,7 +244,8 @@ static void check_counters(const struct reader *r, const struct cpu_end *cpus, s
 		snprintf(key, sizeof key, "insns.%u", i);
 		insns = meta_get_u64(&r->meta, key, 0);
 		if (insns != cpus[i].state.insns)
-			check_found(c, CHECK_COUNTER, 1, "vCPU %u: events reach %" PRIu64 " instructions, its counter %" PRIu64, i,
+			check_found(c, CHECK_COUNTER, 1,
+				    "vCPU %u: events reach %" PRIu64 " instructions, its counter %" PRIu64, i,
 				    cpus[i].state.insns, insns);
 	}
 }
@@ -245,23 +257,28 @@ static void check_end(const struct reader *r, const struct cpu_end *cpus, struct
 	const char *first = meta_get(&r->meta, "odd_clock");
 
 	for (size_t i = 0; i < r->n_damages; i++)
-		check_found(c, CHECK_CONTAINER, r->damages[i].events, "damaged at byte %" PRIu64 ": %" PRIu64 " events of vCPU %u in %zu chunks cannot be had",
+		check_found(c, CHECK_CONTAINER, r->damages[i].events,
+			    "damaged at byte %" PRIu64 ": %" PRIu64 " events of vCPU %u in %zu chunks cannot be had",
 			    r->damages[i].offset, r->damages[i].events, r->damages[i].cpu, r->damages[i].chunks);
 	if (r->cut_why)
-		check_found(c, CHECK_CONTAINER, 1, "%s at byte %" PRIu64 "; the events before are whole", r->cut_why, r->cut_at);
+		check_found(c, CHECK_CONTAINER, 1, "%s at byte %" PRIu64 "; the events before are whole", r->cut_why,
+			    r->cut_at);
 	else if (!r->ended)
-		check_found(c, CHECK_CONTAINER, 1, "the trace has no end: it is being recorded, or its recorder was killed");
+		check_found(c, CHECK_CONTAINER, 1,
+			    "the trace has no end: it is being recorded, or its recorder was killed");
 	if (lost)
 		check_found(c, CHECK_LOST, lost, "%" PRIu64 " events were lost while recording", lost);
 	if (odd)
-		check_found(c, CHECK_COUNTER, odd, "%" PRIu64 " times more instructions were taken back than had been counted%s%s", odd, first ? ": first " : "",
-			    first ? first : "");
+		check_found(c, CHECK_COUNTER, odd,
+			    "%" PRIu64 " times more instructions were taken back than had been counted%s%s", odd,
+			    first ? ": first " : "", first ? first : "");
 	if (!r->ended)
 		return;
 	check_counters(r, cpus, c);
 	events = meta_get_u64(&r->meta, "events", 0);
 	if (events != c->events)
-		check_found(c, CHECK_CONTAINER, 1, "%" PRIu64 " events are there, %" PRIu64 " were recorded", c->events, events);
+		check_found(c, CHECK_CONTAINER, 1, "%" PRIu64 " events are there, %" PRIu64 " were recorded", c->events,
+			    events);
 }
 
 /* Of the kernel's own code and its modules' all has names. */
@@ -274,8 +291,9 @@ static void check_names(const struct names *names, const struct functions *f, bo
 	/* addresses that were made up tell nothing of others' */
 	if (!no_addresses && names->n_own && unnamed > UNNAMED_FREE + all / UNNAMED_OF)
 		check_found(c, CHECK_UNNAMED, unnamed,
-			    "%" PRIu64 " of %" PRIu64 " instructions are kernel code without a name: was there another kernel?", unnamed,
-			    all);
+			    "%" PRIu64 " of %" PRIu64
+			    " instructions are kernel code without a name: was there another kernel?",
+			    unnamed, all);
 }
 
 /* `part`: calls were left out, perhaps without sums of them, as with a limit. */
@@ -285,15 +303,17 @@ static void check_sums(const struct functions *f, bool part, struct check *c)
 		return;
 	if (f->insns != c->insns)
 		check_found(c, CHECK_CONSERVATION, 1,
-			    "self time of all functions is %" PRIu64 " instructions, the vCPUs retired %" PRIu64, f->insns, c->insns);
+			    "self time of all functions is %" PRIu64 " instructions, the vCPUs retired %" PRIu64,
+			    f->insns, c->insns);
 	/* both sums are rounded down */
 	if (c->ns - f->ns - f->halted_ns > 1)
-		check_found(c, CHECK_CONSERVATION, 1, "self and halted time are %" PRIu64 " ns, the vCPUs' clocks %" PRIu64,
-			    f->ns + f->halted_ns, c->ns);
+		check_found(c, CHECK_CONSERVATION, 1,
+			    "self and halted time are %" PRIu64 " ns, the vCPUs' clocks %" PRIu64, f->ns + f->halted_ns,
+			    c->ns);
 }
 
-static int check_functions(const struct reader *r, const struct names *names, const struct cpu_end *cpus, struct check *c,
-			   struct error *err)
+static int check_functions(const struct reader *r, const struct names *names, const struct cpu_end *cpus,
+			   struct check *c, struct error *err)
 {
 	const struct session session = { .reader = r, .names = names };
 	struct functions f;

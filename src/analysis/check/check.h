@@ -70,7 +70,7 @@ struct check_place {
 };
 
 /* Add a finding with a place. */
-void check_found_at(struct check *c, enum check_kind kind, uint64_t count, const struct check_place *place, const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
+void check_found_at(struct check *c, enum check_kind kind, uint64_t count, const struct check_place *place,
+		    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 #endif

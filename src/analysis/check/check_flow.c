@@ -3,7 +3,10 @@
 
 #include <inttypes.h>
 
-/* Of 12 to 30 million pairs in the kernel, 0 to 5 do not join: code that was translated before it was known that it must be watched. */
+/*
+ * Of 12 to 30 million pairs in the kernel, 0 to 5 do not join: code that was translated before it was known that it
+ * must be watched.
+ */
 enum { WITHIN_FREE = 10, WITHIN_OF = 1000000 };
 
 static void flow_break(struct flow_break *b, uint32_t left, uint32_t found, const struct check_place *at)
@@ -42,7 +45,8 @@ static uint64_t stands_at(const struct flow_check *f, const struct event *e)
 	}
 }
 
-void flow_add(struct flow_check *f, struct name_cache *cache, const struct event *e, uint64_t place, const struct check_place *at)
+void flow_add(struct flow_check *f, struct name_cache *cache, const struct event *e, uint64_t place,
+	      const struct check_place *at)
 {
 	uint64_t stands = stands_at(f, e);
 	uint32_t left, found;
@@ -54,17 +58,22 @@ void flow_add(struct flow_check *f, struct name_cache *cache, const struct event
 	found = function_at(cache, stands, e->ns);
 	if (__builtin_expect(left == found, 1))
 		return;
-	/* where their steps are not recorded, control is in a thunk unseen, and only what cuts in there or is told of there shows it */
+	/*
+	 * where their steps are not recorded, control is in a thunk unseen, and only what cuts in there or is told of
+	 * there shows it
+	 */
 	if (f->thunks && (f->thunks[left] || f->thunks[found]))
 		return;
-	flow_break(&f->breaks[addr_is_kernel(place) && addr_is_kernel(stands) ? FLOW_WITHIN : FLOW_ACROSS], left, found, at);
+	flow_break(&f->breaks[addr_is_kernel(place) && addr_is_kernel(stands) ? FLOW_WITHIN : FLOW_ACROSS], left, found,
+		   at);
 }
 
 static void report(const struct flow_break *b, uint64_t allowed, const struct names *names, struct check *c)
 {
 	if (b->count > allowed)
-		check_found_at(c, CHECK_FLOW, b->count, &b->first, "control is in %.80s, and the next event is in %.80s",
-			       names_function(names, b->left), names_function(names, b->found));
+		check_found_at(c, CHECK_FLOW, b->count, &b->first,
+			       "control is in %.80s, and the next event is in %.80s", names_function(names, b->left),
+			       names_function(names, b->found));
 }
 
 void flow_end(const struct flow_check *f, const struct names *names, struct check *c)

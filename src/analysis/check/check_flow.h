@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Verifies that nothing is missing between two events of a vCPU. In kernel code every transfer out of a function is an
- * event, and so is every transfer to user code and back. So the next event must be in the function that the event before
- * led to.
+ * event, and so is every transfer to user code and back. So the next event must be in the function that the event
+ * before led to.
  */
 #ifndef UPTO_ANALYSIS_CHECK_FLOW_H
 #define UPTO_ANALYSIS_CHECK_FLOW_H
@@ -21,7 +21,8 @@ struct flow_check {
 	struct flow_break {           /* pairs that do not join: */
 		uint64_t count;
 		struct check_place first;
-		uint32_t left, found; /* functions: the one that control was led to, and the one that the next event is in */
+		/* functions: the one that control was led to, and the one that the next event is in */
+		uint32_t left, found;
 	} breaks[2];                  /* by enum flow_where */
 };
 
@@ -32,10 +33,11 @@ static inline bool flow_can_tell(const struct event *e, uint64_t place)
 }
 
 /*
- * Check the next event. `place` is where the event before it led to. Two places in user code are not compared, since not
- * every jump there is an event.
+ * Check the next event. `place` is where the event before it led to. Two places in user code are not compared, since
+ * not every jump there is an event.
  */
-void flow_add(struct flow_check *f, struct name_cache *cache, const struct event *e, uint64_t place, const struct check_place *at);
+void flow_add(struct flow_check *f, struct name_cache *cache, const struct event *e, uint64_t place,
+	      const struct check_place *at);
 
 void flow_end(const struct flow_check *f, const struct names *names, struct check *c);
 

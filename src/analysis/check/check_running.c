@@ -13,7 +13,8 @@ void running_init(struct running *r, const struct session *session)
 	unsigned n = reader_vcpus(session->reader);
 
 	*r = (struct running){
-		.reader = session->reader, .threads = session->threads, .n_cpus = n, .boot = session->names->boots->list,
+		.reader = session->reader, .threads = session->threads, .n_cpus = n,
+		.boot = session->names->boots->list,
 		.exact = n == 1 && clock && strstr(clock, "icount: exact"),
 	};
 	r->dead = xcalloc(session->threads->count + 1, sizeof *r->dead);
@@ -32,7 +33,8 @@ static struct check_place place_of(const struct running *r, unsigned cpu, uint64
 	return (struct check_place){ .cpu = cpu, .ns = ns, .event = r->cpus[cpu].events };
 }
 
-static void fault(struct running *r, enum running_fault which, unsigned cpu, const struct event *e, uint64_t a, uint64_t b)
+static void fault(struct running *r, enum running_fault which, unsigned cpu, const struct event *e, uint64_t a,
+		  uint64_t b)
 {
 	struct running_faults *f = &r->faults[which];
 
@@ -90,8 +92,8 @@ static void switch_task(struct running *r, unsigned cpu, const struct event *e)
 }
 
 /*
- * The difference between the time awake and one nanosecond per instruction. QEMU's clock may begin before the guest does,
- * which the first clock tells.
+ * The difference between the time awake and one nanosecond per instruction. QEMU's clock may begin before the guest
+ * does, which the first clock tells.
  */
 static void check_clock(struct running *r, unsigned cpu, const struct event *e)
 {
@@ -112,7 +114,10 @@ static bool is_early(const struct running *r, unsigned cpu, const struct event *
 
 	if (!addr_is_kernel(e->target) || b->kernel_ns == UINT64_MAX)
 		return false;
-	/* the boot vCPU's clocks were read when the kernel was found; between two clocks its instructions are more exact */
+	/*
+	 * the boot vCPU's clocks were read when the kernel was found; between two clocks its instructions are more
+	 * exact
+	 */
 	return cpu ? e->ns < b->kernel_ns : b->kernel_insns != UINT64_MAX && e->insns < b->kernel_insns;
 }
 
@@ -178,30 +183,35 @@ static void report(const struct running *r, struct check *c, enum running_fault 
 
 	switch (which) {
 	case FAULT_PREVIOUS:
-		check_found_at(c, CHECK_SWITCH, f->count, at, "a switch from task 0x%" PRIx64 ", but 0x%" PRIx64 " runs there", a, b);
+		check_found_at(c, CHECK_SWITCH, f->count, at,
+			       "a switch from task 0x%" PRIx64 ", but 0x%" PRIx64 " runs there", a, b);
 		break;
 	case FAULT_TWICE:
-		check_found_at(c, CHECK_SWITCH, f->count, at, "task 0x%" PRIx64 " still runs, though another vCPU switched to it at %" PRIu64 " ns",
-			       a, b);
+		check_found_at(c, CHECK_SWITCH, f->count, at,
+			       "task 0x%" PRIx64 " still runs, though another vCPU switched to it at %" PRIu64 " ns", a,
+			       b);
 		break;
 	case FAULT_UNKNOWN_TASK:
 		check_found_at(c, CHECK_TASK, f->count, at, "a switch to task 0x%" PRIx64 ", which nothing told of", a);
 		break;
 	case FAULT_DEAD:
-		check_found_at(c, CHECK_TASK, f->count, at, "a switch to task 0x%" PRIx64 " (PID %" PRId64 "), which is dead", a, (int64_t)b);
+		check_found_at(c, CHECK_TASK, f->count, at,
+			       "a switch to task 0x%" PRIx64 " (PID %" PRId64 "), which is dead", a, (int64_t)b);
 		break;
 	case FAULT_RESUMED:
 		check_found_at(c, CHECK_HALT, f->count, at, "a resume, but the vCPU is not halted");
 		break;
 	case FAULT_EARLY:
-		check_found_at(c, CHECK_EARLY, f->count, at, "kernel code at 0x%" PRIx64 " before there is a kernel", a);
+		check_found_at(c, CHECK_EARLY, f->count, at, "kernel code at 0x%" PRIx64 " before there is a kernel",
+			       a);
 		break;
 	case FAULT_GAP:
 		check_found_at(c, CHECK_LOST, f->count, at, "a gap: %" PRIu64 " events are missing", a);
 		break;
 	case FAULT_CLOCK:
-		check_found_at(c, CHECK_COUNTER, f->count, at, "%" PRIu64 " ns passed awake, %" PRIu64 " instructions retired: more than %d apart",
-			       a, b, CLOCK_SLACK_NS);
+		check_found_at(c, CHECK_COUNTER, f->count, at,
+			       "%" PRIu64 " ns passed awake, %" PRIu64 " instructions retired: more than %d apart", a,
+			       b, CLOCK_SLACK_NS);
 		break;
 	case RUNNING_FAULTS:
 		break;

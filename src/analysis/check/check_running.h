@@ -37,7 +37,11 @@ struct running {
 		bool halted;
 		bool clocked;       /* a clock came */
 		bool dying;         /* its task will not be switched to again */
-		uint64_t twice_ns;  /* when its task was switched to on another vCPU, which is right only if it is switched out here at the same time; 0: no */
+		/*
+		 * when its task was switched to on another vCPU, which is right only if it is switched out here at the
+		 * same time; 0: no
+		 */
+		uint64_t twice_ns;
 	} *cpus;
 	struct running_faults {
 		uint64_t count;

@@ -11,13 +11,16 @@
 
 enum {
 	/*
-	 * Returns that match no call, in kernel code: of 25 to 75 million of a boot one to three (a self-test that emulates a
-	 * call, and the like). A second kernel, taken for the first: 92 a million.
+	 * Returns that match no call, in kernel code: of 25 to 75 million of a boot one to three (a self-test that
+	 * emulates a call, and the like). A second kernel, taken for the first: 92 a million.
 	 */
 	UNMATCHED_FREE = 10, UNMATCHED_OF = 1000000,
 	/* User code may switch stacks by itself, but few programs do. */
 	UNMATCHED_USER_OF = 100,
-	/* Frames left without a return: 2 to 7 for a thousand returns (tasks that die, calls that fill return stack buffers). */
+	/*
+	 * Frames left without a return: 2 to 7 for a thousand returns (tasks that die, calls that fill return stack
+	 * buffers).
+	 */
 	ABANDONED_FREE = 10000, ABANDONED_OF = 10,
 };
 
@@ -35,8 +38,10 @@ struct check_stacks_run {
 	struct name_cache *cache;  /* … and names of where they lead to */
 	struct check_place at;     /* place of the event that is being replayed, or was replayed last */
 	const struct stack *stack; /* that it is of */
-	uint64_t breakpoints[CPUS_MAX]; /* where each vCPU's last breakpoint in the kernel stood; 0: its handler is left */
-	uint64_t emulated;          /* calls that a breakpoint's handler made for the kernel: their returns match nothing */
+	/* where each vCPU's last breakpoint in the kernel stood; 0: its handler is left */
+	uint64_t breakpoints[CPUS_MAX];
+	/* calls that a breakpoint's handler made for the kernel: their returns match nothing */
+	uint64_t emulated;
 	uint64_t elsewhere, kernel; /* returns that matched nothing so far; how many of them in kernel code */
 	struct check_place unmatched; /* the first of these */
 	struct {
@@ -47,7 +52,8 @@ struct check_stacks_run {
 	bool filtered;                /* calls were left out: events need not follow each other */
 };
 
-static void fault(struct check_stacks_run *v, enum frame_fault which, const struct frame *frame, const struct frame *below)
+static void fault(struct check_stacks_run *v, enum frame_fault which, const struct frame *frame,
+		  const struct frame *below)
 {
 	if (v->faults[which].count++)
 		return;
@@ -56,7 +62,9 @@ static void fault(struct check_stacks_run *v, enum frame_fault which, const stru
 	v->faults[which].caller = below->function;
 }
 
-/* Kernel stacks are aligned to their size. User stacks are not known: signals' handlers and coroutines have their own. */
+/*
+ * Kernel stacks are aligned to their size. User stacks are not known: signals' handlers and coroutines have their own.
+ */
 static bool same_stack(const struct check_stacks_run *v, uint64_t a, uint64_t b)
 {
 	return addr_is_kernel(a) && addr_is_kernel(b) && a / v->kernel_stack == b / v->kernel_stack;
@@ -153,15 +161,17 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 static void tell_frames(const struct check_stacks_run *v, const struct names *names, struct check *c)
 {
 	static const char *const texts[FRAME_FAULTS] = {
-		[FRAME_TIME] = "its times", [FRAME_INSNS] = "what its thread had run", [FRAME_SLOT] = "its place on the stack",
+		[FRAME_TIME] = "its times",
+		[FRAME_INSNS] = "what its thread had run",
+		[FRAME_SLOT] = "its place on the stack",
 	};
 
 	for (int i = 0; i < FRAME_FAULTS; i++)
 		if (v->faults[i].count)
 			check_found_at(c, CHECK_FRAMES, v->faults[i].count, &v->faults[i].first,
 				       "a call of %.80s does not lie within its caller's, of %.80s: %s",
-				       names_function(names, v->faults[i].function), names_function(names, v->faults[i].caller),
-				       texts[i]);
+				       names_function(names, v->faults[i].function),
+				       names_function(names, v->faults[i].caller), texts[i]);
 }
 
 /* How many of so many returns may match nothing. */
@@ -174,13 +184,16 @@ static void tell_unmatched(const struct check_stacks_run *v, size_t n_threads, b
 		check_found_at(c, CHECK_UNMATCHED, v->kernel, &v->unmatched,
 			       "%" PRIu64 " returns in the kernel match no call, of %" PRIu64, v->kernel, u->returns);
 	if (user > UNMATCHED_FREE + u->returns / UNMATCHED_USER_OF)
-		check_found(c, CHECK_UNMATCHED, user, "%" PRIu64 " returns of programs match no call, of %" PRIu64, user, u->returns);
+		check_found(c, CHECK_UNMATCHED, user, "%" PRIu64 " returns of programs match no call, of %" PRIu64,
+			    user, u->returns);
 	if (u->new_thread > UNMATCHED_FREE + 2 * n_threads)
-		check_found(c, CHECK_UNMATCHED, u->new_thread, "%" PRIu64 " returns are a thread's first, and there were %zu threads",
-			    u->new_thread, n_threads);
+		check_found(c, CHECK_UNMATCHED, u->new_thread,
+			    "%" PRIu64 " returns are a thread's first, and there were %zu threads", u->new_thread,
+			    n_threads);
 	if (!no_exits && u->abandoned > ABANDONED_FREE + u->returns / ABANDONED_OF)
-		check_found(c, CHECK_UNMATCHED, u->abandoned, "%" PRIu64 " frames were left without a return, beside %" PRIu64 " returns",
-			    u->abandoned, u->returns);
+		check_found(c, CHECK_UNMATCHED, u->abandoned,
+			    "%" PRIu64 " frames were left without a return, beside %" PRIu64 " returns", u->abandoned,
+			    u->returns);
 }
 
 int check_stacks(const struct reader *r, const struct names *names, struct check *c, struct error *err)
@@ -205,8 +218,9 @@ int check_stacks(const struct reader *r, const struct names *names, struct check
 		c->unmatched = stacks.unmatched;
 		c->unmatched_kernel = v.kernel;
 		if (v.insns != c->insns)
-			check_found(c, CHECK_CONSERVATION, 1, "stacks hold %" PRIu64 " instructions, the vCPUs retired %" PRIu64,
-				    v.insns, c->insns);
+			check_found(c, CHECK_CONSERVATION, 1,
+				    "stacks hold %" PRIu64 " instructions, the vCPUs retired %" PRIu64, v.insns,
+				    c->insns);
 		running_end(&v.running, c);
 		flow_end(&v.flow, names, c);
 		tell_frames(&v, names, c);

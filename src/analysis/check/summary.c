@@ -70,7 +70,8 @@ int summary_analyse(const struct reader *r, struct summary *ret, struct error *e
 		sum.lost += r->damages[i].at_end ? r->damages[i].events : 0;
 	for (size_t i = 0; i < r->n_chunks; i++)
 		if (r->chunks[i].header.type < CHUNK_TYPES)
-			sum.stored[r->chunks[i].header.type] += sizeof(struct chunk_header) + r->chunks[i].header.stored;
+			sum.stored[r->chunks[i].header.type] +=
+				sizeof(struct chunk_header) + r->chunks[i].header.stored;
 	free(states);
 	free(pointers);
 	*ret = sum;

@@ -11,7 +11,9 @@
 
 const char *ending_how_name(enum ending_how how)
 {
-	static const char *const names[ENDINGS] = { "unknown", "power-off", "restart", "halt", "panic", "stopped", "cut" };
+	static const char *const names[ENDINGS] = {
+		"unknown", "power-off", "restart", "halt", "panic", "stopped", "cut"
+	};
 
 	return names[how];
 }
@@ -19,7 +21,8 @@ const char *ending_how_name(enum ending_how how)
 const char *trouble_name(enum trouble_kind kind)
 {
 	static const char *const names[TROUBLE_KINDS] = {
-		"", "panic", "oops", "bug", "warning", "soft lockup", "hard lockup", "hung task", "stall", "out of memory",
+		"",          "panic", "oops",          "bug", "warning", "soft lockup", "hard lockup",
+		"hung task", "stall", "out of memory",
 	};
 
 	return names[kind];
@@ -38,7 +41,8 @@ static enum trouble_kind trouble_of(const char *text)
 	static const struct { const char *begin, *within; enum trouble_kind kind; } lines[] = {
 		{ "Kernel panic - not syncing", "", TROUBLE_PANIC },                 /* kernel/panic.c */
 		{ "watchdog: BUG: soft lockup", "", TROUBLE_SOFT_LOCKUP },           /* kernel/watchdog.c */
-		{ "", "etected hard LOCKUP", TROUBLE_HARD_LOCKUP },                  /* kernel/watchdog.c, before 6.5 watchdog_hld.c */
+		/* kernel/watchdog.c, before 6.5 watchdog_hld.c */
+		{ "", "etected hard LOCKUP", TROUBLE_HARD_LOCKUP },
 		{ "INFO: task ", " blocked for more than ", TROUBLE_HUNG_TASK },     /* kernel/hung_task.c */
 		{ "rcu: INFO: ", " detected stalls", TROUBLE_STALL },                /* kernel/rcu/tree_stall.h */
 		{ "rcu: INFO: ", " self-detected stall", TROUBLE_STALL },
@@ -57,8 +61,11 @@ static enum trouble_kind trouble_of(const char *text)
 /* kernel/reboot.c */
 static enum ending_how ending_of(const char *text)
 {
-	static const struct { const char *begin; enum ending_how how; } lines[] = {
-		{ "reboot: Power down", ENDED_POWER_OFF }, { "reboot: Restarting system", ENDED_RESTART }, { "reboot: System halted", ENDED_HALT },
+	static const struct { const char *begin; enum ending_how how;
+	} lines[] = {
+		{ "reboot: Power down", ENDED_POWER_OFF },
+		{ "reboot: Restarting system", ENDED_RESTART },
+		{ "reboot: System halted", ENDED_HALT },
 	};
 
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -78,7 +85,9 @@ static void decide(struct ending *e, enum ending_how how, const struct log_line 
 static void add_trouble(struct ending *e, size_t *cap, enum trouble_kind kind, const struct log_line *line)
 {
 	e->troubles = array_grow(e->troubles, e->n_troubles, cap, sizeof *e->troubles);
-	e->troubles[e->n_troubles++] = (struct trouble){ .kind = kind, .ns = line->ns, .task = line->task, .text = line->text };
+	e->troubles[e->n_troubles++] = (struct trouble){
+		.kind = kind, .ns = line->ns, .task = line->task, .text = line->text,
+	};
 }
 
 static uint64_t end_ns(const struct reader *r)
@@ -98,7 +107,8 @@ void ending_find(const struct reader *r, const struct kernel_log *log, struct en
 	*ret = (struct ending){ .quiet_ns = UINT64_MAX };
 	for (size_t i = 0; i < log->count; i++) {
 		const struct log_line *line = &log->lines[i];
-		enum trouble_kind kind = line->facility ? TROUBLE_NONE : trouble_of(line->text); /* programs may write anything */
+		/* programs may write anything */
+		enum trouble_kind kind = line->facility ? TROUBLE_NONE : trouble_of(line->text);
 		enum ending_how how = line->facility || line->boot != last_boot ? ENDED_UNKNOWN : ending_of(line->text);
 
 		if (kind)
@@ -165,8 +175,13 @@ static void put_processes(const struct ending *e, const struct threads *threads,
 void ending_put(const struct ending *e, const struct threads *threads, struct buf *out)
 {
 	static const char *const words[ENDINGS] = {
-		[ENDED_POWER_OFF] = "powered off", [ENDED_RESTART] = "restarted", [ENDED_HALT] = "halted", [ENDED_PANIC] = "panicked",
-		[ENDED_STOPPED] = "it ran on until QEMU ended", [ENDED_CUT] = "the trace has no end", [ENDED_UNKNOWN] = "not known",
+		[ENDED_POWER_OFF] = "powered off",
+		[ENDED_RESTART] = "restarted",
+		[ENDED_HALT] = "halted",
+		[ENDED_PANIC] = "panicked",
+		[ENDED_STOPPED] = "it ran on until QEMU ended",
+		[ENDED_CUT] = "the trace has no end",
+		[ENDED_UNKNOWN] = "not known",
 	};
 
 	buf_printf(out, "%s", words[e->how]);
@@ -175,7 +190,8 @@ void ending_put(const struct ending *e, const struct threads *threads, struct bu
 	if (e->how)
 		buf_printf(out, ", at %" PRIu64 ".%06" PRIu64 " s", e->ns / 1000000000, e->ns % 1000000000 / 1000);
 	if (e->quiet_ns != UINT64_MAX) {
-		buf_printf(out, "; no process ran since %" PRIu64 ".%06" PRIu64 " s", e->quiet_ns / 1000000000, e->quiet_ns % 1000000000 / 1000);
+		buf_printf(out, "; no process ran since %" PRIu64 ".%06" PRIu64 " s", e->quiet_ns / 1000000000,
+			   e->quiet_ns % 1000000000 / 1000);
 		put_processes(e, threads, out);
 	}
 	if (e->how != ENDED_PANIC)
@@ -187,7 +203,16 @@ void ending_put(const struct ending *e, const struct threads *threads, struct bu
 void ending_put_troubles(const struct ending *e, struct buf *out)
 {
 	static const char *const many[TROUBLE_KINDS] = {
-		"", "panics", "oopses", "bugs", "warnings", "soft lockups", "hard lockups", "hung tasks", "stalls", "times out of memory",
+		"",
+		"panics",
+		"oopses",
+		"bugs",
+		"warnings",
+		"soft lockups",
+		"hard lockups",
+		"hung tasks",
+		"stalls",
+		"times out of memory",
 	};
 	size_t counts[TROUBLE_KINDS] = { 0 };
 
@@ -195,5 +220,6 @@ void ending_put_troubles(const struct ending *e, struct buf *out)
 		counts[e->troubles[i].kind]++;
 	for (int k = TROUBLE_PANIC + 1; k < TROUBLE_KINDS; k++)
 		if (counts[k])
-			buf_printf(out, "%s%zu %s", out->len ? ", " : "", counts[k], counts[k] == 1 ? trouble_name((enum trouble_kind)k) : many[k]);
+			buf_printf(out, "%s%zu %s", out->len ? ", " : "", counts[k],
+				   counts[k] == 1 ? trouble_name((enum trouble_kind)k) : many[k]);
 }

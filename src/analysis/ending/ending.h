@@ -13,14 +13,24 @@ enum ending_how {
 	ENDED_HALT,       /* it stands still, and has not the means to be powered off */
 	ENDED_PANIC,
 	ENDED_STOPPED,    /* it ran on until QEMU ended */
-	ENDED_CUT,        /* the trace has no end: it is being recorded, or its recorder was killed, or could not write */
+	/* the trace has no end: it is being recorded, or its recorder was killed, or could not write */
+	ENDED_CUT,
 	ENDINGS,
 };
 
 /* What the kernel complained of. */
 enum trouble_kind {
-	TROUBLE_NONE, TROUBLE_PANIC, TROUBLE_OOPS, TROUBLE_BUG, TROUBLE_WARNING, TROUBLE_SOFT_LOCKUP, TROUBLE_HARD_LOCKUP, TROUBLE_HUNG_TASK,
-	TROUBLE_STALL, TROUBLE_OUT_OF_MEMORY, TROUBLE_KINDS,
+	TROUBLE_NONE,
+	TROUBLE_PANIC,
+	TROUBLE_OOPS,
+	TROUBLE_BUG,
+	TROUBLE_WARNING,
+	TROUBLE_SOFT_LOCKUP,
+	TROUBLE_HARD_LOCKUP,
+	TROUBLE_HUNG_TASK,
+	TROUBLE_STALL,
+	TROUBLE_OUT_OF_MEMORY,
+	TROUBLE_KINDS,
 };
 
 struct trouble {
@@ -35,7 +45,8 @@ struct ending {
 	uint64_t ns;         /* when that was decided: of STOPPED and CUT, where the trace ends */
 	uint64_t task;       /* task_struct that did it; 0: not known, or nobody's deed */
 	const char *text;    /* the line of the log that tells; NULL: none does */
-	uint64_t quiet_ns;   /* of STOPPED and CUT: no process ran from then on (quiet.h); UINT64_MAX: that is not so, or not known */
+	/* of STOPPED and CUT: no process ran from then on (quiet.h); UINT64_MAX: that is not so, or not known */
+	uint64_t quiet_ns;
 	struct trouble *troubles; /* in the log's order */
 	size_t n_troubles;
 };
@@ -44,7 +55,10 @@ struct ending {
 const char *ending_how_name(enum ending_how how);
 const char *trouble_name(enum trouble_kind kind);
 
-/* The log must outlive *ret. Of a guest that booted several times, how is that of the last boot. quiet_ns is UINT64_MAX: see ending_find_quiet(). */
+/*
+ * The log must outlive *ret. Of a guest that booted several times, how is that of the last boot. quiet_ns is
+ * UINT64_MAX: see ending_find_quiet().
+ */
 void ending_find(const struct reader *r, const struct kernel_log *log, struct ending *ret);
 
 /* Sets quiet_ns, for which the trace's end is read. */

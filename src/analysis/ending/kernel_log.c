@@ -69,7 +69,8 @@ void kernel_log_init(struct kernel_log *ret, const struct facts *facts, const st
 		at = map_put(&known, key_of(boot, f->numbers[0]), 0);
 		if (!*at) {
 			list[n] = (struct log_line){
-				.boot = boot, .number = f->numbers[0], .ns = f->ns, .insns = f->insns, .cpu = f->cpu, .task = f->task,
+				.boot = boot, .number = f->numbers[0], .ns = f->ns, .insns = f->insns, .cpu = f->cpu,
+				.task = f->task,
 			};
 			*at = ++n;
 		}

@@ -70,8 +70,12 @@ void handovers_queue(struct making *m, const struct stacks *s, const struct stac
 		return;
 	h->queued = array_grow(h->queued, h->n_queued, &h->queued_cap, sizeof *h->queued);
 	h->queued[h->n_queued++] = (struct work_queued){
-		.ns = s->ns, .by = by_whom(s, stack, context), .in = caller_of(stack),
-		.timer = context == WAKE_TIMER && is_delayed_work(s, function_of(m, stack)) ? *timer_of(h, f->numbers[0]) : NO_TIMER,
+		.ns = s->ns,
+		.by = by_whom(s, stack, context),
+		.in = caller_of(stack),
+		.timer = context == WAKE_TIMER && is_delayed_work(s, function_of(m, stack))
+				 ? *timer_of(h, f->numbers[0])
+				 : NO_TIMER,
 	};
 	*map_put(&h->queued_of, f->numbers[0], 0) = h->n_queued;
 }

@@ -19,7 +19,8 @@ const char *wait_kind_name(enum wait_kind kind)
 }
 
 /* The functions on a stack, innermost first; `kernel_only`: up to where the kernel was entered. */
-static size_t take_functions(const struct stack *stack, size_t depth, uint32_t *functions, bool kernel_only, const struct names *names)
+static size_t take_functions(const struct stack *stack, size_t depth, uint32_t *functions, bool kernel_only,
+			     const struct names *names)
 {
 	size_t n = 0;
 
@@ -47,7 +48,8 @@ static struct history_stack keep_stack(struct making *m, const uint32_t *functio
 	if (!*known) {
 		*known = h->n_functions + 1;
 		for (size_t i = 0; i < n; i++) {
-			h->functions = array_grow(h->functions, h->n_functions, &m->functions_cap, sizeof *h->functions);
+			h->functions =
+				array_grow(h->functions, h->n_functions, &m->functions_cap, sizeof *h->functions);
 			h->functions[h->n_functions++] = functions[i];
 		}
 	}
@@ -69,7 +71,10 @@ static const struct fact *last_lock(struct making *m, const struct stacks *s, ui
 	return number && *number ? &facts->list[*number - 1] : NULL;
 }
 
-/* Who has the lock that the thread waits for: a fact told so since it called the outermost of the functions that wait for that. */
+/*
+ * Who has the lock that the thread waits for: a fact told so since it called the outermost of the functions that wait
+ * for that.
+ */
 static uint32_t holder_of(struct making *m, const struct stacks *s, const struct stack *stack)
 {
 	const struct fact *f = last_lock(m, s, making_thread(s, stack));
@@ -92,8 +97,10 @@ static void begin_away(struct making *m, const struct stacks *s, const struct st
 	uint32_t functions[STACK_MAX], thread = making_thread(s, stack);
 	size_t n = take_functions(stack, stack->depth, functions, true, s->names), at;
 	struct away a = {
-		.thread = thread, .span = m->open[thread].span, .start_ns = since_ns, .wake_ns = UINT64_MAX, .end_ns = UINT64_MAX,
-		.function = HISTORY_NONE, .caller = HISTORY_NONE, .holder = HISTORY_NONE, .waker = HISTORY_NONE, .waker_function = HISTORY_NONE,
+		.thread = thread, .span = m->open[thread].span, .start_ns = since_ns, .wake_ns = UINT64_MAX,
+		.end_ns = UINT64_MAX,
+		.function = HISTORY_NONE, .caller = HISTORY_NONE, .holder = HISTORY_NONE, .waker = HISTORY_NONE,
+		.waker_function = HISTORY_NONE,
 		.timer = { .function = HISTORY_NONE, .in = HISTORY_NONE, .by = HISTORY_NONE },
 	};
 
@@ -237,7 +244,8 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	if (__builtin_expect(!role, 1) || stack->cpu < 0) {
 		/* firmware, loader and kernel follow each other */
 		if (frame->kind == FRAME_BASE && stack->cpu >= 0 && stack->thread == THREAD_NONE)
-			slices_cut(m, s, (unsigned)stack->cpu, making_thread(s, stack), m->open[making_thread(s, stack)].span, HISTORY_NONE);
+			slices_cut(m, s, (unsigned)stack->cpu, making_thread(s, stack),
+				   m->open[making_thread(s, stack)].span, HISTORY_NONE);
 		return;
 	}
 	if (role == ROLE_WAKE)
@@ -299,7 +307,9 @@ static void move(void *state, struct stacks *s, const struct stack *from, const 
 	for (unsigned i = 0; i < m->n_cpus; i++)
 		slices_rename(&m->running[i], before, now);
 	m->open[now] = m->open[before];
-	m->open[before] = (struct open_thread){ .span = HISTORY_NONE, .away = HISTORY_NONE, .unresolved = HISTORY_NONE };
+	m->open[before] = (struct open_thread){
+		.span = HISTORY_NONE, .away = HISTORY_NONE, .unresolved = HISTORY_NONE,
+	};
 }
 
 /* Who slept meanwhile, and up to when, is not known. */
@@ -339,7 +349,9 @@ static void begin(struct making *m, const struct session *session)
 	m->n_cpus = reader_vcpus(session->reader);
 	m->open = xcalloc(n, sizeof *m->open);
 	for (size_t i = 0; i < n; i++)
-		m->open[i] = (struct open_thread){ .span = HISTORY_NONE, .away = HISTORY_NONE, .unresolved = HISTORY_NONE };
+		m->open[i] = (struct open_thread){
+			.span = HISTORY_NONE, .away = HISTORY_NONE, .unresolved = HISTORY_NONE,
+		};
 	m->syscall_ns = xmalloc((session->names->boots->count + 1) * sizeof *m->syscall_ns);
 	for (size_t i = 0; i <= session->names->boots->count; i++)
 		m->syscall_ns[i] = UINT64_MAX;
@@ -427,14 +439,20 @@ struct history history_empty(const struct session *session)
 	unsigned n_cpus = reader_vcpus(session->reader);
 
 	return (struct history){
-		.memory = xcalloc(1, sizeof(struct history_memory)), .host_thread = HISTORY_NONE, .n_threads = session->threads->count + n_cpus, .n_cpus = n_cpus,
+		.memory = xcalloc(1, sizeof(struct history_memory)), .host_thread = HISTORY_NONE,
+		.n_threads = session->threads->count + n_cpus, .n_cpus = n_cpus,
 	};
 }
 
 int history_make(const struct session *session, struct history *ret, struct error *err)
 {
-	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend, .move = move, .switched = switched,
-						       .gap = gap, .found = found };
+	static const struct stacks_visitor visitor = { .enter = enter,
+						       .leave = leave,
+						       .spend = spend,
+						       .move = move,
+						       .switched = switched,
+						       .gap = gap,
+						       .found = found };
 	struct making m = { .history = ret, .reader = session->reader };
 	struct stacks stacks;
 	int result;

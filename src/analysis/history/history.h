@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The history of a guest: who ran when, who waited for what and was woken up by whom, and what was done meanwhile, by phase, initcall,
- * probe, module, mount and program. One replay makes it; timeline, waits and why are made of it.
+ * The history of a guest: who ran when, who waited for what and was woken up by whom, and what was done meanwhile, by
+ * phase, initcall, probe, module, mount and program. One replay makes it; timeline, waits and why are made of it.
  */
 #ifndef UPTO_ANALYSIS_HISTORY_H
 #define UPTO_ANALYSIS_HISTORY_H
@@ -48,9 +48,11 @@ struct slice {
 	uint32_t cpu;
 	uint32_t span;        /* the innermost that was under way in the thread; HISTORY_NONE */
 	uint32_t away;        /* the absence that it ends; HISTORY_NONE: the thread ran right before, or never */
-	uint32_t handler;     /* it is an interrupt that took long: what of its functions did; HISTORY_NONE: it is none */
+	/* it is an interrupt that took long: what of its functions did; HISTORY_NONE: it is none */
+	uint32_t handler;
 	uint64_t start_ns, end_ns, insns, halted_ns;
-	struct { uint32_t function; uint64_t ns; } hot[HISTORY_HOT]; /* where most time went, without callees; ns 0: no more */
+	/* where most time went, without callees; ns 0: no more */
+	struct { uint32_t function; uint64_t ns; } hot[HISTORY_HOT];
 };
 
 /* A timer, or work that is to be done later, was set. */
@@ -68,14 +70,16 @@ struct away {
 	uint32_t thread;
 	uint32_t span;        /* the innermost that was under way in the thread; HISTORY_NONE */
 	uint64_t start_ns;
-	uint64_t wake_ns;     /* it was ready from then on: asleep before; start_ns: it was never asleep. UINT64_MAX: not woken up any more */
+	/* it was ready from then on: asleep before; start_ns: it was never asleep. UINT64_MAX: not woken up any more */
+	uint64_t wake_ns;
 	uint64_t end_ns;      /* it ran again; UINT64_MAX: never */
 	enum wait_kind kind;
 	enum wake_context context;
 	uint32_t function;    /* that it waited in, by which `kind` was told; HISTORY_NONE: none is known */
 	uint32_t caller;      /* that called it; HISTORY_NONE */
 	struct history_stack stack;
-	uint32_t holder;      /* of a LOCK: thread that had it when this one began to wait for it; HISTORY_NONE: not known */
+	/* of a LOCK: thread that had it when this one began to wait for it; HISTORY_NONE: not known */
+	uint32_t holder;
 	uint32_t waker;       /* thread that ran when it was woken up; HISTORY_NONE: not woken up */
 	uint32_t waker_function; /* the function of the context: of a timer, of a driver */
 	struct history_stack waker_stack;
@@ -91,11 +95,29 @@ struct work_queued {
 };
 
 enum span_kind {
-	SPAN_BOOT, SPAN_PHASE, SPAN_STAGE, SPAN_LEVEL, SPAN_INITCALL, SPAN_PROBE, SPAN_SMP, SPAN_INITRAMFS, SPAN_MODULE, SPAN_MODULE_INIT,
-	SPAN_SIGNATURE, SPAN_RELOCATION, SPAN_MOUNT, SPAN_FIRMWARE_FILE, SPAN_EXEC, SPAN_WORK, SPAN_PROCESS, SPAN_SHUTDOWN, SPAN_CONSOLE, SPAN_UNIT,
-	SPAN_TEST,     /* a case of KUnit; its result is an enum test_result */
+	SPAN_BOOT,
+	SPAN_PHASE,
+	SPAN_STAGE,
+	SPAN_LEVEL,
+	SPAN_INITCALL,
+	SPAN_PROBE,
+	SPAN_SMP,
+	SPAN_INITRAMFS,
+	SPAN_MODULE,
+	SPAN_MODULE_INIT,
+	SPAN_SIGNATURE,
+	SPAN_RELOCATION,
+	SPAN_MOUNT,
+	SPAN_FIRMWARE_FILE,
+	SPAN_EXEC,
+	SPAN_WORK,
+	SPAN_PROCESS,
+	SPAN_SHUTDOWN,
+	SPAN_CONSOLE,
+	SPAN_UNIT,
+	SPAN_TEST,      /* a case of KUnit; its result is an enum test_result */
 	SPAN_TEST_PART, /* … of one with parameters: for each but the first */
-	SPAN_RECORDED, /* of a trace that is a part of another: what was asked for */
+	SPAN_RECORDED,  /* of a trace that is a part of another: what was asked for */
 	SPAN_KINDS,
 };
 
@@ -124,7 +146,10 @@ struct history {
 	size_t n_queued;
 	uint32_t *functions;       /* of all stacks */
 	size_t n_functions;
-	uint32_t *first_slice;     /* of thread t: by_thread[first_slice[t]] … by_thread[first_slice[t + 1] - 1] are its slices' numbers, by time */
+	/*
+	 * of thread t: by_thread[first_slice[t]] … by_thread[first_slice[t + 1] - 1] are its slices' numbers, by time
+	 */
+	uint32_t *first_slice;
 	uint32_t *by_thread;
 	uint32_t *first_on_cpu;    /* the same of vCPU c: by_cpu[first_on_cpu[c]] … */
 	uint32_t *by_cpu;
@@ -156,8 +181,8 @@ bool history_has_wakes(const struct history *h);
 uint32_t history_slice(const struct history *h, uint32_t thread, uint64_t ns);
 
 /*
- * The place in by_cpu of the last slice of a vCPU that began before the moment; first_on_cpu[cpu + 1]: there is none. Those before it are
- * down to first_on_cpu[cpu].
+ * The place in by_cpu of the last slice of a vCPU that began before the moment; first_on_cpu[cpu + 1]: there is none.
+ * Those before it are down to first_on_cpu[cpu].
  */
 uint32_t history_on_cpu(const struct history *h, unsigned cpu, uint64_t ns);
 
@@ -167,6 +192,7 @@ struct others {
 	uint64_t ns;                   /* all of them together */
 };
 
-void history_others(const struct history *h, const struct threads *threads, const struct span_of *span, struct others *ret);
+void history_others(const struct history *h, const struct threads *threads, const struct span_of *span,
+		    struct others *ret);
 
 #endif

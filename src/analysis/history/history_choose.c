@@ -17,7 +17,8 @@ static bool on_stack(const struct history *h, const struct away *a, const bool *
 bool history_chooses_wait(const struct history *h, const struct thin_filter *f, const struct away *a)
 {
 	return has_length(f, a->end_ns - a->start_ns) && (!f->threads || f->threads[a->thread]) &&
-	       (!f->functions || on_stack(h, a, f->functions)) && (!f->below || on_stack(h, a, f->below)) && (!f->not || !on_stack(h, a, f->not));
+	       (!f->functions || on_stack(h, a, f->functions)) && (!f->below || on_stack(h, a, f->below)) &&
+	       (!f->not || !on_stack(h, a, f->not ));
 }
 
 static bool is_function(const struct span_of *x, const bool *marks)
@@ -37,6 +38,8 @@ static bool is_within(const struct history *h, const struct span_of *x, const bo
 
 bool history_chooses_span(const struct history *h, const struct thin_filter *f, const struct span_of *x)
 {
-	return has_length(f, x->end_ns - x->start_ns) && (!f->threads || (x->thread != HISTORY_NONE && f->threads[x->thread])) &&
-	       (!f->functions || is_function(x, f->functions)) && (!f->below || is_within(h, x, f->below)) && (!f->not || !is_within(h, x, f->not));
+	return has_length(f, x->end_ns - x->start_ns) &&
+	       (!f->threads || (x->thread != HISTORY_NONE && f->threads[x->thread])) &&
+	       (!f->functions || is_function(x, f->functions)) && (!f->below || is_within(h, x, f->below)) &&
+	       (!f->not || !is_within(h, x, f->not ));
 }

@@ -334,7 +334,8 @@ static struct header header_of(const struct session *session)
 	const struct reader *r = session->reader;
 	const struct names *names = session->names;
 	struct header h = {
-		.version = HISTORY_VERSION, .trace_size = r->size, .functions = names_count(names), .folded = fold_print(session->fold, names_count(names)),
+		.version = HISTORY_VERSION, .trace_size = r->size, .functions = names_count(names),
+		.folded = fold_print(session->fold, names_count(names)),
 		.crc = r->n_chunks ? crc32_of(&r->chunks[r->n_chunks - 1].header, sizeof(struct chunk_header)) : 0,
 	};
 

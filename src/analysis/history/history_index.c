@@ -6,8 +6,12 @@
 #include "base/alloc.h"
 #include "history_make.h"
 
-/* Numbers of slices, sorted by what `key` says of them, the order of time kept. *ret_first: where those of each key begin. */
-static uint32_t *sort_by(const struct history *h, uint32_t (*key)(const struct slice *), size_t keys, uint32_t **ret_first)
+/*
+ * Numbers of slices, sorted by what `key` says of them, the order of time kept. *ret_first: where those of each key
+ * begin.
+ */
+static uint32_t *sort_by(const struct history *h, uint32_t (*key)(const struct slice *), size_t keys,
+			 uint32_t **ret_first)
 {
 	uint32_t *first = xcalloc(keys + 1, sizeof *first), *list = xcalloc(h->n_slices + 1, sizeof *list);
 	uint32_t *next = xcalloc(keys + 1, sizeof *next);
@@ -107,8 +111,8 @@ static void add_other(struct other_list *o, uint32_t thread, uint64_t ns)
 }
 
 /* Who else ran on the vCPU in [from, to). */
-static void add_window(const struct history *h, const struct threads *threads, unsigned cpu, uint32_t but, uint64_t from, uint64_t to,
-		       struct other_list *o)
+static void add_window(const struct history *h, const struct threads *threads, unsigned cpu, uint32_t but,
+		       uint64_t from, uint64_t to, struct other_list *o)
 {
 	uint32_t first = h->first_on_cpu[cpu], end = h->first_on_cpu[cpu + 1];
 
@@ -123,7 +127,8 @@ static void add_window(const struct history *h, const struct threads *threads, u
 	}
 }
 
-void history_others(const struct history *h, const struct threads *threads, const struct span_of *span, struct others *ret)
+void history_others(const struct history *h, const struct threads *threads, const struct span_of *span,
+		    struct others *ret)
 {
 	struct other_list o = { 0 };
 	uint64_t from = span->start_ns;

@@ -19,8 +19,8 @@ struct open_thread {
 };
 
 /*
- * In a frame's data, besides the number of its span + 1: its fact has not been found. A fact stands at the block that the recorder watches. If an
- * interrupt comes right before that, it is as late as the interrupt's return.
+ * In a frame's data, besides the number of its span + 1: its fact has not been found. A fact stands at the block that
+ * the recorder watches. If an interrupt comes right before that, it is as late as the interrupt's return.
  */
 enum { FRAME_UNTOLD = 1u << 31 };
 
@@ -74,14 +74,19 @@ struct making {
 	uint32_t dead;             /* number of the function in which a thread runs last */
 	struct handovers handovers;
 	size_t next_fact;          /* that tells of a lock, or comes before one that does */
-	struct map lock_of;        /* task_struct → number of the fact that tells of the last lock that it waited for + 1 */
-	uint64_t found_ns;         /* where the last gap ended behind which threads were found that were away; 0: none was */
+	/* task_struct → number of the fact that tells of the last lock that it waited for + 1 */
+	struct map lock_of;
+	/* where the last gap ended behind which threads were found that were away; 0: none was */
+	uint64_t found_ns;
 	bool moved;                /* aways are not in their order any more */
 	struct map stacks;         /* hash of a stack → where it is in history->functions + 1 */
 	size_t slices_cap, aways_cap, spans_cap, functions_cap, queued_cap;
 };
 
-/* Number of the stack's thread in a history. Threads of what is no Linux count as the vCPU's own, as before its first switch. */
+/*
+ * Number of the stack's thread in a history. Threads of what is no Linux count as the vCPU's own, as before its first
+ * switch.
+ */
 static inline uint32_t making_thread(const struct stacks *s, const struct stack *stack)
 {
 	size_t number = (size_t)(stack - s->list);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Cases of KUnit (lib/kunit/test.c). Each runs in calls of kunit_try_run_case(), one for each of its parameters; what they are called, and whether
- * they passed, the kernel's log says behind them, as KTAP (Documentation/dev-tools/ktap.rst):
+ * Cases of KUnit (lib/kunit/test.c). Each runs in calls of kunit_try_run_case(), one for each of its parameters; what
+ * they are called, and whether they passed, the kernel's log says behind them, as KTAP
+ * (Documentation/dev-tools/ktap.rst):
  *
  *	    # Subtest: example
  *	    ok 1 example_simple_test

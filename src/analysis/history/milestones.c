@@ -31,8 +31,10 @@ static bool find_shutdown(const struct history *h, const struct span *within, st
 	bool found = false;
 
 	for (size_t i = 0; i < h->n_spans; i++)
-		if (h->spans[i].kind == SPAN_SHUTDOWN && h->spans[i].thread != HISTORY_NONE && is_within(within, h->spans[i].start_ns))
-			found = put(ret, h->spans[i].thread, h->spans[i].start_ns, "the request for power-off or restart");
+		if (h->spans[i].kind == SPAN_SHUTDOWN && h->spans[i].thread != HISTORY_NONE &&
+		    is_within(within, h->spans[i].start_ns))
+			found = put(ret, h->spans[i].thread, h->spans[i].start_ns,
+				    "the request for power-off or restart");
 	return found;
 }
 
@@ -68,8 +70,8 @@ static bool find_init(const struct threads *threads, const struct span *within, 
 	return false;
 }
 
-static bool find_line(const struct history *h, const struct names *names, const struct threads *threads, const char *text,
-		      const struct span *within, struct milestone *ret)
+static bool find_line(const struct history *h, const struct names *names, const struct threads *threads,
+		      const char *text, const struct span *within, struct milestone *ret)
 {
 	struct kernel_log log;
 	bool found = false;
@@ -92,8 +94,8 @@ static bool find_line(const struct history *h, const struct names *names, const 
 	return found;
 }
 
-static bool find_panic(const struct history *h, const struct names *names, const struct threads *threads, const struct span *within,
-		       struct milestone *ret)
+static bool find_panic(const struct history *h, const struct names *names, const struct threads *threads,
+		       const struct span *within, struct milestone *ret)
 {
 	return find_line(h, names, threads, "Kernel panic - not syncing", within, ret);
 }
@@ -101,14 +103,15 @@ static bool find_panic(const struct history *h, const struct names *names, const
 /* A guest that does something for its host tells it so: an agent, a test runner, a daemon that waits for commands. */
 static bool find_host(const struct history *h, const struct span *within, struct milestone *ret)
 {
-	return h->host_thread != HISTORY_NONE && is_within(within, h->host_ns) && put(ret, h->host_thread, h->host_ns, "the last word to the host");
+	return h->host_thread != HISTORY_NONE && is_within(within, h->host_ns) &&
+	       put(ret, h->host_thread, h->host_ns, "the last word to the host");
 }
 
-bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads, const struct span *within,
-		       struct milestone *ret)
+bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads,
+		       const struct span *within, struct milestone *ret)
 {
-	return find_panic(h, names, threads, within, ret) || find_shutdown(h, within, ret) || find_login(threads, within, ret) ||
-	       find_host(h, within, ret) || find_init(threads, within, ret);
+	return find_panic(h, names, threads, within, ret) || find_shutdown(h, within, ret) ||
+	       find_login(threads, within, ret) || find_host(h, within, ret) || find_init(threads, within, ret);
 }
 
 static bool find_span(const struct history *h, const char *name, const struct span *within, struct milestone *ret)
@@ -118,12 +121,14 @@ static bool find_span(const struct history *h, const char *name, const struct sp
 	for (size_t i = 0; i < h->n_spans; i++) {
 		const struct span_of *x = &h->spans[i];
 
-		if (strcmp(x->name, name) || x->kind == SPAN_PROCESS || x->kind == SPAN_EXEC || !is_within(within, x->start_ns))
+		if (strcmp(x->name, name) || x->kind == SPAN_PROCESS || x->kind == SPAN_EXEC ||
+		    !is_within(within, x->start_ns))
 			continue;
 		if (x->thread == HISTORY_NONE && x->kind != SPAN_UNIT && x->kind != SPAN_PHASE)
 			continue;
 		/* a unit's span is its start-up: what it runs goes on */
-		snprintf(text, sizeof text, x->kind == SPAN_UNIT ? "when %s %s had started" : "the end of %s %s", span_kind_name(x->kind), x->name);
+		snprintf(text, sizeof text, x->kind == SPAN_UNIT ? "when %s %s had started" : "the end of %s %s",
+			 span_kind_name(x->kind), x->name);
 		/* a phase is nobody's, nor is a unit: systemd told of it then */
 		if (x->thread == HISTORY_NONE && !milestone_at(h, x->end_ns, ret))
 			return false;
@@ -132,7 +137,8 @@ static bool find_span(const struct history *h, const char *name, const struct sp
 	return false;
 }
 
-static bool find_program(const struct threads *threads, const char *name, const struct span *within, struct milestone *ret)
+static bool find_program(const struct threads *threads, const char *name, const struct span *within,
+			 struct milestone *ret)
 {
 	char text[160];
 

@@ -6,7 +6,8 @@
 
 void spans_add_slice(const struct slice *x, struct span_of *span)
 {
-	uint64_t from = x->start_ns > span->start_ns ? x->start_ns : span->start_ns, to = x->end_ns < span->end_ns ? x->end_ns : span->end_ns;
+	uint64_t from = x->start_ns > span->start_ns ? x->start_ns : span->start_ns,
+		 to = x->end_ns < span->end_ns ? x->end_ns : span->end_ns;
 	uint64_t all = x->end_ns - x->start_ns, ran = all - (x->halted_ns < all ? x->halted_ns : all);
 
 	if (to <= from)
@@ -21,10 +22,12 @@ void spans_add_all(const struct history *h, struct span_of *span)
 		spans_add_slice(&h->slices[i], span);
 }
 
-static uint32_t add_window(struct making *m, enum span_kind kind, const char *name, uint32_t parent, uint64_t start, uint64_t end)
+static uint32_t add_window(struct making *m, enum span_kind kind, const char *name, uint32_t parent, uint64_t start,
+			   uint64_t end)
 {
 	struct span_of span = {
-		.kind = kind, .name = name, .parent = parent, .thread = HISTORY_NONE, .function = HISTORY_NONE, .start_ns = start, .end_ns = end,
+		.kind = kind, .name = name, .parent = parent, .thread = HISTORY_NONE, .function = HISTORY_NONE,
+		.start_ns = start, .end_ns = end,
 	};
 
 	if (end <= start)
@@ -39,7 +42,10 @@ struct boot_times {
 	uint64_t start, decompressor, kernel, init, main, shutdown, end;
 };
 
-/* The first process's programs: the one that runs longest is what the machine is for. Those before it are the initramfs's. */
+/*
+ * The first process's programs: the one that runs longest is what the machine is for. Those before it are the
+ * initramfs's.
+ */
 static void find_programs(const struct threads *threads, struct boot_times *t)
 {
 	const struct program *main = NULL;
@@ -47,7 +53,8 @@ static void find_programs(const struct threads *threads, struct boot_times *t)
 	uint64_t longest = 0;
 
 	for (size_t i = 0; i < threads->count && !init; i++)
-		if (threads->list[i].pid == 1 && threads->list[i].start_ns >= t->start && threads->list[i].start_ns < t->end)
+		if (threads->list[i].pid == 1 && threads->list[i].start_ns >= t->start &&
+		    threads->list[i].start_ns < t->end)
 			init = &threads->list[i];
 	if (!init)
 		return;
@@ -81,8 +88,8 @@ static void find_first_syscall(const struct making *m, size_t b, struct boot_tim
 static void find_shutdown(const struct history *h, struct boot_times *t)
 {
 	for (size_t i = 0; i < h->n_spans; i++)
-		if (h->spans[i].kind == SPAN_SHUTDOWN && h->spans[i].start_ns >= t->start && h->spans[i].start_ns < t->shutdown &&
-		    h->spans[i].start_ns < t->end)
+		if (h->spans[i].kind == SPAN_SHUTDOWN && h->spans[i].start_ns >= t->start &&
+		    h->spans[i].start_ns < t->shutdown && h->spans[i].start_ns < t->end)
 			t->shutdown = h->spans[i].start_ns;
 }
 
@@ -139,7 +146,8 @@ static void put_levels(struct making *m, const struct stacks *s, const struct bo
 		if (x->kind == SPAN_INITCALL && x->end_ns > last)
 			last = x->end_ns;
 		/* consoles' come before there is a first process */
-		if (x->kind == SPAN_INITCALL && x->start_ns < first && x->thread < s->threads->count && s->threads->list[x->thread].pid == 1)
+		if (x->kind == SPAN_INITCALL && x->start_ns < first && x->thread < s->threads->count &&
+		    s->threads->list[x->thread].pid == 1)
 			first = x->start_ns;
 		if (x->kind == SPAN_SMP)
 			smp = x->start_ns;
@@ -149,7 +157,8 @@ static void put_levels(struct making *m, const struct stacks *s, const struct bo
 	for (size_t i = 0; i < h->facts.count; i++) {
 		const struct fact *f = &h->facts.list[i];
 
-		if (f->kind != FACT_LEVEL || f->ns < t->kernel || f->ns >= earlier(t->init, t->end) || !is_level(fact_text(f, 0)))
+		if (f->kind != FACT_LEVEL || f->ns < t->kernel || f->ns >= earlier(t->init, t->end) ||
+		    !is_level(fact_text(f, 0)))
 			continue;
 		if (level)
 			add_window(m, SPAN_LEVEL, fact_text(level, 0), kernel, level->ns, f->ns);
@@ -164,7 +173,8 @@ void spans_put_boot(struct making *m, const struct stacks *s, size_t b)
 	const struct boots *boots = s->names->boots;
 	const struct boot *boot = &boots->list[b];
 	struct boot_times t = {
-		.start = boot->start_ns, .decompressor = boot->decompressor_ns, .kernel = boot->kernel_ns, .init = UINT64_MAX, .main = UINT64_MAX,
+		.start = boot->start_ns, .decompressor = boot->decompressor_ns, .kernel = boot->kernel_ns,
+		.init = UINT64_MAX, .main = UINT64_MAX,
 		.shutdown = UINT64_MAX, .end = b + 1 < boots->count ? boots->list[b + 1].start_ns : m->history->end_ns,
 	};
 	uint32_t number, kernel;
@@ -172,7 +182,8 @@ void spans_put_boot(struct making *m, const struct stacks *s, size_t b)
 	find_programs(s->threads, &t);
 	find_first_syscall(m, b, &t);
 	find_shutdown(m->history, &t);
-	number = add_window(m, SPAN_BOOT, boots->count > 1 ? b ? "next boot" : "first boot" : "boot", HISTORY_NONE, t.start, t.end);
+	number = add_window(m, SPAN_BOOT, boots->count > 1 ? b ? "next boot" : "first boot" : "boot", HISTORY_NONE,
+			    t.start, t.end);
 	/* a kernel of one's own has no phases, and what of it is firmware is not known */
 	kernel = boot->kernel_ns == UINT64_MAX && s->names->n_own ? HISTORY_NONE : put_phases(m, &t, number);
 	if (kernel != HISTORY_NONE)

@@ -25,8 +25,10 @@ void spans_put_recorded(struct making *m)
 
 	for (size_t i = 0; i < n; i++) {
 		struct span_of span = {
-			.kind = SPAN_RECORDED, .parent = HISTORY_NONE, .thread = HISTORY_NONE, .function = HISTORY_NONE, .name = name,
-			.start_ns = kept[i].start_ns, .end_ns = kept[i].stop_ns == UINT64_MAX ? h->end_ns : kept[i].stop_ns,
+			.kind = SPAN_RECORDED, .parent = HISTORY_NONE, .thread = HISTORY_NONE,
+			.function = HISTORY_NONE, .name = name,
+			.start_ns = kept[i].start_ns,
+			.end_ns = kept[i].stop_ns == UINT64_MAX ? h->end_ns : kept[i].stop_ns,
 		};
 
 		if (span.end_ns < span.start_ns)

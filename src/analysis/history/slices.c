@@ -81,7 +81,8 @@ static void end_interrupt(struct making *m, struct running *r, uint64_t ns)
 	keep(m, &r->plain, interrupt->start_ns);
 	keep(m, &r->interrupt, ns);
 	*plain = (struct slice){
-		.thread = plain->thread, .cpu = plain->cpu, .span = plain->span, .away = HISTORY_NONE, .handler = HISTORY_NONE, .start_ns = ns,
+		.thread = plain->thread, .cpu = plain->cpu, .span = plain->span, .away = HISTORY_NONE,
+		.handler = HISTORY_NONE, .start_ns = ns,
 	};
 }
 
@@ -103,7 +104,8 @@ void slices_gap(struct making *m, const struct stacks *s, unsigned cpu, uint32_t
 	end_interrupt(m, r, from_ns);
 	keep(m, &r->plain, from_ns);
 	r->plain.slice = (struct slice){
-		.thread = thread, .cpu = cpu, .span = HISTORY_NONE, .away = HISTORY_NONE, .handler = HISTORY_NONE, .start_ns = s->ns,
+		.thread = thread, .cpu = cpu, .span = HISTORY_NONE, .away = HISTORY_NONE, .handler = HISTORY_NONE,
+		.start_ns = s->ns,
 	};
 }
 
@@ -123,7 +125,9 @@ void slices_enter(struct making *m, const struct stacks *s, const struct stack *
 {
 	struct running *r;
 
-	if (__builtin_expect(frame->kind != FRAME_INTERRUPT || frame->role < m->reader->arch->first_interrupt || stack->cpu < 0, 1))
+	if (__builtin_expect(frame->kind != FRAME_INTERRUPT || frame->role < m->reader->arch->first_interrupt ||
+				     stack->cpu < 0,
+			     1))
 		return;
 	r = &m->running[stack->cpu];
 	/* a jump replaces the function of an interrupt's frame: it is left and entered again */
@@ -167,8 +171,13 @@ void slices_rename(struct running *r, uint32_t before, uint32_t now)
 static struct open_slice open_slice(uint32_t thread, unsigned cpu, size_t functions)
 {
 	return (struct open_slice){
-		.slice = { .thread = thread, .cpu = cpu, .span = HISTORY_NONE, .away = HISTORY_NONE, .handler = HISTORY_NONE },
-		.spent = xcalloc(functions, sizeof(uint64_t)), .touched = xcalloc(functions, sizeof(uint32_t)),
+		.slice = { .thread = thread,
+			   .cpu = cpu,
+			   .span = HISTORY_NONE,
+			   .away = HISTORY_NONE,
+			   .handler = HISTORY_NONE },
+		.spent = xcalloc(functions, sizeof(uint64_t)),
+		.touched = xcalloc(functions, sizeof(uint32_t)),
 	};
 }
 
@@ -178,7 +187,9 @@ void slices_begin(struct making *m, size_t functions)
 	for (unsigned i = 0; i < m->n_cpus; i++) {
 		uint32_t boot = (uint32_t)(m->history->n_threads - m->n_cpus + i);
 
-		m->running[i] = (struct running){ .plain = open_slice(boot, i, functions), .interrupt = open_slice(boot, i, functions) };
+		m->running[i] = (struct running){
+			.plain = open_slice(boot, i, functions), .interrupt = open_slice(boot, i, functions),
+		};
 	}
 }
 

@@ -15,15 +15,16 @@ static const struct {
 	enum span_kind kind;
 	enum fact_kind fact; /* that tells its name; 0: it is the function's */
 } span_functions[] = {
-	{ "do_one_initcall", SPAN_INITCALL, FACT_INITCALL },        /* init/main.c */
-	{ "really_probe", SPAN_PROBE, FACT_PROBE },                 /* drivers/base/dd.c */
-	{ "load_module", SPAN_MODULE, 0 },                          /* kernel/module/main.c */
+	{ "do_one_initcall", SPAN_INITCALL, FACT_INITCALL }, /* init/main.c */
+	{ "really_probe", SPAN_PROBE, FACT_PROBE },          /* drivers/base/dd.c */
+	{ "load_module", SPAN_MODULE, 0 },                   /* kernel/module/main.c */
 	{ "do_init_module", SPAN_MODULE_INIT, 0 },
-	{ "module_sig_check", SPAN_SIGNATURE, 0 },                  /* kernel/module/signing.c */
-	{ "apply_relocate_add", SPAN_RELOCATION, 0 },               /* arch/x86/kernel/module.c */
-	{ "path_mount", SPAN_MOUNT, FACT_MOUNT },                   /* fs/namespace.c */
+	{ "module_sig_check", SPAN_SIGNATURE, 0 },    /* kernel/module/signing.c */
+	{ "apply_relocate_add", SPAN_RELOCATION, 0 }, /* arch/x86/kernel/module.c */
+	{ "path_mount", SPAN_MOUNT, FACT_MOUNT },     /* fs/namespace.c */
 	/* security_move_mount() was told what; the compiler may have dropped arguments of what does it */
-	{ "do_move_mount", SPAN_MOUNT, 0 }, { "do_move_mount.isra.0", SPAN_MOUNT, 0 },
+	{ "do_move_mount", SPAN_MOUNT, 0 },
+	{ "do_move_mount.isra.0", SPAN_MOUNT, 0 },
 	{ "_request_firmware", SPAN_FIRMWARE_FILE, FACT_FIRMWARE }, /* drivers/base/firmware_loader/main.c */
 	{ "bprm_execve", SPAN_EXEC, 0 },                            /* fs/exec.c */
 	{ "unpack_to_rootfs", SPAN_INITRAMFS, 0 },                  /* init/initramfs.c */
@@ -33,14 +34,25 @@ static const struct {
 	{ "device_shutdown", SPAN_SHUTDOWN, 0 },                    /* drivers/base/core.c */
 	{ "vprintk_emit", SPAN_CONSOLE, 0 },                        /* kernel/printk/printk.c */
 	{ "console_unlock", SPAN_CONSOLE, 0 },
-	{ "serial8250_console_write", SPAN_CONSOLE, 0 },            /* drivers/tty/serial/8250/8250_port.c */
-	{ "vt_console_print", SPAN_CONSOLE, 0 },                    /* drivers/tty/vt/vt.c */
+	{ "serial8250_console_write", SPAN_CONSOLE, 0 }, /* drivers/tty/serial/8250/8250_port.c */
+	{ "vt_console_print", SPAN_CONSOLE, 0 },         /* drivers/tty/vt/vt.c */
 	/* init/main.c, and what it calls */
-	{ "setup_arch", SPAN_STAGE, 0 }, { "mm_core_init", SPAN_STAGE, 0 }, { "mm_init", SPAN_STAGE, 0 }, { "trap_init", SPAN_STAGE, 0 },
-	{ "ftrace_init", SPAN_STAGE, 0 }, { "vfs_caches_init", SPAN_STAGE, 0 }, { "arch_cpu_finalize_init", SPAN_STAGE, 0 },
-	{ "check_bugs", SPAN_STAGE, 0 }, { "acpi_early_init", SPAN_STAGE, 0 }, { "page_alloc_init_late", SPAN_STAGE, 0 },
-	{ "free_initmem", SPAN_STAGE, 0 }, { "mark_rodata_ro", SPAN_STAGE, 0 }, { "wait_for_initramfs", SPAN_STAGE, 0 },
-	{ "sched_init", SPAN_STAGE, 0 }, { "time_init", SPAN_STAGE, 0 }, { "rcu_init", SPAN_STAGE, 0 },
+	{ "setup_arch", SPAN_STAGE, 0 },
+	{ "mm_core_init", SPAN_STAGE, 0 },
+	{ "mm_init", SPAN_STAGE, 0 },
+	{ "trap_init", SPAN_STAGE, 0 },
+	{ "ftrace_init", SPAN_STAGE, 0 },
+	{ "vfs_caches_init", SPAN_STAGE, 0 },
+	{ "arch_cpu_finalize_init", SPAN_STAGE, 0 },
+	{ "check_bugs", SPAN_STAGE, 0 },
+	{ "acpi_early_init", SPAN_STAGE, 0 },
+	{ "page_alloc_init_late", SPAN_STAGE, 0 },
+	{ "free_initmem", SPAN_STAGE, 0 },
+	{ "mark_rodata_ro", SPAN_STAGE, 0 },
+	{ "wait_for_initramfs", SPAN_STAGE, 0 },
+	{ "sched_init", SPAN_STAGE, 0 },
+	{ "time_init", SPAN_STAGE, 0 },
+	{ "rcu_init", SPAN_STAGE, 0 },
 	/* calls the consoles' initcalls itself: kernel/printk/printk.c */
 	{ "console_init", SPAN_STAGE, 0 },
 	/* tells the arguments of the exec that it is called in */
@@ -57,9 +69,9 @@ enum { FUNCTIONS = sizeof span_functions / sizeof *span_functions, TIMERS = size
 const char *span_kind_name(enum span_kind kind)
 {
 	static const char *const names[SPAN_KINDS] = {
-		"boot", "phase", "stage", "level", "initcall", "probe", "smp", "initramfs", "module", "module-init", "signature", "relocation",
-		"mount", "firmware", "exec", "work", "process", "shutdown", "console", "unit",
-		"test", "test-part", "recorded",
+		"boot",    "phase",       "stage",     "level",      "initcall", "probe",     "smp",      "initramfs",
+		"module",  "module-init", "signature", "relocation", "mount",    "firmware",  "exec",     "work",
+		"process", "shutdown",    "console",   "unit",       "test",     "test-part", "recorded",
 	};
 
 	return names[kind];
@@ -92,12 +104,13 @@ static bool is_function(const char *name, const char *function)
 }
 
 /*
- * By which programs talk to the host: through a virtio port (drivers/char/virtio_console.c) or vsock (net/vmw_vsock/af_vsock.c), each of which may
- * be a module.
+ * By which programs talk to the host: through a virtio port (drivers/char/virtio_console.c) or vsock
+ * (net/vmw_vsock/af_vsock.c), each of which may be a module.
  */
 static bool is_word_to_host(const char *name)
 {
-	static const char *const functions[] = { "port_fops_write", "vsock_connectible_sendmsg", "vsock_stream_sendmsg" };
+	static const char *const functions[] = { "port_fops_write", "vsock_connectible_sendmsg",
+						 "vsock_stream_sendmsg" };
 
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
 		if (is_function(name, functions[i]))
@@ -186,7 +199,8 @@ static const char *module_name(const struct making *m, const struct stack *stack
 	const struct code_records *code = &m->reader->code;
 
 	for (size_t i = 0; i < code->count; i++)
-		if (code->records[i].change == CODE_MODULE && !code->records[i].is_object && code->records[i].insns == s->insns && code->records[i].cpu == (uint32_t)stack->cpu)
+		if (code->records[i].change == CODE_MODULE && !code->records[i].is_object &&
+		    code->records[i].insns == s->insns && code->records[i].cpu == (uint32_t)stack->cpu)
 			return code->records[i].name;
 	return NULL;
 }
@@ -277,12 +291,14 @@ void spans_enter(struct making *m, struct stacks *s, struct stack *stack, struct
 	uint32_t thread = making_thread(s, stack), number = (uint32_t)m->history->n_spans;
 	unsigned which = role - ROLE_SPANS;
 	struct span_of span = {
-		.kind = span_functions[which].kind, .parent = m->open[thread].span, .thread = thread, .start_ns = s->ns, .end_ns = UINT64_MAX,
+		.kind = span_functions[which].kind, .parent = m->open[thread].span, .thread = thread,
+		.start_ns = s->ns, .end_ns = UINT64_MAX,
 		.name = names_function(s->names, frame->function), .function = frame->function, .queued = HISTORY_NONE,
 	};
 
 	/* some are called for every new process, too */
-	if (span.kind == SPAN_STAGE && thread < s->threads->count && !s->threads->programs[threads_program(s->threads, thread, s->ns)].kernel)
+	if (span.kind == SPAN_STAGE && thread < s->threads->count &&
+	    !s->threads->programs[threads_program(s->threads, thread, s->ns)].kernel)
 		return;
 	if (span.kind != SPAN_KINDS) {
 		spans_add(m, &span);
@@ -312,9 +328,12 @@ void spans_leave_callee(struct making *m, struct stacks *s, struct stack *stack,
 		return;
 	if (f && f->numbers[0] == FACT_INITCALL)
 		spans_add(m, &(struct span_of){
-			.kind = SPAN_INITCALL, .parent = m->open[thread].span, .thread = thread, .function = m->callee.function,
-			.start_ns = m->callee.start_ns, .end_ns = s->ns, .insns = stack->insns - frame->insns, .cpu_ns = stack->ns - frame->ns,
-			.name = names_function(s->names, m->callee.function), .has_result = true, .result = (int32_t)f->numbers[1],
+			.kind = SPAN_INITCALL, .parent = m->open[thread].span, .thread = thread,
+			.function = m->callee.function,
+			.start_ns = m->callee.start_ns, .end_ns = s->ns, .insns = stack->insns - frame->insns,
+			.cpu_ns = stack->ns - frame->ns,
+			.name = names_function(s->names, m->callee.function), .has_result = true,
+			.result = (int32_t)f->numbers[1],
 		});
 	m->callee.depth = 0;
 }

@@ -22,7 +22,8 @@ static const char *program_arguments(struct history *h, const struct thread *t, 
 {
 	enum { SOON_NS = 100000000 };
 
-	for (size_t i = facts_at(&h->facts, p->start_ns); i < h->facts.count && h->facts.list[i].ns < p->start_ns + SOON_NS; i++)
+	for (size_t i = facts_at(&h->facts, p->start_ns);
+	     i < h->facts.count && h->facts.list[i].ns < p->start_ns + SOON_NS; i++)
 		if (h->facts.list[i].kind == FACT_ARGUMENTS && h->facts.list[i].task == t->task)
 			return spans_arguments(h, &h->facts.list[i]);
 	return NULL;
@@ -39,7 +40,8 @@ static void put_processes(struct making *m, const struct stacks *s)
 		const struct thread *thread = &threads->list[p->thread];
 		const char *arguments;
 		struct span_of span = {
-			.kind = SPAN_PROCESS, .parent = HISTORY_NONE, .thread = p->thread, .function = HISTORY_NONE, .start_ns = p->start_ns,
+			.kind = SPAN_PROCESS, .parent = HISTORY_NONE, .thread = p->thread, .function = HISTORY_NONE,
+			.start_ns = p->start_ns,
 			.end_ns = p->end_ns < h->end_ns ? p->end_ns : h->end_ns, .name = *p->exe ? p->exe : p->comm,
 		};
 

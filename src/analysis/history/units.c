@@ -16,11 +16,14 @@ static bool is_unit(const char *name)
 	return false;
 }
 
-/* Does the message say "unit=NAME", of a service without its suffix? AUDIT_SERVICE_START: systemd, src/core/manager.c. */
+/*
+ * Does the message say "unit=NAME", of a service without its suffix? AUDIT_SERVICE_START: systemd, src/core/manager.c.
+ */
 static bool is_about(const struct fact *f, const char *unit)
 {
 	enum { AUDIT_SERVICE_START = 1130 };
-	const char *at = f->kind == FACT_AUDIT && f->numbers[0] == AUDIT_SERVICE_START ? strstr(fact_text(f, 0), "unit=") : NULL;
+	const char *at =
+		f->kind == FACT_AUDIT && f->numbers[0] == AUDIT_SERVICE_START ? strstr(fact_text(f, 0), "unit=") : NULL;
 	size_t n = strlen(unit) - strlen(".service");
 
 	return at && !strncmp(at + 5, unit, n) && at[5 + n] == ' ';
@@ -61,7 +64,8 @@ static uint32_t mount_of(const struct history *h, const struct span_of *unit)
 {
 	for (uint32_t i = 0; i < h->n_spans; i++) {
 		const struct span_of *x = &h->spans[i];
-		const char *on = x->kind == SPAN_MOUNT && x->start_ns >= unit->start_ns ? strstr(x->name, " on /") : NULL;
+		const char *on =
+			x->kind == SPAN_MOUNT && x->start_ns >= unit->start_ns ? strstr(x->name, " on /") : NULL;
 
 		if (on && is_mounted_at(unit->name, on + strlen(" on ")))
 			return i;
@@ -69,7 +73,10 @@ static uint32_t mount_of(const struct history *h, const struct span_of *unit)
 	return HISTORY_NONE;
 }
 
-/* A unit is under way from when systemd makes its control group until it says that the unit is there, or removes the group. */
+/*
+ * A unit is under way from when systemd makes its control group until it says that the unit is there, or removes the
+ * group.
+ */
 static bool find_unit_end(const struct history *h, size_t made, struct span_of *unit)
 {
 	const struct fact *gone = NULL, *group = &h->facts.list[made];
@@ -84,7 +91,8 @@ static bool find_unit_end(const struct history *h, size_t made, struct span_of *
 	}
 	for (size_t k = made + 1; k < h->facts.count; k++) {
 		const struct fact *f = &h->facts.list[k];
-		bool same = (f->kind == FACT_GROUP || f->kind == FACT_GROUP_GONE) && !strcmp(fact_text(f, 0), fact_text(group, 0));
+		bool same = (f->kind == FACT_GROUP || f->kind == FACT_GROUP_GONE) &&
+			    !strcmp(fact_text(f, 0), fact_text(group, 0));
 
 		if (same && f->kind == FACT_GROUP)
 			break;
@@ -108,7 +116,8 @@ void spans_put_units(struct making *m)
 		const struct fact *f = &h->facts.list[i];
 		const char *slash = f->kind == FACT_GROUP ? strrchr(fact_text(f, 0), '/') : NULL;
 		struct span_of span = {
-			.kind = SPAN_UNIT, .parent = HISTORY_NONE, .thread = HISTORY_NONE, .function = HISTORY_NONE, .start_ns = f->ns,
+			.kind = SPAN_UNIT, .parent = HISTORY_NONE, .thread = HISTORY_NONE, .function = HISTORY_NONE,
+			.start_ns = f->ns,
 		};
 
 		if (!slash || !is_unit(slash + 1))

@@ -125,19 +125,45 @@ static const struct {
 	const char *pattern;
 	enum wake_context context;
 } wakes[] = {
-	{ "process_timeout", WAKE_TIMER }, { "hrtimer_wakeup", WAKE_TIMER }, { "call_timer_fn", WAKE_TIMER }, { "__hrtimer_run_queues*", WAKE_TIMER },
-	{ "delayed_work_timer_fn", WAKE_TIMER }, { "it_real_fn", WAKE_TIMER }, { "timerfd_tmrproc", WAKE_TIMER },
-	{ "blk_update_request", WAKE_DISK }, { "blk_mq_end_request", WAKE_DISK }, { "blk_mq_complete_request*", WAKE_DISK }, { "blk_done_softirq", WAKE_DISK },
-	{ "rcu_do_batch", WAKE_RCU }, { "rcu_core", WAKE_RCU }, { "rcu_report_*", WAKE_RCU }, { "rcu_sched_clock_irq", WAKE_RCU },
+	{ "process_timeout", WAKE_TIMER },
+	{ "hrtimer_wakeup", WAKE_TIMER },
+	{ "call_timer_fn", WAKE_TIMER },
+	{ "__hrtimer_run_queues*", WAKE_TIMER },
+	{ "delayed_work_timer_fn", WAKE_TIMER },
+	{ "it_real_fn", WAKE_TIMER },
+	{ "timerfd_tmrproc", WAKE_TIMER },
+	{ "blk_update_request", WAKE_DISK },
+	{ "blk_mq_end_request", WAKE_DISK },
+	{ "blk_mq_complete_request*", WAKE_DISK },
+	{ "blk_done_softirq", WAKE_DISK },
+	{ "rcu_do_batch", WAKE_RCU },
+	{ "rcu_core", WAKE_RCU },
+	{ "rcu_report_*", WAKE_RCU },
+	{ "rcu_sched_clock_irq", WAKE_RCU },
 };
 
-/* kernel/irq/handle.c, kernel/softirq.c, kernel/time/, kernel/rcu/tree.c, block/blk-mq.c, kernel/irq_work.c, kernel/smp.c */
-static const char *const hands_on[] = { "__handle_irq_event_percpu", "handle_softirqs", "__do_softirq", "tasklet_action_common*", "call_timer_fn",
-					"expire_timers", "__run_timers*", "__hrtimer_run_queues*", "rcu_do_batch", "blk_complete_reqs", "irq_work_single",
-					"__flush_smp_call_function_queue", "net_rx_action" };
+/*
+ * kernel/irq/handle.c, kernel/softirq.c, kernel/time/, kernel/rcu/tree.c, block/blk-mq.c, kernel/irq_work.c,
+ * kernel/smp.c
+ */
+static const char *const hands_on[] = { "__handle_irq_event_percpu",
+					"handle_softirqs",
+					"__do_softirq",
+					"tasklet_action_common*",
+					"call_timer_fn",
+					"expire_timers",
+					"__run_timers*",
+					"__hrtimer_run_queues*",
+					"rcu_do_batch",
+					"blk_complete_reqs",
+					"irq_work_single",
+					"__flush_smp_call_function_queue",
+					"net_rx_action" };
 
-static const char *const scheduler[] = { "__switch_to_asm", "__switch_to", "__schedule", "schedule", "schedule_preempt_disabled",
-					 "schedule_idle", "preempt_schedule*", "__cond_resched", "schedule_rtlock", "rt_mutex_schedule" };
+static const char *const scheduler[] = {
+	"__switch_to_asm", "__switch_to",       "__schedule",     "schedule",        "schedule_preempt_disabled",
+	"schedule_idle",   "preempt_schedule*", "__cond_resched", "schedule_rtlock", "rt_mutex_schedule"
+};
 
 static bool matches(const char *pattern, const char *name)
 {
@@ -168,7 +194,8 @@ void wait_kinds_init(struct wait_kinds *ret, const struct names *names)
 	size_t n = names_count(names);
 
 	*ret = (struct wait_kinds){
-		.kinds = xcalloc(n, 1), .contexts = xcalloc(n, 1), .hands_on = xcalloc(n, 1), .scheduler = xcalloc(n, 1),
+		.kinds = xcalloc(n, 1), .contexts = xcalloc(n, 1), .hands_on = xcalloc(n, 1),
+		.scheduler = xcalloc(n, 1),
 	};
 	for (uint32_t i = 0; i < n; i++)
 		if (names_is_kernel(names, i) && !names_is_group(names, i))

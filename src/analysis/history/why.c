@@ -19,15 +19,17 @@ const char *link_kind_name(enum link_kind kind)
 static enum link_kind kind_of_wait(enum wait_kind kind)
 {
 	static const enum link_kind kinds[WAIT_KINDS] = {
-		[WAIT_UNKNOWN] = LINK_UNKNOWN, [WAIT_TIMER] = LINK_TIMER, [WAIT_DISK] = LINK_DISK, [WAIT_LOCK] = LINK_LOCK,
-		[WAIT_CHILD] = LINK_CHILD, [WAIT_PEER] = LINK_PEER, [WAIT_RCU] = LINK_RCU, [WAIT_WORK] = LINK_WORK,
-		[WAIT_DEVICE] = LINK_DEVICE, [WAIT_IDLE] = LINK_WORK,
+		[WAIT_UNKNOWN] = LINK_UNKNOWN, [WAIT_TIMER] = LINK_TIMER, [WAIT_DISK] = LINK_DISK,
+		[WAIT_LOCK] = LINK_LOCK,       [WAIT_CHILD] = LINK_CHILD, [WAIT_PEER] = LINK_PEER,
+		[WAIT_RCU] = LINK_RCU,         [WAIT_WORK] = LINK_WORK,   [WAIT_DEVICE] = LINK_DEVICE,
+		[WAIT_IDLE] = LINK_WORK,
 	};
 
 	return kinds[kind];
 }
 
-static void put_link(struct walking *w, enum link_kind kind, uint32_t thread, uint64_t start, uint64_t end, uint32_t slice, uint32_t away)
+static void put_link(struct walking *w, enum link_kind kind, uint32_t thread, uint64_t start, uint64_t end,
+		     uint32_t slice, uint32_t away)
 {
 	struct why *why = w->why;
 
@@ -35,7 +37,8 @@ static void put_link(struct walking *w, enum link_kind kind, uint32_t thread, ui
 		return;
 	why->links = array_grow(why->links, why->n_links, &w->cap, sizeof *why->links);
 	why->links[why->n_links++] = (struct link){
-		.kind = kind, .thread = thread, .start_ns = start, .end_ns = end, .slice = slice, .away = away, .work = HISTORY_NONE,
+		.kind = kind, .thread = thread, .start_ns = start, .end_ns = end, .slice = slice, .away = away,
+		.work = HISTORY_NONE,
 	};
 }
 
@@ -76,11 +79,14 @@ static enum link_kind kind_of_sleep(const struct away *a)
 static void walk(struct walking *w, uint32_t thread, uint64_t from, uint64_t to, uint32_t away, unsigned depth);
 
 /* The thread slept in that time, and was woken up, if it was, at its end. */
-static void walk_sleep(struct walking *w, const struct away *a, uint32_t number, uint64_t from, uint64_t to, unsigned depth)
+static void walk_sleep(struct walking *w, const struct away *a, uint32_t number, uint64_t from, uint64_t to,
+		       unsigned depth)
 {
-	if (a->context == WAKE_TASK && a->waker != HISTORY_NONE && a->waker != a->thread && a->wake_ns == to && depth < DEPTH_MAX) {
+	if (a->context == WAKE_TASK && a->waker != HISTORY_NONE && a->waker != a->thread && a->wake_ns == to &&
+	    depth < DEPTH_MAX) {
 		walk(w, a->waker, from, to, number, depth + 1);
-	} else if (a->timer.by != HISTORY_NONE && a->timer.ns > from && a->timer.ns < to && a->wake_ns == to && depth < DEPTH_MAX) {
+	} else if (a->timer.by != HISTORY_NONE && a->timer.ns > from && a->timer.ns < to && a->wake_ns == to &&
+		   depth < DEPTH_MAX) {
 		/* before somebody set the timer, there was that one */
 		put_link(w, kind_of_sleep(a), a->thread, a->timer.ns, to, HISTORY_NONE, number);
 		walk(w, a->timer.by, from, a->timer.ns, number, depth + 1);
@@ -125,7 +131,8 @@ static void walk_birth(struct walking *w, uint32_t thread, uint64_t from, uint64
 }
 
 /* The absence behind a slice, up to `to`. */
-static void walk_away(struct walking *w, uint32_t number, unsigned cpu, uint64_t from, uint64_t to, uint32_t via, unsigned depth)
+static void walk_away(struct walking *w, uint32_t number, unsigned cpu, uint64_t from, uint64_t to, uint32_t via,
+		      unsigned depth)
 {
 	const struct away *a = &w->h->aways[number];
 	uint64_t woken = a->wake_ns < to ? a->wake_ns : to;
@@ -150,7 +157,8 @@ static uint32_t work_begun(const struct history *h, const struct slice *x)
 }
 
 /* A link up to when the work was queued, by an interrupt. */
-static void put_queued(struct walking *w, enum link_kind kind, uint32_t thread, uint64_t from, uint64_t to, uint32_t work)
+static void put_queued(struct walking *w, enum link_kind kind, uint32_t thread, uint64_t from, uint64_t to,
+		       uint32_t work)
 {
 	put_link(w, kind, thread, from, to, HISTORY_NONE, HISTORY_NONE);
 	if (to > from)
@@ -158,10 +166,11 @@ static void put_queued(struct walking *w, enum link_kind kind, uint32_t thread, 
 }
 
 /*
- * Before a worker begins the work there was, in [from, to), what it did since that was queued; before that, who queued it, or set the timer
- * that did: what the worker did for others is no part of it.
+ * Before a worker begins the work there was, in [from, to), what it did since that was queued; before that, who queued
+ * it, or set the timer that did: what the worker did for others is no part of it.
  */
-static void walk_queued(struct walking *w, uint32_t thread, uint32_t work, uint64_t from, uint64_t to, uint32_t away, unsigned depth)
+static void walk_queued(struct walking *w, uint32_t thread, uint32_t work, uint64_t from, uint64_t to, uint32_t away,
+			unsigned depth)
 {
 	const struct work_queued *q = &w->h->queued[w->h->spans[work].queued];
 	uint64_t queued = q->ns > from ? q->ns : from, set;
@@ -172,7 +181,9 @@ static void walk_queued(struct walking *w, uint32_t thread, uint32_t work, uint6
 	} else if (q->timer.function == HISTORY_NONE) {
 		put_queued(w, LINK_DEVICE, thread, from, queued, work);
 	} else {
-		set = q->timer.by == HISTORY_NONE || q->timer.ns < from ? from : q->timer.ns < queued ? q->timer.ns : queued;
+		set = q->timer.by == HISTORY_NONE || q->timer.ns < from ? from
+		      : q->timer.ns < queued                            ? q->timer.ns
+									: queued;
 		put_queued(w, LINK_TIMER, thread, set, queued, work);
 		if (set > from)
 			walk(w, q->timer.by, from, set, away, depth + 1);
@@ -195,7 +206,8 @@ static void walk(struct walking *w, uint32_t thread, uint64_t from, uint64_t to,
 			const struct away *a = &h->aways[w->found[thread]];
 
 			start = a->start_ns > from ? a->start_ns : from;
-			walk_away(w, w->found[thread], before == HISTORY_NONE ? 0 : h->slices[before].cpu, start, to, away, depth);
+			walk_away(w, w->found[thread], before == HISTORY_NONE ? 0 : h->slices[before].cpu, start, to,
+				  away, depth);
 			to = start;
 			if (to > from)
 				put_link(w, LINK_UNKNOWN, thread, from, to, HISTORY_NONE, away);
@@ -207,8 +219,10 @@ static void walk(struct walking *w, uint32_t thread, uint64_t from, uint64_t to,
 		}
 		if (x->end_ns >= to) {
 			start = x->start_ns > from ? x->start_ns : from;
-			put_link(w, x->halted_ns > (x->end_ns - x->start_ns) / 2 ? LINK_HALT : LINK_RUN, thread, start, to, number, away);
-			work = start == x->start_ns && start > from && depth < DEPTH_MAX ? work_begun(h, x) : HISTORY_NONE;
+			put_link(w, x->halted_ns > (x->end_ns - x->start_ns) / 2 ? LINK_HALT : LINK_RUN, thread, start,
+				 to, number, away);
+			work = start == x->start_ns && start > from && depth < DEPTH_MAX ? work_begun(h, x)
+											 : HISTORY_NONE;
 			if (work != HISTORY_NONE) {
 				walk_queued(w, thread, work, from, start, away, depth);
 				return;
@@ -216,7 +230,9 @@ static void walk(struct walking *w, uint32_t thread, uint64_t from, uint64_t to,
 		} else {
 			start = x->end_ns > from ? x->end_ns : from;
 			if (w->away_at[number] != HISTORY_NONE)
-				walk_away(w, w->away_at[number], before == HISTORY_NONE ? x->cpu : h->slices[before].cpu, start, to, away, depth);
+				walk_away(w, w->away_at[number],
+					  before == HISTORY_NONE ? x->cpu : h->slices[before].cpu, start, to, away,
+					  depth);
 			else
 				put_link(w, LINK_UNKNOWN, thread, start, to, HISTORY_NONE, away);
 		}
@@ -263,8 +279,8 @@ static void turn(struct why *why)
 	}
 }
 
-void why_make(const struct history *h, const struct names *names, const struct threads *threads, uint64_t from_ns, const struct milestone *to,
-	      struct why *ret)
+void why_make(const struct history *h, const struct names *names, const struct threads *threads, uint64_t from_ns,
+	      const struct milestone *to, struct why *ret)
 {
 	struct walking w = { .h = h, .threads = threads, .why = ret };
 

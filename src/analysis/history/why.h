@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What decided when something was done: the chain of who ran, and who was waited for, backward from that moment. Its links tile the
- * time without gap or overlap.
+ * What decided when something was done: the chain of who ran, and who was waited for, backward from that moment. Its
+ * links tile the time without gap or overlap.
  *
  *   running          → itself
  *   ready            → who had the vCPU
@@ -15,8 +15,19 @@
 #include "replay/walk.h"
 
 enum link_kind {
-	LINK_RUN, LINK_READY, LINK_TIMER, LINK_DISK, LINK_LOCK, LINK_CHILD, LINK_PEER, LINK_RCU, LINK_WORK, LINK_DEVICE, LINK_HALT,
-	LINK_UNKNOWN, LINK_KINDS,
+	LINK_RUN,
+	LINK_READY,
+	LINK_TIMER,
+	LINK_DISK,
+	LINK_LOCK,
+	LINK_CHILD,
+	LINK_PEER,
+	LINK_RCU,
+	LINK_WORK,
+	LINK_DEVICE,
+	LINK_HALT,
+	LINK_UNKNOWN,
+	LINK_KINDS,
 };
 
 struct link {
@@ -57,15 +68,16 @@ struct milestone {
 };
 
 /*
- * A panic; else the last of: the first process's program, a login prompt, a request for power-off or restart, in that time. False: the
- * kernel never came so far.
+ * A panic; else the last of: the first process's program, a login prompt, a request for power-off or restart, in that
+ * time. False: the kernel never came so far.
  */
-bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads, const struct span *within,
-		       struct milestone *ret);
+bool milestone_default(const struct history *h, const struct names *names, const struct threads *threads,
+		       const struct span *within, struct milestone *ret);
 
 /*
- * Find a moment by what users call it: "init", "login", "poweroff", "panic"; a span's name (its end), a program's (its start), or "log:TEXT", the
- * first line of the kernel's log that has the text; the first that began in that time. False: there is none.
+ * Find a moment by what users call it: "init", "login", "poweroff", "panic"; a span's name (its end), a program's (its
+ * start), or "log:TEXT", the first line of the kernel's log that has the text; the first that began in that time.
+ * False: there is none.
  */
 bool milestone_find(const struct history *h, const struct names *names, const struct threads *threads, const char *what,
 		    const struct span *within, struct milestone *ret);
@@ -74,8 +86,8 @@ bool milestone_find(const struct history *h, const struct names *names, const st
 bool milestone_at(const struct history *h, uint64_t ns, struct milestone *ret);
 
 /* Call why_deinit(). */
-void why_make(const struct history *h, const struct names *names, const struct threads *threads, uint64_t from_ns, const struct milestone *to,
-	      struct why *ret);
+void why_make(const struct history *h, const struct names *names, const struct threads *threads, uint64_t from_ns,
+	      const struct milestone *to, struct why *ret);
 void why_deinit(struct why *w);
 
 #endif

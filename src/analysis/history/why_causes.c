@@ -157,7 +157,9 @@ static void put_processes(struct buf *out, const struct walking *w, uint32_t cau
 		const struct link *l = &w->why->links[i];
 		const struct slice *x = l->cause == cause && l->slice != HISTORY_NONE ? &w->h->slices[l->slice] : NULL;
 		uint32_t thread = x && x->handler == HISTORY_NONE ? x->thread : HISTORY_NONE;
-		uint64_t *seen = thread < w->threads->count && w->threads->list[thread].pid > 1 ? map_put(&known, thread + 1, 0) : NULL;
+		uint64_t *seen = thread < w->threads->count && w->threads->list[thread].pid > 1
+					 ? map_put(&known, thread + 1, 0)
+					 : NULL;
 
 		n += seen && !*seen;
 		if (seen)
@@ -216,7 +218,8 @@ static void put_setter(struct buf *out, const struct walking *w, const struct na
 	if (t && t->function != HISTORY_NONE && t->in != HISTORY_NONE)
 		buf_printf(out, ", set in %s", names_function(names, t->in));
 	if (t && t->function != HISTORY_NONE && t->by < w->threads->count)
-		buf_printf(out, ", %s %d", threads_comm(w->threads, &w->threads->list[t->by], t->ns), w->threads->list[t->by].pid);
+		buf_printf(out, ", %s %d", threads_comm(w->threads, &w->threads->list[t->by], t->ns),
+			   w->threads->list[t->by].pid);
 }
 
 /* Until work was queued by a timer, or by a device's interrupt. */
@@ -274,7 +277,10 @@ static const char *disk_of(struct walking *w, const struct names *names, const s
 
 	if (!found)
 		return asleep_in(w, names, l);
-	buf_printf(&text, "disk %s of %s, for ", found->numbers[1] == 0 ? "reads" : found->numbers[1] == 1 ? "writes" : "requests",
+	buf_printf(&text, "disk %s of %s, for ",
+		   found->numbers[1] == 0   ? "reads"
+		   : found->numbers[1] == 1 ? "writes"
+					    : "requests",
 		   *fact_text(found, 0) ? fact_text(found, 0) : "?");
 	put_program(&text, w, l->thread, l->start_ns);
 	return keep(w->why, &text);

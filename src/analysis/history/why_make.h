@@ -17,7 +17,8 @@ struct walking {
 	struct why *why;
 	size_t cap;
 	uint64_t begins_ns;     /* when the first slice did */
-	uint32_t *found;        /* of each thread: the absence that it was found in, which no slice comes before; HISTORY_NONE */
+	/* of each thread: the absence that it was found in, which no slice comes before; HISTORY_NONE */
+	uint32_t *found;
 	uint32_t *away_at;      /* of each slice, by number: the absence that begins with its end; HISTORY_NONE */
 	uint64_t idle_ns;       /* the boot's first thread was switched from for the first time */
 };

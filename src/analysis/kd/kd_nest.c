@@ -175,7 +175,8 @@ static bool is_within(struct kd_nest *nest, const struct ending *e, const struct
 {
 	const struct kd_frame *top;
 
-	if (!call || e->ns != call->entry_ns || call->no_exit || call->duration_ns || thread_number(nest, call) != e->thread)
+	if (!call || e->ns != call->entry_ns || call->no_exit || call->duration_ns ||
+	    thread_number(nest, call) != e->thread)
 		return false;
 	top = innermost(&nest->threads[e->thread]);
 	return top && top->number == e->number && top->call.function == call->from;
@@ -231,7 +232,8 @@ static void put_into(const struct kd_nest *nest, struct kd_frame *f, struct kd_f
 {
 	const struct kfi_call *call = &f->call;
 	bool known = call->from != KFI_UNKNOWN, from_it = known && call->from == parent->call.function;
-	bool other = !from_it && ((call->interrupt && !parent->call.interrupt) || (known && !kfi_log_lacks_callers(nest->log)));
+	bool other = !from_it &&
+		     ((call->interrupt && !parent->call.interrupt) || (known && !kfi_log_lacks_callers(nest->log)));
 
 	f->cuts_in = other || parent->cuts_in;
 	if (!other) {

@@ -10,21 +10,28 @@
  *
  * A log has entries and durations in microseconds, and calls may be left out of it.
  * What follows from it:
- * - A call lies in the innermost call of its thread that is open when it is entered. A thread is a PID. An interrupt of PID
+ * - A call lies in the innermost call of its thread that is open when it is entered. A thread is a PID. An interrupt of
+ * PID
  *   -1 is the thread's that had the last event on that CPU.
  * - Calls end in the order of their ends; of those that end together, what was entered last ends first. What is entered
  *   at that moment comes later, except a call of no duration whose caller is the function that ends.
- * - A call whose exit was not seen is open until another call shows that it is gone: from the innermost open call on outward, its caller
- *   is the function that such a call lies in, or it was called from the same function as that call. The same goes for a call that ends
- *   before the new one would, which rounding of times makes. A call of known end that has the new one in it is still there.
- * - The time from one event (entry or end) to the next one on the same CPU is the local time of the innermost open call of the thread
- *   that had the first. So interrupts, callees and other threads are not in it, it is never negative, and all local times
+ * - A call whose exit was not seen is open until another call shows that it is gone: from the innermost open call on
+ * outward, its caller
+ * is the function that such a call lies in, or it was called from the same function as that call. The same goes for a
+ * call that ends
+ * before the new one would, which rounding of times makes. A call of known end that has the new one in it is still
+ * there.
+ * - The time from one event (entry or end) to the next one on the same CPU is the local time of the innermost open call
+ * of the thread
+ * that had the first. So interrupts, callees and other threads are not in it, it is never negative, and all local times
  *   together are not more than the time that passed.
- * - Sub-time is what a call's direct callees took, and the interrupts that cut in. What is missing from both is the time of other threads.
+ * - Sub-time is what a call's direct callees took, and the interrupts that cut in. What is missing from both is the
+ * time of other threads.
  *   Where calls of a damaged log overlap, sub-time is cut to what local time leaves of the duration.
  * - A call begins a tree of its own if it lies in no other; if it is an interrupt's, and what it lies in is not;
  *   or if it was called from another function than the one that it lies in (so an exception's handler), and no
- *   filter can have left out that function (kfi_log_lacks_callers()). But who is called by what it lies in, is in its tree.
+ * filter can have left out that function (kfi_log_lacks_callers()). But who is called by what it lies in, is in its
+ * tree.
  */
 #ifndef UPTO_ANALYSIS_KD_NEST_H
 #define UPTO_ANALYSIS_KD_NEST_H

@@ -2,10 +2,11 @@
 /*
  * Sums of a log's calls by function, as kd shows them.
  *
- * By default calls lie in each other as kd_nest.h says: local time is what ran in the function itself, never below 0, and sub-time
- * what its callees took and the interrupts that cut in. Time − sub-time − local time is the time of other threads.
- * As kd has it, sub-time is the durations of all rows whose caller has the function's name, and local time is the rest,
- * which can be negative. If no call is missing, and neither interrupts nor other threads cut in, both are the same.
+ * By default calls lie in each other as kd_nest.h says: local time is what ran in the function itself, never below 0,
+ * and sub-time what its callees took and the interrupts that cut in. Time − sub-time − local time is the time of other
+ * threads. As kd has it, sub-time is the durations of all rows whose caller has the function's name, and local time is
+ * the rest, which can be negative. If no call is missing, and neither interrupts nor other threads cut in, both are the
+ * same.
  *
  * Calls without an exit count, but have no time. The average is that of the calls that have one; as kd has it, of all.
  * Functions of the same name are one.

@@ -21,7 +21,8 @@ struct kd_row {
 };
 
 struct kd_trace_options {
-	bool as_kd;            /* local time is the duration without those of the calls within that it is the caller of */
+	/* local time is the duration without those of the calls within that it is the caller of */
+	bool as_kd;
 	bool no_local;         /* local times are not needed: each row is told at once, not when its call has ended */
 	void (*row)(void *data, const struct kd_row *row);
 	void *data;

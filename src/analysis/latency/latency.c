@@ -7,8 +7,11 @@
 #include "base/alloc.h"
 
 static const char *const kind_names[LATENCY_KINDS] = {
-	[LATENCY_INTERRUPTS_OFF] = "interrupts-off", [LATENCY_PREEMPTION_OFF] = "preemption-off", [LATENCY_SOFTIRQ] = "softirq",
-	[LATENCY_TIMER] = "timer", [LATENCY_WAKEUP] = "wakeup",
+	[LATENCY_INTERRUPTS_OFF] = "interrupts-off",
+	[LATENCY_PREEMPTION_OFF] = "preemption-off",
+	[LATENCY_SOFTIRQ] = "softirq",
+	[LATENCY_TIMER] = "timer",
+	[LATENCY_WAKEUP] = "wakeup",
 };
 
 const char *latency_kind_name(enum latency_kind kind)
@@ -106,7 +109,8 @@ static bool is_asked(const struct latency_run *run, const struct latency *l)
 	const struct latency_options *o = run->options;
 	const struct thread *thread = threads_at(run->threads, l->thread);
 
-	if (!o->kinds[l->kind] || l->end_ns <= l->start_ns || l->start_ns < o->span.from_ns || l->start_ns >= o->span.to_ns)
+	if (!o->kinds[l->kind] || l->end_ns <= l->start_ns || l->start_ns < o->span.from_ns ||
+	    l->start_ns >= o->span.to_ns)
 		return false;
 	if ((o->span.cpu >= 0 && (unsigned)o->span.cpu != l->cpu) || !intervals_have(o->intervals, l->start_ns))
 		return false;
@@ -135,7 +139,8 @@ static void keep(struct latency_run *run, const struct latency *l)
 static struct latency begun(enum latency_kind kind, const struct stacks *s, const struct stack *stack, size_t depth)
 {
 	struct latency l = {
-		.kind = kind, .cpu = (unsigned)stack->cpu, .thread = (uint32_t)(stack - s->list), .start_ns = s->ns, .start_insns = s->insns,
+		.kind = kind, .cpu = (unsigned)stack->cpu, .thread = (uint32_t)(stack - s->list), .start_ns = s->ns,
+		.start_insns = s->insns,
 		.end = HISTORY_NONE, .held_by = HISTORY_NONE,
 	};
 
@@ -144,7 +149,8 @@ static struct latency begun(enum latency_kind kind, const struct stacks *s, cons
 	return l;
 }
 
-static void begin(struct open_time *t, enum latency_kind kind, const struct stacks *s, const struct stack *stack, size_t depth)
+static void begin(struct open_time *t, enum latency_kind kind, const struct stacks *s, const struct stack *stack,
+		  size_t depth)
 {
 	t->depth++;
 	if (t->open)
@@ -242,7 +248,8 @@ static uint32_t caller(const struct stack *stack)
 	return stack->frames[stack->depth - (stack->depth > 1 ? 2 : 1)].function;
 }
 
-static void play(struct latency_run *run, struct vcpu *cpu, const struct stacks *s, const struct stack *stack, unsigned roles)
+static void play(struct latency_run *run, struct vcpu *cpu, const struct stacks *s, const struct stack *stack,
+		 unsigned roles)
 {
 	struct open_time *irqs = &cpu->off[LATENCY_INTERRUPTS_OFF], *preemption = &cpu->off[LATENCY_PREEMPTION_OFF];
 
@@ -368,7 +375,8 @@ static void switched(void *state, struct stacks *s, const struct stack *from, co
 	if (from == to)
 		return;
 	if (cpu->off[LATENCY_PREEMPTION_OFF].depth == 1)
-		end(run, &cpu->off[LATENCY_PREEMPTION_OFF], s, from->depth ? from->frames[from->depth - 1].function : HISTORY_NONE);
+		end(run, &cpu->off[LATENCY_PREEMPTION_OFF], s,
+		    from->depth ? from->frames[from->depth - 1].function : HISTORY_NONE);
 	drop(&cpu->off[LATENCY_PREEMPTION_OFF]);
 	drop(&cpu->off[LATENCY_INTERRUPTS_OFF]);
 	cpu->in_interrupt = cpu->in_softirqs = cpu->has_wanted = false;
@@ -385,7 +393,8 @@ static bool is_named(const char *name, const char *pattern)
 	if (strncmp(name, pattern, before))
 		return false;
 	for (size_t i = 0; i < sizeof locks / sizeof *locks; i++)
-		if (!strncmp(name + before, locks[i], strlen(locks[i])) && !strcmp(name + before + strlen(locks[i]), pattern + before + 1))
+		if (!strncmp(name + before, locks[i], strlen(locks[i])) &&
+		    !strcmp(name + before + strlen(locks[i]), pattern + before + 1))
 			return true;
 	return false;
 }
@@ -434,8 +443,13 @@ static void find_wakeups(struct latency_run *run, const struct history *h)
 			continue;
 		slice = slice_from(h, a->thread, a->end_ns);
 		if (slice)
-			keep(run, &(struct latency){ .kind = LATENCY_WAKEUP, .cpu = slice->cpu, .thread = a->thread, .start_ns = a->wake_ns,
-						     .end_ns = a->end_ns, .end = HISTORY_NONE, .held_by = HISTORY_NONE });
+			keep(run, &(struct latency){ .kind = LATENCY_WAKEUP,
+						     .cpu = slice->cpu,
+						     .thread = a->thread,
+						     .start_ns = a->wake_ns,
+						     .end_ns = a->end_ns,
+						     .end = HISTORY_NONE,
+						     .held_by = HISTORY_NONE });
 	}
 }
 
@@ -467,7 +481,9 @@ static void due(void *state, struct stacks *s)
 
 static int find_in_calls(struct latency_run *run, const struct session *session, struct error *err)
 {
-	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .halt = halt, .gap = gap, .switched = switched, .due = due };
+	static const struct stacks_visitor visitor = {
+		.enter = enter, .leave = leave, .halt = halt, .gap = gap, .switched = switched, .due = due,
+	};
 	struct stacks stacks;
 	int result = stacks_replay(&stacks, session, NULL, UINT64_MAX, &visitor, run, err);
 
@@ -512,8 +528,8 @@ int latency_analyse(const struct session *session, const struct history *history
 	run.cpus = xcalloc(run.n_cpus, sizeof *run.cpus);
 	give_roles(&run, session->names);
 	result = read_timers(&run, session, err);
-	if (result == 0 && (options->kinds[LATENCY_INTERRUPTS_OFF] || options->kinds[LATENCY_PREEMPTION_OFF] || options->kinds[LATENCY_SOFTIRQ] ||
-			    options->kinds[LATENCY_TIMER]))
+	if (result == 0 && (options->kinds[LATENCY_INTERRUPTS_OFF] || options->kinds[LATENCY_PREEMPTION_OFF] ||
+			    options->kinds[LATENCY_SOFTIRQ] || options->kinds[LATENCY_TIMER]))
 		result = find_in_calls(&run, session, err);
 	if (history)
 		find_wakeups(&run, history);

@@ -2,9 +2,10 @@
 /*
  * The longest times in which a vCPU could not do what was wanted of it, and who held it meanwhile.
  *
- * Calls tell when a lock is taken or given back, and when an interrupt begins and ends; `cli` and `sti` by themselves are not in the trace. So
- * times with interrupts or preemption off are at least so long: from the entry of what turns them off to the entry of what turns them on. Where
- * anything shows that they were on again in between, the time is left out.
+ * Calls tell when a lock is taken or given back, and when an interrupt begins and ends; `cli` and `sti` by themselves
+ * are not in the trace. So times with interrupts or preemption off are at least so long: from the entry of what turns
+ * them off to the entry of what turns them on. Where anything shows that they were on again in between, the time is
+ * left out.
  */
 #ifndef UPTO_ANALYSIS_LATENCY_H
 #define UPTO_ANALYSIS_LATENCY_H
@@ -29,17 +30,23 @@ struct latency {
 	uint32_t thread;        /* that it began in; of WAKEUP: that was woken up. As in struct slice */
 	uint64_t start_ns, end_ns;
 	uint64_t start_insns, end_insns; /* the vCPU's counter; of TIMER and WAKEUP: not set */
-	uint32_t stack[LATENCY_STACK]; /* functions that it began in, innermost first; of TIMER: that were cut into; of WAKEUP: none */
+	/* functions that it began in, innermost first; of TIMER: that were cut into; of WAKEUP: none */
+	uint32_t stack[LATENCY_STACK];
 	unsigned n_stack;
 	uint32_t end;           /* the function that it ended in; HISTORY_NONE */
 	uint32_t held_by;       /* the thread that ran longest on the vCPU meanwhile; HISTORY_NONE: none did … */
-	struct { uint32_t function; uint64_t ns; } hot[HISTORY_HOT]; /* … and where most of that time went, without callees; ns 0: no more */
+	/* … and where most of that time went, without callees; ns 0: no more */
+	struct { uint32_t function; uint64_t ns; } hot[HISTORY_HOT];
 };
 
 struct latencies {
 	struct latency *list;   /* by kind, the longest first */
 	size_t count;
-	bool lacks[LATENCY_KINDS]; /* the kernel's functions do not tell of this kind: they are inlined, or have no names; of TIMER, nothing tells when it is due */
+	/*
+	 * the kernel's functions do not tell of this kind: they are inlined, or have no names; of TIMER, nothing tells
+	 * when it is due
+	 */
+	bool lacks[LATENCY_KINDS];
 };
 
 /* "interrupts-off" … */

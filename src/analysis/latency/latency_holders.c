@@ -32,7 +32,8 @@ static void choose_hot(struct latency *l, uint32_t function, uint64_t ns)
 	int at = HISTORY_HOT;
 
 	/* of those that took as long, the first */
-	for (; at > 0 && (ns > l->hot[at - 1].ns || (ns == l->hot[at - 1].ns && function < l->hot[at - 1].function)); at--)
+	for (; at > 0 && (ns > l->hot[at - 1].ns || (ns == l->hot[at - 1].ns && function < l->hot[at - 1].function));
+	     at--)
 		if (at < HISTORY_HOT)
 			l->hot[at] = l->hot[at - 1];
 	if (at < HISTORY_HOT) {
@@ -84,7 +85,10 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 	}
 }
 
-/* Events of several vCPUs come by time, each with the time since its vCPU's last one: a time is over when all of them are behind it. */
+/*
+ * Events of several vCPUs come by time, each with the time since its vCPU's last one: a time is over when all of them
+ * are behind it.
+ */
 static void due(void *state, struct stacks *s)
 {
 	enum { EVERY_NS = 10000000, LATEST_NS = 100000000 };
@@ -103,7 +107,8 @@ static void due(void *state, struct stacks *s)
 	s->due_ns = s->ns + EVERY_NS;
 }
 
-static int replay(const struct session *session, struct holders_run *run, const struct checkpoint *from, uint64_t to_ns, struct error *err)
+static int replay(const struct session *session, struct holders_run *run, const struct checkpoint *from, uint64_t to_ns,
+		  struct error *err)
 {
 	static const struct stacks_visitor visitor = { .spend = spend, .due = due };
 	struct stacks stacks;
@@ -132,7 +137,9 @@ static size_t entry_of(const struct session *session, const struct latency *l)
 /* Those that begin in one entry of the index by one replay: up to the last one's end. */
 static int replay_together(const struct session *session, struct holders_run *run, struct error *err)
 {
-	struct holders_run some = { .list = run->list, .next = run->next, .count = run->next, .under_way = run->under_way };
+	struct holders_run some = {
+		.list = run->list, .next = run->next, .count = run->next, .under_way = run->under_way,
+	};
 	size_t entry = entry_of(session, run->list[run->next].latency);
 	struct checkpoint from;
 	uint64_t to_ns = 0;
@@ -150,7 +157,8 @@ static int replay_together(const struct session *session, struct holders_run *ru
 int latency_find_holders(const struct session *session, struct latency *list, size_t count, struct error *err)
 {
 	struct holders_run run = {
-		.list = xcalloc(count + 1, sizeof *run.list), .count = count, .under_way = xcalloc(count + 1, sizeof *run.under_way),
+		.list = xcalloc(count + 1, sizeof *run.list), .count = count,
+		.under_way = xcalloc(count + 1, sizeof *run.under_way),
 	};
 	int result = 0;
 

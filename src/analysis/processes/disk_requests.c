@@ -11,9 +11,21 @@ enum { DONE_REQUEST, DONE_ERROR, DONE_BYTES };                      /* of COMPLE
 const char *disk_operation_name(unsigned operation)
 {
 	static const char *const names[] = {
-		[0] = "read", [1] = "write", [2] = "flush", [3] = "discard", [5] = "secure-erase", [7] = "zone-append", [9] = "write-zeroes",
-		[10] = "zone-open", [11] = "zone-close", [12] = "zone-finish", [13] = "zone-reset", [15] = "zone-reset", [17] = "zone-reset-all",
-		[34] = "driver-in", [35] = "driver-out",
+		[0] = "read",
+		[1] = "write",
+		[2] = "flush",
+		[3] = "discard",
+		[5] = "secure-erase",
+		[7] = "zone-append",
+		[9] = "write-zeroes",
+		[10] = "zone-open",
+		[11] = "zone-close",
+		[12] = "zone-finish",
+		[13] = "zone-reset",
+		[15] = "zone-reset",
+		[17] = "zone-reset-all",
+		[34] = "driver-in",
+		[35] = "driver-out",
 	};
 
 	return operation < sizeof names / sizeof *names ? names[operation] : NULL;
@@ -23,9 +35,11 @@ const char *disk_error_name(unsigned error)
 {
 	/* block/blk-core.c, blk_errors[] */
 	static const char *const names[] = {
-		[1] = "operation not supported", [2] = "timeout", [3] = "critical space allocation", [4] = "recoverable transport",
-		[5] = "critical target", [6] = "reservation conflict", [7] = "critical medium", [8] = "protection", [9] = "kernel resource",
-		[10] = "I/O",
+		[1] = "operation not supported",   [2] = "timeout",
+		[3] = "critical space allocation", [4] = "recoverable transport",
+		[5] = "critical target",           [6] = "reservation conflict",
+		[7] = "critical medium",           [8] = "protection",
+		[9] = "kernel resource",           [10] = "I/O",
 	};
 
 	return error < sizeof names / sizeof *names ? names[error] : NULL;
@@ -35,7 +49,8 @@ static void issue(struct disk_requests *d, struct map *open, const struct fact *
 {
 	d->list = array_grow(d->list, d->count, &d->cap, sizeof *d->list);
 	d->list[d->count++] = (struct disk_request){
-		.ns = f->ns, .end_ns = UINT64_MAX, .insns = f->insns, .cpu = f->cpu, .task = f->task, .operation = (unsigned)f->numbers[ISSUE_OPERATION],
+		.ns = f->ns, .end_ns = UINT64_MAX, .insns = f->insns, .cpu = f->cpu, .task = f->task,
+		.operation = (unsigned)f->numbers[ISSUE_OPERATION],
 		.sector = f->numbers[ISSUE_SECTOR], .bytes = f->numbers[ISSUE_BYTES], .device = fact_text(f, 0),
 	};
 	*map_put(open, f->numbers[ISSUE_REQUEST], 0) = d->count;

@@ -182,9 +182,9 @@ static void follow(struct following *f, const struct syscall_record *c, int32_t 
 		set_file(t, c->result, "socket", a[1] & O_CLOEXEC);
 	} else if (!strncmp(name, "accept", 6)) {
 		set_file(t, c->result, path_at(t, a[0]), a[3] & O_CLOEXEC);
-	} else if (!strcmp(name, "memfd_create") || !strncmp(name, "epoll_create", 12) || !strncmp(name, "eventfd", 7) ||
-		   !strcmp(name, "timerfd_create") || !strncmp(name, "inotify_init", 12) || !strncmp(name, "signalfd", 8) ||
-		   !strcmp(name, "pidfd_open")) {
+	} else if (!strcmp(name, "memfd_create") || !strncmp(name, "epoll_create", 12) ||
+		   !strncmp(name, "eventfd", 7) || !strcmp(name, "timerfd_create") ||
+		   !strncmp(name, "inotify_init", 12) || !strncmp(name, "signalfd", 8) || !strcmp(name, "pidfd_open")) {
 		set_file(t, c->result, NULL, false);
 	}
 }
@@ -225,12 +225,15 @@ static void sort_threads(struct following *f)
 		qsort(f->execs, f->n_execs, sizeof *f->execs, by_exec);
 }
 
-void fd_paths_init(struct fd_paths *ret, const struct syscalls *calls, const struct texts *texts, const struct threads *threads)
+void fd_paths_init(struct fd_paths *ret, const struct syscalls *calls, const struct texts *texts,
+		   const struct threads *threads)
 {
 	struct following f = { .calls = calls, .texts = texts, .threads = threads, .ret = ret };
 	size_t birth = 0, exec = 0;
 
-	*ret = (struct fd_paths){ .paths = xcalloc(calls->count + 1, sizeof *ret->paths), .memory = xcalloc(1, sizeof *ret->memory) };
+	*ret = (struct fd_paths){
+		.paths = xcalloc(calls->count + 1, sizeof *ret->paths), .memory = xcalloc(1, sizeof *ret->memory),
+	};
 	sort_threads(&f);
 	for (size_t i = 0; i < calls->count; i++) {
 		const struct syscall_record *c = &calls->calls[i];

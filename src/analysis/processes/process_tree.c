@@ -20,7 +20,8 @@ static long parent_of(const struct threads *t, const struct map *leaders, size_t
 }
 
 struct family {
-	uint32_t *first, *next; /* first child of a thread, and next child of the same parent, in order of time; UINT32_MAX: none */
+	/* first child of a thread, and next child of the same parent, in order of time; UINT32_MAX: none */
+	uint32_t *first, *next;
 	uint32_t *roots;
 	size_t n_roots;
 };

@@ -18,7 +18,8 @@ static void set_next(struct processes_run *s)
 {
 	const struct thread *t = s->thread == THREAD_NONE ? NULL : &s->threads->list[s->thread];
 
-	s->next = t && s->program + 1 < (size_t)t->first_program + t->n_programs ? &s->threads->programs[s->program + 1] : NULL;
+	s->next = t && s->program + 1 < (size_t)t->first_program + t->n_programs ? &s->threads->programs[s->program + 1]
+										 : NULL;
 }
 
 /* A program begins with an instruction: which other events are there does not matter. */

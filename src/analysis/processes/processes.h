@@ -7,7 +7,8 @@
 #include "replay/threads.h"
 
 struct processes {
-	struct spent *spent;    /* one for each program, by number (threads.h), then one for what ran before there were threads */
+	/* one for each program, by number (threads.h), then one for what ran before there were threads */
+	struct spent *spent;
 	size_t count;           /* programs + 1 */
 	struct spent sum;
 };

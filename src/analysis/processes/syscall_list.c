@@ -7,8 +7,8 @@
 struct mark {
 	enum { ENTRY, EXIT, SWITCH } type;
 	/*
-	 * EXIT: only ns, task, result and cpu are set, and `from` is the address that it leads to. SWITCH: `task` runs from
-	 * then on, and `from` ran before.
+	 * EXIT: only ns, task, result and cpu are set, and `from` is the address that it leads to. SWITCH: `task` runs
+	 * from then on, and `from` ran before.
 	 */
 	struct syscall_record call;
 };
@@ -21,7 +21,9 @@ struct syscalls_run {
 	uint16_t cpu;
 };
 
-/* Before the first task switch of a vCPU its task is not known. Then a number that is no address stands for the task. */
+/*
+ * Before the first task switch of a vCPU its task is not known. Then a number that is no address stands for the task.
+ */
 static uint64_t task_or_cpu(uint64_t task, unsigned cpu)
 {
 	return task ? task : cpu + 1u;
@@ -156,7 +158,10 @@ static void close_call(struct syscalls *all, struct task *task, const struct mar
 		if (overtaken->has_result || m->call.from == overtaken->from - all->arch->syscall_length)
 			task->handler = 0;
 	}
-	/* sigreturn has no result: the register has that of another call, or anything. Another signal may come even before that. */
+	/*
+	 * sigreturn has no result: the register has that of another call, or anything. Another signal may come even
+	 * before that.
+	 */
 	if (role == SYSCALL_SIGRETURN) {
 		task->open = 0;
 		return;
@@ -182,7 +187,8 @@ static struct task *task_of(struct tasks *tasks, uint64_t address, uint64_t ns)
 {
 	long thread = threads_find(tasks->threads, address, ns);
 	/* keys of threads are above the numbers of vCPUs, and below addresses of the kernel */
-	uint64_t *at = map_put(&tasks->index, thread == THREAD_NONE ? address : (uint64_t)thread + (1u << 31), tasks->count);
+	uint64_t *at =
+		map_put(&tasks->index, thread == THREAD_NONE ? address : (uint64_t)thread + (1u << 31), tasks->count);
 
 	if (*at == tasks->count) {
 		tasks->list = array_grow(tasks->list, tasks->count, &tasks->cap, sizeof *tasks->list);

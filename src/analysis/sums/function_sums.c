@@ -10,7 +10,10 @@ struct function_sums {
 	struct tallies *tallies; /* NULL: no phrases came yet */
 	unsigned ticks_shift;
 	const struct threads *threads;
-	struct function_sums *others; /* of the threads that are not asked for, which nobody reads; NULL: all are asked for, or these are the others' */
+	/*
+	 * of the threads that are not asked for, which nobody reads; NULL: all are asked for, or these are the others'
+	 */
+	struct function_sums *others;
 	bool is_others;
 } __attribute__((aligned(CACHE_LINE)));
 
@@ -109,12 +112,15 @@ static __attribute__((noinline)) unsigned enters_here(struct function_sums *s, s
 
 	if (e->kind == EVENT_INTERRUPT) {
 		if (e->from >> 63)
-			function_lane_cut_in(lane, &(struct cut_in){ .task = lane->task, .from = e->from, .function = from,
+			function_lane_cut_in(lane, &(struct cut_in){ .task = lane->task,
+								     .from = e->from,
+								     .function = from,
 								     .orphan = lane->orphan });
 		return AT_START | IN_GROUP;
 	}
 	if (e->kind == EVENT_ARRIVE) {
-		elsewhere = place->function != from || (place->function == lane->unentered && e->insns == lane->unentered_insns);
+		elsewhere = place->function != from ||
+			    (place->function == lane->unentered && e->insns == lane->unentered_insns);
 	} else {
 		/* those that begin a signal's handler, or a program */
 		elsewhere = e->args[0] & IRET_ELSEWHERE;
@@ -123,9 +129,12 @@ static __attribute__((noinline)) unsigned enters_here(struct function_sums *s, s
 	return elsewhere ? AT_START | IN_GROUP : 0;
 }
 
-/* Whether the event enters the function that it leads to, from function `from`. *place is corrected where it is a thunk's. */
-static inline bool enters(struct function_sums *s, struct function_lane *lane, const struct event *e, struct place *place,
-			  uint32_t from)
+/*
+ * Whether the event enters the function that it leads to, from function `from`. *place is corrected where it is a
+ * thunk's.
+ */
+static inline bool enters(struct function_sums *s, struct function_lane *lane, const struct event *e,
+			  struct place *place, uint32_t from)
 {
 	unsigned by = enters_by_kind[e->kind];
 
@@ -141,8 +150,8 @@ static inline uint32_t function_at(struct place place, uint32_t before)
 }
 
 /*
- * The function that control came from. In a part of a trace it may have gone on elsewhere since the event before, but a call or jump of the
- * kernel's tells from where it leads. Of a thunk only what came before tells who called it.
+ * The function that control came from. In a part of a trace it may have gone on elsewhere since the event before, but a
+ * call or jump of the kernel's tells from where it leads. Of a thunk only what came before tells who called it.
  */
 static uint32_t caller_of(struct function_lane *lane, const struct event *e, uint64_t ns, uint32_t before)
 {
@@ -153,11 +162,14 @@ static uint32_t caller_of(struct function_lane *lane, const struct event *e, uin
 	return function_at(name_cache_place(lane->cache, &lane->view, lane->task, e->from - is_call, ns), before);
 }
 
-static __attribute__((noinline)) void enter_first(struct function_sums *s, struct function_lane *lane, const struct event *e, uint64_t ns,
-						  uint32_t function, uint32_t before)
+static __attribute__((noinline)) void enter_first(struct function_sums *s, struct function_lane *lane,
+						  const struct event *e, uint64_t ns, uint32_t function,
+						  uint32_t before)
 {
 	function_take_first(&s->sums.stats[function], &s->sums.firsts[function], ns,
-			    &(struct function_first){ .insns = e->insns, .task = lane->task, .caller = caller_of(lane, e, ns, before),
+			    &(struct function_first){ .insns = e->insns,
+						      .task = lane->task,
+						      .caller = caller_of(lane, e, ns, before),
 						      .cpu = lane->cpu });
 }
 
@@ -180,8 +192,8 @@ struct running {
 };
 
 /*
- * Events in the span none of which has a clock: what runs is not halted, nor will be, and the task has one version of its
- * address space.
+ * Events in the span none of which has a clock: what runs is not halted, nor will be, and the task has one version of
+ * its address space.
  */
 static inline void count_plain(struct function_sums *s, struct function_lane *lane, struct running *running,
 			       const struct event *events, const struct event *end)
@@ -208,7 +220,8 @@ static inline void count_plain(struct function_sums *s, struct function_lane *la
 		entry = name_cache_entry(cache, e->target, &version);
 		place = entry->place;
 		if (!name_entry_is(entry, e->target, version))
-			place = name_cache_miss(cache, entry, e->target, timebase_ns(&running->timebase, insns), version);
+			place = name_cache_miss(cache, entry, e->target, timebase_ns(&running->timebase, insns),
+						version);
 		entered = enters(s, lane, e, &place, function);
 		stat = &stats[place.function];
 		stat->calls += entered;
@@ -222,8 +235,8 @@ static inline void count_plain(struct function_sums *s, struct function_lane *la
 }
 
 /*
- * Begin a tally for calls as this one, if its phrase's events, which are written, will always have the same names, and all
- * say where they lead. One that goes back in time, or from kernel code to user code or the other way, is damage.
+ * Begin a tally for calls as this one, if its phrase's events, which are written, will always have the same names, and
+ * all say where they lead. One that goes back in time, or from kernel code to user code or the other way, is damage.
  */
 static __attribute__((noinline)) void begin_tally(struct function_sums *s, struct function_lane *lane,
 						  const struct running *running, const struct batch *batch,
@@ -239,7 +252,8 @@ static __attribute__((noinline)) void begin_tally(struct function_sums *s, struc
 		bool entered;
 
 		if (e->insns < insns || !e->target || addr_is_kernel(e->target) != addr_is_kernel(call->from) ||
-		    !name_cache_lasting(lane->cache, e->target, timebase_ns(&running->timebase, e->insns), running->version, &place))
+		    !name_cache_lasting(lane->cache, e->target, timebase_ns(&running->timebase, e->insns),
+					running->version, &place))
 			return;
 		entered = enters(s, lane, e, &place, function);
 		function = function_at(place, function);
@@ -252,13 +266,17 @@ static __attribute__((noinline)) void begin_tally(struct function_sums *s, struc
 	tally->callee = running->function;
 }
 
-/* The phrase behind a call: in a tally, or written, as the first of one is. Returns how many events are counted by that. */
+/*
+ * The phrase behind a call: in a tally, or written, as the first of one is. Returns how many events are counted by
+ * that.
+ */
 static inline size_t count_phrase(struct function_sums *s, struct function_lane *lane, struct running *running,
 				  struct batch *batch, struct phrase_use *use)
 {
 	const struct event *call = &batch->events[use->call];
 	struct tally *tally = &s->tallies->tallies[use->phrase];
-	uint32_t serial = batch->phrases->places[use->phrase].serial, version = name_cache_version(lane->cache, call->from, running->version);
+	uint32_t serial = batch->phrases->places[use->phrase].serial,
+		 version = name_cache_version(lane->cache, call->from, running->version);
 
 	if (__builtin_expect(!tally_is(tally, serial, call->from, version, running->function), 0)) {
 		batch_write_phrase(batch, use);
@@ -275,7 +293,8 @@ static void count_run(struct function_sums *s, struct function_lane *lane, const
 		      const struct pace *pace, const struct event *events, const struct event *end, struct batch *batch)
 {
 	struct running running = {
-		.insns = lane->meter.insns, .function = lane->function, .version = lane->view.version, .ticks = pace->mult,
+		.insns = lane->meter.insns, .function = lane->function, .version = lane->view.version,
+		.ticks = pace->mult,
 		.timebase = *timebase,
 	};
 
@@ -393,7 +412,8 @@ static struct function_sums *sums_of_task(struct function_sums *s, struct functi
 	if (!s->others)
 		return s;
 	if (lane->known_task != lane->task) {
-		long thread = lane->task ? threads_find(s->threads, lane->task, lane->meter.ns >> s->ticks_shift) : THREAD_NONE;
+		long thread = lane->task ? threads_find(s->threads, lane->task, lane->meter.ns >> s->ticks_shift)
+					 : THREAD_NONE;
 
 		lane->is_other = !threads_is_chosen(s->threads, thread);
 		lane->known_task = lane->task;
@@ -459,14 +479,21 @@ void function_sums_free(struct function_sums *s)
 	free(s);
 }
 
-void function_lane_begin(struct function_lane *lane, const struct function_sums *s, struct name_cache *cache, unsigned cpu,
-			 uint64_t task, uint64_t place, const struct meter *meter, const struct timebase *timebase)
+void function_lane_begin(struct function_lane *lane, const struct function_sums *s, struct name_cache *cache,
+			 unsigned cpu, uint64_t task, uint64_t place, const struct meter *meter,
+			 const struct timebase *timebase)
 {
 	unsigned shift = s->ticks_shift;
 
 	*lane = (struct function_lane){
-		.cache = cache, .task = task, .meter = *meter, .cpu = (uint16_t)cpu, .span = *meter->span, .known_task = UINT64_MAX,
-		.ticks_span = { .from_ns = ticks_of(meter->span->from_ns, shift), .to_ns = ticks_of(meter->span->to_ns, shift) },
+		.cache = cache,
+		.task = task,
+		.meter = *meter,
+		.cpu = (uint16_t)cpu,
+		.span = *meter->span,
+		.known_task = UINT64_MAX,
+		.ticks_span = { .from_ns = ticks_of(meter->span->from_ns, shift),
+				.to_ns = ticks_of(meter->span->to_ns, shift) },
 	};
 	lane->meter.span = &lane->ticks_span;
 	lane->meter.ns = meter->ns << shift;

@@ -145,8 +145,8 @@ static int end(void *state, struct error *err)
 }
 
 /*
- * What is known on a vCPU where a chunk begins: the end of the one before it, and the interrupts under way since chunks before that, of which
- * some may be over.
+ * What is known on a vCPU where a chunk begins: the end of the one before it, and the interrupts under way since chunks
+ * before that, of which some may be over.
  */
 struct chunks_so_far {
 	const struct chunk_end *end; /* NULL: there is none */
@@ -202,7 +202,10 @@ static void settle_orphan(const struct orphan *o, struct functions *sum)
 	to->self_ns += o->ticks;
 }
 
-/* A function that was entered from a thunk first: from an orphan, as all others are folded. It is the one of that vCPU that began last. */
+/*
+ * A function that was entered from a thunk first: from an orphan, as all others are folded. It is the one of that vCPU
+ * that began last.
+ */
 static void settle_first(struct function_first *first, struct orphan **orphans, size_t n, const struct reader *r)
 {
 	const struct orphan *last = NULL;
@@ -210,8 +213,8 @@ static void settle_first(struct function_first *first, struct orphan **orphans, 
 	for (size_t i = 0; i < n; i++) {
 		const struct orphan *o = orphans[i];
 
-		if (o->thunk == first->caller && r->chunks[o->chunk].header.cpu == first->cpu && o->at_insns <= first->insns &&
-		    (!last || o->at_insns >= last->at_insns))
+		if (o->thunk == first->caller && r->chunks[o->chunk].header.cpu == first->cpu &&
+		    o->at_insns <= first->insns && (!last || o->at_insns >= last->at_insns))
 			last = o;
 	}
 	if (last)
@@ -243,8 +246,8 @@ static struct orphan **list_orphans(const struct walker *walkers, unsigned n_wal
 }
 
 /* Move orphans' times, and what they called, to the functions that called the thunks. */
-static void settle_orphans(const struct walker *walkers, unsigned n_walkers, const struct reader *r, const struct names *names,
-			   const struct chunk_end *ends, struct functions *sum)
+static void settle_orphans(const struct walker *walkers, unsigned n_walkers, const struct reader *r,
+			   const struct names *names, const struct chunk_end *ends, struct functions *sum)
 {
 	struct chunks_so_far *so_far = xcalloc(CPUS_MAX, sizeof *so_far);
 	size_t n, next = 0;
@@ -303,7 +306,8 @@ int functions_analyse(const struct session *session, const struct span *span, st
 	}
 	for (unsigned i = 0; i < threads; i++) {
 		walkers[i] = (struct walker){
-			.sums = function_sums_new(session, shift), .cache = xmalloc(sizeof *walkers[i].cache), .span = span,
+			.sums = function_sums_new(session, shift), .cache = xmalloc(sizeof *walkers[i].cache),
+			.span = span,
 			.ends = ends,
 		};
 		name_cache_init(walkers[i].cache, names);

@@ -45,7 +45,9 @@ void functions_deinit(struct functions *f);
 void function_take_first(struct function_stat *stat, struct function_first *first, uint64_t ns,
 			 const struct function_first *other);
 
-/* Both are for sums whose times are in ticks (ticks.h): add a part; when all parts are added, convert to nanoseconds. */
+/*
+ * Both are for sums whose times are in ticks (ticks.h): add a part; when all parts are added, convert to nanoseconds.
+ */
 void functions_add(struct functions *sum, const struct functions *part);
 void functions_round(struct functions *sum, unsigned ticks_shift);
 

@@ -15,8 +15,9 @@ struct open {
 };
 
 /*
- * The function that came for more than half of them; if none did, one that came often (the vote of Boyer and Moore). The first ones may be
- * another's: faults before the kernel's own table of handlers, a driver that tries whether its interrupt comes at all.
+ * The function that came for more than half of them; if none did, one that came often (the vote of Boyer and Moore).
+ * The first ones may be another's: faults before the kernel's own table of handlers, a driver that tries whether its
+ * interrupt comes at all.
  */
 struct vote {
 	uint32_t function;
@@ -43,12 +44,14 @@ struct interrupts_run {
 	size_t left;            /* one whose frame was left: it is over, unless the frame is entered again at once */
 };
 
-static bool is_counted(const struct interrupts_run *run, const struct stacks *s, const struct stack *stack, const struct frame *f)
+static bool is_counted(const struct interrupts_run *run, const struct stacks *s, const struct stack *stack,
+		       const struct frame *f)
 {
 	const struct span *span = run->span;
 
-	return f->role < VECTORS && threads_is_chosen(s->threads, stack->thread) && f->entry_ns >= span->from_ns && f->entry_ns < span->to_ns &&
-	       (span->cpu < 0 || span->cpu == stack->cpu) && f->entry_ns >= names_kernel_ns(s->names, f->entry_ns);
+	return f->role < VECTORS && threads_is_chosen(s->threads, stack->thread) && f->entry_ns >= span->from_ns &&
+	       f->entry_ns < span->to_ns && (span->cpu < 0 || span->cpu == stack->cpu) &&
+	       f->entry_ns >= names_kernel_ns(s->names, f->entry_ns);
 }
 
 static size_t new_open(struct interrupts_run *run, uint32_t vector)

@@ -37,7 +37,9 @@ static struct left_name name_of(const struct names *names, uint32_t function, co
 
 		return (struct left_name){ .symbol = first_symbol(names, own->table) + own->index };
 	}
-	return (struct left_name){ .symbol = LEFT_NO_SYMBOL, .function = names_function(names, function), .nth = nth[function] };
+	return (struct left_name){
+		.symbol = LEFT_NO_SYMBOL, .function = names_function(names, function), .nth = nth[function],
+	};
 }
 
 /* Name the functions that sums and pairs are of, in the order of numbers, and refer to them by their names. */
@@ -83,7 +85,8 @@ static void add_sum(struct left_sums *s, uint32_t function, struct left_sum sum)
 	s->sums[s->n_sums++] = sum;
 }
 
-void left_functions_encode(const int64_t *insns, const int64_t *ns, bool folded, const struct names *names, struct buf *out)
+void left_functions_encode(const int64_t *insns, const int64_t *ns, bool folded, const struct names *names,
+			   struct buf *out)
 {
 	struct left_sums sums = { 0 };
 
@@ -109,25 +112,30 @@ static void add_pairs(struct left_sums *s, struct left_pairs *pairs)
 		const struct left_pair *p = &pairs->list[i];
 
 		s->edges = array_grow(s->edges, s->n_edges, &s->cap_edges, sizeof *s->edges);
-		s->edges[s->n_edges++] = (struct left_edge){ .name = p->function, .caller = p->caller, .calls = p->calls, .insns = p->insns, .ns = p->ns };
+		s->edges[s->n_edges++] = (struct left_edge){
+			.name = p->function, .caller = p->caller, .calls = p->calls, .insns = p->insns, .ns = p->ns,
+		};
 	}
 }
 
 static struct left_sum difference(const struct function_stat *all, const struct function_stat *remaining, bool folded)
 {
 	return (struct left_sum){
-		.folded = folded, .calls = (int64_t)(all->calls - remaining->calls), .self_insns = (int64_t)(all->self_insns - remaining->self_insns),
+		.folded = folded, .calls = (int64_t)(all->calls - remaining->calls),
+		.self_insns = (int64_t)(all->self_insns - remaining->self_insns),
 		.self_ns = (int64_t)(all->self_ns - remaining->self_ns),
 	};
 }
 
-void left_functions_compare(const struct left_comparison *views, size_t n, struct left_pairs *pairs, const struct names *names, struct buf *out)
+void left_functions_compare(const struct left_comparison *views, size_t n, struct left_pairs *pairs,
+			    const struct names *names, struct buf *out)
 {
 	struct left_sums sums = { 0 };
 
 	for (size_t v = 0; v < n; v++)
 		for (uint32_t i = 0; i < views[v].all.count; i++)
-			add_sum(&sums, i, difference(&views[v].all.stats[i], &views[v].remaining.stats[i], views[v].folded));
+			add_sum(&sums, i,
+				difference(&views[v].all.stats[i], &views[v].remaining.stats[i], views[v].folded));
 	add_pairs(&sums, pairs);
 	encode(&sums, names, out);
 }
@@ -179,8 +187,8 @@ static uint64_t plus(uint64_t sum, int64_t more)
 }
 
 /*
- * Of what ran before there were threads, all instructions are taken where threads are asked for. Times are those of events, which are
- * rounded: what they leave of it is nothing.
+ * Of what ran before there were threads, all instructions are taken where threads are asked for. Times are those of
+ * events, which are rounded: what they leave of it is nothing.
  */
 static bool is_rounding(const struct function_stat *stat, const char *function)
 {

@@ -18,7 +18,8 @@ struct left_pairs {
 };
 
 /* Append the payload of a SUMS chunk: of self sums by function, which are of calls with their thunks folded or not. */
-void left_functions_encode(const int64_t *insns, const int64_t *ns, bool folded, const struct names *names, struct buf *out);
+void left_functions_encode(const int64_t *insns, const int64_t *ns, bool folded, const struct names *names,
+			   struct buf *out);
 
 /* What sums that remain lack of all, with thunks folded or not. */
 struct left_comparison {
@@ -27,7 +28,8 @@ struct left_comparison {
 };
 
 /* Append the payload of a SUMS chunk: that, for each of n views, and the pairs, which it sorts. */
-void left_functions_compare(const struct left_comparison *views, size_t n, struct left_pairs *pairs, const struct names *names, struct buf *out);
+void left_functions_compare(const struct left_comparison *views, size_t n, struct left_pairs *pairs,
+			    const struct names *names, struct buf *out);
 
 /* Add a trace's SUMS to the sums that its events make. */
 int left_functions_add(const struct reader *r, const struct names *names, struct functions *f, struct error *err);

@@ -5,7 +5,10 @@
 
 #include "base/alloc.h"
 
-/* The sum of a function. Makes one if there is none. It searches from `last` on, since loops call the same few functions. */
+/*
+ * The sum of a function. Makes one if there is none. It searches from `last` on, since loops call the same few
+ * functions.
+ */
 static struct left_out_sum *sum_of(struct left_out *l, uint32_t function)
 {
 	for (size_t i = 0; i < l->count; i++) {

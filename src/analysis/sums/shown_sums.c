@@ -30,7 +30,8 @@ static uint32_t caller_of(const struct shown_sums *sums, const struct stacks *s,
 	return stack->frames[stack->depth > 1 ? stack->depth - 2 : 0].function;
 }
 
-void shown_sums_enter(struct shown_sums *sums, const struct stacks *s, const struct stack *stack, const struct frame *frame)
+void shown_sums_enter(struct shown_sums *sums, const struct stacks *s, const struct stack *stack,
+		      const struct frame *frame)
 {
 	struct function_stat *stat = &sums->sums.stats[frame->function];
 	const struct threads *threads = s->threads;
@@ -55,7 +56,8 @@ void shown_sums_leave(struct shown_sums *sums, const struct stacks *s, const str
 	}
 }
 
-void shown_sums_spend(struct shown_sums *sums, const struct stacks *s, const struct stack *stack, const struct spent *spent)
+void shown_sums_spend(struct shown_sums *sums, const struct stacks *s, const struct stack *stack,
+		      const struct spent *spent)
 {
 	struct function_stat *stat;
 
@@ -73,7 +75,8 @@ struct called {
 	uint16_t entered;
 };
 
-void shown_sums_phrase(struct shown_sums *sums, const struct stacks *s, const struct stack *stack, const struct stacks_phrase *p)
+void shown_sums_phrase(struct shown_sums *sums, const struct stacks *s, const struct stack *stack,
+		       const struct stacks_phrase *p)
 {
 	struct called called[SHAPE_FRAMES];
 	size_t n = 0;
@@ -88,7 +91,8 @@ void shown_sums_phrase(struct shown_sums *sums, const struct stacks *s, const st
 
 		if (p->folded >> i & 1)
 			continue;
-		ns = all.ns = timebase_ns(p->timebase, p->insns + f->left) - timebase_ns(p->timebase, p->insns + f->entered);
+		ns = all.ns =
+			timebase_ns(p->timebase, p->insns + f->left) - timebase_ns(p->timebase, p->insns + f->entered);
 		for (; n && called[n - 1].entered >= f->entered; n--) {
 			insns -= called[n - 1].insns;
 			ns -= called[n - 1].ns;
@@ -157,7 +161,8 @@ struct in_span {
 
 static bool is_within(const struct in_span *in, const struct stacks *s, const struct stack *stack)
 {
-	return s->ns >= in->span->from_ns && s->ns < in->span->to_ns && (in->span->cpu < 0 || in->span->cpu == stack->cpu);
+	return s->ns >= in->span->from_ns && s->ns < in->span->to_ns &&
+	       (in->span->cpu < 0 || in->span->cpu == stack->cpu);
 }
 
 static void enter_within(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
@@ -173,7 +178,8 @@ static void spend_within(void *state, struct stacks *s, struct stack *stack, con
 	struct in_span *in = state;
 	uint64_t ns = spent->ns + spent->halted_ns, from_ns = s->ns - ns;
 	struct spent clipped = {
-		.insns = meter_clip(in->span, from_ns, s->ns, spent->insns), .ns = meter_clip(in->span, from_ns, s->ns, spent->ns),
+		.insns = meter_clip(in->span, from_ns, s->ns, spent->insns),
+		.ns = meter_clip(in->span, from_ns, s->ns, spent->ns),
 		.halted_ns = meter_clip(in->span, from_ns, s->ns, spent->halted_ns),
 	};
 
@@ -198,7 +204,8 @@ static int of_span(const struct session *session, const struct span *span, struc
 	return result;
 }
 
-int shown_functions_analyse(const struct session *session, const struct span *span, struct functions *ret, struct error *err)
+int shown_functions_analyse(const struct session *session, const struct span *span, struct functions *ret,
+			    struct error *err)
 {
 	bool all = !span->from_ns && span->to_ns == UINT64_MAX && span->cpu < 0;
 	int result;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Adds up what functions do (functions.h) on the stacks that are shown (replay/fold.h): the time of calls that are not is their callers'. What
- * goes by events alone (function_sums.h) is faster, but does not know who called.
+ * Adds up what functions do (functions.h) on the stacks that are shown (replay/fold.h): the time of calls that are not
+ * is their callers'. What goes by events alone (function_sums.h) is faster, but does not know who called.
  */
 #ifndef UPTO_ANALYSIS_SHOWN_SUMS_H
 #define UPTO_ANALYSIS_SHOWN_SUMS_H
@@ -21,12 +21,16 @@ void shown_sums_deinit(struct shown_sums *s);
 void shown_sums_add(struct functions *sum, const struct shown_sums *part);
 
 /* As a visitor's. Threads that the session is not of are not counted. */
-void shown_sums_enter(struct shown_sums *sums, const struct stacks *s, const struct stack *stack, const struct frame *frame);
+void shown_sums_enter(struct shown_sums *sums, const struct stacks *s, const struct stack *stack,
+		      const struct frame *frame);
 void shown_sums_leave(struct shown_sums *sums, const struct stacks *s, const struct frame *frame);
-void shown_sums_spend(struct shown_sums *sums, const struct stacks *s, const struct stack *stack, const struct spent *spent);
-void shown_sums_phrase(struct shown_sums *sums, const struct stacks *s, const struct stack *stack, const struct stacks_phrase *p);
+void shown_sums_spend(struct shown_sums *sums, const struct stacks *s, const struct stack *stack,
+		      const struct spent *spent);
+void shown_sums_phrase(struct shown_sums *sums, const struct stacks *s, const struct stack *stack,
+		       const struct stacks_phrase *p);
 
 /* As functions_analyse(), which leads here where the session has a fold. */
-int shown_functions_analyse(const struct session *session, const struct span *span, struct functions *ret, struct error *err);
+int shown_functions_analyse(const struct session *session, const struct span *span, struct functions *ret,
+			    struct error *err);
 
 #endif

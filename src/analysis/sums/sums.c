@@ -60,8 +60,8 @@ static int sum_functions(const struct session *session, const struct span *span,
 }
 
 /*
- * For each program the one whose row it is added to: its own, or, by process, the one that the process's first thread ran
- * when this thread began. Threads do not outlast an exec.
+ * For each program the one whose row it is added to: its own, or, by process, the one that the process's first thread
+ * ran when this thread began. Threads do not outlast an exec.
  */
 static uint32_t *find_rows(const struct threads *t, enum sums_by by)
 {
@@ -126,8 +126,8 @@ int sums_analyse(const struct session *session, const struct span *span,
 		 enum sums_by by, struct sums *ret, struct error *err)
 {
 	*ret = (struct sums){ 0 };
-	return by == BY_PROCESS || by == BY_THREAD ? sum_threads(session->reader, session->threads, span, by, ret, err) :
-						     sum_functions(session, span, by, ret, err);
+	return by == BY_PROCESS || by == BY_THREAD ? sum_threads(session->reader, session->threads, span, by, ret, err)
+						   : sum_functions(session, span, by, ret, err);
 }
 
 void sums_deinit(struct sums *s)

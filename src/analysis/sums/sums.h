@@ -23,7 +23,10 @@ struct sums {
 	uint64_t insns, ns, halted_ns; /* of the whole span */
 };
 
-/* `by` is neither BY_FUNCTION nor BY_INTERRUPT: functions.h and interrupts.h do these. Call sums_deinit() also after an error. */
+/*
+ * `by` is neither BY_FUNCTION nor BY_INTERRUPT: functions.h and interrupts.h do these. Call sums_deinit() also after an
+ * error.
+ */
 int sums_analyse(const struct session *session, const struct span *span,
 		 enum sums_by by, struct sums *ret, struct error *err);
 void sums_deinit(struct sums *s);

@@ -47,6 +47,8 @@ void tally_step(struct tallies *t, unsigned i, uint32_t function, bool entered, 
 {
 	struct tally *tally = &t->tallies[i];
 
-	t->steps[i][tally->steps++] = (struct tally_step){ .function = function, .entered = entered, .insns = (uint32_t)insns };
+	t->steps[i][tally->steps++] = (struct tally_step){
+		.function = function, .entered = entered, .insns = (uint32_t)insns,
+	};
 	tally->end = function;
 }

@@ -16,7 +16,8 @@ enum { COUNTERS = 2048 };
 /* A stack's data. A frame's data tells whether it is the outermost one of its function. */
 struct presence {
 	bool ignored;             /* it is of a thread that the trace is not of */
-	uint64_t insns, ns;       /* the thread's own clocks when this was set up; time before that is counted already */
+	/* the thread's own clocks when this was set up; time before that is counted already */
+	uint64_t insns, ns;
 	uint32_t counters[COUNTERS];
 };
 
@@ -76,8 +77,8 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 }
 
 /*
- * What passed in a frame; it was the outermost one of its function, or not, and began at its start, or not: masks, since
- * nothing could foretell branches.
+ * What passed in a frame; it was the outermost one of its function, or not, and began at its start, or not: masks,
+ * since nothing could foretell branches.
  */
 static inline void add_frame(struct function_total *t, uint64_t insns, uint64_t ns, bool outermost)
 {
@@ -115,7 +116,10 @@ static void leave(void *state, struct stacks *s, struct stack *stack, const stru
 	add_call(t, stack->ns - frame->ns, frame->at_start);
 }
 
-/* Add what leaving this frame would have added. The call's own frame is on top of the stack, and is not counted any more. */
+/*
+ * Add what leaving this frame would have added. The call's own frame is on top of the stack, and is not counted any
+ * more.
+ */
 static inline void add_shape(struct totals_run *st, const struct stack *stack, const struct stacks_phrase *p,
 			     const struct shape_frame *f)
 {
@@ -217,7 +221,8 @@ static void run(void *state, struct stacks *s, const struct stacks_run *run)
 	struct function_lane *lane = &st->lanes[run->cpu];
 
 	if (!st->begun[run->cpu] || run->events->kind == EVENT_GAP) {
-		function_lane_begin(lane, st->sums, run->cache, run->cpu, run->task, run->place, run->meter, run->timebase);
+		function_lane_begin(lane, st->sums, run->cache, run->cpu, run->task, run->place, run->meter,
+				    run->timebase);
 		know_interrupts(lane, s);
 		if (names_is_thunk(s->names, lane->function))
 			know_caller(lane, s, (int)run->cpu);
@@ -290,7 +295,8 @@ static void state_free(struct totals_run *st)
 	free(st);
 }
 
-int totals_analyse(const struct session *session, bool make_index, struct functions *ret, struct function_total **ret_totals, struct error *err)
+int totals_analyse(const struct session *session, bool make_index, struct functions *ret,
+		   struct function_total **ret_totals, struct error *err)
 {
 	static const struct parts_analysis analysis = {
 		.visitor = {
@@ -299,16 +305,24 @@ int totals_analyse(const struct session *session, bool make_index, struct functi
 		.begin = begin, .end = end,
 	};
 	static const struct parts_analysis shown_analysis = {
-		.visitor = { .enter = enter, .leave = leave, .forget = forget, .spend = spend, .due = due, .phrase = phrase },
-		.begin = begin, .end = end,
+		.visitor = { .enter = enter,
+			     .leave = leave,
+			     .forget = forget,
+			     .spend = spend,
+			     .due = due,
+			     .phrase = phrase },
+		.begin = begin,
+		.end = end,
 	};
 	struct setting setting = {
-		.session = session, .names = session->names, .vcpus = reader_vcpus(session->reader), .ticks_shift = ticks_shift(session->reader),
+		.session = session, .names = session->names, .vcpus = reader_vcpus(session->reader),
+		.ticks_shift = ticks_shift(session->reader),
 		.some_threads = session->threads->chosen,
 	};
 	size_t count = names_count(session->names);
 	void *parts[PARTS_MAX];
-	int result = parts_replay(session, make_index, session->fold ? &shown_analysis : &analysis, &setting, parts, err);
+	int result =
+		parts_replay(session, make_index, session->fold ? &shown_analysis : &analysis, &setting, parts, err);
 
 	*ret = functions_new(count);
 	*ret_totals = xcalloc_aligned(sizeof **ret_totals, count, sizeof **ret_totals);

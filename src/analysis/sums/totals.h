@@ -11,7 +11,8 @@
 
 struct function_total {
 	uint64_t insns, ns;       /* what threads ran while the function was on their stacks */
-	uint64_t finished, finished_ns; /* calls that returned, and the sum of their times; here each call of a recursion counts */
+	/* calls that returned, and the sum of their times; here each call of a recursion counts */
+	uint64_t finished, finished_ns;
 	uint64_t longest_ns;      /* the longest of these calls */
 } __attribute__((aligned(64)));
 
@@ -21,6 +22,7 @@ struct function_total {
  * or while one is made, parts of the trace are replayed at the same time
  * (replay/parts.h).
  */
-int totals_analyse(const struct session *session, bool make_index, struct functions *ret, struct function_total **ret_totals, struct error *err);
+int totals_analyse(const struct session *session, bool make_index, struct functions *ret,
+		   struct function_total **ret_totals, struct error *err);
 
 #endif

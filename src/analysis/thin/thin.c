@@ -9,8 +9,8 @@
 const char *thin_reason_name(enum thin_reason reason)
 {
 	static const char *const names[] = {
-		[THIN_DURATION] = "duration", [THIN_INTERRUPT] = "interrupt", [THIN_NO_INTERRUPT] = "no_interrupt", [THIN_FUNCTION] = "function",
-		[THIN_DEPTH] = "depth", [THIN_THREAD] = "thread",
+		[THIN_DURATION] = "duration", [THIN_INTERRUPT] = "interrupt", [THIN_NO_INTERRUPT] = "no_interrupt",
+		[THIN_FUNCTION] = "function", [THIN_DEPTH] = "depth",         [THIN_THREAD] = "thread",
 	};
 
 	return names[reason];
@@ -18,8 +18,8 @@ const char *thin_reason_name(enum thin_reason reason)
 
 static bool is_by_frame(const struct thin_filter *f)
 {
-	return f->min_duration_ns || f->max_duration_ns || f->no_interrupts || f->only_interrupts || f->functions || f->not || f->below || f->depth ||
-	       f->threads;
+	return f->min_duration_ns || f->max_duration_ns || f->no_interrupts || f->only_interrupts || f->functions ||
+	       f->not || f->below || f->depth || f->threads;
 }
 
 /* Where the first events that the limit lets through end, or the last ones begin. */
@@ -88,8 +88,8 @@ static int no_span(const struct thinning *t, struct error *err)
 {
 	const struct thin_options *o = t->options;
 
-	return error_set(err, "%s: what is to start it (%s) did not happen%s", t->session->reader->path, o->start_what ? o->start_what : o->what,
-			 thin_why_not(t->counts.start_jumps));
+	return error_set(err, "%s: what is to start it (%s) did not happen%s", t->session->reader->path,
+			 o->start_what ? o->start_what : o->what, thin_why_not(t->counts.start_jumps));
 }
 
 /* With --before, as far as the span before it leaves room for that. */
@@ -103,7 +103,8 @@ static struct kept_span interval_of(const struct thinning *t, size_t i)
 
 static uint64_t overlap(struct kept_span a, struct kept_span b)
 {
-	uint64_t from = a.start_ns > b.start_ns ? a.start_ns : b.start_ns, to = a.stop_ns < b.stop_ns ? a.stop_ns : b.stop_ns;
+	uint64_t from = a.start_ns > b.start_ns ? a.start_ns : b.start_ns,
+		 to = a.stop_ns < b.stop_ns ? a.stop_ns : b.stop_ns;
 
 	return to > from ? to - from : 0;
 }
@@ -142,7 +143,8 @@ static struct session session_for(const struct session *session, const struct th
 	return ret;
 }
 
-int thin_find_spans(const struct session *session, const struct thin_options *options, struct intervals *ret, struct error *err)
+int thin_find_spans(const struct session *session, const struct thin_options *options, struct intervals *ret,
+		    struct error *err)
 {
 	const struct session own = session_for(session, options);
 	struct thinning t = { .session = &own, .options = options, .finds = finds(options) };
@@ -164,8 +166,8 @@ int thin_find_spans(const struct session *session, const struct thin_options *op
 	return result;
 }
 
-int thin(const struct session *session, const struct thin_options *options, const struct builder_sink *sink, struct thin_counts *ret,
-	 struct error *err)
+int thin(const struct session *session, const struct thin_options *options, const struct builder_sink *sink,
+	 struct thin_counts *ret, struct error *err)
 {
 	const struct session own = session_for(session, options);
 	size_t functions = names_count(session->names);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Writes what remains of a trace once spans and calls were chosen, as a trace: that of `upto thin`, of filters while recording, and of the
- * same options while reading.
+ * Writes what remains of a trace once spans and calls were chosen, as a trace: that of `upto thin`, of filters while
+ * recording, and of the same options while reading.
  *
- * Outside the spans nothing remains; a gap tells of it. A limit makes the spans shorter: what it cuts off is outside. Within them, a call that is not chosen loses its events, from its entry and its exit;
- * what it called may remain. A frame from which another one is entered or left by one event remains with that one, so that returns match.
- * Jumps that neither enter nor leave a call are left out: where control is within a call is known to the call only.
+ * Outside the spans nothing remains; a gap tells of it. A limit makes the spans shorter: what it cuts off is outside.
+ * Within them, a call that is not chosen loses its events, from its entry and its exit; what it called may remain. A
+ * frame from which another one is entered or left by one event remains with that one, so that returns match. Jumps that
+ * neither enter nor leave a call are left out: where control is within a call is known to the call only.
  *
- * What is lost so is kept in sums (trace/left_sums.h): of each function, how often it was called and how long it ran, and of each pair of
- * caller and function. With them top gives the same figures as before.
+ * What is lost so is kept in sums (trace/left_sums.h): of each function, how often it was called and how long it ran,
+ * and of each pair of caller and function. With them top gives the same figures as before.
  */
 #ifndef UPTO_ANALYSIS_THIN_H
 #define UPTO_ANALYSIS_THIN_H
@@ -28,16 +29,20 @@ struct thin_condition {
 };
 
 struct thin_filter {
-	uint64_t min_duration_ns, max_duration_ns; /* from entry to exit, also while others ran; 0: any. A call that has no end is as long as can be */
+	/* from entry to exit, also while others ran; 0: any. A call that has no end is as long as can be */
+	uint64_t min_duration_ns, max_duration_ns;
 	bool no_interrupts, only_interrupts;       /* interrupts, and what is called in them */
 	const bool *functions;  /* marks: only calls of these; NULL: of all */
 	const bool *not;        /* marks: no calls of these; NULL */
 	const bool *below;      /* marks: only what is called in calls of these, and they themselves; NULL: anything */
-	uint64_t depth;         /* levels below a system call, an interrupt, a thread's begin, or a call of `below`; 0: all */
+	/* levels below a system call, an interrupt, a thread's begin, or a call of `below`; 0: all */
+	uint64_t depth;
 	const bool *threads;    /* marks by number of thread: only theirs; NULL: all */
 };
 
-/* A moment between two events, and its number among all events of the trace in the order of replay. Time goes on there. */
+/*
+ * A moment between two events, and its number among all events of the trace in the order of replay. Time goes on there.
+ */
 struct thin_moment {
 	uint64_t event, ns;
 	uint64_t frame;         /* number of the last frame that is entered before it */
@@ -58,8 +63,10 @@ struct thin_options {
 	bool keep_last;         /* of these the last, not the first */
 	const struct thin_cut *cut; /* only what is within it; NULL: all */
 	struct thin_filter filter;
-	const bool *thunks;     /* marks: functions that are folded into their callers where top shows what remains; NULL: none */
-	struct left_pairs *left_out; /* gets what is left out, of which the caller makes sums; NULL: top shows only what remains */
+	/* marks: functions that are folded into their callers where top shows what remains; NULL: none */
+	const bool *thunks;
+	/* gets what is left out, of which the caller makes sums; NULL: top shows only what remains */
+	struct left_pairs *left_out;
 	struct map *held;       /* gets the calls that remain and were not chosen (held_calls.h); NULL */
 	const struct map *held_before; /* those that the trace has already; NULL: none */
 	const char *what;       /* the options in words, for the trace's META */
@@ -68,7 +75,15 @@ struct thin_options {
 };
 
 /* Why calls were left out: the first that applies. */
-enum thin_reason { THIN_DURATION, THIN_INTERRUPT, THIN_NO_INTERRUPT, THIN_FUNCTION, THIN_DEPTH, THIN_THREAD, THIN_REASONS };
+enum thin_reason {
+	THIN_DURATION,
+	THIN_INTERRUPT,
+	THIN_NO_INTERRUPT,
+	THIN_FUNCTION,
+	THIN_DEPTH,
+	THIN_THREAD,
+	THIN_REASONS
+};
 
 struct thin_counts {
 	uint64_t calls, left_out[THIN_REASONS]; /* within the spans */
@@ -85,20 +100,22 @@ struct thin_counts {
 /* Words behind "did not happen", if the function whose exit was waited for `jumps` instead; else nothing. */
 static inline const char *thin_why_not(bool jumps)
 {
-	return jumps ? ": it does not return, but jumps elsewhere ('upto calls' shows where to); wait for the entry there" : "";
+	return jumps ? ": it does not return, but jumps elsewhere ('upto calls' shows where to); wait for the entry there"
+		     : "";
 }
 
 /* When the spans begin and end. Fails if none does. The caller frees ret->list, also after an error. */
-int thin_find_spans(const struct session *session, const struct thin_options *options, struct intervals *ret, struct error *err);
+int thin_find_spans(const struct session *session, const struct thin_options *options, struct intervals *ret,
+		    struct error *err);
 
 /* "duration" … */
 const char *thin_reason_name(enum thin_reason reason);
 
 /*
- * The sink gets all chunks, END included. The session's thunks must not be folded. Fails if no span begins: *ret is then set as far as it was
- * counted.
+ * The sink gets all chunks, END included. The session's thunks must not be folded. Fails if no span begins: *ret is
+ * then set as far as it was counted.
  */
-int thin(const struct session *session, const struct thin_options *options, const struct builder_sink *sink, struct thin_counts *ret,
-	 struct error *err);
+int thin(const struct session *session, const struct thin_options *options, const struct builder_sink *sink,
+	 struct thin_counts *ret, struct error *err);
 
 #endif

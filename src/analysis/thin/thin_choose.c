@@ -68,7 +68,8 @@ static void find_programs(const struct reader *r, const struct condition *c, uin
 	free(named);
 }
 
-static int find_hits(const struct reader *r, const struct condition *c, uint64_t after_ns, struct hits *ret, struct error *err)
+static int find_hits(const struct reader *r, const struct condition *c, uint64_t after_ns, struct hits *ret,
+		     struct error *err)
 {
 	ret->clocked = c->kind == CONDITION_EXEC || c->kind == CONDITION_LOG;
 	if (c->kind == CONDITION_TIME && !c->relative)
@@ -87,8 +88,10 @@ static void begin_span(struct choosing *c, uint64_t event, uint64_t ns, uint32_t
 
 	t->spans = array_grow(t->spans, t->n_spans, &t->cap_spans, sizeof *t->spans);
 	t->spans[t->n_spans++] = (struct thin_span){
-		.from = before && ns ? last_to : event, .to = UINT64_MAX, .from_ns = before < ns ? ns - before : 0, .start_ns = ns,
-		.stop_ns = UINT64_MAX, .start_function = function, .stop_function = UINT32_MAX, .first_frame = t->n_frames,
+		.from = before && ns ? last_to : event, .to = UINT64_MAX, .from_ns = before < ns ? ns - before : 0,
+		.start_ns = ns,
+		.stop_ns = UINT64_MAX, .start_function = function, .stop_function = UINT32_MAX,
+		.first_frame = t->n_frames,
 	};
 	if (!before)
 		t->spans[t->n_spans - 1].from_ns = 0;
@@ -117,7 +120,8 @@ static void look_at_times(struct choosing *c, uint64_t ns, bool clock)
 {
 	const struct condition *stop = &c->t->options->stop.condition;
 
-	if (c->trigger.on && stop->relative && ns - c->t->spans[c->t->n_spans - 1].start_ns >= stop->ns && trigger_stop(&c->trigger))
+	if (c->trigger.on && stop->relative && ns - c->t->spans[c->t->n_spans - 1].start_ns >= stop->ns &&
+	    trigger_stop(&c->trigger))
 		end_span(c, c->event, ns, UINT32_MAX);
 	while (next_hit(&c->stops, ns, clock))
 		if (trigger_stop(&c->trigger))
@@ -162,8 +166,8 @@ static void add_needed(struct choosing *c, uint32_t frame, uint32_t by, bool cho
 }
 
 /*
- * What is below needs the frame on top: one in which the thread ends, and with it all that is below, or that of the system call by which
- * the thread was made, and has copies of all that is below.
+ * What is below needs the frame on top: one in which the thread ends, and with it all that is below, or that of the
+ * system call by which the thread was made, and has copies of all that is below.
  */
 static void need_top(struct choosing *c, const struct stack *stack, const struct frame *frame)
 {
@@ -177,7 +181,8 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	struct choosing *c = state;
 	struct thinning *t = c->t;
 	const struct thin_filter *f = &t->options->filter;
-	uint8_t marks = stack->depth > 1 && t->by_frame ? t->marks[frame[-1].data - 1] & (THIN_BELOW | THIN_IN_INTERRUPT) : 0;
+	uint8_t marks =
+		stack->depth > 1 && t->by_frame ? t->marks[frame[-1].data - 1] & (THIN_BELOW | THIN_IN_INTERRUPT) : 0;
 
 	if (frame->at_start && thin_is_entered(s, frame))
 		look_at_function(c, CONDITION_ENTRY, frame->function, s->ns);
@@ -186,7 +191,10 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	if (!t->by_frame)
 		return;
 	t->marks = array_reach(t->marks, frame->data, &t->cap_marks, 1);
-	/* a return that is a jump, as retpolines make, or leads to a new program: what it left is needed where it leads to what remains */
+	/*
+	 * a return that is a jump, as retpolines make, or leads to a new program: what it left is needed where it leads
+	 * to what remains
+	 */
 	for (unsigned i = 0; i < c->n_left && s->event; i++)
 		add_needed(c, c->left[i], frame->data, false);
 	/* one return leaves both; but that may not come */
@@ -214,14 +222,16 @@ static uint64_t depth_of(const struct thinning *t, const struct stack *stack, si
 	for (; i; i--, depth++) {
 		enum frame_kind kind = stack->frames[i].kind;
 
-		if (below ? below[stack->frames[i].function] : kind == FRAME_INTERRUPT || kind == FRAME_SYSCALL || kind == FRAME_SIGNAL)
+		if (below ? below[stack->frames[i].function]
+			  : kind == FRAME_INTERRUPT || kind == FRAME_SYSCALL || kind == FRAME_SIGNAL)
 			break;
 	}
 	return depth;
 }
 
 /* Why a frame is not chosen; THIN_REASONS: it is. */
-static enum thin_reason reason_of(const struct thinning *t, const struct stacks *s, const struct stack *stack, const struct frame *frame, bool ended)
+static enum thin_reason reason_of(const struct thinning *t, const struct stacks *s, const struct stack *stack,
+				  const struct frame *frame, bool ended)
 {
 	const struct thin_filter *f = &t->options->filter;
 	uint64_t duration = ended ? s->ns - frame->entry_ns : UINT64_MAX;
@@ -233,7 +243,8 @@ static enum thin_reason reason_of(const struct thinning *t, const struct stacks 
 		return THIN_INTERRUPT;
 	if (f->only_interrupts && !(marks & THIN_IN_INTERRUPT))
 		return THIN_NO_INTERRUPT;
-	if ((f->functions && !f->functions[frame->function]) || (f->not && f->not[frame->function]) || (f->below && !(marks & THIN_BELOW)))
+	if ((f->functions && !f->functions[frame->function]) || (f->not &&f->not [frame->function]) ||
+	    (f->below && !(marks & THIN_BELOW)))
 		return THIN_FUNCTION;
 	if (f->depth && depth_of(t, stack, (size_t)(frame - stack->frames)) > f->depth)
 		return THIN_DEPTH;
@@ -242,7 +253,8 @@ static enum thin_reason reason_of(const struct thinning *t, const struct stacks 
 	return THIN_REASONS;
 }
 
-static void choose(struct choosing *c, const struct stacks *s, const struct stack *stack, const struct frame *frame, bool ended)
+static void choose(struct choosing *c, const struct stacks *s, const struct stack *stack, const struct frame *frame,
+		   bool ended)
 {
 	struct thinning *t = c->t;
 	enum thin_reason reason = reason_of(t, s, stack, frame, ended);
@@ -264,10 +276,14 @@ static void choose(struct choosing *c, const struct stacks *s, const struct stac
 	}
 }
 
-/* Is the frame left by an event that may lead to one which was there before? An exec's system call is cut where the new program begins. */
+/*
+ * Is the frame left by an event that may lead to one which was there before? An exec's system call is cut where the new
+ * program begins.
+ */
 static bool leads_back(const struct stacks *s, const struct frame *frame)
 {
-	return s->end == FRAME_RETURNED || (s->end == FRAME_CUT && (frame->kind == FRAME_SYSCALL || frame->kind == FRAME_INTERRUPT));
+	return s->end == FRAME_RETURNED ||
+	       (s->end == FRAME_CUT && (frame->kind == FRAME_SYSCALL || frame->kind == FRAME_INTERRUPT));
 }
 
 /* Does a call return that was entered before a gap? The stack takes that for a jump. */
@@ -282,7 +298,8 @@ static void note_jump(struct choosing *c, uint32_t function)
 	const struct thin_options *o = c->t->options;
 
 	c->t->counts.start_jumps |= o->start.condition.kind == CONDITION_EXIT && o->start.functions[function];
-	c->t->counts.stop_jumps |= c->trigger.on && o->stop.condition.kind == CONDITION_EXIT && o->stop.functions[function];
+	c->t->counts.stop_jumps |=
+		c->trigger.on && o->stop.condition.kind == CONDITION_EXIT && o->stop.functions[function];
 }
 
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)

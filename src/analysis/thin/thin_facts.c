@@ -35,7 +35,10 @@ static bool is_within(const struct thin_ranges *r, unsigned cpu, uint64_t insns)
 	return low && r->list[low - 1].cpu == cpu && r->list[low - 1].to >= insns;
 }
 
-/* Facts of locks between spans: the last one of each task is of the lock that it may wait for still where the next span begins. */
+/*
+ * Facts of locks between spans: the last one of each task is of the lock that it may wait for still where the next span
+ * begins.
+ */
 struct locks {
 	struct map last_of;  /* task_struct → number of the fact + 1 */
 	size_t *numbers, count, cap;
@@ -53,7 +56,8 @@ static void put_locks(struct locks *l, const struct facts *facts, struct buf *ou
 	l->count = 0;
 }
 
-static void look_at_lock(const struct thinning *t, struct locks *l, const struct facts *facts, size_t number, struct buf *out)
+static void look_at_lock(const struct thinning *t, struct locks *l, const struct facts *facts, size_t number,
+			 struct buf *out)
 {
 	const struct fact *f = &facts->list[number];
 
@@ -66,7 +70,8 @@ static void look_at_lock(const struct thinning *t, struct locks *l, const struct
 	l->numbers[l->count++] = number;
 }
 
-static void put_all_facts(const struct thinning *t, const struct thin_ranges *ranges, const struct facts *facts, struct buf *out)
+static void put_all_facts(const struct thinning *t, const struct thin_ranges *ranges, const struct facts *facts,
+			  struct buf *out)
 {
 	struct locks locks = { 0 };
 

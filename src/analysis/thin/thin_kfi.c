@@ -48,15 +48,17 @@ static void put_kfi_filters(const struct thin_filter *f, const struct names *nam
 }
 
 /* KFI has functions and times; what else begins or ends a span is told by its time. */
-static void put_kfi_moment(const struct thinning *t, const char *what, const struct condition *c, uint64_t ns, uint32_t function, struct kfi_lines *k)
+static void put_kfi_moment(const struct thinning *t, const char *what, const struct condition *c, uint64_t ns,
+			   uint32_t function, struct kfi_lines *k)
 {
 	const char *name = function == UINT32_MAX ? NULL : names_function(t->session->names, function);
 
 	if (name)
-		put_kfi(k, "Logging %s at %" PRIu64 " usec by %s function %.*s", what, ns / 1000, c->kind == CONDITION_ENTRY ? "entry to" : "exit from",
-			(int)strcspn(name, " "), name);
+		put_kfi(k, "Logging %s at %" PRIu64 " usec by %s function %.*s", what, ns / 1000,
+			c->kind == CONDITION_ENTRY ? "entry to" : "exit from", (int)strcspn(name, " "), name);
 	else if (c->relative)
-		put_kfi(k, "Logging %s at %" PRIu64 " usec by time at %" PRIu64 " usec from start trigger", what, ns / 1000, c->ns / 1000);
+		put_kfi(k, "Logging %s at %" PRIu64 " usec by time at %" PRIu64 " usec from start trigger", what,
+			ns / 1000, c->ns / 1000);
 	else
 		put_kfi(k, "Logging %s at %" PRIu64 " usec by time at %" PRIu64 " usec from boot", what, ns / 1000,
 			(c->kind == CONDITION_TIME ? c->ns : ns) / 1000);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Between the two replays of thin.h. The first (thin_choose.c) finds the spans, and decides of each frame whether it remains; frames are
- * numbered in the order in which they are entered, which is the same in both. The second (thin_write.c) writes.
+ * Between the two replays of thin.h. The first (thin_choose.c) finds the spans, and decides of each frame whether it
+ * remains; frames are numbered in the order in which they are entered, which is the same in both. The second
+ * (thin_write.c) writes.
  */
 #ifndef UPTO_ANALYSIS_THIN_MAKE_H
 #define UPTO_ANALYSIS_THIN_MAKE_H
@@ -31,7 +32,8 @@ struct thinning {
 	const struct session *session;
 	const struct thin_options *options;
 	bool by_frame;           /* frames are chosen, not only spans */
-	bool finds;              /* what threads are in the middle of where a span begins is told: of a flight recorder's, with all its calls */
+	/* what threads are in the middle of where a span begins is told: of a flight recorder's, with all its calls */
+	bool finds;
 	struct thin_span *spans;
 	size_t n_spans, cap_spans;
 	uint8_t *marks;          /* of each frame; only by_frame */
@@ -42,7 +44,8 @@ struct thinning {
 	uint64_t n_left;
 	uint64_t n_events;
 	struct map pairs;        /* caller << 32 | function → number of the pair in options->left_out, from 1 on */
-	int64_t *insns, *ns;     /* by function: what the self sums of the remaining events lack of those of the threads that were chosen */
+	/* by function: what the self sums of the remaining events lack of those of the threads that were chosen */
+	int64_t *insns, *ns;
 	struct thin_counts counts;
 };
 
@@ -57,14 +60,20 @@ struct thin_ranges {
 	size_t count, cap;
 };
 
-/* Put META of the trace that is made: thin_meta.c. Of END, too, what the whole trace told goes over, but what is told anew. */
+/*
+ * Put META of the trace that is made: thin_meta.c. Of END, too, what the whole trace told goes over, but what is told
+ * anew.
+ */
 void thin_put_meta(struct thinning *t, struct builder *b);
 void thin_copy_meta(const struct meta *m, struct buf *lines);
 
 /* Put the facts and texts of what was written of the spans: thin_facts.c. Sorts the ranges. */
 int thin_put_facts(const struct thinning *t, struct thin_ranges *ranges, struct builder *b, struct error *err);
 
-/* META of a trace that is made so: what the header of a log of KFI would say of it, behind what that of the other trace said. */
+/*
+ * META of a trace that is made so: what the header of a log of KFI would say of it, behind what that of the other trace
+ * said.
+ */
 void thin_put_kfi(const struct thinning *t, struct buf *lines);
 
 int thin_choose(struct thinning *t, struct error *err);
@@ -74,7 +83,10 @@ void thin_cut_spans(struct thinning *t, const struct thin_cut *cut);
 
 int thin_write(struct thinning *t, const struct builder_sink *sink, struct error *err);
 
-/* Before how many events that remain a moment is wanted: the last one behind no more than so many, or the first one behind so many at least. */
+/*
+ * Before how many events that remain a moment is wanted: the last one behind no more than so many, or the first one
+ * behind so many at least.
+ */
 struct thin_search {
 	uint64_t events;
 	bool first;
@@ -85,7 +97,10 @@ struct thin_search {
 /* How many events remain, up to where the search is over. */
 int thin_count(struct thinning *t, struct thin_search *search, uint64_t *ret, struct error *err);
 
-/* Does the event that is replayed enter the frame? Not one that was there before, and is seen only now: below what the event enters. */
+/*
+ * Does the event that is replayed enter the frame? Not one that was there before, and is seen only now: below what the
+ * event enters.
+ */
 static inline bool thin_is_entered(const struct stacks *s, const struct frame *frame)
 {
 	return s->event && (frame->kind != FRAME_BASE || frame->addr == s->event->target);

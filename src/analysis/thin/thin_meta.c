@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* META of a trace that is made by thin.h: that of the whole one, with what it was chosen by, its spans, and how much was left out. */
+/*
+ * META of a trace that is made by thin.h: that of the whole one, with what it was chosen by, its spans, and how much
+ * was left out.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +13,9 @@
 /* What META tells of this trace, and not of the one that it was made of. */
 static bool is_own_key(const char *key)
 {
-	static const char *const keys[] = { "insns.", "span.", "left_out.", "thinned", "threads", "filtered", "events" };
+	static const char *const keys[] = {
+		"insns.", "span.", "left_out.", "thinned", "threads", "filtered", "events"
+	};
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (!strncmp(key, keys[i], strlen(keys[i])))
@@ -34,15 +39,19 @@ static void put_span(const struct thin_cut *cut, struct kept_span s, size_t *num
 	if (cut && s.start_ns >= s.stop_ns)
 		return;
 	++*number;
-	buf_printf(lines, "span.%zu.start_ns=%llu\nspan.%zu.stop_ns=%llu\n", *number, (unsigned long long)s.start_ns, *number,
-		   (unsigned long long)s.stop_ns);
+	buf_printf(lines, "span.%zu.start_ns=%llu\nspan.%zu.stop_ns=%llu\n", *number, (unsigned long long)s.start_ns,
+		   *number, (unsigned long long)s.stop_ns);
 }
 
-/* From when to when it has events: with before_ns, also from before what starts it, but not from before the last one ended. */
+/*
+ * From when to when it has events: with before_ns, also from before what starts it, but not from before the last one
+ * ended.
+ */
 static struct kept_span kept_span(const struct thinning *t, size_t i)
 {
 	const struct thin_span *s = &t->spans[i];
-	uint64_t last_ns = i ? s[-1].stop_ns : 0, from_ns = s->from_ns || t->options->before_ns ? s->from_ns : s->start_ns;
+	uint64_t last_ns = i ? s[-1].stop_ns : 0,
+		 from_ns = s->from_ns || t->options->before_ns ? s->from_ns : s->start_ns;
 
 	return (struct kept_span){ .start_ns = from_ns > last_ns ? from_ns : last_ns, .stop_ns = s->stop_ns };
 }
@@ -53,7 +62,9 @@ static void put_spans(struct thinning *t, struct buf *lines)
 	const struct thin_options *o = t->options;
 	const struct thin_cut *cut = t->counts.is_cut ? &t->counts.cut : NULL;
 	struct kept_span *before = NULL;
-	size_t n = o->start.condition.kind || o->stop.condition.kind ? 0 : thinned_spans(&t->session->reader->meta, &before);
+	size_t n = o->start.condition.kind || o->stop.condition.kind
+			   ? 0
+			   : thinned_spans(&t->session->reader->meta, &before);
 
 	t->counts.spans = 0;
 	for (size_t i = 0; i < (n ? n : t->n_spans); i++)
@@ -64,7 +75,8 @@ static void put_spans(struct thinning *t, struct buf *lines)
 /* What the trace was chosen by before, and is now. */
 static void put_thinned(const struct thinning *t, struct buf *lines)
 {
-	const char *before = thinned_by(&t->session->reader->meta), *now = t->options->unnamed ? NULL : t->options->what;
+	const char *before = thinned_by(&t->session->reader->meta),
+		   *now = t->options->unnamed ? NULL : t->options->what;
 	char *both = before && now ? xasprintf("%s, then %s", before, now) : NULL;
 
 	if (before || now)
@@ -82,7 +94,8 @@ static void put_threads(const struct thinning *t, struct buf *lines)
 		return;
 	both = xcalloc(all->count + 1, sizeof *both);
 	for (size_t i = 0; i < all->count; i++)
-		both[i] = threads_is_chosen(all, (long)i) && (!t->options->filter.threads || t->options->filter.threads[i]);
+		both[i] = threads_is_chosen(all, (long)i) &&
+			  (!t->options->filter.threads || t->options->filter.threads[i]);
 	thinned_put_threads(lines, both, all->count);
 	free(both);
 }
@@ -100,7 +113,8 @@ static void put_left_out(const struct thinning *t, struct buf *lines)
 		left_before += n;
 		buf_printf(lines, "left_out.%s=%llu\n", reason, (unsigned long long)(n + t->counts.left_out[i]));
 	}
-	meta_put_u64(lines, "left_out.calls", t->by_frame ? left_before + t->counts.calls : thinned_left_out(before, "calls"));
+	meta_put_u64(lines, "left_out.calls",
+		     t->by_frame ? left_before + t->counts.calls : thinned_left_out(before, "calls"));
 }
 
 void thin_put_meta(struct thinning *t, struct builder *b)
@@ -111,7 +125,10 @@ void thin_put_meta(struct thinning *t, struct builder *b)
 	thin_copy_meta(&r->meta, &lines);
 	put_thinned(t, &lines);
 	put_threads(t, &lines);
-	meta_put(&lines, "filtered", t->by_frame || (meta_get(&r->meta, "filtered") && !strcmp(meta_get(&r->meta, "filtered"), "yes")) ? "yes" : "no");
+	meta_put(&lines, "filtered",
+		 t->by_frame || (meta_get(&r->meta, "filtered") && !strcmp(meta_get(&r->meta, "filtered"), "yes"))
+			 ? "yes"
+			 : "no");
 	put_spans(t, &lines);
 	thin_put_kfi(t, &lines);
 	put_left_out(t, &lines);

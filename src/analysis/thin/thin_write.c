@@ -16,7 +16,8 @@
 struct thin_lane {
 	struct cpu_state state;   /* before the event that is looked at, whether or not it remains */
 	struct cpu_state written; /* of what was written */
-	size_t span;              /* number of the span, from 1 on, that it has a gap or the trace's begin for; 0: none */
+	/* number of the span, from 1 on, that it has a gap or the trace's begin for; 0: none */
+	size_t span;
 	bool held;                /* a clock that was left out last, and may be needed yet … */
 	uint64_t held_insns, held_ns;
 	uint64_t any_ns;          /* of the last event */
@@ -36,7 +37,8 @@ struct writing {
 	unsigned n_lanes;
 	uint64_t event, n_frames, left; /* left: as thinning's n_left */
 	size_t span;              /* number of the span that comes next, or is under way */
-	struct event pending;     /* the event that was replayed last: whether it remains is known when all its frames are */
+	/* the event that was replayed last: whether it remains is known when all its frames are */
+	struct event pending;
 	uint64_t args[EVENT_ARGS];
 	uint64_t pending_number;
 	unsigned pending_cpu;
@@ -124,7 +126,10 @@ static void put_clock(struct writing *w, unsigned cpu, uint64_t insns, uint64_t 
 	put_event(w, cpu, &(struct event){ .kind = EVENT_CLOCK, .site = EVENT_CLOCK, .insns = insns, .ns = ns });
 }
 
-/* Where control was right before the event. An arrival does not tell, but where all events are arrivals, it was in the one before. */
+/*
+ * Where control was right before the event. An arrival does not tell, but where all events are arrivals, it was in the
+ * one before.
+ */
 static uint64_t place_before(const struct writing *w, const struct event *e, uint64_t otherwise)
 {
 	const struct reader *r = w->t->session->reader;
@@ -145,10 +150,14 @@ static void go_to_event(const struct writing *w, struct cpu_state *state)
 	state->place = place_before(w, &w->pending, state->place);
 }
 
-/* On another one, nothing of what was before that time: up to the next instruction then, of those before the vCPU's next event. */
+/*
+ * On another one, nothing of what was before that time: up to the next instruction then, of those before the vCPU's
+ * next event.
+ */
 static void go_to_time(const struct event *next, uint64_t ns, struct cpu_state *state)
 {
-	double step = next->insns > state->insns ? (double)(next->ns - state->ns) / (double)(next->insns - state->insns) : 0;
+	double step =
+		next->insns > state->insns ? (double)(next->ns - state->ns) / (double)(next->insns - state->insns) : 0;
 	uint64_t insns;
 
 	if (state->ns >= ns || ns > next->ns)
@@ -264,7 +273,10 @@ static void leave_out_pending(struct writing *w)
 	lane->held_ns = e->ns;
 }
 
-/* Is the clock the one at which a task was made, or another program began? From there on the task has a stack, and time is the program's. */
+/*
+ * Is the clock the one at which a task was made, or another program began? From there on the task has a stack, and time
+ * is the program's.
+ */
 static bool is_of_program(const struct writing *w)
 {
 	const struct task_records *tasks = &w->t->session->reader->tasks;
@@ -273,7 +285,8 @@ static bool is_of_program(const struct writing *w)
 	for (; lane->record < tasks->count; lane->record++) {
 		const struct task_record *r = &tasks->records[lane->record];
 
-		if (r->cpu == w->pending_cpu && (r->change == TASK_NEW || r->change == TASK_EXEC) && r->insns >= w->pending.insns)
+		if (r->cpu == w->pending_cpu && (r->change == TASK_NEW || r->change == TASK_EXEC) &&
+		    r->insns >= w->pending.insns)
 			return r->insns == w->pending.insns;
 	}
 	return false;
@@ -349,7 +362,10 @@ static void move_sum(const struct thinning *t, uint32_t function, uint64_t insns
 	t->ns[function] = (int64_t)((uint64_t)t->ns[function] + ns);
 }
 
-/* Is the time up to the event in what is written: is the vCPU in the span, or is that its first event, and the span the trace's begin? */
+/*
+ * Is the time up to the event in what is written: is the vCPU in the span, or is that its first event, and the span the
+ * trace's begin?
+ */
 static bool is_written(const struct writing *w, const struct thin_lane *lane)
 {
 	const struct thin_span *first = w->t->spans;
@@ -358,7 +374,8 @@ static bool is_written(const struct writing *w, const struct thin_lane *lane)
 }
 
 /* What top will say of the time up to the event, and what it should. */
-static void compare_functions(struct writing *w, struct thin_lane *lane, const struct stack *stack, const struct spent *spent)
+static void compare_functions(struct writing *w, struct thin_lane *lane, const struct stack *stack,
+			      const struct spent *spent)
 {
 	const struct thinning *t = w->t;
 	const struct frame *top = stack->depth ? &stack->frames[stack->depth - 1] : NULL;
@@ -418,7 +435,10 @@ static void find_all(struct writing *w, const struct stacks *s)
 	free(order);
 }
 
-/* Is the event that comes next behind a gap? Then what all threads are in the middle of goes with that, up to some size in all. */
+/*
+ * Is the event that comes next behind a gap? Then what all threads are in the middle of goes with that, up to some size
+ * in all.
+ */
 static void look_at_stacks(struct writing *w, const struct stacks *s)
 {
 	enum { FOUND_MAX = 4 << 20 };
@@ -537,7 +557,8 @@ static bool is_left_out(const struct writing *w, const struct frame *frame)
 	const struct thinning *t = w->t;
 	size_t span = w->span < t->n_spans ? w->span : t->n_spans - 1;
 
-	return t->n_spans && !thin_remains(t, frame->data) && frame->data > t->spans[span].first_frame && (!w->over || frame->data <= w->last_frame);
+	return t->n_spans && !thin_remains(t, frame->data) && frame->data > t->spans[span].first_frame &&
+	       (!w->over || frame->data <= w->last_frame);
 }
 
 /* Frames are left in the order in which they were when each was chosen or not. */
@@ -608,8 +629,9 @@ static int copy_tables(const struct thinning *t, struct builder *b, struct error
 	for (size_t i = 0; i < r->n_chunks && result == 0; i++) {
 		uint16_t type = r->chunks[i].header.type;
 
-		if (type == CHUNK_META || type == CHUNK_END || type == CHUNK_EVENTS || type == CHUNK_SITES || type == CHUNK_TEXTS || type == CHUNK_FACTS ||
-		    type == CHUNK_SUMS || type == CHUNK_HELD || type == CHUNK_STACKS)
+		if (type == CHUNK_META || type == CHUNK_END || type == CHUNK_EVENTS || type == CHUNK_SITES ||
+		    type == CHUNK_TEXTS || type == CHUNK_FACTS || type == CHUNK_SUMS || type == CHUNK_HELD ||
+		    type == CHUNK_STACKS)
 			continue;
 		result = reader_chunk(r, i, zstd, &packed, &data, err);
 		if (result == 0)
@@ -641,8 +663,8 @@ static int copy_sums_of(void *state, struct cursor *in, struct error *err)
 }
 
 /*
- * What the trace lacks itself. That is known of all of it, not of a part. Where sums are kept of what is left out now, all of them are made
- * anew: see left_functions_compare(); but not the pairs.
+ * What the trace lacks itself. That is known of all of it, not of a part. Where sums are kept of what is left out now,
+ * all of them are made anew: see left_functions_compare(); but not the pairs.
  */
 static int copy_sums(const struct thinning *t, struct builder *b, struct error *err)
 {
@@ -665,7 +687,9 @@ static void end_frame(struct writing *w, const struct stacks *s, const struct st
 
 static int replay(struct writing *w, struct error *err)
 {
-	static const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .spend = spend, .switched = switched, .found = found };
+	static const struct stacks_visitor visitor = {
+		.enter = enter, .leave = leave, .spend = spend, .switched = switched, .found = found,
+	};
 	struct stacks stacks;
 	int result = stacks_replay(&stacks, w->t->session, NULL, UINT64_MAX, &visitor, w, err);
 

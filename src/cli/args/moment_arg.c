@@ -54,8 +54,8 @@ static int find_panic(const struct trace_arg *t, uint64_t *ret, struct error *er
 }
 
 /*
- * What a flight recorder waited for: the first time that its condition holds behind what was to be kept before it. How often it had held before
- * is not in the trace.
+ * What a flight recorder waited for: the first time that its condition holds behind what was to be kept before it. How
+ * often it had held before is not in the trace.
  */
 static int find_trigger(const struct trace_arg *t, uint64_t *ret, struct error *err)
 {
@@ -69,7 +69,8 @@ static int find_trigger(const struct trace_arg *t, uint64_t *ret, struct error *
 	if (!by || !strstr(by, "--start ") || !thinned_spans(m, &spans))
 		return error_set(err, "%s: was not recorded with --start: it has no trigger", t->reader->path);
 	if (before) {
-		cleanup_free char *time = xstrndup(before + strlen("--before "), strcspn(before + strlen("--before "), " ,"));
+		cleanup_free char *time =
+			xstrndup(before + strlen("--before "), strcspn(before + strlen("--before "), " ,"));
 
 		time_parse(time, &before_ns);
 	}
@@ -142,7 +143,8 @@ int boot_arg(const struct args *args, const struct reader *r, struct span *ret, 
 	if (arg_u64(args, "boot", &number, err) < 0)
 		return -1;
 	if (!number || number > b->count)
-		return error_set(err, "--boot %" PRIu64 ": the trace has %zu boot%s", number, b->count, b->count == 1 ? "" : "s, which are counted from 1 on");
+		return error_set(err, "--boot %" PRIu64 ": the trace has %zu boot%s", number, b->count,
+				 b->count == 1 ? "" : "s, which are counted from 1 on");
 	ret->from_ns = b->list[number - 1].start_ns;
 	if (number < b->count)
 		ret->to_ns = b->list[number].start_ns;
@@ -187,8 +189,9 @@ int moments_resolve(struct args *args, struct error *err)
 		return -1;
 	for (unsigned i = 0; options[i].name; i++)
 		for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-			if (!strcmp(options[i].name, names[k]) && options[i].arg && !strcmp(options[i].arg, "TIME") && args->values[i] &&
-			    args->n_operands && is_moment(args->values[i]) && resolve(args, i, err) < 0)
+			if (!strcmp(options[i].name, names[k]) && options[i].arg && !strcmp(options[i].arg, "TIME") &&
+			    args->values[i] && args->n_operands && is_moment(args->values[i]) &&
+			    resolve(args, i, err) < 0)
 				return -1;
 	return 0;
 }

@@ -11,18 +11,25 @@ struct trace_arg;
 #define MOMENT_NAMES "or end, panic, trigger, entry:FUNCTION, exec:NAME, log:TEXT …"
 
 /* Of a guest that booted several times. */
-#define BOOT_OPTION { 0, "boot", "N", "only this boot of a guest that was reset, or started another kernel: 1 is the first" }
+#define BOOT_OPTION                                                                                                   \
+	{                                                                                                             \
+		0, "boot", "N", "only this boot of a guest that was reset, or started another kernel: 1 is the first" \
+	}
 
 /* The time of --boot; all if it was not given. -1 with a message: the trace has no such boot. */
 int boot_arg(const struct args *args, const struct reader *r, struct span *ret, struct error *err);
 
 /*
- * Where --at, --from or --to is no time but such a moment, put the time in its place. The trace is the first operand. -1 with a message: it
- * is none, or the trace does not have it. --boot sets those of --from and --to that are not given, where they take a time.
+ * Where --at, --from or --to is no time but such a moment, put the time in its place. The trace is the first operand.
+ * -1 with a message: it is none, or the trace does not have it. --boot sets those of --from and --to that are not
+ * given, where they take a time.
  */
 int moments_resolve(struct args *args, struct error *err);
 
-/* Of a flight recorder: when what it waited for happened, and what that leaves on stacks is there. False: the trace is of none. */
+/*
+ * Of a flight recorder: when what it waited for happened, and what that leaves on stacks is there. False: the trace is
+ * of none.
+ */
 bool moment_trigger(const struct trace_arg *t, uint64_t *ret);
 
 #endif

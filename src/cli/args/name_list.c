@@ -35,7 +35,8 @@ static bool fits(const char *pattern, const char *name)
 	return !fnmatch(pattern, stripped, 0);
 }
 
-static bool mark_all(const struct name_list *all, bool (*is_it)(const char *, const char *), const char *wanted, bool *marks)
+static bool mark_all(const struct name_list *all, bool (*is_it)(const char *, const char *), const char *wanted,
+		     bool *marks)
 {
 	bool any = false;
 
@@ -104,7 +105,8 @@ static int mark_list(const struct name_list *all, const char *list, bool *marks,
 		if (!len)
 			continue;
 		/* a name may have characters of patterns in it: "operator*" */
-		if (mark_all(all, is_same, wanted, marks) || (strpbrk(wanted, "*?[") && mark_all(all, fits, wanted, marks)))
+		if (mark_all(all, is_same, wanted, marks) ||
+		    (strpbrk(wanted, "*?[") && mark_all(all, fits, wanted, marks)))
 			m->any = true;
 		else if (!m->misses)
 			m->misses = no_such_name(all, wanted, &m->missing) < 0;
@@ -112,7 +114,8 @@ static int mark_list(const struct name_list *all, const char *list, bool *marks,
 	return 0;
 }
 
-int name_list_mark(const struct name_list *all, const char *const *lists, size_t n_lists, bool *marks, struct error *missed, struct error *err)
+int name_list_mark(const struct name_list *all, const char *const *lists, size_t n_lists, bool *marks,
+		   struct error *missed, struct error *err)
 {
 	struct marking m = { 0 };
 

@@ -23,10 +23,10 @@ struct name_list {
 
 /*
  * Set the mark of each name that one of the lists has. Fails if a part of a list
- * is no name: "no function xyz in the trace; similar: xy". If others are, and `missed` is not NULL, that text goes there,
- * and it succeeds.
+ * is no name: "no function xyz in the trace; similar: xy". If others are, and `missed` is not NULL, that text goes
+ * there, and it succeeds.
  */
-int name_list_mark(const struct name_list *all, const char *const *lists, size_t n_lists, bool *marks, struct error *missed,
-		   struct error *err);
+int name_list_mark(const struct name_list *all, const char *const *lists, size_t n_lists, bool *marks,
+		   struct error *missed, struct error *err);
 
 #endif

@@ -14,7 +14,10 @@
 #include "trace_arg.h"
 #include "trace_has.h"
 
-/* The value of an option that chooses; NULL: it was not given, or the command's option of that name means something else. */
+/*
+ * The value of an option that chooses; NULL: it was not given, or the command's option of that name means something
+ * else.
+ */
 static const char *value_of(const struct args *args, const char *name)
 {
 	const struct option *options = args->command->options;
@@ -75,7 +78,8 @@ static char *say(const struct args *args)
 
 	for (int i = 0; options[i].name; i++)
 		if (options[i].selects && args->values[i])
-			buf_printf(&what, "%s--%s%s%s", what.len ? " " : "", options[i].name, options[i].arg ? " " : "", args->values[i]);
+			buf_printf(&what, "%s--%s%s%s", what.len ? " " : "", options[i].name, options[i].arg ? " " : "",
+				   args->values[i]);
 	buf_put_u8(&what, 0);
 	return (char *)what.data;
 }
@@ -103,10 +107,14 @@ void functions_prefer_kernel(const struct names *names, bool *marks)
 /* "kernel", a module or a file. */
 static bool is_of_object(const struct names *names, uint32_t function, const char *object)
 {
-	return strcmp(object, CONDITION_KERNEL) ? !fnmatch(object, names_object(names, function), 0) : is_own(names, function);
+	return strcmp(object, CONDITION_KERNEL) ? !fnmatch(object, names_object(names, function), 0)
+						: is_own(names, function);
 }
 
-/* Has the trace names of functions of such programs or modules? Not of those whose only function is they themselves: [busybox]. */
+/*
+ * Has the trace names of functions of such programs or modules? Not of those whose only function is they themselves:
+ * [busybox].
+ */
 static bool has_names(const struct names *names, const char *object, bool *ret_known)
 {
 	*ret_known = false;
@@ -120,7 +128,10 @@ static bool has_names(const struct names *names, const char *object, bool *ret_k
 	return false;
 }
 
-/* Names that programs began with, or gave themselves: those that are like the wanted one, else all, but not more than a few. */
+/*
+ * Names that programs began with, or gave themselves: those that are like the wanted one, else all, but not more than a
+ * few.
+ */
 static void put_programs(const struct reader *r, const uint8_t *named, const char *wanted, struct buf *out)
 {
 	enum { SHOWN = 8 };
@@ -153,13 +164,15 @@ static void put_programs(const struct reader *r, const uint8_t *named, const cha
 static bool has_program(const struct task_records *tasks, const uint8_t *named, const struct condition *c)
 {
 	for (size_t i = 0; i < tasks->count; i++)
-		if (named[i] && condition_is_program(c, tasks->records[i].comm, tasks->records[i].exe, named[i] == TASK_NAMED_ANEW))
+		if (named[i] &&
+		    condition_is_program(c, tasks->records[i].comm, tasks->records[i].exe, named[i] == TASK_NAMED_ANEW))
 			return true;
 	return false;
 }
 
 /* A program that never began. */
-static int check_program(const char *option, const char *text, const struct session *s, const struct condition *c, struct error *err)
+static int check_program(const char *option, const char *text, const struct session *s, const struct condition *c,
+			 struct error *err)
 {
 	const struct task_records *tasks = &s->reader->tasks;
 	uint8_t *named;
@@ -174,8 +187,9 @@ static int check_program(const char *option, const char *text, const struct sess
 
 		put_programs(s->reader, named, c->text, &programs);
 		buf_put_u8(&programs, 0);
-		error_set(err, "%s: what is to start it (--%s %s) did not happen; exec: takes a program's name or path%s", s->reader->path, option, text,
-			  (char *)programs.data);
+		error_set(err,
+			  "%s: what is to start it (--%s %s) did not happen; exec: takes a program's name or path%s",
+			  s->reader->path, option, text, (char *)programs.data);
 		buf_free(&programs);
 	}
 	free(named);
@@ -183,7 +197,8 @@ static int check_program(const char *option, const char *text, const struct sess
 }
 
 /* The functions of a condition. */
-static int resolve(const char *option, const struct session *session, struct selected *s, struct thin_condition *c, struct error *err)
+static int resolve(const char *option, const struct session *session, struct selected *s, struct thin_condition *c,
+		   struct error *err)
 {
 	const struct names *names = session->names;
 	bool *marks, any = false, known;
@@ -191,8 +206,9 @@ static int resolve(const char *option, const struct session *session, struct sel
 	if (c->condition.kind != CONDITION_ENTRY && c->condition.kind != CONDITION_EXIT)
 		return 0;
 	if (c->condition.object && !has_names(names, c->condition.object, &known) && known)
-		return error_set(err, "--%s: the trace has no names of functions of %s: its file is stripped, or was not found", option,
-				 c->condition.object);
+		return error_set(
+			err, "--%s: the trace has no names of functions of %s: its file is stripped, or was not found",
+			option, c->condition.object);
 	if (functions_named(c->condition.text, names, &marks, err) < 0)
 		return error_prefix(err, "--%s", option);
 	s->marks[s->n_marks++] = marks;
@@ -207,17 +223,19 @@ static int resolve(const char *option, const struct session *session, struct sel
 }
 
 /* NULL: it was not given. */
-static int condition_arg(const char *text, const char *option, const struct session *session, struct selected *s, struct thin_condition *ret,
-			 struct error *err)
+static int condition_arg(const char *text, const char *option, const struct session *session, struct selected *s,
+			 struct thin_condition *ret, struct error *err)
 {
 	if (!text)
 		return 0;
-	if (condition_parse(option, text, &ret->condition, err) < 0 || check_program(option, text, session, &ret->condition, err) < 0)
+	if (condition_parse(option, text, &ret->condition, err) < 0 ||
+	    check_program(option, text, session, &ret->condition, err) < 0)
 		return -1;
 	return resolve(option, session, s, ret, err);
 }
 
-static int list_arg(const struct args *args, const char *option, const struct names *names, struct selected *s, const bool **ret, struct error *err)
+static int list_arg(const struct args *args, const char *option, const struct names *names, struct selected *s,
+		    const bool **ret, struct error *err)
 {
 	const char *list = value_of(args, option);
 	bool *marks;
@@ -262,7 +280,8 @@ static int code_arg(const struct args *args, const struct names *names, struct s
 	const char *module = value_of(args, "module");
 	bool kernel = value_of(args, "kernel"), user = value_of(args, "user"), *marks;
 	const struct name_list objects = {
-		.count = names_count(names), .at = object_at, .data = names, .what = "module, program or library", .where = " in the trace",
+		.count = names_count(names), .at = object_at, .data = names, .what = "module, program or library",
+		.where = " in the trace",
 	};
 
 	if (!kernel && !user && !module)
@@ -271,7 +290,8 @@ static int code_arg(const struct args *args, const struct names *names, struct s
 	if (module && name_list_mark(&objects, &module, 1, marks, NULL, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < objects.count; i++)
-		marks[i] = (!module || marks[i]) && (!kernel || names_is_kernel(names, i)) && (!user || names_is_user(names, i)) &&
+		marks[i] = (!module || marks[i]) && (!kernel || names_is_kernel(names, i)) &&
+			   (!user || names_is_user(names, i)) &&
 			   (!s->options.filter.functions || s->options.filter.functions[i]);
 	s->options.filter.functions = marks;
 	return 0;
@@ -288,7 +308,8 @@ static int threads_arg(const struct args *args, const struct threads *threads, s
 	for (size_t i = 0; i < threads->count; i++) {
 		const struct thread *t = &threads->list[i];
 
-		marks[i] = (!pid || thread_is_asked(threads, t, pid)) && (!comm || threads_are_called(threads, t, comm));
+		marks[i] =
+			(!pid || thread_is_asked(threads, t, pid)) && (!comm || threads_are_called(threads, t, comm));
 		any |= marks[i];
 	}
 	s->options.filter.threads = marks;
@@ -324,7 +345,8 @@ static int numbers_arg(const struct args *args, struct thin_options *o, struct e
 	if (o->filter.no_interrupts && o->filter.only_interrupts)
 		return error_set(err, "--no-interrupts and --only-interrupts: one of them");
 	if (o->filter.max_duration_ns && o->filter.min_duration_ns > o->filter.max_duration_ns)
-		return error_set(err, "--min-duration %s: is longer than --max-duration %s", value_of(args, "min-duration"), value_of(args, "max-duration"));
+		return error_set(err, "--min-duration %s: is longer than --max-duration %s",
+				 value_of(args, "min-duration"), value_of(args, "max-duration"));
 	if (value_of(args, "kernel") && value_of(args, "user"))
 		return error_set(err, "--kernel and --user: one of them");
 	return 0;
@@ -353,11 +375,13 @@ int select_arg(const struct args *args, const struct session *session, struct se
 
 	*ret = (struct selected){ .what = say(args) };
 	o->what = ret->what;
-	if (numbers_arg(args, o, err) < 0 || condition_arg(value_of(args, "start"), "start", session, ret, &o->start, err) < 0 ||
+	if (numbers_arg(args, o, err) < 0 ||
+	    condition_arg(value_of(args, "start"), "start", session, ret, &o->start, err) < 0 ||
 	    condition_arg(value_of(args, "stop"), "stop", session, ret, &o->stop, err) < 0 ||
 	    list_arg(args, "functions", session->names, ret, &o->filter.functions, err) < 0 ||
 	    list_arg(args, "not", session->names, ret, &o->filter.not, err) < 0 ||
-	    list_arg(args, "below", session->names, ret, &o->filter.below, err) < 0 || code_arg(args, session->names, ret, err) < 0)
+	    list_arg(args, "below", session->names, ret, &o->filter.below, err) < 0 ||
+	    code_arg(args, session->names, ret, err) < 0)
 		return -1;
 	return threads_arg(args, session->threads, ret, err);
 }
@@ -373,7 +397,8 @@ void selected_deinit(struct selected *s)
 	*s = (struct selected){ 0 };
 }
 
-int select_intervals(const struct args *args, const struct session *session, const struct selected *selected, struct intervals *ret, struct error *err)
+int select_intervals(const struct args *args, const struct session *session, const struct selected *selected,
+		     struct intervals *ret, struct error *err)
 {
 	const char *start = value_of(args, "start"), *stop = value_of(args, "stop");
 	cleanup_free char *what = xasprintf("%s%s", start ? "--start " : "--stop ", start ? start : stop ? stop : "");
@@ -392,7 +417,8 @@ int select_intervals(const struct args *args, const struct session *session, con
 	return 0;
 }
 
-int select_moment(const struct session *session, const char *option, const char *text, uint64_t after_ns, uint64_t *ret_ns, struct error *err)
+int select_moment(const struct session *session, const char *option, const char *text, uint64_t after_ns,
+		  uint64_t *ret_ns, struct error *err)
 {
 	cleanup_free char *what = xasprintf("--%s %s", option, text);
 	struct selected s = { .options = { .after_ns = after_ns, .what = what, .start_what = what } };
@@ -410,7 +436,8 @@ int select_moment(const struct session *session, const char *option, const char 
 
 void select_tell_unstopped(const struct args *args, bool jumps)
 {
-	fprintf(stderr, "upto: --stop %s: did not happen: up to the trace's end%s\n", arg(args, "stop"), thin_why_not(jumps));
+	fprintf(stderr, "upto: --stop %s: did not happen: up to the trace's end%s\n", arg(args, "stop"),
+		thin_why_not(jumps));
 }
 
 struct sink {
@@ -421,8 +448,13 @@ struct sink {
 /* Where writing fails, the writer keeps in mind why. */
 static void put(void *context, const struct chunk_header *header, struct buf *payload, int level)
 {
-	/* zstd's levels for events and for tables; 19 takes a third of a second for a kernel's symbols, which are a tenth smaller then */
-	static const int levels[][2] = { [PACK_QUICKLY] = { 3, 3 }, [PACK_WELL] = { 12, 9 }, [PACK_THOROUGHLY] = { 12, 19 } };
+	/*
+	 * zstd's levels for events and for tables; 19 takes a third of a second for a kernel's symbols, which are a
+	 * tenth smaller then
+	 */
+	static const int levels[][2] = {
+		[PACK_QUICKLY] = { 3, 3 }, [PACK_WELL] = { 12, 9 }, [PACK_THOROUGHLY] = { 12, 19 }
+	};
 	struct sink *sink = context;
 
 	(void)level;
@@ -436,11 +468,13 @@ static void put_packed(void *context, const struct chunk_header *header, const s
 	writer_copy(&sink->writer, header, packed);
 }
 
-int select_write(const struct session *session, const struct thin_options *options, int fd, const char *name, enum packing packing,
-		 struct thin_counts *ret, struct error *err)
+int select_write(const struct session *session, const struct thin_options *options, int fd, const char *name,
+		 enum packing packing, struct thin_counts *ret, struct error *err)
 {
 	struct sink sink = { .packing = packing };
-	struct builder_sink to = { .put = put, .put_packed = packing == PACK_THOROUGHLY ? NULL : put_packed, .context = &sink };
+	struct builder_sink to = {
+		.put = put, .put_packed = packing == PACK_THOROUGHLY ? NULL : put_packed, .context = &sink,
+	};
 	int result = writer_init(&sink.writer, fd);
 
 	if (result < 0)

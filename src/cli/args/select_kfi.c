@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a configuration of KFI asks for, in our terms. Entries that ask for nothing here are told of: recording_choice_notes(). */
+/*
+ * What a configuration of KFI asks for, in our terms. Entries that ask for nothing here are told of:
+ * recording_choice_notes().
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -31,8 +34,10 @@ static int mark(const struct kfi_function *f, const char *path, const struct ses
 	uint64_t addr = strtoull(f->name, &end, 16);
 
 	if (f->name[0] == '0' && f->name[1] == 'x' && !*end)
-		return mark_address(s, addr, marks) ? 0 :
-		       error_set(err, "%s:%u: 0x%" PRIx64 ": no function of the kernel begins there", path, f->line, addr);
+		return mark_address(s, addr, marks)
+			       ? 0
+			       : error_set(err, "%s:%u: 0x%" PRIx64 ": no function of the kernel begins there", path,
+					   f->line, addr);
 	if (functions_named(f->name, s->names, &named, err) < 0)
 		return error_prefix(err, "%s:%u", path, f->line);
 	functions_prefer_kernel(s->names, named);
@@ -42,17 +47,20 @@ static int mark(const struct kfi_function *f, const char *path, const struct ses
 	return any ? 0 : -1;
 }
 
-static int set_trigger(const struct kfi_trigger *trigger, const char *path, const struct session *s, bool stops, struct selected *ret,
-		       struct thin_condition *condition, struct error *err)
+static int set_trigger(const struct kfi_trigger *trigger, const char *path, const struct session *s, bool stops,
+		       struct selected *ret, struct thin_condition *condition, struct error *err)
 {
 	static const enum condition_kind kinds[] = {
-		[KFI_TRIGGER_NONE] = CONDITION_NONE, [KFI_TRIGGER_ENTRY] = CONDITION_ENTRY, [KFI_TRIGGER_EXIT] = CONDITION_EXIT,
+		[KFI_TRIGGER_NONE] = CONDITION_NONE,
+		[KFI_TRIGGER_ENTRY] = CONDITION_ENTRY,
+		[KFI_TRIGGER_EXIT] = CONDITION_EXIT,
 		[KFI_TRIGGER_TIME] = CONDITION_TIME,
 	};
 	bool *marks;
 
 	condition->condition = (struct condition){
-		.kind = kinds[trigger->kind], .nth = 1, .ns = trigger->usecs * 1000, .relative = stops && trigger->kind == KFI_TRIGGER_TIME,
+		.kind = kinds[trigger->kind], .nth = 1, .ns = trigger->usecs * 1000,
+		.relative = stops && trigger->kind == KFI_TRIGGER_TIME,
 	};
 	if (trigger->kind != KFI_TRIGGER_ENTRY && trigger->kind != KFI_TRIGGER_EXIT)
 		return 0;
@@ -71,12 +79,14 @@ static char *say_start(const struct kfi_trigger *t, const char *path)
 		return xasprintf("%s:%u: trigger start time %" PRIu64, path, t->line, t->usecs);
 	case KFI_TRIGGER_ENTRY:
 	case KFI_TRIGGER_EXIT:
-		return xasprintf("%s:%u: trigger start %s %s", path, t->line, t->kind == KFI_TRIGGER_EXIT ? "exit" : "entry", t->function.name);
+		return xasprintf("%s:%u: trigger start %s %s", path, t->line,
+				 t->kind == KFI_TRIGGER_EXIT ? "exit" : "entry", t->function.name);
 	}
 	return NULL;
 }
 
-int select_kfi(const struct kfi_run *run, const char *path, const struct session *session, uint64_t after_ns, struct selected *ret, struct error *err)
+int select_kfi(const struct kfi_run *run, const char *path, const struct session *session, uint64_t after_ns,
+	       struct selected *ret, struct error *err)
 {
 	struct thin_options *o = &ret->options;
 	bool *marks;

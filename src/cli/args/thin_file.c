@@ -46,8 +46,8 @@ static int sum_up(struct trace_arg *whole, struct trace_arg *part, struct left_c
 	return functions_analyse(&part->session, &SPAN_ALL, &ret->remaining, err);
 }
 
-static int compare(struct trace_arg *whole, struct trace_arg *folded, struct trace_arg *part, struct left_pairs *pairs, struct buf *out,
-		   struct error *err)
+static int compare(struct trace_arg *whole, struct trace_arg *folded, struct trace_arg *part, struct left_pairs *pairs,
+		   struct buf *out, struct error *err)
 {
 	struct left_comparison views[2] = { 0 };
 	int result = sum_up(whole, part, &views[0], err);
@@ -65,7 +65,10 @@ static int compare(struct trace_arg *whole, struct trace_arg *folded, struct tra
 	return result;
 }
 
-/* What top is to show of a trace, though it is not in it: the sums of these two traces, with thunks shown, and folded. Their functions have the same numbers. */
+/*
+ * What top is to show of a trace, though it is not in it: the sums of these two traces, with thunks shown, and folded.
+ * Their functions have the same numbers.
+ */
 struct whole {
 	const char *path, *folded_path;
 };
@@ -112,7 +115,8 @@ static void part_close(struct part *p)
 }
 
 /* Its sums are those of what it has: of the options only the spans or only the threads are to be left. */
-static int part_open(struct part *p, const struct session *session, const struct thin_options *o, struct thin_counts *ret_counts, struct error *err)
+static int part_open(struct part *p, const struct session *session, const struct thin_options *o,
+		     struct thin_counts *ret_counts, struct error *err)
 {
 	struct thin_options options = *o;
 
@@ -123,7 +127,8 @@ static int part_open(struct part *p, const struct session *session, const struct
 	options.limit = 0;
 	options.left_out = NULL;
 	options.unnamed = true;
-	if (select_write(session, &options, p->fd, "memory", PACK_QUICKLY, ret_counts, err) < 0 || open_trace(p->path, &p->trace, err) < 0) {
+	if (select_write(session, &options, p->fd, "memory", PACK_QUICKLY, ret_counts, err) < 0 ||
+	    open_trace(p->path, &p->trace, err) < 0) {
 		close(p->fd);
 		p->fd = -1;
 		return -1;
@@ -131,7 +136,8 @@ static int part_open(struct part *p, const struct session *session, const struct
 	return 0;
 }
 
-static int open_spans(struct part *p, const struct session *session, const struct thin_options *o, struct thin_counts *ret, struct error *err)
+static int open_spans(struct part *p, const struct session *session, const struct thin_options *o,
+		      struct thin_counts *ret, struct error *err)
 {
 	struct thin_options spans = *o;
 
@@ -141,20 +147,23 @@ static int open_spans(struct part *p, const struct session *session, const struc
 }
 
 /*
- * Sums are then those of all that they ran, with these thunks folded. `held` gets the calls that are held, by whoever they were left out; NULL: they
- * are not asked for.
+ * Sums are then those of all that they ran, with these thunks folded. `held` gets the calls that are held, by whoever
+ * they were left out; NULL: they are not asked for.
  */
-static int open_threads(struct part *p, const struct session *session, const struct thin_options *o, const bool *thunks, struct map *held,
-			struct thin_counts *ret, struct error *err)
+static int open_threads(struct part *p, const struct session *session, const struct thin_options *o, const bool *thunks,
+			struct map *held, struct thin_counts *ret, struct error *err)
 {
-	struct thin_options threads = { .filter = { .threads = o->filter.threads }, .thunks = thunks, .held = held, .what = o->what };
+	struct thin_options threads = {
+		.filter = { .threads = o->filter.threads }, .thunks = thunks, .held = held, .what = o->what,
+	};
 
 	return part_open(p, session, &threads, ret, err);
 }
 
 /* What a limit has cut off is outside the spans: no sums are kept of it. */
-static int append_sums_of_cut(const struct session *session, const struct thin_options *o, const struct thin_counts *counts, const char *path,
-			      struct left_pairs *pairs, struct error *err)
+static int append_sums_of_cut(const struct session *session, const struct thin_options *o,
+			      const struct thin_counts *counts, const char *path, struct left_pairs *pairs,
+			      struct error *err)
 {
 	struct thin_options within = *o;
 	struct thin_counts ignored;
@@ -203,21 +212,27 @@ static int collect_held(const char *path, struct map *ret, struct error *err)
 
 /* What there is to choose from, where that takes several steps. */
 struct steps {
-	struct part spans, threads, folded; /* the last two: the same but for their sums, which are with thunks shown, and folded */
+	/* the last two: the same but for their sums, which are with thunks shown, and folded */
+	struct part spans, threads, folded;
 	const struct session *from;   /* what the rest is chosen from */
 	struct whole whole;
 	struct thin_counts of_spans, of_threads;
 };
 
 /* Takes what it does out of *o, and its calls that are held into *held. */
-static int take_steps(struct steps *ret, const struct trace_arg *t, struct thin_options *o, bool threads_first, struct map *held, struct error *err)
+static int take_steps(struct steps *ret, const struct trace_arg *t, struct thin_options *o, bool threads_first,
+		      struct map *held, struct error *err)
 {
 	struct thin_counts ignored;
 	bool *thunks;
 	int result;
 
 	*ret = (struct steps){
-		.spans.fd = -1, .threads.fd = -1, .folded.fd = -1, .from = &t->session, .whole = { t->reader->path, t->reader->path },
+		.spans.fd = -1,
+		.threads.fd = -1,
+		.folded.fd = -1,
+		.from = &t->session,
+		.whole = { t->reader->path, t->reader->path },
 	};
 	if (has_filter(&o->filter) && has_spans(o)) {
 		if (open_spans(&ret->spans, ret->from, o, &ret->of_spans, err) < 0)
@@ -250,8 +265,9 @@ static void steps_deinit(struct steps *s)
 	part_close(&s->spans);
 }
 
-static int append_what_is_known(const struct steps *s, const struct thin_options *o, const char *path, const struct thin_counts *counts,
-				struct left_pairs *pairs, const struct map *held, struct error *err)
+static int append_what_is_known(const struct steps *s, const struct thin_options *o, const char *path,
+				const struct thin_counts *counts, struct left_pairs *pairs, const struct map *held,
+				struct error *err)
 {
 	int result = 0;
 
@@ -265,8 +281,8 @@ static int append_what_is_known(const struct steps *s, const struct thin_options
 }
 
 /* Write what is chosen, and what only the caller of thin() can tell of it. */
-static int write_chosen(int fd, const struct selected *selected, const struct trace_arg *t, const char *path, struct map *held_before,
-			struct thin_counts *ret, struct error *err)
+static int write_chosen(int fd, const struct selected *selected, const struct trace_arg *t, const char *path,
+			struct map *held_before, struct thin_counts *ret, struct error *err)
 {
 	struct thin_options o = selected->options;
 	const char *name = path ? path : "memory";
@@ -280,7 +296,8 @@ static int write_chosen(int fd, const struct selected *selected, const struct tr
 
 	path_of(fd, own_path);
 	*ret = (struct thin_counts){ 0 };
-	result = take_steps(&steps, t, &o, o.filter.threads && (path || has_filter_of_calls(&o.filter)), held_before, err);
+	result = take_steps(&steps, t, &o, o.filter.threads && (path || has_filter_of_calls(&o.filter)), held_before,
+			    err);
 	o.left_out = of_all ? &pairs : NULL;
 	o.held_before = held_before->count ? held_before : NULL;
 	o.held = (path || selected->tells_held) && has_filter(&o.filter) ? &held : NULL;
@@ -295,14 +312,16 @@ static int write_chosen(int fd, const struct selected *selected, const struct tr
 		ret->stop_ns = steps.of_spans.stop_ns;
 	}
 	if (result == 0)
-		result = append_what_is_known(&steps, &o, path ? path : own_path, ret, &pairs, held.count ? &held : held_before, err);
+		result = append_what_is_known(&steps, &o, path ? path : own_path, ret, &pairs,
+					      held.count ? &held : held_before, err);
 	steps_deinit(&steps);
 	free(pairs.list);
 	map_free(&held);
 	return result;
 }
 
-int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *ret, struct error *err)
+int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, const char *path,
+	    struct thin_counts *ret, struct error *err)
 {
 	struct map held_before = { 0 };
 	int result = 0;
@@ -315,7 +334,8 @@ int thin_to(int fd, const struct selected *selected, const struct trace_arg *t, 
 	return result;
 }
 
-int thin_file(const struct selected *selected, const struct trace_arg *t, const char *path, bool force, struct thin_counts *ret, struct error *err)
+int thin_file(const struct selected *selected, const struct trace_arg *t, const char *path, bool force,
+	      struct thin_counts *ret, struct error *err)
 {
 	struct output_file out;
 	int result;
@@ -364,6 +384,7 @@ void thin_put(const struct thin_counts *c, const char *path, struct buf *out)
 			buf_printf(out, "%s", thin_reason_name((enum thin_reason)i));
 		}
 	if (c->unstopped)
-		buf_printf(out, "; up to the trace's end, since what was to stop it did not happen%s", thin_why_not(c->stop_jumps));
+		buf_printf(out, "; up to the trace's end, since what was to stop it did not happen%s",
+			   thin_why_not(c->stop_jumps));
 	buf_printf(out, "\n");
 }

@@ -35,8 +35,8 @@ static void warn(const struct reader *r)
 	if (stopped)
 		fprintf(stderr, "upto: %s: recording stopped early: %s\n", (char *)path.data, stopped);
 	else if (r->cut_why)
-		fprintf(stderr, "upto: %s: %s at byte %" PRIu64 " (chunk %zu); the events before are whole\n", (char *)path.data,
-			r->cut_why, r->cut_at, r->n_chunks);
+		fprintf(stderr, "upto: %s: %s at byte %" PRIu64 " (chunk %zu); the events before are whole\n",
+			(char *)path.data, r->cut_why, r->cut_at, r->n_chunks);
 	else if (!r->ended)
 		fprintf(stderr, "upto: %s: has no end: it is being recorded, or its recorder was killed; "
 				"the events so far are whole\n", (char *)path.data);
@@ -52,7 +52,8 @@ static void warn_damages(const struct reader *r)
 		struct buf line = { 0 };
 
 		terminal_escape(&line, r->path);
-		buf_printf(&line, ": is damaged at byte %" PRIu64 ": %" PRIu64 " events of vCPU %u, from ", d->offset, d->events, d->cpu);
+		buf_printf(&line, ": is damaged at byte %" PRIu64 ": %" PRIu64 " events of vCPU %u, from ", d->offset,
+			   d->events, d->cpu);
 		put_moment(&line, d->from_ns);
 		buf_printf(&line, " to ");
 		put_moment(&line, d->to_ns);
@@ -111,7 +112,8 @@ int open_trace(const char *path, struct trace_arg *ret, struct error *err)
 	return 0;
 }
 
-static int write_selected(const struct args *args, const struct trace_arg *t, int fd, enum chosen_for purpose, struct error *err)
+static int write_selected(const struct args *args, const struct trace_arg *t, int fd, enum chosen_for purpose,
+			  struct error *err)
 {
 	struct thin_counts counts;
 	struct selected selected;
@@ -180,7 +182,10 @@ static bool *copy_marks(const bool *marks, size_t count)
 	return marks ? memcpy(xcalloc(count, sizeof *marks), marks, count * sizeof *marks) : NULL;
 }
 
-/* The calls that are not chosen are folded into their callers. `rows`: functions only choose rows of sums that are of all. */
+/*
+ * The calls that are not chosen are folded into their callers. `rows`: functions only choose rows of sums that are of
+ * all.
+ */
 static void fold_others(struct trace_arg *t, const struct thin_filter *f, bool rows)
 {
 	const bool *functions = rows ? NULL : f->functions;
@@ -221,7 +226,8 @@ static int mark_selected(const struct args *args, struct trace_arg *t, struct er
 }
 
 /* `in_pass`: as in trace_arg_open_pass(); NULL: none. */
-static int choose(const struct args *args, enum chosen_for purpose, const char *const *in_pass, struct trace_arg *t, struct error *err)
+static int choose(const struct args *args, enum chosen_for purpose, const char *const *in_pass, struct trace_arg *t,
+		  struct error *err)
 {
 	if (!select_is_asked(args))
 		return 0;
@@ -230,7 +236,8 @@ static int choose(const struct args *args, enum chosen_for purpose, const char *
 	return open_selected(args, purpose, t, err) < 0 ? -1 : trace_has_pid(args, t, err);
 }
 
-static int open_asked(const struct args *args, enum chosen_for purpose, const char *const *in_pass, struct trace_arg *ret, struct error *err)
+static int open_asked(const struct args *args, enum chosen_for purpose, const char *const *in_pass,
+		      struct trace_arg *ret, struct error *err)
 {
 	if (trace_arg_open_whole(args, ret, err) < 0)
 		return -1;
@@ -247,10 +254,12 @@ int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error 
 }
 
 const char *const folded_options[] = {
-	"pid", "comm", "functions", "not", "below", "depth", "kernel", "user", "module", "no-interrupts", "only-interrupts", NULL,
+	"pid",    "comm", "functions", "not",           "below",           "depth",
+	"kernel", "user", "module",    "no-interrupts", "only-interrupts", NULL,
 };
 
-int trace_arg_open_pass(const struct args *args, enum chosen_for purpose, const char *const *options, struct trace_arg *ret, struct error *err)
+int trace_arg_open_pass(const struct args *args, enum chosen_for purpose, const char *const *options,
+			struct trace_arg *ret, struct error *err)
 {
 	return open_asked(args, purpose, options, ret, err);
 }
@@ -305,7 +314,8 @@ void instruments_put_json(const struct trace_arg *t, FILE *out)
 
 		if (!spent->insns)
 			continue;
-		fprintf(out, "%s\"%s\": {\"insns\": %" PRIu64 ", \"ns\": %" PRIu64 "}", before, instruments_name(i), spent->insns, spent->ns);
+		fprintf(out, "%s\"%s\": {\"insns\": %" PRIu64 ", \"ns\": %" PRIu64 "}", before, instruments_name(i),
+			spent->insns, spent->ns);
 		before = ", ";
 	}
 	putc('}', out);
@@ -375,12 +385,18 @@ int trace_no_wakes(const struct trace_arg *t, struct error *err)
 	if (!t->reader->n_event_chunks)
 		return error_set(err, "%s: has no events", t->reader->path);
 	if (!ran_linux(&t->reader->boots) && !meta_get(&t->reader->meta, "imported"))
-		return error_set(err, "%s: no Linux ran in it, of which alone can be told who slept and who was ready", t->reader->path);
-	if (t->threads.count < 2)
-		return error_set(err, "%s: it ends before there was a second thread: nobody woke anybody up ('upto info' says how it ended)",
+		return error_set(err, "%s: no Linux ran in it, of which alone can be told who slept and who was ready",
 				 t->reader->path);
-	return error_set(err, "%s: the trace has no wake-ups, so who slept and who was ready cannot be told: it was recorded by an older upto, or its "
-			 "kernel lacks what they are read from ('upto info')", t->reader->path);
+	if (t->threads.count < 2)
+		return error_set(
+			err,
+			"%s: it ends before there was a second thread: nobody woke anybody up ('upto info' says how it ended)",
+			t->reader->path);
+	return error_set(
+		err,
+		"%s: the trace has no wake-ups, so who slept and who was ready cannot be told: it was recorded by an older upto, or its "
+		"kernel lacks what they are read from ('upto info')",
+		t->reader->path);
 }
 
 void trace_arg_close(struct trace_arg *t)
@@ -423,10 +439,12 @@ static bool only_thunks(const struct names *names, const bool *marks, struct err
 	return any;
 }
 
-static int mark_functions(const char *const *lists, unsigned n, const struct names *names, bool **ret, struct error *missed, struct error *err)
+static int mark_functions(const char *const *lists, unsigned n, const struct names *names, bool **ret,
+			  struct error *missed, struct error *err)
 {
 	const struct name_list all = {
-		.count = names_count(names), .at = function_at, .data = names, .what = "function", .where = " in the trace", .hint = FUNCTION_HINT,
+		.count = names_count(names), .at = function_at, .data = names, .what = "function",
+		.where = " in the trace", .hint = FUNCTION_HINT,
 	};
 	bool *marks = xcalloc(all.count, sizeof *marks);
 
@@ -466,7 +484,8 @@ static void unmark(bool *functions, const bool *marks, size_t count)
 static int objects_arg(const struct args *args, const struct names *names, bool **ret, struct error *err)
 {
 	const struct name_list all = {
-		.count = names_count(names), .at = object_at, .data = names, .what = "module, program or library", .where = " in the trace",
+		.count = names_count(names), .at = object_at, .data = names, .what = "module, program or library",
+		.where = " in the trace",
 	};
 	const char *module = arg(args, "module");
 
@@ -484,7 +503,8 @@ int only_arg(const struct args *args, const struct names *names, bool **ret, str
 	if (kernel && user)
 		return error_set(err, "--kernel and --user: one of them");
 	for (size_t i = 0; i < count; i++)
-		all[i] = (!kernel || names_is_kernel(names, (uint32_t)i)) && (!user || names_is_user(names, (uint32_t)i));
+		all[i] = (!kernel || names_is_kernel(names, (uint32_t)i)) &&
+			 (!user || names_is_user(names, (uint32_t)i));
 	if (objects_arg(args, names, &of_module, err) == 0 && functions_arg(args, names, &functions, err) == 0) {
 		unmark(all, of_module, count);
 		unmark(all, functions, count);

@@ -28,9 +28,15 @@ struct trace_arg {
 	uint8_t *fold_marks;
 	struct spent *fold_spent;
 	bool *fold_below;
-	char *in_pass;          /* the options that choose, of which the analysis heeds what they say; NULL: what they chose was written, or there are none */
-	bool *asked_threads, *asked_processes; /* marks by number of thread: those of --pid, and those of their processes; NULL: it is not given */
-	struct session session; /* of these; its index is NULL unless trace_arg_index() or trace_arg_open_index() has set it */
+	/*
+	 * the options that choose, of which the analysis heeds what they say; NULL: what they chose was written, or
+	 * there are none
+	 */
+	char *in_pass;
+	/* marks by number of thread: those of --pid, and those of their processes; NULL: it is not given */
+	bool *asked_threads, *asked_processes;
+	/* of these; its index is NULL unless trace_arg_index() or trace_arg_open_index() has set it */
+	struct session session;
 };
 
 /*
@@ -44,19 +50,22 @@ int trace_arg_open(const struct args *args, struct trace_arg *ret, struct error 
 /* What a trace is opened for. */
 enum chosen_for {
 	CHOSEN_FOR_EVENTS,
-	CHOSEN_FOR_CALLS,  /* to list calls: the trace tells which are there only for others' sake (analysis/calls/held_calls.h) */
+	/* to list calls: the trace tells which are there only for others' sake (analysis/calls/held_calls.h) */
+	CHOSEN_FOR_CALLS,
 	CHOSEN_FOR_SUMS,   /* the same, and it has the sums of the calls that were not chosen */
 };
 
 /* The same, for commands that list calls. */
 int trace_arg_open_calls(const struct args *args, enum chosen_for purpose, struct trace_arg *ret, struct error *err);
 /*
- * The same, for commands that heed some of the options that choose in their own pass: `options`, up to a NULL, of pid, comm, functions and not.
- * If no others are given, and nothing was left out of the trace before, nothing is written and read back. Threads are then marked in the
- * session, functions are the command's to choose (select_functions()).
+ * The same, for commands that heed some of the options that choose in their own pass: `options`, up to a NULL, of pid,
+ * comm, functions and not. If no others are given, and nothing was left out of the trace before, nothing is written and
+ * read back. Threads are then marked in the session, functions are the command's to choose (select_functions()).
  */
-extern const char *const folded_options[]; /* those that can be heeded in any pass, since others' calls are folded (replay/fold.h) */
-int trace_arg_open_pass(const struct args *args, enum chosen_for purpose, const char *const *options, struct trace_arg *ret, struct error *err);
+/* those that can be heeded in any pass, since others' calls are folded (replay/fold.h) */
+extern const char *const folded_options[];
+int trace_arg_open_pass(const struct args *args, enum chosen_for purpose, const char *const *options,
+			struct trace_arg *ret, struct error *err);
 /* The same, but do not choose, nor check what options ask for. */
 int trace_arg_open_whole(const struct args *args, struct trace_arg *ret, struct error *err);
 /* Open a trace, whatever the command line says. */
@@ -64,23 +73,33 @@ int open_trace(const char *path, struct trace_arg *ret, struct error *err);
 void trace_arg_close(struct trace_arg *t);
 
 #define FUNCTION_OPTION(help) { 'F', "function", "NAMES", help ": a,b; shell patterns: *open*", ',' }
-#define THUNKS_OPTION { 0, "thunks", NULL, "show thunks: what only passes calls, jumps and returns on, as __x86_return_thunk" }
+#define THUNKS_OPTION                                                                                                 \
+	{                                                                                                             \
+		0, "thunks", NULL, "show thunks: what only passes calls, jumps and returns on, as __x86_return_thunk" \
+	}
 /* For the descriptions of commands that have it. */
-#define THUNKS_NOTE                                                                     \
+#define THUNKS_NOTE \
 	"Kernel functions that only pass control on (retpolines' and return thunks, __fentry__, trampolines of static calls) are part of " \
 	"whoever calls or jumps to them: their instructions are the caller's, and what they lead to is called by the caller. --thunks shows " \
 	"them as functions; that goes without TRACE.index.\n"
 
-#define INSTRUMENTS_OPTION { 0, "instruments", NULL, "show what only watches the code, with all below it: KASAN's checks, lockdep's books, gcov's counters" }
+#define INSTRUMENTS_OPTION \
+	{ \
+		0, "instruments", NULL, \
+			"show what only watches the code, with all below it: KASAN's checks, lockdep's books, gcov's counters" \
+	}
 /* For the descriptions of commands that have it. */
-#define INSTRUMENTS_NOTE                                                                \
+#define INSTRUMENTS_NOTE \
 	"Functions that a compiler or a debug option put in (KASAN, KCSAN, KMSAN, UBSAN, KCOV, lockdep, might_sleep, kmemleak, debugobjects, checks of " \
 	"lists; in programs ASan, gcov, -finstrument-functions) are part of whoever calls them, too, with all that they call. A line says what they " \
 	"cost; --instruments shows them.\n"
 
 /* Fold what only watches the code (replay/instruments.h), unless the options say otherwise. */
 void instruments_arg(const struct args *args, struct trace_arg *t);
-/* Append what that cost, as a line for people: "# instruments: KASAN 54 %, …". Nothing: there are none, or they are shown. */
+/*
+ * Append what that cost, as a line for people: "# instruments: KASAN 54 %, …". Nothing: there are none, or they are
+ * shown.
+ */
 void instruments_put_costs(const struct trace_arg *t, struct buf *out);
 bool instruments_ran(const struct trace_arg *t);
 /* "instruments": {"KASAN": {"insns": …, "ns": …}, …} */
@@ -111,12 +130,12 @@ bool is_worth_index(const struct trace_arg *t);
 int trace_no_wakes(const struct trace_arg *t, struct error *err);
 
 /* For the descriptions of commands that use the index. */
-#define INDEX_NOTE                                                                      \
+#define INDEX_NOTE \
 	"top --total, tree, stack and calls --function make TRACE.index beside a long trace, and answer sooner from then " \
 	"on. It may be removed at any time.\n"
 
 /* For the descriptions of commands that use the history. */
-#define HISTORY_NOTE                                                                    \
+#define HISTORY_NOTE \
 	"timeline, waits and why keep what they find in TRACE.history beside a long trace, and answer at once from then on. It may be removed at " \
 	"any time.\n"
 

@@ -82,10 +82,14 @@ int no_such_thread(const struct threads *threads, const char *pid, struct error 
 	int32_t last = 0;
 
 	if (!is_number(pid))
-		return error_set(err, "--pid %s: the trace has no thread or process of that name, 'upto ps' lists them", pid);
+		return error_set(err, "--pid %s: the trace has no thread or process of that name, 'upto ps' lists them",
+				 pid);
 	for (size_t i = 0; i < threads->count; i++)
 		last = threads->list[i].pid > last ? threads->list[i].pid : last;
-	return error_set(err, "--pid %s: the trace has no thread or process of that number; the last is %" PRId32 ", 'upto ps' lists them", pid, last);
+	return error_set(err,
+			 "--pid %s: the trace has no thread or process of that number; the last is %" PRId32
+			 ", 'upto ps' lists them",
+			 pid, last);
 }
 
 /* A process is asked for by its number, or by the name of one of its threads. */
@@ -112,7 +116,8 @@ int trace_has_pid(const struct args *args, struct trace_arg *t, struct error *er
 			*map_put(&processes, (uint64_t)(int64_t)thread->tgid, 0) = 1;
 	}
 	for (size_t i = 0; i < threads->count; i++) {
-		t->asked_processes[i] = t->asked_threads[i] || map_get(&processes, (uint64_t)(int64_t)threads->list[i].tgid);
+		t->asked_processes[i] =
+			t->asked_threads[i] || map_get(&processes, (uint64_t)(int64_t)threads->list[i].tgid);
 		any |= t->asked_processes[i];
 	}
 	map_free(&processes);

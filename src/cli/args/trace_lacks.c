@@ -6,25 +6,42 @@
 #include "replay/unknown.h"
 #include "select/condition.h"
 
-static const struct { const char *word, *text; } words[] = {
-	{ "instructions", "instructions" }, { "stacks", "stacks" }, { "exits", "ends of calls" }, { "tasks", "threads" },
-	{ "interrupts", "interrupts" }, { "syscalls", "system calls" }, { "facts", "facts of the kernel's own" },
-	{ "addresses", "addresses" }, { "thunks", "steps of thunks" },
+static const struct { const char *word, *text;
+} words[] = {
+	{ "instructions", "instructions" },
+	{ "stacks", "stacks" },
+	{ "exits", "ends of calls" },
+	{ "tasks", "threads" },
+	{ "interrupts", "interrupts" },
+	{ "syscalls", "system calls" },
+	{ "facts", "facts of the kernel's own" },
+	{ "addresses", "addresses" },
+	{ "thunks", "steps of thunks" },
 };
 
 /* Options with which a command needs more. `value` NULL: with any. */
-static const struct { const char *option, *value, *needs; } options[] = {
-	{ "clock", "insns", "instructions" }, { "total", NULL, "stacks" }, { "by", "interrupt", "interrupts" },
-	{ "by", "process", "tasks" }, { "by", "thread", "tasks" }, { "no-interrupts", NULL, "interrupts" }, { "only-interrupts", NULL, "interrupts" },
-	{ "pid", NULL, "tasks" }, { "comm", NULL, "tasks" },
+static const struct { const char *option, *value, *needs;
+} options[] = {
+	{ "clock", "insns", "instructions" },
+	{ "total", NULL, "stacks" },
+	{ "by", "interrupt", "interrupts" },
+	{ "by", "process", "tasks" },
+	{ "by", "thread", "tasks" },
+	{ "no-interrupts", NULL, "interrupts" },
+	{ "only-interrupts", NULL, "interrupts" },
+	{ "pid", NULL, "tasks" },
+	{ "comm", NULL, "tasks" },
 	{ "thunks", NULL, "thunks" },
 };
 
 /* Options that choose calls, where they do that. */
-static const char *const of_calls[] = { "min-duration", "max-duration", "functions", "not", "below", "depth", "kernel", "user", "module" };
+static const char *const of_calls[] = { "min-duration", "max-duration", "functions", "not",   "below",
+					"depth",        "kernel",       "user",      "module" };
 
 /* What conditions of a kind need; NULL: only what every trace has. */
-static const char *const of_conditions[] = { [CONDITION_EXIT] = "exits", [CONDITION_EXEC] = "tasks", [CONDITION_LOG] = "facts" };
+static const char *const of_conditions[] = {
+	[CONDITION_EXIT] = "exits", [CONDITION_EXEC] = "tasks", [CONDITION_LOG] = "facts"
+};
 
 bool trace_lacks(const struct trace_arg *t, const char *what)
 {
@@ -34,7 +51,9 @@ bool trace_lacks(const struct trace_arg *t, const char *what)
 /* What a recording has not, since it was not known of its kernel. */
 static int need_known(const struct trace_arg *t, const char *what, struct error *err)
 {
-	enum unknown unknown = !strcmp(what, "tasks") ? UNKNOWN_THREADS : !strcmp(what, "facts") ? UNKNOWN_NAMES : UNKNOWN_KINDS;
+	enum unknown unknown = !strcmp(what, "tasks")   ? UNKNOWN_THREADS
+			       : !strcmp(what, "facts") ? UNKNOWN_NAMES
+							: UNKNOWN_KINDS;
 	struct buf text = { 0 };
 
 	if (unknown == UNKNOWN_KINDS || !is_unknown(t->reader, &t->threads, unknown))
@@ -55,11 +74,14 @@ int trace_need(const struct trace_arg *t, const char *what, struct error *err)
 		if (!strcmp(words[i].word, what))
 			text = words[i].text;
 	if (!from && !strcmp(what, "thunks"))
-		return error_set(err, "%s: %s were not recorded: 'upto record --thunks' does that", t->reader->path, text);
-	return error_set(err, "%s: was imported from %s: it has no %s", t->reader->path, from ? from : "elsewhere", text);
+		return error_set(err, "%s: %s were not recorded: 'upto record --thunks' does that", t->reader->path,
+				 text);
+	return error_set(err, "%s: was imported from %s: it has no %s", t->reader->path, from ? from : "elsewhere",
+			 text);
 }
 
-static int condition_has_needs(const struct args *args, const char *option, const struct trace_arg *t, struct error *err)
+static int condition_has_needs(const struct args *args, const char *option, const struct trace_arg *t,
+			       struct error *err)
 {
 	const char *text = arg_if_any(args, option);
 	struct condition c = { 0 };
@@ -92,7 +114,8 @@ int trace_has_needs(const struct args *args, const struct trace_arg *t, struct e
 		return -1;
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
 		value = arg_if_any(args, options[i].option);
-		if (value && (!options[i].value || !strcmp(value, options[i].value)) && trace_need(t, options[i].needs, err) < 0)
+		if (value && (!options[i].value || !strcmp(value, options[i].value)) &&
+		    trace_need(t, options[i].needs, err) < 0)
 			return -1;
 	}
 	return choice_has_needs(args, t, err);

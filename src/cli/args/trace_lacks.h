@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a trace does not have since it was imported from something that does not have it, or was recorded without: META's `absent`. */
+/*
+ * What a trace does not have since it was imported from something that does not have it, or was recorded without:
+ * META's `absent`.
+ */
 #ifndef UPTO_CLI_ARGS_TRACE_LACKS_H
 #define UPTO_CLI_ARGS_TRACE_LACKS_H
 

@@ -22,8 +22,8 @@ static void print_finding(const char *path, const struct finding *f)
 {
 	printf("%s: ", path);
 	if (f->cpu >= 0)
-		printf("%" PRIu64 ".%09" PRIu64 " s, vCPU %d, event %" PRIu64 ": ", f->ns / 1000000000, f->ns % 1000000000, f->cpu,
-		       f->event);
+		printf("%" PRIu64 ".%09" PRIu64 " s, vCPU %d, event %" PRIu64 ": ", f->ns / 1000000000,
+		       f->ns % 1000000000, f->cpu, f->event);
 	fputs(f->text, stdout);
 	if (f->cpu >= 0 && f->count > 1)
 		printf(" (the first of %" PRIu64 ")", f->count);
@@ -32,8 +32,10 @@ static void print_finding(const char *path, const struct finding *f)
 
 /* Where something is not known, rules about it cannot be held against anything. */
 static const char *const not_checked[UNKNOWN_KINDS] = {
-	[UNKNOWN_KERNEL] = "which kernel it was", [UNKNOWN_NAMES] = "that control flows from function to function in the kernel, for they have no names",
-	[UNKNOWN_THREADS] = "who threads are, for they have neither numbers nor names", [UNKNOWN_PROGRAMS] = "which programs ran",
+	[UNKNOWN_KERNEL] = "which kernel it was",
+	[UNKNOWN_NAMES] = "that control flows from function to function in the kernel, for they have no names",
+	[UNKNOWN_THREADS] = "who threads are, for they have neither numbers nor names",
+	[UNKNOWN_PROGRAMS] = "which programs ran",
 };
 
 static void print_text(const char *path, const struct check *c, const struct trace_arg *t, bool insns)
@@ -53,8 +55,9 @@ static void print_text(const char *path, const struct check *c, const struct tra
 		       " %s, every one accounted for\n",
 		       path, c->events, c->chunks, c->insns, insns ? "instructions" : "nanoseconds");
 	if (c->unmatched.returns)
-		printf("%s: stacks: %" PRIu64 " returns, of which %" PRIu64 " matched no call, %" PRIu64 " of them in the kernel; %" PRIu64
-		       " threads' first ones and %" PRIu64 " firmware's besides; %" PRIu64 " frames left without a return\n",
+		printf("%s: stacks: %" PRIu64 " returns, of which %" PRIu64 " matched no call, %" PRIu64
+		       " of them in the kernel; %" PRIu64 " threads' first ones and %" PRIu64
+		       " firmware's besides; %" PRIu64 " frames left without a return\n",
 		       path, c->unmatched.returns, c->unmatched.elsewhere, c->unmatched_kernel, c->unmatched.new_thread,
 		       c->unmatched.firmware, c->unmatched.abandoned);
 	for (int i = 0; i < UNKNOWN_KINDS; i++)
@@ -75,10 +78,10 @@ static void print_json_finding(const struct finding *f)
 
 static void print_json(const struct check *c, const struct trace_arg *t, bool insns)
 {
-	printf("{\"returns\":{\"all\":%" PRIu64 ",\"unmatched\":%" PRIu64 ",\"unmatched_kernel\":%" PRIu64 ",\"new_thread\":%" PRIu64
-	       ",\"firmware\":%" PRIu64 ",\"abandoned\":%" PRIu64 "},",
-	       c->unmatched.returns, c->unmatched.elsewhere, c->unmatched_kernel, c->unmatched.new_thread, c->unmatched.firmware,
-	       c->unmatched.abandoned);
+	printf("{\"returns\":{\"all\":%" PRIu64 ",\"unmatched\":%" PRIu64 ",\"unmatched_kernel\":%" PRIu64
+	       ",\"new_thread\":%" PRIu64 ",\"firmware\":%" PRIu64 ",\"abandoned\":%" PRIu64 "},",
+	       c->unmatched.returns, c->unmatched.elsewhere, c->unmatched_kernel, c->unmatched.new_thread,
+	       c->unmatched.firmware, c->unmatched.abandoned);
 	printf("\"ok\":%s,\"events\":%" PRIu64 ",\"instructions\":", c->n_findings ? "false" : "true", c->events);
 	if (insns)
 		printf("%" PRIu64, c->insns);
@@ -141,15 +144,17 @@ const struct command cmd_check = {
 	.name = "check",
 	.operands = "TRACE",
 	.summary = "verify everything that must hold of a trace",
-	.description = "Checks checksums, structure and order of every chunk, that clocks never go back, that counts are "
-		       "as told, and conservation: self time of all functions and halted time sum to each vCPU's "
-		       "counter. Replays everything in the order of time: calls lie within their callers', returns match "
-		       "calls, a task runs on one vCPU at a time and only while it lives, what is halted does not run, kernel code "
-		       "has names. Prints what does not hold, with the first place and how often, and exits with 1.\n",
+	.description =
+		"Checks checksums, structure and order of every chunk, that clocks never go back, that counts are "
+		"as told, and conservation: self time of all functions and halted time sum to each vCPU's "
+		"counter. Replays everything in the order of time: calls lie within their callers', returns match "
+		"calls, a task runs on one vCPU at a time and only while it lives, what is halted does not run, kernel code "
+		"has names. Prints what does not hold, with the first place and how often, and exits with 1.\n",
 	.examples = "  upto check trace.upto\n      is it whole?\n",
 	.options = options,
 	.reads_all = true,
 	.legends = legends,
-	.min_operands = 1, .max_operands = 1,
+	.min_operands = 1,
+	.max_operands = 1,
 	.run = run,
 };

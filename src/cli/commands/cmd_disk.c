@@ -56,7 +56,9 @@ static void warn_early(const struct trace_arg *t)
 	terminal_escape(&line, t->reader->path);
 	buf_printf(&line, ": requests before these are missing: ");
 	put_amount(&line, early, false);
-	buf_printf(&line, ", from which it was learnt where this kernel keeps what a request says; another recording will have them");
+	buf_printf(
+		&line,
+		", from which it was learnt where this kernel keeps what a request says; another recording will have them");
 	buf_put_u8(&line, 0);
 	fprintf(stderr, "upto: %s\n", (char *)line.data);
 	buf_free(&line);
@@ -67,14 +69,19 @@ static int no_requests(const struct trace_arg *t, const struct facts *facts, str
 	if (!t->reader->n_event_chunks)
 		return error_set(err, "%s: has no events", t->reader->path);
 	if (facts->count)
-		return error_set(err, "%s: the trace has no requests to block devices: there were none, or 'upto info' tells what the kernel lacks",
-				 t->reader->path);
-	return error_set(err, "%s: the trace has no requests to block devices: it was recorded without a Linux kernel that was found, or by an "
-			      "older upto", t->reader->path);
+		return error_set(
+			err,
+			"%s: the trace has no requests to block devices: there were none, or 'upto info' tells what the kernel lacks",
+			t->reader->path);
+	return error_set(
+		err,
+		"%s: the trace has no requests to block devices: it was recorded without a Linux kernel that was found, or by an "
+		"older upto",
+		t->reader->path);
 }
 
-static int show(const struct args *args, const struct trace_arg *t, const struct choice *choice, const struct disk_requests *requests,
-		struct error *err)
+static int show(const struct args *args, const struct trace_arg *t, const struct choice *choice,
+		const struct disk_requests *requests, struct error *err)
 {
 	bool *chosen = xcalloc(requests->count, sizeof *chosen);
 	struct table table;
@@ -104,7 +111,9 @@ static int print(const struct args *args, const struct trace_arg *t, const struc
 	if (facts_read(t->reader, &facts, err) == 0) {
 		disk_requests_init(&requests, &facts);
 		warn_early(t);
-		r = requests.count ? show(args, t, choice, &requests, err) : no_requests(t, &facts, err) < 0 ? EXIT_FAILED : EXIT_OK;
+		r = requests.count                    ? show(args, t, choice, &requests, err)
+		    : no_requests(t, &facts, err) < 0 ? EXIT_FAILED
+						      : EXIT_OK;
 		disk_requests_deinit(&requests);
 	}
 	facts_deinit(&facts);
@@ -136,7 +145,8 @@ static int run(const struct args *args, struct error *err)
 
 static const struct option options[] = {
 	{ 'd', "device", "NAME", "only requests to this disk: vda" },
-	{ 'p', "pid", "PID", "only what this thread, the threads of this process, or those of all processes of that name sent" },
+	{ 'p', "pid", "PID",
+	  "only what this thread, the threads of this process, or those of all processes of that name sent" },
 	SELECT_ROWS_COMM,
 	SELECT_ROWS_DURATION("requests"),
 	{ 0, "summary", NULL, "add requests up by device and operation" },
@@ -147,13 +157,16 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static const struct legend legends[] = { { "columns", disk_columns, NULL }, { "columns of --summary", disk_sums_columns, NULL }, { 0 } };
+static const struct legend legends[] = { { "columns", disk_columns, NULL },
+					 { "columns of --summary", disk_sums_columns, NULL },
+					 { 0 } };
 
 const struct command cmd_disk = {
 	.name = "disk",
 	.operands = "TRACE",
 	.summary = "what was read from disks and written to them, when, and how long did it take?",
-	.description = "Lists the requests that the kernel sent to block devices: what, where, how much, and how long it took until all of it was done.\n",
+	.description =
+		"Lists the requests that the kernel sent to block devices: what, where, how much, and how long it took until all of it was done.\n",
 	.examples = "  upto disk trace.upto\n      all of them\n"
 		    "  upto disk --summary trace.upto\n      how much, and how long, by device and operation\n"
 		    "  upto disk -s latency_ns -n 10 trace.upto\n      the slowest\n"
@@ -161,6 +174,7 @@ const struct command cmd_disk = {
 	.needs = "facts",
 	.options = options,
 	.legends = legends,
-	.min_operands = 1, .max_operands = 1,
+	.min_operands = 1,
+	.max_operands = 1,
 	.run = run,
 };

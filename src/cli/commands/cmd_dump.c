@@ -43,7 +43,8 @@ static void put_place(struct buf *out, const struct scene *scene, const char *be
 static void put_interrupt(struct buf *out, const struct scene *scene, const struct event *e)
 {
 	/* firmware uses the low vectors for its own calls */
-	const char *name = e->ns >= names_kernel_ns(scene->names, e->ns) ? scene->arch->interrupt_name(e->args[0]) : NULL;
+	const char *name =
+		e->ns >= names_kernel_ns(scene->names, e->ns) ? scene->arch->interrupt_name(e->args[0]) : NULL;
 
 	if (name)
 		buf_printf(out, " %s", name);
@@ -213,8 +214,8 @@ static int kinds_arg(const struct args *args, uint32_t *ret, struct error *err)
 					   strncmp(event_kind_name((enum event_kind)k), list, len)))
 			k++;
 		if (k == EVENT_KINDS)
-			return error_set(err, "--kind %.*s: no such kind of event; 'upto info TRACE' lists them", (int)len,
-					 list);
+			return error_set(err, "--kind %.*s: no such kind of event; 'upto info TRACE' lists them",
+					 (int)len, list);
 		kinds |= 1u << k;
 		list += len + (list[len] == ',');
 	}
@@ -243,7 +244,8 @@ static bool *chosen_threads(const struct args *args, const struct trace_arg *t)
 		return NULL;
 	marks = xcalloc(t->threads.count, sizeof *marks);
 	for (size_t i = 0; i < t->threads.count; i++)
-		marks[i] = (!t->asked_threads || t->asked_threads[i]) && (!comm || threads_are_called(&t->threads, &t->threads.list[i], comm));
+		marks[i] = (!t->asked_threads || t->asked_threads[i]) &&
+			   (!comm || threads_are_called(&t->threads, &t->threads.list[i], comm));
 	return marks;
 }
 
@@ -320,7 +322,8 @@ static int run(const struct args *args, struct error *err)
 	uint32_t kinds = 0;
 	int r = EXIT_FAILED;
 
-	if (span_arg(args, &span, err) < 0 || kinds_arg(args, &kinds, err) < 0 || arg_u64(args, "lines", &left, err) < 0)
+	if (span_arg(args, &span, err) < 0 || kinds_arg(args, &kinds, err) < 0 ||
+	    arg_u64(args, "lines", &left, err) < 0)
 		return EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
@@ -363,8 +366,9 @@ static const struct term terms[] = {
 	{ "place", "what that address is called" },
 	{ "previous, next", "of a task-switch: who ran and who runs then, with pid and comm" },
 	{ "abi", "of a syscall: the interface that it was made by" },
-	{ "args", "what else the event tells, as strings: of an interrupt vector and error code, of a syscall number and "
-		  "arguments, of a syscall-return the result, of a task-switch both task_structs, of an address-space its page table" },
+	{ "args",
+	  "what else the event tells, as strings: of an interrupt vector and error code, of a syscall number and "
+	  "arguments, of a syscall-return the result, of a task-switch both task_structs, of an address-space its page table" },
 	{ 0 },
 };
 
@@ -374,15 +378,17 @@ const struct command cmd_dump = {
 	.name = "dump",
 	.operands = "TRACE [FUNCTION…]",
 	.summary = "print every event as text, a line each",
-	.description = "A line has guest time, instructions retired, [vCPU], the event's kind and what it is about; of task switches who "
-		       "ran and who runs then, each with PID and name at that time. "
-		       "Streams: the first line comes at once however long the trace.\n",
+	.description =
+		"A line has guest time, instructions retired, [vCPU], the event's kind and what it is about; of task switches who "
+		"ran and who runs then, each with PID and name at that time. "
+		"Streams: the first line comes at once however long the trace.\n",
 	.examples = "  upto dump -n 100 trace.upto\n      the first events after reset\n"
 		    "  upto dump --from 1.2s --to 1.201s trace.upto\n      all that happened in a millisecond\n"
 		    "  upto dump --kind interrupt trace.upto\n      the interrupts and exceptions\n",
 	.options = options,
 	.reads_all = true,
 	.legends = legends,
-	.min_operands = 1, .max_operands = OPERANDS_MAX,
+	.min_operands = 1,
+	.max_operands = OPERANDS_MAX,
 	.run = run,
 };

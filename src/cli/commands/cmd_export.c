@@ -38,7 +38,8 @@ static int put(const struct exporter *e, const struct trace_arg *t, bool by_ns, 
 	return r < 0 || fflush(to->file) == 0 ? r : failed(to, err);
 }
 
-static int write_file(const struct exporter *e, const struct trace_arg *t, bool by_ns, const char *path, bool force, struct error *err)
+static int write_file(const struct exporter *e, const struct trace_arg *t, bool by_ns, const char *path, bool force,
+		      struct error *err)
 {
 	struct target to = { .name = path };
 	struct output_file file;
@@ -80,7 +81,8 @@ static int open_for(const struct args *args, const struct exporter *e, struct tr
 {
 	static const char *const none[] = { NULL };
 
-	return trace_arg_open_pass(args, e->has_clock ? CHOSEN_FOR_EVENTS : CHOSEN_FOR_CALLS, e->heeds_threads ? folded_options : none, ret, err);
+	return trace_arg_open_pass(args, e->has_clock ? CHOSEN_FOR_EVENTS : CHOSEN_FOR_CALLS,
+				   e->heeds_threads ? folded_options : none, ret, err);
 }
 
 static int run(const struct args *args, struct error *err)
@@ -135,18 +137,21 @@ const struct command cmd_export = {
 	.name = "export",
 	.operands = "TRACE",
 	.summary = "write a trace in another format",
-	.description = "kfi: a log of KFI has a row for each call of a function of the kernel and its modules, with the times of its entry and from entry to "
-		       "exit in microseconds. A call that did not return has -1, and one in an interrupt an i behind its PID. kd and upto-kd(1) read it.\n"
-		       "folded: a line for each path of calls, outermost;…;innermost, with the instructions (or --clock ns: nanoseconds) that ran in the "
-		       "innermost function itself. Together they are all that ran. Flame graphs are made of it.\n"
-		       "csv: a row for each call, as it ends: start, duration, whose it is, depth, function, caller, what the thread itself ran in it, and how "
-		       "it ended. One that did not end has no duration.\n" SELECT_NOTE,
-	.examples = "  upto export --to kfi --min-duration 500us -o boot.lst trace.upto\n      the calls that took long, for kd\n"
-		    "  upto export --to folded trace.upto | flamegraph.pl >boot.svg\n      a flame graph of the whole boot\n"
-		    "  upto export --to csv --pid 1 --functions do_sys_openat2 trace.upto\n      each file that init opens, for a spreadsheet\n",
+	.description =
+		"kfi: a log of KFI has a row for each call of a function of the kernel and its modules, with the times of its entry and from entry to "
+		"exit in microseconds. A call that did not return has -1, and one in an interrupt an i behind its PID. kd and upto-kd(1) read it.\n"
+		"folded: a line for each path of calls, outermost;…;innermost, with the instructions (or --clock ns: nanoseconds) that ran in the "
+		"innermost function itself. Together they are all that ran. Flame graphs are made of it.\n"
+		"csv: a row for each call, as it ends: start, duration, whose it is, depth, function, caller, what the thread itself ran in it, and how "
+		"it ended. One that did not end has no duration.\n" SELECT_NOTE,
+	.examples =
+		"  upto export --to kfi --min-duration 500us -o boot.lst trace.upto\n      the calls that took long, for kd\n"
+		"  upto export --to folded trace.upto | flamegraph.pl >boot.svg\n      a flame graph of the whole boot\n"
+		"  upto export --to csv --pid 1 --functions do_sys_openat2 trace.upto\n      each file that init opens, for a spreadsheet\n",
 	.options = options,
 	.reads_all = true,
 	.needs = "stacks",
-	.min_operands = 1, .max_operands = 1,
+	.min_operands = 1,
+	.max_operands = 1,
 	.run = run,
 };

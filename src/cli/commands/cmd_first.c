@@ -69,14 +69,15 @@ const struct command cmd_first = {
 	.name = "first",
 	.operands = "TRACE [FUNCTION…]",
 	.summary = "when was each function entered for the first time?",
-	.description = "Lists every function that ran, in the order of its first entry, with where control came from and who ran.\n"
-		       THUNKS_NOTE,
+	.description =
+		"Lists every function that ran, in the order of its first entry, with where control came from and who ran.\n" THUNKS_NOTE,
 	.examples = "  upto first trace.upto\n      how the boot begins\n"
 		    "  upto first -n 0 trace.upto | grep _init\n      when each init function ran\n"
 		    "  upto first --module ext4 trace.upto\n      what the module did, from its init function on\n"
 		    "  upto first --from 2s --json trace.upto\n      from the third second on, as JSON\n",
 	.options = options,
 	.legends = legends,
-	.min_operands = 1, .max_operands = OPERANDS_MAX,
+	.min_operands = 1,
+	.max_operands = OPERANDS_MAX,
 	.run = run,
 };

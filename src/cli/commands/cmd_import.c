@@ -114,18 +114,20 @@ const struct command cmd_import = {
 	.name = "import",
 	.operands = "LOG",
 	.summary = "make a trace of a log of KFI or KFT, or of a text trace",
-	.description = "Reads what another tool recorded, and writes a trace that all commands read. Which format it is shows "
-		       "by its content:\n"
-		       "- a log of Kernel Function Instrumentation (KFI) or Kernel Function Trace (KFT), resolved by addr2sym or not: "
-		       "its calls, in each other by thread, time and caller; a call from elsewhere than the one that is open has a thread of its own, of the same PID, "
-		       "and interrupts lie in what they cut into. Time outside of calls is that of [not logged]. info shows what the log's header said.\n"
-		       "- a text trace, a line a block of instructions: the time in microseconds, then 'FUNCTION in section SECTION', "
-		       "'FUNCTION + OFFSET in section SECTION', or an address. The time up to the next line is that function's.\n"
-		       "LOG can be - for standard input. What a format does not have (instructions; stacks; …) is not in the trace "
-		       "either: commands that need it say so, and times take the place of instructions.\n",
+	.description =
+		"Reads what another tool recorded, and writes a trace that all commands read. Which format it is shows "
+		"by its content:\n"
+		"- a log of Kernel Function Instrumentation (KFI) or Kernel Function Trace (KFT), resolved by addr2sym or not: "
+		"its calls, in each other by thread, time and caller; a call from elsewhere than the one that is open has a thread of its own, of the same PID, "
+		"and interrupts lie in what they cut into. Time outside of calls is that of [not logged]. info shows what the log's header said.\n"
+		"- a text trace, a line a block of instructions: the time in microseconds, then 'FUNCTION in section SECTION', "
+		"'FUNCTION + OFFSET in section SECTION', or an address. The time up to the next line is that function's.\n"
+		"LOG can be - for standard input. What a format does not have (instructions; stacks; …) is not in the trace "
+		"either: commands that need it say so, and times take the place of instructions.\n",
 	.examples = "  upto import boot.lst -o boot.upto\n      a log of KFI\n"
 		    "  zcat trace.txt.gz | upto import - -o trace.upto\n      a text trace that is packed\n",
 	.options = options,
-	.min_operands = 1, .max_operands = 1,
+	.min_operands = 1,
+	.max_operands = 1,
 	.run = run,
 };

@@ -62,7 +62,8 @@ static void count(const char *name, uint64_t n, bool set_in, bool exact)
 /* What the chunks hold, for people and for JSON's keys; NULL: not worth a line. */
 static const char *const contents[CHUNK_TYPES] = {
 	[CHUNK_EVENTS] = "events", [CHUNK_SITES] = "sites", [CHUNK_SYMBOLS] = "symbols", [CHUNK_TASKS] = "tasks",
-	[CHUNK_CODE] = "code", [CHUNK_FILES] = "files", [CHUNK_TEXTS] = "texts", [CHUNK_FACTS] = "facts", [CHUNK_SUMS] = "sums", [CHUNK_HELD] = "held", [CHUNK_STACKS] = "stacks",
+	[CHUNK_CODE] = "code",     [CHUNK_FILES] = "files", [CHUNK_TEXTS] = "texts",     [CHUNK_FACTS] = "facts",
+	[CHUNK_SUMS] = "sums",     [CHUNK_HELD] = "held",   [CHUNK_STACKS] = "stacks",
 };
 
 static bool is_limit(const char *key)
@@ -96,8 +97,8 @@ static void print_boots(const struct boots *b)
 		put_release(&b->list[i], &release);
 		terminal_escape(&safe, (char *)release.data);
 		buf_put_u8(&safe, 0);
-		printf("  at %12.6f s   slide 0x%-10" PRIx64 "  %s\n", (double)b->list[i].start_ns / 1e9, b->list[i].slide,
-		       *safe.data ? (char *)safe.data : "no kernel seen");
+		printf("  at %12.6f s   slide 0x%-10" PRIx64 "  %s\n", (double)b->list[i].start_ns / 1e9,
+		       b->list[i].slide, *safe.data ? (char *)safe.data : "no kernel seen");
 		buf_free(&release);
 		buf_free(&safe);
 	}
@@ -141,8 +142,8 @@ static void print_facts_json(const struct facts *f)
 {
 	printf(",\"facts\":{");
 	for (int k = 1; k < FACT_KINDS; k++)
-		printf("%s\"%s\":{\"count\":%" PRIu64 ",\"bytes\":%" PRIu64 "}", k > 1 ? "," : "", fact_kind_name((enum fact_kind)k),
-		       f->sums[k].count, f->sums[k].bytes);
+		printf("%s\"%s\":{\"count\":%" PRIu64 ",\"bytes\":%" PRIu64 "}", k > 1 ? "," : "",
+		       fact_kind_name((enum fact_kind)k), f->sums[k].count, f->sums[k].bytes);
 	putchar('}');
 }
 
@@ -150,10 +151,14 @@ static void print_facts_json(const struct facts *f)
 static void print_thinned(const struct reader *r)
 {
 	enum { SHOWN = 10 };
-	static const struct { const char *reason, *text; } filters[] = {
-		{ "duration", "Execution time filter count" }, { "interrupt", "No Interrupt functions filter count" },
-		{ "no_interrupt", "Only Interrupt functions filter count" }, { "function", "Function List filter count" },
-		{ "depth", "Depth filter count" }, { "thread", "Process filter count" },
+	static const struct { const char *reason, *text;
+	} filters[] = {
+		{ "duration", "Execution time filter count" },
+		{ "interrupt", "No Interrupt functions filter count" },
+		{ "no_interrupt", "Only Interrupt functions filter count" },
+		{ "function", "Function List filter count" },
+		{ "depth", "Depth filter count" },
+		{ "thread", "Process filter count" },
 	};
 	struct kept_span *spans;
 	size_t n = thinned_spans(&r->meta, &spans);
@@ -164,7 +169,8 @@ static void print_thinned(const struct reader *r)
 	line("chosen by", thinned_by(&r->meta));
 	printf("%-16s %zu\n", "spans", n);
 	for (size_t i = 0; i < n && i < SHOWN; i++)
-		printf("  from %12.6f s to %12.6f s\n", (double)spans[i].start_ns / 1e9, (double)spans[i].stop_ns / 1e9);
+		printf("  from %12.6f s to %12.6f s\n", (double)spans[i].start_ns / 1e9,
+		       (double)spans[i].stop_ns / 1e9);
 	if (n > SHOWN)
 		printf("  … %zu more\n", n - SHOWN);
 	for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
@@ -222,7 +228,8 @@ static void print_layout(const struct meta *m)
 		counts[layout.from[i]]++;
 	for (int i = LAYOUT_NOWHERE + 1; i < LAYOUT_SOURCES; i++)
 		if (counts[i])
-			buf_printf(&text, "%s%u %s", text.len ? ", " : "", counts[i], layout_source_name((enum layout_source)i));
+			buf_printf(&text, "%s%u %s", text.len ? ", " : "", counts[i],
+				   layout_source_name((enum layout_source)i));
 	buf_put_u8(&text, 0);
 	if (text.len > 1)
 		line("places in types", (char *)text.data);
@@ -240,7 +247,8 @@ static void print_ending(const struct trace_arg *t, const struct facts *facts)
 	buf_free(&text);
 }
 
-static void print_text(const struct trace_arg *t, const struct summary *s, const struct facts *facts, const char *release, bool exact)
+static void print_text(const struct trace_arg *t, const struct summary *s, const struct facts *facts,
+		       const char *release, bool exact)
 {
 	const struct reader *r = t->reader;
 
@@ -258,8 +266,8 @@ static void print_text(const struct trace_arg *t, const struct summary *s, const
 	print_boots(&r->boots);
 	printf("%-16s %u\n", "vcpus", s->vcpus);
 	line("clock", or_empty(meta_get(&r->meta, "clock")));
-	printf("%-16s %.6f s of guest time; halted %.6f s%s\n", "duration", (double)s->duration_ns / 1e9, (double)s->halted_ns / 1e9,
-	       s->vcpus > 1 ? ", all vCPUs added up" : "");
+	printf("%-16s %.6f s of guest time; halted %.6f s%s\n", "duration", (double)s->duration_ns / 1e9,
+	       (double)s->halted_ns / 1e9, s->vcpus > 1 ? ", all vCPUs added up" : "");
 	print_ending(t, facts);
 	if (!reader_lacks(r, "instructions"))
 		count("instructions", s->insns, false, exact);
@@ -276,7 +284,8 @@ static void print_text(const struct trace_arg *t, const struct summary *s, const
 	print_facts(facts);
 	count("lost", s->lost, false, exact);
 	if (meta_get_u64(&r->meta, "late_arrivals", 0))
-		printf("%-16s %" PRIu64 " jump targets were translated before they were known; entries there may be missing until QEMU translated them again\n",
+		printf("%-16s %" PRIu64
+		       " jump targets were translated before they were known; entries there may be missing until QEMU translated them again\n",
 		       "arrivals", meta_get_u64(&r->meta, "late_arrivals", 0));
 	print_thinned(r);
 	print_limits(r);
@@ -290,7 +299,8 @@ static void print_text(const struct trace_arg *t, const struct summary *s, const
 	if (r->n_damages)
 		printf("%-16s damaged: %zu parts of its events cannot be had\n", "state", r->n_damages);
 	else if (r->cut_why)
-		printf("%-16s cut: %s at byte %" PRIu64 "; the events before are whole\n", "state", r->cut_why, r->cut_at);
+		printf("%-16s cut: %s at byte %" PRIu64 "; the events before are whole\n", "state", r->cut_why,
+		       r->cut_at);
 	else if (meta_get(&r->meta, "stopped"))
 		printf("%-16s stopped early: %s\n", "state", meta_get(&r->meta, "stopped"));
 	else
@@ -298,7 +308,8 @@ static void print_text(const struct trace_arg *t, const struct summary *s, const
 		       r->ended ? "whole, with losses" : "cut: no end; still recording, or the recorder was killed");
 }
 
-static void print_json(const struct trace_arg *t, const struct summary *s, const struct facts *facts, const char *release)
+static void print_json(const struct trace_arg *t, const struct summary *s, const struct facts *facts,
+		       const char *release)
 {
 	const struct reader *r = t->reader;
 
@@ -404,11 +415,14 @@ static const struct term terms[] = {
 	{ "slide", "how far KASLR moved the kernel; of several boots, the first one's" },
 	{ "boots", "each boot: start_ns, when it began; kernel, its release (null: none was seen); slide" },
 	{ "events_by_kind", "the same events, by kind" },
-	{ "facts", "what was read from the kernel's own structures, by kind: how often, and its bytes before they are packed" },
+	{ "facts",
+	  "what was read from the kernel's own structures, by kind: how often, and its bytes before they are packed" },
 	{ "bytes_by_content", "the same bytes, by what they are of" },
 	{ "kernel_release, vcpus", "the guest's" },
-	{ "spans", "of a trace that is a part of another one: start_ns and stop_ns of each (null: the trace's end); empty: it is whole" },
-	{ "left_out", "in them: calls, how many there were; and how many of these were left out, by the first reason that applied: duration, interrupt, "
+	{ "spans",
+	  "of a trace that is a part of another one: start_ns and stop_ns of each (null: the trace's end); empty: it is whole" },
+	{ "left_out",
+	  "in them: calls, how many there were; and how many of these were left out, by the first reason that applied: duration, interrupt, "
 	  "no_interrupt, function, depth, thread; empty: calls were not chosen" },
 	ENDING_TERMS,
 	{ "meta", "what the recorder wrote down, as text" },
@@ -421,12 +435,14 @@ const struct command cmd_info = {
 	.name = "info",
 	.operands = "TRACE",
 	.summary = "what a trace holds, and whether it is whole",
-	.description = "Prints guest, kernel release, command line, slide, clocks, vCPUs, events by kind, instructions, "
-		       "size, what was lost, and whether the trace is whole or was cut short.\n",
+	.description =
+		"Prints guest, kernel release, command line, slide, clocks, vCPUs, events by kind, instructions, "
+		"size, what was lost, and whether the trace is whole or was cut short.\n",
 	.examples = "  upto info trace.upto\n      at a glance\n"
 		    "  upto info --json trace.upto\n      for programs\n",
 	.options = options,
 	.legends = legends,
-	.min_operands = 1, .max_operands = 1,
+	.min_operands = 1,
+	.max_operands = 1,
 	.run = run,
 };

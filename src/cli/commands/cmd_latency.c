@@ -40,7 +40,8 @@ static int read_options(const struct args *args, struct latency_options *ret, st
 	uint64_t each = EACH;
 
 	*ret = (struct latency_options){ 0 };
-	if (span_arg(args, &ret->span, err) < 0 || read_kinds(args, ret->kinds, err) < 0 || arg_u64(args, "each", &each, err) < 0)
+	if (span_arg(args, &ret->span, err) < 0 || read_kinds(args, ret->kinds, err) < 0 ||
+	    arg_u64(args, "each", &each, err) < 0)
 		return -1;
 	if (!each || each > EACH_MAX)
 		return error_set(err, "--each %s: 1 to %d", arg(args, "each"), EACH_MAX);
@@ -58,7 +59,8 @@ static bool tells_any(const struct latency_options *options, const struct latenc
 }
 
 /* What the kernel or the trace does not tell of. */
-static void warn_lacks(const struct trace_arg *t, const struct latency_options *options, const struct latencies *l, bool no_wakes)
+static void warn_lacks(const struct trace_arg *t, const struct latency_options *options, const struct latencies *l,
+		       bool no_wakes)
 {
 	struct buf path = { 0 };
 
@@ -66,9 +68,11 @@ static void warn_lacks(const struct trace_arg *t, const struct latency_options *
 	buf_put_u8(&path, 0);
 	for (int kind = 0; kind < LATENCY_KINDS; kind++)
 		if (options->kinds[kind] && l->lacks[kind])
-			fprintf(stderr, "upto: %s: no %s: %s\n", (char *)path.data, latency_kind_name((enum latency_kind)kind), kind == LATENCY_TIMER ?
-				"nothing in the trace tells when timers are due" :
-				"in this kernel the functions that tell of it are inlined, or have no names");
+			fprintf(stderr, "upto: %s: no %s: %s\n", (char *)path.data,
+				latency_kind_name((enum latency_kind)kind),
+				kind == LATENCY_TIMER
+					? "nothing in the trace tells when timers are due"
+					: "in this kernel the functions that tell of it are inlined, or have no names");
 	if (no_wakes)
 		fprintf(stderr, "upto: %s: no wakeup: the trace has no wake-ups\n", (char *)path.data);
 	buf_free(&path);
@@ -134,7 +138,8 @@ static int run_on(const struct args *args, struct trace_arg *t, struct latency_o
 	struct intervals intervals = { 0 };
 	int r = EXIT_FAILED;
 
-	if (select_arg(args, &t->session, &selected, err) == 0 && select_intervals(args, &t->session, &selected, &intervals, err) == 0) {
+	if (select_arg(args, &t->session, &selected, err) == 0 &&
+	    select_intervals(args, &t->session, &selected, &intervals, err) == 0) {
 		options->intervals = &intervals;
 		options->processes = t->asked_processes;
 		options->threads = selected.options.filter.threads;
@@ -167,7 +172,8 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	{ 'k', "kind", "KINDS", "only these: interrupts-off, preemption-off, softirq, timer, wakeup", ',' },
 	{ 0, "each", "N", "at most so many of each kind (default: 5)" },
-	{ 'p', "pid", "PID", "only in this thread, the threads of this process, or those of all processes of that name" },
+	{ 'p', "pid", "PID",
+	  "only in this thread, the threads of this process, or those of all processes of that name" },
 	SELECT_ROWS_COMM,
 	SPAN_OPTIONS,
 	INSTRUMENTS_OPTION,
@@ -183,20 +189,22 @@ const struct command cmd_latency = {
 	.name = "latency",
 	.operands = "TRACE",
 	.summary = "what kept interrupts, softirqs and woken threads waiting longest?",
-	.description = "Lists the longest times with interrupts off, with preemption off, from where a softirq was asked for to where softirqs are "
-		       "run, from when a vCPU's own timer is due to its interrupt, and from a wake-up to where the thread runs: where each began and ended, and who held the vCPU meanwhile.\n"
-		       "Locks and interrupts tell when interrupts and preemption are off; instructions that do so by themselves are not seen. So these "
-		       "times are at least so long, and those that cannot have lasted are left out. Where preemption is off, a thread that is not to "
-		       "be preempted (preempt=none, voluntary) runs on anyway. A timer is late while interrupts are off, and where QEMU itself is: with "
-		       "--deterministic only the former.\n"
-		       HISTORY_NOTE,
-	.examples = "  upto latency trace.upto\n      the five longest of each kind\n"
-		    "  upto latency --kind wakeup --each 20 trace.upto\n      which threads waited longest for a CPU after they were woken up\n"
-		    "  upto latency --kind interrupts-off -o duration_ns,start_ns,stack trace.upto\n      with the stacks in which they were turned off\n"
-		    "  upto latency --from init --json trace.upto\n      since the first process began\n",
+	.description =
+		"Lists the longest times with interrupts off, with preemption off, from where a softirq was asked for to where softirqs are "
+		"run, from when a vCPU's own timer is due to its interrupt, and from a wake-up to where the thread runs: where each began and ended, and who held the vCPU meanwhile.\n"
+		"Locks and interrupts tell when interrupts and preemption are off; instructions that do so by themselves are not seen. So these "
+		"times are at least so long, and those that cannot have lasted are left out. Where preemption is off, a thread that is not to "
+		"be preempted (preempt=none, voluntary) runs on anyway. A timer is late while interrupts are off, and where QEMU itself is: with "
+		"--deterministic only the former.\n" HISTORY_NOTE,
+	.examples =
+		"  upto latency trace.upto\n      the five longest of each kind\n"
+		"  upto latency --kind wakeup --each 20 trace.upto\n      which threads waited longest for a CPU after they were woken up\n"
+		"  upto latency --kind interrupts-off -o duration_ns,start_ns,stack trace.upto\n      with the stacks in which they were turned off\n"
+		"  upto latency --from init --json trace.upto\n      since the first process began\n",
 	.needs = "stacks",
 	.options = options,
 	.legends = legends,
-	.min_operands = 1, .max_operands = 1,
+	.min_operands = 1,
+	.max_operands = 1,
 	.run = run,
 };

@@ -28,7 +28,8 @@ static bool is_asked(const struct choice *c, const struct log_line *line)
 {
 	const struct span *s = &c->span;
 
-	return (int)line->level <= c->level && line->ns >= s->from_ns && line->ns < s->to_ns && (s->cpu < 0 || (unsigned)s->cpu == line->cpu) &&
+	return (int)line->level <= c->level && line->ns >= s->from_ns && line->ns < s->to_ns &&
+	       (s->cpu < 0 || (unsigned)s->cpu == line->cpu) &&
 	       (!c->grep || regexec(&c->regex, line->text, 0, NULL, 0) == 0);
 }
 
@@ -40,7 +41,9 @@ static int choice_arg(const struct args *args, struct choice *ret, struct error 
 
 	*ret = (struct choice){ .level = level ? log_level_find(level) : LOG_LEVELS - 1, .grep = arg(args, "grep") };
 	if (ret->level < 0)
-		return error_set(err, "--level %s: levels are emerg, alert, crit, err, warn, notice, info and debug, or 0 to 7", level);
+		return error_set(
+			err, "--level %s: levels are emerg, alert, crit, err, warn, notice, info and debug, or 0 to 7",
+			level);
 	if (span_arg(args, &ret->span, err) < 0)
 		return -1;
 	fault = ret->grep ? regcomp(&ret->regex, ret->grep, REG_EXTENDED | REG_NOSUB) : 0;
@@ -62,13 +65,16 @@ static int no_log(const struct trace_arg *t, const struct facts *facts, struct e
 	if (!t->reader->n_event_chunks)
 		return error_set(err, "%s: has no events", t->reader->path);
 	if (facts->count)
-		return error_set(err, "%s: the trace has no kernel log: 'upto info' tells what the kernel lacks", t->reader->path);
-	return error_set(err, "%s: the trace has no kernel log: it was recorded without a Linux kernel that was found, or by an older upto",
-			 t->reader->path);
+		return error_set(err, "%s: the trace has no kernel log: 'upto info' tells what the kernel lacks",
+				 t->reader->path);
+	return error_set(
+		err,
+		"%s: the trace has no kernel log: it was recorded without a Linux kernel that was found, or by an older upto",
+		t->reader->path);
 }
 
-static int show(const struct args *args, const struct trace_arg *t, const struct choice *choice, const struct kernel_log *log,
-		struct error *err)
+static int show(const struct args *args, const struct trace_arg *t, const struct choice *choice,
+		const struct kernel_log *log, struct error *err)
 {
 	bool *chosen = xcalloc(log->count, sizeof *chosen);
 	struct table table;
@@ -95,7 +101,10 @@ static void print_line(const struct log_line *line)
 	buf_free(&text);
 }
 
-/* Is there nothing that may come before line `i`, or be added to it? vCPUs store lines in another order than they number them, but soon. */
+/*
+ * Is there nothing that may come before line `i`, or be added to it? vCPUs store lines in another order than they
+ * number them, but soon.
+ */
 static bool is_settled(const struct kernel_log *log, size_t i)
 {
 	enum { SOON_NS = 1000000000 };
@@ -103,7 +112,8 @@ static bool is_settled(const struct kernel_log *log, size_t i)
 
 	if (i + 1 == log->count)
 		return false;
-	return log->lines[log->count - 1].ns > line->ns + SOON_NS || !i || before->boot != line->boot || before->number + 1 == line->number;
+	return log->lines[log->count - 1].ns > line->ns + SOON_NS || !i || before->boot != line->boot ||
+	       before->number + 1 == line->number;
 }
 
 static uint64_t key_of(const struct log_line *line)
@@ -112,7 +122,8 @@ static uint64_t key_of(const struct log_line *line)
 }
 
 /* Print what came since the lines that are in `shown`. */
-static int print_new(const char *path, const struct choice *choice, struct map *shown, bool *ret_ended, struct error *err)
+static int print_new(const char *path, const struct choice *choice, struct map *shown, bool *ret_ended,
+		     struct error *err)
 {
 	struct reader *r;
 	struct facts facts;
@@ -168,7 +179,9 @@ static int print(const struct args *args, const struct choice *choice, struct er
 	if (facts_read(t.reader, &facts, err) == 0) {
 		kernel_log_init(&log, &facts, &t.reader->boots);
 		/* a span in which no line came has an empty log */
-		r = log.count || thinned_by(&t.reader->meta) ? show(args, &t, choice, &log, err) : no_log(&t, &facts, err) ? EXIT_FAILED : EXIT_OK;
+		r = log.count || thinned_by(&t.reader->meta) ? show(args, &t, choice, &log, err)
+		    : no_log(&t, &facts, err)                ? EXIT_FAILED
+							     : EXIT_OK;
 		kernel_log_deinit(&log);
 	}
 	facts_deinit(&facts);
@@ -207,9 +220,10 @@ const struct command cmd_log = {
 	.name = "log",
 	.operands = "TRACE",
 	.summary = "what did the kernel log, when exactly, and who ran then?",
-	.description = "Prints the kernel's log from its first line on, as it was stored: also with 'quiet', before there is a console, and what "
-		       "the kernel's own buffer had no room for later. The times are the guest's, from reset on, as in all other commands; those that the "
-		       "kernel prints itself begin later.\n",
+	.description =
+		"Prints the kernel's log from its first line on, as it was stored: also with 'quiet', before there is a console, and what "
+		"the kernel's own buffer had no room for later. The times are the guest's, from reset on, as in all other commands; those that the "
+		"kernel prints itself begin later.\n",
 	.examples = "  upto log trace.upto\n      all of it\n"
 		    "  upto log --level warn trace.upto\n      warnings, and worse\n"
 		    "  upto log --grep 'virtio|vda' trace.upto\n      what came of a driver\n"
@@ -217,6 +231,7 @@ const struct command cmd_log = {
 	.needs = "facts",
 	.options = options,
 	.legends = legends,
-	.min_operands = 1, .max_operands = 1,
+	.min_operands = 1,
+	.max_operands = 1,
 	.run = run,
 };

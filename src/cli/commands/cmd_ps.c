@@ -10,7 +10,8 @@
 #include "tables/processes_table.h"
 #include "tables/stack_watch_table.h"
 
-static int show(const struct args *args, const struct trace_arg *t, const struct processes *p, const bool *of, struct error *err)
+static int show(const struct args *args, const struct trace_arg *t, const struct processes *p, const bool *of,
+		struct error *err)
 {
 	struct view view = { .trace = t };
 	struct buf heading = { 0 };
@@ -98,19 +99,23 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static const struct legend legends[] = { { "columns", processes_columns, NULL }, { "columns with --stack-watch", stack_watch_columns, NULL }, LEFT_OUT_LEGEND, { 0 } };
+static const struct legend legends[] = { { "columns", processes_columns, NULL },
+					 { "columns with --stack-watch", stack_watch_columns, NULL },
+					 LEFT_OUT_LEGEND,
+					 { 0 } };
 
 const struct command cmd_ps = {
 	.name = "ps",
 	.operands = "TRACE",
 	.summary = "who ran, from when to when, for how long?",
-	.description = "Lists the guest's threads as a tree: processes below their parents, threads below their process; "
-		       "when they began and ended, and how long they ran, in user code and in the kernel.\n"
-		       "A thread that executes another program (execve) has a row for each program, with when it began and ended. What "
-		       "it did before its first is a row of its own: a fork's is still its parent's program, process 1's is the kernel's "
-		       "[kernel_init]. With --from, --to or --cpu only what ran then and there has a row.\n"
-		       "Idle time in which a vCPU did not sleep counts for its idle task (pid 0). [boot] is what ran before the "
-		       "kernel first switched tasks.\n",
+	.description =
+		"Lists the guest's threads as a tree: processes below their parents, threads below their process; "
+		"when they began and ended, and how long they ran, in user code and in the kernel.\n"
+		"A thread that executes another program (execve) has a row for each program, with when it began and ended. What "
+		"it did before its first is a row of its own: a fork's is still its parent's program, process 1's is the kernel's "
+		"[kernel_init]. With --from, --to or --cpu only what ran then and there has a row.\n"
+		"Idle time in which a vCPU did not sleep counts for its idle task (pid 0). [boot] is what ran before the "
+		"kernel first switched tasks.\n",
 	.examples = "  upto ps trace.upto\n      the tree\n"
 		    "  upto ps -s self_insns -n 10 trace.upto\n      the ten that ran most\n"
 		    "  upto ps --stack-watch -n 5 trace.upto\n      who needed most of a kernel stack, and for what\n"
@@ -118,6 +123,7 @@ const struct command cmd_ps = {
 	.needs = "tasks",
 	.options = options,
 	.legends = legends,
-	.min_operands = 1, .max_operands = 1,
+	.min_operands = 1,
+	.max_operands = 1,
 	.run = run,
 };

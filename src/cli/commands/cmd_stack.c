@@ -24,8 +24,8 @@ static const struct thread *thread_of(const struct stacks *s, const struct stack
 }
 
 /*
- * Where control is in a frame: the address that its callee will return to. For the innermost frame: where control went last.
- * 0: it has left for a tail call.
+ * Where control is in a frame: the address that its callee will return to. For the innermost frame: where control went
+ * last. 0: it has left for a tail call.
  */
 static uint64_t place_in(const struct stack *stack, size_t i)
 {
@@ -60,11 +60,13 @@ static const char *name_of(const struct stacks *s, const struct stack *stack)
 {
 	static char text[32];
 
-	if (stack->thread == THREAD_NONE && stack->depth && stack->frames[0].kind == FRAME_BASE && stack->frames[0].slot) {
+	if (stack->thread == THREAD_NONE && stack->depth && stack->frames[0].kind == FRAME_BASE &&
+	    stack->frames[0].slot) {
 		snprintf(text, sizeof text, "[stack 0x%" PRIx64 "]", stack->frames[0].slot);
 		return text;
 	}
-	return stack->thread == THREAD_NONE ? "[boot]" : threads_comm(s->threads, &s->threads->list[stack->thread], s->ns);
+	return stack->thread == THREAD_NONE ? "[boot]"
+					    : threads_comm(s->threads, &s->threads->list[stack->thread], s->ns);
 }
 
 /* The source lines of frame `i`. Those of functions that were inlined there come first. */
@@ -89,7 +91,8 @@ static void put_inlined(struct buf *out, const struct source_line *lines, size_t
 	}
 }
 
-static void print_text(const struct stacks *s, const struct source_lines *sources, const struct stack *stack, size_t columns)
+static void print_text(const struct stacks *s, const struct source_lines *sources, const struct stack *stack,
+		       size_t columns)
 {
 	struct source_line lines[SOURCE_LINES_MAX];
 	const struct thread *t = thread_of(s, stack);
@@ -196,16 +199,18 @@ static void print_deepest(const struct args *args, const struct trace_arg *t, co
 	uint64_t of = t->reader->arch->kernel_stack;
 
 	if (arg(args, "json"))
-		printf("\"deepest\":{\"frames\":%zu,\"bytes\":%" PRIu64 ",\"of_bytes\":%" PRIu64 ",\"ns\":%" PRIu64 "},", d->frames, d->bytes, of,
-		       d->ns);
+		printf("\"deepest\":{\"frames\":%zu,\"bytes\":%" PRIu64 ",\"of_bytes\":%" PRIu64 ",\"ns\":%" PRIu64
+		       "},",
+		       d->frames, d->bytes, of, d->ns);
 	else
-		printf("# deepest kernel stack: %zu frames, %" PRIu64 " of %" PRIu64 " bytes, at %" PRIu64 ".%09" PRIu64 " s\n", d->frames,
-		       d->bytes, of, d->ns / 1000000000, d->ns % 1000000000);
+		printf("# deepest kernel stack: %zu frames, %" PRIu64 " of %" PRIu64 " bytes, at %" PRIu64 ".%09" PRIu64
+		       " s\n",
+		       d->frames, d->bytes, of, d->ns / 1000000000, d->ns % 1000000000);
 }
 
 /* `deepest`: only that stack; NULL: all. */
-static void show(const struct args *args, const struct trace_arg *t, const struct stacks *s, const struct source_lines *sources,
-		 const struct deepest *deepest)
+static void show(const struct args *args, const struct trace_arg *t, const struct stacks *s,
+		 const struct source_lines *sources, const struct deepest *deepest)
 {
 	size_t *order = xcalloc(s->count, sizeof *order), n = 0;
 
@@ -290,7 +295,9 @@ static int run(const struct args *args, struct error *err)
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	if (!arg(args, "at") && !arg(args, "deepest") && moment_trigger(&t, &at))
-		fprintf(stderr, "upto: %s: stacks are those of the flight recorder's trigger, at %" PRIu64 ".%06" PRIu64 " s; --at end: those of the end\n",
+		fprintf(stderr,
+			"upto: %s: stacks are those of the flight recorder's trigger, at %" PRIu64 ".%06" PRIu64
+			" s; --at end: those of the end\n",
 			args->operands[0], at / 1000000000, at % 1000000000 / 1000);
 	thunks_arg(args, &t);
 	/* what uses most of a stack may be an instrument */
@@ -340,7 +347,8 @@ static const struct term terms[] = {
 	{ "cpu", "the vCPU that ran it; null: none did" },
 	{ "frames", "its functions, the innermost first" },
 	{ "function", "name" },
-	{ "kind", "call, interrupt, syscall or signal: what the function was entered by; tail: its caller ended in a jump there, and has no address; inlined, with --debug" },
+	{ "kind",
+	  "call, interrupt, syscall or signal: what the function was entered by; tail: its caller ended in a jump there, and has no address; inlined, with --debug" },
 	{ "address", "where in the function it is: where what it called will return to; a string" },
 	{ "start_ns", "guest time when it was entered" },
 	{ "file, line", "with --debug: the source line of that place" },
@@ -353,17 +361,15 @@ const struct command cmd_stack = {
 	.name = "stack",
 	.operands = "TRACE",
 	.summary = "what was every CPU and every thread doing at a moment?",
-	.description = "Prints whole call stacks, the innermost function first: those of the threads that ran on each vCPU at that time, "
-		       "then those of all other threads, as they were when they were switched out.\n"
-		       "<interrupt> and <syscall> mark where the kernel was entered, and <signal> where a signal's handler was.\n"
-		       "--deepest finds the moment at which a task's kernel stack was used farthest down, and prints that stack.\n"
-		       "With --debug, each function in these files has its source line, and functions that were inlined "
-		       "there have lines of their own. upto finds out by the functions which code a file belongs to. The "
-		       "debug file of a stripped file is looked for by its build-id, below /usr/lib/debug and "
-		       "at the servers of DEBUGINFOD_URLS.\n"
-		       THUNKS_NOTE
-		       INSTRUMENTS_NOTE
-		       INDEX_NOTE,
+	.description =
+		"Prints whole call stacks, the innermost function first: those of the threads that ran on each vCPU at that time, "
+		"then those of all other threads, as they were when they were switched out.\n"
+		"<interrupt> and <syscall> mark where the kernel was entered, and <signal> where a signal's handler was.\n"
+		"--deepest finds the moment at which a task's kernel stack was used farthest down, and prints that stack.\n"
+		"With --debug, each function in these files has its source line, and functions that were inlined "
+		"there have lines of their own. upto finds out by the functions which code a file belongs to. The "
+		"debug file of a stripped file is looked for by its build-id, below /usr/lib/debug and "
+		"at the servers of DEBUGINFOD_URLS.\n" THUNKS_NOTE INSTRUMENTS_NOTE INDEX_NOTE,
 	.examples = "  upto stack --at 2.5s trace.upto\n      everybody, two and a half seconds in\n"
 		    "  upto stack --at 2.5s --running trace.upto\n      only what ran\n"
 		    "  upto stack --at 2.5s --debug vmlinux:ext4.ko trace.upto\n      with source lines\n"
@@ -372,6 +378,7 @@ const struct command cmd_stack = {
 	.needs = "stacks",
 	.options = options,
 	.legends = legends,
-	.min_operands = 1, .max_operands = 1,
+	.min_operands = 1,
+	.max_operands = 1,
 	.run = run,
 };

@@ -41,7 +41,8 @@ static const char *syscall_at(const void *data, size_t i)
 static int names_arg(const struct args *args, const struct arch *arch, bool **ret, struct error *err)
 {
 	const struct name_list all = {
-		.count = (size_t)arch->n_abis * SYSCALLS_MAX, .at = syscall_at, .data = arch, .what = "system call", .where = "",
+		.count = (size_t)arch->n_abis * SYSCALLS_MAX, .at = syscall_at, .data = arch, .what = "system call",
+		.where = "",
 	};
 	const char *list = arg(args, "name");
 
@@ -54,7 +55,8 @@ static bool is_marked(const struct arch *arch, const bool *names, const struct s
 	/* x32's have a bit set that no name depends on */
 	uint32_t nr = (uint32_t)c->nr & ~(UINT32_C(1) << 30);
 
-	return c->abi->call_name(c->nr) && nr < SYSCALLS_MAX && names[(size_t)(c->abi - arch->abis) * SYSCALLS_MAX + nr];
+	return c->abi->call_name(c->nr) && nr < SYSCALLS_MAX &&
+	       names[(size_t)(c->abi - arch->abis) * SYSCALLS_MAX + nr];
 }
 
 /* Does the call have a file of that name: behind its first argument, or as an argument? */
@@ -105,11 +107,16 @@ static bool is_chosen(const struct syscall_sources *of, const struct choice *cho
 	return !choice->path || has_path(of, number, choice->path);
 }
 
-/* Mark the calls of the wanted process, names, files and time. Calls before --from count for what is open; they are not shown. */
-static int choose(const struct args *args, const struct trace_arg *t, const struct syscall_sources *of, const struct span *span, const bool *names,
-		  bool **ret, struct error *err)
+/*
+ * Mark the calls of the wanted process, names, files and time. Calls before --from count for what is open; they are not
+ * shown.
+ */
+static int choose(const struct args *args, const struct trace_arg *t, const struct syscall_sources *of,
+		  const struct span *span, const bool *names, bool **ret, struct error *err)
 {
-	struct choice choice = { .names = names, .path = arg(args, "path"), .processes = t->asked_processes, .span = *span };
+	struct choice choice = {
+		.names = names, .path = arg(args, "path"), .processes = t->asked_processes, .span = *span,
+	};
 	struct selected selected;
 	int result = select_arg(args, &t->session, &selected, err);
 
@@ -127,7 +134,8 @@ static int choose(const struct args *args, const struct trace_arg *t, const stru
 	return result;
 }
 
-static int show(const struct args *args, const struct trace_arg *t, const struct syscall_sources *of, const bool *chosen, struct error *err)
+static int show(const struct args *args, const struct trace_arg *t, const struct syscall_sources *of,
+		const bool *chosen, struct error *err)
 {
 	struct table table;
 	struct view view = { .table = &table, .trace = t, .left_out = "" };
@@ -136,18 +144,21 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	if (arg(args, "summary")) {
 		syscall_sums_table_init(&table, of->calls, chosen);
 		view.default_sort = "total_ns";
-		view.default_output = has_one_abi(of->calls, chosen) ? NULL : "name,abi,count,errors,total_ns,average_ns,longest_ns";
+		view.default_output =
+			has_one_abi(of->calls, chosen) ? NULL : "name,abi,count,errors,total_ns,average_ns,longest_ns";
 	} else {
 		syscalls_table_init(&table, of, chosen);
-		view.default_output = has_one_abi(of->calls, NULL) ? NULL : "start_ns,cpu,pid,comm,abi,call,result,error,duration_ns,cpu_ns";
+		view.default_output = has_one_abi(of->calls, NULL)
+					      ? NULL
+					      : "start_ns,cpu,pid,comm,abi,call,result,error,duration_ns,cpu_ns";
 	}
 	r = view_print(&view, args, err);
 	table_deinit(&table);
 	return r;
 }
 
-static int print(const struct args *args, const struct trace_arg *t, const struct span *span, const bool *names, struct syscall_sources *of,
-		 struct error *err)
+static int print(const struct args *args, const struct trace_arg *t, const struct span *span, const bool *names,
+		 struct syscall_sources *of, struct error *err)
 {
 	struct fd_paths files;
 	bool *chosen = NULL;
@@ -209,25 +220,31 @@ static const struct option options[] = {
 };
 
 static const struct legend legends[] = {
-	{ "columns", syscalls_columns, NULL }, { "columns with --summary", syscall_sums_columns, NULL }, LEFT_OUT_LEGEND, { 0 },
+	{ "columns", syscalls_columns, NULL },
+	{ "columns with --summary", syscall_sums_columns, NULL },
+	LEFT_OUT_LEGEND,
+	{ 0 },
 };
 
 const struct command cmd_syscalls = {
 	.name = "syscalls",
 	.operands = "TRACE",
 	.summary = "when does userspace make system calls?",
-	.description = "Lists the system calls of all processes in the order of their entry: arguments as strace "
-		       "prints them, with the file behind a descriptor (7</etc/fstab>), result, and how long they took, running and waiting. If a string was not in the guest's memory "
-		       "during the call, its address is shown. A call that never returned has no result: exit, or a call in progress "
-		       "when its program was replaced or when the recording ended.\n",
-	.examples = "  upto syscalls trace.upto\n      the first screenful\n"
-		    "  upto syscalls --summary trace.upto\n      which calls took the most time\n"
-		    "  upto syscalls --name execve,openat -n 0 trace.upto\n      which programs ran, and the files that were opened\n"
-		    "  upto syscalls --path '/etc/*' trace.upto\n      what was done to these files\n"
-		    "  upto syscalls -s duration_ns trace.upto\n      the longest ones\n",
+	.description =
+		"Lists the system calls of all processes in the order of their entry: arguments as strace "
+		"prints them, with the file behind a descriptor (7</etc/fstab>), result, and how long they took, running and waiting. If a string was not in the guest's memory "
+		"during the call, its address is shown. A call that never returned has no result: exit, or a call in progress "
+		"when its program was replaced or when the recording ended.\n",
+	.examples =
+		"  upto syscalls trace.upto\n      the first screenful\n"
+		"  upto syscalls --summary trace.upto\n      which calls took the most time\n"
+		"  upto syscalls --name execve,openat -n 0 trace.upto\n      which programs ran, and the files that were opened\n"
+		"  upto syscalls --path '/etc/*' trace.upto\n      what was done to these files\n"
+		"  upto syscalls -s duration_ns trace.upto\n      the longest ones\n",
 	.needs = "syscalls",
 	.options = options,
 	.legends = legends,
-	.min_operands = 1, .max_operands = 1,
+	.min_operands = 1,
+	.max_operands = 1,
 	.run = run,
 };

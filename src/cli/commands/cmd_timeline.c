@@ -28,7 +28,10 @@ struct asked {
 	const struct thin_filter *filter;
 };
 
-/* "boot 5.12 s: firmware 123 ms, decompressor 981 ms, …": the phases add up to the whole. In lines for narrow terminals. */
+/*
+ * "boot 5.12 s: firmware 123 ms, decompressor 981 ms, …": the phases add up to the whole. In lines for narrow
+ * terminals.
+ */
 static void put_phases(struct buf *out, const struct history *h, const struct span *boot)
 {
 	enum { WIDTH = 76 };
@@ -39,7 +42,8 @@ static void put_phases(struct buf *out, const struct history *h, const struct sp
 		const struct span_of *x = &h->spans[i];
 		struct buf text = { 0 };
 
-		if ((x->kind != SPAN_BOOT && x->kind != SPAN_PHASE) || x->start_ns < boot->from_ns || x->start_ns >= boot->to_ns)
+		if ((x->kind != SPAN_BOOT && x->kind != SPAN_PHASE) || x->start_ns < boot->from_ns ||
+		    x->start_ns >= boot->to_ns)
 			continue;
 		buf_printf(&text, "%s ", x->name);
 		put_duration(&text, x->end_ns - x->start_ns, false);
@@ -49,7 +53,8 @@ static void put_phases(struct buf *out, const struct history *h, const struct sp
 		} else {
 			buf_printf(out, first ? ": " : ", ");
 		}
-		buf_printf(out, "%s%.*s", x->kind == SPAN_BOOT || out->len != line ? "" : "  ", (int)text.len, (char *)text.data);
+		buf_printf(out, "%s%.*s", x->kind == SPAN_BOOT || out->len != line ? "" : "  ", (int)text.len,
+			   (char *)text.data);
 		first = x->kind == SPAN_BOOT;
 		buf_free(&text);
 	}
@@ -96,7 +101,9 @@ static void put_causes(struct buf *out, const struct trace_arg *t, const struct 
 
 	if (!history_has_wakes(h) || !milestone_default(h, &t->names, &t->threads, boot, &until))
 		return;
-	why_make(h, &t->names, &t->threads, thinned_from(&t->reader->meta, until.ns, t->names.boots->list[boots_at(t->names.boots, until.ns)].start_ns),
+	why_make(h, &t->names, &t->threads,
+		 thinned_from(&t->reader->meta, until.ns,
+			      t->names.boots->list[boots_at(t->names.boots, until.ns)].start_ns),
 		 &until, &why);
 	for (size_t i = 0; i < why.n_causes && i < CAUSES_MAX; i++) {
 		const struct cause *c = &why.causes[i];
@@ -122,7 +129,8 @@ static int choice_arg(const struct args *args, const struct history *h, struct t
 	bool all = arg(args, "all") || arg(args, "json");
 
 	*ret = (struct timeline_choice){
-		.min_ns = all || kinds ? 0 : h->end_ns / 100, .depth = UINT32_MAX, .span = { .to_ns = UINT64_MAX }, .bar_width = BAR_WIDTH,
+		.min_ns = all || kinds ? 0 : h->end_ns / 100, .depth = UINT32_MAX, .span = { .to_ns = UINT64_MAX },
+		.bar_width = BAR_WIDTH,
 		/* where columns are not chosen, there is room for one */
 		.others = arg(args, "output") || arg(args, "json") ? HISTORY_HOT : 1,
 	};
@@ -130,7 +138,8 @@ static int choice_arg(const struct args *args, const struct history *h, struct t
 	    arg_time(args, "from", &ret->span.from_ns, err) < 0 || arg_time(args, "to", &ret->span.to_ns, err) < 0)
 		return -1;
 	if (ret->span.from_ns >= ret->span.to_ns)
-		return error_set(err, "--to %s: nothing is before that, or --from is not", arg(args, "to") ? arg(args, "to") : "the end");
+		return error_set(err, "--to %s: nothing is before that, or --from is not",
+				 arg(args, "to") ? arg(args, "to") : "the end");
 	if (arg(args, "depth"))
 		ret->depth = depth;
 	while (kinds && *kinds) {
@@ -166,7 +175,8 @@ static bool *choose(const struct history *h, const struct thin_filter *filter)
 	return chosen;
 }
 
-static int show(const struct args *args, const struct trace_arg *t, const struct history *h, const struct asked *asked, struct error *err)
+static int show(const struct args *args, const struct trace_arg *t, const struct history *h, const struct asked *asked,
+		struct error *err)
 {
 	struct table table;
 	struct view view = { .table = &table, .trace = t };
@@ -264,19 +274,21 @@ const struct command cmd_timeline = {
 	.name = "timeline",
 	.operands = "TRACE",
 	.summary = "what happened when, from reset to power-off, and how long did it take?",
-	.description = "Prints what was done as a tree: phases of the boot, levels of initcalls, initcalls, probes of drivers, modules, mounts, execs and "
-		       "processes, each with its time, how long its thread ran, and how long it waited. Above it stand the phases, which add up to the whole, and "
-		       "what held most of the time (upto-why(1)). What is shorter than 1 % is folded. --kind prints a table of one kind instead. "
-		       "Options as --functions and --comm choose of these: in the tree they stand in what they are a part of, and nothing is folded.\n"
-		       HISTORY_NOTE,
-	.examples = "  upto timeline trace.upto\n      the whole boot on a screen\n"
-		    "  upto timeline --kind initcall -s took -n 20 trace.upto\n      the longest initcalls, with their results\n"
-		    "  upto timeline --kind module,signature,relocation,module-init trace.upto\n      where loading modules takes its time\n"
-		    "  upto timeline --from 2s --to 3s --min 1ms trace.upto\n      a part of it, closer\n"
-		    "  upto timeline --comm systemd-udevd --min-duration 1ms trace.upto\n      what these did, within what it is a part of\n",
+	.description =
+		"Prints what was done as a tree: phases of the boot, levels of initcalls, initcalls, probes of drivers, modules, mounts, execs and "
+		"processes, each with its time, how long its thread ran, and how long it waited. Above it stand the phases, which add up to the whole, and "
+		"what held most of the time (upto-why(1)). What is shorter than 1 % is folded. --kind prints a table of one kind instead. "
+		"Options as --functions and --comm choose of these: in the tree they stand in what they are a part of, and nothing is folded.\n" HISTORY_NOTE,
+	.examples =
+		"  upto timeline trace.upto\n      the whole boot on a screen\n"
+		"  upto timeline --kind initcall -s took -n 20 trace.upto\n      the longest initcalls, with their results\n"
+		"  upto timeline --kind module,signature,relocation,module-init trace.upto\n      where loading modules takes its time\n"
+		"  upto timeline --from 2s --to 3s --min 1ms trace.upto\n      a part of it, closer\n"
+		"  upto timeline --comm systemd-udevd --min-duration 1ms trace.upto\n      what these did, within what it is a part of\n",
 	.needs = "tasks",
 	.options = options,
 	.legends = legends,
-	.min_operands = 1, .max_operands = 1,
+	.min_operands = 1,
+	.max_operands = 1,
 	.run = run,
 };

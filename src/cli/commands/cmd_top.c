@@ -16,19 +16,28 @@
 /* Shares stand beside what they are shares of. */
 #define BY_INSNS "function,section,calls,self_insns,self_pct,self_ns"
 #define BY_TOTAL_INSNS "function,section,calls,self_insns,self_pct,total_insns,total_pct,average_ns,longest_ns"
-#define BY_TOTAL_NS "function,section,calls,self_insns,self_ns,self_pct,total_insns,total_ns,total_pct,average_ns,longest_ns"
+#define BY_TOTAL_NS \
+	"function,section,calls,self_insns,self_ns,self_pct,total_insns,total_ns,total_pct,average_ns,longest_ns"
 
-static int show(const struct args *args, const struct trace_arg *t, const struct functions *f, const struct function_total *totals,
-		const struct top_choice *choice, struct error *err)
+static int show(const struct args *args, const struct trace_arg *t, const struct functions *f,
+		const struct function_total *totals, const struct top_choice *choice, struct error *err)
 {
 	bool by_ns = choice->by_ns;
 	struct table table;
 	struct view view = {
-		.table = &table, .trace = t,
-		.left_out = totals && t->threads.chosen ? "; self sums are of all that the chosen threads ran, total ones of the other calls" :
-			    totals ? "; self sums are of all that ran, total ones of the other calls" : top_by_left_out(t),
-		.default_output = totals ? (by_ns ? BY_TOTAL_NS : BY_TOTAL_INSNS) : by_ns ? NULL : BY_INSNS,
-		.default_sort = totals ? (by_ns ? "total_ns" : "total_insns") : by_ns ? "self_ns" : "self_insns",
+		.table = &table,
+		.trace = t,
+		.left_out =
+			totals && t->threads.chosen
+				? "; self sums are of all that the chosen threads ran, total ones of the other calls"
+			: totals ? "; self sums are of all that ran, total ones of the other calls"
+				 : top_by_left_out(t),
+		.default_output = totals  ? (by_ns ? BY_TOTAL_NS : BY_TOTAL_INSNS)
+				  : by_ns ? NULL
+					  : BY_INSNS,
+		.default_sort = totals  ? (by_ns ? "total_ns" : "total_insns")
+				: by_ns ? "self_ns"
+					: "self_insns",
 	};
 	struct buf heading = { 0 };
 	int r;
@@ -92,13 +101,15 @@ static int run(const struct args *args, struct error *err)
 		error_set(err, "--total: only of the whole trace, not with --from, --to or --cpu");
 		return EXIT_USAGE;
 	}
-	if (order_arg(args, &choice.by_ns, err) < 0 || span_arg(args, &span, err) < 0 || arg_percent(args, "min", &choice.min_pct, err) < 0)
+	if (order_arg(args, &choice.by_ns, err) < 0 || span_arg(args, &span, err) < 0 ||
+	    arg_percent(args, "min", &choice.min_pct, err) < 0)
 		return EXIT_USAGE;
 	if (top_by_arg(args, &by, err) < 0)
 		return EXIT_USAGE;
-	if (by != BY_FUNCTION && (arg(args, "total") || arg(args, "min") || arg(args, "kernel") || arg(args, "user") || arg(args, "module") ||
-				  arg(args, "function") || args->n_operands > 1)) {
-		error_set(err, "--by %s: not with --total, --min, --kernel, --user, --module or functions", arg(args, "by"));
+	if (by != BY_FUNCTION && (arg(args, "total") || arg(args, "min") || arg(args, "kernel") || arg(args, "user") ||
+				  arg(args, "module") || arg(args, "function") || args->n_operands > 1)) {
+		error_set(err, "--by %s: not with --total, --min, --kernel, --user, --module or functions",
+			  arg(args, "by"));
 		return EXIT_USAGE;
 	}
 	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, in_pass, &t, err) < 0)
@@ -118,7 +129,8 @@ static int run(const struct args *args, struct error *err)
 		trace_arg_close(&t);
 		return r;
 	}
-	if (only_arg(args, &t.names, &only, err) == 0 && analyse(&t, &span, arg(args, "total"), &f, &totals, err) == 0) {
+	if (only_arg(args, &t.names, &only, err) == 0 &&
+	    analyse(&t, &span, arg(args, "total"), &f, &totals, err) == 0) {
 		for (uint32_t i = 0; i < names_count(&t.names); i++)
 			only[i] = only[i] && chosen[i];
 		choice.functions = only;
@@ -138,7 +150,8 @@ static const struct option options[] = {
 	INSTRUMENTS_OPTION,
 	SPAN_OPTIONS,
 	ONLY_OPTIONS,
-	{ 0, "by", "WHAT", "sum by function (default), module (programs and libraries too), section, process, thread or interrupt" },
+	{ 0, "by", "WHAT",
+	  "sum by function (default), module (programs and libraries too), section, process, thread or interrupt" },
 	{ 0, "total", NULL, "also time with callees, in all, on average and at most, and order by it; takes longer" },
 	{ 0, "min", "P", "only functions with at least P percent" },
 	{ .name = "min-pct", .means = "min" },
@@ -164,26 +177,27 @@ const struct command cmd_top = {
 	.name = "top",
 	.operands = "TRACE [FUNCTION…]",
 	.summary = "which functions consume the most time?",
-	.description = "Lists functions by self time: instructions and guest time spent in the function's own code, "
-		       "its callees' not counted. Halted time is nobody's and is told apart.\n"
-		       "Code without symbols is one row: of a program or library [busybox], of others [firmware], [decompressor],\n"
-		       "[kernel] (no function's), [user] (nothing told what was mapped there), [trampoline] (where other vCPUs begin).\n"
-		       "Sums are of all calls, also where the trace, or what is chosen of it, has only those that took long, or those of some functions: "
-		       "so they are the same as of the whole. --functions says which functions are shown. The time of those that --not names is "
-		       "their callers'. --pid and --comm say whose time it is: "
-		       "sums are of all that these threads ran. Total times are those of the calls that remain.\n"
-		       THUNKS_NOTE
-		       INSTRUMENTS_NOTE
-		       INDEX_NOTE,
-	.examples = "  upto top trace.upto\n      the functions that ran longest\n"
-		    "  upto top --clock ns --from 1s --to 2s trace.upto\n      by guest time, in the second second\n"
-		    "  upto top --total trace.upto\n      by time with callees\n"
-		    "  upto top --by interrupt trace.upto\n      how often each interrupt came, and how long its handler took\n"
-		    "  upto top --by process trace.upto\n      which processes ran longest\n"
-		    "  upto top -o function,calls -s calls trace.upto\n      the functions entered most\n",
+	.description =
+		"Lists functions by self time: instructions and guest time spent in the function's own code, "
+		"its callees' not counted. Halted time is nobody's and is told apart.\n"
+		"Code without symbols is one row: of a program or library [busybox], of others [firmware], [decompressor],\n"
+		"[kernel] (no function's), [user] (nothing told what was mapped there), [trampoline] (where other vCPUs begin).\n"
+		"Sums are of all calls, also where the trace, or what is chosen of it, has only those that took long, or those of some functions: "
+		"so they are the same as of the whole. --functions says which functions are shown. The time of those that --not names is "
+		"their callers'. --pid and --comm say whose time it is: "
+		"sums are of all that these threads ran. Total times are those of the calls that remain.\n" THUNKS_NOTE
+			INSTRUMENTS_NOTE INDEX_NOTE,
+	.examples =
+		"  upto top trace.upto\n      the functions that ran longest\n"
+		"  upto top --clock ns --from 1s --to 2s trace.upto\n      by guest time, in the second second\n"
+		"  upto top --total trace.upto\n      by time with callees\n"
+		"  upto top --by interrupt trace.upto\n      how often each interrupt came, and how long its handler took\n"
+		"  upto top --by process trace.upto\n      which processes ran longest\n"
+		"  upto top -o function,calls -s calls trace.upto\n      the functions entered most\n",
 	.options = options,
 	.legends = legends,
 	.of_all = true,
-	.min_operands = 1, .max_operands = OPERANDS_MAX,
+	.min_operands = 1,
+	.max_operands = OPERANDS_MAX,
 	.run = run,
 };

@@ -32,8 +32,8 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	return r;
 }
 
-static int analyse(const struct args *args, struct trace_arg *t, struct inlines *inlines, const struct tree_choice *choice,
-		   struct error *err)
+static int analyse(const struct args *args, struct trace_arg *t, struct inlines *inlines,
+		   const struct tree_choice *choice, struct error *err)
 {
 	struct call_tree all, of;
 	bool *functions = NULL;
@@ -56,7 +56,9 @@ static int analyse(const struct args *args, struct trace_arg *t, struct inlines 
 	return r;
 }
 
-/* Functions that are asked for by name are shown however small they are. Of threads, percentages are of what these ran. */
+/*
+ * Functions that are asked for by name are shown however small they are. Of threads, percentages are of what these ran.
+ */
 static bool is_named(const struct args *args)
 {
 	static const char *const names[] = { "functions", "below", "module" };
@@ -70,7 +72,8 @@ static bool is_named(const struct args *args)
 static int run(const struct args *args, struct error *err)
 {
 	struct tree_choice choice = {
-		.min_pct = arg(args, "json") || is_named(args) ? 0 : 0.5, .named = arg(args, "function") || args->n_operands > 1,
+		.min_pct = arg(args, "json") || is_named(args) ? 0 : 0.5,
+		.named = arg(args, "function") || args->n_operands > 1,
 	};
 	struct source_lines sources;
 	struct inlines inlines;
@@ -103,7 +106,8 @@ static const struct option options[] = {
 	FUNCTION_OPTION("only what is below these functions, or above with --callers"),
 	{ 0, "callers", NULL, "who led to the function, instead of what it led to" },
 	{ 0, "depth", "N", "only N levels; 0: all (default)" },
-	{ 0, "min", "P", "only paths with at least P percent of all, or of functions that are named (default: 0.5; JSON, --module …: 0)" },
+	{ 0, "min", "P",
+	  "only paths with at least P percent of all, or of functions that are named (default: 0.5; JSON, --module …: 0)" },
 	CLOCK_OPTION,
 	THUNKS_OPTION,
 	INSTRUMENTS_OPTION,
@@ -127,22 +131,21 @@ const struct command cmd_tree = {
 	.name = "tree",
 	.operands = "TRACE [FUNCTION…]",
 	.summary = "what called what, and how long did it take?",
-	.description = "Merges the call stacks of all threads into one tree, with self and total time along each path. "
-		       "Interrupts are below the function that they interrupted, and what a function jumped to at its end is below it, with "
-		       "the mark <tail>.\n"
-		       "With FUNCTION (or several), shows only the calls below it or, with --callers, above it.\n"
-		       "With --debug, inlined functions have lines of their own, with the calls made from them below; their own "
-		       "instructions count for the function that they became part of. FUNCTION means calls of the function with that name, "
-		       "not places where it was inlined.\n"
-		       THUNKS_NOTE
-		       INSTRUMENTS_NOTE
-		       INDEX_NOTE,
+	.description =
+		"Merges the call stacks of all threads into one tree, with self and total time along each path. "
+		"Interrupts are below the function that they interrupted, and what a function jumped to at its end is below it, with "
+		"the mark <tail>.\n"
+		"With FUNCTION (or several), shows only the calls below it or, with --callers, above it.\n"
+		"With --debug, inlined functions have lines of their own, with the calls made from them below; their own "
+		"instructions count for the function that they became part of. FUNCTION means calls of the function with that name, "
+		"not places where it was inlined.\n" THUNKS_NOTE INSTRUMENTS_NOTE INDEX_NOTE,
 	.examples = "  upto tree trace.upto\n      where the time went, from the top\n"
 		    "  upto tree --depth 3 trace.upto start_kernel\n      below start_kernel\n"
 		    "  upto tree --callers trace.upto kmem_cache_alloc_noprof\n      who asks for memory\n",
 	.needs = "stacks",
 	.options = options,
 	.legends = legends,
-	.min_operands = 1, .max_operands = OPERANDS_MAX,
+	.min_operands = 1,
+	.max_operands = OPERANDS_MAX,
 	.run = run,
 };

@@ -23,12 +23,14 @@ struct choice {
 	const struct thin_filter *filter;
 };
 
-static bool is_asked(const struct choice *choice, const struct threads *threads, const struct history *h, const struct away *a)
+static bool is_asked(const struct choice *choice, const struct threads *threads, const struct history *h,
+		     const struct away *a)
 {
 	const struct thread *t = threads_at(threads, a->thread);
 
 	/* a CPU's idle thread waits for nothing */
-	if (!t || !t->pid || a->start_ns < choice->span.from_ns || a->start_ns >= choice->span.to_ns || !intervals_have(&choice->intervals, a->start_ns))
+	if (!t || !t->pid || a->start_ns < choice->span.from_ns || a->start_ns >= choice->span.to_ns ||
+	    !intervals_have(&choice->intervals, a->start_ns))
 		return false;
 	if (choice->processes && !choice->processes[a->thread])
 		return false;
@@ -83,7 +85,8 @@ static void put_heading(struct buf *out, const struct trace_arg *t, const struct
 	buf_put_u8(out, 0);
 }
 
-static int show(const struct args *args, const struct trace_arg *t, const struct history *h, const bool *chosen, struct error *err)
+static int show(const struct args *args, const struct trace_arg *t, const struct history *h, const bool *chosen,
+		struct error *err)
 {
 	struct table table;
 	struct view view = { .table = &table, .trace = t };
@@ -97,7 +100,8 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 		waits_table_init(&table, &t->session, h, chosen);
 		put_heading(&heading, t, h, chosen);
 		view.heading = heading.len ? (char *)heading.data : NULL;
-		view.default_output = arg(args, "stack") ? "start_ns,asleep_ns,ready_ns,kind,pid,comm,woken_by,stack" : NULL;
+		view.default_output =
+			arg(args, "stack") ? "start_ns,asleep_ns,ready_ns,kind,pid,comm,woken_by,stack" : NULL;
 	}
 	terminal_end_progress();
 	r = view_print(&view, args, err);
@@ -177,22 +181,26 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static const struct legend legends[] = { { "columns", waits_columns, NULL }, { "columns of --summary", wait_sums_columns, NULL }, { 0 } };
+static const struct legend legends[] = { { "columns", waits_columns, NULL },
+					 { "columns of --summary", wait_sums_columns, NULL },
+					 { 0 } };
 
 const struct command cmd_waits = {
 	.name = "waits",
 	.operands = "TRACE",
 	.summary = "who waited, for what, how long, and who ended it?",
-	.description = "Lists every time that a thread was off the CPU: how long it slept, what for, and who woke it up; then how long it was ready "
-		       "while others had the CPU. --functions, --below, --not and --module go by the calls that are on its stack then.\n"
-		       HISTORY_NOTE,
-	.examples = "  upto waits --pid 1 -s asleep_ns -n 20 trace.upto\n      what the first process waited for longest\n"
-		    "  upto waits --summary trace.upto\n      what everybody waited for\n"
-		    "  upto waits --min-duration 1ms --below do_init_module trace.upto\n      what loading modules waited for\n"
-		    "  upto waits --comm systemd-udevd --stack --from 2s trace.upto\n      where in the kernel\n",
+	.description =
+		"Lists every time that a thread was off the CPU: how long it slept, what for, and who woke it up; then how long it was ready "
+		"while others had the CPU. --functions, --below, --not and --module go by the calls that are on its stack then.\n" HISTORY_NOTE,
+	.examples =
+		"  upto waits --pid 1 -s asleep_ns -n 20 trace.upto\n      what the first process waited for longest\n"
+		"  upto waits --summary trace.upto\n      what everybody waited for\n"
+		"  upto waits --min-duration 1ms --below do_init_module trace.upto\n      what loading modules waited for\n"
+		"  upto waits --comm systemd-udevd --stack --from 2s trace.upto\n      where in the kernel\n",
 	.needs = "tasks",
 	.options = options,
 	.legends = legends,
-	.min_operands = 1, .max_operands = 1,
+	.min_operands = 1,
+	.max_operands = 1,
 	.run = run,
 };

@@ -48,7 +48,8 @@ static void put_see(const struct answer *a, const struct cause *c, struct buf *o
 	if (runs || l->kind == LINK_UNKNOWN)
 		see_top(out, a->trace, l->start_ns, l->end_ns, NULL, cpu);
 	else
-		see_stack(out, a->trace, l->start_ns + (l->end_ns - l->start_ns) / 2, threads_at(&a->trace->threads, l->thread));
+		see_stack(out, a->trace, l->start_ns + (l->end_ns - l->start_ns) / 2,
+			  threads_at(&a->trace->threads, l->thread));
 }
 
 static void print_cause_json(const struct answer *a, const struct cause *c)
@@ -56,8 +57,8 @@ static void print_cause_json(const struct answer *a, const struct cause *c)
 	uint64_t total = a->why->to_ns - a->why->from_ns;
 	struct buf see = { 0 };
 
-	printf("{\"ns\":%" PRIu64 ",\"pct\":%.3f,\"kind\":\"%s\",\"name\":", c->ns, total ? 100.0 * (double)c->ns / (double)total : 0,
-	       link_kind_name(c->kind));
+	printf("{\"ns\":%" PRIu64 ",\"pct\":%.3f,\"kind\":\"%s\",\"name\":", c->ns,
+	       total ? 100.0 * (double)c->ns / (double)total : 0, link_kind_name(c->kind));
 	json_string(stdout, c->name);
 	printf(",\"what\":");
 	json_string(stdout, c->what);
@@ -78,8 +79,8 @@ static void print_link_json(const struct answer *a, const struct link *l)
 
 	link_put_what(l, &a->trace->names, a->history, &what);
 	buf_put_u8(&what, 0);
-	printf("{\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64 ",\"kind\":\"%s\",\"pid\":%d,\"comm\":", l->start_ns, l->end_ns,
-	       link_kind_name(l->kind), t ? t->pid : 0);
+	printf("{\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64 ",\"kind\":\"%s\",\"pid\":%d,\"comm\":", l->start_ns,
+	       l->end_ns, link_kind_name(l->kind), t ? t->pid : 0);
 	json_string(stdout, threads_comm(&a->trace->threads, t, l->start_ns));
 	printf(",\"name\":");
 	json_string(stdout, a->why->causes[l->cause].name);
@@ -89,7 +90,9 @@ static void print_link_json(const struct answer *a, const struct link *l)
 	buf_free(&what);
 }
 
-/* What of the chain's time is its own. How much earlier all would have been over without it, the chain does not tell. */
+/*
+ * What of the chain's time is its own. How much earlier all would have been over without it, the chain does not tell.
+ */
 static uint64_t own_ns(const struct answer *a, const char *name)
 {
 	uint64_t ns = 0;
@@ -209,7 +212,8 @@ static int find_entry(struct trace_arg *t, const char *what, struct milestone *r
 	free(functions);
 	if (found > 0) {
 		*ret = (struct milestone){ .ns = entry.ns, .thread = entry.stack };
-		snprintf(ret->name, sizeof ret->name, "the first entry of %s", names_function(&t->names, entry.function));
+		snprintf(ret->name, sizeof ret->name, "the first entry of %s",
+			 names_function(&t->names, entry.function));
 	} else if (!found) {
 		error_set(err, "no calls of %s", name);
 	}
@@ -217,8 +221,8 @@ static int find_entry(struct trace_arg *t, const char *what, struct milestone *r
 }
 
 /* A time, or the name of a moment. */
-static int find_moment(const struct args *args, struct trace_arg *t, const struct history *h, const char *option, const struct span *boot,
-		       struct milestone *ret, struct error *err)
+static int find_moment(const struct args *args, struct trace_arg *t, const struct history *h, const char *option,
+		       const struct span *boot, struct milestone *ret, struct error *err)
 {
 	const char *what = arg(args, option);
 	struct error ignored;
@@ -226,7 +230,8 @@ static int find_moment(const struct args *args, struct trace_arg *t, const struc
 
 	if (arg_time(args, option, &ns, &ignored) == 0) {
 		if (!milestone_at(h, ns, ret))
-			return error_set(err, "--%s %s: the trace ends at %.6f s", option, what, (double)h->end_ns / 1e9);
+			return error_set(err, "--%s %s: the trace ends at %.6f s", option, what,
+					 (double)h->end_ns / 1e9);
 		return 0;
 	}
 	if (milestone_find(h, &t->names, &t->threads, what, boot, ret))
@@ -235,11 +240,14 @@ static int find_moment(const struct args *args, struct trace_arg *t, const struc
 		return 0;
 	if (!strncmp(what, "entry:", 6))
 		return error_prefix(err, "--%s %s", option, what);
-	return error_set(err, "--%s %s: the trace has no such program, span, function or line of the log: 'upto timeline --all' lists them", option,
-			 what);
+	return error_set(
+		err,
+		"--%s %s: the trace has no such program, span, function or line of the log: 'upto timeline --all' lists them",
+		option, what);
 }
 
-static int answer(const struct args *args, struct trace_arg *t, const struct history *h, const struct intervals *intervals, struct error *err)
+static int answer(const struct args *args, struct trace_arg *t, const struct history *h,
+		  const struct intervals *intervals, struct error *err)
 {
 	struct milestone until, from;
 	struct answer a = { .trace = t, .history = h, .until = &until, .without = arg(args, "without") };
@@ -258,17 +266,24 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 		if (find_moment(args, t, h, "until", &boot, &until, err) < 0)
 			return EXIT_FAILED;
 	} else if (!milestone_default(h, &t->names, &t->threads, &boot, &until)) {
-		return error_set(err, "%s: no first process, login or power-off in the trace; --until names another moment", t->reader->path), EXIT_FAILED;
+		return error_set(err,
+				 "%s: no first process, login or power-off in the trace; --until names another moment",
+				 t->reader->path),
+		       EXIT_FAILED;
 	}
 	from = (struct milestone){
-		.ns = thinned_from(&t->reader->meta, until.ns, t->names.boots->list[boots_at(t->names.boots, until.ns ? until.ns - 1 : 0)].start_ns),
+		.ns = thinned_from(
+			&t->reader->meta, until.ns,
+			t->names.boots->list[boots_at(t->names.boots, until.ns ? until.ns - 1 : 0)].start_ns),
 	};
 	if (arg(args, "start"))
 		from.ns = intervals->list[0].start_ns;
 	else if (arg(args, "from") && find_moment(args, t, h, "from", &boot, &from, err) < 0)
 		return EXIT_FAILED;
 	if (from.ns >= until.ns)
-		return error_set(err, "what it is to begin with, at %.6f s, is not before %s", (double)from.ns / 1e9, until.name), EXIT_FAILED;
+		return error_set(err, "what it is to begin with, at %.6f s, is not before %s", (double)from.ns / 1e9,
+				 until.name),
+		       EXIT_FAILED;
 	why_make(h, &t->names, &t->threads, from.ns, &until, &why);
 	a.why = &why;
 	r = show(args, &a, err);
@@ -276,7 +291,8 @@ static int answer(const struct args *args, struct trace_arg *t, const struct his
 	return r;
 }
 
-static int find_interval(const struct args *args, const struct session *session, struct intervals *ret, struct error *err)
+static int find_interval(const struct args *args, const struct session *session, struct intervals *ret,
+			 struct error *err)
 {
 	struct selected selected;
 	int r = select_arg(args, session, &selected, err);
@@ -313,10 +329,12 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 0, "until", "WHAT", "up to when: init, login, host, poweroff, panic; a program, initcall, module, unit or function; log:TEXT; 2.5s" },
+	{ 0, "until", "WHAT",
+	  "up to when: init, login, host, poweroff, panic; a program, initcall, module, unit or function; log:TEXT; 2.5s" },
 	{ 0, "from", "WHAT", "when it began, likewise (default: the reset before)" },
 	BOOT_OPTION,
-	{ 0, "without", "WHAT", "how much of the time was of the causes that have this in their names; without them, less or more may be won" },
+	{ 0, "without", "WHAT",
+	  "how much of the time was of the causes that have this in their names; without them, less or more may be won" },
 	{ 0, "chain", NULL, "all links of the chain in their order, with stacks" },
 	INSTRUMENTS_OPTION,
 	VIEW_OPTIONS,
@@ -326,36 +344,41 @@ static const struct option options[] = {
 };
 
 static const struct term terms[] = {
-	{ "until, until_ns, total_ns", "the moment, its time, and the time up to it: that of all causes, and of all links" },
-	{ "own_ns", "with --without: the sum of the causes that have that in name or what; without them, less or more may be won" },
+	{ "until, until_ns, total_ns",
+	  "the moment, its time, and the time up to it: that of all causes, and of all links" },
+	{ "own_ns",
+	  "with --without: the sum of the causes that have that in name or what; without them, less or more may be won" },
 	{ "causes", "what holds most comes first" },
 	{ "see", "the command that looks into the cause, at its longest link" },
 	{ "chain", "the links in the order of time" },
 	{ 0 },
 };
 
-static const struct legend legends[] = {
-	{ "columns", causes_columns, NULL }, { "columns of --chain", chain_columns, NULL }, { "json", NULL, terms }, { 0 }
-};
+static const struct legend legends[] = { { "columns", causes_columns, NULL },
+					 { "columns of --chain", chain_columns, NULL },
+					 { "json", NULL, terms },
+					 { 0 } };
 
 const struct command cmd_why = {
 	.name = "why",
 	.operands = "TRACE",
 	.summary = "why did it take so long: what decided when it was done?",
-	.description = "Goes back from a moment to reset, along what had to be over before it could come: while the thread ran, that; while it was "
-		       "ready for a CPU, who had it; while it slept, who woke it up, and what that one did or waited for. What woken by an interrupt was "
-		       "waited for is a timer, a disk or a device. The links of this chain tile the time without gap or overlap; their causes are "
-		       "added up. Without --until the moment is a panic, else the last request for power-off, else a login prompt, "
-		       "else a program's last word to the host (through a virtio port or vsock), "
-		       "else the first process.\n"
-		       HISTORY_NOTE,
-	.examples = "  upto why trace.upto\n      what a boot's time went into\n"
-		    "  upto why --until login trace.upto\n      up to the login prompt\n"
-		    "  upto why --until 'log:EXT4-fs' --chain trace.upto\n      link by link up to a line of the kernel's log\n"
-		    "  upto why --without ext4 trace.upto\n      what of it was ext4's own\n",
+	.description =
+		"Goes back from a moment to reset, along what had to be over before it could come: while the thread ran, that; while it was "
+		"ready for a CPU, who had it; while it slept, who woke it up, and what that one did or waited for. What woken by an interrupt was "
+		"waited for is a timer, a disk or a device. The links of this chain tile the time without gap or overlap; their causes are "
+		"added up. Without --until the moment is a panic, else the last request for power-off, else a login prompt, "
+		"else a program's last word to the host (through a virtio port or vsock), "
+		"else the first process.\n" HISTORY_NOTE,
+	.examples =
+		"  upto why trace.upto\n      what a boot's time went into\n"
+		"  upto why --until login trace.upto\n      up to the login prompt\n"
+		"  upto why --until 'log:EXT4-fs' --chain trace.upto\n      link by link up to a line of the kernel's log\n"
+		"  upto why --without ext4 trace.upto\n      what of it was ext4's own\n",
 	.needs = "facts",
 	.options = options,
 	.legends = legends,
-	.min_operands = 1, .max_operands = 1,
+	.min_operands = 1,
+	.max_operands = 1,
 	.run = run,
 };

@@ -40,8 +40,8 @@ static int show(const struct args *args, struct view *view, const struct sums *s
 	return r;
 }
 
-int top_by_show(const struct args *args, const struct trace_arg *t, const struct span *span, enum sums_by by, bool by_ns,
-		struct error *err)
+int top_by_show(const struct args *args, const struct trace_arg *t, const struct span *span, enum sums_by by,
+		bool by_ns, struct error *err)
 {
 	/* of functions, of tasks; by instructions, by time: shares stand beside what they are shares of */
 	static const char *const outputs[][2] = {
@@ -66,11 +66,14 @@ int top_by_show(const struct args *args, const struct trace_arg *t, const struct
 	return r;
 }
 
-int top_by_interrupt_show(const struct args *args, const struct trace_arg *t, const struct span *span, bool by_ns, struct error *err)
+int top_by_interrupt_show(const struct args *args, const struct trace_arg *t, const struct span *span, bool by_ns,
+			  struct error *err)
 {
 	struct interrupts interrupts;
 	struct table table;
-	struct view view = { .table = &table, .trace = t, .default_sort = by_ns ? "total_ns" : "total_insns", .left_out = "" };
+	struct view view = {
+		.table = &table, .trace = t, .default_sort = by_ns ? "total_ns" : "total_insns", .left_out = "",
+	};
 	int r = EXIT_FAILED;
 
 	if (interrupts_analyse(&t->session, span, &interrupts, err) == 0) {

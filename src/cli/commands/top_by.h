@@ -12,8 +12,9 @@ const char *top_by_left_out(const struct trace_arg *t);
 int top_by_arg(const struct args *args, enum sums_by *ret, struct error *err);
 
 /* Print the table. Both return an exit status. `by` is neither BY_FUNCTION nor BY_INTERRUPT. */
-int top_by_show(const struct args *args, const struct trace_arg *t, const struct span *span, enum sums_by by, bool by_ns,
-		struct error *err);
-int top_by_interrupt_show(const struct args *args, const struct trace_arg *t, const struct span *span, bool by_ns, struct error *err);
+int top_by_show(const struct args *args, const struct trace_arg *t, const struct span *span, enum sums_by by,
+		bool by_ns, struct error *err);
+int top_by_interrupt_show(const struct args *args, const struct trace_arg *t, const struct span *span, bool by_ns,
+			  struct error *err);
 
 #endif

@@ -66,11 +66,12 @@ const struct command cmd_addr2sym = {
 	.name = "addr2sym",
 	.operands = "[LOG]",
 	.summary = "replace the addresses in a log of KFI or KFT by symbols",
-	.description = "Copies the log, or standard input, to standard output. In rows of a log the addresses in the columns Function "
-		       "and Caller become a symbol, or SYMBOL+0xOFFSET with the nearest symbol below; elsewhere the "
-		       "first two numbers with 0x of a line do. "
-		       "Columns stay where they are if names are short enough. An address outside of the map stays as it is. "
-		       "A leading dot of a symbol is dropped.\nA program named addr2sym that is a link to upto is this command.\n",
+	.description =
+		"Copies the log, or standard input, to standard output. In rows of a log the addresses in the columns Function "
+		"and Caller become a symbol, or SYMBOL+0xOFFSET with the nearest symbol below; elsewhere the "
+		"first two numbers with 0x of a line do. "
+		"Columns stay where they are if names are short enough. An address outside of the map stays as it is. "
+		"A leading dot of a symbol is dropped.\nA program named addr2sym that is a link to upto is this command.\n",
 	.examples = "  upto addr2sym -m System.map <boot.log >boot.lst\n      then: upto kd boot.lst\n",
 	.options = options,
 	.max_operands = 1,

@@ -15,8 +15,8 @@
 enum { DEPTH = 20, DEPTH_MAX = 1000, NAME_LENGTH = 40 };
 
 /* The letters of -f, each of which must be a column's and stand once, or those of -l, or the usual ones. */
-static int letters_arg(const struct args *args, const struct kd_column *columns, const char *usual, const char *all, const char **ret,
-		       struct error *err)
+static int letters_arg(const struct args *args, const struct kd_column *columns, const char *usual, const char *all,
+		       const char **ret, struct error *err)
 {
 	const char *given = arg(args, "fields");
 
@@ -64,7 +64,8 @@ static int functions_options(const struct args *args, struct kd_functions_option
 		return error_set(err, "-s '%s': not one of the letters " KD_FUNCTION_SORT, sort);
 	if (sort)
 		ret->sort = *sort;
-	return letters_arg(args, kd_function_columns, KD_FUNCTION_LETTERS, KD_FUNCTION_LETTERS_LONG, &ret->letters, err);
+	return letters_arg(args, kd_function_columns, KD_FUNCTION_LETTERS, KD_FUNCTION_LETTERS_LONG, &ret->letters,
+			   err);
 }
 
 /* Say that there is nothing to show, so that it is not taken for a fault. */
@@ -104,7 +105,9 @@ static int rows_options(const struct args *args, struct kd_rows *ret, struct err
 {
 	uint64_t depth = DEPTH, length = NAME_LENGTH;
 
-	*ret = (struct kd_rows){ .interlaced = arg(args, "interlaced"), .json = arg(args, "json"), .flush = arg(args, "stream") };
+	*ret = (struct kd_rows){
+		.interlaced = arg(args, "interlaced"), .json = arg(args, "json"), .flush = arg(args, "stream"),
+	};
 	if (arg_u64(args, "depth", &depth, err) < 0 || arg_u64(args, "name-length", &length, err) < 0)
 		return -1;
 	if (!depth || depth > DEPTH_MAX)
@@ -121,7 +124,8 @@ static void add_call(void *data, const struct kfi_call *call)
 	kd_trace_add(data, call);
 }
 
-static int print_stream(const struct args *args, struct kd_rows *rows, const struct kd_trace_options *options, struct error *err)
+static int print_stream(const struct args *args, struct kd_rows *rows, const struct kd_trace_options *options,
+			struct error *err)
 {
 	struct kfi_log log = { 0 };
 	struct kd_trace *trace = kd_trace_new(&log, options);
@@ -140,7 +144,8 @@ static int print_stream(const struct args *args, struct kd_rows *rows, const str
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-static int print_whole(const struct args *args, struct kd_rows *rows, const struct kd_trace_options *options, struct error *err)
+static int print_whole(const struct args *args, struct kd_rows *rows, const struct kd_trace_options *options,
+		       struct error *err)
 {
 	struct kd_trace *trace;
 	struct kfi_log log;
@@ -212,7 +217,8 @@ static const struct term letters[] = {
 	{ "l", "Local: time in the function itself, not in callees, interrupts and other threads" },
 	{ "m, n", "Max-sub: the callee that took most of it; Ms count: how often it was called from here" },
 	{ "u", "Sub list: all callees, NAME:COUNT:TIME with commas between them" },
-	{ "with -c: e, t, l, p", "Entry, Duration (-1: its exit was not seen) and Local in microseconds; Pid (-1: an interrupt)" },
+	{ "with -c: e, t, l, p",
+	  "Entry, Duration (-1: its exit was not seen) and Local in microseconds; Pid (-1: an interrupt)" },
 	{ 0 },
 };
 
@@ -240,17 +246,18 @@ const struct command cmd_kd = {
 	.name = "kd",
 	.operands = "TRACE|LOG",
 	.summary = "sums and calls as KFI's kd printed them: of a trace, or of a log of KFI or KFT",
-	.description = "Reads a log of Kernel Function Instrumentation (KFI) or Kernel Function Trace (KFT), resolved by addr2sym or not, "
-		       "and prints a table of functions or, with -c, the calls as they came, in the columns of the kd program that came "
-		       "with these. "
-		       "LOG can be - for standard input. Of a trace, the calls of the kernel and its modules are shown in the same way; two functions of one name stay "
-		       "apart, as NAME and NAME#2. --start, --stop and the filters choose from a trace (upto-thin(1)).\n"
-		       "kd took the rows whose caller has a function's name for that function's callees. So its local times contained "
-		       "interrupts and other threads, and became negative where rows were missing. Here calls lie in each other "
-		       "by thread and time; where no row is missing and nothing cuts in, the figures are the same. "
-		       "--as-kd computes as kd did. With -r only callers that are names are known: resolve the log first.\n"
-		       "A call without an exit counts, but has no time. Of a trace, Local is all that ran in the function, as top has it: in calls without an exit, too, and "
-		       "the same with filters as without: it may be more than Time, which is of the calls that were chosen. A program named kd that is a link to upto is this command.\n",
+	.description =
+		"Reads a log of Kernel Function Instrumentation (KFI) or Kernel Function Trace (KFT), resolved by addr2sym or not, "
+		"and prints a table of functions or, with -c, the calls as they came, in the columns of the kd program that came "
+		"with these. "
+		"LOG can be - for standard input. Of a trace, the calls of the kernel and its modules are shown in the same way; two functions of one name stay "
+		"apart, as NAME and NAME#2. --start, --stop and the filters choose from a trace (upto-thin(1)).\n"
+		"kd took the rows whose caller has a function's name for that function's callees. So its local times contained "
+		"interrupts and other threads, and became negative where rows were missing. Here calls lie in each other "
+		"by thread and time; where no row is missing and nothing cuts in, the figures are the same. "
+		"--as-kd computes as kd did. With -r only callers that are names are known: resolve the log first.\n"
+		"A call without an exit counts, but has no time. Of a trace, Local is all that ran in the function, as top has it: in calls without an exit, too, and "
+		"the same with filters as without: it may be more than Time, which is of the calls that were chosen. A program named kd that is a link to upto is this command.\n",
 	.examples = "  upto kd -n 20 boot.lst\n      the functions that took longest\n"
 		    "  upto kd -s l -f Fclr boot.lst\n      by the time in the functions themselves, with their range\n"
 		    "  upto kd -c -l -i boot.lst\n      all calls, and who cut in\n"
@@ -259,6 +266,7 @@ const struct command cmd_kd = {
 	.reads_all = true,
 	.legends = legends,
 	.needs = "stacks",
-	.min_operands = 1, .max_operands = 1,
+	.min_operands = 1,
+	.max_operands = 1,
 	.run = run,
 };

@@ -53,7 +53,8 @@ static void add(struct functions *all, const struct kfi_function *f)
 
 static int by_place(const void *va, const void *vb)
 {
-	const struct kfi_function *a = *(const struct kfi_function *const *)va, *b = *(const struct kfi_function *const *)vb;
+	const struct kfi_function *a = *(const struct kfi_function *const *)va,
+				  *b = *(const struct kfi_function *const *)vb;
 
 	return a->at < b->at ? -1 : a->at > b->at;
 }
@@ -121,12 +122,15 @@ const struct command cmd_sym2addr = {
 	.name = "sym2addr",
 	.operands = "CONF MAP",
 	.summary = "replace the functions in a configuration of KFI or KFT by addresses",
-	.description = "Copies the configuration to standard output, with addresses in place of the names of functions in triggers and "
-		       "lists, as /proc/kfi and /proc/kft take them. MAP is the kernel's System.map. A line that is no part of a "
-		       "configuration, or a function that the map does not have, is an error, and nothing is printed.\n"
-		       "A program named sym2addr that is a link to upto is this command.\n",
-	.examples = "  upto sym2addr kficonf System.map >kficonf.addr\n      then, on the target: cat kficonf.addr >/proc/kfi\n",
+	.description =
+		"Copies the configuration to standard output, with addresses in place of the names of functions in triggers and "
+		"lists, as /proc/kfi and /proc/kft take them. MAP is the kernel's System.map. A line that is no part of a "
+		"configuration, or a function that the map does not have, is an error, and nothing is printed.\n"
+		"A program named sym2addr that is a link to upto is this command.\n",
+	.examples =
+		"  upto sym2addr kficonf System.map >kficonf.addr\n      then, on the target: cat kficonf.addr >/proc/kfi\n",
 	.options = options,
-	.min_operands = 2, .max_operands = 2,
+	.min_operands = 2,
+	.max_operands = 2,
 	.run = run,
 };

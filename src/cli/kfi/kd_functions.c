@@ -9,9 +9,17 @@
 #include "cli/print/json.h"
 
 const struct kd_column kd_function_columns[] = {
-	{ 'F', "Function", 35, true }, { 'c', "Count", 5, false }, { 't', "Time", 8, false }, { 'a', "Average", 8, false },
-	{ 'r', "Range", 20, false }, { 's', "Sub-time", 8, false }, { 'l', "Local", 8, false }, { 'm', "Max-sub", 35, true },
-	{ 'n', "Ms count", 8, false }, { 'u', "Sub list", 8, true }, { 0 },
+	{ 'F', "Function", 35, true },
+	{ 'c', "Count", 5, false },
+	{ 't', "Time", 8, false },
+	{ 'a', "Average", 8, false },
+	{ 'r', "Range", 20, false },
+	{ 's', "Sub-time", 8, false },
+	{ 'l', "Local", 8, false },
+	{ 'm', "Max-sub", 35, true },
+	{ 'n', "Ms count", 8, false },
+	{ 'u', "Sub list", 8, true },
+	{ 0 },
 };
 
 static struct {
@@ -56,13 +64,14 @@ static void put_range(struct buf *line, const struct kd_column *column, const st
 }
 
 /* "alloc_pidmap:1:6,copy_mm:1:5": count and time of each */
-static void put_subs(struct buf *line, const struct kd_column *column, const struct kfi_log *log, const struct kd_sum *s)
+static void put_subs(struct buf *line, const struct kd_column *column, const struct kfi_log *log,
+		     const struct kd_sum *s)
 {
 	struct buf text = { 0 };
 
 	for (size_t i = 0; i < s->n_subs; i++)
-		buf_printf(&text, "%s%s:%" PRIu64 ":%" PRIu64, i ? "," : "", kfi_log_name(log, s->subs[i].function), s->subs[i].count,
-			   s->subs[i].total_ns / 1000);
+		buf_printf(&text, "%s%s:%" PRIu64 ":%" PRIu64, i ? "," : "", kfi_log_name(log, s->subs[i].function),
+			   s->subs[i].count, s->subs[i].total_ns / 1000);
 	if (!text.len)
 		buf_put_u8(&text, '-');
 	buf_put_u8(&text, 0);
@@ -70,7 +79,8 @@ static void put_subs(struct buf *line, const struct kd_column *column, const str
 	buf_free(&text);
 }
 
-static void put_cell(struct buf *line, const struct kd_column *column, const struct kfi_log *log, const struct kd_sum *s)
+static void put_cell(struct buf *line, const struct kd_column *column, const struct kfi_log *log,
+		     const struct kd_sum *s)
 {
 	switch (column->letter) {
 	case 'F':
@@ -106,7 +116,8 @@ static void put_cell(struct buf *line, const struct kd_column *column, const str
 	}
 }
 
-static void print_function(const struct kfi_log *log, const struct kd_sum *s, const struct kd_functions_options *options, struct buf *line)
+static void print_function(const struct kfi_log *log, const struct kd_sum *s,
+			   const struct kd_functions_options *options, struct buf *line)
 {
 	for (const char *l = options->letters; *l; l++)
 		put_cell(line, kd_column_find(kd_function_columns, *l), log, s);
@@ -117,8 +128,9 @@ static void print_json(const struct kfi_log *log, const struct kd_sum *s)
 {
 	printf("{\"function\":");
 	json_string(stdout, kfi_log_name(log, s->function));
-	printf(",\"count\":%" PRIu64 ",\"no_exit\":%" PRIu64 ",\"total_ns\":%" PRIu64 ",\"average_ns\":%" PRIu64 ",\"shortest_ns\":%" PRIu64
-	       ",\"longest_ns\":%" PRIu64 ",\"sub_ns\":%" PRIu64 ",\"local_ns\":%" PRId64 ",\"subs\":[",
+	printf(",\"count\":%" PRIu64 ",\"no_exit\":%" PRIu64 ",\"total_ns\":%" PRIu64 ",\"average_ns\":%" PRIu64
+	       ",\"shortest_ns\":%" PRIu64 ",\"longest_ns\":%" PRIu64 ",\"sub_ns\":%" PRIu64 ",\"local_ns\":%" PRId64
+	       ",\"subs\":[",
 	       s->count, s->count - s->timed, s->total_ns, s->average_ns, s->min_ns, s->max_ns, s->sub_ns, s->local_ns);
 	for (size_t i = 0; i < s->n_subs; i++) {
 		printf("%s{\"function\":", i ? "," : "");

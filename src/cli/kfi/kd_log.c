@@ -97,13 +97,17 @@ static int read_all(FILE *f, const char *path, struct buf *data, struct error *e
 	} while (n && data->len < SIZE_LIMIT && !is_trace(data->data, data->len));
 	if (ferror(f))
 		return error_set(err, "%s: %s", path, strerror(errno));
-	return data->len < SIZE_LIMIT ? 0 : error_set(err, "%s: more than the %zu bytes that a log can have", path, SIZE_LIMIT);
+	return data->len < SIZE_LIMIT
+		       ? 0
+		       : error_set(err, "%s: more than the %zu bytes that a log can have", path, SIZE_LIMIT);
 }
 
 /* Spans and filters choose from a trace. */
 static int refuse_choice(const struct args *args, struct error *err)
 {
-	return select_is_asked(args) ? error_set(err, "%s: is a log: --start, --stop and filters are for traces", args->operands[0]) : 0;
+	return select_is_asked(args)
+		       ? error_set(err, "%s: is a log: --start, --stop and filters are for traces", args->operands[0])
+		       : 0;
 }
 
 int kd_log_open(const struct args *args, struct kfi_log *ret, struct error *err)
@@ -143,15 +147,19 @@ static int take_line(struct stream *s, const char *line, size_t len, struct erro
 	if (r <= 0)
 		return r;
 	if (call.entry_ns < s->last_ns)
-		return error_set(err, "%s:%" PRIu64 ": Entry %" PRIu64 " behind %" PRIu64 ": expected rows in the order of time; "
-				      "without -r they are sorted",
+		return error_set(err,
+				 "%s:%" PRIu64 ": Entry %" PRIu64 " behind %" PRIu64
+				 ": expected rows in the order of time; "
+				 "without -r they are sorted",
 				 s->parser.path, s->parser.line, call.entry_ns / 1000, s->last_ns / 1000);
 	s->last_ns = call.entry_ns;
 	s->reader->call(s->reader->data, &call);
 	return 0;
 }
 
-/* Read up to a line end, but not more than a line of a log can have. Returns its length, or -1 at the end of the file. */
+/*
+ * Read up to a line end, but not more than a line of a log can have. Returns its length, or -1 at the end of the file.
+ */
 static ssize_t read_line(FILE *f, char *line, size_t size)
 {
 	size_t n = 0;
@@ -179,7 +187,8 @@ static int stream_lines(FILE *f, struct stream *s, struct error *err)
 
 	while ((n = read_line(f, line, sizeof line)) >= 0) {
 		/* the magic number has a line end in it */
-		if (!s->parser.line && (size_t)n == strcspn(FORMAT_MAGIC, "\n") && !memcmp(line, FORMAT_MAGIC, (size_t)n))
+		if (!s->parser.line && (size_t)n == strcspn(FORMAT_MAGIC, "\n") &&
+		    !memcmp(line, FORMAT_MAGIC, (size_t)n))
 			return stream_trace(s, err);
 		if (take_line(s, line, (size_t)n, err) < 0)
 			return -1;

@@ -14,7 +14,10 @@ int kd_log_calls(const struct args *args, struct kfi_log *ret, struct error *err
 
 bool kd_log_is_trace(const char *path);
 
-/* Read it, and sum it up: of a trace, without having all calls in memory. Of *ret_log only names and header are sure to be set. */
+/*
+ * Read it, and sum it up: of a trace, without having all calls in memory. Of *ret_log only names and header are sure to
+ * be set.
+ */
 int kd_log_sums(const struct args *args, bool as_kd, struct kfi_log *ret_log, struct kd_sums *ret, struct error *err);
 
 struct kd_log_reader {
@@ -24,8 +27,8 @@ struct kd_log_reader {
 };
 
 /*
- * Read a log as it comes. Its rows must be in the order of time, and the functions of callers that are addresses are not
- * found. The caller deinitialises *ret also after an error.
+ * Read a log as it comes. Its rows must be in the order of time, and the functions of callers that are addresses are
+ * not found. The caller deinitialises *ret also after an error.
  */
 int kd_log_stream(const struct args *args, const struct kd_log_reader *reader, struct kfi_log *ret, struct error *err);
 

@@ -9,7 +9,11 @@
 #include "cli/print/terminal.h"
 
 const struct kd_column kd_row_columns[] = {
-	{ 'e', " Entry", 10, false }, { 't', " Duration", 10, false }, { 'l', " Local", 10, false }, { 'p', "  Pid", 7, false }, { 0 },
+	{ 'e', " Entry", 10, false },
+	{ 't', " Duration", 10, false },
+	{ 'l', " Local", 10, false },
+	{ 'p', "  Pid", 7, false },
+	{ 0 },
 };
 
 static const struct kd_column calls_column = { 0, " Trace", 33, true };

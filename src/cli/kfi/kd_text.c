@@ -72,8 +72,12 @@ void kd_print_line(struct buf *line)
 static void print_moment(const struct kfi_log *log, const char *key, const struct kfi_moment *m)
 {
 	static const char *const words[] = {
-		[KFI_BY_ENTRY] = "entry", [KFI_BY_EXIT] = "exit", [KFI_BY_TIME_FROM_BOOT] = "time from boot",
-		[KFI_BY_TIME_FROM_START] = "time from start", [KFI_BY_SYSTEM_CALL] = "system call", [KFI_BY_LOG_FULL] = "log full",
+		[KFI_BY_ENTRY] = "entry",
+		[KFI_BY_EXIT] = "exit",
+		[KFI_BY_TIME_FROM_BOOT] = "time from boot",
+		[KFI_BY_TIME_FROM_START] = "time from start",
+		[KFI_BY_SYSTEM_CALL] = "system call",
+		[KFI_BY_LOG_FULL] = "log full",
 	};
 
 	printf("\"%s\":", key);
@@ -109,12 +113,17 @@ static void print_numbers(const char *key, const char *const *names, const struc
 void kd_print_header_json(const struct kfi_log *log)
 {
 	static const char *const filters[KFI_FILTERS] = {
-		[KFI_MIN_TIME] = "mintime", [KFI_MAX_TIME] = "maxtime", [KFI_LIST] = "funclist", [KFI_NO_INTERRUPTS] = "noints",
-		[KFI_ONLY_INTERRUPTS] = "onlyints",
+		[KFI_MIN_TIME] = "mintime",     [KFI_MAX_TIME] = "maxtime",         [KFI_LIST] = "funclist",
+		[KFI_NO_INTERRUPTS] = "noints", [KFI_ONLY_INTERRUPTS] = "onlyints",
 	};
 	static const char *const counters[KFI_COUNTERS] = {
-		[KFI_TIME_FILTERED] = "time", [KFI_NO_INTERRUPT_FILTERED] = "noints", [KFI_ONLY_INTERRUPT_FILTERED] = "onlyints",
-		[KFI_LIST_FILTERED] = "funclist", [KFI_ALL_FILTERED] = "filtered", [KFI_NOT_FOUND] = "not_found", [KFI_LEFT] = "left",
+		[KFI_TIME_FILTERED] = "time",
+		[KFI_NO_INTERRUPT_FILTERED] = "noints",
+		[KFI_ONLY_INTERRUPT_FILTERED] = "onlyints",
+		[KFI_LIST_FILTERED] = "funclist",
+		[KFI_ALL_FILTERED] = "filtered",
+		[KFI_NOT_FOUND] = "not_found",
+		[KFI_LEFT] = "left",
 	};
 	const struct kfi_header *h = &log->header;
 

@@ -15,7 +15,8 @@ static int read_trace(const char *path, struct buf *ret, struct error *err)
 	if (open_trace(path, &t, err) < 0)
 		return -1;
 	for (size_t i = 0; t.names.n_tables && i < t.names.tables->tab.count; i++)
-		buf_printf(ret, "%016llx T %s\n", (unsigned long long)t.names.tables->tab.symbols[i].addr, symtab_name(&t.names.tables->tab, (uint32_t)i));
+		buf_printf(ret, "%016llx T %s\n", (unsigned long long)t.names.tables->tab.symbols[i].addr,
+			   symtab_name(&t.names.tables->tab, (uint32_t)i));
 	trace_arg_close(&t);
 	return ret->len ? 0 : error_set(err, "%s: has no symbols of a kernel", path);
 }

@@ -17,7 +17,8 @@ struct filter {
 	int fd;
 	char rest[CHARACTER_MAX]; /* the beginning of a character whose end comes with the next write */
 	size_t n_rest;
-	unsigned longer;          /* by so many columns the line is longer than it was: padding that follows makes up for it */
+	/* by so many columns the line is longer than it was: padding that follows makes up for it */
+	unsigned longer;
 	char last;
 };
 
@@ -39,7 +40,8 @@ static const char *likeness_of(uint32_t character)
 	static const struct { uint32_t character; const char *text; } known[] = {
 		{ 0xb5, "u" },                                                      /* µ */
 		{ 0x2026, "..." },                                                  /* … */
-		{ 0x2588, "#" }, { 0x2589, "#" }, { 0x258a, "#" }, { 0x258b, "#" }, /* bars of five to eight eighths … */
+		/* bars of five to eight eighths … */
+		{ 0x2588, "#" }, { 0x2589, "#" }, { 0x258a, "#" }, { 0x258b, "#" },
 		{ 0x258c, "-" }, { 0x258d, "-" }, { 0x258e, "-" }, { 0x258f, "-" }, /* … and of fewer */
 	};
 

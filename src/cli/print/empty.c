@@ -11,10 +11,19 @@
 /* " named openat", in the words of the options that were given */
 static void put_choice(struct buf *out, const struct args *args)
 {
-	static const struct { const char *option, *text; } words[] = {
-		{ "name", " named %s" }, { "function", " of %s" }, { "kind", " of kind %s" }, { "kernel", " of the kernel" },
-		{ "user", " of programs and libraries" }, { "module", " of %s" }, { "pid", " of PID %s" }, { "comm", " of %s" },
-		{ "cpu", " on vCPU %s" }, { "min", " with at least %s %%" }, { "min-duration", " that took at least %s" },
+	static const struct { const char *option, *text;
+	} words[] = {
+		{ "name", " named %s" },
+		{ "function", " of %s" },
+		{ "kind", " of kind %s" },
+		{ "kernel", " of the kernel" },
+		{ "user", " of programs and libraries" },
+		{ "module", " of %s" },
+		{ "pid", " of PID %s" },
+		{ "comm", " of %s" },
+		{ "cpu", " on vCPU %s" },
+		{ "min", " with at least %s %%" },
+		{ "min-duration", " that took at least %s" },
 		{ "running", " that ran" },
 	};
 

@@ -76,7 +76,8 @@ void ending_note_json(const struct trace_arg *t, const struct facts *facts)
 	put_text(e.text);
 	printf(",\"troubles\":[");
 	for (size_t i = 0; i < e.n_troubles; i++) {
-		printf("%s{\"kind\":\"%s\",\"ns\":%" PRIu64, i ? "," : "", trouble_name(e.troubles[i].kind), e.troubles[i].ns);
+		printf("%s{\"kind\":\"%s\",\"ns\":%" PRIu64, i ? "," : "", trouble_name(e.troubles[i].kind),
+		       e.troubles[i].ns);
 		put_who(t, e.troubles[i].task, e.troubles[i].ns);
 		put_text(e.troubles[i].text);
 	}

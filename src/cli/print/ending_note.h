@@ -7,18 +7,24 @@
 #include "cli/args/trace_arg.h"
 
 /*
- * "powered off by poweroff (55), at 3.057000 s; on the way 1 oops". Nothing if nothing tells. Names in it are escaped. Returns the moment
- * whose stacks tell why, as --at takes it ("panic", "end"); NULL: none does.
+ * "powered off by poweroff (55), at 3.057000 s; on the way 1 oops". Nothing if nothing tells. Names in it are escaped.
+ * Returns the moment whose stacks tell why, as --at takes it ("panic", "end"); NULL: none does.
  */
 const char *ending_note(const struct trace_arg *t, const struct facts *facts, struct buf *out);
 
 /* "ending":{…},"troubles":[…]: see ENDING_TERMS. */
 void ending_note_json(const struct trace_arg *t, const struct facts *facts);
 
-#define ENDING_TERMS                                                                    \
-	{ "ending", "how the guest's life ended: how (power-off, restart, halt, panic; stopped: it ran on until QEMU ended; cut: the trace has no " \
-		    "end; unknown), ns (when), quiet_ns (of stopped and cut: no process ran from then on; null: one did, or it is not known), pid and comm (whose deed; null: nobody's, or not known), text (the kernel's line; null: none)" }, \
-	{ "troubles", "what the kernel complained of: kind (panic, oops, bug, warning, soft lockup, hard lockup, hung task, stall, out of memory), ns, " \
-		      "pid and comm (who ran), text" }
+#define ENDING_TERMS \
+	{ \
+		"ending", \
+		"how the guest's life ended: how (power-off, restart, halt, panic; stopped: it ran on until QEMU ended; cut: the trace has no " \
+		"end; unknown), ns (when), quiet_ns (of stopped and cut: no process ran from then on; null: one did, or it is not known), pid and comm (whose deed; null: nobody's, or not known), text (the kernel's line; null: none)" \
+	}, \
+	{ \
+		"troubles", \
+			"what the kernel complained of: kind (panic, oops, bug, warning, soft lockup, hard lockup, hung task, stall, out of memory), ns, " \
+			"pid and comm (who ran), text" \
+	}
 
 #endif

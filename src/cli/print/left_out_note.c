@@ -10,7 +10,8 @@
 
 const struct term left_out_terms[] = {
 	{ "left_out", "only of a trace that calls were left out of: how many; upto info has by what" },
-	{ "instruments", "only if some ran, and --instruments was not given: by kind, what their calls ran, insns and ns" },
+	{ "instruments",
+	  "only if some ran, and --instruments was not given: by kind, what their calls ran, insns and ns" },
 	{ 0 },
 };
 

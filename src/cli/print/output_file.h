@@ -19,7 +19,8 @@ int output_file_check(const char *path, enum output_kind kind, bool force, const
 
 struct output_file {
 	char *path;  /* of the file itself, where it was named by a link */
-	char *part;  /* its name until it is whole; NULL: it is a device, a pipe or standard output, and is written as it goes */
+	/* its name until it is whole; NULL: it is a device, a pipe or standard output, and is written as it goes */
+	char *part;
 	int fd;      /* of a part open for reading, too */
 };
 
@@ -27,8 +28,8 @@ struct output_file {
 int output_file_open(struct output_file *ret, const char *path, enum output_kind kind, bool force, struct error *err);
 
 /*
- * If `result` is 0, the file gets its name, in place of what was there before; else it is removed, and *err remains. Returns `result`, or -1. The
- * caller has closed fd and set it to -1, or leaves that to this.
+ * If `result` is 0, the file gets its name, in place of what was there before; else it is removed, and *err remains.
+ * Returns `result`, or -1. The caller has closed fd and set it to -1, or leaves that to this.
  */
 int output_file_close(struct output_file *o, int result, struct error *err);
 

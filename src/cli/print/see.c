@@ -14,7 +14,8 @@ static void put_time(struct buf *out, const char *option, uint64_t ns)
 
 static bool is_plain_word(const char *path)
 {
-	return *path && *path != '-' && !path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+,:@%=-")];
+	return *path && *path != '-' &&
+	       !path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+,:@%=-")];
 }
 
 void see_path(struct buf *out, const char *path)
@@ -54,7 +55,8 @@ void see_stack(struct buf *out, const struct trace_arg *t, uint64_t ns, const st
 	put_rest(out, t, thread);
 }
 
-void see_top(struct buf *out, const struct trace_arg *t, uint64_t from_ns, uint64_t to_ns, const struct thread *thread, int cpu)
+void see_top(struct buf *out, const struct trace_arg *t, uint64_t from_ns, uint64_t to_ns, const struct thread *thread,
+	     int cpu)
 {
 	buf_printf(out, "upto top");
 	put_time(out, "from", from_ns);

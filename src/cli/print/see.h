@@ -8,8 +8,12 @@
 /* "upto stack --at 8.32s --pid 1 TRACE": where the thread was then. NULL: of all threads. */
 void see_stack(struct buf *out, const struct trace_arg *t, uint64_t ns, const struct thread *thread);
 
-/* "upto top --from 8.32s --to 8.4s --pid 1 TRACE": what it ran meanwhile; NULL: what all threads did. `cpu` -1: on all vCPUs. */
-void see_top(struct buf *out, const struct trace_arg *t, uint64_t from_ns, uint64_t to_ns, const struct thread *thread, int cpu);
+/*
+ * "upto top --from 8.32s --to 8.4s --pid 1 TRACE": what it ran meanwhile; NULL: what all threads did. `cpu` -1: on all
+ * vCPUs.
+ */
+void see_top(struct buf *out, const struct trace_arg *t, uint64_t from_ns, uint64_t to_ns, const struct thread *thread,
+	     int cpu);
 
 /* A trace's path, as a shell takes it: in quotes, if it needs some. Control characters are shown as escapes. */
 void see_path(struct buf *out, const char *path);

@@ -38,7 +38,9 @@ void terminal_note(const char *fmt, ...) __attribute__((format(printf, 1, 2), no
 /* Print lines without control characters. A line wider than `columns`, if that is not 0, loses its middle. */
 void terminal_print(struct buf *lines, size_t columns);
 
-/* Append text. Control characters, characters that change the direction of text, and invalid UTF-8 are written as \x1b. */
+/*
+ * Append text. Control characters, characters that change the direction of text, and invalid UTF-8 are written as \x1b.
+ */
 void terminal_escape(struct buf *out, const char *text);
 
 #endif

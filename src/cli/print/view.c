@@ -48,7 +48,8 @@ static bool is_called(const char *column, const char *name, size_t len)
 static int find_column(const struct view *view, const char *name, size_t len)
 {
 	for (int i = 0; view->table->columns[i].name; i++)
-		if (is_called(view->table->columns[i].name, name, len) || is_called(view->table->columns[i].title, name, len))
+		if (is_called(view->table->columns[i].name, name, len) ||
+		    is_called(view->table->columns[i].title, name, len))
 			return i;
 	return -1;
 }
@@ -65,7 +66,8 @@ static int no_column(const struct view *view, char option, const char *name, siz
 	for (const struct column *c = view->table->columns; !near.count && c->name; c++)
 		buf_printf(&similar, "%s%s", c == view->table->columns ? "; there are: " : ", ", c->name);
 	buf_put_u8(&similar, 0);
-	error_set(err, "-%c %.*s: no such column%s; '-o help' explains them", option, (int)len, name, (char *)similar.data);
+	error_set(err, "-%c %.*s: no such column%s; '-o help' explains them", option, (int)len, name,
+		  (char *)similar.data);
 	buf_free(&similar);
 	near_deinit(&near);
 	return -1;
@@ -123,7 +125,8 @@ static int choose_columns(const struct view *view, const struct args *args, stru
 	return 0;
 }
 
-static struct cell cell_at(const struct view *view, const struct view_layout *l, size_t row, unsigned column, struct buf *scratch)
+static struct cell cell_at(const struct view *view, const struct view_layout *l, size_t row, unsigned column,
+			   struct buf *scratch)
 {
 	struct cell c;
 
@@ -414,7 +417,8 @@ static void add_columns(const struct view *view, const struct view_layout *l, st
 }
 
 /* The width that a column would need. */
-static size_t natural_width(const struct view *view, const struct view_layout *l, unsigned column, struct buf *text, struct buf *scratch)
+static size_t natural_width(const struct view *view, const struct view_layout *l, unsigned column, struct buf *text,
+			    struct buf *scratch)
 {
 	size_t widest = utf8_width(view->table->columns[l->columns[column]].title);
 
@@ -571,7 +575,8 @@ static void put_heading_insns(struct buf *out, const struct args *args, uint64_t
 	buf_printf(out, insns == 1 ? " instruction in " : " instructions in ");
 }
 
-void view_put_time(struct buf *out, const struct args *args, const struct trace_arg *t, uint64_t insns, uint64_t ns, uint64_t halted_ns)
+void view_put_time(struct buf *out, const struct args *args, const struct trace_arg *t, uint64_t insns, uint64_t ns,
+		   uint64_t halted_ns)
 {
 	if (!trace_lacks(t, "instructions"))
 		put_heading_insns(out, args, insns);
@@ -640,7 +645,8 @@ static void print_heading(const struct view *view, const struct args *args, cons
 int view_print(const struct view *view, const struct args *args, struct error *err)
 {
 	struct view_layout l = {
-		.json = arg(args, "json"), .exact = arg(args, "exact"), .left_out = view->left_out && left_out_calls(view->trace),
+		.json = arg(args, "json"), .exact = arg(args, "exact"),
+		.left_out = view->left_out && left_out_calls(view->trace),
 	};
 	int r = EXIT_OK;
 

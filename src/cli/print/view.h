@@ -25,14 +25,16 @@ struct view {
 	const char *default_output; /* columns for people, as with -o; NULL: all that are not hidden */
 	const char *default_sort;   /* NULL: the rows' own order */
 	const struct trace_arg *trace;
-	const char *left_out;       /* what to add where it is said that calls were left out of the trace; NULL: they make no difference */
+	/* what to add where it is said that calls were left out of the trace; NULL: they make no difference */
+	const char *left_out;
 };
 
 /*
- * For headings: "# 8.12 G instructions in 19.7 s of guest time" and, if it is not UINT64_MAX, ", halted 322 ms more"; in
- * full with --exact. Instructions only if the trace has them.
+ * For headings: "# 8.12 G instructions in 19.7 s of guest time" and, if it is not UINT64_MAX, ", halted 322 ms more";
+ * in full with --exact. Instructions only if the trace has them.
  */
-void view_put_time(struct buf *out, const struct args *args, const struct trace_arg *t, uint64_t insns, uint64_t ns, uint64_t halted_ns);
+void view_put_time(struct buf *out, const struct args *args, const struct trace_arg *t, uint64_t insns, uint64_t ns,
+		   uint64_t halted_ns);
 
 /* Prints; an exit status. */
 int view_print(const struct view *view, const struct args *args, struct error *err);

@@ -18,10 +18,17 @@ enum { CONFIG_MAX = 4 << 20, LOG_MAX = 16 << 20 };
 
 /* Headers that are not there, as in packages of headers, leave what is in them to be learnt. */
 static const char *const headers[] = {
-	"linux/sched.h", "linux/mm_types.h", "linux/mm.h", "linux/fs.h", "linux/path.h", "linux/dcache.h", "linux/mount.h", "linux/module.h",
-	"linux/filter.h", "linux/bpf.h", "linux/device.h", "linux/device/driver.h", "linux/device/bus.h", "linux/kobject.h", "linux/blkdev.h",
-	"linux/blk-mq.h", "linux/workqueue.h", "linux/timer.h", "linux/cgroup-defs.h", "linux/kernfs.h", "fs/mount.h",
-	"kernel/printk/printk_ringbuffer.h",
+	"linux/sched.h",       "linux/mm_types.h",
+	"linux/mm.h",          "linux/fs.h",
+	"linux/path.h",        "linux/dcache.h",
+	"linux/mount.h",       "linux/module.h",
+	"linux/filter.h",      "linux/bpf.h",
+	"linux/device.h",      "linux/device/driver.h",
+	"linux/device/bus.h",  "linux/kobject.h",
+	"linux/blkdev.h",      "linux/blk-mq.h",
+	"linux/workqueue.h",   "linux/timer.h",
+	"linux/cgroup-defs.h", "linux/kernfs.h",
+	"fs/mount.h",          "kernel/printk/printk_ringbuffer.h",
 };
 
 static void put_source(struct buf *out)
@@ -69,10 +76,12 @@ static int write_module(const char *folder, struct error *err)
 /* A kernel that clang built is built by LLVM's tools. */
 static bool is_clangs(const char *folder)
 {
-	cleanup_free char *path = xasprintf("%s/.config", folder), *other = xasprintf("%s/include/config/auto.conf", folder);
+	cleanup_free char *path = xasprintf("%s/.config", folder),
+			  *other = xasprintf("%s/include/config/auto.conf", folder);
 	struct buf config = { 0 };
 	struct error ignored;
-	bool is = (file_read(path, CONFIG_MAX, &config, &ignored) == 0 || file_read(other, CONFIG_MAX, &config, &ignored) == 0) &&
+	bool is = (file_read(path, CONFIG_MAX, &config, &ignored) == 0 ||
+		   file_read(other, CONFIG_MAX, &config, &ignored) == 0) &&
 		  memmem(config.data, config.len, "CONFIG_CC_IS_CLANG=y", 20);
 
 	buf_free(&config);
@@ -113,7 +122,10 @@ static int run_make(const char *folder, const char *module, struct error *err)
 	if (file_read(log, LOG_MAX, &said, &ignored) == 0)
 		fwrite(said.data, 1, said.len, stderr);
 	buf_free(&said);
-	return error_set(err, "%s: an object could not be compiled there: is it a kernel's build tree, built or prepared (make modules_prepare)?", folder);
+	return error_set(
+		err,
+		"%s: an object could not be compiled there: is it a kernel's build tree, built or prepared (make modules_prepare)?",
+		folder);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)

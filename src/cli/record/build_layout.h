@@ -5,7 +5,10 @@
 
 #include "guest/layout.h"
 
-/* `folder`: a build tree, or an unpacked package of headers. Takes some seconds; what make says goes to standard error if it fails. */
+/*
+ * `folder`: a build tree, or an unpacked package of headers. Takes some seconds; what make says goes to standard error
+ * if it fails.
+ */
 int build_layout(const char *folder, struct layout *ret, struct error *err);
 
 #endif

@@ -27,7 +27,8 @@ static void add(struct words *w, const char *word)
 /* Is it the name of an old kernel, or of one that is being installed? Debian's and Fedora's tools use these. */
 static bool is_aside(const char *name)
 {
-	static const char *const ends[] = { ".old", ".bak", ".dpkg-new", ".dpkg-old", ".dpkg-tmp", ".rpmnew", ".rpmsave", "~" };
+	static const char *const ends[] = { ".old",      ".bak",    ".dpkg-new", ".dpkg-old",
+					    ".dpkg-tmp", ".rpmnew", ".rpmsave",  "~" };
 	size_t n = strlen(name);
 
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
@@ -45,7 +46,8 @@ static char *newest_kernel(struct error *err)
 	struct dirent *d;
 
 	while (dir && (d = readdir(dir)))
-		if (!strncmp(d->d_name, prefix, sizeof prefix - 1) && !is_aside(d->d_name) && (!best || strverscmp(d->d_name, best) > 0)) {
+		if (!strncmp(d->d_name, prefix, sizeof prefix - 1) && !is_aside(d->d_name) &&
+		    (!best || strverscmp(d->d_name, best) > 0)) {
 			free(best);
 			best = xstrdup(d->d_name);
 		}
@@ -93,7 +95,9 @@ static int check_readable(const char *path, struct error *err)
 
 static void compose(const struct args *args, const char *kernel, const char *initrd, struct words *w)
 {
-	static const char *const fixed[] = { "-accel", "tcg", "-cpu", "max", "-nographic", "-nic", "none", "-no-reboot" };
+	static const char *const fixed[] = {
+		"-accel", "tcg", "-cpu", "max", "-nographic", "-nic", "none", "-no-reboot"
+	};
 	cleanup_free char *append = xasprintf("console=ttyS0 panic=-1%s%s", arg(args, "append") ? " " : "",
 					      arg(args, "append") ? arg(args, "append") : "");
 
@@ -155,12 +159,14 @@ const struct command cmd_boot = {
 	.name = "boot",
 	.operands = "[KERNEL [INITRD]] [-- more QEMU options]",
 	.summary = "boot a kernel in QEMU and record it",
-	.description = "Runs QEMU with a command line of its own: the given kernel and initrd; or in a kernel's build tree "
-		       "that kernel; or the newest ones in /boot; on a serial console. Words behind -- are added to QEMU's command line.\n",
-	.examples = "  upto boot\n      this machine's own newest kernel; in a build tree, the one that was built there\n"
-		    "  upto boot vmlinuz initrd.img\n      another one\n"
-		    "  upto boot --append 'root=/dev/vda rw' vmlinuz -- -drive file=root.img,if=virtio,format=raw\n"
-		    "      with a disk\n",
+	.description =
+		"Runs QEMU with a command line of its own: the given kernel and initrd; or in a kernel's build tree "
+		"that kernel; or the newest ones in /boot; on a serial console. Words behind -- are added to QEMU's command line.\n",
+	.examples =
+		"  upto boot\n      this machine's own newest kernel; in a build tree, the one that was built there\n"
+		"  upto boot vmlinuz initrd.img\n      another one\n"
+		"  upto boot --append 'root=/dev/vda rw' vmlinuz -- -drive file=root.img,if=virtio,format=raw\n"
+		"      with a disk\n",
 	.options = options,
 	.max_operands = 2,
 	.rest = true,

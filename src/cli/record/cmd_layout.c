@@ -27,7 +27,8 @@ static int from_trace(const char *path, struct layout *ret, struct error *err)
 	if (text)
 		layout_from_text(text, ret);
 	reader_free(r);
-	return text ? 0 : error_set(err, "%s: has no layout: no kernel was found, or an earlier version recorded it", path);
+	return text ? 0
+		    : error_set(err, "%s: has no layout: no kernel was found, or an earlier version recorded it", path);
 }
 
 static bool is_trace(const char *path)
@@ -57,15 +58,20 @@ static int from_file(const char *path, struct layout *ret, struct error *err)
 		return -1;
 	*ret = kernel.layout;
 	known_kernel_deinit(&kernel);
-	return layout_any(ret) ? 0 : error_set(err, "%s: has no types, and no vmlinux with types lies beside it; --build DIR makes them of its build tree",
-					       path);
+	return layout_any(ret)
+		       ? 0
+		       : error_set(
+				 err,
+				 "%s: has no types, and no vmlinux with types lies beside it; --build DIR makes them of its build tree",
+				 path);
 }
 
 static int find_layout(const struct args *args, struct layout *ret, struct error *err)
 {
 	if (arg(args, "build"))
 		return build_layout(arg(args, "build"), ret, err);
-	return is_trace(args->operands[0]) ? from_trace(args->operands[0], ret, err) : from_file(args->operands[0], ret, err);
+	return is_trace(args->operands[0]) ? from_trace(args->operands[0], ret, err)
+					   : from_file(args->operands[0], ret, err);
 }
 
 static void print_text(const struct layout *l)
@@ -86,8 +92,9 @@ static void print_json(const struct layout *l)
 	printf("{\"members\":[");
 	for (int i = 0; i < MEMBERS; i++)
 		if (l->offset[i] != MEMBER_UNKNOWN) {
-			printf("%s\n{\"member\":\"%s\",\"offset\":%" PRId32 ",\"from\":\"%s\"}", comma, layout_member((enum member)i),
-			       l->offset[i], layout_source_name((enum layout_source)l->from[i]));
+			printf("%s\n{\"member\":\"%s\",\"offset\":%" PRId32 ",\"from\":\"%s\"}", comma,
+			       layout_member((enum member)i), l->offset[i],
+			       layout_source_name((enum layout_source)l->from[i]));
 			comma = ",";
 		}
 	comma = "";
@@ -110,7 +117,8 @@ static int write_btf(const struct args *args, const struct layout *l, struct err
 		r = output_file_open(&file, arg(args, "output"), OUTPUT_TEXT, arg(args, "force"), err);
 	if (r == 0) {
 		r = write_all(file.fd, out.data, out.len);
-		r = output_file_close(&file, r < 0 ? error_set(err, "%s: %s", arg(args, "output"), strerror(-r)) : 0, err);
+		r = output_file_close(&file, r < 0 ? error_set(err, "%s: %s", arg(args, "output"), strerror(-r)) : 0,
+				      err);
 	}
 	buf_free(&out);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
@@ -121,7 +129,8 @@ static int run(const struct args *args, struct error *err)
 	struct layout layout;
 
 	if (!arg(args, "build") == !args->n_operands) {
-		error_set(err, args->n_operands ? "--build DIR and a file exclude each other" : "a file is missing: a trace, a kernel, or one with types");
+		error_set(err, args->n_operands ? "--build DIR and a file exclude each other"
+						: "a file is missing: a trace, a kernel, or one with types");
 		return EXIT_USAGE;
 	}
 	if (find_layout(args, &layout, err) < 0)
@@ -133,7 +142,8 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 0, "build", "DIR", "of the kernel whose build tree, or package of headers, this is: compiles one object in it" },
+	{ 0, "build", "DIR",
+	  "of the kernel whose build tree, or package of headers, this is: compiles one object in it" },
 	{ 'o', "output", "FILE", "write BTF, for --types and for other tools, instead of printing" },
 	FORCE_OPTION("file"),
 	{ 0, "json", NULL, "print JSON" },
@@ -145,8 +155,9 @@ static const struct term keys[] = {
 	{ "members", "where a structure has a member" },
 	{ "member", "\"task_struct.pid\"" },
 	{ "offset", "in bytes" },
-	{ "from", "image: the kernel's own BTF; memory: the same in guest memory; types: the file that --types named; vmlinux: that of the "
-		  "image, found beside it; cache: an earlier recording of the same build learnt it; learnt: the running guest" },
+	{ "from",
+	  "image: the kernel's own BTF; memory: the same in guest memory; types: the file that --types named; vmlinux: that of the "
+	  "image, found beside it; cache: an earlier recording of the same build learnt it; learnt: the running guest" },
 	{ "sizes", "bytes of structures that stand in arrays" },
 	{ 0 },
 };
@@ -156,13 +167,15 @@ const struct command cmd_layout = {
 	.name = "layout",
 	.operands = "[FILE|TRACE]",
 	.summary = "where does a kernel keep what upto reads of it, and how is that known?",
-	.description = "Prints the places of members in a kernel's structures: those that a trace was recorded with, or those that a file tells: "
-		       "a bzImage or vmlinux, BTF, an ELF file with BTF or debug information.\n"
-		       "A kernel without BTF needs none of this: what lies beside its image is found, and the rest is learnt from the running guest.\n",
-	.examples = "  upto layout trace.upto\n      what was known, and from where\n"
-		    "  upto layout --build ~/linux -o linux.btf && upto record --types linux.btf -- qemu-system-x86_64 …\n"
-		    "      from a build tree without debug information, in some seconds\n"
-		    "  upto layout vmlinux\n      from debug information\n",
+	.description =
+		"Prints the places of members in a kernel's structures: those that a trace was recorded with, or those that a file tells: "
+		"a bzImage or vmlinux, BTF, an ELF file with BTF or debug information.\n"
+		"A kernel without BTF needs none of this: what lies beside its image is found, and the rest is learnt from the running guest.\n",
+	.examples =
+		"  upto layout trace.upto\n      what was known, and from where\n"
+		"  upto layout --build ~/linux -o linux.btf && upto record --types linux.btf -- qemu-system-x86_64 …\n"
+		"      from a build tree without debug information, in some seconds\n"
+		"  upto layout vmlinux\n      from debug information\n",
 	.options = options,
 	.legends = legends,
 	.max_operands = 1,

@@ -93,7 +93,10 @@ static void set_options(const struct args *args)
 	buf_free(&out);
 }
 
-/* Programs that do not look in PATH have a variable each: libguestfs, and runners of tests that call theirs QEMU or QEMU_BIN. */
+/*
+ * Programs that do not look in PATH have a variable each: libguestfs, and runners of tests that call theirs QEMU or
+ * QEMU_BIN.
+ */
 static void set_environment(const struct args *args, const struct run_place *p)
 {
 	static const char *const named[] = { "LIBGUESTFS_HV", "QEMU", "QEMU_BIN", "QEMU_BINARY" };
@@ -170,8 +173,9 @@ static void tell(const struct run_place *p)
 	if (file_read(p->said, SAID_MAX, &said, &ignored) == 0)
 		fwrite(said.data, 1, said.len, stderr);
 	if (file_read(p->traces, SAID_MAX, &traces, &ignored) < 0)
-		fprintf(stderr, "upto: no guest was started: nothing is recorded (a QEMU that is called by its path is not seen: give its starter "
-				"upto-qemu-system-x86_64 as the QEMU)\n");
+		fprintf(stderr,
+			"upto: no guest was started: nothing is recorded (a QEMU that is called by its path is not seen: give its starter "
+			"upto-qemu-system-x86_64 as the QEMU)\n");
 	for (size_t i = 0; i < traces.len; i += strlen((char *)traces.data + i) + 1)
 		tell_going_on((char *)traces.data + i);
 	buf_free(&said);
@@ -216,7 +220,8 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 'd', "dir", "DIR", "where the traces go, named by time and process (default: UPTO_DIR, or the working folder)" },
+	{ 'd', "dir", "DIR",
+	  "where the traces go, named by time and process (default: UPTO_DIR, or the working folder)" },
 	RECORDING_OPTIONS,
 	HELP_OPTION,
 	{ 0 },
@@ -226,16 +231,18 @@ const struct command cmd_run = {
 	.name = "run",
 	.operands = "-- COMMAND…",
 	.summary = "run a command and record every guest that it starts",
-	.description = "Runs any command, and records each QEMU that it starts: libguestfs' tools, virtme-ng, kunit.py, mkosi, a script of one's own. For the "
-		       "command, a folder with upto under QEMU's names stands before all others in PATH, and LIBGUESTFS_HV, QEMU, QEMU_BIN and QEMU_BINARY name it. "
-		       "What is given a path of QEMU instead gets upto-qemu-system-x86_64: vng --qemu, libvirt's <emulator>.\n"
-		       "Questions (-version, -device help, -machine none) go to QEMU as they are. KVM cannot be recorded: -enable-kvm, -accel kvm, "
-		       "accel=kvm:tcg and -cpu host become TCG and -cpu max. Output, exit status and descriptors are the guest's own; what upto says comes "
-		       "once the command has ended. Several guests are several traces.\n",
-	.examples = "  upto run -- virt-cat -a disk.img /etc/hostname\n      libguestfs' appliance\n"
-		    "  upto run -d traces -- ./tools/testing/kunit/kunit.py run --arch x86_64\n      a test run of the kernel's\n"
-		    "  upto run -- vng --disable-kvm --force-9p -r bzImage -- true\n      virtme-ng\n"
-		    "  upto run --start 'log:BUG:' --before 2s -- make check\n      the last two seconds before a guest complains, of each\n",
+	.description =
+		"Runs any command, and records each QEMU that it starts: libguestfs' tools, virtme-ng, kunit.py, mkosi, a script of one's own. For the "
+		"command, a folder with upto under QEMU's names stands before all others in PATH, and LIBGUESTFS_HV, QEMU, QEMU_BIN and QEMU_BINARY name it. "
+		"What is given a path of QEMU instead gets upto-qemu-system-x86_64: vng --qemu, libvirt's <emulator>.\n"
+		"Questions (-version, -device help, -machine none) go to QEMU as they are. KVM cannot be recorded: -enable-kvm, -accel kvm, "
+		"accel=kvm:tcg and -cpu host become TCG and -cpu max. Output, exit status and descriptors are the guest's own; what upto says comes "
+		"once the command has ended. Several guests are several traces.\n",
+	.examples =
+		"  upto run -- virt-cat -a disk.img /etc/hostname\n      libguestfs' appliance\n"
+		"  upto run -d traces -- ./tools/testing/kunit/kunit.py run --arch x86_64\n      a test run of the kernel's\n"
+		"  upto run -- vng --disable-kvm --force-9p -r bzImage -- true\n      virtme-ng\n"
+		"  upto run --start 'log:BUG:' --before 2s -- make check\n      the last two seconds before a guest complains, of each\n",
 	.options = options,
 	.rest = true,
 	.run = run,

@@ -26,14 +26,15 @@ static int run(const struct args *args, struct error *err)
 	if (found.differ)
 		printf("of %zu there are only files with their path and size, but other content\n", found.differ);
 	if (found.unsure)
-		printf("%zu may be one of several files: their content was not seen, or is not enough to tell\n", found.unsure);
+		printf("%zu may be one of several files: their content was not seen, or is not enough to tell\n",
+		       found.unsure);
 	if (found.stripped) {
 		struct buf names = { 0 };
 
 		terminal_escape(&names, found.stripped_names);
 		printf("%zu are stripped, and have only the names that they offer to others (%.*s%s): their debug packages have all, below /usr/lib/debug, "
-		       "or a server that DEBUGINFOD_URLS names\n", found.stripped, (int)names.len, (char *)names.data,
-		       found.stripped > STRIPPED_NAMED ? " …" : "");
+		       "or a server that DEBUGINFOD_URLS names\n",
+		       found.stripped, (int)names.len, (char *)names.data, found.stripped > STRIPPED_NAMED ? " …" : "");
 		buf_free(&names);
 	}
 	if (found.left_out)
@@ -51,17 +52,20 @@ const struct command cmd_symbols = {
 	.name = "symbols",
 	.operands = "TRACE",
 	.summary = "add the functions of programs and libraries to a trace",
-	.description = "Looks for the files that ran in the guest, and puts the functions of each into the trace, which then has their names "
-		       "wherever it is read. 'upto record' and 'upto boot' do so themselves with the guest's initramfs, its disks that are "
-		       "plain ext4 images, and what --sysroot names.\n"
-		       "A file is taken for one that ran if it has the build-id that was in the guest's memory, or else the ELF header and "
-		       "the bytes of code that were there; first under its own path, then anywhere. If none of it was in memory, path and size "
-		       "tell, or the inode in an ext4 image, but only if no other file may be meant.\n"
-		       "The symbols of a stripped file are looked for by its build-id: below usr/lib/debug in the given folders, "
-		       "below the host's /usr/lib/debug, then on a debuginfod server, if DEBUGINFOD_URLS names one.\n",
-	.examples = "  upto symbols --sysroot /srv/guest trace.upto\n      from a folder\n"
-		    "  upto symbols --sysroot root.ext4:initrd.img trace.upto\n      from an image, then from an initramfs\n",
+	.description =
+		"Looks for the files that ran in the guest, and puts the functions of each into the trace, which then has their names "
+		"wherever it is read. 'upto record' and 'upto boot' do so themselves with the guest's initramfs, its disks that are "
+		"plain ext4 images, and what --sysroot names.\n"
+		"A file is taken for one that ran if it has the build-id that was in the guest's memory, or else the ELF header and "
+		"the bytes of code that were there; first under its own path, then anywhere. If none of it was in memory, path and size "
+		"tell, or the inode in an ext4 image, but only if no other file may be meant.\n"
+		"The symbols of a stripped file are looked for by its build-id: below usr/lib/debug in the given folders, "
+		"below the host's /usr/lib/debug, then on a debuginfod server, if DEBUGINFOD_URLS names one.\n",
+	.examples =
+		"  upto symbols --sysroot /srv/guest trace.upto\n      from a folder\n"
+		"  upto symbols --sysroot root.ext4:initrd.img trace.upto\n      from an image, then from an initramfs\n",
 	.options = options,
-	.min_operands = 1, .max_operands = 1,
+	.min_operands = 1,
+	.max_operands = 1,
 	.run = run,
 };

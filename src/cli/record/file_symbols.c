@@ -86,7 +86,8 @@ static void find_contents(const struct reader *r, struct taking *t)
 {
 	for (size_t i = 0; i < r->code.count; i++) {
 		const struct code_record *c = &r->code.records[i];
-		const uint64_t *place = c->change == CODE_CONTENT && c->symbols_len ? map_get(&t->numbers, c->size) : NULL;
+		const uint64_t *place =
+			c->change == CODE_CONTENT && c->symbols_len ? map_get(&t->numbers, c->size) : NULL;
 		struct cursor in = cursor_over(c->symbols, c->symbols_len);
 
 		if (place)
@@ -243,7 +244,9 @@ static void take(void *state, const struct guest_file *f, const struct buf *data
 	offer(state, f, data);
 }
 
-/* A file that has the path. Others may have it in other roots, as long as something of that path and size is not found. */
+/*
+ * A file that has the path. Others may have it in other roots, as long as something of that path and size is not found.
+ */
 static bool take_by_path(void *state, const struct wanted_file *f, const struct buf *data)
 {
 	struct taking *t = state;
@@ -298,7 +301,8 @@ static int search(struct taking *t, struct error *err)
 
 static uint64_t had_of(const struct taking *t, const struct wanted *w)
 {
-	const uint64_t *had = w->number ? map_get(&t->had, w->number) : map_get(&t->had_plain, hash_text(w->size, w->path));
+	const uint64_t *had =
+		w->number ? map_get(&t->had, w->number) : map_get(&t->had_plain, hash_text(w->size, w->path));
 
 	return had ? *had : 0;
 }
@@ -341,7 +345,8 @@ static void put_found(struct taking *t)
 
 		if (!w->number && gains(t, w))
 			t->found += put_file(t, &(struct code_file){
-				.path = w->path, .size = w->size, .symbols = file->symbols.data, .symbols_len = file->symbols.len,
+				.path = w->path, .size = w->size, .symbols = file->symbols.data,
+				.symbols_len = file->symbols.len,
 			});
 	}
 }
@@ -377,7 +382,8 @@ static void find_had(const struct reader *r, struct taking *t)
 
 			symtab_encode(&tab, &symbols);
 			put_file(t, &(struct code_file){
-				.path = f->path, .size = f->size, .contents = f->contents, .n_contents = f->n_contents, .symbols = symbols.data,
+				.path = f->path, .size = f->size, .contents = f->contents,
+				.n_contents = f->n_contents, .symbols = symbols.data,
 				.symbols_len = symbols.len,
 			});
 			buf_free(&symbols);
@@ -393,7 +399,8 @@ static void note_stripped(struct file_symbols *ret, const char *path)
 	size_t len = strlen(ret->stripped_names);
 
 	if (ret->stripped++ < STRIPPED_NAMED)
-		snprintf(ret->stripped_names + len, sizeof ret->stripped_names - len, "%s%s", len ? ", " : "", slash ? slash + 1 : path);
+		snprintf(ret->stripped_names + len, sizeof ret->stripped_names - len, "%s%s", len ? ", " : "",
+			 slash ? slash + 1 : path);
 }
 
 static void count_others(const struct taking *t, struct file_symbols *ret)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Puts the functions of programs and libraries that ran in a guest into its trace, so that the trace has their names on any
- * machine.
+ * Puts the functions of programs and libraries that ran in a guest into its trace, so that the trace has their names on
+ * any machine.
  */
 #ifndef UPTO_CLI_RECORD_FILE_SYMBOLS_H
 #define UPTO_CLI_RECORD_FILE_SYMBOLS_H
@@ -17,7 +17,8 @@ struct file_symbols {
 	size_t left_out;      /* those whose functions did not fit into the trace */
 	size_t differ;        /* those where only another file has their path and size: what ran is not in the roots */
 	size_t unsure;        /* those that may be one of several files with different functions */
-	size_t stripped;      /* those that have no names but what they offer to others: the rest is in a file that was not found */
+	/* those that have no names but what they offer to others: the rest is in a file that was not found */
+	size_t stripped;
 	char stripped_names[128]; /* some of them: "libc.so.6, udevadm" */
 };
 

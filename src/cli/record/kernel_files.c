@@ -43,7 +43,9 @@ int kernel_files_init(const struct args *args, const char *image, struct kernel_
 	char *rest, *path;
 
 	*ret = (struct kernel_files){ .list = symbols ? xstrdup(symbols) : NULL, .cache = layout_cache() };
-	ret->sources = (struct kernel_sources){ .image = image, .types = arg_if_any(args, "types"), .cache = ret->cache };
+	ret->sources = (struct kernel_sources){
+		.image = image, .types = arg_if_any(args, "types"), .cache = ret->cache,
+	};
 	rest = ret->list;
 	while ((path = strsep(&rest, ":"))) {
 		if (ret->sources.n_symbols == KERNEL_FILES_MAX) {
@@ -76,7 +78,8 @@ static void make_folders(const char *path)
 
 void layout_keep(const char *folder, const char *build_id, const struct layout *layout)
 {
-	cleanup_free char *path = xasprintf("%s/%s.btf", folder, build_id), *part = xasprintf("%s.%d", path, (int)getpid());
+	cleanup_free char *path = xasprintf("%s/%s.btf", folder, build_id),
+			  *part = xasprintf("%s.%d", path, (int)getpid());
 	struct buf out = { 0 };
 	struct error ignored;
 	int fd;

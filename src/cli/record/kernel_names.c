@@ -26,7 +26,9 @@ struct asked_names {
 static void add(struct asked_names *all, char *where, const char *names, bool starts, bool certain)
 {
 	all->list = array_grow(all->list, all->count, &all->cap, sizeof *all->list);
-	all->list[all->count++] = (struct asked_name){ .where = where, .names = xstrdup(names), .starts = starts, .certain = certain };
+	all->list[all->count++] = (struct asked_name){
+		.where = where, .names = xstrdup(names), .starts = starts, .certain = certain,
+	};
 }
 
 static void add_condition(struct asked_names *all, const struct args *args, const char *option)
@@ -36,7 +38,8 @@ static void add_condition(struct asked_names *all, const struct args *args, cons
 	struct error ignored;
 	bool kernel;
 
-	if (text && condition_parse(option, text, &c, &ignored) == 0 && (c.kind == CONDITION_ENTRY || c.kind == CONDITION_EXIT)) {
+	if (text && condition_parse(option, text, &c, &ignored) == 0 &&
+	    (c.kind == CONDITION_ENTRY || c.kind == CONDITION_EXIT)) {
 		kernel = c.object && !strcmp(c.object, CONDITION_KERNEL);
 		if (kernel || !c.object)
 			add(all, xasprintf("--%s", option), c.text, !strcmp(option, "start"), kernel);
@@ -101,7 +104,8 @@ static int find(const struct symtab *tab, const char *file, const struct asked_n
 	const char *slash = strrchr(file, '/');
 	cleanup_free char *where = xasprintf(" in %s", slash ? slash + 1 : file);
 	const struct name_list all = {
-		.count = tab->count, .at = function_at, .data = tab, .what = "function", .where = where, .hint = FUNCTION_HINT,
+		.count = tab->count, .at = function_at, .data = tab, .what = "function", .where = where,
+		.hint = FUNCTION_HINT,
 	};
 	const char *names = asked->names;
 	bool *marks = xcalloc(tab->count + 1, sizeof *marks);
@@ -159,8 +163,11 @@ static void put_line(const struct asked_name *asked, const char *text, struct bu
 {
 	buf_printf(out, "upto: ");
 	terminal_escape(out, text);
-	buf_printf(out, asked->starts ? "; it starts with a module or program that has it: up to the first that comes, all is recorded\n" :
-					"; whether a module or program has it is known at the end\n");
+	buf_printf(
+		out,
+		asked->starts
+			? "; it starts with a module or program that has it: up to the first that comes, all is recorded\n"
+			: "; whether a module or program has it is known at the end\n");
 }
 
 void kernel_names_lacking(const struct args *args, const struct kernel_sources *sources, struct buf *out)

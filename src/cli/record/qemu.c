@@ -64,7 +64,8 @@ static int check_version(const char *program, const char *text, struct error *er
 				      "(on Debian 12: apt-get install -t bookworm-backports qemu-system-x86)",
 				 program, number / 100, number % 100);
 	if (number > NEWEST)
-		return error_set(err, "%s: the plugin interface of QEMU %d.%d is newer than this upto; use QEMU 9.2 to 11",
+		return error_set(err,
+				 "%s: the plugin interface of QEMU %d.%d is newer than this upto; use QEMU 9.2 to 11",
 				 program, number / 100, number % 100);
 	return 0;
 }
@@ -127,8 +128,10 @@ int qemu_refuse(char *const *argv, struct error *err)
 		const char *accel = NULL;
 
 		if (is_option(*argv, "daemonize"))
-			return error_set(err, "%s: the recording ends with QEMU, which has to stay in the foreground; leave it out",
-					 *argv);
+			return error_set(
+				err,
+				"%s: the recording ends with QEMU, which has to stay in the foreground; leave it out",
+				*argv);
 		if (is_option(*argv, "enable-kvm"))
 			accel = "kvm";
 		else if (is_option(*argv, "accel") && argv[1])
@@ -158,7 +161,10 @@ static bool has_plugin(char *const *argv)
 	return false;
 }
 
-/* In the order of recorder/qemu_inside.h. Functions with plain arguments may be in any QEMU; layouts are those of the versions looked at. */
+/*
+ * In the order of recorder/qemu_inside.h. Functions with plain arguments may be in any QEMU; layouts are those of the
+ * versions looked at.
+ */
 static const struct {
 	const char *name;
 	int first, last; /* versions; 0: any */
@@ -195,8 +201,10 @@ static int check_asked(const char *asked, struct error *err)
 		for (size_t i = 0; i < sizeof insides / sizeof *insides; i++)
 			known |= strlen(insides[i].name) == n && !strncmp(asked, insides[i].name, n);
 		if (!known)
-			return error_set(err, "--qemu-inside: %.*s: not all, none, clock, shutdown, values, registers, stores or turns",
-					 (int)n, asked);
+			return error_set(
+				err,
+				"--qemu-inside: %.*s: not all, none, clock, shutdown, values, registers, stores or turns",
+				(int)n, asked);
 	}
 	return 0;
 }

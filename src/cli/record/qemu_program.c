@@ -30,7 +30,9 @@ static int open_program(const char *program)
 	return -1;
 }
 
-/* Find a text in the section with that name; NULL: it is not there. *ret_left: bytes from there to the section's end. */
+/*
+ * Find a text in the section with that name; NULL: it is not there. *ret_left: bytes from there to the section's end.
+ */
 static const char *find(Elf *elf, const char *section, const char *text, size_t *ret_left)
 {
 	Elf_Scn *scn = NULL;

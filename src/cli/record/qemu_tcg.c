@@ -37,7 +37,8 @@ static bool asks_for_help(const char *word)
 static bool has_nothing_to_boot(char *const *argv)
 {
 	static const char *const boots[] = {
-		"kernel", "drive", "blockdev", "hda", "hdb", "hdc", "hdd", "cdrom", "bios", "pflash", "fda", "device", "netdev", "incoming", "loadvm", "readconfig", NULL,
+		"kernel", "drive", "blockdev", "hda",    "hdb",      "hdc",    "hdd",        "cdrom", "bios",
+		"pflash", "fda",   "device",   "netdev", "incoming", "loadvm", "readconfig", NULL,
 	};
 	bool asks = false;
 
@@ -60,7 +61,8 @@ bool qemu_only_asks(char *const *argv)
 			return true;
 		if (**word == '-' && word[1] && asks_for_help(word[1]))
 			return true;
-		if (is_any(*word, machine_options) && word[1] && (!strcmp(word[1], "none") || !strncmp(word[1], "none,", 5)))
+		if (is_any(*word, machine_options) && word[1] &&
+		    (!strcmp(word[1], "none") || !strncmp(word[1], "none,", 5)))
 			return true;
 	}
 	return false;
@@ -129,7 +131,8 @@ static char *parts_of(const char *list, bool (*keeps)(const char *part, struct b
 		part = xstrndup(rest, n);
 		if (keeps(part, &kept)) {
 			changed |= kept.len != n || memcmp(kept.data, part, n);
-			buf_printf(&out, "%s%.*s", out.len ? "," : "", (int)kept.len, kept.len ? (char *)kept.data : "");
+			buf_printf(&out, "%s%.*s", out.len ? "," : "", (int)kept.len,
+				   kept.len ? (char *)kept.data : "");
 		} else {
 			changed = true;
 		}
@@ -155,8 +158,8 @@ static bool keeps_of_machine(const char *part, struct buf *out)
 /* The host's CPU is KVM's; what it was told of the hypervisor means nothing to TCG. */
 static bool keeps_of_cpu(const char *part, struct buf *out)
 {
-	if (!strncmp(part, "kvm", 3) || !strncmp(part, "hv-", 3) || !strncmp(part, "hv_", 3) || !strncmp(part, "host-", 5) ||
-	    !strncmp(part, "migratable", 10))
+	if (!strncmp(part, "kvm", 3) || !strncmp(part, "hv-", 3) || !strncmp(part, "hv_", 3) ||
+	    !strncmp(part, "host-", 5) || !strncmp(part, "migratable", 10))
 		return false;
 	buf_printf(out, "%s", strcmp(part, "host") ? part : "max");
 	return true;
@@ -205,7 +208,9 @@ char **qemu_with_tcg(char *const *argv, struct buf *said)
 {
 	struct argv a = { 0 };
 
-	/* a QEMU may have another default, as those that are called kvm; it stands first, so that it is nobody's value */
+	/*
+	 * a QEMU may have another default, as those that are called kvm; it stands first, so that it is nobody's value
+	 */
 	add(&a, argv[0]);
 	add(&a, "-accel");
 	add(&a, "tcg");

@@ -11,7 +11,8 @@
 bool qemu_only_asks(char *const *argv);
 
 /*
- * The command line with TCG in place of other accelerators, and -cpu max of -cpu host; in new memory, words too. What was changed is appended to
+ * The command line with TCG in place of other accelerators, and -cpu max of -cpu host; in new memory, words too. What
+ * was changed is appended to
  * *said, in words; nothing: it was not.
  */
 char **qemu_with_tcg(char *const *argv, struct buf *said);

@@ -91,7 +91,8 @@ static char *find_plugin(struct error *err)
 		slash = strrchr(self, '/');
 		*slash = '\0';
 		for (int i = 0; i < 2; i++) {
-			char *beside = xasprintf(i ? "%s/../lib/upto/upto-recorder.so" : "%s/../recorder/upto-recorder.so", self);
+			char *beside = xasprintf(
+				i ? "%s/../lib/upto/upto-recorder.so" : "%s/../recorder/upto-recorder.so", self);
 
 			if (access(beside, R_OK) == 0) {
 				free(path);
@@ -259,8 +260,10 @@ static void catch_signals(struct sigaction before[END_SIGNALS])
 		sigaction(end_signals[i], &sa, &before[i]);
 }
 
-static const char unnamed[] = "\nupto: interrupted: the trace has all that was recorded, but maybe no names of user code; 'upto symbols' adds them\n";
-static const char unchosen[] = "\nupto: interrupted: the trace has all that was recorded, also what was not asked for; 'upto thin' chooses from it\n";
+static const char unnamed[] =
+	"\nupto: interrupted: the trace has all that was recorded, but maybe no names of user code; 'upto symbols' adds them\n";
+static const char unchosen[] =
+	"\nupto: interrupted: the trace has all that was recorded, also what was not asked for; 'upto thin' chooses from it\n";
 
 static const char *volatile unfinished; /* what there is to say if upto ends now */
 
@@ -361,14 +364,15 @@ static void print_costs(const struct stats *st)
 {
 	for (int k = 1; k < FACT_KINDS; k++)
 		if (st->facts[k])
-			fprintf(stderr, "upto: cost of %-10s %8" PRIu64 " times  %10.3f ms\n", fact_kind_name((enum fact_kind)k), st->facts[k],
-				(double)st->fact_ns[k] / 1e6);
+			fprintf(stderr, "upto: cost of %-10s %8" PRIu64 " times  %10.3f ms\n",
+				fact_kind_name((enum fact_kind)k), st->facts[k], (double)st->fact_ns[k] / 1e6);
 }
 
 static void print_learning(const struct stats *st)
 {
 	if (st->learn_tries)
-		fprintf(stderr, "upto: cost of %-10s %8" PRIu64 " times  %10.3f ms\n", "learning", st->learn_tries, (double)st->learn_ns / 1e6);
+		fprintf(stderr, "upto: cost of %-10s %8" PRIu64 " times  %10.3f ms\n", "learning", st->learn_tries,
+			(double)st->learn_ns / 1e6);
 }
 
 static void tell_faults(const struct recording *rec, const struct stats *st, bool killed)
@@ -378,16 +382,20 @@ static void tell_faults(const struct recording *rec, const struct stats *st, boo
 	if (st->message[0])
 		fprintf(stderr, "upto: %s\n", st->message);
 	if (st->write_error && st->waits == 1 && !st->events)
-		fprintf(stderr, "upto: %s: cut short: %s; it has no events: what is to start it%s%s%s did not happen\n", rec->output,
-			strerror(st->write_error), start ? " (--start " : "", start ? start : "", start ? ")" : "");
+		fprintf(stderr, "upto: %s: cut short: %s; it has no events: what is to start it%s%s%s did not happen\n",
+			rec->output, strerror(st->write_error), start ? " (--start " : "", start ? start : "",
+			start ? ")" : "");
 	else if (st->write_error)
-		fprintf(stderr, "upto: %s: cut short: %s; the %" PRIu64 " events before are whole, %" PRIu64 " were lost\n",
+		fprintf(stderr,
+			"upto: %s: cut short: %s; the %" PRIu64 " events before are whole, %" PRIu64 " were lost\n",
 			rec->output, strerror(st->write_error), st->events - st->lost, st->lost);
 	else if (!st->finished)
 		fprintf(stderr, "upto: %s: cut short: QEMU %s; what was written before is whole\n", rec->output,
 			killed ? "was killed" : "ended on its own");
 	if (st->limits)
-		fprintf(stderr, "upto: %s: %" PRIu64 " things were not watched, since tables were full: 'upto info' says which\n",
+		fprintf(stderr,
+			"upto: %s: %" PRIu64
+			" things were not watched, since tables were full: 'upto info' says which\n",
 			rec->output, st->limits);
 }
 
@@ -419,9 +427,11 @@ static void tell_all(const struct recording *rec, const struct stats *st)
 	struct stat file;
 	double bytes = stat(rec->output, &file) == 0 ? (double)file.st_size : (double)st->bytes;
 
-	fprintf(stderr, "upto: %s: %.1f M events, %.2f G instructions, %.2f s of guest time, %.1f MB (%.3f bytes an event)%s\n",
+	fprintf(stderr,
+		"upto: %s: %.1f M events, %.2f G instructions, %.2f s of guest time, %.1f MB (%.3f bytes an event)%s\n",
 		rec->output, (double)all.events / 1e6, (double)all.insns / 1e9, (double)all.duration_ns / 1e9,
-		bytes / 1e6, all.events ? bytes / (double)all.events : 0.0, st->names || st->objects ? "" : ", no kernel symbols");
+		bytes / 1e6, all.events ? bytes / (double)all.events : 0.0,
+		st->names || st->objects ? "" : ", no kernel symbols");
 }
 
 /* How the guest ended, and what its kernel complained of. */
@@ -454,8 +464,10 @@ static void tell_stripped(const struct recording *rec, const struct file_symbols
 	struct buf names = { 0 };
 
 	terminal_escape(&names, found->stripped_names);
-	fprintf(stderr, "upto: %s: of the programs and libraries that ran, %zu are stripped (%.*s%s): with their debug packages below ROOT, or DEBUGINFOD_URLS "
-		"set, 'upto symbols --sysroot ROOT %s' adds their names\n", rec->output, found->stripped, (int)names.len, (char *)names.data,
+	fprintf(stderr,
+		"upto: %s: of the programs and libraries that ran, %zu are stripped (%.*s%s): with their debug packages below ROOT, or DEBUGINFOD_URLS "
+		"set, 'upto symbols --sysroot ROOT %s' adds their names\n",
+		rec->output, found->stripped, (int)names.len, (char *)names.data,
 		found->stripped > STRIPPED_NAMED ? " …" : "", rec->output);
 	buf_free(&names);
 }
@@ -478,24 +490,29 @@ static void summarise(const struct recording *rec, const struct stats *st, const
 	if (files->stripped)
 		tell_stripped(rec, files);
 	if (st->never_ran[0])
-		fprintf(stderr, "upto: %s: nothing of these ran, or not where it was said to: %.*s\n", rec->output, (int)sizeof st->never_ran,
-			st->never_ran);
+		fprintf(stderr, "upto: %s: nothing of these ran, or not where it was said to: %.*s\n", rec->output,
+			(int)sizeof st->never_ran, st->never_ran);
 	if (!st->kernel && !st->names && !st->objects && st->events)
-		fprintf(stderr, "upto: %s: no kernel of Linux was found: give --symbols FILE with the functions of what ran\n", rec->output);
+		fprintf(stderr,
+			"upto: %s: no kernel of Linux was found: give --symbols FILE with the functions of what ran\n",
+			rec->output);
 	if (st->no_names[0])
-		fprintf(stderr, "upto: %s: kernel without names: %.*s, and no vmlinux or System.map lies beside it; give --symbols vmlinux\n",
+		fprintf(stderr,
+			"upto: %s: kernel without names: %.*s, and no vmlinux or System.map lies beside it; give --symbols vmlinux\n",
 			rec->output, (int)sizeof st->no_names, st->no_names);
 	if (st->learnt)
-		fprintf(stderr, "upto: %s: nothing describes this kernel's types: %u places in its structures were learnt from the guest ('upto layout %s')\n",
+		fprintf(stderr,
+			"upto: %s: nothing describes this kernel's types: %u places in its structures were learnt from the guest ('upto layout %s')\n",
 			rec->output, st->learnt, rec->output);
 	if (st->lacks[0] && !st->no_names[0])
-		fprintf(stderr, "upto: %s: the kernel lacks %.*s: what upto reads there is not in the trace\n", rec->output,
-			(int)sizeof st->lacks, st->lacks);
+		fprintf(stderr, "upto: %s: the kernel lacks %.*s: what upto reads there is not in the trace\n",
+			rec->output, (int)sizeof st->lacks, st->lacks);
 	if (!st->events)
 		return; /* nothing to ask about */
 	/* without a Linux kernel nobody was woken up, and there is nothing to ask why about */
-	fprintf(stderr, st->facts[FACT_WAKE] ? "next: upto timeline %s | upto why %s | upto top %s | upto syscalls %s\n" :
-					       "next: upto top %s | upto first %s | upto syscalls %s | upto info %s\n",
+	fprintf(stderr,
+		st->facts[FACT_WAKE] ? "next: upto timeline %s | upto why %s | upto top %s | upto syscalls %s\n"
+				     : "next: upto top %s | upto first %s | upto syscalls %s | upto info %s\n",
 		rec->output, rec->output, rec->output, rec->output);
 }
 
@@ -529,14 +546,19 @@ static void add_file_symbols(const struct recording *rec, struct file_symbols *r
 	if (file_symbols_add(rec->output, &roots, ret, &err) < 0)
 		fprintf(stderr, "upto: no names for user code: %s; 'upto symbols' adds them later\n", err.text);
 	else if (ret->unsure)
-		fprintf(stderr, "upto: %s: %zu files have no names: their content was not seen, or is not enough to tell which of several files they are\n",
+		fprintf(stderr,
+			"upto: %s: %zu files have no names: their content was not seen, or is not enough to tell which of several files they are\n",
 			rec->output, ret->unsure);
 	else if (ret->left_out)
-		fprintf(stderr, "upto: %s: the symbols of %zu files did not fit into the trace\n", rec->output, ret->left_out);
+		fprintf(stderr, "upto: %s: the symbols of %zu files did not fit into the trace\n", rec->output,
+			ret->left_out);
 	roots_deinit(&roots);
 }
 
-/* Put what was learnt where the next recording of the same build finds it. That it cannot be kept is no fault of this one. */
+/*
+ * Put what was learnt where the next recording of the same build finds it. That it cannot be kept is no fault of this
+ * one.
+ */
 static void keep_layout(const char *path, const char *folder)
 {
 	struct layout layout;
@@ -587,7 +609,8 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 	bool tell, failed = false;
 	int r;
 
-	if (check_sysroot(rec, err) < 0 || kernel_names_check(rec->args, &s->kernel.sources, err) < 0 || prepare(rec, s, err) < 0)
+	if (check_sysroot(rec, err) < 0 || kernel_names_check(rec->args, &s->kernel.sources, err) < 0 ||
+	    prepare(rec, s, err) < 0)
 		return EXIT_FAILED;
 	tell = !rec->quiet && isatty(STDERR_FILENO) && !qemu_uses_terminal(rec->argv);
 	if (start(s, err) < 0)
@@ -607,7 +630,8 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 		return r;
 	}
 	if (s->stats->hopeless[0]) {
-		error_set(err, "%s: %.*s; give --symbols vmlinux", rec->output, (int)sizeof s->stats->hopeless, s->stats->hopeless);
+		error_set(err, "%s: %.*s; give --symbols vmlinux", rec->output, (int)sizeof s->stats->hopeless,
+			  s->stats->hopeless);
 		return EXIT_FAILED;
 	}
 	tell_faults(rec, s->stats, r > 128);

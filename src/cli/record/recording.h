@@ -27,16 +27,24 @@ struct recording {
 #define RECORDING_OUTPUT                                                                      \
 	{ 'o', "output", "FILE", "the trace (default: trace.upto)" },                         \
 	FORCE_OPTION("trace")
-#define RECORDING_OPTIONS                                                                     \
+#define RECORDING_OPTIONS \
 	{ 0, "deterministic", NULL, "the same guest gives the same events: adds -icount, -rtc and -seed" }, \
-	{ 0, "symbols", "FILES", "more names: vmlinux, System.map; ELF files of firmware, boot loaders, other kernels: FILE or FILE@ADDRESS", ':' }, \
-	{ 0, "types", "FILE", "where the kernel keeps things: BTF, an ELF file with BTF or debug information; \"learn\": the guest alone" }, \
-	{ 0, "sysroot", "ROOTS", "where the guest's files are, for the names of their functions: folders, ext4 images, initramfs", ':' }, \
-	{ 0, "qemu-inside", "LIST", "what to use of QEMU beside its plugin interface: all, none, or clock,shutdown,values,registers,stores,turns", ',' }, \
-	{ 0, "thunks", NULL, "also each step of what only passes calls and returns on, which top --thunks shows: a third more events" }, \
-	{ 0, "costs", NULL, "at the end, what was read from the kernel's own structures, how often and how long that took" }, \
-	{ 'q', "quiet", NULL, "no status line and no summary" },                                 \
-	RECORDING_CHOICE
+		{ 0, "symbols", "FILES", \
+		  "more names: vmlinux, System.map; ELF files of firmware, boot loaders, other kernels: FILE or FILE@ADDRESS", \
+		  ':' }, \
+		{ 0, "types", "FILE", \
+		  "where the kernel keeps things: BTF, an ELF file with BTF or debug information; \"learn\": the guest alone" }, \
+		{ 0, "sysroot", "ROOTS", \
+		  "where the guest's files are, for the names of their functions: folders, ext4 images, initramfs", \
+		  ':' }, \
+		{ 0, "qemu-inside", "LIST", \
+		  "what to use of QEMU beside its plugin interface: all, none, or clock,shutdown,values,registers,stores,turns", \
+		  ',' }, \
+		{ 0, "thunks", NULL, \
+		  "also each step of what only passes calls and returns on, which top --thunks shows: a third more events" }, \
+		{ 0, "costs", NULL, \
+		  "at the end, what was read from the kernel's own structures, how often and how long that took" }, \
+		{ 'q', "quiet", NULL, "no status line and no summary" }, RECORDING_CHOICE
 
 void recording_args(const struct args *args, struct recording *ret);
 

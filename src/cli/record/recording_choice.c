@@ -57,7 +57,8 @@ int recording_choice_check(const struct args *args, const char *path, struct err
 		error_set(err, "--kfi: its triggers and filters, or those of other options: not both");
 		return EXIT_USAGE;
 	}
-	if (recording_config_read(arg(args, "kfi"), &config, err) < 0 || check_runs(&config, path, arg(args, "force"), err) < 0)
+	if (recording_config_read(arg(args, "kfi"), &config, err) < 0 ||
+	    check_runs(&config, path, arg(args, "force"), err) < 0)
 		status = EXIT_FAILED;
 	kfi_config_deinit(&config);
 	return status;
@@ -73,11 +74,14 @@ void recording_choice_notes(const struct args *args, struct buf *out)
 {
 	static const char *const notes[KFI_ENTRIES] = {
 		[KFI_LOGENTRIES] = "logentries: a trace does not fill up; 'upto thin --limit N' cuts one",
-		[KFI_OVERWRITE] = "overwrite: a trace does not fill up, so all is kept; 'upto thin --limit N --keep last' keeps the end",
+		[KFI_OVERWRITE] =
+			"overwrite: a trace does not fill up, so all is kept; 'upto thin --limit N --keep last' keeps the end",
 		[KFI_UNTIMED] = "untimed: has no meaning here: a trace has each entry and exit, with its time",
-		[KFI_STACK] = "watch stack: a trace has the stacks of all threads; 'upto ps --stack-watch' shows how much each used, and where",
+		[KFI_STACK] =
+			"watch stack: a trace has the stacks of all threads; 'upto ps --stack-watch' shows how much each used, and where",
 		[KFI_AUTOREPEAT] = "autorepeat: nothing repeats in a run without both triggers",
-		[KFI_WORST_STACK] = "watch worst-stack: a trace has all stacks; 'upto ps --stack-watch' and 'upto stack --deepest' show the worst",
+		[KFI_WORST_STACK] =
+			"watch worst-stack: a trace has all stacks; 'upto ps --stack-watch' and 'upto stack --deepest' show the worst",
 	};
 	struct kfi_config config;
 	struct error ignored;
@@ -169,8 +173,8 @@ static void count_hits(struct thin_options *o, const struct reader *r)
 	o->after_ns = meta_get_u64(&r->meta, "start_ns", 0);
 }
 
-static int apply(const struct selected *selected, const struct trace_arg *t, const char *path, struct thin_counts *counts,
-		 struct recording_chosen *chosen, struct error *err)
+static int apply(const struct selected *selected, const struct trace_arg *t, const char *path,
+		 struct thin_counts *counts, struct recording_chosen *chosen, struct error *err)
 {
 	if (thin_file(selected, t, path, true, counts, err) < 0)
 		return -1;
@@ -180,7 +184,8 @@ static int apply(const struct selected *selected, const struct trace_arg *t, con
 }
 
 /* The runs of a configuration, one after the other: each waits for its start once the one before has stopped. */
-static int apply_kfi(const struct args *args, const struct trace_arg *t, const char *path, struct recording_chosen *ret, struct error *err)
+static int apply_kfi(const struct args *args, const struct trace_arg *t, const char *path, struct recording_chosen *ret,
+		     struct error *err)
 {
 	const char *file = arg(args, "kfi");
 	struct kfi_config config;
@@ -204,7 +209,8 @@ static int apply_kfi(const struct args *args, const struct trace_arg *t, const c
 	return result;
 }
 
-static int apply_options(const struct args *args, const struct trace_arg *t, const char *path, struct recording_chosen *ret, struct error *err)
+static int apply_options(const struct args *args, const struct trace_arg *t, const char *path,
+			 struct recording_chosen *ret, struct error *err)
 {
 	struct thin_counts counts;
 	struct selected selected;
@@ -235,7 +241,8 @@ static void put_what_it_has(const struct reader *r, bool waited, struct buf *out
 	if (!r->n_event_chunks)
 		buf_printf(out, "has no events");
 	else if (waited)
-		buf_printf(out, "has what was recorded, from %.6f s to %.6f s; nothing was taken out", (double)from / 1e9, (double)to / 1e9);
+		buf_printf(out, "has what was recorded, from %.6f s to %.6f s; nothing was taken out",
+			   (double)from / 1e9, (double)to / 1e9);
 	else
 		buf_printf(out, "is whole, nothing was taken out");
 	buf_put_u8(out, 0);
@@ -256,7 +263,8 @@ bool recording_chooses(const struct args *args)
 	return arg(args, "kfi") || select_is_asked(args);
 }
 
-int recording_choice_apply(const struct args *args, const char *path, bool quiet, bool waited, struct recording_chosen *ret, struct error *err)
+int recording_choice_apply(const struct args *args, const char *path, bool quiet, bool waited,
+			   struct recording_chosen *ret, struct error *err)
 {
 	struct buf has = { 0 };
 	struct trace_arg t;

@@ -12,7 +12,8 @@
 struct roots {
 	char **list;
 	bool fetch;          /* symbols of stripped files may be fetched from a server, which takes a while */
-	size_t count, named; /* how many of them, at the front, the user named; it is an error if one of these cannot be read */
+	/* how many of them, at the front, the user named; it is an error if one of these cannot be read */
+	size_t count, named;
 };
 
 /* Add a root. Roots that the user names come first. */

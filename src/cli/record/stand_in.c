@@ -74,7 +74,9 @@ static char *find_qemu(void)
 	return found ? found : find_in_path("qemu-kvm");
 }
 
-/* Into UPTO_SAID; without upto run, into upto.log beside the traces, since the other program may read what QEMU prints. */
+/*
+ * Into UPTO_SAID; without upto run, into upto.log beside the traces, since the other program may read what QEMU prints.
+ */
 static char *said_path(const char *folder)
 {
 	const char *said = getenv("UPTO_SAID");
@@ -184,13 +186,16 @@ int stand_in_run(char **argv)
 		return become(qemu, argv);
 	tcg = qemu_with_tcg(argv, &changed);
 	if (hangs(tcg))
-		return fail("a microvm hangs where there is no KVM, which cannot be recorded: give another machine (virtme-ng: --disable-microvm)", PROGRAM);
+		return fail(
+			"a microvm hangs where there is no KVM, which cannot be recorded: give another machine (virtme-ng: --disable-microvm)",
+			PROGRAM);
 	if (qemu_refuse(tcg, &err) < 0) {
 		say(said, "not recorded: %s%s", err.text, "");
 		return become(qemu, argv);
 	}
 	buf_put_u8(&changed, 0);
 	if (changed.len > 1)
-		say(said, "only what TCG runs can be recorded, so QEMU was started without %s%s", (char *)changed.data, "");
+		say(said, "only what TCG runs can be recorded, so QEMU was started without %s%s", (char *)changed.data,
+		    "");
 	return record(folder, said, tcg);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * upto in the place of a QEMU that another program starts: it was called by that one's name. Questions go to QEMU as they are; a guest is recorded,
- * with 'upto record'. All that the other program sees (output, exit status, descriptors, process number) is QEMU's.
+ * upto in the place of a QEMU that another program starts: it was called by that one's name. Questions go to QEMU as
+ * they are; a guest is recorded, with 'upto record'. All that the other program sees (output, exit status, descriptors,
+ * process number) is QEMU's.
  */
 #ifndef UPTO_CLI_RECORD_STAND_IN_H
 #define UPTO_CLI_RECORD_STAND_IN_H
@@ -25,7 +26,7 @@ int stand_in_run(char **argv);
  *   UPTO_SAID     file that gets what upto says, and
  *   UPTO_TRACES   one that gets the traces' names, each with a 0 behind it: set by upto run
  */
-#define STAND_IN_MAN                                                                    \
+#define STAND_IN_MAN \
 	".TP\n.B UPTO_DIR\nwhere the traces of 'upto run' and upto-qemu-system-x86_64 go (default: the working folder)\n" \
 	".TP\n.B UPTO_OPTIONS\noptions of 'upto record' for them, with spaces between them\n" \
 	".TP\n.B UPTO_QEMU\nthe QEMU that they run (default: the first qemu-system-x86_64 in PATH that is not upto)\n"
