@@ -145,6 +145,8 @@ def reading(title):
     filtered(title)
     memory_of(title, "export", "--to", "csv", "--pid", "1")
     memory_of(title, "export", "--to", "kfi")
+    for command in (["tree"], ["top", "--total"], ["ps"], ["syscalls", "--json"], ["calls", "--json", "--function", "start_kernel"], ["dump"]):
+        memory_of(title, *command)
     for command in (["check"], ["info"], ["syscalls", "-n", "1"]):
         s = timed([UPTO, command[0]] + command[1:] + [TRACE])[0]
         print(f"{title}: upto {command[0]:12} {s:7.2f} s", flush=True)

@@ -87,19 +87,19 @@ def test_full_disk():
         assert p.returncode == 1 and p.stderr.decode() == "upto: standard output: No space left on device\n", p
 
 
-def test_row_ends():
-    """When calls end is right however late that is told; where it cannot be kept, that is said."""
-    program = os.path.join(CHECK, "tests/row_ends")
+def test_spill():
+    """What memory has no room for comes back as it was; where it cannot be kept, that is said."""
+    program = os.path.join(CHECK, "tests/spill")
     note = run(program, env={**os.environ, "TMPDIR": WORK}).stdout.decode()
     p = run(program, env={**os.environ, "TMPDIR": WORK + "/nosuch"}, check=False)
-    assert p.returncode == 1 and p.stdout == b"a temporary file, for when calls end: No such file or directory\n", p
+    assert p.returncode == 1 and p.stdout == b"a temporary file, for this test: No such file or directory\n", p
 
     def little_room():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (9 << 20, 9 << 20))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
     p = run(program, env={**os.environ, "TMPDIR": WORK}, check=False, preexec_fn=little_room)
-    assert p.returncode == 1 and p.stdout == b"a temporary file, for when calls end: File too large\n", p
+    assert p.returncode == 1 and p.stdout == b"a temporary file, for this test: File too large\n", p
     return note
 
 

@@ -2,23 +2,30 @@
 #include "calls.h"
 
 #include "base/alloc.h"
+#include "base/spill.h"
 #include "replay/story.h"
 
-enum { RECORDS_MAX = 1 << 22 }; /* of one call; its further callees count, but have no records */
+enum { IN_MEMORY = 1 << 16 }; /* records of a call; the rest is in a file */
 
-/* The sum of the callees, so far, of a call that has a record. */
+/* A call in progress that has a record. */
 struct called {
-	struct callees sum;
+	struct call_record record;
+	uint64_t number;          /* of the record */
+	struct callees sum;       /* of the callees, so far */
 	struct left_out left_out; /* those of the callees that have no record */
+};
+
+struct call_records {
+	struct spill records;
+	struct spill left_out; /* struct left_out_sum, of the records in the order in which they were finished */
 };
 
 /* The calls in progress of a thread, which are not reported yet. */
 struct pending {
-	struct call_record *records;
-	struct called *called; /* for each record */
-	size_t count, cap;
-	size_t n_called, cap_called; /* how many are initialised; those of dropped records are used again */
-	size_t bottom;         /* frames below the call that was asked for; set if there are records */
+	struct call_records list;
+	struct called *called; /* those in progress, the call that was asked for first */
+	size_t open, n_called, cap; /* how many are in progress, and how many were initialised */
+	size_t bottom;         /* frames below the call that was asked for; set if any is in progress */
 	uint32_t hidden;       /* frames of interrupts that are left out */
 };
 
@@ -32,10 +39,12 @@ struct calls_run {
 	int *cpus;               /* … that were entered on these, by stack */
 	bool enough;
 	bool damaged;            /* the index lacks something that it must have */
+	bool failed;             /* a temporary file could not be written or read: *err says it */
+	struct error *err;
 	struct pending **pending; /* of each thread, by the story's number */
 	size_t cap_pending;
-	uint32_t *records;       /* of each call, by the story's number: number of its record, from 1 on; 0: it has none */
-	size_t cap_records;
+	bool *has_record;        /* by the story's number of a call */
+	size_t cap_calls;
 	const struct session *session;
 };
 
@@ -52,9 +61,14 @@ static bool is_worth(const struct calls_run *st, size_t entry)
 
 static struct pending *pending_of(struct calls_run *st, uint32_t thread)
 {
+	struct pending *p;
+
 	st->pending = array_reach(st->pending, thread, &st->cap_pending, sizeof *st->pending);
-	if (!st->pending[thread])
-		st->pending[thread] = xcalloc(1, sizeof **st->pending);
+	if (!st->pending[thread]) {
+		p = st->pending[thread] = xcalloc(1, sizeof *p);
+		spill_init(&p->list.records, sizeof(struct call_record), IN_MEMORY);
+		spill_init(&p->list.left_out, sizeof(struct left_out_sum), IN_MEMORY);
+	}
 	return st->pending[thread];
 }
 
@@ -64,9 +78,35 @@ static void pending_free(struct pending *p)
 		return;
 	for (size_t i = 0; i < p->n_called; i++)
 		left_out_deinit(&p->called[i].left_out);
-	free(p->records);
+	spill_deinit(&p->list.records);
+	spill_deinit(&p->list.left_out);
 	free(p->called);
 	free(p);
+}
+
+uint64_t call_records_count(const struct call_records *r)
+{
+	return r->records.count;
+}
+
+const struct call_record *call_records_get(struct call_records *r, uint64_t i)
+{
+	return spill_get(&r->records, i);
+}
+
+void call_records_left_out(struct call_records *r, const struct call_record *record, struct left_out *ret)
+{
+	uint64_t from = record->left_out, n = record->n_left_out;
+
+	left_out_clear(ret);
+	for (uint64_t i = 0; i < n; i++) {
+		const struct left_out_sum *sum = spill_get(&r->left_out, from + i);
+
+		if (!sum)
+			break;
+		ret->list = array_grow(ret->list, ret->count, &ret->cap, sizeof *ret->list);
+		ret->list[ret->count++] = *sum;
+	}
 }
 
 static const struct thread *thread_of(const struct stacks *s, const struct stack *stack)
@@ -79,7 +119,8 @@ static bool is_asked(const struct calls_run *st, const struct stack *stack, cons
 	const struct calls_options *o = st->options;
 
 	return !st->enough && o->functions[f->function] && f->at_start && f->entry_ns >= o->from_ns &&
-	       f->entry_ns < o->to_ns && (o->cpu < 0 || stack->cpu == o->cpu) && (!o->threads || (stack->thread != THREAD_NONE && o->threads[stack->thread]));
+	       f->entry_ns < o->to_ns && (o->cpu < 0 || stack->cpu == o->cpu) &&
+	       (!o->threads || (stack->thread != THREAD_NONE && o->threads[stack->thread]));
 }
 
 /* Interrupts that the user left out do not count as callees of the function that they interrupt. */
@@ -88,126 +129,152 @@ static bool is_interrupt_hidden(const struct calls_run *st, const struct frame *
 	return st->options->no_interrupts && frame->kind == FRAME_INTERRUPT;
 }
 
-/* Number of the record of a call; 0: it has none. */
-static uint32_t record_of(const struct calls_run *st, uint32_t call)
+static bool has_record(const struct calls_run *st, uint32_t call)
 {
-	return call < st->cap_records ? st->records[call] : 0;
+	return call < st->cap_calls && st->has_record[call];
 }
 
-static void set_record(struct calls_run *st, uint32_t call, size_t number)
+static void set_record(struct calls_run *st, uint32_t call, bool has)
 {
-	st->records = array_reach(st->records, call, &st->cap_records, sizeof *st->records);
-	st->records[call] = (uint32_t)number;
+	st->has_record = array_reach(st->has_record, call, &st->cap_calls, sizeof *st->has_record);
+	st->has_record[call] = has;
 }
 
-static void add_record(struct calls_run *st, struct pending *p, const struct stack *stack, const struct frame *frame, size_t depth,
-		       const struct callees *callees)
+/* Calls that have records lie in each other, so the depth tells which of those in progress a frame's is. */
+static struct called *called_at(struct pending *p, size_t depth)
 {
-	p->records = array_grow(p->records, p->count, &p->cap, sizeof *p->records);
-	if (p->count == p->n_called) {
-		p->called = array_grow(p->called, p->n_called, &p->cap_called, sizeof *p->called);
+	return &p->called[depth - p->bottom];
+}
+
+static void add_record(struct calls_run *st, struct pending *p, const struct stack *stack, const struct frame *frame,
+		       size_t depth, const struct callees *callees)
+{
+	struct called *c;
+
+	if (p->open == p->n_called) {
+		p->called = array_grow(p->called, p->n_called, &p->cap, sizeof *p->called);
 		p->called[p->n_called++] = (struct called){ 0 };
 	}
-	p->records[p->count] = (struct call_record){
+	c = &p->called[p->open++];
+	c->record = (struct call_record){
 		.function = frame->function, .depth = (uint32_t)(depth - p->bottom), .kind = frame->kind,
 		.from = frame->from, .entry_ns = frame->entry_ns, .cpu = stack->cpu,
 	};
-	p->called[p->count].sum = *callees;
-	left_out_clear(&p->called[p->count].left_out);
-	set_record(st, story_call(frame), ++p->count);
+	c->number = p->list.records.count;
+	c->sum = *callees;
+	left_out_clear(&c->left_out);
+	spill_add(&p->list.records, &c->record);
+	set_record(st, story_call(frame), true);
 }
 
 static void enter(struct calls_run *st, const struct story_moment *m)
 {
 	struct pending *p = pending_of(st, m->thread);
 
-	set_record(st, m->call, 0);
-	if (p->hidden || (st->options->no_interrupts && p->count && m->frame->kind == FRAME_INTERRUPT)) {
+	set_record(st, m->call, false);
+	if (p->hidden || (st->options->no_interrupts && p->open && m->frame->kind == FRAME_INTERRUPT)) {
 		p->hidden++;
 		return;
 	}
-	if (!p->count) {
+	if (!p->open) {
 		if (!is_asked(st, m->stack, m->frame))
 			return;
 		p->bottom = m->depth;
 		st->open++;
 	}
-	if (p->count == RECORDS_MAX || (st->options->max_depth && m->depth - p->bottom >= st->options->max_depth))
+	if (st->options->max_depth && m->depth - p->bottom >= st->options->max_depth)
 		return;
 	add_record(st, p, m->stack, m->frame, m->depth, &(struct callees){ 0 });
 }
 
-/* Report a finished call. left_out is set here, since `called` may have moved while the records were made. */
 static void report_call(struct calls_run *st, const struct stacks *s, const struct stack *stack, struct pending *p)
 {
-	for (size_t i = 0; i < p->count; i++) {
-		left_out_sort(&p->called[i].left_out);
-		p->records[i].left_out = &p->called[i].left_out;
-	}
-	if (!st->enough && p->records[0].duration_ns >= st->options->min_duration_ns)
-		st->enough = st->take(st->taker_state, thread_of(s, stack), p->records, p->count) < 0;
-	p->count = p->hidden = 0;
+	const struct call_record *first = call_records_get(&p->list, 0);
+
+	if (first && !st->enough && first->duration_ns >= st->options->min_duration_ns)
+		st->enough = st->take(st->taker_state, thread_of(s, stack), &p->list) < 0;
+	if (spill_result(&p->list.records, "calls", st->err) < 0 || spill_result(&p->list.left_out, "calls", st->err) < 0)
+		st->failed = st->enough = true;
+	spill_truncate(&p->list.records, 0);
+	spill_truncate(&p->list.left_out, 0);
+	p->open = 0;
+	p->hidden = 0;
 	st->open--;
 }
 
 /* Add what a frame ran to the callees of its caller. `left_out`: the frame has no record. */
 static void add_to_caller(const struct calls_run *st, const struct story_moment *m, struct pending *p, bool left_out)
 {
-	uint32_t caller = m->depth > p->bottom ? record_of(st, m->caller) : 0;
+	struct called *caller;
 	const struct frame *frame = m->frame;
 	const struct left_out_sum sum = {
 		.function = frame->function, .calls = 1, .duration_ns = m->ns - frame->entry_ns,
 		.ns = m->stack->ns - frame->ns, .insns = m->stack->insns - frame->insns,
 	};
 
-	if (!caller)
+	if (m->depth == p->bottom || !has_record(st, m->caller))
 		return;
-	p->called[caller - 1].sum.ns += sum.ns;
-	p->called[caller - 1].sum.insns += sum.insns;
+	caller = called_at(p, m->depth - 1);
+	caller->sum.ns += sum.ns;
+	caller->sum.insns += sum.insns;
 	if (left_out)
-		left_out_add(&p->called[caller - 1].left_out, &sum);
+		left_out_add(&caller->left_out, &sum);
 }
 
-static void fill_record(const struct story_moment *m, struct pending *p, size_t i)
+static void fill_record(const struct story_moment *m, struct called *c)
 {
-	struct call_record *r = &p->records[i];
+	struct call_record *r = &c->record;
 
 	r->duration_ns = m->ns - m->frame->entry_ns;
 	r->ns = m->stack->ns - m->frame->ns;
 	r->insns = m->stack->insns - m->frame->insns;
-	r->self_ns = r->ns - p->called[i].sum.ns;
-	r->self_insns = r->insns - p->called[i].sum.insns;
+	r->self_ns = r->ns - c->sum.ns;
+	r->self_insns = r->insns - c->sum.insns;
 	r->unfinished = m->kind == STORY_END;
 	r->end = m->end;
+}
+
+/* What it left out goes behind what others did. */
+static void keep_record(struct pending *p, struct called *c)
+{
+	left_out_sort(&c->left_out);
+	c->record.left_out = p->list.left_out.count;
+	c->record.n_left_out = (uint32_t)c->left_out.count;
+	for (size_t i = 0; i < c->left_out.count; i++)
+		spill_add(&p->list.left_out, &c->left_out.list[i]);
+	spill_set(&p->list.records, c->number, &c->record);
 }
 
 /* A frame is left, or the trace ends in it: complete its record, and add it to its caller's callees. */
 static void finish_frame(const struct calls_run *st, const struct story_moment *m, struct pending *p)
 {
-	uint32_t record = record_of(st, m->call);
+	struct called *c;
 
 	if (p->hidden)
 		p->hidden--;
-	if (!record) {
+	if (!has_record(st, m->call)) {
 		if (!p->hidden)
 			add_to_caller(st, m, p, st->options->max_depth != 1 && !is_interrupt_hidden(st, m->frame));
 		return;
 	}
-	fill_record(m, p, record - 1);
-	if (m->depth != p->bottom && p->records[record - 1].duration_ns < st->options->min_callee_ns) {
+	c = called_at(p, m->depth);
+	fill_record(m, c);
+	if (m->depth != p->bottom && c->record.duration_ns < st->options->min_callee_ns) {
 		/* its callees were shorter still, so their records are dropped already */
-		p->count = record - 1;
+		spill_truncate(&p->list.records, c->number);
 		add_to_caller(st, m, p, true);
 	} else {
+		keep_record(p, c);
 		add_to_caller(st, m, p, false);
 	}
+	p->open--;
 }
 
 static void leave(struct calls_run *st, const struct story_moment *m)
 {
 	struct pending *p = pending_of(st, m->thread);
 
-	if (!p->count || m->depth < p->bottom)
+	if (!p->open || m->depth < p->bottom)
 		return;
 	finish_frame(st, m, p);
 	if (m->depth == p->bottom)
@@ -252,7 +319,9 @@ static bool is_open_at(const struct calls_run *st, size_t entry, size_t number, 
 	return open;
 }
 
-/* The last entry up to `limit` at whose moment the call is in progress. If there is none, the entry that replay is in. */
+/*
+ * The last entry up to `limit` at whose moment the call is in progress. If there is none, the entry that replay is in.
+ */
 static size_t last_open(const struct calls_run *st, size_t limit, size_t number, size_t depth, const struct frame *call)
 {
 	size_t low = st->entry, high = limit;
@@ -278,7 +347,7 @@ static size_t next_entry(struct calls_run *st, const struct stacks *s)
 	for (size_t i = 0; i < s->count && next > st->entry; i++) {
 		const struct pending *p = pending_of(st, story_thread(&s->list[i]));
 
-		if (p->count)
+		if (p->open)
 			next = last_open(st, next, i, p->bottom, &s->list[i].frames[p->bottom]);
 	}
 	return next;
@@ -304,7 +373,7 @@ static void add_open_calls(struct calls_run *st, struct stacks *s)
 		st->open++;
 		p->bottom = depth;
 		add_record(st, p, stack, &stack->frames[depth], depth, &callees);
-		p->records[0].cpu = st->cpus[i];
+		p->called[0].record.cpu = st->cpus[i];
 	}
 }
 
@@ -316,7 +385,7 @@ static void keep_cpus(struct calls_run *st, const struct stacks *s)
 	for (size_t i = 0; i < s->count; i++) {
 		const struct pending *p = pending_of(st, story_thread(&s->list[i]));
 
-		st->cpus[i] = p->count ? p->records[0].cpu : -1;
+		st->cpus[i] = p->open ? p->called[0].record.cpu : -1;
 	}
 }
 
@@ -361,12 +430,12 @@ static int replay(struct calls_run *st, const struct checkpoint *from, struct er
 	for (size_t i = 0; i < st->cap_pending; i++)
 		pending_free(st->pending[i]);
 	free(st->pending);
-	free(st->records); /* the next story has other numbers */
+	free(st->has_record); /* the next story has other numbers */
 	st->pending = NULL;
-	st->records = NULL;
-	st->cap_pending = st->cap_records = 0;
+	st->has_record = NULL;
+	st->cap_pending = st->cap_calls = 0;
 	st->enough = st->enough || more == 0;
-	return more < 0 ? -1 : 0;
+	return more < 0 || st->failed ? -1 : 0;
 }
 
 static int replay_by_index(struct calls_run *st, struct error *err)
@@ -390,10 +459,11 @@ static int replay_by_index(struct calls_run *st, struct error *err)
 	return result;
 }
 
-int calls_analyse(const struct session *session, const struct calls_options *options, calls_taker take, void *taker_state, struct error *err)
+int calls_analyse(const struct session *session, const struct calls_options *options, calls_taker take,
+		  void *taker_state, struct error *err)
 {
 	struct calls_run st = {
-		.options = options, .take = take, .taker_state = taker_state, .session = session,
+		.options = options, .take = take, .taker_state = taker_state, .session = session, .err = err,
 	};
 	int result = session->index ? replay_by_index(&st, err) : replay(&st, NULL, err);
 

@@ -18,8 +18,9 @@ struct call_record {
 	uint64_t ns, insns;    /* what the thread itself ran in it, callees included */
 	uint64_t self_ns, self_insns; /* without callees */
 	int cpu;               /* the vCPU that it was entered on */
-	/* The calls that it made and that have no record, since they are too short or too deep. The longest come first. */
-	const struct left_out *left_out;
+	/* its calls that have no record, since they are too short or too deep: for call_records_left_out() */
+	uint64_t left_out;
+	uint32_t n_left_out;   /* so many functions */
 };
 
 struct calls_options {
@@ -28,23 +29,31 @@ struct calls_options {
 	int cpu;                  /* calls that begin on this vCPU; negative: on any */
 	uint64_t min_duration_ns;
 	uint64_t min_callee_ns;   /* only callees that took at least so long have a record */
-	uint32_t max_depth;       /* levels that have records; 0: all. With 1, left_out stays empty */
+	uint32_t max_depth;       /* levels that have records; 0: all. With 1, nothing is told of what is left out */
 	const bool *threads;      /* marks by number: only these; NULL: all */
 	bool no_interrupts;       /* leave out interrupts and what they call */
 };
 
+/* The records of a finished call and of the calls within it, in the order of entry. Not all need be in memory. */
+struct call_records;
+uint64_t call_records_count(const struct call_records *r);
+/* Number `i`, valid until the next call. NULL: it could not be read again, which calls_analyse() then says. */
+const struct call_record *call_records_get(struct call_records *r, uint64_t i);
+/* Replace what is in *ret: the longest come first. */
+void call_records_left_out(struct call_records *r, const struct call_record *record, struct left_out *ret);
+
 /*
- * Called with a finished call and the calls within it, in the order of entry. `records` are valid until it returns. A
- * negative result ends the analysis. The self times of all records and the times in their left_out add up to the time
- * of the first record.
+ * Called with a finished call. `records` are valid until it returns. A negative result ends the analysis. The self
+ * times of all records and the times of what they left out add up to the time of the first record.
  */
-typedef int (*calls_taker)(void *state, const struct thread *thread, const struct call_record *records, size_t count);
+typedef int (*calls_taker)(void *state, const struct thread *thread, struct call_records *records);
 
 /*
  * Call `take` for each call found. `thread` is NULL for what ran before a vCPU's
  * first task switch. `index` may be NULL; with an index only those parts of the trace
  * are replayed that may have such calls.
  */
-int calls_analyse(const struct session *session, const struct calls_options *options, calls_taker take, void *state, struct error *err);
+int calls_analyse(const struct session *session, const struct calls_options *options, calls_taker take, void *state,
+		  struct error *err);
 
 #endif

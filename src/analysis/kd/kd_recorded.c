@@ -10,9 +10,9 @@
 #include "analysis/sums/functions.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/spill.h"
 #include "kfi/log_meta.h"
 #include "replay/story.h"
-#include "row_ends.h"
 #include "trace/thinned.h"
 
 /* A call in progress, by the story's number. */
@@ -30,14 +30,19 @@ struct pair {
 	uint64_t count, total_ns;
 };
 
+enum { NO_END = -1 }; /* of a call, which is not known */
+enum { ENDS_IN_MEMORY = 1 << 20 };
+
 struct recorded_run {
 	const struct names *names;
 	struct kfi_log *log;
 	struct error *err;
 	struct held_calls held;
-	enum { RUN_SUMS, RUN_CALLS, RUN_ENDS, RUN_TELL } what; /* what is made of the calls: sums; a list; when they end; what the listener hears */
+	/* what is made of the calls: sums; a list; when they end; what the listener hears */
+	enum { RUN_SUMS, RUN_CALLS, RUN_ENDS, RUN_TELL } what;
 	bool full;
-	struct row_ends ends;
+	struct spill ends;    /* of each call: how long it took, or NO_END */
+	uint64_t told;        /* calls that the listener has heard */
 	const struct recorded_listener *listener;
 	bool refused;         /* the listener wants no more */
 	uint32_t *numbers;    /* of names, by function, + 1 */
@@ -54,7 +59,8 @@ struct recorded_run {
 /* An imported trace has names in brackets for what its log does not tell. */
 static bool is_shown(const struct names *names, uint32_t function)
 {
-	return names_is_kernel(names, function) && !names_is_group(names, function) && names_function(names, function)[0] != '[';
+	return names_is_kernel(names, function) && !names_is_group(names, function) &&
+	       names_function(names, function)[0] != '[';
 }
 
 /* Without the module, in brackets: a log's words are separated by blanks. */
@@ -130,13 +136,15 @@ static void set_caller(struct recorded_run *st, const struct story_moment *m, st
 
 static void set_end(struct kfi_call *row, int64_t duration_ns)
 {
-	row->no_exit = duration_ns == ROW_ENDS_NONE;
+	row->no_exit = duration_ns == NO_END;
 	row->duration_ns = row->no_exit ? 0 : duration_ns;
 }
 
 static void tell(struct recorded_run *st, const struct story_moment *m, struct kfi_call *row)
 {
-	set_end(row, row_ends_next(&st->ends));
+	const int64_t *end = spill_get(&st->ends, st->told++);
+
+	set_end(row, end ? *end : NO_END);
 	if (st->refused || st->listener->call(st->listener->data, st->log, row, st->err) < 0)
 		st->refused = m->stacks->stop = true;
 }
@@ -146,7 +154,8 @@ static void add_row(struct recorded_run *st, const struct story_moment *m, struc
 	const struct recorded_call *parent = c->parent ? &st->calls[c->parent] : NULL;
 	struct kfi_call row = {
 		.entry_ns = m->ns, .function = c->number - 1, .cpu = (uint16_t)m->cpu,
-		.pid = m->stack->thread == THREAD_NONE ? 0 : m->stacks->threads->list[m->stack->thread].pid, .no_exit = true, .interrupt = c->interrupt,
+		.pid = m->stack->thread == THREAD_NONE ? 0 : m->stacks->threads->list[m->stack->thread].pid,
+		.no_exit = true, .interrupt = c->interrupt,
 	};
 
 	set_caller(st, m, &row);
@@ -179,13 +188,14 @@ static void enter(struct recorded_run *st, const struct story_moment *m)
 	c = &st->calls[m->call];
 	caller = m->caller ? &st->calls[m->caller] : NULL;
 	*c = (struct recorded_call){
-		.number = is_listed(st, m) ? number_of(st, m->frame->function) : 0, .parent = !caller ? STORY_NO_CALL : caller->number ? m->caller : caller->parent,
+		.number = is_listed(st, m) ? number_of(st, m->frame->function) : 0,
+		.parent = !caller ? STORY_NO_CALL : caller->number ? m->caller : caller->parent,
 		.interrupt = m->frame->kind == FRAME_INTERRUPT || (caller && caller->interrupt),
 		.within = caller && !m->frame->at_start && m->frame[-1].function == m->frame->function,
 	};
 	if (c->number && st->what == RUN_ENDS) {
 		c->row = st->ends.count;
-		row_ends_add(&st->ends);
+		spill_add(&st->ends, &(int64_t){ NO_END });
 	} else if (c->number && st->what != RUN_SUMS) {
 		add_row(st, m, c);
 	}
@@ -239,9 +249,9 @@ static void leave(struct recorded_run *st, const struct story_moment *m)
 		return;
 	if (st->what != RUN_SUMS) {
 		if (st->what == RUN_CALLS)
-			set_end(&st->log->calls[c->row], ended ? (int64_t)duration_ns : ROW_ENDS_NONE);
+			set_end(&st->log->calls[c->row], ended ? (int64_t)duration_ns : NO_END);
 		else if (st->what == RUN_ENDS)
-			row_ends_set(&st->ends, c->row, ended ? (int64_t)duration_ns : ROW_ENDS_NONE);
+			spill_set(&st->ends, c->row, &(int64_t){ ended ? (int64_t)duration_ns : NO_END });
 		return;
 	}
 	add_sum(st, c, duration_ns, ended);
@@ -259,7 +269,10 @@ static void hear(void *state, const struct story_moment *m)
 		leave(st, m);
 }
 
-/* What ran in each function, as top has it: with what was left out of the trace, and what ran in calls that did not end. */
+/*
+ * What ran in each function, as top has it: with what was left out of the trace, and what ran in calls that did not
+ * end.
+ */
 static int add_local(struct recorded_run *st, const struct session *session, struct error *err)
 {
 	struct functions f;
@@ -296,9 +309,12 @@ static void collect(struct recorded_run *st, struct kd_sums *ret)
 	sorting = st->log;
 	if (st->n_pairs)
 		qsort(st->pair_list, st->n_pairs, sizeof *st->pair_list, by_time);
-	*ret = (struct kd_sums){ .list = xcalloc(n + 1, sizeof *ret->list), .subs = xcalloc(st->n_pairs + 1, sizeof *ret->subs) };
+	*ret = (struct kd_sums){
+		.list = xcalloc(n + 1, sizeof *ret->list), .subs = xcalloc(st->n_pairs + 1, sizeof *ret->subs),
+	};
 	for (size_t i = 0; i < st->n_pairs; i++)
-		ret->subs[i] = (struct kd_sub){ st->pair_list[i].callee - 1, st->pair_list[i].count, st->pair_list[i].total_ns };
+		ret->subs[i] = (struct kd_sub){ st->pair_list[i].callee - 1, st->pair_list[i].count,
+						st->pair_list[i].total_ns };
 	for (uint32_t i = 0; i < n; i++) {
 		struct kd_sum s = *sum_of(st, i + 1);
 
@@ -315,8 +331,11 @@ static void collect(struct recorded_run *st, struct kd_sums *ret)
 /* What the trace tells of the spans and filters that it was made by, as a log's header does. */
 static void set_header(const struct reader *r, struct kfi_log *log)
 {
-	static const struct { const char *reason; enum kfi_counter counter; } counters[] = {
-		{ "duration", KFI_TIME_FILTERED }, { "interrupt", KFI_NO_INTERRUPT_FILTERED }, { "no_interrupt", KFI_ONLY_INTERRUPT_FILTERED },
+	static const struct { const char *reason; enum kfi_counter counter;
+	} counters[] = {
+		{ "duration", KFI_TIME_FILTERED },
+		{ "interrupt", KFI_NO_INTERRUPT_FILTERED },
+		{ "no_interrupt", KFI_ONLY_INTERRUPT_FILTERED },
 		{ "function", KFI_LIST_FILTERED },
 	};
 	struct kfi_header *h = &log->header;
@@ -328,7 +347,8 @@ static void set_header(const struct reader *r, struct kfi_log *log)
 
 		all += n;
 		if (n)
-			h->counters[counters[i].counter] = (struct kfi_number){ true, n + h->counters[counters[i].counter].value };
+			h->counters[counters[i].counter] =
+				(struct kfi_number){ true, n + h->counters[counters[i].counter].value };
 	}
 	if (all)
 		h->counters[KFI_ALL_FILTERED] = (struct kfi_number){ true, all + h->counters[KFI_ALL_FILTERED].value };
@@ -336,7 +356,10 @@ static void set_header(const struct reader *r, struct kfi_log *log)
 
 static void begin(struct recorded_run *st, const struct session *session, struct kfi_log *log, struct error *err)
 {
-	*st = (struct recorded_run){ .names = session->names, .log = log, .err = err, .same = count_same(session->names),
+	*st = (struct recorded_run){ .names = session->names,
+				     .log = log,
+				     .err = err,
+				     .same = count_same(session->names),
 				     .numbers = xcalloc(names_count(session->names), sizeof *st->numbers) };
 	*log = (struct kfi_log){ 0 };
 	set_header(session->reader, log);
@@ -355,7 +378,9 @@ static void end(struct recorded_run *st)
 /* Go through all calls. */
 static int go_through(struct recorded_run *st, const struct session *session)
 {
-	static const struct story_listener listener = { .hear = hear, .kinds = 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END };
+	static const struct story_listener listener = {
+		.hear = hear, .kinds = 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END,
+	};
 	static const struct story_part whole = { .to_ns = UINT64_MAX };
 	void *states[] = { st };
 	int result = held_calls_read(session->reader, &st->held, st->err);
@@ -364,8 +389,10 @@ static int go_through(struct recorded_run *st, const struct session *session)
 		result = story_tell(session, &whole, NULL, &listener, states, 1, st->err);
 	held_calls_deinit(&st->held);
 	if (result >= 0 && st->full)
-		return error_set(st->err, "%s: more than %d calls of the kernel: choose some, by --start and --stop or --min-duration", session->reader->path,
-				 KFI_ROWS_MAX);
+		return error_set(
+			st->err,
+			"%s: more than %d calls of the kernel: choose some, by --start and --stop or --min-duration",
+			session->reader->path, KFI_ROWS_MAX);
 	return result < 0 || st->refused ? -1 : 0;
 }
 
@@ -381,11 +408,16 @@ int kd_recorded_calls(const struct session *session, struct kfi_log *ret, struct
 	return result;
 }
 
+static int ends_result(const struct recorded_run *st)
+{
+	return spill_result(&st->ends, "when calls end", st->err);
+}
+
 /* How many calls there are, and when each ends; then each is told. */
 static int tell_all(struct recorded_run *st, const struct session *session)
 {
 	st->what = RUN_ENDS;
-	if (go_through(st, session) < 0 || row_ends_rewind(&st->ends, st->err) < 0)
+	if (go_through(st, session) < 0 || ends_result(st) < 0)
 		return -1;
 	st->log->n = st->ends.count;
 	if (st->listener->begin(st->listener->data, st->log, st->err) < 0)
@@ -393,7 +425,7 @@ static int tell_all(struct recorded_run *st, const struct session *session)
 	st->what = RUN_TELL;
 	if (go_through(st, session) < 0)
 		return -1;
-	return row_ends_result(&st->ends, st->err);
+	return ends_result(st);
 }
 
 int kd_recorded_tell(const struct session *session, const struct recorded_listener *listener, struct error *err)
@@ -404,15 +436,16 @@ int kd_recorded_tell(const struct session *session, const struct recorded_listen
 
 	begin(&st, session, &log, err);
 	st.listener = listener;
-	row_ends_init(&st.ends);
+	spill_init(&st.ends, sizeof(int64_t), ENDS_IN_MEMORY);
 	result = tell_all(&st, session);
-	row_ends_deinit(&st.ends);
+	spill_deinit(&st.ends);
 	end(&st);
 	kfi_log_deinit(&log);
 	return result;
 }
 
-int kd_recorded_sums(const struct session *session, bool as_kd, struct kfi_log *ret_log, struct kd_sums *ret, struct error *err)
+int kd_recorded_sums(const struct session *session, bool as_kd, struct kfi_log *ret_log, struct kd_sums *ret,
+		     struct error *err)
 {
 	struct recorded_run st;
 	int result;

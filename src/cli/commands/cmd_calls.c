@@ -31,6 +31,7 @@ struct printer {
 	const struct threads *threads;
 	struct map signs; /* pid → letter; 0: not seen yet */
 	struct buf line;
+	struct left_out left_out; /* of the call that is being printed */
 };
 
 /* The thread's name at that time. */
@@ -40,8 +41,8 @@ static const char *comm_at(const struct printer *p, const struct thread *t, uint
 }
 
 /* Print the source line that a call was made from, and the functions that were inlined there. */
-static size_t lines_of(const struct printer *p, const struct thread *t, enum frame_kind kind, uint64_t from, uint64_t ns,
-		       struct source_line *ret)
+static size_t lines_of(const struct printer *p, const struct thread *t, enum frame_kind kind, uint64_t from,
+		       uint64_t ns, struct source_line *ret)
 {
 	struct space_view view = { 0 };
 
@@ -68,7 +69,8 @@ static void put_caller(struct printer *p, const struct thread *t, enum frame_kin
 		buf_put_u8(&p->line, ')');
 }
 
-static void print_caller_json(struct printer *p, const struct thread *t, enum frame_kind kind, uint64_t from, uint64_t ns)
+static void print_caller_json(struct printer *p, const struct thread *t, enum frame_kind kind, uint64_t from,
+			      uint64_t ns)
 {
 	struct source_line lines[SOURCE_LINES_MAX];
 	size_t n = lines_of(p, t, kind, from, ns, lines);
@@ -153,10 +155,9 @@ static void put_text(struct printer *p, const struct thread *t, const struct cal
 }
 
 /* A line for what the call called and has no lines of its own: the functions that took longest, and how many more. */
-static void put_left_out(struct printer *p, const struct call_record *r)
+static void put_left_out(struct printer *p, const struct left_out *l, uint32_t depth)
 {
 	enum { NAMED = 4 };
-	const struct left_out *l = r->left_out;
 	struct left_out_sum all = left_out_total(l);
 
 	if (!l->count)
@@ -165,7 +166,7 @@ static void put_left_out(struct printer *p, const struct call_record *r)
 	put_time(p, all.duration_ns);
 	put_time(p, all.ns);
 	put_insns(p, all.insns);
-	buf_printf(&p->line, " %3s %6s  %*s... ", "", "", (int)(r->depth * 2 + 2), "");
+	buf_printf(&p->line, " %3s %6s  %*s... ", "", "", (int)(depth * 2 + 2), "");
 	for (size_t i = 0; i < l->count && i < NAMED; i++) {
 		buf_printf(&p->line, "%s%" PRIu64 " x ", i ? ", " : "", l->list[i].calls);
 		terminal_escape(&p->line, names_function(p->names, l->list[i].function));
@@ -177,20 +178,45 @@ static void put_left_out(struct printer *p, const struct call_record *r)
 	buf_put_u8(&p->line, '\n');
 }
 
-/* All records; what each left out stands behind the last that it called. */
-static void put_records(struct printer *p, const struct thread *t, const struct call_record *records, size_t count)
-{
-	const struct call_record **open = xcalloc(count, sizeof *open);
-	size_t n = 0;
+enum { LINES_AT_ONCE = 1 << 16 }; /* bytes */
 
-	for (size_t i = 0; i < count; i++) {
-		while (n && open[n - 1]->depth >= records[i].depth)
-			put_left_out(p, open[--n]);
-		put_text(p, t, &records[i]);
-		open[n++] = &records[i];
+static void flush_lines(struct printer *p, size_t more_than)
+{
+	if (p->line.len <= more_than)
+		return;
+	terminal_print(&p->line, p->columns);
+	p->line.len = 0;
+}
+
+/* Those of the calls that are open and not outside the next one's depth end: what they left out stands behind them. */
+static void close_calls(struct printer *p, struct call_records *records, struct call_record *open, size_t *n, uint32_t depth)
+{
+	while (*n && open[*n - 1].depth >= depth) {
+		const struct call_record *r = &open[--*n];
+
+		call_records_left_out(records, r, &p->left_out);
+		put_left_out(p, &p->left_out, r->depth);
 	}
-	while (n)
-		put_left_out(p, open[--n]);
+}
+
+/* All records; what each left out stands behind the last that it called. */
+static void put_records(struct printer *p, const struct thread *t, struct call_records *records)
+{
+	struct call_record *open = NULL;
+	const struct call_record *r;
+	size_t n = 0, cap = 0;
+
+	for (uint64_t i = 0; (r = call_records_get(records, i)) && !ferror(stdout); i++) {
+		close_calls(p, records, open, &n, r->depth);
+		put_text(p, t, r);
+		open = array_grow(open, n, &cap, sizeof *open);
+		open[n++] = *r;
+		flush_lines(p, LINES_AT_ONCE);
+	}
+	close_calls(p, records, open, &n, 0);
+	if (call_records_count(records) > 1)
+		buf_put_u8(&p->line, '\n');
+	flush_lines(p, 0);
 	free(open);
 }
 
@@ -210,13 +236,13 @@ static void print_left_out_json(const struct printer *p, const struct left_out *
 
 		printf("%s{\"function\":", i ? "," : "");
 		json_string(stdout, names_function(p->names, sum->function));
-		printf(",\"calls\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64 ",\"insns\":%s}", sum->calls,
-		       sum->duration_ns, sum->ns, json_insns(p, sum->insns, insns));
+		printf(",\"calls\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64 ",\"insns\":%s}",
+		       sum->calls, sum->duration_ns, sum->ns, json_insns(p, sum->insns, insns));
 	}
 	putchar(']');
 }
 
-static void print_json(struct printer *p, const struct thread *t, const struct call_record *r)
+static void print_json(struct printer *p, const struct thread *t, struct call_records *records, const struct call_record *r)
 {
 	char insns[24], self[24];
 
@@ -224,30 +250,31 @@ static void print_json(struct printer *p, const struct thread *t, const struct c
 	p->any = true;
 	json_string(stdout, names_function(p->names, r->function));
 	printf(",\"depth\":%u,\"kind\":\"%s\",\"start_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
-	       ",\"insns\":%s,\"self_ns\":%" PRIu64 ",\"self_insns\":%s,\"unfinished\":%s,\"cpu\":%d,\"pid\":%d,\"comm\":",
+	       ",\"insns\":%s,\"self_ns\":%" PRIu64
+	       ",\"self_insns\":%s,\"unfinished\":%s,\"cpu\":%d,\"pid\":%d,\"comm\":",
 	       r->depth, frame_kind_name(r->kind), r->entry_ns, r->duration_ns, r->ns, json_insns(p, r->insns, insns),
-	       r->self_ns, json_insns(p, r->self_insns, self), r->unfinished ? "true" : "false", r->cpu, t ? t->pid : 0);
+	       r->self_ns, json_insns(p, r->self_insns, self), r->unfinished ? "true" : "false", r->cpu,
+	       t ? t->pid : 0);
 	json_string(stdout, comm_at(p, t, r->entry_ns));
 	if (!r->unfinished)
 		printf(",\"left\":\"%s\"", frame_end_name(r->end));
-	print_left_out_json(p, r->left_out);
+	call_records_left_out(records, r, &p->left_out);
+	print_left_out_json(p, &p->left_out);
 	print_caller_json(p, t, r->kind, r->from, r->entry_ns);
 	putchar('}');
 }
 
-static int print_call(void *state, const struct thread *thread, const struct call_record *records, size_t count)
+static int print_call(void *state, const struct thread *thread, struct call_records *records)
 {
 	struct printer *p = state;
+	const struct call_record *r;
 
 	p->line.len = 0;
 	p->shown = true;
-	for (size_t i = 0; p->json && i < count; i++)
-		print_json(p, thread, &records[i]);
+	for (uint64_t i = 0; p->json && (r = call_records_get(records, i)) && !ferror(stdout); i++)
+		print_json(p, thread, records, r);
 	if (!p->json) {
-		put_records(p, thread, records, count);
-		if (count > 1)
-			buf_put_u8(&p->line, '\n');
-		terminal_print(&p->line, p->columns);
+		put_records(p, thread, records);
 		fflush(stdout);
 	}
 	return --p->left && !ferror(stdout) ? 0 : -1;
@@ -261,9 +288,10 @@ static void print_step_json(struct printer *p, const struct flow_step *f)
 	printf("%s{\"step\":\"%s\",\"function\":", p->any ? ",\n" : "\n", steps[f->kind]);
 	p->any = true;
 	json_string(stdout, names_function(p->names, f->function));
-	printf(",\"depth\":%u,\"kind\":\"%s\",\"cuts_in\":%s,\"start_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
-	       ",\"insns\":%s,\"cpu\":%d,\"pid\":%d,\"comm\":", f->depth, frame_kind_name(f->frame), f->cuts_in ? "true" : "false",
-	       f->entry_ns, f->duration_ns, f->ns, json_insns(p, f->insns, insns), f->cpu, f->thread ? f->thread->pid : 0);
+	printf(",\"depth\":%u,\"kind\":\"%s\",\"cuts_in\":%s,\"start_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64
+	       ",\"ns\":%" PRIu64 ",\"insns\":%s,\"cpu\":%d,\"pid\":%d,\"comm\":",
+	       f->depth, frame_kind_name(f->frame), f->cuts_in ? "true" : "false", f->entry_ns, f->duration_ns, f->ns,
+	       json_insns(p, f->insns, insns), f->cpu, f->thread ? f->thread->pid : 0);
 	json_string(stdout, comm_at(p, f->thread, f->kind == FLOW_LEAVE ? f->entry_ns + f->duration_ns : f->entry_ns));
 	if (f->kind != FLOW_ENTER)
 		printf(",\"left\":\"%s\"", frame_end_name(f->end));
@@ -315,8 +343,8 @@ static void put_step_text(struct printer *p, const struct flow_step *f)
 		put_time(p, f->duration_ns);
 		put_insns(p, f->insns);
 	}
-	buf_printf(&p->line, " %3d %6d %c  %*s%s", f->cpu, f->thread ? f->thread->pid : 0, sign_of_thread(p, f), (int)(f->depth * 2), "",
-		   f->kind == FLOW_LEAVE ? "} " : "");
+	buf_printf(&p->line, " %3d %6d %c  %*s%s", f->cpu, f->thread ? f->thread->pid : 0, sign_of_thread(p, f),
+		   (int)(f->depth * 2), "", f->kind == FLOW_LEAVE ? "} " : "");
 	put_step_name(p, f);
 	put_sign(p, f->frame);
 	if (f->kind == FLOW_ENTER)
@@ -330,8 +358,8 @@ static void put_step_text(struct printer *p, const struct flow_step *f)
 
 static void print_log_json(struct printer *p, const struct flow_step *f)
 {
-	printf("%s{\"step\":\"log\",\"start_ns\":%" PRIu64 ",\"cpu\":%d,\"pid\":%d,\"comm\":", p->any ? ",\n" : "\n", f->entry_ns, f->cpu,
-	       f->thread ? f->thread->pid : 0);
+	printf("%s{\"step\":\"log\",\"start_ns\":%" PRIu64 ",\"cpu\":%d,\"pid\":%d,\"comm\":", p->any ? ",\n" : "\n",
+	       f->entry_ns, f->cpu, f->thread ? f->thread->pid : 0);
 	p->any = true;
 	json_string(stdout, comm_at(p, f->thread, f->entry_ns));
 	printf(",\"text\":");
@@ -341,8 +369,9 @@ static void print_log_json(struct printer *p, const struct flow_step *f)
 
 static void put_log_text(struct printer *p, const struct flow_step *f)
 {
-	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64 " %*s %*s %3d %6d #  %*s", f->entry_ns / 1000000000, f->entry_ns % 1000000000,
-		   p->exact ? EXACT_WIDTH : DURATION_WIDTH, "", p->exact ? EXACT_WIDTH : INSNS_WIDTH, "", f->cpu, f->thread ? f->thread->pid : 0,
+	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64 " %*s %*s %3d %6d #  %*s", f->entry_ns / 1000000000,
+		   f->entry_ns % 1000000000, p->exact ? EXACT_WIDTH : DURATION_WIDTH, "",
+		   p->exact ? EXACT_WIDTH : INSNS_WIDTH, "", f->cpu, f->thread ? f->thread->pid : 0,
 		   (int)(f->depth * 2), "");
 	terminal_escape(&p->line, fact_text(f->line, 0));
 	buf_put_u8(&p->line, '\n');
@@ -373,7 +402,7 @@ struct interlaced {
 	struct error *err;
 	bool failed;
 	const struct thread *thread; /* of the call that is being shown */
-	const struct call_record *call;
+	struct call_record call;
 	bool begun;
 };
 
@@ -381,7 +410,8 @@ struct interlaced {
 static int take_within(void *state, const struct flow_step *f)
 {
 	struct interlaced *i = state;
-	bool is_call = f->kind != FLOW_LOG && f->thread == i->thread && f->function == i->call->function && f->entry_ns == i->call->entry_ns;
+	bool is_call = f->kind != FLOW_LOG && f->thread == i->thread && f->function == i->call.function &&
+		       f->entry_ns == i->call.entry_ns;
 
 	i->begun = i->begun || is_call;
 	if (!i->begun)
@@ -389,18 +419,17 @@ static int take_within(void *state, const struct flow_step *f)
 	return take_step(i->printer, f) < 0 || (is_call && f->kind != FLOW_ENTER) ? -1 : 0;
 }
 
-static int take_interlaced(void *state, const struct thread *thread, const struct call_record *records, size_t count)
+static int take_interlaced(void *state, const struct thread *thread, struct call_records *records)
 {
 	struct interlaced *i = state;
 	struct flow_options o = i->options;
 
-	(void)count;
 	i->thread = thread;
-	i->call = records;
+	i->call = *call_records_get(records, 0);
 	i->begun = false;
 	o.caller = thread;
-	o.from_ns = records->entry_ns;
-	o.to_ns = records->entry_ns + records->duration_ns + 1;
+	o.from_ns = i->call.entry_ns;
+	o.to_ns = i->call.entry_ns + i->call.duration_ns + 1;
 	i->failed = flow_analyse(&i->trace->session, &o, take_within, i, i->err) < 0;
 	if (!i->printer->json)
 		putchar('\n');
@@ -430,19 +459,25 @@ static void begin(struct printer *p, bool self)
 	}
 	terminal_start_pager();
 	if (self)
-		printf("%*s %*s %*s%*s CPU    PID  FUNCTION\n", MOMENT_WIDTH, "ENTRY S", time, "DURATION", time, "SELF", insns, title);
+		printf("%*s %*s %*s%*s CPU    PID  FUNCTION\n", MOMENT_WIDTH, "ENTRY S", time, "DURATION", time, "SELF",
+		       insns, title);
 	else
 		printf("%*s %*s%*s CPU    PID    FUNCTION\n", MOMENT_WIDTH, "TIME S", time, "DURATION", insns, title);
 }
 
-static int show(const struct args *args, struct trace_arg *t, const struct source_lines *sources, struct calls_options *o,
-		const struct facts *facts, uint64_t lines, struct error *err)
+static int show(const struct args *args, struct trace_arg *t, const struct source_lines *sources,
+		struct calls_options *o, const struct facts *facts, uint64_t lines, struct error *err)
 {
-	struct printer p = { .names = &t->names, .threads = &t->threads, .sources = sources, .json = arg(args, "json"), .left = lines ? lines : UINT64_MAX, .no_insns = trace_lacks(t, "instructions"),
-			     .exact = arg(args, "exact"), .columns = arg(args, "wide") ? 0 : terminal_columns() };
+	struct printer p = {
+		.names = &t->names, .threads = &t->threads, .sources = sources, .json = arg(args, "json"),
+		.left = lines ? lines : UINT64_MAX, .no_insns = trace_lacks(t, "instructions"), .exact = arg(args, "exact"),
+		.columns = arg(args, "wide") ? 0 : terminal_columns(),
+	};
 	struct flow_options flow = {
-		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns, .max_depth = o->max_depth,
-		.threads = o->threads, .no_interrupts = o->no_interrupts, .one_thread = arg(args, "one-thread"), .cpu = o->cpu,
+		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns,
+		.max_depth = o->max_depth,
+		.threads = o->threads, .no_interrupts = o->no_interrupts, .one_thread = arg(args, "one-thread"),
+		.cpu = o->cpu,
 		.facts = facts,
 	};
 	int r;
@@ -453,8 +488,15 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 	t->reader->progress = NULL; /* the output shows the progress */
 	if (o->functions && arg(args, "all-threads")) {
 		struct interlaced i = {
-			.trace = t, .printer = &p, .left = p.left, .err = err,
-			.options = { .max_depth = o->max_depth, .no_interrupts = o->no_interrupts, .from_call = true, .cpu = -1, .facts = facts },
+			.trace = t,
+			.printer = &p,
+			.left = p.left,
+			.err = err,
+			.options = { .max_depth = o->max_depth,
+				     .no_interrupts = o->no_interrupts,
+				     .from_call = true,
+				     .cpu = -1,
+				     .facts = facts },
 		};
 
 		p.left = UINT64_MAX;
@@ -472,6 +514,7 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 	if (r >= 0 && !p.shown)
 		empty_say(args, t, "calls");
 	buf_free(&p.line);
+	left_out_deinit(&p.left_out);
 	map_free(&p.signs);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
@@ -553,7 +596,8 @@ static const struct option options[] = {
 	{ 0, "min-callee", "TIME", "with --function: another threshold for what they call; 0: all of it" },
 	{ 0, "one-thread", NULL, "without --function: only the thread whose call comes first" },
 	{ 0, "all-threads", NULL, "with --function: also what other threads ran from entry to exit" },
-	{ 0, "log", NULL, "without --function, or with --all-threads: also the lines of the kernel's log, where they were stored" },
+	{ 0, "log", NULL,
+	  "without --function, or with --all-threads: also the lines of the kernel's log, where they were stored" },
 	{ 0, "no-interrupts", NULL, "leave out interrupts that cut in, and what they call" },
 	{ 'n', "lines", "N", "stop after N calls, without --function lines; 0: all (default; of --all-threads: 1)" },
 	DEBUG_OPTION,
@@ -575,14 +619,16 @@ static const struct option options[] = {
 static const struct term terms[] = {
 	{ "function", "what was called" },
 	{ "depth", "how far below the outermost call that is shown" },
-	{ "kind", "call, interrupt, syscall or signal: what the function was entered by; tail: the function above it ended in a jump there" },
+	{ "kind",
+	  "call, interrupt, syscall or signal: what the function was entered by; tail: the function above it ended in a jump there" },
 	{ "start_ns", "guest time when it was entered" },
 	{ "duration_ns", "from entry to exit, also while other threads ran" },
 	{ "ns", "of that, what the thread itself ran, callees too" },
 	{ "insns", "instructions that it ran in that time" },
 	{ "self_ns, self_insns", "with --function: the same without its callees" },
 	{ "unfinished", "with --function: the trace ended before the call did" },
-	{ "left", "how the call ended: returned, jumped (into another function, for good), cut (control went on below it), died (its thread ended)" },
+	{ "left",
+	  "how the call ended: returned, jumped (into another function, for good), cut (control went on below it), died (its thread ended)" },
 	{ "left_out", "with --function: calls that it made and that have no object of their own, summed by function" },
 	{ "step", "without --function: enter, leave, call for both at once, or log" },
 	{ "text", "of a step log: the line" },
@@ -598,32 +644,32 @@ const struct command cmd_calls = {
 	.name = "calls",
 	.operands = "TRACE [FUNCTION…]",
 	.summary = "calls as they happened, from entry to exit",
-	.description = "With --function, prints each call of that function when it has returned, with the calls within it, indented: when "
-		       "a call was entered, how long it took, and its self time without callees. The duration is guest time from entry "
-		       "to exit, including the time in which other threads ran; self time is the thread's own. Calls that are too short for --min-duration, or "
-		       "too deep for --depth 2 and more, are a line that begins with ... below their caller: how many of each function, and their "
-		       "duration. With --all-threads, calls of the other threads stand in between, as without "
-		       "--function; --pid, --cpu and --min-duration then choose the calls, not what is shown from entry to exit.\n"
-		       "Without --function, prints the calls of all threads in the order of time, and begins at once even if the trace is "
-		       "long: a line when a function is entered, and a line with duration and instructions when it is left; a single line "
-		       "if it called nothing. With --min-duration there are only the lines for functions that are left. Each thread has a "
-		       "letter behind its PID; ! marks interrupts and the functions that they call.\n"
-		       "With --debug, shows the source line that each call was made from, if it is in these files, and the functions "
-		       "that were inlined there; see upto stack.\n"
-		       THUNKS_NOTE
-		       INSTRUMENTS_NOTE
-		       INDEX_NOTE,
-	.examples = "  upto calls --function do_sys_openat2 -n 1 trace.upto\n      the first open, in full\n"
-		    "  upto calls --from 2.5s --to 2.501s trace.upto\n      all that happened in a millisecond\n"
-		    "  upto calls --from 2.5s --one-thread --no-interrupts trace.upto\n      what the thread did that ran then\n"
-		    "  upto calls --function vfs_read --depth 1 --min-duration 1ms trace.upto\n      slow reads\n"
-		    "  upto calls --function load_module --min-duration 1ms trace.upto\n      what took so long in it\n"
-		    "  upto calls --function synchronize_rcu --all-threads --depth 3 trace.upto\n      what it waited for\n"
-		    "  upto calls --function do_exit --pid 120 --no-interrupts trace.upto\n      how a thread ended\n",
+	.description =
+		"With --function, prints each call of that function when it has returned, with the calls within it, indented: when "
+		"a call was entered, how long it took, and its self time without callees. The duration is guest time from entry "
+		"to exit, including the time in which other threads ran; self time is the thread's own. Calls that are too short for --min-duration, or "
+		"too deep for --depth 2 and more, are a line that begins with ... below their caller: how many of each function, and their "
+		"duration. With --all-threads, calls of the other threads stand in between, as without "
+		"--function; --pid, --cpu and --min-duration then choose the calls, not what is shown from entry to exit.\n"
+		"Without --function, prints the calls of all threads in the order of time, and begins at once even if the trace is "
+		"long: a line when a function is entered, and a line with duration and instructions when it is left; a single line "
+		"if it called nothing. With --min-duration there are only the lines for functions that are left. Each thread has a "
+		"letter behind its PID; ! marks interrupts and the functions that they call.\n"
+		"With --debug, shows the source line that each call was made from, if it is in these files, and the functions "
+		"that were inlined there; see upto stack.\n" THUNKS_NOTE INSTRUMENTS_NOTE INDEX_NOTE,
+	.examples =
+		"  upto calls --function do_sys_openat2 -n 1 trace.upto\n      the first open, in full\n"
+		"  upto calls --from 2.5s --to 2.501s trace.upto\n      all that happened in a millisecond\n"
+		"  upto calls --from 2.5s --one-thread --no-interrupts trace.upto\n      what the thread did that ran then\n"
+		"  upto calls --function vfs_read --depth 1 --min-duration 1ms trace.upto\n      slow reads\n"
+		"  upto calls --function load_module --min-duration 1ms trace.upto\n      what took so long in it\n"
+		"  upto calls --function synchronize_rcu --all-threads --depth 3 trace.upto\n      what it waited for\n"
+		"  upto calls --function do_exit --pid 120 --no-interrupts trace.upto\n      how a thread ended\n",
 	.needs = "stacks",
 	.options = options,
 	.reads_all = true,
 	.legends = legends,
-	.min_operands = 1, .max_operands = OPERANDS_MAX,
+	.min_operands = 1,
+	.max_operands = OPERANDS_MAX,
 	.run = run,
 };
