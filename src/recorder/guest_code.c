@@ -45,6 +45,7 @@ static void put_change(struct code_record *record, struct vcpu *v, unsigned cpu)
 static void expect_jumps(struct vcpu *v, const struct symtab *tab)
 {
 	struct buf found = { 0 };
+	uint64_t addr;
 
 	for (size_t i = 1; i < tab->n_sections; i++) {
 		struct buf code = { 0 };
@@ -53,7 +54,12 @@ static void expect_jumps(struct vcpu *v, const struct symtab *tab)
 		tail_jumps_find(code.data, code.len, tab->sections[i].addr, symtab_bounds, tab, &found);
 		buf_free(&code);
 	}
-	translate_expect(&found);
+	pthread_mutex_lock(&recorder.lock);
+	for (size_t at = 0; at + sizeof addr <= found.len; at += sizeof addr) {
+		memcpy(&addr, found.data + at, sizeof addr);
+		translate_expect(addr);
+	}
+	pthread_mutex_unlock(&recorder.lock);
 	buf_free(&found);
 }
 

@@ -161,8 +161,8 @@ void recorder_find_live(void);
 
 /* translate.c: decide what to watch in a new block. */
 void translate_block(struct qemu_plugin_tb *tb);
-/* Watch these places, an array of addresses, as conditional jumps lead to them from other functions. */
-void translate_expect(const struct buf *places);
+/* Watch that place from when it is translated: a conditional jump of another function leads to it. Under `lock`. */
+void translate_expect(uint64_t addr);
 /* The number of a site, made if it is new; 0 when there is no room for more. Under `lock`. */
 uint32_t translate_site(const struct site *site);
 
