@@ -2,6 +2,7 @@
 """How the guest's life ended, and what its kernel complained of: said by record, info, timeline and why; and moments by name."""
 import json
 import os
+import random
 import re
 import subprocess
 import time
@@ -127,3 +128,22 @@ def test_moments():
     for option, why in (("panic", "has no panic"), ("trigger", "it has no trigger"), ("log:no such line", "did not happen"), ("nonsense", "not a time")):
         p = run(UPTO, "stack", "--at", option, trace, check=False)
         assert p.returncode in (1, 2) and why in p.stderr.decode() and p.stderr.decode().count("\n") == 1 and not p.stdout, p
+
+
+@pytest.mark.weight(8)
+def test_log_stacks():
+    """log --stack has below each line what stack --at has of its vCPU then."""
+    trace, _ = recording("6.12", 2)
+    rows = upto_json("log", "--json", "--level", "info", trace)["log"]
+    got = upto_json("log", "--json", "--stack", "--level", "info", trace)["log"]
+    assert len(got) > 200 and [{k: r[k] for k in ("ns", "text", "cpu", "pid", "comm")} for r in rows] == [
+        {k: r[k] for k in ("ns", "text", "cpu", "pid", "comm")} for r in got]
+    for row in got:
+        names = [f["function"] for f in row["frames"]]
+        assert "vprintk_store" in names[:3], row
+    for row in random.Random(1).sample(got, 12):
+        stacks = upto_json("stack", "--json", "--at", f"{row['ns']}ns", "--running", trace)["stacks"]
+        assert [s["frames"] for s in stacks if s["cpu"] == row["cpu"]] == [row["frames"]], row
+    text = run(UPTO, "log", "--stack", "--grep", "^Run /init", trace).stdout.decode().splitlines()
+    assert "Run /init" in text[0] and any(line.strip().startswith("run_init_process+0x") for line in text[1:]), text
+    return f"{len(got)} lines"

@@ -53,7 +53,7 @@ OPTIONS = {
               **ROWS, **ROWS_CODE, "--summary": [], "--stack": []},
     "latency": {**TABLE, "--from": ["LATE"], "--to": (["--each", "200"], ["LATE"]), "--cpu": ["1"], "--output": ["comm"], "--sort": ["start_ns"], "--pid": ["1"], "--comm": ["kworker*"], "--kind": ["wakeup"], "--each": ["2"]},
     "why": {**TABLE, "--output": ["ns"], "--sort": ["-ns"], "--until": ["init"], "--from": ["init"], "--without": ["decompressor"], "--chain": []},
-    "log": {**TABLE, **SPAN, "--output": ["text"], "--sort": ["text"], "--level": ["err"], "--grep": ["virtio"]},
+    "log": {**TABLE, **SPAN, "--output": ["text"], "--sort": ["text"], "--level": ["err"], "--grep": ["virtio"], "--stack": (["--level", "err"], [])},
     "ps": {**TABLE, **SPAN, "--output": ["pid"], "--sort": ["insns"], "--pid": ["kthreadd"], "--comm": ["kworker*"], "--stack-watch": []},
     "tree": {**TABLE, "--function": ["vfs_read"], "--callers": (["--function", "vfs_read"], []), "--depth": ["2"], "--min": ["5"], "--clock": ["ns"],
              "--thunks": (["--depth", "12"], []), "--output": ["function"], "--sort": ["calls"]},

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <inttypes.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "analysis/calls/moments.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "cli/args/debug_arg.h"
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
 #include "cli/memory_limit.h"
+#include "cli/print/empty.h"
+#include "cli/print/frames.h"
+#include "cli/print/json.h"
 #include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
 #include "cli/print/view.h"
@@ -89,16 +95,118 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	return r;
 }
 
+static void put_line(struct buf *out, const struct log_line *line)
+{
+	put_moment(out, line->ns);
+	buf_printf(out, " %-6s ", log_level_name(line->level));
+	terminal_escape(out, line->text);
+	buf_put_u8(out, '\n');
+}
+
 static void print_line(const struct log_line *line)
 {
 	struct buf text = { 0 };
 
-	put_moment(&text, line->ns);
-	buf_printf(&text, " %-6s ", log_level_name(line->level));
-	terminal_escape(&text, line->text);
-	buf_put_u8(&text, '\n');
+	put_line(&text, line);
 	fwrite(text.data, 1, text.len, stdout);
 	buf_free(&text);
+}
+
+/* Lines with the stacks of those who logged them. */
+struct with_stacks {
+	const struct log_line **lines;
+	uint64_t *moments;
+	size_t count;
+	const struct threads *threads;
+	const struct source_lines *sources;
+	bool json;
+	size_t columns;
+	struct buf text;
+};
+
+/* The stack that the line's vCPU ran. NULL: it has no frames. */
+static const struct stack *stack_of(const struct stacks *s, const struct log_line *line)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->list[i].cpu == (int)line->cpu && s->list[i].depth)
+			return &s->list[i];
+	return NULL;
+}
+
+static void print_stack_json(struct with_stacks *w, const struct log_line *line, const struct stacks *s,
+			     const struct stack *stack)
+{
+	const struct task_record *task = line->task ? threads_record(w->threads, line->task, line->ns) : NULL;
+
+	printf("{\"ns\":%" PRIu64 ",\"severity\":\"%s\",\"pid\":%d,\"comm\":", line->ns, log_level_name(line->level),
+	       task ? task->pid : 0);
+	json_string(stdout, task ? task->comm : "swapper/0");
+	printf(",\"cpu\":%u,\"text\":", line->cpu);
+	json_string(stdout, line->text);
+	printf(",\"frames\":");
+	if (stack)
+		frames_print_json(s, w->sources, stack, line->ns);
+	else
+		printf("[]");
+	putchar('}');
+}
+
+static void take_line(void *state, size_t i, struct stacks *s)
+{
+	struct with_stacks *w = state;
+	const struct log_line *line = w->lines[i];
+	const struct stack *stack = stack_of(s, line);
+
+	if (w->json) {
+		fputs(i ? ",\n" : "\n", stdout);
+		print_stack_json(w, line, s, stack);
+		return;
+	}
+	w->text.len = 0;
+	put_line(&w->text, line);
+	if (stack)
+		frames_put(&w->text, s, w->sources, stack, line->ns);
+	terminal_print(&w->text, w->columns);
+}
+
+static int by_time(const void *va, const void *vb)
+{
+	const struct log_line *a = *(const struct log_line *const *)va, *b = *(const struct log_line *const *)vb;
+
+	return a->ns != b->ns ? (a->ns < b->ns ? -1 : 1) : a < b ? -1 : a > b;
+}
+
+static int show_stacks(const struct args *args, struct trace_arg *t, const struct choice *choice,
+		       const struct kernel_log *log, const struct source_lines *sources, struct error *err)
+{
+	struct with_stacks w = {
+		.lines = xcalloc(log->count, sizeof *w.lines), .moments = xcalloc(log->count, sizeof *w.moments),
+		.threads = &t->threads, .sources = sources, .json = arg(args, "json"),
+		.columns = arg(args, "wide") ? 0 : terminal_columns(),
+	};
+	int r;
+
+	for (size_t i = 0; i < log->count; i++)
+		if (is_asked(choice, &log->lines[i]))
+			w.lines[w.count++] = &log->lines[i];
+	qsort(w.lines, w.count, sizeof *w.lines, by_time);
+	for (size_t i = 0; i < w.count; i++)
+		w.moments[i] = w.lines[i]->ns;
+	trace_arg_index(t);
+	terminal_end_progress();
+	if (w.json)
+		printf("{\"log\":[");
+	else
+		terminal_start_pager();
+	r = moments_analyse(&t->session, w.moments, w.count, take_line, &w, err);
+	if (w.json)
+		puts("\n]}");
+	else if (r == 0 && !w.count)
+		empty_say(args, t, "lines");
+	buf_free(&w.text);
+	free(w.lines);
+	free(w.moments);
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
 /*
@@ -169,22 +277,29 @@ static int follow(const struct args *args, const struct choice *choice, struct e
 
 static int print(const struct args *args, const struct choice *choice, struct error *err)
 {
+	struct source_lines sources;
 	struct kernel_log log;
-	struct facts facts;
+	struct facts facts = { 0 };
 	struct trace_arg t;
 	int r = EXIT_FAILED;
 
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
-	if (facts_read(t.reader, &facts, err) == 0) {
+	names_fold_thunks(&t.names);
+	instruments_arg(args, &t);
+	if (debug_arg(args, &t.names, &sources, err) == 0 && facts_read(t.reader, &facts, err) == 0) {
 		kernel_log_init(&log, &facts, &t.reader->boots);
 		/* a span in which no line came has an empty log */
-		r = log.count || thinned_by(&t.reader->meta) ? show(args, &t, choice, &log, err)
-		    : no_log(&t, &facts, err)                ? EXIT_FAILED
-							     : EXIT_OK;
+		if (!log.count && !thinned_by(&t.reader->meta))
+			no_log(&t, &facts, err);
+		else if (arg(args, "stack"))
+			r = show_stacks(args, &t, choice, &log, &sources, err);
+		else
+			r = show(args, &t, choice, &log, err);
 		kernel_log_deinit(&log);
 	}
 	facts_deinit(&facts);
+	source_lines_deinit(&sources);
 	trace_arg_close(&t);
 	return r;
 }
@@ -196,6 +311,10 @@ static int run(const struct args *args, struct error *err)
 
 	if (arg(args, "follow") && arg(args, "json"))
 		return error_set(err, "--follow goes without --json"), EXIT_USAGE;
+	if (arg(args, "follow") && arg(args, "stack"))
+		return error_set(err, "--follow goes without --stack"), EXIT_USAGE;
+	if (arg(args, "debug") && !arg(args, "stack"))
+		return error_set(err, "--debug: is for --stack"), EXIT_USAGE;
 	if (choice_arg(args, &choice, err) < 0)
 		return EXIT_USAGE;
 	r = arg(args, "follow") ? follow(args, &choice, err) : print(args, &choice, err);
@@ -206,7 +325,10 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	{ 'l', "level", "LEVEL", "only lines of this level and more severe ones: err, 3" },
 	{ 'g', "grep", "REGEX", "only lines that match this extended regular expression" },
+	{ 0, "stack", NULL, "below each line the stack that logged it" },
 	{ 'f', "follow", NULL, "go on with what is being recorded, until it ends" },
+	INSTRUMENTS_OPTION,
+	DEBUG_OPTION,
 	VIEW_OPTIONS,
 	SPAN_OPTIONS,
 	SELECT_SPANS,
@@ -214,7 +336,13 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-static const struct legend legends[] = { { "columns", log_columns, NULL }, { 0 } };
+static const struct term stack_terms[] = {
+	{ "frames", "with --stack: functions of the stack that logged the line, the innermost first" },
+	FRAME_TERMS,
+	{ 0 },
+};
+
+static const struct legend legends[] = { { "columns", log_columns, NULL }, { "json", NULL, stack_terms }, { 0 } };
 
 const struct command cmd_log = {
 	.name = "log",
@@ -227,6 +355,7 @@ const struct command cmd_log = {
 	.examples = "  upto log trace.upto\n      all of it\n"
 		    "  upto log --level warn trace.upto\n      warnings, and worse\n"
 		    "  upto log --grep 'virtio|vda' trace.upto\n      what came of a driver\n"
+		    "  upto log --level err --stack trace.upto\n      what went wrong, and where\n"
 		    "  upto log --follow trace.upto\n      while it is being recorded\n",
 	.needs = "facts",
 	.options = options,

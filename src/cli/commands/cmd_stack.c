@@ -11,6 +11,7 @@
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
 #include "cli/print/empty.h"
+#include "cli/print/frames.h"
 #include "cli/print/json.h"
 #include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
@@ -21,38 +22,6 @@ static const struct thread *thread_of(const struct stacks *s, const struct stack
 	static const struct thread before_threads = { .comm = "[boot]", .exe = "" };
 
 	return stack->thread == THREAD_NONE ? &before_threads : &s->threads->list[stack->thread];
-}
-
-/*
- * Where control is in a frame: the address that its callee will return to. For the innermost frame: where control went
- * last. 0: it has left for a tail call.
- */
-static uint64_t place_in(const struct stack *stack, size_t i)
-{
-	if (i + 1 == stack->depth)
-		return stack->place;
-	return stack->frames[i + 1].kind == FRAME_TAIL ? 0 : stack->frames[i + 1].from;
-}
-
-static void put_place(const struct names *names, const struct stack *stack, size_t i, uint64_t ns, uint32_t version,
-		      struct buf *out)
-{
-	const struct frame *f = &stack->frames[i];
-	uint64_t place = place_in(stack, i);
-	struct buf name = { 0 };
-
-	/* in a thunk, which is its caller's */
-	if (!place || names_is_thunk(names, names_place(names, place, ns, version).function))
-		buf_printf(&name, "%s", names_function(names, f->function));
-	else if (f->function >= names->groups)
-		buf_printf(&name, "0x%" PRIx64 " %s", place, names_function(names, f->function));
-	else if (i + 1 < stack->depth && stack->frames[i + 1].kind == FRAME_CALL)
-		names_return_address(names, place, ns, version, &name);
-	else
-		names_address(names, place, ns, version, &name);
-	buf_put_u8(&name, 0);
-	terminal_escape(out, (char *)name.data);
-	buf_free(&name);
 }
 
 /* Its name at that time. A thread of what is no Linux has none but its stack's; the next one's takes its place. */
@@ -69,79 +38,25 @@ static const char *name_of(const struct stacks *s, const struct stack *stack)
 					    : threads_comm(s->threads, &s->threads->list[stack->thread], s->ns);
 }
 
-/* The source lines of frame `i`. Those of functions that were inlined there come first. */
-static size_t lines_of(const struct source_lines *sources, const struct stacks *s, const struct stack *stack, size_t i,
-		       uint32_t version, struct source_line *ret)
-{
-	uint64_t place = place_in(stack, i);
-
-	if (i + 1 < stack->depth)
-		place = frame_call_place(stack->frames[i + 1].kind, place);
-	return source_lines_at(sources, s->names, place, s->ns, version, ret);
-}
-
-static void put_inlined(struct buf *out, const struct source_line *lines, size_t n)
-{
-	for (size_t k = 0; k < n && lines[k].inlined; k++) {
-		buf_printf(out, "    ");
-		terminal_escape(out, lines[k].function ? lines[k].function : "?");
-		buf_printf(out, " (inlined)");
-		debug_put(out, &lines[k]);
-		buf_put_u8(out, '\n');
-	}
-}
-
 static void print_text(const struct stacks *s, const struct source_lines *sources, const struct stack *stack,
 		       size_t columns)
 {
-	struct source_line lines[SOURCE_LINES_MAX];
-	const struct thread *t = thread_of(s, stack);
 	struct buf line = { 0 };
-	struct space_view view;
 
-	spaces_view(&s->names->spaces, t->task, s->ns, &view);
-	buf_printf(&line, "%d ", t->pid);
+	buf_printf(&line, "%d ", thread_of(s, stack)->pid);
 	terminal_escape(&line, name_of(s, stack));
 	if (stack->cpu >= 0)
 		buf_printf(&line, " on CPU %d", stack->cpu);
 	buf_put_u8(&line, '\n');
-	for (size_t i = stack->depth; i-- > 0;) {
-		const struct frame *f = &stack->frames[i];
-		size_t n = lines_of(sources, s, stack, i, view.version, lines);
-
-		put_inlined(&line, lines, n);
-		buf_printf(&line, "    ");
-		put_place(s->names, stack, i, s->ns, view.version, &line);
-		if (f->kind != FRAME_CALL && f->kind != FRAME_BASE)
-			buf_printf(&line, " <%s>", frame_kind_name(f->kind));
-		if (n && !lines[n - 1].inlined)
-			debug_put(&line, &lines[n - 1]);
-		buf_put_u8(&line, '\n');
-	}
+	frames_put(&line, s, sources, stack, s->ns);
 	buf_put_u8(&line, '\n');
 	terminal_print(&line, columns);
 	buf_free(&line);
 }
 
-static void print_inlined_json(const struct source_line *lines, size_t n, uint64_t address)
-{
-	for (size_t k = 0; k < n && lines[k].inlined; k++) {
-		printf("{\"function\":");
-		json_string(stdout, lines[k].function ? lines[k].function : "");
-		printf(",\"kind\":\"inlined\",\"address\":");
-		json_address(stdout, address);
-		debug_print_json(&lines[k]);
-		printf("},");
-	}
-}
-
 static void print_json(const struct stacks *s, const struct source_lines *sources, const struct stack *stack)
 {
 	const struct thread *t = thread_of(s, stack);
-	struct source_line lines[SOURCE_LINES_MAX];
-	struct space_view view;
-
-	spaces_view(&s->names->spaces, t->task, s->ns, &view);
 
 	printf("{\"pid\":%d,\"tgid\":%d,\"comm\":", t->pid, t->tgid);
 	json_string(stdout, name_of(s, stack));
@@ -149,26 +64,9 @@ static void print_json(const struct stacks *s, const struct source_lines *source
 		printf(",\"cpu\":%d", stack->cpu);
 	else
 		printf(",\"cpu\":null");
-	printf(",\"frames\":[");
-	for (size_t i = stack->depth; i-- > 0;) {
-		const struct frame *f = &stack->frames[i];
-		size_t n = lines_of(sources, s, stack, i, view.version, lines);
-
-		fputs(i + 1 < stack->depth ? "," : "", stdout);
-		print_inlined_json(lines, n, place_in(stack, i));
-		printf("{\"function\":");
-		json_string(stdout, names_function(s->names, f->function));
-		printf(",\"kind\":\"%s\",\"address\":", frame_kind_name(f->kind));
-		if (place_in(stack, i))
-			json_address(stdout, place_in(stack, i));
-		else
-			printf("null");
-		printf(",\"start_ns\":%" PRIu64, f->entry_ns);
-		if (n && !lines[n - 1].inlined)
-			debug_print_json(&lines[n - 1]);
-		putchar('}');
-	}
-	printf("]}");
+	printf(",\"frames\":");
+	frames_print_json(s, sources, stack, s->ns);
+	putchar('}');
 }
 
 static const struct stacks *sorting;
@@ -259,26 +157,6 @@ static int replay(struct trace_arg *t, struct deepest *deepest, uint64_t at, str
 			     deepest ? &deepest_reach : &none, deepest, err);
 }
 
-/* Where control is in a call that is not shown, or was called from, is no place in the function that is. */
-static void forget_folded_places(struct stacks *s)
-{
-	for (size_t i = 0; i < s->count; i++) {
-		struct stack *stack = &s->list[i];
-		struct space_view view = { 0 };
-
-		if (stack->thread != THREAD_NONE)
-			spaces_view(&s->names->spaces, s->threads->list[stack->thread].task, s->ns, &view);
-		for (size_t k = 0; k < stack->depth; k++) {
-			bool top = k + 1 == stack->depth;
-			uint64_t *place = top ? &stack->place : &stack->frames[k + 1].from;
-			uint64_t at = top ? *place : frame_call_place(stack->frames[k + 1].kind, *place);
-
-			if (at && names_place(s->names, at, s->ns, view.version).function != stack->frames[k].function)
-				*place = 0;
-		}
-	}
-}
-
 static int run(const struct args *args, struct error *err)
 {
 	uint64_t at = UINT64_MAX;
@@ -316,7 +194,7 @@ static int run(const struct args *args, struct error *err)
 	}
 	if (replay(&t, deepest, at, &stacks, err) == 0) {
 		if (t.session.fold)
-			forget_folded_places(&stacks);
+			frames_forget_folded_places(&stacks, stacks.ns);
 		show(args, &t, &stacks, &sources, deepest);
 		r = EXIT_OK;
 	}
@@ -346,12 +224,7 @@ static const struct term terms[] = {
 	{ "pid, tgid, comm", "the thread, its process, and the thread's name then" },
 	{ "cpu", "the vCPU that ran it; null: none did" },
 	{ "frames", "its functions, the innermost first" },
-	{ "function", "name" },
-	{ "kind",
-	  "call, interrupt, syscall or signal: what the function was entered by; tail: its caller ended in a jump there, and has no address; inlined, with --debug" },
-	{ "address", "where in the function it is: where what it called will return to; a string" },
-	{ "start_ns", "guest time when it was entered" },
-	{ "file, line", "with --debug: the source line of that place" },
+	FRAME_TERMS,
 	{ 0 },
 };
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The frames of a stack, the innermost first, with the functions that were inlined and, if asked for, source lines. */
+#ifndef UPTO_CLI_PRINT_FRAMES_H
+#define UPTO_CLI_PRINT_FRAMES_H
+
+#include "cli/args/debug_arg.h"
+#include "replay/stacks.h"
+
+/* JSON's keys of a frame, for legends. */
+#define FRAME_TERMS                                                                                                   \
+	{ "function", "name" },                                                                                       \
+	{ "kind", "call, interrupt, syscall or signal: what the function was entered by; tail: its caller ended in "  \
+		  "a jump there, and has no address; inlined, with --debug" },                                        \
+	{ "address", "where in the function it is: where what it called will return to; a string" },                 \
+	{ "start_ns", "guest time when it was entered" },                                                             \
+	{ "file, line", "with --debug: the source line of that place" }
+
+/* Lines that are set in; `ns` is the time of the moment. */
+void frames_put(struct buf *out, const struct stacks *s, const struct source_lines *sources, const struct stack *stack,
+		uint64_t ns);
+void frames_print_json(const struct stacks *s, const struct source_lines *sources, const struct stack *stack,
+		       uint64_t ns);
+
+/*
+ * Where calls are folded (replay/fold.h): control in a call that is not shown, or that was made by one, is at no place
+ * of the function that is shown.
+ */
+void frames_forget_folded_places(struct stacks *s, uint64_t ns);
+
+#endif
