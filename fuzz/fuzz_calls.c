@@ -83,12 +83,27 @@ static struct index *make_index(struct cursor *in, uint32_t n_functions)
 	return NULL;
 }
 
-static int take_call(void *state, const struct thread *thread, const struct call_record *records, size_t count)
+static bool no_interrupts;
+
+/* What all records ran by themselves, and what they left out, is what the first one ran. */
+static int take_call(void *state, const struct thread *thread, struct call_records *records)
 {
+	struct left_out left_out = { 0 };
+	uint64_t insns = 0;
+
 	(void)thread;
-	must(count > 0 && records[0].depth == 0);
-	for (size_t i = 0; i < count; i++)
-		must(records[i].function < names_count(state) && (!i || records[i].depth > 0));
+	must(call_records_count(records) > 0);
+	for (uint64_t i = 0; i < call_records_count(records); i++) {
+		const struct call_record *r = call_records_get(records, i);
+
+		must(r->function < names_count(state) && !r->depth == !i);
+		call_records_left_out(records, r, &left_out);
+		insns += r->self_insns + left_out_total(&left_out).insns;
+	}
+	/* nothing is told of what one level calls, and of interrupts that are left out */
+	if (call_records_count(records) > 1 && !no_interrupts)
+		must(insns == call_records_get(records, 0)->insns);
+	left_out_deinit(&left_out);
 	return 0;
 }
 
@@ -134,6 +149,7 @@ static void ask(const struct reader *r, uint8_t options, struct cursor *entries)
 		.max_depth = calls.max_depth, .threads = calls.threads, .no_interrupts = calls.no_interrupts,
 		.one_thread = options & ONE_THREAD, .cpu = calls.cpu,
 	};
+	no_interrupts = calls.no_interrupts;
 	session = (struct session){ .reader = r, .names = &names, .threads = &threads, .index = x };
 	calls_analyse(&session, &calls, take_call, &names, &err);
 	flow_analyse(&session, &flow, take_step, &names, &err);

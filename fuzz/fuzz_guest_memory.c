@@ -95,9 +95,9 @@ void waiting_object(struct vcpu *v, const char *path)
 	(void)v, (void)path;
 }
 
-void translate_expect(const struct buf *places)
+void translate_expect(uint64_t addr)
 {
-	must(places->len % sizeof(uint64_t) == 0);
+	(void)addr;
 }
 
 static void check_content(const struct code_record *r)

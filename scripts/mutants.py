@@ -25,7 +25,7 @@ MADE = "test_made.py test_check.py test_import.py"
 # recorder; and names of tests that are not worth their time
 ROOMS = {
     "trace": ([MADE, "test_thunks.py test_code.py test_format.py", "test_thin.py"], False, "flipped or chains or small_chunks or reading or 6.1- or 7-"),
-    "replay": ([MADE, "test_thunks.py test_code.py"], False, "6.1- or 7-"),
+    "replay": ([MADE, "test_thunks.py test_code.py", "test_fold.py"], False, "6.1- or 7-"),
     "analysis": ([MADE, "test_history.py test_latency.py test_thunks.py", "test_thin.py"], False, "interrupts_off or units or small_chunks or reading or chains"),
     "select": (["test_options.py", "test_thin.py"], False, "small_chunks or reading or chains"),
     "kfi": (["test_kfi.py"], False, ""),

@@ -123,7 +123,7 @@ def test_replay(name):
 
 EXPLORE = os.path.join(BUILD, "fuzz")
 LONG = os.environ.get("UPTO_FUZZ_SECONDS")
-SECONDS = int(LONG or "8")
+SECONDS = int(LONG or "5")
 # what recorders publish is never freed; an archive may say that a name has 4 GB, which libarchive allocates
 MORE = {"guest_memory": ["-detect_leaks=0"], "sysroot": ["-malloc_limit_mb=8192"]}
 

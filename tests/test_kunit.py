@@ -28,7 +28,7 @@ def test_cases():
     console = run(UPTO, "record", "-q", "-f", "-o", trace, "--", *args, timeout=900).stdout.decode(errors="replace")
     cases, rows = told(console), upto_json("timeline", "--json", "--kind", "test", trace)["timeline"]
     assert len(cases) > 20 and {r for _, r in cases} >= {"ok", "skipped"}, cases
-    assert [(r["name"], r["result"]) for r in rows] == cases, (rows[:3], cases[:3])
+    assert [(r["name"], r["outcome"]) for r in rows] == cases, (rows[:3], cases[:3])
     assert all(r["duration_ns"] > 0 and r["insns"] > 0 for r in rows), rows[:3]
     # a case's calls are within its span
     row = next(r for r in rows if r["name"] == "example.example_simple_test")

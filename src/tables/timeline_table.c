@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-enum { START, TOOK, CPU_NS, WAIT_NS, BAR, NAME, RESULT, OTHERS, KIND, PID, INSNS, END, OTHERS_NS, ID, PARENT };
+enum { START, TOOK, CPU_NS, WAIT_NS, BAR, NAME, RESULT, OTHERS, KIND, PID, INSNS, END, OTHERS_NS, OUTCOME, ID, PARENT };
 
 enum {
 	DEPTH_MAX = 1000,
@@ -33,6 +33,7 @@ const struct column timeline_columns[] = {
 	[OTHERS_NS] = { "others_ns", "OTHERS", CELL_DURATION, "how long all others together had the CPU then",
 			.hidden = true },
 	[ID] = { "id", "ID", CELL_NUMBER, "its number", .hidden = true },
+	[OUTCOME] = { "outcome", "OUTCOME", CELL_TEXT, "of KUnit's cases: ok, not ok or skipped", .hidden = true },
 	[PARENT] = { "parent", "PARENT", CELL_NUMBER, "number of what it is a part of", .hidden = true },
 	{ 0 },
 };
@@ -55,6 +56,11 @@ struct rows {
 	uint64_t from_ns, to_ns;
 	unsigned recorded;  /* how many spans that were asked for have rows */
 };
+
+static bool is_test(const struct span_of *x)
+{
+	return x->has_result && (x->kind == SPAN_TEST || x->kind == SPAN_TEST_PART);
+}
 
 static struct cell bar_cell(const struct rows *r, const struct span_of *x, struct buf *scratch)
 {
@@ -129,10 +135,11 @@ static struct cell span_cell(const struct rows *r, const struct row *row, unsign
 		return bar_cell(r, x, scratch);
 	case NAME:
 		return (struct cell){ .type = CELL_TEXT, .indent = 2 * row->depth, .text = x->name };
-	case RESULT:
-		if (x->has_result && (x->kind == SPAN_TEST || x->kind == SPAN_TEST_PART))
-			return cell_text(test_result_name(x->result));
-		return x->has_result ? cell_signed(x->result) : cell_none();
+	case RESULT: /* a number where there is one */
+		return is_test(x) ? (struct cell){ .text = test_result_name(x->result) } :
+		       x->has_result ? cell_signed(x->result) : cell_none();
+	case OUTCOME:
+		return is_test(x) ? cell_text(test_result_name(x->result)) : cell_none();
 	case KIND:
 		return cell_text(span_kind_name(x->kind));
 	case PID:

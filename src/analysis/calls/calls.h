@@ -44,7 +44,8 @@ void call_records_left_out(struct call_records *r, const struct call_record *rec
 
 /*
  * Called with a finished call. `records` are valid until it returns. A negative result ends the analysis. The self
- * times of all records and the times of what they left out add up to the time of the first record.
+ * times of all records and the times of what they left out add up to the time of the first record, but for interrupts,
+ * where these are not to be shown.
  */
 typedef int (*calls_taker)(void *state, const struct thread *thread, struct call_records *records);
 

@@ -42,7 +42,8 @@ int moments_analyse(const struct session *session, const uint64_t *moments, size
 		bool begun = x && index_checkpoint(x, index_at(x, moments[run.next]), &from);
 
 		run.end = end_of_part(x, moments, run.next, n);
-		result = stacks_replay(&stacks, session, begun ? &from : NULL, moments[run.end - 1], &visitor, &run, err);
+		result = stacks_replay(&stacks, session, begun ? &from : NULL, moments[run.end - 1], &visitor, &run,
+				       err);
 		while (result == 0 && run.next < run.end)
 			take(state, run.next++, &stacks);
 		stacks_deinit(&stacks);

@@ -189,7 +189,8 @@ static void flush_lines(struct printer *p, size_t more_than)
 }
 
 /* Those of the calls that are open and not outside the next one's depth end: what they left out stands behind them. */
-static void close_calls(struct printer *p, struct call_records *records, struct call_record *open, size_t *n, uint32_t depth)
+static void close_calls(struct printer *p, struct call_records *records, struct call_record *open, size_t *n,
+			uint32_t depth)
 {
 	while (*n && open[*n - 1].depth >= depth) {
 		const struct call_record *r = &open[--*n];
