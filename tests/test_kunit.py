@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The kernel's own tests: each case that the guest's console tells of stands in the timeline, with its result."""
+import glob
 import os
 import re
+import sys
 
 import pytest
 
-from guest import UPTO, WORK, built_args, run, upto_json
+from guest import TOP, UPTO, WORK, built, built_args, check, run, upto_json
 
 
 def told(console):
@@ -36,3 +38,44 @@ def test_cases():
     assert row["start_ns"] <= call["start_ns"] < row["start_ns"] + row["duration_ns"], (row, call)
     parts = upto_json("timeline", "--json", "--kind", "test-part", trace)["timeline"]
     assert {p["name"] for p in parts} <= {r["name"] for r in rows}
+
+
+RESULTS = {"PASSED": "ok", "FAILED": "not ok", "SKIPPED": "skipped"}
+
+
+def printed(output):
+    """(SUITE.CASE, result) of what kunit.py prints; a case with parameters has a heading and an end of its own."""
+    cases, suite, within = [], None, False
+    for line in output.splitlines():
+        line = re.sub(r"^\[[\d:]+\] ", "", line)
+        if m := re.match(r"=+ (\S+) \(\d+ subtests?\) =+$", line):
+            suite, within = m[1], False
+        elif m := re.match(r"=+ \[(\w+)\] (\S+) =+$", line):
+            if within:
+                cases.append((f"{suite}.{m[2]}", RESULTS[m[1]]))
+            within = False
+        elif re.match(r"=+ (\S+) +=+$", line):
+            within = True
+        elif (m := re.match(r"\[(PASSED|FAILED|SKIPPED)\] (\S+)$", line)) and not within:
+            cases.append((f"{suite}.{m[2]}", RESULTS[m[1]]))
+    return cases
+
+
+@pytest.mark.kernels
+@pytest.mark.weight(30)
+def test_tool(tmp_path):
+    """kunit.py, as developers run it: it says what it says without upto, and each case that it prints stands in the timeline with its result."""
+    tree, _ = built("kunit")
+    tool = [sys.executable, os.path.join(os.path.dirname(tree), "source/tools/testing/kunit/kunit.py"), "exec", "--arch", "x86_64", "--build_dir", tree]
+    plain = run(*tool, timeout=300)
+    p = run(UPTO, "run", "-d", tmp_path, "--", *tool, timeout=600)
+
+    def lines(text):
+        return [re.sub(r"^\[[\d:]+\] ", "", line) for line in text.decode().splitlines() if "Elapsed time" not in line]
+
+    assert lines(p.stdout) == lines(plain.stdout) and b"upto" not in p.stdout.replace(TOP.encode(), b""), p.stdout[-2000:]
+    [trace] = glob.glob(f"{tmp_path}/*.upto")
+    check(trace)
+    rows, cases = upto_json("timeline", "--json", "--kind", "test", trace)["timeline"], printed(p.stdout.decode())
+    assert len(cases) > 100 and [(r["name"], r["outcome"]) for r in rows] == cases, (rows[:3], cases[:3])
+    return f"{len(cases)} cases"
