@@ -65,6 +65,10 @@ wanted() {
 	kernels optional ld.lld-19 lld-19
 	kernels optional llvm-ar-19 llvm-19
 	kernels optional libguestfs-test-tool libguestfs-tools
+	kernels python argcomplete python3-argcomplete
+	kernels python pkg_resources python3-pkg-resources
+	kernels python requests python3-requests
+	kernels file /lib/systemd/systemd-udevd udev
 	bench program debootstrap debootstrap
 	END
 }

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from guest import UPTO, WORK, initrd, kernel, run, upto_json
+from guest import BUILD, Once, TOP, UPTO, WORK, initrd, kernel, run, upto_json
 from test_cli import tiny_args, TINY_EXIT
 
 STAND_IN = os.path.join(WORK, "run-stand-in", "upto-qemu-system-x86_64")
@@ -162,3 +162,33 @@ def test_libguestfs(tmp_path):
     assert why["until"] == "the last word to the host" and why["until_ns"] > 0.9 * upto_json("info", "--json", trace)["duration_ns"]
     ran = {p["comm"] for p in upto_json("ps", "--json", trace)["processes"]}
     assert {"guestfsd", "udevadm"} <= ran, ran
+
+
+@pytest.mark.kernels
+@pytest.mark.weight(120)
+def test_virtme_ng(tmp_path):
+    """vng, as kernel developers run it: the command in the guest prints what it prints and ends as it ends, and its trace has it by name."""
+    tool, (_, image) = os.path.join(BUILD, "guest/vng"), kernel("6.12")
+    with Once(tool):
+        if run(os.path.join(TOP, "scripts/guest-vng.sh"), tool, check=False).returncode:
+            pytest.skip("Debian 13's virtme-ng is not to be had")
+    env = dict(os.environ, PYTHONPATH=tool + "/usr/lib/python3/dist-packages", PATH=tool + "/usr/bin:" + os.environ["PATH"], HOME=str(tmp_path))
+    command = ["vng", "--disable-kvm", "--disable-microvm", "--force-9p", "-r", image, "--", "uname -sr; exit 3"]
+    plain = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=600)
+    if plain.returncode != 3:
+        pytest.skip(f"vng does not run here: {(plain.stderr.decode(errors='replace').splitlines() or ['no reason told'])[-1]}")
+    folder = place(tmp_path)
+    p = subprocess.run([UPTO, "run", "-d", folder, "--", *command], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=900)
+    assert (p.returncode, p.stdout) == (3, plain.stdout) and b"Linux 6.12" in p.stdout, (p, plain)
+    [trace] = traces(folder)
+    check_is_whole(trace)
+    ran = {c["comm"] for c in upto_json("ps", "--json", trace)["processes"]}
+    assert {"uname", "virtme-init", "udevadm"} <= ran, ran
+    # --qemu: the path of a QEMU, which is asked for its version first
+    os.makedirs(os.path.dirname(STAND_IN), exist_ok=True)
+    if not os.path.islink(STAND_IN):
+        os.symlink(UPTO, STAND_IN)
+    p = subprocess.run(["vng", "--qemu", STAND_IN, *command[1:]], env=dict(env, UPTO_DIR=str(folder)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, check=False, timeout=900)
+    assert (p.returncode, p.stdout) == (3, plain.stdout) and len(traces(folder)) == 2, (p, traces(folder))
+    check_is_whole(traces(folder)[1])
