@@ -243,7 +243,8 @@ static void print_left_out_json(const struct printer *p, const struct left_out *
 	putchar(']');
 }
 
-static void print_json(struct printer *p, const struct thread *t, struct call_records *records, const struct call_record *r)
+static void print_json(struct printer *p, const struct thread *t, struct call_records *records,
+		       const struct call_record *r)
 {
 	char insns[24], self[24];
 
