@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cli/print/json.h"
+#include "base/json.h"
 #include "cli/print/terminal.h"
 
 int debug_arg(const struct args *args, const struct names *names, struct source_lines *ret, struct error *err)
@@ -33,11 +33,10 @@ void debug_put(struct buf *out, const struct source_line *line)
 	buf_printf(out, ":%d", line->line);
 }
 
-void debug_print_json(const struct source_line *line)
+void debug_put_json(struct json *j, const struct source_line *line)
 {
 	if (!line->file)
 		return;
-	printf(",\"file\":");
-	json_string(stdout, line->file);
-	printf(",\"line\":%d", line->line);
+	json_text(j, "file", line->file);
+	json_signed(j, "line", line->line);
 }

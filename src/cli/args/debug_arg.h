@@ -3,6 +3,7 @@
 #ifndef UPTO_CLI_ARGS_DEBUG_ARG_H
 #define UPTO_CLI_ARGS_DEBUG_ARG_H
 
+#include "base/json.h"
 #include "cli/command.h"
 #include "replay/source_lines.h"
 
@@ -14,7 +15,7 @@ int debug_arg(const struct args *args, const struct names *names, struct source_
 
 /* Append " fs/open.c:1404"; nothing if the line is not known. */
 void debug_put(struct buf *out, const struct source_line *line);
-/* Append ,"file":"fs/open.c","line":1404 */
-void debug_print_json(const struct source_line *line);
+/* Put "file" and "line" into the object that is open. */
+void debug_put_json(struct json *j, const struct source_line *line);
 
 #endif

@@ -440,7 +440,7 @@ void select_tell_unstopped(const struct args *args, bool jumps)
 		thin_why_not(jumps));
 }
 
-struct sink {
+struct trace_file {
 	struct writer writer;
 	enum packing packing;
 };
@@ -455,7 +455,7 @@ static void put(void *context, const struct chunk_header *header, struct buf *pa
 	static const int levels[][2] = {
 		[PACK_QUICKLY] = { 3, 3 }, [PACK_WELL] = { 12, 9 }, [PACK_THOROUGHLY] = { 12, 19 }
 	};
-	struct sink *sink = context;
+	struct trace_file *sink = context;
 
 	(void)level;
 	writer_put(&sink->writer, header, payload, levels[sink->packing][header->type != CHUNK_EVENTS]);
@@ -463,7 +463,7 @@ static void put(void *context, const struct chunk_header *header, struct buf *pa
 
 static void put_packed(void *context, const struct chunk_header *header, const struct buf *packed)
 {
-	struct sink *sink = context;
+	struct trace_file *sink = context;
 
 	writer_copy(&sink->writer, header, packed);
 }
@@ -471,7 +471,7 @@ static void put_packed(void *context, const struct chunk_header *header, const s
 int select_write(const struct session *session, const struct thin_options *options, int fd, const char *name,
 		 enum packing packing, struct thin_counts *ret, struct error *err)
 {
-	struct sink sink = { .packing = packing };
+	struct trace_file sink = { .packing = packing };
 	struct builder_sink to = {
 		.put = put, .put_packed = packing == PACK_THOROUGHLY ? NULL : put_packed, .context = &sink,
 	};

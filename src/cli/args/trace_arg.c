@@ -296,7 +296,7 @@ void instruments_arg(const struct args *args, struct trace_arg *t)
 	t->session.fold = &t->fold;
 }
 
-bool instruments_ran(const struct trace_arg *t)
+static bool instruments_ran(const struct trace_arg *t)
 {
 	for (unsigned i = 1; t->fold_spent && i < FOLD_KINDS; i++)
 		if (t->fold_spent[i].insns)
@@ -304,21 +304,22 @@ bool instruments_ran(const struct trace_arg *t)
 	return false;
 }
 
-void instruments_put_json(const struct trace_arg *t, FILE *out)
+void instruments_put_json(struct json *j, const struct trace_arg *t)
 {
-	const char *before = "";
-
-	fprintf(out, "\"instruments\": {");
+	if (!instruments_ran(t))
+		return;
+	json_object(j, "instruments");
 	for (unsigned i = 1; i < FOLD_KINDS; i++) {
 		const struct spent *spent = &t->fold_spent[i];
 
 		if (!spent->insns)
 			continue;
-		fprintf(out, "%s\"%s\": {\"insns\": %" PRIu64 ", \"ns\": %" PRIu64 "}", before, instruments_name(i),
-			spent->insns, spent->ns);
-		before = ", ";
+		json_object(j, instruments_name(i));
+		json_number(j, "insns", spent->insns);
+		json_number(j, "ns", spent->ns);
+		json_close(j);
 	}
-	putc('}', out);
+	json_close(j);
 }
 
 void instruments_put_costs(const struct trace_arg *t, struct buf *out)

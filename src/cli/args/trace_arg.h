@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/json.h"
 #include "cli/command.h"
 #include "moment_arg.h"
 #include "replay/fold.h"
@@ -101,9 +102,8 @@ void instruments_arg(const struct args *args, struct trace_arg *t);
  * shown.
  */
 void instruments_put_costs(const struct trace_arg *t, struct buf *out);
-bool instruments_ran(const struct trace_arg *t);
-/* "instruments": {"KASAN": {"insns": …, "ns": …}, …} */
-void instruments_put_json(const struct trace_arg *t, FILE *out);
+/* "instruments": {"KASAN": {"insns": …, "ns": …}, …}, if any ran. */
+void instruments_put_json(struct json *j, const struct trace_arg *t);
 
 /* Fold thunks (replay/names.h), unless the options say otherwise. */
 void thunks_arg(const struct args *args, struct trace_arg *t);

@@ -12,17 +12,17 @@
 #include "cli/args/trace_lacks.h"
 #include "cli/commands.h"
 #include "cli/print/empty.h"
-#include "cli/print/json.h"
+#include "cli/print/json_output.h"
 #include "cli/print/left_out_note.h"
 #include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
-#include "cli/print/utf8.h"
+#include "base/utf8.h"
 #include "trace/facts.h"
 
 struct printer {
 	const struct names *names;
 	const struct source_lines *sources;
-	bool json, any; /* something was printed; the next JSON object needs a comma */
+	struct json *json; /* NULL: for people */
 	bool exact;
 	bool no_insns; /* the trace has no instructions */
 	size_t columns; /* of the terminal; 0: lines are not cut */
@@ -69,22 +69,20 @@ static void put_caller(struct printer *p, const struct thread *t, enum frame_kin
 		buf_put_u8(&p->line, ')');
 }
 
-static void print_caller_json(struct printer *p, const struct thread *t, enum frame_kind kind, uint64_t from,
-			      uint64_t ns)
+static void put_caller_json(struct printer *p, const struct thread *t, enum frame_kind kind, uint64_t from, uint64_t ns)
 {
 	struct source_line lines[SOURCE_LINES_MAX];
 	size_t n = lines_of(p, t, kind, from, ns, lines);
 
 	if (!n)
 		return;
-	printf(",\"from\":{\"inlined\":[");
-	for (size_t i = 0; i < n && lines[i].inlined; i++) {
-		fputs(i ? "," : "", stdout);
-		json_string(stdout, lines[i].function ? lines[i].function : "");
-	}
-	putchar(']');
-	debug_print_json(&lines[0]);
-	putchar('}');
+	json_object(p->json, "from");
+	json_array(p->json, "inlined");
+	for (size_t i = 0; i < n && lines[i].inlined; i++)
+		json_text(p->json, NULL, lines[i].function ? lines[i].function : "");
+	json_close(p->json);
+	debug_put_json(p->json, &lines[0]);
+	json_close(p->json);
 }
 
 enum { MOMENT_WIDTH = 14, DURATION_WIDTH = 8, INSNS_WIDTH = 6, EXACT_WIDTH = 14 };
@@ -221,49 +219,57 @@ static void put_records(struct printer *p, const struct thread *t, struct call_r
 	free(open);
 }
 
-/* For JSON: a value, or null if the trace does not have it. */
-static const char *json_insns(const struct printer *p, uint64_t insns, char buffer[24])
+/* Null if the trace does not have them. */
+static void put_insns_json(struct printer *p, const char *key, uint64_t insns)
 {
-	snprintf(buffer, 24, p->no_insns ? "null" : "%" PRIu64, insns);
-	return buffer;
+	if (p->no_insns)
+		json_null(p->json, key);
+	else
+		json_number(p->json, key, insns);
 }
 
-static void print_left_out_json(const struct printer *p, const struct left_out *l)
+static void put_left_out_json(struct printer *p, const struct left_out *l)
 {
-	printf(",\"left_out\":[");
+	json_array(p->json, "left_out");
 	for (size_t i = 0; i < l->count; i++) {
 		const struct left_out_sum *sum = &l->list[i];
-		char insns[24];
 
-		printf("%s{\"function\":", i ? "," : "");
-		json_string(stdout, names_function(p->names, sum->function));
-		printf(",\"calls\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64 ",\"insns\":%s}",
-		       sum->calls, sum->duration_ns, sum->ns, json_insns(p, sum->insns, insns));
+		json_object(p->json, NULL);
+		json_text(p->json, "function", names_function(p->names, sum->function));
+		json_number(p->json, "calls", sum->calls);
+		json_number(p->json, "duration_ns", sum->duration_ns);
+		json_number(p->json, "ns", sum->ns);
+		put_insns_json(p, "insns", sum->insns);
+		json_close(p->json);
 	}
-	putchar(']');
+	json_close(p->json);
 }
 
-static void print_json(struct printer *p, const struct thread *t, struct call_records *records,
-		       const struct call_record *r)
+static void put_json(struct printer *p, const struct thread *t, struct call_records *records,
+		     const struct call_record *r)
 {
-	char insns[24], self[24];
+	struct json *j = p->json;
 
-	printf("%s{\"function\":", p->any ? ",\n" : "\n");
-	p->any = true;
-	json_string(stdout, names_function(p->names, r->function));
-	printf(",\"depth\":%u,\"kind\":\"%s\",\"start_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"ns\":%" PRIu64
-	       ",\"insns\":%s,\"self_ns\":%" PRIu64
-	       ",\"self_insns\":%s,\"unfinished\":%s,\"cpu\":%d,\"pid\":%d,\"comm\":",
-	       r->depth, frame_kind_name(r->kind), r->entry_ns, r->duration_ns, r->ns, json_insns(p, r->insns, insns),
-	       r->self_ns, json_insns(p, r->self_insns, self), r->unfinished ? "true" : "false", r->cpu,
-	       t ? t->pid : 0);
-	json_string(stdout, comm_at(p, t, r->entry_ns));
+	json_object(j, NULL);
+	json_text(j, "function", names_function(p->names, r->function));
+	json_number(j, "depth", r->depth);
+	json_text(j, "kind", frame_kind_name(r->kind));
+	json_number(j, "start_ns", r->entry_ns);
+	json_number(j, "duration_ns", r->duration_ns);
+	json_number(j, "ns", r->ns);
+	put_insns_json(p, "insns", r->insns);
+	json_number(j, "self_ns", r->self_ns);
+	put_insns_json(p, "self_insns", r->self_insns);
+	json_flag(j, "unfinished", r->unfinished);
+	json_signed(j, "cpu", r->cpu);
+	json_signed(j, "pid", t ? t->pid : 0);
+	json_text(j, "comm", comm_at(p, t, r->entry_ns));
 	if (!r->unfinished)
-		printf(",\"left\":\"%s\"", frame_end_name(r->end));
+		json_text(j, "left", frame_end_name(r->end));
 	call_records_left_out(records, r, &p->left_out);
-	print_left_out_json(p, &p->left_out);
-	print_caller_json(p, t, r->kind, r->from, r->entry_ns);
-	putchar('}');
+	put_left_out_json(p, &p->left_out);
+	put_caller_json(p, t, r->kind, r->from, r->entry_ns);
+	json_close(j);
 }
 
 static int print_call(void *state, const struct thread *thread, struct call_records *records)
@@ -274,7 +280,7 @@ static int print_call(void *state, const struct thread *thread, struct call_reco
 	p->line.len = 0;
 	p->shown = true;
 	for (uint64_t i = 0; p->json && (r = call_records_get(records, i)) && !ferror(stdout); i++)
-		print_json(p, thread, records, r);
+		put_json(p, thread, records, r);
 	if (!p->json) {
 		put_records(p, thread, records);
 		fflush(stdout);
@@ -282,23 +288,29 @@ static int print_call(void *state, const struct thread *thread, struct call_reco
 	return --p->left && !ferror(stdout) ? 0 : -1;
 }
 
-static void print_step_json(struct printer *p, const struct flow_step *f)
+static void put_step_json(struct printer *p, const struct flow_step *f)
 {
 	static const char *const steps[] = { [FLOW_CALL] = "call", [FLOW_ENTER] = "enter", [FLOW_LEAVE] = "leave" };
-	char insns[24];
+	struct json *j = p->json;
 
-	printf("%s{\"step\":\"%s\",\"function\":", p->any ? ",\n" : "\n", steps[f->kind]);
-	p->any = true;
-	json_string(stdout, names_function(p->names, f->function));
-	printf(",\"depth\":%u,\"kind\":\"%s\",\"cuts_in\":%s,\"start_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64
-	       ",\"ns\":%" PRIu64 ",\"insns\":%s,\"cpu\":%d,\"pid\":%d,\"comm\":",
-	       f->depth, frame_kind_name(f->frame), f->cuts_in ? "true" : "false", f->entry_ns, f->duration_ns, f->ns,
-	       json_insns(p, f->insns, insns), f->cpu, f->thread ? f->thread->pid : 0);
-	json_string(stdout, comm_at(p, f->thread, f->kind == FLOW_LEAVE ? f->entry_ns + f->duration_ns : f->entry_ns));
+	json_object(j, NULL);
+	json_text(j, "step", steps[f->kind]);
+	json_text(j, "function", names_function(p->names, f->function));
+	json_number(j, "depth", f->depth);
+	json_text(j, "kind", frame_kind_name(f->frame));
+	json_flag(j, "cuts_in", f->cuts_in);
+	json_number(j, "start_ns", f->entry_ns);
+	json_number(j, "duration_ns", f->duration_ns);
+	json_number(j, "ns", f->ns);
+	put_insns_json(p, "insns", f->insns);
+	json_signed(j, "cpu", f->cpu);
+	json_signed(j, "pid", f->thread ? f->thread->pid : 0);
+	json_text(j, "comm",
+		  comm_at(p, f->thread, f->kind == FLOW_LEAVE ? f->entry_ns + f->duration_ns : f->entry_ns));
 	if (f->kind != FLOW_ENTER)
-		printf(",\"left\":\"%s\"", frame_end_name(f->end));
-	print_caller_json(p, f->thread, f->frame, f->from, f->entry_ns);
-	putchar('}');
+		json_text(j, "left", frame_end_name(f->end));
+	put_caller_json(p, f->thread, f->frame, f->from, f->entry_ns);
+	json_close(j);
 }
 
 /* Print the function's name. For code without a name: the address at which it was entered. */
@@ -358,15 +370,16 @@ static void put_step_text(struct printer *p, const struct flow_step *f)
 	buf_put_u8(&p->line, '\n');
 }
 
-static void print_log_json(struct printer *p, const struct flow_step *f)
+static void put_log_json(struct printer *p, const struct flow_step *f)
 {
-	printf("%s{\"step\":\"log\",\"start_ns\":%" PRIu64 ",\"cpu\":%d,\"pid\":%d,\"comm\":", p->any ? ",\n" : "\n",
-	       f->entry_ns, f->cpu, f->thread ? f->thread->pid : 0);
-	p->any = true;
-	json_string(stdout, comm_at(p, f->thread, f->entry_ns));
-	printf(",\"text\":");
-	json_string(stdout, fact_text(f->line, 0));
-	putchar('}');
+	json_object(p->json, NULL);
+	json_text(p->json, "step", "log");
+	json_number(p->json, "start_ns", f->entry_ns);
+	json_signed(p->json, "cpu", f->cpu);
+	json_signed(p->json, "pid", f->thread ? f->thread->pid : 0);
+	json_text(p->json, "comm", comm_at(p, f->thread, f->entry_ns));
+	json_text(p->json, "text", fact_text(f->line, 0));
+	json_close(p->json);
 }
 
 static void put_log_text(struct printer *p, const struct flow_step *f)
@@ -386,9 +399,9 @@ static int take_step(void *state, const struct flow_step *f)
 	p->line.len = 0;
 	p->shown = true;
 	if (f->kind == FLOW_LOG)
-		(p->json ? print_log_json : put_log_text)(p, f);
+		(p->json ? put_log_json : put_log_text)(p, f);
 	else if (p->json)
-		print_step_json(p, f);
+		put_step_json(p, f);
 	else
 		put_step_text(p, f);
 	terminal_print(&p->line, p->columns);
@@ -456,7 +469,9 @@ static void begin(struct printer *p, bool self)
 	const char *title = p->no_insns ? "" : "INSNS";
 
 	if (p->json) {
-		printf("{\"calls\":[");
+		json_output_begin(p->json);
+		json_object(p->json, NULL);
+		json_rows(p->json, "calls");
 		return;
 	}
 	terminal_start_pager();
@@ -470,8 +485,9 @@ static void begin(struct printer *p, bool self)
 static int show(const struct args *args, struct trace_arg *t, const struct source_lines *sources,
 		struct calls_options *o, const struct facts *facts, uint64_t lines, struct error *err)
 {
+	struct json j;
 	struct printer p = {
-		.names = &t->names, .threads = &t->threads, .sources = sources, .json = arg(args, "json"),
+		.names = &t->names, .threads = &t->threads, .sources = sources, .json = arg(args, "json") ? &j : NULL,
 		.left = lines ? lines : UINT64_MAX, .no_insns = trace_lacks(t, "instructions"), .exact = arg(args, "exact"),
 		.columns = arg(args, "wide") ? 0 : terminal_columns(),
 	};
@@ -511,8 +527,11 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 		begin(&p, false);
 		r = flow_analyse(&t->session, &flow, take_step, &p, err);
 	}
-	if (p.json)
-		puts("\n]}");
+	if (p.json) {
+		json_close(p.json);
+		json_close(p.json);
+		json_output_end(p.json);
+	}
 	if (r >= 0 && !p.shown)
 		empty_say(args, t, "calls");
 	buf_free(&p.line);

@@ -7,7 +7,7 @@
 #include "cli/args/trace_arg.h"
 #include "cli/args/trace_lacks.h"
 #include "cli/commands.h"
-#include "cli/print/json.h"
+#include "cli/print/json_output.h"
 #include "cli/print/terminal.h"
 #include "replay/unknown.h"
 
@@ -66,37 +66,56 @@ static void print_text(const char *path, const struct check *c, const struct tra
 	buf_free(&safe);
 }
 
-static void print_json_finding(const struct finding *f)
+static void put_finding_json(struct json *j, const struct finding *f)
 {
-	printf("{\"kind\":\"%s\",\"text\":", check_kind_name(f->kind));
-	json_string(stdout, f->text);
-	printf(",\"count\":%" PRIu64, f->count);
-	if (f->cpu >= 0)
-		printf(",\"cpu\":%d,\"ns\":%" PRIu64 ",\"event\":%" PRIu64, f->cpu, f->ns, f->event);
-	putchar('}');
+	json_object(j, NULL);
+	json_text(j, "kind", check_kind_name(f->kind));
+	json_text(j, "text", f->text);
+	json_number(j, "count", f->count);
+	if (f->cpu >= 0) {
+		json_signed(j, "cpu", f->cpu);
+		json_number(j, "ns", f->ns);
+		json_number(j, "event", f->event);
+	}
+	json_close(j);
+}
+
+static void put_returns_json(struct json *j, const struct check *c)
+{
+	json_object(j, "returns");
+	json_number(j, "all", c->unmatched.returns);
+	json_number(j, "unmatched", c->unmatched.elsewhere);
+	json_number(j, "unmatched_kernel", c->unmatched_kernel);
+	json_number(j, "new_thread", c->unmatched.new_thread);
+	json_number(j, "firmware", c->unmatched.firmware);
+	json_number(j, "abandoned", c->unmatched.abandoned);
+	json_close(j);
 }
 
 static void print_json(const struct check *c, const struct trace_arg *t, bool insns)
 {
-	printf("{\"returns\":{\"all\":%" PRIu64 ",\"unmatched\":%" PRIu64 ",\"unmatched_kernel\":%" PRIu64
-	       ",\"new_thread\":%" PRIu64 ",\"firmware\":%" PRIu64 ",\"abandoned\":%" PRIu64 "},",
-	       c->unmatched.returns, c->unmatched.elsewhere, c->unmatched_kernel, c->unmatched.new_thread,
-	       c->unmatched.firmware, c->unmatched.abandoned);
-	printf("\"ok\":%s,\"events\":%" PRIu64 ",\"instructions\":", c->n_findings ? "false" : "true", c->events);
+	struct json j;
+
+	json_output_begin(&j);
+	json_object(&j, NULL);
+	put_returns_json(&j, c);
+	json_flag(&j, "ok", !c->n_findings);
+	json_number(&j, "events", c->events);
 	if (insns)
-		printf("%" PRIu64, c->insns);
+		json_number(&j, "instructions", c->insns);
 	else
-		printf("null");
-	printf(",\"findings\":[");
-	for (size_t i = 0; i < n_kept(c); i++) {
-		fputs(i ? "," : "", stdout);
-		print_json_finding(&c->findings[i]);
-	}
-	printf("],\"not_checked\":[");
-	for (int i = 0, n = 0; i < UNKNOWN_KINDS; i++)
+		json_null(&j, "instructions");
+	json_array(&j, "findings");
+	for (size_t i = 0; i < n_kept(c); i++)
+		put_finding_json(&j, &c->findings[i]);
+	json_close(&j);
+	json_array(&j, "not_checked");
+	for (int i = 0; i < UNKNOWN_KINDS; i++)
 		if (is_unknown(t->reader, &t->threads, (enum unknown)i))
-			printf("%s\"%s\"", n++ ? "," : "", not_checked[i]);
-	printf("]}\n");
+			json_text(&j, NULL, not_checked[i]);
+	json_close(&j);
+	json_close(&j);
+	json_output_end(&j);
 }
 
 static int run(const struct args *args, struct error *err)

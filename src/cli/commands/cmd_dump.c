@@ -11,7 +11,7 @@
 #include "cli/args/trace_lacks.h"
 #include "cli/commands.h"
 #include "cli/print/empty.h"
-#include "cli/print/json.h"
+#include "cli/print/json_output.h"
 #include "cli/print/terminal.h"
 
 /* What decides on what an address is called: when, and in which address space. */
@@ -91,17 +91,18 @@ static void put_task(struct buf *out, const struct scene *scene, uint64_t task)
 	terminal_escape(out, threads_comm(scene->threads, t, scene->ns));
 }
 
-static void put_task_json(struct buf *out, const struct scene *scene, const char *key, uint64_t task)
+static void put_task_json(struct json *j, const struct scene *scene, const char *key, uint64_t task)
 {
 	const struct thread *t = thread_of(scene, task);
 
 	if (!t) {
-		buf_printf(out, ",\"%s\":null", key);
+		json_null(j, key);
 		return;
 	}
-	buf_printf(out, ",\"%s\":{\"pid\":%d,\"comm\":", key, t->pid);
-	json_put_string(out, threads_comm(scene->threads, t, scene->ns));
-	buf_put_u8(out, '}');
+	json_object(j, key);
+	json_signed(j, "pid", t->pid);
+	json_text(j, "comm", threads_comm(scene->threads, t, scene->ns));
+	json_close(j);
 }
 
 static void put_details(struct buf *out, const struct scene *scene, const struct event *e)
@@ -160,34 +161,37 @@ static void put_details(struct buf *out, const struct scene *scene, const struct
 	}
 }
 
-static void put_json_address(struct buf *out, const char *key, uint64_t addr)
+static void put_json(struct json *j, const struct scene *scene, const struct event *e, unsigned cpu)
 {
-	if (addr)
-		buf_printf(out, ",\"%s\":\"0x%" PRIx64 "\"", key, addr);
-}
-
-static void put_json(struct buf *out, const struct scene *scene, const struct event *e, unsigned cpu)
-{
-	buf_printf(out, "{\"ns\":%" PRIu64 ",\"insns\":", e->ns);
-	buf_printf(out, scene->no_insns ? "null" : "%" PRIu64, e->insns);
-	buf_printf(out, ",\"cpu\":%u,\"kind\":\"%s\"", cpu, event_kind_name(e->kind));
-	put_json_address(out, "slot", e->slot);
-	put_json_address(out, "from", e->from);
-	put_json_address(out, "target", e->target);
+	json_object(j, NULL);
+	json_number(j, "ns", e->ns);
+	if (scene->no_insns)
+		json_null(j, "insns");
+	else
+		json_number(j, "insns", e->insns);
+	json_number(j, "cpu", cpu);
+	json_text(j, "kind", event_kind_name(e->kind));
+	if (e->slot)
+		json_address(j, "slot", e->slot);
+	if (e->from)
+		json_address(j, "from", e->from);
 	if (e->target) {
-		buf_printf(out, ",\"place\":");
-		json_put_string(out, raw_name(scene, e->target));
+		json_address(j, "target", e->target);
+		json_text(j, "place", raw_name(scene, e->target));
 	}
 	if (e->kind == EVENT_TASK_SWITCH) {
-		put_task_json(out, scene, "previous", e->args[0]);
-		put_task_json(out, scene, "next", e->args[1]);
+		put_task_json(j, scene, "previous", e->args[0]);
+		put_task_json(j, scene, "next", e->args[1]);
 	}
+	if (event_n_args(e->kind))
+		json_array(j, "args");
 	for (unsigned i = 0; i < event_n_args(e->kind); i++)
-		buf_printf(out, "%s\"0x%" PRIx64 "\"", i ? "," : ",\"args\":[", e->args[i]);
-	buf_printf(out, event_n_args(e->kind) ? "]" : "");
+		json_address(j, NULL, e->args[i]);
+	if (event_n_args(e->kind))
+		json_close(j);
 	if (e->kind == EVENT_SYSCALL)
-		buf_printf(out, ",\"abi\":\"%s\"", arch_abi(scene->arch, e->args[7])->name);
-	buf_printf(out, "}\n");
+		json_text(j, "abi", arch_abi(scene->arch, e->args[7])->name);
+	json_close(j);
 }
 
 static void put_text(struct buf *out, const struct scene *scene, const struct event *e, unsigned cpu)
@@ -275,12 +279,14 @@ static int dump(const struct args *args, const struct trace_arg *t, const struct
 			       .no_insns = trace_lacks(t, "instructions") };
 	bool json = arg(args, "json");
 	const struct event *e;
+	struct json j;
 	bool *threads = chosen_threads(args, t);
 	unsigned cpu;
 	size_t columns = json || arg(args, "wide") ? 0 : terminal_columns();
 	bool any = false;
 	int r = 0;
 
+	json_output_begin(&j);
 	name_cache_init(cache, &t->names);
 	t->reader->progress = NULL; /* its output is progress enough */
 	if (!left)
@@ -292,17 +298,19 @@ static int dump(const struct args *args, const struct trace_arg *t, const struct
 			continue;
 		left--;
 		any = true;
-		line.len = 0;
 		scene.ns = e->ns;
 		scene.version = spaces_at(&t->names.spaces, &view, merged_task(m, cpu), e->ns);
-		if (json)
-			put_json(&line, &scene, e, cpu);
-		else
+		if (json) {
+			put_json(&j, &scene, e, cpu);
+		} else {
+			line.len = 0;
 			put_text(&line, &scene, e, cpu);
-		terminal_print(&line, columns);
+			terminal_print(&line, columns);
+		}
 		if (ferror(stdout))
 			break; /* main says why */
 	}
+	json_output_end(&j);
 	if (r >= 0 && !any)
 		empty_say(args, t, "events");
 	buf_free(&line);

@@ -9,7 +9,7 @@
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
 #include "cli/print/ending_note.h"
-#include "cli/print/json.h"
+#include "cli/print/json_output.h"
 #include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
 #include "guest/layout.h"
@@ -104,22 +104,21 @@ static void print_boots(const struct boots *b)
 	}
 }
 
-static void print_boots_json(const struct boots *b)
+static void put_boots_json(struct json *j, const struct boots *b)
 {
-	printf(",\"boots\":[");
+	json_array(j, "boots");
 	for (size_t i = 0; i < b->count; i++) {
 		struct buf release = { 0 };
 
 		put_release(&b->list[i], &release);
-		printf("%s{\"start_ns\":%" PRIu64 ",\"kernel\":", i ? "," : "", b->list[i].start_ns);
-		if (*release.data)
-			json_string(stdout, (char *)release.data);
-		else
-			printf("null");
-		printf(",\"slide\":%" PRIu64 "}", b->list[i].slide);
+		json_object(j, NULL);
+		json_number(j, "start_ns", b->list[i].start_ns);
+		json_text(j, "kernel", *release.data ? (char *)release.data : NULL);
+		json_number(j, "slide", b->list[i].slide);
+		json_close(j);
 		buf_free(&release);
 	}
-	putchar(']');
+	json_close(j);
 }
 
 /* "wake 11812, log 632": what was read from the kernel, how often. */
@@ -138,13 +137,16 @@ static void print_facts(const struct facts *f)
 	buf_free(&text);
 }
 
-static void print_facts_json(const struct facts *f)
+static void put_facts_json(struct json *j, const struct facts *f)
 {
-	printf(",\"facts\":{");
-	for (int k = 1; k < FACT_KINDS; k++)
-		printf("%s\"%s\":{\"count\":%" PRIu64 ",\"bytes\":%" PRIu64 "}", k > 1 ? "," : "",
-		       fact_kind_name((enum fact_kind)k), f->sums[k].count, f->sums[k].bytes);
-	putchar('}');
+	json_object(j, "facts");
+	for (int k = 1; k < FACT_KINDS; k++) {
+		json_object(j, fact_kind_name((enum fact_kind)k));
+		json_number(j, "count", f->sums[k].count);
+		json_number(j, "bytes", f->sums[k].bytes);
+		json_close(j);
+	}
+	json_close(j);
 }
 
 /* Of a trace that is a part of another: what it has, and what was left out, in the words of KFI's logs. */
@@ -186,25 +188,35 @@ static void print_thinned(const struct reader *r)
 	free(spans);
 }
 
-static void print_thinned_json(const struct meta *m)
+static void put_spans_json(struct json *j, const struct meta *m)
 {
 	struct kept_span *spans;
 	size_t n = thinned_spans(m, &spans);
 
-	printf(",\"spans\":[");
+	json_array(j, "spans");
 	for (size_t i = 0; i < n; i++) {
-		printf("%s{\"start_ns\":%" PRIu64 ",\"stop_ns\":", i ? "," : "", spans[i].start_ns);
-		printf(spans[i].stop_ns == UINT64_MAX ? "null}" : "%" PRIu64 "}", spans[i].stop_ns);
+		json_object(j, NULL);
+		json_number(j, "start_ns", spans[i].start_ns);
+		if (spans[i].stop_ns == UINT64_MAX)
+			json_null(j, "stop_ns");
+		else
+			json_number(j, "stop_ns", spans[i].stop_ns);
+		json_close(j);
 	}
-	printf("],\"left_out\":{");
+	json_close(j);
+	free(spans);
+}
+
+static void put_left_out_json(struct json *j, const struct meta *m)
+{
+	json_object(j, "left_out");
 	/* of spans alone, calls are not counted */
 	if (thinned_left_out(m, "calls")) {
-		printf("\"calls\":%" PRIu64, thinned_left_out(m, "calls"));
+		json_number(j, "calls", thinned_left_out(m, "calls"));
 		for (int i = 0; i < THIN_REASONS; i++)
-			printf(",\"%s\":%" PRIu64, thin_reason_name(i), thinned_left_out(m, thin_reason_name(i)));
+			json_number(j, thin_reason_name(i), thinned_left_out(m, thin_reason_name(i)));
 	}
-	putchar('}');
-	free(spans);
+	json_close(j);
 }
 
 /* What the header of a log of KFI says of its filters and triggers. */
@@ -308,54 +320,63 @@ static void print_text(const struct trace_arg *t, const struct summary *s, const
 		       r->ended ? "whole, with losses" : "cut: no end; still recording, or the recorder was killed");
 }
 
+static void put_contents_json(struct json *j, const struct summary *s)
+{
+	json_object(j, "events_by_kind");
+	for (int k = 1; k < EVENT_KINDS; k++)
+		json_number(j, event_kind_name((enum event_kind)k), s->kinds[k]);
+	json_close(j);
+	json_object(j, "bytes_by_content");
+	for (int i = 0; i < CHUNK_TYPES; i++)
+		if (contents[i])
+			json_number(j, contents[i], s->stored[i]);
+	json_close(j);
+}
+
+static void put_meta_json(struct json *j, const struct meta *m)
+{
+	json_object(j, "not_watched");
+	for (size_t i = 0; i < meta_count(m); i++)
+		if (is_limit(meta_key(m, i)))
+			json_number(j, meta_key(m, i) + strlen(READER_LIMIT), meta_get_u64(m, meta_key(m, i), 0));
+	json_close(j);
+	put_spans_json(j, m);
+	put_left_out_json(j, m);
+	json_object(j, "meta");
+	for (size_t i = 0; i < meta_count(m); i++)
+		json_text(j, meta_key(m, i), meta_value(m, i));
+	json_close(j);
+}
+
 static void print_json(const struct trace_arg *t, const struct summary *s, const struct facts *facts,
 		       const char *release)
 {
 	const struct reader *r = t->reader;
+	struct json j;
 
-	printf("{\"events\":%" PRIu64 ",\"instructions\":", s->events);
-	printf(reader_lacks(r, "instructions") ? "null" : "%" PRIu64, s->insns);
-	printf(",\"bytes\":%" PRIu64 ",\"lost\":%" PRIu64
-	       ",\"complete\":%s,\"vcpus\":%u,\"duration_ns\":%" PRIu64 ",\"halted_ns\":%" PRIu64
-	       ",\"slide\":%" PRIu64,
-	       r->size, s->lost, reader_complete(r) ? "true" : "false", s->vcpus,
-	       s->duration_ns, s->halted_ns, r->boots.list->slide);
-	printf(",\"kernel_release\":");
-	json_string(stdout, release);
-	print_boots_json(&r->boots);
-	putchar(',');
-	ending_note_json(t, facts);
-	printf(",\"cut\":");
-	if (r->cut_why)
-		json_string(stdout, r->cut_why);
+	json_output_begin(&j);
+	json_object(&j, NULL);
+	json_number(&j, "events", s->events);
+	if (reader_lacks(r, "instructions"))
+		json_null(&j, "instructions");
 	else
-		printf("null");
-	printf(",\"events_by_kind\":{");
-	for (int k = 1; k < EVENT_KINDS; k++)
-		printf("%s\"%s\":%" PRIu64, k > 1 ? "," : "", event_kind_name((enum event_kind)k), s->kinds[k]);
-	printf("},\"bytes_by_content\":{");
-	for (int i = 0, n = 0; i < CHUNK_TYPES; i++)
-		if (contents[i])
-			printf("%s\"%s\":%" PRIu64, n++ ? "," : "", contents[i], s->stored[i]);
-	putchar('}');
-	print_facts_json(facts);
-	printf(",\"not_watched\":{");
-	for (size_t i = 0, n = 0; i < meta_count(&r->meta); i++)
-		if (is_limit(meta_key(&r->meta, i))) {
-			fputs(n++ ? "," : "", stdout);
-			json_string(stdout, meta_key(&r->meta, i) + strlen(READER_LIMIT));
-			printf(":%" PRIu64, meta_get_u64(&r->meta, meta_key(&r->meta, i), 0));
-		}
-	putchar('}');
-	print_thinned_json(&r->meta);
-	printf(",\"meta\":{");
-	for (size_t i = 0; i < meta_count(&r->meta); i++) {
-		fputs(i ? "," : "", stdout);
-		json_string(stdout, meta_key(&r->meta, i));
-		putchar(':');
-		json_string(stdout, meta_value(&r->meta, i));
-	}
-	printf("}}\n");
+		json_number(&j, "instructions", s->insns);
+	json_number(&j, "bytes", r->size);
+	json_number(&j, "lost", s->lost);
+	json_flag(&j, "complete", reader_complete(r));
+	json_number(&j, "vcpus", s->vcpus);
+	json_number(&j, "duration_ns", s->duration_ns);
+	json_number(&j, "halted_ns", s->halted_ns);
+	json_number(&j, "slide", r->boots.list->slide);
+	json_text(&j, "kernel_release", release);
+	put_boots_json(&j, &r->boots);
+	ending_note_json(&j, t, facts);
+	json_text(&j, "cut", r->cut_why);
+	put_contents_json(&j, s);
+	put_facts_json(&j, facts);
+	put_meta_json(&j, &r->meta);
+	json_close(&j);
+	json_output_end(&j);
 }
 
 static int print_digest(const struct reader *r, struct error *err)

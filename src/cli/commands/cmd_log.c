@@ -15,7 +15,7 @@
 #include "cli/memory_limit.h"
 #include "cli/print/empty.h"
 #include "cli/print/frames.h"
-#include "cli/print/json.h"
+#include "cli/print/json_output.h"
 #include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
 #include "cli/print/view.h"
@@ -119,7 +119,7 @@ struct with_stacks {
 	size_t count;
 	const struct threads *threads;
 	const struct source_lines *sources;
-	bool json;
+	struct json *json; /* NULL: for people */
 	size_t columns;
 	struct buf text;
 };
@@ -133,22 +133,21 @@ static const struct stack *stack_of(const struct stacks *s, const struct log_lin
 	return NULL;
 }
 
-static void print_stack_json(struct with_stacks *w, const struct log_line *line, const struct stacks *s,
-			     const struct stack *stack)
+static void put_line_json(struct with_stacks *w, const struct log_line *line, const struct stacks *s,
+			  const struct stack *stack)
 {
 	const struct task_record *task = line->task ? threads_record(w->threads, line->task, line->ns) : NULL;
+	struct json *j = w->json;
 
-	printf("{\"ns\":%" PRIu64 ",\"severity\":\"%s\",\"pid\":%d,\"comm\":", line->ns, log_level_name(line->level),
-	       task ? task->pid : 0);
-	json_string(stdout, task ? task->comm : "swapper/0");
-	printf(",\"cpu\":%u,\"text\":", line->cpu);
-	json_string(stdout, line->text);
-	printf(",\"frames\":");
-	if (stack)
-		frames_print_json(s, w->sources, stack, line->ns);
-	else
-		printf("[]");
-	putchar('}');
+	json_object(j, NULL);
+	json_number(j, "ns", line->ns);
+	json_text(j, "severity", log_level_name(line->level));
+	json_signed(j, "pid", task ? task->pid : 0);
+	json_text(j, "comm", task ? task->comm : "swapper/0");
+	json_number(j, "cpu", line->cpu);
+	json_text(j, "text", line->text);
+	frames_put_json(j, s, w->sources, stack, line->ns);
+	json_close(j);
 }
 
 static void take_line(void *state, size_t i, struct stacks *s)
@@ -158,8 +157,7 @@ static void take_line(void *state, size_t i, struct stacks *s)
 	const struct stack *stack = stack_of(s, line);
 
 	if (w->json) {
-		fputs(i ? ",\n" : "\n", stdout);
-		print_stack_json(w, line, s, stack);
+		put_line_json(w, line, s, stack);
 		return;
 	}
 	w->text.len = 0;
@@ -179,9 +177,10 @@ static int by_time(const void *va, const void *vb)
 static int show_stacks(const struct args *args, struct trace_arg *t, const struct choice *choice,
 		       const struct kernel_log *log, const struct source_lines *sources, struct error *err)
 {
+	struct json j;
 	struct with_stacks w = {
 		.lines = xcalloc(log->count, sizeof *w.lines), .moments = xcalloc(log->count, sizeof *w.moments),
-		.threads = &t->threads, .sources = sources, .json = arg(args, "json"),
+		.threads = &t->threads, .sources = sources, .json = arg(args, "json") ? &j : NULL,
 		.columns = arg(args, "wide") ? 0 : terminal_columns(),
 	};
 	int r;
@@ -194,15 +193,21 @@ static int show_stacks(const struct args *args, struct trace_arg *t, const struc
 		w.moments[i] = w.lines[i]->ns;
 	trace_arg_index(t);
 	terminal_end_progress();
-	if (w.json)
-		printf("{\"log\":[");
-	else
+	if (w.json) {
+		json_output_begin(&j);
+		json_object(&j, NULL);
+		json_rows(&j, "log");
+	} else {
 		terminal_start_pager();
+	}
 	r = moments_analyse(&t->session, w.moments, w.count, take_line, &w, err);
-	if (w.json)
-		puts("\n]}");
-	else if (r == 0 && !w.count)
+	if (w.json) {
+		json_close(&j);
+		json_close(&j);
+		json_output_end(&j);
+	} else if (r == 0 && !w.count) {
 		empty_say(args, t, "lines");
+	}
 	buf_free(&w.text);
 	free(w.lines);
 	free(w.moments);

@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "cli/print/empty.h"
 #include "cli/print/frames.h"
-#include "cli/print/json.h"
+#include "cli/print/json_output.h"
 #include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
 #include "replay/stacks.h"
@@ -54,19 +54,21 @@ static void print_text(const struct stacks *s, const struct source_lines *source
 	buf_free(&line);
 }
 
-static void print_json(const struct stacks *s, const struct source_lines *sources, const struct stack *stack)
+static void put_json(struct json *j, const struct stacks *s, const struct source_lines *sources,
+		     const struct stack *stack)
 {
 	const struct thread *t = thread_of(s, stack);
 
-	printf("{\"pid\":%d,\"tgid\":%d,\"comm\":", t->pid, t->tgid);
-	json_string(stdout, name_of(s, stack));
+	json_object(j, NULL);
+	json_signed(j, "pid", t->pid);
+	json_signed(j, "tgid", t->tgid);
+	json_text(j, "comm", name_of(s, stack));
 	if (stack->cpu >= 0)
-		printf(",\"cpu\":%d", stack->cpu);
+		json_signed(j, "cpu", stack->cpu);
 	else
-		printf(",\"cpu\":null");
-	printf(",\"frames\":");
-	frames_print_json(s, sources, stack, s->ns);
-	putchar('}');
+		json_null(j, "cpu");
+	frames_put_json(j, s, sources, stack, s->ns);
+	json_close(j);
 }
 
 static const struct stacks *sorting;
@@ -92,18 +94,38 @@ static bool is_asked(const struct stack *stack, const bool *asked, bool running)
 	return !asked || (stack->thread != THREAD_NONE && asked[stack->thread]);
 }
 
-static void print_deepest(const struct args *args, const struct trace_arg *t, const struct deepest *d)
+static void print_deepest(const struct trace_arg *t, const struct deepest *d)
 {
-	uint64_t of = t->reader->arch->kernel_stack;
+	printf("# deepest kernel stack: %zu frames, %" PRIu64 " of %" PRIu64 " bytes, at %" PRIu64 ".%09" PRIu64 " s\n",
+	       d->frames, d->bytes, t->reader->arch->kernel_stack, d->ns / 1000000000, d->ns % 1000000000);
+}
 
-	if (arg(args, "json"))
-		printf("\"deepest\":{\"frames\":%zu,\"bytes\":%" PRIu64 ",\"of_bytes\":%" PRIu64 ",\"ns\":%" PRIu64
-		       "},",
-		       d->frames, d->bytes, of, d->ns);
-	else
-		printf("# deepest kernel stack: %zu frames, %" PRIu64 " of %" PRIu64 " bytes, at %" PRIu64 ".%09" PRIu64
-		       " s\n",
-		       d->frames, d->bytes, of, d->ns / 1000000000, d->ns % 1000000000);
+static void put_deepest_json(struct json *j, const struct trace_arg *t, const struct deepest *d)
+{
+	json_object(j, "deepest");
+	json_number(j, "frames", d->frames);
+	json_number(j, "bytes", d->bytes);
+	json_number(j, "of_bytes", t->reader->arch->kernel_stack);
+	json_number(j, "ns", d->ns);
+	json_close(j);
+}
+
+/* Those numbers, in that order. `deepest`: NULL, or what is told of it. */
+static void print_json(const struct trace_arg *t, const struct stacks *s, const struct source_lines *sources,
+		       const struct deepest *deepest, const size_t *order, size_t n)
+{
+	struct json j;
+
+	json_output_begin(&j);
+	json_object(&j, NULL);
+	if (deepest)
+		put_deepest_json(&j, t, deepest);
+	json_rows(&j, "stacks");
+	for (size_t i = 0; i < n; i++)
+		put_json(&j, s, sources, &s->list[order[i]]);
+	json_close(&j);
+	json_close(&j);
+	json_output_end(&j);
 }
 
 /* `deepest`: only that stack; NULL: all. */
@@ -119,24 +141,17 @@ static void show(const struct args *args, const struct trace_arg *t, const struc
 	sorting = s;
 	qsort(order, n, sizeof *order, in_order);
 	terminal_end_progress();
-	if (arg(args, "json"))
-		putchar('{');
-	else
+	if (deepest && !deepest->frames)
+		deepest = NULL;
+	if (arg(args, "json")) {
+		print_json(t, s, sources, deepest, order, n);
+	} else {
 		terminal_start_pager();
-	if (deepest && deepest->frames)
-		print_deepest(args, t, deepest);
-	if (arg(args, "json"))
-		printf("\"stacks\":[");
-	for (size_t i = 0; i < n; i++) {
-		if (arg(args, "json")) {
-			fputs(i ? ",\n" : "\n", stdout);
-			print_json(s, sources, &s->list[order[i]]);
-		} else {
+		if (deepest)
+			print_deepest(t, deepest);
+		for (size_t i = 0; i < n; i++)
 			print_text(s, sources, &s->list[order[i]], arg(args, "wide") ? 0 : terminal_columns());
-		}
 	}
-	if (arg(args, "json"))
-		puts("\n]}");
 	if (!n)
 		empty_say(args, t, "stacks");
 	free(order);

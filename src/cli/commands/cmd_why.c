@@ -9,7 +9,7 @@
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
-#include "cli/print/json.h"
+#include "cli/print/json_output.h"
 #include "cli/print/left_out_note.h"
 #include "cli/print/quantity.h"
 #include "cli/print/see.h"
@@ -28,16 +28,6 @@ struct answer {
 	const char *without;  /* of whose share is told; NULL */
 };
 
-static void print_stack_json(const struct answer *a, const struct history_stack *s)
-{
-	fputs("[", stdout);
-	for (uint32_t i = 0; i < s->count; i++) {
-		fputs(i ? "," : "", stdout);
-		json_string(stdout, names_function(&a->trace->names, a->history->functions[s->first + i]));
-	}
-	fputs("]", stdout);
-}
-
 /* The command that looks into a cause: at its longest link, what ran then, or where the thread waited. */
 static void put_see(const struct answer *a, const struct cause *c, struct buf *out)
 {
@@ -52,41 +42,44 @@ static void put_see(const struct answer *a, const struct cause *c, struct buf *o
 			  threads_at(&a->trace->threads, l->thread));
 }
 
-static void print_cause_json(const struct answer *a, const struct cause *c)
+static void put_cause_json(struct json *j, const struct answer *a, const struct cause *c)
 {
 	uint64_t total = a->why->to_ns - a->why->from_ns;
 	struct buf see = { 0 };
 
-	printf("{\"ns\":%" PRIu64 ",\"pct\":%.3f,\"kind\":\"%s\",\"name\":", c->ns,
-	       total ? 100.0 * (double)c->ns / (double)total : 0, link_kind_name(c->kind));
-	json_string(stdout, c->name);
-	printf(",\"what\":");
-	json_string(stdout, c->what);
-	printf(",\"stack\":");
-	print_stack_json(a, &c->stack);
+	json_object(j, NULL);
+	json_number(j, "ns", c->ns);
+	json_real(j, "pct", total ? 100.0 * (double)c->ns / (double)total : 0, 3);
+	json_text(j, "kind", link_kind_name(c->kind));
+	json_text(j, "name", c->name);
+	json_text(j, "what", c->what);
+	json_array(j, "stack");
+	for (uint32_t i = 0; i < c->stack.count; i++)
+		json_text(j, NULL, names_function(&a->trace->names, a->history->functions[c->stack.first + i]));
+	json_close(j);
 	put_see(a, c, &see);
 	buf_put_u8(&see, 0);
-	printf(",\"see\":");
-	json_string(stdout, (char *)see.data);
-	printf("}");
+	json_text(j, "see", (char *)see.data);
+	json_close(j);
 	buf_free(&see);
 }
 
-static void print_link_json(const struct answer *a, const struct link *l)
+static void put_link_json(struct json *j, const struct answer *a, const struct link *l)
 {
 	const struct thread *t = threads_at(&a->trace->threads, l->thread);
 	struct buf what = { 0 };
 
 	link_put_what(l, &a->trace->names, a->history, &what);
 	buf_put_u8(&what, 0);
-	printf("{\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64 ",\"kind\":\"%s\",\"pid\":%d,\"comm\":", l->start_ns,
-	       l->end_ns, link_kind_name(l->kind), t ? t->pid : 0);
-	json_string(stdout, threads_comm(&a->trace->threads, t, l->start_ns));
-	printf(",\"name\":");
-	json_string(stdout, a->why->causes[l->cause].name);
-	printf(",\"what\":");
-	json_string(stdout, (char *)what.data);
-	printf("}");
+	json_object(j, NULL);
+	json_number(j, "start_ns", l->start_ns);
+	json_number(j, "end_ns", l->end_ns);
+	json_text(j, "kind", link_kind_name(l->kind));
+	json_signed(j, "pid", t ? t->pid : 0);
+	json_text(j, "comm", threads_comm(&a->trace->threads, t, l->start_ns));
+	json_text(j, "name", a->why->causes[l->cause].name);
+	json_text(j, "what", (char *)what.data);
+	json_close(j);
 	buf_free(&what);
 }
 
@@ -106,23 +99,25 @@ static uint64_t own_ns(const struct answer *a, const char *name)
 static void print_json(const struct answer *a)
 {
 	const struct why *w = a->why;
+	struct json j;
 
-	printf("{\"until\":");
-	json_string(stdout, a->until->name);
-	printf(",\"until_ns\":%" PRIu64 ",\"total_ns\":%" PRIu64 ",", w->to_ns, w->to_ns - w->from_ns);
+	json_output_begin(&j);
+	json_object(&j, NULL);
+	json_text(&j, "until", a->until->name);
+	json_number(&j, "until_ns", w->to_ns);
+	json_number(&j, "total_ns", w->to_ns - w->from_ns);
 	if (a->without)
-		printf("\"own_ns\":%" PRIu64 ",", own_ns(a, a->without));
-	printf("\"causes\":[");
-	for (size_t i = 0; i < w->n_causes; i++) {
-		fputs(i ? ",\n" : "\n", stdout);
-		print_cause_json(a, &w->causes[i]);
-	}
-	printf("\n],\"chain\":[");
-	for (size_t i = 0; i < w->n_links; i++) {
-		fputs(i ? ",\n" : "\n", stdout);
-		print_link_json(a, &w->links[i]);
-	}
-	puts("\n]}");
+		json_number(&j, "own_ns", own_ns(a, a->without));
+	json_rows(&j, "causes");
+	for (size_t i = 0; i < w->n_causes; i++)
+		put_cause_json(&j, a, &w->causes[i]);
+	json_close(&j);
+	json_rows(&j, "chain");
+	for (size_t i = 0; i < w->n_links; i++)
+		put_link_json(&j, a, &w->links[i]);
+	json_close(&j);
+	json_close(&j);
+	json_output_end(&j);
 }
 
 static int pid_of(const struct answer *a)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/print/json_output.h"
 #include "kd_functions.h"
 
 #include <inttypes.h>
@@ -6,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/print/json.h"
 
 const struct kd_column kd_function_columns[] = {
 	{ 'F', "Function", 35, true },
@@ -124,35 +124,45 @@ static void print_function(const struct kfi_log *log, const struct kd_sum *s,
 	kd_print_line(line);
 }
 
-static void print_json(const struct kfi_log *log, const struct kd_sum *s)
+static void put_json(struct json *j, const struct kfi_log *log, const struct kd_sum *s)
 {
-	printf("{\"function\":");
-	json_string(stdout, kfi_log_name(log, s->function));
-	printf(",\"count\":%" PRIu64 ",\"no_exit\":%" PRIu64 ",\"total_ns\":%" PRIu64 ",\"average_ns\":%" PRIu64
-	       ",\"shortest_ns\":%" PRIu64 ",\"longest_ns\":%" PRIu64 ",\"sub_ns\":%" PRIu64 ",\"local_ns\":%" PRId64
-	       ",\"subs\":[",
-	       s->count, s->count - s->timed, s->total_ns, s->average_ns, s->min_ns, s->max_ns, s->sub_ns, s->local_ns);
+	json_object(j, NULL);
+	json_text(j, "function", kfi_log_name(log, s->function));
+	json_number(j, "count", s->count);
+	json_number(j, "no_exit", s->count - s->timed);
+	json_number(j, "total_ns", s->total_ns);
+	json_number(j, "average_ns", s->average_ns);
+	json_number(j, "shortest_ns", s->min_ns);
+	json_number(j, "longest_ns", s->max_ns);
+	json_number(j, "sub_ns", s->sub_ns);
+	json_signed(j, "local_ns", s->local_ns);
+	json_array(j, "subs");
 	for (size_t i = 0; i < s->n_subs; i++) {
-		printf("%s{\"function\":", i ? "," : "");
-		json_string(stdout, kfi_log_name(log, s->subs[i].function));
-		printf(",\"count\":%" PRIu64 ",\"total_ns\":%" PRIu64 "}", s->subs[i].count, s->subs[i].total_ns);
+		json_object(j, NULL);
+		json_text(j, "function", kfi_log_name(log, s->subs[i].function));
+		json_number(j, "count", s->subs[i].count);
+		json_number(j, "total_ns", s->subs[i].total_ns);
+		json_close(j);
 	}
-	printf("]}");
+	json_close(j);
+	json_close(j);
 }
 
 void kd_functions_print(const struct kfi_log *log, struct kd_sums *sums, const struct kd_functions_options *options)
 {
 	struct buf line = { 0 };
 	uint64_t shown = 0;
+	struct json j;
 
 	sorting.log = log;
 	sorting.by = options->sort;
 	if (sums->count)
 		qsort(sums->list, sums->count, sizeof *sums->list, by_key);
 	if (options->json) {
-		putchar('{');
-		kd_print_header_json(log);
-		printf(",\"functions\":[");
+		json_output_begin(&j);
+		json_object(&j, NULL);
+		kd_put_header_json(&j, log);
+		json_rows(&j, "functions");
 	} else {
 		kd_put_titles(&line, kd_function_columns, options->letters, NULL);
 	}
@@ -161,15 +171,16 @@ void kd_functions_print(const struct kfi_log *log, struct kd_sums *sums, const s
 
 		if (options->has_min && s->total_ns / 1000 <= options->more_than_us)
 			continue;
-		if (options->json) {
-			fputs(shown ? ",\n" : "\n", stdout);
-			print_json(log, s);
-		} else {
+		if (options->json)
+			put_json(&j, log, s);
+		else
 			print_function(log, s, options, &line);
-		}
 		shown++;
 	}
-	if (options->json)
-		puts("\n]}");
+	if (options->json) {
+		json_close(&j);
+		json_close(&j);
+		json_output_end(&j);
+	}
 	buf_free(&line);
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/print/json.h"
+#include "cli/print/json_output.h"
 #include "cli/print/terminal.h"
 
 const struct kd_column kd_row_columns[] = {
@@ -30,9 +30,10 @@ static void begin(struct kd_rows *rows)
 		kd_put_titles(&rows->line, kd_row_columns, rows->letters, &calls_column);
 		return;
 	}
-	putchar('{');
-	kd_print_header_json(rows->log);
-	printf(",\"calls\":[");
+	json_output_begin(&rows->out);
+	json_object(&rows->out, NULL);
+	kd_put_header_json(&rows->out, rows->log);
+	json_rows(&rows->out, "calls");
 }
 
 static char sign_of(const struct kd_rows *rows, uint64_t tree)
@@ -82,21 +83,28 @@ static void print_row(struct kd_rows *rows, const struct kd_row *row)
 	kd_print_line(&rows->line);
 }
 
-static void print_json(struct kd_rows *rows, const struct kd_row *row)
+static void put_json(struct json *j, const struct kfi_log *log, const struct kd_row *row)
 {
 	const struct kfi_call *c = &row->call;
 
-	printf("%s{\"start_ns\":%" PRIu64, rows->shown ? ",\n" : "\n", c->entry_ns);
-	if (c->no_exit)
-		printf(",\"duration_ns\":null,\"local_ns\":null");
-	else
-		printf(",\"duration_ns\":%" PRId64 ",\"local_ns\":%" PRId64, c->duration_ns, row->local_ns);
-	printf(",\"pid\":%d,\"interrupt\":%s,\"depth\":%u,\"tree\":%" PRIu64 ",\"cuts_in\":%s,\"function\":", c->pid,
-	       c->interrupt ? "true" : "false", row->depth, row->tree, row->cuts_in ? "true" : "false");
-	json_string(stdout, kfi_log_name(rows->log, c->function));
-	printf(",\"caller\":");
-	json_string(stdout, kfi_log_name(rows->log, c->caller));
-	printf(",\"caller_offset\":%" PRIu64 "}", c->offset);
+	json_object(j, NULL);
+	json_number(j, "start_ns", c->entry_ns);
+	if (c->no_exit) {
+		json_null(j, "duration_ns");
+		json_null(j, "local_ns");
+	} else {
+		json_signed(j, "duration_ns", c->duration_ns);
+		json_signed(j, "local_ns", row->local_ns);
+	}
+	json_signed(j, "pid", c->pid);
+	json_flag(j, "interrupt", c->interrupt);
+	json_number(j, "depth", row->depth);
+	json_number(j, "tree", row->tree);
+	json_flag(j, "cuts_in", row->cuts_in);
+	json_text(j, "function", kfi_log_name(log, c->function));
+	json_text(j, "caller", kfi_log_name(log, c->caller));
+	json_number(j, "caller_offset", c->offset);
+	json_close(j);
 }
 
 void kd_rows_print(void *data, const struct kd_row *row)
@@ -112,10 +120,12 @@ void kd_rows_print(void *data, const struct kd_row *row)
 	if (row->depth >= rows->depth)
 		return;
 	if (rows->json)
-		print_json(rows, row);
+		put_json(&rows->out, rows->log, row);
 	else
 		print_row(rows, row);
 	rows->shown++;
+	if (rows->flush && rows->json)
+		json_flush(&rows->out);
 	if (rows->flush)
 		fflush(stdout);
 }
@@ -124,8 +134,11 @@ void kd_rows_end(struct kd_rows *rows, bool read)
 {
 	if (read)
 		begin(rows);
-	if (rows->json && rows->begun)
-		puts("\n]}");
+	if (rows->json && rows->begun) {
+		json_close(&rows->out);
+		json_close(&rows->out);
+		json_output_end(&rows->out);
+	}
 	buf_free(&rows->line);
 	buf_free(&rows->name);
 }

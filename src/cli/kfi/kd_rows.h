@@ -21,6 +21,7 @@ struct kd_rows {
 	bool flush;           /* each row at once, for who waits for it */
 	/* zero at first: */
 	struct buf line, name;
+	struct json out;      /* if `json` */
 	/* titles, or JSON's beginning, are printed: with the first row, when the log's header is known */
 	bool begun;
 	uint64_t shown;

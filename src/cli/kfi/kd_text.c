@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cli/print/json.h"
 #include "cli/print/terminal.h"
 
 const struct kd_column *kd_column_find(const struct kd_column *columns, char letter)
@@ -69,7 +68,7 @@ void kd_print_line(struct buf *line)
 	line->len = 0;
 }
 
-static void print_moment(const struct kfi_log *log, const char *key, const struct kfi_moment *m)
+static void put_moment_json(struct json *j, const struct kfi_log *log, const char *key, const struct kfi_moment *m)
 {
 	static const char *const words[] = {
 		[KFI_BY_ENTRY] = "entry",
@@ -80,37 +79,32 @@ static void print_moment(const struct kfi_log *log, const char *key, const struc
 		[KFI_BY_LOG_FULL] = "log full",
 	};
 
-	printf("\"%s\":", key);
 	if (m->by == KFI_BY_NOTHING) {
-		printf("null,");
+		json_null(j, key);
 		return;
 	}
-	printf("{\"ns\":%" PRIu64 ",\"by\":\"%s\"", m->at_us * 1000, words[m->by]);
-	if (m->by == KFI_BY_ENTRY || m->by == KFI_BY_EXIT) {
-		printf(",\"function\":");
-		json_string(stdout, kfi_log_name(log, m->function));
-	}
+	json_object(j, key);
+	json_number(j, "ns", m->at_us * 1000);
+	json_text(j, "by", words[m->by]);
+	if (m->by == KFI_BY_ENTRY || m->by == KFI_BY_EXIT)
+		json_text(j, "function", kfi_log_name(log, m->function));
 	if (m->by == KFI_BY_TIME_FROM_BOOT || m->by == KFI_BY_TIME_FROM_START)
-		printf(",\"usecs\":%" PRIu64, m->usecs);
-	printf("},");
+		json_number(j, "usecs", m->usecs);
+	json_close(j);
 }
 
 /* Those that the log has. */
-static void print_numbers(const char *key, const char *const *names, const struct kfi_number *list, size_t n)
+static void put_numbers_json(struct json *j, const char *key, const char *const *names, const struct kfi_number *list,
+			     size_t n)
 {
-	const char *comma = "";
-
-	printf("\"%s\":{", key);
-	for (size_t i = 0; i < n; i++) {
-		if (!list[i].has)
-			continue;
-		printf("%s\"%s\":%" PRIu64, comma, names[i], list[i].value);
-		comma = ",";
-	}
-	putchar('}');
+	json_object(j, key);
+	for (size_t i = 0; i < n; i++)
+		if (list[i].has)
+			json_number(j, names[i], list[i].value);
+	json_close(j);
 }
 
-void kd_print_header_json(const struct kfi_log *log)
+void kd_put_header_json(struct json *j, const struct kfi_log *log)
 {
 	static const char *const filters[KFI_FILTERS] = {
 		[KFI_MIN_TIME] = "mintime",     [KFI_MAX_TIME] = "maxtime",         [KFI_LIST] = "funclist",
@@ -127,15 +121,14 @@ void kd_print_header_json(const struct kfi_log *log)
 	};
 	const struct kfi_header *h = &log->header;
 
-	printf("\"run\":{\"id\":");
+	json_object(j, "run");
 	if (h->run_id.has)
-		printf("%" PRIu64 ",", h->run_id.value);
+		json_number(j, "id", h->run_id.value);
 	else
-		printf("null,");
-	print_moment(log, "start", &h->start);
-	print_moment(log, "stop", &h->stop);
-	print_numbers("filters", filters, h->filters, KFI_FILTERS);
-	putchar(',');
-	print_numbers("counters", counters, h->counters, KFI_COUNTERS);
-	putchar('}');
+		json_null(j, "id");
+	put_moment_json(j, log, "start", &h->start);
+	put_moment_json(j, log, "stop", &h->stop);
+	put_numbers_json(j, "filters", filters, h->filters, KFI_FILTERS);
+	put_numbers_json(j, "counters", counters, h->counters, KFI_COUNTERS);
+	json_close(j);
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "kfi/log.h"
 
 struct kd_column {
@@ -28,6 +29,6 @@ void kd_put_text(struct buf *out, const struct kd_column *column, const char *te
 void kd_print_line(struct buf *line);
 
 /* The header of a log as JSON: "run":{…}. */
-void kd_print_header_json(const struct kfi_log *log);
+void kd_put_header_json(struct json *j, const struct kfi_log *log);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "utf8.h"
+#include "base/utf8.h"
 
 enum { CHARACTER_MAX = 4 };
 

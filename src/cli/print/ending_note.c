@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "ending_note.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "json.h"
 #include "terminal.h"
 
 const char *ending_note(const struct trace_arg *t, const struct facts *facts, struct buf *out)
@@ -34,31 +31,30 @@ const char *ending_note(const struct trace_arg *t, const struct facts *facts, st
 	return moment;
 }
 
-static void put_who(const struct trace_arg *t, uint64_t task, uint64_t ns)
+static void put_who(struct json *j, const struct trace_arg *t, uint64_t task, uint64_t ns)
 {
 	const struct task_record *r = task ? threads_record(&t->threads, task, ns) : NULL;
 
-	if (r && r->pid != TASK_PID_UNKNOWN)
-		printf(",\"pid\":%d,\"comm\":", r->pid);
-	else
-		printf(",\"pid\":null,\"comm\":");
-	if (r && r->pid != TASK_PID_UNKNOWN)
-		json_string(stdout, r->comm);
-	else
-		printf("null");
+	if (r && r->pid != TASK_PID_UNKNOWN) {
+		json_signed(j, "pid", r->pid);
+		json_text(j, "comm", r->comm);
+	} else {
+		json_null(j, "pid");
+		json_null(j, "comm");
+	}
 }
 
-static void put_text(const char *text)
+static void put_trouble(struct json *j, const struct trace_arg *t, const struct trouble *trouble)
 {
-	printf(",\"text\":");
-	if (text)
-		json_string(stdout, text);
-	else
-		printf("null");
-	putchar('}');
+	json_object(j, NULL);
+	json_text(j, "kind", trouble_name(trouble->kind));
+	json_number(j, "ns", trouble->ns);
+	put_who(j, t, trouble->task, trouble->ns);
+	json_text(j, "text", trouble->text);
+	json_close(j);
 }
 
-void ending_note_json(const struct trace_arg *t, const struct facts *facts)
+void ending_note_json(struct json *j, const struct trace_arg *t, const struct facts *facts)
 {
 	struct kernel_log log;
 	struct error ignored;
@@ -67,21 +63,20 @@ void ending_note_json(const struct trace_arg *t, const struct facts *facts)
 	kernel_log_init(&log, facts, &t->reader->boots);
 	ending_find(t->reader, &log, &e);
 	ending_find_quiet(&t->session, &e, &ignored);
-	printf("\"ending\":{\"how\":\"%s\",\"ns\":%" PRIu64, ending_how_name(e.how), e.ns);
+	json_object(j, "ending");
+	json_text(j, "how", ending_how_name(e.how));
+	json_number(j, "ns", e.ns);
 	if (e.quiet_ns == UINT64_MAX)
-		printf(",\"quiet_ns\":null");
+		json_null(j, "quiet_ns");
 	else
-		printf(",\"quiet_ns\":%" PRIu64, e.quiet_ns);
-	put_who(t, e.task, e.ns);
-	put_text(e.text);
-	printf(",\"troubles\":[");
-	for (size_t i = 0; i < e.n_troubles; i++) {
-		printf("%s{\"kind\":\"%s\",\"ns\":%" PRIu64, i ? "," : "", trouble_name(e.troubles[i].kind),
-		       e.troubles[i].ns);
-		put_who(t, e.troubles[i].task, e.troubles[i].ns);
-		put_text(e.troubles[i].text);
-	}
-	putchar(']');
+		json_number(j, "quiet_ns", e.quiet_ns);
+	put_who(j, t, e.task, e.ns);
+	json_text(j, "text", e.text);
+	json_close(j);
+	json_array(j, "troubles");
+	for (size_t i = 0; i < e.n_troubles; i++)
+		put_trouble(j, t, &e.troubles[i]);
+	json_close(j);
 	ending_deinit(&e);
 	kernel_log_deinit(&log);
 }

@@ -4,6 +4,7 @@
 #define UPTO_CLI_PRINT_ENDING_NOTE_H
 
 #include "analysis/ending/ending.h"
+#include "base/json.h"
 #include "cli/args/trace_arg.h"
 
 /*
@@ -13,7 +14,7 @@
 const char *ending_note(const struct trace_arg *t, const struct facts *facts, struct buf *out);
 
 /* "ending":{…},"troubles":[…]: see ENDING_TERMS. */
-void ending_note_json(const struct trace_arg *t, const struct facts *facts);
+void ending_note_json(struct json *j, const struct trace_arg *t, const struct facts *facts);
 
 #define ENDING_TERMS \
 	{ \

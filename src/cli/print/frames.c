@@ -2,9 +2,7 @@
 #include "frames.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
-#include "json.h"
 #include "terminal.h"
 
 /*
@@ -91,44 +89,49 @@ void frames_put(struct buf *out, const struct stacks *s, const struct source_lin
 	}
 }
 
-static void print_inlined_json(const struct source_line *lines, size_t n, uint64_t address)
+static void put_inlined_json(struct json *j, const struct source_line *lines, size_t n, uint64_t address)
 {
 	for (size_t k = 0; k < n && lines[k].inlined; k++) {
-		printf("{\"function\":");
-		json_string(stdout, lines[k].function ? lines[k].function : "");
-		printf(",\"kind\":\"inlined\",\"address\":");
-		json_address(stdout, address);
-		debug_print_json(&lines[k]);
-		printf("},");
+		json_object(j, NULL);
+		json_text(j, "function", lines[k].function ? lines[k].function : "");
+		json_text(j, "kind", "inlined");
+		json_address(j, "address", address);
+		debug_put_json(j, &lines[k]);
+		json_close(j);
 	}
 }
 
-void frames_print_json(const struct stacks *s, const struct source_lines *sources, const struct stack *stack,
-		       uint64_t ns)
+static void put_frame_json(struct json *j, const struct stacks *s, const struct stack *stack, size_t i,
+			   const struct source_line *line)
+{
+	const struct frame *f = &stack->frames[i];
+
+	json_object(j, NULL);
+	json_text(j, "function", names_function(s->names, f->function));
+	json_text(j, "kind", frame_kind_name(f->kind));
+	if (place_in(stack, i))
+		json_address(j, "address", place_in(stack, i));
+	else
+		json_null(j, "address");
+	json_number(j, "start_ns", f->entry_ns);
+	if (line)
+		debug_put_json(j, line);
+	json_close(j);
+}
+
+void frames_put_json(struct json *j, const struct stacks *s, const struct source_lines *sources,
+		     const struct stack *stack, uint64_t ns)
 {
 	struct source_line lines[SOURCE_LINES_MAX];
-	uint32_t version = version_of(s, stack, ns);
 
-	putchar('[');
-	for (size_t i = stack->depth; i-- > 0;) {
-		const struct frame *f = &stack->frames[i];
-		size_t n = lines_of(sources, s, stack, i, ns, version, lines);
+	json_array(j, "frames");
+	for (size_t i = stack ? stack->depth : 0; i-- > 0;) {
+		size_t n = lines_of(sources, s, stack, i, ns, version_of(s, stack, ns), lines);
 
-		fputs(i + 1 < stack->depth ? "," : "", stdout);
-		print_inlined_json(lines, n, place_in(stack, i));
-		printf("{\"function\":");
-		json_string(stdout, names_function(s->names, f->function));
-		printf(",\"kind\":\"%s\",\"address\":", frame_kind_name(f->kind));
-		if (place_in(stack, i))
-			json_address(stdout, place_in(stack, i));
-		else
-			printf("null");
-		printf(",\"start_ns\":%" PRIu64, f->entry_ns);
-		if (n && !lines[n - 1].inlined)
-			debug_print_json(&lines[n - 1]);
-		putchar('}');
+		put_inlined_json(j, lines, n, place_in(stack, i));
+		put_frame_json(j, s, stack, i, n && !lines[n - 1].inlined ? &lines[n - 1] : NULL);
 	}
-	putchar(']');
+	json_close(j);
 }
 
 void frames_forget_folded_places(struct stacks *s, uint64_t ns)

@@ -3,6 +3,7 @@
 #ifndef UPTO_CLI_PRINT_FRAMES_H
 #define UPTO_CLI_PRINT_FRAMES_H
 
+#include "base/json.h"
 #include "cli/args/debug_arg.h"
 #include "replay/stacks.h"
 
@@ -18,8 +19,9 @@
 /* Lines that are set in; `ns` is the time of the moment. */
 void frames_put(struct buf *out, const struct stacks *s, const struct source_lines *sources, const struct stack *stack,
 		uint64_t ns);
-void frames_print_json(const struct stacks *s, const struct source_lines *sources, const struct stack *stack,
-		       uint64_t ns);
+/* Their array, "frames", into the object that is open; empty if `stack` is NULL. */
+void frames_put_json(struct json *j, const struct stacks *s, const struct source_lines *sources,
+		     const struct stack *stack, uint64_t ns);
 
 /*
  * Where calls are folded (replay/fold.h): control in a call that is not shown, or that was made by one, is at no place

@@ -57,7 +57,7 @@ void left_out_warn(const struct args *args, const struct trace_arg *t, const cha
 	buf_free(&text);
 }
 
-void left_out_put_json(FILE *out, const struct trace_arg *t)
+void left_out_put_json(struct json *j, const struct trace_arg *t)
 {
-	fprintf(out, "\"left_out\": %" PRIu64, left_out_calls(t));
+	json_number(j, "left_out", left_out_calls(t));
 }

@@ -3,8 +3,7 @@
 #ifndef UPTO_CLI_PRINT_LEFT_OUT_NOTE_H
 #define UPTO_CLI_PRINT_LEFT_OUT_NOTE_H
 
-#include <stdio.h>
-
+#include "base/json.h"
 #include "cli/args/trace_arg.h"
 #include "cli/command.h"
 
@@ -24,6 +23,6 @@ void left_out_put(struct buf *out, const struct args *args, const struct trace_a
 void left_out_warn(const struct args *args, const struct trace_arg *t, const char *meaning);
 
 /* "left_out": 38067541 */
-void left_out_put_json(FILE *out, const struct trace_arg *t);
+void left_out_put_json(struct json *j, const struct trace_arg *t);
 
 #endif

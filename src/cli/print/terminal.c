@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "utf8.h"
+#include "base/utf8.h"
 
 static struct {
 	pid_t pid;

@@ -10,13 +10,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 #include "cli/args/trace_lacks.h"
 #include "cli/near.h"
 #include "empty.h"
+#include "json_output.h"
 #include "left_out_note.h"
 #include "quantity.h"
+#include "tables/table_json.h"
 #include "terminal.h"
-#include "utf8.h"
 
 enum { COLUMNS_MAX = 32 };
 
@@ -138,10 +140,10 @@ static struct cell cell_at(const struct view *view, const struct view_layout *l,
 	return c;
 }
 
-/* Is there nothing to show? Programs do not see what people read instead of a value. */
-static bool is_empty(const struct cell *c, const struct view_layout *l)
+/* Is there nothing to show? */
+static bool is_empty(const struct cell *c)
 {
-	return c->type == CELL_NONE && (l->json || !c->text);
+	return c->type == CELL_NONE && !c->text;
 }
 
 struct sort_key {
@@ -205,7 +207,7 @@ static int sort_rows(const struct view *view, const struct args *args, struct vi
 		struct cell c = cell_at(view, l, i, (unsigned)column, &scratch);
 
 		keys[i] = (struct sort_key){ .row = i, .number = number_of(&c) };
-		if (c.text && !is_empty(&c, l))
+		if (c.text && !is_empty(&c))
 			keys[i].text = xstrdup(c.text);
 	}
 	qsort(keys, view->table->rows, sizeof *keys, by_key);
@@ -269,47 +271,6 @@ static void put_whole_number(struct buf *out, const struct cell *c)
 		buf_printf(out, "%" PRIu64, c->number);
 }
 
-/* JSON must be UTF-8: other bytes become U+FFFD. */
-static void put_json_text(struct buf *out, const char *text)
-{
-	uint32_t ignored;
-
-	while (*text) {
-		unsigned n = utf8_decode(text, &ignored);
-
-		if (n)
-			buf_put(out, text, n);
-		else
-			buf_printf(out, "\xef\xbf\xbd");
-		text += n ? n : 1;
-	}
-}
-
-static void format_for_json(const struct cell *c, struct buf *out)
-{
-	switch (c->type) {
-	case CELL_NONE:
-		break;
-	case CELL_NUMBER:
-	case CELL_COUNT:
-	case CELL_AMOUNT:
-	case CELL_SECONDS:
-	case CELL_DURATION:
-		put_whole_number(out, c);
-		break;
-	case CELL_PERCENT:
-		buf_printf(out, "%.6f", c->percent);
-		break;
-	case CELL_ADDRESS:
-		buf_printf(out, "0x%" PRIx64, c->number);
-		break;
-	case CELL_TEXT:
-	case CELL_LIST:
-		put_json_text(out, c->text ? c->text : "");
-		break;
-	}
-}
-
 static void format_exactly(const struct cell *c, struct buf *out)
 {
 	if (c->type == CELL_SECONDS || c->type == CELL_DURATION)
@@ -355,29 +316,13 @@ static void format_for_people(const struct cell *c, bool exact, size_t width, st
 static void format_cell(const struct cell *c, const struct view_layout *l, unsigned column, struct buf *out)
 {
 	out->len = 0;
-	if (l->json)
-		format_for_json(c, out);
-	else
-		format_for_people(c, l->exact, l->widths[column], out);
+	format_for_people(c, l->exact, l->widths[column], out);
 	buf_put_u8(out, 0);
 }
 
 static bool is_left(enum cell_type type)
 {
 	return type == CELL_TEXT || type == CELL_LIST || type == CELL_ADDRESS;
-}
-
-static int json_type(enum cell_type type)
-{
-	switch (type) {
-	case CELL_TEXT:
-	case CELL_ADDRESS:
-		return SCOLS_JSON_STRING;
-	case CELL_LIST:
-		return SCOLS_JSON_ARRAY_STRING;
-	default:
-		return SCOLS_JSON_NUMBER;
-	}
 }
 
 static void add_row(const struct view *view, const struct view_layout *l, size_t row, struct libscols_table *table,
@@ -388,10 +333,8 @@ static void add_row(const struct view *view, const struct view_layout *l, size_t
 	for (unsigned i = 0; i < l->n; i++) {
 		struct cell c = cell_at(view, l, row, l->columns[i], scratch);
 
-		if (is_empty(&c, l))
+		if (is_empty(&c))
 			continue;
-		/* not before there is a value: a column of lists without any has null in all rows, and not [null] */
-		scols_column_set_json_type(scols_table_get_column(table, i), json_type(c.type));
 		format_cell(&c, l, i, text);
 		scols_line_set_data(line, i, (char *)text->data);
 	}
@@ -403,16 +346,10 @@ static void add_columns(const struct view *view, const struct view_layout *l, st
 		const struct column *c = &view->table->columns[l->columns[i]];
 		int flags = is_left(c->type) ? 0 : SCOLS_FL_RIGHT;
 		struct libscols_column *column =
-			scols_table_new_column(table, l->json ? c->name : c->title, 0, flags);
+			scols_table_new_column(table, c->title, 0, flags);
 
-		if (!l->json && terminal_colour())
+		if (terminal_colour())
 			scols_cell_set_color(scols_column_get_header(column), "\033[1m");
-		if (!l->json || c->type != CELL_LIST)
-			continue;
-		/* libsmartcols makes JSON arrays from multi-line cells */
-		scols_column_set_flags(column, SCOLS_FL_WRAP);
-		scols_column_set_safechars(column, "\n");
-		scols_column_set_wrapfunc(column, scols_wrapnl_chunksize, scols_wrapnl_nextchunk, NULL);
 	}
 }
 
@@ -480,50 +417,19 @@ static void print_titles(const struct view *view, const struct view_layout *l)
 	putchar('\n');
 }
 
-/* What goes before the rows: what calls were left out, and what instruments cost. */
-static void print_first_keys(const struct view *view, const struct view_layout *l)
+/* What goes before the rows is what calls were left out, and what instruments cost. */
+static void print_json(const struct view *view, const struct view_layout *l)
 {
-	if (l->left_out) {
-		printf("\n   ");
-		left_out_put_json(stdout, view->trace);
-		putchar(',');
-	}
-	if (instruments_ran(view->trace)) {
-		printf("\n   ");
-		instruments_put_json(view->trace, stdout);
-		putchar(',');
-	}
-}
+	struct json j;
 
-static void print_nothing(const struct view *view, const struct args *args, const struct view_layout *l)
-{
-	if (l->json) {
-		printf("{");
-		print_first_keys(view, l);
-		printf("\n   \"%s\": []\n}\n", view->table->name);
-	} else {
-		print_titles(view, l);
-	}
-	if (!view->table->rows)
-		empty_say(args, view->trace, view->table->what);
-}
-
-/* Keys go before the one that libsmartcols prints. */
-static int print_table(const struct view *view, const struct view_layout *l, struct libscols_table *table)
-{
-	char *data;
-	int r;
-
-	if (!l->json || (!l->left_out && !instruments_ran(view->trace)))
-		return scols_print_table(table);
-	r = scols_print_table_to_string(table, &data);
-	if (r < 0)
-		return r;
-	putchar('{');
-	print_first_keys(view, l);
-	fputs(data + 1, stdout);
-	free(data);
-	return r;
+	json_output_begin(&j);
+	json_object(&j, NULL);
+	if (l->left_out)
+		left_out_put_json(&j, view->trace);
+	instruments_put_json(&j, view->trace);
+	table_put_json(&j, view->table, l->rows, l->n_rows, l->columns, l->n, l->lacks);
+	json_close(&j);
+	json_output_end(&j);
 }
 
 /* An exit status. */
@@ -534,19 +440,16 @@ static int draw(const struct view *view, const struct view_layout *l, struct err
 	int r;
 
 	scols_table_set_name(table, view->table->name);
-	scols_table_enable_json(table, l->json);
 	scols_table_enable_maxout(table, 0);
 	scols_table_set_stream(table, stdout);
 	scols_table_set_termforce(table, SCOLS_TERMFORCE_NEVER);
 	/* cells are escaped already */
 	scols_table_enable_noencoding(table, 1);
-	scols_table_enable_colors(table, !l->json && terminal_colour());
+	scols_table_enable_colors(table, terminal_colour());
 	add_columns(view, l, table);
 	for (size_t i = 0; i < l->n_rows; i++)
 		add_row(view, l, l->rows[i], table, &text, &scratch);
-	r = print_table(view, l, table);
-	if (l->json)
-		putchar('\n');
+	r = scols_print_table(table);
 	scols_unref_table(table);
 	buf_free(&text);
 	buf_free(&scratch);
@@ -661,14 +564,18 @@ int view_print(const struct view *view, const struct args *args, struct error *e
 	}
 	terminal_end_progress();
 	fit_columns(view, args, &l);
-	if (!l.json)
+	if (l.json) {
+		print_json(view, &l);
+	} else {
 		terminal_start_pager();
-	if (!l.json)
 		print_heading(view, args, &l);
-	if (!l.n_rows)
-		print_nothing(view, args, &l);
-	else
-		r = draw(view, &l, err);
+		if (l.n_rows)
+			r = draw(view, &l, err);
+		else
+			print_titles(view, &l);
+	}
+	if (!view->table->rows)
+		empty_say(args, view->trace, view->table->what);
 	if (!l.json && l.n_rows < view->table->rows)
 		terminal_note("%zu more lines; -n 0 shows all", view->table->rows - l.n_rows);
 	free(l.rows);

@@ -8,7 +8,7 @@
 #include "build_layout.h"
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
-#include "cli/print/json.h"
+#include "cli/print/json_output.h"
 #include "cli/print/output_file.h"
 #include "guest/kernel_sources.h"
 #include "trace/format.h"
@@ -87,24 +87,28 @@ static void print_text(const struct layout *l)
 
 static void print_json(const struct layout *l)
 {
-	const char *comma = "";
+	struct json j;
 
-	printf("{\"members\":[");
-	for (int i = 0; i < MEMBERS; i++)
-		if (l->offset[i] != MEMBER_UNKNOWN) {
-			printf("%s\n{\"member\":\"%s\",\"offset\":%" PRId32 ",\"from\":\"%s\"}", comma,
-			       layout_member((enum member)i), l->offset[i],
-			       layout_source_name((enum layout_source)l->from[i]));
-			comma = ",";
-		}
-	comma = "";
-	printf("],\n\"sizes\":{");
+	json_output_begin(&j);
+	json_object(&j, NULL);
+	json_rows(&j, "members");
+	for (int i = 0; i < MEMBERS; i++) {
+		if (l->offset[i] == MEMBER_UNKNOWN)
+			continue;
+		json_object(&j, NULL);
+		json_text(&j, "member", layout_member((enum member)i));
+		json_signed(&j, "offset", l->offset[i]);
+		json_text(&j, "from", layout_source_name((enum layout_source)l->from[i]));
+		json_close(&j);
+	}
+	json_close(&j);
+	json_object(&j, "sizes");
 	for (int i = 0; i < LAYOUT_SIZES; i++)
-		if (l->size[i]) {
-			printf("%s\"%s\":%" PRIu32, comma, layout_structure((enum layout_size)i), l->size[i]);
-			comma = ",";
-		}
-	printf("}}\n");
+		if (l->size[i])
+			json_number(&j, layout_structure((enum layout_size)i), l->size[i]);
+	json_close(&j);
+	json_close(&j);
+	json_output_end(&j);
 }
 
 static int write_btf(const struct args *args, const struct layout *l, struct error *err)

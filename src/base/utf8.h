@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Checks UTF-8 of any origin: is it well-formed, may it be printed, how wide is it? */
-#ifndef UPTO_CLI_PRINT_UTF8_H
-#define UPTO_CLI_PRINT_UTF8_H
+#ifndef UPTO_BASE_UTF8_H
+#define UPTO_BASE_UTF8_H
 
 #include <stdbool.h>
 
-#include "base/buf.h"
+#include "buf.h"
 
 /* Decode the character that begins here into *ret. Returns its length in bytes; 0: it is not well-formed. */
 unsigned utf8_decode(const char *text, uint32_t *ret);
