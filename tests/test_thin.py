@@ -257,7 +257,7 @@ def check_filter(name, trace, calls, before, options):
     return got
 
 
-@pytest.mark.parametrize("smp", SMPS)
+@pytest.mark.parametrize("smp", [pytest.param(1, marks=pytest.mark.long), 2])
 @pytest.mark.weight(20)
 def test_filters(smp):
     """What remains of a span of many calls, by each of the filters."""
