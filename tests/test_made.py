@@ -114,6 +114,34 @@ def test_tail_calls_without_end():
     run(UPTO_ASAN, "check", trace)
 
 
+def test_instruments():
+    """What only watches the code is part of who called it, with all that it calls, and what each kind cost is told; those in another's are that one's."""
+    work, kasan, lockdep, lists, helper = (KERNEL + 0x1000 * i for i in range(1, 6))
+    symbols = [(KERNEL, 0x100, "startup_64"), (work, 0x100, "do_work"), (kasan, 0x100, "kasan_check_range"), (lockdep, 0x100, "lock_acquire"),
+               (lists, 0x100, "__list_add_valid_or_report"), (helper, 0x100, "memcmp")]
+
+    def call(begin, end, target, source, slot, *within):
+        return [("event 0 call", begin, 0, slot, source, target), *(e for w in within for e in w), ("event 0 return", end, 0, slot, 0, source)]
+
+    events = call(100, 300, work, KERNEL + 0x20, STACK,
+                  call(110, 140, kasan, work + 8, STACK - 64, call(115, 125, helper, kasan + 8, STACK - 128)),
+                  call(150, 190, lockdep, work + 16, STACK - 64, call(160, 165, kasan, lockdep + 8, STACK - 128)),
+                  call(200, 207, lists, work + 24, STACK - 64), call(210, 230, helper, work + 32, STACK - 64))
+    trace = make("instruments", boot(*events, "event 0 clock 400 400 0 0 0", symbols=symbols))
+    ask = lambda command, *options: upto_json(command, "--json", *options, trace, upto=UPTO_ASAN)
+    for command in ("top",), ("top", "--total"), ("tree",), ("first",):
+        costs = {name: c["insns"] for name, c in ask(*command)["instruments"].items()}
+        assert costs == {"KASAN": 30, "lockdep": 40, "list checks": 7}, (command, costs)
+        assert "instruments" not in ask(*command, "--instruments")
+    own = lambda *options: {f["function"]: f["self_insns"] for f in ask("top", *options)["functions"]}
+    folded, shown = own(), own("--instruments")
+    assert {k: folded[k] for k in ("do_work", "memcmp")} == {"do_work": 180, "memcmp": 20} and not {"kasan_check_range", "lock_acquire"} & set(folded), folded
+    assert (shown["kasan_check_range"], shown["lock_acquire"], shown["memcmp"], shown["do_work"]) == (25, 35, 30, 103), shown
+    assert sum(folded.values()) == sum(shown.values()) == 400
+    calls = ask("calls", "--function", "do_work")["calls"]
+    assert [(c["depth"], c["function"], c["insns"]) for c in calls] == [(0, "do_work", 200), (1, "memcmp", 20)], calls
+
+
 def test_gap():
     """What is lost in a gap is told of, and everything else is there: all commands go on behind it."""
     trace = make("gap", boot(("event 0 call 100 0", STACK, KERNEL + 0x20, KERNEL + 0x1000), "event 0 gap 200 0 0 0 0 5000",
