@@ -9,10 +9,10 @@
 #include "base/alloc.h"
 #include "base/decimal.h"
 #include "cli/print/terminal.h"
+#include "open_trace.h"
 #include "select_arg.h"
 #include "trace/damage.h"
 #include "trace/thinned.h"
-#include "trace_arg.h"
 #include "trace_has.h"
 
 /* Is that word one, or may it be a condition? Anything else is a time that is written wrongly. */

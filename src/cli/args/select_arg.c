@@ -9,9 +9,9 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "cli/near.h"
+#include "function_arg.h"
 #include "name_list.h"
 #include "trace/writer.h"
-#include "trace_arg.h"
 #include "trace_has.h"
 
 /*

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "function_arg.h"
 #include "kfi/config.h"
 #include "select_arg.h"
-#include "trace_arg.h"
 
 /* An address of System.map is one that the kernel was linked for. */
 static bool mark_address(const struct session *s, uint64_t addr, bool *marks)

@@ -3,8 +3,8 @@
 #ifndef UPTO_CLI_ARGS_THIN_FILE_H
 #define UPTO_CLI_ARGS_THIN_FILE_H
 
+#include "open_trace.h"
 #include "select_arg.h"
-#include "trace_arg.h"
 
 /* Write what was chosen of the trace to `path` (output_file.h), with the sums of the calls that are left out. */
 int thin_file(const struct selected *selected, const struct trace_arg *t, const char *path, bool force,

@@ -10,12 +10,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "cli/memory_limit.h"
 #include "cli/print/left_out_note.h"
 #include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
-#include "name_list.h"
-#include "replay/instruments.h"
 #include "replay/unknown.h"
 #include "select_arg.h"
 #include "thin_file.h"
@@ -86,32 +83,6 @@ static void warn_unknown(const struct trace_arg *t)
 		}
 }
 
-/* Its parts may have been moved. */
-static void set_session(struct trace_arg *t)
-{
-	t->session = (struct session){ .reader = t->reader, .names = &t->names, .threads = &t->threads };
-}
-
-int open_trace(const char *path, struct trace_arg *ret, struct error *err)
-{
-	if (reader_open(path, &ret->reader, err) < 0)
-		return -1;
-	memory_limit(ret->reader);
-	if (names_init(&ret->names, ret->reader, err) < 0) {
-		reader_free(ret->reader);
-		return -1;
-	}
-	threads_init(&ret->threads, ret->reader);
-	ret->in_pass = NULL;
-	ret->fold_marks = NULL;
-	ret->fold_below = NULL;
-	ret->fold_spent = NULL;
-	ret->fold = (struct fold){ 0 };
-	ret->asked_threads = ret->asked_processes = NULL;
-	set_session(ret);
-	return 0;
-}
-
 static int write_selected(const struct args *args, const struct trace_arg *t, int fd, enum chosen_for purpose,
 			  struct error *err)
 {
@@ -156,7 +127,7 @@ static int open_selected(const struct args *args, enum chosen_for purpose, struc
 	chosen.reader->path = xstrdup(t->reader->path);
 	trace_arg_close(t);
 	*t = chosen;
-	set_session(t);
+	trace_arg_moved(t);
 	return 0;
 }
 
@@ -269,110 +240,6 @@ int trace_arg_open_calls(const struct args *args, enum chosen_for purpose, struc
 	return open_asked(args, purpose, NULL, ret, err);
 }
 
-/* False: there is nothing to fold; then the session goes without. */
-static bool mark_instruments(struct trace_arg *t)
-{
-	size_t count = names_count(&t->names);
-	uint8_t *kinds = xcalloc(count, sizeof *kinds);
-	bool any = instruments_mark(&t->names, kinds);
-
-	if (any && !t->fold_marks)
-		t->fold_marks = xcalloc(count, sizeof *t->fold_marks);
-	for (size_t i = 0; any && i < count; i++)
-		if (kinds[i])
-			t->fold_marks[i] = (uint8_t)(FOLD_BELOW | kinds[i] << FOLD_KIND);
-	free(kinds);
-	return any;
-}
-
-void instruments_arg(const struct args *args, struct trace_arg *t)
-{
-	/* what is left out of a trace is left out by the number of its frame */
-	if (arg(args, "instruments") || left_out_calls(t) || reader_has(t->reader, CHUNK_HELD) || !mark_instruments(t))
-		return;
-	t->fold_spent = xcalloc(FOLD_KINDS, sizeof *t->fold_spent);
-	t->fold.marks = t->fold_marks;
-	t->fold.spent = t->fold_spent;
-	t->session.fold = &t->fold;
-}
-
-static bool instruments_ran(const struct trace_arg *t)
-{
-	for (unsigned i = 1; t->fold_spent && i < FOLD_KINDS; i++)
-		if (t->fold_spent[i].insns)
-			return true;
-	return false;
-}
-
-void instruments_put_json(struct json *j, const struct trace_arg *t)
-{
-	if (!instruments_ran(t))
-		return;
-	json_object(j, "instruments");
-	for (unsigned i = 1; i < FOLD_KINDS; i++) {
-		const struct spent *spent = &t->fold_spent[i];
-
-		if (!spent->insns)
-			continue;
-		json_object(j, instruments_name(i));
-		json_number(j, "insns", spent->insns);
-		json_number(j, "ns", spent->ns);
-		json_close(j);
-	}
-	json_close(j);
-}
-
-void instruments_put_costs(const struct trace_arg *t, struct buf *out)
-{
-	const struct spent *spent = t->fold_spent;
-	const char *before = "# instruments: ";
-
-	for (unsigned i = 1; spent && i < FOLD_KINDS; i++) {
-		double share = spent[0].insns ? 100 * (double)spent[i].insns / (double)spent[0].insns : 0;
-
-		if (!spent[i].insns)
-			continue;
-		buf_printf(out, share < 0.1 ? "%s%s under 0.1 %%" : "%s%s %.3g %%", before, instruments_name(i), share);
-		before = ", ";
-	}
-	if (*before == ',')
-		buf_printf(out, ", in who called them; --instruments shows them");
-}
-
-void thunks_arg(const struct args *args, struct trace_arg *t)
-{
-	if (!arg(args, "thunks"))
-		names_fold_thunks(&t->names);
-}
-
-bool is_worth_index(const struct trace_arg *t)
-{
-	enum { WORTH_IT = 8000000 }; /* events: about a second's work */
-	uint64_t events = 0;
-
-	for (size_t i = 0; i < t->reader->n_chunks; i++)
-		events += t->reader->chunks[i].header.events;
-	return t->names.thunks && t->reader->ended && !t->reader->n_damages && events >= WORTH_IT;
-}
-
-void trace_arg_open_index(struct trace_arg *t)
-{
-	if (!t->session.index)
-		t->session.index = index_open(t->reader, &t->names);
-}
-
-void trace_arg_index(struct trace_arg *t)
-{
-	struct error ignored;
-
-	trace_arg_open_index(t);
-	if (t->session.index || !is_worth_index(t))
-		return;
-	if (index_make(&t->session, NULL, &ignored) == 0)
-		trace_arg_open_index(t);
-	terminal_end_progress();
-}
-
 static bool ran_linux(const struct boots *boots)
 {
 	for (size_t i = 0; i < boots->count; i++)
@@ -398,122 +265,6 @@ int trace_no_wakes(const struct trace_arg *t, struct error *err)
 		"%s: the trace has no wake-ups, so who slept and who was ready cannot be told: it was recorded by an older upto, or its "
 		"kernel lacks what they are read from ('upto info')",
 		t->reader->path);
-}
-
-void trace_arg_close(struct trace_arg *t)
-{
-	free(t->in_pass);
-	free(t->fold_marks);
-	free(t->fold_below);
-	free(t->fold_spent);
-	free(t->asked_threads);
-	free(t->asked_processes);
-	index_free(t->session.index);
-	names_deinit(&t->names);
-	threads_deinit(&t->threads);
-	reader_free(t->reader);
-}
-
-static const char *function_at(const void *names, size_t i)
-{
-	return names_function(names, (uint32_t)i);
-}
-
-static const char *object_at(const void *names, size_t i)
-{
-	return names_object(names, (uint32_t)i);
-}
-
-/* Is nothing but thunks marked, which are folded? Then nothing would be found. */
-static bool only_thunks(const struct names *names, const bool *marks, struct error *err)
-{
-	const char *any = NULL;
-
-	for (uint32_t i = 0; names->thunks && i < names_count(names); i++) {
-		if (marks[i] && !names->thunks[i])
-			return false;
-		if (marks[i])
-			any = names_function(names, i);
-	}
-	if (any)
-		error_set(err, "%s: only passes control on, and is shown with --thunks", any);
-	return any;
-}
-
-static int mark_functions(const char *const *lists, unsigned n, const struct names *names, bool **ret,
-			  struct error *missed, struct error *err)
-{
-	const struct name_list all = {
-		.count = names_count(names), .at = function_at, .data = names, .what = "function",
-		.where = " in the trace", .hint = FUNCTION_HINT,
-	};
-	bool *marks = xcalloc(all.count, sizeof *marks);
-
-	*ret = NULL;
-	if (name_list_mark(&all, lists, n, marks, missed, err) < 0 || only_thunks(names, marks, err)) {
-		free(marks);
-		return -1;
-	}
-	*ret = marks;
-	return 0;
-}
-
-int functions_named(const char *list, const struct names *names, bool **ret, struct error *err)
-{
-	return mark_functions(&list, 1, names, ret, NULL, err);
-}
-
-int functions_arg(const struct args *args, const struct names *names, bool **ret, struct error *err)
-{
-	const char *lists[OPERANDS_MAX] = { arg(args, "function") };
-
-	for (unsigned i = 1; i < args->n_operands; i++)
-		lists[i] = args->operands[i];
-	*ret = NULL;
-	if (!lists[0] && args->n_operands < 2)
-		return 0;
-	return mark_functions(lists, args->n_operands, names, ret, args->missed, err);
-}
-
-/* Take the marks from those functions that `marks` does not have, too. */
-static void unmark(bool *functions, const bool *marks, size_t count)
-{
-	for (size_t i = 0; marks && i < count; i++)
-		functions[i] = functions[i] && marks[i];
-}
-
-static int objects_arg(const struct args *args, const struct names *names, bool **ret, struct error *err)
-{
-	const struct name_list all = {
-		.count = names_count(names), .at = object_at, .data = names, .what = "module, program or library",
-		.where = " in the trace",
-	};
-	const char *module = arg(args, "module");
-
-	*ret = module ? xcalloc(all.count, sizeof **ret) : NULL;
-	return module ? name_list_mark(&all, &module, 1, *ret, args->missed, err) : 0;
-}
-
-int only_arg(const struct args *args, const struct names *names, bool **ret, struct error *err)
-{
-	bool kernel = arg(args, "kernel"), user = arg(args, "user"), *of_module = NULL, *functions = NULL, *all;
-	size_t count = names_count(names);
-	int r = -1;
-
-	*ret = all = xcalloc(count, sizeof *all);
-	if (kernel && user)
-		return error_set(err, "--kernel and --user: one of them");
-	for (size_t i = 0; i < count; i++)
-		all[i] = (!kernel || names_is_kernel(names, (uint32_t)i)) &&
-			 (!user || names_is_user(names, (uint32_t)i));
-	if (objects_arg(args, names, &of_module, err) == 0 && functions_arg(args, names, &functions, err) == 0) {
-		unmark(all, of_module, count);
-		unmark(all, functions, count);
-		r = 0;
-	}
-	free(of_module);
-	free(functions);
-	return r;
 }
 
 int clock_arg(const struct args *args, bool *ret_by_ns, struct error *err)

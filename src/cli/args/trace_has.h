@@ -3,7 +3,8 @@
 #ifndef UPTO_CLI_ARGS_TRACE_HAS_H
 #define UPTO_CLI_ARGS_TRACE_HAS_H
 
-#include "trace_arg.h"
+#include "cli/command.h"
+#include "open_trace.h"
 
 /* Guest time of the last event. */
 uint64_t trace_end_ns(const struct trace_arg *t);

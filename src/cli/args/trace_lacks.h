@@ -6,7 +6,8 @@
 #ifndef UPTO_CLI_ARGS_TRACE_LACKS_H
 #define UPTO_CLI_ARGS_TRACE_LACKS_H
 
-#include "trace_arg.h"
+#include "cli/command.h"
+#include "open_trace.h"
 
 /* `what` is a word of META's `absent` (docs/format.md). */
 bool trace_lacks(const struct trace_arg *t, const char *what);

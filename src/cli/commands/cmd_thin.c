@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cli/args/thin_file.h"
+#include "cli/args/trace_arg.h"
 #include "cli/commands.h"
 #include "cli/print/output_file.h"
 

@@ -4,7 +4,8 @@
 #define UPTO_CLI_COMMANDS_TOP_BY_H
 
 #include "analysis/sums/sums.h"
-#include "cli/args/trace_arg.h"
+#include "cli/args/open_trace.h"
+#include "cli/command.h"
 
 /* Of what the sums are where calls were left out, for view.left_out. */
 const char *top_by_left_out(const struct trace_arg *t);

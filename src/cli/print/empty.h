@@ -3,7 +3,8 @@
 #ifndef UPTO_CLI_PRINT_EMPTY_H
 #define UPTO_CLI_PRINT_EMPTY_H
 
-#include "cli/args/trace_arg.h"
+#include "cli/args/open_trace.h"
+#include "cli/command.h"
 
 /*
  * Say on standard error that the options chose no `what` ("system calls") and, if they

@@ -5,7 +5,7 @@
 
 #include "analysis/ending/ending.h"
 #include "base/json.h"
-#include "cli/args/trace_arg.h"
+#include "cli/args/open_trace.h"
 
 /*
  * "powered off by poweroff (55), at 3.057000 s; on the way 1 oops". Nothing if nothing tells. Names in it are escaped.

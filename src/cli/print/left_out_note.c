@@ -2,6 +2,7 @@
 #include "left_out_note.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "analysis/thin/thin.h"
 #include "quantity.h"

@@ -4,7 +4,7 @@
 #define UPTO_CLI_PRINT_LEFT_OUT_NOTE_H
 
 #include "base/json.h"
-#include "cli/args/trace_arg.h"
+#include "cli/args/open_trace.h"
 #include "cli/command.h"
 
 /* The legend of left_out_put_json(). */

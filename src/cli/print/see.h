@@ -3,7 +3,7 @@
 #ifndef UPTO_CLI_PRINT_SEE_H
 #define UPTO_CLI_PRINT_SEE_H
 
-#include "cli/args/trace_arg.h"
+#include "cli/args/open_trace.h"
 
 /* "upto stack --at 8.32s --pid 1 TRACE": where the thread was then. NULL: of all threads. */
 void see_stack(struct buf *out, const struct trace_arg *t, uint64_t ns, const struct thread *thread);

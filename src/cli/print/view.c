@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "cli/args/instruments_arg.h"
 #include "cli/args/trace_lacks.h"
 #include "cli/near.h"
 #include "empty.h"

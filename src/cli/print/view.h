@@ -7,7 +7,8 @@
 #ifndef UPTO_CLI_PRINT_VIEW_H
 #define UPTO_CLI_PRINT_VIEW_H
 
-#include "cli/args/trace_arg.h"
+#include "cli/args/open_trace.h"
+#include "cli/command.h"
 #include "tables/table.h"
 
 /* The options that view_print() reads; a command puts these into its table. */
