@@ -7,7 +7,7 @@
 #ifndef UPTO_ANALYSIS_CHECK_FLOW_H
 #define UPTO_ANALYSIS_CHECK_FLOW_H
 
-#include "check.h"
+#include "findings.h"
 
 enum flow_where {
 	FLOW_WITHIN, /* within the kernel */

@@ -6,7 +6,7 @@
 #ifndef UPTO_ANALYSIS_CHECK_RUNNING_H
 #define UPTO_ANALYSIS_CHECK_RUNNING_H
 
-#include "check.h"
+#include "findings.h"
 #include "replay/threads.h"
 
 enum running_fault {

@@ -6,7 +6,7 @@
 #ifndef UPTO_ANALYSIS_CHECK_STACKS_H
 #define UPTO_ANALYSIS_CHECK_STACKS_H
 
-#include "check.h"
+#include "findings.h"
 
 /* Check the stacks of a trace. c->insns is set already. */
 int check_stacks(const struct reader *r, const struct names *names, struct check *c, struct error *err);
