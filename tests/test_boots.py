@@ -167,6 +167,7 @@ def kexec_program():
     return out
 
 
+@pytest.mark.long
 @pytest.mark.qemus
 @pytest.mark.weight(70)
 def test_kexec():

@@ -129,6 +129,7 @@ def test_whose_function():
     fails(1, r"--start: kernel has no function main", "thin", "-o", os.path.join(WORK, "chosen-no.upto"), "--start", "entry:kernel:main", whole)
 
 
+@pytest.mark.long
 @pytest.mark.weight(20)
 def test_own_name():
     """A program is what ps calls it, also if it took that name once it ran, as busybox does; it began when it did."""
@@ -215,6 +216,7 @@ def test_kfi_configuration():
     assert first < some < 0.9 * whole, "what the runs were taken from stays beside them, and has little else"
 
 
+@pytest.mark.long
 @pytest.mark.weight(20)
 def test_kfi_waits_between():
     """The recorder waits for one run after the other: each one's start counts once the one before has stopped, as in the whole of the same boot."""

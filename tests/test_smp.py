@@ -25,7 +25,7 @@ def each_ran_its_program(trace, said, n):
 
 
 @pytest.mark.qemus
-@pytest.mark.parametrize("n, thread", [pytest.param(2, "multi", marks=pytest.mark.kernels), pytest.param(4, "multi", marks=pytest.mark.kernels), (20, "multi"),
+@pytest.mark.parametrize("n, thread", [pytest.param(2, "multi", marks=pytest.mark.kernels), pytest.param(4, "multi", marks=pytest.mark.kernels), pytest.param(20, "multi", marks=pytest.mark.long),
                                        pytest.param(64, "multi", marks=pytest.mark.kernels), (3, "single")])
 @pytest.mark.weight(60)
 def test_vcpus(n, thread):

@@ -259,7 +259,7 @@ def test_graph(version):
 
 
 @pytest.mark.qemus
-@pytest.mark.parametrize("version", [pytest.param("6.1", marks=pytest.mark.long), "6.12", "7"])
+@pytest.mark.parametrize("version", [pytest.param("6.1", marks=pytest.mark.long), "6.12", pytest.param("7", marks=pytest.mark.long)])
 @pytest.mark.weight(40)
 def test_entries(version):
     """Each kernel function's entries are as many as executions of its first instruction, its own instructions as many as ran."""

@@ -676,6 +676,7 @@ const struct command cmd_calls = {
 		"long: a line when a function is entered, and a line with duration and instructions when it is left; a single line "
 		"if it called nothing. With --min-duration there are only the lines for functions that are left. Each thread has a "
 		"letter behind its PID; ! marks interrupts and the functions that they call.\n"
+		"Of a call with very many calls within, a part waits in a file without a name below TMPDIR (/var/tmp) until it returns.\n"
 		"With --debug, shows the source line that each call was made from, if it is in these files, and the functions "
 		"that were inlined there; see upto stack.\n" THUNKS_NOTE INSTRUMENTS_NOTE INDEX_NOTE,
 	.examples =
