@@ -180,7 +180,7 @@ def test_windows():
              for c in upto_json("calls", "--json", "--function", "do_init_module", "--depth", "1", trace)["calls"] if c["duration_ns"]]
     assert len(loads) > 2 and all(a[1] < b[0] for a, b in zip(loads, loads[1:])), loads
     kinds, counts = ",".join({r["kind"] for r in told}), []
-    for before in 0, 50000000:
+    for before in 0, 500000000:
         options = ["--start", "entry:do_init_module", "--stop", "exit:do_init_module", "--every", *(["--before", f"{before}ns"] if before else [])]
         spans = [(max(start - before, last), stop) for (start, stop), last in zip(loads, [0, *(stop for _, stop in loads)])]
         begun = [w for w in waits if any(start <= w["start_ns"] < stop for start, stop in spans)]
