@@ -2,6 +2,7 @@
 """upto export: folded stacks and rows of calls, held against top, tree and calls. Of logs of KFI, see test_chosen.py."""
 import collections
 import csv
+import json
 import os
 import resource
 import signal
@@ -10,6 +11,7 @@ import pytest
 
 from guest import CHECK, UPTO, UPTO_ASAN, WORK, run, upto_json
 from test_cli import fails, tiny
+from test_code import recording
 from test_thin import base
 
 
@@ -100,6 +102,11 @@ def test_spill():
 
     p = run(program, env={**os.environ, "TMPDIR": WORK}, check=False, preexec_fn=little_room)
     assert p.returncode == 1 and p.stdout == b"a temporary file, for this test: File too large\n", p
+    # a call with more calls within than memory is to have
+    whole, _ = recording("6.12", 1)
+    p = run(UPTO, "calls", "--json", "--function", "start_kernel", whole, check=False, env={**os.environ, "TMPDIR": WORK + "/nosuch"})
+    assert p.returncode == 1 and p.stderr == b"upto: a temporary file, for calls: No such file or directory\n", p.stderr
+    assert json.loads(p.stdout)["calls"] == [], p.stdout[:200]
     return note
 
 

@@ -187,6 +187,10 @@ def test_instruments(tmp_path):
     [*causes] = upto_json("why", "--json", trace)["causes"]
     assert causes and not [c for c in causes if "asan" in c["what"] or "lock_acquire" in c["what"]], causes
     assert [c for c in upto_json("why", "--json", "--instruments", trace)["causes"] if "asan" in c["what"]]
+    # a line's stack is what stack shows then: no place in what is folded
+    for row in upto_json("log", "--json", "--stack", "--level", "warn", trace)["log"][:4]:
+        stacks = upto_json("stack", "--json", "--running", "--at", f"{row['ns']}ns", trace)["stacks"]
+        assert [s["frames"] for s in stacks if s["cpu"] == row["cpu"]] == [row["frames"]], row
     call = run(UPTO, "calls", "-F", "vfs_read", "-n", "1", "--no-interrupts", trace).stdout.decode().splitlines()
     assert "vfs_read" in call[1] and len(call) < 100 and not [c for c in call if "asan" in c], call[:20]
     check = run(UPTO, "check", trace).stdout

@@ -3,6 +3,7 @@
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "analysis/calls/moments.h"
@@ -120,6 +121,7 @@ struct with_stacks {
 	const struct threads *threads;
 	const struct source_lines *sources;
 	struct json *json; /* NULL: for people */
+	bool folded;       /* calls are (replay/fold.h) */
 	size_t columns;
 	struct buf text;
 };
@@ -150,21 +152,33 @@ static void put_line_json(struct with_stacks *w, const struct log_line *line, co
 	json_close(j);
 }
 
-static void take_line(void *state, size_t i, struct stacks *s)
+static void put_line_text(struct with_stacks *w, const struct log_line *line, const struct stacks *s,
+			  const struct stack *stack)
 {
-	struct with_stacks *w = state;
-	const struct log_line *line = w->lines[i];
-	const struct stack *stack = stack_of(s, line);
-
-	if (w->json) {
-		put_line_json(w, line, s, stack);
-		return;
-	}
 	w->text.len = 0;
 	put_line(&w->text, line);
 	if (stack)
 		frames_put(&w->text, s, w->sources, stack, line->ns);
 	terminal_print(&w->text, w->columns);
+}
+
+/* Of a copy of the stack, since its places may have to be forgotten, and replay goes on. */
+static void take_line(void *state, size_t i, struct stacks *s)
+{
+	struct with_stacks *w = state;
+	const struct log_line *line = w->lines[i];
+	const struct stack *stack = stack_of(s, line);
+	struct stack copy = { 0 };
+
+	if (stack) {
+		copy = *stack;
+		copy.frames = xmalloc(copy.depth * sizeof *copy.frames);
+		memcpy(copy.frames, stack->frames, copy.depth * sizeof *copy.frames);
+		if (w->folded)
+			frames_forget_folded_places(s, &copy, line->ns);
+	}
+	(w->json ? put_line_json : put_line_text)(w, line, s, stack ? &copy : NULL);
+	free(copy.frames);
 }
 
 static int by_time(const void *va, const void *vb)
@@ -181,7 +195,7 @@ static int show_stacks(const struct args *args, struct trace_arg *t, const struc
 	struct with_stacks w = {
 		.lines = xcalloc(log->count, sizeof *w.lines), .moments = xcalloc(log->count, sizeof *w.moments),
 		.threads = &t->threads, .sources = sources, .json = arg(args, "json") ? &j : NULL,
-		.columns = arg(args, "wide") ? 0 : terminal_columns(),
+		.folded = t->session.fold, .columns = arg(args, "wide") ? 0 : terminal_columns(),
 	};
 	int r;
 

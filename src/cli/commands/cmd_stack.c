@@ -208,8 +208,8 @@ static int run(const struct args *args, struct error *err)
 		at = found.ns;
 	}
 	if (replay(&t, deepest, at, &stacks, err) == 0) {
-		if (t.session.fold)
-			frames_forget_folded_places(&stacks, stacks.ns);
+		for (size_t i = 0; t.session.fold && i < stacks.count; i++)
+			frames_forget_folded_places(&stacks, &stacks.list[i], stacks.ns);
 		show(args, &t, &stacks, &sources, deepest);
 		r = EXIT_OK;
 	}

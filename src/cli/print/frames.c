@@ -134,21 +134,16 @@ void frames_put_json(struct json *j, const struct stacks *s, const struct source
 	json_close(j);
 }
 
-void frames_forget_folded_places(struct stacks *s, uint64_t ns)
+void frames_forget_folded_places(const struct stacks *s, struct stack *stack, uint64_t ns)
 {
-	for (size_t i = 0; i < s->count; i++) {
-		struct stack *stack = &s->list[i];
-		struct space_view view = { 0 };
+	uint32_t version = version_of(s, stack, ns);
 
-		if (stack->thread != THREAD_NONE)
-			spaces_view(&s->names->spaces, s->threads->list[stack->thread].task, ns, &view);
-		for (size_t k = 0; k < stack->depth; k++) {
-			bool top = k + 1 == stack->depth;
-			uint64_t *place = top ? &stack->place : &stack->frames[k + 1].from;
-			uint64_t at = top ? *place : frame_call_place(stack->frames[k + 1].kind, *place);
+	for (size_t k = 0; k < stack->depth; k++) {
+		bool top = k + 1 == stack->depth;
+		uint64_t *place = top ? &stack->place : &stack->frames[k + 1].from;
+		uint64_t at = top ? *place : frame_call_place(stack->frames[k + 1].kind, *place);
 
-			if (at && names_place(s->names, at, ns, view.version).function != stack->frames[k].function)
-				*place = 0;
-		}
+		if (at && names_place(s->names, at, ns, version).function != stack->frames[k].function)
+			*place = 0;
 	}
 }

@@ -27,6 +27,6 @@ void frames_put_json(struct json *j, const struct stacks *s, const struct source
  * Where calls are folded (replay/fold.h): control in a call that is not shown, or that was made by one, is at no place
  * of the function that is shown.
  */
-void frames_forget_folded_places(struct stacks *s, uint64_t ns);
+void frames_forget_folded_places(const struct stacks *s, struct stack *stack, uint64_t ns);
 
 #endif
