@@ -116,6 +116,14 @@ void json_number(struct json *j, const char *key, uint64_t n)
 	end(j);
 }
 
+void json_known(struct json *j, const char *key, bool known, uint64_t n)
+{
+	if (known)
+		json_number(j, key, n);
+	else
+		json_null(j, key);
+}
+
 void json_signed(struct json *j, const char *key, int64_t n)
 {
 	begin(j, key);

@@ -40,6 +40,8 @@ void json_rows(struct json *j, const char *key);
 void json_close(struct json *j);
 
 void json_number(struct json *j, const char *key, uint64_t n);
+/* The same where it is known, else null. */
+void json_known(struct json *j, const char *key, bool known, uint64_t n);
 void json_signed(struct json *j, const char *key, int64_t n);
 /* With so many decimal places. */
 void json_real(struct json *j, const char *key, double n, int places);

@@ -222,10 +222,7 @@ static void put_records(struct printer *p, const struct thread *t, struct call_r
 /* Null if the trace does not have them. */
 static void put_insns_json(struct printer *p, const char *key, uint64_t insns)
 {
-	if (p->no_insns)
-		json_null(p->json, key);
-	else
-		json_number(p->json, key, insns);
+	json_known(p->json, key, !p->no_insns, insns);
 }
 
 static void put_left_out_json(struct printer *p, const struct left_out *l)

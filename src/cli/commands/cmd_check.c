@@ -101,10 +101,7 @@ static void print_json(const struct check *c, const struct trace_arg *t, bool in
 	put_returns_json(&j, c);
 	json_flag(&j, "ok", !c->n_findings);
 	json_number(&j, "events", c->events);
-	if (insns)
-		json_number(&j, "instructions", c->insns);
-	else
-		json_null(&j, "instructions");
+	json_known(&j, "instructions", insns, c->insns);
 	json_array(&j, "findings");
 	for (size_t i = 0; i < n_kept(c); i++)
 		put_finding_json(&j, &c->findings[i]);

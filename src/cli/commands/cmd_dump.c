@@ -165,10 +165,7 @@ static void put_json(struct json *j, const struct scene *scene, const struct eve
 {
 	json_object(j, NULL);
 	json_number(j, "ns", e->ns);
-	if (scene->no_insns)
-		json_null(j, "insns");
-	else
-		json_number(j, "insns", e->insns);
+	json_known(j, "insns", !scene->no_insns, e->insns);
 	json_number(j, "cpu", cpu);
 	json_text(j, "kind", event_kind_name(e->kind));
 	if (e->slot)

@@ -197,10 +197,7 @@ static void put_spans_json(struct json *j, const struct meta *m)
 	for (size_t i = 0; i < n; i++) {
 		json_object(j, NULL);
 		json_number(j, "start_ns", spans[i].start_ns);
-		if (spans[i].stop_ns == UINT64_MAX)
-			json_null(j, "stop_ns");
-		else
-			json_number(j, "stop_ns", spans[i].stop_ns);
+		json_known(j, "stop_ns", spans[i].stop_ns != UINT64_MAX, spans[i].stop_ns);
 		json_close(j);
 	}
 	json_close(j);
@@ -357,10 +354,7 @@ static void print_json(const struct trace_arg *t, const struct summary *s, const
 	json_output_begin(&j);
 	json_object(&j, NULL);
 	json_number(&j, "events", s->events);
-	if (reader_lacks(r, "instructions"))
-		json_null(&j, "instructions");
-	else
-		json_number(&j, "instructions", s->insns);
+	json_known(&j, "instructions", !reader_lacks(r, "instructions"), s->insns);
 	json_number(&j, "bytes", r->size);
 	json_number(&j, "lost", s->lost);
 	json_flag(&j, "complete", reader_complete(r));

@@ -122,10 +122,7 @@ void kd_put_header_json(struct json *j, const struct kfi_log *log)
 	const struct kfi_header *h = &log->header;
 
 	json_object(j, "run");
-	if (h->run_id.has)
-		json_number(j, "id", h->run_id.value);
-	else
-		json_null(j, "id");
+	json_known(j, "id", h->run_id.has, h->run_id.value);
 	put_moment_json(j, log, "start", &h->start);
 	put_moment_json(j, log, "stop", &h->stop);
 	put_numbers_json(j, "filters", filters, h->filters, KFI_FILTERS);

@@ -66,10 +66,7 @@ void ending_note_json(struct json *j, const struct trace_arg *t, const struct fa
 	json_object(j, "ending");
 	json_text(j, "how", ending_how_name(e.how));
 	json_number(j, "ns", e.ns);
-	if (e.quiet_ns == UINT64_MAX)
-		json_null(j, "quiet_ns");
-	else
-		json_number(j, "quiet_ns", e.quiet_ns);
+	json_known(j, "quiet_ns", e.quiet_ns != UINT64_MAX, e.quiet_ns);
 	put_who(j, t, e.task, e.ns);
 	json_text(j, "text", e.text);
 	json_close(j);
