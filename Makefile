@@ -35,8 +35,8 @@ check: built
 SECONDS_EACH = 220
 fuzz:
 	scripts/deps.sh check
-	UPTO_FUZZ_SECONDS=$(SECONDS_EACH) scripts/pytest.sh tests/test_fuzz.py \
-		-k 'explore$(if $(TARGETS), and ($(subst $(space), or ,$(strip $(TARGETS)))))'
+	UPTO_FUZZ_SECONDS=$(SECONDS_EACH) scripts/pytest.sh tests/test_fuzz.py -m fuzz \
+		$(if $(TARGETS),-k '$(subst $(space), or ,$(strip $(TARGETS)))')
 
 # other releases of the kernel and other numbers of vCPUs, and more ways to slow a guest down or to choose from it
 check-kernels: built

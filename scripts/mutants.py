@@ -24,12 +24,12 @@ MADE = "test_made.py test_check.py test_import.py"
 # by room: the tests that cover it, in steps, of which the next is for what the one before has not noticed; whether they record with the changed
 # recorder; and names of tests that are not worth their time
 ROOMS = {
-    "trace": ([MADE, "test_thunks.py test_code.py test_format.py", "test_thin.py"], False, "flipped or chains or small_chunks or reading or 6.1- or 7-"),
-    "replay": ([MADE, "test_thunks.py test_code.py", "test_fold.py"], False, "6.1- or 7-"),
-    "analysis": ([MADE, "test_history.py test_latency.py test_thunks.py", "test_thin.py"], False, "interrupts_off or units or small_chunks or reading or chains"),
-    "select": (["test_options.py", "test_thin.py"], False, "small_chunks or reading or chains"),
+    "trace": ([MADE, "test_thunks.py test_format.py", "test_thin.py test_code.py"], False, "flipped or chains or small_chunks or reading"),
+    "replay": ([MADE, "test_fold.py", "test_thunks.py", "test_code.py"], False, ""),
+    "analysis": ([MADE, "test_history.py test_thunks.py", "test_thin.py test_latency.py"], False, "6.1- or interrupts_off or units or small_chunks or reading or chains"),
+    "select": (["test_thin.py", "test_options.py"], False, "small_chunks or reading or chains"),
     "kfi": (["test_kfi.py"], False, ""),
-    "symbols": (["test_kallsyms.py test_kernels.py", "test_objects.py test_code.py"], False, "6.1- or 7-"),
+    "symbols": (["test_kallsyms.py test_kernels.py", "test_objects.py test_code.py"], False, "seabios"),
     "guest": (["test_kallsyms.py test_kernels.py test_clock.py", "test_sources.py"], True, ""),
     "recorder": (["test_clock.py test_faults.py", "test_interrupts.py test_truth.py"], True, "deterministic or long or 6.1 or 7"),
 }

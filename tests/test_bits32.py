@@ -17,7 +17,7 @@ TRACE = NAME + ".upto"
 @pytest.fixture(scope="module")
 def symbols():
     found = entries.symbols_of(kernel(VERSION)[1])
-    args = qemu_args(VERSION, initrd(VERSION, "plain"), whole=True)
+    args = qemu_args(VERSION, initrd(VERSION, "plain"))
     once_a_run(TRACE, lambda: entries.record_counted(NAME, args, found, "--deterministic", more=",narrow=on"))
     return found
 

@@ -88,6 +88,7 @@ def check_tasks(trace, start, end):
 
 
 @pytest.mark.qemus
+@pytest.mark.long
 @pytest.mark.weight(60)
 def test_reboot():
     """Reset by the kernel, with two vCPUs: KASLR has moved the kernel."""

@@ -269,6 +269,7 @@ def test_refused():
     fails(1, r"is a log: --start, --stop and filters are for traces", "kd", "--start", "1s", log_of("--min-duration", "1ms"))
 
 
+@pytest.mark.long
 @pytest.mark.weight(10)
 def test_not_found():
     """What is asked for is not there: all is recorded once that cannot be ruled out any more, or nothing, and that is said."""
@@ -376,6 +377,7 @@ def callers(rows):
     assert {r.caller for r in rows if r.function == "ret_from_fork"} == {"ret_from_fork_asm"}
 
 
+@pytest.mark.long
 @pytest.mark.weight(10)
 def test_exported():
     """A log that is exported has the calls of the trace: read by the second reader, and by kd, it has the figures of kd on the trace."""
@@ -503,6 +505,7 @@ def test_only_chosen():
     assert {r.function: 1 for r in only(trace, lambda name: True, "--kernel")} == dict.fromkeys(whole, 1)
 
 
+@pytest.mark.long
 def test_pid_by_name():
     """Processes are told by their name where a PID is taken, all that have it."""
     trace = recording("6.12", 1)[0]

@@ -19,7 +19,7 @@ from guest import Once, TOP, UPTO, WORK, initrd, is_older, libraries_of, numbers
 from places import Places
 
 GUESTS = os.path.join(TOP, "tests/guests")
-CASES = [("6.1", 1), ("6.12", 2), pytest.param("7", 1, marks=pytest.mark.kernels)]
+CASES = [pytest.param("6.1", 1, marks=pytest.mark.long), ("6.12", 2), pytest.param("7", 1, marks=pytest.mark.kernels)]
 # main runs in the first program and in the two that its children become; each of these opens the library
 STORY = {
     "main": 3, "leaf": 3 + 2 + 4, "recursive": 6, "tail": 5, "tail_target": 5, "deepest": 1, "deeper": 1, "jumper": 1,

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The parsers' fuzz targets over their corpora, and over the same 300 damaged copies of them each time.
+"""The parsers' fuzz targets over their corpora, and over the same some hundred damaged copies of them each time.
 
-Where there is clang, libFuzzer looks for new inputs, too, for some seconds a target; in `make fuzz` for some minutes. What fails
-stays in build/tests/crashes by the target's name.
+In `make fuzz` libFuzzer looks for new inputs, too, where there is clang: some minutes a target. What fails stays in build/tests/crashes by the target's name.
 """
-import contextlib
 import os
 import random
 import re
@@ -17,7 +15,7 @@ import pytest
 from guest import BUILD, CHECK, TOP, WORK, once_a_run, run
 
 TARGETS = ["btf", "bzimage", "calls", "command_line", "condition", "dwarf", "elf", "guest_memory", "history", "import", "index", "kallsyms", "kernel_image", "kfi_config", "kfi_log", "learn", "meta", "symtab", "sysroot", "trace", "x86"]
-COPIES = 300
+COPIES = {"trace": 100}  # of others 300
 CRASHES = os.path.join(WORK, "crashes")
 # reports end the run, and those of UBSan too make it fail; exit codes are what counts
 ENVIRONMENT = dict(os.environ, UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1",
@@ -111,7 +109,7 @@ def test_replay(name):
         with open(file, "rb") as f:
             seeds.append(f.read())
     with tempfile.TemporaryDirectory(dir=WORK) as folder:
-        for i in range(COPIES):
+        for i in range(COPIES.get(name, 300)):
             files.append(os.path.join(folder, f"damaged-{i:03}"))
             with open(files[-1], "wb") as f:
                 f.write(damaged(seeds, rng))
@@ -122,8 +120,7 @@ def test_replay(name):
 
 
 EXPLORE = os.path.join(BUILD, "fuzz")
-LONG = os.environ.get("UPTO_FUZZ_SECONDS")
-SECONDS = int(LONG or "5")
+SECONDS = int(os.environ.get("UPTO_FUZZ_SECONDS") or "5")
 # what recorders publish is never freed; an archive may say that a name has 4 GB, which libarchive allocates
 MORE = {"guest_memory": ["-detect_leaks=0"], "sysroot": ["-malloc_limit_mb=8192"]}
 
@@ -138,25 +135,23 @@ def explorer(target):
 
 
 def new_inputs(target):
-    """Of a long run those that are new in coverage stay, for the next time; a short one has no time to read them."""
-    if not LONG:
-        return tempfile.TemporaryDirectory(dir=WORK)
+    """Those that are new in coverage stay, for the next time."""
     kept = os.path.join(WORK, "explored", target)
     os.makedirs(kept, exist_ok=True)
-    return contextlib.nullcontext(kept)
+    return kept
 
 
+@pytest.mark.fuzz
 @pytest.mark.weight(SECONDS + 5)
 @pytest.mark.parametrize("name", TARGETS)
 def test_explore(name):
     target = "fuzz_" + name
     program = explorer(target)
     os.makedirs(CRASHES, exist_ok=True)
-    with new_inputs(target) as new:
-        # libFuzzer's limit of memory takes the peak of whoever started it for its own: of a shell, not of the tests that ran here before
-        p = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", program, f"-max_total_time={SECONDS}", "-entropic=0", "-print_final_stats=1", f"-artifact_prefix={CRASHES}/{target}-",
-                            *MORE.get(name, []), new, os.path.join(TOP, "fuzz/corpus", target)],
-                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=ENVIRONMENT, timeout=SECONDS + 600)
+    # libFuzzer's limit of memory takes the peak of whoever started it for its own: of a shell, not of the tests that ran here before
+    p = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", program, f"-max_total_time={SECONDS}", "-entropic=0", "-print_final_stats=1", f"-artifact_prefix={CRASHES}/{target}-",
+                        *MORE.get(name, []), new_inputs(target), os.path.join(TOP, "fuzz/corpus", target)],
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=ENVIRONMENT, timeout=SECONDS + 600)
     said = p.stdout.decode(errors="replace")
     assert p.returncode == 0, f"{target} fails, see {CRASHES}/{target}-*\n{said[-3000:]}"
     tried, = re.findall(r"stat::number_of_executed_units: +(\d+)", said)

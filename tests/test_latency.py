@@ -147,6 +147,7 @@ def test_nothing_to_tell():
     fails(1, "no Linux ran in it", "latency", trace)
 
 
+@pytest.mark.long
 @pytest.mark.weight(20)
 def test_timer():
     """

@@ -204,6 +204,7 @@ def built(name, command, result):
     return os.path.dirname(glob.glob(f"{folder}/{name}-*/{result}")[0])
 
 
+@pytest.mark.long
 @pytest.mark.weight(5)
 def test_seabios():
     """Its functions by name, where it says itself that it goes, and those of Linux behind it."""

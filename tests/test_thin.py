@@ -257,7 +257,8 @@ def check_filter(name, trace, calls, before, options):
     return got
 
 
-@pytest.mark.parametrize("smp", [pytest.param(1, marks=pytest.mark.long), 2])
+@pytest.mark.parametrize("smp", [1, 2])
+@pytest.mark.long
 @pytest.mark.weight(20)
 def test_filters(smp):
     """What remains of a span of many calls, by each of the filters."""
@@ -405,6 +406,7 @@ def part_of(smp, rng):
 
 
 @pytest.mark.parametrize("smp", [pytest.param(1, marks=pytest.mark.kernels), 2])
+@pytest.mark.long
 @pytest.mark.weight(12)
 def test_middles(smp):
     """The same of spans that begin in the middle of something, and of many; and what a filter left is filtered again, or cut."""

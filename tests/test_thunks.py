@@ -84,7 +84,8 @@ def test_asked():
     assert [c["function"] for c in found] == ["__x86_return_thunk"] * 3
 
 
-@pytest.mark.parametrize("kernel", [pytest.param("6.1", marks=pytest.mark.long), "6.12"])
+@pytest.mark.parametrize("kernel", ["6.1", "6.12"])
+@pytest.mark.long
 @pytest.mark.weight(30)
 def test_not_recorded(kernel):
     """

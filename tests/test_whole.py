@@ -14,7 +14,7 @@ import pytest
 from guest import UPTO, WORK, initrd, once_a_run, qemu_args, record, run, seed, unpack_disk, upto_json
 
 ROUNDING = 100000  # instructions before the first frame of all
-CASES = [("6.1", 1), pytest.param("6.12", 1, marks=pytest.mark.long), ("6.12", 2), pytest.param("7", 1, marks=pytest.mark.kernels)]
+CASES = [pytest.param("6.1", 1, marks=pytest.mark.long), pytest.param("6.12", 1, marks=pytest.mark.long), ("6.12", 2), pytest.param("7", 1, marks=pytest.mark.kernels)]
 # what the kernel leaves out of /proc/PID/stack: in_sched_functions(), kernel/sched/core.c
 SCHEDULER = re.compile(r"(__switch_to_asm|__schedule|schedule\w*|do_nanosleep|io_schedule\w*|wait_for_\w*|"
                        r"__wait_for_common|rcu_barrier_throttled)\+0x|__switch_to_asm$")
@@ -216,7 +216,7 @@ UNCALLED = re.compile(r"int3_magic$|x86_64_start_kernel$|secondary_startup_64")
 FIRST_INSNS, FIRST_SWITCH = 100, 13
 
 
-@pytest.mark.parametrize("version, smp", [("6.12", 1), ("6.12", 2)])
+@pytest.mark.parametrize("version, smp", [pytest.param("6.12", 1, marks=pytest.mark.long), ("6.12", 2)])
 @pytest.mark.weight(9)
 def test_tree(version, smp):
     """The call tree holds every instruction; its calls of a function are top's; totals are no less than self."""
