@@ -104,6 +104,19 @@ static const char *const members[MEMBERS] = {
 	[LAYOUT_BASE] = "module_layout.base",
 	[LAYOUT_TEXT_SIZE] = "module_layout.text_size",
 	[REQUEST_DISK] = "request.rq_disk",
+	[TASK_TASKS] = "task_struct.tasks",
+	[TASK_SIGNAL] = "task_struct.signal",
+	[TASK_THREAD_NODE] = "task_struct.thread_node",
+	[TASK_CGROUPS] = "task_struct.cgroups",
+	[SIGNAL_THREADS] = "signal_struct.thread_head",
+	[SET_DEFAULT_GROUP] = "css_set.dfl_cgrp",
+	[MM_TREE] = "mm_struct.mm_mt",
+	[TREE_ROOT] = "maple_tree.ma_root",
+	[MM_MMAP] = "mm_struct.mmap",
+	[VMA_NEXT] = "vm_area_struct.vm_next",
+	[MODULE_LIST] = "module.list",
+	[KSYM_NODE] = "bpf_ksym.lnode",
+	[HOT_TASK] = "pcpu_hot.current_task",
 };
 
 /* What members were called in older kernels. */
@@ -114,7 +127,7 @@ static const char *const older[MEMBERS] = {
 
 bool layout_optional(enum member member)
 {
-	return member == QUEUE_DISK || (member >= MODULE_MEM && member <= REQUEST_DISK);
+	return member == QUEUE_DISK || member >= MODULE_MEM;
 }
 
 const char *layout_member(enum member member)

@@ -107,6 +107,20 @@ enum member {
 	LAYOUT_BASE,
 	LAYOUT_TEXT_SIZE,
 	REQUEST_DISK,         /* before 5.17; since 5.15 the queue has it, too */
+	/* where a guest goes on from a snapshot (recorder/snapshot.h): */
+	TASK_TASKS,           /* list of processes */
+	TASK_SIGNAL,
+	TASK_THREAD_NODE,     /* in the list signal_struct.thread_head */
+	TASK_CGROUPS,
+	SIGNAL_THREADS,       /* include/linux/sched/signal.h */
+	SET_DEFAULT_GROUP,    /* include/linux/cgroup-defs.h */
+	MM_TREE,              /* since 6.1: include/linux/mm_types.h */
+	TREE_ROOT,            /* include/linux/maple_tree.h */
+	MM_MMAP,              /* before: */
+	VMA_NEXT,
+	MODULE_LIST,          /* include/linux/module.h */
+	KSYM_NODE,            /* include/linux/bpf.h */
+	HOT_TASK,             /* from 6.2 to 6.14: arch/x86/include/asm/current.h */
 	MEMBERS,
 };
 

@@ -332,12 +332,17 @@ static const char *group_path(struct vcpu *v, uint64_t node, char *out, size_t s
 
 bool read_cgroup(struct vcpu *v, struct fact *fact)
 {
+	return read_membership(v, fact, argument(v, 0), argument(v, 1));
+}
+
+bool read_membership(struct vcpu *v, struct fact *fact, uint64_t group, uint64_t task)
+{
 	const char *text;
 
 	if (!STRUCTURES_KNOWN(GROUP_NODE, NODE_NAME, NODE_PARENT))
 		return false;
-	text = group_path(v, structure_pointer(v, argument(v, 0), GROUP_NODE), path, sizeof path);
-	add_number(fact, argument(v, 1));
+	text = group_path(v, structure_pointer(v, group, GROUP_NODE), path, sizeof path);
+	add_number(fact, task);
 	add_bytes(fact, *text ? text : "/", *text ? strlen(text) : 1);
 	return true;
 }

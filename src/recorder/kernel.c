@@ -199,6 +199,23 @@ static bool is_linux(const struct kernel_image *image)
 	return image->banner || symbol_list_find(&image->symbols, "linux_banner");
 }
 
+/* Data of each CPU has small numbers for addresses before 6.15, which no slide moves. */
+static void find_data(struct kernel *k, const struct kernel_image *image, uint64_t slide)
+{
+	static const char *const names[KERNEL_DATA] = {
+		[DATA_INIT_TASK] = "init_task",       [DATA_PER_CPU_OFFSET] = "__per_cpu_offset",
+		[DATA_CURRENT_TASK] = "current_task", [DATA_PCPU_HOT] = "pcpu_hot",
+		[DATA_MODULES] = "modules",	      [DATA_BPF_KALLSYMS] = "bpf_kallsyms",
+		[DATA_COMMAND_LINE] = "saved_command_line",
+	};
+
+	for (int i = 0; i < KERNEL_DATA; i++) {
+		const struct raw_symbol *sym = symbol_list_find(&image->symbols, names[i]);
+
+		k->data[i] = !sym ? 0 : sym->addr >= IMAGE_LOW ? sym->addr + slide : sym->addr;
+	}
+}
+
 static void use_image(struct kernel *k, const struct kernel_image *image, const struct layout *layout, uint64_t slide)
 {
 	const struct raw_symbol *command_line = symbol_list_find(&image->symbols, "boot_command_line");
@@ -222,6 +239,7 @@ static void use_image(struct kernel *k, const struct kernel_image *image, const 
 		k->early_start = early->addr + slide;
 		k->early_end = function == SYMTAB_NONE ? 0 : k->tab.symbols[function].end + slide;
 	}
+	find_data(k, image, slide);
 	k->command_line = command_line ? command_line->addr + slide : 0;
 	if (image->banner && !k->banner)
 		k->banner = xstrndup(image->banner, strcspn(image->banner, "\n"));
@@ -433,6 +451,11 @@ bool kernel_due(struct kernel *k)
 	/* early on, memory may not be mapped as it will be: try at 1, 4, 16 … blocks */
 	k->asked++;
 	return !(k->asked & (k->asked - 1)) && !(k->asked & 0xaaaaaaaau) && k->asked <= ASKED_MAX;
+}
+
+bool kernel_given_up(const struct kernel *k)
+{
+	return k->asked > ASKED_MAX;
 }
 
 bool kernel_may_be_at(struct registers *regs, uint64_t addr)

@@ -19,6 +19,18 @@
 #include "registers.h"
 #include "symbols/symtab.h"
 
+/* Data of the kernel's, at run-time addresses; 0: not known. */
+enum kernel_data {
+	DATA_INIT_TASK,
+	DATA_PER_CPU_OFFSET, /* by number of CPU: where its own data lies, seen from where it is linked for */
+	DATA_CURRENT_TASK,   /* of each CPU */
+	DATA_PCPU_HOT,       /* likewise: its first member is the task that runs */
+	DATA_MODULES,
+	DATA_BPF_KALLSYMS,
+	DATA_COMMAND_LINE,   /* a pointer to it */
+	KERNEL_DATA,
+};
+
 struct kernel {
 	pthread_t loader;
 	bool loading;
@@ -55,6 +67,7 @@ struct kernel {
 	char *no_names;          /* why it has no names of functions; NULL: it has */
 	uint64_t entry_start, entry_end; /* run-time bounds of .entry.text, where symbols are mere labels */
 	uint64_t early_start, early_end; /* likewise of early_idt_handler_array: arch/x86/kernel/head_64.S */
+	uint64_t data[KERNEL_DATA];
 	uint64_t command_line;   /* run-time address of boot_command_line; 0: not known */
 };
 
@@ -69,6 +82,9 @@ static inline bool kernel_found(const struct kernel *k)
 {
 	return __atomic_load_n(&k->found, __ATOMIC_ACQUIRE);
 }
+
+/* Has it been looked for so often that it will not be found any more? */
+bool kernel_given_up(const struct kernel *k);
 
 /*
  * May code that is translated at that address be a kernel's? One of 32 bits uses page tables, which firmware of 32 bits

@@ -10,6 +10,7 @@
 #include "kernel_width.h"
 #include "learning.h"
 #include "narrow_learning.h"
+#include "snapshot.h"
 #include "waiting.h"
 #include "watch.h"
 
@@ -87,7 +88,7 @@ static void see_kernel(uint64_t insns, uint64_t ns, struct buf *lines)
 {
 	recorder.kernel.seen = true;
 	meta_put_u64(lines, boot_meta_key("kernel_insns"), insns);
-	meta_put_u64(lines, boot_meta_key("kernel_ns"), ns);
+	meta_put_u64(lines, boot_meta_key("kernel_ns"), waiting_snapshot() ? 0 : ns); /* a snapshot's ran before */
 }
 
 void kernel_seen_look(uint64_t addr)
@@ -107,6 +108,8 @@ void kernel_seen_look(uint64_t addr)
 		watch_clock(0);
 		guest_is_narrow() ? narrow_learning_begin() : learning_begin();
 		expect_tail_jumps();
+		if (waiting_snapshot())
+			snapshot_found();
 		waiting_found(&recorder.kernel);
 		if (!recorder.thunk_steps && !guest_is_narrow())
 			thunks_find(&recorder.thunks, &recorder.kernel);

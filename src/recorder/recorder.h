@@ -82,6 +82,7 @@ struct vcpu {
 	uint64_t user_from;   /* where the task that runs left user code, last; 0: not known */
 	bool halted;
 	bool begun;           /* it has executed */
+	bool stands;          /* it has not, since the guest went on from a snapshot */
 	bool runs_into;       /* the block that runs has yet to get to a function that is waited for: waiting.h */
 	bool waited, waits;   /* its ring began with, and now gets what is outside the spans: waiting.h */
 	uint64_t end_insns;   /* where the recording ends */

@@ -613,6 +613,10 @@ static void instrument_start(struct work *w, const struct hook *hook)
 		on_start(w, watch_awaited_ahead, (void *)(uintptr_t)w->addr);
 	if (may_start(w->addr))
 		on_start(w, watch_start, NULL);
+	if (waiting_for_snapshot())
+		on_start(w, watch_snapshot, NULL);
+	if (waiting_for_vcpus() && !(w->block && w->block->vector >= 0))
+		on_start(w, watch_first, userdata(w->n, 0));
 	if ((arrival && *arrival & RESUME) || ends_halt(w))
 		on_start(w, watch_resume, userdata(w->n, 0));
 	if (arrival && *arrival & AFTER_OUT && inside_has(INSIDE_SHUTDOWN))

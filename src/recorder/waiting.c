@@ -16,6 +16,7 @@
 #include "flight.h"
 #include "guest_time.h"
 #include "hold.h"
+#include "snapshot.h"
 #include "span_end.h"
 #include "syscalls.h"
 #include "tasks.h"
@@ -35,6 +36,11 @@ static struct {
 	struct awaited *list, *now;
 	size_t n;
 	bool asked;
+	bool snapshot;       /* the guest goes on from one, and what is there is still to be read: nothing begins before */
+	bool object_there;   /* the module or file whose function is waited for was there before */
+	bool from_snapshot;  /* it has been read, and other vCPUs have not been told */
+	unsigned standing;   /* vCPUs that have not executed since, … */
+	uint64_t stand_ns;   /* … up to which time they may have been in the middle of something */
 	/* a flight recorder to which the start is to be told: it records all, and forgets what is old (hold.h) … */
 	bool holds;
 	bool holds_again;    /* … behind each span anew: each time that it holds is told */
@@ -120,7 +126,8 @@ int waiting_init(const struct meta *config, struct error *err)
 			return -1;
 	waiting.holds = first->start.kind && before;
 	waiting.holds_again = waiting.holds && first->every;
-	recorder.waits = first->start.kind && !before;
+	waiting.snapshot = meta_get(config, "snapshot");
+	recorder.waits = waiting.snapshot || (first->start.kind && !before);
 	if (waiting.holds)
 		hold_begin(before, &recorder.sites);
 	for (size_t i = 0; i < waiting.n; i++) {
@@ -139,6 +146,8 @@ int waiting_init(const struct meta *config, struct error *err)
 /* Is a span to begin? */
 static bool awaits(void)
 {
+	if (__atomic_load_n(&waiting.snapshot, __ATOMIC_ACQUIRE))
+		return false;
 	return (recorder_waits() && !waiting.over) || __atomic_load_n(&waiting.holds, __ATOMIC_ACQUIRE);
 }
 
@@ -237,9 +246,23 @@ static void mark(struct vcpu *v, uint64_t place)
 	PUT(v, EVENT_GAP, v->live->insns, guest_time(v), place, v->waits ? MARK_ENDS : MARK_BEGINS, waiting.spans);
 }
 
+static void put_task(struct vcpu *v)
+{
+	PUT(v, EVENT_TASK_SWITCH, v->live->insns, guest_time(v), 0, v->task);
+}
+
 static void mark_flight(struct vcpu *v, enum mark_kind kind)
 {
 	PUT(v, EVENT_GAP, v->live->insns, guest_time(v), 0, kind, 0);
+}
+
+/* Whether a vCPU that has not executed since a snapshot is halted shows when it does: watch_first(). */
+static void stand(struct vcpu *v)
+{
+	put_task(v); /* a halt ends with it */
+	PUT(v, EVENT_HALT, v->live->insns, guest_time(v));
+	v->halted = v->begun = v->stands = true;
+	waiting.standing++;
 }
 
 /*
@@ -268,13 +291,16 @@ static void go_on(void)
 
 		if (!v || v->waits == recorder_waits())
 			continue;
-		if (i && !v->begun) { /* watch_start() would tell later, of a time before the mark */
+		if (!v->begun && waiting.from_snapshot) {
+			stand(v);
+		} else if (i && !v->begun) { /* watch_start() would tell later, of a time before the mark */
 			PUT(v, EVENT_HALT, 0, 0);
 			v->halted = v->begun = true;
 		}
 		forget_left(v);
 		mark(v, 0);
 	}
+	waiting.from_snapshot = false;
 }
 
 /*
@@ -484,9 +510,83 @@ void waiting_object(struct vcpu *v, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	if (awaits() && waiting.now->start.object && !waiting.now->unknown && !is_of_kernel(&waiting.now->start) &&
-	    !fnmatch(waiting.now->start.object, slash ? slash + 1 : path, 0))
+	if (!waiting.now->start.object || waiting.now->unknown || is_of_kernel(&waiting.now->start) ||
+	    fnmatch(waiting.now->start.object, slash ? slash + 1 : path, 0))
+		return;
+	if (awaits())
 		begin(v, guest_pointer(&v->regs, GUEST_RIP));
+	else
+		waiting.object_there |= waiting.snapshot;
+}
+
+bool waiting_snapshot(void)
+{
+	return waiting.snapshot;
+}
+
+bool waiting_for_snapshot(void)
+{
+	const struct kernel *k = &recorder.kernel;
+
+	return waiting.snapshot && (kernel_found(k) || k->no_linux || kernel_given_up(k));
+}
+
+/* What the recording has, as thinning tells of a part: upto record has told by which option. */
+static void tell_begin(uint64_t ns)
+{
+	struct buf lines = { 0 };
+
+	meta_put_u64(&lines, "span.1.start_ns", ns);
+	drain_put(CHUNK_META, &lines);
+	buf_free(&lines);
+}
+
+/* Only the first vCPU that gets here does it. The others are told when QEMU has stopped them. */
+void watch_snapshot(unsigned cpu, void *data)
+{
+	enum { STAND_NS = 1000000000 };
+	struct vcpu *v = vcpu_get(cpu);
+	bool records;
+
+	(void)data;
+	pthread_mutex_lock(&waiting.lock);
+	if (!waiting.snapshot) {
+		pthread_mutex_unlock(&waiting.lock);
+		return;
+	}
+	snapshot_tell(v, cpu);
+	records = !waiting.list->start.kind || waiting.list->unknown || waiting.holds || waiting.object_there;
+	v->begun = waiting.from_snapshot = true;
+	waiting.stand_ns = guest_time(v) + STAND_NS;
+	put_task(v);
+	if (records) {
+		waiting.spans += !waiting.holds;
+		__atomic_store_n(&recorder.waits, false, __ATOMIC_RELEASE);
+		mark(v, 0);
+		tell_begin(guest_time(v));
+	}
+	__atomic_store_n(&waiting.snapshot, false, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&waiting.lock);
+	qemu_translate_anew(translated_anew);
+}
+
+bool waiting_for_vcpus(void)
+{
+	return __atomic_load_n(&waiting.standing, __ATOMIC_RELAXED);
+}
+
+void watch_first(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	if (v->stands) {
+		v->stands = false;
+		__atomic_sub_fetch(&waiting.standing, 1, __ATOMIC_RELAXED);
+		watch_resume(cpu, data);
+	} else if (waiting_for_vcpus() && guest_time(v) > waiting.stand_ns) {
+		__atomic_store_n(&waiting.standing, 0, __ATOMIC_RELAXED);
+		qemu_translate_anew(translated_anew);
+	}
 }
 
 /* Has the span ended, and does the next one not follow at once? */
@@ -518,5 +618,5 @@ void waiting_look(struct vcpu *v)
 
 unsigned waiting_state(void)
 {
-	return waiting.holds_again ? hold_holds() : awaits() ? 1 : recorder_waits() ? 2 : 0;
+	return waiting.holds_again ? hold_holds() : awaits() || waiting.snapshot ? 1 : recorder_waits() ? 2 : 0;
 }

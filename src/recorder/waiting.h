@@ -48,7 +48,7 @@ enum mark_kind {
 };
 
 /*
- * Keys start, stop, every; before: nanoseconds before the start that are wanted, too. Or of so many spans, one after
+ * Keys snapshot (the guest goes on from one), start, stop, every; before: nanoseconds before the start that are wanted, too. Or of so many spans, one after
  * the other: spans, start.1, … (condition_key()). Sets recorder.waits.
  */
 int waiting_init(const struct meta *config, struct error *err);
@@ -63,6 +63,15 @@ void waiting_forget(void);
  * called there.
  */
 bool waiting_for_entry(uint64_t addr);
+
+/*
+ * Likewise: the guest goes on from a snapshot, and what is there is to be read where this block begins
+ * (watch_snapshot()). Nothing is recorded before. And: may a vCPU have stood in the middle of something in the
+ * snapshot, which has not executed since? Then watch_first() is called at each block's start.
+ */
+bool waiting_for_snapshot(void);
+bool waiting_snapshot(void);
+bool waiting_for_vcpus(void);
 
 /*
  * Likewise, in a block from `addr` to `end`: of a function that control only runs into behind the block's first

@@ -69,6 +69,8 @@ void watch_resume(unsigned cpu, void *data);          /* data: instructions of t
 void watch_start(unsigned cpu, void *data);           /* where a startup interrupt may lead to */
 void watch_often(unsigned cpu, void *data);           /* each so many instructions: waiting.h */
 void watch_shutdown(unsigned cpu, void *data);
+void watch_snapshot(unsigned cpu, void *data);        /* the guest goes on from a snapshot: waiting.h */
+void watch_first(unsigned cpu, void *data);           /* likewise: data: instructions of the block */
 void watch_awaited(unsigned cpu, void *data);         /* data: the address; waiting.h */
 void watch_awaited_arrival(unsigned cpu, void *data); /* likewise; watch_arrive() follows */
 /* data: block, and whether watch_arrive() follows; watch_interrupt() does */
@@ -91,6 +93,9 @@ void watch_discontinuity(unsigned cpu, int type, uint64_t from, uint64_t to);
 
 /* Where segment:offset is, of 2 << shift bytes: real mode's; protected code at low addresses is flat. */
 uint64_t far_address(uint64_t cs, uint64_t ip, unsigned shift);
+
+/* Put what was read outside a function of the kernel's. In a vCPU's thread. */
+void watch_tell(struct vcpu *v, struct fact *fact);
 
 /* Put a clock now, in the vCPU's thread between two blocks; it is returned. */
 uint64_t watch_clock(unsigned cpu);

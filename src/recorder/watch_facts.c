@@ -23,6 +23,11 @@ static void put_fact(struct vcpu *v, const struct hook *hook, struct fact *fact,
 	buf_free(&out);
 }
 
+void watch_tell(struct vcpu *v, struct fact *fact)
+{
+	put_fact(v, &(struct hook){ .kind = fact->kind }, fact, true);
+}
+
 static void count_fact(struct vcpu *v, enum fact_kind kind, uint64_t begun)
 {
 	v->facts[kind]++;

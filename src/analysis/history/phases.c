@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The boots of a history, their phases and the levels of their initcalls. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "history_make.h"
+#include "trace/thinned.h"
 
 void spans_add_slice(const struct slice *x, struct span_of *span)
 {
@@ -39,7 +41,9 @@ static uint32_t add_window(struct making *m, enum span_kind kind, const char *na
 
 /* The boundaries of a boot's phases; UINT64_MAX: it did not come so far. */
 struct boot_times {
-	uint64_t start, decompressor, kernel, init, main, shutdown, end;
+	uint64_t start;
+	uint64_t snapshot; /* the guest goes on from it; else `start` */
+	uint64_t decompressor, kernel, init, main, shutdown, end;
 };
 
 /*
@@ -101,7 +105,8 @@ static inline uint64_t earlier(uint64_t a, uint64_t b)
 static uint32_t put_phases(struct making *m, const struct boot_times *t, uint32_t boot)
 {
 	const struct { const char *name; uint64_t start, end; } phases[] = {
-		{ "firmware", t->start, earlier(earlier(t->decompressor, t->kernel), t->end) },
+		{ "before the snapshot", t->start, earlier(earlier(t->snapshot, t->init), t->end) },
+		{ "firmware", t->snapshot, earlier(earlier(t->decompressor, t->kernel), t->end) },
 		{ "decompressor", t->decompressor, earlier(t->kernel, t->end) },
 		{ "kernel", t->kernel, earlier(earlier(t->init, t->shutdown), t->end) },
 		{ "initramfs", t->init, earlier(earlier(t->main, t->shutdown), t->end) },
@@ -168,17 +173,29 @@ static void put_levels(struct making *m, const struct stacks *s, const struct bo
 		add_window(m, SPAN_LEVEL, fact_text(level, 0), kernel, level->ns, last);
 }
 
+/* When a guest went on whose kernel ran before the recording: where the part begins that the trace has. */
+static uint64_t snapshot_ns(const struct meta *meta)
+{
+	struct kept_span *spans;
+	uint64_t ns = thinned_spans(meta, &spans) ? spans[0].start_ns : 0;
+
+	free(spans);
+	return ns;
+}
+
 void spans_put_boot(struct making *m, const struct stacks *s, size_t b)
 {
 	const struct boots *boots = s->names->boots;
 	const struct boot *boot = &boots->list[b];
 	struct boot_times t = {
 		.start = boot->start_ns, .decompressor = boot->decompressor_ns, .kernel = boot->kernel_ns,
-		.init = UINT64_MAX, .main = UINT64_MAX,
+		.snapshot = boot->start_ns, .init = UINT64_MAX, .main = UINT64_MAX,
 		.shutdown = UINT64_MAX, .end = b + 1 < boots->count ? boots->list[b + 1].start_ns : m->history->end_ns,
 	};
 	uint32_t number, kernel;
 
+	if (!t.kernel)
+		t.kernel = t.snapshot = snapshot_ns(&m->reader->meta);
 	find_programs(s->threads, &t);
 	find_first_syscall(m, b, &t);
 	find_shutdown(m->history, &t);

@@ -171,8 +171,11 @@ static void print_thinned(const struct reader *r)
 	line("chosen by", thinned_by(&r->meta));
 	printf("%-16s %zu\n", "spans", n);
 	for (size_t i = 0; i < n && i < SHOWN; i++)
-		printf("  from %12.6f s to %12.6f s\n", (double)spans[i].start_ns / 1e9,
-		       (double)spans[i].stop_ns / 1e9);
+		if (spans[i].stop_ns == UINT64_MAX)
+			printf("  from %12.6f s to the end\n", (double)spans[i].start_ns / 1e9);
+		else
+			printf("  from %12.6f s to %12.6f s\n", (double)spans[i].start_ns / 1e9,
+			       (double)spans[i].stop_ns / 1e9);
 	if (n > SHOWN)
 		printf("  … %zu more\n", n - SHOWN);
 	for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {

@@ -71,7 +71,10 @@ static void put_spans(struct buf *out, const struct reader *r)
 		buf_printf(out, i ? ", " : "# only recorded: ");
 		put_moment(out, spans[i].start_ns);
 		buf_printf(out, " to ");
-		put_moment(out, spans[i].stop_ns);
+		if (spans[i].stop_ns == UINT64_MAX)
+			buf_printf(out, "the end");
+		else
+			put_moment(out, spans[i].stop_ns);
 	}
 	if (n > SHOWN)
 		buf_printf(out, ", %zu more", n - SHOWN);

@@ -109,6 +109,16 @@ const char *qemu_option(char *const *argv, const char *name)
 	return value;
 }
 
+char *const *qemu_snapshot(char *const *argv)
+{
+	char *const *found = NULL;
+
+	for (; *argv; argv++)
+		if ((is_option(*argv, "incoming") || is_option(*argv, "loadvm")) && argv[1])
+			found = argv;
+	return found;
+}
+
 static bool names_other_accel(const char *list)
 {
 	static const char *const others[] = { "kvm", "xen", "hvf", "whpx", "nvmm" };

@@ -27,10 +27,13 @@ bool qemu_uses_terminal(char *const *argv);
  */
 int qemu_inside(char *const *argv, const char *version, const char *asked, struct buf *ret, struct error *err);
 
-/* How many vCPUs the command line asks for. */
+/* The words of the last -incoming or -loadvm, by which a guest goes on from a snapshot, and its value; NULL: none. */
+char *const *qemu_snapshot(char *const *argv);
+
 /* Of -icount: how often 1 ns is doubled to make an instruction's time; -1: it is not fixed. */
 int qemu_icount_shift(char *const *argv);
 
+/* How many vCPUs the command line asks for. */
 unsigned qemu_vcpus(char *const *argv);
 
 #endif

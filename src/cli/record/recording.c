@@ -133,6 +133,18 @@ static void put_turns(const struct recording *rec, struct buf *lines)
 		meta_put(lines, "turns", why);
 }
 
+/* The trace is a part of what the guest did, chosen by that option. */
+static void put_snapshot(const struct recording *rec, struct buf *lines)
+{
+	char *const *option = qemu_snapshot(rec->argv);
+	cleanup_free char *both = option ? xasprintf("%s %s", option[0], option[1]) : NULL;
+
+	if (!both)
+		return;
+	meta_put(lines, "snapshot", "1");
+	meta_put(lines, "meta.thinned", both);
+}
+
 /* What guest time is. Of several vCPUs, QEMU's clock goes on with each one's instructions. */
 static void put_icount(const struct recording *rec, struct buf *lines)
 {
@@ -189,6 +201,7 @@ static int write_config(const struct recording *rec, struct recorded *s, const c
 		meta_put(&lines, "meta.command_line", append);
 	put_icount(rec, &lines);
 	put_turns(rec, &lines);
+	put_snapshot(rec, &lines);
 	recording_choice_put(rec->args, &lines);
 	meta_put(&lines, "inside", (char *)s->inside.data);
 	if (rec->thunks)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A guest that goes on from a snapshot: what was there before has its names, and what is not recorded is said."""
+import json
+import os
+import re
+import socket
+import subprocess
+import time
+
+import pytest
+
+from guest import TOP, UPTO, WORK, Once, check, initrd, is_older, qemu_args, run, upto_json
+
+READY = b"ready"
+
+
+def ticks():
+    out, source = os.path.join(WORK, "snapshot-ticks.elf"), os.path.join(TOP, "tests/guests/snapshot.c")
+    with Once(out):
+        if is_older(out, source):
+            run("gcc", "-O1", "-static", "-o", out, source)
+    return out
+
+
+class Monitor:
+    """QEMU's, by QMP."""
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        begun = time.time()
+        while True:
+            try:
+                self.socket.connect(path)
+                break
+            except OSError:
+                assert time.time() < begun + 60, "QEMU has no monitor"
+                time.sleep(0.05)
+        self.file = self.socket.makefile("rw")
+        self.file.readline()
+        self.ask("qmp_capabilities")
+
+    def ask(self, command, **arguments):
+        self.file.write(json.dumps({"execute": command, **({"arguments": arguments} if arguments else {})}) + "\n")
+        self.file.flush()
+        while True:
+            answer = json.loads(self.file.readline())
+            assert "error" not in answer, answer
+            if "return" in answer:
+                return answer["return"]
+
+    def wait_for(self, command, key, value):
+        while self.ask(command).get(key) != value:
+            time.sleep(0.05)
+
+
+def parts(folder, smp, disk):
+    """The guest's QEMU, its serial line, and where its monitor is."""
+    serial, monitor = os.path.join(folder, "serial"), os.path.join(folder, "monitor")
+    args = qemu_args("6.12", initrd("6.12", "snapshot", f"{ticks()}=/bin/ticks", newer_than=[ticks()]), smp=smp, thread="multi" if smp > 1 else "single")
+    args.remove("-nographic")
+    return [*args, *disk, "-display", "none", "-monitor", "none", "-serial", f"file:{serial}", "-qmp", f"unix:{monitor},server=on,wait=off"], serial, monitor
+
+
+def read(path):
+    try:
+        with open(path, "rb") as f:
+            return f.read()
+    except FileNotFoundError:
+        return b""
+
+
+def make_snapshot(folder, smp, disk, save):
+    args, serial, monitor = parts(folder, smp, disk)
+    with subprocess.Popen(args, stdin=subprocess.DEVNULL) as guest:
+        asked = Monitor(monitor)
+        while READY not in read(serial):
+            time.sleep(0.05)
+        asked.ask("stop")
+        save(asked)
+        asked.ask("quit")
+        assert guest.wait(60) == 0
+    os.unlink(serial)
+
+
+def go_on(folder, smp, disk, how, trace, *options, stopped=True):
+    """Record it from there on; what it prints. A snapshot of a guest that stood still stands still."""
+    args, serial, monitor = parts(folder, smp, disk)
+    with subprocess.Popen([UPTO, "record", "-f", "-o", trace, *options, "--", *args, *how], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as p:
+        if stopped:
+            asked = Monitor(monitor)
+            asked.wait_for("query-status", "status", "paused")
+            asked.ask("cont")
+        said = p.communicate(timeout=300)[1].decode()
+    assert p.returncode == 0, said
+    return read(serial).decode(errors="replace"), said
+
+
+def held_against_guest(trace, out):
+    """Names, processes, calls and system calls, against what the guest printed from there on."""
+    check(trace)
+    info = upto_json("info", "--json", trace)
+    began = info["spans"][0]["start_ns"]
+    assert len(info["spans"]) == 1 and info["meta"]["command_line"].startswith("console=ttyS0"), info["meta"]
+    # who was there is there, whether it ran or not
+    told = dict(re.findall(r"^pid (\d+) ([^\r\n]*)\r?$", out, re.M))
+    processes = upto_json("ps", "--json", trace)["processes"]
+    names = {str(p["pid"]): p["comm"] for p in processes if p["end_ns"] is None or p["end_ns"] > 0}
+    # a kernel thread's name is cut off in its task, and a worker's has what it did last behind it
+    differ = {pid: (comm, names.get(pid)) for pid, comm in told.items() if comm.split("-")[0][:15] != (names.get(pid) or "").split("-")[0]}
+    assert len(told) > 30 and not differ, differ
+    # a program and a module of before
+    functions = {f["function"]: f["calls"] for f in upto_json("top", "--json", "-n", "0", trace)["functions"]}
+    ticked = len(re.findall(r"^tick \d+\r?$", out, re.M))
+    assert ticked > 20 and abs(functions.get("ticked [ticks]", 0) - ticked) <= 1, (ticked, functions.get("ticked [ticks]"))
+    assert functions["ext4_init_fs_context [ext4]"] == 1
+    stats = [c for c in upto_json("syscalls", "--json", "--path", "/init", trace)["syscalls"] if "stat" in c["name"]]
+    assert len(stats) == len(re.findall(r"^stat \d+\r?$", out, re.M)) == 20
+    # nothing is said of what was before
+    phases = [s for s in upto_json("timeline", "--json", "--all", trace)["timeline"] if s["kind"] == "phase"]
+    assert [p["name"] for p in phases[:2]] == ["before the snapshot", "user"] and phases[0]["end_ns"] <= began, phases
+    why = upto_json("why", "--json", trace)
+    assert sum(c["ns"] for c in why["causes"]) <= why["total_ns"] == why["until_ns"] - began, (why["total_ns"], why["until_ns"], began)
+    return f"{len(told)} tasks, {ticked} ticks"
+
+
+@pytest.mark.parametrize("smp", [1, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.weight(25)
+def test_incoming(smp, tmp_path):
+    """-incoming: all that ran before is known by name."""
+    folder, trace = str(tmp_path), os.path.join(WORK, f"snapshot-{smp}.upto")
+    image = os.path.join(folder, "image")
+
+    def save(asked):
+        asked.ask("migrate", uri=f"exec:cat >{image}")
+        asked.wait_for("query-migrate", "status", "completed")
+
+    make_snapshot(folder, smp, [], save)
+    out, _ = go_on(folder, smp, [], ["-incoming", f"exec:cat {image}"], trace)
+    return held_against_guest(trace, out)
+
+
+@pytest.mark.long
+@pytest.mark.weight(25)
+def test_loadvm(tmp_path):
+    """-loadvm, and with a start condition and before it: the same names in the part that is recorded."""
+    folder, trace = str(tmp_path), os.path.join(WORK, "snapshot-loadvm.upto")
+    disk = os.path.join(folder, "disk.qcow2")
+    run("qemu-img", "create", "-f", "qcow2", disk, "64M")
+    drive = ["-drive", f"file={disk},if=virtio"]
+    make_snapshot(folder, 1, drive, lambda asked: asked.ask("human-monitor-command", **{"command-line": "savevm here"}))
+    out, _ = go_on(folder, 1, drive, ["-loadvm", "here"], trace, stopped=False)
+    said = held_against_guest(trace, out)
+    for options, within in ((["--start", "exec:poweroff"], "poweroff"), (["--start", "exec:poweroff", "--before", "10s"], "ticks"),
+                            (["--start", "entry:ext4:ext4_init_fs_context", "--stop", "exit:ext4:ext4_init_fs_context"], "mount")):
+        go_on(folder, 1, drive, ["-loadvm", "here"], trace, *options, stopped=False)
+        check(trace)
+        assert within in {p["comm"] for p in upto_json("ps", "--json", trace)["processes"] if p["self_insns"]}, options
+    return said
