@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Do the tests notice small changes of what upto does? Draws such changes by a seed, builds each, and runs the fast tests that cover its
-room, until one fails. Prints a line for each, and at the end those that no test noticed: each is a test that is missing, or a change that
-changes nothing. What the tests record is recorded once, by what is not changed, but for rooms that record.
+Do the tests notice small changes of what upto does? Draws such changes by a seed, builds each, and runs tests until one fails: those that
+reached the changed line in a build that counts lines, the fastest first. Prints a line for each change, and at the end those that no test
+noticed: each is a test that is missing, or a change that changes nothing. What the tests record is recorded once, by what is not changed,
+but for rooms that record.
 
-usage: mutants.py [--seed N] [--count N] [--jobs N] [--room ROOM] [--show]
+usage: mutants.py [--seed N] [--count N] [--room ROOM] [--show]
 """
 import argparse
 import concurrent.futures
+import hashlib
+import json
 import os
+import queue
 import random
 import re
 import shutil
@@ -20,20 +24,14 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PLACE = os.path.join(TOP, "build/mutants")
-MADE = "test_made.py test_check.py test_import.py"
-# by room: the tests that cover it, in steps, of which the next is for what the one before has not noticed; whether they record with the changed
-# recorder; and names of tests that are not worth their time
-ROOMS = {
-    "trace": ([MADE, "test_thunks.py test_format.py", "test_thin.py test_code.py"], False, "flipped or chains or small_chunks or reading"),
-    "replay": ([MADE, "test_fold.py", "test_thunks.py", "test_code.py"], False, ""),
-    "analysis": ([MADE, "test_history.py test_thunks.py", "test_thin.py test_latency.py"], False, "6.1- or interrupts_off or units or small_chunks or reading or chains"),
-    "select": (["test_thin.py", "test_options.py"], False, "small_chunks or reading or chains"),
-    "kfi": (["test_kfi.py"], False, ""),
-    "symbols": (["test_kallsyms.py test_kernels.py", "test_objects.py test_code.py"], False, "seabios"),
-    "guest": (["test_kallsyms.py test_kernels.py test_clock.py", "test_sources.py"], True, ""),
-    "recorder": (["test_clock.py test_faults.py", "test_interrupts.py test_truth.py"], True, "deterministic or long or 6.1 or 7"),
-}
-TIMES = 4  # a change may make tests so many times slower than they are without one
+JOBS = 2
+# whether what is changed records: then each change has recordings of its own
+ROOMS = {"trace": False, "replay": False, "analysis": False, "select": False, "kfi": False, "symbols": False, "guest": True, "recorder": True}
+TESTS = ["append", "check", "cli", "clock", "code", "content", "ending", "export", "faults", "flight", "fold", "format", "fuzz", "history", "import", "interrupts",
+         "kallsyms", "kernels", "kfi", "latency", "made", "objects", "options", "sources", "thin", "threads", "thunks", "truth", "whole", "why"]
+SLOW = "deterministic or interrupts_off or damaged_lists or memory_limit"
+FAST = 150  # seconds of tests for one change, as they take without one
+TIMES = 4   # a change may make tests so many times slower
 
 
 def flipped(match):
@@ -84,63 +82,55 @@ def drawn(rooms, count, rng):
     return chosen
 
 
+def sources():
+    return subprocess.run(["git", "-C", TOP, "ls-files"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+
+
+def state():
+    """What the sources are, as a short text."""
+    digest = hashlib.sha256()
+    for name in sources():
+        with open(os.path.join(TOP, name), "rb") as f:
+            digest.update(name.encode() + b"\0" + f.read())
+    return digest.hexdigest()[:16]
+
+
 class Tree:
-    """A copy of the sources with a build of its own, in which one change at a time is tried."""
-    def __init__(self, number):
-        self.top = os.path.join(PLACE, str(number))
-        self.seconds = {}  # by room and step, what is not changed takes
+    """A copy of the sources with a build of its own, in which one change at a time is tried; or one that counts lines."""
+    def __init__(self, name, *options):
+        self.top = os.path.join(PLACE, name)
         os.makedirs(os.path.join(self.top, "build"), exist_ok=True)
-        for name in subprocess.run(["git", "-C", TOP, "ls-files"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines():
-            os.makedirs(os.path.dirname(os.path.join(self.top, name)), exist_ok=True)
-            shutil.copy2(os.path.join(TOP, name), os.path.join(self.top, name))
+        for file in sources():
+            os.makedirs(os.path.dirname(os.path.join(self.top, file)), exist_ok=True)
+            shutil.copy2(os.path.join(TOP, file), os.path.join(self.top, file))
         guest = os.path.join(self.top, "build/guest")
         os.makedirs(os.path.join(TOP, "build/guest"), exist_ok=True)
         if not os.path.exists(guest):
             os.symlink(os.path.join(TOP, "build/guest"), guest)
         self.build = os.path.join(self.top, "build/check")
         if not os.path.exists(os.path.join(self.build, "build.ninja")):
-            subprocess.run(["meson", "setup", self.build, self.top, "--buildtype=debugoptimized", "-Dtests=true"], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(["meson", "setup", self.build, self.top, "--buildtype=debugoptimized", "-Dtests=true", *options], check=True, stdout=subprocess.DEVNULL)
+        if not self.ninja():
+            sys.exit(f"mutants.py: {self.build}: what is not changed cannot be built")
 
     def ninja(self):
         return subprocess.run(["ninja", "-C", self.build], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False).returncode == 0
 
-    def tests(self, room, step, run, seconds=None):
-        """The name of the test that failed, or that it took too long; None: none did. A run's recordings are made once."""
-        steps, _, apart = ROOMS[room]
-        words = [os.path.join(self.top, "scripts/pytest.sh"), "-x", "-q", "-n", "0", "-p", "no:cacheprovider",
-                 *(os.path.join("tests", name) for name in steps[step].split()), *(["-k", f"not ({apart})"] if apart else [])]
-        env = {**os.environ, "UPTO_TEST_RUN": run, "XDG_CACHE_HOME": os.path.join(self.top, "build/cache")}
+    def pytest(self, words, run, seconds=None):
+        """What the tests said, and their exit status; None: they took too long."""
+        words = [os.path.join(self.top, "scripts/pytest.sh"), "-q", "-n", "0", "-p", "no:cacheprovider", *words]
+        env = {**os.environ, "UPTO_TEST_RUN": run, "UPTO_TEST_ORDER": "given", "XDG_CACHE_HOME": os.path.join(self.top, "build/cache")}
         env.pop("UPTO_CHECK", None)
         with subprocess.Popen(words, cwd=self.top, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                               start_new_session=True) as p:
             try:
-                said, _ = p.communicate(timeout=seconds)
+                return p.communicate(timeout=seconds)[0], p.returncode
             except subprocess.TimeoutExpired:
                 os.killpg(p.pid, signal.SIGKILL)
-                return "time"
-        failed = re.search(r"^FAIL (\S+)", said, re.M)
-        return failed[1] if failed else None if p.returncode == 0 else "error"
+                return "", None
 
-    def unchanged(self, room, step):
-        """How long what is not changed takes for that, which makes the recordings. It passes."""
-        if (room, step) not in self.seconds:
-            began, failed = time.time(), self.tests(room, step, "unchanged")
-            self.seconds[room, step] = time.time() - began
-            print(f"    unchanged: {room}, step {step + 1}: {self.seconds[room, step]:.0f} s", flush=True)
-            if failed:
-                sys.exit(f"mutants.py: {failed} fails without a change")
-        return self.seconds[room, step]
-
-    def all_tests(self, room, number):
-        run = f"{number}" if ROOMS[room][1] else "unchanged"
-        for step in range(len(ROOMS[room][0])):
-            found = self.tests(room, step, run, self.seconds[room, step] * TIMES + 10) if (room, step) in self.seconds else "later"
-            if found:
-                return found
-        return None
-
-    def attempt(self, number, mutant):
-        """The test that notices it; None: none does; "not C"; or "later": what is not changed has to be tested first."""
+    def attempt(self, number, mutant, tests):
+        """The test that notices it; None: none does; "not C"."""
         room, path, line, _, before, after = mutant
         file = os.path.join(self.top, path)
         with open(file) as f:
@@ -151,29 +141,95 @@ class Tree:
         try:
             with open(file, "w") as f:
                 f.write("\n".join(lines))
-            return self.all_tests(room, number) if self.ninja() else "not C"
+            if not self.ninja():
+                return "not C"
+            said, status = self.pytest(["-x", *tests], f"{number}" if ROOMS[room] else "unchanged", sum(tests.values()) * TIMES + 30)
         finally:
             with open(file, "w") as f:
                 f.write(text)
+        failed = re.search(r"^FAIL (\S+)", said, re.M)
+        return "time" if status is None else failed[1] if failed else None if status == 0 else "error"
 
-    def attempt_all(self, number, mutant):
-        """The same; what is not changed is tested as far as that is wanted."""
-        room, found = mutant[0], "later"
-        while found == "later":
-            missing = [step for step in range(len(ROOMS[room][0])) if (room, step) not in self.seconds]
-            if missing:
-                if not self.ninja():
-                    sys.exit("mutants.py: what is not changed cannot be built")
-                self.unchanged(room, missing[0])
-            found = self.attempt(number, mutant)
+
+class Counting(Tree):
+    """Which tests reach which lines."""
+    def __init__(self, number):
+        super().__init__(f"lines-{number}", "-Db_coverage=true")
+
+    def counts(self, ending):
+        return [os.path.join(folder, f) for folder, _, files in os.walk(self.build) for f in files if f.endswith(ending)]
+
+    def reached(self, paths):
+        """The lines of these files that ran since it was asked last."""
+        wanted = {os.path.basename(p) for p in paths}
+        data = [c for c in self.counts(".gcda") if os.path.basename(c).removesuffix(".gcda").endswith(tuple(wanted))]
+        lines = {}
+        for c in data:
+            said = subprocess.run(["gcov", "--json-format", "--stdout", c], cwd=self.build, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
+            for report in said.splitlines():
+                for file in json.loads(report)["files"]:  # a source and its headers
+                    name = os.path.relpath(os.path.normpath(os.path.join(self.build, file["file"])), self.top)
+                    lines.setdefault(name, set()).update(x["line_number"] for x in file["lines"] if x["count"])
+        for c in self.counts(".gcda"):
+            os.unlink(c)
+        return lines
+
+    def try_file(self, name, places):
+        """Of each test of the file: how long it takes, and which of the places (path, line) it reaches."""
+        said, _ = self.pytest(["--collect-only", "-k", f"not ({SLOW})", f"tests/test_{name}.py"], "lines")
+        found = {}
+        for test in re.findall(r"^tests/\S+::.+$", said, re.M):
+            self.reached([])
+            begun = time.time()
+            _, status = self.pytest([test], "lines")
+            lines = self.reached({p for p, _ in places})
+            if status == 0:
+                found[test] = time.time() - begun, [p for p in places if p[1] + 1 in lines.get(p[0], ())]
+        print(f"    test_{name}.py: {len(found)} tests, {sum(t for t, _ in found.values()):.0f} s", flush=True)
         return found
+
+
+def count_lines(mutants):
+    """By place (path, line): the tests that reach it, with their seconds, the fastest first."""
+    places = sorted({(m[1], m[2]) for m in mutants})
+    kept = os.path.join(PLACE, f"reached-{state()}-{hashlib.sha256(repr(places).encode()).hexdigest()[:16]}.json")
+    if not os.path.exists(kept):
+        names, found = queue.SimpleQueue(), {}
+        for name in TESTS:
+            names.put(name)
+
+        def work(number):
+            tree = Counting(number)
+            while not names.empty():
+                found.update(tree.try_file(names.get(), places))
+
+        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+            list(pool.map(work, range(JOBS)))
+        with open(kept, "w") as f:
+            json.dump(found, f)
+    with open(kept) as f:
+        found = json.load(f)
+    by_place = {}
+    for test, (seconds, reached) in sorted(found.items(), key=lambda x: x[1][0]):
+        for place in reached:
+            by_place.setdefault(tuple(place), {})[test] = seconds
+    return by_place
+
+
+def fast(tests):
+    """As many as there is time for, and one in any case."""
+    chosen = {}
+    for test, seconds in tests.items():
+        if chosen and sum(chosen.values()) + seconds > FAST:
+            break
+        chosen[test] = seconds
+    return chosen
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     p.add_argument("--seed", type=int, default=None, help="draws the same changes again (default: the time)")
     p.add_argument("--count", type=int, default=100)
-    p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--room", action="append", choices=ROOMS, help="only these (default: all)")
     p.add_argument("--show", action="store_true", help="print the changes, and try none")
     args = p.parse_args()
@@ -186,21 +242,24 @@ def main():
         for room, path, line, kind, before, after in mutants[:args.count]:
             print(f"{path}:{line + 1} {kind}\n  - {before.strip()}\n  + {after.strip()}")
         return
-    trees = [Tree(i) for i in range(args.jobs)]
+    by_place = count_lines(mutants)
     results, numbers = [], iter(range(len(mutants)))
 
-    def work(tree):
+    def work(job):
+        tree = Tree(f"{job}")
         for number in numbers:
             if len([r for r in results if r[1] != "not C"]) >= args.count:
                 return
             mutant, began = mutants[number], time.time()
-            found = tree.attempt_all(number, mutant)
+            tests = fast(by_place.get((mutant[1], mutant[2]), {}))
+            found = tree.attempt(number, mutant, tests) if tests else None
             results.append((mutant, found))
-            room, path, line, kind, before, after = mutant
-            print(f"{number:3} {found or 'SURVIVED':34.34} {time.time() - began:4.0f} s {path}:{line + 1} {kind}: {after.strip()}", flush=True)
+            _, path, line, kind, _, after = mutant
+            print(f"{number:3} {found or ('SURVIVED' if tests else 'NOT REACHED'):34.34} {time.time() - began:4.0f} s {len(tests):3} tests "
+                  f"{path}:{line + 1} {kind}: {after.strip()}", flush=True)
 
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        list(pool.map(work, trees))
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        list(pool.map(work, range(JOBS)))
     tried = [r for r in results if r[1] != "not C"]
     survived = [m for m, found in tried if not found]
     for room in rooms:

@@ -57,6 +57,9 @@ def parts(folder, smp, disk):
     serial, monitor = os.path.join(folder, "serial"), os.path.join(folder, "monitor")
     args = qemu_args("6.12", initrd("6.12", "snapshot", f"{ticks()}=/bin/ticks", newer_than=[ticks()]), smp=smp, thread="multi" if smp > 1 else "single")
     args.remove("-nographic")
+    for old in (serial, monitor):
+        if os.path.exists(old):
+            os.unlink(old)
     return [*args, *disk, "-display", "none", "-monitor", "none", "-serial", f"file:{serial}", "-qmp", f"unix:{monitor},server=on,wait=off"], serial, monitor
 
 
@@ -78,7 +81,6 @@ def make_snapshot(folder, smp, disk, save):
         save(asked)
         asked.ask("quit")
         assert guest.wait(60) == 0
-    os.unlink(serial)
 
 
 def go_on(folder, smp, disk, how, trace, *options, stopped=True):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The kernel's maple trees, which have a process's mappings since 6.1: include/linux/maple_tree.h, of 64 bits. Nodes are
- * read from guest memory; what they say may be wrong.
+ * The kernel's maple trees, which have a process's mappings since 6.1: include/linux/maple_tree.h, of 64 bits. Nodes
+ * are read from guest memory; what they say may be wrong.
  */
 #ifndef UPTO_GUEST_MAPLE_H
 #define UPTO_GUEST_MAPLE_H

@@ -4,8 +4,9 @@
  * `upto record` wrote. Keys: out, stats (file descriptors), kernel, symbols.N
  * (paths), address.N (where that file's code lies, if the user said so), icount (it is on), icount_shift (the clock
  * goes by instructions alone, 2^that ns each), turns (several vCPUs share a thread: by what), inside (what of QEMU's
- * inside may be used: qemu_inside.h), thunks (their steps are recorded: thunks.h), snapshot (the guest goes on from one), start, stop, every, before (what is
- * to be recorded: waiting.h), spans (how many; condition_key()), meta.* (for the trace).
+ * inside may be used: qemu_inside.h), thunks (their steps are recorded: thunks.h), snapshot (the guest goes on from
+ * one), start, stop, every, before (what is to be recorded: waiting.h), spans (how many; condition_key()), meta.* (for
+ * the trace).
  */
 #include <errno.h>
 #include <stdalign.h>

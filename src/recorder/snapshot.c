@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "snapshot.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "boot.h"
@@ -13,10 +14,11 @@
 #include "watch_put.h"
 
 enum {
-	/* lists in the guest's memory may be damaged, and lead round in circles */
-	TASKS_MAX = 1 << 16,
-	MAPPINGS_MAX = 1 << 16,
-	LIST_MAX = 1 << 14,
+#ifdef UPTO_SMALL_TABLES
+	ENTRIES_MAX = 1 << 5,
+#else
+	ENTRIES_MAX = 1 << 20, /* lists in the guest's memory may be damaged, and lead round in circles */
+#endif
 	COMMAND_LINE = 2048,
 	COMM_LEN = 16,         /* TASK_COMM_LEN, include/linux/sched.h */
 };
@@ -24,8 +26,15 @@ enum {
 /* CPU_ENTRY_AREA_RO_IDT_VADDR, arch/x86/include/asm/pgtable_areas.h: where Linux has it for all CPUs, since 4.15. */
 #define LINUX_IDT 0xfffffe0000000000u
 
+/* What is there is told in this vCPU's thread. */
+struct census {
+	struct vcpu *v;
+	unsigned cpu;
+	size_t left; /* entries of lists that are still looked at */
+};
+
 /* An entry of a list: its structure's address. */
-typedef void list_fn(struct vcpu *v, unsigned cpu, uint64_t structure);
+typedef void list_fn(struct census *c, uint64_t structure);
 
 static uint64_t pointer_at(struct vcpu *v, uint64_t addr)
 {
@@ -36,17 +45,23 @@ static uint64_t pointer_at(struct vcpu *v, uint64_t addr)
 	return guest_address(value);
 }
 
-/* All structures in a struct list_head, in which their member has its place. */
-static void each_of(struct vcpu *v, unsigned cpu, uint64_t head, enum member node, size_t max, list_fn *fn)
+/* May another entry be looked at? */
+static bool is_left(struct census *c)
 {
-	uint64_t at = pointer_at(v, head);
+	return c->left && c->left--;
+}
+
+/* All structures in a struct list_head, in which their member has its place. */
+static void each_of(struct census *c, uint64_t head, enum member node, list_fn *fn)
+{
+	uint64_t at = pointer_at(c->v, head);
 
 	if (structure_at(node) == MEMBER_UNKNOWN)
 		return;
-	for (size_t i = 0; i < max && at && at != head; i++) {
-		uint64_t next = pointer_at(v, at);
+	while (at && at != head && is_left(c)) {
+		uint64_t next = pointer_at(c->v, at);
 
-		fn(v, cpu, at - (uint64_t)structure_at(node));
+		fn(c, at - (uint64_t)structure_at(node));
 		at = next;
 	}
 }
@@ -102,58 +117,67 @@ static uint64_t task_on(struct vcpu *v, unsigned cpu)
 
 static bool tell_vma(void *state, uint64_t vma)
 {
-	struct vcpu *v = state;
+	struct census *c = state;
 
-	code_mapped(v, v->index, vma);
-	return true;
+	code_mapped(c->v, c->cpu, vma);
+	return is_left(c);
 }
 
 static bool read_memory(void *state, uint64_t addr, void *data, size_t n)
 {
-	struct vcpu *v = state;
+	struct census *c = state;
 
-	return guest_read(&v->regs, addr, data, n);
+	return guest_read(&c->v->regs, addr, data, n);
 }
 
 /* What a process has mapped: since 6.1 in a tree, before in a list. */
-static void tell_mappings(struct vcpu *v, uint64_t mm)
+static void tell_mappings(struct census *c, uint64_t mm)
 {
-	uint64_t vma = structure_pointer(v, mm, MM_MMAP), root;
+	uint64_t vma = structure_pointer(c->v, mm, MM_MMAP), root;
 
 	if (STRUCTURES_KNOWN(MM_TREE, TREE_ROOT)) {
-		root = pointer_at(v, mm + (uint64_t)structure_at(MM_TREE) + (uint64_t)structure_at(TREE_ROOT));
-		maple_each(&(struct maple_reader){ read_memory, tell_vma, v, MAPPINGS_MAX }, root);
+		root = pointer_at(c->v, mm + (uint64_t)structure_at(MM_TREE) + (uint64_t)structure_at(TREE_ROOT));
+		maple_each(&(struct maple_reader){ read_memory, tell_vma, c, c->left }, root);
 		return;
 	}
-	for (size_t i = 0; i < MAPPINGS_MAX && vma; i++, vma = structure_pointer(v, vma, VMA_NEXT))
-		tell_vma(v, vma);
+	while (vma && tell_vma(c, vma))
+		vma = structure_pointer(c->v, vma, VMA_NEXT);
 }
 
-static void tell_group(struct vcpu *v, uint64_t task)
+static void tell_group(struct census *c, uint64_t task)
 {
-	uint64_t group = structure_pointer(v, structure_pointer(v, task, TASK_CGROUPS), SET_DEFAULT_GROUP);
+	uint64_t group = structure_pointer(c->v, structure_pointer(c->v, task, TASK_CGROUPS), SET_DEFAULT_GROUP);
 	struct fact fact = { .kind = FACT_CGROUP };
 
-	if (group && read_membership(v, &fact, group, task))
-		watch_tell(v, &fact);
+	if (group && read_membership(c->v, &fact, group, task))
+		watch_tell(c->v, &fact);
 }
 
-static void tell_thread(struct vcpu *v, unsigned cpu, uint64_t task)
+static void tell_thread(struct census *c, uint64_t task)
 {
-	tasks_meet(v, cpu, task);
+	tasks_meet(c->v, c->cpu, task);
 }
 
-static void tell_process(struct vcpu *v, unsigned cpu, uint64_t task)
+static void tell_process(struct census *c, uint64_t task)
 {
-	uint64_t mm = structure_pointer(v, task, TASK_MM), signal = structure_pointer(v, task, TASK_SIGNAL);
+	uint64_t mm = structure_pointer(c->v, task, TASK_MM), signal = structure_pointer(c->v, task, TASK_SIGNAL);
 
-	tasks_meet(v, cpu, task);
+	tell_thread(c, task);
 	if (signal && structure_at(SIGNAL_THREADS) != MEMBER_UNKNOWN)
-		each_of(v, cpu, signal + (uint64_t)structure_at(SIGNAL_THREADS), TASK_THREAD_NODE, TASKS_MAX,
-			tell_thread);
+		each_of(c, signal + (uint64_t)structure_at(SIGNAL_THREADS), TASK_THREAD_NODE, tell_thread);
 	if (mm)
-		tell_mappings(v, mm);
-	tell_group(v, task);
+		tell_mappings(c, mm);
+	tell_group(c, task);
+}
+
+static void tell_module(struct census *c, uint64_t module)
+{
+	code_module(c->v, c->cpu, module);
+}
+
+static void tell_bpf(struct census *c, uint64_t ksym)
+{
+	code_bpf(c->v, c->cpu, ksym);
 }
 
 static void tell_command_line(struct vcpu *v)
@@ -175,30 +199,50 @@ static void tell_command_line(struct vcpu *v)
 }
 
 /* Its own thread may tell another one meanwhile. */
-static void tell_running(struct vcpu *v, unsigned cpu, unsigned other)
+static void tell_running(struct census *c, unsigned other)
 {
-	uint64_t task = task_on(v, other), none = 0;
+	uint64_t task = task_on(c->v, other), none = 0;
 
 	if (!task)
 		return;
-	tasks_meet(v, cpu, task);
+	tell_thread(c, task);
 	__atomic_compare_exchange_n(&vcpu_get(other)->task, &none, task, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* Without types, or names of data, there are no lists to be read. */
+static bool has_lists(void)
+{
+	const uint64_t *data = recorder.kernel.data;
+
+	return data[DATA_INIT_TASK] && STRUCTURES_KNOWN(TASK_TASKS, TASK_COMM, TASK_MM);
+}
+
+static void warn(void)
+{
+	snprintf(recorder.stats->message, sizeof recorder.stats->message,
+		 "who was there before the snapshot, and what they had mapped, is not known: the kernel tells neither its types nor where "
+		 "its data is; --types and --symbols VMLINUX would");
 }
 
 void snapshot_tell(struct vcpu *v, unsigned cpu)
 {
 	const uint64_t *data = recorder.kernel.data;
+	struct census c = { v, cpu, ENTRIES_MAX };
 
-	if (!kernel_found(&recorder.kernel) || guest_is_narrow())
+	if (recorder.kernel.no_linux)
 		return;
+	if (!kernel_found(&recorder.kernel) || guest_is_narrow() || !has_lists()) {
+		warn();
+		return;
+	}
 	tell_command_line(v);
-	each_of(v, cpu, data[DATA_MODULES], MODULE_LIST, LIST_MAX, code_module);
-	each_of(v, cpu, data[DATA_BPF_KALLSYMS], KSYM_NODE, LIST_MAX, code_bpf);
-	if (is_task(v, data[DATA_INIT_TASK]) && structure_at(TASK_TASKS) != MEMBER_UNKNOWN) {
-		tasks_meet(v, cpu, data[DATA_INIT_TASK]);
-		each_of(v, cpu, data[DATA_INIT_TASK] + (uint64_t)structure_at(TASK_TASKS), TASK_TASKS, TASKS_MAX,
-			tell_process);
+	each_of(&c, data[DATA_MODULES], MODULE_LIST, tell_module);
+	each_of(&c, data[DATA_BPF_KALLSYMS], KSYM_NODE, tell_bpf);
+	if (is_task(v, data[DATA_INIT_TASK])) {
+		tell_thread(&c, data[DATA_INIT_TASK]);
+		each_of(&c, data[DATA_INIT_TASK] + (uint64_t)structure_at(TASK_TASKS), TASK_TASKS, tell_process);
 	}
 	for (unsigned i = 0; i < recorder.n_vcpus; i++)
-		tell_running(v, cpu, i);
+		if (vcpu_get(i))
+			tell_running(&c, i);
 }

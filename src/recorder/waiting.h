@@ -48,8 +48,8 @@ enum mark_kind {
 };
 
 /*
- * Keys snapshot (the guest goes on from one), start, stop, every; before: nanoseconds before the start that are wanted, too. Or of so many spans, one after
- * the other: spans, start.1, … (condition_key()). Sets recorder.waits.
+ * Keys snapshot (the guest goes on from one), start, stop, every; before: nanoseconds before the start that are wanted,
+ * too. Or of so many spans, one after the other: spans, start.1, … (condition_key()). Sets recorder.waits.
  */
 int waiting_init(const struct meta *config, struct error *err);
 
