@@ -157,3 +157,32 @@ def test_loadvm(tmp_path):
         check(trace)
         assert within in {p["comm"] for p in upto_json("ps", "--json", trace)["processes"] if p["self_insns"]}, options
     return said
+
+
+@pytest.mark.long
+@pytest.mark.weight(25)
+def test_loaded_meanwhile(tmp_path):
+    """The monitor's loadvm while it is recorded: what was ends there, and the snapshot is a boot of its own whose time goes on."""
+    folder, trace = str(tmp_path), os.path.join(WORK, "snapshot-meanwhile.upto")
+    disk = os.path.join(folder, "disk.qcow2")
+    run("qemu-img", "create", "-f", "qcow2", disk, "64M")
+    args, serial, monitor = parts(folder, 1, ["-drive", f"file={disk},if=virtio"])
+    with subprocess.Popen([UPTO, "record", "-f", "-o", trace, "--", *args], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as p:
+        asked = Monitor(monitor)
+        for until, command in (READY, "savevm here"), (b"stat 5", "loadvm here"):
+            while until not in read(serial):
+                time.sleep(0.05)
+            asked.ask("human-monitor-command", **{"command-line": command})
+        said = p.communicate(timeout=300)[1].decode()
+    assert p.returncode == 0, said
+    check(trace)
+    boots = upto_json("info", "--json", trace)["boots"]
+    assert len(boots) == 2 and boots[0]["kernel"] == boots[1]["kernel"] and boots[0]["slide"] == boots[1]["slide"], boots
+    out = read(serial).decode(errors="replace")
+    for number, stats in (1, None), (2, 20):
+        made = [c for c in upto_json("syscalls", "--json", "--boot", str(number), "--path", "/init", trace)["syscalls"] if "stat" in c["name"]]
+        # the first boot may have made one that its line does not tell of any more
+        assert stats in (None, len(made)) and len(made) >= 5, (number, len(made))
+    functions = {f["function"] for f in upto_json("top", "--json", "-n", "0", "--boot", "2", trace)["functions"]}
+    assert {"ticked [ticks]", "ext4_init_fs_context [ext4]"} <= functions
+    assert out.count("reboot: Power down") == 1

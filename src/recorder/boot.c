@@ -63,13 +63,14 @@ void boot_tell_learnt(void)
 	buf_free(&early);
 }
 
-static void put_boot(uint64_t ns, bool loaded)
+static void put_boot(uint64_t ns, enum boot_cause cause)
 {
+	static const char *const by[] = { "reset", "kexec", "snapshot" };
 	struct buf lines = { 0 };
 
 	meta_put_u64(&lines, boot_meta_key("start_ns"), ns);
-	meta_put(&lines, boot_meta_key("by"), loaded ? "kexec" : "reset");
-	if (loaded)
+	meta_put(&lines, boot_meta_key("by"), by[cause]);
+	if (cause == BOOT_KEXEC)
 		meta_put_u64(&lines, boot_meta_key("decompressor_ns"), ns);
 	if (recorder.kernel.no_linux)
 		meta_put_u64(&lines, boot_meta_key("symbols"), 0);
@@ -77,11 +78,12 @@ static void put_boot(uint64_t ns, bool loaded)
 	buf_free(&lines);
 }
 
-void boot_begin(uint64_t ns, bool loaded)
+void boot_begin(uint64_t ns, enum boot_cause cause)
 {
 	boot_tell_learnt();
 	pthread_mutex_lock(&recorder.lock);
 	recorder.boot++;
+	recorder.boot_ns = ns;
 	recorder.kexec = false;
 	kernel_forget(&recorder.kernel);
 	thunks_forget(&recorder.thunks);
@@ -91,9 +93,9 @@ void boot_begin(uint64_t ns, bool loaded)
 	idts_init(&recorder.idts);
 	map_free(&recorder.results);
 	waiting_forget();
-	put_boot(ns, loaded);
+	put_boot(ns, cause);
 	pthread_mutex_unlock(&recorder.lock);
-	drain_boot(loaded);
+	drain_boot(cause != BOOT_RESET);
 	tasks_forget();
 	module_image_forget();
 	loaded_forget_all();

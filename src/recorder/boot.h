@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The machine begins anew, by a reset or because its kernel started another one (kexec). What the recorder knows of
+ * The machine begins anew, by a reset, by a snapshot or because its kernel started another one (kexec). What the recorder knows of
  * tasks, files, blocks, descriptor tables and the kernel is not true of the next boot.
  */
 #ifndef UPTO_RECORDER_BOOT_H
@@ -11,11 +11,17 @@
 /* Where firmware and boot loaders enter a bzImage: Documentation/arch/x86/boot.rst, code32_start. */
 enum { CODE32_START = 0x100000 };
 
+enum boot_cause {
+	BOOT_RESET,
+	BOOT_KEXEC,    /* a kernel has brought the next one into memory: no firmware runs */
+	BOOT_SNAPSHOT, /* the guest goes on where it was: its kernel runs already */
+};
+
 /*
- * A boot has begun at that time; later events are of it. `loaded`: by a kernel, which has brought the next one into
- * memory, so that no firmware runs. Called in the thread of the vCPU that boots, while no other executes.
+ * A boot has begun at that time; later events are of it. Called in the thread of the vCPU that boots, while no other
+ * executes.
  */
-void boot_begin(uint64_t ns, bool loaded);
+void boot_begin(uint64_t ns, enum boot_cause cause);
 
 /* META's key for something of the boot that is under way; valid until the next call. Under `lock`. */
 const char *boot_meta_key(const char *key);

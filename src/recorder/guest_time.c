@@ -10,7 +10,22 @@ enum {
 /* What QEMU's clock is, or the host's since the recording began. */
 static uint64_t read_clock(void)
 {
-	return inside_ns() - recorder.host_begin_ns;
+	uint64_t ns = inside_ns() - recorder.host_begin_ns + recorder.shift_ns;
+
+	__atomic_store_n(&recorder.latest_ns, ns, __ATOMIC_RELAXED);
+	return ns;
+}
+
+bool guest_time_goes_on(void)
+{
+	/* what another vCPU reads meanwhile is later than both */
+	uint64_t latest = __atomic_load_n(&recorder.latest_ns, __ATOMIC_ACQUIRE),
+		 now = inside_ns() - recorder.host_begin_ns + recorder.shift_ns;
+
+	if (now >= latest)
+		return false;
+	recorder.shift_ns += latest - now;
+	return true;
 }
 
 static uint64_t counted(uint64_t insns)

@@ -28,6 +28,12 @@ void guest_time_halted(const struct vcpu *v);
 /* A halt has ended. `uncounted`: instructions of the running block that are not counted yet. Called in a callback. */
 void guest_time_resumed(const struct vcpu *v, uint64_t uncounted);
 
+/*
+ * Has QEMU's clock been put back, as only a snapshot does that is loaded while the guest runs? Then guest time goes on
+ * where it was. While no vCPU executes.
+ */
+bool guest_time_goes_on(void);
+
 /* Check whether QEMU's clock went on by itself outside halts. Called now and then, in a callback. */
 void guest_time_check(const struct vcpu *v);
 

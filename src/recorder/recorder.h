@@ -119,6 +119,7 @@ struct recorder {
 	struct kernel kernel;
 	struct thunks thunks;
 	unsigned boot;          /* number of the boot that is under way */
+	uint64_t boot_ns;       /* when it began */
 	bool kexec;             /* the kernel is about to start another one */
 
 	struct value_place value_place, rip_place; /* under `lock` */
@@ -136,6 +137,8 @@ struct recorder {
 	unsigned icount_shift;
 	uint64_t time_ahead, time_strays; /* strays: how many times it was not, by more than a little */
 	int64_t time_drift;      /* by how much QEMU's clock was later, all in all, as halts began */
+	/* the latest time that was read from QEMU's clock, and what is added to it since a snapshot put it back */
+	uint64_t latest_ns, shift_ns;
 	uint64_t host_begin_ns;  /* the host's clock as the recording began, if it has to do; else 0 */
 	uint64_t stores_dropped; /* under `lock` */
 };

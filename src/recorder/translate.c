@@ -824,6 +824,7 @@ void translate_block(struct qemu_plugin_tb *tb)
 	w.n = qemu_plugin_tb_n_insns(tb);
 	if (w.n > BLOCK_MAX)
 		w.n = BLOCK_MAX;
+	waiting_snapshot_loaded();
 	pthread_mutex_lock(&recorder.lock);
 	recorder_find_live();
 	recorder.stats->begun = 1;

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "boot.h"
 #include "entry_call.h"
 #include "flight.h"
 #include "guest_time.h"
@@ -28,6 +29,7 @@ enum {
 
 static struct {
 	pthread_mutex_t lock; /* for the begin of a span */
+	pthread_mutex_t loaded_lock; /* who sees first that a snapshot was loaded ends what was before */
 	pthread_mutex_t anew_lock; /* for what is done when QEMU has forgotten all code: */
 	bool finished;       /* the recording ends, and nothing more is */
 	/* some of the kernel was translated before it was found, without a look at which functions begin there */
@@ -50,7 +52,8 @@ static struct {
 	uint64_t stop_hits;  /* the stop condition: a program, or a line of the log */
 	bool stopped;        /* … and it ended the span */
 	uint64_t ended_ms;   /* when it was first seen that the span had ended; 0: it has not */
-} waiting = { .lock = PTHREAD_MUTEX_INITIALIZER, .anew_lock = PTHREAD_MUTEX_INITIALIZER };
+} waiting = { .lock = PTHREAD_MUTEX_INITIALIZER, .anew_lock = PTHREAD_MUTEX_INITIALIZER,
+	      .loaded_lock = PTHREAD_MUTEX_INITIALIZER };
 
 static bool is_of_function(const struct condition *c)
 {
@@ -563,11 +566,38 @@ void watch_snapshot(unsigned cpu, void *data)
 		waiting.spans += !waiting.holds;
 		__atomic_store_n(&recorder.waits, false, __ATOMIC_RELEASE);
 		mark(v, 0);
-		tell_begin(guest_time(v));
+		if (!recorder.boot)
+			tell_begin(guest_time(v));
 	}
 	__atomic_store_n(&waiting.snapshot, false, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&waiting.lock);
 	qemu_translate_anew(translated_anew);
+}
+
+/* What the vCPU was in the middle of is over. Its thread waits, or has not come to translate anything. */
+static void leave(struct vcpu *v)
+{
+	v->begun = v->halted = v->stands = v->runs_into = false;
+	v->task = v->space = v->single_insns = 0;
+	forget_left(v);
+	if (!v->waits)
+		mark(v, 0);
+}
+
+void waiting_snapshot_loaded(void)
+{
+	pthread_mutex_lock(&waiting.loaded_lock);
+	if (guest_time_goes_on()) {
+		waiting.snapshot = true;
+		waiting.object_there = false;
+		waiting.standing = 0;
+		__atomic_store_n(&recorder.waits, true, __ATOMIC_RELEASE);
+		for (unsigned i = 0; i < recorder.n_vcpus; i++)
+			if (vcpu_get(i))
+				leave(vcpu_get(i));
+		boot_begin(guest_time(vcpu_get(0)), BOOT_SNAPSHOT);
+	}
+	pthread_mutex_unlock(&waiting.loaded_lock);
 }
 
 bool waiting_for_vcpus(void)

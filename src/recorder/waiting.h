@@ -70,7 +70,16 @@ bool waiting_for_entry(uint64_t addr);
  * snapshot, which has not executed since? Then watch_first() is called at each block's start.
  */
 bool waiting_for_snapshot(void);
+
+/* Is what a snapshot holds still to be read? Under `lock`. */
 bool waiting_snapshot(void);
+
+/*
+ * Before a block is translated, not under `lock`: has the monitor loaded a snapshot meanwhile? QEMU forgets all code
+ * then, so that no vCPU has executed since. What was recorded ends, and another boot begins, in the middle.
+ */
+void waiting_snapshot_loaded(void);
+
 bool waiting_for_vcpus(void);
 
 /*

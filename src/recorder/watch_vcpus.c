@@ -94,7 +94,7 @@ static void begin_boot(struct vcpu *v, uint32_t site, bool loaded)
 			wait_for_start(vcpu_get(i));
 	watch_resumes(v, 0);
 	ns = guest_time(v);
-	boot_begin(ns, loaded);
+	boot_begin(ns, loaded ? BOOT_KEXEC : BOOT_RESET);
 	begin_anew(v, ns);
 	v->lstar = v->cstar = v->sysenter = v->base16 = 0;
 	put_arrival(v, site, v->live->insns, site_at(site)->addr);

@@ -173,14 +173,28 @@ static void put_levels(struct making *m, const struct stacks *s, const struct bo
 		add_window(m, SPAN_LEVEL, fact_text(level, 0), kernel, level->ns, last);
 }
 
-/* When a guest went on whose kernel ran before the recording: where the part begins that the trace has. */
-static uint64_t snapshot_ns(const struct meta *meta)
+/* When a guest went on whose kernel ran before the recording: where the part of it begins that the trace has. */
+static uint64_t snapshot_ns(const struct meta *meta, const struct boot_times *t)
 {
 	struct kept_span *spans;
-	uint64_t ns = thinned_spans(meta, &spans) ? spans[0].start_ns : 0;
+	size_t n = thinned_spans(meta, &spans), i = 0;
+	uint64_t ns;
 
+	while (i < n && spans[i].start_ns < t->start)
+		i++;
+	ns = i < n && spans[i].start_ns < t->end ? spans[i].start_ns : t->start;
 	free(spans);
 	return ns;
+}
+
+static const char *boot_name(const struct boots *boots, size_t b)
+{
+	if (boots->count == 1)
+		return "boot";
+	if (!b)
+		return "first boot";
+	/* its kernel ran already */
+	return boots->list[b].kernel_ns == boots->list[b].start_ns ? "snapshot" : "next boot";
 }
 
 void spans_put_boot(struct making *m, const struct stacks *s, size_t b)
@@ -194,12 +208,12 @@ void spans_put_boot(struct making *m, const struct stacks *s, size_t b)
 	};
 	uint32_t number, kernel;
 
-	if (!t.kernel)
-		t.kernel = t.snapshot = snapshot_ns(&m->reader->meta);
+	if (t.kernel == t.start)
+		t.kernel = t.snapshot = snapshot_ns(&m->reader->meta, &t);
 	find_programs(s->threads, &t);
 	find_first_syscall(m, b, &t);
 	find_shutdown(m->history, &t);
-	number = add_window(m, SPAN_BOOT, boots->count > 1 ? b ? "next boot" : "first boot" : "boot", HISTORY_NONE,
+	number = add_window(m, SPAN_BOOT, boot_name(boots, b), HISTORY_NONE,
 			    t.start, t.end);
 	/* a kernel of one's own has no phases, and what of it is firmware is not known */
 	kernel = boot->kernel_ns == UINT64_MAX && s->names->n_own ? HISTORY_NONE : put_phases(m, &t, number);

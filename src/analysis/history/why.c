@@ -95,17 +95,32 @@ static void walk_sleep(struct walking *w, const struct away *a, uint32_t number,
 	}
 }
 
+/* What told first of the thread; NULL: nothing did. */
+static const struct task_record *first_record(const struct walking *w, uint32_t thread)
+{
+	const struct thread *t = thread < w->threads->count ? &w->threads->list[thread] : NULL;
+
+	return t ? threads_record(w->threads, t->task, t->start_ns) : NULL;
+}
+
+/* Was a process there before anybody saw it? The idle thread is there before all. */
+static bool was_there(const struct walking *w, uint32_t thread)
+{
+	const struct task_record *record = first_record(w, thread);
+
+	return record && record->change == TASK_SEEN && record->pid > 0;
+}
+
 /* Who made the thread: the one that ran then. HISTORY_NONE: it was there before the kernel could be asked. */
 static uint32_t maker_of(const struct walking *w, uint32_t thread)
 {
-	const struct thread *t = thread < w->threads->count ? &w->threads->list[thread] : NULL;
-	const struct task_record *record = t ? threads_record(w->threads, t->task, t->start_ns) : NULL;
+	const struct task_record *record = first_record(w, thread);
 	const struct history *h = w->h;
 	uint32_t maker, at;
 
 	if (!record || record->change != TASK_NEW || record->cpu >= h->n_cpus)
 		return HISTORY_NONE;
-	at = history_on_cpu(h, record->cpu, t->start_ns);
+	at = history_on_cpu(h, record->cpu, w->threads->list[thread].start_ns);
 	if (at == h->first_on_cpu[record->cpu + 1])
 		return HISTORY_NONE;
 	maker = h->slices[h->by_cpu[at]].thread;
@@ -118,7 +133,8 @@ static void walk_birth(struct walking *w, uint32_t thread, uint64_t from, uint64
 	uint64_t made = thread < w->threads->count ? w->threads->list[thread].start_ns : 0;
 	uint32_t first = history_slice(w->h, thread, to), maker = maker_of(w, thread);
 
-	if (made < w->begins_ns) { /* it is not known what it did before it was recorded */
+	/* it is not known what it did before it was recorded */
+	if (made < w->begins_ns || was_there(w, thread)) {
 		put_link(w, LINK_UNKNOWN, thread, from, to, HISTORY_NONE, away);
 		return;
 	}
