@@ -9,8 +9,9 @@ import time
 
 import pytest
 
-from guest import BUILD, Once, TOP, UPTO, WORK, initrd, kernel, run, upto_json
+from guest import BUILD, Once, TOP, UPTO, WORK, initrd, kernel, qemu_args, run, upto_json
 from test_cli import tiny_args, TINY_EXIT
+from test_snapshot import Monitor
 
 STAND_IN = os.path.join(WORK, "run-stand-in", "upto-qemu-system-x86_64")
 
@@ -125,6 +126,29 @@ def test_stand_in(tmp_path):
     assert p.returncode == 1 and b"microvm hangs" in p.stderr
 
 
+@pytest.mark.weight(3)
+def test_ended_from_outside(tmp_path):
+    """What ends its guest by QMP has a whole trace; and the QEMU that a user has named is the one that runs."""
+    folder, socket, asked = place(tmp_path), str(tmp_path / "monitor"), tmp_path / "asked"
+    own = tmp_path / "own-qemu"
+    own.write_text(f"#!/bin/sh\necho \"$*\" >>{asked}\nexec qemu-system-x86_64 \"$@\"\n")
+    own.chmod(0o755)
+    starting = script(tmp_path, f'"$QEMU" {quoted(never_ends()[1:])} -qmp unix:{socket},server=on,wait=off')
+    with subprocess.Popen([UPTO, "run", "-d", folder, "--", starting], env=dict(os.environ, QEMU=str(own)), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+        monitor = Monitor(socket)
+        while b"end Kernel panic" not in p.stdout.readline() and p.poll() is None:
+            pass
+        monitor.file.write('{"execute":"quit"}\n')
+        monitor.file.flush()
+        out, said = p.communicate(timeout=120)
+    assert p.returncode == 0, (out, said)
+    [trace] = traces(folder)
+    check_is_whole(trace)
+    assert "-kernel" in asked.read_text()
+    assert upto_json("info", "--json", trace)["ending"]["how"] == "panic"
+
+
 def test_wrong(tmp_path, monkeypatch):
     """What is wrong with the command line is said, and a command that cannot be run has the shell's status. Nothing is left behind."""
     between = tmp_path / "between"
@@ -192,3 +216,27 @@ def test_virtme_ng(tmp_path):
                        stderr=subprocess.PIPE, check=False, timeout=900)
     assert (p.returncode, p.stdout) == (3, plain.stdout) and len(traces(folder)) == 2, (p, traces(folder))
     check_is_whole(traces(folder)[1])
+
+
+@pytest.mark.long
+@pytest.mark.weight(20)
+def test_virtiofsd(tmp_path):
+    """A folder that virtiofsd lends to the guest is looked through for its programs."""
+    tool, folder, socket = os.path.join(BUILD, "guest/virtiofsd"), tmp_path / "shared folder", str(tmp_path / "socket")
+    with Once(tool):
+        if run(os.path.join(TOP, "scripts/guest-virtiofsd.sh"), tool, check=False).returncode:
+            pytest.skip("no virtiofsd to be had")
+    folder.mkdir()
+    run("gcc", "-O1", "-static", "-o", folder / "ticks", os.path.join(TOP, "tests/guests/snapshot.c"))
+    with subprocess.Popen([os.path.join(tool, "virtiofsd"), f"--socket-path={socket}", "-o", f"cache=auto,source={folder}"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as lender:
+        while not os.path.exists(socket):
+            if lender.poll() is not None:
+                pytest.skip(f"virtiofsd does not run here: {lender.stdout.read().decode()[-200:]}")
+            time.sleep(0.05)
+        trace = os.path.join(WORK, "run-virtiofsd.upto")
+        p = run(UPTO, "record", "-f", "-o", trace, "--", *qemu_args("6.12", initrd("6.12", "shared")), "-object", "memory-backend-memfd,id=mem,size=512M,share=on",
+                "-numa", "node,memdev=mem", "-chardev", f"socket,id=c,path={socket}", "-device", "vhost-user-fs-pci,chardev=c,tag=shared")
+        lender.terminate()
+    calls = {f["function"]: f["calls"] for f in upto_json("top", "--json", "--user", "-n", "0", trace)["functions"]}
+    assert calls.get("ticked [ticks]", 0) == len([line for line in p.stdout.splitlines() if line.startswith(b"tick ")]) > 5, calls

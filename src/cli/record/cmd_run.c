@@ -106,8 +106,13 @@ static void set_environment(const struct args *args, const struct run_place *p)
 	cleanup_free char *here = dir ? realpath(dir, NULL) : getcwd(NULL, 0);
 
 	setenv("PATH", all, 1);
-	for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+	for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+		const char *own = getenv(named[i]);
+
+		if (own && *own) /* the QEMU that the user wants, where none is named for upto */
+			setenv("UPTO_QEMU", own, 0);
 		setenv(named[i], qemu, 1);
+	}
 	if (here && (dir || !getenv("UPTO_DIR")))
 		setenv("UPTO_DIR", here, 1);
 	setenv("UPTO_SAID", p->said, 1);

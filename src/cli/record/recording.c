@@ -31,6 +31,7 @@
 #include "kernel_names.h"
 #include "qemu.h"
 #include "recorder/stats.h"
+#include "shared_folders.h"
 #include "trace/reader.h"
 
 enum { STATUS_MS = 250 };
@@ -44,6 +45,7 @@ struct recorded {
 	pid_t pid;
 	struct kernel_files kernel;
 	bool made;             /* the output file is new */
+	struct buf folders;    /* that virtiofsd lends, with a 0 behind each */
 	int messages;          /* QEMU's standard error, where that is not upto's; -1: it is */
 	int killed_by;         /* the signal that ended QEMU; 0: none did */
 	struct sigaction signals[END_SIGNALS]; /* what they did before */
@@ -549,13 +551,15 @@ out:
 }
 
 /* Add names of user code. The recording is whole without them. */
-static void add_file_symbols(const struct recording *rec, struct file_symbols *ret)
+static void add_file_symbols(const struct recording *rec, const struct buf *folders, struct file_symbols *ret)
 {
 	struct roots roots = { 0 };
 	struct error err;
 
 	roots_add_list(&roots, rec->sysroot);
 	roots_add_guest(&roots, rec->argv);
+	for (size_t i = 0; i < folders->len; i += strlen((char *)folders->data + i) + 1)
+		roots_add(&roots, (char *)folders->data + i, strlen((char *)folders->data + i), false);
 	if (file_symbols_add(rec->output, &roots, ret, &err) < 0)
 		fprintf(stderr, "upto: no names for user code: %s; 'upto symbols' adds them later\n", err.text);
 	else if (ret->unsure)
@@ -649,7 +653,7 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 	}
 	tell_faults(rec, s->stats, r > 128);
 	if (s->stats->finished && !s->stats->write_error) {
-		add_file_symbols(rec, &files);
+		add_file_symbols(rec, &s->folders, &files);
 		if (s->stats->learnt)
 			keep_layout(rec->output, s->kernel.sources.cache);
 		failed = recording_choice_apply(rec->args, rec->output, rec->quiet, s->stats->waits, &chosen, err) < 0;
@@ -705,8 +709,10 @@ int recording_run(const struct recording *rec, struct error *err)
 		kernel_files_deinit(&s.kernel);
 		return EXIT_FAILED;
 	}
+	shared_folders_find(rec->argv, &s.folders);
 	r = record_guest(rec, &s, err);
 	kernel_files_deinit(&s.kernel);
+	buf_free(&s.folders);
 	end_alike(&s);
 	/* that nothing was started, the starter has to see */
 	if (!s.pid && s.messages >= 0)

@@ -63,6 +63,25 @@ static char *find_in_path(const char *name)
 	return NULL;
 }
 
+/* A QEMU that is a script looks for its own in PATH: not to find upto once more there. */
+static void leave_path(void)
+{
+	const char *path = getenv("PATH");
+	struct buf kept = { 0 };
+
+	for (size_t n; path && *path; path += n + (path[n] == ':')) {
+		cleanup_free char *file = NULL;
+
+		n = strcspn(path, ":");
+		file = xasprintf("%.*s/%s", (int)n, path, PROGRAM);
+		if (!is_self(file))
+			buf_printf(&kept, "%s%.*s", kept.len ? ":" : "", (int)n, path);
+	}
+	buf_put_u8(&kept, 0);
+	setenv("PATH", (char *)kept.data, 1);
+	buf_free(&kept);
+}
+
 static char *find_qemu(void)
 {
 	const char *named = getenv("UPTO_QEMU");
@@ -182,6 +201,7 @@ int stand_in_run(char **argv)
 	if (!qemu)
 		return fail("there is none in PATH", PROGRAM);
 	argv[0] = qemu;
+	leave_path();
 	if (qemu_only_asks(argv))
 		return become(qemu, argv);
 	tcg = qemu_with_tcg(argv, &changed);
