@@ -192,7 +192,7 @@ static void read_facts(struct vcpu *v)
 	static bool (*const readers[])(struct vcpu *, struct fact *) = {
 		read_wake,     read_log,   read_initcall,   read_level, read_probe, read_mount,
 		read_firmware, read_issue, read_complete,   read_queue, read_work,  read_arguments,
-		read_cgroup,   read_group, read_group_gone, read_audit,
+		read_cgroup,   read_group, read_group_gone, read_audit, read_test,
 	};
 
 	for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {

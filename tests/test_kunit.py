@@ -38,6 +38,27 @@ def test_cases():
     assert row["start_ns"] <= call["start_ns"] < row["start_ns"] + row["duration_ns"], (row, call)
     parts = upto_json("timeline", "--json", "--kind", "test-part", trace)["timeline"]
     assert {p["name"] for p in parts} <= {r["name"] for r in rows}
+    chosen(trace, args, row)
+
+
+def chosen(whole, args, row):
+    """A case by its name: while it is recorded, while a trace is read, and as a moment."""
+    short = os.path.join(WORK, "kunit-chosen.upto")
+    condition = "test:" + row["name"]
+    for make in (["record", "-q", "-f", "-o", short, "--start", condition, "--stop", "exit:kunit_try_run_case", "--", *args],
+                 ["thin", "-f", "-o", short, "--start", condition, "--stop", "exit:kunit_try_run_case", whole]):
+        run(UPTO, *make, timeout=900)
+        check(short)
+        functions = {f["function"]: f["calls"] for f in upto_json("top", "--json", "-n", "0", short)["functions"]}
+        assert functions["example_simple_test"] == 1 and not any(f.startswith("example_skip") for f in functions), functions
+        [span] = upto_json("info", "--json", short)["spans"]
+        assert make[0] == "record" or abs(span["start_ns"] - row["start_ns"]) < 100000, (span, row)
+    stack = upto_json("stack", "--json", "--at", condition, whole)
+    assert any(f["function"] == "kunit_try_run_case" for t in stack["stacks"] for f in t["frames"]), stack
+    spans = upto_json("info", "--json", whole)["facts"]["test"]["count"]
+    assert spans >= len(upto_json("timeline", "--json", "--kind", "test", whole)["timeline"])
+    run(UPTO, "thin", "-f", "-o", short, "--start", "test:example", "--stop", "exit:kunit_try_run_case", "--every", whole)
+    assert len(upto_json("info", "--json", short)["spans"]) >= 5
 
 
 RESULTS = {"PASSED": "ok", "FAILED": "not ok", "SKIPPED": "skipped"}

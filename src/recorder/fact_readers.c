@@ -371,6 +371,25 @@ bool read_group_gone(struct vcpu *v, struct fact *fact)
 	return *text;
 }
 
+/* struct kunit_try_catch_context, lib/kunit/test.c; kunit_suite and kunit_case, include/kunit/test.h: since 5.8. */
+bool read_test(struct vcpu *v, struct fact *fact)
+{
+	enum { TEST, SUITE, CASE, CONTEXT }; /* pointers */
+	enum { SUITE_NAME = 0, CASE_NAME = 1 };
+	uint64_t context[CONTEXT], name = 0;
+	char suite[NAME_MAX_LEN], cases[NAME_MAX_LEN];
+	int n;
+
+	if (guest_is_narrow() || !guest_read(&v->regs, argument(v, 0), context, sizeof context) ||
+	    !guest_read(&v->regs, context[CASE] + CASE_NAME * guest_word(), &name, guest_word()))
+		return false;
+	structure_text(v, context[SUITE] + SUITE_NAME, suite, sizeof suite);
+	structure_text(v, name, cases, sizeof cases);
+	n = snprintf(texts[0], sizeof texts[0], "%s.%s", suite, cases);
+	add_bytes(fact, texts[0], (size_t)n);
+	return *suite && *cases;
+}
+
 bool read_audit(struct vcpu *v, struct fact *fact)
 {
 	/* struct nlmsghdr, include/uapi/linux/netlink.h */

@@ -31,6 +31,7 @@ bool read_cgroup(struct vcpu *v, struct fact *fact);
 bool read_group(struct vcpu *v, struct fact *fact);
 bool read_group_gone(struct vcpu *v, struct fact *fact);
 bool read_audit(struct vcpu *v, struct fact *fact);
+bool read_test(struct vcpu *v, struct fact *fact);
 
 /* FACT_CGROUP outside a function: that task is in that group. */
 bool read_membership(struct vcpu *v, struct fact *fact, uint64_t group, uint64_t task);

@@ -137,6 +137,11 @@ const struct hook hooks[] = {
 	  FACT(GROUP, read_group),
 	  .optional = true },
 	{ { "cgroup_rmdir" }, "kernel/cgroup/cgroup.c: (node)", FACT(GROUP_GONE, read_group_gone), .optional = true },
+	{ { "kunit_try_run_case" },
+	  "lib/kunit/test.c: (context)",
+	  FACT(TEST, read_test),
+	  .has_clock = true,
+	  .optional = true },
 	{ { "audit_receive_msg" }, "kernel/audit.c: (buffer, message)", FACT(AUDIT, read_audit), .optional = true },
 };
 

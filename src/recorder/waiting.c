@@ -80,7 +80,7 @@ static bool begins_exactly(const struct condition *start, const struct condition
 		return is_of_kernel(start);
 	case CONDITION_EXIT:
 	case CONDITION_TIME: /* it begins before that */
-		return is_of_kernel(start) && stop->kind != CONDITION_EXEC && stop->kind != CONDITION_LOG;
+		return is_of_kernel(start) && !condition_is_told(stop);
 	default:
 		return true;
 	}
@@ -99,7 +99,7 @@ static bool ends(const struct awaited *a)
 static bool begins_again(const struct awaited *a)
 {
 	return a->every && a->start.kind == CONDITION_ENTRY && a->start.nth == 1 && a->stop.nth == 1 &&
-	       a->stop.kind != CONDITION_EXEC && a->stop.kind != CONDITION_LOG;
+	       !condition_is_told(&a->stop);
 }
 
 static int read_awaited(const struct meta *config, size_t i, struct awaited *ret, struct error *err)
@@ -179,7 +179,16 @@ void waiting_forget(void)
 /* What tells of a condition of that kind; NULL: more than one function of the kernel's. */
 static const char *teller_of(enum condition_kind kind)
 {
-	return kind == CONDITION_EXEC ? "perf_event_comm" : kind == CONDITION_LOG ? "prb_final_commit" : NULL;
+	switch (kind) {
+	case CONDITION_EXEC:
+		return "perf_event_comm";
+	case CONDITION_LOG:
+		return "prb_final_commit";
+	case CONDITION_TEST:
+		return "kunit_try_run_case";
+	default:
+		return NULL;
+	}
 }
 
 /* Nothing would ever begin what was asked for: end the guest, rather than let it run for nothing. */
@@ -229,7 +238,8 @@ enum watching waiting_watches(uint64_t addr, uint64_t end, const struct hook *ho
 	if (!recorder_waits() || waiting_for_entry(addr) || waiting_for_inner(addr, end))
 		return WATCH_EVENTS;
 	if (hook && !waiting.over && ((waiting.now->start.kind == CONDITION_EXEC && hook->watch == watch_task_name) ||
-				      (waiting.now->start.kind == CONDITION_LOG && hook->kind == FACT_LOG)))
+				      (waiting.now->start.kind == CONDITION_LOG && hook->kind == FACT_LOG) ||
+				      (waiting.now->start.kind == CONDITION_TEST && hook->kind == FACT_TEST)))
 		return WATCH_EVENTS;
 	return recorder.cuts_blocks ? WATCH_COUNTER : WATCH_STATE;
 }
@@ -489,22 +499,27 @@ bool waiting_exec(struct vcpu *v, const char *comm, const char *exe, bool rename
 	return false;
 }
 
-static bool is_line(const struct condition *c, const struct fact *fact)
+/* Does the fact say that the condition holds? */
+static bool is_told(const struct condition *c, const struct fact *fact)
 {
-	return c->kind == CONDITION_LOG && fact->kind == FACT_LOG && fact->n_texts && strstr(fact->texts[0], c->text);
+	if (!fact->n_texts)
+		return false;
+	if (c->kind == CONDITION_LOG)
+		return fact->kind == FACT_LOG && strstr(fact->texts[0], c->text);
+	return fact->kind == FACT_TEST && condition_is_test(c, fact->texts[0]);
 }
 
 bool waiting_fact(struct vcpu *v, const struct fact *fact, bool *ret_starts)
 {
-	bool starts = is_line(&waiting.now->start, fact);
+	bool starts = is_told(&waiting.now->start, fact);
 
 	*ret_starts = starts;
-	if (waiting.holds_again && is_line(&waiting.now->stop, fact))
+	if (waiting.holds_again && is_told(&waiting.now->stop, fact))
 		mark_flight(v, MARK_STOPS);
 	if (awaits())
 		start_at(v, starts);
 	else
-		stop_at(is_line(&waiting.now->stop, fact));
+		stop_at(is_told(&waiting.now->stop, fact));
 	/* those before are counted again in the trace */
 	return !recorder_waits() || starts;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "condition.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static const struct word {
 	enum condition_kind kind;
 } words[] = {
 	{ "entry", CONDITION_ENTRY }, { "exit", CONDITION_EXIT }, { "time", CONDITION_TIME },
-	{ "exec", CONDITION_EXEC },   { "log", CONDITION_LOG },
+	{ "exec", CONDITION_EXEC },   { "log", CONDITION_LOG },   { "test", CONDITION_TEST },
 };
 
 /* The kind that the text begins with; *text is then behind its colon. NONE: it begins with none. */
@@ -82,7 +83,7 @@ int condition_parse(const char *option, const char *text, struct condition *ret,
 	if (!*ret->text)
 		return error_set(
 			err,
-			"--%s %s: nothing follows: give entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME or log:TEXT",
+			"--%s %s: nothing follows: give entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME, log:TEXT or test:SUITE.CASE",
 			option, text);
 	if (ret->kind == CONDITION_TIME && !ret->relative && !time_parse(ret->text, &ret->ns))
 		return error_set(err, "--%s %s: not a time: a number and s, ms, us or ns", option, text);
@@ -100,6 +101,19 @@ bool condition_is_program(const struct condition *c, const char *comm, const cha
 		return false;
 	is_path = !strcmp(exe, c->text) || (slash && !strcmp(slash + 1, c->text));
 	return renamed ? !strcmp(comm, c->text) && !is_path : is_path || !strcmp(comm, c->text);
+}
+
+bool condition_is_told(const struct condition *c)
+{
+	return c->kind == CONDITION_EXEC || c->kind == CONDITION_LOG || c->kind == CONDITION_TEST;
+}
+
+bool condition_is_test(const struct condition *c, const char *name)
+{
+	size_t suite = strcspn(name, ".");
+
+	return c->kind == CONDITION_TEST &&
+	       (fnmatch(c->text, name, 0) == 0 || (strlen(c->text) == suite && !strncmp(c->text, name, suite)));
 }
 
 const char *condition_key(const char *key, size_t span, char buffer[CONDITION_KEY])

@@ -11,6 +11,8 @@
  * stops
  *   exec:NAME        a task begins to run a program of that name, or the program gives itself that name
  *   log:TEXT         a line of the kernel's log that has the text
+ *   test:SUITE.CASE  a case of KUnit begins, once for each of its parameters; * and ? stand for others; test:SUITE is any
+ *                    of its cases
  *   … #N             the Nth time that it happens
  */
 #ifndef UPTO_SELECT_CONDITION_H
@@ -31,12 +33,13 @@ enum condition_kind {
 	CONDITION_TIME,
 	CONDITION_EXEC,
 	CONDITION_LOG,
+	CONDITION_TEST,
 };
 
 struct condition {
 	enum condition_kind kind;
 	char *object;     /* ENTRY, EXIT: whose function it is; NULL: it was not told */
-	char *text;       /* the function, the program's name, or the line's text */
+	char *text;       /* the function, the program's name, the line's text, or the test's name */
 	uint64_t ns;      /* TIME */
 	bool relative;    /* TIME: since the start condition held */
 	uint64_t nth;     /* from 1 on */
@@ -49,6 +52,12 @@ void condition_deinit(struct condition *c);
 /* Of several spans one after the other, the recorder's key for what `key` is of that one: "start", "start.1". */
 enum { CONDITION_KEY = 32 };
 const char *condition_key(const char *key, size_t span, char buffer[CONDITION_KEY]);
+
+/* Does the guest tell that it holds, instead of control or time? */
+bool condition_is_told(const struct condition *c);
+
+/* Is it that the case of that name, "SUITE.CASE", begins? */
+bool condition_is_test(const struct condition *c, const char *name);
 
 /*
  * Is it that a program of that name begins to run? It may be told by its task's name, its path, or the last part of

@@ -41,6 +41,7 @@ enum fact_kind {
 	 */
 	FACT_LOCK,
 	FACT_DUE,        /* a CPU's own timer is set anew: guest time, in ns, when it is due */
+	FACT_TEST,       /* a case of KUnit begins, with one of its parameters; text: "suite.case" */
 	FACT_KINDS,
 };
 

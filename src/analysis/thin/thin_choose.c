@@ -43,14 +43,21 @@ static void add_hit(struct hits *h, uint64_t ns, uint64_t after_ns)
 	h->ns[h->count++] = ns;
 }
 
-static int find_lines(const struct reader *r, const char *text, uint64_t after_ns, struct hits *ret, struct error *err)
+/* Lines of the log, or cases of KUnit. */
+static int find_facts(const struct reader *r, const struct condition *c, uint64_t after_ns, struct hits *ret,
+		      struct error *err)
 {
 	struct facts facts;
 	int result = facts_read(r, &facts, err);
 
-	for (size_t i = 0; result == 0 && i < facts.count; i++)
-		if (facts.list[i].kind == FACT_LOG && strstr(fact_text(&facts.list[i], 0), text))
-			add_hit(ret, facts.list[i].ns, after_ns);
+	for (size_t i = 0; result == 0 && i < facts.count; i++) {
+		const struct fact *f = &facts.list[i];
+		const char *text = fact_text(f, 0);
+
+		if ((f->kind == FACT_LOG && c->kind == CONDITION_LOG && strstr(text, c->text)) ||
+		    (f->kind == FACT_TEST && condition_is_test(c, text)))
+			add_hit(ret, f->ns, after_ns);
+	}
 	facts_deinit(&facts);
 	return result;
 }
@@ -71,12 +78,12 @@ static void find_programs(const struct reader *r, const struct condition *c, uin
 static int find_hits(const struct reader *r, const struct condition *c, uint64_t after_ns, struct hits *ret,
 		     struct error *err)
 {
-	ret->clocked = c->kind == CONDITION_EXEC || c->kind == CONDITION_LOG;
+	ret->clocked = condition_is_told(c);
 	if (c->kind == CONDITION_TIME && !c->relative)
 		add_hit(ret, c->ns, after_ns);
 	if (c->kind == CONDITION_EXEC)
 		find_programs(r, c, after_ns, ret);
-	return c->kind == CONDITION_LOG ? find_lines(r, c->text, after_ns, ret, err) : 0;
+	return c->kind == CONDITION_LOG || c->kind == CONDITION_TEST ? find_facts(r, c, after_ns, ret, err) : 0;
 }
 
 /* The span begins with that event; with before_ns, it began earlier, but not before the one before it ended. */

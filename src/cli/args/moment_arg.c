@@ -19,7 +19,7 @@
 static bool is_moment(const char *text)
 {
 	static const char *const words[] = { "end", "panic", "trigger" };
-	static const char *const kinds[] = { "entry:", "exit:", "exec:", "log:" };
+	static const char *const kinds[] = { "entry:", "exit:", "exec:", "log:", "test:" };
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (!strcmp(text, words[i]))

@@ -40,7 +40,8 @@ static const char *const of_calls[] = { "min-duration", "max-duration", "functio
 
 /* What conditions of a kind need; NULL: only what every trace has. */
 static const char *const of_conditions[] = {
-	[CONDITION_EXIT] = "exits", [CONDITION_EXEC] = "tasks", [CONDITION_LOG] = "facts"
+	[CONDITION_EXIT] = "exits", [CONDITION_EXEC] = "tasks", [CONDITION_LOG] = "facts",
+	[CONDITION_TEST] = "facts"
 };
 
 bool trace_lacks(const struct trace_arg *t, const char *what)
