@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from guest import TOP, UPTO, WORK, built, built_args, check, run, upto_json
+from guest import BUILD, TOP, UPTO, WORK, built, built_args, check, initrd, qemu_args, run, upto_json
 
 
 def told(console):
@@ -100,3 +100,41 @@ def test_tool(tmp_path):
     rows, cases = upto_json("timeline", "--json", "--kind", "test", trace)["timeline"], printed(p.stdout.decode())
     assert len(cases) > 100 and [(r["name"], r["outcome"]) for r in rows] == cases, (rows[:3], cases[:3])
     return f"{len(cases)} cases"
+
+
+OWN = {"passes.sh": 0, "fails.sh": 1, "skips.sh": 4}
+
+
+def selftests(tmp_path):
+    """The kernel's runner, two of its tests, and three that end in the three ways."""
+    built("small")
+    source = os.path.join(BUILD, "guest/built/source/tools/testing/selftests")
+    files = [f"{source}/kselftest/runner.sh=/ks/kselftest/runner.sh"]
+    for name, in ("sigaltstack/sas",), ("breakpoints/breakpoint_test",):
+        program = tmp_path / os.path.basename(name)
+        run("gcc", "-static", "-O2", "-I", source, "-o", program, f"{source}/{name}.c")
+        files.append(f"{program}=/ks/{name}")
+    for name, status in OWN.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\necho ok 1 a part\nexit {status}\n")
+        (tmp_path / name).chmod(0o755)
+        files.append(f"{tmp_path / name}=/ks/own/{name}")
+    return initrd("6.12", "selftests", *files, image=str(tmp_path / "selftests.img"))
+
+
+@pytest.mark.kernels
+@pytest.mark.weight(20)
+def test_selftests(tmp_path):
+    """What the kernel's own runner of selftests prints, in the timeline: each test with its result, and the parts that it tells of."""
+    trace = os.path.join(WORK, "selftests.upto")
+    console = run(UPTO, "record", "-q", "-f", "-o", trace, "--", *qemu_args("6.12", selftests(tmp_path))).stdout.decode(errors="replace")
+    lines = re.findall(r"^(not )?ok \d+ selftests: (\S+): (\S+?)( # SKIP.*)?(?: # exit=\d+)?\r?$", console, re.M)
+    expected = [(f"{folder}.{name}", "skipped" if skip else "not ok" if failed else "ok") for failed, folder, name, skip in lines]
+    rows = upto_json("timeline", "--json", "--kind", "test", trace)["timeline"]
+    assert [(r["name"], r["outcome"]) for r in rows] == expected and len(expected) == 5, (rows, expected)
+    assert {outcome for _, outcome in expected} == {"ok", "not ok", "skipped"}
+    parts = upto_json("timeline", "--json", "--kind", "test-part", trace)["timeline"]
+    assert [p["name"] for p in parts if p["name"].startswith("own.")] == [f"own.{name}: a part" for name in OWN], parts
+    assert sum("breakpoint" in p["name"] for p in parts) >= 5, parts
+    for row in rows:
+        within = [p for p in parts if p["name"].startswith(row["name"])]
+        assert all(row["start_ns"] <= p["start_ns"] and p["end_ns"] <= row["end_ns"] for p in within), (row, within)

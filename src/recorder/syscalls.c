@@ -10,6 +10,7 @@
 enum {
 	PATH_BYTES = 4096,   /* PATH_MAX, include/uapi/linux/limits.h */
 	BYTES_MAX = 64,      /* of what is written: enough to know it again */
+	TAP_MAX = 2048,      /* of what a test writes that tells how it ended, which may be several lines */
 	DATAGRAM_MAX = 256,  /* of what is sent: a service says so that it is ready, and audit that it began or ended */
 	PARKED_MAX = 256,    /* more tasks than that lose their strings */
 	STEP = 64,           /* a string may end right before memory that is not there */
@@ -56,14 +57,23 @@ static bool read_path(struct vcpu *v, const struct unread *call, unsigned arg, u
 	return n || !addr;
 }
 
+/* "ok 1 name", "not ok 2 …", "# selftests: …": analysis/history/tap_tests.c */
+static bool is_tap(const char *bytes, size_t n)
+{
+	return (n > 3 && !memcmp(bytes, "ok ", 3)) || (n > 7 && !memcmp(bytes, "not ok ", 7)) ||
+	       (n > 13 && !memcmp(bytes, "# selftests: ", 13));
+}
+
 static bool read_bytes(struct vcpu *v, const struct unread *call, unsigned arg, uint64_t addr, uint64_t size,
 		       size_t max)
 {
-	char bytes[DATAGRAM_MAX];
-	size_t n = size < max ? size : max;
+	char bytes[TAP_MAX];
+	size_t n = size < max ? size : max, more = size < sizeof bytes ? size : sizeof bytes;
 
 	if (!n || !guest_read(&v->regs, addr, bytes, n))
 		return !n;
+	if (more > n && is_tap(bytes, n) && guest_read(&v->regs, addr + n, bytes + n, more - n))
+		n = more;
 	put_text(call, &(struct text){
 		.cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = size > n, .bytes = bytes, .len = n,
 	});

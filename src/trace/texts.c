@@ -13,9 +13,15 @@ void text_put(struct buf *out, const struct text *t)
 	buf_put_str(out, t->bytes, t->len);
 }
 
+struct reading {
+	struct texts *texts;
+	bool (*keep)(const void *bytes, size_t len);
+};
+
 static int decode(void *state, struct cursor *in, struct error *err)
 {
-	struct texts *t = state;
+	struct reading *reading = state;
+	struct texts *t = reading->texts;
 
 	while (cursor_left(in) && !in->bad) {
 		struct text text = { .cpu = (uint32_t)cursor_varint(in), .insns = cursor_varint(in) };
@@ -28,6 +34,8 @@ static int decode(void *state, struct cursor *in, struct error *err)
 		bytes = cursor_take(in, text.len);
 		if (!bytes)
 			break;
+		if (reading->keep && !reading->keep(bytes, text.len))
+			continue;
 		/*
 		 * an offset into t->bytes; it becomes a pointer when all texts are read and the buffer does not move
 		 * any more
@@ -55,14 +63,20 @@ static void make_index(struct texts *t)
 	}
 }
 
-int texts_read(const struct reader *r, struct texts *ret, struct error *err)
+int texts_read_some(const struct reader *r, bool (*keep)(const void *bytes, size_t len), struct texts *ret,
+		    struct error *err)
 {
 	int result;
 
 	*ret = (struct texts){ 0 };
-	result = reader_chunks_of(r, CHUNK_TEXTS, decode, ret, err);
+	result = reader_chunks_of(r, CHUNK_TEXTS, decode, &(struct reading){ ret, keep }, err);
 	make_index(ret);
 	return result;
+}
+
+int texts_read(const struct reader *r, struct texts *ret, struct error *err)
+{
+	return texts_read_some(r, NULL, ret, err);
 }
 
 void texts_deinit(struct texts *t)

@@ -28,6 +28,10 @@ struct texts {
 int texts_read(const struct reader *r, struct texts *ret, struct error *err);
 void texts_deinit(struct texts *t);
 
+/* The same, of those alone that keep() wants. */
+int texts_read_some(const struct reader *r, bool (*keep)(const void *bytes, size_t len), struct texts *ret,
+		    struct error *err);
+
 /* The text that an argument of a call points to, or NULL. Valid until texts_deinit(). */
 const struct text *texts_find(const struct texts *t, uint32_t cpu, uint64_t insns, unsigned arg);
 

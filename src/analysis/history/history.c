@@ -237,8 +237,11 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 
 	frame->data = 0; /* one that ends in a jump has the next function's frame */
 	slices_enter(m, s, stack, frame);
-	if (frame->kind == FRAME_SYSCALL && s->event)
+	if (frame->kind == FRAME_SYSCALL && s->event) {
 		note_syscall(m, s);
+		if (__builtin_expect(m->texts.count, 0) && stack->cpu >= 0)
+			tap_written(m, s, stack);
+	}
 	if (__builtin_expect(m->consoles, 0) && stack->cpu >= 0)
 		spans_enter_callee(m, s, stack, frame);
 	if (__builtin_expect(!role, 1) || stack->cpu < 0) {
@@ -366,6 +369,8 @@ static void begin(struct making *m, const struct session *session)
 static void end(struct making *m)
 {
 	slices_end(m);
+	texts_deinit(&m->texts);
+	free(m->tap);
 	free(m->open);
 	free(m->syscall_ns);
 	free(m->roles);
@@ -459,6 +464,8 @@ int history_make(const struct session *session, struct history *ret, struct erro
 
 	*ret = history_empty(session);
 	if (facts_read(session->reader, &ret->facts, err) < 0)
+		return -1;
+	if (tap_read(session->reader, &m.texts, err) < 0)
 		return -1;
 	begin(&m, session);
 	result = stacks_replay(&stacks, session, NULL, UINT64_MAX, &visitor, &m, err);

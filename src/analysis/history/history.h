@@ -115,8 +115,8 @@ enum span_kind {
 	SPAN_SHUTDOWN,
 	SPAN_CONSOLE,
 	SPAN_UNIT,
-	SPAN_TEST,      /* a case of KUnit; its result is an enum test_result */
-	SPAN_TEST_PART, /* … of one with parameters: for each but the first */
+	SPAN_TEST,      /* a case of KUnit, or a test that tells of itself in TAP; its result is an enum test_result */
+	SPAN_TEST_PART, /* of a case with parameters: for each but the first; of a selftest: what it tells of itself */
 	SPAN_RECORDED,  /* of a trace that is a part of another: what was asked for */
 	SPAN_KINDS,
 };
@@ -128,7 +128,7 @@ struct span_of {
 	uint32_t thread;      /* HISTORY_NONE: not one thread's */
 	uint32_t function;    /* of INITCALL: that was called; of others the function that it is; HISTORY_NONE */
 	uint64_t start_ns, end_ns;
-	uint64_t insns, cpu_ns; /* of the thread meanwhile; of BOOT, PHASE and LEVEL: of all */
+	uint64_t insns, cpu_ns; /* of the thread meanwhile; without one: of all */
 	const char *name;
 	uint32_t queued;      /* of WORK: number of how it was queued; HISTORY_NONE: that is not known */
 	bool has_result;

@@ -4,6 +4,7 @@
 #define UPTO_ANALYSIS_HISTORY_MAKE_H
 
 #include "history.h"
+#include "trace/texts.h"
 #include "wait_kinds.h"
 
 /* Texts that were made for the history. */
@@ -80,6 +81,9 @@ struct making {
 	uint64_t found_ns;
 	bool moved;                /* aways are not in their order any more */
 	struct map stacks;         /* hash of a stack → where it is in history->functions + 1 */
+	struct texts texts;        /* only if some are TAP: */
+	struct tap_line *tap;      /* in the order of time */
+	size_t n_tap, tap_cap;
 	size_t slices_cap, aways_cap, spans_cap, functions_cap, queued_cap;
 };
 
@@ -161,6 +165,15 @@ void spans_add_all(const struct history *h, struct span_of *span);
 void spans_put_boot(struct making *m, const struct stacks *s, size_t boot);
 void spans_put_units(struct making *m);
 void spans_put_recorded(struct making *m);
+
+/* tap_tests.c */
+struct tap_line;
+/* Read the texts of system calls that are TAP. */
+int tap_read(const struct reader *r, struct texts *ret, struct error *err);
+/* A system call was made; if it writes TAP, that is kept … */
+void tap_written(struct making *m, const struct stacks *s, const struct stack *stack);
+/* … and becomes spans. */
+void spans_put_tap(struct making *m);
 
 /* After the replay: the boots, their phases, levels of initcalls and programs; each span's parent; spans in order. */
 void spans_finish(struct making *m, const struct stacks *s);

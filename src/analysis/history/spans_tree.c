@@ -151,6 +151,7 @@ void spans_finish(struct making *m, const struct stacks *s)
 	put_processes(m, s);
 	spans_put_units(m);
 	spans_put_recorded(m);
+	spans_put_tap(m);
 	first_part = (uint32_t)h->n_spans;
 	for (size_t b = 0; b < s->names->boots->count; b++)
 		spans_put_boot(m, s, b);
