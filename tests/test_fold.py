@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
 Calls that are not shown are their callers' (replay/fold.h): held against the tree of all calls, from which they are taken out here, path by
-path. The last test has a kernel with instruments in it.
+path. The last tests have a kernel with instruments in it.
 """
 import collections
 import fnmatch
+import os
+import re
+import shutil
 
 import pytest
 
-from guest import UPTO, built_args, run, upto_json
+from guest import TOP, UPTO, WORK, built, built_args, run, upto_json
 from test_thin import base
 
 
@@ -195,3 +198,57 @@ def test_instruments(tmp_path):
     assert "vfs_read" in call[1] and len(call) < 100 and not [c for c in call if "asan" in c], call[:20]
     check = run(UPTO, "check", trace).stdout
     assert b"whole and consistent" in check, check
+
+
+def bugs(tmp_path):
+    """The debug kernel, with a module that has a bug of each kind."""
+    tree, modules = built("debug")
+    (tmp_path / "Makefile").write_text("obj-m := bugs.o\n")
+    shutil.copy(os.path.join(TOP, "tests/guests/bugs.c"), tmp_path)
+    run("make", "-s", "-C", tree, f"M={tmp_path}", "modules")
+    image = str(tmp_path / "bugs.img")
+    run(os.path.join(TOP, "scripts/guest-initrd.sh"), modules, os.path.join(TOP, "tests/guests/bugs.init"), image, f"{tmp_path}/bugs.ko=bugs.ko")
+    args = built_args("debug")
+    args[args.index("-initrd") + 1] = image
+    return args
+
+
+# a line of each report, and a function of the module's that is on its stack
+REPORTS = [("BUG: KASAN: slab-use-after-free", "use_object"), ("possible circular locking dependency", "take_both"),
+           ("BUG: sleeping function called from invalid context", "sleep_while_atomic"), ("a warning of the tests", "bugs_init"),
+           ("BUG: kernel NULL pointer dereference", "read_nothing")]
+
+
+def told_of_object(trace):
+    life = upto_json("object", "--json", trace)
+    assert life["report"].startswith("BUG: KASAN: slab-use-after-free in use_object") and life["size"] in (96, None), life
+    events = {e["what"]: e for e in life["events"]}
+    assert [e["what"] for e in life["events"]] == ["allocated", "freed", "used"], life
+    for what, comm, function in ("allocated", "insmod", "make_object"), ("freed", "bugs_freer", "free_object"), ("used", "insmod", "use_object"):
+        assert events[what]["comm"] == comm and any(f["function"].startswith(function) for f in events[what]["frames"]), events[what]
+        assert not events[what]["frames"][0]["function"].startswith("kasan"), events[what]
+    assert events["used"]["frames"][0]["function"].startswith("use_object"), events["used"]
+    assert events["used"]["ns"] - events["freed"]["ns"] > 5e7, events
+    return life
+
+
+@pytest.mark.kernels
+@pytest.mark.weight(90)
+def test_bugs(tmp_path):
+    """What a debug kernel reports, each with the stack that did it; of a use after free who allocated, freed and used it, in a flight recorder's window, too."""
+    args, trace = bugs(tmp_path), os.path.join(WORK, "bugs.upto")
+    run(UPTO, "record", "-f", "-o", trace, "--", *args, timeout=900)
+    for text, function in REPORTS:
+        [row, *_] = upto_json("log", "--json", "--stack", "--grep", text, trace)["log"]
+        assert any(f["function"].startswith(function) for f in row["frames"]), (text, row)
+    life = told_of_object(trace)
+    # by its address, and by one within it
+    assert upto_json("object", "--json", life["address"], trace) == life
+    shown = run(UPTO, "object", trace).stdout.decode()
+    assert re.search(r"^\d+\.\d+ freed by bugs_freer \d+ on CPU 0\n    free_object", shown, re.M), shown
+    assert b"nothing is told of 0x10" in run(UPTO, "object", "0x10", trace, check=False).stderr
+    flight = os.path.join(WORK, "bugs-flight.upto")
+    run(UPTO, "record", "-f", "-o", flight, "--start", "log:BUG: KASAN", "--before", "2s", "--stop", "+50ms", "--", *args, timeout=900)
+    assert upto_json("info", "--json", flight)["events"] < upto_json("info", "--json", trace)["events"] / 4
+    told_of_object(flight)
+    os.unlink(flight)

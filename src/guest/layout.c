@@ -116,6 +116,7 @@ static const char *const members[MEMBERS] = {
 	[VMA_NEXT] = "vm_area_struct.vm_next",
 	[MODULE_LIST] = "module.list",
 	[KSYM_NODE] = "bpf_ksym.lnode",
+	[CACHE_OBJECT_SIZE] = "kmem_cache.object_size",
 	[HOT_TASK] = "pcpu_hot.current_task",
 };
 

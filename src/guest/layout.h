@@ -120,6 +120,7 @@ enum member {
 	VMA_NEXT,
 	MODULE_LIST,          /* include/linux/module.h */
 	KSYM_NODE,            /* include/linux/bpf.h */
+	CACHE_OBJECT_SIZE,    /* struct kmem_cache, mm/slab.h: of kernels with KASAN */
 	HOT_TASK,             /* from 6.2 to 6.14: arch/x86/include/asm/current.h */
 	MEMBERS,
 };

@@ -3,6 +3,7 @@
 
 #include "fact_readers.h"
 #include "guest_code.h"
+#include "kasan_objects.h"
 #include "watch.h"
 
 #define CODE(name) .watch = watch_code, .code = name
@@ -142,6 +143,11 @@ const struct hook hooks[] = {
 	  FACT(TEST, read_test),
 	  .has_clock = true,
 	  .optional = true },
+	{ { "kasan_save_alloc_info" },
+	  "mm/kasan/generic.c: (cache, object, flags)",
+	  CODE(kasan_allocated),
+	  .optional = true },
+	{ { "kasan_save_free_info" }, "mm/kasan/generic.c: (cache, object)", CODE(kasan_freed), .optional = true },
 	{ { "audit_receive_msg" }, "kernel/audit.c: (buffer, message)", FACT(AUDIT, read_audit), .optional = true },
 };
 

@@ -15,7 +15,8 @@ void text_put(struct buf *out, const struct text *t)
 
 struct reading {
 	struct texts *texts;
-	bool (*keep)(const void *bytes, size_t len);
+	bool (*keep)(void *state, const struct text *text);
+	void *state;
 };
 
 static int decode(void *state, struct cursor *in, struct error *err)
@@ -34,7 +35,8 @@ static int decode(void *state, struct cursor *in, struct error *err)
 		bytes = cursor_take(in, text.len);
 		if (!bytes)
 			break;
-		if (reading->keep && !reading->keep(bytes, text.len))
+		text.bytes = bytes;
+		if (reading->keep && !reading->keep(reading->state, &text))
 			continue;
 		/*
 		 * an offset into t->bytes; it becomes a pointer when all texts are read and the buffer does not move
@@ -63,20 +65,26 @@ static void make_index(struct texts *t)
 	}
 }
 
-int texts_read_some(const struct reader *r, bool (*keep)(const void *bytes, size_t len), struct texts *ret,
-		    struct error *err)
+int texts_read_some(const struct reader *r, bool (*keep)(void *state, const struct text *text), void *state,
+		    struct texts *ret, struct error *err)
 {
 	int result;
 
 	*ret = (struct texts){ 0 };
-	result = reader_chunks_of(r, CHUNK_TEXTS, decode, &(struct reading){ ret, keep }, err);
+	result = reader_chunks_of(r, CHUNK_TEXTS, decode, &(struct reading){ ret, keep, state }, err);
 	make_index(ret);
 	return result;
 }
 
+static bool is_of_syscall(void *state, const struct text *text)
+{
+	(void)state;
+	return text->arg < TEXT_ALLOCATED;
+}
+
 int texts_read(const struct reader *r, struct texts *ret, struct error *err)
 {
-	return texts_read_some(r, NULL, ret, err);
+	return texts_read_some(r, is_of_syscall, NULL, ret, err);
 }
 
 void texts_deinit(struct texts *t)

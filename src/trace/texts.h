@@ -6,10 +6,13 @@
 #include "base/map.h"
 #include "reader.h"
 
+/* Instead of a string: KASAN was told of an object. `bytes` are its address and its size, 8 bytes each; size 0: not known. */
+enum text_object { TEXT_ALLOCATED = 6, TEXT_FREED = 7 };
+
 struct text {
 	uint32_t cpu;           /* vCPU and clock of the call's SYSCALL event */
 	uint64_t insns;
-	unsigned arg;           /* 0 to 5 */
+	unsigned arg;           /* 0 to 5; or an enum text_object */
 	bool cut;               /* the string is longer than `bytes` */
 	const void *bytes;
 	size_t len;
@@ -24,13 +27,13 @@ struct texts {
 	struct map index;
 };
 
-/* Read all texts of a trace. Errors name the file. Call texts_deinit() also after an error. */
+/* Read all texts of system calls. Errors name the file. Call texts_deinit() also after an error. */
 int texts_read(const struct reader *r, struct texts *ret, struct error *err);
 void texts_deinit(struct texts *t);
 
-/* The same, of those alone that keep() wants. */
-int texts_read_some(const struct reader *r, bool (*keep)(const void *bytes, size_t len), struct texts *ret,
-		    struct error *err);
+/* Those alone that keep() wants; NULL: all, those of objects, too. */
+int texts_read_some(const struct reader *r, bool (*keep)(void *state, const struct text *text), void *state,
+		    struct texts *ret, struct error *err);
 
 /* The text that an argument of a call points to, or NULL. Valid until texts_deinit(). */
 const struct text *texts_find(const struct texts *t, uint32_t cpu, uint64_t insns, unsigned arg);

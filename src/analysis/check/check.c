@@ -288,7 +288,7 @@ static void check_texts(const struct reader *r, struct check *ret)
 	struct held_calls held;
 	struct left_sums sums;
 
-	if (texts_read(r, &texts, &damaged) < 0)
+	if (texts_read_some(r, NULL, NULL, &texts, &damaged) < 0)
 		check_found(ret, CHECK_CONTAINER, 1, "%s", damaged.text);
 	texts_deinit(&texts);
 	if (facts_read(r, &facts, &damaged) < 0)

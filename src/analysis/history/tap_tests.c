@@ -39,9 +39,15 @@ static bool is_tap(const void *text, size_t len)
 	return false;
 }
 
+static bool is_wanted(void *state, const struct text *text)
+{
+	(void)state;
+	return text->arg < TEXT_ALLOCATED && is_tap(text->bytes, text->len);
+}
+
 int tap_read(const struct reader *r, struct texts *ret, struct error *err)
 {
-	int result = texts_read_some(r, is_tap, ret, err);
+	int result = texts_read_some(r, is_wanted, NULL, ret, err);
 
 	if (result < 0)
 		texts_deinit(ret);

@@ -105,7 +105,7 @@ int thin_put_facts(const struct thinning *t, struct thin_ranges *ranges, struct 
 	if (result < 0)
 		return -1;
 	payload = (struct buf){ 0 };
-	result = texts_read(r, &texts, err);
+	result = texts_read_some(r, NULL, NULL, &texts, err);
 	for (size_t i = 0; result == 0 && i < texts.count; i++)
 		if (is_within(ranges, texts.list[i].cpu, texts.list[i].insns))
 			text_put(&payload, &texts.list[i]);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A module with a bug of each kind that a debug kernel reports: `what` says which. It never stays loaded. */
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+
+static char *what = "";
+module_param(what, charp, 0);
+
+static DEFINE_MUTEX(first);
+static DEFINE_MUTEX(second);
+static DEFINE_SPINLOCK(spinning);
+
+static noinline char *make_object(void)
+{
+	return kzalloc(96, GFP_KERNEL);
+}
+
+static int free_object(void *object)
+{
+	kfree(object);
+	return 0;
+}
+
+static noinline int use_object(char *object)
+{
+	return READ_ONCE(object[40]);
+}
+
+/* Another thread frees it. */
+static int use_after_free(void)
+{
+	char *object = make_object();
+	struct task_struct *freer = kthread_run(free_object, object, "bugs_freer");
+
+	if (IS_ERR(freer))
+		return PTR_ERR(freer);
+	msleep(200);
+	return use_object(object);
+}
+
+static noinline void take_both(struct mutex *a, struct mutex *b)
+{
+	mutex_lock(a);
+	mutex_lock(b);
+	mutex_unlock(b);
+	mutex_unlock(a);
+}
+
+static noinline void sleep_while_atomic(void)
+{
+	spin_lock(&spinning);
+	msleep(1);
+	spin_unlock(&spinning);
+}
+
+static noinline int read_nothing(int *at)
+{
+	return *at;
+}
+
+static int __init bugs_init(void)
+{
+	if (!strcmp(what, "uaf"))
+		use_after_free();
+	if (!strcmp(what, "abba")) {
+		take_both(&first, &second);
+		take_both(&second, &first);
+	}
+	if (!strcmp(what, "atomic"))
+		sleep_while_atomic();
+	if (!strcmp(what, "warn"))
+		WARN(1, "a warning of the tests");
+	if (!strcmp(what, "oops"))
+		read_nothing((int *)8);
+	return -EAGAIN;
+}
+module_init(bugs_init);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("bugs for tests");
