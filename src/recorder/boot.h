@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The machine begins anew, by a reset, by a snapshot or because its kernel started another one (kexec). What the recorder knows of
- * tasks, files, blocks, descriptor tables and the kernel is not true of the next boot.
+ * The machine begins anew, by a reset, by a snapshot or because its kernel started another one (kexec). What the
+ * recorder knows of tasks, files, blocks, descriptor tables and the kernel is not true of the next boot.
  */
 #ifndef UPTO_RECORDER_BOOT_H
 #define UPTO_RECORDER_BOOT_H

@@ -88,7 +88,8 @@ static void see_kernel(uint64_t insns, uint64_t ns, struct buf *lines)
 {
 	recorder.kernel.seen = true;
 	meta_put_u64(lines, boot_meta_key("kernel_insns"), insns);
-	meta_put_u64(lines, boot_meta_key("kernel_ns"), waiting_snapshot() ? recorder.boot_ns : ns); /* a snapshot's ran before */
+	/* a snapshot's ran before */
+	meta_put_u64(lines, boot_meta_key("kernel_ns"), waiting_snapshot() ? recorder.boot_ns : ns);
 }
 
 void kernel_seen_look(uint64_t addr)

@@ -11,8 +11,8 @@
  * stops
  *   exec:NAME        a task begins to run a program of that name, or the program gives itself that name
  *   log:TEXT         a line of the kernel's log that has the text
- *   test:SUITE.CASE  a case of KUnit begins, once for each of its parameters; * and ? stand for others; test:SUITE is any
- *                    of its cases
+ *   test:SUITE.CASE  a case of KUnit begins, once for each of its parameters; * and ? stand for others; test:SUITE is
+ *                    any of its cases
  *   … #N             the Nth time that it happens
  */
 #ifndef UPTO_SELECT_CONDITION_H

@@ -6,7 +6,10 @@
 #include "base/map.h"
 #include "reader.h"
 
-/* Instead of a string: KASAN was told of an object. `bytes` are its address and its size, 8 bytes each; size 0: not known. */
+/*
+ * Instead of a string: KASAN was told of an object. `bytes` are its address and its size, 8 bytes each; size 0: not
+ * known.
+ */
 enum text_object { TEXT_ALLOCATED = 6, TEXT_FREED = 7 };
 
 struct text {

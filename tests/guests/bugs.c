@@ -53,7 +53,8 @@ static noinline void take_both(struct mutex *a, struct mutex *b)
 static noinline void sleep_while_atomic(void)
 {
 	spin_lock(&spinning);
-	msleep(1);
+	mutex_lock(&first);
+	mutex_unlock(&first);
 	spin_unlock(&spinning);
 }
 

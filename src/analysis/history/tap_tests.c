@@ -16,6 +16,7 @@
 #include "history_make.h"
 
 #define SELFTESTS "selftests: "
+#define BEGINS "# selftests: "
 
 enum { NAME = 192, ARGS = 6 };
 
@@ -31,7 +32,7 @@ struct tap_line {
 /* Does a text that is written begin as TAP does that tells of a test? */
 static bool is_tap(const void *text, size_t len)
 {
-	static const char *const begins[] = { "ok ", "not ok ", "# " SELFTESTS };
+	static const char *const begins[] = { "ok ", "not ok ", BEGINS };
 
 	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
 		if (len > strlen(begins[i]) && !memcmp(text, begins[i], strlen(begins[i])))
@@ -90,12 +91,12 @@ static void take_line(struct making *m, const char *text, uint64_t ns, const cha
 	char name[NAME] = "";
 	struct buf whole = { 0 };
 
-	line.begins = !strncmp(text, "# " SELFTESTS, 2 + strlen(SELFTESTS));
+	line.begins = !strncmp(text, BEGINS, strlen(BEGINS));
 	if (!line.begins && !take_result(text, name, &line.result))
 		return;
 	line.selftest = line.begins || !strncmp(name, SELFTESTS, strlen(SELFTESTS));
 	if (line.begins)
-		put_selftest_name(text + 2 + strlen(SELFTESTS), &whole);
+		put_selftest_name(text + strlen(BEGINS), &whole);
 	else if (line.selftest)
 		put_selftest_name(name + strlen(SELFTESTS), &whole);
 	else
@@ -138,7 +139,8 @@ void tap_written(struct making *m, const struct stacks *s, const struct stack *s
 	}
 }
 
-static void put_test(struct making *m, enum span_kind kind, const char *name, uint64_t from, const struct tap_line *line)
+static void put_test(struct making *m, enum span_kind kind, const char *name, uint64_t from,
+		     const struct tap_line *line)
 {
 	struct span_of span = {
 		.kind = kind, .parent = HISTORY_NONE, .thread = HISTORY_NONE, .function = HISTORY_NONE, .name = name,

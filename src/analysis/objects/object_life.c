@@ -170,7 +170,7 @@ static int by_time(const void *va, const void *vb)
 	return a->ns < b->ns ? -1 : a->ns > b->ns;
 }
 
-int object_life_read(const struct session *session, uint64_t address, const struct object_report *report, uint64_t to_ns,
+int object_life_read(const struct session *session, uint64_t address, const struct object_report *report,
 		     struct object_life *ret, struct error *err)
 {
 	static const struct stacks_visitor visitor = { .enter = enter };
@@ -186,7 +186,7 @@ int object_life_read(const struct session *session, uint64_t address, const stru
 	*ret = (struct object_life){ 0 };
 	result = texts_read_some(session->reader, is_wanted, &r, &r.texts, err);
 	if (result == 0)
-		result = stacks_replay(&ret->stacks, session, NULL, to_ns, &visitor, &r, err);
+		result = stacks_replay(&ret->stacks, session, NULL, UINT64_MAX, &visitor, &r, err);
 	if (r.reported.stack.frames)
 		add(ret, &r.reported);
 	if (ret->count)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The life of an object of the kernel's slab allocator, of a kernel with KASAN: who allocated and freed it, and who used
- * it when KASAN reported that.
+ * The life of an object of the kernel's slab allocator, of a kernel with KASAN: who allocated and freed it, and who
+ * used it when KASAN reported that.
  */
 #ifndef UPTO_ANALYSIS_OBJECT_LIFE_H
 #define UPTO_ANALYSIS_OBJECT_LIFE_H
@@ -42,10 +42,10 @@ struct object_life {
 };
 
 /*
- * All that is told of objects in which the address lay, up to `to_ns`; and the use that the report is about, if there is
- * one. The session must fold no calls, and outlive *ret. Call object_life_deinit() also after an error.
+ * All that is told of objects in which the address lay, and the use that the report is about; `report` NULL: there is
+ * none. The session must fold no calls, and outlive *ret. Call object_life_deinit() also after an error.
  */
-int object_life_read(const struct session *session, uint64_t address, const struct object_report *report, uint64_t to_ns,
+int object_life_read(const struct session *session, uint64_t address, const struct object_report *report,
 		     struct object_life *ret, struct error *err);
 void object_life_deinit(struct object_life *life);
 

@@ -184,7 +184,7 @@ static int find(const struct args *args, struct trace_arg *t, uint64_t address, 
 			.address = address ? address : report.address,
 		};
 
-		if (object_life_read(&session, w.address, w.report, UINT64_MAX, &life, err) == 0)
+		if (object_life_read(&session, w.address, w.report, &life, err) == 0)
 			r = show(&w, err);
 		object_life_deinit(&life);
 	}
