@@ -180,3 +180,10 @@ def test_fault(what):
     if place:
         assert (f["cpu"], f["ns"], f["event"]) == place, f
     assert set(answer) == {kind}, answer
+
+
+def test_halted():
+    """How long vCPUs were halted: from where they do to where they go on, clocks between or not."""
+    for name, made in ("as-it-is", lines()), ("clock", replaced("event 1 resume", ["event 1 clock 20 3000 0 0 0", "event 1 resume 20 4000 0 0 0"])):
+        trace = make(f"check-halted-{name}", made)
+        assert json.loads(run(UPTO_ASAN, "info", "--json", trace).stdout)["halted_ns"] == 4000 - 20, name

@@ -59,3 +59,10 @@ def test_firmware_vectors():
     ticks = [e["args"][0] for e in events[begin:end] if e["kind"] == "interrupt"]
     assert len(ticks) > 20 and set(ticks) == {"0x8"}, ticks
     assert events[end]["insns"] - events[begin]["insns"] == 5 + 5 * loops + 5 * len(ticks), len(ticks)
+
+
+def test_syscall_entries():
+    """A system call is a call of the function that the kernel gave the CPU for it."""
+    calls = [e for e in map(json.loads, run(UPTO, "dump", "--json", "-k", "syscall", trace()).stdout.splitlines()) if e["kind"] == "syscall"]
+    entered = {f["function"]: f["calls"] for f in answer("top", "--json", "-n", "0", trace())["functions"] if f["function"].startswith("entry_SYSCALL")}
+    assert len(calls) > 100 and entered["entry_SYSCALL_64"] == len(calls) and "entry_SYSCALL_compat" not in entered, (len(calls), entered)

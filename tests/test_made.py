@@ -324,3 +324,19 @@ def test_boots_of_firmware():
                                 "end lost 0", "event 0 clock 20 20 0 0 0"])
     info = upto_json("info", "--json", trace, upto=UPTO_ASAN)
     assert info["slide"] == 0x200000 and info["boots"] == [{"start_ns": 0, "kernel": None, "slide": 0x200000}], info
+
+
+def test_digest():
+    """It differs with each part of an event, and does not with where clocks are."""
+    def digest(name, *events):
+        return run(UPTO_ASAN, "info", "--digest", make(f"digest-{name}", boot(*events, "event 0 clock 900 900 0 0 0"))).stdout
+
+    call = ["event", 0, "call-indirect", 100, 0, STACK, KERNEL + 0x10, KERNEL + 0x2000]
+    switch = ["event", 0, "task-switch", 200, 200, 0, 0, 0, 0x1000, 0x2000]
+    found = {"as it is": digest("whole", call, switch)}
+    for name, at, value in (("kind", 2, "jump-indirect"), ("insns", 3, 101), ("slot", 5, STACK - 8), ("from", 6, KERNEL + 0x20), ("target", 7, KERNEL + 0x2010)):
+        found[name] = digest(name, call[:at] + [value] + call[at + 1:], switch)
+    found["argument"] = digest("argument", call, switch[:-1] + [0x3000])
+    found["fewer"] = digest("fewer", call)
+    assert len(set(found.values())) == len(found), found
+    assert digest("clock", call, "event 0 clock 150 150 0 0 0", switch) == found["as it is"]

@@ -979,3 +979,13 @@ def test_dump_of_threads():
     assert not others and len(mine) > 10000, (len(mine), others[:3])
     assert [e for e in mine if e["kind"] == "call"] == [e for e in want if e["kind"] == "call"]
     return f"{len(mine)} of {len(events(2))} events"
+
+
+def test_part_of_filtered():
+    """Sums of calls that were left out belong to the whole of a trace, and not to a part of it."""
+    whole_, path = base(2), thinned("part", base(2), "--min-duration", "20us")
+    [span] = upto_json("info", "--json", whole_)["spans"]
+    middle = (span["start_ns"] + span["stop_ns"]) // 2
+    for options in ["--from", f"{middle}ns"], ["--to", f"{middle}ns"], ["--cpu", "0"]:
+        got, all_ = (sum(f["self_insns"] for f in top(t, *options)["functions"]) for t in (path, whole_))
+        assert 0 < got <= all_, (options, got, all_)
