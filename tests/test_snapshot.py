@@ -72,6 +72,7 @@ def read(path):
 
 
 def make_snapshot(folder, smp, disk, save):
+    """What it prints up to there."""
     args, serial, monitor = parts(folder, smp, disk)
     with subprocess.Popen(args, stdin=subprocess.DEVNULL) as guest:
         asked = Monitor(monitor)
@@ -81,6 +82,7 @@ def make_snapshot(folder, smp, disk, save):
         save(asked)
         asked.ask("quit")
         assert guest.wait(60) == 0
+    return read(serial).decode(errors="replace")
 
 
 def go_on(folder, smp, disk, how, trace, *options, stopped=True):
@@ -94,6 +96,23 @@ def go_on(folder, smp, disk, how, trace, *options, stopped=True):
         said = p.communicate(timeout=300)[1].decode()
     assert p.returncode == 0, said
     return read(serial).decode(errors="replace"), said
+
+
+def sleepers_held(trace, before):
+    """Where threads slept in the snapshot is where the guest's own unwinder had them, up to the system call."""
+    began = upto_json("info", "--json", trace)["spans"][0]["start_ns"]
+    stacks = {s["pid"]: [f["function"] for f in s["frames"]] for s in upto_json("stack", "--json", "--at", f"{began}ns", trace)["stacks"]}
+    before = re.sub(r"^tick \d+\r?\n", "", before, flags=re.M)
+    told = re.findall(r"^stack (\d+)\r?\n((?:\[<0>\] .*\n)+)", before, re.M)
+    for pid, lines in told:
+        # what follows the first instructions of the entry is a label in it
+        want = [name.replace("_after_hwframe", "") for name in re.findall(r"^\[<0>\] (\S+?)\+0x", lines, re.M)]
+        got = [name.split(" ")[0] for name in stacks[int(pid)]]
+        at = got.index(want[0])
+        assert got[at:at + len(want)] == want, (pid, want, got)
+    assert len(told) == 2, before[-500:]
+    waits = [w for w in upto_json("waits", "--json", "-n", "0", trace)["waits"] if w["pid"] == int(told[1][0])]
+    assert [w["kind"] for w in waits] == ["timer"], waits
 
 
 def held_against_guest(trace, out):
@@ -135,8 +154,9 @@ def test_incoming(smp, tmp_path):
         asked.ask("migrate", uri=f"exec:cat >{image}")
         asked.wait_for("query-migrate", "status", "completed")
 
-    make_snapshot(folder, smp, [], save)
+    before = make_snapshot(folder, smp, [], save)
     out, _ = go_on(folder, smp, [], ["-incoming", f"exec:cat {image}"], trace)
+    sleepers_held(trace, before)
     return held_against_guest(trace, out)
 
 

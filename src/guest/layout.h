@@ -110,6 +110,9 @@ enum member {
 	/* where a guest goes on from a snapshot (recorder/snapshot.h): */
 	TASK_TASKS,           /* list of processes */
 	TASK_SIGNAL,
+	TASK_STACK,
+	TASK_THREAD,          /* thread_struct */
+	THREAD_SP,            /* arch/x86/include/asm/processor.h */
 	TASK_THREAD_NODE,     /* in the list signal_struct.thread_head */
 	TASK_CGROUPS,
 	SIGNAL_THREADS,       /* include/linux/sched/signal.h */

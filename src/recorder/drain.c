@@ -121,7 +121,7 @@ void drain_boot(bool told)
 static void put_queued(void)
 {
 	static const enum chunk_type types[] = {
-		CHUNK_META, CHUNK_SYMBOLS, CHUNK_TASKS, CHUNK_CODE, CHUNK_FILES, CHUNK_TEXTS, CHUNK_FACTS,
+		CHUNK_META, CHUNK_SYMBOLS, CHUNK_TASKS, CHUNK_CODE, CHUNK_FILES, CHUNK_TEXTS, CHUNK_FACTS, CHUNK_STACKS,
 	};
 	struct buf queued[CHUNK_TYPES];
 

@@ -28,6 +28,9 @@ enum kernel_data {
 	DATA_MODULES,
 	DATA_BPF_KALLSYMS,
 	DATA_COMMAND_LINE,   /* a pointer to it */
+	DATA_ORC_IPS,        /* guest/orc.h */
+	DATA_ORC_IPS_END,
+	DATA_ORC,
 	KERNEL_DATA,
 };
 

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "boot.h"
 #include "fact_readers.h"
 #include "guest/maple.h"
 #include "guest_code.h"
 #include "kernel_width.h"
+#include "snapshot_stacks.h"
 #include "structures.h"
 #include "tasks.h"
 #include "watch_put.h"
@@ -153,9 +155,17 @@ static void tell_group(struct census *c, uint64_t task)
 		watch_tell(c->v, &fact);
 }
 
+static struct buf threads; /* addresses of task_struct that were told of last */
+
 static void tell_thread(struct census *c, uint64_t task)
 {
+	uint64_t last = 0;
+
+	if (threads.len)
+		memcpy(&last, threads.data + threads.len - sizeof last, sizeof last);
 	tasks_meet(c->v, c->cpu, task);
+	if (task != last) /* a process is the first of its own threads */
+		buf_put(&threads, &task, sizeof task);
 }
 
 static void tell_process(struct census *c, uint64_t task)
@@ -198,10 +208,41 @@ static void tell_command_line(struct vcpu *v)
 	buf_free(&lines);
 }
 
+/* The task on whose kernel stack that is; 0: it is on none's, as an interrupt's is. */
+static uint64_t task_on_stack(struct vcpu *v, uint64_t sp)
+{
+	const uint64_t size = arch_x86_64.kernel_stack;
+	uint64_t task, stack;
+
+	for (size_t at = 0; at + sizeof task <= threads.len; at += sizeof task) {
+		memcpy(&task, threads.data + at, sizeof task);
+		stack = structure_pointer(v, task, TASK_STACK);
+		if (stack && sp >= stack && sp - stack < size)
+			return task;
+	}
+	return 0;
+}
+
+/*
+ * The task of the vCPU that does this. In the middle of a switch the kernel's own note is of the one before: the stack
+ * tells or, before that is switched, an argument of __switch_to_asm().
+ */
+static uint64_t own_task(struct vcpu *v)
+{
+	uint64_t ip = registers_read(&v->regs, GUEST_RIP), on_stack = task_on_stack(v, registers_read(&v->regs, GUEST_RSP));
+	uint64_t start = function_at("__switch_to_asm"), end = 0;
+
+	if (start)
+		kernel_bounds(&recorder.kernel, kernel_function(&recorder.kernel, start), &start, &end);
+	if (ip > start && ip < end && is_task(v, registers_read(&v->regs, GUEST_RSI)))
+		return registers_read(&v->regs, GUEST_RSI);
+	return on_stack ? on_stack : task_on(v, v->index);
+}
+
 /* Its own thread may tell another one meanwhile. */
 static void tell_running(struct census *c, unsigned other)
 {
-	uint64_t task = task_on(c->v, other), none = 0;
+	uint64_t task = other == c->cpu ? own_task(c->v) : task_on(c->v, other), none = 0;
 
 	if (!task)
 		return;
@@ -235,6 +276,7 @@ void snapshot_tell(struct vcpu *v, unsigned cpu)
 		warn();
 		return;
 	}
+	threads.len = 0;
 	tell_command_line(v);
 	each_of(&c, data[DATA_MODULES], MODULE_LIST, tell_module);
 	each_of(&c, data[DATA_BPF_KALLSYMS], KSYM_NODE, tell_bpf);
@@ -245,4 +287,11 @@ void snapshot_tell(struct vcpu *v, unsigned cpu)
 	for (unsigned i = 0; i < recorder.n_vcpus; i++)
 		if (vcpu_get(i))
 			tell_running(&c, i);
+}
+
+void snapshot_tell_stacks(struct vcpu *v, uint64_t gap)
+{
+	if (kernel_found(&recorder.kernel) && threads.len)
+		snapshot_stacks_tell(v, &threads, gap);
+	buf_free(&threads);
 }

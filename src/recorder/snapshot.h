@@ -18,4 +18,7 @@ void snapshot_found(void);
  */
 void snapshot_tell(struct vcpu *v, unsigned cpu);
 
+/* Behind that: where the others sleep. `gap`: the number of the gap with which the recording begins. */
+void snapshot_tell_stacks(struct vcpu *v, uint64_t gap);
+
 #endif

@@ -579,6 +579,8 @@ void watch_snapshot(unsigned cpu, void *data)
 	put_task(v);
 	if (records) {
 		waiting.spans += !waiting.holds;
+		if (!waiting.holds)
+			snapshot_tell_stacks(v, waiting.spans);
 		__atomic_store_n(&recorder.waits, false, __ATOMIC_RELEASE);
 		mark(v, 0);
 		if (!recorder.boot)
