@@ -22,6 +22,7 @@
 #include "recorder/watch.h"
 #include "trace/code_records.h"
 #include "trace/content.h"
+#include "trace/stack_records.h"
 #include "trace/task_records.h"
 
 enum {
@@ -135,6 +136,7 @@ void drain_put(enum chunk_type type, const struct buf *payload)
 	struct task_records tasks = { 0 };
 	struct code_records code = { 0 };
 	struct code_files files = { 0 };
+	struct stack_records stacks = { 0 };
 	struct error err;
 
 	must(payload->len > 0);
@@ -149,6 +151,9 @@ void drain_put(enum chunk_type type, const struct buf *payload)
 	} else if (type == CHUNK_FILES) {
 		must(code_files_decode(&in, 1, &files, &err) == 0 && files.count == 1);
 		code_files_deinit(&files);
+	} else if (type == CHUNK_STACKS) {
+		must(stack_records_decode(&in, &stacks, &err) == 0 && stacks.count > 0);
+		stack_records_deinit(&stacks);
 	} else {
 		must(type == CHUNK_TEXTS || type == CHUNK_META);
 	}
@@ -231,7 +236,8 @@ static void tell_snapshot(struct vcpu *v)
 	snapshot_found();
 	if (__lsan_disable)
 		__lsan_disable();
-	snapshot_tell(v, 0);
+	snapshot_tell(v, 0, 32);
+	snapshot_tell_stacks(v, 1);
 	if (__lsan_enable)
 		__lsan_enable();
 	k->found = false;

@@ -16,11 +16,6 @@
 #include "watch_put.h"
 
 enum {
-#ifdef UPTO_SMALL_TABLES
-	ENTRIES_MAX = 1 << 5,
-#else
-	ENTRIES_MAX = 1 << 20, /* lists in the guest's memory may be damaged, and lead round in circles */
-#endif
 	COMMAND_LINE = 2048,
 	COMM_LEN = 16,         /* TASK_COMM_LEN, include/linux/sched.h */
 };
@@ -265,10 +260,10 @@ static void warn(void)
 		 "its data is; --types and --symbols VMLINUX would");
 }
 
-void snapshot_tell(struct vcpu *v, unsigned cpu)
+void snapshot_tell(struct vcpu *v, unsigned cpu, size_t entries)
 {
 	const uint64_t *data = recorder.kernel.data;
-	struct census c = { v, cpu, ENTRIES_MAX };
+	struct census c = { v, cpu, entries };
 
 	if (recorder.kernel.no_linux)
 		return;

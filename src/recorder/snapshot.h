@@ -14,9 +14,10 @@ void snapshot_found(void);
 
 /*
  * In a vCPU's thread, in a callback with registers, while nothing is recorded: tell of all that is there, and put each
- * vCPU's task into it.
+ * vCPU's task into it. `entries`: as many are looked at of all lists, which may be damaged, and lead round in circles.
  */
-void snapshot_tell(struct vcpu *v, unsigned cpu);
+void snapshot_tell(struct vcpu *v, unsigned cpu, size_t entries);
+enum { SNAPSHOT_ENTRIES = 1 << 20 };
 
 /* Behind that: where the others sleep. `gap`: the number of the gap with which the recording begins. */
 void snapshot_tell_stacks(struct vcpu *v, uint64_t gap);

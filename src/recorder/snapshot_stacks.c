@@ -158,7 +158,8 @@ void snapshot_stacks_tell(struct vcpu *v, const struct buf *tasks, uint64_t gap)
 			if (!runs(task) && unwind(v, &orc, task, switching, &unwound))
 				put(&unwound, task, gap, ns, &out);
 		}
-		drain_put(CHUNK_STACKS, &out);
+		if (out.len)
+			drain_put(CHUNK_STACKS, &out);
 		orc_deinit(&orc);
 	}
 	buf_free(&out);

@@ -572,7 +572,7 @@ void watch_snapshot(unsigned cpu, void *data)
 		pthread_mutex_unlock(&waiting.lock);
 		return;
 	}
-	snapshot_tell(v, cpu);
+	snapshot_tell(v, cpu, SNAPSHOT_ENTRIES);
 	records = !waiting.list->start.kind || waiting.list->unknown || waiting.holds || waiting.object_there;
 	v->begun = waiting.from_snapshot = true;
 	waiting.stand_ns = guest_time(v) + STAND_NS;
