@@ -38,7 +38,8 @@ static struct {
 	struct awaited *list, *now;
 	size_t n;
 	bool asked;
-	bool snapshot;       /* the guest goes on from one, and what is there is still to be read: nothing begins before */
+	/* the guest goes on from one, and what is there is still to be read: nothing begins before */
+	bool snapshot;
 	bool object_there;   /* the module or file whose function is waited for was there before */
 	bool from_snapshot;  /* it has been read, and other vCPUs have not been told */
 	unsigned standing;   /* vCPUs that have not executed since, … */

@@ -8,7 +8,7 @@
 
 struct trace_arg;
 
-#define MOMENT_NAMES "or end, panic, trigger, entry:FUNCTION, exec:NAME, log:TEXT, test:CASE …"
+#define MOMENT_NAMES "or end, panic, trigger, entry:FUNCTION, exec:NAME, log:TEXT, test:…"
 
 /* Of a guest that booted several times. */
 #define BOOT_OPTION                                                                                                   \

@@ -14,7 +14,9 @@
  */
 void shared_folders_find(char *const *argv, struct buf *ret);
 
-/* The folder in a virtiofsd's own words, with a 0 behind each: --shared-dir D, --shared-dir=D or -o source=D; or NULL. */
+/*
+ * The folder in a virtiofsd's own words, with a 0 behind each: --shared-dir D, --shared-dir=D or -o source=D; or NULL.
+ */
 const char *shared_folder_of(const char *words, size_t len, size_t *ret_len);
 
 #endif
