@@ -224,7 +224,8 @@ static uint64_t task_on_stack(struct vcpu *v, uint64_t sp)
  */
 static uint64_t own_task(struct vcpu *v)
 {
-	uint64_t ip = registers_read(&v->regs, GUEST_RIP), on_stack = task_on_stack(v, registers_read(&v->regs, GUEST_RSP));
+	uint64_t ip = registers_read(&v->regs, GUEST_RIP);
+	uint64_t on_stack = task_on_stack(v, registers_read(&v->regs, GUEST_RSP));
 	uint64_t start = function_at("__switch_to_asm"), end = 0;
 
 	if (start)

@@ -12,7 +12,10 @@
 enum {
 	TABLE_MAX = 16 << 20,
 	CALLS_MAX = 256,
-	/* struct inactive_task_frame, arch/x86/include/asm/switch_to.h, on top of the stack of a task that does not run */
+	/*
+	 * struct inactive_task_frame, arch/x86/include/asm/switch_to.h, on top of the stack of a task that does not
+	 * run
+	 */
 	INACTIVE_BP = 40, INACTIVE_RETURN = 48, INACTIVE_BYTES = 56,
 };
 
