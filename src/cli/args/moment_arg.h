@@ -8,7 +8,7 @@
 
 struct trace_arg;
 
-#define MOMENT_NAMES "or end, panic, trigger, entry:FUNCTION, exec:NAME, log:TEXT, test:…"
+#define MOMENT_NAMES "or end, panic, trigger, entry:FUNCTION, exec:NAME, log:TEXT …"
 
 /* Of a guest that booted several times. */
 #define BOOT_OPTION                                                                                                   \

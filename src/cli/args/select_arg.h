@@ -12,7 +12,7 @@
 
 #define SELECT_SPANS                                                                                              \
 	{ 0, "start", "COND",                                                                                     \
-	  "only from there on: entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME, log:TEXT, test:CASE; …#N: the Nth", \
+	  "only from there on: entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME, log:TEXT, test:CASE; #N: Nth", \
 	  .selects = true },                                                                                      \
 		{ 0, "stop", "COND", "only up to there: likewise", .selects = true },                             \
 	{                                                                                                         \
@@ -21,7 +21,7 @@
 /* For commands that know a span's surroundings, and only show less: see select_intervals(). */
 #define SELECT_INTERVAL \
 	{ 0, "start", "COND", \
-	  "from there on, as --from: entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME, log:TEXT, test:CASE; …#N: the Nth", \
+	  "from there on, as --from: entry:FUNCTION, exit:FUNCTION, time:TIME, exec:NAME, log:TEXT, test:CASE; #N: Nth", \
 	  .intervals = true }, \
 	{ \
 		0, "stop", "COND", "up to there, as --to: likewise", .intervals = true \
