@@ -245,7 +245,7 @@ def test_bugs(tmp_path):
     # by its address, and by one within it
     assert upto_json("object", "--json", life["address"], trace) == life
     shown = run(UPTO, "object", trace).stdout.decode()
-    assert re.search(r"^\d+\.\d+ freed by bugs_freer \d+ on CPU 0\n    free_object", shown, re.M), shown
+    assert re.search(r"^\d+\.\d+ freed by bugs_freer \d+ on CPU 0\n    kfree\S*\n    free_object", shown, re.M), shown
     assert b"nothing is told of 0x10" in run(UPTO, "object", "0x10", trace, check=False).stderr
     flight = os.path.join(WORK, "bugs-flight.upto")
     run(UPTO, "record", "-f", "-o", flight, "--start", "log:BUG: KASAN", "--before", "2s", "--stop", "+50ms", "--", *args, timeout=900)

@@ -60,7 +60,7 @@ static noinline void sleep_while_atomic(void)
 
 static noinline int read_nothing(int *at)
 {
-	return *at;
+	return READ_ONCE(*at);
 }
 
 static int __init bugs_init(void)
@@ -76,7 +76,7 @@ static int __init bugs_init(void)
 	if (!strcmp(what, "warn"))
 		WARN(1, "a warning of the tests");
 	if (!strcmp(what, "oops"))
-		read_nothing((int *)8);
+		return read_nothing((int *)8) ? -EINVAL : -EAGAIN;
 	return -EAGAIN;
 }
 module_init(bugs_init);

@@ -126,9 +126,13 @@ struct with_stacks {
 	struct buf text;
 };
 
-/* The stack that the line's vCPU ran. NULL: it has no frames. */
+/* That of the thread that logged it; where no thread ran, the one that the line's vCPU ran. NULL: it has no frames. */
 static const struct stack *stack_of(const struct stacks *s, const struct log_line *line)
 {
+	long thread = line->task ? threads_find(s->threads, line->task, line->ns) : THREAD_NONE;
+
+	if (thread != THREAD_NONE)
+		return s->list[thread].depth ? &s->list[thread] : NULL;
 	for (size_t i = 0; i < s->count; i++)
 		if (s->list[i].cpu == (int)line->cpu && s->list[i].depth)
 			return &s->list[i];
