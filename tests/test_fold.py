@@ -248,7 +248,7 @@ def test_bugs(tmp_path):
     assert re.search(r"^\d+\.\d+ freed by bugs_freer \d+ on CPU 0\n    kfree\S*\n    free_object", shown, re.M), shown
     assert b"nothing is told of 0x10" in run(UPTO, "object", "0x10", trace, check=False).stderr
     flight = os.path.join(WORK, "bugs-flight.upto")
-    run(UPTO, "record", "-f", "-o", flight, "--start", "log:BUG: KASAN", "--before", "2s", "--stop", "+50ms", "--", *args, timeout=900)
+    run(UPTO, "record", "-f", "-o", flight, "--start", "log:BUG: KASAN", "--before", "2s", "--stop", "+1s", "--", *args, timeout=900)
     assert upto_json("info", "--json", flight)["events"] < upto_json("info", "--json", trace)["events"] / 4
     told_of_object(flight)
     os.unlink(flight)
