@@ -48,7 +48,7 @@ check-qemus: built
 	scripts/guest-qemu.sh sid build/qemu/sid
 	UPTO_TEST_QEMU=build/qemu/sid/bin UPTO_TEST_WORK=tests-sid scripts/pytest.sh -m 'qemus and not kernels' $(NAMES)
 
-# do the tests notice COUNT small changes, drawn by SEED, in rooms ROOM='trace replay' or all? Takes an hour for 100
+# do the tests notice COUNT small changes, drawn by SEED, in rooms ROOM='trace replay' or all? Takes two hours for 100
 COUNT = 100
 mutants:
 	scripts/deps.sh check
