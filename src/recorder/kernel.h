@@ -9,6 +9,7 @@
 #define UPTO_RECORDER_KERNEL_H
 
 #include <pthread.h>
+#include <string.h>
 
 #include "arch/address.h"
 #include "base/buf.h"
@@ -133,6 +134,15 @@ static inline uint64_t kernel_jumps_to(const struct kernel *k, size_t i)
 
 /* Has it a function for the hook whose newest name that is? */
 bool kernel_has_hook(const struct kernel *k, const char *function);
+
+/* Where its first function of that name begins, at run time; 0: it has none. Takes time linear in their number. */
+static inline uint64_t kernel_function_named(const struct kernel *k, const char *name)
+{
+	for (size_t i = 0; i < k->tab.count; i++)
+		if (!strcmp(symtab_name(&k->tab, (long)i), name))
+			return k->tab.symbols[i].addr + k->slide;
+	return 0;
+}
 
 /* The hook at that address, or NULL. */
 const struct hook *kernel_hook_at(const struct kernel *k, uint64_t addr);

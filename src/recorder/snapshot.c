@@ -63,21 +63,13 @@ static void each_of(struct census *c, uint64_t head, enum member node, list_fn *
 	}
 }
 
-static uint64_t function_at(const char *name)
-{
-	const struct kernel *k = &recorder.kernel;
-
-	for (size_t i = 0; i < k->tab.count; i++)
-		if (!strcmp(symtab_name(&k->tab, (long)i), name))
-			return k->tab.symbols[i].addr + k->slide;
-	return 0;
-}
-
 /* What the kernel puts into the descriptor tables' register, and into MSRs: arch/x86/kernel/cpu/common.c. */
 void snapshot_found(void)
 {
-	uint64_t lstar = function_at("entry_SYSCALL_64"), cstar = function_at("entry_SYSCALL_compat"),
-		 sysenter = function_at("entry_SYSENTER_compat");
+	const struct kernel *k = &recorder.kernel;
+	uint64_t lstar = kernel_function_named(k, "entry_SYSCALL_64"),
+		 cstar = kernel_function_named(k, "entry_SYSCALL_compat"),
+		 sysenter = kernel_function_named(k, "entry_SYSENTER_compat");
 
 	idts_add(&recorder.idts, &(struct idt){ .base = LINUX_IDT, .limit = 0xfff, .kind = IDT_64 });
 	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
@@ -226,7 +218,7 @@ static uint64_t own_task(struct vcpu *v)
 {
 	uint64_t ip = registers_read(&v->regs, GUEST_RIP);
 	uint64_t on_stack = task_on_stack(v, registers_read(&v->regs, GUEST_RSP));
-	uint64_t start = function_at("__switch_to_asm"), end = 0;
+	uint64_t start = kernel_function_named(&recorder.kernel, "__switch_to_asm"), end = 0;
 
 	if (start)
 		kernel_bounds(&recorder.kernel, kernel_function(&recorder.kernel, start), &start, &end);

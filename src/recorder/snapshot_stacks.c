@@ -137,20 +137,10 @@ static bool runs(uint64_t task)
 	return false;
 }
 
-/* Where __switch_to_asm() begins, which is on top of all stacks; 0: the kernel has none. */
-static uint64_t find_switching(void)
-{
-	const struct kernel *k = &recorder.kernel;
-
-	for (size_t i = 0; i < k->tab.count; i++)
-		if (!strcmp(symtab_name(&k->tab, (long)i), "__switch_to_asm"))
-			return k->tab.symbols[i].addr + k->slide;
-	return 0;
-}
-
 void snapshot_stacks_tell(struct vcpu *v, const struct buf *tasks, uint64_t gap)
 {
-	uint64_t switching = find_switching(), ns = guest_time(v), task;
+	/* it is on top of all stacks */
+	uint64_t switching = kernel_function_named(&recorder.kernel, "__switch_to_asm"), ns = guest_time(v), task;
 	static struct unwound unwound; /* one vCPU does this, once */
 	struct buf out = { 0 };
 	struct orc orc;

@@ -57,13 +57,6 @@ static bool read_path(struct vcpu *v, const struct unread *call, unsigned arg, u
 	return n || !addr;
 }
 
-/* "ok 1 name", "not ok 2 …", "# selftests: …": analysis/history/tap_tests.c */
-static bool is_tap(const char *bytes, size_t n)
-{
-	return (n > 3 && !memcmp(bytes, "ok ", 3)) || (n > 7 && !memcmp(bytes, "not ok ", 7)) ||
-	       (n > 13 && !memcmp(bytes, "# selftests: ", 13));
-}
-
 static bool read_bytes(struct vcpu *v, const struct unread *call, unsigned arg, uint64_t addr, uint64_t size,
 		       size_t max)
 {
@@ -72,7 +65,7 @@ static bool read_bytes(struct vcpu *v, const struct unread *call, unsigned arg, 
 
 	if (!n || !guest_read(&v->regs, addr, bytes, n))
 		return !n;
-	if (more > n && is_tap(bytes, n) && guest_read(&v->regs, addr + n, bytes + n, more - n))
+	if (more > n && text_is_tap(bytes, n) && guest_read(&v->regs, addr + n, bytes + n, more - n))
 		n = more;
 	put_text(call, &(struct text){
 		.cpu = call->cpu, .insns = call->insns, .arg = arg, .cut = size > n, .bytes = bytes, .len = n,

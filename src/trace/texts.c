@@ -2,6 +2,7 @@
 #include "texts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 
@@ -85,6 +86,16 @@ static bool is_of_syscall(void *state, const struct text *text)
 int texts_read(const struct reader *r, struct texts *ret, struct error *err)
 {
 	return texts_read_some(r, is_of_syscall, NULL, ret, err);
+}
+
+bool text_is_tap(const void *bytes, size_t len)
+{
+	static const char *const begins[] = { "ok ", "not ok ", "# selftests: " };
+
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+		if (len > strlen(begins[i]) && !memcmp(bytes, begins[i], strlen(begins[i])))
+			return true;
+	return false;
 }
 
 void texts_deinit(struct texts *t)

@@ -38,6 +38,12 @@ void texts_deinit(struct texts *t);
 int texts_read_some(const struct reader *r, bool (*keep)(void *state, const struct text *text), void *state,
 		    struct texts *ret, struct error *err);
 
+/*
+ * Does what is written begin as TAP does that tells of a test: "ok 1 name", "not ok 2 name", "# selftests: folder: name"?
+ * Of that more is recorded.
+ */
+bool text_is_tap(const void *bytes, size_t len);
+
 /* The text that an argument of a call points to, or NULL. Valid until texts_deinit(). */
 const struct text *texts_find(const struct texts *t, uint32_t cpu, uint64_t insns, unsigned arg);
 

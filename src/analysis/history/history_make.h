@@ -168,6 +168,8 @@ void spans_put_recorded(struct making *m);
 
 /* tap_tests.c */
 struct tap_line;
+/* "ok 3 - name # SKIP why": the name, and what became of it. False: it is no such line. */
+bool tap_result(const char *line, char *ret_name, size_t size, enum test_result *ret);
 /* Read the texts of system calls that are TAP. */
 int tap_read(const struct reader *r, struct texts *ret, struct error *err);
 /* A system call was made; if it writes TAP, that is kept … */

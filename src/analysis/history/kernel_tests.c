@@ -11,7 +11,6 @@
  */
 #include "history_make.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,22 +50,7 @@ static bool take_suite(struct tap *tap, const char *line)
 /* "    not ok 3 example_skip_test # SKIP this test should be skipped" */
 static bool take_case(const char *line, char *ret_name, size_t size, enum test_result *ret)
 {
-	const char *text = line + indent_of(line);
-	bool passed = strncmp(text, "not ", 4);
-	size_t len;
-
-	text += passed ? 0 : 4;
-	if (indent_of(line) != SUITE_INDENT || strncmp(text, "ok ", 3) || !isdigit((unsigned char)text[3]))
-		return false;
-	text += 3;
-	text += strspn(text, "0123456789");
-	text += strspn(text, " -");
-	len = strcspn(text, "#");
-	*ret = !strncmp(text + len, "# SKIP", 6) ? TEST_SKIPPED : passed ? TEST_PASSED : TEST_FAILED;
-	while (len && text[len - 1] == ' ')
-		len--;
-	snprintf(ret_name, size, "%.*s", (int)len, text);
-	return len;
+	return indent_of(line) == SUITE_INDENT && tap_result(line + SUITE_INDENT, ret_name, size, ret) && *ret_name;
 }
 
 /* The calls since the case before are the case's: the first one stands for all. Others are parts of it. */

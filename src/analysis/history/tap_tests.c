@@ -29,21 +29,10 @@ struct tap_line {
 	bool begins, selftest; /* "# selftests: …"; "ok 1 selftests: …" */
 };
 
-/* Does a text that is written begin as TAP does that tells of a test? */
-static bool is_tap(const void *text, size_t len)
-{
-	static const char *const begins[] = { "ok ", "not ok ", BEGINS };
-
-	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-		if (len > strlen(begins[i]) && !memcmp(text, begins[i], strlen(begins[i])))
-			return true;
-	return false;
-}
-
 static bool is_wanted(void *state, const struct text *text)
 {
 	(void)state;
-	return text->arg < TEXT_ALLOCATED && is_tap(text->bytes, text->len);
+	return text->arg < TEXT_ALLOCATED && text_is_tap(text->bytes, text->len);
 }
 
 int tap_read(const struct reader *r, struct texts *ret, struct error *err)
@@ -55,8 +44,7 @@ int tap_read(const struct reader *r, struct texts *ret, struct error *err)
 	return result;
 }
 
-/* "ok 3 - name # SKIP why": the name, and what became of it. False: it is no such line. */
-static bool take_result(const char *line, char *ret_name, enum test_result *ret)
+bool tap_result(const char *line, char *ret_name, size_t size, enum test_result *ret)
 {
 	bool passed = strncmp(line, "not ", 4);
 	const char *text = line + (passed ? 0 : 4);
@@ -70,7 +58,7 @@ static bool take_result(const char *line, char *ret_name, enum test_result *ret)
 	*ret = !strncasecmp(text + len, "# skip", 6) ? TEST_SKIPPED : passed ? TEST_PASSED : TEST_FAILED;
 	while (len && text[len - 1] == ' ')
 		len--;
-	snprintf(ret_name, NAME, "%.*s", (int)len, text);
+	snprintf(ret_name, size, "%.*s", (int)len, text);
 	return true;
 }
 
@@ -92,7 +80,7 @@ static void take_line(struct making *m, const char *text, uint64_t ns, const cha
 	struct buf whole = { 0 };
 
 	line.begins = !strncmp(text, BEGINS, strlen(BEGINS));
-	if (!line.begins && !take_result(text, name, &line.result))
+	if (!line.begins && !tap_result(text, name, sizeof name, &line.result))
 		return;
 	line.selftest = line.begins || !strncmp(name, SELFTESTS, strlen(SELFTESTS));
 	if (line.begins)
@@ -134,7 +122,7 @@ void tap_written(struct making *m, const struct stacks *s, const struct stack *s
 	for (unsigned arg = 0; arg < ARGS; arg++) {
 		const struct text *text = texts_find(&m->texts, (uint32_t)stack->cpu, s->insns, arg);
 
-		if (text && is_tap(text->bytes, text->len))
+		if (text && text_is_tap(text->bytes, text->len))
 			take_text(m, text, s->ns, thread ? threads_comm(s->threads, thread, s->ns) : "?");
 	}
 }

@@ -23,16 +23,9 @@ struct shown {
 	struct source_lines sources;
 };
 
-static const struct thread *thread_of(const struct shown *w, const struct stack *stack)
-{
-	static const struct thread before_threads = { .comm = "[boot]", .exe = "" };
-
-	return stack->thread == THREAD_NONE ? &before_threads : &w->trace->threads.list[stack->thread];
-}
-
 static const char *name_of(const struct shown *w, const struct object_moment *m)
 {
-	const struct thread *t = thread_of(w, &m->stack);
+	const struct thread *t = frames_thread(&w->trace->threads, &m->stack);
 
 	return m->stack.thread == THREAD_NONE ? t->comm : threads_comm(&w->trace->threads, t, m->ns);
 }
@@ -70,7 +63,7 @@ static void put_text(const struct shown *w, const struct object_moment *m, struc
 	put_moment(out, m->ns);
 	buf_printf(out, " %s by ", object_event_name(m->what));
 	terminal_escape(out, name_of(w, m));
-	buf_printf(out, " %d on CPU %u\n", thread_of(w, &m->stack)->pid, m->cpu);
+	buf_printf(out, " %d on CPU %u\n", frames_thread(&w->trace->threads, &m->stack)->pid, m->cpu);
 	frames_put(out, &w->life->stacks, &w->sources, &m->stack, m->ns);
 }
 
@@ -91,7 +84,7 @@ static void put_json(const struct shown *w, const struct object_moment *m, struc
 	json_object(j, NULL);
 	json_text(j, "what", object_event_name(m->what));
 	json_number(j, "ns", m->ns);
-	json_signed(j, "pid", thread_of(w, &m->stack)->pid);
+	json_signed(j, "pid", frames_thread(&w->trace->threads, &m->stack)->pid);
 	json_text(j, "comm", name_of(w, m));
 	json_number(j, "cpu", m->cpu);
 	frames_put_json(j, &w->life->stacks, &w->sources, &m->stack, m->ns);

@@ -17,13 +17,6 @@
 #include "cli/print/terminal.h"
 #include "replay/stacks.h"
 
-static const struct thread *thread_of(const struct stacks *s, const struct stack *stack)
-{
-	static const struct thread before_threads = { .comm = "[boot]", .exe = "" };
-
-	return stack->thread == THREAD_NONE ? &before_threads : &s->threads->list[stack->thread];
-}
-
 /* Its name at that time. A thread of what is no Linux has none but its stack's; the next one's takes its place. */
 static const char *name_of(const struct stacks *s, const struct stack *stack)
 {
@@ -43,7 +36,7 @@ static void print_text(const struct stacks *s, const struct source_lines *source
 {
 	struct buf line = { 0 };
 
-	buf_printf(&line, "%d ", thread_of(s, stack)->pid);
+	buf_printf(&line, "%d ", frames_thread(s->threads, stack)->pid);
 	terminal_escape(&line, name_of(s, stack));
 	if (stack->cpu >= 0)
 		buf_printf(&line, " on CPU %d", stack->cpu);
@@ -57,7 +50,7 @@ static void print_text(const struct stacks *s, const struct source_lines *source
 static void put_json(struct json *j, const struct stacks *s, const struct source_lines *sources,
 		     const struct stack *stack)
 {
-	const struct thread *t = thread_of(s, stack);
+	const struct thread *t = frames_thread(s->threads, stack);
 
 	json_object(j, NULL);
 	json_signed(j, "pid", t->pid);
@@ -78,7 +71,7 @@ static int in_order(const void *va, const void *vb)
 {
 	const struct stack *a = &sorting->list[*(const size_t *)va], *b = &sorting->list[*(const size_t *)vb];
 	unsigned cpu_a = (unsigned)a->cpu, cpu_b = (unsigned)b->cpu;
-	int pid_a = thread_of(sorting, a)->pid, pid_b = thread_of(sorting, b)->pid;
+	int pid_a = frames_thread(sorting->threads, a)->pid, pid_b = frames_thread(sorting->threads, b)->pid;
 
 	if (cpu_a != cpu_b)
 		return cpu_a < cpu_b ? -1 : 1;

@@ -5,6 +5,13 @@
 
 #include "terminal.h"
 
+const struct thread *frames_thread(const struct threads *threads, const struct stack *stack)
+{
+	static const struct thread before_threads = { .comm = "[boot]", .exe = "" };
+
+	return stack->thread == THREAD_NONE ? &before_threads : &threads->list[stack->thread];
+}
+
 /*
  * Where control is in a frame: the address that its callee will return to. For the innermost frame: where control went
  * last. 0: it has left for a tail call.

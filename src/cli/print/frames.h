@@ -16,6 +16,9 @@
 	{ "start_ns", "guest time when it was entered" },                                                             \
 	{ "file, line", "with --debug: the source line of that place" }
 
+/* Whose stack it is: before the first thread, and of what is no Linux, one that is called [boot]. */
+const struct thread *frames_thread(const struct threads *threads, const struct stack *stack);
+
 /* Lines that are set in; `ns` is the time of the moment. */
 void frames_put(struct buf *out, const struct stacks *s, const struct source_lines *sources, const struct stack *stack,
 		uint64_t ns);
