@@ -72,6 +72,7 @@ def test_run(tmp_path):
     folder = place(tmp_path)
     asks = ["qemu-system-x86_64 -version", "qemu-system-x86_64 --help", "kvm -version", "qemu-system-x86_64 -device help", "qemu-system-x86_64 -machine ?",
             "qemu-system-x86_64 -device virtio-blk-pci,help", "qemu-system-x86_64 -accel help",
+            "command -v kvm qemu qemu-kvm | wc -l",
             "echo '{\"execute\":\"qmp_capabilities\"}{\"execute\":\"quit\"}' | qemu-system-x86_64 -display none -machine none -qmp stdio | tail -n 1 | cut -c1-12",
             "echo '{\"execute\":\"qmp_capabilities\"}{\"execute\":\"quit\"}' | qemu-system-x86_64 -display none -machine accel=tcg -qmp stdio | tail -n 1 | cut -c1-12"]
     asking = script(tmp_path, *[a.replace("kvm", "qemu-system-x86_64", 1) if shutil.which("kvm") is None else a for a in asks])
@@ -216,6 +217,37 @@ def test_virtme_ng(tmp_path):
                        stderr=subprocess.PIPE, check=False, timeout=900)
     assert (p.returncode, p.stdout) == (3, plain.stdout) and len(traces(folder)) == 2, (p, traces(folder))
     check_is_whole(traces(folder)[1])
+
+
+@pytest.mark.kernels
+@pytest.mark.weight(40)
+def test_mkosi(tmp_path):
+    """'mkosi qemu' starts an image that it has built: kernel, initrd and command line beside it, by its own names."""
+    tool, image = os.path.join(BUILD, "guest/mkosi"), tmp_path / "image"
+    with Once(tool):
+        if run(os.path.join(TOP, "scripts/guest-mkosi.sh"), tool, check=False).returncode:
+            pytest.skip("Debian 12's mkosi is not to be had")
+    image.mkdir()
+    with open(image / "image.raw", "wb") as f:
+        f.truncate(64 << 20)
+    os.symlink(kernel("6.12")[1], image / "image.vmlinuz")
+    os.symlink(os.path.abspath(initrd("6.12", "brief")), image / "image.initrd")
+    (image / "image.cmdline").write_text("console=ttyS0 panic=-1 loglevel=3 cryptomgr.notests\n")
+    env = dict(os.environ, PYTHONPATH=tool + "/usr/lib/python3/dist-packages", PATH=tool + "/usr/bin:" + os.environ["PATH"])
+    command = ["mkosi", "--distribution=debian", "--output=image.raw", "--qemu-kvm=no", "--qemu-headless=yes", "--qemu-boot=linux", "qemu", "-no-reboot"]
+    folder, outputs = place(tmp_path), []
+    for before in [], [UPTO, "run", "-d", folder, "--"]:
+        p = subprocess.run([*before, *command], env=env, cwd=image, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=900)
+        assert p.returncode == 0, p
+        outputs.append((p.stdout, p.stderr))
+    (plain, words), (out, more) = outputs
+    # the firmware clears the screen on one serial line with what the kernel writes: only where that comes is the host's chance
+    for text in plain, out:
+        assert text.startswith(b"\x1bc") and b"Booting from ROM" in text and text.endswith(b"reboot: Power down\r\n"), (plain, out)
+    assert more.startswith(words) and b"powered off" in more, (words, more)
+    [trace] = traces(folder)
+    check_is_whole(trace)
+    assert "busybox" in {c["comm"] for c in upto_json("ps", "--json", trace)["processes"]}
 
 
 @pytest.mark.long

@@ -37,7 +37,7 @@ static int put_names(const struct run_place *p, struct error *err)
 	for (size_t i = 0; stand_in_names[i]; i++) {
 		cleanup_free char *name = xasprintf("%s/%s", p->folder, stand_in_names[i]);
 
-		if (symlink(self, name) < 0)
+		if (stand_in_stands_for(stand_in_names[i]) && symlink(self, name) < 0)
 			return error_set(err, "%s: %s", name, strerror(errno));
 	}
 	return 0;

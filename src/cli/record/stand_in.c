@@ -82,6 +82,13 @@ static void leave_path(void)
 	buf_free(&kept);
 }
 
+bool stand_in_stands_for(const char *name)
+{
+	cleanup_free char *own = strcmp(name, PROGRAM) ? find_in_path(name) : NULL;
+
+	return own || !strcmp(name, PROGRAM);
+}
+
 static char *find_qemu(void)
 {
 	const char *named = getenv("UPTO_QEMU");

@@ -12,6 +12,9 @@
 /* Names by which QEMU is started, ended by NULL. */
 extern const char *const stand_in_names[];
 
+/* Is there a command of that name without upto? What looks for it finds no more and no fewer than it would. */
+bool stand_in_stands_for(const char *name);
+
 /* Was upto called as a QEMU, or as upto-qemu-system-x86_64? */
 bool stand_in_is(const char *argv0);
 
