@@ -22,10 +22,11 @@ from guest import UPTO, WORK, built, built_args, full_args, initrd, kernel, qemu
 from kd_logs import Machine, Style  # noqa: E402
 
 TRACE = os.path.join(WORK, "bench.upto")
-SMALL_BOUND, FULL_BOUND, BYTES_BOUND, RATE_BOUND, MEMORY_BOUND = 1.15, 1.25, 0.15, 100e6, 256
+SMALL_BOUND, FULL_BOUND, BYTES_BOUND, RATE_BOUND, MEMORY_BOUND = 1.12, 1.15, 0.15, 200e6, 256
 THREAD_BOUND = 1.5
 NOT_BOUND = 2
 FOLD_BOUND = 1.1
+RUN_BOUND = 1.01
 WAIT_BOUND, INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND, LOG_BOUND, IMPORT_BOUND, THIN_BOUND = 1.03, 0.5, 50e6, 5, 2, 300, 5
 FLIGHT_BOUND = 0.1  # beside what recording costs: what is forgotten is gone through once more, and the rest is cut exactly
 VMLINUX_BOUND, LEARN_BOUND = 0.3, 1  # seconds for files beside a kernel's image; per cent of the boot for learning
@@ -192,9 +193,24 @@ def small_args(append=""):
     return qemu_args("6.12", initrd("6.12", "plain"), append=append, whole=True)
 
 
+def launched(title, args):
+    """What 'upto run' adds to the same recording: it starts a program that starts QEMU, and becomes 'upto record'."""
+    folder, ratios = os.path.join(WORK, "bench.run"), []
+    for _ in range(5):
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        recorded = timed([UPTO, "record", "-q", "-f", "-o", TRACE, "--", *args])[0]
+        ratios.append(timed([UPTO, "run", "-d", folder, "--", *args])[0] / recorded)
+    shutil.rmtree(folder)
+    ratio = statistics.median(ratios)
+    print(f"{title}: by upto run       {ratio:5.3f} times as long as by upto record  ({min(ratios):.3f} … {max(ratios):.3f}); "
+          f"{verdict(ratio, RUN_BOUND)} {RUN_BOUND}", flush=True)
+
+
 def small():
     plain = compare("small boot", small_args(), SMALL_BOUND, int(os.environ.get("RUNS", 5)))
     costs("small boot", small_args(), plain)
+    launched("small boot", small_args())
     reading("small boot")
     thinning("small boot")
 

@@ -20,7 +20,8 @@ WAYS = "alone", "tree", "map"
 # what a layout has that only some kernels have, that nothing in the guest comes by, or that is not needed to know (modules)
 NOT_LEARNT = re.compile(r"bpf_|(sizeof )?module|mod_kallsyms|device.init_name|mount.mnt_devname|cgroup|kernfs|request|gendisk|mutex|rw_semaphore|"
                         # of snapshots and KASAN
-                        r"task_struct.(tasks|signal|stack|thread|cgroups)|thread_struct|signal_struct|css_set|mm_struct.(mm_mt|mmap)|maple_tree|vm_area_struct.vm_next|kmem_cache|pcpu_hot")
+                        r"task_struct.(tasks|signal|stack|thread|cgroups)|thread_struct|signal_struct|css_set|mm_struct.(mm_mt|mmap)|maple_tree|vm_area_struct.vm_next|kmem_cache|pcpu_hot|"
+                        r"prb_desc_ring.(head|tail)_id|printk_info.ts_nsec")
 
 
 @pytest.fixture(autouse=True)

@@ -42,4 +42,5 @@ def test_own_icount(icount, clock, shift):
         ahead = {e["ns"] - (e["insns"] << int(shift)) for e in map(json.loads, lines)}
         halts = upto_json("info", "--json", trace)["events_by_kind"]["halt"]
         assert 1 <= len(ahead) <= 2 + halts + int(meta["time_strays"]), (len(ahead), halts)
+        run(UPTO_ASAN, "check", trace)  # which knows how long an instruction takes
     os.unlink(trace)

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from guest import TOP, UPTO, WORK, Once, check, initrd, is_older, qemu_args, run, upto_json
+from guest import TOP, UPTO, WORK, Once, check, full_args, full_image, initrd, is_older, qemu_args, run, upto_json
 
 READY = b"ready"
 
@@ -145,6 +145,11 @@ def held_against_guest(trace, out):
     assert functions["ext4_init_fs_context [ext4]"] == 1
     stats = [c for c in upto_json("syscalls", "--json", "--path", "/init", trace)["syscalls"] if "stat" in c["name"]]
     assert len(stats) == len(re.findall(r"^stat \d+\r?$", out, re.M)) == 20
+    # the log has what it had
+    lines = upto_json("log", "--json", trace)["log"]
+    earlier = [line for line in lines if line["ns"] is None]
+    assert lines[0]["text"].startswith("Linux version 6.12") and len(earlier) > 100 and lines[:len(earlier)] == earlier, lines[:3]
+    assert [line["kernel_ns"] for line in earlier] == sorted(line["kernel_ns"] for line in earlier)
     # nothing is said of what was before
     phases = [s for s in upto_json("timeline", "--json", "--all", trace)["timeline"] if s["kind"] == "phase"]
     assert [p["name"] for p in phases[:2]] == ["before the snapshot", "user"] and phases[0]["end_ns"] <= began, phases
@@ -212,3 +217,64 @@ def test_loaded_meanwhile(tmp_path):
     functions = {f["function"] for f in upto_json("top", "--json", "-n", "0", "--boot", "2", trace)["functions"]}
     assert {"ticked [ticks]", "ext4_init_fs_context [ext4]"} <= functions
     assert out.count("reboot: Power down") == 1
+
+
+def held_frames(trace, at):
+    """Each thread's functions, the innermost first, but for those that jumped to the next one: nothing on a stack tells of them."""
+    stacks = {}
+    for stack in upto_json("stack", "--json", "--at", f"{at}ns", trace)["stacks"]:
+        frames = stack["frames"]
+        if stack["cpu"] is None:
+            stacks[stack["pid"]] = [f["function"] for i, f in enumerate(frames) if not i or frames[i - 1]["kind"] != "tail"]
+    return stacks
+
+
+def user_part(frames):
+    return next((i for i, f in enumerate(frames) if f.startswith("entry_SYSCALL") or f.startswith("asm_")), len(frames))
+
+
+@pytest.mark.kernels
+@pytest.mark.weight(120)
+def test_full(tmp_path):
+    """A Debian in the middle of its boot: what follows is what the recording has that went through, and all threads sleep where they slept there."""
+    folder, disk = str(tmp_path), os.path.join(tmp_path, "disk.qcow2")
+    if not shutil.which("qemu-img"):
+        pytest.skip("no qemu-img")
+    run("qemu-img", "create", "-f", "qcow2", "-b", os.path.abspath(full_image()), "-F", "raw", disk)
+    serial, monitor = os.path.join(folder, "serial"), os.path.join(folder, "monitor")
+    args = full_args("systemd.show_status=1")
+    args.remove("-nographic")
+    at = args.index("-drive")
+    args = [*args[:at], "-drive", f"file={disk},if=virtio", "-icount", "shift=1,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm",
+            "-display", "none", "-monitor", "none", "-serial", f"file:{serial}", "-qmp", f"unix:{monitor},server=on,wait=off"]
+    through, after = (os.path.join(WORK, f"snapshot-{name}.upto") for name in ("through", "after"))
+    with subprocess.Popen([UPTO, "record", "-f", "-o", through, "--", *args], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as p:
+        asked = Monitor(monitor)
+        while b"Local File Systems" not in read(serial):
+            assert p.poll() is None, p.stderr.read()
+            time.sleep(0.05)
+        asked.ask("human-monitor-command", **{"command-line": "savevm here"})
+        said = p.communicate(timeout=900)[1].decode()
+    assert p.returncode == 0, said
+    run(UPTO, "record", "-f", "-o", after, "--", *args, "-loadvm", "here", timeout=900)
+    for trace in through, after:
+        check(trace)
+    began = upto_json("info", "--json", after)["spans"][0]["start_ns"]
+    held, there = held_frames(through, began + 1), held_frames(after, began + 1)
+    assert len(there) > 40 and set(there) <= set(held), set(there) - set(held)
+    differ = {pid: (held[pid], frames) for pid, frames in there.items() if held[pid][:user_part(frames)] != frames[:user_part(frames)]}
+    assert not differ, differ
+    lines = [upto_json("log", "--json", t)["log"] for t in (through, after)]
+    earlier = [line["text"] for line in lines[0] if line["ns"] < began], [line["text"] for line in lines[1] if line["ns"] is None]
+    assert earlier[0] == earlier[1] and len(earlier[1]) > 300, (len(earlier[0]), len(earlier[1]))
+    names = [{(p["comm"].split("-")[0].split("/")[0], p["exe"]) for p in upto_json("ps", "--json", t)["processes"]
+              if (p["end_ns"] is None or p["end_ns"] > began) and not p["comm"].startswith("kworker")} for t in (through, after)]
+    assert names[0] == names[1] and len(names[1]) > 50, names[0] ^ names[1]
+    units = [{s["name"] for s in upto_json("timeline", "--json", "--all", t)["timeline"] if s["kind"] == "unit" and s["start_ns"] > began} for t in (through, after)]
+    assert units[0] == units[1] and len(units[1]) > 5, units
+    calls = [{f["function"]: f["calls"] for f in upto_json("top", "--json", "-n", "0", "--from", f"{began}ns", t)["functions"]} for t in (through, after)]
+    total = sum(calls[0].values())
+    apart = sum(abs(calls[0].get(f, 0) - calls[1].get(f, 0)) for f in {*calls[0], *calls[1]})
+    # disks answer when the host does: udev may have come to load a driver or two before the power-off, or not
+    assert total > 10e6 and apart < 0.15 * total, (total, apart)
+    return f"{len(there)} stacks, {len(units[1])} units, {total} calls, of which {100 * apart / total:.1f} % more or less"

@@ -70,6 +70,8 @@ enum member {
 	LOG_COUNT_BITS,       /* struct prb_desc_ring */
 	LOG_DESCS,
 	LOG_INFOS,
+	LOG_HEAD,
+	LOG_TAIL,
 	LOG_TEXTS_BITS,       /* struct prb_data_ring */
 	LOG_TEXTS_DATA,
 	LOG_PLACE,            /* struct prb_desc */
@@ -79,6 +81,7 @@ enum member {
 	LOG_LEN,
 	LOG_FACILITY,
 	LOG_CALLER,
+	LOG_TIME,
 	DEVICE_OBJECT,        /* include/linux/device.h */
 	DEVICE_INIT_NAME,
 	OBJECT_NAME,          /* include/linux/kobject.h */

@@ -100,15 +100,16 @@ static bool caller_sp(const struct orc_memory *m, const struct entry *e, const s
 	}
 }
 
-static enum orc_step entered(const struct orc_memory *m, uint64_t at, struct orc_registers *regs)
+static enum orc_step entered(const struct orc_memory *m, uint64_t at, struct orc_registers *regs, uint64_t *ret_slot)
 {
-	struct orc_registers from;
+	struct orc_registers from = { .cut = true };
 	uint64_t cs;
 
 	if (!word(m, at + REGS_IP, &from.ip) || !word(m, at + REGS_CS, &cs) || !word(m, at + REGS_SP, &from.sp) ||
 	    !word(m, at + REGS_BP, &from.bp))
 		return ORC_UNKNOWN;
 	*regs = from;
+	*ret_slot = at + REGS_IP;
 	return cs & 3 ? ORC_USER : ORC_KERNEL;
 }
 
@@ -119,20 +120,21 @@ enum orc_step orc_step(const struct orc *o, const struct orc_memory *m, struct o
 	uint64_t sp;
 
 	/* a call may be the last instruction of its function: it is looked for, not what lies behind it */
-	if (!find(o, regs->ip - 1, &e) || e.kind == KIND_UNKNOWN)
+	if (!find(o, regs->cut ? regs->ip : regs->ip - 1, &e) || e.kind == KIND_UNKNOWN)
 		return ORC_UNKNOWN;
 	if (e.kind == KIND_END)
 		return ORC_END;
 	if (!caller_sp(m, &e, regs, &sp))
 		return ORC_UNKNOWN;
 	if (e.kind == KIND_REGS)
-		return entered(m, sp, regs);
+		return entered(m, sp, regs, ret_slot);
 	if (!word(m, sp - sizeof sp, &caller.ip) ||
 	    (e.bp_reg == REG_PREV_SP && !word(m, sp + (uint64_t)(int64_t)e.bp_offset, &caller.bp)) ||
 	    (e.bp_reg == REG_BP && !word(m, regs->bp + (uint64_t)(int64_t)e.bp_offset, &caller.bp)))
 		return ORC_UNKNOWN;
 	*ret_slot = sp - sizeof sp;
 	caller.sp = sp;
+	caller.cut = false;
 	*regs = caller;
 	return ORC_CALL;
 }

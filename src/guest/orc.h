@@ -26,6 +26,7 @@ struct orc_memory {
 
 struct orc_registers {
 	uint64_t ip, sp, bp;
+	bool cut; /* `ip` was interrupted before it ran; else it lies behind a call */
 };
 
 enum orc_step {
@@ -37,8 +38,8 @@ enum orc_step {
 };
 
 /*
- * From where `regs` are, behind a call, to the one that called that. *ret_slot: of ORC_CALL, where on the stack the
- * address is that it returns to.
+ * From where `regs` are to who called that, or what it cut into. *ret_slot: where on the stack the address is that it
+ * returns to, of ORC_CALL, ORC_USER and ORC_KERNEL.
  */
 enum orc_step orc_step(const struct orc *o, const struct orc_memory *m, struct orc_registers *regs, uint64_t *ret_slot);
 

@@ -78,26 +78,20 @@ static uint64_t log_text(struct vcpu *v, uint64_t ring, uint64_t descriptor)
 	return data + (begin & mask) + guest_word();
 }
 
-bool read_log(struct vcpu *v, struct fact *fact)
+static bool knows_log(void)
 {
 	const struct layout *l = &recorder.kernel.layout;
-	uint64_t entry = argument(v, 0), ring, id, descriptors, number, text, info;
-	uint16_t len;
+
+	return l->size[SIZE_LOG_DESCRIPTOR] && l->size[SIZE_LOG_INFO] &&
+	       STRUCTURES_KNOWN(LOG_FACILITY, LOG_DESCRIPTORS, LOG_TEXTS);
+}
+
+/* struct printk_info: a byte behind the facility has flags in its five lower bits and the level above */
+static bool add_log(struct vcpu *v, struct fact *fact, uint64_t info, uint64_t text)
+{
+	uint16_t len = (uint16_t)structure_read(v, info, LOG_LEN, 2);
 	uint8_t level;
 
-	learning_log(v, entry);
-	ring = structure_pointer(v, entry, LOG_ENTRY_RING);
-	id = structure_long(v, entry, LOG_ENTRY_ID);
-	descriptors = ring + (uint64_t)structure_at(LOG_DESCRIPTORS);
-	number = id & ((1ull << (structure_read(v, descriptors, LOG_COUNT_BITS, 4) & 63)) - 1);
-	if (!ring || !l->size[SIZE_LOG_DESCRIPTOR] || !l->size[SIZE_LOG_INFO] ||
-	    structure_at(LOG_FACILITY) == MEMBER_UNKNOWN || structure_at(LOG_DESCRIPTORS) == MEMBER_UNKNOWN ||
-	    structure_at(LOG_TEXTS) == MEMBER_UNKNOWN)
-		return false;
-	info = structure_pointer(v, descriptors, LOG_INFOS) + number * l->size[SIZE_LOG_INFO];
-	text = log_text(v, ring, structure_pointer(v, descriptors, LOG_DESCS) + number * l->size[SIZE_LOG_DESCRIPTOR]);
-	len = (uint16_t)structure_read(v, info, LOG_LEN, 2);
-	/* struct printk_info: a byte follows that has flags in its five lower bits and the level above */
 	if (!guest_read(&v->regs, info + (uint64_t)structure_at(LOG_FACILITY) + 1, &level, 1))
 		return false;
 	if (len > LOG_MAX)
@@ -109,6 +103,43 @@ bool read_log(struct vcpu *v, struct fact *fact)
 	add_number(fact, structure_read(v, info, LOG_FACILITY, 1));
 	add_number(fact, structure_read(v, info, LOG_CALLER, 4));
 	add_bytes(fact, texts[0], len);
+	return true;
+}
+
+/* A record's struct printk_info, and its text; 0: it has none. */
+static uint64_t log_record(struct vcpu *v, uint64_t ring, uint64_t id, uint64_t *ret_text)
+{
+	const struct layout *l = &recorder.kernel.layout;
+	uint64_t descriptors = ring + (uint64_t)structure_at(LOG_DESCRIPTORS);
+	uint64_t number = id & ((1ull << (structure_read(v, descriptors, LOG_COUNT_BITS, 4) & 63)) - 1);
+
+	*ret_text = log_text(v, ring,
+			     structure_pointer(v, descriptors, LOG_DESCS) + number * l->size[SIZE_LOG_DESCRIPTOR]);
+	return structure_pointer(v, descriptors, LOG_INFOS) + number * l->size[SIZE_LOG_INFO];
+}
+
+bool read_log(struct vcpu *v, struct fact *fact)
+{
+	uint64_t entry = argument(v, 0), ring, info, text;
+
+	learning_log(v, entry);
+	ring = structure_pointer(v, entry, LOG_ENTRY_RING);
+	if (!ring || !knows_log())
+		return false;
+	info = log_record(v, ring, structure_long(v, entry, LOG_ENTRY_ID), &text);
+	return add_log(v, fact, info, text);
+}
+
+bool read_log_record(struct vcpu *v, struct fact *fact, uint64_t ring, uint64_t id)
+{
+	uint64_t info, text;
+
+	if (!knows_log() || structure_at(LOG_TIME) == MEMBER_UNKNOWN)
+		return false;
+	info = log_record(v, ring, id, &text);
+	if (!text || !add_log(v, fact, info, text))
+		return false;
+	add_number(fact, structure_read(v, info, LOG_TIME, 8));
 	return true;
 }
 

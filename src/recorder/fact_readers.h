@@ -12,6 +12,9 @@
 
 bool read_wake(struct vcpu *v, struct fact *fact);
 bool read_log(struct vcpu *v, struct fact *fact);
+
+/* The record of that number of a struct printk_ringbuffer. False: it cannot be read, or has no text. */
+bool read_log_record(struct vcpu *v, struct fact *fact, uint64_t ring, uint64_t id);
 bool read_initcall(struct vcpu *v, struct fact *fact);
 bool read_level(struct vcpu *v, struct fact *fact);
 bool read_probe(struct vcpu *v, struct fact *fact);

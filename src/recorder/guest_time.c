@@ -16,18 +16,6 @@ static uint64_t read_clock(void)
 	return ns;
 }
 
-bool guest_time_goes_on(void)
-{
-	/* what another vCPU reads meanwhile is later than both */
-	uint64_t latest = __atomic_load_n(&recorder.latest_ns, __ATOMIC_ACQUIRE),
-		 now = inside_ns() - recorder.host_begin_ns + recorder.shift_ns;
-
-	if (now >= latest)
-		return false;
-	recorder.shift_ns += latest - now;
-	return true;
-}
-
 static uint64_t counted(uint64_t insns)
 {
 	return insns << recorder.icount_shift;
@@ -38,9 +26,34 @@ uint64_t guest_time(const struct vcpu *v)
 	return recorder.counts_time ? recorder.time_ahead + counted(v->live->insns) : read_clock();
 }
 
+bool guest_time_goes_on(void)
+{
+	/* what another vCPU reads meanwhile is later than both */
+	uint64_t latest = __atomic_load_n(&recorder.latest_ns, __ATOMIC_ACQUIRE),
+		 now = inside_ns() - recorder.host_begin_ns + recorder.shift_ns, last;
+
+	if (now >= latest)
+		return false;
+	last = recorder.counts_time ? guest_time(vcpu_get(0)) : latest;
+	recorder.shift_ns += (last > latest ? last : latest) - now;
+	return true;
+}
+
 uint64_t guest_time_ahead(const struct vcpu *v, uint64_t uncounted)
 {
 	return guest_time(v) - (recorder.cuts_blocks && !recorder.counts_time ? counted(uncounted) : 0);
+}
+
+void guest_time_begins(const struct vcpu *v, uint64_t uncounted)
+{
+	uint64_t ahead;
+
+	if (!recorder.counts_time)
+		return;
+	ahead = read_clock() - counted(v->live->insns + uncounted);
+	/* time does not go back: that of a recording that has begun has been told already */
+	if ((int64_t)(ahead - recorder.time_ahead) > 0)
+		recorder.time_ahead = ahead;
 }
 
 void guest_time_resumed(const struct vcpu *v, uint64_t uncounted)

@@ -28,6 +28,9 @@ void guest_time_halted(const struct vcpu *v);
 /* A halt has ended. `uncounted`: instructions of the running block that are not counted yet. Called in a callback. */
 void guest_time_resumed(const struct vcpu *v, uint64_t uncounted);
 
+/* The guest goes on from a snapshot, whose clock is not 0. `uncounted`: as in guest_time_resumed(). */
+void guest_time_begins(const struct vcpu *v, uint64_t uncounted);
+
 /*
  * Has QEMU's clock been put back, as only a snapshot does that is loaded while the guest runs? Then guest time goes on
  * where it was. While no vCPU executes.

@@ -206,7 +206,7 @@ static void find_data(struct kernel *k, const struct kernel_image *image, uint64
 		[DATA_INIT_TASK] = "init_task",       [DATA_PER_CPU_OFFSET] = "__per_cpu_offset",
 		[DATA_CURRENT_TASK] = "current_task", [DATA_PCPU_HOT] = "pcpu_hot",
 		[DATA_MODULES] = "modules",	      [DATA_BPF_KALLSYMS] = "bpf_kallsyms",
-		[DATA_COMMAND_LINE] = "saved_command_line",
+		[DATA_COMMAND_LINE] = "saved_command_line", [DATA_LOG] = "prb",
 		[DATA_ORC_IPS] = "__start_orc_unwind_ip", [DATA_ORC_IPS_END] = "__stop_orc_unwind_ip",
 		[DATA_ORC] = "__start_orc_unwind",
 	};

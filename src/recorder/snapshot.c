@@ -195,6 +195,26 @@ static void tell_command_line(struct vcpu *v)
 	buf_free(&lines);
 }
 
+/* What is in the kernel's log: kernel/printk/printk_ringbuffer.h. */
+static void tell_log(struct census *c)
+{
+	const uint64_t number = (1ull << 62) - 1; /* DESC_ID() */
+	uint64_t ring = pointer_at(c->v, recorder.kernel.data[DATA_LOG]), descriptors, head;
+
+	if (!ring || !STRUCTURES_KNOWN(LOG_DESCRIPTORS, LOG_HEAD, LOG_TAIL))
+		return;
+	descriptors = ring + (uint64_t)structure_at(LOG_DESCRIPTORS);
+	head = structure_long(c->v, descriptors, LOG_HEAD) & number;
+	for (uint64_t id = structure_long(c->v, descriptors, LOG_TAIL) & number; is_left(c); id = (id + 1) & number) {
+		struct fact fact = { .kind = FACT_LOG_EARLIER };
+
+		if (read_log_record(c->v, &fact, ring, id))
+			watch_tell(c->v, &fact);
+		if (id == head)
+			break;
+	}
+}
+
 /* The task on whose kernel stack that is; 0: it is on none's, as an interrupt's is. */
 static uint64_t task_on_stack(struct vcpu *v, uint64_t sp)
 {
@@ -275,6 +295,7 @@ void snapshot_tell(struct vcpu *v, unsigned cpu, size_t entries)
 	for (unsigned i = 0; i < recorder.n_vcpus; i++)
 		if (vcpu_get(i))
 			tell_running(&c, i);
+	tell_log(&c);
 }
 
 void snapshot_tell_stacks(struct vcpu *v, uint64_t gap)

@@ -12,6 +12,7 @@
 enum {
 	TABLE_MAX = 16 << 20,
 	CALLS_MAX = 256,
+	SYSCALL_VECTOR = 0x80, /* IA32_SYSCALL_VECTOR, arch/x86/include/asm/irq_vectors.h */
 	/*
 	 * struct inactive_task_frame, arch/x86/include/asm/switch_to.h, on top of the stack of a task that does not
 	 * run
@@ -60,11 +61,11 @@ static bool read_tables(struct vcpu *v, struct orc *ret)
 	return ret->ips.len == bytes && ret->entries.len == bytes / 4 * 6;
 }
 
-/* Where the function begins that has a call right before that address; 0: none. */
-static uint64_t function_before(uint64_t addr)
+/* Where the function begins that has the instruction which the registers are at, or the call behind which they are; 0: none. */
+static uint64_t function_of(const struct orc_registers *regs)
 {
 	struct kernel *k = &recorder.kernel;
-	long function = kernel_function(k, addr - 1);
+	long function = kernel_function(k, regs->cut ? regs->ip : regs->ip - 1);
 	uint64_t start, end;
 
 	if (function == SYMTAB_NONE)
@@ -78,18 +79,34 @@ static void add(struct unwound *u, enum stack_call_kind kind, uint64_t slot, uin
 	u->calls[u->n++] = (struct stack_call){ .kind = kind, .slot = slot, .from = from, .target = target };
 }
 
-/* The thread's outermost call is where it began, or was entered from a program, or where tables end. */
-static void end(struct vcpu *v, struct unwound *u, enum orc_step step, const struct orc_registers *regs,
-		uint64_t function)
+static bool is_syscall(const struct vcpu *v, uint64_t function)
 {
-	bool syscall = step == ORC_USER && kernel_may_handle(&recorder.kernel, function);
+	return v->lstar && (function == v->lstar || function == v->cstar || function == v->sysenter);
+}
 
-	if (syscall && u->n && v->lstar) {
-		add(u, STACK_SYSCALL, 0, regs->ip, v->lstar);
-		add(u, STACK_BASE, 0, 0, regs->ip);
-	} else {
-		add(u, STACK_BASE, 0, 0, function);
+/* What came by a vector that many share is one of them: which one, the stack does not tell. */
+static unsigned vector_of(struct vcpu *v, uint64_t handler)
+{
+	enum idt_kind kind;
+	int vector;
+
+	pthread_mutex_lock(&recorder.lock);
+	vector = idts_handler(&recorder.idts, &v->regs, handler, &kind);
+	pthread_mutex_unlock(&recorder.lock);
+	return vector < 0 ? (unsigned)arch_x86_64.first_interrupt : (unsigned)vector;
+}
+
+/* The kernel was entered at `function`, from where the registers are: the slot is of the address that it returns to. */
+static void add_entry(struct vcpu *v, struct unwound *u, uint64_t slot, uint64_t from, uint64_t function)
+{
+	unsigned vector = is_syscall(v, function) ? SYSCALL_VECTOR : vector_of(v, function);
+
+	if (vector == SYSCALL_VECTOR) {
+		add(u, STACK_SYSCALL, 0, from, function);
+		return;
 	}
+	add(u, STACK_INTERRUPT, slot, from, function);
+	u->calls[u->n - 1].number = vector;
 }
 
 /* False: its stack cannot be read. */
@@ -105,15 +122,16 @@ static bool unwind(struct vcpu *v, const struct orc *orc, uint64_t task, uint64_
 		return false;
 	ret->place = switching;
 	add(ret, STACK_CALL, sp + INACTIVE_RETURN, regs.ip, switching);
-	while ((function = function_before(regs.ip)) && ret->n < CALLS_MAX - 2) {
+	while ((step == ORC_CALL || step == ORC_KERNEL) && (function = function_of(&regs)) && ret->n < CALLS_MAX - 2) {
 		step = orc_step(orc, &memory, &regs, &slot);
-		if (step != ORC_CALL)
-			break;
-		add(ret, STACK_CALL, slot, regs.ip, function);
+		if (step == ORC_CALL)
+			add(ret, STACK_CALL, slot, regs.ip, function);
+		else if (step == ORC_KERNEL || step == ORC_USER)
+			add_entry(v, ret, slot, regs.ip, function);
 	}
-	if (function)
-		end(v, ret, step, &regs, function);
-	return function;
+	/* where it began, or was entered from a program, or where tables end, as the kernel's do in a module */
+	add(ret, STACK_BASE, 0, 0, step == ORC_USER || !function ? regs.ip : function);
+	return function || ret->n > 2;
 }
 
 static void put(const struct unwound *u, uint64_t task, uint64_t gap, uint64_t ns, struct buf *out)

@@ -614,7 +614,7 @@ static void instrument_start(struct work *w, const struct hook *hook)
 	if (may_start(w->addr))
 		on_start(w, watch_start, NULL);
 	if (waiting_for_snapshot())
-		on_start(w, watch_snapshot, NULL);
+		on_start(w, watch_snapshot, userdata(w->n, 0));
 	if (waiting_for_vcpus() && !(w->block && w->block->vector >= 0))
 		on_start(w, watch_first, userdata(w->n, 0));
 	if ((arrival && *arrival & RESUME) || ends_halt(w))

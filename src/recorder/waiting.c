@@ -567,12 +567,12 @@ void watch_snapshot(unsigned cpu, void *data)
 	struct vcpu *v = vcpu_get(cpu);
 	bool records;
 
-	(void)data;
 	pthread_mutex_lock(&waiting.lock);
 	if (!waiting.snapshot) {
 		pthread_mutex_unlock(&waiting.lock);
 		return;
 	}
+	guest_time_begins(v, (uintptr_t)data);
 	snapshot_tell(v, cpu, SNAPSHOT_ENTRIES);
 	records = !waiting.list->start.kind || waiting.list->unknown || waiting.holds || waiting.object_there;
 	v->begun = waiting.from_snapshot = true;

@@ -2,13 +2,17 @@
 #include "log_table.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 
-enum { NS, LEVEL_NAME, PID, COMM, CPU, TEXT, INSNS, LEVEL, FACILITY };
+enum { NS, KERNEL_NS, LEVEL_NAME, PID, COMM, CPU, TEXT, INSNS, LEVEL, FACILITY };
 
 const struct column log_columns[] = {
 	[NS] = { "ns", "TIME S", CELL_SECONDS, "guest time when the line was stored, in seconds" },
+	[KERNEL_NS] = { "kernel_ns", "KERNEL'S S", CELL_SECONDS,
+			"of a line that was in the log as the recording began: its time by the kernel's own clock, as dmesg has it",
+			.hidden = true },
 	[LEVEL_NAME] = { "severity", "LEVEL", CELL_TEXT, "emerg, alert, crit, err, warn, notice, info or debug" },
 	[PID] = { "pid", "PID", CELL_NUMBER, "thread that ran then; an interrupt's is the one that it cut into" },
 	[COMM] = { "comm", "PROCESS", CELL_TEXT, "its name then" },
@@ -24,8 +28,29 @@ const struct column log_columns[] = {
 
 struct rows {
 	const struct threads *threads;
+	struct column columns[sizeof log_columns / sizeof *log_columns];
 	const struct log_line *lines[];
 };
+
+/* Of the line's clock and caller only what the kernel wrote down is known: include/linux/printk.h, caller_id. */
+static struct cell earlier_cell(const struct log_line *line, unsigned column)
+{
+	switch (column) {
+	case LEVEL_NAME:
+		return cell_text(log_level_name(line->level));
+	case PID:
+		return line->caller && !(line->caller >> 31) ? cell_pid(line->caller) : cell_none();
+	case TEXT:
+		return cell_text(line->text);
+	case LEVEL:
+		return cell_number(line->level);
+	case FACILITY:
+		return cell_number(line->facility);
+	case KERNEL_NS:
+		return cell_seconds(line->ns);
+	}
+	return cell_none();
+}
 
 static struct cell cell(const void *data, size_t row, unsigned column, struct buf *scratch)
 {
@@ -34,6 +59,8 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	const struct task_record *task = line->task ? threads_record(rows->threads, line->task, line->ns) : NULL;
 
 	(void)scratch;
+	if (line->earlier)
+		return earlier_cell(line, column);
 	switch (column) {
 	case NS:
 		return cell_seconds(line->ns);
@@ -63,11 +90,14 @@ void log_table_init(struct table *ret, const struct threads *threads, const stru
 	size_t count = 0;
 
 	rows->threads = threads;
+	memcpy(rows->columns, log_columns, sizeof log_columns);
 	for (size_t i = 0; i < log->count; i++)
-		if (!chosen || chosen[i])
+		if (!chosen || chosen[i]) {
+			rows->columns[KERNEL_NS].hidden &= !log->lines[i].earlier;
 			rows->lines[count++] = &log->lines[i];
+		}
 	*ret = (struct table){
-		.name = "log", .what = "lines", .columns = log_columns, .rows = count, .cell = cell, .data = rows,
+		.name = "log", .what = "lines", .columns = rows->columns, .rows = count, .cell = cell, .data = rows,
 		.free = free,
 	};
 }

@@ -19,7 +19,7 @@ const char *fact_kind_name(enum fact_kind kind)
 		[FACT_GROUP] = "group",       [FACT_GROUP_GONE] = "group-gone",
 		[FACT_AUDIT] = "audit",       [FACT_TIMER] = "timer",
 		[FACT_LOCK] = "lock",         [FACT_DUE] = "due",
-		[FACT_TEST] = "test",
+		[FACT_TEST] = "test",         [FACT_LOG_EARLIER] = "log-earlier",
 	};
 
 	return names[kind];

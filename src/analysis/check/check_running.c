@@ -16,6 +16,7 @@ void running_init(struct running *r, const struct session *session)
 		.reader = session->reader, .threads = session->threads, .n_cpus = n,
 		.boot = session->names->boots->list,
 		.exact = n == 1 && clock && strstr(clock, "icount: exact"),
+		.icount_shift = (unsigned)meta_get_u64(&session->reader->meta, "icount_shift", 0) & 63,
 	};
 	r->dead = xcalloc(session->threads->count + 1, sizeof *r->dead);
 	r->cpus = xcalloc(n, sizeof *r->cpus);
@@ -92,18 +93,18 @@ static void switch_task(struct running *r, unsigned cpu, const struct event *e)
 }
 
 /*
- * The difference between the time awake and one nanosecond per instruction. QEMU's clock may begin before the guest
+ * The difference between the time awake and what its instructions take. QEMU's clock may begin before the guest
  * does, which the first clock tells.
  */
 static void check_clock(struct running *r, unsigned cpu, const struct event *e)
 {
 	struct running_cpu *now = &r->cpus[cpu];
-	uint64_t off;
+	uint64_t counted = e->insns << r->icount_shift, off;
 
-	if (!now->clocked && now->awake_ns > e->insns)
-		now->awake_ns = e->insns;
+	if (!now->clocked && now->awake_ns > counted)
+		now->awake_ns = counted;
 	now->clocked = true;
-	off = now->awake_ns - e->insns;
+	off = now->awake_ns - counted;
 	if (off + CLOCK_SLACK_NS > 2 * CLOCK_SLACK_NS)
 		fault(r, FAULT_CLOCK, cpu, e, now->awake_ns, e->insns);
 }

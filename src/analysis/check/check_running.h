@@ -25,7 +25,8 @@ struct running {
 	const struct reader *reader;
 	const struct threads *threads;
 	const struct boot *boot; /* that is under way */
-	bool exact;             /* one vCPU, whose clock is a count of its instructions */
+	bool exact;             /* one vCPU, whose clock is a count of its instructions … */
+	unsigned icount_shift;  /* … each of which takes 2^this ns */
 	bool *dead;             /* by thread: it has been switched out for the last time */
 	unsigned n_cpus;
 	struct running_cpu {

@@ -53,7 +53,24 @@ static int by_number(const void *va, const void *vb)
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
-void kernel_log_init(struct kernel_log *ret, const struct facts *facts, const struct boots *boots)
+static struct log_line line_of(const struct fact *f, size_t boot)
+{
+	struct log_line line = { .boot = boot, .number = f->numbers[0], .ns = f->ns };
+
+	line.caller = f->n_numbers > 3 ? (uint32_t)f->numbers[3] : 0;
+	line.earlier = f->kind == FACT_LOG_EARLIER;
+	if (line.earlier) {
+		line.ns = f->n_numbers > 4 ? f->numbers[4] : 0;
+		return line;
+	}
+	line.insns = f->insns;
+	line.cpu = f->cpu;
+	line.task = f->task;
+	return line;
+}
+
+static void read_lines(struct kernel_log *ret, const struct facts *facts, const struct boots *boots,
+		       enum fact_kind kind)
 {
 	struct log_line *list = xcalloc(facts->count + 1, sizeof *list);
 	struct map known = { 0 };
@@ -64,14 +81,11 @@ void kernel_log_init(struct kernel_log *ret, const struct facts *facts, const st
 		size_t boot = boots_at(boots, f->ns);
 		uint64_t *at;
 
-		if (f->kind != FACT_LOG || f->n_numbers < 3)
+		if (f->kind != kind || f->n_numbers < 3)
 			continue;
 		at = map_put(&known, key_of(boot, f->numbers[0]), 0);
 		if (!*at) {
-			list[n] = (struct log_line){
-				.boot = boot, .number = f->numbers[0], .ns = f->ns, .insns = f->insns, .cpu = f->cpu,
-				.task = f->task,
-			};
+			list[n] = line_of(f, boot);
 			*at = ++n;
 		}
 		set_text(&list[*at - 1], f);
@@ -80,6 +94,16 @@ void kernel_log_init(struct kernel_log *ret, const struct facts *facts, const st
 		qsort(list, n, sizeof *list, by_number);
 	*ret = (struct kernel_log){ .lines = list, .count = n };
 	map_free(&known);
+}
+
+void kernel_log_init(struct kernel_log *ret, const struct facts *facts, const struct boots *boots)
+{
+	read_lines(ret, facts, boots, FACT_LOG);
+}
+
+void kernel_log_init_earlier(struct kernel_log *ret, const struct facts *facts, const struct boots *boots)
+{
+	read_lines(ret, facts, boots, FACT_LOG_EARLIER);
 }
 
 void kernel_log_deinit(struct kernel_log *log)

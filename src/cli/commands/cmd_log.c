@@ -35,8 +35,11 @@ static bool is_asked(const struct choice *c, const struct log_line *line)
 {
 	const struct span *s = &c->span;
 
-	return (int)line->level <= c->level && line->ns >= s->from_ns && line->ns < s->to_ns &&
-	       (s->cpu < 0 || (unsigned)s->cpu == line->cpu) &&
+	/* what was there before has no time, and no vCPU */
+	if (line->earlier ? s->from_ns || s->cpu >= 0 : line->ns < s->from_ns || line->ns >= s->to_ns ||
+								(s->cpu >= 0 && (unsigned)s->cpu != line->cpu))
+		return false;
+	return (int)line->level <= c->level &&
 	       (!c->grep || regexec(&c->regex, line->text, 0, NULL, 0) == 0);
 }
 
@@ -204,7 +207,7 @@ static int show_stacks(const struct args *args, struct trace_arg *t, const struc
 	int r;
 
 	for (size_t i = 0; i < log->count; i++)
-		if (is_asked(choice, &log->lines[i]))
+		if (!log->lines[i].earlier && is_asked(choice, &log->lines[i]))
 			w.lines[w.count++] = &log->lines[i];
 	qsort(w.lines, w.count, sizeof *w.lines, by_time);
 	for (size_t i = 0; i < w.count; i++)
@@ -298,6 +301,20 @@ static int follow(const struct args *args, const struct choice *choice, struct e
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
+/* The lines that were there as the recording began, and those that came. Call kernel_log_deinit(). */
+static struct kernel_log whole_log(const struct facts *facts, const struct boots *boots)
+{
+	struct kernel_log earlier, log;
+
+	kernel_log_init_earlier(&earlier, facts, boots);
+	kernel_log_init(&log, facts, boots);
+	earlier.lines = xrealloc(earlier.lines, (earlier.count + log.count + 1) * sizeof *log.lines);
+	memcpy(earlier.lines + earlier.count, log.lines, log.count * sizeof *log.lines);
+	earlier.count += log.count;
+	kernel_log_deinit(&log);
+	return earlier;
+}
+
 static int print(const struct args *args, const struct choice *choice, struct error *err)
 {
 	struct source_lines sources;
@@ -311,7 +328,7 @@ static int print(const struct args *args, const struct choice *choice, struct er
 	names_fold_thunks(&t.names);
 	instruments_arg(args, &t);
 	if (debug_arg(args, &t.names, &sources, err) == 0 && facts_read(t.reader, &facts, err) == 0) {
-		kernel_log_init(&log, &facts, &t.reader->boots);
+		log = whole_log(&facts, &t.reader->boots);
 		/* a span in which no line came has an empty log */
 		if (!log.count && !thinned_by(&t.reader->meta))
 			no_log(&t, &facts, err);
