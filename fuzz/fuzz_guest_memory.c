@@ -99,11 +99,6 @@ void watch_tell(struct vcpu *v, struct fact *fact)
 	must(v == recorder.vcpus[0] && fact->n_numbers == 1);
 }
 
-void idts_add(struct idts *t, const struct idt *idt)
-{
-	(void)t, (void)idt;
-}
-
 bool waiting_exec(struct vcpu *v, const char *comm, const char *exe, bool renamed)
 {
 	(void)v, (void)comm, (void)exe, (void)renamed;

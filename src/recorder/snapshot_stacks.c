@@ -61,7 +61,7 @@ static bool read_tables(struct vcpu *v, struct orc *ret)
 	return ret->ips.len == bytes && ret->entries.len == bytes / 4 * 6;
 }
 
-/* Where the function begins that has the instruction which the registers are at, or the call behind which they are; 0: none. */
+/* Where the function begins that has the registers' instruction, or the call behind which they are; 0: none. */
 static uint64_t function_of(const struct orc_registers *regs)
 {
 	struct kernel *k = &recorder.kernel;
