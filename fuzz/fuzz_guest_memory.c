@@ -96,7 +96,7 @@ const char *boot_meta_key(const char *key)
 
 void watch_tell(struct vcpu *v, struct fact *fact)
 {
-	must(v == recorder.vcpus[0] && fact->n_numbers == 1);
+	must(v == recorder.vcpus[0] && fact->n_numbers == (fact->kind == FACT_LOG_EARLIER ? 5 : 1));
 }
 
 bool waiting_exec(struct vcpu *v, const char *comm, const char *exe, bool renamed)

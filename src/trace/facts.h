@@ -42,7 +42,7 @@ enum fact_kind {
 	FACT_LOCK,
 	FACT_DUE,        /* a CPU's own timer is set anew: guest time, in ns, when it is due */
 	FACT_TEST,       /* a case of KUnit begins, with one of its parameters; text: "suite.case" */
-	/* a line of the log that was there as the recording began: as LOG, then its time by the kernel's clock, in ns */
+	/* a line of the log that was there as the recording began: as LOG, then its time by the kernel's clock (ns) */
 	FACT_LOG_EARLIER,
 	FACT_KINDS,
 };

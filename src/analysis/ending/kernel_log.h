@@ -13,7 +13,7 @@ struct log_line {
 	size_t boot;         /* number of the boot */
 	uint64_t number;     /* the kernel's own in that boot: the next line has the next one */
 	uint64_t ns, insns;  /* when it was stored first; what was added to it later is in `text`, too */
-	/* it was there as the recording began: `ns` is of the kernel's own clock, and `insns`, `cpu` and `task` are 0 */
+	/* it was there as the recording began: `ns` is by the kernel's clock, and `insns`, `cpu` and `task` are 0 */
 	bool earlier;
 	uint32_t caller;     /* of struct printk_info: a thread, or 2^31 and a CPU */
 	uint32_t cpu;
