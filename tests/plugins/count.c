@@ -81,7 +81,7 @@ static void at_true(unsigned cpu, void *data)
 	g_mutex_unlock(&lock);
 }
 
-/* Where in the scoreboard a piece's instructions are counted. */
+/* Where in the scoreboard a piece's instructions are counted. Under `lock`: vCPUs translate at the same time. */
 static qemu_plugin_u64 counter_of(uint64_t addr)
 {
 	size_t i = (addr * 0x9e3779b97f4a7c15u) >> 45;
@@ -124,6 +124,7 @@ static void count_insns(struct qemu_plugin_tb *tb)
 {
 	qemu_plugin_u64 counter = { 0 };
 
+	g_mutex_lock(&lock);
 	for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		uint64_t addr = extend(qemu_plugin_insn_vaddr(insn));
@@ -132,6 +133,7 @@ static void count_insns(struct qemu_plugin_tb *tb)
 			counter = counter_of(addr);
 		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, QEMU_PLUGIN_INLINE_ADD_U64, counter, 1);
 	}
+	g_mutex_unlock(&lock);
 }
 
 /* Instructions from there up to the block's end, or where another function begins. */
