@@ -5,6 +5,8 @@
  */
 #include "fold.h"
 
+#include <assert.h>
+
 #include "stacks_frames.h"
 
 /* In the data of a frame as it is; above these its level is. */
@@ -54,6 +56,18 @@ static void sync_all(struct folding *f, const struct stacks *s)
 	for (size_t i = 0; i < s->count; i++)
 		sync_stack(f, s, &s->list[i]);
 	f->shown.unmatched = s->unmatched;
+}
+
+/* Whoever goes through the stacks finds one for each vCPU that has one. */
+static bool vcpus_have_their_stacks(const struct folding *f, const struct stacks *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		int cpu = f->shown.list[i].cpu;
+
+		if (cpu >= 0 && f->shown.list[i].depth && s->replay->lanes[cpu].stack != &s->list[i])
+			return false;
+	}
+	return true;
 }
 
 /* The visitor has been called, and may want no more. */
@@ -255,6 +269,9 @@ static void fold_switched(void *state, struct stacks *s, const struct stack *fro
 
 	if (f->visitor->switched)
 		f->visitor->switched(f->state, &f->shown, before, next, cpu);
+	/* as with those that are not folded, which are told of before they change */
+	before->cpu = -1;
+	next->cpu = (int)cpu;
 	heed(f, s);
 }
 
@@ -293,9 +310,8 @@ static void fold_due(void *state, struct stacks *s)
 	s->due_ns = UINT64_MAX;
 	if (!f->visitor->due)
 		return;
-	for (unsigned i = 0; i < s->replay->n_lanes; i++)
-		sync_stack(f, s, s->replay->lanes[i].stack);
-	f->shown.ns = s->ns;
+	assert(vcpus_have_their_stacks(f, s));
+	sync_all(f, s);
 	f->visitor->due(f->state, &f->shown);
 	s->due_ns = f->shown.due_ns;
 	heed(f, s);
