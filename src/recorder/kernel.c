@@ -227,6 +227,10 @@ static void use_image(struct kernel *k, const struct kernel_image *image, const 
 
 	guest_narrow = image->narrow;
 	k->slide = slide;
+	if (k->keeps_types) {
+		k->types.len = 0;
+		buf_put(&k->types, image->btf.data, image->btf.len);
+	}
 	k->layout = *layout;
 	note_names(k, image);
 	if (is_linux(image)) /* functions of another kernel mean something else by such names */
@@ -421,7 +425,7 @@ static void forget(struct kernel *k)
 	}
 	next = (struct kernel){
 		.sources = k->sources, .error = k->error, .known = k->known, .have_image = k->have_image,
-		.tables = k->tables, .image_table = k->image_table,
+		.keeps_types = k->keeps_types, .types = k->types, .tables = k->tables, .image_table = k->image_table,
 	};
 	if (k->found && !k->from_image) {
 		symtab_deinit(&k->tab);

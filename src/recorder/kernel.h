@@ -46,6 +46,7 @@ struct kernel {
 	/* link addresses that conditional jumps lead to in other functions: guest/tail_jumps.h */
 	struct buf jumps_to;
 	bool have_image;         /* something is known */
+	bool keeps_types;        /* `types` are wanted */
 
 	uint32_t asked;
 	bool seen;               /* some kernel's code has run, whether it was found or not */
@@ -68,6 +69,7 @@ struct kernel {
 	uint64_t lacking;        /* hooks that the kernel has no function for, as bits */
 	uint32_t without;        /* features that it does not have (hooks.h), likewise */
 	struct layout layout;    /* where its structures have what is read */
+	struct buf types;        /* its BTF, if it has one: whoever wants it frees it */
 	bool other_types;        /* types that the user named are not those of the kernel that was found */
 	char *no_names;          /* why it has no names of functions; NULL: it has */
 	uint64_t entry_start, entry_end; /* run-time bounds of .entry.text, where symbols are mere labels */

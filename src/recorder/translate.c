@@ -4,6 +4,7 @@
 #include "arch/x86_insn.h"
 #include "arch/x86_thunks.h"
 #include "boot.h"
+#include "call_values.h"
 #include "guest_code.h"
 #include "kernel_seen.h"
 #include "kernel_width.h"
@@ -189,6 +190,19 @@ static void expect_result(const struct work *w, uint64_t target, uint64_t return
 		*map_put(&recorder.results, returns_to, 0) = (uint64_t)(hook - hooks) + 1;
 }
 
+/* What a chosen function gives back is read where it returns: at its own return, or at a jump to a return thunk. */
+static void give_back(struct work *w)
+{
+	uint64_t start, end, number;
+
+	if (w->watches != WATCH_EVENTS || w->function == SYMTAB_NONE)
+		return;
+	kernel_bounds(&recorder.kernel, w->function, &start, &end);
+	number = call_values_at(start);
+	if (number)
+		on_exec_regs(w, watch_returns, (void *)(uintptr_t)(number - 1));
+}
+
 static void call_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 			uint8_t length)
 {
@@ -279,6 +293,8 @@ static void jump_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 	uint32_t site;
 
 	leads_to(target);
+	if (silent_thunk(w, target) == X86_THUNK_RETURN)
+		give_back(w);
 	if (!leaves_function(w, addr, target) || silent_thunk(w, target) == X86_THUNK_RETURN ||
 	    leads_through_thunk(w, EVENT_JUMP_INDIRECT, addr, length, target))
 		return;
@@ -414,6 +430,8 @@ static void returns(struct work *w, const struct x86_insn *x, uint64_t addr, uin
 	uint32_t site = make_site(w, EVENT_RETURN, addr, length, 0);
 	uint64_t data = site | (x->opsize ? WATCH_OPSIZE : 0u);
 
+	if (x->kind == X86_RET)
+		give_back(w);
 	if (!site)
 		return;
 	if (x->kind != X86_RET)
@@ -602,6 +620,7 @@ static void instrument_start(struct work *w, const struct hook *hook)
 {
 	const uint64_t *arrival = map_get(&recorder.arrivals, w->addr), *result = map_get(&recorder.results, w->addr);
 	bool arrives = (arrival && *arrival & ARRIVE) || is_entry_label(w);
+	uint64_t number;
 	uint32_t site;
 
 	look_for_boot(w);
@@ -634,6 +653,8 @@ static void instrument_start(struct work *w, const struct hook *hook)
 		if (site)
 			on_start(w, addr_is_kernel(w->addr) ? watch_arrive : watch_arrive_user, userdata(site, 0));
 	}
+	if (w->watches == WATCH_EVENTS && (number = call_values_at(w->addr)))
+		on_start(w, watch_args, (void *)(uintptr_t)(number - 1));
 	if (hook && hook->watch && (hook->watch != watch_fact || w->watches == WATCH_EVENTS))
 		on_start(w, hook->watch, (void *)(uintptr_t)hook);
 	if (result && *result && w->watches == WATCH_EVENTS)

@@ -28,6 +28,11 @@ void watch_tell(struct vcpu *v, struct fact *fact)
 	put_fact(v, &(struct hook){ .kind = fact->kind }, fact, true);
 }
 
+void watch_tell_beside(struct vcpu *v, struct fact *fact)
+{
+	put_fact(v, &(struct hook){ .kind = fact->kind }, fact, false);
+}
+
 static void count_fact(struct vcpu *v, enum fact_kind kind, uint64_t begun)
 {
 	v->facts[kind]++;

@@ -20,6 +20,7 @@ const char *fact_kind_name(enum fact_kind kind)
 		[FACT_AUDIT] = "audit",       [FACT_TIMER] = "timer",
 		[FACT_LOCK] = "lock",         [FACT_DUE] = "due",
 		[FACT_TEST] = "test",         [FACT_LOG_EARLIER] = "log-earlier",
+		[FACT_ARGS] = "args",         [FACT_RETURNS] = "returns",
 	};
 
 	return names[kind];

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "reader.h"
 
-enum { FACT_NUMBERS = 6, FACT_TEXTS = 3 };
+enum { FACT_NUMBERS = 8, FACT_TEXTS = 3 };
 
 /* Numbers and texts of each kind in their order; addresses are of run time. */
 enum fact_kind {
@@ -44,6 +44,12 @@ enum fact_kind {
 	FACT_TEST,       /* a case of KUnit begins, with one of its parameters; text: "suite.case" */
 	/* a line of the log that was there as the recording began: as LOG, then its time by the kernel's clock (ns) */
 	FACT_LOG_EARLIER,
+	/*
+	 * a function whose arguments are asked for is entered: number of its prototype (trace/prototypes.h), where its
+	 * return address is, the registers for arguments; texts that name values (prototype_text())
+	 */
+	FACT_ARGS,
+	FACT_RETURNS,    /* it is about to return: number, where its return address is, the register for results */
 	FACT_KINDS,
 };
 

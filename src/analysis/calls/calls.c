@@ -185,6 +185,8 @@ static void enter(struct calls_run *st, const struct story_moment *m)
 	if (st->options->max_depth && m->depth - p->bottom >= st->options->max_depth)
 		return;
 	add_record(st, p, m->stack, m->frame, m->depth, &(struct callees){ 0 });
+	if (st->options->values)
+		p->called[p->open - 1].record.args = call_values_args(st->options->values, m->frame, m->cpu, m->insns);
 }
 
 static void report_call(struct calls_run *st, const struct stacks *s, const struct stack *stack, struct pending *p)
@@ -221,7 +223,7 @@ static void add_to_caller(const struct calls_run *st, const struct story_moment 
 		left_out_add(&caller->left_out, &sum);
 }
 
-static void fill_record(const struct story_moment *m, struct called *c)
+static void fill_record(const struct calls_run *st, const struct story_moment *m, struct called *c)
 {
 	struct call_record *r = &c->record;
 
@@ -232,6 +234,8 @@ static void fill_record(const struct story_moment *m, struct called *c)
 	r->self_insns = r->insns - c->sum.insns;
 	r->unfinished = m->kind == STORY_END;
 	r->end = m->end;
+	if (st->options->values && m->kind == STORY_LEAVE && m->end == FRAME_RETURNED)
+		r->result = call_values_result(st->options->values, m->frame, m->cpu, m->insns);
 }
 
 /* What it left out goes behind what others did. */
@@ -258,7 +262,7 @@ static void finish_frame(const struct calls_run *st, const struct story_moment *
 		return;
 	}
 	c = called_at(p, m->depth);
-	fill_record(m, c);
+	fill_record(st, m, c);
 	if (m->depth != p->bottom && c->record.duration_ns < st->options->min_callee_ns) {
 		/* its callees were shorter still, so their records are dropped already */
 		spill_truncate(&p->list.records, c->number);

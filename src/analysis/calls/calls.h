@@ -4,6 +4,7 @@
 #define UPTO_ANALYSIS_CALLS_H
 
 #include "analysis/sums/left_out.h"
+#include "replay/call_values.h"
 #include "replay/index.h"
 
 struct call_record {
@@ -18,6 +19,8 @@ struct call_record {
 	uint64_t ns, insns;    /* what the thread itself ran in it, callees included */
 	uint64_t self_ns, self_insns; /* without callees */
 	int cpu;               /* the vCPU that it was entered on */
+	/* what it was given, and gave back (replay/call_values.h); NULL: not recorded, or nobody asks */
+	const struct fact *args, *result;
 	/* its calls that have no record, since they are too short or too deep: for call_records_left_out() */
 	uint64_t left_out;
 	uint32_t n_left_out;   /* so many functions */
@@ -32,6 +35,7 @@ struct calls_options {
 	uint32_t max_depth;       /* levels that have records; 0: all. With 1, nothing is told of what is left out */
 	const bool *threads;      /* marks by number: only these; NULL: all */
 	bool no_interrupts;       /* leave out interrupts and what they call */
+	const struct call_values *values; /* NULL: nobody asks what was given */
 };
 
 /* The records of a finished call and of the calls within it, in the order of entry. Not all need be in memory. */

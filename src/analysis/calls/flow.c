@@ -81,8 +81,12 @@ static struct flow_step step_of(const struct flow_run *st, const struct story_mo
 		.cuts_in = st->bits[m->call] & CUTS_IN,
 	};
 
-	if (kind == FLOW_ENTER)
+	if (kind == FLOW_ENTER) {
+		step.args = st->options->values ? call_values_args(st->options->values, f, m->cpu, m->insns) : NULL;
 		return step;
+	}
+	if (st->options->values && m->end == FRAME_RETURNED)
+		step.result = call_values_result(st->options->values, f, m->cpu, m->insns);
 	step.end = m->end;
 	step.duration_ns = m->ns - f->entry_ns;
 	step.ns = m->stack->ns - f->ns;
@@ -137,6 +141,8 @@ static void leave(struct flow_run *st, const struct story_moment *m)
 	if (step.duration_ns < st->options->min_duration_ns)
 		return;
 	st->only = st->options->one_thread ? m->thread : NO_THREAD;
+	if (at_once)
+		step.args = st->last.args;
 	st->waiting = st->waiting && !at_once;
 	show_waiting(st);
 	show_step(st, &step);

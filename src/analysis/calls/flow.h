@@ -3,6 +3,7 @@
 #ifndef UPTO_ANALYSIS_FLOW_H
 #define UPTO_ANALYSIS_FLOW_H
 
+#include "replay/call_values.h"
 #include "replay/index.h"
 
 enum flow_kind {
@@ -26,6 +27,8 @@ struct flow_step {
 	uint64_t ns, insns;      /* what the thread itself ran in it, callees included; not set for ENTER */
 	enum frame_end end;      /* how it ended; not set for ENTER */
 	const struct thread *thread; /* NULL: before the vCPU's first task switch */
+	/* what it was given, and gave back (replay/call_values.h); NULL: not recorded, or nobody asks */
+	const struct fact *args, *result;
 	bool cuts_in;            /* it is an interrupt, or called by one */
 	/* LOG: it. Of the others, LOG has only cpu, entry_ns, thread, and the depth of the step before */
 	const struct fact *line;
@@ -42,6 +45,7 @@ struct flow_options {
 	bool from_call;
 	const struct thread *caller;
 	int cpu;                  /* negative: all */
+	const struct call_values *values; /* NULL: nobody asks what was given */
 	const struct facts *facts; /* the log's lines are shown, too; NULL: they are not */
 };
 

@@ -10,6 +10,7 @@
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
 #include "cli/args/trace_lacks.h"
+#include "cli/args/values_arg.h"
 #include "cli/commands.h"
 #include "cli/print/empty.h"
 #include "cli/print/json_output.h"
@@ -28,6 +29,7 @@ struct printer {
 	size_t columns; /* of the terminal; 0: lines are not cut */
 	bool shown;
 	uint64_t left; /* calls still to be shown */
+	const struct call_values *values; /* NULL: nobody asks */
 	const struct threads *threads;
 	struct map signs; /* pid → letter; 0: not seen yet */
 	struct buf line;
@@ -143,6 +145,8 @@ static void put_text(struct printer *p, const struct thread *t, const struct cal
 	put_insns(p, r->self_insns);
 	buf_printf(&p->line, " %3d %6d  %*s", r->cpu, t ? t->pid : 0, (int)(r->depth * 2), "");
 	terminal_escape(&p->line, names_function(p->names, r->function));
+	values_put_args(&p->line, p->values, r->args);
+	values_put_result(&p->line, p->values, r->result);
 	put_sign(p, r->kind);
 	if (r->unfinished)
 		buf_printf(&p->line, " (unfinished)");
@@ -263,6 +267,8 @@ static void put_json(struct printer *p, const struct thread *t, struct call_reco
 	json_text(j, "comm", comm_at(p, t, r->entry_ns));
 	if (!r->unfinished)
 		json_text(j, "left", frame_end_name(r->end));
+	if (p->values)
+		values_put_json(j, p->values, r->args, r->result);
 	call_records_left_out(records, r, &p->left_out);
 	put_left_out_json(p, &p->left_out);
 	put_caller_json(p, t, r->kind, r->from, r->entry_ns);
@@ -306,6 +312,8 @@ static void put_step_json(struct printer *p, const struct flow_step *f)
 		  comm_at(p, f->thread, f->kind == FLOW_LEAVE ? f->entry_ns + f->duration_ns : f->entry_ns));
 	if (f->kind != FLOW_ENTER)
 		json_text(j, "left", frame_end_name(f->end));
+	if (p->values)
+		values_put_json(j, p->values, f->args, f->result);
 	put_caller_json(p, f->thread, f->frame, f->from, f->entry_ns);
 	json_close(j);
 }
@@ -357,6 +365,8 @@ static void put_step_text(struct printer *p, const struct flow_step *f)
 	buf_printf(&p->line, " %3d %6d %c  %*s%s", f->cpu, f->thread ? f->thread->pid : 0, sign_of_thread(p, f),
 		   (int)(f->depth * 2), "", f->kind == FLOW_LEAVE ? "} " : "");
 	put_step_name(p, f);
+	values_put_args(&p->line, p->values, f->args);
+	values_put_result(&p->line, p->values, f->result);
 	put_sign(p, f->frame);
 	if (f->kind == FLOW_ENTER)
 		buf_printf(&p->line, " {");
@@ -487,6 +497,7 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 		.names = &t->names, .threads = &t->threads, .sources = sources, .json = arg(args, "json") ? &j : NULL,
 		.left = lines ? lines : UINT64_MAX, .no_insns = trace_lacks(t, "instructions"), .exact = arg(args, "exact"),
 		.columns = arg(args, "wide") ? 0 : terminal_columns(),
+		.values = o->values,
 	};
 	struct flow_options flow = {
 		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns,
@@ -494,6 +505,7 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 		.threads = o->threads, .no_interrupts = o->no_interrupts, .one_thread = arg(args, "one-thread"),
 		.cpu = o->cpu,
 		.facts = facts,
+		.values = o->values,
 	};
 	int r;
 
@@ -511,7 +523,8 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 				     .no_interrupts = o->no_interrupts,
 				     .from_call = true,
 				     .cpu = -1,
-				     .facts = facts },
+				     .facts = facts,
+				     .values = o->values },
 		};
 
 		p.left = UINT64_MAX;
@@ -555,6 +568,7 @@ static int run(const struct args *args, struct error *err)
 	uint64_t lines = 0, depth = 0;
 	struct calls_options o = { .no_interrupts = arg(args, "no-interrupts") };
 	struct facts facts = { 0 };
+	struct call_values values = { 0 };
 	struct source_lines sources;
 	struct span span;
 	struct trace_arg t;
@@ -593,7 +607,7 @@ static int run(const struct args *args, struct error *err)
 	o.threads = both(t.asked_threads, t.session.of_chosen ? t.threads.chosen : NULL, t.threads.count);
 	thunks_arg(args, &t);
 	instruments_arg(args, &t);
-	if (debug_arg(args, &t.names, &sources, err) == 0 &&
+	if (debug_arg(args, &t.names, &sources, err) == 0 && args_arg(args, &t, &values, &o.values, err) == 0 &&
 	    functions_arg(args, &t.names, &functions, err) == 0) {
 		o.functions = functions;
 		if (!arg(args, "log") || facts_read(t.reader, &facts, err) == 0)
@@ -601,6 +615,7 @@ static int run(const struct args *args, struct error *err)
 		facts_deinit(&facts);
 		free(functions);
 	}
+	call_values_deinit(&values);
 	source_lines_deinit(&sources);
 	trace_arg_close(&t);
 	return r;
@@ -619,6 +634,7 @@ static const struct option options[] = {
 	{ 0, "no-interrupts", NULL, "leave out interrupts that cut in, and what they call" },
 	{ 'n', "lines", "N", "stop after N calls, without --function lines; 0: all (default; of --all-threads: 1)" },
 	DEBUG_OPTION,
+	ARGS_OPTION,
 	{ 0, "json", NULL, "print JSON" },
 	{ 0, "exact", NULL, "numbers in full, times in seconds with nine digits" },
 	{ 0, "wide", NULL, "do not cut what is wider than the terminal" },
@@ -648,6 +664,7 @@ static const struct term terms[] = {
 	{ "left",
 	  "how the call ended: returned, jumped (into another function, for good), cut (control went on below it), died (its thread ended)" },
 	{ "left_out", "with --function: calls that it made and that have no object of their own, summed by function" },
+	VALUES_TERMS,
 	{ "step", "without --function: enter, leave, call for both at once, or log" },
 	{ "text", "of a step log: the line" },
 	{ "cuts_in", "without --function: an interrupt, or called by one" },
@@ -680,6 +697,7 @@ const struct command cmd_calls = {
 		"  upto calls --function do_sys_openat2 -n 1 trace.upto\n      the first open, in full\n"
 		"  upto calls --from 2.5s --to 2.501s trace.upto\n      all that happened in a millisecond\n"
 		"  upto calls --from 2.5s --one-thread --no-interrupts trace.upto\n      what the thread did that ran then\n"
+		"  upto calls --function vfs_read --args trace.upto\n      with their arguments and results, of a recording with --args vfs_read\n"
 		"  upto calls --function vfs_read --depth 1 --min-duration 1ms trace.upto\n      slow reads\n"
 		"  upto calls --function load_module --min-duration 1ms trace.upto\n      what took so long in it\n"
 		"  upto calls --function synchronize_rcu --all-threads --depth 3 trace.upto\n      what it waited for\n"

@@ -155,7 +155,7 @@ static void put_line_json(struct with_stacks *w, const struct log_line *line, co
 	json_text(j, "comm", task ? task->comm : "swapper/0");
 	json_number(j, "cpu", line->cpu);
 	json_text(j, "text", line->text);
-	frames_put_json(j, s, w->sources, stack, line->ns);
+	frames_put_json(j, s, &(struct frame_sources){ .lines = w->sources }, stack, line->ns);
 	json_close(j);
 }
 
@@ -165,7 +165,7 @@ static void put_line_text(struct with_stacks *w, const struct log_line *line, co
 	w->text.len = 0;
 	put_line(&w->text, line);
 	if (stack)
-		frames_put(&w->text, s, w->sources, stack, line->ns);
+		frames_put(&w->text, s, &(struct frame_sources){ .lines = w->sources }, stack, line->ns);
 	terminal_print(&w->text, w->columns);
 }
 

@@ -64,7 +64,7 @@ static void put_text(const struct shown *w, const struct object_moment *m, struc
 	buf_printf(out, " %s by ", object_event_name(m->what));
 	terminal_escape(out, name_of(w, m));
 	buf_printf(out, " %d on CPU %u\n", frames_thread(&w->trace->threads, &m->stack)->pid, m->cpu);
-	frames_put(out, &w->life->stacks, &w->sources, &m->stack, m->ns);
+	frames_put(out, &w->life->stacks, &(struct frame_sources){ .lines = &w->sources }, &m->stack, m->ns);
 }
 
 static void print_text(const struct shown *w)
@@ -87,7 +87,7 @@ static void put_json(const struct shown *w, const struct object_moment *m, struc
 	json_signed(j, "pid", frames_thread(&w->trace->threads, &m->stack)->pid);
 	json_text(j, "comm", name_of(w, m));
 	json_number(j, "cpu", m->cpu);
-	frames_put_json(j, &w->life->stacks, &w->sources, &m->stack, m->ns);
+	frames_put_json(j, &w->life->stacks, &(struct frame_sources){ .lines = &w->sources }, &m->stack, m->ns);
 	json_close(j);
 }
 

@@ -9,6 +9,7 @@
 #include "cli/args/debug_arg.h"
 #include "cli/args/moment_arg.h"
 #include "cli/args/trace_arg.h"
+#include "cli/args/values_arg.h"
 #include "cli/commands.h"
 #include "cli/print/empty.h"
 #include "cli/print/frames.h"
@@ -31,7 +32,7 @@ static const char *name_of(const struct stacks *s, const struct stack *stack)
 					    : threads_comm(s->threads, &s->threads->list[stack->thread], s->ns);
 }
 
-static void print_text(const struct stacks *s, const struct source_lines *sources, const struct stack *stack,
+static void print_text(const struct stacks *s, const struct frame_sources *sources, const struct stack *stack,
 		       size_t columns)
 {
 	struct buf line = { 0 };
@@ -47,7 +48,7 @@ static void print_text(const struct stacks *s, const struct source_lines *source
 	buf_free(&line);
 }
 
-static void put_json(struct json *j, const struct stacks *s, const struct source_lines *sources,
+static void put_json(struct json *j, const struct stacks *s, const struct frame_sources *sources,
 		     const struct stack *stack)
 {
 	const struct thread *t = frames_thread(s->threads, stack);
@@ -104,7 +105,7 @@ static void put_deepest_json(struct json *j, const struct trace_arg *t, const st
 }
 
 /* Those numbers, in that order. `deepest`: NULL, or what is told of it. */
-static void print_json(const struct trace_arg *t, const struct stacks *s, const struct source_lines *sources,
+static void print_json(const struct trace_arg *t, const struct stacks *s, const struct frame_sources *sources,
 		       const struct deepest *deepest, const size_t *order, size_t n)
 {
 	struct json j;
@@ -123,7 +124,7 @@ static void print_json(const struct trace_arg *t, const struct stacks *s, const 
 
 /* `deepest`: only that stack; NULL: all. */
 static void show(const struct args *args, const struct trace_arg *t, const struct stacks *s,
-		 const struct source_lines *sources, const struct deepest *deepest)
+		 const struct frame_sources *sources, const struct deepest *deepest)
 {
 	size_t *order = xcalloc(s->count, sizeof *order), n = 0;
 
@@ -169,7 +170,9 @@ static int run(const struct args *args, struct error *err)
 {
 	uint64_t at = UINT64_MAX;
 	struct deepest found, *deepest = NULL;
-	struct source_lines sources;
+	struct source_lines lines;
+	struct call_values values = { 0 };
+	struct frame_sources sources = { .lines = &lines };
 	struct stacks stacks;
 	struct trace_arg t;
 	int r = EXIT_FAILED;
@@ -189,11 +192,8 @@ static int run(const struct args *args, struct error *err)
 	/* what uses most of a stack may be an instrument */
 	if (!arg(args, "deepest"))
 		instruments_arg(args, &t);
-	if (debug_arg(args, &t.names, &sources, err) < 0) {
-		source_lines_deinit(&sources);
-		trace_arg_close(&t);
-		return EXIT_FAILED;
-	}
+	if (debug_arg(args, &t.names, &lines, err) < 0 || args_arg(args, &t, &values, &sources.values, err) < 0)
+		goto out;
 	if (arg(args, "deepest")) {
 		deepest = &found;
 		if (deepest_analyse(&t.session, t.asked_threads, deepest, err) < 0)
@@ -208,7 +208,8 @@ static int run(const struct args *args, struct error *err)
 	}
 	stacks_deinit(&stacks);
 out:
-	source_lines_deinit(&sources);
+	call_values_deinit(&values);
+	source_lines_deinit(&lines);
 	trace_arg_close(&t);
 	return r;
 }
@@ -221,6 +222,7 @@ static const struct option options[] = {
 	THUNKS_OPTION,
 	INSTRUMENTS_OPTION,
 	DEBUG_OPTION,
+	ARGS_OPTION,
 	{ 0, "wide", NULL, "do not cut what is wider than the terminal" },
 	{ 0, "json", NULL, "print JSON" },
 	HELP_OPTION,
@@ -233,6 +235,7 @@ static const struct term terms[] = {
 	{ "cpu", "the vCPU that ran it; null: none did" },
 	{ "frames", "its functions, the innermost first" },
 	FRAME_TERMS,
+	ARGS_TERM,
 	{ 0 },
 };
 

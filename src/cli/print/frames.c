@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "terminal.h"
+#include "values.h"
 
 const struct thread *frames_thread(const struct threads *threads, const struct stack *stack)
 {
@@ -75,7 +76,16 @@ static uint32_t version_of(const struct stacks *s, const struct stack *stack, ui
 	return view.version;
 }
 
-void frames_put(struct buf *out, const struct stacks *s, const struct source_lines *sources, const struct stack *stack,
+/* What the frame's call was given; NULL: not recorded, or nobody asks. */
+static const struct fact *args_of(const struct frame_sources *of, const struct stacks *s, const struct stack *stack,
+				  const struct frame *f, uint64_t ns)
+{
+	uint64_t task = stack->thread == THREAD_NONE ? 0 : s->threads->list[stack->thread].task;
+
+	return of->values ? call_values_open(of->values, f, task, ns) : NULL;
+}
+
+void frames_put(struct buf *out, const struct stacks *s, const struct frame_sources *of, const struct stack *stack,
 		uint64_t ns)
 {
 	struct source_line lines[SOURCE_LINES_MAX];
@@ -83,11 +93,12 @@ void frames_put(struct buf *out, const struct stacks *s, const struct source_lin
 
 	for (size_t i = stack->depth; i-- > 0;) {
 		const struct frame *f = &stack->frames[i];
-		size_t n = lines_of(sources, s, stack, i, ns, version, lines);
+		size_t n = lines_of(of->lines, s, stack, i, ns, version, lines);
 
 		put_inlined(out, lines, n);
 		buf_printf(out, "    ");
 		put_place(s->names, stack, i, ns, version, out);
+		values_put_args(out, of->values, args_of(of, s, stack, f, ns));
 		if (f->kind != FRAME_CALL && f->kind != FRAME_BASE)
 			buf_printf(out, " <%s>", frame_kind_name(f->kind));
 		if (n && !lines[n - 1].inlined)
@@ -108,8 +119,8 @@ static void put_inlined_json(struct json *j, const struct source_line *lines, si
 	}
 }
 
-static void put_frame_json(struct json *j, const struct stacks *s, const struct stack *stack, size_t i,
-			   const struct source_line *line)
+static void put_frame_json(struct json *j, const struct stacks *s, const struct frame_sources *of,
+			   const struct stack *stack, size_t i, uint64_t ns, const struct source_line *line)
 {
 	const struct frame *f = &stack->frames[i];
 
@@ -121,22 +132,24 @@ static void put_frame_json(struct json *j, const struct stacks *s, const struct 
 	else
 		json_null(j, "address");
 	json_number(j, "start_ns", f->entry_ns);
+	if (of->values)
+		values_put_args_json(j, of->values, args_of(of, s, stack, f, ns));
 	if (line)
 		debug_put_json(j, line);
 	json_close(j);
 }
 
-void frames_put_json(struct json *j, const struct stacks *s, const struct source_lines *sources,
-		     const struct stack *stack, uint64_t ns)
+void frames_put_json(struct json *j, const struct stacks *s, const struct frame_sources *of, const struct stack *stack,
+		     uint64_t ns)
 {
 	struct source_line lines[SOURCE_LINES_MAX];
 
 	json_array(j, "frames");
 	for (size_t i = stack ? stack->depth : 0; i-- > 0;) {
-		size_t n = lines_of(sources, s, stack, i, ns, version_of(s, stack, ns), lines);
+		size_t n = lines_of(of->lines, s, stack, i, ns, version_of(s, stack, ns), lines);
 
 		put_inlined_json(j, lines, n, place_in(stack, i));
-		put_frame_json(j, s, stack, i, n && !lines[n - 1].inlined ? &lines[n - 1] : NULL);
+		put_frame_json(j, s, of, stack, i, ns, n && !lines[n - 1].inlined ? &lines[n - 1] : NULL);
 	}
 	json_close(j);
 }

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "cli/args/debug_arg.h"
+#include "replay/call_values.h"
 #include "replay/stacks.h"
 
 /* JSON's keys of a frame, for legends. */
@@ -19,12 +20,18 @@
 /* Whose stack it is: before the first thread, and of what is no Linux, one that is called [boot]. */
 const struct thread *frames_thread(const struct threads *threads, const struct stack *stack);
 
+/* What is told of frames beside their functions. */
+struct frame_sources {
+	const struct source_lines *lines;
+	const struct call_values *values; /* what they were given; NULL: nobody asks */
+};
+
 /* Lines that are set in; `ns` is the time of the moment. */
-void frames_put(struct buf *out, const struct stacks *s, const struct source_lines *sources, const struct stack *stack,
+void frames_put(struct buf *out, const struct stacks *s, const struct frame_sources *of, const struct stack *stack,
 		uint64_t ns);
 /* Their array, "frames", into the object that is open; empty if `stack` is NULL. */
-void frames_put_json(struct json *j, const struct stacks *s, const struct source_lines *sources,
-		     const struct stack *stack, uint64_t ns);
+void frames_put_json(struct json *j, const struct stacks *s, const struct frame_sources *of, const struct stack *stack,
+		     uint64_t ns);
 
 /*
  * Where calls are folded (replay/fold.h): control in a call that is not shown, or that was made by one, is at no place

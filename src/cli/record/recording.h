@@ -40,6 +40,8 @@ struct recording {
 		{ 0, "qemu-inside", "LIST", \
 		  "what to use of QEMU beside its plugin interface: all, none, or clock,shutdown,values,registers,stores,turns", \
 		  ',' }, \
+		{ 0, "args", "NAMES", \
+		  "what these functions of the kernel are given and give back: a,b; shell patterns: *open*", ',' }, \
 		{ 0, "thunks", NULL, \
 		  "also each step of what only passes calls and returns on, which top --thunks shows: a third more events" }, \
 		{ 0, "costs", NULL, \

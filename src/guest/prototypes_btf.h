@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a kernel's functions take and give back, by its BTF. */
+#ifndef UPTO_GUEST_PROTOTYPES_BTF_H
+#define UPTO_GUEST_PROTOTYPES_BTF_H
+
+#include <stddef.h>
+
+#include "trace/prototypes.h"
+
+struct btf_prototypes;
+
+/* The BTF is copied. NULL: it is damaged. */
+struct btf_prototypes *btf_prototypes_new(const void *btf, size_t len);
+void btf_prototypes_free(struct btf_prototypes *b);
+
+/*
+ * Fill in all but the address. `symbol`: the function's name in the symbol table. A body that a compiler has made of the
+ * function (.isra.0, .constprop.0) may take something else than what the types say; of that, as of a function that they
+ * do not have, or have twice, the registers are told.
+ */
+void btf_prototypes_find(const struct btf_prototypes *b, const char *symbol, struct prototype *ret);
+
+#endif

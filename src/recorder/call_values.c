@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "call_values.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "guest/function_name.h"
+#include "guest/prototypes_btf.h"
+#include "kernel_width.h"
+#include "structures.h"
+#include "trace/meta.h"
+#include "watch_put.h"
+
+enum {
+	FUNCTIONS_MAX = 4096,
+	TEXT_MAX = 256,
+	COMM_LEN = 16, /* TASK_COMM_LEN, include/linux/sched.h */
+};
+
+static const enum reg registers[PROTOTYPE_REGISTERS] = {
+	GUEST_RDI, GUEST_RSI, GUEST_RDX, GUEST_RCX, GUEST_R8, GUEST_R9,
+};
+
+static struct {
+	char **patterns;
+	size_t count;
+	struct map at;    /* where a chosen function begins → its number + 1 */
+	/* by number, of all kernels that booted; they stay where they are, since vCPUs read them at any time */
+	struct prototype *prototypes;
+	size_t found;
+} chosen;
+
+void call_values_init(const char *list)
+{
+	for (size_t n, room = 0; list && *list; list += n + (list[n] == ',')) {
+		n = strcspn(list, ",");
+		chosen.patterns = array_grow(chosen.patterns, chosen.count, &room, sizeof *chosen.patterns);
+		chosen.patterns[chosen.count++] = xstrndup(list, n);
+	}
+	recorder.kernel.keeps_types = chosen.count;
+	if (chosen.count)
+		chosen.prototypes = xcalloc(FUNCTIONS_MAX, sizeof *chosen.prototypes);
+}
+
+/* By what is shown, or by the name in the source: vfs_read is also vfs_read.isra.0. */
+static bool is_asked(const char *name)
+{
+	size_t len = function_name_source(name, strlen(name));
+	cleanup_free char *source = xstrndup(name, len);
+
+	for (size_t i = 0; i < chosen.count; i++)
+		if (!fnmatch(chosen.patterns[i], name, 0) || !fnmatch(chosen.patterns[i], source, 0))
+			return true;
+	return false;
+}
+
+static void choose(const struct btf_prototypes *types, uint64_t addr, const char *name, struct buf *lines)
+{
+	struct prototype *p;
+	struct buf text = { 0 };
+	char key[32];
+
+	p = &chosen.prototypes[chosen.found];
+	btf_prototypes_find(types, name, p);
+	p->addr = addr;
+	prototype_put(p, &text);
+	buf_put_u8(&text, 0);
+	snprintf(key, sizeof key, "args.%zu", chosen.found);
+	meta_put(lines, key, (char *)text.data);
+	buf_free(&text);
+	*map_put(&chosen.at, addr, 0) = ++chosen.found;
+}
+
+void call_values_found(struct buf *lines)
+{
+	struct kernel *k = &recorder.kernel;
+	const struct symtab *tab = &k->tab;
+	struct btf_prototypes *types;
+	size_t more = 0;
+
+	if (!chosen.count || k->no_linux || guest_is_narrow())
+		return;
+	types = k->types.len ? btf_prototypes_new(k->types.data, k->types.len) : NULL;
+	map_free(&chosen.at);
+	for (size_t i = 0; i < tab->count; i++) {
+		if (!is_asked(symtab_name(tab, (long)i)))
+			continue;
+		if (chosen.found < FUNCTIONS_MAX)
+			choose(types, tab->symbols[i].addr + k->slide, symtab_name(tab, (long)i), lines);
+		else
+			more++;
+	}
+	if (!chosen.found || more)
+		snprintf(recorder.stats->message, sizeof recorder.stats->message,
+			 more ? "--args: %zu functions more have such a name; those of the first %d are recorded"
+			      : "--args: the kernel has no function of such a name",
+			 more, FUNCTIONS_MAX);
+	btf_prototypes_free(types);
+	buf_free(&k->types);
+}
+
+uint64_t call_values_at(uint64_t addr)
+{
+	const uint64_t *number = chosen.at.count ? map_get(&chosen.at, addr) : NULL;
+
+	return number ? *number : 0;
+}
+
+/* What a value is the name of; "": it has none, or cannot be read. */
+static const char *name_of(struct vcpu *v, enum value_kind kind, uint64_t value, char *text, char *path)
+{
+	uint64_t name;
+
+	*text = '\0';
+	if (!value)
+		return text;
+	switch (kind) {
+	case VALUE_STRING:
+		return structure_text(v, value, text, TEXT_MAX);
+	case VALUE_FILE:
+		return structure_path(v, value, path);
+	case VALUE_PATH:
+		return structure_path_at(v, value, path);
+	case VALUE_DENTRY:
+		name = STRUCTURES_KNOWN(DENTRY_NAME, QSTR_NAME)
+			       ? structure_pointer(v, value + (uint64_t)structure_at(DENTRY_NAME), QSTR_NAME)
+			       : 0;
+		break;
+	case VALUE_TASK:
+		return structure_at(TASK_COMM) == MEMBER_UNKNOWN
+			       ? text
+			       : structure_text(v, value + (uint64_t)structure_at(TASK_COMM), text, COMM_LEN);
+	case VALUE_DEVICE: /* dev_name(), include/linux/device.h */
+		name = STRUCTURES_KNOWN(DEVICE_OBJECT, OBJECT_NAME)
+			       ? structure_pointer(v, value + (uint64_t)structure_at(DEVICE_OBJECT), OBJECT_NAME)
+			       : 0;
+		break;
+	case VALUE_FILENAME: /* begins with it: include/linux/fs.h */
+		name = guest_read(&v->regs, value, &name, sizeof name) ? name : 0;
+		break;
+	default:
+		return text;
+	}
+	return name ? structure_text(v, name, text, TEXT_MAX) : text;
+}
+
+static void add_texts(struct vcpu *v, const struct prototype *p, struct fact *fact)
+{
+	static __thread char texts[PROTOTYPE_TEXTS][TEXT_MAX], paths[PROTOTYPE_TEXTS][STRUCTURE_PATH];
+
+	for (unsigned i = 0; i < p->count; i++) {
+		int text = prototype_text(p, i);
+
+		if (text < 0)
+			continue;
+		fact->texts[text] = name_of(v, p->parameters[i].kind, fact->numbers[2 + prototype_register(p, i)],
+					    texts[text], paths[text]);
+		fact->lens[text] = strlen(fact->texts[text]);
+		fact->n_texts = (unsigned)text + 1;
+	}
+}
+
+void watch_args(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t number = (uintptr_t)data;
+	struct fact fact = {
+		.kind = FACT_ARGS, .n_numbers = 2 + PROTOTYPE_REGISTERS,
+		.numbers = { number, registers_read(&v->regs, GUEST_RSP) },
+	};
+
+	for (unsigned i = 0; i < PROTOTYPE_REGISTERS; i++)
+		fact.numbers[2 + i] = registers_read(&v->regs, registers[i]);
+	add_texts(v, &chosen.prototypes[number], &fact);
+	watch_tell_beside(v, &fact);
+}
+
+void watch_returns(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	watch_tell_beside(v, &(struct fact){
+		.kind = FACT_RETURNS, .n_numbers = 3,
+		.numbers = { (uintptr_t)data, registers_read(&v->regs, GUEST_RSP), registers_read(&v->regs, GUEST_RAX) },
+	});
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What chosen functions of the kernel are given and give back: read at their first instruction, and where they return.
+ * What that means, their prototypes tell (trace/prototypes.h), which are written once for each function.
+ */
+#ifndef UPTO_RECORDER_CALL_VALUES_H
+#define UPTO_RECORDER_CALL_VALUES_H
+
+#include "recorder.h"
+
+/* Names as a shell's patterns, with commas between them: "vfs_read,*open*"; NULL: none. */
+void call_values_init(const char *list);
+
+/* The kernel was found: choose from its functions, and write their prototypes. */
+void call_values_found(struct buf *lines);
+
+/* The number of a chosen function that begins at this run-time address, + 1; 0: none does. */
+uint64_t call_values_at(uint64_t addr);
+
+#endif

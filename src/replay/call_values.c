@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "call_values.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+static int read_prototypes(const struct meta *meta, struct call_values *c, struct error *err)
+{
+	size_t cap = 0;
+	const char *text;
+	char key[32];
+
+	for (;; c->count++) {
+		snprintf(key, sizeof key, "args.%zu", c->count);
+		text = meta_get(meta, key);
+		if (!text)
+			return 0;
+		c->prototypes = array_grow(c->prototypes, c->count, &cap, sizeof *c->prototypes);
+		if (prototype_parse(text, &c->prototypes[c->count], err) < 0)
+			return -1;
+	}
+}
+
+int call_values_read(const struct reader *r, struct call_values *ret, struct error *err)
+{
+	*ret = (struct call_values){ 0 };
+	if (read_prototypes(&r->meta, ret, err) < 0)
+		return -1;
+	return ret->count ? facts_read(r, &ret->facts, err) : 0;
+}
+
+void call_values_deinit(struct call_values *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		prototype_deinit(&c->prototypes[i]);
+	free(c->prototypes);
+	facts_deinit(&c->facts);
+	*c = (struct call_values){ 0 };
+}
+
+const struct prototype *call_values_prototype(const struct call_values *c, const struct fact *fact)
+{
+	return fact->n_numbers && fact->numbers[0] < c->count ? &c->prototypes[fact->numbers[0]] : NULL;
+}
+
+/* Is it of that frame, as far as its function and its place on the stack tell? */
+static bool is_of(const struct call_values *c, const struct fact *f, const struct frame *frame)
+{
+	const struct prototype *p = call_values_prototype(c, f);
+
+	return p && p->addr == frame->addr && f->n_numbers > 1 && f->numbers[1] == frame->slot;
+}
+
+const struct fact *call_values_args(const struct call_values *c, const struct frame *frame, unsigned cpu, uint64_t insns)
+{
+	const struct fact *f = c->count ? facts_find(&c->facts, FACT_ARGS, cpu, insns) : NULL;
+
+	return f && is_of(c, f, frame) ? f : NULL;
+}
+
+/* The return of a kernel with return thunks comes a little behind the jump to the thunk, where the result was read. */
+const struct fact *call_values_result(const struct call_values *c, const struct frame *frame, unsigned cpu,
+				      uint64_t insns)
+{
+	enum { THUNK_INSNS = 8 };
+
+	for (uint64_t back = 0; c->count && back <= THUNK_INSNS && back <= insns; back++) {
+		const struct fact *f = facts_find(&c->facts, FACT_RETURNS, cpu, insns - back);
+
+		if (f)
+			return is_of(c, f, frame) ? f : NULL;
+	}
+	return NULL;
+}
+
+/* The last one at that place of its stack: had it been another call's, this one would have returned before that. */
+const struct fact *call_values_open(const struct call_values *c, const struct frame *frame, uint64_t task, uint64_t ns)
+{
+	for (size_t i = c->count ? facts_at(&c->facts, ns + 1) : 0; i-- > 0;) {
+		const struct fact *f = &c->facts.list[i];
+
+		if (f->kind == FACT_ARGS && f->task == task && is_of(c, f, frame))
+			return f;
+	}
+	return NULL;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What functions were given and gave back, where the recording has that: facts ARGS and RETURNS, and their prototypes. */
+#ifndef UPTO_REPLAY_CALL_VALUES_H
+#define UPTO_REPLAY_CALL_VALUES_H
+
+#include "stacks.h"
+#include "trace/facts.h"
+#include "trace/prototypes.h"
+
+struct call_values {
+	struct facts facts;
+	struct prototype *prototypes; /* by number */
+	size_t count;
+};
+
+/* All of a trace; it may have none. Call call_values_deinit() also after an error. */
+int call_values_read(const struct reader *r, struct call_values *ret, struct error *err);
+void call_values_deinit(struct call_values *c);
+
+/*
+ * What a function was given that is entered there, and what it gives back that is left there: by the vCPU, and its
+ * counter at the event. NULL: that was not recorded. `frame` is its frame.
+ */
+const struct fact *call_values_args(const struct call_values *c, const struct frame *frame, unsigned cpu, uint64_t insns);
+const struct fact *call_values_result(const struct call_values *c, const struct frame *frame, unsigned cpu,
+				      uint64_t insns);
+
+/* The same of a call that is under way at that time, by the thread's task_struct. */
+const struct fact *call_values_open(const struct call_values *c, const struct frame *frame, uint64_t task, uint64_t ns);
+
+/* A fact's prototype. */
+const struct prototype *call_values_prototype(const struct call_values *c, const struct fact *fact);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What functions take and give back, where their arguments are recorded: as text in META (docs/format.md, key args.N).
+ */
+#ifndef UPTO_TRACE_PROTOTYPES_H
+#define UPTO_TRACE_PROTOTYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+/* What a value is. What names something is read by the recorder at the function's entry. */
+enum value_kind {
+	VALUE_NONE = 'v',      /* void */
+	VALUE_SIGNED = 'd',
+	VALUE_UNSIGNED = 'u',
+	VALUE_BOOL = 'b',
+	VALUE_POINTER = 'p',
+	VALUE_STRING = 's',    /* const char * */
+	VALUE_FILE = 'f',      /* struct file *, const or not; so of those below */
+	VALUE_PATH = 'a',      /* struct path * */
+	VALUE_DENTRY = 'e',    /* struct dentry * */
+	VALUE_TASK = 't',      /* struct task_struct * */
+	VALUE_DEVICE = 'D',    /* struct device * */
+	VALUE_FILENAME = 'n',  /* struct filename *, of which getname() makes paths */
+	VALUE_STRUCT = 'o',    /* a structure itself, in up to two registers, or on the stack */
+	VALUE_REGISTER = 'r',  /* what it is, is not known */
+};
+
+enum { PROTOTYPE_PARAMETERS = 16, PROTOTYPE_REGISTERS = 6, PROTOTYPE_TEXTS = 3 };
+
+struct parameter {
+	enum value_kind kind;
+	unsigned bytes;        /* its size: 1, 2, 4 or 8; of a structure any */
+	char *name;            /* "": it has none */
+	char *type;            /* as in C: "const char *" */
+};
+
+struct prototype {
+	uint64_t addr;         /* where the function begins, at run time */
+	char *function;        /* as it is shown */
+	struct parameter result; /* name "" */
+	struct parameter parameters[PROTOTYPE_PARAMETERS];
+	unsigned count;
+};
+
+void prototype_deinit(struct prototype *p);
+
+/* Has a value of that kind a name, which is read at the function's entry? */
+bool value_is_named(enum value_kind kind);
+
+/*
+ * In which of the six registers for arguments parameter `i` begins, by the System V ABI; negative: it is on the stack.
+ */
+int prototype_register(const struct prototype *p, unsigned i);
+
+/* Which of the entry's texts names parameter `i`: 0 to PROTOTYPE_TEXTS - 1; negative: none. */
+int prototype_text(const struct prototype *p, unsigned i);
+
+/* Append as one line without its end. */
+void prototype_put(const struct prototype *p, struct buf *out);
+
+/* Call prototype_deinit() if that is 0. */
+int prototype_parse(const char *text, struct prototype *ret, struct error *err);
+
+#endif
