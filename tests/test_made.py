@@ -269,6 +269,22 @@ def test_interrupted_calls():
     assert all(len(f) == (2 if at in (5350, 5750, 6050, 6450) else 1) for at, f in frames.items()), frames
 
 
+def test_interrupted_before_it_is_entered():
+    """Interrupts come, one after another, where a conditional jump has led to a function, whose first instruction is yet to run."""
+    handler = KERNEL + 0x3000
+    events = []
+    for i, vector in enumerate((0xfb, 0xec, 0xec)):
+        events += [("event 0 interrupt", 110 + 10 * i, 0 if i else 110, STACK - 0x40, KERNEL + 0x2000, handler, vector, 0, 0x10),
+                   ("event 0 interrupt-return", 120 + 10 * i, 0, STACK - 0x40, 0, KERNEL + 0x2000, 0x10, 0)]
+    trace = make("unentered", boot(
+        "event 0 clock 90 90 0 0 0", ("event 0 call", 100, 0, STACK, KERNEL + 0x20, KERNEL + 0x1000), *events,
+        ("event 0 arrive", 140, 0, 0, KERNEL + 0x2000, KERNEL + 0x2000), ("event 0 return", 150, 0, STACK, 0, KERNEL + 0x20), "event 0 clock 160 160 0 0 0",
+        symbols=((KERNEL, 0x100, "startup_64"), (KERNEL + 0x1000, 0x200, "second"), (KERNEL + 0x2000, 0x1000, "third"), (handler, 0x100, "handler"))))
+    calls = [{f["function"]: f["calls"] for f in upto_json("top", *o, "--json", "-n", "0", trace, upto=UPTO_ASAN)["functions"]} for o in ([], ["--total"])]
+    listed = len([c for c in upto_json("calls", "--json", "-F", "third", trace, upto=UPTO_ASAN)["calls"] if c["depth"] == 0])
+    assert [c["third"] for c in calls] == [1, 1] == [listed, calls[0]["second"]] and calls[0]["handler"] == 3, (calls, listed)
+
+
 def test_callers_of_recursion():
     """Seen from its callers, a function that calls itself has its time once, as in top --total."""
     up = [("event 0 call", 100 + 10 * i, 0, STACK - 64 * i, KERNEL + 0x1020 if i else KERNEL + 0x20, KERNEL + 0x1000) for i in range(5)]

@@ -92,6 +92,7 @@ static void come_back(struct function_sums *s, struct function_lane *lane, const
 		if (place->at & AT_START && c->function != place->function) {
 			lane->unentered = place->function;
 			lane->unentered_insns = e->insns;
+			lane->unentered_from = c->function;
 		}
 		if (place->at & IN_THUNK && c->orphan)
 			come_back_to(s, lane, c->orphan, place);
@@ -108,9 +109,10 @@ static void come_back(struct function_sums *s, struct function_lane *lane, const
 static __attribute__((noinline)) unsigned enters_here(struct function_sums *s, struct function_lane *lane,
 						      const struct event *e, struct place *place, uint32_t from)
 {
-	bool elsewhere;
+	bool elsewhere, again = from == lane->unentered && e->insns == lane->unentered_insns;
 
 	if (e->kind == EVENT_INTERRUPT) {
+		from = again ? lane->unentered_from : from; /* another one comes before it is entered */
 		if (e->from >> 63)
 			function_lane_cut_in(lane, &(struct cut_in){ .task = lane->task,
 								     .from = e->from,
@@ -119,8 +121,7 @@ static __attribute__((noinline)) unsigned enters_here(struct function_sums *s, s
 		return AT_START | IN_GROUP;
 	}
 	if (e->kind == EVENT_ARRIVE) {
-		elsewhere = place->function != from ||
-			    (place->function == lane->unentered && e->insns == lane->unentered_insns);
+		elsewhere = place->function != from || again;
 	} else {
 		/* those that begin a signal's handler, or a program */
 		elsewhere = e->args[0] & IRET_ELSEWHERE;

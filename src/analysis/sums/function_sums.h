@@ -63,7 +63,8 @@ struct function_lane {
 	 * function to whose first instruction the last interrupt returned, though it had not been entered: what led …
 	 */
 	uint32_t unentered;
-	uint64_t unentered_insns; /* … there tells only as that instruction runs */
+	uint64_t unentered_insns; /* … there tells only as that instruction runs … */
+	uint32_t unentered_from;  /* … and control was in this one */
 	struct cut_in cut_in[32]; /* the last ones */
 	unsigned n_cut_in;
 };
