@@ -21,6 +21,7 @@ static int read_prototypes(const struct meta *meta, struct call_values *c, struc
 		c->prototypes = array_grow(c->prototypes, c->count, &cap, sizeof *c->prototypes);
 		if (prototype_parse(text, &c->prototypes[c->count], err) < 0)
 			return -1;
+		*map_put(&c->functions, c->prototypes[c->count].addr, 1) = 1;
 	}
 }
 
@@ -37,6 +38,7 @@ void call_values_deinit(struct call_values *c)
 	for (size_t i = 0; i < c->count; i++)
 		prototype_deinit(&c->prototypes[i]);
 	free(c->prototypes);
+	map_free(&c->functions);
 	facts_deinit(&c->facts);
 	*c = (struct call_values){ 0 };
 }
@@ -54,11 +56,32 @@ static bool is_of(const struct call_values *c, const struct fact *f, const struc
 	return p && p->addr == frame->addr && f->n_numbers > 1 && f->numbers[1] == frame->slot;
 }
 
-const struct fact *call_values_args(const struct call_values *c, const struct frame *frame, unsigned cpu, uint64_t insns)
+/*
+ * An interrupt came before the function's first instruction, where its arguments are read: they are the first ones that
+ * are read for that function at that place of the thread's stack, since the call cannot have been left before.
+ */
+static const struct fact *read_later(const struct call_values *c, const struct frame *frame, uint64_t task)
+{
+	enum { SOON = 4096 };
+	size_t i = facts_at(&c->facts, frame->entry_ns);
+
+	for (size_t n = 0; i < c->facts.count && n < SOON; i++, n++) {
+		const struct fact *f = &c->facts.list[i];
+
+		if (f->kind == FACT_ARGS && f->task == task && is_of(c, f, frame))
+			return f;
+	}
+	return NULL;
+}
+
+const struct fact *call_values_args(const struct call_values *c, const struct frame *frame, uint64_t task, unsigned cpu,
+				    uint64_t insns)
 {
 	const struct fact *f = c->count ? facts_find(&c->facts, FACT_ARGS, cpu, insns) : NULL;
 
-	return f && is_of(c, f, frame) ? f : NULL;
+	if (f && is_of(c, f, frame))
+		return f;
+	return map_get(&c->functions, frame->addr) ? read_later(c, frame, task) : NULL;
 }
 
 /* The return of a kernel with return thunks comes a little behind the jump to the thunk, where the result was read. */

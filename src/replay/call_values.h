@@ -11,6 +11,7 @@ struct call_values {
 	struct facts facts;
 	struct prototype *prototypes; /* by number */
 	size_t count;
+	struct map functions;         /* addresses that have one */
 };
 
 /* All of a trace; it may have none. Call call_values_deinit() also after an error. */
@@ -19,9 +20,10 @@ void call_values_deinit(struct call_values *c);
 
 /*
  * What a function was given that is entered there, and what it gives back that is left there: by the vCPU, and its
- * counter at the event. NULL: that was not recorded. `frame` is its frame.
+ * counter at the event; `task` is the thread's task_struct. NULL: that was not recorded. `frame` is its frame.
  */
-const struct fact *call_values_args(const struct call_values *c, const struct frame *frame, unsigned cpu, uint64_t insns);
+const struct fact *call_values_args(const struct call_values *c, const struct frame *frame, uint64_t task, unsigned cpu,
+				    uint64_t insns);
 const struct fact *call_values_result(const struct call_values *c, const struct frame *frame, unsigned cpu,
 				      uint64_t insns);
 

@@ -167,6 +167,11 @@ static void add_record(struct calls_run *st, struct pending *p, const struct sta
 	set_record(st, story_call(frame), true);
 }
 
+static uint64_t task_of(const struct story_moment *m)
+{
+	return m->stack->thread == THREAD_NONE ? 0 : m->stacks->threads->list[m->stack->thread].task;
+}
+
 static void enter(struct calls_run *st, const struct story_moment *m)
 {
 	struct pending *p = pending_of(st, m->thread);
@@ -186,7 +191,7 @@ static void enter(struct calls_run *st, const struct story_moment *m)
 		return;
 	add_record(st, p, m->stack, m->frame, m->depth, &(struct callees){ 0 });
 	if (st->options->values)
-		p->called[p->open - 1].record.args = call_values_args(st->options->values, m->frame, m->cpu, m->insns);
+		p->called[p->open - 1].record.args = call_values_args(st->options->values, m->frame, task_of(m), m->cpu, m->insns);
 }
 
 static void report_call(struct calls_run *st, const struct stacks *s, const struct stack *stack, struct pending *p)

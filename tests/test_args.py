@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""record --args: what functions were given and gave back, held against the guest's own kprobes."""
+import collections
+import os
+import re
+
+import pytest
+
+from guest import UPTO, UPTO_ASAN, WORK, check, initrd, qemu_args, record, run, upto_json
+
+NAMES = "vfs_read,do_sys_openat2,do_fil[pe]_open,do_exit,really_probe,wake_up_process,wake_up_new_*,strlen"
+KPROBE = re.compile(r"^ *\S.*?-(\d+) +\[\d+\] .*?: (\w+): \(.*?\) ?(.*)$", re.M)
+
+
+def filp_of(out):
+    return re.search(r"^filp (\w+)", out, re.M)[1]
+
+
+def told_by_guest(out):
+    """{(pid, function): [(arguments, result)]}, in order: as the kernel's own probes had them."""
+    text = out[out.index("trace-begin"):out.index("trace-end")]
+    calls, opened = collections.defaultdict(list), {}
+    names = {"read": "vfs_read", "openat": "do_sys_openat2", "filp": filp_of(out), "exit": "do_exit"}
+    for pid, event, values in KPROBE.findall(text.replace("\r", "")):
+        found = dict(re.findall(r'(\w+)=("[^"]*"|\S+)', values))
+        name = names[event.removesuffix("_result")]
+        if event.endswith("_result"):
+            opened[pid, name][1] = int(found["result"])
+        else:
+            call = [{k: v.strip('"') if v[0] == '"' else v if v.startswith("0x") else int(v) for k, v in found.items()}, None]
+            opened[pid, name] = call
+            calls[int(pid), name].append(call)
+    return calls
+
+
+def told_by_upto(trace, function):
+    calls = collections.defaultdict(list)
+    for c in upto_json("calls", "--json", "--args", "--depth", "1", "--function", function, trace, upto=UPTO_ASAN)["calls"]:
+        calls[c["pid"]].append((c["args"], c["result"]))
+    return calls
+
+
+def is_as_told(ours, theirs, has_result):
+    args, result = theirs
+    return all(ours[0].get(k) == v for k, v in args.items()) and (not has_result or ours[1] == result)
+
+
+@pytest.mark.parametrize("version", ["6.12", pytest.param("6.1", marks=pytest.mark.long), pytest.param("7", marks=pytest.mark.long)])
+@pytest.mark.weight(25)
+def test_kprobes(version):
+    """Each call that the guest's own probes saw has the arguments and the result that they saw."""
+    trace = os.path.join(WORK, f"args-{version}.upto")
+    p = record(trace, qemu_args(version, initrd(version, "args")), "--args", NAMES)
+    check(trace)
+    out = p.stdout.decode(errors="replace")
+    compared = collections.Counter()
+    for function, has_result in ("vfs_read", True), ("do_sys_openat2", True), (filp_of(out), False), ("do_exit", False):
+        ours = told_by_upto(trace, function)
+        for (pid, name), calls in told_by_guest(out).items():
+            if name != function:
+                continue
+            # those that it saw stand in a row: others came before the probes were there, and after
+            starts = [i for i in range(len(ours[pid]) - len(calls) + 1)
+                      if all(is_as_told(o, t, has_result and t[1] is not None) for o, t in zip(ours[pid][i:], calls))]
+            assert starts, (function, pid, calls[:3], ours[pid][:3])
+            compared[function] += len(calls)
+    assert len(compared) == 4 and min(compared.values()) >= 5, compared
+    # what a file is, tells its name: dd read all of busybox
+    size = int(re.search(r"size (\d+)", out)[1])
+    read = [(c["args"], c["result"]) for c in upto_json("calls", "--json", "--args", "--depth", "1", "--function", "vfs_read", trace)["calls"] if c["comm"] == "dd"]
+    assert sum(result for args, result in read if args["file"] == "/bin/busybox") == size, read[-3:]
+    return dict(compared)
+
+
+@pytest.mark.weight(2)
+def test_shown():
+    """For people: names, numbers, errors; of a stack; and what is said where nothing was recorded."""
+    trace = os.path.join(WORK, "args-6.12.upto")
+    if not os.path.exists(trace):
+        test_kprobes("6.12")
+    text = run(UPTO, "calls", "--args", "--depth", "1", "--wide", "-F", "do_sys_openat2", trace).stdout.decode()
+    assert re.search(r'do_sys_openat2\(dfd=-100, filename="/nosuch/file", how=0x[0-9a-f]+\) = -2 \(ENOENT\)', text), text[-1000:]
+    text = run(UPTO, "calls", "--args", "--depth", "1", "--wide", "-F", "really_probe", trace).stdout.decode()
+    assert re.search(r"really_probe\(dev=\S+, drv=0xffffffff[0-9a-f]+\) = 0\n", text), text
+    text = run(UPTO, "calls", "--args", "--depth", "1", "--wide", "-F", "wake_up_new_task", trace).stdout.decode()
+    # a kernel thread is given its name before it is woken up
+    assert "wake_up_new_task(p=kworker/" in text, text[:500]
+    # a call within another is shown with what it was given, too, and without a function that is asked for
+    first = next(c for c in upto_json("calls", "--json", "--args", "-F", "do_sys_openat2", trace)["calls"] if c["function"] == "do_filp_open")
+    flow = run(UPTO, "calls", "--args", "--wide", "--from", f"{first['start_ns']}ns", "-n", "3", trace).stdout.decode()
+    assert f"do_filp_open(dfd={first['args']['dfd']}, pathname={first['args']['pathname']}, " in flow, (first, flow)
+    stack = upto_json("stack", "--json", "--args", "--at", f"{first['start_ns'] + 1}ns", "--running", trace)["stacks"][0]["frames"]
+    assert [f["args"] for f in stack if f["function"] == "do_filp_open"] == [first["args"]], stack[:3]
+    none = os.path.join(WORK, "args-none.upto")
+    record(none, qemu_args("6.12", initrd("6.12", "brief")), "--args", "no_such_function", "--stop", "entry:rest_init")
+    p = run(UPTO, "calls", "--args", "-F", "start_kernel", none, check=False)
+    assert p.returncode and b"'upto record --args NAMES' records them" in p.stderr, p.stderr
+    os.unlink(none)
