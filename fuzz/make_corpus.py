@@ -707,6 +707,34 @@ def make_btf():
     save("fuzz_btf", "bit-field", btf([(b"task_struct", [(b"pid", 1, 0)])]).replace(u32(0) * 2, u32(0, 3)))
 
 
+def function_btf(parameters, result, twice=False):
+    """A function f; types: 1 int, 2 char, 3 const char, 4 const char *, 5 struct file, 6 struct file *, 7 a typedef of int, 8 a structure of 16 bytes."""
+    strings, types = bytearray(b"\0"), b""
+
+    def text(name):
+        strings.extend(name + b"\0")
+        return len(strings) - len(name) - 1
+
+    types += u32(text(b"int"), 1 << 24, 4, 1 << 24 | 32) + u32(text(b"char"), 1 << 24, 1, 1 << 24 | 8) + u32(0, 10 << 24, 2) + u32(0, 2 << 24, 3)
+    types += u32(text(b"file"), 4 << 24, 8) + u32(0, 2 << 24, 5) + u32(text(b"pid_t"), 8 << 24, 1) + u32(text(b"pair"), 4 << 24, 16)
+    types += u32(0, 13 << 24 | len(parameters), result)
+    for name, kind in parameters:
+        types += u32(text(name) if name else 0, kind)
+    types += u32(text(b"f"), 12 << 24, 9) * (1 + twice)
+    return b"\0" + struct.pack("<HBBIIIII", 0xeb9f, 1, 0, 24, 0, len(types), len(types), len(strings)) + types + bytes(strings)
+
+
+def make_prototypes():
+    for name, text in (("read", "0xffffffff81234560\tvfs_read\td8::ssize_t\tf8:file:struct file *\tp8:buf:char *\tu8:count:size_t"), ("nothing", "0x1\tf\tv0::void"),
+                       ("registers", "0x1\tf.isra.0\tr8::\tr8:rdi:\tr8:rsi:"), ("structures", "0x1\tf\to40::struct big\to16:a:struct pair\to24:b:union big\to0::x\tb1:c:bool"),
+                       ("many", "0x1\tf\td4::int" + "\ts8:n:const char *" * 16), ("too-many", "0x1\tf\td4::int" + "\td4:n:int" * 17),
+                       ("no-result", "0x1\tf"), ("kind", "0x1\tf\tq8::"), ("bytes", "0x1\tf\td9::x"), ("address", "zz\tf\td4::int"), ("empty", "")):
+        save("fuzz_prototypes", name, text.encode())
+    for name, parameters, result, twice in (("types", [(b"file", 6), (b"name", 4), (b"n", 7), (b"p", 8), (b"", 0)], 1, False), ("types-twice", [], 0, True),
+                                            ("types-more", [(b"a", 8)] * 4 + [(b"x", 1)] * 14, 6, False), ("types-itself", [(b"a", 9), (b"b\t:", 77)], 10, False)):
+        save("fuzz_prototypes", name, function_btf(parameters, result, twice))
+
+
 def program_elf(table, kind=2, text=0x1000, load=0x400000):
     """A program with one loaded segment, .text and a symbol table."""
     names, symbols = b"\0", bytes(24)
@@ -1037,6 +1065,7 @@ if __name__ == "__main__":
     make_bzimage()
     make_kernel_image()
     make_btf()
+    make_prototypes()
     make_dwarf()
     make_elf()
     make_index()
