@@ -49,7 +49,7 @@ def compare_counted(name, symbols, least=5000):
     check(trace)
     slide = upto_json("info", "--json", trace)["slide"]
     ours = {int(f["address"], 16): (f["calls"], f["self_insns"])
-            for f in upto_json("top", "--json", "--thunks", trace)["functions"] if f["address"]}
+            for f in upto_json("top", "--json", "--thunks", "--instruments", trace)["functions"] if f["address"]}
     theirs, pieces = read_counts(name + ".counts")
     # each kind of difference has a name
     kinds, worst, compared, calls = collections.Counter(), [], 0, 0

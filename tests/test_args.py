@@ -8,7 +8,7 @@ import pytest
 
 from guest import UPTO, UPTO_ASAN, WORK, check, initrd, qemu_args, record, run, upto_json
 
-NAMES = "vfs_read,do_sys_openat2,do_fil[pe]_open,do_exit,really_probe,wake_up_process,wake_up_new_*,strlen"
+NAMES = "vfs_read,ext4_init_fs_context,jbd2_*,do_sys_openat2,do_fil[pe]_open,do_exit,really_probe,wake_up_process,wake_up_new_*,strlen"
 KPROBE = re.compile(r"^ *\S.*?-(\d+) +\[\d+\] .*?: (\w+): \(.*?\) ?(.*)$", re.M)
 
 
@@ -20,7 +20,8 @@ def told_by_guest(out):
     """{(pid, function): [(arguments, result)]}, in order: as the kernel's own probes had them."""
     text = out[out.index("trace-begin"):out.index("trace-end")]
     calls, opened = collections.defaultdict(list), {}
-    names = {"read": "vfs_read", "openat": "do_sys_openat2", "filp": filp_of(out), "exit": "do_exit"}
+    names = {"read": "vfs_read", "openat": "do_sys_openat2", "filp": filp_of(out), "exit": "do_exit",
+             "context": "ext4_init_fs_context"}
     for pid, event, values in KPROBE.findall(text.replace("\r", "")):
         found = dict(re.findall(r'(\w+)=("[^"]*"|\S+)', values))
         name = names[event.removesuffix("_result")]
@@ -54,7 +55,8 @@ def test_kprobes(version):
     check(trace)
     out = p.stdout.decode(errors="replace")
     compared = collections.Counter()
-    for function, has_result in ("vfs_read", True), ("do_sys_openat2", True), (filp_of(out), False), ("do_exit", False):
+    for function, has_result in ("vfs_read", True), ("do_sys_openat2", True), (filp_of(out), False), ("do_exit", False), \
+            ("ext4_init_fs_context", True):
         ours = told_by_upto(trace, function)
         for (pid, name), calls in told_by_guest(out).items():
             if name != function:
@@ -64,7 +66,7 @@ def test_kprobes(version):
                       if all(is_as_told(o, t, has_result and t[1] is not None) for o, t in zip(ours[pid][i:], calls))]
             assert starts, (function, pid, calls[:3], ours[pid][:3])
             compared[function] += len(calls)
-    assert len(compared) == 4 and min(compared.values()) >= 5, compared
+    assert compared.pop("ext4_init_fs_context") == 1 and len(compared) == 4 and min(compared.values()) >= 5, compared
     # what a file is, tells its name: dd read all of busybox
     size = int(re.search(r"size (\d+)", out)[1])
     read = [(c["args"], c["result"]) for c in upto_json("calls", "--json", "--args", "--depth", "1", "--function", "vfs_read", trace)["calls"] if c["comm"] == "dd"]

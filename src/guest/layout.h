@@ -70,8 +70,6 @@ enum member {
 	LOG_COUNT_BITS,       /* struct prb_desc_ring */
 	LOG_DESCS,
 	LOG_INFOS,
-	LOG_HEAD,
-	LOG_TAIL,
 	LOG_TEXTS_BITS,       /* struct prb_data_ring */
 	LOG_TEXTS_DATA,
 	LOG_PLACE,            /* struct prb_desc */
@@ -81,7 +79,6 @@ enum member {
 	LOG_LEN,
 	LOG_FACILITY,
 	LOG_CALLER,
-	LOG_TIME,
 	DEVICE_OBJECT,        /* include/linux/device.h */
 	DEVICE_INIT_NAME,
 	OBJECT_NAME,          /* include/linux/kobject.h */
@@ -125,6 +122,14 @@ enum member {
 	MM_MMAP,              /* before: */
 	VMA_NEXT,
 	MODULE_LIST,          /* include/linux/module.h */
+	LOG_HEAD,             /* struct prb_desc_ring */
+	LOG_TAIL,
+	LOG_TIME,             /* struct printk_info */
+	BTF_MODULE_LIST,      /* struct btf_module, kernel/bpf/btf.c */
+	BTF_MODULE_MODULE,
+	BTF_MODULE_TYPES,
+	TYPES_DATA,           /* struct btf */
+	TYPES_SIZE,
 	KSYM_NODE,            /* include/linux/bpf.h */
 	CACHE_OBJECT_SIZE,    /* struct kmem_cache, mm/slab.h: of kernels with KASAN */
 	HOT_TASK,             /* from 6.2 to 6.14: arch/x86/include/asm/current.h */

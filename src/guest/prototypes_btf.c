@@ -2,8 +2,11 @@
 #include "prototypes_btf.h"
 
 #include <bpf/btf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/map.h"
@@ -31,16 +34,16 @@ static const char *name_at(const struct btf *btf, uint32_t offset)
 	return name ? name : "";
 }
 
-struct btf_prototypes *btf_prototypes_new(const void *data, size_t len)
+/* Its functions' types have numbers from `first` on. Takes it over; NULL: it is damaged. */
+static struct btf_prototypes *of_btf(struct btf *btf, uint32_t first)
 {
-	struct btf *btf = btf__new(data, (uint32_t)len);
 	struct btf_prototypes *b;
 
 	if (!btf)
 		return NULL;
 	b = xcalloc(1, sizeof *b);
 	b->btf = btf;
-	for (uint32_t id = 1; id < btf__type_cnt(btf); id++) {
+	for (uint32_t id = first; id < btf__type_cnt(btf); id++) {
 		const struct btf_type *t = btf__type_by_id(btf, id);
 		uint64_t *at;
 
@@ -50,6 +53,27 @@ struct btf_prototypes *btf_prototypes_new(const void *data, size_t len)
 		*at = *at == UINT64_MAX ? id : TWICE;
 	}
 	return b;
+}
+
+struct btf_prototypes *btf_prototypes_new(const void *data, size_t len)
+{
+	return of_btf(btf__new(data, (uint32_t)len), 1);
+}
+
+/* libbpf takes such types from a file only: btf__new_split() came with its version 1.4. */
+struct btf_prototypes *btf_prototypes_of_module(const struct btf_prototypes *kernel, const void *data, size_t len)
+{
+	int fd = memfd_create("upto-types", MFD_CLOEXEC);
+	struct btf *btf = NULL;
+	char path[32];
+
+	if (fd < 0)
+		return NULL;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	if (write(fd, data, len) == (ssize_t)len)
+		btf = btf__parse_raw_split(path, kernel->btf);
+	close(fd);
+	return of_btf(btf, btf__type_cnt(kernel->btf));
 }
 
 void btf_prototypes_free(struct btf_prototypes *b)

@@ -11,6 +11,8 @@ struct btf_prototypes;
 
 /* The BTF is copied. NULL: it is damaged. */
 struct btf_prototypes *btf_prototypes_new(const void *btf, size_t len);
+/* Those of a module, whose types go on behind the kernel's, which have to outlive them. NULL: likewise. */
+struct btf_prototypes *btf_prototypes_of_module(const struct btf_prototypes *kernel, const void *btf, size_t len);
 void btf_prototypes_free(struct btf_prototypes *b);
 
 /*

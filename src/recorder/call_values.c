@@ -29,7 +29,8 @@ static struct {
 	struct map at;    /* where a chosen function begins → its number + 1 */
 	/* by number, of all kernels that booted; they stay where they are, since vCPUs read them at any time */
 	struct prototype *prototypes;
-	size_t found;
+	size_t found, more; /* more: that there was no room for */
+	struct btf_prototypes *types; /* the kernel's; NULL: it has none */
 } chosen;
 
 void call_values_init(const char *list)
@@ -73,32 +74,96 @@ static void choose(const struct btf_prototypes *types, uint64_t addr, const char
 	*map_put(&chosen.at, addr, 0) = ++chosen.found;
 }
 
+/* Of a table whose addresses lie `slide` lower than where they are. */
+static void choose_all(const struct btf_prototypes *types, const struct symtab *tab, uint64_t slide, struct buf *lines)
+{
+	for (size_t i = 0; i < tab->count; i++) {
+		const char *name = symtab_name(tab, (long)i);
+
+		if (!is_asked(name))
+			continue;
+		if (chosen.found < FUNCTIONS_MAX)
+			choose(types, tab->symbols[i].addr + slide, name, lines);
+		else
+			chosen.more++;
+	}
+	if (chosen.more)
+		snprintf(recorder.stats->message, sizeof recorder.stats->message,
+			 "--args: %zu functions more have such a name; those of the first %d are recorded", chosen.more,
+			 FUNCTIONS_MAX);
+}
+
 void call_values_found(struct buf *lines)
 {
 	struct kernel *k = &recorder.kernel;
-	const struct symtab *tab = &k->tab;
-	struct btf_prototypes *types;
-	size_t more = 0;
 
 	if (!chosen.count || k->no_linux || guest_is_narrow())
 		return;
-	types = k->types.len ? btf_prototypes_new(k->types.data, k->types.len) : NULL;
-	map_free(&chosen.at);
-	for (size_t i = 0; i < tab->count; i++) {
-		if (!is_asked(symtab_name(tab, (long)i)))
-			continue;
-		if (chosen.found < FUNCTIONS_MAX)
-			choose(types, tab->symbols[i].addr + k->slide, symtab_name(tab, (long)i), lines);
-		else
-			more++;
-	}
-	if (!chosen.found || more)
-		snprintf(recorder.stats->message, sizeof recorder.stats->message,
-			 more ? "--args: %zu functions more have such a name; those of the first %d are recorded"
-			      : "--args: the kernel has no function of such a name",
-			 more, FUNCTIONS_MAX);
-	btf_prototypes_free(types);
+	btf_prototypes_free(chosen.types);
+	chosen.types = k->types.len ? btf_prototypes_new(k->types.data, k->types.len) : NULL;
 	buf_free(&k->types);
+	map_free(&chosen.at);
+	choose_all(chosen.types, &k->tab, k->slide, lines);
+}
+
+static uint64_t pointer_at(struct vcpu *v, uint64_t addr)
+{
+	uint64_t value;
+
+	return guest_read(&v->regs, addr, &value, sizeof value) ? value : 0;
+}
+
+/* Append the module's types, which the kernel keeps in a list: kernel/bpf/btf.c. It may have none. */
+static void read_types(struct vcpu *v, uint64_t module, struct buf *out)
+{
+	enum { ENTRIES = 4096, SIZE_MAX_BYTES = 64 << 20 };
+	uint64_t head = recorder.kernel.data[DATA_BTF_MODULES], at = head ? pointer_at(v, head) : 0;
+
+	if (!STRUCTURES_KNOWN(BTF_MODULE_LIST, BTF_MODULE_MODULE, BTF_MODULE_TYPES, TYPES_DATA, TYPES_SIZE))
+		return;
+	for (int i = 0; at && at != head && i < ENTRIES; i++, at = pointer_at(v, at)) {
+		uint64_t entry = at - (uint64_t)structure_at(BTF_MODULE_LIST), types, size;
+
+		if (structure_pointer(v, entry, BTF_MODULE_MODULE) != module)
+			continue;
+		types = structure_pointer(v, entry, BTF_MODULE_TYPES);
+		size = structure_read(v, types, TYPES_SIZE, 4);
+		if (size && size <= SIZE_MAX_BYTES)
+			structure_block(v, structure_pointer(v, types, TYPES_DATA), size, out);
+		if (out->len != size)
+			out->len = 0;
+		return;
+	}
+}
+
+/* Another module may have been there. */
+static void forget_at(const struct symtab *tab)
+{
+	for (size_t i = 0; i < chosen.found; i++)
+		if (symtab_section_of(tab, chosen.prototypes[i].addr))
+			*map_put(&chosen.at, chosen.prototypes[i].addr, 0) = 0;
+}
+
+void call_values_module(struct vcpu *v, uint64_t module, const struct symtab *tab)
+{
+	struct buf raw = { 0 }, lines = { 0 };
+	struct btf_prototypes *types = NULL;
+
+	if (!chosen.count || guest_is_narrow())
+		return;
+	if (chosen.types)
+		read_types(v, module, &raw);
+	if (raw.len)
+		types = btf_prototypes_of_module(chosen.types, raw.data, raw.len);
+	pthread_mutex_lock(&recorder.lock);
+	forget_at(tab);
+	choose_all(types, tab, 0, &lines);
+	pthread_mutex_unlock(&recorder.lock);
+	if (lines.len)
+		drain_put(CHUNK_META, &lines);
+	btf_prototypes_free(types);
+	buf_free(&raw);
+	buf_free(&lines);
 }
 
 uint64_t call_values_at(uint64_t addr)
@@ -174,7 +239,7 @@ void watch_args(unsigned cpu, void *data)
 	for (unsigned i = 0; i < PROTOTYPE_REGISTERS; i++)
 		fact.numbers[2 + i] = registers_read(&v->regs, registers[i]);
 	add_texts(v, &chosen.prototypes[number], &fact);
-	watch_tell_beside(v, &fact);
+	watch_tell_beside(v, &fact, true); /* at the time at which the call is entered, by which it is found */
 }
 
 void watch_returns(unsigned cpu, void *data)
@@ -184,5 +249,5 @@ void watch_returns(unsigned cpu, void *data)
 	watch_tell_beside(v, &(struct fact){
 		.kind = FACT_RETURNS, .n_numbers = 3,
 		.numbers = { (uintptr_t)data, registers_read(&v->regs, GUEST_RSP), registers_read(&v->regs, GUEST_RAX) },
-	});
+	}, false);
 }

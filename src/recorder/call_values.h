@@ -14,6 +14,9 @@ void call_values_init(const char *list);
 /* The kernel was found: choose from its functions, and write their prototypes. */
 void call_values_found(struct buf *lines);
 
+/* A module was loaded: choose from its functions, too. In a vCPU's thread, in a callback with registers. */
+void call_values_module(struct vcpu *v, uint64_t module, const struct symtab *tab);
+
 /* The number of a chosen function that begins at this run-time address, + 1; 0: none does. */
 uint64_t call_values_at(uint64_t addr);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "call_values.h"
 #include "contents.h"
 #include "guest/tail_jumps.h"
 #include "kernel_width.h"
@@ -63,8 +64,11 @@ static void expect_jumps(struct vcpu *v, const struct symtab *tab)
 	buf_free(&found);
 }
 
-/* Add new code of the kernel to the trace, and its bounds to those that translation uses. Frees the image. */
-static void tell_functions(struct vcpu *v, unsigned cpu, const char *name, struct kernel_image *image)
+/*
+ * Add new code of the kernel to the trace, and its bounds to those that translation uses. `module`: its struct module; 0:
+ * it is none. Frees the image.
+ */
+static void tell_functions(struct vcpu *v, unsigned cpu, const char *name, uint64_t module, struct kernel_image *image)
 {
 	struct code_record record = { .change = CODE_MODULE, .name = name };
 	struct buf symbols = { 0 };
@@ -80,6 +84,8 @@ static void tell_functions(struct vcpu *v, unsigned cpu, const char *name, struc
 	buf_free(&symbols);
 	if (tab.count > 1)
 		expect_jumps(v, &tab);
+	if (module)
+		call_values_module(v, module, &tab);
 	pthread_mutex_lock(&recorder.lock);
 	modules_add(&recorder.kernel.modules, &tab);
 	pthread_mutex_unlock(&recorder.lock);
@@ -97,7 +103,7 @@ void code_module(struct vcpu *v, unsigned cpu, uint64_t module)
 	struct kernel_image image;
 
 	if (module_image_read(v, module, name, &image))
-		tell_functions(v, cpu, name, &image);
+		tell_functions(v, cpu, name, module, &image);
 }
 
 /* Add a function of something that counts as a module. Without a name it is only code of the module. */
@@ -112,7 +118,7 @@ static void tell_function(struct vcpu *v, unsigned cpu, const char *module, cons
 	module_image_add(&image, ".text", start, size);
 	if (*name)
 		symbol_list_add(&image.symbols, start, size, 't', name, strlen(name));
-	tell_functions(v, cpu, module, &image);
+	tell_functions(v, cpu, module, 0, &image);
 }
 
 void code_bpf(struct vcpu *v, unsigned cpu, uint64_t ksym)

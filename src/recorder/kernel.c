@@ -207,6 +207,7 @@ static void find_data(struct kernel *k, const struct kernel_image *image, uint64
 		[DATA_CURRENT_TASK] = "current_task", [DATA_PCPU_HOT] = "pcpu_hot",
 		[DATA_MODULES] = "modules",	      [DATA_BPF_KALLSYMS] = "bpf_kallsyms",
 		[DATA_COMMAND_LINE] = "saved_command_line", [DATA_LOG] = "prb",
+		[DATA_BTF_MODULES] = "btf_modules",
 		[DATA_ORC_IPS] = "__start_orc_unwind_ip", [DATA_ORC_IPS_END] = "__stop_orc_unwind_ip",
 		[DATA_ORC] = "__start_orc_unwind",
 	};

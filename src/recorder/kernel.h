@@ -29,6 +29,7 @@ enum kernel_data {
 	DATA_MODULES,
 	DATA_BPF_KALLSYMS,
 	DATA_COMMAND_LINE,   /* a pointer to it */
+	DATA_BTF_MODULES,    /* modules' types */
 	DATA_LOG,            /* a pointer to struct printk_ringbuffer */
 	DATA_ORC_IPS,        /* guest/orc.h */
 	DATA_ORC_IPS_END,

@@ -96,8 +96,8 @@ uint64_t far_address(uint64_t cs, uint64_t ip, unsigned shift);
 
 /* Put what was read outside a function of the kernel's. In a vCPU's thread. */
 void watch_tell(struct vcpu *v, struct fact *fact);
-/* The same of what is kept only with the events around it. */
-void watch_tell_beside(struct vcpu *v, struct fact *fact);
+/* The same of what is kept only with the events around it. `has_clock`: as in struct hook. */
+void watch_tell_beside(struct vcpu *v, struct fact *fact, bool has_clock);
 void watch_args(unsigned cpu, void *data);            /* call_values.h: a chosen function's number; it is entered … */
 void watch_returns(unsigned cpu, void *data);         /* … and about to return */
 

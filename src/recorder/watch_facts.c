@@ -28,9 +28,9 @@ void watch_tell(struct vcpu *v, struct fact *fact)
 	put_fact(v, &(struct hook){ .kind = fact->kind }, fact, true);
 }
 
-void watch_tell_beside(struct vcpu *v, struct fact *fact)
+void watch_tell_beside(struct vcpu *v, struct fact *fact, bool has_clock)
 {
-	put_fact(v, &(struct hook){ .kind = fact->kind }, fact, false);
+	put_fact(v, &(struct hook){ .kind = fact->kind, .has_clock = has_clock }, fact, false);
 }
 
 static void count_fact(struct vcpu *v, enum fact_kind kind, uint64_t begun)

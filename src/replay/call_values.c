@@ -99,14 +99,10 @@ const struct fact *call_values_result(const struct call_values *c, const struct 
 	return NULL;
 }
 
-/* The last one at that place of its stack: had it been another call's, this one would have returned before that. */
+/* They have the time at which the call was entered, or a later one: see read_later(). */
 const struct fact *call_values_open(const struct call_values *c, const struct frame *frame, uint64_t task, uint64_t ns)
 {
-	for (size_t i = c->count ? facts_at(&c->facts, ns + 1) : 0; i-- > 0;) {
-		const struct fact *f = &c->facts.list[i];
+	const struct fact *f = c->count && map_get(&c->functions, frame->addr) ? read_later(c, frame, task) : NULL;
 
-		if (f->kind == FACT_ARGS && f->task == task && is_of(c, f, frame))
-			return f;
-	}
-	return NULL;
+	return f && f->ns <= ns ? f : NULL;
 }
