@@ -8,6 +8,7 @@
 #include "fuzz.h"
 
 #include "base/alloc.h"
+#include "recorder/arguments.h"
 #include "recorder/contents.h"
 #include "recorder/fact_readers.h"
 #include "recorder/guest_code.h"
@@ -92,6 +93,12 @@ uint64_t registers_read(struct registers *r, enum reg reg)
 const char *boot_meta_key(const char *key)
 {
 	return key;
+}
+
+void watch_tell_beside(struct vcpu *v, struct fact *fact, bool has_clock)
+{
+	must(v == recorder.vcpus[0] && fact->n_numbers <= FACT_NUMBERS && fact->n_texts <= FACT_TEXTS);
+	(void)has_clock;
 }
 
 void watch_tell(struct vcpu *v, struct fact *fact)
@@ -219,10 +226,8 @@ static void read_facts(struct vcpu *v)
 /* The kernel's own lists, whose heads lie in the memory's first words. */
 static void tell_snapshot(struct vcpu *v)
 {
-	static struct stats stats;
 	struct kernel *k = &recorder.kernel;
 
-	recorder.stats = &stats;
 	recorder.vcpus[0] = v;
 	recorder.n_vcpus = 1;
 	k->found = true;
@@ -238,6 +243,42 @@ static void tell_snapshot(struct vcpu *v)
 	k->found = false;
 }
 
+/* All functions of modules are chosen; the kernel's types are none, and modules' are what memory has. */
+static void choose_all(void)
+{
+	static const uint8_t no_types[] = { 0x9f, 0xeb, 1, 0, 24, [20] = 1, 0, 0, 0, 0 };
+	static struct stats stats;
+	static bool chosen;
+	struct buf lines = { 0 };
+
+	if (chosen)
+		return;
+	chosen = true;
+	recorder.stats = &stats;
+	arguments_init("*");
+	buf_put(&recorder.kernel.types, no_types, sizeof no_types);
+	arguments_found(&lines);
+	buf_free(&lines);
+}
+
+/* What a module's functions are given: the numbers of the first ones. */
+static void read_values(struct vcpu *v)
+{
+	enum { SOME = 4 };
+	const struct modules *m = &recorder.kernel.modules;
+
+	recorder.vcpus[0] = v;
+	for (size_t i = 0; i < m->count; i++)
+		for (size_t k = 0; k < m->tabs[i]->count && k < SOME; k++) {
+			uint64_t number = arguments_at(m->tabs[i]->symbols[k].addr);
+
+			if (number)
+				watch_args(0, (void *)(uintptr_t)(number - 1));
+			if (number)
+				watch_returns(0, (void *)(uintptr_t)(number - 1));
+		}
+}
+
 static void run(uint64_t addr)
 {
 	struct live live = { .insns = 1 };
@@ -245,6 +286,7 @@ static void run(uint64_t addr)
 	char path[STRUCTURE_PATH];
 	uint64_t call[7];
 
+	choose_all();
 	publish_module(&v, addr, code_module_file);
 	publish_module(&v, registers_read(NULL, GUEST_RDX), code_module);
 	publish_module(&v, addr, code_module);
@@ -257,6 +299,7 @@ static void run(uint64_t addr)
 	contents_syscall(&v);
 	for (size_t i = 0; i < recorder.kernel.modules.count; i++)
 		look_up(recorder.kernel.modules.tabs[i]);
+	read_values(&v);
 	if (addr == 0)
 		tell_snapshot(&v);
 	publish_module(&v, addr, code_freed);

@@ -222,7 +222,8 @@ void btf_prototypes_find(const struct btf_prototypes *b, const char *symbol, str
 {
 	const uint64_t *id = b ? map_get(&b->functions, key_of(symbol)) : NULL;
 	const struct btf_type *t = id && *id != TWICE ? btf__type_by_id(b->btf, (uint32_t)*id) : NULL;
-	const struct btf_type *proto = t && !strcmp(name_at(b->btf, t->name_off), symbol) ? btf__type_by_id(b->btf, t->type) : NULL;
+	bool is_it = t && !strcmp(name_at(b->btf, t->name_off), symbol);
+	const struct btf_type *proto = is_it ? btf__type_by_id(b->btf, t->type) : NULL;
 
 	*ret = (struct prototype){ .function = word(symbol) };
 	if (proto && btf_is_func_proto(proto))

@@ -16,9 +16,9 @@ struct btf_prototypes *btf_prototypes_of_module(const struct btf_prototypes *ker
 void btf_prototypes_free(struct btf_prototypes *b);
 
 /*
- * Fill in all but the address. `symbol`: the function's name in the symbol table. A body that a compiler has made of the
- * function (.isra.0, .constprop.0) may take something else than what the types say; of that, as of a function that they
- * do not have, or have twice, the registers are told.
+ * Fill in all but the address. `symbol`: the function's name in the symbol table. A body that a compiler has made of
+ * the function (.isra.0, .constprop.0) may take something else than what the types say; of that, as of a function that
+ * they do not have, or have twice, the registers are told.
  */
 void btf_prototypes_find(const struct btf_prototypes *b, const char *symbol, struct prototype *ret);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "call_values.h"
+#include "arguments.h"
 #include "contents.h"
 #include "guest/tail_jumps.h"
 #include "kernel_width.h"
@@ -65,8 +65,8 @@ static void expect_jumps(struct vcpu *v, const struct symtab *tab)
 }
 
 /*
- * Add new code of the kernel to the trace, and its bounds to those that translation uses. `module`: its struct module; 0:
- * it is none. Frees the image.
+ * Add new code of the kernel to the trace, and its bounds to those that translation uses. `module`: its struct module;
+ * 0: it is none. Frees the image.
  */
 static void tell_functions(struct vcpu *v, unsigned cpu, const char *name, uint64_t module, struct kernel_image *image)
 {
@@ -85,7 +85,7 @@ static void tell_functions(struct vcpu *v, unsigned cpu, const char *name, uint6
 	if (tab.count > 1)
 		expect_jumps(v, &tab);
 	if (module)
-		call_values_module(v, module, &tab);
+		arguments_module(v, module, &tab);
 	pthread_mutex_lock(&recorder.lock);
 	modules_add(&recorder.kernel.modules, &tab);
 	pthread_mutex_unlock(&recorder.lock);

@@ -6,7 +6,7 @@
 
 #include "arch/arch.h"
 #include "boot.h"
-#include "call_values.h"
+#include "arguments.h"
 #include "efi.h"
 #include "kernel_width.h"
 #include "learning.h"
@@ -117,7 +117,7 @@ void kernel_seen_look(uint64_t addr)
 			thunks_find(&recorder.thunks, &recorder.kernel);
 		tell_kernel(&lines);
 		tell_symbols(&lines);
-		call_values_found(&lines);
+		arguments_found(&lines);
 	}
 	if (lines.len)
 		drain_put(CHUNK_META, &lines);

@@ -18,7 +18,7 @@
 
 #include "base/alloc.h"
 #include "boot.h"
-#include "call_values.h"
+#include "arguments.h"
 #include "guest_time.h"
 #include "objects.h"
 #include "waiting.h"
@@ -198,7 +198,7 @@ static int start(const struct meta *config, struct error *err)
 	start_clock(config);
 	read_sources(config, &sources);
 	kernel_start(&recorder.kernel, &sources);
-	call_values_init(meta_get(config, "args"));
+	arguments_init(meta_get(config, "args"));
 	if ((sources.n_symbols || sources.types) && !recorder.kernel.have_image)
 		return error_set(err, "%s", recorder.kernel.error.text);
 	if (sources.n_symbols && objects_start(&sources, &recorder.kernel.known, err) < 0)

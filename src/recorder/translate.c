@@ -4,7 +4,7 @@
 #include "arch/x86_insn.h"
 #include "arch/x86_thunks.h"
 #include "boot.h"
-#include "call_values.h"
+#include "arguments.h"
 #include "guest_code.h"
 #include "kernel_seen.h"
 #include "kernel_width.h"
@@ -198,7 +198,7 @@ static void give_back(struct work *w)
 	if (w->watches != WATCH_EVENTS || w->function == SYMTAB_NONE)
 		return;
 	kernel_bounds(&recorder.kernel, w->function, &start, &end);
-	number = call_values_at(start);
+	number = arguments_at(start);
 	if (number)
 		on_exec_regs(w, watch_returns, (void *)(uintptr_t)(number - 1));
 }
@@ -653,7 +653,7 @@ static void instrument_start(struct work *w, const struct hook *hook)
 		if (site)
 			on_start(w, addr_is_kernel(w->addr) ? watch_arrive : watch_arrive_user, userdata(site, 0));
 	}
-	if (w->watches == WATCH_EVENTS && (number = call_values_at(w->addr)))
+	if (w->watches == WATCH_EVENTS && (number = arguments_at(w->addr)))
 		on_start(w, watch_args, (void *)(uintptr_t)(number - 1));
 	if (hook && hook->watch && (hook->watch != watch_fact || w->watches == WATCH_EVENTS))
 		on_start(w, hook->watch, (void *)(uintptr_t)hook);

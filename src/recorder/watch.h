@@ -98,7 +98,7 @@ uint64_t far_address(uint64_t cs, uint64_t ip, unsigned shift);
 void watch_tell(struct vcpu *v, struct fact *fact);
 /* The same of what is kept only with the events around it. `has_clock`: as in struct hook. */
 void watch_tell_beside(struct vcpu *v, struct fact *fact, bool has_clock);
-void watch_args(unsigned cpu, void *data);            /* call_values.h: a chosen function's number; it is entered … */
+void watch_args(unsigned cpu, void *data);            /* arguments.h: a chosen function's number; it is entered … */
 void watch_returns(unsigned cpu, void *data);         /* … and about to return */
 
 /* Put a clock now, in the vCPU's thread between two blocks; it is returned. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What functions were given and gave back, where the recording has that: facts ARGS and RETURNS, and their prototypes. */
+/* What functions were given and gave back, if it was recorded: facts ARGS and RETURNS, and their prototypes. */
 #ifndef UPTO_REPLAY_CALL_VALUES_H
 #define UPTO_REPLAY_CALL_VALUES_H
 

@@ -191,7 +191,8 @@ static void enter(struct calls_run *st, const struct story_moment *m)
 		return;
 	add_record(st, p, m->stack, m->frame, m->depth, &(struct callees){ 0 });
 	if (st->options->values)
-		p->called[p->open - 1].record.args = call_values_args(st->options->values, m->frame, task_of(m), m->cpu, m->insns);
+		p->called[p->open - 1].record.args =
+			call_values_args(st->options->values, m->frame, task_of(m), m->cpu, m->insns);
 }
 
 static void report_call(struct calls_run *st, const struct stacks *s, const struct stack *stack, struct pending *p)

@@ -82,9 +82,9 @@ static struct flow_step step_of(const struct flow_run *st, const struct story_mo
 	};
 
 	if (kind == FLOW_ENTER) {
-		step.args = st->options->values ? call_values_args(st->options->values, f,
-								   step.thread ? step.thread->task : 0, m->cpu, m->insns)
-						: NULL;
+		if (st->options->values)
+			step.args = call_values_args(st->options->values, f, step.thread ? step.thread->task : 0,
+						     m->cpu, m->insns);
 		return step;
 	}
 	if (st->options->values && m->end == FRAME_RETURNED)

@@ -98,7 +98,8 @@ static bool gives_back(const struct prototype *p, const struct fact *result)
 static const char *error_of(const struct prototype *p, uint64_t value)
 {
 	uint64_t wide = narrowed(&p->result, value);
-	bool may_be = p->result.kind == VALUE_SIGNED || (is_address(p->result.kind) && p->result.kind != VALUE_REGISTER);
+	enum value_kind kind = p->result.kind;
+	bool may_be = kind == VALUE_SIGNED || (is_address(kind) && kind != VALUE_REGISTER);
 
 	return may_be && wide > UINT64_MAX - ERRORS ? syscall_error((int64_t)wide) : NULL;
 }

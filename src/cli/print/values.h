@@ -22,10 +22,10 @@ void values_put_json(struct json *j, const struct call_values *c, const struct f
 void values_put_args_json(struct json *j, const struct call_values *c, const struct fact *args);
 
 /* JSON's keys, for legends. */
-#define ARGS_TERM                                                                                                        \
-	{ "args", "with --args: what it was given, by name of parameter: numbers, addresses as strings, or what they "   \
-		  "name; null: not recorded" }
-#define VALUES_TERMS                                                                                                     \
+#define ARGS_TERM                                                                                               \
+	{ "args", "with --args: what it was given, by name of parameter: numbers, addresses as strings, or what " \
+		  "they name; null: not recorded" }
+#define VALUES_TERMS \
 	ARGS_TERM, { "result", "with --args: what it gave back; null: nothing, or not recorded" }
 
 #define ARGS_OPTION \

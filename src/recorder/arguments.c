@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "call_values.h"
+#include "arguments.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -13,8 +13,13 @@
 #include "trace/meta.h"
 #include "watch_put.h"
 
+#ifdef UPTO_SMALL_TABLES
+enum { FUNCTIONS_MAX = 64 };
+#else
+enum { FUNCTIONS_MAX = 4096 };
+#endif
+
 enum {
-	FUNCTIONS_MAX = 4096,
 	TEXT_MAX = 256,
 	COMM_LEN = 16, /* TASK_COMM_LEN, include/linux/sched.h */
 };
@@ -33,7 +38,7 @@ static struct {
 	struct btf_prototypes *types; /* the kernel's; NULL: it has none */
 } chosen;
 
-void call_values_init(const char *list)
+void arguments_init(const char *list)
 {
 	for (size_t n, room = 0; list && *list; list += n + (list[n] == ',')) {
 		n = strcspn(list, ",");
@@ -93,7 +98,7 @@ static void choose_all(const struct btf_prototypes *types, const struct symtab *
 			 FUNCTIONS_MAX);
 }
 
-void call_values_found(struct buf *lines)
+void arguments_found(struct buf *lines)
 {
 	struct kernel *k = &recorder.kernel;
 
@@ -144,7 +149,7 @@ static void forget_at(const struct symtab *tab)
 			*map_put(&chosen.at, chosen.prototypes[i].addr, 0) = 0;
 }
 
-void call_values_module(struct vcpu *v, uint64_t module, const struct symtab *tab)
+void arguments_module(struct vcpu *v, uint64_t module, const struct symtab *tab)
 {
 	struct buf raw = { 0 }, lines = { 0 };
 	struct btf_prototypes *types = NULL;
@@ -166,7 +171,7 @@ void call_values_module(struct vcpu *v, uint64_t module, const struct symtab *ta
 	buf_free(&lines);
 }
 
-uint64_t call_values_at(uint64_t addr)
+uint64_t arguments_at(uint64_t addr)
 {
 	const uint64_t *number = chosen.at.count ? map_get(&chosen.at, addr) : NULL;
 
@@ -245,9 +250,9 @@ void watch_args(unsigned cpu, void *data)
 void watch_returns(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
+	uint64_t slot = registers_read(&v->regs, GUEST_RSP), result = registers_read(&v->regs, GUEST_RAX);
 
 	watch_tell_beside(v, &(struct fact){
-		.kind = FACT_RETURNS, .n_numbers = 3,
-		.numbers = { (uintptr_t)data, registers_read(&v->regs, GUEST_RSP), registers_read(&v->regs, GUEST_RAX) },
+		.kind = FACT_RETURNS, .n_numbers = 3, .numbers = { (uintptr_t)data, slot, result },
 	}, false);
 }

@@ -3,21 +3,21 @@
  * What chosen functions of the kernel are given and give back: read at their first instruction, and where they return.
  * What that means, their prototypes tell (trace/prototypes.h), which are written once for each function.
  */
-#ifndef UPTO_RECORDER_CALL_VALUES_H
-#define UPTO_RECORDER_CALL_VALUES_H
+#ifndef UPTO_RECORDER_ARGUMENTS_H
+#define UPTO_RECORDER_ARGUMENTS_H
 
 #include "recorder.h"
 
 /* Names as a shell's patterns, with commas between them: "vfs_read,*open*"; NULL: none. */
-void call_values_init(const char *list);
+void arguments_init(const char *list);
 
 /* The kernel was found: choose from its functions, and write their prototypes. */
-void call_values_found(struct buf *lines);
+void arguments_found(struct buf *lines);
 
 /* A module was loaded: choose from its functions, too. In a vCPU's thread, in a callback with registers. */
-void call_values_module(struct vcpu *v, uint64_t module, const struct symtab *tab);
+void arguments_module(struct vcpu *v, uint64_t module, const struct symtab *tab);
 
 /* The number of a chosen function that begins at this run-time address, + 1; 0: none does. */
-uint64_t call_values_at(uint64_t addr);
+uint64_t arguments_at(uint64_t addr);
 
 #endif
