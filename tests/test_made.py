@@ -356,16 +356,3 @@ def test_digest():
     found["fewer"] = digest("fewer", call)
     assert len(set(found.values())) == len(found), found
     assert digest("clock", call, "event 0 clock 150 150 0 0 0", switch) == found["as it is"]
-
-
-def test_bodies_by_their_name():
-    """What a compiler makes of a function is found by the function's name, however many endings it has."""
-    symbols = ((KERNEL, 0x100, "startup_64"), (KERNEL + 0x1000, 0x200, "second.isra.0.cold"), (KERNEL + 0x2000, 0x1000, "third.constprop.1"))
-    trace = make("bodies", boot("event 0 clock 90 90 0 0 0", ("event 0 call", 100, 0, STACK, KERNEL + 0x20, KERNEL + 0x1000),
-                                ("event 0 call", 110, 0, STACK - 16, KERNEL + 0x1020, KERNEL + 0x2000), ("event 0 return", 120, 0, STACK - 16, 0, KERNEL + 0x1020),
-                                ("event 0 return", 130, 0, STACK, 0, KERNEL + 0x20), "event 0 clock 140 140 0 0 0", symbols=symbols))
-    for asked, found in ("second", "second.isra.0.cold"), ("third", "third.constprop.1"), ("second.isra.0.cold", "second.isra.0.cold"):
-        calls = upto_json("calls", "--json", "--depth", "1", "-F", asked, trace, upto=UPTO_ASAN)["calls"]
-        assert [c["function"] for c in calls] == [found], (asked, calls)
-    p = run(UPTO_ASAN, "calls", "-F", "second.isra", trace, check=False)
-    assert p.returncode and b"no function second.isra" in p.stderr, p.stderr

@@ -149,7 +149,6 @@ def held_against_guest(trace, out):
     lines = upto_json("log", "--json", trace)["log"]
     earlier = [line for line in lines if line["ns"] is None]
     assert lines[0]["text"].startswith("Linux version 6.12") and len(earlier) > 100 and lines[:len(earlier)] == earlier, lines[:3]
-    assert [line["kernel_ns"] for line in earlier] == sorted(line["kernel_ns"] for line in earlier)
     # nothing is said of what was before
     phases = [s for s in upto_json("timeline", "--json", "--all", trace)["timeline"] if s["kind"] == "phase"]
     assert [p["name"] for p in phases[:2]] == ["before the snapshot", "user"] and phases[0]["end_ns"] <= began, phases
