@@ -94,7 +94,8 @@ def test_shown():
     stack = upto_json("stack", "--json", "--args", "--at", f"{first['start_ns'] + 1}ns", "--running", trace)["stacks"][0]["frames"]
     assert [f["args"] for f in stack if f["function"] == "do_filp_open"] == [first["args"]], stack[:3]
     none = os.path.join(WORK, "args-none.upto")
-    record(none, qemu_args("6.12", initrd("6.12", "brief")), "--args", "no_such_function", "--stop", "entry:rest_init")
+    said = record(none, qemu_args("6.12", initrd("6.12", "brief")), "--args", "no_such_function", "--stop", "entry:rest_init").stderr
+    assert b"--args: the kernel and the modules that were loaded have no function no_such_function" in said, said
     p = run(UPTO, "calls", "--args", "-F", "start_kernel", none, check=False)
     assert p.returncode and b"'upto record --args NAMES' records them" in p.stderr, p.stderr
     os.unlink(none)

@@ -30,6 +30,7 @@ static const enum reg registers[PROTOTYPE_REGISTERS] = {
 
 static struct {
 	char **patterns;
+	bool *fit;        /* by pattern: some function has such a name */
 	size_t count;
 	struct map at;    /* where a chosen function begins → its number + 1 */
 	/* by number, of all kernels that booted; they stay where they are, since vCPUs read them at any time */
@@ -46,6 +47,7 @@ void arguments_init(const char *list)
 		chosen.patterns[chosen.count++] = xstrndup(list, n);
 	}
 	recorder.kernel.keeps_types = chosen.count;
+	chosen.fit = xcalloc(chosen.count, sizeof *chosen.fit);
 	if (chosen.count)
 		chosen.prototypes = xcalloc(FUNCTIONS_MAX, sizeof *chosen.prototypes);
 }
@@ -56,10 +58,12 @@ static bool is_asked(const char *name)
 	size_t len = function_name_source(name, strlen(name));
 	cleanup_free char *source = xstrndup(name, len);
 
+	bool any = false;
+
 	for (size_t i = 0; i < chosen.count; i++)
 		if (!fnmatch(chosen.patterns[i], name, 0) || !fnmatch(chosen.patterns[i], source, 0))
-			return true;
-	return false;
+			any = chosen.fit[i] = true;
+	return any;
 }
 
 static void choose(const struct btf_prototypes *types, uint64_t addr, const char *name, struct buf *lines)
@@ -169,6 +173,15 @@ void arguments_module(struct vcpu *v, uint64_t module, const struct symtab *tab)
 	btf_prototypes_free(types);
 	buf_free(&raw);
 	buf_free(&lines);
+}
+
+void arguments_finish(void)
+{
+	for (size_t i = 0; i < chosen.count; i++)
+		if (!chosen.fit[i])
+			snprintf(recorder.stats->message, sizeof recorder.stats->message,
+				 "--args: the kernel and the modules that were loaded have no function %s",
+				 chosen.patterns[i]);
 }
 
 uint64_t arguments_at(uint64_t addr)

@@ -17,6 +17,9 @@ void arguments_found(struct buf *lines);
 /* A module was loaded: choose from its functions, too. In a vCPU's thread, in a callback with registers. */
 void arguments_module(struct vcpu *v, uint64_t module, const struct symtab *tab);
 
+/* The guest has ended: say which names no function had. */
+void arguments_finish(void);
+
 /* The number of a chosen function that begins at this run-time address, + 1; 0: none does. */
 uint64_t arguments_at(uint64_t addr);
 

@@ -76,6 +76,7 @@ static void on_vcpu_init(unsigned index)
 static void on_qemu_exit(void)
 {
 	waiting_finish();
+	arguments_finish();
 	watch_finish();
 	boot_tell_learnt();
 	objects_finish();
