@@ -57,7 +57,6 @@ static bool is_asked(const char *name)
 {
 	size_t len = function_name_source(name, strlen(name));
 	cleanup_free char *source = xstrndup(name, len);
-
 	bool any = false;
 
 	for (size_t i = 0; i < chosen.count; i++)

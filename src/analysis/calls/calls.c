@@ -240,6 +240,8 @@ static void fill_record(const struct calls_run *st, const struct story_moment *m
 	r->self_insns = r->insns - c->sum.insns;
 	r->unfinished = m->kind == STORY_END;
 	r->end = m->end;
+	if (r->args && r->args->ns > m->ns) /* a later call's, where this one's were not recorded */
+		r->args = NULL;
 	if (st->options->values && m->kind == STORY_LEAVE && m->end == FRAME_RETURNED)
 		r->result = call_values_result(st->options->values, m->frame, m->cpu, m->insns);
 }
