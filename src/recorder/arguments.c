@@ -24,10 +24,6 @@ enum {
 	COMM_LEN = 16, /* TASK_COMM_LEN, include/linux/sched.h */
 };
 
-static const enum reg registers[PROTOTYPE_REGISTERS] = {
-	GUEST_RDI, GUEST_RSI, GUEST_RDX, GUEST_RCX, GUEST_R8, GUEST_R9,
-};
-
 static struct {
 	char **patterns;
 	bool *fit;        /* by pattern: some function has such a name */
@@ -254,7 +250,7 @@ void watch_args(unsigned cpu, void *data)
 	};
 
 	for (unsigned i = 0; i < PROTOTYPE_REGISTERS; i++)
-		fact.numbers[2 + i] = registers_read(&v->regs, registers[i]);
+		fact.numbers[2 + i] = kernel_argument(&v->regs, i);
 	add_texts(v, &chosen.prototypes[number], &fact);
 	watch_tell_beside(v, &fact, true); /* at the time at which the call is entered, by which it is found */
 }
