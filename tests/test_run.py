@@ -195,7 +195,7 @@ def test_virtme_ng(tmp_path):
     """vng, as kernel developers run it: the command in the guest prints what it prints and ends as it ends, and its trace has it by name."""
     tool, (_, image) = os.path.join(BUILD, "guest/vng"), kernel("6.12")
     with Once(tool):
-        if run(os.path.join(TOP, "scripts/guest-vng.sh"), tool, check=False).returncode:
+        if run(os.path.join(TOP, "scripts/guest-package.sh"), "trixie", "virtme-ng", "vng", tool, check=False).returncode:
             pytest.skip("Debian 13's virtme-ng is not to be had")
     env = dict(os.environ, PYTHONPATH=tool + "/usr/lib/python3/dist-packages", PATH=tool + "/usr/bin:" + os.environ["PATH"], HOME=str(tmp_path))
     command = ["vng", "--disable-kvm", "--disable-microvm", "--force-9p", "-r", image, "--", "uname -sr; exit 3"]
@@ -225,7 +225,7 @@ def test_mkosi(tmp_path):
     """'mkosi qemu' starts an image that it has built: kernel, initrd and command line beside it, by its own names."""
     tool, image = os.path.join(BUILD, "guest/mkosi"), tmp_path / "image"
     with Once(tool):
-        if run(os.path.join(TOP, "scripts/guest-mkosi.sh"), tool, check=False).returncode:
+        if run(os.path.join(TOP, "scripts/guest-package.sh"), "bookworm", "mkosi", "mkosi", tool, check=False).returncode:
             pytest.skip("Debian 12's mkosi is not to be had")
     image.mkdir()
     with open(image / "image.raw", "wb") as f:
