@@ -133,6 +133,38 @@ enum member {
 	KSYM_NODE,            /* include/linux/bpf.h */
 	CACHE_OBJECT_SIZE,    /* struct kmem_cache, mm/slab.h: of kernels with KASAN */
 	HOT_TASK,             /* from 6.2 to 6.14: arch/x86/include/asm/current.h */
+	/* where trace events are recorded (recorder/trace_events.h): */
+	EVENT_BUFFER_FILE,    /* include/linux/trace_events.h */
+	EVENT_BUFFER_ENTRY,
+	EVENT_FILE_CALL,
+	EVENT_CLASS,          /* struct trace_event_call */
+	EVENT_TRACEPOINT,
+	EVENT_OUTPUT,
+	EVENT_PRINT_FORMAT,
+	OUTPUT_TYPE,          /* struct trace_event */
+	CLASS_SYSTEM,         /* struct trace_event_class */
+	CLASS_PROBE,
+	CLASS_FIELDS,
+	FIELD_TYPE,           /* struct trace_event_fields */
+	FIELD_NAME,
+	FIELD_SIZE,
+	FIELD_ALIGN,
+	FIELD_SIGNED,
+	FIELD_LEN,            /* since 6.1 */
+	TRACEPOINT_NAME,      /* include/linux/tracepoint-defs.h */
+	TRACEPOINT_KEY,
+	TRACEPOINT_CALL,      /* static_call_tramp */
+	TRACEPOINT_ITERATOR,
+	TRACEPOINT_FUNCTIONS,
+	TRACEPOINT_DATA,      /* struct tracepoint_func */
+	MODULE_EVENTS,        /* include/linux/module.h */
+	MODULE_N_EVENTS,
+	MODULE_JUMPS,
+	MODULE_N_JUMPS,
+	MODULE_TRACEPOINTS,
+	MODULE_N_TRACEPOINTS,
+	MODULE_ENUMS,
+	MODULE_N_ENUMS,
 	MEMBERS,
 };
 
@@ -151,7 +183,7 @@ enum layout_source {
 };
 
 /* Sizes of structures that stand in arrays. */
-enum layout_size { SIZE_MODULE_MEMORY, SIZE_LOG_DESCRIPTOR, SIZE_LOG_INFO, LAYOUT_SIZES };
+enum layout_size { SIZE_MODULE_MEMORY, SIZE_LOG_DESCRIPTOR, SIZE_LOG_INFO, SIZE_EVENT_FIELD, LAYOUT_SIZES };
 
 struct layout {
 	int32_t offset[MEMBERS];     /* in bytes; MEMBER_UNKNOWN: not known, or the kernel has no such member */

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "arguments.h"
+#include "trace_events.h"
 #include "contents.h"
 #include "guest/tail_jumps.h"
 #include "kernel_width.h"
@@ -84,8 +85,10 @@ static void tell_functions(struct vcpu *v, unsigned cpu, const char *name, uint6
 	buf_free(&symbols);
 	if (tab.count > 1)
 		expect_jumps(v, &tab);
-	if (module)
+	if (module) {
 		arguments_module(v, module, &tab);
+		trace_events_module(v, module);
+	}
 	pthread_mutex_lock(&recorder.lock);
 	modules_add(&recorder.kernel.modules, &tab);
 	pthread_mutex_unlock(&recorder.lock);

@@ -34,6 +34,14 @@ enum kernel_data {
 	DATA_ORC_IPS,        /* guest/orc.h */
 	DATA_ORC_IPS_END,
 	DATA_ORC,
+	DATA_EVENTS,         /* pointers to struct trace_event_call: include/asm-generic/vmlinux.lds.h */
+	DATA_EVENTS_END,
+	DATA_ENUMS,          /* pointers to struct trace_eval_map */
+	DATA_ENUMS_END,
+	DATA_TRACEPOINTS,    /* where struct tracepoint lies, seen from the entry: 32 bits */
+	DATA_TRACEPOINTS_END,
+	DATA_JUMPS,          /* struct jump_entry */
+	DATA_JUMPS_END,
 	KERNEL_DATA,
 };
 

@@ -7,6 +7,7 @@
 #include "arch/arch.h"
 #include "boot.h"
 #include "arguments.h"
+#include "trace_events.h"
 #include "efi.h"
 #include "kernel_width.h"
 #include "learning.h"
@@ -118,6 +119,7 @@ void kernel_seen_look(uint64_t addr)
 		tell_kernel(&lines);
 		tell_symbols(&lines);
 		arguments_found(&lines);
+		trace_events_found(vcpu_get(0), &lines);
 	}
 	if (lines.len)
 		drain_put(CHUNK_META, &lines);

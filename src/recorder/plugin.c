@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "boot.h"
 #include "arguments.h"
+#include "trace_events.h"
 #include "guest_time.h"
 #include "objects.h"
 #include "waiting.h"
@@ -77,6 +78,7 @@ static void on_qemu_exit(void)
 {
 	waiting_finish();
 	arguments_finish();
+	trace_events_finish();
 	watch_finish();
 	boot_tell_learnt();
 	objects_finish();
@@ -200,6 +202,7 @@ static int start(const struct meta *config, struct error *err)
 	read_sources(config, &sources);
 	kernel_start(&recorder.kernel, &sources);
 	arguments_init(meta_get(config, "args"));
+	trace_events_init(meta_get(config, "event"), meta_get(config, "event_check"));
 	if ((sources.n_symbols || sources.types) && !recorder.kernel.have_image)
 		return error_set(err, "%s", recorder.kernel.error.text);
 	if (sources.n_symbols && objects_start(&sources, &recorder.kernel.known, err) < 0)

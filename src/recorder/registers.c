@@ -11,7 +11,7 @@ enum { NEEDED = GUEST_CR0 };
 static const char *const names[REGS] = {
 	"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
 	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-	"rip", "cs", "ss", "cr0", "efer",
+	"rip", "cs", "ss", "cr0", "efer", "gs_base", "eflags",
 };
 
 bool registers_init(struct registers *r)
@@ -36,6 +36,8 @@ static uint64_t ask(struct registers *r, enum reg reg)
 {
 	uint64_t value = 0;
 
+	if (!r->handles[reg])
+		return 0;
 	g_byte_array_set_size(r->bytes, 0);
 	qemu_plugin_read_register(r->handles[reg], r->bytes);
 	memcpy(&value, r->bytes->data, MIN(r->bytes->len, sizeof value));

@@ -17,7 +17,9 @@ enum reg {
 	/* as instructions number them */
 	GUEST_RAX, GUEST_RCX, GUEST_RDX, GUEST_RBX, GUEST_RSP, GUEST_RBP, GUEST_RSI, GUEST_RDI,
 	GUEST_R8, GUEST_R9, GUEST_R10, GUEST_R11, GUEST_R12, GUEST_R13, GUEST_R14, GUEST_R15,
-	GUEST_RIP, GUEST_CS, GUEST_SS, GUEST_CR0, GUEST_EFER,
+	GUEST_RIP, GUEST_CS, GUEST_SS, GUEST_CR0, GUEST_EFER, GUEST_GS_BASE,
+	/* in the middle of a block only what no arithmetic changes */
+	GUEST_EFLAGS,
 	REGS,
 };
 
@@ -34,7 +36,7 @@ bool registers_init(struct registers *r);
 /* Read rip, and learn where QEMU keeps it. Called in a callback of this vCPU that may read registers. */
 uint64_t registers_rip(struct registers *r, struct value_place *place);
 
-/* Read a register. Called in a callback of this vCPU that may read registers. */
+/* Read a register; 0: QEMU does not tell. Called in a callback of this vCPU that may read registers. */
 uint64_t registers_read(struct registers *r, enum reg reg);
 
 /* Does the vCPU use page tables, and no 64-bit mode? So does the code of a kernel of 32 bits, but no firmware's. */

@@ -10,6 +10,7 @@
 #include "kernel_width.h"
 #include "limits.h"
 #include "objects.h"
+#include "trace_events.h"
 #include "waiting.h"
 #include "watch.h"
 
@@ -655,6 +656,8 @@ static void instrument_start(struct work *w, const struct hook *hook)
 	}
 	if (w->watches == WATCH_EVENTS && (number = arguments_at(w->addr)))
 		on_start(w, watch_args, (void *)(uintptr_t)(number - 1));
+	if (w->watches == WATCH_EVENTS && trace_events_at_entry(w->addr))
+		on_start(w, trace_events_at_entry(w->addr), NULL);
 	if (hook && hook->watch && (hook->watch != watch_fact || w->watches == WATCH_EVENTS))
 		on_start(w, hook->watch, (void *)(uintptr_t)hook);
 	if (result && *result && w->watches == WATCH_EVENTS)
@@ -727,6 +730,15 @@ static bool keep_block(struct work *w)
 	return w->block;
 }
 
+/* A jump label that stands for a trace event: there it is made. */
+static void look_for_event(struct work *w, uint64_t addr)
+{
+	uint32_t number = w->watches == WATCH_EVENTS ? trace_events_at(addr) : 0;
+
+	if (number)
+		on_exec_regs(w, watch_event_label, userdata(number - 1, w->n - w->at));
+}
+
 /* Instruction by instruction. Returns the last one. */
 static struct x86_insn instrument_all(struct work *w)
 {
@@ -745,6 +757,7 @@ static struct x86_insn instrument_all(struct work *w)
 			if (i && w->function != SYMTAB_NONE)
 				run_into(w, addr);
 			instrument(w, &x, addr, w->lengths[i]);
+			look_for_event(w, addr);
 		}
 		addr += w->lengths[i];
 	}

@@ -98,6 +98,10 @@ uint64_t far_address(uint64_t cs, uint64_t ip, unsigned shift);
 void watch_tell(struct vcpu *v, struct fact *fact);
 /* The same of what is kept only with the events around it. `has_clock`: as in struct hook. */
 void watch_tell_beside(struct vcpu *v, struct fact *fact, bool has_clock);
+/* The same in the middle of a block, of whose instructions so many are yet to run, and without a clock. */
+void watch_tell_within(struct vcpu *v, struct fact *fact, uint64_t uncounted);
+/* a jump label of a trace event: its number; above: instructions of the block from there on */
+void watch_event_label(unsigned cpu, void *data);
 void watch_args(unsigned cpu, void *data);            /* arguments.h: a chosen function's number; it is entered … */
 void watch_returns(unsigned cpu, void *data);         /* … and about to return */
 

@@ -6,13 +6,16 @@
 #include "waiting.h"
 #include "watch_put.h"
 
-/* `counts`: it does as a start condition, also where it is not kept beside events. */
-static void put_fact(struct vcpu *v, const struct hook *hook, struct fact *fact, bool counts)
+/*
+ * `counts`: it does as a start condition, also where it is not kept beside events. `uncounted`: instructions of the
+ * block that are yet to run, of which the counter knows already.
+ */
+static void put_fact_at(struct vcpu *v, const struct hook *hook, struct fact *fact, bool counts, uint64_t uncounted)
 {
 	struct buf out = { 0 };
 
 	fact->cpu = v->index;
-	fact->insns = v->live->insns;
+	fact->insns = v->live->insns - uncounted;
 	fact->ns = hook->has_clock ? watch_clock(v->index) : guest_time(v);
 	fact->task = v->task;
 	fact_put(&out, fact);
@@ -21,6 +24,11 @@ static void put_fact(struct vcpu *v, const struct hook *hook, struct fact *fact,
 	else
 		drain_put_beside(CHUNK_FACTS, &out, fact->ns);
 	buf_free(&out);
+}
+
+static void put_fact(struct vcpu *v, const struct hook *hook, struct fact *fact, bool counts)
+{
+	put_fact_at(v, hook, fact, counts, 0);
 }
 
 void watch_tell(struct vcpu *v, struct fact *fact)
@@ -37,6 +45,11 @@ static void count_fact(struct vcpu *v, enum fact_kind kind, uint64_t begun)
 {
 	v->facts[kind]++;
 	v->fact_ns[kind] += clock_ns() - begun;
+}
+
+void watch_tell_within(struct vcpu *v, struct fact *fact, uint64_t uncounted)
+{
+	put_fact_at(v, &(struct hook){ .kind = fact->kind }, fact, false, uncounted);
 }
 
 void watch_fact(unsigned cpu, void *data)

@@ -50,6 +50,8 @@ enum fact_kind {
 	 */
 	FACT_ARGS,
 	FACT_RETURNS,    /* it is about to return: number, where its return address is, the register for results */
+	/* a trace event: number of its format (trace/event_formats.h), whether it was computed; text: the record */
+	FACT_EVENT,
 	FACT_KINDS,
 };
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the records of the kernel's trace events are made of: for each event, the text that tracefs has as its `format`
+ * file, which libtraceevent reads. In META (docs/format.md, key event.N).
+ */
+#ifndef UPTO_TRACE_EVENT_FORMATS_H
+#define UPTO_TRACE_EVENT_FORMATS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "meta.h"
+
+struct event_format {
+	char *system, *name;
+	const char *text;        /* META's: valid as long as that */
+	uint64_t missing;        /* records of it that could not be computed … */
+	const char *why;         /* … and why, in words, the last of them; META's */
+};
+
+struct event_formats {
+	struct event_format *list; /* by number */
+	size_t count;
+};
+
+/* A value of META that is no format is an error. */
+int event_formats_read(const struct meta *meta, struct event_formats *ret, struct error *err);
+void event_formats_deinit(struct event_formats *f);
+
+/*
+ * Does a list of names, with commas between, mean that event? Each is "system:name", "system:", "name" or "system", all
+ * of them patterns as a shell's. `fit`, if it is not NULL, says of each name of the list whether it did so far.
+ */
+bool event_is_meant(const char *list, const char *system, const char *name, bool *fit);
+
+#endif
