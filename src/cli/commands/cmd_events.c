@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/events/event_sums.h"
+#include "base/alloc.h"
+#include "cli/args/select_arg.h"
+#include "cli/args/trace_arg.h"
+#include "cli/commands.h"
+#include "cli/print/empty.h"
+#include "cli/print/json_output.h"
+#include "cli/print/quantity.h"
+#include "cli/print/terminal.h"
+#include "cli/print/view.h"
+#include "tables/events_table.h"
+
+/* A trace whose records are asked for. */
+struct asked {
+	const struct args *args;
+	struct trace_arg *trace;
+	struct event_sources of;
+	struct event_list list;
+	uint64_t lines;              /* at most; 0: all */
+};
+
+static void put_args_json(struct json *j, const struct asked *a, const struct event_record *r, struct buf *scratch)
+{
+	json_object(j, "args");
+	for (size_t i = 0; i < event_fields(a->of.decoder, r->event); i++) {
+		const char *name = event_field_name(a->of.decoder, r->event, i);
+		struct event_value v = event_value(a->of.decoder, r, i, scratch);
+
+		switch (v.kind) {
+		case EVENT_NOTHING:
+			json_null(j, name);
+			break;
+		case EVENT_NUMBER:
+			json_number(j, name, v.number);
+			break;
+		case EVENT_SIGNED:
+			json_signed(j, name, (int64_t)v.number);
+			break;
+		case EVENT_ADDRESS:
+			json_address(j, name, v.number);
+			break;
+		case EVENT_TEXT:
+			json_text(j, name, v.text);
+			break;
+		}
+	}
+	json_close(j);
+}
+
+static void put_record_json(struct json *j, const struct asked *a, const struct fact *f, struct buf *scratch)
+{
+	const struct event_format *format;
+	struct event_record r;
+
+	event_record_of(a->of.formats, f, &r);
+	format = &a->of.formats->list[r.event];
+	scratch->len = 0;
+	buf_printf(scratch, "%s:%s", format->system, format->name);
+	buf_put_u8(scratch, 0);
+	json_object(j, NULL);
+	json_number(j, "ns", f->ns);
+	json_number(j, "insns", f->insns);
+	json_number(j, "cpu", f->cpu);
+	json_signed(j, "pid", event_record_pid(&r));
+	json_text(j, "comm", event_comm(a->of.threads, f));
+	json_text(j, "event", (char *)scratch->data);
+	json_flag(j, "computed", f->n_numbers > 1 && f->numbers[1]);
+	put_args_json(j, a, &r, scratch);
+	scratch->len = 0;
+	event_put_text(a->of.decoder, &r, scratch);
+	buf_put_u8(scratch, 0);
+	json_text(j, "text", (char *)scratch->data);
+	json_close(j);
+}
+
+/* As trace-cmd report prints it. */
+static void put_record(struct buf *out, const struct asked *a, const struct fact *f, struct buf *scratch)
+{
+	enum { COMM = 16, TIME = 12, NAME = 22 };
+	const struct event_format *format;
+	struct event_record r;
+	size_t begin;
+
+	event_record_of(a->of.formats, f, &r);
+	format = &a->of.formats->list[r.event];
+	scratch->len = 0;
+	buf_printf(scratch, "%*s-%-5d [%03u] ", COMM, event_comm(a->of.threads, f), event_record_pid(&r), f->cpu);
+	begin = scratch->len;
+	put_moment(scratch, f->ns);
+	buf_printf(scratch, ": ");
+	if (scratch->len - begin < TIME) {
+		/* to the right */
+		size_t n = scratch->len - begin, pad = TIME - n;
+
+		for (size_t i = 0; i < pad; i++)
+			buf_put_u8(scratch, ' ');
+		memmove(scratch->data + begin + pad, scratch->data + begin, n);
+		memset(scratch->data + begin, ' ', pad);
+	}
+	begin = scratch->len;
+	buf_printf(scratch, "%s: ", format->name);
+	while (scratch->len - begin < NAME)
+		buf_put_u8(scratch, ' ');
+	event_put_text(a->of.decoder, &r, scratch);
+	buf_put_u8(scratch, 0);
+	terminal_escape(out, (char *)scratch->data);
+	buf_put_u8(out, '\n');
+}
+
+static void print_records(const struct asked *a)
+{
+	size_t n = a->lines && a->lines < a->list.count ? a->lines : a->list.count;
+	size_t columns = arg(a->args, "wide") ? SIZE_MAX : terminal_columns();
+	struct buf scratch = { 0 }, text = { 0 };
+	struct json j;
+
+	if (arg(a->args, "json")) {
+		json_output_begin(&j);
+		json_object(&j, NULL);
+		json_rows(&j, "events");
+		for (size_t i = 0; i < n; i++)
+			put_record_json(&j, a, a->list.list[i], &scratch);
+		json_close(&j);
+		json_close(&j);
+		json_output_end(&j);
+	} else {
+		for (size_t i = 0; i < n; i++) {
+			text.len = 0;
+			put_record(&text, a, a->list.list[i], &scratch);
+			terminal_print(&text, columns);
+		}
+	}
+	buf_free(&scratch);
+	buf_free(&text);
+}
+
+static bool in_names(const char *list, const struct event_format *f)
+{
+	return event_is_meant(list, f->system, f->name, NULL);
+}
+
+/* Marks of the events that a list of names means; an error: of a name that none has. */
+static int mark_events(const struct asked *a, const char *list, bool *marks, struct error *err)
+{
+	const struct event_formats *formats = a->of.formats;
+
+	for (const char *word = list; list && *word; word += strcspn(word, ",") + (word[strcspn(word, ",")] == ',')) {
+		cleanup_free char *name = xstrndup(word, strcspn(word, ","));
+		bool any = false;
+
+		for (size_t i = 0; i < formats->count; i++)
+			if (in_names(name, &formats->list[i]))
+				any = marks[i] = true;
+		if (!any)
+			return error_set(err, "no event %s in the trace; 'upto events -l %s' lists those that it has", name,
+					 a->trace->reader->path);
+	}
+	for (size_t i = 0; !list && i < formats->count; i++)
+		marks[i] = true;
+	return 0;
+}
+
+static void print_list(const struct asked *a, const bool *marks)
+{
+	struct json j;
+	bool json = arg(a->args, "json");
+
+	if (json) {
+		json_output_begin(&j);
+		json_object(&j, NULL);
+		json_rows(&j, "formats");
+	}
+	for (size_t i = 0; i < a->of.formats->count; i++) {
+		const struct event_format *f = &a->of.formats->list[i];
+		struct buf line = { 0 };
+
+		if (!marks[i])
+			continue;
+		if (json) {
+			json_object(&j, NULL);
+			json_text(&j, "system", f->system);
+			json_text(&j, "name", f->name);
+			json_number(&j, "missing", f->missing);
+			json_text(&j, "why", f->why);
+			json_object(&j, "fields");
+			for (size_t k = 0; k < event_fields(a->of.decoder, i); k++)
+				json_text(&j, event_field_name(a->of.decoder, i, k), event_field_type(a->of.decoder, i, k));
+			json_close(&j);
+			json_close(&j);
+			continue;
+		}
+		buf_printf(&line, "%s:%s(", f->system, f->name);
+		for (size_t k = 0; k < event_fields(a->of.decoder, i); k++)
+			buf_printf(&line, "%s%s %s", k ? ", " : "", event_field_type(a->of.decoder, i, k),
+				   event_field_name(a->of.decoder, i, k));
+		buf_printf(&line, ")");
+		buf_put_u8(&line, 0);
+		struct buf out = { 0 };
+		terminal_escape(&out, (char *)line.data);
+		buf_put_u8(&out, '\n');
+		terminal_print(&out, arg(a->args, "wide") ? SIZE_MAX : terminal_columns());
+		buf_free(&out);
+		buf_free(&line);
+	}
+	if (json) {
+		json_close(&j);
+		json_close(&j);
+		json_output_end(&j);
+	}
+}
+
+static void print_histogram(const char *what, const struct event_histogram *h)
+{
+	struct buf text = { 0 };
+
+	event_histogram_put(h, &text);
+	printf("\n%s\n", what);
+	fwrite(text.data, 1, text.len, stdout);
+	buf_free(&text);
+}
+
+/* Rows that have their histograms drawn below the table. */
+enum { DRAWN = 5 };
+
+static void draw(const struct event_sums *s, const char *value)
+{
+	for (size_t i = 0; i < s->count && i < DRAWN; i++) {
+		struct buf what = { 0 }, shown = { 0 };
+
+		if (!s->list[i].values.count)
+			continue;
+		buf_printf(&what, "%s", value);
+		for (unsigned k = 0; k < s->keys.count; k++)
+			buf_printf(&what, "%s %s", k ? "," : " of", s->list[i].keys[k] ? s->list[i].keys[k] : "-");
+		buf_put_u8(&what, 0);
+		terminal_escape(&shown, (char *)what.data);
+		buf_put_u8(&shown, 0);
+		print_histogram((char *)shown.data, &s->list[i].values);
+		buf_free(&what);
+		buf_free(&shown);
+	}
+}
+
+static int print_sums(const struct asked *a, const struct event_list *list, struct error *err)
+{
+	const char *value = arg(a->args, "value");
+	struct event_sums sums = { 0 };
+	struct event_keys keys;
+	struct table table;
+	int r = EXIT_FAILED;
+
+	if (event_keys_parse(arg(a->args, "sum"), &keys, err) < 0) {
+		event_keys_deinit(&keys);
+		return EXIT_USAGE;
+	}
+	if (event_sums_init(&sums, list, &a->of, &keys, value, err) == 0) {
+		event_sums_table_init(&table, &sums, value);
+		r = view_print(&(struct view){ .table = &table, .trace = a->trace }, a->args, err);
+		table_deinit(&table);
+		if (r == EXIT_OK && value && !arg(a->args, "json") && !arg(a->args, "output"))
+			draw(&sums, value);
+	}
+	event_sums_deinit(&sums);
+	return r;
+}
+
+static void put_pairs_heading(struct buf *out, const struct event_pairs *p)
+{
+	buf_printf(out, "# ");
+	put_count(out, p->count - p->unbegun);
+	buf_printf(out, " began; ");
+	put_count(out, p->ns.count);
+	buf_printf(out, " of them ended");
+	if (p->ns.count) {
+		buf_printf(out, ", after ");
+		put_duration(out, p->ns.sum / p->ns.count, false);
+		buf_printf(out, " on average, ");
+		put_duration(out, p->ns.max, false);
+		buf_printf(out, " at most");
+	}
+	buf_printf(out, "; ");
+	put_count(out, p->unbegun);
+	buf_printf(out, " ended what had begun before");
+	buf_put_u8(out, 0);
+}
+
+static int show_pairs(const struct asked *a, const struct event_pairs *p, struct error *err)
+{
+	bool *marks = xcalloc(p->count + 1, sizeof *marks), open = arg(a->args, "open");
+	struct buf heading = { 0 };
+	struct table table;
+	int r;
+
+	for (size_t i = 0; i < p->count; i++)
+		marks[i] = p->list[i].begin && (!open || !p->list[i].end);
+	put_pairs_heading(&heading, p);
+	event_pairs_table_init(&table, p, &a->of, marks);
+	r = view_print(&(struct view){
+		.table = &table, .heading = (char *)heading.data, .trace = a->trace,
+		.default_sort = open ? NULL : "duration_ns",
+	}, a->args, err);
+	if (r == EXIT_OK && !open && p->ns.count && !arg(a->args, "json") && !arg(a->args, "output"))
+		print_histogram("duration in ns", &p->ns);
+	table_deinit(&table);
+	buf_free(&heading);
+	free(marks);
+	return r;
+}
+
+/* What did not end, added up by what its records say: where memory was allocated that nobody freed. */
+static int sum_open(const struct asked *a, const struct event_pairs *p, struct error *err)
+{
+	struct event_list open = { 0 };
+	int r;
+
+	for (size_t i = 0; i < p->count; i++) {
+		if (!p->list[i].begin || p->list[i].end)
+			continue;
+		open.list = array_grow(open.list, open.count, &open.cap, sizeof *open.list);
+		open.list[open.count++] = p->list[i].begin;
+	}
+	r = print_sums(a, &open, err);
+	event_list_deinit(&open);
+	return r;
+}
+
+/* BEGIN,END */
+static int print_pairs(const struct asked *a, struct error *err)
+{
+	const char *words = arg(a->args, "pair"), *by = arg(a->args, "by"), *comma = strchr(words, ',');
+	size_t n = a->of.formats->count + 1;
+	cleanup_free bool *begins = xcalloc(n, sizeof *begins), *ends = xcalloc(n, sizeof *ends);
+	cleanup_free char *first = xstrndup(words, strcspn(words, ","));
+	struct event_pairs pairs = { 0 };
+	struct event_keys keys;
+	int r = EXIT_FAILED;
+
+	if (!comma)
+		return error_set(err, "--pair %s: two events: BEGIN,END", words), EXIT_USAGE;
+	if (mark_events(a, first, begins, err) < 0 || mark_events(a, comma + 1, ends, err) < 0)
+		return EXIT_FAILED;
+	if (event_keys_parse(by ? by : "pid", &keys, err) == 0) {
+		event_pairs_init(&pairs, &a->list, &a->of, begins, ends, &keys);
+		r = arg(a->args, "sum") ? sum_open(a, &pairs, err) : show_pairs(a, &pairs, err);
+	}
+	event_pairs_deinit(&pairs);
+	event_keys_deinit(&keys);
+	return r;
+}
+
+/* What of the chosen events is not there is said. */
+static void warn_missing(const struct asked *a, const bool *marks)
+{
+	for (size_t i = 0; i < a->of.formats->count; i++) {
+		const struct event_format *f = &a->of.formats->list[i];
+		struct buf line = { 0 }, shown = { 0 };
+
+		if (!marks[i] || !f->missing)
+			continue;
+		buf_printf(&line, "%s: %" PRIu64 " records of %s:%s are missing: %s", a->trace->reader->path, f->missing,
+			   f->system, f->name, f->why ? f->why : "they could not be computed");
+		buf_put_u8(&line, 0);
+		terminal_escape(&shown, (char *)line.data);
+		buf_put_u8(&shown, 0);
+		fprintf(stderr, "upto: %s\n", (char *)shown.data);
+		buf_free(&line);
+		buf_free(&shown);
+	}
+}
+
+static int print(struct asked *a, const bool *marks, struct error *err)
+{
+	if (!a->list.count) {
+		empty_say(a->args, a->trace, "trace events");
+		if (!arg(a->args, "json"))
+			return EXIT_OK;
+	}
+	if (arg(a->args, "pair"))
+		return print_pairs(a, err);
+	warn_missing(a, marks);
+	if (arg(a->args, "sum"))
+		return print_sums(a, &a->list, err);
+	print_records(a);
+	return EXIT_OK;
+}
+
+/* With --pair, these two are what is looked at. */
+static const char *names_of(const struct args *args)
+{
+	return arg(args, "name") ? arg(args, "name") : arg(args, "pair");
+}
+
+static int choose(struct asked *a, const struct facts *facts, const bool *marks, struct error *err)
+{
+	const char *expression = arg(a->args, "filter");
+	struct event_choice choice = { .events = marks, .processes = a->trace->asked_processes };
+	struct intervals intervals = { 0 };
+	struct selected selected;
+	int r = EXIT_FAILED;
+
+	if (expression && !(choice.filter = event_filter_new(a->of.decoder, expression, marks, err)))
+		return EXIT_FAILED;
+	if (span_arg(a->args, &choice.span, err) == 0 &&
+	    select_arg(a->args, &a->trace->session, &selected, err) == 0) {
+		if (select_intervals(a->args, &a->trace->session, &selected, &intervals, err) == 0) {
+			choice.threads = selected.options.filter.threads;
+			choice.intervals = &intervals;
+			event_list_init(&a->list, facts, a->of.formats, a->of.decoder, a->of.threads, &choice);
+			r = print(a, marks, err);
+			event_list_deinit(&a->list);
+		}
+		selected_deinit(&selected);
+	}
+	free(intervals.list);
+	if (choice.filter)
+		event_filter_free(choice.filter);
+	return r;
+}
+
+static int run_with(struct asked *a, const struct event_formats *formats, struct error *err)
+{
+	cleanup_free bool *marks = xcalloc(formats->count + 1, sizeof *marks);
+	struct facts facts;
+	int r = EXIT_FAILED;
+
+	a->of.formats = formats;
+	a->of.threads = &a->trace->threads;
+	a->of.decoder = event_decoder_new(formats, &a->trace->names);
+	if (mark_events(a, names_of(a->args), marks, err) < 0) {
+		r = EXIT_FAILED;
+	} else if (arg(a->args, "list")) {
+		print_list(a, marks);
+		r = EXIT_OK;
+	} else {
+		if (facts_read(a->trace->reader, &facts, err) == 0)
+			r = choose(a, &facts, marks, err);
+		facts_deinit(&facts);
+	}
+	event_decoder_free(a->of.decoder);
+	return r;
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	struct event_formats formats = { 0 };
+	struct trace_arg t;
+	struct asked a = { .args = args, .trace = &t };
+	int r = EXIT_FAILED;
+
+	if (arg_u64(args, "lines", &a.lines, err) < 0)
+		return EXIT_USAGE;
+	if (trace_arg_open(args, &t, err) < 0)
+		return EXIT_FAILED;
+	if (event_formats_read(&t.reader->meta, &formats, err) < 0)
+		r = EXIT_FAILED;
+	else if (!formats.count)
+		error_set(err, "%s: the trace has no trace events: 'upto record --event NAMES' records them", t.reader->path);
+	else
+		r = run_with(&a, &formats, err);
+	event_formats_deinit(&formats);
+	trace_arg_close(&t);
+	return r;
+}
+
+static const struct option options[] = {
+	{ 'e', "name", "NAMES", "only these: sched:*,block_rq_issue", ',' },
+	{ 0, "filter", "EXPR", "only records whose fields fit: 'bytes > 4096 && rwbs ~ \"W*\"'" },
+	{ 'l', "list", NULL, "which events the trace has, or could have had, with their fields" },
+	{ 0, "sum", "KEYS", "add up by fields, or by event, comm, pid, cpu: comm,dev", ',' },
+	{ 0, "value", "FIELD", "with --sum: also this field's values, with a histogram" },
+	{ 0, "pair", "BEGIN,END", "what began with one event, and how long it took up to another: block_rq_issue,block_rq_complete" },
+	{ 0, "by", "KEYS", "with --pair: what both have alike, as for --sum: sector (default: pid)", ',' },
+	{ 0, "open", NULL, "with --pair: only what did not end; --sum adds it up" },
+	{ 'p', "pid", "PID", "only while this thread ran, one of this process, or those of that name" },
+	SELECT_ROWS_COMM,
+	SPAN_OPTIONS,
+	VIEW_OPTIONS,
+	SELECT_INTERVALS,
+	HELP_OPTION,
+	{ 0 },
+};
+
+static const struct term keys[] = {
+	{ "events", "the records, in the order of time" },
+	{ "ns, insns, cpu", "guest time, instructions that the vCPU had retired, and the vCPU" },
+	{ "pid, comm", "the thread that ran" },
+	{ "event", "system:name" },
+	{ "computed", "the guest had not enabled it: what it would have recorded was computed" },
+	{ "args", "fields by name: numbers, addresses as strings, texts" },
+	{ "text", "what the kernel's own print format makes of it" },
+	{ 0 },
+};
+
+static const struct legend legends[] = { { "JSON", NULL, keys },
+					 { "columns of --sum", event_sums_columns, NULL },
+					 { "columns of --pair", event_pairs_columns, NULL },
+					 { 0 } };
+
+const struct command cmd_events = {
+	.name = "events",
+	.operands = "TRACE",
+	.summary = "which trace events did the kernel pass, and what did they say?",
+	.description =
+		"Prints records of the kernel's trace events (sched:sched_switch, block:block_rq_issue …) that 'upto record --event' "
+		"recorded, as trace-cmd report does. The guest need not have enabled them, and takes no time for them.\n",
+	.examples = "  upto record --event 'sched:*,block:*' -o trace.upto -- qemu-system-x86_64 …\n      record them\n"
+		    "  upto events trace.upto\n      print all of them\n"
+		    "  upto events -e block_rq_issue --sum comm,rwbs --value bytes trace.upto\n      who read and wrote how much, and in which sizes\n"
+		    "  upto events --pair block_rq_issue,block_rq_complete --by sector trace.upto\n      how long each request took\n"
+		    "  upto events --pair kmalloc,kfree --by ptr --open --sum call_site --value bytes_alloc trace.upto\n      memory that was not freed, by who asked for it\n",
+	.needs = "facts",
+	.options = options,
+	.legends = legends,
+	.min_operands = 1,
+	.max_operands = 1,
+	.run = run,
+};
