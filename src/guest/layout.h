@@ -141,7 +141,12 @@ enum member {
 	EVENT_TRACEPOINT,
 	EVENT_OUTPUT,
 	EVENT_PRINT_FORMAT,
+	EVENT_DATA,           /* of system calls': struct syscall_metadata */
 	OUTPUT_TYPE,          /* struct trace_event */
+	SYSCALL_NUMBER,       /* include/trace/syscall.h */
+	SYSCALL_N_ARGS,
+	SYSCALL_TYPES,
+	SYSCALL_ARGS,
 	CLASS_SYSTEM,         /* struct trace_event_class */
 	CLASS_PROBE,
 	CLASS_FIELDS,

@@ -138,8 +138,8 @@ static void put_field(const char *type, const char *name, unsigned offset, unsig
 	buf_printf(out, "\toffset:%u;\tsize:%u;\tsigned:%d;\n", offset, size, is_signed);
 }
 
-/* Their offsets are those of a structure. False: a function makes them. */
-static bool put_fields(struct vcpu *v, uint64_t fields, struct buf *out)
+/* Their offsets are those of a structure. */
+static void put_fields(struct vcpu *v, uint64_t fields, struct buf *out)
 {
 	uint32_t stride = recorder.kernel.layout.size[SIZE_EVENT_FIELD];
 	unsigned offset = HEADER;
@@ -150,10 +150,8 @@ static bool put_fields(struct vcpu *v, uint64_t fields, struct buf *out)
 		unsigned align = (unsigned)structure_read(v, fields, FIELD_ALIGN, 4);
 		char type[TEXT_MAX], name[TEXT_MAX];
 
-		if (!type_at)
-			return true;
-		if (type_at == UINT64_MAX)
-			return false;
+		if (!type_at || type_at == UINT64_MAX) /* the end; or a function makes them */
+			return;
 		if (align && !(align & (align - 1)))
 			offset = (offset + align - 1) & ~(align - 1);
 		put_field(structure_text(v, type_at, type, sizeof type),
@@ -162,15 +160,60 @@ static bool put_fields(struct vcpu *v, uint64_t fields, struct buf *out)
 			  (unsigned)structure_read(v, fields, FIELD_LEN, 4), out);
 		offset += size;
 	}
-	return false;
 }
 
-bool event_text_put(struct vcpu *v, uint64_t call, const struct event_names *names, const struct event_enums *enums,
+enum event_of event_of(const struct event_names *names)
+{
+	if (strcmp(names->system, "syscalls"))
+		return EVENT_OF_TRACEPOINT;
+	return !strncmp(names->name, "sys_enter_", 10)  ? EVENT_OF_ENTRY
+	       : !strncmp(names->name, "sys_exit_", 9) ? EVENT_OF_EXIT
+							: EVENT_OF_TRACEPOINT;
+}
+
+int32_t event_syscall_number(struct vcpu *v, uint64_t call)
+{
+	uint64_t data = structure_pointer(v, call, EVENT_DATA);
+
+	if (!data || structure_at(SYSCALL_NUMBER) == MEMBER_UNKNOWN)
+		return -1;
+	return (int32_t)structure_read(v, data, SYSCALL_NUMBER, 4);
+}
+
+/* As kernel/trace/trace_syscalls.c makes them: syscall_enter_define_fields(), set_syscall_print_fmt(). */
+static void put_syscall(struct vcpu *v, uint64_t call, enum event_of of, struct buf *out)
+{
+	enum { NUMBER_AT = 8, ARGS_AT = 16, ARGS_MAX = 6 };
+	uint64_t data = structure_pointer(v, call, EVENT_DATA), types = structure_pointer(v, data, SYSCALL_TYPES),
+		 args = structure_pointer(v, data, SYSCALL_ARGS);
+	unsigned n = (unsigned)structure_read(v, data, SYSCALL_N_ARGS, 1);
+	char type[ARGS_MAX][TEXT_MAX], name[ARGS_MAX][TEXT_MAX];
+
+	put_field("int", "__syscall_nr", NUMBER_AT, 4, true, 0, out);
+	if (of == EVENT_OF_EXIT) {
+		put_field("long", "ret", ARGS_AT, 8, true, 0, out);
+		buf_printf(out, "\nprint fmt: \"0x%%lx\", REC->ret\n");
+		return;
+	}
+	for (unsigned i = 0; i < n && i < ARGS_MAX; i++) {
+		structure_text(v, pointer_at(v, types + 8ull * i), type[i], sizeof type[i]);
+		structure_text(v, pointer_at(v, args + 8ull * i), name[i], sizeof name[i]);
+		put_field(type[i], name[i], ARGS_AT + 8 * i, 8, false, 0, out);
+	}
+	buf_printf(out, "\nprint fmt: \"");
+	for (unsigned i = 0; i < n && i < ARGS_MAX; i++)
+		buf_printf(out, "%s%s: 0x%%08lx", i ? ", " : "", name[i]);
+	buf_printf(out, "\"");
+	for (unsigned i = 0; i < n && i < ARGS_MAX; i++)
+		buf_printf(out, ", ((unsigned long)(REC->%s))", name[i]);
+	buf_printf(out, "\n");
+}
+
+void event_text_put(struct vcpu *v, uint64_t call, const struct event_names *names, const struct event_enums *enums,
 		    struct buf *out)
 {
 	uint64_t class = structure_pointer(v, call, EVENT_CLASS), format = structure_pointer(v, call, EVENT_PRINT_FORMAT);
 	cleanup_free char *text = xmalloc(FORMAT_MAX);
-	bool known;
 
 	buf_printf(out, "%s:%s\nname: %s\nID: %u\nformat:\n", names->system, names->name, names->name,
 		   event_type(v, call));
@@ -178,9 +221,12 @@ bool event_text_put(struct vcpu *v, uint64_t call, const struct event_names *nam
 			"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
 			"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
 			"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n");
-	known = put_fields(v, structure_pointer(v, class, CLASS_FIELDS), out);
+	if (event_of(names) != EVENT_OF_TRACEPOINT) {
+		put_syscall(v, call, event_of(names), out);
+		return;
+	}
+	put_fields(v, structure_pointer(v, class, CLASS_FIELDS), out);
 	buf_printf(out, "\nprint fmt: ");
 	put_print_format(structure_text(v, format, text, FORMAT_MAX), names->system, enums, out);
 	buf_printf(out, "\n");
-	return known;
 }

@@ -30,14 +30,17 @@ void event_enums_deinit(struct event_enums *e);
 /* The names of a struct trace_event_call. `is_tracepoint`: it has its name from its tracepoint. */
 bool event_names_read(struct vcpu *v, uint64_t call, bool is_tracepoint, struct event_names *ret);
 
+/* Is it that of a system call's entry, or of its exit? Its struct trace_event_call has its number, once it is known. */
+enum event_of { EVENT_OF_TRACEPOINT, EVENT_OF_ENTRY, EVENT_OF_EXIT };
+enum event_of event_of(const struct event_names *names);
+/* -1: not known yet. */
+int32_t event_syscall_number(struct vcpu *v, uint64_t call);
+
 /* The number that its records begin with; 0: it has none yet. */
 uint32_t event_type(struct vcpu *v, uint64_t call);
 
-/*
- * Append "system:name", a line's end, and the text of its `format` file. Returns false if its fields are not told: as
- * those of system calls, which are made by a function.
- */
-bool event_text_put(struct vcpu *v, uint64_t call, const struct event_names *names, const struct event_enums *enums,
+/* Append "system:name", a line's end, and the text of its `format` file. */
+void event_text_put(struct vcpu *v, uint64_t call, const struct event_names *names, const struct event_enums *enums,
 		    struct buf *out);
 
 #endif

@@ -202,7 +202,7 @@ static int start(const struct meta *config, struct error *err)
 	read_sources(config, &sources);
 	kernel_start(&recorder.kernel, &sources);
 	arguments_init(meta_get(config, "args"));
-	trace_events_init(meta_get(config, "event"), meta_get(config, "event_check"));
+	trace_events_init(meta_get(config, "event"), meta_get(config, "meta.event_check"));
 	if ((sources.n_symbols || sources.types) && !recorder.kernel.have_image)
 		return error_set(err, "%s", recorder.kernel.error.text);
 	if (sources.n_symbols && objects_start(&sources, &recorder.kernel.known, err) < 0)

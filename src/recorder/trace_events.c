@@ -57,6 +57,7 @@ struct trace_event {
 
 static struct {
 	const char *list;
+	bool numbers_due;         /* those of system calls are yet to be told */
 	bool twice;               /* those that the guest has enabled are computed, too */
 	bool *fit;                /* by name of the list: some event had it */
 	struct trace_event *events;     /* of all kernels that booted; they stay where they are, as vCPUs read them */
@@ -123,7 +124,9 @@ static void add_event(struct vcpu *v, uint64_t call, bool is_tracepoint, struct 
 	if (!event_names_read(v, call, is_tracepoint, &e->names) ||
 	    !event_is_meant(chosen.list, e->names.system, e->names.name, chosen.fit))
 		return;
-	if (is_tracepoint) {
+	chosen.numbers_due |= event_of(&e->names) != EVENT_OF_TRACEPOINT;
+	/* those of all system calls are made of what is recorded of them */
+	if (is_tracepoint && strcmp(e->names.system, "raw_syscalls")) {
 		e->tracepoint = structure_pointer(v, call, EVENT_TRACEPOINT);
 		e->probe = structure_pointer(v, class, CLASS_PROBE);
 		e->iterator = structure_pointer(v, e->tracepoint, TRACEPOINT_ITERATOR);
@@ -266,6 +269,31 @@ uint32_t trace_events_at(uint64_t addr)
 	const uint64_t *number = chosen.at.count ? map_get(&chosen.at, addr) : NULL;
 
 	return number ? (uint32_t)*number : 0;
+}
+
+void trace_events_syscall(struct vcpu *v)
+{
+	struct buf lines = { 0 };
+	char key[48];
+
+	if (!__atomic_load_n(&chosen.numbers_due, __ATOMIC_RELAXED) ||
+	    !__atomic_exchange_n(&chosen.numbers_due, false, __ATOMIC_ACQ_REL))
+		return;
+	pthread_mutex_lock(&recorder.lock);
+	for (size_t i = 0; i < chosen.n_events; i++) {
+		const struct trace_event *e = &chosen.events[i];
+		int32_t number;
+
+		if (event_of(&e->names) == EVENT_OF_TRACEPOINT || (number = event_syscall_number(v, e->call)) < 0)
+			continue;
+		snprintf(key, sizeof key, "event.%zu.syscall", i);
+		meta_put_u64(&lines, key, (uint64_t)number);
+		tell_format(v, i, &lines);
+	}
+	pthread_mutex_unlock(&recorder.lock);
+	if (lines.len)
+		drain_put(CHUNK_META, &lines);
+	buf_free(&lines);
 }
 
 /* The number that records begin with is given out late in the boot, and the kernel then knows its print formats better. */

@@ -22,6 +22,12 @@ void trace_events_found(struct vcpu *v, struct buf *lines);
 /* A module was loaded: its events, too. In a vCPU's thread. */
 void trace_events_module(struct vcpu *v, uint64_t module);
 
+/*
+ * A system call is made: the first one shows which numbers they have, by which their events are found when the trace is
+ * read (analysis/events/event_syscalls.h). In a vCPU's thread.
+ */
+void trace_events_syscall(struct vcpu *v);
+
 /* What to call at the entry of a function of the kernel, and with what; NULL: nothing. Under `lock`. */
 qemu_plugin_vcpu_udata_cb_t trace_events_at_entry(uint64_t addr);
 

@@ -6,6 +6,7 @@
 #include "guest_time.h"
 #include "kernel_width.h"
 #include "syscalls.h"
+#include "trace_events.h"
 #include "watch_put.h"
 
 void watch_wrmsr(unsigned cpu, void *data)
@@ -62,6 +63,7 @@ static void put_syscall(struct vcpu *v, const struct made *call)
 	put(v, EVENT_SYSCALL, v->live->insns, words, 11);
 	syscalls_read(v, abi, words + 3, words[1]);
 	contents_syscall(v);
+	trace_events_syscall(v);
 }
 
 /*

@@ -148,6 +148,8 @@ static void close_call(struct syscalls *all, struct task *task, const struct mar
 
 	call->returned = true;
 	call->end_ns = m->call.ns;
+	call->end_insns = m->call.insns;
+	call->end_cpu = m->call.cpu;
 	call->cpu_ns = ran_until(task, m->call.ns) - call->cpu_ns;
 	if (role == SYSCALL_SIGRETURN && task->handler) {
 		struct syscall_record *overtaken = &all->calls[task->handler - 1];

@@ -8,7 +8,8 @@
 
 struct syscall_record {
 	uint64_t ns, insns;     /* at entry */
-	uint64_t end_ns;        /* valid if returned */
+	uint64_t end_ns;        /* valid if returned; so are … */
+	uint64_t end_insns;     /* … the counter … */
 	uint64_t cpu_ns;        /* how long its task ran between entry and return; valid if returned */
 	uint64_t nr, args[6];
 	const struct syscall_abi *abi; /* the interface by which the call was made */
@@ -16,6 +17,7 @@ struct syscall_record {
 	int64_t result;         /* valid if has_result; -errno for failures */
 	uint64_t from;          /* address that the call returns to; 0: not known */
 	uint16_t cpu;
+	uint16_t end_cpu;       /* … and the vCPU that it returned on */
 	bool returned;
 	bool has_result;        /* it returned, and will not be made again after a signal's handler */
 };

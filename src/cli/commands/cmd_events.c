@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/events/event_sums.h"
+#include "analysis/events/event_syscalls.h"
 #include "base/alloc.h"
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
@@ -427,6 +428,7 @@ static int run_with(struct asked *a, const struct event_formats *formats, struct
 {
 	cleanup_free bool *marks = xcalloc(formats->count + 1, sizeof *marks);
 	struct facts facts;
+	struct buf made = { 0 };
 	int r = EXIT_FAILED;
 
 	a->of.formats = formats;
@@ -438,9 +440,11 @@ static int run_with(struct asked *a, const struct event_formats *formats, struct
 		print_list(a, marks);
 		r = EXIT_OK;
 	} else {
-		if (facts_read(a->trace->reader, &facts, err) == 0)
+		if (facts_read(a->trace->reader, &facts, err) == 0 &&
+		    event_syscalls_add(a->trace->reader, a->of.threads, formats, marks, &facts, &made, err) == 0)
 			r = choose(a, &facts, marks, err);
 		facts_deinit(&facts);
+		buf_free(&made);
 	}
 	event_decoder_free(a->of.decoder);
 	return r;

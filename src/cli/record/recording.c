@@ -213,7 +213,7 @@ static int write_config(const struct recording *rec, struct recorded *s, const c
 	if (arg(rec->args, "event"))
 		meta_put(&lines, "event", arg(rec->args, "event"));
 	if (arg(rec->args, "event-check"))
-		meta_put(&lines, "event_check", "1");
+		meta_put(&lines, "meta.event_check", "1");
 	meta_put_u64(&lines, "meta.vcpus", qemu_vcpus(rec->argv));
 	meta_put_u64(&lines, "meta.started", (uint64_t)time(NULL));
 	s->config = memfd_create("upto-config", 0);
