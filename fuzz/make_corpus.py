@@ -735,6 +735,29 @@ def make_prototypes():
         save("fuzz_prototypes", name, function_btf(parameters, result, twice))
 
 
+def make_events():
+    common = ("\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+              "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n")
+    header = struct.pack("<HBBi", 1, 0, 1, 42)
+    for name, fields, fmt, record in (
+            ("numbers", "\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:void * p;\toffset:16;\tsize:8;\tsigned:0;\n",
+             '"a=%d p=%p %s", REC->a, REC->p, __print_flags(REC->a, "|", { 1, "ONE" }, { 2, "TWO" })', struct.pack("<iIQ", -3, 0, 1 << 63)),
+            ("strings", "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:__data_loc char[] name;\toffset:24;\tsize:4;\tsigned:0;\n",
+             '"%s %s %s", REC->comm, __get_str(name), __print_symbolic(REC->comm[0], { 65, "A" })', b"Ab\0" + bytes(13) + struct.pack("<I", 4 << 16 | 28) + b"xyz\0"),
+            ("relative", "\tfield:__rel_loc u32[] list;\toffset:8;\tsize:4;\tsigned:0;\n", '"%s", __print_array(__get_rel_dynamic_array(list), 2, 4)',
+             struct.pack("<III", 8 << 16, 7, 9)),
+            ("short", "\tfield:long a;\toffset:8;\tsize:8;\tsigned:1;\n", '"%lx", REC->a', b"\1"),
+            ("outside", "\tfield:__data_loc char[] name;\toffset:8;\tsize:4;\tsigned:0;\n", '"%s", __get_str(name)', struct.pack("<I", 100 << 16 | 12)),
+            ("negative", "\tfield:int a;\toffset:-8;\tsize:-4;\tsigned:1;\n", '"%d", REC->a', bytes(8)), ("no-format", "", "", b"")):
+        save("fuzz_events", name, f"s:e\nname: e\nID: 7\nformat:\n{common}{fields}\nprint fmt: {fmt}\n".encode() + b"\0" + header[1:] + record)
+
+
+def make_interpreter():
+    for name, code in (("moves", "4889c848c7c1070000004801c8c3"), ("loop", "ffc975fc0f1f440000ebf5"), ("string", "b905000000f3a4f3aac3"),
+                       ("calls", "e8000000005858ffd0ff25000000000f0b"), ("memory", "658b042500000000488b0424f00fb10fc3"), ("divide", "31d248f7f1c8000000")):
+        save("fuzz_interpreter", name, bytes.fromhex(code))
+
+
 def program_elf(table, kind=2, text=0x1000, load=0x400000):
     """A program with one loaded segment, .text and a symbol table."""
     names, symbols = b"\0", bytes(24)
@@ -1066,6 +1089,8 @@ if __name__ == "__main__":
     make_kernel_image()
     make_btf()
     make_prototypes()
+    make_events()
+    make_interpreter()
     make_dwarf()
     make_elf()
     make_index()

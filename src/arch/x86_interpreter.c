@@ -7,15 +7,20 @@
 #include "base/alloc.h"
 #include "base/map.h"
 
+#ifdef UPTO_SMALL_TABLES
+enum { STEPS_MAX = 400, WORDS = 64 };
+#else
+enum { STEPS_MAX = 20000, WORDS = 4096 };
+#endif
+
+/* WORDS: of memory that was touched; a power of two, as are CACHED and LINES. */
 enum {
-	WORDS = 4096,         /* of memory that was touched; a power of two */
 	WORDS_MAX = WORDS / 4 * 3,
-	CACHED = 2048,        /* decoded instructions; a power of two */
-	LINES = 16,           /* of code that was read; a power of two */
+	CACHED = 2048,        /* decoded instructions */
+	LINES = 16,           /* of code that was read */
 	LINE = 256,
 	INSN_MAX = 15,
 	OPERANDS = 3,
-	STEPS_MAX = 20000,
 	NO_REGISTER = 0xff,
 	RIP_RELATIVE = 0xfe,
 	HIGH_BYTE = 0x80,     /* ah, ch, dh, bh */
@@ -334,8 +339,10 @@ static void shift(struct x86_interpreter *x, const struct insn *in)
 	uint64_t a = get(x, in, 0), r, m = mask(size);
 	bool carry, before = is_negative(a, size);
 
-	if (!n)
+	if (!n) {
+		set(x, in, 0, a); /* of 32 bits, those above are cleared all the same */
 		return;
+	}
 	switch (in->mnemonic) {
 	case ZYDIS_MNEMONIC_SHL:
 		carry = n <= bits && a >> (bits - n) & 1;
@@ -378,8 +385,10 @@ static void double_shift(struct x86_interpreter *x, const struct insn *in)
 	uint64_t a = get(x, in, 0), b = get(x, in, 1), r;
 	bool left = in->mnemonic == ZYDIS_MNEMONIC_SHLD;
 
-	if (!n)
+	if (!n) {
+		set(x, in, 0, a);
 		return;
+	}
 	if (n >= bits) { /* not defined */
 		ends(x, X86_NOT_UNDERSTOOD);
 		return;
@@ -504,6 +513,8 @@ static void count_bits(struct x86_interpreter *x, const struct insn *in)
 	default:
 		set(x, in, 0, (uint64_t)__builtin_popcountll(value));
 		logic(x, value, size);
+		set_flag(x, SF, false);
+		set_flag(x, PF, false);
 	}
 }
 
