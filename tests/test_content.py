@@ -5,11 +5,16 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 
 import pytest
 
-from guest import UPTO, WORK, initrd, numbers, once_a_run, qemu_args, record, run, upto_json
+import decoder
+from guest import TOP, UPTO, WORK, initrd, numbers, once_a_run, qemu_args, record, run, upto_json
 from made import KERNEL, make
+
+sys.path.insert(0, os.path.join(TOP, "fuzz"))
+from make_corpus import known  # noqa: E402
 
 # each twin's function, how often it is called, and what it is called in the guest when it runs
 RAN = {"alpha_work": (3, "prog"), "beta_first": (5, "prog"), "gamma_copy": (7, "copied"), "delta_bind": (9, "bound"), "older_file": (11, "again"),
@@ -121,6 +126,65 @@ def test_elsewhere():
     assert works(named) == {} and "of 2 there are only files with their path and size, but other content\n" in said, said
 
 
+def called(files, *functions):
+    """Lines of a trace: a process for each function maps /bin/prog, and calls it."""
+    lines, task = ["meta vcpus 1", "meta kernel_ns 1", "end lost 0", f"symbol {KERNEL} 0x100 startup_64"], 0
+    for i, function in enumerate(functions):
+        before, task, at = task, 0xffff888003010000 + 8192 * i, 10 * i
+        lines += [f"task 1 0 {at + 1} {at + 1} {task} {task + 4096} {7 + i} {7 + i} 1 prog /bin/prog",
+                  f"map {task + 4096} 0x400000 0x100000 {os.path.getsize(files[function])} /bin/prog", f"event 0 task-switch {at + 2} {at + 2} 0 0 0 {before} {task}",
+                  f"event 0 call {at + 5} 0 0x7fff0000 0x401005 {address_of(files[function], function)}", f"event 0 return {at + 9} 0 0x7fff0000 0 0x401005",
+                  f"event 0 clock {at + 10} {at + 10} 0 0 0"]
+    return lines
+
+
+def content(process, number, payload):
+    """What a process of called() has mapped; b"" if that was told before."""
+    return f"content {0xffff888003010000 + 8192 * process + 4096} 0x400000 {number} {payload.hex()}"
+
+
+def pages(path):
+    """A file's content, by all of its pages, hashed as docs/format.md has it."""
+    with open(path, "rb") as f:
+        data = f.read()
+    pieces = []
+    for offset in range(0, len(data), 4096):
+        page, value = data[offset:offset + 4096], 0
+        for word, in struct.iter_unpack("<Q", page + bytes(-len(page) % 8)):
+            value = decoder.hash64(value ^ word)
+        pieces.append((offset, len(page), value))
+    return known(b"", *pieces)
+
+
+def alpha_or_beta():
+    """Twins, and roots: one has alpha_work under another name, one has beta_first under the path that was mapped."""
+    files, folder = twins("no-id"), os.path.join(WORK, "content-pages")
+    put(folder + "/alpha/kept/prog.old", files["alpha_work"])
+    put(folder + "/beta/bin/prog", files["beta_first"])
+    return files, [folder + "/alpha", folder + "/beta"]
+
+
+def test_pages():
+    """Whole pages tell what a file is, whatever it is called. What is damaged tells nothing, and so path and size do."""
+    files, roots = alpha_or_beta()
+    whole = pages(files["alpha_work"])
+    for payload, want in ((whole, "alpha_work"), (b"", "beta_first"), (whole + b"\0", "beta_first"), (whole[:-1], "beta_first"), (known(b"id")[:-1], "beta_first")):
+        named, _ = symbols(make("pages", [*called(files, "alpha_work"), content(0, 1, payload)]), *roots)
+        assert works(named) == {f"{want} [prog]": 1}, (want, len(payload) - len(whole), works(named))
+
+
+def test_of_another_process():
+    """What a mapping is, others of the same file tell, if they agree."""
+    files, roots = alpha_or_beta()
+    alpha, beta = content(0, 1, pages(files["alpha_work"])), content(1, 2, pages(files["beta_first"]))
+    named, _ = symbols(make("other-process", [*called(files, "alpha_work", "alpha_work"), alpha]), *roots)
+    assert works(named) == {"alpha_work [prog]": 2}, works(named)
+    # now it may be either: path and size tell
+    named, _ = symbols(make("other-processes", [*called(files, "alpha_work", "beta_first", "alpha_work"), alpha, beta]), *roots)
+    calls = [c["function"] for c in upto_json("calls", "--json", "-F", "alpha_work,beta_first", named)["calls"]]
+    assert calls == ["alpha_work [prog]", "beta_first [prog]", "beta_first [prog]"], calls
+
+
 def test_unseen():
     """Of a mapping whose content is not known, as in traces before format 8, path and size tell, if only one file has them."""
     files, folder = twins("id"), os.path.join(WORK, "content-unseen")
@@ -129,11 +193,7 @@ def test_unseen():
     put(folder + "/same/upper/bin/prog", files["alpha_work"])
     put(folder + "/two/bin/prog", files["beta_first"])
     put(folder + "/layers/upper/bin/prog", files["beta_first"])
-    at, task = address_of(files["alpha_work"], "alpha_work"), 0xffff888003010000
-    lines = ["meta vcpus 1", "meta kernel_ns 1", "end lost 0", f"symbol {KERNEL} 0x100 startup_64", f"task 1 0 1 1 {task} {task + 4096} 7 7 1 prog /bin/prog",
-             f"map {task + 4096} 0x400000 0x100000 {os.path.getsize(files['alpha_work'])} /bin/prog", f"event 0 task-switch 2 2 0 0 0 0 {task}",
-             f"event 0 call 5 0 0x7fff0000 0x401005 {at}", f"event 0 return 9 0 0x7fff0000 0 0x401005", "event 0 clock 10 10 0 0 0"]
-    made = make("unseen", lines)
+    made = make("unseen", called(files, "alpha_work"))
     for version in 8, 7:
         with open(made, "r+b") as f:
             f.seek(8)

@@ -7,6 +7,7 @@
  *   symbol ADDRESS SIZE NAME                   a function of the kernel; addresses rise
  *   task CHANGE CPU NS INSNS TASK MM PID TGID PPID COMM [EXE]
  *   map MM START SIZE FILE-SIZE PATH
+ *   content MM START NUMBER [BYTES]            what is mapped there: BYTES are the payload, in hexadecimal digits
  *   event CPU KIND INSNS NS SLOT FROM TARGET [ARGUMENT…]      kinds as dump prints them
  *   chunk CPU                                  the vCPU's events from here on are in another chunk
  * behind CPU INSNS NS PLACE TASK             likewise, and a gap is before it, behind which that is the state: an event
@@ -102,6 +103,29 @@ static void add_map(char **words)
 		.change = CODE_MAPPED, .mm = number(words[1]), .start = number(words[2]), .size = number(words[3]),
 		.file_size = number(words[4]), .device = 1, .inode = 1, .name = words[5],
 	});
+}
+
+static uint8_t digit(char c)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *at = c ? strchr(digits, c) : NULL;
+
+	if (!at)
+		fail("no hexadecimal digit in", "bytes");
+	return (uint8_t)(at - digits);
+}
+
+static void add_content(char **words, unsigned n)
+{
+	struct buf known = { 0 };
+
+	for (const char *p = n > 4 ? words[4] : ""; *p; p += 2)
+		buf_put_u8(&known, (uint8_t)(digit(p[0]) << 4 | digit(p[1])));
+	code_record_put(&made.code, &(struct code_record){
+		.change = CODE_CONTENT, .mm = number(words[1]), .start = number(words[2]), .size = number(words[3]),
+		.name = "", .symbols = known.data, .symbols_len = known.len,
+	});
+	buf_free(&known);
 }
 
 static struct lane *lane_of(const char *word)
@@ -250,6 +274,8 @@ static void take_line(char *line)
 		add_task(words, n);
 	else if (!strcmp(words[0], "map") && n == 6)
 		add_map(words);
+	else if (!strcmp(words[0], "content") && n > 3)
+		add_content(words, n);
 	else if (!strcmp(words[0], "event") && n > 7)
 		add_event(words, n);
 	else if (!strcmp(words[0], "chunk") && n == 2)

@@ -90,8 +90,8 @@ static void find_contents(const struct reader *r, struct taking *t)
 			c->change == CODE_CONTENT && c->symbols_len ? map_get(&t->numbers, c->size) : NULL;
 		struct cursor in = cursor_over(c->symbols, c->symbols_len);
 
-		if (place)
-			content_add(&t->wanted[*place - 1].content, &in);
+		if (place && !content_add(&t->wanted[*place - 1].content, &in))
+			content_deinit(&t->wanted[*place - 1].content);
 	}
 }
 
