@@ -53,3 +53,18 @@ def test_forms(form):
     assert said == [[f"{addr:x}", section, name] for addr, section, name in functions], said[:3] + said[-3:]
     return f"{len(said)} functions"
 
+
+def test_names():
+    """What compilers and the linker's script made of names: how it is shown, what it is called in the source, and what is no function."""
+    names = {
+        "vfs_read": "vfs_read vfs_read", "vfs_read.isra.0": "vfs_read.isra.0 vfs_read", "vfs_read.part.12": "vfs_read.part.12 vfs_read",
+        "vfs_read.cold": "vfs_read.cold vfs_read", "vfs_read.constprop.0.isra.1.cold": "vfs_read.constprop.0.isra.1.cold vfs_read",
+        "vfs_read.llvm.123": "vfs_read vfs_read", "vfs_read.cold.llvm.123": "vfs_read.cold vfs_read", "vfs_read.0": "vfs_read.0 vfs_read.0",
+        "vfs_read.colder": "vfs_read.colder vfs_read.colder", "vfs_read.isra.x": "vfs_read.isra.x vfs_read.isra.x", ".cold": ".cold .cold",
+        "__initstub__kmod_ext4__555_7000_ext4_init_fs6": "ext4_init_fs ext4_init_fs",
+    }
+    other = {"_stext": "mark", "__entry_text_start": "mark", "_text_start": "mark", "_text_end": "none", "__entry_text_end": "none", "_etext": "none",
+             "__pfx_vfs_read": "none", "__cfi_vfs_read": "none", "text_end": "function", "_text_ends": "function"}
+    want = [f"{said} function" for said in names.values()] + [f"{name} {name} {what}" for name, what in other.items()]
+    said = run(os.path.join(CHECK, "tests/function_names"), input="\n".join([*names, *other]).encode(), timeout=20).stdout.decode().splitlines()
+    assert said == want, [pair for pair in zip(said, want) if pair[0] != pair[1]]

@@ -13,7 +13,7 @@ static bool ends(const char *name, const char *with)
 {
 	size_t n = strlen(name), m = strlen(with);
 
-	return n > m && !strcmp(name + n - m, with);
+	return n >= m && !strcmp(name + n - m, with);
 }
 
 /* Behind digits, and an underscore; NULL: there are none. */
@@ -91,15 +91,6 @@ size_t function_name_source(const char *shown, size_t len)
 	for (size_t shorter; (shorter = without_ending(shown, len)) < len;)
 		len = shorter;
 	return len;
-}
-
-bool function_name_is(const char *shown, const char *asked)
-{
-	size_t len = strlen(asked), all = strlen(shown);
-
-	if (all < len || memcmp(shown, asked, len))
-		return false;
-	return all == len || (shown[len] == '.' && function_name_source(shown, all) == len);
 }
 
 bool function_name_is_none(const char *symbol)

@@ -5,7 +5,7 @@
  *
  * vfs_read.llvm.1234     is shown as vfs_read: the kernel's own lookups drop that ending, too (cleanup_symbol_name(),
  * kernel/kallsyms.c)
- * vfs_read.isra.0        is shown as it is, and is also found as vfs_read: .constprop.N, .part.N, .cold and several of
+ * vfs_read.isra.0        is shown as it is, and is vfs_read in the source: .constprop.N, .part.N, .cold and several of
  * them likewise
  *   __initstub__kmod_….…   is shown as the initcall that it runs (___initcall_stub(), include/linux/init.h)
  *   __pfx_f, __cfi_f       are bytes before f, and no functions
@@ -24,9 +24,6 @@ struct function_name {
 };
 
 struct function_name function_name_shown(const char *symbol);
-
-/* Is the function that is shown so the one that is called `asked`? */
-bool function_name_is(const char *shown, const char *asked);
 
 /* How many bytes of what is shown are the function's name in the source: "vfs_read" of "vfs_read.isra.0.cold". */
 size_t function_name_source(const char *shown, size_t len);
