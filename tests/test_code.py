@@ -15,7 +15,7 @@ import threading
 import pytest
 
 import decoder
-from guest import Once, TOP, UPTO, WORK, initrd, is_older, libraries_of, numbers, once_a_run, qemu_args, record, run, unpack_disk, upto_json
+from guest import CHECK, Once, TOP, UPTO, WORK, initrd, is_older, libraries_of, numbers, once_a_run, qemu_args, record, run, unpack_disk, upto_json
 from places import Places
 
 GUESTS = os.path.join(TOP, "tests/guests")
@@ -314,6 +314,40 @@ def test_loaded():
     assert len(both) > 60 and all(ours[f] == theirs[f] for f in both), {f: (ours[f], theirs[f]) for f in both if ours[f] != theirs[f]}
     assert len(both) > 0.8 * (len(ours) - 1), set(ours) - both
     return f"{len(both)} of {len(ours) - 1} functions of libc"
+
+
+# a function in a segment of data: no code, and nowhere in the code's part of the file, though that may begin with the first byte
+OFFERS = """int work(int n) { return n + 1; }
+int more(int n) { return work(n) * work(n); }
+static int chosen(void) { return 7; }
+static int (*choose(void))(void) { return chosen; }
+int either(void) __attribute__((ifunc("choose")));
+__asm__(".data\\n.globl no_code\\n.type no_code, @function\\nno_code: .quad 1, 2\\n.size no_code, 16\\n.text");
+"""
+
+
+LINKED = {"gnu": "--hash-style=gnu", "sysv": "--hash-style=sysv", "together": "-z,noseparate-code", "apart": "-z,separate-code,--hash-style=both", "libc": None}
+
+
+@pytest.mark.parametrize("how", LINKED)
+def test_offered(how):
+    """The functions that a library in memory offers are those that nm and readelf find in its file."""
+    flags = LINKED[how]
+    if flags:
+        path = os.path.join(WORK, f"offers-{how}.so")
+        run("gcc", "-O2", "-shared", "-fPIC", "-Wl," + flags, "-x", "c", "-o", path, "-", input=OFFERS.encode())
+    else:
+        path = re.search(r"=> (/\S*/libc\.so\.6)", run("ldd", UPTO).stdout.decode())[1]
+    segments = [[int(n, 16) for n in m] for m in re.findall(r"LOAD +(0x\w+) (0x\w+) 0x\w+ (0x\w+) 0x\w+ R E", run("readelf", "-lW", path).stdout.decode())]
+    theirs = {}
+    for value, size, kind, name in re.findall(r"^([0-9a-f]+) ([0-9a-f]+) ([TtWwi]) (\w+)", run("nm", "-DS", "--defined-only", path).stdout.decode(), re.M):
+        for offset, start, length in segments:
+            if start <= int(value, 16) < start + length and int(size, 16):
+                theirs.setdefault(int(value, 16) - start + offset, set()).add(name)
+    ours = {int(addr, 16): name for addr, name in map(str.split, run(os.path.join(CHECK, "tests/loaded"), path).stdout.decode().splitlines())}
+    assert set(ours) == set(theirs) and all(name in theirs[at] for at, name in ours.items()), (set(ours.items()) ^ set(theirs.items()))
+    assert (set(ours.values()) == {"work", "more", "either"}) if flags else len(ours) > 1000, ours
+    return f"{len(ours)} functions"
 
 
 @pytest.mark.parametrize("version, smp", CASES)
