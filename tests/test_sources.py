@@ -6,15 +6,21 @@ And that a long trace takes no more memory to read than a short one.
 import collections
 import os
 import pickle
+import re
 import shlex
+import shutil
+import sys
 import tempfile
 
 import pytest
 
 import decoder
-from guest import TOP, UPTO, WORK, Once, initrd, is_older, once_a_run, peak_mb, qemu_args, run, upto_json
+from guest import CHECK, TOP, UPTO, WORK, Once, initrd, is_older, once_a_run, peak_mb, qemu_args, run, upto_json
 from test_cli import fake_qemu, recorded
 from test_truth import dump
+
+sys.path.insert(0, os.path.join(TOP, "fuzz"))
+from make_corpus import KERNEL, elf, small_vmlinux  # noqa: E402
 
 GUESTS = os.path.join(TOP, "tests/guests")
 DEBUG_EXIT = 5 << 1 | 1
@@ -42,6 +48,41 @@ def disk_qemu(folder, args):
             os.chmod(path + ".new", 0o755)
             os.rename(path + ".new", path)
     return [path, *args[1:at], *args[at + 6:]]
+
+
+def test_files_beside_an_image():
+    """Of files that may have an image's names, the first that is of this kernel is taken, and no more; others are passed over."""
+    if not shutil.which("strace"):
+        pytest.skip("no strace")
+    folder = os.path.join(WORK, "places")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    banner = b"Linux version 6.1.0 (gcc) #1 SMP\n\0"
+    sections = lambda text: [(b".text", KERNEL, b"\x90" * 64, 6), (b".rodata", KERNEL + 0x1000, text, 2), (b".init.text", KERNEL + 0x2000, b"\xc3" * 32, 6)]
+    mapped = [f"{KERNEL + at:x} {kind} {name}\n" for at, kind, name in ((0, "T", "_text"), (8, "T", "of_the_map"), (0x1000, "R", "linux_banner"))]
+    other = elf(sections(banner.replace(b"#1", b"#2")), [(b"of_another", KERNEL, 16, 1, 2, 1)])
+    # what ends something is no function, whatever it is the end of
+    marks = [(name, KERNEL + at, 0, 1, 2, 1) for at, name in ((48, b"_text_end"), (52, b"__entry_text_end"), (56, b"_etext"), (60, b"__cfi_next"))]
+
+    def put(name, data):
+        with open(f"{folder}/{name}", "wb") as f:
+            f.write(data)
+
+    def found():
+        """The functions, and what was opened for them."""
+        log = folder + ".strace"
+        env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}  # which needs to trace, too
+        said = run("strace", "-e", "trace=openat", "-o", log, os.path.join(CHECK, "tests/symbols"), f"{folder}/image", env=env).stdout.decode()
+        with open(log) as f:
+            return [line.split()[2] for line in said.splitlines()], re.findall(rf'"{folder}/([^/"]+)"', f.read())
+
+    put("image", elf(sections(banner), []))
+    put("vmlinux", other)
+    assert found() == ([], ["image", "vmlinux"])
+    put("System.map", "".join(mapped).encode())
+    assert found() == (["_text", "of_the_map"], ["image", "vmlinux", "System.map"])
+    put("vmlinux", small_vmlinux(marks))
+    assert found() == (["start", "next", "init"], ["image", "vmlinux"])
 
 
 def boot_args(version):
