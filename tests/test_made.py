@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Made traces: what is put in comes out, and edges that boots seldom meet."""
 import json
+import os
 import random
 
 import pytest
 
-from guest import UPTO, UPTO_ASAN, run, upto_json
+from guest import CHECK, UPTO, UPTO_ASAN, run, upto_json
 from made import KERNEL, make
 
 STACK = 0xffffc90000003ff8
@@ -20,6 +21,17 @@ def boot(*events, symbols=((KERNEL, 0x100, "startup_64"), (KERNEL + 0x1000, 0x20
 
 def own(trace):
     return {f["function"]: f["self_insns"] for f in upto_json("top", "--json", "-n", "0", trace, upto=UPTO_ASAN)["functions"]}
+
+
+def by_index(trace, *questions):
+    """Answers, which are the same when the trace is replayed from its beginning and from the middle, by its index."""
+    if os.path.exists(trace + ".index"):
+        os.unlink(trace + ".index")
+    answers = [upto_json(*q, "--json", trace, upto=UPTO_ASAN) for q in questions]
+    run(os.path.join(CHECK, "tests/make_index"), trace)
+    again = [upto_json(*q, "--json", trace, upto=UPTO_ASAN) for q in questions]
+    assert again == answers, [(q, a, b) for q, a, b in zip(questions, answers, again) if a != b]
+    return answers
 
 
 class Caller:
@@ -112,6 +124,24 @@ def test_tail_calls_without_end():
     assert 30 < deepest < 40, deepest
     assert own(trace)["f199"] == 3000 - 100 - 10 * 198
     run(UPTO_ASAN, "check", trace)
+
+
+def test_calls_without_end():
+    """Of calls that never return the deepest are forgotten, and told of as unfinished; those that are kept are right, and what their callees did."""
+    first, second, third, most, kept = KERNEL + 0x80, KERNEL + 0x1000, KERNEL + 0x2000, 1 << 16, 50000
+    slot, insns = (lambda i: STACK - 16 * i), (lambda i: 100 + i + 20 * (i > kept))
+    calls = [(f"event 0 call {insns(i)} 0", slot(i), second + 0x20, {7: first, kept: third}.get(i, second)) for i in range(most + 10)]
+    # within the one that is kept, a call that has returned while the stack still grows
+    calls[kept + 1:kept + 1] = [(f"event 0 call {insns(kept) + 2} 0", slot(kept + 1), third + 0x20, second),
+                                (f"event 0 return {insns(kept) + 10} 0", slot(kept + 1), 0, third + 0x20)]
+    trace = make("calls-without-end", boot(
+        *calls, "event 0 clock 100000 100000 0 0 0", *FAR_APART, (f"event 0 return {LATE + 100} 0", slot(kept), 0, second + 0x20),
+        f"event 0 clock {LATE + 200} {LATE + 200} 0 0 0", symbols=((KERNEL, 0x80, "startup_64"), (first, 0x80, "first"), (second, 0x200, "second"), (third, 0x1000, "third"))))
+    lost, found = by_index(trace, *(["calls", "--depth", "1", "--function", f] for f in ("first", "third")))
+    call, = found["calls"]
+    assert (call["insns"], call["self_insns"]) == (LATE + 100 - insns(kept), insns(kept + 1) - insns(kept) - 8), call
+    call, = lost["calls"]
+    assert (call["insns"], call["unfinished"]) == (insns(most - 1) - insns(7), True), call
 
 
 def test_instruments():
@@ -232,6 +262,11 @@ def test_waiting():
     """Of a call that waits, all is its duration, and only what it ran is its time on the CPU."""
     first = upto_json("syscalls", "--json", make("signals", SIGNALS), upto=UPTO_ASAN)["syscalls"][0]
     assert (first["name"], first["duration_ns"], first["cpu_ns"]) == ("nanosleep", 4900, 200), first
+
+
+# chunks that are far enough from each other for an index, and when what comes behind them begins
+FAR_APART = [line for i in range(1, 5) for line in ("chunk 0", f"event 0 clock {i * 100000000} {i * 100000000} 0 0 0")]
+LATE = 400000000
 
 
 def test_deepest():

@@ -113,7 +113,9 @@ static void forget(void *state, struct stacks *s, struct stack *stack, size_t n)
 {
 	struct story *st = state;
 
-	(void)s;
+	for (size_t i = 0; i < st->n; i++)
+		if (st->listeners[i].forget)
+			st->listeners[i].forget(st->states[i], s, stack, n);
 	for (size_t i = 0; i < n; i++)
 		free_number(st, stack->frames[i].data);
 }

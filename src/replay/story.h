@@ -58,6 +58,11 @@ struct story_listener {
 	 * all at the begin.
 	 */
 	uint64_t (*due)(void *state, struct stacks *s);
+	/*
+	 * Not NULL: a stack's deepest frames, that many, are about to be forgotten: how their calls end will not be
+	 * told, and all others' depths are less by that from here on.
+	 */
+	void (*forget)(void *state, struct stacks *s, const struct stack *stack, size_t n);
 };
 
 /* The numbers of a thread and a call, as in a moment; in due(). */

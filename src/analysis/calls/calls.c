@@ -303,6 +303,25 @@ static void hear(void *state, const struct story_moment *m)
 		leave(state, m);
 }
 
+/* A call that is forgotten is reported as it is, with those in progress within it: its end is never seen. */
+static void forget(void *state, struct stacks *s, const struct stack *stack, size_t n)
+{
+	struct calls_run *st = state;
+	struct pending *p = pending_of(st, story_thread(stack));
+
+	if (p->open && p->bottom >= n) {
+		p->bottom -= n;
+		return;
+	}
+	for (size_t depth = stack->depth; p->open && depth-- > p->bottom;)
+		leave(st, &(struct story_moment){
+			.kind = STORY_END, .ns = s->ns, .insns = s->insns, .stacks = s, .stack = stack,
+			.frame = &stack->frames[depth], .depth = depth, .call = story_call(&stack->frames[depth]),
+			.caller = depth ? story_call(&stack->frames[depth - 1]) : STORY_NO_CALL,
+			.thread = story_thread(stack),
+		});
+}
+
 /* If calls are shown without callees, their beginning and end are enough: the index has what the callees ran. */
 static bool may_skip(const struct calls_run *st)
 {
@@ -433,7 +452,8 @@ static uint64_t due(void *state, struct stacks *s)
 static int replay(struct calls_run *st, const struct checkpoint *from, struct error *err)
 {
 	static const struct story_listener listener = {
-		.hear = hear, .due = due, .kinds = 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END,
+		.hear = hear, .due = due, .forget = forget,
+		.kinds = 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END,
 	};
 	const struct story_part part = { .from = from, .to_ns = UINT64_MAX };
 	void *states[] = { st };
