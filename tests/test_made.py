@@ -34,6 +34,11 @@ def by_index(trace, *questions):
     return answers
 
 
+def frames(stacks, pid):
+    """Function, kind and where it was left, of each frame of a thread, the innermost first."""
+    return [[(f["function"], f["kind"], f["address"]) for f in s["frames"]] for s in stacks["stacks"] if s["pid"] == pid]
+
+
 class Caller:
     """Calls that do the same again and again, but for where on the stack they do it, or where they go."""
     def __init__(self, rng):
@@ -136,12 +141,36 @@ def test_calls_without_end():
                                 (f"event 0 return {insns(kept) + 10} 0", slot(kept + 1), 0, third + 0x20)]
     trace = make("calls-without-end", boot(
         *calls, "event 0 clock 100000 100000 0 0 0", *FAR_APART, (f"event 0 return {LATE + 100} 0", slot(kept), 0, second + 0x20),
-        f"event 0 clock {LATE + 200} {LATE + 200} 0 0 0", symbols=((KERNEL, 0x80, "startup_64"), (first, 0x80, "first"), (second, 0x200, "second"), (third, 0x1000, "third"))))
+        f"event 0 clock {LATE + 200} {LATE + 200} 0 0 0",
+        symbols=((KERNEL, 0x80, "startup_64"), (first, 0x80, "first"), (second, 0x200, "second"), (third, 0x1000, "third"))))
     lost, found = by_index(trace, *(["calls", "--depth", "1", "--function", f] for f in ("first", "third")))
     call, = found["calls"]
     assert (call["insns"], call["self_insns"]) == (LATE + 100 - insns(kept), insns(kept + 1) - insns(kept) - 8), call
     call, = lost["calls"]
     assert (call["insns"], call["unfinished"]) == (insns(most - 1) - insns(7), True), call
+
+
+def test_interrupt_in_a_thunk():
+    """What an interrupt that cut into a thunk calls, and how that returns, has nothing to do with the thunk."""
+    second, third, handler, thunk = (KERNEL + 0x1000 * i for i in range(1, 5))
+    jump = (STACK - 64, second + 0x10)
+    trace = make("thunk-interrupted", boot(
+        ("event 0 call 100 0", STACK, KERNEL + 0x20, second), ("event 0 call 110 0", *jump, thunk),
+        ("event 0 interrupt 112 112", STACK - 0x100, thunk + 2, handler, 0xec, 0, 0x10),
+        ("event 0 call 120 0", STACK - 0x180, handler + 0x10, third), ("event 0 return 130 0", STACK - 0x180, 0, handler + 0x30),
+        ("event 0 interrupt-return 140 0", STACK - 0x100, 0, thunk + 2, 0x10, 0),
+        ("event 0 call 150 0", STACK - 72, thunk + 5, thunk + 0x10), ("event 0 return 155 0", STACK - 72, 0, third), ("event 0 return 175 0", jump[0], 0, jump[1]),
+        ("event 0 return 180 0", STACK, 0, KERNEL + 0x20),
+        # a thunk that is left for good: its caller returns, and not to where it was called from
+        ("event 0 call 200 0", STACK, KERNEL + 0x30, second), ("event 0 call 210 0", *jump, thunk), ("event 0 return 220 0", STACK, 0, KERNEL + 0x60),
+        "event 0 clock 300 300 0 0 0",
+        symbols=((KERNEL, 0x100, "startup_64"), (second, 0x100, "second"), (third, 0x100, "third"), (handler, 0x100, "handler"),
+                 (thunk, 0x100, "__x86_indirect_thunk_rax"))))
+    shown = [[f["function"] for f in upto_json("stack", "--at", f"{at}ns", "--json", trace, upto=UPTO_ASAN)["stacks"][0]["frames"]] for at in (125, 135, 160, 250)]
+    assert shown == [["third", "handler", "second", "startup_64"], ["handler", "second", "startup_64"], ["third", "second", "startup_64"], ["startup_64"]], shown
+    tree = {(n["depth"], n["function"]): n["total_insns"] for n in upto_json("tree", "--min", "0", "--json", trace, upto=UPTO_ASAN)["tree"]}
+    assert {k: tree[k] for k in tree if k[0]} == {(1, "second"): 100, (2, "handler"): 28, (3, "third"): 10, (2, "third"): 20}, tree
+    run(UPTO_ASAN, "check", trace)
 
 
 def test_instruments():
@@ -264,9 +293,35 @@ def test_waiting():
     assert (first["name"], first["duration_ns"], first["cpu_ns"]) == ("nanosleep", 4900, 200), first
 
 
+CHILD, CLONE = 0xffff888000003000, 56
 # chunks that are far enough from each other for an index, and when what comes behind them begins
 FAR_APART = [line for i in range(1, 5) for line in ("chunk 0", f"event 0 clock {i * 100000000} {i * 100000000} 0 0 0")]
 LATE = 400000000
+
+
+def test_forked():
+    """A new process has its parent's functions on its stack, and goes on in them; a new thread has none. Also if it runs much later."""
+    for tgid, want in (2, [("[user]", "call", "0x401110"), ("[user]", "call", "0x401005")]), (1, []):
+        trace = make(f"forked-{tgid}", program(
+            "event 0 call 120 0 0x7fff0000 0x401005 0x401100", entry(200, CLONE, 0x401110), result(300, 0x401110, 2), *FAR_APART,
+            entry(LATE + 10, NANOSLEEP, 0x401120), (f"event 0 task-switch {LATE + 20} {LATE + 20} 0 0 0", INIT, CHILD), result(LATE + 30, 0x401110, 0),
+            f"event 0 clock {LATE + 50} {LATE + 50} 0 0 0", *([f"event 0 return {LATE + 60} 0 0x7fff0000 0 0x401005"] if want else []),
+            f"event 0 clock {LATE + 70} {LATE + 70} 0 0 0") + [f"task 2 0 250 250 {CHILD} 0xffff888000009000 2 {tgid} 1 program /program"])
+        entered, now = by_index(trace, ["stack", "--at", f"{LATE + 25}ns"], ["stack", "--at", f"{LATE + 50}ns"])
+        assert [s[1:] for s in frames(entered, 2)] == [want] and frames(entered, 2)[0][0][:2] == ("third", "syscall"), (tgid, entered)
+        assert frames(now, 2) == ([want] if want else []), (tgid, now)
+        run(UPTO_ASAN, "check", trace)
+
+
+def test_first_behind_a_gap():
+    """Returns from calls of before a gap lead out of those that came later, also in a thread that runs again only long after the gap."""
+    events = [("behind 0 1000 1000", KERNEL + 0x40, INIT), (f"event 0 gap 1000 1000 0 0 0 0 2 1 {KERNEL + 0x40}", INIT), *FAR_APART,
+              (f"event 0 task-switch {LATE + 10} {LATE + 10} 0 0 0", INIT, CHILD), (f"event 0 call {LATE + 20} 0", STACK - 0x200, KERNEL + 0x20, KERNEL + 0x1000),
+              (f"event 0 call {LATE + 30} 0", STACK - 0x280, KERNEL + 0x1020, KERNEL + 0x2000), (f"event 0 return {LATE + 40} 0", STACK - 0x80, 0, KERNEL + 0x30),
+              f"event 0 clock {LATE + 90} {LATE + 90} 0 0 0"]
+    trace = make("first-behind-gap", program(*events) + [f"task 1 0 97 97 {CHILD} 0 3 3 0 worker"])
+    (now,) = by_index(trace, ["stack", "--at", f"{LATE + 80}ns"])
+    assert frames(now, 3) == [[("startup_64", "call", hex(KERNEL + 0x30))]], now
 
 
 def test_deepest():
