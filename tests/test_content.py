@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import decoder
-from guest import TOP, UPTO, WORK, initrd, numbers, once_a_run, qemu_args, record, run, upto_json
+from guest import CHECK, TOP, UPTO, WORK, initrd, numbers, once_a_run, qemu_args, record, run, upto_json
 from made import KERNEL, make
 
 sys.path.insert(0, os.path.join(TOP, "fuzz"))
@@ -183,6 +183,12 @@ def test_of_another_process():
     named, _ = symbols(make("other-processes", [*called(files, "alpha_work", "beta_first", "alpha_work"), alpha, beta]), *roots)
     calls = [c["function"] for c in upto_json("calls", "--json", "-F", "alpha_work,beta_first", named)["calls"]]
     assert calls == ["alpha_work [prog]", "beta_first [prog]", "beta_first [prog]"], calls
+
+
+def test_address_space_anew():
+    """What was mapped, and is yet to be looked at, is forgotten where its address space becomes another process's; and only there."""
+    said = run(os.path.join(CHECK, "tests/address_spaces")).stdout.decode().splitlines()
+    assert said == ["seen: found", "named: found", "new process: forgotten", "new thread: found", "new program: forgotten"], said
 
 
 def test_unseen():
