@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A trace event as a trace describes it, up to a NUL, and behind it a record of it. */
+/* A trace event as a trace describes it, up to a NUL, and behind it a record of it, which is also a filter's text. */
 #include "fuzz.h"
 
 #include <string.h>
 
-#include "analysis/events/event_decoder.h"
+#include "analysis/events/event_filter.h"
 #include "base/alloc.h"
 
-/* libtraceevent loses some memory over expressions that it does not understand. */
+/* libtraceevent loses some memory over formats that it does not understand. */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
-static struct event_filter *new_filter(struct event_decoder *d)
+static struct event_decoder *new_decoder(const struct event_formats *formats)
 {
-	static const bool all = true;
-	struct event_filter *filter;
-	struct error err;
+	struct event_decoder *d;
 
 	if (__lsan_disable)
 		__lsan_disable();
-	filter = event_filter_new(d, event_field_name(d, 0, 0), &all, &err);
+	d = event_decoder_new(formats, NULL);
 	if (__lsan_enable)
 		__lsan_enable();
-	return filter;
+	return d;
 }
 
 static void look_at_values(struct event_decoder *d, const struct event_record *r)
@@ -42,18 +40,21 @@ static void look_at_values(struct event_decoder *d, const struct event_record *r
 
 static void look_at(struct event_formats *formats, const void *record, size_t size)
 {
-	struct event_decoder *d = event_decoder_new(formats, NULL);
+	struct event_decoder *d = new_decoder(formats);
 	struct event_record r = { .data = record, .size = size };
 	struct event_filter *filter;
 	struct buf text = { 0 };
+	struct error err;
+	bool all = true;
+	cleanup_free char *expression = xstrndup(record, strnlen(record, size));
 
 	event_put_text(d, &r, &text);
 	look_at_values(d, &r);
-	filter = event_fields(d, 0) ? new_filter(d) : NULL;
-	if (filter) {
-		event_filter_fits(filter, d, &r);
+	filter = event_filter_parse(expression, &err);
+	if (filter && event_filter_bind(filter, d, 1, &all, &err) == 0)
+		event_filter_fits(filter, d, &r, "comm");
+	if (filter)
 		event_filter_free(filter);
-	}
 	buf_free(&text);
 	event_decoder_free(d);
 }
@@ -62,14 +63,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	size_t n = strnlen((const char *)data, size);
 	cleanup_free char *text = xstrndup((const char *)data, n);
-	struct guarded record = guarded_copy(data + n, size - n, 1);
+	struct guarded record = guarded_copy(data + n + (n < size), size - n - (n < size), 1);
 	struct event_formats formats = { 0 };
 	struct meta meta = { 0 };
 	struct error err;
 
 	meta_set(&meta, "event.0", text);
 	if (event_formats_read(&meta, &formats, &err) == 0 && formats.count)
-		look_at(&formats, record.data, size - n);
+		look_at(&formats, record.data, size - n - (n < size));
 	event_formats_deinit(&formats);
 	meta_deinit(&meta);
 	guarded_free(&record);

@@ -19,6 +19,7 @@
 #include "recorder/structures.h"
 #include "recorder/syscalls.h"
 #include "recorder/tasks.h"
+#include "recorder/trace_events.h"
 #include "recorder/waiting.h"
 #include "recorder/watch.h"
 #include "trace/code_records.h"
@@ -99,6 +100,12 @@ void watch_tell_beside(struct vcpu *v, struct fact *fact, bool has_clock)
 {
 	must(v == recorder.vcpus[0] && fact->n_numbers <= FACT_NUMBERS && fact->n_texts <= FACT_TEXTS);
 	(void)has_clock;
+}
+
+void watch_tell_within(struct vcpu *v, struct fact *fact, uint64_t uncounted)
+{
+	must(v == recorder.vcpus[0] && fact->kind == FACT_EVENT && fact->n_numbers == 2 && fact->n_texts == 1);
+	(void)uncounted;
 }
 
 void watch_tell(struct vcpu *v, struct fact *fact)
@@ -256,6 +263,7 @@ static void choose_all(void)
 	chosen = true;
 	recorder.stats = &stats;
 	arguments_init("*");
+	trace_events_init("*", true);
 	buf_put(&recorder.kernel.types, no_types, sizeof no_types);
 	arguments_found(&lines);
 	buf_free(&lines);
@@ -279,6 +287,25 @@ static void read_values(struct vcpu *v)
 		}
 }
 
+/* All events that the kernel's tables have, and what is behind the jump labels of the first ones. */
+static void make_events(struct vcpu *v)
+{
+	enum { SOME = 4, TABLE = 64 };
+	struct kernel *k = &recorder.kernel;
+	struct buf lines = { 0 };
+
+	recorder.vcpus[0] = v;
+	for (int i = DATA_EVENTS; i <= DATA_JUMPS_END; i++)
+		k->data[i] = IMAGE + (uint64_t)(i - DATA_EVENTS) / 2 * TABLE * 2 + (uint64_t)((i - DATA_EVENTS) % 2) * TABLE;
+	k->layout.size[SIZE_EVENT_FIELD] = 40;
+	trace_events_found(v, &lines);
+	trace_events_syscall(v);
+	for (uint32_t i = 0; i < SOME; i++)
+		if (trace_events_label_count() > i)
+			watch_event_label(0, (void *)(uintptr_t)i);
+	buf_free(&lines);
+}
+
 static void run(uint64_t addr)
 {
 	struct live live = { .insns = 1 };
@@ -300,6 +327,8 @@ static void run(uint64_t addr)
 	for (size_t i = 0; i < recorder.kernel.modules.count; i++)
 		look_up(recorder.kernel.modules.tabs[i]);
 	read_values(&v);
+	if (addr == 0)
+		make_events(&v);
 	if (addr == 0)
 		tell_snapshot(&v);
 	publish_module(&v, addr, code_freed);

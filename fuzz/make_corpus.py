@@ -748,8 +748,9 @@ def make_events():
              struct.pack("<III", 8 << 16, 7, 9)),
             ("short", "\tfield:long a;\toffset:8;\tsize:8;\tsigned:1;\n", '"%lx", REC->a', b"\1"),
             ("outside", "\tfield:__data_loc char[] name;\toffset:8;\tsize:4;\tsigned:0;\n", '"%s", __get_str(name)', struct.pack("<I", 100 << 16 | 12)),
+            ("filter", "\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n", '"%d", REC->a', b"!(a == -3 || comm ~ 'c*') && a & 0x10"),
             ("negative", "\tfield:int a;\toffset:-8;\tsize:-4;\tsigned:1;\n", '"%d", REC->a', bytes(8)), ("no-format", "", "", b"")):
-        save("fuzz_events", name, f"s:e\nname: e\nID: 7\nformat:\n{common}{fields}\nprint fmt: {fmt}\n".encode() + b"\0" + header[1:] + record)
+        save("fuzz_events", name, f"s:e\nname: e\nID: 7\nformat:\n{common}{fields}\nprint fmt: {fmt}\n".encode() + b"\0" + (record if name == "filter" else header + record))
 
 
 def make_interpreter():

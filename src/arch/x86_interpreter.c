@@ -437,14 +437,19 @@ static void divide(struct x86_interpreter *x, const struct insn *in, bool is_sig
 	what = (unsigned __int128)high << size * 8 | low;
 	if (is_signed) {
 		unsigned up = 128 - size * 16;
-		__int128 all = (__int128)(what << up) >> up, d = (int64_t)sign_extend(by, size);
+		__int128 all = (__int128)(what << up) >> up, d = (int64_t)sign_extend(by, size), q;
 
-		if (d == -1 && all == all << 127) {
+		if (d == -1 && what << up == (unsigned __int128)1 << 127) {
 			ends(x, X86_NOT_UNDERSTOOD);
 			return;
 		}
-		quotient = (unsigned __int128)(all / d);
+		q = all / d;
+		quotient = (unsigned __int128)q;
 		rest = (unsigned __int128)(all % d);
+		if (q != (int64_t)sign_extend((uint64_t)quotient & mask(size), size)) { /* the CPU faults */
+			ends(x, X86_NOT_UNDERSTOOD);
+			return;
+		}
 	} else {
 		quotient = what / by;
 		rest = what % by;

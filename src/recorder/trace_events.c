@@ -23,7 +23,7 @@ enum { EVENTS_MAX = 8192, LABELS_MAX = 1 << 15 };
 enum {
 	TABLE_MAX = 8 << 20,      /* of a table of the kernel's, in bytes */
 	RECORD_MAX = 1 << 15,
-	RESERVED = 8,             /* records of a vCPU that are being made; interrupts make some in between */
+	RESERVED = 256,           /* records of a thread that are being made: an interrupt in between may make many */
 	/* how a jump label begins: */
 	JUMP = 0xe9, JUMP_SHORT = 0xeb, NOP_SHORT = 0x66,
 };
@@ -262,6 +262,11 @@ void trace_events_module(struct vcpu *v, uint64_t module)
 	if (lines.len)
 		drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
+}
+
+size_t trace_events_label_count(void)
+{
+	return chosen.n_labels;
 }
 
 uint32_t trace_events_at(uint64_t addr)

@@ -34,6 +34,9 @@ qemu_plugin_vcpu_udata_cb_t trace_events_at_entry(uint64_t addr);
 /* The number of the jump label of a chosen event at an address, + 1; 0: none is there. Under `lock`. */
 uint32_t trace_events_at(uint64_t addr);
 
+/* How many jump labels of chosen events there are. */
+size_t trace_events_label_count(void);
+
 /* The guest has ended: what of names was not found, and what could not be computed. */
 void trace_events_finish(void);
 

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "event_decoder.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <traceevent/event-parse.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 
@@ -59,16 +64,24 @@ static void put_format(const struct event_format *format, size_t number, struct 
 	buf_printf(out, "\nID: %zu%s", number + 1, behind);
 }
 
-static void describe(struct event_decoder *d, const struct event_format *format, size_t number)
+static struct tep_event *parse(struct event_decoder *d, const struct event_format *format, size_t number)
 {
-	struct described *e = &d->events[number];
 	struct buf text = { 0 };
-	size_t n = 0;
+	struct tep_event *event = NULL;
 
 	put_format(format, number, &text);
 	if (text.len && !tep_parse_event(d->tep, (char *)text.data, text.len, format->system))
-		e->event = tep_find_event(d->tep, (int)number + 1);
+		event = tep_find_event(d->tep, (int)number + 1);
 	buf_free(&text);
+	return event;
+}
+
+static void describe(struct event_decoder *d, const struct event_format *format, size_t number)
+{
+	struct described *e = &d->events[number];
+	size_t n = 0;
+
+	e->event = parse(d, format, number);
 	if (!e->event)
 		return;
 	for (struct tep_format_field *f = e->event->format.fields; f; f = f->next)
@@ -76,6 +89,72 @@ static void describe(struct event_decoder *d, const struct event_format *format,
 	e->fields = xcalloc(n + 1, sizeof *e->fields);
 	for (struct tep_format_field *f = e->event->format.fields; f; f = f->next)
 		e->fields[e->count++] = f;
+}
+
+/* How far a format has come that a child tries. */
+enum trial { UNTRIED, TRIED, FINE, BAD };
+
+static void print_nothing(struct event_decoder *d, size_t number, int fill);
+
+/* Does not return. */
+static void try_formats(struct event_decoder *d, const struct event_formats *formats, volatile uint8_t *trials)
+{
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM };
+	enum { SECONDS = 20 };
+
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+		signal(signals[i], SIG_DFL);
+	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+	alarm(SECONDS);
+	for (size_t i = 0; i < formats->count; i++) {
+		if (trials[i] != UNTRIED)
+			continue;
+		trials[i] = TRIED;
+		describe(d, &formats->list[i], i);
+		print_nothing(d, i, 0);
+		print_nothing(d, i, 0xff);
+		trials[i] = FINE;
+	}
+	_exit(0);
+}
+
+/*
+ * libtraceevent trusts formats, but a trace may have any: one that is none has made it follow a null pointer. So a child
+ * tries them first, and those that it does not come back from are not for us.
+ */
+static void find_bad_formats(struct event_decoder *d, const struct event_formats *formats, volatile uint8_t *trials)
+{
+	enum { CHILDREN = 32 };
+
+	for (int i = 0; i < CHILDREN; i++) {
+		pid_t child = fork();
+		bool bad = false;
+
+		if (!child)
+			try_formats(d, formats, trials);
+		if (child < 0 || waitpid(child, NULL, 0) < 0)
+			break;
+		for (size_t k = 0; k < formats->count; k++)
+			if (trials[k] == TRIED) {
+				trials[k] = BAD;
+				bad = true;
+			}
+		if (!bad)
+			break;
+	}
+}
+
+static void describe_all(struct event_decoder *d, const struct event_formats *formats)
+{
+	volatile uint8_t *trials = mmap(NULL, d->count + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (trials == MAP_FAILED)
+		abort();
+	find_bad_formats(d, formats, trials);
+	for (size_t i = 0; i < d->count; i++)
+		if (trials[i] == FINE)
+			describe(d, &formats->list[i], i);
+	munmap((void *)trials, d->count + 1);
 }
 
 struct event_decoder *event_decoder_new(const struct event_formats *formats, const struct names *names)
@@ -95,8 +174,7 @@ struct event_decoder *event_decoder_new(const struct event_formats *formats, con
 	trace_seq_init(&d->text);
 	d->count = formats->count;
 	d->events = xcalloc(d->count + 1, sizeof *d->events);
-	for (size_t i = 0; i < d->count; i++)
-		describe(d, &formats->list[i], i);
+	describe_all(d, formats);
 	return d;
 }
 
@@ -184,17 +262,43 @@ static struct tep_record record_for(struct event_decoder *d, const struct event_
 	};
 }
 
+static void print(struct event_decoder *d, const struct event_record *r)
+{
+	struct tep_record record = record_for(d, r);
+
+	trace_seq_reset(&d->text);
+	tep_print_event(d->tep, &d->text, &record, "%s", TEP_PRINT_INFO);
+}
+
+/* A record of one byte only, as long as its fields make it. */
+static void print_nothing(struct event_decoder *d, size_t number, int fill)
+{
+	const struct described *e = &d->events[number];
+	struct event_record r = { .event = number, .size = HEADER };
+	void *data;
+
+	for (size_t i = 0; i < e->count; i++)
+		if (e->fields[i]->offset >= 0 && e->fields[i]->size >= 0 &&
+		    (size_t)e->fields[i]->offset + (size_t)e->fields[i]->size > r.size)
+			r.size = (size_t)e->fields[i]->offset + (size_t)e->fields[i]->size;
+	r.size += fill ? RECORD_MAX / 2 : 0;
+	if (r.size > RECORD_MAX)
+		return;
+	r.data = data = xmalloc(r.size);
+	memset(data, fill, r.size);
+	if (is_whole(e, &r))
+		print(d, &r);
+	free(data);
+}
+
 void event_put_text(struct event_decoder *d, const struct event_record *r, struct buf *out)
 {
-	struct tep_record record;
 
 	if (!is_whole(&d->events[r->event], r)) {
 		buf_printf(out, "[a record of %zu bytes that its format does not describe]", r->size);
 		return;
 	}
-	record = record_for(d, r);
-	trace_seq_reset(&d->text);
-	tep_print_event(d->tep, &d->text, &record, "%s", TEP_PRINT_INFO);
+	print(d, r);
 	buf_put(out, d->text.buffer, d->text.len);
 }
 
@@ -298,102 +402,4 @@ void event_value_put(struct event_decoder *d, const struct event_record *r, cons
 		buf_printf(out, "%s", value->text);
 		break;
 	}
-}
-
-struct event_filter {
-	struct tep_event_filter *tep;
-	bool *has;               /* by number of event: it has all fields of the expression */
-};
-
-static bool has_word(const struct event_decoder *d, size_t event, const char *word)
-{
-	/* what libtraceevent itself knows of each record */
-	static const char *const common[] = { "COMM", "CPU", "TIMESTAMP", "common_type", "common_flags", "common_pid",
-					      "common_preempt_count" };
-
-	for (size_t i = 0; i < sizeof common / sizeof *common; i++)
-		if (!strcmp(common[i], word))
-			return true;
-	return event_field_find(d, event, word) >= 0;
-}
-
-/* To libtraceevent a condition on a field that there is not is just false. Returns the first such word; NULL: none. */
-static char *unknown_word(const struct event_decoder *d, size_t event, const char *expression)
-{
-	for (const char *c = expression; *c;) {
-		size_t n = strspn(c, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
-
-		if (*c == '"' || *c == '\'') {
-			const char *end = strchr(c + 1, *c);
-
-			c = end ? end + 1 : c + strlen(c);
-		} else if (!n) {
-			c++;
-		} else {
-			char *word = xstrndup(c, n);
-
-			if ((*c < '0' || *c > '9') && !has_word(d, event, word))
-				return word;
-			free(word);
-			c += n;
-		}
-	}
-	return NULL;
-}
-
-struct event_filter *event_filter_new(struct event_decoder *d, const char *expression, const bool *chosen,
-				      struct error *err)
-{
-	struct event_filter *f = xcalloc(1, sizeof *f);
-	char why[512] = "no event is chosen";
-	bool any = false;
-
-	f->tep = tep_filter_alloc(d->tep);
-	f->has = xcalloc(d->count + 1, sizeof *f->has);
-	for (size_t i = 0; f->tep && i < d->count; i++) {
-		struct buf text = { 0 };
-		enum tep_errno r;
-		char *unknown;
-
-		if (!chosen[i] || !d->events[i].event)
-			continue;
-		unknown = unknown_word(d, i, expression);
-		if (unknown) {
-			if (!any)
-				snprintf(why, sizeof why, "no event that is chosen has a field %s beside the others", unknown);
-			free(unknown);
-			continue;
-		}
-		buf_printf(&text, "%s/%s:%s", d->events[i].event->system, d->events[i].event->name, expression);
-		buf_put_u8(&text, 0);
-		r = tep_filter_add_filter_str(f->tep, (char *)text.data);
-		f->has[i] = !r;
-		any |= !r;
-		if (r)
-			tep_filter_strerror(f->tep, r, why, sizeof why);
-		buf_free(&text);
-	}
-	if (any)
-		return f;
-	event_filter_free(f);
-	error_set(err, "--filter %s: %s", expression, why);
-	return NULL;
-}
-
-void event_filter_free(struct event_filter *f)
-{
-	if (f->tep)
-		tep_filter_free(f->tep);
-	free(f->has);
-	free(f);
-}
-
-bool event_filter_fits(struct event_filter *f, struct event_decoder *d, const struct event_record *r)
-{
-	struct tep_record record;
-
-	if (!f->has[r->event] || !is_whole(&d->events[r->event], r))
-		return false;
-	record = record_for(d, r);
-	return tep_filter_match(f->tep, &record) == TEP_ERRNO__FILTER_MATCH;
 }

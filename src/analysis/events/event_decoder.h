@@ -56,16 +56,4 @@ struct event_value event_value(struct event_decoder *d, const struct event_recor
 void event_value_put(struct event_decoder *d, const struct event_record *r, const struct event_value *value,
 		     struct buf *out);
 
-/* Conditions on fields, as trace-cmd's filters: "prev_prio > 100 && next_comm == \"init\"". */
-struct event_filter;
-
-/*
- * Of the chosen events (marks by number). One that lacks a field of the expression never fits; if all do, or it is not
- * understood, that is an error. NULL after an error.
- */
-struct event_filter *event_filter_new(struct event_decoder *d, const char *expression, const bool *chosen,
-				      struct error *err);
-void event_filter_free(struct event_filter *f);
-bool event_filter_fits(struct event_filter *f, struct event_decoder *d, const struct event_record *r);
-
 #endif

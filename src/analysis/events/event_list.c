@@ -33,7 +33,7 @@ void event_list_init(struct event_list *ret, const struct facts *facts, const st
 		struct event_record r;
 
 		if (!event_record_of(formats, f, &r) || !choice->events[r.event] || !is_asked(choice, threads, f) ||
-		    (choice->filter && !event_filter_fits(choice->filter, d, &r)))
+		    (choice->filter && !event_filter_fits(choice->filter, d, &r, event_comm(threads, f))))
 			continue;
 		ret->list = array_grow(ret->list, ret->count, &ret->cap, sizeof *ret->list);
 		ret->list[ret->count++] = f;

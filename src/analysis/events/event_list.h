@@ -4,7 +4,7 @@
 #define UPTO_ANALYSIS_EVENT_LIST_H
 
 #include "analysis/calls/intervals.h"
-#include "event_decoder.h"
+#include "event_filter.h"
 #include "replay/meter.h"
 #include "replay/threads.h"
 

@@ -405,9 +405,14 @@ static int choose(struct asked *a, const struct facts *facts, const bool *marks,
 	struct selected selected;
 	int r = EXIT_FAILED;
 
-	if (expression && !(choice.filter = event_filter_new(a->of.decoder, expression, marks, err)))
-		return EXIT_FAILED;
-	if (span_arg(a->args, &choice.span, err) == 0 &&
+	if (expression) {
+		choice.filter = event_filter_parse(expression, err);
+		if (!choice.filter)
+			return EXIT_USAGE;
+	}
+	if (expression && event_filter_bind(choice.filter, a->of.decoder, a->of.formats->count, marks, err) < 0)
+		r = EXIT_FAILED;
+	else if (span_arg(a->args, &choice.span, err) == 0 &&
 	    select_arg(a->args, &a->trace->session, &selected, err) == 0) {
 		if (select_intervals(a->args, &a->trace->session, &selected, &intervals, err) == 0) {
 			choice.threads = selected.options.filter.threads;

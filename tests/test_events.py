@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""record --event and upto events: trace events, computed outside the guest, held against those that it records itself."""
+import collections
+import json
+import os
+import re
+
+import pytest
+
+from guest import CHECK, UPTO, UPTO_ASAN, WORK, check, initrd, once_a_run, qemu_args, record, run, upto_json
+
+LINE = re.compile(r"^ *(\S.*?)-(\d+) +\[(\d+)\] \S+ +[\d.]+: (\w+): (.*)$", re.M)
+CALLS = "syscalls", "raw_syscalls"
+# what tells that these are on stands around the helper that makes them: one that the guest has enabled is computed at both
+TWICE = re.compile("mmap_lock:")
+RESCHEDULE = 0x24  # TRACE_FLAG_NEED_RESCHED, TRACE_FLAG_PREEMPT_RESCHED: an interrupt in between may ask for it
+
+
+def recorded(version, smp=1):
+    trace = os.path.join(WORK, f"events-{version}-{smp}.upto")
+
+    def make():
+        p = record(trace, qemu_args(version, initrd(version, "events"), smp=smp, thread="multi" if smp > 1 else "single", disk=trace + ".disk"),
+                   "--event", "*", "--event-check")
+        with open(trace + ".out", "wb") as f:
+            f.write(p.stdout)
+
+    once_a_run(trace, make)
+    with open(trace + ".out", errors="replace") as f:
+        return trace, f.read().replace("\r", "")
+
+
+def records(trace, *args):
+    return upto_json("events", "--json", *args, trace, upto=UPTO)["events"]
+
+
+def pair(events):
+    """Each record of the guest's own with the last computed one before it on its vCPU; and how many computed ones have none.
+
+    Those from before an event was enabled, for the first time or again, have none."""
+    pause = 200_000_000
+    open_, pairs, alone, last, left = collections.defaultdict(list), [], [], {}, collections.Counter()
+    for e in events:
+        key = e["event"], e["cpu"]
+        if e["computed"]:
+            open_[key].append(e)
+        elif open_[key]:
+            if e["ns"] - last.get(key, -pause) >= pause:
+                del open_[key][:-1]
+            last[key] = e["ns"]
+            pairs.append((e, open_[key].pop()))
+            left[key] = max(left[key], len(open_[key]))
+        else:
+            alone.append(e)
+    return pairs, alone, left
+
+
+@pytest.mark.parametrize("version, smp", [("6.12", 1), pytest.param("6.1", 1, marks=pytest.mark.long), pytest.param("7", 1, marks=pytest.mark.long),
+                                          pytest.param("6.12", 2, marks=pytest.mark.long)])
+@pytest.mark.weight(40)
+def test_computed(version, smp):
+    """Every event that fires while the guest has all of them enabled: what is computed is what its own buffer gets, field by field."""
+    trace, _ = recorded(version, smp)
+    check(trace)
+    pairs, alone, left = pair(sorted((e for e in records(trace) if e["event"].split(":")[0] not in CALLS), key=lambda e: (e["cpu"], e["insns"])))
+    kinds = {own["event"] for own, _ in pairs}
+    different = [(own, computed) for own, computed in pairs if (own["args"], own["pid"]) != (computed["args"], computed["pid"])]
+    # code that is being patched as it runs, when the guest enables an event, is an int3 for a moment
+    missing = {f"{f['system']}:{f['name']}": f["missing"] for f in upto_json("events", "-l", "--json", trace)["formats"] if f["missing"]}
+    assert not different, (len(different), different[:3])
+    assert len(kinds) > 90 and len(pairs) > 10000, (len(kinds), len(pairs))
+    assert len(alone) <= sum(missing.values()) and max(missing.values(), default=0) < 20, (alone[:3], missing)
+    more = {key: n for key, n in left.items() if n > 2 and not TWICE.match(key[0])}
+    assert not more, more
+    return f"{len(pairs)} records of {len(kinds)} events; {sum(missing.values())} not computed"
+
+
+@pytest.mark.parametrize("version", ["6.12", pytest.param("6.1", marks=pytest.mark.long), pytest.param("7", marks=pytest.mark.long)])
+@pytest.mark.weight(40)
+def test_text(version):
+    """The lines of the guest's own tracefs are what is computed, to the letter."""
+    trace, out = recorded(version)
+    theirs = [(int(pid), int(cpu), name, text.strip()) for _, pid, cpu, name, text in LINE.findall(out[out.index("trace-begin"):out.index("trace-end")])]
+    events = records(trace, "-e", "sched:*,task:*,signal:*,irq:*")
+    ours = {made: [(e["pid"], e["cpu"], e["event"].split(":")[1], e["text"].strip()) for e in events if e["computed"] == made] for made in (False, True)}
+    assert len(theirs) > 500 and len({name for _, _, name, _ in theirs}) > 12, len(theirs)
+    for made, lines in ours.items():
+        lost = list((collections.Counter(theirs) - collections.Counter(lines)).elements())
+        # of those that the guest itself made none lacks; of the computed ones, those of the moment in which one is enabled
+        assert len(lost) <= (2 if made else 0), (made, len(theirs), lost[:3])
+    shown = run(UPTO, "events", "--wide", "-e", "sched_process_exec", trace).stdout.decode()
+    assert re.search(r"^ +mount-\d+ +\[000\] +\d+\.\d{6}: sched_process_exec: +filename=/bin/mount pid=\d+ old_pid=\d+$", shown, re.M), shown[:500]
+    return len(theirs)
+
+
+@pytest.mark.weight(40)
+def test_syscalls():
+    """Events of system calls are made of upto's own: the guest's own records have the same numbers, arguments and results."""
+    trace, _ = recorded("6.12")
+    events = records(trace, "-e", "syscalls:*,raw_syscalls:*")
+    own = collections.defaultdict(list)
+    made = collections.defaultdict(list)
+    for e in events:
+        (made if e["computed"] else own)[e["pid"], e["event"]].append(e["args"])
+    compared = 0
+    for key, calls in own.items():
+        rest = iter(made[key])
+        lost = [c for c in calls if c not in rest]
+        # a new thread comes out of the call that made it, which nobody but the kernel takes for its own; who is killed, never
+        assert not lost or key[1] in ("syscalls:sys_exit_kill", "syscalls:sys_exit_clone", "syscalls:sys_exit_rt_sigreturn", "syscalls:sys_exit_vfork", "raw_syscalls:sys_exit"), (key, lost[:3])
+        compared += len(calls) - len(lost)
+    names = {event for _, event in own}
+    assert compared > 500 and {"syscalls:sys_enter_openat", "syscalls:sys_exit_read", "raw_syscalls:sys_enter"} <= names, (compared, names)
+    calls = upto_json("syscalls", "--json", "--name", "openat", trace)["syscalls"]
+    entries = [e["ns"] for e in records(trace, "-e", "sys_enter_openat") if e["computed"]]
+    assert entries == [c["start_ns"] for c in calls] and len(entries) > 10
+    return compared
+
+
+@pytest.mark.weight(40)
+def test_asked():
+    """Names, filters, sums and pairs, against what the records say."""
+    trace, _ = recorded("6.12")
+    events = [e for e in records(trace, "-e", "kmem:kmalloc,kfree")]
+    allocated = [e for e in events if e["event"] == "kmem:kmalloc"]
+    large = [e for e in allocated if e["args"]["bytes_alloc"] > 4096 and e["comm"] == "insmod"]
+    filtered = records(trace, "-e", "kmalloc", "--filter", "bytes_alloc > 4096", "--comm", "insmod")
+    assert filtered == large and len(large) > 10
+    either = records(trace, "-e", "kmalloc,kfree", "--filter", "!(bytes_alloc <= 4096) && (comm == insmod || call_site ~ '*load_module*') && gfp_flags & 0x400")
+    assert either == [e for e in allocated if e["args"]["bytes_alloc"] > 4096 and e["args"]["gfp_flags"] & 0x400 and
+                      (e["comm"] == "insmod" or "load_module" in e["text"].split(" ")[0])] and either
+    sums = upto_json("events", "-e", "kmalloc", "--sum", "comm,event", "--value", "bytes_alloc", "--json", "-n", "0", trace, upto=UPTO)["sums"]
+    expected = collections.defaultdict(list)
+    for e in allocated:
+        expected[e["comm"]].append(e["args"]["bytes_alloc"])
+    assert {s["comm"]: (s["count"], s["sum"], s["min"], s["max"], s["average"]) for s in sums} == \
+        {comm: (len(n), sum(n), min(n), max(n), sum(n) // len(n)) for comm, n in expected.items()}
+    buckets = collections.Counter(0 if not n else 1 << (n.bit_length() - 1) for n in expected["insmod"])
+    told = next(s for s in upto_json("events", "-e", "kmalloc", "--sum", "comm", "--value", "bytes_alloc", "--json", "-o", "comm,histogram", trace)["sums"] if s["comm"] == "insmod")
+    assert told["histogram"] == [f"{n}: {buckets[n]}" for n in sorted(buckets)], told
+    # what was allocated and freed, by its address
+    open_, durations = collections.defaultdict(list), []
+    for e in events:
+        at = e["args"]["ptr"]
+        if e["event"] == "kmem:kmalloc":
+            open_[at].append(e)
+        elif open_[at]:
+            durations.append(e["ns"] - open_[at].pop()["ns"])
+    pairs = upto_json("events", "--pair", "kmalloc,kfree", "--by", "ptr", "--json", "-n", "0", trace)["pairs"]
+    assert sorted(p["duration_ns"] for p in pairs if p["duration_ns"] is not None) == sorted(durations)
+    left = sorted(e["ns"] for list_ in open_.values() for e in list_)
+    assert sorted(p["start_ns"] for p in upto_json("events", "--pair", "kmalloc,kfree", "--by", "ptr", "--open", "--json", "-n", "0", trace)["pairs"]) == left
+    leaks = upto_json("events", "--pair", "kmalloc,kfree", "--by", "ptr", "--open", "--sum", "call_site", "--json", "-n", "0", trace)["sums"]
+    assert sum(s["count"] for s in leaks) == len(left) and any(s["call_site"].startswith("eventfs_create_dir+0x") for s in leaks), leaks[:3]
+    for args, said in ((["-e", "no_such"], "no event no_such in the trace"), (["--filter", "no_such > 3"], "has a field no_such"),
+                       (["--filter", "bytes_alloc >"], "--filter bytes_alloc >: at column 14, before \"\": a number or a text is expected"),
+                       (["--filter", "(a == 1"], "&&, || or ) is expected"), (["--sum", "comm", "--value", "no_such"], "--value no_such"),
+                       (["--pair", "kmalloc"], "BEGIN,END")):
+        p = run(UPTO_ASAN, "events", *args, trace, check=False)
+        assert p.returncode and said in p.stderr.decode(), (args, p.stderr)
+
+
+@pytest.mark.weight(12)
+def test_chosen():
+    """Only what is asked for is recorded, without the guest's knowing; a name that no event has is told."""
+    trace = os.path.join(WORK, "events-chosen.upto")
+    p = record(trace, qemu_args("6.12", initrd("6.12", "brief")), "--event", "sched:sched_switch,irq_handler_*,nosuch", "-f")
+    assert b"--event: the kernel and the modules that were loaded have no event nosuch" in p.stderr, p.stderr
+    events = upto_json("events", "--json", trace, upto=UPTO_ASAN)["events"]
+    assert {e["event"] for e in events} == {"sched:sched_switch", "irq:irq_handler_entry", "irq:irq_handler_exit"} and all(e["computed"] for e in events)
+    # each switch is one of upto's own, which knows of it by other means
+    switches = run(UPTO, "dump", "--kind", "task-switch", trace).stdout.decode().splitlines()
+    assert len(switches) == sum(e["event"] == "sched:sched_switch" for e in events) > 50, len(switches)
+    none = os.path.join(WORK, "args-6.12.upto")
+    if os.path.exists(none):
+        p = run(UPTO, "events", none, check=False)
+        assert p.returncode and b"'upto record --event NAMES' records them" in p.stderr, p.stderr
+    os.unlink(trace)
+
+
+def test_interpreter():
+    """Instructions of all forms that kernels have there, executed by the CPU and by the interpreter: registers, flags, memory."""
+    p = run(os.path.join(CHECK, "tests/interpreter_native"), "3000", str(int.from_bytes(os.urandom(4), "little")), check=False)
+    assert p.returncode == 0, p.stdout.decode()
+    return p.stdout.decode().strip()
