@@ -42,5 +42,9 @@ def test_own_icount(icount, clock, shift):
         ahead = {e["ns"] - (e["insns"] << int(shift)) for e in map(json.loads, lines)}
         halts = upto_json("info", "--json", trace)["events_by_kind"]["halt"]
         assert 1 <= len(ahead) <= 2 + halts + int(meta["time_strays"]), (len(ahead), halts)
-        run(UPTO_ASAN, "check", trace)  # which knows how long an instruction takes
+        run(UPTO_ASAN, "check", trace)  # which knows how long an instruction takes, behind a gap, too
+        middle = json.loads(lines[len(lines) // 2])["ns"]
+        run(UPTO, "thin", "-f", "--start", f"time:{middle}ns", "-o", trace + ".thin", trace)
+        run(UPTO_ASAN, "check", trace + ".thin")
+        os.unlink(trace + ".thin")
     os.unlink(trace)

@@ -133,7 +133,7 @@ static void go_past_gap(struct running *r, unsigned cpu, const struct event *e)
 	now->twice_ns = 0;
 	now->dying = now->clocked = false;
 	now->ns = e->ns;
-	now->awake_ns = e->insns;
+	now->awake_ns = e->insns << r->icount_shift;
 }
 
 static void add_mark(struct running *r, unsigned cpu, const struct event *e)
