@@ -7,7 +7,7 @@
 
 #include "arch/x86_interpreter.h"
 #include "base/alloc.h"
-#include "event_texts.h"
+#include "event_read.h"
 #include "kernel_width.h"
 #include "structures.h"
 #include "trace/event_formats.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What records of trace events say: their fields, and the text that the kernel would print. libtraceevent knows both
- * from the events' formats (trace/event_formats.h). Records of any origin may be given.
+ * What records of trace events say: their fields, and the text that the kernel would print, by the events' formats
+ * (trace/event_formats.h). Formats and records may be of any origin.
  */
 #ifndef UPTO_ANALYSIS_EVENT_DECODER_H
 #define UPTO_ANALYSIS_EVENT_DECODER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "event_texts.h"
+#include "event_read.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * Reads how the kernel describes its trace events, in guest memory: system, name, fields and print format, as tracefs
  * would show them (kernel/trace/trace_events.c, f_show()). In a vCPU's thread, where memory can be read.
  */
-#ifndef UPTO_RECORDER_EVENT_TEXTS_H
-#define UPTO_RECORDER_EVENT_TEXTS_H
+#ifndef UPTO_RECORDER_EVENT_READ_H
+#define UPTO_RECORDER_EVENT_READ_H
 
 #include "recorder.h"
 
