@@ -7,8 +7,8 @@
 #include "analysis/events/event_filter.h"
 #include "base/alloc.h"
 
-/* Records that begin so are printed, which takes a child and time: event_texts.c. */
-enum { WITH_TEXT = 'T' };
+/* Records that begin so are printed, which takes a child and time (event_texts.c): few do. */
+static const char with_text[] = "TEXT";
 
 /* libtraceevent loses some memory over formats that it does not understand. */
 void __lsan_disable(void) __attribute__((weak));
@@ -48,7 +48,7 @@ static void look_at(struct event_formats *formats, const void *record, size_t si
 	bool all = true;
 	cleanup_free char *expression = xstrndup(record, strnlen(record, size));
 
-	if (size && *(const char *)record == WITH_TEXT)
+	if (size >= 4 && !memcmp(record, with_text, 4))
 		put_text(d, &r, &text);
 	look_at_values(d, &r);
 	filter = event_filter_parse(expression, &err);

@@ -752,7 +752,7 @@ def make_events():
             ("negative", "\tfield:int a;\toffset:-8;\tsize:-4;\tsigned:1;\n", '"%d", REC->a', bytes(8)), ("no-format", "", "", b"")):
         save("fuzz_events", name, f"s:e\nname: e\nID: 7\nformat:\n{common}{fields}\nprint fmt: {fmt}\n".encode() + b"\0" + (record if name == "filter" else header + record))
     save("fuzz_events", "text", f"s:e\nname: e\nID: 7\nformat:\n{common}\tfield:char a[4];\toffset:8;\tsize:4;\tsigned:0;\n\nprint fmt: \"%s\", REC->a\n".encode() +
-         b"\0T" + header[1:] + b"abc\0")
+         b"\0TEXT" + header[4:] + b"abc\0")
 
 
 def make_interpreter():

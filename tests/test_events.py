@@ -136,7 +136,7 @@ def test_asked():
     assert {s["comm"]: (s["count"], s["sum"], s["min"], s["max"], s["average"]) for s in sums} == \
         {comm: (len(n), sum(n), min(n), max(n), sum(n) // len(n)) for comm, n in expected.items()}
     buckets = collections.Counter(0 if not n else 1 << (n.bit_length() - 1) for n in expected["insmod"])
-    told = next(s for s in upto_json("events", "-e", "kmalloc", "--sum", "comm", "--value", "bytes_alloc", "--json", "-o", "comm,histogram", trace)["sums"] if s["comm"] == "insmod")
+    told = next(s for s in upto_json("events", "-e", "kmalloc", "--sum", "comm", "--value", "bytes_alloc", "--json", "-o", "comm,histogram", trace, upto=UPTO)["sums"] if s["comm"] == "insmod")
     assert told["histogram"] == [f"{n}: {buckets[n]}" for n in sorted(buckets)], told
     # what was allocated and freed, by its address
     open_, durations = collections.defaultdict(list), []
@@ -146,10 +146,10 @@ def test_asked():
             open_[at].append(e)
         elif open_[at]:
             durations.append(e["ns"] - open_[at].pop()["ns"])
-    pairs = upto_json("events", "--pair", "kmalloc,kfree", "--by", "ptr", "--json", "-n", "0", trace)["pairs"]
+    pairs = upto_json("events", "--pair", "kmalloc,kfree", "--by", "ptr", "--json", "-n", "0", trace, upto=UPTO)["pairs"]
     assert sorted(p["duration_ns"] for p in pairs if p["duration_ns"] is not None) == sorted(durations)
     left = sorted(e["ns"] for list_ in open_.values() for e in list_)
-    assert sorted(p["start_ns"] for p in upto_json("events", "--pair", "kmalloc,kfree", "--by", "ptr", "--open", "--json", "-n", "0", trace)["pairs"]) == left
+    assert sorted(p["start_ns"] for p in upto_json("events", "--pair", "kmalloc,kfree", "--by", "ptr", "--open", "--json", "-n", "0", trace, upto=UPTO)["pairs"]) == left
     leaks = upto_json("events", "--pair", "kmalloc,kfree", "--by", "ptr", "--open", "--sum", "call_site", "--json", "-n", "0", trace)["sums"]
     assert sum(s["count"] for s in leaks) == len(left) and any(s["call_site"].startswith("eventfs_create_dir+0x") for s in leaks), leaks[:3]
     for args, said in ((["-e", "no_such"], "no event no_such in the trace"), (["--filter", "no_such > 3"], "has a field no_such"),

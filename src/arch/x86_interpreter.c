@@ -8,15 +8,15 @@
 #include "base/map.h"
 
 #ifdef UPTO_SMALL_TABLES
-enum { STEPS_MAX = 400, WORDS = 64 };
+enum { STEPS_MAX = 400, PIECES = 64, CACHED = 256 };
 #else
-enum { STEPS_MAX = 20000, WORDS = 4096 };
+enum { STEPS_MAX = 20000, PIECES = 1024, CACHED = 8192 };
 #endif
 
-/* WORDS: of memory that was touched; a power of two, as are CACHED and LINES. */
+/* PIECES: of memory that was touched; CACHED: decoded instructions; powers of two, as are LINES. */
 enum {
-	WORDS_MAX = WORDS / 4 * 3,
-	CACHED = 2048,        /* decoded instructions */
+	PIECES_MAX = PIECES / 4 * 3,
+	PIECE = 64,           /* bytes */
 	LINES = 16,           /* of code that was read */
 	LINE = 256,
 	INSN_MAX = 15,
@@ -46,10 +46,11 @@ struct insn {
 	struct operand operands[OPERANDS];
 };
 
-/* Eight bytes of memory, aligned. */
-struct word {
-	uint64_t addr, value;
+/* Some bytes of memory, aligned. */
+struct piece {
+	uint64_t addr;
 	uint32_t run;         /* in which it is known */
+	uint8_t bytes[PIECE];
 };
 
 struct line {
@@ -64,12 +65,13 @@ struct x86_interpreter {
 	struct x86_state state;
 	ZydisDecoder decoder;
 	uint32_t run;
-	unsigned words_used, steps;
+	unsigned pieces_used, steps;
 	bool guessed;
 	uint64_t top;         /* the stack pointer where it began */
 	uint64_t back;        /* where it ends with that stack pointer; 0: nowhere */
 	enum x86_end end;     /* X86_GOES_ON: none yet */
-	struct word words[WORDS];
+	struct piece pieces[PIECES];
+	struct piece *last;   /* that was touched */
 	struct line lines[LINES];
 	struct insn insns[CACHED];
 };
@@ -94,11 +96,12 @@ void x86_interpreter_begin(struct x86_interpreter *x, const struct x86_state *st
 	x->back = back;
 	x->context = context;
 	if (!++x->run) { /* it has come round */
-		memset(x->words, 0, sizeof x->words);
+		memset(x->pieces, 0, sizeof x->pieces);
 		memset(x->lines, 0, sizeof x->lines);
 		x->run = 1;
 	}
-	x->words_used = x->steps = 0;
+	x->pieces_used = x->steps = 0;
+	x->last = NULL;
 	x->guessed = false;
 	x->top = state->registers[X86_RSP];
 	x->end = X86_GOES_ON;
@@ -115,45 +118,52 @@ static void ends(struct x86_interpreter *x, enum x86_end end)
 		x->end = end;
 }
 
-/* The word at an aligned address, as it is now. NULL: it cannot be had, which ends the run. */
-static uint64_t *word_at(struct x86_interpreter *x, uint64_t addr)
+static struct piece *find_piece(struct x86_interpreter *x, uint64_t addr)
 {
-	size_t i = hash64(addr) & (WORDS - 1);
-	struct word *w;
+	size_t i = hash64(addr) & (PIECES - 1);
+	struct piece *p;
 
-	for (; (w = &x->words[i])->run == x->run; i = (i + 1) & (WORDS - 1))
-		if (w->addr == addr)
-			return &w->value;
-	if (x->words_used == WORDS_MAX) {
+	for (; (p = &x->pieces[i])->run == x->run; i = (i + 1) & (PIECES - 1))
+		if (p->addr == addr)
+			return p;
+	if (x->pieces_used == PIECES_MAX) {
 		ends(x, X86_TOO_LONG);
 		return NULL;
 	}
 	if (addr - X86_SCRATCH < X86_SCRATCH_SIZE) {
-		w->value = 0;
-	} else if (!x->calls->read(x->context, addr, &w->value, sizeof w->value)) {
+		memset(p->bytes, 0, PIECE);
+	} else if (!x->calls->read(x->context, addr, p->bytes, PIECE)) {
 		ends(x, X86_NOT_READ);
 		return NULL;
 	}
-	w->addr = addr;
-	w->run = x->run;
-	x->words_used++;
-	return &w->value;
+	p->addr = addr;
+	p->run = x->run;
+	x->pieces_used++;
+	return p;
 }
 
-/* Go through memory word by word. */
+/* The memory at an aligned address, as it is now. NULL: it cannot be had, which ends the run. */
+static struct piece *piece_at(struct x86_interpreter *x, uint64_t addr)
+{
+	if (!x->last || x->last->addr != addr)
+		x->last = find_piece(x, addr);
+	return x->last;
+}
+
+/* Go through memory piece by piece. */
 static bool access_memory(struct x86_interpreter *x, uint64_t addr, void *load, const void *store, size_t n)
 {
 	for (size_t done = 0, part; done < n; done += part) {
-		size_t offset = (addr + done) % 8;
-		uint64_t *word = word_at(x, addr + done - offset);
+		size_t offset = (addr + done) % PIECE;
+		struct piece *p = piece_at(x, addr + done - offset);
 
-		part = n - done < 8 - offset ? n - done : 8 - offset;
-		if (!word)
+		part = n - done < PIECE - offset ? n - done : PIECE - offset;
+		if (!p)
 			return false;
 		if (store)
-			memcpy((char *)word + offset, (const char *)store + done, part);
+			memcpy(p->bytes + offset, (const char *)store + done, part);
 		else
-			memcpy((char *)load + done, (const char *)word + offset, part);
+			memcpy((char *)load + done, p->bytes + offset, part);
 	}
 	return true;
 }

@@ -436,7 +436,10 @@ static void miss(struct trace_event *e, enum x86_end end, struct x86_interpreter
 
 	pthread_mutex_lock(&recorder.lock);
 	e->missing++;
-	snprintf(e->why, sizeof e->why, "%s, at 0x%llx (%s)", words[end], (unsigned long long)at, insn);
+	if (!strcmp(insn, "int3")) /* for a moment: arch/x86/kernel/alternative.c */
+		snprintf(e->why, sizeof e->why, "the guest was changing the code at 0x%llx", (unsigned long long)at);
+	else
+		snprintf(e->why, sizeof e->why, "%s, at 0x%llx (%s)", words[end], (unsigned long long)at, insn);
 	pthread_mutex_unlock(&recorder.lock);
 }
 

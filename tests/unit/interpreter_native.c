@@ -17,7 +17,7 @@ enum { CF = 1, PF = 4, ZF = 0x40, SF = 0x80, OF = 0x800, ALL = CF | PF | ZF | SF
 /* What both begin with, and end with. r14 points into the data, r15 at this; the stack is the program's own. */
 struct state {
 	uint64_t registers[16], flags;
-	uint8_t data[DATA];
+	_Alignas(64) uint8_t data[DATA]; /* read by pieces of 64 bytes */
 };
 
 struct form {

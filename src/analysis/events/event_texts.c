@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <traceevent/event-parse.h>
@@ -14,6 +13,7 @@
 
 enum {
 	RECORD_MAX = 1 << 16,
+	SOME = 256,
 	BEHIND = 16,             /* zeros behind a record: a string in it ends there at last */
 };
 
@@ -24,6 +24,7 @@ struct event_texts {
 	struct tep_handle *tep;
 	/* as libtraceevent has them; NULL: not understood. The numbers by which it tells them apart are ours: the */
 	struct tep_event **events; /* … kernel's may not be known */
+	bool *known;             /* by number of event: it was looked at */
 	uint64_t ns;             /* of what is printed */
 	struct buf name;         /* that the resolver returned last */
 	struct trace_seq text;
@@ -88,7 +89,7 @@ static void print(struct event_texts *t, const struct event_record *r)
 static void print_nothing(struct event_texts *t, size_t number, int fill)
 {
 	const struct event_layout *l = &t->layouts[number];
-	struct event_record r = { .event = number, .size = fill ? RECORD_MAX / 2 : 0 };
+	struct event_record r = { .event = number, .size = fill ? SOME : 0 };
 	uint8_t data[RECORD_MAX];
 
 	for (size_t i = 0; i < l->count; i++)
@@ -101,68 +102,46 @@ static void print_nothing(struct event_texts *t, size_t number, int fill)
 	print(t, &r);
 }
 
-/* How far a format has come that a child tries. */
-enum trial { UNTRIED, TRIED, FINE, BAD };
-
 /* Does not return. */
-static void try_formats(struct event_texts *t, volatile uint8_t *trials)
+static void try_format(struct event_texts *t, size_t number)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM };
-	enum { SECONDS = 20 };
+	enum { SECONDS = 10 };
 
 	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
 		signal(signals[i], SIG_DFL);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 	alarm(SECONDS);
-	for (size_t i = 0; i < t->formats->count; i++) {
-		if (trials[i] != UNTRIED)
-			continue;
-		trials[i] = TRIED;
-		describe(t, i);
-		print_nothing(t, i, 0);
-		print_nothing(t, i, 0xff);
-		trials[i] = FINE;
-	}
+	describe(t, number);
+	print_nothing(t, number, 0);
+	print_nothing(t, number, 0xff);
 	_exit(0);
 }
 
 /*
  * libtraceevent trusts formats, but a trace may have any: one that is none has made it follow a null pointer. So a child
- * tries them first, and those that it does not come back from are not for us.
+ * tries each first, and one that it does not come back from is not for us.
  */
-static void find_bad_formats(struct event_texts *t, volatile uint8_t *trials)
+static bool is_harmless(struct event_texts *t, size_t number)
 {
-	enum { CHILDREN = 32 };
+	pid_t child = fork();
+	int status;
 
-	for (int i = 0; i < CHILDREN; i++) {
-		pid_t child = fork();
-		bool bad = false;
-
-		if (!child)
-			try_formats(t, trials);
-		if (child < 0 || waitpid(child, NULL, 0) < 0)
-			break;
-		for (size_t k = 0; k < t->formats->count; k++)
-			if (trials[k] == TRIED) {
-				trials[k] = BAD;
-				bad = true;
-			}
-		if (!bad)
-			break;
-	}
+	if (!child)
+		try_format(t, number);
+	return child > 0 && waitpid(child, &status, 0) == child && !status;
 }
 
 struct event_texts *event_texts_new(const struct event_formats *formats, const struct names *names,
 				    const struct event_layout *layouts)
 {
 	struct event_texts *t = xcalloc(1, sizeof *t);
-	volatile uint8_t *trials =
-		mmap(NULL, formats->count + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	*t = (struct event_texts){ .formats = formats, .names = names, .layouts = layouts, .tep = tep_alloc() };
-	if (!t->tep || trials == MAP_FAILED)
+	if (!t->tep)
 		abort();
 	t->events = xcalloc(formats->count + 1, sizeof *t->events);
+	t->known = xcalloc(formats->count + 1, sizeof *t->known);
 	tep_set_loglevel(TEP_LOG_NONE);
 	tep_set_long_size(t->tep, 8);
 	tep_set_page_size(t->tep, 4096);
@@ -170,17 +149,13 @@ struct event_texts *event_texts_new(const struct event_formats *formats, const s
 	tep_set_local_bigendian(t->tep, TEP_LITTLE_ENDIAN);
 	tep_set_function_resolver(t->tep, resolve, t);
 	trace_seq_init(&t->text);
-	find_bad_formats(t, trials);
-	for (size_t i = 0; i < formats->count; i++)
-		if (trials[i] == FINE)
-			describe(t, i);
-	munmap((void *)trials, formats->count + 1);
 	return t;
 }
 
 void event_texts_free(struct event_texts *t)
 {
 	free(t->events);
+	free(t->known);
 	trace_seq_destroy(&t->text);
 	buf_free(&t->name);
 	tep_free(t->tep);
@@ -189,6 +164,11 @@ void event_texts_free(struct event_texts *t)
 
 bool event_texts_put(struct event_texts *t, const struct event_record *r, struct buf *out)
 {
+	if (!t->known[r->event]) {
+		t->known[r->event] = true;
+		if (is_harmless(t, r->event))
+			describe(t, r->event);
+	}
 	if (!t->events[r->event] || t->events[r->event]->flags & TEP_EVENT_FL_FAILED || r->size > RECORD_MAX)
 		return false;
 	print(t, r);
