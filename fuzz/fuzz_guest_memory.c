@@ -296,7 +296,7 @@ static void make_events(struct vcpu *v)
 
 	recorder.vcpus[0] = v;
 	for (int i = DATA_EVENTS; i <= DATA_JUMPS_END; i++)
-		k->data[i] = IMAGE + (uint64_t)(i - DATA_EVENTS) / 2 * TABLE * 2 + (uint64_t)((i - DATA_EVENTS) % 2) * TABLE;
+		k->data[i] = IMAGE + (uint64_t)((i - DATA_EVENTS) / 2 * TABLE * 2 + (i - DATA_EVENTS) % 2 * TABLE);
 	k->layout.size[SIZE_EVENT_FIELD] = 40;
 	trace_events_found(v, &lines);
 	trace_events_syscall(v);

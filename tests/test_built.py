@@ -21,7 +21,7 @@ WAYS = "alone", "tree", "map"
 NOT_LEARNT = re.compile(r"bpf_|(sizeof )?module|mod_kallsyms|device.init_name|mount.mnt_devname|cgroup|kernfs|request|gendisk|mutex|rw_semaphore|"
                         # of snapshots and KASAN
                         r"task_struct.(tasks|signal|stack|thread|cgroups)|thread_struct|signal_struct|css_set|mm_struct.(mm_mt|mmap)|maple_tree|vm_area_struct.vm_next|kmem_cache|pcpu_hot|"
-                        r"btf(_module)?\.|prb_desc_ring.(head|tail)_id|printk_info.ts_nsec")
+                        r"(sizeof )?trace_event|tracepoint|syscall_metadata|btf(_module)?\.|prb_desc_ring.(head|tail)_id|printk_info.ts_nsec")
 
 
 @pytest.fixture(autouse=True)

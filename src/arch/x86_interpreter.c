@@ -16,14 +16,14 @@ enum { STEPS_MAX = 20000, PIECES = 1024, CACHED = 8192 };
 /* PIECES: of memory that was touched; CACHED: decoded instructions; powers of two, as are LINES. */
 enum {
 	PIECES_MAX = PIECES / 4 * 3,
-	PIECE = 64,           /* bytes */
-	LINES = 16,           /* of code that was read */
+	PIECE = 64, /* bytes */
+	LINES = 16, /* of code that was read */
 	LINE = 256,
 	INSN_MAX = 15,
 	OPERANDS = 3,
 	NO_REGISTER = 0xff,
 	RIP_RELATIVE = 0xfe,
-	HIGH_BYTE = 0x80,     /* ah, ch, dh, bh */
+	HIGH_BYTE = 0x80, /* ah, ch, dh, bh */
 };
 
 enum flag { CF = 1, PF = 1 << 2, ZF = 1 << 6, SF = 1 << 7, OF = 1 << 11 };
@@ -31,14 +31,14 @@ enum flag { CF = 1, PF = 1 << 2, ZF = 1 << 6, SF = 1 << 7, OF = 1 << 11 };
 /* An operand as it is used. */
 struct operand {
 	enum { NONE, REGISTER, MEMORY, IMMEDIATE } kind;
-	uint8_t size;         /* in bytes */
+	uint8_t size; /* in bytes */
 	uint8_t reg, base, index, scale;
-	uint8_t segment;      /* 0, 'f', 'g' */
-	int64_t value;        /* displacement, or immediate */
+	uint8_t segment; /* 0, 'f', 'g' */
+	int64_t value;   /* displacement, or immediate */
 };
 
 struct insn {
-	uint64_t addr;        /* 0: none */
+	uint64_t addr; /* 0: none */
 	uint8_t bytes[INSN_MAX], length;
 	uint8_t condition, repeats;
 	uint8_t size, address_size; /* of operands, in bytes */
@@ -49,7 +49,7 @@ struct insn {
 /* Some bytes of memory, aligned. */
 struct piece {
 	uint64_t addr;
-	uint32_t run;         /* in which it is known */
+	uint32_t run; /* in which it is known */
 	uint8_t bytes[PIECE];
 };
 
@@ -67,11 +67,11 @@ struct x86_interpreter {
 	uint32_t run;
 	unsigned pieces_used, steps;
 	bool guessed;
-	uint64_t top;         /* the stack pointer where it began */
-	uint64_t back;        /* where it ends with that stack pointer; 0: nowhere */
-	enum x86_end end;     /* X86_GOES_ON: none yet */
+	uint64_t top;     /* the stack pointer where it began */
+	uint64_t back;    /* where it ends with that stack pointer; 0: nowhere */
+	enum x86_end end; /* X86_GOES_ON: none yet */
 	struct piece pieces[PIECES];
-	struct piece *last;   /* that was touched */
+	struct piece *last; /* that was touched */
 	struct line lines[LINES];
 	struct insn insns[CACHED];
 };
@@ -330,14 +330,30 @@ static bool holds(const struct x86_interpreter *x, uint8_t condition)
 	bool is;
 
 	switch (condition >> 1) {
-	case 0: is = has_flag(x, OF); break;
-	case 1: is = has_flag(x, CF); break;
-	case 2: is = has_flag(x, ZF); break;
-	case 3: is = has_flag(x, CF) || has_flag(x, ZF); break;
-	case 4: is = has_flag(x, SF); break;
-	case 5: is = has_flag(x, PF); break;
-	case 6: is = has_flag(x, SF) != has_flag(x, OF); break;
-	default: is = has_flag(x, ZF) || has_flag(x, SF) != has_flag(x, OF); break;
+	case 0:
+		is = has_flag(x, OF);
+		break;
+	case 1:
+		is = has_flag(x, CF);
+		break;
+	case 2:
+		is = has_flag(x, ZF);
+		break;
+	case 3:
+		is = has_flag(x, CF) || has_flag(x, ZF);
+		break;
+	case 4:
+		is = has_flag(x, SF);
+		break;
+	case 5:
+		is = has_flag(x, PF);
+		break;
+	case 6:
+		is = has_flag(x, SF) != has_flag(x, OF);
+		break;
+	default:
+		is = has_flag(x, ZF) || has_flag(x, SF) != has_flag(x, OF);
+		break;
 	}
 	return is != (condition & 1);
 }
@@ -383,8 +399,9 @@ static void shift(struct x86_interpreter *x, const struct insn *in)
 	r &= m;
 	set_result_flags(x, r, size);
 	set_flag(x, CF, carry);
-	set_flag(x, OF, in->mnemonic == ZYDIS_MNEMONIC_SHL ? carry != is_negative(r, size)
-							   : in->mnemonic == ZYDIS_MNEMONIC_SHR && before);
+	set_flag(x, OF,
+		 in->mnemonic == ZYDIS_MNEMONIC_SHL ? carry != is_negative(r, size)
+						    : in->mnemonic == ZYDIS_MNEMONIC_SHR && before);
 	set(x, in, 0, r);
 }
 
@@ -416,9 +433,9 @@ static void multiply(struct x86_interpreter *x, const struct insn *in, bool is_s
 	bool one = in->operands[1].kind == NONE, three = in->operands[2].kind != NONE;
 	uint64_t a = one ? register_value(x, X86_RAX, size) : get(x, in, three ? 1 : 0);
 	uint64_t b = get(x, in, one ? 0 : three ? 2 : 1);
-	unsigned __int128 wide = is_signed ? (unsigned __int128)((__int128)(int64_t)sign_extend(a, size) *
-								 (int64_t)sign_extend(b, size))
-					   : (unsigned __int128)a * b;
+	unsigned __int128 wide =
+		is_signed ? (unsigned __int128)((__int128)(int64_t)sign_extend(a, size) * (int64_t)sign_extend(b, size))
+			  : (unsigned __int128)a * b;
 	uint64_t low = (uint64_t)wide & mask(size), high = (uint64_t)(wide >> size * 8) & mask(size);
 	bool more = is_signed ? high != (is_negative(low, size) ? mask(size) : 0) : high != 0;
 
@@ -490,10 +507,17 @@ static void bit_test(struct x86_interpreter *x, const struct insn *in)
 	bit = UINT64_C(1) << ((uint64_t)number & (size * 8 - 1));
 	set_flag(x, CF, value & bit);
 	switch (in->mnemonic) {
-	case ZYDIS_MNEMONIC_BTS: value |= bit; break;
-	case ZYDIS_MNEMONIC_BTR: value &= ~bit; break;
-	case ZYDIS_MNEMONIC_BTC: value ^= bit; break;
-	default: return;
+	case ZYDIS_MNEMONIC_BTS:
+		value |= bit;
+		break;
+	case ZYDIS_MNEMONIC_BTR:
+		value &= ~bit;
+		break;
+	case ZYDIS_MNEMONIC_BTC:
+		value ^= bit;
+		break;
+	default:
+		return;
 	}
 	if (o->kind == MEMORY)
 		store(x, addr, value, size);
@@ -542,20 +566,32 @@ static void string(struct x86_interpreter *x, const struct insn *in, unsigned si
 
 	while (x->end == X86_GOES_ON && (!in->repeats || r[X86_RCX])) {
 		switch (in->mnemonic) {
-		case ZYDIS_MNEMONIC_MOVSB: case ZYDIS_MNEMONIC_MOVSW: case ZYDIS_MNEMONIC_MOVSD: case ZYDIS_MNEMONIC_MOVSQ:
+		case ZYDIS_MNEMONIC_MOVSB:
+		case ZYDIS_MNEMONIC_MOVSW:
+		case ZYDIS_MNEMONIC_MOVSD:
+		case ZYDIS_MNEMONIC_MOVSQ:
 			value = load(x, r[X86_RSI], size);
 			store(x, r[X86_RDI], value, size);
 			r[X86_RSI] += size, r[X86_RDI] += size;
 			break;
-		case ZYDIS_MNEMONIC_STOSB: case ZYDIS_MNEMONIC_STOSW: case ZYDIS_MNEMONIC_STOSD: case ZYDIS_MNEMONIC_STOSQ:
+		case ZYDIS_MNEMONIC_STOSB:
+		case ZYDIS_MNEMONIC_STOSW:
+		case ZYDIS_MNEMONIC_STOSD:
+		case ZYDIS_MNEMONIC_STOSQ:
 			store(x, r[X86_RDI], r[X86_RAX], size);
 			r[X86_RDI] += size;
 			break;
-		case ZYDIS_MNEMONIC_LODSB: case ZYDIS_MNEMONIC_LODSW: case ZYDIS_MNEMONIC_LODSD: case ZYDIS_MNEMONIC_LODSQ:
+		case ZYDIS_MNEMONIC_LODSB:
+		case ZYDIS_MNEMONIC_LODSW:
+		case ZYDIS_MNEMONIC_LODSD:
+		case ZYDIS_MNEMONIC_LODSQ:
 			set_register(x, X86_RAX, size, load(x, r[X86_RSI], size));
 			r[X86_RSI] += size;
 			break;
-		case ZYDIS_MNEMONIC_SCASB: case ZYDIS_MNEMONIC_SCASW: case ZYDIS_MNEMONIC_SCASD: case ZYDIS_MNEMONIC_SCASQ:
+		case ZYDIS_MNEMONIC_SCASB:
+		case ZYDIS_MNEMONIC_SCASW:
+		case ZYDIS_MNEMONIC_SCASD:
+		case ZYDIS_MNEMONIC_SCASQ:
 			subtract(x, r[X86_RAX], load(x, r[X86_RDI], size), false, size);
 			r[X86_RDI] += size;
 			compares = true;
@@ -698,15 +734,33 @@ static void arithmetic(struct x86_interpreter *x, const struct insn *in)
 	uint64_t a = get(x, in, 0), b = get(x, in, 1);
 
 	switch (in->mnemonic) {
-	case ZYDIS_MNEMONIC_ADD: set(x, in, 0, add(x, a, b, false, size)); break;
-	case ZYDIS_MNEMONIC_ADC: set(x, in, 0, add(x, a, b, has_flag(x, CF), size)); break;
-	case ZYDIS_MNEMONIC_SUB: set(x, in, 0, subtract(x, a, b, false, size)); break;
-	case ZYDIS_MNEMONIC_SBB: set(x, in, 0, subtract(x, a, b, has_flag(x, CF), size)); break;
-	case ZYDIS_MNEMONIC_CMP: subtract(x, a, b, false, size); break;
-	case ZYDIS_MNEMONIC_AND: set(x, in, 0, logic(x, a & b, size)); break;
-	case ZYDIS_MNEMONIC_OR: set(x, in, 0, logic(x, a | b, size)); break;
-	case ZYDIS_MNEMONIC_XOR: set(x, in, 0, logic(x, a ^ b, size)); break;
-	default: logic(x, a & b, size); break; /* TEST */
+	case ZYDIS_MNEMONIC_ADD:
+		set(x, in, 0, add(x, a, b, false, size));
+		break;
+	case ZYDIS_MNEMONIC_ADC:
+		set(x, in, 0, add(x, a, b, has_flag(x, CF), size));
+		break;
+	case ZYDIS_MNEMONIC_SUB:
+		set(x, in, 0, subtract(x, a, b, false, size));
+		break;
+	case ZYDIS_MNEMONIC_SBB:
+		set(x, in, 0, subtract(x, a, b, has_flag(x, CF), size));
+		break;
+	case ZYDIS_MNEMONIC_CMP:
+		subtract(x, a, b, false, size);
+		break;
+	case ZYDIS_MNEMONIC_AND:
+		set(x, in, 0, logic(x, a & b, size));
+		break;
+	case ZYDIS_MNEMONIC_OR:
+		set(x, in, 0, logic(x, a | b, size));
+		break;
+	case ZYDIS_MNEMONIC_XOR:
+		set(x, in, 0, logic(x, a ^ b, size));
+		break;
+	default:
+		logic(x, a & b, size);
+		break; /* TEST */
 	}
 }
 
@@ -715,11 +769,21 @@ static void extend_rax(struct x86_interpreter *x, const struct insn *in)
 	uint64_t rax = x->state.registers[X86_RAX];
 
 	switch (in->mnemonic) {
-	case ZYDIS_MNEMONIC_CBW: set_register(x, X86_RAX, 2, sign_extend(rax & 0xff, 1)); break;
-	case ZYDIS_MNEMONIC_CWDE: set_register(x, X86_RAX, 4, sign_extend(rax & mask(2), 2)); break;
-	case ZYDIS_MNEMONIC_CDQE: set_register(x, X86_RAX, 8, sign_extend(rax & mask(4), 4)); break;
-	case ZYDIS_MNEMONIC_CDQ: set_register(x, X86_RDX, 4, is_negative(rax, 4) ? UINT32_MAX : 0); break;
-	default: set_register(x, X86_RDX, 8, is_negative(rax, 8) ? UINT64_MAX : 0); break; /* CQO */
+	case ZYDIS_MNEMONIC_CBW:
+		set_register(x, X86_RAX, 2, sign_extend(rax & 0xff, 1));
+		break;
+	case ZYDIS_MNEMONIC_CWDE:
+		set_register(x, X86_RAX, 4, sign_extend(rax & mask(2), 2));
+		break;
+	case ZYDIS_MNEMONIC_CDQE:
+		set_register(x, X86_RAX, 8, sign_extend(rax & mask(4), 4));
+		break;
+	case ZYDIS_MNEMONIC_CDQ:
+		set_register(x, X86_RDX, 4, is_negative(rax, 4) ? UINT32_MAX : 0);
+		break;
+	default:
+		set_register(x, X86_RDX, 8, is_negative(rax, 8) ? UINT64_MAX : 0);
+		break; /* CQO */
 	}
 }
 
@@ -733,41 +797,85 @@ static void execute_other(struct x86_interpreter *x, const struct insn *in)
 	unsigned size = in->operands[0].size;
 
 	switch (in->mnemonic) {
-	case ZYDIS_MNEMONIC_NOT: set(x, in, 0, ~get(x, in, 0)); break;
-	case ZYDIS_MNEMONIC_NEG: set(x, in, 0, subtract(x, 0, get(x, in, 0), false, size)); break;
-	case ZYDIS_MNEMONIC_IMUL: multiply(x, in, true); break;
-	case ZYDIS_MNEMONIC_MUL: multiply(x, in, false); break;
-	case ZYDIS_MNEMONIC_DIV: divide(x, in, false); break;
-	case ZYDIS_MNEMONIC_IDIV: divide(x, in, true); break;
-	case ZYDIS_MNEMONIC_BSWAP: set(x, in, 0, swap_bytes(get(x, in, 0), size)); break;
-	case ZYDIS_MNEMONIC_XCHG: exchange(x, in); break;
-	case ZYDIS_MNEMONIC_CMPXCHG: compare_exchange(x, in); break;
-	case ZYDIS_MNEMONIC_XADD: exchange_add(x, in); break;
-	case ZYDIS_MNEMONIC_SHLD: case ZYDIS_MNEMONIC_SHRD: double_shift(x, in); break;
-	case ZYDIS_MNEMONIC_BT: case ZYDIS_MNEMONIC_BTS: case ZYDIS_MNEMONIC_BTR: case ZYDIS_MNEMONIC_BTC:
+	case ZYDIS_MNEMONIC_NOT:
+		set(x, in, 0, ~get(x, in, 0));
+		break;
+	case ZYDIS_MNEMONIC_NEG:
+		set(x, in, 0, subtract(x, 0, get(x, in, 0), false, size));
+		break;
+	case ZYDIS_MNEMONIC_IMUL:
+		multiply(x, in, true);
+		break;
+	case ZYDIS_MNEMONIC_MUL:
+		multiply(x, in, false);
+		break;
+	case ZYDIS_MNEMONIC_DIV:
+		divide(x, in, false);
+		break;
+	case ZYDIS_MNEMONIC_IDIV:
+		divide(x, in, true);
+		break;
+	case ZYDIS_MNEMONIC_BSWAP:
+		set(x, in, 0, swap_bytes(get(x, in, 0), size));
+		break;
+	case ZYDIS_MNEMONIC_XCHG:
+		exchange(x, in);
+		break;
+	case ZYDIS_MNEMONIC_CMPXCHG:
+		compare_exchange(x, in);
+		break;
+	case ZYDIS_MNEMONIC_XADD:
+		exchange_add(x, in);
+		break;
+	case ZYDIS_MNEMONIC_SHLD:
+	case ZYDIS_MNEMONIC_SHRD:
+		double_shift(x, in);
+		break;
+	case ZYDIS_MNEMONIC_BT:
+	case ZYDIS_MNEMONIC_BTS:
+	case ZYDIS_MNEMONIC_BTR:
+	case ZYDIS_MNEMONIC_BTC:
 		bit_test(x, in);
 		break;
-	case ZYDIS_MNEMONIC_BSF: case ZYDIS_MNEMONIC_BSR: case ZYDIS_MNEMONIC_TZCNT: case ZYDIS_MNEMONIC_LZCNT:
+	case ZYDIS_MNEMONIC_BSF:
+	case ZYDIS_MNEMONIC_BSR:
+	case ZYDIS_MNEMONIC_TZCNT:
+	case ZYDIS_MNEMONIC_LZCNT:
 	case ZYDIS_MNEMONIC_POPCNT:
 		count_bits(x, in);
 		break;
-	case ZYDIS_MNEMONIC_CBW: case ZYDIS_MNEMONIC_CWDE: case ZYDIS_MNEMONIC_CDQE: case ZYDIS_MNEMONIC_CDQ:
+	case ZYDIS_MNEMONIC_CBW:
+	case ZYDIS_MNEMONIC_CWDE:
+	case ZYDIS_MNEMONIC_CDQE:
+	case ZYDIS_MNEMONIC_CDQ:
 	case ZYDIS_MNEMONIC_CQO:
 		extend_rax(x, in);
 		break;
-	case ZYDIS_MNEMONIC_MOVSB: case ZYDIS_MNEMONIC_STOSB: case ZYDIS_MNEMONIC_LODSB: case ZYDIS_MNEMONIC_SCASB:
+	case ZYDIS_MNEMONIC_MOVSB:
+	case ZYDIS_MNEMONIC_STOSB:
+	case ZYDIS_MNEMONIC_LODSB:
+	case ZYDIS_MNEMONIC_SCASB:
 	case ZYDIS_MNEMONIC_CMPSB:
 		string(x, in, 1);
 		break;
-	case ZYDIS_MNEMONIC_MOVSW: case ZYDIS_MNEMONIC_STOSW: case ZYDIS_MNEMONIC_LODSW: case ZYDIS_MNEMONIC_SCASW:
+	case ZYDIS_MNEMONIC_MOVSW:
+	case ZYDIS_MNEMONIC_STOSW:
+	case ZYDIS_MNEMONIC_LODSW:
+	case ZYDIS_MNEMONIC_SCASW:
 	case ZYDIS_MNEMONIC_CMPSW:
 		string(x, in, 2);
 		break;
-	case ZYDIS_MNEMONIC_MOVSD: case ZYDIS_MNEMONIC_STOSD: case ZYDIS_MNEMONIC_LODSD: case ZYDIS_MNEMONIC_SCASD:
+	case ZYDIS_MNEMONIC_MOVSD:
+	case ZYDIS_MNEMONIC_STOSD:
+	case ZYDIS_MNEMONIC_LODSD:
+	case ZYDIS_MNEMONIC_SCASD:
 	case ZYDIS_MNEMONIC_CMPSD:
 		string(x, in, 4);
 		break;
-	case ZYDIS_MNEMONIC_MOVSQ: case ZYDIS_MNEMONIC_STOSQ: case ZYDIS_MNEMONIC_LODSQ: case ZYDIS_MNEMONIC_SCASQ:
+	case ZYDIS_MNEMONIC_MOVSQ:
+	case ZYDIS_MNEMONIC_STOSQ:
+	case ZYDIS_MNEMONIC_LODSQ:
+	case ZYDIS_MNEMONIC_SCASQ:
 	case ZYDIS_MNEMONIC_CMPSQ:
 		string(x, in, 8);
 		break;
@@ -776,13 +884,27 @@ static void execute_other(struct x86_interpreter *x, const struct insn *in)
 		set_register(x, X86_RAX, 4, 0);
 		set_register(x, X86_RDX, 4, 0);
 		break;
-	case ZYDIS_MNEMONIC_PUSHFQ: push(x, x->state.flags); break;
-	case ZYDIS_MNEMONIC_POPFQ: x->state.flags = pop(x); break;
+	case ZYDIS_MNEMONIC_PUSHFQ:
+		push(x, x->state.flags);
+		break;
+	case ZYDIS_MNEMONIC_POPFQ:
+		x->state.flags = pop(x);
+		break;
 	/* what others would see of it, nobody sees here */
-	case ZYDIS_MNEMONIC_CLI: case ZYDIS_MNEMONIC_STI: case ZYDIS_MNEMONIC_STAC: case ZYDIS_MNEMONIC_CLAC:
-	case ZYDIS_MNEMONIC_LFENCE: case ZYDIS_MNEMONIC_MFENCE: case ZYDIS_MNEMONIC_SFENCE: case ZYDIS_MNEMONIC_PAUSE:
-	case ZYDIS_MNEMONIC_CLD: case ZYDIS_MNEMONIC_ENDBR64: case ZYDIS_MNEMONIC_PREFETCHW:
-	case ZYDIS_MNEMONIC_PREFETCHT0: case ZYDIS_MNEMONIC_PREFETCHT1: case ZYDIS_MNEMONIC_PREFETCHT2:
+	case ZYDIS_MNEMONIC_CLI:
+	case ZYDIS_MNEMONIC_STI:
+	case ZYDIS_MNEMONIC_STAC:
+	case ZYDIS_MNEMONIC_CLAC:
+	case ZYDIS_MNEMONIC_LFENCE:
+	case ZYDIS_MNEMONIC_MFENCE:
+	case ZYDIS_MNEMONIC_SFENCE:
+	case ZYDIS_MNEMONIC_PAUSE:
+	case ZYDIS_MNEMONIC_CLD:
+	case ZYDIS_MNEMONIC_ENDBR64:
+	case ZYDIS_MNEMONIC_PREFETCHW:
+	case ZYDIS_MNEMONIC_PREFETCHT0:
+	case ZYDIS_MNEMONIC_PREFETCHT1:
+	case ZYDIS_MNEMONIC_PREFETCHT2:
 	case ZYDIS_MNEMONIC_PREFETCHNTA:
 		break;
 	default:
@@ -793,10 +915,22 @@ static void execute_other(struct x86_interpreter *x, const struct insn *in)
 static bool is_conditional_jump(const struct insn *in)
 {
 	switch (in->mnemonic) {
-	case ZYDIS_MNEMONIC_JB: case ZYDIS_MNEMONIC_JBE: case ZYDIS_MNEMONIC_JL: case ZYDIS_MNEMONIC_JLE:
-	case ZYDIS_MNEMONIC_JNB: case ZYDIS_MNEMONIC_JNBE: case ZYDIS_MNEMONIC_JNL: case ZYDIS_MNEMONIC_JNLE:
-	case ZYDIS_MNEMONIC_JNO: case ZYDIS_MNEMONIC_JNP: case ZYDIS_MNEMONIC_JNS: case ZYDIS_MNEMONIC_JNZ:
-	case ZYDIS_MNEMONIC_JO: case ZYDIS_MNEMONIC_JP: case ZYDIS_MNEMONIC_JS: case ZYDIS_MNEMONIC_JZ:
+	case ZYDIS_MNEMONIC_JB:
+	case ZYDIS_MNEMONIC_JBE:
+	case ZYDIS_MNEMONIC_JL:
+	case ZYDIS_MNEMONIC_JLE:
+	case ZYDIS_MNEMONIC_JNB:
+	case ZYDIS_MNEMONIC_JNBE:
+	case ZYDIS_MNEMONIC_JNL:
+	case ZYDIS_MNEMONIC_JNLE:
+	case ZYDIS_MNEMONIC_JNO:
+	case ZYDIS_MNEMONIC_JNP:
+	case ZYDIS_MNEMONIC_JNS:
+	case ZYDIS_MNEMONIC_JNZ:
+	case ZYDIS_MNEMONIC_JO:
+	case ZYDIS_MNEMONIC_JP:
+	case ZYDIS_MNEMONIC_JS:
+	case ZYDIS_MNEMONIC_JZ:
 		return true;
 	default:
 		return false;
@@ -807,16 +941,40 @@ static bool is_conditional_jump(const struct insn *in)
 static bool takes_condition(const struct insn *in, bool *ret_sets)
 {
 	switch (in->mnemonic) {
-	case ZYDIS_MNEMONIC_CMOVB: case ZYDIS_MNEMONIC_CMOVBE: case ZYDIS_MNEMONIC_CMOVL: case ZYDIS_MNEMONIC_CMOVLE:
-	case ZYDIS_MNEMONIC_CMOVNB: case ZYDIS_MNEMONIC_CMOVNBE: case ZYDIS_MNEMONIC_CMOVNL: case ZYDIS_MNEMONIC_CMOVNLE:
-	case ZYDIS_MNEMONIC_CMOVNO: case ZYDIS_MNEMONIC_CMOVNP: case ZYDIS_MNEMONIC_CMOVNS: case ZYDIS_MNEMONIC_CMOVNZ:
-	case ZYDIS_MNEMONIC_CMOVO: case ZYDIS_MNEMONIC_CMOVP: case ZYDIS_MNEMONIC_CMOVS: case ZYDIS_MNEMONIC_CMOVZ:
+	case ZYDIS_MNEMONIC_CMOVB:
+	case ZYDIS_MNEMONIC_CMOVBE:
+	case ZYDIS_MNEMONIC_CMOVL:
+	case ZYDIS_MNEMONIC_CMOVLE:
+	case ZYDIS_MNEMONIC_CMOVNB:
+	case ZYDIS_MNEMONIC_CMOVNBE:
+	case ZYDIS_MNEMONIC_CMOVNL:
+	case ZYDIS_MNEMONIC_CMOVNLE:
+	case ZYDIS_MNEMONIC_CMOVNO:
+	case ZYDIS_MNEMONIC_CMOVNP:
+	case ZYDIS_MNEMONIC_CMOVNS:
+	case ZYDIS_MNEMONIC_CMOVNZ:
+	case ZYDIS_MNEMONIC_CMOVO:
+	case ZYDIS_MNEMONIC_CMOVP:
+	case ZYDIS_MNEMONIC_CMOVS:
+	case ZYDIS_MNEMONIC_CMOVZ:
 		*ret_sets = false;
 		return true;
-	case ZYDIS_MNEMONIC_SETB: case ZYDIS_MNEMONIC_SETBE: case ZYDIS_MNEMONIC_SETL: case ZYDIS_MNEMONIC_SETLE:
-	case ZYDIS_MNEMONIC_SETNB: case ZYDIS_MNEMONIC_SETNBE: case ZYDIS_MNEMONIC_SETNL: case ZYDIS_MNEMONIC_SETNLE:
-	case ZYDIS_MNEMONIC_SETNO: case ZYDIS_MNEMONIC_SETNP: case ZYDIS_MNEMONIC_SETNS: case ZYDIS_MNEMONIC_SETNZ:
-	case ZYDIS_MNEMONIC_SETO: case ZYDIS_MNEMONIC_SETP: case ZYDIS_MNEMONIC_SETS: case ZYDIS_MNEMONIC_SETZ:
+	case ZYDIS_MNEMONIC_SETB:
+	case ZYDIS_MNEMONIC_SETBE:
+	case ZYDIS_MNEMONIC_SETL:
+	case ZYDIS_MNEMONIC_SETLE:
+	case ZYDIS_MNEMONIC_SETNB:
+	case ZYDIS_MNEMONIC_SETNBE:
+	case ZYDIS_MNEMONIC_SETNL:
+	case ZYDIS_MNEMONIC_SETNLE:
+	case ZYDIS_MNEMONIC_SETNO:
+	case ZYDIS_MNEMONIC_SETNP:
+	case ZYDIS_MNEMONIC_SETNS:
+	case ZYDIS_MNEMONIC_SETNZ:
+	case ZYDIS_MNEMONIC_SETO:
+	case ZYDIS_MNEMONIC_SETP:
+	case ZYDIS_MNEMONIC_SETS:
+	case ZYDIS_MNEMONIC_SETZ:
 		*ret_sets = true;
 		return true;
 	default:
@@ -856,28 +1014,54 @@ static void execute(struct x86_interpreter *x, const struct insn *in)
 	case ZYDIS_MNEMONIC_LEA:
 		set(x, in, 0, address_of(x, in, &in->operands[1]));
 		break;
-	case ZYDIS_MNEMONIC_ADD: case ZYDIS_MNEMONIC_ADC: case ZYDIS_MNEMONIC_SUB: case ZYDIS_MNEMONIC_SBB:
-	case ZYDIS_MNEMONIC_CMP: case ZYDIS_MNEMONIC_TEST: case ZYDIS_MNEMONIC_AND: case ZYDIS_MNEMONIC_OR:
+	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_ADC:
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_SBB:
+	case ZYDIS_MNEMONIC_CMP:
+	case ZYDIS_MNEMONIC_TEST:
+	case ZYDIS_MNEMONIC_AND:
+	case ZYDIS_MNEMONIC_OR:
 	case ZYDIS_MNEMONIC_XOR:
 		arithmetic(x, in);
 		break;
-	case ZYDIS_MNEMONIC_INC: step_by_one(x, in, true); break;
-	case ZYDIS_MNEMONIC_DEC: step_by_one(x, in, false); break;
-	case ZYDIS_MNEMONIC_SHL: case ZYDIS_MNEMONIC_SHR: case ZYDIS_MNEMONIC_SAR: case ZYDIS_MNEMONIC_ROL:
+	case ZYDIS_MNEMONIC_INC:
+		step_by_one(x, in, true);
+		break;
+	case ZYDIS_MNEMONIC_DEC:
+		step_by_one(x, in, false);
+		break;
+	case ZYDIS_MNEMONIC_SHL:
+	case ZYDIS_MNEMONIC_SHR:
+	case ZYDIS_MNEMONIC_SAR:
+	case ZYDIS_MNEMONIC_ROL:
 	case ZYDIS_MNEMONIC_ROR:
 		shift(x, in);
 		break;
-	case ZYDIS_MNEMONIC_PUSH: push(x, sign_extend(get(x, in, 0), in->operands[0].size)); break;
-	case ZYDIS_MNEMONIC_POP: set(x, in, 0, pop(x)); break;
+	case ZYDIS_MNEMONIC_PUSH:
+		push(x, sign_extend(get(x, in, 0), in->operands[0].size));
+		break;
+	case ZYDIS_MNEMONIC_POP:
+		set(x, in, 0, pop(x));
+		break;
 	case ZYDIS_MNEMONIC_LEAVE:
 		r[X86_RSP] = r[X86_RBP];
 		r[X86_RBP] = pop(x);
 		break;
-	case ZYDIS_MNEMONIC_CALL: calls(x, in); break;
-	case ZYDIS_MNEMONIC_RET: returns(x, in); break;
-	case ZYDIS_MNEMONIC_JMP: jumps(x, in); break;
-	case ZYDIS_MNEMONIC_NOP: nop(x, in); break;
-	default: execute_conditional(x, in);
+	case ZYDIS_MNEMONIC_CALL:
+		calls(x, in);
+		break;
+	case ZYDIS_MNEMONIC_RET:
+		returns(x, in);
+		break;
+	case ZYDIS_MNEMONIC_JMP:
+		jumps(x, in);
+		break;
+	case ZYDIS_MNEMONIC_NOP:
+		nop(x, in);
+		break;
+	default:
+		execute_conditional(x, in);
 	}
 }
 
@@ -956,8 +1140,9 @@ static bool decode(struct x86_interpreter *x, uint64_t addr, const uint8_t *byte
 	in->mnemonic = (uint16_t)z.mnemonic;
 	in->condition = z.opcode & 0xf;
 	in->address_size = z.address_width / 8;
-	in->repeats = z.attributes & ZYDIS_ATTRIB_HAS_REPNE ? 2
-		      : z.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE) ? 1 : 0;
+	in->repeats = z.attributes & ZYDIS_ATTRIB_HAS_REPNE                           ? 2
+		      : z.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE) ? 1
+										      : 0;
 	if (z.mnemonic == ZYDIS_MNEMONIC_NOP) /* what it seems to read, it does not */
 		return true;
 	for (unsigned i = 0, at = 0; i < z.operand_count_visible; i++) {

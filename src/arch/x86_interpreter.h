@@ -15,8 +15,22 @@
 struct x86_interpreter;
 
 enum x86_register {
-	X86_RAX, X86_RCX, X86_RDX, X86_RBX, X86_RSP, X86_RBP, X86_RSI, X86_RDI,
-	X86_R8, X86_R9, X86_R10, X86_R11, X86_R12, X86_R13, X86_R14, X86_R15,
+	X86_RAX,
+	X86_RCX,
+	X86_RDX,
+	X86_RBX,
+	X86_RSP,
+	X86_RBP,
+	X86_RSI,
+	X86_RDI,
+	X86_R8,
+	X86_R9,
+	X86_R10,
+	X86_R11,
+	X86_R12,
+	X86_R13,
+	X86_R14,
+	X86_R15,
 	X86_REGISTERS,
 };
 
@@ -25,7 +39,7 @@ struct x86_state {
 	uint64_t registers[X86_REGISTERS];
 	uint64_t rip;
 	uint64_t fs_base, gs_base;
-	uint64_t flags;      /* as in RFLAGS */
+	uint64_t flags; /* as in RFLAGS */
 };
 
 /*
@@ -37,26 +51,28 @@ struct x86_state {
 
 enum x86_end {
 	X86_GOES_ON,
-	X86_STOPPED,         /* a callback said so */
-	X86_LEFT,            /* a return from the function that it began in, or the address that was given is reached */
-	X86_NOT_UNDERSTOOD,  /* an instruction; rip is at it */
-	X86_NOT_READ,        /* memory */
-	X86_TOO_LONG,        /* too many instructions, or more memory than there is room for */
+	X86_STOPPED,        /* a callback said so */
+	X86_LEFT,           /* a return from the function that it began in, or the address that was given is reached */
+	X86_NOT_UNDERSTOOD, /* an instruction; rip is at it */
+	X86_NOT_READ,       /* memory */
+	X86_TOO_LONG,       /* too many instructions, or more memory than there is room for */
 };
 
 /* What to do at a call, or a jump that leaves what is known. */
 enum x86_answer {
-	X86_GO,              /* interpret what it leads to */
-	X86_RETURN,          /* it has been done: go on behind it. The callback has set the result */
+	X86_GO,     /* interpret what it leads to */
+	X86_RETURN, /* it has been done: go on behind it. The callback has set the result */
 	X86_STOP,
 };
 
 struct x86_interpreter_calls {
 	/* Read guest memory, all of it or nothing. */
 	bool (*read)(void *context, uint64_t addr, void *data, size_t n);
-	/* Control is about to get to `target` by a call or a jump out of sight; registers are as at its first instruction. */
+	/* Control is about to get to `target` by a call or a jump out of sight; registers are as at its first
+	 * instruction. */
 	enum x86_answer (*call)(void *context, struct x86_interpreter *x, uint64_t target);
-	/* An instruction that does nothing (NOP), which may stand for a jump: where it leads to; 0: on; 1: stop here. */
+	/* An instruction that does nothing (NOP), which may stand for a jump: where it leads to; 0: on; 1: stop here.
+	 */
 	uint64_t (*nop)(void *context, struct x86_interpreter *x, uint64_t addr);
 };
 

@@ -8,12 +8,17 @@
 #include "base/alloc.h"
 #include "structures.h"
 
+#ifdef UPTO_SMALL_TABLES
+enum { FORMAT_MAX = 1 << 10 };
+#else
+enum { FORMAT_MAX = 1 << 16 }; /* print formats of some events have thousands of bytes */
+#endif
+
 enum {
 	TEXT_MAX = 256,
-	FORMAT_MAX = 1 << 16, /* print formats of some events have thousands of bytes */
 	FIELDS_MAX = 128,
 	ENUMS_MAX = 1 << 14,
-	HEADER = 8,           /* struct trace_entry: type, flags, preempt_count, pid */
+	HEADER = 8, /* struct trace_entry: type, flags, preempt_count, pid */
 };
 
 static uint64_t pointer_at(struct vcpu *v, uint64_t addr)
@@ -26,7 +31,9 @@ static uint64_t pointer_at(struct vcpu *v, uint64_t addr)
 void event_enums_add(struct vcpu *v, uint64_t table, uint64_t end, struct event_enums *ret)
 {
 	for (uint64_t at = table; at && at < end && ret->count < ENUMS_MAX; at += 8) {
-		struct { uint64_t system, name, value; } map;
+		struct {
+			uint64_t system, name, value;
+		} map;
 		uint64_t where = pointer_at(v, at);
 		char system[TEXT_MAX], name[TEXT_MAX];
 
@@ -166,9 +173,9 @@ enum event_of event_of(const struct event_names *names)
 {
 	if (strcmp(names->system, "syscalls"))
 		return EVENT_OF_TRACEPOINT;
-	return !strncmp(names->name, "sys_enter_", 10)  ? EVENT_OF_ENTRY
+	return !strncmp(names->name, "sys_enter_", 10) ? EVENT_OF_ENTRY
 	       : !strncmp(names->name, "sys_exit_", 9) ? EVENT_OF_EXIT
-							: EVENT_OF_TRACEPOINT;
+						       : EVENT_OF_TRACEPOINT;
 }
 
 int32_t event_syscall_number(struct vcpu *v, uint64_t call)
@@ -212,7 +219,8 @@ static void put_syscall(struct vcpu *v, uint64_t call, enum event_of of, struct 
 void event_text_put(struct vcpu *v, uint64_t call, const struct event_names *names, const struct event_enums *enums,
 		    struct buf *out)
 {
-	uint64_t class = structure_pointer(v, call, EVENT_CLASS), format = structure_pointer(v, call, EVENT_PRINT_FORMAT);
+	uint64_t class = structure_pointer(v, call, EVENT_CLASS),
+		 format = structure_pointer(v, call, EVENT_PRINT_FORMAT);
 	cleanup_free char *text = xmalloc(FORMAT_MAX);
 
 	buf_printf(out, "%s:%s\nname: %s\nID: %u\nformat:\n", names->system, names->name, names->name,

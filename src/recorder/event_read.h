@@ -14,12 +14,13 @@ struct event_names {
 	char system[EVENT_NAME], name[EVENT_NAME];
 };
 
-/* Names that the kernel's headers give to numbers; print formats have them until the kernel has replaced them itself. */
+/* Names that the kernel's headers give to numbers; print formats have them until the kernel has replaced them itself.
+ */
 struct event_enums {
 	struct event_enum {
 		char *system, *name;
 		int64_t value;
-	} *list;
+	} * list;
 	size_t count, cap;
 };
 

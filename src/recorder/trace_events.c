@@ -21,17 +21,19 @@ enum { EVENTS_MAX = 8192, LABELS_MAX = 1 << 15 };
 #endif
 
 enum {
-	TABLE_MAX = 8 << 20,      /* of a table of the kernel's, in bytes */
+	TABLE_MAX = 8 << 20, /* of a table of the kernel's, in bytes */
 	RECORD_MAX = 1 << 15,
-	RESERVED = 256,           /* records of a thread that are being made: an interrupt in between may make many */
+	RESERVED = 256, /* records of a thread that are being made: an interrupt in between may make many */
 	/* how a jump label begins: */
-	JUMP = 0xe9, JUMP_SHORT = 0xeb, NOP_SHORT = 0x66,
+	JUMP = 0xe9,
+	JUMP_SHORT = 0xeb,
+	NOP_SHORT = 0x66,
 };
 
 /* What is interpreted finds these where nothing of the guest's is. */
 enum {
-	OURS_FUNCTIONS = 0x1000,  /* a list of struct tracepoint_func with one element, … */
-	OURS_FILE = 0x2000,       /* … whose data is a struct trace_event_file with nothing set */
+	OURS_FUNCTIONS = 0x1000, /* a list of struct tracepoint_func with one element, … */
+	OURS_FILE = 0x2000,      /* … whose data is a struct trace_event_file with nothing set */
 	OURS_RECORD = 0x10000,
 };
 
@@ -47,24 +49,24 @@ struct label {
 };
 
 struct trace_event {
-	uint64_t call;            /* struct trace_event_call */
+	uint64_t call; /* struct trace_event_call */
 	uint64_t tracepoint, probe, iterator, static_call;
 	struct event_names names;
-	uint32_t type;            /* that META has; 0: none yet */
+	uint32_t type; /* that META has; 0: none yet */
 	uint64_t missing;
 	char why[96];
 };
 
 static struct {
 	const char *list;
-	bool numbers_due;         /* those of system calls are yet to be told */
-	bool twice;               /* those that the guest has enabled are computed, too */
-	bool *fit;                /* by name of the list: some event had it */
-	struct trace_event *events;     /* of all kernels that booted; they stay where they are, as vCPUs read them */
+	bool numbers_due;           /* those of system calls are yet to be told */
+	bool twice;                 /* those that the guest has enabled are computed, too */
+	bool *fit;                  /* by name of the list: some event had it */
+	struct trace_event *events; /* of all kernels that booted; they stay where they are, as vCPUs read them */
 	struct label *labels;
 	size_t n_events, n_labels, more;
-	struct map at;            /* address of a jump label → its number + 1 */
-	struct map calls;         /* struct trace_event_call → number of its event + 1 */
+	struct map at;    /* address of a jump label → its number + 1 */
+	struct map calls; /* struct trace_event_call → number of its event + 1 */
 	struct event_enums enums;
 	uint64_t reserve, commit, context; /* where these functions of the kernel begin; 0: it has none */
 } chosen;
@@ -74,12 +76,12 @@ struct making {
 	struct x86_interpreter *x;
 	struct vcpu *v;
 	const struct label *label;
-	uint64_t length;          /* of the record; 0: nothing is reserved yet */
+	uint64_t length; /* of the record; 0: nothing is reserved yet */
 	bool done;
 };
 
 struct reserved {
-	uint64_t buffer;          /* struct trace_event_buffer */
+	uint64_t buffer; /* struct trace_event_buffer */
 	uint64_t length;
 };
 
@@ -185,7 +187,9 @@ static void find_tracepoints(struct vcpu *v, uint64_t table, uint64_t bytes, str
 
 /* Tables in guest memory, each from an address on, of so many bytes. */
 struct tables {
-	struct { uint64_t at, bytes; } events, enums, tracepoints, jumps;
+	struct {
+		uint64_t at, bytes;
+	} events, enums, tracepoints, jumps;
 };
 
 static void add_tables(struct vcpu *v, const struct tables *t, struct buf *lines)
@@ -210,11 +214,11 @@ static void add_tables(struct vcpu *v, const struct tables *t, struct buf *lines
 
 static bool structures_are_known(void)
 {
-	return STRUCTURES_KNOWN(EVENT_CLASS, EVENT_TRACEPOINT, EVENT_OUTPUT, EVENT_PRINT_FORMAT, OUTPUT_TYPE, CLASS_SYSTEM,
-				CLASS_PROBE, CLASS_FIELDS, FIELD_TYPE, FIELD_NAME, FIELD_SIZE, FIELD_ALIGN, FIELD_SIGNED,
-				TRACEPOINT_NAME, TRACEPOINT_KEY, TRACEPOINT_CALL, TRACEPOINT_ITERATOR,
-				TRACEPOINT_FUNCTIONS, TRACEPOINT_DATA, EVENT_BUFFER_ENTRY, EVENT_BUFFER_FILE,
-				EVENT_FILE_CALL);
+	return STRUCTURES_KNOWN(EVENT_CLASS, EVENT_TRACEPOINT, EVENT_OUTPUT, EVENT_PRINT_FORMAT, OUTPUT_TYPE,
+				CLASS_SYSTEM, CLASS_PROBE, CLASS_FIELDS, FIELD_TYPE, FIELD_NAME, FIELD_SIZE,
+				FIELD_ALIGN, FIELD_SIGNED, TRACEPOINT_NAME, TRACEPOINT_KEY, TRACEPOINT_CALL,
+				TRACEPOINT_ITERATOR, TRACEPOINT_FUNCTIONS, TRACEPOINT_DATA, EVENT_BUFFER_ENTRY,
+				EVENT_BUFFER_FILE, EVENT_FILE_CALL);
 }
 
 void trace_events_found(struct vcpu *v, struct buf *lines)
@@ -230,12 +234,15 @@ void trace_events_found(struct vcpu *v, struct buf *lines)
 	chosen.reserve = kernel_function_named(k, "trace_event_buffer_reserve");
 	chosen.commit = kernel_function_named(k, "trace_event_buffer_commit");
 	chosen.context = kernel_function_named(k, "tracing_gen_ctx_irq_test");
-	add_tables(v, &(struct tables){
-		.events = { data[DATA_EVENTS], data[DATA_EVENTS_END] - data[DATA_EVENTS] },
-		.enums = { data[DATA_ENUMS], data[DATA_ENUMS_END] - data[DATA_ENUMS] },
-		.tracepoints = { data[DATA_TRACEPOINTS], data[DATA_TRACEPOINTS_END] - data[DATA_TRACEPOINTS] },
-		.jumps = { data[DATA_JUMPS], data[DATA_JUMPS_END] - data[DATA_JUMPS] },
-	}, lines);
+	add_tables(
+		v,
+		&(struct tables){
+			.events = { data[DATA_EVENTS], data[DATA_EVENTS_END] - data[DATA_EVENTS] },
+			.enums = { data[DATA_ENUMS], data[DATA_ENUMS_END] - data[DATA_ENUMS] },
+			.tracepoints = { data[DATA_TRACEPOINTS], data[DATA_TRACEPOINTS_END] - data[DATA_TRACEPOINTS] },
+			.jumps = { data[DATA_JUMPS], data[DATA_JUMPS_END] - data[DATA_JUMPS] },
+		},
+		lines);
 }
 
 static uint64_t module_count(struct vcpu *v, uint64_t module, enum member member, unsigned size)
@@ -250,14 +257,18 @@ void trace_events_module(struct vcpu *v, uint64_t module)
 	if (!chosen.list || !chosen.commit || guest_is_narrow())
 		return;
 	pthread_mutex_lock(&recorder.lock);
-	add_tables(v, &(struct tables){
-		.events = { structure_pointer(v, module, MODULE_EVENTS), module_count(v, module, MODULE_N_EVENTS, 8) },
-		.enums = { structure_pointer(v, module, MODULE_ENUMS), module_count(v, module, MODULE_N_ENUMS, 8) },
-		.tracepoints = { structure_pointer(v, module, MODULE_TRACEPOINTS),
-				 module_count(v, module, MODULE_N_TRACEPOINTS, 4) },
-		.jumps = { structure_pointer(v, module, MODULE_JUMPS),
-			   module_count(v, module, MODULE_N_JUMPS, sizeof(struct jump_entry)) },
-	}, &lines);
+	add_tables(v,
+		   &(struct tables){
+			   .events = { structure_pointer(v, module, MODULE_EVENTS),
+				       module_count(v, module, MODULE_N_EVENTS, 8) },
+			   .enums = { structure_pointer(v, module, MODULE_ENUMS),
+				      module_count(v, module, MODULE_N_ENUMS, 8) },
+			   .tracepoints = { structure_pointer(v, module, MODULE_TRACEPOINTS),
+					    module_count(v, module, MODULE_N_TRACEPOINTS, 4) },
+			   .jumps = { structure_pointer(v, module, MODULE_JUMPS),
+				      module_count(v, module, MODULE_N_JUMPS, sizeof(struct jump_entry)) },
+		   },
+		   &lines);
 	pthread_mutex_unlock(&recorder.lock);
 	if (lines.len)
 		drain_put(CHUNK_META, &lines);
@@ -301,7 +312,8 @@ void trace_events_syscall(struct vcpu *v)
 	buf_free(&lines);
 }
 
-/* The number that records begin with is given out late in the boot, and the kernel then knows its print formats better. */
+/* The number that records begin with is given out late in the boot, and the kernel then knows its print formats better.
+ */
 static void heed_type(struct vcpu *v, struct trace_event *e)
 {
 	uint32_t type = event_type(v, e->call);
@@ -317,13 +329,20 @@ static void heed_type(struct vcpu *v, struct trace_event *e)
 	buf_free(&lines);
 }
 
-static void tell(struct vcpu *v, struct trace_event *e, const uint8_t *record, size_t length, bool computed, uint64_t behind)
+static void tell(struct vcpu *v, struct trace_event *e, const uint8_t *record, size_t length, bool computed,
+		 uint64_t behind)
 {
 	heed_type(v, e);
-	watch_tell_within(v, &(struct fact){
-		.kind = FACT_EVENT, .n_numbers = 2, .numbers = { (uint64_t)(e - chosen.events), computed },
-		.n_texts = 1, .texts = { (const char *)record }, .lens = { length },
-	}, behind);
+	watch_tell_within(v,
+			  &(struct fact){
+				  .kind = FACT_EVENT,
+				  .n_numbers = 2,
+				  .numbers = { (uint64_t)(e - chosen.events), computed },
+				  .n_texts = 1,
+				  .texts = { (const char *)record },
+				  .lens = { length },
+			  },
+			  behind);
 }
 
 /* Events of the guest's own: how long the record is, is told where room is made for it. */
@@ -333,7 +352,8 @@ static void watch_reserve(unsigned cpu, void *data)
 
 	(void)data;
 	reserved[n_reserved++ % RESERVED] = (struct reserved){
-		.buffer = kernel_argument(&v->regs, 0), .length = kernel_argument(&v->regs, 2),
+		.buffer = kernel_argument(&v->regs, 0),
+		.length = kernel_argument(&v->regs, 2),
 	};
 }
 
@@ -415,7 +435,8 @@ static uint64_t passes_label(void *context, struct x86_interpreter *x, uint64_t 
 static struct x86_state state_of(struct vcpu *v)
 {
 	struct x86_state state = {
-		.gs_base = registers_read(&v->regs, GUEST_GS_BASE), .flags = registers_read(&v->regs, GUEST_EFLAGS),
+		.gs_base = registers_read(&v->regs, GUEST_GS_BASE),
+		.flags = registers_read(&v->regs, GUEST_EFLAGS),
 	};
 
 	for (int i = 0; i < X86_REGISTERS; i++)
@@ -429,8 +450,10 @@ static void miss(struct trace_event *e, enum x86_end end, struct x86_interpreter
 	const char *insn = x86_interpreter_mnemonic(x);
 
 	static const char *const words[] = {
-		[X86_STOPPED] = "a record too long", [X86_LEFT] = "it was left before the record was made",
-		[X86_NOT_UNDERSTOOD] = "an instruction that is not interpreted", [X86_NOT_READ] = "memory that is not there",
+		[X86_STOPPED] = "a record too long",
+		[X86_LEFT] = "it was left before the record was made",
+		[X86_NOT_UNDERSTOOD] = "an instruction that is not interpreted",
+		[X86_NOT_READ] = "memory that is not there",
 		[X86_TOO_LONG] = "too many instructions",
 	};
 
@@ -494,7 +517,8 @@ static void make(struct making *m, struct trace_event *e, uint64_t back, uint64_
 			miss(e, end, m->x);
 		return;
 	}
-	if (x86_interpreter_has_guessed(m->x) || m->length < 8 || !x86_interpreter_load(m->x, X86_SCRATCH + OURS_RECORD, record, m->length)) {
+	if (x86_interpreter_has_guessed(m->x) || m->length < 8 ||
+	    !x86_interpreter_load(m->x, X86_SCRATCH + OURS_RECORD, record, m->length)) {
 		miss(e, X86_NOT_UNDERSTOOD, m->x);
 		return;
 	}
@@ -516,7 +540,8 @@ void watch_event_label(unsigned cpu, void *data)
 		return; /* the guest has enabled it, and makes it itself */
 	if (!making.x)
 		making.x = x86_interpreter_new(&calls);
-	make(&making, &chosen.events[label->event], label->code + (first == NOP_SHORT || first == JUMP_SHORT ? 2 : 5), above(data));
+	make(&making, &chosen.events[label->event], label->code + (first == NOP_SHORT || first == JUMP_SHORT ? 2 : 5),
+	     above(data));
 }
 
 void trace_events_finish(void)
@@ -543,7 +568,8 @@ void trace_events_finish(void)
 
 		if (!chosen.fit[i])
 			snprintf(recorder.stats->message, sizeof recorder.stats->message,
-				 "--event: the kernel and the modules that were loaded have no event %.*s", (int)n, word);
+				 "--event: the kernel and the modules that were loaded have no event %.*s", (int)n,
+				 word);
 		word += n + (word[n] == ',');
 	}
 }

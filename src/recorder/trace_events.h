@@ -2,8 +2,8 @@
 /*
  * The kernel's trace events (include/trace/events), each a record of fields that a tracepoint has. Those that the guest
  * has enabled are taken as it makes them, where trace_event_buffer_commit() gets them. Of those that it has not, the
- * code that would make the record is interpreted (arch/x86_interpreter.h), where a jump label stands for the tracepoint:
- * the guest runs nothing of it, and takes no time for it.
+ * code that would make the record is interpreted (arch/x86_interpreter.h), where a jump label stands for the
+ * tracepoint: the guest runs nothing of it, and takes no time for it.
  */
 #ifndef UPTO_RECORDER_TRACE_EVENTS_H
 #define UPTO_RECORDER_TRACE_EVENTS_H

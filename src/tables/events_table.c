@@ -86,13 +86,20 @@ void event_sums_table_init(struct table *ret, const struct event_sums *sums, boo
 	d->sums = sums;
 	for (unsigned i = 0; i < n; i++)
 		d->columns[i] = (struct column){
-			sums->keys.names[i], title_of(sums->keys.names[i]), CELL_TEXT, "what records have there",
+			sums->keys.names[i],
+			title_of(sums->keys.names[i]),
+			CELL_TEXT,
+			"what records have there",
 		};
-	memcpy(d->columns + n, event_sums_columns + COUNT,
-	       (has_value ? SUM_COLUMNS - COUNT : 1) * sizeof *d->columns);
+	memcpy(d->columns + n, event_sums_columns + COUNT, (has_value ? SUM_COLUMNS - COUNT : 1) * sizeof *d->columns);
 	*ret = (struct table){
-		.name = "sums", .what = "events", .columns = d->columns, .rows = sums->count, .cell = sum_cell,
-		.data = d, .free = free_sums_data,
+		.name = "sums",
+		.what = "events",
+		.columns = d->columns,
+		.rows = sums->count,
+		.cell = sum_cell,
+		.data = d,
+		.free = free_sums_data,
 	};
 }
 
@@ -168,8 +175,13 @@ void event_pairs_table_init(struct table *ret, const struct event_pairs *pairs, 
 		if (marks[i])
 			d->list[rows++] = &pairs->list[i];
 	*ret = (struct table){
-		.name = "pairs", .what = "pairs", .columns = event_pairs_columns, .rows = rows, .cell = pair_cell,
-		.data = d, .free = free,
+		.name = "pairs",
+		.what = "pairs",
+		.columns = event_pairs_columns,
+		.rows = rows,
+		.cell = pair_cell,
+		.data = d,
+		.free = free,
 	};
 }
 

@@ -44,7 +44,11 @@ bool event_record_of(const struct event_formats *formats, const struct fact *fac
 	if (fact->kind != FACT_EVENT || !fact->n_numbers || !fact->n_texts || fact->numbers[0] >= formats->count)
 		return false;
 	*ret = (struct event_record){
-		.event = fact->numbers[0], .data = fact->texts[0], .size = fact->lens[0], .ns = fact->ns, .cpu = fact->cpu,
+		.event = fact->numbers[0],
+		.data = fact->texts[0],
+		.size = fact->lens[0],
+		.ns = fact->ns,
+		.cpu = fact->cpu,
 	};
 	return true;
 }
@@ -137,8 +141,7 @@ static uint64_t number_at(const struct event_field *f, const uint8_t *bytes, siz
 }
 
 /* "[1, 2]": numbers of an array, or bytes that are no text */
-static struct event_value array_value(const struct event_field *f, const uint8_t *bytes, size_t n,
-				      struct buf *scratch)
+static struct event_value array_value(const struct event_field *f, const uint8_t *bytes, size_t n, struct buf *scratch)
 {
 	size_t each = f->element ? f->element : 1;
 
@@ -164,7 +167,9 @@ struct event_value event_value(struct event_decoder *d, const struct event_recor
 	if (f->element || size > sizeof(uint64_t))
 		return array_value(f, (const uint8_t *)r->data + offset, size, scratch);
 	return (struct event_value){
-		.kind = f->is_pointer ? EVENT_ADDRESS : f->is_signed ? EVENT_SIGNED : EVENT_NUMBER,
+		.kind = f->is_pointer  ? EVENT_ADDRESS
+			: f->is_signed ? EVENT_SIGNED
+				       : EVENT_NUMBER,
 		.number = number_at(f, (const uint8_t *)r->data + offset, size),
 	};
 }
@@ -179,7 +184,8 @@ void event_value_put(struct event_decoder *d, const struct event_record *r, cons
 		buf_printf(out, "-");
 		break;
 	case EVENT_NUMBER:
-		if (addr_is_kernel(value->number) && d->names && names_symbol(d->names, value->number, r->ns, 0, &symbol))
+		if (addr_is_kernel(value->number) && d->names &&
+		    names_symbol(d->names, value->number, r->ns, 0, &symbol))
 			names_address(d->names, value->number, r->ns, 0, out);
 		else
 			buf_printf(out, addr_is_kernel(value->number) ? "0x%llx" : "%llu",

@@ -19,10 +19,10 @@ void event_decoder_free(struct event_decoder *d);
 
 /* A record: a fact EVENT's. */
 struct event_record {
-	size_t event;            /* number of its format */
+	size_t event; /* number of its format */
 	const void *data;
 	size_t size;
-	uint64_t ns;             /* for names, which may be others at other times */
+	uint64_t ns; /* for names, which may be others at other times */
 	uint32_t cpu;
 };
 
@@ -45,8 +45,8 @@ long event_field_find(const struct event_decoder *d, size_t event, const char *n
 
 struct event_value {
 	enum { EVENT_NOTHING, EVENT_NUMBER, EVENT_SIGNED, EVENT_ADDRESS, EVENT_TEXT } kind;
-	uint64_t number;         /* NUMBER, SIGNED (two's complement), ADDRESS */
-	const char *text;        /* TEXT: the record's bytes, or made of them; as long as *scratch is not changed */
+	uint64_t number;  /* NUMBER, SIGNED (two's complement), ADDRESS */
+	const char *text; /* TEXT: the record's bytes, or made of them; as long as *scratch is not changed */
 };
 
 /* NOTHING: the record does not have it. */

@@ -25,11 +25,14 @@ static bool has_word(const char *text, const char *word)
 /* Of a type that C has, or the kernel names by its bits; of another one it is not known: 1. */
 static uint32_t element_size(const char *type)
 {
-	static const struct { const char *word; uint32_t size; } sizes[] = {
-		{ "long", 8 },     { "u64", 8 },   { "s64", 8 },   { "__u64", 8 }, { "__s64", 8 }, { "u32", 4 },
-		{ "s32", 4 },      { "__u32", 4 }, { "__s32", 4 }, { "u16", 2 },   { "s16", 2 },   { "__u16", 2 },
-		{ "__s16", 2 },    { "short", 2 }, { "char", 1 },  { "u8", 1 },    { "__u8", 1 },  { "bool", 1 },
-		{ "int", 4 },      { "unsigned", 4 }, { "__be32", 4 }, { "__be16", 2 },
+	static const struct {
+		const char *word;
+		uint32_t size;
+	} sizes[] = {
+		{ "long", 8 },  { "u64", 8 },      { "s64", 8 },    { "__u64", 8 },  { "__s64", 8 }, { "u32", 4 },
+		{ "s32", 4 },   { "__u32", 4 },    { "__s32", 4 },  { "u16", 2 },    { "s16", 2 },   { "__u16", 2 },
+		{ "__s16", 2 }, { "short", 2 },    { "char", 1 },   { "u8", 1 },     { "__u8", 1 },  { "bool", 1 },
+		{ "int", 4 },   { "unsigned", 4 }, { "__be32", 4 }, { "__be16", 2 },
 	};
 
 	if (strchr(type, '*'))

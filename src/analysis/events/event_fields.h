@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a record of a trace event is made of, by its format's lines "field:char comm[16]; offset:8; size:16; signed:0;". */
+/* What a record of a trace event is made of, by its format's lines "field:char comm[16]; offset:8; size:16; signed:0;".
+ */
 #ifndef UPTO_ANALYSIS_EVENT_FIELDS_H
 #define UPTO_ANALYSIS_EVENT_FIELDS_H
 
@@ -12,8 +13,8 @@ struct event_field {
 	uint32_t offset, size; /* in bytes, in the record; of DYNAMIC: of the word that says where it is */
 	uint32_t element;      /* bytes of an array's element; 0: it is no array */
 	bool is_signed, is_text, is_pointer;
-	bool dynamic;          /* __data_loc, __rel_loc: include/trace/stages/stage1_struct_define.h */
-	bool relative;         /* that word counts from its own end */
+	bool dynamic;  /* __data_loc, __rel_loc: include/trace/stages/stage1_struct_define.h */
+	bool relative; /* that word counts from its own end */
 };
 
 struct event_layout {

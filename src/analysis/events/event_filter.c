@@ -10,13 +10,13 @@
 
 enum { NODES_MAX = 256, DEPTH_MAX = 64 };
 
-enum operator { EQUAL, UNEQUAL, LESS, LESS_EQUAL, MORE, MORE_EQUAL, HAS_BITS, LIKE, AND, OR, NOT };
+enum operator{ EQUAL, UNEQUAL, LESS, LESS_EQUAL, MORE, MORE_EQUAL, HAS_BITS, LIKE, AND, OR, NOT };
 
 /* In the order in which they were read: those that a node is made of come before it. */
 struct node {
 	enum operator operator;
-	size_t left, right;      /* AND, OR, NOT: numbers of nodes; else: */
-	char *field, *text;      /* text: NULL: it is a number */
+	size_t left, right; /* AND, OR, NOT: numbers of nodes; else: */
+	char *field, *text; /* text: NULL: it is a number */
 	uint64_t number;
 	bool negative;
 };
@@ -25,7 +25,7 @@ struct event_filter {
 	struct node *nodes;
 	size_t count, cap;
 	size_t root;
-	bool *has;               /* by number of event: it has all fields */
+	bool *has; /* by number of event: it has all fields */
 	struct buf scratch, shown;
 };
 
@@ -69,11 +69,14 @@ static int add_node(struct parser *p, const struct node *node, size_t *ret)
 	return 0;
 }
 
-static int parse_operator(struct parser *p, enum operator *ret)
+static int parse_operator(struct parser *p, enum operator* ret)
 {
-	static const struct { const char *word; enum operator operator; } words[] = {
-		{ "==", EQUAL }, { "!=", UNEQUAL }, { "<=", LESS_EQUAL }, { ">=", MORE_EQUAL }, { "<", LESS },
-		{ ">", MORE },   { "&", HAS_BITS }, { "~", LIKE },
+	static const struct {
+		const char *word;
+		enum operator operator;
+	} words[] = {
+		{ "==", EQUAL }, { "!=", UNEQUAL }, { "<=", LESS_EQUAL }, { ">=", MORE_EQUAL },
+		{ "<", LESS },   { ">", MORE },     { "&", HAS_BITS },    { "~", LIKE },
 	};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -127,7 +130,7 @@ static int parse_comparison(struct parser *p, size_t *ret)
 	n.field = xstrndup(p->at, len);
 	p->at += len;
 	if (parse_operator(p, &n.operator) == 0 && parse_value(p, &n) == 0) {
-		if (!n.text || n.operator == EQUAL || n.operator == UNEQUAL || n.operator == LIKE) {
+		if (!n.text || n.operator== EQUAL || n.operator== UNEQUAL || n.operator== LIKE) {
 			if (add_node(p, &n, ret) == 0)
 				return 0;
 		} else {
@@ -143,12 +146,12 @@ static int parse_any(struct parser *p, size_t *ret);
 
 static int parse_one(struct parser *p, size_t *ret)
 {
-	struct node not = { .operator = NOT };
+	struct node not = { .operator= NOT };
 
 	if (take(p, "!")) {
 		if (++p->depth > DEPTH_MAX)
 			return fail(p, "less depth");
-		return parse_one(p, &not.left) < 0 ? -1 : add_node(p, &not, ret);
+		return parse_one(p, &not .left) < 0 ? -1 : add_node(p, &not, ret);
 	}
 	if (!take(p, "("))
 		return parse_comparison(p, ret);
@@ -164,7 +167,7 @@ static int parse_all(struct parser *p, size_t *ret)
 	if (parse_one(p, ret) < 0)
 		return -1;
 	while (take(p, "&&")) {
-		struct node n = { .operator = AND, .left = *ret };
+		struct node n = { .operator= AND, .left = *ret };
 
 		if (parse_one(p, &n.right) < 0 || add_node(p, &n, ret) < 0)
 			return -1;
@@ -177,7 +180,7 @@ static int parse_any(struct parser *p, size_t *ret)
 	if (parse_all(p, ret) < 0)
 		return -1;
 	while (take(p, "||")) {
-		struct node n = { .operator = OR, .left = *ret };
+		struct node n = { .operator= OR, .left = *ret };
 
 		if (parse_all(p, &n.right) < 0 || add_node(p, &n, ret) < 0)
 			return -1;
@@ -247,8 +250,9 @@ int event_filter_bind(struct event_filter *f, const struct event_decoder *d, siz
 	}
 	if (any || !lacking)
 		return 0;
-	return error_set(err, "--filter: no event that is chosen has a field %s beside the others; 'upto events -l' lists them",
-			 lacking);
+	return error_set(
+		err, "--filter: no event that is chosen has a field %s beside the others; 'upto events -l' lists them",
+		lacking);
 }
 
 /* A field of the event's own goes before what all have. */
@@ -300,11 +304,11 @@ static bool holds(struct event_filter *f, const struct node *n, struct event_dec
 	if (n->text) {
 		const char *text = text_of(f, &v, d, r);
 
-		if (n->operator == LIKE)
+		if (n->operator== LIKE)
 			return !fnmatch(n->text, text, 0);
-		return !strcmp(n->text, text) == (n->operator == EQUAL);
+		return !strcmp(n->text, text) == (n->operator== EQUAL);
 	}
-	if (v.kind == EVENT_TEXT || n->operator == LIKE)
+	if (v.kind == EVENT_TEXT || n->operator== LIKE)
 		return false;
 	switch (n->operator) {
 	case EQUAL:
@@ -333,10 +337,10 @@ bool event_filter_fits(struct event_filter *f, struct event_decoder *d, const st
 	for (size_t i = 0; i < f->count; i++) {
 		const struct node *n = &f->nodes[i];
 
-		fits[i] = n->operator == AND   ? fits[n->left] && fits[n->right]
-			  : n->operator == OR  ? fits[n->left] || fits[n->right]
-			  : n->operator == NOT ? !fits[n->left]
-					       : holds(f, n, d, r, comm);
+		fits[i] = n->operator== AND   ? fits[n->left] && fits[n->right]
+			  : n->operator== OR  ? fits[n->left] || fits[n->right]
+			  : n->operator== NOT ? !fits[n->left]
+					      : holds(f, n, d, r, comm);
 	}
 	return fits[f->root];
 }

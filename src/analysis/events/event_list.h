@@ -9,15 +9,15 @@
 #include "replay/threads.h"
 
 struct event_choice {
-	const bool *events;            /* marks by number of their formats */
-	struct event_filter *filter;   /* NULL: any */
+	const bool *events;          /* marks by number of their formats */
+	struct event_filter *filter; /* NULL: any */
 	struct span span;
 	const struct intervals *intervals;
 	const bool *processes, *threads; /* marks by number of thread; NULL: all */
 };
 
 struct event_list {
-	const struct fact **list;      /* in the order of time */
+	const struct fact **list; /* in the order of time */
 	size_t count, cap;
 };
 

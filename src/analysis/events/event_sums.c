@@ -38,8 +38,8 @@ void event_histogram_add(struct event_histogram *h, uint64_t value)
 }
 
 /* Append what a record says for a key. False: it has no such field. */
-static bool put_key(const char *key, const struct event_record *r, const struct fact *f,
-		    const struct event_sources *of, struct buf *scratch, struct buf *out)
+static bool put_key(const char *key, const struct event_record *r, const struct fact *f, const struct event_sources *of,
+		    struct buf *scratch, struct buf *out)
 {
 	const struct event_format *format = &of->formats->list[r->event];
 	struct event_value value;
@@ -77,7 +77,7 @@ static void put_keys(const struct event_keys *keys, const struct event_record *r
 
 /* Rows that have a text of their own: found by its hash, and compared. */
 struct table_of_texts {
-	struct map first;           /* hash → number of the text + 1 */
+	struct map first; /* hash → number of the text + 1 */
 	char **texts;
 	size_t *lens, count, cap, lens_cap;
 };

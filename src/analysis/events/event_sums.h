@@ -38,7 +38,7 @@ struct event_sum {
 
 struct event_sums {
 	struct event_keys keys;
-	struct event_sum *list;     /* the most frequent first */
+	struct event_sum *list; /* the most frequent first */
 	size_t count, cap;
 };
 
@@ -49,7 +49,8 @@ struct event_sources {
 	const struct threads *threads;
 };
 
-/* `value`: the field that is added up; NULL: records are counted only. An error: no event has it. The keys are taken. */
+/* `value`: the field that is added up; NULL: records are counted only. An error: no event has it. The keys are taken.
+ */
 int event_sums_init(struct event_sums *ret, const struct event_list *l, const struct event_sources *of,
 		    const struct event_keys *keys, const char *value, struct error *err);
 void event_sums_deinit(struct event_sums *s);
@@ -60,10 +61,10 @@ struct event_pair {
 };
 
 struct event_pairs {
-	struct event_pair *list;    /* in the order in which they began, or, without a begin, ended */
+	struct event_pair *list; /* in the order in which they began, or, without a begin, ended */
 	size_t count, cap;
-	size_t open, unbegun;       /* without an end; without a begin */
-	struct event_histogram ns;  /* of those that have both */
+	size_t open, unbegun;      /* without an end; without a begin */
+	struct event_histogram ns; /* of those that have both */
 };
 
 /* Several that are open with the same values: the last one ends first. */

@@ -9,9 +9,9 @@
 #include "event_list.h"
 
 /*
- * Add such events, of which there are marks, to the facts, as computed ones, in the order of time; where the guest's own
- * record tells the same, that stays alone. What facts are found by (facts_find()) no longer holds. The memory of what is
- * added is *ret's, which the caller frees when the facts are no longer used.
+ * Add such events, of which there are marks, to the facts, as computed ones, in the order of time; where the guest's
+ * own record tells the same, that stays alone. What facts are found by (facts_find()) no longer holds. The memory of
+ * what is added is *ret's, which the caller frees when the facts are no longer used.
  */
 int event_syscalls_add(const struct reader *r, const struct threads *threads, const struct event_formats *formats,
 		       const bool *marks, struct facts *facts, struct buf *ret, struct error *err);

@@ -14,7 +14,7 @@
 enum {
 	RECORD_MAX = 1 << 16,
 	SOME = 256,
-	BEHIND = 16,             /* zeros behind a record: a string in it ends there at last */
+	BEHIND = 16, /* zeros behind a record: a string in it ends there at last */
 };
 
 struct event_texts {
@@ -24,9 +24,9 @@ struct event_texts {
 	struct tep_handle *tep;
 	/* as libtraceevent has them; NULL: not understood. The numbers by which it tells them apart are ours: the */
 	struct tep_event **events; /* … kernel's may not be known */
-	bool *known;             /* by number of event: it was looked at */
-	uint64_t ns;             /* of what is printed */
-	struct buf name;         /* that the resolver returned last */
+	bool *known;               /* by number of event: it was looked at */
+	uint64_t ns;               /* of what is printed */
+	struct buf name;           /* that the resolver returned last */
 	struct trace_seq text;
 	uint8_t record[RECORD_MAX + BEHIND];
 };
@@ -73,7 +73,11 @@ static void print(struct event_texts *t, const struct event_record *r)
 {
 	uint16_t number = (uint16_t)(r->event + 1);
 	struct tep_record record = {
-		.ts = r->ns, .size = (int)r->size, .record_size = (int)r->size, .data = t->record, .cpu = (int)r->cpu,
+		.ts = r->ns,
+		.size = (int)r->size,
+		.record_size = (int)r->size,
+		.data = t->record,
+		.cpu = (int)r->cpu,
 		.ref_count = 1,
 	};
 
@@ -119,8 +123,8 @@ static void try_format(struct event_texts *t, size_t number)
 }
 
 /*
- * libtraceevent trusts formats, but a trace may have any: one that is none has made it follow a null pointer. So a child
- * tries each first, and one that it does not come back from is not for us.
+ * libtraceevent trusts formats, but a trace may have any: one that is none has made it follow a null pointer. So a
+ * child tries each first, and one that it does not come back from is not for us.
  */
 static bool is_harmless(struct event_texts *t, size_t number)
 {
@@ -138,17 +142,17 @@ struct event_texts *event_texts_new(const struct event_formats *formats, const s
 	struct event_texts *t = xcalloc(1, sizeof *t);
 
 	*t = (struct event_texts){ .formats = formats, .names = names, .layouts = layouts, .tep = tep_alloc() };
-	if (!t->tep)
-		abort();
 	t->events = xcalloc(formats->count + 1, sizeof *t->events);
 	t->known = xcalloc(formats->count + 1, sizeof *t->known);
+	trace_seq_init(&t->text);
+	if (!t->tep)
+		return t; /* no text is understood then */
 	tep_set_loglevel(TEP_LOG_NONE);
 	tep_set_long_size(t->tep, 8);
 	tep_set_page_size(t->tep, 4096);
 	tep_set_file_bigendian(t->tep, TEP_LITTLE_ENDIAN);
 	tep_set_local_bigendian(t->tep, TEP_LITTLE_ENDIAN);
 	tep_set_function_resolver(t->tep, resolve, t);
-	trace_seq_init(&t->text);
 	return t;
 }
 
@@ -158,13 +162,14 @@ void event_texts_free(struct event_texts *t)
 	free(t->known);
 	trace_seq_destroy(&t->text);
 	buf_free(&t->name);
-	tep_free(t->tep);
+	if (t->tep)
+		tep_free(t->tep);
 	free(t);
 }
 
 bool event_texts_put(struct event_texts *t, const struct event_record *r, struct buf *out)
 {
-	if (!t->known[r->event]) {
+	if (t->tep && !t->known[r->event]) {
 		t->known[r->event] = true;
 		if (is_harmless(t, r->event))
 			describe(t, r->event);

@@ -23,7 +23,7 @@ struct asked {
 	struct trace_arg *trace;
 	struct event_sources of;
 	struct event_list list;
-	uint64_t lines;              /* at most; 0: all */
+	uint64_t lines; /* at most; 0: all */
 };
 
 static void put_args_json(struct json *j, const struct asked *a, const struct event_record *r, struct buf *scratch)
@@ -159,8 +159,8 @@ static int mark_events(const struct asked *a, const char *list, bool *marks, str
 			if (in_names(name, &formats->list[i]))
 				any = marks[i] = true;
 		if (!any)
-			return error_set(err, "no event %s in the trace; 'upto events -l %s' lists those that it has", name,
-					 a->trace->reader->path);
+			return error_set(err, "no event %s in the trace; 'upto events -l %s' lists those that it has",
+					 name, a->trace->reader->path);
 	}
 	for (size_t i = 0; !list && i < formats->count; i++)
 		marks[i] = true;
@@ -191,7 +191,8 @@ static void print_list(const struct asked *a, const bool *marks)
 			json_text(&j, "why", f->why);
 			json_object(&j, "fields");
 			for (size_t k = 0; k < event_fields(a->of.decoder, i); k++)
-				json_text(&j, event_field_name(a->of.decoder, i, k), event_field_type(a->of.decoder, i, k));
+				json_text(&j, event_field_name(a->of.decoder, i, k),
+					  event_field_type(a->of.decoder, i, k));
 			json_close(&j);
 			json_close(&j);
 			continue;
@@ -287,7 +288,7 @@ static void put_pairs_heading(struct buf *out, const struct event_pairs *p)
 	}
 	buf_printf(out, "; ");
 	put_count(out, p->unbegun);
-	buf_printf(out, " ended what had begun before");
+	buf_printf(out, " ended that nothing here began");
 	buf_put_u8(out, 0);
 }
 
@@ -302,10 +303,14 @@ static int show_pairs(const struct asked *a, const struct event_pairs *p, struct
 		marks[i] = p->list[i].begin && (!open || !p->list[i].end);
 	put_pairs_heading(&heading, p);
 	event_pairs_table_init(&table, p, &a->of, marks);
-	r = view_print(&(struct view){
-		.table = &table, .heading = (char *)heading.data, .trace = a->trace,
-		.default_sort = open ? NULL : "duration_ns",
-	}, a->args, err);
+	r = view_print(
+		&(struct view){
+			.table = &table,
+			.heading = (char *)heading.data,
+			.trace = a->trace,
+			.default_sort = open ? NULL : "duration_ns",
+		},
+		a->args, err);
 	if (r == EXIT_OK && !open && p->ns.count && !arg(a->args, "json") && !arg(a->args, "output"))
 		print_histogram("duration in ns", &p->ns);
 	table_deinit(&table);
@@ -364,8 +369,8 @@ static void warn_missing(const struct asked *a, const bool *marks)
 
 		if (!marks[i] || !f->missing)
 			continue;
-		buf_printf(&line, "%s: %" PRIu64 " records of %s:%s are missing: %s", a->trace->reader->path, f->missing,
-			   f->system, f->name, f->why ? f->why : "they could not be computed");
+		buf_printf(&line, "%s: %" PRIu64 " records of %s:%s are missing: %s", a->trace->reader->path,
+			   f->missing, f->system, f->name, f->why ? f->why : "they could not be computed");
 		buf_put_u8(&line, 0);
 		terminal_escape(&shown, (char *)line.data);
 		buf_put_u8(&shown, 0);
@@ -413,7 +418,7 @@ static int choose(struct asked *a, const struct facts *facts, const bool *marks,
 	if (expression && event_filter_bind(choice.filter, a->of.decoder, a->of.formats->count, marks, err) < 0)
 		r = EXIT_FAILED;
 	else if (span_arg(a->args, &choice.span, err) == 0 &&
-	    select_arg(a->args, &a->trace->session, &selected, err) == 0) {
+		 select_arg(a->args, &a->trace->session, &selected, err) == 0) {
 		if (select_intervals(a->args, &a->trace->session, &selected, &intervals, err) == 0) {
 			choice.threads = selected.options.filter.threads;
 			choice.intervals = &intervals;
@@ -469,7 +474,8 @@ static int run(const struct args *args, struct error *err)
 	if (event_formats_read(&t.reader->meta, &formats, err) < 0)
 		r = EXIT_FAILED;
 	else if (!formats.count)
-		error_set(err, "%s: the trace has no trace events: 'upto record --event NAMES' records them", t.reader->path);
+		error_set(err, "%s: the trace has no trace events: 'upto record --event NAMES' records them",
+			  t.reader->path);
 	else
 		r = run_with(&a, &formats, err);
 	event_formats_deinit(&formats);
@@ -483,7 +489,8 @@ static const struct option options[] = {
 	{ 'l', "list", NULL, "which events the trace has, or could have had, with their fields" },
 	{ 0, "sum", "KEYS", "add up by fields, or by event, comm, pid, cpu: comm,dev", ',' },
 	{ 0, "value", "FIELD", "with --sum: also this field's values, with a histogram" },
-	{ 0, "pair", "BEGIN,END", "what began with one event, and how long it took up to another: block_rq_issue,block_rq_complete" },
+	{ 0, "pair", "BEGIN,END",
+	  "what began with one event, and how long it took up to another: block_rq_issue,block_rq_complete" },
 	{ 0, "by", "KEYS", "with --pair: what both have alike, as for --sum: sector (default: pid)", ',' },
 	{ 0, "open", NULL, "with --pair: only what did not end; --sum adds it up" },
 	{ 'p', "pid", "PID", "only while this thread ran, one of this process, or those of that name" },
@@ -518,11 +525,12 @@ const struct command cmd_events = {
 	.description =
 		"Prints records of the kernel's trace events (sched:sched_switch, block:block_rq_issue …) that 'upto record --event' "
 		"recorded, as trace-cmd report does. The guest need not have enabled them, and takes no time for them.\n",
-	.examples = "  upto record --event 'sched:*,block:*' -o trace.upto -- qemu-system-x86_64 …\n      record them\n"
-		    "  upto events trace.upto\n      print all of them\n"
-		    "  upto events -e block_rq_issue --sum comm,rwbs --value bytes trace.upto\n      who read and wrote how much, and in which sizes\n"
-		    "  upto events --pair block_rq_issue,block_rq_complete --by sector trace.upto\n      how long each request took\n"
-		    "  upto events --pair kmalloc,kfree --by ptr --open --sum call_site --value bytes_alloc trace.upto\n      memory that was not freed, by who asked for it\n",
+	.examples =
+		"  upto record --event 'sched:*,block:*' -o trace.upto -- qemu-system-x86_64 …\n      record them\n"
+		"  upto events trace.upto\n      print all of them\n"
+		"  upto events -e block_rq_issue --sum comm,rwbs --value bytes trace.upto\n      who read and wrote how much, and in which sizes\n"
+		"  upto events --pair block_rq_issue,block_rq_complete --by sector trace.upto\n      how long each request took\n"
+		"  upto events --pair kmalloc,kfree --by ptr --open --sum call_site --value bytes_alloc trace.upto\n      memory that was not freed, by who asked for it\n",
 	.needs = "facts",
 	.options = options,
 	.legends = legends,
