@@ -160,6 +160,26 @@ def test_asked():
         assert p.returncode and said in p.stderr.decode(), (args, p.stderr)
 
 
+@pytest.mark.weight(40)
+def test_stacks():
+    """Who allocates, the kernel tells in a field: that function is in the stack that upto has for the record."""
+    trace, _ = recorded("6.12")
+    compared = 0
+    for e in records(trace, "-e", "kmalloc,kmem_cache_alloc,kfree", "--stack", "-n", "20000"):
+        caller = re.match(r"call_site=([\w.]+)\+0x", e["text"])
+        if caller:
+            functions = [f["function"].split(" ")[0].split(".")[0] for f in e["frames"][:6]]
+            assert caller[1].split(".")[0] in functions, (e["ns"], e["text"], functions)
+            compared += 1
+    # of requests to the disk upto tells by itself, too, a little later
+    issued = [e for e in records(trace, "-e", "block_rq_issue") if e["computed"]]
+    requests = upto_json("disk", "--json", trace, upto=UPTO)["requests"]
+    assert [(e["args"]["sector"], e["args"]["bytes"]) for e in issued] == [(r["sector"] or 0, r["bytes"]) for r in requests] and issued
+    assert all(e["ns"] >= r["start_ns"] for e, r in zip(issued, requests))
+    assert compared > 19000, compared
+    return compared
+
+
 @pytest.mark.weight(12)
 def test_chosen():
     """Only what is asked for is recorded, without the guest's knowing; a name that no event has is told."""

@@ -5,12 +5,15 @@
 #include <string.h>
 
 #include "analysis/events/event_sums.h"
+#include "analysis/calls/moments.h"
 #include "analysis/events/event_syscalls.h"
+#include "analysis/events/event_times.h"
 #include "base/alloc.h"
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
 #include "cli/print/empty.h"
+#include "cli/print/frames.h"
 #include "cli/print/json_output.h"
 #include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
@@ -23,7 +26,8 @@ struct asked {
 	struct trace_arg *trace;
 	struct event_sources of;
 	struct event_list list;
-	uint64_t lines; /* at most; 0: all */
+	uint64_t lines;              /* at most; 0: all */
+	struct source_lines sources; /* of --debug */
 };
 
 static void put_args_json(struct json *j, const struct asked *a, const struct event_record *r, struct buf *scratch)
@@ -54,7 +58,15 @@ static void put_args_json(struct json *j, const struct asked *a, const struct ev
 	json_close(j);
 }
 
-static void put_record_json(struct json *j, const struct asked *a, const struct fact *f, struct buf *scratch)
+/* A stack, as it was when the record was made. */
+struct held {
+	struct stacks *stacks;
+	struct stack *stack; /* NULL: the thread has none */
+};
+
+/* `held`: NULL: stacks are not asked for. */
+static void put_record_json(struct json *j, const struct asked *a, const struct fact *f, const struct held *held,
+			    struct buf *scratch)
 {
 	const struct event_format *format;
 	struct event_record r;
@@ -77,6 +89,8 @@ static void put_record_json(struct json *j, const struct asked *a, const struct 
 	event_put_text(a->of.decoder, &r, scratch);
 	buf_put_u8(scratch, 0);
 	json_text(j, "text", (char *)scratch->data);
+	if (held)
+		frames_put_json(j, held->stacks, &(struct frame_sources){ .lines = &a->sources }, held->stack, f->ns);
 	json_close(j);
 }
 
@@ -114,31 +128,106 @@ static void put_record(struct buf *out, const struct asked *a, const struct fact
 	buf_put_u8(out, '\n');
 }
 
-static void print_records(const struct asked *a)
+struct printing {
+	const struct asked *a;
+	struct json *json; /* NULL: for people */
+	size_t columns;
+	struct buf scratch, text;
+};
+
+static void print_record(struct printing *p, const struct fact *f, const struct held *held)
+{
+	if (p->json) {
+		put_record_json(p->json, p->a, f, held, &p->scratch);
+		return;
+	}
+	p->text.len = 0;
+	put_record(&p->text, p->a, f, &p->scratch);
+	if (held && held->stack)
+		frames_put(&p->text, held->stacks, &(struct frame_sources){ .lines = &p->a->sources }, held->stack,
+			   f->ns);
+	terminal_print(&p->text, p->columns);
+}
+
+/* That of the thread that ran; where none did, the one that the vCPU has. */
+static const struct stack *stack_of(const struct stacks *s, const struct fact *f)
+{
+	long thread = f->task ? threads_find(s->threads, f->task, f->ns) : THREAD_NONE;
+
+	if (thread != THREAD_NONE)
+		return s->list[thread].depth ? &s->list[thread] : NULL;
+	for (size_t i = 0; i < s->count; i++)
+		if (s->list[i].cpu == (int)f->cpu && s->list[i].depth)
+			return &s->list[i];
+	return NULL;
+}
+
+/* Of a copy of the stack, since its places may have to be forgotten, and replay goes on. */
+static void take_record(void *state, size_t i, struct stacks *s)
+{
+	struct printing *p = state;
+	const struct fact *f = p->a->list.list[i];
+	const struct stack *stack = stack_of(s, f);
+	struct stack copy = { 0 };
+
+	if (stack) {
+		copy = *stack;
+		copy.frames = xmalloc(copy.depth * sizeof *copy.frames);
+		memcpy(copy.frames, stack->frames, copy.depth * sizeof *copy.frames);
+		if (p->a->trace->session.fold)
+			frames_forget_folded_places(s, &copy, f->ns);
+	}
+	print_record(p, f, &(struct held){ s, stack ? &copy : NULL });
+	free(copy.frames);
+}
+
+static int print_stacks(struct printing *p, size_t n, struct error *err)
+{
+	uint64_t *moments = xcalloc(n + 1, sizeof *moments);
+	int r;
+
+	for (size_t i = 0; i < n; i++)
+		moments[i] = p->a->list.list[i]->ns;
+	r = moments_analyse(&p->a->trace->session, moments, n, take_record, p, err);
+	free(moments);
+	return r;
+}
+
+static int print_records(const struct asked *a, struct error *err)
 {
 	size_t n = a->lines && a->lines < a->list.count ? a->lines : a->list.count;
-	size_t columns = arg(a->args, "wide") ? SIZE_MAX : terminal_columns();
-	struct buf scratch = { 0 }, text = { 0 };
+	bool json = arg(a->args, "json");
 	struct json j;
+	struct printing p = {
+		.a = a,
+		.json = json ? &j : NULL,
+		.columns = arg(a->args, "wide") ? 0 : terminal_columns(),
+	};
+	int r = 0;
 
-	if (arg(a->args, "json")) {
+	if (arg(a->args, "stack"))
+		trace_arg_index(a->trace);
+	terminal_end_progress();
+	if (json) {
 		json_output_begin(&j);
 		json_object(&j, NULL);
 		json_rows(&j, "events");
+	} else {
+		terminal_start_pager();
+	}
+	if (arg(a->args, "stack"))
+		r = print_stacks(&p, n, err);
+	else
 		for (size_t i = 0; i < n; i++)
-			put_record_json(&j, a, a->list.list[i], &scratch);
+			print_record(&p, a->list.list[i], NULL);
+	if (json) {
 		json_close(&j);
 		json_close(&j);
 		json_output_end(&j);
-	} else {
-		for (size_t i = 0; i < n; i++) {
-			text.len = 0;
-			put_record(&text, a, a->list.list[i], &scratch);
-			terminal_print(&text, columns);
-		}
 	}
-	buf_free(&scratch);
-	buf_free(&text);
+	buf_free(&p.scratch);
+	buf_free(&p.text);
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
 static bool in_names(const char *list, const struct event_format *f)
@@ -206,7 +295,7 @@ static void print_list(const struct asked *a, const bool *marks)
 		struct buf out = { 0 };
 		terminal_escape(&out, (char *)line.data);
 		buf_put_u8(&out, '\n');
-		terminal_print(&out, arg(a->args, "wide") ? SIZE_MAX : terminal_columns());
+		terminal_print(&out, arg(a->args, "wide") ? 0 : terminal_columns());
 		buf_free(&out);
 		buf_free(&line);
 	}
@@ -392,8 +481,7 @@ static int print(struct asked *a, const bool *marks, struct error *err)
 	warn_missing(a, marks);
 	if (arg(a->args, "sum"))
 		return print_sums(a, &a->list, err);
-	print_records(a);
-	return EXIT_OK;
+	return print_records(a, err);
 }
 
 /* With --pair, these two are what is looked at. */
@@ -451,6 +539,7 @@ static int run_with(struct asked *a, const struct event_formats *formats, struct
 		r = EXIT_OK;
 	} else {
 		if (facts_read(a->trace->reader, &facts, err) == 0 &&
+		    event_times_settle(a->trace->reader, &facts, err) == 0 &&
 		    event_syscalls_add(a->trace->reader, a->of.threads, formats, marks, &facts, &made, err) == 0)
 			r = choose(a, &facts, marks, err);
 		facts_deinit(&facts);
@@ -469,6 +558,8 @@ static int run(const struct args *args, struct error *err)
 
 	if (arg_u64(args, "lines", &a.lines, err) < 0)
 		return EXIT_USAGE;
+	if (arg(args, "debug") && !arg(args, "stack"))
+		return error_set(err, "--debug: is for --stack"), EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	if (event_formats_read(&t.reader->meta, &formats, err) < 0)
@@ -476,8 +567,9 @@ static int run(const struct args *args, struct error *err)
 	else if (!formats.count)
 		error_set(err, "%s: the trace has no trace events: 'upto record --event NAMES' records them",
 			  t.reader->path);
-	else
+	else if (debug_arg(args, &t.names, &a.sources, err) == 0)
 		r = run_with(&a, &formats, err);
+	source_lines_deinit(&a.sources);
 	event_formats_deinit(&formats);
 	trace_arg_close(&t);
 	return r;
@@ -486,6 +578,7 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	{ 'e', "name", "NAMES", "only these: sched:*,block_rq_issue", ',' },
 	{ 0, "filter", "EXPR", "only records whose fields fit: 'bytes > 4096 && rwbs ~ \"W*\"'" },
+	{ 0, "stack", NULL, "below each record, the stack of the thread that ran" },
 	{ 'l', "list", NULL, "which events the trace has, or could have had, with their fields" },
 	{ 0, "sum", "KEYS", "add up by fields, or by event, comm, pid, cpu: comm,dev", ',' },
 	{ 0, "value", "FIELD", "with --sum: also this field's values, with a histogram" },
@@ -494,6 +587,7 @@ static const struct option options[] = {
 	{ 0, "by", "KEYS", "with --pair: what both have alike, as for --sum: sector (default: pid)", ',' },
 	{ 0, "open", NULL, "with --pair: only what did not end; --sum adds it up" },
 	{ 'p', "pid", "PID", "only while this thread ran, one of this process, or those of that name" },
+	DEBUG_OPTION,
 	SELECT_ROWS_COMM,
 	SPAN_OPTIONS,
 	VIEW_OPTIONS,
@@ -510,6 +604,8 @@ static const struct term keys[] = {
 	{ "computed", "the guest had not enabled it: what it would have recorded was computed" },
 	{ "args", "fields by name: numbers, addresses as strings, texts" },
 	{ "text", "what the kernel's own print format makes of it" },
+	{ "frames", "with --stack: the thread's functions, the innermost first; each has:" },
+	FRAME_TERMS,
 	{ 0 },
 };
 
