@@ -12,7 +12,7 @@ from guest import CHECK, UPTO, UPTO_ASAN, WORK, check, initrd, once_a_run, qemu_
 LINE = re.compile(r"^ *(\S.*?)-(\d+) +\[(\d+)\] \S+ +[\d.]+: (\w+): (.*)$", re.M)
 CALLS = "syscalls", "raw_syscalls"
 # what tells that these are on stands around the helper that makes them: one that the guest has enabled is computed at both
-TWICE = re.compile("mmap_lock:")
+TWICE = re.compile("mmap_lock:|csd:csd_queue_cpu")
 RESCHEDULE = 0x24  # TRACE_FLAG_NEED_RESCHED, TRACE_FLAG_PREEMPT_RESCHED: an interrupt in between may ask for it
 
 
@@ -48,7 +48,9 @@ def pair(events):
             if e["ns"] - last.get(key, -pause) >= pause:
                 del open_[key][:-1]
             last[key] = e["ns"]
-            pairs.append((e, open_[key].pop()))
+            # an interrupt may have come in between, with more of them
+            like = [i for i, c in enumerate(open_[key][-4:], max(len(open_[key]) - 4, 0)) if (c["args"], c["pid"]) == (e["args"], e["pid"])]
+            pairs.append((e, open_[key].pop(like[-1] if like else -1)))
             left[key] = max(left[key], len(open_[key]))
         else:
             alone.append(e)
@@ -67,7 +69,8 @@ def test_computed(version, smp):
     different = [(own, computed) for own, computed in pairs if (own["args"], own["pid"]) != (computed["args"], computed["pid"])]
     # code that is being patched as it runs, when the guest enables an event, is an int3 for a moment
     missing = {f"{f['system']}:{f['name']}": f["missing"] for f in upto_json("events", "-l", "--json", trace)["formats"] if f["missing"]}
-    assert not different, (len(different), different[:3])
+    # another vCPU may change what is read (jiffies), between the label, where it is computed, and where the guest reads it
+    assert len(different) <= (0 if smp == 1 else len(pairs) / 2000), (len(different), different[:3])
     assert len(kinds) > 90 and len(pairs) > 10000, (len(kinds), len(pairs))
     assert len(alone) <= sum(missing.values()) and max(missing.values(), default=0) < 20, (alone[:3], missing)
     more = {key: n for key, n in left.items() if n > 2 and not TWICE.match(key[0])}
