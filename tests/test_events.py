@@ -69,8 +69,9 @@ def test_computed(version, smp):
     different = [(own, computed) for own, computed in pairs if (own["args"], own["pid"]) != (computed["args"], computed["pid"])]
     # code that is being patched as it runs, when the guest enables an event, is an int3 for a moment
     missing = {f"{f['system']}:{f['name']}": f["missing"] for f in upto_json("events", "-l", "--json", trace)["formats"] if f["missing"]}
-    # another vCPU may change what is read (jiffies), between the label, where it is computed, and where the guest reads it
-    assert len(different) <= (0 if smp == 1 else len(pairs) / 2000), (len(different), different[:3])
+    # what is read (jiffies) may change between the label, where it is computed, and where the guest reads it: by another vCPU, or an interrupt
+    interrupted = [pair for pair in different if pair[0]["insns"] - pair[1]["insns"] > 3000]
+    assert len(interrupted) < 5 and len(different) - len(interrupted) <= (0 if smp == 1 else len(pairs) / 2000), (len(different), different[:3])
     assert len(kinds) > 90 and len(pairs) > 10000, (len(kinds), len(pairs))
     assert len(alone) <= sum(missing.values()) and max(missing.values(), default=0) < 20, (alone[:3], missing)
     more = {key: n for key, n in left.items() if n > 2 and not TWICE.match(key[0])}
