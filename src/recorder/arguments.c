@@ -110,22 +110,15 @@ void arguments_found(struct buf *lines)
 	choose_all(chosen.types, &k->tab, k->slide, lines);
 }
 
-static uint64_t pointer_at(struct vcpu *v, uint64_t addr)
-{
-	uint64_t value;
-
-	return guest_read(&v->regs, addr, &value, sizeof value) ? value : 0;
-}
-
 /* Append the module's types, which the kernel keeps in a list: kernel/bpf/btf.c. It may have none. */
 static void read_types(struct vcpu *v, uint64_t module, struct buf *out)
 {
 	enum { ENTRIES = 4096, SIZE_MAX_BYTES = 64 << 20 };
-	uint64_t head = recorder.kernel.data[DATA_BTF_MODULES], at = head ? pointer_at(v, head) : 0;
+	uint64_t head = recorder.kernel.data[DATA_BTF_MODULES], at = head ? structure_pointer_at(v, head) : 0;
 
 	if (!STRUCTURES_KNOWN(BTF_MODULE_LIST, BTF_MODULE_MODULE, BTF_MODULE_TYPES, TYPES_DATA, TYPES_SIZE))
 		return;
-	for (int i = 0; at && at != head && i < ENTRIES; i++, at = pointer_at(v, at)) {
+	for (int i = 0; at && at != head && i < ENTRIES; i++, at = structure_pointer_at(v, at)) {
 		uint64_t entry = at - (uint64_t)structure_at(BTF_MODULE_LIST), types, size;
 
 		if (structure_pointer(v, entry, BTF_MODULE_MODULE) != module)

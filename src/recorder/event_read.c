@@ -21,20 +21,13 @@ enum {
 	HEADER = 8, /* struct trace_entry: type, flags, preempt_count, pid */
 };
 
-static uint64_t pointer_at(struct vcpu *v, uint64_t addr)
-{
-	uint64_t value;
-
-	return guest_read(&v->regs, addr, &value, sizeof value) ? value : 0;
-}
-
 void event_enums_add(struct vcpu *v, uint64_t table, uint64_t end, struct event_enums *ret)
 {
 	for (uint64_t at = table; at && at < end && ret->count < ENUMS_MAX; at += 8) {
 		struct {
 			uint64_t system, name, value;
 		} map;
-		uint64_t where = pointer_at(v, at);
+		uint64_t where = structure_pointer_at(v, at);
 		char system[TEXT_MAX], name[TEXT_MAX];
 
 		if (!where || !guest_read(&v->regs, where, &map, sizeof map))
@@ -203,8 +196,8 @@ static void put_syscall(struct vcpu *v, uint64_t call, enum event_of of, struct 
 		return;
 	}
 	for (unsigned i = 0; i < n && i < ARGS_MAX; i++) {
-		structure_text(v, pointer_at(v, types + 8ull * i), type[i], sizeof type[i]);
-		structure_text(v, pointer_at(v, args + 8ull * i), name[i], sizeof name[i]);
+		structure_text(v, structure_pointer_at(v, types + 8ull * i), type[i], sizeof type[i]);
+		structure_text(v, structure_pointer_at(v, args + 8ull * i), name[i], sizeof name[i]);
 		put_field(type[i], name[i], ARGS_AT + 8 * i, 8, false, 0, out);
 	}
 	buf_printf(out, "\nprint fmt: \"");

@@ -33,15 +33,6 @@ struct census {
 /* An entry of a list: its structure's address. */
 typedef void list_fn(struct census *c, uint64_t structure);
 
-static uint64_t pointer_at(struct vcpu *v, uint64_t addr)
-{
-	uint64_t value = 0;
-
-	if (!addr || !guest_read(&v->regs, addr, &value, guest_word()))
-		return 0;
-	return guest_address(value);
-}
-
 /* May another entry be looked at? */
 static bool is_left(struct census *c)
 {
@@ -51,12 +42,12 @@ static bool is_left(struct census *c)
 /* All structures in a struct list_head, in which their member has its place. */
 static void each_of(struct census *c, uint64_t head, enum member node, list_fn *fn)
 {
-	uint64_t at = pointer_at(c->v, head);
+	uint64_t at = structure_pointer_at(c->v, head);
 
 	if (structure_at(node) == MEMBER_UNKNOWN)
 		return;
 	while (at && at != head && is_left(c)) {
-		uint64_t next = pointer_at(c->v, at);
+		uint64_t next = structure_pointer_at(c->v, at);
 
 		fn(c, at - (uint64_t)structure_at(node));
 		at = next;
@@ -95,12 +86,9 @@ static bool is_task(struct vcpu *v, uint64_t task)
 /* The task that runs on that vCPU; 0: it cannot be told. CPUs have the vCPUs' numbers. */
 static uint64_t task_on(struct vcpu *v, unsigned cpu)
 {
-	const uint64_t *data = recorder.kernel.data;
-	uint64_t own = pointer_at(v, data[DATA_PER_CPU_OFFSET] ? data[DATA_PER_CPU_OFFSET] + 8ull * cpu : 0), at, task;
-	bool hot = structure_at(HOT_TASK) != MEMBER_UNKNOWN && data[DATA_PCPU_HOT];
+	uint64_t offsets = recorder.kernel.data[DATA_PER_CPU_OFFSET];
+	uint64_t own = structure_pointer_at(v, offsets ? offsets + 8ull * cpu : 0), task = structure_current(v, own);
 
-	at = hot ? data[DATA_PCPU_HOT] + (uint64_t)structure_at(HOT_TASK) : data[DATA_CURRENT_TASK];
-	task = own && at ? pointer_at(v, own + at) : 0;
 	return is_task(v, task) ? task : 0;
 }
 
@@ -125,7 +113,7 @@ static void tell_mappings(struct census *c, uint64_t mm)
 	uint64_t vma = structure_pointer(c->v, mm, MM_MMAP), root;
 
 	if (STRUCTURES_KNOWN(MM_TREE, TREE_ROOT)) {
-		root = pointer_at(c->v, mm + (uint64_t)structure_at(MM_TREE) + (uint64_t)structure_at(TREE_ROOT));
+		root = structure_pointer_at(c->v, mm + (uint64_t)structure_at(MM_TREE) + (uint64_t)structure_at(TREE_ROOT));
 		maple_each(&(struct maple_reader){ read_memory, tell_vma, c, c->left }, root);
 		return;
 	}
@@ -180,7 +168,7 @@ static void tell_bpf(struct census *c, uint64_t ksym)
 static void tell_command_line(struct vcpu *v)
 {
 	char text[COMMAND_LINE];
-	uint64_t addr = pointer_at(v, recorder.kernel.data[DATA_COMMAND_LINE]);
+	uint64_t addr = structure_pointer_at(v, recorder.kernel.data[DATA_COMMAND_LINE]);
 	struct buf lines = { 0 };
 
 	/* the early copy is not there any more */
@@ -199,7 +187,7 @@ static void tell_command_line(struct vcpu *v)
 static void tell_log(struct census *c)
 {
 	const uint64_t number = (1ull << 62) - 1; /* DESC_ID() */
-	uint64_t ring = pointer_at(c->v, recorder.kernel.data[DATA_LOG]), descriptors, head;
+	uint64_t ring = structure_pointer_at(c->v, recorder.kernel.data[DATA_LOG]), descriptors, head;
 
 	if (!ring || !STRUCTURES_KNOWN(LOG_DESCRIPTORS, LOG_HEAD, LOG_TAIL))
 		return;

@@ -38,6 +38,24 @@ uint64_t structure_pointer(struct vcpu *v, uint64_t structure, enum member membe
 	return guest_address(structure_long(v, structure, member));
 }
 
+uint64_t structure_pointer_at(struct vcpu *v, uint64_t addr)
+{
+	uint64_t value = 0;
+
+	if (!addr || !guest_read(&v->regs, addr, &value, guest_word()))
+		return 0;
+	return guest_address(value);
+}
+
+uint64_t structure_current(struct vcpu *v, uint64_t own)
+{
+	const uint64_t *data = recorder.kernel.data;
+	bool hot = structure_at(HOT_TASK) != MEMBER_UNKNOWN && data[DATA_PCPU_HOT];
+	uint64_t at = hot ? data[DATA_PCPU_HOT] + (uint64_t)structure_at(HOT_TASK) : data[DATA_CURRENT_TASK];
+
+	return own && at ? structure_pointer_at(v, own + at) : 0;
+}
+
 uint64_t structure_long(struct vcpu *v, uint64_t structure, enum member member)
 {
 	return structure_read(v, structure, member, guest_word());

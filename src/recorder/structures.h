@@ -21,8 +21,13 @@ bool structures_known(const enum member *members, size_t n);
 /* A member's value; 0 if it cannot be read, or if the structure's address is 0. */
 uint64_t structure_read(struct vcpu *v, uint64_t structure, enum member member, size_t size);
 uint64_t structure_pointer(struct vcpu *v, uint64_t structure, enum member member);
+/* The pointer that is there; 0 if it cannot be read, or for address 0. */
+uint64_t structure_pointer_at(struct vcpu *v, uint64_t addr);
 /* The same of a long, which is no address. */
 uint64_t structure_long(struct vcpu *v, uint64_t structure, enum member member);
+
+/* The task_struct that a CPU runs, as the kernel has it; 0: not known. `own`: where that CPU's own data lies. */
+uint64_t structure_current(struct vcpu *v, uint64_t own);
 
 /* Read a string in guest memory, as far as there is room and the memory can be read. Returns `text`. */
 const char *structure_text(struct vcpu *v, uint64_t addr, char *text, size_t size);

@@ -466,22 +466,14 @@ static void miss(struct trace_event *e, enum x86_end end, struct x86_interpreter
 	pthread_mutex_unlock(&recorder.lock);
 }
 
-/* Whom the kernel takes for the current task: behind a switch of stacks, it is the one before for a moment. */
-static uint64_t current_task(struct vcpu *v, uint64_t own)
-{
-	const uint64_t *data = recorder.kernel.data;
-	bool hot = structure_at(HOT_TASK) != MEMBER_UNKNOWN && data[DATA_PCPU_HOT];
-	uint64_t at = hot ? data[DATA_PCPU_HOT] + (uint64_t)structure_at(HOT_TASK) : data[DATA_CURRENT_TASK], task;
-
-	return at && guest_read(&v->regs, own + at, &task, sizeof task) ? task : v->task;
-}
-
 /* Type, flags, preempt_count and pid, as tracing_generic_entry_update() writes them: kernel/trace/trace.c. */
 static void fill_header(struct making *m, struct trace_event *e, struct x86_state *state, uint8_t *record)
 {
 	enum { IRQS_OFF = 1, INTERRUPT_FLAG = 1 << 9 };
 	uint16_t type = (uint16_t)event_type(m->v, e->call);
-	int32_t pid = (int32_t)structure_read(m->v, current_task(m->v, state->gs_base), TASK_PID, 4);
+	/* behind a switch of stacks, the kernel takes the one before for the current task, for a moment */
+	uint64_t task = structure_current(m->v, state->gs_base);
+	int32_t pid = (int32_t)structure_read(m->v, task ? task : m->v->task, TASK_PID, 4);
 	uint32_t context = 0;
 
 	state->registers[X86_RDI] = state->flags & INTERRUPT_FLAG ? 0 : IRQS_OFF;

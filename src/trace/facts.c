@@ -107,10 +107,15 @@ static int by_time(const void *va, const void *vb)
 	return a->insns < b->insns ? -1 : a->insns > b->insns;
 }
 
-void facts_settle(struct facts *all)
+void facts_sort(struct facts *all)
 {
 	if (all->count)
 		qsort(all->list, all->count, sizeof *all->list, by_time);
+}
+
+void facts_settle(struct facts *all)
+{
+	facts_sort(all);
 	for (size_t i = 0; i < all->count; i++) {
 		struct fact *f = &all->list[i];
 

@@ -165,17 +165,6 @@ static void add_call(struct making *m, const struct syscall_record *c)
 		add(m, w->exit[c->nr], at, record, 1);
 }
 
-static int by_time(const void *va, const void *vb)
-{
-	const struct fact *a = va, *b = vb;
-
-	if (a->ns != b->ns)
-		return a->ns < b->ns ? -1 : 1;
-	if (a->cpu != b->cpu)
-		return a->cpu < b->cpu ? -1 : 1;
-	return a->insns < b->insns ? -1 : a->insns > b->insns;
-}
-
 int event_syscalls_add(const struct reader *r, const struct threads *threads, const struct event_formats *formats,
 		       const bool *marks, struct facts *facts, struct buf *ret, struct error *err)
 {
@@ -200,7 +189,6 @@ int event_syscalls_add(const struct reader *r, const struct threads *threads, co
 	syscalls_deinit(&calls);
 	for (size_t i = before; i < facts->count; i++)
 		facts->list[i].texts[0] = (const char *)ret->data + (uintptr_t)facts->list[i].texts[0];
-	if (facts->count)
-		qsort(facts->list, facts->count, sizeof *facts->list, by_time);
+	facts_sort(facts);
 	return 0;
 }

@@ -86,17 +86,6 @@ static int batch(void *state, struct batch *b, struct error *err)
 	return 0;
 }
 
-static int by_time(const void *va, const void *vb)
-{
-	const struct fact *a = va, *b = vb;
-
-	if (a->ns != b->ns)
-		return a->ns < b->ns ? -1 : 1;
-	if (a->cpu != b->cpu)
-		return a->cpu < b->cpu ? -1 : 1;
-	return a->insns < b->insns ? -1 : a->insns > b->insns;
-}
-
 int event_times_settle(const struct reader *r, struct facts *facts, struct error *err)
 {
 	static const struct chunk_visitor visitor = { .brief = true, .begin = begin, .batch = batch };
@@ -113,8 +102,7 @@ int event_times_settle(const struct reader *r, struct facts *facts, struct error
 	}
 	if (records.count)
 		result = walk_chunks(r, &SPAN_ALL, &visitor, states, threads, err);
-	if (facts->count)
-		qsort(facts->list, facts->count, sizeof *facts->list, by_time);
+	facts_sort(facts);
 	free(records.list);
 	free(walkers);
 	free(states);
