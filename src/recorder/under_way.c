@@ -34,6 +34,7 @@ static void push(struct under_way *w, enum stack_call_kind kind, const struct ev
 	if (w->count == CALLS_MAX) {
 		w->count /= 2;
 		memmove(w->calls, w->calls + w->count, w->count * sizeof *w->calls);
+		w->base = 0;
 	}
 	w->calls = array_grow(w->calls, w->count, &w->cap, sizeof *w->calls);
 	w->calls[w->count++] = (struct way_call){
@@ -56,10 +57,15 @@ static void leave_below(struct under_way *w, uint64_t slot)
 		w->count--;
 }
 
-static void jump(struct under_way *w, uint64_t target)
+static void jump(struct under_way *w, const struct event *e)
 {
-	if (w->count)
-		w->calls[w->count - 1].last = target;
+	if (w->count) {
+		w->calls[w->count - 1].last = e->target;
+		w->calls[w->count - 1].last_ns = e->ns;
+	} else {
+		w->base = e->target;
+		w->base_ns = e->ns;
+	}
 }
 
 /* Its place, within the innermost interrupt or system call; `count`: there is none. */
@@ -71,6 +77,17 @@ static size_t find_slot(const struct under_way *w, uint64_t slot)
 	return w->count;
 }
 
+/* Is it on a stack of the kernel that none of the calls is on? So a thread begins; the calls are another one's. */
+static bool begins_thread(const struct under_way *w, uint64_t slot)
+{
+	if (!addr_is_kernel(slot))
+		return false;
+	for (size_t i = 0; i < w->count; i++)
+		if (same_stack(w->calls[i].call.slot, slot))
+			return false;
+	return true;
+}
+
 static void go_back(struct under_way *w, const struct event *e)
 {
 	size_t i = find_slot(w, e->slot);
@@ -79,14 +96,16 @@ static void go_back(struct under_way *w, const struct event *e)
 	if (i == w->count && w->count && top(w)->kind == STACK_CALL && top(w)->from == e->target)
 		i--; /* it has moved to another stack meanwhile */
 	if (i == w->count) {
+		if (begins_thread(w, e->slot))
+			w->count = 0;
 		leave_below(w, e->slot);
-		jump(w, e->target);
+		jump(w, e);
 		return;
 	}
 	elsewhere = w->calls[i].call.from != e->target; /* a retpoline's jump */
 	w->count = i;
 	if (elsewhere)
-		jump(w, e->target);
+		jump(w, e);
 }
 
 static bool leads_back(const struct stack_call *c, const struct event *e)
@@ -109,7 +128,7 @@ static uint64_t role_of(const struct event *syscall)
  * To user code elsewhere: a signal's handler, whose calls come above those of the program, or a new program, which has
  * none.
  */
-static void enter_user(struct under_way *w)
+static void enter_user(struct under_way *w, const struct event *e)
 {
 	size_t user = 0;
 	bool exec = false;
@@ -120,6 +139,8 @@ static void enter_user(struct under_way *w)
 	       !addr_is_kernel(w->calls[user].call.target))
 		user++;
 	w->count = user;
+	if (!user)
+		jump(w, e);
 }
 
 static void leave_kernel(struct under_way *w, const struct event *e)
@@ -132,9 +153,9 @@ static void leave_kernel(struct under_way *w, const struct event *e)
 			return;
 		}
 	if (addr_is_kernel(e->target))
-		jump(w, e->target);
+		jump(w, e);
 	else
-		enter_user(w);
+		enter_user(w, e);
 }
 
 /* The kernel begins: what led to it is over. */
@@ -147,7 +168,7 @@ static bool enters_stage(const struct under_way *w, const struct event *e)
 void under_way_event(struct under_way *w, const struct event *e)
 {
 	if (__builtin_expect(enters_stage(w, e), 0))
-		w->count = 0;
+		w->count = w->base = 0;
 	switch (e->kind) {
 	case EVENT_CALL:
 	case EVENT_CALL_INDIRECT:
@@ -160,7 +181,7 @@ void under_way_event(struct under_way *w, const struct event *e)
 	case EVENT_JUMP:
 	case EVENT_JUMP_INDIRECT:
 	case EVENT_ARRIVE:
-		jump(w, e->target);
+		jump(w, e);
 		break;
 	case EVENT_INTERRUPT:
 		push(w, STACK_INTERRUPT, e, e->args[0]);
@@ -187,18 +208,22 @@ static bool has_jumped(const struct way_call *c)
 void under_way_put(const struct under_way *w, const struct stack_record *record, struct buf *out)
 {
 	struct stack_record r = *record;
+	bool has_base = w->base && w->count;
 
 	r.place = w->place;
-	r.n_calls = w->count;
+	r.n_calls = w->count + has_base;
 	for (size_t i = 0; i < w->count; i++)
 		r.n_calls += has_jumped(&w->calls[i]);
 	stack_record_put(out, &r);
+	if (has_base)
+		stack_call_put(out, &(struct stack_call){ .kind = STACK_BASE, .target = w->base, .ns = w->base_ns });
 	for (size_t i = 0; i < w->count; i++) {
 		struct stack_call tail = w->calls[i].call;
 
 		stack_call_put(out, &tail);
 		tail.kind = STACK_TAIL;
 		tail.target = w->calls[i].last;
+		tail.ns = w->calls[i].last_ns;
 		if (has_jumped(&w->calls[i]))
 			stack_call_put(out, &tail);
 	}
@@ -207,7 +232,7 @@ void under_way_put(const struct under_way *w, const struct stack_record *record,
 void under_way_forget(struct under_way *w)
 {
 	w->count = 0;
-	w->place = 0;
+	w->place = w->base = 0;
 }
 
 void under_way_deinit(struct under_way *w)

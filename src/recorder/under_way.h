@@ -13,13 +13,15 @@
 
 struct way_call {
 	struct stack_call call;
-	uint64_t last;            /* where a jump from it, or from where that led, led to last; 0: none did */
+	uint64_t last, last_ns;   /* where a jump from it, or from where that led, led to last, and when; 0: none did */
 };
 
 struct under_way {
 	struct way_call *calls;   /* the outermost first; of very many, those that were made last */
 	size_t count, cap;
 	uint64_t place;           /* where control is; 0: not known */
+	/* where it got to last by something else than a call, with none under way, and when; 0: not known */
+	uint64_t base, base_ns;
 };
 
 /* The thread's next event, with its time. */

@@ -67,6 +67,18 @@ static uint64_t last_time(const struct stack_record *record, uint64_t end_ns, ui
 }
 
 /*
+ * Where a thread is told to have begun, is the function that its first call is from; of a flight recorder's, which knows
+ * no functions, it may be another place.
+ */
+static bool leads_on(struct replay *r, const struct stack_record *record, size_t i)
+{
+	const struct stack_call *base = &record->calls[i], *call = base + 1;
+
+	return base->kind != STACK_BASE || i + 1 == record->n_calls || call->kind != STACK_CALL ||
+	       place_of(r, base->target).function == place_of(r, call->from).function;
+}
+
+/*
  * The thread's frames, as if they had been there before the gap. They are not entered here: at no function's start, and
  * by no event.
  */
@@ -93,7 +105,8 @@ static void find(struct replay *r, const struct stack_record *record, unsigned c
 		 * another task had the task_struct, or the record is damaged. The gap of a vCPU that was halted may end
 		 * earlier than others'
 		 */
-		if (s->ns >= birth && s->ns <= end_ns && (!stack->depth || s->ns >= top(stack)->entry_ns))
+		if (s->ns >= birth && s->ns <= end_ns && (!stack->depth || s->ns >= top(stack)->entry_ns) &&
+		    leads_on(r, record, i))
 			push_found(r, stack, &record->calls[i], &thunk);
 	}
 	s->ns = now;
