@@ -95,7 +95,9 @@ def test_hung(version, smp):
     for comm in told:
         assert at[comm].index("ksys_write" if "ksys_write" in at[comm] else "__x64_sys_write") < at[comm].index("begin [hung]"), at[comm]
     heading = run(UPTO, "waits", trace).stdout.decode().splitlines()[0]
-    assert heading.startswith("# longest but for idle ones: 4.") and "; see: upto stack --at " in heading, heading
+    longest = re.match(r"# longest but for idle ones: ([\d.]+) s, .*; see: upto stack --at ", heading)
+    # four seconds of the guest's own, and more on a host that is slow meanwhile
+    assert longest and 4 <= float(longest[1]) < 4 * 4, heading
     shown = run(UPTO, *heading.split("; see: upto ")[1].split()).stdout.decode()
     assert "do_wait" in shown or "handle_userfault" in shown, (heading, shown)
     # what went on meanwhile was not decided by them
