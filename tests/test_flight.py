@@ -2,6 +2,7 @@
 """A flight recorder has what threads were in the middle of where it begins: held against whole recordings of the same boots, and against a guest
 whose threads have hung for seconds."""
 import os
+import re
 import random
 
 import pytest
