@@ -14,7 +14,8 @@ PAGE_FAULT, FIRST_MASKABLE, LOCAL_TIMER = 14, 32, 0xec
 SET_TAKES = 40  # instructions from the entry of the function that sets the timer to where it is set
 DRIFT = 400  # instructions that the flag's plugin is ahead of the trace: it counts blocks that were left in their middle as whole
 TURNED_OFF_WITHIN = 20  # instructions from the entry of a lock's function to its cli, and from an interrupt's iret to the next block
-RETURN_TAKES = 50  # instructions from where a handler's last function of the kernel is left to its iret
+# instructions from where a handler is done, and interrupts may be on again, to its iret: 116 where it returns to a program, by irqentry_exit_to_user_mode()
+RETURN_TAKES = 150
 
 
 def guest(name="latency", *options):
