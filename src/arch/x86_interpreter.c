@@ -26,7 +26,7 @@ enum {
 	HIGH_BYTE = 0x80, /* ah, ch, dh, bh */
 };
 
-enum flag { CF = 1, PF = 1 << 2, ZF = 1 << 6, SF = 1 << 7, OF = 1 << 11 };
+enum flag { CF = 1, PF = 1 << 2, ZF = 1 << 6, SF = 1 << 7, IF = 1 << 9, DF = 1 << 10, OF = 1 << 11 };
 
 /* An operand as it is used. */
 struct operand {
@@ -41,7 +41,8 @@ struct insn {
 	uint64_t addr; /* 0: none */
 	uint8_t bytes[INSN_MAX], length;
 	uint8_t condition, repeats;
-	uint8_t size, address_size; /* of operands, in bytes */
+	uint8_t address_size; /* in bytes */
+	bool moved;           /* by a segment that is not 0 in 64-bit code */
 	uint16_t mnemonic;
 	struct operand operands[OPERANDS];
 };
@@ -387,12 +388,14 @@ static void shift(struct x86_interpreter *x, const struct insn *in)
 		n %= bits;
 		r = (a << n | (n ? a >> (bits - n) : 0)) & m;
 		set_flag(x, CF, r & 1);
+		set_flag(x, OF, (r & 1) != is_negative(r, size));
 		set(x, in, 0, r);
 		return;
 	default:
 		n %= bits;
 		r = (a >> n | (n ? a << (bits - n) : 0)) & m;
 		set_flag(x, CF, is_negative(r, size));
+		set_flag(x, OF, is_negative(r, size) != is_negative(r << 1, size));
 		set(x, in, 0, r);
 		return;
 	}
@@ -564,6 +567,10 @@ static void string(struct x86_interpreter *x, const struct insn *in, unsigned si
 	uint64_t *r = x->state.registers, value;
 	bool compares = false;
 
+	if (in->address_size != 8 || x->state.flags & DF || in->moved) {
+		ends(x, X86_NOT_UNDERSTOOD);
+		return;
+	}
 	while (x->end == X86_GOES_ON && (!in->repeats || r[X86_RCX])) {
 		switch (in->mnemonic) {
 		case ZYDIS_MNEMONIC_MOVSB:
@@ -712,9 +719,13 @@ static void compare_exchange(struct x86_interpreter *x, const struct insn *in)
 static void exchange_add(struct x86_interpreter *x, const struct insn *in)
 {
 	uint64_t a = get(x, in, 0), b = get(x, in, 1), sum = add(x, a, b, false, in->operands[0].size);
+	bool in_memory = in->operands[0].kind == MEMORY; /* its address may be by the register that changes */
 
+	if (in_memory)
+		set(x, in, 0, sum);
 	set(x, in, 1, a);
-	set(x, in, 0, sum);
+	if (!in_memory)
+		set(x, in, 0, sum);
 }
 
 /* inc and dec leave the carry flag as it is. */
@@ -890,16 +901,20 @@ static void execute_other(struct x86_interpreter *x, const struct insn *in)
 	case ZYDIS_MNEMONIC_POPFQ:
 		x->state.flags = pop(x);
 		break;
-	/* what others would see of it, nobody sees here */
 	case ZYDIS_MNEMONIC_CLI:
 	case ZYDIS_MNEMONIC_STI:
+		set_flag(x, IF, in->mnemonic == ZYDIS_MNEMONIC_STI);
+		break;
+	case ZYDIS_MNEMONIC_CLD:
+		set_flag(x, DF, false);
+		break;
+	/* what others would see of it, nobody sees here */
 	case ZYDIS_MNEMONIC_STAC:
 	case ZYDIS_MNEMONIC_CLAC:
 	case ZYDIS_MNEMONIC_LFENCE:
 	case ZYDIS_MNEMONIC_MFENCE:
 	case ZYDIS_MNEMONIC_SFENCE:
 	case ZYDIS_MNEMONIC_PAUSE:
-	case ZYDIS_MNEMONIC_CLD:
 	case ZYDIS_MNEMONIC_ENDBR64:
 	case ZYDIS_MNEMONIC_PREFETCHW:
 	case ZYDIS_MNEMONIC_PREFETCHT0:
@@ -1039,6 +1054,10 @@ static void execute(struct x86_interpreter *x, const struct insn *in)
 		shift(x, in);
 		break;
 	case ZYDIS_MNEMONIC_PUSH:
+		if (in->operands[0].size == 2) { /* of the stack, too */
+			ends(x, X86_NOT_UNDERSTOOD);
+			break;
+		}
 		push(x, sign_extend(get(x, in, 0), in->operands[0].size));
 		break;
 	case ZYDIS_MNEMONIC_POP:
@@ -1143,6 +1162,7 @@ static bool decode(struct x86_interpreter *x, uint64_t addr, const uint8_t *byte
 	in->repeats = z.attributes & ZYDIS_ATTRIB_HAS_REPNE                           ? 2
 		      : z.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE) ? 1
 										      : 0;
+	in->moved = z.attributes & (ZYDIS_ATTRIB_HAS_SEGMENT_FS | ZYDIS_ATTRIB_HAS_SEGMENT_GS);
 	if (z.mnemonic == ZYDIS_MNEMONIC_NOP) /* what it seems to read, it does not */
 		return true;
 	for (unsigned i = 0, at = 0; i < z.operand_count_visible; i++) {
@@ -1192,7 +1212,7 @@ static const struct insn *fetch(struct x86_interpreter *x)
 		return NULL;
 	}
 	if (!decode(x, addr, bytes, n, in)) {
-		ends(x, X86_NOT_UNDERSTOOD);
+		ends(x, n < INSN_MAX ? X86_NOT_READ : X86_NOT_UNDERSTOOD);
 		return NULL;
 	}
 	return in;

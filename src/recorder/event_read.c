@@ -186,7 +186,7 @@ static void put_syscall(struct vcpu *v, uint64_t call, enum event_of of, struct 
 	enum { NUMBER_AT = 8, ARGS_AT = 16, ARGS_MAX = 6 };
 	uint64_t data = structure_pointer(v, call, EVENT_DATA), types = structure_pointer(v, data, SYSCALL_TYPES),
 		 args = structure_pointer(v, data, SYSCALL_ARGS);
-	unsigned n = (unsigned)structure_read(v, data, SYSCALL_N_ARGS, 1);
+	unsigned n = (unsigned)structure_read(v, data, SYSCALL_N_ARGS, 1) & 0x7f; /* 7.x has a flag above */
 	char type[ARGS_MAX][TEXT_MAX], name[ARGS_MAX][TEXT_MAX];
 
 	put_field("int", "__syscall_nr", NUMBER_AT, 4, true, 0, out);

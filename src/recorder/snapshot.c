@@ -113,7 +113,8 @@ static void tell_mappings(struct census *c, uint64_t mm)
 	uint64_t vma = structure_pointer(c->v, mm, MM_MMAP), root;
 
 	if (STRUCTURES_KNOWN(MM_TREE, TREE_ROOT)) {
-		root = structure_pointer_at(c->v, mm + (uint64_t)structure_at(MM_TREE) + (uint64_t)structure_at(TREE_ROOT));
+		root = structure_pointer_at(c->v, mm + (uint64_t)structure_at(MM_TREE) +
+						  (uint64_t)structure_at(TREE_ROOT));
 		maple_each(&(struct maple_reader){ read_memory, tell_vma, c, c->left }, root);
 		return;
 	}

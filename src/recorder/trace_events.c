@@ -24,10 +24,7 @@ enum {
 	TABLE_MAX = 8 << 20, /* of a table of the kernel's, in bytes */
 	RECORD_MAX = 1 << 15,
 	RESERVED = 256, /* records of a thread that are being made: an interrupt in between may make many */
-	/* how a jump label begins: */
-	JUMP = 0xe9,
-	JUMP_SHORT = 0xeb,
-	NOP_SHORT = 0x66,
+	HEADER = 8,     /* struct trace_entry, include/linux/trace_events.h */
 };
 
 /* What is interpreted finds these where nothing of the guest's is. */
@@ -46,13 +43,15 @@ struct jump_entry {
 struct label {
 	uint64_t code, target;
 	uint32_t event;
+	uint32_t next; /* of the same event: number + 1; 0: none. vCPUs read it without the lock */
 };
 
 struct trace_event {
 	uint64_t call; /* struct trace_event_call */
 	uint64_t tracepoint, probe, iterator, static_call;
 	struct event_names names;
-	uint32_t type; /* that META has; 0: none yet */
+	uint32_t labels; /* the last one that was found: number + 1; likewise */
+	uint32_t type;   /* that META has; 0: none yet */
 	uint64_t missing;
 	char why[96];
 };
@@ -65,6 +64,7 @@ static struct {
 	struct trace_event *events; /* of all kernels that booted; they stay where they are, as vCPUs read them */
 	struct label *labels;
 	size_t n_events, n_labels, more;
+	size_t first;     /* the first event of this kernel */
 	struct map at;    /* address of a jump label → its number + 1 */
 	struct map calls; /* struct trace_event_call → number of its event + 1 */
 	struct event_enums enums;
@@ -126,7 +126,8 @@ static void add_event(struct vcpu *v, uint64_t call, bool is_tracepoint, struct 
 	if (!event_names_read(v, call, is_tracepoint, &e->names) ||
 	    !event_is_meant(chosen.list, e->names.system, e->names.name, chosen.fit))
 		return;
-	chosen.numbers_due |= event_of(&e->names) != EVENT_OF_TRACEPOINT;
+	if (event_of(&e->names) != EVENT_OF_TRACEPOINT)
+		__atomic_store_n(&chosen.numbers_due, true, __ATOMIC_RELEASE);
 	/* those of all system calls are made of what is recorded of them */
 	if (is_tracepoint && strcmp(e->names.system, "raw_syscalls")) {
 		e->tracepoint = structure_pointer(v, call, EVENT_TRACEPOINT);
@@ -147,7 +148,9 @@ static void add_label(const struct label *label)
 		return;
 	}
 	chosen.labels[chosen.n_labels] = *label;
+	chosen.labels[chosen.n_labels].next = chosen.events[label->event].labels;
 	*map_put(&chosen.at, label->code, 0) = ++chosen.n_labels;
+	__atomic_store_n(&chosen.events[label->event].labels, (uint32_t)chosen.n_labels, __ATOMIC_RELEASE);
 }
 
 /* The jump labels that stand for the tracepoints with these keys. */
@@ -228,6 +231,7 @@ void trace_events_found(struct vcpu *v, struct buf *lines)
 
 	if (!chosen.list || k->no_linux || guest_is_narrow() || !structures_are_known())
 		return;
+	chosen.first = chosen.n_events;
 	map_free(&chosen.at);
 	map_free(&chosen.calls);
 	event_enums_deinit(&chosen.enums);
@@ -296,7 +300,7 @@ void trace_events_syscall(struct vcpu *v)
 	    !__atomic_exchange_n(&chosen.numbers_due, false, __ATOMIC_ACQ_REL))
 		return;
 	pthread_mutex_lock(&recorder.lock);
-	for (size_t i = 0; i < chosen.n_events; i++) {
+	for (size_t i = chosen.first; i < chosen.n_events; i++) {
 		const struct trace_event *e = &chosen.events[i];
 		int32_t number;
 
@@ -365,17 +369,41 @@ static uint64_t length_of(uint64_t buffer)
 	return 0;
 }
 
+static struct trace_event *event_of_call(uint64_t call)
+{
+	const uint64_t *number;
+	struct trace_event *e;
+
+	pthread_mutex_lock(&recorder.lock); /* a module that is loaded adds to it */
+	number = map_get(&chosen.calls, call);
+	e = number ? &chosen.events[*number - 1] : NULL;
+	pthread_mutex_unlock(&recorder.lock);
+	return e;
+}
+
+static void count_missing(struct trace_event *e, const char *why)
+{
+	pthread_mutex_lock(&recorder.lock);
+	e->missing++;
+	snprintf(e->why, sizeof e->why, "%s", why);
+	pthread_mutex_unlock(&recorder.lock);
+}
+
 static void watch_commit(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
 	uint64_t buffer = kernel_argument(&v->regs, 0), entry = structure_pointer(v, buffer, EVENT_BUFFER_ENTRY);
 	uint64_t file = structure_pointer(v, buffer, EVENT_BUFFER_FILE), length = length_of(buffer);
-	const uint64_t *event = map_get(&chosen.calls, structure_pointer(v, file, EVENT_FILE_CALL));
+	struct trace_event *e = event_of_call(structure_pointer(v, file, EVENT_FILE_CALL));
 	static __thread uint8_t record[RECORD_MAX];
 
 	(void)data;
-	if (event && length && length <= sizeof record && guest_read(&v->regs, entry, record, length))
-		tell(v, &chosen.events[*event - 1], record, length, false, 0);
+	if (!e)
+		return;
+	if (length && length <= sizeof record && guest_read(&v->regs, entry, record, length))
+		tell(v, e, record, length, false, 0);
+	else
+		count_missing(e, "the guest's own record could not be read");
 }
 
 qemu_plugin_vcpu_udata_cb_t trace_events_at_entry(uint64_t addr)
@@ -395,6 +423,10 @@ static bool read_guest(void *context, uint64_t addr, void *data, size_t n)
 /* trace_event_buffer_reserve(buffer, file, length): there is room for each. */
 static enum x86_answer reserve(struct making *m, struct x86_state *state)
 {
+	if (state->registers[X86_RSI] != X86_SCRATCH + OURS_FILE) { /* another event's, which is not made */
+		state->registers[X86_RAX] = 0;
+		return X86_RETURN;
+	}
 	m->length = state->registers[X86_RDX];
 	if (m->length > RECORD_MAX)
 		return X86_STOP;
@@ -424,10 +456,12 @@ static enum x86_answer called(void *context, struct x86_interpreter *x, uint64_t
 static uint64_t passes_label(void *context, struct x86_interpreter *x, uint64_t addr)
 {
 	const struct making *m = context;
-	uint32_t number = trace_events_at(addr);
+	uint32_t number = __atomic_load_n(&chosen.events[m->label->event].labels, __ATOMIC_ACQUIRE);
 
 	(void)x;
-	if (!number || chosen.labels[number - 1].event != m->label->event)
+	while (number && chosen.labels[number - 1].code != addr)
+		number = chosen.labels[number - 1].next;
+	if (!number)
 		return 0;
 	return addr == m->label->code ? 1 : chosen.labels[number - 1].target;
 }
@@ -446,46 +480,51 @@ static struct x86_state state_of(struct vcpu *v)
 
 static void miss(struct trace_event *e, enum x86_end end, struct x86_interpreter *x)
 {
-	uint64_t at = x86_interpreter_state(x)->rip;
-	const char *insn = x86_interpreter_mnemonic(x);
-
 	static const char *const words[] = {
-		[X86_STOPPED] = "a record too long",
+		[X86_STOPPED] = "its record was not made",
 		[X86_LEFT] = "it was left before the record was made",
 		[X86_NOT_UNDERSTOOD] = "an instruction that is not interpreted",
 		[X86_NOT_READ] = "memory that is not there",
 		[X86_TOO_LONG] = "too many instructions",
 	};
+	unsigned long long at = x86_interpreter_state(x)->rip;
+	const char *insn = x86_interpreter_mnemonic(x);
+	char why[sizeof e->why];
 
-	pthread_mutex_lock(&recorder.lock);
-	e->missing++;
 	if (!strcmp(insn, "int3")) /* for a moment: arch/x86/kernel/alternative.c */
-		snprintf(e->why, sizeof e->why, "the guest was changing the code at 0x%llx", (unsigned long long)at);
+		snprintf(why, sizeof why, "the guest was changing the code at 0x%llx", at);
 	else
-		snprintf(e->why, sizeof e->why, "%s, at 0x%llx (%s)", words[end], (unsigned long long)at, insn);
-	pthread_mutex_unlock(&recorder.lock);
+		snprintf(why, sizeof why, "%s, at 0x%llx (%s)", words[end], at, insn);
+	count_missing(e, why);
 }
 
-/* Type, flags, preempt_count and pid, as tracing_generic_entry_update() writes them: kernel/trace/trace.c. */
-static void fill_header(struct making *m, struct trace_event *e, struct x86_state *state, uint8_t *record)
+/*
+ * Type, flags, preempt_count and pid, as tracing_generic_entry_update() writes them: kernel/trace/trace.c. False: the
+ * kernel's own function for the flags is not there, or cannot be interpreted.
+ */
+static bool fill_header(struct making *m, struct trace_event *e, struct x86_state *state, uint8_t *record)
 {
 	enum { IRQS_OFF = 1, INTERRUPT_FLAG = 1 << 9 };
 	uint16_t type = (uint16_t)event_type(m->v, e->call);
 	/* behind a switch of stacks, the kernel takes the one before for the current task, for a moment */
 	uint64_t task = structure_current(m->v, state->gs_base);
 	int32_t pid = (int32_t)structure_read(m->v, task ? task : m->v->task, TASK_PID, 4);
-	uint32_t context = 0;
+	uint32_t context;
 
+	if (!chosen.context)
+		return false;
 	state->registers[X86_RDI] = state->flags & INTERRUPT_FLAG ? 0 : IRQS_OFF;
 	state->registers[X86_RSP] -= 8;
 	state->rip = chosen.context;
 	x86_interpreter_begin(m->x, state, 0, m);
-	if (chosen.context && x86_interpreter_run(m->x) == X86_LEFT)
-		context = (uint32_t)x86_interpreter_state(m->x)->registers[X86_RAX];
+	if (x86_interpreter_run(m->x) != X86_LEFT)
+		return false;
+	context = (uint32_t)x86_interpreter_state(m->x)->registers[X86_RAX];
 	memcpy(record, &type, sizeof type);
 	record[2] = (uint8_t)(context >> 16);
 	record[3] = (uint8_t)context;
 	memcpy(record + 4, &pid, sizeof pid);
+	return true;
 }
 
 /* Interpret what is behind the jump label, up to where the record is made. */
@@ -509,31 +548,66 @@ static void make(struct making *m, struct trace_event *e, uint64_t back, uint64_
 			miss(e, end, m->x);
 		return;
 	}
-	if (x86_interpreter_has_guessed(m->x) || m->length < 8 ||
-	    !x86_interpreter_load(m->x, X86_SCRATCH + OURS_RECORD, record, m->length)) {
-		miss(e, X86_NOT_UNDERSTOOD, m->x);
-		return;
-	}
-	fill_header(m, e, &state, record);
-	tell(m->v, e, record, m->length, true, behind);
+	if (x86_interpreter_has_guessed(m->x))
+		count_missing(e, "it depends on the time stamp counter");
+	else if (m->length < HEADER || !x86_interpreter_load(m->x, X86_SCRATCH + OURS_RECORD, record, m->length))
+		count_missing(e, "its record is shorter than each is, or longer than there is room for");
+	else if (!fill_header(m, e, &state, record))
+		count_missing(e, "tracing_gen_ctx_irq_test(), which tells flags, is not there or not understood");
+	else
+		tell(m->v, e, record, m->length, true, behind);
+}
+
+/* What is at a jump label: arch/x86/include/asm/jump_label.h. */
+enum label_code { LABEL_NONE, LABEL_CHANGES, LABEL_OFF, LABEL_ON };
+
+/* `length`: of the instruction. NONE: other code is there, as where a module was unloaded. */
+static enum label_code label_code(struct vcpu *v, const struct label *label, unsigned *length)
+{
+	static const uint8_t nop[] = { 0x0f, 0x1f, 0x44, 0, 0 }, short_nop[] = { 0x66, 0x90 };
+	enum { JUMP = 0xe9, JUMP_SHORT = 0xeb, INT3 = 0xcc };
+	uint8_t bytes[sizeof nop] = { 0 };
+
+	*length = sizeof nop;
+	if (!guest_read(&v->regs, label->code, bytes, sizeof short_nop))
+		return LABEL_NONE;
+	guest_read(&v->regs, label->code, bytes, sizeof bytes);
+	if (!memcmp(bytes, nop, sizeof nop))
+		return LABEL_OFF;
+	if (*bytes == JUMP)
+		return LABEL_ON;
+	if (*bytes == INT3) /* for a moment */
+		return LABEL_CHANGES;
+	*length = sizeof short_nop;
+	return *bytes == JUMP_SHORT ? LABEL_ON : memcmp(bytes, short_nop, sizeof short_nop) ? LABEL_NONE : LABEL_OFF;
 }
 
 void watch_event_label(unsigned cpu, void *data)
 {
 	static const struct x86_interpreter_calls calls = { .read = read_guest, .call = called, .nop = passes_label };
 	const struct label *label = &chosen.labels[site_of(data)];
-	uint8_t first;
+	enum label_code code;
+	unsigned length;
 
 	making.v = vcpu_get(cpu);
 	making.label = label;
-	if (!guest_read(&making.v->regs, label->code, &first, 1))
+	code = label_code(making.v, label, &length);
+	/* which of both it does, the guest's handler of int3 decides */
+	if (code == LABEL_CHANGES && !chosen.twice)
+		count_missing(&chosen.events[label->event], "the guest was changing the code at its jump label");
+	/* the guest makes it itself where it has enabled it */
+	if (code == LABEL_NONE || (code != LABEL_OFF && !chosen.twice))
 		return;
-	if ((first == JUMP || first == JUMP_SHORT) && !chosen.twice)
-		return; /* the guest has enabled it, and makes it itself */
 	if (!making.x)
 		making.x = x86_interpreter_new(&calls);
-	make(&making, &chosen.events[label->event], label->code + (first == NOP_SHORT || first == JUMP_SHORT ? 2 : 5),
-	     above(data));
+	make(&making, &chosen.events[label->event], label->code + length, above(data));
+}
+
+static void say_more(void)
+{
+	if (chosen.more)
+		snprintf(recorder.stats->message, sizeof recorder.stats->message,
+			 "--event: there was no room for %zu events and places of events more", chosen.more);
 }
 
 void trace_events_finish(void)
@@ -555,6 +629,7 @@ void trace_events_finish(void)
 	if (lines.len)
 		drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
+	say_more();
 	for (size_t i = 0; word && *word; i++) {
 		size_t n = strcspn(word, ",");
 

@@ -31,7 +31,7 @@ void trace_events_syscall(struct vcpu *v);
 /* What to call at the entry of a function of the kernel, and with what; NULL: nothing. Under `lock`. */
 qemu_plugin_vcpu_udata_cb_t trace_events_at_entry(uint64_t addr);
 
-/* The number of the jump label of a chosen event at an address, + 1; 0: none is there. Under `lock`. */
+/* The number of the last jump label of a chosen event at an address, + 1; 0: none is there. Under `lock`. */
 uint32_t trace_events_at(uint64_t addr);
 
 /* How many jump labels of chosen events there are. */

@@ -67,8 +67,8 @@ static uint64_t last_time(const struct stack_record *record, uint64_t end_ns, ui
 }
 
 /*
- * Where a thread is told to have begun, is the function that its first call is from; of a flight recorder's, which knows
- * no functions, it may be another place.
+ * Where a thread is told to have begun, is the function that its first call is from; of a flight recorder's, which
+ * knows no functions, it may be another place.
  */
 static bool leads_on(struct replay *r, const struct stack_record *record, size_t i)
 {

@@ -12,7 +12,7 @@ enum { KEY, COUNT, SUM, AVERAGE, MIN, MAX, HISTOGRAM, SUM_COLUMNS };
 const struct column event_sums_columns[] = {
 	[KEY] = { "KEY", "KEY", CELL_TEXT, "for each key a column of its name" },
 	[COUNT] = { "count", "COUNT", CELL_COUNT, "how many records have these values" },
-	[SUM] = { "sum", "SUM", CELL_COUNT, "with --value: of the field, all of them" },
+	[SUM] = { "sum", "SUM", CELL_COUNT, "with --value: of the field, all of them; those below 0 are left out" },
 	[AVERAGE] = { "average", "AVERAGE", CELL_COUNT, "likewise" },
 	[MIN] = { "min", "MIN", CELL_COUNT, "the smallest" },
 	[MAX] = { "max", "MAX", CELL_COUNT, "the largest" },

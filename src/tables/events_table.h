@@ -14,7 +14,7 @@ void event_sums_table_init(struct table *ret, const struct event_sums *sums, boo
 void event_pairs_table_init(struct table *ret, const struct event_pairs *pairs, const struct event_sources *of,
 			    const bool *marks);
 
-/* Append the lines of a histogram, as bpftrace draws them: "[64, 127]  12 |@@@@    |". */
+/* Append the lines of a histogram, a line each: "64 to 127  12 |@@@@    |". */
 void event_histogram_put(const struct event_histogram *h, struct buf *out);
 
 #endif

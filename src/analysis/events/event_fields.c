@@ -80,9 +80,9 @@ static void judge(struct event_field *f)
 
 static bool number_behind(const char *line, const char *end, const char *word, uint32_t *ret)
 {
-	const char *at = strstr(line, word);
+	const char *at = memmem(line, (size_t)(end - line), word, strlen(word));
 
-	if (!at || at >= end || at[strlen(word)] < '0' || at[strlen(word)] > '9')
+	if (!at || at[strlen(word)] < '0' || at[strlen(word)] > '9')
 		return false;
 	*ret = (uint32_t)strtoul(at + strlen(word), NULL, 10);
 	return true;
@@ -91,16 +91,16 @@ static bool number_behind(const char *line, const char *end, const char *word, u
 static void add(struct event_layout *l, const char *line, const char *end)
 {
 	static const char word[] = "field:";
-	const char *text = strstr(line, word), *behind;
+	const char *text = memmem(line, (size_t)(end - line), word, sizeof word - 1), *behind;
 	struct event_field f = { 0 };
 	uint32_t is_signed = 0;
 
-	if (!text || text >= end || l->count == FIELDS_MAX)
+	if (!text || l->count == FIELDS_MAX)
 		return;
 	text += sizeof word - 1;
 	behind = memchr(text, ';', (size_t)(end - text));
-	if (!behind || behind == text || !strncmp(text, "unsigned short common_type", 26) ||
-	    !number_behind(behind, end, "offset:", &f.offset) || !number_behind(behind, end, "size:", &f.size))
+	if (!behind || behind == text || !number_behind(behind, end, "offset:", &f.offset) ||
+	    !number_behind(behind, end, "size:", &f.size))
 		return;
 	number_behind(behind, end, "signed:", &is_signed);
 	if (!split(text, (size_t)(behind - text), &f))

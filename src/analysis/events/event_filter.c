@@ -10,11 +10,11 @@
 
 enum { NODES_MAX = 256, DEPTH_MAX = 64 };
 
-enum operator{ EQUAL, UNEQUAL, LESS, LESS_EQUAL, MORE, MORE_EQUAL, HAS_BITS, LIKE, AND, OR, NOT };
+enum relation { EQUAL, UNEQUAL, LESS, LESS_EQUAL, MORE, MORE_EQUAL, HAS_BITS, LIKE, AND, OR, NOT };
 
 /* In the order in which they were read: those that a node is made of come before it. */
 struct node {
-	enum operator operator;
+	enum relation relation;
 	size_t left, right; /* AND, OR, NOT: numbers of nodes; else: */
 	char *field, *text; /* text: NULL: it is a number */
 	uint64_t number;
@@ -69,11 +69,11 @@ static int add_node(struct parser *p, const struct node *node, size_t *ret)
 	return 0;
 }
 
-static int parse_operator(struct parser *p, enum operator* ret)
+static int parse_operator(struct parser *p, enum relation *ret)
 {
 	static const struct {
 		const char *word;
-		enum operator operator;
+		enum relation relation;
 	} words[] = {
 		{ "==", EQUAL }, { "!=", UNEQUAL }, { "<=", LESS_EQUAL }, { ">=", MORE_EQUAL },
 		{ "<", LESS },   { ">", MORE },     { "&", HAS_BITS },    { "~", LIKE },
@@ -81,7 +81,7 @@ static int parse_operator(struct parser *p, enum operator* ret)
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (take(p, words[i].word)) {
-			*ret = words[i].operator;
+			*ret = words[i].relation;
 			return 0;
 		}
 	return fail(p, "==, !=, <, <=, >, >=, & or ~");
@@ -129,8 +129,8 @@ static int parse_comparison(struct parser *p, size_t *ret)
 		return fail(p, "a field");
 	n.field = xstrndup(p->at, len);
 	p->at += len;
-	if (parse_operator(p, &n.operator) == 0 && parse_value(p, &n) == 0) {
-		if (!n.text || n.operator== EQUAL || n.operator== UNEQUAL || n.operator== LIKE) {
+	if (parse_operator(p, &n.relation) == 0 && parse_value(p, &n) == 0) {
+		if (!n.text || n.relation == EQUAL || n.relation == UNEQUAL || n.relation == LIKE) {
 			if (add_node(p, &n, ret) == 0)
 				return 0;
 		} else {
@@ -146,12 +146,15 @@ static int parse_any(struct parser *p, size_t *ret);
 
 static int parse_one(struct parser *p, size_t *ret)
 {
-	struct node not = { .operator= NOT };
+	struct node negated = { .relation = NOT };
 
 	if (take(p, "!")) {
 		if (++p->depth > DEPTH_MAX)
 			return fail(p, "less depth");
-		return parse_one(p, &not .left) < 0 ? -1 : add_node(p, &not, ret);
+		if (parse_one(p, &negated.left) < 0)
+			return -1;
+		p->depth--;
+		return add_node(p, &negated, ret);
 	}
 	if (!take(p, "("))
 		return parse_comparison(p, ret);
@@ -159,6 +162,7 @@ static int parse_one(struct parser *p, size_t *ret)
 		return fail(p, "less depth");
 	if (parse_any(p, ret) < 0)
 		return -1;
+	p->depth--;
 	return take(p, ")") ? 0 : fail(p, "&&, || or )");
 }
 
@@ -167,7 +171,7 @@ static int parse_all(struct parser *p, size_t *ret)
 	if (parse_one(p, ret) < 0)
 		return -1;
 	while (take(p, "&&")) {
-		struct node n = { .operator= AND, .left = *ret };
+		struct node n = { .relation = AND, .left = *ret };
 
 		if (parse_one(p, &n.right) < 0 || add_node(p, &n, ret) < 0)
 			return -1;
@@ -180,7 +184,7 @@ static int parse_any(struct parser *p, size_t *ret)
 	if (parse_all(p, ret) < 0)
 		return -1;
 	while (take(p, "||")) {
-		struct node n = { .operator= OR, .left = *ret };
+		struct node n = { .relation = OR, .left = *ret };
 
 		if (parse_all(p, &n.right) < 0 || add_node(p, &n, ret) < 0)
 			return -1;
@@ -304,13 +308,13 @@ static bool holds(struct event_filter *f, const struct node *n, struct event_dec
 	if (n->text) {
 		const char *text = text_of(f, &v, d, r);
 
-		if (n->operator== LIKE)
+		if (n->relation == LIKE)
 			return !fnmatch(n->text, text, 0);
-		return !strcmp(n->text, text) == (n->operator== EQUAL);
+		return !strcmp(n->text, text) == (n->relation == EQUAL);
 	}
-	if (v.kind == EVENT_TEXT || n->operator== LIKE)
+	if (v.kind == EVENT_TEXT || n->relation == LIKE)
 		return false;
-	switch (n->operator) {
+	switch (n->relation) {
 	case EQUAL:
 		return compare(&v, n) == 0;
 	case UNEQUAL:
@@ -337,10 +341,10 @@ bool event_filter_fits(struct event_filter *f, struct event_decoder *d, const st
 	for (size_t i = 0; i < f->count; i++) {
 		const struct node *n = &f->nodes[i];
 
-		fits[i] = n->operator== AND   ? fits[n->left] && fits[n->right]
-			  : n->operator== OR  ? fits[n->left] || fits[n->right]
-			  : n->operator== NOT ? !fits[n->left]
-					      : holds(f, n, d, r, comm);
+		fits[i] = n->relation == AND   ? fits[n->left] && fits[n->right]
+			  : n->relation == OR  ? fits[n->left] || fits[n->right]
+			  : n->relation == NOT ? !fits[n->left]
+					       : holds(f, n, d, r, comm);
 	}
 	return fits[f->root];
 }

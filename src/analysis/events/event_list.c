@@ -50,5 +50,7 @@ const char *event_comm(const struct threads *threads, const struct fact *fact)
 {
 	const struct task_record *task = fact->task ? threads_record(threads, fact->task, fact->ns) : NULL;
 
-	return task && task->comm ? task->comm : "swapper/0";
+	if (task && task->comm)
+		return task->comm;
+	return fact->cpu ? "swapper" : "swapper/0";
 }

@@ -25,7 +25,7 @@ void event_list_init(struct event_list *ret, const struct facts *facts, const st
 		     struct event_decoder *d, const struct threads *threads, const struct event_choice *choice);
 void event_list_deinit(struct event_list *l);
 
-/* What the thread was called that ran: its name then, or "swapper/0" of a CPU with nothing to do. */
+/* What the thread was called that ran: its name then, or, where none is known, that of what CPUs begin with. */
 const char *event_comm(const struct threads *threads, const struct fact *fact);
 
 #endif

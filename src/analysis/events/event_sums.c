@@ -7,6 +7,9 @@
 #include "base/alloc.h"
 #include "base/map.h"
 
+/* Before the text of a key. */
+enum { HAS = '=', LACKS = '-' };
+
 int event_keys_parse(const char *list, struct event_keys *ret, struct error *err)
 {
 	*ret = (struct event_keys){ 0 };
@@ -17,6 +20,26 @@ int event_keys_parse(const char *list, struct event_keys *ret, struct error *err
 		ret->names[ret->count++] = xstrndup(list, n);
 	}
 	return ret->count ? 0 : error_set(err, "no key: a field, or event, comm, pid, cpu");
+}
+
+int event_keys_check(const struct event_keys *k, const struct event_decoder *d, size_t events, const bool *chosen,
+		     struct error *err)
+{
+	static const char *const all[] = { "event", "comm", "pid", "cpu" };
+
+	for (unsigned i = 0; i < k->count; i++) {
+		bool any = false;
+
+		for (size_t a = 0; a < sizeof all / sizeof *all; a++)
+			any |= !strcmp(k->names[i], all[a]);
+		for (size_t e = 0; e < events && !any; e++)
+			any = chosen[e] && event_field_find(d, e, k->names[i]) >= 0;
+		if (!any)
+			return error_set(err,
+					 "%s: no event that is chosen has such a field; 'upto events -l' lists them",
+					 k->names[i]);
+	}
+	return 0;
 }
 
 void event_keys_deinit(struct event_keys *k)
@@ -68,9 +91,12 @@ static void put_keys(const struct event_keys *keys, const struct event_record *r
 		     const struct event_sources *of, struct buf *scratch, struct buf *out)
 {
 	for (unsigned i = 0; i < keys->count; i++) {
+		size_t tag = out->len;
+
 		/* what has no such field differs from what has an empty one */
+		buf_put_u8(out, HAS);
 		if (!put_key(keys->names[i], r, f, of, scratch, out))
-			buf_put_u8(out, 1);
+			out->data[tag] = LACKS;
 		buf_put_u8(out, 0);
 	}
 }
@@ -84,11 +110,9 @@ struct table_of_texts {
 
 static size_t number_of_text(struct table_of_texts *t, const struct buf *text)
 {
-	uint64_t hash = 1;
+	uint64_t hash = hash_bytes(1, text->data, text->len);
 
-	for (size_t i = 0; i < text->len; i++)
-		hash = hash64(hash ^ text->data[i]);
-	for (;; hash = hash64(hash)) {
+	for (;; hash = hash64(hash + 1)) {
 		uint64_t *number = map_put(&t->first, hash, 0);
 
 		if (!*number) {
@@ -117,7 +141,7 @@ static void table_of_texts_free(struct table_of_texts *t)
 static void take_keys(struct event_sum *s, unsigned n, const char *text)
 {
 	for (unsigned i = 0; i < n; i++, text += strlen(text) + 1)
-		s->keys[i] = *text == 1 ? NULL : xstrdup(text);
+		s->keys[i] = *text == LACKS ? NULL : xstrdup(text + 1);
 }
 
 static void add_value(struct event_sum *s, const char *value, const struct event_record *r,
@@ -130,7 +154,8 @@ static void add_value(struct event_sum *s, const char *value, const struct event
 		return;
 	*any = true;
 	v = event_value(of->decoder, r, (size_t)field, scratch);
-	if (v.kind == EVENT_NUMBER || v.kind == EVENT_SIGNED || v.kind == EVENT_ADDRESS)
+	/* of signed ones, those below 0 are errors, most often, and have no place among the others */
+	if (v.kind == EVENT_NUMBER || (v.kind == EVENT_SIGNED && (int64_t)v.number >= 0) || v.kind == EVENT_ADDRESS)
 		event_histogram_add(&s->values, v.number);
 }
 

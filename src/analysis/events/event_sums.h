@@ -16,6 +16,9 @@ struct event_keys {
 /* "comm,bytes_alloc". Call event_keys_deinit() in either case. */
 int event_keys_parse(const char *list, struct event_keys *ret, struct error *err);
 void event_keys_deinit(struct event_keys *k);
+/* An error: no chosen event (marks by number) has a field of that name. */
+int event_keys_check(const struct event_keys *k, const struct event_decoder *d, size_t events, const bool *chosen,
+		     struct error *err);
 
 /* Where values lie: how many are 0, 1, 2 to 3, 4 to 7 … */
 struct event_histogram {
@@ -38,7 +41,7 @@ struct event_sum {
 
 struct event_sums {
 	struct event_keys keys;
-	struct event_sum *list; /* the most frequent first */
+	struct event_sum *list; /* the largest sum first, or, without one, the most frequent */
 	size_t count, cap;
 };
 

@@ -63,6 +63,8 @@ static void describe(struct event_texts *t, size_t number)
 	const struct event_format *format = &t->formats->list[number];
 	struct buf text = { 0 };
 
+	if (number >= UINT16_MAX) /* records begin with their numbers, of 16 bits */
+		return;
 	put_format(format, number, &text);
 	if (text.len && !tep_parse_event(t->tep, (char *)text.data, text.len, format->system))
 		t->events[number] = tep_find_event(t->tep, (int)number + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * When a trace event happened, as the trace's other events have it: a computed one is in the middle of a block, where no
- * clock can be told, but the counter is exact.
+ * When a trace event happened, as the trace's other events have it: a computed one is in the middle of a block, where
+ * no clock can be told, but the counter is exact.
  */
 #ifndef UPTO_ANALYSIS_EVENT_TIMES_H
 #define UPTO_ANALYSIS_EVENT_TIMES_H

@@ -26,6 +26,7 @@ struct asked {
 	struct trace_arg *trace;
 	struct event_sources of;
 	struct event_list list;
+	const bool *marks;           /* by number of event: those that are asked for */
 	uint64_t lines;              /* at most; 0: all */
 	struct source_lines sources; /* of --debug */
 };
@@ -350,6 +351,10 @@ static int print_sums(const struct asked *a, const struct event_list *list, stru
 		event_keys_deinit(&keys);
 		return EXIT_USAGE;
 	}
+	if (event_keys_check(&keys, a->of.decoder, a->of.formats->count, a->marks, err) < 0) {
+		event_keys_deinit(&keys);
+		return EXIT_FAILED;
+	}
 	if (event_sums_init(&sums, list, &a->of, &keys, value, err) == 0) {
 		event_sums_table_init(&table, &sums, value);
 		r = view_print(&(struct view){ .table = &table, .trace = a->trace }, a->args, err);
@@ -436,11 +441,13 @@ static int print_pairs(const struct asked *a, struct error *err)
 	struct event_keys keys;
 	int r = EXIT_FAILED;
 
-	if (!comma)
+	if (!comma || comma == words || !comma[1])
 		return error_set(err, "--pair %s: two events: BEGIN,END", words), EXIT_USAGE;
 	if (mark_events(a, first, begins, err) < 0 || mark_events(a, comma + 1, ends, err) < 0)
 		return EXIT_FAILED;
-	if (event_keys_parse(by ? by : "pid", &keys, err) == 0) {
+	if (event_keys_parse(by ? by : "pid", &keys, err) < 0) {
+		r = EXIT_USAGE;
+	} else if (event_keys_check(&keys, a->of.decoder, a->of.formats->count, a->marks, err) == 0) {
 		event_pairs_init(&pairs, &a->list, &a->of, begins, ends, &keys);
 		r = arg(a->args, "sum") ? sum_open(a, &pairs, err) : show_pairs(a, &pairs, err);
 	}
@@ -471,6 +478,7 @@ static void warn_missing(const struct asked *a, const bool *marks)
 
 static int print(struct asked *a, const bool *marks, struct error *err)
 {
+	warn_missing(a, marks);
 	if (!a->list.count) {
 		empty_say(a->args, a->trace, "trace events");
 		if (!arg(a->args, "json"))
@@ -478,7 +486,6 @@ static int print(struct asked *a, const bool *marks, struct error *err)
 	}
 	if (arg(a->args, "pair"))
 		return print_pairs(a, err);
-	warn_missing(a, marks);
 	if (arg(a->args, "sum"))
 		return print_sums(a, &a->list, err);
 	return print_records(a, err);
@@ -532,6 +539,7 @@ static int run_with(struct asked *a, const struct event_formats *formats, struct
 	a->of.formats = formats;
 	a->of.threads = &a->trace->threads;
 	a->of.decoder = event_decoder_new(formats, &a->trace->names);
+	a->marks = marks;
 	if (mark_events(a, names_of(a->args), marks, err) < 0) {
 		r = EXIT_FAILED;
 	} else if (arg(a->args, "list")) {
