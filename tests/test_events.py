@@ -8,6 +8,7 @@ import re
 import pytest
 
 from guest import CHECK, UPTO, UPTO_ASAN, WORK, check, initrd, once_a_run, qemu_args, record, run, upto_json
+from test_sources import multiboot, other_args
 
 LINE = re.compile(r"^ *(\S.*?)-(\d+) +\[(\d+)\] \S+ +[\d.]+: (\w+): (.*)$", re.M)
 CALLS = "syscalls", "raw_syscalls"
@@ -195,10 +196,22 @@ def test_chosen():
     # each switch is one of upto's own, which knows of it by other means
     switches = run(UPTO, "dump", "--kind", "task-switch", trace).stdout.decode().splitlines()
     assert len(switches) == sum(e["event"] == "sched:sched_switch" for e in events) > 50, len(switches)
-    none = os.path.join(WORK, "args-6.12.upto")
-    if os.path.exists(none):
-        p = run(UPTO, "events", none, check=False)
-        assert p.returncode and b"'upto record --event NAMES' records them" in p.stderr, p.stderr
+    assert upto_json("events", "--json", "--filter", "next_pid == 999999", trace)["events"] == []
+    os.unlink(trace)
+
+
+@pytest.mark.weight(2)
+def test_none():
+    """A guest whose kernel tells of no events, and options that would say nothing."""
+    trace = os.path.join(WORK, "events-none.upto")
+    said = record(trace, other_args(multiboot("calls")), "--event", "sched:*").stderr
+    assert b"--event: no kernel was found that tells where its trace events are" in said, said
+    p = run(UPTO_ASAN, "events", trace, check=False)
+    assert p.returncode == 1 and b"'upto record --event NAMES' records them" in p.stderr, p.stderr
+    for args, said in ((["--value", "x"], "--value: is for --sum"), (["--open"], "--open: is for --pair"), (["-s", "x"], "--sort: is for --sum and --pair"),
+                       (["--debug", "x"], "--debug: is for --stack")):
+        p = run(UPTO_ASAN, "events", *args, trace, check=False)
+        assert p.returncode == 2 and said in p.stderr.decode(), (args, p.stderr)
     os.unlink(trace)
 
 

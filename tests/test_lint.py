@@ -17,7 +17,7 @@ from test_cli import COMMANDS
 SRC = os.path.join(TOP, "src")
 # headers that one file or one room is for
 ONLY = {"glib.h": "recorder/qemu_interface.h", "qemu-plugin.h": "recorder/qemu_interface.h", "libsmartcols.h": "cli/print/view.c",
-        "Zydis/Zydis.h": "arch/x86_interpreter.c", "traceevent/event-parse.h": "analysis/events/event_texts.c"}
+        "Zydis/Zydis.h": "arch/x86_operation.c", "traceevent/event-parse.h": "analysis/events/event_texts.c"}
 # a plugin that cannot start tells so itself, memory that is not there ends the process, and a child that tries something ends
 PRINTING = {"base/alloc.c", "recorder/plugin.c", "analysis/events/event_texts.c"}
 PRINTS = re.compile(r"(?<![\w>.])(?:v?f?printf|f?puts|f?putc|putchar|perror|exit|_exit|abort)\(")

@@ -110,14 +110,14 @@ static void put_print_format(const char *text, const char *system, const struct 
 
 		if (n && !isdigit((unsigned char)*text) && before != '.' && before != '>')
 			e = find_enum(enums, system, text, n);
+		if (*text == '"')
+			in_string = !in_string;
+		if (!n)
+			n = *text == '\\' && text[1] ? 2 : 1;
 		if (e)
 			buf_printf(out, "%lld", (long long)e->value);
-		else if (n)
-			buf_put(out, text, n);
 		else
-			n = 1, buf_put(out, text, 1 + (*text == '\\' && text[1])), n += *text == '\\' && text[1];
-		if (n == 1 && *text == '"')
-			in_string = !in_string;
+			buf_put(out, text, n);
 		before = text[n - 1];
 		text += n;
 	}

@@ -58,6 +58,7 @@ struct trace_event {
 
 static struct {
 	const char *list;
+	bool known;                 /* some kernel told where its events are */
 	bool numbers_due;           /* those of system calls are yet to be told */
 	bool twice;                 /* those that the guest has enabled are computed, too */
 	bool *fit;                  /* by name of the list: some event had it */
@@ -117,15 +118,16 @@ static void add_event(struct vcpu *v, uint64_t call, bool is_tracepoint, struct 
 {
 	struct trace_event *e = &chosen.events[chosen.n_events];
 	uint64_t class = structure_pointer(v, call, EVENT_CLASS);
+	struct event_names names;
 
+	if (!event_names_read(v, call, is_tracepoint, &names) ||
+	    !event_is_meant(chosen.list, names.system, names.name, chosen.fit))
+		return;
 	if (chosen.n_events == EVENTS_MAX) {
 		chosen.more++;
 		return;
 	}
-	*e = (struct trace_event){ .call = call };
-	if (!event_names_read(v, call, is_tracepoint, &e->names) ||
-	    !event_is_meant(chosen.list, e->names.system, e->names.name, chosen.fit))
-		return;
+	*e = (struct trace_event){ .call = call, .names = names };
 	if (event_of(&e->names) != EVENT_OF_TRACEPOINT)
 		__atomic_store_n(&chosen.numbers_due, true, __ATOMIC_RELEASE);
 	/* those of all system calls are made of what is recorded of them */
@@ -231,6 +233,7 @@ void trace_events_found(struct vcpu *v, struct buf *lines)
 
 	if (!chosen.list || k->no_linux || guest_is_narrow() || !structures_are_known())
 		return;
+	chosen.known = chosen.known || data[DATA_EVENTS];
 	chosen.first = chosen.n_events;
 	map_free(&chosen.at);
 	map_free(&chosen.calls);
@@ -316,8 +319,7 @@ void trace_events_syscall(struct vcpu *v)
 	buf_free(&lines);
 }
 
-/* The number that records begin with is given out late in the boot, and the kernel then knows its print formats better.
- */
+/* Records' numbers are given out late in the boot, and the kernel then knows its print formats better. */
 static void heed_type(struct vcpu *v, struct trace_event *e)
 {
 	uint32_t type = event_type(v, e->call);
@@ -603,17 +605,34 @@ void watch_event_label(unsigned cpu, void *data)
 	make(&making, &chosen.events[label->event], label->code + length, above(data));
 }
 
-static void say_more(void)
+/* One line; the last one that is put here counts. */
+static void say_what_lacks(void)
 {
+	char *message = recorder.stats->message;
+	size_t size = sizeof recorder.stats->message;
+
+	if (!chosen.known) {
+		snprintf(
+			message, size,
+			"--event: no kernel was found that tells where its trace events are: it needs BTF and all symbols "
+			"(CONFIG_DEBUG_INFO_BTF, CONFIG_KALLSYMS_ALL)");
+		return;
+	}
 	if (chosen.more)
-		snprintf(recorder.stats->message, sizeof recorder.stats->message,
-			 "--event: there was no room for %zu events and places of events more", chosen.more);
+		snprintf(message, size, "--event: there was no room for %zu events and places of events more",
+			 chosen.more);
+	for (size_t i = 0, n; *chosen.list; i++, chosen.list += n + (chosen.list[n] == ',')) {
+		n = strcspn(chosen.list, ",");
+		if (!chosen.fit[i])
+			snprintf(message, size,
+				 "--event: the kernel and the modules that were loaded have no event %.*s", (int)n,
+				 chosen.list);
+	}
 }
 
 void trace_events_finish(void)
 {
 	struct buf lines = { 0 };
-	const char *word = chosen.list;
 	char key[48];
 
 	for (size_t i = 0; i < chosen.n_events; i++) {
@@ -629,14 +648,6 @@ void trace_events_finish(void)
 	if (lines.len)
 		drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
-	say_more();
-	for (size_t i = 0; word && *word; i++) {
-		size_t n = strcspn(word, ",");
-
-		if (!chosen.fit[i])
-			snprintf(recorder.stats->message, sizeof recorder.stats->message,
-				 "--event: the kernel and the modules that were loaded have no event %.*s", (int)n,
-				 word);
-		word += n + (word[n] == ',');
-	}
+	if (chosen.list)
+		say_what_lacks();
 }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/events/event_sums.h"
 #include "analysis/calls/moments.h"
+#include "analysis/events/event_sums.h"
 #include "analysis/events/event_syscalls.h"
 #include "analysis/events/event_times.h"
 #include "base/alloc.h"
@@ -98,31 +98,21 @@ static void put_record_json(struct json *j, const struct asked *a, const struct 
 /* As trace-cmd report prints it. */
 static void put_record(struct buf *out, const struct asked *a, const struct fact *f, struct buf *scratch)
 {
-	enum { COMM = 16, TIME = 12, NAME = 22 };
-	const struct event_format *format;
+	struct buf moment = { 0 };
 	struct event_record r;
-	size_t begin;
 
 	event_record_of(a->of.formats, f, &r);
-	format = &a->of.formats->list[r.event];
+	put_moment(&moment, f->ns);
+	buf_put_u8(&moment, 0);
 	scratch->len = 0;
-	buf_printf(scratch, "%*s-%-5d [%03u] ", COMM, event_comm(a->of.threads, f), event_record_pid(&r), f->cpu);
-	begin = scratch->len;
-	put_moment(scratch, f->ns);
-	buf_printf(scratch, ": ");
-	if (scratch->len - begin < TIME) {
-		/* to the right */
-		size_t n = scratch->len - begin, pad = TIME - n;
-
-		for (size_t i = 0; i < pad; i++)
-			buf_put_u8(scratch, ' ');
-		memmove(scratch->data + begin + pad, scratch->data + begin, n);
-		memset(scratch->data + begin, ' ', pad);
-	}
-	begin = scratch->len;
-	buf_printf(scratch, "%s: ", format->name);
-	while (scratch->len - begin < NAME)
-		buf_put_u8(scratch, ' ');
+	buf_printf(scratch, "%16s-%-5d [%03u] %10s: ", event_comm(a->of.threads, f), event_record_pid(&r), f->cpu,
+		   (char *)moment.data);
+	buf_free(&moment);
+	moment = (struct buf){ 0 };
+	buf_printf(&moment, "%s:", a->of.formats->list[r.event].name);
+	buf_put_u8(&moment, 0);
+	buf_printf(scratch, "%-21s ", (char *)moment.data);
+	buf_free(&moment);
 	event_put_text(a->of.decoder, &r, scratch);
 	buf_put_u8(scratch, 0);
 	terminal_escape(out, (char *)scratch->data);
@@ -150,36 +140,15 @@ static void print_record(struct printing *p, const struct fact *f, const struct 
 	terminal_print(&p->text, p->columns);
 }
 
-/* That of the thread that ran; where none did, the one that the vCPU has. */
-static const struct stack *stack_of(const struct stacks *s, const struct fact *f)
-{
-	long thread = f->task ? threads_find(s->threads, f->task, f->ns) : THREAD_NONE;
-
-	if (thread != THREAD_NONE)
-		return s->list[thread].depth ? &s->list[thread] : NULL;
-	for (size_t i = 0; i < s->count; i++)
-		if (s->list[i].cpu == (int)f->cpu && s->list[i].depth)
-			return &s->list[i];
-	return NULL;
-}
-
-/* Of a copy of the stack, since its places may have to be forgotten, and replay goes on. */
 static void take_record(void *state, size_t i, struct stacks *s)
 {
 	struct printing *p = state;
 	const struct fact *f = p->a->list.list[i];
-	const struct stack *stack = stack_of(s, f);
-	struct stack copy = { 0 };
+	struct stack stack;
+	bool has = frames_copy(s, f->task, f->cpu, f->ns, p->a->trace->session.fold, &stack);
 
-	if (stack) {
-		copy = *stack;
-		copy.frames = xmalloc(copy.depth * sizeof *copy.frames);
-		memcpy(copy.frames, stack->frames, copy.depth * sizeof *copy.frames);
-		if (p->a->trace->session.fold)
-			frames_forget_folded_places(s, &copy, f->ns);
-	}
-	print_record(p, f, &(struct held){ s, stack ? &copy : NULL });
-	free(copy.frames);
+	print_record(p, f, &(struct held){ s, has ? &stack : NULL });
+	free(stack.frames);
 }
 
 static int print_stacks(struct printing *p, size_t n, struct error *err)
@@ -231,11 +200,6 @@ static int print_records(const struct asked *a, struct error *err)
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
-static bool in_names(const char *list, const struct event_format *f)
-{
-	return event_is_meant(list, f->system, f->name, NULL);
-}
-
 /* Marks of the events that a list of names means; an error: of a name that none has. */
 static int mark_events(const struct asked *a, const char *list, bool *marks, struct error *err)
 {
@@ -246,7 +210,7 @@ static int mark_events(const struct asked *a, const char *list, bool *marks, str
 		bool any = false;
 
 		for (size_t i = 0; i < formats->count; i++)
-			if (in_names(name, &formats->list[i]))
+			if (event_is_meant(name, formats->list[i].system, formats->list[i].name, NULL))
 				any = marks[i] = true;
 		if (!any)
 			return error_set(err, "no event %s in the trace; 'upto events -l %s' lists those that it has",
@@ -257,10 +221,45 @@ static int mark_events(const struct asked *a, const char *list, bool *marks, str
 	return 0;
 }
 
-static void print_list(const struct asked *a, const bool *marks)
+static void put_format_json(struct json *j, const struct asked *a, size_t event)
 {
-	struct json j;
+	const struct event_format *f = &a->of.formats->list[event];
+
+	json_object(j, NULL);
+	json_text(j, "system", f->system);
+	json_text(j, "name", f->name);
+	json_number(j, "missing", f->missing);
+	json_text(j, "why", f->why);
+	json_object(j, "fields");
+	for (size_t i = 0; i < event_fields(a->of.decoder, event); i++)
+		json_text(j, event_field_name(a->of.decoder, event, i), event_field_type(a->of.decoder, event, i));
+	json_close(j);
+	json_close(j);
+}
+
+/* "sched:sched_process_exec(int pid, …)" */
+static void print_format(const struct asked *a, size_t event)
+{
+	const struct event_format *f = &a->of.formats->list[event];
+	struct buf line = { 0 }, shown = { 0 };
+
+	buf_printf(&line, "%s:%s(", f->system, f->name);
+	for (size_t i = 0; i < event_fields(a->of.decoder, event); i++)
+		buf_printf(&line, "%s%s %s", i ? ", " : "", event_field_type(a->of.decoder, event, i),
+			   event_field_name(a->of.decoder, event, i));
+	buf_printf(&line, ")");
+	buf_put_u8(&line, 0);
+	terminal_escape(&shown, (char *)line.data);
+	buf_put_u8(&shown, '\n');
+	terminal_print(&shown, arg(a->args, "wide") ? 0 : terminal_columns());
+	buf_free(&shown);
+	buf_free(&line);
+}
+
+static void print_list(const struct asked *a)
+{
 	bool json = arg(a->args, "json");
+	struct json j;
 
 	if (json) {
 		json_output_begin(&j);
@@ -268,37 +267,10 @@ static void print_list(const struct asked *a, const bool *marks)
 		json_rows(&j, "formats");
 	}
 	for (size_t i = 0; i < a->of.formats->count; i++) {
-		const struct event_format *f = &a->of.formats->list[i];
-		struct buf line = { 0 };
-
-		if (!marks[i])
-			continue;
-		if (json) {
-			json_object(&j, NULL);
-			json_text(&j, "system", f->system);
-			json_text(&j, "name", f->name);
-			json_number(&j, "missing", f->missing);
-			json_text(&j, "why", f->why);
-			json_object(&j, "fields");
-			for (size_t k = 0; k < event_fields(a->of.decoder, i); k++)
-				json_text(&j, event_field_name(a->of.decoder, i, k),
-					  event_field_type(a->of.decoder, i, k));
-			json_close(&j);
-			json_close(&j);
-			continue;
-		}
-		buf_printf(&line, "%s:%s(", f->system, f->name);
-		for (size_t k = 0; k < event_fields(a->of.decoder, i); k++)
-			buf_printf(&line, "%s%s %s", k ? ", " : "", event_field_type(a->of.decoder, i, k),
-				   event_field_name(a->of.decoder, i, k));
-		buf_printf(&line, ")");
-		buf_put_u8(&line, 0);
-		struct buf out = { 0 };
-		terminal_escape(&out, (char *)line.data);
-		buf_put_u8(&out, '\n');
-		terminal_print(&out, arg(a->args, "wide") ? 0 : terminal_columns());
-		buf_free(&out);
-		buf_free(&line);
+		if (a->marks[i] && json)
+			put_format_json(&j, a, i);
+		else if (a->marks[i])
+			print_format(a, i);
 	}
 	if (json) {
 		json_close(&j);
@@ -543,7 +515,7 @@ static int run_with(struct asked *a, const struct event_formats *formats, struct
 	if (mark_events(a, names_of(a->args), marks, err) < 0) {
 		r = EXIT_FAILED;
 	} else if (arg(a->args, "list")) {
-		print_list(a, marks);
+		print_list(a);
 		r = EXIT_OK;
 	} else {
 		if (facts_read(a->trace->reader, &facts, err) == 0 &&
@@ -557,6 +529,24 @@ static int run_with(struct asked *a, const struct event_formats *formats, struct
 	return r;
 }
 
+/* An option that is for others, which were not given, would say nothing. */
+static int check_options(const struct args *args, struct error *err)
+{
+	static const struct {
+		const char *option, *of, *also;
+	} needs[] = {
+		{ "debug", "stack", NULL }, { "value", "sum", NULL },    { "by", "pair", NULL },
+		{ "open", "pair", NULL },   { "output", "sum", "pair" }, { "sort", "sum", "pair" },
+	};
+
+	for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+		if (arg(args, needs[i].option) && !arg(args, needs[i].of) &&
+		    !(needs[i].also && arg(args, needs[i].also)))
+			return error_set(err, "--%s: is for --%s%s%s", needs[i].option, needs[i].of,
+					 needs[i].also ? " and --" : "", needs[i].also ? needs[i].also : "");
+	return 0;
+}
+
 static int run(const struct args *args, struct error *err)
 {
 	struct event_formats formats = { 0 };
@@ -566,12 +556,12 @@ static int run(const struct args *args, struct error *err)
 
 	if (arg_u64(args, "lines", &a.lines, err) < 0)
 		return EXIT_USAGE;
-	if (arg(args, "debug") && !arg(args, "stack"))
-		return error_set(err, "--debug: is for --stack"), EXIT_USAGE;
+	if (check_options(args, err) < 0)
+		return EXIT_USAGE;
 	if (trace_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
 	if (event_formats_read(&t.reader->meta, &formats, err) < 0)
-		r = EXIT_FAILED;
+		error_prefix(err, "%s", t.reader->path);
 	else if (!formats.count)
 		error_set(err, "%s: the trace has no trace events: 'upto record --event NAMES' records them",
 			  t.reader->path);

@@ -129,19 +129,6 @@ struct with_stacks {
 	struct buf text;
 };
 
-/* That of the thread that logged it; where no thread ran, the one that the line's vCPU ran. NULL: it has no frames. */
-static const struct stack *stack_of(const struct stacks *s, const struct log_line *line)
-{
-	long thread = line->task ? threads_find(s->threads, line->task, line->ns) : THREAD_NONE;
-
-	if (thread != THREAD_NONE)
-		return s->list[thread].depth ? &s->list[thread] : NULL;
-	for (size_t i = 0; i < s->count; i++)
-		if (s->list[i].cpu == (int)line->cpu && s->list[i].depth)
-			return &s->list[i];
-	return NULL;
-}
-
 static void put_line_json(struct with_stacks *w, const struct log_line *line, const struct stacks *s,
 			  const struct stack *stack)
 {
@@ -169,23 +156,15 @@ static void put_line_text(struct with_stacks *w, const struct log_line *line, co
 	terminal_print(&w->text, w->columns);
 }
 
-/* Of a copy of the stack, since its places may have to be forgotten, and replay goes on. */
 static void take_line(void *state, size_t i, struct stacks *s)
 {
 	struct with_stacks *w = state;
 	const struct log_line *line = w->lines[i];
-	const struct stack *stack = stack_of(s, line);
-	struct stack copy = { 0 };
+	struct stack stack;
+	bool has = frames_copy(s, line->task, line->cpu, line->ns, w->folded, &stack);
 
-	if (stack) {
-		copy = *stack;
-		copy.frames = xmalloc(copy.depth * sizeof *copy.frames);
-		memcpy(copy.frames, stack->frames, copy.depth * sizeof *copy.frames);
-		if (w->folded)
-			frames_forget_folded_places(s, &copy, line->ns);
-	}
-	(w->json ? put_line_json : put_line_text)(w, line, s, stack ? &copy : NULL);
-	free(copy.frames);
+	(w->json ? put_line_json : put_line_text)(w, line, s, has ? &stack : NULL);
+	free(stack.frames);
 }
 
 static int by_time(const void *va, const void *vb)

@@ -2,7 +2,9 @@
 #include "frames.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "terminal.h"
 #include "values.h"
 
@@ -166,4 +168,30 @@ void frames_forget_folded_places(const struct stacks *s, struct stack *stack, ui
 		if (at && names_place(s->names, at, ns, version).function != stack->frames[k].function)
 			*place = 0;
 	}
+}
+
+static const struct stack *stack_of(const struct stacks *s, uint64_t task, unsigned cpu, uint64_t ns)
+{
+	long thread = task ? threads_find(s->threads, task, ns) : THREAD_NONE;
+
+	if (thread != THREAD_NONE)
+		return s->list[thread].depth ? &s->list[thread] : NULL;
+	for (size_t i = 0; i < s->count; i++)
+		if (s->list[i].cpu == (int)cpu && s->list[i].depth)
+			return &s->list[i];
+	return NULL;
+}
+
+bool frames_copy(const struct stacks *s, uint64_t task, unsigned cpu, uint64_t ns, bool folded, struct stack *ret)
+{
+	const struct stack *stack = stack_of(s, task, cpu, ns);
+
+	*ret = stack ? *stack : (struct stack){ 0 };
+	if (!stack)
+		return false;
+	ret->frames = xmalloc(stack->depth * sizeof *ret->frames);
+	memcpy(ret->frames, stack->frames, stack->depth * sizeof *ret->frames);
+	if (folded)
+		frames_forget_folded_places(s, ret, ns);
+	return true;
 }

@@ -34,6 +34,13 @@ void frames_put_json(struct json *j, const struct stacks *s, const struct frame_
 		     uint64_t ns);
 
 /*
+ * A copy of the stack of the thread that has that task_struct; where no thread ran, of the one that the vCPU runs: of a
+ * copy, since its places may have to be forgotten, and replay goes on. `folded`: calls are. False: it has no frames.
+ * The caller frees ret->frames.
+ */
+bool frames_copy(const struct stacks *s, uint64_t task, unsigned cpu, uint64_t ns, bool folded, struct stack *ret);
+
+/*
  * Where calls are folded (replay/fold.h): control in a call that is not shown, or that was made by one, is at no place
  * of the function that is shown.
  */
