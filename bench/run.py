@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What recording costs and how fast a trace is read. Ratios are of runs taken in turn, with their spread.
 
-usage: bench/run.py [small|full|thin|many|others|kfi|text|kernels]…   (default: all but thin, which small and full have)
+usage: bench/run.py [small|full|thin|many|others|kfi|text|kernels|debug|values]…   (default: all but thin, which small and full have)
 RUNS=N sets how often each thing is run (default 5; full boot 3), LIMIT=S for how long QEMU's log is waited for (900), LINES=N how
 many lines the text trace has (52 million, which take 3 GB while they are there).
 """
@@ -27,6 +27,7 @@ THREAD_BOUND = 1.5
 NOT_BOUND = 2
 FOLD_BOUND = 1.1
 RUN_BOUND = 1.01
+EVENT_BOUND, ARGS_BOUND = 1.3, 1.05  # of plain TCG: all events of the scheduler, of disks and of system calls; of recording: values at 10^6 hits
 WAIT_BOUND, INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND, LOG_BOUND, IMPORT_BOUND, THIN_BOUND = 1.03, 0.5, 50e6, 5, 2, 300, 5
 FLIGHT_BOUND = 0.1  # beside what recording costs: what is forgotten is gone through once more, and the rest is cut exactly
 VMLINUX_BOUND, LEARN_BOUND = 0.3, 1  # seconds for files beside a kernel's image; per cent of the boot for learning
@@ -396,9 +397,27 @@ def full():
     thinning("full boot")
 
 
+def values():
+    """What it costs to record trace events, and what functions are given: the same boot plain, recorded, and recorded with them."""
+    plain, recorded, events, given = [], [], [], []
+    host()
+    timed(small_args())
+    record = [UPTO, "record", "-q", "-f", "-o", TRACE]
+    for _ in range(int(os.environ.get("RUNS", 5))):
+        plain.append(timed(small_args())[0])
+        recorded.append(timed([*record, "--", *small_args()])[0])
+        given.append(timed([*record, "--args", "strlen,memcpy,_raw_spin_lock*", "--", *small_args()])[0])
+        hits = upto_json("info", "--json", TRACE)["facts"]["args"]["count"]
+        events.append(timed([*record, "--event", "sched:*,block:*,syscalls:*,raw_syscalls:*", "--", *small_args()])[0])
+        count = upto_json("info", "--json", TRACE)["facts"]["event"]["count"]
+    ratio("small boot", "recording", recorded, plain, SMALL_BOUND)
+    ratio("small boot", f"{count} events", events, plain, EVENT_BOUND)
+    ratio("small boot", f"{hits / 1e6:.1f} M calls' args", given, recorded, ARGS_BOUND)
+
+
 def main():
-    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi", "text", "kernels", "debug"]:
-        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text, "thin": thin, "kernels": kernels, "debug": debug}[what]()
+    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi", "text", "kernels", "debug", "values"]:
+        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text, "thin": thin, "kernels": kernels, "debug": debug, "values": values}[what]()
 
 
 if __name__ == "__main__":
