@@ -194,9 +194,8 @@ static struct parameter parameter_of(const struct btf *btf, const char *name, ui
 	return p;
 }
 
-static void describe(const struct btf *btf, const struct btf_type *function, struct prototype *ret)
+static void describe(const struct btf *btf, const struct btf_type *proto, struct prototype *ret)
 {
-	const struct btf_type *proto = btf__type_by_id(btf, function->type);
 	const struct btf_param *params = btf_params(proto);
 
 	ret->result = parameter_of(btf, "", proto->type);
@@ -218,16 +217,28 @@ static void tell_registers(struct prototype *ret)
 			(struct parameter){ VALUE_REGISTER, WORD, xstrdup(names[ret->count]), xstrdup("") };
 }
 
-void btf_prototypes_find(const struct btf_prototypes *b, const char *symbol, struct prototype *ret)
+uint32_t btf_prototypes_type(const struct btf_prototypes *b, const char *symbol)
 {
 	const uint64_t *id = b ? map_get(&b->functions, key_of(symbol)) : NULL;
 	const struct btf_type *t = id && *id != TWICE ? btf__type_by_id(b->btf, (uint32_t)*id) : NULL;
 	bool is_it = t && !strcmp(name_at(b->btf, t->name_off), symbol);
 	const struct btf_type *proto = is_it ? btf__type_by_id(b->btf, t->type) : NULL;
 
+	return proto && btf_is_func_proto(proto) ? t->type : 0;
+}
+
+const struct btf *btf_prototypes_types(const struct btf_prototypes *b)
+{
+	return b->btf;
+}
+
+void btf_prototypes_find(const struct btf_prototypes *b, const char *symbol, struct prototype *ret)
+{
+	uint32_t proto = btf_prototypes_type(b, symbol);
+
 	*ret = (struct prototype){ .function = word(symbol) };
-	if (proto && btf_is_func_proto(proto))
-		describe(b->btf, t, ret);
+	if (proto)
+		describe(b->btf, btf__type_by_id(b->btf, proto), ret);
 	else
 		tell_registers(ret);
 }

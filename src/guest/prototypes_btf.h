@@ -7,6 +7,7 @@
 
 #include "trace/prototypes.h"
 
+struct btf;
 struct btf_prototypes;
 
 /* The BTF is copied. NULL: it is damaged. */
@@ -21,5 +22,10 @@ void btf_prototypes_free(struct btf_prototypes *b);
  * they do not have, or have twice, the registers are told.
  */
 void btf_prototypes_find(const struct btf_prototypes *b, const char *symbol, struct prototype *ret);
+
+/* The type (BTF_KIND_FUNC_PROTO) of a function in these types; 0: they do not have it, or have it twice. */
+uint32_t btf_prototypes_type(const struct btf_prototypes *b, const char *symbol);
+/* As long as `b`. */
+const struct btf *btf_prototypes_types(const struct btf_prototypes *b);
 
 #endif

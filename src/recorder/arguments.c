@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "guest/function_name.h"
-#include "guest/prototypes_btf.h"
+#include "kernel_types.h"
 #include "kernel_width.h"
 #include "structures.h"
 #include "trace/meta.h"
@@ -32,7 +32,6 @@ static struct {
 	/* by number, of all kernels that booted; they stay where they are, since vCPUs read them at any time */
 	struct prototype *prototypes;
 	size_t found, more; /* more: that there was no room for */
-	struct btf_prototypes *types; /* the kernel's; NULL: it has none */
 } chosen;
 
 void arguments_init(const char *list)
@@ -42,7 +41,8 @@ void arguments_init(const char *list)
 		chosen.patterns = array_grow(chosen.patterns, chosen.count, &room, sizeof *chosen.patterns);
 		chosen.patterns[chosen.count++] = xstrndup(list, n);
 	}
-	recorder.kernel.keeps_types = chosen.count;
+	if (chosen.count)
+		kernel_types_want();
 	chosen.fit = xcalloc(chosen.count, sizeof *chosen.fit);
 	if (chosen.count)
 		chosen.prototypes = xcalloc(FUNCTIONS_MAX, sizeof *chosen.prototypes);
@@ -103,34 +103,8 @@ void arguments_found(struct buf *lines)
 
 	if (!chosen.count || k->no_linux || guest_is_narrow())
 		return;
-	btf_prototypes_free(chosen.types);
-	chosen.types = k->types.len ? btf_prototypes_new(k->types.data, k->types.len) : NULL;
-	buf_free(&k->types);
 	map_free(&chosen.at);
-	choose_all(chosen.types, &k->tab, k->slide, lines);
-}
-
-/* Append the module's types, which the kernel keeps in a list: kernel/bpf/btf.c. It may have none. */
-static void read_types(struct vcpu *v, uint64_t module, struct buf *out)
-{
-	enum { ENTRIES = 4096, SIZE_MAX_BYTES = 64 << 20 };
-	uint64_t head = recorder.kernel.data[DATA_BTF_MODULES], at = head ? structure_pointer_at(v, head) : 0;
-
-	if (!STRUCTURES_KNOWN(BTF_MODULE_LIST, BTF_MODULE_MODULE, BTF_MODULE_TYPES, TYPES_DATA, TYPES_SIZE))
-		return;
-	for (int i = 0; at && at != head && i < ENTRIES; i++, at = structure_pointer_at(v, at)) {
-		uint64_t entry = at - (uint64_t)structure_at(BTF_MODULE_LIST), types, size;
-
-		if (structure_pointer(v, entry, BTF_MODULE_MODULE) != module)
-			continue;
-		types = structure_pointer(v, entry, BTF_MODULE_TYPES);
-		size = structure_read(v, types, TYPES_SIZE, 4);
-		if (size && size <= SIZE_MAX_BYTES)
-			structure_block(v, structure_pointer(v, types, TYPES_DATA), size, out);
-		if (out->len != size)
-			out->len = 0;
-		return;
-	}
+	choose_all(kernel_types(), &k->tab, k->slide, lines);
 }
 
 /* Another module may have been there. */
@@ -141,25 +115,18 @@ static void forget_at(const struct symtab *tab)
 			*map_put(&chosen.at, chosen.prototypes[i].addr, 0) = 0;
 }
 
-void arguments_module(struct vcpu *v, uint64_t module, const struct symtab *tab)
+void arguments_module(const struct btf_prototypes *types, const struct symtab *tab)
 {
-	struct buf raw = { 0 }, lines = { 0 };
-	struct btf_prototypes *types = NULL;
+	struct buf lines = { 0 };
 
 	if (!chosen.count || guest_is_narrow())
 		return;
-	if (chosen.types)
-		read_types(v, module, &raw);
-	if (raw.len)
-		types = btf_prototypes_of_module(chosen.types, raw.data, raw.len);
 	pthread_mutex_lock(&recorder.lock);
 	forget_at(tab);
 	choose_all(types, tab, 0, &lines);
 	pthread_mutex_unlock(&recorder.lock);
 	if (lines.len)
 		drain_put(CHUNK_META, &lines);
-	btf_prototypes_free(types);
-	buf_free(&raw);
 	buf_free(&lines);
 }
 

@@ -6,6 +6,7 @@
 #ifndef UPTO_RECORDER_ARGUMENTS_H
 #define UPTO_RECORDER_ARGUMENTS_H
 
+#include "guest/prototypes_btf.h"
 #include "recorder.h"
 
 /* Names as a shell's patterns, with commas between them: "vfs_read,*open*"; NULL: none. */
@@ -14,8 +15,8 @@ void arguments_init(const char *list);
 /* The kernel was found: choose from its functions, and write their prototypes. */
 void arguments_found(struct buf *lines);
 
-/* A module was loaded: choose from its functions, too. In a vCPU's thread, in a callback with registers. */
-void arguments_module(struct vcpu *v, uint64_t module, const struct symtab *tab);
+/* A module was loaded: choose from its functions, too. `types`: its own; NULL: there are none. In a vCPU's thread. */
+void arguments_module(const struct btf_prototypes *types, const struct symtab *tab);
 
 /* The guest has ended: say which names no function had. */
 void arguments_finish(void);

@@ -2,11 +2,13 @@
 #include "event_read.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "structures.h"
+#include "trace/meta.h"
 
 #ifdef UPTO_SMALL_TABLES
 enum { FORMAT_MAX = 1 << 10 };
@@ -207,6 +209,23 @@ static void put_syscall(struct vcpu *v, uint64_t call, enum event_of of, struct 
 	for (unsigned i = 0; i < n && i < ARGS_MAX; i++)
 		buf_printf(out, ", ((unsigned long)(REC->%s))", name[i]);
 	buf_printf(out, "\n");
+}
+
+uint32_t event_number_new(void)
+{
+	static uint32_t count;
+
+	return count++;
+}
+
+void event_format_tell(uint32_t number, struct buf *text, struct buf *lines)
+{
+	char key[32];
+
+	buf_put_u8(text, 0);
+	snprintf(key, sizeof key, "event.%u", number);
+	meta_put(lines, key, (char *)text->data);
+	buf_free(text);
 }
 
 void event_text_put(struct vcpu *v, uint64_t call, const struct event_names *names, const struct event_enums *enums,

@@ -40,6 +40,12 @@ int32_t event_syscall_number(struct vcpu *v, uint64_t call);
 /* The number that its records begin with; 0: it has none yet. */
 uint32_t event_type(struct vcpu *v, uint64_t call);
 
+/* Give a new kind of records its number. Under `lock`. */
+uint32_t event_number_new(void);
+
+/* Append the line of META that has such a text as event's number `number`. Frees the text. */
+void event_format_tell(uint32_t number, struct buf *text, struct buf *lines);
+
 /* Append "system:name", a line's end, and the text of its `format` file. */
 void event_text_put(struct vcpu *v, uint64_t call, const struct event_names *names, const struct event_enums *enums,
 		    struct buf *out);

@@ -5,6 +5,8 @@
 
 #include "base/alloc.h"
 #include "arguments.h"
+#include "kernel_types.h"
+#include "probes.h"
 #include "trace_events.h"
 #include "contents.h"
 #include "guest/tail_jumps.h"
@@ -65,6 +67,17 @@ static void expect_jumps(struct vcpu *v, const struct symtab *tab)
 	buf_free(&found);
 }
 
+/* What is asked of functions and of events by name is asked of the module's, too. */
+static void tell_module(struct vcpu *v, uint64_t module, const char *name, const struct symtab *tab)
+{
+	struct btf_prototypes *types = kernel_types_of_module(v, module);
+
+	arguments_module(types, tab);
+	probes_module(types, name, tab);
+	trace_events_module(v, module);
+	btf_prototypes_free(types);
+}
+
 /*
  * Add new code of the kernel to the trace, and its bounds to those that translation uses. `module`: its struct module;
  * 0: it is none. Frees the image.
@@ -85,10 +98,8 @@ static void tell_functions(struct vcpu *v, unsigned cpu, const char *name, uint6
 	buf_free(&symbols);
 	if (tab.count > 1)
 		expect_jumps(v, &tab);
-	if (module) {
-		arguments_module(v, module, &tab);
-		trace_events_module(v, module);
-	}
+	if (module)
+		tell_module(v, module, name, &tab);
 	pthread_mutex_lock(&recorder.lock);
 	modules_add(&recorder.kernel.modules, &tab);
 	pthread_mutex_unlock(&recorder.lock);

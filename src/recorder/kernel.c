@@ -200,6 +200,13 @@ static bool is_linux(const struct kernel_image *image)
 }
 
 /* Data of each CPU has small numbers for addresses before 6.15, which no slide moves. */
+static uint64_t place_of(const struct kernel_image *image, const char *name, uint64_t slide)
+{
+	const struct raw_symbol *sym = symbol_list_find(&image->symbols, name);
+
+	return !sym ? 0 : sym->addr >= IMAGE_LOW ? sym->addr + slide : sym->addr;
+}
+
 static void find_data(struct kernel *k, const struct kernel_image *image, uint64_t slide)
 {
 	static const char *const names[KERNEL_DATA] = {
@@ -216,11 +223,27 @@ static void find_data(struct kernel *k, const struct kernel_image *image, uint64
 		[DATA_JUMPS] = "__start___jump_table", [DATA_JUMPS_END] = "__stop___jump_table",
 	};
 
-	for (int i = 0; i < KERNEL_DATA; i++) {
-		const struct raw_symbol *sym = symbol_list_find(&image->symbols, names[i]);
+	for (int i = 0; i < KERNEL_DATA; i++)
+		k->data[i] = place_of(image, names[i], slide);
+	for (size_t i = 0; i < k->n_wanted; i++)
+		k->wanted[i].addr = place_of(image, k->wanted[i].name, slide);
+}
 
-		k->data[i] = !sym ? 0 : sym->addr >= IMAGE_LOW ? sym->addr + slide : sym->addr;
-	}
+void kernel_want_symbol(struct kernel *k, const char *name)
+{
+	for (size_t i = 0; i < k->n_wanted; i++)
+		if (!strcmp(k->wanted[i].name, name))
+			return;
+	k->wanted = xreallocarray(k->wanted, k->n_wanted + 1, sizeof *k->wanted);
+	k->wanted[k->n_wanted++] = (struct wanted_symbol){ .name = xstrdup(name) };
+}
+
+uint64_t kernel_symbol(const struct kernel *k, const char *name)
+{
+	for (size_t i = 0; i < k->n_wanted; i++)
+		if (!strcmp(k->wanted[i].name, name))
+			return k->wanted[i].addr;
+	return 0;
 }
 
 static void use_image(struct kernel *k, const struct kernel_image *image, const struct layout *layout, uint64_t slide)
@@ -430,7 +453,7 @@ static void forget(struct kernel *k)
 	}
 	next = (struct kernel){
 		.sources = k->sources, .error = k->error, .known = k->known, .have_image = k->have_image,
-		.keeps_types = k->keeps_types, .types = k->types, .tables = k->tables, .image_table = k->image_table,
+		.keeps_types = k->keeps_types, .types = k->types, .wanted = k->wanted, .n_wanted = k->n_wanted, .tables = k->tables, .image_table = k->image_table,
 	};
 	if (k->found && !k->from_image) {
 		symtab_deinit(&k->tab);

@@ -84,6 +84,11 @@ struct kernel {
 	uint64_t entry_start, entry_end; /* run-time bounds of .entry.text, where symbols are mere labels */
 	uint64_t early_start, early_end; /* likewise of early_idt_handler_array: arch/x86/kernel/head_64.S */
 	uint64_t data[KERNEL_DATA];
+	struct wanted_symbol {
+		char *name;
+		uint64_t addr;       /* at run time; 0: it has none of that name */
+	} *wanted;               /* that were asked for before it was found; they outlive it */
+	size_t n_wanted;
 	uint64_t command_line;   /* run-time address of boot_command_line; 0: not known */
 };
 
@@ -107,6 +112,10 @@ bool kernel_given_up(const struct kernel *k);
  * does not.
  */
 bool kernel_may_be_at(struct registers *regs, uint64_t addr);
+
+/* Its address will be asked for by kernel_symbol(), which knows it once the kernel is found; else 0. */
+void kernel_want_symbol(struct kernel *k, const char *name);
+uint64_t kernel_symbol(const struct kernel *k, const char *name);
 
 /*
  * Find the kernel, which may have code at that address. True when it has been found; then see guest_narrow

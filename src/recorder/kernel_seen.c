@@ -7,6 +7,8 @@
 #include "arch/arch.h"
 #include "boot.h"
 #include "arguments.h"
+#include "kernel_types.h"
+#include "probes.h"
 #include "trace_events.h"
 #include "efi.h"
 #include "kernel_width.h"
@@ -118,7 +120,9 @@ void kernel_seen_look(uint64_t addr)
 			thunks_find(&recorder.thunks, &recorder.kernel);
 		tell_kernel(&lines);
 		tell_symbols(&lines);
+		kernel_types_found();
 		arguments_found(&lines);
+		probes_found(&lines);
 		trace_events_found(vcpu_get(0), &lines);
 	}
 	if (lines.len)

@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "boot.h"
 #include "arguments.h"
+#include "probes.h"
 #include "trace_events.h"
 #include "guest_time.h"
 #include "objects.h"
@@ -78,6 +79,7 @@ static void on_qemu_exit(void)
 {
 	waiting_finish();
 	arguments_finish();
+	probes_finish();
 	trace_events_finish();
 	watch_finish();
 	boot_tell_learnt();
@@ -202,6 +204,8 @@ static int start(const struct meta *config, struct error *err)
 	read_sources(config, &sources);
 	kernel_start(&recorder.kernel, &sources);
 	arguments_init(meta_get(config, "args"));
+	if (probes_init(config, err) < 0)
+		return -1;
 	trace_events_init(meta_get(config, "event"), meta_get(config, "meta.event_check"));
 	if ((sources.n_symbols || sources.types) && !recorder.kernel.have_image)
 		return error_set(err, "%s", recorder.kernel.error.text);
@@ -210,6 +214,7 @@ static int start(const struct meta *config, struct error *err)
 	if (ftruncate((int)meta_get_u64(config, "out", 0), 0) < 0 ||
 	    !drain_start((int)meta_get_u64(config, "out", 0), config))
 		return error_set(err, "cannot write the trace");
+	probes_begin();
 	if (kernel_found(&recorder.kernel)) {
 		drain_symbols(&recorder.kernel.tab);
 		waiting_found(&recorder.kernel);

@@ -47,6 +47,7 @@ struct label {
 };
 
 struct trace_event {
+	uint32_t number;
 	uint64_t call; /* struct trace_event_call */
 	uint64_t tracepoint, probe, iterator, static_call;
 	struct event_names names;
@@ -101,17 +102,12 @@ void trace_events_init(const char *list, bool twice)
 	chosen.labels = xcalloc(LABELS_MAX, sizeof *chosen.labels);
 }
 
-static void tell_format(struct vcpu *v, size_t number, struct buf *lines)
+static void tell_format(struct vcpu *v, const struct trace_event *e, struct buf *lines)
 {
-	struct trace_event *e = &chosen.events[number];
 	struct buf text = { 0 };
-	char key[32];
 
 	event_text_put(v, e->call, &e->names, &chosen.enums, &text);
-	buf_put_u8(&text, 0);
-	snprintf(key, sizeof key, "event.%zu", number);
-	meta_put(lines, key, (char *)text.data);
-	buf_free(&text);
+	event_format_tell(e->number, &text, lines);
 }
 
 static void add_event(struct vcpu *v, uint64_t call, bool is_tracepoint, struct map *keys, struct buf *lines)
@@ -127,7 +123,7 @@ static void add_event(struct vcpu *v, uint64_t call, bool is_tracepoint, struct 
 		chosen.more++;
 		return;
 	}
-	*e = (struct trace_event){ .call = call, .names = names };
+	*e = (struct trace_event){ .number = event_number_new(), .call = call, .names = names };
 	if (event_of(&e->names) != EVENT_OF_TRACEPOINT)
 		__atomic_store_n(&chosen.numbers_due, true, __ATOMIC_RELEASE);
 	/* those of all system calls are made of what is recorded of them */
@@ -139,7 +135,7 @@ static void add_event(struct vcpu *v, uint64_t call, bool is_tracepoint, struct 
 		*map_put(keys, e->tracepoint + (uint64_t)structure_at(TRACEPOINT_KEY), 0) = chosen.n_events + 1;
 	}
 	e->type = event_type(v, call);
-	tell_format(v, chosen.n_events, lines);
+	tell_format(v, e, lines);
 	*map_put(&chosen.calls, call, 0) = ++chosen.n_events;
 }
 
@@ -309,9 +305,9 @@ void trace_events_syscall(struct vcpu *v)
 
 		if (event_of(&e->names) == EVENT_OF_TRACEPOINT || (number = event_syscall_number(v, e->call)) < 0)
 			continue;
-		snprintf(key, sizeof key, "event.%zu.syscall", i);
+		snprintf(key, sizeof key, "event.%u.syscall", e->number);
 		meta_put_u64(&lines, key, (uint64_t)number);
-		tell_format(v, i, &lines);
+		tell_format(v, e, &lines);
 	}
 	pthread_mutex_unlock(&recorder.lock);
 	if (lines.len)
@@ -329,7 +325,7 @@ static void heed_type(struct vcpu *v, struct trace_event *e)
 		return;
 	pthread_mutex_lock(&recorder.lock);
 	e->type = type;
-	tell_format(v, (size_t)(e - chosen.events), &lines);
+	tell_format(v, e, &lines);
 	pthread_mutex_unlock(&recorder.lock);
 	drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
@@ -343,7 +339,7 @@ static void tell(struct vcpu *v, struct trace_event *e, const uint8_t *record, s
 			  &(struct fact){
 				  .kind = FACT_EVENT,
 				  .n_numbers = 2,
-				  .numbers = { (uint64_t)(e - chosen.events), computed },
+				  .numbers = { e->number, computed },
 				  .n_texts = 1,
 				  .texts = { (const char *)record },
 				  .lens = { length },
@@ -640,9 +636,9 @@ void trace_events_finish(void)
 
 		if (!e->missing)
 			continue;
-		snprintf(key, sizeof key, "event.%zu.missing", i);
+		snprintf(key, sizeof key, "event.%u.missing", e->number);
 		meta_put_u64(&lines, key, e->missing);
-		snprintf(key, sizeof key, "event.%zu.why", i);
+		snprintf(key, sizeof key, "event.%u.why", e->number);
 		meta_put(&lines, key, e->why);
 	}
 	if (lines.len)

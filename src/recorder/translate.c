@@ -10,6 +10,7 @@
 #include "kernel_width.h"
 #include "limits.h"
 #include "objects.h"
+#include "probes.h"
 #include "trace_events.h"
 #include "waiting.h"
 #include "watch.h"
@@ -195,6 +196,7 @@ static void expect_result(const struct work *w, uint64_t target, uint64_t return
 static void give_back(struct work *w)
 {
 	uint64_t start, end, number;
+	uint32_t probe;
 
 	if (w->watches != WATCH_EVENTS || w->function == SYMTAB_NONE)
 		return;
@@ -202,6 +204,23 @@ static void give_back(struct work *w)
 	number = arguments_at(start);
 	if (number)
 		on_exec_regs(w, watch_returns, (void *)(uintptr_t)(number - 1));
+	probe = probes_of_return(start);
+	if (probe)
+		on_exec_regs(w, watch_probe, userdata(probe, w->n - w->at));
+}
+
+/* A function goes on by a jump to another one, which will return for it: what it gives back is not seen. */
+static void give_away(struct work *w)
+{
+	uint64_t start, end;
+	uint32_t probe;
+
+	if (w->watches != WATCH_EVENTS || w->function == SYMTAB_NONE)
+		return;
+	kernel_bounds(&recorder.kernel, w->function, &start, &end);
+	probe = probes_of_return(start);
+	if (probe)
+		on_exec(w, watch_probe_leaves, userdata(probe, 0));
 }
 
 static void call_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
@@ -299,6 +318,7 @@ static void jump_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 	if (!leaves_function(w, addr, target) || silent_thunk(w, target) == X86_THUNK_RETURN ||
 	    leads_through_thunk(w, EVENT_JUMP_INDIRECT, addr, length, target))
 		return;
+	give_away(w);
 	site = make_site(w, EVENT_JUMP, addr, length, target);
 	if (!site)
 		return;
@@ -739,6 +759,16 @@ static void look_for_event(struct work *w, uint64_t addr)
 		on_exec_regs(w, watch_event_label, userdata(number - 1, w->n - w->at));
 }
 
+static void look_for_probe(struct work *w, uint64_t addr)
+{
+	uint32_t number = w->watches == WATCH_EVENTS ? probes_at(addr) : 0;
+
+	if (w->watches == WATCH_EVENTS && probes_want_entry(addr))
+		on_exec_regs(w, watch_probe_entry, NULL);
+	if (number)
+		on_exec_regs(w, watch_probe, userdata(number, w->n - w->at));
+}
+
 /* Instruction by instruction. Returns the last one. */
 static struct x86_insn instrument_all(struct work *w)
 {
@@ -758,6 +788,7 @@ static struct x86_insn instrument_all(struct work *w)
 				run_into(w, addr);
 			instrument(w, &x, addr, w->lengths[i]);
 			look_for_event(w, addr);
+			look_for_probe(w, addr);
 		}
 		addr += w->lengths[i];
 	}

@@ -102,6 +102,10 @@ void watch_tell_beside(struct vcpu *v, struct fact *fact, bool has_clock);
 void watch_tell_within(struct vcpu *v, struct fact *fact, uint64_t uncounted);
 /* a jump label of a trace event: its number; above: instructions of the block from there on */
 void watch_event_label(unsigned cpu, void *data);
+/* probes.h: number of the first one + 1; above: instructions of the block from there on */
+void watch_probe(unsigned cpu, void *data);
+void watch_probe_leaves(unsigned cpu, void *data);    /* likewise: it goes on by a jump to another function */
+void watch_probe_entry(unsigned cpu, void *data);     /* a function begins that a probe is in */
 void watch_args(unsigned cpu, void *data);            /* arguments.h: a chosen function's number; it is entered … */
 void watch_returns(unsigned cpu, void *data);         /* … and about to return */
 

@@ -30,6 +30,7 @@
 #include "kernel_files.h"
 #include "kernel_names.h"
 #include "qemu.h"
+#include "recording_probes.h"
 #include "recorder/stats.h"
 #include "shared_folders.h"
 #include "trace/reader.h"
@@ -214,6 +215,10 @@ static int write_config(const struct recording *rec, struct recorded *s, const c
 		meta_put(&lines, "event", arg(rec->args, "event"));
 	if (arg(rec->args, "event-check"))
 		meta_put(&lines, "meta.event_check", "1");
+	if (recording_probes_put(rec->args, &lines, err) < 0) {
+		buf_free(&lines);
+		return -1;
+	}
 	meta_put_u64(&lines, "meta.vcpus", qemu_vcpus(rec->argv));
 	meta_put_u64(&lines, "meta.started", (uint64_t)time(NULL));
 	s->config = memfd_create("upto-config", 0);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The values of a probe, ready to be computed where it stands. */
+#ifndef UPTO_PROBES_PROBE_VALUES_H
+#define UPTO_PROBES_PROBE_VALUES_H
+
+#include "guest/prototypes_btf.h"
+#include "probe_definition.h"
+
+struct probe_value {
+	char *name;
+	struct probe_type type; /* format and bytes are said */
+	/* gives the number itself; of strings, arrays: where they begin */
+	struct probe_code code;
+	bool is_comm;           /* instead: what the task is called */
+};
+
+struct probe_values {
+	struct probe_value *list;
+	size_t count;
+};
+
+/*
+ * Those of a definition, for one function that it means (a name in the symbol table; "": none). `types`: the kernel's,
+ * or the module's; NULL: there are none. Call probe_values_deinit() in either case.
+ */
+int probe_values_init(struct probe_values *ret, const struct probe_definition *d, const char *function,
+		      const struct btf_prototypes *types, struct error *err);
+void probe_values_deinit(struct probe_values *v);
+
+/* Add one; all are taken but the name, which is copied. */
+void probe_values_add(struct probe_values *v, const char *name, struct probe_type type, struct probe_code *code);
+
+/* Where a function's return address is, at its begin, or where it returns: rsp points there. */
+void probe_code_add_entry(struct probe_code *c, bool returns, int reg);
+
+#endif

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "event_read.h"
+#include "kernel_types.h"
+#include "kernel_width.h"
+#include "probes/probe_record.h"
+#include "structures.h"
+#include "trace/meta.h"
+#include "watch_put.h"
+
+#ifdef UPTO_SMALL_TABLES
+enum { PROBES_MAX = 64, KEPT = 64 };
+#else
+enum { PROBES_MAX = 4096, KEPT = 8192 };
+#endif
+
+enum {
+	KEPT_NEAR = 16, /* places where what is kept of a call may be */
+	GENERAL = 16,   /* registers */
+};
+
+/* A definition, and what became of it. */
+struct asked {
+	struct probe_definition d;
+	size_t places;
+	char *why; /* the first place that could not be armed: why; NULL: none */
+};
+
+struct armed {
+	struct probe_values values;
+	uint32_t event; /* number of its records */
+	uint32_t next;  /* at the same place: number + 1; 0: none. vCPUs read it without the lock */
+	uint64_t address, function; /* of RETURNS only the latter */
+	bool returns;
+	uint64_t faults, unseen; /* values that could not be read; returns that are another function's */
+};
+
+static struct {
+	struct asked *asked;
+	size_t count, more;
+	bool narrow;
+	struct armed *armed; /* of all kernels that booted; they stay where they are, as vCPUs read them */
+	size_t n_armed;
+	struct map at, returns; /* address, or begin of a function → number of the first one + 1 */
+	struct map entries;     /* begins of functions that registers are kept of */
+	struct map names;       /* hash of an event's name → how many have it */
+} probes;
+
+/* What registers were at the begin of a call that is under way. */
+static struct {
+	pthread_mutex_t lock;
+	uint64_t clock;
+	struct kept {
+		uint64_t slot, when, registers[GENERAL];
+	} *list;
+} kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void want_symbols(const struct probe_definition *d)
+{
+	for (size_t i = 0; i < d->n_args; i++) {
+		const struct probe_arg *a = &d->args[i];
+
+		if (a->base == PROBE_AT && a->text)
+			kernel_want_symbol(&recorder.kernel, a->text);
+		for (size_t k = 0; k < a->code.count; k++)
+			if (a->code.steps[k].symbol)
+				kernel_want_symbol(&recorder.kernel, a->code.steps[k].symbol);
+	}
+	kernel_want_symbol(&recorder.kernel, "_text");
+}
+
+static uint64_t place_of_text(void)
+{
+	return kernel_symbol(&recorder.kernel, "_text");
+}
+
+/* "vfs_read", and of the next ones "vfs_read_1" … The caller frees it. */
+static char *own_name(const struct probe_definition *d, const char *function)
+{
+	cleanup_free char *name = probe_event_name(d, function);
+	uint64_t *count = map_put(&probes.names, hash_text(hash_text(0, probe_group_name(d)), name), 0);
+	char *ret = *count ? xasprintf("%s_%u", name, (unsigned)*count) : xstrdup(name);
+
+	++*count;
+	return ret;
+}
+
+/* Symbols' addresses are known by now: they become numbers. One that is not known stays, and gives no value. */
+static void resolve_symbols(struct probe_values *v)
+{
+	for (size_t i = 0; i < v->count; i++)
+		for (size_t k = 0; k < v->list[i].code.count; k++) {
+			struct probe_step_code *s = &v->list[i].code.steps[k];
+			uint64_t addr = s->symbol ? kernel_symbol(&recorder.kernel, s->symbol) : 0;
+
+			if (!addr)
+				continue;
+			free(s->symbol);
+			*s = (struct probe_step_code){ .op = PROBE_OP_NUMBER, .operand = (int64_t)(addr + (uint64_t)s->operand) };
+		}
+}
+
+static bool asks_entry(const struct probe_values *v)
+{
+	for (size_t i = 0; i < v->count; i++)
+		if (probe_code_asks_entry(&v->list[i].code))
+			return true;
+	return false;
+}
+
+static void put_into(struct map *map, uint64_t key, struct armed *a)
+{
+	uint64_t *first = map_put(map, key, 0);
+
+	a->next = (uint32_t)*first;
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	*first = (uint64_t)(a - probes.armed) + 1;
+}
+
+static void tell_format(const struct asked *q, const struct armed *a, const char *function, struct buf *lines)
+{
+	cleanup_free char *name = own_name(&q->d, function);
+	struct buf text = { 0 };
+
+	probe_format_put(&a->values, probe_group_name(&q->d), name, a->returns, &text);
+	event_format_tell(a->event, &text, lines);
+}
+
+/* `begin`: of the function that the place is in; 0: none. */
+static void arm(struct asked *q, const struct btf_prototypes *types, const char *function, uint64_t begin,
+		uint64_t address, struct buf *lines)
+{
+	struct armed *a = &probes.armed[probes.n_armed];
+	struct error err;
+
+	if (probes.n_armed == PROBES_MAX) {
+		probes.more++;
+		return;
+	}
+	*a = (struct armed){ .address = address, .function = begin, .returns = q->d.returns };
+	if (probe_values_init(&a->values, &q->d, function, types, &err) < 0) {
+		probe_values_deinit(&a->values);
+		if (!q->why)
+			q->why = xstrdup(err.text);
+		return;
+	}
+	resolve_symbols(&a->values);
+	if (begin && asks_entry(&a->values))
+		*map_put(&probes.entries, begin, 1) = 1;
+	a->event = event_number_new();
+	tell_format(q, a, function, lines);
+	put_into(a->returns ? &probes.returns : &probes.at, a->returns ? begin : address, a);
+	probes.n_armed++;
+	q->places++;
+}
+
+/* In a table of symbols whose addresses lie `slide` lower than where they are. */
+static void arm_in(struct asked *q, const struct btf_prototypes *types, const struct symtab *tab, uint64_t slide,
+		   struct buf *lines)
+{
+	bool pattern = strpbrk(q->d.function, "*?[");
+
+	for (size_t i = 0; i < tab->count; i++) {
+		const char *name = symtab_name(tab, (long)i);
+		uint64_t begin = tab->symbols[i].addr + slide;
+
+		if (pattern ? fnmatch(q->d.function, name, 0) : strcmp(q->d.function, name))
+			continue;
+		if (q->d.offset < tab->symbols[i].end - tab->symbols[i].addr)
+			arm(q, types, name, begin, begin + q->d.offset, lines);
+	}
+}
+
+/* "_text+0x1234": the name of the function there is not the only one of its kind. */
+static void arm_behind_text(struct asked *q, struct buf *lines)
+{
+	uint64_t address = place_of_text() + q->d.offset, begin = 0, end;
+	long function = kernel_function(&recorder.kernel, address);
+
+	if (function != SYMTAB_NONE)
+		kernel_bounds(&recorder.kernel, function, &begin, &end);
+	if (place_of_text())
+		arm(q, NULL, "", begin, address, lines);
+}
+
+static bool is_behind_text(const struct probe_definition *d)
+{
+	return !strcmp(d->function, "_text");
+}
+
+int probes_init(const struct meta *config, struct error *err)
+{
+	const char *text;
+	char key[32];
+
+	for (; snprintf(key, sizeof key, "probe.%zu", probes.count), (text = meta_get(config, key)); probes.count++) {
+		probes.asked = xreallocarray(probes.asked, probes.count + 1, sizeof *probes.asked);
+		probes.asked[probes.count] = (struct asked){ 0 };
+		if (probe_definition_parse(text, &probes.asked[probes.count].d, err) < 0)
+			return -1;
+	}
+	if (!probes.count)
+		return 0;
+	probes.armed = xcalloc(PROBES_MAX, sizeof *probes.armed);
+	kept.list = xcalloc(KEPT, sizeof *kept.list);
+	kernel_types_want();
+	return 0;
+}
+
+/* Places that are known by their address alone are armed from the first instruction on. */
+void probes_begin(void)
+{
+	struct buf lines = { 0 };
+
+	for (size_t i = 0; i < probes.count; i++) {
+		struct asked *q = &probes.asked[i];
+
+		want_symbols(&q->d);
+		if (q->d.place == PROBE_ADDRESS)
+			arm(q, NULL, "", 0, q->d.address, &lines);
+	}
+	if (lines.len)
+		drain_put(CHUNK_META, &lines);
+	buf_free(&lines);
+}
+
+/* Those at addresses stay. */
+static void forget(void)
+{
+	map_free(&probes.at);
+	map_free(&probes.returns);
+	map_free(&probes.entries);
+	for (size_t i = 0; i < probes.n_armed; i++)
+		if (!probes.armed[i].function)
+			put_into(&probes.at, probes.armed[i].address, &probes.armed[i]);
+}
+
+void probes_found(struct buf *lines)
+{
+	const struct kernel *k = &recorder.kernel;
+
+	probes.narrow = guest_is_narrow();
+	if (!probes.count || probes.narrow)
+		return;
+	forget();
+	for (size_t i = 0; i < probes.count; i++) {
+		struct asked *q = &probes.asked[i];
+
+		if (q->d.place != PROBE_FUNCTION || q->d.target)
+			continue;
+		if (is_behind_text(&q->d))
+			arm_behind_text(q, lines);
+		else
+			arm_in(q, kernel_types(), &k->tab, k->slide, lines);
+	}
+}
+
+/* Another module may have been there. */
+static void forget_at(const struct symtab *tab)
+{
+	for (size_t i = 0; i < probes.n_armed; i++) {
+		struct armed *a = &probes.armed[i];
+
+		if (!a->function || !symtab_section_of(tab, a->function))
+			continue;
+		*map_put(&probes.at, a->address, 0) = 0;
+		*map_put(&probes.returns, a->function, 0) = 0;
+		*map_put(&probes.entries, a->function, 0) = 0;
+	}
+}
+
+/* The kernel writes '_' where files have '-'. */
+static bool is_module(const char *asked, const char *name)
+{
+	for (; *asked && (*asked == *name || (*asked == '-' && *name == '_')); asked++)
+		name++;
+	return !*asked && !*name;
+}
+
+void probes_module(const struct btf_prototypes *types, const char *module, const struct symtab *tab)
+{
+	struct buf lines = { 0 };
+
+	if (!probes.count || guest_is_narrow())
+		return;
+	pthread_mutex_lock(&recorder.lock);
+	forget_at(tab);
+	for (size_t i = 0; i < probes.count; i++) {
+		struct asked *q = &probes.asked[i];
+
+		if (q->d.place == PROBE_FUNCTION && (!q->d.target || is_module(q->d.target, module)))
+			arm_in(q, types, tab, 0, &lines);
+	}
+	pthread_mutex_unlock(&recorder.lock);
+	if (lines.len)
+		drain_put(CHUNK_META, &lines);
+	buf_free(&lines);
+}
+
+static uint32_t number_at(const struct map *map, uint64_t addr)
+{
+	const uint64_t *number = map->count ? map_get(map, addr) : NULL;
+
+	return number ? (uint32_t)*number : 0;
+}
+
+uint32_t probes_at(uint64_t addr)
+{
+	return number_at(&probes.at, addr);
+}
+
+uint32_t probes_of_return(uint64_t function)
+{
+	return number_at(&probes.returns, function);
+}
+
+bool probes_want_entry(uint64_t function)
+{
+	return number_at(&probes.entries, function);
+}
+
+/* Where what is kept of a call may be, whose return address is there. */
+static struct kept *kept_at(uint64_t slot, unsigned i)
+{
+	return &kept.list[(hash64(slot) + i) % KEPT];
+}
+
+void watch_probe_entry(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t slot = registers_read(&v->regs, GUEST_RSP);
+	struct kept *to = kept_at(slot, 0);
+
+	(void)data;
+	pthread_mutex_lock(&kept.lock);
+	for (unsigned i = 0; i < KEPT_NEAR && to->slot != slot; i++) {
+		struct kept *other = kept_at(slot, i);
+
+		if (other->slot == slot || other->when < to->when)
+			to = other;
+	}
+	to->slot = slot;
+	to->when = ++kept.clock;
+	for (int i = 0; i < GENERAL; i++)
+		to->registers[i] = registers_read(&v->regs, (enum reg)i);
+	pthread_mutex_unlock(&kept.lock);
+}
+
+static bool read_entry(void *context, uint64_t slot, unsigned number, uint64_t *ret)
+{
+	bool found = false;
+
+	(void)context;
+	pthread_mutex_lock(&kept.lock);
+	for (unsigned i = 0; i < KEPT_NEAR && !found; i++) {
+		const struct kept *k = kept_at(slot, i);
+
+		found = k->slot == slot && k->when && number < GENERAL;
+		if (found)
+			*ret = k->registers[number];
+	}
+	pthread_mutex_unlock(&kept.lock);
+	return found;
+}
+
+struct hit {
+	struct vcpu *v;
+	const struct armed *a;
+};
+
+static uint64_t read_register(void *context, unsigned number)
+{
+	const struct hit *h = context;
+
+	/* in the middle of a block QEMU does not have it */
+	return number == PROBE_RIP ? h->a->address : registers_read(&h->v->regs, (enum reg)number);
+}
+
+static bool read_memory(void *context, uint64_t addr, void *data, size_t n)
+{
+	const struct hit *h = context;
+
+	return guest_read(&h->v->regs, addr, data, n);
+}
+
+static void tell(struct vcpu *v, struct armed *a, uint64_t behind)
+{
+	static __thread struct buf record;
+	struct hit h = { v, a };
+	struct probe_guest guest = { read_register, read_entry, read_memory, &h };
+	char comm[PROBE_COMM_LEN + 1] = "";
+	struct probe_hit hit = {
+		.pid = (int32_t)structure_read(v, v->task, TASK_PID, 4),
+		.address = a->returns ? a->function : a->address,
+		.returns = a->returns,
+		.comm = comm,
+	};
+	size_t faults;
+
+	if (v->task && structure_at(TASK_COMM) != MEMBER_UNKNOWN)
+		structure_text(v, v->task + (uint64_t)structure_at(TASK_COMM), comm, PROBE_COMM_LEN);
+	if (a->returns)
+		hit.returns_to = structure_pointer_at(v, registers_read(&v->regs, GUEST_RSP));
+	record.len = 0;
+	faults = probe_record_put(&a->values, &hit, &guest, &record);
+	if (faults)
+		__atomic_add_fetch(&a->faults, faults, __ATOMIC_RELAXED);
+	watch_tell_within(v,
+			  &(struct fact){
+				  .kind = FACT_EVENT,
+				  .n_numbers = 2,
+				  .numbers = { a->event, 1 },
+				  .n_texts = 1,
+				  .texts = { (const char *)record.data },
+				  .lens = { record.len },
+			  },
+			  behind);
+}
+
+void watch_probe(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint32_t number = site_of(data);
+
+	for (; number; number = probes.armed[number - 1].next)
+		tell(v, &probes.armed[number - 1], above(data));
+}
+
+void watch_probe_leaves(unsigned cpu, void *data)
+{
+	(void)cpu;
+	for (uint32_t number = site_of(data); number; number = probes.armed[number - 1].next)
+		__atomic_add_fetch(&probes.armed[number - 1].unseen, 1, __ATOMIC_RELAXED);
+}
+
+static void say_what_lacks(void)
+{
+	char *message = recorder.stats->message;
+	size_t size = sizeof recorder.stats->message;
+
+	for (size_t i = 0; i < probes.count; i++) {
+		const struct asked *q = &probes.asked[i];
+
+		if (q->why)
+			snprintf(message, size, "--probe %s", q->why);
+		else if (!q->places && probes.narrow)
+			snprintf(message, size, "--probe: a kernel of 32 bits has none");
+		else if (!q->places)
+			snprintf(message, size, "--probe %s: %s%s has no such place", q->d.text, q->d.target ? "module " : "",
+				 q->d.target ? q->d.target : "the kernel, with the modules that were loaded,");
+	}
+	if (probes.more)
+		snprintf(message, size, "--probe: %zu places more have such a name; the first %d are probed", probes.more,
+			 PROBES_MAX);
+}
+
+void probes_finish(void)
+{
+	struct buf lines = { 0 };
+	char key[48];
+
+	for (size_t i = 0; i < probes.n_armed; i++) {
+		const struct armed *a = &probes.armed[i];
+
+		snprintf(key, sizeof key, "event.%u.faults", a->event);
+		if (a->faults)
+			meta_put_u64(&lines, key, a->faults);
+		if (!a->unseen)
+			continue;
+		snprintf(key, sizeof key, "event.%u.missing", a->event);
+		meta_put_u64(&lines, key, a->unseen);
+		snprintf(key, sizeof key, "event.%u.why", a->event);
+		meta_put(&lines, key, "the function went on by a jump to another one, which returned for it");
+	}
+	if (lines.len)
+		drain_put(CHUNK_META, &lines);
+	buf_free(&lines);
+	say_what_lacks();
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Probes: at chosen instructions of the kernel, and where chosen functions return, values are read, and kept as records
+ * of an event (probes/probe_record.h). The guest runs nothing of it.
+ */
+#ifndef UPTO_RECORDER_PROBES_H
+#define UPTO_RECORDER_PROBES_H
+
+#include "guest/prototypes_btf.h"
+#include "recorder.h"
+
+/* Of the definitions probe.0, probe.1 … of the configuration. After kernel_start(). */
+int probes_init(const struct meta *config, struct error *err);
+
+/* Where to write is known. */
+void probes_begin(void);
+
+/* The kernel was found: look for the places in it. Under `lock`. */
+void probes_found(struct buf *lines);
+
+/* A module was loaded: look in it, too. `types`: its own; NULL: there are none. In a vCPU's thread. */
+void probes_module(const struct btf_prototypes *types, const char *module, const struct symtab *tab);
+
+/* The guest has ended: say which probes found no place, and count what could not be read. */
+void probes_finish(void);
+
+/* In translation, under `lock`: the number of the first probe at an instruction, + 1; 0: there is none. */
+uint32_t probes_at(uint64_t addr);
+/* The same of those where a function returns, by where it begins. */
+uint32_t probes_of_return(uint64_t function);
+/* Are registers to be kept where that function begins, since a probe in it asks for them? */
+bool probes_want_entry(uint64_t function);
+
+#endif
