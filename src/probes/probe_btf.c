@@ -39,14 +39,6 @@ static const struct btf_type *plain(const struct btf *btf, uint32_t *id)
 	return NULL;
 }
 
-static void add_behind(struct typed *t, int64_t bytes)
-{
-	if (!bytes)
-		return;
-	probe_code_add(&t->code, PROBE_OP_NUMBER, bytes);
-	probe_code_add(&t->code, PROBE_OP_ADD, 0);
-}
-
 /* A pointer: go to what it points to. */
 static void follow(struct typed *t, const struct btf_type *pointer)
 {
@@ -110,7 +102,7 @@ static int to_member(struct typed *t, const char *name)
 		t->shift = (unsigned)(at % (8 * size));
 		at -= t->shift;
 	}
-	add_behind(t, at / 8);
+	probe_code_add_behind(&t->code, at / 8);
 	return 0;
 }
 
@@ -129,7 +121,7 @@ static int to_element(struct typed *t, int64_t number)
 	size = btf__resolve_size(t->btf, t->type);
 	if (size <= 0)
 		return error_set(t->err, "%s: elements of no known size", t->d->text);
-	add_behind(t, number * size);
+	probe_code_add_behind(&t->code, number * size);
 	return 0;
 }
 
@@ -181,7 +173,7 @@ static int finish_array(struct typed *t, const struct btf_type *type, struct pro
 {
 	const struct btf_array *array = btf_array(type);
 
-	if (is_char(t->btf, array->type) && (!out->format || out->format == PROBE_STRING)) {
+	if (is_char(t->btf, array->type) ? !out->format || out->format == PROBE_STRING : out->format == PROBE_STRING) {
 		*out = (struct probe_type){ .format = PROBE_STRING };
 		return 0;
 	}
@@ -249,7 +241,7 @@ static void add_parameter(struct typed *t, const struct prototype *p, unsigned i
 		return;
 	}
 	probe_code_add(&t->code, PROBE_OP_REGISTER, PROBE_RSP);
-	add_behind(t, stack_place(p, i));
+	probe_code_add_behind(&t->code, stack_place(p, i));
 	t->is_place = true;
 }
 

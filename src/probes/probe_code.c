@@ -79,6 +79,20 @@ void probe_code_add_symbol(struct probe_code *c, const char *symbol, int64_t beh
 	c->steps[c->count - 1].symbol = xstrdup(symbol);
 }
 
+void probe_code_add_behind(struct probe_code *c, int64_t bytes)
+{
+	struct probe_step_code *last = c->count >= 2 ? &c->steps[c->count - 2] : NULL;
+
+	if (last && last->op == PROBE_OP_NUMBER && last[1].op == PROBE_OP_ADD) {
+		last->operand += bytes;
+		return;
+	}
+	if (!bytes)
+		return;
+	probe_code_add(c, PROBE_OP_NUMBER, bytes);
+	probe_code_add(c, PROBE_OP_ADD, 0);
+}
+
 void probe_code_add_all(struct probe_code *c, const struct probe_code *more)
 {
 	for (size_t i = 0; i < more->count; i++) {

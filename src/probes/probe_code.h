@@ -42,6 +42,8 @@ struct probe_code {
 
 void probe_code_add(struct probe_code *c, enum probe_op op, int64_t operand);
 void probe_code_add_symbol(struct probe_code *c, const char *symbol, int64_t behind);
+/* The address, or number, so many bytes behind. */
+void probe_code_add_behind(struct probe_code *c, int64_t bytes);
 void probe_code_add_all(struct probe_code *c, const struct probe_code *more);
 void probe_code_deinit(struct probe_code *c);
 

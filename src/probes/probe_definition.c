@@ -618,6 +618,8 @@ char *probe_event_name(const struct probe_definition *d, const char *function)
 		name = xasprintf("p_0x%" PRIx64, d->address);
 	else if (d->kernel_words)
 		name = xasprintf("%c_%s_%" PRIu64, d->returns ? 'r' : 'p', function, d->offset);
+	else if (d->place == PROBE_LINE && d->line)
+		name = xasprintf("%s_L%u", function, d->line);
 	else
 		name = xasprintf("%s%s", function, d->returns ? "__return" : "");
 	replace_odd(name);

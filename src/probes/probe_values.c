@@ -36,14 +36,6 @@ void probe_code_add_entry(struct probe_code *c, bool returns, int reg)
 	probe_code_add(c, PROBE_OP_ENTRY, reg);
 }
 
-static void add_behind(struct probe_code *c, int64_t bytes)
-{
-	if (!bytes)
-		return;
-	probe_code_add(c, PROBE_OP_NUMBER, bytes);
-	probe_code_add(c, PROBE_OP_ADD, 0);
-}
-
 /* $argN, where the function begins or returns. */
 static int add_argument(const struct probe_definition *d, unsigned i, struct probe_code *c, struct error *err)
 {
@@ -56,7 +48,7 @@ static int add_argument(const struct probe_definition *d, unsigned i, struct pro
 		return 0;
 	}
 	probe_code_add(c, PROBE_OP_REGISTER, PROBE_RSP);
-	add_behind(c, WORD * (int64_t)(i - 6 + 1));
+	probe_code_add_behind(c, WORD * (int64_t)(i - 6 + 1));
 	probe_code_add(c, PROBE_OP_READ, WORD);
 	return 0;
 }
@@ -81,7 +73,7 @@ static int add_base(const struct probe_definition *d, const struct probe_arg *a,
 	case PROBE_STACK_AT:
 		probe_code_add(c, PROBE_OP_REGISTER, PROBE_RSP);
 		if (a->base == PROBE_STACK)
-			add_behind(c, WORD * a->number);
+			probe_code_add_behind(c, WORD * a->number);
 		*ret_place = a->base == PROBE_STACK;
 		return 0;
 	case PROBE_AT:
@@ -114,7 +106,7 @@ static int add_plain(struct probe_values *v, const struct probe_definition *d, c
 	for (size_t i = 0; i < a->n_steps; i++) {
 		if (place)
 			probe_code_add(&c, PROBE_OP_READ, WORD);
-		add_behind(&c, a->steps[i].number);
+		probe_code_add_behind(&c, a->steps[i].number);
 		place = true;
 	}
 	if (!type.format)
@@ -138,8 +130,8 @@ static bool needs_types(const struct probe_arg *a)
 	return false;
 }
 
-static int add_value(struct probe_values *v, const struct probe_definition *d, size_t i, const char *function,
-		     const struct btf_prototypes *types, struct error *err)
+int probe_value_add(struct probe_values *v, const struct probe_definition *d, size_t i, const char *function,
+		    const struct btf_prototypes *types, struct error *err)
 {
 	const struct probe_arg *a = &d->args[i];
 	cleanup_free char *name = probe_arg_name(a, i);
@@ -158,7 +150,7 @@ int probe_values_init(struct probe_values *ret, const struct probe_definition *d
 {
 	*ret = (struct probe_values){ 0 };
 	for (size_t i = 0; i < d->n_args; i++)
-		if (add_value(ret, d, i, function, types, err) < 0)
+		if (probe_value_add(ret, d, i, function, types, err) < 0)
 			return -1;
 	return 0;
 }

@@ -25,6 +25,9 @@ struct probe_values {
  */
 int probe_values_init(struct probe_values *ret, const struct probe_definition *d, const char *function,
 		      const struct btf_prototypes *types, struct error *err);
+/* Add the one of d->args[i]. */
+int probe_value_add(struct probe_values *v, const struct probe_definition *d, size_t i, const char *function,
+		    const struct btf_prototypes *types, struct error *err);
 void probe_values_deinit(struct probe_values *v);
 
 /* Add one; all are taken but the name, which is copied. */

@@ -9,6 +9,7 @@
 #include "guest/function_name.h"
 #include "kernel_types.h"
 #include "kernel_width.h"
+#include "returns.h"
 #include "structures.h"
 #include "trace/meta.h"
 #include "watch_put.h"
@@ -76,6 +77,7 @@ static void choose(const struct btf_prototypes *types, uint64_t addr, const char
 	meta_put(lines, key, (char *)text.data);
 	buf_free(&text);
 	*map_put(&chosen.at, addr, 0) = ++chosen.found;
+	returns_choose_args(addr, (uint32_t)chosen.found);
 }
 
 /* Of a table whose addresses lie `slide` lower than where they are. */
@@ -97,13 +99,20 @@ static void choose_all(const struct btf_prototypes *types, const struct symtab *
 			 FUNCTIONS_MAX);
 }
 
+static void forget(uint64_t function)
+{
+	*map_put(&chosen.at, function, 0) = 0;
+	returns_choose_args(function, 0);
+}
+
 void arguments_found(struct buf *lines)
 {
 	struct kernel *k = &recorder.kernel;
 
 	if (!chosen.count || k->no_linux || guest_is_narrow())
 		return;
-	map_free(&chosen.at);
+	for (size_t i = 0; i < chosen.found; i++)
+		forget(chosen.prototypes[i].addr);
 	choose_all(kernel_types(), &k->tab, k->slide, lines);
 }
 
@@ -112,7 +121,7 @@ static void forget_at(const struct symtab *tab)
 {
 	for (size_t i = 0; i < chosen.found; i++)
 		if (symtab_section_of(tab, chosen.prototypes[i].addr))
-			*map_put(&chosen.at, chosen.prototypes[i].addr, 0) = 0;
+			forget(chosen.prototypes[i].addr);
 }
 
 void arguments_module(const struct btf_prototypes *types, const struct symtab *tab)
@@ -215,12 +224,11 @@ void watch_args(unsigned cpu, void *data)
 	watch_tell_beside(v, &fact, true); /* at the time at which the call is entered, by which it is found */
 }
 
-void watch_returns(unsigned cpu, void *data)
+void arguments_returns(struct vcpu *v, uint64_t number)
 {
-	struct vcpu *v = vcpu_get(cpu);
 	uint64_t slot = registers_read(&v->regs, GUEST_RSP), result = registers_read(&v->regs, GUEST_RAX);
 
 	watch_tell_beside(v, &(struct fact){
-		.kind = FACT_RETURNS, .n_numbers = 3, .numbers = { (uintptr_t)data, slot, result },
+		.kind = FACT_RETURNS, .n_numbers = 3, .numbers = { number, slot, result },
 	}, false);
 }

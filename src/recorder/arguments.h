@@ -18,6 +18,9 @@ void arguments_found(struct buf *lines);
 /* A module was loaded: choose from its functions, too. `types`: its own; NULL: there are none. In a vCPU's thread. */
 void arguments_module(const struct btf_prototypes *types, const struct symtab *tab);
 
+/* A chosen function returns: by its number. In a vCPU's thread. */
+void arguments_returns(struct vcpu *v, uint64_t number);
+
 /* The guest has ended: say which names no function had. */
 void arguments_finish(void);
 

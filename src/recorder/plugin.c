@@ -123,6 +123,7 @@ static void init_tables(void)
 	recorder.block = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, block);
 	recorder.unwatched = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, unwatched);
 	recorder.unlooked = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, unlooked);
+	recorder.left = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, left);
 	recorder.thunk = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, thunk);
 	value_place_init(&recorder.value_place, INSIDE_VALUES);
 	value_place_init(&recorder.rip_place, INSIDE_REGISTERS);

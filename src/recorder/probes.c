@@ -11,6 +11,7 @@
 #include "kernel_types.h"
 #include "kernel_width.h"
 #include "probes/probe_record.h"
+#include "returns.h"
 #include "structures.h"
 #include "trace/meta.h"
 #include "watch_put.h"
@@ -39,7 +40,7 @@ struct armed {
 	uint32_t next;  /* at the same place: number + 1; 0: none. vCPUs read it without the lock */
 	uint64_t address, function; /* of RETURNS only the latter */
 	bool returns;
-	uint64_t faults, unseen; /* values that could not be read; returns that are another function's */
+	uint64_t faults; /* values that could not be read */
 };
 
 static struct {
@@ -48,7 +49,7 @@ static struct {
 	bool narrow;
 	struct armed *armed; /* of all kernels that booted; they stay where they are, as vCPUs read them */
 	size_t n_armed;
-	struct map at, returns; /* address, or begin of a function → number of the first one + 1 */
+	struct map at;          /* address → number of the first one + 1; where functions return: returns.h */
 	struct map entries;     /* begins of functions that registers are kept of */
 	struct map names;       /* hash of an event's name → how many have it */
 } probes;
@@ -115,13 +116,20 @@ static bool asks_entry(const struct probe_values *v)
 	return false;
 }
 
-static void put_into(struct map *map, uint64_t key, struct armed *a)
+/* The last one at a place is the first that is told. */
+static void put_in_place(struct armed *a)
 {
-	uint64_t *first = map_put(map, key, 0);
+	uint32_t number = (uint32_t)(a - probes.armed) + 1;
+	uint64_t *first;
 
+	if (a->returns) {
+		a->next = returns_probe(a->function);
+		returns_choose_probe(a->function, number);
+		return;
+	}
+	first = map_put(&probes.at, a->address, 0);
 	a->next = (uint32_t)*first;
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	*first = (uint64_t)(a - probes.armed) + 1;
+	*first = number;
 }
 
 static void tell_format(const struct asked *q, const struct armed *a, const char *function, struct buf *lines)
@@ -156,7 +164,7 @@ static void arm(struct asked *q, const struct btf_prototypes *types, const char 
 		*map_put(&probes.entries, begin, 1) = 1;
 	a->event = event_number_new();
 	tell_format(q, a, function, lines);
-	put_into(a->returns ? &probes.returns : &probes.at, a->returns ? begin : address, a);
+	put_in_place(a);
 	probes.n_armed++;
 	q->places++;
 }
@@ -235,11 +243,12 @@ void probes_begin(void)
 static void forget(void)
 {
 	map_free(&probes.at);
-	map_free(&probes.returns);
 	map_free(&probes.entries);
 	for (size_t i = 0; i < probes.n_armed; i++)
-		if (!probes.armed[i].function)
-			put_into(&probes.at, probes.armed[i].address, &probes.armed[i]);
+		if (probes.armed[i].returns)
+			returns_choose_probe(probes.armed[i].function, 0);
+		else if (!probes.armed[i].function)
+			put_in_place(&probes.armed[i]);
 }
 
 void probes_found(struct buf *lines)
@@ -271,7 +280,8 @@ static void forget_at(const struct symtab *tab)
 		if (!a->function || !symtab_section_of(tab, a->function))
 			continue;
 		*map_put(&probes.at, a->address, 0) = 0;
-		*map_put(&probes.returns, a->function, 0) = 0;
+		if (a->returns)
+			returns_choose_probe(a->function, 0);
 		*map_put(&probes.entries, a->function, 0) = 0;
 	}
 }
@@ -314,11 +324,6 @@ static uint32_t number_at(const struct map *map, uint64_t addr)
 uint32_t probes_at(uint64_t addr)
 {
 	return number_at(&probes.at, addr);
-}
-
-uint32_t probes_of_return(uint64_t function)
-{
-	return number_at(&probes.returns, function);
 }
 
 bool probes_want_entry(uint64_t function)
@@ -424,20 +429,15 @@ static void tell(struct vcpu *v, struct armed *a, uint64_t behind)
 			  behind);
 }
 
-void watch_probe(unsigned cpu, void *data)
+void probes_hit(struct vcpu *v, uint32_t number, uint64_t behind)
 {
-	struct vcpu *v = vcpu_get(cpu);
-	uint32_t number = site_of(data);
-
 	for (; number; number = probes.armed[number - 1].next)
-		tell(v, &probes.armed[number - 1], above(data));
+		tell(v, &probes.armed[number - 1], behind);
 }
 
-void watch_probe_leaves(unsigned cpu, void *data)
+void watch_probe(unsigned cpu, void *data)
 {
-	(void)cpu;
-	for (uint32_t number = site_of(data); number; number = probes.armed[number - 1].next)
-		__atomic_add_fetch(&probes.armed[number - 1].unseen, 1, __ATOMIC_RELAXED);
+	probes_hit(vcpu_get(cpu), site_of(data), above(data));
 }
 
 static void say_what_lacks(void)
@@ -472,12 +472,6 @@ void probes_finish(void)
 		snprintf(key, sizeof key, "event.%u.faults", a->event);
 		if (a->faults)
 			meta_put_u64(&lines, key, a->faults);
-		if (!a->unseen)
-			continue;
-		snprintf(key, sizeof key, "event.%u.missing", a->event);
-		meta_put_u64(&lines, key, a->unseen);
-		snprintf(key, sizeof key, "event.%u.why", a->event);
-		meta_put(&lines, key, "the function went on by a jump to another one, which returned for it");
 	}
 	if (lines.len)
 		drain_put(CHUNK_META, &lines);

@@ -21,13 +21,14 @@ void probes_found(struct buf *lines);
 /* A module was loaded: look in it, too. `types`: its own; NULL: there are none. In a vCPU's thread. */
 void probes_module(const struct btf_prototypes *types, const char *module, const struct symtab *tab);
 
+/* Tell of that probe, and of those behind it, by number + 1. `behind`: instructions of the block from there on. */
+void probes_hit(struct vcpu *v, uint32_t number, uint64_t behind);
+
 /* The guest has ended: say which probes found no place, and count what could not be read. */
 void probes_finish(void);
 
 /* In translation, under `lock`: the number of the first probe at an instruction, + 1; 0: there is none. */
 uint32_t probes_at(uint64_t addr);
-/* The same of those where a function returns, by where it begins. */
-uint32_t probes_of_return(uint64_t function);
 /* Are registers to be kept where that function begins, since a probe in it asks for them? */
 bool probes_want_entry(uint64_t function);
 

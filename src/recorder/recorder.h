@@ -47,7 +47,8 @@ struct live {
 	uint64_t unwatched;   /* transfers at places that no site could be made for */
 	uint64_t unlooked;    /* instructions since the clock was looked at, while a time is waited for */
 	uint64_t thunk;       /* site of what called or jumped to the thunk that runs: thunks.h; 0: none runs */
-	uint64_t pad[3];
+	uint64_t left;        /* calls that another function will return for: returns.h */
+	uint64_t pad[2];
 };
 
 static_assert(sizeof(struct live) == 64, "a cache line");
@@ -99,7 +100,7 @@ struct recorder {
 	bool thunk_steps;       /* what thunks do is recorded step by step */
 	bool told_interrupts;   /* QEMU tells of interrupts and exceptions; else their handlers are watched */
 	struct qemu_plugin_scoreboard *score;
-	qemu_plugin_u64 insns, block, unwatched, unlooked, thunk;
+	qemu_plugin_u64 insns, block, unwatched, unlooked, thunk, left;
 	struct live *live;      /* the scoreboard's first element */
 	struct vcpu *vcpus[VCPUS_MAX];
 	unsigned n_vcpus;

@@ -11,6 +11,7 @@
 #include "limits.h"
 #include "objects.h"
 #include "probes.h"
+#include "returns.h"
 #include "trace_events.h"
 #include "waiting.h"
 #include "watch.h"
@@ -192,35 +193,37 @@ static void expect_result(const struct work *w, uint64_t target, uint64_t return
 		*map_put(&recorder.results, returns_to, 0) = (uint64_t)(hook - hooks) + 1;
 }
 
-/* What a chosen function gives back is read where it returns: at its own return, or at a jump to a return thunk. */
-static void give_back(struct work *w)
-{
-	uint64_t start, end, number;
-	uint32_t probe;
-
-	if (w->watches != WATCH_EVENTS || w->function == SYMTAB_NONE)
-		return;
-	kernel_bounds(&recorder.kernel, w->function, &start, &end);
-	number = arguments_at(start);
-	if (number)
-		on_exec_regs(w, watch_returns, (void *)(uintptr_t)(number - 1));
-	probe = probes_of_return(start);
-	if (probe)
-		on_exec_regs(w, watch_probe, userdata(probe, w->n - w->at));
-}
-
-/* A function goes on by a jump to another one, which will return for it: what it gives back is not seen. */
-static void give_away(struct work *w)
+/* The number, among those whose returns are watched, of the function that is translated, + 1; 0: none. */
+static uint32_t watched_function(const struct work *w)
 {
 	uint64_t start, end;
-	uint32_t probe;
 
-	if (w->watches != WATCH_EVENTS || w->function == SYMTAB_NONE)
-		return;
+	if (w->watches != WATCH_EVENTS || w->function == SYMTAB_NONE || !returns_are_watched())
+		return 0;
 	kernel_bounds(&recorder.kernel, w->function, &start, &end);
-	probe = probes_of_return(start);
-	if (probe)
-		on_exec(w, watch_probe_leaves, userdata(probe, 0));
+	return returns_at(start);
+}
+
+/* A chosen function returns here: at a return, or at a jump to a return thunk; or others that were left for this one. */
+static void give_back(struct work *w)
+{
+	uint32_t number = watched_function(w);
+
+	if (number)
+		on_exec_regs(w, watch_own_return, userdata(number - 1, w->n - w->at));
+	if (w->watches == WATCH_EVENTS && w->function != SYMTAB_NONE && returns_are_watched())
+		qemu_plugin_register_vcpu_insn_exec_cond_cb(w->insn, watch_left_return, QEMU_PLUGIN_CB_R_REGS,
+							    QEMU_PLUGIN_COND_NE, recorder.left, 0,
+							    (void *)(uintptr_t)(w->n - w->at));
+}
+
+/* A chosen function may go on by that jump to another one, which then returns for it. */
+static void give_away(struct work *w)
+{
+	uint32_t number = watched_function(w);
+
+	if (number)
+		on_exec_regs(w, watch_leaves, (void *)(uintptr_t)(number - 1));
 }
 
 static void call_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
@@ -315,10 +318,11 @@ static void jump_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 	leads_to(target);
 	if (silent_thunk(w, target) == X86_THUNK_RETURN)
 		give_back(w);
+	else if (leaves_function(w, addr, target))
+		give_away(w);
 	if (!leaves_function(w, addr, target) || silent_thunk(w, target) == X86_THUNK_RETURN ||
 	    leads_through_thunk(w, EVENT_JUMP_INDIRECT, addr, length, target))
 		return;
-	give_away(w);
 	site = make_site(w, EVENT_JUMP, addr, length, target);
 	if (!site)
 		return;
@@ -398,11 +402,13 @@ static bool may_be_tail_call(const struct work *w, uint64_t addr, uint8_t length
  * Whether a conditional jump is taken cannot be watched where it stands; when
  * it leaves its function, the place that it leads to is watched instead.
  */
-static void jump_conditional(const struct work *w, const struct x86_insn *x, uint64_t addr, uint8_t length)
+static void jump_conditional(struct work *w, const struct x86_insn *x, uint64_t addr, uint8_t length)
 {
 	uint64_t target = target_of(x, addr, length);
 
 	leads_to(target);
+	if (w->function != SYMTAB_NONE && leaves_function(w, addr, target))
+		give_away(w);
 	if (w->function == SYMTAB_NONE ? may_be_tail_call(w, addr, length, target) : leaves_function(w, addr, target))
 		expect_arrival(target);
 }
@@ -413,6 +419,7 @@ static void jump_indirect(struct work *w, const struct x86_insn *x, uint64_t add
 	uint32_t site = make_site(w, EVENT_JUMP_INDIRECT, addr, length, 0);
 	uint64_t offset = addr - w->addr;
 
+	give_away(w);
 	if (!site)
 		return;
 	if (!addr_is_kernel(addr))

@@ -104,10 +104,14 @@ void watch_tell_within(struct vcpu *v, struct fact *fact, uint64_t uncounted);
 void watch_event_label(unsigned cpu, void *data);
 /* probes.h: number of the first one + 1; above: instructions of the block from there on */
 void watch_probe(unsigned cpu, void *data);
-void watch_probe_leaves(unsigned cpu, void *data);    /* likewise: it goes on by a jump to another function */
 void watch_probe_entry(unsigned cpu, void *data);     /* a function begins that a probe is in */
-void watch_args(unsigned cpu, void *data);            /* arguments.h: a chosen function's number; it is entered … */
-void watch_returns(unsigned cpu, void *data);         /* … and about to return */
+void watch_args(unsigned cpu, void *data);            /* arguments.h: a chosen function's number; it is entered */
+/* returns.h: number of a chosen function, which jumps to another one … */
+void watch_leaves(unsigned cpu, void *data);
+/* … which returns; above: instructions of the block from there on */
+void watch_own_return(unsigned cpu, void *data);
+/* any returns, while some are left: instructions of the block from there on */
+void watch_left_return(unsigned cpu, void *data);
 
 /* Put a clock now, in the vCPU's thread between two blocks; it is returned. */
 uint64_t watch_clock(unsigned cpu);

@@ -215,7 +215,7 @@ static int write_config(const struct recording *rec, struct recorded *s, const c
 		meta_put(&lines, "event", arg(rec->args, "event"));
 	if (arg(rec->args, "event-check"))
 		meta_put(&lines, "meta.event_check", "1");
-	if (recording_probes_put(rec->args, &lines, err) < 0) {
+	if (recording_probes_put(rec->args, s->kernel.sources.image, &lines, err) < 0) {
 		buf_free(&lines);
 		return -1;
 	}

@@ -46,6 +46,9 @@ struct recording {
 		  "trace events of the kernel, whether the guest has enabled them or not: sched:*,block_rq_issue", ',' }, \
 		{ 0, "probe", "DEF", \
 		  "values at any instruction of the kernel, as perf probe and kprobe_events say it: 'vfs_read count'", '\n' }, \
+		{ 0, "debug", "FILES", \
+		  "for --probe: files with debug information, of the kernel (vmlinux) and of modules; default: beside the kernel", \
+		  ':' }, \
 		{ 0, "event-check", NULL, "with --event: also compute what the guest has enabled, so that both can be compared" }, \
 		{ 0, "thunks", NULL, \
 		  "also each step of what only passes calls and returns on, which top --thunks shows: a third more events" }, \

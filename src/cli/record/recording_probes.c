@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "probes/probe_definition.h"
+#include "probe_files.h"
+#include "probes/dwarf_definition.h"
+#include "probes/dwarf_places.h"
 #include "trace/meta.h"
 
 static void put_line(const char *text, size_t *count, struct buf *lines)
@@ -17,30 +19,88 @@ static void put_line(const char *text, size_t *count, struct buf *lines)
 	meta_put(lines, key, text);
 }
 
-static int put_definition(const char *text, size_t *count, struct buf *lines, struct error *err)
+/* Where definitions are looked for; the files are opened when the first one asks for them. */
+struct resolving {
+	const struct args *args;
+	const char *image;
+	struct probe_files files;
+	bool opened;
+	size_t count;
+	struct buf *lines;
+};
+
+static int open_files(struct resolving *r, struct error *err)
+{
+	if (r->opened)
+		return 0;
+	r->opened = true;
+	return probe_files_init(&r->files, arg(r->args, "debug"), r->image, err);
+}
+
+/* One line for each place. */
+static int put_resolved(struct resolving *r, const struct probe_definition *d, struct error *err)
+{
+	struct buf text = { 0 };
+	struct dwarf_file *f;
+	size_t left_out;
+	char *rest, *line;
+	int ret = -1;
+
+	if (open_files(r, err) < 0)
+		return -1;
+	f = probe_file_of(&r->files, d, err);
+	if (f && f->kind == DWARF_PROGRAM)
+		error_set(err, "%s: probes are in the kernel and in its modules", d->text);
+	else if (f)
+		ret = dwarf_definition_put(f, d, &text, &left_out, err);
+	buf_put_u8(&text, 0);
+	rest = (char *)text.data;
+	while (ret == 0 && (line = strsep(&rest, "\n")))
+		if (*line)
+			put_line(line, &r->count, r->lines);
+	buf_free(&text);
+	return ret;
+}
+
+/* Of a function's own parameters debug information tells, too, where the kernel may have no types. */
+static bool is_in_files(struct resolving *r, const struct probe_definition *d, struct error *err)
+{
+	struct error ignored;
+	struct dwarf_file *f;
+
+	if (!arg(r->args, "debug") || !d->n_args || d->kernel_words || !d->function || strpbrk(d->function, "*?["))
+		return false;
+	if (open_files(r, err) < 0)
+		return false;
+	f = probe_file_of(&r->files, d, &ignored);
+	return f && dwarf_has_function(f, d->function, d->source);
+}
+
+static int put_definition(struct resolving *r, const char *text, struct error *err)
 {
 	struct probe_definition d;
 	int ret = probe_definition_parse(text, &d, err);
 
-	if (ret == 0 && !probe_definition_is_plain(&d))
-		ret = error_set(err, "%s: lines and variables need debug information", text);
+	if (ret == 0 && (!probe_definition_is_plain(&d) || is_in_files(r, &d, err)))
+		ret = put_resolved(r, &d, err);
 	else if (ret == 0)
-		put_line(text, count, lines);
+		put_line(text, &r->count, r->lines);
 	probe_definition_deinit(&d);
-	return ret < 0 ? error_prefix(err, "--probe") : 0;
+	return ret < 0 ? error_prefix(err, "--probe ") : 0;
 }
 
-int recording_probes_put(const struct args *args, struct buf *lines, struct error *err)
+int recording_probes_put(const struct args *args, const char *image, struct buf *lines, struct error *err)
 {
+	struct resolving r = { .args = args, .image = image, .lines = lines };
 	const char *list = arg(args, "probe");
-	size_t count = 0;
+	int ret = 0;
 
-	for (size_t n; list && *list; list += n + (list[n] == '\n')) {
+	for (size_t n; ret == 0 && list && *list; list += n + (list[n] == '\n')) {
 		n = strcspn(list, "\n");
 		cleanup_free char *text = xstrndup(list, n);
 
-		if (put_definition(text, &count, lines, err) < 0)
-			return -1;
+		ret = put_definition(&r, text, err);
 	}
-	return 0;
+	probe_files_deinit(&r.files);
+	return ret;
 }

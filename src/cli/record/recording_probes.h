@@ -6,7 +6,8 @@
 #include "base/buf.h"
 #include "cli/command.h"
 
-/* Append the definitions for the recorder, as lines of its configuration. An error: one is not understood. */
-int recording_probes_put(const struct args *args, struct buf *lines, struct error *err);
+/* Append the definitions for the recorder, as lines of its configuration. An error: one is not
+ * understood, or not to be found. `image`: the kernel's; NULL: it is not known. */
+int recording_probes_put(const struct args *args, const char *image, struct buf *lines, struct error *err);
 
 #endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probe_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "guest/kernel_places.h"
+#include "guest/kernel_sources.h"
+#include "probes/dwarf_places.h"
+
+static int add(struct probe_files *f, const char *path, struct error *err)
+{
+	if (f->count == PROBE_FILES)
+		return error_set(err, "%s: more than %d files with debug information", path, PROBE_FILES);
+	if (dwarf_file_open(path, &f->list[f->count], err) < 0)
+		return -1;
+	f->count++;
+	return 0;
+}
+
+static bool has_kernel(const struct probe_files *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->list[i]->kind == DWARF_KERNEL)
+			return true;
+	return false;
+}
+
+/* Files that may belong to a kernel: the one of the same build counts. */
+struct looking {
+	struct probe_files *files;
+	const struct build_id *id;
+};
+
+static bool look_at(void *state, const char *path)
+{
+	struct looking *l = state;
+	struct probe_files *f = l->files;
+	struct error ignored;
+
+	if (add(f, path, &ignored) < 0)
+		return true;
+	if (f->list[f->count - 1]->kind == DWARF_KERNEL && dwarf_file_is_build(f->list[f->count - 1], l->id))
+		return false;
+	dwarf_file_close(f->list[--f->count]);
+	return true;
+}
+
+static void add_beside(struct probe_files *f, const char *path)
+{
+	const struct kernel_sources sources = { .image = path };
+	struct known_kernel kernel;
+	struct error ignored;
+
+	if (kernel_sources_read(&sources, &kernel, &ignored) < 0)
+		return;
+	kernel_places(path, &kernel.image, look_at, &(struct looking){ f, &kernel.image.build_id });
+	known_kernel_deinit(&kernel);
+}
+
+int probe_files_init(struct probe_files *ret, const char *names, const char *image, struct error *err)
+{
+	*ret = (struct probe_files){ 0 };
+	for (size_t n; names && *names; names += n + (names[n] == ':')) {
+		n = strcspn(names, ":");
+		cleanup_free char *path = xstrndup(names, n);
+
+		if (n && add(ret, path, err) < 0)
+			return -1;
+	}
+	if (image && !has_kernel(ret))
+		add_beside(ret, image);
+	return 0;
+}
+
+void probe_files_deinit(struct probe_files *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		dwarf_file_close(f->list[i]);
+	*f = (struct probe_files){ 0 };
+}
+
+/* A path means a file of that name; a module's name a module; nothing the kernel, then modules. */
+static bool is_meant(const struct dwarf_file *f, const char *target)
+{
+	if (!target)
+		return f->kind != DWARF_PROGRAM;
+	if (*target == '/')
+		return f->kind == DWARF_PROGRAM && (!strcmp(f->path, target) || dwarf_is_source(target, f->path) ||
+						    dwarf_is_source(f->path, target));
+	return f->kind == DWARF_MODULE && !strcmp(f->module_name, target);
+}
+
+struct dwarf_file *probe_file_of(const struct probe_files *f, const struct probe_definition *d, struct error *err)
+{
+	struct dwarf_file *first = NULL;
+
+	for (size_t i = 0; i < f->count; i++) {
+		if (!is_meant(f->list[i], d->target))
+			continue;
+		first = first ? first : f->list[i];
+		if (!d->function || dwarf_has_function(f->list[i], d->function, d->source))
+			return f->list[i];
+	}
+	if (!first)
+		error_set(err,
+			  "%s: lines and variables are in debug information: give the file of %s that has it with --debug FILE",
+			  d->text, d->target ? d->target : "the kernel (vmlinux)");
+	return first;
+}

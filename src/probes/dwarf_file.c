@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "dwarf_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = dwfl_build_id_find_elf,
+	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.section_address = dwfl_offline_section_address, /* a module's sections are laid out one after the other */
+};
+
+/* As the kernel has it: the file's name, with '_' for '-'. */
+static char *module_name(const char *path)
+{
+	const char *base = strrchr(path, '/');
+	char *name = xstrdup(base ? base + 1 : path);
+
+	name[strcspn(name, ".")] = '\0';
+	for (char *c = name; *c; c++)
+		if (*c == '-')
+			*c = '_';
+	return name;
+}
+
+static void find_kind(struct dwarf_file *f)
+{
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(f->module, &bias);
+	GElf_Ehdr header;
+	uint64_t addr;
+
+	f->kind = DWARF_PROGRAM;
+	if (elf && gelf_getehdr(elf, &header) && header.e_type == ET_REL) {
+		f->kind = DWARF_MODULE;
+		f->module_name = module_name(f->path);
+	} else if (dwarf_file_symbol(f, "start_kernel", &addr)) {
+		f->kind = DWARF_KERNEL;
+	}
+}
+
+static int load(struct dwarf_file *f, struct error *err)
+{
+	struct stat st;
+
+	if (stat(f->path, &st) == 0 && !S_ISREG(st.st_mode))
+		return error_set(err, "%s: not a regular file", f->path);
+	f->dwfl = dwfl_begin(&callbacks);
+	f->module = f->dwfl ? dwfl_report_offline(f->dwfl, f->path, f->path, -1) : NULL;
+	if (!f->module || dwfl_report_end(f->dwfl, NULL, NULL) != 0)
+		return error_set(err, "%s: %s", f->path, dwfl_errmsg(-1));
+	f->dwarf = dwfl_module_getdwarf(f->module, &f->bias);
+	if (!f->dwarf)
+		return error_set(err, "%s: has no debug information, and no debug file of its build-id was found", f->path);
+	find_kind(f);
+	return 0;
+}
+
+int dwarf_file_open(const char *path, struct dwarf_file **ret, struct error *err)
+{
+	struct dwarf_file *f = xcalloc(1, sizeof *f);
+
+	f->path = xstrdup(path);
+	if (load(f, err) < 0) {
+		dwarf_file_close(f);
+		return -1;
+	}
+	*ret = f;
+	return 0;
+}
+
+void dwarf_file_close(struct dwarf_file *f)
+{
+	if (!f)
+		return;
+	if (f->dwfl)
+		dwfl_end(f->dwfl);
+	free(f->module_name);
+	free(f->path);
+	free(f);
+}
+
+bool dwarf_file_is_build(const struct dwarf_file *f, const struct build_id *id)
+{
+	const unsigned char *bits;
+	GElf_Addr addr;
+	int n = dwfl_module_build_id(f->module, &bits, &addr);
+
+	return n > 0 && (size_t)n == id->len && !memcmp(bits, id->bytes, id->len);
+}
+
+void dwarf_file_each_symbol(const struct dwarf_file *f, bool (*each)(void *context, const char *name, uint64_t addr),
+			    void *context)
+{
+	int n = dwfl_module_getsymtab(f->module);
+
+	for (int i = 0; i < n; i++) {
+		GElf_Sym sym;
+		GElf_Addr addr;
+		const char *name = dwfl_module_getsym_info(f->module, i, &sym, &addr, NULL, NULL, NULL);
+		int type = GELF_ST_TYPE(sym.st_info);
+
+		if (name && *name && (type == STT_FUNC || type == STT_GNU_IFUNC) && sym.st_shndx != SHN_UNDEF &&
+		    !each(context, name, addr))
+			return;
+	}
+}
+
+struct search {
+	const char *name;
+	uint64_t addr;
+	unsigned count;
+};
+
+static bool look(void *context, const char *name, uint64_t addr)
+{
+	struct search *s = context;
+
+	if (!strcmp(name, s->name) && !s->count++)
+		s->addr = addr;
+	return true;
+}
+
+unsigned dwarf_file_symbols(const struct dwarf_file *f, const char *name)
+{
+	struct search s = { .name = name };
+
+	dwarf_file_each_symbol(f, look, &s);
+	return s.count;
+}
+
+bool dwarf_file_symbol(const struct dwarf_file *f, const char *name, uint64_t *ret_addr)
+{
+	struct search s = { .name = name };
+
+	dwarf_file_each_symbol(f, look, &s);
+	*ret_addr = s.addr;
+	return s.count;
+}
+
+bool dwarf_file_address(const struct dwarf_file *f, const char *name, uint64_t *ret_addr)
+{
+	int n = dwfl_module_getsymtab(f->module);
+
+	for (int i = 0; i < n; i++) {
+		GElf_Sym sym;
+		GElf_Addr addr;
+		const char *own = dwfl_module_getsym_info(f->module, i, &sym, &addr, NULL, NULL, NULL);
+
+		if (own && !strcmp(own, name)) {
+			*ret_addr = addr;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *dwarf_file_symbol_at(const struct dwarf_file *f, uint64_t addr, uint64_t *ret_offset)
+{
+	GElf_Sym sym;
+	GElf_Off offset = 0;
+	const char *name = dwfl_module_addrinfo(f->module, addr, &offset, &sym, NULL, NULL, NULL);
+
+	*ret_offset = offset;
+	return name;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A file with debug information (DWARF): vmlinux, a module of the kernel, a program or library, or the debug file of
+ * one of these, which is looked for by build-id where elfutils look.
+ */
+#ifndef UPTO_PROBES_DWARF_FILE_H
+#define UPTO_PROBES_DWARF_FILE_H
+
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "guest/build_id.h"
+
+struct dwarf_file {
+	char *path;
+	enum dwarf_kind { DWARF_KERNEL, DWARF_MODULE, DWARF_PROGRAM } kind;
+	char *module_name;   /* MODULE: "ext4" */
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	Dwarf *dwarf;
+	Dwarf_Addr bias;     /* an address of the file's less one in the debug information */
+};
+
+/* The caller calls dwarf_file_close(). */
+int dwarf_file_open(const char *path, struct dwarf_file **ret, struct error *err);
+void dwarf_file_close(struct dwarf_file *f);
+
+/* Has it that build-id? One without has none. */
+bool dwarf_file_is_build(const struct dwarf_file *f, const struct build_id *id);
+
+/* The begin of the file's first function with that name. False: it has none. */
+bool dwarf_file_symbol(const struct dwarf_file *f, const char *name, uint64_t *ret_addr);
+/* The same of any symbol. */
+bool dwarf_file_address(const struct dwarf_file *f, const char *name, uint64_t *ret_addr);
+/* How many functions have that name. */
+unsigned dwarf_file_symbols(const struct dwarf_file *f, const char *name);
+/* The symbol that an address lies in, and how far; NULL: none. As long as the file. */
+const char *dwarf_file_symbol_at(const struct dwarf_file *f, uint64_t addr, uint64_t *ret_offset);
+
+/* Call `each` for functions in the order of the file's table, until it returns false. */
+void dwarf_file_each_symbol(const struct dwarf_file *f, bool (*each)(void *context, const char *name, uint64_t addr),
+			    void *context);
+
+#endif

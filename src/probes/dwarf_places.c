@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "dwarf_places.h"
+
+#include <ctype.h>
+#include <dwarf.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+bool dwarf_is_source(const char *path, const char *asked)
+{
+	size_t n, m;
+
+	if (!path)
+		return false;
+	n = strlen(path);
+	m = strlen(asked);
+	return m <= n && !strcmp(path + n - m, asked) && (m == n || path[n - m - 1] == '/' || *asked == '/');
+}
+
+char *dwarf_source_path(Dwarf_Die *unit, const char *file, const char *folder)
+{
+	Dwarf_Attribute attr;
+	const char *built = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attr));
+	size_t n = built ? strlen(built) : 0;
+	const char *below = n && !strncmp(file, built, n) && file[n] == '/' ? file + n + 1 : *file == '/' ? NULL : file;
+	char *path = folder && below ? xasprintf("%s/%s", folder, below) : folder ? NULL : xstrdup(file);
+
+	if (!path || !folder) {
+		if (path && *path != '/' && built) {
+			char *whole = xasprintf("%s/%s", built, path);
+
+			free(path);
+			path = whole;
+		}
+	}
+	if (path && access(path, R_OK) == 0)
+		return path;
+	free(path);
+	return NULL;
+}
+
+/* In no other unit than `unit`, if that is not NULL. `each`: false: that was the last one. */
+struct functions {
+	const char *name, *source;
+	bool (*each)(void *context, Dwarf_Die *function, Dwarf_Die *unit);
+	void *context;
+	bool pattern, done;
+};
+
+static bool is_asked(const struct functions *s, Dwarf_Die *die)
+{
+	const char *name = dwarf_diename(die);
+
+	if (!name || dwarf_hasattr(die, DW_AT_declaration) || dwarf_hasattr(die, DW_AT_abstract_origin) ||
+	    (s->pattern ? fnmatch(s->name, name, 0) : strcmp(s->name, name)))
+		return false;
+	return !s->source || dwarf_is_source(dwarf_decl_file(die), s->source);
+}
+
+static void search_unit(struct functions *s, Dwarf_Die *unit)
+{
+	Dwarf_Die die;
+
+	if (dwarf_child(unit, &die))
+		return;
+	do
+		if (dwarf_tag(&die) == DW_TAG_subprogram && is_asked(s, &die))
+			s->done = !s->each(s->context, &die, unit);
+	while (!s->done && dwarf_siblingof(&die, &die) == 0);
+}
+
+static void search(const struct dwarf_file *f, struct functions *s)
+{
+	uint64_t addr;
+	Dwarf_Addr bias;
+	Dwarf_Die *unit;
+	Dwarf_CU *cu = NULL;
+	Dwarf_Half version;
+	uint8_t type;
+	Dwarf_Die die, skeleton;
+
+	s->pattern = strpbrk(s->name, "*?[");
+	/* a function with a name of its own is in one unit, and in that one alone it is inlined */
+	if (!s->pattern && dwarf_file_symbols(f, s->name) == 1 && dwarf_file_symbol(f, s->name, &addr) &&
+	    (unit = dwfl_module_addrdie(f->module, addr, &bias))) {
+		search_unit(s, unit);
+		return;
+	}
+	while (!s->done && dwarf_get_units(f->dwarf, cu, &cu, &version, &type, &die, &skeleton) == 0)
+		search_unit(s, &die);
+}
+
+struct found {
+	Dwarf_Die *function, *unit;
+	bool is;
+};
+
+static bool take_first(void *context, Dwarf_Die *function, Dwarf_Die *unit)
+{
+	struct found *found = context;
+
+	*found->function = *function;
+	*found->unit = *unit;
+	found->is = true;
+	return false;
+}
+
+bool dwarf_find_function(const struct dwarf_file *f, const char *name, const char *source, Dwarf_Die *ret,
+			 Dwarf_Die *ret_unit)
+{
+	struct found found = { .function = ret, .unit = ret_unit };
+	struct functions s = { .name = name, .source = source, .each = take_first, .context = &found };
+
+	search(f, &s);
+	return found.is;
+}
+
+bool dwarf_has_function(const struct dwarf_file *f, const char *name, const char *source)
+{
+	Dwarf_Die function, unit;
+
+	return dwarf_find_function(f, name, source, &function, &unit);
+}
+
+static void add(struct dwarf_places *p, uint64_t address, const Dwarf_Die *function, const Dwarf_Die *unit, bool begins)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->list[i].address == address)
+			return;
+	p->list = array_grow(p->list, p->count, &p->room, sizeof *p->list);
+	p->list[p->count++] = (struct dwarf_place){ .address = address, .unit = *unit, .begins = begins };
+	if (function)
+		p->list[p->count - 1].function = *function;
+}
+
+void dwarf_places_deinit(struct dwarf_places *p)
+{
+	free(p->list);
+	*p = (struct dwarf_places){ 0 };
+}
+
+/* Code of a function: where it stands by itself, and each place where it was inlined. */
+struct instances {
+	Dwarf_Die *list;
+	size_t count, room;
+};
+
+static int take_instance(Dwarf_Die *die, void *context)
+{
+	struct instances *i = context;
+
+	i->list = array_grow(i->list, i->count, &i->room, sizeof *i->list);
+	i->list[i->count++] = *die;
+	return DWARF_CB_OK;
+}
+
+/* A body that stands by itself beside the inlined ones refers to the function as its origin. */
+static void find_bodies(Dwarf_Die *function, Dwarf_Die *unit, struct instances *ret)
+{
+	Dwarf_Die die, origin;
+	Dwarf_Attribute attr;
+
+	if (dwarf_child(unit, &die))
+		return;
+	do
+		if (dwarf_tag(&die) == DW_TAG_subprogram && dwarf_attr(&die, DW_AT_abstract_origin, &attr) &&
+		    dwarf_formref_die(&attr, &origin) && dwarf_dieoffset(&origin) == dwarf_dieoffset(function))
+			take_instance(&die, ret);
+	while (dwarf_siblingof(&die, &die) == 0);
+}
+
+static void find_instances(Dwarf_Die *function, Dwarf_Die *unit, struct instances *ret)
+{
+	Dwarf_Addr pc;
+
+	*ret = (struct instances){ 0 };
+	if (dwarf_entrypc(function, &pc) == 0)
+		take_instance(function, ret);
+	else
+		find_bodies(function, unit, ret);
+	dwarf_func_inline_instances(function, take_instance, ret);
+}
+
+struct finding {
+	const struct dwarf_file *f;
+	const struct probe_definition *d;
+	struct dwarf_places *places;
+	unsigned line;     /* of the source */
+	size_t functions;
+	bool only_inlined;
+};
+
+static void add_begins(struct finding *s, const struct instances *all, Dwarf_Die *function, Dwarf_Die *unit)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		bool stands = dwarf_tag(&all->list[i]) == DW_TAG_subprogram;
+		Dwarf_Addr pc;
+
+		s->only_inlined = s->only_inlined && !stands;
+		if (dwarf_entrypc(&all->list[i], &pc) || (s->d->returns && !stands) || (s->d->offset && !stands))
+			continue;
+		add(s->places, pc + s->f->bias + s->d->offset, function, unit, stands && !s->d->offset);
+	}
+}
+
+static bool holds(const struct instances *all, Dwarf_Addr pc)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (dwarf_haspc(&all->list[i], pc) == 1)
+			return true;
+	return false;
+}
+
+/* A row of a unit's table of lines. */
+struct row {
+	Dwarf_Addr addr;
+	int line;
+	bool statement, ends;
+	const char *file; /* of the source */
+};
+
+static struct row row_at(Dwarf_Lines *lines, size_t i)
+{
+	Dwarf_Line *line = dwarf_onesrcline(lines, i);
+	struct row r = { 0 };
+
+	dwarf_lineaddr(line, &r.addr);
+	dwarf_lineno(line, &r.line);
+	dwarf_linebeginstatement(line, &r.statement);
+	dwarf_lineendsequence(line, &r.ends);
+	r.file = dwarf_linesrc(line, NULL, NULL);
+	return r;
+}
+
+int dwarf_scopes(const struct dwarf_file *f, Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die **ret)
+{
+	Dwarf_Die *found = NULL, inner;
+	int n = dwarf_getscopes(unit, pc, &found), count = 0;
+
+	/* for an inlined function dwarf_getscopes() returns the scopes of its definition, not of this call */
+	if (n > 0 && dwarf_offdie(f->dwarf, dwarf_dieoffset(&found[0]), &inner))
+		count = dwarf_getscopes_die(&inner, ret);
+	free(found);
+	return count;
+}
+
+/* The function in whose source a row is, as far as its own lines tell: what is called there may be inlined, too. */
+static bool find_owner(const struct dwarf_file *f, Dwarf_Die *unit, const struct row *r, Dwarf_Die *ret)
+{
+	Dwarf_Die *scopes = NULL;
+	int n = dwarf_scopes(f, unit, r->addr, &scopes), best = 0;
+
+	for (int i = 0; i < n; i++) {
+		int tag = dwarf_tag(&scopes[i]), first = 0;
+		const char *file = dwarf_decl_file(&scopes[i]);
+		Dwarf_Attribute attr;
+
+		if ((tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) || !file || strcmp(file, r->file) ||
+		    dwarf_decl_line(&scopes[i], &first) || first > r->line || first <= best)
+			continue;
+		best = first;
+		*ret = scopes[i];
+		if (dwarf_attr(&scopes[i], DW_AT_abstract_origin, &attr))
+			dwarf_formref_die(&attr, ret);
+	}
+	free(scopes);
+	return best;
+}
+
+/* The rows of a unit that begin line `number` of a file, of the function's code only, or of any (`all` NULL). */
+static void add_rows(struct finding *s, unsigned number, const char *file, bool whole_path, const struct instances *all,
+		     Dwarf_Die *function, Dwarf_Die *unit)
+{
+	Dwarf_Lines *lines;
+	Dwarf_Die owner;
+	size_t n;
+
+	if (dwarf_getsrclines(unit, &lines, &n))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		struct row r = row_at(lines, i);
+
+		if (!r.statement || r.ends || r.line != (int)number || !r.file)
+			continue;
+		if (whole_path ? strcmp(r.file, file) : !dwarf_is_source(r.file, file))
+			continue;
+		if (all && holds(all, r.addr))
+			add(s->places, r.addr + s->f->bias, function, unit, false);
+		else if (!all && find_owner(s->f, unit, &r, &owner))
+			add(s->places, r.addr + s->f->bias, &owner, unit, false);
+	}
+}
+
+static bool fits_pattern(const char *line, const char *pattern)
+{
+	cleanup_free char *a = xstrdup(line), *b = xstrdup(pattern);
+	char *texts[] = { a, b };
+
+	/* blanks do not count: perf-probe(1), LAZY MATCHING */
+	for (int i = 0; i < 2; i++) {
+		char *to = texts[i];
+
+		for (const char *from = texts[i]; *from; from++)
+			if (!isspace((unsigned char)*from))
+				*to++ = *from;
+		*to = '\0';
+	}
+	return fnmatch(b, a, 0) == 0;
+}
+
+/* Call add_rows() for each line from `first` to `last` that looks like the pattern. */
+static void add_fitting(struct finding *s, const char *file, int first, int last, const struct instances *all,
+			Dwarf_Die *function, Dwarf_Die *unit)
+{
+	cleanup_free char *path = dwarf_source_path(unit, file, NULL), *line = NULL;
+	FILE *source = path ? fopen(path, "r") : NULL;
+	size_t room = 0;
+
+	for (int i = 1; source && i <= last && getline(&line, &room, source) >= 0; i++)
+		if (i >= first && fits_pattern(line, s->d->pattern))
+			add_rows(s, (unsigned)i, file, true, all, function, unit);
+	if (source)
+		fclose(source);
+}
+
+static bool take_function(void *context, Dwarf_Die *function, Dwarf_Die *unit)
+{
+	struct finding *s = context;
+	const char *file = dwarf_decl_file(function);
+	struct instances all;
+	int first = 0, last;
+
+	s->functions++;
+	find_instances(function, unit, &all);
+	dwarf_function_lines(function, unit, &first, &last);
+	if (s->d->place == PROBE_LINE && !s->d->line)
+		add_begins(s, &all, function, unit);
+	else if (s->d->place == PROBE_LINE && file)
+		add_rows(s, (unsigned)first + s->d->line, file, true, &all, function, unit);
+	else if (s->d->place == PROBE_PATTERN && file)
+		add_fitting(s, file, first, last, &all, function, unit);
+	else if (s->d->place == PROBE_FUNCTION)
+		add_begins(s, &all, function, unit);
+	free(all.list);
+	return true;
+}
+
+/* The highest line that the function's code has in its own file. */
+void dwarf_function_lines(Dwarf_Die *function, Dwarf_Die *unit, int *ret_first, int *ret_last)
+{
+	const char *file = dwarf_decl_file(function);
+	struct instances all;
+	Dwarf_Lines *lines;
+	size_t n;
+
+	*ret_first = 0;
+	dwarf_decl_line(function, ret_first);
+	*ret_last = *ret_first;
+	if (!file || dwarf_getsrclines(unit, &lines, &n))
+		return;
+	find_instances(function, unit, &all);
+	for (size_t i = 0; i < n; i++) {
+		struct row r = row_at(lines, i);
+
+		if (r.file && !r.ends && r.line > *ret_last && !strcmp(r.file, file) && holds(&all, r.addr))
+			*ret_last = r.line;
+	}
+	free(all.list);
+}
+
+void dwarf_mark_lines(Dwarf_Die *function, Dwarf_Die *unit, const char *file, int first, int last, bool *marks)
+{
+	struct instances all = { 0 };
+	Dwarf_Lines *lines;
+	size_t n;
+	int own;
+
+	if (dwarf_getsrclines(unit, &lines, &n))
+		return;
+	if (function)
+		find_instances(function, unit, &all);
+	if (function && dwarf_decl_line(function, &own) == 0 && own == first)
+		*marks = true;
+	for (size_t i = 0; i < n; i++) {
+		struct row r = row_at(lines, i);
+
+		if (r.file && r.statement && !r.ends && r.line >= first && r.line <= last && !strcmp(r.file, file) &&
+		    (!function || holds(&all, r.addr)))
+			marks[r.line - first] = true;
+	}
+	free(all.list);
+}
+
+const char *dwarf_find_source(const struct dwarf_file *f, const char *path, Dwarf_Die *ret_unit)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Half version;
+	uint8_t type;
+	Dwarf_Die unit, skeleton;
+
+	while (dwarf_get_units(f->dwarf, cu, &cu, &version, &type, &unit, &skeleton) == 0) {
+		Dwarf_Files *files;
+		size_t n;
+
+		for (size_t i = 0; dwarf_getsrcfiles(&unit, &files, &n) == 0 && i < n; i++)
+			if (dwarf_is_source(dwarf_filesrc(files, i, NULL, NULL), path)) {
+				*ret_unit = unit;
+				return dwarf_filesrc(files, i, NULL, NULL);
+			}
+	}
+	return NULL;
+}
+
+static void find_in_source(struct finding *s)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Half version;
+	uint8_t type;
+	Dwarf_Die unit, skeleton;
+
+	while (dwarf_get_units(s->f->dwarf, cu, &cu, &version, &type, &unit, &skeleton) == 0) {
+		Dwarf_Files *files;
+		size_t n;
+
+		if (dwarf_getsrcfiles(&unit, &files, &n))
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			const char *file = dwarf_filesrc(files, i, NULL, NULL);
+
+			if (!dwarf_is_source(file, s->d->source))
+				continue;
+			s->functions++;
+			if (s->d->place == PROBE_SOURCE)
+				add_rows(s, s->d->line, s->d->source, false, NULL, NULL, &unit);
+			else
+				add_fitting(s, file, 1, INT32_MAX, NULL, NULL, &unit);
+			break;
+		}
+	}
+}
+
+/* What is not there: the file, the function, or code of that line. */
+static int say_nothing(const struct finding *s, struct error *err)
+{
+	const struct probe_definition *d = s->d;
+
+	if (!s->functions && d->function)
+		return error_set(err, "%s: %s has no function %s%s%s", d->text, s->f->path, d->function, d->source ? " in " : "",
+				 d->source ? d->source : "");
+	if (!s->functions)
+		return error_set(err, "%s: nothing in %s was compiled from %s", d->text, s->f->path, d->source);
+	if (d->place == PROBE_PATTERN)
+		return error_set(err, "%s: no line with code looks like that, or its source is not here", d->text);
+	if (d->place == PROBE_LINE || d->place == PROBE_SOURCE)
+		return error_set(err, "%s: that line has no code; 'upto probe --lines %s' shows those that have", d->text,
+				 d->function ? d->function : d->source);
+	if (s->only_inlined)
+		return error_set(err, "%s: %s is inlined everywhere: it has no %s", d->text, d->function,
+				 d->returns ? "return" : "offsets");
+	return error_set(err, "%s: %s has no code of %s", d->text, s->f->path, d->function);
+}
+
+int dwarf_places_init(struct dwarf_places *ret, const struct dwarf_file *f, const struct probe_definition *d,
+		      struct error *err)
+{
+	struct finding s = { .f = f, .d = d, .places = ret, .only_inlined = true };
+	struct functions functions = { .name = d->function, .source = d->source, .each = take_function, .context = &s };
+
+	*ret = (struct dwarf_places){ 0 };
+	if (d->function)
+		search(f, &functions);
+	else
+		find_in_source(&s);
+	return ret->count ? 0 : say_nothing(&s, err);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "dwarf_type.h"
+
+#include <dwarf.h>
+#include <string.h>
+
+enum { DEPTH = 16 };
+
+static bool raw_type_of(Dwarf_Die *die, Dwarf_Die *ret)
+{
+	Dwarf_Attribute attr;
+
+	return dwarf_attr_integrate(die, DW_AT_type, &attr) && dwarf_formref_die(&attr, ret);
+}
+
+bool dwarf_type_of(Dwarf_Die *die, Dwarf_Die *ret)
+{
+	Dwarf_Die type;
+
+	return raw_type_of(die, &type) && dwarf_peel_type(&type, ret) == 0;
+}
+
+static void put(Dwarf_Die *type, int depth, struct buf *out);
+
+static void put_inner(Dwarf_Die *type, int depth, struct buf *out)
+{
+	Dwarf_Die inner;
+
+	if (depth < DEPTH && raw_type_of(type, &inner))
+		put(&inner, depth + 1, out);
+	else
+		buf_printf(out, "void");
+}
+
+static void put_count(Dwarf_Die *type, struct buf *out)
+{
+	uint64_t count = dwarf_array_count(type);
+
+	if (count)
+		buf_printf(out, "[%llu]", (unsigned long long)count);
+	else
+		buf_printf(out, "[]");
+}
+
+static void put(Dwarf_Die *type, int depth, struct buf *out)
+{
+	const char *name = dwarf_diename(type);
+
+	switch (dwarf_tag(type)) {
+	case DW_TAG_pointer_type:
+		put_inner(type, depth, out);
+		buf_printf(out, "%s", out->len && out->data[out->len - 1] == '*' ? "*" : " *");
+		return;
+	case DW_TAG_array_type:
+		put_inner(type, depth, out);
+		put_count(type, out);
+		return;
+	case DW_TAG_const_type:
+	case DW_TAG_volatile_type:
+		buf_printf(out, dwarf_tag(type) == DW_TAG_const_type ? "const " : "volatile ");
+		put_inner(type, depth, out);
+		return;
+	case DW_TAG_structure_type:
+		buf_printf(out, "struct %s", name ? name : "{…}");
+		return;
+	case DW_TAG_union_type:
+		buf_printf(out, "union %s", name ? name : "{…}");
+		return;
+	case DW_TAG_enumeration_type:
+		buf_printf(out, "enum %s", name ? name : "{…}");
+		return;
+	case DW_TAG_subroutine_type:
+		buf_printf(out, "function");
+		return;
+	default:
+		buf_printf(out, "%s", name ? name : "?");
+	}
+}
+
+void dwarf_type_put(Dwarf_Die *die, struct buf *out)
+{
+	put_inner(die, 0, out);
+}
+
+bool dwarf_is_structure(Dwarf_Die *type)
+{
+	int tag = dwarf_tag(type);
+
+	return tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_class_type;
+}
+
+static uint64_t number_of(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word value = 0;
+
+	return dwarf_attr(die, name, &attr) && dwarf_formudata(&attr, &value) == 0 ? value : 0;
+}
+
+static void find_place(Dwarf_Die *member, struct dwarf_member *ret)
+{
+	uint64_t bits = number_of(member, DW_AT_bit_size), at = number_of(member, DW_AT_data_bit_offset);
+	Dwarf_Die type;
+	int size = dwarf_type_of(member, &type) ? dwarf_bytesize(&type) : 0;
+
+	*ret = (struct dwarf_member){ .die = *member, .bytes = number_of(member, DW_AT_data_member_location) };
+	if (!bits || (size != 1 && size != 2 && size != 4 && size != 8))
+		return;
+	if (dwarf_hasattr(member, DW_AT_bit_offset)) /* DWARF 3: counted from the highest bit of its storage */
+		at = 8 * ret->bytes + 8 * (uint64_t)size - number_of(member, DW_AT_bit_offset) - bits;
+	else if (!dwarf_hasattr(member, DW_AT_data_bit_offset))
+		at = 8 * ret->bytes;
+	ret->width = (unsigned)size;
+	ret->bits = (unsigned)bits;
+	ret->bytes = at / (8 * ret->width) * ret->width;
+	ret->shift = (unsigned)(at - 8 * ret->bytes);
+}
+
+static bool find(Dwarf_Die *structure, const char *name, int depth, struct dwarf_member *ret)
+{
+	Dwarf_Die child, inner;
+
+	if (depth == DEPTH || dwarf_child(structure, &child))
+		return false;
+	do {
+		const char *own = dwarf_diename(&child);
+		uint64_t at;
+
+		if (dwarf_tag(&child) != DW_TAG_member)
+			continue;
+		if (own && !strcmp(own, name)) {
+			find_place(&child, ret);
+			return true;
+		}
+		if (own || !dwarf_type_of(&child, &inner) || !dwarf_is_structure(&inner))
+			continue;
+		at = number_of(&child, DW_AT_data_member_location);
+		if (find(&inner, name, depth + 1, ret)) {
+			ret->bytes += at;
+			return true;
+		}
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return false;
+}
+
+bool dwarf_find_member(Dwarf_Die *structure, const char *name, struct dwarf_member *ret)
+{
+	return find(structure, name, 0, ret);
+}
+
+bool dwarf_type_of_number(Dwarf_Die *type, struct probe_type *ret)
+{
+	int size = dwarf_bytesize(type), tag = dwarf_tag(type);
+	uint64_t encoding = number_of(type, DW_AT_encoding);
+
+	if (tag == DW_TAG_pointer_type && size <= 0)
+		size = 8;
+	if (size != 1 && size != 2 && size != 4 && size != 8)
+		return false;
+	ret->bytes = (unsigned)size;
+	ret->format = PROBE_HEX; /* as perf probe prints what has no sign */
+	if (tag == DW_TAG_pointer_type || tag == DW_TAG_enumeration_type)
+		return true;
+	if (tag != DW_TAG_base_type || encoding == DW_ATE_float || encoding == DW_ATE_complex_float)
+		return false;
+	if (encoding == DW_ATE_signed || encoding == DW_ATE_signed_char)
+		ret->format = PROBE_SIGNED;
+	return true;
+}
+
+uint64_t dwarf_array_count(Dwarf_Die *array)
+{
+	Dwarf_Die child;
+	Dwarf_Attribute attr;
+	Dwarf_Word value;
+
+	if (dwarf_child(array, &child))
+		return 0;
+	do {
+		if (dwarf_tag(&child) != DW_TAG_subrange_type)
+			continue;
+		if (dwarf_attr(&child, DW_AT_count, &attr) && dwarf_formudata(&attr, &value) == 0)
+			return value;
+		return dwarf_attr(&child, DW_AT_upper_bound, &attr) && dwarf_formudata(&attr, &value) == 0 &&
+				       value < INT32_MAX
+			       ? value + 1
+			       : 0;
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return 0;
+}
