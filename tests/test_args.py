@@ -6,10 +6,34 @@ import re
 
 import pytest
 
-from guest import UPTO, UPTO_ASAN, WORK, check, initrd, qemu_args, record, run, upto_json
+from guest import TOP, UPTO, UPTO_ASAN, WORK, Once, check, initrd, is_older, qemu_args, record, run, upto_json
 
 NAMES = "vfs_read,ext4_init_fs_context,jbd2_*,do_sys_openat2,do_fil[pe]_open,do_exit,really_probe,wake_up_process,wake_up_new_*,strlen"
 KPROBE = re.compile(r"^ *\S.*?-(\d+) +\[\d+\] .*?: (\w+): \(.*?\) ?(.*)$", re.M)
+
+
+def args_guest(version):
+    """A guest that uses kprobes itself, recorded with the arguments of functions, and with the same probes: the trace, and the console."""
+    trace = os.path.join(WORK, f"args-{version}.upto")
+    console = trace + ".console"
+    with Once(trace):
+        if is_older(trace, os.path.join(TOP, "tests/guests/args.init")) or not os.path.exists(console):
+            probes = [o for d in guests_probes(version) for o in ("--probe", d)]
+            p = record(trace, qemu_args(version, initrd(version, "args")), "--args", NAMES, *probes)
+            with open(console, "wb") as f:
+                f.write(p.stdout)
+    with open(console, "rb") as f:
+        return trace, f.read().decode(errors="replace")
+
+
+def guests_probes(version):
+    """The definitions that the guest gives to its kernel, and some in perf's words."""
+    with open(os.path.join(TOP, "tests/guests/args.init")) as f:
+        filp = "do_file_open" if version == "7" else "do_filp_open"
+        own = [d.replace("'$filp'", filp) for d in re.findall(r"^echo '([pr]:.*)' >", f.read(), re.M)]
+    return own + ["given=vfs_read count buf file->f_path.dentry->d_name.name:string file->f_mode", "given_back=vfs_read%return $retval pos count",
+                  "ext4:ext4_init_fs_context fc->purpose:u32 fc", "comm=do_exit $comm @jiffies code",
+                  "no_such_function", "vfs_write+1", "do_sys_openat2 bogus"]
 
 
 def filp_of(out):
@@ -50,10 +74,8 @@ def is_as_told(ours, theirs, has_result):
 @pytest.mark.weight(25)
 def test_kprobes(version):
     """Each call that the guest's own probes saw has the arguments and the result that they saw."""
-    trace = os.path.join(WORK, f"args-{version}.upto")
-    p = record(trace, qemu_args(version, initrd(version, "args")), "--args", NAMES)
+    trace, out = args_guest(version)
     check(trace)
-    out = p.stdout.decode(errors="replace")
     compared = collections.Counter()
     for function, has_result in ("vfs_read", True), ("do_sys_openat2", True), (filp_of(out), False), ("do_exit", False), \
             ("ext4_init_fs_context", True):
@@ -77,9 +99,7 @@ def test_kprobes(version):
 @pytest.mark.weight(2)
 def test_shown():
     """For people: names, numbers, errors; of a stack; and what is said where nothing was recorded."""
-    trace = os.path.join(WORK, "args-6.12.upto")
-    if not os.path.exists(trace):
-        test_kprobes("6.12")
+    trace, _ = args_guest("6.12")
     text = run(UPTO, "calls", "--args", "--depth", "1", "--wide", "-F", "do_sys_openat2", trace).stdout.decode()
     assert re.search(r'do_sys_openat2\(dfd=-100, filename="/nosuch/file", how=0x[0-9a-f]+\) = -2 \(ENOENT\)', text), text[-1000:]
     text = run(UPTO, "calls", "--args", "--depth", "1", "--wide", "-F", "really_probe", trace).stdout.decode()

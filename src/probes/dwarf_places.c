@@ -127,93 +127,23 @@ bool dwarf_has_function(const struct dwarf_file *f, const char *name, const char
 	return dwarf_find_function(f, name, source, &function, &unit);
 }
 
-static void add(struct dwarf_places *p, uint64_t address, const Dwarf_Die *function, const Dwarf_Die *unit, bool begins)
+/* One that is not known yet. NULL: it is. */
+static struct dwarf_place *add(struct dwarf_places *p, uint64_t address, const Dwarf_Die *function, const Dwarf_Die *unit)
 {
 	for (size_t i = 0; i < p->count; i++)
 		if (p->list[i].address == address)
-			return;
+			return NULL;
 	p->list = array_grow(p->list, p->count, &p->room, sizeof *p->list);
-	p->list[p->count++] = (struct dwarf_place){ .address = address, .unit = *unit, .begins = begins };
-	if (function)
-		p->list[p->count - 1].function = *function;
+	p->list[p->count++] = (struct dwarf_place){
+		.address = address, .function = *function, .unit = *unit,
+	};
+	return &p->list[p->count - 1];
 }
 
 void dwarf_places_deinit(struct dwarf_places *p)
 {
 	free(p->list);
 	*p = (struct dwarf_places){ 0 };
-}
-
-/* Code of a function: where it stands by itself, and each place where it was inlined. */
-struct instances {
-	Dwarf_Die *list;
-	size_t count, room;
-};
-
-static int take_instance(Dwarf_Die *die, void *context)
-{
-	struct instances *i = context;
-
-	i->list = array_grow(i->list, i->count, &i->room, sizeof *i->list);
-	i->list[i->count++] = *die;
-	return DWARF_CB_OK;
-}
-
-/* A body that stands by itself beside the inlined ones refers to the function as its origin. */
-static void find_bodies(Dwarf_Die *function, Dwarf_Die *unit, struct instances *ret)
-{
-	Dwarf_Die die, origin;
-	Dwarf_Attribute attr;
-
-	if (dwarf_child(unit, &die))
-		return;
-	do
-		if (dwarf_tag(&die) == DW_TAG_subprogram && dwarf_attr(&die, DW_AT_abstract_origin, &attr) &&
-		    dwarf_formref_die(&attr, &origin) && dwarf_dieoffset(&origin) == dwarf_dieoffset(function))
-			take_instance(&die, ret);
-	while (dwarf_siblingof(&die, &die) == 0);
-}
-
-static void find_instances(Dwarf_Die *function, Dwarf_Die *unit, struct instances *ret)
-{
-	Dwarf_Addr pc;
-
-	*ret = (struct instances){ 0 };
-	if (dwarf_entrypc(function, &pc) == 0)
-		take_instance(function, ret);
-	else
-		find_bodies(function, unit, ret);
-	dwarf_func_inline_instances(function, take_instance, ret);
-}
-
-struct finding {
-	const struct dwarf_file *f;
-	const struct probe_definition *d;
-	struct dwarf_places *places;
-	unsigned line;     /* of the source */
-	size_t functions;
-	bool only_inlined;
-};
-
-static void add_begins(struct finding *s, const struct instances *all, Dwarf_Die *function, Dwarf_Die *unit)
-{
-	for (size_t i = 0; i < all->count; i++) {
-		bool stands = dwarf_tag(&all->list[i]) == DW_TAG_subprogram;
-		Dwarf_Addr pc;
-
-		s->only_inlined = s->only_inlined && !stands;
-		if (dwarf_entrypc(&all->list[i], &pc) || (s->d->returns && !stands) || (s->d->offset && !stands))
-			continue;
-		add(s->places, pc + s->f->bias + s->d->offset, function, unit, stands && !s->d->offset);
-	}
-}
-
-static bool holds(const struct instances *all, Dwarf_Addr pc)
-{
-	for (size_t i = 0; i < all->count; i++)
-		if (dwarf_haspc(&all->list[i], pc) == 1)
-			return true;
-	return false;
 }
 
 /* A row of a unit's table of lines. */
@@ -272,6 +202,105 @@ static bool find_owner(const struct dwarf_file *f, Dwarf_Die *unit, const struct
 	return best;
 }
 
+/* Code of a function: where it stands by itself, and each place where it was inlined. */
+struct instances {
+	Dwarf_Die *list;
+	size_t count, room;
+};
+
+/* A compiler splits functions, and inlines one half into the other: that is not called there. */
+static bool is_split(Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Die origin;
+	Dwarf_Word line, file, own_file;
+	int own;
+
+	return dwarf_tag(die) == DW_TAG_inlined_subroutine && dwarf_attr(die, DW_AT_abstract_origin, &attr) &&
+	       dwarf_formref_die(&attr, &origin) && dwarf_attr(die, DW_AT_call_line, &attr) &&
+	       dwarf_formudata(&attr, &line) == 0 && dwarf_decl_line(&origin, &own) == 0 && line == (Dwarf_Word)own &&
+	       dwarf_attr(die, DW_AT_call_file, &attr) && dwarf_formudata(&attr, &file) == 0 &&
+	       dwarf_attr(&origin, DW_AT_decl_file, &attr) && dwarf_formudata(&attr, &own_file) == 0 && file == own_file;
+}
+
+static int take_instance(Dwarf_Die *die, void *context)
+{
+	struct instances *i = context;
+
+	if (is_split(die))
+		return DWARF_CB_OK;
+
+	i->list = array_grow(i->list, i->count, &i->room, sizeof *i->list);
+	i->list[i->count++] = *die;
+	return DWARF_CB_OK;
+}
+
+/* A body that stands by itself beside the inlined ones refers to the function as its origin. */
+static void find_bodies(Dwarf_Die *function, Dwarf_Die *unit, struct instances *ret)
+{
+	Dwarf_Die die, origin;
+	Dwarf_Attribute attr;
+
+	if (dwarf_child(unit, &die))
+		return;
+	do
+		if (dwarf_tag(&die) == DW_TAG_subprogram && dwarf_attr(&die, DW_AT_abstract_origin, &attr) &&
+		    dwarf_formref_die(&attr, &origin) && dwarf_dieoffset(&origin) == dwarf_dieoffset(function))
+			take_instance(&die, ret);
+	while (dwarf_siblingof(&die, &die) == 0);
+}
+
+static void find_instances(Dwarf_Die *function, Dwarf_Die *unit, struct instances *ret)
+{
+	Dwarf_Addr pc;
+
+	*ret = (struct instances){ 0 };
+	if (dwarf_entrypc(function, &pc) == 0)
+		take_instance(function, ret);
+	else
+		find_bodies(function, unit, ret);
+	dwarf_func_inline_instances(function, take_instance, ret);
+}
+
+struct finding {
+	const struct dwarf_file *f;
+	const struct probe_definition *d;
+	struct dwarf_places *places;
+	unsigned line;     /* of the source */
+	size_t functions;
+	bool only_inlined;
+};
+
+static void add_begins(struct finding *s, const struct instances *all, Dwarf_Die *function, Dwarf_Die *unit)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		bool stands = dwarf_tag(&all->list[i]) == DW_TAG_subprogram;
+		struct dwarf_place *place;
+		Dwarf_Addr pc;
+
+		s->only_inlined = s->only_inlined && !stands;
+		if (dwarf_entrypc(&all->list[i], &pc) || (s->d->returns && !stands) || (s->d->offset && !stands))
+			continue;
+		place = add(s->places, pc + s->f->bias + s->d->offset, function, unit);
+		if (!place)
+			continue;
+		place->scope = all->list[i];
+		place->begins = stands && !s->d->offset;
+	}
+}
+
+/* Is the row one of the function's own lines, in one of its instances? Functions that it calls may be inlined there. */
+static bool is_own_row(const struct dwarf_file *f, const struct instances *all, Dwarf_Die *function, Dwarf_Die *unit,
+		       const struct row *r)
+{
+	Dwarf_Die owner;
+	bool inside = false;
+
+	for (size_t i = 0; i < all->count && !inside; i++)
+		inside = dwarf_haspc(&all->list[i], r->addr) == 1;
+	return inside && find_owner(f, unit, r, &owner) && dwarf_dieoffset(&owner) == dwarf_dieoffset(function);
+}
+
 /* The rows of a unit that begin line `number` of a file, of the function's code only, or of any (`all` NULL). */
 static void add_rows(struct finding *s, unsigned number, const char *file, bool whole_path, const struct instances *all,
 		     Dwarf_Die *function, Dwarf_Die *unit)
@@ -289,10 +318,10 @@ static void add_rows(struct finding *s, unsigned number, const char *file, bool 
 			continue;
 		if (whole_path ? strcmp(r.file, file) : !dwarf_is_source(r.file, file))
 			continue;
-		if (all && holds(all, r.addr))
-			add(s->places, r.addr + s->f->bias, function, unit, false);
+		if (all && is_own_row(s->f, all, function, unit, &r))
+			add(s->places, r.addr + s->f->bias, function, unit);
 		else if (!all && find_owner(s->f, unit, &r, &owner))
-			add(s->places, r.addr + s->f->bias, &owner, unit, false);
+			add(s->places, r.addr + s->f->bias, &owner, unit);
 	}
 }
 
@@ -337,7 +366,7 @@ static bool take_function(void *context, Dwarf_Die *function, Dwarf_Die *unit)
 
 	s->functions++;
 	find_instances(function, unit, &all);
-	dwarf_function_lines(function, unit, &first, &last);
+	dwarf_function_lines(s->f, function, unit, &first, &last);
 	if (s->d->place == PROBE_LINE && !s->d->line)
 		add_begins(s, &all, function, unit);
 	else if (s->d->place == PROBE_LINE && file)
@@ -351,7 +380,7 @@ static bool take_function(void *context, Dwarf_Die *function, Dwarf_Die *unit)
 }
 
 /* The highest line that the function's code has in its own file. */
-void dwarf_function_lines(Dwarf_Die *function, Dwarf_Die *unit, int *ret_first, int *ret_last)
+void dwarf_function_lines(const struct dwarf_file *f, Dwarf_Die *function, Dwarf_Die *unit, int *ret_first, int *ret_last)
 {
 	const char *file = dwarf_decl_file(function);
 	struct instances all;
@@ -367,13 +396,15 @@ void dwarf_function_lines(Dwarf_Die *function, Dwarf_Die *unit, int *ret_first, 
 	for (size_t i = 0; i < n; i++) {
 		struct row r = row_at(lines, i);
 
-		if (r.file && !r.ends && r.line > *ret_last && !strcmp(r.file, file) && holds(&all, r.addr))
+		if (r.file && !r.ends && r.line > *ret_last && !strcmp(r.file, file) &&
+		    is_own_row(f, &all, function, unit, &r))
 			*ret_last = r.line;
 	}
 	free(all.list);
 }
 
-void dwarf_mark_lines(Dwarf_Die *function, Dwarf_Die *unit, const char *file, int first, int last, bool *marks)
+void dwarf_mark_lines(const struct dwarf_file *f, Dwarf_Die *function, Dwarf_Die *unit, const char *file, int first,
+		      int last, bool *marks)
 {
 	struct instances all = { 0 };
 	Dwarf_Lines *lines;
@@ -390,7 +421,7 @@ void dwarf_mark_lines(Dwarf_Die *function, Dwarf_Die *unit, const char *file, in
 		struct row r = row_at(lines, i);
 
 		if (r.file && r.statement && !r.ends && r.line >= first && r.line <= last && !strcmp(r.file, file) &&
-		    (!function || holds(&all, r.addr)))
+		    (!function || is_own_row(f, &all, function, unit, &r)))
 			marks[r.line - first] = true;
 	}
 	free(all.list);

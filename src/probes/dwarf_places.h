@@ -10,6 +10,7 @@ struct dwarf_place {
 	uint64_t address;   /* the file's */
 	Dwarf_Die function; /* the one whose place it is: its definition, or the one that was inlined; addr NULL: none */
 	Dwarf_Die unit;
+	Dwarf_Die scope;    /* the function's code that begins there; addr NULL: none does */
 	bool begins;        /* it is the function's first instruction, where it was not inlined */
 };
 
@@ -34,13 +35,14 @@ bool dwarf_find_function(const struct dwarf_file *f, const char *name, const cha
 			 Dwarf_Die *ret_unit);
 
 /* First and last line of the function's source. */
-void dwarf_function_lines(Dwarf_Die *function, Dwarf_Die *unit, int *ret_first, int *ret_last);
+void dwarf_function_lines(const struct dwarf_file *f, Dwarf_Die *function, Dwarf_Die *unit, int *ret_first, int *ret_last);
 
 /*
  * Mark which lines of a source file, from `first` to `last`, have code: of a function's, or of a whole unit's (`function`
  * NULL). marks[0] is the first one's.
  */
-void dwarf_mark_lines(Dwarf_Die *function, Dwarf_Die *unit, const char *file, int first, int last, bool *marks);
+void dwarf_mark_lines(const struct dwarf_file *f, Dwarf_Die *function, Dwarf_Die *unit, const char *file, int first,
+		      int last, bool *marks);
 
 /* A source file that the path ends with: its whole path, and a unit that it is part of. NULL: there is none. */
 const char *dwarf_find_source(const struct dwarf_file *f, const char *path, Dwarf_Die *ret_unit);

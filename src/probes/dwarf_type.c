@@ -161,6 +161,8 @@ bool dwarf_type_of_number(Dwarf_Die *type, struct probe_type *ret)
 	ret->format = PROBE_HEX; /* as perf probe prints what has no sign */
 	if (tag == DW_TAG_pointer_type || tag == DW_TAG_enumeration_type)
 		return true;
+	if (dwarf_is_structure(type)) /* in one register, as transparent unions are */
+		return true;
 	if (tag != DW_TAG_base_type || encoding == DW_ATE_float || encoding == DW_ATE_complex_float)
 		return false;
 	if (encoding == DW_ATE_signed || encoding == DW_ATE_signed_char)

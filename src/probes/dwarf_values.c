@@ -50,6 +50,14 @@ static void scopes_init(struct scopes *ret, const struct dwarf_file *f, const st
 		else if (is_function(&ret->list[i]))
 			ret->first = i + 1;
 	}
+	if (ret->last < 0 && place->scope.addr) { /* its code does not reach to where it says that it begins */
+		Dwarf_Die scope = place->scope;
+
+		free(ret->list);
+		ret->list = NULL;
+		ret->count = dwarf_getscopes_die(&scope, &ret->list);
+		ret->first = ret->last = ret->count > 0 ? 0 : -1;
+	}
 	for (int i = 0; i < ret->count && !ret->body; i++)
 		if (dwarf_tag(&ret->list[i]) == DW_TAG_subprogram)
 			ret->body = &ret->list[i];

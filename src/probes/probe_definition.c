@@ -594,7 +594,7 @@ char *probe_arg_name(const struct probe_arg *a, size_t number)
 	for (size_t i = a->n_steps; i-- > 0;)
 		if (a->steps[i].kind == STEP_MEMBER)
 			return xstrdup(a->steps[i].name);
-	if (a->base == PROBE_VARIABLE)
+	if (a->base == PROBE_VARIABLE || (a->base == PROBE_AT && a->text && !a->n_steps))
 		return xstrdup(a->text);
 	if (a->base < sizeof words / sizeof *words && words[a->base] && !a->n_steps)
 		return xstrdup(words[a->base]);

@@ -121,7 +121,7 @@ static bool read_text(const struct probe_guest *guest, uint64_t addr, char text[
 static bool put_text(const struct probe_value *v, const struct probe_hit *hit, const struct probe_guest *guest, size_t begin,
 		     size_t at, struct buf *out)
 {
-	char text[PROBE_TEXT];
+	char text[PROBE_TEXT] = "";
 	uint64_t addr = 0;
 	bool is = v->is_comm || (probe_code_run(&v->code, guest, &addr) && addr && read_text(guest, addr, text));
 	const char *what = v->is_comm ? hit->comm : is ? text : "(fault)";

@@ -73,7 +73,7 @@ static void tell_module(struct vcpu *v, uint64_t module, const char *name, const
 	struct btf_prototypes *types = kernel_types_of_module(v, module);
 
 	arguments_module(types, tab);
-	probes_module(types, name, tab);
+	probes_module(v, types, name, tab);
 	trace_events_module(v, module);
 	btf_prototypes_free(types);
 }

@@ -2,10 +2,12 @@
 #include "probes.h"
 
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/x86_operation.h"
 #include "base/alloc.h"
 #include "event_read.h"
 #include "kernel_types.h"
@@ -169,8 +171,34 @@ static void arm(struct asked *q, const struct btf_prototypes *types, const char 
 	q->places++;
 }
 
+/* The first instruction of a function that begins there or later; `offset`, too, if its code cannot be read. */
+static uint64_t instruction_at(struct registers *regs, uint64_t begin, uint64_t offset)
+{
+	uint64_t at = 0;
+
+	while (at < offset) {
+		uint8_t code[X86_INSN_MAX] = { 0 };
+		struct x86_operation o;
+
+		if (!guest_read(regs, begin + at, code, sizeof code) || !x86_operation_decode(begin + at, code, sizeof code, &o))
+			return offset;
+		at += o.length;
+	}
+	return at;
+}
+
+/* In the middle of an instruction nothing ever stops. */
+static bool begins_instruction(struct asked *q, struct registers *regs, const char *name, uint64_t begin)
+{
+	uint64_t next = instruction_at(regs, begin, q->d.offset);
+
+	if (next != q->d.offset && !q->why)
+		q->why = xasprintf("%s: no instruction begins there; the next one is %s+%" PRIu64, q->d.text, name, next);
+	return next == q->d.offset;
+}
+
 /* In a table of symbols whose addresses lie `slide` lower than where they are. */
-static void arm_in(struct asked *q, const struct btf_prototypes *types, const struct symtab *tab, uint64_t slide,
+static void arm_in(struct asked *q, struct registers *regs, const struct btf_prototypes *types, const struct symtab *tab, uint64_t slide,
 		   struct buf *lines)
 {
 	bool pattern = strpbrk(q->d.function, "*?[");
@@ -181,7 +209,7 @@ static void arm_in(struct asked *q, const struct btf_prototypes *types, const st
 
 		if (pattern ? fnmatch(q->d.function, name, 0) : strcmp(q->d.function, name))
 			continue;
-		if (q->d.offset < tab->symbols[i].end - tab->symbols[i].addr)
+		if (q->d.offset < tab->symbols[i].end - tab->symbols[i].addr && begins_instruction(q, regs, name, begin))
 			arm(q, types, name, begin, begin + q->d.offset, lines);
 	}
 }
@@ -267,7 +295,7 @@ void probes_found(struct buf *lines)
 		if (is_behind_text(&q->d))
 			arm_behind_text(q, lines);
 		else
-			arm_in(q, kernel_types(), &k->tab, k->slide, lines);
+			arm_in(q, &recorder.translate_regs, kernel_types(), &k->tab, k->slide, lines);
 	}
 }
 
@@ -294,7 +322,7 @@ static bool is_module(const char *asked, const char *name)
 	return !*asked && !*name;
 }
 
-void probes_module(const struct btf_prototypes *types, const char *module, const struct symtab *tab)
+void probes_module(struct vcpu *v, const struct btf_prototypes *types, const char *module, const struct symtab *tab)
 {
 	struct buf lines = { 0 };
 
@@ -306,7 +334,7 @@ void probes_module(const struct btf_prototypes *types, const char *module, const
 		struct asked *q = &probes.asked[i];
 
 		if (q->d.place == PROBE_FUNCTION && (!q->d.target || is_module(q->d.target, module)))
-			arm_in(q, types, tab, 0, &lines);
+			arm_in(q, &v->regs, types, tab, 0, &lines);
 	}
 	pthread_mutex_unlock(&recorder.lock);
 	if (lines.len)

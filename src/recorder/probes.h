@@ -19,7 +19,7 @@ void probes_begin(void);
 void probes_found(struct buf *lines);
 
 /* A module was loaded: look in it, too. `types`: its own; NULL: there are none. In a vCPU's thread. */
-void probes_module(const struct btf_prototypes *types, const char *module, const struct symtab *tab);
+void probes_module(struct vcpu *v, const struct btf_prototypes *types, const char *module, const struct symtab *tab);
 
 /* Tell of that probe, and of those behind it, by number + 1. `behind`: instructions of the block from there on. */
 void probes_hit(struct vcpu *v, uint32_t number, uint64_t behind);

@@ -75,7 +75,7 @@ static void judge(struct event_field *f)
 	f->dynamic = f->relative || !strncmp(f->type, "__data_loc", 10);
 	f->element = array || f->dynamic ? element_size(f->type) : 0;
 	f->is_text = f->element && has_word(f->type, "char") && !has_word(f->type, "unsigned") && !strchr(f->type, '*');
-	f->is_pointer = !f->element && strchr(f->type, '*');
+	f->is_pointer = !f->element && (strchr(f->type, '*') || !strncmp(f->name, "__probe_", 8));
 }
 
 static bool number_behind(const char *line, const char *end, const char *word, uint32_t *ret)

@@ -49,7 +49,7 @@ static int list_function(const struct dwarf_file *f, const struct probe_definiti
 		return error_set(err, "%s: %s has no function %s", d->text, f->path, d->function);
 	ret->name = dwarf_diename(&function);
 	ret->file = dwarf_decl_file(&function);
-	dwarf_function_lines(&function, &ret->unit, &ret->origin, &last);
+	dwarf_function_lines(f, &function, &ret->unit, &ret->origin, &last);
 	if (!ret->file || !ret->origin)
 		return error_set(err, "%s: %s does not say in which file it is", d->text, f->path);
 	ret->first = ret->origin + (from > 0 ? from : 0);
@@ -57,7 +57,7 @@ static int list_function(const struct dwarf_file *f, const struct probe_definiti
 	if (ret->last < ret->first)
 		return error_set(err, "%s: its last line with code is %d", d->text, last - ret->origin);
 	ret->marks = xcalloc((size_t)(ret->last - ret->first) + 1, sizeof *ret->marks);
-	dwarf_mark_lines(&function, &ret->unit, ret->file, ret->first, ret->last, ret->marks);
+	dwarf_mark_lines(f, &function, &ret->unit, ret->file, ret->first, ret->last, ret->marks);
 	return 0;
 }
 
@@ -72,7 +72,7 @@ static int list_source(const struct dwarf_file *f, const struct probe_definition
 	ret->first = from > 0 ? from : 1;
 	ret->last = to < 0 || to - ret->first > LINES_MAX ? ret->first + LINES_MAX : to;
 	ret->marks = xcalloc((size_t)(ret->last - ret->first) + 1, sizeof *ret->marks);
-	dwarf_mark_lines(NULL, &ret->unit, ret->file, ret->first, ret->last, ret->marks);
+	dwarf_mark_lines(f, NULL, &ret->unit, ret->file, ret->first, ret->last, ret->marks);
 	while (ret->last > ret->first && to < 0 && !ret->marks[ret->last - ret->first])
 		ret->last--;
 	return ret->last < ret->first ? error_set(err, "%s: no such lines", d->text) : 0;
