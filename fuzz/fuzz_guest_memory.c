@@ -19,6 +19,8 @@
 #include "recorder/structures.h"
 #include "recorder/syscalls.h"
 #include "recorder/tasks.h"
+#include "recorder/probes.h"
+#include "recorder/returns.h"
 #include "recorder/trace_events.h"
 #include "recorder/waiting.h"
 #include "recorder/watch.h"
@@ -250,6 +252,38 @@ static void tell_snapshot(struct vcpu *v)
 	k->found = false;
 }
 
+void kernel_want_symbol(struct kernel *k, const char *name)
+{
+	(void)k;
+	must(*name);
+}
+
+uint64_t kernel_symbol(const struct kernel *k, const char *name)
+{
+	(void)k;
+	return *name == 'x' ? 64 : 0;
+}
+
+static void choose_probes(void)
+{
+	static const char *const texts[] = { "p * a=$arg1 b=+8($arg2):string c=@x d=$comm e=$stack2:b3@5/16 f=%sp:x8[16]",
+					     "r * $retval a=+0($arg1):u32", "* $params", "*%return $retval->a" };
+	struct buf lines = { 0 };
+	struct meta config = { 0 };
+	struct error err;
+	char key[16];
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		snprintf(key, sizeof key, "probe.%zu", i);
+		meta_put(&lines, key, texts[i]);
+	}
+	must(meta_parse(&config, lines.data, lines.len, &err) == 0);
+	must(probes_init(&config, &err) == 0);
+	probes_begin();
+	meta_deinit(&config);
+	buf_free(&lines);
+}
+
 /* All functions of modules are chosen; the kernel's types are none, and modules' are what memory has. */
 static void choose_all(void)
 {
@@ -263,6 +297,7 @@ static void choose_all(void)
 	chosen = true;
 	recorder.stats = &stats;
 	arguments_init("*");
+	choose_probes();
 	trace_events_init("*", true);
 	buf_put(&recorder.kernel.types, no_types, sizeof no_types);
 	arguments_found(&lines);
@@ -283,7 +318,11 @@ static void read_values(struct vcpu *v)
 			if (number)
 				watch_args(0, (void *)(uintptr_t)(number - 1));
 			if (number)
-				watch_returns(0, (void *)(uintptr_t)(number - 1));
+				arguments_returns(v, number - 1);
+			if (probes_at(m->tabs[i]->symbols[k].addr))
+				probes_hit(v, probes_at(m->tabs[i]->symbols[k].addr), 0);
+			if (returns_probe(m->tabs[i]->symbols[k].addr))
+				probes_hit(v, returns_probe(m->tabs[i]->symbols[k].addr), 1);
 		}
 }
 

@@ -1080,7 +1080,34 @@ def make_dwarf():
         save("fuzz_dwarf", "btf", f.read())
 
 
+def make_probes():
+    """Definitions of probes, right ones and wrong ones; and debug information of functions, inlined and not, with variables everywhere."""
+    for name, text in (
+            ("perf", "vfs_read:11 count file->f_path.dentry->d_name.len name=file->f_path.dentry->d_iname:string"), ("return", "given=vfs_read%return $retval:s64"),
+            ("named", "group:event=f@fs/open.c+4 %di %r8:x8 $stack0 $stack $comm"), ("source", "fs/open.c:12 a[3].b"), ("pattern", "f;return*0 $vars"),
+            ("module", "ext4:ext4_file_open $params"), ("program", "/usr/lib/libc.so.6:malloc bytes"), ("static", "%sdt_libc:setjmp"), ("address", "0xffffffff81000000 %ip"),
+            ("kernel", "p:group/name f+8 a=+8(-16(%sp)):u32 b=@x+8:b3@5/8 \\0x10 $arg1:symbol $arg7 +0($arg2):string +1(%si):x8[16] 'c':char"),
+            ("kernel-return", "r12:name ext4:f $retval:s32 +u4($arg1):ustring"), ("code", "p f a={%di,8,+,@8,&x+16,+,pick1,swap,rot,drop,@4,sign4}:s32 b={%sp,-8,+,entry%di} c={1,0,/}"),
+            ("code-more", "p f a={3,4,*,5,mod,6,and,1,or,2,xor,3,<<,1,>>,1,sar,neg,not,abs,1,==,1,!=,2,<,2,<=,2,>,2,>=}"), ("empty", ""), ("nothing", "p"), ("half", "f:"),
+            ("types", "f a:u7 b:b9@0/8 c:x8[0] d:string[4]"), ("deep", "f " + "+1(" * 40 + "%di" + ")" * 40), ("many", "f" + " %di" * 129)):
+        save("fuzz_probes", name, text.encode())
+    text = b"struct s { struct s *a; struct { int c[4]; } b; unsigned bits : 3, more : 5; char name[8]; } g1;\nextern int take(long, void *);\n" \
+        b"static inline __attribute__((always_inline)) int inner(int n, struct s *s)\n{\n\tint twice = n * 2;\n\n\treturn take(twice, s) + s->bits;\n}\n" \
+        b"int f(int n, struct s *s, struct s by_value, char *name)\n{\n\tint sum = inner(n, s);\n\n\tfor (int i = 0; i < n; i++)\n\t\tsum += inner(i, s->a) * by_value.more;\n\treturn take(sum, name) + g1.bits;\n}\n" \
+        b"static __attribute__((noinline)) long g2(long n)\n{\n\treturn n + take(n, &g1);\n}\nint main(void)\n{\n\treturn f(1, &g1, g1, g1.name) + g2(3);\n}\n"
+    with tempfile.TemporaryDirectory() as tmp:
+        source = os.path.join(tmp, "x.c")
+        with open(source, "wb") as f:
+            f.write(text)
+        for name, options in ("object", ["-c", "-O2", "-gdwarf-4"]), ("object-5", ["-c", "-O2", "-gdwarf-5"]), ("unoptimized", ["-c", "-O0", "-gdwarf-5"]), \
+                ("linked", ["-shared", "-O2", "-fPIC", "-nostdlib", "-gdwarf-5"]):
+            subprocess.run(["gcc", *options, "-o", source + ".o", source], check=True, cwd=tmp)
+            with open(source + ".o", "rb") as f:
+                save("fuzz_debug_info", name, f.read())
+
+
 if __name__ == "__main__":
+    make_probes()
     make_learn()
     make_condition()
     make_kfi()

@@ -87,12 +87,18 @@ static int add_frame_base(struct making *m, int64_t offset)
 /* An address of the file's, which is elsewhere at run time. */
 static int add_address(struct making *m, uint64_t address)
 {
-	uint64_t offset;
-	const char *name = dwarf_file_symbol_at(m->c->file, address + m->c->file->bias, &offset);
+	const struct dwarf_file *f = m->c->file;
+	uint64_t offset, text;
+	const char *name = dwarf_file_symbol_at(f, address + f->bias, &offset);
 
-	if (!name || offset > INT32_MAX || m->c->file->kind != DWARF_KERNEL)
-		return error_set(m->err, "it is no variable of the kernel's own that has a symbol");
-	probe_code_add_symbol(&m->code, name, (int64_t)offset);
+	if (f->kind != DWARF_KERNEL || !dwarf_file_address(f, "_text", &text))
+		return error_set(m->err, "it is at an address of its own, which is told only of the kernel's");
+	if (address < text)
+		return error_set(m->err, "it is each CPU's own");
+	if (name && offset <= INT32_MAX && dwarf_file_names(f, name) == 1)
+		probe_code_add_symbol(&m->code, name, (int64_t)offset);
+	else
+		probe_code_add_symbol(&m->code, "_text", (int64_t)(address - text));
 	return 0;
 }
 

@@ -141,21 +141,32 @@ bool dwarf_file_symbol(const struct dwarf_file *f, const char *name, uint64_t *r
 	return s.count;
 }
 
-bool dwarf_file_address(const struct dwarf_file *f, const char *name, uint64_t *ret_addr)
+static unsigned find_names(const struct dwarf_file *f, const char *name, uint64_t *ret_addr)
 {
 	int n = dwfl_module_getsymtab(f->module);
+	unsigned count = 0;
 
 	for (int i = 0; i < n; i++) {
 		GElf_Sym sym;
 		GElf_Addr addr;
 		const char *own = dwfl_module_getsym_info(f->module, i, &sym, &addr, NULL, NULL, NULL);
 
-		if (own && !strcmp(own, name)) {
+		if (own && !strcmp(own, name) && !count++)
 			*ret_addr = addr;
-			return true;
-		}
 	}
-	return false;
+	return count;
+}
+
+bool dwarf_file_address(const struct dwarf_file *f, const char *name, uint64_t *ret_addr)
+{
+	return find_names(f, name, ret_addr);
+}
+
+unsigned dwarf_file_names(const struct dwarf_file *f, const char *name)
+{
+	uint64_t ignored;
+
+	return find_names(f, name, &ignored);
 }
 
 const char *dwarf_file_symbol_at(const struct dwarf_file *f, uint64_t addr, uint64_t *ret_offset)

@@ -37,6 +37,8 @@ bool dwarf_file_symbol(const struct dwarf_file *f, const char *name, uint64_t *r
 bool dwarf_file_address(const struct dwarf_file *f, const char *name, uint64_t *ret_addr);
 /* How many functions have that name. */
 unsigned dwarf_file_symbols(const struct dwarf_file *f, const char *name);
+/* How many symbols of any kind. */
+unsigned dwarf_file_names(const struct dwarf_file *f, const char *name);
 /* The symbol that an address lies in, and how far; NULL: none. As long as the file. */
 const char *dwarf_file_symbol_at(const struct dwarf_file *f, uint64_t addr, uint64_t *ret_offset);
 

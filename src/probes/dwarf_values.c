@@ -388,6 +388,8 @@ static bool add_if_any(void *context, Dwarf_Die *variable)
 	struct error *err = r->err, none;
 	const char *name = dwarf_diename(variable);
 
+	if (dwarf_hasattr_integrate(variable, DW_AT_artificial)) /* __func__, this */
+		return true;
 	for (size_t i = 0; i < r->values->count; i++)
 		if (!strcmp(r->values->list[i].name, name)) /* an inner one hides it */
 			return true;

@@ -260,6 +260,9 @@ static bool parse_at(struct probe_arg *a, const char **text)
 	uint64_t number = 0;
 	bool negative;
 
+	while (n && (is_name_char(at[n]) || at[n] == '.')) /* symbols of static data: "count.12" */
+		n++;
+
 	a->base = PROBE_AT;
 	if (!n)
 		return number_at(at, text, (uint64_t *)&a->number);
