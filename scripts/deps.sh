@@ -58,6 +58,8 @@ wanted() {
 	check optional zsh zsh
 	check optional fish fish
 	check library libdebuginfod.so.1 libdebuginfod1
+	kernels program gdb gdb
+	kernels program perf linux-perf
 	check optional flex flex
 	check optional bison bison
 	check optional bc bc

@@ -58,6 +58,10 @@ def pair(events):
     return pairs, alone, left
 
 
+def changed(a, b):
+    return {k for k in a["args"] if a["args"][k] != b["args"].get(k)}
+
+
 @pytest.mark.parametrize("version, smp", [("6.12", 1), pytest.param("6.1", 1, marks=pytest.mark.long), pytest.param("7", 1, marks=pytest.mark.long),
                                           pytest.param("6.12", 2, marks=pytest.mark.long)])
 @pytest.mark.weight(40)
@@ -72,8 +76,13 @@ def test_computed(version, smp):
     missing = {f"{f['system']}:{f['name']}": f["missing"] for f in upto_json("events", "-l", "--json", trace)["formats"] if f["missing"]}
     # what is read (jiffies) may change between the label, where it is computed, and where the guest reads it: by another vCPU, or an interrupt
     interrupted = [pair for pair in different if pair[0]["insns"] - pair[1]["insns"] > 3000]
-    assert len(interrupted) < 5 and len(different) - len(interrupted) <= (0 if smp == 1 else len(pairs) / 2000), (len(different), different[:3])
-    assert len(kinds) > 90 and len(pairs) > 10000, (len(kinds), len(pairs))
+    # on two vCPUs, how often depends on how long the host lets one of them stand
+    if smp > 1:
+        different = [(own, computed) for own, computed in different if own["pid"] != computed["pid"] or changed(own, computed) - {"now", "jiffies"}]
+        assert len(different) <= len(pairs) / 10000, (len(different), different[:3])
+    else:
+        assert len(interrupted) < 5 and len(different) == len(interrupted), (len(different), different[:3])
+    assert len(kinds) > 80 and len(pairs) > 10000, (len(kinds), len(pairs))
     assert len(alone) <= sum(missing.values()) and max(missing.values(), default=0) < 20, (alone[:3], missing)
     more = {key: n for key, n in left.items() if n > 2 and not TWICE.match(key[0])}
     assert not more, more

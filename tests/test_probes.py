@@ -6,6 +6,7 @@ import os
 import random
 import re
 import subprocess
+import time
 
 import pytest
 
@@ -115,12 +116,11 @@ def test_definitions():
     return dict(same, different=len(different))
 
 
-DETERMINISTIC = ["-icount", "shift=0,sleep=off", "-rtc", "clock=vm,base=2020-01-01", "-seed", "1"]
-HITS = 60
+HITS = 25  # of each place: for each, the debugger takes the breakpoint out and in again
 
 
-def repeatable():
-    args = built_args("dwarf") + DETERMINISTIC
+def without_slide():
+    args = built_args("dwarf")
     args[args.index("-append") + 1] += " nokaslr"
     return args
 
@@ -160,28 +160,30 @@ def address_of(place):
 @pytest.mark.kernels
 @pytest.mark.weight(120)
 def test_debugger(tmp_path):
-    """Variables at lines of the source, also of inlined functions, have the values that gdb finds at the same instruction of the same boot."""
+    """Variables at lines of the source, also of inlined functions, have the values that gdb finds at the same instruction: it is attached to the
+    guest that is recorded."""
     trace = os.path.join(WORK, "probes-debugger.upto")
-    record(trace, repeatable())
-    chosen = definitions_of(functions_that_run(trace), 60, random.Random(11))
-    record(trace, repeatable(), "--debug", vmlinux(), *(o for d in chosen for o in ("--probe", d)))
-    ours = collections.defaultdict(list)
-    for e in events_of(trace, "-e", "probe:"):
-        ours[int(e["args"]["__probe_ip"], 16)].append(e["args"])
+    record(trace, without_slide())
+    chosen = definitions_of(functions_that_run(trace), 24, random.Random(11))
     places = [{"address": address_of(place), "function": d.split(":")[0], "names": names} for d, (_, place, names) in chosen.items()]
     socket = str(tmp_path / "gdb")
     with open(tmp_path / "asked", "w") as f:
         json.dump({"image": vmlinux(), "socket": socket, "hits": HITS, "places": places}, f)
-    qemu = subprocess.Popen(repeatable() + ["-S", "-gdb", f"unix:{socket},server=on,wait=off"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    recording = subprocess.Popen([UPTO, "record", "-q", "-f", "-o", trace, "--debug", vmlinux(), *(o for d in chosen for o in ("--probe", d)), "--",
+                                  *without_slide(), "-S", "-gdb", f"unix:{socket},server=on,wait=off"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
         while not os.path.exists(socket):
-            assert qemu.poll() is None
+            assert recording.poll() is None
+            time.sleep(0.1)
         p = subprocess.run(["gdb", "-nx", "-batch", "-x", os.path.join(TOP, "tests/variables.py")], stdin=subprocess.DEVNULL, capture_output=True,
                            text=True, timeout=600, env=dict(os.environ, VARIABLES=str(tmp_path / "asked")))
+        assert recording.wait(60) == 0
     finally:
-        qemu.kill()
-        qemu.wait()
-    theirs = collections.defaultdict(list)
+        recording.terminate()
+        recording.wait()
+    ours, theirs = collections.defaultdict(list), collections.defaultdict(list)
+    for e in events_of(trace, "-e", "probe:"):
+        ours[int(e["args"]["__probe_ip"], 16)].append(e["args"])
     for line in p.stdout.splitlines():
         if line.startswith('{"address"'):
             row = json.loads(line)
@@ -203,5 +205,5 @@ def test_debugger(tmp_path):
                 if not same:
                     wrong.append((hex(address), name, mine[name], hex(value)))
     os.unlink(trace)
-    assert not wrong and len(theirs) > 30 and sums["equal"] > 1000, (sums, wrong[:20], p.stderr[-500:])
+    assert not wrong and len(theirs) > 12 and sums["equal"] > 300, (sums, wrong[:20], p.stderr[-500:])
     return dict(sums, places=len(theirs))

@@ -40,6 +40,7 @@ class Place(gdb.Breakpoint):
 
 
 gdb.execute("set pagination off")
+gdb.execute("set breakpoint always-inserted on")
 gdb.execute("set print entry-values no")
 gdb.execute(f"file {asked['image']}")
 gdb.execute(f"target remote {asked['socket']}")

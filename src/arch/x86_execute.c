@@ -682,6 +682,8 @@ static void execute_other(struct x86_interpreter *x, const struct x86_operation 
 	case X86_OP_CMPS:
 		string(x, in);
 		break;
+	case X86_OP_RDTSCP:
+		set_register(x, X86_RCX, 4, 0); /* fall through */
 	case X86_OP_RDTSC:
 		x->guessed = true;
 		set_register(x, X86_RAX, 4, 0);

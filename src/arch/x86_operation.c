@@ -58,6 +58,7 @@ static const uint8_t operations[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
 	SAME(PUSH),
 	SAME(PUSHFQ),
 	SAME(RDTSC),
+	SAME(RDTSCP),
 	SAME(RET),
 	SAME(ROL),
 	SAME(ROR),

@@ -68,6 +68,7 @@ enum x86_operation_kind {
 	X86_OP_PUSH,
 	X86_OP_PUSHFQ,
 	X86_OP_RDTSC,
+	X86_OP_RDTSCP,
 	X86_OP_RET,
 	X86_OP_ROL,
 	X86_OP_ROR,

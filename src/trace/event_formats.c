@@ -42,6 +42,8 @@ int event_formats_read(const struct meta *meta, struct event_formats *ret, struc
 			return -1;
 		snprintf(key, sizeof key, "event.%zu.syscall", ret->count);
 		format->syscall = (int32_t)meta_get_u64(meta, key, UINT32_MAX);
+		snprintf(key, sizeof key, "event.%zu.faults", ret->count);
+		format->faults = meta_get_u64(meta, key, 0);
 		snprintf(key, sizeof key, "event.%zu.missing", ret->count);
 		format->missing = meta_get_u64(meta, key, 0);
 		snprintf(key, sizeof key, "event.%zu.why", ret->count++);

@@ -15,6 +15,7 @@ struct event_format {
 	char *system, *name;
 	const char *text; /* META's: valid as long as that */
 	int32_t syscall;  /* the system call's number whose entry or exit it is; -1: none's */
+	uint64_t faults;  /* values of its records that could not be read: numbers are 0 then, texts "(fault)" */
 	uint64_t missing; /* records of it that could not be computed … */
 	const char *why;  /* … and why, in words, the last of them; META's */
 };

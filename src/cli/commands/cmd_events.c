@@ -229,6 +229,7 @@ static void put_format_json(struct json *j, const struct asked *a, size_t event)
 	json_text(j, "system", f->system);
 	json_text(j, "name", f->name);
 	json_number(j, "missing", f->missing);
+	json_number(j, "faults", f->faults);
 	json_text(j, "why", f->why);
 	json_object(j, "fields");
 	for (size_t i = 0; i < event_fields(a->of.decoder, event); i++)
@@ -428,23 +429,38 @@ static int print_pairs(const struct asked *a, struct error *err)
 	return r;
 }
 
+/* Names are the guest's. Frees the line. */
+static void warn(struct buf *line)
+{
+	struct buf shown = { 0 };
+
+	buf_put_u8(line, 0);
+	terminal_escape(&shown, (char *)line->data);
+	buf_put_u8(&shown, 0);
+	fprintf(stderr, "upto: %s\n", (char *)shown.data);
+	buf_free(line);
+	buf_free(&shown);
+}
+
 /* What of the chosen events is not there is said. */
 static void warn_missing(const struct asked *a, const bool *marks)
 {
+	const char *path = a->trace->reader->path;
+
 	for (size_t i = 0; i < a->of.formats->count; i++) {
 		const struct event_format *f = &a->of.formats->list[i];
-		struct buf line = { 0 }, shown = { 0 };
+		struct buf line = { 0 };
 
-		if (!marks[i] || !f->missing)
-			continue;
-		buf_printf(&line, "%s: %" PRIu64 " records of %s:%s are missing: %s", a->trace->reader->path,
-			   f->missing, f->system, f->name, f->why ? f->why : "they could not be computed");
-		buf_put_u8(&line, 0);
-		terminal_escape(&shown, (char *)line.data);
-		buf_put_u8(&shown, 0);
-		fprintf(stderr, "upto: %s\n", (char *)shown.data);
-		buf_free(&line);
-		buf_free(&shown);
+		if (marks[i] && f->missing) {
+			buf_printf(&line, "%s: %" PRIu64 " records of %s:%s are missing: %s", path, f->missing,
+				   f->system, f->name, f->why ? f->why : "they could not be computed");
+			warn(&line);
+		}
+		if (marks[i] && f->faults) {
+			buf_printf(&line, "%s: %" PRIu64 " values of %s:%s could not be read: numbers are 0 there, texts (fault)",
+				   path, f->faults, f->system, f->name);
+			warn(&line);
+		}
 	}
 }
 
