@@ -398,8 +398,8 @@ def full():
 
 
 def values():
-    """What it costs to record trace events, and what functions are given: the same boot plain, recorded, and recorded with them."""
-    plain, recorded, events, given = [], [], [], []
+    """What it costs to record trace events, what probes read, and what functions are given: the same boot plain, recorded, and recorded with them."""
+    plain, recorded, events, given, probed = [], [], [], [], []
     host()
     timed(small_args())
     record = [UPTO, "record", "-q", "-f", "-o", TRACE]
@@ -410,8 +410,11 @@ def values():
         hits = upto_json("info", "--json", TRACE)["facts"]["args"]["count"]
         events.append(timed([*record, "--event", "sched:*,block:*,syscalls:*,raw_syscalls:*", "--", *small_args()])[0])
         count = upto_json("info", "--json", TRACE)["facts"]["event"]["count"]
+        probed.append(timed([*record, "--probe", "kmem_cache_alloc* $arg1 flags=$arg2:x32 %sp", "--probe", "_raw_spin_lock $arg1 %sp %bx", "--", *small_args()])[0])
+        reached = upto_json("info", "--json", TRACE)["facts"]["event"]["count"]
     ratio("small boot", "recording", recorded, plain, SMALL_BOUND)
     ratio("small boot", f"{count} events", events, plain, EVENT_BOUND)
+    ratio("small boot", f"{reached / 1e6:.2f} M hits of probes with three values", probed, recorded, ARGS_BOUND)
     ratio("small boot", f"{hits / 1e6:.1f} M calls' args", given, recorded, ARGS_BOUND)
 
 

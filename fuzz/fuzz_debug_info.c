@@ -43,8 +43,10 @@ static void look_for(const struct dwarf_file *f, const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const texts[] = { "f $vars", "f:2 $vars", "g* s->a s->b.c[1]", "f%return $retval", "x.c:3 n:u32 name:string",
-					     "f+4 s->bits", "f;*n* $params" };
+	static const char *const texts[] = {
+		"f $vars",     "f:2 $vars",    "g* s->a s->b.c[1]", "f%return $retval", "x.c:3 n:u32 name:string",
+		"f+4 s->bits", "f;*n* $params"
+	};
 	int fd = memfd_create("debug", MFD_CLOEXEC);
 	struct dwarf_file *f;
 	struct error err;

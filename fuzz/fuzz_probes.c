@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Definitions of probes: what they mean, and what their code does with a guest whose memory and registers are the input. */
+/* Definitions of probes: what they mean, and what their code does with a guest whose memory and registers are the
+ * input. */
 #include "fuzz.h"
 
 #include <string.h>

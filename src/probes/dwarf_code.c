@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 
 enum {
-	DEPTH = 8,        /* expressions within expressions */
-	PROLOGUE = 16,    /* bytes from a function's begin to where its parameters' places are told */
+	DEPTH = 8,     /* expressions within expressions */
+	PROLOGUE = 16, /* bytes from a function's begin to where its parameters' places are told */
 	OPERATIONS_MAX = 128,
 };
 
@@ -19,7 +19,7 @@ struct making {
 	Dwarf_Attribute *attr;
 	struct error *err;
 	struct probe_code code;
-	bool is_value;    /* what is there is the value; else where it is */
+	bool is_value; /* what is there is the value; else where it is */
 	int depth;
 };
 
@@ -138,17 +138,17 @@ static int add_implicit(struct making *m, const Dwarf_Op *op)
 static enum probe_op plain_operation(unsigned atom)
 {
 	static const uint8_t of[256] = {
-		[DW_OP_drop] = PROBE_OP_DROP,	      [DW_OP_swap] = PROBE_OP_SWAP,
-		[DW_OP_rot] = PROBE_OP_ROTATE,	      [DW_OP_abs] = PROBE_OP_ABSOLUTE,
-		[DW_OP_and] = PROBE_OP_AND,	      [DW_OP_div] = PROBE_OP_DIVIDE,
-		[DW_OP_minus] = PROBE_OP_SUBTRACT,    [DW_OP_mod] = PROBE_OP_MODULO,
-		[DW_OP_mul] = PROBE_OP_MULTIPLY,      [DW_OP_neg] = PROBE_OP_NEGATE,
-		[DW_OP_not] = PROBE_OP_NOT,	      [DW_OP_or] = PROBE_OP_OR,
-		[DW_OP_plus] = PROBE_OP_ADD,	      [DW_OP_shl] = PROBE_OP_LEFT,
-		[DW_OP_shr] = PROBE_OP_RIGHT,	      [DW_OP_shra] = PROBE_OP_RIGHT_SIGNED,
-		[DW_OP_xor] = PROBE_OP_XOR,	      [DW_OP_eq] = PROBE_OP_EQUAL,
-		[DW_OP_ne] = PROBE_OP_UNEQUAL,	      [DW_OP_lt] = PROBE_OP_LESS,
-		[DW_OP_le] = PROBE_OP_LESS_EQUAL,     [DW_OP_gt] = PROBE_OP_MORE,
+		[DW_OP_drop] = PROBE_OP_DROP,      [DW_OP_swap] = PROBE_OP_SWAP,
+		[DW_OP_rot] = PROBE_OP_ROTATE,     [DW_OP_abs] = PROBE_OP_ABSOLUTE,
+		[DW_OP_and] = PROBE_OP_AND,        [DW_OP_div] = PROBE_OP_DIVIDE,
+		[DW_OP_minus] = PROBE_OP_SUBTRACT, [DW_OP_mod] = PROBE_OP_MODULO,
+		[DW_OP_mul] = PROBE_OP_MULTIPLY,   [DW_OP_neg] = PROBE_OP_NEGATE,
+		[DW_OP_not] = PROBE_OP_NOT,        [DW_OP_or] = PROBE_OP_OR,
+		[DW_OP_plus] = PROBE_OP_ADD,       [DW_OP_shl] = PROBE_OP_LEFT,
+		[DW_OP_shr] = PROBE_OP_RIGHT,      [DW_OP_shra] = PROBE_OP_RIGHT_SIGNED,
+		[DW_OP_xor] = PROBE_OP_XOR,        [DW_OP_eq] = PROBE_OP_EQUAL,
+		[DW_OP_ne] = PROBE_OP_UNEQUAL,     [DW_OP_lt] = PROBE_OP_LESS,
+		[DW_OP_le] = PROBE_OP_LESS_EQUAL,  [DW_OP_gt] = PROBE_OP_MORE,
 		[DW_OP_ge] = PROBE_OP_MORE_EQUAL,
 	};
 
@@ -253,7 +253,10 @@ static void add_piece(struct dwarf_location *l, struct making *m, uint64_t bytes
 {
 	l->pieces = xreallocarray(l->pieces, l->count + 1, sizeof *l->pieces);
 	l->pieces[l->count++] = (struct dwarf_piece){
-		.code = m->code, .is_place = !m->is_value, .is_lost = !m->code.count, .bytes = bytes,
+		.code = m->code,
+		.is_place = !m->is_value,
+		.is_lost = !m->code.count,
+		.bytes = bytes,
 	};
 	m->code = (struct probe_code){ 0 };
 	m->is_value = false;
@@ -310,7 +313,8 @@ static int constant(struct dwarf_location *l, struct making *m, Dwarf_Attribute 
 	return 0;
 }
 
-int dwarf_location_init(struct dwarf_location *ret, const struct dwarf_context *c, Dwarf_Die *variable, struct error *err)
+int dwarf_location_init(struct dwarf_location *ret, const struct dwarf_context *c, Dwarf_Die *variable,
+			struct error *err)
 {
 	struct making m = { .c = c, .err = err };
 	Dwarf_Attribute attr;

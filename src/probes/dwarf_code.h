@@ -21,16 +21,17 @@ struct dwarf_location {
 /* At an instruction: what its function's variables are found by. */
 struct dwarf_context {
 	const struct dwarf_file *file;
-	Dwarf_Die *body;       /* the subprogram whose frame it is */
-	uint64_t address;      /* the file's */
-	bool begins;           /* it is the body's first instruction */
+	Dwarf_Die *body;  /* the subprogram whose frame it is */
+	uint64_t address; /* the file's */
+	bool begins;      /* it is the body's first instruction */
 };
 
 /*
  * Where a variable is at that instruction. An error says why it cannot be had: "optimized out", what is not understood.
  * Call dwarf_location_deinit() in either case.
  */
-int dwarf_location_init(struct dwarf_location *ret, const struct dwarf_context *c, Dwarf_Die *variable, struct error *err);
+int dwarf_location_init(struct dwarf_location *ret, const struct dwarf_context *c, Dwarf_Die *variable,
+			struct error *err);
 void dwarf_location_deinit(struct dwarf_location *l);
 
 #endif

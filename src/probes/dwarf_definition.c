@@ -31,7 +31,8 @@ static bool find_reads(const struct probe_value *v, struct fetch *ret)
 	if (s->op == PROBE_OP_SYMBOL) { /* @SYMBOL is what is there */
 		if (n == 1)
 			return address;
-		if (s[1].op != PROBE_OP_READ || (n > 2 ? s[1].operand != 8 : address || s[1].operand != (int64_t)v->type.bytes))
+		if (s[1].op != PROBE_OP_READ ||
+		    (n > 2 ? s[1].operand != 8 : address || s[1].operand != (int64_t)v->type.bytes))
 			return false;
 		if (n == 2)
 			return true;
@@ -46,8 +47,8 @@ static bool find_reads(const struct probe_value *v, struct fetch *ret)
 		i += moves ? 2 : 0;
 		if (i == n)
 			return address;
-		if (s[i].op != PROBE_OP_READ || (i + 1 < n || address ? s[i].operand != 8
-								       : s[i].operand != (int64_t)v->type.bytes))
+		if (s[i].op != PROBE_OP_READ ||
+		    (i + 1 < n || address ? s[i].operand != 8 : s[i].operand != (int64_t)v->type.bytes))
 			return false;
 		i++;
 	}
@@ -99,7 +100,8 @@ static void put_place(const struct dwarf_file *f, uint64_t address, struct buf *
 
 	if (f->kind == DWARF_MODULE)
 		buf_printf(out, "%s:", f->module_name);
-	if (f->kind == DWARF_KERNEL && (!name || dwarf_file_symbols(f, name) > 1) && dwarf_file_address(f, "_text", &text))
+	if (f->kind == DWARF_KERNEL && (!name || dwarf_file_symbols(f, name) > 1) &&
+	    dwarf_file_address(f, "_text", &text))
 		buf_printf(out, "_text+%" PRIu64, address - text);
 	else if (f->kind == DWARF_PROGRAM)
 		buf_printf(out, "%s:0x%" PRIx64, f->path, address);

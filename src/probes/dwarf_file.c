@@ -54,7 +54,8 @@ static int load(struct dwarf_file *f, struct error *err)
 		return error_set(err, "%s: %s", f->path, dwfl_errmsg(-1));
 	f->dwarf = dwfl_module_getdwarf(f->module, &f->bias);
 	if (!f->dwarf)
-		return error_set(err, "%s: has no debug information, and no debug file of its build-id was found", f->path);
+		return error_set(err, "%s: has no debug information, and no debug file of its build-id was found",
+				 f->path);
 	find_kind(f);
 	return 0;
 }

@@ -17,11 +17,11 @@
 struct dwarf_file {
 	char *path;
 	enum dwarf_kind { DWARF_KERNEL, DWARF_MODULE, DWARF_PROGRAM } kind;
-	char *module_name;   /* MODULE: "ext4" */
+	char *module_name; /* MODULE: "ext4" */
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	Dwarf *dwarf;
-	Dwarf_Addr bias;     /* an address of the file's less one in the debug information */
+	Dwarf_Addr bias; /* an address of the file's less one in the debug information */
 };
 
 /* The caller calls dwarf_file_close(). */

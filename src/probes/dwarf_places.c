@@ -128,14 +128,17 @@ bool dwarf_has_function(const struct dwarf_file *f, const char *name, const char
 }
 
 /* One that is not known yet. NULL: it is. */
-static struct dwarf_place *add(struct dwarf_places *p, uint64_t address, const Dwarf_Die *function, const Dwarf_Die *unit)
+static struct dwarf_place *add(struct dwarf_places *p, uint64_t address, const Dwarf_Die *function,
+			       const Dwarf_Die *unit)
 {
 	for (size_t i = 0; i < p->count; i++)
 		if (p->list[i].address == address)
 			return NULL;
 	p->list = array_grow(p->list, p->count, &p->room, sizeof *p->list);
 	p->list[p->count++] = (struct dwarf_place){
-		.address = address, .function = *function, .unit = *unit,
+		.address = address,
+		.function = *function,
+		.unit = *unit,
 	};
 	return &p->list[p->count - 1];
 }
@@ -220,7 +223,8 @@ static bool is_split(Dwarf_Die *die)
 	       dwarf_formref_die(&attr, &origin) && dwarf_attr(die, DW_AT_call_line, &attr) &&
 	       dwarf_formudata(&attr, &line) == 0 && dwarf_decl_line(&origin, &own) == 0 && line == (Dwarf_Word)own &&
 	       dwarf_attr(die, DW_AT_call_file, &attr) && dwarf_formudata(&attr, &file) == 0 &&
-	       dwarf_attr(&origin, DW_AT_decl_file, &attr) && dwarf_formudata(&attr, &own_file) == 0 && file == own_file;
+	       dwarf_attr(&origin, DW_AT_decl_file, &attr) && dwarf_formudata(&attr, &own_file) == 0 &&
+	       file == own_file;
 }
 
 static int take_instance(Dwarf_Die *die, void *context)
@@ -266,7 +270,7 @@ struct finding {
 	const struct dwarf_file *f;
 	const struct probe_definition *d;
 	struct dwarf_places *places;
-	unsigned line;     /* of the source */
+	unsigned line; /* of the source */
 	size_t functions;
 	bool only_inlined;
 };
@@ -380,7 +384,8 @@ static bool take_function(void *context, Dwarf_Die *function, Dwarf_Die *unit)
 }
 
 /* The highest line that the function's code has in its own file. */
-void dwarf_function_lines(const struct dwarf_file *f, Dwarf_Die *function, Dwarf_Die *unit, int *ret_first, int *ret_last)
+void dwarf_function_lines(const struct dwarf_file *f, Dwarf_Die *function, Dwarf_Die *unit, int *ret_first,
+			  int *ret_last)
 {
 	const char *file = dwarf_decl_file(function);
 	struct instances all;
@@ -481,15 +486,15 @@ static int say_nothing(const struct finding *s, struct error *err)
 	const struct probe_definition *d = s->d;
 
 	if (!s->functions && d->function)
-		return error_set(err, "%s: %s has no function %s%s%s", d->text, s->f->path, d->function, d->source ? " in " : "",
-				 d->source ? d->source : "");
+		return error_set(err, "%s: %s has no function %s%s%s", d->text, s->f->path, d->function,
+				 d->source ? " in " : "", d->source ? d->source : "");
 	if (!s->functions)
 		return error_set(err, "%s: nothing in %s was compiled from %s", d->text, s->f->path, d->source);
 	if (d->place == PROBE_PATTERN)
 		return error_set(err, "%s: no line with code looks like that, or its source is not here", d->text);
 	if (d->place == PROBE_LINE || d->place == PROBE_SOURCE)
-		return error_set(err, "%s: that line has no code; 'upto probe --lines %s' shows those that have", d->text,
-				 d->function ? d->function : d->source);
+		return error_set(err, "%s: that line has no code; 'upto probe --lines %s' shows those that have",
+				 d->text, d->function ? d->function : d->source);
 	if (s->only_inlined)
 		return error_set(err, "%s: %s is inlined everywhere: it has no %s", d->text, d->function,
 				 d->returns ? "return" : "offsets");

@@ -7,11 +7,12 @@
 #include "probe_definition.h"
 
 struct dwarf_place {
-	uint64_t address;   /* the file's */
-	Dwarf_Die function; /* the one whose place it is: its definition, or the one that was inlined; addr NULL: none */
+	uint64_t address; /* the file's */
+	Dwarf_Die
+		function; /* the one whose place it is: its definition, or the one that was inlined; addr NULL: none */
 	Dwarf_Die unit;
-	Dwarf_Die scope;    /* the function's code that begins there; addr NULL: none does */
-	bool begins;        /* it is the function's first instruction, where it was not inlined */
+	Dwarf_Die scope; /* the function's code that begins there; addr NULL: none does */
+	bool begins;     /* it is the function's first instruction, where it was not inlined */
 };
 
 struct dwarf_places {
@@ -35,11 +36,12 @@ bool dwarf_find_function(const struct dwarf_file *f, const char *name, const cha
 			 Dwarf_Die *ret_unit);
 
 /* First and last line of the function's source. */
-void dwarf_function_lines(const struct dwarf_file *f, Dwarf_Die *function, Dwarf_Die *unit, int *ret_first, int *ret_last);
+void dwarf_function_lines(const struct dwarf_file *f, Dwarf_Die *function, Dwarf_Die *unit, int *ret_first,
+			  int *ret_last);
 
 /*
- * Mark which lines of a source file, from `first` to `last`, have code: of a function's, or of a whole unit's (`function`
- * NULL). marks[0] is the first one's.
+ * Mark which lines of a source file, from `first` to `last`, have code: of a function's, or of a whole unit's
+ * (`function` NULL). marks[0] is the first one's.
  */
 void dwarf_mark_lines(const struct dwarf_file *f, Dwarf_Die *function, Dwarf_Die *unit, const char *file, int first,
 		      int last, bool *marks);
@@ -48,15 +50,16 @@ void dwarf_mark_lines(const struct dwarf_file *f, Dwarf_Die *function, Dwarf_Die
 const char *dwarf_find_source(const struct dwarf_file *f, const char *path, Dwarf_Die *ret_unit);
 
 /*
- * The entries that hold an instruction of a unit, the innermost one first, inlined functions as they stand there. Returns
- * how many; the caller frees *ret, which is NULL before.
+ * The entries that hold an instruction of a unit, the innermost one first, inlined functions as they stand there.
+ * Returns how many; the caller frees *ret, which is NULL before.
  */
 int dwarf_scopes(const struct dwarf_file *f, Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die **ret);
 
 /* Does a source file's path end with that one's? */
 bool dwarf_is_source(const char *path, const char *asked);
 
-/* Where a source file is: as its compiler had it, or below `folder` (NULL: none). The caller frees it; NULL: nowhere. */
+/* Where a source file is: as its compiler had it, or below `folder` (NULL: none). The caller frees it; NULL: nowhere.
+ */
 char *dwarf_source_path(Dwarf_Die *unit, const char *file, const char *folder);
 
 #endif

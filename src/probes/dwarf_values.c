@@ -116,15 +116,15 @@ static bool find_variable(const struct scopes *s, const struct dwarf_place *plac
 
 /* Something that has a type: parts of a variable, or else what the code gives. */
 struct typed {
-	const char *what;                     /* the definition */
+	const char *what; /* the definition */
 	struct error *err;
-	const struct dwarf_location *pieces;  /* NULL: the code counts */
-	uint64_t at;                          /* bytes from the variable's begin */
+	const struct dwarf_location *pieces; /* NULL: the code counts */
+	uint64_t at;                         /* bytes from the variable's begin */
 	struct probe_code code;
 	bool is_place;
 	Dwarf_Die type;
 	bool has_type;
-	struct dwarf_member member;           /* the last one: of a bit field */
+	struct dwarf_member member; /* the last one: of a bit field */
 };
 
 static void add_behind(struct typed *t, int64_t bytes)
@@ -356,7 +356,10 @@ struct reading {
 static struct dwarf_context context_of(const struct reading *r)
 {
 	return (struct dwarf_context){
-		.file = r->file, .body = r->scopes.body, .address = r->place->address, .begins = r->place->begins,
+		.file = r->file,
+		.body = r->scopes.body,
+		.address = r->place->address,
+		.begins = r->place->begins,
 	};
 }
 
@@ -420,8 +423,8 @@ static int add_arg(struct reading *r, size_t i)
 		return probe_value_add(r->values, r->d, i, "", NULL, r->err);
 	if (find_variable(&r->scopes, r->place, a->text, &variable))
 		return add_variable(r, &variable, a, name);
-	return error_set(r->err, "%s: there is no variable %s; 'upto probe --vars' with that place shows those there", r->d->text,
-			 a->text);
+	return error_set(r->err, "%s: there is no variable %s; 'upto probe --vars' with that place shows those there",
+			 r->d->text, a->text);
 }
 
 int dwarf_values_init(struct probe_values *ret, const struct dwarf_file *f, const struct probe_definition *d,
@@ -462,7 +465,8 @@ static bool list_one(void *context, Dwarf_Die *variable)
 }
 
 void dwarf_each_variable(const struct dwarf_file *f, const struct dwarf_place *place,
-			 void (*each)(void *context, const char *type, const char *name, const char *why), void *context)
+			 void (*each)(void *context, const char *type, const char *name, const char *why),
+			 void *context)
 {
 	struct listing l = { .r = { .file = f, .place = place }, .each = each, .context = context };
 

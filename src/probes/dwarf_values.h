@@ -18,6 +18,7 @@ int dwarf_values_init(struct probe_values *ret, const struct dwarf_file *f, cons
  * had there; NULL: it can.
  */
 void dwarf_each_variable(const struct dwarf_file *f, const struct dwarf_place *place,
-			 void (*each)(void *context, const char *type, const char *name, const char *why), void *context);
+			 void (*each)(void *context, const char *type, const char *name, const char *why),
+			 void *context);
 
 #endif

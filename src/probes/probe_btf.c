@@ -94,8 +94,8 @@ static int to_member(struct typed *t, const char *name)
 		return error_set(t->err, "%s: the structure with '%s' is in registers", t->d->text, name);
 	at = find_member(t->btf, type, name, 0, &t->type, &bits);
 	if (at < 0)
-		return error_set(t->err, "%s: %s %s has no member '%s'", t->d->text, btf_is_union(type) ? "union" : "struct",
-				 name_at(t->btf, type->name_off), name);
+		return error_set(t->err, "%s: %s %s has no member '%s'", t->d->text,
+				 btf_is_union(type) ? "union" : "struct", name_at(t->btf, type->name_off), name);
 	t->bits = bits;
 	size = btf__resolve_size(t->btf, t->type);
 	if (bits && (size == 1 || size == 2 || size == 4 || size == 8)) {
@@ -271,8 +271,8 @@ static int find_parameter(const struct probe_definition *d, const struct probe_a
 	for (unsigned i = 0; a->base == PROBE_VARIABLE && i < p->count; i++)
 		if (!strcmp(p->parameters[i].name, a->text))
 			return (int)i;
-	return error_set(err, "%s: %s() has no parameter %s; it has %s", d->text, p->function, a->text ? a->text : "of that number",
-			 *names_of(p, text, sizeof text) ? text : "none");
+	return error_set(err, "%s: %s() has no parameter %s; it has %s", d->text, p->function,
+			 a->text ? a->text : "of that number", *names_of(p, text, sizeof text) ? text : "none");
 }
 
 static int add_value(struct probe_values *v, struct typed *t, const struct probe_arg *a, const char *name)
@@ -334,8 +334,10 @@ int probe_btf_add(struct probe_values *v, const struct probe_definition *d, cons
 	int ret;
 
 	if (!proto)
-		return error_set(err, "%s: the kernel's types (BTF) do not describe %s; %%REGISTER, $argN and $retval can be had",
-				 d->text, function);
+		return error_set(
+			err,
+			"%s: the kernel's types (BTF) do not describe %s; %%REGISTER, $argN and $retval can be had",
+			d->text, function);
 	t.btf = btf_prototypes_types(types);
 	btf_prototypes_find(types, function, &p);
 	ret = add(v, &t, a, name, proto, &p);

@@ -11,24 +11,19 @@
 enum { DEPTH = 32, STEPS_MAX = 256, REGISTER_NUMBERS = 17 };
 
 static const struct {
-	const char *word;     /* begins with it, if an operand follows */
-	unsigned takes;       /* values that it takes from the stack */
+	const char *word; /* begins with it, if an operand follows */
+	unsigned takes;   /* values that it takes from the stack */
 } words[PROBE_OPS] = {
-	[PROBE_OP_REGISTER] = { "%", 0 },      [PROBE_OP_NUMBER] = { "", 0 },
-	[PROBE_OP_SYMBOL] = { "&", 0 },	       [PROBE_OP_ENTRY] = { "entry%", 1 },
-	[PROBE_OP_READ] = { "@", 1 },	       [PROBE_OP_EXTEND] = { "sign", 1 },
-	[PROBE_OP_PICK] = { "pick", 0 },       [PROBE_OP_DROP] = { "drop", 1 },
-	[PROBE_OP_SWAP] = { "swap", 2 },       [PROBE_OP_ROTATE] = { "rot", 3 },
-	[PROBE_OP_ADD] = { "+", 2 },	       [PROBE_OP_SUBTRACT] = { "-", 2 },
-	[PROBE_OP_MULTIPLY] = { "*", 2 },      [PROBE_OP_DIVIDE] = { "/", 2 },
-	[PROBE_OP_MODULO] = { "mod", 2 },      [PROBE_OP_AND] = { "and", 2 },
-	[PROBE_OP_OR] = { "or", 2 },	       [PROBE_OP_XOR] = { "xor", 2 },
-	[PROBE_OP_LEFT] = { "<<", 2 },	       [PROBE_OP_RIGHT] = { ">>", 2 },
-	[PROBE_OP_RIGHT_SIGNED] = { "sar", 2 }, [PROBE_OP_NEGATE] = { "neg", 1 },
-	[PROBE_OP_NOT] = { "not", 1 },	       [PROBE_OP_ABSOLUTE] = { "abs", 1 },
-	[PROBE_OP_EQUAL] = { "==", 2 },	       [PROBE_OP_UNEQUAL] = { "!=", 2 },
-	[PROBE_OP_LESS] = { "<", 2 },	       [PROBE_OP_LESS_EQUAL] = { "<=", 2 },
-	[PROBE_OP_MORE] = { ">", 2 },	       [PROBE_OP_MORE_EQUAL] = { ">=", 2 },
+	[PROBE_OP_REGISTER] = { "%", 0 },    [PROBE_OP_NUMBER] = { "", 0 },    [PROBE_OP_SYMBOL] = { "&", 0 },
+	[PROBE_OP_ENTRY] = { "entry%", 1 },  [PROBE_OP_READ] = { "@", 1 },     [PROBE_OP_EXTEND] = { "sign", 1 },
+	[PROBE_OP_PICK] = { "pick", 0 },     [PROBE_OP_DROP] = { "drop", 1 },  [PROBE_OP_SWAP] = { "swap", 2 },
+	[PROBE_OP_ROTATE] = { "rot", 3 },    [PROBE_OP_ADD] = { "+", 2 },      [PROBE_OP_SUBTRACT] = { "-", 2 },
+	[PROBE_OP_MULTIPLY] = { "*", 2 },    [PROBE_OP_DIVIDE] = { "/", 2 },   [PROBE_OP_MODULO] = { "mod", 2 },
+	[PROBE_OP_AND] = { "and", 2 },       [PROBE_OP_OR] = { "or", 2 },      [PROBE_OP_XOR] = { "xor", 2 },
+	[PROBE_OP_LEFT] = { "<<", 2 },       [PROBE_OP_RIGHT] = { ">>", 2 },   [PROBE_OP_RIGHT_SIGNED] = { "sar", 2 },
+	[PROBE_OP_NEGATE] = { "neg", 1 },    [PROBE_OP_NOT] = { "not", 1 },    [PROBE_OP_ABSOLUTE] = { "abs", 1 },
+	[PROBE_OP_EQUAL] = { "==", 2 },      [PROBE_OP_UNEQUAL] = { "!=", 2 }, [PROBE_OP_LESS] = { "<", 2 },
+	[PROBE_OP_LESS_EQUAL] = { "<=", 2 }, [PROBE_OP_MORE] = { ">", 2 },     [PROBE_OP_MORE_EQUAL] = { ">=", 2 },
 };
 
 static const char *const registers[REGISTER_NUMBERS] = {

@@ -233,7 +233,7 @@ static bool parse_dollar(struct probe_arg *a, const char **text)
 		{ "$vars", PROBE_VARIABLES, false },  { "$params", PROBE_PARAMETERS, false },
 		{ "$arg*", PROBE_PARAMETERS, false }, { "$arg", PROBE_ARGUMENT, true },
 		{ "$retval", PROBE_RESULT, false },   { "$stack", PROBE_STACK, true },
-		{ "$comm", PROBE_COMM, false },	      { "$stack", PROBE_STACK_AT, false },
+		{ "$comm", PROBE_COMM, false },       { "$stack", PROBE_STACK_AT, false },
 	};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -348,7 +348,8 @@ static int parse_arg(struct words *w, char *word, struct probe_arg *ret)
 	if (!strncmp(at, "@user", 5)) /* memory of the kernel and of programs is read alike */
 		at += 5;
 	if (*at == ':' && !parse_type(at + 1, &ret->type))
-		return refuse(w, "no type of a probe's value (u8 … x64, s32, char, string, symbol, b4@2/8, x8[16])", at + 1);
+		return refuse(w, "no type of a probe's value (u8 … x64, s32, char, string, symbol, b4@2/8, x8[16])",
+			      at + 1);
 	if (*at && *at != ':')
 		return refuse(w, "no value of a probe", word);
 	return 0;
@@ -489,7 +490,8 @@ static bool is_kernel_word(const char *text)
 {
 	size_t digits = strspn(text + 1, "0123456789");
 
-	return (*text == 'p' && (!text[1] || text[1] == ':')) || (*text == 'r' && (!text[1 + digits] || text[1 + digits] == ':'));
+	return (*text == 'p' && (!text[1] || text[1] == ':')) ||
+	       (*text == 'r' && (!text[1 + digits] || text[1 + digits] == ':'));
 }
 
 static int parse_kernel(struct words *w, struct probe_definition *d, const char *text)
@@ -589,7 +591,9 @@ bool probe_definition_is_plain(const struct probe_definition *d)
 char *probe_arg_name(const struct probe_arg *a, size_t number)
 {
 	static const char *const words[] = {
-		[PROBE_RESULT] = "retval", [PROBE_COMM] = "comm", [PROBE_STACK_AT] = "stack",
+		[PROBE_RESULT] = "retval",
+		[PROBE_COMM] = "comm",
+		[PROBE_STACK_AT] = "stack",
 	};
 
 	if (*a->name)

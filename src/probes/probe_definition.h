@@ -27,9 +27,9 @@ struct probe_type {
 		PROBE_STRING = 's', /* the value is where it begins */
 		PROBE_SYMBOL = 'S',
 	} format;
-	unsigned bytes;         /* of a number: 1, 2, 4 or 8; 0: not said */
-	unsigned bits, shift;   /* of a bit field, within a number of `bytes`; bits 0: it is none */
-	unsigned count;         /* elements of an array, whose begin the value is; 0: it is none */
+	unsigned bytes;       /* of a number: 1, 2, 4 or 8; 0: not said */
+	unsigned bits, shift; /* of a bit field, within a number of `bytes`; bits 0: it is none */
+	unsigned count;       /* elements of an array, whose begin the value is; 0: it is none */
 };
 
 struct probe_step {
@@ -57,34 +57,34 @@ struct probe_arg {
 		PROBE_CONSTANT,   /* \number */
 		PROBE_CODE,       /* {…}: see probe_code.h */
 	} base;
-	char *name;               /* "": none was given */
-	char *text;               /* VARIABLE: its name; AT: a symbol's, or NULL */
+	char *name; /* "": none was given */
+	char *text; /* VARIABLE: its name; AT: a symbol's, or NULL */
 	int64_t number;
-	struct probe_code code;   /* CODE */
+	struct probe_code code; /* CODE */
 	struct probe_step *steps;
 	size_t n_steps;
 	struct probe_type type;
 };
 
 struct probe_definition {
-	char *text;               /* all of it */
-	char *group, *event;      /* NULL: none was given */
+	char *text;          /* all of it */
+	char *group, *event; /* NULL: none was given */
 	enum probe_place {
-		PROBE_FUNCTION,   /* offset bytes behind the begin of function */
-		PROBE_LINE,       /* line `line` of function, counted from its first one, which is 0 */
-		PROBE_SOURCE,     /* line `line` of `source` */
-		PROBE_PATTERN,    /* lines of function, or of source, that look like `pattern` */
-		PROBE_ADDRESS,    /* `address`, at run time */
-		PROBE_STATIC,     /* a static probe of a program (USDT): `group` is its provider, `function` its name */
+		PROBE_FUNCTION, /* offset bytes behind the begin of function */
+		PROBE_LINE,     /* line `line` of function, counted from its first one, which is 0 */
+		PROBE_SOURCE,   /* line `line` of `source` */
+		PROBE_PATTERN,  /* lines of function, or of source, that look like `pattern` */
+		PROBE_ADDRESS,  /* `address`, at run time */
+		PROBE_STATIC,   /* a static probe of a program (USDT): `group` is its provider, `function` its name */
 	} place;
-	char *target;             /* a module's name, or the path of a program's file; NULL: the kernel, and modules */
-	char *function;           /* a name, or a pattern as a shell's */
-	char *source;             /* of FUNCTION, LINE, PATTERN: where the function is defined; NULL: not said */
+	char *target;   /* a module's name, or the path of a program's file; NULL: the kernel, and modules */
+	char *function; /* a name, or a pattern as a shell's */
+	char *source;   /* of FUNCTION, LINE, PATTERN: where the function is defined; NULL: not said */
 	char *pattern;
 	uint64_t offset, address;
 	unsigned line;
-	bool returns;             /* where the function returns to its caller */
-	bool kernel_words;        /* it is in the kernel's language */
+	bool returns;      /* where the function returns to its caller */
+	bool kernel_words; /* it is in the kernel's language */
 	struct probe_arg *args;
 	size_t n_args;
 };

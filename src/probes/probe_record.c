@@ -59,8 +59,8 @@ static void put_print_format(const struct probe_values *v, bool returns, struct 
 	buf_printf(out, "\nprint fmt: \"%s", returns ? "(%pS <- %ps)" : "(%pS)");
 	for (size_t i = 0; i < v->count; i++)
 		buf_printf(out, " %s=%s", v->list[i].name, conversion(&v->list[i].type));
-	buf_printf(out, "\", %s", returns ? "(void *)REC->__probe_ret_ip, (void *)REC->__probe_func"
-					   : "(void *)REC->__probe_ip");
+	buf_printf(out, "\", %s",
+		   returns ? "(void *)REC->__probe_ret_ip, (void *)REC->__probe_func" : "(void *)REC->__probe_ip");
 	for (size_t i = 0; i < v->count; i++) {
 		const struct probe_value *value = &v->list[i];
 
@@ -118,8 +118,8 @@ static bool read_text(const struct probe_guest *guest, uint64_t addr, char text[
 }
 
 /* The text comes behind all values; the word tells where, and how long it is. */
-static bool put_text(const struct probe_value *v, const struct probe_hit *hit, const struct probe_guest *guest, size_t begin,
-		     size_t at, struct buf *out)
+static bool put_text(const struct probe_value *v, const struct probe_hit *hit, const struct probe_guest *guest,
+		     size_t begin, size_t at, struct buf *out)
 {
 	char text[PROBE_TEXT] = "";
 	uint64_t addr = 0;

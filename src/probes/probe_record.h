@@ -11,14 +11,15 @@
 enum { PROBE_TEXT = 256, PROBE_COMM_LEN = 16 };
 
 /* Append "group:event", a line's end, and the text that tracefs would have as the event's `format` file. */
-void probe_format_put(const struct probe_values *v, const char *group, const char *event, bool returns, struct buf *out);
+void probe_format_put(const struct probe_values *v, const char *group, const char *event, bool returns,
+		      struct buf *out);
 
 struct probe_hit {
 	int32_t pid;
-	uint64_t address;  /* of the probe; RETURNS: where the function begins … */
+	uint64_t address;    /* of the probe; RETURNS: where the function begins … */
 	uint64_t returns_to; /* … and what it returns to */
 	bool returns;
-	const char *comm;  /* what the task is called */
+	const char *comm; /* what the task is called */
 };
 
 /*

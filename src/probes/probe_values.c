@@ -66,7 +66,8 @@ static int add_base(const struct probe_definition *d, const struct probe_arg *a,
 		return add_argument(d, (unsigned)a->number - 1, c, err);
 	case PROBE_RESULT:
 		if (!d->returns)
-			return error_set(err, "%s: $retval is known only where a function returns: FUNCTION%%return", d->text);
+			return error_set(err, "%s: $retval is known only where a function returns: FUNCTION%%return",
+					 d->text);
 		probe_code_add(c, PROBE_OP_REGISTER, PROBE_RAX);
 		return 0;
 	case PROBE_STACK:
@@ -92,8 +93,8 @@ static int add_base(const struct probe_definition *d, const struct probe_arg *a,
 	}
 }
 
-static int add_plain(struct probe_values *v, const struct probe_definition *d, const struct probe_arg *a, const char *name,
-		     struct error *err)
+static int add_plain(struct probe_values *v, const struct probe_definition *d, const struct probe_arg *a,
+		     const char *name, struct error *err)
 {
 	struct probe_code c = { 0 };
 	struct probe_type type = a->type;

@@ -11,7 +11,7 @@ struct probe_value {
 	struct probe_type type; /* format and bytes are said */
 	/* gives the number itself; of strings, arrays: where they begin */
 	struct probe_code code;
-	bool is_comm;           /* instead: what the task is called */
+	bool is_comm; /* instead: what the task is called */
 };
 
 struct probe_values {

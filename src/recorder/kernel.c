@@ -453,7 +453,8 @@ static void forget(struct kernel *k)
 	}
 	next = (struct kernel){
 		.sources = k->sources, .error = k->error, .known = k->known, .have_image = k->have_image,
-		.keeps_types = k->keeps_types, .types = k->types, .wanted = k->wanted, .n_wanted = k->n_wanted, .tables = k->tables, .image_table = k->image_table,
+		.keeps_types = k->keeps_types, .types = k->types, .wanted = k->wanted,
+		.n_wanted = k->n_wanted, .tables = k->tables, .image_table = k->image_table,
 	};
 	if (k->found && !k->from_image) {
 		symtab_deinit(&k->tab);

@@ -38,8 +38,8 @@ struct asked {
 
 struct armed {
 	struct probe_values values;
-	uint32_t event; /* number of its records */
-	uint32_t next;  /* at the same place: number + 1; 0: none. vCPUs read it without the lock */
+	uint32_t event;             /* number of its records */
+	uint32_t next;              /* at the same place: number + 1; 0: none. vCPUs read it without the lock */
 	uint64_t address, function; /* of RETURNS only the latter */
 	bool returns;
 	uint64_t faults; /* values that could not be read */
@@ -51,9 +51,9 @@ static struct {
 	bool narrow;
 	struct armed *armed; /* of all kernels that booted; they stay where they are, as vCPUs read them */
 	size_t n_armed;
-	struct map at;          /* address → number of the first one + 1; where functions return: returns.h */
-	struct map entries;     /* begins of functions that registers are kept of */
-	struct map names;       /* hash of an event's name → how many have it */
+	struct map at;      /* address → number of the first one + 1; where functions return: returns.h */
+	struct map entries; /* begins of functions that registers are kept of */
+	struct map names;   /* hash of an event's name → how many have it */
 } probes;
 
 /* What registers were at the begin of a call that is under way. */
@@ -62,7 +62,7 @@ static struct {
 	uint64_t clock;
 	struct kept {
 		uint64_t slot, when, registers[GENERAL];
-	} *list;
+	} * list;
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void want_symbols(const struct probe_definition *d)
@@ -106,7 +106,8 @@ static void resolve_symbols(struct probe_values *v)
 			if (!addr)
 				continue;
 			free(s->symbol);
-			*s = (struct probe_step_code){ .op = PROBE_OP_NUMBER, .operand = (int64_t)(addr + (uint64_t)s->operand) };
+			*s = (struct probe_step_code){ .op = PROBE_OP_NUMBER,
+						       .operand = (int64_t)(addr + (uint64_t)s->operand) };
 		}
 }
 
@@ -180,7 +181,8 @@ static uint64_t instruction_at(struct registers *regs, uint64_t begin, uint64_t 
 		uint8_t code[X86_INSN_MAX] = { 0 };
 		struct x86_operation o;
 
-		if (!guest_read(regs, begin + at, code, sizeof code) || !x86_operation_decode(begin + at, code, sizeof code, &o))
+		if (!guest_read(regs, begin + at, code, sizeof code) ||
+		    !x86_operation_decode(begin + at, code, sizeof code, &o))
 			return offset;
 		at += o.length;
 	}
@@ -193,13 +195,14 @@ static bool begins_instruction(struct asked *q, struct registers *regs, const ch
 	uint64_t next = instruction_at(regs, begin, q->d.offset);
 
 	if (next != q->d.offset && !q->why)
-		q->why = xasprintf("%s: no instruction begins there; the next one is %s+%" PRIu64, q->d.text, name, next);
+		q->why = xasprintf("%s: no instruction begins there; the next one is %s+%" PRIu64, q->d.text, name,
+				   next);
 	return next == q->d.offset;
 }
 
 /* In a table of symbols whose addresses lie `slide` lower than where they are. */
-static void arm_in(struct asked *q, struct registers *regs, const struct btf_prototypes *types, const struct symtab *tab, uint64_t slide,
-		   struct buf *lines)
+static void arm_in(struct asked *q, struct registers *regs, const struct btf_prototypes *types,
+		   const struct symtab *tab, uint64_t slide, struct buf *lines)
 {
 	bool pattern = strpbrk(q->d.function, "*?[");
 
@@ -209,7 +212,8 @@ static void arm_in(struct asked *q, struct registers *regs, const struct btf_pro
 
 		if (pattern ? fnmatch(q->d.function, name, 0) : strcmp(q->d.function, name))
 			continue;
-		if (q->d.offset < tab->symbols[i].end - tab->symbols[i].addr && begins_instruction(q, regs, name, begin))
+		if (q->d.offset < tab->symbols[i].end - tab->symbols[i].addr &&
+		    begins_instruction(q, regs, name, begin))
 			arm(q, types, name, begin, begin + q->d.offset, lines);
 	}
 }
@@ -481,12 +485,13 @@ static void say_what_lacks(void)
 		else if (!q->places && probes.narrow)
 			snprintf(message, size, "--probe: a kernel of 32 bits has none");
 		else if (!q->places)
-			snprintf(message, size, "--probe %s: %s%s has no such place", q->d.text, q->d.target ? "module " : "",
+			snprintf(message, size, "--probe %s: %s%s has no such place", q->d.text,
+				 q->d.target ? "module " : "",
 				 q->d.target ? q->d.target : "the kernel, with the modules that were loaded,");
 	}
 	if (probes.more)
-		snprintf(message, size, "--probe: %zu places more have such a name; the first %d are probed", probes.more,
-			 PROBES_MAX);
+		snprintf(message, size, "--probe: %zu places more have such a name; the first %d are probed",
+			 probes.more, PROBES_MAX);
 }
 
 void probes_finish(void)

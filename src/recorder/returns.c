@@ -132,7 +132,8 @@ void watch_leaves(unsigned cpu, void *data)
 
 static void tell(struct vcpu *v, const struct function *f, uint64_t behind)
 {
-	uint32_t args = __atomic_load_n(&f->args, __ATOMIC_ACQUIRE), probe = __atomic_load_n(&f->probe, __ATOMIC_ACQUIRE);
+	uint32_t args = __atomic_load_n(&f->args, __ATOMIC_ACQUIRE),
+		 probe = __atomic_load_n(&f->probe, __ATOMIC_ACQUIRE);
 
 	if (args)
 		arguments_returns(v, args - 1);

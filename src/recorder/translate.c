@@ -204,7 +204,10 @@ static uint32_t watched_function(const struct work *w)
 	return returns_at(start);
 }
 
-/* A chosen function returns here: at a return, or at a jump to a return thunk; or others that were left for this one. */
+/*
+ * A chosen function returns here: at a return, or at a jump to a return thunk; or others do that were left for this
+ * one.
+ */
 static void give_back(struct work *w)
 {
 	uint32_t number = watched_function(w);

@@ -15,11 +15,11 @@
 
 /* A part of a file's source, and which of its lines have code. */
 struct listing {
-	const char *name;     /* the function's; NULL: the file as such */
+	const char *name; /* the function's; NULL: the file as such */
 	const char *file;
 	Dwarf_Die unit;
-	int first, last;      /* of the file */
-	int origin;           /* which is numbered 0 */
+	int first, last; /* of the file */
+	int origin;      /* which is numbered 0 */
 	bool *marks;
 };
 
@@ -139,7 +139,8 @@ static void print_listing(const struct args *args, const struct listing *l)
 	printf("<%s%s%s:%d>\n", l->name ? l->name : "", l->name ? "@" : "", l->file, l->first - l->origin);
 	has_source = print_lines(l, arg(args, "source"), NULL);
 	if (!has_source)
-		fprintf(stderr, "upto: %s is not here: these lines have code; --source DIR says where the source is\n", l->file);
+		fprintf(stderr, "upto: %s is not here: these lines have code; --source DIR says where the source is\n",
+			l->file);
 }
 
 static int show_lines(const struct args *args, const struct probe_files *files, struct error *err)
@@ -148,7 +149,8 @@ static int show_lines(const struct args *args, const struct probe_files *files, 
 	struct listing l = { 0 };
 	int from, to, ret;
 	cleanup_free char *place = split_range(arg(args, "lines"), &from, &to);
-	cleanup_free char *asked = strchr(place, '.') && !strchr(place, '@') ? xasprintf("%s:1", place) : xstrdup(place);
+	cleanup_free char *asked =
+		strchr(place, '.') && !strchr(place, '@') ? xasprintf("%s:1", place) : xstrdup(place);
 	struct dwarf_file *f = NULL;
 
 	ret = probe_definition_parse(asked, &d, err);
@@ -309,7 +311,10 @@ static int run(const struct args *args, struct error *err)
 		const char *option;
 		int (*show)(const struct args *args, const struct probe_files *files, struct error *err);
 	} kinds[] = {
-		{ "lines", show_lines }, { "vars", show_variables }, { "funcs", show_functions }, { "definition", show_definition },
+		{ "lines", show_lines },
+		{ "vars", show_variables },
+		{ "funcs", show_functions },
+		{ "definition", show_definition },
 	};
 	struct probe_files files;
 	int ret = EXIT_USAGE, asked = -1;
@@ -319,14 +324,17 @@ static int run(const struct args *args, struct error *err)
 			continue;
 		if (asked >= 0)
 			return error_set(err, "--%s: one of --lines, --vars, --funcs and --definition at a time",
-					 kinds[i].option), EXIT_USAGE;
+					 kinds[i].option),
+			       EXIT_USAGE;
 		asked = i;
 	}
 	if (asked < 0)
 		return error_set(err, "what is to be shown? --lines, --vars, --funcs or --definition"), EXIT_USAGE;
 	ret = probe_files_init(&files, arg(args, "debug"), arg(args, "kernel"), err) < 0 ? EXIT_FAILED : EXIT_OK;
 	if (ret == EXIT_OK && !files.count) {
-		error_set(err, "lines and variables are in debug information: give vmlinux, a module or a program with --debug FILE");
+		error_set(
+			err,
+			"lines and variables are in debug information: give vmlinux, a module or a program with --debug FILE");
 		ret = EXIT_USAGE;
 	}
 	if (ret == EXIT_OK)
@@ -339,8 +347,10 @@ static const struct option options[] = {
 	{ 'L', "lines", "FUNC", "its source, and which lines a probe can be at; FUNC:3-10, SRC:100-120, too" },
 	{ 'V', "vars", "PLACE", "the variables there, with their types, and which of them cannot be had" },
 	{ 'F', "funcs", "GLOB", "the functions with such a name" },
-	{ 'D', "definition", "DEF", "the probe in the kernel's own words (kprobe_events): which instructions, which registers" },
-	{ 0, "debug", "FILES", "with debug information: vmlinux, modules (ext4.ko), programs; or their debug files", ':' },
+	{ 'D', "definition", "DEF",
+	  "the probe in the kernel's own words (kprobe_events): which instructions, which registers" },
+	{ 0, "debug", "FILES", "with debug information: vmlinux, modules (ext4.ko), programs; or their debug files",
+	  ':' },
 	{ 0, "kernel", "IMAGE", "of this kernel's build the vmlinux that lies beside it" },
 	{ 's', "source", "DIR", "where the source is, if not where it was compiled" },
 	{ 0, "json", NULL, "print JSON" },

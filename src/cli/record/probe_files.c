@@ -104,8 +104,9 @@ struct dwarf_file *probe_file_of(const struct probe_files *f, const struct probe
 			return f->list[i];
 	}
 	if (!first)
-		error_set(err,
-			  "%s: lines and variables are in debug information: give the file of %s that has it with --debug FILE",
-			  d->text, d->target ? d->target : "the kernel (vmlinux)");
+		error_set(
+			err,
+			"%s: lines and variables are in debug information: give the file of %s that has it with --debug FILE",
+			d->text, d->target ? d->target : "the kernel (vmlinux)");
 	return first;
 }
