@@ -33,8 +33,8 @@ static enum option_group group_of(const struct option *o)
 	};
 	static const char *const output[] = { "output", "json", "sort", "lines", "exact", "wide", "help", NULL };
 
-	/* of record, thin, layout and export: a file, and a format */
-	if (o->arg && (!strcmp(o->arg, "FILE") || !strcmp(o->arg, "kfi")))
+	/* of record, thin, layout, export and probe: a file, a format, and whose lines */
+	if (o->arg && (!strcmp(o->arg, "FILE") || !strcmp(o->arg, "kfi") || !strcmp(o->arg, "FUNC")))
 		return GROUP_OWN;
 	if (is_one_of(o->name, times))
 		return GROUP_TIME;

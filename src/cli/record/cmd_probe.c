@@ -370,7 +370,7 @@ static const struct legend legends[] = { { "JSON", NULL, keys }, { 0 } };
 
 const struct command cmd_probe = {
 	.name = "probe",
-	.operands = "",
+	.operands = "--lines FUNC | --vars PLACE | --funcs GLOB | --definition DEF",
 	.summary = "where can a probe be, and what can it ask for?",
 	.description =
 		"Shows lines, variables and functions of files with debug information, as perf probe does, for the definitions of upto "

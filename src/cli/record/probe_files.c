@@ -19,14 +19,6 @@ static int add(struct probe_files *f, const char *path, struct error *err)
 	return 0;
 }
 
-static bool has_kernel(const struct probe_files *f)
-{
-	for (size_t i = 0; i < f->count; i++)
-		if (f->list[i]->kind == DWARF_KERNEL)
-			return true;
-	return false;
-}
-
 /* Files that may belong to a kernel: the one of the same build counts. */
 struct looking {
 	struct probe_files *files;
@@ -47,16 +39,31 @@ static bool look_at(void *state, const char *path)
 	return true;
 }
 
-static void add_beside(struct probe_files *f, const char *path)
+static struct dwarf_file *named_kernel(const struct probe_files *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->list[i]->kind == DWARF_KERNEL)
+			return f->list[i];
+	return NULL;
+}
+
+/* A file that was named has to be of the image's build; if none was, look for one beside it. */
+static int fit_image(struct probe_files *f, const char *path, struct error *err)
 {
 	const struct kernel_sources sources = { .image = path };
+	const struct dwarf_file *named = named_kernel(f);
 	struct known_kernel kernel;
 	struct error ignored;
+	int ret = 0;
 
 	if (kernel_sources_read(&sources, &kernel, &ignored) < 0)
-		return;
-	kernel_places(path, &kernel.image, look_at, &(struct looking){ f, &kernel.image.build_id });
+		return 0;
+	if (!named)
+		kernel_places(path, &kernel.image, look_at, &(struct looking){ f, &kernel.image.build_id });
+	else if (kernel.image.build_id.len && !dwarf_file_is_build(named, &kernel.image.build_id))
+		ret = error_set(err, "%s: is of another build than %s", named->path, path);
 	known_kernel_deinit(&kernel);
+	return ret;
 }
 
 int probe_files_init(struct probe_files *ret, const char *names, const char *image, struct error *err)
@@ -69,9 +76,7 @@ int probe_files_init(struct probe_files *ret, const char *names, const char *ima
 		if (n && add(ret, path, err) < 0)
 			return -1;
 	}
-	if (image && !has_kernel(ret))
-		add_beside(ret, image);
-	return 0;
+	return image ? fit_image(ret, image, err) : 0;
 }
 
 void probe_files_deinit(struct probe_files *f)

@@ -45,6 +45,7 @@ struct recorded {
 	char **argv;
 	pid_t pid;
 	struct kernel_files kernel;
+	struct buf probes;     /* for the recorder */
 	bool made;             /* the output file is new */
 	struct buf folders;    /* that virtiofsd lends, with a 0 behind each */
 	int messages;          /* QEMU's standard error, where that is not upto's; -1: it is */
@@ -215,10 +216,7 @@ static int write_config(const struct recording *rec, struct recorded *s, const c
 		meta_put(&lines, "event", arg(rec->args, "event"));
 	if (arg(rec->args, "event-check"))
 		meta_put(&lines, "meta.event_check", "1");
-	if (recording_probes_put(rec->args, s->kernel.sources.image, &lines, err) < 0) {
-		buf_free(&lines);
-		return -1;
-	}
+	buf_put(&lines, s->probes.data, s->probes.len);
 	meta_put_u64(&lines, "meta.vcpus", qemu_vcpus(rec->argv));
 	meta_put_u64(&lines, "meta.started", (uint64_t)time(NULL));
 	s->config = memfd_create("upto-config", 0);
@@ -716,14 +714,16 @@ int recording_run(const struct recording *rec, struct error *err)
 		return r;
 	if (kernel_files_init(rec->args, qemu_option(rec->argv, "kernel"), &s.kernel, err) < 0)
 		return EXIT_USAGE;
-	if (rec->said && redirect(rec->said, &s, err) < 0) {
-		kernel_files_deinit(&s.kernel);
-		return EXIT_FAILED;
+	r = recording_probes_put(rec->args, s.kernel.sources.image, &s.probes, err) < 0 ? EXIT_USAGE
+	    : rec->said && redirect(rec->said, &s, err) < 0			     ? EXIT_FAILED
+										     : EXIT_OK;
+	if (r == EXIT_OK) {
+		shared_folders_find(rec->argv, &s.folders);
+		r = record_guest(rec, &s, err);
 	}
-	shared_folders_find(rec->argv, &s.folders);
-	r = record_guest(rec, &s, err);
 	kernel_files_deinit(&s.kernel);
 	buf_free(&s.folders);
+	buf_free(&s.probes);
 	end_alike(&s);
 	/* that nothing was started, the starter has to see */
 	if (!s.pid && s.messages >= 0)

@@ -86,7 +86,7 @@ static int put_definition(struct resolving *r, const char *text, struct error *e
 	else if (ret == 0)
 		put_line(text, &r->count, r->lines);
 	probe_definition_deinit(&d);
-	return ret < 0 ? error_prefix(err, "--probe ") : 0;
+	return ret < 0 ? error_prefix(err, "--probe") : 0;
 }
 
 int recording_probes_put(const struct args *args, const char *image, struct buf *lines, struct error *err)
