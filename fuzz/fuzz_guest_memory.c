@@ -320,9 +320,9 @@ static void read_values(struct vcpu *v)
 			if (number)
 				arguments_returns(v, number - 1);
 			if (probes_at(m->tabs[i]->symbols[k].addr))
-				probes_hit(v, probes_at(m->tabs[i]->symbols[k].addr), 0);
+				probes_hit(v, probes_at(m->tabs[i]->symbols[k].addr), 0, 0);
 			if (returns_probe(m->tabs[i]->symbols[k].addr))
-				probes_hit(v, returns_probe(m->tabs[i]->symbols[k].addr), 1);
+				probes_hit(v, returns_probe(m->tabs[i]->symbols[k].addr), 64, 1);
 		}
 }
 

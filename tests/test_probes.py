@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from guest import TOP, UPTO, UPTO_ASAN, WORK, built, built_args, check, record, run, upto_json
+from guest import TOP, UPTO, UPTO_ASAN, WORK, built, built_args, check, initrd, qemu_args, record, run, upto_json
 from test_args import KPROBE, args_guest, filp_of
 
 
@@ -207,3 +207,33 @@ def test_debugger(tmp_path):
     os.unlink(trace)
     assert not wrong and len(theirs) > 12 and sums["equal"] > 300, (sums, wrong[:20], p.stderr[-500:])
     return dict(sums, places=len(theirs))
+
+
+@pytest.mark.weight(12)
+def test_program():
+    """Functions and lines of a program, in each process that runs it, with what it prints itself."""
+    program, trace = os.path.join(WORK, "probed"), os.path.join(WORK, "probed.upto")
+    source = os.path.join(TOP, "tests/guests/probed.c")
+    run("gcc", "-g", "-O2", "-static", "-o", program, source)
+    image = initrd("6.12", "probed", f"{program}=bin/probed", newer_than=(program,))
+    p = record(trace, qemu_args("6.12", image), "--debug", program, "--probe", "/bin/probed:count argc argv[0]:string", "--probe", "/bin/probed:count%return $retval:s32",
+               "--probe", "given=/bin/probed:weigh item->name:string item->weight item->kind deep", "--probe", "/bin/probed:weigh%return $retval:s64",
+               "--probe", "/bin/probed:twice:2 product n", "--probe", "register=/bin/probed:count %di:s32")
+    check(trace)
+    told = [(int(n), name, int(sum_)) for n, name, sum_ in re.findall(r'told count\((\d+), "(\w+)"\) = (\d+)', p.stdout.decode())]
+    assert len(told) == 6
+    events = events_of(trace)
+    of = collections.defaultdict(list)
+    for e in events:
+        assert e["comm"] == "probed" and e["event"].startswith("probe_probed:"), e
+        of[e["event"].split(":")[1]].append(e["args"])
+    assert [(a["argc"], a["argv"]) for a in of["count"]] == [(n, name) for n, name, _ in told], of["count"]
+    assert [a["arg1"] for a in of["register"]] == [a["retval"] for a in of["count__return"]] == [n for n, _, _ in told], of
+    # the text of the program itself is not in memory before it is used, which is said
+    given = [("last" if a["name"] == "(fault)" else a["name"], a["weight"], a["kind"], a["deep"]) for a in of["given"]]
+    assert given == [row for n, name, _ in told for row in ((name, n, 5, 0), ("last", 7, 3, 1))], given
+    faults = sum(a["name"] == "(fault)" for a in of["given"])
+    assert (f"{faults} values of probe_probed:given could not be read" in run(UPTO, "events", trace).stderr.decode()) == (faults > 0)
+    assert [a["retval"] for a in of["weigh__return"]] == [value for _, _, sum_ in told for value in (14, sum_)]
+    assert len({e["pid"] for e in events}) == 6 and len(of["twice_L2"]) == 12, of["twice_L2"]
+    return dict(collections.Counter(e["event"] for e in events))

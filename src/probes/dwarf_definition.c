@@ -93,8 +93,9 @@ static void put_value(const struct probe_value *v, bool returns, struct buf *out
 }
 
 /* "vfs_read+48"; where several functions have that name, "_text+…". */
-static void put_place(const struct dwarf_file *f, uint64_t address, struct buf *out)
+static void put_place(const struct dwarf_file *f, const char *target, uint64_t address, struct buf *out)
 {
+	uint8_t byte;
 	uint64_t offset, text;
 	const char *name = dwarf_file_symbol_at(f, address, &offset);
 
@@ -104,7 +105,8 @@ static void put_place(const struct dwarf_file *f, uint64_t address, struct buf *
 	    dwarf_file_address(f, "_text", &text))
 		buf_printf(out, "_text+%" PRIu64, address - text);
 	else if (f->kind == DWARF_PROGRAM)
-		buf_printf(out, "%s:0x%" PRIx64, f->path, address);
+		buf_printf(out, "%s:0x%" PRIx64, target ? target : f->path,
+			   dwarf_file_code(f, address, &offset, &byte, sizeof byte) ? offset : 0);
 	else
 		buf_printf(out, "%s+%" PRIu64, name ? name : "?", offset);
 }
@@ -122,13 +124,41 @@ static int put_one(const struct dwarf_file *f, const struct probe_definition *d,
 
 	if (ret == 0) {
 		buf_printf(out, "%c:%s/%s ", d->returns ? 'r' : 'p', probe_group_name(d), event);
-		put_place(f, place->address, out);
+		put_place(f, d->target, place->address, out);
 		for (size_t i = 0; i < values.count; i++)
 			put_value(&values.list[i], d->returns, out);
 		buf_printf(out, "\n");
 	}
 	probe_values_deinit(&values);
 	return ret;
+}
+
+/* The text behind the place: values that both languages have. */
+static const char *values_of(const struct probe_definition *d)
+{
+	const char *text = d->text + strspn(d->text, " \t\n");
+
+	for (int words = d->kernel_words ? 2 : 1; words > 0; words--) {
+		text += strcspn(text, " \t\n");
+		text += strspn(text, " \t\n");
+	}
+	return text;
+}
+
+int dwarf_definition_put_plain(const struct dwarf_file *f, const struct probe_definition *d, struct buf *out,
+			       struct error *err)
+{
+	cleanup_free char *event = probe_event_name(d, d->function ? d->function : "");
+	uint64_t address;
+
+	if (d->place == PROBE_ADDRESS && !dwarf_file_loaded(f, d->address, &address))
+		return error_set(err, "%s: %s has no code there", d->text, f->path);
+	if (d->place != PROBE_ADDRESS && !dwarf_file_symbol(f, d->function, &address))
+		return error_set(err, "%s: %s has no function %s", d->text, f->path, d->function);
+	buf_printf(out, "%c:%s/%s ", d->returns ? 'r' : 'p', probe_group_name(d), event);
+	put_place(f, d->target, address + d->offset, out);
+	buf_printf(out, " %s\n", values_of(d));
+	return 0;
 }
 
 int dwarf_definition_put(const struct dwarf_file *f, const struct probe_definition *d, struct buf *out,

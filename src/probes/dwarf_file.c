@@ -53,10 +53,10 @@ static int load(struct dwarf_file *f, struct error *err)
 	if (!f->module || dwfl_report_end(f->dwfl, NULL, NULL) != 0)
 		return error_set(err, "%s: %s", f->path, dwfl_errmsg(-1));
 	f->dwarf = dwfl_module_getdwarf(f->module, &f->bias);
-	if (!f->dwarf)
+	find_kind(f);
+	if (!f->dwarf && f->kind != DWARF_PROGRAM)
 		return error_set(err, "%s: has no debug information, and no debug file of its build-id was found",
 				 f->path);
-	find_kind(f);
 	return 0;
 }
 
@@ -82,6 +82,54 @@ void dwarf_file_close(struct dwarf_file *f)
 	free(f->module_name);
 	free(f->path);
 	free(f);
+}
+
+/* The next section with code. */
+static Elf_Scn *next_code(Elf *elf, Elf_Scn *section, GElf_Shdr *ret)
+{
+	while (elf && (section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, ret) && ret->sh_type == SHT_PROGBITS && ret->sh_flags & SHF_EXECINSTR)
+			return section;
+	return NULL;
+}
+
+size_t dwarf_file_code(const struct dwarf_file *f, uint64_t addr, uint64_t *ret_offset, void *code, size_t size)
+{
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(f->module, &bias);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = next_code(elf, section, &header))) {
+		uint64_t at = addr - bias - header.sh_addr;
+		Elf_Data *data;
+
+		if (addr - bias < header.sh_addr || at >= header.sh_size)
+			continue;
+		data = elf_rawdata(section, NULL);
+		if (!data || !data->d_buf || at >= data->d_size)
+			return 0;
+		size = data->d_size - at < size ? data->d_size - at : size;
+		memcpy(code, (const char *)data->d_buf + at, size);
+		*ret_offset = header.sh_offset + at;
+		return size;
+	}
+	return 0;
+}
+
+bool dwarf_file_loaded(const struct dwarf_file *f, uint64_t offset, uint64_t *ret_addr)
+{
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(f->module, &bias);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = next_code(elf, section, &header)))
+		if (offset >= header.sh_offset && offset - header.sh_offset < header.sh_size) {
+			*ret_addr = bias + header.sh_addr + (offset - header.sh_offset);
+			return true;
+		}
+	return false;
 }
 
 bool dwarf_file_is_build(const struct dwarf_file *f, const struct build_id *id)

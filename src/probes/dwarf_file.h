@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A file with debug information (DWARF): vmlinux, a module of the kernel, a program or library, or the debug file of
- * one of these, which is looked for by build-id where elfutils look.
+ * one of these, which is looked for by build-id where elfutils look. A program may go without.
  */
 #ifndef UPTO_PROBES_DWARF_FILE_H
 #define UPTO_PROBES_DWARF_FILE_H
@@ -27,6 +27,14 @@ struct dwarf_file {
 /* The caller calls dwarf_file_close(). */
 int dwarf_file_open(const char *path, struct dwarf_file **ret, struct error *err);
 void dwarf_file_close(struct dwarf_file *f);
+
+/*
+ * Of a program: where an address is in its file, and the code there, up to its section's end or `size` bytes. Returns
+ * how many were copied; 0: the file does not have them.
+ */
+size_t dwarf_file_code(const struct dwarf_file *f, uint64_t addr, uint64_t *ret_offset, void *code, size_t size);
+/* The address of what is at that place of the file. False: no code is. */
+bool dwarf_file_loaded(const struct dwarf_file *f, uint64_t offset, uint64_t *ret_addr);
 
 /* Has it that build-id? One without has none. */
 bool dwarf_file_is_build(const struct dwarf_file *f, const struct build_id *id);

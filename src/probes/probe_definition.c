@@ -430,9 +430,17 @@ static char *target_length(char *text)
 	char *colon = find_unescaped(text, ":");
 	size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
 
-	if (!colon || isdigit((unsigned char)colon[1]) || !colon[1])
+	if (!colon || !colon[1] || (*text != '/' && isdigit((unsigned char)colon[1])))
 		return NULL;
 	return *text == '/' || colon == text + n ? colon : NULL;
+}
+
+/* "probe_libc" of /usr/lib/libc.so.6, as perf probe has it. */
+static char *group_of_program(const char *path)
+{
+	const char *base = strrchr(path, '/') + 1;
+
+	return xasprintf("probe_%.*s", (int)strcspn(base, "-._"), base);
 }
 
 static int parse_place(struct words *w, struct probe_definition *d, char *text)
@@ -455,6 +463,8 @@ static int parse_place(struct words *w, struct probe_definition *d, char *text)
 		*colon = '\0';
 		d->target = part(text);
 		text = colon + 1;
+		if (*d->target == '/' && !d->group)
+			d->group = group_of_program(d->target);
 	}
 	return parse_point(w, d, text);
 }
@@ -588,6 +598,17 @@ bool probe_definition_is_plain(const struct probe_definition *d)
 	return true;
 }
 
+bool probe_definition_has_variables(const struct probe_definition *d)
+{
+	for (size_t i = 0; i < d->n_args; i++) {
+		enum probe_base base = d->args[i].base;
+
+		if (base == PROBE_VARIABLE || base == PROBE_PARAMETERS || base == PROBE_VARIABLES)
+			return true;
+	}
+	return false;
+}
+
 char *probe_arg_name(const struct probe_arg *a, size_t number)
 {
 	static const char *const words[] = {
@@ -622,7 +643,7 @@ char *probe_event_name(const struct probe_definition *d, const char *function)
 	if (d->event)
 		return xstrdup(d->event);
 	if (d->place == PROBE_ADDRESS)
-		name = xasprintf("p_0x%" PRIx64, d->address);
+		name = xasprintf("%c_0x%" PRIx64, d->returns ? 'r' : 'p', d->address);
 	else if (d->kernel_words)
 		name = xasprintf("%c_%s_%" PRIu64, d->returns ? 'r' : 'p', function, d->offset);
 	else if (d->place == PROBE_LINE && d->line)

@@ -74,7 +74,7 @@ struct probe_definition {
 		PROBE_LINE,     /* line `line` of function, counted from its first one, which is 0 */
 		PROBE_SOURCE,   /* line `line` of `source` */
 		PROBE_PATTERN,  /* lines of function, or of source, that look like `pattern` */
-		PROBE_ADDRESS,  /* `address`, at run time */
+		PROBE_ADDRESS,  /* `address`, at run time; of a program: in its file */
 		PROBE_STATIC,   /* a static probe of a program (USDT): `group` is its provider, `function` its name */
 	} place;
 	char *target;   /* a module's name, or the path of a program's file; NULL: the kernel, and modules */
@@ -96,6 +96,9 @@ void probe_arg_deinit(struct probe_arg *a);
 
 /* Can it be armed without debug information of lines and variables? */
 bool probe_definition_is_plain(const struct probe_definition *d);
+
+/* Does a value ask for a variable? */
+bool probe_definition_has_variables(const struct probe_definition *d);
 
 /* What a value is called in records, if nothing else was said: "count", "f_mode", "arg3". The caller frees it. */
 char *probe_arg_name(const struct probe_arg *a, size_t number);

@@ -25,16 +25,22 @@ enum { PROBES_MAX = 4096, KEPT = 8192 };
 #endif
 
 enum {
-	KEPT_NEAR = 16, /* places where what is kept of a call may be */
-	GENERAL = 16,   /* registers */
+	KEPT_NEAR = 16,    /* places where what is kept of a call may be */
+	GENERAL = 16,      /* registers */
+	OFFSET_SHIFT = 10, /* of a block's bytes, above what is left of its instructions: watch.h */
 };
 
 /* A definition, and what became of it. */
 struct asked {
 	struct probe_definition d;
 	size_t places;
-	char *why; /* the first place that could not be armed: why; NULL: none */
+	uint8_t code[64]; /* of a program: what is there */
+	size_t n_code;    /* 0: it is in the kernel */
+	char *why;        /* the first place that could not be armed: why; NULL: none */
 };
+
+/* Where returns.h finds probes of programs, whose functions have no address of their own: no code is there. */
+#define PROGRAM_KEY (UINT64_C(1) << 62)
 
 struct armed {
 	struct probe_values values;
@@ -42,7 +48,8 @@ struct armed {
 	uint32_t next;              /* at the same place: number + 1; 0: none. vCPUs read it without the lock */
 	uint64_t address, function; /* of RETURNS only the latter */
 	bool returns;
-	uint64_t faults; /* values that could not be read */
+	const struct asked *program; /* that it is in; NULL: the kernel */
+	uint64_t faults;             /* values that could not be read */
 };
 
 static struct {
@@ -52,6 +59,7 @@ static struct {
 	struct armed *armed; /* of all kernels that booted; they stay where they are, as vCPUs read them */
 	size_t n_armed;
 	struct map at;      /* address → number of the first one + 1; where functions return: returns.h */
+	size_t n_programs;  /* behind the last one that is in a program: all are among the first */
 	struct map entries; /* begins of functions that registers are kept of */
 	struct map names;   /* hash of an event's name → how many have it */
 } probes;
@@ -145,6 +153,11 @@ static void tell_format(const struct asked *q, const struct armed *a, const char
 }
 
 /* `begin`: of the function that the place is in; 0: none. */
+static bool is_program(const struct asked *q)
+{
+	return q->n_code;
+}
+
 static void arm(struct asked *q, const struct btf_prototypes *types, const char *function, uint64_t begin,
 		uint64_t address, struct buf *lines)
 {
@@ -167,7 +180,14 @@ static void arm(struct asked *q, const struct btf_prototypes *types, const char 
 		*map_put(&probes.entries, begin, 1) = 1;
 	a->event = event_number_new();
 	tell_format(q, a, function, lines);
-	put_in_place(a);
+	if (is_program(q)) {
+		a->program = q;
+		probes.n_programs = probes.n_armed + 1;
+		if (a->returns)
+			returns_choose_probe(PROGRAM_KEY + probes.n_armed, (uint32_t)probes.n_armed + 1);
+	} else {
+		put_in_place(a);
+	}
 	probes.n_armed++;
 	q->places++;
 }
@@ -235,6 +255,18 @@ static bool is_behind_text(const struct probe_definition *d)
 	return !strcmp(d->function, "_text");
 }
 
+static void read_code(const struct meta *config, struct asked *q)
+{
+	char key[40];
+	const char *text;
+	unsigned byte;
+
+	snprintf(key, sizeof key, "probe.%zu.code", probes.count);
+	text = meta_get(config, key);
+	for (; text && q->n_code < sizeof q->code && sscanf(text, "%2x", &byte) == 1; text += 2)
+		q->code[q->n_code++] = (uint8_t)byte;
+}
+
 int probes_init(const struct meta *config, struct error *err)
 {
 	const char *text;
@@ -245,6 +277,7 @@ int probes_init(const struct meta *config, struct error *err)
 		probes.asked[probes.count] = (struct asked){ 0 };
 		if (probe_definition_parse(text, &probes.asked[probes.count].d, err) < 0)
 			return -1;
+		read_code(config, &probes.asked[probes.count]);
 	}
 	if (!probes.count)
 		return 0;
@@ -277,9 +310,9 @@ static void forget(void)
 	map_free(&probes.at);
 	map_free(&probes.entries);
 	for (size_t i = 0; i < probes.n_armed; i++)
-		if (probes.armed[i].returns)
+		if (probes.armed[i].returns && !probes.armed[i].program)
 			returns_choose_probe(probes.armed[i].function, 0);
-		else if (!probes.armed[i].function)
+		else if (!probes.armed[i].function && !probes.armed[i].program)
 			put_in_place(&probes.armed[i]);
 }
 
@@ -358,6 +391,34 @@ uint32_t probes_at(uint64_t addr)
 	return number_at(&probes.at, addr);
 }
 
+uint32_t probes_in_program(uint64_t addr, uint32_t from)
+{
+	enum { PAGE = 4096 };
+
+	for (uint32_t i = from; i < probes.n_programs; i++) {
+		const struct armed *a = &probes.armed[i];
+		uint8_t code[sizeof a->program->code];
+		size_t n = PAGE - addr % PAGE;
+
+		if (!a->program || (a->address ^ addr) % PAGE)
+			continue;
+		n = n < a->program->n_code ? n : a->program->n_code;
+		if (guest_read(&recorder.translate_regs, addr, code, n) && !memcmp(code, a->program->code, n))
+			return i + 1;
+	}
+	return 0;
+}
+
+bool probes_watch_programs(void)
+{
+	return probes.n_programs;
+}
+
+bool probe_returns(uint32_t number)
+{
+	return probes.armed[number - 1].returns;
+}
+
 bool probes_want_entry(uint64_t function)
 {
 	return number_at(&probes.entries, function);
@@ -410,6 +471,7 @@ static bool read_entry(void *context, uint64_t slot, unsigned number, uint64_t *
 struct hit {
 	struct vcpu *v;
 	const struct armed *a;
+	uint64_t address;
 };
 
 static uint64_t read_register(void *context, unsigned number)
@@ -417,7 +479,7 @@ static uint64_t read_register(void *context, unsigned number)
 	const struct hit *h = context;
 
 	/* in the middle of a block QEMU does not have it */
-	return number == PROBE_RIP ? h->a->address : registers_read(&h->v->regs, (enum reg)number);
+	return number == PROBE_RIP ? h->address : registers_read(&h->v->regs, (enum reg)number);
 }
 
 static bool read_memory(void *context, uint64_t addr, void *data, size_t n)
@@ -427,15 +489,16 @@ static bool read_memory(void *context, uint64_t addr, void *data, size_t n)
 	return guest_read(&h->v->regs, addr, data, n);
 }
 
-static void tell(struct vcpu *v, struct armed *a, uint64_t behind)
+/* `address`: of the probe, or of the function that returns, at run time. */
+static void tell(struct vcpu *v, struct armed *a, uint64_t address, uint64_t behind)
 {
 	static __thread struct buf record;
-	struct hit h = { v, a };
+	struct hit h = { v, a, address };
 	struct probe_guest guest = { read_register, read_entry, read_memory, &h };
 	char comm[PROBE_COMM_LEN + 1] = "";
 	struct probe_hit hit = {
 		.pid = (int32_t)structure_read(v, v->task, TASK_PID, 4),
-		.address = a->returns ? a->function : a->address,
+		.address = address,
 		.returns = a->returns,
 		.comm = comm,
 	};
@@ -461,15 +524,38 @@ static void tell(struct vcpu *v, struct armed *a, uint64_t behind)
 			  behind);
 }
 
-void probes_hit(struct vcpu *v, uint32_t number, uint64_t behind)
+void probes_hit(struct vcpu *v, uint32_t number, uint64_t entry, uint64_t behind)
 {
-	for (; number; number = probes.armed[number - 1].next)
-		tell(v, &probes.armed[number - 1], behind);
+	for (; number; number = probes.armed[number - 1].next) {
+		struct armed *a = &probes.armed[number - 1];
+
+		tell(v, a, entry ? entry : a->returns ? a->function : a->address, behind);
+	}
+}
+
+/* The place's address at run time: code that many share is not at the same one for all. */
+static uint64_t place_of(const struct vcpu *v, const void *data)
+{
+	return v->rip + (above(data) >> OFFSET_SHIFT);
+}
+
+void watch_program_probe(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	probes_hit(v, site_of(data), place_of(v, data), above(data) & ((1 << OFFSET_SHIFT) - 1));
+}
+
+void watch_program_enters(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	returns_await(v, PROGRAM_KEY + site_of(data) - 1, place_of(v, data));
 }
 
 void watch_probe(unsigned cpu, void *data)
 {
-	probes_hit(vcpu_get(cpu), site_of(data), above(data));
+	probes_hit(vcpu_get(cpu), site_of(data), 0, above(data));
 }
 
 static void say_what_lacks(void)

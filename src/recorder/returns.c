@@ -24,7 +24,7 @@ static struct {
 	pthread_mutex_t lock;
 	size_t count;
 	struct left {
-		uint64_t slot, task, returns_to;
+		uint64_t slot, task, returns_to, entry; /* entry: in a program; else 0 */
 		const struct function *function;
 	} list[LEFT_MAX];
 } left = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -111,16 +111,14 @@ static void forget(const struct left *l, bool others)
 	for (size_t i = left.count; i-- > 0;) {
 		const struct left *old = &left.list[i];
 
-		if (same_call(old, l) ? old->function == l->function : others && old->slot == l->slot)
+		if (same_call(old, l) ? old->function == l->function
+				      : others && old->slot == l->slot && old->task == l->task)
 			take_out(i);
 	}
 }
 
-void watch_leaves(unsigned cpu, void *data)
+static void keep(struct left l)
 {
-	struct vcpu *v = vcpu_get(cpu);
-	struct left l = here(v, &functions.list[(uintptr_t)data]);
-
 	pthread_mutex_lock(&left.lock);
 	forget(&l, true);
 	if (left.count == LEFT_MAX)
@@ -130,7 +128,27 @@ void watch_leaves(unsigned cpu, void *data)
 	pthread_mutex_unlock(&left.lock);
 }
 
-static void tell(struct vcpu *v, const struct function *f, uint64_t behind)
+void watch_leaves(unsigned cpu, void *data)
+{
+	keep(here(vcpu_get(cpu), &functions.list[(uintptr_t)data]));
+}
+
+void returns_await(struct vcpu *v, uint64_t function, uint64_t entry)
+{
+	const struct function *f;
+	struct left l;
+
+	pthread_mutex_lock(&recorder.lock);
+	f = function_at(function);
+	pthread_mutex_unlock(&recorder.lock);
+	if (!f)
+		return;
+	l = here(v, f);
+	l.entry = entry;
+	keep(l);
+}
+
+static void tell(struct vcpu *v, const struct function *f, uint64_t entry, uint64_t behind)
 {
 	uint32_t args = __atomic_load_n(&f->args, __ATOMIC_ACQUIRE),
 		 probe = __atomic_load_n(&f->probe, __ATOMIC_ACQUIRE);
@@ -138,7 +156,7 @@ static void tell(struct vcpu *v, const struct function *f, uint64_t behind)
 	if (args)
 		arguments_returns(v, args - 1);
 	if (probe)
-		probes_hit(v, probe, behind);
+		probes_hit(v, probe, entry, behind);
 }
 
 void watch_own_return(unsigned cpu, void *data)
@@ -153,7 +171,7 @@ void watch_own_return(unsigned cpu, void *data)
 		forget(&l, false);
 		pthread_mutex_unlock(&left.lock);
 	}
-	tell(v, f, above(data));
+	tell(v, f, 0, above(data));
 }
 
 /* One that returns here, the last one that was left first. False: there is none more. */
@@ -179,5 +197,5 @@ void watch_left_return(unsigned cpu, void *data)
 	struct left at = here(v, NULL), l;
 
 	while (take_one(&at, &l))
-		tell(v, l.function, (uintptr_t)data);
+		tell(v, l.function, l.entry, (uintptr_t)data);
 }

@@ -19,4 +19,10 @@ bool returns_are_watched(void);
 uint32_t returns_at(uint64_t function);
 uint32_t returns_probe(uint64_t function);
 
+/*
+ * A chosen function is entered, at that address, in code whose functions are not known: its return is seen where any
+ * return is. In a vCPU's thread.
+ */
+void returns_await(struct vcpu *v, uint64_t function, uint64_t entry);
+
 #endif

@@ -214,7 +214,8 @@ static void give_back(struct work *w)
 
 	if (number)
 		on_exec_regs(w, watch_own_return, userdata(number - 1, w->n - w->at));
-	if (w->watches == WATCH_EVENTS && w->function != SYMTAB_NONE && returns_are_watched())
+	if (w->watches == WATCH_EVENTS && returns_are_watched() &&
+	    (w->function != SYMTAB_NONE || (probes_watch_programs() && !addr_is_kernel(w->addr))))
 		qemu_plugin_register_vcpu_insn_exec_cond_cb(w->insn, watch_left_return, QEMU_PLUGIN_CB_R_REGS,
 							    QEMU_PLUGIN_COND_NE, recorder.left, 0,
 							    (void *)(uintptr_t)(w->n - w->at));
@@ -769,9 +770,21 @@ static void look_for_event(struct work *w, uint64_t addr)
 		on_exec_regs(w, watch_event_label, userdata(number - 1, w->n - w->at));
 }
 
+static void look_in_program(struct work *w, uint64_t addr)
+{
+	for (uint32_t number = 0; (number = probes_in_program(addr, number));) {
+		on_start(w, watch_rip, NULL);
+		on_exec_regs(w, probe_returns(number) ? watch_program_enters : watch_program_probe,
+			     userdata(number, (w->n - w->at) | (addr - w->addr) << 10));
+	}
+}
+
 static void look_for_probe(struct work *w, uint64_t addr)
 {
 	uint32_t number = w->watches == WATCH_EVENTS ? probes_at(addr) : 0;
+
+	if (w->watches == WATCH_EVENTS && probes_watch_programs() && !addr_is_kernel(addr))
+		look_in_program(w, addr);
 
 	if (w->watches == WATCH_EVENTS && probes_want_entry(addr))
 		on_exec_regs(w, watch_probe_entry, NULL);

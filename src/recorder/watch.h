@@ -104,6 +104,9 @@ void watch_tell_within(struct vcpu *v, struct fact *fact, uint64_t uncounted);
 void watch_event_label(unsigned cpu, void *data);
 /* probes.h: number of the first one + 1; above: instructions of the block from there on */
 void watch_probe(unsigned cpu, void *data);
+/* in a program, behind watch_rip(): the same; above: instructions in 10 bits, and above them the offset in its block */
+void watch_program_probe(unsigned cpu, void *data);
+void watch_program_enters(unsigned cpu, void *data);
 void watch_probe_entry(unsigned cpu, void *data);     /* a function begins that a probe is in */
 void watch_args(unsigned cpu, void *data);            /* arguments.h: a chosen function's number; it is entered */
 /* returns.h: number of a chosen function, which jumps to another one … */

@@ -86,15 +86,44 @@ void probe_files_deinit(struct probe_files *f)
 	*f = (struct probe_files){ 0 };
 }
 
+static const char *base_name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 /* A path means a file of that name; a module's name a module; nothing the kernel, then modules. */
 static bool is_meant(const struct dwarf_file *f, const char *target)
 {
 	if (!target)
 		return f->kind != DWARF_PROGRAM;
 	if (*target == '/')
-		return f->kind == DWARF_PROGRAM && (!strcmp(f->path, target) || dwarf_is_source(target, f->path) ||
-						    dwarf_is_source(f->path, target));
+		return f->kind == DWARF_PROGRAM && !strcmp(base_name_of(f->path), base_name_of(target));
 	return f->kind == DWARF_MODULE && !strcmp(f->module_name, target);
+}
+
+/* Below a root, or as this host has it. */
+static int open_program(struct probe_files *f, const char *path, const char *roots, struct error *err)
+{
+	for (size_t n; roots && *roots; roots += n + (roots[n] == ':')) {
+		n = strcspn(roots, ":");
+		cleanup_free char *below = xasprintf("%.*s%s", (int)n, roots, path);
+		struct error ignored;
+
+		if (add(f, below, &ignored) == 0)
+			return 0;
+	}
+	return add(f, path, err);
+}
+
+struct dwarf_file *probe_program_of(struct probe_files *f, const struct probe_definition *d, const char *roots,
+				    struct error *err)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (is_meant(f->list[i], d->target))
+			return f->list[i];
+	return open_program(f, d->target, roots, err) == 0 ? f->list[f->count - 1] : NULL;
 }
 
 struct dwarf_file *probe_file_of(const struct probe_files *f, const struct probe_definition *d, struct error *err)

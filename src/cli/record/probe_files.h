@@ -23,4 +23,11 @@ void probe_files_deinit(struct probe_files *f);
 /* The file in which a definition has its place. NULL: none of them; `err` says what to give. */
 struct dwarf_file *probe_file_of(const struct probe_files *f, const struct probe_definition *d, struct error *err);
 
+/*
+ * The file of a program that a definition names by its path in the guest: one of them, or it is opened, below one of
+ * the folders `roots` (with ':' between; NULL: none), or where the host has it. NULL: there is none.
+ */
+struct dwarf_file *probe_program_of(struct probe_files *f, const struct probe_definition *d, const char *roots,
+				    struct error *err);
+
 #endif

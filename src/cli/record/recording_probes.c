@@ -49,9 +49,7 @@ static int put_resolved(struct resolving *r, const struct probe_definition *d, s
 	if (open_files(r, err) < 0)
 		return -1;
 	f = probe_file_of(&r->files, d, err);
-	if (f && f->kind == DWARF_PROGRAM)
-		error_set(err, "%s: probes are in the kernel and in its modules", d->text);
-	else if (f)
+	if (f)
 		ret = dwarf_definition_put(f, d, &text, &left_out, err);
 	buf_put_u8(&text, 0);
 	rest = (char *)text.data;
@@ -76,12 +74,66 @@ static bool is_in_files(struct resolving *r, const struct probe_definition *d, s
 	return f && dwarf_has_function(f, d->function, d->source);
 }
 
+/* The code that is there tells the recorder that it is that program which runs. */
+static int put_code(struct resolving *r, const struct dwarf_file *f, const char *line, struct error *err)
+{
+	enum { CODE = 64 };
+	struct probe_definition d;
+	uint8_t code[CODE];
+	uint64_t address, offset;
+	struct buf text = { 0 };
+	char key[40];
+	size_t n = 0;
+
+	if (probe_definition_parse(line, &d, err) == 0 && dwarf_file_loaded(f, d.address, &address))
+		n = dwarf_file_code(f, address, &offset, code, sizeof code);
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&text, "%02x", code[i]);
+	buf_put_u8(&text, 0);
+	snprintf(key, sizeof key, "probe.%zu.code", r->count);
+	meta_put(r->lines, key, (char *)text.data);
+	buf_free(&text);
+	probe_definition_deinit(&d);
+	return n ? 0
+		 : error_set(err, "%s: %s has no code there: give the program itself, not its debug file alone", line,
+			     f->path);
+}
+
+/* A place in a program. */
+static int put_in_program(struct resolving *r, const struct probe_definition *d, struct error *err)
+{
+	struct buf text = { 0 };
+	struct dwarf_file *f;
+	char *rest, *line;
+	size_t left_out;
+	int ret = -1;
+
+	if (open_files(r, err) < 0)
+		return -1;
+	f = probe_program_of(&r->files, d, arg(r->args, "sysroot"), err);
+	if (f)
+		ret = probe_definition_has_variables(d) || (d->place != PROBE_FUNCTION && d->place != PROBE_ADDRESS)
+			      ? dwarf_definition_put(f, d, &text, &left_out, err)
+			      : dwarf_definition_put_plain(f, d, &text, err);
+	buf_put_u8(&text, 0);
+	rest = (char *)text.data;
+	while (ret == 0 && (line = strsep(&rest, "\n")))
+		if (*line && (ret = put_code(r, f, line, err)) == 0)
+			put_line(line, &r->count, r->lines);
+	buf_free(&text);
+	return ret;
+}
+
 static int put_definition(struct resolving *r, const char *text, struct error *err)
 {
 	struct probe_definition d;
 	int ret = probe_definition_parse(text, &d, err);
 
-	if (ret == 0 && (!probe_definition_is_plain(&d) || is_in_files(r, &d, err)))
+	if (ret == 0 && d.place == PROBE_STATIC)
+		ret = error_set(err, "%s: static probes of programs (USDT) are not recorded", text);
+	else if (ret == 0 && d.target && *d.target == '/')
+		ret = put_in_program(r, &d, err);
+	else if (ret == 0 && (!probe_definition_is_plain(&d) || is_in_files(r, &d, err)))
 		ret = put_resolved(r, &d, err);
 	else if (ret == 0)
 		put_line(text, &r->count, r->lines);
