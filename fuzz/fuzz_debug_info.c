@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "probes/dwarf_definition.h"
 #include "probes/dwarf_values.h"
+#include "probes/static_probes.h"
 
 static void see(void *context, const char *type, const char *name, const char *why)
 {
@@ -38,6 +39,21 @@ static void look_for(const struct dwarf_file *f, const char *text)
 		probe_definition_deinit(&again);
 	}
 	buf_free(&out);
+	if (d.function)
+		dwarf_definition_put_plain(f, &d, &out, &err);
+	buf_free(&out);
+	probe_definition_deinit(&d);
+}
+
+static void look_for_static(const struct dwarf_file *f)
+{
+	struct probe_definition d;
+	struct buf out = { 0 };
+	struct error err;
+
+	must(probe_definition_parse("sdt_probed:*", &d, &err) == 0);
+	static_probes_put(f, &d, &out, &err);
+	buf_free(&out);
 	probe_definition_deinit(&d);
 }
 
@@ -57,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (dwarf_file_open(path, &f, &err) == 0) {
 		for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 			look_for(f, texts[i]);
+		look_for_static(f);
 		dwarf_file_close(f);
 	}
 	close(fd);

@@ -1104,6 +1104,9 @@ def make_probes():
             subprocess.run(["gcc", *options, "-o", source + ".o", source], check=True, cwd=tmp)
             with open(source + ".o", "rb") as f:
                 save("fuzz_debug_info", name, f.read())
+        subprocess.run(["gcc", "-g", "-O2", "-c", "-o", source + ".o", os.path.join(HERE, "../tests/guests/probed.c")], check=True, cwd=tmp)
+        with open(source + ".o", "rb") as f:
+            save("fuzz_debug_info", "static-probes", f.read())
 
 
 if __name__ == "__main__":

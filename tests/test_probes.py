@@ -218,14 +218,16 @@ def test_program():
     image = initrd("6.12", "probed", f"{program}=bin/probed", newer_than=(program,))
     p = record(trace, qemu_args("6.12", image), "--debug", program, "--probe", "/bin/probed:count argc argv[0]:string", "--probe", "/bin/probed:count%return $retval:s32",
                "--probe", "given=/bin/probed:weigh item->name:string item->weight item->kind deep", "--probe", "/bin/probed:weigh%return $retval:s64",
-               "--probe", "/bin/probed:twice:2 product n", "--probe", "register=/bin/probed:count %di:s32")
+               "--probe", "/bin/probed:twice:2 product n", "--probe", "register=/bin/probed:count %di:s32",
+               "--probe", "sdt_probed:weighed", "--probe", "/bin/probed:%sdt_probed:waited")
+    assert run(UPTO, "probe", "--debug", program, "-F", "sdt_*").stdout.decode().split() == ["sdt_probed:waited", "sdt_probed:weighed"]
     check(trace)
     told = [(int(n), name, int(sum_)) for n, name, sum_ in re.findall(r'told count\((\d+), "(\w+)"\) = (\d+)', p.stdout.decode())]
     assert len(told) == 6
     events = events_of(trace)
     of = collections.defaultdict(list)
     for e in events:
-        assert e["comm"] == "probed" and e["event"].startswith("probe_probed:"), e
+        assert e["comm"] == "probed" and re.match("(probe|sdt)_probed:", e["event"]), e
         of[e["event"].split(":")[1]].append(e["args"])
     assert [(a["argc"], a["argv"]) for a in of["count"]] == [(n, name) for n, name, _ in told], of["count"]
     assert [a["arg1"] for a in of["register"]] == [a["retval"] for a in of["count__return"]] == [n for n, _, _ in told], of
@@ -235,5 +237,7 @@ def test_program():
     faults = sum(a["name"] == "(fault)" for a in of["given"])
     assert (f"{faults} values of probe_probed:given could not be read" in run(UPTO, "events", trace).stderr.decode()) == (faults > 0)
     assert [a["retval"] for a in of["weigh__return"]] == [value for _, _, sum_ in told for value in (14, sum_)]
-    assert len({e["pid"] for e in events}) == 6 and len(of["twice_L2"]) == 12, of["twice_L2"]
+    assert [(a["arg1"], a["arg2"]) for a in of["weighed"]] == [row for n, _, _ in told for row in ((7, 1), (n % 32 + 7 * 2, 0))], of["weighed"]
+    assert [(a["arg1"], a["arg2"]) for a in of["waited"]] == [(1, 5), (2, 5), (3, 5)] * 2
+    assert len({e["pid"] for e in events}) == 8 and len(of["twice_L2"]) == 12, of["twice_L2"]
     return dict(collections.Counter(e["event"] for e in events))

@@ -445,8 +445,12 @@ static char *group_of_program(const char *path)
 
 static int parse_place(struct words *w, struct probe_definition *d, char *text)
 {
-	char *colon;
+	char *colon = *text == '/' ? find_unescaped(text, ":") : NULL;
 
+	if (colon && (!strncmp(colon + 1, "%sdt_", 5) || !strncmp(colon + 1, "sdt_", 4))) {
+		d->target = xstrndup(text, (size_t)(colon - text));
+		text = colon + 1;
+	}
 	if (!strncmp(text, "%sdt_", 5) || !strncmp(text, "sdt_", 4)) {
 		text += *text == '%' ? 5 : 4;
 		colon = strchr(text, ':');

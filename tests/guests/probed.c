@@ -11,6 +11,18 @@ struct item {
 	struct item *next;
 };
 
+/* A static probe as systemtap's sys/sdt.h makes it: a note with where it is, its name, and where an assembler has two values. */
+#define MARK(name, a, b)                                                                                           \
+	asm volatile("990: nop\n\t.pushsection .note.stapsdt,\"\",\"note\"\n\t.balign 4\n\t"                          \
+		     ".4byte 992f-991f, 994f-993f, 3\n991: .asciz \"stapsdt\"\n992: .balign 4\n993: .8byte 990b\n\t"    \
+		     ".8byte _.stapsdt.base\n\t.8byte 0\n\t.asciz \"probed\"\n\t.asciz \"" #name "\"\n\t"               \
+		     ".asciz \"-8@%0 -4@%1\"\n994: .balign 4\n\t.popsection\n\t"                                       \
+		     ".ifndef _.stapsdt.base\n\t"                                                                       \
+		     ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n\t.weak _.stapsdt.base\n\t" \
+		     ".hidden _.stapsdt.base\n_.stapsdt.base: .space 1\n\t.size _.stapsdt.base, 1\n\t.popsection\n\t"  \
+		     ".endif"                                                                                            \
+		     : : "nor"(a), "nor"(b))
+
 static inline __attribute__((always_inline)) long twice(long n)
 {
 	long product = n * 2;
@@ -24,6 +36,7 @@ __attribute__((noinline)) long weigh(const struct item *item, int deep)
 
 	if (item->next)
 		sum += weigh(item->next, deep + 1);
+	MARK(weighed, sum, deep);
 	return twice(sum);
 }
 
@@ -41,6 +54,7 @@ int main(int argc, char **argv)
 		if (fork() == 0) /* each by itself, at the same addresses */
 			exit(count(argc + i, argv + i));
 		wait(NULL);
+		MARK(waited, (long)i, 5);
 	}
 	return 0;
 }

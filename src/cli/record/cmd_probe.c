@@ -12,6 +12,7 @@
 #include "probe_files.h"
 #include "probes/dwarf_definition.h"
 #include "probes/dwarf_values.h"
+#include "probes/static_probes.h"
 
 /* A part of a file's source, and which of its lines have code. */
 struct listing {
@@ -248,6 +249,13 @@ static bool take_name(void *context, const char *name, uint64_t addr)
 	return true;
 }
 
+static void take_static(void *context, const struct static_probe *probe)
+{
+	cleanup_free char *name = xasprintf("sdt_%s:%s", probe->provider, probe->name);
+
+	take_name(context, name, probe->address);
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -260,6 +268,8 @@ static int show_functions(const struct args *args, const struct probe_files *fil
 
 	for (size_t i = 0; i < files->count; i++)
 		dwarf_file_each_symbol(files->list[i], take_name, &n);
+	for (size_t i = 0; i < files->count; i++)
+		static_probes_each(files->list[i], take_static, &n);
 	if (n.count)
 		qsort(n.list, n.count, sizeof *n.list, by_name);
 	if (arg(args, "json")) {
@@ -346,7 +356,7 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	{ 'L', "lines", "FUNC", "its source, and which lines a probe can be at; FUNC:3-10, SRC:100-120, too" },
 	{ 'V', "vars", "PLACE", "the variables there, with their types, and which of them cannot be had" },
-	{ 'F', "funcs", "GLOB", "the functions with such a name" },
+	{ 'F', "funcs", "GLOB", "the functions with such a name, and the static probes of programs: sdt_PROVIDER:NAME" },
 	{ 'D', "definition", "DEF",
 	  "the probe in the kernel's own words (kprobe_events): which instructions, which registers" },
 	{ 0, "debug", "FILES", "with debug information: vmlinux, modules (ext4.ko), programs; or their debug files",
@@ -382,6 +392,9 @@ const struct command cmd_probe = {
 		"symbol, b4@2/8, x8[16]).\n"
 		"Or the kernel's (kprobe_events): p[:[GROUP/]EVENT] [MODULE:]SYMBOL[+OFFSET]|ADDRESS [VALUE…], r for where it returns, with "
 		"+OFFSET(VALUE) for what is in memory.\n"
+		"/PATH:FUNC is in a program or library that the guest has there, in every process that runs it: all that is said of the kernel's "
+		"functions is so of its own. Its file is one of --debug, or is below --sysroot, or on this host. sdt_PROVIDER:NAME is a static "
+		"probe (USDT) of such a file, with its arguments.\n"
 		"Where functions begin, the parameters' names and types are also in the kernel's own BTF: no file is needed.\n",
 	.examples =
 		"  upto probe --debug vmlinux -L vfs_read\n      which lines\n"

@@ -121,8 +121,12 @@ struct dwarf_file *probe_program_of(struct probe_files *f, const struct probe_de
 				    struct error *err)
 {
 	for (size_t i = 0; i < f->count; i++)
-		if (is_meant(f->list[i], d->target))
+		if (d->target ? is_meant(f->list[i], d->target) : f->list[i]->kind == DWARF_PROGRAM)
 			return f->list[i];
+	if (!d->target) {
+		error_set(err, "%s: in which program? /PATH:%s, or --debug FILE", d->text, d->text);
+		return NULL;
+	}
 	return open_program(f, d->target, roots, err) == 0 ? f->list[f->count - 1] : NULL;
 }
 

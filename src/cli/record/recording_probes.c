@@ -9,6 +9,7 @@
 #include "probe_files.h"
 #include "probes/dwarf_definition.h"
 #include "probes/dwarf_places.h"
+#include "probes/static_probes.h"
 #include "trace/meta.h"
 
 static void put_line(const char *text, size_t *count, struct buf *lines)
@@ -111,10 +112,12 @@ static int put_in_program(struct resolving *r, const struct probe_definition *d,
 	if (open_files(r, err) < 0)
 		return -1;
 	f = probe_program_of(&r->files, d, arg(r->args, "sysroot"), err);
-	if (f)
-		ret = probe_definition_has_variables(d) || (d->place != PROBE_FUNCTION && d->place != PROBE_ADDRESS)
-			      ? dwarf_definition_put(f, d, &text, &left_out, err)
-			      : dwarf_definition_put_plain(f, d, &text, err);
+	if (f && d->place == PROBE_STATIC)
+		ret = static_probes_put(f, d, &text, err);
+	else if (f && (probe_definition_has_variables(d) || (d->place != PROBE_FUNCTION && d->place != PROBE_ADDRESS)))
+		ret = dwarf_definition_put(f, d, &text, &left_out, err);
+	else if (f)
+		ret = dwarf_definition_put_plain(f, d, &text, err);
 	buf_put_u8(&text, 0);
 	rest = (char *)text.data;
 	while (ret == 0 && (line = strsep(&rest, "\n")))
@@ -129,9 +132,7 @@ static int put_definition(struct resolving *r, const char *text, struct error *e
 	struct probe_definition d;
 	int ret = probe_definition_parse(text, &d, err);
 
-	if (ret == 0 && d.place == PROBE_STATIC)
-		ret = error_set(err, "%s: static probes of programs (USDT) are not recorded", text);
-	else if (ret == 0 && d.target && *d.target == '/')
+	if (ret == 0 && (d.place == PROBE_STATIC || (d.target && *d.target == '/')))
 		ret = put_in_program(r, &d, err);
 	else if (ret == 0 && (!probe_definition_is_plain(&d) || is_in_files(r, &d, err)))
 		ret = put_resolved(r, &d, err);
