@@ -56,7 +56,8 @@ static void scopes_init(struct scopes *ret, const struct dwarf_file *f, const st
 		free(ret->list);
 		ret->list = NULL;
 		ret->count = dwarf_getscopes_die(&scope, &ret->list);
-		ret->first = ret->last = ret->count > 0 ? 0 : -1;
+		ret->first = 0;
+		ret->last = ret->count > 0 ? 0 : -1;
 	}
 	for (int i = 0; i < ret->count && !ret->body; i++)
 		if (dwarf_tag(&ret->list[i]) == DW_TAG_subprogram)

@@ -28,7 +28,8 @@ static char *next_word(struct words *w)
 	size_t n = 0;
 	char *word;
 
-	w->text += strspn(w->text, " \t\n");
+	while (isspace((unsigned char)*w->text))
+		w->text++;
 	if (!*w->text)
 		return NULL;
 	while (w->text[n] && !isspace((unsigned char)w->text[n]))
@@ -385,6 +386,7 @@ static int parse_behind(struct words *w, struct probe_definition *d, char *behin
 		d->offset = number;
 		break;
 	case '@':
+		free(d->source);
 		d->source = part(text);
 		break;
 	case ';':
