@@ -317,15 +317,17 @@ static void jump_direct(struct work *w, const struct x86_insn *x, uint64_t addr,
 			uint8_t length)
 {
 	uint64_t target = target_of(x, addr, length);
+	bool to_return, leaves;
 	uint32_t site;
 
 	leads_to(target);
-	if (silent_thunk(w, target) == X86_THUNK_RETURN)
+	to_return = silent_thunk(w, target) == X86_THUNK_RETURN;
+	leaves = leaves_function(w, addr, target);
+	if (to_return)
 		give_back(w);
-	else if (leaves_function(w, addr, target))
+	else if (leaves)
 		give_away(w);
-	if (!leaves_function(w, addr, target) || silent_thunk(w, target) == X86_THUNK_RETURN ||
-	    leads_through_thunk(w, EVENT_JUMP_INDIRECT, addr, length, target))
+	if (!leaves || to_return || leads_through_thunk(w, EVENT_JUMP_INDIRECT, addr, length, target))
 		return;
 	site = make_site(w, EVENT_JUMP, addr, length, target);
 	if (!site)
@@ -411,10 +413,10 @@ static void jump_conditional(struct work *w, const struct x86_insn *x, uint64_t 
 	uint64_t target = target_of(x, addr, length);
 
 	leads_to(target);
-	if (w->function != SYMTAB_NONE && leaves_function(w, addr, target))
-		give_away(w);
-	if (w->function == SYMTAB_NONE ? may_be_tail_call(w, addr, length, target) : leaves_function(w, addr, target))
-		expect_arrival(target);
+	if (w->function == SYMTAB_NONE ? !may_be_tail_call(w, addr, length, target) : !leaves_function(w, addr, target))
+		return;
+	give_away(w);
+	expect_arrival(target);
 }
 
 static void jump_indirect(struct work *w, const struct x86_insn *x, uint64_t addr,

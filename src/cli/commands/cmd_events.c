@@ -631,10 +631,11 @@ static const struct legend legends[] = { { "JSON", NULL, keys },
 const struct command cmd_events = {
 	.name = "events",
 	.operands = "TRACE",
-	.summary = "which trace events did the kernel pass, and what did they say?",
+	.summary = "which trace events and probes were passed, and what did they say?",
 	.description =
 		"Prints records of the kernel's trace events (sched:sched_switch, block:block_rq_issue …) that 'upto record --event' "
-		"recorded, as trace-cmd report does. The guest need not have enabled them, and takes no time for them.\n",
+		"recorded, and of probes (upto record --probe), as trace-cmd report does. The guest need not have enabled them, and takes no "
+		"time for them.\n",
 	.examples =
 		"  upto record --event 'sched:*,block:*' -o trace.upto -- qemu-system-x86_64 …\n      record them\n"
 		"  upto events trace.upto\n      print all of them\n"
