@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "probes/probe_compile.h"
 #include "probes/probe_record.h"
 
 static const char *input;
@@ -59,7 +60,7 @@ static void make_record(const struct probe_definition *d)
 	struct buf out = { 0 };
 	struct error err;
 
-	if (probe_values_init(&values, d, "f", NULL, &err) == 0) {
+	if (probe_compile(&values, d, "f", NULL, &err) == 0) {
 		for (size_t i = 0; i < values.count; i++)
 			again(&values.list[i].code);
 		probe_format_put(&values, probe_group_name(d), "e", d->returns, &out);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "dwarf_code.h"
 #include "dwarf_type.h"
+#include "probe_compile.h"
 
 enum { WORD = 8 };
 
@@ -421,7 +422,7 @@ static int add_arg(struct reading *r, size_t i)
 		return 0;
 	}
 	if (a->base != PROBE_VARIABLE)
-		return probe_value_add(r->values, r->d, i, "", NULL, r->err);
+		return probe_compile_one(r->values, r->d, i, "", NULL, r->err);
 	if (find_variable(&r->scopes, r->place, a->text, &variable))
 		return add_variable(r, &variable, a, name);
 	return error_set(r->err, "%s: there is no variable %s; 'upto probe --vars' with that place shows those there",

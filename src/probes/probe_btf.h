@@ -3,6 +3,7 @@
 #ifndef UPTO_PROBES_PROBE_BTF_H
 #define UPTO_PROBES_PROBE_BTF_H
 
+#include "guest/prototypes_btf.h"
 #include "probe_values.h"
 
 /* Add a parameter, or $retval, with its members; or all parameters ($params). */

@@ -3,7 +3,6 @@
 #ifndef UPTO_PROBES_PROBE_VALUES_H
 #define UPTO_PROBES_PROBE_VALUES_H
 
-#include "guest/prototypes_btf.h"
 #include "probe_definition.h"
 
 struct probe_value {
@@ -19,15 +18,6 @@ struct probe_values {
 	size_t count;
 };
 
-/*
- * Those of a definition, for one function that it means (a name in the symbol table; "": none). `types`: the kernel's,
- * or the module's; NULL: there are none. Call probe_values_deinit() in either case.
- */
-int probe_values_init(struct probe_values *ret, const struct probe_definition *d, const char *function,
-		      const struct btf_prototypes *types, struct error *err);
-/* Add the one of d->args[i]. */
-int probe_value_add(struct probe_values *v, const struct probe_definition *d, size_t i, const char *function,
-		    const struct btf_prototypes *types, struct error *err);
 void probe_values_deinit(struct probe_values *v);
 
 /* Add one; all are taken but the name, which is copied. */

@@ -12,6 +12,7 @@
 #include "event_read.h"
 #include "kernel_types.h"
 #include "kernel_width.h"
+#include "probes/probe_compile.h"
 #include "probes/probe_record.h"
 #include "returns.h"
 #include "structures.h"
@@ -169,7 +170,7 @@ static void arm(struct asked *q, const struct btf_prototypes *types, const char 
 		return;
 	}
 	*a = (struct armed){ .address = address, .function = begin, .returns = q->d.returns };
-	if (probe_values_init(&a->values, &q->d, function, types, &err) < 0) {
+	if (probe_compile(&a->values, &q->d, function, types, &err) < 0) {
 		probe_values_deinit(&a->values);
 		if (!q->why)
 			q->why = xstrdup(err.text);

@@ -11,7 +11,10 @@ struct item {
 	struct item *next;
 };
 
-/* A static probe as systemtap's sys/sdt.h makes it: a note with where it is, its name, and where an assembler has two values. */
+/*
+ * A static probe as systemtap's sys/sdt.h makes it: a note with where it is, its name, and where an assembler has two
+ * values.
+ */
 #define MARK(name, a, b)                                                                                           \
 	asm volatile("990: nop\n\t.pushsection .note.stapsdt,\"\",\"note\"\n\t.balign 4\n\t"                          \
 		     ".4byte 992f-991f, 994f-993f, 3\n991: .asciz \"stapsdt\"\n992: .balign 4\n993: .8byte 990b\n\t"    \

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A value of a probe, as its definition asks for it, in either language (probe_definition.h): "name=file->f_mode:u32".
+ */
+#ifndef UPTO_PROBES_PROBE_ARG_H
+#define UPTO_PROBES_PROBE_ARG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "probe_code.h"
+
+enum { PROBE_ARGS = 128, PROBE_ARRAY = 64 }; /* as kernel/trace/trace_probe.h has them */
+
+/* What a value is printed as. */
+struct probe_type {
+	enum probe_format {
+		PROBE_UNSAID,
+		PROBE_UNSIGNED = 'u',
+		PROBE_SIGNED = 'd',
+		PROBE_HEX = 'x',
+		PROBE_CHAR = 'c',
+		PROBE_STRING = 's', /* the value is where it begins */
+		PROBE_SYMBOL = 'S',
+	} format;
+	unsigned bytes;       /* of a number: 1, 2, 4 or 8; 0: not said */
+	unsigned bits, shift; /* of a bit field, within a number of `bytes`; bits 0: it is none */
+	unsigned count;       /* elements of an array, whose begin the value is; 0: it is none */
+};
+
+struct probe_step {
+	enum probe_step_kind {
+		STEP_MEMBER, /* .name, or ->name */
+		STEP_INDEX,  /* [number] */
+		STEP_READ,   /* +number(…): what is so many bytes behind that */
+	} kind;
+	char *name;
+	int64_t number;
+};
+
+struct probe_arg {
+	enum probe_base {
+		PROBE_VARIABLE,
+		PROBE_VARIABLES,  /* $vars: all that there are */
+		PROBE_PARAMETERS, /* $params, $arg* */
+		PROBE_REGISTER,   /* number: as instructions have it */
+		PROBE_ARGUMENT,   /* $argN: number from 1 on */
+		PROBE_RESULT,     /* $retval */
+		PROBE_STACK,      /* $stackN: word number of the stack */
+		PROBE_STACK_AT,   /* $stack: where it is */
+		PROBE_COMM,       /* $comm */
+		PROBE_AT,         /* @text+number: what is there */
+		PROBE_CONSTANT,   /* \number */
+		PROBE_CODE,       /* {…}: see probe_code.h */
+	} base;
+	char *name; /* "": none was given */
+	char *text; /* VARIABLE: its name; AT: a symbol's, or NULL */
+	int64_t number;
+	struct probe_code code; /* CODE */
+	struct probe_step *steps;
+	size_t n_steps;
+	struct probe_type type;
+};
+
+/* Call probe_arg_deinit() in either case. */
+int probe_arg_parse(const char *word, struct probe_arg *ret, struct error *err);
+void probe_arg_deinit(struct probe_arg *a);
+
+/* What a value is called in records, if nothing else was said: "count", "f_mode", "arg3". The caller frees it. */
+char *probe_arg_name(const struct probe_arg *a, size_t number);
+
+/* Append ":u32", ":b4@2/8", ":string", ":x8[16]"; nothing, if nothing is said. */
+void probe_type_put(const struct probe_type *t, struct buf *out);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probe_compile.h"
+
+#include "base/alloc.h"
+#include "probe_btf.h"
+
+enum { WORD = 8 };
+
+/* $argN, where the function begins or returns. */
+static int add_argument(const struct probe_definition *d, unsigned i, struct probe_code *c, struct error *err)
+{
+	int reg = probe_register_of_parameter(i);
+
+	if (d->offset || d->place != PROBE_FUNCTION)
+		return error_set(err, "%s: $arg%u is known only where a function begins, or returns", d->text, i + 1);
+	if (reg >= 0) {
+		probe_code_add_entry(c, d->returns, reg);
+		return 0;
+	}
+	probe_code_add(c, PROBE_OP_REGISTER, PROBE_RSP);
+	probe_code_add_behind(c, WORD * (int64_t)(i - 6 + 1));
+	probe_code_add(c, PROBE_OP_READ, WORD);
+	return 0;
+}
+
+/* `*ret_place`: what the code gives is an address at which the value is. */
+static int add_base(const struct probe_definition *d, const struct probe_arg *a, struct probe_code *c, bool *ret_place,
+		    struct error *err)
+{
+	*ret_place = false;
+	switch (a->base) {
+	case PROBE_REGISTER:
+		probe_code_add(c, PROBE_OP_REGISTER, a->number);
+		return 0;
+	case PROBE_ARGUMENT:
+		return add_argument(d, (unsigned)a->number - 1, c, err);
+	case PROBE_RESULT:
+		if (!d->returns)
+			return error_set(err, "%s: $retval is known only where a function returns: FUNCTION%%return",
+					 d->text);
+		probe_code_add(c, PROBE_OP_REGISTER, PROBE_RAX);
+		return 0;
+	case PROBE_STACK:
+	case PROBE_STACK_AT:
+		probe_code_add(c, PROBE_OP_REGISTER, PROBE_RSP);
+		if (a->base == PROBE_STACK)
+			probe_code_add_behind(c, WORD * a->number);
+		*ret_place = a->base == PROBE_STACK;
+		return 0;
+	case PROBE_AT:
+		if (a->text)
+			probe_code_add_symbol(c, a->text, a->number);
+		else
+			probe_code_add(c, PROBE_OP_NUMBER, a->number);
+		*ret_place = true;
+		return 0;
+	case PROBE_CONSTANT:
+		probe_code_add(c, PROBE_OP_NUMBER, a->number);
+		return 0;
+	default:
+		probe_code_add_all(c, &a->code);
+		return 0;
+	}
+}
+
+static int add_plain(struct probe_values *v, const struct probe_definition *d, const struct probe_arg *a,
+		     const char *name, struct error *err)
+{
+	struct probe_code c = { 0 };
+	struct probe_type type = a->type;
+	bool place;
+
+	if (add_base(d, a, &c, &place, err) < 0) {
+		probe_code_deinit(&c);
+		return -1;
+	}
+	for (size_t i = 0; i < a->n_steps; i++) {
+		if (place)
+			probe_code_add(&c, PROBE_OP_READ, WORD);
+		probe_code_add_behind(&c, a->steps[i].number);
+		place = true;
+	}
+	if (!type.format)
+		type.format = PROBE_HEX;
+	if (!type.bytes && type.format != PROBE_STRING)
+		type.bytes = WORD;
+	if (place && type.format != PROBE_STRING && !type.count)
+		probe_code_add(&c, PROBE_OP_READ, type.bytes);
+	probe_values_add(v, name, type, &c);
+	return 0;
+}
+
+/* Does it take the kernel's types to know what it is? */
+static bool needs_types(const struct probe_arg *a)
+{
+	if (a->base == PROBE_VARIABLE || a->base == PROBE_PARAMETERS || a->base == PROBE_VARIABLES)
+		return true;
+	for (size_t i = 0; i < a->n_steps; i++)
+		if (a->steps[i].kind != STEP_READ)
+			return true;
+	return false;
+}
+
+int probe_compile_one(struct probe_values *v, const struct probe_definition *d, size_t i, const char *function,
+		      const struct btf_prototypes *types, struct error *err)
+{
+	const struct probe_arg *a = &d->args[i];
+	cleanup_free char *name = probe_arg_name(a, i);
+	struct probe_code none = { 0 };
+
+	if (a->base == PROBE_COMM) {
+		probe_values_add(v, name, (struct probe_type){ .format = PROBE_STRING }, &none);
+		v->list[v->count - 1].is_comm = true;
+		return 0;
+	}
+	return needs_types(a) ? probe_btf_add(v, d, a, name, function, types, err) : add_plain(v, d, a, name, err);
+}
+
+int probe_compile(struct probe_values *ret, const struct probe_definition *d, const char *function,
+		  const struct btf_prototypes *types, struct error *err)
+{
+	*ret = (struct probe_values){ 0 };
+	for (size_t i = 0; i < d->n_args; i++)
+		if (probe_compile_one(ret, d, i, function, types, err) < 0)
+			return -1;
+	return 0;
+}
