@@ -117,6 +117,39 @@ size_t dwarf_file_code(const struct dwarf_file *f, uint64_t addr, uint64_t *ret_
 	return 0;
 }
 
+void dwarf_file_window(const struct dwarf_file *f, uint64_t offset, struct dwarf_code_window *ret)
+{
+	enum { PAGE = 4096, LEAST = 16 };
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(f->module, &bias);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	ret->n = 0;
+	while ((section = next_code(elf, section, &header))) {
+		uint64_t first = offset & -(uint64_t)PAGE, end = first + PAGE;
+		Elf_Data *data;
+
+		if (offset < header.sh_offset || offset - header.sh_offset >= header.sh_size)
+			continue;
+		data = elf_rawdata(section, NULL);
+		if (!data || !data->d_buf || offset - header.sh_offset >= data->d_size)
+			return;
+		first = first > header.sh_offset ? first : header.sh_offset;
+		end = end < header.sh_offset + data->d_size ? end : header.sh_offset + data->d_size;
+		if (end - first > sizeof ret->code) {
+			first = offset < end - sizeof ret->code ? offset : end - sizeof ret->code;
+			end = first + sizeof ret->code;
+		}
+		if (end - first < LEAST)
+			return;
+		ret->n = end - first;
+		ret->before = offset - first;
+		memcpy(ret->code, (const char *)data->d_buf + (first - header.sh_offset), ret->n);
+		return;
+	}
+}
+
 bool dwarf_file_loaded(const struct dwarf_file *f, uint64_t offset, uint64_t *ret_addr)
 {
 	GElf_Addr bias;

@@ -33,6 +33,14 @@ void dwarf_file_close(struct dwarf_file *f);
  * how many were copied; 0: the file does not have them.
  */
 size_t dwarf_file_code(const struct dwarf_file *f, uint64_t addr, uint64_t *ret_offset, void *code, size_t size);
+/* Code of a page around a place, by which it is known again wherever it is mapped. */
+struct dwarf_code_window {
+	uint8_t code[64];
+	size_t n, before; /* before: of these bytes, how many are before the place */
+};
+
+/* Of a place in the file. n is 0: there is no code, or too little of it to be known by. */
+void dwarf_file_window(const struct dwarf_file *f, uint64_t offset, struct dwarf_code_window *ret);
 /* The address of what is at that place of the file. False: no code is. */
 bool dwarf_file_loaded(const struct dwarf_file *f, uint64_t offset, uint64_t *ret_addr);
 

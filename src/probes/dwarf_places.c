@@ -28,25 +28,22 @@ char *dwarf_source_path(Dwarf_Die *unit, const char *file, const char *folder)
 	const char *built = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attr));
 	size_t n = built ? strlen(built) : 0;
 	const char *below = n && !strncmp(file, built, n) && file[n] == '/' ? file + n + 1 : *file == '/' ? NULL : file;
-	char *path = folder && below ? xasprintf("%s/%s", folder, below) : folder ? NULL : xstrdup(file);
+	char *path = NULL;
 
-	if (!path || !folder) {
-		if (path && *path != '/' && built) {
-			char *whole = xasprintf("%s/%s", built, path);
-
-			free(path);
-			path = whole;
-		}
-	}
+	if (folder && below)
+		path = xasprintf("%s/%s", folder, below);
+	else if (!folder)
+		path = *file == '/' || !built ? xstrdup(file) : xasprintf("%s/%s", built, file);
 	if (path && access(path, R_OK) == 0)
 		return path;
 	free(path);
 	return NULL;
 }
 
-/* In no other unit than `unit`, if that is not NULL. `each`: false: that was the last one. */
+/* A search for functions by name, or pattern, and source file (NULL: any). */
 struct functions {
 	const char *name, *source;
+	/* false: that was the last one */
 	bool (*each)(void *context, Dwarf_Die *function, Dwarf_Die *unit);
 	void *context;
 	bool pattern, done;
@@ -270,7 +267,6 @@ struct finding {
 	const struct dwarf_file *f;
 	const struct probe_definition *d;
 	struct dwarf_places *places;
-	unsigned line; /* of the source */
 	size_t functions;
 	bool only_inlined;
 };
@@ -370,15 +366,15 @@ static bool take_function(void *context, Dwarf_Die *function, Dwarf_Die *unit)
 
 	s->functions++;
 	find_instances(function, unit, &all);
-	dwarf_function_lines(s->f, function, unit, &first, &last);
-	if (s->d->place == PROBE_LINE && !s->d->line)
+	dwarf_decl_line(function, &first);
+	if (s->d->place == PROBE_FUNCTION || (s->d->place == PROBE_LINE && !s->d->line)) {
 		add_begins(s, &all, function, unit);
-	else if (s->d->place == PROBE_LINE && file)
+	} else if (s->d->place == PROBE_LINE && file) {
 		add_rows(s, (unsigned)first + s->d->line, file, true, &all, function, unit);
-	else if (s->d->place == PROBE_PATTERN && file)
+	} else if (file) {
+		dwarf_function_lines(s->f, function, unit, &first, &last);
 		add_fitting(s, file, first, last, &all, function, unit);
-	else if (s->d->place == PROBE_FUNCTION)
-		add_begins(s, &all, function, unit);
+	}
 	free(all.list);
 	return true;
 }

@@ -242,6 +242,8 @@ static int parse_kernel(struct words *w, struct probe_definition *d, const char 
 		return refuse(w, "p and r have no lines: a place is SYMBOL+OFFSET", place);
 	if (*text == 'r')
 		d->returns = true;
+	if (d->returns && d->place == PROBE_ADDRESS && !d->target)
+		return refuse(w, "where does the function return that has no name?", place);
 	return 0;
 }
 

@@ -8,8 +8,20 @@
 
 void probe_values_add(struct probe_values *v, const char *name, struct probe_type type, struct probe_code *code)
 {
+	unsigned same = 0;
+	char *own = xstrdup(name);
+
+	for (size_t i = 0; i < v->count;) {
+		if (strcmp(v->list[i].name, own)) {
+			i++;
+			continue;
+		}
+		free(own);
+		own = xasprintf("%s_%u", name, ++same);
+		i = 0;
+	}
 	v->list = xreallocarray(v->list, v->count + 1, sizeof *v->list);
-	v->list[v->count++] = (struct probe_value){ .name = xstrdup(name), .type = type, .code = *code };
+	v->list[v->count++] = (struct probe_value){ .name = own, .type = type, .code = *code };
 	*code = (struct probe_code){ 0 };
 }
 

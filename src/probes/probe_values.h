@@ -20,7 +20,7 @@ struct probe_values {
 
 void probe_values_deinit(struct probe_values *v);
 
-/* Add one; all are taken but the name, which is copied. */
+/* Add one; all are taken but the name, which is copied. A second one with that name is called name_1. */
 void probe_values_add(struct probe_values *v, const char *name, struct probe_type type, struct probe_code *code);
 
 /* Where a function's return address is, at its begin, or where it returns: rsp points there. */

@@ -20,6 +20,7 @@
 #include "boot.h"
 #include "arguments.h"
 #include "probes.h"
+#include "returns.h"
 #include "trace_events.h"
 #include "guest_time.h"
 #include "objects.h"
@@ -80,6 +81,7 @@ static void on_qemu_exit(void)
 	waiting_finish();
 	arguments_finish();
 	probes_finish();
+	returns_finish();
 	trace_events_finish();
 	watch_finish();
 	boot_tell_learnt();

@@ -28,16 +28,16 @@ enum { PROBES_MAX = 4096, KEPT = 8192 };
 enum {
 	KEPT_NEAR = 16,    /* places where what is kept of a call may be */
 	GENERAL = 16,      /* registers */
-	OFFSET_SHIFT = 10, /* of a block's bytes, above what is left of its instructions: watch.h */
 };
 
 /* A definition, and what became of it. */
 struct asked {
 	struct probe_definition d;
 	size_t places;
-	uint8_t code[64]; /* of a program: what is there */
-	size_t n_code;    /* 0: it is in the kernel */
-	char *why;        /* the first place that could not be armed: why; NULL: none */
+	/* of a program: code around the place, all on one page, and how much of it is before; n_code 0: it is the kernel's */
+	uint8_t code[64];
+	size_t n_code, before;
+	char *why; /* the first place that could not be armed: why; NULL: none */
 };
 
 /* Where returns.h finds probes of programs, whose functions have no address of their own: no code is there. */
@@ -70,7 +70,7 @@ static struct {
 	pthread_mutex_t lock;
 	uint64_t clock;
 	struct kept {
-		uint64_t slot, when, registers[GENERAL];
+		uint64_t slot, function, task, when, registers[GENERAL];
 	} * list;
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -153,12 +153,12 @@ static void tell_format(const struct asked *q, const struct armed *a, const char
 	event_format_tell(a->event, &text, lines);
 }
 
-/* `begin`: of the function that the place is in; 0: none. */
 static bool is_program(const struct asked *q)
 {
 	return q->n_code;
 }
 
+/* `begin`: of the function that the place is in; 0: none. */
 static void arm(struct asked *q, const struct btf_prototypes *types, const char *function, uint64_t begin,
 		uint64_t address, struct buf *lines)
 {
@@ -262,6 +262,8 @@ static void read_code(const struct meta *config, struct asked *q)
 	const char *text;
 	unsigned byte;
 
+	snprintf(key, sizeof key, "probe.%zu.before", probes.count);
+	q->before = meta_get_u64(config, key, 0);
 	snprintf(key, sizeof key, "probe.%zu.code", probes.count);
 	text = meta_get(config, key);
 	for (; text && q->n_code < sizeof q->code && sscanf(text, "%2x", &byte) == 1; text += 2)
@@ -398,13 +400,12 @@ uint32_t probes_in_program(uint64_t addr, uint32_t from)
 
 	for (uint32_t i = from; i < probes.n_programs; i++) {
 		const struct armed *a = &probes.armed[i];
-		uint8_t code[sizeof a->program->code];
-		size_t n = PAGE - addr % PAGE;
+		const struct asked *p = a->program;
+		uint8_t code[sizeof p->code];
 
-		if (!a->program || (a->address ^ addr) % PAGE)
-			continue;
-		n = n < a->program->n_code ? n : a->program->n_code;
-		if (guest_read(&recorder.translate_regs, addr, code, n) && !memcmp(code, a->program->code, n))
+		if (p && (a->address ^ addr) % PAGE == 0 &&
+		    guest_read(&recorder.translate_regs, addr - p->before, code, p->n_code) &&
+		    !memcmp(code, p->code, p->n_code))
 			return i + 1;
 	}
 	return 0;
@@ -437,7 +438,6 @@ void watch_probe_entry(unsigned cpu, void *data)
 	uint64_t slot = registers_read(&v->regs, GUEST_RSP);
 	struct kept *to = kept_at(slot, 0);
 
-	(void)data;
 	pthread_mutex_lock(&kept.lock);
 	for (unsigned i = 0; i < KEPT_NEAR && to->slot != slot; i++) {
 		struct kept *other = kept_at(slot, i);
@@ -446,27 +446,12 @@ void watch_probe_entry(unsigned cpu, void *data)
 			to = other;
 	}
 	to->slot = slot;
+	to->function = (uintptr_t)data;
+	to->task = v->task;
 	to->when = ++kept.clock;
 	for (int i = 0; i < GENERAL; i++)
 		to->registers[i] = registers_read(&v->regs, (enum reg)i);
 	pthread_mutex_unlock(&kept.lock);
-}
-
-static bool read_entry(void *context, uint64_t slot, unsigned number, uint64_t *ret)
-{
-	bool found = false;
-
-	(void)context;
-	pthread_mutex_lock(&kept.lock);
-	for (unsigned i = 0; i < KEPT_NEAR && !found; i++) {
-		const struct kept *k = kept_at(slot, i);
-
-		found = k->slot == slot && k->when && number < GENERAL;
-		if (found)
-			*ret = k->registers[number];
-	}
-	pthread_mutex_unlock(&kept.lock);
-	return found;
 }
 
 struct hit {
@@ -474,6 +459,24 @@ struct hit {
 	const struct armed *a;
 	uint64_t address;
 };
+
+/* Of the call that is under way: one that began unseen has none. */
+static bool read_entry(void *context, uint64_t slot, unsigned number, uint64_t *ret)
+{
+	const struct hit *h = context;
+	bool found = false;
+
+	pthread_mutex_lock(&kept.lock);
+	for (unsigned i = 0; i < KEPT_NEAR && !found; i++) {
+		const struct kept *k = kept_at(slot, i);
+
+		found = k->slot == slot && k->function == h->a->function && k->task == h->v->task && number < GENERAL;
+		if (found)
+			*ret = k->registers[number];
+	}
+	pthread_mutex_unlock(&kept.lock);
+	return found;
+}
 
 static uint64_t read_register(void *context, unsigned number)
 {
@@ -537,14 +540,14 @@ void probes_hit(struct vcpu *v, uint32_t number, uint64_t entry, uint64_t behind
 /* The place's address at run time: code that many share is not at the same one for all. */
 static uint64_t place_of(const struct vcpu *v, const void *data)
 {
-	return v->rip + (above(data) >> OFFSET_SHIFT);
+	return v->rip + (above(data) >> WATCH_PROBE_OFFSET);
 }
 
 void watch_program_probe(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
 
-	probes_hit(v, site_of(data), place_of(v, data), above(data) & ((1 << OFFSET_SHIFT) - 1));
+	probes_hit(v, site_of(data), place_of(v, data), above(data) & ((1 << WATCH_PROBE_OFFSET) - 1));
 }
 
 void watch_program_enters(unsigned cpu, void *data)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "returns.h"
 
+#include <stdio.h>
+
 #include "arguments.h"
 #include "probes.h"
 #include "watch_put.h"
 
 enum {
 	FUNCTIONS_MAX = 8192,
-	LEFT_MAX = 1024, /* more at the same time were left only by what never returns */
+	LEFT_MAX = 1024,
 };
 
 static struct {
@@ -22,7 +24,7 @@ static struct {
 /* Calls that go on in another function. A stack is one task's. */
 static struct {
 	pthread_mutex_t lock;
-	size_t count;
+	size_t count, lost; /* lost: there was no room for more */
 	struct left {
 		uint64_t slot, task, returns_to, entry; /* entry: in a program; else 0 */
 		const struct function *function;
@@ -121,8 +123,10 @@ static void keep(struct left l)
 {
 	pthread_mutex_lock(&left.lock);
 	forget(&l, true);
-	if (left.count == LEFT_MAX)
+	if (left.count == LEFT_MAX) {
+		left.lost++;
 		take_out(0);
+	}
 	left.list[left.count++] = l;
 	tell_count();
 	pthread_mutex_unlock(&left.lock);
@@ -146,6 +150,23 @@ void returns_await(struct vcpu *v, uint64_t function, uint64_t entry)
 	l = here(v, f);
 	l.entry = entry;
 	keep(l);
+}
+
+void returns_gone(uint64_t task)
+{
+	pthread_mutex_lock(&left.lock);
+	for (size_t i = left.count; i-- > 0;)
+		if (left.list[i].task == task)
+			take_out(i);
+	pthread_mutex_unlock(&left.lock);
+}
+
+void returns_finish(void)
+{
+	if (left.lost)
+		snprintf(recorder.stats->message, sizeof recorder.stats->message,
+			 "%zu returns of chosen functions were not seen: more than %d calls at a time were left to others",
+			 left.lost, LEFT_MAX);
 }
 
 static void tell(struct vcpu *v, const struct function *f, uint64_t entry, uint64_t behind)

@@ -25,4 +25,10 @@ uint32_t returns_probe(uint64_t function);
  */
 void returns_await(struct vcpu *v, uint64_t function, uint64_t entry);
 
+/* The task ends: its calls return no more. In a vCPU's thread. */
+void returns_gone(uint64_t task);
+
+/* The guest has ended: say what could not be seen. */
+void returns_finish(void);
+
 #endif

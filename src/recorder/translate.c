@@ -777,7 +777,7 @@ static void look_in_program(struct work *w, uint64_t addr)
 	for (uint32_t number = 0; (number = probes_in_program(addr, number));) {
 		on_start(w, watch_rip, NULL);
 		on_exec_regs(w, probe_returns(number) ? watch_program_enters : watch_program_probe,
-			     userdata(number, (w->n - w->at) | (addr - w->addr) << 10));
+			     userdata(number, (w->n - w->at) | (addr - w->addr) << WATCH_PROBE_OFFSET));
 	}
 }
 
@@ -789,7 +789,7 @@ static void look_for_probe(struct work *w, uint64_t addr)
 		look_in_program(w, addr);
 
 	if (w->watches == WATCH_EVENTS && probes_want_entry(addr))
-		on_exec_regs(w, watch_probe_entry, NULL);
+		on_exec_regs(w, watch_probe_entry, (void *)(uintptr_t)addr);
 	if (number)
 		on_exec_regs(w, watch_probe, userdata(number, w->n - w->at));
 }

@@ -13,6 +13,7 @@ enum {
 	WATCH_OPSIZE = 1 << 24, /* the instruction has an operand-size prefix */
 	WATCH_ABOVE = 32,       /* shift of a second number */
 	WATCH_REG_BITS = 8,
+	WATCH_PROBE_OFFSET = 10, /* of a block's bytes, above how many of its instructions are left */
 	/*
 	 * jumps in 64-bit user code, above the site: offset in its page (12 bits), offset in its block (16), enum reg
 	 */
@@ -104,10 +105,10 @@ void watch_tell_within(struct vcpu *v, struct fact *fact, uint64_t uncounted);
 void watch_event_label(unsigned cpu, void *data);
 /* probes.h: number of the first one + 1; above: instructions of the block from there on */
 void watch_probe(unsigned cpu, void *data);
-/* in a program, behind watch_rip(): the same; above: instructions in 10 bits, and above them the offset in its block */
+/* in a program, behind watch_rip(): the same; above: instructions, and above them (WATCH_PROBE_OFFSET) the offset in its block */
 void watch_program_probe(unsigned cpu, void *data);
 void watch_program_enters(unsigned cpu, void *data);
-void watch_probe_entry(unsigned cpu, void *data);     /* a function begins that a probe is in */
+void watch_probe_entry(unsigned cpu, void *data);     /* data: the function that begins, in which a probe is */
 void watch_args(unsigned cpu, void *data);            /* arguments.h: a chosen function's number; it is entered */
 /* returns.h: number of a chosen function, which jumps to another one … */
 void watch_leaves(unsigned cpu, void *data);

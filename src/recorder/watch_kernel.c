@@ -8,6 +8,7 @@
 #include "kernel_width.h"
 #include "learning.h"
 #include "narrow_learning.h"
+#include "returns.h"
 #include "syscalls.h"
 #include "tasks.h"
 #include "waiting.h"
@@ -89,6 +90,7 @@ void watch_task_exit(unsigned cpu, void *data)
 
 	(void)data;
 	syscalls_forget(v);
+	returns_gone(v->task);
 	tasks_tell(v, cpu, TASK_EXIT, v->task);
 }
 
