@@ -241,3 +241,32 @@ def test_program():
     assert [(a["arg1"], a["arg2"]) for a in of["waited"]] == [(1, 5), (2, 5), (3, 5)] * 2
     assert len({e["pid"] for e in events}) == 8 and len(of["twice_L2"]) == 12, of["twice_L2"]
     return dict(collections.Counter(e["event"] for e in events))
+
+
+@pytest.mark.weight(5)
+def test_refused(tmp_path):
+    """What is wrong is said before the guest starts, and leaves no trace; what only the guest can tell, at its end."""
+    program = str(tmp_path / "program")
+    run("gcc", "-g", "-O2", "-o", program, os.path.join(TOP, "tests/guests/probed.c"))
+    trace = str(tmp_path / "refused.upto")
+    for options, said in ((["--probe", "vfs_read:: count"], "no place of a probe: ':'"), (["--probe", "vfs_read count:q7"], "no type of a probe's value"),
+                          (["--probe", "vfs_read:3 count"], "give the file of the kernel (vmlinux) that has it with --debug FILE"),
+                          (["--debug", "/etc/passwd", "--probe", "vfs_read count"], "/etc/passwd: "), (["--debug", program], "--debug: is for --probe"),
+                          (["--probe", "r 0xffffffff81000000"], "where does the function return that has no name?"),
+                          (["--probe", "/nosuch/program:main"], "/nosuch/program: No such file"), (["--debug", program, "--probe", "/bin/program:nosuch"], "has no function nosuch"),
+                          (["--debug", program, "--probe", "/bin/program:count bogus"], "there is no variable bogus"),
+                          (["--debug", program, "--probe", "/bin/program:count:1000"], "that line has no code"),
+                          (["--debug", program, "--probe", "sdt_probed:nosuch"], "no static probe of that name"), (["--probe", "sdt_probed:weighed"], "in which program?")):
+        p = run(UPTO, "record", "-o", trace, *options, "--", "qemu-system-x86_64", check=False)
+        assert p.returncode == 2 and said in p.stderr.decode() and p.stderr.count(b"\n") == 1, (options, p.stderr)
+        assert not os.path.exists(trace), options
+    for options, said in ((["-L", "nosuch"], "has no function nosuch"), (["-V", "count:1000"], "has no code"), (["-D", "count bogus"], "no variable bogus"),
+                          (["-F", "nosuch*"], "no function is called"), ([], "what is to be shown?")):
+        p = run(UPTO, "probe", "--debug", program, *options, check=False)
+        assert p.returncode == (1 if options else 2) and said in p.stderr.decode() and not p.stdout, (options, p.stderr)
+    assert "      2  \tlong product = n * 2;\n" in run(UPTO, "probe", "--debug", program, "-L", "twice").stdout.decode()
+    assert "\tconst struct item *\titem\n\tint\tdeep\n" in run(UPTO, "probe", "--debug", program, "-V", "weigh").stdout.decode()
+    for probe, said in ("vfs_write+1", "no instruction begins there; the next one is vfs_write+"), ("no_such_function", "has no such place"), \
+            ("do_sys_openat2 bogus", "do_sys_openat2() has no parameter bogus; it has dfd, filename, how"):
+        p = record(trace, qemu_args("6.12", initrd("6.12", "brief")), "--probe", probe, "--stop", "entry:rest_init")
+        assert said in p.stderr.decode(), p.stderr

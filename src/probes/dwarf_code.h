@@ -3,7 +3,7 @@
 #ifndef UPTO_PROBES_DWARF_CODE_H
 #define UPTO_PROBES_DWARF_CODE_H
 
-#include "dwarf_file.h"
+#include "symbols/dwarf_file.h"
 #include "probe_code.h"
 
 /* A part of a variable: its value, or where that is, is what the code gives. */

@@ -6,7 +6,7 @@
 #ifndef UPTO_PROBES_DWARF_DEFINITION_H
 #define UPTO_PROBES_DWARF_DEFINITION_H
 
-#include "dwarf_file.h"
+#include "symbols/dwarf_file.h"
 #include "probe_definition.h"
 
 /*

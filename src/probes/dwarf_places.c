@@ -167,18 +167,6 @@ static struct row row_at(Dwarf_Lines *lines, size_t i)
 	return r;
 }
 
-int dwarf_scopes(const struct dwarf_file *f, Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die **ret)
-{
-	Dwarf_Die *found = NULL, inner;
-	int n = dwarf_getscopes(unit, pc, &found), count = 0;
-
-	/* for an inlined function dwarf_getscopes() returns the scopes of its definition, not of this call */
-	if (n > 0 && dwarf_offdie(f->dwarf, dwarf_dieoffset(&found[0]), &inner))
-		count = dwarf_getscopes_die(&inner, ret);
-	free(found);
-	return count;
-}
-
 /* The function in whose source a row is, as far as its own lines tell: what is called there may be inlined, too. */
 static bool find_owner(const struct dwarf_file *f, Dwarf_Die *unit, const struct row *r, Dwarf_Die *ret)
 {

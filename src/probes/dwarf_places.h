@@ -3,7 +3,7 @@
 #ifndef UPTO_PROBES_DWARF_PLACES_H
 #define UPTO_PROBES_DWARF_PLACES_H
 
-#include "dwarf_file.h"
+#include "symbols/dwarf_file.h"
 #include "probe_definition.h"
 
 struct dwarf_place {
@@ -48,12 +48,6 @@ void dwarf_mark_lines(const struct dwarf_file *f, Dwarf_Die *function, Dwarf_Die
 
 /* A source file that the path ends with: its whole path, and a unit that it is part of. NULL: there is none. */
 const char *dwarf_find_source(const struct dwarf_file *f, const char *path, Dwarf_Die *ret_unit);
-
-/*
- * The entries that hold an instruction of a unit, the innermost one first, inlined functions as they stand there.
- * Returns how many; the caller frees *ret, which is NULL before.
- */
-int dwarf_scopes(const struct dwarf_file *f, Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die **ret);
 
 /* Does a source file's path end with that one's? */
 bool dwarf_is_source(const char *path, const char *asked);

@@ -26,15 +26,16 @@ enum { PROBES_MAX = 4096, KEPT = 8192 };
 #endif
 
 enum {
-	KEPT_NEAR = 16,    /* places where what is kept of a call may be */
-	GENERAL = 16,      /* registers */
+	KEPT_NEAR = 16, /* places where what is kept of a call may be */
+	GENERAL = 16,   /* registers */
 };
 
 /* A definition, and what became of it. */
 struct asked {
 	struct probe_definition d;
 	size_t places;
-	/* of a program: code around the place, all on one page, and how much of it is before; n_code 0: it is the kernel's */
+	/* of a program: code around the place, all on one page, and how much of it is before; n_code 0: it is the
+	 * kernel's */
 	uint8_t code[64];
 	size_t n_code, before;
 	char *why; /* the first place that could not be armed: why; NULL: none */

@@ -164,9 +164,10 @@ void returns_gone(uint64_t task)
 void returns_finish(void)
 {
 	if (left.lost)
-		snprintf(recorder.stats->message, sizeof recorder.stats->message,
-			 "%zu returns of chosen functions were not seen: more than %d calls at a time were left to others",
-			 left.lost, LEFT_MAX);
+		snprintf(
+			recorder.stats->message, sizeof recorder.stats->message,
+			"%zu returns of chosen functions were not seen: more than %d calls at a time were left to others",
+			left.lost, LEFT_MAX);
 }
 
 static void tell(struct vcpu *v, const struct function *f, uint64_t entry, uint64_t behind)

@@ -105,7 +105,10 @@ void watch_tell_within(struct vcpu *v, struct fact *fact, uint64_t uncounted);
 void watch_event_label(unsigned cpu, void *data);
 /* probes.h: number of the first one + 1; above: instructions of the block from there on */
 void watch_probe(unsigned cpu, void *data);
-/* in a program, behind watch_rip(): the same; above: instructions, and above them (WATCH_PROBE_OFFSET) the offset in its block */
+/*
+ * in a program, behind watch_rip(): the same; above: instructions, and above them (WATCH_PROBE_OFFSET) where in its
+ * block it is
+ */
 void watch_program_probe(unsigned cpu, void *data);
 void watch_program_enters(unsigned cpu, void *data);
 void watch_probe_entry(unsigned cpu, void *data);     /* data: the function that begins, in which a probe is */

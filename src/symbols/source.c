@@ -3,29 +3,21 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <elfutils/libdwfl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "dwarf_file.h"
 #include "source_name.h"
 
 /* The address of a name that several functions have. */
 #define AMBIGUOUS UINT64_MAX
 
 struct source {
-	Dwfl *dwfl;
-	Dwfl_Module *module;
+	struct dwarf_file *file;
 	struct map functions; /* hash of the name → address or AMBIGUOUS */
 	size_t typed;         /* how many of these symbols have the type of a function */
-};
-
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = dwfl_build_id_find_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
-	.section_address = dwfl_offline_section_address, /* a module's sections are laid out one after the other */
 };
 
 static void add_function(struct source *s, const char *name, uint64_t addr, bool typed)
@@ -41,12 +33,12 @@ static void add_function(struct source *s, const char *name, uint64_t addr, bool
 
 static void find_functions(struct source *s)
 {
-	int n = dwfl_module_getsymtab(s->module);
+	int n = dwfl_module_getsymtab(s->file->module);
 
 	for (int i = 0; i < n; i++) {
 		GElf_Sym sym;
 		GElf_Addr addr;
-		const char *name = dwfl_module_getsym_info(s->module, i, &sym, &addr, NULL, NULL, NULL);
+		const char *name = dwfl_module_getsym_info(s->file->module, i, &sym, &addr, NULL, NULL, NULL);
 		int type = GELF_ST_TYPE(sym.st_info);
 
 		/* assembler's functions may have no type */
@@ -56,34 +48,15 @@ static void find_functions(struct source *s)
 	}
 }
 
-static int load(struct source *s, const char *path, struct error *err)
-{
-	Dwarf_Addr bias;
-	struct stat st;
-
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		return error_set(err, "%s: not a regular file", path);
-	s->dwfl = dwfl_begin(&callbacks);
-	if (!s->dwfl)
-		return error_set(err, "%s: %s", path, dwfl_errmsg(-1));
-	s->module = dwfl_report_offline(s->dwfl, path, path, -1);
-	if (!s->module || dwfl_report_end(s->dwfl, NULL, NULL) != 0)
-		return error_set(err, "%s: %s", path, dwfl_errmsg(-1));
-	if (!dwfl_module_getdwarf(s->module, &bias))
-		return error_set(err, "%s: has no debug information, and no debug file of its build-id was found",
-				 path);
-	find_functions(s);
-	return 0;
-}
-
 int source_open(const char *path, struct source **ret, struct error *err)
 {
 	struct source *s = xcalloc(1, sizeof *s);
 
-	if (load(s, path, err) < 0) {
+	if (dwarf_file_open(path, &s->file, err) < 0 || dwarf_file_require(s->file, err) < 0) {
 		source_close(s);
 		return -1;
 	}
+	find_functions(s);
 	*ret = s;
 	return 0;
 }
@@ -92,8 +65,7 @@ void source_close(struct source *s)
 {
 	if (!s)
 		return;
-	if (s->dwfl)
-		dwfl_end(s->dwfl);
+	dwarf_file_close(s->file);
 	map_free(&s->functions);
 	free(s);
 }
@@ -112,7 +84,7 @@ int source_section(const struct source *s, uint64_t addr)
 {
 	Dwarf_Addr offset = addr;
 
-	return dwfl_module_relocate_address(s->module, &offset);
+	return dwfl_module_relocate_address(s->file->module, &offset);
 }
 
 size_t source_functions(const struct source *s)
@@ -162,22 +134,6 @@ static void call_place(Dwarf_Die *unit, Dwarf_Die *inlined, struct source_line *
 		ret->file = below(unit, dwarf_filesrc(files, file, NULL, NULL));
 }
 
-/* The innermost DWARF entry that holds the address, and the entries around it. */
-static int physical_scopes(const struct source *s, Dwarf_Die *unit, Dwarf_Addr addr, Dwarf_Die **ret)
-{
-	Dwarf_Die *scopes = NULL, innermost;
-	Dwarf_Addr bias;
-	int n = dwarf_getscopes(unit, addr, &scopes);
-
-	if (n <= 0)
-		return n;
-	/* for an inlined function dwarf_getscopes() returns the scopes of its definition, not of this call */
-	if (!dwarf_offdie(dwfl_module_getdwarf(s->module, &bias), dwarf_dieoffset(&scopes[0]), &innermost))
-		n = -1;
-	free(scopes);
-	return n < 0 ? n : dwarf_getscopes_die(&innermost, ret);
-}
-
 static size_t find_functions_at(Dwarf_Die *unit, Dwarf_Die *scopes, int n, struct source_line *ret)
 {
 	size_t count = 0;
@@ -201,8 +157,8 @@ static size_t find_functions_at(Dwarf_Die *unit, Dwarf_Die *scopes, int n, struc
 size_t source_at(const struct source *s, uint64_t addr, struct source_line ret[SOURCE_LINES_MAX])
 {
 	Dwarf_Addr bias;
-	Dwarf_Die *unit = dwfl_module_addrdie(s->module, addr, &bias), *scopes = NULL;
-	Dwfl_Line *line = dwfl_module_getsrc(s->module, addr);
+	Dwarf_Die *unit = dwfl_module_addrdie(s->file->module, addr, &bias), *scopes = NULL;
+	Dwfl_Line *line = dwfl_module_getsrc(s->file->module, addr);
 	size_t count = 0;
 	int n;
 
@@ -211,7 +167,7 @@ size_t source_at(const struct source *s, uint64_t addr, struct source_line ret[S
 	memset(ret, 0, SOURCE_LINES_MAX * sizeof *ret);
 	if (line)
 		ret[0].file = below(unit, dwfl_lineinfo(line, NULL, &ret[0].line, NULL, NULL, NULL));
-	n = physical_scopes(s, unit, addr - bias, &scopes);
+	n = dwarf_scopes(s->file, unit, addr - bias, &scopes);
 	if (n > 0)
 		count = find_functions_at(unit, scopes, n, ret);
 	free(scopes);

@@ -93,11 +93,22 @@ static const char *base_name_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* A path means a file of that name; a module's name a module; nothing the kernel, then modules. */
-static bool is_meant(const struct dwarf_file *f, const char *target)
+static bool has_only_programs(const struct probe_files *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->list[i]->kind != DWARF_PROGRAM)
+			return false;
+	return true;
+}
+
+/*
+ * A path means a file of that name; a module's name a module; nothing the kernel, then modules, and programs if there
+ * is nothing else.
+ */
+static bool is_meant(const struct probe_files *all, const struct dwarf_file *f, const char *target)
 {
 	if (!target)
-		return f->kind != DWARF_PROGRAM;
+		return f->kind != DWARF_PROGRAM || has_only_programs(all);
 	if (*target == '/')
 		return f->kind == DWARF_PROGRAM && !strcmp(base_name_of(f->path), base_name_of(target));
 	return f->kind == DWARF_MODULE && !strcmp(f->module_name, target);
@@ -121,7 +132,7 @@ struct dwarf_file *probe_program_of(struct probe_files *f, const struct probe_de
 				    struct error *err)
 {
 	for (size_t i = 0; i < f->count; i++)
-		if (d->target ? is_meant(f->list[i], d->target) : f->list[i]->kind == DWARF_PROGRAM)
+		if (d->target ? is_meant(f, f->list[i], d->target) : f->list[i]->kind == DWARF_PROGRAM)
 			return f->list[i];
 	if (!d->target) {
 		error_set(err, "%s: in which program? /PATH:%s, or --debug FILE", d->text, d->text);
@@ -135,7 +146,7 @@ struct dwarf_file *probe_file_of(const struct probe_files *f, const struct probe
 	struct dwarf_file *first = NULL;
 
 	for (size_t i = 0; i < f->count; i++) {
-		if (!is_meant(f->list[i], d->target))
+		if (!is_meant(f, f->list[i], d->target))
 			continue;
 		first = first ? first : f->list[i];
 		if (!d->function || dwarf_has_function(f->list[i], d->function, d->source))

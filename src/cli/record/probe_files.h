@@ -3,7 +3,7 @@
 #ifndef UPTO_CLI_RECORD_PROBE_FILES_H
 #define UPTO_CLI_RECORD_PROBE_FILES_H
 
-#include "probes/dwarf_file.h"
+#include "symbols/dwarf_file.h"
 #include "probes/probe_definition.h"
 
 enum { PROBE_FILES = 64 };

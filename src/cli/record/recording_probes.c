@@ -111,7 +111,8 @@ static int put_resolved(struct resolving *r, const struct probe_definition *d, s
 	if (ret == 0)
 		ret = put_lines(r, f, (char *)text.data, err);
 	if (ret == 0 && left_out)
-		fprintf(stderr, "upto: --probe %s: it has %zu places more, where its values cannot be had\n", d->text, left_out);
+		fprintf(stderr, "upto: --probe %s: it has %zu places more, where its values cannot be had\n", d->text,
+			left_out);
 	buf_free(&text);
 	return ret;
 }

@@ -3,8 +3,8 @@
  * A file with debug information (DWARF): vmlinux, a module of the kernel, a program or library, or the debug file of
  * one of these, which is looked for by build-id where elfutils look. A program may go without.
  */
-#ifndef UPTO_PROBES_DWARF_FILE_H
-#define UPTO_PROBES_DWARF_FILE_H
+#ifndef UPTO_SYMBOLS_DWARF_FILE_H
+#define UPTO_SYMBOLS_DWARF_FILE_H
 
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
@@ -27,6 +27,8 @@ struct dwarf_file {
 /* The caller calls dwarf_file_close(). */
 int dwarf_file_open(const char *path, struct dwarf_file **ret, struct error *err);
 void dwarf_file_close(struct dwarf_file *f);
+/* An error: it is a program without debug information. */
+int dwarf_file_require(const struct dwarf_file *f, struct error *err);
 
 /*
  * Of a program: where an address is in its file, and the code there, up to its section's end or `size` bytes. Returns
@@ -61,5 +63,11 @@ const char *dwarf_file_symbol_at(const struct dwarf_file *f, uint64_t addr, uint
 /* Call `each` for functions in the order of the file's table, until it returns false. */
 void dwarf_file_each_symbol(const struct dwarf_file *f, bool (*each)(void *context, const char *name, uint64_t addr),
 			    void *context);
+
+/*
+ * The entries that hold an instruction of a unit, the innermost one first, inlined functions as they stand there.
+ * Returns how many; the caller frees *ret, which is NULL before.
+ */
+int dwarf_scopes(const struct dwarf_file *f, Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die **ret);
 
 #endif

@@ -54,10 +54,14 @@ static int load(struct dwarf_file *f, struct error *err)
 		return error_set(err, "%s: %s", f->path, dwfl_errmsg(-1));
 	f->dwarf = dwfl_module_getdwarf(f->module, &f->bias);
 	find_kind(f);
-	if (!f->dwarf && f->kind != DWARF_PROGRAM)
-		return error_set(err, "%s: has no debug information, and no debug file of its build-id was found",
-				 f->path);
-	return 0;
+	return f->kind == DWARF_PROGRAM ? 0 : dwarf_file_require(f, err);
+}
+
+int dwarf_file_require(const struct dwarf_file *f, struct error *err)
+{
+	if (f->dwarf)
+		return 0;
+	return error_set(err, "%s: has no debug information, and no debug file of its build-id was found", f->path);
 }
 
 int dwarf_file_open(const char *path, struct dwarf_file **ret, struct error *err)
@@ -259,4 +263,16 @@ const char *dwarf_file_symbol_at(const struct dwarf_file *f, uint64_t addr, uint
 
 	*ret_offset = offset;
 	return name;
+}
+
+int dwarf_scopes(const struct dwarf_file *f, Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die **ret)
+{
+	Dwarf_Die *found = NULL, inner;
+	int n = dwarf_getscopes(unit, pc, &found), count = 0;
+
+	/* for an inlined function dwarf_getscopes() returns the scopes of its definition, not of this call */
+	if (n > 0 && dwarf_offdie(f->dwarf, dwarf_dieoffset(&found[0]), &inner))
+		count = dwarf_getscopes_die(&inner, ret);
+	free(found);
+	return count;
 }
