@@ -22,6 +22,7 @@ def symbols():
     return found
 
 
+@pytest.mark.long
 @pytest.mark.weight(40)
 def test_entries(symbols):
     """Entries and own instructions of each function of the kernel are as many as a plugin counts that shares nothing with the recorder."""

@@ -137,7 +137,8 @@ def layout_of(*args):
     return {m["member"]: m["offset"] for m in said["members"]} | {"sizeof " + k: v for k, v in said["sizes"].items()}
 
 
-@pytest.mark.parametrize("version", [pytest.param("6.1", marks=pytest.mark.kernels), "6.12", pytest.param("7", marks=pytest.mark.kernels)])
+@pytest.mark.kernels
+@pytest.mark.parametrize("version", ["6.1", "6.12", "7"])
 @pytest.mark.weight(60)
 def test_learnt(version):
     """All that is learnt from the running guest is what the kernel's own BTF says, and answers are the same with either."""

@@ -48,7 +48,7 @@ def same(one, other):
 MORE = pytest.mark.kernels
 # the recorder waits before, between and after these; with --before it records, and forgets
 CHOICES = [
-    "--start entry:kernel_init_freeable --stop exit:kernel_init_freeable --min-duration 50us --no-interrupts",
+    pytest.param("--start entry:kernel_init_freeable --stop exit:kernel_init_freeable --min-duration 50us --no-interrupts", marks=MORE),
     pytest.param("--start entry:do_one_initcall --stop exit:do_one_initcall --every", marks=MORE),
     pytest.param("--start log:Freeing#2 --stop exec:init", marks=MORE),
     pytest.param("--start entry:vfs_open#4 --stop exit:vfs_open#2 --before 100ms", marks=MORE),
@@ -105,6 +105,7 @@ def namesake():
     return initrd("6.12", "namesake", *libraries_of(out), f"{out}=/bin/namesake", newer_than=[source])
 
 
+@pytest.mark.long
 @pytest.mark.weight(30)
 def test_whose_function():
     """A name that the kernel and a program have is the kernel's, unless it is said whose: while recording, and while reading."""
@@ -159,6 +160,7 @@ AGAIN = [
 
 
 @pytest.mark.parametrize("options", AGAIN)
+@pytest.mark.long
 @pytest.mark.weight(20)
 def test_holds_again(options):
     """Behind each span the flight recorder holds again what comes, and forgets it: all spans are there, and most of the rest never was in the file."""
@@ -197,6 +199,7 @@ def test_waits_of_vcpus(n):
     return f"{spans} spans, {len(calls)} calls"
 
 
+@pytest.mark.long
 @pytest.mark.weight(20)
 def test_kfi_configuration():
     """Each run of a configuration, one after the other, is what its triggers and filters are in our own words."""
@@ -236,6 +239,7 @@ def test_kfi_waits_between():
     return f"{some} of {whole} events"
 
 
+@pytest.mark.long
 @pytest.mark.weight(20)
 def test_kfi_waits():
     """With one run in its configuration, the recorder waits for that, and has what its triggers are in our own words."""
@@ -442,6 +446,7 @@ def kd_of(trace, *options):
     return {f["function"]: f for f in upto_json("kd", "--json", *options, trace)["functions"]}
 
 
+@pytest.mark.long
 @pytest.mark.weight(10)
 def test_kd_is_top():
     """Without a filter, kd's counts are top's calls, and its local times top's self times."""
@@ -558,6 +563,7 @@ def is_whole(path):
     return upto_json("info", "--json", path)["events"] > 20000000
 
 
+@pytest.mark.long
 @pytest.mark.weight(5)
 def test_interrupted_naming():
     """Ctrl-C behind the guest's end, while upto looks for names: it says what the trace may lack."""
@@ -574,6 +580,7 @@ def test_interrupted_naming():
     os.unlink(path)
 
 
+@pytest.mark.long
 @pytest.mark.weight(15)
 def test_interrupted_choice():
     """Ctrl-C while upto chooses: it ends, nothing half-written is left, and the recording is there as a whole. So it is where there is no room."""

@@ -284,6 +284,7 @@ def test_other_images():
         assert kind in said and says.get(kind, "mount or unpack it") in said, (kind, said)
 
 
+@pytest.mark.long
 @pytest.mark.weight(10)
 def test_loaded():
     """Without the guest's files, what libraries offer has its name all the same, out of memory; and the vdso's functions."""

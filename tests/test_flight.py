@@ -55,6 +55,7 @@ def test_stacks():
     assert upto_json("info", "--json", flight)["bytes_by_content"]["stacks"] > 1000
 
 
+@pytest.mark.long
 @pytest.mark.weight(20)
 def test_stacks_of_vcpus():
     """Likewise of two vCPUs, whose chunks do not end at the same time."""

@@ -11,7 +11,7 @@ import pytest
 import decoder
 from guest import TOP, UPTO, WORK, Once, check, full_args, initrd, is_older, once_a_run, qemu_args, record, run, unpack_disk, upto_json
 
-CASES = [("6.1", 1), ("6.12", 4), pytest.param("6.12", 1, marks=pytest.mark.kernels), pytest.param("7", 1, marks=pytest.mark.kernels),
+CASES = [pytest.param("6.1", 1, marks=pytest.mark.kernels), ("6.12", 4), pytest.param("6.12", 1, marks=pytest.mark.kernels), pytest.param("7", 1, marks=pytest.mark.kernels),
          pytest.param("7", 4, marks=pytest.mark.kernels)]
 WAKE, ISSUE, COMPLETE = 1, 8, 9
 

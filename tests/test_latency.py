@@ -46,6 +46,7 @@ def longest_off(changes, interrupts, drift=DRIFT, how_many=20):
     return sorted(off, reverse=True)[:how_many]
 
 
+@pytest.mark.long
 @pytest.mark.weight(20)
 def test_interrupts_off():
     """They were off from where each of the longest times began, but for the instructions up to cli, to where it ended."""

@@ -17,6 +17,7 @@ def image(version):
     return initrd(version, "lives", *libraries_of(out), f"{out}=/bin/lives", image=os.path.join(WORK, f"lives-{version}.img"))
 
 
+@pytest.mark.long
 @pytest.mark.weight(12)
 def test_lives():
     """

@@ -105,7 +105,7 @@ def test_options(command):
         assert with_it and with_it != answer(more), (option, with_it[:200])
 
 
-@pytest.mark.parametrize("command", [c for c in CHOICES if c not in WHOLE])
+@pytest.mark.parametrize("command", [pytest.param(c, marks=[pytest.mark.long] * (c == "thin")) for c in CHOICES if c not in WHOLE])
 @pytest.mark.weight(6)
 def test_choices(command):
     """The same of options that choose what is looked at."""

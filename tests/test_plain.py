@@ -6,6 +6,8 @@ import re
 import subprocess
 import unicodedata
 
+import pytest
+
 from guest import UPTO, UPTO_ASAN, WORK, Once, is_older, run, upto_json
 from test_cli import COMMANDS, answer, fails, rows, tiny, trace
 from test_sources import multiboot, other_args
@@ -174,6 +176,7 @@ def test_slow_system_calls():
     assert rows("syscalls", "--min-duration", f"{limit}ns") == want and 0 < len(want) < len(calls), limit
 
 
+@pytest.mark.long
 def test_functions_are_found():
     """Names, several of them, patterns; of one that is not there, what comes near."""
     def names(*options):

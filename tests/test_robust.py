@@ -581,6 +581,7 @@ def assert_top(path, what):
 
 
 @pytest.mark.parametrize("part", [0, 1])
+@pytest.mark.long
 @pytest.mark.weight(6)
 def test_flipped_bits(part):
     """60 random bits, each flipped alone."""

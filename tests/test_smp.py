@@ -53,6 +53,7 @@ def deterministic(i):
     return trace
 
 
+@pytest.mark.long
 @pytest.mark.weight(40)
 def test_deterministic():
     """Two vCPUs take turns in QEMU's thread, at the same instructions in each of two recordings: these are equal, event for event, and times too."""

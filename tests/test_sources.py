@@ -306,6 +306,7 @@ def test_boot_newest():
             assert not os.path.exists(f"{folder}/o.upto") and not os.path.exists(f"{folder}/ran")
 
 
+@pytest.mark.long
 @pytest.mark.weight(20)
 def test_memory_of_top():
     """What it takes to read a trace goes by its largest chunks, of which each thread has one, and not by its length."""

@@ -356,7 +356,7 @@ def cut_options(smp, name):
     return options, (start, stop, every, before)
 
 
-@pytest.mark.parametrize("smp", SMPS)
+@pytest.mark.parametrize("smp", [1, pytest.param(2, marks=pytest.mark.long)])
 @pytest.mark.weight(15)
 def test_spans(smp):
     """A span has the very events that lie between its conditions, and no other; its functions have their instructions."""
@@ -436,6 +436,7 @@ def program_begins(trace):
     return sorted(p["start_ns"] for p in upto_json("ps", "--json", trace)["processes"] if p["comm"] == "exe")
 
 
+@pytest.mark.long
 @pytest.mark.weight(12)
 def test_whole():
     """Of a whole recording: a program's begin, a line of the log; events as the whole has them, and sums of a filter."""
@@ -481,6 +482,7 @@ def recorded(path, *options):
             if r["kind"] == "recorded"]
 
 
+@pytest.mark.long
 @pytest.mark.weight(20)
 def test_recorded_rows():
     """The timeline lists each span, with its times and what began it; of many it says how many more there are."""
@@ -684,6 +686,7 @@ def kfi_log(*args):
     return run(UPTO, "export", "--to", "kfi", *args).stdout.decode()
 
 
+@pytest.mark.long
 @pytest.mark.weight(20)
 def test_listed():
     """kd and export list of a filter's trace what they list with that filter: not what is there only for others' sake. So do they of its parts."""

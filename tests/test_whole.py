@@ -438,6 +438,7 @@ def twice(name, trace):
 
 
 @pytest.mark.parametrize("smp", [pytest.param(1, marks=pytest.mark.long), 2])
+@pytest.mark.long
 @pytest.mark.weight(10)
 def test_index(smp):
     """What comes by the index is what replaying from the start gives; a damaged or foreign one does no harm."""
