@@ -152,7 +152,7 @@ def differences(a, b):
     of what it has besides."""
     # furthest place of a by diagonal (place of a - place of b); the part may begin at any of the first of b
     edge, history = {k: 0 for k in range(-min(len(b), 2 * AROUND), 1)}, []
-    for d in range(200):
+    for d in range(max(200, len(a) // 40)):  # each that is late is two, and a hundredth may be
         for k, x in edge.items():
             while x < len(a) and 0 <= x - k < len(b) and a[x] == b[x - k]:
                 x += 1
