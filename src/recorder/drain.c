@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -564,6 +565,7 @@ static void put_end(void)
 	lost = drain.lost + pack_lost();
 	meta_put_u64(&lines, "events", drain.events - lost - (uint64_t)hold_forgotten());
 	meta_put_u64(&lines, "lost", lost + unwatched);
+	meta_put_u64(&lines, "finished", (uint64_t)time(NULL));
 	meta_put_u64(&lines, "late_arrivals", recorder.late_arrivals);
 	meta_put_u64(&lines, "odd_clocks", drain.odd_clocks.n);
 	if (drain.odd_clocks.n)

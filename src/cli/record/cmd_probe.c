@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
+#include "cli/past/past.h"
 #include "cli/print/json_output.h"
 #include "cli/print/terminal.h"
 #include "probe_files.h"
@@ -315,6 +316,20 @@ static int show_definition(const struct args *args, const struct probe_files *fi
 	return f && ret == 0 ? EXIT_OK : EXIT_FAILED;
 }
 
+/* A trace is asked. */
+static int ask_past(const struct args *args, struct error *err)
+{
+	static const char *const others[] = { "lines", "vars", "funcs", "definition", "kernel", "source" };
+
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (arg(args, others[i]))
+			return error_set(err, "--%s: is not for a trace", others[i]), EXIT_USAGE;
+	if (args->n_operands == 1 && !arg(args, "event") && !arg(args, "args"))
+		return error_set(err, "%s: what is to be probed? DEF, --event NAMES or --args NAMES", args->operands[0]),
+		       EXIT_USAGE;
+	return past_ask(args, err);
+}
+
 static int run(const struct args *args, struct error *err)
 {
 	static const struct {
@@ -329,6 +344,8 @@ static int run(const struct args *args, struct error *err)
 	struct probe_files files;
 	int ret = EXIT_USAGE, asked = -1;
 
+	if (args->n_operands)
+		return ask_past(args, err);
 	for (int i = 0; i < (int)(sizeof kinds / sizeof *kinds); i++) {
 		if (!arg(args, kinds[i].option))
 			continue;
@@ -363,6 +380,9 @@ static const struct option options[] = {
 	  ':' },
 	{ 0, "kernel", "IMAGE", "of this kernel's build the vmlinux that lies beside it" },
 	{ 's', "source", "DIR", "where the source is, if not where it was compiled" },
+	{ 0, "event", "NAMES", "of a trace: trace events of the kernel, as upto record --event", ',' },
+	{ 0, "args", "NAMES", "of a trace: arguments and results of these functions, as upto record --args", ',' },
+	{ 0, "sysroot", "ROOTS", "where the guest's programs are, which a definition names: folders", ':' },
 	{ 0, "json", NULL, "print JSON" },
 	HELP_OPTION,
 	{ 0 },
@@ -380,8 +400,9 @@ static const struct legend legends[] = { { "JSON", NULL, keys }, { 0 } };
 
 const struct command cmd_probe = {
 	.name = "probe",
-	.operands = "--lines FUNC | --vars PLACE | --funcs GLOB | --definition DEF",
-	.summary = "where can a probe be, and what can it ask for?",
+	.operands = "TRACE DEF… | --lines FUNC | --vars PLACE | --funcs GLOB | --definition DEF",
+	.summary = "ask a recording for values that it does not have; where can a probe be?",
+	.max_operands = OPERANDS_MAX,
 	.description =
 		"Shows lines, variables and functions of files with debug information, as perf probe does, for the definitions of upto "
 		"record --probe.\n"

@@ -32,6 +32,7 @@
 #include "qemu.h"
 #include "recording_probes.h"
 #include "recorder/stats.h"
+#include "run_inputs.h"
 #include "shared_folders.h"
 #include "trace/reader.h"
 
@@ -48,6 +49,7 @@ struct recorded {
 	struct buf probes;     /* for the recorder */
 	bool made;             /* the output file is new */
 	struct buf folders;    /* that virtiofsd lends, with a 0 behind each */
+	bool ended;            /* the run that is made again was ended behind its span */
 	int messages;          /* QEMU's standard error, where that is not upto's; -1: it is */
 	int killed_by;         /* the signal that ended QEMU; 0: none did */
 	struct sigaction signals[END_SIGNALS]; /* what they did before */
@@ -187,6 +189,20 @@ static void put_sources(const struct kernel_sources *sources, struct buf *lines)
 	}
 }
 
+/* What it takes to run that guest again, and to record it. */
+static void put_run(const struct recording *rec, struct buf *lines)
+{
+	static const char *const options[] = { "symbols", "types", "sysroot" };
+	char key[32];
+
+	run_inputs_put(rec->argv, lines);
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+		snprintf(key, sizeof key, "meta.run.%s", options[i]);
+		if (arg(rec->args, options[i]))
+			meta_put(lines, key, arg(rec->args, options[i]));
+	}
+}
+
 static int write_config(const struct recording *rec, struct recorded *s, const char *version, struct error *err)
 {
 	const char *append = qemu_option(rec->argv, "append");
@@ -206,6 +222,8 @@ static int write_config(const struct recording *rec, struct recorded *s, const c
 	put_icount(rec, &lines);
 	put_turns(rec, &lines);
 	put_snapshot(rec, &lines);
+	if (rec->deterministic)
+		put_run(rec, &lines);
 	recording_choice_put(rec->args, &lines);
 	meta_put(&lines, "inside", (char *)s->inside.data);
 	if (rec->thunks)
@@ -261,6 +279,8 @@ static int build_argv(const struct recording *rec, struct recorded *s, struct er
 		s->argv[n++] = xstrdup("-seed");
 		s->argv[n++] = xstrdup("42");
 	}
+	if (rec->again) /* what disks hold stays as it is */
+		s->argv[n++] = xstrdup("-snapshot");
 	s->argv[n++] = xstrdup("-plugin");
 	s->argv[n++] = xasprintf("%s,config=%d", plugin, s->config);
 	return 0;
@@ -316,7 +336,18 @@ static void restore_signals(const struct sigaction before[END_SIGNALS])
 		sigaction(end_signals[i], &before[i], NULL);
 }
 
-static int start(struct recorded *s, struct error *err)
+/* What the guest reads and says nobody writes or sees. */
+static void be_quiet(void)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	if (null < 0)
+		return;
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+}
+
+static int start(const struct recording *rec, struct recorded *s, struct error *err)
 {
 	pid_t parent = getpid();
 
@@ -329,6 +360,8 @@ static int start(struct recorded *s, struct error *err)
 			_exit(127);
 		if (s->messages >= 0)
 			dup2(s->messages, STDERR_FILENO);
+		if (rec->again)
+			be_quiet();
 		execvp(s->argv[0], s->argv);
 		fprintf(stderr, "upto: %s: %s\n", s->argv[0], strerror(errno));
 		_exit(127);
@@ -358,6 +391,17 @@ static void status_line(const struct recording *rec, const struct stats *st, con
 	fflush(stderr);
 }
 
+/* What comes behind the span was recorded before. */
+static void end_behind_span(const struct recording *rec, struct recorded *s)
+{
+	enum { BEHIND = 2 }; /* stats.waits */
+
+	if (!rec->again || s->ended || s->stats->waits != BEHIND)
+		return;
+	s->ended = true;
+	kill(s->pid, SIGTERM);
+}
+
 /* Wait for QEMU. Show the progress if a terminal is free for that. */
 static int wait_for(const struct recording *rec, struct recorded *s, bool tell)
 {
@@ -365,14 +409,17 @@ static int wait_for(const struct recording *rec, struct recorded *s, bool tell)
 	int status;
 
 	for (;;) {
-		pid_t pid = waitpid(s->pid, &status, tell ? WNOHANG : 0);
+		pid_t pid = waitpid(s->pid, &status, tell || rec->again ? WNOHANG : 0);
 
 		if (pid == s->pid)
 			break;
 		if (pid < 0 && errno != EINTR)
 			return EXIT_FAILED;
-		if (tell && pid == 0) {
+		if (pid == 0) {
 			usleep(STATUS_MS * 1000);
+			end_behind_span(rec, s);
+		}
+		if (tell && pid == 0) {
 			status_line(rec, s->stats, &before);
 			before = *s->stats;
 		}
@@ -639,7 +686,7 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 	    prepare(rec, s, err) < 0)
 		return EXIT_FAILED;
 	tell = !rec->quiet && isatty(STDERR_FILENO) && !qemu_uses_terminal(rec->argv);
-	if (start(s, err) < 0)
+	if (start(rec, s, err) < 0)
 		return EXIT_FAILED;
 	tell_asked(rec, &s->kernel);
 	r = wait_for(rec, s, tell);

@@ -19,6 +19,11 @@ struct recording {
 	bool quiet;
 	bool thunks;           /* with what thunks do, step by step */
 	bool costs;            /* say what reading the kernel's own structures took */
+	/*
+	 * it runs again what was recorded before: what it says nobody sees, disks stay as they are, and QEMU is ended
+	 * behind the span of --stop
+	 */
+	bool again;
 	const struct args *args; /* of the command: what was chosen (recording_choice.h) */
 	char **argv;           /* QEMU's command line, NULL-terminated */
 };
