@@ -32,7 +32,7 @@ struct option {
 	const char *means;
 };
 
-enum { OPTIONS_MAX = 40, OPERANDS_MAX = 64 };
+enum { OPTIONS_MAX = 48, OPERANDS_MAX = 64 };
 
 struct args;
 struct column;

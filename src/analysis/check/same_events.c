@@ -7,10 +7,13 @@ struct side {
 	const struct event *event; /* NULL: there are no more */
 };
 
-/* What depends on how the recorder's buffers were filled, and where it began. */
-static bool is_mark(const struct event *e)
+/*
+ * What the guest does not do: clocks and gaps come as the recorder's buffers are filled, and where control arrives in code
+ * without symbols is noticed if the jump that leads there was translated before the place.
+ */
+static bool is_made_up(const struct event *e)
 {
-	return e->kind == EVENT_CLOCK || e->kind == EVENT_GAP;
+	return e->kind == EVENT_CLOCK || e->kind == EVENT_GAP || e->kind == EVENT_ARRIVE;
 }
 
 static int next(struct side *s, struct error *err)
@@ -20,7 +23,7 @@ static int next(struct side *s, struct error *err)
 
 	do
 		r = merged_next(s->merged, &s->event, &cpu, err);
-	while (r > 0 && is_mark(s->event));
+	while (r > 0 && is_made_up(s->event));
 	if (r <= 0)
 		s->event = NULL;
 	return r < 0 ? -1 : 0;

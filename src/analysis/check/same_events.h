@@ -24,7 +24,7 @@ struct same_events {
 /*
  * Is each event of `part` also in `whole`, at the same instruction and in the same order, and does it lack none from its
  * first one on up to until_ns (UINT64_MAX: up to the end)? Equal is what digest.h says; where a part begins and ends,
- * and marks that recorders make, do not count. Errors name the file.
+ * and what recorders make up (clocks, gaps, arrivals), do not count. Errors name the file.
  */
 int same_events_compare(const struct reader *whole, const struct reader *part, uint64_t until_ns,
 			struct same_events *ret, struct error *err);

@@ -185,6 +185,24 @@ static int narrow(struct past *p, const char *functions, bool returns, struct er
 	return 0;
 }
 
+/*
+ * QEMU's log ends where the machine is to be switched off: the vCPU ran on for some microseconds, while it was recorded,
+ * until it heard of that.
+ */
+static uint64_t end_of_run(const struct past *p)
+{
+	enum { SWITCHED_OFF_NS = 1000000 };
+	const struct reader *r = p->trace.reader;
+	uint64_t end = 0;
+
+	if (!meta_get(&r->meta, "run.log"))
+		return UINT64_MAX;
+	for (size_t i = 0; i < r->n_chunks; i++)
+		if (r->chunks[i].header.type == CHUNK_EVENTS && r->chunks[i].header.last_ns > end)
+			end = r->chunks[i].header.last_ns;
+	return end > SWITCHED_OFF_NS ? end - SWITCHED_OFF_NS : 0;
+}
+
 static int find_window(struct past *p, struct error *err)
 {
 	struct buf lines = { 0 };
@@ -193,7 +211,7 @@ static int find_window(struct past *p, struct error *err)
 	cleanup_free char *functions = NULL;
 	int r = rerun_init(&run, p->trace.reader, p->temporary, &p->options, err);
 
-	p->window.must_ns = UINT64_MAX;
+	p->window.must_ns = end_of_run(p);
 	if (r == 0)
 		r = rerun_definitions(&run, &lines, err);
 	rerun_deinit(&run);
@@ -312,32 +330,39 @@ static int add(struct past *p, const struct reader *again, const char **ret_path
 	return r;
 }
 
-/* The records, as upto events prints them. */
-static int show(const struct past *p, const char *path, const char *names, struct error *err)
+static int run_command(const struct past *p, const struct command *command, const char *const *words, struct error *err)
 {
-	char *words[8];
-	size_t n = 0;
 	struct args args;
 	int r = EXIT_USAGE;
 
-	if (names && !*names) {
-		fprintf(stderr, "next: upto calls --args %s\n", path);
-		return EXIT_OK;
-	}
-	if (names) {
-		words[n++] = (char *)"--name";
-		words[n++] = (char *)names;
-	}
-	if (arg(p->args, "json"))
-		words[n++] = (char *)"--json";
-	words[n++] = (char *)path;
-	words[n] = NULL;
-	if (args_parse(&cmd_events, words, &args, err) == 0) {
+	if (args_parse(command, (char **)words, &args, err) == 0) {
 		args.missed = p->args->missed;
-		r = cmd_events.run(&args, err);
+		r = command->run(&args, err);
 	}
 	args_deinit(&args);
 	return r;
+}
+
+/* The records, as upto events prints them; or, if only arguments were asked for, the calls that have them. */
+static int show(const struct past *p, const char *path, const char *names, struct error *err)
+{
+	const char *words[8], *functions = arg(p->args, "args");
+	bool calls = functions && !arg(p->args, "event") && p->args->n_operands == 1;
+	size_t n = 0;
+
+	if (calls) {
+		words[n++] = "--args";
+		words[n++] = "--function";
+		words[n++] = functions;
+	} else if (names) {
+		words[n++] = "--name";
+		words[n++] = names;
+	}
+	if (arg(p->args, "json"))
+		words[n++] = "--json";
+	words[n++] = path;
+	words[n] = NULL;
+	return run_command(p, calls ? &cmd_calls : &cmd_events, words, err);
 }
 
 /* What the trace has for the question by now. */

@@ -18,17 +18,21 @@
 
 int rerun_possible(const struct reader *r, struct error *err)
 {
-	const char *folder = meta_get(&r->meta, "run.directory"), *by = thinned_by(&r->meta);
+	const char *folder = meta_get(&r->meta, "run.directory"), *log = meta_get(&r->meta, "run.log"),
+		   *by = thinned_by(&r->meta);
 
 	if (!folder || !meta_get(&r->meta, "run.argv.0"))
 		return error_set(err,
-				 "%s: its guest cannot run again as it did: only what 'upto record --deterministic' recorded can",
+				 "%s: its guest cannot run again as it did: that takes 'upto record --deterministic', or, with "
+				 "disks or networks, --replayable",
 				 r->path);
 	if (by)
 		return error_set(err, "%s: it is a part of its guest's run (%s), and only the whole can be compared", r->path,
 				 by);
 	if (!reader_complete(r))
 		return error_set(err, "%s: it is not complete, and only the whole run can be compared", r->path);
+	if (log && access(log, R_OK) < 0)
+		return error_set(err, "%s: its guest cannot run again: %s: %s", r->path, log, strerror(errno));
 	if (access(folder, X_OK) < 0)
 		return error_set(err, "%s: its guest cannot run again: %s: %s", r->path, folder, strerror(errno));
 	return 0;
@@ -61,7 +65,8 @@ static void put_words(const struct reader *r, const char *path, const struct buf
 {
 	char **argv = run_inputs_argv(&r->meta);
 
-	put_word(ret, "--deterministic");
+	if (!meta_get(&r->meta, "run.log"))
+		put_word(ret, "--deterministic");
 	put_word(ret, "--force");
 	put_word(ret, "--quiet");
 	put_word(ret, "--output");
@@ -95,7 +100,7 @@ int rerun_init(struct rerun *run, const struct reader *r, const char *path, cons
 {
 	const char *folder = meta_get(&r->meta, "run.directory");
 
-	*run = (struct rerun){ .here = getcwd(NULL, 0) };
+	*run = (struct rerun){ .here = getcwd(NULL, 0), .log = meta_get(&r->meta, "run.log") };
 	put_words(r, path, options, &run->words);
 	run->argv = split(&run->words);
 	if (args_parse(&cmd_record, run->argv, &run->args, err) < 0)
@@ -130,6 +135,8 @@ int rerun_record(const struct rerun *run, struct error *err)
 
 	recording_args(&run->args, &rec);
 	rec.again = true;
+	rec.log = run->log;
+	rec.replays = true;
 	*err = (struct error){ .text = "" };
 	recording_run(&rec, err);
 	/* QEMU's exit status, which the guest may choose, does not count */

@@ -12,6 +12,7 @@ struct rerun {
 	struct buf words;  /* of upto record */
 	char **argv;       /* likewise */
 	struct args args;  /* what they mean */
+	const char *log;   /* QEMU's, that is replayed; NULL: none. The reader's */
 	char *here;        /* the working folder of before */
 };
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
+
+#include "base/alloc.h"
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
@@ -8,13 +11,22 @@ static int run(const struct args *args, struct error *err)
 {
 	struct recording rec;
 
+	cleanup_free char *log = NULL;
+
 	recording_args(args, &rec);
 	rec.said = arg(args, "said");
+	if (arg(args, "replayable")) {
+		log = recording_log(rec.output);
+		rec.log = log;
+		fprintf(stderr, "upto: %s: QEMU's log of what comes from outside; disks stay as they are\n", log);
+	}
 	return recording_run(&rec, err);
 }
 
 static const struct option options[] = {
 	RECORDING_OUTPUT,
+	{ 0, "replayable", NULL,
+	  "guests with disks and networks repeat, too: QEMU logs what comes from outside, to TRACE.replay" },
 	{ 0, "said", "FILE",
 	  "what upto says goes to the end of this file, so that what the guest's starter reads is QEMU's alone" },
 	RECORDING_OPTIONS,

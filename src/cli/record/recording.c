@@ -30,6 +30,7 @@
 #include "kernel_files.h"
 #include "kernel_names.h"
 #include "qemu.h"
+#include "qemu_replay.h"
 #include "recording_probes.h"
 #include "recorder/stats.h"
 #include "run_inputs.h"
@@ -43,17 +44,26 @@ struct recorded {
 	int out, config, stats_fd;
 	struct buf inside;     /* what of QEMU may be used, for the recorder */
 	struct stats *stats;
-	char **argv;
+	char **argv;           /* QEMU's command line; from that word on they are its own */
+	size_t own_words;
 	pid_t pid;
 	struct kernel_files kernel;
 	struct buf probes;     /* for the recorder */
 	bool made;             /* the output file is new */
 	struct buf folders;    /* that virtiofsd lends, with a 0 behind each */
 	bool ended;            /* the run that is made again was ended behind its span */
+	int quiet;             /* of a run that is made again, QEMU's standard error, which is shown if it fails; -1 */
 	int messages;          /* QEMU's standard error, where that is not upto's; -1: it is */
 	int killed_by;         /* the signal that ended QEMU; 0: none did */
 	struct sigaction signals[END_SIGNALS]; /* what they did before */
 };
+
+char *recording_log(const char *output)
+{
+	cleanup_free char *here = *output == '/' ? NULL : getcwd(NULL, 0);
+
+	return xasprintf("%s%s%s.replay", here ? here : "", here ? "/" : "", output);
+}
 
 void recording_args(const struct args *args, struct recording *ret)
 {
@@ -62,7 +72,7 @@ void recording_args(const struct args *args, struct recording *ret)
 		.inside = arg(args, "qemu-inside"),
 		.sysroot = arg(args, "sysroot"),
 		.force = arg(args, "force"),
-		.deterministic = arg(args, "deterministic"),
+		.deterministic = arg_if_any(args, "deterministic"),
 		.quiet = arg(args, "quiet"),
 		.thunks = arg(args, "thunks"),
 		.costs = arg(args, "costs"),
@@ -196,6 +206,8 @@ static void put_run(const struct recording *rec, struct buf *lines)
 	char key[32];
 
 	run_inputs_put(rec->argv, lines);
+	if (rec->log)
+		meta_put(lines, "meta.run.log", rec->log);
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
 		snprintf(key, sizeof key, "meta.run.%s", options[i]);
 		if (arg(rec->args, options[i]))
@@ -222,7 +234,7 @@ static int write_config(const struct recording *rec, struct recorded *s, const c
 	put_icount(rec, &lines);
 	put_turns(rec, &lines);
 	put_snapshot(rec, &lines);
-	if (rec->deterministic)
+	if (rec->deterministic || rec->log)
 		put_run(rec, &lines);
 	recording_choice_put(rec->args, &lines);
 	meta_put(&lines, "inside", (char *)s->inside.data);
@@ -271,6 +283,7 @@ static int build_argv(const struct recording *rec, struct recorded *s, struct er
 		n++;
 	s->argv = xcalloc(n + 16, sizeof *s->argv);
 	memcpy(s->argv, rec->argv, n * sizeof *s->argv);
+	s->own_words = n;
 	if (rec->deterministic) {
 		s->argv[n++] = xstrdup("-icount");
 		s->argv[n++] = xstrdup("shift=0,sleep=off");
@@ -279,7 +292,7 @@ static int build_argv(const struct recording *rec, struct recorded *s, struct er
 		s->argv[n++] = xstrdup("-seed");
 		s->argv[n++] = xstrdup("42");
 	}
-	if (rec->again) /* what disks hold stays as it is */
+	if (rec->again && rec->deterministic) /* what disks hold stays as it is */
 		s->argv[n++] = xstrdup("-snapshot");
 	s->argv[n++] = xstrdup("-plugin");
 	s->argv[n++] = xasprintf("%s,config=%d", plugin, s->config);
@@ -337,7 +350,7 @@ static void restore_signals(const struct sigaction before[END_SIGNALS])
 }
 
 /* What the guest reads and says nobody writes or sees. */
-static void be_quiet(void)
+static void be_quiet(const struct recorded *s)
 {
 	int null = open("/dev/null", O_RDWR);
 
@@ -345,12 +358,24 @@ static void be_quiet(void)
 		return;
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
+	if (s->quiet >= 0)
+		dup2(s->quiet, STDERR_FILENO);
+}
+
+static void show_messages(const struct recorded *s)
+{
+	char text[4096];
+	ssize_t n = s->quiet >= 0 ? pread(s->quiet, text, sizeof text, 0) : 0;
+
+	if (n > 0)
+		fwrite(text, 1, (size_t)n, stderr);
 }
 
 static int start(const struct recording *rec, struct recorded *s, struct error *err)
 {
 	pid_t parent = getpid();
 
+	s->quiet = rec->again ? memfd_create("upto-messages", MFD_CLOEXEC) : -1;
 	s->pid = fork();
 	if (s->pid < 0)
 		return error_set(err, "cannot start %s: %s", s->argv[0], strerror(errno));
@@ -361,7 +386,7 @@ static int start(const struct recording *rec, struct recorded *s, struct error *
 		if (s->messages >= 0)
 			dup2(s->messages, STDERR_FILENO);
 		if (rec->again)
-			be_quiet();
+			be_quiet(s);
 		execvp(s->argv[0], s->argv);
 		fprintf(stderr, "upto: %s: %s\n", s->argv[0], strerror(errno));
 		_exit(127);
@@ -693,6 +718,7 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 	let_signals_end(rec, s->signals);
 	if (!s->stats->begun && r) {
 		/* no instruction ran, and QEMU has printed why */
+		show_messages(s);
 		if (s->made)
 			unlink(rec->output);
 		if (s->stats->refused[0]) {
@@ -747,20 +773,34 @@ static void end_alike(const struct recorded *s)
 	raise(s->killed_by);
 }
 
-int recording_run(const struct recording *rec, struct error *err)
+static void recorded_deinit(struct recorded *s)
 {
-	struct recorded s = { .out = -1, .messages = -1 };
-	int r;
+	const int fds[] = { s->out, s->config, s->stats_fd, s->quiet };
 
-	if (!rec->argv || !rec->argv[0]) {
-		error_set(err, "QEMU's command line is missing: -- qemu-system-x86_64 …");
-		return EXIT_USAGE;
-	}
-	r = recording_choice_check(rec->args, rec->output, err);
+	for (size_t i = s->own_words; s->argv && s->argv[i]; i++)
+		free(s->argv[i]);
+	free(s->argv);
+	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	if (s->stats && s->stats != MAP_FAILED)
+		munmap(s->stats, sizeof *s->stats);
+	kernel_files_deinit(&s->kernel);
+	buf_free(&s->inside);
+	buf_free(&s->folders);
+	buf_free(&s->probes);
+}
+
+static int run(const struct recording *rec, struct error *err)
+{
+	struct recorded s = { .out = -1, .config = -1, .stats_fd = -1, .quiet = -1, .messages = -1 };
+	int r = recording_choice_check(rec->args, rec->output, err);
 	if (r != EXIT_OK)
 		return r;
-	if (kernel_files_init(rec->args, qemu_option(rec->argv, "kernel"), &s.kernel, err) < 0)
+	if (kernel_files_init(rec->args, qemu_option(rec->argv, "kernel"), &s.kernel, err) < 0) {
+		recorded_deinit(&s);
 		return EXIT_USAGE;
+	}
 	r = recording_probes_put(rec->args, s.kernel.sources.image, &s.probes, err) < 0 ? EXIT_USAGE
 	    : rec->said && redirect(rec->said, &s, err) < 0			     ? EXIT_FAILED
 										     : EXIT_OK;
@@ -768,12 +808,38 @@ int recording_run(const struct recording *rec, struct error *err)
 		shared_folders_find(rec->argv, &s.folders);
 		r = record_guest(rec, &s, err);
 	}
-	kernel_files_deinit(&s.kernel);
-	buf_free(&s.folders);
-	buf_free(&s.probes);
 	end_alike(&s);
 	/* that nothing was started, the starter has to see */
 	if (!s.pid && s.messages >= 0)
 		dup2(s.messages, STDERR_FILENO);
+	recorded_deinit(&s);
 	return r;
+}
+
+/* With a command line that is made for QEMU's log. */
+static int run_with_log(const struct recording *rec, struct error *err)
+{
+	struct recording made = *rec;
+	struct shell_words words;
+	int r = EXIT_USAGE;
+
+	if (rec->deterministic) {
+		error_set(err, "--deterministic: a run with QEMU's log repeats by that");
+		return r;
+	}
+	if (qemu_replay_words(rec->argv, rec->log, rec->replays, &words, err) == 0) {
+		made.argv = words.list;
+		r = run(&made, err);
+	}
+	shell_words_deinit(&words);
+	return r;
+}
+
+int recording_run(const struct recording *rec, struct error *err)
+{
+	if (!rec->argv || !rec->argv[0]) {
+		error_set(err, "QEMU's command line is missing: -- qemu-system-x86_64 …");
+		return EXIT_USAGE;
+	}
+	return rec->log ? run_with_log(rec, err) : run(rec, err);
 }

@@ -16,6 +16,9 @@ struct recording {
 	const char *inside;    /* NULL: all that is known of this QEMU; else qemu_inside()'s `asked` */
 	bool force;
 	bool deterministic;
+	/* QEMU's own log (qemu_replay.h), absolute, which is written, or, `replays`, read; NULL: none */
+	const char *log;
+	bool replays;
 	bool quiet;
 	bool thunks;           /* with what thunks do, step by step */
 	bool costs;            /* say what reading the kernel's own structures took */
@@ -34,7 +37,10 @@ struct recording {
 	FORCE_OPTION("trace")
 #define RECORDING_OPTIONS \
 	{ 0, "deterministic", NULL, "the same guest gives the same events: adds -icount, -rtc and -seed" }, \
-		{ 0, "symbols", "FILES", \
+		RECORDING_MORE_OPTIONS
+/* The options that also a replay of QEMU's log has. */
+#define RECORDING_MORE_OPTIONS \
+	{ 0, "symbols", "FILES", \
 		  "more names: vmlinux, System.map; ELF files of firmware, boot loaders, other kernels: FILE or FILE@ADDRESS", \
 		  ':' }, \
 		{ 0, "types", "FILE", \
@@ -60,6 +66,9 @@ struct recording {
 		{ 0, "costs", NULL, \
 		  "at the end, what was read from the kernel's own structures, how often and how long that took" }, \
 		{ 'q', "quiet", NULL, "no status line and no summary" }, RECORDING_CHOICE
+
+/* Where QEMU's log of a recording goes: TRACE.replay, from whatever folder. The caller frees it. */
+char *recording_log(const char *output);
 
 void recording_args(const struct args *args, struct recording *ret);
 

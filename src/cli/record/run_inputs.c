@@ -97,7 +97,8 @@ static void put_files_of(struct inputs *in, const char *word)
 		char *value = strchr(part, '=');
 
 		put_file(in, part);
-		if (value)
+		/* that one is written while the guest runs */
+		if (value && strncmp(part, "rrfile=", 7))
 			put_file(in, value + 1);
 	}
 }
