@@ -404,7 +404,11 @@ const struct command cmd_probe = {
 	.summary = "ask a recording for values that it does not have; where can a probe be?",
 	.max_operands = OPERANDS_MAX,
 	.description =
-		"Shows lines, variables and functions of files with debug information, as perf probe does, for the definitions of upto "
+		"With a TRACE: the guest is run again as it ran then, with these probes, and trace events (--event) and arguments (--args). "
+		"Every event is compared; what is found is added to the trace, and printed, as 'upto events' does, and 'upto calls --args'. "
+		"If something happens otherwise, the first other event is told, and nothing is added. That takes a trace of 'upto record "
+		"--deterministic' or --replayable, with the files as they were.\n"
+		"Without: shows lines, variables and functions of files with debug information, as perf probe does, for the definitions of upto "
 		"record --probe.\n"
 		"A definition is perf probe's: [[GROUP:]EVENT=]FUNC[@SRC][:LINE|+OFFSET|%return|;PATTERN] [VALUE…], or SRC:LINE, or "
 		"SRC;PATTERN; MODULE:FUNC is in that module. LINE counts from the function's first line, which is 0; an inlined function is "
@@ -418,6 +422,7 @@ const struct command cmd_probe = {
 		"probe (USDT) of such a file, with its arguments.\n"
 		"Where functions begin, the parameters' names and types are also in the kernel's own BTF: no file is needed.\n",
 	.examples =
+		"  upto probe boot.upto 'do_filp_open pathname->name:string'\n      which files were opened, in a run that is over\n"
 		"  upto probe --debug vmlinux -L vfs_read\n      which lines\n"
 		"  upto probe --debug vmlinux -V vfs_read:11\n      which variables there\n"
 		"  upto record --debug vmlinux --probe 'vfs_read:11 count file->f_mode' -- qemu-system-x86_64 …\n      their values, each time\n"

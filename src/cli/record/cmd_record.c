@@ -48,6 +48,8 @@ const struct command cmd_record = {
 		"that is loaded. Names that the kernel given with -kernel does not have are told while it boots; kernel:FUNCTION that it does not "
 		"have is an error at once. With --before what is recorded stays in memory, and is forgotten when it is older than that; with --every, again "
 		"behind each --stop.\n"
+		"--replayable has QEMU log what comes into the guest from outside (its record/replay): one vCPU, a counter of instructions, a "
+		"replay driver over each disk, which stays as it is, and a filter at each network. 'upto probe TRACE' then runs the guest again.\n"
 		"--kfi takes configurations of KFI and KFT as they are. A trace has no log that fills up, so that logentries and overwrite limit "
 		"nothing ('upto thin --limit N --keep last' does); untimed has no meaning, since each entry and exit has its time; and for watch "
 		"stack and watch worst-stack nothing has to be asked for: 'upto ps --stack-watch' and 'upto stack --deepest' show what stacks were "
