@@ -13,7 +13,7 @@ from test_sources import multiboot, other_args
 LINE = re.compile(r"^ *(\S.*?)-(\d+) +\[(\d+)\] \S+ +[\d.]+: (\w+): (.*)$", re.M)
 CALLS = "syscalls", "raw_syscalls"
 # what tells that these are on stands around the helper that makes them: one that the guest has enabled is computed at both
-TWICE = re.compile("mmap_lock:|csd:csd_queue_cpu")
+TWICE = re.compile("mmap_lock:|csd:csd_queue_cpu|rseq:rseq_update")
 RESCHEDULE = 0x24  # TRACE_FLAG_NEED_RESCHED, TRACE_FLAG_PREEMPT_RESCHED: an interrupt in between may ask for it
 
 
