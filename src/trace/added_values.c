@@ -119,7 +119,8 @@ static struct buf *room_for_fact(struct added_values *ret)
 	return &ret->facts[ret->n_facts - 1];
 }
 
-static void put_facts(const struct facts *facts, uint64_t first_event, uint64_t first_prototype, struct added_values *ret)
+static void put_facts(const struct facts *facts, uint64_t first_event, uint64_t first_prototype,
+		      struct added_values *ret)
 {
 	for (size_t i = 0; i < facts->count; i++) {
 		struct fact f = facts->list[i];

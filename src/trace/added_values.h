@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Values for a trace that has ended, from one of the same run, made again: records of probes and trace events, arguments
- * and results (facts EVENT, ARGS and RETURNS), with the lines of META that say what they are (docs/format.md). They get
- * the numbers behind those that the trace has.
+ * Values for a trace that has ended, from one of the same run, made again: records of probes and trace events,
+ * arguments and results (facts EVENT, ARGS and RETURNS), with the lines of META that say what they are
+ * (docs/format.md). They get the numbers behind those that the trace has.
  */
 #ifndef UPTO_TRACE_ADDED_VALUES_H
 #define UPTO_TRACE_ADDED_VALUES_H
@@ -10,16 +10,16 @@
 #include "reader.h"
 
 struct added_values {
-	struct buf events;       /* payloads of chunks: what the values are, … */
-	struct buf *facts;       /* … they, … */
-	struct buf question;     /* … and what was asked */
+	struct buf events;   /* payloads of chunks: what the values are, … */
+	struct buf *facts;   /* … they, … */
+	struct buf question; /* … and what was asked */
 	size_t n_facts, facts_cap;
 	uint64_t records, calls; /* how many of EVENT, and of ARGS */
 };
 
 /*
- * Read what `from` has, for `to`. An event whose name that one has already gets another: "vfs_read_1". `asked`: the words
- * that asked for it are kept. Errors name the file. Call added_values_deinit() in either case.
+ * Read what `from` has, for `to`. An event whose name that one has already gets another: "vfs_read_1". `asked`: the
+ * words that asked for it are kept. Errors name the file. Call added_values_deinit() in either case.
  */
 int added_values_read(const struct reader *from, const struct reader *to, const char *asked, struct added_values *ret,
 		      struct error *err);

@@ -8,8 +8,8 @@ struct side {
 };
 
 /*
- * What the guest does not do: clocks and gaps come as the recorder's buffers are filled, and where control arrives in code
- * without symbols is noticed if the jump that leads there was translated before the place.
+ * What the guest does not do: clocks and gaps come as the recorder's buffers are filled, and where control arrives in
+ * code without symbols is noticed if the jump that leads there was translated before the place.
  */
 static bool is_made_up(const struct event *e)
 {
@@ -94,8 +94,8 @@ static int compare(struct side *whole, struct side *part, uint64_t until_ns, uns
 	return 0;
 }
 
-static int compare_vcpu(struct side *whole, struct side *part, uint64_t until_ns, unsigned cpu,
-			struct same_events *ret, struct error *err)
+static int compare_vcpu(struct side *whole, struct side *part, uint64_t until_ns, unsigned cpu, struct same_events *ret,
+			struct error *err)
 {
 	uint64_t from;
 

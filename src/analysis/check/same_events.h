@@ -17,14 +17,14 @@ struct same_events {
 	uint64_t compared; /* events that are equal, up to the first that is not */
 	uint64_t until_ns; /* when the last of them was */
 	bool differs;
-	unsigned cpu;                     /* whose events differ … */
+	unsigned cpu;                        /* whose events differ … */
 	struct event_spot in_whole, in_part; /* … the first of them */
 };
 
 /*
- * Is each event of `part` also in `whole`, at the same instruction and in the same order, and does it lack none from its
- * first one on up to until_ns (UINT64_MAX: up to the end)? Equal is what digest.h says; where a part begins and ends,
- * and what recorders make up (clocks, gaps, arrivals), do not count. Errors name the file.
+ * Is each event of `part` also in `whole`, at the same instruction and in the same order, and does it lack none from
+ * its first one on up to until_ns (UINT64_MAX: up to the end)? Equal is what digest.h says; where a part begins and
+ * ends, and what recorders make up (clocks, gaps, arrivals), do not count. Errors name the file.
  */
 int same_events_compare(const struct reader *whole, const struct reader *part, uint64_t until_ns,
 			struct same_events *ret, struct error *err);

@@ -31,11 +31,11 @@ struct past_window {
 
 struct past {
 	const struct args *args;
-	const char *path;       /* of the trace */
+	const char *path; /* of the trace */
 	struct trace_arg trace;
-	char *asked;            /* in one text */
-	struct buf options;     /* of upto record */
-	char *temporary;        /* the trace of the run that is made again */
+	char *asked;        /* in one text */
+	struct buf options; /* of upto record */
+	char *temporary;    /* the trace of the run that is made again */
 	struct past_window window;
 };
 
@@ -186,8 +186,8 @@ static int narrow(struct past *p, const char *functions, bool returns, struct er
 }
 
 /*
- * QEMU's log ends where the machine is to be switched off: the vCPU ran on for some microseconds, while it was recorded,
- * until it heard of that.
+ * QEMU's log ends where the machine is to be switched off: the vCPU ran on for some microseconds, while it was
+ * recorded, until it heard of that.
  */
 static uint64_t end_of_run(const struct past *p)
 {
@@ -385,9 +385,8 @@ static int find_out(struct past *p, struct error *err)
 	const char *path;
 	int r;
 
-	if (rerun_possible(p->trace.reader, err) < 0 ||
-	    run_inputs_check(&p->trace.reader->meta, p->path, err) < 0 || find_window(p, err) < 0 ||
-	    run_again(p, err) < 0 || reader_open(p->temporary, &again, err) < 0)
+	if (rerun_possible(p->trace.reader, err) < 0 || run_inputs_check(&p->trace.reader->meta, p->path, err) < 0 ||
+	    find_window(p, err) < 0 || run_again(p, err) < 0 || reader_open(p->temporary, &again, err) < 0)
 		return EXIT_FAILED;
 	r = compare(p, again, err) < 0 || add(p, again, &path, err) < 0 ? EXIT_FAILED : EXIT_OK;
 	reader_free(again);

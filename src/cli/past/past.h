@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Questions that come after the recording: the guest is run again as it ran then, with probes, and what they tell is added
- * to the trace, if all that happens is what had happened.
+ * Questions that come after the recording: the guest is run again as it ran then, with probes, and what they tell is
+ * added to the trace, if all that happens is what had happened.
  */
 #ifndef UPTO_CLI_PAST_PAST_H
 #define UPTO_CLI_PAST_PAST_H

@@ -22,13 +22,14 @@ int rerun_possible(const struct reader *r, struct error *err)
 		   *by = thinned_by(&r->meta);
 
 	if (!folder || !meta_get(&r->meta, "run.argv.0"))
-		return error_set(err,
-				 "%s: its guest cannot run again as it did: that takes 'upto record --deterministic', or, with "
-				 "disks or networks, --replayable",
-				 r->path);
+		return error_set(
+			err,
+			"%s: its guest cannot run again as it did: that takes 'upto record --deterministic', or, with "
+			"disks or networks, --replayable",
+			r->path);
 	if (by)
-		return error_set(err, "%s: it is a part of its guest's run (%s), and only the whole can be compared", r->path,
-				 by);
+		return error_set(err, "%s: it is a part of its guest's run (%s), and only the whole can be compared",
+				 r->path, by);
 	if (!reader_complete(r))
 		return error_set(err, "%s: it is not complete, and only the whole run can be compared", r->path);
 	if (log && access(log, R_OK) < 0)

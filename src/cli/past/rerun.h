@@ -9,19 +9,19 @@
 
 /* Between rerun_init() and rerun_deinit() the working folder is that of the first run. */
 struct rerun {
-	struct buf words;  /* of upto record */
-	char **argv;       /* likewise */
-	struct args args;  /* what they mean */
-	const char *log;   /* QEMU's, that is replayed; NULL: none. The reader's */
-	char *here;        /* the working folder of before */
+	struct buf words; /* of upto record */
+	char **argv;      /* likewise */
+	struct args args; /* what they mean */
+	const char *log;  /* QEMU's, that is replayed; NULL: none. The reader's */
+	char *here;       /* the working folder of before */
 };
 
 /* Can that run be made again? The error says why not, and what to record instead. */
 int rerun_possible(const struct reader *r, struct error *err);
 
 /*
- * `path`, absolute: of the trace that is made. `options`: of upto record, each word with a 0 behind it: what is recorded
- * besides. Call rerun_deinit() in either case.
+ * `path`, absolute: of the trace that is made. `options`: of upto record, each word with a 0 behind it: what is
+ * recorded besides. Call rerun_deinit() in either case.
  */
 int rerun_init(struct rerun *run, const struct reader *r, const char *path, const struct buf *options,
 	       struct error *err);

@@ -11,13 +11,14 @@
 struct making {
 	char *const *argv;
 	struct shell_words *out;
-	bool q35;            /* the machine's IDE has a bus for each disk */
+	bool q35; /* the machine's IDE has a bus for each disk */
 	bool has_network;
 	unsigned disks, nets; /* made so far */
 	unsigned ide;         /* the next free place, if the option tells none */
 };
 
-/* A value of "a=b,c=d", of which the caller frees the copy; NULL: there is none. A comma of a value is written twice. */
+/* A value of "a=b,c=d", of which the caller frees the copy; NULL: there is none. A comma of a value is written twice.
+ */
 static char *part_of(const char *list, const char *key)
 {
 	size_t n = strlen(key);
@@ -102,16 +103,16 @@ static const char *const of_place[] = { "if", "id", "index", "bus", "unit", "med
 
 static int wrap_drive(struct making *m, const char *drive, struct error *err)
 {
-	cleanup_free char *interface = part_of(drive, "if"), *id = part_of(drive, "id"), *index = part_of(drive, "index"),
-			  *rest = without(drive, of_place);
+	cleanup_free char *interface = part_of(drive, "if"), *id = part_of(drive, "id"),
+			  *index = part_of(drive, "index"), *rest = without(drive, of_place);
 	cleanup_free char *image = xasprintf("upto-image%u", m->disks);
 	bool none = interface && !strcmp(interface, "none"), virtio = interface && !strcmp(interface, "virtio"),
 	     ide = !interface || !strcmp(interface, "ide"), cdrom = part_is(drive, "media", "cdrom");
 	unsigned place = index ? (unsigned)strtoul(index, NULL, 10) : cdrom ? 2 : m->ide;
 
 	if (!none && !virtio && !ide)
-		return error_set(err, "-drive %s: QEMU's replay has no disk with if=%s: give if=none and a -device", drive,
-				 interface);
+		return error_set(err, "-drive %s: QEMU's replay has no disk with if=%s: give if=none and a -device",
+				 drive, interface);
 	if (!id)
 		id = xasprintf("upto-disk%u", m->disks);
 	m->disks++;
@@ -175,8 +176,9 @@ static int put_network(struct making *m, const char *option, const char *value, 
 		return 0;
 	}
 	if (!strcmp(option, "-net"))
-		return error_set(err, "-net %s: QEMU's replay needs the network's name: give -netdev …,id=NAME and a -device",
-				 value);
+		return error_set(
+			err, "-net %s: QEMU's replay needs the network's name: give -netdev …,id=NAME and a -device",
+			value);
 	if (id) {
 		add(m, option, xstrdup(value));
 	} else {
@@ -190,7 +192,9 @@ static int put_network(struct making *m, const char *option, const char *value, 
 /* What QEMU's replay does not log, or refuses. */
 static int refuse(char *const *argv, struct error *err)
 {
-	static const struct { const char *option, *why; } refused[] = {
+	static const struct {
+		const char *option, *why;
+	} refused[] = {
 		{ "blockdev", "give the disk as -drive" },
 		{ "incoming", "a run that goes on from a snapshot cannot be replayed" },
 		{ "loadvm", "a run that goes on from a snapshot cannot be replayed" },
@@ -236,7 +240,9 @@ static int put(struct making *m, char *const *word, struct error *err)
 		return 2;
 	if (!strcmp(option, "drive") && word[1])
 		r = put_drive(m, word[1], err);
-	else if ((!strcmp(option, "cdrom") || (!strncmp(option, "hd", 2) && strlen(option) == 3 && option[2] >= 'a' && option[2] <= 'd')) && word[1])
+	else if ((!strcmp(option, "cdrom") ||
+		  (!strncmp(option, "hd", 2) && strlen(option) == 3 && option[2] >= 'a' && option[2] <= 'd')) &&
+		 word[1])
 		r = put_disk(m, option, word[1], err);
 	else if ((!strcmp(option, "netdev") || !strcmp(option, "nic") || !strcmp(option, "net")) && word[1])
 		r = put_network(m, *word, word[1], err);

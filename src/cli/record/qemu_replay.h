@@ -11,8 +11,8 @@
 #include "shell_words.h"
 
 /*
- * Make a command line that writes the log, or, `replays`, reads it, from any other, or from one that does so already. Disks
- * stay as they are: what the guest writes is forgotten. An error: it has what QEMU cannot replay. The caller
+ * Make a command line that writes the log, or, `replays`, reads it, from any other, or from one that does so already.
+ * Disks stay as they are: what the guest writes is forgotten. An error: it has what QEMU cannot replay. The caller
  * deinitialises *ret in either case.
  */
 int qemu_replay_words(char *const *argv, const char *log, bool replays, struct shell_words *ret, struct error *err);

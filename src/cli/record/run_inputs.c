@@ -79,8 +79,8 @@ static void put_file(struct inputs *in, const char *path)
 
 	if ((*seen)++ || !look_at(path, &state))
 		return;
-	cleanup_free char *text = xasprintf("%" PRIu64 " %016" PRIx64 " %" PRId64 " %s", state.size, state.hash,
-					    state.changed, path);
+	cleanup_free char *text =
+		xasprintf("%" PRIu64 " %016" PRIx64 " %" PRId64 " %s", state.size, state.hash, state.changed, path);
 
 	snprintf(key, sizeof key, "meta.run.file.%zu", in->count++);
 	meta_put(in->lines, key, text);
