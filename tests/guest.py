@@ -38,6 +38,8 @@ if HOST != "bookworm":
     KERNELS["6.1"] = ["linux-image-amd64", "bookworm", "6.1."]
     KERNELS["6.12"] = ["linux-image-amd64"] if HOST == "trixie" else ["linux-image-amd64", "trixie", "6.12."]
 
+# where upto keeps which runs were recorded here
+os.environ["XDG_STATE_HOME"] = os.path.join(WORK, "state")
 os.makedirs(WORK, exist_ok=True)
 os.makedirs(os.path.join(BUILD, "guest"), exist_ok=True)
 

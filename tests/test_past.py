@@ -110,7 +110,7 @@ def test_another_run():
     return said.split("\n")[-2]
 
 
-@pytest.mark.weight(8)
+@pytest.mark.weight(20)
 def test_refused():
     """What cannot run again, and what nothing would come of, is said before anything runs."""
     trace = copy(deterministic("plain"), "refused")
@@ -137,6 +137,22 @@ def test_refused():
     assert f"{image} is not there any more" in refused(moved, "vfs_read")
     record(moved, args_of())
     assert "upto record --deterministic" in refused(moved, "vfs_read")
+    # somebody else's trace starts nothing by itself
+    elsewhere = {**os.environ, "XDG_STATE_HOME": path("nowhere")}
+    p = subprocess.run([UPTO_ASAN, "probe", trace, "vfs_read"], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=elsewhere)
+    assert p.returncode == 1 and "was not recorded here by this user" in p.stderr and "again" not in p.stderr, p.stderr
+    [kept] = [f for f in os.listdir(os.path.join(os.environ["XDG_STATE_HOME"], "upto/runs")) if f == upto_json("info", "--json", trace)["meta"]["run.id"]]
+    other = os.path.join(path("other"), "upto/runs")
+    os.makedirs(other, exist_ok=True)
+    with open(os.path.join(os.environ["XDG_STATE_HOME"], "upto/runs", kept)) as f, open(os.path.join(other, kept), "w") as g:
+        g.write(f.read().replace("-nographic", "-nographic -x", 1))
+    elsewhere["XDG_STATE_HOME"] = path("other")
+    p = subprocess.run([UPTO_ASAN, "probe", trace, "vfs_read"], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=elsewhere)
+    assert p.returncode == 1 and "was not recorded here by this user" in p.stderr, p.stderr
+    # but what the user gives
+    elsewhere["XDG_STATE_HOME"] = path("nowhere")
+    p = subprocess.run([UPTO, "probe", copy(trace, "given"), "do_filp_open", "--", *args_of()], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=elsewhere)
+    assert p.returncode == 0 and "do_filp_open" in p.stdout, p.stderr
 
 
 def make_disk(name):

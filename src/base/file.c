@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -71,4 +72,34 @@ int write_all(int fd, const void *data, size_t n)
 		n -= (size_t)w;
 	}
 	return 0;
+}
+
+/* Make all folders of a path, but for the last part of it, which is a file. */
+static void make_folders(const char *path)
+{
+	cleanup_free char *part = xstrdup(path);
+
+	for (char *slash = part + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+		*slash = '\0';
+		mkdir(part, 0777);
+	}
+}
+
+int file_keep(const char *path, const void *data, size_t n)
+{
+	cleanup_free char *part = xasprintf("%s.%d", path, (int)getpid());
+	int fd, ret;
+
+	make_folders(part);
+	fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	ret = write_all(fd, data, n);
+	if (close(fd) < 0 && ret == 0)
+		ret = -errno;
+	if (ret == 0 && rename(part, path) < 0)
+		ret = -errno;
+	if (ret < 0)
+		unlink(part);
+	return ret;
 }

@@ -12,4 +12,7 @@ int file_read(const char *path, size_t limit, struct buf *ret_data, struct error
 /* Write all n bytes, going on after signals and short writes. Returns 0 or -errno. */
 int write_all(int fd, const void *data, size_t n);
 
+/* Make a file with its folders, as a whole or not at all, in place of one that is there. Returns 0 or -errno. */
+int file_keep(const char *path, const void *data, size_t n);
+
 #endif

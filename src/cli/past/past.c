@@ -209,7 +209,7 @@ static int find_window(struct past *p, struct error *err)
 	struct rerun run;
 	bool returns = false;
 	cleanup_free char *functions = NULL;
-	int r = rerun_init(&run, p->trace.reader, p->temporary, &p->options, err);
+	int r = rerun_init(&run, p->trace.reader, p->args->rest, p->temporary, &p->options, err);
 
 	p->window.must_ns = end_of_run(p);
 	if (r == 0)
@@ -262,7 +262,7 @@ static int run_again(struct past *p, struct error *err)
 	if (p->window.has_stop)
 		put_condition(&p->options, "--stop", p->window.stop_ns);
 	announce(p);
-	r = rerun_init(&run, p->trace.reader, p->temporary, &p->options, err);
+	r = rerun_init(&run, p->trace.reader, p->args->rest, p->temporary, &p->options, err);
 	if (r == 0)
 		r = rerun_record(&run, err);
 	rerun_deinit(&run);
@@ -385,8 +385,9 @@ static int find_out(struct past *p, struct error *err)
 	const char *path;
 	int r;
 
-	if (rerun_possible(p->trace.reader, err) < 0 || run_inputs_check(&p->trace.reader->meta, p->path, err) < 0 ||
-	    find_window(p, err) < 0 || run_again(p, err) < 0 || reader_open(p->temporary, &again, err) < 0)
+	if (rerun_possible(p->trace.reader, p->args->rest, err) < 0 ||
+	    (!p->args->rest && run_inputs_check(&p->trace.reader->meta, p->path, err) < 0) || find_window(p, err) < 0 ||
+	    run_again(p, err) < 0 || reader_open(p->temporary, &again, err) < 0)
 		return EXIT_FAILED;
 	r = compare(p, again, err) < 0 || add(p, again, &path, err) < 0 ? EXIT_FAILED : EXIT_OK;
 	reader_free(again);

@@ -14,9 +14,10 @@
 #include "cli/record/recording.h"
 #include "cli/record/recording_probes.h"
 #include "cli/record/run_inputs.h"
+#include "cli/record/run_register.h"
 #include "trace/thinned.h"
 
-int rerun_possible(const struct reader *r, struct error *err)
+int rerun_possible(const struct reader *r, char *const *argv, struct error *err)
 {
 	const char *folder = meta_get(&r->meta, "run.directory"), *log = meta_get(&r->meta, "run.log"),
 		   *by = thinned_by(&r->meta);
@@ -34,7 +35,9 @@ int rerun_possible(const struct reader *r, struct error *err)
 		return error_set(err, "%s: it is not complete, and only the whole run can be compared", r->path);
 	if (log && access(log, R_OK) < 0)
 		return error_set(err, "%s: its guest cannot run again: %s: %s", r->path, log, strerror(errno));
-	if (access(folder, X_OK) < 0)
+	if (!argv && run_register_check(&r->meta, r->path, err) < 0)
+		return -1;
+	if (!argv && access(folder, X_OK) < 0)
 		return error_set(err, "%s: its guest cannot run again: %s: %s", r->path, folder, strerror(errno));
 	return 0;
 }
@@ -62,9 +65,11 @@ static void put_known(const struct reader *r, struct buf *words)
 	}
 }
 
-static void put_words(const struct reader *r, const char *path, const struct buf *options, struct buf *ret)
+static void put_words(const struct reader *r, char *const *given, const char *path, const struct buf *options,
+		      struct buf *ret)
 {
-	char **argv = run_inputs_argv(&r->meta);
+	char **kept = given ? NULL : run_inputs_argv(&r->meta);
+	char *const *argv = given ? given : kept;
 
 	if (!meta_get(&r->meta, "run.log"))
 		put_word(ret, "--deterministic");
@@ -79,7 +84,7 @@ static void put_words(const struct reader *r, const char *path, const struct buf
 	put_word(ret, "--");
 	for (size_t i = 0; argv && argv[i]; i++)
 		put_word(ret, argv[i]);
-	free(argv);
+	free(kept);
 }
 
 static char **split(const struct buf *words)
@@ -96,17 +101,17 @@ static char **split(const struct buf *words)
 	return ret;
 }
 
-int rerun_init(struct rerun *run, const struct reader *r, const char *path, const struct buf *options,
-	       struct error *err)
+int rerun_init(struct rerun *run, const struct reader *r, char *const *argv, const char *path,
+	       const struct buf *options, struct error *err)
 {
 	const char *folder = meta_get(&r->meta, "run.directory");
 
 	*run = (struct rerun){ .here = getcwd(NULL, 0), .log = meta_get(&r->meta, "run.log") };
-	put_words(r, path, options, &run->words);
+	put_words(r, argv, path, options, &run->words);
 	run->argv = split(&run->words);
 	if (args_parse(&cmd_record, run->argv, &run->args, err) < 0)
 		return -1;
-	return chdir(folder) < 0 ? error_set(err, "%s: %s: %s", r->path, folder, strerror(errno)) : 0;
+	return !argv && chdir(folder) < 0 ? error_set(err, "%s: %s: %s", r->path, folder, strerror(errno)) : 0;
 }
 
 void rerun_deinit(struct rerun *run)

@@ -16,15 +16,18 @@ struct rerun {
 	char *here;       /* the working folder of before */
 };
 
-/* Can that run be made again? The error says why not, and what to record instead. */
-int rerun_possible(const struct reader *r, struct error *err);
+/*
+ * Can that run be made again? `argv`: QEMU's command line, as the user gives it; NULL: the trace's, which must be known
+ * to be this user's own (run_register.h). The error says why not, and what to record instead.
+ */
+int rerun_possible(const struct reader *r, char *const *argv, struct error *err);
 
 /*
  * `path`, absolute: of the trace that is made. `options`: of upto record, each word with a 0 behind it: what is
  * recorded besides. Call rerun_deinit() in either case.
  */
-int rerun_init(struct rerun *run, const struct reader *r, const char *path, const struct buf *options,
-	       struct error *err);
+int rerun_init(struct rerun *run, const struct reader *r, char *const *argv, const char *path,
+	       const struct buf *options, struct error *err);
 void rerun_deinit(struct rerun *run);
 
 /* Append the probes' definitions as the recorder gets them: lines of META's form, "probe.N". */

@@ -403,11 +403,13 @@ const struct command cmd_probe = {
 	.operands = "TRACE DEF… | --lines FUNC | --vars PLACE | --funcs GLOB | --definition DEF",
 	.summary = "ask a recording for values that it does not have; where can a probe be?",
 	.max_operands = OPERANDS_MAX,
+	.rest = true,
 	.description =
 		"With a TRACE: the guest is run again as it ran then, with these probes, and trace events (--event) and arguments (--args). "
 		"Every event is compared; what is found is added to the trace, and printed, as 'upto events' does, and 'upto calls --args'. "
 		"If something happens otherwise, the first other event is told, and nothing is added. That takes a trace of 'upto record "
-		"--deterministic' or --replayable, with the files as they were.\n"
+		"--deterministic' or --replayable, with the files as they were. The command line is the recording's; a trace that was not recorded "
+		"here by the same user starts nothing: give its command line behind --.\n"
 		"Without: shows lines, variables and functions of files with debug information, as perf probe does, for the definitions of upto "
 		"record --probe.\n"
 		"A definition is perf probe's: [[GROUP:]EVENT=]FUNC[@SRC][:LINE|+OFFSET|%return|;PATTERN] [VALUE…], or SRC:LINE, or "

@@ -65,34 +65,13 @@ void kernel_files_deinit(struct kernel_files *f)
 	*f = (struct kernel_files){ 0 };
 }
 
-/* Make all folders of a path, but for the last part of it, which is a file. */
-static void make_folders(const char *path)
-{
-	cleanup_free char *part = xstrdup(path);
-
-	for (char *slash = part + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
-		*slash = '\0';
-		mkdir(part, 0777);
-	}
-}
-
 void layout_keep(const char *folder, const char *build_id, const struct layout *layout)
 {
-	cleanup_free char *path = xasprintf("%s/%s.btf", folder, build_id),
-			  *part = xasprintf("%s.%d", path, (int)getpid());
+	cleanup_free char *path = xasprintf("%s/%s.btf", folder, build_id);
 	struct buf out = { 0 };
 	struct error ignored;
-	int fd;
 
-	if (strchr(build_id, '/') || layout_put_btf(layout, &out, &ignored) < 0)
-		return;
-	make_folders(part);
-	fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd >= 0) {
-		bool whole = write_all(fd, out.data, out.len) == 0;
-
-		if (close(fd) < 0 || !whole || rename(part, path) < 0)
-			unlink(part);
-	}
+	if (!strchr(build_id, '/') && layout_put_btf(layout, &out, &ignored) == 0)
+		file_keep(path, out.data, out.len);
 	buf_free(&out);
 }

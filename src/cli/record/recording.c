@@ -34,6 +34,7 @@
 #include "recording_probes.h"
 #include "recorder/stats.h"
 #include "run_inputs.h"
+#include "run_register.h"
 #include "shared_folders.h"
 #include "trace/reader.h"
 
@@ -203,16 +204,20 @@ static void put_sources(const struct kernel_sources *sources, struct buf *lines)
 static void put_run(const struct recording *rec, struct buf *lines)
 {
 	static const char *const options[] = { "symbols", "types", "sysroot" };
+	struct buf run = { 0 };
 	char key[32];
 
-	run_inputs_put(rec->argv, lines);
+	run_inputs_put(rec->argv, &run);
 	if (rec->log)
-		meta_put(lines, "meta.run.log", rec->log);
+		meta_put(&run, "meta.run.log", rec->log);
 	for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
 		snprintf(key, sizeof key, "meta.run.%s", options[i]);
 		if (arg(rec->args, options[i]))
-			meta_put(lines, key, arg(rec->args, options[i]));
+			meta_put(&run, key, arg(rec->args, options[i]));
 	}
+	run_register_put(&run);
+	buf_put(lines, run.data, run.len);
+	buf_free(&run);
 }
 
 static int write_config(const struct recording *rec, struct recorded *s, const char *version, struct error *err)
@@ -234,7 +239,7 @@ static int write_config(const struct recording *rec, struct recorded *s, const c
 	put_icount(rec, &lines);
 	put_turns(rec, &lines);
 	put_snapshot(rec, &lines);
-	if (rec->deterministic || rec->log)
+	if (!rec->again && (rec->deterministic || rec->log))
 		put_run(rec, &lines);
 	recording_choice_put(rec->args, &lines);
 	meta_put(&lines, "inside", (char *)s->inside.data);
