@@ -14,12 +14,6 @@ struct touching {
 	struct touched *ret;
 };
 
-static bool comes_from_a_call(enum event_kind kind)
-{
-	return kind == EVENT_CALL || kind == EVENT_CALL_INDIRECT || kind == EVENT_JUMP || kind == EVENT_JUMP_INDIRECT ||
-	       kind == EVENT_ARRIVE;
-}
-
 static void take(struct touching *t, const struct event *e, unsigned cpu, uint64_t task)
 {
 	struct place place;
@@ -30,11 +24,8 @@ static void take(struct touching *t, const struct event *e, unsigned cpu, uint64
 		return;
 	place = name_cache_place(&t->names, &t->views[cpu], task, e->target, e->ns);
 	t->inside[cpu] = t->functions[place.function];
-	if (!t->inside[cpu])
-		return;
-	if (!t->ret->last_ns)
+	if (t->inside[cpu] && !t->ret->last_ns)
 		t->ret->first_ns = t->ret->last_ns = e->ns;
-	t->ret->entries += place.at & AT_START && comes_from_a_call(e->kind);
 }
 
 int touched_analyse(const struct session *session, const bool *functions, struct touched *ret, struct error *err)

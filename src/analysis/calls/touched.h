@@ -6,7 +6,6 @@
 #include "replay/session.h"
 
 struct touched {
-	uint64_t entries;           /* how often control came to their first instructions */
 	uint64_t first_ns, last_ns; /* from when control first is in one of them until it has left the last; none: 0 */
 };
 

@@ -84,8 +84,6 @@ static int compare(struct side *whole, struct side *part, uint64_t until_ns, uns
 			break;
 		}
 		ret->compared++;
-		if (last.ns > ret->until_ns)
-			ret->until_ns = last.ns;
 		if (next(whole, err) < 0 || next(part, err) < 0)
 			return -1;
 	}

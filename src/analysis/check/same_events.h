@@ -15,7 +15,6 @@ struct event_spot {
 
 struct same_events {
 	uint64_t compared; /* events that are equal, up to the first that is not */
-	uint64_t until_ns; /* when the last of them was */
 	bool differs;
 	unsigned cpu;                        /* whose events differ … */
 	struct event_spot in_whole, in_part; /* … the first of them */

@@ -98,7 +98,7 @@ static void put_question(struct past *p)
 	p->asked = (char *)text.data;
 }
 
-/* Which functions of the trace a definition's place can be in; an empty list: that is not known. */
+/* Append the function that a definition's place is in; *known becomes false if that is not to be told. */
 static void put_function(const char *text, bool *known, bool *returns, struct buf *names)
 {
 	struct probe_definition d;
@@ -266,7 +266,7 @@ static int run_again(struct past *p, struct error *err)
 	if (r == 0)
 		r = rerun_record(&run, err);
 	rerun_deinit(&run);
-	return r;
+	return r < 0 ? error_prefix(err, "%s: it was not run again, and nothing is added", p->path) : 0;
 }
 
 static void put_spot(struct buf *out, const struct event_spot *spot)

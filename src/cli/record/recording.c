@@ -45,15 +45,15 @@ struct recorded {
 	int out, config, stats_fd;
 	struct buf inside;     /* what of QEMU may be used, for the recorder */
 	struct stats *stats;
-	char **argv;           /* QEMU's command line; from that word on they are its own */
-	size_t own_words;
+	char **argv;           /* QEMU's command line; its memory is this structure's … */
+	size_t own_words;      /* … and so is that of its words from this number on */
 	pid_t pid;
 	struct kernel_files kernel;
 	struct buf probes;     /* for the recorder */
 	bool made;             /* the output file is new */
 	struct buf folders;    /* that virtiofsd lends, with a 0 behind each */
 	bool ended;            /* the run that is made again was ended behind its span */
-	int quiet;             /* of a run that is made again, QEMU's standard error, which is shown if it fails; -1 */
+	int quiet;             /* QEMU's standard error in a run made again, shown if that does not start; -1: none */
 	int messages;          /* QEMU's standard error, where that is not upto's; -1: it is */
 	int killed_by;         /* the signal that ended QEMU; 0: none did */
 	struct sigaction signals[END_SIGNALS]; /* what they did before */
