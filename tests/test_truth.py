@@ -391,7 +391,7 @@ def differing_answers(a, b):
         said = json.loads(answer(trace, ["info"]))
         for key in ("bytes", "bytes_by_content"):
             del said[key]
-        for key in ("started", "qemu_command", "qemu_inside", "stores_dropped"):
+        for key in ("started", "finished", "qemu_command", "qemu_inside", "stores_dropped", *(k for k in said["meta"] if k.startswith("run."))):
             del said["meta"][key]
         return said
 
