@@ -248,7 +248,7 @@ static void analyse_folded(const struct session *whole, uint64_t insns)
 		free(totals);
 	}
 	fold.depth = 2;
-	if (call_tree_analyse(&session, false, NULL, &tree, &err) == 0) {
+	if (call_tree_analyse(&session, &(struct call_tree_options){ 0 }, &tree, &err) == 0) {
 		must(insns_of(&tree) == insns);
 		call_tree_deinit(&tree);
 	}
@@ -267,7 +267,7 @@ static void analyse_tree(const struct reader *r, const struct names *names)
 
 	threads_init(&threads, r);
 	functions[0] = true;
-	if (call_tree_analyse(&session, false, NULL, &tree, &err) == 0) {
+	if (call_tree_analyse(&session, &(struct call_tree_options){ 0 }, &tree, &err) == 0) {
 		for (size_t i = 1; i < tree.count; i++)
 			must(tree.nodes[i].parent < i && tree.nodes[i].function < names_count(names));
 		for (int callers = 0; callers < 2; callers++) {

@@ -119,3 +119,29 @@ def test_shown():
     p = run(UPTO, "calls", "--args", "-F", "start_kernel", none, check=False)
     assert p.returncode and b"'upto record --args NAMES' records them" in p.stderr, p.stderr
     os.unlink(none)
+
+
+@pytest.mark.weight(4)
+def test_summed():
+    """The tree has a node for each that a function was given, with the sums of those calls; first tells what the first call was given."""
+    trace, _ = args_guest("6.12")
+    calls = [c for c in upto_json("calls", "--json", "--args", "-F", "vfs_read", trace, upto=UPTO)["calls"] if c["function"] == "vfs_read" and c["args"]]
+    expected = collections.defaultdict(lambda: [0, 0])
+    for c in calls:
+        file = "…" if c["args"]["file"].startswith("0x") else c["args"]["file"]
+        expected[file, c["args"]["count"]][0] += 1
+        expected[file, c["args"]["count"]][1] += c["insns"]
+    got = collections.defaultdict(lambda: [0, 0])
+    for n in upto_json("tree", "--json", "--args", "-F", "vfs_read", trace, upto=UPTO_ASAN)["tree"]:
+        if n["function"] == "vfs_read" and n["given"]:
+            file, count = re.fullmatch(r"\(file=(.*), buf=(?:…|NULL), count=(\d+), pos=(?:…|NULL)\)", n["given"]).groups()
+            got[file, int(count)][0] += n["calls"]
+            got[file, int(count)][1] += n["total_insns"]
+    assert dict(got) == dict(expected) and len(got) > 5, (dict(got), dict(expected))
+    shown = run(UPTO, "tree", "--args", "--wide", "--min", "0", "--depth", "1", "-F", "vfs_read", trace).stdout.decode()
+    assert re.search(r" vfs_read\(file=/bin/busybox, buf=…, count=\d+, pos=…\)", shown), shown
+    first = upto_json("first", "--json", "--args", "-F", "vfs_read,ksys_read", trace, upto=UPTO_ASAN)["first"]
+    one = min(calls, key=lambda c: c["start_ns"])
+    given = {f["function"]: f["given"] for f in first}
+    assert given["ksys_read"] is None and given["vfs_read"].startswith(f"(file={one['args']['file']}, buf={one['args']['buf']}, count={one['args']['count']}, "), (given, one)
+    return f"{len(calls)} calls, {len(got)} kinds"

@@ -194,6 +194,69 @@ def test_stacks():
     return compared
 
 
+@pytest.mark.weight(40)
+def test_in_calls():
+    """Records stand in the calls that they were passed in: below the innermost function of the stack that events --stack has."""
+    trace, _ = recorded("6.12")
+    names = "kmem:kmalloc,kmem:kfree,sched:sched_switch,kmem:mm_page_alloc"
+    stacks = {(e["ns"], e["cpu"], e["event"], e["text"]): [f["function"] for f in reversed(e["frames"])] for e in records(trace, "-e", names, "--stack")}
+    depths = collections.Counter()
+    for command in ["-F", "load_module", "-n", "2"], ["-F", "load_module", "-n", "2", "--min-callee", "50us"], ["--from", "entry:load_module", "-n", "60000"]:
+        open_, flow, compared, moments = {}, "-F" not in command, 0, collections.Counter()
+        for c in upto_json("calls", "--json", *command, trace, upto=UPTO)["calls"]:
+            pid = c["pid"]
+            path = open_.setdefault(pid, {})
+            if c.get("step") == "log" or c.get("cuts_in"):
+                continue
+            if "event" in c:
+                stack = stacks.get((c["start_ns"], c["cpu"], c["event"], c["text"]))
+                moments[c["start_ns"], c["cpu"]] += 1
+                if not stack:
+                    continue
+                above = [path[d] for d in range(c["depth"]) if d in path]
+                # all that is above it is on the stack, and, where nothing was left out, what is right above is the innermost
+                rest = iter(stack)
+                assert all(f in rest for f in above) and above, (c, above, stack)
+                assert "--min-callee" in command or above[-1] == stack[-1], (c, above[-1], stack)
+                compared += 1
+            else:
+                path[c["depth"]] = c["function"]
+                for deeper in [d for d in path if d > c["depth"] or (d == c["depth"] and c.get("step") == "leave")]:
+                    del path[deeper]
+        assert compared > 30, (command, compared)
+        depths[" ".join(command[-2:])] = compared
+    # none is lost where calls are left out for being short
+    assert depths["-n 2"] == depths["--min-callee 50us"], depths
+    assert not any("event" in c for c in upto_json("calls", "--json", "--no-events", "-F", "load_module", "-n", "1", trace, upto=UPTO)["calls"])
+    text = run(UPTO, "calls", "-F", "load_module", "-n", "1", "--wide", trace).stdout.decode()
+    assert re.search(r"^ +\d+\.\d{9} +\d +\d+ +# kmalloc: call_site=", text, re.M), text[:2000]
+    return dict(depths)
+
+
+@pytest.mark.weight(40)
+def test_in_timeline():
+    """Records are part of what their thread was in: the initcall, the process, the exec that the stack has; and of the phase."""
+    trace, _ = recorded("6.12")
+    spans = upto_json("timeline", "--json", trace, upto=UPTO)["timeline"]
+    of = {s["id"]: s for s in spans}
+    events = [s for s in spans if s["kind"] == "event"]
+    assert sorted((e["start_ns"], e["name"].split(":")[0]) for e in events) == \
+        sorted((e["ns"], e["event"].split(":")[1]) for e in records(trace) if not (e["computed"] and e["event"].split(":")[0] in CALLS))
+    assert all(e["duration_ns"] == 0 and e["cpu_ns"] is None for e in events)
+    parents = collections.Counter()
+    for e in events:
+        parent = of[e["parent"]]
+        assert parent["start_ns"] <= e["start_ns"] < parent["end_ns"], (e, parent)
+        parents[parent["kind"]] += 1
+        if parent["pid"] is not None:
+            assert parent["pid"] == e["pid"], (e, parent)
+    assert parents["initcall"] > 100 and parents["process"] > 100 and parents["module-init"], parents
+    shown = run(UPTO, "timeline", "--wide", "--kind", "event", "-n", "0", "--from", "entry:load_module", trace).stdout.decode()
+    assert re.search(r" kmalloc: call_site=", shown)
+    assert not [s for s in upto_json("timeline", "--json", "--no-events", trace, upto=UPTO)["timeline"] if s["kind"] == "event"]
+    return dict(parents)
+
+
 @pytest.mark.weight(12)
 def test_chosen():
     """Only what is asked for is recorded, without the guest's knowing; a name that no event has is told."""
@@ -209,6 +272,21 @@ def test_chosen():
     os.unlink(trace)
 
 
+@pytest.mark.long
+@pytest.mark.weight(12)
+def test_enabled():
+    """boot --enable-events: the guest records them itself, which the trace says."""
+    trace = os.path.join(WORK, "events-enabled.upto")
+    args = qemu_args("6.12", initrd("6.12", "brief"))
+    kernel, image = (args[args.index(o) + 1] for o in ("-kernel", "-initrd"))
+    run(UPTO, "boot", "--enable-events", "--event", "sched_process_fork,irq:*", "-m", "512M", "-f", "-o", trace, "--append", "quiet cryptomgr.notests", kernel, image)
+    own = collections.Counter(e["event"] for e in records(trace) if not e["computed"])
+    meta = upto_json("info", "--json", trace)["meta"]
+    assert own["sched:sched_process_fork"] > 50 and own["irq:softirq_entry"] > 100 and len(own) > 4, own
+    assert meta["changed"] == "trace_event=sched_process_fork,irq:*" and meta["command_line"].endswith(meta["changed"]), meta
+    os.unlink(trace)
+
+
 @pytest.mark.weight(2)
 def test_none():
     """A guest whose kernel tells of no events, and options that would say nothing."""
@@ -220,6 +298,9 @@ def test_none():
     for args, said in ((["--value", "x"], "--value: is for --sum"), (["--open"], "--open: is for --pair"), (["-s", "x"], "--sort: is for --sum and --pair"),
                        (["--debug", "x"], "--debug: is for --stack")):
         p = run(UPTO_ASAN, "events", *args, trace, check=False)
+        assert p.returncode == 2 and said in p.stderr.decode(), (args, p.stderr)
+    for args, said in (([], "--enable-events: is for --event"), (["--event", "sched:sched_sw*"], "the kernel itself knows names and SYSTEM:* only")):
+        p = run(UPTO_ASAN, "boot", "--enable-events", *args, "-o", trace, "-f", qemu_args("6.12", initrd("6.12", "brief"))[-3], check=False)
         assert p.returncode == 2 and said in p.stderr.decode(), (args, p.stderr)
     os.unlink(trace)
 

@@ -59,9 +59,10 @@ static int put_tree(const struct session *session, const struct call_tree *t, bo
 static int put(const struct session *session, const struct export_options *options, const struct sink *sink,
 	       struct error *err)
 {
+	const struct call_tree_options paths = { .make_index = options->make_index };
 	struct call_tree tree;
 
-	if (call_tree_analyse(session, options->make_index, NULL, &tree, err) < 0)
+	if (call_tree_analyse(session, &paths, &tree, err) < 0)
 		return -1;
 	if (put_tree(session, &tree, options->by_ns, sink, err) < 0) {
 		call_tree_deinit(&tree);
@@ -72,6 +73,9 @@ static int put(const struct session *session, const struct export_options *optio
 }
 
 const struct exporter export_folded = {
-	.name = "folded", .help = "paths of calls with what ran at their ends, for flame graphs",
-	.heeds_threads = true, .has_clock = true, .put = put,
+	.name = "folded",
+	.help = "paths of calls with what ran at their ends, for flame graphs",
+	.heeds_threads = true,
+	.has_clock = true,
+	.put = put,
 };

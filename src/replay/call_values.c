@@ -74,12 +74,27 @@ static const struct fact *read_later(const struct call_values *c, const struct f
 	return NULL;
 }
 
-const struct fact *call_values_args(const struct call_values *c, const struct frame *frame, uint64_t task, unsigned cpu,
-				    uint64_t insns)
+const struct fact *call_values_at_entry(const struct call_values *c, const struct frame *frame, unsigned cpu,
+					uint64_t insns)
 {
 	const struct fact *f = c->count ? facts_find(&c->facts, FACT_ARGS, cpu, insns) : NULL;
 
-	if (f && is_of(c, f, frame))
+	return f && is_of(c, f, frame) ? f : NULL;
+}
+
+const struct fact *call_values_entered(const struct call_values *c, const struct frame *frame, uint64_t task)
+{
+	const struct fact *f = c->count && map_get(&c->functions, frame->addr) ? read_later(c, frame, task) : NULL;
+
+	return f && f->ns == frame->entry_ns ? f : NULL;
+}
+
+const struct fact *call_values_args(const struct call_values *c, const struct frame *frame, uint64_t task, unsigned cpu,
+				    uint64_t insns)
+{
+	const struct fact *f = call_values_at_entry(c, frame, cpu, insns);
+
+	if (f)
 		return f;
 	return map_get(&c->functions, frame->addr) ? read_later(c, frame, task) : NULL;
 }

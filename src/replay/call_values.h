@@ -27,6 +27,15 @@ const struct fact *call_values_args(const struct call_values *c, const struct fr
 const struct fact *call_values_result(const struct call_values *c, const struct frame *frame, unsigned cpu,
 				      uint64_t insns);
 
+/*
+ * The same as the first, but only what was read right at the entry, where no interrupt came before the function's first
+ * instruction: so it is that call's, whatever comes later.
+ */
+const struct fact *call_values_at_entry(const struct call_values *c, const struct frame *frame, unsigned cpu,
+					uint64_t insns);
+/* … of a call that is under way, by the thread's task_struct: the same one. */
+const struct fact *call_values_entered(const struct call_values *c, const struct frame *frame, uint64_t task);
+
 /* The same of a call that is under way at that time, by the thread's task_struct. */
 const struct fact *call_values_open(const struct call_values *c, const struct frame *frame, uint64_t task, uint64_t ns);
 

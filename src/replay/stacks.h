@@ -215,6 +215,11 @@ int stacks_at(struct stacks *ret, const struct session *session, const struct ch
  */
 uint32_t stacks_function(const struct stacks *s, const struct stack *stack);
 
+/*
+ * The stack of that task, or, where none is known, of what the vCPU runs. NULL: there is none. Its frames may be none.
+ */
+const struct stack *stacks_running(const struct stacks *s, uint64_t task, unsigned cpu, uint64_t ns);
+
 /* In visitor->due(): everything as it is before the next event. */
 void stacks_save(const struct stacks *s, struct buf *out);
 void stacks_deinit(struct stacks *s);

@@ -118,3 +118,15 @@ void replay_switch_task(struct replay *r, struct lane *lane, const struct event 
 	next->cpu = (int)cpu;
 	lane->stack = next;
 }
+
+const struct stack *stacks_running(const struct stacks *s, uint64_t task, unsigned cpu, uint64_t ns)
+{
+	long thread = task ? threads_find(s->threads, task, ns) : THREAD_NONE;
+
+	if (thread != THREAD_NONE)
+		return &s->list[thread];
+	for (size_t i = 0; i < s->count; i++)
+		if (s->list[i].cpu == (int)cpu)
+			return &s->list[i];
+	return NULL;
+}

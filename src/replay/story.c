@@ -168,6 +168,10 @@ static void tell_beside(struct story *st, struct stacks *s, unsigned i)
 		m.kind = STORY_FACT;
 		m.fact = &st->facts->list[next];
 		m.cpu = m.fact->cpu, m.ns = m.fact->ns, m.insns = m.fact->insns;
+		if (m.fact->kind == FACT_EVENT && m.ns >= st->from_ns) {
+			m.stack = stacks_running(s, m.fact->task, m.cpu, m.ns);
+			m.thread = m.stack ? story_thread(m.stack) : 0;
+		}
 	} else if (i == BESIDE_TASKS) {
 		m.kind = STORY_TASK;
 		m.task = &st->reader->tasks.records[next];

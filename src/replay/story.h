@@ -20,7 +20,7 @@ enum story_kind {
 	STORY_SWITCH,  /* a vCPU goes from a stack to another, or the same */
 	STORY_HALT,    /* a vCPU waits for an interrupt, until STORY_RESUME or whatever else it does next */
 	STORY_RESUME,
-	STORY_FACT,    /* a wake-up, a log line …: told right behind what happened up to that time */
+	STORY_FACT,    /* a wake-up, a log line, a trace event …: told right behind what happened up to that time */
 	STORY_TASK,    /* a task began, changed or ended; likewise */
 	STORY_CODE,    /* a module was loaded, a file mapped, memory with code freed; likewise */
 	STORY_END,     /* at the trace's end: a call that is in progress still; each thread's innermost first */
@@ -34,7 +34,10 @@ struct story_moment {
 	unsigned cpu;                /* not of OPEN and END */
 	uint64_t ns, insns;          /* guest time, and the vCPU's counter */
 	struct stacks *stacks;       /* a listener may set its `stop` */
-	/* OPEN, ENTER, LEAVE, END: that has the frame; SWITCH: that is left; HALT, RESUME: that runs */
+	/*
+	 * OPEN, ENTER, LEAVE, END: that has the frame; SWITCH: that is left; HALT, RESUME: that runs; FACT, of a trace
+	 * event: of the thread that came by it, or NULL
+	 */
 	const struct stack *stack;
 	const struct frame *frame;   /* OPEN, ENTER, LEAVE, END */
 	size_t depth;                /* … frames below it */

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "replay/value_text.h"
 
-enum { NS, KERNEL_NS, INSNS, CPU, FUNCTION, SECTION, CALLER, OBJECT, PID, COMM };
+enum { NS, KERNEL_NS, INSNS, CPU, FUNCTION, SECTION, CALLER, OBJECT, PID, COMM, GIVEN };
 
 const struct column first_columns[] = {
 	[NS] = { "ns", "TIME S", CELL_SECONDS, "guest time since the start, in seconds" },
@@ -19,11 +20,13 @@ const struct column first_columns[] = {
 	[OBJECT] = { "object", "OBJECT", CELL_TEXT, "module, program or library", .hidden = true },
 	[PID] = { "pid", "PID", CELL_NUMBER, "thread that it ran in; an interrupt's is the one that it cut into" },
 	[COMM] = { "comm", "PROCESS", CELL_TEXT, "its name then" },
+	[GIVEN] = { "given", "GIVEN", CELL_TEXT, "with --args: what it was given then, if that was recorded", .hidden = true },
 	{ 0 },
 };
 
 struct rows {
 	const struct session *session;
+	const struct first_values *values;
 	const struct functions *functions;
 	uint32_t index[];
 };
@@ -35,6 +38,31 @@ static struct cell kernel_time(const struct names *names, uint64_t ns)
 	return ns >= kernel_ns ? cell_seconds(ns - kernel_ns) : cell_none();
 }
 
+/* What the call that is a function's first one was given. */
+static struct cell args_cell(const struct rows *rows, uint32_t function, struct buf *scratch)
+{
+	const struct function_first *first = &rows->functions->firsts[function];
+	const struct call_values *values = rows->values->values;
+	const struct fact *args = values ? facts_find(&values->facts, FACT_ARGS, first->cpu, first->insns) : NULL;
+	const struct prototype *p = args ? call_values_prototype(values, args) : NULL;
+
+	if (!p || names_place(rows->session->names, p->addr, args->ns, 0).function != function)
+		return cell_none();
+	value_text_args(scratch, values, args, false);
+	return cell_scratch(CELL_TEXT, scratch);
+}
+
+/* For people, what it was given stands behind its name. */
+static struct cell function_cell(const struct rows *rows, uint32_t function, struct buf *scratch)
+{
+	struct buf given = { 0 };
+	struct cell args = rows->values->behind_name ? args_cell(rows, function, &given) : cell_none();
+
+	buf_printf(scratch, "%s%s", names_function(rows->session->names, function), args.text ? args.text : "");
+	buf_free(&given);
+	return cell_scratch(CELL_TEXT, scratch);
+}
+
 static struct cell cell(const void *data, size_t row, unsigned column, struct buf *scratch)
 {
 	const struct rows *rows = data;
@@ -44,7 +72,6 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	const struct function_first *first = &rows->functions->firsts[function];
 	const struct task_record *task = first->task ? threads_record(rows->session->threads, first->task, ns) : NULL;
 
-	(void)scratch;
 	switch (column) {
 	case NS:
 		return cell_seconds(ns);
@@ -55,7 +82,7 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	case CPU:
 		return cell_number(first->cpu);
 	case FUNCTION:
-		return cell_text(names_function(names, function));
+		return function_cell(rows, function, scratch);
 	case SECTION:
 		return cell_text(names_section(names, function));
 	case CALLER:
@@ -66,6 +93,8 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 		return task ? cell_pid(task->pid) : cell_none();
 	case COMM:
 		return task ? cell_text(task->comm) : cell_none();
+	case GIVEN:
+		return args_cell(rows, function, scratch);
 	}
 	return cell_none();
 }
@@ -82,12 +111,13 @@ static int by_first(const void *va, const void *vb, void *functions)
 	return a_insns < b_insns ? -1 : a_insns > b_insns;
 }
 
-void first_table_init(struct table *ret, const struct session *session, const struct functions *f, const bool *chosen)
+void first_table_init(struct table *ret, const struct session *session, const struct functions *f, const bool *chosen,
+		      const struct first_values *values)
 {
 	struct rows *rows = xcalloc(1, sizeof *rows + f->count * sizeof *rows->index);
 	size_t count = 0;
 
-	*rows = (struct rows){ .session = session, .functions = f };
+	*rows = (struct rows){ .session = session, .values = values, .functions = f };
 	for (size_t i = 0; i < f->count; i++)
 		if (f->stats[i].first_ns != UINT64_MAX && (!chosen || chosen[i]))
 			rows->index[count++] = (uint32_t)i;

@@ -24,7 +24,7 @@ const struct column timeline_columns[] = {
 	[RESULT] = { "result", "RESULT", CELL_NUMBER,
 		     "what its function returned: initcalls, probes, mounts and firmware files; of KUnit's cases: ok, not ok, skipped" },
 	[KIND] = { "kind", "KIND", CELL_TEXT,
-		   "phase, stage, level, initcall, probe, module, mount, exec, process …; recorded: a span that was asked for, its name is what began it",
+		   "phase, stage, level, initcall, probe, module, mount, exec, process …; recorded: a span that was asked for, its name is what began it; event: a trace event or a probe, with what it says",
 		   .hidden = true },
 	[PID] = { "pid", "PID", CELL_NUMBER, "thread that did it", .hidden = true },
 	[INSNS] = { "insns", "INSNS", CELL_AMOUNT, "instructions that its thread ran meanwhile", .hidden = true },
@@ -113,10 +113,22 @@ static struct cell spent_cell(const struct rows *r, const struct span_of *x, uns
 	const struct intervals *recorded = r->choice.recorded;
 	uint64_t known = intervals_overlap(recorded, x->start_ns, x->end_ns);
 
-	/* which threads are a unit's is not known */
-	if (x->kind == SPAN_UNIT || !intervals_touch(recorded, x->start_ns, x->end_ns + (x->end_ns == x->start_ns)))
+	/* which threads are a unit's is not known; an event is a moment */
+	if (x->kind == SPAN_UNIT || x->kind == SPAN_EVENT ||
+	    !intervals_touch(recorded, x->start_ns, x->end_ns + (x->end_ns == x->start_ns)))
 		return cell_none();
 	return cell_duration(column == CPU_NS ? x->cpu_ns : known > x->cpu_ns ? known - x->cpu_ns : 0);
+}
+
+static struct cell event_cell(const struct rows *r, const struct row *row, struct buf *scratch)
+{
+	const struct event_sources *of = r->choice.of;
+	struct cell c;
+
+	event_put_line(of->decoder, of->formats, r->choice.events[row->span], scratch);
+	c = cell_scratch(CELL_TEXT, scratch);
+	c.indent = 2 * row->depth;
+	return c;
 }
 
 static struct cell span_cell(const struct rows *r, const struct row *row, unsigned column, struct buf *scratch)
@@ -134,6 +146,8 @@ static struct cell span_cell(const struct rows *r, const struct row *row, unsign
 	case BAR:
 		return bar_cell(r, x, scratch);
 	case NAME:
+		if (r->choice.events && r->choice.events[row->span])
+			return event_cell(r, row, scratch);
 		return (struct cell){ .type = CELL_TEXT, .indent = 2 * row->depth, .text = x->name };
 	case RESULT: /* a number where there is one */
 		return is_test(x) ? (struct cell){ .text = test_result_name(x->result) } :
@@ -145,7 +159,7 @@ static struct cell span_cell(const struct rows *r, const struct row *row, unsign
 	case PID:
 		return pid_cell(r, x);
 	case INSNS:
-		return x->kind == SPAN_UNIT ? cell_none() : cell_amount(x->insns);
+		return x->kind == SPAN_UNIT || x->kind == SPAN_EVENT ? cell_none() : cell_amount(x->insns);
 	case OTHERS:
 	case OTHERS_NS:
 		return others_cell(r, x, column, scratch);
@@ -217,8 +231,8 @@ static void tree_deinit(struct tree *t)
 
 static bool in_span(const struct rows *r, const struct span_of *x)
 {
-	return x->end_ns > r->from_ns && x->start_ns < r->choice.span.to_ns &&
-	       intervals_touch(r->choice.intervals, x->start_ns, x->end_ns);
+	return x->end_ns + (x->kind == SPAN_EVENT) > r->from_ns && x->start_ns < r->choice.span.to_ns &&
+	       intervals_touch(r->choice.intervals, x->start_ns, x->end_ns + (x->kind == SPAN_EVENT));
 }
 
 /* The children of a span, or those without a parent, with theirs; what is too short becomes one row at their end. */
@@ -235,7 +249,8 @@ static void add_children(struct rows *r, const struct tree *t, uint32_t parent, 
 		if (!in_span(r, x) || (r->shown && !r->shown[i]) || (x->kind == SPAN_CONSOLE && c->min_ns))
 			continue;
 		if (x->end_ns - x->start_ns < c->min_ns && x->kind != SPAN_PHASE &&
-		    (x->kind != SPAN_RECORDED || r->recorded++ >= RECORDED_SHOWN)) {
+		    (x->kind != SPAN_RECORDED || r->recorded++ >= RECORDED_SHOWN) &&
+		    (x->kind != SPAN_EVENT || !c->all_events)) {
 			rest.folded++;
 			rest.folded_ns += x->end_ns - x->start_ns;
 			continue;

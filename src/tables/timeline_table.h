@@ -4,6 +4,7 @@
 #define UPTO_TABLES_TIMELINE_TABLE_H
 
 #include "analysis/calls/intervals.h"
+#include "analysis/events/event_sums.h"
 #include "analysis/history/history.h"
 #include "replay/walk.h"
 #include "table.h"
@@ -22,6 +23,10 @@ struct timeline_choice {
 	const struct intervals *intervals; /* … and in one of these */
 	const struct intervals *recorded;  /* what the trace has; of the rest nothing is known but when it was */
 	unsigned bar_width;     /* letters of the bars */
+	/* records of trace events by number of their spans, NULL where it is none; NULL: there are none */
+	const struct fact *const *events;
+	const struct event_sources *of; /* of `events` */
+	bool all_events;        /* in the tree each has a row, however short that is */
 	unsigned others;        /* how many of those that had the CPU are named, up to HISTORY_HOT */
 };
 

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 
-enum { TOTAL_PCT, TOTAL_INSNS, TOTAL_NS, SELF_INSNS, SELF_NS, CALLS, TAIL_CALLS, DEPTH, INLINED, FUNCTION };
+enum { TOTAL_PCT, TOTAL_INSNS, TOTAL_NS, SELF_INSNS, SELF_NS, CALLS, TAIL_CALLS, DEPTH, INLINED, GIVEN, FUNCTION };
 
 const struct column tree_columns[] = {
 	[TOTAL_PCT] = { "total_pct", "TOTAL %", CELL_PERCENT,
@@ -21,6 +21,9 @@ const struct column tree_columns[] = {
 	[DEPTH] = { "depth", "DEPTH", CELL_NUMBER, "functions above it", .hidden = true },
 	[INLINED] = { "inlined", "INLINED", CELL_NUMBER,
 		      "1: it was made part of its caller, and has nothing of its own", .hidden = true },
+	[GIVEN] = { "given", "GIVEN", CELL_TEXT,
+		   "with --args: what it was given; calls that were given other things are nodes of their own; … is an address that names nothing",
+		   .hidden = true },
 	[FUNCTION] = { "function", "FUNCTION", CELL_TEXT,
 		       "name, set in below what called it (--callers: below what it called)" },
 	{ 0 },
@@ -35,7 +38,7 @@ struct rows {
 	const struct names *names;
 	const struct call_tree *tree;
 	uint64_t all;
-	bool by_ns;
+	bool by_ns, with_args; /* args: they stand behind the name, for people */
 	size_t count;
 	struct row list[]; /* each node has one at most */
 };
@@ -50,14 +53,20 @@ static struct cell share(const struct rows *rows, const struct call_node *n)
 	return cell_share(total_of(rows, n), rows->all);
 }
 
+static const char *given_of(const struct rows *rows, const struct call_node *n)
+{
+	return rows->tree->given ? given_text(rows->tree->given, n->given) : NULL;
+}
+
 static struct cell function_cell(const struct rows *rows, const struct row *row, const char *inlined,
 				 struct buf *scratch)
 {
 	const struct call_node *n = &rows->tree->nodes[row->node];
-	struct cell c = cell_text(names_function(rows->names, n->function));
+	const char *args = rows->with_args ? given_of(rows, n) : NULL;
+	struct cell c = cell_text(inlined ? inlined : names_function(rows->names, n->function));
 
-	if (inlined) {
-		buf_printf(scratch, "%s (inlined)", inlined);
+	if (inlined || args) {
+		buf_printf(scratch, "%s%s%s", c.text, inlined ? " (inlined)" : "", args ? args : "");
 		c = cell_scratch(CELL_TEXT, scratch);
 	}
 	c.mark = n->calls && n->tail_calls == n->calls ? " <tail>" : NULL;
@@ -90,6 +99,8 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 		return cell_number(rows->list[row].depth);
 	case INLINED:
 		return cell_number(inlined != NULL);
+	case GIVEN:
+		return given_of(rows, n) ? cell_text(given_of(rows, n)) : cell_none();
 	case FUNCTION:
 		return function_cell(rows, &rows->list[row], inlined, scratch);
 	}
@@ -210,7 +221,7 @@ void tree_table_init(struct table *ret, const struct names *names, const struct 
 {
 	struct rows *rows = xcalloc(1, sizeof *rows + tree->count * sizeof *rows->list);
 
-	*rows = (struct rows){ .names = names, .tree = tree, .by_ns = choice->by_ns };
+	*rows = (struct rows){ .names = names, .tree = tree, .by_ns = choice->by_ns, .with_args = choice->with_args };
 	rows->all = total_of(rows, &all->nodes[0]);
 	choose_rows(rows, choice);
 	*ret = (struct table){

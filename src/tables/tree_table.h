@@ -14,6 +14,7 @@ struct tree_choice {
 	double min_pct;   /* of `all`, or, if these are functions that were asked for by name, of each of them */
 	bool named;       /* they were: each has a row, however small it is */
 	bool left_out;    /* calls were left out of the trace, or are folded by choice */
+	bool with_args;   /* what calls were given stands behind the function's name */
 	bool by_ns;       /* shares and order are of guest time, not of instructions */
 };
 

@@ -13,6 +13,7 @@ struct called {
 	uint64_t number;          /* of the record */
 	struct callees sum;       /* of the callees, so far */
 	struct left_out left_out; /* those of the callees that have no record */
+	bool has_events;          /* trace events within it have records */
 };
 
 struct call_records {
@@ -162,6 +163,7 @@ static void add_record(struct calls_run *st, struct pending *p, const struct sta
 	};
 	c->number = p->list.records.count;
 	c->sum = *callees;
+	c->has_events = false;
 	left_out_clear(&c->left_out);
 	spill_add(&p->list.records, &c->record);
 	set_record(st, story_call(frame), true);
@@ -257,6 +259,46 @@ static void keep_record(struct pending *p, struct called *c)
 	spill_set(&p->list.records, c->number, &c->record);
 }
 
+static void hear_event(struct calls_run *st, const struct story_moment *m)
+{
+	struct pending *p;
+	struct call_record record = { .event = m->fact, .entry_ns = m->ns, .cpu = (int)m->cpu };
+
+	if (m->fact->kind != FACT_EVENT || !m->stack)
+		return;
+	p = pending_of(st, m->thread);
+	record.depth = (uint32_t)(m->stack->depth - p->bottom);
+	if (!p->open || p->hidden || m->stack->depth <= p->bottom ||
+	    (st->options->max_depth && record.depth >= st->options->max_depth))
+		return;
+	spill_add(&p->list.records, &record);
+	for (size_t i = 0; i < p->open; i++)
+		p->called[i].has_events = true;
+}
+
+/* Drop a call's record, with those of its callees; events that were passed in it remain, as its caller's. */
+static void drop_record(struct pending *p, const struct called *c)
+{
+	struct call_record *events = NULL;
+	size_t n = 0, cap = 0;
+
+	for (uint64_t i = c->number + 1; c->has_events && i < p->list.records.count; i++) {
+		const struct call_record *r = call_records_get(&p->list, i);
+
+		if (!r)
+			break;
+		if (!r->event)
+			continue;
+		events = array_grow(events, n, &cap, sizeof *events);
+		events[n] = *r;
+		events[n++].depth = c->record.depth;
+	}
+	spill_truncate(&p->list.records, c->number);
+	for (size_t i = 0; i < n; i++)
+		spill_add(&p->list.records, &events[i]);
+	free(events);
+}
+
 /* A frame is left, or the trace ends in it: complete its record, and add it to its caller's callees. */
 static void finish_frame(const struct calls_run *st, const struct story_moment *m, struct pending *p)
 {
@@ -273,7 +315,7 @@ static void finish_frame(const struct calls_run *st, const struct story_moment *
 	fill_record(st, m, c);
 	if (m->depth != p->bottom && c->record.duration_ns < st->options->min_callee_ns) {
 		/* its callees were shorter still, so their records are dropped already */
-		spill_truncate(&p->list.records, c->number);
+		drop_record(p, c);
 		add_to_caller(st, m, p, true);
 	} else {
 		keep_record(p, c);
@@ -299,6 +341,8 @@ static void hear(void *state, const struct story_moment *m)
 {
 	if (m->kind == STORY_ENTER)
 		enter(state, m);
+	else if (m->kind == STORY_FACT)
+		hear_event(state, m);
 	else
 		leave(state, m);
 }
@@ -453,11 +497,11 @@ static int replay(struct calls_run *st, const struct checkpoint *from, struct er
 {
 	static const struct story_listener listener = {
 		.hear = hear, .due = due, .forget = forget,
-		.kinds = 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END,
+		.kinds = 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_FACT | 1u << STORY_END,
 	};
 	const struct story_part part = { .from = from, .to_ns = UINT64_MAX };
 	void *states[] = { st };
-	int more = story_tell(st->session, &part, NULL, &listener, states, 1, err);
+	int more = story_tell(st->session, &part, st->options->events, &listener, states, 1, err);
 
 	for (size_t i = 0; i < st->cap_pending; i++)
 		pending_free(st->pending[i]);

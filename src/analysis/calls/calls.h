@@ -24,6 +24,11 @@ struct call_record {
 	/* its calls that have no record, since they are too short or too deep: for call_records_left_out() */
 	uint64_t left_out;
 	uint32_t n_left_out;   /* so many functions */
+	/*
+	 * Not NULL: it is no call, but a trace event or a probe that its thread passed, a fact EVENT. It has only depth
+	 * (of what is called where it was passed), entry_ns and cpu.
+	 */
+	const struct fact *event;
 };
 
 struct calls_options {
@@ -36,6 +41,7 @@ struct calls_options {
 	const bool *threads;      /* marks by number: only these; NULL: all */
 	bool no_interrupts;       /* leave out interrupts and what they call */
 	const struct call_values *values; /* NULL: nobody asks what was given */
+	const struct facts *events; /* those of trace events have records, too; NULL: they have none */
 };
 
 /* The records of a finished call and of the calls within it, in the order of entry. Not all need be in memory. */

@@ -14,20 +14,43 @@ static void init(struct call_tree *t)
 	t->nodes[t->count++] = (struct call_node){ .function = NO_FUNCTION };
 }
 
-static uint32_t child_of(struct call_tree *t, uint32_t parent, uint32_t function)
+/* What tells a child from the others of its parent. */
+static uint32_t child_key(struct call_tree *t, uint32_t function, uint32_t given)
+{
+	uint64_t *number;
+
+	if (given == GIVEN_NONE)
+		return function;
+	number = map_put(&t->variants, (uint64_t)function << 32 | given, 0);
+	if (!*number)
+		*number = t->variants.count;
+	return (uint32_t)*number | 1u << 31;
+}
+
+static uint32_t child_given(struct call_tree *t, uint32_t parent, uint32_t function, uint32_t given)
 {
 	uint32_t last = t->nodes[parent].last_child;
 	uint64_t *known;
 
-	if (last && t->nodes[last].function == function)
+	if (last && t->nodes[last].function == function && t->nodes[last].given == given)
 		return last;
-	known = map_put(&t->children, (uint64_t)parent << 32 | function, 0);
+	known = map_put(&t->children, (uint64_t)parent << 32 | child_key(t, function, given), 0);
 	if (!*known) {
 		t->nodes = array_grow(t->nodes, t->count, &t->cap, sizeof *t->nodes);
-		t->nodes[t->count] = (struct call_node){ .function = function, .parent = parent };
+		t->nodes[t->count] = (struct call_node){ .function = function, .parent = parent, .given = given };
 		*known = t->count++;
 	}
 	return t->nodes[parent].last_child = (uint32_t)*known;
+}
+
+static uint32_t child_of(struct call_tree *t, uint32_t parent, uint32_t function)
+{
+	return child_given(t, parent, function, GIVEN_NONE);
+}
+
+static uint32_t child_like(struct call_tree *t, uint32_t parent, const struct call_node *n)
+{
+	return child_given(t, parent, n->function, n->given);
 }
 
 /*
@@ -52,8 +75,9 @@ static uint32_t inlined_node(struct call_tree *t, const struct stacks *s, const 
 	return caller;
 }
 
-/* The node of frame number `i` of a stack. The frames below it have their nodes. */
-static uint32_t node_of(struct call_tree *t, const struct stacks *s, const struct stack *stack, size_t i)
+/* The node of frame number `i` of a stack. The frames below it have their nodes. `args`: what it was given, or NULL. */
+static uint32_t node_of(struct call_tree *t, const struct stacks *s, const struct stack *stack, size_t i,
+			const struct fact *args)
 {
 	uint32_t parent = i ? stack->frames[i - 1].data : ROOT, function = stack->frames[i].function;
 	const struct names *names = s->names;
@@ -63,30 +87,47 @@ static uint32_t node_of(struct call_tree *t, const struct stacks *s, const struc
 		return parent;
 	if (t->inlines && parent != ROOT && frame_call_place(stack->frames[i].kind, stack->frames[i].from))
 		parent = inlined_node(t, s, stack, &stack->frames[i], parent);
-	return child_of(t, parent, function);
+	return child_given(t, parent, function, args ? given_number(t->given, args) : GIVEN_NONE);
 }
 
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
 	struct call_tree *t = state;
+	const struct fact *args = NULL;
 
 	if (!threads_is_chosen(s->threads, stack->thread)) {
 		frame->data = ROOT;
 		return;
 	}
-	frame->data = node_of(t, s, stack, stack->depth - 1);
+	if (t->given)
+		args = call_values_at_entry(t->given->values, frame, (unsigned)stack->cpu, s->insns);
+	frame->data = node_of(t, s, stack, stack->depth - 1, args);
 	t->nodes[frame->data].calls += frame->at_start;
 	t->nodes[frame->data].tail_calls += frame->at_start && frame->kind == FRAME_TAIL;
+}
+
+/* What a frame of a checkpoint was given. */
+static const struct fact *args_before(const struct call_tree *t, const struct stacks *s, const struct stack *stack,
+				      const struct frame *frame)
+{
+	uint64_t task = stack->thread == THREAD_NONE ? 0 : s->threads->list[stack->thread].task;
+
+	return t->given ? call_values_entered(t->given->values, frame, task) : NULL;
 }
 
 /* Before the first event: set the nodes of a checkpoint's frames, which were entered in an earlier part. */
 static void due(void *state, struct stacks *s)
 {
-	for (size_t i = 0; i < s->count; i++)
-		for (size_t k = 0; k < s->list[i].depth; k++)
-			s->list[i].frames[k].data = threads_is_chosen(s->threads, s->list[i].thread)
-							    ? node_of(state, s, &s->list[i], k)
-							    : ROOT;
+	struct call_tree *t = state;
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct stack *stack = &s->list[i];
+		bool chosen = threads_is_chosen(s->threads, stack->thread);
+
+		for (size_t k = 0; k < stack->depth; k++)
+			stack->frames[k].data =
+				chosen ? node_of(t, s, stack, k, args_before(t, s, stack, &stack->frames[k])) : ROOT;
+	}
 	s->due_ns = UINT64_MAX;
 }
 
@@ -122,11 +163,13 @@ static void add_up(struct call_tree *t)
 /* Each part has a tree of its own. Merging them in order keeps the order in which nodes came. */
 static void *begin(void *context, void *before)
 {
+	const struct call_tree_options *options = context;
 	struct call_tree *t = xmalloc(sizeof *t);
 
 	(void)before;
 	init(t);
-	t->inlines = context;
+	t->inlines = options->inlines;
+	t->given = options->given;
 	return t;
 }
 
@@ -146,7 +189,7 @@ static void merge(struct call_tree *into, const struct call_tree *part)
 		const struct call_node *n = &part->nodes[i];
 		struct call_node *to;
 
-		twin[i] = i == ROOT ? ROOT : child_of(into, twin[n->parent], n->function);
+		twin[i] = i == ROOT ? ROOT : child_like(into, twin[n->parent], n);
 		to = &into->nodes[twin[i]];
 		to->calls += n->calls;
 		to->tail_calls += n->tail_calls;
@@ -157,14 +200,16 @@ static void merge(struct call_tree *into, const struct call_tree *part)
 	into->unmatched = part->unmatched;
 }
 
-int call_tree_analyse(const struct session *session, bool make_index, struct inlines *inlines, struct call_tree *ret,
+int call_tree_analyse(const struct session *session, const struct call_tree_options *options, struct call_tree *ret,
 		      struct error *err)
 {
 	static const struct parts_analysis analysis = {
-		.visitor = { .enter = enter, .spend = spend, .due = due }, .begin = begin, .end = end,
+		.visitor = { .enter = enter, .spend = spend, .due = due },
+		.begin = begin,
+		.end = end,
 	};
 	void *parts[PARTS_MAX];
-	int result = parts_replay(session, make_index, &analysis, inlines, parts, err);
+	int result = parts_replay(session, options->make_index, &analysis, (void *)options, parts, err);
 
 	for (size_t i = 1; i < PARTS_MAX && parts[i]; i++) {
 		if (result >= 0)
@@ -185,6 +230,7 @@ void call_tree_deinit(struct call_tree *t)
 {
 	free(t->nodes);
 	map_free(&t->children);
+	map_free(&t->variants);
 	map_free(&t->chains);
 	*t = (struct call_tree){ 0 };
 }
@@ -210,7 +256,7 @@ static void add_callers(const struct call_tree *t, size_t node, struct call_tree
 	uint32_t at = ROOT;
 
 	for (uint32_t i = (uint32_t)node; i != ROOT; i = t->nodes[i].parent) {
-		at = child_of(out, at, t->nodes[i].function);
+		at = child_like(out, at, &t->nodes[i]);
 		out->nodes[at].calls += n->calls;
 		out->nodes[at].total_insns += n->total_insns;
 		out->nodes[at].total_ns += n->total_ns;
@@ -235,7 +281,7 @@ static void add_callees(const struct call_tree *t, const bool *functions, struct
 
 		if (!twin[n->parent] && !is_marked(t, n, functions))
 			continue;
-		twin[i] = child_of(out, twin[n->parent], n->function);
+		twin[i] = child_like(out, twin[n->parent], n);
 		to = &out->nodes[twin[i]];
 		to->calls += n->calls;
 		to->tail_calls += n->tail_calls;
@@ -251,6 +297,7 @@ void call_tree_of(const struct call_tree *t, const bool *functions, bool callers
 	init(ret);
 	ret->unmatched = t->unmatched;
 	ret->inlines = t->inlines;
+	ret->given = t->given;
 	if (!callers) {
 		add_callees(t, functions, ret);
 		return;

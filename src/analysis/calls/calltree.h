@@ -7,12 +7,14 @@
 #define UPTO_ANALYSIS_CALLTREE_H
 
 #include "base/map.h"
+#include "given.h"
 #include "replay/inlines.h"
 #include "replay/parts.h"
 
 struct call_node {
 	uint32_t function;      /* number (names.h); of a function inlined into its parent: see inlines.h */
 	uint32_t parent;        /* number of a node before this one; the root is its own parent */
+	uint32_t given;         /* what it was given: calls that were given other things have other nodes (given.h) */
 	uint32_t last_child;    /* the child that was entered last; 0: none */
 	uint64_t calls, tail_calls; /* how many of them its caller ended in: FRAME_TAIL */
 	uint64_t self_insns, self_ns;
@@ -22,21 +24,30 @@ struct call_node {
 struct call_tree {
 	struct call_node *nodes;  /* number 0 is the root, which has no function: it has what ran without a frame */
 	size_t count, cap;
-	struct map children;      /* parent << 32 | function → node */
+	/* parent << 32 | function → node; where something was given: number in `variants` | 1 << 31, not the function */
+	struct map children;
+	struct map variants;      /* function << 32 | what it was given → number, from 1 on */
 	struct unmatched unmatched;
 	struct inlines *inlines;  /* NULL: inlined functions are not asked for */
+	struct given *given;      /* NULL: what functions were given is not asked for */
 	/* copies of the chains in `inlines` by key, so that threads need not wait for each other */
 	struct map chains;
 };
 
 /*
  * `index` may be NULL; with an index, or while one is made, parts of the trace are
- * replayed at the same time (replay/parts.h). `inlines` may be NULL, and must live as
+ * replayed at the same time (replay/parts.h). `inlines` and `given` may be NULL, and must live as
  * long as the tree. With `inlines`, a call is below the functions that were inlined at
  * the place of the call. The node of an inlined function has no calls and no self
  * time; both count for the function that it became part of.
  */
-int call_tree_analyse(const struct session *session, bool make_index, struct inlines *inlines, struct call_tree *ret,
+struct call_tree_options {
+	bool make_index;
+	struct inlines *inlines;
+	struct given *given; /* NULL: calls of a function on one path have one node */
+};
+
+int call_tree_analyse(const struct session *session, const struct call_tree_options *options, struct call_tree *ret,
 		      struct error *err);
 void call_tree_deinit(struct call_tree *t);
 

@@ -151,20 +151,43 @@ static void leave(struct flow_run *st, const struct story_moment *m)
 	m->stacks->stop = st->enough;
 }
 
-static void show_log(struct flow_run *st, const struct story_moment *m)
+/* Is it one of those that are asked for, in a thread that is? */
+static bool shows_fact(const struct flow_run *st, const struct story_moment *m, long thread)
 {
 	const struct flow_options *o = st->options;
-	long number = m->fact->task ? threads_find(m->stacks->threads, m->fact->task, m->ns) : THREAD_NONE;
-	const struct thread *t = number == THREAD_NONE ? NULL : &m->stacks->threads->list[number];
 
-	if (m->fact->kind != FACT_LOG || m->ns < o->from_ns || m->ns >= o->to_ns ||
-	    (o->cpu >= 0 && m->cpu != (unsigned)o->cpu) || (o->threads && (!t || !o->threads[number])))
+	return (m->fact->kind == FACT_LOG ? o->log : m->fact->kind == FACT_EVENT && o->events) && m->ns >= o->from_ns &&
+	       m->ns < o->to_ns && (o->cpu < 0 || m->cpu == (unsigned)o->cpu) &&
+	       (!o->threads || (thread != THREAD_NONE && o->threads[thread]));
+}
+
+/* Behind the innermost frame that the thread has and that is shown. */
+static uint32_t depth_of_event(struct flow_run *st, const struct story_moment *m)
+{
+	const struct story_moment inner = { .thread = m->thread, .depth = m->stack->depth };
+	uint32_t depth = depth_of(st, &inner), max = st->options->max_depth;
+
+	return max && depth > max ? max : depth;
+}
+
+static void show_fact(struct flow_run *st, const struct story_moment *m)
+{
+	bool event = m->fact->kind == FACT_EVENT && m->stack;
+	long thread = m->fact->task ? threads_find(m->stacks->threads, m->fact->task, m->ns) : THREAD_NONE;
+
+	if (!shows_fact(st, m, thread) || (st->only != NO_THREAD && event && st->only != m->thread))
 		return;
 	show_waiting(st);
+	st->only = st->options->one_thread && event ? m->thread : st->only;
 	show_step(st, &(struct flow_step){
-		.kind = FLOW_LOG, .cpu = (int)m->cpu, .entry_ns = m->ns, .thread = t, .depth = st->last.depth + 1,
-		.line = m->fact,
+		.kind = m->fact->kind == FACT_LOG ? FLOW_LOG : FLOW_EVENT,
+		.cpu = (int)m->cpu,
+		.entry_ns = m->ns,
+		.thread = thread == THREAD_NONE ? NULL : &m->stacks->threads->list[thread],
+		.depth = event ? depth_of_event(st, m) : st->last.depth + 1,
+		.fact = m->fact,
 	});
+	m->stacks->stop = st->enough;
 }
 
 static void hear(void *state, const struct story_moment *m)
@@ -176,7 +199,7 @@ static void hear(void *state, const struct story_moment *m)
 	else if (m->kind == STORY_ENTER)
 		enter(st, m);
 	else if (m->kind == STORY_FACT)
-		show_log(st, m);
+		show_fact(st, m);
 	else
 		leave(st, m);
 }

@@ -11,6 +11,7 @@ enum flow_kind {
 	FLOW_ENTER,
 	FLOW_LEAVE,
 	FLOW_LOG,    /* a line of the kernel's log was stored */
+	FLOW_EVENT,  /* a trace event, or a probe */
 };
 
 struct flow_step {
@@ -30,8 +31,11 @@ struct flow_step {
 	/* what it was given, and gave back (replay/call_values.h); NULL: not recorded, or nobody asks */
 	const struct fact *args, *result;
 	bool cuts_in;            /* it is an interrupt, or called by one */
-	/* LOG: it. Of the others, LOG has only cpu, entry_ns, thread, and the depth of the step before */
-	const struct fact *line;
+	/*
+	 * LOG, EVENT: it. Of the others, they have only cpu, entry_ns, thread, and depth: LOG that of the step before,
+	 * EVENT the number of frames that are seen
+	 */
+	const struct fact *fact;
 };
 
 struct flow_options {
@@ -46,7 +50,8 @@ struct flow_options {
 	const struct thread *caller;
 	int cpu;                  /* negative: all */
 	const struct call_values *values; /* NULL: nobody asks what was given */
-	const struct facts *facts; /* the log's lines are shown, too; NULL: they are not */
+	const struct facts *facts; /* NULL: none are shown */
+	bool log, events;          /* the facts that are shown, too: lines of the log, trace events */
 };
 
 /* Called with each step. A negative result ends the analysis. */

@@ -202,3 +202,14 @@ void event_value_put(struct event_decoder *d, const struct event_record *r, cons
 		break;
 	}
 }
+
+void event_put_line(struct event_decoder *d, const struct event_formats *formats, const struct fact *fact,
+		    struct buf *out)
+{
+	struct event_record r;
+
+	if (!event_record_of(formats, fact, &r))
+		return;
+	buf_printf(out, "%s: ", formats->list[r.event].name);
+	event_put_text(d, &r, out);
+}

@@ -35,6 +35,10 @@ int32_t event_record_pid(const struct event_record *r);
 /* Append the text that the event's own print format makes of it, or its fields where that is not understood. */
 void event_put_text(struct event_decoder *d, const struct event_record *r, struct buf *out);
 
+/* Append a line: its name, ": ", and that text. The fact is a record of one of the formats. */
+void event_put_line(struct event_decoder *d, const struct event_formats *formats, const struct fact *fact,
+		    struct buf *out);
+
 /* Fields of an event, without those that all events have. */
 size_t event_fields(const struct event_decoder *d, size_t event);
 const char *event_field_name(const struct event_decoder *d, size_t event, size_t field);

@@ -72,6 +72,7 @@ const char *span_kind_name(enum span_kind kind)
 		"boot",    "phase",       "stage",     "level",      "initcall", "probe",     "smp",      "initramfs",
 		"module",  "module-init", "signature", "relocation", "mount",    "firmware",  "exec",     "work",
 		"process", "shutdown",    "console",   "unit",       "test",     "test-part", "recorded",
+		"event",
 	};
 
 	return names[kind];

@@ -7,18 +7,19 @@
 #include "analysis/calls/flow.h"
 #include "base/alloc.h"
 #include "cli/args/debug_arg.h"
+#include "cli/args/recorded_facts.h"
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
 #include "cli/args/trace_lacks.h"
 #include "cli/args/values_arg.h"
 #include "cli/commands.h"
 #include "cli/print/empty.h"
+#include "cli/print/event_put.h"
 #include "cli/print/json_output.h"
 #include "cli/print/left_out_note.h"
 #include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
 #include "base/utf8.h"
-#include "trace/facts.h"
 
 struct printer {
 	const struct names *names;
@@ -30,7 +31,9 @@ struct printer {
 	bool shown;
 	uint64_t left; /* calls still to be shown */
 	const struct call_values *values; /* NULL: nobody asks */
+	const struct event_sources *events; /* of records of trace events */
 	const struct threads *threads;
+	struct buf scratch;
 	struct map signs; /* pid → letter; 0: not seen yet */
 	struct buf line;
 	struct left_out left_out; /* of the call that is being printed */
@@ -156,6 +159,26 @@ static void put_text(struct printer *p, const struct thread *t, const struct cal
 	buf_put_u8(&p->line, '\n');
 }
 
+/* Append a line for a record of a trace event or a probe, behind what is in the columns before the name. */
+static void put_event(struct printer *p, const struct fact *event)
+{
+	p->scratch.len = 0;
+	event_put_line(p->events->decoder, p->events->formats, event, &p->scratch);
+	buf_put_u8(&p->scratch, 0);
+	terminal_escape(&p->line, (char *)p->scratch.data);
+	buf_put_u8(&p->line, '\n');
+}
+
+static void put_event_record(struct printer *p, const struct thread *t, const struct call_record *r)
+{
+	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64 " %*s %*s", r->entry_ns / 1000000000, r->entry_ns % 1000000000,
+		   p->exact ? EXACT_WIDTH : DURATION_WIDTH, "", p->exact ? EXACT_WIDTH : DURATION_WIDTH, "");
+	if (!p->no_insns)
+		buf_printf(&p->line, " %*s", (int)insns_width(p), "");
+	buf_printf(&p->line, " %3d %6d  %*s# ", r->cpu, t ? t->pid : 0, (int)(r->depth * 2), "");
+	put_event(p, r->event);
+}
+
 /* A line for what the call called and has no lines of its own: the functions that took longest, and how many more. */
 static void put_left_out(struct printer *p, const struct left_out *l, uint32_t depth)
 {
@@ -211,10 +234,14 @@ static void put_records(struct printer *p, const struct thread *t, struct call_r
 
 	for (uint64_t i = 0; (r = call_records_get(records, i)) && !ferror(stdout); i++) {
 		close_calls(p, records, open, &n, r->depth);
+		flush_lines(p, LINES_AT_ONCE);
+		if (r->event) {
+			put_event_record(p, t, r);
+			continue;
+		}
 		put_text(p, t, r);
 		open = array_grow(open, n, &cap, sizeof *open);
 		open[n++] = *r;
-		flush_lines(p, LINES_AT_ONCE);
 	}
 	close_calls(p, records, open, &n, 0);
 	if (call_records_count(records) > 1)
@@ -246,6 +273,20 @@ static void put_left_out_json(struct printer *p, const struct left_out *l)
 	json_close(p->json);
 }
 
+/* `step`: NULL: none */
+static void put_event_json(struct printer *p, const char *step, uint32_t depth, const struct fact *event)
+{
+	json_object(p->json, NULL);
+	if (step)
+		json_text(p->json, "step", step);
+	json_null(p->json, "function");
+	json_number(p->json, "depth", depth);
+	json_text(p->json, "kind", "event");
+	json_number(p->json, "start_ns", event->ns);
+	event_put_json(p->json, p->events, event, &p->scratch);
+	json_close(p->json);
+}
+
 static void put_json(struct printer *p, const struct thread *t, struct call_records *records,
 		     const struct call_record *r)
 {
@@ -268,7 +309,7 @@ static void put_json(struct printer *p, const struct thread *t, struct call_reco
 	if (!r->unfinished)
 		json_text(j, "left", frame_end_name(r->end));
 	if (p->values)
-		values_put_json(j, p->values, r->args, r->result);
+		value_json(j, p->values, r->args, r->result);
 	call_records_left_out(records, r, &p->left_out);
 	put_left_out_json(p, &p->left_out);
 	put_caller_json(p, t, r->kind, r->from, r->entry_ns);
@@ -282,8 +323,12 @@ static int print_call(void *state, const struct thread *thread, struct call_reco
 
 	p->line.len = 0;
 	p->shown = true;
-	for (uint64_t i = 0; p->json && (r = call_records_get(records, i)) && !ferror(stdout); i++)
-		put_json(p, thread, records, r);
+	for (uint64_t i = 0; p->json && (r = call_records_get(records, i)) && !ferror(stdout); i++) {
+		if (r->event)
+			put_event_json(p, NULL, r->depth, r->event);
+		else
+			put_json(p, thread, records, r);
+	}
 	if (!p->json) {
 		put_records(p, thread, records);
 		fflush(stdout);
@@ -313,7 +358,7 @@ static void put_step_json(struct printer *p, const struct flow_step *f)
 	if (f->kind != FLOW_ENTER)
 		json_text(j, "left", frame_end_name(f->end));
 	if (p->values)
-		values_put_json(j, p->values, f->args, f->result);
+		value_json(j, p->values, f->args, f->result);
 	put_caller_json(p, f->thread, f->frame, f->from, f->entry_ns);
 	json_close(j);
 }
@@ -385,18 +430,35 @@ static void put_log_json(struct printer *p, const struct flow_step *f)
 	json_signed(p->json, "cpu", f->cpu);
 	json_signed(p->json, "pid", f->thread ? f->thread->pid : 0);
 	json_text(p->json, "comm", comm_at(p, f->thread, f->entry_ns));
-	json_text(p->json, "text", fact_text(f->line, 0));
+	json_text(p->json, "text", fact_text(f->fact, 0));
 	json_close(p->json);
+}
+
+/* What a line has before it says what was logged or passed. */
+static void put_fact_columns(struct printer *p, const struct flow_step *f)
+{
+	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64 " %*s", f->entry_ns / 1000000000, f->entry_ns % 1000000000,
+		   p->exact ? EXACT_WIDTH : DURATION_WIDTH, "");
+	if (!p->no_insns)
+		buf_printf(&p->line, " %*s", (int)insns_width(p), "");
+	buf_printf(&p->line, " %3d %6d #  %*s", f->cpu, f->thread ? f->thread->pid : 0, (int)(f->depth * 2), "");
 }
 
 static void put_log_text(struct printer *p, const struct flow_step *f)
 {
-	buf_printf(&p->line, "%4" PRIu64 ".%09" PRIu64 " %*s %*s %3d %6d #  %*s", f->entry_ns / 1000000000,
-		   f->entry_ns % 1000000000, p->exact ? EXACT_WIDTH : DURATION_WIDTH, "",
-		   p->exact ? EXACT_WIDTH : INSNS_WIDTH, "", f->cpu, f->thread ? f->thread->pid : 0,
-		   (int)(f->depth * 2), "");
-	terminal_escape(&p->line, fact_text(f->line, 0));
+	put_fact_columns(p, f);
+	terminal_escape(&p->line, fact_text(f->fact, 0));
 	buf_put_u8(&p->line, '\n');
+}
+
+static void put_event_step(struct printer *p, const struct flow_step *f)
+{
+	if (p->json) {
+		put_event_json(p, "event", f->depth, f->fact);
+		return;
+	}
+	put_fact_columns(p, f);
+	put_event(p, f->fact);
 }
 
 static int take_step(void *state, const struct flow_step *f)
@@ -407,6 +469,8 @@ static int take_step(void *state, const struct flow_step *f)
 	p->shown = true;
 	if (f->kind == FLOW_LOG)
 		(p->json ? put_log_json : put_log_text)(p, f);
+	else if (f->kind == FLOW_EVENT)
+		put_event_step(p, f);
 	else if (p->json)
 		put_step_json(p, f);
 	else
@@ -432,7 +496,7 @@ struct interlaced {
 static int take_within(void *state, const struct flow_step *f)
 {
 	struct interlaced *i = state;
-	bool is_call = f->kind != FLOW_LOG && f->thread == i->thread && f->function == i->call.function &&
+	bool is_call = !f->fact && f->thread == i->thread && f->function == i->call.function &&
 		       f->entry_ns == i->call.entry_ns;
 
 	i->begun = i->begun || is_call;
@@ -490,7 +554,7 @@ static void begin(struct printer *p, bool self)
 }
 
 static int show(const struct args *args, struct trace_arg *t, const struct source_lines *sources,
-		struct calls_options *o, const struct facts *facts, uint64_t lines, struct error *err)
+		struct calls_options *o, const struct recorded_facts *beside, uint64_t lines, struct error *err)
 {
 	struct json j;
 	struct printer p = {
@@ -498,13 +562,16 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 		.left = lines ? lines : UINT64_MAX, .no_insns = trace_lacks(t, "instructions"), .exact = arg(args, "exact"),
 		.columns = arg(args, "wide") ? 0 : terminal_columns(),
 		.values = o->values,
+		.events = &beside->of,
 	};
 	struct flow_options flow = {
 		.from_ns = o->from_ns, .to_ns = o->to_ns, .min_duration_ns = o->min_duration_ns,
 		.max_depth = o->max_depth,
 		.threads = o->threads, .no_interrupts = o->no_interrupts, .one_thread = arg(args, "one-thread"),
 		.cpu = o->cpu,
-		.facts = facts,
+		.facts = beside->log || beside->events ? &beside->facts : NULL,
+		.log = beside->log,
+		.events = beside->events,
 		.values = o->values,
 	};
 	int r;
@@ -523,7 +590,9 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 				     .no_interrupts = o->no_interrupts,
 				     .from_call = true,
 				     .cpu = -1,
-				     .facts = facts,
+				     .facts = flow.facts,
+				     .log = flow.log,
+				     .events = flow.events,
 				     .values = o->values },
 		};
 
@@ -545,6 +614,7 @@ static int show(const struct args *args, struct trace_arg *t, const struct sourc
 	if (r >= 0 && !p.shown)
 		empty_say(args, t, "calls");
 	buf_free(&p.line);
+	buf_free(&p.scratch);
 	left_out_deinit(&p.left_out);
 	map_free(&p.signs);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
@@ -567,7 +637,7 @@ static int run(const struct args *args, struct error *err)
 {
 	uint64_t lines = 0, depth = 0;
 	struct calls_options o = { .no_interrupts = arg(args, "no-interrupts") };
-	struct facts facts = { 0 };
+	struct recorded_facts beside = { 0 };
 	struct call_values values = { 0 };
 	struct source_lines sources;
 	struct span span;
@@ -610,9 +680,11 @@ static int run(const struct args *args, struct error *err)
 	if (debug_arg(args, &t.names, &sources, err) == 0 && args_arg(args, &t, &values, &o.values, err) == 0 &&
 	    functions_arg(args, &t.names, &functions, err) == 0) {
 		o.functions = functions;
-		if (!arg(args, "log") || facts_read(t.reader, &facts, err) == 0)
-			r = show(args, &t, &sources, &o, arg(args, "log") ? &facts : NULL, lines, err);
-		facts_deinit(&facts);
+		if (recorded_facts_read(args, &t, arg(args, "log"), &beside, err) == 0) {
+			o.events = beside.events ? &beside.facts : NULL;
+			r = show(args, &t, &sources, &o, &beside, lines, err);
+		}
+		recorded_facts_deinit(&beside);
 		free(functions);
 	}
 	call_values_deinit(&values);
@@ -631,6 +703,7 @@ static const struct option options[] = {
 	{ 0, "all-threads", NULL, "with --function: also what other threads ran from entry to exit" },
 	{ 0, "log", NULL,
 	  "without --function, or with --all-threads: also the lines of the kernel's log, where they were stored" },
+	NO_EVENTS_OPTION,
 	{ 0, "no-interrupts", NULL, "leave out interrupts that cut in, and what they call" },
 	{ 'n', "lines", "N", "stop after N calls, without --function lines; 0: all (default; of --all-threads: 1)" },
 	DEBUG_OPTION,
@@ -654,7 +727,8 @@ static const struct term terms[] = {
 	{ "function", "what was called" },
 	{ "depth", "how far below the outermost call that is shown" },
 	{ "kind",
-	  "call, interrupt, syscall or signal: what the function was entered by; tail: the function above it ended in a jump there" },
+	  "call, interrupt, syscall or signal: what the function was entered by; tail: the function above it ended in a jump there; "
+	  "event: it is no call, but a record of a trace event or a probe" },
 	{ "start_ns", "guest time when it was entered" },
 	{ "duration_ns", "from entry to exit, also while other threads ran" },
 	{ "ns", "of that, what the thread itself ran, callees too" },
@@ -665,8 +739,9 @@ static const struct term terms[] = {
 	  "how the call ended: returned, jumped (into another function, for good), cut (control went on below it), died (its thread ended)" },
 	{ "left_out", "with --function: calls that it made and that have no object of their own, summed by function" },
 	VALUES_TERMS,
-	{ "step", "without --function: enter, leave, call for both at once, or log" },
-	{ "text", "of a step log: the line" },
+	{ "step", "without --function: enter, leave, call for both at once, log or event" },
+	{ "event", "of kind event: system:name; its keys are those of upto events" },
+	{ "text", "of a step log: the line; of an event what it says" },
 	{ "cuts_in", "without --function: an interrupt, or called by one" },
 	{ "cpu, pid, comm", "where and in which thread it was entered, and the thread's name then" },
 	{ "from", "with --debug: file and line of the call, and the functions that were inlined there" },

@@ -13,6 +13,7 @@
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
 #include "cli/print/empty.h"
+#include "cli/print/event_put.h"
 #include "cli/print/frames.h"
 #include "cli/print/json_output.h"
 #include "cli/print/quantity.h"
@@ -31,34 +32,6 @@ struct asked {
 	struct source_lines sources; /* of --debug */
 };
 
-static void put_args_json(struct json *j, const struct asked *a, const struct event_record *r, struct buf *scratch)
-{
-	json_object(j, "args");
-	for (size_t i = 0; i < event_fields(a->of.decoder, r->event); i++) {
-		const char *name = event_field_name(a->of.decoder, r->event, i);
-		struct event_value v = event_value(a->of.decoder, r, i, scratch);
-
-		switch (v.kind) {
-		case EVENT_NOTHING:
-			json_null(j, name);
-			break;
-		case EVENT_NUMBER:
-			json_number(j, name, v.number);
-			break;
-		case EVENT_SIGNED:
-			json_signed(j, name, (int64_t)v.number);
-			break;
-		case EVENT_ADDRESS:
-			json_address(j, name, v.number);
-			break;
-		case EVENT_TEXT:
-			json_text(j, name, v.text);
-			break;
-		}
-	}
-	json_close(j);
-}
-
 /* A stack, as it was when the record was made. */
 struct held {
 	struct stacks *stacks;
@@ -69,27 +42,10 @@ struct held {
 static void put_record_json(struct json *j, const struct asked *a, const struct fact *f, const struct held *held,
 			    struct buf *scratch)
 {
-	const struct event_format *format;
-	struct event_record r;
-
-	event_record_of(a->of.formats, f, &r);
-	format = &a->of.formats->list[r.event];
-	scratch->len = 0;
-	buf_printf(scratch, "%s:%s", format->system, format->name);
-	buf_put_u8(scratch, 0);
 	json_object(j, NULL);
 	json_number(j, "ns", f->ns);
 	json_number(j, "insns", f->insns);
-	json_number(j, "cpu", f->cpu);
-	json_signed(j, "pid", event_record_pid(&r));
-	json_text(j, "comm", event_comm(a->of.threads, f));
-	json_text(j, "event", (char *)scratch->data);
-	json_flag(j, "computed", f->n_numbers > 1 && f->numbers[1]);
-	put_args_json(j, a, &r, scratch);
-	scratch->len = 0;
-	event_put_text(a->of.decoder, &r, scratch);
-	buf_put_u8(scratch, 0);
-	json_text(j, "text", (char *)scratch->data);
+	event_put_json(j, &a->of, f, scratch);
 	if (held)
 		frames_put_json(j, held->stacks, &(struct frame_sources){ .lines = &a->sources }, held->stack, f->ns);
 	json_close(j);
@@ -614,10 +570,7 @@ static const struct term keys[] = {
 	{ "events", "the records, in the order of time" },
 	{ "ns, insns, cpu", "guest time, instructions that the vCPU had retired, and the vCPU" },
 	{ "pid, comm", "the thread that ran" },
-	{ "event", "system:name" },
-	{ "computed", "the guest had not enabled it: what it would have recorded was computed" },
-	{ "args", "fields by name: numbers, addresses as strings, texts" },
-	{ "text", "what the kernel's own print format makes of it" },
+	EVENT_TERMS,
 	{ "frames", "with --stack: the thread's functions, the innermost first; each has:" },
 	FRAME_TERMS,
 	{ 0 },

@@ -3,18 +3,20 @@
 
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
+#include "cli/args/values_arg.h"
 #include "cli/commands.h"
 #include "cli/print/left_out_note.h"
 #include "cli/print/view.h"
 #include "tables/first_table.h"
 
 static int show(const struct args *args, const struct trace_arg *t, const struct functions *f, const bool *only,
-		struct error *err)
+		const struct call_values *values, struct error *err)
 {
+	struct first_values given = { .values = values, .behind_name = values && !arg(args, "json") };
 	struct table table;
 	int r;
 
-	first_table_init(&table, &t->session, f, only);
+	first_table_init(&table, &t->session, f, only, &given);
 	r = view_print(&(struct view){ .table = &table, .trace = t, .left_out = "" }, args, err);
 	table_deinit(&table);
 	return r;
@@ -22,6 +24,8 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 
 static int run(const struct args *args, struct error *err)
 {
+	const struct call_values *asked;
+	struct call_values values;
 	struct functions f;
 	struct trace_arg t;
 	struct span span;
@@ -36,10 +40,12 @@ static int run(const struct args *args, struct error *err)
 	instruments_arg(args, &t);
 	if (t.session.fold)
 		trace_arg_index(&t);
-	if (only_arg(args, &t.names, &only, err) == 0 && functions_analyse(&t.session, &span, &f, err) == 0) {
-		r = show(args, &t, &f, only, err);
+	if (args_arg(args, &t, &values, &asked, err) == 0 && only_arg(args, &t.names, &only, err) == 0 &&
+	    functions_analyse(&t.session, &span, &f, err) == 0) {
+		r = show(args, &t, &f, only, asked, err);
 		functions_deinit(&f);
 	}
+	call_values_deinit(&values);
 	free(only);
 	trace_arg_close(&t);
 	return r;
@@ -47,6 +53,7 @@ static int run(const struct args *args, struct error *err)
 
 static const struct option options[] = {
 	VIEW_OPTIONS,
+	ARGS_OPTION,
 	THUNKS_OPTION,
 	INSTRUMENTS_OPTION,
 	SPAN_OPTIONS,

@@ -273,6 +273,8 @@ static void print_text(const struct trace_arg *t, const struct summary *s, const
 	line("guest", or_empty(meta_get(&r->meta, "arch")));
 	line("kernel", *release ? release : "not known");
 	line("command line", or_empty(meta_get(&r->meta, "command_line")));
+	if (meta_get(&r->meta, "changed"))
+		line("guest changed", meta_get(&r->meta, "changed"));
 	line("qemu", or_empty(meta_get(&r->meta, "qemu")));
 	printf("%-16s 0x%" PRIx64 "\n", "slide", r->boots.list->slide);
 	print_boots(&r->boots);

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/history/event_spans.h"
 #include "analysis/history/history_choose.h"
 #include "analysis/history/history_file.h"
 #include "analysis/history/why.h"
 #include "base/alloc.h"
+#include "cli/args/recorded_facts.h"
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
@@ -19,11 +21,16 @@
 #include "tables/timeline_table.h"
 #include "trace/thinned.h"
 
-enum { BAR_WIDTH = 20, CAUSES_MAX = 5 };
+enum {
+	BAR_WIDTH = 20,
+	CAUSES_MAX = 5,
+	EVENTS_MAX = 20, /* in a tree, of trace events; if there are more, they are folded as all that is short */
+};
 
 /* What is asked for. */
 struct asked {
 	struct intervals intervals; /* of time */
+	struct recorded_facts beside; /* trace events */
 	bool rows;              /* not all of them: those that the filter chooses */
 	const struct thin_filter *filter;
 };
@@ -178,9 +185,29 @@ static bool *choose(const struct history *h, const struct thin_filter *filter)
 	return chosen;
 }
 
+/* The history with trace events among its spans, whose numbers others of its parts do not know. */
+static struct history with_events(const struct history *h, const struct trace_arg *t, const struct asked *asked,
+				  struct event_spans *spans, struct timeline_choice *choice)
+{
+	struct history ret = *h;
+
+	*spans = (struct event_spans){ 0 };
+	if (!asked->beside.events)
+		return ret;
+	event_spans_init(spans, h, &asked->beside.facts, &t->threads);
+	choice->events = spans->events;
+	choice->of = &asked->beside.of;
+	choice->all_events = spans->count - h->n_spans <= EVENTS_MAX;
+	ret.spans = spans->list;
+	ret.n_spans = spans->count;
+	return ret;
+}
+
 static int show(const struct args *args, const struct trace_arg *t, const struct history *h, const struct asked *asked,
 		struct error *err)
 {
+	struct event_spans events;
+	struct history shown;
 	struct table table;
 	struct view view = { .table = &table, .trace = t };
 	struct buf heading = { 0 };
@@ -192,14 +219,15 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 
 	if (choice_arg(args, h, &choice, err) < 0 || boot_arg(args, t->reader, &boot, err) < 0)
 		return EXIT_USAGE;
+	shown = with_events(h, t, asked, &events, &choice);
 	choice.intervals = &asked->intervals;
 	if (asked->rows) {
-		choice.chosen = chosen = choose(h, asked->filter);
+		choice.chosen = chosen = choose(&shown, asked->filter);
 		choice.min_ns = 0;
 	}
 	recorded.count = thinned_spans(&t->reader->meta, &recorded.list);
 	choice.recorded = &recorded;
-	timeline_table_init(&table, h, &t->threads, &choice);
+	timeline_table_init(&table, &shown, &t->threads, &choice);
 	if (!choice.any_kind) {
 		put_spans(&heading, t->reader);
 		put_phases(&heading, h, &boot);
@@ -213,6 +241,7 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	r = view_print(&view, args, err);
 	buf_free(&heading);
 	table_deinit(&table);
+	event_spans_deinit(&events);
 	free(recorded.list);
 	free(chosen);
 	return r;
@@ -231,8 +260,10 @@ static int run_on(const struct args *args, struct trace_arg *t, struct error *er
 		instruments_arg(args, t);
 		left_out_warn(args, t, LEFT_OUT_WAITS);
 		asked.filter = &selected.options.filter;
-		if (history_open(&t->session, is_worth_index(t) && !arg(args, "instruments"), &history, err) == 0)
+		if (history_open(&t->session, is_worth_index(t) && !arg(args, "instruments"), &history, err) == 0 &&
+		    recorded_facts_read(args, t, false, &asked.beside, err) == 0)
 			r = show(args, t, &history, &asked, err);
+		recorded_facts_deinit(&asked.beside);
 		history_deinit(&history);
 	}
 	free(asked.intervals.list);
@@ -253,10 +284,11 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	{ 0, "kind", "KINDS", "a table of these only: initcall, module, probe, mount, exec, process, recorded …", ',' },
+	{ 0, "kind", "KINDS", "a table of these only: initcall, module, probe, mount, exec, process, event …", ',' },
 	{ 0, "depth", "N", "show N levels below the boot" },
 	{ 0, "min", "TIME", "fold what is shorter (default: 1 % of the trace; in a table and in JSON nothing)" },
 	{ 0, "all", NULL, "fold nothing" },
+	NO_EVENTS_OPTION,
 	SELECT_ROWS_PID,
 	SELECT_ROWS_COMM,
 	SELECT_ROWS_DURATION("what"),
@@ -281,6 +313,7 @@ const struct command cmd_timeline = {
 		"Prints what was done as a tree: phases of the boot, levels of initcalls, initcalls, probes of drivers, modules, mounts, execs and "
 		"processes, each with its time, how long its thread ran, and how long it waited. Above it stand the phases, which add up to the whole, and "
 		"what held most of the time (upto-why(1)). What is shorter than 1 % is folded. --kind prints a table of one kind instead. "
+		"Records of trace events and probes are of kind event; if there are more than 20, they are folded, too. "
 		"Options as --functions and --comm choose of these: in the tree they stand in what they are a part of, and nothing is folded.\n" HISTORY_NOTE,
 	.examples =
 		"  upto timeline trace.upto\n      the whole boot on a screen\n"

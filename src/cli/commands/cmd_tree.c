@@ -5,6 +5,7 @@
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
 #include "cli/args/trace_lacks.h"
+#include "cli/args/values_arg.h"
 #include "cli/commands.h"
 #include "cli/print/left_out_note.h"
 #include "cli/print/view.h"
@@ -32,9 +33,10 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 	return r;
 }
 
-static int analyse(const struct args *args, struct trace_arg *t, struct inlines *inlines,
+static int analyse(const struct args *args, struct trace_arg *t, struct inlines *inlines, struct given *given,
 		   const struct tree_choice *choice, struct error *err)
 {
+	struct call_tree_options options = { .inlines = inlines, .given = given };
 	struct call_tree all, of;
 	bool *functions = NULL;
 	int r = EXIT_FAILED;
@@ -42,7 +44,8 @@ static int analyse(const struct args *args, struct trace_arg *t, struct inlines 
 	if (functions_arg(args, &t->names, &functions, err) < 0)
 		return EXIT_FAILED;
 	trace_arg_open_index(t);
-	if (call_tree_analyse(&t->session, is_worth_index(t), inlines, &all, err) == 0) {
+	options.make_index = is_worth_index(t);
+	if (call_tree_analyse(&t->session, &options, &all, err) == 0) {
 		if (functions) {
 			call_tree_of(&all, functions, arg(args, "callers"), &of);
 			r = show(args, t, &all, &of, choice, err);
@@ -76,7 +79,10 @@ static int run(const struct args *args, struct error *err)
 		.named = arg(args, "function") || args->n_operands > 1,
 	};
 	struct source_lines sources;
+	const struct call_values *asked;
+	struct call_values values = { 0 };
 	struct inlines inlines;
+	struct given given;
 	struct trace_arg t;
 	int r = EXIT_FAILED;
 
@@ -94,8 +100,12 @@ static int run(const struct args *args, struct error *err)
 	thunks_arg(args, &t);
 	instruments_arg(args, &t);
 	inlines_init(&inlines, &t.names, &sources);
-	if (debug_arg(args, &t.names, &sources, err) == 0)
-		r = analyse(args, &t, sources.count ? &inlines : NULL, &choice, err);
+	given_init(&given, &values);
+	choice.with_args = arg(args, "args") && !arg(args, "json");
+	if (debug_arg(args, &t.names, &sources, err) == 0 && args_arg(args, &t, &values, &asked, err) == 0)
+		r = analyse(args, &t, sources.count ? &inlines : NULL, asked ? &given : NULL, &choice, err);
+	given_deinit(&given);
+	call_values_deinit(&values);
 	inlines_deinit(&inlines);
 	source_lines_deinit(&sources);
 	trace_arg_close(&t);
@@ -112,6 +122,7 @@ static const struct option options[] = {
 	THUNKS_OPTION,
 	INSTRUMENTS_OPTION,
 	DEBUG_OPTION,
+	ARGS_OPTION,
 	VIEW_OPTIONS,
 	SELECT_SPANS,
 	SELECT_RING,

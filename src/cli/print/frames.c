@@ -135,7 +135,7 @@ static void put_frame_json(struct json *j, const struct stacks *s, const struct 
 		json_null(j, "address");
 	json_number(j, "start_ns", f->entry_ns);
 	if (of->values)
-		values_put_args_json(j, of->values, args_of(of, s, stack, f, ns));
+		value_args_json(j, of->values, args_of(of, s, stack, f, ns));
 	if (line)
 		debug_put_json(j, line);
 	json_close(j);
@@ -170,25 +170,14 @@ void frames_forget_folded_places(const struct stacks *s, struct stack *stack, ui
 	}
 }
 
-static const struct stack *stack_of(const struct stacks *s, uint64_t task, unsigned cpu, uint64_t ns)
-{
-	long thread = task ? threads_find(s->threads, task, ns) : THREAD_NONE;
-
-	if (thread != THREAD_NONE)
-		return s->list[thread].depth ? &s->list[thread] : NULL;
-	for (size_t i = 0; i < s->count; i++)
-		if (s->list[i].cpu == (int)cpu && s->list[i].depth)
-			return &s->list[i];
-	return NULL;
-}
-
 bool frames_copy(const struct stacks *s, uint64_t task, unsigned cpu, uint64_t ns, bool folded, struct stack *ret)
 {
-	const struct stack *stack = stack_of(s, task, cpu, ns);
+	const struct stack *stack = stacks_running(s, task, cpu, ns);
 
-	*ret = stack ? *stack : (struct stack){ 0 };
-	if (!stack)
+	*ret = (struct stack){ 0 };
+	if (!stack || !stack->depth)
 		return false;
+	*ret = *stack;
 	ret->frames = xmalloc(stack->depth * sizeof *ret->frames);
 	memcpy(ret->frames, stack->frames, stack->depth * sizeof *ret->frames);
 	if (folded)

@@ -1,25 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What functions were given and gave back, as people and programs read it. */
+/* What functions were given and gave back, as people read it. */
 #ifndef UPTO_CLI_PRINT_VALUES_H
 #define UPTO_CLI_PRINT_VALUES_H
 
-#include "base/json.h"
-#include "replay/call_values.h"
+#include "replay/value_text.h"
 
-/* "(file=/etc/passwd, buf=0x7ffc01, count=4096)"; of a function whose types are not known its registers, marked. */
+/* As value_text_args() and value_text_result(), for terminals. */
 void values_put_args(struct buf *out, const struct call_values *c, const struct fact *args);
-
-/* " = 832", " = -2 (ENOENT)"; nothing of a function that gives nothing back. */
 void values_put_result(struct buf *out, const struct call_values *c, const struct fact *result);
-
-/*
- * "args", an object with a value for each parameter (a number; an address, a name or NULL as a string), and "result", a
- * number or a string, into the object that is open. NULL: not recorded.
- */
-void values_put_json(struct json *j, const struct call_values *c, const struct fact *args, const struct fact *result);
-
-/* The first of these alone. */
-void values_put_args_json(struct json *j, const struct call_values *c, const struct fact *args);
 
 /* JSON's keys, for legends. */
 #define ARGS_TERM                                                                                               \

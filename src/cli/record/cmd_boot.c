@@ -93,13 +93,15 @@ static int check_readable(const char *path, struct error *err)
 	return 0;
 }
 
-static void compose(const struct args *args, const char *kernel, const char *initrd, struct words *w)
+/* `more`: for the kernel's command line, behind what the user has for it; NULL: nothing */
+static void compose(const struct args *args, const char *kernel, const char *initrd, const char *more, struct words *w)
 {
 	static const char *const fixed[] = {
 		"-accel", "tcg", "-cpu", "max", "-nographic", "-nic", "none", "-no-reboot"
 	};
-	cleanup_free char *append = xasprintf("console=ttyS0 panic=-1%s%s", arg(args, "append") ? " " : "",
-					      arg(args, "append") ? arg(args, "append") : "");
+	cleanup_free char *append = xasprintf("console=ttyS0 panic=-1%s%s%s%s", arg(args, "append") ? " " : "",
+					      arg(args, "append") ? arg(args, "append") : "", more ? " " : "",
+					      more ? more : "");
 
 	add(w, arg(args, "qemu") ? arg(args, "qemu") : "qemu-system-x86_64");
 	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
@@ -116,17 +118,49 @@ static void compose(const struct args *args, const char *kernel, const char *ini
 	}
 	add(w, "-append");
 	add(w, append);
-	for (char **more = args->rest; more && *more; more++)
-		add(w, *more);
+	for (char **word = args->rest; word && *word; word++)
+		add(w, *word);
+}
+
+/*
+ * The kernel's own list has no patterns but SYSTEM:* (__ftrace_set_clr_event_nolock(), kernel/trace/trace_events.c),
+ * and says nothing of a name that it does not know.
+ */
+static int check_enabling(const struct args *args, struct error *err)
+{
+	const char *word = arg(args, "event");
+
+	if (!arg(args, "enable-events"))
+		return 0;
+	if (!word)
+		return error_set(err, "--enable-events: is for --event");
+	while (*word) {
+		size_t n = strcspn(word, ","), system = strcspn(word, ":");
+		size_t plain = strcspn(word, "*?[");
+
+		if (plain < n && (plain != system + 1 || plain + 1 != n || word[plain] != '*'))
+			return error_set(err, "--enable-events: %.*s: the kernel itself knows names and SYSTEM:* only",
+					 (int)n, word);
+		word += n + (word[n] == ',');
+	}
+	return 0;
+}
+
+/* The kernel's parameter that enables the events from its start on; NULL: not asked for. */
+static char *enabling(const struct args *args)
+{
+	return arg(args, "enable-events") ? xasprintf("trace_event=%s", arg(args, "event")) : NULL;
 }
 
 static int run(const struct args *args, struct error *err)
 {
-	cleanup_free char *kernel = NULL, *initrd = NULL;
+	cleanup_free char *kernel = NULL, *initrd = NULL, *enable = NULL;
 	struct words words = { 0 };
 	struct recording rec;
 	int r = EXIT_FAILED;
 
+	if (check_enabling(args, err) < 0)
+		return EXIT_USAGE;
 	if (args->n_operands) {
 		kernel = xstrdup(args->operands[0]);
 		initrd = args->n_operands > 1 ? xstrdup(args->operands[1]) : NULL;
@@ -134,9 +168,11 @@ static int run(const struct args *args, struct error *err)
 		return EXIT_FAILED;
 	}
 	if (check_readable(kernel, err) == 0 && check_readable(initrd, err) == 0) {
-		compose(args, kernel, initrd, &words);
+		enable = enabling(args);
+		compose(args, kernel, initrd, enable, &words);
 		recording_args(args, &rec);
 		rec.argv = words.v;
+		rec.changed = enable;
 		r = recording_run(&rec, err);
 	}
 	for (size_t i = 0; i < words.n; i++)
@@ -149,6 +185,7 @@ static const struct option options[] = {
 	{ 'm', "memory", "SIZE", "guest memory (default: 1G)" },
 	{ 0, "cpus", "N", "vCPUs (default: 1)" },
 	{ 0, "qemu", "PROGRAM", "the QEMU to run (default: qemu-system-x86_64)" },
+	{ 0, "enable-events", NULL, "the guest records what --event names itself, from its start on: trace_event=NAMES for its kernel" },
 	RECORDING_OUTPUT,
 	RECORDING_OPTIONS,
 	HELP_OPTION,

@@ -236,6 +236,8 @@ static int write_config(const struct recording *rec, struct recorded *s, const c
 	meta_put(&lines, "meta.qemu_command", command);
 	if (append)
 		meta_put(&lines, "meta.command_line", append);
+	if (rec->changed)
+		meta_put(&lines, "meta.changed", rec->changed);
 	put_icount(rec, &lines);
 	put_turns(rec, &lines);
 	put_snapshot(rec, &lines);
