@@ -1089,7 +1089,7 @@ def make_probes():
             ("kernel", "p:group/name f+8 a=+8(-16(%sp)):u32 b=@x+8:b3@5/8 \\0x10 $arg1:symbol $arg7 +0($arg2):string +1(%si):x8[16] 'c':char"),
             ("kernel-return", "r12:name ext4:f $retval:s32 +u4($arg1):ustring"), ("code", "p f a={%di,8,+,@8,&x+16,+,pick1,swap,rot,drop,@4,sign4}:s32 b={%sp,-8,+,entry%di} c={1,0,/}"),
             ("code-more", "p f a={3,4,*,5,mod,6,and,1,or,2,xor,3,<<,1,>>,1,sar,neg,not,abs,1,==,1,!=,2,<,2,<=,2,>,2,>=}"), ("empty", ""), ("nothing", "p"), ("half", "f:"),
-            ("types", "f a:u7 b:b9@0/8 c:x8[0] d:string[4]"), ("deep", "f " + "+1(" * 40 + "%di" + ")" * 40), ("many", "f" + " %di" * 129)):
+            ("uftrace", "e=f@arg1/s,arg2/x32%rdi,arg3%stack+2,arg10/c"), ("uftrace-return", "/bin/x:f@retval/p"), ("types", "f a:u7 b:b9@0/8 c:x8[0] d:string[4]"), ("deep", "f " + "+1(" * 40 + "%di" + ")" * 40), ("many", "f" + " %di" * 129)):
         save("fuzz_probes", name, text.encode())
     text = b"struct s { struct s *a; struct { int c[4]; } b; unsigned bits : 3, more : 5; char name[8]; } g1;\nextern int take(long, void *);\n" \
         b"static inline __attribute__((always_inline)) int inner(int n, struct s *s)\n{\n\tint twice = n * 2;\n\n\treturn take(twice, s) + s->bits;\n}\n" \

@@ -32,7 +32,8 @@ def guests_probes(version):
         filp = "do_file_open" if version == "7" else "do_filp_open"
         own = [d.replace("'$filp'", filp) for d in re.findall(r"^echo '([pr]:.*)' >", f.read(), re.M)]
     return own + ["given=vfs_read count buf file->f_path.dentry->d_name.name:string file->f_mode", "given_back=vfs_read%return $retval pos count",
-                  "ext4:ext4_init_fs_context fc->purpose:u32 fc", "comm=do_exit $comm @jiffies code",
+                  "ext4:ext4_init_fs_context fc->purpose:u32 fc",
+                  "as_uftrace=vfs_read@arg3/u,arg2/x64", "uftrace_back=vfs_read@retval", "uftrace_open=do_sys_openat2@arg1/i32,arg2/s", "comm=do_exit $comm @jiffies code",
                   "no_such_function", "vfs_write+1", "do_sys_openat2 bogus"]
 
 

@@ -19,7 +19,7 @@ COMMANDS = ["boot", "record", "run", "replay", "timeline", "why", "waits", "late
             "layout", "dump", "export", "import", "kd", "addr2sym", "sym2addr"]
 TOP = ["function", "section", "calls", "self_insns", "self_ns", "self_pct", "total_insns", "total_ns", "total_pct", "average_ns",
        "longest_ns", "address", "object"]
-FIRST = ["ns", "kernel_ns", "insns", "cpu", "function", "section", "caller", "object", "pid", "comm"]
+FIRST = ["ns", "kernel_ns", "insns", "cpu", "function", "section", "caller", "object", "pid", "comm", "given"]
 SYSCALLS = ["start_ns", "insns", "cpu", "task", "pid", "tgid", "comm", "abi", "nr", "name", "args", "call", "path", "result", "error", "duration_ns",
             "cpu_ns"]
 SUMS = ["name", "abi", "nr", "count", "errors", "total_ns", "average_ns", "longest_ns"]

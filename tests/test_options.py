@@ -10,7 +10,7 @@ from test_code import recording
 from test_thin import base
 
 # held elsewhere: what depends on a terminal, on files beside the trace, or is the same for all commands
-ELSEWHERE = {"--instruments", "--boot", "--help", "--wide", "--debug", "--sysroot", "--follow", "--args"}
+ELSEWHERE = {"--instruments", "--boot", "--help", "--wide", "--debug", "--sysroot", "--follow", "--args", "--no-events"}
 TABLE = {"--json": [], "--lines": ["3"], "--exact": []}
 SPAN = {"--from": ["LATE"], "--to": ["LATE"], "--cpu": ["1"]}
 FAULT = "handle_mm_fault"

@@ -65,6 +65,12 @@ def test_types():
             assert pending[e["pid"]].pop() == e["args"]["count"], e
     context = events_of(trace, "-e", "probe:ext4_init_fs_context")
     assert [e["args"]["fc"] for e in context] == [e["args"]["fc"] for e in events_of(trace, "-e", "kprobes:context")] and len(context) == 1
+    # uftrace's words for the same
+    for ours, theirs in zip(by_name, events_of(trace, "-e", "probe:as_uftrace"), strict=True):
+        assert (ours["insns"], ours["args"]["count"], ours["args"]["buf"]) == (theirs["insns"], theirs["args"]["arg3"], theirs["args"]["arg2"]), (ours, theirs)
+    assert [b["args"]["retval"] for b in events_of(trace, "-e", "probe:uftrace_back")] == [b["args"]["retval"] for b in back]
+    opened = [(e["args"]["arg1"], e["args"]["arg2"]) for e in events_of(trace, "-e", "probe:uftrace_open")]
+    assert (-100, "/nosuch/file") in opened and len(opened) == len(events_of(trace, "-e", "kprobes:openat")) , opened
     last = [e["args"] for e in events_of(trace, "-e", "probe:comm")]
     assert {a["comm"] for a in last} >= {"dd", "cat", "init"} and len({a["jiffies"] for a in last}) > 5, last
     text = run(UPTO, "events", "-e", "probe:given", trace).stdout.decode()
@@ -256,7 +262,9 @@ def test_refused(tmp_path):
                           (["--probe", "/nosuch/program:main"], "/nosuch/program: No such file"), (["--debug", program, "--probe", "/bin/program:nosuch"], "has no function nosuch"),
                           (["--debug", program, "--probe", "/bin/program:count bogus"], "there is no variable bogus"),
                           (["--debug", program, "--probe", "/bin/program:count:1000"], "that line has no code"),
-                          (["--debug", program, "--probe", "sdt_probed:nosuch"], "no static probe of that name"), (["--probe", "sdt_probed:weighed"], "in which program?")):
+                          (["--debug", program, "--probe", "sdt_probed:nosuch"], "no static probe of that name"), (["--probe", "sdt_probed:weighed"], "in which program?"),
+                          (["--probe", "vfs_read@retval,arg1"], "two definitions"), (["--probe", "vfs_read@fparg1"], "floating point is not read: 'fparg1'"),
+                          (["--probe", "vfs_read@arg1/x7"], "no format that is read"), (["--probe", "vfs_read@arg1/u count"], "have commas between: ' count'")):
         p = run(UPTO, "record", "-o", trace, *options, "--", "qemu-system-x86_64", check=False)
         assert p.returncode == 2 and said in p.stderr.decode() and p.stderr.count(b"\n") == 1, (options, p.stderr)
         assert not os.path.exists(trace), options

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "probe_uftrace.h"
 #include "probe_words.h"
 
 enum { WORD_MAX = 4096 };
@@ -274,10 +275,19 @@ static int parse(struct words *w, struct probe_definition *d)
 
 int probe_definition_parse(const char *text, struct probe_definition *ret, struct error *err)
 {
+	struct buf words = { 0 };
 	struct words w = { .text = text, .err = err };
+	int r = 0;
 
 	*ret = (struct probe_definition){ .text = xstrndup(text, WORD_MAX) };
-	return parse(&w, ret);
+	if (probe_is_uftrace(text)) {
+		r = probe_uftrace_words(text, &words, err);
+		w.text = (char *)words.data;
+	}
+	if (r == 0)
+		r = parse(&w, ret);
+	buf_free(&words);
+	return r;
 }
 
 void probe_definition_deinit(struct probe_definition *d)

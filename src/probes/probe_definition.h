@@ -3,6 +3,7 @@
  * Definitions of probes: where, and which values. Two languages say the same: that of perf probe (its manual page;
  * "vfs_read:11 count file->f_mode"), which names places and variables of the source, and the kernel's own
  * (Documentation/trace/kprobetrace.rst, "p:group/name vfs_read+48 size=%cx:x64"), which names registers and addresses.
+ * uftrace's is the first one in other words (probe_uftrace.h).
  */
 #ifndef UPTO_PROBES_PROBE_DEFINITION_H
 #define UPTO_PROBES_PROBE_DEFINITION_H

@@ -24,7 +24,7 @@ struct call_node {
 struct call_tree {
 	struct call_node *nodes;  /* number 0 is the root, which has no function: it has what ran without a frame */
 	size_t count, cap;
-	/* parent << 32 | function → node; where something was given: number in `variants` | 1 << 31, not the function */
+	/* parent << 32 | function → node; function: of what was given something number in `variants` | 1 << 31 */
 	struct map children;
 	struct map variants;      /* function << 32 | what it was given → number, from 1 on */
 	struct unmatched unmatched;

@@ -417,6 +417,7 @@ const struct command cmd_probe = {
 		"probed at each place. A VALUE is a variable with its members (file->f_path.dentry, name[2]), $vars, $params, $retval, $argN, "
 		"%REGISTER, @SYMBOL, $comm, $stackN; NAME=VALUE names it, VALUE:TYPE says what it is (u8 to u64, s32, x64, char, string, "
 		"symbol, b4@2/8, x8[16]).\n"
+		"Values as uftrace's -A and -R: FUNCTION@arg1/s,arg2/x32,arg3%di or FUNCTION@retval; formats d, i, u, x, s, c and p.\n"
 		"Or the kernel's (kprobe_events): p[:[GROUP/]EVENT] [MODULE:]SYMBOL[+OFFSET]|ADDRESS [VALUE…], r for where it returns, with "
 		"+OFFSET(VALUE) for what is in memory.\n"
 		"/PATH:FUNC is in a program or library that the guest has there, in every process that runs it: all that is said of the kernel's "
