@@ -1,5 +1,6 @@
 #!/bin/sh
-# From nothing to answers: a guest, its recording, what it was up to, and why that took as long as it did.
+# From nothing to answers: a guest, its recording, what it was up to, why that took as long as it did, which files it opened,
+# and, of the run that is over, what nobody had asked for.
 # KERNEL=… INITRD=… record the user's own.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -19,12 +20,20 @@ fi
 
 run() {
 	echo
-	echo "\$ upto $*" | sed "s|$top/||g"
+	printf '$ upto'
+	for word; do
+		case $word in *[\ \$\;\>]*) printf " '%s'" "$word" ;; *) printf ' %s' "$word" ;; esac
+	done | sed "s|$top/||g"
+	echo
 	"$upto" "$@"
 }
-run boot --force -o "$trace" --memory 512M "$kernel" ${initrd:+"$initrd"} </dev/null
+run boot --force -o "$trace" --deterministic --probe 'open=do_sys_openat2 filename:string' --probe 'opened=do_sys_openat2%return $retval:s32' \
+	--memory 512M "$kernel" ${initrd:+"$initrd"} </dev/null
 run top -n 20 "$trace"
 run first -n 20 "$trace"
 run syscalls -n 20 "$trace"
 run why -n 12 "$trace"
 run timeline "$trace"
+run events --pair open,opened -n 20 "$trace"
+run probe -n 3 "$trace" 'read=vfs_read file=file->f_path.dentry->d_iname:string count'
+run events -e read --sum comm,file --value count -n 10 "$trace"

@@ -74,14 +74,14 @@ def difference(a, b, path=""):
     return f"{path}: {a!r} and {b!r}"[:900]
 
 
-def answers(uptos, traces):
+def answers(uptos, traces, questions=QUESTIONS):
     """Of each question, both answers."""
-    for question in QUESTIONS:
+    for question in questions:
         yield (question, *(answer(upto, question, trace) for upto, trace in zip(uptos, traces)))
 
 
-def differences(uptos, traces):
-    return [f"{' '.join(question)}{difference(a, b)}" for question, a, b in answers(uptos, traces) if a != b]
+def differences(uptos, traces, questions=QUESTIONS):
+    return [f"{' '.join(question)}{difference(a, b)}" for question, a, b in answers(uptos, traces, questions) if a != b]
 
 
 def main():

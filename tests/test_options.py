@@ -84,8 +84,8 @@ def options_of(command):
 @pytest.mark.weight(8)
 def test_options(command):
     """Each is here, and the answer with it is another one."""
-    # latency replays all of a trace each time: a part of one will do
-    trace = base(2) if command == "latency" else recording("6.12", 2)[0]
+    # a part of a trace will do, but for what goes by the whole boot
+    trace = recording("6.12", 2)[0] if command in WHOLE and command != "latency" else base(2)
     info = upto_json("info", "--json", trace)
     began = info["spans"][0]["start_ns"] if info["spans"] else 0
     late = f"{began + (info['duration_ns'] - began) * 3 // 4}ns"

@@ -9,6 +9,7 @@ import pytest
 
 from guest import TOP, UPTO, UPTO_ASAN, WORK, Once, check, initrd, is_older, qemu_args, record, run, upto_json
 from test_probes import events_of
+from test_sources import multiboot, other_args
 
 PROBES = ["vfs_read file->f_path.dentry->d_name.name:string count", "back=do_filp_open%return $retval"]
 EVENTS = "sched:sched_process_*"
@@ -100,10 +101,8 @@ def test_another_run():
     folder = os.path.join(WORK, "past-firmware")
     change = changed_firmware(folder)
     trace = path("firmware")
-    # the files of a folder are not looked at before; the kernel is of no use here
-    args = [a for a in args_of() if a != "-no-reboot"] + ["-L", folder]
-    args[args.index("-append") + 1] += " rdinit=/nosuch panic=-1"
-    record(trace, args + ["-no-reboot"], "--deterministic")
+    # the files of a folder are not looked at before
+    record(trace, other_args(multiboot("calls")) + ["-L", folder], "--deterministic")
     change()
     said = refused(trace, "--event", EVENTS)
     assert re.search(r"the guest did not run as it had: [\d.]+ on CPU 0: \S+ to 0x\w+ at instruction \d+ then, .* now; nothing is added", said), said
@@ -125,17 +124,16 @@ def test_refused():
     moved = path("moved")
     image = moved + ".img"
     shutil.copyfile(initrd("6.12", "past"), image)
-    args = args_of()
-    args[args.index("-initrd") + 1] = image
+    args = other_args(multiboot("calls")) + ["-initrd", image]
     record(moved, args, "--deterministic", "--stop", "time:1ms", "--start", "time:0s")
     assert "is a part" in refused(moved, "vfs_read")
-    record(moved, args + ["-m", "256M"], "--deterministic")
+    record(moved, args, "--deterministic")
     with open(image, "ab") as f:
         f.write(bytes(4))
     assert f"{image} has changed since" in refused(moved, "vfs_read")
     os.unlink(image)
     assert f"{image} is not there any more" in refused(moved, "vfs_read")
-    record(moved, args_of())
+    record(moved, other_args(multiboot("calls")))
     assert "upto record --deterministic" in refused(moved, "vfs_read")
     # somebody else's trace starts nothing by itself
     elsewhere = {**os.environ, "XDG_STATE_HOME": path("nowhere")}
@@ -162,6 +160,7 @@ def make_disk(name):
     return disk
 
 
+@pytest.mark.long
 @pytest.mark.weight(40)
 def test_replayable():
     """A guest with a disk, whose requests are done when the host has done them: from QEMU's log it runs as it had."""

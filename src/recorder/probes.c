@@ -494,6 +494,14 @@ static bool read_memory(void *context, uint64_t addr, void *data, size_t n)
 	return guest_read(&h->v->regs, addr, data, n);
 }
 
+static bool wants_comm(const struct probe_values *v)
+{
+	for (size_t i = 0; i < v->count; i++)
+		if (v->list[i].is_comm)
+			return true;
+	return false;
+}
+
 /* `address`: of the probe, or of the function that returns, at run time. */
 static void tell(struct vcpu *v, struct armed *a, uint64_t address, uint64_t behind)
 {
@@ -509,7 +517,7 @@ static void tell(struct vcpu *v, struct armed *a, uint64_t address, uint64_t beh
 	};
 	size_t faults;
 
-	if (v->task && structure_at(TASK_COMM) != MEMBER_UNKNOWN)
+	if (v->task && wants_comm(&a->values) && structure_at(TASK_COMM) != MEMBER_UNKNOWN)
 		structure_text(v, v->task + (uint64_t)structure_at(TASK_COMM), comm, PROBE_COMM_LEN);
 	if (a->returns)
 		hit.returns_to = structure_pointer_at(v, registers_read(&v->regs, GUEST_RSP));

@@ -346,7 +346,7 @@ static int run_command(const struct past *p, const struct command *command, cons
 /* The records, as upto events prints them; or, if only arguments were asked for, the calls that have them. */
 static int show(const struct past *p, const char *path, const char *names, struct error *err)
 {
-	const char *words[8], *functions = arg(p->args, "args");
+	const char *words[10], *functions = arg(p->args, "args");
 	bool calls = functions && !arg(p->args, "event") && p->args->n_operands == 1;
 	size_t n = 0;
 
@@ -357,6 +357,10 @@ static int show(const struct past *p, const char *path, const char *names, struc
 	} else if (names) {
 		words[n++] = "--name";
 		words[n++] = names;
+	}
+	if (arg(p->args, "records")) {
+		words[n++] = "--lines";
+		words[n++] = arg(p->args, "records");
 	}
 	if (arg(p->args, "json"))
 		words[n++] = "--json";

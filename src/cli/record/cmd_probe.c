@@ -319,11 +319,14 @@ static int show_definition(const struct args *args, const struct probe_files *fi
 /* A trace is asked. */
 static int ask_past(const struct args *args, struct error *err)
 {
+	uint64_t records;
 	static const char *const others[] = { "lines", "vars", "funcs", "definition", "kernel", "source" };
 
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (arg(args, others[i]))
 			return error_set(err, "--%s: is not for a trace", others[i]), EXIT_USAGE;
+	if (arg_u64(args, "records", &records, err) < 0)
+		return EXIT_USAGE;
 	if (args->n_operands == 1 && !arg(args, "event") && !arg(args, "args"))
 		return error_set(err, "%s: what is to be probed? DEF, --event NAMES or --args NAMES", args->operands[0]),
 		       EXIT_USAGE;
@@ -382,6 +385,7 @@ static const struct option options[] = {
 	{ 's', "source", "DIR", "where the source is, if not where it was compiled" },
 	{ 0, "event", "NAMES", "of a trace: trace events of the kernel, as upto record --event", ',' },
 	{ 0, "args", "NAMES", "of a trace: arguments and results of these functions, as upto record --args", ',' },
+	{ 'n', "records", "N", "of a trace: print N records; 0: all (default)" },
 	{ 0, "sysroot", "ROOTS", "where the guest's programs are, which a definition names: folders", ':' },
 	{ 0, "json", NULL, "print JSON" },
 	HELP_OPTION,
