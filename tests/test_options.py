@@ -85,7 +85,7 @@ def options_of(command):
 def test_options(command):
     """Each is here, and the answer with it is another one."""
     # a part of a trace will do, but for what goes by the whole boot
-    trace = recording("6.12", 2)[0] if command in WHOLE and command != "latency" else base(2)
+    trace = recording("6.12", 2)[0] if command in {*WHOLE, "stack", "calls"} - {"latency"} else base(2)
     info = upto_json("info", "--json", trace)
     began = info["spans"][0]["start_ns"] if info["spans"] else 0
     late = f"{began + (info['duration_ns'] - began) * 3 // 4}ns"
