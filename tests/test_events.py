@@ -185,6 +185,20 @@ def test_stacks():
             functions = [f["function"].split(" ")[0].split(".")[0] for f in e["frames"][:6]]
             assert caller[1].split(".")[0] in functions, (e["ns"], e["text"], functions)
             compared += 1
+    # added up by them; a program's functions without names are one
+    def stack_of(e):
+        names = [f["function"] for f in e["frames"]]
+        return [n for i, n in enumerate(names) if n[0] != "[" or i + 1 == len(names) or names[i + 1] != n]
+
+    freed = [e for e in records(trace, "-e", "kfree", "--stack", "--to", "entry:kernel_init") if e["frames"]]
+    told = [e for e in freed if len(stack_of(e)) > 1]
+    sums = {key: {s[key]: s["count"] for s in upto_json("events", "-e", "kfree", "--to", "entry:kernel_init", "--sum", key, "--json", "-n", "0", trace, upto=UPTO_ASAN)["sums"]}
+            for key in ("caller", "stack")}
+    assert {n: c for n, c in sums["caller"].items() if n} == collections.Counter(stack_of(e)[1] for e in told) and len(told) > 500
+    assert {n: c for n, c in sums["stack"].items() if n} == collections.Counter(" < ".join(stack_of(e)) for e in freed)
+    by_time = {(e["ns"], e["pid"]): " < ".join(stack_of(e)) for e in freed}
+    pairs = upto_json("events", "--pair", "kfree,kmalloc", "--by", "ptr", "--stack", "--json", "-n", "0", "--to", "entry:kernel_init", trace, upto=UPTO_ASAN)["pairs"]
+    assert len(pairs) == len(freed) and all(p["stack"] == by_time[p["start_ns"], p["pid"]] for p in pairs), pairs[:2]
     # of requests to the disk upto tells by itself, too
     issued = [e for e in records(trace, "-e", "block_rq_issue") if e["computed"]]
     requests = upto_json("disk", "--json", trace, upto=UPTO)["requests"]

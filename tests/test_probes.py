@@ -65,6 +65,9 @@ def test_types():
             assert pending[e["pid"]].pop() == e["args"]["count"], e
     context = events_of(trace, "-e", "probe:ext4_init_fs_context")
     assert [e["args"]["fc"] for e in context] == [e["args"]["fc"] for e in events_of(trace, "-e", "kprobes:context")] and len(context) == 1
+    # the call that begins there is under way
+    stacks = upto_json("events", "--json", "-e", "probe:given", "--stack", "-n", "50", trace, upto=UPTO)["events"]
+    assert {tuple(f["function"] for f in e["frames"][:2]) for e in stacks} == {("vfs_read", "ksys_read")}, stacks[0]
     # uftrace's words for the same
     for ours, theirs in zip(by_name, events_of(trace, "-e", "probe:as_uftrace"), strict=True):
         assert (ours["insns"], ours["args"]["count"], ours["args"]["buf"]) == (theirs["insns"], theirs["args"]["arg3"], theirs["args"]["arg2"]), (ours, theirs)

@@ -103,7 +103,7 @@ void event_sums_table_init(struct table *ret, const struct event_sums *sums, boo
 	};
 }
 
-enum { START, DURATION, PID, COMM, CPU, EVENT, TEXT, END_COMM, END_TEXT };
+enum { START, DURATION, PID, COMM, CPU, EVENT, TEXT, END_COMM, END_TEXT, STACK };
 
 const struct column event_pairs_columns[] = {
 	[START] = { "start_ns", "TIME S", CELL_SECONDS, "guest time of the record that began it, in seconds" },
@@ -115,11 +115,14 @@ const struct column event_pairs_columns[] = {
 	[TEXT] = { "text", "BEGAN WITH", CELL_TEXT, "what the first record says" },
 	[END_COMM] = { "end_comm", "ENDED BY", CELL_TEXT, "name of the thread that ran as it ended", .hidden = true },
 	[END_TEXT] = { "end_text", "ENDED WITH", CELL_TEXT, "what the record says that ended it", .hidden = true },
+	[STACK] = { "stack", "STACK", CELL_TEXT,
+		    "with --stack: the calls that the first record was made in, the innermost first", .hidden = true },
 	{ 0 },
 };
 
 struct pairs_data {
 	const struct event_sources *of;
+	struct column columns[sizeof event_pairs_columns / sizeof *event_pairs_columns];
 	const struct event_pair *list[];
 };
 
@@ -159,6 +162,9 @@ static struct cell pair_cell(const void *data, size_t row, unsigned column, stru
 		return text_of(d->of, p->begin, scratch);
 	case END_COMM:
 		return p->end ? cell_text(event_comm(d->of->threads, p->end)) : cell_none();
+	case STACK:
+		return d->of->stacks && event_stack(d->of->stacks, f) ? cell_text(event_stack(d->of->stacks, f)) :
+									cell_none();
 	default:
 		return text_of(d->of, p->end, scratch);
 	}
@@ -171,13 +177,15 @@ void event_pairs_table_init(struct table *ret, const struct event_pairs *pairs, 
 	size_t rows = 0;
 
 	d->of = of;
+	memcpy(d->columns, event_pairs_columns, sizeof d->columns);
+	d->columns[STACK].hidden = !of->stacks;
 	for (size_t i = 0; i < pairs->count; i++)
 		if (marks[i])
 			d->list[rows++] = &pairs->list[i];
 	*ret = (struct table){
 		.name = "pairs",
 		.what = "pairs",
-		.columns = event_pairs_columns,
+		.columns = d->columns,
 		.rows = rows,
 		.cell = pair_cell,
 		.data = d,

@@ -19,13 +19,13 @@ int event_keys_parse(const char *list, struct event_keys *ret, struct error *err
 			return error_set(err, "at most %d keys", EVENT_KEYS_MAX);
 		ret->names[ret->count++] = xstrndup(list, n);
 	}
-	return ret->count ? 0 : error_set(err, "no key: a field, or event, comm, pid, cpu");
+	return ret->count ? 0 : error_set(err, "no key: a field, or event, comm, pid, cpu, caller, stack");
 }
 
 int event_keys_check(const struct event_keys *k, const struct event_decoder *d, size_t events, const bool *chosen,
 		     struct error *err)
 {
-	static const char *const all[] = { "event", "comm", "pid", "cpu" };
+	static const char *const all[] = { "event", "comm", "pid", "cpu", "caller", "stack" };
 
 	for (unsigned i = 0; i < k->count; i++) {
 		bool any = false;
@@ -40,6 +40,14 @@ int event_keys_check(const struct event_keys *k, const struct event_decoder *d, 
 					 k->names[i]);
 	}
 	return 0;
+}
+
+bool event_keys_want_stacks(const struct event_keys *k)
+{
+	for (unsigned i = 0; i < k->count; i++)
+		if (!strcmp(k->names[i], "caller") || !strcmp(k->names[i], "stack"))
+			return true;
+	return false;
 }
 
 void event_keys_deinit(struct event_keys *k)
@@ -58,6 +66,19 @@ void event_histogram_add(struct event_histogram *h, uint64_t value)
 	h->count++;
 	h->sum += value;
 	h->buckets[value ? 64 - (unsigned)__builtin_clzll(value) : 0]++;
+}
+
+/* Append in which calls the record was made. False: the key is none of these, or that is not known. */
+static bool put_calls(const char *key, const struct fact *f, const struct event_stacks *stacks, struct buf *out)
+{
+	const char *text = NULL;
+
+	if (stacks && !strcmp(key, "caller"))
+		text = event_caller(stacks, f);
+	else if (stacks && !strcmp(key, "stack"))
+		text = event_stack(stacks, f);
+	buf_printf(out, "%s", text ? text : "");
+	return text;
 }
 
 /* Append what a record says for a key. False: it has no such field. */
@@ -79,7 +100,7 @@ static bool put_key(const char *key, const struct event_record *r, const struct 
 	} else {
 		field = event_field_find(of->decoder, r->event, key);
 		if (field < 0)
-			return false;
+			return put_calls(key, f, of->stacks, out);
 		value = event_value(of->decoder, r, (size_t)field, scratch);
 		event_value_put(of->decoder, r, &value, out);
 	}

@@ -4,10 +4,11 @@
 #define UPTO_ANALYSIS_EVENT_SUMS_H
 
 #include "event_list.h"
+#include "event_stacks.h"
 
 enum { EVENT_KEYS_MAX = 4, EVENT_BUCKETS = 65 };
 
-/* By what: a field, or event, comm, pid, cpu. */
+/* By what: a field, or event, comm, pid, cpu, caller, stack. */
 struct event_keys {
 	char *names[EVENT_KEYS_MAX];
 	unsigned count;
@@ -16,6 +17,8 @@ struct event_keys {
 /* "comm,bytes_alloc". Call event_keys_deinit() in either case. */
 int event_keys_parse(const char *list, struct event_keys *ret, struct error *err);
 void event_keys_deinit(struct event_keys *k);
+/* Do they ask in which calls records were made? Then there must be stacks. */
+bool event_keys_want_stacks(const struct event_keys *k);
 /* An error: no chosen event (marks by number) has a field of that name. */
 int event_keys_check(const struct event_keys *k, const struct event_decoder *d, size_t events, const bool *chosen,
 		     struct error *err);
@@ -50,6 +53,7 @@ struct event_sources {
 	const struct event_formats *formats;
 	struct event_decoder *decoder;
 	const struct threads *threads;
+	const struct event_stacks *stacks; /* of the records; NULL: no key wants them */
 };
 
 /* `value`: the field that is added up; NULL: records are counted only. An error: no event has it. The keys are taken.

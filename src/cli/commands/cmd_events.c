@@ -113,7 +113,7 @@ static int print_stacks(struct printing *p, size_t n, struct error *err)
 	int r;
 
 	for (size_t i = 0; i < n; i++)
-		moments[i] = p->a->list.list[i]->ns;
+		moments[i] = event_stack_moment(p->a->list.list[i]);
 	r = moments_analyse(&p->a->trace->session, moments, n, take_record, p, err);
 	free(moments);
 	return r;
@@ -268,8 +268,23 @@ static void draw(const struct event_sums *s, const char *value)
 	}
 }
 
+/* In which calls the records of a list were made, if that is asked for. */
+static int find_stacks(const struct asked *a, const struct event_list *list, bool asked, struct event_stacks *stacks,
+		       struct event_sources *of, struct error *err)
+{
+	*stacks = (struct event_stacks){ 0 };
+	*of = a->of;
+	if (!asked)
+		return 0;
+	of->stacks = stacks;
+	trace_arg_index(a->trace);
+	return event_stacks_init(stacks, &a->trace->session, list->list, list->count, err);
+}
+
 static int print_sums(const struct asked *a, const struct event_list *list, struct error *err)
 {
+	struct event_stacks stacks = { 0 };
+	struct event_sources of;
 	const char *value = arg(a->args, "value");
 	struct event_sums sums = { 0 };
 	struct event_keys keys;
@@ -284,7 +299,9 @@ static int print_sums(const struct asked *a, const struct event_list *list, stru
 		event_keys_deinit(&keys);
 		return EXIT_FAILED;
 	}
-	if (event_sums_init(&sums, list, &a->of, &keys, value, err) == 0) {
+	if (find_stacks(a, list, event_keys_want_stacks(&keys), &stacks, &of, err) < 0) {
+		event_keys_deinit(&keys);
+	} else if (event_sums_init(&sums, list, &of, &keys, value, err) == 0) {
 		event_sums_table_init(&table, &sums, value);
 		r = view_print(&(struct view){ .table = &table, .trace = a->trace }, a->args, err);
 		table_deinit(&table);
@@ -292,6 +309,7 @@ static int print_sums(const struct asked *a, const struct event_list *list, stru
 			draw(&sums, value);
 	}
 	event_sums_deinit(&sums);
+	event_stacks_deinit(&stacks);
 	return r;
 }
 
@@ -318,14 +336,29 @@ static void put_pairs_heading(struct buf *out, const struct event_pairs *p)
 static int show_pairs(const struct asked *a, const struct event_pairs *p, struct error *err)
 {
 	bool *marks = xcalloc(p->count + 1, sizeof *marks), open = arg(a->args, "open");
+	struct event_list begun = { 0 };
+	struct event_stacks stacks;
+	struct event_sources of;
 	struct buf heading = { 0 };
 	struct table table;
 	int r;
 
-	for (size_t i = 0; i < p->count; i++)
+	for (size_t i = 0; i < p->count; i++) {
 		marks[i] = p->list[i].begin && (!open || !p->list[i].end);
+		if (!marks[i])
+			continue;
+		begun.list = array_grow(begun.list, begun.count, &begun.cap, sizeof *begun.list);
+		begun.list[begun.count++] = p->list[i].begin;
+	}
+	r = find_stacks(a, &begun, arg(a->args, "stack"), &stacks, &of, err);
+	event_list_deinit(&begun);
+	if (r < 0) {
+		event_stacks_deinit(&stacks);
+		free(marks);
+		return EXIT_FAILED;
+	}
 	put_pairs_heading(&heading, p);
-	event_pairs_table_init(&table, p, &a->of, marks);
+	event_pairs_table_init(&table, p, &of, marks);
 	r = view_print(
 		&(struct view){
 			.table = &table,
@@ -337,6 +370,7 @@ static int show_pairs(const struct asked *a, const struct event_pairs *p, struct
 	if (r == EXIT_OK && !open && p->ns.count && !arg(a->args, "json") && !arg(a->args, "output"))
 		print_histogram("duration in ns", &p->ns);
 	table_deinit(&table);
+	event_stacks_deinit(&stacks);
 	buf_free(&heading);
 	free(marks);
 	return r;
@@ -548,9 +582,9 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	{ 'e', "name", "NAMES", "only these: sched:*,block_rq_issue", ',' },
 	{ 0, "filter", "EXPR", "only records whose fields fit: 'bytes > 4096 && rwbs ~ \"W*\"'" },
-	{ 0, "stack", NULL, "below each record, the stack of the thread that ran" },
+	{ 0, "stack", NULL, "below each record, the stack of the thread that ran; with --pair, of those that began it" },
 	{ 'l', "list", NULL, "which events the trace has, or could have had, with their fields" },
-	{ 0, "sum", "KEYS", "add up by fields, or by event, comm, pid, cpu: comm,dev", ',' },
+	{ 0, "sum", "KEYS", "add up by fields, or by event, comm, pid, cpu, caller (of the function that it is in), stack: comm,dev", ',' },
 	{ 0, "value", "FIELD", "with --sum: also this field's values, with a histogram" },
 	{ 0, "pair", "BEGIN,END",
 	  "what began with one event, and how long it took up to another: block_rq_issue,block_rq_complete" },
@@ -594,6 +628,7 @@ const struct command cmd_events = {
 		"  upto events trace.upto\n      print all of them\n"
 		"  upto events -e block_rq_issue --sum comm,rwbs --value bytes trace.upto\n      who read and wrote how much, and in which sizes\n"
 		"  upto events --pair block_rq_issue,block_rq_complete --by sector trace.upto\n      how long each request took\n"
+		"  upto events -e 'probe_libc:malloc' --sum comm,caller --value bytes trace.upto\n      who asks for how much memory, of a recording with --probe '/usr/lib/libc.so.6:malloc bytes'\n"
 		"  upto events --pair kmalloc,kfree --by ptr --open --sum call_site --value bytes_alloc trace.upto\n      memory that was not freed, by who asked for it\n",
 	.needs = "facts",
 	.options = options,
