@@ -3,7 +3,9 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -82,6 +84,39 @@ def test_asked_later():
     assert [(e["insns"], e["pid"]) for e in some] == [(e["insns"], e["pid"]) for e in found if e["event"] == "probe:vfs_read"]
     assert p.stdout == run(UPTO, "events", "-e", "probe:vfs_read_1", trace).stdout.decode()
     return f"{len(found)} records, then {len(some)}"
+
+
+@pytest.mark.weight(12)
+def test_interrupted():
+    """Ctrl-C adds nothing and leaves nothing; what a killed one leaves, the next question takes away."""
+    trace = copy(deterministic("plain"), "interrupted")
+    before = open(trace, "rb").read()
+
+    def start():
+        p = subprocess.Popen([UPTO, "probe", trace, "ksys_read fd"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        again = f"{trace}.again.{p.pid}"
+        for _ in range(600):
+            if os.path.exists(again) and os.path.getsize(again) > 100000:
+                return p, again
+            time.sleep(0.1)
+        raise AssertionError(p.communicate(timeout=5))
+
+    p, again = start()
+    os.killpg(p.pid, signal.SIGINT)
+    out, err = p.communicate(timeout=60)
+    assert p.returncode == 1 and not out and b"nothing is added" in err and not os.path.exists(again), (p.returncode, err)
+    p, again = start()
+    os.killpg(p.pid, signal.SIGKILL)
+    p.wait()
+    assert os.path.exists(again)
+    with open(f"{trace}.again.{os.getpid()}", "wb"), open(f"{trace}.again.old", "wb"):
+        pass
+    assert "no function no_such" in ask(trace, "no_such_function_at_all").stderr
+    left = {f for f in os.listdir(WORK) if f.startswith(os.path.basename(trace) + ".again")}
+    for f in left:
+        os.unlink(os.path.join(WORK, f))
+    assert left == {os.path.basename(trace) + f".again.{n}" for n in (os.getpid(), "old")}, left
+    assert open(trace, "rb").read() == before
 
 
 def changed_firmware(folder):

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "past.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,9 @@
 #include "probes/probe_definition.h"
 #include "rerun.h"
 #include "trace/added_values.h"
+
+/* Between a trace's name and the number of the process that makes its run again. */
+#define AGAIN ".again."
 
 /* Part of the run that is recorded again: all of it has to be compared. */
 struct past_window {
@@ -400,6 +405,34 @@ static int find_out(struct past *p, struct error *err)
 	return path == p->path ? show_added(p, err) : show(p, path, NULL, err);
 }
 
+/* Is it what a run that was killed has left beside the trace? `name`: of a file there. */
+static bool is_left(const char *name, const char *trace)
+{
+	size_t n = strlen(trace);
+	const char *number = name + n + strlen(AGAIN);
+	char *end;
+	long pid;
+
+	if (strncmp(name, trace, n) || strncmp(name + n, AGAIN, strlen(AGAIN)))
+		return false;
+	pid = strtol(number, &end, 10);
+	return *number && !*end && pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+static void remove_left(const char *full)
+{
+	const char *base = strrchr(full, '/') + 1;
+	cleanup_free char *folder = xstrndup(full, (size_t)(base - full));
+	DIR *dir = opendir(folder);
+	struct dirent *d;
+
+	while (dir && (d = readdir(dir)))
+		if (is_left(d->d_name, base))
+			unlinkat(dirfd(dir), d->d_name, 0);
+	if (dir)
+		closedir(dir);
+}
+
 int past_ask(const struct args *args, struct error *err)
 {
 	struct past p = { .args = args, .path = args->operands[0] };
@@ -410,7 +443,8 @@ int past_ask(const struct args *args, struct error *err)
 		return error_set(err, "%s: %s", p.path, strerror(errno)), EXIT_FAILED;
 	if (open_trace(p.path, &p.trace, err) < 0)
 		return EXIT_FAILED;
-	p.temporary = xasprintf("%s.again.%d", full, (int)getpid());
+	remove_left(full);
+	p.temporary = xasprintf("%s" AGAIN "%d", full, (int)getpid());
 	put_question(&p);
 	r = added_values_known(&p.trace.reader->meta, p.asked, &known) ? show(&p, p.path, known, err)
 								       : find_out(&p, err);
