@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What recording costs and how fast a trace is read. Ratios are of runs taken in turn, with their spread.
 
-usage: bench/run.py [small|full|thin|many|others|kfi|text|kernels|debug|values]…   (default: all but thin, which small and full have)
+usage: bench/run.py [small|full|thin|many|others|kfi|text|kernels|debug|values|past]…   (default: all but thin, which small and full have)
 RUNS=N sets how often each thing is run (default 5; full boot 3), LIMIT=S for how long QEMU's log is waited for (900), LINES=N how
 many lines the text trace has (52 million, which take 3 GB while they are there).
 """
@@ -28,6 +28,7 @@ NOT_BOUND = 2
 FOLD_BOUND = 1.1
 RUN_BOUND = 1.01
 EVENT_BOUND, ARGS_BOUND = 1.3, 1.05  # of plain TCG: all events of the scheduler, of disks and of system calls; of recording: values at 10^6 hits
+PAST_BOUND = 1.5  # of its recording, or of plain QEMU with the same clock
 WAIT_BOUND, INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND, LOG_BOUND, IMPORT_BOUND, THIN_BOUND = 1.03, 0.5, 50e6, 5, 2, 300, 5
 FLIGHT_BOUND = 0.1  # beside what recording costs: what is forgotten is gone through once more, and the rest is cut exactly
 VMLINUX_BOUND, LEARN_BOUND = 0.3, 1  # seconds for files beside a kernel's image; per cent of the boot for learning
@@ -418,9 +419,27 @@ def values():
     ratio("small boot", f"{hits / 1e6:.1f} M calls' args", given, recorded, ARGS_BOUND)
 
 
+def past():
+    """Questions to a run that is over: the whole of it again, for an event; and from the first to the last call of a function that is probed."""
+    plain, recorded, whole, part = [], [], [], []
+    copy = TRACE + ".asked"
+    host()
+    for _ in range(int(os.environ.get("RUNS", 5))):
+        plain.append(timed([*small_args(), "-icount", "shift=0,sleep=off"])[0])
+        recorded.append(timed([UPTO, "record", "--deterministic", "-q", "-f", "-o", TRACE, "--", *small_args()])[0])
+        for times, question in (whole, ["--event", "sched:sched_process_exec"]), (part, ["vfs_read count"]):
+            shutil.copyfile(TRACE, copy)
+            times.append(timed([UPTO, "probe", copy, *question])[0])
+    ratio("small boot", "recorded with -icount", recorded, plain, SMALL_BOUND)
+    ratio("small boot", "all of it again, and compared", whole, recorded, PAST_BOUND)
+    ratio("small boot", "up to the last call, and compared", part, plain, PAST_BOUND)
+    for path in TRACE, copy:
+        os.unlink(path)
+
+
 def main():
-    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi", "text", "kernels", "debug", "values"]:
-        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text, "thin": thin, "kernels": kernels, "debug": debug, "values": values}[what]()
+    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi", "text", "kernels", "debug", "values", "past"]:
+        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text, "thin": thin, "kernels": kernels, "debug": debug, "values": values, "past": past}[what]()
 
 
 if __name__ == "__main__":

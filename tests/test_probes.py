@@ -65,6 +65,9 @@ def test_types():
             assert pending[e["pid"]].pop() == e["args"]["count"], e
     context = events_of(trace, "-e", "probe:ext4_init_fs_context")
     assert [e["args"]["fc"] for e in context] == [e["args"]["fc"] for e in events_of(trace, "-e", "kprobes:context")] and len(context) == 1
+    # as often as the function was called
+    calls = {f["function"]: f["calls"] for f in upto_json("top", "--json", "-n", "0", trace, upto=UPTO)["functions"]}
+    assert len(by_name) == calls["vfs_read"] and len(events_of(trace, "-e", "probe:comm")) == calls["do_exit"]
     # the call that begins there is under way
     stacks = upto_json("events", "--json", "-e", "probe:given", "--stack", "-n", "50", trace, upto=UPTO)["events"]
     assert {tuple(f["function"] for f in e["frames"][:2]) for e in stacks} == {("vfs_read", "ksys_read")}, stacks[0]
