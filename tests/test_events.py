@@ -239,6 +239,13 @@ def test_in_calls():
                     del path[deeper]
         assert compared > 30, (command, compared)
         depths[" ".join(command[-2:])] = compared
+    # what is left out with interrupts, or is in no call that is asked for, is so with its records
+    kinds = {(e["ns"], e["event"], e["text"]): [(f["kind"], f["function"]) for f in e["frames"]] for e in records(trace, "-e", names, "--stack", "--from", "entry:load_module", "-n", "3000")}
+    for options, fits in (["--no-interrupts"], lambda frames: not any(kind == "interrupt" for kind, _ in frames)), \
+            (["--below", "load_module"], lambda frames: any(name == "load_module" for _, name in frames)):
+        shown = [c for c in upto_json("calls", "--json", "--from", "entry:load_module", "-n", "30000", *options, trace, upto=UPTO)["calls"] if "event" in c]
+        compared = [c for c in shown if (c["start_ns"], c["event"], c["text"]) in kinds]
+        assert compared and all(fits(kinds[c["start_ns"], c["event"], c["text"]]) for c in compared), (options, compared[:2])
     # none is lost where calls are left out for being short
     assert depths["-n 2"] == depths["--min-callee 50us"], depths
     assert not any("event" in c for c in upto_json("calls", "--json", "--no-events", "-F", "load_module", "-n", "1", trace, upto=UPTO)["calls"])

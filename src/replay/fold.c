@@ -70,6 +70,16 @@ static bool vcpus_have_their_stacks(const struct folding *f, const struct stacks
 	return true;
 }
 
+/*
+ * Frames may be entered on a stack that does not run: what a new task has of its creator, and what is found behind a gap.
+ * It has a vCPU for as long as that takes.
+ */
+static inline void forget_cpu(const struct stacks *s, const struct stack *stack, struct stack *shown)
+{
+	if (__builtin_expect(stack->cpu >= 0 && s->replay->lanes[stack->cpu].stack != stack, 0))
+		shown->cpu = -1;
+}
+
 /* The visitor has been called, and may want no more. */
 static inline void heed(const struct folding *f, struct stacks *s)
 {
@@ -142,6 +152,7 @@ static void fold_enter(void *state, struct stacks *s, struct stack *stack, struc
 	copy = push_shown(shown, stack, frame);
 	if (f->visitor->enter)
 		f->visitor->enter(f->state, &f->shown, shown, copy);
+	forget_cpu(s, stack, shown);
 	heed(f, s);
 }
 
@@ -156,6 +167,7 @@ static void fold_leave(void *state, struct stacks *s, struct stack *stack, const
 	if (f->visitor->leave)
 		f->visitor->leave(f->state, &f->shown, shown, &shown->frames[shown->depth - 1]);
 	shown->depth--;
+	forget_cpu(s, stack, shown);
 	heed(f, s);
 	if (!shown->depth && s->end == FRAME_DIED) {
 		free(shown->frames);

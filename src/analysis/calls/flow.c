@@ -161,6 +161,14 @@ static bool shows_fact(const struct flow_run *st, const struct story_moment *m, 
 	       (!o->threads || (thread != THREAD_NONE && o->threads[thread]));
 }
 
+/* Of the call that a record was made in; without one, of chosen calls, it is in none. */
+static uint8_t bits_of_event(const struct flow_run *st, const struct stack *stack)
+{
+	if (!stack->depth)
+		return st->fold ? UNCHOSEN : 0;
+	return st->bits[story_call(&stack->frames[stack->depth - 1])];
+}
+
 /* Behind the innermost frame that the thread has and that is shown. */
 static uint32_t depth_of_event(struct flow_run *st, const struct story_moment *m)
 {
@@ -173,9 +181,11 @@ static uint32_t depth_of_event(struct flow_run *st, const struct story_moment *m
 static void show_fact(struct flow_run *st, const struct story_moment *m)
 {
 	bool event = m->fact->kind == FACT_EVENT && m->stack;
+	uint8_t bits = event ? bits_of_event(st, m->stack) : 0;
 	long thread = m->fact->task ? threads_find(m->stacks->threads, m->fact->task, m->ns) : THREAD_NONE;
 
-	if (!shows_fact(st, m, thread) || (st->only != NO_THREAD && event && st->only != m->thread))
+	if (!shows_fact(st, m, thread) || bits & (HIDDEN | UNCHOSEN) ||
+	    (event && st->only != NO_THREAD && st->only != m->thread))
 		return;
 	show_waiting(st);
 	st->only = st->options->one_thread && event ? m->thread : st->only;
@@ -186,6 +196,7 @@ static void show_fact(struct flow_run *st, const struct story_moment *m)
 		.thread = thread == THREAD_NONE ? NULL : &m->stacks->threads->list[thread],
 		.depth = event ? depth_of_event(st, m) : st->last.depth + 1,
 		.fact = m->fact,
+		.cuts_in = bits & CUTS_IN,
 	});
 	m->stacks->stop = st->enough;
 }

@@ -32,8 +32,8 @@ struct flow_step {
 	const struct fact *args, *result;
 	bool cuts_in;            /* it is an interrupt, or called by one */
 	/*
-	 * LOG, EVENT: it. Of the others, they have only cpu, entry_ns, thread, and depth: LOG that of the step before,
-	 * EVENT the number of frames that are seen
+	 * LOG, EVENT: it. Of the others, they have only cpu, entry_ns, thread, cuts_in, and depth: LOG that of the step
+	 * before, EVENT the number of frames that are seen
 	 */
 	const struct fact *fact;
 };

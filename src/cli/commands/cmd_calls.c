@@ -273,15 +273,17 @@ static void put_left_out_json(struct printer *p, const struct left_out *l)
 	json_close(p->json);
 }
 
-/* `step`: NULL: none */
-static void put_event_json(struct printer *p, const char *step, uint32_t depth, const struct fact *event)
+/* `f`: that it is a step of; NULL: of none */
+static void put_event_json(struct printer *p, const struct flow_step *f, uint32_t depth, const struct fact *event)
 {
 	json_object(p->json, NULL);
-	if (step)
-		json_text(p->json, "step", step);
+	if (f)
+		json_text(p->json, "step", "event");
 	json_null(p->json, "function");
 	json_number(p->json, "depth", depth);
 	json_text(p->json, "kind", "event");
+	if (f)
+		json_flag(p->json, "cuts_in", f->cuts_in);
 	json_number(p->json, "start_ns", event->ns);
 	event_put_json(p->json, p->events, event, &p->scratch);
 	json_close(p->json);
@@ -454,7 +456,7 @@ static void put_log_text(struct printer *p, const struct flow_step *f)
 static void put_event_step(struct printer *p, const struct flow_step *f)
 {
 	if (p->json) {
-		put_event_json(p, "event", f->depth, f->fact);
+		put_event_json(p, f, f->depth, f->fact);
 		return;
 	}
 	put_fact_columns(p, f);
