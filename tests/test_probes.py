@@ -278,6 +278,8 @@ def test_refused(tmp_path):
                           (["-F", "nosuch*"], "no function is called"), ([], "what is to be shown?")):
         p = run(UPTO, "probe", "--debug", program, *options, check=False)
         assert p.returncode == (1 if options else 2) and said in p.stderr.decode() and not p.stdout, (options, p.stderr)
+    p = run(UPTO, "probe", "--debug", program, "-L", "twice", "--records", "3", check=False)
+    assert p.returncode == 2 and p.stderr == b"upto: --records: is for a trace\n", p.stderr
     assert "      2  \tlong product = n * 2;\n" in run(UPTO, "probe", "--debug", program, "-L", "twice").stdout.decode()
     assert "\tconst struct item *\titem\n\tint\tdeep\n" in run(UPTO, "probe", "--debug", program, "-V", "weigh").stdout.decode()
     for probe, said in ("vfs_write+1", "no instruction begins there; the next one is vfs_write+"), ("no_such_function", "has no such place"), \

@@ -344,11 +344,15 @@ static int run(const struct args *args, struct error *err)
 		{ "funcs", show_functions },
 		{ "definition", show_definition },
 	};
+	static const char *const of_traces[] = { "event", "args", "records" };
 	struct probe_files files;
 	int ret = EXIT_USAGE, asked = -1;
 
 	if (args->n_operands)
 		return ask_past(args, err);
+	for (size_t i = 0; i < sizeof of_traces / sizeof *of_traces; i++)
+		if (arg(args, of_traces[i]))
+			return error_set(err, "--%s: is for a trace", of_traces[i]), EXIT_USAGE;
 	for (int i = 0; i < (int)(sizeof kinds / sizeof *kinds); i++) {
 		if (!arg(args, kinds[i].option))
 			continue;
