@@ -401,6 +401,8 @@ static int print_pairs(const struct asked *a, struct error *err)
 	cleanup_free bool *begins = xcalloc(n, sizeof *begins), *ends = xcalloc(n, sizeof *ends);
 	cleanup_free char *first = xstrndup(words, strcspn(words, ","));
 	struct event_pairs pairs = { 0 };
+	struct event_stacks stacks = { 0 };
+	struct event_sources of;
 	struct event_keys keys;
 	int r = EXIT_FAILED;
 
@@ -410,11 +412,13 @@ static int print_pairs(const struct asked *a, struct error *err)
 		return EXIT_FAILED;
 	if (event_keys_parse(by ? by : "pid", &keys, err) < 0) {
 		r = EXIT_USAGE;
-	} else if (event_keys_check(&keys, a->of.decoder, a->of.formats->count, a->marks, err) == 0) {
-		event_pairs_init(&pairs, &a->list, &a->of, begins, ends, &keys);
+	} else if (event_keys_check(&keys, a->of.decoder, a->of.formats->count, a->marks, err) == 0 &&
+		   find_stacks(a, &a->list, event_keys_want_stacks(&keys), &stacks, &of, err) == 0) {
+		event_pairs_init(&pairs, &a->list, &of, begins, ends, &keys);
 		r = arg(a->args, "sum") ? sum_open(a, &pairs, err) : show_pairs(a, &pairs, err);
 	}
 	event_pairs_deinit(&pairs);
+	event_stacks_deinit(&stacks);
 	event_keys_deinit(&keys);
 	return r;
 }
