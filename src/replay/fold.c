@@ -71,8 +71,8 @@ static bool vcpus_have_their_stacks(const struct folding *f, const struct stacks
 }
 
 /*
- * Frames may be entered on a stack that does not run: what a new task has of its creator, and what is found behind a gap.
- * It has a vCPU for as long as that takes.
+ * Frames may be entered on a stack that does not run: what a new task has of its creator, and what is found behind a
+ * gap. It has a vCPU for as long as that takes.
  */
 static inline void forget_cpu(const struct stacks *s, const struct stack *stack, struct stack *shown)
 {
