@@ -109,8 +109,14 @@ def test_interrupted():
     os.killpg(p.pid, signal.SIGKILL)
     p.wait()
     assert os.path.exists(again)
+    # another host's, or container's, may be at work on what is new
+    ask(trace, "no_such_function_at_all")
+    assert os.path.exists(again)
+    os.utime(again, (0, 0))
     with open(f"{trace}.again.{os.getpid()}", "wb"), open(f"{trace}.again.old", "wb"):
         pass
+    for n in os.getpid(), "old":
+        os.utime(f"{trace}.again.{n}", (0, 0))
     assert "no function no_such" in ask(trace, "no_such_function_at_all").stderr
     left = {f for f in os.listdir(WORK) if f.startswith(os.path.basename(trace) + ".again")}
     for f in left:

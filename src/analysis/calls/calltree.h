@@ -34,19 +34,18 @@ struct call_tree {
 	struct map chains;
 };
 
-/*
- * `index` may be NULL; with an index, or while one is made, parts of the trace are
- * replayed at the same time (replay/parts.h). `inlines` and `given` may be NULL, and must live as
- * long as the tree. With `inlines`, a call is below the functions that were inlined at
- * the place of the call. The node of an inlined function has no calls and no self
- * time; both count for the function that it became part of.
- */
+/* What is not NULL must live as long as the tree. */
 struct call_tree_options {
 	bool make_index;
+	/*
+	 * NULL: none. A call is below the functions that were inlined at the place of the call. The node of an inlined
+	 * function has no calls and no self time; both count for the function that it became part of.
+	 */
 	struct inlines *inlines;
 	struct given *given; /* NULL: calls of a function on one path have one node */
 };
 
+/* With the session's index, or while one is made, parts of the trace are replayed at the same time (replay/parts.h). */
 int call_tree_analyse(const struct session *session, const struct call_tree_options *options, struct call_tree *ret,
 		      struct error *err);
 void call_tree_deinit(struct call_tree *t);

@@ -14,7 +14,7 @@ struct recorded_facts {
 };
 
 /*
- * --no-events leaves trace events out; what is read of the log is nothing unless `log`. Errors name the trace. Call
+ * --no-events leaves trace events out; lines of the log are shown only if `log` says so. Errors name the trace. Call
  * recorded_facts_deinit() also after an error.
  */
 int recorded_facts_read(const struct args *args, struct trace_arg *t, bool log, struct recorded_facts *ret,

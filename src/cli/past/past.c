@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -10,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analysis/calls/touched.h"
@@ -405,9 +408,14 @@ static int find_out(struct past *p, struct error *err)
 	return path == p->path ? show_added(p, err) : show(p, path, NULL, err);
 }
 
-/* Is it what a run that was killed has left beside the trace? `name`: of a file there. */
-static bool is_left(const char *name, const char *trace)
+/*
+ * Is it what a run that was killed has left beside the trace? `name`: of a file there. Where several hosts or
+ * containers share a folder, another's process is not seen here, but what it writes is new.
+ */
+static bool is_left(int folder, const char *name, const char *trace)
 {
+	enum { OLD = 600 /* seconds */ };
+	struct stat st;
 	size_t n = strlen(trace);
 	const char *number = name + n + strlen(AGAIN);
 	char *end;
@@ -416,7 +424,8 @@ static bool is_left(const char *name, const char *trace)
 	if (strncmp(name, trace, n) || strncmp(name + n, AGAIN, strlen(AGAIN)))
 		return false;
 	pid = strtol(number, &end, 10);
-	return *number && !*end && pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+	return *number && !*end && pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH &&
+	       fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_mtime < time(NULL) - OLD;
 }
 
 static void remove_left(const char *full)
@@ -427,7 +436,7 @@ static void remove_left(const char *full)
 	struct dirent *d;
 
 	while (dir && (d = readdir(dir)))
-		if (is_left(d->d_name, base))
+		if (is_left(dirfd(dir), d->d_name, base))
 			unlinkat(dirfd(dir), d->d_name, 0);
 	if (dir)
 		closedir(dir);

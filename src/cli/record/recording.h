@@ -19,7 +19,7 @@ struct recording {
 	/* QEMU's own log (qemu_replay.h), absolute, which is written, or, `replays`, read; NULL: none */
 	const char *log;
 	bool replays;
-	const char *changed;   /* words on the kernel's command line that nobody else put there; NULL: none */
+	const char *changed;   /* words that upto adds to the kernel's command line; NULL: none */
 	bool quiet;
 	bool thunks;           /* with what thunks do, step by step */
 	bool costs;            /* say what reading the kernel's own structures took */
