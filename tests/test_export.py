@@ -74,8 +74,8 @@ def test_rows():
 
 
 def test_asked():
-    fails(2, r"--to svg: kfi, folded or csv", "export", "--to", "svg", "x.upto")
-    fails(2, r"--to is missing: kfi, folded or csv", "export", "x.upto")
+    fails(2, r"--to svg: perfetto, firefox, .*, kfi or csv$", "export", "--to", "svg", "x.upto")
+    fails(2, r"--to is missing: perfetto, firefox, .*, kfi or csv$", "export", "x.upto")
     fails(2, r"--clock: not with --to csv", "export", "--to", "csv", "--clock", "ns", "x.upto")
 
 

@@ -103,3 +103,38 @@ int file_keep(const char *path, const void *data, size_t n)
 		unlink(part);
 	return ret;
 }
+
+int file_open_temporary(void)
+{
+	const char *folder = getenv("TMPDIR") && *getenv("TMPDIR") ? getenv("TMPDIR") : "/var/tmp";
+	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	char path[4096];
+
+	if (fd >= 0 || errno != EOPNOTSUPP)
+		return fd;
+	/* not every file system has them */
+	if (snprintf(path, sizeof path, "%s/upto-XXXXXX", folder) >= (int)sizeof path)
+		return errno = ENAMETOOLONG, -1;
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(path);
+	return fd;
+}
+
+int file_transfer(int fd, bool write, void *data, size_t n, uint64_t at)
+{
+	char *left = data;
+
+	while (n) {
+		ssize_t done = write ? pwrite(fd, left, n, (off_t)at) : pread(fd, left, n, (off_t)at);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? errno : EIO;
+		left += done;
+		at += (uint64_t)done;
+		n -= (size_t)done;
+	}
+	return 0;
+}

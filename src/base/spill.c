@@ -2,14 +2,13 @@
 #include "spill.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "alloc.h"
+#include "file.h"
 
 void spill_init(struct spill *s, size_t size, size_t window)
 {
@@ -24,48 +23,16 @@ void spill_deinit(struct spill *s)
 	free(s->again);
 }
 
-/* A file without a name, where files may be large. -1: see errno. */
-static int temporary_file(void)
-{
-	const char *folder = getenv("TMPDIR") && *getenv("TMPDIR") ? getenv("TMPDIR") : "/var/tmp";
-	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	char path[4096];
-
-	if (fd >= 0 || errno != EOPNOTSUPP)
-		return fd;
-	/* not every file system has them */
-	if (snprintf(path, sizeof path, "%s/upto-XXXXXX", folder) >= (int)sizeof path)
-		return errno = ENAMETOOLONG, -1;
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd >= 0)
-		unlink(path);
-	return fd;
-}
-
 /* pread() or pwrite() all of it. Returns 0 or an errno. */
 static int transfer(const struct spill *s, bool write, char *items, uint64_t i, uint64_t n)
 {
-	size_t left = n * s->size;
-	off_t at = (off_t)(i * s->size);
-
-	while (left) {
-		ssize_t done = write ? pwrite(s->fd, items, left, at) : pread(s->fd, items, left, at);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return done < 0 ? errno : EIO;
-		items += done;
-		at += done;
-		left -= (size_t)done;
-	}
-	return 0;
+	return file_transfer(s->fd, write, items, n * s->size, i * s->size);
 }
 
 static void put(struct spill *s, uint64_t i, const void *items, uint64_t n)
 {
 	if (s->fd < 0 && !s->failed) {
-		s->fd = temporary_file();
+		s->fd = file_open_temporary();
 		s->failed = s->fd < 0 ? errno : 0;
 	}
 	if (!s->failed)

@@ -65,6 +65,8 @@ struct command {
 	/* it reads all of a trace, or prints while it reads: what is damaged is to be known before */
 	bool reads_all;
 	bool rest;               /* takes "-- anything" */
+	/* NULL, or what is done with the options before moments in them are looked up */
+	int (*prepare)(struct args *args, struct error *err);
 	int (*run)(const struct args *args, struct error *err); /* an exit status; err is printed if it has text */
 };
 

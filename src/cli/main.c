@@ -137,6 +137,8 @@ static int man(const char *name)
 
 static int run_once(struct args *args, struct error *err)
 {
+	if (args->command->prepare && args->command->prepare(args, err) < 0)
+		return EXIT_USAGE;
 	return moments_resolve(args, err) < 0 ? EXIT_FAILED : args->command->run(args, err);
 }
 

@@ -3,7 +3,12 @@
 
 #include <string.h>
 
-static const struct exporter *const all[] = { &export_kfi, &export_folded, &export_csv };
+/* Those that show what happened, those of sums, rows. */
+static const struct exporter *const all[] = {
+	&export_perfetto,  &export_firefox, &export_speedscope, &export_chrome, &export_trace_dat,
+	&export_ftrace,    &export_uftrace, &export_ctf,        &export_folded, &export_flamegraph,
+	&export_callgrind, &export_pprof,   &export_gprof,      &export_kfi,    &export_csv,
+};
 
 const struct exporter *exporter_at(size_t i)
 {

@@ -15,7 +15,7 @@ struct csv_run {
 	const struct sink *sink;
 	struct error *err;
 	struct held_calls held;
-	bool *listed;   /* by the story's number of the call */
+	bool *listed; /* by the story's number of the call */
 	size_t cap;
 	struct buf text;
 	int result;
@@ -90,7 +90,8 @@ static int put(const struct session *session, const struct export_options *optio
 	       struct error *err)
 {
 	static const struct story_listener listener = {
-		.hear = hear, .kinds = 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END,
+		.hear = hear,
+		.kinds = 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END,
 	};
 	static const struct story_part whole = { .to_ns = UINT64_MAX };
 	struct csv_run run = { .session = session, .sink = sink, .err = err };
@@ -110,6 +111,8 @@ static int put(const struct session *session, const struct export_options *optio
 }
 
 const struct exporter export_csv = {
-	.name = "csv", .help = "a row for each call, in the order in which they ended", .heeds_threads = true,
+	.name = "csv",
+	.help = "a row for each call, in the order in which they ended",
+	.kind = EXPORTS_ROWS,
 	.put = put,
 };

@@ -36,4 +36,6 @@ static int put(const struct session *session, const struct export_options *optio
 	return sink_end(sink, &e.text, r, err);
 }
 
-const struct exporter export_kfi = { .name = "kfi", .help = "a log of KFI, its addresses resolved", .put = put };
+const struct exporter export_kfi = {
+	.name = "kfi", .help = "a log of KFI, its addresses resolved", .kind = EXPORTS_LOG, .put = put
+};

@@ -75,11 +75,17 @@ static uint32_t inlined_node(struct call_tree *t, const struct stacks *s, const 
 	return caller;
 }
 
+/* The node that a thread's outermost calls are below. */
+static uint32_t base_of(struct call_tree *t, const struct stack *stack)
+{
+	return t->whose ? child_of(t, ROOT, CALL_TREE_WHOSE | t->whose[stack->thread + 1]) : ROOT;
+}
+
 /* The node of frame number `i` of a stack. The frames below it have their nodes. `args`: what it was given, or NULL. */
 static uint32_t node_of(struct call_tree *t, const struct stacks *s, const struct stack *stack, size_t i,
 			const struct fact *args)
 {
-	uint32_t parent = i ? stack->frames[i - 1].data : ROOT, function = stack->frames[i].function;
+	uint32_t parent = i ? stack->frames[i - 1].data : base_of(t, stack), function = stack->frames[i].function;
 	const struct names *names = s->names;
 
 	/* a group of code without names counts as one function, which does not call itself */
@@ -139,7 +145,8 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 
 	if (!threads_is_chosen(s->threads, stack->thread) || (!spent->insns && !spent->ns))
 		return;
-	number = stack->depth ? stack->frames[stack->depth - 1].data : child_of(t, ROOT, stacks_function(s, stack));
+	number = stack->depth ? stack->frames[stack->depth - 1].data
+			      : child_of(t, base_of(t, stack), stacks_function(s, stack));
 	node = &t->nodes[number];
 	node->self_insns += spent->insns;
 	node->self_ns += spent->ns;
@@ -170,6 +177,7 @@ static void *begin(void *context, void *before)
 	init(t);
 	t->inlines = options->inlines;
 	t->given = options->given;
+	t->whose = options->whose;
 	return t;
 }
 

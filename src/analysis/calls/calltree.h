@@ -30,6 +30,7 @@ struct call_tree {
 	struct unmatched unmatched;
 	struct inlines *inlines;  /* NULL: inlined functions are not asked for */
 	struct given *given;      /* NULL: what functions were given is not asked for */
+	const uint32_t *whose;    /* NULL: paths of all threads are merged */
 	/* copies of the chains in `inlines` by key, so that threads need not wait for each other */
 	struct map chains;
 };
@@ -43,7 +44,14 @@ struct call_tree_options {
 	 */
 	struct inlines *inlines;
 	struct given *given; /* NULL: calls of a function on one path have one node */
+	/*
+	 * NULL: paths of all threads are merged. Else by thread's number + 1 (threads.h): a number of whoever its calls
+	 * are told apart for. Below the root are nodes of these then: their function is CALL_TREE_WHOSE | number.
+	 */
+	const uint32_t *whose;
 };
+
+enum { CALL_TREE_WHOSE = 1 << 30 };
 
 /* With the session's index, or while one is made, parts of the trace are replayed at the same time (replay/parts.h). */
 int call_tree_analyse(const struct session *session, const struct call_tree_options *options, struct call_tree *ret,

@@ -175,14 +175,16 @@ static int resolve_boot(struct args *args, struct error *err)
 	if (r < 0)
 		return -1;
 	set_time(args, "from", span.from_ns);
-	if (span.to_ns != UINT64_MAX)
+	if (span.to_ns != UINT64_MAX) {
 		set_time(args, "to", span.to_ns);
+		set_time(args, "until", span.to_ns);
+	}
 	return 0;
 }
 
 int moments_resolve(struct args *args, struct error *err)
 {
-	static const char *const names[] = { "at", "from", "to" };
+	static const char *const names[] = { "at", "from", "to", "until" };
 	const struct option *options = args->command->options;
 
 	if (resolve_boot(args, err) < 0)

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "call_stream.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+
+#include "analysis/calls/held_calls.h"
+#include "base/alloc.h"
+#include "replay/fold.h"
+#include "replay/index.h"
+
+/* A call in progress, as its thread has it. */
+struct open_call {
+	uint32_t function;
+	enum frame_kind frame;
+	bool listed;
+	uint64_t entry_ns;
+	uint64_t own_ns, own_insns; /* the thread's clocks at its begin, or the part's */
+	uint64_t held;              /* number of its BEGIN among the items that were held back; NOT_BEGUN */
+};
+
+enum { NOT_BEGUN = 0 };
+
+struct of_thread {
+	struct open_call *open;
+	size_t depth, cap;
+	uint32_t told; /* calls whose BEGIN was told, and not yet their END */
+	uint32_t deep; /* … and those that are too deep, so that neither is told */
+	uint32_t id;
+	long number;                /* threads.h */
+	unsigned cpu;               /* that it ran on last */
+	uint64_t own_ns, own_insns; /* its own clocks, as they were last */
+	bool seen, met;
+	bool known; /* `who` is filled in */
+	struct stream_thread who;
+};
+
+struct call_stream {
+	const struct session *session;
+	const struct stream_options *options;
+	const struct stream_listener *to;
+	struct stream_left left;
+	struct error *err;
+	int result;
+	struct held_calls held_calls;
+	struct of_thread *threads;
+	size_t n_threads, cap_threads;
+	struct map ids;    /* that are taken */
+	bool *ready_marks; /* by function: who switches in it would run on; */
+	bool *dead_marks;  /* … never runs again */
+	/* Items that are held back: number n is at n % cap_items. Dead ones are BEGINs of calls that were too short. */
+	struct stream_item *items;
+	bool *dead;
+	uint64_t first, next; /* numbers, from 1 on */
+	size_t cap_items;
+	struct kernel_log log;
+	struct map lines; /* where a line was begun → its number in the log + 1 */
+	bool begun;       /* the part's begin is behind */
+};
+
+static struct of_thread *thread_at(struct call_stream *st, uint32_t number)
+{
+	st->threads = array_reach(st->threads, number, &st->cap_threads, sizeof *st->threads);
+	if (number >= st->n_threads)
+		st->n_threads = number + 1;
+	return &st->threads[number];
+}
+
+static struct of_thread *meet(struct call_stream *st, const struct stack *stack)
+{
+	struct of_thread *t = thread_at(st, story_thread(stack));
+
+	if (!t->seen)
+		t->number = THREAD_NONE;
+	if (stack->cpu >= 0)
+		t->cpu = (unsigned)stack->cpu;
+	t->seen = true;
+	t->own_ns = stack->ns;
+	t->own_insns = stack->insns;
+	if (stack->thread != THREAD_NONE && stack->thread != t->number) {
+		t->number = stack->thread;
+		t->known = false;
+	}
+	return t;
+}
+
+bool call_stream_meets(struct call_stream *st, uint32_t thread)
+{
+	bool met = st->threads[thread].met;
+
+	st->threads[thread].met = true;
+	return !met;
+}
+
+static uint32_t id_of(struct call_stream *st, uint32_t number, const struct thread *thread)
+{
+	struct of_thread *t = &st->threads[number];
+	uint64_t *taken;
+
+	if (t->id)
+		return t->id;
+	t->id = thread ? (uint32_t)thread->pid : 0;
+	taken = map_put(&st->ids, t->id, 0);
+	if (!t->id || (*taken)++)
+		t->id = STREAM_OWN_IDS + number;
+	return t->id;
+}
+
+/* The name of the process that a thread is of. */
+static const char *process_name(const struct threads *all, const struct thread *thread)
+{
+	const struct thread *leader = thread;
+
+	while (leader > all->list && leader->pid != thread->tgid)
+		leader--;
+	leader = leader->pid == thread->tgid ? leader : thread;
+	return threads_comm(all, leader, leader->end_ns);
+}
+
+static struct stream_thread who_is(struct call_stream *st, uint32_t number)
+{
+	const struct threads *all = st->session->threads;
+	const struct thread *thread = threads_at(all, st->threads[number].number);
+	struct stream_thread ret = { .id = id_of(st, number, thread), .kernel = !thread || thread->kernel };
+
+	ret.name = threads_comm(all, thread, thread ? thread->end_ns : 0);
+	ret.process_name = "idle and boot";
+	ret.idle = thread && !thread->pid;
+	if (!thread || !thread->pid)
+		return ret;
+	ret.process = thread->kernel ? 2 : (uint32_t)thread->tgid;
+	ret.process_name = thread->kernel ? "kernel threads" : process_name(all, thread);
+	return ret;
+}
+
+const struct stream_thread *call_stream_thread(struct call_stream *st, uint32_t number)
+{
+	struct of_thread *t = thread_at(st, number);
+
+	if (!t->known)
+		t->who = who_is(st, number);
+	t->known = true;
+	return &t->who;
+}
+
+/* An item's turn has come. */
+static void tell(struct call_stream *st, struct stream_item *item)
+{
+	struct of_thread *t;
+
+	if (st->result < 0)
+		return;
+	if (item->kind == STREAM_BEGIN || item->kind == STREAM_END) {
+		uint32_t max = st->options->max_depth;
+
+		t = &st->threads[item->thread];
+		if (item->kind == STREAM_BEGIN) {
+			if (t->deep || (max && t->told >= max)) {
+				t->deep++;
+				st->left.deep_calls++;
+				return;
+			}
+			item->depth = t->told++;
+			st->left.told++;
+		} else if (t->deep) {
+			t->deep--;
+			return;
+		} else {
+			item->depth = --t->told;
+		}
+	}
+	st->result = st->to->take(st->to->state, st, item, st->err);
+}
+
+/* Tell what was held back for long enough at that time. */
+static void pass_on(struct call_stream *st, uint64_t ns)
+{
+	while (st->first < st->next) {
+		size_t i = st->first & (st->cap_items - 1);
+
+		if (st->items[i].ns + st->options->min_ns > ns)
+			return;
+		st->first++;
+		if (!st->dead[i])
+			tell(st, &st->items[i]);
+	}
+}
+
+static void enlarge(struct call_stream *st)
+{
+	size_t cap = st->cap_items ? st->cap_items * 2 : 1024;
+	struct stream_item *items = xcalloc(cap, sizeof *items);
+	bool *dead = xcalloc(cap, sizeof *dead);
+
+	for (uint64_t n = st->first; n < st->next; n++) {
+		items[n & (cap - 1)] = st->items[n & (st->cap_items - 1)];
+		dead[n & (cap - 1)] = st->dead[n & (st->cap_items - 1)];
+	}
+	free(st->items);
+	free(st->dead);
+	st->items = items;
+	st->dead = dead;
+	st->cap_items = cap;
+}
+
+/* Tell it when its turn comes. Returns its number among the items. */
+static uint64_t give(struct call_stream *st, struct stream_item *item)
+{
+	size_t i;
+
+	if (!st->options->min_ns) {
+		tell(st, item);
+		return st->first++, st->next++;
+	}
+	pass_on(st, item->ns);
+	if (st->next - st->first >= st->cap_items)
+		enlarge(st);
+	i = st->next & (st->cap_items - 1);
+	st->items[i] = *item;
+	st->dead[i] = false;
+	return st->next++;
+}
+
+static void give_begin(struct call_stream *st, struct open_call *c, uint32_t thread, uint64_t ns)
+{
+	struct stream_item item = {
+		.kind = STREAM_BEGIN,
+		.cpu = st->threads[thread].cpu,
+		.ns = ns,
+		.thread = thread,
+		.next = STREAM_NOBODY,
+		.function = c->function,
+		.frame = c->frame,
+		.own_ns = c->own_ns,
+		.own_insns = c->own_insns,
+	};
+
+	c->held = give(st, &item);
+}
+
+/* The part begins: what is in progress is told of with its time, each thread's outermost call first. */
+static void begin_part(struct call_stream *st)
+{
+	st->begun = true;
+	for (uint32_t i = 0; i < st->n_threads; i++)
+		for (size_t k = 0; k < st->threads[i].depth; k++) {
+			struct open_call *c = &st->threads[i].open[k];
+
+			c->own_ns = st->threads[i].own_ns;
+			c->own_insns = st->threads[i].own_insns;
+			if (c->listed)
+				give_begin(st, c, i, st->options->from_ns);
+		}
+}
+
+static bool is_listed(const struct call_stream *st, const struct story_moment *m)
+{
+	return threads_is_chosen(st->session->threads, m->stack->thread) &&
+	       (m->frame->kind != FRAME_BASE || fold_chooses(st->session->fold, m->frame->function));
+}
+
+/* Code without names counts as one function, which does not call itself. */
+static bool is_same_group(const struct call_stream *st, const struct of_thread *t, uint32_t function)
+{
+	return t->depth && t->open[t->depth - 1].function == function && names_is_group(st->session->names, function);
+}
+
+static void enter(struct call_stream *st, const struct story_moment *m)
+{
+	bool held = m->kind == STORY_ENTER && held_calls_enter(&st->held_calls);
+	struct of_thread *t = meet(st, m->stack);
+	bool again = is_same_group(st, t, m->frame->function);
+	struct open_call *c;
+
+	t->open = array_reach(t->open, t->depth, &t->cap, sizeof *t->open);
+	c = &t->open[t->depth++];
+	*c = (struct open_call){
+		.function = m->frame->function,
+		.frame = m->frame->kind,
+		.listed = !held && is_listed(st, m) && !again,
+		.entry_ns = m->frame->entry_ns,
+		.own_ns = m->stack->ns,
+		.own_insns = m->stack->insns,
+	};
+	if (st->begun && c->listed)
+		give_begin(st, c, m->thread, m->ns);
+}
+
+static void leave(struct call_stream *st, const struct story_moment *m)
+{
+	struct of_thread *t = meet(st, m->stack);
+	struct stream_item item = {
+		.kind = STREAM_END,
+		.cpu = t->cpu,
+		.ns = m->ns,
+		.thread = m->thread,
+		.next = STREAM_NOBODY,
+		.unfinished = m->kind == STORY_END || m->end == FRAME_LOST,
+		.own_ns = m->stack->ns,
+		.own_insns = m->stack->insns,
+	};
+	struct open_call *c;
+
+	if (!t->depth)
+		return;
+	c = &t->open[--t->depth];
+	if (c->held == NOT_BEGUN)
+		return;
+	if (m->kind == STORY_END && st->options->to_ns != UINT64_MAX)
+		item.ns = st->options->to_ns; /* nothing happened between the last event and the part's end */
+	if (item.ns - c->entry_ns < st->options->min_ns) {
+		/* it is held back still: it began less than that ago */
+		st->left.short_calls++;
+		st->dead[c->held & (st->cap_items - 1)] = true;
+		return;
+	}
+	item.function = c->function;
+	item.frame = c->frame;
+	item.entry_ns = c->entry_ns;
+	give(st, &item);
+}
+
+/* Does it switch in the midst of something that it would go on with? Of the functions that are around the switch. */
+static enum stream_leaves leaves(const struct call_stream *st, const struct stack *stack)
+{
+	enum { LOOK_AT = 5 };
+
+	for (size_t i = 1; i <= LOOK_AT && i <= stack->depth; i++) {
+		uint32_t function = stack->frames[stack->depth - i].function;
+
+		if (st->ready_marks[function])
+			return LEAVES_READY;
+		if (st->dead_marks[function])
+			return LEAVES_DEAD;
+	}
+	return LEAVES_ASLEEP;
+}
+
+/* NOBODY: it is not asked for. */
+static uint32_t asked(struct call_stream *st, const struct stack *stack)
+{
+	if (!stack || !threads_is_chosen(st->session->threads, stack->thread))
+		return STREAM_NOBODY;
+	meet(st, stack);
+	return story_thread(stack);
+}
+
+static void tell_of_cpu(struct call_stream *st, const struct story_moment *m)
+{
+	static const enum stream_kind kinds[] = {
+		[STORY_SWITCH] = STREAM_SWITCH,
+		[STORY_HALT] = STREAM_HALT,
+		[STORY_RESUME] = STREAM_RESUME,
+	};
+	struct stream_item item = {
+		.kind = kinds[m->kind],
+		.cpu = m->cpu,
+		.ns = m->ns,
+		.thread = asked(st, m->stack),
+		.next = m->kind == STORY_SWITCH ? asked(st, m->next) : STREAM_NOBODY,
+	};
+
+	if (m->kind == STORY_SWITCH)
+		item.leaves = leaves(st, m->stack);
+	if (item.thread != STREAM_NOBODY || item.next != STREAM_NOBODY)
+		give(st, &item);
+}
+
+static uint64_t place_in_log(unsigned cpu, uint64_t ns, uint64_t insns)
+{
+	return hash64(hash64(ns) + insns) + cpu;
+}
+
+/* Lines that were added to have several facts; they are told once, as they became. */
+static void find_lines(struct call_stream *st)
+{
+	if (st->options->facts)
+		kernel_log_init(&st->log, st->options->facts, &st->session->reader->boots);
+	for (size_t i = 0; i < st->log.count; i++) {
+		const struct log_line *line = &st->log.lines[i];
+
+		*map_put(&st->lines, place_in_log(line->cpu, line->ns, line->insns), 0) = i + 1;
+	}
+}
+
+static const struct log_line *line_of(const struct call_stream *st, const struct fact *f)
+{
+	const uint64_t *at = map_get(&st->lines, place_in_log(f->cpu, f->ns, f->insns));
+
+	return at ? &st->log.lines[*at - 1] : NULL;
+}
+
+static void tell_fact(struct call_stream *st, const struct story_moment *m)
+{
+	const struct fact *f = m->fact;
+	struct stream_item item = {
+		.cpu = m->cpu,
+		.ns = m->ns,
+		.fact = f,
+		.next = STREAM_NOBODY,
+		.thread = asked(st, stacks_running(m->stacks, f->task, m->cpu, m->ns)),
+	};
+
+	switch (f->kind) {
+	case FACT_WAKE: {
+		long woken = threads_find(m->stacks->threads, f->numbers[0], m->ns);
+
+		item.kind = STREAM_WAKE;
+		item.next = woken == THREAD_NONE ? STREAM_NOBODY : asked(st, &m->stacks->list[woken]);
+		if (item.next != STREAM_NOBODY)
+			give(st, &item);
+		return;
+	}
+	case FACT_LOG:
+	case FACT_EVENT:
+		item.kind = f->kind == FACT_LOG ? STREAM_LOG : STREAM_EVENT;
+		item.line = f->kind == FACT_LOG ? line_of(st, f) : NULL;
+		if (item.kind == STREAM_LOG && !item.line)
+			return;
+		if (item.thread != STREAM_NOBODY || !st->session->threads->chosen)
+			give(st, &item);
+		return;
+	default:
+		return;
+	}
+}
+
+static void hear(void *state, const struct story_moment *m)
+{
+	struct call_stream *st = state;
+
+	if (!st->begun && m->kind != STORY_OPEN && m->ns >= st->options->from_ns)
+		begin_part(st);
+	switch (m->kind) {
+	case STORY_OPEN:
+	case STORY_ENTER:
+		enter(st, m);
+		break;
+	case STORY_LEAVE:
+	case STORY_END:
+		leave(st, m);
+		break;
+	case STORY_FACT:
+		if (st->begun)
+			tell_fact(st, m);
+		break;
+	default:
+		if (st->begun)
+			tell_of_cpu(st, m);
+	}
+	m->stacks->stop = st->result < 0;
+}
+
+static uint64_t due(void *state, struct stacks *s)
+{
+	struct call_stream *st = state;
+
+	if (!st->begun && s->ns >= st->options->from_ns)
+		begin_part(st);
+	s->stop = st->result < 0;
+	return st->begun ? UINT64_MAX : st->options->from_ns;
+}
+
+static bool *marks_of(const struct names *names, const char *const *patterns)
+{
+	bool *marks = xcalloc(names_count(names), sizeof *marks);
+
+	for (uint32_t i = 0; i < names_count(names); i++)
+		for (size_t k = 0; patterns[k] && !marks[i] && names_is_kernel(names, i); k++)
+			marks[i] = !fnmatch(patterns[k], names_function(names, i), 0);
+	return marks;
+}
+
+static void mark_switches(struct call_stream *st)
+{
+	static const char *const ready[] = {
+		"preempt_schedule*", "exit_to_user_mode*", "*_exit_to_user_mode*",      "irqentry_exit*",
+		"do_sched_yield",    "*__cond_resched*",   "schedule_preempt_disabled", NULL,
+	};
+	static const char *const dead[] = { "do_task_dead", NULL };
+
+	st->ready_marks = marks_of(st->session->names, ready);
+	st->dead_marks = marks_of(st->session->names, dead);
+}
+
+static void deinit(struct call_stream *st)
+{
+	for (size_t i = 0; i < st->n_threads; i++)
+		free(st->threads[i].open);
+	free(st->threads);
+	free(st->items);
+	free(st->dead);
+	free(st->ready_marks);
+	free(st->dead_marks);
+	map_free(&st->ids);
+	map_free(&st->lines);
+	kernel_log_deinit(&st->log);
+	held_calls_deinit(&st->held_calls);
+}
+
+int call_stream_tell(const struct session *session, const struct stream_options *options,
+		     const struct stream_listener *to, struct stream_left *left, struct error *err)
+{
+	static const struct story_listener listener = {
+		.hear = hear,
+		.due = due,
+		.kinds = 1u << STORY_OPEN | 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_SWITCH |
+			 1u << STORY_HALT | 1u << STORY_RESUME | 1u << STORY_FACT | 1u << STORY_END,
+	};
+	struct call_stream st = {
+		.session = session,
+		.options = options,
+		.to = to,
+		.err = err,
+		.first = 1,
+		.next = 1,
+		.begun = !options->from_ns,
+	};
+	void *states[] = { &st };
+	struct checkpoint from;
+	struct story_part part = { .to_ns = options->to_ns };
+	int r = held_calls_read(session->reader, &st.held_calls, err);
+
+	mark_switches(&st);
+	find_lines(&st);
+	/* calls that are held for others' sake are counted from the trace's begin */
+	if (options->from_ns && session->index && !st.held_calls.count &&
+	    index_checkpoint(session->index, index_at(session->index, options->from_ns), &from))
+		part.from = &from;
+	if (r == 0)
+		r = story_tell(session, &part, options->facts, &listener, states, 1, err);
+	if (r >= 0)
+		pass_on(&st, UINT64_MAX);
+	if (st.result < 0)
+		r = st.result;
+	if (left)
+		*left = st.left;
+	deinit(&st);
+	return r < 0 ? -1 : 0;
+}
