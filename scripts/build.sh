@@ -6,6 +6,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 dir=$top/build/$1
 kind=$1
 shift
+mkdir -p "$top/build"
 case $kind in
 release) options="--buildtype=release -Db_ndebug=false" ;;
 check) # small chunks, so that what depends on where one begins is seen
@@ -19,6 +20,12 @@ fuzz) # libFuzzer, and small tables, so that inputs are fast
 	;;
 *) echo "build.sh: release, check, threads or fuzz" >&2; exit 2 ;;
 esac
+# what the page is built with; without it upto has no report
+web=$top/web
+if command -v npm >/dev/null && ! [ "$web/node_modules/.package-lock.json" -nt "$web/package-lock.json" ]; then
+	(flock 9; cd "$web" && npm ci --ignore-scripts --no-audit --no-fund --silent) 9>"$top/build/npm.lock" ||
+		echo "build.sh: npm cannot bring what the page is built with: no upto report" >&2
+fi
 # shellcheck disable=SC2086
 [ -f "$dir/build.ninja" ] || meson setup "$dir" "$top" \
 	${PREFIX:+--prefix="$PREFIX"} $options

@@ -30,6 +30,7 @@ wanted() {
 	build module libdw libdw-dev
 	build module libbpf libbpf-dev
 	build module libzstd libzstd-dev
+	build module zlib zlib1g-dev
 	build module libarchive libarchive-dev
 	build module smartcols libsmartcols-dev
 	build module ext2fs libext2fs-dev
@@ -52,6 +53,15 @@ wanted() {
 	check python xdist python3-pytest-xdist
 	check program mke2fs e2fsprogs
 	check optional strace strace
+	check optional trace-cmd trace-cmd
+	check optional uftrace uftrace
+	check optional babeltrace2 babeltrace2
+	check optional callgrind_annotate valgrind
+	check optional xmllint libxml2-utils
+	check optional protoc protobuf-compiler
+	check file /usr/share/gocode/src/github.com/google/pprof/proto/profile.proto golang-github-google-pprof-dev
+	check optional chromium chromium
+	check optional npm npm
 	check optional groff groff-base
 	check optional man man-db
 	check optional clang clang

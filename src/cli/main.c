@@ -19,7 +19,7 @@
 /* In the order of --help, by what one wants to do; a heading stands before the first of its commands. */
 static const struct command *const commands[] = {
 	&cmd_boot, &cmd_record, &cmd_run, &cmd_replay,
-	&cmd_timeline, &cmd_why, &cmd_waits, &cmd_latency, &cmd_disk, &cmd_events, &cmd_probe, &cmd_log, &cmd_object,
+	&cmd_report, &cmd_timeline, &cmd_why, &cmd_waits, &cmd_latency, &cmd_disk, &cmd_events, &cmd_probe, &cmd_log, &cmd_object,
 	&cmd_top, &cmd_tree, &cmd_first,
 	&cmd_calls, &cmd_stack, &cmd_syscalls, &cmd_ps,
 	&cmd_info, &cmd_check, &cmd_thin, &cmd_symbols, &cmd_layout, &cmd_dump, &cmd_export, &cmd_import,
@@ -30,7 +30,7 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const struct { const struct command *first; const char *heading; } tasks[] = {
 	{ &cmd_boot, "record a guest" },
-	{ &cmd_timeline, "my boot, or a unit of it, is slow; it panicked" },
+	{ &cmd_report, "my boot, or a unit of it, is slow; it panicked" },
 	{ &cmd_top, "which code costs the time" },
 	{ &cmd_calls, "what does this path do, and this process" },
 	{ &cmd_info, "traces, and what they know" },

@@ -4,9 +4,9 @@
  * often it was called, and the instructions and guest time at its end. Told apart, samples have labels.
  */
 #include <stdlib.h>
-#include <zlib.h>
 
 #include "base/alloc.h"
+#include "base/gzip.h"
 #include "protobuf.h"
 #include "sums_tree.h"
 
@@ -26,30 +26,11 @@ enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2, SAMPLE_LABEL = 3 };
 struct pprof {
 	const struct sums_tree *tree;
 	const struct sink *sink;
-	struct buf out, packed, name;
-	z_stream z;
+	struct buf out, name;
 	bool *named; /* by function */
 	uint64_t n_strings;
 	struct map whose; /* node → its name's string */
 };
-
-static int pack(struct pprof *p, int flush, struct error *err)
-{
-	uint8_t block[1 << 15];
-	int r = 0;
-
-	p->z.next_in = p->out.data;
-	p->z.avail_in = (uInt)p->out.len;
-	do {
-		p->z.next_out = block;
-		p->z.avail_out = sizeof block;
-		deflate(&p->z, flush);
-		buf_put(&p->packed, block, sizeof block - p->z.avail_out);
-		r = sink_pass(p->sink, &p->packed, err);
-	} while (r == 0 && !p->z.avail_out);
-	p->out.len = 0;
-	return r;
-}
 
 static uint64_t put_string(struct pprof *p, const char *text)
 {
@@ -157,35 +138,28 @@ static int put_all(struct pprof *p, const struct export_options *options, struct
 	for (uint32_t i = 0; r == 0 && i < p->tree->tree.count; i++) {
 		if (nodes[i].calls || nodes[i].self_insns || nodes[i].self_ns)
 			put_sample(p, i, key);
-		if (p->out.len >= SINK_FLUSH)
-			r = pack(p, Z_NO_FLUSH, err);
+		if (r == 0)
+			r = sink_pass(p->sink, &p->out, err);
 	}
-	return r == 0 ? pack(p, Z_FINISH, err) : r;
+	return sink_end(p->sink, &p->out, r, err);
 }
 
 static int put(const struct session *session, const struct export_options *options, const struct sink *sink,
 	       struct error *err)
 {
-	enum { GZIP = 16 };
 	struct sums_tree tree;
+	struct gzip gzip;
 	struct pprof p = {
 		.tree = &tree,
-		.sink = sink,
+		.sink = &gzip.sink,
 		.named = xcalloc(names_count(session->names), sizeof *p.named),
 	};
 	int r = sums_tree_make(session, options, &tree, err);
 
-	if (r == 0 &&
-	    deflateInit2(&p.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + GZIP, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-		r = error_set(err, "gzip: cannot be started");
-	if (r == 0) {
-		r = put_all(&p, options, err);
-		deflateEnd(&p.z);
-	}
-	r = sink_end(sink, &p.packed, r, err);
+	if (r == 0 && (r = gzip_init(&gzip, sink, err)) == 0)
+		r = gzip_end(&gzip, put_all(&p, options, err), err);
 	sums_tree_deinit(&tree);
 	map_free(&p.whose);
-	buf_free(&p.out);
 	buf_free(&p.name);
 	free(p.named);
 	return r;

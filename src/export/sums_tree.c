@@ -58,10 +58,14 @@ int sums_tree_make(const struct session *session, const struct export_options *o
 		   struct error *err)
 {
 	struct call_tree_options paths = { .make_index = options->make_index };
+	struct call_tree_apart apart;
 
 	*ret = (struct sums_tree){ .session = session, .by_ns = options->by_ns };
 	if (options->split != SPLIT_NONE)
-		paths.whose = ret->whose = tell_apart(session->threads, options->split);
+		ret->whose = tell_apart(session->threads, options->split);
+	apart = (struct call_tree_apart){ .whose = ret->whose, .count = (uint32_t)session->threads->count + 1 };
+	if (ret->whose)
+		paths.apart = &apart;
 	if (call_tree_analyse(session, &paths, &ret->tree, err) < 0)
 		return -1;
 	if (options->smallest)

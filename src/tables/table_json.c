@@ -75,3 +75,48 @@ void table_put_json(struct json *j, const struct table *table, const size_t *row
 	json_close(j);
 	buf_free(&scratch);
 }
+
+static void put_columns(struct json *j, const struct table *table)
+{
+	static const char *const types[] = {
+		[CELL_NONE] = "none",       [CELL_NUMBER] = "number",     [CELL_COUNT] = "count",
+		[CELL_AMOUNT] = "amount",   [CELL_PERCENT] = "percent",   [CELL_SECONDS] = "seconds",
+		[CELL_DURATION] = "duration", [CELL_ADDRESS] = "address", [CELL_TEXT] = "text",
+		[CELL_LIST] = "list",
+	};
+
+	json_array(j, "columns");
+	for (const struct column *c = table->columns; c->name; c++) {
+		json_object(j, NULL);
+		json_text(j, "name", c->name);
+		json_text(j, "title", c->title);
+		json_text(j, "type", types[c->type]);
+		json_text(j, "help", c->help);
+		json_flag(j, "shown", !c->hidden);
+		json_close(j);
+	}
+	json_close(j);
+}
+
+void table_put_json_whole(struct json *j, const struct table *table)
+{
+	struct buf scratch = { 0 };
+
+	json_object(j, table->name);
+	put_columns(j, table);
+	json_rows(j, "rows");
+	for (size_t i = 0; i < table->rows && !j->failed; i++) {
+		json_array(j, NULL);
+		for (unsigned k = 0; table->columns[k].name; k++) {
+			struct cell c;
+
+			scratch.len = 0;
+			c = table->cell(table->data, i, k, &scratch);
+			put_cell(j, NULL, &c, table->columns[k].type);
+		}
+		json_close(j);
+	}
+	json_close(j);
+	json_close(j);
+	buf_free(&scratch);
+}

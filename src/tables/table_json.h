@@ -13,4 +13,10 @@
 void table_put_json(struct json *j, const struct table *table, const size_t *rows, size_t n_rows,
 		    const unsigned *columns, unsigned n_columns, const bool *lacks);
 
+/*
+ * All of it, without a key for each cell, for who shows tables: "NAME": {"columns": [{name, title, type, help, shown}],
+ * "rows": [[cell, …]]}; the type is that of enum cell_type, in small letters.
+ */
+void table_put_json_whole(struct json *j, const struct table *table);
+
 #endif

@@ -78,7 +78,9 @@ static uint32_t inlined_node(struct call_tree *t, const struct stacks *s, const 
 /* The node that a thread's outermost calls are below. */
 static uint32_t base_of(struct call_tree *t, const struct stack *stack)
 {
-	return t->whose ? child_of(t, ROOT, CALL_TREE_WHOSE | t->whose[stack->thread + 1]) : ROOT;
+	const struct call_tree_apart *a = t->apart;
+
+	return a ? child_of(t, ROOT, CALL_TREE_WHOSE | (t->part * a->count + a->whose[stack->thread + 1])) : ROOT;
 }
 
 /* The node of frame number `i` of a stack. The frames below it have their nodes. `args`: what it was given, or NULL. */
@@ -121,10 +123,24 @@ static const struct fact *args_before(const struct call_tree *t, const struct st
 	return t->given ? call_values_entered(t->given->values, frame, task) : NULL;
 }
 
-/* Before the first event: set the nodes of a checkpoint's frames, which were entered in an earlier part. */
+/* Sets which part of the time it is. Returns when the next one begins. */
+static uint64_t enter_part(struct call_tree *t, uint64_t ns)
+{
+	const struct call_tree_apart *a = t->apart;
+
+	while (a && t->part < a->n_cuts && a->cuts[t->part] <= ns)
+		t->part++;
+	return a && t->part < a->n_cuts ? a->cuts[t->part] : UINT64_MAX;
+}
+
+/*
+ * Before the first event: set the nodes of a checkpoint's frames, which were entered before. Likewise where a part of the
+ * time begins.
+ */
 static void due(void *state, struct stacks *s)
 {
 	struct call_tree *t = state;
+	uint64_t next = enter_part(t, s->ns);
 
 	for (size_t i = 0; i < s->count; i++) {
 		struct stack *stack = &s->list[i];
@@ -134,7 +150,7 @@ static void due(void *state, struct stacks *s)
 			stack->frames[k].data =
 				chosen ? node_of(t, s, stack, k, args_before(t, s, stack, &stack->frames[k])) : ROOT;
 	}
-	s->due_ns = UINT64_MAX;
+	s->due_ns = next;
 }
 
 static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
@@ -177,7 +193,7 @@ static void *begin(void *context, void *before)
 	init(t);
 	t->inlines = options->inlines;
 	t->given = options->given;
-	t->whose = options->whose;
+	t->apart = options->apart;
 	return t;
 }
 

@@ -30,7 +30,8 @@ struct call_tree {
 	struct unmatched unmatched;
 	struct inlines *inlines;  /* NULL: inlined functions are not asked for */
 	struct given *given;      /* NULL: what functions were given is not asked for */
-	const uint32_t *whose;    /* NULL: paths of all threads are merged */
+	const struct call_tree_apart *apart; /* NULL: they are not */
+	uint32_t part;            /* of the time, that is gone through */
 	/* copies of the chains in `inlines` by key, so that threads need not wait for each other */
 	struct map chains;
 };
@@ -44,11 +45,19 @@ struct call_tree_options {
 	 */
 	struct inlines *inlines;
 	struct given *given; /* NULL: calls of a function on one path have one node */
-	/*
-	 * NULL: paths of all threads are merged. Else by thread's number + 1 (threads.h): a number of whoever its calls
-	 * are told apart for. Below the root are nodes of these then: their function is CALL_TREE_WHOSE | number.
-	 */
-	const uint32_t *whose;
+	const struct call_tree_apart *apart; /* NULL: paths of all threads, at all times, have one node */
+};
+
+/*
+ * How calls are told apart: by whose they are, and by parts of the time. Below the root are nodes then whose function is
+ * CALL_TREE_WHOSE | part * count + number, and below these the calls. A call that goes on from one part into the next is
+ * in both; it counts where it was entered.
+ */
+struct call_tree_apart {
+	const uint32_t *whose;  /* by thread's number + 1 (threads.h): a number below `count` */
+	uint32_t count;
+	const uint64_t *cuts;   /* where a part ends and the next one begins, guest time, in their order */
+	size_t n_cuts;
 };
 
 enum { CALL_TREE_WHOSE = 1 << 30 };

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/args/instruments_arg.h"
+#include "cli/args/trace_arg.h"
+#include "cli/args/trace_lacks.h"
+#include "cli/commands.h"
+#include "cli/print/ending_note.h"
+#include "cli/print/left_out_note.h"
+#include "cli/print/output_file.h"
+#include "cli/print/quantity.h"
+#include "cli/print/terminal.h"
+#include "report/report_page.h"
+
+struct target {
+	FILE *file;
+	const char *name;
+};
+
+static int write_to(void *context, const void *data, size_t n, struct error *err)
+{
+	const struct target *to = context;
+
+	return fwrite(data, 1, n, to->file) == n ? 0 : error_set(err, "%s: %s", to->name, strerror(errno));
+}
+
+static int write_page(const struct report *report, const char *path, bool force, struct error *err)
+{
+	struct target to = { .name = path };
+	const struct sink sink = { write_to, &to };
+	struct output_file file;
+	int r;
+
+	if (output_file_open(&file, path, OUTPUT_TEXT, force, err) < 0)
+		return -1;
+	to.file = fdopen(file.fd, "w");
+	if (!to.file)
+		return output_file_close(&file, error_set(err, "%s: %s", path, strerror(errno)), err);
+	file.fd = -1;
+	r = report_page_put(report, &sink, err);
+	if (fclose(to.file) != 0 && r >= 0)
+		r = error_set(err, "%s: %s", path, strerror(errno));
+	return output_file_close(&file, r, err);
+}
+
+/* What it is, how large, and how to look at it. */
+static void say_written(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+		terminal_note("%s: %.1f MB, one file that needs nothing else: xdg-open %s", path,
+			      (double)st.st_size / 1e6, path);
+}
+
+static int report(const struct args *args, struct trace_arg *t, const char *path, struct error *err)
+{
+	struct report report;
+	struct buf ended = { 0 };
+	int r = report_analyse(&t->session, is_worth_index(t), &report, err);
+
+	if (r == 0) {
+		ending_note(t, &report.history.facts, &ended);
+		buf_put_u8(&ended, 0);
+		report.ended = (char *)ended.data;
+		r = write_page(&report, path, arg(args, "force"), err);
+	}
+	terminal_end_progress();
+	report_deinit(&report);
+	buf_free(&ended);
+	return r;
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	const char *path = arg(args, "output") ? arg(args, "output") : "report.html";
+	struct trace_arg t;
+	int r;
+
+	if (!report_page_is_there())
+		return error_set(err, "report: this upto was built without the page: Node.js and npm were not there. Install "
+				      "them, and build again"),
+		       EXIT_FAILED;
+	if (output_file_check(path, OUTPUT_TEXT, arg(args, "force"), args->operands[0], err) < 0 ||
+	    trace_arg_open(args, &t, err) < 0)
+		return EXIT_FAILED;
+	names_fold_thunks(&t.names);
+	instruments_arg(args, &t);
+	trace_arg_open_index(&t);
+	left_out_warn(args, &t, LEFT_OUT_WAITS);
+	r = report(args, &t, path, err);
+	trace_arg_close(&t);
+	if (r == 0)
+		say_written(path);
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+static const struct option options[] = {
+	{ 'o', "output", "FILE", "where to (default: report.html)" },
+	FORCE_OPTION("file"),
+	INSTRUMENTS_OPTION,
+	HELP_OPTION,
+	{ 0 },
+};
+
+const struct command cmd_report = {
+	.name = "report",
+	.operands = "TRACE",
+	.summary = "make a page to look at: why, timeline, flame graphs, tables",
+	.description =
+		"Writes one file of HTML that opens in any browser, from disk, without a network: what the time went into and why, the timeline with "
+		"phases, CPUs, processes, units and the kernel's log, flame graphs of all, of a process or a phase, and tables of functions, first "
+		"calls, system calls, processes, waits and lines of the log. A click on a phase or a process narrows everything else to it; the "
+		"address names what is seen, so that it can be passed on.\n"
+		"Sums are those of upto-top(1). What is many and small is joined in the picture: runs that are close to each other, the shortest spans "
+		"and waits, calls of less than a 20,000th of all.\n" HISTORY_NOTE INDEX_NOTE,
+	.examples = "  upto report trace.upto -o boot.html\n      a page about the boot\n",
+	.options = options,
+	.reads_all = true,
+	.needs = "facts",
+	.min_operands = 1,
+	.max_operands = 1,
+	.run = run,
+};

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What the page is about, as src/report/report_data.c and flame.c put it. Times are guest time in nanoseconds.
+
+export type Cell = string | number | boolean | null | string[];
+
+export interface Column { name: string; title: string; type: string; help: string; shown: boolean }
+export interface Table { columns: Column[]; rows: Cell[][] }
+
+export interface Thread { name: string; pid: number; tgid: number; kernel: boolean; start: number; end: number | null; process: number }
+export interface Span { number: number; kind: string; name: string; parent: number; thread: number; start: number; end: number; insns: number; cpu: number }
+export interface Wait { thread: number; start: number; wake: number | null; end: number | null; kind: string; what: string; waker: number }
+export interface Run { cpu: number; thread: number; start: number; end: number }
+export interface Cause { ns: number; kind: string; name: string; what: string; stack: string[] }
+export interface Link { start: number; end: number; kind: string; thread: number; cause: number }
+export interface Why { until: string; from: number; to: number; causes: Cause[]; chain: Link[] }
+
+/** Columns by node. A node's parent comes before it; -1: it is an outermost call of its group. */
+export interface Flame {
+  groups: { phase: number | null; process: number | null }[];
+  names: string[]; kinds: string;
+  group: number[]; parent: number[]; name: number[]; calls: number[]; insns: number[]; ns: number[];
+}
+
+export interface Data {
+  title: string; kernel: string | null; ended: string; boots: number; cpus: number; end: number; insns: number; ns: number;
+  halted: number; events: number; why: Why | null; threads: Thread[]; runs: Run[]; spans: Span[]; waits: Wait[];
+  tables: Record<string, Table>; flame: Flame;
+}
+
+async function unpack(text: string): Promise<any> {
+  const letters = atob(text.trim());
+  const bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+function runs(columns: { cpu: number[]; thread: number[]; gap: number[]; length: number[] }): Run[] {
+  const list: Run[] = [];
+  columns.cpu.forEach((cpu, i) => {
+    const before = list[i - 1], start = (before?.cpu === cpu ? before.end : 0) + columns.gap[i]!;
+    list.push({ cpu, thread: columns.thread[i]!, start, end: start + columns.length[i]! });
+  });
+  return list;
+}
+
+export async function load(): Promise<Data> {
+  const raw = await unpack(document.getElementById("data")!.textContent!);
+  const why = raw.why && {
+    until: raw.why.until, from: raw.why.from_ns, to: raw.why.until_ns,
+    causes: raw.why.causes.map(([ns, kind, name, what, stack]: any[]): Cause => ({ ns, kind, name: name ?? "", what: what ?? "", stack })),
+    chain: raw.why.chain.map(([start, end, kind, thread, cause]: any[]): Link => ({ start, end, kind, thread, cause })),
+  };
+  return {
+    title: raw.title, kernel: raw.kernel, ended: raw.ended, boots: raw.boots, cpus: raw.cpus, end: raw.end_ns, insns: raw.insns,
+    ns: raw.ns, halted: raw.halted_ns, events: raw.events, why,
+    threads: raw.threads.map(([name, pid, tgid, kernel, start, end, process]: any[]): Thread =>
+      ({ name: name ?? "", pid, tgid, kernel, start, end, process })),
+    runs: runs(raw.runs),
+    spans: raw.spans.map(([number, kind, name, parent, thread, start, end, insns, cpu]: any[]): Span =>
+      ({ number, kind, name: name ?? "", parent, thread, start, end, insns, cpu })),
+    waits: raw.waits.map(([thread, start, wake, end, kind, what, waker]: any[]): Wait => ({ thread, start, wake, end, kind, what: what ?? "", waker })),
+    tables: raw.tables,
+    flame: { ...raw.flame, groups: raw.flame.groups.map(([phase, process]: any[]) => ({ phase, process })) },
+  };
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The flame graph: of all, or of what the view is narrowed to; by instructions or time; from the callers or the callees.
+import { ON_FILL, ofFunction, theme } from "./colours";
+import type { Data } from "./data";
+import { amount, count, duration, percent, shown } from "./format";
+import type { Store, View } from "./store";
+
+const ROW = 17, LETTER = 7, TWIN_ROWS = 300, CALLERS = 30;
+
+export interface Node { name: number; total: number; self: number; calls: number; children: Node[]; parent: Node | null; depth: number }
+
+interface Box { node: Node; x: number; y: number; width: number }
+
+/** Sums of the functions in a graph: a recursion counts once. */
+export interface Sum { name: number; total: number; self: number; calls: number }
+
+/** The tree of what is asked for. Its numbers are of that clock; the root's name is -1. */
+export function graph(data: Data, view: Pick<View, "phase" | "process" | "clock" | "reversed">): Node {
+  const f = data.flame, weight = f[view.clock], root: Node = { name: -1, total: 0, self: 0, calls: 0, children: [], parent: null, depth: 0 };
+  const asked = f.groups.map((g) => (view.phase === null || g.phase === view.phase) && (view.process === null || g.process === view.process));
+  const known = new Map<Node, Map<number, Node>>(), nodes: (Node | null)[] = [];
+
+  const child = (parent: Node, name: number): Node => {
+    let of = known.get(parent);
+    if (!of) known.set(parent, (of = new Map()));
+    let node = of.get(name);
+    if (!node) {
+      node = { name, total: 0, self: 0, calls: 0, children: [], parent, depth: parent.depth + 1 };
+      of.set(name, node);
+      parent.children.push(node);
+    }
+    return node;
+  };
+
+  for (let i = 0; i < f.parent.length; i++) {
+    if (!asked[f.group[i]!]) continue;
+    const name = f.name[i]!, self = weight[i]!;
+    if (view.reversed) {
+      let at = root;
+      for (let k = i, n = 0; k >= 0 && n < CALLERS && self; k = f.parent[k]!, n++) {
+        at = child(at, f.name[k]!);
+        at.total += self;
+        if (!n) at.self += self, (at.calls += f.calls[i]!);
+      }
+      root.total += self;
+      continue;
+    }
+    const parent = f.parent[i]!, node = child(parent < 0 ? root : nodes[parent]!, name);
+    nodes[i] = node;
+    node.self += self;
+    node.calls += f.calls[i]!;
+    for (let at: Node | null = node; at; at = at.parent) at.total += self;
+  }
+  const sort = (node: Node) => {
+    node.children.sort((a, b) => b.total - a.total);
+    node.children.forEach(sort);
+  };
+  sort(root);
+  return root;
+}
+
+/** By function, of a graph that is not reversed. */
+export function sums(root: Node): Map<number, Sum> {
+  const all = new Map<number, Sum>(), on = new Map<number, number>();
+  const walk = (node: Node) => {
+    const sum = all.get(node.name) ?? { name: node.name, total: 0, self: 0, calls: 0 }, depth = on.get(node.name) ?? 0;
+    all.set(node.name, sum);
+    sum.self += node.self;
+    sum.calls += node.calls;
+    if (!depth) sum.total += node.total;
+    on.set(node.name, depth + 1);
+    node.children.forEach(walk);
+    on.set(node.name, depth);
+  };
+  root.children.forEach(walk);
+  return all;
+}
+
+export class FlameGraph {
+  private readonly canvas = document.getElementById("flame-canvas") as HTMLCanvasElement;
+  private readonly search = document.getElementById("flame-search") as HTMLInputElement;
+  private root!: Node;
+  private top!: Node;       /* that is shown as wide as there is room */
+  private focus: Node | null = null;
+  private boxes: Box[] = [];
+  private asked = 0;
+
+  constructor(private readonly data: Data, private readonly store: Store, private readonly point: (text: string, x: number, y: number) => void) {
+    this.make();
+    this.listen();
+    store.listen((_, changed) => {
+      if (["phase", "process", "clock", "reversed"].some((k) => changed.has(k as keyof View))) this.make();
+      if (changed.has("zoom")) this.find();
+      if (!["table", "sort", "filter", "from", "to", "cause"].some((k) => changed.has(k as keyof View)) || changed.size > 1) this.draw();
+    });
+    new ResizeObserver(() => this.draw()).observe(this.canvas);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+  }
+
+  name(node: Node): string {
+    return node.name < 0 ? "all" : shown(this.data.flame.names[node.name] ?? "?");
+  }
+
+  private weight(n: number): string {
+    return this.store.view.clock === "ns" ? duration(n) : `${amount(n)} instructions`;
+  }
+
+  private make(): void {
+    this.root = graph(this.data, this.store.view);
+    this.find();
+  }
+
+  /** The node that the view's names lead to, as far as they do. */
+  private find(): void {
+    let node = this.root;
+    for (const name of this.store.view.zoom) {
+      const next = node.children.find((c) => this.data.flame.names[c.name] === name);
+      if (!next) break;
+      node = next;
+    }
+    this.top = node;
+    this.focus = null;
+  }
+
+  private zoom(node: Node): void {
+    const names: string[] = [];
+    for (let at = node; at.parent; at = at.parent) names.unshift(this.data.flame.names[at.name]!);
+    this.store.set({ zoom: names });
+  }
+
+  private listen(): void {
+    const c = this.canvas, clock = document.getElementById("flame-clock") as HTMLSelectElement;
+    const reversed = document.getElementById("flame-reversed") as HTMLInputElement;
+    const { view } = this.store;
+    clock.value = view.clock;
+    reversed.checked = view.reversed;
+    this.search.value = view.search;
+    clock.addEventListener("change", () => this.store.set({ clock: clock.value as View["clock"] }));
+    reversed.addEventListener("change", () => this.store.set({ reversed: reversed.checked, zoom: [] }));
+    this.search.addEventListener("input", () => this.store.set({ search: this.search.value }));
+    document.getElementById("flame-all")!.addEventListener("click", () => this.store.set({ zoom: [] }));
+    document.getElementById("flame-twin")!.addEventListener("toggle", () => this.twin());
+    c.addEventListener("pointermove", (e) => {
+      const node = this.at(e.offsetX, e.offsetY);
+      this.point(node ? this.told(node) : "", e.clientX, e.clientY);
+    });
+    c.addEventListener("pointerleave", () => this.point("", 0, 0));
+    c.addEventListener("click", (e) => {
+      const node = this.at(e.offsetX, e.offsetY);
+      if (node) this.zoom(node), this.tell(node);
+    });
+    c.addEventListener("keydown", (e) => this.key(e));
+  }
+
+  private key(e: KeyboardEvent): void {
+    const at = this.focus ?? this.top, siblings = at.parent?.children ?? [at], i = siblings.indexOf(at);
+    const steps: Record<string, Node | undefined | null> = {
+      ArrowUp: at.children[0], ArrowDown: at.parent, ArrowRight: siblings[i + 1], ArrowLeft: siblings[i - 1],
+    };
+    if (e.key in steps) {
+      e.preventDefault();
+      this.focus = steps[e.key] ?? at;
+      this.tell(this.focus);
+      this.draw();
+    } else if (e.key === "Enter") {
+      this.zoom(at);
+    } else if (e.key === "Escape") {
+      this.store.set({ zoom: [] });
+    }
+  }
+
+  private told(node: Node): string {
+    return `${this.name(node)}\n${this.weight(node.total)}, ${percent(node.total, this.root.total)} of what is shown; itself ${this.weight(node.self)}; ${count(node.calls)} calls`;
+  }
+
+  private tell(node: Node): void {
+    document.getElementById("flame-status")!.textContent = this.told(node).replace("\n", ": ");
+  }
+
+  private at(x: number, y: number): Node | undefined {
+    return this.boxes.find((b) => x >= b.x && x < b.x + b.width && y >= b.y && y < b.y + ROW)?.node;
+  }
+
+  draw(): void {
+    if (!this.asked) this.asked = requestAnimationFrame(() => ((this.asked = 0), this.paint()));
+  }
+
+  /** Where everything is that is wide enough to be seen. Around the top, and below it. */
+  private lay(width: number): number {
+    this.boxes = [];
+    let y = 0;
+    const around: Node[] = [];
+    for (let at: Node | null = this.top; at; at = at.parent) around.unshift(at);
+    for (const node of around) this.boxes.push({ node, x: 0, y: y++ * ROW, width });
+    let deepest = y;
+    const below = (node: Node, x: number, room: number, row: number) => {
+      for (const c of node.children) {
+        const w = node.total ? (c.total / node.total) * room : 0;
+        if (w < 0.5) break; /* the others are narrower */
+        this.boxes.push({ node: c, x, y: row * ROW, width: w });
+        if (row + 1 > deepest) deepest = row + 1;
+        below(c, x, w, row + 1);
+        x += w;
+      }
+    };
+    below(this.top, 0, width, y);
+    return deepest;
+  }
+
+  private matches(): (node: Node) => boolean {
+    const { search } = this.store.view;
+    if (!search) return () => false;
+    const want = search.toLowerCase(), names = this.data.flame.names.map((n) => n.toLowerCase().includes(want));
+    return (node) => node.name >= 0 && names[node.name]!;
+  }
+
+  private paint(): void {
+    const c = this.canvas, width = c.clientWidth, height = this.lay(width) * ROW + 2, ratio = devicePixelRatio, t = theme();
+    c.style.height = `${height}px`;
+    c.width = Math.round(width * ratio);
+    c.height = Math.round(Math.min(height * ratio, 32000));
+    const g = c.getContext("2d")!, marked = this.matches();
+    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    g.fillStyle = t.back;
+    g.fillRect(0, 0, width, height);
+    g.font = "12px system-ui, sans-serif";
+    g.textBaseline = "middle";
+    for (const b of this.boxes) this.paintBox(g, b, marked(b.node), t.mark, t.accent);
+    this.share(marked);
+    const where = this.top === this.root ? "" : ` below ${this.name(this.top)}`;
+    c.setAttribute("aria-label", `Flame graph of ${this.weight(this.top.total)}${where}. Arrow keys go through it, Enter zooms, Escape shows all.`);
+    this.twin();
+  }
+
+  private paintBox(g: CanvasRenderingContext2D, b: Box, marked: boolean, mark: string, accent: string): void {
+    const name = this.name(b.node), kind = b.node.name < 0 ? "o" : this.data.flame.kinds[b.node.name]!;
+    const isAround = b.node !== this.top && b.width === this.canvas.clientWidth && this.boxes.indexOf(b) < this.top.depth;
+    g.globalAlpha = isAround ? 0.55 : 1;
+    g.fillStyle = marked ? mark : ofFunction(name, kind);
+    g.fillRect(b.x, b.y, Math.max(0.5, b.width - 0.5), ROW - 1);
+    g.globalAlpha = 1;
+    if (b.node === this.focus) {
+      g.strokeStyle = accent;
+      g.lineWidth = 2;
+      g.strokeRect(b.x + 1, b.y + 1, Math.max(1, b.width - 2), ROW - 3);
+    }
+    if (b.width < 3.5 * LETTER) return;
+    g.fillStyle = marked ? "#fff" : ON_FILL;
+    const room = Math.floor((b.width - 4) / LETTER);
+    g.fillText(name.length > room ? `${name.slice(0, room - 1)}…` : name, b.x + 3, b.y + ROW / 2);
+  }
+
+  /** How much of all is in what the search found: within others that it found, it counts once. */
+  private share(marked: (node: Node) => boolean): void {
+    let found = 0;
+    const walk = (node: Node) => {
+      if (marked(node)) found += node.total;
+      else node.children.forEach(walk);
+    };
+    if (this.store.view.search) walk(this.root);
+    document.getElementById("flame-share")!.textContent = this.store.view.search ? `found: ${percent(found, this.root.total)}` : "";
+  }
+
+  private twin(): void {
+    const box = document.getElementById("flame-twin") as HTMLDetailsElement;
+    if (!box.open) return;
+    const list = [...sums(this.top).values()].sort((a, b) => b.total - a.total).slice(0, TWIN_ROWS);
+    box.querySelector("tbody")!.replaceChildren(...list.map((sum) => {
+      const line = document.createElement("tr");
+      [shown(this.data.flame.names[sum.name]!), this.weight(sum.total), this.weight(sum.self), count(sum.calls)].forEach((text, i) => {
+        const cell = line.appendChild(document.createElement("td"));
+        cell.textContent = text;
+        if (i) cell.className = "number";
+      });
+      return line;
+    }));
+  }
+}

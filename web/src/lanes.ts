@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The timeline's lanes: what is in which row. A row's items do not overlap, and are in the order of time.
+import type { Data, Span } from "./data";
+import { duration, shown } from "./format";
+
+export interface Item {
+  start: number; end: number;
+  label: string; what: string;     /* in the box; of it, for who points at it */
+  kind: string;                    /* for its colour */
+  number: number;                  /* of its colour, where that is not by kind; -1 */
+  waits: boolean;                  /* it does not run: hatched */
+  span: number; thread: number;    /* -1: none */
+}
+export interface Row { lane: string; label: string; items: Item[]; process: number }
+
+const KINDS_BELOW = ["initcall", "probe", "module", "module-init", "mount", "initramfs", "smp", "test", "work", "exec"];
+const DEEPEST = 5, PROCESSES = 60;
+
+function name(data: Data, thread: number): string {
+  const t = data.threads[thread];
+  return t ? `${shown(t.name)} (${t.pid})` : "nobody";
+}
+
+export function processName(data: Data, process: number): string {
+  const t = data.threads[process];
+  return !t ? "before there were processes" : t.kernel && t.pid ? "kernel threads" : name(data, process);
+}
+
+function ofSpan(data: Data, s: Span): Item {
+  const label = shown(s.name);
+  return {
+    start: s.start, end: s.end, label, kind: s.kind, number: -1, waits: false, span: s.number, thread: s.thread,
+    what: `${s.kind} ${label}: ${duration(s.end - s.start)}${s.thread >= 0 ? `, of ${name(data, s.thread)}` : ""}`,
+  };
+}
+
+/** Nested spans in rows, each in the first that has room for it. */
+function stacked(lane: string, items: Item[]): Row[] {
+  const rows: Row[] = [];
+  for (const item of [...items].sort((a, b) => a.start - b.start || b.end - a.end)) {
+    let row = rows.find((r) => r.items[r.items.length - 1]!.end <= item.start);
+    if (!row) {
+      if (rows.length > DEEPEST) continue;
+      rows.push((row = { lane, label: rows.length ? "" : lane, items: [], process: -1 }));
+    }
+    row.items.push(item);
+  }
+  return rows;
+}
+
+function cpus(data: Data): Row[] {
+  const rows: Row[] = Array.from({ length: data.cpus }, (_, i) => ({ lane: `CPU ${i}`, label: `CPU ${i}`, items: [], process: -1 }));
+  for (const r of data.runs) {
+    const t = data.threads[r.thread];
+    if (t && t.pid === 0 && t.name.startsWith("swapper/")) continue;
+    rows[r.cpu]?.items.push({
+      start: r.start, end: r.end, label: t ? shown(t.name) : "boot", kind: "", number: t ? t.process : 7, waits: false, span: -1, thread: r.thread,
+      what: `${name(data, r.thread)} ran on CPU ${r.cpu}: ${duration(r.end - r.start)}`,
+    });
+  }
+  return rows;
+}
+
+/** What ran and what waited in each process, those that ran most first in the order of their beginning. */
+function processes(data: Data): Row[] {
+  const rows = new Map<number, Item[]>(), ran = new Map<number, number>();
+  for (const r of data.runs) {
+    const t = data.threads[r.thread];
+    if (!t || t.process < 0 || !t.pid) continue;
+    ran.set(t.process, (ran.get(t.process) ?? 0) + r.end - r.start);
+    const items = rows.get(t.process) ?? [];
+    rows.set(t.process, items);
+    items.push({
+      start: r.start, end: r.end, label: "", kind: "", number: t.process, waits: false, span: -1, thread: r.thread,
+      what: `${name(data, r.thread)} ran: ${duration(r.end - r.start)}`,
+    });
+  }
+  for (const w of data.waits) {
+    const t = data.threads[w.thread], end = w.end ?? data.end;
+    if (!t || t.process < 0) continue;
+    const items = rows.get(t.process) ?? [];
+    rows.set(t.process, items);
+    items.push({
+      start: w.start, end, label: "", kind: "wait", number: t.process, waits: true, span: -1, thread: w.thread,
+      what: `${name(data, w.thread)} waited for ${w.kind}${w.what ? ` in ${shown(w.what)}` : ""}: ${duration(end - w.start)}` +
+        (w.waker >= 0 ? `, woken by ${name(data, w.waker)}` : ""),
+    });
+  }
+  const most = [...rows.keys()].sort((a, b) => (ran.get(b) ?? 0) - (ran.get(a) ?? 0)).slice(0, PROCESSES);
+  return most.sort((a, b) => data.threads[a]!.start - data.threads[b]!.start).map((process) => ({
+    lane: "processes", label: processName(data, process), process, items: flattened(rows.get(process)!),
+  }));
+}
+
+/** Of a process's threads, what runs is seen before what waits. */
+function flattened(items: Item[]): Item[] {
+  const runs = items.filter((i) => !i.waits).sort((a, b) => a.start - b.start), waits = items.filter((i) => i.waits).sort((a, b) => a.start - b.start);
+  const ret: Item[] = [];
+  let k = 0, until = 0;
+  for (const w of waits) {
+    let at = Math.max(w.start, until);
+    while (k < runs.length && runs[k]!.end <= at) k++;
+    for (let i = k; at < w.end; i++) {
+      const next = runs[i], end = Math.min(w.end, next?.start ?? Infinity);
+      if (end > at) ret.push({ ...w, start: at, end });
+      if (!next || next.start >= w.end) break;
+      at = next.end;
+    }
+    until = Math.max(until, w.end);
+  }
+  return [...runs, ...ret].sort((a, b) => a.start - b.start);
+}
+
+function log(data: Data): Row[] {
+  const table = data.tables.log;
+  if (!table?.rows.length) return [];
+  const at = (column: string) => table.columns.findIndex((c) => c.name === column);
+  const ns = at("ns"), text = at("text"), severity = at("severity");
+  const items = table.rows.filter((r) => typeof r[ns] === "number").map((r): Item => ({
+    start: r[ns] as number, end: r[ns] as number, label: "", kind: "console", number: -1, waits: false, span: -1, thread: -1,
+    what: `${moment(r[ns] as number)} ${String(r[severity])}: ${shown(String(r[text] ?? ""))}`,
+  }));
+  return [{ lane: "kernel log", label: "kernel log", items: items.sort((a, b) => a.start - b.start), process: -1 }];
+}
+
+function moment(ns: number): string {
+  return (ns / 1e9).toFixed(6);
+}
+
+export function lanes(data: Data): Row[] {
+  const of = (...kinds: string[]) => data.spans.filter((s) => kinds.includes(s.kind)).map((s) => ofSpan(data, s));
+  return [
+    ...stacked("phases", of("phase")), ...stacked("stages", of("stage")), ...cpus(data), ...stacked("units", of("unit")),
+    ...stacked("kernel's work", of(...KINDS_BELOW)), ...log(data), ...processes(data),
+  ].filter((r) => r.items.length);
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Tables: sorted by a column, narrowed like everything else. Only rows in sight are made.
+import type { Cell, Column, Data, Table } from "./data";
+import { graph, sums } from "./flame";
+import { amount, count, duration, moment, shown } from "./format";
+import type { Store, View } from "./store";
+
+const ROW = 26, AROUND = 20;
+const NAMES: Record<string, string> = {
+  functions: "functions", first: "first calls", syscalls: "system calls", processes: "processes", wait_sums: "waits by kind", waits: "longest waits", log: "kernel log",
+};
+
+function text(cell: Cell | undefined, type: string): string {
+  if (cell === null || cell === undefined) return "";
+  if (Array.isArray(cell)) return cell.map(shown).join(" ← ");
+  if (typeof cell !== "number") return shown(String(cell));
+  switch (type) {
+    case "duration": return duration(cell);
+    case "seconds": return moment(cell);
+    case "amount": return amount(cell);
+    case "count": return count(cell);
+    case "percent": return cell.toFixed(2);
+    default: return String(cell);
+  }
+}
+
+/** Columns that a terminal has no room for. */
+const WIDE: Record<string, string[]> = { functions: ["total_insns", "total_ns", "total_pct"] };
+
+const isNumber = (type: string) => !["text", "list", "address"].includes(type);
+
+/** Compares numbers as such, nothing as the least. */
+function compare(a: Cell | undefined, b: Cell | undefined): number {
+  if (a === null || a === undefined || b === null || b === undefined) return (a === null || a === undefined ? 0 : 1) - (b === null || b === undefined ? 0 : 1);
+  return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
+}
+
+export class Tables {
+  private readonly box = document.getElementById("table-box")!;
+  private readonly tabs = document.getElementById("tabs")!;
+  private readonly filter = document.getElementById("table-filter") as HTMLInputElement;
+  private rows: Cell[][] = [];
+  private columns: { column: Column; at: number }[] = [];
+  private body!: HTMLTableSectionElement;
+
+  constructor(private readonly data: Data, private readonly store: Store) {
+    for (const [name, title] of Object.entries(NAMES)) if (data.tables[name]?.rows.length) this.addTab(name, title);
+    this.filter.value = store.view.filter;
+    this.filter.addEventListener("input", () => store.set({ filter: this.filter.value }));
+    this.box.addEventListener("scroll", () => this.fill());
+    store.listen((_, changed) => {
+      if (["table", "sort", "filter", "phase", "process"].some((k) => changed.has(k as keyof View))) this.show();
+    });
+    this.show();
+  }
+
+  private addTab(name: string, title: string): void {
+    const tab = this.tabs.appendChild(document.createElement("button"));
+    tab.type = "button";
+    tab.role = "tab";
+    tab.id = `tab-${name}`;
+    tab.textContent = title;
+    tab.setAttribute("aria-controls", "table-box");
+    tab.addEventListener("click", () => this.store.set({ table: name, sort: "", filter: "" }));
+    tab.addEventListener("keydown", (e) => {
+      const all = [...this.tabs.children] as HTMLElement[], step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
+      if (!step) return;
+      const next = all[(all.indexOf(tab) + step + all.length) % all.length]!;
+      next.focus();
+      next.click();
+    });
+  }
+
+  /** Sums of functions are of what is asked for, as far as the flame graph has it. */
+  private functions(table: Table): Cell[][] {
+    const { phase, process } = this.store.view, f = this.data.flame, at = (name: string) => table.columns.findIndex((c) => c.name === name);
+    if (phase === null && process === null) return table.rows;
+    const rows = new Map<number, Cell[]>();
+    for (const clock of ["insns", "ns"] as const) {
+      const root = graph(this.data, { phase, process, clock, reversed: false });
+      for (const sum of sums(root).values()) {
+        const row = rows.get(sum.name) ?? table.columns.map((): Cell => null);
+        rows.set(sum.name, row);
+        row[at("function")] = f.names[sum.name]!;
+        row[at("calls")] = sum.calls;
+        row[at(`self_${clock}`)] = sum.self;
+        row[at(`total_${clock}`)] = sum.total;
+        if (clock === "insns") row[at("self_pct")] = (100 * sum.self) / root.total, (row[at("total_pct")] = (100 * sum.total) / root.total);
+      }
+    }
+    return [...rows.values()];
+  }
+
+  private isAsked(table: Table): (row: Cell[]) => boolean {
+    const { phase, process } = this.store.view, at = (type: (c: Column) => boolean) => table.columns.findIndex(type);
+    const pid = at((c) => c.name === "pid"), time = at((c) => c.type === "seconds"), end = at((c) => c.name === "end_ns");
+    const span = this.data.spans.find((s) => s.number === phase && phase !== null);
+    const pids = new Set(this.data.threads.filter((t) => t.process === process).map((t) => t.pid));
+    return (row) => {
+      if (process !== null && pid >= 0 && !pids.has(row[pid] as number)) return false;
+      if (!span || time < 0 || typeof row[time] !== "number") return true;
+      const from = row[time] as number, to = end >= 0 ? ((row[end] as number | null) ?? Infinity) : from;
+      return from < span.end && to >= span.start;
+    };
+  }
+
+  private show(): void {
+    const { view } = this.store, name = this.data.tables[view.table] ? view.table : "functions", table = this.data.tables[name];
+    for (const tab of this.tabs.children) {
+      const is = tab.id === `tab-${name}`;
+      tab.setAttribute("aria-selected", String(is));
+      (tab as HTMLElement).tabIndex = is ? 0 : -1;
+    }
+    if (!table) return;
+    const rows = name === "functions" ? this.functions(table) : table.rows.filter(this.isAsked(table));
+    const want = view.filter.toLowerCase();
+    this.columns = table.columns.map((column, at) => ({ column, at })).filter(({ column, at }) => (column.shown || WIDE[name]?.includes(column.name)) && rows.some((r) => r[at] !== null));
+    this.rows = want ? rows.filter((r) => this.columns.some(({ column, at }) => text(r[at], column.type).toLowerCase().includes(want))) : [...rows];
+    if (this.filter.value !== view.filter) this.filter.value = view.filter;
+    this.sort(table, name);
+    this.make();
+    document.getElementById("table-count")!.textContent = `${count(this.rows.length)} of ${count(table.rows.length)} rows`;
+  }
+
+  private order(name: string): { column: string; down: boolean } {
+    const sort = this.store.view.sort || (name === "functions" ? "-self_insns" : name === "syscalls" || name === "wait_sums" ? "-total_ns" : name === "waits" ? "-duration_ns" : "");
+    return { column: sort.replace(/^-/, ""), down: sort.startsWith("-") };
+  }
+
+  private sort(table: Table, name: string): void {
+    const { column, down } = this.order(name), at = table.columns.findIndex((c) => c.name === column);
+    if (at >= 0) this.rows.sort((a, b) => (down ? -1 : 1) * compare(a[at], b[at]));
+  }
+
+  private make(): void {
+    const name = this.data.tables[this.store.view.table] ? this.store.view.table : "functions", order = this.order(name);
+    const table = document.createElement("table"), head = table.createTHead().insertRow();
+    for (const { column } of this.columns) {
+      const th = head.appendChild(document.createElement("th")), sorted = order.column === column.name;
+      const button = th.appendChild(document.createElement("button"));
+      button.type = "button";
+      button.textContent = `${(column.title || column.name).toLowerCase()}${sorted ? (order.down ? " ↓" : " ↑") : ""}`;
+      button.title = column.help;
+      th.className = isNumber(column.type) ? "number" : "";
+      th.setAttribute("aria-sort", sorted ? (order.down ? "descending" : "ascending") : "none");
+      button.addEventListener("click", () => this.store.set({ sort: sorted ? (order.down ? column.name : `-${column.name}`) : isNumber(column.type) ? `-${column.name}` : column.name }));
+    }
+    this.body = table.createTBody();
+    this.box.replaceChildren(table);
+    this.fill();
+  }
+
+  /** The rows in sight, between two that have the height of all others. */
+  private fill(): void {
+    const first = Math.max(0, Math.floor(this.box.scrollTop / ROW) - AROUND), n = Math.ceil(this.box.clientHeight / ROW) + 2 * AROUND;
+    const last = Math.min(this.rows.length, first + n), room = (rows: number) => {
+      const line = document.createElement("tr"), cell = line.appendChild(document.createElement("td"));
+      cell.style.height = `${rows * ROW}px`;
+      cell.colSpan = Math.max(1, this.columns.length);
+      line.setAttribute("aria-hidden", "true");
+      return line;
+    };
+    this.body.replaceChildren(...(first ? [room(first)] : []), ...this.rows.slice(first, last).map((r) => this.line(r)), ...(last < this.rows.length ? [room(this.rows.length - last)] : []));
+  }
+
+  private line(row: Cell[]): HTMLTableRowElement {
+    const line = document.createElement("tr");
+    for (const { column, at } of this.columns) {
+      const cell = line.appendChild(document.createElement("td")), shownText = text(row[at], column.type);
+      cell.className = isNumber(column.type) ? "number" : "";
+      if (column.name === "pid" && typeof row[at] === "number") this.link(cell, shownText, () => this.narrow(row[at] as number));
+      else if (column.name === "function" && row[at]) this.link(cell, shownText, () => this.store.set({ search: String(row[at]) }));
+      else cell.textContent = shownText;
+      if (shownText.length > 40) cell.title = shownText;
+    }
+    return line;
+  }
+
+  private link(cell: HTMLElement, what: string, act: () => void): void {
+    const button = cell.appendChild(document.createElement("button"));
+    button.type = "button";
+    button.textContent = what;
+    button.addEventListener("click", act);
+  }
+
+  private narrow(pid: number): void {
+    const thread = this.data.threads.find((t) => t.pid === pid);
+    if (thread) this.store.set({ process: thread.process });
+  }
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The timeline: lanes on a canvas, zoomed by wheel, keys and fingers, with a table of what is in view.
+import { ON_FILL, ofKind, ofNumber, theme } from "./colours";
+import type { Data } from "./data";
+import { duration, moment } from "./format";
+import { lanes, type Item, type Row } from "./lanes";
+import type { Store, View } from "./store";
+
+const ROW = 18, AXIS = 24, LETTER = 7, TWIN_ROWS = 200, ARROWS = 150;
+
+export class Timeline {
+  private readonly rows: Row[];
+  private readonly canvas = document.getElementById("lanes-canvas") as HTMLCanvasElement;
+  private readonly byProcess = new Map<number, number>(); /* process → row */
+  private readonly readable = new Map<Row, Item[]>();
+  private asked = 0;
+
+  constructor(private readonly data: Data, private readonly store: Store, private readonly point: (text: string, x: number, y: number) => void) {
+    this.rows = lanes(data);
+    this.rows.forEach((r, i) => r.process >= 0 && this.byProcess.set(r.process, i));
+    this.listen();
+    store.listen((_, changed) => {
+      if (["from", "to", "phase", "process", "cause"].some((k) => changed.has(k as keyof View))) this.draw();
+    });
+    new ResizeObserver(() => this.draw()).observe(this.canvas);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+  }
+
+  private get left(): number {
+    return Math.min(170, this.canvas.clientWidth * 0.28);
+  }
+
+  private get width(): number {
+    return this.canvas.clientWidth - this.left;
+  }
+
+  private x(ns: number): number {
+    const { from, to } = this.store.view;
+    return this.left + ((ns - from) / (to - from)) * this.width;
+  }
+
+  private ns(x: number): number {
+    const { from, to } = this.store.view;
+    return from + ((x - this.left) / this.width) * (to - from);
+  }
+
+  /** Closer or farther, around a time that stays where it is. */
+  zoom(factor: number, around?: number): void {
+    const { from, to } = this.store.view, at = around ?? (from + to) / 2;
+    const length = Math.min(this.data.end, Math.max(100, (to - from) * factor));
+    const start = Math.max(0, Math.min(this.data.end - length, at - ((at - from) / (to - from)) * length));
+    this.store.set({ from: Math.round(start), to: Math.round(start + length) });
+  }
+
+  private pan(part: number): void {
+    const { from, to } = this.store.view, length = to - from;
+    const start = Math.max(0, Math.min(this.data.end - length, from + part * length));
+    this.store.set({ from: Math.round(start), to: Math.round(start + length) });
+  }
+
+  all(): void {
+    this.store.set({ from: 0, to: this.data.end });
+  }
+
+  private listen(): void {
+    const c = this.canvas;
+    document.getElementById("zoom-in")!.addEventListener("click", () => this.zoom(0.5));
+    document.getElementById("zoom-out")!.addEventListener("click", () => this.zoom(2));
+    document.getElementById("zoom-all")!.addEventListener("click", () => this.all());
+    document.getElementById("lanes-twin")!.addEventListener("toggle", () => this.twin());
+    c.addEventListener("wheel", (e) => {
+      if (!e.ctrlKey && !e.metaKey && !e.shiftKey && Math.abs(e.deltaX) <= Math.abs(e.deltaY)) return;
+      e.preventDefault();
+      if (e.ctrlKey || e.metaKey) this.zoom(Math.exp(e.deltaY / 300), this.ns(e.offsetX));
+      else this.pan((e.deltaX || e.deltaY) / this.width);
+    }, { passive: false });
+    c.addEventListener("keydown", (e) => {
+      const keys: Record<string, () => void> = {
+        "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), "0": () => this.all(),
+        ArrowLeft: () => this.pan(-0.2), ArrowRight: () => this.pan(0.2), Home: () => this.pan(-1e9), End: () => this.pan(1e9),
+        Escape: () => this.store.set({ phase: null, process: null, from: 0, to: this.data.end }),
+      };
+      const act = keys[e.key];
+      if (!act || e.ctrlKey || e.metaKey || e.altKey) return;
+      e.preventDefault();
+      act();
+    });
+    this.listenToPointer();
+  }
+
+  private listenToPointer(): void {
+    const c = this.canvas, down = new Map<number, { x: number; start: number }>();
+    let moved = false, spread = 0;
+    c.addEventListener("pointerdown", (e) => {
+      down.set(e.pointerId, { x: e.offsetX, start: e.offsetX });
+      moved = false;
+      spread = 0;
+    });
+    c.addEventListener("pointermove", (e) => {
+      const d = down.get(e.pointerId);
+      if (!d) {
+        const item = this.at(e.offsetX, e.offsetY);
+        this.point(item ? `${item.what}\nfrom ${moment(item.start)}` : "", e.clientX, e.clientY);
+        return;
+      }
+      if (Math.abs(e.offsetX - d.start) > 4) moved = true;
+      if (down.size === 1 && moved) this.pan((d.x - e.offsetX) / this.width);
+      d.x = e.offsetX;
+      if (down.size === 2) {
+        const [a, b] = [...down.values()] as unknown as [{ x: number }, { x: number }], now = Math.abs(a.x - b.x);
+        if (spread && now > 10) this.zoom(spread / now, this.ns((a.x + b.x) / 2));
+        spread = now;
+        moved = true;
+      }
+    });
+    for (const over of ["pointerup", "pointercancel", "pointerleave"] as const)
+      c.addEventListener(over, (e) => {
+        if (over === "pointerup" && down.has(e.pointerId) && !moved) this.click(e.offsetX, e.offsetY);
+        down.delete(e.pointerId);
+        if (over === "pointerleave") this.point("", 0, 0);
+      });
+  }
+
+  private click(x: number, y: number): void {
+    const row = this.rows[Math.floor((y - AXIS) / ROW)], item = this.at(x, y);
+    if (!row) return;
+    if (x < this.left && row.process >= 0) return this.narrow({ process: row.process });
+    if (!item) return;
+    document.getElementById("lanes-status")!.textContent = `${item.what}, from ${moment(item.start)}`;
+    if (item.kind === "phase") this.narrow({ phase: item.span, from: item.start, to: Math.max(item.end, item.start + 100) });
+    else if (row.process >= 0) this.narrow({ process: row.process });
+    else if (item.span >= 0) this.store.set({ from: item.start, to: Math.max(item.end, item.start + 100) });
+    else if (item.thread >= 0 && this.data.threads[item.thread]) this.narrow({ process: this.data.threads[item.thread]!.process });
+  }
+
+  private narrow(to: Partial<View>): void {
+    this.store.set(to);
+  }
+
+  /** The item there: also one that is narrower than a finger, if it is near. */
+  private at(x: number, y: number): Item | undefined {
+    const row = this.rows[Math.floor((y - AXIS) / ROW)], ns = this.ns(x), near = this.ns(x + 3) - ns;
+    if (!row || x < this.left || y < AXIS) return undefined;
+    const first = this.first(row.items, ns - near);
+    for (let i = first; i < row.items.length && row.items[i]!.start <= ns + near; i++)
+      if (row.items[i]!.end >= ns - near) return row.items[i];
+    return undefined;
+  }
+
+  /** The number of the first that ends at or behind a time. */
+  private first(items: Item[], ns: number): number {
+    let low = 0, high = items.length;
+    while (low < high) {
+      const mid = (low + high) >> 1;
+      if (items[mid]!.end < ns) low = mid + 1;
+      else high = mid;
+    }
+    return low;
+  }
+
+  draw(): void {
+    if (!this.asked) this.asked = requestAnimationFrame(() => ((this.asked = 0), this.paint()));
+  }
+
+  private paint(): void {
+    const c = this.canvas, ratio = devicePixelRatio, height = AXIS + this.rows.length * ROW + 4, t = theme();
+    const { from, to } = this.store.view;
+    if (c.width !== Math.round(c.clientWidth * ratio) || c.height !== Math.round(height * ratio)) {
+      c.style.height = `${height}px`;
+      c.width = Math.round(c.clientWidth * ratio);
+      c.height = Math.round(height * ratio);
+    }
+    const g = c.getContext("2d")!;
+    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    g.fillStyle = t.back;
+    g.fillRect(0, 0, c.clientWidth, height);
+    g.font = "12px system-ui, sans-serif";
+    g.textBaseline = "middle";
+    this.paintAxis(g, height);
+    this.rows.forEach((row, i) => this.paintRow(g, row, AXIS + i * ROW));
+    this.paintPath(g);
+    this.paintWakes(g);
+    c.setAttribute("aria-label", `Timeline of ${this.rows.length} rows, from ${moment(from)} to ${moment(to)}. Arrow keys move, plus and minus zoom, 0 shows all.`);
+    document.getElementById("range")!.textContent = `${moment(from)} to ${moment(to)}: ${duration(to - from)}`;
+    this.twin();
+  }
+
+  private paintAxis(g: CanvasRenderingContext2D, height: number): void {
+    const { from, to } = this.store.view, t = theme();
+    const step = [1, 2, 5, 10].map((n) => n * 10 ** Math.floor(Math.log10((to - from) / 6))).find((s) => (s / (to - from)) * this.width >= 80) ?? to - from;
+    g.fillStyle = t.quiet;
+    g.strokeStyle = t.line;
+    g.beginPath();
+    for (let ns = Math.ceil(from / step) * step; ns <= to; ns += step) {
+      const x = Math.round(this.x(ns)) + 0.5;
+      g.moveTo(x, AXIS - 6);
+      g.lineTo(x, height);
+      const places = Math.max(0, Math.min(9, 9 - Math.floor(Math.log10(step))));
+      g.fillText(`${(ns / 1e9).toFixed(places)} s`, x + 3, AXIS / 2 - 2, 90);
+    }
+    g.stroke();
+  }
+
+  private isNarrowedOut(row: Row): boolean {
+    const { process } = this.store.view;
+    return process !== null && row.process >= 0 && row.process !== process;
+  }
+
+  private paintRow(g: CanvasRenderingContext2D, row: Row, y: number): void {
+    const { from, to, process } = this.store.view, t = theme();
+    g.globalAlpha = this.isNarrowedOut(row) ? 0.3 : 1;
+    g.fillStyle = row.process >= 0 && row.process === process ? t.accent : t.front;
+    g.fillText(row.label, 4, y + ROW / 2, this.left - 8);
+    g.save();
+    g.beginPath();
+    g.rect(this.left, y, this.width, ROW);
+    g.clip();
+    let drawn = -1;
+    for (let i = this.first(row.items, from); i < row.items.length; i++) {
+      const item = row.items[i]!;
+      if (item.start > to) break;
+      const x = this.x(item.start), end = Math.max(this.x(item.end), x + 1);
+      if (end - drawn < 0.6) continue; /* it would not be seen beside the one before */
+      this.paintItem(g, item, Math.max(x, this.left - 2), y, Math.min(end, this.left + this.width + 2));
+      drawn = end;
+    }
+    g.restore();
+    g.globalAlpha = 1;
+  }
+
+  private paintItem(g: CanvasRenderingContext2D, item: Item, x: number, y: number, end: number): void {
+    const width = end - x, fill = item.kind && item.kind !== "wait" ? ofKind(item.kind) : ofNumber(item.number);
+    g.fillStyle = fill;
+    if (item.waits) {
+      /* a thin dashed line: told from what runs by more than its colour */
+      for (let at = x; at < end; at += 6) g.fillRect(at, y + ROW / 2 - 1, Math.min(3, end - at), 2);
+      return;
+    }
+    g.fillRect(x, y + 2, width, ROW - 4);
+    if (item.label && width > 4 * LETTER) {
+      g.fillStyle = item.kind === "unit" || item.kind === "stage" || item.number === 4 ? "#fff" : ON_FILL;
+      const room = Math.floor((width - 6) / LETTER);
+      g.fillText(item.label.length > room ? `${item.label.slice(0, room - 1)}…` : item.label, x + 3, y + ROW / 2);
+    }
+  }
+
+  /** What decided when it was done, along the rows of those who did it; a cause's links stand out. */
+  private paintPath(g: CanvasRenderingContext2D): void {
+    const { from, to, cause } = this.store.view, t = theme(), why = this.data.why;
+    let before: { x: number; y: number } | undefined;
+    for (const link of why?.chain ?? []) {
+      if (link.end < from || link.start > to) continue;
+      const thread = this.data.threads[link.thread], row = thread && this.byProcess.get(thread.process);
+      if (row === undefined) continue;
+      const x = this.x(link.start), end = this.x(link.end), y = AXIS + row * ROW + ROW - 2, chosen = cause === link.cause;
+      g.fillStyle = t.path;
+      g.globalAlpha = cause === null || chosen ? 1 : 0.25;
+      if (end > this.left) g.fillRect(Math.max(x, this.left), y - (chosen ? 3 : 0), Math.max(1, end - Math.max(x, this.left)), chosen ? 5 : 2);
+      if (before && before.y !== y && x > this.left) {
+        g.fillRect(x, Math.min(y, before.y), 1, Math.abs(y - before.y));
+      }
+      before = { x: end, y };
+    }
+    g.globalAlpha = 1;
+  }
+
+  /** From who wakes to who was waiting, where they are few enough to be told apart. */
+  private paintWakes(g: CanvasRenderingContext2D): void {
+    const { from, to, process } = this.store.view, t = theme();
+    const near = this.data.waits.filter((w) => {
+      const theirs = this.data.threads[w.thread]?.process, wakers = this.data.threads[w.waker]?.process;
+      return w.wake !== null && w.waker >= 0 && w.wake >= from && w.wake <= to && theirs !== wakers && (process === null || process === theirs || process === wakers);
+    });
+    if (near.length > ARROWS) return;
+    g.strokeStyle = g.fillStyle = t.mark;
+    for (const w of near) {
+      const a = this.byProcess.get(this.data.threads[w.waker]!.process), b = this.byProcess.get(this.data.threads[w.thread]!.process);
+      if (a === undefined || b === undefined) continue;
+      const x = this.x(w.wake!), y = AXIS + a * ROW + ROW / 2, end = AXIS + b * ROW + ROW / 2, down = Math.sign(end - y);
+      g.beginPath();
+      g.moveTo(x, y);
+      g.lineTo(x, end);
+      g.stroke();
+      g.beginPath();
+      g.moveTo(x, end);
+      g.lineTo(x - 3, end - 6 * down);
+      g.lineTo(x + 3, end - 6 * down);
+      g.fill();
+    }
+  }
+
+  private twin(): void {
+    const box = document.getElementById("lanes-twin") as HTMLDetailsElement;
+    if (!box.open) return;
+    const { from, to, process } = this.store.view, body = box.querySelector("tbody")!;
+    const list = this.rows.filter((r) => process === null || r.process < 0 || r.process === process)
+      .flatMap((row) => this.inView(row, from, to).map((item) => ({ row, item })));
+    list.sort((a, b) => b.item.end - b.item.start - (a.item.end - a.item.start));
+    body.replaceChildren(...list.slice(0, TWIN_ROWS).map(({ row, item }) => {
+      const line = document.createElement("tr");
+      for (const text of [item.label || item.what.split(":")[0]!, row.label || row.lane, moment(item.start), duration(item.end - item.start)])
+        line.appendChild(document.createElement("td")).textContent = text;
+      return line;
+    }));
+  }
+
+  /** The longest of them: a table of thousands helps nobody. */
+  private inView(row: Row, from: number, to: number): Item[] {
+    let sorted = this.readable.get(row);
+    if (!sorted) this.readable.set(row, (sorted = [...row.items].sort((a, b) => b.end - b.start - (a.end - a.start))));
+    const ret: Item[] = [];
+    for (const item of sorted) {
+      if (item.end >= from && item.start <= to) ret.push(item);
+      if (ret.length === 20) break;
+    }
+    return ret;
+  }
+}
+
