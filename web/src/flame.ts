@@ -91,7 +91,7 @@ export class FlameGraph {
     store.listen((_, changed) => {
       if (["phase", "process", "clock", "reversed"].some((k) => changed.has(k as keyof View))) this.make();
       if (changed.has("zoom")) this.find();
-      if (!["table", "sort", "filter", "from", "to", "cause"].some((k) => changed.has(k as keyof View)) || changed.size > 1) this.draw();
+      if (["phase", "process", "clock", "reversed", "search", "zoom"].some((k) => changed.has(k as keyof View))) this.draw();
     });
     new ResizeObserver(() => this.draw()).observe(this.canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());

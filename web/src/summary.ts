@@ -5,7 +5,7 @@ import { amount, duration, moment, percent, shown } from "./format";
 import { processName } from "./lanes";
 import type { Store } from "./store";
 
-const CAUSES = 12;
+const FIRST = 6; /* causes that are there at once */
 
 export function head(data: Data): void {
   const why = data.why, first = why?.causes[0], set = (id: string, text: string) => (document.getElementById(id)!.textContent = text);
@@ -26,7 +26,7 @@ export function causes(data: Data, store: Store): void {
   if (!why?.causes.length) return;
   document.getElementById("why")!.hidden = false;
   document.getElementById("why-title")!.textContent = `What decided that ${shown(why.until)} came after ${duration(why.to - why.from)}`;
-  const buttons = why.causes.slice(0, CAUSES).map((cause, i) => {
+  const buttons = why.causes.map((cause, i) => {
     const button = document.createElement("button");
     button.type = "button";
     for (const [text, kind] of [[duration(cause.ns), "number"], [percent(cause.ns, why.to - why.from), "number"], [`${shown(cause.name)}: ${shown(cause.what)}`, ""]] as const) {
@@ -41,8 +41,10 @@ export function causes(data: Data, store: Store): void {
   document.getElementById("causes")!.replaceChildren(...buttons.map((b) => {
     const item = document.createElement("li");
     item.append(b);
+    item.hidden = buttons.indexOf(b) >= FIRST && store.view.cause !== buttons.indexOf(b);
     return item;
   }));
+  more(buttons);
   const show = () => {
     const at = store.view.cause, cause = at === null ? undefined : why.causes[at];
     buttons.forEach((b, i) => b.setAttribute("aria-pressed", String(i === at)));
@@ -52,6 +54,18 @@ export function causes(data: Data, store: Store): void {
   };
   store.listen((_, changed) => changed.has("cause") && show());
   show();
+}
+
+/** A button for the causes that are not there at once. */
+function more(causes: HTMLElement[]): void {
+  const hidden = causes.filter((b) => b.parentElement!.hidden), button = document.getElementById("more-causes")!;
+  button.hidden = !hidden.length;
+  button.textContent = `${hidden.length} more`;
+  button.addEventListener("click", () => {
+    for (const b of hidden) b.parentElement!.hidden = false;
+    button.hidden = true;
+    hidden[0]?.focus();
+  });
 }
 
 export function narrowed(data: Data, store: Store): void {

@@ -13,6 +13,12 @@ export class Timeline {
   private readonly canvas = document.getElementById("lanes-canvas") as HTMLCanvasElement;
   private readonly byProcess = new Map<number, number>(); /* process → row */
   private readonly readable = new Map<Row, Item[]>();
+  private readonly patterns = new Map<string, CanvasPattern>(); /* by colour */
+  private theme = theme();   /* as it was when all was painted last */
+  private readonly box = document.getElementById("lanes")!;
+  private printed = false;   /* all is painted, not only what is in sight */
+  private left = 0;          /* where times begin, and how wide they are, as painted last */
+  private width = 1;
   private asked = 0;
 
   constructor(private readonly data: Data, private readonly store: Store, private readonly point: (text: string, x: number, y: number) => void) {
@@ -22,16 +28,11 @@ export class Timeline {
     store.listen((_, changed) => {
       if (["from", "to", "phase", "process", "cause"].some((k) => changed.has(k as keyof View))) this.draw();
     });
+    this.box.addEventListener("scroll", () => this.draw());
+    for (const [when, printed] of [["beforeprint", true], ["afterprint", false]] as const)
+      addEventListener(when, () => ((this.printed = printed), this.paint()));
     new ResizeObserver(() => this.draw()).observe(this.canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
-  }
-
-  private get left(): number {
-    return Math.min(170, this.canvas.clientWidth * 0.28);
-  }
-
-  private get width(): number {
-    return this.canvas.clientWidth - this.left;
   }
 
   private x(ns: number): number {
@@ -163,8 +164,10 @@ export class Timeline {
   }
 
   private paint(): void {
-    const c = this.canvas, ratio = devicePixelRatio, height = AXIS + this.rows.length * ROW + 4, t = theme();
+    const c = this.canvas, ratio = devicePixelRatio, height = AXIS + this.rows.length * ROW + 4, t = (this.theme = theme());
     const { from, to } = this.store.view;
+    this.left = Math.min(170, c.clientWidth * 0.28);
+    this.width = c.clientWidth - this.left;
     if (c.width !== Math.round(c.clientWidth * ratio) || c.height !== Math.round(height * ratio)) {
       c.style.height = `${height}px`;
       c.width = Math.round(c.clientWidth * ratio);
@@ -177,7 +180,8 @@ export class Timeline {
     g.font = "12px system-ui, sans-serif";
     g.textBaseline = "middle";
     this.paintAxis(g, height);
-    this.rows.forEach((row, i) => this.paintRow(g, row, AXIS + i * ROW));
+    const box = this.box, first = Math.floor((box.scrollTop - AXIS) / ROW) - 1, last = (box.scrollTop + box.clientHeight) / ROW;
+    this.rows.forEach((row, i) => (this.printed || (i >= first && i <= last)) && this.paintRow(g, row, AXIS + i * ROW));
     this.paintPath(g);
     this.paintWakes(g);
     c.setAttribute("aria-label", `Timeline of ${this.rows.length} rows, from ${moment(from)} to ${moment(to)}. Arrow keys move, plus and minus zoom, 0 shows all.`);
@@ -186,7 +190,7 @@ export class Timeline {
   }
 
   private paintAxis(g: CanvasRenderingContext2D, height: number): void {
-    const { from, to } = this.store.view, t = theme();
+    const { from, to } = this.store.view, t = this.theme;
     const step = [1, 2, 5, 10].map((n) => n * 10 ** Math.floor(Math.log10((to - from) / 6))).find((s) => (s / (to - from)) * this.width >= 80) ?? to - from;
     g.fillStyle = t.quiet;
     g.strokeStyle = t.line;
@@ -207,7 +211,7 @@ export class Timeline {
   }
 
   private paintRow(g: CanvasRenderingContext2D, row: Row, y: number): void {
-    const { from, to, process } = this.store.view, t = theme();
+    const { from, to, process } = this.store.view, t = this.theme;
     g.globalAlpha = this.isNarrowedOut(row) ? 0.3 : 1;
     g.fillStyle = row.process >= 0 && row.process === process ? t.accent : t.front;
     g.fillText(row.label, 4, y + ROW / 2, this.left - 8);
@@ -233,7 +237,8 @@ export class Timeline {
     g.fillStyle = fill;
     if (item.waits) {
       /* a thin dashed line: told from what runs by more than its colour */
-      for (let at = x; at < end; at += 6) g.fillRect(at, y + ROW / 2 - 1, Math.min(3, end - at), 2);
+      g.fillStyle = this.dashes(g, fill);
+      g.fillRect(x, y + ROW / 2 - 1, width, 2);
       return;
     }
     g.fillRect(x, y + 2, width, ROW - 4);
@@ -244,29 +249,48 @@ export class Timeline {
     }
   }
 
+  /** A fill of three pixels' dashes. */
+  private dashes(g: CanvasRenderingContext2D, colour: string): CanvasPattern {
+    let pattern = this.patterns.get(colour);
+    if (!pattern) {
+      const tile = document.createElement("canvas"), of = tile.getContext("2d")!;
+      tile.width = 6;
+      tile.height = 1;
+      of.fillStyle = colour;
+      of.fillRect(0, 0, 3, 1);
+      this.patterns.set(colour, (pattern = g.createPattern(tile, "repeat")!));
+    }
+    return pattern;
+  }
+
   /** What decided when it was done, along the rows of those who did it; a cause's links stand out. */
   private paintPath(g: CanvasRenderingContext2D): void {
-    const { from, to, cause } = this.store.view, t = theme(), why = this.data.why;
-    let before: { x: number; y: number } | undefined;
+    const { from, to, cause } = this.store.view, why = this.data.why, drawn = new Map<number, number>(), falls = new Map<number, [number, number]>();
+    let before: { y: number } | undefined;
+    g.fillStyle = this.theme.path;
     for (const link of why?.chain ?? []) {
       if (link.end < from || link.start > to) continue;
       const thread = this.data.threads[link.thread], row = thread && this.byProcess.get(thread.process);
       if (row === undefined) continue;
-      const x = this.x(link.start), end = this.x(link.end), y = AXIS + row * ROW + ROW - 2, chosen = cause === link.cause;
-      g.fillStyle = t.path;
-      g.globalAlpha = cause === null || chosen ? 1 : 0.25;
-      if (end > this.left) g.fillRect(Math.max(x, this.left), y - (chosen ? 3 : 0), Math.max(1, end - Math.max(x, this.left)), chosen ? 5 : 2);
-      if (before && before.y !== y && x > this.left) {
-        g.fillRect(x, Math.min(y, before.y), 1, Math.abs(y - before.y));
+      const x = Math.max(this.x(link.start), this.left), end = Math.max(this.x(link.end), x + 1), y = AXIS + row * ROW + ROW - 2, chosen = cause === link.cause;
+      if (before && before.y !== y) {
+        const fall = falls.get(Math.round(x)) ?? [y, y];
+        falls.set(Math.round(x), [Math.min(fall[0], y, before.y), Math.max(fall[1], y, before.y)]);
       }
-      before = { x: end, y };
+      before = { y };
+      if (!chosen && end - (drawn.get(row) ?? -1) < 0.6) continue;
+      drawn.set(row, end);
+      g.globalAlpha = cause === null || chosen ? 1 : 0.25;
+      g.fillRect(x, y - (chosen ? 3 : 0), end - x, chosen ? 5 : 2);
     }
+    g.globalAlpha = cause === null ? 0.6 : 0.2;
+    for (const [x, [y, end]] of falls) g.fillRect(x, y, 1, end - y);
     g.globalAlpha = 1;
   }
 
   /** From who wakes to who was waiting, where they are few enough to be told apart. */
   private paintWakes(g: CanvasRenderingContext2D): void {
-    const { from, to, process } = this.store.view, t = theme();
+    const { from, to, process } = this.store.view, t = this.theme;
     const near = this.data.waits.filter((w) => {
       const theirs = this.data.threads[w.thread]?.process, wakers = this.data.threads[w.waker]?.process;
       return w.wake !== null && w.waker >= 0 && w.wake >= from && w.wake <= to && theirs !== wakers && (process === null || process === theirs || process === wakers);
