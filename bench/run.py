@@ -28,6 +28,7 @@ NOT_BOUND = 2
 FOLD_BOUND = 1.1
 RUN_BOUND = 1.01
 EVENT_BOUND, ARGS_BOUND = 1.3, 1.05  # of plain TCG: all events of the scheduler, of disks and of system calls; of recording: values at 10^6 hits
+REPORT_BOUND, PAGE_BOUND, EXPORT_BOUND = 8, 5, 5e6  # seconds and MB of a page; calls a second
 PAST_BOUND = 1.5  # of its recording, or of plain QEMU with the same clock
 WAIT_BOUND, INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND, LOG_BOUND, IMPORT_BOUND, THIN_BOUND = 1.03, 0.5, 50e6, 5, 2, 300, 5
 FLIGHT_BOUND = 0.1  # beside what recording costs: what is forgotten is gone through once more, and the rest is cut exactly
@@ -131,7 +132,7 @@ def filtered(title):
 def memory_of(title, *command):
     out = subprocess.run(["python3", "-c", "import resource,subprocess,sys;"
                           "subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL);"
-                          "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)", UPTO, *command, *([] if command[0] == "export" else ["-n", "1"]), TRACE],
+                          "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)", UPTO, *command, *([] if command[0] in ("export", "report") else ["-n", "1"]), TRACE],
                          stdout=subprocess.PIPE, check=True).stdout
     memory = int(out) / 1024
     print(f"{title}: memory of {' '.join(command):12}{memory:5.0f} MB; {verdict(memory, MEMORY_BOUND)} {MEMORY_BOUND} MB", flush=True)
@@ -169,6 +170,21 @@ def reading(title):
     for command in "why", "timeline", "log", "waits":
         seconds = [timed([UPTO, command, TRACE])[0] for _ in range(5)]
         print(f"{title}: {command:15}{spread(seconds)}; {verdict(statistics.median(seconds), INDEX_BOUND)} {INDEX_BOUND} s")
+
+
+def looking(title):
+    """A page to look at, and a trace of Perfetto's: index and history are there."""
+    path = os.path.join(WORK, "bench.html")
+    seconds = [timed([UPTO, "report", "-f", "-o", path, TRACE])[0] for _ in range(3)]
+    size = os.path.getsize(path) / 1e6
+    print(f"{title}: report         {spread(seconds)}; {verdict(statistics.median(seconds), REPORT_BOUND)} {REPORT_BOUND} s")
+    print(f"{title}: report's page  {size:7.2f} MB; {verdict(size, PAGE_BOUND)} {PAGE_BOUND} MB")
+    calls = sum(f["calls"] for f in upto_json("top", "--json", "-n", "0", TRACE)["functions"])
+    rates = [calls / timed([UPTO, "export", "-f", "--to", "perfetto", "-o", "/dev/null", TRACE])[0] / 1e6 for _ in range(3)]
+    print(f"{title}: to perfetto    {statistics.median(rates):7.2f} M calls/s  ({min(rates):.2f} … {max(rates):.2f}); "
+          f"{verdict(statistics.median(rates), EXPORT_BOUND / 1e6, less=False)} {EXPORT_BOUND / 1e6:.0f} M", flush=True)
+    memory_of(title, "report", "-f", "-o", path)
+    memory_of(title, "export", "--to", "perfetto")
 
 
 # that drop about nine of ten calls, or more
@@ -395,6 +411,7 @@ def full():
     plain = compare("full boot", full_args(), FULL_BOUND, int(os.environ.get("RUNS", 3)))
     costs("full boot", full_args(), plain)
     reading("full boot")
+    looking("full boot")
     thinning("full boot")
 
 

@@ -37,3 +37,5 @@ run timeline "$trace"
 run events --pair open,opened -n 20 "$trace"
 run probe -n 3 "$trace" 'read=vfs_read file=file->f_path.dentry->d_iname:string count'
 run events -e read --sum comm,file --value count -n 10 "$trace"
+# all of it to look at; where Node.js was not there to build the page with, a line says so
+run report --force -o "${trace%.upto}.html" "$trace" || true

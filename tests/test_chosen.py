@@ -269,7 +269,7 @@ def test_refused():
     fails(2, r"--every: is for --start and --stop", "record", "--every", "--start", "1s", *qemu)
     for said, *single in (("-icount", "-icount", "shift=1"), ("thread=single", "-accel", "tcg,thread=single")):
         fails(1, said + r": several vCPUs share a thread then", "record", "-f", "--qemu-inside", "none", *qemu, "-display", "none", "-smp", "2", *single)
-    fails(2, r"--to svg: kfi", "export", "--to", "svg", "x.upto")
+    fails(2, r"--to svg: perfetto", "export", "--to", "svg", "x.upto")
     fails(1, r"is a log: --start, --stop and filters are for traces", "kd", "--start", "1s", log_of("--min-duration", "1ms"))
 
 

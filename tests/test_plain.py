@@ -254,7 +254,7 @@ def test_numbers():
 
 EVIL = {
     "left": "colour\x1b[31mred", "called": 'quote"back\\slash', "recursive": "bidi\u202egnp.exe", "twice": "c1\u009b31m",
-    "conditional": "tab\tand\x07bell\x7f", "conditionally": "not\udcff\udcfeutf8",
+    "conditional": "tab\tand\x07bell\x7f<script>alert(1)</script>", "conditionally": "not\udcff\udcfeutf8",
 }
 
 

@@ -8,7 +8,7 @@
 #include "sink.h"
 
 struct gzip {
-	struct sink sink;       /* to be written to; nothing else here is the user's */
+	struct sink sink; /* to be written to; nothing else here is the user's */
 	const struct sink *to;
 	z_stream stream;
 	struct buf packed;

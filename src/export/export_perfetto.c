@@ -54,7 +54,9 @@ struct perfetto {
 	uint32_t *categories; /* by function: the category's number; 0: not seen yet */
 	struct map by_object; /* object's name → category */
 	uint32_t n_categories, n_logs;
-	struct map processes; /* that are described */
+	bool *described; /* by thread: its track is */
+	size_t cap;
+	struct map processes; /* likewise */
 };
 
 static size_t begin_packet(struct perfetto *p)
@@ -170,8 +172,10 @@ static const struct stream_thread *thread_of(struct perfetto *p, struct call_str
 	const struct stream_thread *t = call_stream_thread(stream, number);
 	size_t at, track, inner;
 
-	if (!call_stream_meets(stream, number))
+	p->described = array_reach(p->described, number, &p->cap, sizeof *p->described);
+	if (p->described[number])
 		return t;
+	p->described[number] = true;
 	put_process(p, t);
 	at = begin_packet(p);
 	track = proto_begin(&p->out, TRACK_DESCRIPTOR);
@@ -187,24 +191,48 @@ static const struct stream_thread *thread_of(struct perfetto *p, struct call_str
 	return t;
 }
 
-static void put_call(struct perfetto *p, struct call_stream *stream, const struct stream_item *item)
+/* Where there is room for it. */
+static uint8_t *add_varint(uint8_t *at, uint64_t v)
 {
-	bool begins = item->kind == STREAM_BEGIN;
-	size_t at, event;
+	for (; v >= 0x80; v >>= 7)
+		*at++ = (uint8_t)v | 0x80;
+	*at++ = (uint8_t)v;
+	return at;
+}
 
-	thread_of(p, stream, item->thread);
+static uint8_t *add_number(uint8_t *at, unsigned field, uint64_t v)
+{
+	return add_varint(add_varint(at, field << 3 | PROTO_VARINT), v);
+}
+
+/* Nearly all packets are these: as begin_timed() and proto_begin() would do it, in one piece, whose lengths take a
+ * byte. */
+static void put_call(struct perfetto *p, const struct stream_item *item)
+{
+	enum { LONGEST = 100 };
+	bool begins = item->kind == STREAM_BEGIN;
+	uint8_t *packet, *event, *at;
+
 	if (begins)
 		intern(p, item->function);
-	at = begin_timed(p, item->ns);
-	event = proto_begin(&p->out, TRACK_EVENT);
-	proto_number(&p->out, EVENT_TYPE, begins ? TYPE_BEGIN : TYPE_END);
-	proto_number(&p->out, EVENT_TRACK, track_of(item->thread));
+	buf_reserve(&p->out, LONGEST);
+	packet = at = p->out.data + p->out.len + 2;
+	packet[-2] = PACKET << 3 | PROTO_BYTES;
+	at = add_number(at, SEQUENCE_ID, SEQUENCE);
+	at = add_number(at, SEQUENCE_FLAGS, NEEDS_STATE);
+	at = add_number(at, TIMESTAMP, item->ns - p->ns);
+	*at = TRACK_EVENT << 3 | PROTO_BYTES;
+	event = at += 2;
+	at = add_number(at, EVENT_TYPE, begins ? TYPE_BEGIN : TYPE_END);
+	at = add_number(at, EVENT_TRACK, track_of(item->thread));
 	if (begins) {
-		proto_number(&p->out, EVENT_NAME, item->function + UINT64_C(1));
-		proto_number(&p->out, EVENT_CATEGORY, p->categories[item->function]);
+		at = add_number(at, EVENT_NAME, item->function + UINT64_C(1));
+		at = add_number(at, EVENT_CATEGORY, p->categories[item->function]);
 	}
-	proto_end(&p->out, event);
-	proto_end(&p->out, at);
+	event[-1] = (uint8_t)(at - event);
+	packet[-1] = (uint8_t)(at - packet);
+	p->out.len = (size_t)(at - p->out.data);
+	p->ns = item->ns;
 }
 
 static void put_state(struct perfetto *p, struct call_stream *stream, const struct stream_item *item, uint32_t thread,
@@ -297,12 +325,12 @@ static int take(void *state, struct call_stream *stream, const struct stream_ite
 {
 	struct perfetto *p = state;
 
-	if (item->thread != STREAM_NOBODY)
+	if (item->thread != STREAM_NOBODY && (item->thread >= p->cap || !p->described[item->thread]))
 		thread_of(p, stream, item->thread);
 	switch (item->kind) {
 	case STREAM_BEGIN:
 	case STREAM_END:
-		put_call(p, stream, item);
+		put_call(p, item);
 		break;
 	case STREAM_SWITCH:
 		put_switch(p, stream, item);
@@ -341,6 +369,7 @@ static int put(const struct session *session, const struct export_options *optio
 	r = sink_end(sink, &p.out, r, err);
 	free(p.named);
 	free(p.categories);
+	free(p.described);
 	map_free(&p.by_object);
 	map_free(&p.processes);
 	buf_free(&p.text);

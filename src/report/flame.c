@@ -16,7 +16,8 @@ static uint32_t *find_processes(const struct threads *all)
 	for (size_t i = 0; i < all->count; i++) {
 		const struct thread *t = &all->list[i];
 		bool leads = t->pid == t->tgid && !(t->kernel && t->pid);
-		uint64_t *leader = map_put(&leaders, t->kernel && t->pid ? UINT64_MAX : (uint64_t)(uint32_t)t->tgid + 1, 0);
+		uint64_t *leader =
+			map_put(&leaders, t->kernel && t->pid ? UINT64_MAX : (uint64_t)(uint32_t)t->tgid + 1, 0);
 
 		if (leads || !*leader)
 			*leader = i + 1;
@@ -57,7 +58,10 @@ int flame_make(const struct session *session, const struct history *h, bool make
 	};
 	find_phases(h, ret);
 	apart = (struct call_tree_apart){
-		.whose = ret->whose, .count = ret->count, .cuts = ret->cuts, .n_cuts = ret->n_cuts,
+		.whose = ret->whose,
+		.count = ret->count,
+		.cuts = ret->cuts,
+		.n_cuts = ret->n_cuts,
 	};
 	return call_tree_analyse(session, &options, &ret->tree, err);
 }
@@ -82,11 +86,11 @@ struct putting {
 	const struct session *session;
 	struct put_node *list;
 	size_t count, cap;
-	int64_t *numbers;     /* by node of the tree; NO_NODE: it is in its parent's "…", or a group */
-	int64_t *rests;       /* likewise: of the "…" below it */
-	uint32_t *groups;     /* by node: its group */
-	uint32_t *names;      /* by function: number of its name, from 1 on */
-	uint32_t *functions;  /* by number of a name - 1 */
+	int64_t *numbers;    /* by node of the tree; NO_NODE: it is in its parent's "…", or a group */
+	int64_t *rests;      /* likewise: of the "…" below it */
+	uint32_t *groups;    /* by node: its group */
+	uint32_t *names;     /* by function: number of its name, from 1 on */
+	uint32_t *functions; /* by number of a name - 1 */
 	size_t n_names, cap_names;
 	uint32_t *group_nodes; /* nodes that are groups */
 	size_t n_groups, cap_groups;
@@ -124,7 +128,8 @@ static void add_rest(struct putting *p, uint32_t i)
 	struct put_node *rest;
 
 	if (p->rests[n->parent] == NO_NODE)
-		p->rests[n->parent] = add(p, (struct put_node){ .parent = p->numbers[n->parent], .group = p->groups[i] });
+		p->rests[n->parent] =
+			add(p, (struct put_node){ .parent = p->numbers[n->parent], .group = p->groups[i] });
 	rest = &p->list[p->rests[n->parent]];
 	rest->calls += n->calls;
 	rest->insns += n->total_insns;
@@ -156,9 +161,13 @@ static void choose(struct putting *p)
 		gone[i] = gone[n->parent] || is_small(p, n);
 		if (!gone[i])
 			p->numbers[i] = add(p, (struct put_node){
-				.parent = p->numbers[n->parent], .group = p->groups[i], .name = name_of(p, n->function),
-				.calls = n->calls, .insns = n->self_insns, .ns = n->self_ns,
-			});
+						       .parent = p->numbers[n->parent],
+						       .group = p->groups[i],
+						       .name = name_of(p, n->function),
+						       .calls = n->calls,
+						       .insns = n->self_insns,
+						       .ns = n->self_ns,
+					       });
 		else if (!gone[n->parent])
 			add_rest(p, i);
 	}
@@ -226,8 +235,11 @@ void flame_put(const struct flame *f, const struct session *session, struct json
 {
 	size_t n = f->tree.count;
 	struct putting p = {
-		.flame = f, .session = session, .numbers = xcalloc(n, sizeof *p.numbers),
-		.rests = xcalloc(n, sizeof *p.rests), .groups = xcalloc(n, sizeof *p.groups),
+		.flame = f,
+		.session = session,
+		.numbers = xcalloc(n, sizeof *p.numbers),
+		.rests = xcalloc(n, sizeof *p.rests),
+		.groups = xcalloc(n, sizeof *p.groups),
 		.names = xcalloc(names_count(session->names), sizeof *p.names),
 	};
 

@@ -9,11 +9,11 @@
 
 struct flame {
 	struct call_tree tree;
-	uint32_t *whose;      /* by thread's number + 1: the number + 1 of its process's first thread; 0: none */
-	uint32_t count;       /* such numbers are below */
-	uint64_t *cuts;       /* where phases end */
+	uint32_t *whose; /* by thread's number + 1: the number + 1 of its process's first thread; 0: none */
+	uint32_t count;  /* such numbers are below */
+	uint64_t *cuts;  /* where phases end */
 	size_t n_cuts;
-	uint32_t *phases;     /* n_cuts + 1: the number of the span that each part of the time is; HISTORY_NONE */
+	uint32_t *phases; /* n_cuts + 1: the number of the span that each part of the time is; HISTORY_NONE */
 };
 
 /* Call flame_deinit() also after an error. */
@@ -22,9 +22,9 @@ int flame_make(const struct session *session, const struct history *h, bool make
 void flame_deinit(struct flame *f);
 
 /*
- * "flame": {"groups": [[span or null, thread or null]], "names": […], "group", "parent", "name", "calls", "insns", "ns":
- * columns of all nodes}. A node's parent comes before it; -1: its group. Times and instructions are the node's own. What is
- * smaller than a 20,000th of all, by both clocks, is its parent's child "…", with all that is in it.
+ * "flame": {"groups": [[span or null, thread or null]], "names": […], "group", "parent", "name", "calls", "insns",
+ * "ns": columns of all nodes}. A node's parent comes before it; -1: its group. Times and instructions are the node's
+ * own. What is smaller than a 20,000th of all, by both clocks, is its parent's child "…", with all that is in it.
  */
 void flame_put(const struct flame *f, const struct session *session, struct json *j);
 

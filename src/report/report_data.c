@@ -137,7 +137,10 @@ static void put_runs(const struct report *r, struct json *j)
 		for (size_t i = 0; i < n; i++) {
 			uint64_t before = i && runs[i - 1].cpu == runs[i].cpu ? runs[i - 1].end_ns : 0;
 			const uint64_t values[] = {
-				runs[i].cpu, runs[i].thread, runs[i].start_ns - before, runs[i].end_ns - runs[i].start_ns,
+				runs[i].cpu,
+				runs[i].thread,
+				runs[i].start_ns - before,
+				runs[i].end_ns - runs[i].start_ns,
 			};
 
 			json_signed(j, NULL, (int64_t)values[k]);
@@ -272,8 +275,7 @@ static void put_why(const struct report *r, struct json *j)
 		json_text(j, NULL, c->what);
 		json_array(j, NULL);
 		for (uint32_t k = 0; k < c->stack.count; k++)
-			json_text(j, NULL,
-				  names_function(r->session->names, r->history.functions[c->stack.first + k]));
+			json_text(j, NULL, names_function(r->session->names, r->history.functions[c->stack.first + k]));
 		json_close(j);
 		json_close(j);
 	}

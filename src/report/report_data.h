@@ -23,13 +23,13 @@ struct report {
 	const char *title;             /* the trace's name */
 	const char *ended;             /* how the guest's life ended, as a sentence's end; "" */
 	struct history history;
-	struct kernel_log log;         /* of the history's facts */
+	struct kernel_log log; /* of the history's facts */
 	struct functions functions;
 	struct function_total *totals;
 	struct processes processes;
 	struct syscalls syscalls;
 	struct flame flame;
-	bool has_why;                  /* there is a moment that can be explained: */
+	bool has_why; /* there is a moment that can be explained: */
 	struct milestone until;
 	struct why why;
 };

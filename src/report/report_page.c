@@ -8,14 +8,15 @@
 struct base64 {
 	const struct sink *to;
 	struct buf text;
-	uint8_t left[3];     /* bytes that are not three yet */
+	uint8_t left[3]; /* bytes that are not three yet */
 	size_t n_left;
 };
 
 static void put_three(struct base64 *b, size_t n)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	uint32_t bits = (uint32_t)b->left[0] << 16 | (n > 1 ? (uint32_t)b->left[1] << 8 : 0) | (n > 2 ? b->left[2] : 0u);
+	uint32_t bits =
+		(uint32_t)b->left[0] << 16 | (n > 1 ? (uint32_t)b->left[1] << 8 : 0) | (n > 2 ? b->left[2] : 0u);
 
 	for (unsigned i = 0; i < 4; i++)
 		buf_put_u8(&b->text, i <= n ? (uint8_t)letters[bits >> (18 - 6 * i) & 63] : '=');

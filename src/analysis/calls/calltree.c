@@ -134,8 +134,8 @@ static uint64_t enter_part(struct call_tree *t, uint64_t ns)
 }
 
 /*
- * Before the first event: set the nodes of a checkpoint's frames, which were entered before. Likewise where a part of the
- * time begins.
+ * Before the first event: set the nodes of a checkpoint's frames, which were entered before. Likewise where a part of
+ * the time begins.
  */
 static void due(void *state, struct stacks *s)
 {

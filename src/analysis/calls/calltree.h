@@ -49,9 +49,9 @@ struct call_tree_options {
 };
 
 /*
- * How calls are told apart: by whose they are, and by parts of the time. Below the root are nodes then whose function is
- * CALL_TREE_WHOSE | part * count + number, and below these the calls. A call that goes on from one part into the next is
- * in both; it counts where it was entered.
+ * How calls are told apart: by whose they are, and by parts of the time. Below the root are nodes then whose function
+ * is CALL_TREE_WHOSE | part * count + number, and below these the calls. A call that goes on from one part into the
+ * next is in both; it counts where it was entered.
  */
 struct call_tree_apart {
 	const uint32_t *whose;  /* by thread's number + 1 (threads.h): a number below `count` */
