@@ -172,7 +172,7 @@ def test_asked():
     with open(path, "w") as f:
         f.write("mine")
     fails(1, "exists; --force overwrites it", "report", "-o", path, tiny())
-    fails(1, "/dev/full: No space left on device", "report", "-o", "/dev/full", trace())
+    fails(1, "/dev/full: No space left on device", "report", "-o", "/dev/full", tiny())
     fails(1, "not a trace of upto", "report", "-f", "-o", path, __file__)
     with open(path) as f:
         assert f.read() == "mine"

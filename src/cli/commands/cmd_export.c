@@ -203,7 +203,7 @@ static int read_facts(const struct args *args, struct job *job, struct error *er
 	return 0;
 }
 
-/* What an answer lacks is said. */
+/* What the file lacks is said. */
 static void say_left(const struct job *job)
 {
 	struct buf line = { 0 };
@@ -212,11 +212,12 @@ static void say_left(const struct job *job)
 		put_count(&line, job->left.short_calls);
 		buf_printf(&line, " calls that took less than ");
 		put_duration(&line, job->options.part.min_ns, false);
-		terminal_note("left out: %.*s; what ran in them is their callers'", (int)line.len, (char *)line.data);
+		fprintf(stderr, "upto: left out: %.*s; what ran in them is their callers'\n", (int)line.len,
+			(char *)line.data);
 	} else if (job->options.smallest) {
 		put_count(&line, job->options.smallest);
-		terminal_note("left out: paths with less than %.*s %s; what ran in them is their callers'", (int)line.len,
-			      (char *)line.data, job->options.by_ns ? "ns" : "instructions");
+		fprintf(stderr, "upto: left out: paths with less than %.*s %s; what ran in them is their callers'\n",
+			(int)line.len, (char *)line.data, job->options.by_ns ? "ns" : "instructions");
 	}
 	buf_free(&line);
 }
