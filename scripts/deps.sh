@@ -31,6 +31,7 @@ wanted() {
 	build module libbpf libbpf-dev
 	build module libzstd libzstd-dev
 	build module zlib zlib1g-dev
+	build module libmicrohttpd libmicrohttpd-dev
 	build module libarchive libarchive-dev
 	build module smartcols libsmartcols-dev
 	build module ext2fs libext2fs-dev

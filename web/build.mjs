@@ -29,7 +29,7 @@ function bytes(name, text) {
 const script = await bundled("app.ts", "iife"), style = await bundled("page.css");
 const page = readFileSync(join(here, "src/page.html"), "utf8");
 const filled = page
-  .replace("@SECURITY@", () => `default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; img-src data:; base-uri 'none'; form-action 'none'`)
+  .replace("@SECURITY@", () => `default-src 'none'; script-src ${hash(script)}; style-src ${hash(style)}; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'`)
   .replace("@STYLE@", () => style)
   .replace("@SCRIPT@", () => script);
 const [head, tail, ...more] = filled.split("@DATA@");

@@ -19,7 +19,7 @@
 /* In the order of --help, by what one wants to do; a heading stands before the first of its commands. */
 static const struct command *const commands[] = {
 	&cmd_boot, &cmd_record, &cmd_run, &cmd_replay,
-	&cmd_report,
+	&cmd_report, &cmd_ui,
 	&cmd_timeline, &cmd_why, &cmd_waits, &cmd_latency, &cmd_disk, &cmd_events, &cmd_probe, &cmd_log, &cmd_object,
 	&cmd_top, &cmd_tree, &cmd_first,
 	&cmd_calls, &cmd_stack, &cmd_syscalls, &cmd_ps,

@@ -308,6 +308,8 @@ static void leave(struct call_stream *st, const struct story_moment *m)
 		return;
 	if (m->kind == STORY_END && st->options->to_ns != UINT64_MAX)
 		item.ns = st->options->to_ns; /* nothing happened between the last event and the part's end */
+	if (item.ns < st->options->from_ns)
+		item.ns = st->options->from_ns; /* a part behind the trace's end */
 	if (item.ns - c->entry_ns < st->options->min_ns) {
 		/* it is held back still: it began less than that ago */
 		st->left.short_calls++;
@@ -429,7 +431,8 @@ static void hear(void *state, const struct story_moment *m)
 {
 	struct call_stream *st = state;
 
-	if (!st->begun && m->kind != STORY_OPEN && m->ns >= st->options->from_ns)
+	/* at its end it has begun, also if nothing happened in it */
+	if (!st->begun && m->kind != STORY_OPEN && (m->ns >= st->options->from_ns || m->kind == STORY_END))
 		begin_part(st);
 	switch (m->kind) {
 	case STORY_OPEN:

@@ -66,3 +66,9 @@ int report_page_put(const struct report *r, const struct sink *to, struct error 
 		return -1;
 	return to->write(to->context, page_tail, page_tail_size, err);
 }
+
+void report_page_put_empty(struct buf *out)
+{
+	buf_put(out, page_head, page_head_size);
+	buf_put(out, page_tail, page_tail_size);
+}

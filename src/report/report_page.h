@@ -11,4 +11,7 @@ bool report_page_is_there(void);
 /* Put the page, which must be there. */
 int report_page_put(const struct report *r, const struct sink *to, struct error *err);
 
+/* Append the page without data: it asks whoever serves it for that, as "data". */
+void report_page_put_empty(struct buf *out);
+
 #endif

@@ -27,7 +27,16 @@ export interface Data {
   tables: Record<string, Table>; flame: Flame;
 }
 
+/** Whoever serves the page has its data; a page from disk has it within. */
+export let served = false;
+
 async function unpack(text: string): Promise<any> {
+  if (!text.trim()) {
+    const answer = await fetch("data");
+    if (!answer.ok) throw new Error(await answer.text());
+    served = true;
+    return answer.json();
+  }
   const letters = atob(text.trim());
   const bytes = new Uint8Array(letters.length);
   for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
@@ -42,6 +51,19 @@ function runs(columns: { cpu: number[]; thread: number[]; gap: number[]; length:
     list.push({ cpu, thread: columns.thread[i]!, start, end: start + columns.length[i]! });
   });
   return list;
+}
+
+export interface Call { thread: number; depth: number; start: number; end: number; name: string }
+
+/** The calls of a part of the time, from whoever serves the page. */
+export async function calls(from: number, to: number, min: number, signal: AbortSignal): Promise<{ calls: Call[]; complete: boolean }> {
+  const answer = await fetch(`calls?from=${from}&to=${to}&min=${min}`, { signal });
+  if (!answer.ok) throw new Error(await answer.text());
+  const raw = await answer.json();
+  return {
+    complete: raw.complete,
+    calls: raw.calls.map(([thread, depth, start, end, name]: number[]): Call => ({ thread: thread!, depth: depth!, start: start!, end: end!, name: raw.names[name!] })),
+  };
 }
 
 export async function load(): Promise<Data> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The timeline's lanes: what is in which row. A row's items do not overlap, and are in the order of time.
-import type { Data, Span } from "./data";
+import { ofFunction } from "./colours";
+import type { Call, Data, Span } from "./data";
 import { duration, shown } from "./format";
 
 export interface Item {
@@ -8,6 +9,7 @@ export interface Item {
   label: string; what: string;     /* in the box; of it, for who points at it */
   kind: string;                    /* for its colour */
   number: number;                  /* of its colour, where that is not by kind; -1 */
+  fill?: string;                   /* its colour, where it is by neither */
   waits: boolean;                  /* it does not run: hatched */
   span: number; thread: number;    /* -1: none */
 }
@@ -125,6 +127,28 @@ function log(data: Data): Row[] {
 
 function moment(ns: number): string {
   return (ns / 1e9).toFixed(6);
+}
+
+const THREADS = 4, DEEP = 40;
+
+/** Single calls: of the threads that have most of them, a row for each level that is there. */
+export function callRows(data: Data, calls: Call[]): Row[] {
+  const threads = new Map<number, Call[]>(), kinds = new Map(data.flame.names.map((n, i) => [n, data.flame.kinds[i] ?? "k"]));
+  for (const call of calls) threads.set(call.thread, [...(threads.get(call.thread) ?? []), call].slice(-20000));
+  const most = [...threads.entries()].sort((a, b) => b[1].length - a[1].length).slice(0, THREADS);
+  return most.flatMap(([thread, list]) => {
+    const top = Math.min(...list.map((c) => c.depth)), rows: Row[] = [], lane = `calls of ${name(data, thread)}`;
+    for (const c of list.sort((a, b) => a.start - b.start)) {
+      const level = c.depth - top, label = shown(c.name);
+      if (level > DEEP) continue;
+      while (rows.length <= level) rows.push({ lane, label: rows.length ? "" : lane, items: [], process: -1 });
+      rows[level]!.items.push({
+        start: c.start, end: c.end, label, kind: "", number: -1, fill: ofFunction(label, kinds.get(c.name) ?? "k"), waits: false, span: -1, thread,
+        what: `${label}: ${duration(c.end - c.start)}, of ${name(data, thread)}`,
+      });
+    }
+    return rows;
+  });
 }
 
 export function lanes(data: Data): Row[] {

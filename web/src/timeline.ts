@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The timeline: lanes on a canvas, zoomed by wheel, keys and fingers, with a table of what is in view.
 import { ON_FILL, ofKind, ofNumber, theme } from "./colours";
-import type { Data } from "./data";
+import { calls, served, type Data } from "./data";
 import { duration, moment } from "./format";
-import { lanes, type Item, type Row } from "./lanes";
+import { callRows, lanes, type Item, type Row } from "./lanes";
 import type { Store, View } from "./store";
 
+const CLOSE_NS = 2e6, CLOSE_PARTS = 200; /* so short a part of the time has single calls */
 const ROW = 18, AXIS = 24, LETTER = 7, TWIN_ROWS = 200, ARROWS = 150;
 
 export class Timeline {
-  private readonly rows: Row[];
+  private rows: Row[];
+  private readonly always: Row[]; /* rows that are there however close one is */
   private readonly canvas = document.getElementById("lanes-canvas") as HTMLCanvasElement;
   private readonly byProcess = new Map<number, number>(); /* process → row */
   private readonly readable = new Map<Row, Item[]>();
@@ -22,17 +24,19 @@ export class Timeline {
   private asked = 0;
 
   constructor(private readonly data: Data, private readonly store: Store, private readonly point: (text: string, x: number, y: number) => void) {
-    this.rows = lanes(data);
-    this.rows.forEach((r, i) => r.process >= 0 && this.byProcess.set(r.process, i));
+    this.rows = this.always = lanes(data);
+    this.show([]);
     this.listen();
     store.listen((_, changed) => {
       if (["from", "to", "phase", "process", "cause"].some((k) => changed.has(k as keyof View))) this.draw();
+      if (changed.has("from") || changed.has("to")) this.ask();
     });
     this.box.addEventListener("scroll", () => this.draw());
     for (const [when, printed] of [["beforeprint", true], ["afterprint", false]] as const)
       addEventListener(when, () => ((this.printed = printed), this.paint()));
     new ResizeObserver(() => this.draw()).observe(this.canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    setTimeout(() => this.ask());
   }
 
   private x(ns: number): number {
@@ -43,6 +47,36 @@ export class Timeline {
   private ns(x: number): number {
     const { from, to } = this.store.view;
     return from + ((x - this.left) / this.width) * (to - from);
+  }
+
+  /** Rows of calls stand below those of CPUs. */
+  private show(detail: Row[]): void {
+    const at = this.always.findLastIndex((r) => r.lane.startsWith("CPU")) + 1;
+    this.rows = [...this.always.slice(0, at), ...detail, ...this.always.slice(at)];
+    this.byProcess.clear();
+    this.rows.forEach((r, i) => r.process >= 0 && this.byProcess.set(r.process, i));
+    this.draw();
+  }
+
+  private asking: AbortController | null = null;
+
+  /** What is close enough has its single calls, if somebody serves them. A later question ends an earlier one. */
+  private ask(): void {
+    const { from, to } = this.store.view, isClose = to - from <= Math.max(CLOSE_NS, this.data.end / CLOSE_PARTS);
+    this.asking?.abort();
+    if (!served) return;
+    if (!isClose) return this.show([]);
+    const asking = (this.asking = new AbortController());
+    setTimeout(async () => {
+      if (asking.signal.aborted) return;
+      try {
+        const answer = await calls(from, to, Math.floor((to - from) / this.width / 2), asking.signal);
+        this.show(callRows(this.data, answer.calls));
+        document.getElementById("lanes-status")!.textContent = answer.complete ? `${answer.calls.length} calls` : "more calls than can be shown: zoom closer";
+      } catch (e) {
+        if (!asking.signal.aborted) document.getElementById("lanes-status")!.textContent = String(e instanceof Error ? e.message : e);
+      }
+    }, 120);
   }
 
   /** Closer or farther, around a time that stays where it is. */
@@ -130,6 +164,7 @@ export class Timeline {
     document.getElementById("lanes-status")!.textContent = `${item.what}, from ${moment(item.start)}`;
     if (item.kind === "phase") this.narrow({ phase: item.span, from: item.start, to: Math.max(item.end, item.start + 100) });
     else if (row.process >= 0) this.narrow({ process: row.process });
+    else if (item.fill) this.store.set({ from: item.start, to: Math.max(item.end, item.start + 100) });
     else if (item.span >= 0) this.store.set({ from: item.start, to: Math.max(item.end, item.start + 100) });
     else if (item.thread >= 0 && this.data.threads[item.thread]) this.narrow({ process: this.data.threads[item.thread]!.process });
   }
@@ -233,7 +268,7 @@ export class Timeline {
   }
 
   private paintItem(g: CanvasRenderingContext2D, item: Item, x: number, y: number, end: number): void {
-    const width = end - x, fill = item.kind && item.kind !== "wait" ? ofKind(item.kind) : ofNumber(item.number);
+    const width = end - x, fill = item.fill ?? (item.kind && item.kind !== "wait" ? ofKind(item.kind) : ofNumber(item.number));
     g.fillStyle = fill;
     if (item.waits) {
       /* a thin dashed line: told from what runs by more than its colour */

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Looks at what upto ui serves: node ui.mjs WEB ADDRESS FROM_NS TO_NS [PICTURE]
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
+
+const [web, address, from, to, picture] = process.argv.slice(2), { chromium } = createRequire(join(resolve(web), "package.json"))("playwright-core");
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"],
+});
+const tab = await browser.newPage({ viewport: { width: 1280, height: 900 } }), seen = { messages: [], requests: [] }, here = new URL(address).origin;
+tab.on("console", (m) => seen.messages.push(m.text()));
+tab.on("pageerror", (e) => seen.messages.push(e.message));
+tab.on("request", (r) => r.url().startsWith(here) || r.url().startsWith("data:") || seen.requests.push(r.url()));
+await tab.goto(address);
+await tab.waitForFunction(() => document.documentElement.dataset.ready === "yes");
+seen.address = tab.url();
+seen.sentence = await tab.textContent("#sentence");
+const answered = tab.waitForResponse((r) => r.url().includes("/calls?"));
+await tab.evaluate(([a, b]) => (location.hash = `from=${a}&to=${b}`), [from, to]);
+seen.asked = (await answered).url();
+await tab.waitForFunction(() => /\d+ calls$/.test(document.getElementById("lanes-status").textContent));
+seen.status = await tab.textContent("#lanes-status");
+await tab.waitForTimeout(300);
+await tab.click("#lanes-twin summary");
+seen.rows = await tab.evaluate(() => [...document.querySelectorAll("#lanes-twin tbody tr")].map((r) => [...r.cells].map((c) => c.textContent)));
+await tab.click("#lanes-twin summary");
+if (picture) await tab.screenshot({ path: picture, fullPage: true });
+await browser.close();
+process.stdout.write(JSON.stringify(seen), () => process.exit(0));
