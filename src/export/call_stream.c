@@ -56,6 +56,7 @@ struct call_stream {
 	struct kernel_log log;
 	struct map lines; /* where a line was begun → its number in the log + 1 */
 	bool begun;       /* the part's begin is behind */
+	uint64_t last_ns; /* when something happened last */
 };
 
 static struct of_thread *thread_at(struct call_stream *st, uint32_t number)
@@ -286,6 +287,32 @@ static void enter(struct call_stream *st, const struct story_moment *m)
 		give_begin(st, c, m->thread, m->ns);
 }
 
+/* Calls that the replay forgot, since they were too deep below others: how they ended is not known. */
+static void end_forgotten(struct call_stream *st)
+{
+	for (uint32_t i = 0; i < st->n_threads; i++)
+		while (st->threads[i].depth) {
+			struct of_thread *t = &st->threads[i];
+			struct open_call *c = &t->open[--t->depth];
+			struct stream_item item = {
+				.kind = STREAM_END,
+				.cpu = t->cpu,
+				.ns = st->last_ns,
+				.thread = i,
+				.next = STREAM_NOBODY,
+				.function = c->function,
+				.frame = c->frame,
+				.unfinished = true,
+				.entry_ns = c->entry_ns,
+				.own_ns = t->own_ns,
+				.own_insns = t->own_insns,
+			};
+
+			if (c->held != NOT_BEGUN)
+				give(st, &item);
+		}
+}
+
 static void leave(struct call_stream *st, const struct story_moment *m)
 {
 	struct of_thread *t = meet(st, m->stack);
@@ -432,6 +459,7 @@ static void hear(void *state, const struct story_moment *m)
 	struct call_stream *st = state;
 
 	/* at its end it has begun, also if nothing happened in it */
+	st->last_ns = m->ns > st->options->from_ns ? m->ns : st->options->from_ns;
 	if (!st->begun && m->kind != STORY_OPEN && (m->ns >= st->options->from_ns || m->kind == STORY_END))
 		begin_part(st);
 	switch (m->kind) {
@@ -532,8 +560,10 @@ int call_stream_tell(const struct session *session, const struct stream_options 
 		part.from = &from;
 	if (r == 0)
 		r = story_tell(session, &part, options->facts, &listener, states, 1, err);
-	if (r >= 0)
+	if (r >= 0) {
+		end_forgotten(&st);
 		pass_on(&st, UINT64_MAX);
+	}
 	if (st.result < 0)
 		r = st.result;
 	if (left)

@@ -43,10 +43,10 @@ struct stream_item {
 	/* BEGIN, END */
 	uint32_t function;
 	enum frame_kind frame;
-	uint32_t depth;             /* so many calls that were told are around it */
-	bool unfinished;            /* END: how it ends is not known */
-	uint64_t entry_ns;          /* … when it began, maybe before the part */
-	uint64_t own_ns, own_insns; /* the thread's own clocks: what it ran since its start */
+	uint32_t depth;              /* so many calls that were told are around it */
+	bool unfinished;             /* END: how it ends is not known */
+	uint64_t entry_ns;           /* … when it began, maybe before the part */
+	uint64_t own_ns, own_insns;  /* the thread's own clocks: what it ran since its start */
 	const struct fact *fact;     /* WAKE, EVENT */
 	const struct log_line *line; /* LOG: whole, also what was added to it later */
 };
@@ -63,7 +63,7 @@ struct stream_thread {
 enum { STREAM_OWN_IDS = 10000000 };
 
 struct stream_options {
-	uint64_t from_ns, to_ns; /* to_ns: not behind the trace's end; UINT64_MAX: there */
+	uint64_t from_ns, to_ns;   /* to_ns: not behind the trace's end; UINT64_MAX: there */
 	uint64_t min_ns;           /* calls that took less are left out; 0: none are */
 	uint32_t max_depth;        /* … as are those that are around so many calls or more; 0: none */
 	const struct facts *facts; /* by time; NULL: none are told */

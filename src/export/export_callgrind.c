@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "function_edges.h"
+#include "plain_text.h"
 
 struct callgrind {
 	const struct session *session;
@@ -12,12 +13,6 @@ struct callgrind {
 	bool *named;        /* by function: its name has its number */
 	struct map objects; /* name → number */
 };
-
-static void put_text(struct buf *out, const char *text)
-{
-	for (; *text; text++)
-		buf_put_u8(out, (unsigned char)*text < ' ' || *text == 127 ? '?' : (uint8_t)*text);
-}
 
 static void put_object(struct callgrind *c, const char *key, uint32_t function)
 {
@@ -32,7 +27,7 @@ static void put_object(struct callgrind *c, const char *key, uint32_t function)
 	}
 	*number = c->objects.count;
 	buf_printf(&c->out, "%s=(%" PRIu64 ") ", key, *number);
-	put_text(&c->out, object);
+	plain_text_put(&c->out, object);
 	buf_put_u8(&c->out, '\n');
 }
 
@@ -41,7 +36,7 @@ static void put_function(struct callgrind *c, const char *key, uint32_t function
 	buf_printf(&c->out, "%s=(%" PRIu32 ")", key, function + 1);
 	if (!c->named[function]) {
 		buf_put_u8(&c->out, ' ');
-		put_text(&c->out, names_function(c->session->names, function));
+		plain_text_put(&c->out, names_function(c->session->names, function));
 	}
 	c->named[function] = true;
 	buf_put_u8(&c->out, '\n');
@@ -71,7 +66,7 @@ static int put_all(struct callgrind *c, const struct function_edges *e, const ch
 	int r = 0;
 
 	buf_printf(&c->out, "# callgrind format\nversion: 1\ncreator: upto\npid: 0\ncmd: ");
-	put_text(&c->out, title);
+	plain_text_put(&c->out, title);
 	buf_printf(&c->out,
 		   "\npart: 1\n\npositions: line\nevent: Ir : instructions\nevent: ns : guest time\nevents: Ir ns\n"
 		   "summary: %" PRIu64 " %" PRIu64 "\n\n",

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "export.h"
+#include "plain_text.h"
 
 struct graph {
 	const struct session *session;
@@ -20,12 +21,6 @@ struct graph {
 	struct stream_item last;
 };
 
-static void put_text(struct buf *out, const char *text)
-{
-	for (; *text; text++)
-		buf_put_u8(out, (unsigned char)*text < ' ' || *text == 127 ? '?' : (uint8_t)*text);
-}
-
 static void put_lead(struct graph *g, struct call_stream *stream, const struct stream_item *item)
 {
 	const struct stream_thread *t = item->thread == STREAM_NOBODY ? NULL : call_stream_thread(stream, item->thread);
@@ -33,7 +28,7 @@ static void put_lead(struct graph *g, struct call_stream *stream, const struct s
 	buf_printf(&g->out, "%5" PRIu64 ".%09" PRIu64 " | %2u) ", item->ns / 1000000000, item->ns % 1000000000,
 		   item->cpu);
 	g->text.len = 0;
-	put_text(&g->text, t ? t->name : "?");
+	plain_text_put(&g->text, t ? t->name : "?");
 	buf_printf(&g->text, "-%" PRIu32, !t ? 0 : t->id < STREAM_OWN_IDS ? t->id : t->process);
 	buf_put_u8(&g->text, 0);
 	buf_printf(&g->out, "%22s | ", (char *)g->text.data);
@@ -63,7 +58,7 @@ static void put_no_duration(struct graph *g)
 
 static void put_function(struct graph *g, const struct stream_item *item)
 {
-	put_text(&g->out, names_function(g->session->names, item->function));
+	plain_text_put(&g->out, names_function(g->session->names, item->function));
 }
 
 static void show_waiting(struct graph *g, struct call_stream *stream)
@@ -112,7 +107,7 @@ static void put_switch(struct graph *g, struct call_stream *stream, const struct
 		const struct stream_thread *t = thread == STREAM_NOBODY ? NULL : call_stream_thread(stream, thread);
 
 		buf_printf(&g->out, "%s", i ? " => " : " ");
-		put_text(&g->out, t ? t->name : "?");
+		plain_text_put(&g->out, t ? t->name : "?");
 		buf_printf(&g->out, "-%" PRIu32, !t ? 0 : t->id < STREAM_OWN_IDS ? t->id : t->process);
 	}
 	buf_printf(&g->out, "\n%s", line);
@@ -130,7 +125,7 @@ static void put_comment(struct graph *g, struct call_stream *stream, const struc
 		buf_printf(&g->text, "printk: %s", item->line->text);
 	buf_put_u8(&g->text, 0);
 	buf_printf(&g->out, "/* ");
-	put_text(&g->out, (char *)g->text.data);
+	plain_text_put(&g->out, (char *)g->text.data);
 	buf_printf(&g->out, " */\n");
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "function_edges.h"
+#include "plain_text.h"
 
 struct gprof {
 	const struct session *session;
@@ -49,8 +50,7 @@ static int by_total(const void *a, const void *b, void *gprof)
 
 static void put_name(struct gprof *g, uint32_t function)
 {
-	for (const char *c = names_function(g->session->names, function); *c; c++)
-		buf_put_u8(&g->out, (unsigned char)*c < ' ' || *c == 127 ? '?' : (uint8_t)*c);
+	plain_text_put(&g->out, names_function(g->session->names, function));
 }
 
 /* Seconds, or millions of instructions. */

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/spool.h"
 #include "export.h"
+#include "plain_text.h"
 
 static const char kept[] = "events of CPUs";
 
@@ -107,12 +108,6 @@ static uint64_t address_of(const struct trace_dat *d, uint32_t function)
 	return names_own_address(d->session->names, function, &own) ? own : made_up_addresses + function * UINT64_C(16);
 }
 
-static void put_text(struct buf *out, const char *text)
-{
-	for (; *text; text++)
-		buf_put_u8(out, (unsigned char)*text < ' ' || *text == 127 ? '?' : (uint8_t)*text);
-}
-
 static uint32_t pid_of(struct trace_dat *d, struct call_stream *stream, uint32_t thread)
 {
 	const struct stream_thread *t = thread == STREAM_NOBODY ? NULL : call_stream_thread(stream, thread);
@@ -121,7 +116,7 @@ static uint32_t pid_of(struct trace_dat *d, struct call_stream *stream, uint32_t
 		return 0; /* that readers call idle */
 	if (call_stream_meets(stream, thread)) {
 		buf_printf(&d->comms, "%" PRIu32 " ", t->id);
-		put_text(&d->comms, t->name);
+		plain_text_put(&d->comms, t->name);
 		buf_put_u8(&d->comms, '\n');
 	}
 	return t->id;
@@ -211,7 +206,7 @@ static void put_print(struct trace_dat *d, struct call_stream *stream, const str
 	if (d->text.len > LONGEST)
 		d->text.data[LONGEST - 1] = 0;
 	buf_printf(&d->record, "%s: ", item->kind == STREAM_EVENT ? "event" : "printk");
-	put_text(&d->record, (char *)d->text.data);
+	plain_text_put(&d->record, (char *)d->text.data);
 	buf_put_u8(&d->record, '\n');
 	buf_put_u8(&d->record, 0);
 }
@@ -307,8 +302,7 @@ static void put_symbols(const struct trace_dat *d, struct buf *out)
 		if (!d->called[i])
 			continue;
 		buf_printf(&list, "%016" PRIx64 " t ", address_of(d, i));
-		for (const char *c = names_function(names, i); *c; c++)
-			buf_put_u8(&list, (unsigned char)*c <= ' ' || *c == 127 ? '_' : (uint8_t)*c);
+		plain_word_put(&list, names_function(names, i));
 		buf_put_u8(&list, '\n');
 	}
 	buf_put_u8(&list, 0);

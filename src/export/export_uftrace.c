@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "export.h"
 #include "folder_file.h"
+#include "plain_text.h"
 
 enum { BASE = 0x400000, STEP = 16, DEEPEST = 1000 /* uftrace keeps depths in ten bits */ };
 enum { ENTRY = 0, EXIT = 1, MAGIC = 5 };
@@ -50,13 +51,6 @@ static void put_u64(struct buf *out, uint64_t v)
 static void put_time(struct buf *out, uint64_t ns)
 {
 	buf_printf(out, "timestamp=%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
-}
-
-/* Names have none of these: they end a line, or a word. */
-static void put_word(struct buf *out, const char *text)
-{
-	for (; *text; text++)
-		buf_put_u8(out, (unsigned char)*text <= ' ' || *text == 127 || *text == '"' ? '_' : (uint8_t)*text);
 }
 
 static int write_thread(struct uftrace *u, uint32_t thread, struct error *err)
@@ -122,7 +116,7 @@ static int write_info(struct uftrace *u, const char *title, struct error *err)
 	while (out.len < 40)
 		buf_put_u8(&out, 0);
 	buf_printf(&out, "exename:/%s\ncmdline:upto export ", program);
-	put_word(&out, title);
+	plain_word_put(&out, title);
 	buf_printf(&out, "\ntaskinfo:lines=2\ntaskinfo:nr_tid=%zu\ntaskinfo:tids=%.*s\n", u->n_tids, (int)u->tids.len,
 		   (char *)u->tids.data);
 	r = folder_file_append(u->folder, "info", &out, err);
@@ -157,7 +151,7 @@ static int write_names(struct uftrace *u, struct error *err)
 		if (!u->called[i])
 			continue;
 		buf_printf(&out, "%016" PRIx64 " T ", (uint64_t)i * STEP);
-		put_word(&out, names_function(u->session->names, i));
+		plain_word_put(&out, names_function(u->session->names, i));
 		buf_put_u8(&out, '\n');
 	}
 	buf_printf(&out, "%016" PRIx64 " ? __sym_end\n", (uint64_t)n * STEP);

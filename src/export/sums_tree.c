@@ -6,34 +6,13 @@
 
 #include "base/alloc.h"
 
-/* Number of the thread + 1 that stands for all that it is told apart with; 0: what ran before there were threads. */
-static uint32_t group_of(const struct threads *all, const struct map *leaders, size_t i, enum export_split split)
-{
-	const struct thread *t = &all->list[i];
-	const uint64_t *leader;
-
-	if (split == SPLIT_THREAD)
-		return (uint32_t)i + 1;
-	leader = map_get(leaders, t->kernel && t->pid ? 2 : (uint64_t)(uint32_t)t->tgid);
-	return leader ? (uint32_t)*leader : (uint32_t)i + 1;
-}
-
-/* A process's leader comes before its other threads, unless it was there before it could be seen. */
-static uint32_t *tell_apart(const struct threads *all, enum export_split split)
+/* By thread's number + 1: itself. */
+static uint32_t *each_thread(const struct threads *all)
 {
 	uint32_t *whose = xcalloc(all->count + 1, sizeof *whose);
-	struct map leaders = { 0 };
 
-	for (size_t i = 0; i < all->count; i++)
-		if (all->list[i].pid == all->list[i].tgid)
-			*map_put(&leaders, (uint64_t)(uint32_t)all->list[i].pid, 0) = i + 1;
-	/* PIDs are used again: the last before it is its own */
-	for (size_t i = 0; i < all->count; i++) {
-		if (all->list[i].pid == all->list[i].tgid && !all->list[i].kernel)
-			*map_put(&leaders, (uint64_t)(uint32_t)all->list[i].pid, 0) = i + 1;
-		whose[i + 1] = group_of(all, &leaders, i, split);
-	}
-	map_free(&leaders);
+	for (uint32_t i = 0; i <= all->count; i++)
+		whose[i] = i;
 	return whose;
 }
 
@@ -62,7 +41,8 @@ int sums_tree_make(const struct session *session, const struct export_options *o
 
 	*ret = (struct sums_tree){ .session = session, .by_ns = options->by_ns };
 	if (options->split != SPLIT_NONE)
-		ret->whose = tell_apart(session->threads, options->split);
+		ret->whose = options->split == SPLIT_THREAD ? each_thread(session->threads)
+							    : call_tree_processes(session->threads);
 	apart = (struct call_tree_apart){ .whose = ret->whose, .count = (uint32_t)session->threads->count + 1 };
 	if (ret->whose)
 		paths.apart = &apart;

@@ -7,26 +7,6 @@
 
 enum { PARTS_OF_ALL = 20000, NO_NODE = -1 };
 
-/* Threads of a process have its number; those of the kernel have that of kthreadd, whichever came first. */
-static uint32_t *find_processes(const struct threads *all)
-{
-	uint32_t *whose = xcalloc(all->count + 1, sizeof *whose);
-	struct map leaders = { 0 };
-
-	for (size_t i = 0; i < all->count; i++) {
-		const struct thread *t = &all->list[i];
-		bool leads = t->pid == t->tgid && !(t->kernel && t->pid);
-		uint64_t *leader =
-			map_put(&leaders, t->kernel && t->pid ? UINT64_MAX : (uint64_t)(uint32_t)t->tgid + 1, 0);
-
-		if (leads || !*leader)
-			*leader = i + 1;
-		whose[i + 1] = (uint32_t)*leader;
-	}
-	map_free(&leaders);
-	return whose;
-}
-
 /* Phases tile a boot, and a boot follows another: where one begins, the one before has ended. */
 static void find_phases(const struct history *h, struct flame *f)
 {
@@ -53,7 +33,7 @@ int flame_make(const struct session *session, const struct history *h, bool make
 	const struct call_tree_options options = { .make_index = make_index, .apart = &apart };
 
 	*ret = (struct flame){
-		.whose = find_processes(session->threads),
+		.whose = call_tree_processes(session->threads),
 		.count = (uint32_t)session->threads->count + 1,
 	};
 	find_phases(h, ret);

@@ -330,3 +330,22 @@ void call_tree_of(const struct call_tree *t, const bool *functions, bool callers
 		if (is_marked(t, &t->nodes[i], functions) && !is_recursive(t, i))
 			add_callers(t, i, ret);
 }
+
+uint32_t *call_tree_processes(const struct threads *all)
+{
+	uint32_t *whose = xcalloc(all->count + 1, sizeof *whose);
+	struct map leaders = { 0 };
+
+	for (size_t i = 0; i < all->count; i++) {
+		const struct thread *t = &all->list[i];
+		bool leads = t->pid == t->tgid && !(t->kernel && t->pid);
+		uint64_t *leader =
+			map_put(&leaders, t->kernel && t->pid ? UINT64_MAX : (uint64_t)(uint32_t)t->tgid + 1, 0);
+
+		if (leads || !*leader)
+			*leader = i + 1;
+		whose[i + 1] = (uint32_t)*leader;
+	}
+	map_free(&leaders);
+	return whose;
+}

@@ -62,6 +62,12 @@ struct call_tree_apart {
 
 enum { CALL_TREE_WHOSE = 1 << 30 };
 
+/*
+ * By thread's number + 1, for `whose`: the number + 1 of its process's first thread; of kernel threads that of whichever
+ * came first. 0: what ran before there were threads. The caller frees it.
+ */
+uint32_t *call_tree_processes(const struct threads *all);
+
 /* With the session's index, or while one is made, parts of the trace are replayed at the same time (replay/parts.h). */
 int call_tree_analyse(const struct session *session, const struct call_tree_options *options, struct call_tree *ret,
 		      struct error *err);

@@ -14,27 +14,11 @@
 #include "cli/args/trace_has.h"
 #include "cli/args/trace_lacks.h"
 #include "cli/commands.h"
+#include "cli/print/file_sink.h"
 #include "cli/print/output_file.h"
 #include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
 #include "export/max_size.h"
-
-struct target {
-	FILE *file;
-	const char *name; /* for messages */
-};
-
-static int failed(const struct target *to, struct error *err)
-{
-	return error_set(err, "%s: %s", to->name, strerror(errno));
-}
-
-static int write_to(void *context, const void *data, size_t n, struct error *err)
-{
-	const struct target *to = context;
-
-	return fwrite(data, 1, n, to->file) == n ? 0 : failed(to, err);
-}
 
 /* What goes into the file: the format, what is asked of it, and the trace. */
 struct job {
@@ -45,31 +29,11 @@ struct job {
 	struct stream_left left;
 };
 
-static int put(struct job *job, struct target *to, struct error *err)
+static int put(void *context, const struct sink *to, struct error *err)
 {
-	const struct sink sink = { .write = write_to, .context = to };
-	int r = job->exporter->put(&job->trace.session, &job->options, &sink, err);
+	struct job *job = context;
 
-	terminal_end_progress();
-	return r < 0 || fflush(to->file) == 0 ? r : failed(to, err);
-}
-
-static int write_file(struct job *job, const char *path, bool force, struct error *err)
-{
-	struct target to = { .name = path };
-	struct output_file file;
-	int r;
-
-	if (output_file_open(&file, path, OUTPUT_TEXT, force, err) < 0)
-		return -1;
-	to.file = fdopen(file.fd, "w");
-	if (!to.file)
-		return output_file_close(&file, failed(&to, err), err);
-	file.fd = -1;
-	r = put(job, &to, err);
-	if (fclose(to.file) != 0 && r >= 0)
-		r = failed(&to, err);
-	return output_file_close(&file, r, err);
+	return job->exporter->put(&job->trace.session, &job->options, to, err);
 }
 
 /* A folder of its own, which nothing is in yet. */
@@ -240,9 +204,7 @@ static int export(const struct args *args, struct job *job, struct error *err)
 		return -1;
 	if (job->exporter->put_folder)
 		return write_folder(job, path, err);
-	if (path)
-		return write_file(job, path, arg(args, "force"), err);
-	return put(job, &(struct target){ stdout, "standard output" }, err);
+	return file_sink_write(path, arg(args, "force"), put, job, err);
 }
 
 static int run(const struct args *args, struct error *err)

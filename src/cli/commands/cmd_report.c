@@ -1,49 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "cli/args/instruments_arg.h"
 #include "cli/args/trace_arg.h"
-#include "cli/args/trace_lacks.h"
 #include "cli/commands.h"
 #include "cli/print/ending_note.h"
 #include "cli/print/left_out_note.h"
+#include "cli/print/file_sink.h"
 #include "cli/print/output_file.h"
-#include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
 #include "report/report_page.h"
 
-struct target {
-	FILE *file;
-	const char *name;
-};
-
-static int write_to(void *context, const void *data, size_t n, struct error *err)
+static int put_page(void *report, const struct sink *to, struct error *err)
 {
-	const struct target *to = context;
-
-	return fwrite(data, 1, n, to->file) == n ? 0 : error_set(err, "%s: %s", to->name, strerror(errno));
-}
-
-static int write_page(const struct report *report, const char *path, bool force, struct error *err)
-{
-	struct target to = { .name = path };
-	const struct sink sink = { write_to, &to };
-	struct output_file file;
-	int r;
-
-	if (output_file_open(&file, path, OUTPUT_TEXT, force, err) < 0)
-		return -1;
-	to.file = fdopen(file.fd, "w");
-	if (!to.file)
-		return output_file_close(&file, error_set(err, "%s: %s", path, strerror(errno)), err);
-	file.fd = -1;
-	r = report_page_put(report, &sink, err);
-	if (fclose(to.file) != 0 && r >= 0)
-		r = error_set(err, "%s: %s", path, strerror(errno));
-	return output_file_close(&file, r, err);
+	return report_page_put(report, to, err);
 }
 
 /* What it is, how large, and how to look at it. */
@@ -66,7 +36,7 @@ static int report(const struct args *args, struct trace_arg *t, const char *path
 		ending_note(t, &report.history.facts, &ended);
 		buf_put_u8(&ended, 0);
 		report.ended = (char *)ended.data;
-		r = write_page(&report, path, arg(args, "force"), err);
+		r = file_sink_write(path, arg(args, "force"), put_page, &report, err);
 	}
 	terminal_end_progress();
 	report_deinit(&report);
