@@ -8,6 +8,7 @@ import pytest
 
 from guest import CHECK, UPTO, UPTO_ASAN, run, upto_json
 from made import KERNEL, make
+from test_readers import nested
 
 STACK = 0xffffc90000003ff8
 
@@ -148,6 +149,8 @@ def test_calls_without_end():
     assert (call["insns"], call["self_insns"]) == (LATE + 100 - insns(kept), insns(kept + 1) - insns(kept) - 8), call
     call, = lost["calls"]
     assert (call["insns"], call["unfinished"]) == (insns(most - 1) - insns(7), True), call
+    # viewers get an end of each call, also of those that were forgotten
+    nested(json.loads(run(UPTO_ASAN, "export", "--to", "speedscope", trace).stdout))
 
 
 def test_interrupt_in_a_thunk():

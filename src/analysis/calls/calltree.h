@@ -63,8 +63,8 @@ struct call_tree_apart {
 enum { CALL_TREE_WHOSE = 1 << 30 };
 
 /*
- * By thread's number + 1, for `whose`: the number + 1 of its process's first thread; of kernel threads that of whichever
- * came first. 0: what ran before there were threads. The caller frees it.
+ * By thread's number + 1, for `whose`: the number + 1 of its process's first thread; of kernel threads that of
+ * whichever came first. 0: what ran before there were threads. The caller frees it.
  */
 uint32_t *call_tree_processes(const struct threads *all);
 
