@@ -6,6 +6,8 @@ usage: bench/run.py [small|full|thin|many|others|kfi|text|kernels|debug|values|p
 RUNS=N sets how often each thing is run (default 5; full boot 3), LIMIT=S for how long QEMU's log is waited for (900), LINES=N how
 many lines the text trace has (52 million, which take 3 GB while they are there).
 """
+import http.client
+import math
 import os
 import random
 import re
@@ -29,6 +31,7 @@ FOLD_BOUND = 1.1
 RUN_BOUND = 1.01
 EVENT_BOUND, ARGS_BOUND = 1.3, 1.05  # of plain TCG: all events of the scheduler, of disks and of system calls; of recording: values at 10^6 hits
 REPORT_BOUND, PAGE_BOUND, EXPORT_BOUND = 8, 5, 5e6  # seconds and MB of a page; calls a second
+ZOOM_BOUND = 0.1, 0.3  # seconds: the median of upto ui's answers, and the worst
 PAST_BOUND = 1.5  # of its recording, or of plain QEMU with the same clock
 WAIT_BOUND, INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND, LOG_BOUND, IMPORT_BOUND, THIN_BOUND = 1.03, 0.5, 50e6, 5, 2, 300, 5
 FLIGHT_BOUND = 0.1  # beside what recording costs: what is forgotten is gone through once more, and the rest is cut exactly
@@ -172,6 +175,24 @@ def reading(title):
         print(f"{title}: {command:15}{spread(seconds)}; {verdict(statistics.median(seconds), INDEX_BOUND)} {INDEX_BOUND} s")
 
 
+def zooms(title):
+    """How long upto ui takes for the calls of 300 parts of the trace, 10 us to a two-hundredth of it: what the page asks for when one zooms in."""
+    end, chance, seconds = upto_json("info", "--json", TRACE)["duration_ns"], random.Random(1), []
+    with subprocess.Popen([UPTO, "ui", TRACE], stdout=subprocess.PIPE) as p:
+        port, token = re.match(rb"http://127.0.0.1:(\d+)/\?token=(\w+)", p.stdout.readline()).groups()
+        asked = http.client.HTTPConnection("127.0.0.1", int(port), timeout=120)
+        for _ in range(300):
+            length = int(10 ** chance.uniform(4, math.log10(end / 200)))
+            start, began = chance.randrange(end - length), time.monotonic()
+            asked.request("GET", f"/calls?from={start}&to={start + length}&min={length // 2400}", headers={"Cookie": f"upto_{int(port)}={token.decode()}"})
+            asked.getresponse().read()
+            seconds.append(time.monotonic() - began)
+        p.terminate()
+    seconds.sort()
+    print(f"{title}: zooms          {seconds[150] * 1e3:7.0f} ms, worst {seconds[-1] * 1e3:.0f} ms; {verdict(seconds[150], ZOOM_BOUND[0])} {ZOOM_BOUND[0]}, "
+          f"{verdict(seconds[-1], ZOOM_BOUND[1])} {ZOOM_BOUND[1]} s", flush=True)
+
+
 def looking(title):
     """A page to look at, and a trace of Perfetto's: index and history are there."""
     path = os.path.join(WORK, "bench.html")
@@ -183,6 +204,7 @@ def looking(title):
     rates = [calls / timed([UPTO, "export", "-f", "--to", "perfetto", "-o", "/dev/null", TRACE])[0] / 1e6 for _ in range(3)]
     print(f"{title}: to perfetto    {statistics.median(rates):7.2f} M calls/s  ({min(rates):.2f} … {max(rates):.2f}); "
           f"{verdict(statistics.median(rates), EXPORT_BOUND / 1e6, less=False)} {EXPORT_BOUND / 1e6:.0f} M", flush=True)
+    zooms(title)
     memory_of(title, "report", "-f", "-o", path)
     memory_of(title, "export", "--to", "perfetto")
 

@@ -532,11 +532,12 @@ static void deinit(struct call_stream *st)
 int call_stream_tell(const struct session *session, const struct stream_options *options,
 		     const struct stream_listener *to, struct stream_left *left, struct error *err)
 {
-	static const struct story_listener listener = {
+	const uint32_t calls = 1u << STORY_OPEN | 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_END;
+	const uint32_t others = 1u << STORY_SWITCH | 1u << STORY_HALT | 1u << STORY_RESUME | 1u << STORY_FACT;
+	const struct story_listener listener = {
 		.hear = hear,
 		.due = due,
-		.kinds = 1u << STORY_OPEN | 1u << STORY_ENTER | 1u << STORY_LEAVE | 1u << STORY_SWITCH |
-			 1u << STORY_HALT | 1u << STORY_RESUME | 1u << STORY_FACT | 1u << STORY_END,
+		.kinds = options->calls_only ? calls : calls | others,
 	};
 	struct call_stream st = {
 		.session = session,
@@ -552,8 +553,10 @@ int call_stream_tell(const struct session *session, const struct stream_options 
 	struct story_part part = { .to_ns = options->to_ns };
 	int r = held_calls_read(session->reader, &st.held_calls, err);
 
-	mark_switches(&st);
-	find_lines(&st);
+	if (!options->calls_only) {
+		mark_switches(&st);
+		find_lines(&st);
+	}
 	/* calls that are held for others' sake are counted from the trace's begin */
 	if (options->from_ns && session->index && !st.held_calls.count &&
 	    index_checkpoint(session->index, index_at(session->index, options->from_ns), &from))

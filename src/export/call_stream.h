@@ -67,6 +67,7 @@ struct stream_options {
 	uint64_t min_ns;           /* calls that took less are left out; 0: none are */
 	uint32_t max_depth;        /* … as are those that are around so many calls or more; 0: none */
 	const struct facts *facts; /* by time; NULL: none are told */
+	bool calls_only; /* nothing is told but begins and ends */
 };
 
 /* What was left out. */

@@ -150,10 +150,12 @@ static int put(const struct session *session, const struct export_options *optio
 		.frames = xcalloc(names_count(session->names), sizeof *s.frames),
 	};
 	const struct stream_listener to = { take, &s };
+	struct stream_options part = options->part;
 	int r;
 
+	part.calls_only = true;
 	spool_init(&s.spool);
-	r = call_stream_tell(session, &options->part, &to, options->left, err);
+	r = call_stream_tell(session, &part, &to, options->left, err);
 	if (r == 0)
 		r = write_all_of(&s, options, sink, err);
 	for (size_t i = 0; i < s.cap; i++)

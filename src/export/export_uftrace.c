@@ -183,6 +183,7 @@ static int put_folder(const struct session *session, const struct export_options
 	struct stream_options part = options->part;
 	int r;
 
+	part.calls_only = true;
 	if (!part.max_depth || part.max_depth > DEEPEST)
 		part.max_depth = DEEPEST;
 	r = call_stream_tell(session, &part, &to, options->left, err);

@@ -33,9 +33,11 @@ static int shortest(const struct exporter *e, const struct session *session, con
 {
 	uint64_t calls[CLASSES] = { 0 }, room = max_bytes / e->call_bytes, n = 0;
 	const struct stream_listener to = { count, calls };
+	struct stream_options part = options->part;
 	unsigned class = CLASSES;
 
-	if (call_stream_tell(session, &options->part, &to, NULL, err) < 0)
+	part.calls_only = true;
+	if (call_stream_tell(session, &part, &to, NULL, err) < 0)
 		return -1;
 	while (class && (n += calls[class - 1]) <= room)
 		class --;

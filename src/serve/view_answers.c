@@ -75,7 +75,12 @@ static void put_calls(const struct view *v, const uint32_t *numbers, struct json
 int view_calls_put(const struct session *session, uint64_t from_ns, uint64_t to_ns, uint64_t min_ns, struct json *j,
 		   struct error *err)
 {
-	const struct stream_options part = { .from_ns = from_ns, .to_ns = to_ns, .min_ns = min_ns };
+	const struct stream_options part = {
+		.from_ns = from_ns,
+		.to_ns = to_ns,
+		.min_ns = min_ns,
+		.calls_only = true,
+	};
 	struct view view = { .from_ns = from_ns };
 	const struct stream_listener to = { take, &view };
 	uint32_t *numbers = xcalloc(names_count(session->names), sizeof *numbers);
