@@ -6,8 +6,10 @@ import gzip
 import json
 import os
 import re
+import resource
 import shutil
-import subprocess
+import signal
+import time
 
 import pytest
 
@@ -202,7 +204,14 @@ def test_firefox():
     env = {**os.environ, "PROFILER_CLI_SESSION_DIR": os.path.join(WORK, "readers-firefox-session")}
     os.makedirs(env["PROFILER_CLI_SESSION_DIR"], exist_ok=True)
     try:
-        loaded = run("node", tool, "load", path, env=env)
+        # its daemon has half a second to start, and it says itself that one should try again
+        for _ in range(10):
+            loaded = run("node", tool, "load", path, env=env, check=False)
+            if b"did not become ready" not in loaded.stderr:
+                break
+            time.sleep(2)
+            run("node", tool, "stop", env=env, check=False)
+        assert loaded.returncode == 0, loaded.stderr
         info = run("node", tool, "profile", "info", "--json", env=env).stdout
     finally:
         run("node", tool, "stop", env=env, check=False)
@@ -378,6 +387,28 @@ def test_max_size(to):
         with open(path) as f:
             assert sum(int(line.rsplit(" ", 1)[1]) for line in f) == sum(self_sums()[0].values())
     return f"{os.path.getsize(path)} of {whole} bytes; {p.stderr.decode().strip()}"
+
+
+@pytest.mark.parametrize("to", ["uftrace", "ctf"])
+def test_folders(to):
+    """A folder that cannot be written whole is not left; one that has something in it is not touched; -o must be there."""
+    def little_room():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (30000, 30000))
+
+    path = os.path.join(WORK, f"readers-folder-{to}")
+    shutil.rmtree(path, ignore_errors=True)
+    p = run(UPTO_ASAN, "export", "--to", to, "-o", path, base(2), check=False, preexec_fn=little_room)
+    assert p.returncode == 1 and re.match(rb"upto: \S+: \S+: File too large\n$", p.stderr), p.stderr
+    assert not os.path.exists(path)
+    os.mkdir(path)
+    run(UPTO, "export", "--to", to, "-o", path, base(2))
+    before = sorted(os.listdir(path))
+    assert len(before) >= 3
+    p = run(UPTO, "export", "--to", to, "-o", path, base(2), check=False)
+    assert p.returncode == 1 and b"Directory not empty; -o must name a folder that is not there" in p.stderr and sorted(os.listdir(path)) == before
+    p = run(UPTO, "export", "--to", to, base(2), check=False)
+    assert p.returncode == 2 and b"it is a folder, so -o must say where" in p.stderr
 
 
 @pytest.mark.parametrize("to", ["perfetto", "firefox", "speedscope", "chrome", "trace.dat", "ftrace", "flamegraph", "callgrind", "pprof", "gprof"])

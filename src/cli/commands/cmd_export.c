@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -42,9 +43,22 @@ static int open_folder(const char *path, struct error *err)
 	int folder;
 
 	if (mkdir(path, 0777) < 0 && (errno != EEXIST || rmdir(path) < 0 || mkdir(path, 0777) < 0))
-		return error_set(err, "%s: %s; it becomes a folder, of its own", path, strerror(errno));
+		return error_set(err, "%s: %s; -o must name a folder that is not there, or empty", path, strerror(errno));
 	folder = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
 	return folder < 0 ? error_set(err, "%s: %s", path, strerror(errno)) : folder;
+}
+
+/* What is not whole is not left. */
+static void remove_folder(const char *path, int folder)
+{
+	DIR *dir = fdopendir(dup(folder));
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)) != NULL)
+		unlinkat(folder, entry->d_name, 0); /* the folder itself, and the one above, are none */
+	if (dir)
+		closedir(dir);
+	rmdir(path);
 }
 
 static int write_folder(struct job *job, const char *path, struct error *err)
@@ -55,6 +69,8 @@ static int write_folder(struct job *job, const char *path, struct error *err)
 		return -1;
 	r = job->exporter->put_folder(&job->trace.session, &job->options, folder, err);
 	terminal_end_progress();
+	if (r < 0)
+		remove_folder(path, folder);
 	close(folder);
 	return r < 0 ? error_prefix(err, "%s", path) : 0;
 }
