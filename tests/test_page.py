@@ -176,3 +176,5 @@ def test_asked():
     fails(1, "not a trace of upto", "report", "-f", "-o", path, __file__)
     with open(path) as f:
         assert f.read() == "mine"
+    told = run(UPTO, "report", "-f", "-o", path, tiny()).stdout.decode()
+    assert re.fullmatch(rf"{re.escape(path)}: [\d.]+ MB; to look at it: xdg-open {re.escape(path)}\n", told), told

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "cli/args/instruments_arg.h"
@@ -8,6 +9,7 @@
 #include "cli/print/left_out_note.h"
 #include "cli/print/file_sink.h"
 #include "cli/print/output_file.h"
+#include "cli/print/see.h"
 #include "cli/print/terminal.h"
 #include "report/report_page.h"
 
@@ -19,11 +21,17 @@ static int put_page(void *report, const struct sink *to, struct error *err)
 /* What it is, how large, and how to look at it. */
 static void say_written(const char *path)
 {
+	struct buf line = { 0 };
 	struct stat st;
 
-	if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
-		terminal_note("%s: %.1f MB, one file that needs nothing else: xdg-open %s", path,
-			      (double)st.st_size / 1e6, path);
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	terminal_escape(&line, path);
+	printf("%.*s: %.1f MB; to look at it: xdg-open ", (int)line.len, (char *)line.data, (double)st.st_size / 1e6);
+	line.len = 0;
+	see_path(&line, path);
+	printf("%.*s\n", (int)line.len, (char *)line.data);
+	buf_free(&line);
 }
 
 static int report(const struct args *args, struct trace_arg *t, const char *path, struct error *err)
