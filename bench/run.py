@@ -207,6 +207,7 @@ def looking(title):
     zooms(title)
     memory_of(title, "report", "-f", "-o", path)
     memory_of(title, "export", "--to", "perfetto")
+    memory_of(title, "export", "--to", "perfetto", "--min-duration", "10s")
 
 
 # that drop about nine of ten calls, or more

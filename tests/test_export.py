@@ -76,6 +76,14 @@ def test_rows():
 def test_asked():
     fails(2, r"--to svg: perfetto, firefox, .*, kfi or csv$", "export", "--to", "svg", "x.upto")
     fails(2, r"--to is missing: perfetto, firefox, .*, kfi or csv$", "export", "x.upto")
+    fails(2, r"--until: one time", "export", "--to", "perfetto", "--to", "1s", "--until", "2s", "x.upto")
+    fails(2, r"--from: not with --to folded", "export", "--to", "folded", "--from", "1s", "x.upto")
+    fails(2, r"--max-size 1x: a number of bytes", "export", "--to", "folded", "--max-size", "1x", "x.upto")
+    for to in "perfetto", "speedscope", "flamegraph":
+        fails(1, r"--max-size: without any calls it is larger still", "export", "--to", to, "--max-size", "10", tiny())
+    # a format and a time, whichever comes first
+    one, other = (run(UPTO_ASAN, "export", *words, tiny()).stdout for words in (["--to", "ftrace", "--to", "1s"], ["--to", "1s", "--to", "ftrace"]))
+    assert one == other == run(UPTO_ASAN, "export", "--to", "ftrace", "--until", "1s", tiny()).stdout and one
     fails(2, r"--clock: not with --to csv", "export", "--to", "csv", "--clock", "ns", "x.upto")
 
 

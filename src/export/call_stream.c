@@ -222,6 +222,16 @@ static uint64_t give(struct call_stream *st, struct stream_item *item)
 	return st->next++;
 }
 
+/*
+ * What was held back last need not be, once it is known to be too short: so what is held back are mostly calls in
+ * progress, however long the time is.
+ */
+static void drop_dead(struct call_stream *st)
+{
+	while (st->next > st->first && st->dead[(st->next - 1) & (st->cap_items - 1)])
+		st->next--;
+}
+
 static void give_begin(struct call_stream *st, struct open_call *c, uint32_t thread, uint64_t ns)
 {
 	struct stream_item item = {
@@ -341,6 +351,7 @@ static void leave(struct call_stream *st, const struct story_moment *m)
 		/* it is held back still: it began less than that ago */
 		st->left.short_calls++;
 		st->dead[c->held & (st->cap_items - 1)] = true;
+		drop_dead(st);
 		return;
 	}
 	item.function = c->function;

@@ -34,14 +34,14 @@ static int shortest(const struct exporter *e, const struct session *session, con
 	uint64_t calls[CLASSES] = { 0 }, room = max_bytes / e->call_bytes, n = 0;
 	const struct stream_listener to = { count, calls };
 	struct stream_options part = options->part;
-	unsigned class = CLASSES;
+	unsigned at = CLASSES;
 
 	part.calls_only = true;
 	if (call_stream_tell(session, &part, &to, NULL, err) < 0)
 		return -1;
-	while (class && (n += calls[class - 1]) <= room)
-		class --;
-	*ret_ns = class ? class_from(class) : 0;
+	while (at && (n += calls[at - 1]) <= room)
+		at--;
+	*ret_ns = at ? class_from(at) : 0;
 	return 0;
 }
 
@@ -75,8 +75,14 @@ int max_size_fit(const struct exporter *e, const struct session *session, struct
 		 uint64_t max_bytes, struct error *err)
 {
 	uint64_t *least = e->kind == EXPORTS_SUMS ? &options->smallest : &options->part.min_ns, reckoned = 0;
+	uint64_t asked = *least;
 	int r;
 
+	/* without any calls it is as small as it can be */
+	*least = UINT64_MAX / 4;
+	if (e->put && (r = fits(e, session, options, max_bytes, err)) <= 0)
+		return r < 0 ? -1 : error_set(err, "--max-size: without any calls it is larger still");
+	*least = asked;
 	if (e->kind == EXPORTS_STREAM && shortest(e, session, options, max_bytes, &reckoned, err) < 0)
 		return -1;
 	if (reckoned > *least)
@@ -84,8 +90,6 @@ int max_size_fit(const struct exporter *e, const struct session *session, struct
 	while (e->put && (r = fits(e, session, options, max_bytes, err)) <= 0) {
 		if (r < 0)
 			return -1;
-		if (*least > UINT64_MAX / 4)
-			return error_set(err, "--max-size: nothing would be left");
 		*least = *least ? *least + *least / 2 : 1000;
 	}
 	return 0;

@@ -2,11 +2,9 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "cli/args/instruments_arg.h"
-#include "cli/args/trace_arg.h"
+#include "cli/args/page_arg.h"
 #include "cli/commands.h"
 #include "cli/print/ending_note.h"
-#include "cli/print/left_out_note.h"
 #include "cli/print/file_sink.h"
 #include "cli/print/output_file.h"
 #include "cli/print/see.h"
@@ -63,12 +61,8 @@ static int run(const struct args *args, struct error *err)
 				      "them, and build again"),
 		       EXIT_FAILED;
 	if (output_file_check(path, OUTPUT_TEXT, arg(args, "force"), args->operands[0], err) < 0 ||
-	    trace_arg_open(args, &t, err) < 0)
+	    page_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
-	names_fold_thunks(&t.names);
-	instruments_arg(args, &t);
-	trace_arg_open_index(&t);
-	left_out_warn(args, &t, LEFT_OUT_WAITS);
 	r = report(args, &t, path, err);
 	trace_arg_close(&t);
 	if (r == 0)

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "base/gzip.h"
-#include "cli/args/instruments_arg.h"
-#include "cli/args/trace_arg.h"
+#include "cli/args/page_arg.h"
 #include "cli/args/trace_has.h"
 #include "cli/commands.h"
 #include "cli/end_signals.h"
@@ -110,9 +109,18 @@ extern char **environ;
 static void open_browser(const char *address)
 {
 	char *const words[] = { "xdg-open", (char *)address, NULL };
+	posix_spawnattr_t attributes;
+	sigset_t none;
 	pid_t pid;
-	int failed = posix_spawnp(&pid, words[0], NULL, NULL, words, environ);
+	int failed;
 
+	/* signals that are blocked here are not to be blocked in the browser */
+	sigemptyset(&none);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	failed = posix_spawnp(&pid, words[0], NULL, &attributes, words, environ);
+	posix_spawnattr_destroy(&attributes);
 	if (failed)
 		fprintf(stderr, "upto: --open: xdg-open: %s; open the address yourself\n", strerror(failed));
 }
@@ -183,10 +191,8 @@ static int run(const struct args *args, struct error *err)
 		return error_set(err, "ui: this upto was built without %s. Install that, and build again",
 				 report_page_is_there() ? "libmicrohttpd" : "the page: Node.js and npm were not there"),
 		       EXIT_FAILED;
-	if (trace_arg_open(args, &t, err) < 0)
+	if (page_arg_open(args, &t, err) < 0)
 		return EXIT_FAILED;
-	names_fold_thunks(&t.names);
-	instruments_arg(args, &t);
 	trace_arg_index(&t);
 	r = run_on(args, &t, (unsigned)port, err);
 	trace_arg_close(&t);
