@@ -54,6 +54,7 @@ struct stream_item {
 struct stream_thread {
 	/* Its PID, or, where another has had that one, a number of its own: from STREAM_OWN_IDS on */
 	uint32_t id;
+	uint32_t pid; /* as the guest has it: others may have had it, too; 0: of idle threads, and before any */
 	uint32_t process; /* its process; of kernel threads 2, kthreadd; 0: of idle threads, and before there are any */
 	const char *name; /* that it had last; for whoever prints it, the guest's bytes */
 	const char *process_name;
@@ -61,6 +62,12 @@ struct stream_thread {
 };
 
 enum { STREAM_OWN_IDS = 10000000 };
+
+/* prev_state of the kernel's own sched_switch: 0, S or X (include/trace/events/sched.h). */
+static inline uint64_t stream_task_state(enum stream_leaves leaves)
+{
+	return leaves == LEAVES_READY ? 0 : leaves == LEAVES_ASLEEP ? 1 : 64;
+}
 
 struct stream_options {
 	uint64_t from_ns, to_ns;   /* to_ns: not behind the trace's end; UINT64_MAX: there */

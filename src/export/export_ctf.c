@@ -146,15 +146,14 @@ static void put_call(struct ctf *c, struct call_stream *stream, const struct str
 
 static void put_switch(struct ctf *c, struct call_stream *stream, const struct stream_item *item)
 {
-	enum { PRIORITY = 20, INTERRUPTIBLE = 1, DEAD = 64 };
-	static const uint64_t states[] = { [LEAVES_READY] = 0, [LEAVES_ASLEEP] = INTERRUPTIBLE, [LEAVES_DEAD] = DEAD };
+	enum { PRIORITY = 20 };
 	struct buf *out = begin_event(c, item, SCHED_SWITCH);
 	uint32_t tid;
 
 	put_string(out, whose(stream, item->thread, &tid));
 	put_u32(out, tid);
 	put_u32(out, PRIORITY);
-	put_u64(out, states[item->leaves]);
+	put_u64(out, stream_task_state(item->leaves));
 	put_string(out, whose(stream, item->next, &tid));
 	put_u32(out, tid);
 	put_u32(out, PRIORITY);

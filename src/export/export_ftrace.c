@@ -29,7 +29,7 @@ static void put_lead(struct graph *g, struct call_stream *stream, const struct s
 		   item->cpu);
 	g->text.len = 0;
 	plain_text_put(&g->text, t ? t->name : "?");
-	buf_printf(&g->text, "-%" PRIu32, !t ? 0 : t->id < STREAM_OWN_IDS ? t->id : t->process);
+	buf_printf(&g->text, "-%" PRIu32, !t ? 0 : t->pid);
 	buf_put_u8(&g->text, 0);
 	buf_printf(&g->out, "%22s | ", (char *)g->text.data);
 }
@@ -108,7 +108,7 @@ static void put_switch(struct graph *g, struct call_stream *stream, const struct
 
 		buf_printf(&g->out, "%s", i ? " => " : " ");
 		plain_text_put(&g->out, t ? t->name : "?");
-		buf_printf(&g->out, "-%" PRIu32, !t ? 0 : t->id < STREAM_OWN_IDS ? t->id : t->process);
+		buf_printf(&g->out, "-%" PRIu32, !t ? 0 : t->pid);
 	}
 	buf_printf(&g->out, "\n%s", line);
 }

@@ -49,7 +49,7 @@ static struct of_profile *profile_of(struct speedscope *s, struct call_stream *s
 		const struct stream_thread *t = call_stream_thread(stream, item->thread);
 
 		p->any = true;
-		p->name = xasprintf("%s (%" PRIu32 ")", t->name, t->id < STREAM_OWN_IDS ? t->id : t->process);
+		p->name = xasprintf("%s (%" PRIu32 ")", t->name, t->pid);
 		p->begin_ns = item->own_ns;
 	}
 	p->end_ns = item->own_ns;

@@ -166,14 +166,13 @@ static void put_comm(struct trace_dat *d, struct call_stream *stream, uint32_t t
 
 static void put_switch(struct trace_dat *d, struct call_stream *stream, const struct stream_item *item)
 {
-	enum { PRIORITY = 120, INTERRUPTIBLE = 1, DEAD = 64 };
-	static const uint64_t states[] = { [LEAVES_READY] = 0, [LEAVES_ASLEEP] = INTERRUPTIBLE, [LEAVES_DEAD] = DEAD };
+	enum { PRIORITY = 120 };
 
 	begin_record(d, stream, item, ID_SWITCH);
 	put_comm(d, stream, item->thread);
 	put_n(&d->record, pid_of(d, stream, item->thread), 4);
 	put_n(&d->record, PRIORITY, 4);
-	put_n(&d->record, states[item->leaves], 8);
+	put_n(&d->record, stream_task_state(item->leaves), 8);
 	put_comm(d, stream, item->next);
 	put_n(&d->record, pid_of(d, stream, item->next), 4);
 	put_n(&d->record, PRIORITY, 4);
