@@ -157,12 +157,14 @@ def test_decoder():
            f"{len(trace.sites) - decoder.FIRST_SITE} sites, {len(trace.symbols)} symbols"
 
 
-def rewritten(trace, kind, payload, version=7):
-    """The bytes of a trace whose chunk of that kind has another payload."""
-    out = decoder.FILE_MAGIC + struct.pack("<II", version, 0)
+def rewritten(trace, kind, change, version=7):
+    """The bytes of a trace whose chunks of that kind have the payloads that change(payload) gives."""
+    out = decoder.FILE_MAGIC + struct.pack("<I", version)
+    out += struct.pack("<I", zlib.crc32(out) if version >= 9 else 0)
     for c in trace.chunks:
         stored = trace.data[c.offset + decoder.CHUNK_HEADER.size:c.offset + decoder.CHUNK_HEADER.size + c.stored]
         if c.type == kind:
+            payload = change(trace.payload(c))
             stored = zstd(payload)
             c = c._replace(stored=len(stored), unpacked=len(payload))
         header = decoder.CHUNK_HEADER.pack(*c[:-2], 0)[:-4]
@@ -174,7 +176,7 @@ def as_format_6(trace):
     """The bytes of a trace, with the kernel's symbols as format 6 had them."""
     rows = symbols([(s.addr, s.end - s.addr, s.section, s.name.encode()) for s in trace.symbols],
                    [(s.addr, s.end, s.name.encode()) for s in trace.sections])
-    return rewritten(trace, decoder.SYMBOLS, rows, version=6)
+    return rewritten(trace, decoder.SYMBOLS, lambda _: rows, version=6)
 
 
 def test_format_6():
@@ -214,7 +216,7 @@ def test_damaged_lists():
     for kind, payloads, question, said in ((decoder.HELD, (b"\0", cut, b"\xff\xff\xff\xff\x0f", b"\x80" * 11), "kd", b"damaged numbers of held calls"),
                                            (decoder.SUMS, (b"\x05", cut, b"\0\0\xff"), "top", b"damaged sums")):
         for payload in payloads:
-            write(bad, rewritten(trace, kind, payload))
+            write(bad, rewritten(trace, kind, lambda _, payload=payload: payload))
             for command in ("check", question):
                 p = run(UPTO_ASAN, command, bad, check=False)
                 assert p.returncode == 1 and said in p.stdout + p.stderr, (command, payload, p.stdout[-300:], p.stderr[-300:])

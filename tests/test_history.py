@@ -9,11 +9,13 @@ import time
 import pytest
 
 import decoder
+from test_format import rewritten
+from make_corpus import varint  # noqa: E402 (test_format tells where it is)
 from guest import TOP, UPTO, WORK, Once, check, full_args, initrd, is_older, once_a_run, qemu_args, record, run, unpack_disk, upto_json
 
 CASES = [pytest.param("6.1", 1, marks=pytest.mark.kernels), ("6.12", 4), pytest.param("6.12", 1, marks=pytest.mark.kernels), pytest.param("7", 1, marks=pytest.mark.kernels),
          pytest.param("7", 4, marks=pytest.mark.kernels)]
-WAKE, ISSUE, COMPLETE = 1, 8, 9
+WAKE, MOUNT, ISSUE, COMPLETE = 1, 6, 8, 9
 
 
 def newmount():
@@ -109,6 +111,36 @@ def test_probes_modules_mounts(version, smp):
     assert ["modern", "/mnt/modern", "tmpfs"] in mounted
     for source, path, kind in mounted:
         assert kind == "rootfs" or f"{kind} on {path}" in mounts, (source, path, kind, mounts)
+
+
+def later(payload, kind, ns):
+    """The facts of a chunk, those of that kind by so much later."""
+    out, c = b"", decoder.Cursor(payload)
+    while c.left():
+        start, what = c.at, c.u8()
+        c.varint()
+        head, when = c.data[start:c.at], c.varint()
+        rest = c.at
+        c.varint(), c.varint()
+        for _ in range(c.u8()):
+            c.varint()
+        for _ in range(c.u8()):
+            c.bytes()
+        out += head + varint(when + (ns if what == kind else 0)) + c.data[rest:c.at]
+    return out
+
+
+@pytest.mark.weight(5)
+def test_mounts_by_instruction():
+    """What is mounted is found by the instruction that it was told at: between clocks, times of calls are estimates, and
+    the task_struct of a process that has ended is soon another's (seen: one process's mount named as another's)."""
+    trace, _ = recording("6.12", 4)
+    name = os.path.join(WORK, "history-later.upto")
+    with open(name, "wb") as f:
+        f.write(rewritten(decoder.Trace(trace), decoder.FACTS, lambda payload: later(payload, MOUNT, 5_000_000), version=9))
+    mounts = [[r["name"] for r in upto_json("timeline", "--json", "--kind", "mount", t)["timeline"]] for t in (trace, name)]
+    assert "tmpfs on /mnt/modern" in mounts[0] and mounts[0] == mounts[1]
+    os.unlink(name)
 
 
 def between_marks(trace, folder):

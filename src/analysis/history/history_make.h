@@ -15,8 +15,9 @@ struct history_memory {
 
 /* What a thread is in the middle of. */
 struct open_thread {
-	uint32_t span, away;  /* the innermost; HISTORY_NONE */
-	uint32_t unresolved;  /* the span that ended last, if its result has not been found; HISTORY_NONE */
+	uint32_t span, away;      /* the innermost; HISTORY_NONE */
+	uint32_t unresolved;      /* the span that ended last, if its result has not been found; HISTORY_NONE */
+	const struct fact *mount; /* what security_move_mount() was told last; NULL: nothing */
 };
 
 /*

@@ -57,6 +57,8 @@ static const struct {
 	{ "console_init", SPAN_STAGE, 0 },
 	/* tells the arguments of the exec that it is called in */
 	{ "finalize_exec", SPAN_KINDS, FACT_ARGUMENTS },
+	/* tells what the do_move_mount() behind it mounts: security/security.c */
+	{ "security_move_mount", SPAN_KINDS, FACT_MOUNT },
 };
 
 #define CONSOLES "console_init"
@@ -242,17 +244,17 @@ static bool tell_arguments(struct making *m, const struct stack *stack, const st
 	return f;
 }
 
-/* The last mount that the thread was told to do. */
-static const struct fact *last_mount(const struct facts *facts, const struct stacks *s, uint32_t thread)
+/* What is only found by the function's fact, and has no span itself. */
+static bool tell_others(struct making *m, const struct stack *stack, const struct stacks *s, enum fact_kind kind)
 {
-	enum { FACTS_MAX = 256 };
-	uint64_t task = thread < s->threads->count ? s->threads->list[thread].task : 0;
-	size_t end = facts_at(facts, s->ns + 1);
+	uint32_t thread = making_thread(s, stack);
+	const struct fact *f;
 
-	for (size_t i = end; i-- > 0 && end - i < FACTS_MAX;)
-		if (facts->list[i].kind == FACT_MOUNT && facts->list[i].task == task)
-			return &facts->list[i];
-	return NULL;
+	if (kind == FACT_ARGUMENTS)
+		return tell_arguments(m, stack, s, thread);
+	f = facts_find(&m->history->facts, kind, (uint32_t)stack->cpu, s->insns);
+	m->open[thread].mount = f;
+	return f;
 }
 
 void spans_tell(struct making *m, struct stacks *s, struct stack *stack, struct frame *frame, uint8_t role)
@@ -265,7 +267,7 @@ void spans_tell(struct making *m, struct stacks *s, struct stack *stack, struct 
 	if (span_functions[which].kind != SPAN_KINDS && number >= m->history->n_spans)
 		return;
 	if (span_functions[which].kind == SPAN_KINDS) {
-		told = tell_arguments(m, stack, s, thread);
+		told = tell_others(m, stack, s, span_functions[which].fact);
 	} else if (span_functions[which].fact) {
 		struct span_of *span = &m->history->spans[number];
 
@@ -278,7 +280,7 @@ void spans_tell(struct making *m, struct stacks *s, struct stack *stack, struct 
 	} else if (span_functions[which].kind == SPAN_MOUNT) {
 		struct span_of *span = &m->history->spans[number];
 
-		f = last_mount(&m->history->facts, s, thread);
+		f = m->open[thread].mount;
 		if (f)
 			span->name = name_of(m, s, f, &span->function);
 	} else if (span_functions[which].kind == SPAN_MODULE_INIT) {
