@@ -329,26 +329,23 @@ static void fold_due(void *state, struct stacks *s)
 	heed(f, s);
 }
 
-/*
- * Which of the shape's frames are folded. A frame is behind those that were called in it, and all of them were entered
- * later.
- */
+/* Which of the shape's frames are folded. */
 static void judge(const struct fold *fold, struct shape *shape)
 {
 	bool all[SHAPE_FRAMES] = { 0 };
 
 	shape->judged = true;
 	shape->folded = shape->costs = 0;
+	shape->odd = false;
 	for (unsigned i = shape->count; i-- > 0;) {
 		const struct shape_frame *frame = &shape->frames[i];
 		uint8_t mark = fold->marks ? fold->marks[frame->function] : FOLD_NONE;
-		unsigned caller = i + 1;
+		unsigned caller = shape_caller(shape, i);
 
-		while (caller < shape->count && shape->frames[caller].entered > frame->entered)
-			caller++;
 		all[i] = (mark & FOLD_MARK) == FOLD_BELOW || (caller < shape->count && all[caller]);
 		if (mark & FOLD_MARK || all[i])
 			shape->folded |= (uint16_t)(1u << i);
+		shape->odd |= shape->folded >> i & 1 && caller == shape->count && !frame->own;
 		if (mark >> FOLD_KIND && !(caller < shape->count && all[caller]))
 			shape->costs |= (uint16_t)(1u << i);
 	}
@@ -362,7 +359,7 @@ static bool fold_takes(void *state, const struct stack *stack, struct shape *sha
 	if (!shape->judged)
 		judge(f->fold, shape);
 	/* what it called is shown: it is told call by call */
-	return !(data & FOLDED) || data & ALL_BELOW || shape->folded == (1u << shape->count) - 1;
+	return (!(data & FOLDED) && !shape->odd) || data & ALL_BELOW || shape->folded == (1u << shape->count) - 1;
 }
 
 /* What the folded calls in the phrase cost. */

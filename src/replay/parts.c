@@ -14,16 +14,19 @@ struct part {
 	struct checkpoint from;
 	struct buf data;          /* memory of its checkpoint; empty: the part begins at the trace's start */
 	uint64_t to_ns;
-	void *state;
-	bool again;               /* its state is that of an earlier part */
+	void *states[TOGETHER_MAX]; /* by member */
+	bool again[TOGETHER_MAX]; /* … that is the state of an earlier part */
 	int result;
 	struct error err;
 };
 
 struct parts_crew {
 	const struct session *session;
-	const struct parts_analysis *analysis;
-	void *context;
+	struct parts_member *members;
+	size_t n_members;
+	const struct stacks_visitor *visitors[TOGETHER_MAX]; /* theirs */
+	struct stacks_visitor together;
+	struct span span;
 	size_t n;                 /* how many parts there should be */
 	struct part parts[PARTS_MAX];
 	size_t count;             /* how many are begun */
@@ -33,16 +36,30 @@ struct parts_crew {
 	bool all;                 /* no more parts will begin */
 };
 
-static void replay(const struct parts_crew *crew, struct part *p, void *before)
+/* `before`: the part that the thread replayed before; NULL: there is none. */
+static void begin_states(const struct parts_crew *crew, struct part *p, const struct part *before)
 {
+	for (size_t i = 0; i < crew->n_members; i++) {
+		const struct parts_member *m = &crew->members[i];
+
+		p->states[i] = m->analysis.begin(m->context, before ? before->states[i] : NULL);
+		p->again[i] = before && p->states[i] == before->states[i];
+	}
+}
+
+static void replay(const struct parts_crew *crew, struct part *p, const struct part *before)
+{
+	const struct stacks_visitor *visitor = crew->n_members > 1 ? &crew->together : crew->visitors[0];
+	struct together all;
 	struct stacks stacks;
 
-	p->state = crew->analysis->begin(crew->context, before);
-	p->again = p->state == before;
-	p->result = stacks_replay(&stacks, crew->session, p->data.len ? &p->from : NULL, p->to_ns,
-				  &crew->analysis->visitor, p->state, &p->err);
-	if (crew->analysis->end)
-		crew->analysis->end(p->state, &stacks);
+	begin_states(crew, p, before);
+	together_init(&all, crew->visitors, p->states, crew->n_members);
+	p->result = stacks_replay(&stacks, crew->session, p->data.len ? &p->from : NULL, p->to_ns, visitor,
+				  crew->n_members > 1 ? &all : p->states[0], &p->err);
+	for (size_t i = 0; i < crew->n_members; i++)
+		if (crew->members[i].analysis.end)
+			crew->members[i].analysis.end(p->states[i], &stacks);
 	stacks_deinit(&stacks);
 }
 
@@ -60,16 +77,18 @@ static struct part *next_part(struct parts_crew *crew)
 	return p;
 }
 
-/* Begin a part, which is the end of the part before. */
+/* Begin a part, which is the end of the part before. NULL: at the trace's start. */
 static void begin_part(struct parts_crew *crew, const struct checkpoint *from)
 {
 	struct part *p = &crew->parts[crew->count++];
 
 	*p = (struct part){ .to_ns = UINT64_MAX };
-	if (!from)
+	if (from) {
+		buf_put(&p->data, from->data, from->len);
+		p->from = (struct checkpoint){ .ns = from->ns, .data = p->data.data, .len = from->len };
+	}
+	if (p == crew->parts)
 		return;
-	buf_put(&p->data, from->data, from->len);
-	p->from = (struct checkpoint){ .ns = from->ns, .data = p->data.data, .len = from->len };
 	p[-1].to_ns = from->ns;
 	pthread_mutex_lock(&crew->lock);
 	crew->ready++;
@@ -89,13 +108,10 @@ static void end_parts(struct parts_crew *crew)
 static void *work(void *arg)
 {
 	struct parts_crew *crew = arg;
-	void *before = NULL;
-	struct part *p;
+	struct part *p, *before = NULL;
 
-	while ((p = next_part(crew))) {
+	for (; (p = next_part(crew)); before = p)
 		replay(crew, p, before);
-		before = p->state;
-	}
 	return NULL;
 }
 
@@ -116,16 +132,18 @@ static uint64_t events_before(const struct reader *r, uint64_t ns)
 	return n;
 }
 
-/* The first moment of the index that has so many events before it. */
-static size_t entry_at(const struct reader *r, const struct index *index, size_t part, size_t parts)
+/* The first moment of the index that has so many of the span's events before it. */
+static size_t entry_at(const struct parts_crew *crew, const struct index *index, size_t part)
 {
-	uint64_t all = events_before(r, UINT64_MAX);
+	const struct reader *r = crew->session->reader;
+	uint64_t before = events_before(r, crew->span.from_ns);
+	uint64_t all = events_before(r, crew->span.to_ns) - before;
 	size_t low = 0, high = index->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (events_before(r, index->entries[middle].ns) < all / parts * part)
+		if (events_before(r, index->entries[middle].ns) < before + all / crew->n * part)
 			low = middle + 1;
 		else
 			high = middle;
@@ -152,10 +170,11 @@ static bool begins_unit(const struct reader *r, uint64_t ns)
  * The moment of the index at which part number `part` begins: the begin of a unit. 0: no such moment is nearer than
  * half a part, so that too much would have to be decoded first.
  */
-static size_t choose_entry(const struct reader *r, const struct index *index, size_t part, size_t parts)
+static size_t choose_entry(const struct parts_crew *crew, const struct index *index, size_t part)
 {
-	size_t entry = entry_at(r, index, part, parts);
-	size_t near = entry - entry_at(r, index, part - 1, parts);
+	const struct reader *r = crew->session->reader;
+	size_t entry = entry_at(crew, index, part);
+	size_t near = entry - entry_at(crew, index, part - 1);
 
 	for (size_t i = 0; i <= near / 2; i++) {
 		if (entry + i < index->count && begins_unit(r, index->entries[entry + i].ns))
@@ -170,10 +189,10 @@ static size_t choose_entry(const struct reader *r, const struct index *index, si
 static void split(struct parts_crew *crew, struct index *index)
 {
 	for (size_t i = 1; i < crew->n; i++) {
-		size_t entry = choose_entry(crew->session->reader, index, i, crew->n);
+		size_t entry = choose_entry(crew, index, i);
 		struct checkpoint from;
 
-		if (entry && index->entries[entry].ns > crew->parts[crew->count - 1].from.ns &&
+		if (entry && index->entries[entry].ns < crew->span.to_ns && index->entries[entry].ns > crew->parts[crew->count - 1].from.ns &&
 		    index_checkpoint(index, entry, &from))
 			begin_part(crew, &from);
 	}
@@ -203,8 +222,11 @@ static void replay_all(struct parts_crew *crew, struct index *index, bool make, 
 {
 	pthread_t others[PARTS_MAX];
 	unsigned started = 0;
+	struct checkpoint from;
+	bool begun = index && crew->span.from_ns &&
+		     index_checkpoint(index, index_at(index, crew->span.from_ns), &from);
 
-	begin_part(crew, NULL);
+	begin_part(crew, begun ? &from : NULL);
 	if (index && threads > 1)
 		split(crew, index);
 	while (started + 1 < threads && started < PARTS_MAX && (index || make) &&
@@ -225,31 +247,45 @@ static unsigned threads_for(unsigned vcpus)
 	return walk_threads() < most ? walk_threads() : most;
 }
 
-int parts_replay(const struct session *session, bool make, const struct parts_analysis *analysis, void *context,
-		 void *ret_states[PARTS_MAX], struct error *err)
+/* What each member made, of all parts. */
+static void give_states(const struct parts_crew *crew)
+{
+	for (size_t i = 0; i < crew->n_members; i++) {
+		void **states = crew->members[i].states;
+		size_t n = 0;
+
+		for (size_t k = 0; k < crew->count; k++)
+			if (!crew->parts[k].again[i])
+				states[n++] = crew->parts[k].states[i];
+		if (n < PARTS_MAX)
+			states[n] = NULL;
+	}
+}
+
+int parts_replay(const struct session *session, bool make, const struct span *span, struct parts_member *members,
+		 size_t n, struct error *err)
 {
 	unsigned n_threads = threads_for(reader_vcpus(session->reader));
 	struct parts_crew crew = {
-		.session = session, .analysis = analysis, .context = context,
+		.session = session, .members = members, .n_members = n, .span = span ? *span : SPAN_ALL,
 		.n = n_threads * PARTS_PER_THREAD < PARTS_MAX ? n_threads * PARTS_PER_THREAD : PARTS_MAX,
 		.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER,
 	};
 	int result = 0;
-	size_t n = 0;
 
+	for (size_t i = 0; i < n; i++)
+		crew.visitors[i] = &members[i].analysis.visitor;
+	crew.together = together_visitor(crew.visitors, n);
 	replay_all(&crew, session->index, make, n_threads);
+	give_states(&crew);
 	for (size_t i = 0; i < crew.count; i++) {
 		struct part *p = &crew.parts[i];
 
-		if (!p->again)
-			ret_states[n++] = p->state;
 		if (p->result < 0 && result == 0) {
 			result = p->result;
 			*err = p->err;
 		}
 		buf_free(&p->data);
 	}
-	if (n < PARTS_MAX)
-		ret_states[n] = NULL;
 	return result;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Replays all of a trace for an analysis whose answer is a sum: in several parts
- * at the same time, each from one of the index's moments to the next part's.
+ * Replays all of a trace for analyses whose answers are sums: in several parts at the same time, each from one of the
+ * index's moments to the next part's.
  */
 #ifndef UPTO_REPLAY_PARTS_H
 #define UPTO_REPLAY_PARTS_H
 
 #include "index.h"
+#include "together.h"
 
 enum { PARTS_MAX = 24 };
 
@@ -21,13 +22,23 @@ struct parts_analysis {
 	void (*end)(void *state, struct stacks *s);
 };
 
+/* One of the analyses that hear a replay. */
+struct parts_member {
+	struct parts_analysis analysis;
+	void *context;
+	/*
+	 * Set by the replay: each state once, in the order of the parts that they began with, ended by the first NULL.
+	 * The caller owns them, also after an error.
+	 */
+	void *states[PARTS_MAX];
+};
+
 /*
- * Replay the trace in parts. Without an index (NULL) one thread makes it if `make` is
- * set, while the others follow; otherwise there is one part. ret_states gets each
- * state once, in the order of the parts that they began with, and ends with the
- * first NULL. The caller owns them, also after an error.
+ * Replay the trace in parts, or what the span takes of it (NULL: all), for up to TOGETHER_MAX members at once. Without an index (NULL) one thread makes it if
+ * `make` is set, while the others follow; otherwise there is one part. Of a span, with an index, the replay begins at
+ * the index's moment before it; where it ends is the members' business: stacks_are_past().
  */
-int parts_replay(const struct session *session, bool make, const struct parts_analysis *analysis, void *context,
-		 void *ret_states[PARTS_MAX], struct error *err);
+int parts_replay(const struct session *session, bool make, const struct span *span, struct parts_member *members,
+		 size_t n, struct error *err);
 
 #endif

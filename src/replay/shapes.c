@@ -63,7 +63,7 @@ void shapes_leave(struct shapes *s, const struct stack *stack)
 	shape->frames[shape->count++] = (struct shape_frame){
 		.function = frame->function, .entered = (uint16_t)(frame->insns - s->insns),
 		.left = (uint16_t)(stack->insns - s->insns), .own = stack->depth == s->depth && !s->own_left,
-		.at_start = frame->at_start, .outermost = is_outermost(s, stack),
+		.at_start = frame->at_start, .tail = frame->kind == FRAME_TAIL, .outermost = is_outermost(s, stack),
 	};
 	s->own_left |= stack->depth == s->depth;
 }

@@ -14,13 +14,14 @@
 
 enum {
 	SHAPE_FRAMES = 16, /* phrases that leave more have no shape */
-	SHAPE_FUNCTION_BITS = 29,
+	SHAPE_FUNCTION_BITS = 28,
 };
 
 struct shape_frame {
 	uint32_t function : SHAPE_FUNCTION_BITS;
 	uint32_t own : 1;       /* it is the frame of the call, which was entered before the phrase */
 	uint32_t at_start : 1;
+	uint32_t tail : 1;      /* it is a FRAME_TAIL */
 	uint32_t outermost : 1; /* it is the only frame of its function, from the call's frame on */
 	uint16_t entered, left; /* instructions since the call */
 };
@@ -36,6 +37,7 @@ struct shape {
 	struct shape_frame frames[SHAPE_FRAMES];
 	uint16_t folded;        /* bits by frame: it is not shown (fold.h) … */
 	uint16_t costs;         /* … and its time is added up, with what it called … */
+	bool odd;               /* … one of these was jumped to by the call: its caller is not in the phrase */
 	bool judged;            /* … as was found out when it was asked for */
 } __attribute__((aligned(CACHE_LINE)));
 static_assert(offsetof(struct shape, frames[5]) == CACHE_LINE, "short ones are in one cache line");
@@ -48,6 +50,19 @@ struct thunk_exit {
 	uint16_t insns;           /* since the call */
 	uint16_t events, returns; /* up to there */
 };
+
+/*
+ * The frame that called frame `i`, by its number: a frame is behind those that were called in it, and all of them were
+ * entered later. shape->count: it was not entered in the phrase.
+ */
+static inline unsigned shape_caller(const struct shape *shape, unsigned i)
+{
+	unsigned caller = i + 1;
+
+	while (caller < shape->count && shape->frames[caller].entered > shape->frames[i].entered)
+		caller++;
+	return caller;
+}
 
 /* The shapes for one vCPU's phrases, and the one that is being recorded. */
 struct shapes {

@@ -250,6 +250,18 @@ uint32_t stacks_function(const struct stacks *s, const struct stack *stack)
 	return names_place(s->names, place, s->ns, view.version).function;
 }
 
+bool stacks_are_past(const struct stacks *s, uint64_t ns)
+{
+	for (unsigned i = 0; i < s->replay->n_lanes; i++) {
+		const struct lane *lane = &s->replay->lanes[i];
+
+		/* without a first event, it has not begun */
+		if (lane->meter.insns && lane->meter.ns < ns && !lane->meter.halted)
+			return false;
+	}
+	return true;
+}
+
 void stacks_deinit(struct stacks *s)
 {
 	for (size_t i = 0; i < s->count; i++) {

@@ -54,6 +54,7 @@ struct frame {
 	bool at_start;          /* it was entered at the function's first instruction, or that is not known */
 	/* likewise, of one that was there before a gap: it does not count as entered, but may go on by a tail call */
 	bool found_at_start;
+	bool outermost;   /* for a visitor that asks whether its function is on the stack once (totals.h) */
 };
 static_assert(sizeof(struct frame) == 64, "a frame is a cache line's size");
 
@@ -198,6 +199,15 @@ struct stacks {
 };
 
 /*
+ * In the visitor's enter(): does an event enter the function, at its first instruction? None enters what was there
+ * before, or a copy of it, as a new process has of its parent's.
+ */
+static inline bool frame_is_entered(const struct stacks *s, const struct frame *f)
+{
+	return f->at_start && s->event && (f->kind != FRAME_BASE || s->event->target == f->addr);
+}
+
+/*
  * Replay all events up to `to_ns`, from the start or, if `from` is not NULL, from
  * there; the stacks are then as they were at that time. Call stacks_deinit() also
  * after an error.
@@ -219,6 +229,9 @@ uint32_t stacks_function(const struct stacks *s, const struct stack *stack);
  * The stack of that task, or, where none is known, of what the vCPU runs. NULL: there is none. Its frames may be none.
  */
 const struct stack *stacks_running(const struct stacks *s, uint64_t task, unsigned cpu, uint64_t ns);
+
+/* In a visitor's run(): is it known of each vCPU what it did up to that time? One that is halted does nothing. */
+bool stacks_are_past(const struct stacks *s, uint64_t ns);
 
 /* In visitor->due(): everything as it is before the next event. */
 void stacks_save(const struct stacks *s, struct buf *out);

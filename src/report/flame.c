@@ -26,24 +26,27 @@ static void find_phases(const struct history *h, struct flame *f)
 	}
 }
 
-int flame_make(const struct session *session, const struct history *h, bool make_index, struct flame *ret,
-	       struct error *err)
+void flame_member(const struct session *session, const struct history *h, struct flame *ret,
+		  struct parts_member *ret_member)
 {
-	struct call_tree_apart apart;
-	const struct call_tree_options options = { .make_index = make_index, .apart = &apart };
-
 	*ret = (struct flame){
 		.whose = call_tree_processes(session->threads),
 		.count = (uint32_t)session->threads->count + 1,
 	};
 	find_phases(h, ret);
-	apart = (struct call_tree_apart){
+	ret->apart = (struct call_tree_apart){
 		.whose = ret->whose,
 		.count = ret->count,
 		.cuts = ret->cuts,
 		.n_cuts = ret->n_cuts,
 	};
-	return call_tree_analyse(session, &options, &ret->tree, err);
+	ret->options = (struct call_tree_options){ .apart = &ret->apart };
+	call_tree_member(&ret->options, ret_member);
+}
+
+void flame_collect(struct flame *f, struct parts_member *member, bool failed)
+{
+	call_tree_collect(member, failed, &f->tree);
 }
 
 void flame_deinit(struct flame *f)

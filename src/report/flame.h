@@ -13,12 +13,15 @@ struct flame {
 	uint32_t count;  /* such numbers are below */
 	uint64_t *cuts;  /* where phases end */
 	size_t n_cuts;
+	struct call_tree_apart apart; /* the same */
+	struct call_tree_options options;
 	uint32_t *phases; /* n_cuts + 1: the number of the span that each part of the time is; HISTORY_NONE */
 };
 
-/* Call flame_deinit() also after an error. */
-int flame_make(const struct session *session, const struct history *h, bool make_index, struct flame *ret,
-	       struct error *err);
+/* One of those that hear a replay (replay/parts.h). It is to be collected also if that failed. */
+void flame_member(const struct session *session, const struct history *h, struct flame *ret,
+		  struct parts_member *ret_member);
+void flame_collect(struct flame *f, struct parts_member *member, bool failed);
 void flame_deinit(struct flame *f);
 
 /*

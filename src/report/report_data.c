@@ -36,6 +36,21 @@ static void explain(const struct session *session, struct report *r)
 			 &r->until, &r->why);
 }
 
+/* What is added up over all calls hears one replay. */
+static int add_up(const struct session *session, bool keep, struct report *r, struct error *err)
+{
+	enum { FLAME, TOTALS, MEMBERS };
+	struct parts_member members[MEMBERS];
+	int result;
+
+	flame_member(session, &r->history, &r->flame, &members[FLAME]);
+	totals_member(session, &members[TOTALS]);
+	result = parts_replay(session, keep, NULL, members, MEMBERS, err);
+	flame_collect(&r->flame, &members[FLAME], result < 0);
+	totals_collect(&members[TOTALS], result < 0, &r->functions, &r->totals);
+	return result;
+}
+
 int report_analyse(const struct session *session, bool keep, struct report *ret, struct error *err)
 {
 	const struct span all = SPAN_ALL;
@@ -45,12 +60,12 @@ int report_analyse(const struct session *session, bool keep, struct report *ret,
 		return -1;
 	kernel_log_init(&ret->log, &ret->history.facts, &session->reader->boots);
 	explain(session, ret);
-	if (totals_analyse(session, keep, &ret->functions, &ret->totals, err) < 0)
+	if (add_up(session, keep, ret, err) < 0)
 		return -1;
 	if (processes_analyse(session->reader, session->threads, &all, &ret->processes, err) < 0 ||
 	    syscalls_analyse(session->reader, session->threads, &all, &ret->syscalls, err) < 0)
 		return -1;
-	return flame_make(session, &ret->history, keep, &ret->flame, err);
+	return 0;
 }
 
 void report_deinit(struct report *r)

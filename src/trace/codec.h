@@ -169,6 +169,12 @@ int decoder_next(struct decoder *dec, struct batch *batch, struct error *err);
 void batch_write_phrase(struct batch *batch, struct phrase_use *use);
 void batch_write_phrases(struct batch *batch);
 
+/* The time of an event of a batch that is not complete. */
+static inline uint64_t batch_ns(const struct batch *batch, const struct event *e)
+{
+	return event_has_clock(e->kind) ? e->ns : timebase_ns(&batch->timebase, e->insns);
+}
+
 /*
  * Write the events of all phrases, and set the time of every event: between the
  * clock before the batch and the clock that ends it. If no clock ends it, every

@@ -2,6 +2,7 @@
 #include "calltree.h"
 
 #include "base/alloc.h"
+#include "tree_phrases.h"
 
 enum { ROOT = 0 };
 
@@ -48,6 +49,13 @@ static uint32_t child_of(struct call_tree *t, uint32_t parent, uint32_t function
 	return child_given(t, parent, function, GIVEN_NONE);
 }
 
+uint32_t call_tree_child(struct call_tree *t, const struct names *names, uint32_t parent, uint32_t function)
+{
+	if (parent != ROOT && t->nodes[parent].function == function && names_is_group(names, function))
+		return parent;
+	return child_of(t, parent, function);
+}
+
 static uint32_t child_like(struct call_tree *t, uint32_t parent, const struct call_node *n)
 {
 	return child_given(t, parent, n->function, n->given);
@@ -88,30 +96,48 @@ static uint32_t node_of(struct call_tree *t, const struct stacks *s, const struc
 			const struct fact *args)
 {
 	uint32_t parent = i ? stack->frames[i - 1].data : base_of(t, stack), function = stack->frames[i].function;
-	const struct names *names = s->names;
 
-	/* a group of code without names counts as one function, which does not call itself */
-	if (parent != ROOT && t->nodes[parent].function == function && names_is_group(names, function))
+	if (!t->inlines && !args)
+		return call_tree_child(t, s->names, parent, function);
+	if (parent != ROOT && t->nodes[parent].function == function && names_is_group(s->names, function))
 		return parent;
 	if (t->inlines && parent != ROOT && frame_call_place(stack->frames[i].kind, stack->frames[i].from))
 		parent = inlined_node(t, s, stack, &stack->frames[i], parent);
 	return child_given(t, parent, function, args ? given_number(t->given, args) : GIVEN_NONE);
 }
 
+static bool is_on_cpu(const struct call_tree *t, const struct stack *stack)
+{
+	return t->span->cpu < 0 || t->span->cpu == stack->cpu;
+}
+
+/* Does a call that is entered now count? */
+static inline bool is_within(const struct call_tree *t, const struct stacks *s, const struct stack *stack)
+{
+	return !t->span || (s->ns >= t->span->from_ns && s->ns < t->span->to_ns && is_on_cpu(t, stack));
+}
+
+/* Frames from before the span get their nodes where it begins. */
+static inline bool is_before(const struct call_tree *t, const struct stacks *s)
+{
+	return t->span && s->ns < t->span->from_ns;
+}
+
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
 {
 	struct call_tree *t = state;
 	const struct fact *args = NULL;
+	bool counts = frame_is_entered(s, frame) && is_within(t, s, stack);
 
-	if (!threads_is_chosen(s->threads, stack->thread)) {
+	if (!threads_is_chosen(s->threads, stack->thread) || is_before(t, s)) {
 		frame->data = ROOT;
 		return;
 	}
 	if (t->given)
 		args = call_values_at_entry(t->given->values, frame, (unsigned)stack->cpu, s->insns);
 	frame->data = node_of(t, s, stack, stack->depth - 1, args);
-	t->nodes[frame->data].calls += frame->at_start;
-	t->nodes[frame->data].tail_calls += frame->at_start && frame->kind == FRAME_TAIL;
+	t->nodes[frame->data].calls += counts;
+	t->nodes[frame->data].tail_calls += counts && frame->kind == FRAME_TAIL;
 }
 
 /* What a frame of a checkpoint was given. */
@@ -133,16 +159,27 @@ static uint64_t enter_part(struct call_tree *t, uint64_t ns)
 	return a && t->part < a->n_cuts ? a->cuts[t->part] : UINT64_MAX;
 }
 
+/* When the nodes of all frames are to be set next. */
+static uint64_t next_due(struct call_tree *t, const struct stacks *s)
+{
+	uint64_t next = enter_part(t, s->ns);
+
+	/* so that no phrase is gone past that reaches over an end of the span */
+	if (is_before(t, s))
+		return t->span->from_ns;
+	return t->span && s->ns < t->span->to_ns && t->span->to_ns < next ? t->span->to_ns : next;
+}
+
 /*
  * Before the first event: set the nodes of a checkpoint's frames, which were entered before. Likewise where a part of
- * the time begins.
+ * the time begins, or the span.
  */
 static void due(void *state, struct stacks *s)
 {
 	struct call_tree *t = state;
-	uint64_t next = enter_part(t, s->ns);
+	uint64_t next = next_due(t, s);
 
-	for (size_t i = 0; i < s->count; i++) {
+	for (size_t i = 0; i < s->count && !is_before(t, s); i++) {
 		struct stack *stack = &s->list[i];
 		bool chosen = threads_is_chosen(s->threads, stack->thread);
 
@@ -153,9 +190,8 @@ static void due(void *state, struct stacks *s)
 	s->due_ns = next;
 }
 
-static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
+static void add_spent(struct call_tree *t, struct stacks *s, struct stack *stack, const struct spent *spent)
 {
-	struct call_tree *t = state;
 	struct call_node *node;
 	uint32_t number;
 
@@ -166,6 +202,39 @@ static void spend(void *state, struct stacks *s, struct stack *stack, const stru
 	node = &t->nodes[number];
 	node->self_insns += spent->insns;
 	node->self_ns += spent->ns;
+}
+
+static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
+{
+	uint64_t ns = spent->ns + spent->halted_ns;
+	struct call_tree *t = state;
+
+	if (!t->span)
+		add_spent(t, s, stack, spent);
+	else if (!is_before(t, s) && is_on_cpu(t, stack))
+		add_spent(t, s, stack, &(struct spent){
+			.insns = meter_clip(t->span, s->ns - ns, s->ns, spent->insns),
+			.ns = meter_clip(t->span, s->ns - ns, s->ns, spent->ns),
+		});
+}
+
+/* Behind the span, a replay goes on for as long as some vCPU's time in it is not known. */
+static void run(void *state, struct stacks *s, const struct stacks_run *run)
+{
+	const struct call_tree *t = state;
+
+	if (run->events->ns >= t->span->to_ns && stacks_are_past(s, t->span->to_ns))
+		s->stop = true;
+}
+
+static void phrase(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p)
+{
+	const struct frame *call = &stack->frames[stack->depth - 1];
+	struct call_tree *t = state;
+
+	if (threads_is_chosen(s->threads, stack->thread) && is_within(t, s, stack))
+		tree_add_phrase(t, t->landings, s->names, call->data,
+				stack->depth > 1 ? call[-1].data : base_of(t, stack), p);
 }
 
 /* Set the totals. It goes backwards, since children come after their parents. */
@@ -194,6 +263,8 @@ static void *begin(void *context, void *before)
 	t->inlines = options->inlines;
 	t->given = options->given;
 	t->apart = options->apart;
+	t->span = options->span;
+	t->landings = landings_new();
 	return t;
 }
 
@@ -201,6 +272,8 @@ static void end(void *state, struct stacks *s)
 {
 	struct call_tree *t = state;
 
+	landings_free(t->landings);
+	t->landings = NULL;
 	t->unmatched = s->unmatched; /* counted from the start of the trace, since checkpoints keep the counts */
 }
 
@@ -224,29 +297,50 @@ static void merge(struct call_tree *into, const struct call_tree *part)
 	into->unmatched = part->unmatched;
 }
 
-int call_tree_analyse(const struct session *session, const struct call_tree_options *options, struct call_tree *ret,
-		      struct error *err)
+void call_tree_member(const struct call_tree_options *options, struct parts_member *ret)
 {
-	static const struct parts_analysis analysis = {
-		.visitor = { .enter = enter, .spend = spend, .due = due },
-		.begin = begin,
-		.end = end,
+	*ret = (struct parts_member){
+		.analysis = {
+			.visitor = { .enter = enter, .spend = spend, .due = due, .phrase = phrase },
+			.begin = begin,
+			.end = end,
+		},
+		.context = (void *)options,
 	};
-	void *parts[PARTS_MAX];
-	int result = parts_replay(session, options->make_index, &analysis, (void *)options, parts, err);
+	if (options->span)
+		ret->analysis.visitor.run = run;
+	/* what is inlined depends on each call's place, and what was given on each call */
+	if (options->inlines || options->given)
+		ret->analysis.visitor.phrase = NULL;
+}
+
+void call_tree_collect(struct parts_member *member, bool failed, struct call_tree *ret)
+{
+	void **parts = member->states;
 
 	for (size_t i = 1; i < PARTS_MAX && parts[i]; i++) {
-		if (result >= 0)
+		if (!failed)
 			merge(parts[0], parts[i]);
 		call_tree_deinit(parts[i]);
 		free(parts[i]);
 	}
 	*ret = *(struct call_tree *)parts[0];
 	free(parts[0]);
-	if (result < 0)
+	if (failed)
 		call_tree_deinit(ret);
 	else
 		add_up(ret);
+}
+
+int call_tree_analyse(const struct session *session, const struct call_tree_options *options, struct call_tree *ret,
+		      struct error *err)
+{
+	struct parts_member member;
+	int result;
+
+	call_tree_member(options, &member);
+	result = parts_replay(session, options->make_index, options->span, &member, 1, err);
+	call_tree_collect(&member, result < 0, ret);
 	return result < 0 ? result : 0;
 }
 

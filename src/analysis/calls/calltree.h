@@ -21,6 +21,8 @@ struct call_node {
 	uint64_t total_insns, total_ns; /* with callees, and with the interrupts that came in them */
 };
 
+struct landings;
+
 struct call_tree {
 	struct call_node *nodes;  /* number 0 is the root, which has no function: it has what ran without a frame */
 	size_t count, cap;
@@ -32,8 +34,10 @@ struct call_tree {
 	struct given *given;      /* NULL: what functions were given is not asked for */
 	const struct call_tree_apart *apart; /* NULL: they are not */
 	uint32_t part;            /* of the time, that is gone through */
+	const struct span *span;  /* NULL: all */
 	/* copies of the chains in `inlines` by key, so that threads need not wait for each other */
 	struct map chains;
+	struct landings *landings; /* while it is replayed: tree_phrases.h */
 };
 
 /* What is not NULL must live as long as the tree. */
@@ -46,6 +50,11 @@ struct call_tree_options {
 	struct inlines *inlines;
 	struct given *given; /* NULL: calls of a function on one path have one node */
 	const struct call_tree_apart *apart; /* NULL: paths of all threads, at all times, have one node */
+	/*
+	 * NULL: all of the trace. What ran in it counts, also in calls that began before it; calls count that were
+	 * entered in it. With an index, no more is replayed than that takes.
+	 */
+	const struct span *span;
 };
 
 /*
@@ -71,6 +80,12 @@ uint32_t *call_tree_processes(const struct threads *all);
 /* With the session's index, or while one is made, parts of the trace are replayed at the same time (replay/parts.h). */
 int call_tree_analyse(const struct session *session, const struct call_tree_options *options, struct call_tree *ret,
 		      struct error *err);
+/*
+ * The same as one of several that hear a replay: the member for parts_replay(). What it found is to be collected, also
+ * if that failed; then nothing is returned. `options` must live as long.
+ */
+void call_tree_member(const struct call_tree_options *options, struct parts_member *ret);
+void call_tree_collect(struct parts_member *member, bool failed, struct call_tree *ret);
 void call_tree_deinit(struct call_tree *t);
 
 /*

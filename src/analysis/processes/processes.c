@@ -60,28 +60,51 @@ static void add(struct spent *sum, const struct spent *part)
 	sum->halted_ns += part->halted_ns;
 }
 
+/* An event, or several that only go on: the time up to it. */
+static void step(struct processes_run *s, const struct event *e, uint64_t ns)
+{
+	struct spent spent = meter_step_at(&s->meter, e, ns);
+
+	add(&s->spent[s->program], &spent);
+	if (e->kind == EVENT_TASK_SWITCH)
+		set_thread(s, e->args[1], e->insns, ns);
+	else if (s->next)
+		go_to_program(s, e->insns, ns);
+}
+
+/*
+ * Is all of the batch in the span, and of one program? Only the last event of a batch can be a switch, or say that the
+ * vCPU is halted.
+ */
+static bool is_of_one(const struct processes_run *s, const struct batch *b)
+{
+	const struct event *last = &b->events[b->count - 1];
+	uint64_t ns = batch_ns(b, last);
+
+	return s->meter.ns >= s->meter.span->from_ns && ns < s->meter.span->to_ns &&
+	       !(s->next && has_begun(s, s->next, last->insns, ns));
+}
+
 static int batch(void *state, struct batch *b, struct error *err)
 {
 	struct processes_run *s = state;
 
 	(void)err;
-	for (size_t i = 0; i < b->count; i++) {
-		const struct event *e = &b->events[i];
-		struct spent spent = meter_step(&s->meter, e);
-
-		add(&s->spent[s->program], &spent);
-		if (e->kind == EVENT_TASK_SWITCH)
-			set_thread(s, e->args[1], e->insns, e->ns);
-		else if (s->next)
-			go_to_program(s, e->insns, e->ns);
+	if (b->count > 1 && is_of_one(s, b)) {
+		step(s, &b->events[0], batch_ns(b, &b->events[0]));
+		step(s, &b->events[b->count - 1], batch_ns(b, &b->events[b->count - 1]));
+		return 0;
 	}
+	batch_complete(b);
+	for (size_t i = 0; i < b->count; i++)
+		step(s, &b->events[i], b->events[i].ns);
 	return 0;
 }
 
 int processes_analyse(const struct reader *r, const struct threads *threads, const struct span *span,
 		      struct processes *ret, struct error *err)
 {
-	static const struct chunk_visitor visitor = { .begin = begin, .batch = batch };
+	static const struct chunk_visitor visitor = { .brief = true, .begin = begin, .batch = batch };
 	unsigned n = walk_threads();
 	struct processes_run *states = xcalloc(n, sizeof *states);
 	void **pointers = xcalloc(n, sizeof *pointers);

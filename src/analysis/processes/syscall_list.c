@@ -39,60 +39,72 @@ static int begin(void *state, const struct chunk_header *h, struct error *err)
 	return 0;
 }
 
-static struct mark *add_mark(struct syscalls_run *s, const struct event *e)
+static struct mark *add_mark(struct syscalls_run *s, const struct batch *b, const struct event *e)
 {
 	struct mark *m;
 
 	s->marks = array_grow(s->marks, s->count, &s->cap, sizeof *s->marks);
 	m = &s->marks[s->count++];
 	*m = (struct mark){ .call = {
-		.ns = e->ns, .insns = e->insns, .cpu = s->cpu, .task = task_or_cpu(s->task, s->cpu),
+		.ns = batch_ns(b, e), .insns = e->insns, .cpu = s->cpu, .task = task_or_cpu(s->task, s->cpu),
 	} };
 	return m;
 }
 
+static void look_at(struct syscalls_run *s, const struct batch *b, const struct event *e)
+{
+	struct mark *m;
+
+	switch (e->kind) {
+	case EVENT_TASK_SWITCH:
+		m = add_mark(s, b, e);
+		m->type = SWITCH;
+		m->call.from = e->args[0];
+		m->call.task = s->task = e->args[1];
+		break;
+	case EVENT_SYSCALL:
+		m = add_mark(s, b, e);
+		m->type = ENTRY;
+		m->call.nr = (uint32_t)e->args[0];
+		m->call.abi = arch_abi(s->arch, e->args[7]);
+		m->call.from = e->from;
+		memcpy(m->call.args, e->args + 1, sizeof m->call.args);
+		break;
+	case EVENT_SYSCALL_RETURN:
+		m = add_mark(s, b, e);
+		m->type = EXIT;
+		m->call.result = (int64_t)e->args[0];
+		m->call.from = e->target;
+		break;
+	case EVENT_INTERRUPT_RETURN:
+		if (!s->arch->is_user(e->args[0]))
+			break;
+		m = add_mark(s, b, e);
+		m->type = EXIT;
+		m->call.result = (int64_t)e->args[1];
+		m->call.from = e->target;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Phrases are of calls and returns only. */
 static int batch(void *state, struct batch *b, struct error *err)
 {
+	const struct event *e = b->events, *end = e + b->count;
 	struct syscalls_run *s = state;
 
 	(void)err;
-	for (size_t i = 0; i < b->count; i++) {
-		const struct event *e = &b->events[i];
-		struct mark *m;
+	for (size_t i = 0; i < b->n_uses; i++) {
+		const struct event *call = &b->events[b->uses[i].call];
 
-		switch (e->kind) {
-		case EVENT_TASK_SWITCH:
-			m = add_mark(s, e);
-			m->type = SWITCH;
-			m->call.from = e->args[0];
-			m->call.task = s->task = e->args[1];
-			break;
-		case EVENT_SYSCALL:
-			m = add_mark(s, e);
-			m->type = ENTRY;
-			m->call.nr = (uint32_t)e->args[0];
-			m->call.abi = arch_abi(s->arch, e->args[7]);
-			m->call.from = e->from;
-			memcpy(m->call.args, e->args + 1, sizeof m->call.args);
-			break;
-		case EVENT_SYSCALL_RETURN:
-			m = add_mark(s, e);
-			m->type = EXIT;
-			m->call.result = (int64_t)e->args[0];
-			m->call.from = e->target;
-			break;
-		case EVENT_INTERRUPT_RETURN:
-			if (!s->arch->is_user(e->args[0]))
-				break;
-			m = add_mark(s, e);
-			m->type = EXIT;
-			m->call.result = (int64_t)e->args[1];
-			m->call.from = e->target;
-			break;
-		default:
-			break;
-		}
+		while (e < call)
+			look_at(s, b, e++);
+		e = call + 1 + phrase_count(b->phrases, b->uses[i].phrase);
 	}
+	while (e < end)
+		look_at(s, b, e++);
 	return 0;
 }
 
@@ -234,7 +246,7 @@ static void match(struct syscalls *all, const struct threads *threads, const str
 int syscalls_analyse(const struct reader *r, const struct threads *threads, const struct span *span,
 		     struct syscalls *ret, struct error *err)
 {
-	static const struct chunk_visitor visitor = { .begin = begin, .batch = batch };
+	static const struct chunk_visitor visitor = { .brief = true, .begin = begin, .batch = batch };
 	unsigned walkers = walk_threads();
 	struct syscalls_run *states = xcalloc(walkers, sizeof *states);
 	void **pointers = xcalloc(walkers, sizeof *pointers);

@@ -138,17 +138,19 @@ static void *begin(void *context, void *before)
 
 static int of_all(const struct session *session, struct functions *ret, struct error *err)
 {
-	static const struct parts_analysis analysis = {
-		.visitor = { .enter = enter, .leave = leave, .spend = spend, .phrase = phrase }, .begin = begin,
-	};
 	struct session copy = *session;
-	void *parts[PARTS_MAX];
-	int result = parts_replay(session, false, &analysis, &copy, parts, err);
+	struct parts_member member = {
+		.analysis = {
+			.visitor = { .enter = enter, .leave = leave, .spend = spend, .phrase = phrase }, .begin = begin,
+		},
+		.context = &copy,
+	};
+	int result = parts_replay(session, false, NULL, &member, 1, err);
 
-	for (size_t i = 0; i < PARTS_MAX && parts[i]; i++) {
-		shown_sums_add(ret, parts[i]);
-		shown_sums_deinit(parts[i]);
-		free(parts[i]);
+	for (size_t i = 0; i < PARTS_MAX && member.states[i]; i++) {
+		shown_sums_add(ret, member.states[i]);
+		shown_sums_deinit(member.states[i]);
+		free(member.states[i]);
 	}
 	return result;
 }

@@ -13,7 +13,7 @@
  */
 enum { COUNTERS = 2048 };
 
-/* A stack's data. A frame's data tells whether it is the outermost one of its function. */
+/* A stack's data. */
 struct presence {
 	bool ignored;             /* it is of a thread that the trace is not of */
 	/* the thread's own clocks when this was set up; time before that is counted already */
@@ -64,7 +64,7 @@ static bool on_stack(const struct stack *stack, size_t depth, uint32_t function)
 
 static void count_frame(struct presence *p, const struct stack *stack, struct frame *frame, size_t depth)
 {
-	frame->data = !p->counters[frame->function % COUNTERS]++ || !on_stack(stack, depth, frame->function);
+	frame->outermost = !p->counters[frame->function % COUNTERS]++ || !on_stack(stack, depth, frame->function);
 }
 
 static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
@@ -100,7 +100,7 @@ static inline void add_time(struct function_total *t, const struct presence *p, 
 			    const struct frame *frame)
 {
 	add_frame(t, stack->insns - (frame->insns > p->insns ? frame->insns : p->insns),
-		  stack->ns - (frame->ns > p->ns ? frame->ns : p->ns), frame->data);
+		  stack->ns - (frame->ns > p->ns ? frame->ns : p->ns), frame->outermost);
 }
 
 static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
@@ -295,39 +295,36 @@ static void state_free(struct totals_run *st)
 	free(st);
 }
 
-int totals_analyse(const struct session *session, bool make_index, struct functions *ret,
-		   struct function_total **ret_totals, struct error *err)
+void totals_member(const struct session *session, struct parts_member *ret)
 {
-	static const struct parts_analysis analysis = {
-		.visitor = {
-			.enter = enter, .leave = leave, .forget = forget, .run = run, .due = due, .phrase = phrase,
-		},
-		.begin = begin, .end = end,
-	};
-	static const struct parts_analysis shown_analysis = {
-		.visitor = { .enter = enter,
-			     .leave = leave,
-			     .forget = forget,
-			     .spend = spend,
-			     .due = due,
-			     .phrase = phrase },
-		.begin = begin,
-		.end = end,
-	};
-	struct setting setting = {
+	struct setting *setting = xmalloc(sizeof *setting);
+
+	*setting = (struct setting){
 		.session = session, .names = session->names, .vcpus = reader_vcpus(session->reader),
 		.ticks_shift = ticks_shift(session->reader),
 		.some_threads = session->threads->chosen,
 	};
-	size_t count = names_count(session->names);
-	void *parts[PARTS_MAX];
-	int result =
-		parts_replay(session, make_index, session->fold ? &shown_analysis : &analysis, &setting, parts, err);
+	*ret = (struct parts_member){
+		.analysis = {
+			.visitor = {
+				.enter = enter, .leave = leave, .forget = forget, .due = due, .phrase = phrase,
+				.run = session->fold ? NULL : run, .spend = session->fold ? spend : NULL,
+			},
+			.begin = begin, .end = end,
+		},
+		.context = setting,
+	};
+}
+
+void totals_collect(struct parts_member *member, bool failed, struct functions *ret, struct function_total **ret_totals)
+{
+	struct setting *setting = member->context;
+	size_t count = names_count(setting->names);
 
 	*ret = functions_new(count);
 	*ret_totals = xcalloc_aligned(sizeof **ret_totals, count, sizeof **ret_totals);
-	for (size_t i = 0; i < PARTS_MAX && parts[i]; i++) {
-		struct totals_run *st = parts[i];
+	for (size_t i = 0; i < PARTS_MAX && member->states[i]; i++) {
+		struct totals_run *st = member->states[i];
 
 		if (st->shown)
 			shown_sums_add(ret, st->shown);
@@ -336,11 +333,23 @@ int totals_analyse(const struct session *session, bool make_index, struct functi
 		add(*ret_totals, st->totals, count);
 		state_free(st);
 	}
-	functions_round(ret, session->fold ? 0 : setting.ticks_shift);
-	if (result < 0) {
+	functions_round(ret, setting->session->fold ? 0 : setting->ticks_shift);
+	if (failed) {
 		functions_deinit(ret);
 		free(*ret_totals);
 		*ret_totals = NULL;
 	}
+	free(setting);
+}
+
+int totals_analyse(const struct session *session, bool make_index, struct functions *ret,
+		   struct function_total **ret_totals, struct error *err)
+{
+	struct parts_member member;
+	int result;
+
+	totals_member(session, &member);
+	result = parts_replay(session, make_index, NULL, &member, 1, err);
+	totals_collect(&member, result < 0, ret, ret_totals);
 	return result;
 }

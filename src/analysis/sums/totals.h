@@ -25,4 +25,12 @@ struct function_total {
 int totals_analyse(const struct session *session, bool make_index, struct functions *ret,
 		   struct function_total **ret_totals, struct error *err);
 
+/*
+ * The same as one of several that hear a replay: the member for parts_replay(). What it found is to be collected, also
+ * if that failed; then nothing is returned.
+ */
+void totals_member(const struct session *session, struct parts_member *ret);
+void totals_collect(struct parts_member *member, bool failed, struct functions *ret,
+		    struct function_total **ret_totals);
+
 #endif

@@ -34,17 +34,20 @@ static int show(const struct args *args, const struct trace_arg *t, const struct
 }
 
 static int analyse(const struct args *args, struct trace_arg *t, struct inlines *inlines, struct given *given,
-		   const struct tree_choice *choice, struct error *err)
+		   const struct tree_choice *choice, const struct span *span, struct error *err)
 {
-	struct call_tree_options options = { .inlines = inlines, .given = given };
+	struct call_tree_options options = { .inlines = inlines, .given = given, .span = span };
 	struct call_tree all, of;
 	bool *functions = NULL;
 	int r = EXIT_FAILED;
 
 	if (functions_arg(args, &t->names, &functions, err) < 0)
 		return EXIT_FAILED;
-	trace_arg_open_index(t);
-	options.make_index = is_worth_index(t);
+	if (span)
+		trace_arg_index(t);
+	else
+		trace_arg_open_index(t);
+	options.make_index = !span && is_worth_index(t);
 	if (call_tree_analyse(&t->session, &options, &all, err) == 0) {
 		if (functions) {
 			call_tree_of(&all, functions, arg(args, "callers"), &of);
@@ -84,13 +87,15 @@ static int run(const struct args *args, struct error *err)
 	struct inlines inlines;
 	struct given given;
 	struct trace_arg t;
+	struct span span;
+	bool all = !arg(args, "from") && !arg(args, "to") && !arg(args, "cpu");
 	int r = EXIT_FAILED;
 
 	if (arg(args, "callers") && args->n_operands < 2 && !arg(args, "function")) {
 		error_set(err, "--callers: of which function? upto tree --callers TRACE FUNCTION");
 		return EXIT_USAGE;
 	}
-	if (clock_arg(args, &choice.by_ns, err) < 0 || arg_u64(args, "depth", &choice.depth, err) < 0 ||
+	if (clock_arg(args, &choice.by_ns, err) < 0 || span_arg(args, &span, err) < 0 || arg_u64(args, "depth", &choice.depth, err) < 0 ||
 	    arg_percent(args, "min", &choice.min_pct, err) < 0)
 		return EXIT_USAGE;
 	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, folded_options, &t, err) < 0)
@@ -103,7 +108,8 @@ static int run(const struct args *args, struct error *err)
 	given_init(&given, &values);
 	choice.with_args = arg(args, "args") && !arg(args, "json");
 	if (debug_arg(args, &t.names, &sources, err) == 0 && args_arg(args, &t, &values, &asked, err) == 0)
-		r = analyse(args, &t, sources.count ? &inlines : NULL, asked ? &given : NULL, &choice, err);
+		r = analyse(args, &t, sources.count ? &inlines : NULL, asked ? &given : NULL, &choice, all ? NULL : &span,
+			    err);
 	given_deinit(&given);
 	call_values_deinit(&values);
 	inlines_deinit(&inlines);
@@ -119,6 +125,7 @@ static const struct option options[] = {
 	{ 0, "min", "P",
 	  "only paths with at least P percent of all, or of functions that are named (default: 0.5; JSON, --module …: 0)" },
 	CLOCK_OPTION,
+	SPAN_OPTIONS,
 	THUNKS_OPTION,
 	INSTRUMENTS_OPTION,
 	DEBUG_OPTION,
@@ -152,6 +159,7 @@ const struct command cmd_tree = {
 		"not places where it was inlined.\n" THUNKS_NOTE INSTRUMENTS_NOTE INDEX_NOTE,
 	.examples = "  upto tree trace.upto\n      where the time went, from the top\n"
 		    "  upto tree --depth 3 trace.upto start_kernel\n      below start_kernel\n"
+		    "  upto tree --from 1.5s --to 1.6s trace.upto\n      what that tenth of a second went into\n"
 		    "  upto tree --callers trace.upto kmem_cache_alloc_noprof\n      who asks for memory\n",
 	.needs = "stacks",
 	.options = options,
