@@ -42,7 +42,7 @@ def need(program):
 
 def exported(to, *options, trace=None, upto=UPTO_ASAN):
     """The file, or folder."""
-    path = os.path.join(WORK, f"readers-{to}{len(options)}")
+    path = os.path.join(WORK, f"readers-{to}{zlib.crc32(repr((options, trace)).encode())}")
     shutil.rmtree(path, ignore_errors=True)
     run(upto, "export", *([] if to in ("uftrace", "ctf") else ["-f"]), "--to", to, "-o", path, *options, trace or base(2))
     return path

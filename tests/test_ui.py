@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """upto ui: one user's browser gets the page and single calls; nobody else gets anything."""
 import collections
+import concurrent.futures
 import contextlib
 import gzip
 import http.client
+import itertools
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -69,7 +72,8 @@ def test_answers():
         for path in ("/etc/passwd", "/../../etc/passwd", "//etc/passwd", "/data/", "/%2e%2e/"):
             assert ui.ask(path)[0].status == 404, path
         for query in ("", "?from=1", "?from=2&to=1", "?from=-1&to=2", "?from=1&to=99999999999999999999999", "?from=a&to=b"):
-            assert ui.ask("/calls" + query)[0].status == 400, query
+            for path in ("/calls", "/flame", "/lanes"):
+                assert ui.ask(path + query)[0].status == 400, (path, query)
         let_in, _ = ui.ask("/?token=" + ui.token, cookie=None)
         assert let_in.status == 303 and let_in.getheader("Location") == "/"
         assert let_in.getheader("Set-Cookie") == f"upto_{ui.port}={ui.token}; HttpOnly; SameSite=Strict; Path=/"
@@ -82,6 +86,7 @@ def test_answers():
         data = json.loads(gzip.decompress(body))
         assert sum(r["self_insns"] for r in table(data, "functions")) == sum(r["self_insns"] for r in upto_json("top", "--json", "-n", "0", trace)["functions"])
         check_calls(ui, trace, data)
+        check_lanes(ui, data)
         # it listens here alone
         with open("/proc/net/tcp") as f:
             bound = [line.split()[1] for line in f if line.split()[1].endswith(f":{ui.port:04X}") and line.split()[3] == "0A"]
@@ -108,6 +113,87 @@ def check_calls(ui, trace, data):
     assert 0 < len(least["calls"]) < len(answer["calls"])
 
 
+def check_lanes(ui, data):
+    """Of all, what the page has; of a part, all that is longer than a screen's dot there."""
+    _, body = ui.ask(f"/lanes?from=0&to={data['end_ns']}")
+    assert json.loads(body) == {k: data[k] for k in ("runs", "spans", "waits")}
+    begin, end = data["end_ns"] // 2, data["end_ns"] // 2 + data["end_ns"] // 100
+    part = json.loads(ui.ask(f"/lanes?from={begin}&to={end}")[1])
+    inside = lambda rows, start, stop: [r for r in rows if r[stop] is not None and r[start] < end and r[stop] > begin]
+    assert {r[0] for r in inside(data["spans"], 5, 6)} <= {r[0] for r in part["spans"]}
+    assert all(r[5] <= end and r[6] >= begin for r in part["spans"])
+    at = [sum(n) for n in zip(itertools.accumulate(part["runs"]["gap"]), itertools.accumulate([0, *part["runs"]["length"]]))]
+    assert all(a + n >= begin and a <= end for a, n in zip(at, part["runs"]["length"])) or len(set(part["runs"]["cpu"])) > 1
+
+
+RANGES = 200
+
+
+@pytest.mark.weight(8)
+def test_flame_of_parts():
+    """Of random parts of the time, the flame graph is upto tree's of that part, number by number; several are asked at once."""
+    trace, draw = recording("6.12", 1)[0], random.Random(5)
+    end = upto_json("info", "--json", trace)["duration_ns"]
+    parts = []
+    for i in range(RANGES):
+        begin = draw.randrange(end)
+        parts.append((begin, min(end, begin + 1 + int(end * 10 ** draw.uniform(-6, -2)))))
+    with served(trace) as ui, concurrent.futures.ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda p: ui.ask(f"/flame?from={p[0]}&to={p[1]}"), parts))
+        # nobody waits any more: the work ends, and others are answered
+        with socket.create_connection(("127.0.0.1", ui.port)) as gone:
+            gone.sendall(f"GET /flame?from=0&to={end} HTTP/1.1\r\nHost: 127.0.0.1:{ui.port}\r\nCookie: upto_{ui.port}={ui.token}\r\n\r\n".encode())
+        assert ui.ask(f"/flame?from=0&to={end // 100}")[0].status == 200
+    compared = 0
+    for (begin, stop), (answer, body) in zip(parts, answers):
+        assert answer.status == 200
+        f, tree = json.loads(body)["flame"], upto_json("tree", "--json", "--from", f"{begin}ns", "--to", f"{stop}ns", trace)["tree"]
+        assert sum(f["insns"]) == sum(n["self_insns"] for n in tree) and sum(f["ns"]) == sum(n["self_ns"] for n in tree)
+        compared += compare(f, tree)
+    return f"{len(parts)} parts, {compared} paths"
+
+
+def compare(f, tree):
+    """Paths of the graph, of all processes, with those of the tree; what is small is in its caller's "…" there."""
+    ours, paths, path, rests = collections.defaultdict(lambda: [0, 0, 0]), [], [], set()
+    for i, parent in enumerate(f["parent"]):
+        paths.append((*(paths[parent] if parent >= 0 else ()), f["names"][f["name"][i]]))
+        for k, key in enumerate(("calls", "insns", "ns")):
+            ours[paths[i]][k] += f[key][i]
+        if paths[i][-1] == "…":
+            rests.add(paths[i][:-1])
+    theirs = collections.defaultdict(lambda: [0, 0, 0])
+    for n in tree:
+        path[n["depth"]:] = [n["function"]]
+        where = tuple(path)
+        if where not in ours:
+            # below the deepest of its callers that is shown and has a rest
+            at = next((i for i in range(len(where), -1, -1) if where[:i] in rests), None)
+            assert at is not None, where
+            where = (*where[:at], "…")
+        for k, key in enumerate(("calls", "self_insns", "self_ns")):
+            theirs[where][k] += n[key]
+    # a process's small calls may be another's large ones: then some of a path are in the rest of one that it is below
+    exact = [p for p in ours if p[-1] != "…" and not any(p[:i] in rests for i in range(len(p)))]
+    assert all(ours[p] == theirs[p] for p in exact), [(p, ours[p], theirs[p]) for p in exact if ours[p] != theirs[p]][:3]
+    room, all_of = len(f["groups"]) / 20000, [sum(ours[p][k] for p in ours) for k in (1, 2)]
+    mine, wanted = whole_paths(ours), whole_paths(theirs)
+    for path in mine:
+        if path[-1] != "…":
+            assert all(-1 <= wanted[path][k] - mine[path][k] <= all_of[k] * room * len(path) + 1 for k in (0, 1)), (path, mine[path], wanted[path])
+    return len(mine)
+
+
+def whole_paths(sums):
+    """By path, instructions and time with all that is below it."""
+    ret = collections.defaultdict(lambda: [0, 0])
+    for path, (_, insns, ns) in sums.items():
+        for i in range(1, len(path) + 1):
+            ret[path[:i]][0] += insns
+            ret[path[:i]][1] += ns
+    return ret
+
+
 @pytest.mark.weight(3)
 def test_seen():
     """Zoomed in, the page has the single calls, and no message; the token is out of its address."""
@@ -120,6 +206,7 @@ def test_seen():
     seen = json.loads(p.stdout)
     assert seen["messages"] == [] and seen["requests"] == [] and "token" not in seen["address"] and " up to " in seen["sentence"]
     assert int(seen["status"].split()[0]) > 10 and any(r[1].startswith("calls of ") for r in seen["rows"]), seen
+    assert seen["part"].startswith("of 20") and seen["part_rows"] != seen["all_rows"] and seen["flames"] == 0, seen
     return seen["status"]
 
 

@@ -190,9 +190,10 @@ static void split(struct parts_crew *crew, struct index *index)
 {
 	for (size_t i = 1; i < crew->n; i++) {
 		size_t entry = choose_entry(crew, index, i);
+		uint64_t ns = index->entries[entry].ns;
 		struct checkpoint from;
 
-		if (entry && index->entries[entry].ns < crew->span.to_ns && index->entries[entry].ns > crew->parts[crew->count - 1].from.ns &&
+		if (entry && ns < crew->span.to_ns && ns > crew->parts[crew->count - 1].from.ns &&
 		    index_checkpoint(index, entry, &from))
 			begin_part(crew, &from);
 	}

@@ -34,9 +34,10 @@ struct parts_member {
 };
 
 /*
- * Replay the trace in parts, or what the span takes of it (NULL: all), for up to TOGETHER_MAX members at once. Without an index (NULL) one thread makes it if
- * `make` is set, while the others follow; otherwise there is one part. Of a span, with an index, the replay begins at
- * the index's moment before it; where it ends is the members' business: stacks_are_past().
+ * Replay the trace in parts, or what the span takes of it (NULL: all), for up to TOGETHER_MAX members at once. Without
+ * an index (NULL) one thread makes it if `make` is set, while the others follow; otherwise there is one part. Of a
+ * span, with an index, the replay begins at the index's moment before it; where it ends is the members' business:
+ * stacks_are_past().
  */
 int parts_replay(const struct session *session, bool make, const struct span *span, struct parts_member *members,
 		 size_t n, struct error *err);

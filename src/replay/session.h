@@ -21,6 +21,12 @@ struct session {
 	bool of_chosen; /* the trace has all that ran, and sums are of the threads that are chosen */
 	/* for a part of the trace to be written, which has nothing but what events tell: no stacks from before a gap */
 	bool thins;
+	/*
+	 * NULL: nobody is gone. Called from whichever thread replays, many times a second: true if the answer is not
+	 * wanted any more. The replay then fails.
+	 */
+	bool (*is_given_up)(void *context);
+	void *given_up_context;
 };
 
 #endif

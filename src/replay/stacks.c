@@ -149,6 +149,14 @@ static void tell_run(struct replay *r, const struct merged *merged, const struct
 	});
 }
 
+static bool is_given_up(struct replay *r)
+{
+	enum { OFTEN = 64 }; /* runs of up to some hundred events each */
+
+	return r->session->is_given_up && r->runs++ % OFTEN == 0 &&
+	       r->session->is_given_up(r->session->given_up_context);
+}
+
 static int go(struct replay *r, struct merged *merged, struct error *err)
 {
 	struct stacks *s = r->stacks;
@@ -162,6 +170,8 @@ static int go(struct replay *r, struct merged *merged, struct error *err)
 	while (!s->stop && (more = merged_run(merged, &events, &n, &cpu, err)) > 0) {
 		struct batch *batch = merged_batch(merged);
 
+		if (__builtin_expect(is_given_up(r), 0))
+			return error_set(err, "given up");
 		while (__builtin_expect(boot_is_due(r, events->ns), 0))
 			replay_begin_boot(r);
 		r->task = merged_task(merged, cpu);
@@ -201,7 +211,7 @@ int stacks_replay(struct stacks *ret, const struct session *session, const struc
 {
 	struct span span = { .from_ns = from ? from->ns : 0, .to_ns = to_ns, .cpu = -1 };
 	struct replay r = { .stacks = ret, .visitor = visitor, .state = state, .reader = session->reader,
-		.finds = !session->thins };
+		.session = session, .finds = !session->thins };
 	struct merged *merged;
 	int result;
 

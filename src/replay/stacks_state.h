@@ -30,6 +30,8 @@ struct replay {
 	const struct stacks_visitor *visitor;
 	void *state;
 	const struct reader *reader;
+	const struct session *session;
+	unsigned runs; /* so many were replayed */
 	struct name_cache *cache;
 	struct shapes *shapes; /* NULL: phrases are not gone past */
 	bool recording; /* one of those */

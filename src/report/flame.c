@@ -14,7 +14,7 @@ static void find_phases(const struct history *h, struct flame *f)
 
 	f->phases = array_reach(NULL, 0, &cap_phases, sizeof *f->phases);
 	f->phases[0] = HISTORY_NONE;
-	for (uint32_t i = 0; i < h->n_spans; i++) {
+	for (uint32_t i = 0; h && i < h->n_spans; i++) {
 		if (h->spans[i].kind != SPAN_PHASE)
 			continue;
 		if (h->spans[i].start_ns) {
@@ -26,8 +26,8 @@ static void find_phases(const struct history *h, struct flame *f)
 	}
 }
 
-void flame_member(const struct session *session, const struct history *h, struct flame *ret,
-		  struct parts_member *ret_member)
+/* `h`: has the phases; NULL: they are not told apart. */
+static void init(const struct session *session, const struct history *h, struct flame *ret)
 {
 	*ret = (struct flame){
 		.whose = call_tree_processes(session->threads),
@@ -41,6 +41,12 @@ void flame_member(const struct session *session, const struct history *h, struct
 		.n_cuts = ret->n_cuts,
 	};
 	ret->options = (struct call_tree_options){ .apart = &ret->apart };
+}
+
+void flame_member(const struct session *session, const struct history *h, struct flame *ret,
+		  struct parts_member *ret_member)
+{
+	init(session, h, ret);
 	call_tree_member(&ret->options, ret_member);
 }
 
@@ -49,12 +55,20 @@ void flame_collect(struct flame *f, struct parts_member *member, bool failed)
 	call_tree_collect(member, failed, &f->tree);
 }
 
+int flame_of_span(const struct session *session, const struct span *span, struct flame *ret, struct error *err)
+{
+	init(session, NULL, ret);
+	ret->options.span = span;
+	return call_tree_analyse(session, &ret->options, &ret->tree, err);
+}
+
 void flame_deinit(struct flame *f)
 {
 	call_tree_deinit(&f->tree);
 	free(f->whose);
 	free(f->cuts);
 	free(f->phases);
+	*f = (struct flame){ 0 };
 }
 
 /* What is put, from here on: nodes have numbers again, and there are some that stand for many. */

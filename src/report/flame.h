@@ -22,6 +22,8 @@ struct flame {
 void flame_member(const struct session *session, const struct history *h, struct flame *ret,
 		  struct parts_member *ret_member);
 void flame_collect(struct flame *f, struct parts_member *member, bool failed);
+/* Of a part of the time, without phases. Call flame_deinit() also after an error. */
+int flame_of_span(const struct session *session, const struct span *span, struct flame *ret, struct error *err);
 void flame_deinit(struct flame *f);
 
 /*

@@ -68,17 +68,23 @@ int report_analyse(const struct session *session, bool keep, struct report *ret,
 	return 0;
 }
 
+void report_forget_sums(struct report *r)
+{
+	functions_deinit(&r->functions);
+	free(r->totals);
+	r->totals = NULL;
+	processes_deinit(&r->processes);
+	syscalls_deinit(&r->syscalls);
+	flame_deinit(&r->flame);
+}
+
 void report_deinit(struct report *r)
 {
 	if (r->has_why)
 		why_deinit(&r->why);
 	kernel_log_deinit(&r->log);
 	history_deinit(&r->history);
-	functions_deinit(&r->functions);
-	free(r->totals);
-	processes_deinit(&r->processes);
-	syscalls_deinit(&r->syscalls);
-	flame_deinit(&r->flame);
+	report_forget_sums(r);
 }
 
 /* HISTORY_NONE, as -1. */
@@ -114,10 +120,15 @@ struct run {
 	uint64_t start_ns, end_ns;
 };
 
-static struct run *join_runs(const struct history *h, size_t *ret_n)
+static bool is_in(const struct span *part, uint64_t start_ns, uint64_t end_ns)
+{
+	return end_ns >= part->from_ns && start_ns <= part->to_ns;
+}
+
+static struct run *join_runs(const struct history *h, const struct span *part, size_t *ret_n)
 {
 	struct run *runs = xcalloc(h->n_slices + 1, sizeof *runs);
-	uint64_t gap = h->end_ns / JOIN_PARTS;
+	uint64_t gap = (part->to_ns - part->from_ns) / JOIN_PARTS;
 	size_t n = 0;
 
 	for (unsigned cpu = 0; cpu < h->n_cpus; cpu++) {
@@ -127,7 +138,7 @@ static struct run *join_runs(const struct history *h, size_t *ret_n)
 			const struct slice *s = &h->slices[h->by_cpu[i]];
 			struct run *last = n > first ? &runs[n - 1] : NULL;
 
-			if (s->handler != HISTORY_NONE)
+			if (s->handler != HISTORY_NONE || !is_in(part, s->start_ns, s->end_ns))
 				continue;
 			if (last && last->thread == s->thread && s->start_ns <= last->end_ns + gap)
 				last->end_ns = s->end_ns;
@@ -140,11 +151,11 @@ static struct run *join_runs(const struct history *h, size_t *ret_n)
 }
 
 /* Times are told since the run before on the same vCPU ended: such numbers pack well. */
-static void put_runs(const struct report *r, struct json *j)
+static void put_runs(const struct report *r, const struct span *part, struct json *j)
 {
 	static const char *const columns[] = { "cpu", "thread", "gap", "length" };
 	size_t n;
-	struct run *runs = join_runs(&r->history, &n);
+	struct run *runs = join_runs(&r->history, part, &n);
 
 	json_object(j, "runs");
 	for (size_t k = 0; k < 4; k++) {
@@ -185,25 +196,27 @@ static uint64_t at_least(uint64_t *lengths, size_t n, size_t most)
 	return least;
 }
 
-static uint64_t shortest_span(const struct history *h)
+static uint64_t shortest_span(const struct history *h, const struct span *part)
 {
 	uint64_t *lengths = xcalloc(h->n_spans + 1, sizeof *lengths);
+	size_t n = 0;
 
 	for (size_t i = 0; i < h->n_spans; i++)
-		lengths[i] = h->spans[i].end_ns - h->spans[i].start_ns;
-	return at_least(lengths, h->n_spans, SPANS_MAX);
+		if (is_in(part, h->spans[i].start_ns, h->spans[i].end_ns))
+			lengths[n++] = h->spans[i].end_ns - h->spans[i].start_ns;
+	return at_least(lengths, n, SPANS_MAX);
 }
 
-static void put_spans(const struct report *r, struct json *j)
+static void put_spans(const struct report *r, const struct span *part, struct json *j)
 {
 	const struct history *h = &r->history;
-	uint64_t least = shortest_span(h);
+	uint64_t least = shortest_span(h, part);
 
 	json_rows(j, "spans");
 	for (size_t i = 0; i < h->n_spans; i++) {
 		const struct span_of *x = &h->spans[i];
 
-		if (x->end_ns - x->start_ns < least && x->kind != SPAN_PHASE)
+		if (!is_in(part, x->start_ns, x->end_ns) || (x->end_ns - x->start_ns < least && x->kind != SPAN_PHASE))
 			continue;
 		json_array(j, NULL);
 		json_number(j, NULL, i);
@@ -220,26 +233,30 @@ static void put_spans(const struct report *r, struct json *j)
 	json_close(j);
 }
 
-static bool is_long_wait(const struct away *a, uint64_t least, uint64_t end_ns)
+static uint64_t wait_end(const struct history *h, const struct away *a)
 {
-	uint64_t end = a->end_ns == UINT64_MAX ? end_ns : a->end_ns;
+	return a->end_ns == UINT64_MAX ? h->end_ns : a->end_ns;
+}
 
-	return a->kind != WAIT_IDLE && a->wake_ns != a->start_ns && end - a->start_ns >= least;
+static bool is_long_wait(const struct history *h, const struct away *a, const struct span *part, uint64_t least)
+{
+	return a->kind != WAIT_IDLE && a->wake_ns != a->start_ns && is_in(part, a->start_ns, wait_end(h, a)) &&
+	       wait_end(h, a) - a->start_ns >= least;
 }
 
 /* Marks of the longest waits. */
-static bool *long_waits(const struct history *h)
+static bool *long_waits(const struct history *h, const struct span *part)
 {
 	uint64_t *lengths = xcalloc(h->n_aways + 1, sizeof *lengths), least;
 	bool *marks = xcalloc(h->n_aways + 1, sizeof *marks);
+	size_t n = 0;
 
 	for (size_t i = 0; i < h->n_aways; i++)
-		if (is_long_wait(&h->aways[i], 0, h->end_ns))
-			lengths[i] = (h->aways[i].end_ns == UINT64_MAX ? h->end_ns : h->aways[i].end_ns) -
-				     h->aways[i].start_ns;
-	least = at_least(lengths, h->n_aways, WAITS_MAX);
+		if (is_long_wait(h, &h->aways[i], part, 0))
+			lengths[n++] = wait_end(h, &h->aways[i]) - h->aways[i].start_ns;
+	least = at_least(lengths, n, WAITS_MAX);
 	for (size_t i = 0; i < h->n_aways; i++)
-		marks[i] = is_long_wait(&h->aways[i], least, h->end_ns);
+		marks[i] = is_long_wait(h, &h->aways[i], part, least);
 	return marks;
 }
 
@@ -361,17 +378,30 @@ static void put_head(const struct report *r, struct json *j)
 
 void report_put(const struct report *r, struct json *j)
 {
-	bool *waits = long_waits(&r->history);
+	const struct span all = { .to_ns = r->history.end_ns, .cpu = -1 };
+	bool *waits = long_waits(&r->history, &all);
 
 	json_object(j, NULL);
 	put_head(r, j);
 	put_why(r, j);
 	put_threads(r, j);
-	put_runs(r, j);
-	put_spans(r, j);
+	put_runs(r, &all, j);
+	put_spans(r, &all, j);
 	put_waits(r, waits, j);
 	put_tables(r, waits, j);
 	flame_put(&r->flame, r->session, j);
+	json_close(j);
+	free(waits);
+}
+
+void report_put_part(const struct report *r, const struct span *part, struct json *j)
+{
+	bool *waits = long_waits(&r->history, part);
+
+	json_object(j, NULL);
+	put_runs(r, part, j);
+	put_spans(r, part, j);
+	put_waits(r, waits, j);
 	json_close(j);
 	free(waits);
 }

@@ -37,7 +37,15 @@ struct report {
 /* Ask all of it. `keep`: history and index beside the trace are worth it. Call report_deinit() also after an error. */
 int report_analyse(const struct session *session, bool keep, struct report *ret, struct error *err);
 void report_deinit(struct report *r);
+/* All that only report_put() needs: sums, and the call tree. */
+void report_forget_sums(struct report *r);
 
 void report_put(const struct report *r, struct json *j);
+
+/*
+ * Runs, spans and waits of a part of the time, as those of the whole, with as much as there is room for: what is joined
+ * or left out there may be told apart here.
+ */
+void report_put_part(const struct report *r, const struct span *part, struct json *j);
 
 #endif

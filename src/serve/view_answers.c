@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "export/call_stream.h"
+#include "report/flame.h"
 
 struct view_call {
 	uint32_t thread, depth, function;
@@ -98,5 +99,20 @@ int view_calls_put(const struct session *session, uint64_t from_ns, uint64_t to_
 	}
 	free(view.calls);
 	free(numbers);
+	return r;
+}
+
+int view_flame_put(const struct session *session, uint64_t from_ns, uint64_t to_ns, struct json *j, struct error *err)
+{
+	const struct span span = { .from_ns = from_ns, .to_ns = to_ns, .cpu = -1 };
+	struct flame flame;
+	int r = flame_of_span(session, &span, &flame, err);
+
+	if (r == 0) {
+		json_object(j, NULL);
+		flame_put(&flame, session, j);
+		json_close(j);
+	}
+	flame_deinit(&flame);
 	return r;
 }

@@ -20,4 +20,7 @@ enum {
 int view_calls_put(const struct session *session, uint64_t from_ns, uint64_t to_ns, uint64_t min_ns, struct json *j,
 		   struct error *err);
 
+/* The flame graph of a part of the time, as a page's (report/flame.h), without phases. It reads from the index, too. */
+int view_flame_put(const struct session *session, uint64_t from_ns, uint64_t to_ns, struct json *j, struct error *err);
+
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,15 @@ bool web_request_number(const struct web_request *r, const char *name, uint64_t 
 	errno = 0;
 	*ret = strtoull(text, &end, 10);
 	return !*end && !errno;
+}
+
+bool web_request_is_gone(const struct web_request *r)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct pollfd browser = { .fd = info ? info->connect_fd : -1, .events = POLLRDHUP };
+
+	return poll(&browser, 1, 0) > 0 && browser.revents & (POLLRDHUP | POLLHUP | POLLERR);
 }
 
 /* In a time that does not tell how much of it is right. */
@@ -180,7 +190,8 @@ struct web_server *web_server_start(const struct web_server_options *options, st
 
 	s->options = *options;
 	if (make_token(s, err) == 0) {
-		s->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, handle, s,
+		s->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION, 0, NULL,
+					     NULL, handle, s,
 					     MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&loopback,
 					     MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
 					     MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S,

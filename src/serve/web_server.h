@@ -17,6 +17,9 @@ struct web_request;
 /* A number of the address's query. False: it is not there, or is no number. */
 bool web_request_number(const struct web_request *r, const char *name, uint64_t *ret);
 
+/* Does nobody wait for the answer any more? May be called from any thread until it is given. */
+bool web_request_is_gone(const struct web_request *r);
+
 struct web_answer {
 	struct buf body;  /* taken */
 	const char *type; /* "application/json" */
@@ -26,7 +29,7 @@ struct web_answer {
 
 struct web_server_options {
 	unsigned port; /* 0: any that is free */
-	/* Fill in *ret. False: there is nothing of that path. One at a time, in a thread of the server's. */
+	/* Fill in *ret. False: there is nothing of that path. Several at the same time, each in a thread of its own. */
 	bool (*answer)(void *context, const char *path, const struct web_request *r, struct web_answer *ret);
 	void *context;
 };

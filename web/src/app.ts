@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 import { load } from "./data";
 import { FlameGraph } from "./flame";
+import { Seen } from "./seen";
 import { Store } from "./store";
 import { causes, head, narrowed } from "./summary";
 import { Tables } from "./tables";
@@ -19,7 +20,7 @@ async function start(): Promise<void> {
   const data = await load();
   const store = new Store({
     phase: null, process: null, from: 0, to: Math.max(1, data.end), cause: null, clock: "insns", reversed: false, search: "", zoom: [],
-    table: "functions", sort: "", filter: "",
+    table: "functions", sort: "", filter: "", seen: false,
   });
   head(data);
   causes(data, store);
@@ -27,6 +28,7 @@ async function start(): Promise<void> {
   new Timeline(data, store, point).draw();
   new FlameGraph(data, store, point).draw();
   new Tables(data, store);
+  new Seen(data, store);
   document.documentElement.dataset.ready = "yes";
 }
 

@@ -19,6 +19,7 @@ export interface Flame {
   groups: { phase: number | null; process: number | null }[];
   names: string[]; kinds: string;
   group: number[]; parent: number[]; name: number[]; calls: number[]; insns: number[]; ns: number[];
+  part: boolean;           /* it is of a part of the time: its groups are not of phases */
 }
 
 export interface Data {
@@ -66,6 +67,37 @@ export async function calls(from: number, to: number, min: number, signal: Abort
   };
 }
 
+type Raw = any;
+
+async function part(what: string, from: number, to: number, signal: AbortSignal): Promise<Raw> {
+  const answer = await fetch(`${what}?from=${Math.floor(from)}&to=${Math.ceil(to)}`, { signal });
+  if (!answer.ok) throw new Error(await answer.text());
+  return answer.json();
+}
+
+/** The flame graph of a part of the time, from whoever serves the page. */
+export async function flameOf(from: number, to: number, signal: AbortSignal): Promise<Flame> {
+  return flame((await part("flame", from, to, signal)).flame, true);
+}
+
+/** What ran and waited in a part of the time, told apart as far as there is room. */
+export async function lanesOf(from: number, to: number, signal: AbortSignal): Promise<Pick<Data, "runs" | "spans" | "waits">> {
+  return inLanes(await part("lanes", from, to, signal));
+}
+
+function flame(raw: Raw, isPart: boolean): Flame {
+  return { ...raw, part: isPart, groups: raw.groups.map(([phase, process]: any[]) => ({ phase, process })) };
+}
+
+function inLanes(raw: Raw): Pick<Data, "runs" | "spans" | "waits"> {
+  return {
+    runs: runs(raw.runs),
+    spans: raw.spans.map(([number, kind, name, parent, thread, start, end, insns, cpu]: any[]): Span =>
+      ({ number, kind, name: name ?? "", parent, thread, start, end, insns, cpu })),
+    waits: raw.waits.map(([thread, start, wake, end, kind, what, waker]: any[]): Wait => ({ thread, start, wake, end, kind, what: what ?? "", waker })),
+  };
+}
+
 export async function load(): Promise<Data> {
   const raw = await unpack(document.getElementById("data")!.textContent!);
   const why = raw.why && {
@@ -78,11 +110,8 @@ export async function load(): Promise<Data> {
     ns: raw.ns, halted: raw.halted_ns, events: raw.events, why,
     threads: raw.threads.map(([name, pid, tgid, kernel, start, end, process]: any[]): Thread =>
       ({ name: name ?? "", pid, tgid, kernel, start, end, process })),
-    runs: runs(raw.runs),
-    spans: raw.spans.map(([number, kind, name, parent, thread, start, end, insns, cpu]: any[]): Span =>
-      ({ number, kind, name: name ?? "", parent, thread, start, end, insns, cpu })),
-    waits: raw.waits.map(([thread, start, wake, end, kind, what, waker]: any[]): Wait => ({ thread, start, wake, end, kind, what: what ?? "", waker })),
+    ...inLanes(raw),
     tables: raw.tables,
-    flame: { ...raw.flame, groups: raw.flame.groups.map(([phase, process]: any[]) => ({ phase, process })) },
+    flame: flame(raw.flame, false),
   };
 }

@@ -17,7 +17,7 @@ export interface Sum { name: number; total: number; self: number; calls: number 
 /** The tree of what is asked for. Its numbers are of that clock; the root's name is -1. */
 export function graph(data: Data, view: Pick<View, "phase" | "process" | "clock" | "reversed">): Node {
   const f = data.flame, weight = f[view.clock], root: Node = { name: -1, total: 0, self: 0, calls: 0, children: [], parent: null, depth: 0 };
-  const asked = f.groups.map((g) => (view.phase === null || g.phase === view.phase) && (view.process === null || g.process === view.process));
+  const asked = f.groups.map((g) => (view.phase === null || f.part || g.phase === view.phase) && (view.process === null || g.process === view.process));
   const known = new Map<Node, Map<number, Node>>(), nodes: (Node | null)[] = [];
 
   const child = (parent: Node, name: number): Node => {
@@ -89,9 +89,9 @@ export class FlameGraph {
     this.make();
     this.listen();
     store.listen((_, changed) => {
-      if (["phase", "process", "clock", "reversed"].some((k) => changed.has(k as keyof View))) this.make();
+      if (["phase", "process", "clock", "reversed", "graph"].some((k) => changed.has(k as keyof View))) this.make();
       if (changed.has("zoom")) this.find();
-      if (["phase", "process", "clock", "reversed", "search", "zoom"].some((k) => changed.has(k as keyof View))) this.draw();
+      if (["phase", "process", "clock", "reversed", "graph", "search", "zoom"].some((k) => changed.has(k as keyof View))) this.draw();
     });
     new ResizeObserver(() => this.draw()).observe(this.canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());

@@ -158,3 +158,26 @@ export function lanes(data: Data): Row[] {
     ...stacked("kernel's work", of(...KINDS_BELOW)), ...log(data), ...processes(data),
   ].filter((r) => r.items.length);
 }
+
+/** What tells a row from others: its process, or its place in its lane. */
+function keys(rows: Row[]): string[] {
+  const seen = new Map<string, number>();
+  return rows.map((r) => {
+    const n = seen.get(r.lane) ?? 0;
+    seen.set(r.lane, n + 1);
+    return r.process >= 0 ? `${r.lane} ${r.process}` : `${r.lane} ${r.label.startsWith("CPU") ? "" : n}`;
+  });
+}
+
+/** The rows of all, with the items of a part of the time; what only that part has stands behind its lane's. */
+export function closer(all: Row[], part: Row[]): Row[] {
+  const of = new Map(keys(part).map((key, i) => [key, part[i]!])), ret: Row[] = [];
+  const known = keys(all);
+  all.forEach((row, i) => {
+    ret.push({ ...row, items: row.lane === "kernel log" ? row.items : (of.get(known[i]!)?.items ?? []) });
+    of.delete(known[i]!);
+    if (all[i + 1]?.lane === row.lane) return;
+    for (const [key, more] of of) if (more.lane === row.lane) ret.push(more), of.delete(key);
+  });
+  return ret;
+}

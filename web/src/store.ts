@@ -9,9 +9,12 @@ export interface View {
   clock: "insns" | "ns"; reversed: boolean; search: string;
   zoom: string[];          /* names from the outermost call to the one that the flame graph shows */
   table: string; sort: string; filter: string;
+  seen: boolean;           /* the flame graph is of what the timeline shows */
 }
 
-type Listener = (view: View, changed: Set<keyof View>) => void;
+/** What has changed: the view, or the flame graph's data that it is of. */
+export type Changed = Set<keyof View | "graph">;
+type Listener = (view: View, changed: Changed) => void;
 
 export class Store {
   view: View;
@@ -30,12 +33,17 @@ export class Store {
   }
 
   set(change: Partial<View>): void {
-    const changed = new Set((Object.keys(change) as (keyof View)[]).filter((k) => JSON.stringify(change[k]) !== JSON.stringify(this.view[k])));
+    const changed: Changed = new Set((Object.keys(change) as (keyof View)[]).filter((k) => JSON.stringify(change[k]) !== JSON.stringify(this.view[k])));
     if (!changed.size) return;
     this.view = { ...this.view, ...change };
     for (const listener of this.listeners) listener(this.view, changed);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => history.replaceState(null, "", `#${this.text()}`), 200);
+  }
+
+  /** The flame graph's data has changed, and not the view. */
+  tellOfGraph(): void {
+    for (const listener of this.listeners) listener(this.view, new Set(["graph"]));
   }
 
   private text(): string {
@@ -56,7 +64,7 @@ export class Store {
     for (const key of ["phase", "process", "from", "to", "cause"]) number(key);
     for (const key of ["search", "table", "sort", "filter"]) if (words.has(key)) ret[key] = words.get(key);
     if (words.get("clock") === "ns") ret.clock = "ns";
-    if (words.get("reversed") === "true") ret.reversed = true;
+    for (const key of ["reversed", "seen"]) if (words.get(key) === "true") ret[key] = true;
     if (words.get("zoom")) ret.zoom = words.get("zoom")!.split("\n");
     if (!(((ret.from as number) ?? this.first.from) < ((ret.to as number) ?? this.first.to))) delete ret.from, delete ret.to;
     return ret as Partial<View>;

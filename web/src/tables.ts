@@ -49,7 +49,7 @@ export class Tables {
     this.filter.addEventListener("input", () => store.set({ filter: this.filter.value }));
     this.box.addEventListener("scroll", () => this.fill());
     store.listen((_, changed) => {
-      if (["table", "sort", "filter", "phase", "process"].some((k) => changed.has(k as keyof View))) this.show();
+      if (["table", "sort", "filter", "phase", "process", "graph"].some((k) => changed.has(k as keyof View))) this.show();
     });
     this.show();
   }
@@ -74,7 +74,7 @@ export class Tables {
   /** Sums of functions are of what is asked for, as far as the flame graph has it. */
   private functions(table: Table): Cell[][] {
     const { phase, process } = this.store.view, f = this.data.flame, at = (name: string) => table.columns.findIndex((c) => c.name === name);
-    if (phase === null && process === null) return table.rows;
+    if (phase === null && process === null && !f.part) return table.rows;
     const rows = new Map<number, Cell[]>();
     for (const clock of ["insns", "ns"] as const) {
       const root = graph(this.data, { phase, process, clock, reversed: false });

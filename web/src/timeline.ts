@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The timeline: lanes on a canvas, zoomed by wheel, keys and fingers, with a table of what is in view.
 import { ON_FILL, ofKind, ofNumber, theme } from "./colours";
-import { calls, served, type Data } from "./data";
+import { calls, lanesOf, served, type Data } from "./data";
 import { duration, moment } from "./format";
-import { callRows, lanes, type Item, type Row } from "./lanes";
+import { callRows, closer, lanes, type Item, type Row } from "./lanes";
 import type { Store, View } from "./store";
 
 const CLOSE_NS = 2e6, CLOSE_PARTS = 200; /* so short a part of the time has single calls */
+const NEAR_PARTS = 4;                    /* … and so short a one more than the page itself has */
 const ROW = 18, AXIS = 24, LETTER = 7, TWIN_ROWS = 200, ARROWS = 150;
 
 export class Timeline {
   private rows: Row[];
   private readonly always: Row[]; /* rows that are there however close one is */
+  private near: { rows: Row[]; from: number; to: number } | null = null; /* … with all that a part of the time has */
+  private detail: Row[] = [];     /* rows of calls */
   private readonly canvas = document.getElementById("lanes-canvas") as HTMLCanvasElement;
   private readonly byProcess = new Map<number, number>(); /* process → row */
   private readonly readable = new Map<Row, Item[]>();
@@ -51,8 +54,9 @@ export class Timeline {
 
   /** Rows of calls stand below those of CPUs. */
   private show(detail: Row[]): void {
-    const at = this.always.findLastIndex((r) => r.lane.startsWith("CPU")) + 1;
-    this.rows = [...this.always.slice(0, at), ...detail, ...this.always.slice(at)];
+    const base = this.near?.rows ?? this.always, at = base.findLastIndex((r) => r.lane.startsWith("CPU")) + 1;
+    this.detail = detail;
+    this.rows = [...base.slice(0, at), ...detail, ...base.slice(at)];
     this.byProcess.clear();
     this.rows.forEach((r, i) => r.process >= 0 && this.byProcess.set(r.process, i));
     this.draw();
@@ -60,16 +64,31 @@ export class Timeline {
 
   private asking: AbortController | null = null;
 
+  /** More of what is in view, and of as much before and behind it, than the page itself has. */
+  private async come(asking: AbortController): Promise<void> {
+    const { from, to } = this.store.view, length = to - from, has = this.near;
+    if (has && has.from <= from && has.to >= to && has.to - has.from < 6 * length) return;
+    const part = { from: Math.max(0, from - length), to: Math.min(this.data.end, to + length) };
+    const rows = lanes({ ...this.data, ...(await lanesOf(part.from, part.to, asking.signal)) });
+    if (asking.signal.aborted) return;
+    this.near = { rows: closer(this.always, rows), ...part };
+    this.show(this.detail);
+  }
+
   /** What is close enough has its single calls, if somebody serves them. A later question ends an earlier one. */
   private ask(): void {
     const { from, to } = this.store.view, isClose = to - from <= Math.max(CLOSE_NS, this.data.end / CLOSE_PARTS);
     this.asking?.abort();
     if (!served) return;
-    if (!isClose) return this.show([]);
+    if ((to - from) * NEAR_PARTS > this.data.end) this.near = null;
+    if (!isClose) this.show([]);
+    if (!isClose && (to - from) * NEAR_PARTS > this.data.end) return;
     const asking = (this.asking = new AbortController());
     setTimeout(async () => {
       if (asking.signal.aborted) return;
       try {
+        await this.come(asking);
+        if (!isClose || asking.signal.aborted) return;
         const answer = await calls(from, to, Math.floor((to - from) / this.width / 2), asking.signal);
         this.show(callRows(this.data, answer.calls));
         document.getElementById("lanes-status")!.textContent = answer.complete ? `${answer.calls.length} calls` : "more calls than can be shown: zoom closer";

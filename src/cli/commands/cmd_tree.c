@@ -108,8 +108,8 @@ static int run(const struct args *args, struct error *err)
 	given_init(&given, &values);
 	choice.with_args = arg(args, "args") && !arg(args, "json");
 	if (debug_arg(args, &t.names, &sources, err) == 0 && args_arg(args, &t, &values, &asked, err) == 0)
-		r = analyse(args, &t, sources.count ? &inlines : NULL, asked ? &given : NULL, &choice, all ? NULL : &span,
-			    err);
+		r = analyse(args, &t, sources.count ? &inlines : NULL, asked ? &given : NULL, &choice,
+			    all ? NULL : &span, err);
 	given_deinit(&given);
 	call_values_deinit(&values);
 	inlines_deinit(&inlines);

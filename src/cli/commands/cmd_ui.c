@@ -14,10 +14,13 @@
 #include "cli/print/terminal.h"
 #include "report/report_page.h"
 #include "serve/view_answers.h"
+#include "serve/view_sessions.h"
 #include "serve/web_server.h"
 
 struct served {
 	struct trace_arg *trace;
+	struct report report;
+	struct view_sessions *sessions; /* for what is asked at the same time */
 	struct buf page, data; /* data: packed by gzip */
 	uint64_t end_ns;
 };
@@ -34,20 +37,20 @@ static int make_data(struct served *s, struct error *err)
 {
 	const struct sink to = { into_buf, &s->data };
 	struct buf ended = { 0 };
-	struct report report;
 	struct gzip gzip;
 	struct json json;
-	int r = report_analyse(&s->trace->session, is_worth_index(s->trace), &report, err);
+	int r = report_analyse(&s->trace->session, is_worth_index(s->trace), &s->report, err);
 
 	if (r == 0 && (r = gzip_init(&gzip, &to, err)) == 0) {
-		ending_note(s->trace, &report.history.facts, &ended);
+		ending_note(s->trace, &s->report.history.facts, &ended);
 		buf_put_u8(&ended, 0);
-		report.ended = (char *)ended.data;
+		s->report.ended = (char *)ended.data;
 		json_init(&json, &gzip.sink);
-		report_put(&report, &json);
+		report_put(&s->report, &json);
 		r = gzip_end(&gzip, json_end(&json, err), err);
+		s->report.ended = "";
 	}
-	report_deinit(&report);
+	report_forget_sums(&s->report);
 	buf_free(&ended);
 	return r;
 }
@@ -68,40 +71,92 @@ static void put_error(const struct error *err, unsigned status, struct web_answe
 	ret->status = status;
 }
 
-static void answer_calls(struct served *s, const struct web_request *r, struct web_answer *ret)
+/* A part of the time that is asked for. */
+struct part_asked {
+	uint64_t from_ns, to_ns, min_ns;
+};
+
+typedef int part_put(struct served *s, const struct session *session, const struct part_asked *part, struct json *j,
+		     struct error *err);
+
+static int put_calls(struct served *s, const struct session *session, const struct part_asked *part, struct json *j,
+		     struct error *err)
+{
+	(void)s;
+	return view_calls_put(session, part->from_ns, part->to_ns, part->min_ns, j, err);
+}
+
+static int put_flame(struct served *s, const struct session *session, const struct part_asked *part, struct json *j,
+		     struct error *err)
+{
+	(void)s;
+	return view_flame_put(session, part->from_ns, part->to_ns, j, err);
+}
+
+static int put_lanes(struct served *s, const struct session *session, const struct part_asked *part, struct json *j,
+		     struct error *err)
+{
+	const struct span span = { .from_ns = part->from_ns, .to_ns = part->to_ns, .cpu = -1 };
+
+	(void)session, (void)err;
+	report_put_part(&s->report, &span, j);
+	return 0;
+}
+
+static bool is_gone(void *request)
+{
+	return web_request_is_gone(request);
+}
+
+static void answer_part(struct served *s, const struct web_request *r, part_put *put, struct web_answer *ret)
 {
 	enum { BAD_REQUEST = 400, FAILED = 500 };
 	const struct sink to = { into_buf, &ret->body };
-	uint64_t from_ns, to_ns, min_ns = 0;
+	struct part_asked part = { 0 };
+	struct session session;
 	struct error err;
 	struct json json;
 
-	if (!web_request_number(r, "from", &from_ns) || !web_request_number(r, "to", &to_ns) || from_ns >= to_ns) {
-		error_set(&err, "calls?from=NS&to=NS[&min=NS]");
+	if (!web_request_number(r, "from", &part.from_ns) || !web_request_number(r, "to", &part.to_ns) ||
+	    part.from_ns >= part.to_ns) {
+		error_set(&err, "?from=NS&to=NS[&min=NS]");
 		put_error(&err, BAD_REQUEST, ret);
 		return;
 	}
-	web_request_number(r, "min", &min_ns);
-	if (to_ns > s->end_ns)
-		to_ns = UINT64_MAX;
+	web_request_number(r, "min", &part.min_ns);
+	if (part.to_ns > s->end_ns)
+		part.to_ns = UINT64_MAX;
+	session = view_sessions_take(s->sessions);
+	session.is_given_up = is_gone;
+	session.given_up_context = (void *)r;
 	json_init(&json, &to);
-	if (view_calls_put(&s->trace->session, from_ns, to_ns, min_ns, &json, &err) < 0 || json_end(&json, &err) < 0)
+	if (put(s, &session, &part, &json, &err) < 0 || json_end(&json, &err) < 0)
 		put_error(&err, FAILED, ret);
+	view_sessions_give_back(s->sessions, &session);
 }
 
 static bool answer(void *context, const char *path, const struct web_request *r, struct web_answer *ret)
 {
+	static const struct {
+		const char *path;
+		part_put *put;
+	} parts[] = { { "/calls", put_calls }, { "/flame", put_flame }, { "/lanes", put_lanes } };
 	struct served *s = context;
 
-	if (!strcmp(path, "/"))
+	if (!strcmp(path, "/")) {
 		copy_answer(&s->page, "text/html; charset=utf-8", false, ret);
-	else if (!strcmp(path, "/data"))
+		return true;
+	}
+	if (!strcmp(path, "/data")) {
 		copy_answer(&s->data, "application/json", true, ret);
-	else if (!strcmp(path, "/calls"))
-		answer_calls(s, r, ret);
-	else
-		return false;
-	return true;
+		return true;
+	}
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (!strcmp(path, parts[i].path)) {
+			answer_part(s, r, parts[i].put, ret);
+			return true;
+		}
+	return false;
 }
 
 extern char **environ;
@@ -170,8 +225,12 @@ static int run_on(const struct args *args, struct trace_arg *t, unsigned port, s
 	r = make_data(&s, err);
 	terminal_end_progress();
 	t->reader->progress = NULL; /* what is asked for from now on is the browser's */
-	if (r == 0)
+	if (r == 0) {
+		s.sessions = view_sessions_new(&t->session);
 		r = serve(args, &s, port, err);
+		view_sessions_free(s.sessions);
+	}
+	report_deinit(&s.report);
 	buf_free(&s.page);
 	buf_free(&s.data);
 	return r;

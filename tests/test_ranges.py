@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""upto tree --from --to: parts of the time add up to all of it, path by path, and are what top has of each."""
+import collections
+import random
+
+import pytest
+
+import test_history
+from guest import check, upto_json
+from test_code import recording
+
+GUESTS = {"1 vCPU": lambda: recording("6.12", 1)[0], "4 vCPUs": lambda: test_history.recording("6.12", 4)[0]}
+CUTS = 4
+
+
+def paths(trace, *options):
+    """By path from the outermost call: calls, tail calls, instructions, time."""
+    sums, path = collections.defaultdict(lambda: [0, 0, 0, 0]), []
+    for node in upto_json("tree", "--json", *options, trace)["tree"]:
+        path[node["depth"]:] = [node["function"]]
+        for i, key in enumerate(("calls", "tail_calls", "self_insns", "self_ns")):
+            sums[tuple(path)][i] += node[key]
+    return {k: v for k, v in sums.items() if any(v)}
+
+
+def added(parts):
+    sums = collections.defaultdict(lambda: [0, 0, 0, 0])
+    for part in parts:
+        for path, values in part.items():
+            sums[path] = [a + b for a, b in zip(sums[path], values)]
+    return dict(sums)
+
+
+def by_function(sums, which):
+    ret = collections.Counter()
+    for path, values in sums.items():
+        ret[path[-1]] += values[which]
+    return ret
+
+
+@pytest.mark.parametrize("guest", GUESTS)
+@pytest.mark.weight(12)
+def test_add_up(guest):
+    """Cut at random moments, and by vCPU, nothing is lost and nothing is there twice."""
+    trace = GUESTS[guest]()
+    length, draw = upto_json("info", "--json", trace)["duration_ns"], random.Random(27)
+    all_of, ends = upto_json("tree", "--json", "--min", "5", trace)["tree"], upto_json("tree", "--json", "--min", "5", "--from", "0ns", "--to", f"{length + 1}ns", trace)["tree"]
+    assert all_of == ends and len(all_of) > 3
+    begin, end = int(length * 0.7), int(length * 0.78)
+    cuts = sorted(draw.randrange(begin, end) for _ in range(CUTS))
+    spans = [(f"{a}ns", f"{b}ns") for a, b in zip([begin, *cuts], [*cuts, end])]
+    whole = paths(trace, "--from", f"{begin}ns", "--to", f"{end}ns")
+    parts = [paths(trace, "--from", a, "--to", b) for a, b in spans]
+    together = added(parts)
+    assert together == whole, [(k, together.get(k), whole.get(k)) for k in set(together) ^ set(whole) or whole if together.get(k) != whole.get(k)][:5]
+    cpus = [paths(trace, "--cpu", n, "--from", f"{begin}ns", "--to", f"{end}ns") for n in range(int(guest[0]))]
+    assert added(cpus) == whole
+    # what top has of them, by functions with names; the first function of the kernel on a vCPU is returned to by what ran before it, which is no call
+    counted = lambda counts: {k: n for k, n in counts.items() if n and not k.startswith(("[", "secondary_startup_64"))}
+    for (a, b), part in zip(spans, parts):
+        top = upto_json("top", "--json", "-n", "0", "--from", a, "--to", b, trace)["functions"]
+        want, calls = collections.Counter(), by_function(part, 0)
+        for f in top:
+            want[f["function"]] += f["calls"]
+        assert counted(calls) == counted(want)
+        assert abs(sum(v[2] for v in part.values()) - sum(f["self_insns"] for f in top)) <= 2 * int(guest[0])
+    check(trace)
+    return f"{len(whole)} paths, {[len(p) for p in parts]} in {len(parts)} parts"
+
+
+@pytest.mark.weight(3)
+def test_empty_and_wrong():
+    from test_cli import fails
+    trace = GUESTS["1 vCPU"]()
+    assert paths(trace, "--from", "1ns", "--to", "1ns") == {}
+    fails(2, "--from 2s is behind --to 1s", "tree", "--from", "2s", "--to", "1s", trace)
