@@ -10,6 +10,7 @@ import resource
 import shutil
 import signal
 import time
+import zlib
 
 import pytest
 

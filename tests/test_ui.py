@@ -17,7 +17,7 @@ import subprocess
 
 import pytest
 
-from guest import TOP, UPTO, UPTO_ASAN, run, upto_json
+from guest import TOP, UPTO, UPTO_ASAN, WORK, run, upto_json
 from test_cli import fails
 from test_code import recording
 from test_page import WEB, table
@@ -192,6 +192,31 @@ def whole_paths(sums):
             ret[path[:i]][0] += insns
             ret[path[:i]][1] += ns
     return ret
+
+
+@pytest.mark.weight(2)
+def test_read_meanwhile():
+    """The page is there at once, and says how far the trace is read; Ctrl-C meanwhile ends it, and a trace that cannot be read is told to both."""
+    trace = recording("6.12", 1)[0]
+    with served(trace, upto=UPTO_ASAN) as ui:
+        seen = [json.loads(ui.ask("/progress")[1]) for _ in range(20)]
+        assert all(0 <= s["part"] < 1 and s["pass"] >= 1 for s in seen) and (seen[0]["pass"], seen[0]["part"]) <= (seen[-1]["pass"], seen[-1]["part"])
+        assert ui.ask("/")[0].status == 200 and ui.ask("/data")[0].status == 200
+    with subprocess.Popen([UPTO_ASAN, "ui", trace], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+        p.stdout.readline()
+        p.send_signal(signal.SIGINT)
+        assert p.wait(60) in (-signal.SIGINT, 0)
+    damaged = os.path.join(WORK, "ui-damaged.upto")
+    with open(trace, "rb") as f:
+        data = bytearray(f.read())
+    middle = len(data) // 2
+    data[middle:middle + 4096] = bytes(4096)
+    with open(damaged, "wb") as f:
+        f.write(data)
+    # what is damaged is a gap: the rest is shown
+    with served(damaged) as ui:
+        assert ui.ask("/data")[0].status == 200
+    os.unlink(damaged)
 
 
 @pytest.mark.weight(3)

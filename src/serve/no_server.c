@@ -8,6 +8,12 @@ bool web_request_number(const struct web_request *r, const char *name, uint64_t 
 	return false;
 }
 
+bool web_request_is_gone(const struct web_request *r)
+{
+	(void)r;
+	return true;
+}
+
 bool web_server_is_there(void)
 {
 	return false;

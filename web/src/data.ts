@@ -31,9 +31,26 @@ export interface Data {
 /** Whoever serves the page has its data; a page from disk has it within. */
 export let served = false;
 
+/** The data, once whoever serves the page has read the trace; until then, how far that is. */
+async function read(): Promise<Response> {
+  const bar = document.getElementById("reading") as HTMLProgressElement, sentence = document.getElementById("sentence")!;
+  const look = setInterval(async () => {
+    const { pass, part } = await (await fetch("progress")).json();
+    bar.hidden = false;
+    bar.value = part;
+    sentence.textContent = `Reading the trace${pass > 1 ? `, time ${pass}` : ""}: ${Math.round(part * 100)} %`;
+  }, 300);
+  try {
+    return await fetch("data");
+  } finally {
+    clearInterval(look);
+    bar.hidden = true;
+  }
+}
+
 async function unpack(text: string): Promise<any> {
   if (!text.trim()) {
-    const answer = await fetch("data");
+    const answer = await read();
     if (!answer.ok) throw new Error(await answer.text());
     served = true;
     return answer.json();
