@@ -175,22 +175,37 @@ def reading(title):
         print(f"{title}: {command:15}{spread(seconds)}; {verdict(statistics.median(seconds), INDEX_BOUND)} {INDEX_BOUND} s")
 
 
+ZOOMS = {
+    # what is asked: how long the longest part is of the trace
+    "lanes": 1, "calls": 1 / 200, "flame": 1,
+}
+
+
 def zooms(title):
-    """How long upto ui takes for the calls of 300 parts of the trace, 10 us to a two-hundredth of it: what the page asks for when one zooms in."""
-    end, chance, seconds = upto_json("info", "--json", TRACE)["duration_ns"], random.Random(1), []
+    """How long upto ui takes for 300 parts of the trace, from 10 us on: lanes and flame graphs of up to all of it, single calls where the page asks for them."""
+    end = upto_json("info", "--json", TRACE)["duration_ns"]
     with subprocess.Popen([UPTO, "ui", TRACE], stdout=subprocess.PIPE) as p:
         port, token = re.match(rb"http://127.0.0.1:(\d+)/\?token=(\w+)", p.stdout.readline()).groups()
-        asked = http.client.HTTPConnection("127.0.0.1", int(port), timeout=120)
-        for _ in range(300):
-            length = int(10 ** chance.uniform(4, math.log10(end / 200)))
-            start, began = chance.randrange(end - length), time.monotonic()
-            asked.request("GET", f"/calls?from={start}&to={start + length}&min={length // 2400}", headers={"Cookie": f"upto_{int(port)}={token.decode()}"})
-            asked.getresponse().read()
-            seconds.append(time.monotonic() - began)
+        asked, headers = http.client.HTTPConnection("127.0.0.1", int(port), timeout=300), {"Cookie": f"upto_{int(port)}={token.decode()}"}
+        began = time.monotonic()
+        asked.request("GET", "/", headers=headers)
+        asked.getresponse().read()
+        print(f"{title}: ui's page      {(time.monotonic() - began) * 1e3:7.1f} ms", flush=True)
+        asked.request("GET", "/data", headers=headers)
+        asked.getresponse().read()
+        print(f"{title}: ui's data      {time.monotonic() - began:7.2f} s", flush=True)
+        for what, part in ZOOMS.items():
+            chance, seconds = random.Random(1), []
+            for _ in range(300):
+                length = int(10 ** chance.uniform(4, math.log10(end * part)))
+                start, began = chance.randrange(end - length + 1), time.monotonic()
+                asked.request("GET", f"/{what}?from={start}&to={start + length}&min={length // 2400}", headers=headers)
+                asked.getresponse().read()
+                seconds.append(time.monotonic() - began)
+            seconds.sort()
+            print(f"{title}: zooms, {what:8}{seconds[150] * 1e3:7.0f} ms, worst {seconds[-1] * 1e3:.0f} ms; {verdict(seconds[150], ZOOM_BOUND[0])} {ZOOM_BOUND[0]}, "
+                  f"{verdict(seconds[-1], ZOOM_BOUND[1])} {ZOOM_BOUND[1]} s", flush=True)
         p.terminate()
-    seconds.sort()
-    print(f"{title}: zooms          {seconds[150] * 1e3:7.0f} ms, worst {seconds[-1] * 1e3:.0f} ms; {verdict(seconds[150], ZOOM_BOUND[0])} {ZOOM_BOUND[0]}, "
-          f"{verdict(seconds[-1], ZOOM_BOUND[1])} {ZOOM_BOUND[1]} s", flush=True)
 
 
 def looking(title):

@@ -13,6 +13,7 @@ import pytest
 
 from guest import TOP, UPTO, UPTO_ASAN, WORK, once_a_run, run, upto_json
 from test_cli import fails, tiny
+import test_events
 from test_code import recording
 from test_plain import EVIL, evil_trace
 
@@ -163,6 +164,34 @@ def test_typed():
     if not os.path.exists(os.path.join(WEB, "node_modules/typescript")):
         pytest.skip("no TypeScript")
     run("node_modules/.bin/tsc", "--noEmit", "-p", ".", cwd=WEB)
+
+
+@pytest.mark.weight(3)
+def test_lane_of_events():
+    """The lane of trace events: records that upto events has, with their threads, all over the time; none where none are wanted."""
+    built()
+    of = os.path.join(WORK, "page-events.upto")
+    once_a_run(of, lambda: run(UPTO, "thin", "-f", "--start", "time:15s", "--stop", "time:16s", "-o", of, test_events.recorded("6.12")[0]))
+    data = made("events", of)[1]
+    assert 1000 < len(data["records"]) <= 20000 and [r[0] for r in data["records"]] == sorted(r[0] for r in data["records"])
+    theirs = {(e["ns"], e["event"].split(":")[1]): e for e in upto_json("events", "--json", "--name", "sched:*", of)["events"]}
+    ours = [r for r in data["records"] if r[2].startswith("sched_")]
+    assert len(ours) > 100
+    for ns, thread, text in ours:
+        e = theirs[ns, text.split(":")[0]]
+        assert text == f"{text.split(':')[0]}: {e['text']}"[:200] and (thread < 0 or data["threads"][thread][1] == e["pid"]), (text, e)
+    assert data["records"][-1][0] - data["records"][0][0] > 700_000_000
+    path = os.path.join(WORK, "page-without-events.html")
+    run(UPTO, "report", "-f", "--no-events", "-o", path, of)
+    assert os.path.getsize(path) < os.path.getsize(os.path.join(WORK, "page-events.html"))
+
+
+def test_units():
+    """What the views are made of, without a browser."""
+    if not os.path.exists(os.path.join(WEB, "node_modules/esbuild")):
+        pytest.skip("no esbuild")
+    p = run("node", "--test", "test/units.mjs", cwd=WEB)
+    assert re.search(rb"^# fail 0$", p.stdout, re.M) and int(re.search(rb"^# pass (\d+)$", p.stdout, re.M)[1]) >= 8, p.stdout[-2000:]
 
 
 def test_asked():

@@ -9,12 +9,14 @@ import re
 import resource
 import shutil
 import signal
+import subprocess
 import time
 import zlib
 
 import pytest
 
 from guest import BUILD, TOP, UPTO, UPTO_ASAN, WORK, Once, run, upto_json
+from test_code import recording
 from test_thin import base
 
 # npm's, which no dependency of theirs is needed for: version, and the file's SHA-512
@@ -410,6 +412,14 @@ def test_folders(to):
     assert p.returncode == 1 and b"Directory not empty; -o must name a folder that is not there" in p.stderr and sorted(os.listdir(path)) == before
     p = run(UPTO, "export", "--to", to, base(2), check=False)
     assert p.returncode == 2 and b"it is a folder, so -o must say where" in p.stderr
+    # ended meanwhile: nothing is left, and it ends by the signal
+    shutil.rmtree(path)
+    with subprocess.Popen([UPTO, "export", "--to", to, "-o", path, recording("6.12", 1)[0]], stderr=subprocess.PIPE) as p:
+        while p.poll() is None and not (os.path.isdir(path) and os.listdir(path)):
+            time.sleep(0.002)
+        assert p.poll() is None
+        p.send_signal(signal.SIGINT)
+        assert p.wait(60) == -signal.SIGINT and not os.path.exists(path), p.stderr.read()
 
 
 @pytest.mark.parametrize("to", ["perfetto", "firefox", "speedscope", "chrome", "trace.dat", "ftrace", "flamegraph", "callgrind", "pprof", "gprof"])

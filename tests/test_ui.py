@@ -116,7 +116,7 @@ def check_calls(ui, trace, data):
 def check_lanes(ui, data):
     """Of all, what the page has; of a part, all that is longer than a screen's dot there."""
     _, body = ui.ask(f"/lanes?from=0&to={data['end_ns']}")
-    assert json.loads(body) == {k: data[k] for k in ("runs", "spans", "waits")}
+    assert json.loads(body) == {k: data[k] for k in ("runs", "spans", "waits", "records")}
     begin, end = data["end_ns"] // 2, data["end_ns"] // 2 + data["end_ns"] // 100
     part = json.loads(ui.ask(f"/lanes?from={begin}&to={end}")[1])
     inside = lambda rows, start, stop: [r for r in rows if r[stop] is not None and r[start] < end and r[stop] > begin]
@@ -126,16 +126,14 @@ def check_lanes(ui, data):
     assert all(a + n >= begin and a <= end for a, n in zip(at, part["runs"]["length"])) or len(set(part["runs"]["cpu"])) > 1
 
 
-RANGES = 200
-
-
-@pytest.mark.weight(8)
-def test_flame_of_parts():
+@pytest.mark.parametrize("n", [40, pytest.param(200, marks=pytest.mark.kernels)])
+@pytest.mark.weight(4)
+def test_flame_of_parts(n):
     """Of random parts of the time, the flame graph is upto tree's of that part, number by number; several are asked at once."""
     trace, draw = recording("6.12", 1)[0], random.Random(5)
     end = upto_json("info", "--json", trace)["duration_ns"]
     parts = []
-    for i in range(RANGES):
+    for _ in range(n):
         begin = draw.randrange(end)
         parts.append((begin, min(end, begin + 1 + int(end * 10 ** draw.uniform(-6, -2)))))
     with served(trace) as ui, concurrent.futures.ThreadPoolExecutor(4) as pool:

@@ -18,6 +18,8 @@
 enum {
 	WAITS_MAX = 3000,   /* the longest */
 	SPANS_MAX = 20000,  /* likewise */
+	RECORDS_MAX = 20000, /* of more, some of them all over the time */
+	RECORD_TEXT = 200,  /* bytes that are shown of one */
 	JOIN_PARTS = 20000, /* runs with less than such a part of the whole time between them are one */
 	NO_THREAD = -1,
 };
@@ -55,7 +57,10 @@ int report_analyse(const struct session *session, bool keep, struct report *ret,
 {
 	const struct span all = SPAN_ALL;
 
-	*ret = (struct report){ .session = session, .title = session->reader->path, .ended = "" };
+	*ret = (struct report){
+		.session = session, .title = session->reader->path, .ended = "",
+		.records = ret->records, .records_of = ret->records_of,
+	};
 	if (history_open(session, keep, &ret->history, err) < 0)
 		return -1;
 	kernel_log_init(&ret->log, &ret->history.facts, &session->reader->boots);
@@ -284,6 +289,44 @@ static void put_waits(const struct report *r, const bool *marks, struct json *j)
 	json_close(j);
 }
 
+static bool is_record_in(const struct fact *f, const struct span *part)
+{
+	return f->kind == FACT_EVENT && is_in(part, f->ns, f->ns);
+}
+
+static void put_record(const struct report *r, const struct fact *f, struct buf *text, struct json *j)
+{
+	long thread = f->task ? threads_find(r->session->threads, f->task, f->ns) : THREAD_NONE;
+
+	text->len = 0;
+	event_put_line(r->records_of->decoder, r->records_of->formats, f, text);
+	if (text->len > RECORD_TEXT)
+		text->len = RECORD_TEXT;
+	buf_put_u8(text, 0);
+	json_array(j, NULL);
+	json_number(j, NULL, f->ns);
+	json_signed(j, NULL, thread == THREAD_NONE ? NO_THREAD : thread);
+	json_text(j, NULL, (char *)text->data);
+	json_close(j);
+}
+
+/* When, whose, and what it says. */
+static void put_records(const struct report *r, const struct span *part, struct json *j)
+{
+	size_t from = r->records ? facts_at(r->records, part->from_ns) : 0, n = 0, at = 0;
+	size_t end = r->records ? facts_at(r->records, part->to_ns + (part->to_ns < UINT64_MAX)) : 0;
+	struct buf text = { 0 };
+
+	for (size_t i = from; i < end; i++)
+		n += is_record_in(&r->records->list[i], part);
+	json_array(j, "records");
+	for (size_t i = from; i < end; i++)
+		if (is_record_in(&r->records->list[i], part) && at++ % (n / RECORDS_MAX + 1) == 0)
+			put_record(r, &r->records->list[i], &text, j);
+	json_close(j);
+	buf_free(&text);
+}
+
 static void put_why(const struct report *r, struct json *j)
 {
 	const struct why *w = &r->why;
@@ -388,6 +431,7 @@ void report_put(const struct report *r, struct json *j)
 	put_runs(r, &all, j);
 	put_spans(r, &all, j);
 	put_waits(r, waits, j);
+	put_records(r, &all, j);
 	put_tables(r, waits, j);
 	flame_put(&r->flame, r->session, j);
 	json_close(j);
@@ -402,6 +446,7 @@ void report_put_part(const struct report *r, const struct span *part, struct jso
 	put_runs(r, part, j);
 	put_spans(r, part, j);
 	put_waits(r, waits, j);
+	put_records(r, part, j);
 	json_close(j);
 	free(waits);
 }

@@ -8,6 +8,7 @@
 #define UPTO_REPORT_REPORT_DATA_H
 
 #include "analysis/ending/kernel_log.h"
+#include "analysis/events/event_sums.h"
 #include "analysis/history/history.h"
 #include "analysis/history/why.h"
 #include "analysis/processes/processes.h"
@@ -22,6 +23,9 @@ struct report {
 	const struct session *session; /* its thunks are folded */
 	const char *title;             /* the trace's name */
 	const char *ended;             /* how the guest's life ended, as a sentence's end; "" */
+	/* records of trace events and probes among facts in the order of time; whoever sets it keeps it. NULL: none */
+	const struct facts *records;
+	const struct event_sources *records_of; /* what they say */
 	struct history history;
 	struct kernel_log log; /* of the history's facts */
 	struct functions functions;
@@ -34,7 +38,10 @@ struct report {
 	struct why why;
 };
 
-/* Ask all of it. `keep`: history and index beside the trace are worth it. Call report_deinit() also after an error. */
+/*
+ * Ask all of it, besides records, which are set in *ret. `keep`: history and index beside the trace are worth it. Call
+ * report_deinit() also after an error.
+ */
 int report_analyse(const struct session *session, bool keep, struct report *ret, struct error *err);
 void report_deinit(struct report *r);
 /* All that only report_put() needs: sums, and the call tree. */

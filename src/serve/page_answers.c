@@ -19,12 +19,13 @@ struct page_answers {
 	_Atomic size_t chunks_all; /* in one */
 	pthread_mutex_t lock;
 	pthread_cond_t settled;
+	pthread_mutex_t decoding; /* records of events are decoded by one thread at a time */
 	/* set once, with the lock: */
 	enum { READING, READ, FAILED } state;
-	char *why;                 /* FAILED */
+	char *why; /* FAILED */
 	const struct report *report;
 	struct view_sessions *sessions;
-	struct buf data;           /* packed by gzip */
+	struct buf data; /* packed by gzip */
 };
 
 struct page_answers *page_answers_new(const struct session *session, uint64_t end_ns)
@@ -36,6 +37,7 @@ struct page_answers *page_answers_new(const struct session *session, uint64_t en
 	report_page_put_empty(&a->page);
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->settled, NULL);
+	pthread_mutex_init(&a->decoding, NULL);
 	return a;
 }
 
@@ -47,6 +49,7 @@ void page_answers_free(struct page_answers *a)
 	buf_free(&a->data);
 	free(a->why);
 	pthread_cond_destroy(&a->settled);
+	pthread_mutex_destroy(&a->decoding);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 }
@@ -146,30 +149,32 @@ struct part_asked {
 	uint64_t from_ns, to_ns, min_ns;
 };
 
-typedef int part_put(const struct page_answers *a, const struct session *session, const struct part_asked *part,
+typedef int part_put(struct page_answers *a, const struct session *session, const struct part_asked *part,
 		     struct json *j, struct error *err);
 
-static int put_calls(const struct page_answers *a, const struct session *session, const struct part_asked *part,
+static int put_calls(struct page_answers *a, const struct session *session, const struct part_asked *part,
 		     struct json *j, struct error *err)
 {
 	(void)a;
 	return view_calls_put(session, part->from_ns, part->to_ns, part->min_ns, j, err);
 }
 
-static int put_flame(const struct page_answers *a, const struct session *session, const struct part_asked *part,
+static int put_flame(struct page_answers *a, const struct session *session, const struct part_asked *part,
 		     struct json *j, struct error *err)
 {
 	(void)a;
 	return view_flame_put(session, part->from_ns, part->to_ns, j, err);
 }
 
-static int put_lanes(const struct page_answers *a, const struct session *session, const struct part_asked *part,
+static int put_lanes(struct page_answers *a, const struct session *session, const struct part_asked *part,
 		     struct json *j, struct error *err)
 {
 	const struct span span = { .from_ns = part->from_ns, .to_ns = part->to_ns, .cpu = -1 };
 
 	(void)session, (void)err;
+	pthread_mutex_lock(&a->decoding);
 	report_put_part(a->report, &span, j);
+	pthread_mutex_unlock(&a->decoding);
 	return 0;
 }
 

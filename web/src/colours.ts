@@ -6,7 +6,7 @@ const OKABE_ITO = ["#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e
 /** Kinds of spans, and of functions, each with the same colour everywhere. */
 const KINDS: Record<string, number> = {
   phase: 1, boot: 7, stage: 4, level: 7, initcall: 0, probe: 5, module: 2, "module-init": 2, mount: 6, exec: 3, unit: 4, work: 1, process: 7,
-  smp: 6, initramfs: 5, test: 3, console: 6,
+  smp: 6, initramfs: 5, test: 3, console: 6, event: 2,
 };
 
 export function ofKind(kind: string): string {

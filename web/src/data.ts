@@ -9,6 +9,8 @@ export interface Table { columns: Column[]; rows: Cell[][] }
 export interface Thread { name: string; pid: number; tgid: number; kernel: boolean; start: number; end: number | null; process: number }
 export interface Span { number: number; kind: string; name: string; parent: number; thread: number; start: number; end: number; insns: number; cpu: number }
 export interface Wait { thread: number; start: number; wake: number | null; end: number | null; kind: string; what: string; waker: number }
+/** A record of a trace event or a probe. */
+export interface Recorded { ns: number; thread: number; text: string }
 export interface Run { cpu: number; thread: number; start: number; end: number }
 export interface Cause { ns: number; kind: string; name: string; what: string; stack: string[] }
 export interface Link { start: number; end: number; kind: string; thread: number; cause: number }
@@ -24,9 +26,12 @@ export interface Flame {
 
 export interface Data {
   title: string; kernel: string | null; ended: string; boots: number; cpus: number; end: number; insns: number; ns: number;
-  halted: number; events: number; why: Why | null; threads: Thread[]; runs: Run[]; spans: Span[]; waits: Wait[];
+  halted: number; events: number; why: Why | null; threads: Thread[]; runs: Run[]; spans: Span[]; waits: Wait[]; records: Recorded[];
   tables: Record<string, Table>; flame: Flame;
 }
+
+/** What the timeline's lanes are made of. */
+export type InLanes = Pick<Data, "runs" | "spans" | "waits" | "records">;
 
 /** Whoever serves the page has its data; a page from disk has it within. */
 export let served = false;
@@ -98,7 +103,7 @@ export async function flameOf(from: number, to: number, signal: AbortSignal): Pr
 }
 
 /** What ran and waited in a part of the time, told apart as far as there is room. */
-export async function lanesOf(from: number, to: number, signal: AbortSignal): Promise<Pick<Data, "runs" | "spans" | "waits">> {
+export async function lanesOf(from: number, to: number, signal: AbortSignal): Promise<InLanes> {
   return inLanes(await part("lanes", from, to, signal));
 }
 
@@ -106,12 +111,13 @@ function flame(raw: Raw, isPart: boolean): Flame {
   return { ...raw, part: isPart, groups: raw.groups.map(([phase, process]: any[]) => ({ phase, process })) };
 }
 
-function inLanes(raw: Raw): Pick<Data, "runs" | "spans" | "waits"> {
+function inLanes(raw: Raw): InLanes {
   return {
     runs: runs(raw.runs),
     spans: raw.spans.map(([number, kind, name, parent, thread, start, end, insns, cpu]: any[]): Span =>
       ({ number, kind, name: name ?? "", parent, thread, start, end, insns, cpu })),
     waits: raw.waits.map(([thread, start, wake, end, kind, what, waker]: any[]): Wait => ({ thread, start, wake, end, kind, what: what ?? "", waker })),
+    records: raw.records.map(([ns, thread, text]: any[]): Recorded => ({ ns, thread, text: text ?? "" })),
   };
 }
 

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Numbers and names as people read them.
 
-const UNITS: [number, string][] = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]];
+type Units = [number, string][];
 
-/** "1.23 ms": three figures. */
+const TIMES: Units = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]], AMOUNTS: Units = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+
+/** Three figures, with the largest unit of which there is one, also once it is rounded. */
+function inUnits(n: number, units: Units): string {
+  const [size, unit] = units.find(([size]) => Number((n / size).toPrecision(3)) >= 1) ?? units[units.length - 1]!;
+  const figures = size === 1 ? String(n) : n >= 1000 * size ? String(Math.round(n / size)) : (n / size).toPrecision(3);
+  return `${figures} ${unit}`.trim();
+}
+
+/** "1.23 ms" */
 export function duration(ns: number): string {
-  const [size, unit] = UNITS.find(([size]) => ns >= size) ?? [1, "ns"];
-  const n = ns / size;
-  return `${size === 1 ? n : n.toPrecision(n >= 1000 ? 4 : 3)} ${unit}`;
+  return inUnits(ns, TIMES);
 }
 
 /** "2.345678 s" */
@@ -17,9 +24,7 @@ export function moment(ns: number): string {
 
 /** "1.23 M" */
 export function amount(n: number): string {
-  for (const [size, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]] as [number, string][])
-    if (n >= size) return `${(n / size).toPrecision(3)} ${unit}`;
-  return String(n);
+  return inUnits(n, AMOUNTS);
 }
 
 export function count(n: number): string {

@@ -94,13 +94,22 @@ function processes(data: Data): Row[] {
   }));
 }
 
-/** Of a process's threads, what runs is seen before what waits. */
+/** Those that are in the order of their beginning, each from where the ones before it have ended. */
+function behindEachOther(items: Item[]): Item[] {
+  let until = 0;
+  return items.sort((a, b) => a.start - b.start).flatMap((item) => {
+    const start = Math.max(item.start, until);
+    until = Math.max(until, item.end);
+    return start < item.end || item.start === item.end ? [{ ...item, start }] : [];
+  });
+}
+
+/** Of a process's threads, what runs is seen before what waits; of those that do so at once, which began first. */
 function flattened(items: Item[]): Item[] {
-  const runs = items.filter((i) => !i.waits).sort((a, b) => a.start - b.start), waits = items.filter((i) => i.waits).sort((a, b) => a.start - b.start);
-  const ret: Item[] = [];
-  let k = 0, until = 0;
-  for (const w of waits) {
-    let at = Math.max(w.start, until);
+  const runs = behindEachOther(items.filter((i) => !i.waits)), ret: Item[] = [];
+  let k = 0;
+  for (const w of behindEachOther(items.filter((i) => i.waits))) {
+    let at = w.start;
     while (k < runs.length && runs[k]!.end <= at) k++;
     for (let i = k; at < w.end; i++) {
       const next = runs[i], end = Math.min(w.end, next?.start ?? Infinity);
@@ -108,7 +117,6 @@ function flattened(items: Item[]): Item[] {
       if (!next || next.start >= w.end) break;
       at = next.end;
     }
-    until = Math.max(until, w.end);
   }
   return [...runs, ...ret].sort((a, b) => a.start - b.start);
 }
@@ -123,6 +131,14 @@ function log(data: Data): Row[] {
     what: `${moment(r[ns] as number)} ${String(r[severity])}: ${shown(String(r[text] ?? ""))}`,
   }));
   return [{ lane: "kernel log", label: "kernel log", items: items.sort((a, b) => a.start - b.start), process: -1 }];
+}
+
+function records(data: Data): Row[] {
+  const items = data.records.map((r): Item => ({
+    start: r.ns, end: r.ns, label: "", kind: "event", number: -1, waits: false, span: -1, thread: r.thread,
+    what: `${moment(r.ns)} ${r.thread >= 0 ? `${name(data, r.thread)}: ` : ""}${shown(r.text)}`,
+  }));
+  return [{ lane: "events", label: "events", items, process: -1 }];
 }
 
 function moment(ns: number): string {
@@ -155,7 +171,7 @@ export function lanes(data: Data): Row[] {
   const of = (...kinds: string[]) => data.spans.filter((s) => kinds.includes(s.kind)).map((s) => ofSpan(data, s));
   return [
     ...stacked("phases", of("phase")), ...stacked("stages", of("stage")), ...cpus(data), ...stacked("units", of("unit")),
-    ...stacked("kernel's work", of(...KINDS_BELOW)), ...log(data), ...processes(data),
+    ...stacked("kernel's work", of(...KINDS_BELOW)), ...records(data), ...log(data), ...processes(data),
   ].filter((r) => r.items.length);
 }
 
@@ -169,13 +185,14 @@ function keys(rows: Row[]): string[] {
   });
 }
 
-/** The rows of all, with the items of a part of the time; what only that part has stands behind its lane's. */
+/** The rows of all, with the items of a part of the time, but for processes that do nothing in it. What only that part has stands behind its lane's. */
 export function closer(all: Row[], part: Row[]): Row[] {
   const of = new Map(keys(part).map((key, i) => [key, part[i]!])), ret: Row[] = [];
   const known = keys(all);
   all.forEach((row, i) => {
-    ret.push({ ...row, items: row.lane === "kernel log" ? row.items : (of.get(known[i]!)?.items ?? []) });
+    const items = row.lane === "kernel log" ? row.items : (of.get(known[i]!)?.items ?? []);
     of.delete(known[i]!);
+    if (items.length || row.process < 0) ret.push({ ...row, items });
     if (all[i + 1]?.lane === row.lane) return;
     for (const [key, more] of of) if (more.lane === row.lane) ret.push(more), of.delete(key);
   });

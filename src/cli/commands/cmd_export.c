@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "cli/args/recorded_facts.h"
@@ -17,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/print/file_sink.h"
 #include "cli/print/output_file.h"
+#include "cli/print/output_folder.h"
 #include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
 #include "export/max_size.h"
@@ -37,42 +33,11 @@ static int put(void *context, const struct sink *to, struct error *err)
 	return job->exporter->put(&job->trace.session, &job->options, to, err);
 }
 
-/* A folder of its own, which nothing is in yet. */
-static int open_folder(const char *path, struct error *err)
+static int put_folder(void *context, int folder, struct error *err)
 {
-	int folder;
+	struct job *job = context;
 
-	if (mkdir(path, 0777) < 0 && (errno != EEXIST || rmdir(path) < 0 || mkdir(path, 0777) < 0))
-		return error_set(err, "%s: %s; -o must name a folder that is not there, or empty", path, strerror(errno));
-	folder = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
-	return folder < 0 ? error_set(err, "%s: %s", path, strerror(errno)) : folder;
-}
-
-/* What is not whole is not left. */
-static void remove_folder(const char *path, int folder)
-{
-	DIR *dir = fdopendir(dup(folder));
-	const struct dirent *entry;
-
-	while (dir && (entry = readdir(dir)) != NULL)
-		unlinkat(folder, entry->d_name, 0); /* the folder itself, and the one above, are none */
-	if (dir)
-		closedir(dir);
-	rmdir(path);
-}
-
-static int write_folder(struct job *job, const char *path, struct error *err)
-{
-	int folder = open_folder(path, err), r;
-
-	if (folder < 0)
-		return -1;
-	r = job->exporter->put_folder(&job->trace.session, &job->options, folder, err);
-	terminal_end_progress();
-	if (r < 0)
-		remove_folder(path, folder);
-	close(folder);
-	return r < 0 ? error_prefix(err, "%s", path) : 0;
+	return job->exporter->put_folder(&job->trace.session, &job->options, folder, err);
 }
 
 /* "kfi, folded or csv" */
@@ -219,7 +184,7 @@ static int export(const struct args *args, struct job *job, struct error *err)
 	    (max_bytes && max_size_fit(job->exporter, &job->trace.session, &job->options, max_bytes, err) < 0))
 		return -1;
 	if (job->exporter->put_folder)
-		return write_folder(job, path, err);
+		return output_folder_write(path, &job->trace.session, put_folder, job, err);
 	return file_sink_write(path, arg(args, "force"), put, job, err);
 }
 

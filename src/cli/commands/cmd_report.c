@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "cli/args/page_arg.h"
+#include "cli/args/recorded_facts.h"
 #include "cli/commands.h"
 #include "cli/print/ending_note.h"
 #include "cli/print/file_sink.h"
@@ -34,10 +35,15 @@ static void say_written(const char *path)
 
 static int report(const struct args *args, struct trace_arg *t, const char *path, struct error *err)
 {
-	struct report report;
+	struct report report = { 0 };
+	struct recorded_facts beside;
 	struct buf ended = { 0 };
-	int r = report_analyse(&t->session, is_worth_index(t), &report, err);
+	int r = recorded_facts_read(args, t, false, &beside, err);
 
+	report.records = beside.events ? &beside.facts : NULL;
+	report.records_of = &beside.of;
+	if (r == 0)
+		r = report_analyse(&t->session, is_worth_index(t), &report, err);
 	if (r == 0) {
 		ending_note(t, &report.history.facts, &ended);
 		buf_put_u8(&ended, 0);
@@ -46,6 +52,7 @@ static int report(const struct args *args, struct trace_arg *t, const char *path
 	}
 	terminal_end_progress();
 	report_deinit(&report);
+	recorded_facts_deinit(&beside);
 	buf_free(&ended);
 	return r;
 }
@@ -73,6 +80,7 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	{ 'o', "output", "FILE", "where to (default: report.html)" },
 	FORCE_OPTION("file"),
+	NO_EVENTS_OPTION,
 	INSTRUMENTS_OPTION,
 	HELP_OPTION,
 	{ 0 },

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/args/page_arg.h"
+#include "cli/args/recorded_facts.h"
 #include "cli/args/trace_has.h"
 #include "cli/commands.h"
 #include "cli/end_signals.h"
@@ -52,6 +53,7 @@ static void say_address(const struct web_server *server, bool open)
 struct reading {
 	struct trace_arg *trace;
 	struct page_answers *answers;
+	struct recorded_facts beside;
 	struct report report;
 	struct error err;
 	_Atomic bool failed;
@@ -130,14 +132,18 @@ static int serve(const struct args *args, struct reading *r, unsigned port, stru
 static int run_on(const struct args *args, struct trace_arg *t, unsigned port, struct error *err)
 {
 	struct reading reading = { .trace = t };
-	int r;
+	int r = recorded_facts_read(args, t, false, &reading.beside, err);
 
+	reading.report.records = reading.beside.events ? &reading.beside.facts : NULL;
+	reading.report.records_of = &reading.beside.of;
 	reading.answers = page_answers_new(&t->session, trace_end_ns(t));
 	t->reader->progress = page_answers_progress;
 	t->reader->progress_context = reading.answers;
-	r = serve(args, &reading, port, err);
+	if (r == 0)
+		r = serve(args, &reading, port, err);
 	page_answers_free(reading.answers);
 	report_deinit(&reading.report);
+	recorded_facts_deinit(&reading.beside);
 	return r;
 }
 
@@ -165,6 +171,7 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	{ 0, "port", "N", "the port on 127.0.0.1 (default: any that is free)" },
 	{ 0, "open", NULL, "open the browser" },
+	NO_EVENTS_OPTION,
 	INSTRUMENTS_OPTION,
 	HELP_OPTION,
 	{ 0 },
