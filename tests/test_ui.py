@@ -14,6 +14,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 
 import pytest
 
@@ -149,6 +150,48 @@ def test_flame_of_parts(n):
         assert sum(f["insns"]) == sum(n["self_insns"] for n in tree) and sum(f["ns"]) == sum(n["self_ns"] for n in tree)
         compared += compare(f, tree)
     return f"{len(parts)} parts, {compared} paths"
+
+
+def totals(f):
+    """By process and path, instructions and time with all that is below it, and calls."""
+    n, ret, twice = len(f["parent"]), {}, set()
+    insns, ns, paths = list(f["insns"]), list(f["ns"]), []
+    for i, parent in enumerate(f["parent"]):
+        paths.append((*(paths[parent] if parent >= 0 else (f["groups"][f["group"][i]][1],)), f["names"][f["name"][i]]))
+    for i in range(n - 1, -1, -1):
+        if f["parent"][i] >= 0:
+            insns[f["parent"][i]] += insns[i]
+            ns[f["parent"][i]] += ns[i]
+        if paths[i][-1] != "…":
+            twice |= {paths[i]} & ret.keys()  # several functions may have one name
+            ret[paths[i]] = insns[i], ns[i], f["calls"][i]
+    return {p: v for p, v in ret.items() if not any(p[:k] in twice for k in range(2, len(p) + 1))}
+
+
+@pytest.mark.weight(4)
+def test_flame_of_long_parts():
+    """Much of a trace is added up from its segments: each path that is shown has what a replay has for it, and what is shown is all that is large."""
+    trace, draw = recording("6.12", 1)[0], random.Random(11)
+    end, compared = upto_json("info", "--json", trace)["duration_ns"], 0
+    with served(trace) as ui:
+        assert ui.ask("/data")[0].status == 200
+        while not json.loads(ui.ask("/progress")[1])["sums"]:
+            time.sleep(0.1)
+        for part in (1, 0.7, 0.3, 0.1, 0.05, 0.03, 0.02, 0.01):
+            begin = draw.randrange(int(end * (1 - part)) + 1)
+            stop = begin + int(end * part)
+            quick, fine = (json.loads(ui.ask(f"/flame?from={begin}&to={stop}" + more)[1])["flame"] for more in ("", "&fine=1"))
+            assert sum(quick["insns"]) == sum(fine["insns"]) and sum(quick["ns"]) == sum(fine["ns"])
+            ours, theirs = totals(quick), totals(fine)
+            wrong = [(p, ours[p], theirs.get(p)) for p in ours if p in theirs and ours[p] != theirs[p]]
+            assert not wrong, (part, len(wrong), wrong[:3])
+            assert len(set(ours) - set(theirs)) <= len(ours) / 50 and len(ours) <= len(theirs), (part, list(set(ours) - set(theirs))[:3])
+            room = sum(fine["insns"]) / 2000, sum(fine["ns"]) / 2000
+            large = {p for p, t in theirs.items() if t[0] > room[0] + 1 or t[1] > room[1] + 1}
+            if part >= 0.1:
+                assert large <= set(ours), (part, list(large - set(ours))[:3])
+            compared += len(ours)
+    return f"{compared} paths"
 
 
 def compare(f, tree):

@@ -115,35 +115,18 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* About how many events come before that time. */
-static uint64_t events_before(const struct reader *r, uint64_t ns)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < r->n_chunks; i++) {
-		const struct chunk_header *h = &r->chunks[i].header;
-
-		if (h->type != CHUNK_EVENTS || h->first_ns >= ns)
-			continue;
-		n += h->last_ns < ns ? h->events
-				     : (uint64_t)((double)h->events * (double)(ns - h->first_ns) /
-						  (double)(h->last_ns - h->first_ns + 1));
-	}
-	return n;
-}
-
 /* The first moment of the index that has so many of the span's events before it. */
 static size_t entry_at(const struct parts_crew *crew, const struct index *index, size_t part)
 {
 	const struct reader *r = crew->session->reader;
-	uint64_t before = events_before(r, crew->span.from_ns);
-	uint64_t all = events_before(r, crew->span.to_ns) - before;
+	uint64_t before = reader_events_before(r, crew->span.from_ns);
+	uint64_t all = reader_events_before(r, crew->span.to_ns) - before;
 	size_t low = 0, high = index->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (events_before(r, index->entries[middle].ns) < before + all / crew->n * part)
+		if (reader_events_before(r, index->entries[middle].ns) < before + all / crew->n * part)
 			low = middle + 1;
 		else
 			high = middle;
@@ -206,7 +189,7 @@ static void split_at(void *context, const struct checkpoint *at)
 	const struct reader *r = crew->session->reader;
 
 	if (crew->count < PARTS_MAX && begins_unit(r, at->ns) &&
-	    events_before(r, at->ns) >= events_before(r, UINT64_MAX) / crew->n * crew->count)
+	    reader_events_before(r, at->ns) >= reader_events_before(r, UINT64_MAX) / crew->n * crew->count)
 		begin_part(crew, at);
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-enum { PARTS_OF_ALL = 20000, NO_NODE = -1 };
+enum { PARTS_OF_ALL = 20000, PARTS_OF_LONG = 2000, SHORT_PARTS = 256, NO_NODE = -1 };
 
 /* Phases tile a boot, and a boot follows another: where one begins, the one before has ended. */
 static void find_phases(const struct history *h, struct flame *f)
@@ -43,6 +43,13 @@ static void init(const struct session *session, const struct history *h, struct 
 	ret->options = (struct call_tree_options){ .apart = &ret->apart };
 }
 
+static void find_least(struct flame *f)
+{
+	const struct call_node *all = &f->tree.nodes[0];
+
+	f->least = (struct path_least){ all->total_insns / PARTS_OF_ALL, all->total_ns / PARTS_OF_ALL };
+}
+
 void flame_member(const struct session *session, const struct history *h, struct flame *ret,
 		  struct parts_member *ret_member)
 {
@@ -53,13 +60,75 @@ void flame_member(const struct session *session, const struct history *h, struct
 void flame_collect(struct flame *f, struct parts_member *member, bool failed)
 {
 	call_tree_collect(member, failed, &f->tree);
+	if (!failed)
+		find_least(f);
 }
 
-int flame_of_span(const struct session *session, const struct span *span, struct flame *ret, struct error *err)
+static int replay_part(const struct session *session, const struct span *span, struct flame *f, struct error *err)
+{
+	struct call_tree_options options = f->options;
+	struct call_tree part;
+
+	if (span->from_ns >= span->to_ns)
+		return 0;
+	options.span = span;
+	if (call_tree_analyse(session, &options, &part, err) < 0)
+		return -1;
+	call_tree_add(&f->tree, &part);
+	call_tree_deinit(&part);
+	return 0;
+}
+
+/* The ends that are no whole segments are replayed, the segments between them added. */
+static int add_segments(const struct session *session, const struct path_sums *sums, const struct span *span,
+			struct flame *f, struct error *err)
+{
+	size_t first, n = path_sums_segments(sums, span, &first);
+	const struct span head = { .from_ns = span->from_ns, .to_ns = path_sums_begin(sums, first), .cpu = -1 },
+			  tail = { .from_ns = path_sums_begin(sums, first + n), .to_ns = span->to_ns, .cpu = -1 };
+
+	call_tree_init(&f->tree);
+	if (replay_part(session, &head, f, err) < 0 || replay_part(session, &tail, f, err) < 0)
+		return -1;
+	call_tree_add_up(&f->tree);
+	path_sums_add(sums, first, n, PARTS_OF_LONG, &f->tree, &f->least);
+	call_tree_add_up(&f->tree);
+	return 0;
+}
+
+/* So short that a replay is quick, and more of it can be told. */
+static bool is_short(const struct session *session, const struct path_sums *sums, const struct span *span)
+{
+	const struct reader *r = session->reader;
+	uint64_t all = reader_events_before(r, UINT64_MAX);
+	size_t first;
+
+	return !path_sums_segments(sums, span, &first) ||
+	       reader_events_before(r, span->to_ns) - reader_events_before(r, span->from_ns) < all / SHORT_PARTS;
+}
+
+int flame_of_span(const struct session *session, const struct path_sums *sums, const struct span *span,
+		  struct flame *ret, struct error *err)
 {
 	init(session, NULL, ret);
+	if (sums && !is_short(session, sums, span))
+		return add_segments(session, sums, span, ret, err);
 	ret->options.span = span;
-	return call_tree_analyse(session, &ret->options, &ret->tree, err);
+	if (call_tree_analyse(session, &ret->options, &ret->tree, err) < 0)
+		return -1;
+	find_least(ret);
+	return 0;
+}
+
+int flame_sums_make(const struct session *session, struct path_sums **ret, struct error *err)
+{
+	struct flame f;
+	int r;
+
+	init(session, NULL, &f);
+	r = path_sums_make(session, &f.apart, ret, err);
+	flame_deinit(&f);
+	return r;
 }
 
 void flame_deinit(struct flame *f)
@@ -113,9 +182,9 @@ static int64_t add(struct putting *p, struct put_node node)
 
 static bool is_small(const struct putting *p, const struct call_node *n)
 {
-	const struct call_node *all = &p->flame->tree.nodes[0];
+	const struct path_least *least = &p->flame->least;
 
-	return n->total_insns < all->total_insns / PARTS_OF_ALL && n->total_ns < all->total_ns / PARTS_OF_ALL;
+	return n->function == CALL_TREE_REST || (n->total_insns < least->insns && n->total_ns < least->ns);
 }
 
 /* It goes into the "…" below its parent with all that is below it; or, if it is below one that does, it is in there. */

@@ -25,7 +25,8 @@ struct page_answers {
 	char *why; /* FAILED */
 	const struct report *report;
 	struct view_sessions *sessions;
-	struct buf data; /* packed by gzip */
+	struct path_sums *_Atomic sums; /* later; NULL: they are not there yet */
+	struct buf data;                /* packed by gzip */
 };
 
 struct page_answers *page_answers_new(const struct session *session, uint64_t end_ns)
@@ -45,6 +46,7 @@ void page_answers_free(struct page_answers *a)
 {
 	if (a->sessions)
 		view_sessions_free(a->sessions);
+	path_sums_free(a->sums);
 	buf_free(&a->page);
 	buf_free(&a->data);
 	free(a->why);
@@ -94,6 +96,11 @@ int page_answers_give(struct page_answers *a, const struct report *report, struc
 	a->sessions = view_sessions_new(a->session);
 	settle(a, READ);
 	return 0;
+}
+
+void page_answers_give_sums(struct page_answers *a, struct path_sums *sums)
+{
+	a->sums = sums;
 }
 
 bool page_answers_are_there(struct page_answers *a)
@@ -146,7 +153,9 @@ static void put_error(const char *why, unsigned status, struct web_answer *ret)
 
 /* A part of the time that is asked for. */
 struct part_asked {
-	uint64_t from_ns, to_ns, min_ns;
+	uint64_t from_ns, to_ns;
+	uint64_t min_ns; /* calls that took less are left out */
+	uint64_t fine;   /* 1: a flame graph as fine as the page's own, however long that takes */
 };
 
 typedef int part_put(struct page_answers *a, const struct session *session, const struct part_asked *part,
@@ -162,8 +171,7 @@ static int put_calls(struct page_answers *a, const struct session *session, cons
 static int put_flame(struct page_answers *a, const struct session *session, const struct part_asked *part,
 		     struct json *j, struct error *err)
 {
-	(void)a;
-	return view_flame_put(session, part->from_ns, part->to_ns, j, err);
+	return view_flame_put(session, part->fine ? NULL : a->sums, part->from_ns, part->to_ns, j, err);
 }
 
 static int put_lanes(struct page_answers *a, const struct session *session, const struct part_asked *part,
@@ -195,10 +203,11 @@ static void answer_part(struct page_answers *a, const struct web_request *r, par
 
 	if (!web_request_number(r, "from", &part.from_ns) || !web_request_number(r, "to", &part.to_ns) ||
 	    part.from_ns >= part.to_ns) {
-		put_error("?from=NS&to=NS[&min=NS]", BAD_REQUEST, ret);
+		put_error("?from=NS&to=NS[&min=NS][&fine=1]", BAD_REQUEST, ret);
 		return;
 	}
 	web_request_number(r, "min", &part.min_ns);
+	web_request_number(r, "fine", &part.fine);
 	if (part.to_ns > a->end_ns)
 		part.to_ns = UINT64_MAX;
 	if (!wait_for(a)) {
@@ -227,7 +236,8 @@ static void answer_progress(struct page_answers *a, struct web_answer *ret)
 {
 	size_t chunks = a->chunks, all = a->chunks_all + 1;
 
-	buf_printf(&ret->body, "{\"pass\":%zu,\"part\":%.3f}", chunks / all + 1, (double)(chunks % all) / (double)all);
+	buf_printf(&ret->body, "{\"pass\":%zu,\"part\":%.3f,\"sums\":%s}", chunks / all + 1,
+		   (double)(chunks % all) / (double)all, a->sums ? "true" : "false");
 	ret->type = "application/json";
 }
 

@@ -24,6 +24,8 @@ void page_answers_progress(void *answers, size_t chunks);
 
 /* All is read: whoever waits is answered. `report` must live as long. Its sums are not needed any more behind that. */
 int page_answers_give(struct page_answers *a, const struct report *report, struct error *err);
+/* From now on flame graphs of much of the trace are made of these, which are taken. */
+void page_answers_give_sums(struct page_answers *a, struct path_sums *sums);
 bool page_answers_are_there(struct page_answers *a);
 /* It cannot be read, or nobody reads it any more: whoever waits is told. */
 void page_answers_fail(struct page_answers *a, const char *why);

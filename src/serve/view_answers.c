@@ -102,11 +102,12 @@ int view_calls_put(const struct session *session, uint64_t from_ns, uint64_t to_
 	return r;
 }
 
-int view_flame_put(const struct session *session, uint64_t from_ns, uint64_t to_ns, struct json *j, struct error *err)
+int view_flame_put(const struct session *session, const struct path_sums *sums, uint64_t from_ns, uint64_t to_ns,
+		   struct json *j, struct error *err)
 {
 	const struct span span = { .from_ns = from_ns, .to_ns = to_ns, .cpu = -1 };
 	struct flame flame;
-	int r = flame_of_span(session, &span, &flame, err);
+	int r = flame_of_span(session, sums, &span, &flame, err);
 
 	if (r == 0) {
 		json_object(j, NULL);

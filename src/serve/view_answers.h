@@ -4,6 +4,7 @@
 #define UPTO_SERVE_VIEW_ANSWERS_H
 
 #include "base/json.h"
+#include "analysis/calls/path_sums.h"
 #include "replay/session.h"
 
 enum {
@@ -20,7 +21,11 @@ enum {
 int view_calls_put(const struct session *session, uint64_t from_ns, uint64_t to_ns, uint64_t min_ns, struct json *j,
 		   struct error *err);
 
-/* The flame graph of a part of the time, as a page's (report/flame.h), without phases. It reads from the index, too. */
-int view_flame_put(const struct session *session, uint64_t from_ns, uint64_t to_ns, struct json *j, struct error *err);
+/*
+ * The flame graph of a part of the time, as a page's (report/flame.h), without phases. It reads from the index, too.
+ * `sums`: what much of the trace is answered with; NULL: it is replayed.
+ */
+int view_flame_put(const struct session *session, const struct path_sums *sums, uint64_t from_ns, uint64_t to_ns,
+		   struct json *j, struct error *err);
 
 #endif

@@ -321,3 +321,19 @@ unsigned reader_vcpus(const struct reader *r)
 			n = r->chunks[i].header.cpu + 1u;
 	return n < 1 ? 1 : n > CPUS_MAX ? CPUS_MAX : (unsigned)n;
 }
+
+uint64_t reader_events_before(const struct reader *r, uint64_t ns)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < r->n_chunks; i++) {
+		const struct chunk_header *h = &r->chunks[i].header;
+
+		if (h->type != CHUNK_EVENTS || h->first_ns >= ns)
+			continue;
+		n += h->last_ns < ns ? h->events
+				     : (uint64_t)((double)h->events * (double)(ns - h->first_ns) /
+						  (double)(h->last_ns - h->first_ns + 1));
+	}
+	return n;
+}

@@ -105,4 +105,7 @@ uint64_t reader_lost(const struct reader *r);
 bool reader_lacks(const struct reader *r, const char *what);
 unsigned reader_vcpus(const struct reader *r);
 
+/* About how many events come before that time. */
+uint64_t reader_events_before(const struct reader *r, uint64_t ns);
+
 #endif

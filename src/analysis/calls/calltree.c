@@ -8,7 +8,7 @@ enum { ROOT = 0 };
 
 static const uint32_t NO_FUNCTION = UINT32_MAX;
 
-static void init(struct call_tree *t)
+void call_tree_init(struct call_tree *t)
 {
 	*t = (struct call_tree){ 0 };
 	t->nodes = array_grow(NULL, 0, &t->cap, sizeof *t->nodes);
@@ -44,9 +44,21 @@ static uint32_t child_given(struct call_tree *t, uint32_t parent, uint32_t funct
 	return t->nodes[parent].last_child = (uint32_t)*known;
 }
 
+uint32_t call_tree_find(const struct call_tree *t, uint32_t parent, uint32_t function)
+{
+	const uint64_t *known = map_get(&t->children, (uint64_t)parent << 32 | function);
+
+	return known ? (uint32_t)*known : 0;
+}
+
 static uint32_t child_of(struct call_tree *t, uint32_t parent, uint32_t function)
 {
 	return child_given(t, parent, function, GIVEN_NONE);
+}
+
+uint32_t call_tree_child_of(struct call_tree *t, uint32_t parent, uint32_t function)
+{
+	return child_of(t, parent, function);
 }
 
 uint32_t call_tree_child(struct call_tree *t, const struct names *names, uint32_t parent, uint32_t function)
@@ -159,6 +171,30 @@ static uint64_t enter_part(struct call_tree *t, uint64_t ns)
 	return a && t->part < a->n_cuts ? a->cuts[t->part] : UINT64_MAX;
 }
 
+/* What was given away is not there any more. */
+static void empty(struct call_tree *t)
+{
+	map_free(&t->children);
+	t->nodes[ROOT] = (struct call_node){ .function = NO_FUNCTION };
+	t->count = 1;
+	landings_free(t->landings);
+	t->landings = landings_new();
+}
+
+/* Another segment may have begun. */
+static void pass_cuts(struct call_tree *t, uint64_t ns)
+{
+	size_t segment = t->segment;
+
+	while (segment < t->cuts->n && t->cuts->ns[segment] <= ns)
+		segment++;
+	if (segment == t->segment)
+		return;
+	t->cuts->give(t->cuts->context, t->segment, t);
+	empty(t);
+	t->segment = segment;
+}
+
 /* When the nodes of all frames are to be set next. */
 static uint64_t next_due(struct call_tree *t, const struct stacks *s)
 {
@@ -167,6 +203,8 @@ static uint64_t next_due(struct call_tree *t, const struct stacks *s)
 	/* so that no phrase is gone past that reaches over an end of the span */
 	if (is_before(t, s))
 		return t->span->from_ns;
+	if (t->cuts && t->segment < t->cuts->n && t->cuts->ns[t->segment] < next)
+		next = t->cuts->ns[t->segment];
 	return t->span && s->ns < t->span->to_ns && t->span->to_ns < next ? t->span->to_ns : next;
 }
 
@@ -177,7 +215,11 @@ static uint64_t next_due(struct call_tree *t, const struct stacks *s)
 static void due(void *state, struct stacks *s)
 {
 	struct call_tree *t = state;
-	uint64_t next = next_due(t, s);
+	uint64_t next;
+
+	if (t->cuts)
+		pass_cuts(t, s->ns);
+	next = next_due(t, s);
 
 	for (size_t i = 0; i < s->count && !is_before(t, s); i++) {
 		struct stack *stack = &s->list[i];
@@ -204,18 +246,73 @@ static void add_spent(struct call_tree *t, struct stacks *s, struct stack *stack
 	node->self_ns += spent->ns;
 }
 
+/* The part of it that passed in an earlier segment is that one's. */
+static void give_to(struct call_tree *t, size_t segment, const struct stacks *s, const struct stack *stack,
+		    const struct spent *spent)
+{
+	struct call_tree path;
+	uint32_t at;
+
+	if (!threads_is_chosen(s->threads, stack->thread) || (!spent->insns && !spent->ns))
+		return;
+	call_tree_init(&path);
+	path.apart = t->apart;
+	at = base_of(&path, stack);
+	for (size_t i = 0; i < stack->depth; i++)
+		at = call_tree_child(&path, s->names, at, stack->frames[i].function);
+	if (!stack->depth)
+		at = child_of(&path, at, stacks_function(s, stack));
+	path.nodes[at].self_insns = spent->insns;
+	path.nodes[at].self_ns = spent->ns;
+	t->cuts->give(t->cuts->context, segment, &path);
+	call_tree_deinit(&path);
+}
+
+static struct spent clipped(const struct span *span, uint64_t from_ns, uint64_t to_ns, const struct spent *spent)
+{
+	return (struct spent){
+		.insns = meter_clip(span, from_ns, to_ns, spent->insns),
+		.ns = meter_clip(span, from_ns, to_ns, spent->ns),
+	};
+}
+
+/* What passed since an event that was in an earlier segment. */
+static void divide(struct call_tree *t, struct stacks *s, struct stack *stack, const struct spent *spent,
+		   uint64_t from_ns)
+{
+	const uint64_t *cuts = t->cuts->ns;
+	struct span span = { .cpu = -1 };
+	size_t k = t->segment;
+	struct spent part;
+
+	while (k > 0 && cuts[k - 1] > from_ns)
+		k--;
+	for (; k < t->segment; k++) {
+		span.from_ns = k ? cuts[k - 1] : 0;
+		span.to_ns = cuts[k];
+		part = clipped(&span, from_ns, s->ns, spent);
+		give_to(t, k, s, stack, &part);
+	}
+	span.from_ns = cuts[k - 1];
+	span.to_ns = UINT64_MAX;
+	part = clipped(&span, from_ns, s->ns, spent);
+	add_spent(t, s, stack, &part);
+}
+
 static void spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
 {
 	uint64_t ns = spent->ns + spent->halted_ns;
 	struct call_tree *t = state;
 
-	if (!t->span)
+	if (t->cuts && t->segment && s->ns - ns < t->cuts->ns[t->segment - 1]) {
+		divide(t, s, stack, spent, s->ns - ns);
+	} else if (!t->span) {
 		add_spent(t, s, stack, spent);
-	else if (!is_before(t, s) && is_on_cpu(t, stack))
-		add_spent(t, s, stack, &(struct spent){
-			.insns = meter_clip(t->span, s->ns - ns, s->ns, spent->insns),
-			.ns = meter_clip(t->span, s->ns - ns, s->ns, spent->ns),
-		});
+	} else if (!is_before(t, s) && is_on_cpu(t, stack)) {
+		struct spent part = clipped(t->span, s->ns - ns, s->ns, spent);
+
+		add_spent(t, s, stack, &part);
+	}
 }
 
 /* Behind the span, a replay goes on for as long as some vCPU's time in it is not known. */
@@ -238,7 +335,7 @@ static void phrase(void *state, struct stacks *s, struct stack *stack, const str
 }
 
 /* Set the totals. It goes backwards, since children come after their parents. */
-static void add_up(struct call_tree *t)
+void call_tree_add_up(struct call_tree *t)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		t->nodes[i].total_insns = t->nodes[i].self_insns;
@@ -259,11 +356,12 @@ static void *begin(void *context, void *before)
 	struct call_tree *t = xmalloc(sizeof *t);
 
 	(void)before;
-	init(t);
+	call_tree_init(t);
 	t->inlines = options->inlines;
 	t->given = options->given;
 	t->apart = options->apart;
 	t->span = options->span;
+	t->cuts = options->cuts;
 	t->landings = landings_new();
 	return t;
 }
@@ -272,13 +370,16 @@ static void end(void *state, struct stacks *s)
 {
 	struct call_tree *t = state;
 
+	if (t->cuts) {
+		t->cuts->give(t->cuts->context, t->segment, t);
+		empty(t);
+	}
 	landings_free(t->landings);
 	t->landings = NULL;
 	t->unmatched = s->unmatched; /* counted from the start of the trace, since checkpoints keep the counts */
 }
 
-/* Add the tree of a later part to the tree of those before. */
-static void merge(struct call_tree *into, const struct call_tree *part)
+void call_tree_add(struct call_tree *into, const struct call_tree *part)
 {
 	uint32_t *twin = xcalloc(part->count, sizeof *twin);
 
@@ -320,7 +421,7 @@ void call_tree_collect(struct parts_member *member, bool failed, struct call_tre
 
 	for (size_t i = 1; i < PARTS_MAX && parts[i]; i++) {
 		if (!failed)
-			merge(parts[0], parts[i]);
+			call_tree_add(parts[0], parts[i]);
 		call_tree_deinit(parts[i]);
 		free(parts[i]);
 	}
@@ -329,7 +430,7 @@ void call_tree_collect(struct parts_member *member, bool failed, struct call_tre
 	if (failed)
 		call_tree_deinit(ret);
 	else
-		add_up(ret);
+		call_tree_add_up(ret);
 }
 
 int call_tree_analyse(const struct session *session, const struct call_tree_options *options, struct call_tree *ret,
@@ -407,12 +508,12 @@ static void add_callees(const struct call_tree *t, const bool *functions, struct
 		to->self_ns += n->self_ns;
 	}
 	free(twin);
-	add_up(out);
+	call_tree_add_up(out);
 }
 
 void call_tree_of(const struct call_tree *t, const bool *functions, bool callers, struct call_tree *ret)
 {
-	init(ret);
+	call_tree_init(ret);
 	ret->unmatched = t->unmatched;
 	ret->inlines = t->inlines;
 	ret->given = t->given;

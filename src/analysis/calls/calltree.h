@@ -35,6 +35,8 @@ struct call_tree {
 	const struct call_tree_apart *apart; /* NULL: they are not */
 	uint32_t part;            /* of the time, that is gone through */
 	const struct span *span;  /* NULL: all */
+	const struct call_tree_cuts *cuts; /* NULL: it is not cut */
+	size_t segment;           /* that is gone through */
 	/* copies of the chains in `inlines` by key, so that threads need not wait for each other */
 	struct map chains;
 	struct landings *landings; /* while it is replayed: tree_phrases.h */
@@ -55,6 +57,22 @@ struct call_tree_options {
 	 * entered in it. With an index, no more is replayed than that takes.
 	 */
 	const struct span *span;
+	const struct call_tree_cuts *cuts; /* NULL: one tree of all. Not with `span` */
+};
+
+/*
+ * Moments at which a tree is given away and a new one begins: segment number 0 ends at the first of them. What an event
+ * tells of, which came before it, is divided between the segments that it is in.
+ */
+struct call_tree_cuts {
+	const uint64_t *ns;     /* in their order */
+	size_t n;
+	/*
+	 * Called from whichever thread replays, maybe several times for a segment, whose trees are to be added. They are
+	 * without totals.
+	 */
+	void (*give)(void *context, size_t segment, const struct call_tree *t);
+	void *context;
 };
 
 /*
@@ -87,6 +105,16 @@ int call_tree_analyse(const struct session *session, const struct call_tree_opti
 void call_tree_member(const struct call_tree_options *options, struct parts_member *ret);
 void call_tree_collect(struct parts_member *member, bool failed, struct call_tree *ret);
 void call_tree_deinit(struct call_tree *t);
+
+/* An empty one. */
+void call_tree_init(struct call_tree *t);
+/* Add a tree to another. Behind the last one, call_tree_add_up() sets the totals. */
+void call_tree_add(struct call_tree *into, const struct call_tree *part);
+void call_tree_add_up(struct call_tree *t);
+/* The number of a node's child; 0: there is none of that function. */
+uint32_t call_tree_find(const struct call_tree *t, uint32_t parent, uint32_t function);
+/* Likewise; made when it is not there. */
+uint32_t call_tree_child_of(struct call_tree *t, uint32_t parent, uint32_t function);
 
 /*
  * Make a tree of the same calls whose root has some functions as children. They are

@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/end_signals.h"
 #include "cli/print/ending_note.h"
+#include "replay/index.h"
 #include "report/report_page.h"
 #include "serve/page_answers.h"
 
@@ -56,7 +57,7 @@ struct reading {
 	struct recorded_facts beside;
 	struct report report;
 	struct error err;
-	_Atomic bool failed;
+	_Atomic bool failed, over;
 	pthread_t thread;
 };
 
@@ -79,6 +80,28 @@ static int read_trace(struct reading *r)
 	return result;
 }
 
+static bool is_over(void *reading)
+{
+	const struct reading *r = reading;
+
+	return r->over;
+}
+
+/* For flame graphs of much of the trace. The page is used meanwhile; without them, its answers take longer. */
+static void make_sums(struct reading *r)
+{
+	struct session session = r->trace->session;
+	struct path_sums *sums;
+	struct error ignored;
+
+	session.index = index_open(session.reader, session.names);
+	session.is_given_up = is_over;
+	session.given_up_context = r;
+	if (session.index && flame_sums_make(&session, &sums, &ignored) == 0)
+		page_answers_give_sums(r->answers, sums);
+	index_free(session.index);
+}
+
 /* The server's other threads wait for this one, and a failure ends the command as a signal does. */
 static void *read_in_thread(void *arg)
 {
@@ -88,6 +111,8 @@ static void *read_in_thread(void *arg)
 		r->failed = true;
 		page_answers_fail(r->answers, r->err.text);
 		kill(getpid(), SIGTERM);
+	} else {
+		make_sums(r);
 	}
 	return NULL;
 }
@@ -123,6 +148,7 @@ static int serve(const struct args *args, struct reading *r, unsigned port, stru
 		raise(sig);
 	}
 	web_server_stop(server);
+	r->over = true;
 	pthread_join(r->thread, NULL);
 	if (r->failed)
 		*err = r->err;

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "path_sums.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cursor.h"
+
+enum { SEGMENTS = 512, KEPT_PARTS = 512000, ROOT = 0 };
+
+struct path {
+	uint32_t parent, function;
+	uint32_t child, next; /* numbers of its first child, and of its parent's next; 0: none */
+	uint64_t at;          /* where its records are */
+};
+
+struct path_sums {
+	uint64_t *cuts;       /* where segments from number 1 on begin */
+	size_t n_cuts;
+	struct path *paths;   /* number 0 is the root; a parent comes before its children */
+	size_t count;
+	/* of each path, by segment: how many segments later than the record before, and what struct amounts has */
+	struct buf records;
+	uint64_t insns, ns;   /* of all */
+};
+
+struct amounts {
+	uint64_t calls, self_insns, self_ns, total_insns, total_ns;
+};
+
+static void put_amounts(struct buf *out, const struct amounts *a)
+{
+	buf_put_varint(out, a->calls);
+	buf_put_varint(out, a->self_insns);
+	buf_put_varint(out, a->self_ns);
+	buf_put_varint(out, a->total_insns - a->self_insns);
+	buf_put_varint(out, a->total_ns - a->self_ns);
+}
+
+static struct amounts get_amounts(struct cursor *in)
+{
+	struct amounts a = { .calls = cursor_varint(in), .self_insns = cursor_varint(in), .self_ns = cursor_varint(in) };
+
+	a.total_insns = a.self_insns + cursor_varint(in);
+	a.total_ns = a.self_ns + cursor_varint(in);
+	return a;
+}
+
+static void add_amounts(struct amounts *sum, const struct amounts *a)
+{
+	sum->calls += a->calls;
+	sum->self_insns += a->self_insns;
+	sum->self_ns += a->self_ns;
+	sum->total_insns += a->total_insns;
+	sum->total_ns += a->total_ns;
+}
+
+/* While it is made: all paths, and records by segment. */
+struct seen {
+	uint32_t parent, function;
+	uint64_t insns, ns;
+	uint32_t number; /* among those that are kept; 0: it is not */
+	uint64_t bytes;  /* of its records */
+	size_t last;     /* the segment of its last record */
+};
+
+struct making {
+	pthread_mutex_t lock;
+	struct map children; /* parent << 32 | function → number */
+	struct seen *paths;
+	size_t count, cap;
+	struct buf *segments;
+};
+
+static uint32_t number_of(struct making *m, uint32_t parent, uint32_t function)
+{
+	uint64_t *known = map_put(&m->children, (uint64_t)parent << 32 | function, 0);
+
+	if (!*known) {
+		m->paths = array_grow(m->paths, m->count, &m->cap, sizeof *m->paths);
+		m->paths[m->count] = (struct seen){ .parent = parent, .function = function };
+		*known = m->count++;
+	}
+	return (uint32_t)*known;
+}
+
+/* Totals of a tree's nodes, and whether anything was in them at all. */
+static struct amounts *amounts_of(const struct call_tree *t, bool **ret_used)
+{
+	struct amounts *all = xcalloc(t->count, sizeof *all);
+	bool *used = xcalloc(t->count, sizeof *used);
+
+	for (size_t i = t->count; i-- > 0;) {
+		const struct call_node *n = &t->nodes[i];
+
+		all[i].calls = n->calls;
+		all[i].self_insns = n->self_insns;
+		all[i].self_ns = n->self_ns;
+		all[i].total_insns += n->self_insns;
+		all[i].total_ns += n->self_ns;
+		used[i] |= n->calls || n->self_insns || n->self_ns;
+		if (i == ROOT)
+			break;
+		all[n->parent].total_insns += all[i].total_insns;
+		all[n->parent].total_ns += all[i].total_ns;
+		used[n->parent] |= used[i];
+	}
+	*ret_used = used;
+	return all;
+}
+
+static void give(void *context, size_t segment, const struct call_tree *t)
+{
+	struct making *m = context;
+	bool *used;
+	struct amounts *all = amounts_of(t, &used);
+	uint32_t *numbers = xcalloc(t->count, sizeof *numbers);
+
+	pthread_mutex_lock(&m->lock);
+	for (size_t i = 1; i < t->count; i++) {
+		struct seen *path;
+
+		if (!used[i])
+			continue;
+		numbers[i] = number_of(m, numbers[t->nodes[i].parent], t->nodes[i].function);
+		path = &m->paths[numbers[i]];
+		path->insns += all[i].total_insns;
+		path->ns += all[i].total_ns;
+		buf_put_varint(&m->segments[segment], numbers[i]);
+		put_amounts(&m->segments[segment], &all[i]);
+	}
+	pthread_mutex_unlock(&m->lock);
+	free(numbers);
+	free(used);
+	free(all);
+}
+
+/* About as many events are in each segment: the index has a moment for about so many. */
+static void choose_cuts(const struct session *session, struct path_sums *p)
+{
+	const struct index *x = session->index;
+	uint64_t all = reader_events_before(session->reader, UINT64_MAX);
+
+	p->cuts = xcalloc(SEGMENTS, sizeof *p->cuts);
+	for (size_t i = 1; i < x->count && p->n_cuts + 1 < SEGMENTS; i++)
+		if (reader_events_before(session->reader, x->entries[i].ns) >= all / SEGMENTS * (p->n_cuts + 1))
+			p->cuts[p->n_cuts++] = x->entries[i].ns;
+}
+
+/* Number those that are kept. */
+static void choose_paths(struct making *m, struct path_sums *p)
+{
+	for (size_t i = 1; i < m->count; i++)
+		if (m->paths[i].parent == ROOT) {
+			p->insns += m->paths[i].insns;
+			p->ns += m->paths[i].ns;
+		}
+	p->count = 1;
+	for (size_t i = 1; i < m->count; i++)
+		if (m->paths[i].parent == ROOT || m->paths[i].insns >= p->insns / KEPT_PARTS ||
+		    m->paths[i].ns >= p->ns / KEPT_PARTS)
+			m->paths[i].number = (uint32_t)p->count++;
+	p->paths = xcalloc(p->count + 1, sizeof *p->paths);
+	for (size_t i = m->count; i-- > 1;) {
+		struct seen *s = &m->paths[i];
+		struct path *parent = &p->paths[m->paths[s->parent].number];
+
+		if (!s->number)
+			continue;
+		p->paths[s->number] = (struct path){
+			.parent = m->paths[s->parent].number, .function = s->function,
+			.child = p->paths[s->number].child, .next = parent->child,
+		};
+		parent->child = s->number;
+	}
+}
+
+/* Goes through all records of paths that are kept, in the order of segments. */
+static void each_record(struct making *m, size_t segments,
+			void (*take)(struct seen *s, size_t segment, const struct amounts *a, void *context),
+			void *context)
+{
+	for (size_t k = 0; k < segments; k++) {
+		struct cursor in = cursor_over(m->segments[k].data, m->segments[k].len);
+
+		while (cursor_left(&in)) {
+			struct seen *s = &m->paths[cursor_varint(&in)];
+			struct amounts a = get_amounts(&in);
+
+			if (s->number)
+				take(s, k, &a, context);
+		}
+	}
+}
+
+static void put_record(struct seen *s, size_t segment, const struct amounts *a, struct buf *out)
+{
+	out->len = 0;
+	buf_put_varint(out, segment - s->last);
+	put_amounts(out, a);
+	s->last = segment;
+}
+
+static void measure(struct seen *s, size_t segment, const struct amounts *a, void *context)
+{
+	struct buf *scratch = context;
+
+	put_record(s, segment, a, scratch);
+	s->bytes += scratch->len;
+}
+
+struct placing {
+	struct path_sums *sums;
+	struct buf scratch;
+};
+
+static void place(struct seen *s, size_t segment, const struct amounts *a, void *context)
+{
+	struct placing *to = context;
+	struct path *path = &to->sums->paths[s->number];
+
+	put_record(s, segment, a, &to->scratch);
+	memcpy(to->sums->records.data + path->at, to->scratch.data, to->scratch.len);
+	path->at += to->scratch.len;
+}
+
+/* Records of each path in a row. */
+static void sort_records(struct making *m, struct path_sums *p)
+{
+	struct placing to = { .sums = p };
+	uint64_t at = 0;
+
+	each_record(m, p->n_cuts + 1, measure, &to.scratch);
+	for (size_t i = 1; i < m->count; i++) {
+		m->paths[i].last = 0;
+		if (!m->paths[i].number)
+			continue;
+		p->paths[m->paths[i].number].at = at;
+		at += m->paths[i].bytes;
+	}
+	buf_reserve(&p->records, at);
+	p->records.len = at;
+	each_record(m, p->n_cuts + 1, place, &to);
+	for (size_t i = 1; i < m->count; i++)
+		if (m->paths[i].number)
+			p->paths[m->paths[i].number].at -= m->paths[i].bytes;
+	p->paths[p->count].at = at;
+	buf_free(&to.scratch);
+}
+
+int path_sums_make(const struct session *session, const struct call_tree_apart *apart, struct path_sums **ret,
+		   struct error *err)
+{
+	struct path_sums *p = xcalloc(1, sizeof *p);
+	struct making m = { .lock = PTHREAD_MUTEX_INITIALIZER, .count = 1 };
+	struct call_tree_cuts cuts = { .give = give, .context = &m };
+	const struct call_tree_options options = { .apart = apart, .cuts = &cuts };
+	struct call_tree tree;
+	int r;
+
+	choose_cuts(session, p);
+	cuts.ns = p->cuts;
+	cuts.n = p->n_cuts;
+	m.segments = xcalloc(p->n_cuts + 1, sizeof *m.segments);
+	m.paths = array_reach(NULL, 0, &m.cap, sizeof *m.paths);
+	m.paths[ROOT] = (struct seen){ 0 };
+	r = call_tree_analyse(session, &options, &tree, err);
+	if (r == 0) {
+		call_tree_deinit(&tree);
+		choose_paths(&m, p);
+		sort_records(&m, p);
+	}
+	for (size_t i = 0; i <= p->n_cuts; i++)
+		buf_free(&m.segments[i]);
+	free(m.segments);
+	free(m.paths);
+	map_free(&m.children);
+	if (r < 0)
+		path_sums_free(p);
+	else
+		*ret = p;
+	return r;
+}
+
+void path_sums_free(struct path_sums *p)
+{
+	if (!p)
+		return;
+	free(p->cuts);
+	free(p->paths);
+	buf_free(&p->records);
+	free(p);
+}
+
+uint64_t path_sums_begin(const struct path_sums *p, size_t segment)
+{
+	return !segment ? 0 : segment > p->n_cuts ? UINT64_MAX : p->cuts[segment - 1];
+}
+
+size_t path_sums_segments(const struct path_sums *p, const struct span *span, size_t *ret_first)
+{
+	size_t first = 0, end;
+
+	while (first <= p->n_cuts && path_sums_begin(p, first) < span->from_ns)
+		first++;
+	for (end = first; end <= p->n_cuts && path_sums_begin(p, end + 1) <= span->to_ns; end++)
+		;
+	*ret_first = first;
+	return end - first;
+}
+
+/* What a path had in those segments. */
+static struct amounts amounts_in(const struct path_sums *p, uint32_t path, size_t first, size_t n)
+{
+	uint64_t at = p->paths[path].at;
+	struct cursor in = cursor_over(p->records.data + at, p->paths[path + 1].at - at);
+	struct amounts sum = { 0 };
+	size_t segment = 0;
+
+	while (cursor_left(&in)) {
+		struct amounts a;
+
+		segment += cursor_varint(&in);
+		a = get_amounts(&in);
+		if (segment >= first + n)
+			break;
+		if (segment >= first)
+			add_amounts(&sum, &a);
+	}
+	return sum;
+}
+
+struct adding {
+	const struct path_sums *sums;
+	size_t first, n;
+	struct call_tree *into;
+	struct path_least least;
+	size_t before; /* nodes that the tree had, which have their totals */
+};
+
+/* Is it worth a node, with what it has there already? */
+static bool is_worth(const struct adding *a, const struct amounts *had, uint32_t node)
+{
+	const struct call_node *n = node && node < a->before ? &a->into->nodes[node] : NULL;
+
+	return had->total_insns + (n ? n->total_insns : 0) >= a->least.insns ||
+	       had->total_ns + (n ? n->total_ns : 0) >= a->least.ns;
+}
+
+/* Children of a path, below the node; what they had is taken from *left. */
+static void add_children(const struct adding *a, uint32_t path, uint32_t node, struct amounts *left);
+
+static void add_child(const struct adding *a, uint32_t child, uint32_t node, struct amounts *left)
+{
+	struct amounts had = amounts_in(a->sums, child, a->first, a->n), below;
+	uint32_t function = a->sums->paths[child].function, at = call_tree_find(a->into, node, function);
+
+	/* what calls are told apart by has a node in any case */
+	if ((node != ROOT && !is_worth(a, &had, at)) || (!had.calls && !had.total_insns && !had.total_ns))
+		return;
+	at = call_tree_child_of(a->into, node, function);
+	a->into->nodes[at].calls += had.calls;
+	a->into->nodes[at].self_insns += had.self_insns;
+	a->into->nodes[at].self_ns += had.self_ns;
+	left->total_insns -= had.total_insns;
+	left->total_ns -= had.total_ns;
+	below = (struct amounts){
+		.total_insns = had.total_insns - had.self_insns, .total_ns = had.total_ns - had.self_ns,
+	};
+	add_children(a, child, at, &below);
+}
+
+static void add_children(const struct adding *a, uint32_t path, uint32_t node, struct amounts *left)
+{
+	uint32_t rest;
+
+	for (uint32_t child = a->sums->paths[path].child; child; child = a->sums->paths[child].next)
+		add_child(a, child, node, left);
+	if (!left->total_insns && !left->total_ns)
+		return;
+	rest = call_tree_child_of(a->into, node, CALL_TREE_REST);
+	a->into->nodes[rest].self_insns += left->total_insns;
+	a->into->nodes[rest].self_ns += left->total_ns;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void path_sums_add(const struct path_sums *p, size_t first, size_t n, unsigned parts, struct call_tree *into,
+		   struct path_least *ret_least)
+{
+	struct adding a = { .sums = p, .first = first, .n = n, .into = into, .before = into->count };
+	struct amounts all = { 0 };
+
+	for (uint32_t child = p->paths[ROOT].child; child; child = p->paths[child].next) {
+		struct amounts had = amounts_in(p, child, first, n);
+
+		add_amounts(&all, &had);
+	}
+	a.least = (struct path_least){
+		.insns = most((all.total_insns + into->nodes[ROOT].total_insns) / parts, p->insns / KEPT_PARTS + 1),
+		.ns = most((all.total_ns + into->nodes[ROOT].total_ns) / parts, p->ns / KEPT_PARTS + 1),
+	};
+	add_children(&a, ROOT, ROOT, &all);
+	*ret_least = a.least;
+}
