@@ -1,32 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "history_file.h"
 
-#include <fcntl.h>
-#include <libgen.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/crc32.h"
-#include "base/file.h"
 #include "history_make.h"
-#include "replay/fold.h"
-
-#define MAGIC "\x89uptohis"
-
-enum { FILE_MAX = 256 << 20, UNPACKED_MAX = 1 << 30, LEVEL = 3 };
-
-struct header {
-	char magic[8];
-	uint32_t version, crc; /* crc: of the header of the trace's last chunk */
-	uint64_t trace_size;
-	uint64_t functions;    /* names that the trace had: symbols can be added to it */
-	uint64_t folded;       /* of which functions the calls are not shown: fold_print() */
-	uint64_t unpacked;
-};
-static_assert(sizeof(struct header) == 48, "no padding");
+#include "replay/kept_file.h"
 
 /* Numbers: HISTORY_NONE is 0. */
 static void put_number(struct buf *out, uint32_t n)
@@ -329,114 +309,38 @@ int history_decode(struct cursor *in, const struct session *session, struct hist
 	return facts_read(session->reader, &ret->facts, err);
 }
 
-static struct header header_of(const struct session *session)
+static const struct kept_file kept = { ".history", "\x89uptohis", HISTORY_VERSION };
+
+static int load(const struct session *session, struct history *ret)
 {
-	const struct reader *r = session->reader;
-	const struct names *names = session->names;
-	struct header h = {
-		.version = HISTORY_VERSION, .trace_size = r->size, .functions = names_count(names),
-		.folded = fold_print(session->fold, names_count(names)),
-		.crc = r->n_chunks ? crc32_of(&r->chunks[r->n_chunks - 1].header, sizeof(struct chunk_header)) : 0,
-	};
-
-	memcpy(h.magic, MAGIC, sizeof h.magic);
-	return h;
-}
-
-static bool is_ours(const struct buf *file, const struct session *session, struct header *ret)
-{
-	struct header want = header_of(session);
-
-	if (file->len < sizeof want)
-		return false;
-	memcpy(ret, file->data, sizeof *ret);
-	want.unpacked = ret->unpacked;
-	return !memcmp(ret, &want, sizeof want) && ret->unpacked <= UNPACKED_MAX;
-}
-
-static int load(const char *path, const struct session *session, struct history *ret)
-{
-	struct buf file = { 0 }, data = { 0 };
-	struct header h;
 	struct error ignored;
-	int result = -1;
+	struct buf data;
+	struct cursor in;
+	int result;
 
-	*ret = (struct history){ 0 };
-	if (file_read(path, FILE_MAX, &file, &ignored) == 0 && is_ours(&file, session, &h)) {
-		struct cursor in;
-		size_t n;
-
-		buf_reserve(&data, h.unpacked + 1);
-		n = ZSTD_decompress(data.data, h.unpacked, file.data + sizeof h, file.len - sizeof h);
-		in = cursor_over(data.data, h.unpacked);
-		if (!ZSTD_isError(n) && n == h.unpacked)
-			result = history_decode(&in, session, ret, &ignored);
-	}
+	if (!kept_file_load(&kept, session, &data))
+		return -1;
+	in = cursor_over(data.data, data.len);
+	result = history_decode(&in, session, ret, &ignored);
 	if (result < 0)
 		history_deinit(ret);
-	buf_free(&file);
 	buf_free(&data);
 	return result;
-}
-
-static int write_file(int fd, const struct header *h, const struct buf *packed)
-{
-	return write_all(fd, h, sizeof *h) < 0 || write_all(fd, packed->data, packed->len) < 0 ? -1 : 0;
-}
-
-/* All of it or nothing: it has no name until it is whole. Where that cannot be, the history is made again next time. */
-static void store(const char *path, const struct header *h, const struct buf *packed)
-{
-	char *copy = xstrdup(path), name[64];
-	int fd = open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-
-	free(copy);
-	if (fd < 0)
-		return;
-	if (write_file(fd, h, packed) == 0) {
-		snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-		unlink(path);
-		/* somebody else may have been sooner, with the same */
-		if (linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0)
-			fd = (close(fd), -1);
-	}
-	if (fd >= 0)
-		close(fd);
-}
-
-static void keep(const char *path, const struct session *session, const struct history *made)
-{
-	struct header h = header_of(session);
-	struct buf data = { 0 }, packed = { 0 };
-	ZSTD_CCtx *zstd = ZSTD_createCCtx();
-	size_t n;
-
-	history_encode(made, &data);
-	h.unpacked = data.len;
-	buf_reserve(&packed, ZSTD_compressBound(data.len));
-	ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, LEVEL);
-	ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
-	n = ZSTD_compress2(zstd, packed.data, packed.cap, data.data, data.len);
-	if (!ZSTD_isError(n) && data.len <= UNPACKED_MAX) {
-		packed.len = n;
-		store(path, &h, &packed);
-	}
-	ZSTD_freeCCtx(zstd);
-	buf_free(&data);
-	buf_free(&packed);
 }
 
 int history_open(const struct session *session, bool keeps, struct history *ret,
 		 struct error *err)
 {
-	char *path = xasprintf("%s.history", session->reader->path);
-	int result = load(path, session, ret);
+	struct buf data = { 0 };
 
-	if (result < 0) {
-		result = history_make(session, ret, err);
-		if (result == 0 && keeps)
-			keep(path, session, ret);
+	if (load(session, ret) == 0)
+		return 0;
+	if (history_make(session, ret, err) < 0)
+		return -1;
+	if (keeps) {
+		history_encode(ret, &data);
+		kept_file_store(&kept, session, &data);
+		buf_free(&data);
 	}
-	free(path);
-	return result;
+	return 0;
 }
