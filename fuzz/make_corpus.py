@@ -924,6 +924,30 @@ def make_history():
     save("fuzz_history", "cut", whole(spans, aways, slices)[:-7])
 
 
+def make_path_sums():
+    """Sums of paths as path_sums_file.c has them: a process with two functions, and another with one, in three segments."""
+    whose, amounts = 1 << 30, lambda *n: b"".join(map(varint, n))
+    record = lambda gap, calls, insns, ns, more_insns=0, more_ns=0: amounts(gap, calls, insns, ns, more_insns, more_ns)
+
+    def whole(paths, cuts=(100, 50), insns=900, ns=300):
+        out = varint(len(cuts)) + amounts(*cuts) + amounts(insns, ns) + varint(len(paths) + 1)
+        out += b"".join(amounts(up, function, len(records)) for up, function, records in paths)
+        return out + b"".join(records for _, _, records in paths)
+
+    paths = [(1, whose, record(0, 0, 0, 0, 500, 200) + record(2, 0, 0, 0, 100, 50)), (1, 3, record(0, 1, 300, 100, 200, 100) + record(2, 1, 100, 50)),
+             (1, 7, record(0, 20, 200, 100)), (4, whose | 2, record(1, 0, 0, 0, 300, 50)), (1, 3, record(1, 9, 300, 50))]
+    save("fuzz_path_sums", "whole", whole(paths))
+    save("fuzz_path_sums", "empty", whole([]))
+    save("fuzz_path_sums", "no-cuts", whole(paths[:2], ()))
+    save("fuzz_path_sums", "child-has-more", whole([paths[0], (1, 3, record(0, 1, (1 << 64) - 1, 5))]))
+    save("fuzz_path_sums", "parent-later", whole([(2, 3, b"")]))
+    save("fuzz_path_sums", "group-within", whole([paths[0], (1, whose | 1, record(0, 0, 1, 1))]))
+    save("fuzz_path_sums", "function-below-root", whole([(1, 3, record(0, 1, 2, 3))]))
+    save("fuzz_path_sums", "segment-far", whole([(1, whose, record((1 << 64) - 1, 0, 1, 1) + record(5, 0, 1, 1))]))
+    save("fuzz_path_sums", "record-cut", whole([(1, whose, record(0, 0, 1, 1)[:-2])]))
+    save("fuzz_path_sums", "cut", whole(paths)[:-3])
+
+
 def make_calls():
     """As fuzz_calls.c has it: options, the trace, and an index's entries with checkpoints."""
     counts, lane = varint(5) * 7, varint(0) + varint(100) + varint(50) + b"\0" + varint(KERNEL) + varint(0) + b"\3"
@@ -1128,6 +1152,7 @@ if __name__ == "__main__":
     make_elf()
     make_index()
     make_history()
+    make_path_sums()
     make_calls()
     make_sysroot()
     make_guest_memory()

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "analysis/calls/path_sums_file.h"
 #include "base/alloc.h"
 
 enum { PARTS_OF_ALL = 20000, PARTS_OF_LONG = 2000, SHORT_PARTS = 256, NO_NODE = -1 };
@@ -126,7 +127,7 @@ int flame_sums_make(const struct session *session, struct path_sums **ret, struc
 	int r;
 
 	init(session, NULL, &f);
-	r = path_sums_make(session, &f.apart, ret, err);
+	r = path_sums_open(session, &f.apart, true, ret, err);
 	flame_deinit(&f);
 	return r;
 }

@@ -29,7 +29,7 @@ void flame_collect(struct flame *f, struct parts_member *member, bool failed);
  */
 int flame_of_span(const struct session *session, const struct path_sums *sums, const struct span *span,
 		  struct flame *ret, struct error *err);
-/* The sums for that. */
+/* The sums for that, which are kept beside the trace. */
 int flame_sums_make(const struct session *session, struct path_sums **ret, struct error *err);
 void flame_deinit(struct flame *f);
 

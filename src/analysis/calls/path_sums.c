@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "path_sums.h"
+#include "path_sums_made.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -7,22 +7,11 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 
-enum { SEGMENTS = 512, KEPT_PARTS = 512000, ROOT = 0 };
-
-struct path {
-	uint32_t parent, function;
-	uint32_t child, next; /* numbers of its first child, and of its parent's next; 0: none */
-	uint64_t at;          /* where its records are */
-};
-
-struct path_sums {
-	uint64_t *cuts;       /* where segments from number 1 on begin */
-	size_t n_cuts;
-	struct path *paths;   /* number 0 is the root; a parent comes before its children */
-	size_t count;
-	/* of each path, by segment: how many segments later than the record before, and what struct amounts has */
-	struct buf records;
-	uint64_t insns, ns;   /* of all */
+enum {
+	SEGMENTS = 512,
+	KEPT_PARTS = 512000,
+	PATHS_MAX = 6 << 20, /* more would take more memory than what is made of them is worth */
+	ROOT = 0,
 };
 
 struct amounts {
@@ -71,6 +60,7 @@ struct making {
 	struct seen *paths;
 	size_t count, cap;
 	struct buf *segments;
+	bool too_many; /* paths */
 };
 
 static uint32_t number_of(struct making *m, uint32_t parent, uint32_t function)
@@ -118,7 +108,8 @@ static void give(void *context, size_t segment, const struct call_tree *t)
 	uint32_t *numbers = xcalloc(t->count, sizeof *numbers);
 
 	pthread_mutex_lock(&m->lock);
-	for (size_t i = 1; i < t->count; i++) {
+	m->too_many |= m->count > PATHS_MAX;
+	for (size_t i = 1; i < t->count && !m->too_many; i++) {
 		struct seen *path;
 
 		if (!used[i])
@@ -162,18 +153,12 @@ static void choose_paths(struct making *m, struct path_sums *p)
 		    m->paths[i].ns >= p->ns / KEPT_PARTS)
 			m->paths[i].number = (uint32_t)p->count++;
 	p->paths = xcalloc(p->count + 1, sizeof *p->paths);
-	for (size_t i = m->count; i-- > 1;) {
-		struct seen *s = &m->paths[i];
-		struct path *parent = &p->paths[m->paths[s->parent].number];
-
-		if (!s->number)
-			continue;
-		p->paths[s->number] = (struct path){
-			.parent = m->paths[s->parent].number, .function = s->function,
-			.child = p->paths[s->number].child, .next = parent->child,
-		};
-		parent->child = s->number;
-	}
+	for (size_t i = 1; i < m->count; i++)
+		if (m->paths[i].number)
+			p->paths[m->paths[i].number] = (struct path){
+				.parent = m->paths[m->paths[i].parent].number,
+				.function = m->paths[i].function,
+			};
 }
 
 /* Goes through all records of paths that are kept, in the order of segments. */
@@ -266,8 +251,11 @@ int path_sums_make(const struct session *session, const struct call_tree_apart *
 	m.paths = array_reach(NULL, 0, &m.cap, sizeof *m.paths);
 	m.paths[ROOT] = (struct seen){ 0 };
 	r = call_tree_analyse(session, &options, &tree, err);
-	if (r == 0) {
+	if (r == 0)
 		call_tree_deinit(&tree);
+	if (r == 0 && m.too_many)
+		r = error_set(err, "too many paths of calls");
+	if (r == 0) {
 		choose_paths(&m, p);
 		sort_records(&m, p);
 	}
@@ -318,12 +306,12 @@ static struct amounts amounts_in(const struct path_sums *p, uint32_t path, size_
 	struct amounts sum = { 0 };
 	size_t segment = 0;
 
-	while (cursor_left(&in)) {
+	while (cursor_left(&in) && !in.bad) {
 		struct amounts a;
 
 		segment += cursor_varint(&in);
 		a = get_amounts(&in);
-		if (segment >= first + n)
+		if (in.bad || segment >= first + n)
 			break;
 		if (segment >= first)
 			add_amounts(&sum, &a);
@@ -331,57 +319,43 @@ static struct amounts amounts_in(const struct path_sums *p, uint32_t path, size_
 	return sum;
 }
 
-struct adding {
-	const struct path_sums *sums;
-	size_t first, n;
-	struct call_tree *into;
-	struct path_least least;
-	size_t before; /* nodes that the tree had, which have their totals */
+/* A path in the tree. */
+struct added {
+	uint32_t node;      /* 0: it has none */
+	uint64_t insns, ns; /* what is below it and in no child's node */
 };
 
-/* Is it worth a node, with what it has there already? */
-static bool is_worth(const struct adding *a, const struct amounts *had, uint32_t node)
+/* Is it worth a node, with what that has already? `node`: 0: there is none. */
+static bool is_worth(const struct amounts *had, const struct call_tree *t, uint32_t node, const struct path_least *least)
 {
-	const struct call_node *n = node && node < a->before ? &a->into->nodes[node] : NULL;
-
-	return had->total_insns + (n ? n->total_insns : 0) >= a->least.insns ||
-	       had->total_ns + (n ? n->total_ns : 0) >= a->least.ns;
+	return had->total_insns + (node ? t->nodes[node].total_insns : 0) >= least->insns ||
+	       had->total_ns + (node ? t->nodes[node].total_ns : 0) >= least->ns;
 }
 
-/* Children of a path, below the node; what they had is taken from *left. */
-static void add_children(const struct adding *a, uint32_t path, uint32_t node, struct amounts *left);
-
-static void add_child(const struct adding *a, uint32_t child, uint32_t node, struct amounts *left)
+static void add_path(struct call_tree *t, const struct path *path, const struct amounts *had, struct added *parent,
+		     struct added *ret)
 {
-	struct amounts had = amounts_in(a->sums, child, a->first, a->n), below;
-	uint32_t function = a->sums->paths[child].function, at = call_tree_find(a->into, node, function);
-
-	/* what calls are told apart by has a node in any case */
-	if ((node != ROOT && !is_worth(a, &had, at)) || (!had.calls && !had.total_insns && !had.total_ns))
-		return;
-	at = call_tree_child_of(a->into, node, function);
-	a->into->nodes[at].calls += had.calls;
-	a->into->nodes[at].self_insns += had.self_insns;
-	a->into->nodes[at].self_ns += had.self_ns;
-	left->total_insns -= had.total_insns;
-	left->total_ns -= had.total_ns;
-	below = (struct amounts){
-		.total_insns = had.total_insns - had.self_insns, .total_ns = had.total_ns - had.self_ns,
-	};
-	add_children(a, child, at, &below);
+	ret->node = call_tree_child_of(t, parent->node, path->function);
+	ret->insns = had->total_insns - had->self_insns;
+	ret->ns = had->total_ns - had->self_ns;
+	t->nodes[ret->node].calls += had->calls;
+	t->nodes[ret->node].self_insns += had->self_insns;
+	t->nodes[ret->node].self_ns += had->self_ns;
+	parent->insns -= had->total_insns;
+	parent->ns -= had->total_ns;
 }
 
-static void add_children(const struct adding *a, uint32_t path, uint32_t node, struct amounts *left)
+static void add_rests(struct call_tree *t, const struct added *list, size_t count)
 {
-	uint32_t rest;
+	for (size_t i = 1; i < count; i++) {
+		uint32_t rest;
 
-	for (uint32_t child = a->sums->paths[path].child; child; child = a->sums->paths[child].next)
-		add_child(a, child, node, left);
-	if (!left->total_insns && !left->total_ns)
-		return;
-	rest = call_tree_child_of(a->into, node, CALL_TREE_REST);
-	a->into->nodes[rest].self_insns += left->total_insns;
-	a->into->nodes[rest].self_ns += left->total_ns;
+		if (!list[i].node || (!list[i].insns && !list[i].ns))
+			continue;
+		rest = call_tree_child_of(t, list[i].node, CALL_TREE_REST);
+		t->nodes[rest].self_insns += list[i].insns;
+		t->nodes[rest].self_ns += list[i].ns;
+	}
 }
 
 static uint64_t most(uint64_t a, uint64_t b)
@@ -389,21 +363,45 @@ static uint64_t most(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+static struct path_least least_of(const struct path_sums *p, size_t first, size_t n, unsigned parts,
+				  const struct call_tree *t)
+{
+	struct amounts all = { 0 };
+
+	for (uint32_t i = 1; i < p->count; i++)
+		if (p->paths[i].parent == ROOT) {
+			struct amounts had = amounts_in(p, i, first, n);
+
+			add_amounts(&all, &had);
+		}
+	return (struct path_least){
+		.insns = most((all.total_insns + t->nodes[ROOT].total_insns) / parts, p->insns / KEPT_PARTS + 1),
+		.ns = most((all.total_ns + t->nodes[ROOT].total_ns) / parts, p->ns / KEPT_PARTS + 1),
+	};
+}
+
 void path_sums_add(const struct path_sums *p, size_t first, size_t n, unsigned parts, struct call_tree *into,
 		   struct path_least *ret_least)
 {
-	struct adding a = { .sums = p, .first = first, .n = n, .into = into, .before = into->count };
-	struct amounts all = { 0 };
+	struct added *list = xcalloc(p->count + 1, sizeof *list);
 
-	for (uint32_t child = p->paths[ROOT].child; child; child = p->paths[child].next) {
-		struct amounts had = amounts_in(p, child, first, n);
+	*ret_least = least_of(p, first, n, parts, into);
+	/* a parent comes before its children; what is not worth a node is worth none below it */
+	for (uint32_t i = 1; i < p->count; i++) {
+		const struct path *path = &p->paths[i];
+		struct added *parent = &list[path->parent];
+		struct amounts had;
+		uint32_t node;
 
-		add_amounts(&all, &had);
+		if (path->parent != ROOT && !parent->node)
+			continue;
+		had = amounts_in(p, i, first, n);
+		node = call_tree_find(into, parent->node, path->function);
+		/* what calls are told apart by has a node in any case */
+		if ((had.calls || had.total_insns || had.total_ns) &&
+		    (path->parent == ROOT || is_worth(&had, into, node, ret_least)))
+			add_path(into, path, &had, parent, &list[i]);
 	}
-	a.least = (struct path_least){
-		.insns = most((all.total_insns + into->nodes[ROOT].total_insns) / parts, p->insns / KEPT_PARTS + 1),
-		.ns = most((all.total_ns + into->nodes[ROOT].total_ns) / parts, p->ns / KEPT_PARTS + 1),
-	};
-	add_children(&a, ROOT, ROOT, &all);
-	*ret_least = a.least;
+	add_rests(into, list, p->count);
+	free(list);
 }

@@ -212,7 +212,8 @@ const struct command cmd_ui = {
 		"and waited is told apart, down to the single calls of the threads that run there; the flame graph can be of what the timeline shows. "
 		"The page is there at once, and says how far the trace is read.\n"
 		"It is for one user's browser: on 127.0.0.1 only, with a token in the address, which becomes a cookie. Others on the same machine, and other "
-		"pages in the same browser, get nothing.\n" INDEX_NOTE HISTORY_NOTE,
+		"pages in the same browser, get nothing.\n" "For flame graphs of much of a long trace, it keeps sums in TRACE.sums, once they are made; meanwhile these take longer. It may be removed at any "
+		"time.\n" INDEX_NOTE HISTORY_NOTE,
 	.examples = "  upto ui --open trace.upto\n      look at it\n"
 		    "  upto ui --port 8000 trace.upto\n      the same on a host that one comes to by ssh -L 8000:127.0.0.1:8000\n",
 	.options = options,
