@@ -57,7 +57,7 @@ OPTIONS = {
     "why": {**TABLE, "--output": ["ns"], "--sort": ["-ns"], "--until": ["init"], "--from": ["init"], "--without": ["decompressor"], "--chain": []},
     "log": {**TABLE, **SPAN, "--output": ["text"], "--sort": ["text"], "--level": ["err"], "--grep": ["virtio"], "--stack": (["--level", "err"], [])},
     "ps": {**TABLE, **SPAN, "--output": ["pid"], "--sort": ["insns"], "--pid": ["kthreadd"], "--comm": ["kworker*"], "--stack-watch": []},
-    "tree": {**TABLE, **SPAN, "--function": ["vfs_read"], "--callers": (["--function", "vfs_read"], []), "--depth": ["2"], "--min": ["5"], "--clock": ["ns"],
+    "tree": {**TABLE, **SPAN, "--function": ["vfs_read"], "--callers": (["--function", "vfs_read"], []), "--depth": ["2"], "--min": ["5"], "--clock": ["ns"], "--by": ["process"],
              "--thunks": (["--depth", "12"], []), "--output": ["function"], "--sort": ["calls"]},
     "calls": {"--function": (["--from", "LATE", "--lines", "50"], EXITS[1:]), "--pid": (EXITS, ["1"]), "--depth": (EXITS, ["2"]),
               "--min-duration": (EXITS, ["1ms"]), "--min-callee": (EXITS + ["--min-duration", "1ms"], ["0"]),

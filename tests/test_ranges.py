@@ -68,9 +68,36 @@ def test_add_up(guest):
     return f"{len(whole)} paths, {[len(p) for p in parts]} in {len(parts)} parts"
 
 
+@pytest.mark.parametrize("guest", GUESTS)
+@pytest.mark.weight(5)
+def test_by(guest):
+    """Each thread and each process has what ps has of it, and below that adds up to it."""
+    trace, ps = GUESTS[guest](), collections.Counter()
+    for r in upto_json("ps", "--json", GUESTS[guest]())["processes"]:
+        ps[r["pid"]] += r["self_insns"]
+    threads = upto_json("tree", "--json", "--by", "thread", "--depth", "1", trace)["tree"]
+    ours = collections.Counter()
+    for r in threads:
+        ours[r["pid"]] += r["total_insns"]
+    assert {p: n for p, n in ours.items() if n} == {p: n for p, n in ps.items() if n} and len(ours) > 50
+    rows = upto_json("tree", "--json", "--by", "process", "--depth", "3", "--from", "8s", "--to", "9s", trace)["tree"]
+    processes = [r for r in rows if not r["depth"]]
+    assert sum(r["total_insns"] for r in processes) == sum(r["total_insns"] for r in upto_json("tree", "--json", "--depth", "1", "--from", "8s", "--to", "9s", trace)["tree"])
+    below = collections.Counter()
+    for r in rows:
+        if r["depth"] == 1:
+            below[r["pid"], r["comm"]] += r["total_insns"]
+    for r in processes:
+        below[r["pid"], r["comm"]] -= r["total_insns"]
+    assert not any(below.values()), below
+    assert any(r["pid"] is None and r["comm"] == "kernel threads" for r in processes)
+
+
 @pytest.mark.weight(3)
 def test_empty_and_wrong():
     from test_cli import fails
     trace = GUESTS["1 vCPU"]()
     assert paths(trace, "--from", "1ns", "--to", "1ns") == {}
+    fails(2, "--by cpu: process or thread", "tree", "--by", "cpu", trace)
+    fails(2, "--by: not with functions or --debug", "tree", "--by", "process", trace, "vfs_read")
     fails(2, "--from 2s is behind --to 1s", "tree", "--from", "2s", "--to", "1s", trace)

@@ -6,16 +6,6 @@
 
 #include "base/alloc.h"
 
-/* By thread's number + 1: itself. */
-static uint32_t *each_thread(const struct threads *all)
-{
-	uint32_t *whose = xcalloc(all->count + 1, sizeof *whose);
-
-	for (uint32_t i = 0; i <= all->count; i++)
-		whose[i] = i;
-	return whose;
-}
-
 /* What is small becomes its parent's own. Children come after their parents. */
 static void cut(struct sums_tree *t, uint64_t smallest)
 {
@@ -41,7 +31,7 @@ int sums_tree_make(const struct session *session, const struct export_options *o
 
 	*ret = (struct sums_tree){ .session = session, .by_ns = options->by_ns };
 	if (options->split != SPLIT_NONE)
-		ret->whose = options->split == SPLIT_THREAD ? each_thread(session->threads)
+		ret->whose = options->split == SPLIT_THREAD ? call_tree_threads(session->threads)
 							    : call_tree_processes(session->threads);
 	apart = (struct call_tree_apart){ .whose = ret->whose, .count = (uint32_t)session->threads->count + 1 };
 	if (ret->whose)

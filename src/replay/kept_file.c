@@ -19,8 +19,8 @@ struct header {
 	char magic[8];
 	uint32_t version, crc; /* crc: of the header of the trace's last chunk */
 	uint64_t trace_size;
-	uint64_t functions;    /* names that the trace had: symbols can be added to it */
-	uint64_t folded;       /* of which functions the calls are not shown: fold_print() */
+	uint64_t functions; /* names that the trace had: symbols can be added to it */
+	uint64_t folded;    /* of which functions the calls are not shown: fold_print() */
 	uint64_t unpacked;
 };
 static_assert(sizeof(struct header) == 48, "no padding");
@@ -30,7 +30,9 @@ static struct header header_of(const struct kept_file *k, const struct session *
 	const struct reader *r = session->reader;
 	const struct names *names = session->names;
 	struct header h = {
-		.version = k->version, .trace_size = r->size, .functions = names_count(names),
+		.version = k->version,
+		.trace_size = r->size,
+		.functions = names_count(names),
 		.folded = fold_print(session->fold, names_count(names)),
 		.crc = r->n_chunks ? crc32_of(&r->chunks[r->n_chunks - 1].header, sizeof(struct chunk_header)) : 0,
 	};

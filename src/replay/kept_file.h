@@ -10,9 +10,9 @@
 #include "session.h"
 
 struct kept_file {
-	const char *suffix;    /* of the trace's name: ".history" */
+	const char *suffix; /* of the trace's name: ".history" */
 	char magic[8];
-	uint32_t version;      /* of what is in it */
+	uint32_t version; /* of what is in it */
 };
 
 /* What the file holds. False: there is none that counts. */

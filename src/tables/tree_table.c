@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tree_table.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 
-enum { TOTAL_PCT, TOTAL_INSNS, TOTAL_NS, SELF_INSNS, SELF_NS, CALLS, TAIL_CALLS, DEPTH, INLINED, GIVEN, FUNCTION };
+enum {
+	TOTAL_PCT,
+	TOTAL_INSNS,
+	TOTAL_NS,
+	SELF_INSNS,
+	SELF_NS,
+	CALLS,
+	TAIL_CALLS,
+	DEPTH,
+	INLINED,
+	GIVEN,
+	PID,
+	COMM,
+	FUNCTION,
+};
 
 const struct column tree_columns[] = {
 	[TOTAL_PCT] = { "total_pct", "TOTAL %", CELL_PERCENT,
@@ -24,20 +39,26 @@ const struct column tree_columns[] = {
 	[GIVEN] = { "given", "GIVEN", CELL_TEXT,
 		   "with --args: what it was given; calls that were given other things are nodes of their own; … is an address that names nothing",
 		   .hidden = true },
+	[PID] = { "pid", "PID", CELL_NUMBER, "with --by: of the process or thread; 0: of what ran before there were any",
+		  .hidden = true },
+	[COMM] = { "comm", "COMM", CELL_TEXT, "with --by: its name, as it was last", .hidden = true },
 	[FUNCTION] = { "function", "FUNCTION", CELL_TEXT,
-		       "name, set in below what called it (--callers: below what it called)" },
+		       "with --by, of the outermost rows, the process or thread; else a name, set in below what called it (--callers: below what it called)" },
 	{ 0 },
 };
 
 struct row {
 	uint32_t node;
 	unsigned depth;
+	uint32_t whose; /* with `apart`: the node of its outermost row */
 };
 
 struct rows {
 	const struct names *names;
 	const struct call_tree *tree;
 	uint64_t all;
+	const struct threads *apart;
+	bool processes;
 	bool by_ns, with_args; /* args: they stand behind the name, for people */
 	size_t count;
 	struct row list[]; /* each node has one at most */
@@ -56,6 +77,41 @@ static struct cell share(const struct rows *rows, const struct call_node *n)
 static const char *given_of(const struct rows *rows, const struct call_node *n)
 {
 	return rows->tree->given ? given_text(rows->tree->given, n->given) : NULL;
+}
+
+/* NULL: what ran before there were threads. */
+static const struct thread *thread_of(const struct rows *rows, uint32_t node)
+{
+	uint32_t number = rows->tree->nodes[node].function & ~(uint32_t)CALL_TREE_WHOSE;
+
+	return number ? threads_at(rows->apart, (long)number - 1) : NULL;
+}
+
+static const char *comm_of(const struct rows *rows, uint32_t node)
+{
+	const struct thread *t = thread_of(rows, node);
+
+	if (!t)
+		return "before there were processes";
+	return rows->processes && t->kernel && t->pid ? "kernel threads" : threads_comm(rows->apart, t, t->end_ns);
+}
+
+/* Of kernel threads together, there is none. */
+static struct cell pid_cell(const struct rows *rows, uint32_t node)
+{
+	const struct thread *t = thread_of(rows, node);
+
+	return t && rows->processes && t->kernel && t->pid ? cell_none() : cell_number(t ? (uint64_t)t->pid : 0);
+}
+
+static struct cell whose_cell(const struct rows *rows, uint32_t node, struct buf *scratch)
+{
+	struct cell pid = pid_cell(rows, node);
+
+	buf_printf(scratch, "%s", comm_of(rows, node));
+	if (pid.type != CELL_NONE && thread_of(rows, node))
+		buf_printf(scratch, " (%" PRIu64 ")", pid.number);
+	return cell_scratch(CELL_TEXT, scratch);
 }
 
 static struct cell function_cell(const struct rows *rows, const struct row *row, const char *inlined,
@@ -79,6 +135,7 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 	const struct rows *rows = data;
 	const struct call_node *n = &rows->tree->nodes[rows->list[row].node];
 	const char *inlined = rows->tree->inlines ? inlines_name(rows->tree->inlines, n->function) : NULL;
+	uint32_t whose = rows->list[row].whose;
 
 	switch (column) {
 	case TOTAL_PCT:
@@ -101,7 +158,13 @@ static struct cell cell(const void *data, size_t row, unsigned column, struct bu
 		return cell_number(inlined != NULL);
 	case GIVEN:
 		return given_of(rows, n) ? cell_text(given_of(rows, n)) : cell_none();
+	case PID:
+		return rows->apart ? pid_cell(rows, whose) : cell_none();
+	case COMM:
+		return rows->apart ? cell_text(comm_of(rows, whose)) : cell_none();
 	case FUNCTION:
+		if (rows->apart && rows->list[row].node == whose)
+			return whose_cell(rows, whose, scratch);
 		return function_cell(rows, &rows->list[row], inlined, scratch);
 	}
 	return cell_none();
@@ -181,7 +244,7 @@ static bool has_row(const struct rows *rows, const struct tree_choice *choice, u
 static void choose_rows(struct rows *rows, const struct tree_choice *choice)
 {
 	struct children c;
-	uint32_t node = 0;
+	uint32_t node = 0, whose = 0;
 	size_t *at;
 	unsigned depth = 0;
 	double root = 0;
@@ -207,7 +270,8 @@ static void choose_rows(struct rows *rows, const struct tree_choice *choice)
 			continue;
 		}
 		at[node]++;
-		rows->list[rows->count++] = (struct row){ .node = child, .depth = depth };
+		whose = depth ? whose : child;
+		rows->list[rows->count++] = (struct row){ .node = child, .depth = depth, .whose = whose };
 		node = child;
 		depth++;
 	}
@@ -221,7 +285,10 @@ void tree_table_init(struct table *ret, const struct names *names, const struct 
 {
 	struct rows *rows = xcalloc(1, sizeof *rows + tree->count * sizeof *rows->list);
 
-	*rows = (struct rows){ .names = names, .tree = tree, .by_ns = choice->by_ns, .with_args = choice->with_args };
+	*rows = (struct rows){
+		.names = names, .tree = tree, .by_ns = choice->by_ns, .with_args = choice->with_args,
+		.apart = choice->apart, .processes = choice->processes,
+	};
 	rows->all = total_of(rows, &all->nodes[0]);
 	choose_rows(rows, choice);
 	*ret = (struct table){

@@ -15,6 +15,9 @@ struct tree_choice {
 	bool named;       /* they were: each has a row, however small it is */
 	bool left_out;    /* calls were left out of the trace, or are folded by choice */
 	bool with_args;   /* what calls were given stands behind the function's name */
+	/* Not NULL: the outermost rows are threads or, if `processes`, processes (struct call_tree_apart) */
+	const struct threads *apart;
+	bool processes;
 	bool by_ns;       /* shares and order are of guest time, not of instructions */
 };
 

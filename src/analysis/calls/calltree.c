@@ -544,3 +544,12 @@ uint32_t *call_tree_processes(const struct threads *all)
 	map_free(&leaders);
 	return whose;
 }
+
+uint32_t *call_tree_threads(const struct threads *all)
+{
+	uint32_t *whose = xcalloc(all->count + 1, sizeof *whose);
+
+	for (uint32_t i = 0; i <= all->count; i++)
+		whose[i] = i;
+	return whose;
+}

@@ -68,8 +68,8 @@ struct call_tree_cuts {
 	const uint64_t *ns;     /* in their order */
 	size_t n;
 	/*
-	 * Called from whichever thread replays, maybe several times for a segment, whose trees are to be added. They are
-	 * without totals.
+	 * Called from whichever thread replays, maybe several times for a segment, whose trees are to be added. They
+	 * are without totals.
 	 */
 	void (*give)(void *context, size_t segment, const struct call_tree *t);
 	void *context;
@@ -94,6 +94,8 @@ enum { CALL_TREE_WHOSE = 1 << 30 };
  * whichever came first. 0: what ran before there were threads. The caller frees it.
  */
 uint32_t *call_tree_processes(const struct threads *all);
+/* Likewise: each thread for itself. */
+uint32_t *call_tree_threads(const struct threads *all);
 
 /* With the session's index, or while one is made, parts of the trace are replayed at the same time (replay/parts.h). */
 int call_tree_analyse(const struct session *session, const struct call_tree_options *options, struct call_tree *ret,

@@ -29,7 +29,9 @@ static void put_amounts(struct buf *out, const struct amounts *a)
 
 static struct amounts get_amounts(struct cursor *in)
 {
-	struct amounts a = { .calls = cursor_varint(in), .self_insns = cursor_varint(in), .self_ns = cursor_varint(in) };
+	struct amounts a = { .calls = cursor_varint(in),
+			     .self_insns = cursor_varint(in),
+			     .self_ns = cursor_varint(in) };
 
 	a.total_insns = a.self_insns + cursor_varint(in);
 	a.total_ns = a.self_ns + cursor_varint(in);
@@ -326,7 +328,8 @@ struct added {
 };
 
 /* Is it worth a node, with what that has already? `node`: 0: there is none. */
-static bool is_worth(const struct amounts *had, const struct call_tree *t, uint32_t node, const struct path_least *least)
+static bool is_worth(const struct amounts *had, const struct call_tree *t, uint32_t node,
+		     const struct path_least *least)
 {
 	return had->total_insns + (node ? t->nodes[node].total_insns : 0) >= least->insns ||
 	       had->total_ns + (node ? t->nodes[node].total_ns : 0) >= least->ns;

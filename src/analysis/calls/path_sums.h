@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the paths of calls (calltree.h) ran in each of many segments of a trace, so that the call tree of any part of the
- * time is a sum over segments, and a replay of the two ends that are no whole segment.
+ * What the paths of calls (calltree.h) ran in each of many segments of a trace, so that the call tree of any part of
+ * the time is a sum over segments, and a replay of the two ends that are no whole segment.
  *
- * Paths that had less than a KEPT_PARTS-th of all, by both clocks, are not kept; nor are they seen in any graph: what is
- * asked for says how little is not worth a node, and that is not less. They are in their callers' rest.
+ * Paths that had less than a KEPT_PARTS-th of all, by both clocks, are not kept; nor are they seen in any graph: what
+ * is asked for says how little is not worth a node, and that is not less. They are in their callers' rest.
  */
 #ifndef UPTO_ANALYSIS_PATH_SUMS_H
 #define UPTO_ANALYSIS_PATH_SUMS_H
@@ -13,7 +13,9 @@
 
 struct path_sums;
 
-enum { CALL_TREE_REST = CALL_TREE_WHOSE - 1 }; /* the function of a node for all that is below its parent and has no own */
+enum {
+	CALL_TREE_REST = CALL_TREE_WHOSE - 1
+}; /* the function of a node for all that is below its parent and has no own */
 
 /*
  * Replay the trace once, in parts. Segments begin at moments of the session's index, which it must have, and have about

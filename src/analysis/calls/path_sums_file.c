@@ -38,8 +38,8 @@ static void take_paths(struct cursor *in, size_t functions, uint32_t whose, stru
 	for (size_t i = 1; i < p->count && !in->bad; i++) {
 		uint64_t up = cursor_varint(in), function = cursor_varint(in), bytes = cursor_varint(in);
 
-		in->bad |= !up || up > i || bytes > cursor_left(in) ||
-			   !is_function(function, up == i, functions, whose);
+		in->bad |=
+			!up || up > i || bytes > cursor_left(in) || !is_function(function, up == i, functions, whose);
 		p->paths[i] = (struct path){ .parent = (uint32_t)(i - up), .function = (uint32_t)function, .at = at };
 		at += bytes;
 	}

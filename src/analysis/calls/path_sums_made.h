@@ -7,17 +7,17 @@
 
 struct path {
 	uint32_t parent, function;
-	uint64_t at;          /* where its records are; of the one behind the last, where they end */
+	uint64_t at; /* where its records are; of the one behind the last, where they end */
 };
 
 struct path_sums {
-	uint64_t *cuts;       /* where segments from number 1 on begin */
+	uint64_t *cuts; /* where segments from number 1 on begin */
 	size_t n_cuts;
-	struct path *paths;   /* number 0 is the root; a parent comes before its children */
+	struct path *paths; /* number 0 is the root; a parent comes before its children */
 	size_t count;
 	/* of each path, by segment: how many segments later than the record before, and what struct amounts has */
 	struct buf records;
-	uint64_t insns, ns;   /* of all */
+	uint64_t insns, ns; /* of all */
 };
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/args/debug_arg.h"
 #include "cli/args/select_arg.h"
@@ -37,17 +38,24 @@ static int analyse(const struct args *args, struct trace_arg *t, struct inlines 
 		   const struct tree_choice *choice, const struct span *span, struct error *err)
 {
 	struct call_tree_options options = { .inlines = inlines, .given = given, .span = span };
+	uint32_t *whose = !choice->apart     ? NULL :
+			  choice->processes ? call_tree_processes(&t->threads) :
+					      call_tree_threads(&t->threads);
+	const struct call_tree_apart apart = { .whose = whose, .count = (uint32_t)t->threads.count + 1 };
 	struct call_tree all, of;
 	bool *functions = NULL;
 	int r = EXIT_FAILED;
 
-	if (functions_arg(args, &t->names, &functions, err) < 0)
+	if (functions_arg(args, &t->names, &functions, err) < 0) {
+		free(whose);
 		return EXIT_FAILED;
+	}
 	if (span)
 		trace_arg_index(t);
 	else
 		trace_arg_open_index(t);
 	options.make_index = !span && is_worth_index(t);
+	options.apart = whose ? &apart : NULL;
 	if (call_tree_analyse(&t->session, &options, &all, err) == 0) {
 		if (functions) {
 			call_tree_of(&all, functions, arg(args, "callers"), &of);
@@ -59,6 +67,7 @@ static int analyse(const struct args *args, struct trace_arg *t, struct inlines 
 		call_tree_deinit(&all);
 	}
 	free(functions);
+	free(whose);
 	return r;
 }
 
@@ -73,6 +82,22 @@ static bool is_named(const struct args *args)
 		if (arg(args, names[i]))
 			return true;
 	return false;
+}
+
+/* --by */
+static int apart_arg(const struct args *args, struct trace_arg *t, struct tree_choice *choice, struct error *err)
+{
+	const char *by = arg(args, "by");
+
+	if (!by)
+		return 0;
+	choice->processes = !strcmp(by, "process");
+	if (!choice->processes && strcmp(by, "thread"))
+		return error_set(err, "--by %s: process or thread", by);
+	if (choice->named || arg(args, "debug"))
+		return error_set(err, "--by: not with functions or --debug");
+	choice->apart = &t->threads;
+	return 0;
 }
 
 static int run(const struct args *args, struct error *err)
@@ -98,6 +123,8 @@ static int run(const struct args *args, struct error *err)
 	if (clock_arg(args, &choice.by_ns, err) < 0 || span_arg(args, &span, err) < 0 || arg_u64(args, "depth", &choice.depth, err) < 0 ||
 	    arg_percent(args, "min", &choice.min_pct, err) < 0)
 		return EXIT_USAGE;
+	if (apart_arg(args, &t, &choice, err) < 0)
+		return EXIT_USAGE;
 	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, folded_options, &t, err) < 0)
 		return EXIT_FAILED;
 	choice.left_out = left_out_calls(&t) || t.session.fold;
@@ -121,6 +148,7 @@ static int run(const struct args *args, struct error *err)
 static const struct option options[] = {
 	FUNCTION_OPTION("only what is below these functions, or above with --callers"),
 	{ 0, "callers", NULL, "who led to the function, instead of what it led to" },
+	{ 0, "by", "process|thread", "each process or thread for itself" },
 	{ 0, "depth", "N", "only N levels; 0: all (default)" },
 	{ 0, "min", "P",
 	  "only paths with at least P percent of all, or of functions that are named (default: 0.5; JSON, --module …: 0)" },
@@ -160,6 +188,7 @@ const struct command cmd_tree = {
 	.examples = "  upto tree trace.upto\n      where the time went, from the top\n"
 		    "  upto tree --depth 3 trace.upto start_kernel\n      below start_kernel\n"
 		    "  upto tree --from 1.5s --to 1.6s trace.upto\n      what that tenth of a second went into\n"
+		    "  upto tree --by process --depth 4 trace.upto\n      what each process did\n"
 		    "  upto tree --callers trace.upto kmem_cache_alloc_noprof\n      who asks for memory\n",
 	.needs = "stacks",
 	.options = options,

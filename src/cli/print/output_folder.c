@@ -48,7 +48,8 @@ static int open_folder(const char *path, struct error *err)
 	int folder;
 
 	if (mkdir(path, 0777) < 0 && (errno != EEXIST || rmdir(path) < 0 || mkdir(path, 0777) < 0))
-		return error_set(err, "%s: %s; -o must name a folder that is not there, or empty", path, strerror(errno));
+		return error_set(err, "%s: %s; -o must name a folder that is not there, or empty", path,
+				 strerror(errno));
 	folder = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
 	return folder < 0 ? error_set(err, "%s: %s", path, strerror(errno)) : folder;
 }
