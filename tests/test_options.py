@@ -18,7 +18,8 @@ SOME = ["--start", f"entry:{FAULT}", "--stop", f"exit:{FAULT}"]
 SPANS = {"--start": [f"entry:{FAULT}#40"], "--stop": [f"exit:{FAULT}"], "--every": (SOME, [])}
 CALLS = {"--max-duration": ["1us"], "--only-interrupts": [], "--functions": [FAULT], "--not": [FAULT], "--below": [FAULT], "--comm": ["rcu*"]}
 MORE_CALLS = {**CALLS, "--min-duration": ["20us"], "--no-interrupts": [], "--pid": ["exe"]}
-RING = {"--before": (SOME, ["20us"]), "--limit": ["100"], "--keep": (["--limit", "100"], ["last"])}
+# on a loaded host, a hundred instructions may take as many microseconds
+RING = {"--before": (SOME, ["2ms"]), "--limit": ["100"], "--keep": (["--limit", "100"], ["last"])}
 # of commands whose rows are chosen
 ROWS = {"--min-duration": ["1ms"], "--max-duration": ["100us"]}
 ROWS_CODE = {"--functions": ["do_one_initcall,worker_thread"], "--not": ["kthread,do_one_initcall"], "--below": ["worker_thread,run_init_process"], "--module": ["virtio*"]}

@@ -13,9 +13,8 @@
 
 struct path_sums;
 
-enum {
-	CALL_TREE_REST = CALL_TREE_WHOSE - 1
-}; /* the function of a node for all that is below its parent and has no own */
+/* The function of a node for all that is below its parent and has no own. */
+enum { CALL_TREE_REST = CALL_TREE_WHOSE - 1 };
 
 /*
  * Replay the trace once, in parts. Segments begin at moments of the session's index, which it must have, and have about
