@@ -5,6 +5,9 @@ import type { Data } from "./data";
 import { amount, count, duration, percent, shown } from "./format";
 import type { Store, View } from "./store";
 
+/** The name of what is small and joined: how many calls that were is not known of all of it. */
+export const REST = 0;
+
 const ROW = 17, LETTER = 7, TWIN_ROWS = 300, CALLERS = 30;
 
 export interface Node { name: number; total: number; self: number; calls: number; children: Node[]; parent: Node | null; depth: number }
@@ -170,7 +173,7 @@ export class FlameGraph {
   }
 
   private told(node: Node): string {
-    return `${this.name(node)}\n${this.weight(node.total)}, ${percent(node.total, this.root.total)} of what is shown; itself ${this.weight(node.self)}; ${count(node.calls)} calls`;
+    return `${this.name(node)}\n${this.weight(node.total)}, ${percent(node.total, this.root.total)} of what is shown; itself ${this.weight(node.self)}${node.name === REST ? "" : `; ${count(node.calls)} calls`}`;
   }
 
   private tell(node: Node): void {
@@ -267,7 +270,7 @@ export class FlameGraph {
     const list = [...sums(this.top).values()].sort((a, b) => b.total - a.total).slice(0, TWIN_ROWS);
     box.querySelector("tbody")!.replaceChildren(...list.map((sum) => {
       const line = document.createElement("tr");
-      [shown(this.data.flame.names[sum.name]!), this.weight(sum.total), this.weight(sum.self), count(sum.calls)].forEach((text, i) => {
+      [shown(this.data.flame.names[sum.name]!), this.weight(sum.total), this.weight(sum.self), sum.name === REST ? "" : count(sum.calls)].forEach((text, i) => {
         const cell = line.appendChild(document.createElement("td"));
         cell.textContent = text;
         if (i) cell.className = "number";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Tables: sorted by a column, narrowed like everything else. Only rows in sight are made.
 import type { Cell, Column, Data, Table } from "./data";
-import { graph, sums } from "./flame";
+import { graph, REST, sums } from "./flame";
 import { amount, count, duration, moment, shown } from "./format";
 import type { Store, View } from "./store";
 
@@ -82,7 +82,7 @@ export class Tables {
         const row = rows.get(sum.name) ?? table.columns.map((): Cell => null);
         rows.set(sum.name, row);
         row[at("function")] = f.names[sum.name]!;
-        row[at("calls")] = sum.calls;
+        row[at("calls")] = sum.name === REST ? null : sum.calls;
         row[at(`self_${clock}`)] = sum.self;
         row[at(`total_${clock}`)] = sum.total;
         if (clock === "insns") row[at("self_pct")] = (100 * sum.self) / root.total, (row[at("total_pct")] = (100 * sum.total) / root.total);
