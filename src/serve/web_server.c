@@ -6,6 +6,7 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct web_server {
 	char cookie[32];   /* its name */
 	char hosts[2][32]; /* what Host may be */
 	char *address;
+	_Atomic bool ready; /* its port is known, and what follows from that: until then nobody can know its address */
 };
 
 struct web_request {
@@ -153,6 +155,8 @@ static enum MHD_Result handle(void *server, struct MHD_Connection *c, const char
 		*begun = s;
 		return MHD_YES;
 	}
+	if (!s->ready)
+		return put_text(c, MHD_HTTP_SERVICE_UNAVAILABLE, "not yet\n");
 	if (strcmp(method, "GET") && strcmp(method, "HEAD"))
 		return put_text(c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only\n");
 	if (!is_ours(s, c))
@@ -208,6 +212,7 @@ struct web_server *web_server_start(const struct web_server_options *options, st
 	snprintf(s->hosts[0], sizeof s->hosts[0], "127.0.0.1:%u", s->port);
 	snprintf(s->hosts[1], sizeof s->hosts[1], "localhost:%u", s->port);
 	s->address = xasprintf("http://127.0.0.1:%u/?token=%s", s->port, s->token);
+	s->ready = true;
 	return s;
 }
 
