@@ -195,11 +195,11 @@ def zooms(title):
         asked.getresponse().read()
         print(f"{title}: ui's data      {time.monotonic() - began:7.2f} s", flush=True)
         sums = None
-        while sums != b"true":
+        while sums != b"true" and time.monotonic() - began < 600:
             time.sleep(0.2)
             asked.request("GET", "/progress", headers=headers)
             sums = re.search(rb'"sums":(\w+)', asked.getresponse().read())[1]
-        print(f"{title}: ui's sums      {time.monotonic() - began:7.2f} s, {os.path.getsize(TRACE + '.sums') / 1e6:.1f} MB", flush=True)
+        print(f"{title}: ui's sums      {time.monotonic() - began:7.2f} s, {os.path.getsize(TRACE + '.sums') / 1e6 if sums == b'true' else 0:.1f} MB", flush=True)
         for what, part in ZOOMS.items():
             chance, seconds = random.Random(1), []
             for _ in range(300):

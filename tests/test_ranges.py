@@ -68,6 +68,20 @@ def test_add_up(guest):
     return f"{len(whole)} paths, {[len(p) for p in parts]} in {len(parts)} parts"
 
 
+@pytest.mark.weight(5)
+def test_folded():
+    """The same without calls of some functions, whose time is their callers': also where it passed in what is gone past at once."""
+    trace, draw = GUESTS["1 vCPU"](), random.Random(3)
+    length, fold = upto_json("info", "--json", trace)["duration_ns"], ("--not", "*lock*,vsnprintf,kallsyms*,sha256*")
+    begin, end = int(length * 0.6), int(length * 0.64)
+    cuts = sorted(draw.randrange(begin, end) for _ in range(40))
+    whole = paths(trace, *fold, "--from", f"{begin}ns", "--to", f"{end}ns")
+    parts = added(paths(trace, *fold, "--from", f"{a}ns", "--to", f"{b}ns") for a, b in zip([begin, *cuts], [*cuts, end]))
+    assert whole == parts, [(k, whole.get(k), parts.get(k)) for k in set(whole) | set(parts) if whole.get(k) != parts.get(k)][:5]
+    plain = paths(trace, "--from", f"{begin}ns", "--to", f"{end}ns")
+    assert [sum(v[k] for v in whole.values()) for k in (2, 3)] == [sum(v[k] for v in plain.values()) for k in (2, 3)]
+
+
 @pytest.mark.parametrize("guest", GUESTS)
 @pytest.mark.weight(5)
 def test_by(guest):

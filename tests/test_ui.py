@@ -171,8 +171,9 @@ def totals(f):
 def with_sums(ui):
     """Wait until graphs of much of the trace need no replay."""
     assert ui.ask("/data")[0].status == 200
+    until = time.monotonic() + 300
     while not json.loads(ui.ask("/progress")[1])["sums"]:
-        assert ui.process.poll() is None
+        assert ui.process.poll() is None and time.monotonic() < until
         time.sleep(0.1)
     return True
 

@@ -388,6 +388,7 @@ static void fold_phrase(void *state, struct stacks *s, struct stack *stack, cons
 	if (stack->frames[stack->depth - 1].data & FOLDED) {
 		shown->insns += p->spent.insns;
 		shown->ns += p->spent.ns;
+		f->shown.ns = s->ns + p->spent.ns; /* it passed up to the phrase's end */
 		add_cost(f, stack, &p->spent);
 		if (f->visitor->spend)
 			f->visitor->spend(f->state, &f->shown, shown, &p->spent);

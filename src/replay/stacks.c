@@ -145,7 +145,7 @@ static void tell_run(struct replay *r, const struct merged *merged, const struct
 
 	r->visitor->run(r->state, r->stacks, &(struct stacks_run){
 		.events = events, .n = n, .cpu = cpu, .task = r->task, .place = lane->place, .meter = &lane->meter,
-		.timebase = merged_timebase(merged), .cache = r->cache, .batch = batch,
+		.timebase = merged_timebase(merged), .cache = r->cache, .batch = batch, .replay = r,
 	});
 }
 
@@ -260,10 +260,10 @@ uint32_t stacks_function(const struct stacks *s, const struct stack *stack)
 	return names_place(s->names, place, s->ns, view.version).function;
 }
 
-bool stacks_are_past(const struct stacks *s, uint64_t ns)
+bool stacks_are_past(const struct stacks_run *run, uint64_t ns)
 {
-	for (unsigned i = 0; i < s->replay->n_lanes; i++) {
-		const struct lane *lane = &s->replay->lanes[i];
+	for (unsigned i = 0; i < run->replay->n_lanes; i++) {
+		const struct lane *lane = &run->replay->lanes[i];
 
 		/* without a first event, it has not begun */
 		if (lane->meter.insns && lane->meter.ns < ns && !lane->meter.halted)

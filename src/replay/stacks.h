@@ -105,6 +105,8 @@ struct unmatched {
 	uint64_t abandoned;     /* frames that were left without a return: longjmp(), exec, abandoned stacks */
 };
 
+struct replay;
+
 /* Events of one vCPU that come before any other vCPU's, and the state before them. */
 struct stacks_run {
 	const struct event *events;
@@ -117,6 +119,7 @@ struct stacks_run {
 	struct name_cache *cache; /* the replay's own */
 	/* the run is this whole batch, not completed (codec.h); NULL: all events and times are written */
 	struct batch *batch;
+	const struct replay *replay; /* for stacks_are_past() */
 };
 
 /* A phrase behind the call on top of the stack. */
@@ -231,7 +234,7 @@ uint32_t stacks_function(const struct stacks *s, const struct stack *stack);
 const struct stack *stacks_running(const struct stacks *s, uint64_t task, unsigned cpu, uint64_t ns);
 
 /* In a visitor's run(): is it known of each vCPU what it did up to that time? One that is halted does nothing. */
-bool stacks_are_past(const struct stacks *s, uint64_t ns);
+bool stacks_are_past(const struct stacks_run *run, uint64_t ns);
 
 /* In visitor->due(): everything as it is before the next event. */
 void stacks_save(const struct stacks *s, struct buf *out);

@@ -320,7 +320,7 @@ static void run(void *state, struct stacks *s, const struct stacks_run *run)
 {
 	const struct call_tree *t = state;
 
-	if (run->events->ns >= t->span->to_ns && stacks_are_past(s, t->span->to_ns))
+	if (run->events->ns >= t->span->to_ns && stacks_are_past(run, t->span->to_ns))
 		s->stop = true;
 }
 
