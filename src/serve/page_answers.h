@@ -26,8 +26,9 @@ void page_answers_progress(void *answers, size_t chunks);
 int page_answers_give(struct page_answers *a, const struct report *report, struct error *err);
 /* From now on flame graphs of much of the trace are made of these, which are taken. */
 void page_answers_give_sums(struct page_answers *a, struct path_sums *sums);
+/* Is all of it read? */
 bool page_answers_are_there(struct page_answers *a);
-/* It cannot be read, or nobody reads it any more: whoever waits is told. */
+/* The trace cannot be read: whoever waits is told why. */
 void page_answers_fail(struct page_answers *a, const char *why);
 
 #endif

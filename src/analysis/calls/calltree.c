@@ -51,21 +51,16 @@ uint32_t call_tree_find(const struct call_tree *t, uint32_t parent, uint32_t fun
 	return known ? (uint32_t)*known : 0;
 }
 
-static uint32_t child_of(struct call_tree *t, uint32_t parent, uint32_t function)
-{
-	return child_given(t, parent, function, GIVEN_NONE);
-}
-
 uint32_t call_tree_child_of(struct call_tree *t, uint32_t parent, uint32_t function)
 {
-	return child_of(t, parent, function);
+	return child_given(t, parent, function, GIVEN_NONE);
 }
 
 uint32_t call_tree_child(struct call_tree *t, const struct names *names, uint32_t parent, uint32_t function)
 {
 	if (parent != ROOT && t->nodes[parent].function == function && names_is_group(names, function))
 		return parent;
-	return child_of(t, parent, function);
+	return call_tree_child_of(t, parent, function);
 }
 
 static uint32_t child_like(struct call_tree *t, uint32_t parent, const struct call_node *n)
@@ -91,7 +86,7 @@ static uint32_t inlined_node(struct call_tree *t, const struct stacks *s, const 
 		*known = (uintptr_t)inlines_at(t->inlines, key, place, f->entry_ns, view.version);
 	chain = (const struct inline_chain *)(uintptr_t)*known;
 	for (size_t i = 0; i < chain->count; i++)
-		caller = child_of(t, caller, chain->functions[i]);
+		caller = call_tree_child_of(t, caller, chain->functions[i]);
 	return caller;
 }
 
@@ -100,7 +95,9 @@ static uint32_t base_of(struct call_tree *t, const struct stack *stack)
 {
 	const struct call_tree_apart *a = t->apart;
 
-	return a ? child_of(t, ROOT, CALL_TREE_WHOSE | (t->part * a->count + a->whose[stack->thread + 1])) : ROOT;
+	return a ? call_tree_child_of(t, ROOT,
+				      CALL_TREE_WHOSE | (t->part * a->count + a->whose[stack->thread + 1]))
+		 : ROOT;
 }
 
 /* The node of frame number `i` of a stack. The frames below it have their nodes. `args`: what it was given, or NULL. */
@@ -240,7 +237,7 @@ static void add_spent(struct call_tree *t, struct stacks *s, struct stack *stack
 	if (!threads_is_chosen(s->threads, stack->thread) || (!spent->insns && !spent->ns))
 		return;
 	number = stack->depth ? stack->frames[stack->depth - 1].data
-			      : child_of(t, base_of(t, stack), stacks_function(s, stack));
+			      : call_tree_child_of(t, base_of(t, stack), stacks_function(s, stack));
 	node = &t->nodes[number];
 	node->self_insns += spent->insns;
 	node->self_ns += spent->ns;
@@ -261,7 +258,7 @@ static void give_to(struct call_tree *t, size_t segment, const struct stacks *s,
 	for (size_t i = 0; i < stack->depth; i++)
 		at = call_tree_child(&path, s->names, at, stack->frames[i].function);
 	if (!stack->depth)
-		at = child_of(&path, at, stacks_function(s, stack));
+		at = call_tree_child_of(&path, at, stacks_function(s, stack));
 	path.nodes[at].self_insns = spent->insns;
 	path.nodes[at].self_ns = spent->ns;
 	t->cuts->give(t->cuts->context, segment, &path);

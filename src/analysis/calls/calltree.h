@@ -117,6 +117,11 @@ void call_tree_add_up(struct call_tree *t);
 uint32_t call_tree_find(const struct call_tree *t, uint32_t parent, uint32_t function);
 /* Likewise; made when it is not there. */
 uint32_t call_tree_child_of(struct call_tree *t, uint32_t parent, uint32_t function);
+/*
+ * The node of a function that is called in one of another node; made when it is not there. A group of code without
+ * names counts as one function, which does not call itself.
+ */
+uint32_t call_tree_child(struct call_tree *t, const struct names *names, uint32_t parent, uint32_t function);
 
 /*
  * Make a tree of the same calls whose root has some functions as children. They are

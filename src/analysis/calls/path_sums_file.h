@@ -8,7 +8,8 @@
 
 enum { PATH_SUMS_VERSION = 1 };
 
-/* Read what is kept beside the trace, or make it (path_sums_make()) and, if `keep`, keep it there if that can be done.
+/*
+ * Read what is kept beside the trace, or make it (path_sums_make()) and, if `keep`, keep it there if that can be done.
  */
 int path_sums_open(const struct session *session, const struct call_tree_apart *apart, bool keep,
 		   struct path_sums **ret, struct error *err);

@@ -21,10 +21,4 @@ void landings_free(struct landings *l);
 void tree_add_phrase(struct call_tree *t, struct landings *l, const struct names *names, uint32_t node, uint32_t outer,
 		     const struct stacks_phrase *p);
 
-/*
- * The node of a function that is called in one of another node; made when it is not there. A group of code without
- * names counts as one function, which does not call itself.
- */
-uint32_t call_tree_child(struct call_tree *t, const struct names *names, uint32_t parent, uint32_t function);
-
 #endif
