@@ -122,6 +122,7 @@ def test_shown():
     os.unlink(none)
 
 
+@pytest.mark.long
 @pytest.mark.weight(4)
 def test_summed():
     """The tree has a node for each that a function was given, with the sums of those calls; first tells what the first call was given."""

@@ -29,6 +29,7 @@ def test_entries(symbols):
     return entries.compare_counted(NAME, symbols)
 
 
+@pytest.mark.long
 @pytest.mark.weight(10)
 def test_addresses(symbols):
     """Addresses of the kernel are sign-extended, as the format says: of functions, stacks and tasks. Firmware's are not."""

@@ -174,6 +174,7 @@ def test_asked():
         assert p.returncode and said in p.stderr.decode(), (args, p.stderr)
 
 
+@pytest.mark.long
 @pytest.mark.weight(40)
 def test_stacks():
     """Who allocates, the kernel tells in a field: that function is in the stack that upto has for the record."""

@@ -36,6 +36,7 @@ def same_stacks(whole, flight, moments=6):
     assert stacks(flight, end - 1, UPTO_ASAN) == expected
 
 
+@pytest.mark.long
 @pytest.mark.weight(20)
 def test_stacks():
     """Every thread's stack is the whole one, at any moment, also of those that slept all the time; and so are its waits."""
@@ -73,7 +74,7 @@ def hung_image(version):
     return initrd(version, "hung", f"{program}=/bin/hung", newer_than=[program])
 
 
-@pytest.mark.parametrize("version, smp", [("6.12", 1), ("6.12", 2), *(pytest.param(v, 2, marks=pytest.mark.kernels) for v in ("5.10", "6.1", "7"))])
+@pytest.mark.parametrize("version, smp", [("6.12", 1), pytest.param("6.12", 2, marks=pytest.mark.long), *(pytest.param(v, 2, marks=pytest.mark.kernels) for v in ("5.10", "6.1", "7"))])
 @pytest.mark.weight(8)
 def test_hung(version, smp):
     """Of threads that have hung for seconds, the last second tells since when, where, for which lock, and who has it and what that one waits for."""

@@ -15,7 +15,7 @@ import pytest
 from guest import BUILD, CHECK, TOP, WORK, once_a_run, run
 
 TARGETS = ["btf", "bzimage", "calls", "command_line", "condition", "debug_info", "dwarf", "elf", "events", "guest_memory", "history", "import", "index", "interpreter", "kallsyms", "kernel_image", "kfi_config", "kfi_log", "learn", "meta", "probes", "prototypes", "symtab", "sysroot", "trace", "x86"]
-COPIES = {"trace": 100}  # of others 300
+COPIES = {"trace": 40}  # of others 300
 CRASHES = os.path.join(WORK, "crashes")
 # reports end the run, and those of UBSan too make it fail; exit codes are what counts
 ENVIRONMENT = dict(os.environ, UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1",

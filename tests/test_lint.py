@@ -102,6 +102,7 @@ def test_registered():
     return f"{len(files)} commands"
 
 
+@pytest.mark.long
 @pytest.mark.weight(15)
 def test_clang():
     """clang, too, has nothing to warn of; gcc's warnings are errors in the build."""

@@ -172,6 +172,7 @@ def test_rows():
     return f"{sum(compared) + len(long)} rows"
 
 
+@pytest.mark.long
 @pytest.mark.weight(6)
 def test_windows():
     """Of several spans, waits has what begins in one of them, timeline what has a part in one; --before makes each longer."""

@@ -38,7 +38,7 @@ def by_function(sums, which):
     return ret
 
 
-@pytest.mark.parametrize("guest", GUESTS)
+@pytest.mark.parametrize("guest", [pytest.param(g, marks=[pytest.mark.long] * (g == "1 vCPU")) for g in GUESTS])
 @pytest.mark.weight(12)
 def test_add_up(guest):
     """Cut at random moments, and by vCPU, nothing is lost and nothing is there twice."""

@@ -356,6 +356,7 @@ def cut_options(smp, name):
     return options, (start, stop, every, before)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("smp", [1, pytest.param(2, marks=pytest.mark.long)])
 @pytest.mark.weight(15)
 def test_spans(smp):
@@ -721,6 +722,7 @@ def test_listed():
     return str(counts)
 
 
+@pytest.mark.long
 @pytest.mark.weight(15)
 def test_chains():
     """However often a trace is thinned, its sums are those of all that ran, and what kd adds up are the calls that it lists."""

@@ -223,6 +223,7 @@ def calls_between_marks(trace, functions):
     return calls
 
 
+@pytest.mark.long
 @pytest.mark.qemus
 @pytest.mark.parametrize("version", [pytest.param("6.1", marks=pytest.mark.kernels), "6.12", pytest.param("7", marks=pytest.mark.kernels)])
 @pytest.mark.weight(20)

@@ -256,7 +256,7 @@ def whole_paths(sums):
 def test_read_meanwhile():
     """The page is there at once, and says how far the trace is read; Ctrl-C meanwhile ends it, and a trace that cannot be read is told to both."""
     trace = recording("6.12", 1)[0]
-    with served(trace, upto=UPTO_ASAN) as ui:
+    with served(trace) as ui:
         seen = [json.loads(ui.ask("/progress")[1]) for _ in range(20)]
         assert all(0 <= s["part"] < 1 and s["pass"] >= 1 for s in seen) and (seen[0]["pass"], seen[0]["part"]) <= (seen[-1]["pass"], seen[-1]["part"])
         assert ui.ask("/")[0].status == 200 and ui.ask("/data")[0].status == 200

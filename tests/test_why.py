@@ -30,7 +30,7 @@ WAYS = {
     "softirq": ["slow_tick [slow]", "delay_tsc"],
     "hog": ["slow-hog", "had the CPU"],
 }
-QUICK = "lock", "service", "console"
+QUICK = "lock", "console"
 # without a module: this machine's compiler may be too old for what a new kernel's are built with
 SCRIPTED = "service", "fork", "hash", "hog"
 ELSEWHERE = [("6.1", way, 1) for way in WAYS if way not in ("initramfs", "hog", "softirq")] + [("7", way, 1) for way in SCRIPTED] + [

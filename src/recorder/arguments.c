@@ -10,6 +10,7 @@
 #include "kernel_types.h"
 #include "kernel_width.h"
 #include "returns.h"
+#include "says.h"
 #include "structures.h"
 #include "trace/meta.h"
 #include "watch_put.h"
@@ -27,9 +28,9 @@ enum {
 
 static struct {
 	char **patterns;
-	bool *fit;        /* by pattern: some function has such a name */
+	bool *fit; /* by pattern: some function has such a name */
 	size_t count;
-	struct map at;    /* where a chosen function begins → its number + 1 */
+	struct map at; /* where a chosen function begins → its number + 1 */
 	/* by number, of all kernels that booted; they stay where they are, since vCPUs read them at any time */
 	struct prototype *prototypes;
 	size_t found, more; /* more: that there was no room for */
@@ -94,9 +95,8 @@ static void choose_all(const struct btf_prototypes *types, const struct symtab *
 			chosen.more++;
 	}
 	if (chosen.more)
-		snprintf(recorder.stats->message, sizeof recorder.stats->message,
-			 "--args: %zu functions more have such a name; those of the first %d are recorded", chosen.more,
-			 FUNCTIONS_MAX);
+		recorder_says("--args: %zu functions more have such a name; those of the first %d are recorded",
+			      chosen.more, FUNCTIONS_MAX);
 }
 
 static void forget(uint64_t function)
@@ -143,9 +143,8 @@ void arguments_finish(void)
 {
 	for (size_t i = 0; i < chosen.count; i++)
 		if (!chosen.fit[i])
-			snprintf(recorder.stats->message, sizeof recorder.stats->message,
-				 "--args: the kernel and the modules that were loaded have no function %s",
-				 chosen.patterns[i]);
+			recorder_says("--args: the kernel and the modules that were loaded have no function %s",
+				      chosen.patterns[i]);
 }
 
 uint64_t arguments_at(uint64_t addr)
@@ -214,7 +213,8 @@ void watch_args(unsigned cpu, void *data)
 	struct vcpu *v = vcpu_get(cpu);
 	uint64_t number = (uintptr_t)data;
 	struct fact fact = {
-		.kind = FACT_ARGS, .n_numbers = 2 + PROTOTYPE_REGISTERS,
+		.kind = FACT_ARGS,
+		.n_numbers = 2 + PROTOTYPE_REGISTERS,
 		.numbers = { number, registers_read(&v->regs, GUEST_RSP) },
 	};
 
@@ -228,7 +228,11 @@ void arguments_returns(struct vcpu *v, uint64_t number)
 {
 	uint64_t slot = registers_read(&v->regs, GUEST_RSP), result = registers_read(&v->regs, GUEST_RAX);
 
-	watch_tell_beside(v, &(struct fact){
-		.kind = FACT_RETURNS, .n_numbers = 3, .numbers = { number, slot, result },
-	}, false);
+	watch_tell_beside(v,
+			  &(struct fact){
+				  .kind = FACT_RETURNS,
+				  .n_numbers = 3,
+				  .numbers = { number, slot, result },
+			  },
+			  false);
 }

@@ -21,6 +21,7 @@
 #include "arguments.h"
 #include "probes.h"
 #include "returns.h"
+#include "says.h"
 #include "trace_events.h"
 #include "guest_time.h"
 #include "objects.h"
@@ -51,8 +52,8 @@ static struct vcpu *vcpu_new(unsigned index)
 	v->waits = v->waited;
 	ring_init(&v->ring);
 	if (!registers_init(&v->regs))
-		snprintf(recorder.stats->message, sizeof recorder.stats->message,
-			 "QEMU does not offer the guest's registers: interrupts and system calls are not told right");
+		recorder_says(
+			"QEMU does not offer the guest's registers: interrupts and system calls are not told right");
 	return v;
 }
 
@@ -154,8 +155,7 @@ static void start_clock(const struct meta *config)
 		 "instructions retired; host ns since the recording began: QEMU's clock cannot be read");
 	drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
-	snprintf(recorder.stats->message, sizeof recorder.stats->message,
-		 "QEMU's clock cannot be read: times are the host's since the recording began");
+	recorder_says("QEMU's clock cannot be read: times are the host's since the recording began");
 }
 
 /* The configuration goes, and its files' names are needed for long. */
@@ -169,7 +169,9 @@ static const char *kept(const struct meta *config, const char *key)
 static void read_sources(const struct meta *config, struct kernel_sources *ret)
 {
 	*ret = (struct kernel_sources){
-		.image = kept(config, "kernel"), .types = kept(config, "types"), .cache = kept(config, "cache"),
+		.image = kept(config, "kernel"),
+		.types = kept(config, "types"),
+		.cache = kept(config, "cache"),
 	};
 	while (ret->n_symbols < KERNEL_FILES_MAX) {
 		struct symbol_file *file = &ret->symbols[ret->n_symbols];
@@ -257,8 +259,10 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 		return refuse(err.text);
 	meta_deinit(&config);
 	recorder.told_interrupts = qemu_register_callbacks(id, &(struct qemu_callbacks){
-		.vcpu_begun = on_vcpu_init, .translated = translate_block, .discontinuity = watch_discontinuity,
-		.ended = on_qemu_exit,
-	});
+								       .vcpu_begun = on_vcpu_init,
+								       .translated = translate_block,
+								       .discontinuity = watch_discontinuity,
+								       .ended = on_qemu_exit,
+							       });
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "probes/probe_compile.h"
 #include "probes/probe_record.h"
 #include "returns.h"
+#include "says.h"
 #include "structures.h"
 #include "trace/meta.h"
 #include "watch_put.h"
@@ -573,24 +574,20 @@ void watch_probe(unsigned cpu, void *data)
 
 static void say_what_lacks(void)
 {
-	char *message = recorder.stats->message;
-	size_t size = sizeof recorder.stats->message;
-
 	for (size_t i = 0; i < probes.count; i++) {
 		const struct asked *q = &probes.asked[i];
 
 		if (q->why)
-			snprintf(message, size, "--probe %s", q->why);
+			recorder_says("--probe %s", q->why);
 		else if (!q->places && probes.narrow)
-			snprintf(message, size, "--probe: a kernel of 32 bits has none");
+			recorder_says("--probe: a kernel of 32 bits has none");
 		else if (!q->places)
-			snprintf(message, size, "--probe %s: %s%s has no such place", q->d.text,
-				 q->d.target ? "module " : "",
-				 q->d.target ? q->d.target : "the kernel, with the modules that were loaded,");
+			recorder_says("--probe %s: %s%s has no such place", q->d.text, q->d.target ? "module " : "",
+				      q->d.target ? q->d.target : "the kernel, with the modules that were loaded,");
 	}
 	if (probes.more)
-		snprintf(message, size, "--probe: %zu places more have such a name; the first %d are probed",
-			 probes.more, PROBES_MAX);
+		recorder_says("--probe: %zu places more have such a name; the first %d are probed", probes.more,
+			      PROBES_MAX);
 }
 
 void probes_finish(void)

@@ -5,6 +5,7 @@
 
 #include "arguments.h"
 #include "probes.h"
+#include "says.h"
 #include "watch_put.h"
 
 enum {
@@ -164,8 +165,7 @@ void returns_gone(uint64_t task)
 void returns_finish(void)
 {
 	if (left.lost)
-		snprintf(
-			recorder.stats->message, sizeof recorder.stats->message,
+		recorder_says(
 			"%zu returns of chosen functions were not seen: more than %d calls at a time were left to others",
 			left.lost, LEFT_MAX);
 }

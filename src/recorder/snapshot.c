@@ -14,10 +14,11 @@
 #include "structures.h"
 #include "tasks.h"
 #include "watch_put.h"
+#include "says.h"
 
 enum {
 	COMMAND_LINE = 2048,
-	COMM_LEN = 16,         /* TASK_COMM_LEN, include/linux/sched.h */
+	COMM_LEN = 16, /* TASK_COMM_LEN, include/linux/sched.h */
 };
 
 /* CPU_ENTRY_AREA_RO_IDT_VADDR, arch/x86/include/asm/pgtable_areas.h: where Linux has it for all CPUs, since 4.15. */
@@ -113,8 +114,8 @@ static void tell_mappings(struct census *c, uint64_t mm)
 	uint64_t vma = structure_pointer(c->v, mm, MM_MMAP), root;
 
 	if (STRUCTURES_KNOWN(MM_TREE, TREE_ROOT)) {
-		root = structure_pointer_at(c->v, mm + (uint64_t)structure_at(MM_TREE) +
-						  (uint64_t)structure_at(TREE_ROOT));
+		root = structure_pointer_at(c->v,
+					    mm + (uint64_t)structure_at(MM_TREE) + (uint64_t)structure_at(TREE_ROOT));
 		maple_each(&(struct maple_reader){ read_memory, tell_vma, c, c->left }, root);
 		return;
 	}
@@ -257,9 +258,9 @@ static bool has_lists(void)
 
 static void warn(void)
 {
-	snprintf(recorder.stats->message, sizeof recorder.stats->message,
-		 "who was there before the snapshot, and what they had mapped, is not known: the kernel tells neither its types nor where "
-		 "its data is; --types and --symbols VMLINUX would");
+	recorder_says(
+		"who was there before the snapshot, and what they had mapped, is not known: the kernel tells neither its types nor where "
+		"its data is; --types and --symbols VMLINUX would");
 }
 
 void snapshot_tell(struct vcpu *v, unsigned cpu, size_t entries)

@@ -29,7 +29,7 @@ struct stats {
 	 */
 	char hopeless[256];
 	char refused[1024];   /* why nothing can be recorded, so that QEMU did not start; empty: it did */
-	char message[256];    /* one line for the user; empty: none */
+	char says[2048];      /* lines for the user, each with its end; says.h writes them */
 	uint32_t waits;       /* nothing is kept now: 1: the start condition is awaited, 2: all spans are over */
 	/* what upto reads in a kernel and this one lacks, as in the trace's META; empty: nothing */
 	char lacks[1024];

@@ -13,6 +13,7 @@
 #include "trace/event_formats.h"
 #include "trace/meta.h"
 #include "watch_put.h"
+#include "says.h"
 
 #ifdef UPTO_SMALL_TABLES
 enum { EVENTS_MAX = 64, LABELS_MAX = 256 };
@@ -71,7 +72,7 @@ static struct {
 	struct map calls; /* struct trace_event_call → number of its event + 1 */
 	struct event_enums enums;
 	uint64_t reserve, commit, context; /* where these functions of the kernel begin; 0: it has none */
-	uint64_t logs[2]; /* those that write to its log; likewise */
+	uint64_t logs[2];                  /* those that write to its log; likewise */
 } chosen;
 
 /* What a vCPU is making. */
@@ -611,28 +612,21 @@ void watch_event_label(unsigned cpu, void *data)
 	make(&making, &chosen.events[label->event], label->code + length, above(data));
 }
 
-/* One line; the last one that is put here counts. */
 static void say_what_lacks(void)
 {
-	char *message = recorder.stats->message;
-	size_t size = sizeof recorder.stats->message;
-
 	if (!chosen.known) {
-		snprintf(
-			message, size,
+		recorder_says(
 			"--event: no kernel was found that tells where its trace events are: it needs BTF and all symbols "
 			"(CONFIG_DEBUG_INFO_BTF, CONFIG_KALLSYMS_ALL)");
 		return;
 	}
 	if (chosen.more)
-		snprintf(message, size, "--event: there was no room for %zu events and places of events more",
-			 chosen.more);
+		recorder_says("--event: there was no room for %zu events and places of events more", chosen.more);
 	for (size_t i = 0, n; *chosen.list; i++, chosen.list += n + (chosen.list[n] == ',')) {
 		n = strcspn(chosen.list, ",");
 		if (!chosen.fit[i])
-			snprintf(message, size,
-				 "--event: the kernel and the modules that were loaded have no event %.*s", (int)n,
-				 chosen.list);
+			recorder_says("--event: the kernel and the modules that were loaded have no event %.*s", (int)n,
+				      chosen.list);
 	}
 }
 

@@ -482,8 +482,9 @@ static void tell_faults(const struct recording *rec, const struct stats *st, boo
 {
 	const char *start = arg(rec->args, "start");
 
-	if (st->message[0])
-		fprintf(stderr, "upto: %s\n", st->message);
+	/* what a killed one was saying may lack its end */
+	for (size_t at = 0, n; at < sizeof st->says && (n = strcspn(st->says + at, "\n")); at += n + 1)
+		fprintf(stderr, "upto: %.*s\n", (int)n, st->says + at);
 	if (st->write_error && st->waits == 1 && !st->events)
 		fprintf(stderr, "upto: %s: cut short: %s; it has no events: what is to start it%s%s%s did not happen\n",
 			rec->output, strerror(st->write_error), start ? " (--start " : "", start ? start : "",
