@@ -18,7 +18,7 @@ import time
 
 import pytest
 
-from guest import TOP, UPTO, UPTO_ASAN, WORK, run, upto_json
+from guest import TOP, UPTO, UPTO_ASAN, WORK, initrd, qemu_args, run, upto_json
 from test_cli import fails
 from test_code import recording
 from test_page import WEB, table
@@ -275,6 +275,32 @@ def test_read_meanwhile():
     with served(damaged) as ui:
         assert ui.ask("/data")[0].status == 200
     os.unlink(damaged)
+
+
+@pytest.mark.weight(25)
+def test_growing():
+    """A trace that is being recorded: the page goes on as it grows, and shows in the end what it shows of the whole trace."""
+    if not shutil.which("chromium") or not shutil.which("node"):
+        pytest.skip("no Chromium, or no Node.js")
+    trace = os.path.join(WORK, "ui-growing.upto")
+    with subprocess.Popen([UPTO, "record", "-f", "-o", trace, "--", *qemu_args("6.12", initrd("6.12", "plain"))],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as recorder:
+        for _ in range(600):
+            info = run(UPTO, "info", "--json", trace, check=False)
+            if info.returncode == 0 and json.loads(info.stdout)["kernel_release"]:
+                break
+            time.sleep(0.1)
+        with served(trace) as ui:
+            before = json.loads(gzip.decompress(ui.ask("/data")[1]))
+            seen = json.loads(run("node", os.path.join(TOP, "tests/readers/growing.mjs"), WEB, ui.address, timeout=300).stdout)
+            assert recorder.wait(60) == 0, recorder.stderr.read()
+            assert not json.loads(ui.ask("/progress")[1])["grows"]
+            after = ui.ask("/data")[1]
+    with served(trace) as ui:
+        assert gzip.decompress(after) == gzip.decompress(ui.ask("/data")[1])
+    assert before["end_ns"] < json.loads(gzip.decompress(after))["end_ns"]
+    assert seen["messages"] == [] and len(set(seen["guests"])) == len(seen["guests"]) > 1 and seen["hash"] == "#search=vfs", seen
+    return f"{len(seen['guests'])} versions"
 
 
 @pytest.mark.weight(3)

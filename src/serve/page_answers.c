@@ -14,6 +14,7 @@
 struct page_answers {
 	const struct session *session;
 	uint64_t end_ns;
+	unsigned version;
 	struct buf page;
 	_Atomic size_t chunks;     /* that were read, in all passes */
 	_Atomic size_t chunks_all; /* in one */
@@ -29,12 +30,13 @@ struct page_answers {
 	struct buf data;                /* packed by gzip */
 };
 
-struct page_answers *page_answers_new(const struct session *session, uint64_t end_ns)
+struct page_answers *page_answers_new(const struct session *session, uint64_t end_ns, unsigned version)
 {
 	struct page_answers *a = xcalloc(1, sizeof *a);
 
 	a->session = session;
 	a->end_ns = end_ns;
+	a->version = version;
 	report_page_put_empty(&a->page);
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->settled, NULL);
@@ -231,13 +233,14 @@ static void answer_data(struct page_answers *a, struct web_answer *ret)
 		put_error(a->why, CANNOT, ret);
 }
 
-/* The trace is read several times: the part is of the time that it is read now. */
+/* The trace is read several times: the part is of the time that it is read now. One without an end may grow. */
 static void answer_progress(struct page_answers *a, struct web_answer *ret)
 {
 	size_t chunks = a->chunks, all = a->chunks_all + 1;
 
-	buf_printf(&ret->body, "{\"pass\":%zu,\"part\":%.3f,\"sums\":%s}", chunks / all + 1,
-		   (double)(chunks % all) / (double)all, a->sums ? "true" : "false");
+	buf_printf(&ret->body, "{\"pass\":%zu,\"part\":%.3f,\"sums\":%s,\"version\":%u,\"grows\":%s}",
+		   chunks / all + 1, (double)(chunks % all) / (double)all, a->sums ? "true" : "false", a->version,
+		   a->session->reader->ended ? "false" : "true");
 	ret->type = "application/json";
 }
 

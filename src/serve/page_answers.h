@@ -11,8 +11,11 @@
 
 struct page_answers;
 
-/* `end_ns`: when the trace ends. The session must live as long. */
-struct page_answers *page_answers_new(const struct session *session, uint64_t end_ns);
+/*
+ * `end_ns`: when the trace ends. `version`: how often it was read before; a page that has another one is told so. The
+ * session must live as long.
+ */
+struct page_answers *page_answers_new(const struct session *session, uint64_t end_ns, unsigned version);
 /* The server must have been stopped. */
 void page_answers_free(struct page_answers *a);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-import { load } from "./data";
+import { load, served } from "./data";
 import { FlameGraph } from "./flame";
+import { follow } from "./follow";
 import { Seen } from "./seen";
 import { Store } from "./store";
 import { causes, head, narrowed } from "./summary";
@@ -30,6 +31,7 @@ async function start(): Promise<void> {
   new Tables(data, store);
   new Seen(data, store);
   document.documentElement.dataset.ready = "yes";
+  if (served) follow();
 }
 
 start().catch((e: unknown) => {

@@ -11,4 +11,7 @@
  */
 int page_arg_open(const struct args *args, struct trace_arg *ret, struct error *err);
 
+/* The same trace once more, when more of it has been recorded; nothing is said twice. */
+int page_arg_open_again(const struct args *args, struct trace_arg *ret, struct error *err);
+
 #endif

@@ -8,15 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/args/page_arg.h"
+#include "cli/args/instruments_arg.h"
 #include "cli/args/recorded_facts.h"
-#include "cli/args/trace_has.h"
 #include "cli/commands.h"
 #include "cli/end_signals.h"
-#include "cli/print/ending_note.h"
-#include "replay/index.h"
+#include "cli/page/page_versions.h"
 #include "report/report_page.h"
-#include "serve/page_answers.h"
+#include "serve/web_server.h"
 
 extern char **environ;
 
@@ -51,68 +49,28 @@ static void say_address(const struct web_server *server, bool open)
 		open_browser(web_server_address(server));
 }
 
-struct reading {
-	struct trace_arg *trace;
-	struct page_answers *answers;
-	struct recorded_facts beside;
-	struct report report;
+struct serving {
+	struct page_versions *versions;
 	struct error err;
 	_Atomic bool failed, over;
 	pthread_t thread;
 };
 
-static int read_trace(struct reading *r)
+static bool is_over(void *serving)
 {
-	struct buf ended = { 0 };
-	int result;
+	const struct serving *s = serving;
 
-	trace_arg_index(r->trace);
-	result = report_analyse(&r->trace->session, is_worth_index(r->trace), &r->report, &r->err);
-	if (result == 0) {
-		ending_note(r->trace, &r->report.history.facts, &ended);
-		buf_put_u8(&ended, 0);
-		r->report.ended = (char *)ended.data;
-		result = page_answers_give(r->answers, &r->report, &r->err);
-		r->report.ended = "";
-	}
-	report_forget_sums(&r->report);
-	buf_free(&ended);
-	return result;
-}
-
-static bool is_over(void *reading)
-{
-	const struct reading *r = reading;
-
-	return r->over;
-}
-
-/* For flame graphs of much of the trace. The page is used meanwhile; without them, its answers take longer. */
-static void make_sums(struct reading *r)
-{
-	struct session session = r->trace->session;
-	struct path_sums *sums;
-	struct error ignored;
-
-	session.index = index_open(session.reader, session.names);
-	session.is_given_up = is_over;
-	session.given_up_context = r;
-	if (session.index && flame_sums_make(&session, &sums, &ignored) == 0)
-		page_answers_give_sums(r->answers, sums);
-	index_free(session.index);
+	return s->over;
 }
 
 /* The server's other threads wait for this one, and a failure ends the command as a signal does. */
 static void *read_in_thread(void *arg)
 {
-	struct reading *r = arg;
+	struct serving *s = arg;
 
-	if (read_trace(r) < 0) {
-		r->failed = true;
-		page_answers_fail(r->answers, r->err.text);
+	if (page_versions_read(s->versions, is_over, s, &s->err) < 0) {
+		s->failed = true;
 		kill(getpid(), SIGTERM);
-	} else {
-		make_sums(r);
 	}
 	return NULL;
 }
@@ -121,10 +79,10 @@ static void *read_in_thread(void *arg)
  * Up to a signal that ends commands. Threads must not take it, so that it is blocked before they are made. While the
  * trace is still read, the signal does what it does to a command that only reads.
  */
-static int serve(const struct args *args, struct reading *r, unsigned port, struct error *err)
+static int serve(const struct args *args, struct serving *s, unsigned port, struct error *err)
 {
 	const struct web_server_options options = {
-		.port = port, .answer = page_answers_answer, .context = r->answers,
+		.port = port, .answer = page_versions_answer, .context = s->versions,
 	};
 	struct web_server *server;
 	sigset_t ends;
@@ -137,46 +95,28 @@ static int serve(const struct args *args, struct reading *r, unsigned port, stru
 	server = web_server_start(&options, err);
 	if (!server)
 		return -1;
-	if (pthread_create(&r->thread, NULL, read_in_thread, r)) {
+	if (pthread_create(&s->thread, NULL, read_in_thread, s)) {
 		web_server_stop(server);
 		return error_set(err, "no thread: %s", strerror(errno));
 	}
 	say_address(server, arg(args, "open"));
 	sigwait(&ends, &sig);
-	if (!r->failed && !page_answers_are_there(r->answers)) {
+	if (!s->failed && !page_versions_are_there(s->versions)) {
 		sigprocmask(SIG_UNBLOCK, &ends, NULL);
 		raise(sig);
 	}
 	web_server_stop(server);
-	r->over = true;
-	pthread_join(r->thread, NULL);
-	if (r->failed)
-		*err = r->err;
-	return r->failed ? -1 : 0;
-}
-
-static int run_on(const struct args *args, struct trace_arg *t, unsigned port, struct error *err)
-{
-	struct reading reading = { .trace = t };
-	int r = recorded_facts_read(args, t, false, &reading.beside, err);
-
-	reading.report.records = reading.beside.events ? &reading.beside.facts : NULL;
-	reading.report.records_of = &reading.beside.of;
-	reading.answers = page_answers_new(&t->session, trace_end_ns(t));
-	t->reader->progress = page_answers_progress;
-	t->reader->progress_context = reading.answers;
-	if (r == 0)
-		r = serve(args, &reading, port, err);
-	page_answers_free(reading.answers);
-	report_deinit(&reading.report);
-	recorded_facts_deinit(&reading.beside);
-	return r;
+	s->over = true;
+	pthread_join(s->thread, NULL);
+	if (s->failed)
+		*err = s->err;
+	return s->failed ? -1 : 0;
 }
 
 static int run(const struct args *args, struct error *err)
 {
+	struct serving serving = { 0 };
 	uint64_t port = 0;
-	struct trace_arg t;
 	int r;
 
 	if (arg_u64(args, "port", &port, err) < 0)
@@ -187,10 +127,11 @@ static int run(const struct args *args, struct error *err)
 		return error_set(err, "ui: this upto was built without %s. Install that, and build again",
 				 report_page_is_there() ? "libmicrohttpd" : "the page: Node.js and npm were not there"),
 		       EXIT_FAILED;
-	if (page_arg_open(args, &t, err) < 0)
+	serving.versions = page_versions_open(args, err);
+	if (!serving.versions)
 		return EXIT_FAILED;
-	r = run_on(args, &t, (unsigned)port, err);
-	trace_arg_close(&t);
+	r = serve(args, &serving, (unsigned)port, err);
+	page_versions_free(serving.versions);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -210,7 +151,8 @@ const struct command cmd_ui = {
 	.description =
 		"Serves the page of upto-report(1) on this machine, and what it asks for while it is looked at: the closer one comes, the more of what ran "
 		"and waited is told apart, down to the single calls of the threads that run there; the flame graph can be of what the timeline shows. "
-		"The page is there at once, and says how far the trace is read.\n"
+		"The page is there at once, and says how far the trace is read. Of a trace that is still being recorded it shows what has come so far, and "
+		"goes on by itself as more comes.\n"
 		"It is for one user's browser: on 127.0.0.1 only, with a token in the address, which becomes a cookie. Others on the same machine, and other "
 		"pages in the same browser, get nothing.\n" "For flame graphs of much of a long trace, it keeps sums in TRACE.sums, once they are made; meanwhile these take longer. It may be removed at any "
 		"time.\n" INDEX_NOTE HISTORY_NOTE,
