@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Made traces: what is put in comes out, and edges that boots seldom meet."""
+import collections
 import json
 import os
 import random
+import re
 
 import pytest
 
@@ -128,6 +130,12 @@ def test_tail_calls_without_end():
                                symbols=((KERNEL, 0x100, "startup_64"), *functions)))
     deepest = max(n["depth"] for n in upto_json("tree", "--json", trace, upto=UPTO_ASAN)["tree"])
     assert 30 < deepest < 40, deepest
+    # rows without keys; what no row has is no column unless it is asked for
+    tree = json.loads(run(UPTO_ASAN, "tree", "--json", trace).stdout)["tree"]
+    assert tree["columns"] == ["total_pct", "total_insns", "total_ns", "self_insns", "self_ns", "calls", "tail_calls", "depth", "function"], tree["columns"]
+    assert all(len(row) == len(tree["columns"]) for row in tree["rows"]) and len(tree["rows"]) > deepest
+    asked = json.loads(run(UPTO_ASAN, "tree", "--json", "-o", "function,pid", trace).stdout)["tree"]
+    assert asked == {"columns": ["function", "pid"], "rows": [[row[-1], None] for row in tree["rows"]]}
     assert own(trace)["f199"] == 3000 - 100 - 10 * 198
     run(UPTO_ASAN, "check", trace)
 
@@ -151,6 +159,36 @@ def test_calls_without_end():
     assert (call["insns"], call["unfinished"]) == (insns(most - 1) - insns(7), True), call
     # viewers get an end of each call, also of those that were forgotten
     nested(json.loads(run(UPTO_ASAN, "export", "--to", "speedscope", trace).stdout))
+
+
+def test_max_size_by_depth():
+    """Where no call is short, the deepest are left out of what is exported, and the outer ones are whole."""
+    functions = [(KERNEL + 0x1000 * i, 0x100, f"f{i}") for i in range(1, 60)]
+    ms, at, lines = 10**6, 100, []
+    for _ in range(40):
+        for i in range(1, len(functions)):
+            lines.append((f"event 0 call {at} 0", STACK - 64 * i, functions[i - 1][0] + 8, functions[i][0]))
+            at += 2 * ms
+        for i in range(len(functions) - 1, 0, -1):
+            lines.append((f"event 0 return {at} 0", STACK - 64 * i, 0, functions[i - 1][0] + 8))
+            at += 2 * ms
+        lines.append(f"event 0 clock {at} {at} 0 0 0")
+    trace = make("deep", boot(*lines, symbols=((KERNEL, 0x100, "startup_64"), *functions)))
+    whole, part = (run(UPTO_ASAN, "export", "--to", "speedscope", *options, trace) for options in ([], ["--max-size", "60k"]))
+    assert len(whole.stdout) > 100000 and len(part.stdout) <= 60000
+    left = re.search(rb"left out: ([\d,]+) calls with (\d+) or more around them; what ran in them is their callers'\n", part.stderr)
+    # what is told is all that is less deep, each call as long as it was
+    depths = collections.Counter()
+    for out in whole, part:
+        file, stack = json.loads(out.stdout), []
+        for event in (e for profile in file["profiles"] for e in profile["events"]):
+            if event["type"] == "O":
+                stack.append(event["at"])
+            else:
+                depths[out is part, len(stack) - 1, event["at"] - stack.pop()] += 1
+    most = int(left[2])
+    assert {k[1:]: n for k, n in depths.items() if k[0]} == {k[1:]: n for k, n in depths.items() if not k[0] and k[1] < most}
+    assert int(left[1].replace(b",", b"")) == sum(n for k, n in depths.items() if not k[0] and k[1] >= most) and 8 < most < 50, most
 
 
 def test_interrupt_in_a_thunk():

@@ -53,6 +53,8 @@ struct table {
 	const char *what;             /* rows are of: "system calls" */
 	const struct column *columns; /* ended by one without a name */
 	size_t rows;
+	bool compact;                 /* there can be so many rows that JSON has them without keys */
+	uint64_t nothing;             /* a bit by column: no row has any of it, and JSON has it only if asked for */
 	/* The cell's text may be in *scratch, which is empty before, and lives as long as that is not changed. */
 	struct cell (*cell)(const void *data, size_t row, unsigned column, struct buf *scratch);
 	void *data;                   /* the table's own */

@@ -54,25 +54,43 @@ static void put_cell(struct json *j, const char *key, const struct cell *c, enum
 	}
 }
 
+/* The names that rows do without. */
+static void put_names(struct json *j, const struct table *table, const unsigned *columns, unsigned n_columns)
+{
+	json_object(j, table->name);
+	json_array(j, "columns");
+	for (unsigned k = 0; k < n_columns; k++)
+		json_text(j, NULL, table->columns[columns[k]].name);
+	json_close(j);
+}
+
 void table_put_json(struct json *j, const struct table *table, const size_t *rows, size_t n_rows,
 		    const unsigned *columns, unsigned n_columns, const bool *lacks)
 {
 	struct buf scratch = { 0 };
 
-	json_rows(j, table->name);
+	if (table->compact)
+		put_names(j, table, columns, n_columns);
+	json_rows(j, table->compact ? "rows" : table->name);
 	for (size_t i = 0; i < n_rows && !j->failed; i++) {
-		json_object(j, NULL);
+		if (table->compact)
+			json_array(j, NULL);
+		else
+			json_object(j, NULL);
 		for (unsigned k = 0; k < n_columns; k++) {
+			const struct column *column = &table->columns[columns[k]];
 			struct cell c = cell_none();
 
 			scratch.len = 0;
 			if (!lacks[columns[k]])
 				c = table->cell(table->data, rows[i], columns[k], &scratch);
-			put_cell(j, table->columns[columns[k]].name, &c, table->columns[columns[k]].type);
+			put_cell(j, table->compact ? NULL : column->name, &c, column->type);
 		}
 		json_close(j);
 	}
 	json_close(j);
+	if (table->compact)
+		json_close(j);
 	buf_free(&scratch);
 }
 

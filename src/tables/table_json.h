@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A table as JSON: an object for each row, a line each, under the table's name. */
+/* A table as JSON, a line for each row, under the table's name: objects, or, of a compact table, arrays. */
 #ifndef UPTO_TABLES_TABLE_JSON_H
 #define UPTO_TABLES_TABLE_JSON_H
 
@@ -8,7 +8,7 @@
 
 /*
  * These rows in their order, and of each these columns; all by number. The object that it goes into is open. `lacks`:
- * marks by column, of what the trace does not have.
+ * marks by column, of what the trace does not have. A compact table is {"columns": [name, …], "rows": [[cell, …], …]}.
  */
 void table_put_json(struct json *j, const struct table *table, const size_t *rows, size_t n_rows,
 		    const unsigned *columns, unsigned n_columns, const bool *lacks);

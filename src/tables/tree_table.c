@@ -293,6 +293,8 @@ void tree_table_init(struct table *ret, const struct names *names, const struct 
 	choose_rows(rows, choice);
 	*ret = (struct table){
 		.name = "tree", .what = "calls", .columns = tree_columns, .rows = rows->count, .cell = cell,
-		.data = rows, .free = free,
+		.data = rows, .free = free, .compact = true,
+		.nothing = (tree->inlines ? 0 : UINT64_C(1) << INLINED) | (tree->given ? 0 : UINT64_C(1) << GIVEN) |
+			   (choice->apart ? 0 : UINT64_C(1) << PID | UINT64_C(1) << COMM),
 	};
 }

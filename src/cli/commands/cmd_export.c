@@ -148,18 +148,34 @@ static int read_facts(const struct args *args, struct job *job, struct error *er
 	return 0;
 }
 
+static void say_left_calls(const struct job *job)
+{
+	const struct stream_left *left = &job->left;
+	struct buf line = { 0 };
+
+	if (left->short_calls) {
+		put_count(&line, left->short_calls);
+		buf_printf(&line, " calls that took less than ");
+		put_duration(&line, job->options.part.min_ns, false);
+	}
+	if (left->deep_calls) {
+		buf_printf(&line, "%s", line.len ? ", and " : "");
+		put_count(&line, left->deep_calls);
+		buf_printf(&line, " calls with %u or more around them", job->options.part.max_depth);
+	}
+	if (line.len)
+		fprintf(stderr, "upto: left out: %.*s; what ran in them is their callers'\n", (int)line.len,
+			(char *)line.data);
+	buf_free(&line);
+}
+
 /* What the file lacks is said. */
 static void say_left(const struct job *job)
 {
 	struct buf line = { 0 };
 
-	if (job->options.part.min_ns && job->left.short_calls) {
-		put_count(&line, job->left.short_calls);
-		buf_printf(&line, " calls that took less than ");
-		put_duration(&line, job->options.part.min_ns, false);
-		fprintf(stderr, "upto: left out: %.*s; what ran in them is their callers'\n", (int)line.len,
-			(char *)line.data);
-	} else if (job->options.smallest) {
+	say_left_calls(job);
+	if (job->options.smallest) {
 		put_count(&line, job->options.smallest);
 		fprintf(stderr, "upto: left out: paths with less than %.*s %s; what ran in them is their callers'\n",
 			(int)line.len, (char *)line.data, job->options.by_ns ? "ns" : "instructions");
@@ -292,7 +308,7 @@ const struct command cmd_export = {
 		"exit in microseconds. A call that did not return has -1, and one in an interrupt an i behind its PID. kd and upto-kd(1) read it.\n"
 		"csv: a row for each call, as it ends: start, duration, whose it is, depth, function, caller, what the thread itself ran in it, and how "
 		"it ended. One that did not end has no duration.\n"
-		"With --max-size, calls that are too short, or paths with too little, are left out until it fits; what ran in them is their callers'. "
+		"With --max-size, calls that are too short, then those that are too deep, or paths with too little, are left out until it fits; what ran in them is their callers'. "
 		"What viewers in a browser open well is below 200 MB; 50 to 100 MB for firefox, speedscope and chrome.\n" SELECT_NOTE,
 	.examples =
 		"  upto export trace.upto --to perfetto --max-size 200M -o boot.pftrace\n      the boot, to be dropped into ui.perfetto.dev\n"

@@ -184,7 +184,9 @@ const struct command cmd_tree = {
 		"With FUNCTION (or several), shows only the calls below it or, with --callers, above it.\n"
 		"With --debug, inlined functions have lines of their own, with the calls made from them below; their own "
 		"instructions count for the function that they became part of. FUNCTION means calls of the function with that name, "
-		"not places where it was inlined.\n" THUNKS_NOTE INSTRUMENTS_NOTE INDEX_NOTE,
+		"not places where it was inlined.\n"
+		"A tree may have millions of rows: JSON has the columns' names once, and rows as arrays, {\"tree\": {\"columns\": [NAME, ...], \"rows\": "
+		"[[VALUE, ...], ...]}}, in the order of a walk, each below the last one before it whose depth is smaller by one.\n" THUNKS_NOTE INSTRUMENTS_NOTE INDEX_NOTE,
 	.examples = "  upto tree trace.upto\n      where the time went, from the top\n"
 		    "  upto tree --depth 3 trace.upto start_kernel\n      below start_kernel\n"
 		    "  upto tree --from 1.5s --to 1.6s trace.upto\n      what that tenth of a second went into\n"

@@ -109,7 +109,7 @@ static int choose_columns(const struct view *view, const struct args *args, stru
 		list = view->default_output;
 	if (!list) {
 		for (unsigned i = 0; view->table->columns[i].name; i++)
-			if (l->json || (!view->table->columns[i].hidden && !l->lacks[i]))
+			if (l->json ? !(view->table->nothing >> i & 1) : !view->table->columns[i].hidden && !l->lacks[i])
 				l->columns[l->n++] = i;
 		return 0;
 	}
