@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kfi_trace.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,9 +45,7 @@ struct kfi_trace {
 	uint32_t *thread_of;       /* by the number of a call */
 	long current;              /* thread */
 	uint64_t now_ns;           /* nothing ends later, while a call is being added */
-	struct map sites;
 	struct kfi_trace_counts counts;
-	bool full;                 /* no room for more sites */
 };
 
 /* Can code be there, where nothing made up is? */
@@ -107,36 +107,16 @@ static int check_limits(const struct kfi_log *log, const char *path, struct erro
 	return 0;
 }
 
-static bool is_site(const struct site *a, const struct site *b)
-{
-	return a->kind == b->kind && a->addr == b->addr && a->target == b->target;
-}
-
-static uint32_t site_of(struct kfi_trace *t, const struct site *site)
-{
-	uint64_t key = hash64(hash64(site->addr * 8 + site->kind) ^ site->target), *number = map_put(&t->sites, key, 0);
-
-	if (!*number || !is_site(sites_get(&t->made->sites, (uint32_t)*number), site))
-		*number = sites_add(&t->made->sites, site);
-	t->full |= !*number;
-	return (uint32_t)*number;
-}
-
 static void put(struct kfi_trace *t, const struct event *e, const struct site *site)
 {
-	struct event event = *e;
-
-	event.kind = site->kind;
-	event.site = site_of(t, site);
-	if (event.site)
-		made_trace_put(t->made, &event);
+	made_trace_put_at(t->made, 0, e, site);
 }
 
 static uint64_t time_of(const struct kfi_trace *t, uint64_t ns)
 {
 	if (ns > t->now_ns)
 		ns = t->now_ns;
-	return ns < t->made->ns ? t->made->ns : ns;
+	return ns < made_trace_ns(t->made, 0) ? made_trace_ns(t->made, 0) : ns;
 }
 
 static uint32_t add_thread(struct kfi_trace *t, int32_t pid)
@@ -190,17 +170,26 @@ static uint32_t thread_of(struct kfi_trace *t, const struct kd_frame *f, const s
 	return other;
 }
 
+static void add_task(struct kfi_trace *t, uint32_t thread)
+{
+	int32_t pid = t->threads[thread].pid;
+	char name[32];
+
+	snprintf(name, sizeof name, "pid %" PRId32, pid);
+	made_trace_add_task(t->made, 0, thread, pid, pid, name);
+}
+
 static void switch_to(struct kfi_trace *t, uint32_t thread, uint64_t ns, bool new)
 {
 	uint64_t args[2] = { t->current == NO_THREAD ? 0 : made_task((uint64_t)t->current), made_task(thread) };
 
 	if (t->current == thread)
 		return;
-	made_trace_put(t->made, &(struct event){
+	made_trace_put(t->made, 0, &(struct event){
 		.kind = EVENT_TASK_SWITCH, .site = EVENT_TASK_SWITCH, .ns = ns, .args = args,
 	});
 	if (new)
-		made_trace_add_task(t->made, thread, t->threads[thread].pid);
+		add_task(t, thread);
 	t->current = thread;
 }
 
@@ -312,7 +301,7 @@ static void add_calls(struct kfi_trace *t)
 {
 	struct kd_nest *nest = kd_nest_new(t->log, (struct kd_nest_user){ enter, leave, t });
 
-	for (size_t i = 0; i < t->log->n && !t->full; i++) {
+	for (size_t i = 0; i < t->log->n && !t->made->full; i++) {
 		t->now_ns = t->log->calls[i].entry_ns;
 		kd_nest_add(nest, &t->log->calls[i]);
 	}
@@ -330,7 +319,6 @@ static void deinit(struct kfi_trace *t)
 	free(t->addresses);
 	map_free(&t->ends);
 	map_free(&t->numbers);
-	map_free(&t->sites);
 	made_trace_free(t->made);
 }
 
@@ -392,10 +380,10 @@ int kfi_trace_write(const struct kfi_log *log, const char *path, const struct bu
 	place_functions(&t);
 	begin(&t);
 	add_calls(&t);
-	if (t.full)
+	if (t.made->full)
 		result = error_set(err, "%s: more than the %d places of calls that a trace can have", path, SITES_MAX);
 	else
-		made_trace_end(t.made, t.made->ns);
+		made_trace_end(t.made, made_trace_ns(t.made, 0));
 	*ret = t.counts;
 	deinit(&t);
 	return result;

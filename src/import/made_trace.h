@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A trace that is made of what others recorded. It has one vCPU, and its counter counts the log's nanoseconds: a clock
- * and the counter are always equal, so that the time of each event is exact. What the log does not know is listed in
- * META's `absent`.
+ * A trace that is made of what others recorded. The counter of each CPU counts the log's nanoseconds that it was not
+ * halted for: a clock and the counter go on together, so that the time of each event is exact. What the log does not
+ * know is listed in META's `absent`.
  *
  * Where the log has no addresses, these are made up:
  *
@@ -26,26 +26,36 @@ enum {
 	THREAD_ROOM = 1 << 20,
 	THREADS_MAX = 1 << 26,
 	STACK_SLOTS = THREAD_ROOM / 8,
-	NAMES_MAX = 128 << 20,  /* bytes of all functions' names */
+	NAMES_MAX = 128 << 20, /* bytes of all functions' names */
+};
+
+/* A CPU. */
+struct made_cpu {
+	struct encoder *encoder; /* NULL: it has had nothing */
+	uint64_t ns;             /* of the last event … */
+	uint64_t clock_ns;       /* … and of the last that has a clock */
+	unsigned unclocked;      /* events since then */
+	uint64_t halted_ns;      /* for so long it was, but for the time since then if it is */
+	bool halted;
 };
 
 struct made_trace {
 	struct sites sites;
+	struct map site_numbers; /* by a hash of the site */
+	bool full;               /* there were more sites than a trace can have */
 	struct builder builder;
-	struct encoder *encoder;
-	uint64_t ns;                       /* of the last event … */
-	uint64_t clock_ns;                 /* … and of the last that has a clock */
-	unsigned unclocked;                /* events since then */
+	struct made_cpu *cpus;
+	unsigned n_cpus;
 	struct symtab_function *functions; /* the caller's functions; it keeps their names until the end */
 	size_t n_functions, functions_cap;
-	struct symtab symbols;             /* its sections; number 0 has no name */
+	struct symtab symbols; /* its sections; number 0 has no name */
 	size_t sections_cap;
 	struct buf tasks;
 };
 
 struct made_facts {
-	const char *of;      /* "a log of KFI or KFT" */
-	const char *absent;  /* what it does not know: META's `absent` */
+	const char *of;         /* "a log of KFI or KFT" */
+	const char *absent;     /* what it does not know: META's `absent` */
 	const struct buf *more; /* lines of META; NULL: none */
 };
 
@@ -76,11 +86,24 @@ void made_trace_add_function(struct made_trace *m, const struct symtab_function 
 /* The index of a new section. At most 65535, with names of at most 31 bytes. */
 uint16_t made_trace_add_section(struct made_trace *m, const char *name);
 
-/* The log begins later than at 0. Only before the first event. */
+/* The log begins later than at 0. Only before the first event, if there is one CPU. */
 void made_trace_begin_at(struct made_trace *m, uint64_t ns);
 
-/* The next event, whose counter is set here. Its time is not before the last one's. */
-void made_trace_put(struct made_trace *m, const struct event *e);
+/*
+ * The next event of a CPU, below CPUS_MAX, whose counter is set here. Its time is not before that of the CPU's last
+ * one. Its first HALT may be later than at 0; other CPUs are halted from 0 on.
+ */
+void made_trace_put(struct made_trace *m, unsigned cpu, const struct event *e);
+
+/* The same of an event at a site. Where there is no room for more sites, `full` is set, and nothing is put. */
+void made_trace_put_at(struct made_trace *m, unsigned cpu, const struct event *e, const struct site *site);
+
+/* The CPU is halted from then on, or goes on; nothing is done if it is so already. */
+void made_trace_halt(struct made_trace *m, unsigned cpu, uint64_t ns);
+void made_trace_resume(struct made_trace *m, unsigned cpu, uint64_t ns);
+
+/* When the CPU's last event was. */
+uint64_t made_trace_ns(const struct made_trace *m, unsigned cpu);
 
 enum {
 	MADE_CHUNK_EVENTS = 1 << 20,
@@ -90,30 +113,38 @@ enum {
 /* … and so often, since times between clocks must be below 2^48 ns */
 #define MADE_CLOCK_NS (UINT64_C(1) << 40)
 
-/* Clocks for the events so far, before one of that time; and the end of a chunk, if it is long. */
-void made_trace_clocks(struct made_trace *m, uint64_t ns);
+/* Clocks for the CPU's events so far, before one of that time; and the end of a chunk, if it is long. */
+void made_trace_clocks(struct made_trace *m, unsigned cpu, uint64_t ns);
 
-static inline bool made_trace_needs_clock(const struct made_trace *m, uint64_t ns)
+static inline bool made_trace_needs_clock(const struct made_cpu *c, uint64_t ns)
 {
-	return __builtin_expect(m->unclocked >= MADE_CLOCK_EVENTS || ns - m->clock_ns >= MADE_CLOCK_NS, 0);
+	return __builtin_expect(c->unclocked >= MADE_CLOCK_EVENTS || ns - c->clock_ns >= MADE_CLOCK_NS, 0);
 }
 
-/* Control is in another function, at that place. The site is of kind ARRIVE. */
+/* Control of the first CPU, which never was halted, is in another function, at that place. The site is of kind ARRIVE.
+ */
 static inline void made_trace_move(struct made_trace *m, uint64_t ns, uint32_t site, uint64_t place)
 {
-	struct encoder *enc = m->encoder;
+	struct made_cpu *c = m->cpus;
 
-	if (made_trace_needs_clock(m, ns))
-		made_trace_clocks(m, ns);
-	*encoder_next(enc) = (struct event){
-		.kind = EVENT_ARRIVE, .site = site, .insns = ns, .ns = ns, .from = place, .target = place,
+	if (made_trace_needs_clock(c, ns))
+		made_trace_clocks(m, 0, ns);
+	*encoder_next(c->encoder) = (struct event){
+		.kind = EVENT_ARRIVE,
+		.site = site,
+		.insns = ns,
+		.ns = ns,
+		.from = place,
+		.target = place,
 	};
-	encoder_added(enc);
-	m->ns = ns;
-	m->unclocked++;
+	encoder_added(c->encoder);
+	c->ns = ns;
+	c->unclocked++;
 }
 
-void made_trace_add_task(struct made_trace *m, uint64_t thread, int32_t pid);
+/* A thread began to be known, at that moment of the CPU. A name may be anything. */
+void made_trace_add_task(struct made_trace *m, unsigned cpu, uint64_t thread, int32_t pid, int32_t tgid,
+			 const char *name);
 
 /* The last event was at that time or before. Write tables and END. */
 void made_trace_end(struct made_trace *m, uint64_t ns);
