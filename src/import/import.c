@@ -3,22 +3,47 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/file.h"
 #include "block_lines.h"
+#include "calls_blocks.h"
 #include "trace/format.h"
 
 enum { TO_TELL = 1 << 16, MAGIC = sizeof FORMAT_MAGIC - 1 };
 #define LOG_MAX ((size_t)1 << 33) /* bytes of a log that is read as a whole */
 
-static int import_kfi(struct import_input *in, const struct builder_sink *sink, struct imported *ret, struct error *err)
+static int read_all(struct import_input *in, struct error *err)
 {
-	struct kfi_log log = { 0 };
 	ssize_t n;
-	int r;
 
 	while ((n = import_read(in, err)) > 0)
 		if (in->data.len > LOG_MAX)
 			return error_set(err, "%s: more than the %zu bytes that a log can have", in->path, LOG_MAX);
-	if (n < 0)
+	return n < 0 ? -1 : 0;
+}
+
+static int import_calls(struct import_input *in, const struct builder_sink *sink, struct imported *ret, struct error *err)
+{
+	cleanup_free char *path = xasprintf("%s.ring", in->path);
+	struct buf ring = { 0 };
+	struct error ignored;
+	int r = read_all(in, err);
+
+	/* it is there if the program did not come to its end */
+	if (r == 0 && file_read(path, LOG_MAX, &ring, &ignored) < 0)
+		ring.len = 0;
+	if (r == 0)
+		r = calls_trace_write(&in->data, &ring, in->path, sink, &ret->calls, err);
+	buf_free(&ring);
+	return r;
+}
+
+static int import_kfi(struct import_input *in, const struct builder_sink *sink, struct imported *ret, struct error *err)
+{
+	struct kfi_log log = { 0 };
+	int r;
+
+	if (read_all(in, err) < 0)
 		return -1;
 	r = kfi_log_parse(in->path, (char *)in->data.data, in->data.len, &log, err);
 	if (r == 0 && !log.n)
@@ -40,6 +65,10 @@ static int import_any(struct import_input *in, const struct builder_sink *sink, 
 			return -1;
 	if (data->len >= MAGIC && !memcmp(data->data, FORMAT_MAGIC, MAGIC))
 		return error_set(err, "%s: is a trace already", in->path);
+	if (calls_blocks_are_those(data->data, data->len)) {
+		ret->format = IMPORT_CALLS;
+		return import_calls(in, sink, ret, err);
+	}
 	ret->format = block_lines_are_those((char *)data->data, data->len) ? IMPORT_BLOCKS : IMPORT_KFI;
 	if (ret->format == IMPORT_KFI)
 		return import_kfi(in, sink, ret, err);

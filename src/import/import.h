@@ -8,19 +8,24 @@
 
 #include "base/error.h"
 #include "block_trace.h"
+#include "calls_trace.h"
 #include "kfi_trace.h"
 
-enum import_format { IMPORT_KFI, IMPORT_BLOCKS };
+enum import_format { IMPORT_KFI, IMPORT_BLOCKS, IMPORT_CALLS };
 
 struct imported {
 	enum import_format format;
 	union {
 		struct kfi_trace_counts kfi;
 		struct block_trace_counts blocks;
+		struct calls_trace_counts calls;
 	};
 };
 
-/* Read the log from the file up to its end; `path` is for messages: "FILE:LINE: what was expected". */
+/*
+ * Read the log from the file up to its end; `path` is for messages ("FILE:LINE: what was expected"), and tells where what
+ * lies beside the file is, as a ring of a program's calls.
+ */
 int import_log(int fd, const char *path, const struct builder_sink *sink, struct imported *ret, struct error *err);
 
 #endif

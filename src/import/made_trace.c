@@ -196,6 +196,23 @@ void made_trace_resume(struct made_trace *m, unsigned cpu, uint64_t ns)
 	c->halted = false;
 }
 
+void made_trace_lose(struct made_trace *m, unsigned cpu, uint64_t ns, uint64_t events, uint64_t task)
+{
+	struct made_cpu *c = cpu_of(m, cpu);
+
+	made_trace_resume(m, cpu, ns);
+	made_trace_clocks(m, cpu, ns);
+	builder_put_gap(&m->builder, cpu, &(struct cpu_state){ .insns = counter(c, ns), .ns = ns, .task = task },
+			GAP_IS_LOST, ++m->gaps, events);
+	c->ns = c->clock_ns = ns;
+	c->unclocked = 0;
+}
+
+uint64_t made_trace_counter(const struct made_trace *m, unsigned cpu, uint64_t ns)
+{
+	return cpu < m->n_cpus ? counter(&m->cpus[cpu], ns) : ns;
+}
+
 uint64_t made_trace_ns(const struct made_trace *m, unsigned cpu)
 {
 	return cpu < m->n_cpus ? m->cpus[cpu].ns : 0;
@@ -260,7 +277,7 @@ void made_trace_end(struct made_trace *m, uint64_t ns)
 	builder_put_table(&m->builder, CHUNK_TASKS, &m->tasks, BUILDER_TABLES_LEVEL);
 	meta_put_u64(&lines, "vcpus", m->n_cpus);
 	meta_put_u64(&lines, "events", m->builder.events);
-	meta_put_u64(&lines, "lost", 0);
+	meta_put_u64(&lines, "lost", m->lost);
 	builder_put_table(&m->builder, CHUNK_END, &lines, BUILDER_TABLES_LEVEL);
 	buf_free(&lines);
 }

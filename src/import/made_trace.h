@@ -42,6 +42,7 @@ struct made_cpu {
 struct made_trace {
 	struct sites sites;
 	struct map site_numbers; /* by a hash of the site */
+	uint64_t lost, gaps;     /* events, and where they are */
 	bool full;               /* there were more sites than a trace can have */
 	struct builder builder;
 	struct made_cpu *cpus;
@@ -101,6 +102,12 @@ void made_trace_put_at(struct made_trace *m, unsigned cpu, const struct event *e
 /* The CPU is halted from then on, or goes on; nothing is done if it is so already. */
 void made_trace_halt(struct made_trace *m, unsigned cpu, uint64_t ns);
 void made_trace_resume(struct made_trace *m, unsigned cpu, uint64_t ns);
+
+/* Events are missing before that moment: a gap. The CPU runs that task from then on, at a place that is not known. */
+void made_trace_lose(struct made_trace *m, unsigned cpu, uint64_t ns, uint64_t events, uint64_t task);
+
+/* Its counter at that moment, which is not before its last event. */
+uint64_t made_trace_counter(const struct made_trace *m, unsigned cpu, uint64_t ns);
 
 /* When the CPU's last event was. */
 uint64_t made_trace_ns(const struct made_trace *m, unsigned cpu);

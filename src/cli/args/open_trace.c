@@ -1,19 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "open_trace.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/alloc.h"
 #include "cli/memory_limit.h"
 #include "cli/print/terminal.h"
+#include "program_calls.h"
 
 void trace_arg_moved(struct trace_arg *t)
 {
 	t->session = (struct session){ .reader = t->reader, .names = &t->names, .threads = &t->threads };
 }
 
+/* Open it, or what is a trace once it is read. */
+static int open_any(const char *path, struct reader **ret, struct error *err)
+{
+	int fd = program_calls_open(path, err), r;
+	char made[32];
+
+	if (fd < 0)
+		return fd == -1 ? reader_open(path, ret, err) : -1;
+	snprintf(made, sizeof made, "/proc/self/fd/%d", fd);
+	r = reader_open(made, ret, err);
+	close(fd);
+	if (r < 0)
+		return -1;
+	/* what is kept beside it is kept beside the file */
+	free((*ret)->path);
+	(*ret)->path = xstrdup(path);
+	return 0;
+}
+
 int open_trace(const char *path, struct trace_arg *ret, struct error *err)
 {
-	if (reader_open(path, &ret->reader, err) < 0)
+	if (open_any(path, &ret->reader, err) < 0)
 		return -1;
 	memory_limit(ret->reader);
 	if (names_init(&ret->names, ret->reader, err) < 0) {

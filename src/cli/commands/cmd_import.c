@@ -53,6 +53,26 @@ static void put_amount_of(struct buf *out, uint64_t n, const char *what)
 	buf_printf(out, " %s", what);
 }
 
+static void put_if_any(struct buf *out, uint64_t n, const char *what)
+{
+	if (!n)
+		return;
+	buf_printf(out, ", ");
+	put_amount_of(out, n, what);
+}
+
+static void put_calls_said(struct buf *out, const struct calls_trace_counts *c)
+{
+	put_amount_of(out, c->calls, "calls of ");
+	put_amount_of(out, c->threads, c->threads == 1 ? "thread" : "threads");
+	put_if_any(out, c->left, "left without an end of their own");
+	put_if_any(out, c->ends_only, "ends of calls that began before");
+	put_if_any(out, c->lost, "events lost");
+	put_if_any(out, c->nameless, "functions without names");
+	if (c->why_cut)
+		buf_printf(out, "; %s", c->why_cut);
+}
+
 static void say(const struct imported *i, const char *path)
 {
 	struct buf line = { 0 };
@@ -61,6 +81,8 @@ static void say(const struct imported *i, const char *path)
 	if (i->format == IMPORT_BLOCKS) {
 		put_amount_of(&line, i->blocks.blocks, "blocks of ");
 		put_amount_of(&line, i->blocks.functions, "functions");
+	} else if (i->format == IMPORT_CALLS) {
+		put_calls_said(&line, &i->calls);
 	} else {
 		put_amount_of(&line, i->kfi.calls, "calls");
 		if (i->kfi.no_exit) {

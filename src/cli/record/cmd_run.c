@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
+#include "cli/child.h"
 #include "cli/commands.h"
 #include "recording.h"
 #include "shell_words.h"
@@ -120,40 +121,6 @@ static void set_environment(const struct args *args, const struct run_place *p)
 	set_options(args);
 }
 
-static volatile pid_t command;
-
-static void pass_on(int sig)
-{
-	if (command > 0)
-		kill(command, sig);
-}
-
-/* Returns what waitpid(2) says of it. What is typed at the terminal reaches the command by itself. */
-static int run_command(char *const *argv, struct error *err)
-{
-	struct sigaction pass = { .sa_handler = pass_on }, ignore = { .sa_handler = SIG_IGN }, before[2];
-	int status;
-
-	sigaction(SIGINT, &ignore, &before[0]);
-	sigaction(SIGQUIT, &ignore, &before[1]);
-	command = fork();
-	if (command == 0) {
-		sigaction(SIGINT, &before[0], NULL);
-		sigaction(SIGQUIT, &before[1], NULL);
-		execvp(argv[0], argv);
-		fprintf(stderr, "upto: %s: %s\n", argv[0], strerror(errno));
-		_exit(127);
-	}
-	if (command < 0)
-		return error_set(err, "cannot start %s: %s", argv[0], strerror(errno));
-	sigaction(SIGTERM, &pass, NULL);
-	sigaction(SIGHUP, &pass, NULL);
-	while (waitpid(command, &status, 0) < 0)
-		if (errno != EINTR)
-			return error_set(err, "%s: %s", argv[0], strerror(errno));
-	return status;
-}
-
 /* A guest that outlives the command goes on to be recorded. */
 static void tell_going_on(const char *trace)
 {
@@ -187,19 +154,6 @@ static void tell(const struct run_place *p)
 	buf_free(&traces);
 }
 
-/* As the command ended: by its status, or by the signal that ended it. */
-static int pass_status(int status)
-{
-	const struct rlimit no_core = { 0 };
-
-	if (WIFEXITED(status))
-		return WEXITSTATUS(status);
-	setrlimit(RLIMIT_CORE, &no_core);
-	signal(WTERMSIG(status), SIG_DFL);
-	raise(WTERMSIG(status));
-	return 128 + WTERMSIG(status);
-}
-
 static int run(const struct args *args, struct error *err)
 {
 	const char *dir = arg(args, "dir");
@@ -216,12 +170,12 @@ static int run(const struct args *args, struct error *err)
 	}
 	if (run_place_init(&place, err) == 0) {
 		set_environment(args, &place);
-		status = run_command(args->rest, err);
+		status = child_run(args->rest, err);
 		if (status >= 0)
 			tell(&place);
 	}
 	run_place_deinit(&place);
-	return status < 0 ? EXIT_FAILED : pass_status(status);
+	return status < 0 ? EXIT_FAILED : child_pass_status(status);
 }
 
 static const struct option options[] = {

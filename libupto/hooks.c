@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the compiler calls at each function's begin and end. A record is reserved by one instruction, which no signal
+ * can cut in two, and is there once its ticks are not 0: so a signal handler's own calls take the records behind it,
+ * and whoever reads the ring of a program that was killed finds each record whole.
+ */
+#include "upto.h"
+
+#include "ring.h"
+
+static __thread struct calls_ring *ring __attribute__((tls_model("initial-exec")));
+static __thread int busy __attribute__((tls_model("initial-exec"))); /* in here: nothing is recorded */
+
+HIDDEN struct shared shared;
+
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* The record's number; signal handlers that run meanwhile get others. */
+static inline uint64_t reserve(struct calls_ring *r)
+{
+#ifdef __x86_64__
+	uint64_t n = 1;
+
+	__asm__ volatile("xaddq %0, %1" : "+r"(n), "+m"(r->reserved) : : "memory", "cc");
+	return n;
+#else
+	return __atomic_fetch_add(&r->reserved, 1, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline void put(struct calls_ring *r, uint64_t function, uint64_t stack, uint64_t (*ticks)(void))
+{
+	struct calls_record *to = &r->record[reserve(r) & shared.mask];
+
+	to->function = function;
+	to->stack = stack;
+	__atomic_store_n(&to->ticks, ticks(), __ATOMIC_RELEASE);
+}
+
+static struct calls_ring *first_event(void)
+{
+	struct calls_ring *r;
+
+	if (busy)
+		return NULL;
+	busy = 1;
+	r = ring_new();
+	ring = r;
+	busy = 0;
+	return r;
+}
+
+/* The ring is full: 0: an event is lost. */
+static int wait_for_room(struct calls_ring *r, uint64_t number)
+{
+	int room;
+
+	busy++;
+	room = ring_wait(r, number);
+	busy--;
+	return room;
+}
+
+/* What happens seldom. It is apart so that record() needs no room on the stack for calls, which would cost a third. */
+static __attribute__((noinline, cold)) void record_slowly(uint64_t function, uint64_t stack)
+{
+	struct calls_ring *r = ring ? ring : first_event();
+
+	if (r && (r->reserved < __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE) || wait_for_room(r, r->reserved)))
+		put(r, function, stack, ticks_now);
+}
+
+static inline __attribute__((always_inline)) void record(uint64_t function, uint64_t stack)
+{
+	struct calls_ring *r;
+
+	if (UNLIKELY(!shared.armed))
+		return;
+	r = ring;
+	if (UNLIKELY(!r || shared.by_clock || r->reserved >= __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE)))
+		record_slowly(function, stack);
+	else
+		put(r, function, stack, ticks_of_cpu);
+}
+
+void __cyg_profile_func_enter(void *function, void *site)
+{
+	(void)site;
+	record((uintptr_t)function, (uintptr_t)__builtin_frame_address(0));
+}
+
+EXPORTED void __cyg_profile_func_exit(void *function, void *site)
+{
+	(void)site;
+	record((uintptr_t)function | CALLS_RECORD_EXIT, (uintptr_t)__builtin_frame_address(0));
+}
+
+void jump_put(uint64_t stack)
+{
+	/* a thread that has recorded nothing leaves nothing */
+	if (ring)
+		record(CALLS_RECORD_EXIT, stack);
+}
+
+EXPORTED void upto_start(void)
+{
+	shared.armed = shared.begun && !shared.over;
+}
+
+EXPORTED void upto_stop(void)
+{
+	shared.armed = 0;
+}
+
+EXPORTED void upto_mark(const char *text)
+{
+	if (!shared.armed || busy || (!ring && !first_event()))
+		return;
+	busy = 1;
+	mark_put(ring, text);
+	busy = 0;
+}
+
+HIDDEN void hooks_forget(void)
+{
+	ring = NULL;
+}
+
+HIDDEN void hooks_never(void)
+{
+	busy = 1;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* What the library's parts share. Nothing here allocates, or takes a lock that a signal handler's own calls could want.
+ */
+#ifndef UPTO_RING_H
+#define UPTO_RING_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "calls_file.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+#define HIDDEN __attribute__((visibility("hidden")))
+
+struct shared {
+	volatile int armed; /* calls are recorded */
+	int begun, over;    /* the program's file is there; it has its end */
+	uint64_t mask;      /* of a record's number: where it is in the ring */
+	int by_clock;       /* ticks are the clock's ns, since the CPU has no counter that can be trusted */
+};
+
+extern struct shared shared;
+
+static inline uint64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* The CPU's own counter, where it has one. Never 0. */
+static inline uint64_t ticks_of_cpu(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	uint64_t ticks;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks | 1;
+#else
+	return clock_ns();
+#endif
+}
+
+static inline uint64_t ticks_now(void)
+{
+	return shared.by_clock ? clock_ns() : ticks_of_cpu();
+}
+
+/* writer.c */
+
+/* A ring for the thread that calls; NULL: there is none. */
+HIDDEN struct calls_ring *ring_new(void);
+/* Wait until that record has room. 0: it has none, and is counted as lost. */
+HIDDEN int ring_wait(struct calls_ring *r, uint64_t number);
+HIDDEN void mark_put(struct calls_ring *r, const char *text);
+
+/* hooks.c */
+
+EXPORTED void __cyg_profile_func_enter(void *function, void *site);
+EXPORTED void __cyg_profile_func_exit(void *function, void *site);
+
+/* longjmp() goes to where the stack pointer is that. */
+HIDDEN void jump_put(uint64_t stack);
+/* The thread has no ring any more. */
+HIDDEN void hooks_forget(void);
+/* Nothing that this thread does is recorded. */
+HIDDEN void hooks_never(void);
+
+/* jumps.c */
+
+HIDDEN void jumps_find(void);
+
+/* modules.c */
+
+struct file;
+
+/* Put blocks of what was loaded and unloaded since the last time. */
+HIDDEN void modules_look(struct file *f);
+/* Does the address lie in a module that is known? */
+HIDDEN int modules_have(uint64_t address);
+HIDDEN void modules_forget(void);
+
+/* file.c: blocks, written to the program's file */
+
+struct file {
+	int fd, ring_fd;
+	uint32_t number;
+	int failed; /* errno; 0: all was written */
+	char path[4096];
+};
+
+/* Open it, and its ring file, by what the environment says. 0, or errno. */
+HIDDEN int file_open(struct file *f);
+HIDDEN void file_put(struct file *f, enum calls_block_kind kind, const void *head, size_t head_bytes, const void *more,
+		     size_t more_bytes);
+/* The program's end: the ring file is not needed any more. */
+HIDDEN void file_end(struct file *f);
+
+#endif

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The thread that packs what the others record, and writes it. It polls: so no one who records has to wake it, which
+ * would cost more than all else.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "ring.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+enum {
+	RINGS_MAX = 1024,
+	RECORDS = 1 << 16, /* of a ring, unless UPTO_BUFFER says otherwise */
+	MARGIN = 4096,     /* records that signal handlers may begin between the look and the reservation */
+	BLOCK_EVENTS = 1 << 15,
+	TOKEN_MAX = 32, /* bytes of an event, at most, with an UNWIND before it */
+	MARKS = 256,
+	MARK_BYTES = 200,
+	DEPTH_MAX = 1 << 16, /* calls of a thread whose place on the stack is known */
+};
+
+/* What the writer knows of a ring's thread. */
+struct kept {
+	uint64_t *stacks; /* by open call: its stack pointer */
+	unsigned depth;
+	uint64_t last_ticks;
+	int told;
+	uint64_t told_at; /* the clock's ns when its name was looked at */
+	char name[16];
+};
+
+struct mark {
+	uint32_t state; /* 0: free; 1: being filled in; 2: there */
+	uint32_t thread;
+	uint64_t ticks;
+	char text[MARK_BYTES];
+};
+
+static struct {
+	struct file file;
+	struct calls_ring *rings[RINGS_MAX];
+	uint32_t n_rings; /* slots that were taken, ever */
+	uint32_t n_threads;
+	struct kept kept[RINGS_MAX];
+	uint32_t records;
+	int drops; /* UPTO_OVERFLOW=drop */
+	struct mark marks[MARKS];
+	uint64_t marks_lost;
+	pthread_t thread;
+	int runs, ends;
+	pthread_key_t key; /* its destructor tells that a thread ends */
+	uint64_t clock_at;
+	uint8_t block[BLOCK_EVENTS * TOKEN_MAX + 64];
+} writer;
+
+static size_t ring_bytes(void)
+{
+	size_t bytes = sizeof(struct calls_ring) + writer.records * sizeof(struct calls_record);
+
+	return (bytes + CALLS_RING_UNIT - 1) / CALLS_RING_UNIT * CALLS_RING_UNIT;
+}
+
+/* A slot whose thread has ended and is written, or a new one. */
+static struct calls_ring *take_slot(void)
+{
+	uint32_t n = __atomic_load_n(&writer.n_rings, __ATOMIC_ACQUIRE), used;
+	struct calls_ring *r;
+
+	for (uint32_t i = 0; i < n && i < RINGS_MAX; i++) {
+		r = __atomic_load_n(&writer.rings[i], __ATOMIC_ACQUIRE);
+		used = CALLS_RING_FREE;
+		if (r && __atomic_compare_exchange_n(&r->state, &used, CALLS_RING_USED, 0, __ATOMIC_ACQ_REL,
+						     __ATOMIC_RELAXED))
+			return r;
+	}
+	n = __atomic_fetch_add(&writer.n_rings, 1, __ATOMIC_ACQ_REL);
+	if (n >= RINGS_MAX || pwrite(writer.file.ring_fd, "", 1, (off_t)((n + 1) * ring_bytes() - 1)) != 1)
+		return NULL;
+	r = mmap(NULL, ring_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, writer.file.ring_fd,
+		 (off_t)(n * ring_bytes()));
+	if (r == MAP_FAILED)
+		return NULL;
+	r->records = writer.records;
+	r->limit = writer.records - MARGIN;
+	r->state = CALLS_RING_USED;
+	__atomic_store_n(&writer.rings[n], r, __ATOMIC_RELEASE);
+	return r;
+}
+
+struct calls_ring *ring_new(void)
+{
+	struct calls_ring *r = take_slot();
+
+	if (!r)
+		return NULL;
+	r->tid = (uint32_t)syscall(SYS_gettid);
+	__atomic_store_n(&r->thread, __atomic_fetch_add(&writer.n_threads, 1, __ATOMIC_RELAXED), __ATOMIC_RELEASE);
+	pthread_setspecific(writer.key, r);
+	return r;
+}
+
+static void thread_ends(void *ring)
+{
+	struct calls_ring *r = ring;
+
+	hooks_forget();
+	__atomic_store_n(&r->state, CALLS_RING_LEFT, __ATOMIC_RELEASE);
+}
+
+int ring_wait(struct calls_ring *r, uint64_t number)
+{
+	const struct timespec little = { .tv_nsec = 20000 };
+
+	while (number >= __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE)) {
+		if (writer.drops || !__atomic_load_n(&writer.runs, __ATOMIC_ACQUIRE)) {
+			r->lost++;
+			return 0;
+		}
+		syscall(SYS_nanosleep, &little, NULL);
+	}
+	return 1;
+}
+
+void mark_put(struct calls_ring *r, const char *text)
+{
+	uint32_t free_ = 0;
+
+	for (int i = 0; i < MARKS; i++) {
+		struct mark *m = &writer.marks[i];
+
+		free_ = 0;
+		if (!__atomic_compare_exchange_n(&m->state, &free_, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		m->ticks = ticks_now();
+		m->thread = r->thread;
+		strncpy(m->text, text, MARK_BYTES - 1);
+		m->text[MARK_BYTES - 1] = 0;
+		__atomic_store_n(&m->state, 2, __ATOMIC_RELEASE);
+		return;
+	}
+	__atomic_fetch_add(&writer.marks_lost, 1, __ATOMIC_RELAXED);
+}
+
+static void put_clock(void)
+{
+	struct calls_clock c = { ticks_now(), clock_ns() };
+
+	file_put(&writer.file, CALLS_CLOCK, &c, sizeof c, NULL, 0);
+	writer.clock_at = c.ns;
+}
+
+static uint8_t *put_varint(uint8_t *out, uint64_t n)
+{
+	for (; n >= 0x80; n >>= 7)
+		*out++ = (uint8_t)(n | 0x80);
+	*out++ = (uint8_t)n;
+	return out;
+}
+
+/*
+ * How many calls a jump to there leaves: the frame that it goes to is the nearest above. Handlers of signals may have
+ * stacks of their own, which are anywhere.
+ */
+static unsigned left_calls(struct kept *k, uint64_t to)
+{
+	enum { FAR = 64 << 20 }; /* bytes: no frame is so large */
+	uint64_t nearest = FAR;
+	unsigned at = k->depth;
+
+	for (unsigned i = 0; k->stacks && i < k->depth && k->depth <= DEPTH_MAX; i++)
+		if (k->stacks[i] + CALLS_HOOK - to < nearest) {
+			nearest = k->stacks[i] + CALLS_HOOK - to;
+			at = i + 1;
+		}
+	return k->depth - at;
+}
+
+static uint8_t *pack_jump(uint8_t *out, struct calls_model *m, struct kept *k, uint64_t to)
+{
+	unsigned left = left_calls(k, to);
+
+	*out++ = CALLS_UNWIND;
+	out = put_varint(out, left);
+	k->depth -= left;
+	while (left--)
+		calls_pop(m, 0);
+	return out;
+}
+
+static void note_begin(struct kept *k, uint64_t stack)
+{
+	if (!k->stacks) {
+		void *place = mmap(NULL, DEPTH_MAX * sizeof *k->stacks, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		k->stacks = place == MAP_FAILED ? NULL : place;
+	}
+	if (k->stacks && k->depth < DEPTH_MAX)
+		k->stacks[k->depth] = stack;
+	k->depth++;
+}
+
+static uint8_t *pack(uint8_t *out, struct calls_model *m, struct kept *k, const struct calls_record *r)
+{
+	uint64_t function = r->function & ~CALLS_RECORD_EXIT, ends = r->function & CALLS_RECORD_EXIT, expected;
+	uint64_t now = r->ticks >> CALLS_SHIFT, step = now > k->last_ticks ? now - k->last_ticks : 0;
+	uint8_t *token;
+
+	if (r->function == CALLS_RECORD_EXIT)
+		return pack_jump(out, m, k, r->stack);
+	k->last_ticks += step;
+	token = out++;
+	*token = (uint8_t)((ends ? CALLS_EXIT : 0) | (step < CALLS_LONG ? step : CALLS_LONG));
+	if (step >= CALLS_LONG)
+		out = put_varint(out, step - CALLS_LONG);
+	expected = ends ? calls_top(m) : *calls_expected(m);
+	if (function != expected) {
+		int64_t difference = (int64_t)(function - m->last_other);
+
+		*token |= CALLS_OTHER;
+		out = put_varint(out, difference < 0 ? ~((uint64_t)difference << 1) : (uint64_t)difference << 1);
+		m->last_other = function;
+	}
+	if (ends) {
+		calls_pop(m, function);
+		k->depth -= k->depth > 0;
+	} else {
+		*calls_expected(m) = function;
+		calls_push(m, function);
+		note_begin(k, r->stack);
+	}
+	return out;
+}
+
+static void tell_thread(struct calls_ring *r, struct kept *k)
+{
+	struct calls_thread t = { .thread = r->thread, .tid = r->tid };
+	char path[64];
+	FILE *f;
+
+	if (k->told && k->told_at == writer.clock_at)
+		return;
+	k->told_at = writer.clock_at;
+	snprintf(path, sizeof path, "/proc/self/task/%u/comm", r->tid);
+	f = fopen(path, "re");
+	if (f) {
+		size_t n = fread(t.name, 1, sizeof t.name - 1, f);
+
+		if (n && t.name[n - 1] == '\n')
+			t.name[n - 1] = 0;
+		fclose(f);
+	}
+	if (k->told && (!*t.name || !memcmp(k->name, t.name, sizeof t.name)))
+		return;
+	k->told = 1;
+	memcpy(k->name, t.name, sizeof t.name);
+	file_put(&writer.file, CALLS_THREAD, &t, sizeof t, NULL, 0);
+}
+
+static void tell_lost(struct calls_ring *r)
+{
+	uint64_t lost = __atomic_load_n(&r->lost, __ATOMIC_RELAXED);
+	struct calls_lost l = { .events = lost - r->lost_told, .thread = r->thread };
+
+	if (!l.events)
+		return;
+	file_put(&writer.file, CALLS_LOST, &l, sizeof l, NULL, 0);
+	r->lost_told = lost;
+}
+
+/* What lies in no module that is known may lie in one that came just now. */
+static void look_for(uint64_t function)
+{
+	static uint64_t page;
+
+	if (function >> 12 == page)
+		return;
+	page = function >> 12;
+	if (!modules_have(function))
+		modules_look(&writer.file);
+}
+
+/* How many records were packed and written. */
+static unsigned drain(struct calls_ring *r, struct kept *k)
+{
+	static struct calls_model model;
+	uint64_t at = r->taken;
+	uint8_t *out = writer.block;
+	struct calls_events head = { .thread = r->thread, .first = at };
+	struct calls_record *record = &r->record[at & shared.mask];
+
+	if (!__atomic_load_n(&record->ticks, __ATOMIC_ACQUIRE))
+		return 0;
+	tell_thread(r, k);
+	model = (struct calls_model){ .depth = 0 };
+	if (!k->last_ticks)
+		k->last_ticks = record->ticks >> CALLS_SHIFT;
+	head.ticks = k->last_ticks << CALLS_SHIFT;
+	for (; head.events < BLOCK_EVENTS; head.events++, at++) {
+		record = &r->record[at & shared.mask];
+		if (!__atomic_load_n(&record->ticks, __ATOMIC_ACQUIRE))
+			break;
+		if (record->function != CALLS_RECORD_EXIT)
+			look_for(record->function & ~CALLS_RECORD_EXIT);
+		out = pack(out, &model, k, record);
+	}
+	file_put(&writer.file, CALLS_EVENTS, &head, sizeof head, writer.block, (size_t)(out - writer.block));
+	for (uint64_t i = r->taken; i < at; i++)
+		__atomic_store_n(&r->record[i & shared.mask].ticks, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->taken, at, __ATOMIC_RELEASE);
+	__atomic_store_n(&r->limit, at + r->records - MARGIN, __ATOMIC_RELEASE);
+	return head.events;
+}
+
+static void leave(struct calls_ring *r, struct kept *k)
+{
+	uint32_t thread = r->thread;
+	uint64_t *stacks = k->stacks;
+
+	file_put(&writer.file, CALLS_LEFT, &thread, sizeof thread, NULL, 0);
+	*k = (struct kept){ .stacks = stacks };
+	__atomic_store_n(&r->state, CALLS_RING_FREE, __ATOMIC_RELEASE);
+}
+
+static unsigned drain_ring(uint32_t i)
+{
+	struct calls_ring *r = __atomic_load_n(&writer.rings[i], __ATOMIC_ACQUIRE);
+	uint32_t state = r ? __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) : CALLS_RING_FREE;
+	unsigned n;
+
+	if (state == CALLS_RING_FREE)
+		return 0;
+	n = drain(r, &writer.kept[i]);
+	tell_lost(r);
+	if (state == CALLS_RING_LEFT && !n)
+		leave(r, &writer.kept[i]);
+	return n;
+}
+
+static void put_marks(void)
+{
+	for (int i = 0; i < MARKS; i++) {
+		struct mark *m = &writer.marks[i];
+		struct calls_mark head = { .ticks = m->ticks, .thread = m->thread };
+
+		if (__atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != 2)
+			continue;
+		head.bytes = (uint32_t)strlen(m->text);
+		file_put(&writer.file, CALLS_MARK, &head, sizeof head, m->text, head.bytes);
+		__atomic_store_n(&m->state, 0, __ATOMIC_RELEASE);
+	}
+}
+
+static unsigned write_some(void)
+{
+	enum { CLOCK_EVERY_NS = 100000000 };
+	uint32_t n = __atomic_load_n(&writer.n_rings, __ATOMIC_ACQUIRE);
+	unsigned events = 0;
+
+	modules_look(&writer.file);
+	put_marks();
+	for (uint32_t i = 0; i < n && i < RINGS_MAX; i++)
+		events += drain_ring(i);
+	if (clock_ns() - writer.clock_at > CLOCK_EVERY_NS)
+		put_clock();
+	return events;
+}
+
+static void *write_in_thread(void *unused)
+{
+	const struct timespec little = { .tv_nsec = 200000 };
+
+	prctl(PR_SET_NAME, "upto");
+	hooks_never();
+	while (!__atomic_load_n(&writer.ends, __ATOMIC_ACQUIRE))
+		if (write_some() < BLOCK_EVENTS / 4)
+			nanosleep(&little, NULL);
+	while (write_some())
+		;
+	return unused;
+}
+
+static void start_thread(void)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	writer.ends = 0;
+	writer.runs = !pthread_create(&writer.thread, NULL, write_in_thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Is the CPU's counter the same on all CPUs, and does it never change its pace? */
+static int counter_is_good(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	unsigned a, b, c, d;
+
+	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1 << 8);
+#else
+	return 1;
+#endif
+}
+
+static uint32_t records_asked(void)
+{
+	const char *text = getenv("UPTO_BUFFER");
+	char *end = NULL;
+	uint64_t bytes = text ? strtoull(text, &end, 0) : 0;
+	uint32_t n = MARGIN * 2;
+
+	if (!bytes)
+		return RECORDS;
+	bytes <<= *end == 'k' || *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+	while (n < 1u << 26 && (uint64_t)n * 2 * sizeof(struct calls_record) <= bytes)
+		n *= 2;
+	return n;
+}
+
+static void begin(void)
+{
+	const char *arm = getenv("UPTO_ARM"), *overflow = getenv("UPTO_OVERFLOW");
+	int failed = file_open(&writer.file);
+
+	if (failed) {
+		fprintf(stderr, "libupto: %s: %s; nothing is recorded\n", writer.file.path, strerror(failed));
+		return;
+	}
+	writer.records = records_asked();
+	writer.drops = overflow && !strcmp(overflow, "drop");
+	shared.mask = writer.records - 1;
+	shared.begun = 1;
+	put_clock();
+	modules_look(&writer.file);
+	start_thread();
+	shared.armed = writer.runs && !(arm && !strcmp(arm, "0"));
+}
+
+/* A child has its parent's memory, but nothing of its own was recorded yet: it gets a file of its own. */
+static void in_child(void)
+{
+	int armed = shared.armed;
+
+	hooks_forget();
+	pthread_setspecific(writer.key, NULL);
+	for (uint32_t i = 0; i < writer.n_rings && i < RINGS_MAX; i++) {
+		if (writer.rings[i])
+			munmap(writer.rings[i], ring_bytes());
+		if (writer.kept[i].stacks)
+			munmap(writer.kept[i].stacks, DEPTH_MAX * sizeof *writer.kept[i].stacks);
+	}
+	memset(writer.rings, 0, sizeof writer.rings);
+	memset(writer.kept, 0, sizeof writer.kept);
+	memset(writer.marks, 0, sizeof writer.marks);
+	writer.n_rings = writer.n_threads = 0;
+	close(writer.file.fd);
+	close(writer.file.ring_fd);
+	modules_forget();
+	shared.armed = 0;
+	begin();
+	shared.armed = shared.armed && armed;
+}
+
+/* Before the program's own constructors. */
+static __attribute__((constructor(101))) void load(void)
+{
+	/* a program that has the library within has loaded it before, or a second one: its own is the one that is
+	 * called */
+	if (dlsym(RTLD_DEFAULT, "__cyg_profile_func_enter") != (void *)__cyg_profile_func_enter)
+		return;
+	shared.by_clock = !counter_is_good();
+	if (pthread_key_create(&writer.key, thread_ends))
+		return;
+	pthread_atfork(NULL, NULL, in_child);
+	jumps_find();
+	begin();
+}
+
+/* Behind its last destructors. What other threads do from here on is not recorded. */
+static __attribute__((destructor(101))) void unload(void)
+{
+	if (!shared.begun || shared.over)
+		return;
+	shared.armed = 0;
+	shared.over = 1;
+	__atomic_store_n(&writer.ends, 1, __ATOMIC_RELEASE);
+	if (writer.runs)
+		pthread_join(writer.thread, NULL);
+	__atomic_store_n(&writer.runs, 0, __ATOMIC_RELEASE);
+	put_clock();
+	file_end(&writer.file);
+	if (writer.file.failed)
+		fprintf(stderr, "libupto: %s: %s; what was not written is in %s.ring\n", writer.file.path,
+			strerror(writer.file.failed), writer.file.path);
+}
+
+/*
+ * What is recorded and lies in a module that goes is to be written before, since another module may come to where it
+ * was.
+ */
+EXPORTED int dlclose(void *handle)
+{
+	static int (*real)(void *);
+	const struct timespec little = { .tv_nsec = 100000 };
+
+	if (!real)
+		real = (int (*)(void *))dlsym(RTLD_NEXT, "dlclose");
+	for (uint32_t i = 0; writer.runs && i < writer.n_rings && i < RINGS_MAX; i++) {
+		struct calls_ring *r = writer.rings[i];
+		uint64_t upto = r ? __atomic_load_n(&r->reserved, __ATOMIC_RELAXED) : 0;
+
+		while (r && writer.runs && __atomic_load_n(&r->taken, __ATOMIC_ACQUIRE) < upto)
+			nanosleep(&little, NULL);
+	}
+	return real(handle);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "made_calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum { CALL_LENGTH = 5 };
+
+struct open_call {
+	struct made_function function;
+	uint64_t from; /* return address */
+};
+
+struct thread {
+	struct open_call *calls;
+	size_t count, cap;
+	int32_t pid, tgid;
+	char *name; /* NULL: the trace knows it */
+};
+
+struct made_calls {
+	struct made_trace *made;
+	struct made_function outside;
+	struct thread *threads;
+	size_t n_threads, threads_cap;
+	uint32_t running[CPUS_MAX];
+};
+
+struct made_calls *made_calls_new(struct made_trace *m, struct made_function outside)
+{
+	struct made_calls *c = xcalloc(1, sizeof *c);
+
+	c->made = m;
+	c->outside = outside;
+	for (size_t i = 0; i < CPUS_MAX; i++)
+		c->running[i] = MADE_NOBODY;
+	return c;
+}
+
+void made_calls_free(struct made_calls *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->n_threads; i++) {
+		free(c->threads[i].calls);
+		free(c->threads[i].name);
+	}
+	free(c->threads);
+	free(c);
+}
+
+uint32_t made_calls_add_thread(struct made_calls *c, int32_t pid, int32_t tgid, const char *name)
+{
+	c->threads = array_grow(c->threads, c->n_threads, &c->threads_cap, sizeof *c->threads);
+	c->threads[c->n_threads] = (struct thread){ .pid = pid, .tgid = tgid, .name = xstrdup(name) };
+	return (uint32_t)c->n_threads++;
+}
+
+uint32_t made_calls_running(const struct made_calls *c, unsigned cpu)
+{
+	return c->running[cpu];
+}
+
+size_t made_calls_depth(const struct made_calls *c, uint32_t thread)
+{
+	return c->threads[thread].count;
+}
+
+uint64_t made_calls_at(const struct made_calls *c, uint32_t thread, size_t i)
+{
+	return c->threads[thread].calls[i].function.addr;
+}
+
+static uint64_t not_before(const struct made_calls *c, unsigned cpu, uint64_t ns)
+{
+	uint64_t last = made_trace_ns(c->made, cpu);
+
+	return ns < last ? last : ns;
+}
+
+/* A place in the function: behind a call, if it has room for one. */
+static uint64_t place_in(struct made_function f)
+{
+	return f.addr + (f.size > CALL_LENGTH ? CALL_LENGTH : f.size - 1);
+}
+
+static struct made_function innermost(const struct made_calls *c, const struct thread *t)
+{
+	return t->count ? t->calls[t->count - 1].function : c->outside;
+}
+
+static void arrive(struct made_calls *c, unsigned cpu, struct made_function f, uint64_t ns)
+{
+	uint64_t place = place_in(f);
+
+	made_trace_put_at(c->made, cpu, &(struct event){ .ns = ns, .from = place, .target = place },
+			  &(struct site){ .kind = EVENT_ARRIVE, .addr = place });
+}
+
+void made_calls_switch(struct made_calls *c, unsigned cpu, uint32_t thread, uint64_t ns)
+{
+	uint32_t before = c->running[cpu];
+	uint64_t args[2] = { before == MADE_NOBODY ? 0 : made_task(before),
+			     thread == MADE_NOBODY ? 0 : made_task(thread) };
+	struct thread *t;
+
+	ns = not_before(c, cpu, ns);
+	if (thread == MADE_NOBODY) {
+		made_trace_halt(c->made, cpu, ns);
+		return;
+	}
+	made_trace_resume(c->made, cpu, ns);
+	if (before == thread)
+		return;
+	t = &c->threads[thread];
+	made_trace_put(c->made, cpu,
+		       &(struct event){
+			       .kind = EVENT_TASK_SWITCH,
+			       .site = EVENT_TASK_SWITCH,
+			       .ns = ns,
+			       .args = args,
+		       });
+	if (t->name)
+		made_trace_add_task(c->made, cpu, thread, t->pid, t->tgid, t->name);
+	free(t->name);
+	t->name = NULL;
+	c->running[cpu] = thread;
+	arrive(c, cpu, innermost(c, t), ns);
+}
+
+void made_calls_enter(struct made_calls *c, unsigned cpu, struct made_function f, uint64_t ns)
+{
+	uint32_t number = c->running[cpu];
+	struct thread *t = &c->threads[number];
+	uint64_t from = place_in(innermost(c, t));
+
+	made_trace_put_at(
+		c->made, cpu,
+		&(struct event){
+			.ns = not_before(c, cpu, ns),
+			.slot = made_slot(number, t->count),
+			.from = from,
+			.target = f.addr,
+		},
+		&(struct site){
+			.kind = EVENT_CALL, .length = CALL_LENGTH, .addr = from - CALL_LENGTH, .target = f.addr });
+	t->calls = array_grow(t->calls, t->count, &t->cap, sizeof *t->calls);
+	t->calls[t->count++] = (struct open_call){ .function = f, .from = from };
+}
+
+void made_calls_leave(struct made_calls *c, unsigned cpu, uint64_t ns)
+{
+	uint32_t number = c->running[cpu];
+	struct thread *t = &c->threads[number];
+	const struct open_call *call = &t->calls[--t->count];
+
+	made_trace_put_at(c->made, cpu,
+			  &(struct event){
+				  .ns = not_before(c, cpu, ns),
+				  .slot = made_slot(number, t->count),
+				  .target = call->from,
+			  },
+			  &(struct site){ .kind = EVENT_RETURN,
+					  .length = 1,
+					  .addr = call->function.addr + call->function.size - 1 });
+}
+
+void made_calls_lose(struct made_calls *c, unsigned cpu, uint64_t ns, uint64_t events)
+{
+	struct thread *t = &c->threads[c->running[cpu]];
+
+	made_trace_lose(c->made, cpu, not_before(c, cpu, ns), events, made_task(c->running[cpu]));
+	t->count = 0;
+	arrive(c, cpu, c->outside, not_before(c, cpu, ns));
+}
