@@ -165,6 +165,7 @@ enum { CALLS_HOOK = 16 };
 
 enum calls_ring_state {
 	CALLS_RING_FREE,
+	CALLS_RING_TAKEN, /* it is not said by whom yet */
 	CALLS_RING_USED,
 	CALLS_RING_LEFT, /* its thread has ended */
 };

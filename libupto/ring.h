@@ -52,6 +52,8 @@ static inline uint64_t ticks_now(void)
 
 /* writer.c */
 
+EXPORTED void upto_step_aside(void);
+
 /* A ring for the thread that calls; NULL: there is none. */
 HIDDEN struct calls_ring *ring_new(void);
 /* Wait until that record has room. 0: it has none, and is counted as lost. */

@@ -62,7 +62,7 @@ static struct {
 	struct mark marks[MARKS];
 	uint64_t marks_lost;
 	pthread_t thread;
-	int runs, ends;
+	int has_thread, runs, ends;
 	pthread_key_t key; /* its destructor tells that a thread ends */
 	uint64_t clock_at;
 	uint8_t block[BLOCK_EVENTS * TOKEN_MAX + 64];
@@ -84,7 +84,7 @@ static struct calls_ring *take_slot(void)
 	for (uint32_t i = 0; i < n && i < RINGS_MAX; i++) {
 		r = __atomic_load_n(&writer.rings[i], __ATOMIC_ACQUIRE);
 		used = CALLS_RING_FREE;
-		if (r && __atomic_compare_exchange_n(&r->state, &used, CALLS_RING_USED, 0, __ATOMIC_ACQ_REL,
+		if (r && __atomic_compare_exchange_n(&r->state, &used, CALLS_RING_TAKEN, 0, __ATOMIC_ACQ_REL,
 						     __ATOMIC_RELAXED))
 			return r;
 	}
@@ -97,7 +97,7 @@ static struct calls_ring *take_slot(void)
 		return NULL;
 	r->records = writer.records;
 	r->limit = writer.records - MARGIN;
-	r->state = CALLS_RING_USED;
+	r->state = CALLS_RING_TAKEN;
 	__atomic_store_n(&writer.rings[n], r, __ATOMIC_RELEASE);
 	return r;
 }
@@ -109,7 +109,8 @@ struct calls_ring *ring_new(void)
 	if (!r)
 		return NULL;
 	r->tid = (uint32_t)syscall(SYS_gettid);
-	__atomic_store_n(&r->thread, __atomic_fetch_add(&writer.n_threads, 1, __ATOMIC_RELAXED), __ATOMIC_RELEASE);
+	r->thread = __atomic_fetch_add(&writer.n_threads, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->state, CALLS_RING_USED, __ATOMIC_RELEASE);
 	pthread_setspecific(writer.key, r);
 	return r;
 }
@@ -320,6 +321,9 @@ static unsigned drain(struct calls_ring *r, struct kept *k)
 		out = pack(out, &model, k, record);
 	}
 	file_put(&writer.file, CALLS_EVENTS, &head, sizeof head, writer.block, (size_t)(out - writer.block));
+	/* what cannot be written stays in the ring, and what has no room there any more is counted */
+	if (writer.file.failed)
+		return 0;
 	for (uint64_t i = r->taken; i < at; i++)
 		__atomic_store_n(&r->record[i & shared.mask].ticks, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->taken, at, __ATOMIC_RELEASE);
@@ -343,7 +347,7 @@ static unsigned drain_ring(uint32_t i)
 	uint32_t state = r ? __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) : CALLS_RING_FREE;
 	unsigned n;
 
-	if (state == CALLS_RING_FREE)
+	if (state == CALLS_RING_FREE || state == CALLS_RING_TAKEN)
 		return 0;
 	n = drain(r, &writer.kept[i]);
 	tell_lost(r);
@@ -387,11 +391,13 @@ static void *write_in_thread(void *unused)
 
 	prctl(PR_SET_NAME, "upto");
 	hooks_never();
-	while (!__atomic_load_n(&writer.ends, __ATOMIC_ACQUIRE))
+	while (!writer.file.failed && !__atomic_load_n(&writer.ends, __ATOMIC_ACQUIRE))
 		if (write_some() < BLOCK_EVENTS / 4)
 			nanosleep(&little, NULL);
-	while (write_some())
+	while (!writer.file.failed && write_some())
 		;
+	if (writer.file.failed)
+		__atomic_store_n(&writer.runs, 0, __ATOMIC_RELEASE);
 	return unused;
 }
 
@@ -402,7 +408,8 @@ static void start_thread(void)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	writer.ends = 0;
-	writer.runs = !pthread_create(&writer.thread, NULL, write_in_thread, NULL);
+	writer.runs = 1;
+	writer.runs = writer.has_thread = !pthread_create(&writer.thread, NULL, write_in_thread, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -477,21 +484,6 @@ static void in_child(void)
 	shared.armed = shared.armed && armed;
 }
 
-/* Before the program's own constructors. */
-static __attribute__((constructor(101))) void load(void)
-{
-	/* a program that has the library within has loaded it before, or a second one: its own is the one that is
-	 * called */
-	if (dlsym(RTLD_DEFAULT, "__cyg_profile_func_enter") != (void *)__cyg_profile_func_enter)
-		return;
-	shared.by_clock = !counter_is_good();
-	if (pthread_key_create(&writer.key, thread_ends))
-		return;
-	pthread_atfork(NULL, NULL, in_child);
-	jumps_find();
-	begin();
-}
-
 /* Behind its last destructors. What other threads do from here on is not recorded. */
 static __attribute__((destructor(101))) void unload(void)
 {
@@ -500,7 +492,7 @@ static __attribute__((destructor(101))) void unload(void)
 	shared.armed = 0;
 	shared.over = 1;
 	__atomic_store_n(&writer.ends, 1, __ATOMIC_RELEASE);
-	if (writer.runs)
+	if (writer.has_thread)
 		pthread_join(writer.thread, NULL);
 	__atomic_store_n(&writer.runs, 0, __ATOMIC_RELEASE);
 	put_clock();
@@ -508,6 +500,42 @@ static __attribute__((destructor(101))) void unload(void)
 	if (writer.file.failed)
 		fprintf(stderr, "libupto: %s: %s; what was not written is in %s.ring\n", writer.file.path,
 			strerror(writer.file.failed), writer.file.path);
+}
+
+/* It was loaded for nothing: the program has the library within, and calls that one. Its file has nothing, and goes. */
+EXPORTED void upto_step_aside(void)
+{
+	if (!shared.begun || shared.over)
+		return;
+	unload();
+	unlink(writer.file.path);
+}
+
+/* Is it this one whose hooks are called, if there are several? */
+static int is_called(void)
+{
+#ifdef UPTO_STATIC
+	void (*other)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "upto_step_aside");
+
+	if (other && other != upto_step_aside)
+		other();
+	return 1;
+#else
+	return dlsym(RTLD_DEFAULT, "__cyg_profile_func_enter") == (void *)__cyg_profile_func_enter;
+#endif
+}
+
+/* Before the program's own constructors. */
+static __attribute__((constructor(101))) void load(void)
+{
+	if (!is_called())
+		return;
+	shared.by_clock = !counter_is_good();
+	if (pthread_key_create(&writer.key, thread_ends))
+		return;
+	pthread_atfork(NULL, NULL, in_child);
+	jumps_find();
+	begin();
 }
 
 /*

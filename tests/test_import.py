@@ -11,7 +11,7 @@ import tempfile
 import pytest
 
 import kd_reader
-from guest import UPTO_ASAN, WORK, run
+from guest import UPTO_ASAN, WORK, run, with_keys
 from kd_logs import Machine, Style, made
 
 OUTSIDE = "[not logged]"
@@ -36,7 +36,7 @@ class Imported:
         return run(UPTO_ASAN, command, *args, self.path).stdout.decode()
 
     def json(self, command, *args):
-        return json.loads(self.ask(command, "--json", *args))
+        return with_keys(json.loads(self.ask(command, "--json", *args)))
 
     def refuses(self, what, command, *args):
         p = run(UPTO_ASAN, command, *args, self.path, check=False)

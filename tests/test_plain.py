@@ -8,7 +8,7 @@ import unicodedata
 
 import pytest
 
-from guest import UPTO, UPTO_ASAN, WORK, Once, is_older, run, upto_json
+from guest import UPTO, UPTO_ASAN, WORK, Once, is_older, run, upto_json, with_keys
 from test_cli import COMMANDS, answer, fails, rows, tiny, trace
 from test_sources import multiboot, other_args
 
@@ -288,7 +288,7 @@ def test_evil_names():
         text.decode()  # is UTF-8
         assert not re.search(r"[^\n\x20-\x7e\xa0-\u061b\u061d-\u200d\u2010-\u2027\u202f-\u2065\u206a-\uffff]", text.decode()), command
         told = run(UPTO_ASAN, *command, "--json", path).stdout.decode()
-        answers = [json.loads(line) for line in told.splitlines()] if command[0] == "dump" else [json.loads(told)]
+        answers = [json.loads(line) for line in told.splitlines()] if command[0] == "dump" else [with_keys(json.loads(told))]
         names = set(re.findall(r"'(?:function|place)': ('[^']*'|\"[^\"]*\")", str(answers)))
         for name in EVIL.values():
             if command[0] == "stack" or (command[0] == "calls" and len(command) > 1):

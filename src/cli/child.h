@@ -6,8 +6,8 @@
 #include "base/error.h"
 
 /*
- * Run it to its end, found by PATH. Returns what waitpid(2) says of it, or -1. What is typed at the terminal reaches it by
- * itself; SIGTERM and SIGHUP are passed on.
+ * Run it to its end, found by PATH. Returns what waitpid(2) says of it, or -1. What is typed at the terminal reaches it
+ * by itself; SIGTERM and SIGHUP are passed on.
  */
 int child_run(char *const *argv, struct error *err);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What must be left out of an export so that it is not larger than somebody wants: short and deep calls, or small sums. */
+/* What must be left out of an export so that it is not larger than somebody wants: short or deep calls, small sums. */
 #ifndef UPTO_EXPORT_MAX_SIZE_H
 #define UPTO_EXPORT_MAX_SIZE_H
 
 #include "export.h"
 
 /*
- * Set `part.min_ns` and `part.max_depth`, or `smallest`, of the options, if need be: the format is written without being kept, until it fits.
- * A folder's size is reckoned only.
+ * Set `part.min_ns` and `part.max_depth`, or `smallest`, of the options, if need be: the format is written without
+ * being kept, until it fits. A folder's size is reckoned only.
  */
 int max_size_fit(const struct exporter *e, const struct session *session, struct export_options *options,
 		 uint64_t max_bytes, struct error *err);

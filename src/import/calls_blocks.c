@@ -121,7 +121,7 @@ bool calls_rest_next(const void *data, size_t len, size_t *at, struct calls_rest
 		bytes = (bytes + CALLS_RING_UNIT - 1) / CALLS_RING_UNIT * CALLS_RING_UNIT;
 		if (!r->records || (r->records & (r->records - 1)) || bytes > len - *at)
 			return false;
-		if (r->state == CALLS_RING_FREE)
+		if (r->state != CALLS_RING_USED && r->state != CALLS_RING_LEFT)
 			continue;
 		*ret = (struct calls_rest){
 			.thread = r->thread,

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "libupto/calls_file.h"
+#include "calls_blocks.h"
 #include "symbols/debug_file.h"
 #include "symbols/elf_symbols.h"
 

@@ -22,7 +22,8 @@ static int read_all(struct import_input *in, struct error *err)
 	return n < 0 ? -1 : 0;
 }
 
-static int import_calls(struct import_input *in, const struct builder_sink *sink, struct imported *ret, struct error *err)
+static int import_calls(struct import_input *in, const struct builder_sink *sink, struct imported *ret,
+			struct error *err)
 {
 	cleanup_free char *path = xasprintf("%s.ring", in->path);
 	struct buf ring = { 0 };

@@ -16,7 +16,7 @@ enum { THREADS = 8, ROUNDS = 20000 };
 
 static jmp_buf back;
 static sigjmp_buf out_of_handler;
-static volatile int sink;
+static __thread volatile int sink;
 static const char *self, *plugin;
 
 __attribute__((noinline)) static void leaf(int n) { sink += n; }
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
 	if (!strcmp(mode, "leaf"))
 		leaf(1);
 	else if (!strcmp(mode, "deep"))
-		sink += deep(100000);
+		sink += deep(60000);
 	else if (!strcmp(mode, "longjmp"))
 		for (volatile int i = 0; i < 100; i++)
 			catches(i);

@@ -122,8 +122,9 @@ static void tell(const struct args *args, int list)
 		return;
 	}
 	buf_put_u8(&files, 0);
-	for (const char *at = (char *)files.data; *at; at += strlen(at) + 1)
-		if (tell_file(at) && !first)
+	/* one that stepped aside for another has left its name to that */
+	for (const char *at = (char *)files.data, *before = ""; *at; before = at, at += strlen(at) + 1)
+		if (strcmp(at, before) && access(at, F_OK) == 0 && tell_file(at) && !first)
 			first = at;
 	if (first && !arg(args, "quiet"))
 		show_top(first);

@@ -27,10 +27,10 @@ struct view_layout {
 	unsigned columns[COLUMNS_MAX];
 	size_t widths[COLUMNS_MAX]; /* of each of these; SIZE_MAX: as wide as it is */
 	unsigned n;
-	bool lacks[COLUMNS_MAX];    /* the trace does not have what the column is of */
+	bool lacks[COLUMNS_MAX]; /* the trace does not have what the column is of */
 	bool json, exact;
 	bool left_out; /* the table lacks calls */
-	size_t *rows; /* in the order of showing */
+	size_t *rows;  /* in the order of showing */
 	size_t n_rows;
 };
 
@@ -109,7 +109,8 @@ static int choose_columns(const struct view *view, const struct args *args, stru
 		list = view->default_output;
 	if (!list) {
 		for (unsigned i = 0; view->table->columns[i].name; i++)
-			if (l->json ? !(view->table->nothing >> i & 1) : !view->table->columns[i].hidden && !l->lacks[i])
+			if (l->json ? !(view->table->nothing >> i & 1)
+				    : !view->table->columns[i].hidden && !l->lacks[i])
 				l->columns[l->n++] = i;
 		return 0;
 	}
@@ -346,8 +347,7 @@ static void add_columns(const struct view *view, const struct view_layout *l, st
 	for (unsigned i = 0; i < l->n; i++) {
 		const struct column *c = &view->table->columns[l->columns[i]];
 		int flags = is_left(c->type) ? 0 : SCOLS_FL_RIGHT;
-		struct libscols_column *column =
-			scols_table_new_column(table, c->title, 0, flags);
+		struct libscols_column *column = scols_table_new_column(table, c->title, 0, flags);
 
 		if (terminal_colour())
 			scols_cell_set_color(scols_column_get_header(column), "\033[1m");
@@ -485,6 +485,11 @@ void view_put_time(struct buf *out, const struct args *args, const struct trace_
 	if (!trace_lacks(t, "instructions"))
 		put_heading_insns(out, args, insns);
 	put_heading_duration(out, args, ns);
+	/* of a program's threads, which were not on CPUs that one knows of */
+	if (meta_get(&t->reader->meta, "program.pid")) {
+		buf_printf(out, " of its threads' time");
+		return;
+	}
 	buf_printf(out, " of guest time");
 	/* of chosen threads that never were idle it says nothing */
 	if (halted_ns == UINT64_MAX || (t->in_pass && !halted_ns))
@@ -549,7 +554,8 @@ static void print_heading(const struct view *view, const struct args *args, cons
 int view_print(const struct view *view, const struct args *args, struct error *err)
 {
 	struct view_layout l = {
-		.json = arg(args, "json"), .exact = arg(args, "exact"),
+		.json = arg(args, "json"),
+		.exact = arg(args, "exact"),
 		.left_out = view->left_out && left_out_calls(view->trace),
 	};
 	int r = EXIT_OK;

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs that were compiled with -finstrument-functions: what libupto records is what gcov and uftrace count."""
+import collections
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from guest import CHECK, RELEASE, TOP, UPTO, UPTO_ASAN, WORK, Once, is_older, run, upto_json
+from test_cli import fails
+
+SOURCES = os.path.join(TOP, "tests/programs")
+FLAGS = {"plain": ["-finstrument-functions"], "gcov": ["--coverage", "-fprofile-update=atomic"]}
+# gcov counts what ran, but writes nothing where a program is killed, and adds nothing up where it jumps out of a handler
+MODES = ["leaf", "deep", "longjmp", "threads", "forks", "signals", "contexts", "sorts", "exit", "plugins"]
+
+
+def program(name, kind="plain", *flags):
+    """The program, compiled for it; with gcov in a folder of its own, which is where it writes."""
+    source = next(os.path.join(SOURCES, name + end) for end in (".c", ".cc") if os.path.exists(os.path.join(SOURCES, name + end)))
+    folder = os.path.join(WORK, f"programs-{kind}")
+    path = os.path.join(folder, name)
+    with Once(folder + "-" + name):
+        os.makedirs(folder, exist_ok=True)
+        if is_older(path, source):
+            compiler = "g++" if source.endswith(".cc") else "gcc"
+            shared = ["-shared", "-fPIC"] if name == "plug" else []
+            run(compiler, "-g", "-O1", *FLAGS[kind], *shared, *flags, "-o", path, source, "-ldl", "-lrt", "-pthread", cwd=folder)
+    return path
+
+
+def execute(folder, *command, options=(), status=0, upto=UPTO):
+    """The files that upto exec made there, in order, and what the program wrote."""
+    os.makedirs(folder, exist_ok=True)
+    p = subprocess.run([upto, "exec", "-q", *options, "--", *command], cwd=folder, capture_output=True, text=True, timeout=120)
+    assert p.returncode == status, (p.returncode, p.stderr)
+    return [os.path.join(folder, line.split(": ")[1]) for line in p.stderr.splitlines() if line.startswith("upto: ")], p.stdout
+
+
+def calls_of(trace, **options):
+    counts = collections.Counter()
+    for f in upto_json("top", "--json", "-n", "0", trace, **options)["functions"]:
+        counts[f["function"]] += f["calls"]
+    return +counts
+
+
+def counted(name, *words):
+    """By gcov: how often each function was called."""
+    path, counts = program(name, "gcov"), collections.Counter()
+    folder = os.path.dirname(path)
+    for f in os.listdir(folder):
+        if f.endswith(".gcda"):
+            os.unlink(os.path.join(folder, f))
+    run(path, *words, cwd=folder)
+    for f in os.listdir(folder):
+        if not f.endswith(".gcda"):
+            continue
+        for file in json.loads(run("gcov", "--json-format", "--stdout", f, cwd=folder).stdout)["files"]:
+            for function in file["functions"]:
+                if function["execution_count"]:
+                    counts[function["name"]] += function["execution_count"]
+    return counts
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_counts(mode, tmp_path):
+    """Threads, forks, handlers of signals, jumps, libraries that come and go: calls are those that gcov counts, and all are within each other."""
+    plug = {kind: program("plug", kind) for kind in FLAGS} if mode == "plugins" else None
+    with Once(os.path.join(WORK, "programs-gcov-counts")):
+        want = +counted("nasty", mode, *([plug["gcov"]] if plug else []))
+    if mode == "signals":
+        want["signals"] = 1  # gcov counts a function anew when sigsetjmp() comes back
+    files, _ = execute(tmp_path / mode, program("nasty"), mode, *([plug["plain"]] if plug else []))
+    got = sum((calls_of(f) for f in files), collections.Counter())
+    assert got == want, (got - want, want - got)
+    for f in files:
+        checked = run(UPTO_ASAN, "check", f).stdout.decode()
+        # a stack has its limit (made.calls_without_end)
+        assert "whole and consistent" in checked and ("of which 0 matched no call" in checked or mode == "deep"), checked
+        assert not os.path.exists(f + ".ring")
+    return f"{sum(got.values())} calls in {len(files)} processes"
+
+
+def test_jumps(tmp_path):
+    """What longjmp() left has ended when its setjmp() goes on, also out of a handler of a signal."""
+    file, = execute(tmp_path, program("nasty"), "longjmp")[0]
+    tree = [(n["depth"], n["function"], n["calls"]) for n in upto_json("tree", "--json", file)["tree"]]
+    assert [r for r in tree if r[1] in ("main", "catches", "branch")] == [(1, "main", 1), (2, "catches", 100), (3, "branch", 100)], tree[:9]
+    assert max(depth for depth, function, _ in tree if function == "jumps") == 3 + 99
+    file, = execute(tmp_path, program("nasty"), "signals")[0]
+    tree = [(n["depth"], n["function"], n["calls"]) for n in upto_json("tree", "--json", file)["tree"]]
+    assert sorted(r for r in tree if r[0] == 3) == [(3, "branch", 201), (3, "leaves", 50), (3, "on_signal", 200)], tree
+
+
+def test_exceptions(tmp_path):
+    """Exceptions end what they pass through."""
+    file, = execute(tmp_path, program("throws"))[0]
+    counts = calls_of(file)
+    ours = {n: counts[f"nasty::{n}"] for n in ("Thing::Thing", "Thing::~Thing", "inner", "middle", "outer")}
+    # each seventh is thrown by the constructor, and has no destructor
+    assert ours == {"Thing::Thing": 300, "Thing::~Thing": 300 - 43, "inner": 300, "middle": 300, "outer": 300}, ours
+    tree = {(n["depth"], n["function"]): n["calls"] for n in upto_json("tree", "--json", file)["tree"]}
+    assert tree[2, "nasty::outer"] == tree[3, "nasty::middle"] == tree[4, "nasty::inner"] == 300
+    assert "of which 0 matched no call" in run(UPTO_ASAN, "check", file).stdout.decode()
+
+
+def test_storm(tmp_path):
+    """Signals that come at any instruction, also within what records: none is lost, and none disturbs another."""
+    file, = (out := execute(tmp_path, program("nasty"), "storm"))[0]
+    ticks = int(re.match(r"ticks (\d+)\n", out[1])[1])
+    assert ticks > 100 and calls_of(file) == {"main": 1, "storm": 1, "branch": 400000, "leaf": 800000 + ticks, "on_tick": ticks}
+    tree = {(n["depth"], n["function"]) for n in upto_json("tree", "--json", file)["tree"]}
+    # a handler may come anywhere, what it calls lies in it alone
+    assert {function for depth, function in tree if depth == 3} <= {"branch", "on_tick"} and (3, "branch") in tree
+
+
+def test_endings(tmp_path):
+    """Children that exit, become another program, call _exit() or abort(), or are killed: nothing of any is lost."""
+    files, _ = execute(tmp_path, program("nasty"), "children")
+    counts = [calls_of(f) for f in files]
+    child = {"branch": 1, "leaf": 2}
+    assert len(files) == 7 and sorted(map(sorted, counts)) == sorted([["children", "main"], *[sorted(child)] * 5, ["leaf", "main"]]), counts
+    assert all(c in (child, {"children": 1, "main": 1}, {"leaf": 1, "main": 1}) for c in counts)
+    left = [f for f in files if os.path.exists(f + ".ring")]
+    assert len(left) == 4, left
+    out = os.path.join(tmp_path, "made.upto")
+    said = run(UPTO_ASAN, "import", "-f", "-o", out, left[0]).stdout.decode()
+    assert "the program did not come to its end" in said and calls_of(out) == child
+
+
+@pytest.mark.parametrize("how", ["kill", "full"])
+def test_killed(how, tmp_path):
+    """kill -9 in the middle of millions of calls, and a disk that is full: what was recorded is there, and no stack is wrong."""
+    source = tmp_path / "loop.c"
+    source.write_text("#include <stdio.h>\nstatic volatile long n, told;\n__attribute__((noinline)) void inner(void) { n++; }\n"
+                      "__attribute__((noinline)) void outer(void) { inner(); inner(); }\n"
+                      "int main(void) { for (;;) { outer(); if (++told % 100000 == 0) { printf(\"%ld\\n\", told); fflush(stdout); } } }\n")
+    run("gcc", "-O1", "-finstrument-functions", "-o", tmp_path / "loop", source)
+    limit = ["prlimit", "--fsize=3000000"] if how == "full" else []
+    with subprocess.Popen([UPTO, "exec", "-q", "-o", "loop.upto", "--", *limit, "./loop"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+        told = [int(p.stdout.readline()) for _ in range(20 if how == "kill" else 5)]
+        # the first child of upto exec
+        pid = int(run("pgrep", "-P", str(p.pid)).stdout.split()[0])
+        os.kill(pid, signal.SIGKILL)
+        rest, said = p.communicate(timeout=60)
+    told = max([*told, *map(int, rest.split())])
+    # prlimit is a program, too
+    file = [line.split(": ")[1] for line in said.splitlines() if line.startswith("upto: loop.upto")][-1]
+    counts = calls_of(tmp_path / file)
+    if how == "kill":
+        assert counts["outer"] >= told and counts["outer"] * 2 - counts["inner"] in (0, 1, 2), (told, counts)
+    else:
+        assert counts["outer"] > 1000 and abs(counts["outer"] * 2 - counts["inner"]) <= 2, counts
+    checked = run(UPTO_ASAN, "check", tmp_path / file, check=False)
+    assert b"of which 0 matched no call" in checked.stdout and checked.returncode == (how == "full"), checked
+    # the program goes on, and what there was no room for is counted
+    lost = upto_json("info", "--json", tmp_path / file)["lost"]
+    assert (lost > 0) == (how == "full"), lost
+
+
+def test_steered(tmp_path):
+    """upto_start(), upto_stop(), upto_mark(), UPTO_ARM; linked with -lupto, without upto exec."""
+    source = tmp_path / "steered.c"
+    source.write_text("#include \"upto.h\"\nstatic volatile int n;\n__attribute__((noinline)) void before(void) { n++; }\n"
+                      "__attribute__((noinline)) void during(void) { n++; }\n__attribute__((noinline)) void after(void) { n++; }\n"
+                      "int main(void) { before(); upto_start(); during(); upto_mark(\"half \\033[2J way\"); during(); upto_stop(); after(); return 0; }\n")
+    library = os.path.join(RELEASE, "libupto")
+    for name, flags in ("shared", [f"-L{library}", "-lupto", f"-Wl,-rpath,{library}"]), ("static", [os.path.join(library, "libupto.a"), "-pthread", "-ldl"]):
+        run("gcc", "-O1", "-finstrument-functions", "-I", os.path.join(TOP, "libupto"), "-o", tmp_path / name, source, *flags)
+        for arm, want in (None, {"before": 1, "during": 2, "main": 1}), ("0", {"during": 2}):
+            env = {**os.environ, "UPTO_OUT": str(tmp_path / f"{name}-{arm}.upto"), **({"UPTO_ARM": arm} if arm else {})}
+            run(tmp_path / name, env=env)
+            assert calls_of(env["UPTO_OUT"]) == want, (name, arm)
+            log = upto_json("log", "--json", env["UPTO_OUT"])["log"]
+            assert [line["text"] for line in log] == ["half \x1b[2J way"], log
+            assert b"\x1b" not in run(UPTO, "log", env["UPTO_OUT"]).stdout
+    # loaded a second time by upto exec, it is still one that records
+    assert len(execute(tmp_path / "both", tmp_path / "static")[0]) == 1
+
+
+@pytest.mark.skipif(not shutil.which("uftrace"), reason="no uftrace")
+def test_uftrace(tmp_path):
+    """uftrace counts the same calls of the same program."""
+    for mode in "threads", "sorts":
+        run("uftrace", "record", "--no-libcall", "-b", "64m", "-d", tmp_path / mode, program("nasty"), mode)
+        report = run("uftrace", "report", "--no-libcall", "-d", tmp_path / mode, "-f", "call").stdout.decode()
+        want = {m[2]: int(m[1]) for m in re.finditer(r"^ +(\d+) +(\w+)$", report, re.M)}
+        file, = execute(tmp_path / ("files-" + mode), program("nasty"), mode)[0]
+        assert calls_of(file) == want, (calls_of(file), want)
+
+
+def test_sanitized(tmp_path):
+    """The library under ThreadSanitizer, and under valgrind: neither finds anything."""
+    sources = [os.path.join(TOP, "libupto", f + ".c") for f in ("file", "hooks", "jumps", "modules", "writer")]
+    run("gcc", "-g", "-O1", "-fsanitize=thread", "-fPIC", "-DUPTO_STATIC", "-c", *sources, cwd=tmp_path)
+    run("gcc", "-g", "-O1", "-fsanitize=thread", "-finstrument-functions", "-c", os.path.join(SOURCES, "nasty.c"), cwd=tmp_path)
+    run("gcc", "-fsanitize=thread", "-o", "nasty", *sorted(f for f in os.listdir(tmp_path) if f.endswith(".o")), "-ldl", "-lrt", "-pthread", cwd=tmp_path)
+    for mode in "threads", "sorts", "exit", "signals":
+        p = run(tmp_path / "nasty", mode, cwd=tmp_path, check=False)
+        assert p.returncode == 0 and b"WARNING" not in p.stderr, p.stderr.decode()
+    if shutil.which("valgrind"):
+        env = {**os.environ, "LD_PRELOAD": os.path.join(RELEASE, "libupto/libupto.so")}
+        for mode in "forks", "longjmp", "exit":
+            p = run("valgrind", "-q", "--error-exitcode=9", program("nasty"), mode, env=env, cwd=tmp_path, check=False)
+            assert p.returncode == 0 and not p.stderr, p.stderr.decode()
+
+
+def test_overflow(tmp_path):
+    """Where the buffer is full, calls are waited for; with --drop they are lost, counted, and no stack is wrong."""
+    file, = execute(tmp_path / "waits", program("nasty"), "threads", options=["--buffer", "1k"])[0]
+    assert calls_of(file)["leaf"] == 320000
+    file, = execute(tmp_path / "drops", program("nasty"), "threads", options=["--buffer", "1k", "--drop"])[0]
+    info = upto_json("info", "--json", file)
+    counts = calls_of(file)
+    events = sum(n for kind, n in info["kinds"].items() if kind in ("call", "return")) if "kinds" in info else None
+    assert info["lost"] > 0 and counts["leaf"] < 320000, (info["lost"], counts)
+    assert events is None or events + info["lost"] == 2 * (1 + 1 + 8 + 160000 + 320000), (events, info["lost"])
+    assert "of which 0 matched no call" in run(UPTO_ASAN, "check", file, check=False).stdout.decode()
+
+
+def test_asked(tmp_path):
+    """All that is asked of traces is asked of these; what a program's calls do not have is said."""
+    file, = execute(tmp_path, program("nasty"), "threads")[0]
+    threads = upto_json("ps", "--json", file)["processes"]
+    assert len([t for t in threads if t["comm"] == "nasty"]) == 9, threads
+    assert sum(n["calls"] for n in upto_json("tree", "--json", file)["tree"] if n["function"] == "branch") == 160000
+    for command in ["first"], ["calls", "-F", "threads"], ["stack"], ["export", "--to", "folded"], ["dump", "-n", "5"]:
+        assert run(UPTO_ASAN, command[0], *command[1:], file).stdout, command
+    fails(1, r"it has no system calls", "syscalls", file)
+    fails(1, r"it has no facts of the kernel's own", "why", file)
+    fails(2, r"a program is missing", "exec")
+    fails(1, r"is there already; -f replaces it", "exec", "-o", file, "--", "true")
+    p = run(UPTO, "exec", "--", "/nosuch", check=False)
+    assert p.returncode == 127 and p.stderr == b"upto: /nosuch: No such file or directory\n", p.stderr
+    # a program that was not compiled for it
+    p = run(UPTO, "exec", "--", "true", check=False, cwd=tmp_path)
+    assert p.returncode == 0 and b"has no calls: was the program compiled with -finstrument-functions?" in p.stderr, p.stderr
+    p = run(UPTO, "exec", "-q", "--", "sh", "-c", "exit 7", check=False, cwd=tmp_path)
+    assert p.returncode == 7
