@@ -37,6 +37,7 @@ wanted() {
 	build module ext2fs libext2fs-dev
 	build module blkid libblkid-dev
 	build module libtraceevent libtraceevent-dev
+	build module libtracecmd libtracecmd-dev
 	build header Zydis/Zydis.h:Zydis libzydis-dev
 	build header demangle.h:iberty libiberty-dev
 	demo version qemu-system-x86_64>=$min_qemu qemu-system-x86

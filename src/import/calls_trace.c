@@ -266,7 +266,7 @@ static void add_lost(struct calls_trace *t, struct cursor payload)
 		return;
 	memcpy(&lost, p, sizeof lost);
 	thread = thread_of(t, lost.thread);
-	if (thread)
+	if (thread && lost.events)
 		lose(t, thread, lost.events);
 }
 

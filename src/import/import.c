@@ -39,6 +39,18 @@ static int import_calls(struct import_input *in, const struct builder_sink *sink
 	return r;
 }
 
+static int import_dat(struct import_input *in, const struct builder_sink *sink, struct imported *ret, struct error *err)
+{
+	struct graph_reader *reader = graph_dat_open(in->fd, in->path, err);
+	int r;
+
+	if (!reader)
+		return -1;
+	r = graph_trace_write(reader, "a trace.dat of trace-cmd", in->path, sink, &ret->graph, err);
+	graph_reader_free(reader);
+	return r;
+}
+
 static int import_kfi(struct import_input *in, const struct builder_sink *sink, struct imported *ret, struct error *err)
 {
 	struct kfi_log log = { 0 };
@@ -69,6 +81,10 @@ static int import_any(struct import_input *in, const struct builder_sink *sink, 
 	if (calls_blocks_are_those(data->data, data->len)) {
 		ret->format = IMPORT_CALLS;
 		return import_calls(in, sink, ret, err);
+	}
+	if (graph_dat_is_one(data->data, data->len)) {
+		ret->format = IMPORT_GRAPH;
+		return import_dat(in, sink, ret, err);
 	}
 	ret->format = block_lines_are_those((char *)data->data, data->len) ? IMPORT_BLOCKS : IMPORT_KFI;
 	if (ret->format == IMPORT_KFI)

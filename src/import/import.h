@@ -9,9 +9,10 @@
 #include "base/error.h"
 #include "block_trace.h"
 #include "calls_trace.h"
+#include "graph_trace.h"
 #include "kfi_trace.h"
 
-enum import_format { IMPORT_KFI, IMPORT_BLOCKS, IMPORT_CALLS };
+enum import_format { IMPORT_KFI, IMPORT_BLOCKS, IMPORT_CALLS, IMPORT_GRAPH };
 
 struct imported {
 	enum import_format format;
@@ -19,6 +20,7 @@ struct imported {
 		struct kfi_trace_counts kfi;
 		struct block_trace_counts blocks;
 		struct calls_trace_counts calls;
+		struct graph_trace_counts graph;
 	};
 };
 

@@ -258,6 +258,7 @@ static void end_cpu(struct made_trace *m, unsigned cpu, uint64_t ns, struct buf 
 
 	if (!c->encoder)
 		return;
+	ns = ns < c->ns ? c->ns : ns;
 	if (!c->halted)
 		made_trace_clocks(m, cpu, ns);
 	if (!c->halted && c->clock_ns < ns)

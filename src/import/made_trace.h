@@ -153,7 +153,7 @@ static inline void made_trace_move(struct made_trace *m, uint64_t ns, uint32_t s
 void made_trace_add_task(struct made_trace *m, unsigned cpu, uint64_t thread, int32_t pid, int32_t tgid,
 			 const char *name);
 
-/* The last event was at that time or before. Write tables and END. */
+/* The trace ends at that time, or at the last event, if that is later. Write tables and END. */
 void made_trace_end(struct made_trace *m, uint64_t ns);
 
 #endif

@@ -73,6 +73,20 @@ static void put_calls_said(struct buf *out, const struct calls_trace_counts *c)
 		buf_printf(out, "; %s", c->why_cut);
 }
 
+static void put_graph_said(struct buf *out, const struct graph_trace_counts *c)
+{
+	put_amount_of(out, c->calls, "calls of ");
+	put_amount_of(out, c->threads, c->threads == 1 ? "thread" : "threads");
+	if (c->by_ends)
+		buf_printf(out, ", by their ends");
+	put_if_any(out, c->ends_only, "ends of calls that began before");
+	put_if_any(out, c->mended, "calls whose ends are not there");
+	if (c->gaps) {
+		put_if_any(out, c->gaps, c->gaps == 1 ? "gap with " : "gaps with ");
+		put_amount_of(out, c->lost, "events lost");
+	}
+}
+
 static void say(const struct imported *i, const char *path)
 {
 	struct buf line = { 0 };
@@ -83,6 +97,8 @@ static void say(const struct imported *i, const char *path)
 		put_amount_of(&line, i->blocks.functions, "functions");
 	} else if (i->format == IMPORT_CALLS) {
 		put_calls_said(&line, &i->calls);
+	} else if (i->format == IMPORT_GRAPH) {
+		put_graph_said(&line, &i->graph);
 	} else {
 		put_amount_of(&line, i->kfi.calls, "calls");
 		if (i->kfi.no_exit) {
@@ -135,7 +151,7 @@ static const struct option options[] = {
 const struct command cmd_import = {
 	.name = "import",
 	.operands = "LOG",
-	.summary = "make a trace of a log of KFI or KFT, or of a text trace",
+	.summary = "make a trace of a trace.dat, of a log of KFI or KFT, of a text trace",
 	.description =
 		"Reads what another tool recorded, and writes a trace that all commands read. Which format it is shows "
 		"by its content:\n"
@@ -144,9 +160,14 @@ const struct command cmd_import = {
 		"and interrupts lie in what they cut into. Time outside of calls is that of [not logged]. info shows what the log's header said.\n"
 		"- a text trace, a line a block of instructions: the time in microseconds, then 'FUNCTION in section SECTION', "
 		"'FUNCTION + OFFSET in section SECTION', or an address. The time up to the next line is that function's.\n"
-		"LOG can be - for standard input. What a format does not have (instructions; stacks; …) is not in the trace "
+		"- a trace.dat of 'trace-cmd record -p function_graph', on any CPU that trace-cmd runs on: calls of each thread on the CPU that it ran on, losses as gaps; "
+		"with -e sched, who runs and who woke whom (ps, waits); with -e printk, and trace_marker, lines of the log. Where only ends were recorded "
+		"(tracing_thresh), calls begin where these say. What was called while nothing was traced is [not traced].\n"
+		"- what a program with libupto wrote (upto-exec(1)), which commands also read as it is: the trace has its functions' names, and is smaller.\n"
+		"LOG can be - for standard input, but for a trace.dat. What a format does not have (instructions; stacks; …) is not in the trace "
 		"either: commands that need it say so, and times take the place of instructions.\n",
 	.examples = "  upto import boot.lst -o boot.upto\n      a log of KFI\n"
+		    "  trace-cmd record -p function_graph -e sched sleep 1\n  upto import trace.dat -o sleep.upto\n      what a kernel on hardware did\n"
 		    "  zcat trace.txt.gz | upto import - -o trace.upto\n      a text trace that is packed\n",
 	.options = options,
 	.min_operands = 1,

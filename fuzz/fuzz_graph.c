@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Records of function_graph, in any order, with any depths and times: a trace that is made of them is one that `upto
+ * check` accepts, but for what it says is missing. Each record of the input is eight bytes, so that few changes make
+ * other ones.
+ */
+#include "fuzz.h"
+
+#include <unistd.h>
+
+#include "analysis/check/check.h"
+#include "import/graph_trace.h"
+#include "trace/writer.h"
+
+static void put(void *context, const struct chunk_header *header, struct buf *payload, int level)
+{
+	must(writer_put(context, header, payload, level ? level : 1) == 0);
+}
+
+static void check(int fd, const struct graph_trace_counts *counts)
+{
+	struct reader *reader;
+	struct names names;
+	struct check found;
+	struct error err;
+	char path[32];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	must(reader_open(path, &reader, &err) == 0);
+	must(reader->ended && reader_lost(reader) == counts->lost);
+	must(names_init(&names, reader, &err) == 0);
+	must(check_analyse(reader, &names, true, &found, &err) == 0);
+	if (found.n_findings && !counts->gaps)
+		fprintf(stderr, "%s\n", found.findings[0].text);
+	must(!found.n_findings || counts->gaps);
+	check_deinit(&found);
+	names_deinit(&names);
+	reader_free(reader);
+}
+
+/* kind and CPU; PID; other; function; depth; time since the last one, which may go back; where an end began */
+static void put_records(struct graph_writer *w, const uint8_t *data, size_t size)
+{
+	uint64_t ns = 1000;
+
+	for (; size >= 8; data += 8, size -= 8) {
+		struct graph_record r = {
+			.kind = data[0] % (GRAPH_FAILED + 1), .cpu = data[0] >> 4 == 15 ? 5000 : data[0] >> 6,
+			.pid = data[1] % 6, .other = data[2] % 6, .function = 0xffffffff81000000u + data[3] % 16 * 16u,
+			.depth = data[4] % 8,
+		};
+
+		ns += data[5] - (data[6] & 0x80 ? 100u : 0);
+		r.ns = ns;
+		r.begin_ns = data[6] & 0x7f ? ns - data[6] % 64u * 8 : 0;
+		if (r.kind == GRAPH_LOST)
+			r.count = data[7];
+		graph_writer_put(w, &r, data[7] & 1 ? "text" : "");
+	}
+	graph_writer_put(w, &(struct graph_record){ .kind = GRAPH_END }, NULL);
+	graph_writer_flush(w);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int in = memfd_create("records", MFD_CLOEXEC), out = memfd_create("trace", MFD_CLOEXEC), r;
+	struct graph_writer records = { .fd = in };
+	struct graph_reader *reader;
+	struct graph_trace_counts counts;
+	struct writer w;
+	struct error err;
+
+	must(in >= 0 && out >= 0 && writer_init(&w, out) == 0);
+	put_records(&records, data, size);
+	buf_free(&records.out);
+	lseek(in, 0, SEEK_SET);
+	reader = graph_reader_of(in, "file");
+	r = graph_trace_write(reader, "records", "file", &(struct builder_sink){ .put = put, .context = &w }, &counts, &err);
+	graph_reader_free(reader);
+	writer_deinit(&w);
+	if (r == 0)
+		check(out, &counts);
+	else
+		must(!strncmp(err.text, "file:", 5));
+	close(out);
+	return 0;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "graph_records.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+enum { PIECE = 1 << 18, TEXT_MAX = 1 << 12 };
+
+struct graph_reader {
+	char *path;
+	pid_t child;
+	int fd;
+	struct buf in;
+	size_t at;
+	bool over;
+	char text[TEXT_MAX + 1];
+};
+
+void graph_writer_flush(struct graph_writer *w)
+{
+	/* who reads has gone: so does who writes */
+	if (write_all(w->fd, w->out.data, w->out.len) < 0)
+		_exit(1);
+	w->out.len = 0;
+}
+
+void graph_writer_put(struct graph_writer *w, const struct graph_record *record, const char *text)
+{
+	struct graph_record r = *record;
+
+	r.text_bytes = text ? (uint32_t)strnlen(text, TEXT_MAX) : 0;
+	buf_put(&w->out, &r, sizeof r);
+	buf_put(&w->out, text, r.text_bytes);
+	if (w->out.len >= PIECE)
+		graph_writer_flush(w);
+}
+
+/* The library may do anything with a file that was made for it to. */
+static void limit(void)
+{
+	enum { GIGABYTES = 8 };
+	const struct rlimit memory = { (rlim_t)GIGABYTES << 30, (rlim_t)GIGABYTES << 30 }, none = { 0 };
+	int null = open("/dev/null", O_RDWR);
+
+#ifndef __SANITIZE_ADDRESS__ /* its shadow alone is larger */
+	setrlimit(RLIMIT_AS, &memory);
+#else
+	(void)memory;
+#endif
+	setrlimit(RLIMIT_CORE, &none);
+	/* what the library prints is not for the user */
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+}
+
+struct graph_reader *graph_reader_of(int fd, const char *path)
+{
+	struct graph_reader *r = xcalloc(1, sizeof *r);
+
+	r->path = xstrdup(path);
+	r->fd = fd;
+	return r;
+}
+
+struct graph_reader *graph_reader_start(void (*read)(struct graph_writer *w, int fd), int fd, const char *path,
+					struct error *err)
+{
+	struct graph_reader *r;
+	int ends[2];
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC) < 0) {
+		error_set(err, "%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	child = fork();
+	if (child == 0) {
+		struct graph_writer w = { .fd = ends[1] };
+
+		limit();
+		read(&w, fd);
+		graph_writer_flush(&w);
+		_exit(0);
+	}
+	close(ends[1]);
+	if (child < 0) {
+		close(ends[0]);
+		error_set(err, "%s: no process to read it in: %s", path, strerror(errno));
+		return NULL;
+	}
+	r = graph_reader_of(ends[0], path);
+	r->child = child;
+	return r;
+}
+
+static int wait_for(struct graph_reader *r)
+{
+	int status = 0;
+
+	close(r->fd);
+	r->fd = -1;
+	while (r->child && waitpid(r->child, &status, 0) < 0 && errno == EINTR)
+		;
+	r->child = 0;
+	return status;
+}
+
+void graph_reader_free(struct graph_reader *r)
+{
+	if (!r)
+		return;
+	if (r->child)
+		kill(r->child, SIGKILL);
+	if (r->fd >= 0)
+		wait_for(r);
+	buf_free(&r->in);
+	free(r->path);
+	free(r);
+}
+
+/* At least so many bytes behind `at`. False: there are not. */
+static bool has(struct graph_reader *r, size_t n)
+{
+	static char piece[PIECE];
+
+	while (r->in.len - r->at < n) {
+		ssize_t got = read(r->fd, piece, sizeof piece);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		if (r->at) {
+			memmove(r->in.data, r->in.data + r->at, r->in.len - r->at);
+			r->in.len -= r->at;
+			r->at = 0;
+		}
+		buf_put(&r->in, piece, (size_t)got);
+	}
+	return true;
+}
+
+/* It ended without a last word. */
+static int fail(struct graph_reader *r, struct error *err)
+{
+	int status = wait_for(r);
+
+	r->over = true;
+	if (WIFSIGNALED(status))
+		return error_set(err, "%s: is damaged: the library that reads it was ended by signal %d (%s)", r->path,
+				 WTERMSIG(status), strsignal(WTERMSIG(status)));
+	return error_set(err, "%s: is damaged: the library that reads it gave up", r->path);
+}
+
+int graph_reader_next(struct graph_reader *r, struct graph_record *ret, const char **ret_text, struct error *err)
+{
+	if (r->over)
+		return 0;
+	if (!has(r, sizeof *ret))
+		return fail(r, err);
+	memcpy(ret, r->in.data + r->at, sizeof *ret);
+	if (ret->text_bytes > TEXT_MAX || !has(r, sizeof *ret + ret->text_bytes))
+		return fail(r, err);
+	memcpy(r->text, r->in.data + r->at + sizeof *ret, ret->text_bytes);
+	r->text[ret->text_bytes] = 0;
+	r->at += sizeof *ret + ret->text_bytes;
+	*ret_text = r->text;
+	if (ret->kind == GRAPH_FAILED)
+		return error_set(err, "%s: %s", r->path, r->text);
+	r->over = ret->kind == GRAPH_END;
+	return !r->over;
+}

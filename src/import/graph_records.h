@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the kernel's function_graph tracer recorded, with switches of tasks and the like, from whichever file: one
+ * record after the other, as `import` makes traces of them (graph_trace.h).
+ *
+ * The files are read by libraries that trust them, in a process of its own: if that dies, it is an error like others.
+ */
+#ifndef UPTO_IMPORT_GRAPH_RECORDS_H
+#define UPTO_IMPORT_GRAPH_RECORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+enum graph_kind {
+	GRAPH_ENTER,  /* a call of `function` begins, with `depth` others around it */
+	GRAPH_EXIT,   /* one ends, which began at `begin_ns` */
+	GRAPH_SWITCH, /* from `pid` to `other`, whose name is the text */
+	GRAPH_WAKE,   /* `other` is woken up */
+	GRAPH_COMM,   /* `other` has that name */
+	GRAPH_LOG,    /* a line of the kernel's log, or of the trace's marks: the text */
+	GRAPH_LOST,   /* `count` records of the CPU are missing before the next one; 0: how many is not known */
+	GRAPH_NAME,   /* `function` has the text as its name; it comes before any other that has the function */
+	GRAPH_END,    /* all was read */
+	GRAPH_FAILED, /* why not: the text */
+};
+
+struct graph_record {
+	uint64_t ns;
+	union {
+		uint64_t function; /* its address */
+		uint64_t count;
+	};
+	uint64_t begin_ns; /* EXIT; 0: not known */
+	uint32_t cpu;
+	int32_t pid, other; /* pid: who runs. 0: the CPU's idle thread */
+	uint16_t kind, depth;
+	uint32_t text_bytes;
+	uint32_t zero;
+};
+
+/* The text is NUL-terminated, and lives until the next record. */
+struct graph_reader;
+
+/* Does the file that begins so look like one of trace-cmd's? */
+bool graph_dat_is_one(const void *data, size_t len);
+
+/* Read a trace.dat, whose descriptor can seek. NULL: *err is set. */
+struct graph_reader *graph_dat_open(int fd, const char *path, struct error *err);
+void graph_reader_free(struct graph_reader *r);
+
+/* 1; 0: there are no more; -1: *err is set. */
+int graph_reader_next(struct graph_reader *r, struct graph_record *ret, const char **ret_text, struct error *err);
+
+/* For who reads a file in the process apart: where records go. */
+struct graph_writer {
+	int fd;
+	struct buf out;
+};
+
+void graph_writer_put(struct graph_writer *w, const struct graph_record *record, const char *text);
+/* What is still kept. */
+void graph_writer_flush(struct graph_writer *w);
+
+/* Records that are in a file already. The descriptor is taken. */
+struct graph_reader *graph_reader_of(int fd, const char *path);
+
+/* Start it: `read` is called in the process apart, and puts GRAPH_END or GRAPH_FAILED last. */
+struct graph_reader *graph_reader_start(void (*read)(struct graph_writer *w, int fd), int fd, const char *path,
+					struct error *err);
+
+#endif

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "graph_trace.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "made_calls.h"
+#include "trace/facts.h"
+#include "trace/meta.h"
+
+enum { NO_CPU = CPUS_MAX, KEPT_MAX = 1 << 26, FACTS_CHUNK = 8 << 20 };
+
+struct graph_thread {
+	int32_t pid;
+	uint32_t made;
+	unsigned cpu;      /* where it runs; NO_CPU: nowhere */
+	unsigned left_cpu; /* … and where and when it last left */
+	uint64_t left_ns;
+	uint16_t *depths; /* of its open calls: so many are around each, of which some may not be known */
+	size_t count, cap;
+};
+
+struct function {
+	char *name;
+};
+
+struct graph_trace {
+	const char *path;
+	struct made_trace *made;
+	struct made_calls *calls;
+	struct map pids;  /* thread by PID; of idle threads by CPU */
+	struct map comms; /* name by PID, as an index */
+	char **names;     /* … of these */
+	size_t n_names, names_cap;
+	struct graph_thread *threads;
+	size_t n_threads, threads_cap;
+	uint32_t running[CPUS_MAX]; /* MADE_NOBODY: nobody is known to */
+	struct map functions;       /* by address */
+	struct function *list;
+	size_t n_functions, functions_cap;
+	struct graph_record *kept; /* up to the first begin of a call */
+	size_t n_kept, kept_cap;
+	bool has_begins;
+	uint64_t base_ns, end_ns;
+	struct buf facts;
+	uint64_t lines; /* of the log */
+	struct graph_trace_counts counts;
+};
+
+static uint64_t time_of(struct graph_trace *t, uint64_t ns)
+{
+	uint64_t guest = ns > t->base_ns ? ns - t->base_ns : 0;
+
+	if (guest > t->end_ns)
+		t->end_ns = guest;
+	return guest;
+}
+
+static uint64_t key_of(int32_t pid, unsigned cpu)
+{
+	return pid ? (uint32_t)pid : UINT64_C(1) << 32 | cpu;
+}
+
+static void note_comm(struct graph_trace *t, int32_t pid, const char *name)
+{
+	uint64_t *at;
+
+	if (!pid || !*name)
+		return;
+	at = map_put(&t->comms, (uint32_t)pid, UINT64_MAX);
+	if (*at == UINT64_MAX) {
+		t->names = array_grow(t->names, t->n_names, &t->names_cap, sizeof *t->names);
+		*at = t->n_names;
+		t->names[t->n_names++] = NULL;
+	}
+	free(t->names[*at]);
+	t->names[*at] = xstrdup(name);
+}
+
+static uint32_t thread_of(struct graph_trace *t, int32_t pid, unsigned cpu)
+{
+	uint64_t *at = map_put(&t->pids, key_of(pid, cpu), UINT64_MAX), *comm;
+	char name[32];
+
+	if (*at != UINT64_MAX)
+		return (uint32_t)*at;
+	*at = t->n_threads;
+	comm = pid ? map_get(&t->comms, (uint32_t)pid) : NULL;
+	if (pid)
+		snprintf(name, sizeof name, "pid %d", pid);
+	else
+		snprintf(name, sizeof name, "swapper/%u", cpu);
+	t->threads = array_grow(t->threads, t->n_threads, &t->threads_cap, sizeof *t->threads);
+	t->threads[t->n_threads] = (struct graph_thread){
+		.pid = pid,
+		.cpu = NO_CPU,
+		.made = made_calls_add_thread(t->calls, pid, pid, comm ? t->names[*comm] : name),
+	};
+	t->counts.threads++;
+	return (uint32_t)t->n_threads++;
+}
+
+/* A thread that was there leaves. */
+static void put_on(struct graph_trace *t, uint32_t number, unsigned cpu, uint64_t ns)
+{
+	uint32_t before = t->running[cpu];
+
+	made_calls_switch(t->calls, cpu, t->threads[number].made, ns);
+	t->running[cpu] = number;
+	t->threads[number].cpu = cpu;
+	if (before == MADE_NOBODY)
+		return;
+	t->threads[before].cpu = NO_CPU;
+	t->threads[before].left_cpu = cpu;
+	t->threads[before].left_ns = made_trace_ns(t->made, cpu);
+}
+
+/*
+ * From then on it runs there, and nowhere else: where nothing told that it left, the CPU is idle. It comes behind where
+ * it left, though clocks of CPUs may differ; of what happens at the same time, the lower CPU's comes first.
+ */
+static void run(struct graph_trace *t, uint32_t number, unsigned cpu, uint64_t ns)
+{
+	unsigned before = t->threads[number].cpu;
+	const struct graph_thread *thread;
+	uint64_t earliest;
+
+	if (t->running[cpu] == number)
+		return;
+	if (before != NO_CPU)
+		put_on(t, thread_of(t, 0, before), before, ns);
+	thread = &t->threads[number];
+	earliest = thread->left_ns + (thread->left_cpu > cpu);
+	put_on(t, number, cpu, ns > earliest ? ns : earliest);
+}
+
+static struct made_function place_of(struct graph_trace *t, uint64_t address)
+{
+	uint64_t *at = map_put(&t->functions, address, UINT64_MAX);
+
+	if (*at == UINT64_MAX) {
+		if (t->n_functions == FUNCTIONS_MAX - 2)
+			*at = t->n_functions - 1;
+		else {
+			t->list = array_grow(t->list, t->n_functions, &t->functions_cap, sizeof *t->list);
+			*at = t->n_functions;
+			t->list[t->n_functions++] = (struct function){ .name = xasprintf("0x%" PRIx64, address) };
+		}
+	}
+	return (struct made_function){ made_function_address(*at + 1), FUNCTION_ROOM };
+}
+
+static void name(struct graph_trace *t, uint64_t address, const char *text)
+{
+	size_t i;
+
+	place_of(t, address);
+	i = *map_get(&t->functions, address);
+	if (!*text)
+		return;
+	free(t->list[i].name);
+	t->list[i].name = xstrdup(text);
+}
+
+static void leave_one(struct graph_trace *t, struct graph_thread *thread, uint64_t ns)
+{
+	made_calls_leave(t->calls, thread->cpu, ns);
+	thread->count--;
+}
+
+/* Calls that are so deep, and by this record must have ended. */
+static void mend(struct graph_trace *t, struct graph_thread *thread, unsigned depth, uint64_t ns)
+{
+	for (; thread->count && thread->depths[thread->count - 1] >= depth; t->counts.mended++)
+		leave_one(t, thread, ns);
+}
+
+/*
+ * An interrupt that comes while the tracer is about to record a begin is deeper than that, and comes before it: so a
+ * call need not be one deeper than what is around it.
+ */
+static void add_begin(struct graph_trace *t, struct graph_thread *thread, const struct graph_record *r, uint64_t ns)
+{
+	mend(t, thread, r->depth, ns);
+	made_calls_enter(t->calls, thread->cpu, place_of(t, r->function), ns);
+	thread->depths = array_grow(thread->depths, thread->count, &thread->cap, sizeof *thread->depths);
+	thread->depths[thread->count++] = r->depth;
+	t->counts.calls++;
+}
+
+static void add_end(struct graph_trace *t, struct graph_thread *thread, const struct graph_record *r, uint64_t ns)
+{
+	size_t open;
+
+	mend(t, thread, r->depth + 1u, ns);
+	open = thread->count;
+	if (open && thread->depths[open - 1] == r->depth &&
+	    made_calls_at(t->calls, thread->made, open - 1) == place_of(t, r->function).addr)
+		leave_one(t, thread, ns);
+	else
+		t->counts.ends_only++;
+}
+
+static uint64_t task_of(struct graph_trace *t, int32_t pid, unsigned cpu)
+{
+	uint32_t number = thread_of(t, pid, cpu);
+
+	return made_task(t->threads[number].made);
+}
+
+static void put_fact(struct graph_trace *t, const struct graph_record *r, struct fact *f, uint64_t ns)
+{
+	f->cpu = r->cpu;
+	f->ns = ns;
+	f->insns = made_trace_counter(t->made, r->cpu, ns);
+	f->task = task_of(t, r->pid, r->cpu);
+	fact_put(&t->facts, f);
+}
+
+static void add_wake(struct graph_trace *t, const struct graph_record *r, uint64_t ns)
+{
+	struct fact f = { .kind = FACT_WAKE, .n_numbers = 1 };
+
+	f.numbers[0] = task_of(t, r->other, r->cpu);
+	put_fact(t, r, &f, ns);
+}
+
+static void add_line(struct graph_trace *t, const struct graph_record *r, const char *text, uint64_t ns)
+{
+	enum { INFO_LEVEL = 6 };
+	size_t len = strcspn(text, "\n");
+
+	if (len)
+		put_fact(t, r,
+			 &(struct fact){
+				 .kind = FACT_LOG,
+				 .numbers = { t->lines++, INFO_LEVEL, 0 },
+				 .n_numbers = 3,
+				 .texts = { text },
+				 .lens = { len },
+				 .n_texts = 1,
+			 },
+			 ns);
+}
+
+/* Who ran while they were lost, and what was called and ended, is not known. */
+static void lose(struct graph_trace *t, const struct graph_record *r)
+{
+	uint32_t number = t->running[r->cpu];
+
+	t->counts.gaps++;
+	t->counts.lost += r->count;
+	if (number == MADE_NOBODY)
+		return;
+	made_calls_lose(t->calls, r->cpu, time_of(t, r->ns), r->count);
+	t->threads[number].count = 0;
+}
+
+static void add(struct graph_trace *t, const struct graph_record *r, const char *text)
+{
+	uint64_t ns = time_of(t, r->ns);
+	uint32_t number;
+
+	if (r->kind == GRAPH_LOST) {
+		lose(t, r);
+		return;
+	}
+	number = thread_of(t, r->pid, r->cpu);
+	run(t, number, r->cpu, ns);
+	switch (r->kind) {
+	case GRAPH_ENTER:
+		add_begin(t, &t->threads[number], r, ns);
+		break;
+	case GRAPH_EXIT:
+		add_end(t, &t->threads[number], r, ns);
+		break;
+	case GRAPH_SWITCH:
+		run(t, thread_of(t, r->other, r->cpu), r->cpu, ns);
+		break;
+	case GRAPH_WAKE:
+		add_wake(t, r, ns);
+		break;
+	case GRAPH_LOG:
+		add_line(t, r, text, ns);
+		break;
+	}
+}
+
+/* Of two at the same time: what ends comes first, but for a call's own begin; and the longer call begins first. */
+static int by_time(const void *va, const void *vb)
+{
+	const struct graph_record *a = va, *b = vb;
+
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? -1 : 1;
+	if ((a->kind == GRAPH_ENTER) != (b->kind == GRAPH_ENTER))
+		return a->kind == GRAPH_ENTER ? 1 : -1;
+	if (a->kind != b->kind || (a->kind != GRAPH_ENTER && a->kind != GRAPH_EXIT))
+		return (a->kind > b->kind) - (a->kind < b->kind);
+	if (a->depth == b->depth)
+		return 0;
+	return (a->depth < b->depth) == (a->kind == GRAPH_ENTER) ? -1 : 1;
+}
+
+/* Only ends were recorded, as with tracing_thresh: each tells when its call began. */
+static void add_kept_ends(struct graph_trace *t)
+{
+	size_t n = t->n_kept;
+
+	t->counts.by_ends = true;
+	for (size_t i = 0; i < n; i++) {
+		struct graph_record begin = t->kept[i];
+
+		if (begin.kind != GRAPH_EXIT || !begin.begin_ns || begin.begin_ns > begin.ns)
+			continue;
+		begin.kind = GRAPH_ENTER;
+		begin.ns = begin.begin_ns;
+		if (begin.ns < t->base_ns)
+			t->base_ns = begin.ns;
+		t->kept = array_grow(t->kept, t->n_kept, &t->kept_cap, sizeof *t->kept);
+		t->kept[t->n_kept++] = begin;
+	}
+	qsort(t->kept, t->n_kept, sizeof *t->kept, by_time);
+}
+
+static void add_kept(struct graph_trace *t)
+{
+	if (!t->has_begins)
+		add_kept_ends(t);
+	for (size_t i = 0; i < t->n_kept && !t->made->full; i++)
+		add(t, &t->kept[i], "");
+	t->n_kept = 0;
+}
+
+/* What comes before the first begin of a call is kept, since there may be none at all. */
+static void take(struct graph_trace *t, const struct graph_record *r, const char *text)
+{
+	if (r->kind == GRAPH_NAME) {
+		name(t, r->function, text);
+		return;
+	}
+	if (r->kind == GRAPH_COMM || r->kind == GRAPH_SWITCH || r->kind == GRAPH_WAKE)
+		note_comm(t, r->other, text);
+	if (r->kind == GRAPH_COMM || r->cpu >= CPUS_MAX)
+		return;
+	if (!t->base_ns)
+		t->base_ns = r->ns;
+	if (!t->has_begins && r->kind == GRAPH_ENTER) {
+		t->has_begins = true;
+		add_kept(t);
+	}
+	if (t->has_begins) {
+		add(t, r, text);
+	} else if (t->n_kept < KEPT_MAX && r->kind != GRAPH_LOG) {
+		t->kept = array_grow(t->kept, t->n_kept, &t->kept_cap, sizeof *t->kept);
+		t->kept[t->n_kept++] = *r;
+	}
+	if (t->facts.len >= FACTS_CHUNK)
+		builder_put_table(&t->made->builder, CHUNK_FACTS, &t->facts, BUILDER_TABLES_LEVEL);
+}
+
+static void put_functions(struct graph_trace *t)
+{
+	for (size_t i = 0; i < t->n_functions; i++)
+		made_trace_add_function(t->made, &(struct symtab_function){
+							 .addr = made_function_address(i + 1),
+							 .size = FUNCTION_ROOM,
+							 .name = t->list[i].name,
+						 });
+}
+
+static int write(struct graph_trace *t, struct graph_reader *reader, struct error *err)
+{
+	struct graph_record r;
+	const char *text;
+	struct buf lines = { 0 };
+	int more = 0;
+
+	while (!t->made->full && (more = graph_reader_next(reader, &r, &text, err)) > 0)
+		take(t, &r, text);
+	if (!t->made->full && more < 0)
+		return -1;
+	add_kept(t);
+	if (t->made->full)
+		return error_set(err, "%s: more than the %d places of calls that a trace can have", t->path, SITES_MAX);
+	if (!t->counts.calls)
+		return error_set(err, "%s: has no calls: function_graph recorded none", t->path);
+	put_functions(t);
+	if (t->facts.len || t->lines)
+		meta_put(&lines, "absent", "instructions,interrupts,syscalls,addresses");
+	builder_put_table(&t->made->builder, CHUNK_FACTS, &t->facts, BUILDER_TABLES_LEVEL);
+	builder_put_table(&t->made->builder, CHUNK_META, &lines, BUILDER_TABLES_LEVEL);
+	t->made->lost = t->counts.lost;
+	made_trace_end(t->made, t->end_ns);
+	buf_free(&lines);
+	return 0;
+}
+
+static void deinit(struct graph_trace *t)
+{
+	for (size_t i = 0; i < t->n_names; i++)
+		free(t->names[i]);
+	for (size_t i = 0; i < t->n_functions; i++)
+		free(t->list[i].name);
+	for (size_t i = 0; i < t->n_threads; i++)
+		free(t->threads[i].depths);
+	free(t->names);
+	free(t->list);
+	free(t->threads);
+	free(t->kept);
+	map_free(&t->pids);
+	map_free(&t->comms);
+	map_free(&t->functions);
+	buf_free(&t->facts);
+	made_calls_free(t->calls);
+	made_trace_free(t->made);
+}
+
+int graph_trace_write(struct graph_reader *reader, const char *of, const char *path, const struct builder_sink *sink,
+		      struct graph_trace_counts *ret, struct error *err)
+{
+	const struct made_function outside = { made_function_address(0), FUNCTION_ROOM };
+	struct graph_trace t = { .path = path };
+	int r;
+
+	for (unsigned i = 0; i < CPUS_MAX; i++)
+		t.running[i] = MADE_NOBODY;
+	t.made = made_trace_new(sink, &(struct made_facts){
+					      .of = of,
+					      .absent = "instructions,interrupts,syscalls,facts,addresses",
+				      });
+	made_trace_add_function(t.made, &(struct symtab_function){
+						.addr = outside.addr,
+						.size = outside.size,
+						.name = GRAPH_OUTSIDE,
+					});
+	made_trace_halt(t.made, 0, 0);
+	t.calls = made_calls_new(t.made, outside);
+	r = write(&t, reader, err);
+	*ret = t.counts;
+	deinit(&t);
+	return r;
+}

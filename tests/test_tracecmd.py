@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""upto import of a trace.dat: what trace-cmd itself reports of it, and what upto records from outside meanwhile."""
+import collections
+import os
+import re
+import shutil
+
+import pytest
+
+from guest import UPTO, UPTO_ASAN, WORK, initrd, libraries_of, once_a_run, qemu_args, record, run, unpack_disk, upto_json
+from test_cli import fails
+
+CASES = [("6.12", ""), *(pytest.param(v, every, marks=pytest.mark.kernels) for v, every in (("6.1", ""), ("7", ""), ("6.12", "every=1")))]
+LINE = re.compile(r"^ *(.*)-(\d+) +\[(\d+)\] +[\d.]+: funcgraph_(entry|exit): +func=(\S+) depth=(\d+)(?:.* calltime=([0-9a-f]+) rettime=([0-9a-f]+))?")
+LOST = re.compile(r"^CPU:\d+ \[(\d+) EVENTS DROPPED\]")
+
+pytestmark = pytest.mark.skipif(not shutil.which("trace-cmd"), reason="no trace-cmd")
+
+
+def recorded(version, every):
+    """The folder with what trace-cmd wrote in the guest, and upto's own trace of that guest."""
+    name = os.path.join(WORK, f"tracecmd-{version}{'-every' if every else ''}")
+
+    def make():
+        image = initrd(version, "tracecmd", *libraries_of("/usr/bin/trace-cmd"), "/usr/bin/trace-cmd=/usr/bin/trace-cmd")
+        args = qemu_args(version, image, smp=1, disk=name + ".disk", append=every, memory="1G")
+        if every:  # as hardware would: all that the tracer does is nobody's to record
+            with open(name + ".disk", "wb") as f:
+                f.truncate(1 << 30)
+            run(*args, timeout=1500)
+        else:
+            record(name + ".upto", args)
+        unpack_disk(name + ".disk", name)
+
+    once_a_run(name, make)
+    return name, name + ".upto"
+
+
+def report(path):
+    """By trace-cmd: begins, ends and names by function and process; what was lost; how long calls took."""
+    begins, ends, lost, took, pids = collections.Counter(), collections.Counter(), 0, collections.defaultdict(list), collections.defaultdict(collections.Counter)
+    for line in run("trace-cmd", "report", "-R", "-i", path).stdout.decode(errors="replace").splitlines():
+        m = LINE.match(line)
+        if m:
+            comm, pid, _, kind, function, _, call, ret = m.groups()
+            (begins if kind == "entry" else ends)[function] += 1
+            if kind == "entry":
+                pids[int(pid)][function] += 1
+            elif call:
+                took[function].append(int(ret, 16) - int(call, 16))
+        elif LOST.match(line):
+            lost += int(LOST.match(line)[1])
+    return begins, ends, lost, took, pids
+
+
+def calls_by_process(trace):
+    counts = collections.defaultdict(collections.Counter)
+    for row in upto_json("tree", "--json", "--by", "thread", trace)["tree"]:
+        if row["depth"] and row["calls"]:
+            counts[row["pid"]][row["function"]] += row["calls"]
+    return counts
+
+
+def imported(dat, out, upto=UPTO):
+    said = run(upto, "import", "-f", "-o", out, dat).stdout.decode()
+    return out, said
+
+
+@pytest.mark.parametrize("version, every", CASES)
+@pytest.mark.weight(60)
+def test_report(version, every, tmp_path):
+    """Calls, processes, losses and durations are trace-cmd's own."""
+    folder, _ = recorded(version, every)
+    trace, said = imported(os.path.join(folder, "calls.dat"), tmp_path / "calls.upto")
+    begins, ends, lost, took, pids = report(os.path.join(folder, "calls.dat"))
+    calls = collections.Counter()
+    for f in upto_json("top", "--json", "-n", "0", trace)["functions"]:
+        calls[f["function"]] += f["calls"]
+    assert +calls == begins and sum(begins.values()) > (1000000 if every else 5000), (calls - begins, begins - calls)
+    assert upto_json("info", "--json", trace)["lost"] == lost
+    # each process has its own
+    by_pid = {p["pid"] for p in upto_json("ps", "--json", trace)["processes"]}
+    assert set(pids) <= by_pid | {0}, set(pids) - by_pid
+    mine = calls_by_process(trace)
+    assert all(mine[pid] == want for pid, want in pids.items() if pid), [(pid, want - mine[pid]) for pid, want in pids.items() if mine[pid] != want][:3]
+    # a record's own time is some 100 ns off the one that the tracer takes for a duration, more under an emulator
+    names, compared = [f for f, _ in begins.most_common(6)], 0
+    for name in names:
+        mine = sorted(c["duration_ns"] for c in upto_json("calls", "--json", "-n", "0", "-F", name, "--depth", "1", trace)["calls"] if c["duration_ns"] is not None)
+        theirs = sorted(took[name])
+        if lost or not theirs:
+            continue
+        assert len(mine) >= len(theirs) * 0.99, (name, len(mine), len(theirs))
+        half = len(theirs) // 2
+        assert abs(mine[len(mine) // 2] - theirs[half]) < max(5000, theirs[half] / 50), (name, mine[len(mine) // 2], theirs[half])
+        compared += len(theirs)
+    if not lost:
+        assert "calls whose ends are not there" not in said and compared > 1000, (said, compared)
+        checked = run(UPTO, "check", trace).stdout.decode()
+        assert "of which 0 matched no call" in checked, checked
+    return f"{sum(begins.values())} calls, {lost} lost; {said.strip().partition(': ')[2]}"
+
+
+@pytest.mark.parametrize("version", ["6.12", pytest.param("6.1", marks=pytest.mark.kernels), pytest.param("7", marks=pytest.mark.kernels)])
+@pytest.mark.weight(50)
+def test_outside(version, tmp_path):
+    """What both see of processes that began and ended while both looked is the same: each call of each process."""
+    folder, outside = recorded(version, "")
+    inside, _ = imported(os.path.join(folder, "calls.dat"), tmp_path / "calls.upto")
+    _, _, lost, _, pids = report(os.path.join(folder, "calls.dat"))
+    assert not lost
+    functions = {f for counts in pids.values() for f in counts}
+    ends = {p["pid"]: p for p in upto_json("ps", "--json", outside)["processes"]}
+    spans = {p["pid"] for p in upto_json("ps", "--json", inside)["processes"]}
+    compared, processes, by_pid = 0, 0, calls_by_process(outside)
+    for pid in sorted(pid for pid in spans if pid in ends and ends[pid]["comm"] in ("mkdir", "cat", "tr", "find", "wc")):
+        theirs, mine = pids[pid], collections.Counter({f: n for f, n in by_pid[pid].items() if f in functions})
+        # what is traced from its first step on has all of it: the tracer itself calls none of these
+        assert +mine == theirs, (pid, ends[pid]["comm"], mine - theirs, theirs - mine)
+        compared += sum(theirs.values())
+        processes += 1
+    assert processes > 8 and compared > 1000, (processes, compared)
+    return f"{compared} calls of {processes} processes"
+
+
+@pytest.mark.weight(45)
+def test_thresh(tmp_path):
+    """Where only ends were recorded, of calls that took long enough, they are within each other, as long as they say."""
+    folder, _ = recorded("6.12", "")
+    trace, said = imported(os.path.join(folder, "thresh.dat"), tmp_path / "thresh.upto", upto=UPTO_ASAN)
+    begins, ends, _, took, _ = report(os.path.join(folder, "thresh.dat"))
+    assert not begins and "by their ends" in said
+    calls = collections.Counter({f["function"]: f["calls"] for f in upto_json("top", "--json", "-n", "0", trace)["functions"] if f["calls"]})
+    assert calls == ends and sum(ends.values()) > 30, (calls, ends)
+    for name in ends:
+        mine = sorted(c["duration_ns"] for c in upto_json("calls", "--json", "-n", "0", "-F", name, "--depth", "1", trace)["calls"] if c["duration_ns"])
+        assert mine == sorted(took[name]), (name, mine[:5], sorted(took[name])[:5])
+    assert "of which 0 matched no call" in run(UPTO, "check", trace).stdout.decode()
+    return f"{sum(ends.values())} calls of {len(ends)} functions"
+
+
+@pytest.mark.weight(44)
+def test_hostile(tmp_path):
+    """What is damaged is an error in one line, whatever it does to the library that reads it; a pipe is refused."""
+    folder, _ = recorded("6.12", "")
+    with open(os.path.join(folder, "thresh.dat"), "rb") as f:
+        data = f.read()
+    path, whole = str(tmp_path / "damaged.dat"), 0
+    import random
+    rng = random.Random(5)
+    for i in range(60):
+        damaged = bytearray(data[:rng.randrange(len(data))] if i % 3 == 0 else data)
+        for _ in range(rng.choice([1, 5, 40])):
+            damaged[rng.randrange(min(len(damaged), 4000 if i % 2 else len(damaged)))] = rng.randrange(256)
+        with open(path, "wb") as f:
+            f.write(damaged)
+        p = run(UPTO_ASAN, "import", "-f", "-o", str(tmp_path / "out.upto"), path, check=False, timeout=120)
+        assert p.returncode in (0, 1) and p.stderr.count(b"\n") == p.returncode, (i, p.returncode, p.stderr)
+        if p.returncode == 0:
+            whole += 1
+            run(UPTO, "info", str(tmp_path / "out.upto"))
+    p = run("sh", "-c", f"cat {os.path.join(folder, 'thresh.dat')} | {UPTO} import -f -o {tmp_path}/out.upto -", check=False)
+    assert p.returncode == 1 and b"is read as a file, not through a pipe" in p.stderr, p.stderr
+    fails(1, r"it has no system calls", "syscalls", imported(os.path.join(folder, "calls.dat"), tmp_path / "calls.upto")[0])
+    return f"{whole} of 60 could be read"
