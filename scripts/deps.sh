@@ -38,6 +38,7 @@ wanted() {
 	build module blkid libblkid-dev
 	build module libtraceevent libtraceevent-dev
 	build module libtracecmd libtracecmd-dev
+	build module libtracefs libtracefs-dev
 	build header Zydis/Zydis.h:Zydis libzydis-dev
 	build header demangle.h:iberty libiberty-dev
 	demo version qemu-system-x86_64>=$min_qemu qemu-system-x86

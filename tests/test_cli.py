@@ -15,7 +15,7 @@ import pytest
 import decoder
 from guest import RECORDER, UPTO, UPTO_ASAN, WORK, Once, initrd, is_older, kernel, once_a_run, qemu_args, run, upto_json
 
-COMMANDS = ["boot", "record", "run", "replay", "exec", "report", "ui", "timeline", "why", "waits", "latency", "disk", "events", "probe", "log", "object", "top", "tree", "first", "calls", "stack", "syscalls", "ps", "info", "check", "thin", "symbols",
+COMMANDS = ["boot", "record", "run", "replay", "exec", "host", "report", "ui", "timeline", "why", "waits", "latency", "disk", "events", "probe", "log", "object", "top", "tree", "first", "calls", "stack", "syscalls", "ps", "info", "check", "thin", "symbols",
             "layout", "dump", "export", "import", "kd", "addr2sym", "sym2addr"]
 TOP = ["function", "section", "calls", "self_insns", "self_ns", "self_pct", "total_insns", "total_ns", "total_pct", "average_ns",
        "longest_ns", "address", "object"]

@@ -19,7 +19,7 @@
 /* In the order of --help, by what one wants to do; a heading stands before the first of its commands. */
 static const struct command *const commands[] = {
 	&cmd_boot, &cmd_record, &cmd_run, &cmd_replay,
-	&cmd_exec,
+	&cmd_exec, &cmd_host,
 	&cmd_report, &cmd_ui,
 	&cmd_timeline, &cmd_why, &cmd_waits, &cmd_latency, &cmd_disk, &cmd_events, &cmd_probe, &cmd_log, &cmd_object,
 	&cmd_top, &cmd_tree, &cmd_first,
@@ -32,7 +32,7 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static const struct { const struct command *first; const char *heading; } tasks[] = {
 	{ &cmd_boot, "record a guest" },
-	{ &cmd_exec, "record a program of one's own" },
+	{ &cmd_exec, "record a program of one's own, or this kernel" },
 	{ &cmd_report, "my boot, or a unit of it, is slow; it panicked" },
 	{ &cmd_top, "which code costs the time" },
 	{ &cmd_calls, "what does this path do, and this process" },

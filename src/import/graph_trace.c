@@ -64,8 +64,10 @@ static uint64_t key_of(int32_t pid, unsigned cpu)
 	return pid ? (uint32_t)pid : UINT64_C(1) << 32 | cpu;
 }
 
-static void note_comm(struct graph_trace *t, int32_t pid, const char *name)
+/* `cpu`: where that shows. */
+static void note_comm(struct graph_trace *t, int32_t pid, unsigned cpu, const char *name)
 {
+	const uint64_t *thread;
 	uint64_t *at;
 
 	if (!pid || !*name)
@@ -74,10 +76,15 @@ static void note_comm(struct graph_trace *t, int32_t pid, const char *name)
 	if (*at == UINT64_MAX) {
 		t->names = array_grow(t->names, t->n_names, &t->names_cap, sizeof *t->names);
 		*at = t->n_names;
-		t->names[t->n_names++] = NULL;
+		t->names[t->n_names++] = xstrdup("");
 	}
+	if (!strcmp(t->names[*at], name))
+		return;
 	free(t->names[*at]);
 	t->names[*at] = xstrdup(name);
+	thread = map_get(&t->pids, key_of(pid, cpu));
+	if (thread && cpu < CPUS_MAX)
+		made_calls_rename(t->calls, cpu, t->threads[*thread].made, name);
 }
 
 static uint32_t thread_of(struct graph_trace *t, int32_t pid, unsigned cpu)
@@ -343,7 +350,7 @@ static void take(struct graph_trace *t, const struct graph_record *r, const char
 		return;
 	}
 	if (r->kind == GRAPH_COMM || r->kind == GRAPH_SWITCH || r->kind == GRAPH_WAKE)
-		note_comm(t, r->other, text);
+		note_comm(t, r->other, r->cpu, text);
 	if (r->kind == GRAPH_COMM || r->cpu >= CPUS_MAX)
 		return;
 	if (!t->base_ns)

@@ -176,7 +176,7 @@ static void add_task(struct kfi_trace *t, uint32_t thread)
 	char name[32];
 
 	snprintf(name, sizeof name, "pid %" PRId32, pid);
-	made_trace_add_task(t->made, 0, thread, pid, pid, name);
+	made_trace_add_task(t->made, 0, thread, pid, pid, name, false);
 }
 
 static void switch_to(struct kfi_trace *t, uint32_t thread, uint64_t ns, bool new)

@@ -123,7 +123,7 @@ void made_calls_switch(struct made_calls *c, unsigned cpu, uint32_t thread, uint
 			       .args = args,
 		       });
 	if (t->name)
-		made_trace_add_task(c->made, cpu, thread, t->pid, t->tgid, t->name);
+		made_trace_add_task(c->made, cpu, thread, t->pid, t->tgid, t->name, false);
 	free(t->name);
 	t->name = NULL;
 	c->running[cpu] = thread;
@@ -174,4 +174,16 @@ void made_calls_lose(struct made_calls *c, unsigned cpu, uint64_t ns, uint64_t e
 	made_trace_lose(c->made, cpu, not_before(c, cpu, ns), events, made_task(c->running[cpu]));
 	t->count = 0;
 	arrive(c, cpu, c->outside, not_before(c, cpu, ns));
+}
+
+void made_calls_rename(struct made_calls *c, unsigned cpu, uint32_t thread, const char *name)
+{
+	struct thread *t = &c->threads[thread];
+
+	if (!t->name) {
+		made_trace_add_task(c->made, cpu, thread, t->pid, t->tgid, name, true);
+		return;
+	}
+	free(t->name);
+	t->name = xstrdup(name);
 }

@@ -23,6 +23,9 @@ void made_calls_free(struct made_calls *c);
 /* Its number; the first is 0. It is told to the trace when it first runs. The name may be anything. */
 uint32_t made_calls_add_thread(struct made_calls *c, int32_t pid, int32_t tgid, const char *name);
 
+/* It has that name from the CPU's last event on. */
+void made_calls_rename(struct made_calls *c, unsigned cpu, uint32_t thread, const char *name);
+
 enum { MADE_NOBODY = UINT32_MAX };
 
 /* From then on that thread runs there, where it was left; MADE_NOBODY: the CPU is halted. */

@@ -219,12 +219,12 @@ uint64_t made_trace_ns(const struct made_trace *m, unsigned cpu)
 }
 
 void made_trace_add_task(struct made_trace *m, unsigned cpu, uint64_t thread, int32_t pid, int32_t tgid,
-			 const char *name)
+			 const char *name, bool renamed)
 {
 	const struct made_cpu *c = cpu_of(m, cpu);
 
 	task_record_put(&m->tasks, &(struct task_record){
-					   .change = TASK_SEEN,
+					   .change = renamed ? TASK_NAME : TASK_SEEN,
 					   .cpu = cpu,
 					   .ns = c->ns,
 					   .insns = counter(c, c->ns),

@@ -149,9 +149,9 @@ static inline void made_trace_move(struct made_trace *m, uint64_t ns, uint32_t s
 	c->unclocked++;
 }
 
-/* A thread began to be known, at that moment of the CPU. A name may be anything. */
+/* A thread began to be known, or (`renamed`) has another name, at that moment of the CPU. A name may be anything. */
 void made_trace_add_task(struct made_trace *m, unsigned cpu, uint64_t thread, int32_t pid, int32_t tgid,
-			 const char *name);
+			 const char *name, bool renamed);
 
 /* The trace ends at that time, or at the last event, if that is later. Write tables and END. */
 void made_trace_end(struct made_trace *m, uint64_t ns);

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/args/trace_arg.h"
+#include "cli/child.h"
+#include "cli/commands.h"
+#include "cli/print/output_file.h"
+#include "cli/print/quantity.h"
+#include "host/host_pages.h"
+#include "host/host_tracing.h"
+#include "import/graph_trace.h"
+#include "trace/writer.h"
+
+enum { QUICK_LEVEL = 3, BUFFER_KB = 16384 };
+
+static int options_arg(const struct args *args, struct host_options *o, struct error *err)
+{
+	uint64_t pid = 0, ns = 0;
+
+	*o = (struct host_options){
+		.functions = arg(args, "functions"), .not = arg(args, "not"), .below = arg(args, "below"),
+		.buffer_kb = BUFFER_KB,
+	};
+	if (arg_u64(args, "depth", &o->depth, err) < 0 || arg_u64(args, "pid", &pid, err) < 0 ||
+	    arg_u64(args, "buffer", &o->buffer_kb, err) < 0 ||
+	    (arg(args, "min-duration") && arg_time(args, "min-duration", &ns, err) < 0))
+		return -1;
+	if (pid > INT32_MAX)
+		return error_set(err, "--pid %" PRIu64 ": no process", pid);
+	if (ns && ns < 1000)
+		return error_set(err, "--min-duration: the kernel counts microseconds here: 1us at least");
+	o->pid = (int32_t)pid;
+	o->min_us = ns / 1000;
+	return 0;
+}
+
+static void put(void *context, const struct chunk_header *header, struct buf *payload, int level)
+{
+	writer_put(context, header, payload, level ? level : QUICK_LEVEL);
+}
+
+static int write_to(int fd, const char *path, struct graph_reader *reader, struct graph_trace_counts *ret,
+		    struct error *err)
+{
+	struct writer w;
+	int r = writer_init(&w, fd), failed;
+
+	if (r < 0)
+		return error_set(err, "%s: %s", path, strerror(-r));
+	r = graph_trace_write(reader, "the kernel's function_graph, by upto host", path,
+			      &(struct builder_sink){ .put = put, .context = &w }, ret, err);
+	failed = w.failed;
+	writer_deinit(&w);
+	return r == 0 && failed ? error_set(err, "%s: %s", path, strerror(failed)) : r;
+}
+
+static void say(const struct graph_trace_counts *c, const char *path)
+{
+	struct buf line = { 0 };
+
+	put_amount(&line, c->calls, false);
+	buf_printf(&line, " calls of ");
+	put_amount(&line, c->threads, false);
+	buf_printf(&line, " threads");
+	if (c->by_ends)
+		buf_printf(&line, ", those that took long enough");
+	if (c->gaps) {
+		buf_printf(&line, "; ");
+		put_amount(&line, c->lost, false);
+		buf_printf(&line, " events lost in ");
+		put_amount(&line, c->gaps, false);
+		buf_printf(&line, " gaps: --functions with fewer, or a larger --buffer, loses less");
+	}
+	fprintf(stderr, "upto: %s: %.*s\nnext: upto top %s | upto tree %s | upto ps %s\n", path, (int)line.len,
+		(char *)line.data, path, path, path);
+	buf_free(&line);
+}
+
+static const char *output_of(const struct args *args)
+{
+	return arg(args, "output") ? arg(args, "output") : "trace.upto";
+}
+
+static int write_trace(const struct args *args, struct host_pages *pages, struct error *err)
+{
+	const char *path = output_of(args);
+	struct graph_reader *reader = host_pages_read(pages, err);
+	struct graph_trace_counts counts;
+	struct output_file out;
+	int r;
+
+	if (!reader)
+		return -1;
+	r = output_file_open(&out, path, OUTPUT_TRACE, arg(args, "force"), err);
+	if (r == 0)
+		r = output_file_close(&out, write_to(out.fd, path, reader, &counts, err), err);
+	graph_reader_free(reader);
+	if (r == 0)
+		say(&counts, path);
+	return r;
+}
+
+static volatile sig_atomic_t ended;
+
+static void end(int sig)
+{
+	(void)sig;
+	ended = 1;
+}
+
+/* Up to the command's end; or, without one, up to Ctrl-C. Returns the exit status. */
+static int wait_for_end(const struct args *args, struct error *err)
+{
+	const struct sigaction act = { .sa_handler = end };
+	sigset_t none;
+	int status;
+
+	if (args->rest && args->rest[0]) {
+		status = child_run(args->rest, err);
+		return status < 0 ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	}
+	sigemptyset(&none);
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	sigaction(SIGHUP, &act, NULL);
+	fprintf(stderr, "upto: recording this kernel; Ctrl-C ends it\n");
+	while (!ended)
+		sigsuspend(&none);
+	return 0;
+}
+
+static int record(const struct args *args, struct error *err)
+{
+	struct host_options options;
+	struct host_tracing *tracing;
+	struct host_pages *pages;
+	int status = -1;
+
+	if (options_arg(args, &options, err) < 0)
+		return EXIT_USAGE;
+	if (output_file_check(output_of(args), OUTPUT_TRACE, arg(args, "force"), NULL, err) < 0)
+		return EXIT_FAILED;
+	tracing = host_tracing_new(&options, true, err);
+	if (!tracing)
+		return EXIT_FAILED;
+	pages = host_pages_start(host_tracing_folder(tracing), err);
+	if (pages) {
+		status = wait_for_end(args, err);
+		host_tracing_stop(tracing);
+		if (host_pages_stop(pages, err) < 0 || (status >= 0 && write_trace(args, pages, err) < 0))
+			status = -1;
+		host_pages_free(pages);
+	}
+	host_tracing_free(tracing);
+	return status < 0 ? EXIT_FAILED : status;
+}
+
+/* What a tracer that runs already has in its buffers. */
+static int read_buffers(const struct args *args, struct error *err)
+{
+	struct host_tracing *tracing = host_tracing_found(err);
+	struct host_pages *pages;
+	int r = -1;
+
+	if (!tracing)
+		return EXIT_FAILED;
+	pages = host_pages_start(host_tracing_folder(tracing), err);
+	if (pages) {
+		r = host_pages_stop(pages, err);
+		if (r == 0)
+			r = write_trace(args, pages, err);
+		host_pages_free(pages);
+	}
+	host_tracing_free(tracing);
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+static void put_word(const char *name, const char *value)
+{
+	if (value)
+		printf(" %s=%s", name, value);
+}
+
+static int print_boot_args(const struct args *args, struct error *err)
+{
+	struct host_options o;
+
+	if (options_arg(args, &o, err) < 0)
+		return EXIT_USAGE;
+	printf("ftrace=function_graph");
+	put_word("ftrace_filter", o.functions);
+	put_word("ftrace_notrace", o.not);
+	put_word("ftrace_graph_filter", o.below);
+	if (o.depth)
+		printf(" ftrace_graph_max_depth=%" PRIu64, o.depth);
+	if (o.min_us)
+		printf(" tracing_thresh=%" PRIu64, o.min_us);
+	printf(" trace_buf_size=%" PRIu64 "K\n", o.buffer_kb);
+	fprintf(stderr,
+		"upto: put these on the kernel's command line; after that boot, 'upto host read -o TRACE' makes the trace of what the buffers hold: "
+		"the last %" PRIu64 " KiB of each CPU%s\n",
+		o.buffer_kb, o.min_us ? "" : "; --min-duration 500us keeps only calls that took that long, so that more of the boot fits");
+	return EXIT_OK;
+}
+
+static int run(const struct args *args, struct error *err)
+{
+	static const struct { const char *verb; int (*run)(const struct args *args, struct error *err); } verbs[] = {
+		{ "record", record }, { "read", read_buffers }, { "boot-args", print_boot_args },
+	};
+
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+		if (!strcmp(args->operands[0], verbs[i].verb))
+			return verbs[i].run(args, err);
+	error_set(err, "%s: record, read or boot-args", args->operands[0]);
+	return EXIT_USAGE;
+}
+
+static const struct option options[] = {
+	{ 'o', "output", "TRACE", "the trace (default: trace.upto)" },
+	FORCE_OPTION("trace"),
+	{ 'F', "functions", "NAMES", "only these functions, patterns with * too, with commas between" },
+	{ 0, "not", "NAMES", "not these" },
+	{ 0, "below", "NAMES", "only what these call" },
+	{ 0, "depth", "N", "only calls with fewer than N others around them" },
+	{ 0, "min-duration", "TIME", "only calls that took so long: 500us; all else costs little then" },
+	{ 0, "pid", "PID", "only that process, and what it starts" },
+	{ 0, "buffer", "KIB", "of each CPU (default: 16384)" },
+	HELP_OPTION,
+	{ 0 },
+};
+
+const struct command cmd_host = {
+	.name = "host",
+	.operands = "record [-- COMMAND…] | read | boot-args",
+	.summary = "record the kernel that runs here, by its own function_graph",
+	.description =
+		"'upto host record' has the kernel's own tracer record every call of the kernel's functions, while the command runs or up to Ctrl-C, and makes a "
+		"trace that all commands read. The kernel need not be prepared; it must have CONFIG_FUNCTION_GRAPH_TRACER, as distributions' have, and it takes root. "
+		"Options are the tracer's own filters, so that what is left out costs next to nothing. A traced kernel is slow: eight times, where all its "
+		"functions are. What is lost since a buffer is full is counted, and is a gap.\n"
+		"The tracer is an instance of its own where the kernel has that (since 6.11), else the one that all share; it is left as it was found. One that "
+		"was killed with SIGKILL leaves its own behind, which the next one takes away.\n"
+		"'upto host boot-args' prints the words for a kernel's command line with which it records its boot; 'upto host read' makes a trace of what is in the "
+		"buffers then.\n"
+		"Times are the clock's. Instructions, user functions, interrupts and system calls as such are not there: commands that need them say so.\n",
+	.examples = "  upto host record -o make.upto -F 'vfs_*,ext4_*' -- make\n      file systems' part in it\n"
+		    "  upto host record --below do_sys_openat2 -- ls\n      how a file is opened\n"
+		    "  upto host boot-args --min-duration 500us --buffer 32768\n  upto host read -o boot.upto\n      what took long in the boot, of a kernel that nobody patched\n",
+	.options = options,
+	.rest = true,
+	.min_operands = 1,
+	.max_operands = 1,
+	.run = run,
+};

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The pages of the kernel's ring buffers, as they fill: a thread for each CPU takes them into a file without a name.
+ * They are decoded when all is over, so that nothing is slow meanwhile.
+ */
+#ifndef UPTO_HOST_HOST_PAGES_H
+#define UPTO_HOST_HOST_PAGES_H
+
+#include "import/graph_records.h"
+
+struct host_pages;
+
+/* `folder`: of the buffers (host_tracing_folder()). NULL: *err is set. */
+struct host_pages *host_pages_start(const char *folder, struct error *err);
+
+/* Nothing more is written there: take the rest. An error is one of writing the files. */
+int host_pages_stop(struct host_pages *p, struct error *err);
+void host_pages_free(struct host_pages *p);
+
+/* Read what was taken; it must have been stopped. NULL: *err is set. */
+struct graph_reader *host_pages_read(struct host_pages *p, struct error *err);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "host_tracing.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tracefs/tracefs.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+
+/* The instance's name: one that is there before was left by a recording that was killed. */
+#define INSTANCE "upto"
+#define EVENTS "events/sched/sched_switch/enable", "events/sched/sched_waking/enable", "events/printk/console/enable"
+
+enum { SAVED_MAX = 16 };
+
+struct host_tracing {
+	struct tracefs_instance *instance; /* NULL: the one that all share */
+	char *folder;
+	struct saved {
+		struct tracefs_instance *of;
+		const char *file;
+		char *text;
+	} saved[SAVED_MAX];
+	size_t n_saved;
+};
+
+static int write_text(struct host_tracing *t, struct tracefs_instance *of, const char *file, const char *text,
+		      struct error *err)
+{
+	if (tracefs_instance_file_write(of, file, text) >= 0)
+		return 0;
+	return error_set(err, "%s/%s: %s: %s", of ? t->folder : "tracefs", file, text, strerror(errno));
+}
+
+/* Lists are shown with a comment where they are empty. */
+static char *content(char *text)
+{
+	text[strcspn(text, "#")] = 0;
+	for (size_t n = strlen(text); n && strchr("\n ", text[n - 1]);)
+		text[--n] = 0;
+	return text;
+}
+
+/* Keep what a file has, and write another text to it. */
+static int set(struct host_tracing *t, struct tracefs_instance *of, const char *file, const char *text,
+	       struct error *err)
+{
+	char *before = tracefs_instance_file_read(of, file, NULL);
+
+	if (!before)
+		return error_set(err, "%s: this kernel has no such file of function_graph's: %s", file,
+				 strerror(errno));
+	t->saved[t->n_saved++] = (struct saved){ of, file, content(before) };
+	return write_text(t, of, file, text, err);
+}
+
+/* The same of a file that holds a list: a name each time. */
+static int set_list(struct host_tracing *t, struct tracefs_instance *of, const char *file, const char *list,
+		    struct error *err)
+{
+	cleanup_free char *names = list ? xstrdup(list) : NULL;
+	char *rest = names, *name;
+
+	if (!list)
+		return 0;
+	if (set(t, of, file, "\n", err) < 0)
+		return -1;
+	while ((name = strsep(&rest, ","))) {
+		/* without the line's end, the kernel would take the name when the file is closed, and tell nobody */
+		cleanup_free char *line = xasprintf("%s\n", name);
+
+		if (*name && tracefs_instance_file_append(of, file, line) < 0)
+			return error_set(err, "%s: the kernel can trace no such function (%s)", name, file);
+	}
+	return 0;
+}
+
+static int set_number(struct host_tracing *t, struct tracefs_instance *of, const char *file, uint64_t n,
+		      struct error *err)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%" PRIu64, n);
+	return n ? set(t, of, file, text, err) : 0;
+}
+
+static void restore(struct host_tracing *t)
+{
+	while (t->n_saved) {
+		struct saved *s = &t->saved[--t->n_saved];
+
+		tracefs_instance_file_write(s->of, s->file, *s->text ? s->text : "\n");
+		free(s->text);
+	}
+}
+
+/* It is not begun to find out: that would change the code of all functions. */
+static bool has_function_graph(struct tracefs_instance *instance)
+{
+	char *tracers = tracefs_instance_file_read(instance, "available_tracers", NULL);
+	bool has = tracers && strstr(tracers, "function_graph");
+
+	free(tracers);
+	return has;
+}
+
+/* An instance, if the kernel has function_graph in such; what a killed recording left goes. */
+static void make_instance(struct host_tracing *t)
+{
+	if (tracefs_instance_exists(INSTANCE)) {
+		struct tracefs_instance *old = tracefs_instance_create(INSTANCE);
+
+		tracefs_instance_destroy(old);
+		tracefs_instance_free(old);
+	}
+	t->instance = tracefs_instance_create(INSTANCE);
+	if (t->instance && has_function_graph(t->instance))
+		return;
+	if (t->instance) {
+		tracefs_instance_destroy(t->instance);
+		tracefs_instance_free(t->instance);
+	}
+	t->instance = NULL;
+}
+
+static int choose(struct host_tracing *t, const struct host_options *o, struct error *err)
+{
+	struct tracefs_instance *own = t->instance;
+
+	if (set_list(t, own, "set_ftrace_filter", o->functions, err) < 0 ||
+	    set_list(t, own, "set_ftrace_notrace", o->not, err) < 0 ||
+	    set_list(t, NULL, "set_graph_function", o->below, err) < 0 ||
+	    set_number(t, NULL, "max_graph_depth", o->depth, err) < 0 ||
+	    set_number(t, NULL, "tracing_thresh", o->min_us, err) < 0 ||
+	    set_number(t, own, "buffer_size_kb", o->buffer_kb, err) < 0)
+		return -1;
+	if (o->pid && set(t, own, "options/function-fork", "1", err) < 0)
+		return -1;
+	return o->pid ? set_number(t, own, "set_ftrace_pid", (uint64_t)o->pid, err) : 0;
+}
+
+static int begin(struct host_tracing *t, const struct host_options *o, bool on, struct error *err)
+{
+	static const char *const events[] = { EVENTS };
+
+	if (set(t, t->instance, "tracing_on", "0", err) < 0)
+		return -1;
+	tracefs_instance_file_clear(t->instance, "trace");
+	if (choose(t, o, err) < 0 || set(t, t->instance, "current_tracer", "function_graph", err) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+		struct error ignored;
+
+		if (tracefs_file_exists(t->instance, events[i]))
+			set(t, t->instance, events[i], "1", &ignored);
+	}
+	return on ? write_text(t, t->instance, "tracing_on", "1", err) : 0;
+}
+
+static struct host_tracing *open_tracing(struct error *err)
+{
+	struct host_tracing *t;
+
+	if (!tracefs_tracing_dir()) {
+		error_set(err, "no tracefs: it needs root, and a kernel with CONFIG_FUNCTION_GRAPH_TRACER; "
+			       "'mount -t tracefs none /sys/kernel/tracing' mounts it");
+		return NULL;
+	}
+	if (access(tracefs_tracing_dir(), R_OK | X_OK) < 0) {
+		error_set(err, "%s: %s: that is root's", tracefs_tracing_dir(), strerror(errno));
+		return NULL;
+	}
+	t = xcalloc(1, sizeof *t);
+	t->folder = xstrdup(tracefs_tracing_dir());
+	return t;
+}
+
+struct host_tracing *host_tracing_new(const struct host_options *options, bool on, struct error *err)
+{
+	struct host_tracing *t = open_tracing(err);
+
+	if (!t)
+		return NULL;
+	if (!tracefs_tracer_available(NULL, "function_graph")) {
+		error_set(err, "this kernel has no function_graph: it was built without CONFIG_FUNCTION_GRAPH_TRACER");
+		host_tracing_free(t);
+		return NULL;
+	}
+	make_instance(t);
+	if (t->instance) {
+		char *folder = tracefs_instance_get_dir(t->instance);
+
+		free(t->folder);
+		t->folder = xstrdup(folder);
+		tracefs_put_tracing_file(folder);
+	}
+	if (begin(t, options, on, err) < 0) {
+		host_tracing_free(t);
+		return NULL;
+	}
+	return t;
+}
+
+struct host_tracing *host_tracing_found(struct error *err)
+{
+	struct host_tracing *t = open_tracing(err);
+
+	if (t && set(t, NULL, "tracing_on", "0", err) < 0) {
+		host_tracing_free(t);
+		return NULL;
+	}
+	return t;
+}
+
+void host_tracing_stop(struct host_tracing *t)
+{
+	tracefs_instance_file_write(t->instance, "tracing_on", "0");
+}
+
+void host_tracing_free(struct host_tracing *t)
+{
+	restore(t);
+	if (t->instance) {
+		tracefs_instance_destroy(t->instance);
+		tracefs_instance_free(t->instance);
+	}
+	free(t->folder);
+	free(t);
+}
+
+const char *host_tracing_folder(const struct host_tracing *t)
+{
+	return t->folder;
+}
+
+bool host_tracing_is_shared(const struct host_tracing *t)
+{
+	return !t->instance;
+}

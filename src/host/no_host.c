@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where there is no libtracefs to build with. */
+#include "host_pages.h"
+#include "host_tracing.h"
+
+struct host_tracing *host_tracing_new(const struct host_options *options, bool on, struct error *err)
+{
+	(void)options, (void)on;
+	error_set(err, "this upto was built without libtracefs. Install that, and build again");
+	return NULL;
+}
+
+struct host_tracing *host_tracing_found(struct error *err)
+{
+	return host_tracing_new(NULL, false, err);
+}
+
+void host_tracing_stop(struct host_tracing *t)
+{
+	(void)t;
+}
+
+void host_tracing_free(struct host_tracing *t)
+{
+	(void)t;
+}
+
+const char *host_tracing_folder(const struct host_tracing *t)
+{
+	(void)t;
+	return "";
+}
+
+bool host_tracing_is_shared(const struct host_tracing *t)
+{
+	(void)t;
+	return false;
+}
+
+struct host_pages *host_pages_start(const char *folder, struct error *err)
+{
+	(void)folder;
+	error_set(err, "this upto was built without libtracefs");
+	return NULL;
+}
+
+int host_pages_stop(struct host_pages *p, struct error *err)
+{
+	(void)p, (void)err;
+	return 0;
+}
+
+void host_pages_free(struct host_pages *p)
+{
+	(void)p;
+}
+
+struct graph_reader *host_pages_read(struct host_pages *p, struct error *err)
+{
+	(void)p, (void)err;
+	return NULL;
+}

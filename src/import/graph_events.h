@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Events of function_graph and its like, as libtraceevent has them, put as records (graph_records.h): in the process
+ * apart. Layouts of events are those of the kernel that wrote them: they differ.
+ */
+#ifndef UPTO_IMPORT_GRAPH_EVENTS_H
+#define UPTO_IMPORT_GRAPH_EVENTS_H
+
+#include <traceevent/event-parse.h>
+
+#include "base/map.h"
+#include "graph_records.h"
+
+enum { GRAPH_EVENTS = 9, GRAPH_FIELDS = 5 };
+
+struct graph_events {
+	struct graph_writer *to;
+	struct tep_handle *tep;
+	struct tep_event *known[GRAPH_EVENTS]; /* NULL: there is no such event */
+	struct tep_format_field *fields[GRAPH_EVENTS][GRAPH_FIELDS];
+	struct map names;  /* functions that were named */
+	struct map starts; /* address → where its function begins */
+	uint64_t calls;    /* begins and ends */
+};
+
+void graph_events_init(struct graph_events *d, struct tep_handle *tep, struct graph_writer *to);
+/* Does anything tell of calls? */
+bool graph_events_are_there(const struct graph_events *d);
+
+/* Put the names of those who were there before. */
+void graph_events_put_comms(struct graph_events *d);
+/* Records of one CPU are in the order of time, and of all CPUs nearly so. */
+void graph_events_take(struct graph_events *d, struct tep_record *record, int cpu);
+
+#endif

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""upto host, run inside a guest as if that were hardware: held against what upto records of that guest from outside."""
+import os
+
+import pytest
+
+from guest import RELEASE, TOP, UPTO, WORK, initrd, libraries_of, once_a_run, qemu_args, record, run, unpack_disk, upto_json
+from test_cli import fails
+from test_tracecmd import calls_by_process
+
+VERSIONS = [pytest.param("6.12", marks=pytest.mark.long), pytest.param("6.1", marks=pytest.mark.kernels), pytest.param("7", marks=pytest.mark.kernels)]
+
+
+def recorded(version):
+    """The folder with what it wrote in the guest, and the trace from outside."""
+    name = os.path.join(WORK, f"host-{version}")
+
+    def make():
+        words = run(UPTO, "host", "boot-args", "--min-duration", "500us", "--buffer", "8192").stdout.decode().strip()
+        assert words == "ftrace=function_graph tracing_thresh=500 trace_buf_size=8192K", words
+        image = initrd(version, "host", *libraries_of(UPTO), f"{UPTO}=/usr/bin/upto", newer_than=[UPTO])
+        record(name + ".upto", qemu_args(version, image, disk=name + ".disk", append=words, memory="1G"))
+        unpack_disk(name + ".disk", name)
+
+    once_a_run(name, make)
+    return name, name + ".upto"
+
+
+def text(folder, name):
+    with open(os.path.join(folder, name), errors="replace") as f:
+        return f.read()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.weight(70)
+def test_outside(version):
+    """Each call of each process that began and ended meanwhile is seen from inside and from outside alike."""
+    folder, outside = recorded(version)
+    inside, theirs = calls_by_process(os.path.join(folder, "calls.upto")), calls_by_process(outside)
+    names = {p["pid"]: p["comm"] for p in upto_json("ps", "--json", os.path.join(folder, "calls.upto"))["processes"]}
+    functions = {f for counts in inside.values() for f in counts} - {"[not traced]"}
+    compared = processes = 0
+    for pid in (pid for pid, comm in names.items() if comm in ("mkdir", "cat", "tr", "find", "wc")):
+        mine = {f: n for f, n in theirs[pid].items() if f in functions}
+        assert mine == inside[pid], (pid, names[pid], mine, inside[pid])
+        compared += sum(mine.values())
+        processes += 1
+    assert processes == 40 and compared > 3000, (processes, compared)
+    for name in "calls", "thresh", "below", "boot", "again":
+        checked = run(UPTO, "check", os.path.join(folder, name + ".upto")).stdout.decode()
+        assert "whole and consistent" in checked and "of which 0 matched no call" in checked, checked
+    return f"{compared} calls of {processes} processes"
+
+
+@pytest.mark.long
+@pytest.mark.weight(69)
+def test_left_as_found():
+    """Filters are the kernel's; what was set is as it was, also behind a recording that was killed; the command's status is passed on."""
+    folder, _ = recorded("6.12")
+    states = {name: text(folder, name) for name in ("before", "after", "killed", "last", "end")}
+    assert states["before"] == states["after"] == states["last"] == states["end"], states
+    assert states["killed"] != states["before"]
+    assert "status 3" in text(folder, "calls.said")
+    assert "no_such_function: the kernel can trace no such function" in text(folder, "refused.said")
+    below = upto_json("tree", "--json", os.path.join(folder, "below.upto"))["tree"]
+    assert {r["function"] for r in below if r["depth"] == 1} == {"do_sys_openat2"} and max(r["depth"] for r in below) == 4, below[:5]
+    long = upto_json("calls", "--json", "-n", "0", os.path.join(folder, "thresh.upto"))["calls"]
+    lasted = [c["duration_ns"] for c in long if c["step"] != "enter" and c["duration_ns"] is not None and c["function"] != "[not traced]"]
+    assert len(lasted) > 50 and min(lasted) >= 100000, sorted(lasted)[:5]
+
+
+@pytest.mark.long
+@pytest.mark.weight(68)
+def test_boot():
+    """What took long in the boot, out of the buffers: what upto saw from outside took as long, but for what tracing costs."""
+    folder, outside = recorded("6.12")
+    boot = os.path.join(folder, "boot.upto")
+    calls = [c for c in upto_json("calls", "--json", "-n", "0", "-F", "do_one_initcall", "--depth", "1", boot)["calls"] if c["duration_ns"]]
+    theirs = [c["duration_ns"] for c in upto_json("calls", "--json", "-n", "0", "-F", "do_one_initcall", "--depth", "1", outside)["calls"] if c["duration_ns"]]
+    mine = sorted((c["duration_ns"] for c in calls), reverse=True)
+    theirs.sort(reverse=True)
+    assert len(mine) > 10 and min(mine) >= 500000
+    # guest time by the two clocks, of the longest ones
+    near = [min(abs(a - b) / b for b in theirs) for a in mine]
+    assert max(near) < 0.05, near
+    return f"{len(mine)} initcalls; apart by at most {max(near):.1%}"
+
+
+def test_asked():
+    fails(2, r"record, read or boot-args", "host", "look")
+    fails(2, r"the kernel counts microseconds", "host", "record", "--min-duration", "10ns")
+    if not os.path.isdir("/sys/kernel/tracing/events"):
+        fails(1, r"(no tracefs: it needs root|has no function_graph|that is root's)", "host", "record", "-o", os.path.join(WORK, "host.upto"), "--", "true")
+    assert os.path.exists(os.path.join(TOP, "docs/hardware.md")) and RELEASE
