@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What recording costs and how fast a trace is read. Ratios are of runs taken in turn, with their spread.
 
-usage: bench/run.py [small|full|thin|many|others|kfi|text|kernels|debug|values|past]…   (default: all but thin, which small and full have)
+usage: bench/run.py [small|full|thin|many|others|kfi|text|kernels|debug|values|past|hardware]…   (default: all but thin, which small and full have)
 RUNS=N sets how often each thing is run (default 5; full boot 3), LIMIT=S for how long QEMU's log is waited for (900), LINES=N how
 many lines the text trace has (52 million, which take 3 GB while they are there).
 """
@@ -33,6 +33,7 @@ EVENT_BOUND, ARGS_BOUND = 1.3, 1.05  # of plain TCG: all events of the scheduler
 REPORT_BOUND, PAGE_BOUND, EXPORT_BOUND = 8, 5, 5e6  # seconds and MB of a page; calls a second
 ZOOM_BOUND = 0.1, 0.3  # seconds: the median of upto ui's answers, and the worst
 PAST_BOUND = 1.5  # of its recording, or of plain QEMU with the same clock
+CALL_BOUND, OFF_BOUND = 25 / 16, 2  # of what the least hook takes; ns a call
 WAIT_BOUND, INDEX_BOUND, STACKS_BOUND, HISTORY_BOUND, LOG_BOUND, IMPORT_BOUND, THIN_BOUND = 1.03, 0.5, 50e6, 5, 2, 300, 5
 FLIGHT_BOUND = 0.1  # beside what recording costs: what is forgotten is gone through once more, and the rest is cut exactly
 VMLINUX_BOUND, LEARN_BOUND = 0.3, 1  # seconds for files beside a kernel's image; per cent of the boot for learning
@@ -498,9 +499,48 @@ def past():
         os.unlink(path)
 
 
+def ns_a_call(*command, **env):
+    """A recursion of 7 million calls, by its own clock."""
+    p = run(*command, env={**os.environ, **env}, cwd=WORK)
+    return float(p.stdout.split()[1])
+
+
+def hardware():
+    """What a call costs a program that records itself, beside one that does not, the least that a hook can do, and uftrace."""
+    source, out = os.path.join(TOP, "tests/programs"), os.path.join(WORK, "bench-recursion")
+    library = os.path.join(os.path.dirname(UPTO), "../../libupto/libupto.so")
+    run("gcc", "-O2", "-fno-optimize-sibling-calls", "-o", out + ".plain", os.path.join(source, "recursion.c"))
+    run("gcc", "-O2", "-finstrument-functions", "-o", out, os.path.join(source, "recursion.c"))
+    run("gcc", "-O2", "-shared", "-fPIC", "-o", out + ".stub", os.path.join(source, "stub.c"))
+    file = out + ".upto"
+    ways = {"not compiled for it": lambda: ns_a_call(out + ".plain"), "empty hooks": lambda: ns_a_call(out), "stub with the time": lambda: ns_a_call(out, LD_PRELOAD=out + ".stub"),
+            "libupto, shut off": lambda: ns_a_call(out, LD_PRELOAD=library, UPTO_ARM="0", UPTO_OUT=file), "libupto": lambda: ns_a_call(out, LD_PRELOAD=library, UPTO_OUT=file)}
+    if shutil.which("uftrace"):
+        ways["uftrace"] = lambda: ns_a_call("uftrace", "record", "-d", out + ".uftrace", out)
+    times = {way: [] for way in ways}
+    for _ in range(int(os.environ.get("RUNS", 5))):
+        for way, measure in ways.items():
+            if os.path.exists(file):
+                os.unlink(file)
+            times[way].append(measure())
+            if way == "libupto":
+                size, began = os.path.getsize(file), time.monotonic()
+                run(UPTO, "import", "-f", "-o", TRACE, file)
+                took = time.monotonic() - began
+    for way, values in times.items():
+        print(f"recursion: {way:20}{statistics.median(values):7.1f} ns a call ({min(values):.1f} … {max(values):.1f})")
+    events = 2 * 7049155
+    off = statistics.median(a - b for a, b in zip(times["libupto, shut off"], times["empty hooks"]))
+    stub = statistics.median(a / b for a, b in zip(times["libupto"], times["stub with the time"]))
+    # 25 ns where the stub takes 16
+    print(f"recursion: libupto is {stub:.2f} of the stub; {verdict(stub, CALL_BOUND)} {CALL_BOUND:.2f}; shut off {off:.1f} ns more; {verdict(off, OFF_BOUND)} {OFF_BOUND}")
+    print(f"recursion: {size / events:.2f} bytes an event; {verdict(size / events, 2)} 2; imported at {events / took / 1e6:.1f} M events/s; {verdict(events / took, 5e6, False)} 5", flush=True)
+    remove_trace()
+
+
 def main():
-    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi", "text", "kernels", "debug", "values", "past"]:
-        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text, "thin": thin, "kernels": kernels, "debug": debug, "values": values, "past": past}[what]()
+    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi", "text", "kernels", "debug", "values", "past", "hardware"]:
+        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text, "thin": thin, "kernels": kernels, "debug": debug, "values": values, "past": past, "hardware": hardware}[what]()
 
 
 if __name__ == "__main__":

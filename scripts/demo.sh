@@ -37,5 +37,17 @@ run timeline "$trace"
 run events --pair open,opened -n 20 "$trace"
 run probe -n 3 "$trace" 'read=vfs_read file=file->f_path.dentry->d_iname:string count'
 run events -e read --sum comm,file --value count -n 10 "$trace"
+# and what is no guest: a program that was compiled for it, and, where root and tracefs are, this kernel
+if command -v gcc >/dev/null; then
+	words=$top/build/words
+	printf '\n$ cc -g -O2 -finstrument-functions -o build/words tests/programs/words.c\n'
+	gcc -g -O2 -finstrument-functions -o "$words" "$top/tests/programs/words.c"
+	head -c 12000 "$top/COPYING" >"$words.txt"
+	run exec --force -o "$words.upto" -- "$words" "$words.txt"
+fi
+if [ -w /sys/kernel/tracing/current_tracer ] && grep -q function_graph /sys/kernel/tracing/available_tracers; then
+	run host record --force -o "$top/build/host.upto" --functions 'vfs_*' -- sleep 2
+	run top -n 10 "$top/build/host.upto"
+fi
 # all of it to look at; where Node.js was not there to build the page with, a line says so
 run report --force -o "${trace%.upto}.html" "$trace" || true
