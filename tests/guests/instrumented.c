@@ -68,7 +68,9 @@ static const struct upto_instrument some = {
 	.calls = calls, .count = 400, .clock = ticks, .ticks_per_us = 1000, .min_us = 1000,
 	.start_entry = (uintptr_t)work, .stop_exit = (uintptr_t)work,
 };
-static const struct upto_instrument little = { .calls = calls, .count = 8, .clock = ticks, .ticks_per_us = 1000, .ring = 1 };
+static const struct upto_instrument little = {
+	.calls = calls, .count = 8, .clock = ticks, .ticks_per_us = 1000, .ring = 1,
+};
 
 UPTO_NOT_INSTRUMENTED void kernel_main(void)
 {
