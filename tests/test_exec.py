@@ -3,6 +3,7 @@
 import collections
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -192,6 +193,41 @@ def test_uftrace(tmp_path):
         want = {m[2]: int(m[1]) for m in re.finditer(r"^ +(\d+) +(\w+)$", report, re.M)}
         file, = execute(tmp_path / ("files-" + mode), program("nasty"), mode)[0]
         assert calls_of(file) == want, (calls_of(file), want)
+        # and what uftrace wrote is read: each call as often, and all together as long, to the microsecond that its report has
+        made = tmp_path / f"{mode}.upto"
+        run(UPTO_ASAN, "import", "-f", "-o", made, tmp_path / mode)
+        assert calls_of(made) == want
+        report = run("uftrace", "report", "--no-libcall", "--no-event", "-d", tmp_path / mode, "-f", "total,call").stdout.decode()
+        units = {"us": 1e3, "ms": 1e6, "s": 1e9}
+        took = {m[3]: (float(m[1]) * units[m[2]], units[m[2]] / 1000) for m in re.finditer(r"^ +([\d.]+) +(us|ms|s) +\d+ +(\w+)$", report, re.M)}
+        mine = {f["function"]: f["total_ns"] for f in upto_json("top", "--json", "--total", "-n", "0", made)["functions"]}
+        # of work(), threads end within: uftrace takes it to last up to their end
+        assert took.keys() == want.keys() and all(abs(mine[f] - ns) <= unit for f, (ns, unit) in took.items() if f != "work"), (mine, took)
+
+
+def test_damaged_folder(tmp_path):
+    """A folder of uftrace's that is damaged is read as far as it makes sense, or refused in one line; so is any other folder."""
+    if not shutil.which("uftrace"):
+        pytest.skip("no uftrace")
+    run("uftrace", "record", "--no-libcall", "-d", tmp_path / "whole", program("nasty"), "longjmp")
+    rng, kept, refused = random.Random(7), 0, 0
+    for i in range(40):
+        folder = tmp_path / "damaged"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(tmp_path / "whole", folder)
+        for _ in range(1 + i % 4):
+            name = rng.choice([f for f in sorted(os.listdir(folder)) if os.path.getsize(folder / f)])
+            data = bytearray((folder / name).read_bytes())
+            for _ in range(rng.choice([1, 8, 100])):
+                data[rng.randrange(len(data))] = rng.randrange(256)
+            (folder / name).write_bytes(data[:rng.randrange(len(data))] if i % 5 == 0 else data)
+        p = run(UPTO_ASAN, "import", "-f", "-o", tmp_path / "out.upto", folder, check=False)
+        assert p.returncode in (0, 1) and p.stderr.count(b"\n") == p.returncode, (i, p.stderr)
+        kept, refused = kept + (p.returncode == 0), refused + p.returncode
+        if not p.returncode:
+            run(UPTO, "info", tmp_path / "out.upto")
+    fails(1, r"is a folder, and none that uftrace record wrote", "import", "-f", "-o", tmp_path / "out.upto", SOURCES)
+    return f"{kept} read, {refused} refused"
 
 
 def test_sanitized(tmp_path):

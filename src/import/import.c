@@ -2,12 +2,14 @@
 #include "import.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "block_lines.h"
 #include "calls_blocks.h"
 #include "trace/format.h"
+#include "uftrace_folder.h"
 
 enum { TO_TELL = 1 << 16, MAGIC = sizeof FORMAT_MAGIC - 1 };
 #define LOG_MAX ((size_t)1 << 33) /* bytes of a log that is read as a whole */
@@ -67,11 +69,31 @@ static int import_kfi(struct import_input *in, const struct builder_sink *sink, 
 	return r;
 }
 
+static int import_uftrace(struct import_input *in, const struct builder_sink *sink, struct imported *ret,
+			  struct error *err)
+{
+	struct graph_reader *reader;
+	int r;
+
+	ret->format = IMPORT_GRAPH;
+	if (!uftrace_folder_is_one(in->fd))
+		return error_set(err, "%s: is a folder, and none that uftrace record wrote", in->path);
+	reader = uftrace_folder_open(in->fd, in->path, err);
+	if (!reader)
+		return -1;
+	r = graph_trace_write(reader, "a folder of uftrace", in->path, sink, &ret->graph, err);
+	graph_reader_free(reader);
+	return r;
+}
+
 static int import_any(struct import_input *in, const struct builder_sink *sink, struct imported *ret, struct error *err)
 {
 	const struct buf *data = &in->data;
+	struct stat st;
 	ssize_t n = 1;
 
+	if (fstat(in->fd, &st) == 0 && S_ISDIR(st.st_mode))
+		return import_uftrace(in, sink, ret, err);
 	/* enough to tell the format by */
 	while (n > 0 && data->len < TO_TELL)
 		if ((n = import_read(in, err)) < 0)
