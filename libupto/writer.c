@@ -360,11 +360,13 @@ static void put_marks(void)
 {
 	for (int i = 0; i < MARKS; i++) {
 		struct mark *m = &writer.marks[i];
-		struct calls_mark head = { .ticks = m->ticks, .thread = m->thread };
+		struct calls_mark head;
 
 		if (__atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != 2)
 			continue;
-		head.bytes = (uint32_t)strlen(m->text);
+		head = (struct calls_mark){
+			.ticks = m->ticks, .thread = m->thread, .bytes = (uint32_t)strlen(m->text),
+		};
 		file_put(&writer.file, CALLS_MARK, &head, sizeof head, m->text, head.bytes);
 		__atomic_store_n(&m->state, 0, __ATOMIC_RELEASE);
 	}

@@ -41,7 +41,7 @@ static bool is_one(int fd)
 
 int program_calls_open(const char *path, struct error *err)
 {
-	int in = open(path, O_RDONLY | O_CLOEXEC), out = -1;
+	int in = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), out = -1;
 
 	if (in < 0)
 		return -1;
