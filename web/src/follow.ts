@@ -24,6 +24,7 @@ export async function follow(): Promise<void> {
   let touched = -IDLE_MS;
 
   backToPlace();
+  document.documentElement.dataset.grows = first.grows ? "yes" : "no";
   if (!first.grows) return;
   document.getElementById("growing")!.hidden = false;
   for (const kind of ["pointermove", "pointerdown", "keydown", "wheel", "scroll"]) addEventListener(kind, () => (touched = performance.now()), { passive: true });
