@@ -181,14 +181,14 @@ def upto_json(*args, upto=UPTO):
     return with_keys(json.loads(run(upto, *args).stdout))
 
 
-ABSENT = "inlined", "given", "pid", "comm"  # what tree has only if it was asked for
+ABSENT = {"inlined": 0, "given": None, "pid": None, "comm": None}  # what tree has only if it was asked for
 
 
 def with_keys(answer):
     # tables that can be long have rows without keys; what no row has is no column
     for name, table in answer.items() if isinstance(answer, dict) else ():
         if isinstance(table, dict) and table.keys() == {"columns", "rows"}:
-            answer[name] = [dict.fromkeys(ABSENT) | dict(zip(table["columns"], row)) for row in table["rows"]]
+            answer[name] = [ABSENT | dict(zip(table["columns"], row)) for row in table["rows"]]
     return answer
 
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import decoder
-from guest import CHECK, TOP, UPTO, WORK, initrd, numbers, once_a_run, qemu_args, record, run, upto_json
+from guest import CHECK, TOP, UPTO, WORK, Once, initrd, is_older, numbers, once_a_run, qemu_args, record, run, upto_json
 from made import KERNEL, make
 
 sys.path.insert(0, os.path.join(TOP, "fuzz"))
@@ -27,9 +27,10 @@ def twins(kind):
     """All programs, by their functions. They have one size."""
     made = {}
     for name, times in [(n, t) for n, (t, _) in RAN.items()] + [(HIDDEN, 1)]:
-        path = os.path.join(WORK, f"twin-{kind}-{name}")
-        run("gcc", "-g0", "-O2", "-static", "-no-pie", f"-DWORK={name}", f"-DTIMES={times}", *FLAGS[kind], "-o", path,
-            os.path.join(os.path.dirname(__file__), "guests/twin.c"))
+        path, source = os.path.join(WORK, f"twin-{kind}-{name}"), os.path.join(os.path.dirname(__file__), "guests/twin.c")
+        with Once(path):
+            if is_older(path, source):
+                run("gcc", "-g0", "-O2", "-static", "-no-pie", f"-DWORK={name}", f"-DTIMES={times}", *FLAGS[kind], "-o", path, source)
         made[name] = path
     assert len({os.path.getsize(p) for p in made.values()}) == 1, made
     return made

@@ -12,6 +12,7 @@ const tab = await browser.newPage({ viewport: { width: 1280, height: 900 } }), s
 tab.on("console", (m) => seen.messages.push(m.text()));
 tab.on("pageerror", (e) => seen.messages.push(e.message));
 tab.on("request", (r) => r.url().startsWith(here) || r.url().startsWith("data:") || seen.requests.push(r.url()));
+tab.setDefaultTimeout(100000);
 await tab.goto(address);
 await tab.waitForFunction(() => document.documentElement.dataset.ready === "yes");
 seen.address = tab.url();

@@ -121,8 +121,9 @@ static void follow(struct page_versions *v, page_is_over *is_over, void *context
 
 int page_versions_read(struct page_versions *v, page_is_over *is_over, void *context, struct error *err)
 {
+	/* one that is given up is no failure */
 	if (page_reading_read(v->now, is_over, context, err) < 0)
-		return -1;
+		return is_over(context) ? 0 : -1;
 	follow(v, is_over, context);
 	if (!is_over(context))
 		page_reading_sums(v->now, is_over, context);
