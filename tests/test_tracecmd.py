@@ -101,7 +101,7 @@ def test_report(version, every, tmp_path):
     return f"{sum(begins.values())} calls, {lost} lost; {said.strip().partition(': ')[2]}"
 
 
-@pytest.mark.parametrize("version", ["6.12", pytest.param("6.1", marks=pytest.mark.kernels), pytest.param("7", marks=pytest.mark.kernels)])
+@pytest.mark.parametrize("version", [pytest.param("6.12", marks=pytest.mark.long), pytest.param("6.1", marks=pytest.mark.kernels), pytest.param("7", marks=pytest.mark.kernels)])
 @pytest.mark.weight(50)
 def test_outside(version, tmp_path):
     """What both see of processes that began and ended while both looked is the same: each call of each process."""
