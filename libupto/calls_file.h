@@ -48,7 +48,7 @@ enum calls_block_kind {
 	CALLS_MODULE,   /* struct calls_module, the build-id's bytes, the path: it is there from then on */
 	CALLS_UNLOADED, /* uint64_t: the module that begins there is gone */
 	CALLS_MARK,     /* struct calls_mark, text */
-	CALLS_LOST,     /* struct calls_lost: so many events of a thread are missing here */
+	CALLS_LOST,     /* struct calls_lost: so many events of a thread (CALLS_NO_THREAD: of some) are missing here */
 	CALLS_LEFT,     /* uint32_t: the thread has ended */
 	CALLS_END,      /* nothing: the program ended, and all is written */
 };
@@ -88,6 +88,8 @@ struct calls_mark {
 	uint64_t ticks;
 	uint32_t thread, bytes;
 };
+
+enum { CALLS_NO_THREAD = 0x7fffffff };
 
 struct calls_lost {
 	uint64_t events;
@@ -145,14 +147,12 @@ static inline void calls_pop(struct calls_model *m, uint64_t function)
 
 /*
  * The ring file: rings, one behind the other, each a struct calls_ring and its records, rounded up to CALLS_RING_UNIT
- * bytes. Record number
- * n is at n modulo their count. One whose ticks are 0 was not written yet, or the file has it. The file has all before
+ * bytes. Record number n is at n modulo their count. One whose ticks are 0 was not written yet, or the file has it. The file has all before
  * `taken`, and all that its last EVENTS block of the thread has.
  */
 struct calls_record {
 	uint64_t ticks;
-	/* CALLS_RECORD_EXIT: the call ends; with address 0: longjmp() leaves all calls whose `stack` is below this
-	 * one's */
+	/* CALLS_RECORD_EXIT: the call ends; with address 0: longjmp() goes to where `stack` is */
 	uint64_t function;
 	uint64_t stack; /* of a begin: the stack pointer, in the hook, CALLS_HOOK bytes below the function's own */
 };

@@ -117,8 +117,8 @@ static void tell_path(const struct file *f)
 
 	if (fd < 0)
 		return;
-	if (write(fd, f->path, strlen(f->path) + 1) < 0)
-		f = NULL; /* then they do without */
+	/* without it, they do not know of this file */
+	write_all(&(struct file){ .fd = fd }, &(struct iovec){ (void *)f->path, strlen(f->path) + 1 }, 1);
 	close(fd);
 }
 

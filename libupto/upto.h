@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * For programs that are compiled with -finstrument-functions and linked with -lupto: they write what functions they
- * call, and for how long, into upto.PID.calls (UPTO_OUT), which upto reads. Nothing of this needs to be called: a
+ * call, and for how long, into PROGRAM.PID.upto (UPTO_OUT), which upto reads. Nothing of this needs to be called: a
  * program records from its start on, unless UPTO_ARM=0 is in its environment.
  *
  * All of it may be called by any thread, and by signal handlers.

@@ -60,7 +60,7 @@ static struct {
 	uint32_t records;
 	int drops; /* UPTO_OVERFLOW=drop */
 	struct mark marks[MARKS];
-	uint64_t marks_lost;
+	uint64_t homeless, homeless_told; /* events of threads that got no ring */
 	pthread_t thread;
 	int has_thread, runs, ends;
 	pthread_key_t key; /* its destructor tells that a thread ends */
@@ -88,6 +88,8 @@ static struct calls_ring *take_slot(void)
 						     __ATOMIC_RELAXED))
 			return r;
 	}
+	if (n >= RINGS_MAX)
+		return NULL;
 	n = __atomic_fetch_add(&writer.n_rings, 1, __ATOMIC_ACQ_REL);
 	if (n >= RINGS_MAX || pwrite(writer.file.ring_fd, "", 1, (off_t)((n + 1) * ring_bytes() - 1)) != 1)
 		return NULL;
@@ -106,8 +108,11 @@ struct calls_ring *ring_new(void)
 {
 	struct calls_ring *r = take_slot();
 
-	if (!r)
+	/* it is asked for again by the thread's next event */
+	if (!r) {
+		__atomic_fetch_add(&writer.homeless, 1, __ATOMIC_RELAXED);
 		return NULL;
+	}
 	r->tid = (uint32_t)syscall(SYS_gettid);
 	r->thread = __atomic_fetch_add(&writer.n_threads, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->state, CALLS_RING_USED, __ATOMIC_RELEASE);
@@ -154,7 +159,7 @@ void mark_put(struct calls_ring *r, const char *text)
 		__atomic_store_n(&m->state, 2, __ATOMIC_RELEASE);
 		return;
 	}
-	__atomic_fetch_add(&writer.marks_lost, 1, __ATOMIC_RELAXED);
+	r->lost++;
 }
 
 static void put_clock(void)
@@ -284,6 +289,17 @@ static void tell_lost(struct calls_ring *r)
 	r->lost_told = lost;
 }
 
+static void tell_homeless(void)
+{
+	uint64_t lost = __atomic_load_n(&writer.homeless, __ATOMIC_RELAXED);
+	struct calls_lost l = { .events = lost - writer.homeless_told, .thread = CALLS_NO_THREAD };
+
+	if (!l.events)
+		return;
+	file_put(&writer.file, CALLS_LOST, &l, sizeof l, NULL, 0);
+	writer.homeless_told = lost;
+}
+
 /* What lies in no module that is known may lie in one that came just now. */
 static void look_for(uint64_t function)
 {
@@ -380,6 +396,7 @@ static unsigned write_some(void)
 
 	modules_look(&writer.file);
 	put_marks();
+	tell_homeless();
 	for (uint32_t i = 0; i < n && i < RINGS_MAX; i++)
 		events += drain_ring(i);
 	if (clock_ns() - writer.clock_at > CLOCK_EVERY_NS)

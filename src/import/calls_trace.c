@@ -268,6 +268,8 @@ static void add_lost(struct calls_trace *t, struct cursor payload)
 	thread = thread_of(t, lost.thread);
 	if (thread && lost.events)
 		lose(t, thread, lost.events);
+	else if (!thread)
+		t->counts.lost += lost.events;
 }
 
 static void end_thread(struct calls_trace *t, struct cursor payload)
