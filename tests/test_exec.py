@@ -259,6 +259,21 @@ def test_overflow(tmp_path):
     assert "of which 0 matched no call" in run(UPTO_ASAN, "check", file, check=False).stdout.decode()
 
 
+def test_many_threads(tmp_path):
+    """More threads at once than there are buffers: what has none is counted."""
+    source = tmp_path / "many.c"
+    source.write_text("#include <pthread.h>\nstatic pthread_barrier_t all;\n__attribute__((noinline)) void f(void) { __asm__(\"\"); }\n"
+                      "static void *work(void *x) { f(); pthread_barrier_wait(&all); return x; }\n"
+                      "int main(void) { pthread_t t[1100]; pthread_barrier_init(&all, 0, 1101); for (int i = 0; i < 1100; i++) pthread_create(&t[i], 0, work, 0);\n"
+                      "  pthread_barrier_wait(&all); for (int i = 0; i < 1100; i++) pthread_join(t[i], 0); return 0; }\n")
+    run("gcc", "-O1", "-finstrument-functions", "-pthread", "-o", tmp_path / "many", source)
+    file, = execute(tmp_path, "./many", options=["--buffer", "1k"])[0]
+    counts, lost = calls_of(file), upto_json("info", "--json", file)["lost"]
+    # each of the others lacks two calls, f() and work(), with their ends; the last may come when others have gone
+    assert 1000 <= counts["f"] < 1100 and 0 < lost <= 4 * (1101 - 1024), (counts, lost)
+    assert lost >= 2 * (1100 - counts["f"]), (counts, lost)
+
+
 def test_asked(tmp_path):
     """All that is asked of traces is asked of these; what a program's calls do not have is said."""
     file, = execute(tmp_path, program("nasty"), "threads")[0]
