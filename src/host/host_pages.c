@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "import/graph_events.h"
 
-enum { PAGE_MAX = 1 << 16, KALLSYMS_MAX = 256 << 20, SAVED_MAX = 64 << 20 };
+enum { PAGE_MAX = 1 << 16, KALLSYMS_MAX = 256 << 20 };
 
 struct cpu {
 	struct host_pages *of;
@@ -42,8 +42,8 @@ static void take(struct cpu *c)
 	ssize_t n;
 
 	while ((n = read(c->in, page, c->of->page)) > 0)
-		if (!c->failed && write_all(c->out, page, (size_t)n) < 0)
-			c->failed = errno;
+		if (!c->failed)
+			c->failed = -write_all(c->out, page, (size_t)n);
 }
 
 static void *take_in_thread(void *arg)
@@ -150,7 +150,6 @@ struct stream {
 	uint8_t page[PAGE_MAX];
 	uint64_t at;            /* of the next page in the file */
 	struct tep_record next; /* data NULL: there is none */
-	int missed;             /* before it */
 };
 
 static bool load_page(struct stream *s)
@@ -212,12 +211,10 @@ static void put_all(const struct host_pages *p, struct graph_events *events)
 static void parse_kallsyms(struct tep_handle *tep)
 {
 	struct buf text = { 0 };
-	struct error ignored;
 	FILE *f = fopen("/proc/kallsyms", "re");
 	char piece[4096];
 	size_t n;
 
-	(void)ignored;
 	while (f && text.len < KALLSYMS_MAX && (n = fread(piece, 1, sizeof piece, f)) > 0)
 		buf_put(&text, piece, n);
 	if (f)

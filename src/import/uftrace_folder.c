@@ -7,15 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/map.h"
 #include "trace/format.h"
 
-enum { ENTRY, EXIT, LOST, EVENT, MAGIC = 5, RECORD = 16, FILE_MAX = 1 << 28, LINE = 1024 };
+enum { ENTRY, EXIT, LOST, EVENT, MAGIC = 5, RECORD = 16, LINE = 1024 };
 
 struct thread {
 	int fd;
