@@ -4,39 +4,11 @@
  * check` accepts, but for what it says is missing. Each record of the input is eight bytes, so that few changes make
  * other ones.
  */
-#include "fuzz.h"
+#include "made_check.h"
 
 #include <unistd.h>
 
-#include "analysis/check/check.h"
 #include "import/graph_trace.h"
-#include "trace/writer.h"
-
-static void put(void *context, const struct chunk_header *header, struct buf *payload, int level)
-{
-	must(writer_put(context, header, payload, level ? level : 1) == 0);
-}
-
-static void check(int fd, const struct graph_trace_counts *counts)
-{
-	struct reader *reader;
-	struct names names;
-	struct check found;
-	struct error err;
-	char path[32];
-
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	must(reader_open(path, &reader, &err) == 0);
-	must(reader->ended && reader_lost(reader) == counts->lost);
-	must(names_init(&names, reader, &err) == 0);
-	must(check_analyse(reader, &names, true, &found, &err) == 0);
-	if (found.n_findings && !counts->gaps)
-		fprintf(stderr, "%s\n", found.findings[0].text);
-	must(!found.n_findings || counts->gaps);
-	check_deinit(&found);
-	names_deinit(&names);
-	reader_free(reader);
-}
 
 /* kind and CPU; PID; other; function; depth; time since the last one, which may go back; where an end began */
 static void put_records(struct graph_writer *w, const uint8_t *data, size_t size)
@@ -75,11 +47,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buf_free(&records.out);
 	lseek(in, 0, SEEK_SET);
 	reader = graph_reader_of(in, "file");
-	r = graph_trace_write(reader, "records", "file", &(struct builder_sink){ .put = put, .context = &w }, &counts, &err);
+	r = graph_trace_write(reader, "records", "file", &(struct builder_sink){ .put = made_put, .context = &w }, &counts, &err);
 	graph_reader_free(reader);
 	writer_deinit(&w);
 	if (r == 0)
-		check(out, &counts);
+		made_check(out, counts.lost, counts.gaps);
 	else
 		must(!strncmp(err.text, "file:", 5));
 	close(out);

@@ -3,14 +3,12 @@
  * What `upto import` reads: a text trace, read whole or in two pieces, has the same blocks; and a trace that was made
  * of any log is one that `upto check` accepts.
  */
-#include "fuzz.h"
+#include "made_check.h"
 
 #include <unistd.h>
 
-#include "analysis/check/check.h"
 #include "import/block_lines.h"
 #include "import/import.h"
-#include "trace/writer.h"
 
 struct sum {
 	uint64_t blocks, hash;
@@ -46,31 +44,6 @@ static struct sum read_lines(const char *data, size_t size, size_t first)
 	return sum;
 }
 
-static void put(void *context, const struct chunk_header *header, struct buf *payload, int level)
-{
-	must(writer_put(context, header, payload, level ? level : 1) == 0);
-}
-
-static void check(int fd)
-{
-	struct reader *reader;
-	struct names names;
-	struct check found;
-	struct error err;
-	char path[32];
-
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	must(reader_open(path, &reader, &err) == 0);
-	must(names_init(&names, reader, &err) == 0);
-	must(check_analyse(reader, &names, true, &found, &err) == 0);
-	if (found.n_findings)
-		fprintf(stderr, "%s\n", found.findings[0].text);
-	must(!found.n_findings);
-	check_deinit(&found);
-	names_deinit(&names);
-	reader_free(reader);
-}
-
 static void import(const uint8_t *data, size_t size)
 {
 	int in = memfd_create("log", MFD_CLOEXEC), out = memfd_create("trace", MFD_CLOEXEC), r;
@@ -80,10 +53,10 @@ static void import(const uint8_t *data, size_t size)
 
 	must(in >= 0 && out >= 0 && write(in, data, size) == (ssize_t)size && lseek(in, 0, SEEK_SET) == 0);
 	must(writer_init(&w, out) == 0);
-	r = import_log(in, "log", &(struct builder_sink){ .put = put, .context = &w }, &imported, &err);
+	r = import_log(in, "log", &(struct builder_sink){ .put = made_put, .context = &w }, &imported, &err);
 	writer_deinit(&w);
 	if (r == 0)
-		check(out);
+		made_check(out, 0, false);
 	else
 		must(!strncmp(err.text, "log:", 4));
 	close(in);

@@ -3,40 +3,12 @@
  * What a program with libupto wrote, and the ring beside it: a trace that is made of any bytes is one that `upto check`
  * accepts, but for what it says is missing. The input is a ring's size, in two bytes, the ring, and the file.
  */
-#include "fuzz.h"
+#include "made_check.h"
 
 #include <unistd.h>
 
-#include "analysis/check/check.h"
 #include "import/calls_trace.h"
 #include "libupto/calls_file.h"
-#include "trace/writer.h"
-
-static void put(void *context, const struct chunk_header *header, struct buf *payload, int level)
-{
-	must(writer_put(context, header, payload, level ? level : 1) == 0);
-}
-
-static void check(int fd, const struct calls_trace_counts *counts)
-{
-	struct reader *reader;
-	struct names names;
-	struct check found;
-	struct error err;
-	char path[32];
-
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	must(reader_open(path, &reader, &err) == 0);
-	must(reader->ended && reader_lost(reader) == counts->lost);
-	must(names_init(&names, reader, &err) == 0);
-	must(check_analyse(reader, &names, true, &found, &err) == 0);
-	if (found.n_findings && !counts->lost)
-		fprintf(stderr, "%s\n", found.findings[0].text);
-	must(!found.n_findings || counts->lost);
-	check_deinit(&found);
-	names_deinit(&names);
-	reader_free(reader);
-}
 
 /* A ring's bytes as a ring file has them. */
 static void put_ring(const uint8_t *data, size_t size, struct buf *ret)
@@ -64,10 +36,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	put_ring(data, ring_size, &ring);
 	buf_put(&file, data + ring_size, size - ring_size);
 	must(out >= 0 && writer_init(&w, out) == 0);
-	r = calls_trace_write(&file, &ring, "file", &(struct builder_sink){ .put = put, .context = &w }, &counts, &err);
+	r = calls_trace_write(&file, &ring, "file", &(struct builder_sink){ .put = made_put, .context = &w }, &counts, &err);
 	writer_deinit(&w);
 	if (r == 0)
-		check(out, &counts);
+		made_check(out, counts.lost, counts.lost);
 	else
 		must(!strncmp(err.text, "file:", 5));
 	close(out);

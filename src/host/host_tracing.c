@@ -236,8 +236,3 @@ const char *host_tracing_folder(const struct host_tracing *t)
 {
 	return t->folder;
 }
-
-bool host_tracing_is_shared(const struct host_tracing *t)
-{
-	return !t->instance;
-}

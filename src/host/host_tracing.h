@@ -32,7 +32,5 @@ void host_tracing_free(struct host_tracing *t);
 
 /* The folder of its buffers: "/sys/kernel/tracing/instances/upto". */
 const char *host_tracing_folder(const struct host_tracing *t);
-/* Is it the one that all share? */
-bool host_tracing_is_shared(const struct host_tracing *t);
 
 #endif

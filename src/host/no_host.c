@@ -31,12 +31,6 @@ const char *host_tracing_folder(const struct host_tracing *t)
 	return "";
 }
 
-bool host_tracing_is_shared(const struct host_tracing *t)
-{
-	(void)t;
-	return false;
-}
-
 struct host_pages *host_pages_start(const char *folder, struct error *err)
 {
 	(void)folder;
