@@ -14,12 +14,12 @@ import pytest
 
 from guest import BUILD, CHECK, TOP, WORK, once_a_run, run
 
-TARGETS = ["btf", "bzimage", "calls", "command_line", "condition", "debug_info", "dwarf", "elf", "events", "guest_memory", "history", "import", "index", "interpreter", "kallsyms", "kernel_image", "kfi_config", "kfi_log", "learn", "meta", "probes", "prototypes", "symtab", "sysroot", "trace", "x86"]
+TARGETS = sorted(name[len("fuzz_"):] for name in os.listdir(os.path.join(TOP, "fuzz/corpus")))
 COPIES = {"trace": 40}  # of others 300
 CRASHES = os.path.join(WORK, "crashes")
 # reports end the run, and those of UBSan too make it fail; exit codes are what counts
 ENVIRONMENT = dict(os.environ, UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1",
-                   ASAN_OPTIONS="detect_leaks=1:handle_abort=1:allocator_may_return_null=0")
+                   ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1:handle_abort=1:allocator_may_return_null=0")
 ODD_BYTES = (0, 1, 0x7f, 0x80, 0xfe, 0xff)
 
 

@@ -56,7 +56,7 @@ def served(trace, *options, upto=UPTO):
             yield Served(p)
         finally:
             p.send_signal(signal.SIGINT)
-            assert p.wait(60) == 0, p.stderr.read()
+            assert p.wait(60) == 0, (p.returncode, p.stderr.read())
 
 
 @pytest.mark.weight(4)

@@ -111,7 +111,9 @@ static void look_ahead(struct calls_trace *t)
 /* Guest time: since the program's first clock. */
 static uint64_t time_of(struct calls_trace *t, uint64_t ticks)
 {
+	const double latest = 0x1p62;
 	const struct calls_clock *a, *b;
+	double since;
 
 	if (!t->n_clocks)
 		return ticks;
@@ -125,8 +127,8 @@ static uint64_t time_of(struct calls_trace *t, uint64_t ticks)
 	b = a + 1;
 	if (ticks < a->ticks)
 		return 0;
-	return a->ns - t->clocks->ns +
-	       (uint64_t)((double)(ticks - a->ticks) * (double)(b->ns - a->ns) / (double)(b->ticks - a->ticks));
+	since = (double)(ticks - a->ticks) * (double)(b->ns - a->ns) / (double)(b->ticks - a->ticks);
+	return a->ns - t->clocks->ns + (uint64_t)(since < latest ? since : latest);
 }
 
 static unsigned free_cpu(const struct calls_trace *t, uint64_t ns)

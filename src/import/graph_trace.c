@@ -330,7 +330,8 @@ static void add_kept_ends(struct graph_trace *t)
 		t->kept = array_grow(t->kept, t->n_kept, &t->kept_cap, sizeof *t->kept);
 		t->kept[t->n_kept++] = begin;
 	}
-	qsort(t->kept, t->n_kept, sizeof *t->kept, by_time);
+	if (t->n_kept)
+		qsort(t->kept, t->n_kept, sizeof *t->kept, by_time);
 }
 
 static void add_kept(struct graph_trace *t)

@@ -39,8 +39,8 @@ struct report {
 };
 
 /*
- * Ask all of it, besides records, which are set in *ret. `keep`: history and index beside the trace are worth it. Call
- * report_deinit() also after an error.
+ * Ask all of it, besides records, which are set in *ret. The session must live as long as the report. `keep`: history
+ * and index beside the trace are worth it. Call report_deinit() also after an error.
  */
 int report_analyse(const struct session *session, bool keep, struct report *ret, struct error *err);
 void report_deinit(struct report *r);

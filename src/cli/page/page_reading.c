@@ -77,14 +77,13 @@ static int give(struct page_reading *r, struct error *err)
 
 int page_reading_read(struct page_reading *r, page_is_over *is_over, void *context, struct error *err)
 {
-	struct session session;
+	struct session *session = &r->trace.session;
 	int result;
 
 	trace_arg_index(&r->trace);
-	session = r->trace.session;
-	session.is_given_up = is_over;
-	session.given_up_context = context;
-	result = report_analyse(&session, is_worth_index(&r->trace), &r->report, err);
+	session->is_given_up = is_over;
+	session->given_up_context = context;
+	result = report_analyse(session, is_worth_index(&r->trace), &r->report, err);
 	if (result == 0)
 		result = give(r, err);
 	report_forget_sums(&r->report);
