@@ -12,8 +12,8 @@ import pytest
 import entries
 from guest import TOP, UPTO, WORK, Once, built, built_args, check, initrd, is_older, kernel, qemu_args, record, run, upto_json
 
-# one is built for `make check`; the others, and two vCPUs, are for `make check-kernels`
-VARIANTS = [pytest.param(v, marks=[] if v == "small" else pytest.mark.kernels)
+# to compile one takes minutes, which `make check` has not; there a stock kernel's layout is learnt (test_learnt)
+VARIANTS = [pytest.param(v, marks=pytest.mark.long if v == "small" else pytest.mark.kernels)
             for v in ("small", "btf", "dwarf", "nokallsyms", "clang", "tiny", "rt", "debug")]
 CPUS = [1, pytest.param(2, marks=pytest.mark.kernels)]
 WAYS = "alone", "tree", "map"
@@ -137,8 +137,7 @@ def layout_of(*args):
     return {m["member"]: m["offset"] for m in said["members"]} | {"sizeof " + k: v for k, v in said["sizes"].items()}
 
 
-@pytest.mark.kernels
-@pytest.mark.parametrize("version", ["6.1", "6.12", "7"])
+@pytest.mark.parametrize("version", ["6.12", *(pytest.param(v, marks=pytest.mark.kernels) for v in ("6.1", "7"))])
 @pytest.mark.weight(60)
 def test_learnt(version):
     """All that is learnt from the running guest is what the kernel's own BTF says, and answers are the same with either."""
@@ -178,6 +177,7 @@ def build_of(variant):
     return btf
 
 
+@pytest.mark.long
 @pytest.mark.weight(20)
 def test_build():
     """The layout of a build tree without debug information is compiled there; what a recording learns agrees with it."""
@@ -245,6 +245,7 @@ def test_debuginfod(tmp_path, monkeypatch):
     os.unlink(trace)
 
 
+@pytest.mark.long
 def test_refused():
     """A System.map, and a vmlinux, of another kernel are refused by name, before anything runs."""
     tree, _ = built("small")
@@ -256,6 +257,7 @@ def test_refused():
         assert p.stderr.count(b"\n") == 1, p.stderr
 
 
+@pytest.mark.long
 @pytest.mark.weight(10)
 def test_other_types():
     """Types of another kernel are refused: the first task's own bytes, in the image, tell where its name is. Those of its own build are taken."""
@@ -272,6 +274,7 @@ def test_other_types():
     os.unlink(trace)
 
 
+@pytest.mark.long
 @pytest.mark.weight(20)
 def test_oops():
     """An oops kills a thread deep in the kernel: its stack ends there, and the trace is whole."""
@@ -315,6 +318,7 @@ def test_conditional_tail_calls():
     os.unlink(trace)
 
 
+@pytest.mark.long
 @pytest.mark.weight(10)
 def test_boot_in_tree(tmp_path):
     """`upto boot` in a build tree takes the kernel that was built there, with the names of the vmlinux beside it."""

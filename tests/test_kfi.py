@@ -151,7 +151,7 @@ def test_signs():
 LETTERS = ["Fctal", "Fctalsmn", "Fctarslmnu", "u", "nlF"]
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", [0, *(pytest.param(i, marks=pytest.mark.long) for i in range(1, 4))])
 def test_made_logs(part):
     """Functions and calls of logs of all kinds, against a second reader."""
     compared = 0
@@ -186,8 +186,9 @@ def odd_log(seed):
     return rng.choice(("", "\t5 usecs maximum execution time\n")) + rows(*lines)
 
 
-def test_odd_logs():
-    for seed in range(150):
+@pytest.mark.parametrize("seeds", [50, pytest.param(150, marks=pytest.mark.long)])
+def test_odd_logs(seeds):
+    for seed in range(seeds):
         text = odd_log(seed)
         log = kd_reader.Log(text)
         assert upto("kd", "-f", "Fctarslmnu", text=text) == kd_reader.table(kd_reader.sums_right(log), "Fctarslmnu"), text

@@ -81,7 +81,7 @@ def options_of(command):
     return set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", run(UPTO, command, "--help").stdout.decode(), re.M))
 
 
-@pytest.mark.parametrize("command", list(OPTIONS))
+@pytest.mark.parametrize("command", [pytest.param(c, marks=[pytest.mark.long] * (c in {"calls", *WHOLE} - {"timeline"})) for c in OPTIONS])
 @pytest.mark.weight(8)
 def test_options(command):
     """Each is here, and the answer with it is another one."""

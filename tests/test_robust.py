@@ -536,7 +536,7 @@ def assert_damaged(path, what):
 
 
 def test_damaged_events():
-    """One damaged chunk of events: every command goes on around it, and says what is missing; check finds that and nothing else."""
+    """One damaged chunk of events: commands go on around it, and say what is missing; check finds that and nothing else. Some in each run."""
     trace, _ = recording("6.12", 1)
     data, chunks = chunks_of(trace)
     number = seed()
@@ -552,7 +552,8 @@ def test_damaged_events():
         gone += [c] if c["type"] == EVENTS else []
     lost, whole = sum(c["events"] for c in gone), sum(c["events"] for c in chunks)
     missing = gone[-1]["last_insns"] - gone[0]["first_insns"]
-    for command in (*READING, "tree", "timeline", "why", "waits", "latency", "log", "ps", "stack", "calls", "calls --function vfs_read"):
+    others = ["info", "first", "syscalls", "dump", "tree", "timeline", "why", "waits", "latency", "log", "ps", "stack", "calls", "calls --function vfs_read"]
+    for command in ("top", "check", *random.Random(number).sample(others, 5)):
         status, out, err = ask(UPTO, command.split()[0], path, *command.split()[1:], *(["-n", "5"] if command.split()[0] in ("dump", "calls") else []))
         lines = [line for line in err.splitlines() if "is damaged" in line]
         assert status == (command == "check") and out, (command, status, err)
