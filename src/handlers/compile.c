@@ -1,0 +1,721 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "script_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum { STEPS_MAX = 1 << 20, LOOPS_MAX = 16, LEAVES_MAX = 64 };
+
+/* A loop whose ends are not known yet: jumps out of it, and to its next round. */
+struct loop {
+	size_t leaves[LEAVES_MAX], n_leaves;
+	size_t again[LEAVES_MAX], n_again;
+};
+
+struct compiling {
+	struct script *p;
+	struct script_code *c;
+	size_t handler;
+	unsigned depth;      /* values on the stack now */
+	struct loop *loops[LOOPS_MAX];
+	unsigned n_loops;
+	struct error *err;
+};
+
+static int put(struct compiling *c, const struct node *node);
+
+static size_t add(struct compiling *c, enum step_op op, unsigned flag, size_t a, uint64_t n, int effect)
+{
+	struct script_code *code = c->c;
+
+	code->steps = array_grow(code->steps, code->n_steps, &code->steps_cap, sizeof *code->steps);
+	code->steps[code->n_steps] =
+		(struct step){ .op = (uint8_t)op, .flag = (uint8_t)flag, .a = (uint16_t)a, .n = n };
+	c->depth = (unsigned)((int)c->depth + effect);
+	if (c->depth > code->depth)
+		code->depth = c->depth;
+	return code->n_steps++;
+}
+
+static size_t add_text(struct compiling *c, const char *text, size_t len)
+{
+	struct script_code *code = c->c;
+
+	code->texts = array_grow(code->texts, code->n_texts, &code->texts_cap, sizeof *code->texts);
+	code->texts[code->n_texts] = (struct code_text){ .text = xmalloc(len + 1), .len = len };
+	memcpy(code->texts[code->n_texts].text, text, len);
+	code->texts[code->n_texts].text[len] = 0;
+	return code->n_texts++;
+}
+
+static size_t add_type(struct compiling *c, const struct type *type)
+{
+	struct script_code *code = c->c;
+
+	code->list = array_grow(code->list, code->n_list, &code->list_cap, sizeof *code->list);
+	code->list[code->n_list] = *type;
+	return code->n_list++;
+}
+
+/* A jump goes to the step that comes next. */
+static void land(struct compiling *c, size_t jump)
+{
+	c->c->steps[jump].n = c->c->n_steps;
+}
+
+static size_t map_number(const struct compiling *c, const struct node *map)
+{
+	return types_map(&c->c->types, map->text);
+}
+
+static const struct map_asked *map_at(const struct compiling *c, const struct node *map)
+{
+	return &c->c->types.maps[map_number(c, map)];
+}
+
+/* A value as its place has it: a NAME may be kept as text. */
+static int put_as(struct compiling *c, const struct node *node, const struct type *place)
+{
+	if (put(c, node) < 0)
+		return -1;
+	if (place->kind == TYPE_TEXT && node->type.kind == TYPE_NAME)
+		add(c, STEP_NAME_TEXT, 0, 0, 0, 0);
+	return 0;
+}
+
+/* The parts of a key, each as the map has it. */
+static int put_key(struct compiling *c, const struct node *key, const struct type *type)
+{
+	if (key->kind == NODE_TUPLE && type->kind == TYPE_TUPLE && key->n == type->n_fields) {
+		for (size_t i = 0; i < key->n; i++)
+			if (put_key(c, key->list[i], &type->fields[i]) < 0)
+				return -1;
+		add(c, STEP_TUPLE, 0, add_type(c, type), 0, 1 - (int)key->n);
+		return 0;
+	}
+	return put_as(c, key, type);
+}
+
+/* The key of a map; a map without one has 0 for it. */
+static int put_map_key(struct compiling *c, const struct node *map)
+{
+	if (map->n)
+		return put_key(c, map->list[0], &map_at(c, map)->key);
+	add(c, STEP_NUMBER, 0, 0, 0, 1);
+	return 0;
+}
+
+static int put_text(struct compiling *c, const char *text, size_t len)
+{
+	add(c, STEP_TEXT, 0, add_text(c, text, len), 0, 1);
+	return 0;
+}
+
+static int put_parameter(struct compiling *c, const struct node *node)
+{
+	const char *text = node->number && node->number <= c->p->n_parameters ? c->p->parameters[node->number - 1] : "";
+	char *end;
+	uint64_t n = node->number ? strtoull(text, &end, 0) : c->p->n_parameters;
+
+	if (node->number && *text && (end == text || *end))
+		return script_error(c->p, node->at, node->len, c->err, "\"%.60s\" is no number: expected one, or str($%d) here", text,
+				     (int)node->number);
+	add(c, STEP_NUMBER, 0, 0, n, 1);
+	return 0;
+}
+
+static int put_shortcut(struct compiling *c, const struct node *node)
+{
+	bool is_or = node->op == OP_OR;
+	size_t first, out;
+
+	if (put(c, node->list[0]) < 0)
+		return -1;
+	if (is_or)
+		add(c, STEP_NOT, 0, 0, 0, 0);
+	first = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
+	if (put(c, node->list[1]) < 0)
+		return -1;
+	add(c, STEP_TRUTH, 0, 0, 0, 0);
+	out = add(c, STEP_JUMP, 0, 0, 0, -1);
+	land(c, first);
+	add(c, STEP_NUMBER, 0, 0, is_or, 1);
+	land(c, out);
+	return 0;
+}
+
+static bool has_text(const struct node *node)
+{
+	return node->type.kind == TYPE_TEXT || node->type.kind == TYPE_NAME;
+}
+
+static int put_binary(struct compiling *c, const struct node *node)
+{
+	static const struct type text = { .kind = TYPE_TEXT };
+	bool texts = has_text(node->list[0]);
+
+	if (node->op == OP_OR || node->op == OP_AND)
+		return put_shortcut(c, node);
+	for (int i = 0; i < 2; i++)
+		if ((texts ? put_as(c, node->list[i], &text) : put(c, node->list[i])) < 0)
+			return -1;
+	/* what is compared as signed: only if both are, so that addresses are not negative */
+	add(c, texts ? STEP_TEXTS : STEP_ARITHMETIC, node->list[0]->type.is_signed && node->list[1]->type.is_signed,
+	    (size_t)node->op, 0, -1);
+	return 0;
+}
+
+static int put_unary(struct compiling *c, const struct node *node)
+{
+	if (put(c, node->list[0]) < 0)
+		return -1;
+	add(c, node->op == '-' ? STEP_NEGATE : node->op == '!' ? STEP_NOT : STEP_COMPLEMENT, 0, 0, 0, 0);
+	return 0;
+}
+
+static int put_ternary(struct compiling *c, const struct node *node)
+{
+	size_t other, out;
+
+	if (put(c, node->list[0]) < 0)
+		return -1;
+	other = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
+	if (put_as(c, node->list[1], &node->type) < 0)
+		return -1;
+	out = add(c, STEP_JUMP, 0, 0, 0, -1);
+	land(c, other);
+	if (put_as(c, node->list[2], &node->type) < 0)
+		return -1;
+	land(c, out);
+	return 0;
+}
+
+static int put_step(struct compiling *c, const struct node *node)
+{
+	const struct node *of = node->list[0];
+	size_t i;
+	bool plus = node->op == OP_PLUS_PLUS;
+
+	if (of->kind == NODE_VARIABLE) {
+		i = types_variable(&c->c->types, c->handler, of->text);
+		add(c, STEP_LOAD, 0, i, 0, 1);
+		add(c, STEP_NUMBER, 0, 0, 1, 1);
+		add(c, STEP_ARITHMETIC, true, plus ? '+' : '-', 0, -1);
+		add(c, STEP_STORE, 0, i, 0, -1);
+		add(c, STEP_LOAD, 0, i, 0, 1);
+	} else {
+		i = map_number(c, of);
+		if (put_map_key(c, of) < 0)
+			return -1;
+		add(c, STEP_GIVE_BACK, 0, i, 0, 1);
+		add(c, STEP_NUMBER, 0, 0, 1, 1);
+		add(c, STEP_ARITHMETIC, true, plus ? '+' : '-', 0, -1);
+		add(c, STEP_SET_UNDER, 0, i, 0, -1);
+	}
+	if (!node->number) { /* what it was before */
+		add(c, STEP_NUMBER, 0, 0, 1, 1);
+		add(c, STEP_ARITHMETIC, true, plus ? '-' : '+', 0, -1);
+	}
+	return 0;
+}
+
+static int put_printf(struct compiling *c, const struct node *node)
+{
+	struct script_code *code = c->c;
+	size_t i = code->n_formats;
+
+	code->formats = array_grow(code->formats, i, &code->formats_cap, sizeof *code->formats);
+	code->formats[code->n_formats++] = (struct text_format){ 0 };
+	if (format_parse(c->p, node->list[0], node->list + 1, node->n - 1, &code->formats[i], c->err) < 0)
+		return -1;
+	for (size_t k = 1; k < node->n; k++)
+		if (put(c, node->list[k]) < 0)
+			return -1;
+	add(c, STEP_PRINTF, 0, i, node->n - 1, -(int)(node->n - 1));
+	return 0;
+}
+
+static int put_print(struct compiling *c, const struct node *node)
+{
+	const struct node *of = node->list[0];
+
+	if (of->kind != NODE_MAP) {
+		if (put(c, of) < 0)
+			return -1;
+		add(c, STEP_PRINT, 0, add_type(c, &of->type), 0, -1);
+	} else if (of->n) {
+		if (put_map_key(c, of) < 0)
+			return -1;
+		add(c, STEP_PRINT_ENTRY, 0, map_number(c, of), 0, -1);
+	} else {
+		for (size_t i = 1; i < 3; i++) {
+			if (i < node->n && put(c, node->list[i]) < 0)
+				return -1;
+			if (i >= node->n)
+				add(c, STEP_NUMBER, 0, 0, 0, 1);
+		}
+		add(c, STEP_PRINT_MAP, 0, map_number(c, of), 0, -2);
+	}
+	return 0;
+}
+
+/* delete(@x[key]), delete(@x, key), delete(@x); has_key(@x, key) */
+static int put_of_map(struct compiling *c, const struct node *node, const struct function *f)
+{
+	const struct node *map = node->list[0];
+	size_t i = map_number(c, map);
+
+	if (f->id == FUNCTION_CLEAR || f->id == FUNCTION_ZERO || f->id == FUNCTION_LEN) {
+		add(c, f->id == FUNCTION_CLEAR ? STEP_CLEAR : f->id == FUNCTION_ZERO ? STEP_ZERO : STEP_LEN, 0, i, 0,
+		    f->id == FUNCTION_LEN);
+		return 0;
+	}
+	if ((node->n > 1 ? put_key(c, node->list[1], &map_at(c, map)->key) : put_map_key(c, map)) < 0)
+		return -1;
+	add(c, f->id == FUNCTION_HAS_KEY ? STEP_HAS : STEP_DELETE, 0, i, 0, f->id == FUNCTION_HAS_KEY ? 0 : -1);
+	return 0;
+}
+
+/* kstack(perf, 3), ustack(5): a mode is no value, so that only numbers come here */
+static int put_stack(struct compiling *c, const struct node *node, bool user)
+{
+	uint64_t frames = 127;
+
+	for (size_t i = 0; i < node->n; i++) {
+		if (node->list[i]->kind != NODE_NUMBER || !node->list[i]->number)
+			return script_error(c->p, node->list[i]->at, node->list[i]->len, c->err, "expected how many frames");
+		frames = node->list[i]->number;
+	}
+	add(c, STEP_STACK, user, 0, frames, 1);
+	return 0;
+}
+
+static int put_plain_call(struct compiling *c, const struct node *node, const struct function *f)
+{
+	static const struct type text = { .kind = TYPE_TEXT };
+
+	for (size_t i = 0; i < node->n; i++)
+		if ((has_text(node->list[i]) ? put_as(c, node->list[i], &text) : put(c, node->list[i])) < 0)
+			return -1;
+	add(c, STEP_CALL, node->n && node->list[0]->type.size ? (unsigned)node->list[0]->type.size : 8, f->id, node->n,
+	    1 - (int)node->n);
+	return 0;
+}
+
+static int put_str(struct compiling *c, const struct node *node)
+{
+	const struct node *of = node->list[0];
+	size_t parameter = of->kind == NODE_PARAMETER ? of->number : 0;
+
+	if (node->field >= 0) {
+		add(c, STEP_FIELD, 0, (size_t)node->field, 0, 1);
+	} else if (of->kind == NODE_PARAMETER) {
+		const char *text = parameter && parameter <= c->p->n_parameters ? c->p->parameters[parameter - 1] : "";
+
+		put_text(c, text, strlen(text));
+	} else if (put_as(c, of, &node->type) < 0) {
+		return -1;
+	}
+	if (node->n < 2)
+		return 0;
+	if (put(c, node->list[1]) < 0)
+		return -1;
+	add(c, STEP_CALL, 0, FUNCTION_STR, 2, -1);
+	return 0;
+}
+
+static int put_call(struct compiling *c, const struct node *node)
+{
+	const struct function *f = function_find(node->text);
+
+	switch (f->id) {
+	case FUNCTION_PRINTF:
+		return put_printf(c, node);
+	case FUNCTION_PRINT:
+		return put_print(c, node);
+	case FUNCTION_CLEAR:
+	case FUNCTION_ZERO:
+	case FUNCTION_DELETE:
+	case FUNCTION_HAS_KEY:
+	case FUNCTION_LEN:
+		return put_of_map(c, node, f);
+	case FUNCTION_EXIT:
+		add(c, STEP_EXIT, 0, 0, 0, 0);
+		return 0;
+	case FUNCTION_TIME:
+		add(c, STEP_TIME, 0, node->n ? add_text(c, node->list[0]->text, node->list[0]->text_len) : add_text(c, "%H:%M:%S\n", 9),
+		    0, 0);
+		return 0;
+	case FUNCTION_STRFTIME:
+		if (put(c, node->list[1]) < 0)
+			return -1;
+		add(c, STEP_STRFTIME, 0, add_text(c, node->list[0]->text, node->list[0]->text_len), 0, 0);
+		return 0;
+	case FUNCTION_STR:
+		return put_str(c, node);
+	case FUNCTION_KSTACK:
+	case FUNCTION_USTACK:
+		return put_stack(c, node, f->id == FUNCTION_USTACK);
+	case FUNCTION_KSYM:
+	case FUNCTION_USYM:
+	case FUNCTION_POINTER:
+		return put(c, node->list[0]);
+	case FUNCTION_NSECS:
+		add(c, STEP_BUILTIN, 0, BUILTIN_NSECS, 0, 1);
+		return 0;
+	default:
+		if (f->gives == TYPE_AGGREGATE)
+			return script_error(c->p, node->at, node->len, c->err, "%s() is kept in a map: @x = %s(…)", f->name, f->name);
+		return put_plain_call(c, node, f);
+	}
+}
+
+static int put_builtin(struct compiling *c, const struct node *node)
+{
+	if (node->number == BUILTIN_KSTACK || node->number == BUILTIN_USTACK)
+		add(c, STEP_STACK, node->number == BUILTIN_USTACK, 0, 127, 1);
+	else
+		add(c, STEP_BUILTIN, 0, node->number, 0, 1);
+	return 0;
+}
+
+static int put_aggregate(struct compiling *c, const struct node *map, const struct node *call)
+{
+	size_t i = map_number(c, map);
+
+	if (put_map_key(c, map) < 0)
+		return -1;
+	if (call->type.aggregate == COUNT) {
+		add(c, STEP_COUNT, 0, i, 0, -1);
+		return 0;
+	}
+	if (put(c, call->list[0]) < 0)
+		return -1;
+	add(c, STEP_ADD, call->list[0]->type.is_signed, i, 0, -2);
+	return 0;
+}
+
+static int put_assignment(struct compiling *c, const struct node *node)
+{
+	const struct node *left = node->list[0], *right = node->list[1];
+	const struct type *type;
+	size_t i;
+
+	if (left->kind == NODE_VARIABLE) {
+		i = types_variable(&c->c->types, c->handler, left->text);
+		if (node->op)
+			add(c, STEP_LOAD, 0, i, 0, 1);
+		if (put_as(c, right, &c->c->types.variables[i].type) < 0)
+			return -1;
+		if (node->op)
+			add(c, STEP_ARITHMETIC, left->type.is_signed, (size_t)node->op, 0, -1);
+		add(c, STEP_STORE, 0, i, 0, -1);
+		return 0;
+	}
+	if (right->type.kind == TYPE_AGGREGATE && right->kind == NODE_CALL)
+		return put_aggregate(c, left, right);
+	i = map_number(c, left);
+	type = &c->c->types.maps[i].value;
+	if (put_map_key(c, left) < 0)
+		return -1;
+	if (node->op)
+		add(c, STEP_GIVE_BACK, 0, i, 0, 1);
+	if (type->kind == TYPE_TEXT && right->kind == NODE_NUMBER)
+		put_text(c, "", 0);
+	else if (right->field >= 0)
+		add(c, STEP_FIELD, 0, (size_t)right->field, 0, 1);
+	else if (put_key(c, right, type) < 0)
+		return -1;
+	if (node->op)
+		add(c, STEP_ARITHMETIC, type->is_signed, (size_t)node->op, 0, -1);
+	add(c, STEP_SET, 0, i, 0, -2);
+	return 0;
+}
+
+static int put_if(struct compiling *c, const struct node *node)
+{
+	size_t other, out;
+
+	if (put(c, node->list[0]) < 0)
+		return -1;
+	other = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
+	if (put(c, node->list[1]) < 0)
+		return -1;
+	if (node->n < 3) {
+		land(c, other);
+		return 0;
+	}
+	out = add(c, STEP_JUMP, 0, 0, 0, 0);
+	land(c, other);
+	if (put(c, node->list[2]) < 0)
+		return -1;
+	land(c, out);
+	return 0;
+}
+
+static int begin_loop(struct compiling *c, const struct node *node, struct loop *loop)
+{
+	loop->n_leaves = loop->n_again = 0;
+	if (c->n_loops == LOOPS_MAX)
+		return script_error(c->p, node->at, node->len, c->err, "more than 16 loops within each other");
+	c->loops[c->n_loops++] = loop;
+	return 0;
+}
+
+static void land_again(struct compiling *c, struct loop *loop)
+{
+	for (size_t i = 0; i < loop->n_again; i++)
+		land(c, loop->again[i]);
+}
+
+static void end_loop(struct compiling *c, struct loop *loop)
+{
+	for (size_t i = 0; i < loop->n_leaves; i++)
+		land(c, loop->leaves[i]);
+	c->n_loops--;
+}
+
+static int put_while(struct compiling *c, const struct node *node)
+{
+	struct loop loop;
+	size_t begin = c->c->n_steps, out;
+
+	if (begin_loop(c, node, &loop) < 0 || put(c, node->list[0]) < 0)
+		return -1;
+	out = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
+	if (put(c, node->list[1]) < 0)
+		return -1;
+	land_again(c, &loop);
+	add(c, STEP_BACK, 0, 0, begin, 0);
+	land(c, out);
+	end_loop(c, &loop);
+	return 0;
+}
+
+static int put_for_range(struct compiling *c, const struct node *node)
+{
+	size_t i = types_variable(&c->c->types, c->handler, node->text), begin, out;
+	struct loop loop;
+
+	if (put(c, node->list[0]) < 0)
+		return -1;
+	add(c, STEP_STORE, 0, i, 0, -1);
+	begin = c->c->n_steps;
+	add(c, STEP_LOAD, 0, i, 0, 1);
+	if (begin_loop(c, node, &loop) < 0 || put(c, node->list[1]) < 0)
+		return -1;
+	add(c, STEP_ARITHMETIC, true, '<', 0, -1);
+	out = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
+	if (put(c, node->list[2]) < 0)
+		return -1;
+	land_again(c, &loop);
+	add(c, STEP_LOAD, 0, i, 0, 1);
+	add(c, STEP_NUMBER, 0, 0, 1, 1);
+	add(c, STEP_ARITHMETIC, true, '+', 0, -1);
+	add(c, STEP_STORE, 0, i, 0, -1);
+	add(c, STEP_BACK, 0, 0, begin, 0);
+	land(c, out);
+	end_loop(c, &loop);
+	return 0;
+}
+
+static int put_for_map(struct compiling *c, const struct node *node)
+{
+	size_t variable = types_variable(&c->c->types, c->handler, node->text), begin, out;
+	struct loop loop;
+
+	if (variable > UINT8_MAX)
+		return script_error(c->p, node->at, node->len, c->err, "more than 255 variables");
+	add(c, STEP_FOR, 0, map_number(c, node->list[0]), 0, 1);
+	begin = c->c->n_steps;
+	out = add(c, STEP_NEXT, (unsigned)variable, map_number(c, node->list[0]), 0, 0);
+	if (begin_loop(c, node, &loop) < 0 || put(c, node->list[1]) < 0)
+		return -1;
+	land_again(c, &loop);
+	add(c, STEP_BACK, 0, 0, begin, 0);
+	land(c, out);
+	end_loop(c, &loop);
+	add(c, STEP_POP, 0, 0, 0, -1);
+	return 0;
+}
+
+static int put_leave(struct compiling *c, const struct node *node)
+{
+	struct loop *loop;
+	bool leaves = node->kind == NODE_BREAK;
+
+	if (node->kind == NODE_RETURN) {
+		add(c, STEP_END, 0, 0, 0, 0);
+		return 0;
+	}
+	loop = c->n_loops ? c->loops[c->n_loops - 1] : NULL;
+	if (!loop || loop->n_leaves == LEAVES_MAX || loop->n_again == LEAVES_MAX)
+		return script_error(c->p, node->at, node->len, c->err, "more than 64 of these in one loop");
+	if (leaves)
+		loop->leaves[loop->n_leaves++] = add(c, STEP_JUMP, 0, 0, 0, 0);
+	else
+		loop->again[loop->n_again++] = add(c, STEP_JUMP, 0, 0, 0, 0);
+	return 0;
+}
+
+/* What it gives is not used. */
+static int put_do(struct compiling *c, const struct node *node)
+{
+	unsigned before = c->depth;
+
+	if (put(c, node->list[0]) < 0)
+		return -1;
+	while (c->depth > before)
+		add(c, STEP_POP, 0, 0, 0, -1);
+	return 0;
+}
+
+static int put_list(struct compiling *c, const struct node *node, uint64_t times)
+{
+	for (uint64_t k = 0; k < times; k++)
+		for (size_t i = 0; i < node->n; i++)
+			if (put(c, node->list[i]) < 0)
+				return -1;
+	return 0;
+}
+
+static int put_part(struct compiling *c, const struct node *node)
+{
+	if (put(c, node->list[0]) < 0)
+		return -1;
+	add(c, STEP_PART, 0, add_type(c, &node->list[0]->type), node->number, 0);
+	return 0;
+}
+
+static int put_cast(struct compiling *c, const struct node *node)
+{
+	if (put(c, node->list[0]) < 0)
+		return -1;
+	if (node->type.kind == TYPE_NUMBER && node->type.size && node->type.size < 8)
+		add(c, STEP_CAST, node->type.is_signed, node->type.size, 0, 0);
+	return 0;
+}
+
+static int put_kind(struct compiling *c, const struct node *node)
+{
+	switch (node->kind) {
+	case NODE_NUMBER:
+		add(c, STEP_NUMBER, 0, 0, node->number, 1);
+		return 0;
+	case NODE_PARAMETER:
+		return put_parameter(c, node);
+	case NODE_TEXT:
+		return put_text(c, node->text, node->text_len);
+	case NODE_BUILTIN:
+		return put_builtin(c, node);
+	case NODE_VARIABLE:
+		add(c, STEP_LOAD, 0, types_variable(&c->c->types, c->handler, node->text), 0, 1);
+		return 0;
+	case NODE_MAP:
+		if (put_map_key(c, node) < 0)
+			return -1;
+		add(c, STEP_GET, 0, map_number(c, node), 0, 0);
+		return 0;
+	case NODE_CALL:
+		return put_call(c, node);
+	case NODE_UNARY:
+		return put_unary(c, node);
+	case NODE_BINARY:
+		return put_binary(c, node);
+	case NODE_TERNARY:
+		return put_ternary(c, node);
+	case NODE_CAST:
+		return put_cast(c, node);
+	case NODE_MEMBER:
+		return put_part(c, node);
+	case NODE_TUPLE:
+		return put_key(c, node, &node->type);
+	case NODE_STEP:
+		return put_step(c, node);
+	case NODE_ASSIGN:
+		return put_assignment(c, node);
+	case NODE_DO:
+		return put_do(c, node);
+	case NODE_IF:
+		return put_if(c, node);
+	case NODE_WHILE:
+		return put_while(c, node);
+	case NODE_FOR_MAP:
+		return put_for_map(c, node);
+	case NODE_FOR_RANGE:
+		return put_for_range(c, node);
+	case NODE_UNROLL:
+		return put_list(c, node, node->number);
+	case NODE_BLOCK:
+		return put_list(c, node, 1);
+	case NODE_BREAK:
+	case NODE_CONTINUE:
+	case NODE_RETURN:
+		return put_leave(c, node);
+	default:
+		return script_error(c->p, node->at, node->len, c->err, "that is not there");
+	}
+}
+
+static int put(struct compiling *c, const struct node *node)
+{
+	if (c->c->n_steps > STEPS_MAX || c->c->n_texts > UINT16_MAX - 1 || c->c->n_list > UINT16_MAX - 1)
+		return script_error(c->p, node->at, node->len, c->err, "the program is too long");
+	if (node->field >= 0 && node->kind != NODE_CALL && node->kind != NODE_ASSIGN) {
+		add(c, STEP_FIELD, 0, (size_t)node->field, 0, 1);
+		return 0;
+	}
+	return put_kind(c, node);
+}
+
+static int put_handler(struct compiling *c, const struct handler *h)
+{
+	size_t out = 0;
+
+	c->depth = 0;
+	c->c->begins[c->handler] = c->c->n_steps;
+	if (h->predicate) {
+		if (put(c, h->predicate) < 0)
+			return -1;
+		out = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
+	}
+	if (put(c, h->body) < 0)
+		return -1;
+	if (h->predicate)
+		land(c, out);
+	add(c, STEP_END, 0, 0, 0, 0);
+	return 0;
+}
+
+int script_compile(struct script *p, const struct field_types *known, struct script_code *ret, struct error *err)
+{
+	struct compiling c = { .p = p, .c = ret, .err = err };
+
+	*ret = (struct script_code){ 0 };
+	if (types_find(p, known, &ret->types, err) < 0)
+		return -1;
+	if (ret->types.n_maps > UINT16_MAX || ret->types.n_variables > UINT16_MAX || ret->types.n_fields > UINT16_MAX)
+		return error_set(err, "%s: too many names", p->name);
+	ret->begins = xcalloc(p->n_handlers, sizeof *ret->begins);
+	for (c.handler = 0; c.handler < p->n_handlers; c.handler++)
+		if (put_handler(&c, &p->handlers[c.handler]) < 0)
+			return -1;
+	return 0;
+}
+
+void script_code_deinit(struct script_code *c)
+{
+	for (size_t i = 0; i < c->n_texts; i++)
+		free(c->texts[i].text);
+	for (size_t i = 0; i < c->n_formats; i++)
+		format_deinit(&c->formats[i]);
+	free(c->texts);
+	free(c->formats);
+	free(c->steps);
+	free(c->list);
+	free(c->begins);
+	types_deinit(&c->types);
+	*c = (struct script_code){ 0 };
+}

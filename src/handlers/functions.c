@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "types.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+#define CHANGES "a trace is of what was: what would change the guest is not there"
+#define HOST "programs run nothing on this machine, and read none of its files: they may come from anybody"
+
+static const struct function functions[] = {
+	{ "count", FUNCTION_COUNT, 0, 0, TYPE_AGGREGATE, COUNT, NULL },
+	{ "sum", FUNCTION_SUM, 1, 1, TYPE_AGGREGATE, SUM, NULL },
+	{ "avg", FUNCTION_AVG, 1, 1, TYPE_AGGREGATE, AVG, NULL },
+	{ "min", FUNCTION_MIN, 1, 1, TYPE_AGGREGATE, MIN, NULL },
+	{ "max", FUNCTION_MAX, 1, 1, TYPE_AGGREGATE, MAX, NULL },
+	{ "stats", FUNCTION_STATS, 1, 1, TYPE_AGGREGATE, STATS, NULL },
+	{ "hist", FUNCTION_HIST, 1, 2, TYPE_AGGREGATE, HIST, NULL },
+	{ "lhist", FUNCTION_LHIST, 4, 4, TYPE_AGGREGATE, LHIST, NULL },
+	{ "printf", FUNCTION_PRINTF, 1, 64, TYPE_NONE, AGGREGATE_NONE, NULL },
+	{ "print", FUNCTION_PRINT, 1, 3, TYPE_NONE, AGGREGATE_NONE, NULL },
+	{ "clear", FUNCTION_CLEAR, 1, 1, TYPE_NONE, AGGREGATE_NONE, NULL },
+	{ "zero", FUNCTION_ZERO, 1, 1, TYPE_NONE, AGGREGATE_NONE, NULL },
+	{ "delete", FUNCTION_DELETE, 1, 2, TYPE_NONE, AGGREGATE_NONE, NULL },
+	{ "exit", FUNCTION_EXIT, 0, 1, TYPE_NONE, AGGREGATE_NONE, NULL },
+	{ "time", FUNCTION_TIME, 0, 1, TYPE_NONE, AGGREGATE_NONE, NULL },
+	{ "str", FUNCTION_STR, 1, 2, TYPE_TEXT, AGGREGATE_NONE, NULL },
+	{ "ksym", FUNCTION_KSYM, 1, 1, TYPE_KSYM, AGGREGATE_NONE, NULL },
+	{ "usym", FUNCTION_USYM, 1, 1, TYPE_USYM, AGGREGATE_NONE, NULL },
+	{ "kstack", FUNCTION_KSTACK, 0, 2, TYPE_KSTACK, AGGREGATE_NONE, NULL },
+	{ "ustack", FUNCTION_USTACK, 0, 2, TYPE_USTACK, AGGREGATE_NONE, NULL },
+	{ "strftime", FUNCTION_STRFTIME, 2, 2, TYPE_TEXT, AGGREGATE_NONE, NULL },
+	{ "strncmp", FUNCTION_STRNCMP, 3, 3, TYPE_NUMBER, AGGREGATE_NONE, NULL },
+	{ "strlen", FUNCTION_STRLEN, 1, 1, TYPE_NUMBER, AGGREGATE_NONE, NULL },
+	{ "strcontains", FUNCTION_STRCONTAINS, 2, 2, TYPE_NUMBER, AGGREGATE_NONE, NULL },
+	{ "has_key", FUNCTION_HAS_KEY, 2, 2, TYPE_NUMBER, AGGREGATE_NONE, NULL },
+	{ "len", FUNCTION_LEN, 1, 1, TYPE_NUMBER, AGGREGATE_NONE, NULL },
+	{ "ntop", FUNCTION_NTOP, 1, 2, TYPE_TEXT, AGGREGATE_NONE, NULL },
+	{ "bswap", FUNCTION_BSWAP, 1, 1, TYPE_NUMBER, AGGREGATE_NONE, NULL },
+	{ "strerror", FUNCTION_STRERROR, 1, 1, TYPE_TEXT, AGGREGATE_NONE, NULL },
+	{ "signal_name", FUNCTION_SIGNAL_NAME, 1, 1, TYPE_TEXT, AGGREGATE_NONE, NULL },
+	{ "syscall_name", FUNCTION_SYSCALL_NAME, 1, 1, TYPE_TEXT, AGGREGATE_NONE, NULL },
+	{ "kptr", FUNCTION_POINTER, 1, 1, TYPE_NUMBER, AGGREGATE_NONE, NULL },
+	{ "uptr", FUNCTION_POINTER, 1, 1, TYPE_NUMBER, AGGREGATE_NONE, NULL },
+	{ "kaddr", FUNCTION_KADDR, 1, 1, TYPE_NUMBER, AGGREGATE_NONE, NULL },
+	{ "nsecs", FUNCTION_NSECS, 0, 1, TYPE_NUMBER, AGGREGATE_NONE, NULL },
+	{ "system", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, HOST },
+	{ "cat", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, HOST },
+	{ "signal", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, CHANGES },
+	{ "override", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, CHANGES },
+	{ "skboutput", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "packets' contents are not recorded" },
+	{ "join", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "a list of pointers to texts is not read; upto ps has all programs' arguments" },
+	{ "buf", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "bytes of memory are not read; str() reads a text" },
+	{ "cgroupid", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "a trace has no numbers of control groups" },
+	{ "cgroup_path", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "a trace has no numbers of control groups" },
+	{ "reg", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "registers are arg0 … arg5 and retval here" },
+	{ "uaddr", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "addresses of programs' data are not in a trace" },
+	{ "path", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "it is a helper of the running kernel's" },
+	{ "macaddr", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "bytes of memory are not read" },
+	{ "unwatch", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "single accesses to memory are not recorded" },
+	{ "sizeof", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "sizes of the kernel's types are shown by upto layout" },
+	{ "offsetof", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "places of members are shown by upto layout" },
+};
+
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+const struct function *function_find(const char *name)
+{
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		if (!strcmp(functions[i].name, name))
+			return &functions[i];
+	return NULL;
+}
+
+const char *function_nearest(const char *name)
+{
+	const char *names[FUNCTIONS + 1] = { NULL };
+
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		names[i] = functions[i].name;
+	return nearest_name(name, strlen(name), names);
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "parser.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+int parser_next(struct parser *s)
+{
+	s->behind = s->word.at + s->word.len;
+	return word_at(s->script, s->behind, &s->word, s->err);
+}
+
+int parser_unexpected(struct parser *s, const char *expected)
+{
+	if (s->word.kind == WORD_END)
+		return script_error(s->script, s->word.at, 1, s->err, "the program ends here: expected %s", expected);
+	return script_error(s->script, s->word.at, s->word.len, s->err, "expected %s", expected);
+}
+
+int parser_expect(struct parser *s, int sign, const char *text)
+{
+	if (!word_is(&s->word, sign))
+		return parser_unexpected(s, text);
+	return parser_next(s);
+}
+
+int parser_accept(struct parser *s, int sign, bool *ret)
+{
+	*ret = word_is(&s->word, sign);
+	return *ret ? parser_next(s) : 0;
+}
+
+/* A statement with a word of its own: if, while … */
+typedef struct node *parse_word(struct parser *s, struct node *node);
+
+static struct node *parse_statement(struct parser *s);
+
+/* A block, or one statement. */
+static struct node *parse_body(struct parser *s)
+{
+	return word_is(&s->word, '{') ? parse_block(s) : parse_statement(s);
+}
+
+static struct node *parse_if(struct parser *s, struct node *node)
+{
+	bool more;
+
+	node->n = 3;
+	node->list = xcalloc(3, sizeof(struct node *));
+	if (parser_expect(s, '(', "( behind if") < 0 || !(node->list[0] = parse_expression(s)) ||
+	    parser_expect(s, ')', ") behind what is asked") < 0 || !(node->list[1] = parse_body(s)))
+		return NULL;
+	while (word_is(&s->word, ';'))
+		if (parser_next(s) < 0)
+			return NULL;
+	more = word_is_name(&s->word, "else");
+	if (!more)
+		node->n = 2;
+	else if (parser_next(s) < 0 || !(node->list[2] = parse_body(s)))
+		return NULL;
+	return node;
+}
+
+static struct node *parse_while(struct parser *s, struct node *node)
+{
+	node->n = 2;
+	node->list = xcalloc(2, sizeof(struct node *));
+	s->loops++;
+	if (parser_expect(s, '(', "( behind while") < 0 || !(node->list[0] = parse_expression(s)) ||
+	    parser_expect(s, ')', ") behind what is asked") < 0 || !(node->list[1] = parse_body(s)))
+		return NULL;
+	s->loops--;
+	return node;
+}
+
+/* for ($x : @map) { }, for ($i : 0..10) { } */
+static struct node *parse_for(struct parser *s, struct node *node)
+{
+	bool range;
+
+	node->n = 3;
+	node->list = xcalloc(3, sizeof(struct node *));
+	if (parser_expect(s, '(', "( behind for") < 0)
+		return NULL;
+	if (s->word.kind != WORD_VARIABLE)
+		return parser_unexpected(s, "a variable: for ($x : @map) { … }, or for ($i : 0..10) { … }"), NULL;
+	node->text = xstrndup(s->word.at + 1, s->word.len - 1);
+	if (parser_next(s) < 0 || parser_expect(s, ':', ": behind the variable") < 0 ||
+	    !(node->list[0] = parse_expression(s)) || parser_accept(s, OP_RANGE, &range) < 0)
+		return NULL;
+	if (range && !(node->list[1] = parse_expression(s)))
+		return NULL;
+	if (!range && (node->list[0]->kind != NODE_MAP || node->list[0]->n))
+		return script_error(s->script, node->list[0]->at, node->list[0]->len, s->err,
+				     "expected a map without a key, or a range as 0..10"),
+		       NULL;
+	node->kind = range ? NODE_FOR_RANGE : NODE_FOR_MAP;
+	s->loops++;
+	if (parser_expect(s, ')', ") behind what is gone through") < 0 || !(node->list[range ? 2 : 1] = parse_body(s)))
+		return NULL;
+	s->loops--;
+	node->n = range ? 3 : 2;
+	return node;
+}
+
+static struct node *parse_unroll(struct parser *s, struct node *node)
+{
+	enum { TIMES_MAX = 100 };
+
+	node->n = 1;
+	node->list = xcalloc(1, sizeof(struct node *));
+	if (parser_expect(s, '(', "( behind unroll") < 0)
+		return NULL;
+	node->number = s->word.number;
+	if (s->word.kind == WORD_PARAMETER && s->word.number && s->word.number <= s->script->n_parameters)
+		node->number = strtoull(s->script->parameters[s->word.number - 1], NULL, 0);
+	if ((s->word.kind != WORD_NUMBER && s->word.kind != WORD_PARAMETER) || !node->number ||
+	    node->number > TIMES_MAX)
+		return parser_unexpected(s, "a number from 1 to 100"), NULL;
+	if (parser_next(s) < 0 || parser_expect(s, ')', ") behind the number") < 0 || !(node->list[0] = parse_body(s)))
+		return NULL;
+	return node;
+}
+
+static struct node *parse_break(struct parser *s, struct node *node)
+{
+	if (!s->loops && node->kind != NODE_RETURN)
+		return script_error(s->script, node->at, node->len, s->err, "there is no loop around it"), NULL;
+	return node;
+}
+
+/* let $x; let $x = 1; */
+static struct node *parse_let(struct parser *s, struct node *node)
+{
+	if (s->word.kind != WORD_VARIABLE)
+		return parser_unexpected(s, "a variable behind let"), NULL;
+	if (!word_is(&(struct word){ .kind = WORD_SIGN, .sign = *words_skip(s->word.at + s->word.len) }, '=')) {
+		node->kind = NODE_BLOCK; /* a variable is there once it is set */
+		return parser_next(s) < 0 ? NULL : node;
+	}
+	return parse_statement(s);
+}
+
+static const struct statement {
+	const char *word;
+	enum node_kind kind;
+	parse_word *parse;
+} statements[] = {
+	{ "if", NODE_IF, parse_if }, { "while", NODE_WHILE, parse_while }, { "for", NODE_FOR_MAP, parse_for },
+	{ "unroll", NODE_UNROLL, parse_unroll }, { "break", NODE_BREAK, parse_break },
+	{ "continue", NODE_CONTINUE, parse_break }, { "return", NODE_RETURN, parse_break }, { "let", NODE_BLOCK, parse_let },
+};
+
+/* What is left of an = */
+static bool is_place(const struct node *node)
+{
+	return node->kind == NODE_VARIABLE || node->kind == NODE_MAP;
+}
+
+static struct node *parse_assignment(struct parser *s)
+{
+	const char *at = s->word.at;
+	struct node *left = parse_expression(s), *node;
+	int op = 0;
+
+	if (!left)
+		return NULL;
+	/* += and the like are two words here: no expression goes on with such a sign behind it */
+	if (s->word.kind == WORD_SIGN && s->word.sign == '=') {
+		op = 0;
+	} else {
+		node = script_node(s->script, NODE_DO, at, left->len, 1);
+		node->list[0] = left;
+		return node;
+	}
+	if (!is_place(left))
+		return script_error(s->script, left->at, left->len, s->err, "expected a $variable or an @map left of ="),
+		       NULL;
+	node = script_node(s->script, NODE_ASSIGN, at, left->len, 2);
+	node->op = op;
+	node->list[0] = left;
+	return parser_next(s) < 0 || !(node->list[1] = parse_expression(s)) ? NULL : node;
+}
+
+/* "$x += 1", "@a[1] <<= 2": found before what is left of it is parsed, since $x + would be a sum. */
+static const char *find_compound(const char *at, int *ret_op, size_t *ret_len)
+{
+	static const char *const signs[] = { "<<=", ">>=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=" };
+	unsigned open = 0;
+
+	for (; *at && (open || !strchr(";{}", *at)); at++) {
+		if (*at == '"') {
+			for (at++; *at && *at != '"'; at++)
+				at += *at == '\\' && at[1];
+			if (!*at)
+				return NULL;
+		}
+		open += *at == '[' || *at == '(';
+		if ((*at == ']' || *at == ')') && open)
+			open--;
+		if (open)
+			continue;
+		if (*at == '=' || !strncmp(at, "<=", 2) || !strncmp(at, ">=", 2) || !strncmp(at, "!=", 2))
+			return NULL;
+		for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+			if (!strncmp(at, signs[i], strlen(signs[i]))) {
+				*ret_op = *signs[i] == '<' ? OP_SHIFT_LEFT : *signs[i] == '>' ? OP_SHIFT_RIGHT : *signs[i];
+				*ret_len = strlen(signs[i]);
+				return at;
+			}
+	}
+	return NULL;
+}
+
+/* A place alone: a variable, or a map with its key. */
+static struct node *parse_place(struct parser *s)
+{
+	struct node *node = script_node(s->script, s->word.kind == WORD_MAP ? NODE_MAP : NODE_VARIABLE, s->word.at,
+					 s->word.len, 0);
+
+	node->text = xstrndup(s->word.at + 1, s->word.len - 1);
+	if (parser_next(s) < 0)
+		return NULL;
+	if (node->kind == NODE_MAP && word_is(&s->word, '[')) {
+		node->list = xcalloc(1, sizeof(struct node *));
+		node->n = 1;
+		if (parser_next(s) < 0 || !(node->list[0] = parse_expression(s)))
+			return NULL;
+		node->len = (size_t)(s->word.at + s->word.len - node->at);
+		if (parser_expect(s, ']', "] behind the key") < 0)
+			return NULL;
+	}
+	return node;
+}
+
+static struct node *parse_compound(struct parser *s, const char *sign, int op, size_t len)
+{
+	struct node *node = script_node(s->script, NODE_ASSIGN, s->word.at, s->word.len, 2);
+
+	node->op = op;
+	node->list[0] = parse_place(s);
+	if (!node->list[0])
+		return NULL;
+	if (s->word.at != sign)
+		return parser_unexpected(s, "a $variable or an @map left of it"), NULL;
+	s->word.len = len;
+	return parser_next(s) < 0 || !(node->list[1] = parse_expression(s)) ? NULL : node;
+}
+
+static struct node *parse_statement(struct parser *s)
+{
+	const char *at = s->word.at, *sign;
+	size_t len = s->word.len;
+	int op;
+
+	for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
+		if (word_is_name(&s->word, statements[i].word)) {
+			struct node *node = script_node(s->script, statements[i].kind, at, len, 0), *ret;
+
+			if (++s->depth > SCRIPT_DEPTH_MAX)
+				return script_error(s->script, at, len, s->err, "nested too deep"), NULL;
+			ret = parser_next(s) < 0 ? NULL : statements[i].parse(s, node);
+			s->depth--;
+			return ret;
+		}
+	if (s->word.kind == WORD_VARIABLE || s->word.kind == WORD_MAP) {
+		sign = find_compound(at + len, &op, &len);
+		if (sign)
+			return parse_compound(s, sign, op, len);
+	}
+	return parse_assignment(s);
+}
+
+static bool has_block(const struct node *node)
+{
+	return node->kind == NODE_IF || node->kind == NODE_WHILE || node->kind == NODE_FOR_MAP ||
+	       node->kind == NODE_FOR_RANGE || node->kind == NODE_UNROLL || node->kind == NODE_BLOCK;
+}
+
+/* Statements up to the }, which is passed. */
+static int fill_block(struct parser *s, struct node *block)
+{
+	size_t cap = 0;
+
+	while (!word_is(&s->word, '}')) {
+		struct node *node;
+
+		if (word_is(&s->word, ';')) {
+			if (parser_next(s) < 0)
+				return -1;
+			continue;
+		}
+		if (s->word.kind == WORD_END)
+			return parser_unexpected(s, "} at the end of what is done");
+		node = word_is(&s->word, '{') ? parse_block(s) : parse_statement(s);
+		if (!node)
+			return -1;
+		block->list = array_grow(block->list, block->n, &cap, sizeof(struct node *));
+		block->list[block->n++] = node;
+		if (!word_is(&s->word, '}') && !word_is(&s->word, ';') && !has_block(node))
+			return parser_unexpected(s, "; or } behind a statement");
+	}
+	return parser_next(s);
+}
+
+struct node *parse_block(struct parser *s)
+{
+	struct node *block = script_node(s->script, NODE_BLOCK, s->word.at, 1, 0);
+	int r;
+
+	if (++s->depth > SCRIPT_DEPTH_MAX)
+		return script_error(s->script, s->word.at, 1, s->err, "nested too deep"), NULL;
+	r = parser_expect(s, '{', "{ in front of what is done") < 0 ? -1 : fill_block(s, block);
+	s->depth--;
+	return r < 0 ? NULL : block;
+}
+
+/* "/pid == 1/" */
+static int parse_predicate(struct parser *s, struct handler *h)
+{
+	bool there;
+
+	if (parser_accept(s, '/', &there) < 0)
+		return -1;
+	if (!there)
+		return 0;
+	s->in_predicate = true;
+	h->predicate = parse_expression(s);
+	s->in_predicate = false;
+	return h->predicate ? parser_expect(s, '/', "/ behind the predicate") : -1;
+}
+
+static int parse_handler(struct parser *s)
+{
+	struct script *p = s->script;
+	struct handler *h;
+
+	p->handlers = array_grow(p->handlers, p->n_handlers, &p->cap, sizeof *p->handlers);
+	h = &p->handlers[p->n_handlers++];
+	*h = (struct handler){ 0 };
+	return parse_places(s, h) < 0 || parse_predicate(s, h) < 0 || !(h->body = parse_block(s)) ? -1 : 0;
+}
+
+/* config = { name = value; … }: what bpftrace is told of its own limits, which are others here */
+static int skip_config(struct parser *s)
+{
+	if (parser_next(s) < 0 || parser_expect(s, '=', "= behind config") < 0)
+		return -1;
+	if (!word_is(&s->word, '{'))
+		return parser_unexpected(s, "{ behind config =");
+	while (!word_is(&s->word, '}')) {
+		if (s->word.kind == WORD_END)
+			return parser_unexpected(s, "} behind config");
+		if (parser_next(s) < 0)
+			return -1;
+	}
+	return parser_next(s);
+}
+
+/* What stands before the handlers and is C. What it declares of the kernel's is known from its types. */
+static const char *skip_preprocessor(const char *at)
+{
+	at = words_skip(at);
+	while (*at == '#') {
+		while (*at && *at != '\n')
+			at += *at == '\\' && at[1] ? 2 : 1;
+		at = words_skip(at);
+	}
+	return at;
+}
+
+static int parse_all(struct parser *s)
+{
+	s->word.at = skip_preprocessor(s->script->source);
+	if (word_at(s->script, s->word.at, &s->word, s->err) < 0)
+		return -1;
+	if (word_is_name(&s->word, "config") && skip_config(s) < 0)
+		return -1;
+	if (word_is_name(&s->word, "struct") || word_is_name(&s->word, "union") || word_is_name(&s->word, "enum"))
+		return script_error(s->script, s->word.at, s->word.len, s->err,
+				     "structures are those of the guest's own kernel: leave their definitions out");
+	while (s->word.kind != WORD_END)
+		if (parse_handler(s) < 0)
+			return -1;
+	if (!s->script->n_handlers)
+		return parser_unexpected(s, "a probe and what is done there: kprobe:vfs_read { @[comm] = count(); }");
+	return 0;
+}
+
+int script_parse(const char *name, const char *source, size_t len, char *const *parameters, size_t n_parameters,
+		  struct script *ret, struct error *err)
+{
+	struct parser s = { .script = ret, .err = err };
+
+	*ret = (struct script){
+		.name = name, .source = xstrndup(source, len), .parameters = parameters, .n_parameters = n_parameters,
+	};
+	if (strlen(ret->source) != len)
+		return error_set(err, "%s: a program has no NUL bytes; this one has one at byte %zu", name, strlen(ret->source));
+	if (len > SCRIPT_BYTES_MAX)
+		return error_set(err, "%s: a program of more than 1 MB", name);
+	return parse_all(&s);
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "printer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+enum { BAR = 52 };
+
+static void put_tuple(const struct printer *p, const struct type *type, const struct value *v, const char *between,
+		      struct buf *out)
+{
+	for (size_t i = 0; i < type->n_fields; i++) {
+		struct value part = tuple_part(type, v, i);
+
+		buf_printf(out, "%s", i ? between : "");
+		printer_put_value(p, &type->fields[i], &part, out);
+	}
+}
+
+/* A guest's text must not steer the user's terminal. */
+static void put_guest_text(const struct printer *p, const struct value *v, struct buf *out)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (p->json || (v->p[i] >= ' ' && v->p[i] != 0x7f) || v->p[i] == '\n' || v->p[i] == '\t')
+			buf_put_u8(out, v->p[i]);
+		else
+			buf_printf(out, "\\x%02x", v->p[i]);
+}
+
+void printer_put_value(const struct printer *p, const struct type *type, const struct value *v, struct buf *out)
+{
+	switch (type->kind) {
+	case TYPE_TEXT:
+		put_guest_text(p, v, out);
+		return;
+	case TYPE_NAME:
+		p->host->put_name(p->host->context, v->n, out);
+		return;
+	case TYPE_KSTACK:
+	case TYPE_USTACK:
+		p->host->put_stack(p->host->context, v->n, out);
+		return;
+	case TYPE_KSYM:
+	case TYPE_USYM:
+		p->host->put_symbol(p->host->context, v->n, type->kind == TYPE_USYM, out);
+		return;
+	case TYPE_TUPLE:
+		buf_printf(out, "(");
+		put_tuple(p, type, v, ", ", out);
+		buf_printf(out, ")");
+		return;
+	default:
+		if (type->is_signed || type->kind == TYPE_AGGREGATE)
+			buf_printf(out, "%" PRId64, (int64_t)v->n);
+		else
+			buf_printf(out, "%" PRIu64, v->n);
+	}
+}
+
+/* In JSON, a text between quotes. */
+static void put_quoted(struct buf *out, const void *text, size_t len)
+{
+	const uint8_t *s = text;
+
+	buf_put_u8(out, '"');
+	for (size_t i = 0; i < len; i++) {
+		if (s[i] == '"' || s[i] == '\\')
+			buf_printf(out, "\\%c", s[i]);
+		else if (s[i] == '\n')
+			buf_printf(out, "\\n");
+		else if (s[i] == '\t')
+			buf_printf(out, "\\t");
+		else if (s[i] < ' ' || s[i] >= 0x7f) /* bytes that may be no letters become those of Latin-1 */
+			buf_printf(out, "\\u%04x", s[i]);
+		else
+			buf_put_u8(out, s[i]);
+	}
+	buf_put_u8(out, '"');
+}
+
+static bool is_plain_number(const struct type *type)
+{
+	return type->kind == TYPE_NUMBER || type->kind == TYPE_POINTER || type->kind == TYPE_AGGREGATE;
+}
+
+static void put_json_value(const struct printer *p, const struct type *type, const struct value *v, struct buf *out)
+{
+	struct buf text = { 0 };
+
+	if (is_plain_number(type)) {
+		printer_put_value(p, type, v, out);
+		return;
+	}
+	if (type->kind == TYPE_TUPLE) {
+		buf_put_u8(out, '[');
+		for (size_t i = 0; i < type->n_fields; i++) {
+			struct value part = tuple_part(type, v, i);
+
+			buf_printf(out, "%s", i ? "," : "");
+			put_json_value(p, &type->fields[i], &part, out);
+		}
+		buf_put_u8(out, ']');
+		return;
+	}
+	printer_put_value(p, type, v, &text);
+	put_quoted(out, text.data, text.len);
+	buf_free(&text);
+}
+
+/* "a, b" of a key with parts, without parentheses */
+static void put_key(const struct printer *p, const struct script_map *m, const struct map_entry *e, const char *between,
+		    struct buf *out)
+{
+	if (m->key.kind == TYPE_TUPLE)
+		put_tuple(p, &m->key, &e->key, between, out);
+	else
+		printer_put_value(p, &m->key, &e->key, out);
+}
+
+/* 1024 → "1K"; of lhist() only what is a multiple */
+static void put_bound(struct buf *out, const struct type *value, int64_t n)
+{
+	static const char units[] = " KMGTPE";
+	unsigned unit = 0, most = value->aggregate == LHIST ? 2 : sizeof units - 2;
+
+	while (n && n % 1024 == 0 && unit < most) {
+		n /= 1024;
+		unit++;
+	}
+	buf_printf(out, "%" PRId64, n);
+	if (unit)
+		buf_put_u8(out, (uint8_t)units[unit]);
+}
+
+static void put_label(struct buf *out, const struct type *value, size_t bucket)
+{
+	bool single = value->aggregate == HIST && bucket && bucket - 1 < (1u << value->bits) + !value->bits;
+
+	if (!bucket) {
+		buf_printf(out, "(..., ");
+		put_bound(out, value, value->aggregate == LHIST ? value->min : 0);
+		buf_put_u8(out, ')');
+		return;
+	}
+	buf_put_u8(out, '[');
+	put_bound(out, value, map_bucket_from(value, bucket));
+	if (value->aggregate == LHIST && bucket == map_buckets(value) - 1) {
+		buf_printf(out, ", ...)");
+	} else if (single) {
+		buf_put_u8(out, ']');
+	} else {
+		buf_printf(out, ", ");
+		put_bound(out, value, map_bucket_from(value, bucket + 1));
+		buf_put_u8(out, ')');
+	}
+}
+
+/* The first and the last bucket that have something. False: none has. */
+static bool find_buckets(const struct script_map *m, const struct map_entry *e, size_t *first, size_t *last,
+			 uint64_t *most)
+{
+	bool any = false;
+
+	*most = 0;
+	for (size_t i = 0; i < map_buckets(&m->value); i++) {
+		if (!e->buckets[i])
+			continue;
+		if (!any)
+			*first = i;
+		any = true;
+		*last = i;
+		if (e->buckets[i] > *most)
+			*most = e->buckets[i];
+	}
+	return any;
+}
+
+static void put_histogram(const struct printer *p, const struct script_map *m, const struct map_entry *e, uint64_t div)
+{
+	size_t first, last;
+	uint64_t most;
+	struct buf label = { 0 };
+
+	if (!find_buckets(m, e, &first, &last, &most))
+		return;
+	for (size_t i = first; i <= last; i++) {
+		unsigned bar = (unsigned)((float)e->buckets[i] / (float)most * BAR);
+
+		label.len = 0;
+		put_label(&label, &m->value, i);
+		buf_printf(p->out, "%-16.*s%8" PRIu64 " |", (int)label.len, (char *)label.data, e->buckets[i] / div);
+		for (unsigned k = 0; k < BAR; k++)
+			buf_put_u8(p->out, k < bar ? '@' : ' ');
+		buf_printf(p->out, "|\n");
+	}
+	buf_free(&label);
+}
+
+static void put_json_histogram(const struct printer *p, const struct script_map *m, const struct map_entry *e)
+{
+	size_t first, last, buckets = map_buckets(&m->value);
+	uint64_t most;
+
+	buf_put_u8(p->out, '[');
+	if (find_buckets(m, e, &first, &last, &most))
+		for (size_t i = first; i <= last; i++) {
+			buf_printf(p->out, "%s{", i > first ? ", " : "");
+			if (i)
+				buf_printf(p->out, "\"min\": %" PRId64 ", ", map_bucket_from(&m->value, i));
+			if (!i)
+				buf_printf(p->out, "\"max\": %" PRId64 ", ",
+					   m->value.aggregate == LHIST ? m->value.min - 1 : -1);
+			else if (m->value.aggregate != LHIST || i + 1 < buckets)
+				buf_printf(p->out, "\"max\": %" PRId64 ", ", map_bucket_from(&m->value, i + 1) - 1);
+			buf_printf(p->out, "\"count\": %" PRIu64 "}", e->buckets[i]);
+		}
+	buf_put_u8(p->out, ']');
+}
+
+static void put_sums(const struct printer *p, const struct script_map *m, const struct map_entry *e, uint64_t div)
+{
+	const struct map_sums *s = &e->sums;
+
+	if (m->value.kind != TYPE_AGGREGATE) {
+		struct value v = e->value;
+
+		if (is_plain_number(&m->value) && div > 1)
+			v.n = (uint64_t)((int64_t)v.n / (int64_t)div);
+		printer_put_value(p, &m->value, &v, p->out);
+	} else if (m->value.aggregate == STATS) {
+		buf_printf(p->out, "count %" PRIu64 ", average %" PRId64 ", total %" PRId64, s->count,
+			   (s->count ? s->sum / (int64_t)s->count : 0) / (int64_t)div, s->sum / (int64_t)div);
+	} else {
+		buf_printf(p->out, "%" PRId64, script_map_number(m, e) / (int64_t)div);
+	}
+}
+
+static bool is_histogram(const struct script_map *m)
+{
+	return m->value.kind == TYPE_AGGREGATE && m->value.aggregate >= HIST;
+}
+
+static void put_entry(const struct printer *p, const struct script_map *m, const struct map_entry *e, uint64_t div)
+{
+	buf_printf(p->out, "@%s", m->name);
+	if (m->has_key) {
+		buf_put_u8(p->out, '[');
+		put_key(p, m, e, ", ", p->out);
+		buf_put_u8(p->out, ']');
+	}
+	buf_printf(p->out, ": ");
+	if (is_histogram(m)) {
+		buf_put_u8(p->out, '\n');
+		put_histogram(p, m, e, div);
+	} else {
+		put_sums(p, m, e, div);
+	}
+	buf_put_u8(p->out, '\n');
+}
+
+static void put_json_number(const struct printer *p, const struct script_map *m, const struct map_entry *e)
+{
+	const struct map_sums *s = &e->sums;
+
+	if (is_histogram(m))
+		put_json_histogram(p, m, e);
+	else if (m->value.kind != TYPE_AGGREGATE)
+		put_json_value(p, &m->value, &e->value, p->out);
+	else if (m->value.aggregate == STATS)
+		buf_printf(p->out, "{\"count\": %" PRIu64 ", \"average\": %" PRId64 ", \"total\": %" PRId64 "}", s->count,
+			   s->count ? s->sum / (int64_t)s->count : 0, s->sum);
+	else
+		buf_printf(p->out, "%" PRId64, script_map_number(m, e));
+}
+
+static void put_json_map(const struct printer *p, const struct script_map *m, struct map_entry *const *list, size_t n)
+{
+	const char *kind = is_histogram(m) ? (m->value.aggregate == HIST ? "hist" : "lhist")
+			   : m->value.kind == TYPE_AGGREGATE && m->value.aggregate == STATS ? "stats" : "map";
+	struct buf key = { 0 };
+
+	buf_printf(p->out, "{\"type\": \"%s\", \"data\": {\"@%s\": ", kind, m->name);
+	if (m->has_key)
+		buf_put_u8(p->out, '{');
+	for (size_t i = 0; i < n; i++) {
+		if (m->has_key) {
+			key.len = 0;
+			put_key(p, m, list[i], ",", &key);
+			buf_printf(p->out, "%s", i ? ", " : "");
+			put_quoted(p->out, key.data, key.len);
+			buf_printf(p->out, ": ");
+		}
+		put_json_number(p, m, list[i]);
+	}
+	buf_printf(p->out, "%s}}\n", m->has_key ? "}" : "");
+	buf_free(&key);
+}
+
+void printer_put_map(const struct printer *p, const struct script_map *m, uint64_t top, uint64_t div)
+{
+	struct map_entry **list = script_map_sorted(m);
+	size_t first = top && top < m->live ? m->live - top : 0;
+
+	if (p->json) {
+		put_json_map(p, m, list + first, m->live - first);
+	} else {
+		for (size_t i = first; i < m->live; i++)
+			put_entry(p, m, list[i], div ? div : 1);
+		if (!first)
+			buf_put_u8(p->out, '\n');
+	}
+	free(list);
+}
+
+void printer_put_entry(const struct printer *p, const struct script_map *m, const struct map_entry *e)
+{
+	struct map_entry *list[] = { (struct map_entry *)e };
+
+	if (p->json)
+		put_json_map(p, m, list, 1);
+	else
+		put_entry(p, m, e, 1);
+}
+
+void printer_put_line(const struct printer *p, const struct type *type, const struct value *v)
+{
+	if (p->json) {
+		buf_printf(p->out, "{\"type\": \"value\", \"data\": ");
+		put_json_value(p, type, v, p->out);
+		buf_printf(p->out, "}\n");
+		return;
+	}
+	printer_put_value(p, type, v, p->out);
+	buf_put_u8(p->out, '\n');
+}
+
+void printer_put_text(const struct printer *p, const char *kind, const void *text, size_t len)
+{
+	if (!p->json) {
+		buf_put(p->out, text, len);
+		return;
+	}
+	buf_printf(p->out, "{\"type\": \"%s\", \"data\": ", kind);
+	put_quoted(p->out, text, len);
+	buf_printf(p->out, "}\n");
+}

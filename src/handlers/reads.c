@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "reads.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { LINKS_MAX = 32 };
+
+static bool put(const struct reads *r, const struct node *node, unsigned links, struct buf *out);
+
+static bool put_builtin(const struct node *node, struct buf *out)
+{
+	if (node->number >= BUILTIN_ARG0 && node->number <= BUILTIN_ARG5)
+		buf_printf(out, "$arg%" PRIu64, node->number - BUILTIN_ARG0 + 1);
+	else if (node->number == BUILTIN_RETVAL)
+		buf_printf(out, "$retval");
+	else
+		return false;
+	return true;
+}
+
+static bool put_member(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
+{
+	const struct node *of = node->list[0];
+
+	if (!node->text)
+		return false;
+	if (of->kind == NODE_BUILTIN && of->number == BUILTIN_ARGS) {
+		buf_printf(out, "%s", node->text);
+		return true;
+	}
+	if (!put(r, of, links, out))
+		return false;
+	buf_printf(out, "->%s", node->text);
+	return true;
+}
+
+/* (struct sock *)arg0: what leads on from it is by that type */
+static bool put_cast(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
+{
+	if (node->type.kind != TYPE_POINTER)
+		return false;
+	if (!node->type.structure)
+		return put(r, node->list[0], links, out);
+	buf_printf(out, "((%s*)", node->type.structure);
+	if (!put(r, node->list[0], links, out))
+		return false;
+	buf_printf(out, ")");
+	return true;
+}
+
+static bool put_variable(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
+{
+	size_t i = types_variable(r->types, r->handler, node->text);
+	const struct variable_asked *v = i < r->types->n_variables ? &r->types->variables[i] : NULL;
+
+	return v && v->sets == 1 && v->value && put(r, v->value, links, out);
+}
+
+static bool put(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
+{
+	if (++links > LINKS_MAX)
+		return false;
+	switch (node->kind) {
+	case NODE_BUILTIN:
+		return put_builtin(node, out);
+	case NODE_MEMBER:
+		return put_member(r, node, links, out);
+	case NODE_CAST:
+		return put_cast(r, node, links, out);
+	case NODE_VARIABLE:
+		return put_variable(r, node, links, out);
+	case NODE_INDEX:
+		if (node->list[1]->kind != NODE_NUMBER || !put(r, node->list[0], links, out))
+			return false;
+		buf_printf(out, "[%" PRIu64 "]", node->list[1]->number);
+		return true;
+	case NODE_UNARY:
+		if (node->op != '*' || !put(r, node->list[0], links, out))
+			return false;
+		buf_printf(out, "[0]");
+		return true;
+	case NODE_CALL:
+		return (!strcmp(node->text, "kptr") || !strcmp(node->text, "uptr")) && node->n == 1 &&
+		       put(r, node->list[0], links, out);
+	default:
+		return false;
+	}
+}
+
+bool reads_put(const struct reads *r, const struct node *node, struct buf *out)
+{
+	return put(r, node, 0, out);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "script.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+const char *const builtin_names[BUILTINS + 1] = {
+	[BUILTIN_PID] = "pid", [BUILTIN_TID] = "tid", [BUILTIN_PPID] = "ppid", [BUILTIN_COMM] = "comm",
+	[BUILTIN_CPU] = "cpu", [BUILTIN_NSECS] = "nsecs", [BUILTIN_ELAPSED] = "elapsed", [BUILTIN_CURTASK] = "curtask",
+	[BUILTIN_RAND] = "rand", [BUILTIN_KSTACK] = "kstack", [BUILTIN_USTACK] = "ustack", [BUILTIN_FUNC] = "func",
+	[BUILTIN_PROBE] = "probe", [BUILTIN_RETVAL] = "retval", [BUILTIN_ARGS] = "args", [BUILTIN_ARG0] = "arg0",
+	[BUILTIN_ARG1] = "arg1", [BUILTIN_ARG2] = "arg2", [BUILTIN_ARG3] = "arg3", [BUILTIN_ARG4] = "arg4",
+	[BUILTIN_ARG5] = "arg5", [BUILTIN_NCPUS] = "ncpus", [BUILTIN_INSNS] = "insns", [BUILTIN_SELF_NS] = "self_ns",
+	[BUILTIN_SELF_INSNS] = "self_insns", [BUILTIN_DURATION] = "duration", [BUILTIN_DEPTH] = "stack",
+};
+
+int builtin_find(const char *name, size_t len)
+{
+	for (int i = 0; i < BUILTINS; i++)
+		if (strlen(builtin_names[i]) == len && !memcmp(builtin_names[i], name, len))
+			return i;
+	return -1;
+}
+
+struct node *script_node(struct script *p, enum node_kind kind, const char *at, size_t len, size_t n)
+{
+	struct node *node = xcalloc(1, sizeof *node);
+
+	node->kind = kind;
+	node->at = at;
+	node->len = len;
+	node->field = -1;
+	node->n = n;
+	node->list = n ? xcalloc(n, sizeof(struct node *)) : NULL;
+	node->next = p->nodes;
+	p->nodes = node;
+	return node;
+}
+
+void *script_alloc(struct script *p, size_t n, size_t size)
+{
+	p->owned = array_grow(p->owned, p->n_owned, &p->owned_cap, sizeof *p->owned);
+	return p->owned[p->n_owned++] = xcalloc(n, size);
+}
+
+void script_free(struct script *p)
+{
+	for (size_t i = 0; i < p->n_handlers; i++) {
+		struct handler *h = &p->handlers[i];
+
+		for (size_t k = 0; k < h->n_places; k++) {
+			free(h->places[k].text);
+			free(h->places[k].object);
+			free(h->places[k].name);
+		}
+		free(h->places);
+	}
+	free(p->handlers);
+	for (struct node *node = p->nodes, *next; node; node = next) {
+		next = node->next;
+		free(node->text);
+		free(node->list);
+		free(node);
+	}
+	for (size_t i = 0; i < p->n_owned; i++)
+		free(p->owned[i]);
+	free(p->owned);
+	free(p->source);
+	*p = (struct script){ 0 };
+}
+
+enum { LINE_SHOWN = 100 };
+
+int script_error(const struct script *p, const char *at, size_t len, struct error *err, const char *fmt, ...)
+{
+	const char *line = at, *end = at;
+	size_t number = 1, before, shown, marks;
+	char message[200], pad[LINE_SHOWN + 1], under[LINE_SHOWN + 1];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(message, sizeof message, fmt, ap);
+	va_end(ap);
+	while (line > p->source && line[-1] != '\n')
+		line--;
+	for (const char *c = p->source; c < line; c++)
+		number += *c == '\n';
+	end = line + strcspn(line, "\n");
+	before = (size_t)(at - line);
+	error_set(err, "%s:%zu:%zu: %s", p->name, number, before + 1, message);
+	/* of a long line, what is around the word */
+	if (before > LINE_SHOWN / 2) {
+		line = at - LINE_SHOWN / 2;
+		before = LINE_SHOWN / 2;
+	}
+	shown = (size_t)(end - line) < LINE_SHOWN ? (size_t)(end - line) : LINE_SHOWN;
+	marks = len && before + len <= LINE_SHOWN ? len : 1;
+	for (size_t i = 0; i < before; i++)
+		pad[i] = line[i] == '\t' ? '\t' : ' ';
+	pad[before] = '\0';
+	memset(under, '~', marks);
+	under[0] = '^';
+	under[marks] = '\0';
+	snprintf(err->text + strlen(err->text), sizeof err->text - strlen(err->text), "\n    %.*s\n    %s%s", (int)shown,
+		 line, pad, under);
+	return -1;
+}
+
+static size_t distance(const char *a, size_t len, const char *b)
+{
+	enum { LONGEST = 32 };
+	size_t row[LONGEST + 1], n = strlen(b);
+
+	if (len > LONGEST || n > LONGEST)
+		return LONGEST;
+	for (size_t k = 0; k <= n; k++)
+		row[k] = k;
+	for (size_t i = 1; i <= len; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t k = 1; k <= n; k++) {
+			size_t best = diagonal + (a[i - 1] != b[k - 1]);
+
+			diagonal = row[k];
+			best = row[k] + 1 < best ? row[k] + 1 : best;
+			row[k] = row[k - 1] + 1 < best ? row[k - 1] + 1 : best;
+		}
+	}
+	return row[n];
+}
+
+const char *nearest_name(const char *name, size_t len, const char *const *names)
+{
+	const char *best = NULL;
+	size_t least = len / 3 + 2;
+
+	for (size_t i = 0; names[i]; i++) {
+		size_t d = distance(name, len, names[i]);
+
+		if (d < least) {
+			least = d;
+			best = names[i];
+		}
+	}
+	return best;
+}

@@ -1,0 +1,740 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "types.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "reads.h"
+
+struct typing {
+	struct script *p;
+	const struct field_types *known;
+	struct types *t;
+	size_t handler;
+	bool last;       /* what is not known by now is an error */
+	bool changed;
+	struct error *err;
+};
+
+static int find(struct typing *t, struct node *node);
+
+size_t types_map(const struct types *t, const char *name)
+{
+	size_t i = 0;
+
+	while (i < t->n_maps && strcmp(t->maps[i].name, name))
+		i++;
+	return i;
+}
+
+size_t types_variable(const struct types *t, size_t handler, const char *name)
+{
+	size_t i = 0;
+
+	while (i < t->n_variables && (t->variables[i].handler != handler || strcmp(t->variables[i].name, name)))
+		i++;
+	return i;
+}
+
+static struct map_asked *map_of(struct typing *t, const struct node *node)
+{
+	struct types *all = t->t;
+	size_t i = types_map(all, node->text);
+
+	if (i == all->n_maps) {
+		all->maps = array_grow(all->maps, all->n_maps, &all->maps_cap, sizeof *all->maps);
+		all->maps[all->n_maps++] = (struct map_asked){ .name = node->text, .at = node };
+	}
+	return &all->maps[i];
+}
+
+static struct variable_asked *variable_of(struct typing *t, const char *name)
+{
+	struct types *all = t->t;
+	size_t i = types_variable(all, t->handler, name);
+
+	if (i == all->n_variables) {
+		all->variables = array_grow(all->variables, all->n_variables, &all->variables_cap, sizeof *all->variables);
+		all->variables[all->n_variables++] = (struct variable_asked){ .name = name, .handler = t->handler };
+	}
+	return &all->variables[i];
+}
+
+static int wrong(const struct typing *t, const struct node *node, const char *what)
+{
+	return script_error(t->p, node->at, node->len, t->err, "%s", what);
+}
+
+static bool is_number(const struct type *type)
+{
+	return type->kind == TYPE_NUMBER || type->kind == TYPE_POINTER || type->kind == TYPE_KSYM ||
+	       type->kind == TYPE_USYM;
+}
+
+static bool has_text(const struct type *type)
+{
+	return type->kind == TYPE_TEXT || type->kind == TYPE_NAME;
+}
+
+/* Does an aggregate have a value of its own that is one number? */
+static bool is_count(const struct type *type)
+{
+	return type->kind == TYPE_AGGREGATE && type->aggregate <= MAX;
+}
+
+static const char *kind_name(const struct type *type)
+{
+	static const char *const names[] = {
+		[TYPE_NONE] = "nothing", [TYPE_NUMBER] = "a number", [TYPE_TEXT] = "a text", [TYPE_NAME] = "a text",
+		[TYPE_KSTACK] = "a stack", [TYPE_USTACK] = "a stack", [TYPE_KSYM] = "a symbol", [TYPE_USYM] = "a symbol",
+		[TYPE_TUPLE] = "a tuple", [TYPE_RECORD] = "all arguments", [TYPE_POINTER] = "a pointer",
+		[TYPE_AGGREGATE] = "count(), hist() or the like",
+	};
+
+	return names[type->kind];
+}
+
+static bool is_same(const struct type *a, const struct type *b)
+{
+	if (is_number(a) && is_number(b))
+		return true;
+	if (has_text(a) && has_text(b))
+		return a->kind == b->kind;
+	if (a->kind != b->kind || a->n_fields != b->n_fields || a->aggregate != b->aggregate)
+		return false;
+	for (size_t i = 0; i < a->n_fields; i++)
+		if (!is_same(&a->fields[i], &b->fields[i]))
+			return false;
+	return a->min == b->min && a->max == b->max && a->step == b->step && a->bits == b->bits;
+}
+
+static bool is_known(const struct type *type)
+{
+	for (size_t i = 0; i < type->n_fields; i++)
+		if (!is_known(&type->fields[i]))
+			return false;
+	return type->kind != TYPE_NONE;
+}
+
+/* Text is kept as text where both kinds of it meet: NAME is one that is known by its number. */
+static void as_text(struct type *type)
+{
+	if (type->kind == TYPE_NAME)
+		type->kind = TYPE_TEXT;
+}
+
+/* What is known of a place that holds a value, with one that it gets. */
+static int unify(struct typing *t, struct type *place, const struct type *value, const struct node *at,
+		 const char *what)
+{
+	if (!is_known(value))
+		return 0;
+	if (place->kind == TYPE_NONE) {
+		*place = *value;
+		if (place->kind == TYPE_NUMBER)
+			place->size = 0;
+		t->changed = true;
+		return 0;
+	}
+	if (has_text(place) && has_text(value) && place->kind != value->kind) {
+		t->changed |= place->kind == TYPE_NAME;
+		as_text(place);
+		return 0;
+	}
+	if (place->kind == TYPE_POINTER && value->kind == TYPE_NUMBER) /* @p[tid] = 0 */
+		return 0;
+	if (is_same(place, value))
+		return 0;
+	return script_error(t->p, at->at, at->len, t->err, "%s is %s, and was %s before", what, kind_name(value),
+			     kind_name(place));
+}
+
+static size_t add_field(struct typing *t, const char *text, const struct node *node, struct type type)
+{
+	struct types *all = t->t;
+	size_t i = 0;
+
+	while (i < all->n_fields && (all->fields[i].handler != t->handler || strcmp(all->fields[i].text, text)))
+		i++;
+	if (i < all->n_fields)
+		return i;
+	all->fields = array_grow(all->fields, all->n_fields, &all->fields_cap, sizeof *all->fields);
+	all->fields[all->n_fields++] =
+		(struct field_asked){ .handler = t->handler, .text = xstrdup(text), .at = node, .type = type };
+	return i;
+}
+
+/* The node is what the probe has read there. */
+static int set_field(struct typing *t, struct node *node, const char *text)
+{
+	struct type type = { .kind = TYPE_NUMBER, .is_signed = node->kind != NODE_BUILTIN };
+	size_t n = strlen(text);
+
+	if (n > 7 && !strcmp(text + n - 7, ":string"))
+		type = (struct type){ .kind = TYPE_TEXT };
+	if (t->known && !t->known->find(t->known->context, t->p->handlers[t->handler].places, text, &type, t->err)) {
+		cleanup_free char *why = xstrdup(t->err->text);
+
+		return script_error(t->p, node->at, node->len, t->err, "%s", why);
+	}
+	node->field = (long)add_field(t, text, node, type);
+	node->type = t->t->fields[node->field].type;
+	return 0;
+}
+
+/* 1: it is read by the probe; 0: it is not of that kind. `more`: behind it */
+static int try_field(struct typing *t, struct node *node, const struct node *what, const char *more)
+{
+	const struct reads r = { t->p, t->t, t->handler };
+	struct buf text = { 0 };
+	int ret = 0;
+
+	if (reads_put(&r, what, &text)) {
+		buf_put(&text, more, strlen(more) + 1);
+		ret = set_field(t, node, (char *)text.data) < 0 ? -1 : 1;
+	}
+	buf_free(&text);
+	return ret;
+}
+
+static enum place_kind place_kind(const struct typing *t)
+{
+	return t->p->handlers[t->handler].places[0].kind;
+}
+
+static bool is_of_return(enum place_kind kind)
+{
+	return kind == PLACE_RETURN || kind == PLACE_CALL_END || kind == PLACE_URETPROBE;
+}
+
+/* Has the place such a thing at all? */
+static int check_builtin(struct typing *t, const struct node *node)
+{
+	enum place_kind kind = place_kind(t);
+	bool calls = kind == PLACE_ENTRY || kind == PLACE_CALL || kind == PLACE_UPROBE;
+
+	if (node->number == BUILTIN_RETVAL && !is_of_return(kind))
+		return wrong(t, node, "a result is where a function returns: kretprobe, fexit, return, uretprobe");
+	if (node->number >= BUILTIN_ARG0 && node->number <= BUILTIN_ARG5 && !calls && kind != PLACE_USDT)
+		return wrong(t, node, "arguments are where a function is called: kprobe, call, uprobe; a tracepoint has args.NAME");
+	if ((node->number == BUILTIN_DURATION || node->number == BUILTIN_SELF_NS || node->number == BUILTIN_SELF_INSNS) &&
+	    !is_of_return(kind) && kind != PLACE_SPAN && kind != PLACE_WAIT)
+		return wrong(t, node, "it is known where something ends: return:FUNCTION, kretprobe, span:KIND, wait");
+	return 0;
+}
+
+static int find_builtin(struct typing *t, struct node *node)
+{
+	int r;
+
+	if (check_builtin(t, node) < 0)
+		return -1;
+	node->type = (struct type){ .kind = TYPE_NUMBER };
+	switch (node->number) {
+	case BUILTIN_COMM:
+		node->type.kind = TYPE_TEXT;
+		return 0;
+	case BUILTIN_FUNC:
+	case BUILTIN_PROBE:
+		node->type.kind = TYPE_NAME;
+		return 0;
+	case BUILTIN_KSTACK:
+		node->type.kind = TYPE_KSTACK;
+		return 0;
+	case BUILTIN_USTACK:
+		node->type.kind = TYPE_USTACK;
+		return 0;
+	case BUILTIN_ARGS:
+		node->type.kind = TYPE_RECORD;
+		return 0;
+	default:
+		r = try_field(t, node, node, "");
+		return r < 0 ? -1 : 0;
+	}
+}
+
+static int find_variable(struct typing *t, struct node *node)
+{
+	const struct variable_asked *v = variable_of(t, node->text);
+
+	node->type = v->type;
+	if (t->last && !v->sets)
+		return script_error(t->p, node->at, node->len, t->err, "$%s is not set here: variables are their handler's own; "
+				     "what others are to know is kept in a @map", node->text);
+	return t->last && !is_known(&v->type) ? wrong(t, node, "it is not known what this is") : 0;
+}
+
+/* `sets`: it gets a value. */
+static int find_map(struct typing *t, struct node *node, bool sets)
+{
+	struct map_asked *m = map_of(t, node);
+
+	if (!m->key_known) {
+		m->has_key = node->n;
+		m->key_known = true;
+	}
+	if (m->has_key != (node->n > 0))
+		return script_error(t->p, node->at, node->len, t->err, "@%s has %s here, and %s before", node->text,
+				     node->n ? "a key" : "no key", node->n ? "none" : "one");
+	if (node->n) {
+		if (find(t, node->list[0]) < 0)
+			return -1;
+		m = map_of(t, node);
+		if (unify(t, &m->key, &node->list[0]->type, node->list[0], "the key") < 0)
+			return -1;
+	}
+	node->type = m->value;
+	if (t->last && !sets && m->value.kind == TYPE_NONE)
+		return script_error(t->p, node->at, node->len, t->err, "@%s is never set", node->text);
+	return 0;
+}
+
+static int find_binary(struct typing *t, struct node *node)
+{
+	struct type *a = &node->list[0]->type, *b = &node->list[1]->type;
+
+	if (find(t, node->list[0]) < 0 || find(t, node->list[1]) < 0)
+		return -1;
+	node->type = (struct type){ .kind = TYPE_NUMBER, .is_signed = a->is_signed || b->is_signed };
+	if (!t->last)
+		return 0;
+	if (has_text(a) && has_text(b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
+		return 0;
+	if (has_text(a) != has_text(b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
+		return script_error(t->p, node->at, node->len, t->err, "%s is compared with %s", kind_name(a), kind_name(b));
+	for (int i = 0; i < 2; i++)
+		if (!is_number(&node->list[i]->type) && !is_count(&node->list[i]->type))
+			return script_error(t->p, node->list[i]->at, node->list[i]->len, t->err, "expected a number; this is %s",
+					     kind_name(&node->list[i]->type));
+	return 0;
+}
+
+static int find_tuple(struct typing *t, struct node *node)
+{
+	if (node->type.n_fields != node->n)
+		node->type = (struct type){
+			.kind = TYPE_TUPLE, .n_fields = node->n, .fields = script_alloc(t->p, node->n, sizeof(struct type)),
+		};
+	for (size_t i = 0; i < node->n; i++) {
+		if (find(t, node->list[i]) < 0)
+			return -1;
+		node->type.fields[i] = node->list[i]->type;
+		if (t->last && (!is_known(&node->type.fields[i]) || node->type.fields[i].kind == TYPE_RECORD ||
+				node->type.fields[i].kind == TYPE_AGGREGATE))
+			return wrong(t, node->list[i], "that cannot be a part of a tuple or a key");
+	}
+	return 0;
+}
+
+static int find_member(struct typing *t, struct node *node)
+{
+	struct node *of = node->list[0];
+	int r;
+
+	if (find(t, of) < 0)
+		return -1;
+	if (of->type.kind == TYPE_TUPLE && !node->text) {
+		if (node->number >= of->type.n_fields)
+			return script_error(t->p, node->at, node->len, t->err, "the tuple has %zu parts, from .0 on", of->type.n_fields);
+		node->type = of->type.fields[node->number];
+		return 0;
+	}
+	if (!t->last && of->type.kind == TYPE_NONE)
+		return 0;
+	r = node->text ? try_field(t, node, node, "") : 0;
+	if (r)
+		return r < 0 ? -1 : 0;
+	if (is_number(&of->type))
+		return wrong(t, node, "memory is read where the probe is: this address is not its argument, nor what that leads to");
+	return wrong(t, node, "only args, pointers to structures and tuples have parts");
+}
+
+static int find_index(struct typing *t, struct node *node)
+{
+	int r;
+
+	if (find(t, node->list[0]) < 0 || find(t, node->list[1]) < 0)
+		return -1;
+	r = try_field(t, node, node, "");
+	if (r || !t->last)
+		return r < 0 ? -1 : 0;
+	return wrong(t, node, "elements are read where the probe is: expected an argument, and a number in the brackets");
+}
+
+static int find_unary(struct typing *t, struct node *node)
+{
+	int r;
+
+	if (find(t, node->list[0]) < 0)
+		return -1;
+	node->type = (struct type){ .kind = TYPE_NUMBER, .is_signed = node->op == '-' || node->list[0]->type.is_signed };
+	if (node->op == '&')
+		return wrong(t, node, "& is not there: addresses of what is in the guest are values already");
+	if (node->op == '*') {
+		r = try_field(t, node, node, "");
+		return r < 0 ? -1 : r || !t->last ? 0 : wrong(t, node, "memory is read where the probe is: this is not its argument");
+	}
+	if (t->last && !is_number(&node->list[0]->type) && !is_count(&node->list[0]->type))
+		return wrong(t, node->list[0], "expected a number");
+	return 0;
+}
+
+static int find_ternary(struct typing *t, struct node *node)
+{
+	for (int i = 0; i < 3; i++)
+		if (find(t, node->list[i]) < 0)
+			return -1;
+	node->type = node->list[1]->type;
+	as_text(&node->type);
+	if (!t->last || (has_text(&node->type) && has_text(&node->list[2]->type)))
+		return 0;
+	return is_same(&node->type, &node->list[2]->type) ? 0 : wrong(t, node->list[2], "both answers of a ? must be of one kind");
+}
+
+static int find_str(struct typing *t, struct node *node)
+{
+	struct node *of = node->list[0];
+	int r;
+
+	node->type = (struct type){ .kind = TYPE_TEXT };
+	if (of->kind == NODE_PARAMETER)
+		return 0;
+	if (node->n > 1 && find(t, node->list[1]) < 0)
+		return -1;
+	r = try_field(t, node, of, ":string");
+	if (r)
+		return r < 0 ? -1 : 0;
+	if (find(t, of) < 0)
+		return -1;
+	if (t->last && !has_text(&of->type))
+		return wrong(t, of, "a text is read where the probe is: this address is not its argument, nor what that leads to");
+	return 0;
+}
+
+/* @map, or @map and a key */
+static int find_map_argument(struct typing *t, struct node *node, const struct function *f)
+{
+	struct node *map = node->list[0];
+	struct map_asked *m;
+
+	if (map->kind != NODE_MAP)
+		return f->id == FUNCTION_LEN ? find(t, map) : wrong(t, map, "expected an @map");
+	if (map->n) /* delete(@x[key]), print(@x[key]) */
+		return find_map(t, map, false);
+	m = map_of(t, map);
+	map->type = m->value;
+	if (t->last && m->value.kind == TYPE_NONE)
+		return script_error(t->p, map->at, map->len, t->err, "@%s is never set", map->text);
+	if (node->n > 1 && (f->id == FUNCTION_HAS_KEY || f->id == FUNCTION_DELETE)) {
+		if (find(t, node->list[1]) < 0)
+			return -1;
+		m = map_of(t, map);
+		return unify(t, &m->key, &node->list[1]->type, node->list[1], "the key");
+	}
+	return 0;
+}
+
+static int64_t literal(struct typing *t, const struct node *node)
+{
+	bool minus = node->kind == NODE_UNARY && node->op == '-';
+
+	if (minus)
+		node = node->list[0];
+	if (node->kind == NODE_PARAMETER && node->number && node->number <= t->p->n_parameters)
+		return (int64_t)strtoull(t->p->parameters[node->number - 1], NULL, 0);
+	return minus ? -(int64_t)node->number : (int64_t)node->number;
+}
+
+static bool is_literal(const struct node *node)
+{
+	return node->kind == NODE_NUMBER || node->kind == NODE_PARAMETER ||
+	       (node->kind == NODE_UNARY && node->op == '-' && node->list[0]->kind == NODE_NUMBER);
+}
+
+static int find_aggregate(struct typing *t, struct node *node, const struct function *f)
+{
+	enum { BUCKETS_MAX = 1000, BITS_MAX = 5 };
+
+	node->type = (struct type){ .kind = TYPE_AGGREGATE, .aggregate = f->aggregate };
+	for (size_t i = 1; i < node->n; i++)
+		if (!is_literal(node->list[i]))
+			return wrong(t, node->list[i], "expected a number that is known before anything runs");
+	if (f->id == FUNCTION_HIST && node->n > 1) {
+		node->type.bits = (unsigned)literal(t, node->list[1]);
+		if (node->type.bits > BITS_MAX)
+			return wrong(t, node->list[1], "expected 0 to 5");
+	}
+	if (f->id == FUNCTION_LHIST) {
+		node->type.min = literal(t, node->list[1]);
+		node->type.max = literal(t, node->list[2]);
+		node->type.step = literal(t, node->list[3]);
+		if (node->type.min < 0 || node->type.max <= node->type.min || node->type.step <= 0 ||
+		    (node->type.max - node->type.min) / node->type.step > BUCKETS_MAX)
+			return wrong(t, node, "expected lhist(value, from, to, step): from at least 0, to above it, at most 1000 steps");
+	}
+	if (node->n && find(t, node->list[0]) < 0)
+		return -1;
+	if (node->n) /* a sum of what may be negative is so, too */
+		node->type.is_signed = node->list[0]->type.is_signed;
+	if (t->last && node->n && !is_number(&node->list[0]->type) && !is_count(&node->list[0]->type))
+		return wrong(t, node->list[0], "expected a number");
+	return 0;
+}
+
+static int find_arguments(struct typing *t, struct node *node)
+{
+	for (size_t i = 0; i < node->n; i++) {
+		/* kstack(perf, 3), nsecs(monotonic): words are modes there, and parsed as calls without arguments */
+		if (find(t, node->list[i]) < 0)
+			return -1;
+		if (t->last && (node->list[i]->type.kind == TYPE_NONE || node->list[i]->type.kind == TYPE_RECORD))
+			return wrong(t, node->list[i], "that has no value");
+	}
+	return 0;
+}
+
+static int find_call(struct typing *t, struct node *node)
+{
+	const struct function *f = function_find(node->text);
+	const char *near;
+
+	if (!f) {
+		near = function_nearest(node->text);
+		return script_error(t->p, node->at, node->len, t->err, "no function %s()%s%s%s", node->text,
+				     near ? ": did you mean " : "", near ? near : "", near ? "()?" : "");
+	}
+	if (f->id == FUNCTION_REFUSED)
+		return script_error(t->p, node->at, node->len, t->err, "%s() is not there: %s", f->name, f->why);
+	if (node->n < f->least || node->n > f->most)
+		return script_error(t->p, node->at, node->len, t->err, "%s() has %u to %u arguments, here %zu", f->name, f->least,
+				     f->most, node->n);
+	if (f->gives == TYPE_AGGREGATE)
+		return find_aggregate(t, node, f);
+	node->type = (struct type){ .kind = f->gives };
+	switch (f->id) {
+	case FUNCTION_STR:
+		return find_str(t, node);
+	case FUNCTION_CLEAR:
+	case FUNCTION_ZERO:
+	case FUNCTION_DELETE:
+	case FUNCTION_HAS_KEY:
+	case FUNCTION_LEN:
+		return find_map_argument(t, node, f);
+	case FUNCTION_PRINT:
+		if (node->list[0]->kind == NODE_MAP)
+			return find_map_argument(t, node, f);
+		return find_arguments(t, node);
+	case FUNCTION_PRINTF:
+	case FUNCTION_TIME:
+	case FUNCTION_STRFTIME:
+	case FUNCTION_KADDR:
+		if (node->n && node->list[0]->kind != NODE_TEXT)
+			return wrong(t, node->list[0], "expected a text in \"\"");
+		return find_arguments(t, node);
+	default:
+		return find_arguments(t, node);
+	}
+}
+
+static int find_assignment(struct typing *t, struct node *node)
+{
+	struct node *left = node->list[0], *right = node->list[1];
+	struct variable_asked *v;
+	struct map_asked *m;
+
+	if (left->kind == NODE_VARIABLE) {
+		if (find(t, right) < 0)
+			return -1;
+		v = variable_of(t, left->text);
+		if (right->type.kind == TYPE_AGGREGATE && right->kind == NODE_CALL)
+			return wrong(t, right, "count(), hist() and the like are kept in @maps");
+		if (right->type.kind == TYPE_RECORD)
+			return wrong(t, right, "args is no value: expected args.NAME");
+		left->type = right->type;
+		return unify(t, &v->type, &right->type, right, "the value");
+	}
+	if (find_map(t, left, true) < 0)
+		return -1;
+	m = map_of(t, left);
+	if (m->holds_text && right->kind != NODE_TEXT && !node->op) {
+		int r = try_field(t, right, right, ":string");
+
+		if (r < 0 || (r == 0 && find(t, right) < 0))
+			return -1;
+	} else if (find(t, right) < 0) {
+		return -1;
+	}
+	m = map_of(t, left);
+	if (m->holds_text && right->kind == NODE_NUMBER && !right->number) /* @name[tid] = 0 */
+		return 0;
+	if (t->last && (right->type.kind == TYPE_NONE || right->type.kind == TYPE_RECORD))
+		return wrong(t, right, "that has no value");
+	return unify(t, &m->value, &right->type, right, "the value");
+}
+
+static int find_step(struct typing *t, struct node *node)
+{
+	const struct type number = { .kind = TYPE_NUMBER, .is_signed = true };
+	struct node *of = node->list[0];
+
+	node->type = number;
+	if (of->kind == NODE_VARIABLE)
+		return unify(t, &variable_of(t, of->text)->type, &number, of, "the value");
+	if (find_map(t, of, true) < 0)
+		return -1;
+	of->type = number;
+	return unify(t, &map_of(t, of)->value, &number, of, "the value");
+}
+
+static int find_loop(struct typing *t, struct node *node)
+{
+	struct variable_asked *v = variable_of(t, node->text);
+	struct type type = { .kind = TYPE_NUMBER, .is_signed = true };
+	const struct map_asked *m;
+
+	if (node->kind == NODE_FOR_RANGE) {
+		if (unify(t, &v->type, &type, node, "the variable") < 0 || find(t, node->list[0]) < 0 ||
+		    find(t, node->list[1]) < 0)
+			return -1;
+		return find(t, node->list[2]);
+	}
+	m = map_of(t, node->list[0]);
+	if (t->last && m->value.kind == TYPE_NONE)
+		return script_error(t->p, node->list[0]->at, node->list[0]->len, t->err, "@%s is never set", node->list[0]->text);
+	if (m->value.kind != TYPE_NONE && m->key.kind != TYPE_NONE && v->type.kind == TYPE_NONE) {
+		type = (struct type){ .kind = TYPE_TUPLE, .n_fields = 2, .fields = script_alloc(t->p, 2, sizeof type) };
+		m = map_of(t, node->list[0]);
+		type.fields[0] = m->key;
+		type.fields[1] = m->value;
+		if (m->value.kind == TYPE_AGGREGATE)
+			type.fields[1] = (struct type){ .kind = TYPE_NUMBER, .is_signed = true };
+		variable_of(t, node->text)->type = type;
+		t->changed = true;
+	}
+	return find(t, node->list[1]);
+}
+
+static int find_all(struct typing *t, struct node *node)
+{
+	for (size_t i = 0; i < node->n; i++)
+		if (find(t, node->list[i]) < 0)
+			return -1;
+	return 0;
+}
+
+static int find_cast(struct typing *t, struct node *node)
+{
+	if (find(t, node->list[0]) < 0)
+		return -1;
+	if (t->last && !is_number(&node->list[0]->type) && !is_count(&node->list[0]->type))
+		return wrong(t, node->list[0], "expected a number");
+	return 0;
+}
+
+static int find(struct typing *t, struct node *node)
+{
+	switch (node->kind) {
+	case NODE_NUMBER:
+		node->type = (struct type){ .kind = TYPE_NUMBER, .is_signed = true };
+		return 0;
+	case NODE_PARAMETER:
+		node->type = (struct type){ .kind = TYPE_NUMBER, .is_signed = true };
+		return 0;
+	case NODE_TEXT:
+		node->type = (struct type){ .kind = TYPE_TEXT };
+		return 0;
+	case NODE_BUILTIN:
+		return find_builtin(t, node);
+	case NODE_VARIABLE:
+		return find_variable(t, node);
+	case NODE_MAP:
+		return find_map(t, node, false);
+	case NODE_CALL:
+		return find_call(t, node);
+	case NODE_UNARY:
+		return find_unary(t, node);
+	case NODE_BINARY:
+		return find_binary(t, node);
+	case NODE_TERNARY:
+		return find_ternary(t, node);
+	case NODE_CAST:
+		return find_cast(t, node);
+	case NODE_MEMBER:
+		return find_member(t, node);
+	case NODE_INDEX:
+		return find_index(t, node);
+	case NODE_TUPLE:
+		return find_tuple(t, node);
+	case NODE_STEP:
+		return find_step(t, node);
+	case NODE_ASSIGN:
+		return find_assignment(t, node);
+	case NODE_FOR_MAP:
+	case NODE_FOR_RANGE:
+		return find_loop(t, node);
+	default:
+		return find_all(t, node);
+	}
+}
+
+/* Which variables are set once, and which maps hold what is read as text later. */
+static void look_ahead(struct typing *t, struct node *node)
+{
+	if (node->kind == NODE_ASSIGN && node->list[0]->kind == NODE_VARIABLE) {
+		struct variable_asked *v = variable_of(t, node->list[0]->text);
+
+		v->value = v->sets++ || node->op ? NULL : node->list[1];
+	}
+	if (node->kind == NODE_FOR_MAP || node->kind == NODE_FOR_RANGE ||
+	    (node->kind == NODE_STEP && node->list[0]->kind == NODE_VARIABLE)) {
+		struct variable_asked *v = variable_of(t, node->kind == NODE_STEP ? node->list[0]->text : node->text);
+
+		v->sets += 2;
+		v->value = NULL;
+	}
+	if (node->kind == NODE_CALL && !strcmp(node->text, "str") && node->n && node->list[0]->kind == NODE_MAP)
+		map_of(t, node->list[0])->holds_text = true;
+	for (size_t i = 0; i < node->n; i++)
+		look_ahead(t, node->list[i]);
+}
+
+static int find_handlers(struct typing *t)
+{
+	for (t->handler = 0; t->handler < t->p->n_handlers; t->handler++) {
+		struct handler *h = &t->p->handlers[t->handler];
+
+		if ((h->predicate && find(t, h->predicate) < 0) || find(t, h->body) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int types_find(struct script *p, const struct field_types *known, struct types *ret, struct error *err)
+{
+	enum { ROUNDS_MAX = 32 };
+	struct typing t = { .p = p, .known = known, .t = ret, .err = err, .changed = true };
+
+	*ret = (struct types){ 0 };
+	for (t.handler = 0; t.handler < p->n_handlers; t.handler++)
+		look_ahead(&t, p->handlers[t.handler].body);
+	for (int i = 0; i < ROUNDS_MAX && t.changed; i++) {
+		t.changed = false;
+		if (find_handlers(&t) < 0)
+			return -1;
+	}
+	t.last = true;
+	return find_handlers(&t);
+}
+
+void types_deinit(struct types *t)
+{
+	for (size_t i = 0; i < t->n_fields; i++)
+		free(t->fields[i].text);
+	free(t->fields);
+	free(t->maps);
+	free(t->variables);
+	*t = (struct types){ 0 };
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What each expression of a program is, and what its variables and maps hold. */
+#ifndef UPTO_HANDLERS_TYPES_H
+#define UPTO_HANDLERS_TYPES_H
+
+#include "script.h"
+
+struct map_asked {
+	const char *name;       /* without its @ */
+	const struct node *at;  /* where it is set first, or used */
+	bool has_key, key_known;
+	struct type key, value; /* value.kind NONE: it is not set anywhere */
+	bool holds_text;        /* what is kept is read as a text later: it is read where it is kept */
+};
+
+struct variable_asked {
+	const char *name;       /* without its $ */
+	size_t handler;
+	struct type type;
+	struct node *value;     /* what it is, if it is set once; else NULL */
+	unsigned sets;
+};
+
+/*
+ * What a probe reads of the guest, in the words of a probe's value (probes/probe_arg.h): "$arg1", "file->f_mode",
+ * "$arg2:string"; of a tracepoint, the name of its field, and that with ":string".
+ */
+struct field_asked {
+	size_t handler;
+	char *text;
+	const struct node *at;
+	struct type type;
+};
+
+struct types {
+	struct map_asked *maps;
+	size_t n_maps, maps_cap;
+	struct variable_asked *variables;
+	size_t n_variables, variables_cap;
+	struct field_asked *fields; /* nodes have their numbers */
+	size_t n_fields, fields_cap;
+};
+
+/*
+ * What is known of a field besides its name. `place`: of the handler, the first. False: it is not there; the error says
+ * what is. NULL: all are numbers, or texts where they are read as such.
+ */
+struct field_types {
+	bool (*find)(void *context, const struct place_asked *place, const char *text, struct type *ret, struct error *err);
+	void *context;
+};
+
+/* Call types_deinit() also after an error. */
+int types_find(struct script *p, const struct field_types *known, struct types *ret, struct error *err);
+void types_deinit(struct types *t);
+
+size_t types_map(const struct types *t, const char *name);
+size_t types_variable(const struct types *t, size_t handler, const char *name);
+
+/* A function of the language. */
+struct function {
+	const char *name;
+	enum function_id {
+		FUNCTION_COUNT, FUNCTION_SUM, FUNCTION_AVG, FUNCTION_MIN, FUNCTION_MAX, FUNCTION_STATS, FUNCTION_HIST,
+		FUNCTION_LHIST,
+		FUNCTION_PRINTF, FUNCTION_PRINT, FUNCTION_CLEAR, FUNCTION_ZERO, FUNCTION_DELETE, FUNCTION_EXIT, FUNCTION_TIME,
+		FUNCTION_STR, FUNCTION_KSYM, FUNCTION_USYM, FUNCTION_KSTACK, FUNCTION_USTACK, FUNCTION_STRFTIME,
+		FUNCTION_STRNCMP, FUNCTION_STRLEN, FUNCTION_STRCONTAINS, FUNCTION_HAS_KEY, FUNCTION_LEN, FUNCTION_NTOP,
+		FUNCTION_BSWAP, FUNCTION_STRERROR, FUNCTION_SIGNAL_NAME, FUNCTION_SYSCALL_NAME, FUNCTION_POINTER,
+		FUNCTION_KADDR, FUNCTION_NSECS,
+		FUNCTION_REFUSED,
+	} id;
+	unsigned least, most;    /* arguments */
+	enum type_kind gives;
+	enum aggregate aggregate;
+	const char *why;         /* REFUSED */
+};
+
+/* NULL: there is none of that name. */
+const struct function *function_find(const char *name);
+/* The one whose name is nearest; NULL: none is near. */
+const char *function_nearest(const char *name);
+
+#endif
