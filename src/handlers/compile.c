@@ -278,12 +278,14 @@ static int put_of_map(struct compiling *c, const struct node *node, const struct
 	return 0;
 }
 
-/* kstack(perf, 3), ustack(5): a mode is no value, so that only numbers come here */
+/* kstack(perf, 3), ustack(5): all modes print the same */
 static int put_stack(struct compiling *c, const struct node *node, bool user)
 {
 	uint64_t frames = 127;
 
 	for (size_t i = 0; i < node->n; i++) {
+		if (node->list[i]->kind == NODE_TEXT)
+			continue;
 		if (node->list[i]->kind != NODE_NUMBER || !node->list[i]->number)
 			return script_error(c->p, node->list[i]->at, node->list[i]->len, c->err, "expected how many frames");
 		frames = node->list[i]->number;

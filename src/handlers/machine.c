@@ -567,6 +567,14 @@ static void run(struct machine *m, size_t at)
 	}
 }
 
+void machine_say_attached(struct machine *m, size_t probes)
+{
+	if (m->printer.json)
+		buf_printf(&m->out, "{\"type\": \"attached_probes\", \"data\": {\"probes\": %zu}}\n", probes);
+	else
+		buf_printf(&m->out, "Attaching %zu probe%s...\n", probes, probes == 1 ? "" : "s");
+}
+
 bool machine_fire(struct machine *m, size_t handler)
 {
 	m->used = 0;

@@ -38,6 +38,9 @@ struct machine;
 struct machine *machine_new(const struct script_code *code, const struct machine_options *options);
 void machine_free(struct machine *m);
 
+/* Print how many probes there are, as bpftrace does before anything else. */
+void machine_say_attached(struct machine *m, size_t probes);
+
 /* Run a handler. False: the program has said exit(), or its output cannot be written. */
 bool machine_fire(struct machine *m, size_t handler);
 

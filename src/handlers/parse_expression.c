@@ -181,9 +181,10 @@ static struct node *parse_map(struct parser *s)
 	return node;
 }
 
-/* A name alone: of a builtin, or of a function that is called. */
+/* A name alone: of a builtin, of a function that is called, or a mode: kstack(perf), nsecs(boot). */
 static struct node *parse_name(struct parser *s)
 {
+	static const char *const modes[] = { "perf", "bpftrace", "raw", "boot", "monotonic", "tai", "sw_tai" };
 	struct node *node = script_node(s->script, NODE_CALL, s->word.at, s->word.len, 0);
 	int builtin = builtin_find(s->word.at, s->word.len);
 	const char *near;
@@ -204,6 +205,12 @@ static struct node *parse_name(struct parser *s)
 		node->number = (uint64_t)builtin;
 		return node;
 	}
+	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+		if (!strcmp(node->text, modes[i])) {
+			node->kind = NODE_TEXT;
+			node->text_len = strlen(node->text);
+			return node;
+		}
 	near = nearest_name(node->text, strlen(node->text), builtin_names);
 	return script_error(s->script, node->at, node->len, s->err, "'%s' is not known%s%s", node->text,
 			     near ? ": did you mean " : "; text has \" around it", near ? near : ""),

@@ -484,14 +484,33 @@ static int find_aggregate(struct typing *t, struct node *node, const struct func
 	return 0;
 }
 
-static int find_arguments(struct typing *t, struct node *node)
+static int expected_kind(const struct typing *t, const struct node *node, const char *kind)
 {
+	return script_error(t->p, node->at, node->len, t->err, "expected %s; this is %s", kind, kind_name(&node->type));
+}
+
+static int check_argument(const struct typing *t, const struct node *node, char takes)
+{
+	const struct type *type = &node->type;
+
+	if (type->kind == TYPE_NONE || type->kind == TYPE_RECORD)
+		return wrong(t, node, "that has no value");
+	if (takes == 't' && !has_text(type))
+		return expected_kind(t, node, "a text");
+	if (takes == 'n' && !is_number(type) && !is_count(type))
+		return expected_kind(t, node, "a number");
+	return 0;
+}
+
+static int find_arguments(struct typing *t, struct node *node, const struct function *f)
+{
+	size_t known = f->takes ? strlen(f->takes) : 0;
+
 	for (size_t i = 0; i < node->n; i++) {
-		/* kstack(perf, 3), nsecs(monotonic): words are modes there, and parsed as calls without arguments */
 		if (find(t, node->list[i]) < 0)
 			return -1;
-		if (t->last && (node->list[i]->type.kind == TYPE_NONE || node->list[i]->type.kind == TYPE_RECORD))
-			return wrong(t, node->list[i], "that has no value");
+		if (t->last && check_argument(t, node->list[i], i < known ? f->takes[i] : ' ') < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -526,17 +545,30 @@ static int find_call(struct typing *t, struct node *node)
 	case FUNCTION_PRINT:
 		if (node->list[0]->kind == NODE_MAP)
 			return find_map_argument(t, node, f);
-		return find_arguments(t, node);
+		return find_arguments(t, node, f);
 	case FUNCTION_PRINTF:
 	case FUNCTION_TIME:
 	case FUNCTION_STRFTIME:
 	case FUNCTION_KADDR:
 		if (node->n && node->list[0]->kind != NODE_TEXT)
 			return wrong(t, node->list[0], "expected a text in \"\"");
-		return find_arguments(t, node);
+		return find_arguments(t, node, f);
 	default:
-		return find_arguments(t, node);
+		return find_arguments(t, node, f);
 	}
+}
+
+/* += and the like calculate. */
+static int check_compound(const struct typing *t, const struct node *node, const struct type *place)
+{
+	if (!t->last || !node->op)
+		return 0;
+	if (!is_number(&node->list[1]->type) && !is_count(&node->list[1]->type))
+		return expected_kind(t, node->list[1], "a number");
+	if (!is_number(place))
+		return script_error(t->p, node->list[0]->at, node->list[0]->len, t->err, "expected a number; this is %s",
+				    kind_name(place));
+	return 0;
 }
 
 static int find_assignment(struct typing *t, struct node *node)
@@ -554,7 +586,7 @@ static int find_assignment(struct typing *t, struct node *node)
 		if (right->type.kind == TYPE_RECORD)
 			return wrong(t, right, "args is no value: expected args.NAME");
 		left->type = right->type;
-		return unify(t, &v->type, &right->type, right, "the value");
+		return check_compound(t, node, &v->type) < 0 ? -1 : unify(t, &v->type, &right->type, right, "the value");
 	}
 	if (find_map(t, left, true) < 0)
 		return -1;
@@ -572,7 +604,7 @@ static int find_assignment(struct typing *t, struct node *node)
 		return 0;
 	if (t->last && (right->type.kind == TYPE_NONE || right->type.kind == TYPE_RECORD))
 		return wrong(t, right, "that has no value");
-	return unify(t, &m->value, &right->type, right, "the value");
+	return check_compound(t, node, &m->value) < 0 ? -1 : unify(t, &m->value, &right->type, right, "the value");
 }
 
 static int find_step(struct typing *t, struct node *node)

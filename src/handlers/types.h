@@ -74,6 +74,7 @@ struct function {
 	enum type_kind gives;
 	enum aggregate aggregate;
 	const char *why;         /* REFUSED */
+	const char *takes;       /* a letter for each argument: t text, n number, else anything; NULL: anything */
 };
 
 /* NULL: there is none of that name. */

@@ -17,6 +17,7 @@
 #include "cli/args/trace_arg.h"
 #include "cli/child.h"
 #include "cli/commands.h"
+#include "cli/commands/run_script.h"
 #include "recording.h"
 #include "shell_words.h"
 #include "stand_in.h"
@@ -154,13 +155,13 @@ static void tell(const struct run_place *p)
 	buf_free(&traces);
 }
 
-static int run(const struct args *args, struct error *err)
+static int run_command(const struct args *args, struct error *err)
 {
 	const char *dir = arg(args, "dir");
 	struct run_place place;
 	int status = -1;
 
-	if (!args->rest || !args->rest[0]) {
+	if (!args->rest[0]) {
 		error_set(err, "a command is missing: upto run -- COMMAND …");
 		return EXIT_USAGE;
 	}
@@ -178,7 +179,14 @@ static int run(const struct args *args, struct error *err)
 	return status < 0 ? EXIT_FAILED : child_pass_status(status);
 }
 
+static int run(const struct args *args, struct error *err)
+{
+	return args->rest ? run_command(args, err) : run_script(args, err);
+}
+
 static const struct option options[] = {
+	SCRIPT_OPTION,
+	{ 0, "json", NULL, "what the program prints as lines of JSON, as bpftrace -f json has them" },
 	{ 'd', "dir", "DIR",
 	  "where the traces go, named by time and process (default: UPTO_DIR, or the working folder)" },
 	RECORDING_OPTIONS,
@@ -188,8 +196,8 @@ static const struct option options[] = {
 
 const struct command cmd_run = {
 	.name = "run",
-	.operands = "-- COMMAND…",
-	.summary = "run a command and record every guest that it starts",
+	.operands = "-e PROGRAM [ARG…] TRACE | FILE.bt [ARG…] TRACE | -- COMMAND…",
+	.summary = "run a command and record every guest that it starts; run a program on a trace",
 	.description =
 		"Runs any command, and records each QEMU that it starts: libguestfs' tools, virtme-ng, kunit.py, mkosi, a script of one's own. For the "
 		"command, a folder with upto under QEMU's names stands before all others in PATH, and LIBGUESTFS_HV, QEMU, QEMU_BIN and QEMU_BINARY name it. "
@@ -204,5 +212,7 @@ const struct command cmd_run = {
 		"  upto run --start 'log:BUG:' --before 2s -- make check\n      the last two seconds before a guest complains, of each\n",
 	.options = options,
 	.rest = true,
+	.prepare = run_script_prepare,
+	.max_operands = OPERANDS_MAX,
 	.run = run,
 };

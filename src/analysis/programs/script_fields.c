@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "script_fields.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "arch/syscall_fields.h"
+#include "base/buf.h"
+#include "script_needs.h"
+
+/* "filename" of "filename:string" */
+static size_t name_length(const char *text)
+{
+	return strcspn(text, ":[");
+}
+
+static bool is_named(const char *name, const char *text)
+{
+	return strlen(name) == name_length(text) && !memcmp(name, text, name_length(text));
+}
+
+long script_event_field(const struct event_decoder *d, size_t event, const char *text)
+{
+	for (size_t i = 0; i < event_fields(d, event); i++)
+		if (is_named(event_field_name(d, event, i), text))
+			return (long)i;
+	return -1;
+}
+
+int script_syscall_field(const struct syscall_abi *abi, uint64_t nr, const char *text)
+{
+	const char *call = abi->call_name(nr);
+
+	return call ? syscall_field(call, text, name_length(text)) : -1;
+}
+
+static bool is_text_type(const char *type)
+{
+	return strstr(type, "char") && strchr(type, '[') != NULL;
+}
+
+/* Append "a, b, c". */
+static void put_fields(const struct event_decoder *d, size_t event, struct buf *out)
+{
+	for (size_t i = 0; i < event_fields(d, event); i++)
+		buf_printf(out, "%s%s", i ? ", " : "", event_field_name(d, event, i));
+}
+
+static bool is_meant(const struct place_asked *place, const struct event_format *f)
+{
+	return (!place->object || !fnmatch(place->object, f->system, 0)) && !fnmatch(place->name, f->name, 0);
+}
+
+static bool find_in_event(const struct script_formats *f, const struct place_asked *place, const char *text,
+			  struct type *ret, struct error *err)
+{
+	struct buf names = { 0 };
+	bool any = false;
+
+	for (size_t e = 0; f->formats && e < f->formats->count; e++) {
+		long field;
+		const char *type;
+
+		if (!is_meant(place, &f->formats->list[e]))
+			continue;
+		field = script_event_field(f->decoder, e, text);
+		if (!any && field < 0)
+			put_fields(f->decoder, e, &names);
+		any = true;
+		if (field < 0)
+			continue;
+		type = event_field_type(f->decoder, e, (size_t)field);
+		buf_free(&names);
+		if (is_text_type(type)) {
+			*ret = (struct type){ .kind = TYPE_TEXT };
+		} else if (ret->kind == TYPE_TEXT) {
+			error_set(err, "what a tracepoint's number leads to is not recorded: expected a field that is a text");
+			return false;
+		} else {
+			ret->is_signed = !strstr(type, "unsigned") && !strchr(type, '*') && strncmp(type, "u", 1) && strncmp(type, "__u", 3);
+		}
+		return true;
+	}
+	if (any)
+		error_set(err, "%s has no %.*s: it has %.300s", place->text, (int)name_length(text), text,
+			  names.len ? (buf_put_u8(&names, 0), (char *)names.data) : "nothing");
+	buf_free(&names);
+	return !any;
+}
+
+/* Names of arguments are those of the call; of all calls, id and args[N], or ret. */
+static bool find_in_syscall(const struct script_formats *f, const struct place_asked *place, const char *text,
+			    struct error *err)
+{
+	enum { CALLS = 512 };
+	bool exits = !strncmp(place->name, "sys_exit", 8);
+	const struct syscall_abi *abi = f->arch ? &f->arch->abis[0] : &arch_x86_64.abis[0];
+
+	if (is_named("ret", text) ? exits : is_named("id", text) || is_named("__syscall_nr", text) || (!exits && is_named("args", text)))
+		return true;
+	for (uint64_t nr = 0; !exits && nr < CALLS; nr++) {
+		const char *call = abi->call_name(nr);
+
+		if (call && !fnmatch(place->name + strlen("sys_enter_"), syscall_tracepoint(call), 0) &&
+		    syscall_field(call, text, name_length(text)) >= 0)
+			return true;
+	}
+	if (exits)
+		error_set(err, "%s has no %.*s: it has ret", place->text, (int)name_length(text), text);
+	else
+		error_set(err, "%s has no %.*s: it has %s", place->text, (int)name_length(text), text,
+			  syscall_fields(place->name + strlen("sys_enter_")) ? syscall_fields(place->name + strlen("sys_enter_"))
+									     : "other names, or id and args[0] … with raw_syscalls");
+	return false;
+}
+
+int script_own_field(enum place_kind kind, const char *text)
+{
+	static const struct {
+		enum place_kind kind;
+		const char *name;
+		enum script_own own;
+	} all[] = {
+		{ PLACE_LOG, "text", OWN_TEXT }, { PLACE_LOG, "level", OWN_LEVEL }, { PLACE_SPAN, "name", OWN_NAME },
+		{ PLACE_SPAN, "kind", OWN_KIND }, { PLACE_SPAN, "start", OWN_START }, { PLACE_WAIT, "kind", OWN_KIND },
+		{ PLACE_WAIT, "start", OWN_START }, { PLACE_WAIT, "what", OWN_WHAT }, { PLACE_WAIT, "waker", OWN_WAKER },
+	};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (all[i].kind == kind && is_named(all[i].name, text))
+			return (int)all[i].own;
+	return -1;
+}
+
+static bool find_own(const struct place_asked *place, const char *text, struct type *ret, struct error *err)
+{
+	int own = script_own_field(place->kind, text);
+
+	if (own < 0) {
+		error_set(err, "%s has no %.*s: it has %s", place->text, (int)name_length(text), text,
+			  place->kind == PLACE_LOG ? "text and level" : place->kind == PLACE_SPAN ? "name, kind and start"
+												   : "kind, what, waker and start");
+		return false;
+	}
+	ret->kind = own == OWN_LEVEL || own == OWN_START ? TYPE_NUMBER : TYPE_TEXT;
+	ret->is_signed = false;
+	return true;
+}
+
+bool script_field_find(void *formats, const struct place_asked *place, const char *text, struct type *ret,
+		       struct error *err)
+{
+	const struct script_formats *f = formats;
+
+	if (place->kind == PLACE_LOG || place->kind == PLACE_SPAN || place->kind == PLACE_WAIT)
+		return find_own(place, text, ret, err);
+	if (script_is_syscall(place))
+		return find_in_syscall(f, place, text, err);
+	if (place->kind == PLACE_TRACEPOINT)
+		return find_in_event(f, place, text, ret, err);
+	if (place->kind == PLACE_PROFILE || place->kind == PLACE_INTERVAL || place->kind == PLACE_BEGIN ||
+	    place->kind == PLACE_END || place->kind == PLACE_SOFTWARE) {
+		error_set(err, "%s has no arguments", place->text);
+		return false;
+	}
+	return true;
+}

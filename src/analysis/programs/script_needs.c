@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "script_needs.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/map.h"
+
+bool script_is_syscall(const struct place_asked *place)
+{
+	return place->kind == PLACE_TRACEPOINT && place->object &&
+	       (!strcmp(place->object, "syscalls") || !strcmp(place->object, "raw_syscalls"));
+}
+
+size_t script_fields_of(const struct types *types, size_t handler)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < types->n_fields; i++)
+		n += types->fields[i].handler == handler;
+	return n;
+}
+
+size_t script_field_number(const struct types *types, size_t field)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < field; i++)
+		n += types->fields[i].handler == types->fields[field].handler;
+	return n;
+}
+
+static bool is_function(enum place_kind kind)
+{
+	return kind == PLACE_ENTRY || kind == PLACE_RETURN || kind == PLACE_CALL || kind == PLACE_CALL_END ||
+	       kind == PLACE_UPROBE || kind == PLACE_URETPROBE;
+}
+
+static bool is_of_file(enum place_kind kind)
+{
+	return kind == PLACE_UPROBE || kind == PLACE_URETPROBE || kind == PLACE_USDT;
+}
+
+static bool returns(enum place_kind kind)
+{
+	return kind == PLACE_RETURN || kind == PLACE_CALL_END || kind == PLACE_URETPROBE;
+}
+
+/* Where, and which values: all of a probe's definition but its name. */
+static void put_definition(const struct types *types, size_t handler, const struct place_asked *place, struct buf *out)
+{
+	size_t n = 0;
+
+	if (place->object)
+		buf_printf(out, "%s:", place->object);
+	buf_printf(out, "%s", place->name);
+	if (place->offset)
+		buf_printf(out, "+%" PRIu64, place->offset);
+	for (size_t i = 0; i < types->n_fields; i++) {
+		const struct field_asked *f = &types->fields[i];
+
+		if (f->handler != handler)
+			continue;
+		buf_printf(out, " v%zu=%s", n++, f->text);
+		/* a register is a number of 64 bits, unless the kernel's types say more */
+		if (*f->text == '$' && !strpbrk(f->text, ":-.["))
+			buf_printf(out, ":u64");
+	}
+	buf_put_u8(out, 0);
+}
+
+static struct script_need *add(struct script_needs *n, size_t handler, size_t place)
+{
+	n->list = array_grow(n->list, n->count, &n->cap, sizeof *n->list);
+	n->list[n->count] = (struct script_need){ .handler = handler, .place = place };
+	return &n->list[n->count++];
+}
+
+static void add_probe(struct script_needs *n, const struct types *types, size_t handler, size_t number,
+		      const struct place_asked *place)
+{
+	struct script_need *need = add(n, handler, number);
+	struct buf text = { 0 };
+	char kind = returns(place->kind) ? 'r' : 'p';
+
+	put_definition(types, handler, place, &text);
+	need->event = xasprintf("h%012" PRIx64, (hash_text(kind, (char *)text.data) & 0xffffffffffff));
+	need->text = xasprintf("%c:" SCRIPT_GROUP "/%s %s", kind, need->event, (char *)text.data);
+	buf_free(&text);
+}
+
+/* Fields of a system call's tracepoint are in the trace; its record is not. */
+static int find_place(const struct script *p, const struct types *types, size_t handler, size_t number,
+		      struct script_needs *ret, struct error *err)
+{
+	const struct place_asked *place = &p->handlers[handler].places[number];
+	size_t fields = script_fields_of(types, handler);
+
+	if (place->kind == PLACE_TRACEPOINT && !script_is_syscall(place)) {
+		struct script_need *need = add(ret, handler, number);
+
+		need->is_event = true;
+		need->text = xasprintf("%s:%s", place->object ? place->object : "*", place->name);
+		return 0;
+	}
+	if (is_function(place->kind) ? !fields && !place->offset : place->kind != PLACE_USDT)
+		return 0;
+	if (is_of_file(place->kind) && strchr(place->name, '*'))
+		return script_error(p, place->at, place->len, err, "values of programs are read at one function: expected its name");
+	add_probe(ret, types, handler, number, place);
+	return 0;
+}
+
+int script_needs_find(const struct script *p, const struct types *types, struct script_needs *ret, struct error *err)
+{
+	*ret = (struct script_needs){ 0 };
+	for (size_t h = 0; h < p->n_handlers; h++)
+		for (size_t i = 0; i < p->handlers[h].n_places; i++)
+			if (find_place(p, types, h, i, ret, err) < 0)
+				return -1;
+	return 0;
+}
+
+void script_needs_deinit(struct script_needs *n)
+{
+	for (size_t i = 0; i < n->count; i++) {
+		free(n->list[i].text);
+		free(n->list[i].event);
+	}
+	free(n->list);
+	*n = (struct script_needs){ 0 };
+}
+
+const struct script_need *script_needs_of(const struct script_needs *n, size_t handler, size_t place)
+{
+	for (size_t i = 0; i < n->count; i++)
+		if (n->list[i].handler == handler && n->list[i].place == place)
+			return &n->list[i];
+	return NULL;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a program in handlers asks to be recorded: calls and returns are in every trace; trace events, and what a probe
+ * reads of the guest, are there if they were asked for. What is needed follows from the program's text alone, so that it
+ * is known before a guest starts, and found again in its trace by the same names.
+ */
+#ifndef UPTO_ANALYSIS_SCRIPT_NEEDS_H
+#define UPTO_ANALYSIS_SCRIPT_NEEDS_H
+
+#include "handlers/types.h"
+
+#define SCRIPT_GROUP "upto" /* the system of its probes' events */
+
+struct script_need {
+	size_t handler, place;
+	bool is_event; /* a trace event: system:name, in the words of record --event; else the definition of a probe */
+	char *text;
+	char *event;   /* of a probe: its event's name */
+};
+
+struct script_needs {
+	struct script_need *list;
+	size_t count, cap;
+};
+
+/* An error: a place where what is asked for cannot be read. Call script_needs_deinit() also after an error. */
+int script_needs_find(const struct script *p, const struct types *types, struct script_needs *ret, struct error *err);
+void script_needs_deinit(struct script_needs *n);
+
+/* The one of a handler's place; NULL: it needs nothing. */
+const struct script_need *script_needs_of(const struct script_needs *n, size_t handler, size_t place);
+
+/* Is the tracepoint that of a system call's begin or end, which every trace has? */
+bool script_is_syscall(const struct place_asked *place);
+
+/* A field's number among its handler's: in a probe's record it is called v and that. */
+size_t script_field_number(const struct types *types, size_t field);
+size_t script_fields_of(const struct types *types, size_t handler);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "script_places.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "arch/syscall_fields.h"
+#include "base/alloc.h"
+
+/* Pairs of a number and a handler's place, from which an index is made. */
+struct pairs {
+	struct pair { uint32_t number; struct script_place at; } *list;
+	size_t count, cap;
+};
+
+struct finding {
+	const struct script_run_options *o;
+	struct script_places *ret;
+	struct pairs entries, returns, events, calls, results, others;
+	struct script_place at;        /* that is being looked for */
+	const struct place_asked *asked;
+	size_t found;
+};
+
+static void add(struct finding *f, struct pairs *to, size_t number)
+{
+	to->list = array_grow(to->list, to->count, &to->cap, sizeof *to->list);
+	to->list[to->count++] = (struct pair){ (uint32_t)number, f->at };
+	f->found++;
+}
+
+/* In the order of numbers; of one, in the program's. */
+static void make_index(struct pairs *p, size_t count, struct script_index *ret)
+{
+	ret->first = xcalloc(count + 1, sizeof *ret->first);
+	ret->list = xcalloc(p->count + 1, sizeof *ret->list);
+	ret->count = count;
+	for (size_t i = 0; i < p->count; i++)
+		ret->first[p->list[i].number + 1]++;
+	for (size_t i = 0; i < count; i++)
+		ret->first[i + 1] += ret->first[i];
+	for (size_t i = 0; i < p->count; i++)
+		ret->list[ret->first[p->list[i].number]++] = p->list[i].at;
+	for (size_t i = count; i > 0; i--)
+		ret->first[i] = ret->first[i - 1];
+	ret->first[0] = 0;
+	free(p->list);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool is_meant(const struct finding *f, uint32_t function)
+{
+	const struct names *n = f->o->session->names;
+	const struct place_asked *a = f->asked;
+	bool kernel = a->kind == PLACE_ENTRY || a->kind == PLACE_RETURN, any = a->kind == PLACE_CALL || a->kind == PLACE_CALL_END;
+
+	if (names_is_group(n, function) || (kernel && !names_is_kernel(n, function)) ||
+	    (!kernel && !any && !names_is_user(n, function)))
+		return false;
+	if (a->object && strcmp(a->object, "vmlinux") && fnmatch(base_name(a->object), names_object(n, function), 0))
+		return false;
+	if (a->object && !strcmp(a->object, "vmlinux") && *names_object(n, function))
+		return false;
+	return !fnmatch(a->name, names_function(n, function), 0);
+}
+
+static int no_function(const struct finding *f, struct error *err)
+{
+	const struct names *n = f->o->session->names;
+	const char **list = xcalloc(names_count(n) + 1, sizeof *list), *near;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < names_count(n); i++)
+		if (!names_is_group(n, i))
+			list[count++] = names_function(n, i);
+	near = nearest_name(f->asked->name, strlen(f->asked->name), list);
+	script_error(f->o->script, f->asked->at, f->asked->len, err, "the trace has no function %s%s%s%s%s", f->asked->name,
+		     f->asked->object ? " in " : "", f->asked->object ? f->asked->object : "", near ? ": did you mean " : "",
+		     near ? near : "");
+	free(list);
+	return -1;
+}
+
+static int find_functions(struct finding *f, bool returns, struct error *err)
+{
+	size_t count = names_count(f->o->session->names);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (is_meant(f, i))
+			add(f, returns ? &f->returns : &f->entries, i);
+	return f->found ? 0 : no_function(f, err);
+}
+
+/* The events that stand for the place, by what was recorded for it. */
+static int find_needed(struct finding *f, const struct script_need *need, struct error *err)
+{
+	const struct event_formats *formats = f->o->formats;
+
+	for (size_t i = 0; formats && i < formats->count; i++) {
+		const struct event_format *e = &formats->list[i];
+
+		if (need->is_event ? (!f->asked->object || !fnmatch(f->asked->object, e->system, 0)) && !fnmatch(f->asked->name, e->name, 0)
+				   : !strcmp(e->system, SCRIPT_GROUP) && !strcmp(e->name, need->event))
+			add(f, &f->events, i);
+	}
+	if (f->found)
+		return 0;
+	return script_error(f->o->script, f->asked->at, f->asked->len, err, "the trace has nothing of it: upto record -e records what a program asks for%s%s",
+			    need->is_event ? ", or --event " : "", need->is_event ? need->text : "");
+}
+
+static int find_syscalls(struct finding *f, struct error *err)
+{
+	const struct arch *arch = f->o->session->reader->arch;
+	bool enters = !strncmp(f->asked->name, "sys_enter", 9), exits = !strncmp(f->asked->name, "sys_exit", 8);
+	bool raw = !strcmp(f->asked->object, "raw_syscalls");
+	const char *pattern = f->asked->name;
+
+	for (size_t nr = 0; nr < SCRIPT_SYSCALLS; nr++) {
+		const char *call = arch->abis[0].call_name(nr);
+
+		for (int way = 0; way < 2; way++) {
+			cleanup_free char *name = xasprintf("%s_%s", way ? "sys_exit" : "sys_enter", call ? syscall_tracepoint(call) : "?");
+
+			if (raw ? (way ? exits : enters) : call && !fnmatch(pattern, name, 0))
+				add(f, way ? &f->results : &f->calls, nr);
+		}
+	}
+	if (f->found)
+		return 0;
+	return script_error(f->o->script, f->asked->at, f->asked->len, err, "no system call has such a tracepoint");
+}
+
+static int find_software(struct finding *f, struct error *err)
+{
+	static const struct {
+		const char *name;
+		enum script_other other;
+	} known[] = {
+		{ "page-faults", OTHER_FAULT }, { "faults", OTHER_FAULT }, { "minor-faults", OTHER_FAULT },
+		{ "context-switches", OTHER_SWITCH }, { "cs", OTHER_SWITCH },
+	};
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (!strcmp(known[i].name, f->asked->name)) {
+			add(f, &f->others, known[i].other);
+			return 0;
+		}
+	return script_error(f->o->script, f->asked->at, f->asked->len, err, "expected software:page-faults or software:context-switches");
+}
+
+static void add_timer(struct finding *f)
+{
+	struct script_places *p = f->ret;
+
+	p->timers = xreallocarray(p->timers, p->n_timers + 1, sizeof *p->timers);
+	p->timers[p->n_timers++] = (struct script_timer){
+		.at = f->at, .ns = f->asked->ns, .next_ns = f->o->from_ns + f->asked->ns, .each_cpu = f->asked->kind == PLACE_PROFILE,
+	};
+	f->found++;
+}
+
+static int find_place(struct finding *f, struct error *err)
+{
+	const struct script_need *need = script_needs_of(f->o->needs, f->at.handler, f->at.place);
+
+	if (need)
+		return find_needed(f, need, err);
+	switch (f->asked->kind) {
+	case PLACE_ENTRY:
+	case PLACE_CALL:
+	case PLACE_UPROBE:
+		return find_functions(f, false, err);
+	case PLACE_RETURN:
+	case PLACE_CALL_END:
+	case PLACE_URETPROBE:
+		return find_functions(f, true, err);
+	case PLACE_TRACEPOINT:
+		return find_syscalls(f, err);
+	case PLACE_SOFTWARE:
+		return find_software(f, err);
+	case PLACE_PROFILE:
+	case PLACE_INTERVAL:
+		add_timer(f);
+		return 0;
+	case PLACE_BEGIN:
+	case PLACE_END:
+		add(f, &f->others, f->asked->kind == PLACE_BEGIN ? OTHER_BEGIN : OTHER_END);
+		return 0;
+	case PLACE_LOG:
+		add(f, &f->others, OTHER_LOG);
+		return 0;
+	default:
+		add(f, &f->others, f->asked->kind == PLACE_SPAN ? OTHER_SPAN : OTHER_WAIT);
+		return 0;
+	}
+}
+
+static int find_all(struct finding *f, struct error *err)
+{
+	const struct script *p = f->o->script;
+
+	for (size_t h = 0; h < p->n_handlers; h++)
+		for (size_t i = 0; i < p->handlers[h].n_places; i++) {
+			f->at = (struct script_place){ (uint32_t)h, (uint32_t)i };
+			f->asked = &p->handlers[h].places[i];
+			f->found = 0;
+			if (find_place(f, err) < 0)
+				return -1;
+			f->ret->probes += f->found;
+		}
+	return 0;
+}
+
+int script_places_find(const struct script_run_options *o, struct script_places *ret, struct error *err)
+{
+	struct finding f = { .o = o, .ret = ret };
+	size_t functions = names_count(o->session->names);
+	int r;
+
+	*ret = (struct script_places){ 0 };
+	r = find_all(&f, err);
+	make_index(&f.entries, functions, &ret->entries);
+	make_index(&f.returns, functions, &ret->returns);
+	make_index(&f.events, o->formats ? o->formats->count : 0, &ret->events);
+	make_index(&f.calls, SCRIPT_SYSCALLS, &ret->calls);
+	make_index(&f.results, SCRIPT_SYSCALLS, &ret->results);
+	make_index(&f.others, OTHERS, &ret->others);
+	return r;
+}
+
+void script_places_deinit(struct script_places *p)
+{
+	struct script_index *all[] = { &p->entries, &p->returns, &p->events, &p->calls, &p->results, &p->others };
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		free(all[i]->first);
+		free(all[i]->list);
+	}
+	free(p->timers);
+}

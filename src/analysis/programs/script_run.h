@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Runs a program in handlers over a trace: what its probes are in the trace, and the moments at which they fire, in the
+ * order of guest time.
+ */
+#ifndef UPTO_ANALYSIS_SCRIPT_RUN_H
+#define UPTO_ANALYSIS_SCRIPT_RUN_H
+
+#include "analysis/events/event_decoder.h"
+#include "analysis/history/history.h"
+#include "handlers/machine.h"
+#include "replay/walk.h"
+#include "script_needs.h"
+#include "trace/texts.h"
+
+struct script_run_options {
+	const struct session *session;
+	struct script *script;
+	const struct script_code *code;
+	const struct script_needs *needs;
+	const struct facts *facts;     /* in the order of time; NULL: the program hears of none */
+	const struct event_formats *formats;
+	struct event_decoder *decoder;
+	const struct texts *texts;     /* of system calls; NULL: likewise */
+	const struct history *history; /* NULL: it asks for neither spans nor waits */
+	uint64_t from_ns, to_ns;
+	uint64_t end_ns;               /* of the trace */
+	struct sink out;
+	bool json;
+	uint64_t began_ns;             /* as in struct machine_host */
+};
+
+struct script_outcome {
+	struct machine_losses losses;
+	uint64_t stacks;               /* that had no room */
+};
+
+/* An error: a probe that is nowhere in the trace. */
+int script_run(const struct script_run_options *o, struct script_outcome *ret, struct error *err);
+
+/* Does the program hear of facts, of texts, of the history? */
+bool script_wants_facts(const struct script *p);
+bool script_wants_texts(const struct script *p);
+bool script_wants_history(const struct script *p);
+
+#endif

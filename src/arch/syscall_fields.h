@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What arguments of system calls are called in the kernel's tracepoints (syscalls:sys_enter_openat), by the names that
+ * SYSCALL_DEFINE has them by in Linux 6.12, of the calls that programs make most.
+ */
+#ifndef UPTO_ARCH_SYSCALL_FIELDS_H
+#define UPTO_ARCH_SYSCALL_FIELDS_H
+
+#include <stddef.h>
+
+/* "dfd filename flags mode" of openat; NULL: not known here. */
+const char *syscall_fields(const char *call);
+
+/* The argument, from 0 on, of that name; -1: it has none. */
+int syscall_field(const char *call, const char *field, size_t len);
+
+/* What the call is called in a tracepoint's name: "newstat" of stat, else its own name. */
+const char *syscall_tracepoint(const char *call);
+
+#endif

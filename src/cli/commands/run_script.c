@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "run_script.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/events/event_times.h"
+#include "analysis/history/history_file.h"
+#include "analysis/programs/script_fields.h"
+#include "analysis/programs/script_run.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "cli/args/trace_arg.h"
+#include "cli/args/trace_has.h"
+#include "cli/print/file_sink.h"
+#include "cli/print/terminal.h"
+
+/* A program, and the trace that it is run on. */
+struct scripting {
+	const struct args *args;
+	struct trace_arg trace;
+	struct script script;
+	struct script_code code;
+	struct script_needs needs;
+	struct facts facts;
+	struct event_formats formats;
+	struct event_decoder *decoder;
+	struct texts texts;
+	struct history history;
+	bool has_history;
+	struct span span;
+	struct script_outcome outcome;
+};
+
+int run_script_prepare(struct args *args, struct error *err)
+{
+	const char *trace;
+
+	if (args->rest)
+		return args->n_operands ? error_set(err, "'%s' stands before --: expected upto run [OPTION…] -- COMMAND",
+						    args->operands[0])
+					: 0;
+	if (args->n_operands < (arg(args, "program") ? 1 : 2))
+		return error_set(err, "expected upto run -e PROGRAM TRACE, upto run FILE.bt TRACE, or upto run -- COMMAND");
+	trace = args->operands[args->n_operands - 1];
+	memmove(args->operands + 1, args->operands, (args->n_operands - 1) * sizeof *args->operands);
+	args->operands[0] = trace;
+	return 0;
+}
+
+/* The program's text, and what $1 … are. */
+static int read_script(struct scripting *s, struct error *err)
+{
+	const struct args *a = s->args;
+	const char *text = arg(a, "program");
+	char *const *parameters = (char *const *)(a->operands + (text ? 1 : 2));
+	size_t n = a->n_operands - (text ? 1 : 2);
+	struct buf file = { 0 };
+	int r;
+
+	if (text)
+		return script_parse("-e", text, strlen(text), parameters, n, &s->script, err);
+	if (file_read(a->operands[1], SCRIPT_BYTES_MAX, &file, err) < 0)
+		return -1;
+	r = script_parse(a->operands[1], file.len ? (const char *)file.data : "", file.len, parameters, n, &s->script, err);
+	buf_free(&file);
+	return r;
+}
+
+static int compile(struct scripting *s, struct error *err)
+{
+	struct script_formats known = { &s->formats, s->decoder, s->trace.reader->arch };
+	const struct field_types types = { script_field_find, &known };
+
+	if (script_compile(&s->script, &types, &s->code, err) < 0)
+		return -1;
+	return script_needs_find(&s->script, &s->code.types, &s->needs, err);
+}
+
+/* What the program hears of besides calls. */
+static int read_beside(struct scripting *s, struct error *err)
+{
+	const struct reader *r = s->trace.reader;
+
+	if (script_wants_facts(&s->script) &&
+	    (facts_read(r, &s->facts, err) < 0 || event_times_settle(r, &s->facts, err) < 0))
+		return -1;
+	if (script_wants_texts(&s->script) && texts_read(r, &s->texts, err) < 0)
+		return -1;
+	if (!script_wants_history(&s->script))
+		return 0;
+	s->has_history = true;
+	return history_open(&s->trace.session, is_worth_index(&s->trace), &s->history, err);
+}
+
+static int put_answer(void *state, const struct sink *to, struct error *err)
+{
+	struct scripting *s = state;
+	const struct script_run_options options = {
+		.session = &s->trace.session,
+		.script = &s->script,
+		.code = &s->code,
+		.needs = &s->needs,
+		.facts = &s->facts,
+		.formats = &s->formats,
+		.decoder = s->decoder,
+		.texts = &s->texts,
+		.history = s->has_history ? &s->history : NULL,
+		.from_ns = s->span.from_ns,
+		.to_ns = s->span.to_ns,
+		.end_ns = trace_end_ns(&s->trace),
+		.out = *to,
+		.json = arg(s->args, "json"),
+		.began_ns = meta_get_u64(&s->trace.reader->meta, "started", 0) * 1000000000,
+	};
+
+	return script_run(&options, &s->outcome, err);
+}
+
+/* What was left out, since a program's answer would else seem whole. */
+static void say_losses(const struct script_outcome *o)
+{
+	if (o->losses.keys)
+		fprintf(stderr, "upto: maps are full (192 MB): %" PRIu64 " times there was no room for another key or text\n",
+			o->losses.keys);
+	if (o->stacks)
+		fprintf(stderr, "upto: there was no room for %" PRIu64 " more stacks: they are shown as empty\n", o->stacks);
+	if (o->losses.cut)
+		fprintf(stderr, "upto: %" PRIu64 " texts were cut: a handler has room for 256 kB\n", o->losses.cut);
+	if (o->losses.loops)
+		fprintf(stderr, "upto: %" PRIu64 " handlers were ended after a million rounds of their loops\n", o->losses.loops);
+}
+
+static int run_on_trace(struct scripting *s, struct error *err)
+{
+	s->span = SPAN_ALL;
+	if (event_formats_read(&s->trace.reader->meta, &s->formats, err) < 0)
+		return error_prefix(err, "%s", s->trace.reader->path);
+	names_fold_thunks(&s->trace.names);
+	s->decoder = event_decoder_new(&s->formats, &s->trace.names);
+	if (compile(s, err) < 0 || read_beside(s, err) < 0 || file_sink_write(NULL, false, put_answer, s, err) < 0)
+		return -1;
+	say_losses(&s->outcome);
+	return 0;
+}
+
+int run_script(const struct args *args, struct error *err)
+{
+	struct scripting s = { .args = args };
+	int r = read_script(&s, err);
+
+	if (r == 0 && trace_arg_open_whole(args, &s.trace, err) < 0)
+		r = -1;
+	else if (r == 0) {
+		r = run_on_trace(&s, err);
+		if (s.decoder)
+			event_decoder_free(s.decoder);
+		event_formats_deinit(&s.formats);
+		facts_deinit(&s.facts);
+		texts_deinit(&s.texts);
+		if (s.has_history)
+			history_deinit(&s.history);
+		trace_arg_close(&s.trace);
+	}
+	script_needs_deinit(&s.needs);
+	script_code_deinit(&s.code);
+	script_free(&s.script);
+	terminal_end_progress();
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* `upto run` of a program in handlers: -e PROGRAM [ARG…] TRACE, FILE.bt [ARG…] TRACE. */
+#ifndef UPTO_CLI_COMMANDS_RUN_SCRIPT_H
+#define UPTO_CLI_COMMANDS_RUN_SCRIPT_H
+
+#include "cli/command.h"
+
+#define SCRIPT_OPTION { 'e', "program", "PROGRAM", "a program in handlers, in bpftrace's language" }
+
+/* The trace becomes the first operand; behind it is the program's file, if it is one, and what it is given. */
+int run_script_prepare(struct args *args, struct error *err);
+
+/* Returns an exit status. */
+int run_script(const struct args *args, struct error *err);
+
+#endif
