@@ -9,7 +9,7 @@ int error_set(struct error *err, const char *fmt, ...)
 {
 	va_list ap;
 
-	err->damaged = false;
+	err->damaged = err->has_lines = false;
 	va_start(ap, fmt);
 	vsnprintf(err->text, sizeof err->text, fmt, ap);
 	va_end(ap);

@@ -11,6 +11,7 @@
 
 struct error {
 	char text[512];
+	bool has_lines;  /* behind the message, its text shows a place in a program, by lines of their own */
 	bool damaged;    /* events of a trace cannot be unpacked: it can be read without them (trace/damage.h) */
 };
 

@@ -189,6 +189,17 @@ int args_parse(const struct command *command, char **argv, struct args *ret, str
 	return 0;
 }
 
+int args_give(struct args *args, const char *name, const char *value, struct error *err)
+{
+	int i = find_option(args->command, name, strlen(name));
+
+	if (set_value(args, i, value, err) < 0)
+		return -1;
+	if (args->values[i] == value)
+		args->values[i] = args->joined[i] = xstrdup(value);
+	return 0;
+}
+
 int arg_u64(const struct args *args, const char *name, uint64_t *value, struct error *err)
 {
 	const char *text = arg(args, name);

@@ -105,6 +105,9 @@ bool args_ask_for_columns(const struct args *args);
  * Whole numbers, percentages, times ("1.5s", "20ms", "300us", "12ns", "3" in seconds; exact to the nanosecond).
  * -1 with a message naming the option.
  */
+/* Give an option as if the command line had it, behind what it has; the value is copied. Fails as args_parse() does. */
+int args_give(struct args *args, const char *name, const char *value, struct error *err);
+
 int arg_u64(const struct args *args, const char *name, uint64_t *value, struct error *err);
 int arg_percent(const struct args *args, const char *name, double *percent, struct error *err);
 int arg_time(const struct args *args, const char *name, uint64_t *ns, struct error *err);

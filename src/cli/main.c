@@ -98,6 +98,23 @@ static void complain(const char *text)
 	buf_free(&safe);
 }
 
+/* The same, and the lines that show where in a program it is. */
+static void complain_of(const struct error *err)
+{
+	char text[sizeof err->text], *rest = text;
+
+	memcpy(text, err->text, sizeof text);
+	complain(err->has_lines ? strsep(&rest, "\n") : text);
+	while (err->has_lines && rest) {
+		struct buf safe = { 0 };
+
+		terminal_escape(&safe, strsep(&rest, "\n"));
+		buf_put_u8(&safe, 0);
+		fprintf(stderr, "%s\n", (char *)safe.data);
+		buf_free(&safe);
+	}
+}
+
 static int no_command(const char *name)
 {
 	struct error err;
@@ -188,7 +205,7 @@ static int answer(struct args *args)
 	}
 	if (r != EXIT_OK && err.text[0]) {
 		fflush(stdout);
-		complain(err.text);
+		complain_of(&err);
 	}
 	return r;
 }

@@ -309,7 +309,7 @@ void printer_put_map(const struct printer *p, const struct script_map *m, uint64
 	} else {
 		for (size_t i = first; i < m->live; i++)
 			put_entry(p, m, list[i], div ? div : 1);
-		if (!first)
+		if (!first && !is_histogram(m))
 			buf_put_u8(p->out, '\n');
 	}
 	free(list);

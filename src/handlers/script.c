@@ -79,7 +79,7 @@ int script_error(const struct script *p, const char *at, size_t len, struct erro
 {
 	const char *line = at, *end = at;
 	size_t number = 1, before, shown, marks;
-	char message[200], pad[LINE_SHOWN + 1], under[LINE_SHOWN + 1];
+	char message[300], shown_line[LINE_SHOWN + 1], under[LINE_SHOWN + 1];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -99,14 +99,13 @@ int script_error(const struct script *p, const char *at, size_t len, struct erro
 	}
 	shown = (size_t)(end - line) < LINE_SHOWN ? (size_t)(end - line) : LINE_SHOWN;
 	marks = len && before + len <= LINE_SHOWN ? len : 1;
-	for (size_t i = 0; i < before; i++)
-		pad[i] = line[i] == '\t' ? '\t' : ' ';
-	pad[before] = '\0';
+	for (size_t i = 0; i < shown; i++)
+		shown_line[i] = line[i] == '\t' ? ' ' : line[i];
 	memset(under, '~', marks);
 	under[0] = '^';
-	under[marks] = '\0';
-	snprintf(err->text + strlen(err->text), sizeof err->text - strlen(err->text), "\n    %.*s\n    %s%s", (int)shown,
-		 line, pad, under);
+	snprintf(err->text + strlen(err->text), sizeof err->text - strlen(err->text), "\n    %.*s\n    %*s%.*s", (int)shown,
+		 shown_line, (int)before, "", (int)marks, under);
+	err->has_lines = true;
 	return -1;
 }
 

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "probe_words.h"
 
-enum { STEPS_MAX = 64 };
+enum { STEPS_MAX = 64, CASTS_MAX = 8 };
 
 /* "u32", "x", "b4@2/8", "string", "x8[16]" */
 static bool parse_scalar(const char *text, size_t len, struct probe_type *ret)
@@ -212,11 +212,28 @@ static bool parse_code(struct probe_arg *a, const char **text)
 	return true;
 }
 
+/* "((sock*)$arg1)": what it leads to is by that type. */
+static bool parse_cast(struct probe_arg *a, const char **text)
+{
+	const char *at = *text + 2, *name = at;
+	size_t n = name_length(at);
+
+	if ((*text)[1] != '(' || !n || strncmp(at + n, "*)", 2) || a->n_steps)
+		return false;
+	at += n + 2;
+	if (++a->casts > CASTS_MAX || !parse_base(a, &at) || !(at = parse_members(a, at)) || *at++ != ')')
+		return false;
+	*text = at;
+	return add_step(a, STEP_CAST, name, n, 0);
+}
+
 static bool parse_base(struct probe_arg *a, const char **text)
 {
 	size_t n;
 
 	switch (**text) {
+	case '(':
+		return parse_cast(a, text);
 	case '+':
 	case '-':
 		return parse_read(a, text);

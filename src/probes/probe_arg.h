@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A value of a probe, as its definition asks for it, in either language (probe_definition.h): "name=file->f_mode:u32".
+ * Beyond both, what leads on from a number may be told: "((path*)$arg1)->dentry".
  */
 #ifndef UPTO_PROBES_PROBE_ARG_H
 #define UPTO_PROBES_PROBE_ARG_H
@@ -34,6 +35,7 @@ struct probe_step {
 		STEP_MEMBER, /* .name, or ->name */
 		STEP_INDEX,  /* [number] */
 		STEP_READ,   /* +number(…): what is so many bytes behind that */
+		STEP_CAST,   /* ((name*)…): it points to such a structure */
 	} kind;
 	char *name;
 	int64_t number;
@@ -60,6 +62,7 @@ struct probe_arg {
 	struct probe_code code; /* CODE */
 	struct probe_step *steps;
 	size_t n_steps;
+	unsigned casts;
 	struct probe_type type;
 };
 

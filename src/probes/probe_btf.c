@@ -116,7 +116,7 @@ static int to_element(struct typed *t, int64_t number)
 		follow(t, type);
 	else if (type && btf_is_array(type) && t->is_place)
 		t->type = btf_array(type)->type;
-	else
+	else if (!type || !btf_is_composite(type) || !t->is_place) /* of what was cast, elements are as large as it */
 		return error_set(t->err, "%s: [%lld] is asked of what is no array", t->d->text, (long long)number);
 	size = btf__resolve_size(t->btf, t->type);
 	if (size <= 0)
@@ -125,15 +125,41 @@ static int to_element(struct typed *t, int64_t number)
 	return 0;
 }
 
+/* What it is points to such a structure. */
+static int to_structure(struct typed *t, const char *name)
+{
+	int id = btf__find_by_name_kind(t->btf, name, BTF_KIND_STRUCT);
+
+	if (id < 0)
+		id = btf__find_by_name_kind(t->btf, name, BTF_KIND_UNION);
+	if (id < 0)
+		return error_set(t->err, "%s: the kernel's types have no struct %s", t->d->text, name);
+	if (t->is_place)
+		probe_code_add(&t->code, PROBE_OP_READ, WORD);
+	t->is_place = true;
+	t->type = (uint32_t)id;
+	return 0;
+}
+
+static int go_step(struct typed *t, const struct probe_step *s)
+{
+	switch (s->kind) {
+	case STEP_MEMBER:
+		return to_member(t, s->name);
+	case STEP_INDEX:
+		return to_element(t, s->number);
+	case STEP_CAST:
+		return to_structure(t, s->name);
+	default:
+		return error_set(t->err, "%s: +OFFSET(…) is of registers, not of what has a name", t->d->text);
+	}
+}
+
 static int go_steps(struct typed *t, const struct probe_arg *a)
 {
 	for (size_t i = 0; i < a->n_steps; i++) {
-		const struct probe_step *s = &a->steps[i];
-
 		t->bits = 0;
-		if (s->kind == STEP_READ)
-			return error_set(t->err, "%s: +OFFSET(…) is of registers, not of what has a name", t->d->text);
-		if ((s->kind == STEP_MEMBER ? to_member(t, s->name) : to_element(t, s->number)) < 0)
+		if (go_step(t, &a->steps[i]) < 0)
 			return -1;
 	}
 	return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "script_needs.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,4 +141,33 @@ const struct script_need *script_needs_of(const struct script_needs *n, size_t h
 		if (n->list[i].handler == handler && n->list[i].place == place)
 			return &n->list[i];
 	return NULL;
+}
+
+bool script_need_is(const struct script_need *need, const struct place_asked *place, const struct event_format *e)
+{
+	if (!need->is_event)
+		return !strcmp(e->system, SCRIPT_GROUP) && !strcmp(e->name, need->event);
+	return (!place->object || !fnmatch(place->object, e->system, 0)) && !fnmatch(place->name, e->name, 0);
+}
+
+static bool is_there(const struct script *p, const struct script_need *need, const struct event_formats *formats)
+{
+	for (size_t i = 0; formats && i < formats->count; i++)
+		if (script_need_is(need, &p->handlers[need->handler].places[need->place], &formats->list[i]))
+			return true;
+	return false;
+}
+
+void script_needs_put(const struct script_needs *n, const struct script *p, const struct event_formats *formats,
+		      struct buf *probes, struct buf *events)
+{
+	for (size_t i = 0; i < n->count; i++) {
+		const struct script_need *need = &n->list[i];
+		struct buf *to = need->is_event ? events : probes;
+
+		if (!is_there(p, need, formats))
+			buf_printf(to, "%s%s", to->len ? need->is_event ? "," : "\n" : "", need->text);
+	}
+	buf_put_u8(probes, 0);
+	buf_put_u8(events, 0);
 }

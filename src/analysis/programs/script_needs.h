@@ -7,7 +7,9 @@
 #ifndef UPTO_ANALYSIS_SCRIPT_NEEDS_H
 #define UPTO_ANALYSIS_SCRIPT_NEEDS_H
 
+#include "base/buf.h"
 #include "handlers/types.h"
+#include "trace/event_formats.h"
 
 #define SCRIPT_GROUP "upto" /* the system of its probes' events */
 
@@ -29,6 +31,13 @@ void script_needs_deinit(struct script_needs *n);
 
 /* The one of a handler's place; NULL: it needs nothing. */
 const struct script_need *script_needs_of(const struct script_needs *n, size_t handler, size_t place);
+
+/* Append what is not in the trace's formats (NULL: all): probes, a line each, and events, with commas. */
+void script_needs_put(const struct script_needs *n, const struct script *p, const struct event_formats *formats,
+		      struct buf *probes, struct buf *events);
+
+/* Does that event of a trace stand for what is needed at the place? */
+bool script_need_is(const struct script_need *need, const struct place_asked *place, const struct event_format *e);
 
 /* Is the tracepoint that of a system call's begin or end, which every trace has? */
 bool script_is_syscall(const struct place_asked *place);

@@ -104,13 +104,9 @@ static int find_needed(struct finding *f, const struct script_need *need, struct
 {
 	const struct event_formats *formats = f->o->formats;
 
-	for (size_t i = 0; formats && i < formats->count; i++) {
-		const struct event_format *e = &formats->list[i];
-
-		if (need->is_event ? (!f->asked->object || !fnmatch(f->asked->object, e->system, 0)) && !fnmatch(f->asked->name, e->name, 0)
-				   : !strcmp(e->system, SCRIPT_GROUP) && !strcmp(e->name, need->event))
+	for (size_t i = 0; formats && i < formats->count; i++)
+		if (script_need_is(need, f->asked, &formats->list[i]))
 			add(f, &f->events, i);
-	}
 	if (f->found)
 		return 0;
 	return script_error(f->o->script, f->asked->at, f->asked->len, err, "the trace has nothing of it: upto record -e records what a program asks for%s%s",

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "cli/args/trace_arg.h"
 #include "cli/args/trace_has.h"
+#include "cli/past/past.h"
 #include "cli/print/file_sink.h"
 #include "cli/print/terminal.h"
 
@@ -51,23 +52,37 @@ int run_script_prepare(struct args *args, struct error *err)
 	return 0;
 }
 
-/* The program's text, and what $1 … are. */
+static bool is_file(const char *text)
+{
+	size_t n = strlen(text);
+
+	return n > 3 && !strcmp(text + n - 3, ".bt") && !strpbrk(text, "{\n");
+}
+
+int run_script_read(const char *text, const char *const *parameters, size_t n, struct script *ret, struct error *err)
+{
+	char *const *given = (char *const *)parameters;
+	struct buf file = { 0 };
+	int r;
+
+	*ret = (struct script){ 0 };
+	if (!is_file(text))
+		return script_parse("-e", text, strlen(text), given, n, ret, err);
+	if (file_read(text, SCRIPT_BYTES_MAX, &file, err) < 0)
+		return -1;
+	r = script_parse(text, file.len ? (const char *)file.data : "", file.len, given, n, ret, err);
+	buf_free(&file);
+	return r;
+}
+
+/* -e PROGRAM, or the operand behind the trace; what is behind that is $1 … */
 static int read_script(struct scripting *s, struct error *err)
 {
 	const struct args *a = s->args;
 	const char *text = arg(a, "program");
-	char *const *parameters = (char *const *)(a->operands + (text ? 1 : 2));
-	size_t n = a->n_operands - (text ? 1 : 2);
-	struct buf file = { 0 };
-	int r;
+	unsigned first = text ? 1 : 2;
 
-	if (text)
-		return script_parse("-e", text, strlen(text), parameters, n, &s->script, err);
-	if (file_read(a->operands[1], SCRIPT_BYTES_MAX, &file, err) < 0)
-		return -1;
-	r = script_parse(a->operands[1], file.len ? (const char *)file.data : "", file.len, parameters, n, &s->script, err);
-	buf_free(&file);
-	return r;
+	return run_script_read(text ? text : a->operands[1], a->operands + first, a->n_operands - first, &s->script, err);
 }
 
 static int compile(struct scripting *s, struct error *err)
@@ -147,10 +162,42 @@ static int run_on_trace(struct scripting *s, struct error *err)
 	return 0;
 }
 
+/* What the program asks for and the trace lacks: the guest runs again, if it can. */
+static int ask_the_past(const struct args *args, struct error *err)
+{
+	struct scripting s = { .args = args };
+	struct buf probes = { 0 }, events = { 0 };
+	struct script_formats nothing = { NULL, NULL, NULL };
+	const struct field_types types = { script_field_find, &nothing };
+	int r = read_script(&s, err);
+
+	if (r == 0)
+		r = script_compile(&s.script, &types, &s.code, err);
+	if (r == 0)
+		r = script_needs_find(&s.script, &s.code.types, &s.needs, err);
+	if (r == 0 && s.needs.count) {
+		r = open_trace(args->operands[0], &s.trace, err);
+		if (r == 0) {
+			r = event_formats_read(&s.trace.reader->meta, &s.formats, err);
+			script_needs_put(&s.needs, &s.script, &s.formats, &probes, &events);
+			trace_arg_close(&s.trace);
+		}
+		if (r == 0 && (*probes.data || *events.data))
+			r = past_add(args->operands[0], (char *)probes.data, (char *)events.data, err);
+	}
+	buf_free(&probes);
+	buf_free(&events);
+	event_formats_deinit(&s.formats);
+	script_needs_deinit(&s.needs);
+	script_code_deinit(&s.code);
+	script_free(&s.script);
+	return r;
+}
+
 int run_script(const struct args *args, struct error *err)
 {
 	struct scripting s = { .args = args };
-	int r = read_script(&s, err);
+	int r = ask_the_past(args, err) < 0 ? -1 : read_script(&s, err);
 
 	if (r == 0 && trace_arg_open_whole(args, &s.trace, err) < 0)
 		r = -1;

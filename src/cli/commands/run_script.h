@@ -4,8 +4,12 @@
 #define UPTO_CLI_COMMANDS_RUN_SCRIPT_H
 
 #include "cli/command.h"
+#include "handlers/script.h"
 
-#define SCRIPT_OPTION { 'e', "program", "PROGRAM", "a program in handlers, in bpftrace's language" }
+#define SCRIPT_OPTION { 'e', "program", "PROGRAM", "a program in handlers, in bpftrace's language, or a file of one: FILE.bt" }
+
+/* The text, or a file whose name ends with .bt. Call script_free() also after an error. */
+int run_script_read(const char *text, const char *const *parameters, size_t n, struct script *ret, struct error *err);
 
 /* The trace becomes the first operand; behind it is the program's file, if it is one, and what it is given. */
 int run_script_prepare(struct args *args, struct error *err);

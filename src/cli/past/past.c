@@ -45,6 +45,7 @@ struct past {
 	struct buf options; /* of upto record */
 	char *temporary;    /* the trace of the run that is made again */
 	struct past_window window;
+	bool quiet;         /* nothing is printed */
 };
 
 static void put_word(struct buf *words, const char *word)
@@ -405,6 +406,8 @@ static int find_out(struct past *p, struct error *err)
 	reader_free(again);
 	if (r != EXIT_OK)
 		return r;
+	if (p->quiet)
+		return path == p->path ? EXIT_OK : (error_set(err, "%s: what was found is not kept there", p->path), EXIT_FAILED);
 	return path == p->path ? show_added(p, err) : show(p, path, NULL, err);
 }
 
@@ -442,9 +445,9 @@ static void remove_left(const char *full)
 		closedir(dir);
 }
 
-int past_ask(const struct args *args, struct error *err)
+static int ask(const struct args *args, bool quiet, struct error *err)
 {
-	struct past p = { .args = args, .path = args->operands[0] };
+	struct past p = { .args = args, .path = args->operands[0], .quiet = quiet };
 	cleanup_free char *full = realpath(p.path, NULL), *known = NULL;
 	int r;
 
@@ -455,12 +458,40 @@ int past_ask(const struct args *args, struct error *err)
 	remove_left(full);
 	p.temporary = xasprintf("%s" AGAIN "%d", full, (int)getpid());
 	put_question(&p);
-	r = added_values_known(&p.trace.reader->meta, p.asked, &known) ? show(&p, p.path, known, err)
-								       : find_out(&p, err);
+	if (!added_values_known(&p.trace.reader->meta, p.asked, &known))
+		r = find_out(&p, err);
+	else
+		r = quiet ? EXIT_OK : show(&p, p.path, known, err);
 	unlink(p.temporary);
 	trace_arg_close(&p.trace);
 	buf_free(&p.options);
 	free(p.temporary);
 	free(p.asked);
+	return r;
+}
+
+int past_ask(const struct args *args, struct error *err)
+{
+	return ask(args, false, err);
+}
+
+int past_add(const char *path, const char *probes, const char *events, struct error *err)
+{
+	cleanup_free char *list = xstrdup(probes);
+	struct args args;
+	char *words[] = { (char *)path, NULL }, *rest = list, *definition;
+	int r = args_parse(&cmd_probe, words, &args, err);
+
+	if (r == 0 && *events)
+		r = args_give(&args, "event", events, err);
+	while (r == 0 && (definition = strsep(&rest, "\n"))) {
+		if (*definition && args.n_operands == OPERANDS_MAX)
+			r = error_set(err, "more probes than one run takes");
+		else if (*definition)
+			args.operands[args.n_operands++] = definition;
+	}
+	if (r == 0)
+		r = ask(&args, true, err) == EXIT_OK ? 0 : -1;
+	args_deinit(&args);
 	return r;
 }

@@ -14,4 +14,10 @@
  */
 int past_ask(const struct args *args, struct error *err);
 
+/*
+ * The same, for who wants the records in the trace and not printed: probes by definition, with lines between them, and
+ * trace events by name, with commas; "" for none. 0, or -1 with an error.
+ */
+int past_add(const char *path, const char *probes, const char *events, struct error *err);
+
 #endif

@@ -5,7 +5,9 @@
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
+#include "cli/commands/run_script.h"
 #include "recording.h"
+#include "recording_script.h"
 
 static int run(const struct args *args, struct error *err)
 {
@@ -20,11 +22,12 @@ static int run(const struct args *args, struct error *err)
 		rec.log = log;
 		fprintf(stderr, "upto: %s: QEMU's log of what comes from outside; disks stay as they are\n", log);
 	}
-	return recording_run(&rec, err);
+	return recording_script_run(args, rec.output, recording_run(&rec, err), err);
 }
 
 static const struct option options[] = {
 	RECORDING_OUTPUT,
+	SCRIPT_OPTION,
 	{ 0, "replayable", NULL,
 	  "guests with disks and networks repeat, too: QEMU logs what comes from outside, to TRACE.replay" },
 	{ 0, "said", "FILE",
@@ -68,5 +71,6 @@ const struct command cmd_record = {
 		"      a flight recorder: two seconds up to the first such line of the kernel's log, and what follows it\n",
 	.options = options,
 	.rest = true,
+	.prepare = recording_script_prepare,
 	.run = run,
 };
