@@ -357,6 +357,10 @@ static int put_call(struct compiling *c, const struct node *node)
 		return 0;
 	case FUNCTION_STR:
 		return put_str(c, node);
+	case FUNCTION_JOIN:
+		add(c, STEP_FIELD, 0, (size_t)node->field, 0, 1);
+		add(c, STEP_JOIN, 0, node->n > 1 ? add_text(c, node->list[1]->text, node->list[1]->text_len) : add_text(c, " ", 1), 0, -1);
+		return 0;
 	case FUNCTION_KSTACK:
 	case FUNCTION_USTACK:
 		return put_stack(c, node, f->id == FUNCTION_USTACK);

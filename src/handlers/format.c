@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "format.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,16 +43,18 @@ static size_t options_length(const char *at)
 static int parse_spec(const struct script *p, const struct node *node, const char **at, struct node *value,
 		      struct format_part *part, struct error *err)
 {
-	enum { OPTIONS_MAX = 9 };
+	enum { OPTIONS_MAX = 9, WIDTH_MAX = 1000 };
 	size_t options = options_length(*at), length = strspn(*at + options, "hlzjt");
 	char letter = (*at)[options + length];
-	const char *number;
+	unsigned number = 0;
 
 	if (options > OPTIONS_MAX)
 		return script_error(p, node->at, node->len, err, "the format has a width that is too long");
-	for (number = *at; number < *at + options; number++)
-		if (strtoul(number, NULL, 10) > 1000)
+	for (size_t i = 0; i < options; i++) {
+		number = isdigit((unsigned char)(*at)[i]) ? number * 10 + (unsigned)((*at)[i] - '0') : 0;
+		if (number > WIDTH_MAX)
 			return script_error(p, node->at, node->len, err, "the format has a width above 1000");
+	}
 	if (!letter || !strchr("diuxXocsprB", letter))
 		return script_error(p, node->at, node->len, err, "the format has %%%c: expected d, u, x, X, o, c, s or p behind a %%",
 				     letter ? letter : ' ');

@@ -49,7 +49,7 @@ static const struct function functions[] = {
 	{ "signal", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, CHANGES, NULL },
 	{ "override", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, CHANGES, NULL },
 	{ "skboutput", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "packets' contents are not recorded", NULL },
-	{ "join", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "a list of pointers to texts is not read; upto ps has all programs' arguments", NULL },
+	{ "join", FUNCTION_JOIN, 1, 2, TYPE_NONE, AGGREGATE_NONE, NULL, NULL },
 	{ "buf", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "bytes of memory are not read; str() reads a text", NULL },
 	{ "cgroupid", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "a trace has no numbers of control groups", NULL },
 	{ "cgroup_path", FUNCTION_REFUSED, 0, 64, TYPE_NONE, AGGREGATE_NONE, "a trace has no numbers of control groups", NULL },

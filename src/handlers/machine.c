@@ -13,7 +13,11 @@
 
 enum {
 	ARENA = 1 << 18,      /* bytes that one handler makes */
+#ifdef UPTO_SMALL_TABLES /* as in trace/model.h */
+	ROUNDS_MAX = 1 << 12,
+#else
 	ROUNDS_MAX = 1 << 20, /* of all loops in one handler */
+#endif
 	TEXT_MAX = 1024,
 };
 
@@ -307,6 +311,26 @@ static void print_format(struct machine *m, const struct text_format *f, const s
 	pass_on(m);
 }
 
+/* "a\0b\0" → "a b", and a line's end */
+static void print_joined(struct machine *m, const struct value *v, const struct code_text *between)
+{
+	static const struct type text = { .kind = TYPE_TEXT };
+	struct buf out = { 0 };
+
+	for (size_t at = 0; at < v->n; at++) {
+		struct value one = { .n = strnlen((const char *)v->p + at, v->n - at), .p = v->p + at };
+
+		if (at)
+			buf_put(&out, between->text, between->len);
+		printer_put_value(&m->printer, &text, &one, &out);
+		at += one.n;
+	}
+	buf_put_u8(&out, '\n');
+	printer_put_text(&m->printer, "join", out.data, out.len - m->printer.json);
+	buf_free(&out);
+	pass_on(m);
+}
+
 static size_t format_time(const struct machine *m, const char *format, uint64_t ns, char *text, size_t size)
 {
 	time_t seconds = (time_t)((m->host.began_ns + ns) / 1000000000);
@@ -429,6 +453,9 @@ static struct value *run_rare(struct machine *m, const struct step *s, struct va
 	case STEP_PRINTF:
 		print_format(m, &m->code->formats[s->a], top - s->n);
 		return top - s->n;
+	case STEP_JOIN:
+		print_joined(m, &top[-1], &m->code->texts[s->a]);
+		return top - 1;
 	case STEP_TIME:
 		print_time(m, m->code->texts[s->a].text);
 		return top;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -359,28 +360,66 @@ static int skip_config(struct parser *s)
 	return parser_next(s);
 }
 
-/* What stands before the handlers and is C. What it declares of the kernel's is known from its types. */
-static const char *skip_preprocessor(const char *at)
+/* #define NAME NUMBER. What else it defines is not known here, and an error where it is used. */
+static void note_define(struct script *p, const char *at)
 {
-	at = words_skip(at);
-	while (*at == '#') {
-		while (*at && *at != '\n')
-			at += *at == '\\' && at[1] ? 2 : 1;
-		at = words_skip(at);
+	char name[64], value[64], *end;
+	uint64_t n;
+
+	if (sscanf(at, "#%*[ \t]define %63[A-Za-z0-9_] %63s", name, value) != 2 &&
+	    sscanf(at, "#define %63[A-Za-z0-9_] %63s", name, value) != 2)
+		return;
+	n = strtoull(value, &end, 0);
+	if (*end)
+		return;
+	p->defines = xreallocarray(p->defines, p->n_defines + 1, sizeof *p->defines);
+	p->defines[p->n_defines++] = (struct define){ xstrdup(name), n };
+}
+
+/* struct NAME { … }; is that of the guest's own kernel here, whatever the program says of it. Returns what is behind. */
+static const char *skip_structure(const char *at)
+{
+	static const char *const words[] = { "struct", "union", "enum" };
+	unsigned open = 0;
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		size_t n = strlen(words[i]);
+
+		if (strncmp(at, words[i], n) || !strchr(" \t\n", at[n]))
+			continue;
+		for (at += n; *at && (open || *at != ';'); at++)
+			open = open + (*at == '{') - (*at == '}' && open);
+		return at + (*at == ';');
 	}
+	return at;
+}
+
+/* What stands before the handlers and is C. */
+static const char *skip_c(struct script *p, const char *at)
+{
+	const char *before;
+
+	do {
+		at = words_skip(at);
+		before = at;
+		if (*at == '#') {
+			note_define(p, at);
+			while (*at && *at != '\n')
+				at += *at == '\\' && at[1] ? 2 : 1;
+		} else {
+			at = skip_structure(at);
+		}
+	} while (at != before);
 	return at;
 }
 
 static int parse_all(struct parser *s)
 {
-	s->word.at = skip_preprocessor(s->script->source);
+	s->word.at = skip_c(s->script, s->script->source);
 	if (word_at(s->script, s->word.at, &s->word, s->err) < 0)
 		return -1;
 	if (word_is_name(&s->word, "config") && skip_config(s) < 0)
 		return -1;
-	if (word_is_name(&s->word, "struct") || word_is_name(&s->word, "union") || word_is_name(&s->word, "enum"))
-		return script_error(s->script, s->word.at, s->word.len, s->err,
-				     "structures are those of the guest's own kernel: leave their definitions out");
 	while (s->word.kind != WORD_END)
 		if (parse_handler(s) < 0)
 			return -1;

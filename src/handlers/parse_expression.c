@@ -185,6 +185,7 @@ static struct node *parse_map(struct parser *s)
 static struct node *parse_name(struct parser *s)
 {
 	static const char *const modes[] = { "perf", "bpftrace", "raw", "boot", "monotonic", "tai", "sw_tai" };
+	static const char *const absent[] = { "uid", "gid", "username", "cgroup", "numaid", "jiffies", "cpid", "ctx" };
 	struct node *node = script_node(s->script, NODE_CALL, s->word.at, s->word.len, 0);
 	int builtin = builtin_find(s->word.at, s->word.len);
 	const char *near;
@@ -211,6 +212,15 @@ static struct node *parse_name(struct parser *s)
 			node->text_len = strlen(node->text);
 			return node;
 		}
+	if (script_constant(s->script, node->text, &node->number)) {
+		node->kind = NODE_NUMBER;
+		return node;
+	}
+	for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+		if (!strcmp(node->text, absent[i]))
+			return script_error(s->script, node->at, node->len, s->err, "'%s' is not there: a trace does not have it",
+					    node->text),
+			       NULL;
 	near = nearest_name(node->text, strlen(node->text), builtin_names);
 	return script_error(s->script, node->at, node->len, s->err, "'%s' is not known%s%s", node->text,
 			     near ? ": did you mean " : "; text has \" around it", near ? near : ""),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "constants.h"
 
 const char *const builtin_names[BUILTINS + 1] = {
 	[BUILTIN_PID] = "pid", [BUILTIN_TID] = "tid", [BUILTIN_PPID] = "ppid", [BUILTIN_COMM] = "comm",
@@ -47,8 +48,21 @@ void *script_alloc(struct script *p, size_t n, size_t size)
 	return p->owned[p->n_owned++] = xcalloc(n, size);
 }
 
+bool script_constant(const struct script *p, const char *name, uint64_t *ret)
+{
+	for (size_t i = 0; i < p->n_defines; i++)
+		if (!strcmp(p->defines[i].name, name)) {
+			*ret = p->defines[i].value;
+			return true;
+		}
+	return constant_find(name, ret);
+}
+
 void script_free(struct script *p)
 {
+	for (size_t i = 0; i < p->n_defines; i++)
+		free(p->defines[i].name);
+	free(p->defines);
 	for (size_t i = 0; i < p->n_handlers; i++) {
 		struct handler *h = &p->handlers[i];
 

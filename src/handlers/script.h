@@ -146,6 +146,8 @@ struct script {
 	/* $1 …: whoever gives them keeps them */
 	char *const *parameters;
 	size_t n_parameters;
+	struct define { char *name; uint64_t value; } *defines; /* #define NAME NUMBER */
+	size_t n_defines;
 	void **owned;         /* script_alloc() */
 	size_t n_owned, owned_cap;
 };
@@ -159,6 +161,9 @@ void script_free(struct script *p);
 
 /* Zeroed memory that lives as long as the program. */
 void *script_alloc(struct script *p, size_t n, size_t size);
+
+/* A number that the program, or a header of the kernel's, has a name for. False: it is none that is known. */
+bool script_constant(const struct script *p, const char *name, uint64_t *ret);
 
 /* A new node of the program, with room for n others. */
 struct node *script_node(struct script *p, enum node_kind kind, const char *at, size_t len, size_t n);

@@ -39,6 +39,7 @@ enum step_op {
 	STEP_PRINT,      /* the last value, of types[a] */
 	STEP_PRINTF,     /* formats[a]: pop what it prints */
 	STEP_FORMAT,     /* likewise: push the text */
+	STEP_JOIN,       /* pop a text of several, with a NUL behind each: texts[a] between them */
 	STEP_TIME,       /* by format texts[a] */
 	STEP_STRFTIME,   /* pop ns; texts[a] */
 	STEP_STACK,      /* push a stack of up to n frames; flag: the user's */

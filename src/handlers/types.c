@@ -394,6 +394,21 @@ static int find_ternary(struct typing *t, struct node *node)
 	return is_same(&node->type, &node->list[2]->type) ? 0 : wrong(t, node->list[2], "both answers of a ? must be of one kind");
 }
 
+/* join(args.argv): a program's arguments, as execve() is given them */
+static int find_join(struct typing *t, struct node *node)
+{
+	int r = try_field(t, node, node->list[0], ":string");
+
+	if (r < 0 || (node->n > 1 && find(t, node->list[1]) < 0))
+		return -1;
+	if (!r || strncmp(t->p->handlers[t->handler].places[0].text, "tracepoint:syscalls:sys_enter_exec", 34))
+		return wrong(t, node, "join() is there for args.argv of tracepoint:syscalls:sys_enter_execve alone; upto ps has all programs' arguments");
+	if (t->last && node->n > 1 && node->list[1]->kind != NODE_TEXT)
+		return wrong(t, node->list[1], "expected a text in \"\"");
+	node->type = (struct type){ .kind = TYPE_NONE };
+	return 0;
+}
+
 static int find_str(struct typing *t, struct node *node)
 {
 	struct node *of = node->list[0];
@@ -536,6 +551,8 @@ static int find_call(struct typing *t, struct node *node)
 	switch (f->id) {
 	case FUNCTION_STR:
 		return find_str(t, node);
+	case FUNCTION_JOIN:
+		return find_join(t, node);
 	case FUNCTION_CLEAR:
 	case FUNCTION_ZERO:
 	case FUNCTION_DELETE:

@@ -150,6 +150,8 @@ int word_at(const struct script *p, const char *at, struct word *ret, struct err
 		ret->kind = WORD_PARAMETER;
 		ret->len = at[1] == '#' ? 2 : 1 + strspn(at + 1, "0123456789");
 		ret->number = at[1] == '#' ? 0 : strtoull(at + 1, NULL, 10);
+		if (at[1] != '#' && !ret->number)
+			return script_error(p, at, ret->len, err, "what a program is given is $1, $2 …, and $# is how many");
 	} else if (*at == '$' && is_name_begin(at[1])) {
 		ret->kind = WORD_VARIABLE;
 		ret->len = 1 + name_length(at + 1);

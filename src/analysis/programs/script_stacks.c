@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "script_stacks.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,17 @@ uint64_t script_stacks_put(struct script_stacks *s, const struct stack *stack, u
 	}
 }
 
+/* "vfs_read+131": a number in tens, as bpftrace has it. Where a call returns to is its caller's, also behind the last one. */
+static void put_frame(const struct script_stacks *s, const struct script_frame *f, uint64_t ns, bool returns, struct buf *out)
+{
+	struct names_symbol symbol;
+
+	if (names_symbol(s->names, f->address - returns, ns, f->version, &symbol))
+		buf_printf(out, "%s+%" PRIu64, names_function(s->names, f->function), symbol.offset + returns);
+	else
+		names_address(s->names, f->address, ns, f->version, out);
+}
+
 void script_stacks_text(const struct script_stacks *s, uint64_t number, struct buf *out)
 {
 	const struct script_stack *k = &s->list[number < s->count ? number : 0];
@@ -103,10 +115,7 @@ void script_stacks_text(const struct script_stacks *s, uint64_t number, struct b
 		const struct script_frame *f = &s->frames[i];
 
 		buf_printf(out, "    ");
-		if (i == k->first)
-			names_address(s->names, f->address, k->ns, f->version, out);
-		else
-			names_return_address(s->names, f->address, k->ns, f->version, out);
+		put_frame(s, f, k->ns, i > k->first, out);
 		buf_put_u8(out, '\n');
 	}
 }

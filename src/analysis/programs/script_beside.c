@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* When probes fire that are at what is beside a trace's events: records of trace events, spans, waits, times. */
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "script_needs.h"
+#include "script_runner.h"
+#include "trace/facts.h"
+
+/* Only those handlers whose pattern fits. */
+static void fire_kind(struct script_runner *r, struct stacks *s, enum script_other other, const char *kind)
+{
+	const struct script_index *x = &r->places.others;
+
+	for (uint32_t i = x->first[other]; i < x->first[other + 1] && !r->over; i++) {
+		const char *pattern = r->o->script->handlers[x->list[i].handler].places[x->list[i].place].name;
+
+		if ((pattern && fnmatch(pattern, kind, 0)) || r->now.ns < r->o->from_ns || r->now.ns >= r->o->to_ns)
+			continue;
+		r->now.at = x->list[i];
+		r->over = !machine_fire(r->machine, x->list[i].handler);
+	}
+	if (r->over && s)
+		s->stop = true;
+}
+
+static void tell_fact(struct script_runner *r, struct stacks *s, const struct fact *f)
+{
+	struct event_record record;
+
+	if (f->kind == FACT_LOG && script_index_has(&r->places.others, OTHER_LOG)) {
+		r->now = (struct moment){ .ns = f->ns, .insns = f->insns, .cpu = f->cpu, .line = f };
+		r->now.stack = s ? stacks_running(s, f->task, f->cpu, f->ns) : NULL;
+		fire_kind(r, s, OTHER_LOG, fact_text(f, 0));
+		return;
+	}
+	if (f->kind != FACT_EVENT || !event_record_of(r->o->formats, f, &record) ||
+	    !script_index_has(&r->places.events, record.event))
+		return;
+	r->now = (struct moment){ .ns = f->ns, .insns = f->insns, .cpu = f->cpu, .record = &record, .id = (uint32_t)record.event };
+	r->now.stack = s ? stacks_running(s, f->task, f->cpu, f->ns) : NULL;
+	/* the function that a probe is at, for `func` and `probe` */
+	if (r->now.stack && r->now.stack->depth && !strcmp(r->o->formats->list[record.event].system, SCRIPT_GROUP)) {
+		r->now.frame = &r->now.stack->frames[r->now.stack->depth - 1];
+		r->now.id = r->now.frame->function;
+	}
+	script_fire(r, s, &r->places.events, record.event);
+}
+
+static bool is_asked(const struct script_runner *r, enum script_other other, const char *kind)
+{
+	const struct script_index *x = &r->places.others;
+
+	for (uint32_t i = x->first[other]; i < x->first[other + 1]; i++) {
+		const char *pattern = r->o->script->handlers[x->list[i].handler].places[x->list[i].place].name;
+
+		if (!pattern || !fnmatch(pattern, kind, 0))
+			return true;
+	}
+	return false;
+}
+
+static void tell_span(struct script_runner *r, struct stacks *s, const struct span_of *span)
+{
+	r->now = (struct moment){
+		.ns = span->end_ns, .span = span, .ends = true, .duration_ns = span->end_ns - span->start_ns,
+		.duration_insns = span->insns, .self_ns = span->cpu_ns,
+	};
+	if (s && span->thread < s->count)
+		r->now.stack = &s->list[span->thread];
+	fire_kind(r, s, OTHER_SPAN, span_kind_name(span->kind));
+}
+
+static void tell_away(struct script_runner *r, struct stacks *s, const struct away *a)
+{
+	r->now = (struct moment){
+		.ns = a->end_ns, .away = a, .ends = true, .duration_ns = a->end_ns - a->start_ns,
+	};
+	if (s && a->thread < s->count)
+		r->now.stack = &s->list[a->thread];
+	fire_kind(r, s, OTHER_WAIT, wait_kind_name(a->kind));
+}
+
+/* A timer's next moment. What each vCPU does then. */
+static void tell_timer(struct script_runner *r, struct stacks *s, struct script_timer *t)
+{
+	for (unsigned cpu = 0; cpu < (t->each_cpu ? r->vcpus : 1) && !r->over; cpu++) {
+		const struct stack *running = t->each_cpu ? r->running[cpu] : NULL;
+
+		if (t->each_cpu && !running)
+			continue;
+		r->now = (struct moment){ .ns = t->next_ns, .stack = running, .cpu = cpu, .at = t->at };
+		if (t->next_ns >= r->o->from_ns && t->next_ns < r->o->to_ns)
+			r->over = !machine_fire(r->machine, t->at.handler);
+	}
+	if (r->over && s)
+		s->stop = true;
+	t->next_ns += t->ns;
+}
+
+/* The kinds of what is beside the events, and when the next of each is. */
+enum beside { BESIDE_FACT, BESIDE_SPAN, BESIDE_AWAY, BESIDE_TIMER };
+
+static uint64_t next_beside(const struct script_runner *r, enum beside *ret, size_t *ret_timer)
+{
+	uint64_t first = UINT64_MAX, ns;
+
+	if (r->o->facts && r->next_fact < r->o->facts->count) {
+		first = r->o->facts->list[r->next_fact].ns;
+		*ret = BESIDE_FACT;
+	}
+	if (r->next_span < r->n_spans && (ns = r->o->history->spans[r->spans[r->next_span]].end_ns) < first) {
+		first = ns;
+		*ret = BESIDE_SPAN;
+	}
+	if (r->next_away < r->n_aways && (ns = r->o->history->aways[r->aways[r->next_away]].end_ns) < first) {
+		first = ns;
+		*ret = BESIDE_AWAY;
+	}
+	for (size_t i = 0; i < r->places.n_timers; i++)
+		if (r->places.timers[i].next_ns < first) {
+			first = r->places.timers[i].next_ns;
+			*ret = BESIDE_TIMER;
+			*ret_timer = i;
+		}
+	return first;
+}
+
+/* All from before that time. Returns the time of the next. */
+uint64_t script_tell_beside(struct script_runner *r, struct stacks *s, uint64_t ns)
+{
+	enum beside kind = BESIDE_FACT;
+	size_t timer = 0;
+	uint64_t at;
+
+	while ((at = next_beside(r, &kind, &timer)) < ns && !r->over) {
+		if (kind == BESIDE_FACT)
+			tell_fact(r, s, &r->o->facts->list[r->next_fact++]);
+		else if (kind == BESIDE_SPAN)
+			tell_span(r, s, &r->o->history->spans[r->spans[r->next_span++]]);
+		else if (kind == BESIDE_AWAY)
+			tell_away(r, s, &r->o->history->aways[r->aways[r->next_away++]]);
+		else
+			tell_timer(r, s, &r->places.timers[timer]);
+	}
+	return at;
+}
+
+static int by_end(const void *a, const void *b, void *history)
+{
+	const struct history *h = history;
+	const struct span_of *x = &h->spans[*(const uint32_t *)a], *y = &h->spans[*(const uint32_t *)b];
+
+	return x->end_ns != y->end_ns ? (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns)
+				      : (*(const uint32_t *)a < *(const uint32_t *)b) - (*(const uint32_t *)a > *(const uint32_t *)b);
+}
+
+static int away_by_end(const void *a, const void *b, void *history)
+{
+	const struct history *h = history;
+	const struct away *x = &h->aways[*(const uint32_t *)a], *y = &h->aways[*(const uint32_t *)b];
+
+	return x->end_ns != y->end_ns ? (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns)
+				      : (*(const uint32_t *)a > *(const uint32_t *)b) - (*(const uint32_t *)a < *(const uint32_t *)b);
+}
+
+void script_sort_history(struct script_runner *r)
+{
+	const struct history *h = r->o->history;
+
+	if (!h)
+		return;
+	r->spans = xcalloc(h->n_spans + 1, sizeof *r->spans);
+	r->aways = xcalloc(h->n_aways + 1, sizeof *r->aways);
+	for (uint32_t i = 0; i < h->n_spans && script_index_has(&r->places.others, OTHER_SPAN); i++)
+		if (is_asked(r, OTHER_SPAN, span_kind_name(h->spans[i].kind)))
+			r->spans[r->n_spans++] = i;
+	for (uint32_t i = 0; i < h->n_aways && script_index_has(&r->places.others, OTHER_WAIT); i++)
+		if (h->aways[i].end_ns != UINT64_MAX && is_asked(r, OTHER_WAIT, wait_kind_name(h->aways[i].kind)))
+			r->aways[r->n_aways++] = i;
+	qsort_r(r->spans, r->n_spans, sizeof *r->spans, by_end, (void *)h);
+	qsort_r(r->aways, r->n_aways, sizeof *r->aways, away_by_end, (void *)h);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the parts of script_run() have in common: the moment at which a probe fires, and what is kept between moments. */
+#ifndef UPTO_ANALYSIS_SCRIPT_RUNNER_H
+#define UPTO_ANALYSIS_SCRIPT_RUNNER_H
+
+#include "script_places.h"
+#include "script_run.h"
+#include "script_stacks.h"
+
+/* What is known of the moment at which a probe fires. */
+struct moment {
+	const struct stack *stack;       /* of the thread; NULL: nobody's */
+	const struct frame *frame;       /* of the call that begins or ends, if it is one */
+	uint64_t ns, insns;
+	unsigned cpu;
+	uint32_t id;                     /* of the function, the event, the system call */
+	struct script_place at;
+	const struct event_record *record;
+	const uint64_t *args;            /* of a system call */
+	uint64_t result;
+	uint64_t text_insns;             /* of a system call: the counter at its begin */
+	const struct fact *line;         /* of the log */
+	const struct span_of *span;
+	const struct away *away;
+	bool ends;                       /* something ends that has a duration: */
+	uint64_t duration_ns, duration_insns, self_ns, self_insns;
+};
+
+/* What a stack's frames have spent in calls of theirs that have returned. */
+struct spending {
+	struct { uint64_t ns, insns; } *of;
+	size_t cap;
+};
+
+struct script_runner {
+	const struct script_run_options *o;
+	struct script_places places;
+	struct script_stacks stacks;
+	struct machine *machine;
+	struct moment now;
+	long *fields;                    /* by field and event: its number in the event; -1: it has none */
+	struct buf text;                 /* of an event's field */
+	size_t next_fact, next_span, next_away;
+	const struct stack **running;    /* by vCPU */
+	unsigned vcpus;
+	struct { uint64_t nr, args[6], insns; unsigned cpu; } *calls; /* by stack: its last system call */
+	struct spending *spending;       /* by stack; NULL: nobody asks */
+	uint32_t *spans;                 /* numbers of the history's spans, by end */
+	uint32_t *aways;                 /* likewise */
+	size_t n_spans, n_aways;
+	uint64_t random;
+	bool over;
+};
+
+/* What the machine asks of the moment; context: struct script_runner (script_values.c). */
+struct machine_host script_host(struct script_runner *r);
+
+/* Run the handlers of number n that are at the moment r->now; `s` then ends its replay if the program is over. */
+void script_fire(struct script_runner *r, struct stacks *s, const struct script_index *x, size_t n);
+
+/*
+ * All from before that time that is beside the events: facts, spans, waits, timers (script_beside.c). Returns the time
+ * of the next. `s`: NULL behind the trace's end.
+ */
+uint64_t script_tell_beside(struct script_runner *r, struct stacks *s, uint64_t ns);
+/* Choose and sort what of the history the program hears of. */
+void script_sort_history(struct script_runner *r);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What values a program's machine asks for at the moment at which a probe fires. */
+#include <stdio.h>
+#include <string.h>
+
+#include "script_fields.h"
+#include "script_runner.h"
+#include "trace/facts.h"
+
+static const struct thread *thread_now(const struct script_runner *r)
+{
+	return r->now.stack ? threads_at(r->o->session->threads, r->now.stack->thread) : NULL;
+}
+
+static struct value number(uint64_t n)
+{
+	return (struct value){ .n = n };
+}
+
+static struct value text(const char *s)
+{
+	return (struct value){ .n = strlen(s), .p = (const uint8_t *)s };
+}
+
+/* The thread's name; before there are threads, and of CPUs' idle ones, what the kernel calls these. */
+static const char *comm_now(const struct script_runner *r)
+{
+	const struct thread *t = thread_now(r);
+
+	return t ? threads_comm(r->o->session->threads, t, r->now.ns) : "swapper/0";
+}
+
+static uint64_t probe_name(const struct script_runner *r)
+{
+	uint64_t place = 1;
+
+	for (uint32_t h = 0; h < r->now.at.handler; h++)
+		place += r->o->script->handlers[h].n_places;
+	return (place + r->now.at.place) << 32 | r->now.id;
+}
+
+static struct value builtin(void *state, enum builtin b)
+{
+	struct script_runner *r = state;
+	const struct moment *m = &r->now;
+	const struct thread *t;
+
+	switch (b) {
+	case BUILTIN_COMM:
+		return text(comm_now(r));
+	case BUILTIN_PID:
+	case BUILTIN_TID:
+	case BUILTIN_PPID:
+		t = thread_now(r);
+		return number(!t ? 0 : (uint64_t)(b == BUILTIN_PID ? t->tgid : b == BUILTIN_TID ? t->pid : t->ppid));
+	case BUILTIN_CPU:
+		return number(m->cpu);
+	case BUILTIN_NSECS:
+		return number(m->ns);
+	case BUILTIN_ELAPSED:
+		return number(m->ns - r->o->from_ns);
+	case BUILTIN_CURTASK:
+		t = thread_now(r);
+		return number(t ? t->task : 0);
+	case BUILTIN_RAND:
+		r->random = r->random * 6364136223846793005u + 1442695040888963407u;
+		return number(r->random >> 32);
+	case BUILTIN_FUNC:
+		return number(m->frame ? m->frame->function : m->stack && m->stack->depth ? m->stack->frames[m->stack->depth - 1].function : 0);
+	case BUILTIN_PROBE:
+		return number(probe_name(r));
+	case BUILTIN_NCPUS:
+		return number(r->vcpus);
+	case BUILTIN_INSNS:
+		return number(m->ends ? m->duration_insns : m->insns);
+	case BUILTIN_DURATION:
+		return number(m->duration_ns);
+	case BUILTIN_SELF_NS:
+		return number(m->self_ns);
+	case BUILTIN_SELF_INSNS:
+		return number(m->self_insns);
+	case BUILTIN_DEPTH:
+		return number(m->stack ? m->stack->depth : 0);
+	default:
+		return number(0);
+	}
+}
+
+static struct value event_field_now(struct script_runner *r, size_t field)
+{
+	const struct event_record *record = r->now.record;
+	long n = r->fields[field * r->o->formats->count + record->event];
+	struct event_value v;
+
+	if (n < 0)
+		return (struct value){ 0 };
+	v = event_value(r->o->decoder, record, (size_t)n, &r->text);
+	return v.kind == EVENT_TEXT ? text(v.text) : number(v.kind == EVENT_NOTHING ? 0 : v.number);
+}
+
+static struct value syscall_text(struct script_runner *r, int arg)
+{
+	const struct text *t = arg < 0 || !r->o->texts ? NULL
+						     : texts_find(r->o->texts, r->now.cpu, r->now.text_insns, (unsigned)arg);
+
+	/* a program's arguments are several, each with a NUL behind it */
+	return t ? (struct value){ .n = t->len - (t->len && !((const char *)t->bytes)[t->len - 1]), .p = t->bytes } : text("");
+}
+
+static struct value syscall_field_now(struct script_runner *r, const struct field_asked *f)
+{
+	const struct syscall_abi *abi = &r->o->session->reader->arch->abis[0];
+	bool is_text = f->type.kind == TYPE_TEXT;
+	unsigned index;
+	int arg;
+
+	if (!strcmp(f->text, "ret"))
+		return number(r->now.result);
+	if (!strcmp(f->text, "id") || !strcmp(f->text, "__syscall_nr"))
+		return number(r->now.id);
+	if (!r->now.args)
+		return is_text ? text("") : number(0);
+	if (sscanf(f->text, "args[%1u]", &index) == 1)
+		arg = index < 6 ? (int)index : -1;
+	else
+		arg = script_syscall_field(abi, r->now.id, f->text);
+	if (is_text)
+		return syscall_text(r, arg);
+	return number(arg < 0 ? 0 : r->now.args[arg]);
+}
+
+static struct value span_field(struct script_runner *r, enum script_own own)
+{
+	const struct span_of *s = r->now.span;
+
+	switch (own) {
+	case OWN_NAME:
+		return text(s->name && *s->name ? s->name
+			    : s->function != HISTORY_NONE ? names_function(r->o->session->names, s->function) : "");
+	case OWN_KIND:
+		return text(span_kind_name(s->kind));
+	default:
+		return number(s->start_ns);
+	}
+}
+
+static struct value away_field(struct script_runner *r, enum script_own own)
+{
+	const struct away *a = r->now.away;
+	const struct thread *t;
+
+	switch (own) {
+	case OWN_KIND:
+		return text(wait_kind_name(a->kind));
+	case OWN_WHAT:
+		return text(a->function == HISTORY_NONE ? "" : names_function(r->o->session->names, a->function));
+	case OWN_WAKER:
+		t = a->waker == HISTORY_NONE ? NULL : threads_at(r->o->session->threads, a->waker);
+		return text(t ? threads_comm(r->o->session->threads, t, r->now.ns) : "");
+	default:
+		return number(a->start_ns);
+	}
+}
+
+static struct value own_field(struct script_runner *r, const struct place_asked *place, const char *name)
+{
+	int own = script_own_field(place->kind, name);
+
+	if (r->now.line)
+		return own == OWN_LEVEL ? number(r->now.line->numbers[1])
+					: (struct value){ .n = r->now.line->lens[0], .p = (const uint8_t *)fact_text(r->now.line, 0) };
+	return r->now.span ? span_field(r, (enum script_own)own) : away_field(r, (enum script_own)own);
+}
+
+static struct value field(void *state, size_t number_of_field)
+{
+	struct script_runner *r = state;
+	const struct field_asked *f = &r->o->code->types.fields[number_of_field];
+	const struct place_asked *place = &r->o->script->handlers[r->now.at.handler].places[r->now.at.place];
+
+	if (r->now.record)
+		return event_field_now(r, number_of_field);
+	if (r->now.line || r->now.span || r->now.away)
+		return own_field(r, place, f->text);
+	return script_is_syscall(place) ? syscall_field_now(r, f) : (struct value){ 0 };
+}
+
+static uint64_t stack(void *state, bool user, uint64_t frames)
+{
+	struct script_runner *r = state;
+
+	return script_stacks_put(&r->stacks, r->now.stack, r->now.ns, user, frames);
+}
+
+/* "kprobe" of "kprobe:vfs_*" */
+static void put_probe(const struct script_runner *r, const struct place_asked *place, uint32_t id, struct buf *out)
+{
+	int kind = (int)strcspn(place->text, ":");
+
+	switch (place->kind) {
+	case PLACE_ENTRY:
+	case PLACE_RETURN:
+	case PLACE_CALL:
+	case PLACE_CALL_END:
+		if (place->name && !strpbrk(place->name, "*?["))
+			buf_printf(out, "%s", place->text);
+		else
+			buf_printf(out, "%.*s:%s", kind, place->text, names_function(r->o->session->names, id));
+		return;
+	case PLACE_UPROBE:
+	case PLACE_URETPROBE:
+		if (!strpbrk(place->name, "*?["))
+			buf_printf(out, "%s", place->text);
+		else
+			buf_printf(out, "%.*s:%s:%s", kind, place->text, place->object, names_function(r->o->session->names, id));
+		return;
+	case PLACE_TRACEPOINT:
+		if (!strpbrk(place->name, "*?[") || script_is_syscall(place))
+			buf_printf(out, "%s", place->text);
+		else
+			buf_printf(out, "%.*s:%s:%s", kind, place->text, r->o->formats->list[id].system, r->o->formats->list[id].name);
+		return;
+	default:
+		buf_printf(out, "%s", place->text);
+	}
+}
+
+static void put_name(void *state, uint64_t n, struct buf *out)
+{
+	const struct script_runner *r = state;
+	const struct script *p = r->o->script;
+	uint64_t place = n >> 32;
+
+	if (!place) {
+		if (n < names_count(r->o->session->names))
+			buf_printf(out, "%s", names_function(r->o->session->names, (uint32_t)n));
+		return;
+	}
+	place--;
+	for (size_t h = 0; h < p->n_handlers; h++) {
+		if (place < p->handlers[h].n_places) {
+			put_probe(r, &p->handlers[h].places[place], (uint32_t)n, out);
+			return;
+		}
+		place -= p->handlers[h].n_places;
+	}
+}
+
+static void put_stack(void *state, uint64_t n, struct buf *out)
+{
+	script_stacks_text(&((struct script_runner *)state)->stacks, n, out);
+}
+
+static void put_symbol(void *state, uint64_t address, bool user, struct buf *out)
+{
+	const struct script_runner *r = state;
+	struct space_view view = { 0 };
+	const struct thread *t = thread_now(r);
+	uint32_t version = user && t ? spaces_at(&r->o->session->names->spaces, &view, t->task, r->now.ns) : 0;
+	struct place place = names_place(r->o->session->names, address, r->now.ns, version);
+
+	if (names_is_group(r->o->session->names, place.function))
+		buf_printf(out, "0x%llx", (unsigned long long)address);
+	else
+		buf_printf(out, "%s", names_function(r->o->session->names, place.function));
+}
+
+static uint64_t address(void *state, const char *function)
+{
+	const struct script_runner *r = state;
+	uint32_t f = names_find(r->o->session->names, function);
+	uint64_t ret;
+
+	return f != UINT32_MAX && names_own_address(r->o->session->names, f, &ret) ? ret : 0;
+}
+
+struct machine_host script_host(struct script_runner *r)
+{
+	return (struct machine_host){
+		.builtin = builtin, .field = field, .stack = stack, .put_name = put_name, .put_stack = put_stack, .put_symbol = put_symbol,
+		.address = address, .began_ns = r->o->began_ns, .context = r,
+	};
+}
