@@ -91,14 +91,9 @@ static void put_text(const struct text *text, size_t max, struct buf *out)
 /* ["udevadm", "trigger"]: the arguments of a program that the call began. False: they are not known. */
 static bool put_arguments(const struct syscall_sources *of, const struct syscall_record *c, struct buf *out)
 {
-	const struct facts *all = of->facts;
-	const struct fact *found = NULL;
+	const struct fact *found = syscall_arguments(c, of->facts);
 
-	for (size_t i = facts_at(all, c->ns);
-	     i < all->count && !found && all->list[i].ns <= (c->returned ? c->end_ns : UINT64_MAX); i++)
-		if (all->list[i].kind == FACT_ARGUMENTS && all->list[i].task == c->task)
-			found = &all->list[i];
-	if (!found || !c->returned || syscall_failed(c))
+	if (!found)
 		return false;
 	buf_printf(out, "[");
 	for (size_t at = 0; at < found->lens[0];) {

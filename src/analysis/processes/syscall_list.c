@@ -336,3 +336,31 @@ size_t syscalls_sum(const struct syscalls *s, struct syscall_sum **ret)
 	*ret = sums;
 	return n;
 }
+
+const struct fact *syscall_arguments(const struct syscall_record *c, const struct facts *facts)
+{
+	if (!c->returned || syscall_failed(c))
+		return NULL;
+	for (size_t i = facts_at(facts, c->ns); i < facts->count && facts->list[i].ns <= c->end_ns; i++)
+		if (facts->list[i].kind == FACT_ARGUMENTS && facts->list[i].task == c->task)
+			return &facts->list[i];
+	return NULL;
+}
+
+const struct syscall_record *syscalls_find(const struct syscalls *s, unsigned cpu, uint64_t insns, uint64_t ns)
+{
+	size_t low = 0, high = s->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->calls[middle].ns < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < s->count && s->calls[low].ns == ns; low++)
+		if (s->calls[low].cpu == cpu && s->calls[low].insns == insns)
+			return &s->calls[low];
+	return NULL;
+}

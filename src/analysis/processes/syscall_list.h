@@ -5,6 +5,7 @@
 
 #include "replay/threads.h"
 #include "replay/walk.h"
+#include "trace/facts.h"
 
 struct syscall_record {
 	uint64_t ns, insns;     /* at entry */
@@ -36,6 +37,12 @@ static inline bool syscall_failed(const struct syscall_record *c)
 {
 	return c->has_result && syscall_is_error(c->result);
 }
+
+/* What a call that began a program gave to it: its fact ARGUMENTS. NULL: it did not begin one, or that is not known. */
+const struct fact *syscall_arguments(const struct syscall_record *c, const struct facts *facts);
+
+/* The call that began with that event of a vCPU, at that time; NULL: there is none. */
+const struct syscall_record *syscalls_find(const struct syscalls *s, unsigned cpu, uint64_t insns, uint64_t ns);
 
 /* The sum of all calls with one number, made by one interface. */
 struct syscall_sum {

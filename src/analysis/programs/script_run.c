@@ -346,3 +346,11 @@ bool script_wants_history(const struct script *p)
 {
 	return has_place(p, is_of_history);
 }
+
+bool script_wants_arguments(const struct script_code *code)
+{
+	for (size_t i = 0; i < code->n_steps; i++)
+		if (code->steps[i].op == STEP_JOIN)
+			return true;
+	return false;
+}

@@ -8,6 +8,7 @@
 
 #include "analysis/events/event_decoder.h"
 #include "analysis/history/history.h"
+#include "analysis/processes/syscall_list.h"
 #include "handlers/machine.h"
 #include "replay/walk.h"
 #include "script_needs.h"
@@ -22,6 +23,7 @@ struct script_run_options {
 	const struct event_formats *formats;
 	struct event_decoder *decoder;
 	const struct texts *texts;     /* of system calls; NULL: likewise */
+	const struct syscalls *calls;  /* NULL: the program does not ask for a program's arguments (join()) */
 	const struct history *history; /* NULL: it asks for neither spans nor waits */
 	uint64_t from_ns, to_ns;
 	uint64_t end_ns;               /* of the trace */
@@ -41,6 +43,7 @@ int script_run(const struct script_run_options *o, struct script_outcome *ret, s
 /* Does the program hear of facts, of texts, of the history? */
 bool script_wants_facts(const struct script *p);
 bool script_wants_texts(const struct script *p);
+bool script_wants_arguments(const struct script_code *code);
 bool script_wants_history(const struct script *p);
 
 #endif

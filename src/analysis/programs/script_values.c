@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arch/syscall_args.h"
 #include "script_fields.h"
 #include "script_runner.h"
 #include "trace/facts.h"
@@ -98,13 +99,28 @@ static struct value event_field_now(struct script_runner *r, size_t field)
 	return v.kind == EVENT_TEXT ? text(v.text) : number(v.kind == EVENT_NOTHING ? 0 : v.number);
 }
 
-static struct value syscall_text(struct script_runner *r, int arg)
+/* A program's arguments, each with a NUL behind it, if the call began one. */
+static struct value given_arguments(const struct script_runner *r)
 {
-	const struct text *t = arg < 0 || !r->o->texts ? NULL
-						     : texts_find(r->o->texts, r->now.cpu, r->now.text_insns, (unsigned)arg);
+	const struct syscall_record *c = syscalls_find(r->o->calls, r->now.cpu, r->now.text_insns, r->now.ns);
+	const struct fact *f = c ? syscall_arguments(c, r->o->facts) : NULL;
 
-	/* a program's arguments are several, each with a NUL behind it */
-	return t ? (struct value){ .n = t->len - (t->len && !((const char *)t->bytes)[t->len - 1]), .p = t->bytes } : text("");
+	return f ? (struct value){ .n = f->lens[0] && !f->texts[0][f->lens[0] - 1] ? f->lens[0] - 1 : f->lens[0],
+				   .p = (const uint8_t *)f->texts[0] }
+		 : text("");
+}
+
+static struct value syscall_text(struct script_runner *r, const struct syscall_abi *abi, int arg)
+{
+	const char *kinds = abi->call_args(r->now.id);
+	const struct text *t;
+
+	if (arg < 0 || !r->o->texts)
+		return text("");
+	if (r->o->calls && kinds && (size_t)arg < strlen(kinds) && kinds[arg] == ARG_ARGUMENTS)
+		return given_arguments(r);
+	t = texts_find(r->o->texts, r->now.cpu, r->now.text_insns, (unsigned)arg);
+	return t ? (struct value){ .n = strnlen(t->bytes, t->len), .p = t->bytes } : text("");
 }
 
 static struct value syscall_field_now(struct script_runner *r, const struct field_asked *f)
@@ -125,7 +141,7 @@ static struct value syscall_field_now(struct script_runner *r, const struct fiel
 	else
 		arg = script_syscall_field(abi, r->now.id, f->text);
 	if (is_text)
-		return syscall_text(r, arg);
+		return syscall_text(r, abi, arg);
 	return number(arg < 0 ? 0 : r->now.args[arg]);
 }
 

@@ -30,6 +30,7 @@ struct scripting {
 	struct event_formats formats;
 	struct event_decoder *decoder;
 	struct texts texts;
+	struct syscalls calls;
 	struct history history;
 	bool has_history;
 	struct span span;
@@ -105,6 +106,8 @@ static int read_beside(struct scripting *s, struct error *err)
 		return -1;
 	if (script_wants_texts(&s->script) && texts_read(r, &s->texts, err) < 0)
 		return -1;
+	if (script_wants_arguments(&s->code) && syscalls_analyse(r, &s->trace.threads, &SPAN_ALL, &s->calls, err) < 0)
+		return -1;
 	if (!script_wants_history(&s->script))
 		return 0;
 	s->has_history = true;
@@ -123,6 +126,7 @@ static int put_answer(void *state, const struct sink *to, struct error *err)
 		.formats = &s->formats,
 		.decoder = s->decoder,
 		.texts = &s->texts,
+		.calls = s->calls.arch ? &s->calls : NULL,
 		.history = s->has_history ? &s->history : NULL,
 		.from_ns = s->span.from_ns,
 		.to_ns = s->span.to_ns,
@@ -208,6 +212,7 @@ int run_script(const struct args *args, struct error *err)
 		event_formats_deinit(&s.formats);
 		facts_deinit(&s.facts);
 		texts_deinit(&s.texts);
+		syscalls_deinit(&s.calls);
 		if (s.has_history)
 			history_deinit(&s.history);
 		trace_arg_close(&s.trace);
