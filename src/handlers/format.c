@@ -67,7 +67,7 @@ static int parse_spec(const struct script *p, const struct node *node, const cha
 		snprintf(part->spec, sizeof part->spec, "0x%%%.*sllx", (int)options, *at);
 	else
 		snprintf(part->spec, sizeof part->spec, "%%%.*s%s%c", (int)options, *at,
-			 part->is_text || part->is_char ? "" : "ll", part->is_text ? 's' : letter == 'i' ? 'd' : letter);
+			 part->is_text || part->is_char ? "" : "ll", part->is_text || part->is_char ? 's' : letter == 'i' ? 'd' : letter);
 	*at += options + length + 1;
 	return 0;
 }

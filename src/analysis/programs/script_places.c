@@ -56,6 +56,30 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+const char *script_function_name(const struct names *n, uint32_t function, size_t *ret_len)
+{
+	const char *name = names_function(n, function), *object = names_object(n, function);
+	size_t len = strlen(name), more = strlen(object) + strlen(" []");
+
+	if (*object && len > more && !strncmp(name + len - more, " [", 2))
+		len -= more;
+	*ret_len = len;
+	return name;
+}
+
+static bool fits(const struct names *n, uint32_t function, const char *pattern)
+{
+	size_t len;
+	const char *name = script_function_name(n, function, &len);
+	const bool is_pattern = strpbrk(pattern, "*?[");
+
+	if (!is_pattern)
+		return !strncmp(name, pattern, len) && !pattern[len];
+	cleanup_free char *alone = xstrndup(name, len);
+
+	return !fnmatch(pattern, alone, 0);
+}
+
 static bool is_meant(const struct finding *f, uint32_t function)
 {
 	const struct names *n = f->o->session->names;
@@ -69,7 +93,7 @@ static bool is_meant(const struct finding *f, uint32_t function)
 		return false;
 	if (a->object && !strcmp(a->object, "vmlinux") && *names_object(n, function))
 		return false;
-	return !fnmatch(a->name, names_function(n, function), 0);
+	return fits(n, function, a->name);
 }
 
 static int no_function(const struct finding *f, struct error *err)

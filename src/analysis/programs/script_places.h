@@ -41,6 +41,9 @@ static inline bool script_index_has(const struct script_index *x, size_t number)
 	return number < x->count && x->first[number] < x->first[number + 1];
 }
 
+/* A function's name alone, without the module or file that it is in: so many bytes of it. */
+const char *script_function_name(const struct names *n, uint32_t function, size_t *ret_len);
+
 /* Call script_places_deinit() also after an error. */
 int script_places_find(const struct script_run_options *o, struct script_places *ret, struct error *err);
 void script_places_deinit(struct script_places *p);

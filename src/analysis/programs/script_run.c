@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/name_table.h"
 #include "replay/shapes.h"
 #include "script_fields.h"
 #include "script_runner.h"
@@ -232,6 +233,26 @@ static void find_fields(struct script_runner *r)
 		}
 }
 
+static void find_names(struct script_runner *r)
+{
+	const struct names *n = r->o->session->names;
+	uint32_t *numbers = xcalloc(names_count(n), sizeof *numbers); /* by number of the name: the first function, + 1 */
+	struct name_table texts = { 0 };
+
+	r->first_of_name = xcalloc(names_count(n), sizeof *r->first_of_name);
+	for (uint32_t f = 0; f < names_count(n); f++) {
+		size_t len;
+		const char *text = script_function_name(n, f, &len);
+		uint32_t *number = &numbers[name_table_put(&texts, text, len)];
+
+		if (!*number)
+			*number = f + 1;
+		r->first_of_name[f] = *number - 1;
+	}
+	name_table_deinit(&texts);
+	free(numbers);
+}
+
 static bool asks_self(const struct script *p)
 {
 	for (const struct node *n = p->nodes; n; n = n->next)
@@ -251,9 +272,17 @@ static int replay(struct script_runner *r, struct error *err)
 	static const struct stacks_visitor visitor = {
 		.enter = enter, .leave = leave, .switched = switched, .due = due, .phrase = phrase, .takes = takes, .forget = forget,
 	};
+	struct session session = *r->o->session;
 	struct stacks stacks;
-	int result = stacks_replay(&stacks, r->o->session, NULL, r->o->to_ns, &visitor, r, err);
+	int result;
 
+	session.is_given_up = r->o->is_enough;
+	session.given_up_context = r->o->enough_context;
+	result = stacks_replay(&stacks, &session, NULL, r->o->to_ns, &visitor, r, err);
+	if (result < 0 && r->o->is_enough && r->o->is_enough(r->o->enough_context)) {
+		r->over = true;
+		result = 0;
+	}
 	if (result == 0 && !r->over) {
 		/* timers end with the trace: what is behind its last event never was */
 		r->places.n_timers = 0;
@@ -290,6 +319,7 @@ int script_run(const struct script_run_options *o, struct script_outcome *ret, s
 		if (asks_self(o->script))
 			r.spending = xcalloc(stacks_count(o->session), sizeof *r.spending);
 		find_fields(&r);
+		find_names(&r);
 		script_sort_history(&r);
 		machine_say_attached(r.machine, r.places.probes);
 		result = run(&r, err);
@@ -303,6 +333,7 @@ int script_run(const struct script_run_options *o, struct script_outcome *ret, s
 	free(r.spending);
 	free(r.running);
 	free(r.fields);
+	free(r.first_of_name);
 	free(r.calls);
 	free(r.spans);
 	free(r.aways);

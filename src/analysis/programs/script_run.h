@@ -30,6 +30,9 @@ struct script_run_options {
 	struct sink out;
 	bool json;
 	uint64_t began_ns;             /* as in struct machine_host */
+	/* NULL: nobody. True: it is enough, and what there is is printed */
+	bool (*is_enough)(void *context);
+	void *enough_context;
 };
 
 struct script_outcome {

@@ -38,6 +38,7 @@ struct script_runner {
 	struct script_stacks stacks;
 	struct machine *machine;
 	struct moment now;
+	uint32_t *first_of_name;         /* by function: the first that has its name, which stands for all of them in names */
 	long *fields;                    /* by field and event: its number in the event; -1: it has none */
 	struct buf text;                 /* of an event's field */
 	size_t next_fact, next_span, next_away;

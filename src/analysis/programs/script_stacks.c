@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "script_places.h"
 
 enum { FRAMES_MAX = 127, ALL_FRAMES_MAX = 2 << 20 };
 
@@ -95,15 +96,25 @@ uint64_t script_stacks_put(struct script_stacks *s, const struct stack *stack, u
 	}
 }
 
+static void put_function(const struct script_stacks *s, uint32_t function, struct buf *out)
+{
+	size_t len;
+	const char *name = script_function_name(s->names, function, &len);
+
+	buf_put(out, name, len);
+}
+
 /* "vfs_read+131": a number in tens, as bpftrace has it. Where a call returns to is its caller's, also behind the last one. */
 static void put_frame(const struct script_stacks *s, const struct script_frame *f, uint64_t ns, bool returns, struct buf *out)
 {
 	struct names_symbol symbol;
 
-	if (names_symbol(s->names, f->address - returns, ns, f->version, &symbol))
-		buf_printf(out, "%s+%" PRIu64, names_function(s->names, f->function), symbol.offset + returns);
-	else
+	if (!names_symbol(s->names, f->address - returns, ns, f->version, &symbol)) {
 		names_address(s->names, f->address, ns, f->version, out);
+		return;
+	}
+	put_function(s, f->function, out);
+	buf_printf(out, "+%" PRIu64, symbol.offset + returns);
 }
 
 void script_stacks_text(const struct script_stacks *s, uint64_t number, struct buf *out)

@@ -37,7 +37,16 @@ static uint64_t probe_name(const struct script_runner *r)
 
 	for (uint32_t h = 0; h < r->now.at.handler; h++)
 		place += r->o->script->handlers[h].n_places;
-	return (place + r->now.at.place) << 32 | r->now.id;
+	return (place + r->now.at.place) << 32 | (r->now.frame ? r->first_of_name[r->now.id] : r->now.id);
+}
+
+static uint64_t function_name(const struct script_runner *r)
+{
+	const struct moment *m = &r->now;
+
+	if (m->frame)
+		return r->first_of_name[m->frame->function];
+	return m->stack && m->stack->depth ? r->first_of_name[m->stack->frames[m->stack->depth - 1].function] : 0;
 }
 
 static struct value builtin(void *state, enum builtin b)
@@ -67,7 +76,7 @@ static struct value builtin(void *state, enum builtin b)
 		r->random = r->random * 6364136223846793005u + 1442695040888963407u;
 		return number(r->random >> 32);
 	case BUILTIN_FUNC:
-		return number(m->frame ? m->frame->function : m->stack && m->stack->depth ? m->stack->frames[m->stack->depth - 1].function : 0);
+		return number(function_name(r));
 	case BUILTIN_PROBE:
 		return number(probe_name(r));
 	case BUILTIN_NCPUS:
@@ -208,37 +217,38 @@ static uint64_t stack(void *state, bool user, uint64_t frames)
 	return script_stacks_put(&r->stacks, r->now.stack, r->now.ns, user, frames);
 }
 
-/* "kprobe" of "kprobe:vfs_*" */
+static void put_function(const struct script_runner *r, uint32_t function, struct buf *out)
+{
+	size_t len;
+	const char *name = script_function_name(r->o->session->names, function, &len);
+
+	buf_put(out, name, len);
+}
+
+static bool is_pattern(const char *name)
+{
+	return name && strpbrk(name, "*?[");
+}
+
+/* Of a pattern, what fits it: "kprobe:vfs_read" of "kprobe:vfs_*". */
 static void put_probe(const struct script_runner *r, const struct place_asked *place, uint32_t id, struct buf *out)
 {
-	int kind = (int)strcspn(place->text, ":");
+	bool is_event = place->kind == PLACE_TRACEPOINT && !script_is_syscall(place);
+	bool is_function = place->kind == PLACE_ENTRY || place->kind == PLACE_RETURN || place->kind == PLACE_CALL ||
+			   place->kind == PLACE_CALL_END || place->kind == PLACE_UPROBE || place->kind == PLACE_URETPROBE;
 
-	switch (place->kind) {
-	case PLACE_ENTRY:
-	case PLACE_RETURN:
-	case PLACE_CALL:
-	case PLACE_CALL_END:
-		if (place->name && !strpbrk(place->name, "*?["))
-			buf_printf(out, "%s", place->text);
-		else
-			buf_printf(out, "%.*s:%s", kind, place->text, names_function(r->o->session->names, id));
-		return;
-	case PLACE_UPROBE:
-	case PLACE_URETPROBE:
-		if (!strpbrk(place->name, "*?["))
-			buf_printf(out, "%s", place->text);
-		else
-			buf_printf(out, "%.*s:%s:%s", kind, place->text, place->object, names_function(r->o->session->names, id));
-		return;
-	case PLACE_TRACEPOINT:
-		if (!strpbrk(place->name, "*?[") || script_is_syscall(place))
-			buf_printf(out, "%s", place->text);
-		else
-			buf_printf(out, "%.*s:%s:%s", kind, place->text, r->o->formats->list[id].system, r->o->formats->list[id].name);
-		return;
-	default:
+	if (!is_pattern(place->name) || (!is_event && !is_function)) {
 		buf_printf(out, "%s", place->text);
+		return;
 	}
+	buf_printf(out, "%.*s:", (int)strcspn(place->text, ":"), place->text);
+	if (is_event) {
+		buf_printf(out, "%s:%s", r->o->formats->list[id].system, r->o->formats->list[id].name);
+		return;
+	}
+	if (place->kind == PLACE_UPROBE || place->kind == PLACE_URETPROBE)
+		buf_printf(out, "%s:", place->object);
+	put_function(r, id, out);
 }
 
 static void put_name(void *state, uint64_t n, struct buf *out)
@@ -249,7 +259,7 @@ static void put_name(void *state, uint64_t n, struct buf *out)
 
 	if (!place) {
 		if (n < names_count(r->o->session->names))
-			buf_printf(out, "%s", names_function(r->o->session->names, (uint32_t)n));
+			put_function(r, (uint32_t)n, out);
 		return;
 	}
 	place--;
@@ -278,7 +288,7 @@ static void put_symbol(void *state, uint64_t address, bool user, struct buf *out
 	if (names_is_group(r->o->session->names, place.function))
 		buf_printf(out, "0x%llx", (unsigned long long)address);
 	else
-		buf_printf(out, "%s", names_function(r->o->session->names, place.function));
+		put_function(r, place.function, out);
 }
 
 static uint64_t address(void *state, const char *function)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,21 @@
 #include "cli/past/past.h"
 #include "cli/print/file_sink.h"
 #include "cli/print/terminal.h"
+
+/* Ctrl-C: what there is is printed. */
+static volatile sig_atomic_t enough;
+
+static void say_enough(int signal)
+{
+	(void)signal;
+	enough = 1;
+}
+
+static bool is_enough(void *context)
+{
+	(void)context;
+	return enough;
+}
 
 /* A program, and the trace that it is run on. */
 struct scripting {
@@ -133,6 +149,7 @@ static int put_answer(void *state, const struct sink *to, struct error *err)
 		.end_ns = trace_end_ns(&s->trace),
 		.out = *to,
 		.json = arg(s->args, "json"),
+		.is_enough = is_enough,
 		.began_ns = meta_get_u64(&s->trace.reader->meta, "started", 0) * 1000000000,
 	};
 
@@ -160,6 +177,7 @@ static int run_on_trace(struct scripting *s, struct error *err)
 		return error_prefix(err, "%s", s->trace.reader->path);
 	names_fold_thunks(&s->trace.names);
 	s->decoder = event_decoder_new(&s->formats, &s->trace.names);
+	signal(SIGINT, say_enough);
 	if (compile(s, err) < 0 || read_beside(s, err) < 0 || file_sink_write(NULL, false, put_answer, s, err) < 0)
 		return -1;
 	say_losses(&s->outcome);

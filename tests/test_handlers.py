@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs in handlers: their language against Python, what they count against upto's other answers, and what is refused."""
+import collections
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from guest import UPTO, UPTO_ASAN, WORK, initrd, once_a_run, qemu_args, record, run, upto_json
+from test_code import recording
+from test_thin import base
+
+M64 = (1 << 64) - 1
+
+
+def signed(n):
+    n &= M64
+    return n - (1 << 64) if n >> 63 else n
+
+
+def answer(program, trace, *more, upto=UPTO):
+    """What a program prints, without the line that tells how many probes there are."""
+    out = run(upto, "run", *more, "-e", program, trace).stdout.decode()
+    first, _, rest = out.partition("\n")
+    assert re.fullmatch(r"Attaching \d+ probes?\.\.\.", first), first
+    return rest
+
+
+def answers(program, trace):
+    """What it prints as JSON: maps by name, and the rest in its order."""
+    lines = [json.loads(line) for line in run(UPTO, "run", "--json", "-e", program, trace).stdout.splitlines()]
+    maps = {k: v for line in lines if isinstance(line["data"], dict) for k, v in line["data"].items() if k != "probes"}
+    return maps, [line["data"] for line in lines if not isinstance(line["data"], dict)]
+
+
+def expression(rng, depth):
+    """An expression and its value, as C has it with numbers of 64 bits that have a sign."""
+    if depth == 0 or rng.random() < 0.15:
+        n = rng.choice([0, 1, 2, 3, 7, 64, 1000, rng.randrange(1 << 31), rng.randrange(1 << 62)])
+        return rng.choice([str(n), hex(n)]), n
+    op = rng.choice(["+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "==", "!=", "<", ">", "<=", ">=", "&&", "||", "?", "~", "!", "neg"])
+    a, x = expression(rng, depth - 1)
+    if op in ("~", "!", "neg"):
+        return f"({'-' if op == 'neg' else op}{a})", {"~": ~x, "!": int(not x), "neg": signed(-x)}[op]
+    b, y = expression(rng, depth - 1)
+    if op == "?":
+        c, z = expression(rng, depth - 1)
+        return f"({a} ? {b} : {c})", y if x else z
+    if op in ("<<", ">>"):
+        b, y = str(y % 64), y % 64
+    quotient = 0 if not y else abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+    value = {"+": lambda: x + y, "-": lambda: x - y, "*": lambda: x * y, "/": lambda: quotient, "%": lambda: x - quotient * y if y else x, "&": lambda: x & y,
+             "|": lambda: x | y, "^": lambda: x ^ y, "<<": lambda: x << y, ">>": lambda: x >> y, "==": lambda: x == y, "!=": lambda: x != y, "<": lambda: x < y,
+             ">": lambda: x > y, "<=": lambda: x <= y, ">=": lambda: x >= y, "&&": lambda: bool(x and y), "||": lambda: bool(x or y)}[op]()
+    return f"({a} {op} {b})", signed(int(value))
+
+
+def test_arithmetic():
+    """Expressions of all operators, with and without the parentheses that their order makes superfluous."""
+    rng, made = random.Random(5), []
+    for _ in range(400):
+        made.append(expression(rng, rng.choice([1, 2, 3, 4])))
+    got = answer("BEGIN { " + " ".join(f'printf("%d\\n", {e});' for e, _ in made) + " }", base(2), upto=UPTO_ASAN).split()
+    wrong = [(e, v, g) for (e, v), g in zip(made, got) if str(v) != g]
+    assert len(got) == len(made) and not wrong, wrong[:3]
+    # Python's strengths are C's for these
+    for text in ("1 + 2 * 3 - 4", "2 * 3 + 4 << 1", "7 & 3 | 8", "1 << 2 + 1", "10 - 3 - 2", "100 / 7 / 2", "~5 & 15", "6 ^ 3 & 1"):
+        assert answer(f'BEGIN {{ printf("%d", {text}); }}', base(2)).strip() == str(eval(text.replace("/", "//"))), text
+    return f"{len(made)} expressions"
+
+
+def histogram(values, name="@"):
+    """As bpftrace prints it: src/output.cpp of 0.17."""
+    def label(n):
+        for unit in ("", "K", "M", "G", "T", "P", "E"):
+            if n < 1024 or n % 1024:
+                return f"{n}{unit}"
+            n //= 1024
+    counts = collections.Counter(-1 if v < 0 else v.bit_length() for v in values)
+    if not counts:
+        return ""
+    rows, most = [f"{name}: "], max(counts.values())
+    for i in range(min(counts), max(counts) + 1):
+        head = "(..., 0)" if i < 0 else "[0]" if i == 0 else "[1]" if i == 1 else f"[{label(1 << (i - 1))}, {label(1 << i)})"
+        rows.append(f"{head:<16}{counts[i]:>8} |{'@' * int(counts[i] / most * 52):<52}|")
+    return "\n".join(rows) + "\n\n"
+
+
+def linear(values, low, high, step, name="@"):
+    def label(n):
+        return f"{n >> 20}M" if n and n % (1 << 20) == 0 else f"{n >> 10}K" if n and n % 1024 == 0 else str(n)
+    buckets = (high - low) // step
+    counts = collections.Counter(-1 if v < low else buckets if v >= high else (v - low) // step for v in values)
+    rows, most = [f"{name}: "], max(counts.values())
+    for i in range(min(counts), max(counts) + 1):
+        head = f"(..., {label(low)})" if i < 0 else f"[{label(high)}, ...)" if i == buckets else f"[{label(low + i * step)}, {label(low + (i + 1) * step)})"
+        rows.append(f"{head:<16}{counts[i]:>8} |{'@' * int(counts[i] / most * 52):<52}|")
+    return "\n".join(rows) + "\n\n"
+
+
+def test_sums():
+    """count() to lhist() of values that are in the program."""
+    rng = random.Random(6)
+    for _ in range(10):
+        values = [rng.choice([0, 1, -5, rng.randrange(20), rng.randrange(5000), rng.randrange(1 << 40)]) for _ in range(rng.choice([1, 5, 40]))]
+        all_of = " ".join(f"@h = hist({v}); @l = lhist({v}, 0, 4096, 256); @s = stats({v}); @c = count(); @u = sum({v}); @a = avg({v}); @n = min({v}); @x = max({v});" for v in values)
+        got = answer("BEGIN { " + all_of + " }", base(2), upto=UPTO_ASAN)
+        total = sum(values)
+        mean = abs(total) // len(values) * (-1 if total < 0 else 1)
+        assert got == histogram(values, "@h") + linear(values, 0, 4096, 256, "@l") + \
+            f"@s: count {len(values)}, average {mean}, total {total}\n\n@c: {len(values)}\n\n@u: {total}\n\n@a: {mean}\n\n@n: {min(values)}\n\n@x: {max(values)}\n\n", got
+
+
+CASES = [
+    ('BEGIN { printf("%-5s|%5s|%05d|%x|%c|%%\\n", "ab", "cd", 42, 255, 65); }', "ab   |   cd|00042|ff|A|%\n"),
+    ('BEGIN { @a["x", 1] = 5; @a["x", 2] = 3; @a["b", 7] = 4; }', "@a[x, 2]: 3\n@a[b, 7]: 4\n@a[x, 1]: 5\n\n"),
+    ('BEGIN { @n[1] = "b"; @n[-1] = "a"; @n[10] = "c"; }', "@n[-1]: a\n@n[1]: b\n@n[10]: c\n\n"),
+    ('BEGIN { $i = 0; while ($i < 10) { $i++; if ($i == 3) { continue; } if ($i > 5) { break; } printf("%d ", $i); } }', "1 2 4 5 "),
+    ('BEGIN { for ($i : 2..5) { printf("%d ", $i); } unroll(2) { printf("x"); } }', "2 3 4 xx"),
+    ('BEGIN { @m["a"] = 1; @m["b"] = 2; for ($kv : @m) { printf("%s=%d;", $kv.0, $kv.1); } clear(@m); }', "a=1;b=2;"),
+    ('BEGIN { $t = (1, "two", (3, 4)); printf("%d %s %d", $t.0, $t.1, $t.2.1); print($t); }', "1 two 4(1, two, (3, 4))\n"),
+    ('BEGIN { @x = 5; @x += 2; @x <<= 1; @x++; printf("%d %d %d", @x++, ++@x, @x); clear(@x); }', "15 17 17"),
+    ('BEGIN { @c[1] = count(); @c[2] = count(); @c[2] = count(); print(@c, 1); delete(@c[2]); print(@c[1]); printf("%d", len(@c)); clear(@c); }', "@c[2]: 2\n@c[1]: 1\n1"),
+    ('BEGIN { @z = count(); zero(@z); @z = count(); @z = count(); }', "@z: 2\n\n"),
+    ('BEGIN { if (strncmp("hello", "help", 3) == 0 && "a" == "a" && "a" != "b" && strcontains("abc", "bc")) { printf("%d", strlen("four")); } }', "4"),
+    ('BEGIN { printf("%d %d", (uint8)300, (int8)200); printf(" %x %s", bswap((uint16)0x1234), ntop(0x0100007f)); }', "44 -56 3412 127.0.0.1"),
+    ('BEGIN { @q = (1 == 1) ? "yes" : "no"; } END { printf("%s.", @q); clear(@q); }', "yes."),
+    ('BEGIN { printf("%s %d", str($1), $2 + $#); }', "word 9"),
+    ('BEGIN { @[1] = 1; exit(); } END { printf("end "); }', "end @[1]: 1\n\n"),
+    ('BEGIN { return; printf("never"); }', ""),
+    ('#define LIMIT 7\nBEGIN { printf("%d %d", LIMIT, AF_INET6); } // and a comment\n/* another */', "7 10"),
+    ('BEGIN { printf("%d %d %d", 1_000, 1e3, 5ms); }', "1000 1000 5000000"),
+    ('BEGIN { if (1) { printf("a"); } else if (1) { printf("b"); } else { printf("c"); } if (0) { } else { printf("d"); } }', "ad"),
+    ('BEGIN { printf("%s", has_key(@k, 5) ? "y" : "n"); @k[5] = 1; printf("%s", has_key(@k, 5) ? "y" : "n"); delete(@k, 5); }', "ny"),
+    ('BEGIN { @h = hist(-1); @h = hist(1024); }', "@h: \n" + "(..., 0)" + " " * 15 + "1 |" + "@" * 52 + "|\n" + "".join(
+        f"{h:<16}{0:>8} |{'':<52}|\n" for h in ["[0]", "[1]", *(f"[{1 << i}, {'1K' if i == 9 else 2 << i})" for i in range(1, 10))]) +
+     f"{'[1K, 2K)':<16}{1:>8} |{'@' * 52}|\n\n"),
+]
+
+
+@pytest.mark.parametrize("program, expected", CASES, ids=range(len(CASES)))
+def test_language(program, expected):
+    out = run(UPTO_ASAN, "run", "-e", program, *(["word", "7"] if "$1" in program else []), base(2)).stdout.decode()
+    assert out.partition("\n")[2] == expected, out
+
+
+WRONG = [
+    ("kprobe:vfs_raed { }", 1, 1, "did you mean vfs_read"),
+    ("BEGIN { printf(\"%d\", comm); }", 1, 22, "%d prints a number; this is a text: %s"),
+    ("BEGIN { @x = cuont(); }", 1, 14, "no function cuont(): did you mean count()?"),
+    ("BEGIN {\n  @a = 1;\n  @a = \"x\";\n}", 3, 8, "the value is a text, and was a number before"),
+    ("BEGIN { @a[1] = 1; @a[\"x\"] = 2; }", 1, 23, "the key is a text, and was a number before"),
+    ("BEGIN { printf(\"%d\"); }", 1, 16, "the format prints more than the 0 values behind it"),
+    ("BEGIN { $x = $y; }", 1, 14, "$y is not set here"),
+    ("BEGIN { print(@never); }", 1, 15, "@never is never set"),
+    ("BEGIN { @x = 1 +; }", 1, 17, "expected a value"),
+    ("BEGIN { @x = (1; }", 1, 16, "expected ) or , here"),
+    ("BEGIN { @x = 1 ", 1, 16, "the program ends here"),
+    ("kpobe:f { }", 1, 1, "no kind of probe: did you mean kprobe?"),
+    ("interval:s { }", 1, 1, "expected how often"),
+    ("BEGIN { system(\"true\"); }", 1, 9, "programs run nothing on this machine"),
+    ("BEGIN { signal(\"KILL\"); }", 1, 9, "what would change the guest is not there"),
+    ("BEGIN { override(1); }", 1, 9, "what would change the guest is not there"),
+    ("BEGIN { cat(\"/etc/passwd\"); }", 1, 9, "read none of its files"),
+    ("BEGIN { @x = pidd; }", 1, 14, "did you mean pid"),
+    ("BEGIN { @x = uid; }", 1, 14, "a trace does not have it"),
+    ("hardware:cache-misses:100 { }", 1, 1, "QEMU's CPU has no counters"),
+    ("BEGIN { @x = arg0; }", 1, 14, "arguments are where a function is called"),
+    ("kprobe:vfs_read { @x = retval; }", 1, 24, "a result is where a function returns"),
+    ("tracepoint:syscalls:sys_enter_openat { @ = args.nofield; }", 1, 44, "it has dfd filename flags mode"),
+    ("BEGIN { break; }", 1, 9, "there is no loop around it"),
+    ("BEGIN { @x = 99999999999999999999; }", 1, 14, "more than 64 bits"),
+    ("BEGIN { printf(\"a); }", 1, 16, "the text has no end"),
+    ("BEGIN { @x = lhist(1, 0, 10000, 1); }", 1, 14, "at most 1000 steps"),
+    ("", 1, 1, "expected a probe and what is done there"),
+    ("BEGIN { " + "(" * 300 + "1" + ")" * 300 + "; }", 1, None, "nested too deep"),
+    ("kprobe:vfs_open { printf(\"%s\", str(@p[1])); @p[1] = nsecs; }", 1, 36, "a text is read where the probe is"),
+]
+
+
+@pytest.mark.parametrize("program, line, column, message", WRONG, ids=range(len(WRONG)))
+def test_wrong(program, line, column, message):
+    """One line that says what and where, the program's line, and a mark below the word."""
+    p = run(UPTO_ASAN, "run", "-e", program, base(2), check=False)
+    said = p.stderr.decode().splitlines()
+    assert p.returncode == 1 and len(said) == 3 and not p.stdout, (said, p.stdout)
+    head = re.fullmatch(r"upto: -e:(\d+):(\d+): (.*)", said[0])
+    assert head and int(head[1]) == line and column in (None, int(head[2])) and message in head[3], said
+    mark = said[2].index("^")
+    assert set(said[2][4:]) <= {" ", "^", "~"} and (not program or said[1][mark:mark + 1] or message.endswith("ends here")), said
+
+
+def functions_of(trace):
+    ret = collections.Counter()
+    for f in upto_json("top", "--json", "-n", "0", trace)["functions"]:
+        ret[re.sub(r" \[.*\]$", "", f["function"])] += f["calls"]
+    return +ret
+
+
+@pytest.mark.weight(8)
+def test_calls():
+    """Every call of every function is a hit: as many as top has, function by function; what returned, as calls has it."""
+    trace = recording("6.12", 1)[0]
+    maps, _ = answers("call:* { @[func] = count(); }", trace)
+    want = {k: v for k, v in functions_of(trace).items() if k[0] != "["}
+    got = maps["@"]
+    assert {k: got.get(k) for k in want} == want, [(k, v, got.get(k)) for k, v in want.items() if got.get(k) != v][:5]
+    _, lines = answers('return:vfs_read { printf("%d %d %d %s %d", nsecs - duration, duration, cpu, comm, tid); }', trace)
+    calls = upto_json("calls", "--json", "-n", "0", "-F", "vfs_read", "--depth", "1", trace)["calls"]
+    want = sorted((c["start_ns"], c["duration_ns"], c["comm"]) for c in calls if c["duration_ns"] is not None)
+    got = sorted((int(a), int(b), d) for a, b, c, d, e in (re.fullmatch(r"(\d+) (\d+) (\d+) (.*) (\d+)", line).groups() for line in lines))
+    assert got == want and len(got) > 100, (len(got), len(want), [g for g in got if g not in want][:2], [w for w in want if w not in got][:2])
+    return f"{sum(maps['@'].values())} calls, {len(got)} returns"
+
+
+@pytest.mark.weight(4)
+def test_own_time():
+    """self_ns and self_insns of all calls of a function are what top has; with callees, what top --total has."""
+    trace = recording("6.12", 1)[0]
+    rows = {f["function"]: f for f in upto_json("top", "--json", "-n", "0", trace)["functions"]}
+    compared = 0
+    for name in ("vfs_read", "do_sys_openat2", "schedule", "kmem_cache_alloc_noprof", "strncpy_from_user"):
+        maps, _ = answers(f"return:{name} {{ @i = sum(self_insns); @n = count(); }}", trace)
+        row = rows[name]
+        if maps["@n"] == row["calls"]:  # all of them have returned
+            assert maps["@i"] == row["self_insns"], (name, maps, row)
+            compared += 1
+    assert compared >= 3, compared
+
+
+@pytest.mark.weight(4)
+def test_system_calls():
+    """Tracepoints of system calls, without their having been recorded: numbers, arguments, names of files, results."""
+    trace = recording("6.12", 1)[0]
+    calls = upto_json("syscalls", "--json", "-n", "0", trace)["syscalls"]
+    maps, _ = answers("tracepoint:raw_syscalls:sys_enter { @[comm] = count(); @n[args.id] = count(); } tracepoint:syscalls:sys_exit_read { @r = hist(args->ret); } "
+                      "tracepoint:syscalls:sys_enter_openat { @o[str(args->filename), args.flags] = count(); }", trace)
+    assert maps["@"] == collections.Counter(c["comm"] for c in calls)
+    assert sum(maps["@n"].values()) == len(calls)
+    results = [c["result"] for c in calls if c["name"] == "read" and c["result"] is not None]
+    assert sum(b["count"] for b in maps["@r"]) == len(results) > 100
+    for b in maps["@r"]:
+        assert b["count"] == sum(b.get("min", -1 << 63) <= r <= b.get("max", 1 << 63) for r in results), b
+    opened = collections.Counter(re.search(r'"(.*?)"', c["call"])[1] for c in calls if c["name"] == "openat")
+    got = collections.Counter()
+    for key, n in maps["@o"].items():
+        got[key.rpartition(",")[0]] += n
+    assert got == opened, (got - opened, opened - got)
+    return f"{len(calls)} calls"
+
+
+@pytest.mark.weight(4)
+def test_times():
+    """BEGIN is first, END last; an interval fires at each of its moments, halts included, and a profile on each vCPU that there is."""
+    trace = base(2)
+    end = upto_json("info", "--json", trace)["duration_ns"]
+    maps, lines = answers('BEGIN { printf("begin"); } interval:ms:100 { printf("%d", nsecs); @i = count(); } profile:ms:50 { @p[cpu] = count(); @s[kstack(2) == kstack(2)] = count(); } END { printf("end"); }'
+                          .replace("@s[kstack(2) == kstack(2)] = count(); ", ""), trace)
+    assert lines[0] == "begin" and lines[-1] == "end" and lines[1:-1] == [str(n) for n in range(100000000, end, 100000000)][:len(lines) - 2]
+    assert 0 <= end // 100000000 - maps["@i"] <= 1, (end, maps)
+    assert set(maps["@p"]) <= {"0", "1"} and abs(maps["@p"]["0"] - end // 50000000) <= 1, (maps, end)
+
+
+@pytest.mark.weight(3)
+def test_story():
+    """Spans, waits and the log, as timeline, waits and log have them."""
+    trace = recording("6.12", 1)[0]
+    maps, lines = answers('span:initcall { @[args.name] = sum(insns); @n = count(); } log:* { printf("%s", args.text); } wait:* { @w[args.kind] = count(); }', trace)
+    rows = upto_json("timeline", "--json", "--kind", "initcall", trace)["timeline"]
+    assert maps["@n"] == len(rows) > 100
+    want = collections.Counter()
+    for r in rows:
+        want[r["name"]] += r["insns"]
+    assert maps["@"] == want, [(k, v, maps["@"].get(k)) for k, v in want.items() if maps["@"].get(k) != v][:3]
+    log = upto_json("log", "--json", trace)["log"]
+    assert len(lines) >= len(log) > 50
+    assert {r["text"] for r in log if r.get("ns") is not None} <= {x.partition("] ")[2] if x.startswith("[") else x for x in lines} | set(lines)
+
+
+@pytest.mark.weight(3)
+def test_stacks():
+    """kstack at a call is what calls --stack shows: the function, and who called it."""
+    trace = recording("6.12", 1)[0]
+    text = answer("kprobe:vfs_statx { @[kstack, comm] = count(); }", trace)
+    stacks = re.findall(r"@\[\n((?:    .*\n)+), (.*)\]: (\d+)", text)
+    assert stacks and sum(int(n) for _, _, n in stacks) == functions_of(trace)["vfs_statx"], text[:500]
+    for frames, _, _ in stacks:
+        names = [line.strip().rpartition("+")[0] for line in frames.splitlines()]
+        assert names[0] == "vfs_statx" and "do_syscall_64" in names and re.fullmatch(r".+\+\d+", frames.splitlines()[1].strip()), names
+
+
+def loop_trace():
+    """A trace that takes some time to be asked."""
+    return recording("6.12", 1)[0]
+
+
+def test_interrupted():
+    """Ctrl-C: what there is is printed."""
+    with subprocess.Popen([UPTO_ASAN, "run", "-e", 'BEGIN { printf("on\\n"); } kprobe:* { @[probe] = count(); } END { printf("end\\n"); }', loop_trace()],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as p:
+        time.sleep(3)
+        p.send_signal(signal.SIGINT)
+        out, err = p.communicate(timeout=100)
+    assert p.returncode == 0 and b"end\n" in out and b"@[kprobe:" in out, (p.returncode, out[:200], err)
+
+
+def test_limits():
+    """A loop without an end, a map without bounds, a text without bounds: each ends with a line that says so."""
+    p = run(UPTO, "run", "-e", "BEGIN { while (1) { @n++; } }", base(2))
+    assert b"1 handlers were ended after a million rounds" in p.stderr and p.stdout.endswith(b"@n: 1048577\n\n"), (p.stdout, p.stderr)
+    assert len(run(UPTO, "run", "-e", 'BEGIN { for ($i : 0..1000000) { @[$i, "' + "x" * 400 + '"] = 1; } clear(@); printf("%d", len(@)); }', base(2)).stderr.splitlines()) == 1
+
+
+def test_hostile_names():
+    """What a guest calls itself does not steer the terminal."""
+    out = run(UPTO, "run", "-e", 'BEGIN { printf("\\033[1m%s", "a\\033[31mb"); }', base(2)).stdout
+    assert out.endswith(b"\033[1ma\\x1b[31mb"), out
+
+
+PROGRAM = ('kprobe:vfs_read { @size = hist(arg2); } kretprobe:vfs_read { @r = lhist(retval, 0, 2000, 200); @e[retval == 0] = count(); } '
+           'kprobe:vfs_open { printf("open %s\\n", str(((struct path *)arg0)->dentry->d_name.name)); } tracepoint:sched:sched_switch { @sw[args->next_comm] = count(); } '
+           'fentry:do_filp_open { @n[str(args.pathname->name)] = count(); }')
+
+
+def recorded_with(program):
+    trace = os.path.join(WORK, "handlers.upto")
+
+    def make():
+        p = record(trace, qemu_args("6.12", initrd("6.12", "plain")), "--deterministic", "-e", program)
+        with open(trace + ".said", "wb") as f:
+            f.write(p.stdout)
+
+    once_a_run(trace, make)
+    with open(trace + ".said", "rb") as f:
+        return trace, f.read().decode(errors="replace")
+
+
+@pytest.mark.weight(50)
+def test_recorded():
+    """record -e records what a program reads and prints its answer, which is that of the trace, and right by what upto tells otherwise."""
+    trace, said = recorded_with(PROGRAM)
+    text = run(UPTO, "run", "-e", PROGRAM, trace).stdout.decode()
+    assert said.replace("\r\n", "\n").endswith(text), (said[-500:], text[-500:])
+    maps, lines = answers(PROGRAM, trace)
+    calls = functions_of(trace)
+    assert sum(b["count"] for b in maps["@size"]) == calls["vfs_read"] == sum(maps["@e"].values())
+    assert len(lines) == calls["vfs_open"] and "open init\n" in lines
+    assert sum(maps["@n"].values()) == calls["do_filp_open"] and "/init" in maps["@n"]
+    # what was read, by the results that user code got
+    reads = [c for c in upto_json("syscalls", "--json", "-n", "0", trace)["syscalls"] if c["name"] == "read"]
+    assert sum(b["count"] for b in maps["@r"]) == calls["vfs_read"] >= len(reads)
+    return f"{calls['vfs_read']} reads, {len(lines)} files"
+
+
+@pytest.mark.long
+@pytest.mark.weight(80)
+def test_past():
+    """On a trace without any of it, the guest runs again: the answer is what record -e printed."""
+    _, said = recorded_with(PROGRAM)
+    trace = os.path.join(WORK, "handlers-plain.upto")
+    record(trace, qemu_args("6.12", initrd("6.12", "plain")), "--deterministic")
+    p = run(UPTO, "run", "-e", PROGRAM, trace)
+    assert b"the guest runs again" in p.stderr
+    text = p.stdout.decode()
+    assert said.replace("\r\n", "\n").endswith(text), (said[-800:], text[-800:])
+    again = run(UPTO, "run", "-e", PROGRAM, trace)
+    assert again.stdout.decode() == text and not again.stderr
