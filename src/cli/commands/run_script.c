@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis/events/event_times.h"
 #include "analysis/history/history_file.h"
@@ -19,6 +20,7 @@
 #include "cli/past/past.h"
 #include "cli/print/file_sink.h"
 #include "cli/print/terminal.h"
+#include "script_tools.h"
 
 /* Ctrl-C: what there is is printed. */
 static volatile sig_atomic_t enough;
@@ -57,6 +59,8 @@ int run_script_prepare(struct args *args, struct error *err)
 {
 	const char *trace;
 
+	if (arg(args, "list"))
+		return args->n_operands || args->rest ? error_set(err, "--list goes alone") : 0;
 	if (args->rest)
 		return args->n_operands ? error_set(err, "'%s' stands before --: expected upto run [OPTION…] -- COMMAND",
 						    args->operands[0])
@@ -69,6 +73,15 @@ int run_script_prepare(struct args *args, struct error *err)
 	return 0;
 }
 
+/* One that comes with upto; NULL: there is none of that name. */
+static const struct script_tool *find_tool(const char *name)
+{
+	for (const struct script_tool *t = script_tools; t->name; t++)
+		if (!strcmp(t->name, name))
+			return t;
+	return NULL;
+}
+
 static bool is_file(const char *text)
 {
 	size_t n = strlen(text);
@@ -79,12 +92,15 @@ static bool is_file(const char *text)
 int run_script_read(const char *text, const char *const *parameters, size_t n, struct script *ret, struct error *err)
 {
 	char *const *given = (char *const *)parameters;
+	const struct script_tool *tool = find_tool(text);
 	struct buf file = { 0 };
 	int r;
 
 	*ret = (struct script){ 0 };
 	if (!is_file(text))
 		return script_parse("-e", text, strlen(text), given, n, ret, err);
+	if (tool && access(text, F_OK) < 0)
+		return script_parse(text, tool->text, strlen(tool->text), given, n, ret, err);
 	if (file_read(text, SCRIPT_BYTES_MAX, &file, err) < 0)
 		return -1;
 	r = script_parse(text, file.len ? (const char *)file.data : "", file.len, given, n, ret, err);
@@ -216,8 +232,19 @@ static int ask_the_past(const struct args *args, struct error *err)
 	return r;
 }
 
+/* Each with the first line of its head comment. */
+static int list_tools(void)
+{
+	for (const struct script_tool *t = script_tools; t->name; t++)
+		printf("%-16s %.*s\n", t->name, (int)strcspn(t->text + strlen("// "), "\n"), t->text + strlen("// "));
+	return EXIT_OK;
+}
+
 int run_script(const struct args *args, struct error *err)
 {
+	if (arg(args, "list"))
+		return list_tools();
+
 	struct scripting s = { .args = args };
 	int r = ask_the_past(args, err) < 0 ? -1 : read_script(&s, err);
 

@@ -185,8 +185,7 @@ static int run(const struct args *args, struct error *err)
 }
 
 static const struct option options[] = {
-	SCRIPT_OPTION,
-	{ 0, "json", NULL, "what the program prints as lines of JSON, as bpftrace -f json has them" },
+	SCRIPT_OPTIONS,
 	{ 'd', "dir", "DIR",
 	  "where the traces go, named by time and process (default: UPTO_DIR, or the working folder)" },
 	RECORDING_OPTIONS,
@@ -199,13 +198,23 @@ const struct command cmd_run = {
 	.operands = "-e PROGRAM [ARG…] TRACE | FILE.bt [ARG…] TRACE | -- COMMAND…",
 	.summary = "run a command and record every guest that it starts; run a program on a trace",
 	.description =
-		"Runs any command, and records each QEMU that it starts: libguestfs' tools, virtme-ng, kunit.py, mkosi, a script of one's own. For the "
+		"With a program in handlers: runs it on a trace. The language is bpftrace's (upto-handlers in docs/handlers.md): probes, what is asked "
+		"before they fire, and what is done then; kprobe, kretprobe, fentry, fexit, uprobe, uretprobe, usdt, tracepoint, profile, interval, "
+		"software, BEGIN and END, and call, return, span, wait and log of upto's own. Calls, returns and system calls are in every trace. Trace "
+		"events, arguments and what they lead to are recorded by 'upto record -e PROGRAM'; if the trace lacks them, and its run can be made "
+		"again, the guest runs again, and the trace has them from then on. $1, $2 … are the ARGs. Ctrl-C ends the program, which prints what "
+		"it has.\n"
+		"With a command: runs any command, and records each QEMU that it starts: libguestfs' tools, virtme-ng, kunit.py, mkosi, a script of one's own. For the "
 		"command, a folder with upto under QEMU's names stands before all others in PATH, and LIBGUESTFS_HV, QEMU, QEMU_BIN and QEMU_BINARY name it. "
 		"What is given a path of QEMU instead gets upto-qemu-system-x86_64: vng --qemu, libvirt's <emulator>.\n"
 		"Questions (-version, -device help, -machine none) go to QEMU as they are. KVM cannot be recorded: -enable-kvm, -accel kvm, "
 		"accel=kvm:tcg and -cpu host become TCG and -cpu max. Output, exit status and descriptors are the guest's own; what upto says comes "
 		"once the command has ended. Several guests are several traces.\n",
 	.examples =
+		"  upto run -e 'kprobe:vfs_* { @[probe] = count(); }' trace.upto\n      how often each of these functions was called\n"
+		"  upto run -e 'return:ext4_* /duration > 1000000/ { @[func, comm] = hist(duration / 1000); }' trace.upto\n"
+		"      calls of a millisecond or more, by function and who made them, in microseconds\n"
+		"  upto run opensnoop.bt trace.upto\n      one of the programs that 'upto run --list' shows\n"
 		"  upto run -- virt-cat -a disk.img /etc/hostname\n      libguestfs' appliance\n"
 		"  upto run -d traces -- ./tools/testing/kunit/kunit.py run --arch x86_64\n      a test run of the kernel's\n"
 		"  upto run -- vng --disable-kvm --force-9p -r bzImage -- true\n      virtme-ng\n"
