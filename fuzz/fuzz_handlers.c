@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A program in handlers, compiled, and run with values that follow from the input: each handler some times. What it prints
- * has an end, whatever it does.
+ * A program in handlers, compiled, and run with values that follow from the input: each handler some times. What it
+ * prints has an end, whatever it does.
  */
 #include "fuzz.h"
 
@@ -22,7 +22,8 @@ static struct value builtin(void *guest, enum builtin b)
 {
 	struct guest *g = guest;
 
-	return b == BUILTIN_COMM ? (struct value){ .n = 4, .p = (const uint8_t *)"init" } : (struct value){ .n = draw(g) };
+	return b == BUILTIN_COMM ? (struct value){ .n = 4, .p = (const uint8_t *)"init" }
+				 : (struct value){ .n = draw(g) };
 }
 
 static const struct script_code *code_now;

@@ -18,7 +18,7 @@ struct compiling {
 	struct script *p;
 	struct script_code *c;
 	size_t handler;
-	unsigned depth;      /* values on the stack now */
+	unsigned depth; /* values on the stack now */
 	struct loop *loops[LOOPS_MAX];
 	unsigned n_loops;
 	struct error *err;
@@ -120,8 +120,8 @@ static int put_parameter(struct compiling *c, const struct node *node)
 	uint64_t n = node->number ? strtoull(text, &end, 0) : c->p->n_parameters;
 
 	if (node->number && *text && (end == text || *end))
-		return script_error(c->p, node->at, node->len, c->err, "\"%.60s\" is no number: expected one, or str($%d) here", text,
-				     (int)node->number);
+		return script_error(c->p, node->at, node->len, c->err,
+				    "\"%.60s\" is no number: expected one, or str($%d) here", text, (int)node->number);
 	add(c, STEP_NUMBER, 0, 0, n, 1);
 	return 0;
 }
@@ -268,8 +268,11 @@ static int put_of_map(struct compiling *c, const struct node *node, const struct
 	size_t i = map_number(c, map);
 
 	if (f->id == FUNCTION_CLEAR || f->id == FUNCTION_ZERO || f->id == FUNCTION_LEN) {
-		add(c, f->id == FUNCTION_CLEAR ? STEP_CLEAR : f->id == FUNCTION_ZERO ? STEP_ZERO : STEP_LEN, 0, i, 0,
-		    f->id == FUNCTION_LEN);
+		add(c,
+		    f->id == FUNCTION_CLEAR  ? STEP_CLEAR
+		    : f->id == FUNCTION_ZERO ? STEP_ZERO
+					     : STEP_LEN,
+		    0, i, 0, f->id == FUNCTION_LEN);
 		return 0;
 	}
 	if ((node->n > 1 ? put_key(c, node->list[1], &map_at(c, map)->key) : put_map_key(c, map)) < 0)
@@ -287,7 +290,8 @@ static int put_stack(struct compiling *c, const struct node *node, bool user)
 		if (node->list[i]->kind == NODE_TEXT)
 			continue;
 		if (node->list[i]->kind != NODE_NUMBER || !node->list[i]->number)
-			return script_error(c->p, node->list[i]->at, node->list[i]->len, c->err, "expected how many frames");
+			return script_error(c->p, node->list[i]->at, node->list[i]->len, c->err,
+					    "expected how many frames");
 		frames = node->list[i]->number;
 	}
 	add(c, STEP_STACK, user, 0, frames, 1);
@@ -347,7 +351,8 @@ static int put_call(struct compiling *c, const struct node *node)
 		add(c, STEP_EXIT, 0, 0, 0, 0);
 		return 0;
 	case FUNCTION_TIME:
-		add(c, STEP_TIME, 0, node->n ? add_text(c, node->list[0]->text, node->list[0]->text_len) : add_text(c, "%H:%M:%S\n", 9),
+		add(c, STEP_TIME, 0,
+		    node->n ? add_text(c, node->list[0]->text, node->list[0]->text_len) : add_text(c, "%H:%M:%S\n", 9),
 		    0, 0);
 		return 0;
 	case FUNCTION_STRFTIME:
@@ -359,7 +364,9 @@ static int put_call(struct compiling *c, const struct node *node)
 		return put_str(c, node);
 	case FUNCTION_JOIN:
 		add(c, STEP_FIELD, 0, (size_t)node->field, 0, 1);
-		add(c, STEP_JOIN, 0, node->n > 1 ? add_text(c, node->list[1]->text, node->list[1]->text_len) : add_text(c, " ", 1), 0, -1);
+		add(c, STEP_JOIN, 0,
+		    node->n > 1 ? add_text(c, node->list[1]->text, node->list[1]->text_len) : add_text(c, " ", 1), 0,
+		    -1);
 		return 0;
 	case FUNCTION_KSTACK:
 	case FUNCTION_USTACK:
@@ -373,7 +380,8 @@ static int put_call(struct compiling *c, const struct node *node)
 		return 0;
 	default:
 		if (f->gives == TYPE_AGGREGATE)
-			return script_error(c->p, node->at, node->len, c->err, "%s() is kept in a map: @x = %s(…)", f->name, f->name);
+			return script_error(c->p, node->at, node->len, c->err, "%s() is kept in a map: @x = %s(…)",
+					    f->name, f->name);
 		return put_plain_call(c, node, f);
 	}
 }

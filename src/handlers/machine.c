@@ -12,7 +12,7 @@
 #include "printer.h"
 
 enum {
-	ARENA = 1 << 18,      /* bytes that one handler makes */
+	ARENA = 1 << 18, /* bytes that one handler makes */
 #ifdef UPTO_SMALL_TABLES /* as in trace/model.h */
 	ROUNDS_MAX = 1 << 12,
 #else
@@ -49,7 +49,10 @@ struct machine *machine_new(const struct script_code *code, const struct machine
 	m->maps = xcalloc(t->n_maps + 1, sizeof *m->maps);
 	for (size_t i = 0; i < t->n_maps; i++)
 		m->maps[i] = (struct script_map){
-			.name = t->maps[i].name, .key = t->maps[i].key, .value = t->maps[i].value, .has_key = t->maps[i].has_key,
+			.name = t->maps[i].name,
+			.key = t->maps[i].key,
+			.value = t->maps[i].value,
+			.has_key = t->maps[i].has_key,
 		};
 	m->variables = xcalloc(t->n_variables + 1, sizeof *m->variables);
 	m->stack = xcalloc(code->depth + 4, sizeof *m->stack);
@@ -192,8 +195,10 @@ static uint64_t cast(uint64_t n, unsigned bytes, bool is_signed)
 
 static uint64_t swap_bytes(uint64_t n, unsigned bytes)
 {
-	return bytes == 1 ? n : bytes == 2 ? __builtin_bswap16((uint16_t)n) : bytes == 4 ? __builtin_bswap32((uint32_t)n)
-											  : __builtin_bswap64(n);
+	return bytes == 1   ? n
+	       : bytes == 2 ? __builtin_bswap16((uint16_t)n)
+	       : bytes == 4 ? __builtin_bswap32((uint32_t)n)
+			    : __builtin_bswap64(n);
 }
 
 static struct value text_of(struct machine *m, const char *text)
@@ -253,7 +258,8 @@ static struct value call(struct machine *m, const struct step *s, const struct v
 	case FUNCTION_SIGNAL_NAME:
 		return text_of(m, sigabbrev_np((int)args[0].n));
 	case FUNCTION_KADDR:
-		snprintf(name, sizeof name, "%.*s", (int)(args[0].n < TEXT_MAX ? args[0].n : TEXT_MAX - 1), (const char *)args[0].p);
+		snprintf(name, sizeof name, "%.*s", (int)(args[0].n < TEXT_MAX ? args[0].n : TEXT_MAX - 1),
+			 (const char *)args[0].p);
 		return (struct value){ .n = m->host.address(m->host.context, name) };
 	default:
 		return (struct value){ 0 };
@@ -408,7 +414,9 @@ static bool next_entry(struct machine *m, const struct step *s, struct value *pl
 		if (!e->live)
 			continue;
 		if (pm->value.kind == TYPE_AGGREGATE)
-			parts[1] = (struct value){ .n = pm->value.aggregate >= HIST ? 0 : (uint64_t)script_map_number(pm, e) };
+			parts[1] =
+				(struct value){ .n = pm->value.aggregate >= HIST ? 0
+										 : (uint64_t)script_map_number(pm, e) };
 		m->variables[s->flag] = make_tuple(m, &m->code->types.variables[s->flag].type, parts);
 		return true;
 	}
@@ -496,7 +504,8 @@ static void run(struct machine *m, size_t at)
 			*top++ = (struct value){ .n = s->n };
 			break;
 		case STEP_TEXT:
-			*top++ = (struct value){ .n = code->texts[s->a].len, .p = (const uint8_t *)code->texts[s->a].text };
+			*top++ = (struct value){ .n = code->texts[s->a].len,
+						 .p = (const uint8_t *)code->texts[s->a].text };
 			break;
 		case STEP_BUILTIN:
 			*top++ = m->host.builtin(m->host.context, (enum builtin)s->a);

@@ -49,9 +49,9 @@ int machine_end(struct machine *m, struct error *err);
 
 /* What was left out, for a message. */
 struct machine_losses {
-	uint64_t keys;   /* so often a map had no room */
-	uint64_t cut;    /* texts that were longer than there is room for */
-	uint64_t loops;  /* handlers that were ended since they went round too often */
+	uint64_t keys;  /* so often a map had no room */
+	uint64_t cut;   /* texts that were longer than there is room for */
+	uint64_t loops; /* handlers that were ended since they went round too often */
 };
 
 struct machine_losses machine_losses(const struct machine *m);

@@ -95,7 +95,7 @@ static struct node *parse_for(struct parser *s, struct node *node)
 		return NULL;
 	if (!range && (node->list[0]->kind != NODE_MAP || node->list[0]->n))
 		return script_error(s->script, node->list[0]->at, node->list[0]->len, s->err,
-				     "expected a map without a key, or a range as 0..10"),
+				    "expected a map without a key, or a range as 0..10"),
 		       NULL;
 	node->kind = range ? NODE_FOR_RANGE : NODE_FOR_MAP;
 	s->loops++;
@@ -149,9 +149,14 @@ static const struct statement {
 	enum node_kind kind;
 	parse_word *parse;
 } statements[] = {
-	{ "if", NODE_IF, parse_if }, { "while", NODE_WHILE, parse_while }, { "for", NODE_FOR_MAP, parse_for },
-	{ "unroll", NODE_UNROLL, parse_unroll }, { "break", NODE_BREAK, parse_break },
-	{ "continue", NODE_CONTINUE, parse_break }, { "return", NODE_RETURN, parse_break }, { "let", NODE_BLOCK, parse_let },
+	{ "if", NODE_IF, parse_if },
+	{ "while", NODE_WHILE, parse_while },
+	{ "for", NODE_FOR_MAP, parse_for },
+	{ "unroll", NODE_UNROLL, parse_unroll },
+	{ "break", NODE_BREAK, parse_break },
+	{ "continue", NODE_CONTINUE, parse_break },
+	{ "return", NODE_RETURN, parse_break },
+	{ "let", NODE_BLOCK, parse_let },
 };
 
 /* What is left of an = */
@@ -177,7 +182,8 @@ static struct node *parse_assignment(struct parser *s)
 		return node;
 	}
 	if (!is_place(left))
-		return script_error(s->script, left->at, left->len, s->err, "expected a $variable or an @map left of ="),
+		return script_error(s->script, left->at, left->len, s->err,
+				    "expected a $variable or an @map left of ="),
 		       NULL;
 	node = script_node(s->script, NODE_ASSIGN, at, left->len, 2);
 	node->op = op;
@@ -207,7 +213,9 @@ static const char *find_compound(const char *at, int *ret_op, size_t *ret_len)
 			return NULL;
 		for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
 			if (!strncmp(at, signs[i], strlen(signs[i]))) {
-				*ret_op = *signs[i] == '<' ? OP_SHIFT_LEFT : *signs[i] == '>' ? OP_SHIFT_RIGHT : *signs[i];
+				*ret_op = *signs[i] == '<'   ? OP_SHIFT_LEFT
+					  : *signs[i] == '>' ? OP_SHIFT_RIGHT
+							     : *signs[i];
 				*ret_len = strlen(signs[i]);
 				return at;
 			}
@@ -218,8 +226,8 @@ static const char *find_compound(const char *at, int *ret_op, size_t *ret_len)
 /* A place alone: a variable, or a map with its key. */
 static struct node *parse_place(struct parser *s)
 {
-	struct node *node = script_node(s->script, s->word.kind == WORD_MAP ? NODE_MAP : NODE_VARIABLE, s->word.at,
-					 s->word.len, 0);
+	struct node *node =
+		script_node(s->script, s->word.kind == WORD_MAP ? NODE_MAP : NODE_VARIABLE, s->word.at, s->word.len, 0);
 
 	node->text = xstrndup(s->word.at + 1, s->word.len - 1);
 	if (parser_next(s) < 0)
@@ -376,7 +384,8 @@ static void note_define(struct script *p, const char *at)
 	p->defines[p->n_defines++] = (struct define){ xstrdup(name), n };
 }
 
-/* struct NAME { … }; is that of the guest's own kernel here, whatever the program says of it. Returns what is behind. */
+/* struct NAME { … }; is that of the guest's own kernel here, whatever the program says of it. Returns what is behind.
+ */
 static const char *skip_structure(const char *at)
 {
 	static const char *const words[] = { "struct", "union", "enum" };
@@ -429,15 +438,19 @@ static int parse_all(struct parser *s)
 }
 
 int script_parse(const char *name, const char *source, size_t len, char *const *parameters, size_t n_parameters,
-		  struct script *ret, struct error *err)
+		 struct script *ret, struct error *err)
 {
 	struct parser s = { .script = ret, .err = err };
 
 	*ret = (struct script){
-		.name = name, .source = xstrndup(source, len), .parameters = parameters, .n_parameters = n_parameters,
+		.name = name,
+		.source = xstrndup(source, len),
+		.parameters = parameters,
+		.n_parameters = n_parameters,
 	};
 	if (strlen(ret->source) != len)
-		return error_set(err, "%s: a program has no NUL bytes; this one has one at byte %zu", name, strlen(ret->source));
+		return error_set(err, "%s: a program has no NUL bytes; this one has one at byte %zu", name,
+				 strlen(ret->source));
 	if (len > SCRIPT_BYTES_MAX)
 		return error_set(err, "%s: a program of more than 1 MB", name);
 	return parse_all(&s);

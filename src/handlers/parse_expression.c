@@ -20,9 +20,24 @@ static unsigned strength(int sign)
 		int sign;
 		unsigned strength;
 	} operators[] = {
-		{ OP_OR, 1 }, { OP_AND, 2 }, { '|', 3 }, { '^', 4 }, { '&', 5 }, { OP_EQUAL, 6 }, { OP_UNEQUAL, 6 },
-		{ '<', 7 }, { '>', 7 }, { OP_LESS_EQUAL, 7 }, { OP_MORE_EQUAL, 7 }, { OP_SHIFT_LEFT, 8 },
-		{ OP_SHIFT_RIGHT, 8 }, { '+', 9 }, { '-', 9 }, { '*', 10 }, { '/', 10 }, { '%', 10 },
+		{ OP_OR, 1 },
+		{ OP_AND, 2 },
+		{ '|', 3 },
+		{ '^', 4 },
+		{ '&', 5 },
+		{ OP_EQUAL, 6 },
+		{ OP_UNEQUAL, 6 },
+		{ '<', 7 },
+		{ '>', 7 },
+		{ OP_LESS_EQUAL, 7 },
+		{ OP_MORE_EQUAL, 7 },
+		{ OP_SHIFT_LEFT, 8 },
+		{ OP_SHIFT_RIGHT, 8 },
+		{ '+', 9 },
+		{ '-', 9 },
+		{ '*', 10 },
+		{ '/', 10 },
+		{ '%', 10 },
 	};
 
 	for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
@@ -69,12 +84,13 @@ static int size_of_type(const struct word *w)
 		const char *name;
 		int size;
 	} types[] = {
-		{ "uint8", 1 }, { "uint16", 2 }, { "uint32", 4 }, { "uint64", 8 }, { "int8", -1 }, { "int16", -2 },
-		{ "int32", -4 }, { "int64", -8 }, { "uint8_t", 1 }, { "uint16_t", 2 }, { "uint32_t", 4 }, { "uint64_t", 8 },
-		{ "int8_t", -1 }, { "int16_t", -2 }, { "int32_t", -4 }, { "int64_t", -8 }, { "u8", 1 }, { "u16", 2 },
-		{ "u32", 4 }, { "u64", 8 }, { "s8", -1 }, { "s16", -2 }, { "s32", -4 }, { "s64", -8 }, { "bool", 1 },
-		{ "char", -1 }, { "short", -2 }, { "int", -4 }, { "long", -8 }, { "size_t", 8 }, { "void", 8 },
-		{ "__u8", 1 }, { "__u16", 2 }, { "__u32", 4 }, { "__u64", 8 },
+		{ "uint8", 1 },    { "uint16", 2 },   { "uint32", 4 },  { "uint64", 8 },   { "int8", -1 },
+		{ "int16", -2 },   { "int32", -4 },   { "int64", -8 },  { "uint8_t", 1 },  { "uint16_t", 2 },
+		{ "uint32_t", 4 }, { "uint64_t", 8 }, { "int8_t", -1 }, { "int16_t", -2 }, { "int32_t", -4 },
+		{ "int64_t", -8 }, { "u8", 1 },       { "u16", 2 },     { "u32", 4 },      { "u64", 8 },
+		{ "s8", -1 },      { "s16", -2 },     { "s32", -4 },    { "s64", -8 },     { "bool", 1 },
+		{ "char", -1 },    { "short", -2 },   { "int", -4 },    { "long", -8 },    { "size_t", 8 },
+		{ "void", 8 },     { "__u8", 1 },     { "__u16", 2 },   { "__u32", 4 },    { "__u64", 8 },
 	};
 
 	for (size_t i = 0; w->kind == WORD_NAME && i < sizeof types / sizeof *types; i++)
@@ -156,7 +172,8 @@ static struct node *parse_parentheses(struct parser *s)
 		return NULL;
 	s->in_predicate = in_predicate;
 	if (!node->n)
-		return script_error(s->script, node->at, node->len, s->err, "expected something in the parentheses"), NULL;
+		return script_error(s->script, node->at, node->len, s->err, "expected something in the parentheses"),
+		       NULL;
 	return node->n == 1 ? node->list[0] : node;
 }
 
@@ -218,12 +235,12 @@ static struct node *parse_name(struct parser *s)
 	}
 	for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
 		if (!strcmp(node->text, absent[i]))
-			return script_error(s->script, node->at, node->len, s->err, "'%s' is not there: a trace does not have it",
-					    node->text),
+			return script_error(s->script, node->at, node->len, s->err,
+					    "'%s' is not there: a trace does not have it", node->text),
 			       NULL;
 	near = nearest_name(node->text, strlen(node->text), builtin_names);
 	return script_error(s->script, node->at, node->len, s->err, "'%s' is not known%s%s", node->text,
-			     near ? ": did you mean " : "; text has \" around it", near ? near : ""),
+			    near ? ": did you mean " : "; text has \" around it", near ? near : ""),
 	       NULL;
 }
 
@@ -298,7 +315,8 @@ static struct node *new_step(struct parser *s, const char *at, int op, bool befo
 	node->number = before;
 	node->list[0] = of;
 	if (of->kind != NODE_VARIABLE && of->kind != NODE_MAP)
-		return script_error(s->script, of->at, of->len, s->err, "only $variables and @maps are counted up or down"),
+		return script_error(s->script, of->at, of->len, s->err,
+				    "only $variables and @maps are counted up or down"),
 		       NULL;
 	return node;
 }

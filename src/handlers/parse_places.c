@@ -13,9 +13,9 @@ enum place_form {
 	FORM_FUNCTION, /* [MODULE:]FUNCTION[+OFFSET] */
 	FORM_FILE,     /* PATH:FUNCTION, PATH:PROVIDER:NAME */
 	FORM_TRACEPOINT,
-	FORM_TIME,     /* hz:99, ms:10, 10ms */
-	FORM_EVENT,    /* NAME[:COUNT] */
-	FORM_PATTERN,  /* PATTERN, or nothing */
+	FORM_TIME,    /* hz:99, ms:10, 10ms */
+	FORM_EVENT,   /* NAME[:COUNT] */
+	FORM_PATTERN, /* PATTERN, or nothing */
 	FORM_REFUSED,
 };
 
@@ -45,10 +45,14 @@ static const struct place_name {
 	{ "span", NULL, NULL, PLACE_SPAN, FORM_PATTERN, NULL, false },
 	{ "wait", NULL, NULL, PLACE_WAIT, FORM_PATTERN, NULL, false },
 	{ "log", NULL, NULL, PLACE_LOG, FORM_PATTERN, NULL, false },
-	{ "hardware", "h", NULL, PLACE_SOFTWARE, FORM_REFUSED, "QEMU's CPU has no counters of hardware; profile:hz:99 samples by guest time", false },
-	{ "watchpoint", "w", "asyncwatchpoint", PLACE_ENTRY, FORM_REFUSED, "single accesses to memory are not recorded; upto probe reads values where code is", false },
-	{ "iter", "it", NULL, PLACE_BEGIN, FORM_REFUSED, "it asks the running kernel for a list; upto ps and upto object have such", false },
-	{ "self", NULL, NULL, PLACE_BEGIN, FORM_REFUSED, "signals of the tracer itself do not reach a guest's trace", false },
+	{ "hardware", "h", NULL, PLACE_SOFTWARE, FORM_REFUSED,
+	  "QEMU's CPU has no counters of hardware; profile:hz:99 samples by guest time", false },
+	{ "watchpoint", "w", "asyncwatchpoint", PLACE_ENTRY, FORM_REFUSED,
+	  "single accesses to memory are not recorded; upto probe reads values where code is", false },
+	{ "iter", "it", NULL, PLACE_BEGIN, FORM_REFUSED,
+	  "it asks the running kernel for a list; upto ps and upto object have such", false },
+	{ "self", NULL, NULL, PLACE_BEGIN, FORM_REFUSED, "signals of the tracer itself do not reach a guest's trace",
+	  false },
 	{ "test", NULL, NULL, PLACE_BEGIN, FORM_REFUSED, "it is for bpftrace's own tests", false },
 	{ "bench", NULL, NULL, PLACE_BEGIN, FORM_REFUSED, "it is for bpftrace's own tests", false },
 };
@@ -78,9 +82,10 @@ static int unknown_kind(const struct parser *s, const struct place_asked *place,
 	near = nearest_name(place->at, len, names);
 	if (near)
 		return script_error(s->script, place->at, len, s->err, "no kind of probe: did you mean %s?", near);
-	return script_error(s->script, place->at, len, s->err,
-			     "no kind of probe: expected kprobe:FUNCTION, tracepoint:SYSTEM:NAME, call:FUNCTION, interval:s:1, "
-			     "BEGIN …");
+	return script_error(
+		s->script, place->at, len, s->err,
+		"no kind of probe: expected kprobe:FUNCTION, tracepoint:SYSTEM:NAME, call:FUNCTION, interval:s:1, "
+		"BEGIN …");
 }
 
 /* In paths a / is one; elsewhere it begins a predicate. */
@@ -161,7 +166,8 @@ static int parse_form(const struct parser *s, struct place_asked *place, enum pl
 	case FORM_NOTHING:
 		return *rest ? missing(s, place, "nothing behind it") : 0;
 	case FORM_TIME:
-		return parse_time(rest, &place->ns) ? 0 : missing(s, place, "how often: hz:99, s:1, ms:10, us:100, 10ms");
+		return parse_time(rest, &place->ns) ? 0
+						    : missing(s, place, "how often: hz:99, s:1, ms:10, us:100, 10ms");
 	case FORM_PATTERN:
 		place->name = next_part(&at);
 		if (*at) { /* rawtracepoint:MODULE:NAME */
@@ -172,7 +178,9 @@ static int parse_form(const struct parser *s, struct place_asked *place, enum pl
 	case FORM_EVENT:
 		place->name = next_part(&at);
 		place->count = *at ? strtoull(at, NULL, 10) : 1;
-		return place->name && place->count ? 0 : missing(s, place, "page-faults, context-switches … and perhaps :COUNT");
+		return place->name && place->count
+			       ? 0
+			       : missing(s, place, "page-faults, context-switches … and perhaps :COUNT");
 	case FORM_TRACEPOINT:
 		place->object = next_part(&at);
 		place->name = next_part(&at);
@@ -184,14 +192,16 @@ static int parse_form(const struct parser *s, struct place_asked *place, enum pl
 			free(place->name);
 			place->name = next_part(&at);
 		}
-		return place->name ? set_offset(s, place) : missing(s, place, "the program's path, and a function: uprobe:/bin/bash:readline");
+		return place->name ? set_offset(s, place)
+				   : missing(s, place, "the program's path, and a function: uprobe:/bin/bash:readline");
 	default:
 		place->name = next_part(&at);
 		if (place->name && *at) {
 			place->object = place->name;
 			place->name = next_part(&at);
 		}
-		return place->name ? set_offset(s, place) : missing(s, place, "a function's name, or a pattern: kprobe:vfs_*");
+		return place->name ? set_offset(s, place)
+				   : missing(s, place, "a function's name, or a pattern: kprobe:vfs_*");
 	}
 }
 
@@ -208,7 +218,8 @@ static int parse_place(struct parser *s, struct place_asked *place)
 	place->by_types = kind->by_types;
 	place->len = place_length(s->word.at, kind->form == FORM_FILE);
 	if (kind->form == FORM_REFUSED)
-		return script_error(s->script, place->at, place->len, s->err, "%s is not there: %s", kind->name, kind->why);
+		return script_error(s->script, place->at, place->len, s->err, "%s is not there: %s", kind->name,
+				    kind->why);
 	rest = xstrndup(place->at + kind_len + (place->at[kind_len] == ':'),
 			place->len - kind_len - (place->at[kind_len] == ':'));
 	place->text = *rest ? xasprintf("%s:%s", kind->name, rest) : xstrdup(kind->name);
@@ -224,11 +235,11 @@ int parse_places(struct parser *s, struct handler *h)
 		struct place_asked *place;
 
 		if (s->word.kind != WORD_NAME)
-			return parser_unexpected(s, "a probe: kprobe:FUNCTION, tracepoint:SYSTEM:NAME, call:FUNCTION, BEGIN …");
+			return parser_unexpected(
+				s, "a probe: kprobe:FUNCTION, tracepoint:SYSTEM:NAME, call:FUNCTION, BEGIN …");
 		h->places = array_grow(h->places, h->n_places, &cap, sizeof *h->places);
 		place = &h->places[h->n_places++];
-		if (parse_place(s, place) < 0 ||
-		    word_at(s->script, place->at + place->len, &s->word, s->err) < 0 ||
+		if (parse_place(s, place) < 0 || word_at(s->script, place->at + place->len, &s->word, s->err) < 0 ||
 		    parser_accept(s, ',', &more) < 0)
 			return -1;
 	}

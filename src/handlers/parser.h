@@ -3,14 +3,14 @@
 #ifndef UPTO_HANDLERS_PARSER_H
 #define UPTO_HANDLERS_PARSER_H
 
-#include "words.h"
+#include "script_words.h"
 
 struct parser {
 	struct script *script;
 	struct error *err;
-	struct word word;    /* that comes next */
-	const char *behind;  /* of the one before: where that ended */
-	bool in_predicate;   /* a / in front of a { ends it */
+	struct word word;   /* that comes next */
+	const char *behind; /* of the one before: where that ended */
+	bool in_predicate;  /* a / in front of a { ends it */
 	unsigned depth, loops;
 };
 

@@ -270,8 +270,8 @@ static void put_json_number(const struct printer *p, const struct script_map *m,
 	else if (m->value.kind != TYPE_AGGREGATE)
 		put_json_value(p, &m->value, &e->value, p->out);
 	else if (m->value.aggregate == STATS)
-		buf_printf(p->out, "{\"count\": %" PRIu64 ", \"average\": %" PRId64 ", \"total\": %" PRId64 "}", s->count,
-			   s->count ? s->sum / (int64_t)s->count : 0, s->sum);
+		buf_printf(p->out, "{\"count\": %" PRIu64 ", \"average\": %" PRId64 ", \"total\": %" PRId64 "}",
+			   s->count, s->count ? s->sum / (int64_t)s->count : 0, s->sum);
 	else
 		buf_printf(p->out, "%" PRId64, script_map_number(m, e));
 }
@@ -279,7 +279,8 @@ static void put_json_number(const struct printer *p, const struct script_map *m,
 static void put_json_map(const struct printer *p, const struct script_map *m, struct map_entry *const *list, size_t n)
 {
 	const char *kind = is_histogram(m) ? (m->value.aggregate == HIST ? "hist" : "lhist")
-			   : m->value.kind == TYPE_AGGREGATE && m->value.aggregate == STATS ? "stats" : "map";
+			   : m->value.kind == TYPE_AGGREGATE && m->value.aggregate == STATS ? "stats"
+											    : "map";
 	struct buf key = { 0 };
 
 	buf_printf(p->out, "{\"type\": \"%s\", \"data\": {\"@%s\": ", kind, m->name);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which expressions of a program are values that its probe reads of the guest: arguments, results, and what they lead to.
- * A recorded trace has no memory, so that these are found before anything runs, and asked for as values of probes are.
+ * Which expressions of a program are values that its probe reads of the guest: arguments, results, and what they lead
+ * to. A recorded trace has no memory, so that these are found before anything runs, and asked for as values of probes
+ * are.
  */
 #ifndef UPTO_HANDLERS_READS_H
 #define UPTO_HANDLERS_READS_H

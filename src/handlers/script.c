@@ -10,13 +10,33 @@
 #include "constants.h"
 
 const char *const builtin_names[BUILTINS + 1] = {
-	[BUILTIN_PID] = "pid", [BUILTIN_TID] = "tid", [BUILTIN_PPID] = "ppid", [BUILTIN_COMM] = "comm",
-	[BUILTIN_CPU] = "cpu", [BUILTIN_NSECS] = "nsecs", [BUILTIN_ELAPSED] = "elapsed", [BUILTIN_CURTASK] = "curtask",
-	[BUILTIN_RAND] = "rand", [BUILTIN_KSTACK] = "kstack", [BUILTIN_USTACK] = "ustack", [BUILTIN_FUNC] = "func",
-	[BUILTIN_PROBE] = "probe", [BUILTIN_RETVAL] = "retval", [BUILTIN_ARGS] = "args", [BUILTIN_ARG0] = "arg0",
-	[BUILTIN_ARG1] = "arg1", [BUILTIN_ARG2] = "arg2", [BUILTIN_ARG3] = "arg3", [BUILTIN_ARG4] = "arg4",
-	[BUILTIN_ARG5] = "arg5", [BUILTIN_NCPUS] = "ncpus", [BUILTIN_INSNS] = "insns", [BUILTIN_SELF_NS] = "self_ns",
-	[BUILTIN_SELF_INSNS] = "self_insns", [BUILTIN_DURATION] = "duration", [BUILTIN_DEPTH] = "stack",
+	[BUILTIN_PID] = "pid",
+	[BUILTIN_TID] = "tid",
+	[BUILTIN_PPID] = "ppid",
+	[BUILTIN_COMM] = "comm",
+	[BUILTIN_CPU] = "cpu",
+	[BUILTIN_NSECS] = "nsecs",
+	[BUILTIN_ELAPSED] = "elapsed",
+	[BUILTIN_CURTASK] = "curtask",
+	[BUILTIN_RAND] = "rand",
+	[BUILTIN_KSTACK] = "kstack",
+	[BUILTIN_USTACK] = "ustack",
+	[BUILTIN_FUNC] = "func",
+	[BUILTIN_PROBE] = "probe",
+	[BUILTIN_RETVAL] = "retval",
+	[BUILTIN_ARGS] = "args",
+	[BUILTIN_ARG0] = "arg0",
+	[BUILTIN_ARG1] = "arg1",
+	[BUILTIN_ARG2] = "arg2",
+	[BUILTIN_ARG3] = "arg3",
+	[BUILTIN_ARG4] = "arg4",
+	[BUILTIN_ARG5] = "arg5",
+	[BUILTIN_NCPUS] = "ncpus",
+	[BUILTIN_INSNS] = "insns",
+	[BUILTIN_SELF_NS] = "self_ns",
+	[BUILTIN_SELF_INSNS] = "self_insns",
+	[BUILTIN_DURATION] = "duration",
+	[BUILTIN_DEPTH] = "stack",
 };
 
 int builtin_find(const char *name, size_t len)
@@ -117,8 +137,8 @@ int script_error(const struct script *p, const char *at, size_t len, struct erro
 		shown_line[i] = line[i] == '\t' ? ' ' : line[i];
 	memset(under, '~', marks);
 	under[0] = '^';
-	snprintf(err->text + strlen(err->text), sizeof err->text - strlen(err->text), "\n    %.*s\n    %*s%.*s", (int)shown,
-		 shown_line, (int)before, "", (int)marks, under);
+	snprintf(err->text + strlen(err->text), sizeof err->text - strlen(err->text), "\n    %.*s\n    %*s%.*s",
+		 (int)shown, shown_line, (int)before, "", (int)marks, under);
 	err->has_lines = true;
 	return -1;
 }

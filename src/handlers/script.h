@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A program in handlers, as it was written: probes, what is asked before they fire, and what is done then. The language
- * is bpftrace's (its 0.17 reference, and what later versions added), since that is the one that people know, with probes
- * of upto's own.
+ * is bpftrace's (its 0.17 reference, and what later versions added), since that is the one that people know, with
+ * probes of upto's own.
  */
 #ifndef UPTO_HANDLERS_SCRIPT_H
 #define UPTO_HANDLERS_SCRIPT_H
@@ -15,15 +15,17 @@
 
 /* What a value is. Of each expression it is known before anything runs. */
 enum type_kind {
-	TYPE_NONE,     /* of statements, and of what is not known yet */
-	TYPE_NUMBER,   /* 64 bits */
+	TYPE_NONE,   /* of statements, and of what is not known yet */
+	TYPE_NUMBER, /* 64 bits */
 	TYPE_TEXT,
-	TYPE_NAME,     /* a number that has a text: of a probe, a function (struct handlers_host) */
-	TYPE_KSTACK, TYPE_USTACK, /* numbers of stacks */
-	TYPE_KSYM, TYPE_USYM,     /* addresses that are printed by name */
+	TYPE_NAME, /* a number that has a text: of a probe, a function (struct handlers_host) */
+	TYPE_KSTACK,
+	TYPE_USTACK, /* numbers of stacks */
+	TYPE_KSYM,
+	TYPE_USYM, /* addresses that are printed by name */
 	TYPE_TUPLE,
-	TYPE_RECORD,   /* `args` */
-	TYPE_POINTER,  /* an address, of what `structure` says, or of any */
+	TYPE_RECORD,    /* `args` */
+	TYPE_POINTER,   /* an address, of what `structure` says, or of any */
 	TYPE_AGGREGATE, /* of maps: count(), hist() … */
 };
 
@@ -32,9 +34,9 @@ enum aggregate { AGGREGATE_NONE, COUNT, SUM, AVG, MIN, MAX, STATS, HIST, LHIST }
 struct type {
 	enum type_kind kind;
 	bool is_signed;
-	unsigned size;            /* NUMBER: its bytes, if it was cast; 0: 8 */
-	const char *structure;    /* POINTER: "sock"; NULL: none */
-	struct type *fields;      /* TUPLE */
+	unsigned size;         /* NUMBER: its bytes, if it was cast; 0: 8 */
+	const char *structure; /* POINTER: "sock"; NULL: none */
+	struct type *fields;   /* TUPLE */
 	size_t n_fields;
 	enum aggregate aggregate; /* AGGREGATE … */
 	int64_t min, max, step;   /* … LHIST */
@@ -73,61 +75,98 @@ enum node_kind {
 };
 
 /* Operators of more than one character; others are their character. */
-enum { OP_OR = 256, OP_AND, OP_EQUAL, OP_UNEQUAL, OP_LESS_EQUAL, OP_MORE_EQUAL, OP_SHIFT_LEFT, OP_SHIFT_RIGHT,
-       OP_PLUS_PLUS, OP_MINUS_MINUS, OP_ARROW, OP_RANGE };
+enum {
+	OP_OR = 256,
+	OP_AND,
+	OP_EQUAL,
+	OP_UNEQUAL,
+	OP_LESS_EQUAL,
+	OP_MORE_EQUAL,
+	OP_SHIFT_LEFT,
+	OP_SHIFT_RIGHT,
+	OP_PLUS_PLUS,
+	OP_MINUS_MINUS,
+	OP_ARROW,
+	OP_RANGE
+};
 
 enum builtin {
-	BUILTIN_PID, BUILTIN_TID, BUILTIN_PPID, BUILTIN_COMM, BUILTIN_CPU, BUILTIN_NSECS, BUILTIN_ELAPSED, BUILTIN_CURTASK,
-	BUILTIN_RAND, BUILTIN_KSTACK, BUILTIN_USTACK, BUILTIN_FUNC, BUILTIN_PROBE, BUILTIN_RETVAL, BUILTIN_ARGS,
-	BUILTIN_ARG0, BUILTIN_ARG1, BUILTIN_ARG2, BUILTIN_ARG3, BUILTIN_ARG4, BUILTIN_ARG5,
-	BUILTIN_NCPUS, BUILTIN_INSNS, BUILTIN_SELF_NS, BUILTIN_SELF_INSNS, BUILTIN_DURATION, BUILTIN_DEPTH,
+	BUILTIN_PID,
+	BUILTIN_TID,
+	BUILTIN_PPID,
+	BUILTIN_COMM,
+	BUILTIN_CPU,
+	BUILTIN_NSECS,
+	BUILTIN_ELAPSED,
+	BUILTIN_CURTASK,
+	BUILTIN_RAND,
+	BUILTIN_KSTACK,
+	BUILTIN_USTACK,
+	BUILTIN_FUNC,
+	BUILTIN_PROBE,
+	BUILTIN_RETVAL,
+	BUILTIN_ARGS,
+	BUILTIN_ARG0,
+	BUILTIN_ARG1,
+	BUILTIN_ARG2,
+	BUILTIN_ARG3,
+	BUILTIN_ARG4,
+	BUILTIN_ARG5,
+	BUILTIN_NCPUS,
+	BUILTIN_INSNS,
+	BUILTIN_SELF_NS,
+	BUILTIN_SELF_INSNS,
+	BUILTIN_DURATION,
+	BUILTIN_DEPTH,
 	BUILTINS,
 };
 
 struct node {
 	enum node_kind kind;
 	int op;
-	const char *at;      /* where it stands in the program's text, and how long */
+	const char *at; /* where it stands in the program's text, and how long */
 	size_t len;
 	char *text;
-	size_t text_len;     /* TEXT may have NULs */
+	size_t text_len; /* TEXT may have NULs */
 	uint64_t number;
 	struct node **list;
 	size_t n;
 	struct type type;
-	long field;          /* of the hit's record: the value is there; -1: it is not */
-	struct node *next;   /* all nodes of a program, to be freed */
+	long field;        /* of the hit's record: the value is there; -1: it is not */
+	struct node *next; /* all nodes of a program, to be freed */
 };
 
 enum place_kind {
-	PLACE_BEGIN, PLACE_END,
-	PLACE_ENTRY,      /* kprobe, fentry: a kernel's function is called */
-	PLACE_RETURN,     /* kretprobe, fexit: it returns */
-	PLACE_CALL,       /* call: any function, the kernel's or a program's */
-	PLACE_CALL_END,   /* return: likewise */
-	PLACE_UPROBE, PLACE_URETPROBE,
+	PLACE_BEGIN,
+	PLACE_END,
+	PLACE_ENTRY,    /* kprobe, fentry: a kernel's function is called */
+	PLACE_RETURN,   /* kretprobe, fexit: it returns */
+	PLACE_CALL,     /* call: any function, the kernel's or a program's */
+	PLACE_CALL_END, /* return: likewise */
+	PLACE_UPROBE,
+	PLACE_URETPROBE,
 	PLACE_TRACEPOINT, /* also rawtracepoint, without a system */
 	PLACE_PROFILE,    /* each vCPU, so often */
 	PLACE_INTERVAL,   /* once, so often */
 	PLACE_SOFTWARE,   /* page-faults, context-switches … */
 	PLACE_USDT,
-	PLACE_SPAN,       /* span:KIND of the timeline ends */
-	PLACE_WAIT,       /* a thread has waited, and goes on */
-	PLACE_LOG,        /* a line of the kernel's log */
+	PLACE_SPAN, /* span:KIND of the timeline ends */
+	PLACE_WAIT, /* a thread has waited, and goes on */
+	PLACE_LOG,  /* a line of the kernel's log */
 };
 
 /* Where a probe is: "kprobe:vfs_*". */
 struct place_asked {
 	enum place_kind kind;
-	const char *at;       /* as in struct node */
+	const char *at; /* as in struct node */
 	size_t len;
-	char *text;           /* all of it, with the kind's full name */
-	char *object;         /* a path, a module, a tracepoint's system; NULL: none */
-	char *name;           /* a pattern of names; NULL: none */
-	uint64_t offset;      /* kprobe:f+OFFSET */
-	uint64_t ns;          /* PROFILE, INTERVAL: the time between two */
-	uint64_t count;       /* SOFTWARE: every so many */
-	bool by_types;        /* fentry, fexit: `args` are by the kernel's types */
+	char *text;      /* all of it, with the kind's full name */
+	char *object;    /* a path, a module, a tracepoint's system; NULL: none */
+	char *name;      /* a pattern of names; NULL: none */
+	uint64_t offset; /* kprobe:f+OFFSET */
+	uint64_t ns;     /* PROFILE, INTERVAL: the time between two */
+	uint64_t count;  /* SOFTWARE: every so many */
+	bool by_types;   /* fentry, fexit: `args` are by the kernel's types */
 };
 
 struct handler {
@@ -138,7 +177,7 @@ struct handler {
 };
 
 struct script {
-	const char *name;     /* "-e", or the file's: for messages */
+	const char *name; /* "-e", or the file's: for messages */
 	char *source;
 	struct handler *handlers;
 	size_t n_handlers, cap;
@@ -146,9 +185,12 @@ struct script {
 	/* $1 …: whoever gives them keeps them */
 	char *const *parameters;
 	size_t n_parameters;
-	struct define { char *name; uint64_t value; } *defines; /* #define NAME NUMBER */
+	struct define {
+		char *name;
+		uint64_t value;
+	} * defines; /* #define NAME NUMBER */
 	size_t n_defines;
-	void **owned;         /* script_alloc() */
+	void **owned; /* script_alloc() */
 	size_t n_owned, owned_cap;
 };
 
@@ -156,7 +198,7 @@ enum { SCRIPT_BYTES_MAX = 1 << 20, SCRIPT_DEPTH_MAX = 200 };
 
 /* Parse it. The error names file, line and column, and marks the word. Call script_free() also after an error. */
 int script_parse(const char *name, const char *source, size_t len, char *const *parameters, size_t n_parameters,
-		  struct script *ret, struct error *err);
+		 struct script *ret, struct error *err);
 void script_free(struct script *p);
 
 /* Zeroed memory that lives as long as the program. */

@@ -12,12 +12,12 @@ struct map_sums {
 
 struct map_entry {
 	uint64_t hash;
-	struct value key;       /* its bytes are the entry's; of a number, n alone */
-	bool live;              /* false: it was deleted */
+	struct value key; /* its bytes are the entry's; of a number, n alone */
+	bool live;        /* false: it was deleted */
 	union {
-		struct value value; /* its bytes are the entry's */
+		struct value value;   /* its bytes are the entry's */
 		struct map_sums sums; /* of count() … stats() */
-		uint64_t *buckets;  /* of hist() and lhist() */
+		uint64_t *buckets;    /* of hist() and lhist() */
 	};
 };
 
@@ -27,10 +27,10 @@ struct script_map {
 	bool has_key;
 	struct map_entry *entries; /* in the order in which they came */
 	size_t count, cap, live;
-	uint32_t *slots;           /* number + 1 */
+	uint32_t *slots; /* number + 1 */
 	size_t mask;
-	size_t bytes;              /* that all of it takes */
-	uint64_t left_out;         /* so often there was no room for another key */
+	size_t bytes;      /* that all of it takes */
+	uint64_t left_out; /* so often there was no room for another key */
 };
 
 /* All maps of a program together take no more; what is above that is left out, and counted. */

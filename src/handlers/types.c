@@ -14,7 +14,7 @@ struct typing {
 	const struct field_types *known;
 	struct types *t;
 	size_t handler;
-	bool last;       /* what is not known by now is an error */
+	bool last; /* what is not known by now is an error */
 	bool changed;
 	struct error *err;
 };
@@ -57,7 +57,8 @@ static struct variable_asked *variable_of(struct typing *t, const char *name)
 	size_t i = types_variable(all, t->handler, name);
 
 	if (i == all->n_variables) {
-		all->variables = array_grow(all->variables, all->n_variables, &all->variables_cap, sizeof *all->variables);
+		all->variables =
+			array_grow(all->variables, all->n_variables, &all->variables_cap, sizeof *all->variables);
 		all->variables[all->n_variables++] = (struct variable_asked){ .name = name, .handler = t->handler };
 	}
 	return &all->variables[i];
@@ -88,10 +89,12 @@ static bool is_count(const struct type *type)
 static const char *kind_name(const struct type *type)
 {
 	static const char *const names[] = {
-		[TYPE_NONE] = "nothing", [TYPE_NUMBER] = "a number", [TYPE_TEXT] = "a text", [TYPE_NAME] = "a text",
-		[TYPE_KSTACK] = "a stack", [TYPE_USTACK] = "a stack", [TYPE_KSYM] = "a symbol", [TYPE_USYM] = "a symbol",
-		[TYPE_TUPLE] = "a tuple", [TYPE_RECORD] = "all arguments", [TYPE_POINTER] = "a pointer",
-		[TYPE_AGGREGATE] = "count(), hist() or the like",
+		[TYPE_NONE] = "nothing",      [TYPE_NUMBER] = "a number",
+		[TYPE_TEXT] = "a text",       [TYPE_NAME] = "a text",
+		[TYPE_KSTACK] = "a stack",    [TYPE_USTACK] = "a stack",
+		[TYPE_KSYM] = "a symbol",     [TYPE_USYM] = "a symbol",
+		[TYPE_TUPLE] = "a tuple",     [TYPE_RECORD] = "all arguments",
+		[TYPE_POINTER] = "a pointer", [TYPE_AGGREGATE] = "count(), hist() or the like",
 	};
 
 	return names[type->kind];
@@ -149,7 +152,7 @@ static int unify(struct typing *t, struct type *place, const struct type *value,
 	if (is_same(place, value))
 		return 0;
 	return script_error(t->p, at->at, at->len, t->err, "%s is %s, and was %s before", what, kind_name(value),
-			     kind_name(place));
+			    kind_name(place));
 }
 
 static size_t add_field(struct typing *t, const char *text, const struct node *node, struct type type)
@@ -219,8 +222,11 @@ static int check_builtin(struct typing *t, const struct node *node)
 	if (node->number == BUILTIN_RETVAL && !is_of_return(kind))
 		return wrong(t, node, "a result is where a function returns: kretprobe, fexit, return, uretprobe");
 	if (node->number >= BUILTIN_ARG0 && node->number <= BUILTIN_ARG5 && !calls && kind != PLACE_USDT)
-		return wrong(t, node, "arguments are where a function is called: kprobe, call, uprobe; a tracepoint has args.NAME");
-	if ((node->number == BUILTIN_DURATION || node->number == BUILTIN_SELF_NS || node->number == BUILTIN_SELF_INSNS) &&
+		return wrong(
+			t, node,
+			"arguments are where a function is called: kprobe, call, uprobe; a tracepoint has args.NAME");
+	if ((node->number == BUILTIN_DURATION || node->number == BUILTIN_SELF_NS ||
+	     node->number == BUILTIN_SELF_INSNS) &&
 	    !is_of_return(kind) && kind != PLACE_SPAN && kind != PLACE_WAIT)
 		return wrong(t, node, "it is known where something ends: return:FUNCTION, kretprobe, span:KIND, wait");
 	return 0;
@@ -262,8 +268,10 @@ static int find_variable(struct typing *t, struct node *node)
 
 	node->type = v->type;
 	if (t->last && !v->sets)
-		return script_error(t->p, node->at, node->len, t->err, "$%s is not set here: variables are their handler's own; "
-				     "what others are to know is kept in a @map", node->text);
+		return script_error(t->p, node->at, node->len, t->err,
+				    "$%s is not set here: variables are their handler's own; "
+				    "what others are to know is kept in a @map",
+				    node->text);
 	return t->last && !is_known(&v->type) ? wrong(t, node, "it is not known what this is") : 0;
 }
 
@@ -278,7 +286,7 @@ static int find_map(struct typing *t, struct node *node, bool sets)
 	}
 	if (m->has_key != (node->n > 0))
 		return script_error(t->p, node->at, node->len, t->err, "@%s has %s here, and %s before", node->text,
-				     node->n ? "a key" : "no key", node->n ? "none" : "one");
+				    node->n ? "a key" : "no key", node->n ? "none" : "one");
 	if (node->n) {
 		if (find(t, node->list[0]) < 0)
 			return -1;
@@ -304,11 +312,12 @@ static int find_binary(struct typing *t, struct node *node)
 	if (has_text(a) && has_text(b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
 		return 0;
 	if (has_text(a) != has_text(b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
-		return script_error(t->p, node->at, node->len, t->err, "%s is compared with %s", kind_name(a), kind_name(b));
+		return script_error(t->p, node->at, node->len, t->err, "%s is compared with %s", kind_name(a),
+				    kind_name(b));
 	for (int i = 0; i < 2; i++)
 		if (!is_number(&node->list[i]->type) && !is_count(&node->list[i]->type))
-			return script_error(t->p, node->list[i]->at, node->list[i]->len, t->err, "expected a number; this is %s",
-					     kind_name(&node->list[i]->type));
+			return script_error(t->p, node->list[i]->at, node->list[i]->len, t->err,
+					    "expected a number; this is %s", kind_name(&node->list[i]->type));
 	return 0;
 }
 
@@ -316,7 +325,9 @@ static int find_tuple(struct typing *t, struct node *node)
 {
 	if (node->type.n_fields != node->n)
 		node->type = (struct type){
-			.kind = TYPE_TUPLE, .n_fields = node->n, .fields = script_alloc(t->p, node->n, sizeof(struct type)),
+			.kind = TYPE_TUPLE,
+			.n_fields = node->n,
+			.fields = script_alloc(t->p, node->n, sizeof(struct type)),
 		};
 	for (size_t i = 0; i < node->n; i++) {
 		if (find(t, node->list[i]) < 0)
@@ -338,7 +349,8 @@ static int find_member(struct typing *t, struct node *node)
 		return -1;
 	if (of->type.kind == TYPE_TUPLE && !node->text) {
 		if (node->number >= of->type.n_fields)
-			return script_error(t->p, node->at, node->len, t->err, "the tuple has %zu parts, from .0 on", of->type.n_fields);
+			return script_error(t->p, node->at, node->len, t->err, "the tuple has %zu parts, from .0 on",
+					    of->type.n_fields);
 		node->type = of->type.fields[node->number];
 		return 0;
 	}
@@ -348,7 +360,9 @@ static int find_member(struct typing *t, struct node *node)
 	if (r)
 		return r < 0 ? -1 : 0;
 	if (is_number(&of->type))
-		return wrong(t, node, "memory is read where the probe is: this address is not its argument, nor what that leads to");
+		return wrong(
+			t, node,
+			"memory is read where the probe is: this address is not its argument, nor what that leads to");
 	return wrong(t, node, "only args, pointers to structures and tuples have parts");
 }
 
@@ -361,7 +375,8 @@ static int find_index(struct typing *t, struct node *node)
 	r = try_field(t, node, node, "");
 	if (r || !t->last)
 		return r < 0 ? -1 : 0;
-	return wrong(t, node, "elements are read where the probe is: expected an argument, and a number in the brackets");
+	return wrong(t, node,
+		     "elements are read where the probe is: expected an argument, and a number in the brackets");
 }
 
 static int find_unary(struct typing *t, struct node *node)
@@ -370,12 +385,15 @@ static int find_unary(struct typing *t, struct node *node)
 
 	if (find(t, node->list[0]) < 0)
 		return -1;
-	node->type = (struct type){ .kind = TYPE_NUMBER, .is_signed = node->op == '-' || node->list[0]->type.is_signed };
+	node->type =
+		(struct type){ .kind = TYPE_NUMBER, .is_signed = node->op == '-' || node->list[0]->type.is_signed };
 	if (node->op == '&')
 		return wrong(t, node, "& is not there: addresses of what is in the guest are values already");
 	if (node->op == '*') {
 		r = try_field(t, node, node, "");
-		return r < 0 ? -1 : r || !t->last ? 0 : wrong(t, node, "memory is read where the probe is: this is not its argument");
+		return r < 0           ? -1
+		       : r || !t->last ? 0
+				       : wrong(t, node, "memory is read where the probe is: this is not its argument");
 	}
 	if (t->last && !is_number(&node->list[0]->type) && !is_count(&node->list[0]->type))
 		return wrong(t, node->list[0], "expected a number");
@@ -391,7 +409,9 @@ static int find_ternary(struct typing *t, struct node *node)
 	as_text(&node->type);
 	if (!t->last || (has_text(&node->type) && has_text(&node->list[2]->type)))
 		return 0;
-	return is_same(&node->type, &node->list[2]->type) ? 0 : wrong(t, node->list[2], "both answers of a ? must be of one kind");
+	return is_same(&node->type, &node->list[2]->type)
+		       ? 0
+		       : wrong(t, node->list[2], "both answers of a ? must be of one kind");
 }
 
 /* join(args.argv): a program's arguments, as execve() is given them */
@@ -402,7 +422,9 @@ static int find_join(struct typing *t, struct node *node)
 	if (r < 0 || (node->n > 1 && find(t, node->list[1]) < 0))
 		return -1;
 	if (!r || strncmp(t->p->handlers[t->handler].places[0].text, "tracepoint:syscalls:sys_enter_exec", 34))
-		return wrong(t, node, "join() is there for args.argv of tracepoint:syscalls:sys_enter_execve alone; upto ps has all programs' arguments");
+		return wrong(
+			t, node,
+			"join() is there for args.argv of tracepoint:syscalls:sys_enter_execve alone; upto ps has all programs' arguments");
 	if (t->last && node->n > 1 && node->list[1]->kind != NODE_TEXT)
 		return wrong(t, node->list[1], "expected a text in \"\"");
 	node->type = (struct type){ .kind = TYPE_NONE };
@@ -425,7 +447,9 @@ static int find_str(struct typing *t, struct node *node)
 	if (find(t, of) < 0)
 		return -1;
 	if (t->last && !has_text(&of->type))
-		return wrong(t, of, "a text is read where the probe is: this address is not its argument, nor what that leads to");
+		return wrong(
+			t, of,
+			"a text is read where the probe is: this address is not its argument, nor what that leads to");
 	return 0;
 }
 
@@ -488,7 +512,9 @@ static int find_aggregate(struct typing *t, struct node *node, const struct func
 		node->type.step = literal(t, node->list[3]);
 		if (node->type.min < 0 || node->type.max <= node->type.min || node->type.step <= 0 ||
 		    (node->type.max - node->type.min) / node->type.step > BUCKETS_MAX)
-			return wrong(t, node, "expected lhist(value, from, to, step): from at least 0, to above it, at most 1000 steps");
+			return wrong(
+				t, node,
+				"expected lhist(value, from, to, step): from at least 0, to above it, at most 1000 steps");
 	}
 	if (node->n && find(t, node->list[0]) < 0)
 		return -1;
@@ -538,13 +564,13 @@ static int find_call(struct typing *t, struct node *node)
 	if (!f) {
 		near = function_nearest(node->text);
 		return script_error(t->p, node->at, node->len, t->err, "no function %s()%s%s%s", node->text,
-				     near ? ": did you mean " : "", near ? near : "", near ? "()?" : "");
+				    near ? ": did you mean " : "", near ? near : "", near ? "()?" : "");
 	}
 	if (f->id == FUNCTION_REFUSED)
 		return script_error(t->p, node->at, node->len, t->err, "%s() is not there: %s", f->name, f->why);
 	if (node->n < f->least || node->n > f->most)
-		return script_error(t->p, node->at, node->len, t->err, "%s() has %u to %u arguments, here %zu", f->name, f->least,
-				     f->most, node->n);
+		return script_error(t->p, node->at, node->len, t->err, "%s() has %u to %u arguments, here %zu", f->name,
+				    f->least, f->most, node->n);
 	if (f->gives == TYPE_AGGREGATE)
 		return find_aggregate(t, node, f);
 	node->type = (struct type){ .kind = f->gives };
@@ -583,8 +609,8 @@ static int check_compound(const struct typing *t, const struct node *node, const
 	if (!is_number(&node->list[1]->type) && !is_count(&node->list[1]->type))
 		return expected_kind(t, node->list[1], "a number");
 	if (!is_number(place))
-		return script_error(t->p, node->list[0]->at, node->list[0]->len, t->err, "expected a number; this is %s",
-				    kind_name(place));
+		return script_error(t->p, node->list[0]->at, node->list[0]->len, t->err,
+				    "expected a number; this is %s", kind_name(place));
 	return 0;
 }
 
@@ -603,7 +629,8 @@ static int find_assignment(struct typing *t, struct node *node)
 		if (right->type.kind == TYPE_RECORD)
 			return wrong(t, right, "args is no value: expected args.NAME");
 		left->type = right->type;
-		return check_compound(t, node, &v->type) < 0 ? -1 : unify(t, &v->type, &right->type, right, "the value");
+		return check_compound(t, node, &v->type) < 0 ? -1
+							     : unify(t, &v->type, &right->type, right, "the value");
 	}
 	if (find_map(t, left, true) < 0)
 		return -1;
@@ -652,7 +679,8 @@ static int find_loop(struct typing *t, struct node *node)
 	}
 	m = map_of(t, node->list[0]);
 	if (t->last && m->value.kind == TYPE_NONE)
-		return script_error(t->p, node->list[0]->at, node->list[0]->len, t->err, "@%s is never set", node->list[0]->text);
+		return script_error(t->p, node->list[0]->at, node->list[0]->len, t->err, "@%s is never set",
+				    node->list[0]->text);
 	if (m->value.kind != TYPE_NONE && m->key.kind != TYPE_NONE && v->type.kind == TYPE_NONE) {
 		type = (struct type){ .kind = TYPE_TUPLE, .n_fields = 2, .fields = script_alloc(t->p, 2, sizeof type) };
 		m = map_of(t, node->list[0]);

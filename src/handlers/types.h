@@ -6,18 +6,18 @@
 #include "script.h"
 
 struct map_asked {
-	const char *name;       /* without its @ */
-	const struct node *at;  /* where it is set first, or used */
+	const char *name;      /* without its @ */
+	const struct node *at; /* where it is set first, or used */
 	bool has_key, key_known;
 	struct type key, value; /* value.kind NONE: it is not set anywhere */
 	bool holds_text;        /* what is kept is read as a text later: it is read where it is kept */
 };
 
 struct variable_asked {
-	const char *name;       /* without its $ */
+	const char *name; /* without its $ */
 	size_t handler;
 	struct type type;
-	struct node *value;     /* what it is, if it is set once; else NULL */
+	struct node *value; /* what it is, if it is set once; else NULL */
 	unsigned sets;
 };
 
@@ -46,7 +46,8 @@ struct types {
  * what is. NULL: all are numbers, or texts where they are read as such.
  */
 struct field_types {
-	bool (*find)(void *context, const struct place_asked *place, const char *text, struct type *ret, struct error *err);
+	bool (*find)(void *context, const struct place_asked *place, const char *text, struct type *ret,
+		     struct error *err);
 	void *context;
 };
 
@@ -61,20 +62,48 @@ size_t types_variable(const struct types *t, size_t handler, const char *name);
 struct function {
 	const char *name;
 	enum function_id {
-		FUNCTION_COUNT, FUNCTION_SUM, FUNCTION_AVG, FUNCTION_MIN, FUNCTION_MAX, FUNCTION_STATS, FUNCTION_HIST,
+		FUNCTION_COUNT,
+		FUNCTION_SUM,
+		FUNCTION_AVG,
+		FUNCTION_MIN,
+		FUNCTION_MAX,
+		FUNCTION_STATS,
+		FUNCTION_HIST,
 		FUNCTION_LHIST,
-		FUNCTION_PRINTF, FUNCTION_PRINT, FUNCTION_CLEAR, FUNCTION_ZERO, FUNCTION_DELETE, FUNCTION_EXIT, FUNCTION_TIME,
-		FUNCTION_STR, FUNCTION_KSYM, FUNCTION_USYM, FUNCTION_KSTACK, FUNCTION_USTACK, FUNCTION_STRFTIME,
-		FUNCTION_STRNCMP, FUNCTION_STRLEN, FUNCTION_STRCONTAINS, FUNCTION_HAS_KEY, FUNCTION_LEN, FUNCTION_NTOP,
-		FUNCTION_BSWAP, FUNCTION_STRERROR, FUNCTION_SIGNAL_NAME, FUNCTION_SYSCALL_NAME, FUNCTION_POINTER,
-		FUNCTION_KADDR, FUNCTION_NSECS, FUNCTION_JOIN,
+		FUNCTION_PRINTF,
+		FUNCTION_PRINT,
+		FUNCTION_CLEAR,
+		FUNCTION_ZERO,
+		FUNCTION_DELETE,
+		FUNCTION_EXIT,
+		FUNCTION_TIME,
+		FUNCTION_STR,
+		FUNCTION_KSYM,
+		FUNCTION_USYM,
+		FUNCTION_KSTACK,
+		FUNCTION_USTACK,
+		FUNCTION_STRFTIME,
+		FUNCTION_STRNCMP,
+		FUNCTION_STRLEN,
+		FUNCTION_STRCONTAINS,
+		FUNCTION_HAS_KEY,
+		FUNCTION_LEN,
+		FUNCTION_NTOP,
+		FUNCTION_BSWAP,
+		FUNCTION_STRERROR,
+		FUNCTION_SIGNAL_NAME,
+		FUNCTION_SYSCALL_NAME,
+		FUNCTION_POINTER,
+		FUNCTION_KADDR,
+		FUNCTION_NSECS,
+		FUNCTION_JOIN,
 		FUNCTION_REFUSED,
 	} id;
-	unsigned least, most;    /* arguments */
+	unsigned least, most; /* arguments */
 	enum type_kind gives;
 	enum aggregate aggregate;
-	const char *why;         /* REFUSED */
-	const char *takes;       /* a letter for each argument: t text, n number, else anything; NULL: anything */
+	const char *why;   /* REFUSED */
+	const char *takes; /* a letter for each argument: t text, n number, else anything; NULL: anything */
 };
 
 /* NULL: there is none of that name. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A value while a program runs. Its type is known beforehand: of numbers, names, stacks and symbols `n` is all; of texts
- * and tuples, `p` has n bytes, which live up to the end of the handler, or, in maps, until they are changed. The parts of
- * a tuple stand one behind the other: a number as 8 bytes, what has bytes as how many (4 bytes) and these.
+ * A value while a program runs. Its type is known beforehand: of numbers, names, stacks and symbols `n` is all; of
+ * texts and tuples, `p` has n bytes, which live up to the end of the handler, or, in maps, until they are changed. The
+ * parts of a tuple stand one behind the other: a number as 8 bytes, what has bytes as how many (4 bytes) and these.
  */
 #ifndef UPTO_HANDLERS_VALUE_H
 #define UPTO_HANDLERS_VALUE_H

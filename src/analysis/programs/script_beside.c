@@ -39,7 +39,9 @@ static void tell_fact(struct script_runner *r, struct stacks *s, const struct fa
 	if (f->kind != FACT_EVENT || !event_record_of(r->o->formats, f, &record) ||
 	    !script_index_has(&r->places.events, record.event))
 		return;
-	r->now = (struct moment){ .ns = f->ns, .insns = f->insns, .cpu = f->cpu, .record = &record, .id = (uint32_t)record.event };
+	r->now = (struct moment){
+		.ns = f->ns, .insns = f->insns, .cpu = f->cpu, .record = &record, .id = (uint32_t)record.event
+	};
 	r->now.stack = s ? stacks_running(s, f->task, f->cpu, f->ns) : NULL;
 	/* the function that a probe is at, for `func` and `probe` */
 	if (r->now.stack && r->now.stack->depth && !strcmp(r->o->formats->list[record.event].system, SCRIPT_GROUP)) {
@@ -65,8 +67,12 @@ static bool is_asked(const struct script_runner *r, enum script_other other, con
 static void tell_span(struct script_runner *r, struct stacks *s, const struct span_of *span)
 {
 	r->now = (struct moment){
-		.ns = span->end_ns, .span = span, .ends = true, .duration_ns = span->end_ns - span->start_ns,
-		.duration_insns = span->insns, .self_ns = span->cpu_ns,
+		.ns = span->end_ns,
+		.span = span,
+		.ends = true,
+		.duration_ns = span->end_ns - span->start_ns,
+		.duration_insns = span->insns,
+		.self_ns = span->cpu_ns,
 	};
 	if (s && span->thread < s->count)
 		r->now.stack = &s->list[span->thread];
@@ -76,7 +82,10 @@ static void tell_span(struct script_runner *r, struct stacks *s, const struct sp
 static void tell_away(struct script_runner *r, struct stacks *s, const struct away *a)
 {
 	r->now = (struct moment){
-		.ns = a->end_ns, .away = a, .ends = true, .duration_ns = a->end_ns - a->start_ns,
+		.ns = a->end_ns,
+		.away = a,
+		.ends = true,
+		.duration_ns = a->end_ns - a->start_ns,
 	};
 	if (s && a->thread < s->count)
 		r->now.stack = &s->list[a->thread];
@@ -153,8 +162,9 @@ static int by_end(const void *a, const void *b, void *history)
 	const struct history *h = history;
 	const struct span_of *x = &h->spans[*(const uint32_t *)a], *y = &h->spans[*(const uint32_t *)b];
 
-	return x->end_ns != y->end_ns ? (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns)
-				      : (*(const uint32_t *)a < *(const uint32_t *)b) - (*(const uint32_t *)a > *(const uint32_t *)b);
+	return x->end_ns != y->end_ns
+		       ? (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns)
+		       : (*(const uint32_t *)a < *(const uint32_t *)b) - (*(const uint32_t *)a > *(const uint32_t *)b);
 }
 
 static int away_by_end(const void *a, const void *b, void *history)
@@ -162,8 +172,9 @@ static int away_by_end(const void *a, const void *b, void *history)
 	const struct history *h = history;
 	const struct away *x = &h->aways[*(const uint32_t *)a], *y = &h->aways[*(const uint32_t *)b];
 
-	return x->end_ns != y->end_ns ? (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns)
-				      : (*(const uint32_t *)a > *(const uint32_t *)b) - (*(const uint32_t *)a < *(const uint32_t *)b);
+	return x->end_ns != y->end_ns
+		       ? (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns)
+		       : (*(const uint32_t *)a > *(const uint32_t *)b) - (*(const uint32_t *)a < *(const uint32_t *)b);
 }
 
 void script_sort_history(struct script_runner *r)

@@ -74,10 +74,13 @@ static bool find_in_event(const struct script_formats *f, const struct place_ask
 		if (is_text_type(type)) {
 			*ret = (struct type){ .kind = TYPE_TEXT };
 		} else if (ret->kind == TYPE_TEXT) {
-			error_set(err, "what a tracepoint's number leads to is not recorded: expected a field that is a text");
+			error_set(
+				err,
+				"what a tracepoint's number leads to is not recorded: expected a field that is a text");
 			return false;
 		} else {
-			ret->is_signed = !strstr(type, "unsigned") && !strchr(type, '*') && strncmp(type, "u", 1) && strncmp(type, "__u", 3);
+			ret->is_signed = !strstr(type, "unsigned") && !strchr(type, '*') && strncmp(type, "u", 1) &&
+					 strncmp(type, "__u", 3);
 		}
 		return true;
 	}
@@ -96,7 +99,9 @@ static bool find_in_syscall(const struct script_formats *f, const struct place_a
 	bool exits = !strncmp(place->name, "sys_exit", 8);
 	const struct syscall_abi *abi = f->arch ? &f->arch->abis[0] : &arch_x86_64.abis[0];
 
-	if (is_named("ret", text) ? exits : is_named("id", text) || is_named("__syscall_nr", text) || (!exits && is_named("args", text)))
+	if (is_named("ret", text)
+		    ? exits
+		    : is_named("id", text) || is_named("__syscall_nr", text) || (!exits && is_named("args", text)))
 		return true;
 	for (uint64_t nr = 0; !exits && nr < CALLS; nr++) {
 		const char *call = abi->call_name(nr);
@@ -109,8 +114,9 @@ static bool find_in_syscall(const struct script_formats *f, const struct place_a
 		error_set(err, "%s has no %.*s: it has ret", place->text, (int)name_length(text), text);
 	else
 		error_set(err, "%s has no %.*s: it has %s", place->text, (int)name_length(text), text,
-			  syscall_fields(place->name + strlen("sys_enter_")) ? syscall_fields(place->name + strlen("sys_enter_"))
-									     : "other names, or id and args[0] … with raw_syscalls");
+			  syscall_fields(place->name + strlen("sys_enter_"))
+				  ? syscall_fields(place->name + strlen("sys_enter_"))
+				  : "other names, or id and args[0] … with raw_syscalls");
 	return false;
 }
 
@@ -121,9 +127,11 @@ int script_own_field(enum place_kind kind, const char *text)
 		const char *name;
 		enum script_own own;
 	} all[] = {
-		{ PLACE_LOG, "text", OWN_TEXT }, { PLACE_LOG, "level", OWN_LEVEL }, { PLACE_SPAN, "name", OWN_NAME },
-		{ PLACE_SPAN, "kind", OWN_KIND }, { PLACE_SPAN, "start", OWN_START }, { PLACE_WAIT, "kind", OWN_KIND },
-		{ PLACE_WAIT, "start", OWN_START }, { PLACE_WAIT, "what", OWN_WHAT }, { PLACE_WAIT, "waker", OWN_WAKER },
+		{ PLACE_LOG, "text", OWN_TEXT },    { PLACE_LOG, "level", OWN_LEVEL },
+		{ PLACE_SPAN, "name", OWN_NAME },   { PLACE_SPAN, "kind", OWN_KIND },
+		{ PLACE_SPAN, "start", OWN_START }, { PLACE_WAIT, "kind", OWN_KIND },
+		{ PLACE_WAIT, "start", OWN_START }, { PLACE_WAIT, "what", OWN_WHAT },
+		{ PLACE_WAIT, "waker", OWN_WAKER },
 	};
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -138,8 +146,9 @@ static bool find_own(const struct place_asked *place, const char *text, struct t
 
 	if (own < 0) {
 		error_set(err, "%s has no %.*s: it has %s", place->text, (int)name_length(text), text,
-			  place->kind == PLACE_LOG ? "text and level" : place->kind == PLACE_SPAN ? "name, kind and start"
-												   : "kind, what, waker and start");
+			  place->kind == PLACE_LOG    ? "text and level"
+			  : place->kind == PLACE_SPAN ? "name, kind and start"
+						      : "kind, what, waker and start");
 		return false;
 	}
 	ret->kind = own == OWN_LEVEL || own == OWN_START ? TYPE_NUMBER : TYPE_TEXT;

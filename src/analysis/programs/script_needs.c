@@ -110,7 +110,8 @@ static int find_place(const struct script *p, const struct types *types, size_t 
 	if (is_function(place->kind) ? !fields && !place->offset : place->kind != PLACE_USDT)
 		return 0;
 	if (is_of_file(place->kind) && strchr(place->name, '*'))
-		return script_error(p, place->at, place->len, err, "values of programs are read at one function: expected its name");
+		return script_error(p, place->at, place->len, err,
+				    "values of programs are read at one function: expected its name");
 	add_probe(ret, types, handler, number, place);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a program in handlers asks to be recorded: calls and returns are in every trace; trace events, and what a probe
- * reads of the guest, are there if they were asked for. What is needed follows from the program's text alone, so that it
- * is known before a guest starts, and found again in its trace by the same names.
+ * reads of the guest, are there if they were asked for. What is needed follows from the program's text alone, so that
+ * it is known before a guest starts, and found again in its trace by the same names.
  */
 #ifndef UPTO_ANALYSIS_SCRIPT_NEEDS_H
 #define UPTO_ANALYSIS_SCRIPT_NEEDS_H
@@ -17,7 +17,7 @@ struct script_need {
 	size_t handler, place;
 	bool is_event; /* a trace event: system:name, in the words of record --event; else the definition of a probe */
 	char *text;
-	char *event;   /* of a probe: its event's name */
+	char *event; /* of a probe: its event's name */
 };
 
 struct script_needs {

@@ -11,7 +11,10 @@
 
 /* Pairs of a number and a handler's place, from which an index is made. */
 struct pairs {
-	struct pair { uint32_t number; struct script_place at; } *list;
+	struct pair {
+		uint32_t number;
+		struct script_place at;
+	} * list;
 	size_t count, cap;
 };
 
@@ -19,7 +22,7 @@ struct finding {
 	const struct script_run_options *o;
 	struct script_places *ret;
 	struct pairs entries, returns, events, calls, results, others;
-	struct script_place at;        /* that is being looked for */
+	struct script_place at; /* that is being looked for */
 	const struct place_asked *asked;
 	size_t found;
 };
@@ -84,7 +87,8 @@ static bool is_meant(const struct finding *f, uint32_t function)
 {
 	const struct names *n = f->o->session->names;
 	const struct place_asked *a = f->asked;
-	bool kernel = a->kind == PLACE_ENTRY || a->kind == PLACE_RETURN, any = a->kind == PLACE_CALL || a->kind == PLACE_CALL_END;
+	bool kernel = a->kind == PLACE_ENTRY || a->kind == PLACE_RETURN,
+	     any = a->kind == PLACE_CALL || a->kind == PLACE_CALL_END;
 
 	if (names_is_group(n, function) || (kernel && !names_is_kernel(n, function)) ||
 	    (!kernel && !any && !names_is_user(n, function)))
@@ -106,9 +110,9 @@ static int no_function(const struct finding *f, struct error *err)
 		if (!names_is_group(n, i))
 			list[count++] = names_function(n, i);
 	near = nearest_name(f->asked->name, strlen(f->asked->name), list);
-	script_error(f->o->script, f->asked->at, f->asked->len, err, "the trace has no function %s%s%s%s%s", f->asked->name,
-		     f->asked->object ? " in " : "", f->asked->object ? f->asked->object : "", near ? ": did you mean " : "",
-		     near ? near : "");
+	script_error(f->o->script, f->asked->at, f->asked->len, err, "the trace has no function %s%s%s%s%s",
+		     f->asked->name, f->asked->object ? " in " : "", f->asked->object ? f->asked->object : "",
+		     near ? ": did you mean " : "", near ? near : "");
 	free(list);
 	return -1;
 }
@@ -133,7 +137,8 @@ static int find_needed(struct finding *f, const struct script_need *need, struct
 			add(f, &f->events, i);
 	if (f->found)
 		return 0;
-	return script_error(f->o->script, f->asked->at, f->asked->len, err, "the trace has nothing of it: upto record -e records what a program asks for%s%s",
+	return script_error(f->o->script, f->asked->at, f->asked->len, err,
+			    "the trace has nothing of it: upto record -e records what a program asks for%s%s",
 			    need->is_event ? ", or --event " : "", need->is_event ? need->text : "");
 }
 
@@ -148,7 +153,8 @@ static int find_syscalls(struct finding *f, struct error *err)
 		const char *call = arch->abis[0].call_name(nr);
 
 		for (int way = 0; way < 2; way++) {
-			cleanup_free char *name = xasprintf("%s_%s", way ? "sys_exit" : "sys_enter", call ? syscall_tracepoint(call) : "?");
+			cleanup_free char *name = xasprintf("%s_%s", way ? "sys_exit" : "sys_enter",
+							    call ? syscall_tracepoint(call) : "?");
 
 			if (raw ? (way ? exits : enters) : call && !fnmatch(pattern, name, 0))
 				add(f, way ? &f->results : &f->calls, nr);
@@ -165,7 +171,7 @@ static int find_software(struct finding *f, struct error *err)
 		const char *name;
 		enum script_other other;
 	} known[] = {
-		{ "page-faults", OTHER_FAULT }, { "faults", OTHER_FAULT }, { "minor-faults", OTHER_FAULT },
+		{ "page-faults", OTHER_FAULT },       { "faults", OTHER_FAULT }, { "minor-faults", OTHER_FAULT },
 		{ "context-switches", OTHER_SWITCH }, { "cs", OTHER_SWITCH },
 	};
 
@@ -174,7 +180,8 @@ static int find_software(struct finding *f, struct error *err)
 			add(f, &f->others, known[i].other);
 			return 0;
 		}
-	return script_error(f->o->script, f->asked->at, f->asked->len, err, "expected software:page-faults or software:context-switches");
+	return script_error(f->o->script, f->asked->at, f->asked->len, err,
+			    "expected software:page-faults or software:context-switches");
 }
 
 static void add_timer(struct finding *f)
@@ -183,7 +190,10 @@ static void add_timer(struct finding *f)
 
 	p->timers = xreallocarray(p->timers, p->n_timers + 1, sizeof *p->timers);
 	p->timers[p->n_timers++] = (struct script_timer){
-		.at = f->at, .ns = f->asked->ns, .next_ns = f->o->from_ns + f->asked->ns, .each_cpu = f->asked->kind == PLACE_PROFILE,
+		.at = f->at,
+		.ns = f->asked->ns,
+		.next_ns = f->o->from_ns + f->asked->ns,
+		.each_cpu = f->asked->kind == PLACE_PROFILE,
 	};
 	f->found++;
 }

@@ -25,13 +25,13 @@ struct script_timer {
 };
 
 struct script_places {
-	struct script_index entries, returns;  /* by function */
-	struct script_index events;            /* by number of the event's format */
-	struct script_index calls, results;    /* by number of the system call */
-	struct script_index others;            /* by enum script_other */
+	struct script_index entries, returns; /* by function */
+	struct script_index events;           /* by number of the event's format */
+	struct script_index calls, results;   /* by number of the system call */
+	struct script_index others;           /* by enum script_other */
 	struct script_timer *timers;
 	size_t n_timers;
-	size_t probes;                         /* all of them, as bpftrace counts what it attaches */
+	size_t probes; /* all of them, as bpftrace counts what it attaches */
 };
 
 enum script_other { OTHER_BEGIN, OTHER_END, OTHER_FAULT, OTHER_SWITCH, OTHER_LOG, OTHER_SPAN, OTHER_WAIT, OTHERS };

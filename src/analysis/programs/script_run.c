@@ -27,7 +27,11 @@ static void set_frame_moment(struct script_runner *r, const struct stacks *s, co
 			     const struct frame *frame)
 {
 	r->now = (struct moment){
-		.stack = stack, .frame = frame, .ns = s->ns, .insns = s->insns, .cpu = stack->cpu < 0 ? 0 : (unsigned)stack->cpu,
+		.stack = stack,
+		.frame = frame,
+		.ns = s->ns,
+		.insns = s->insns,
+		.cpu = stack->cpu < 0 ? 0 : (unsigned)stack->cpu,
 		.id = frame->function,
 	};
 }
@@ -171,7 +175,8 @@ static void phrase(void *state, struct stacks *s, struct stack *stack, const str
 	const struct frame *own = &stack->frames[stack->depth - 1];
 
 	if (r->spending)
-		end_spending(r, s, stack, stack->ns + p->spent.ns - own->ns, stack->insns + p->spent.insns - own->insns);
+		end_spending(r, s, stack, stack->ns + p->spent.ns - own->ns,
+			     stack->insns + p->spent.insns - own->insns);
 }
 
 /* Deeper frames have other numbers from here on. */
@@ -229,14 +234,16 @@ static void find_fields(struct script_runner *r)
 			bool own = !strcmp(r->o->formats->list[e].system, SCRIPT_GROUP);
 
 			snprintf(name, sizeof name, "v%zu", script_field_number(t, f));
-			r->fields[f * events + e] = script_event_field(r->o->decoder, e, own ? name : t->fields[f].text);
+			r->fields[f * events + e] =
+				script_event_field(r->o->decoder, e, own ? name : t->fields[f].text);
 		}
 }
 
 static void find_names(struct script_runner *r)
 {
 	const struct names *n = r->o->session->names;
-	uint32_t *numbers = xcalloc(names_count(n), sizeof *numbers); /* by number of the name: the first function, + 1 */
+	uint32_t *numbers =
+		xcalloc(names_count(n), sizeof *numbers); /* by number of the name: the first function, + 1 */
 	struct name_table texts = { 0 };
 
 	r->first_of_name = xcalloc(names_count(n), sizeof *r->first_of_name);
@@ -270,7 +277,13 @@ static void fire_edge(struct script_runner *r, enum script_other other, uint64_t
 static int replay(struct script_runner *r, struct error *err)
 {
 	static const struct stacks_visitor visitor = {
-		.enter = enter, .leave = leave, .switched = switched, .due = due, .phrase = phrase, .takes = takes, .forget = forget,
+		.enter = enter,
+		.leave = leave,
+		.switched = switched,
+		.due = due,
+		.phrase = phrase,
+		.takes = takes,
+		.forget = forget,
 	};
 	struct session session = *r->o->session;
 	struct stacks stacks;

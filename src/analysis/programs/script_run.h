@@ -19,17 +19,17 @@ struct script_run_options {
 	struct script *script;
 	const struct script_code *code;
 	const struct script_needs *needs;
-	const struct facts *facts;     /* in the order of time; NULL: the program hears of none */
+	const struct facts *facts; /* in the order of time; NULL: the program hears of none */
 	const struct event_formats *formats;
 	struct event_decoder *decoder;
 	const struct texts *texts;     /* of system calls; NULL: likewise */
 	const struct syscalls *calls;  /* NULL: the program does not ask for a program's arguments (join()) */
 	const struct history *history; /* NULL: it asks for neither spans nor waits */
 	uint64_t from_ns, to_ns;
-	uint64_t end_ns;               /* of the trace */
+	uint64_t end_ns; /* of the trace */
 	struct sink out;
 	bool json;
-	uint64_t began_ns;             /* as in struct machine_host */
+	uint64_t began_ns; /* as in struct machine_host */
 	/* NULL: nobody. True: it is enough, and what there is is printed */
 	bool (*is_enough)(void *context);
 	void *enough_context;
@@ -37,7 +37,7 @@ struct script_run_options {
 
 struct script_outcome {
 	struct machine_losses losses;
-	uint64_t stacks;               /* that had no room */
+	uint64_t stacks; /* that had no room */
 };
 
 /* An error: a probe that is nowhere in the trace. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of script_run() have in common: the moment at which a probe fires, and what is kept between moments. */
+/* What the parts of script_run() have in common: the moment at which a probe fires, and what is kept between moments.
+ */
 #ifndef UPTO_ANALYSIS_SCRIPT_RUNNER_H
 #define UPTO_ANALYSIS_SCRIPT_RUNNER_H
 
@@ -9,26 +10,28 @@
 
 /* What is known of the moment at which a probe fires. */
 struct moment {
-	const struct stack *stack;       /* of the thread; NULL: nobody's */
-	const struct frame *frame;       /* of the call that begins or ends, if it is one */
+	const struct stack *stack; /* of the thread; NULL: nobody's */
+	const struct frame *frame; /* of the call that begins or ends, if it is one */
 	uint64_t ns, insns;
 	unsigned cpu;
-	uint32_t id;                     /* of the function, the event, the system call */
+	uint32_t id; /* of the function, the event, the system call */
 	struct script_place at;
 	const struct event_record *record;
-	const uint64_t *args;            /* of a system call */
+	const uint64_t *args; /* of a system call */
 	uint64_t result;
-	uint64_t text_insns;             /* of a system call: the counter at its begin */
-	const struct fact *line;         /* of the log */
+	uint64_t text_insns;     /* of a system call: the counter at its begin */
+	const struct fact *line; /* of the log */
 	const struct span_of *span;
 	const struct away *away;
-	bool ends;                       /* something ends that has a duration: */
+	bool ends; /* something ends that has a duration: */
 	uint64_t duration_ns, duration_insns, self_ns, self_insns;
 };
 
 /* What a stack's frames have spent in calls of theirs that have returned. */
 struct spending {
-	struct { uint64_t ns, insns; } *of;
+	struct {
+		uint64_t ns, insns;
+	} * of;
 	size_t cap;
 };
 
@@ -38,16 +41,19 @@ struct script_runner {
 	struct script_stacks stacks;
 	struct machine *machine;
 	struct moment now;
-	uint32_t *first_of_name;         /* by function: the first that has its name, which stands for all of them in names */
-	long *fields;                    /* by field and event: its number in the event; -1: it has none */
-	struct buf text;                 /* of an event's field */
+	uint32_t *first_of_name; /* by function: the first that has its name, which stands for all of them in names */
+	long *fields;            /* by field and event: its number in the event; -1: it has none */
+	struct buf text;         /* of an event's field */
 	size_t next_fact, next_span, next_away;
-	const struct stack **running;    /* by vCPU */
+	const struct stack **running; /* by vCPU */
 	unsigned vcpus;
-	struct { uint64_t nr, args[6], insns; unsigned cpu; } *calls; /* by stack: its last system call */
-	struct spending *spending;       /* by stack; NULL: nobody asks */
-	uint32_t *spans;                 /* numbers of the history's spans, by end */
-	uint32_t *aways;                 /* likewise */
+	struct {
+		uint64_t nr, args[6], insns;
+		unsigned cpu;
+	} * calls;                 /* by stack: its last system call */
+	struct spending *spending; /* by stack; NULL: nobody asks */
+	uint32_t *spans;           /* numbers of the history's spans, by end */
+	uint32_t *aways;           /* likewise */
 	size_t n_spans, n_aways;
 	uint64_t random;
 	bool over;

@@ -29,8 +29,9 @@ void script_stacks_deinit(struct script_stacks *s)
 static uint64_t address_in(const struct stack *stack, size_t i)
 {
 	if (i + 1 == stack->depth)
-		return stack->cpu >= 0 && stack->frames[i].kind != FRAME_BASE && stack->frames[i].at_start ? stack->frames[i].addr
-													  : stack->place;
+		return stack->cpu >= 0 && stack->frames[i].kind != FRAME_BASE && stack->frames[i].at_start
+			       ? stack->frames[i].addr
+			       : stack->place;
 	return stack->frames[i + 1].from;
 }
 
@@ -104,8 +105,10 @@ static void put_function(const struct script_stacks *s, uint32_t function, struc
 	buf_put(out, name, len);
 }
 
-/* "vfs_read+131": a number in tens, as bpftrace has it. Where a call returns to is its caller's, also behind the last one. */
-static void put_frame(const struct script_stacks *s, const struct script_frame *f, uint64_t ns, bool returns, struct buf *out)
+/* "vfs_read+131": a number in tens, as bpftrace has it. Where a call returns to is its caller's, also behind the last
+ * one. */
+static void put_frame(const struct script_stacks *s, const struct script_frame *f, uint64_t ns, bool returns,
+		      struct buf *out)
 {
 	struct names_symbol symbol;
 

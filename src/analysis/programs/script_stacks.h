@@ -10,15 +10,18 @@ struct script_stacks {
 	const struct names *names;
 	const struct threads *threads;
 	struct script_frame {
-		uint64_t address;    /* where control is, or will return to */
+		uint64_t address; /* where control is, or will return to */
 		uint32_t function;
-		uint32_t version;    /* of the address space that it is in; 0: the kernel's */
-	} *frames;
+		uint32_t version; /* of the address space that it is in; 0: the kernel's */
+	} * frames;
 	size_t n_frames, frames_cap;
-	struct script_stack { size_t first, count; uint64_t ns; } *list; /* ns: when it was seen first */
+	struct script_stack {
+		size_t first, count;
+		uint64_t ns;
+	} * list; /* ns: when it was seen first */
 	size_t count, cap;
-	struct map by_hash;          /* hash → number + 1 */
-	uint64_t left_out;           /* so many had no room: they are stack 0, which is empty */
+	struct map by_hash; /* hash → number + 1 */
+	uint64_t left_out;  /* so many had no room: they are stack 0, which is empty */
 };
 
 void script_stacks_init(struct script_stacks *s, const struct session *session);

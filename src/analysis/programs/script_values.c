@@ -160,8 +160,9 @@ static struct value span_field(struct script_runner *r, enum script_own own)
 
 	switch (own) {
 	case OWN_NAME:
-		return text(s->name && *s->name ? s->name
-			    : s->function != HISTORY_NONE ? names_function(r->o->session->names, s->function) : "");
+		return text(s->name && *s->name           ? s->name
+			    : s->function != HISTORY_NONE ? names_function(r->o->session->names, s->function)
+							  : "");
 	case OWN_KIND:
 		return text(span_kind_name(s->kind));
 	default:
@@ -193,7 +194,8 @@ static struct value own_field(struct script_runner *r, const struct place_asked 
 
 	if (r->now.line)
 		return own == OWN_LEVEL ? number(r->now.line->numbers[1])
-					: (struct value){ .n = r->now.line->lens[0], .p = (const uint8_t *)fact_text(r->now.line, 0) };
+					: (struct value){ .n = r->now.line->lens[0],
+							  .p = (const uint8_t *)fact_text(r->now.line, 0) };
 	return r->now.span ? span_field(r, (enum script_own)own) : away_field(r, (enum script_own)own);
 }
 
@@ -235,7 +237,8 @@ static void put_probe(const struct script_runner *r, const struct place_asked *p
 {
 	bool is_event = place->kind == PLACE_TRACEPOINT && !script_is_syscall(place);
 	bool is_function = place->kind == PLACE_ENTRY || place->kind == PLACE_RETURN || place->kind == PLACE_CALL ||
-			   place->kind == PLACE_CALL_END || place->kind == PLACE_UPROBE || place->kind == PLACE_URETPROBE;
+			   place->kind == PLACE_CALL_END || place->kind == PLACE_UPROBE ||
+			   place->kind == PLACE_URETPROBE;
 
 	if (!is_pattern(place->name) || (!is_event && !is_function)) {
 		buf_printf(out, "%s", place->text);
@@ -303,7 +306,14 @@ static uint64_t address(void *state, const char *function)
 struct machine_host script_host(struct script_runner *r)
 {
 	return (struct machine_host){
-		.builtin = builtin, .field = field, .stack = stack, .put_name = put_name, .put_stack = put_stack, .put_symbol = put_symbol,
-		.address = address, .began_ns = r->o->began_ns, .context = r,
+		.builtin = builtin,
+		.field = field,
+		.stack = stack,
+		.put_name = put_name,
+		.put_stack = put_stack,
+		.put_symbol = put_symbol,
+		.address = address,
+		.began_ns = r->o->began_ns,
+		.context = r,
 	};
 }

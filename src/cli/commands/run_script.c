@@ -62,11 +62,13 @@ int run_script_prepare(struct args *args, struct error *err)
 	if (arg(args, "list"))
 		return args->n_operands || args->rest ? error_set(err, "--list goes alone") : 0;
 	if (args->rest)
-		return args->n_operands ? error_set(err, "'%s' stands before --: expected upto run [OPTION…] -- COMMAND",
-						    args->operands[0])
-					: 0;
+		return args->n_operands
+			       ? error_set(err, "'%s' stands before --: expected upto run [OPTION…] -- COMMAND",
+					   args->operands[0])
+			       : 0;
 	if (args->n_operands < (arg(args, "program") ? 1 : 2))
-		return error_set(err, "expected upto run -e PROGRAM TRACE, upto run FILE.bt TRACE, or upto run -- COMMAND");
+		return error_set(err,
+				 "expected upto run -e PROGRAM TRACE, upto run FILE.bt TRACE, or upto run -- COMMAND");
 	trace = args->operands[args->n_operands - 1];
 	memmove(args->operands + 1, args->operands, (args->n_operands - 1) * sizeof *args->operands);
 	args->operands[0] = trace;
@@ -115,7 +117,8 @@ static int read_script(struct scripting *s, struct error *err)
 	const char *text = arg(a, "program");
 	unsigned first = text ? 1 : 2;
 
-	return run_script_read(text ? text : a->operands[1], a->operands + first, a->n_operands - first, &s->script, err);
+	return run_script_read(text ? text : a->operands[1], a->operands + first, a->n_operands - first, &s->script,
+			       err);
 }
 
 static int compile(struct scripting *s, struct error *err)
@@ -176,14 +179,17 @@ static int put_answer(void *state, const struct sink *to, struct error *err)
 static void say_losses(const struct script_outcome *o)
 {
 	if (o->losses.keys)
-		fprintf(stderr, "upto: maps are full (192 MB): %" PRIu64 " times there was no room for another key or text\n",
+		fprintf(stderr,
+			"upto: maps are full (192 MB): %" PRIu64 " times there was no room for another key or text\n",
 			o->losses.keys);
 	if (o->stacks)
-		fprintf(stderr, "upto: there was no room for %" PRIu64 " more stacks: they are shown as empty\n", o->stacks);
+		fprintf(stderr, "upto: there was no room for %" PRIu64 " more stacks: they are shown as empty\n",
+			o->stacks);
 	if (o->losses.cut)
 		fprintf(stderr, "upto: %" PRIu64 " texts were cut: a handler has room for 256 kB\n", o->losses.cut);
 	if (o->losses.loops)
-		fprintf(stderr, "upto: %" PRIu64 " handlers were ended after a million rounds of their loops\n", o->losses.loops);
+		fprintf(stderr, "upto: %" PRIu64 " handlers were ended after a million rounds of their loops\n",
+			o->losses.loops);
 }
 
 static int run_on_trace(struct scripting *s, struct error *err)

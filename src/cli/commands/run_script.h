@@ -6,11 +6,16 @@
 #include "cli/command.h"
 #include "handlers/script.h"
 
-#define SCRIPT_OPTION { 'e', "program", "PROGRAM", "a program in handlers, in bpftrace's language, or a file of one: FILE.bt" }
+#define SCRIPT_OPTION                                                                                                 \
+	{                                                                                                             \
+		'e', "program", "PROGRAM", "a program in handlers, in bpftrace's language, or a file of one: FILE.bt" \
+	}
 
-#define SCRIPT_OPTIONS \
+#define SCRIPT_OPTIONS                                                                                          \
 	SCRIPT_OPTION, { 0, "list", NULL, "the programs that come with upto, of which each runs by its name" }, \
-		{ 0, "json", NULL, "what the program prints as lines of JSON, as bpftrace -f json has them" }
+	{                                                                                                       \
+		0, "json", NULL, "what the program prints as lines of JSON, as bpftrace -f json has them"       \
+	}
 
 /* The text, or a file whose name ends with .bt. Call script_free() also after an error. */
 int run_script_read(const char *text, const char *const *parameters, size_t n, struct script *ret, struct error *err);

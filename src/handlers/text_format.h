@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* printf()'s format, read once. */
-#ifndef UPTO_HANDLERS_FORMAT_H
-#define UPTO_HANDLERS_FORMAT_H
+#ifndef UPTO_HANDLERS_TEXT_FORMAT_H
+#define UPTO_HANDLERS_TEXT_FORMAT_H
 
 #include "base/buf.h"
 #include "script.h"
 
 struct format_part {
-	char *text;        /* what is printed in front of the value, with all %% made plain */
+	char *text; /* what is printed in front of the value, with all %% made plain */
 	size_t len;
-	char spec[16];     /* "%-16s", "%5llu": for one value of the C library's printf; "": none is behind the text */
-	bool is_text;      /* it takes a text: whatever the value is, as people read it */
+	char spec[16]; /* "%-16s", "%5llu": for one value of the C library's printf; "": none is behind the text */
+	bool is_text;  /* it takes a text: whatever the value is, as people read it */
 	bool is_char;
-	struct type type;  /* of the value */
+	struct type type; /* of the value */
 };
 
 struct text_format {
 	struct format_part *parts;
-	size_t count;      /* of which the last one may have no value */
+	size_t count; /* of which the last one may have no value */
 	size_t values;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "format.h"
+#include "text_format.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -56,8 +56,9 @@ static int parse_spec(const struct script *p, const struct node *node, const cha
 			return script_error(p, node->at, node->len, err, "the format has a width above 1000");
 	}
 	if (!letter || !strchr("diuxXocsprB", letter))
-		return script_error(p, node->at, node->len, err, "the format has %%%c: expected d, u, x, X, o, c, s or p behind a %%",
-				     letter ? letter : ' ');
+		return script_error(p, node->at, node->len, err,
+				    "the format has %%%c: expected d, u, x, X, o, c, s or p behind a %%",
+				    letter ? letter : ' ');
 	part->is_text = strchr("srB", letter);
 	part->is_char = letter == 'c';
 	if (!part->is_text && !takes_number(&value->type))
@@ -67,7 +68,10 @@ static int parse_spec(const struct script *p, const struct node *node, const cha
 		snprintf(part->spec, sizeof part->spec, "0x%%%.*sllx", (int)options, *at);
 	else
 		snprintf(part->spec, sizeof part->spec, "%%%.*s%s%c", (int)options, *at,
-			 part->is_text || part->is_char ? "" : "ll", part->is_text || part->is_char ? 's' : letter == 'i' ? 'd' : letter);
+			 part->is_text || part->is_char ? "" : "ll",
+			 part->is_text || part->is_char ? 's'
+			 : letter == 'i'                ? 'd'
+							: letter);
 	*at += options + length + 1;
 	return 0;
 }
@@ -88,14 +92,16 @@ int format_parse(const struct script *p, const struct node *node, struct node *c
 		}
 		at++;
 		if (ret->values == n) {
-			r = script_error(p, node->at, node->len, err, "the format prints more than the %zu values behind it", n);
+			r = script_error(p, node->at, node->len, err,
+					 "the format prints more than the %zu values behind it", n);
 			break;
 		}
 		r = parse_spec(p, node, &at, values[ret->values], add_part(ret, &text), err);
 		ret->values++;
 	}
 	if (r == 0 && ret->values < n)
-		r = script_error(p, values[ret->values]->at, values[ret->values]->len, err, "the format does not print this value");
+		r = script_error(p, values[ret->values]->at, values[ret->values]->len, err,
+				 "the format does not print this value");
 	if (r == 0 && text.len)
 		add_part(ret, &text);
 	buf_free(&text);

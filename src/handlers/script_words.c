@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "words.h"
+#include "script_words.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -45,9 +45,24 @@ static uint64_t factor_of(const char *at, size_t len)
 		const char *ending;
 		uint64_t factor;
 	} endings[] = {
-		{ "", 1 }, { "u", 1 }, { "ul", 1 }, { "ull", 1 }, { "l", 1 }, { "ll", 1 }, { "U", 1 }, { "UL", 1 }, { "ULL", 1 },
-		{ "L", 1 }, { "LL", 1 }, { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 },
-		{ "m", 60000000000 }, { "h", 3600000000000 }, { "d", 86400000000000 },
+		{ "", 1 },
+		{ "u", 1 },
+		{ "ul", 1 },
+		{ "ull", 1 },
+		{ "l", 1 },
+		{ "ll", 1 },
+		{ "U", 1 },
+		{ "UL", 1 },
+		{ "ULL", 1 },
+		{ "L", 1 },
+		{ "LL", 1 },
+		{ "ns", 1 },
+		{ "us", 1000 },
+		{ "ms", 1000000 },
+		{ "s", 1000000000 },
+		{ "m", 60000000000 },
+		{ "h", 3600000000000 },
+		{ "d", 86400000000000 },
 	};
 
 	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
@@ -80,8 +95,9 @@ static int number_at(const struct script *p, struct word *w, struct error *err)
 	w->kind = WORD_NUMBER;
 	w->len = name_length(w->at);
 	for (; at < w->at + w->len; at++) {
-		unsigned digit = isdigit((unsigned char)*at) ? (unsigned)(*at - '0')
-				 : base == 16 && isxdigit((unsigned char)*at) ? (unsigned)(tolower(*at) - 'a' + 10) : base;
+		unsigned digit = isdigit((unsigned char)*at)                  ? (unsigned)(*at - '0')
+				 : base == 16 && isxdigit((unsigned char)*at) ? (unsigned)(tolower(*at) - 'a' + 10)
+									      : base;
 
 		if (*at == '_')
 			continue;
@@ -93,8 +109,9 @@ static int number_at(const struct script *p, struct word *w, struct error *err)
 	}
 	factor = factor_of(at, (size_t)(w->at + w->len - at));
 	if (!factor || __builtin_mul_overflow(w->number, factor, &w->number))
-		return script_error(p, w->at, w->len, err,
-				     "no number: expected digits, and perhaps ns, us, ms, s, m, h, d, or u, l behind them");
+		return script_error(
+			p, w->at, w->len, err,
+			"no number: expected digits, and perhaps ns, us, ms, s, m, h, d, or u, l behind them");
 	return 0;
 }
 
@@ -117,9 +134,9 @@ static void sign_at(struct word *w)
 		char text[3];
 		int sign;
 	} signs[] = {
-		{ "||", OP_OR }, { "&&", OP_AND }, { "==", OP_EQUAL }, { "!=", OP_UNEQUAL }, { "<=", OP_LESS_EQUAL },
-		{ ">=", OP_MORE_EQUAL }, { "<<", OP_SHIFT_LEFT }, { ">>", OP_SHIFT_RIGHT }, { "++", OP_PLUS_PLUS },
-		{ "--", OP_MINUS_MINUS }, { "->", OP_ARROW }, { "..", OP_RANGE },
+		{ "||", OP_OR },         { "&&", OP_AND },         { "==", OP_EQUAL },      { "!=", OP_UNEQUAL },
+		{ "<=", OP_LESS_EQUAL }, { ">=", OP_MORE_EQUAL },  { "<<", OP_SHIFT_LEFT }, { ">>", OP_SHIFT_RIGHT },
+		{ "++", OP_PLUS_PLUS },  { "--", OP_MINUS_MINUS }, { "->", OP_ARROW },      { "..", OP_RANGE },
 	};
 
 	w->kind = WORD_SIGN;
@@ -151,7 +168,8 @@ int word_at(const struct script *p, const char *at, struct word *ret, struct err
 		ret->len = at[1] == '#' ? 2 : 1 + strspn(at + 1, "0123456789");
 		ret->number = at[1] == '#' ? 0 : strtoull(at + 1, NULL, 10);
 		if (at[1] != '#' && !ret->number)
-			return script_error(p, at, ret->len, err, "what a program is given is $1, $2 …, and $# is how many");
+			return script_error(p, at, ret->len, err,
+					    "what a program is given is $1, $2 …, and $# is how many");
 	} else if (*at == '$' && is_name_begin(at[1])) {
 		ret->kind = WORD_VARIABLE;
 		ret->len = 1 + name_length(at + 1);

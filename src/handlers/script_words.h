@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The words of a program in handlers. */
-#ifndef UPTO_HANDLERS_WORDS_H
-#define UPTO_HANDLERS_WORDS_H
+#ifndef UPTO_HANDLERS_SCRIPT_WORDS_H
+#define UPTO_HANDLERS_SCRIPT_WORDS_H
 
 #include "script.h"
 
 struct word {
 	enum { WORD_END, WORD_NAME, WORD_NUMBER, WORD_TEXT, WORD_VARIABLE, WORD_MAP, WORD_PARAMETER, WORD_SIGN } kind;
-	const char *at;   /* with its first sign; TEXT: with its quotes */
+	const char *at; /* with its first sign; TEXT: with its quotes */
 	size_t len;
-	int sign;         /* SIGN: a character, or OP_… */
-	uint64_t number;  /* NUMBER, PARAMETER */
+	int sign;        /* SIGN: a character, or OP_… */
+	uint64_t number; /* NUMBER, PARAMETER */
 };
 
 /* What is behind blanks and comments. */
