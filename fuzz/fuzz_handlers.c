@@ -50,6 +50,12 @@ static void put_name(void *guest, uint64_t number, struct buf *out)
 	buf_printf(out, "name%u", (unsigned)number & 3);
 }
 
+static void put_stack(void *guest, uint64_t number, unsigned indent, struct buf *out)
+{
+	must(indent <= 8);
+	put_name(guest, number, out);
+}
+
 static void put_symbol(void *guest, uint64_t number, bool user, struct buf *out)
 {
 	(void)user;
@@ -76,7 +82,7 @@ static void run(const struct script *p, const struct script_code *code, bool jso
 {
 	struct guest guest = { .next = 1 };
 	const struct machine_options options = {
-		.host = { builtin, field, stack, put_name, put_name, put_symbol, address, 0, &guest },
+		.host = { builtin, field, stack, put_name, put_stack, put_symbol, address, 0, &guest },
 		.out = { take, &guest },
 		.json = json,
 	};

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Programs in handlers: their language against Python, what they count against upto's other answers, and what is refused."""
 import collections
+import glob
 import json
 import os
 import random
@@ -11,7 +12,7 @@ import time
 
 import pytest
 
-from guest import UPTO, UPTO_ASAN, WORK, initrd, once_a_run, qemu_args, record, run, upto_json
+from guest import TOP, UPTO, UPTO_ASAN, WORK, initrd, once_a_run, qemu_args, record, run, upto_json
 from test_code import recording
 from test_thin import base
 
@@ -112,31 +113,31 @@ def test_sums():
         got = answer("BEGIN { " + all_of + " }", base(2), upto=UPTO_ASAN)
         total = sum(values)
         mean = abs(total) // len(values) * (-1 if total < 0 else 1)
-        assert got == histogram(values, "@h") + linear(values, 0, 4096, 256, "@l") + \
-            f"@s: count {len(values)}, average {mean}, total {total}\n\n@c: {len(values)}\n\n@u: {total}\n\n@a: {mean}\n\n@n: {min(values)}\n\n@x: {max(values)}\n\n", got
+        assert got == f"@a: {mean}\n\n@c: {len(values)}\n" + histogram(values, "@h") + linear(values, 0, 4096, 256, "@l") + \
+            f"@n: {min(values)}\n@s: count {len(values)}, average {mean}, total {total}\n\n@u: {total}\n@x: {max(values)}\n", got
 
 
 CASES = [
     ('BEGIN { printf("%-5s|%5s|%05d|%x|%c|%%\\n", "ab", "cd", 42, 255, 65); }', "ab   |   cd|00042|ff|A|%\n"),
-    ('BEGIN { @a["x", 1] = 5; @a["x", 2] = 3; @a["b", 7] = 4; }', "@a[x, 2]: 3\n@a[b, 7]: 4\n@a[x, 1]: 5\n\n"),
-    ('BEGIN { @n[1] = "b"; @n[-1] = "a"; @n[10] = "c"; }', "@n[-1]: a\n@n[1]: b\n@n[10]: c\n\n"),
+    ('BEGIN { @a["x", 1] = 5; @a["x", 2] = 3; @a["b", 7] = 4; }', "@a[x, 2]: 3\n@a[b, 7]: 4\n@a[x, 1]: 5\n"),
+    ('BEGIN { @n[1] = "b"; @n[-1] = "a"; @n[10] = "c"; }', "@n[-1]: a\n@n[1]: b\n@n[10]: c\n"),
     ('BEGIN { $i = 0; while ($i < 10) { $i++; if ($i == 3) { continue; } if ($i > 5) { break; } printf("%d ", $i); } }', "1 2 4 5 "),
     ('BEGIN { for ($i : 2..5) { printf("%d ", $i); } unroll(2) { printf("x"); } }', "2 3 4 xx"),
-    ('BEGIN { @m["a"] = 1; @m["b"] = 2; for ($kv : @m) { printf("%s=%d;", $kv.0, $kv.1); } clear(@m); }', "a=1;b=2;"),
+    ('BEGIN { @m["a"] = 1; @m["b"] = 2; for ($kv : @m) { printf("%s=%d;", $kv.0, $kv.1); } clear(@m); }', "a=1;b=2;\n"),
     ('BEGIN { $t = (1, "two", (3, 4)); printf("%d %s %d", $t.0, $t.1, $t.2.1); print($t); }', "1 two 4(1, two, (3, 4))\n"),
-    ('BEGIN { @x = 5; @x += 2; @x <<= 1; @x++; printf("%d %d %d", @x++, ++@x, @x); clear(@x); }', "15 17 17"),
-    ('BEGIN { @c[1] = count(); @c[2] = count(); @c[2] = count(); print(@c, 1); delete(@c[2]); print(@c[1]); printf("%d", len(@c)); clear(@c); }', "@c[2]: 2\n@c[1]: 1\n1"),
-    ('BEGIN { @z = count(); zero(@z); @z = count(); @z = count(); }', "@z: 2\n\n"),
+    ('BEGIN { @x = 5; @x += 2; @x <<= 1; @x++; printf("%d %d %d", @x++, ++@x, @x); clear(@x); }', "15 17 17\n"),
+    ('BEGIN { @c[1] = count(); @c[2] = count(); @c[2] = count(); print(@c, 1); delete(@c[2]); print(@c[1]); printf("%d", len(@c)); clear(@c); }', "@c[2]: 2\n@c[1]: 1\n1\n"),
+    ('BEGIN { @z = count(); zero(@z); @z = count(); @z = count(); }', "@z: 2\n"),
     ('BEGIN { if (strncmp("hello", "help", 3) == 0 && "a" == "a" && "a" != "b" && strcontains("abc", "bc")) { printf("%d", strlen("four")); } }', "4"),
     ('BEGIN { printf("%d %d", (uint8)300, (int8)200); printf(" %x %s", bswap((uint16)0x1234), ntop(0x0100007f)); }', "44 -56 3412 127.0.0.1"),
-    ('BEGIN { @q = (1 == 1) ? "yes" : "no"; } END { printf("%s.", @q); clear(@q); }', "yes."),
+    ('BEGIN { @q = (1 == 1) ? "yes" : "no"; } END { printf("%s.", @q); clear(@q); }', "yes.\n"),
     ('BEGIN { printf("%s %d", str($1), $2 + $#); }', "word 9"),
-    ('BEGIN { @[1] = 1; exit(); } END { printf("end "); }', "end @[1]: 1\n\n"),
+    ('BEGIN { @[1] = 1; exit(); } END { printf("end "); }', "end @[1]: 1\n"),
     ('BEGIN { return; printf("never"); }', ""),
     ('#define LIMIT 7\nBEGIN { printf("%d %d", LIMIT, AF_INET6); } // and a comment\n/* another */', "7 10"),
     ('BEGIN { printf("%d %d %d", 1_000, 1e3, 5ms); }', "1000 1000 5000000"),
     ('BEGIN { if (1) { printf("a"); } else if (1) { printf("b"); } else { printf("c"); } if (0) { } else { printf("d"); } }', "ad"),
-    ('BEGIN { printf("%s", has_key(@k, 5) ? "y" : "n"); @k[5] = 1; printf("%s", has_key(@k, 5) ? "y" : "n"); delete(@k, 5); }', "ny"),
+    ('BEGIN { printf("%s", has_key(@k, 5) ? "y" : "n"); @k[5] = 1; printf("%s", has_key(@k, 5) ? "y" : "n"); delete(@k, 5); }', "ny\n"),
     ('BEGIN { @h = hist(-1); @h = hist(1024); }', "@h: \n" + "(..., 0)" + " " * 15 + "1 |" + "@" * 52 + "|\n" + "".join(
         f"{h:<16}{0:>8} |{'':<52}|\n" for h in ["[0]", "[1]", *(f"[{1 << i}, {'1K' if i == 9 else 2 << i})" for i in range(1, 10))]) +
      f"{'[1K, 2K)':<16}{1:>8} |{'@' * 52}|\n\n"),
@@ -193,6 +194,36 @@ def test_wrong(program, line, column, message):
     assert head and int(head[1]) == line and column in (None, int(head[2])) and message in head[3], said
     mark = said[2].index("^")
     assert set(said[2][4:]) <= {" ", "^", "~"} and (not program or said[1][mark:mark + 1] or message.endswith("ends here")), said
+
+
+@pytest.mark.long
+def test_tools():
+    """The programs of bpftrace 0.17's tools folder: each is compiled, or refused, as the manual's table says."""
+    tools = sorted(glob.glob("/usr/sbin/*.bt"))
+    if len(tools) < 30:
+        pytest.skip("no bpftrace")
+    with open(os.path.join(TOP, "docs/handlers.md")) as f:
+        table = re.findall(r"^\| (\w+(?:-\w+)?\.bt) \| (.*) \|$", f.read(), re.M)
+    found = []
+    for path in tools:
+        said = run(UPTO_ASAN, "record", "-f", "-o", os.path.join(WORK, "tools.upto"), "-e", path, "--", "/bin/false", check=False).stderr.decode()
+        refused = re.match(r"upto: \S+\.bt:(\d+):\d+: (.*)", said)
+        found.append((os.path.basename(path), f"line {refused[1]}: {refused[2]}" if refused else "runs"))
+    assert found == table, set(found) ^ set(table)
+    return f"{sum(what == 'runs' for _, what in found)} of {len(found)} run"
+
+
+@pytest.mark.weight(6)
+def test_own_tools():
+    """Those that come with upto run by their names; those that ask for events say what to record."""
+    trace = recording("6.12", 1)[0]
+    names = [line.split()[0] for line in run(UPTO, "run", "--list").stdout.decode().splitlines()]
+    assert names == sorted(os.listdir(os.path.join(TOP, "tools"))) and len(names) > 10
+    for name in set(names) - {"biolatency.bt", "runqlat.bt", "mallocstacks.bt"}:
+        p = run(UPTO, "run", name, trace)
+        assert p.stdout.count(b"\n") > 2, (name, p.stdout)
+    execs = run(UPTO, "run", "execsnoop.bt", trace).stdout.decode()
+    assert re.search(r" cat /proc/kallsyms\n", execs), execs
 
 
 def functions_of(trace):
@@ -312,7 +343,7 @@ def test_interrupted():
 def test_limits():
     """A loop without an end, a map without bounds, a text without bounds: each ends with a line that says so."""
     p = run(UPTO, "run", "-e", "BEGIN { while (1) { @n++; } }", base(2))
-    assert b"1 handlers were ended after a million rounds" in p.stderr and p.stdout.endswith(b"@n: 1048577\n\n"), (p.stdout, p.stderr)
+    assert b"1 handlers were ended after a million rounds" in p.stderr and p.stdout.endswith(b"@n: 1048577\n"), (p.stdout, p.stderr)
     assert len(run(UPTO, "run", "-e", 'BEGIN { for ($i : 0..1000000) { @[$i, "' + "x" * 400 + '"] = 1; } clear(@); printf("%d", len(@)); }', base(2)).stderr.splitlines()) == 1
 
 

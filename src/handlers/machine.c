@@ -33,6 +33,7 @@ struct machine {
 	size_t used;
 	struct buf out, scratch;
 	struct error err;
+	uint64_t times; /* that a count() counts */
 	bool over, failed;
 	struct machine_losses losses;
 };
@@ -45,7 +46,7 @@ struct machine *machine_new(const struct script_code *code, const struct machine
 	m->code = code;
 	m->host = options->host;
 	m->sink = options->out;
-	m->printer = (struct printer){ &m->host, options->json, &m->out };
+	m->printer = (struct printer){ &m->host, options->json, 4, &m->out };
 	m->maps = xcalloc(t->n_maps + 1, sizeof *m->maps);
 	for (size_t i = 0; i < t->n_maps; i++)
 		m->maps[i] = (struct script_map){
@@ -57,6 +58,7 @@ struct machine *machine_new(const struct script_code *code, const struct machine
 	m->variables = xcalloc(t->n_variables + 1, sizeof *m->variables);
 	m->stack = xcalloc(code->depth + 4, sizeof *m->stack);
 	m->arena = xmalloc(ARENA);
+	m->times = 1;
 	return m;
 }
 
@@ -268,11 +270,12 @@ static struct value call(struct machine *m, const struct step *s, const struct v
 
 static void put_formatted(struct machine *m, const struct format_part *part, const struct value *v, struct buf *out)
 {
+	const struct printer deep = { &m->host, m->printer.json, 8, &m->out };
 	char text[TEXT_MAX * 2];
 
 	m->scratch.len = 0;
 	if (part->is_text) {
-		printer_put_value(&m->printer, &part->type, v, &m->scratch);
+		printer_put_value(&deep, &part->type, v, &m->scratch);
 	} else if (part->is_char) {
 		buf_put_u8(&m->scratch, (uint8_t)v->n);
 	} else {
@@ -392,6 +395,14 @@ static void add_to(struct machine *m, size_t map, const struct value *key, int64
 
 	if (e)
 		script_map_add(&m->maps[map], e, n);
+}
+
+static void count(struct machine *m, size_t map, const struct value *key)
+{
+	struct map_entry *e = script_map_reach(&m->maps[map], key, &m->maps_bytes);
+
+	if (e)
+		e->sums.count += m->times;
 }
 
 static void print_entry(struct machine *m, size_t map, const struct value *key)
@@ -579,7 +590,7 @@ static void run(struct machine *m, size_t at)
 			top[-1] = top[0];
 			break;
 		case STEP_COUNT:
-			add_to(m, s->a, --top, 1);
+			count(m, s->a, --top);
 			break;
 		case STEP_ADD:
 			top -= 2;
@@ -621,14 +632,39 @@ bool machine_fire(struct machine *m, size_t handler)
 	return !m->over;
 }
 
-int machine_end(struct machine *m, struct error *err)
+void machine_fire_times(struct machine *m, size_t handler, uint64_t times)
 {
-	for (size_t i = 0; i < m->code->types.n_maps && !m->failed; i++) {
-		m->losses.keys += m->maps[i].left_out;
-		if (m->maps[i].live)
-			printer_put_map(&m->printer, &m->maps[i], 0, 0);
+	m->times = times;
+	machine_fire(m, handler);
+	m->times = 1;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct script_map *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
+
+static void print_maps(struct machine *m)
+{
+	size_t n = m->code->types.n_maps;
+	const struct script_map **list = xcalloc(n + 1, sizeof *list);
+
+	for (size_t i = 0; i < n; i++)
+		list[i] = &m->maps[i];
+	qsort(list, n, sizeof *list, by_name);
+	for (size_t i = 0; i < n && !m->failed; i++) {
+		m->losses.keys += list[i]->left_out;
+		printer_put_map(&m->printer, list[i], 0, 0);
 		pass_on(m);
 	}
+	free(list);
+}
+
+int machine_end(struct machine *m, struct error *err)
+{
+	print_maps(m);
 	if (m->failed) {
 		*err = m->err;
 		return -1;

@@ -17,7 +17,7 @@ struct machine_host {
 	uint64_t (*stack)(void *context, bool user, uint64_t frames);
 	/* Append what a NAME, a stack, an address is called. */
 	void (*put_name)(void *context, uint64_t number, struct buf *out);
-	void (*put_stack)(void *context, uint64_t number, struct buf *out);
+	void (*put_stack)(void *context, uint64_t number, unsigned indent, struct buf *out);
 	void (*put_symbol)(void *context, uint64_t address, bool user, struct buf *out);
 	/* 0: there is no such function. */
 	uint64_t (*address)(void *context, const char *function);
@@ -43,6 +43,8 @@ void machine_say_attached(struct machine *m, size_t probes);
 
 /* Run a handler. False: the program has said exit(), or its output cannot be written. */
 bool machine_fire(struct machine *m, size_t handler);
+/* The same, for so many hits at once: each count() counts them all. What else it does is done once. */
+void machine_fire_times(struct machine *m, size_t handler, uint64_t times);
 
 /* Print all maps that are not empty, as at the end of the program, and pass on what was printed. */
 int machine_end(struct machine *m, struct error *err);

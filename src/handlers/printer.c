@@ -41,7 +41,7 @@ void printer_put_value(const struct printer *p, const struct type *type, const s
 		return;
 	case TYPE_KSTACK:
 	case TYPE_USTACK:
-		p->host->put_stack(p->host->context, v->n, out);
+		p->host->put_stack(p->host->context, v->n, p->indent, out);
 		return;
 	case TYPE_KSYM:
 	case TYPE_USYM:
@@ -300,6 +300,13 @@ static void put_json_map(const struct printer *p, const struct script_map *m, st
 	buf_free(&key);
 }
 
+/* bpftrace has a line's end behind all entries of these, of histograms behind each, and for other maps that are empty.
+ */
+static bool is_average(const struct script_map *m)
+{
+	return m->value.kind == TYPE_AGGREGATE && (m->value.aggregate == AVG || m->value.aggregate == STATS);
+}
+
 void printer_put_map(const struct printer *p, const struct script_map *m, uint64_t top, uint64_t div)
 {
 	struct map_entry **list = script_map_sorted(m);
@@ -310,7 +317,7 @@ void printer_put_map(const struct printer *p, const struct script_map *m, uint64
 	} else {
 		for (size_t i = first; i < m->live; i++)
 			put_entry(p, m, list[i], div ? div : 1);
-		if (!first && !is_histogram(m))
+		if (first == m->live ? !is_histogram(m) : !first && is_average(m))
 			buf_put_u8(p->out, '\n');
 	}
 	free(list);

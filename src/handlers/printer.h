@@ -8,6 +8,7 @@
 struct printer {
 	const struct machine_host *host;
 	bool json;
+	unsigned indent; /* of a stack's lines: bpftrace has 4 in maps, 8 in printf() */
 	struct buf *out;
 };
 

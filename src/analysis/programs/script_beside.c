@@ -46,7 +46,8 @@ static void tell_fact(struct script_runner *r, struct stacks *s, const struct fa
 	/* the function that a probe is at, for `func` and `probe` */
 	if (r->now.stack && r->now.stack->depth && !strcmp(r->o->formats->list[record.event].system, SCRIPT_GROUP)) {
 		r->now.frame = &r->now.stack->frames[r->now.stack->depth - 1];
-		r->now.id = r->now.frame->function;
+		r->now.id = r->now.function = r->now.frame->function;
+		r->now.has_function = true;
 	}
 	script_fire(r, s, &r->places.events, record.event);
 }

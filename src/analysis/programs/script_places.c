@@ -160,6 +160,8 @@ static int find_syscalls(struct finding *f, struct error *err)
 				add(f, way ? &f->results : &f->calls, nr);
 		}
 	}
+	if (f->found && raw) /* one tracepoint for all of them */
+		f->found = (size_t)(enters + exits);
 	if (f->found)
 		return 0;
 	return script_error(f->o->script, f->asked->at, f->asked->len, err, "no system call has such a tracepoint");

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/name_table.h"
 #include "replay/shapes.h"
+#include "script_counts.h"
 #include "script_fields.h"
 #include "script_runner.h"
 
@@ -29,6 +30,8 @@ static void set_frame_moment(struct script_runner *r, const struct stacks *s, co
 	r->now = (struct moment){
 		.stack = stack,
 		.frame = frame,
+		.function = frame->function,
+		.has_function = true,
 		.ns = s->ns,
 		.insns = s->insns,
 		.cpu = stack->cpu < 0 ? 0 : (unsigned)stack->cpu,
@@ -308,7 +311,7 @@ static int replay(struct script_runner *r, struct error *err)
 static int run(struct script_runner *r, struct error *err)
 {
 	fire_edge(r, OTHER_BEGIN, r->o->from_ns);
-	if (!r->over && replay(r, err) < 0)
+	if (!r->over && (script_counts_only(r) ? script_count(r, err) : replay(r, err)) < 0)
 		return -1;
 	r->over = false;
 	fire_edge(r, OTHER_END, r->o->to_ns < r->o->end_ns ? r->o->to_ns - 1 : r->o->end_ns);

@@ -12,6 +12,8 @@
 struct moment {
 	const struct stack *stack; /* of the thread; NULL: nobody's */
 	const struct frame *frame; /* of the call that begins or ends, if it is one */
+	uint32_t function;         /* whose that is */
+	bool has_function;
 	uint64_t ns, insns;
 	unsigned cpu;
 	uint32_t id; /* of the function, the event, the system call */

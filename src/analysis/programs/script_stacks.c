@@ -51,6 +51,8 @@ static size_t collect(const struct script_stacks *s, const struct stack *stack, 
 
 		if (names_is_user(s->names, f->function) != user)
 			break;
+		if (i < stack->depth && stack->frames[i].kind == FRAME_TAIL)
+			continue;
 		ret[n++] = (struct script_frame){ address_in(stack, i - 1), f->function, version };
 	}
 	return n;
@@ -120,7 +122,7 @@ static void put_frame(const struct script_stacks *s, const struct script_frame *
 	buf_printf(out, "+%" PRIu64, symbol.offset + returns);
 }
 
-void script_stacks_text(const struct script_stacks *s, uint64_t number, struct buf *out)
+void script_stacks_text(const struct script_stacks *s, uint64_t number, unsigned indent, struct buf *out)
 {
 	const struct script_stack *k = &s->list[number < s->count ? number : 0];
 
@@ -128,7 +130,7 @@ void script_stacks_text(const struct script_stacks *s, uint64_t number, struct b
 	for (size_t i = k->first; i < k->first + k->count; i++) {
 		const struct script_frame *f = &s->frames[i];
 
-		buf_printf(out, "    ");
+		buf_printf(out, "%*s", (int)indent, "");
 		put_frame(s, f, k->ns, i > k->first, out);
 		buf_put_u8(out, '\n');
 	}

@@ -29,11 +29,11 @@ void script_stacks_deinit(struct script_stacks *s);
 
 /*
  * Number of the stack's innermost frames, up to so many: those of the kernel's functions, or those of the program that
- * they were called from.
+ * they were called from. As a stack in memory has them: a function that went on to another one by a jump is not there.
  */
 uint64_t script_stacks_put(struct script_stacks *s, const struct stack *stack, uint64_t ns, bool user, uint64_t most);
 
 /* As bpftrace prints it: a line for each frame, and one before. */
-void script_stacks_text(const struct script_stacks *s, uint64_t number, struct buf *out);
+void script_stacks_text(const struct script_stacks *s, uint64_t number, unsigned indent, struct buf *out);
 
 #endif

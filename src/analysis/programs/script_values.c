@@ -37,15 +37,15 @@ static uint64_t probe_name(const struct script_runner *r)
 
 	for (uint32_t h = 0; h < r->now.at.handler; h++)
 		place += r->o->script->handlers[h].n_places;
-	return (place + r->now.at.place) << 32 | (r->now.frame ? r->first_of_name[r->now.id] : r->now.id);
+	return (place + r->now.at.place) << 32 | (r->now.has_function ? r->first_of_name[r->now.id] : r->now.id);
 }
 
 static uint64_t function_name(const struct script_runner *r)
 {
 	const struct moment *m = &r->now;
 
-	if (m->frame)
-		return r->first_of_name[m->frame->function];
+	if (m->has_function)
+		return r->first_of_name[m->function];
 	return m->stack && m->stack->depth ? r->first_of_name[m->stack->frames[m->stack->depth - 1].function] : 0;
 }
 
@@ -275,9 +275,9 @@ static void put_name(void *state, uint64_t n, struct buf *out)
 	}
 }
 
-static void put_stack(void *state, uint64_t n, struct buf *out)
+static void put_stack(void *state, uint64_t n, unsigned indent, struct buf *out)
 {
-	script_stacks_text(&((struct script_runner *)state)->stacks, n, out);
+	script_stacks_text(&((struct script_runner *)state)->stacks, n, indent, out);
 }
 
 static void put_symbol(void *state, uint64_t address, bool user, struct buf *out)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs under bpftrace in the guest, and under upto outside, of the same work: what both print is the same, byte for byte."""
+import os
+import re
+import shutil
+
+import pytest
+
+from guest import TOP, UPTO, WORK, initrd, libraries_of, once_a_run, qemu_args, record, run, unpack_disk
+
+pytestmark = [pytest.mark.skipif(not shutil.which("bpftrace"), reason="no bpftrace"), pytest.mark.long]
+
+# of the worked process alone, which begins once all probes are there
+PROGRAMS = {
+    "calls": """kprobe:vfs_read /comm == "worked"/ { @reads = count(); @size = hist(arg2); @sizes[arg2 % 7, comm] = count(); }
+kretprobe:vfs_read /comm == "worked"/ { @result = lhist(retval, 0, 4096, 512); @stats = stats(retval); @sum = sum(retval); @max = max(retval); @avg = avg(retval); }
+kprobe:vfs_open /comm == "worked"/ { printf("open %s, %d\\n", str(((struct path *)arg0)->dentry->d_name.name), pid == tid); }
+""",
+    "syscalls": """tracepoint:syscalls:sys_enter_openat /comm == "worked"/ { printf("%-8s %s %d\\n", comm, str(args->filename), args->flags); @flags[args->flags] = count(); }
+tracepoint:syscalls:sys_exit_openat /comm == "worked"/ { @fd[args->ret < 0 ? "failed" : "opened"] = count(); }
+tracepoint:syscalls:sys_exit_read /comm == "worked"/ { @bytes = hist(args->ret); }
+tracepoint:raw_syscalls:sys_enter /comm == "worked"/ { @calls[args->id] = count(); }
+tracepoint:syscalls:sys_enter_write /comm == "worked"/ { @w = lhist(args->count, 0, 1500, 100); @min = min(args->count); }
+END { printf("end\\n"); clear(@fd); }
+""",
+    "probes": """kprobe:vfs_* /comm == "worked"/ { @[probe] = count(); @f[func] = count(); }
+kprobe:vfs_read /comm == "worked" && @n < 3/ { @n++; printf("%s", kstack(3)); }
+kprobe:vfs_open /comm == "worked"/ { @k[kstack(5), 1] = count(); }
+""",
+}
+
+
+def recorded(name, version="6.12"):
+    """What bpftrace printed in the guest, and the trace."""
+    trace = os.path.join(WORK, f"bpftrace-{name}.upto")
+    folder = os.path.join(WORK, f"bpftrace-{name}")
+
+    def make():
+        os.makedirs(folder, exist_ok=True)
+        program, worked = os.path.join(folder, f"{name}.bt"), os.path.join(folder, "worked")
+        with open(program, "w") as f:
+            f.write(PROGRAMS[name])
+        run("gcc", "-O2", "-static", "-o", worked, os.path.join(TOP, "tests/guests/worked.c"))
+        image = initrd(version, "bpftrace", *libraries_of("/usr/bin/bpftrace"), "/usr/bin/bpftrace=/usr/bin/bpftrace", f"{worked}=/bin/worked", f"{program}=/programs/{name}.bt",
+                       image=folder + ".img")
+        record(trace, qemu_args(version, image, smp=1, disk=folder + ".disk", memory="2G"), "-e", program, timeout=1500)
+        unpack_disk(folder + ".disk", folder)
+        os.unlink(image)
+
+    once_a_run(trace, make)
+    with open(os.path.join(folder, f"{name}.out")) as f, open(os.path.join(folder, f"{name}.said")) as g:
+        return f.read(), g.read(), trace
+
+
+def lines_of(text):
+    """What printf() printed, in its order, and what maps are, in any: those of one count have none in bpftrace."""
+    body = re.sub(r"^Attaching \d+ probes?\.\.\.\n", "", text)
+    # where in a function its probe is, behind the tracer's own call or before it, is not the function's
+    body = re.sub(r"^( +vfs_\w+)\+[05]$", r"\1", body, flags=re.M)
+    maps = re.findall(r"^@.*?: ?\n(?:.*\|\n)+|^@\w*\[\n(?: .*\n)*\].*\n|^@.*\n", body, re.M)
+    rest = body
+    for m in maps:
+        rest = rest.replace(m, "", 1)
+    return [line for line in rest.split("\n") if line.strip()], sorted(maps)
+
+
+@pytest.mark.parametrize("name", list(PROGRAMS))
+@pytest.mark.weight(200)
+def test_same(name):
+    theirs, said, trace = recorded(name)
+    assert said.strip().endswith("0"), said
+    ours = run(UPTO, "run", os.path.join(WORK, f"bpftrace-{name}", f"{name}.bt"), trace).stdout.decode()
+    assert lines_of(ours)[0] == lines_of(theirs)[0], (ours, theirs)
+    assert lines_of(ours)[1] == lines_of(theirs)[1], (ours, theirs)
+    # maps in the same order, with the same blank lines
+    names = [re.findall(r"^(@\w*)", t, re.M) for t in (ours, theirs)]
+    assert list(dict.fromkeys(names[0])) == list(dict.fromkeys(names[1])) and ours.count("\n\n") == theirs.rstrip("\n").count("\n\n") + (ours.endswith("\n\n")), (ours, theirs)
+    return f"{len(lines_of(ours)[1])} entries of maps, {len(lines_of(ours)[0])} lines"
