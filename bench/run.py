@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What recording costs and how fast a trace is read. Ratios are of runs taken in turn, with their spread.
 
-usage: bench/run.py [small|full|thin|many|others|kfi|text|kernels|debug|values|past|hardware]…   (default: all but thin, which small and full have)
+usage: bench/run.py [small|full|thin|many|others|kfi|text|kernels|debug|values|past|hardware|handlers]…   (default: all but thin, which small and full have)
 RUNS=N sets how often each thing is run (default 5; full boot 3), LIMIT=S for how long QEMU's log is waited for (900), LINES=N how
 many lines the text trace has (52 million, which take 3 GB while they are there).
 """
@@ -538,9 +538,29 @@ def hardware():
     remove_trace()
 
 
+def handlers():
+    """How fast a program in handlers is, on a trace and at the end of a recording that it is made for."""
+    few, counted, dense = ("kprobe:vfs_open { @[comm] = count(); }", "kprobe:* { @[probe] = count(); }", "kprobe:* { @[comm] = count(); }")
+    record = [UPTO, "record", "-q", "-f", "-o", TRACE]
+    recorded, with_program = [], []
+    for _ in range(int(os.environ.get("RUNS", 5))):
+        recorded.append(timed([*record, "--", *small_args()])[0])
+        with_program.append(timed([*record, "-e", counted, "--", *small_args()])[0])
+    events = upto_json("info", "--json", TRACE)["events"]
+    hits = sum(int(line.rpartition(" ")[2]) for line in run(UPTO, "run", "-e", counted, TRACE).stdout.decode().splitlines()[1:] if line)
+    ratio("small boot", f"counting {hits / 1e6:.1f} M hits", with_program, recorded, ARGS_BOUND)
+    for what, program, n, unit, bound in (("a probe that seldom fires", few, events, "events", 60e6), ("each function counted", counted, hits, "hits", 20e6),
+                                          ("each call by its process", dense, hits, "hits", 20e6)):
+        rates = [n / timed([UPTO, "run", "-e", program, TRACE])[0] / 1e6 for _ in range(5)]
+        print(f"small boot: {what:26}{statistics.median(rates):6.1f} M {unit}/s ({min(rates):.1f} … {max(rates):.1f}); {verdict(statistics.median(rates), bound / 1e6, False)} {bound / 1e6:.0f} M",
+              flush=True)
+    memory_of("small boot", "run", "-e", dense)
+    remove_trace()
+
+
 def main():
-    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi", "text", "kernels", "debug", "values", "past", "hardware"]:
-        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text, "thin": thin, "kernels": kernels, "debug": debug, "values": values, "past": past, "hardware": hardware}[what]()
+    for what in sys.argv[1:] or ["small", "full", "many", "others", "kfi", "text", "kernels", "debug", "values", "past", "hardware", "handlers"]:
+        {"small": small, "full": full, "many": many, "others": others, "kfi": kfi, "text": text, "thin": thin, "kernels": kernels, "debug": debug, "values": values, "past": past, "hardware": hardware, "handlers": handlers}[what]()
 
 
 if __name__ == "__main__":
