@@ -136,7 +136,7 @@ def filtered(title):
 def memory_of(title, *command):
     out = subprocess.run(["python3", "-c", "import resource,subprocess,sys;"
                           "subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL);"
-                          "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)", UPTO, *command, *([] if command[0] in ("export", "report") else ["-n", "1"]), TRACE],
+                          "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)", UPTO, *command, *([] if command[0] in ("export", "report", "run") else ["-n", "1"]), TRACE],
                          stdout=subprocess.PIPE, check=True).stdout
     memory = int(out) / 1024
     print(f"{title}: memory of {' '.join(command):12}{memory:5.0f} MB; {verdict(memory, MEMORY_BOUND)} {MEMORY_BOUND} MB", flush=True)

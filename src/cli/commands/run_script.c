@@ -110,15 +110,24 @@ int run_script_read(const char *text, const char *const *parameters, size_t n, s
 	return r;
 }
 
-/* -e PROGRAM, or the operand behind the trace; what is behind that is $1 … */
+/* -e PROGRAM, or the operand behind the trace … */
+static const char *script_text(const struct args *a)
+{
+	return arg(a, "program") ? arg(a, "program") : a->operands[1];
+}
+
+/* … and the first of those that are $1 … */
+static unsigned script_parameters(const struct args *a)
+{
+	return arg(a, "program") ? 1 : 2;
+}
+
 static int read_script(struct scripting *s, struct error *err)
 {
 	const struct args *a = s->args;
-	const char *text = arg(a, "program");
-	unsigned first = text ? 1 : 2;
+	unsigned first = script_parameters(a);
 
-	return run_script_read(text ? text : a->operands[1], a->operands + first, a->n_operands - first, &s->script,
-			       err);
+	return run_script_read(script_text(a), a->operands + first, a->n_operands - first, &s->script, err);
 }
 
 static int compile(struct scripting *s, struct error *err)
@@ -206,35 +215,58 @@ static int run_on_trace(struct scripting *s, struct error *err)
 	return 0;
 }
 
+int run_script_asks(const char *text, const char *const *parameters, size_t n, const struct event_formats *formats,
+		    struct buf *ret_probes, struct buf *ret_events, struct error *err)
+{
+	struct script_formats nothing = { NULL, NULL, NULL };
+	const struct field_types types = { script_field_find, &nothing };
+	struct script_needs needs = { 0 };
+	struct script_code code = { 0 };
+	struct script script;
+	int r = run_script_read(text, parameters, n, &script, err);
+
+	if (r == 0)
+		r = script_compile(&script, &types, &code, err);
+	if (r == 0)
+		r = script_needs_find(&script, &code.types, &needs, err);
+	if (r == 0)
+		script_needs_put(&needs, &script, formats, ret_probes, ret_events);
+	script_needs_deinit(&needs);
+	script_code_deinit(&code);
+	script_free(&script);
+	return r;
+}
+
+static int read_formats(const char *path, struct event_formats *ret, struct error *err)
+{
+	struct reader *reader;
+	int r;
+
+	if (reader_open(path, &reader, err) < 0)
+		return -1;
+	r = event_formats_read(&reader->meta, ret, err);
+	reader_free(reader);
+	return r < 0 ? error_prefix(err, "%s", path) : 0;
+}
+
 /* What the program asks for and the trace lacks: the guest runs again, if it can. */
 static int ask_the_past(const struct args *args, struct error *err)
 {
-	struct scripting s = { .args = args };
+	const char *path = args->operands[0], *text = script_text(args);
+	unsigned first = script_parameters(args);
+	struct event_formats formats = { 0 };
 	struct buf probes = { 0 }, events = { 0 };
-	struct script_formats nothing = { NULL, NULL, NULL };
-	const struct field_types types = { script_field_find, &nothing };
-	int r = read_script(&s, err);
+	int r = read_formats(path, &formats, err);
 
 	if (r == 0)
-		r = script_compile(&s.script, &types, &s.code, err);
-	if (r == 0)
-		r = script_needs_find(&s.script, &s.code.types, &s.needs, err);
-	if (r == 0 && s.needs.count) {
-		r = open_trace(args->operands[0], &s.trace, err);
-		if (r == 0) {
-			r = event_formats_read(&s.trace.reader->meta, &s.formats, err);
-			script_needs_put(&s.needs, &s.script, &s.formats, &probes, &events);
-			trace_arg_close(&s.trace);
-		}
-		if (r == 0 && (*probes.data || *events.data))
-			r = past_add(args->operands[0], (char *)probes.data, (char *)events.data, err);
-	}
+		r = run_script_asks(text, args->operands + first, args->n_operands - first, &formats, &probes, &events,
+				    err);
+	if (r == 0 && (*probes.data || *events.data) &&
+	    past_add(path, (char *)probes.data, (char *)events.data, err) < 0)
+		r = error_prefix(err, "not all that the program asks for was recorded, as 'upto record -e' does it");
+	event_formats_deinit(&formats);
 	buf_free(&probes);
 	buf_free(&events);
-	event_formats_deinit(&s.formats);
-	script_needs_deinit(&s.needs);
-	script_code_deinit(&s.code);
-	script_free(&s.script);
 	return r;
 }
 

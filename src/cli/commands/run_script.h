@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "handlers/script.h"
+#include "trace/event_formats.h"
 
 #define SCRIPT_OPTION                                                                                                 \
 	{                                                                                                             \
@@ -16,6 +17,13 @@
 	{                                                                                                       \
 		0, "json", NULL, "what the program prints as lines of JSON, as bpftrace -f json has them"       \
 	}
+
+/*
+ * What a program needs to be recorded that is not in these formats (NULL: all), as the options --probe and --event have
+ * it; "": nothing. `text`: as in run_script_read().
+ */
+int run_script_asks(const char *text, const char *const *parameters, size_t n, const struct event_formats *formats,
+		    struct buf *ret_probes, struct buf *ret_events, struct error *err);
 
 /* The text, or a file whose name ends with .bt. Call script_free() also after an error. */
 int run_script_read(const char *text, const char *const *parameters, size_t n, struct script *ret, struct error *err);
