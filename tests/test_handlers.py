@@ -282,6 +282,11 @@ def test_system_calls():
     for key, n in maps["@o"].items():
         got[key.rpartition(",")[0]] += n
     assert got == opened, (got - opened, opened - got)
+    # each tracepoint of a pattern has its name; the raw ones are two
+    maps, _ = answers("tracepoint:syscalls:sys_enter_* { @[probe] = count(); } tracepoint:raw_syscalls:* { @r[probe] = count(); }", trace)
+    named = collections.Counter({"stat": "newstat", "fstat": "newfstat", "lstat": "newlstat", "uname": "newuname", "sendfile": "sendfile64", "umount2": "umount"}.get(c["name"], c["name"]) for c in calls)
+    assert maps["@"] == {f"tracepoint:syscalls:sys_enter_{name}": n for name, n in named.items()}, maps["@"]
+    assert set(maps["@r"]) == {"tracepoint:raw_syscalls:sys_enter", "tracepoint:raw_syscalls:sys_exit"} and maps["@r"]["tracepoint:raw_syscalls:sys_enter"] == len(calls)
     return f"{len(calls)} calls"
 
 

@@ -675,7 +675,8 @@ static int put_kind(struct compiling *c, const struct node *node)
 
 static int put(struct compiling *c, const struct node *node)
 {
-	if (c->c->n_steps > STEPS_MAX || c->c->n_texts > UINT16_MAX - 1 || c->c->n_list > UINT16_MAX - 1)
+	if (c->c->n_steps > STEPS_MAX || c->c->n_texts > UINT16_MAX - 1 || c->c->n_formats > UINT16_MAX - 1 ||
+	    c->c->n_list > UINT16_MAX - 1)
 		return script_error(c->p, node->at, node->len, c->err, "the program is too long");
 	if (node->field >= 0 && node->kind != NODE_CALL && node->kind != NODE_ASSIGN) {
 		add(c, STEP_FIELD, 0, (size_t)node->field, 0, 1);

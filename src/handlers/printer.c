@@ -316,7 +316,7 @@ void printer_put_map(const struct printer *p, const struct script_map *m, uint64
 		put_json_map(p, m, list + first, m->live - first);
 	} else {
 		for (size_t i = first; i < m->live; i++)
-			put_entry(p, m, list[i], div ? div : 1);
+			put_entry(p, m, list[i], (int64_t)div > 0 ? div : 1);
 		if (first == m->live ? !is_histogram(m) : !first && is_average(m))
 			buf_put_u8(p->out, '\n');
 	}

@@ -145,12 +145,12 @@ static int find_needed(struct finding *f, const struct script_need *need, struct
 static int find_syscalls(struct finding *f, struct error *err)
 {
 	const struct arch *arch = f->o->session->reader->arch;
-	bool enters = !strncmp(f->asked->name, "sys_enter", 9), exits = !strncmp(f->asked->name, "sys_exit", 8);
+	bool enters = !fnmatch(f->asked->name, "sys_enter", 0), exits = !fnmatch(f->asked->name, "sys_exit", 0);
 	bool raw = !strcmp(f->asked->object, "raw_syscalls");
 	const char *pattern = f->asked->name;
 
 	for (size_t nr = 0; nr < SCRIPT_SYSCALLS; nr++) {
-		const char *call = arch->abis[0].call_name(nr);
+		const char *call = nr < SCRIPT_OTHER_SYSCALL ? arch->abis[0].call_name(nr) : NULL;
 
 		for (int way = 0; way < 2; way++) {
 			cleanup_free char *name = xasprintf("%s_%s", way ? "sys_exit" : "sys_enter",

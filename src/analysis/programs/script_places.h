@@ -16,7 +16,8 @@ struct script_index {
 	size_t count; /* of numbers */
 };
 
-enum { SCRIPT_SYSCALLS = 1024 };
+/* System calls by number; the last stands for those of other interfaces, which only raw_syscalls has. */
+enum { SCRIPT_SYSCALLS = 1025, SCRIPT_OTHER_SYSCALL = SCRIPT_SYSCALLS - 1 };
 
 struct script_timer {
 	struct script_place at;

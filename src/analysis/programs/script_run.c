@@ -42,21 +42,23 @@ static void set_frame_moment(struct script_runner *r, const struct stacks *s, co
 static void begin_syscall(struct script_runner *r, struct stacks *s, struct stack *stack, struct frame *frame)
 {
 	const struct event *e = s->event;
-	size_t number_of_stack = (size_t)(stack - s->list);
+	struct script_syscall *call = &r->calls[stack - s->list];
+	uint32_t number;
 
-	if (!e || e->kind != EVENT_SYSCALL || e->args[0] >= SCRIPT_SYSCALLS || e->args[7])
+	if (!e || e->kind != EVENT_SYSCALL)
 		return;
-	frame->data = (uint32_t)e->args[0] + 1;
-	r->calls[number_of_stack].nr = e->args[0];
-	r->calls[number_of_stack].insns = e->insns;
-	memcpy(r->calls[number_of_stack].args, e->args + 1, sizeof r->calls->args);
-	if (!script_index_has(&r->places.calls, e->args[0]))
+	number = e->args[7] || e->args[0] >= SCRIPT_OTHER_SYSCALL ? SCRIPT_OTHER_SYSCALL : (uint32_t)e->args[0];
+	frame->data = number + 1;
+	call->nr = e->args[0];
+	memcpy(call->args, e->args + 1, sizeof call->args);
+	if (!script_index_has(&r->places.calls, number))
 		return;
 	set_frame_moment(r, s, stack, frame);
+	r->now.has_function = false;
 	r->now.id = (uint32_t)e->args[0];
-	r->now.args = r->calls[number_of_stack].args;
+	r->now.args = call->args;
 	r->now.text_insns = e->insns;
-	script_fire(r, s, &r->places.calls, e->args[0]);
+	script_fire(r, s, &r->places.calls, number);
 }
 
 static const uint64_t *result_of(const struct event *e)
@@ -73,8 +75,10 @@ static void end_syscall(struct script_runner *r, struct stacks *s, struct stack 
 	if (!frame->data || !result || !script_index_has(&r->places.results, frame->data - 1))
 		return;
 	set_frame_moment(r, s, stack, frame);
-	r->now.id = frame->data - 1;
+	r->now.has_function = false;
+	r->now.id = (uint32_t)r->calls[stack - s->list].nr;
 	r->now.result = *result;
+	r->now.exits = true;
 	script_fire(r, s, &r->places.results, frame->data - 1);
 }
 
@@ -372,16 +376,14 @@ static bool is_of_history(const struct place_asked *place)
 	return place->kind == PLACE_SPAN || place->kind == PLACE_WAIT;
 }
 
-static bool is_of_facts(const struct place_asked *place)
+static bool is_of_log(const struct place_asked *place)
 {
-	return place->kind == PLACE_LOG || place->kind == PLACE_TRACEPOINT || place->kind == PLACE_USDT ||
-	       place->kind == PLACE_ENTRY || place->kind == PLACE_RETURN || place->kind == PLACE_CALL ||
-	       place->kind == PLACE_CALL_END || place->kind == PLACE_UPROBE || place->kind == PLACE_URETPROBE;
+	return place->kind == PLACE_LOG;
 }
 
-bool script_wants_facts(const struct script *p)
+bool script_wants_facts(const struct script *p, const struct script_needs *needs, const struct script_code *code)
 {
-	return has_place(p, is_of_facts);
+	return needs->count || has_place(p, is_of_log) || script_wants_arguments(code);
 }
 
 bool script_wants_texts(const struct script *p)

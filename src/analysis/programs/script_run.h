@@ -44,7 +44,7 @@ struct script_outcome {
 int script_run(const struct script_run_options *o, struct script_outcome *ret, struct error *err);
 
 /* Does the program hear of facts, of texts, of the history? */
-bool script_wants_facts(const struct script *p);
+bool script_wants_facts(const struct script *p, const struct script_needs *needs, const struct script_code *code);
 bool script_wants_texts(const struct script *p);
 bool script_wants_arguments(const struct script_code *code);
 bool script_wants_history(const struct script *p);

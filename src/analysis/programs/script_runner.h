@@ -21,6 +21,7 @@ struct moment {
 	const struct event_record *record;
 	const uint64_t *args; /* of a system call */
 	uint64_t result;
+	bool exits;              /* it is the end of a system call */
 	uint64_t text_insns;     /* of a system call: the counter at its begin */
 	const struct fact *line; /* of the log */
 	const struct span_of *span;
@@ -37,6 +38,11 @@ struct spending {
 	size_t cap;
 };
 
+/* The system call that a thread made last. */
+struct script_syscall {
+	uint64_t nr, args[6];
+};
+
 struct script_runner {
 	const struct script_run_options *o;
 	struct script_places places;
@@ -49,13 +55,10 @@ struct script_runner {
 	size_t next_fact, next_span, next_away;
 	const struct stack **running; /* by vCPU */
 	unsigned vcpus;
-	struct {
-		uint64_t nr, args[6], insns;
-		unsigned cpu;
-	} * calls;                 /* by stack: its last system call */
-	struct spending *spending; /* by stack; NULL: nobody asks */
-	uint32_t *spans;           /* numbers of the history's spans, by end */
-	uint32_t *aways;           /* likewise */
+	struct script_syscall *calls; /* by stack: its last system call */
+	struct spending *spending;    /* by stack; NULL: nobody asks */
+	uint32_t *spans;              /* numbers of the history's spans, by end */
+	uint32_t *aways;              /* likewise */
 	size_t n_spans, n_aways;
 	uint64_t random;
 	bool over;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "arch/syscall_args.h"
+#include "arch/syscall_fields.h"
 #include "script_fields.h"
 #include "script_runner.h"
 #include "trace/facts.h"
@@ -31,13 +32,25 @@ static const char *comm_now(const struct script_runner *r)
 	return t ? threads_comm(r->o->session->threads, t, r->now.ns) : "swapper/0";
 }
 
+enum { NAME_EXITS = 1 << 20 }; /* in the number of a system call's tracepoint: its exit */
+
+static bool is_pattern(const char *name)
+{
+	return name && strpbrk(name, "*?[");
+}
+
+/* The place, from 1 on, and what it is of those that fit a pattern. */
 static uint64_t probe_name(const struct script_runner *r)
 {
-	uint64_t place = 1;
+	const struct moment *m = &r->now;
+	const struct place_asked *asked = &r->o->script->handlers[m->at.handler].places[m->at.place];
+	uint64_t place = 1, id = m->has_function ? r->first_of_name[m->id] : m->id | (m->exits ? NAME_EXITS : 0);
 
-	for (uint32_t h = 0; h < r->now.at.handler; h++)
+	if (script_is_syscall(asked) && strcmp(asked->object, "syscalls")) /* one for all calls */
+		id &= NAME_EXITS;
+	for (uint32_t h = 0; h < m->at.handler; h++)
 		place += r->o->script->handlers[h].n_places;
-	return (place + r->now.at.place) << 32 | (r->now.has_function ? r->first_of_name[r->now.id] : r->now.id);
+	return (place + m->at.place) << 32 | (is_pattern(asked->name) ? id : 0);
 }
 
 static uint64_t function_name(const struct script_runner *r)
@@ -227,15 +240,25 @@ static void put_function(const struct script_runner *r, uint32_t function, struc
 	buf_put(out, name, len);
 }
 
-static bool is_pattern(const char *name)
+static void put_tracepoint(const struct script_runner *r, const struct place_asked *place, uint32_t id, struct buf *out)
 {
-	return name && strpbrk(name, "*?[");
+	const struct syscall_abi *abi = &r->o->session->reader->arch->abis[0];
+	const char *call;
+
+	if (!script_is_syscall(place)) {
+		buf_printf(out, "%s:%s", r->o->formats->list[id].system, r->o->formats->list[id].name);
+		return;
+	}
+	buf_printf(out, "%s:%s", place->object, id & NAME_EXITS ? "sys_exit" : "sys_enter");
+	call = strcmp(place->object, "syscalls") ? NULL : abi->call_name(id & (NAME_EXITS - 1));
+	if (call)
+		buf_printf(out, "_%s", syscall_tracepoint(call));
 }
 
 /* Of a pattern, what fits it: "kprobe:vfs_read" of "kprobe:vfs_*". */
 static void put_probe(const struct script_runner *r, const struct place_asked *place, uint32_t id, struct buf *out)
 {
-	bool is_event = place->kind == PLACE_TRACEPOINT && !script_is_syscall(place);
+	bool is_event = place->kind == PLACE_TRACEPOINT;
 	bool is_function = place->kind == PLACE_ENTRY || place->kind == PLACE_RETURN || place->kind == PLACE_CALL ||
 			   place->kind == PLACE_CALL_END || place->kind == PLACE_UPROBE ||
 			   place->kind == PLACE_URETPROBE;
@@ -246,7 +269,7 @@ static void put_probe(const struct script_runner *r, const struct place_asked *p
 	}
 	buf_printf(out, "%.*s:", (int)strcspn(place->text, ":"), place->text);
 	if (is_event) {
-		buf_printf(out, "%s:%s", r->o->formats->list[id].system, r->o->formats->list[id].name);
+		put_tracepoint(r, place, id, out);
 		return;
 	}
 	if (place->kind == PLACE_UPROBE || place->kind == PLACE_URETPROBE)

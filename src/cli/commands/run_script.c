@@ -145,7 +145,7 @@ static int read_beside(struct scripting *s, struct error *err)
 {
 	const struct reader *r = s->trace.reader;
 
-	if (script_wants_facts(&s->script) &&
+	if (script_wants_facts(&s->script, &s->needs, &s->code) &&
 	    (facts_read(r, &s->facts, err) < 0 || event_times_settle(r, &s->facts, err) < 0))
 		return -1;
 	if (script_wants_texts(&s->script) && texts_read(r, &s->texts, err) < 0)
