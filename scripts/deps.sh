@@ -77,6 +77,7 @@ wanted() {
 	check optional bison bison
 	check optional bc bc
 	check file /usr/share/OVMF/OVMF_CODE_4M.fd ovmf
+	kernels optional bpftrace bpftrace
 	kernels optional pahole dwarves
 	kernels optional qemu-img qemu-utils
 	kernels optional clang-19 clang-19

@@ -406,3 +406,46 @@ def test_past():
     assert said.replace("\r\n", "\n").endswith(text), (said[-800:], text[-800:])
     again = run(UPTO, "run", "-e", PROGRAM, trace)
     assert again.stdout.decode() == text and not again.stderr
+
+
+# docs/tutorial_one_liners.md of bpftrace 0.17, the second to the twelfth; the first lists tracepoints
+LESSONS = {
+    2: 'BEGIN { printf("hello world\\n"); }',
+    3: 'tracepoint:syscalls:sys_enter_openat { printf("%s %s\\n", comm, str(args->filename)); }',
+    4: "tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }",
+    5: "tracepoint:syscalls:sys_exit_read /pid == 1/ { @bytes = hist(args->ret); }",
+    6: "kretprobe:vfs_read { @bytes = lhist(retval, 0, 2000, 200); }",
+    7: "kprobe:vfs_read { @start[tid] = nsecs; } kretprobe:vfs_read /@start[tid]/ { @ns[comm] = hist(nsecs - @start[tid]); delete(@start[tid]); }",
+    8: "tracepoint:sched:sched* { @[probe] = count(); } interval:s:5 { exit(); }",
+    9: "profile:hz:99 { @[kstack] = count(); }",
+    10: "tracepoint:sched:sched_switch { @[kstack] = count(); }",
+    11: "tracepoint:block:block_rq_issue { @ = hist(args->bytes); }",
+    12: '#include <linux/path.h>\n#include <linux/dcache.h>\n\nkprobe:vfs_open\n{\n\tprintf("open path: %s\\n", str(((struct path *)arg0)->dentry->d_name.name));\n}\n',
+}
+
+
+@pytest.mark.long
+@pytest.mark.weight(60)
+def test_lessons(tmp_path):
+    """The lessons of bpftrace's tutorial, with a recording that is made for all of them, and on that trace one by one."""
+    # maps of one program have one kind of value each: here they are the lessons' own
+    together = "\n".join(re.sub(r"@(\w*)", rf"@l{n}\1", text).replace("#include", "//") for n, text in LESSONS.items() if n != 8) + "\ntracepoint:sched:sched* { @l8[probe] = count(); }"
+    program = tmp_path / "lessons.bt"
+    program.write_text(together)
+    trace = os.path.join(WORK, "handlers-lessons.upto")
+    p = record(trace, qemu_args("6.12", initrd("6.12", "plain")), "--deterministic", "-e", str(program))
+    said = p.stdout.decode(errors="replace").replace("\r\n", "\n")
+    assert said.endswith(run(UPTO, "run", str(program), trace).stdout.decode())
+    outs = {n: answer(text, trace) for n, text in LESSONS.items()}
+    calls = functions_of(trace)
+    assert outs[2] == "hello world\n"
+    assert outs[3].count("\n") == sum(c["name"] == "openat" for c in upto_json("syscalls", "--json", "-n", "0", trace)["syscalls"]) > 10
+    assert sum(int(n) for n in re.findall(r": (\d+)$", outs[4], re.M)) == len(upto_json("syscalls", "--json", "-n", "0", trace)["syscalls"])
+    assert sum(int(n) for n in re.findall(r" +(\d+) \|", outs[6])) == calls["vfs_read"]
+    assert sum(int(n) for n in re.findall(r" +(\d+) \|", outs[7])) == calls["vfs_read"]
+    switches = upto_json("events", "--json", "-e", "sched:sched_switch", trace)["events"]
+    assert f"@[tracepoint:sched:sched_switch]: {len(switches)}\n" in outs[8] and sum(int(n) for n in re.findall(r"^\]: (\d+)$", outs[10], re.M)) == len(switches)
+    ticks = upto_json("info", "--json", trace)["duration_ns"] // (1000000000 // 99)
+    assert abs(sum(int(n) for n in re.findall(r"^\]: (\d+)$", outs[9], re.M)) - ticks) <= 1, (outs[9][-300:], ticks)
+    assert outs[12].count("open path: ") == calls["vfs_open"]
+    return f"{len(switches)} switches, {ticks} samples"
