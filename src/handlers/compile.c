@@ -588,7 +588,10 @@ static int put_do(struct compiling *c, const struct node *node)
 
 static int put_list(struct compiling *c, const struct node *node, uint64_t times)
 {
-	for (uint64_t k = 0; k < times; k++)
+	size_t before = c->c->n_steps;
+
+	/* what is nothing once is so a hundred times: empty loops in loops have an end */
+	for (uint64_t k = 0; k < times && (!k || c->c->n_steps > before); k++)
 		for (size_t i = 0; i < node->n; i++)
 			if (put(c, node->list[i]) < 0)
 				return -1;

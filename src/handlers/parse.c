@@ -169,14 +169,10 @@ static struct node *parse_assignment(struct parser *s)
 {
 	const char *at = s->word.at;
 	struct node *left = parse_expression(s), *node;
-	int op = 0;
 
 	if (!left)
 		return NULL;
-	/* += and the like are two words here: no expression goes on with such a sign behind it */
-	if (s->word.kind == WORD_SIGN && s->word.sign == '=') {
-		op = 0;
-	} else {
+	if (!word_is(&s->word, '=')) {
 		node = script_node(s->script, NODE_DO, at, left->len, 1);
 		node->list[0] = left;
 		return node;
@@ -186,7 +182,6 @@ static struct node *parse_assignment(struct parser *s)
 				    "expected a $variable or an @map left of ="),
 		       NULL;
 	node = script_node(s->script, NODE_ASSIGN, at, left->len, 2);
-	node->op = op;
 	node->list[0] = left;
 	return parser_next(s) < 0 || !(node->list[1] = parse_expression(s)) ? NULL : node;
 }
