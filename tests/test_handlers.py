@@ -393,6 +393,24 @@ def test_recorded():
     return f"{calls['vfs_read']} reads, {len(lines)} files"
 
 
+@pytest.mark.weight(12)
+def test_program():
+    """Functions of a program, in each process that runs it: what they are given and give back is what it prints itself."""
+    # its name is what finds it
+    program, trace = os.path.join(WORK, "handlers-program", "probed"), os.path.join(WORK, "handlers-probed.upto")
+    os.makedirs(os.path.dirname(program), exist_ok=True)
+    run("gcc", "-g", "-O2", "-static", "-o", program, os.path.join(TOP, "tests/guests/probed.c"))
+    image = initrd("6.12", "probed", f"{program}=bin/probed", newer_than=(program,), image=trace + ".img")
+    text = ('uprobe:/bin/probed:count { printf("%d %s\\n", arg0, comm); } uretprobe:/bin/probed:weigh { printf("= %d\\n", retval); @w[func] = count(); } '
+            'call:probed:weigh { @c = count(); @s[ustack(1)] = count(); }')
+    p = record(trace, qemu_args("6.12", image), "--debug", program, "-e", text)
+    told = [(int(n), int(sum_)) for n, sum_ in re.findall(r'told count\((\d+), "\w+"\) = (\d+)', p.stdout.decode())]
+    lines = answer(text, trace).splitlines()
+    assert len(told) == 6 and [int(line.split()[0]) for line in lines if line.endswith(" probed")] == [n for n, _ in told], lines
+    assert [int(line[2:]) for line in lines if line.startswith("= ")] == [value for _, sum_ in told for value in (14, sum_)], lines
+    assert "@c: 12" in lines and "@w[weigh]: 12" in lines and "    weigh+0" in lines, lines
+
+
 @pytest.mark.long
 @pytest.mark.weight(80)
 def test_past():

@@ -11,7 +11,7 @@
 enum place_form {
 	FORM_NOTHING,
 	FORM_FUNCTION, /* [MODULE:]FUNCTION[+OFFSET] */
-	FORM_FILE,     /* PATH:FUNCTION, PATH:PROVIDER:NAME */
+	FORM_FILE,     /* PATH:FUNCTION */
 	FORM_TRACEPOINT,
 	FORM_TIME,    /* hz:99, ms:10, 10ms */
 	FORM_EVENT,   /* NAME[:COUNT] */
@@ -36,7 +36,8 @@ static const struct place_name {
 	{ "return", NULL, NULL, PLACE_CALL_END, FORM_FUNCTION, NULL, false },
 	{ "uprobe", "u", NULL, PLACE_UPROBE, FORM_FILE, NULL, false },
 	{ "uretprobe", "ur", NULL, PLACE_URETPROBE, FORM_FILE, NULL, false },
-	{ "usdt", "U", NULL, PLACE_USDT, FORM_FILE, NULL, false },
+	{ "usdt", "U", NULL, PLACE_UPROBE, FORM_REFUSED,
+	  "static probes are read by upto record --probe PROVIDER:NAME, whose records upto events shows", false },
 	{ "tracepoint", "t", NULL, PLACE_TRACEPOINT, FORM_TRACEPOINT, NULL, false },
 	{ "rawtracepoint", "rt", NULL, PLACE_TRACEPOINT, FORM_PATTERN, NULL, false },
 	{ "profile", "p", NULL, PLACE_PROFILE, FORM_TIME, NULL, false },
@@ -188,10 +189,6 @@ static int parse_form(const struct parser *s, struct place_asked *place, enum pl
 	case FORM_FILE:
 		place->object = next_part(&at);
 		place->name = next_part(&at);
-		if (place->name && *at && place->kind == PLACE_USDT) { /* PROVIDER:NAME, of which NAME finds it */
-			free(place->name);
-			place->name = next_part(&at);
-		}
 		return place->name ? set_offset(s, place)
 				   : missing(s, place, "the program's path, and a function: uprobe:/bin/bash:readline");
 	default:

@@ -149,10 +149,9 @@ enum place_kind {
 	PLACE_PROFILE,    /* each vCPU, so often */
 	PLACE_INTERVAL,   /* once, so often */
 	PLACE_SOFTWARE,   /* page-faults, context-switches … */
-	PLACE_USDT,
-	PLACE_SPAN, /* span:KIND of the timeline ends */
-	PLACE_WAIT, /* a thread has waited, and goes on */
-	PLACE_LOG,  /* a line of the kernel's log */
+	PLACE_SPAN,       /* span:KIND of the timeline ends */
+	PLACE_WAIT,       /* a thread has waited, and goes on */
+	PLACE_LOG,        /* a line of the kernel's log */
 };
 
 /* Where a probe is: "kprobe:vfs_*". */

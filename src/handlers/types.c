@@ -221,7 +221,7 @@ static int check_builtin(struct typing *t, const struct node *node)
 
 	if (node->number == BUILTIN_RETVAL && !is_of_return(kind))
 		return wrong(t, node, "a result is where a function returns: kretprobe, fexit, return, uretprobe");
-	if (node->number >= BUILTIN_ARG0 && node->number <= BUILTIN_ARG5 && !calls && kind != PLACE_USDT)
+	if (node->number >= BUILTIN_ARG0 && node->number <= BUILTIN_ARG5 && !calls)
 		return wrong(
 			t, node,
 			"arguments are where a function is called: kprobe, call, uprobe; a tracepoint has args.NAME");

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/map.h"
+#include "probes/probe_code.h"
 
 bool script_is_syscall(const struct place_asked *place)
 {
@@ -42,7 +43,7 @@ static bool is_function(enum place_kind kind)
 
 static bool is_of_file(enum place_kind kind)
 {
-	return kind == PLACE_UPROBE || kind == PLACE_URETPROBE || kind == PLACE_USDT;
+	return kind == PLACE_UPROBE || kind == PLACE_URETPROBE;
 }
 
 static bool returns(enum place_kind kind)
@@ -50,26 +51,50 @@ static bool returns(enum place_kind kind)
 	return kind == PLACE_RETURN || kind == PLACE_CALL_END || kind == PLACE_URETPROBE;
 }
 
-/* Where, and which values: all of a probe's definition but its name. */
-static void put_definition(const struct types *types, size_t handler, const struct place_asked *place, struct buf *out)
+/* An argument of a program's function is in a register where that begins: System V ABI. */
+static const char *put_register(const char *text, struct buf *out)
+{
+	size_t n = strlen("$arg");
+	unsigned number = strncmp(text, "$arg", n) ? 0 : (unsigned)(text[n] - '0');
+
+	if (!number || number > 6)
+		return text;
+	buf_printf(out, "%%%s", probe_register_name((unsigned)probe_register_of_parameter(number - 1)));
+	return text + n + 1;
+}
+
+static void put_values(const struct types *types, size_t handler, enum place_kind kind, struct buf *out)
 {
 	size_t n = 0;
 
+	for (size_t i = 0; i < types->n_fields; i++) {
+		const struct field_asked *f = &types->fields[i];
+		const char *text = f->text;
+
+		if (f->handler != handler)
+			continue;
+		buf_printf(out, " v%zu=", n++);
+		if (is_of_file(kind))
+			text = put_register(text, out);
+		buf_printf(out, "%s", text);
+		/* a register is a number of 64 bits, unless the kernel's types say more */
+		if (*f->text == '$' && !strpbrk(f->text, ":-.["))
+			buf_printf(out, ":u64");
+	}
+}
+
+/* Where, and which values: all of a probe's definition but its name. */
+static void put_definition(const struct types *types, size_t handler, const struct place_asked *place, struct buf *out)
+{
 	if (place->object)
 		buf_printf(out, "%s:", place->object);
 	buf_printf(out, "%s", place->name);
 	if (place->offset)
 		buf_printf(out, "+%" PRIu64, place->offset);
-	for (size_t i = 0; i < types->n_fields; i++) {
-		const struct field_asked *f = &types->fields[i];
-
-		if (f->handler != handler)
-			continue;
-		buf_printf(out, " v%zu=%s", n++, f->text);
-		/* a register is a number of 64 bits, unless the kernel's types say more */
-		if (*f->text == '$' && !strpbrk(f->text, ":-.["))
-			buf_printf(out, ":u64");
-	}
+	/* of programs, in the language of perf probe: it finds their files */
+	if (is_of_file(place->kind) && returns(place->kind))
+		buf_printf(out, "%%return");
+	put_values(types, handler, place->kind, out);
 	buf_put_u8(out, 0);
 }
 
@@ -89,7 +114,9 @@ static void add_probe(struct script_needs *n, const struct types *types, size_t 
 
 	put_definition(types, handler, place, &text);
 	need->event = xasprintf("h%012" PRIx64, (hash_text(kind, (char *)text.data) & 0xffffffffffff));
-	need->text = xasprintf("%c:" SCRIPT_GROUP "/%s %s", kind, need->event, (char *)text.data);
+	need->text = is_of_file(place->kind)
+			     ? xasprintf(SCRIPT_GROUP ":%s=%s", need->event, (char *)text.data)
+			     : xasprintf("%c:" SCRIPT_GROUP "/%s %s", kind, need->event, (char *)text.data);
 	buf_free(&text);
 }
 
@@ -107,7 +134,7 @@ static int find_place(const struct script *p, const struct types *types, size_t 
 		need->text = xasprintf("%s:%s", place->object ? place->object : "*", place->name);
 		return 0;
 	}
-	if (is_function(place->kind) ? !fields && !place->offset : place->kind != PLACE_USDT)
+	if (!is_function(place->kind) || (!fields && !place->offset))
 		return 0;
 	if (is_of_file(place->kind) && strchr(place->name, '*'))
 		return script_error(p, place->at, place->len, err,

@@ -199,7 +199,7 @@ const struct command cmd_run = {
 	.summary = "run a command and record every guest that it starts; run a program on a trace",
 	.description =
 		"With a program in handlers: runs it on a trace. The language is bpftrace's (upto-handlers in docs/handlers.md): probes, what is asked "
-		"before they fire, and what is done then; kprobe, kretprobe, fentry, fexit, uprobe, uretprobe, usdt, tracepoint, profile, interval, "
+		"before they fire, and what is done then; kprobe, kretprobe, fentry, fexit, uprobe, uretprobe, tracepoint, profile, interval, "
 		"software, BEGIN and END, and call, return, span, wait and log of upto's own. Calls, returns and system calls are in every trace. Trace "
 		"events, arguments and what they lead to are recorded by 'upto record -e PROGRAM'; if the trace lacks them, and its run can be made "
 		"again, the guest runs again, and the trace has them from then on. $1, $2 … are the ARGs. Ctrl-C ends the program, which prints what "

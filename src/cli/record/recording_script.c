@@ -28,7 +28,8 @@ int recording_script_run(const struct args *args, const char *path, int status, 
 	struct args words;
 	int r;
 
-	if (!arg(args, "program"))
+	/* what was not recorded has no answer, and says why */
+	if (!arg(args, "program") || err->text[0])
 		return status;
 	char *argv[] = { "-e", (char *)arg(args, "program"), (char *)path, NULL };
 
