@@ -12,6 +12,7 @@
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
+#include "cli/print/event_losses.h"
 #include "cli/print/empty.h"
 #include "cli/print/event_put.h"
 #include "cli/print/frames.h"
@@ -424,43 +425,10 @@ static int print_pairs(const struct asked *a, struct error *err)
 }
 
 /* Names are the guest's. Frees the line. */
-static void warn(struct buf *line)
-{
-	struct buf shown = { 0 };
-
-	buf_put_u8(line, 0);
-	terminal_escape(&shown, (char *)line->data);
-	buf_put_u8(&shown, 0);
-	fprintf(stderr, "upto: %s\n", (char *)shown.data);
-	buf_free(line);
-	buf_free(&shown);
-}
-
-/* What of the chosen events is not there is said. */
-static void warn_missing(const struct asked *a, const bool *marks)
-{
-	const char *path = a->trace->reader->path;
-
-	for (size_t i = 0; i < a->of.formats->count; i++) {
-		const struct event_format *f = &a->of.formats->list[i];
-		struct buf line = { 0 };
-
-		if (marks[i] && f->missing) {
-			buf_printf(&line, "%s: %" PRIu64 " records of %s:%s are missing: %s", path, f->missing,
-				   f->system, f->name, f->why ? f->why : "they could not be computed");
-			warn(&line);
-		}
-		if (marks[i] && f->faults) {
-			buf_printf(&line, "%s: %" PRIu64 " values of %s:%s could not be read: numbers are 0 there, texts (fault)",
-				   path, f->faults, f->system, f->name);
-			warn(&line);
-		}
-	}
-}
 
 static int print(struct asked *a, const bool *marks, struct error *err)
 {
-	warn_missing(a, marks);
+	event_losses_warn(a->trace->reader->path, a->of.formats, marks);
 	if (!a->list.count) {
 		empty_say(a->args, a->trace, "trace events");
 		if (!arg(a->args, "json"))

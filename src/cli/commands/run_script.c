@@ -18,6 +18,7 @@
 #include "cli/args/trace_arg.h"
 #include "cli/args/trace_has.h"
 #include "cli/past/past.h"
+#include "cli/print/event_losses.h"
 #include "cli/print/file_sink.h"
 #include "cli/print/terminal.h"
 #include "script_tools.h"
@@ -201,6 +202,21 @@ static void say_losses(const struct script_outcome *o)
 			o->losses.loops);
 }
 
+/* Records and values of the program's probes that are not there. */
+static void say_missing(const struct scripting *s)
+{
+	cleanup_free bool *marks = xcalloc(s->formats.count + 1, sizeof *marks);
+
+	for (size_t i = 0; i < s->needs.count; i++) {
+		const struct script_need *need = &s->needs.list[i];
+
+		for (size_t e = 0; e < s->formats.count; e++)
+			marks[e] |= script_need_is(need, &s->script.handlers[need->handler].places[need->place],
+						   &s->formats.list[e]);
+	}
+	event_losses_warn(s->trace.reader->path, &s->formats, marks);
+}
+
 static int run_on_trace(struct scripting *s, struct error *err)
 {
 	s->span = SPAN_ALL;
@@ -212,6 +228,7 @@ static int run_on_trace(struct scripting *s, struct error *err)
 	if (compile(s, err) < 0 || read_beside(s, err) < 0 || file_sink_write(NULL, false, put_answer, s, err) < 0)
 		return -1;
 	say_losses(&s->outcome);
+	say_missing(s);
 	return 0;
 }
 
