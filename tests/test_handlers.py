@@ -302,6 +302,25 @@ def test_times():
     assert set(maps["@p"]) <= {"0", "1"} and abs(maps["@p"]["0"] - end // 50000000) <= 1, (maps, end)
 
 
+def test_parts():
+    """--from and --to: the parts of a trace add up to the whole."""
+    trace = recording("6.12", 1)[0]
+    middle = upto_json("info", "--json", trace)["duration_ns"] * 3 // 4
+    program = "kprobe:vfs_* { @[probe] = count(); } tracepoint:raw_syscalls:sys_exit { @s = count(); } span:initcall { @i = count(); }"
+    parts = [[json.loads(line) for line in run(UPTO, "run", "--json", *part, "-e", program, trace).stdout.splitlines()][1:] for part in ((), ("--to", f"{middle}ns"), ("--from", f"{middle}ns"))]
+    sums = [collections.Counter() for _ in parts]
+    for counts, lines in zip(sums, parts):
+        for line in lines:
+            for name, value in line["data"].items():
+                for key, n in (value.items() if isinstance(value, dict) else [("", value)]):
+                    counts[name, key] += n
+    assert sums[0] == sums[1] + sums[2] and all(len(c) > 3 for c in sums), sums
+    p = run(UPTO, "run", "--from", "1000s", "-e", program, trace, check=False)
+    assert p.returncode == 1 and b"the trace ends before" in p.stderr, p.stderr
+    p = run(UPTO, "run", "-e", program, "--", "true", check=False)
+    assert p.returncode == 2 and b"for a program on a trace" in p.stderr, p.stderr
+
+
 @pytest.mark.weight(3)
 def test_story():
     """Spans, waits and the log, as timeline, waits and log have them."""

@@ -62,6 +62,9 @@ int run_script_prepare(struct args *args, struct error *err)
 
 	if (arg(args, "list"))
 		return args->n_operands || args->rest ? error_set(err, "--list goes alone") : 0;
+	if (args->rest && (arg(args, "program") || arg(args, "json") || arg(args, "from") || arg(args, "to")))
+		return error_set(err,
+				 "--program, --json, --from and --to are for a program on a trace, not for a command");
 	if (args->rest)
 		return args->n_operands
 			       ? error_set(err, "'%s' stands before --: expected upto run [OPTION…] -- COMMAND",
@@ -202,6 +205,20 @@ static void say_losses(const struct script_outcome *o)
 			o->losses.loops);
 }
 
+static int find_span(struct scripting *s, struct error *err)
+{
+	uint64_t end = trace_end_ns(&s->trace);
+
+	s->span = SPAN_ALL;
+	if (arg_time(s->args, "from", &s->span.from_ns, err) < 0 || arg_time(s->args, "to", &s->span.to_ns, err) < 0)
+		return -1;
+	if (s->span.from_ns >= s->span.to_ns)
+		return error_set(err, "--from %s is not before --to %s", arg(s->args, "from"), arg(s->args, "to"));
+	if (s->span.from_ns >= end)
+		return error_set(err, "--from %s: the trace ends before", arg(s->args, "from"));
+	return 0;
+}
+
 /* Records and values of the program's probes that are not there. */
 static void say_missing(const struct scripting *s)
 {
@@ -219,7 +236,8 @@ static void say_missing(const struct scripting *s)
 
 static int run_on_trace(struct scripting *s, struct error *err)
 {
-	s->span = SPAN_ALL;
+	if (find_span(s, err) < 0)
+		return -1;
 	if (event_formats_read(&s->trace.reader->meta, &s->formats, err) < 0)
 		return error_prefix(err, "%s", s->trace.reader->path);
 	names_fold_thunks(&s->trace.names);

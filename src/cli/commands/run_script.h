@@ -3,6 +3,7 @@
 #ifndef UPTO_CLI_COMMANDS_RUN_SCRIPT_H
 #define UPTO_CLI_COMMANDS_RUN_SCRIPT_H
 
+#include "cli/args/moment_arg.h"
 #include "cli/command.h"
 #include "handlers/script.h"
 #include "trace/event_formats.h"
