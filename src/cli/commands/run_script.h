@@ -13,11 +13,13 @@
 		'e', "program", "PROGRAM", "a program in handlers, in bpftrace's language, or a file of one: FILE.bt" \
 	}
 
+/* clang-format off */
 #define SCRIPT_OPTIONS                                                                                          \
 	SCRIPT_OPTION, { 0, "list", NULL, "the programs that come with upto, of which each runs by its name" }, \
-	{                                                                                                       \
-		0, "json", NULL, "what the program prints as lines of JSON, as bpftrace -f json has them"       \
-	}
+	{ 0, "json", NULL, "what the program prints as lines of JSON, as bpftrace -f json has them" },          \
+	{ 0, "from", "TIME", "a program hears only what happens from then on: 1.5s, 20ms; " MOMENT_NAMES },     \
+	{ 0, "to", "TIME", "… and only what happens before this guest time; likewise" }
+/* clang-format on */
 
 /*
  * What a program needs to be recorded that is not in these formats (NULL: all), as the options --probe and --event have
