@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "value.h"
 
 enum { STEPS_MAX = 1 << 20, LOOPS_MAX = 16, LEAVES_MAX = 64 };
 
@@ -113,6 +114,15 @@ static int put_text(struct compiling *c, const char *text, size_t len)
 	return 0;
 }
 
+/* Once, however often it stands in what is unrolled. */
+static int put_literal(struct compiling *c, struct node *node)
+{
+	if (!node->number)
+		node->number = add_text(c, node->text, node->text_len) + 1;
+	add(c, STEP_TEXT, 0, node->number - 1, 0, 1);
+	return 0;
+}
+
 static int put_parameter(struct compiling *c, const struct node *node)
 {
 	const char *text = node->number && node->number <= c->p->n_parameters ? c->p->parameters[node->number - 1] : "";
@@ -184,7 +194,7 @@ static int put_ternary(struct compiling *c, const struct node *node)
 	other = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
 	if (put_as(c, node->list[1], &node->type) < 0)
 		return -1;
-	out = add(c, STEP_JUMP, 0, 0, 0, -1);
+	out = add(c, STEP_JUMP, 0, 0, 0, node->type.kind == TYPE_NONE ? 0 : -1);
 	land(c, other);
 	if (put_as(c, node->list[2], &node->type) < 0)
 		return -1;
@@ -221,19 +231,28 @@ static int put_step(struct compiling *c, const struct node *node)
 	return 0;
 }
 
-static int put_printf(struct compiling *c, const struct node *node)
+/* Likewise. */
+static int find_format(struct compiling *c, struct node *node)
 {
 	struct script_code *code = c->c;
 	size_t i = code->n_formats;
 
+	if (node->number)
+		return 0;
 	code->formats = array_grow(code->formats, i, &code->formats_cap, sizeof *code->formats);
 	code->formats[code->n_formats++] = (struct text_format){ 0 };
-	if (format_parse(c->p, node->list[0], node->list + 1, node->n - 1, &code->formats[i], c->err) < 0)
+	node->number = code->n_formats;
+	return format_parse(c->p, node->list[0], node->list + 1, node->n - 1, &code->formats[i], c->err);
+}
+
+static int put_printf(struct compiling *c, struct node *node)
+{
+	if (find_format(c, node) < 0)
 		return -1;
 	for (size_t k = 1; k < node->n; k++)
 		if (put(c, node->list[k]) < 0)
 			return -1;
-	add(c, STEP_PRINTF, 0, i, node->n - 1, -(int)(node->n - 1));
+	add(c, STEP_PRINTF, 0, node->number - 1, node->n - 1, -(int)(node->n - 1));
 	return 0;
 }
 
@@ -338,7 +357,7 @@ static int put_call(struct compiling *c, const struct node *node)
 
 	switch (f->id) {
 	case FUNCTION_PRINTF:
-		return put_printf(c, node);
+		return put_printf(c, (struct node *)node);
 	case FUNCTION_PRINT:
 		return put_print(c, node);
 	case FUNCTION_CLEAR:
@@ -371,8 +390,6 @@ static int put_call(struct compiling *c, const struct node *node)
 	case FUNCTION_KSTACK:
 	case FUNCTION_USTACK:
 		return put_stack(c, node, f->id == FUNCTION_USTACK);
-	case FUNCTION_KSYM:
-	case FUNCTION_USYM:
 	case FUNCTION_POINTER:
 		return put(c, node->list[0]);
 	case FUNCTION_NSECS:
@@ -535,6 +552,30 @@ static int put_for_range(struct compiling *c, const struct node *node)
 	return 0;
 }
 
+/* Does nothing of a statement live on in a variable? What maps keep is copied. */
+static bool is_passing(const struct compiling *c, const struct node *node)
+{
+	const struct node *left = node->kind == NODE_ASSIGN ? node->list[0] : NULL;
+
+	if (node->kind == NODE_DO)
+		return true;
+	if (left && left->kind == NODE_VARIABLE)
+		return !type_has_bytes(
+			&c->c->types.variables[types_variable(&c->c->types, c->handler, left->text)].type);
+	return left;
+}
+
+/* In a loop's body, too. */
+static bool keeps_nothing(const struct compiling *c, const struct node *node)
+{
+	if (node->kind == NODE_ASSIGN)
+		return is_passing(c, node);
+	for (size_t i = 0; i < node->n; i++)
+		if (!keeps_nothing(c, node->list[i]))
+			return false;
+	return true;
+}
+
 static int put_for_map(struct compiling *c, const struct node *node)
 {
 	size_t variable = types_variable(&c->c->types, c->handler, node->text), begin, out;
@@ -545,6 +586,7 @@ static int put_for_map(struct compiling *c, const struct node *node)
 	add(c, STEP_FOR, 0, map_number(c, node->list[0]), 0, 1);
 	begin = c->c->n_steps;
 	out = add(c, STEP_NEXT, (unsigned)variable, map_number(c, node->list[0]), 0, 0);
+	c->c->steps[out].line = keeps_nothing(c, node->list[1]);
 	if (begin_loop(c, node, &loop) < 0 || put(c, node->list[1]) < 0)
 		return -1;
 	land_again(c, &loop);
@@ -586,6 +628,17 @@ static int put_do(struct compiling *c, const struct node *node)
 	return 0;
 }
 
+static int put_statement(struct compiling *c, const struct node *node)
+{
+	if (!is_passing(c, node))
+		return put(c, node);
+	add(c, STEP_MARK, 0, 0, 0, 1);
+	if (put(c, node) < 0)
+		return -1;
+	add(c, STEP_RELEASE, 0, 0, 0, -1);
+	return 0;
+}
+
 static int put_list(struct compiling *c, const struct node *node, uint64_t times)
 {
 	size_t before = c->c->n_steps;
@@ -593,7 +646,7 @@ static int put_list(struct compiling *c, const struct node *node, uint64_t times
 	/* what is nothing once is so a hundred times: empty loops in loops have an end */
 	for (uint64_t k = 0; k < times && (!k || c->c->n_steps > before); k++)
 		for (size_t i = 0; i < node->n; i++)
-			if (put(c, node->list[i]) < 0)
+			if (put_statement(c, node->list[i]) < 0)
 				return -1;
 	return 0;
 }
@@ -624,7 +677,7 @@ static int put_kind(struct compiling *c, const struct node *node)
 	case NODE_PARAMETER:
 		return put_parameter(c, node);
 	case NODE_TEXT:
-		return put_text(c, node->text, node->text_len);
+		return put_literal(c, (struct node *)node);
 	case NODE_BUILTIN:
 		return put_builtin(c, node);
 	case NODE_VARIABLE:

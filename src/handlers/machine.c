@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "arch/arch.h"
 #include "base/alloc.h"
 #include "printer.h"
 
@@ -33,6 +34,7 @@ struct machine {
 	size_t used;
 	struct buf out, scratch;
 	struct error err;
+	bool full;      /* the arena is */
 	uint64_t times; /* that a count() counts */
 	bool over, failed;
 	struct machine_losses losses;
@@ -75,14 +77,14 @@ void machine_free(struct machine *m)
 	free(m);
 }
 
-/* Room in the arena; what does not fit is cut. */
+/* Room in the arena. Where there is none the handler ends, and what it gets up to there is cut. */
 static uint8_t *reserve(struct machine *m, size_t *n)
 {
 	uint8_t *ret = m->arena + m->used;
 
 	if (*n > ARENA - m->used) {
 		*n = ARENA - m->used;
-		m->losses.cut++;
+		m->full = true;
 	}
 	m->used += *n;
 	return ret;
@@ -110,7 +112,7 @@ static struct value make_tuple(struct machine *m, const struct type *type, const
 		uint8_t *at;
 
 		if (n > ARENA - m->used) {
-			m->losses.cut++;
+			m->full = true;
 			break;
 		}
 		at = reserve(m, &n);
@@ -214,9 +216,18 @@ static struct value ntop(struct machine *m, const struct value *args, size_t n)
 	uint32_t address = (uint32_t)args[n - 1].n;
 	char text[INET6_ADDRSTRLEN];
 
+	if (n > 1 && args[0].n != AF_INET) /* others have more bytes than a number */
+		return text_of(m, "");
 	if (!inet_ntop(AF_INET, &address, text, sizeof text))
 		return text_of(m, "");
 	return text_of(m, text);
+}
+
+static struct value symbol_text(struct machine *m, uint64_t address, bool user)
+{
+	m->scratch.len = 0;
+	m->host.put_symbol(m->host.context, address, user, &m->scratch);
+	return new_text(m, m->scratch.data, m->scratch.len);
 }
 
 static uint64_t contains(const struct value *text, const struct value *part)
@@ -259,6 +270,11 @@ static struct value call(struct machine *m, const struct step *s, const struct v
 		return text_of(m, strerror((int)args[0].n));
 	case FUNCTION_SIGNAL_NAME:
 		return text_of(m, sigabbrev_np((int)args[0].n));
+	case FUNCTION_SYSCALL_NAME:
+		return text_of(m, arch_x86_64.abis[0].call_name(args[0].n));
+	case FUNCTION_KSYM:
+	case FUNCTION_USYM:
+		return symbol_text(m, args[0].n, s->a == FUNCTION_USYM);
 	case FUNCTION_KADDR:
 		snprintf(name, sizeof name, "%.*s", (int)(args[0].n < TEXT_MAX ? args[0].n : TEXT_MAX - 1),
 			 (const char *)args[0].p);
@@ -418,6 +434,8 @@ static bool next_entry(struct machine *m, const struct step *s, struct value *pl
 {
 	const struct script_map *pm = &m->maps[s->a];
 
+	if (s->line) /* nothing of the round before is kept */
+		m->used = (size_t)(place->p - m->arena);
 	while (place->n < pm->count) {
 		const struct map_entry *e = &pm->entries[place->n++];
 		struct value parts[2] = { e->key, e->value };
@@ -510,6 +528,10 @@ static void run(struct machine *m, size_t at)
 	for (;;) {
 		const struct step *s = &code->steps[at++];
 
+		if (__builtin_expect(m->full, 0)) {
+			m->losses.cut++;
+			return;
+		}
 		switch (s->op) {
 		case STEP_NUMBER:
 			*top++ = (struct value){ .n = s->n };
@@ -522,7 +544,11 @@ static void run(struct machine *m, size_t at)
 			*top++ = m->host.builtin(m->host.context, (enum builtin)s->a);
 			break;
 		case STEP_FIELD:
-			*top++ = m->host.field(m->host.context, s->a);
+			*top = m->host.field(m->host.context, s->a);
+			/* the host's next text may be in the same place */
+			if (code->types.fields[s->a].type.kind == TYPE_TEXT)
+				*top = new_text(m, top->p, top->n);
+			top++;
 			break;
 		case STEP_STACK:
 			*top++ = (struct value){ .n = m->host.stack(m->host.context, s->flag, s->n) };
@@ -597,7 +623,13 @@ static void run(struct machine *m, size_t at)
 			add_to(m, s->a, &top[0], (int64_t)top[1].n);
 			break;
 		case STEP_FOR:
-			*top++ = (struct value){ 0 };
+			*top++ = (struct value){ .p = m->arena + m->used };
+			break;
+		case STEP_MARK:
+			*top++ = (struct value){ .n = m->used };
+			break;
+		case STEP_RELEASE:
+			m->used = (size_t)(--top)->n;
 			break;
 		case STEP_NEXT:
 			if (!next_entry(m, s, &top[-1]))
@@ -625,6 +657,7 @@ void machine_say_attached(struct machine *m, size_t probes)
 bool machine_fire(struct machine *m, size_t handler)
 {
 	m->used = 0;
+	m->full = false;
 	if (m->code->types.n_variables)
 		memset(m->variables, 0, m->code->types.n_variables * sizeof *m->variables);
 	run(m, m->code->begins[handler]);

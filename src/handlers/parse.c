@@ -9,6 +9,8 @@
 
 int parser_next(struct parser *s)
 {
+	if (s->too_high)
+		return script_error(s->script, s->word.at, s->word.len, s->err, "nested too deep");
 	s->behind = s->word.at + s->word.len;
 	return word_at(s->script, s->behind, &s->word, s->err);
 }

@@ -7,10 +7,14 @@
 
 static struct node *parse_unary(struct parser *s);
 
-/* Up to the last word that was passed. */
-static void set_end(const struct parser *s, struct node *node)
+/* It reaches up to the last word that was passed, and has all its parts. */
+static void set_end(struct parser *s, struct node *node)
 {
 	node->len = (size_t)(s->behind - node->at);
+	for (size_t i = 0; i < node->n; i++)
+		if (node->list[i] && node->list[i]->height >= node->height)
+			node->height = node->list[i]->height + 1;
+	s->too_high |= node->height > SCRIPT_HEIGHT_MAX;
 }
 
 /* How strongly it binds, as in C; 0: it is no operator between two. */

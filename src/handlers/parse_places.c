@@ -170,6 +170,8 @@ static int parse_form(const struct parser *s, struct place_asked *place, enum pl
 		return parse_time(rest, &place->ns) ? 0
 						    : missing(s, place, "how often: hz:99, s:1, ms:10, us:100, 10ms");
 	case FORM_PATTERN:
+		if (place->kind == PLACE_TRACEPOINT && !*rest)
+			return missing(s, place, "a tracepoint's name: rawtracepoint:sched_switch");
 		place->name = next_part(&at);
 		if (*at) { /* rawtracepoint:MODULE:NAME */
 			free(place->name);

@@ -12,6 +12,7 @@ struct parser {
 	const char *behind; /* of the one before: where that ended */
 	bool in_predicate;  /* a / in front of a { ends it */
 	unsigned depth, loops;
+	bool too_high; /* a tree has got higher than what goes through it can go */
 };
 
 /* Go to the next word. */

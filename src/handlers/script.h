@@ -132,6 +132,7 @@ struct node {
 	struct node **list;
 	size_t n;
 	struct type type;
+	unsigned height;   /* so many nodes are below it, one in the other */
 	long field;        /* of the hit's record: the value is there; -1: it is not */
 	struct node *next; /* all nodes of a program, to be freed */
 };
@@ -193,7 +194,7 @@ struct script {
 	size_t n_owned, owned_cap;
 };
 
-enum { SCRIPT_BYTES_MAX = 1 << 20, SCRIPT_DEPTH_MAX = 200 };
+enum { SCRIPT_BYTES_MAX = 1 << 20, SCRIPT_DEPTH_MAX = 200, SCRIPT_HEIGHT_MAX = 500 };
 
 /* Parse it. The error names file, line and column, and marks the word. Call script_free() also after an error. */
 int script_parse(const char *name, const char *source, size_t len, char *const *parameters, size_t n_parameters,

@@ -41,16 +41,18 @@ enum step_op {
 	STEP_LEN,
 	STEP_PRINT_MAP,   /* pop div and top */
 	STEP_PRINT_ENTRY, /* pop the key */
-	STEP_FOR,         /* push a place in map a */
-	STEP_NEXT,        /* put the next key and value into variable flag; none: jump to step n */
-	STEP_PRINT,       /* the last value, of types[a] */
-	STEP_PRINTF,      /* formats[a]: pop what it prints */
-	STEP_FORMAT,      /* likewise: push the text */
-	STEP_JOIN,        /* pop a text of several, with a NUL behind each: texts[a] between them */
-	STEP_TIME,        /* by format texts[a] */
-	STEP_STRFTIME,    /* pop ns; texts[a] */
-	STEP_STACK,       /* push a stack of up to n frames; flag: the user's */
-	STEP_CALL,        /* of function a: pop n values, push one */
+	STEP_MARK,
+	STEP_RELEASE,  /* push what texts take; pop that, and forget those made since */
+	STEP_FOR,      /* push a place in map a */
+	STEP_NEXT,     /* put the next key and value into variable flag; none: jump to step n */
+	STEP_PRINT,    /* the last value, of types[a] */
+	STEP_PRINTF,   /* formats[a]: pop what it prints */
+	STEP_FORMAT,   /* likewise: push the text */
+	STEP_JOIN,     /* pop a text of several, with a NUL behind each: texts[a] between them */
+	STEP_TIME,     /* by format texts[a] */
+	STEP_STRFTIME, /* pop ns; texts[a] */
+	STEP_STACK,    /* push a stack of up to n frames; flag: the user's */
+	STEP_CALL,     /* of function a: pop n values, push one */
 	STEP_EXIT,
 	STEP_END, /* of the handler */
 };
@@ -58,7 +60,7 @@ enum step_op {
 struct step {
 	uint8_t op, flag;
 	uint16_t a;
-	uint32_t line; /* reserved for messages */
+	uint32_t line; /* NEXT: texts of the round before are forgotten */
 	uint64_t n;
 };
 

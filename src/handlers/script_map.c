@@ -67,7 +67,7 @@ static struct map_entry *find(const struct script_map *m, const struct value *ke
 	for (size_t at = hash & m->mask; m->slots[at]; at = (at + 1) & m->mask) {
 		struct map_entry *e = &m->entries[m->slots[at] - 1];
 
-		if (is_key(m, e, key, hash))
+		if (e->live && is_key(m, e, key, hash))
 			return e;
 	}
 	return NULL;
@@ -77,7 +77,7 @@ struct map_entry *script_map_find(const struct script_map *m, const struct value
 {
 	struct map_entry *e = find(m, key, hash_of(m, key));
 
-	return e && e->live ? e : NULL;
+	return e;
 }
 
 static size_t entry_bytes(const struct script_map *m, const struct value *key)
@@ -123,11 +123,8 @@ static void rebuild(struct script_map *m, size_t slots)
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->count; i++) {
-		if (!m->entries[i].live) {
-			if (type_has_bytes(&m->key))
-				free((void *)m->entries[i].key.p);
+		if (!m->entries[i].live)
 			continue;
-		}
 		m->entries[n++] = m->entries[i];
 	}
 	m->count = n;
@@ -154,27 +151,25 @@ struct map_entry *script_map_reach(struct script_map *m, const struct value *key
 	struct map_entry *e = find(m, key, hash);
 	size_t bytes;
 
-	if (e && e->live)
+	if (e)
 		return e;
 	bytes = entry_bytes(m, key);
 	if (*all + bytes > SCRIPT_MAPS_BYTES) {
 		m->left_out++;
 		return NULL;
 	}
-	if (!e) {
-		make_room(m);
-		m->entries = array_grow(m->entries, m->count, &m->cap, sizeof *m->entries);
-		e = &m->entries[m->count++];
-		*e = (struct map_entry){ .hash = hash, .key = *key };
-		if (type_has_bytes(&m->key)) {
-			uint8_t *copy = xmalloc(key->n + 1);
+	make_room(m);
+	m->entries = array_grow(m->entries, m->count, &m->cap, sizeof *m->entries);
+	e = &m->entries[m->count++];
+	*e = (struct map_entry){ .hash = hash, .key = *key };
+	if (type_has_bytes(&m->key)) {
+		uint8_t *copy = xmalloc(key->n + 1);
 
-			if (key->n)
-				memcpy(copy, key->p, key->n);
-			e->key.p = copy;
-		}
-		place(m, m->count - 1);
+		if (key->n)
+			memcpy(copy, key->p, key->n);
+		e->key.p = copy;
 	}
+	place(m, m->count - 1);
 	e->live = true;
 	init_values(m, e);
 	m->live++;
@@ -192,6 +187,10 @@ void script_map_remove(struct script_map *m, const struct value *key, size_t *al
 		return;
 	bytes = entry_bytes(m, &e->key) + (type_has_bytes(&m->value) ? e->value.n : 0);
 	clear_values(m, e);
+	if (type_has_bytes(&m->key)) {
+		free((void *)e->key.p);
+		e->key.p = NULL;
+	}
 	e->live = false;
 	m->live--;
 	m->bytes -= bytes;
@@ -201,8 +200,9 @@ void script_map_remove(struct script_map *m, const struct value *key, size_t *al
 void script_map_clear(struct script_map *m, size_t *all)
 {
 	for (size_t i = 0; i < m->count; i++) {
-		if (m->entries[i].live)
-			clear_values(m, &m->entries[i]);
+		if (!m->entries[i].live)
+			continue;
+		clear_values(m, &m->entries[i]);
 		if (type_has_bytes(&m->key))
 			free((void *)m->entries[i].key.p);
 	}

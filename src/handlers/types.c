@@ -14,7 +14,8 @@ struct typing {
 	const struct field_types *known;
 	struct types *t;
 	size_t handler;
-	bool last; /* what is not known by now is an error */
+	bool last;    /* what is not known by now is an error */
+	bool guesses; /* not even all types of fields are known: what does not fit may yet do so */
 	bool changed;
 	struct error *err;
 };
@@ -137,17 +138,19 @@ static int unify(struct typing *t, struct type *place, const struct type *value,
 		return 0;
 	if (place->kind == TYPE_NONE) {
 		*place = *value;
-		if (place->kind == TYPE_NUMBER)
-			place->size = 0;
 		t->changed = true;
 		return 0;
+	}
+	if (place->size != value->size && place->size) { /* of several sizes it has none */
+		place->size = 0;
+		t->changed = true;
 	}
 	if (has_text(place) && has_text(value) && place->kind != value->kind) {
 		t->changed |= place->kind == TYPE_NAME;
 		as_text(place);
 		return 0;
 	}
-	if (place->kind == TYPE_POINTER && value->kind == TYPE_NUMBER) /* @p[tid] = 0 */
+	if (t->guesses || (place->kind == TYPE_POINTER && value->kind == TYPE_NUMBER)) /* @p[tid] = 0 */
 		return 0;
 	if (is_same(place, value))
 		return 0;
@@ -170,6 +173,27 @@ static size_t add_field(struct typing *t, const char *text, const struct node *n
 	return i;
 }
 
+/* At each of the handler's places there must be such a field, of one kind. */
+static int find_in_places(struct typing *t, const struct node *node, const char *text, struct type *ret)
+{
+	const struct handler *h = &t->p->handlers[t->handler];
+	const struct type asked = *ret;
+
+	for (size_t i = 0; t->known && i < h->n_places; i++) {
+		struct type type = asked;
+
+		if (!t->known->find(t->known->context, &h->places[i], text, &type, t->err)) {
+			cleanup_free char *why = xstrdup(t->err->text);
+
+			return script_error(t->p, node->at, node->len, t->err, "%s", why);
+		}
+		if (i && type.kind != ret->kind)
+			return wrong(t, node, "it is a text at one of these probes, and a number at another");
+		*ret = type;
+	}
+	return 0;
+}
+
 /* The node is what the probe has read there. */
 static int set_field(struct typing *t, struct node *node, const char *text)
 {
@@ -178,11 +202,8 @@ static int set_field(struct typing *t, struct node *node, const char *text)
 
 	if (n > 7 && !strcmp(text + n - 7, ":string"))
 		type = (struct type){ .kind = TYPE_TEXT };
-	if (t->known && !t->known->find(t->known->context, t->p->handlers[t->handler].places, text, &type, t->err)) {
-		cleanup_free char *why = xstrdup(t->err->text);
-
-		return script_error(t->p, node->at, node->len, t->err, "%s", why);
-	}
+	if (find_in_places(t, node, text, &type) < 0)
+		return -1;
 	node->field = (long)add_field(t, text, node, type);
 	node->type = t->t->fields[node->field].type;
 	return 0;
@@ -262,6 +283,29 @@ static int find_builtin(struct typing *t, struct node *node)
 	}
 }
 
+static int expected_kind(const struct typing *t, const struct node *node, const char *kind)
+{
+	return script_error(t->p, node->at, node->len, t->err, "expected %s; this is %s", kind, kind_name(&node->type));
+}
+
+/* What is asked: a number, that is not 0 or is. */
+static int find_condition(struct typing *t, struct node *node)
+{
+	if (find(t, node) < 0)
+		return -1;
+	if (t->last && !is_number(&node->type) && !is_count(&node->type))
+		return expected_kind(t, node, "a number");
+	return 0;
+}
+
+/* Something that can be kept. */
+static int check_value(const struct typing *t, const struct node *node)
+{
+	if (t->last && (node->type.kind == TYPE_NONE || node->type.kind == TYPE_RECORD))
+		return wrong(t, node, "that has no value");
+	return 0;
+}
+
 static int find_variable(struct typing *t, struct node *node)
 {
 	const struct variable_asked *v = variable_of(t, node->text);
@@ -288,8 +332,10 @@ static int find_map(struct typing *t, struct node *node, bool sets)
 		return script_error(t->p, node->at, node->len, t->err, "@%s has %s here, and %s before", node->text,
 				    node->n ? "a key" : "no key", node->n ? "none" : "one");
 	if (node->n) {
-		if (find(t, node->list[0]) < 0)
+		if (find(t, node->list[0]) < 0 || check_value(t, node->list[0]) < 0)
 			return -1;
+		if (t->last && node->list[0]->type.kind == TYPE_AGGREGATE)
+			return expected_kind(t, node->list[0], "a key");
 		m = map_of(t, node);
 		if (unify(t, &m->key, &node->list[0]->type, node->list[0], "the key") < 0)
 			return -1;
@@ -402,9 +448,8 @@ static int find_unary(struct typing *t, struct node *node)
 
 static int find_ternary(struct typing *t, struct node *node)
 {
-	for (int i = 0; i < 3; i++)
-		if (find(t, node->list[i]) < 0)
-			return -1;
+	if (find_condition(t, node->list[0]) < 0 || find(t, node->list[1]) < 0 || find(t, node->list[2]) < 0)
+		return -1;
 	node->type = node->list[1]->type;
 	as_text(&node->type);
 	if (!t->last || (has_text(&node->type) && has_text(&node->list[2]->type)))
@@ -439,7 +484,7 @@ static int find_str(struct typing *t, struct node *node)
 	node->type = (struct type){ .kind = TYPE_TEXT };
 	if (of->kind == NODE_PARAMETER)
 		return 0;
-	if (node->n > 1 && find(t, node->list[1]) < 0)
+	if (node->n > 1 && find_condition(t, node->list[1]) < 0)
 		return -1;
 	r = try_field(t, node, of, ":string");
 	if (r)
@@ -453,27 +498,54 @@ static int find_str(struct typing *t, struct node *node)
 	return 0;
 }
 
+/* print(@x, 5, 2): how many, and what they are divided by */
+static int find_print_map(struct typing *t, struct node *node)
+{
+	for (size_t i = 1; i < node->n; i++) {
+		if (node->list[0]->n)
+			return wrong(t, node->list[i], "of one entry there is no more to say");
+		if (find_condition(t, node->list[i]) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* delete(@x[key]), delete(@x, key), delete(@x) of a map without keys; has_key(@x, key) */
+static int find_map_key(struct typing *t, struct node *node)
+{
+	struct node *map = node->list[0];
+	struct map_asked *m = map_of(t, map);
+
+	if (node->n < 2)
+		return t->last && m->has_key ? wrong(t, map, "expected a key; clear() is for all of them") : 0;
+	if (t->last && !m->has_key)
+		return wrong(t, map, "it has no keys");
+	if (find(t, node->list[1]) < 0 || check_value(t, node->list[1]) < 0)
+		return -1;
+	m = map_of(t, map);
+	return unify(t, &m->key, &node->list[1]->type, node->list[1], "the key");
+}
+
 /* @map, or @map and a key */
 static int find_map_argument(struct typing *t, struct node *node, const struct function *f)
 {
 	struct node *map = node->list[0];
-	struct map_asked *m;
+	bool takes_key = f->id == FUNCTION_DELETE || f->id == FUNCTION_PRINT;
+	const struct map_asked *m;
 
 	if (map->kind != NODE_MAP)
-		return f->id == FUNCTION_LEN ? find(t, map) : wrong(t, map, "expected an @map");
-	if (map->n) /* delete(@x[key]), print(@x[key]) */
-		return find_map(t, map, false);
+		return wrong(t, map, "expected an @map");
+	if (map->n && (!takes_key || (f->id == FUNCTION_DELETE && node->n > 1)))
+		return wrong(t, map, "expected an @map without a key");
+	if (map->n && find_map(t, map, false) < 0)
+		return -1;
 	m = map_of(t, map);
 	map->type = m->value;
 	if (t->last && m->value.kind == TYPE_NONE)
 		return script_error(t->p, map->at, map->len, t->err, "@%s is never set", map->text);
-	if (node->n > 1 && (f->id == FUNCTION_HAS_KEY || f->id == FUNCTION_DELETE)) {
-		if (find(t, node->list[1]) < 0)
-			return -1;
-		m = map_of(t, map);
-		return unify(t, &m->key, &node->list[1]->type, node->list[1], "the key");
-	}
-	return 0;
+	if (f->id == FUNCTION_PRINT)
+		return find_print_map(t, node);
+	return !map->n && (f->id == FUNCTION_DELETE || f->id == FUNCTION_HAS_KEY) ? find_map_key(t, node) : 0;
 }
 
 static int64_t literal(struct typing *t, const struct node *node)
@@ -525,11 +597,6 @@ static int find_aggregate(struct typing *t, struct node *node, const struct func
 	return 0;
 }
 
-static int expected_kind(const struct typing *t, const struct node *node, const char *kind)
-{
-	return script_error(t->p, node->at, node->len, t->err, "expected %s; this is %s", kind, kind_name(&node->type));
-}
-
 static int check_argument(const struct typing *t, const struct node *node, char takes)
 {
 	const struct type *type = &node->type;
@@ -575,6 +642,12 @@ static int find_call(struct typing *t, struct node *node)
 		return find_aggregate(t, node, f);
 	node->type = (struct type){ .kind = f->gives };
 	switch (f->id) {
+	case FUNCTION_BSWAP:
+		if (find_arguments(t, node, f) < 0)
+			return -1;
+		return t->last && !node->list[0]->type.size
+			       ? wrong(t, node->list[0], "its size is not known: expected bswap((uint16)…) or the like")
+			       : 0;
 	case FUNCTION_STR:
 		return find_str(t, node);
 	case FUNCTION_JOIN:
@@ -614,8 +687,23 @@ static int check_compound(const struct typing *t, const struct node *node, const
 	return 0;
 }
 
+/* What of the right side is kept: of count() and the like in another map, the number. */
+static int find_kept(struct typing *t, struct node *right, struct type *ret)
+{
+	*ret = right->type;
+	if (check_value(t, right) < 0)
+		return -1;
+	if (ret->kind != TYPE_AGGREGATE || right->kind == NODE_CALL)
+		return 0;
+	if (!is_count(ret) && t->last)
+		return wrong(t, right, "a histogram, or what has several numbers, is not copied");
+	*ret = (struct type){ .kind = TYPE_NUMBER, .is_signed = true };
+	return 0;
+}
+
 static int find_assignment(struct typing *t, struct node *node)
 {
+	struct type kept;
 	struct node *left = node->list[0], *right = node->list[1];
 	struct variable_asked *v;
 	struct map_asked *m;
@@ -628,9 +716,10 @@ static int find_assignment(struct typing *t, struct node *node)
 			return wrong(t, right, "count(), hist() and the like are kept in @maps");
 		if (right->type.kind == TYPE_RECORD)
 			return wrong(t, right, "args is no value: expected args.NAME");
-		left->type = right->type;
-		return check_compound(t, node, &v->type) < 0 ? -1
-							     : unify(t, &v->type, &right->type, right, "the value");
+		if (find_kept(t, right, &kept) < 0)
+			return -1;
+		left->type = kept;
+		return check_compound(t, node, &v->type) < 0 ? -1 : unify(t, &v->type, &kept, right, "the value");
 	}
 	if (find_map(t, left, true) < 0)
 		return -1;
@@ -646,9 +735,9 @@ static int find_assignment(struct typing *t, struct node *node)
 	m = map_of(t, left);
 	if (m->holds_text && right->kind == NODE_NUMBER && !right->number) /* @name[tid] = 0 */
 		return 0;
-	if (t->last && (right->type.kind == TYPE_NONE || right->type.kind == TYPE_RECORD))
-		return wrong(t, right, "that has no value");
-	return check_compound(t, node, &m->value) < 0 ? -1 : unify(t, &m->value, &right->type, right, "the value");
+	if (find_kept(t, right, &kept) < 0)
+		return -1;
+	return check_compound(t, node, &m->value) < 0 ? -1 : unify(t, &m->value, &kept, right, "the value");
 }
 
 static int find_step(struct typing *t, struct node *node)
@@ -665,6 +754,30 @@ static int find_step(struct typing *t, struct node *node)
 	return unify(t, &map_of(t, of)->value, &number, of, "the value");
 }
 
+/* The variable of a loop over a map is a key with its value. Their types may become others until all are known. */
+static int set_entry(struct typing *t, struct node *node, struct variable_asked *v, const struct map_asked *m)
+{
+	struct type fields[2] = { m->key, m->value };
+
+	if (m->value.kind == TYPE_AGGREGATE)
+		fields[1] = (struct type){ .kind = TYPE_NUMBER, .is_signed = true };
+	if (t->last) {
+		bool same = v->type.kind == TYPE_TUPLE && v->type.n_fields == 2 &&
+			    is_same(&v->type.fields[0], &fields[0]) && is_same(&v->type.fields[1], &fields[1]);
+
+		return same ? 0 : wrong(t, node, "the variable is of another kind elsewhere: expected one of its own");
+	}
+	if (v->type.kind == TYPE_NONE) {
+		v->type = (struct type){ .kind = TYPE_TUPLE,
+					 .n_fields = 2,
+					 .fields = script_alloc(t->p, 2, sizeof *fields) };
+		t->changed = true;
+	}
+	if (v->type.kind == TYPE_TUPLE && v->type.n_fields == 2)
+		memcpy(v->type.fields, fields, sizeof fields);
+	return 0;
+}
+
 static int find_loop(struct typing *t, struct node *node)
 {
 	struct variable_asked *v = variable_of(t, node->text);
@@ -672,8 +785,8 @@ static int find_loop(struct typing *t, struct node *node)
 	const struct map_asked *m;
 
 	if (node->kind == NODE_FOR_RANGE) {
-		if (unify(t, &v->type, &type, node, "the variable") < 0 || find(t, node->list[0]) < 0 ||
-		    find(t, node->list[1]) < 0)
+		if (unify(t, &v->type, &type, node, "the variable") < 0 || find_condition(t, node->list[0]) < 0 ||
+		    find_condition(t, node->list[1]) < 0)
 			return -1;
 		return find(t, node->list[2]);
 	}
@@ -681,22 +794,24 @@ static int find_loop(struct typing *t, struct node *node)
 	if (t->last && m->value.kind == TYPE_NONE)
 		return script_error(t->p, node->list[0]->at, node->list[0]->len, t->err, "@%s is never set",
 				    node->list[0]->text);
-	if (m->value.kind != TYPE_NONE && m->key.kind != TYPE_NONE && v->type.kind == TYPE_NONE) {
-		type = (struct type){ .kind = TYPE_TUPLE, .n_fields = 2, .fields = script_alloc(t->p, 2, sizeof type) };
-		m = map_of(t, node->list[0]);
-		type.fields[0] = m->key;
-		type.fields[1] = m->value;
-		if (m->value.kind == TYPE_AGGREGATE)
-			type.fields[1] = (struct type){ .kind = TYPE_NUMBER, .is_signed = true };
-		variable_of(t, node->text)->type = type;
-		t->changed = true;
-	}
+	if (m->value.kind != TYPE_NONE && m->key.kind != TYPE_NONE && set_entry(t, node, v, m) < 0)
+		return -1;
 	return find(t, node->list[1]);
 }
 
 static int find_all(struct typing *t, struct node *node)
 {
 	for (size_t i = 0; i < node->n; i++)
+		if (find(t, node->list[i]) < 0)
+			return -1;
+	return 0;
+}
+
+static int find_conditional(struct typing *t, struct node *node)
+{
+	if (find_condition(t, node->list[0]) < 0)
+		return -1;
+	for (size_t i = 1; i < node->n; i++)
 		if (find(t, node->list[i]) < 0)
 			return -1;
 	return 0;
@@ -752,6 +867,9 @@ static int find(struct typing *t, struct node *node)
 	case NODE_FOR_MAP:
 	case NODE_FOR_RANGE:
 		return find_loop(t, node);
+	case NODE_IF:
+	case NODE_WHILE:
+		return find_conditional(t, node);
 	default:
 		return find_all(t, node);
 	}
@@ -783,7 +901,7 @@ static int find_handlers(struct typing *t)
 	for (t->handler = 0; t->handler < t->p->n_handlers; t->handler++) {
 		struct handler *h = &t->p->handlers[t->handler];
 
-		if ((h->predicate && find(t, h->predicate) < 0) || find(t, h->body) < 0)
+		if ((h->predicate && find_condition(t, h->predicate) < 0) || find(t, h->body) < 0)
 			return -1;
 	}
 	return 0;
@@ -795,6 +913,7 @@ int types_find(struct script *p, const struct field_types *known, struct types *
 	struct typing t = { .p = p, .known = known, .t = ret, .err = err, .changed = true };
 
 	*ret = (struct types){ 0 };
+	t.guesses = known && known->guesses;
 	for (t.handler = 0; t.handler < p->n_handlers; t.handler++)
 		look_ahead(&t, p->handlers[t.handler].body);
 	for (int i = 0; i < ROUNDS_MAX && t.changed; i++) {
@@ -802,8 +921,8 @@ int types_find(struct script *p, const struct field_types *known, struct types *
 		if (find_handlers(&t) < 0)
 			return -1;
 	}
-	t.last = true;
-	return find_handlers(&t);
+	t.last = !t.guesses;
+	return t.last ? find_handlers(&t) : 0;
 }
 
 void types_deinit(struct types *t)

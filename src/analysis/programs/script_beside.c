@@ -26,11 +26,24 @@ static void fire_kind(struct script_runner *r, struct stacks *s, enum script_oth
 		s->stop = true;
 }
 
+/* Is a line of the log told once more, with what was added to it? The last time counts. */
+static bool is_continued(const struct script_runner *r, const struct fact *line)
+{
+	const struct facts *all = r->o->facts;
+
+	for (size_t i = (size_t)(line - all->list) + 1; i < all->count; i++)
+		if (all->list[i].kind == FACT_LOG)
+			return all->list[i].numbers[0] == line->numbers[0];
+	return false;
+}
+
 static void tell_fact(struct script_runner *r, struct stacks *s, const struct fact *f)
 {
 	struct event_record record;
 
 	if (f->kind == FACT_LOG && script_index_has(&r->places.others, OTHER_LOG)) {
+		if (is_continued(r, f))
+			return;
 		r->now = (struct moment){ .ns = f->ns, .insns = f->insns, .cpu = f->cpu, .line = f };
 		r->now.stack = s ? stacks_running(s, f->task, f->cpu, f->ns) : NULL;
 		fire_kind(r, s, OTHER_LOG, fact_text(f, 0));

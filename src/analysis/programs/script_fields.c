@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arch/syscall_fields.h"
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "script_needs.h"
 
@@ -91,6 +92,14 @@ static bool find_in_event(const struct script_formats *f, const struct place_ask
 	return !any;
 }
 
+/* Is it the tracepoint of that call's begin, or does it mean that among others? */
+static bool is_call_of(const struct place_asked *place, const char *call)
+{
+	cleanup_free char *name = xasprintf("sys_enter_%s", syscall_tracepoint(call));
+
+	return !fnmatch(place->name, name, 0);
+}
+
 /* Names of arguments are those of the call; of all calls, id and args[N], or ret. */
 static bool find_in_syscall(const struct script_formats *f, const struct place_asked *place, const char *text,
 			    struct error *err)
@@ -98,6 +107,8 @@ static bool find_in_syscall(const struct script_formats *f, const struct place_a
 	enum { CALLS = 512 };
 	bool exits = !strncmp(place->name, "sys_exit", 8);
 	const struct syscall_abi *abi = f->arch ? &f->arch->abis[0] : &arch_x86_64.abis[0];
+	bool named = !strncmp(place->name, "sys_enter_", strlen("sys_enter_"));
+	const char *fields = named ? syscall_fields(place->name + strlen("sys_enter_")) : NULL;
 
 	if (is_named("ret", text)
 		    ? exits
@@ -106,17 +117,14 @@ static bool find_in_syscall(const struct script_formats *f, const struct place_a
 	for (uint64_t nr = 0; !exits && nr < CALLS; nr++) {
 		const char *call = abi->call_name(nr);
 
-		if (call && !fnmatch(place->name + strlen("sys_enter_"), syscall_tracepoint(call), 0) &&
-		    syscall_field(call, text, name_length(text)) >= 0)
+		if (call && is_call_of(place, call) && syscall_field(call, text, name_length(text)) >= 0)
 			return true;
 	}
 	if (exits)
 		error_set(err, "%s has no %.*s: it has ret", place->text, (int)name_length(text), text);
 	else
 		error_set(err, "%s has no %.*s: it has %s", place->text, (int)name_length(text), text,
-			  syscall_fields(place->name + strlen("sys_enter_"))
-				  ? syscall_fields(place->name + strlen("sys_enter_"))
-				  : "other names, or id and args[0] … with raw_syscalls");
+			  fields ? fields : "other names, or id and args[0] … with raw_syscalls");
 	return false;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "script_needs.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -173,9 +174,14 @@ const struct script_need *script_needs_of(const struct script_needs *n, size_t h
 
 bool script_need_is(const struct script_need *need, const struct place_asked *place, const struct event_format *e)
 {
+	size_t n = need->event ? strlen(need->event) : 0;
+
+	/* the second place of a pattern is called NAME_1 */
 	if (!need->is_event)
-		return !strcmp(e->system, SCRIPT_GROUP) && !strcmp(e->name, need->event);
-	return (!place->object || !fnmatch(place->object, e->system, 0)) && !fnmatch(place->name, e->name, 0);
+		return !strcmp(e->system, SCRIPT_GROUP) && !strncmp(e->name, need->event, n) &&
+		       (!e->name[n] || (e->name[n] == '_' && isdigit((unsigned char)e->name[n + 1])));
+	return strcmp(e->system, SCRIPT_GROUP) && (!place->object || !fnmatch(place->object, e->system, 0)) &&
+	       !fnmatch(place->name, e->name, 0);
 }
 
 static bool is_there(const struct script *p, const struct script_need *need, const struct event_formats *formats)
@@ -198,4 +204,14 @@ void script_needs_put(const struct script_needs *n, const struct script *p, cons
 	}
 	buf_put_u8(probes, 0);
 	buf_put_u8(events, 0);
+}
+
+bool script_has_tracepoints(const struct script *p)
+{
+	for (size_t h = 0; h < p->n_handlers; h++)
+		for (size_t i = 0; i < p->handlers[h].n_places; i++)
+			if (p->handlers[h].places[i].kind == PLACE_TRACEPOINT &&
+			    !script_is_syscall(&p->handlers[h].places[i]))
+				return true;
+	return false;
 }

@@ -42,6 +42,9 @@ bool script_need_is(const struct script_need *need, const struct place_asked *pl
 /* Is the tracepoint that of a system call's begin or end, which every trace has? */
 bool script_is_syscall(const struct place_asked *place);
 
+/* Has it any other tracepoints, whose fields only a trace tells? */
+bool script_has_tracepoints(const struct script *p);
+
 /* A field's number among its handler's: in a probe's record it is called v and that. */
 size_t script_field_number(const struct types *types, size_t field);
 size_t script_fields_of(const struct types *types, size_t handler);

@@ -314,11 +314,14 @@ static int replay(struct script_runner *r, struct error *err)
 
 static int run(struct script_runner *r, struct error *err)
 {
+	uint64_t end;
+
 	fire_edge(r, OTHER_BEGIN, r->o->from_ns);
 	if (!r->over && (script_counts_only(r) ? script_count(r, err) : replay(r, err)) < 0)
 		return -1;
+	end = r->over ? r->now.ns : r->o->to_ns < r->o->end_ns ? r->o->to_ns - 1 : r->o->end_ns;
 	r->over = false;
-	fire_edge(r, OTHER_END, r->o->to_ns < r->o->end_ns ? r->o->to_ns - 1 : r->o->end_ns);
+	fire_edge(r, OTHER_END, end);
 	return machine_end(r->machine, err);
 }
 

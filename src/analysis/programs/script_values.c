@@ -58,8 +58,8 @@ static uint64_t function_name(const struct script_runner *r)
 	const struct moment *m = &r->now;
 
 	if (m->has_function)
-		return r->first_of_name[m->function];
-	return m->stack && m->stack->depth ? r->first_of_name[m->stack->frames[m->stack->depth - 1].function] : 0;
+		return r->first_of_name[m->function] + 1;
+	return m->stack && m->stack->depth ? r->first_of_name[m->stack->frames[m->stack->depth - 1].function] + 1 : 0;
 }
 
 static struct value builtin(void *state, enum builtin b)
@@ -118,7 +118,9 @@ static struct value event_field_now(struct script_runner *r, size_t field)
 	if (n < 0)
 		return (struct value){ 0 };
 	v = event_value(r->o->decoder, record, (size_t)n, &r->text);
-	return v.kind == EVENT_TEXT ? text(v.text) : number(v.kind == EVENT_NOTHING ? 0 : v.number);
+	if (r->o->code->types.fields[field].type.kind == TYPE_TEXT)
+		return text(v.kind == EVENT_TEXT ? v.text : "");
+	return number(v.kind == EVENT_TEXT || v.kind == EVENT_NOTHING ? 0 : v.number);
 }
 
 /* A program's arguments, each with a NUL behind it, if the call began one. */
@@ -205,6 +207,8 @@ static struct value own_field(struct script_runner *r, const struct place_asked 
 {
 	int own = script_own_field(place->kind, name);
 
+	if (own < 0)
+		return (struct value){ 0 };
 	if (r->now.line)
 		return own == OWN_LEVEL ? number(r->now.line->numbers[1])
 					: (struct value){ .n = r->now.line->lens[0],
@@ -284,8 +288,8 @@ static void put_name(void *state, uint64_t n, struct buf *out)
 	uint64_t place = n >> 32;
 
 	if (!place) {
-		if (n < names_count(r->o->session->names))
-			put_function(r, (uint32_t)n, out);
+		if (n && n <= names_count(r->o->session->names))
+			put_function(r, (uint32_t)n - 1, out);
 		return;
 	}
 	place--;

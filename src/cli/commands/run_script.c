@@ -137,7 +137,7 @@ static int read_script(struct scripting *s, struct error *err)
 static int compile(struct scripting *s, struct error *err)
 {
 	struct script_formats known = { &s->formats, s->decoder, s->trace.reader->arch };
-	const struct field_types types = { script_field_find, &known };
+	const struct field_types types = { script_field_find, &known, false };
 
 	if (script_compile(&s->script, &types, &s->code, err) < 0)
 		return -1;
@@ -254,14 +254,16 @@ int run_script_asks(const char *text, const char *const *parameters, size_t n, c
 		    struct buf *ret_probes, struct buf *ret_events, struct error *err)
 {
 	struct script_formats nothing = { NULL, NULL, NULL };
-	const struct field_types types = { script_field_find, &nothing };
+	struct field_types types = { script_field_find, &nothing, false };
 	struct script_needs needs = { 0 };
 	struct script_code code = { 0 };
 	struct script script;
 	int r = run_script_read(text, parameters, n, &script, err);
 
+	types.guesses = r == 0 && script_has_tracepoints(&script);
 	if (r == 0)
-		r = script_compile(&script, &types, &code, err);
+		r = types.guesses ? types_find(&script, &types, &code.types, err)
+				  : script_compile(&script, &types, &code, err);
 	if (r == 0)
 		r = script_needs_find(&script, &code.types, &needs, err);
 	if (r == 0)
