@@ -199,7 +199,7 @@ static void say_losses(const struct script_outcome *o)
 		fprintf(stderr, "upto: there was no room for %" PRIu64 " more stacks: they are shown as empty\n",
 			o->stacks);
 	if (o->losses.cut)
-		fprintf(stderr, "upto: %" PRIu64 " texts were cut: a handler has room for 256 kB\n", o->losses.cut);
+		fprintf(stderr, "upto: %" PRIu64 " handlers were ended: one has room for 256 kB of texts\n", o->losses.cut);
 	if (o->losses.loops)
 		fprintf(stderr, "upto: %" PRIu64 " handlers were ended after a million rounds of their loops\n",
 			o->losses.loops);
