@@ -138,6 +138,7 @@ CASES = [
     ('BEGIN { printf("%d %d %d", 1_000, 1e3, 5ms); }', "1000 1000 5000000"),
     ('BEGIN { if (1) { printf("a"); } else if (1) { printf("b"); } else { printf("c"); } if (0) { } else { printf("d"); } }', "ad"),
     ('BEGIN { printf("%s", has_key(@k, 5) ? "y" : "n"); @k[5] = 1; printf("%s", has_key(@k, 5) ? "y" : "n"); delete(@k, 5); }', "ny\n"),
+    ('BEGIN { @n[1] = "x"; if (@n[1]) { printf("y"); } if (!@n[2] && @n[1]) { printf("n"); } clear(@n); }', "yn\n"),
     ('BEGIN { 1 ? printf("a") : printf("b"); }', "a"),
     ('BEGIN { @s = sum(5); @t = @s; $v = @s; printf("%d", $v); clear(@s); clear(@t); }', "5\n\n"),
     ('BEGIN { printf("[%s]", func); @f[1] = 1; exit(); } END { printf("%d", elapsed); clear(@f); }', "[]0\n"),

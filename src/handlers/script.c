@@ -78,6 +78,18 @@ bool script_constant(const struct script *p, const char *name, uint64_t *ret)
 	return constant_find(name, ret);
 }
 
+void script_forget(struct script *p)
+{
+	for (struct node *node = p->nodes; node; node = node->next) {
+		node->field = -1;
+		if (node->kind != NODE_CAST)
+			node->type = (struct type){ 0 };
+		/* texts and formats have numbers once they are compiled */
+		if (node->kind == NODE_TEXT || node->kind == NODE_CALL)
+			node->number = 0;
+	}
+}
+
 void script_free(struct script *p)
 {
 	for (size_t i = 0; i < p->n_defines; i++)

@@ -201,6 +201,9 @@ int script_parse(const char *name, const char *source, size_t len, char *const *
 		 struct script *ret, struct error *err);
 void script_free(struct script *p);
 
+/* What was found out of its expressions is forgotten, to be found anew. */
+void script_forget(struct script *p);
+
 /* Zeroed memory that lives as long as the program. */
 void *script_alloc(struct script *p, size_t n, size_t size);
 

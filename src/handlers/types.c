@@ -288,14 +288,26 @@ static int expected_kind(const struct typing *t, const struct node *node, const 
 	return script_error(t->p, node->at, node->len, t->err, "expected %s; this is %s", kind, kind_name(&node->type));
 }
 
-/* What is asked: a number, that is not 0 or is. */
-static int find_condition(struct typing *t, struct node *node)
+static int find_number(struct typing *t, struct node *node)
 {
 	if (find(t, node) < 0)
 		return -1;
 	if (t->last && !is_number(&node->type) && !is_count(&node->type))
 		return expected_kind(t, node, "a number");
 	return 0;
+}
+
+/* A number that is not 0, or a text that is not empty: of a map that keeps one, that it does. */
+static bool is_asked(const struct type *type)
+{
+	return is_number(type) || is_count(type) || type->kind == TYPE_TEXT;
+}
+
+static int find_condition(struct typing *t, struct node *node)
+{
+	if (find(t, node) < 0)
+		return -1;
+	return t->last && !is_asked(&node->type) ? expected_kind(t, node, "a number") : 0;
 }
 
 /* Something that can be kept. */
@@ -354,6 +366,8 @@ static int find_binary(struct typing *t, struct node *node)
 		return -1;
 	node->type = (struct type){ .kind = TYPE_NUMBER, .is_signed = a->is_signed || b->is_signed };
 	if (!t->last)
+		return 0;
+	if ((node->op == OP_AND || node->op == OP_OR) && is_asked(a) && is_asked(b))
 		return 0;
 	if (has_text(a) && has_text(b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
 		return 0;
@@ -441,8 +455,9 @@ static int find_unary(struct typing *t, struct node *node)
 		       : r || !t->last ? 0
 				       : wrong(t, node, "memory is read where the probe is: this is not its argument");
 	}
-	if (t->last && !is_number(&node->list[0]->type) && !is_count(&node->list[0]->type))
-		return wrong(t, node->list[0], "expected a number");
+	if (t->last && !(node->op == '!' ? is_asked(&node->list[0]->type)
+					 : is_number(&node->list[0]->type) || is_count(&node->list[0]->type)))
+		return expected_kind(t, node->list[0], "a number");
 	return 0;
 }
 
@@ -484,7 +499,7 @@ static int find_str(struct typing *t, struct node *node)
 	node->type = (struct type){ .kind = TYPE_TEXT };
 	if (of->kind == NODE_PARAMETER)
 		return 0;
-	if (node->n > 1 && find_condition(t, node->list[1]) < 0)
+	if (node->n > 1 && find_number(t, node->list[1]) < 0)
 		return -1;
 	r = try_field(t, node, of, ":string");
 	if (r)
@@ -504,7 +519,7 @@ static int find_print_map(struct typing *t, struct node *node)
 	for (size_t i = 1; i < node->n; i++) {
 		if (node->list[0]->n)
 			return wrong(t, node->list[i], "of one entry there is no more to say");
-		if (find_condition(t, node->list[i]) < 0)
+		if (find_number(t, node->list[i]) < 0)
 			return -1;
 	}
 	return 0;
@@ -645,7 +660,7 @@ static int find_call(struct typing *t, struct node *node)
 	case FUNCTION_BSWAP:
 		if (find_arguments(t, node, f) < 0)
 			return -1;
-		return t->last && !node->list[0]->type.size
+		return t->last && !node->list[0]->type.size && !(t->known && t->known->no_sizes)
 			       ? wrong(t, node->list[0], "its size is not known: expected bswap((uint16)…) or the like")
 			       : 0;
 	case FUNCTION_STR:
@@ -785,8 +800,8 @@ static int find_loop(struct typing *t, struct node *node)
 	const struct map_asked *m;
 
 	if (node->kind == NODE_FOR_RANGE) {
-		if (unify(t, &v->type, &type, node, "the variable") < 0 || find_condition(t, node->list[0]) < 0 ||
-		    find_condition(t, node->list[1]) < 0)
+		if (unify(t, &v->type, &type, node, "the variable") < 0 || find_number(t, node->list[0]) < 0 ||
+		    find_number(t, node->list[1]) < 0)
 			return -1;
 		return find(t, node->list[2]);
 	}

@@ -49,7 +49,8 @@ struct field_types {
 	bool (*find)(void *context, const struct place_asked *place, const char *text, struct type *ret,
 		     struct error *err);
 	void *context;
-	bool guesses; /* types of tracepoints' fields are not known: nothing is refused for its type */
+	bool guesses;  /* types of tracepoints' fields are not known: nothing is refused for its type */
+	bool no_sizes; /* how many bytes a field has is not known either */
 };
 
 /* Call types_deinit() also after an error. */

@@ -2,6 +2,7 @@
 #include "script_fields.h"
 
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "arch/syscall_fields.h"
@@ -164,6 +165,45 @@ static bool find_own(const struct place_asked *place, const char *text, struct t
 	return true;
 }
 
+/* "u16" of a value in a probe's own record; NULL: it is not known. */
+static const char *type_in_record(const struct script_formats *f, const struct script_need *need, const char *text)
+{
+	const struct place_asked *place = &f->script->handlers[need->handler].places[need->place];
+	char name[24];
+
+	for (size_t i = 0; i < f->types->n_fields; i++) {
+		if (f->types->fields[i].handler != need->handler || strcmp(f->types->fields[i].text, text))
+			continue;
+		snprintf(name, sizeof name, "v%zu", script_field_number(f->types, i));
+		for (size_t e = 0; e < f->formats->count; e++) {
+			long field = script_need_is(need, place, &f->formats->list[e])
+					     ? script_event_field(f->decoder, e, name)
+					     : -1;
+
+			if (field >= 0)
+				return event_field_type(f->decoder, e, (size_t)field);
+		}
+	}
+	return NULL;
+}
+
+static void find_size(const struct script_formats *f, const struct place_asked *place, const char *text,
+		      struct type *ret)
+{
+	for (size_t i = 0; f->needs && i < f->needs->count; i++) {
+		const struct script_need *need = &f->needs->list[i];
+		const char *type = &f->script->handlers[need->handler].places[need->place] == place
+					   ? type_in_record(f, need, text)
+					   : NULL;
+		unsigned bits;
+
+		if (!type || !strchr("usx", *type) || sscanf(type + 1, "%2u", &bits) != 1)
+			continue;
+		ret->size = bits / 8;
+		ret->is_signed = *type == 's';
+	}
+}
+
 bool script_field_find(void *formats, const struct place_asked *place, const char *text, struct type *ret,
 		       struct error *err)
 {
@@ -180,5 +220,7 @@ bool script_field_find(void *formats, const struct place_asked *place, const cha
 		error_set(err, "%s has no arguments", place->text);
 		return false;
 	}
+	if (ret->kind == TYPE_NUMBER)
+		find_size(f, place, text, ret);
 	return true;
 }

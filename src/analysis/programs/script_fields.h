@@ -6,11 +6,16 @@
 #include "analysis/events/event_decoder.h"
 #include "arch/arch.h"
 #include "handlers/types.h"
+#include "script_needs.h"
 
 struct script_formats {
 	const struct event_formats *formats; /* NULL: nothing is known yet */
 	const struct event_decoder *decoder;
 	const struct arch *arch;
+	/* what was found of the program before: so a probe's record tells the sizes of its values; NULL: nothing */
+	const struct script *script;
+	const struct types *types;
+	const struct script_needs *needs;
 };
 
 /* For struct field_types; context: struct script_formats. */

@@ -134,14 +134,26 @@ static int read_script(struct scripting *s, struct error *err)
 	return run_script_read(script_text(a), a->operands + first, a->n_operands - first, &s->script, err);
 }
 
+/* Twice, since sizes of values are told by the records that the first time finds. */
 static int compile(struct scripting *s, struct error *err)
 {
-	struct script_formats known = { &s->formats, s->decoder, s->trace.reader->arch };
-	const struct field_types types = { script_field_find, &known, false };
+	struct script_formats known = { &s->formats, s->decoder, s->trace.reader->arch, NULL, NULL, NULL };
+	struct field_types types = { script_field_find, &known, false, true };
+	struct script_code first = { 0 };
+	int r = script_compile(&s->script, &types, &first, err);
 
-	if (script_compile(&s->script, &types, &s->code, err) < 0)
-		return -1;
-	return script_needs_find(&s->script, &s->code.types, &s->needs, err);
+	if (r == 0)
+		r = script_needs_find(&s->script, &first.types, &s->needs, err);
+	known.script = &s->script;
+	known.types = &first.types;
+	known.needs = &s->needs;
+	types.no_sizes = false;
+	if (r == 0) {
+		script_forget(&s->script);
+		r = script_compile(&s->script, &types, &s->code, err);
+	}
+	script_code_deinit(&first);
+	return r;
 }
 
 /* What the program hears of besides calls. */
@@ -199,7 +211,8 @@ static void say_losses(const struct script_outcome *o)
 		fprintf(stderr, "upto: there was no room for %" PRIu64 " more stacks: they are shown as empty\n",
 			o->stacks);
 	if (o->losses.cut)
-		fprintf(stderr, "upto: %" PRIu64 " handlers were ended: one has room for 256 kB of texts\n", o->losses.cut);
+		fprintf(stderr, "upto: %" PRIu64 " handlers were ended: one has room for 256 kB of texts\n",
+			o->losses.cut);
 	if (o->losses.loops)
 		fprintf(stderr, "upto: %" PRIu64 " handlers were ended after a million rounds of their loops\n",
 			o->losses.loops);
@@ -253,8 +266,8 @@ static int run_on_trace(struct scripting *s, struct error *err)
 int run_script_asks(const char *text, const char *const *parameters, size_t n, const struct event_formats *formats,
 		    struct buf *ret_probes, struct buf *ret_events, struct error *err)
 {
-	struct script_formats nothing = { NULL, NULL, NULL };
-	struct field_types types = { script_field_find, &nothing, false };
+	struct script_formats nothing = { 0 };
+	struct field_types types = { script_field_find, &nothing, false, true };
 	struct script_needs needs = { 0 };
 	struct script_code code = { 0 };
 	struct script script;
