@@ -37,6 +37,7 @@ run timeline "$trace"
 run events --pair open,opened -n 20 "$trace"
 run probe -n 3 "$trace" 'read=vfs_read file=file->f_path.dentry->d_iname:string count'
 run events -e read --sum comm,file --value count -n 10 "$trace"
+run run -e 'kprobe:vfs_* { @[probe] = count(); }' "$trace"
 # and what is no guest: a program that was compiled for it, and, where root and tracefs are, this kernel
 if command -v gcc >/dev/null; then
 	words=$top/build/words
