@@ -16,6 +16,8 @@ static bool is_plain(const struct step *s)
 	case STEP_TRUTH:
 	case STEP_TUPLE:
 	case STEP_COUNT:
+	case STEP_MARK:
+	case STEP_RELEASE:
 	case STEP_JUMP:
 	case STEP_JUMP_FALSE:
 	case STEP_END:
