@@ -383,6 +383,39 @@ def test_interrupted():
     assert p.returncode == 0 and b"end\n" in out and b"@[kprobe:" in out, (p.returncode, out[:200], err)
 
 
+def test_interrupted_between_events():
+    """Ctrl-C also where a timer fires a thousand million times between two events."""
+    with subprocess.Popen([UPTO, "run", "-e", "interval:ns:1 { @n = count(); }", base(2)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as p:
+        time.sleep(3)
+        p.send_signal(signal.SIGINT)
+        out, err = p.communicate(timeout=30)
+    assert p.returncode == 0 and int(re.search(rb"@n: (\d+)", out)[1]) > 1000, (p.returncode, out, err)
+
+
+def test_edges(tmp_path):
+    """A full disk, files that are no programs, traces with nothing in them, times that no trace reaches."""
+    trace, empty, nul = base(2), tmp_path / "empty.bt", tmp_path / "nul.bt"
+    empty.write_text("")
+    nul.write_bytes(b"BEGIN { }\0")
+    for file, what in ((empty, "expected a probe"), (nul, "has no NUL bytes"), (tmp_path / "none.bt", "No such file"), (tmp_path, "expected a probe")):
+        p = run(UPTO_ASAN, "run", str(file), trace, check=False)
+        assert p.returncode == 1 and (what in p.stderr.decode() or "directory" in p.stderr.decode()) and not p.stdout, (file, p.stderr)
+    with open("/dev/full", "w") as full:
+        p = run(UPTO_ASAN, "run", "-e", "kprobe:vfs_* { @[probe] = count(); }", trace, check=False, stdout=full)
+    assert p.returncode == 1 and b"No space left on device" in p.stderr, p.stderr
+    # what was never started has neither calls nor the functions' names
+    nothing = str(tmp_path / "nothing.upto")
+    run(UPTO, "record", "-f", "-o", nothing, "--start", "log:this is never said", "--", *qemu_args("6.12", initrd("6.12", "plain")), check=False)
+    p = run(UPTO_ASAN, "run", "-e", 'BEGIN { printf("b\\n"); } call:vfs_read { @ = count(); } END { printf("e\\n"); }', nothing, check=False)
+    assert (p.returncode, p.stdout.splitlines()[1:3]) in ((0, [b"b", b"e"]), (1, [])) and (p.returncode == 0 or b"no function vfs_read" in p.stderr), p
+    far = answer("interval:s:18446744073 { @never = count(); } interval:s:18446744072 { @never = count(); } END { clear(@never); }", trace)
+    assert far == "\n", far
+    # what could not be recorded says why, and nothing of a trace that is not there
+    p = run(UPTO_ASAN, "record", "-f", "-o", str(tmp_path / "no.upto"), "-e", "uprobe:/nowhere/at/all:f { @ = hist(arg0); }", "--", *qemu_args("6.12", initrd("6.12", "plain")), check=False)
+    assert p.returncode in (1, 2) and b"/nowhere/at/all" in p.stderr and b"no.upto" not in p.stderr, p.stderr
+
+
 def test_limits():
     """A loop without an end, a map without bounds, a text without bounds: each ends with a line that says so."""
     p = run(UPTO, "run", "-e", "BEGIN { while (1) { @n++; } }", base(2))

@@ -43,10 +43,6 @@ void printer_put_value(const struct printer *p, const struct type *type, const s
 	case TYPE_USTACK:
 		p->host->put_stack(p->host->context, v->n, p->indent, out);
 		return;
-	case TYPE_KSYM:
-	case TYPE_USYM:
-		p->host->put_symbol(p->host->context, v->n, type->kind == TYPE_USYM, out);
-		return;
 	case TYPE_TUPLE:
 		buf_printf(out, "(");
 		put_tuple(p, type, v, ", ", out);

@@ -21,8 +21,6 @@ enum type_kind {
 	TYPE_NAME, /* a number that has a text: of a probe, a function (struct handlers_host) */
 	TYPE_KSTACK,
 	TYPE_USTACK, /* numbers of stacks */
-	TYPE_KSYM,
-	TYPE_USYM, /* addresses that are printed by name */
 	TYPE_TUPLE,
 	TYPE_RECORD,    /* `args` */
 	TYPE_POINTER,   /* an address, of what `structure` says, or of any */
@@ -42,6 +40,22 @@ struct type {
 	int64_t min, max, step;   /* … LHIST */
 	unsigned bits;            /* … HIST: each power of two has 2^bits buckets */
 };
+
+static inline bool type_is_number(const struct type *type)
+{
+	return type->kind == TYPE_NUMBER || type->kind == TYPE_POINTER;
+}
+
+/* Has it one number: is it one, or what count(), sum() and the like have come to? */
+static inline bool type_has_number(const struct type *type)
+{
+	return type_is_number(type) || (type->kind == TYPE_AGGREGATE && type->aggregate <= MAX);
+}
+
+static inline bool type_has_text(const struct type *type)
+{
+	return type->kind == TYPE_TEXT || type->kind == TYPE_NAME;
+}
 
 enum node_kind {
 	/* expressions */

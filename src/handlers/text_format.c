@@ -22,12 +22,6 @@ static struct format_part *add_part(struct text_format *f, struct buf *text)
 	return part;
 }
 
-static bool takes_number(const struct type *type)
-{
-	return type->kind == TYPE_NUMBER || type->kind == TYPE_POINTER || type->kind == TYPE_KSYM ||
-	       type->kind == TYPE_USYM || (type->kind == TYPE_AGGREGATE && type->aggregate <= MAX);
-}
-
 /* "-16", "08", "5.3": flags, width and precision. Returns how long; 0 may be right, too. */
 static size_t options_length(const char *at)
 {
@@ -61,7 +55,7 @@ static int parse_spec(const struct script *p, const struct node *node, const cha
 				    letter ? letter : ' ');
 	part->is_text = strchr("srB", letter);
 	part->is_char = letter == 'c';
-	if (!part->is_text && !takes_number(&value->type))
+	if (!part->is_text && !type_has_number(&value->type))
 		return script_error(p, value->at, value->len, err, "%%%c prints a number; this is a text: %%s", letter);
 	part->type = value->type;
 	if (letter == 'p')

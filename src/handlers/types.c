@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "types.h"
+#include "typing.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,19 +8,6 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "reads.h"
-
-struct typing {
-	struct script *p;
-	const struct field_types *known;
-	struct types *t;
-	size_t handler;
-	bool last;    /* what is not known by now is an error */
-	bool guesses; /* not even all types of fields are known: what does not fit may yet do so */
-	bool changed;
-	struct error *err;
-};
-
-static int find(struct typing *t, struct node *node);
 
 size_t types_map(const struct types *t, const char *name)
 {
@@ -40,7 +27,7 @@ size_t types_variable(const struct types *t, size_t handler, const char *name)
 	return i;
 }
 
-static struct map_asked *map_of(struct typing *t, const struct node *node)
+struct map_asked *typing_map(struct typing *t, const struct node *node)
 {
 	struct types *all = t->t;
 	size_t i = types_map(all, node->text);
@@ -65,26 +52,9 @@ static struct variable_asked *variable_of(struct typing *t, const char *name)
 	return &all->variables[i];
 }
 
-static int wrong(const struct typing *t, const struct node *node, const char *what)
+int typing_wrong(const struct typing *t, const struct node *node, const char *what)
 {
 	return script_error(t->p, node->at, node->len, t->err, "%s", what);
-}
-
-static bool is_number(const struct type *type)
-{
-	return type->kind == TYPE_NUMBER || type->kind == TYPE_POINTER || type->kind == TYPE_KSYM ||
-	       type->kind == TYPE_USYM;
-}
-
-static bool has_text(const struct type *type)
-{
-	return type->kind == TYPE_TEXT || type->kind == TYPE_NAME;
-}
-
-/* Does an aggregate have a value of its own that is one number? */
-static bool is_count(const struct type *type)
-{
-	return type->kind == TYPE_AGGREGATE && type->aggregate <= MAX;
 }
 
 static const char *kind_name(const struct type *type)
@@ -93,7 +63,6 @@ static const char *kind_name(const struct type *type)
 		[TYPE_NONE] = "nothing",      [TYPE_NUMBER] = "a number",
 		[TYPE_TEXT] = "a text",       [TYPE_NAME] = "a text",
 		[TYPE_KSTACK] = "a stack",    [TYPE_USTACK] = "a stack",
-		[TYPE_KSYM] = "a symbol",     [TYPE_USYM] = "a symbol",
 		[TYPE_TUPLE] = "a tuple",     [TYPE_RECORD] = "all arguments",
 		[TYPE_POINTER] = "a pointer", [TYPE_AGGREGATE] = "count(), hist() or the like",
 	};
@@ -103,9 +72,9 @@ static const char *kind_name(const struct type *type)
 
 static bool is_same(const struct type *a, const struct type *b)
 {
-	if (is_number(a) && is_number(b))
+	if (type_is_number(a) && type_is_number(b))
 		return true;
-	if (has_text(a) && has_text(b))
+	if (type_has_text(a) && type_has_text(b))
 		return a->kind == b->kind;
 	if (a->kind != b->kind || a->n_fields != b->n_fields || a->aggregate != b->aggregate)
 		return false;
@@ -131,7 +100,7 @@ static void as_text(struct type *type)
 }
 
 /* What is known of a place that holds a value, with one that it gets. */
-static int unify(struct typing *t, struct type *place, const struct type *value, const struct node *at,
+int typing_unify(struct typing *t, struct type *place, const struct type *value, const struct node *at,
 		 const char *what)
 {
 	if (!is_known(value))
@@ -145,7 +114,7 @@ static int unify(struct typing *t, struct type *place, const struct type *value,
 		place->size = 0;
 		t->changed = true;
 	}
-	if (has_text(place) && has_text(value) && place->kind != value->kind) {
+	if (type_has_text(place) && type_has_text(value) && place->kind != value->kind) {
 		t->changed |= place->kind == TYPE_NAME;
 		as_text(place);
 		return 0;
@@ -188,7 +157,7 @@ static int find_in_places(struct typing *t, const struct node *node, const char 
 			return script_error(t->p, node->at, node->len, t->err, "%s", why);
 		}
 		if (i && type.kind != ret->kind)
-			return wrong(t, node, "it is a text at one of these probes, and a number at another");
+			return typing_wrong(t, node, "it is a text at one of these probes, and a number at another");
 		*ret = type;
 	}
 	return 0;
@@ -210,7 +179,7 @@ static int set_field(struct typing *t, struct node *node, const char *text)
 }
 
 /* 1: it is read by the probe; 0: it is not of that kind. `more`: behind it */
-static int try_field(struct typing *t, struct node *node, const struct node *what, const char *more)
+int typing_field(struct typing *t, struct node *node, const struct node *what, const char *more)
 {
 	const struct reads r = { t->p, t->t, t->handler };
 	struct buf text = { 0 };
@@ -241,15 +210,17 @@ static int check_builtin(struct typing *t, const struct node *node)
 	bool calls = kind == PLACE_ENTRY || kind == PLACE_CALL || kind == PLACE_UPROBE;
 
 	if (node->number == BUILTIN_RETVAL && !is_of_return(kind))
-		return wrong(t, node, "a result is where a function returns: kretprobe, fexit, return, uretprobe");
+		return typing_wrong(t, node,
+				    "a result is where a function returns: kretprobe, fexit, return, uretprobe");
 	if (node->number >= BUILTIN_ARG0 && node->number <= BUILTIN_ARG5 && !calls)
-		return wrong(
+		return typing_wrong(
 			t, node,
 			"arguments are where a function is called: kprobe, call, uprobe; a tracepoint has args.NAME");
 	if ((node->number == BUILTIN_DURATION || node->number == BUILTIN_SELF_NS ||
 	     node->number == BUILTIN_SELF_INSNS) &&
 	    !is_of_return(kind) && kind != PLACE_SPAN && kind != PLACE_WAIT)
-		return wrong(t, node, "it is known where something ends: return:FUNCTION, kretprobe, span:KIND, wait");
+		return typing_wrong(t, node,
+				    "it is known where something ends: return:FUNCTION, kretprobe, span:KIND, wait");
 	return 0;
 }
 
@@ -278,43 +249,43 @@ static int find_builtin(struct typing *t, struct node *node)
 		node->type.kind = TYPE_RECORD;
 		return 0;
 	default:
-		r = try_field(t, node, node, "");
+		r = typing_field(t, node, node, "");
 		return r < 0 ? -1 : 0;
 	}
 }
 
-static int expected_kind(const struct typing *t, const struct node *node, const char *kind)
+int typing_expected(const struct typing *t, const struct node *node, const char *kind)
 {
 	return script_error(t->p, node->at, node->len, t->err, "expected %s; this is %s", kind, kind_name(&node->type));
 }
 
-static int find_number(struct typing *t, struct node *node)
+int typing_number(struct typing *t, struct node *node)
 {
-	if (find(t, node) < 0)
+	if (typing_find(t, node) < 0)
 		return -1;
-	if (t->last && !is_number(&node->type) && !is_count(&node->type))
-		return expected_kind(t, node, "a number");
+	if (t->last && !type_has_number(&node->type))
+		return typing_expected(t, node, "a number");
 	return 0;
 }
 
 /* A number that is not 0, or a text that is not empty: of a map that keeps one, that it does. */
 static bool is_asked(const struct type *type)
 {
-	return is_number(type) || is_count(type) || type->kind == TYPE_TEXT;
+	return type_has_number(type) || type->kind == TYPE_TEXT;
 }
 
 static int find_condition(struct typing *t, struct node *node)
 {
-	if (find(t, node) < 0)
+	if (typing_find(t, node) < 0)
 		return -1;
-	return t->last && !is_asked(&node->type) ? expected_kind(t, node, "a number") : 0;
+	return t->last && !is_asked(&node->type) ? typing_expected(t, node, "a number") : 0;
 }
 
 /* Something that can be kept. */
-static int check_value(const struct typing *t, const struct node *node)
+int typing_value(const struct typing *t, const struct node *node)
 {
 	if (t->last && (node->type.kind == TYPE_NONE || node->type.kind == TYPE_RECORD))
-		return wrong(t, node, "that has no value");
+		return typing_wrong(t, node, "that has no value");
 	return 0;
 }
 
@@ -328,13 +299,13 @@ static int find_variable(struct typing *t, struct node *node)
 				    "$%s is not set here: variables are their handler's own; "
 				    "what others are to know is kept in a @map",
 				    node->text);
-	return t->last && !is_known(&v->type) ? wrong(t, node, "it is not known what this is") : 0;
+	return t->last && !is_known(&v->type) ? typing_wrong(t, node, "it is not known what this is") : 0;
 }
 
 /* `sets`: it gets a value. */
-static int find_map(struct typing *t, struct node *node, bool sets)
+int typing_map_used(struct typing *t, struct node *node, bool sets)
 {
-	struct map_asked *m = map_of(t, node);
+	struct map_asked *m = typing_map(t, node);
 
 	if (!m->key_known) {
 		m->has_key = node->n;
@@ -344,12 +315,12 @@ static int find_map(struct typing *t, struct node *node, bool sets)
 		return script_error(t->p, node->at, node->len, t->err, "@%s has %s here, and %s before", node->text,
 				    node->n ? "a key" : "no key", node->n ? "none" : "one");
 	if (node->n) {
-		if (find(t, node->list[0]) < 0 || check_value(t, node->list[0]) < 0)
+		if (typing_find(t, node->list[0]) < 0 || typing_value(t, node->list[0]) < 0)
 			return -1;
 		if (t->last && node->list[0]->type.kind == TYPE_AGGREGATE)
-			return expected_kind(t, node->list[0], "a key");
-		m = map_of(t, node);
-		if (unify(t, &m->key, &node->list[0]->type, node->list[0], "the key") < 0)
+			return typing_expected(t, node->list[0], "a key");
+		m = typing_map(t, node);
+		if (typing_unify(t, &m->key, &node->list[0]->type, node->list[0], "the key") < 0)
 			return -1;
 	}
 	node->type = m->value;
@@ -362,22 +333,21 @@ static int find_binary(struct typing *t, struct node *node)
 {
 	struct type *a = &node->list[0]->type, *b = &node->list[1]->type;
 
-	if (find(t, node->list[0]) < 0 || find(t, node->list[1]) < 0)
+	if (typing_find(t, node->list[0]) < 0 || typing_find(t, node->list[1]) < 0)
 		return -1;
 	node->type = (struct type){ .kind = TYPE_NUMBER, .is_signed = a->is_signed || b->is_signed };
 	if (!t->last)
 		return 0;
 	if ((node->op == OP_AND || node->op == OP_OR) && is_asked(a) && is_asked(b))
 		return 0;
-	if (has_text(a) && has_text(b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
+	if (type_has_text(a) && type_has_text(b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
 		return 0;
-	if (has_text(a) != has_text(b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
+	if (type_has_text(a) != type_has_text(b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
 		return script_error(t->p, node->at, node->len, t->err, "%s is compared with %s", kind_name(a),
 				    kind_name(b));
 	for (int i = 0; i < 2; i++)
-		if (!is_number(&node->list[i]->type) && !is_count(&node->list[i]->type))
-			return script_error(t->p, node->list[i]->at, node->list[i]->len, t->err,
-					    "expected a number; this is %s", kind_name(&node->list[i]->type));
+		if (!type_has_number(&node->list[i]->type))
+			return typing_expected(t, node->list[i], "a number");
 	return 0;
 }
 
@@ -390,12 +360,12 @@ static int find_tuple(struct typing *t, struct node *node)
 			.fields = script_alloc(t->p, node->n, sizeof(struct type)),
 		};
 	for (size_t i = 0; i < node->n; i++) {
-		if (find(t, node->list[i]) < 0)
+		if (typing_find(t, node->list[i]) < 0)
 			return -1;
 		node->type.fields[i] = node->list[i]->type;
 		if (t->last && (!is_known(&node->type.fields[i]) || node->type.fields[i].kind == TYPE_RECORD ||
 				node->type.fields[i].kind == TYPE_AGGREGATE))
-			return wrong(t, node->list[i], "that cannot be a part of a tuple or a key");
+			return typing_wrong(t, node->list[i], "that cannot be a part of a tuple or a key");
 	}
 	return 0;
 }
@@ -405,7 +375,7 @@ static int find_member(struct typing *t, struct node *node)
 	struct node *of = node->list[0];
 	int r;
 
-	if (find(t, of) < 0)
+	if (typing_find(t, of) < 0)
 		return -1;
 	if (of->type.kind == TYPE_TUPLE && !node->text) {
 		if (node->number >= of->type.n_fields)
@@ -416,277 +386,63 @@ static int find_member(struct typing *t, struct node *node)
 	}
 	if (!t->last && of->type.kind == TYPE_NONE)
 		return 0;
-	r = node->text ? try_field(t, node, node, "") : 0;
+	r = node->text ? typing_field(t, node, node, "") : 0;
 	if (r)
 		return r < 0 ? -1 : 0;
-	if (is_number(&of->type))
-		return wrong(
+	if (type_is_number(&of->type))
+		return typing_wrong(
 			t, node,
 			"memory is read where the probe is: this address is not its argument, nor what that leads to");
-	return wrong(t, node, "only args, pointers to structures and tuples have parts");
+	return typing_wrong(t, node, "only args, pointers to structures and tuples have parts");
 }
 
 static int find_index(struct typing *t, struct node *node)
 {
 	int r;
 
-	if (find(t, node->list[0]) < 0 || find(t, node->list[1]) < 0)
+	if (typing_find(t, node->list[0]) < 0 || typing_find(t, node->list[1]) < 0)
 		return -1;
-	r = try_field(t, node, node, "");
+	r = typing_field(t, node, node, "");
 	if (r || !t->last)
 		return r < 0 ? -1 : 0;
-	return wrong(t, node,
-		     "elements are read where the probe is: expected an argument, and a number in the brackets");
+	return typing_wrong(t, node,
+			    "elements are read where the probe is: expected an argument, and a number in the brackets");
 }
 
 static int find_unary(struct typing *t, struct node *node)
 {
 	int r;
 
-	if (find(t, node->list[0]) < 0)
+	if (typing_find(t, node->list[0]) < 0)
 		return -1;
 	node->type =
 		(struct type){ .kind = TYPE_NUMBER, .is_signed = node->op == '-' || node->list[0]->type.is_signed };
 	if (node->op == '&')
-		return wrong(t, node, "& is not there: addresses of what is in the guest are values already");
+		return typing_wrong(t, node, "& is not there: addresses of what is in the guest are values already");
 	if (node->op == '*') {
-		r = try_field(t, node, node, "");
-		return r < 0           ? -1
-		       : r || !t->last ? 0
-				       : wrong(t, node, "memory is read where the probe is: this is not its argument");
+		r = typing_field(t, node, node, "");
+		return r < 0 ? -1
+		       : r || !t->last
+			       ? 0
+			       : typing_wrong(t, node, "memory is read where the probe is: this is not its argument");
 	}
-	if (t->last && !(node->op == '!' ? is_asked(&node->list[0]->type)
-					 : is_number(&node->list[0]->type) || is_count(&node->list[0]->type)))
-		return expected_kind(t, node->list[0], "a number");
+	if (t->last && !(node->op == '!' ? is_asked(&node->list[0]->type) : type_has_number(&node->list[0]->type)))
+		return typing_expected(t, node->list[0], "a number");
 	return 0;
 }
 
 static int find_ternary(struct typing *t, struct node *node)
 {
-	if (find_condition(t, node->list[0]) < 0 || find(t, node->list[1]) < 0 || find(t, node->list[2]) < 0)
+	if (find_condition(t, node->list[0]) < 0 || typing_find(t, node->list[1]) < 0 ||
+	    typing_find(t, node->list[2]) < 0)
 		return -1;
 	node->type = node->list[1]->type;
 	as_text(&node->type);
-	if (!t->last || (has_text(&node->type) && has_text(&node->list[2]->type)))
+	if (!t->last || (type_has_text(&node->type) && type_has_text(&node->list[2]->type)))
 		return 0;
 	return is_same(&node->type, &node->list[2]->type)
 		       ? 0
-		       : wrong(t, node->list[2], "both answers of a ? must be of one kind");
-}
-
-/* join(args.argv): a program's arguments, as execve() is given them */
-static int find_join(struct typing *t, struct node *node)
-{
-	int r = try_field(t, node, node->list[0], ":string");
-
-	if (r < 0 || (node->n > 1 && find(t, node->list[1]) < 0))
-		return -1;
-	if (!r || strncmp(t->p->handlers[t->handler].places[0].text, "tracepoint:syscalls:sys_enter_exec", 34))
-		return wrong(
-			t, node,
-			"join() is there for args.argv of tracepoint:syscalls:sys_enter_execve alone; upto ps has all programs' arguments");
-	if (t->last && node->n > 1 && node->list[1]->kind != NODE_TEXT)
-		return wrong(t, node->list[1], "expected a text in \"\"");
-	node->type = (struct type){ .kind = TYPE_NONE };
-	return 0;
-}
-
-static int find_str(struct typing *t, struct node *node)
-{
-	struct node *of = node->list[0];
-	int r;
-
-	node->type = (struct type){ .kind = TYPE_TEXT };
-	if (of->kind == NODE_PARAMETER)
-		return 0;
-	if (node->n > 1 && find_number(t, node->list[1]) < 0)
-		return -1;
-	r = try_field(t, node, of, ":string");
-	if (r)
-		return r < 0 ? -1 : 0;
-	if (find(t, of) < 0)
-		return -1;
-	if (t->last && !has_text(&of->type))
-		return wrong(
-			t, of,
-			"a text is read where the probe is: this address is not its argument, nor what that leads to");
-	return 0;
-}
-
-/* print(@x, 5, 2): how many, and what they are divided by */
-static int find_print_map(struct typing *t, struct node *node)
-{
-	for (size_t i = 1; i < node->n; i++) {
-		if (node->list[0]->n)
-			return wrong(t, node->list[i], "of one entry there is no more to say");
-		if (find_number(t, node->list[i]) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* delete(@x[key]), delete(@x, key), delete(@x) of a map without keys; has_key(@x, key) */
-static int find_map_key(struct typing *t, struct node *node)
-{
-	struct node *map = node->list[0];
-	struct map_asked *m = map_of(t, map);
-
-	if (node->n < 2)
-		return t->last && m->has_key ? wrong(t, map, "expected a key; clear() is for all of them") : 0;
-	if (t->last && !m->has_key)
-		return wrong(t, map, "it has no keys");
-	if (find(t, node->list[1]) < 0 || check_value(t, node->list[1]) < 0)
-		return -1;
-	m = map_of(t, map);
-	return unify(t, &m->key, &node->list[1]->type, node->list[1], "the key");
-}
-
-/* @map, or @map and a key */
-static int find_map_argument(struct typing *t, struct node *node, const struct function *f)
-{
-	struct node *map = node->list[0];
-	bool takes_key = f->id == FUNCTION_DELETE || f->id == FUNCTION_PRINT;
-	const struct map_asked *m;
-
-	if (map->kind != NODE_MAP)
-		return wrong(t, map, "expected an @map");
-	if (map->n && (!takes_key || (f->id == FUNCTION_DELETE && node->n > 1)))
-		return wrong(t, map, "expected an @map without a key");
-	if (map->n && find_map(t, map, false) < 0)
-		return -1;
-	m = map_of(t, map);
-	map->type = m->value;
-	if (t->last && m->value.kind == TYPE_NONE)
-		return script_error(t->p, map->at, map->len, t->err, "@%s is never set", map->text);
-	if (f->id == FUNCTION_PRINT)
-		return find_print_map(t, node);
-	return !map->n && (f->id == FUNCTION_DELETE || f->id == FUNCTION_HAS_KEY) ? find_map_key(t, node) : 0;
-}
-
-static int64_t literal(struct typing *t, const struct node *node)
-{
-	bool minus = node->kind == NODE_UNARY && node->op == '-';
-
-	if (minus)
-		node = node->list[0];
-	if (node->kind == NODE_PARAMETER && node->number && node->number <= t->p->n_parameters)
-		return (int64_t)strtoull(t->p->parameters[node->number - 1], NULL, 0);
-	return minus ? -(int64_t)node->number : (int64_t)node->number;
-}
-
-static bool is_literal(const struct node *node)
-{
-	return node->kind == NODE_NUMBER || node->kind == NODE_PARAMETER ||
-	       (node->kind == NODE_UNARY && node->op == '-' && node->list[0]->kind == NODE_NUMBER);
-}
-
-static int find_aggregate(struct typing *t, struct node *node, const struct function *f)
-{
-	enum { BUCKETS_MAX = 1000, BITS_MAX = 5 };
-
-	node->type = (struct type){ .kind = TYPE_AGGREGATE, .aggregate = f->aggregate };
-	for (size_t i = 1; i < node->n; i++)
-		if (!is_literal(node->list[i]))
-			return wrong(t, node->list[i], "expected a number that is known before anything runs");
-	if (f->id == FUNCTION_HIST && node->n > 1) {
-		node->type.bits = (unsigned)literal(t, node->list[1]);
-		if (node->type.bits > BITS_MAX)
-			return wrong(t, node->list[1], "expected 0 to 5");
-	}
-	if (f->id == FUNCTION_LHIST) {
-		node->type.min = literal(t, node->list[1]);
-		node->type.max = literal(t, node->list[2]);
-		node->type.step = literal(t, node->list[3]);
-		if (node->type.min < 0 || node->type.max <= node->type.min || node->type.step <= 0 ||
-		    (node->type.max - node->type.min) / node->type.step > BUCKETS_MAX)
-			return wrong(
-				t, node,
-				"expected lhist(value, from, to, step): from at least 0, to above it, at most 1000 steps");
-	}
-	if (node->n && find(t, node->list[0]) < 0)
-		return -1;
-	if (node->n) /* a sum of what may be negative is so, too */
-		node->type.is_signed = node->list[0]->type.is_signed;
-	if (t->last && node->n && !is_number(&node->list[0]->type) && !is_count(&node->list[0]->type))
-		return wrong(t, node->list[0], "expected a number");
-	return 0;
-}
-
-static int check_argument(const struct typing *t, const struct node *node, char takes)
-{
-	const struct type *type = &node->type;
-
-	if (type->kind == TYPE_NONE || type->kind == TYPE_RECORD)
-		return wrong(t, node, "that has no value");
-	if (takes == 't' && !has_text(type))
-		return expected_kind(t, node, "a text");
-	if (takes == 'n' && !is_number(type) && !is_count(type))
-		return expected_kind(t, node, "a number");
-	return 0;
-}
-
-static int find_arguments(struct typing *t, struct node *node, const struct function *f)
-{
-	size_t known = f->takes ? strlen(f->takes) : 0;
-
-	for (size_t i = 0; i < node->n; i++) {
-		if (find(t, node->list[i]) < 0)
-			return -1;
-		if (t->last && check_argument(t, node->list[i], i < known ? f->takes[i] : ' ') < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int find_call(struct typing *t, struct node *node)
-{
-	const struct function *f = function_find(node->text);
-	const char *near;
-
-	if (!f) {
-		near = function_nearest(node->text);
-		return script_error(t->p, node->at, node->len, t->err, "no function %s()%s%s%s", node->text,
-				    near ? ": did you mean " : "", near ? near : "", near ? "()?" : "");
-	}
-	if (f->id == FUNCTION_REFUSED)
-		return script_error(t->p, node->at, node->len, t->err, "%s() is not there: %s", f->name, f->why);
-	if (node->n < f->least || node->n > f->most)
-		return script_error(t->p, node->at, node->len, t->err, "%s() has %u to %u arguments, here %zu", f->name,
-				    f->least, f->most, node->n);
-	if (f->gives == TYPE_AGGREGATE)
-		return find_aggregate(t, node, f);
-	node->type = (struct type){ .kind = f->gives };
-	switch (f->id) {
-	case FUNCTION_BSWAP:
-		if (find_arguments(t, node, f) < 0)
-			return -1;
-		return t->last && !node->list[0]->type.size && !(t->known && t->known->no_sizes)
-			       ? wrong(t, node->list[0], "its size is not known: expected bswap((uint16)…) or the like")
-			       : 0;
-	case FUNCTION_STR:
-		return find_str(t, node);
-	case FUNCTION_JOIN:
-		return find_join(t, node);
-	case FUNCTION_CLEAR:
-	case FUNCTION_ZERO:
-	case FUNCTION_DELETE:
-	case FUNCTION_HAS_KEY:
-	case FUNCTION_LEN:
-		return find_map_argument(t, node, f);
-	case FUNCTION_PRINT:
-		if (node->list[0]->kind == NODE_MAP)
-			return find_map_argument(t, node, f);
-		return find_arguments(t, node, f);
-	case FUNCTION_PRINTF:
-	case FUNCTION_TIME:
-	case FUNCTION_STRFTIME:
-	case FUNCTION_KADDR:
-		if (node->n && node->list[0]->kind != NODE_TEXT)
-			return wrong(t, node->list[0], "expected a text in \"\"");
-		return find_arguments(t, node, f);
-	default:
-		return find_arguments(t, node, f);
-	}
+		       : typing_wrong(t, node->list[2], "both answers of a ? must be of one kind");
 }
 
 /* += and the like calculate. */
@@ -694,9 +450,9 @@ static int check_compound(const struct typing *t, const struct node *node, const
 {
 	if (!t->last || !node->op)
 		return 0;
-	if (!is_number(&node->list[1]->type) && !is_count(&node->list[1]->type))
-		return expected_kind(t, node->list[1], "a number");
-	if (!is_number(place))
+	if (!type_has_number(&node->list[1]->type))
+		return typing_expected(t, node->list[1], "a number");
+	if (!type_is_number(place))
 		return script_error(t->p, node->list[0]->at, node->list[0]->len, t->err,
 				    "expected a number; this is %s", kind_name(place));
 	return 0;
@@ -706,12 +462,12 @@ static int check_compound(const struct typing *t, const struct node *node, const
 static int find_kept(struct typing *t, struct node *right, struct type *ret)
 {
 	*ret = right->type;
-	if (check_value(t, right) < 0)
+	if (typing_value(t, right) < 0)
 		return -1;
 	if (ret->kind != TYPE_AGGREGATE || right->kind == NODE_CALL)
 		return 0;
-	if (!is_count(ret) && t->last)
-		return wrong(t, right, "a histogram, or what has several numbers, is not copied");
+	if (!type_has_number(ret) && t->last)
+		return typing_wrong(t, right, "a histogram, or what has several numbers, is not copied");
 	*ret = (struct type){ .kind = TYPE_NUMBER, .is_signed = true };
 	return 0;
 }
@@ -724,35 +480,36 @@ static int find_assignment(struct typing *t, struct node *node)
 	struct map_asked *m;
 
 	if (left->kind == NODE_VARIABLE) {
-		if (find(t, right) < 0)
+		if (typing_find(t, right) < 0)
 			return -1;
 		v = variable_of(t, left->text);
 		if (right->type.kind == TYPE_AGGREGATE && right->kind == NODE_CALL)
-			return wrong(t, right, "count(), hist() and the like are kept in @maps");
+			return typing_wrong(t, right, "count(), hist() and the like are kept in @maps");
 		if (right->type.kind == TYPE_RECORD)
-			return wrong(t, right, "args is no value: expected args.NAME");
+			return typing_wrong(t, right, "args is no value: expected args.NAME");
 		if (find_kept(t, right, &kept) < 0)
 			return -1;
 		left->type = kept;
-		return check_compound(t, node, &v->type) < 0 ? -1 : unify(t, &v->type, &kept, right, "the value");
+		return check_compound(t, node, &v->type) < 0 ? -1
+							     : typing_unify(t, &v->type, &kept, right, "the value");
 	}
-	if (find_map(t, left, true) < 0)
+	if (typing_map_used(t, left, true) < 0)
 		return -1;
-	m = map_of(t, left);
+	m = typing_map(t, left);
 	if (m->holds_text && right->kind != NODE_TEXT && !node->op) {
-		int r = try_field(t, right, right, ":string");
+		int r = typing_field(t, right, right, ":string");
 
-		if (r < 0 || (r == 0 && find(t, right) < 0))
+		if (r < 0 || (r == 0 && typing_find(t, right) < 0))
 			return -1;
-	} else if (find(t, right) < 0) {
+	} else if (typing_find(t, right) < 0) {
 		return -1;
 	}
-	m = map_of(t, left);
+	m = typing_map(t, left);
 	if (m->holds_text && right->kind == NODE_NUMBER && !right->number) /* @name[tid] = 0 */
 		return 0;
 	if (find_kept(t, right, &kept) < 0)
 		return -1;
-	return check_compound(t, node, &m->value) < 0 ? -1 : unify(t, &m->value, &kept, right, "the value");
+	return check_compound(t, node, &m->value) < 0 ? -1 : typing_unify(t, &m->value, &kept, right, "the value");
 }
 
 static int find_step(struct typing *t, struct node *node)
@@ -762,11 +519,11 @@ static int find_step(struct typing *t, struct node *node)
 
 	node->type = number;
 	if (of->kind == NODE_VARIABLE)
-		return unify(t, &variable_of(t, of->text)->type, &number, of, "the value");
-	if (find_map(t, of, true) < 0)
+		return typing_unify(t, &variable_of(t, of->text)->type, &number, of, "the value");
+	if (typing_map_used(t, of, true) < 0)
 		return -1;
 	of->type = number;
-	return unify(t, &map_of(t, of)->value, &number, of, "the value");
+	return typing_unify(t, &typing_map(t, of)->value, &number, of, "the value");
 }
 
 /* The variable of a loop over a map is a key with its value. Their types may become others until all are known. */
@@ -780,7 +537,9 @@ static int set_entry(struct typing *t, struct node *node, struct variable_asked 
 		bool same = v->type.kind == TYPE_TUPLE && v->type.n_fields == 2 &&
 			    is_same(&v->type.fields[0], &fields[0]) && is_same(&v->type.fields[1], &fields[1]);
 
-		return same ? 0 : wrong(t, node, "the variable is of another kind elsewhere: expected one of its own");
+		return same ? 0
+			    : typing_wrong(t, node,
+					   "the variable is of another kind elsewhere: expected one of its own");
 	}
 	if (v->type.kind == TYPE_NONE) {
 		v->type = (struct type){ .kind = TYPE_TUPLE,
@@ -800,24 +559,24 @@ static int find_loop(struct typing *t, struct node *node)
 	const struct map_asked *m;
 
 	if (node->kind == NODE_FOR_RANGE) {
-		if (unify(t, &v->type, &type, node, "the variable") < 0 || find_number(t, node->list[0]) < 0 ||
-		    find_number(t, node->list[1]) < 0)
+		if (typing_unify(t, &v->type, &type, node, "the variable") < 0 || typing_number(t, node->list[0]) < 0 ||
+		    typing_number(t, node->list[1]) < 0)
 			return -1;
-		return find(t, node->list[2]);
+		return typing_find(t, node->list[2]);
 	}
-	m = map_of(t, node->list[0]);
+	m = typing_map(t, node->list[0]);
 	if (t->last && m->value.kind == TYPE_NONE)
 		return script_error(t->p, node->list[0]->at, node->list[0]->len, t->err, "@%s is never set",
 				    node->list[0]->text);
 	if (m->value.kind != TYPE_NONE && m->key.kind != TYPE_NONE && set_entry(t, node, v, m) < 0)
 		return -1;
-	return find(t, node->list[1]);
+	return typing_find(t, node->list[1]);
 }
 
 static int find_all(struct typing *t, struct node *node)
 {
 	for (size_t i = 0; i < node->n; i++)
-		if (find(t, node->list[i]) < 0)
+		if (typing_find(t, node->list[i]) < 0)
 			return -1;
 	return 0;
 }
@@ -827,21 +586,12 @@ static int find_conditional(struct typing *t, struct node *node)
 	if (find_condition(t, node->list[0]) < 0)
 		return -1;
 	for (size_t i = 1; i < node->n; i++)
-		if (find(t, node->list[i]) < 0)
+		if (typing_find(t, node->list[i]) < 0)
 			return -1;
 	return 0;
 }
 
-static int find_cast(struct typing *t, struct node *node)
-{
-	if (find(t, node->list[0]) < 0)
-		return -1;
-	if (t->last && !is_number(&node->list[0]->type) && !is_count(&node->list[0]->type))
-		return wrong(t, node->list[0], "expected a number");
-	return 0;
-}
-
-static int find(struct typing *t, struct node *node)
+int typing_find(struct typing *t, struct node *node)
 {
 	switch (node->kind) {
 	case NODE_NUMBER:
@@ -858,9 +608,9 @@ static int find(struct typing *t, struct node *node)
 	case NODE_VARIABLE:
 		return find_variable(t, node);
 	case NODE_MAP:
-		return find_map(t, node, false);
+		return typing_map_used(t, node, false);
 	case NODE_CALL:
-		return find_call(t, node);
+		return typing_call(t, node);
 	case NODE_UNARY:
 		return find_unary(t, node);
 	case NODE_BINARY:
@@ -868,7 +618,7 @@ static int find(struct typing *t, struct node *node)
 	case NODE_TERNARY:
 		return find_ternary(t, node);
 	case NODE_CAST:
-		return find_cast(t, node);
+		return typing_number(t, node->list[0]);
 	case NODE_MEMBER:
 		return find_member(t, node);
 	case NODE_INDEX:
@@ -906,7 +656,7 @@ static void look_ahead(struct typing *t, struct node *node)
 		v->value = NULL;
 	}
 	if (node->kind == NODE_CALL && !strcmp(node->text, "str") && node->n && node->list[0]->kind == NODE_MAP)
-		map_of(t, node->list[0])->holds_text = true;
+		typing_map(t, node->list[0])->holds_text = true;
 	for (size_t i = 0; i < node->n; i++)
 		look_ahead(t, node->list[i]);
 }
@@ -916,7 +666,7 @@ static int find_handlers(struct typing *t)
 	for (t->handler = 0; t->handler < t->p->n_handlers; t->handler++) {
 		struct handler *h = &t->p->handlers[t->handler];
 
-		if ((h->predicate && find_condition(t, h->predicate) < 0) || find(t, h->body) < 0)
+		if ((h->predicate && find_condition(t, h->predicate) < 0) || typing_find(t, h->body) < 0)
 			return -1;
 	}
 	return 0;

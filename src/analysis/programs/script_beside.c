@@ -118,9 +118,13 @@ static void tell_timer(struct script_runner *r, struct stacks *s, struct script_
 		if (t->next_ns >= r->o->from_ns && t->next_ns < r->o->to_ns)
 			r->over = !machine_fire(r->machine, t->at.handler);
 	}
+	/* there may be very many of them between two events */
+	if (r->o->is_enough && r->o->is_enough(r->o->enough_context))
+		r->over = true;
 	if (r->over && s)
 		s->stop = true;
-	t->next_ns += t->ns;
+	if (__builtin_add_overflow(t->next_ns, t->ns, &t->next_ns))
+		t->next_ns = UINT64_MAX;
 }
 
 /* The kinds of what is beside the events, and when the next of each is. */
@@ -151,7 +155,6 @@ static uint64_t next_beside(const struct script_runner *r, enum beside *ret, siz
 	return first;
 }
 
-/* All from before that time. Returns the time of the next. */
 uint64_t script_tell_beside(struct script_runner *r, struct stacks *s, uint64_t ns)
 {
 	enum beside kind = BESIDE_FACT;

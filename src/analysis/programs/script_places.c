@@ -192,12 +192,15 @@ static int find_software(struct finding *f, struct error *err)
 static void add_timer(struct finding *f)
 {
 	struct script_places *p = f->ret;
+	uint64_t first;
 
+	if (__builtin_add_overflow(f->o->from_ns, f->asked->ns, &first))
+		first = UINT64_MAX;
 	p->timers = xreallocarray(p->timers, p->n_timers + 1, sizeof *p->timers);
 	p->timers[p->n_timers++] = (struct script_timer){
 		.at = f->at,
 		.ns = f->asked->ns,
-		.next_ns = f->o->from_ns + f->asked->ns,
+		.next_ns = first,
 		.each_cpu = f->asked->kind == PLACE_PROFILE,
 	};
 	f->found++;

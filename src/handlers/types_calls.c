@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What calls of the language's functions are, and what they are given. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "typing.h"
+
+/* join(args.argv): a program's arguments, as execve() is given them */
+static int find_join(struct typing *t, struct node *node)
+{
+	int r = typing_field(t, node, node->list[0], ":string");
+
+	if (r < 0 || (node->n > 1 && typing_find(t, node->list[1]) < 0))
+		return -1;
+	if (!r || strncmp(t->p->handlers[t->handler].places[0].text, "tracepoint:syscalls:sys_enter_exec", 34))
+		return typing_wrong(
+			t, node,
+			"join() is there for args.argv of tracepoint:syscalls:sys_enter_execve alone; upto ps has all programs' arguments");
+	if (t->last && node->n > 1 && node->list[1]->kind != NODE_TEXT)
+		return typing_wrong(t, node->list[1], "expected a text in \"\"");
+	node->type = (struct type){ .kind = TYPE_NONE };
+	return 0;
+}
+
+static int find_str(struct typing *t, struct node *node)
+{
+	struct node *of = node->list[0];
+	int r;
+
+	node->type = (struct type){ .kind = TYPE_TEXT };
+	if (of->kind == NODE_PARAMETER)
+		return 0;
+	if (node->n > 1 && typing_number(t, node->list[1]) < 0)
+		return -1;
+	r = typing_field(t, node, of, ":string");
+	if (r)
+		return r < 0 ? -1 : 0;
+	if (typing_find(t, of) < 0)
+		return -1;
+	if (t->last && !type_has_text(&of->type))
+		return typing_wrong(
+			t, of,
+			"a text is read where the probe is: this address is not its argument, nor what that leads to");
+	return 0;
+}
+
+/* print(@x, 5, 2): how many, and what they are divided by */
+static int find_print_map(struct typing *t, struct node *node)
+{
+	for (size_t i = 1; i < node->n; i++) {
+		if (node->list[0]->n)
+			return typing_wrong(t, node->list[i], "of one entry there is no more to say");
+		if (typing_number(t, node->list[i]) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* delete(@x[key]), delete(@x, key), delete(@x) of a map without keys; has_key(@x, key) */
+static int find_map_key(struct typing *t, struct node *node)
+{
+	struct node *map = node->list[0];
+	struct map_asked *m = typing_map(t, map);
+
+	if (node->n < 2)
+		return t->last && m->has_key ? typing_wrong(t, map, "expected a key; clear() is for all of them") : 0;
+	if (t->last && !m->has_key)
+		return typing_wrong(t, map, "it has no keys");
+	if (typing_find(t, node->list[1]) < 0 || typing_value(t, node->list[1]) < 0)
+		return -1;
+	m = typing_map(t, map);
+	return typing_unify(t, &m->key, &node->list[1]->type, node->list[1], "the key");
+}
+
+/* @map, or @map and a key */
+static int find_map_argument(struct typing *t, struct node *node, const struct function *f)
+{
+	struct node *map = node->list[0];
+	bool takes_key = f->id == FUNCTION_DELETE || f->id == FUNCTION_PRINT;
+	const struct map_asked *m;
+
+	if (map->kind != NODE_MAP)
+		return typing_wrong(t, map, "expected an @map");
+	if (map->n && (!takes_key || (f->id == FUNCTION_DELETE && node->n > 1)))
+		return typing_wrong(t, map, "expected an @map without a key");
+	if (map->n && typing_map_used(t, map, false) < 0)
+		return -1;
+	m = typing_map(t, map);
+	map->type = m->value;
+	if (t->last && m->value.kind == TYPE_NONE)
+		return script_error(t->p, map->at, map->len, t->err, "@%s is never set", map->text);
+	if (f->id == FUNCTION_PRINT)
+		return find_print_map(t, node);
+	return !map->n && (f->id == FUNCTION_DELETE || f->id == FUNCTION_HAS_KEY) ? find_map_key(t, node) : 0;
+}
+
+static int64_t literal(struct typing *t, const struct node *node)
+{
+	bool minus = node->kind == NODE_UNARY && node->op == '-';
+
+	if (minus)
+		node = node->list[0];
+	if (node->kind == NODE_PARAMETER && node->number && node->number <= t->p->n_parameters)
+		return (int64_t)strtoull(t->p->parameters[node->number - 1], NULL, 0);
+	return minus ? -(int64_t)node->number : (int64_t)node->number;
+}
+
+static bool is_literal(const struct node *node)
+{
+	return node->kind == NODE_NUMBER || node->kind == NODE_PARAMETER ||
+	       (node->kind == NODE_UNARY && node->op == '-' && node->list[0]->kind == NODE_NUMBER);
+}
+
+static int find_aggregate(struct typing *t, struct node *node, const struct function *f)
+{
+	enum { BUCKETS_MAX = 1000, BITS_MAX = 5 };
+
+	node->type = (struct type){ .kind = TYPE_AGGREGATE, .aggregate = f->aggregate };
+	for (size_t i = 1; i < node->n; i++)
+		if (!is_literal(node->list[i]))
+			return typing_wrong(t, node->list[i], "expected a number that is known before anything runs");
+	if (f->id == FUNCTION_HIST && node->n > 1) {
+		node->type.bits = (unsigned)literal(t, node->list[1]);
+		if (node->type.bits > BITS_MAX)
+			return typing_wrong(t, node->list[1], "expected 0 to 5");
+	}
+	if (f->id == FUNCTION_LHIST) {
+		node->type.min = literal(t, node->list[1]);
+		node->type.max = literal(t, node->list[2]);
+		node->type.step = literal(t, node->list[3]);
+		if (node->type.min < 0 || node->type.max <= node->type.min || node->type.step <= 0 ||
+		    (node->type.max - node->type.min) / node->type.step > BUCKETS_MAX)
+			return typing_wrong(
+				t, node,
+				"expected lhist(value, from, to, step): from at least 0, to above it, at most 1000 steps");
+	}
+	if (!node->n)
+		return 0;
+	if (typing_number(t, node->list[0]) < 0)
+		return -1;
+	/* a sum of what may be negative is so, too */
+	node->type.is_signed = node->list[0]->type.is_signed;
+	return 0;
+}
+
+static int check_argument(const struct typing *t, const struct node *node, char takes)
+{
+	const struct type *type = &node->type;
+
+	if (type->kind == TYPE_NONE || type->kind == TYPE_RECORD)
+		return typing_wrong(t, node, "that has no value");
+	if (takes == 't' && !type_has_text(type))
+		return typing_expected(t, node, "a text");
+	if (takes == 'n' && !type_has_number(type))
+		return typing_expected(t, node, "a number");
+	return 0;
+}
+
+static int find_arguments(struct typing *t, struct node *node, const struct function *f)
+{
+	size_t known = f->takes ? strlen(f->takes) : 0;
+
+	for (size_t i = 0; i < node->n; i++) {
+		if (typing_find(t, node->list[i]) < 0)
+			return -1;
+		if (t->last && check_argument(t, node->list[i], i < known ? f->takes[i] : ' ') < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int typing_call(struct typing *t, struct node *node)
+{
+	const struct function *f = function_find(node->text);
+	const char *near;
+
+	if (!f) {
+		near = function_nearest(node->text);
+		return script_error(t->p, node->at, node->len, t->err, "no function %s()%s%s%s", node->text,
+				    near ? ": did you mean " : "", near ? near : "", near ? "()?" : "");
+	}
+	if (f->id == FUNCTION_REFUSED)
+		return script_error(t->p, node->at, node->len, t->err, "%s() is not there: %s", f->name, f->why);
+	if (node->n < f->least || node->n > f->most)
+		return script_error(t->p, node->at, node->len, t->err, "%s() has %u to %u arguments, here %zu", f->name,
+				    f->least, f->most, node->n);
+	if (f->gives == TYPE_AGGREGATE)
+		return find_aggregate(t, node, f);
+	node->type = (struct type){ .kind = f->gives };
+	switch (f->id) {
+	case FUNCTION_BSWAP:
+		if (find_arguments(t, node, f) < 0)
+			return -1;
+		return t->last && !node->list[0]->type.size && !(t->known && t->known->no_sizes)
+			       ? typing_wrong(t, node->list[0],
+					      "its size is not known: expected bswap((uint16)…) or the like")
+			       : 0;
+	case FUNCTION_STR:
+		return find_str(t, node);
+	case FUNCTION_JOIN:
+		return find_join(t, node);
+	case FUNCTION_CLEAR:
+	case FUNCTION_ZERO:
+	case FUNCTION_DELETE:
+	case FUNCTION_HAS_KEY:
+	case FUNCTION_LEN:
+		return find_map_argument(t, node, f);
+	case FUNCTION_PRINT:
+		if (node->list[0]->kind == NODE_MAP)
+			return find_map_argument(t, node, f);
+		return find_arguments(t, node, f);
+	case FUNCTION_PRINTF:
+	case FUNCTION_TIME:
+	case FUNCTION_STRFTIME:
+	case FUNCTION_KADDR:
+		if (node->n && node->list[0]->kind != NODE_TEXT)
+			return typing_wrong(t, node->list[0], "expected a text in \"\"");
+		return find_arguments(t, node, f);
+	default:
+		return find_arguments(t, node, f);
+	}
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the parts of types_find() have in common. Each function that finds gives the node its type. */
+#ifndef UPTO_HANDLERS_TYPING_H
+#define UPTO_HANDLERS_TYPING_H
+
+#include "types.h"
+
+struct typing {
+	struct script *p;
+	const struct field_types *known;
+	struct types *t;
+	size_t handler;
+	bool last;    /* what is not known by now is an error */
+	bool guesses; /* not even all types of fields are known: what does not fit may yet do so */
+	bool changed;
+	struct error *err;
+};
+
+int typing_find(struct typing *t, struct node *node);
+/* A call of one of the language's functions (types_calls.c). */
+int typing_call(struct typing *t, struct node *node);
+/* An expression that must be a number. */
+int typing_number(struct typing *t, struct node *node);
+/* A map with its key, if it has one. `sets`: it gets a value. */
+int typing_map_used(struct typing *t, struct node *node, bool sets);
+/* What is known of the map by now. Valid until the next one is asked for. */
+struct map_asked *typing_map(struct typing *t, const struct node *node);
+
+/*
+ * Is it a value that the probe reads, with `more` behind it in a probe's words? 1: the node is that value; 0: it is no
+ * such thing.
+ */
+int typing_field(struct typing *t, struct node *node, const struct node *what, const char *more);
+
+/* What is known of a place that holds a value, with one that it gets. `what`: for the message, "the key". */
+int typing_unify(struct typing *t, struct type *place, const struct type *value, const struct node *at,
+		 const char *what);
+
+/* Errors at a node; -1. */
+int typing_wrong(const struct typing *t, const struct node *node, const char *what);
+int typing_expected(const struct typing *t, const struct node *node, const char *kind);
+/* An error if the node, whose type was found, is nothing that can be kept. */
+int typing_value(const struct typing *t, const struct node *node);
+
+#endif
