@@ -227,7 +227,7 @@ static int find_span(struct scripting *s, struct error *err)
 		return -1;
 	if (s->span.from_ns >= s->span.to_ns)
 		return error_set(err, "--from %s is not before --to %s", arg(s->args, "from"), arg(s->args, "to"));
-	if (s->span.from_ns >= end)
+	if (s->span.from_ns && s->span.from_ns >= end) /* an empty trace is asked like others */
 		return error_set(err, "--from %s: the trace ends before", arg(s->args, "from"));
 	return 0;
 }
