@@ -17,8 +17,8 @@
 #define SCRIPT_OPTIONS                                                                                          \
 	SCRIPT_OPTION, { 0, "list", NULL, "the programs that come with upto, of which each runs by its name" }, \
 	{ 0, "json", NULL, "what the program prints as lines of JSON, as bpftrace -f json has them" },          \
-	{ 0, "from", "TIME", "a program hears only what happens from then on: 1.5s, 20ms; " MOMENT_NAMES },     \
-	{ 0, "to", "TIME", "… and only what happens before this guest time; likewise" }
+	{ 0, "from", "TIME", "only what happens from then on: 1.5s, 20ms; " MOMENT_NAMES },                       \
+	{ 0, "to", "TIME", "only what happens before this guest time; likewise" }
 /* clang-format on */
 
 /*
