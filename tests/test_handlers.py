@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -319,6 +320,28 @@ def test_times():
     assert lines[0] == "begin" and lines[-1] == "end" and lines[1:-1] == [str(n) for n in range(100000000, end, 100000000)][:len(lines) - 2]
     assert 0 <= end // 100000000 - maps["@i"] <= 1, (end, maps)
     assert set(maps["@p"]) <= {"0", "1"} and abs(maps["@p"]["0"] - end // 50000000) <= 1, (maps, end)
+
+
+@pytest.mark.weight(40)
+def test_ways(tmp_path):
+    """By an index, in parts at the same time while it is made, or one event after the other: the same answer."""
+    trace = str(tmp_path / "ways.upto")
+    shutil.copy(recording("6.12", 2)[0], trace)
+    seldom = 'kprobe:path_mount { printf("%d %s %d %s", nsecs, comm, cpu, kstack(3)); } kretprobe:path_mount { printf("%d %d %d %s", nsecs, duration, insns, comm); }'
+    often = 'kprobe:vfs_open { @[kstack, comm] = count(); printf("%d %s", nsecs, ustack(2)); } kretprobe:vfs_read { @d[comm] = hist(duration); @i = sum(insns); }'
+    most = 'call:* { @[comm, func] = count(); @depth = max(stack); }'
+    ended = 'kprobe:vfs_open { if (++@n == 20) { printf("%d", nsecs); exit(); } } END { printf("%d", nsecs); }'
+    timed = 'interval:ms:70 { @t = count(); printf("%d", nsecs); } kprobe:path_mount { printf("%d %d", nsecs, @t); }'
+    compared = 0
+    for program in (seldom, often, most, ended, timed):
+        # a probe that is timed on each vCPU has all of the trace replayed, and this one says nothing
+        want = answer(program + " profile:s:100000 { }", trace)
+        # the first of the others makes the index, the second has it
+        got = [answer(program, trace) for _ in range(2)]
+        assert got == [want] * 2 and len(want) > 50, (program, want[:500], got[0][:500], got[1][:500])
+        compared += want.count("\n")
+    assert os.path.exists(trace + ".index")
+    return f"{compared} lines"
 
 
 def test_parts():

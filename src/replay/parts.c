@@ -42,7 +42,8 @@ static void begin_states(const struct parts_crew *crew, struct part *p, const st
 	for (size_t i = 0; i < crew->n_members; i++) {
 		const struct parts_member *m = &crew->members[i];
 
-		p->states[i] = m->analysis.begin(m->context, before ? before->states[i] : NULL);
+		p->states[i] = m->analysis.begin(m->context, before ? before->states[i] : NULL,
+						   (size_t)(p - crew->parts));
 		p->again[i] = before && p->states[i] == before->states[i];
 	}
 }

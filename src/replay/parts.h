@@ -15,9 +15,10 @@ struct parts_analysis {
 	struct stacks_visitor visitor;
 	/*
 	 * Make the visitor's state for a part, in the thread that replays it. May return `before`, the state of this
-	 * thread's previous part, to go on with it; `before` is NULL for a thread's first part.
+	 * thread's previous part, to go on with it; `before` is NULL for a thread's first part. `part`: its number,
+	 * from 0 on, in the order of time; each is begun when those before it have been taken by threads.
 	 */
-	void *(*begin)(void *context, void *before);
+	void *(*begin)(void *context, void *before, size_t part);
 	/* The part is replayed; the stacks are as it left them. May be NULL. */
 	void (*end)(void *state, struct stacks *s);
 };

@@ -347,12 +347,13 @@ void call_tree_add_up(struct call_tree *t)
 }
 
 /* Each part has a tree of its own. Merging them in order keeps the order in which nodes came. */
-static void *begin(void *context, void *before)
+static void *begin(void *context, void *before, size_t part)
 {
 	const struct call_tree_options *options = context;
 	struct call_tree *t = xmalloc(sizeof *t);
 
 	(void)before;
+	(void)part;
 	call_tree_init(t);
 	t->inlines = options->inlines;
 	t->given = options->given;

@@ -37,20 +37,31 @@ static bool is_continued(const struct script_runner *r, const struct fact *line)
 	return false;
 }
 
-static void tell_fact(struct script_runner *r, struct stacks *s, const struct fact *f)
+static bool is_heard(const struct script_runner *r, const struct fact *f)
 {
 	struct event_record record;
 
-	if (f->kind == FACT_LOG && script_index_has(&r->places.others, OTHER_LOG)) {
-		if (is_continued(r, f))
-			return;
-		r->now = (struct moment){ .ns = f->ns, .insns = f->insns, .cpu = f->cpu, .line = f };
-		r->now.stack = s ? stacks_running(s, f->task, f->cpu, f->ns) : NULL;
-		fire_kind(r, s, OTHER_LOG, fact_text(f, 0));
+	if (f->kind == FACT_LOG)
+		return script_index_has(&r->places.others, OTHER_LOG);
+	return f->kind == FACT_EVENT && event_record_of(r->o->formats, f, &record) &&
+	       script_index_has(&r->places.events, record.event);
+}
+
+/* A line of the log, unless it is told once more. */
+static void tell_line(struct script_runner *r, struct stacks *s, const struct fact *f)
+{
+	if (is_continued(r, f))
 		return;
-	}
-	if (f->kind != FACT_EVENT || !event_record_of(r->o->formats, f, &record) ||
-	    !script_index_has(&r->places.events, record.event))
+	r->now = (struct moment){ .ns = f->ns, .insns = f->insns, .cpu = f->cpu, .line = f };
+	r->now.stack = s ? stacks_running(s, f->task, f->cpu, f->ns) : NULL;
+	fire_kind(r, s, OTHER_LOG, fact_text(f, 0));
+}
+
+static void tell_event(struct script_runner *r, struct stacks *s, const struct fact *f)
+{
+	struct event_record record;
+
+	if (!event_record_of(r->o->formats, f, &record))
 		return;
 	r->now = (struct moment){
 		.ns = f->ns, .insns = f->insns, .cpu = f->cpu, .record = &record, .id = (uint32_t)record.event
@@ -63,6 +74,14 @@ static void tell_fact(struct script_runner *r, struct stacks *s, const struct fa
 		r->now.has_function = true;
 	}
 	script_fire(r, s, &r->places.events, record.event);
+}
+
+static void tell_fact(struct script_runner *r, struct stacks *s, const struct fact *f)
+{
+	if (f->kind == FACT_LOG)
+		tell_line(r, s, f);
+	else
+		tell_event(r, s, f);
 }
 
 static bool is_asked(const struct script_runner *r, enum script_other other, const char *kind)
@@ -130,10 +149,12 @@ static void tell_timer(struct script_runner *r, struct stacks *s, struct script_
 /* The kinds of what is beside the events, and when the next of each is. */
 enum beside { BESIDE_FACT, BESIDE_SPAN, BESIDE_AWAY, BESIDE_TIMER };
 
-static uint64_t next_beside(const struct script_runner *r, enum beside *ret, size_t *ret_timer)
+static uint64_t next_beside(struct script_runner *r, enum beside *ret, size_t *ret_timer)
 {
 	uint64_t first = UINT64_MAX, ns;
 
+	while (r->o->facts && r->next_fact < r->o->facts->count && !is_heard(r, &r->o->facts->list[r->next_fact]))
+		r->next_fact++;
 	if (r->o->facts && r->next_fact < r->o->facts->count) {
 		first = r->o->facts->list[r->next_fact].ns;
 		*ret = BESIDE_FACT;
@@ -153,6 +174,16 @@ static uint64_t next_beside(const struct script_runner *r, enum beside *ret, siz
 			*ret_timer = i;
 		}
 	return first;
+}
+
+uint64_t script_next_beside(struct script_runner *r, bool *ret_is_timer)
+{
+	enum beside kind = BESIDE_FACT;
+	size_t timer;
+	uint64_t ns = next_beside(r, &kind, &timer);
+
+	*ret_is_timer = kind == BESIDE_TIMER;
+	return ns;
 }
 
 uint64_t script_tell_beside(struct script_runner *r, struct stacks *s, uint64_t ns)

@@ -42,6 +42,12 @@ static inline bool script_index_has(const struct script_index *x, size_t number)
 	return number < x->count && x->first[number] < x->first[number + 1];
 }
 
+/* Is a handler at any number? */
+static inline bool script_index_any(const struct script_index *x)
+{
+	return x->count && x->first[x->count];
+}
+
 /* A function's name alone, without the module or file that it is in: so many bytes of it. */
 const char *script_function_name(const struct names *n, uint32_t function, size_t *ret_len);
 

@@ -30,6 +30,7 @@ struct script_run_options {
 	struct sink out;
 	bool json;
 	uint64_t began_ns; /* as in struct machine_host */
+	bool make_index;   /* the trace is long: an index is worth to be made, if there is none */
 	/* NULL: nobody. True: it is enough, and what there is is printed */
 	bool (*is_enough)(void *context);
 	void *enough_context;

@@ -55,13 +55,20 @@ struct script_runner {
 	size_t next_fact, next_span, next_away;
 	const struct stack **running; /* by vCPU */
 	unsigned vcpus;
-	struct script_syscall *calls; /* by stack: its last system call */
+	struct script_syscall *calls; /* by stack: its last system call; NULL: nobody asks */
 	struct spending *spending;    /* by stack; NULL: nobody asks */
 	uint32_t *spans;              /* numbers of the history's spans, by end */
 	uint32_t *aways;              /* likewise */
 	size_t n_spans, n_aways;
 	uint64_t random;
 	bool over;
+	bool is_part; /* it replays a part of the trace beside others (script_parts.h) */
+	/* while the trace is replayed by its index (script_replay.c): */
+	bool *functions;  /* marks of those whose entries or returns fire */
+	bool skips_parts; /* what nothing fires in is not replayed */
+	size_t entry;     /* number of the index's entry that replay is in */
+	bool skips;       /* nothing fires behind it for a while */
+	bool replays;     /* it has begun */
 };
 
 /* What the machine asks of the moment; context: struct script_runner (script_values.c). */
@@ -70,11 +77,19 @@ struct machine_host script_host(struct script_runner *r);
 /* Run the handlers of number n that are at the moment r->now; `s` then ends its replay if the program is over. */
 void script_fire(struct script_runner *r, struct stacks *s, const struct script_index *x, size_t n);
 
+/* Hears the replay; its state: struct script_runner. */
+struct stacks_visitor script_visitor(void);
+
+/* Replay the trace, or as much of it as something may fire in (script_replay.c). */
+int script_replay(struct script_runner *r, struct error *err);
+
 /*
  * All from before that time that is beside the events: facts, spans, waits, timers (script_beside.c). Returns the time
  * of the next. `s`: NULL behind the trace's end.
  */
 uint64_t script_tell_beside(struct script_runner *r, struct stacks *s, uint64_t ns);
+/* When the next of that is. *ret_is_timer: it needs nothing that replay knows. */
+uint64_t script_next_beside(struct script_runner *r, bool *ret_is_timer);
 /* Choose and sort what of the history the program hears of. */
 void script_sort_history(struct script_runner *r);
 

@@ -125,10 +125,11 @@ static void phrase(void *state, struct stacks *s, struct stack *stack, const str
 	shown_sums_phrase(state, s, stack, p);
 }
 
-static void *begin(void *context, void *before)
+static void *begin(void *context, void *before, size_t part)
 {
 	struct shown_sums *sums = before;
 
+	(void)part;
 	if (sums)
 		return sums;
 	sums = xmalloc(sizeof *sums);

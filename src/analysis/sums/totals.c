@@ -235,11 +235,12 @@ static void run(void *state, struct stacks *s, const struct stacks_run *run)
 }
 
 /* All parts of a host thread share one state: it is large, and only added to. */
-static void *begin(void *setting, void *before)
+static void *begin(void *setting, void *before, size_t part)
 {
 	const struct setting *c = setting;
 	struct totals_run *st = before;
 
+	(void)part;
 	if (st) {
 		memset(st->begun, 0, c->vcpus * sizeof *st->begun);
 		return st;

@@ -194,6 +194,7 @@ static int put_answer(void *state, const struct sink *to, struct error *err)
 		.out = *to,
 		.json = arg(s->args, "json"),
 		.is_enough = is_enough,
+		.make_index = is_worth_index(&s->trace),
 		.began_ns = meta_get_u64(&s->trace.reader->meta, "started", 0) * 1000000000,
 	};
 
@@ -254,6 +255,7 @@ static int run_on_trace(struct scripting *s, struct error *err)
 	if (event_formats_read(&s->trace.reader->meta, &s->formats, err) < 0)
 		return error_prefix(err, "%s", s->trace.reader->path);
 	names_fold_thunks(&s->trace.names);
+	trace_arg_open_index(&s->trace);
 	s->decoder = event_decoder_new(&s->formats, &s->trace.names);
 	signal(SIGINT, say_enough);
 	if (compile(s, err) < 0 || read_beside(s, err) < 0 || file_sink_write(NULL, false, put_answer, s, err) < 0)
