@@ -32,22 +32,14 @@ static void find_fields(struct script_runner *r)
 static void find_names(struct script_runner *r)
 {
 	const struct names *n = r->o->session->names;
-	uint32_t *numbers =
-		xcalloc(names_count(n), sizeof *numbers); /* by number of the name: the first function, + 1 */
-	struct name_table texts = { 0 };
 
-	r->first_of_name = xcalloc(names_count(n), sizeof *r->first_of_name);
+	r->name_of = xcalloc(names_count(n), sizeof *r->name_of);
 	for (uint32_t f = 0; f < names_count(n); f++) {
 		size_t len;
 		const char *text = script_function_name(n, f, &len);
-		uint32_t *number = &numbers[name_table_put(&texts, text, len)];
 
-		if (!*number)
-			*number = f + 1;
-		r->first_of_name[f] = *number - 1;
+		r->name_of[f] = name_table_put(&r->names, text, len);
 	}
-	name_table_deinit(&texts);
-	free(numbers);
 }
 
 static bool asks_self(const struct script *p)
@@ -64,56 +56,127 @@ static void fire_edge(struct script_runner *r, enum script_other other, uint64_t
 	script_fire(r, NULL, &r->places.others, other);
 }
 
-static int run(struct script_runner *r, struct error *err)
+struct script_runner *script_begin(const struct script_run_options *o)
 {
-	uint64_t end;
+	struct script_runner *r = xcalloc(1, sizeof *r);
+	struct machine_options options;
 
+	r->o = o;
+	r->random = 1;
+	options = (struct machine_options){ .host = script_host(r), .out = o->out, .json = o->json };
+	script_stacks_init(&r->stacks);
+	r->machine = machine_new(o->code, &options);
+	return r;
+}
+
+/* What is of one session. What is printed at the end has names of the last one. */
+static void begin_part(struct script_runner *r)
+{
+	script_stacks_begin(&r->stacks, r->o->session);
+	r->vcpus = reader_vcpus(r->o->session->reader);
+	r->running = xcalloc(r->vcpus + 1, sizeof(struct stack *));
+	r->n_spending = asks_self(r->o->script) ? stacks_count(r->o->session) : 0;
+	r->spending = r->n_spending ? xcalloc(r->n_spending, sizeof *r->spending) : NULL;
+	find_fields(r);
+	find_names(r);
+	script_sort_history(r);
+}
+
+static void end_part(struct script_runner *r)
+{
+	for (size_t i = 0; i < r->n_spending; i++)
+		free(r->spending[i].of);
+	free(r->spending);
+	free(r->running);
+	free(r->fields);
+	free(r->name_of);
+	free(r->calls);
+	free(r->spans);
+	free(r->aways);
+	r->n_spending = 0;
+	r->spending = NULL;
+	r->running = NULL;
+	r->fields = NULL;
+	r->name_of = NULL;
+	r->calls = NULL;
+	r->spans = r->aways = NULL;
+	r->n_spans = r->n_aways = r->next_span = r->next_away = r->next_fact = 0;
+}
+
+/* Timers go on where another part of the trace begins. */
+static int find_places(struct script_runner *r, struct error *err)
+{
+	struct script_places before = r->places;
+	int result = script_places_find(r->o, &r->places, err);
+
+	for (size_t i = 0; i < before.n_timers && i < r->places.n_timers; i++)
+		r->places.timers[i].next_ns = before.timers[i].next_ns;
+	script_places_deinit(&before);
+	return result;
+}
+
+static void say_begin(struct script_runner *r)
+{
+	if (r->began)
+		return;
+	r->began = true;
+	machine_say_attached(r->machine, r->places.probes);
 	fire_edge(r, OTHER_BEGIN, r->o->from_ns);
-	if (!r->over && (script_counts_only(r) ? script_count(r, err) : script_replay(r, err)) < 0)
+}
+
+int script_go_on(struct script_runner *r, const struct script_run_options *o, struct error *err)
+{
+	int result = 0;
+
+	end_part(r);
+	r->o = o;
+	if (find_places(r, err) < 0)
 		return -1;
-	end = r->over ? r->now.ns : r->o->to_ns < r->o->end_ns ? r->o->to_ns - 1 : r->o->end_ns;
+	begin_part(r);
+	say_begin(r);
+	if (!r->over)
+		result = script_counts_only(r) ? script_count(r, err) : script_replay(r, err);
+	return result;
+}
+
+int script_end(struct script_runner *r, struct script_outcome *ret, struct error *err)
+{
+	const struct script_run_options *o = r->o;
+	uint64_t end = r->over ? r->now.ns : o->to_ns < o->end_ns ? o->to_ns - 1 : o->end_ns;
+	int result;
+
 	r->over = false;
 	fire_edge(r, OTHER_END, end);
-	return machine_end(r->machine, err);
+	result = machine_end(r->machine, err);
+	ret->losses = machine_losses(r->machine);
+	ret->stacks = r->stacks.left_out;
+	return result;
+}
+
+bool script_is_over(const struct script_runner *r)
+{
+	return r->over;
+}
+
+void script_free_runner(struct script_runner *r)
+{
+	end_part(r);
+	machine_free(r->machine);
+	script_stacks_deinit(&r->stacks);
+	script_places_deinit(&r->places);
+	name_table_deinit(&r->names);
+	buf_free(&r->text);
+	free(r);
 }
 
 int script_run(const struct script_run_options *o, struct script_outcome *ret, struct error *err)
 {
-	struct script_runner r = { .o = o, .random = 1, .vcpus = reader_vcpus(o->session->reader) };
-	const struct machine_options options = {
-		.host = script_host(&r),
-		.out = o->out,
-		.json = o->json,
-	};
-	int result = script_places_find(o, &r.places, err);
+	struct script_runner *r = script_begin(o);
+	int result = script_go_on(r, o, err);
 
-	if (result == 0) {
-		script_stacks_init(&r.stacks, o->session);
-		r.machine = machine_new(o->code, &options);
-		r.running = xcalloc(r.vcpus + 1, sizeof(struct stack *));
-		if (asks_self(o->script))
-			r.spending = xcalloc(stacks_count(o->session), sizeof *r.spending);
-		find_fields(&r);
-		find_names(&r);
-		script_sort_history(&r);
-		machine_say_attached(r.machine, r.places.probes);
-		result = run(&r, err);
-		ret->losses = machine_losses(r.machine);
-		ret->stacks = r.stacks.left_out;
-		machine_free(r.machine);
-		script_stacks_deinit(&r.stacks);
-	}
-	for (size_t i = 0; r.spending && i < stacks_count(o->session); i++)
-		free(r.spending[i].of);
-	free(r.spending);
-	free(r.running);
-	free(r.fields);
-	free(r.first_of_name);
-	free(r.calls);
-	free(r.spans);
-	free(r.aways);
-	buf_free(&r.text);
-	script_places_deinit(&r.places);
+	if (result == 0)
+		result = script_end(r, ret, err);
+	script_free_runner(r);
 	return result;
 }
 

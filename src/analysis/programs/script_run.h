@@ -50,4 +50,16 @@ bool script_wants_texts(const struct script *p);
 bool script_wants_arguments(const struct script_code *code);
 bool script_wants_history(const struct script *p);
 
+/*
+ * The same in steps, of a trace that grows: begin, then go on once or more, each time from where it ended, with what is
+ * there then (`o` may be of another session), then end.
+ */
+struct script_runner;
+struct script_runner *script_begin(const struct script_run_options *o);
+int script_go_on(struct script_runner *r, const struct script_run_options *o, struct error *err);
+/* The program has said exit(), or nobody waits for its answer any more. */
+bool script_is_over(const struct script_runner *r);
+int script_end(struct script_runner *r, struct script_outcome *ret, struct error *err);
+void script_free_runner(struct script_runner *r);
+
 #endif

@@ -4,6 +4,7 @@
 #ifndef UPTO_ANALYSIS_SCRIPT_RUNNER_H
 #define UPTO_ANALYSIS_SCRIPT_RUNNER_H
 
+#include "base/name_table.h"
 #include "script_places.h"
 #include "script_run.h"
 #include "script_stacks.h"
@@ -49,7 +50,8 @@ struct script_runner {
 	struct script_stacks stacks;
 	struct machine *machine;
 	struct moment now;
-	uint32_t *first_of_name; /* by function: the first that has its name, which stands for all of them in names */
+	uint32_t *name_of;       /* by function: number of its name … */
+	struct name_table names; /* … here, which is the same for all parts of the trace */
 	long *fields;            /* by field and event: its number in the event; -1: it has none */
 	struct buf text;         /* of an event's field */
 	size_t next_fact, next_span, next_away;
@@ -57,11 +59,13 @@ struct script_runner {
 	unsigned vcpus;
 	struct script_syscall *calls; /* by stack: its last system call; NULL: nobody asks */
 	struct spending *spending;    /* by stack; NULL: nobody asks */
+	size_t n_spending;
 	uint32_t *spans;              /* numbers of the history's spans, by end */
 	uint32_t *aways;              /* likewise */
 	size_t n_spans, n_aways;
 	uint64_t random;
 	bool over;
+	bool began; /* BEGIN has fired */
 	bool is_part; /* it replays a part of the trace beside others (script_parts.h) */
 	/* while the trace is replayed by its index (script_replay.c): */
 	bool *functions;  /* marks of those whose entries or returns fire */

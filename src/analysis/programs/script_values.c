@@ -44,7 +44,7 @@ static uint64_t probe_name(const struct script_runner *r)
 {
 	const struct moment *m = &r->now;
 	const struct place_asked *asked = &r->o->script->handlers[m->at.handler].places[m->at.place];
-	uint64_t place = 1, id = m->has_function ? r->first_of_name[m->id] : m->id | (m->exits ? NAME_EXITS : 0);
+	uint64_t place = 1, id = m->has_function ? r->name_of[m->id] : m->id | (m->exits ? NAME_EXITS : 0);
 
 	if (script_is_syscall(asked) && strcmp(asked->object, "syscalls")) /* one for all calls */
 		id &= NAME_EXITS;
@@ -58,8 +58,8 @@ static uint64_t function_name(const struct script_runner *r)
 	const struct moment *m = &r->now;
 
 	if (m->has_function)
-		return r->first_of_name[m->function] + 1;
-	return m->stack && m->stack->depth ? r->first_of_name[m->stack->frames[m->stack->depth - 1].function] + 1 : 0;
+		return r->name_of[m->function] + 1;
+	return m->stack && m->stack->depth ? r->name_of[m->stack->frames[m->stack->depth - 1].function] + 1 : 0;
 }
 
 static struct value builtin(void *state, enum builtin b)
@@ -236,12 +236,10 @@ static uint64_t stack(void *state, bool user, uint64_t frames)
 	return script_stacks_put(&r->stacks, r->now.stack, r->now.ns, user, frames);
 }
 
-static void put_function(const struct script_runner *r, uint32_t function, struct buf *out)
+/* By the number of its name. */
+static void put_function(const struct script_runner *r, uint32_t name, struct buf *out)
 {
-	size_t len;
-	const char *name = script_function_name(r->o->session->names, function, &len);
-
-	buf_put(out, name, len);
+	buf_printf(out, "%s", name_table_text(&r->names, name));
 }
 
 static void put_tracepoint(const struct script_runner *r, const struct place_asked *place, uint32_t id, struct buf *out)
@@ -288,7 +286,7 @@ static void put_name(void *state, uint64_t n, struct buf *out)
 	uint64_t place = n >> 32;
 
 	if (!place) {
-		if (n && n <= names_count(r->o->session->names))
+		if (n && n <= r->names.count)
 			put_function(r, (uint32_t)n - 1, out);
 		return;
 	}
@@ -318,7 +316,7 @@ static void put_symbol(void *state, uint64_t address, bool user, struct buf *out
 	if (names_is_group(r->o->session->names, place.function))
 		buf_printf(out, "0x%llx", (unsigned long long)address);
 	else
-		put_function(r, place.function, out);
+		put_function(r, r->name_of[place.function], out);
 }
 
 static uint64_t address(void *state, const char *function)
