@@ -695,6 +695,16 @@ static void print_maps(struct machine *m)
 	free(list);
 }
 
+int machine_pass_on(struct machine *m, struct error *err)
+{
+	if (!m->failed && m->out.len && m->sink.write(m->sink.context, m->out.data, m->out.len, &m->err) < 0)
+		m->failed = m->over = true;
+	m->out.len = 0;
+	if (m->failed)
+		*err = m->err;
+	return m->failed ? -1 : 0;
+}
+
 int machine_end(struct machine *m, struct error *err)
 {
 	print_maps(m);

@@ -46,6 +46,9 @@ bool machine_fire(struct machine *m, size_t handler);
 /* The same, for so many hits at once: each count() counts them all. What else it does is done once. */
 void machine_fire_times(struct machine *m, size_t handler, uint64_t times);
 
+/* Pass on what was printed so far. */
+int machine_pass_on(struct machine *m, struct error *err);
+
 /* Print all maps that are not empty, as at the end of the program, and pass on what was printed. */
 int machine_end(struct machine *m, struct error *err);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/alloc.h"
+#include "numbers.h"
 #include "stacks_state.h"
 
-enum { FRAMES_MAX = 1 << 16 };
+enum { FRAMES_MAX = 1 << 16, COUNTS = 7 };
 
 static void save_frame(const struct frame *f, struct buf *out)
 {
@@ -17,7 +18,8 @@ static void save_frame(const struct frame *f, struct buf *out)
 	buf_put_varint(out, f->role);
 }
 
-static int restore_frame(const struct stacks *s, struct cursor *in, struct frame *f)
+/* `functions`: how many there are. */
+static int restore_frame(size_t functions, struct cursor *in, struct frame *f)
 {
 	uint8_t kind = cursor_u8(in);
 
@@ -30,7 +32,7 @@ static int restore_frame(const struct stacks *s, struct cursor *in, struct frame
 	f->ns = cursor_varint(in);
 	f->function = (uint32_t)cursor_varint(in);
 	f->role = (uint32_t)cursor_varint(in);
-	return in->bad || f->kind > FRAME_SIGNAL || f->function >= names_count(s->names) ? -1 : 0;
+	return in->bad || f->kind > FRAME_SIGNAL || f->function >= functions ? -1 : 0;
 }
 
 static void save_thunk_calls(const struct thunk_calls *t, struct buf *out)
@@ -79,7 +81,7 @@ static void save_stack(const struct stack *stack, struct buf *out)
 	save_thunk_calls(&stack->thunk_calls, out);
 }
 
-static int restore_stack(const struct stacks *s, struct cursor *in, struct stack *stack)
+static int restore_stack(size_t functions, struct cursor *in, struct stack *stack)
 {
 	uint64_t depth;
 	uint8_t bits;
@@ -98,7 +100,7 @@ static int restore_stack(const struct stacks *s, struct cursor *in, struct stack
 	stack->frames = xcalloc(depth, sizeof *stack->frames);
 	stack->cap = depth;
 	for (; stack->depth < depth; stack->depth++)
-		if (restore_frame(s, in, &stack->frames[stack->depth]) < 0)
+		if (restore_frame(functions, in, &stack->frames[stack->depth]) < 0)
 			return -1;
 	return restore_thunk_calls(in, &stack->thunk_calls);
 }
@@ -108,27 +110,29 @@ static bool is_blank(const struct stack *stack)
 	return !stack->depth && !stack->insns && !stack->ns && !stack->place && !stack->began && !stack->behind_gap;
 }
 
+static void save_lane(const struct lane *lane, uint64_t stack, struct buf *out)
+{
+	buf_put_varint(out, stack);
+	buf_put_varint(out, lane->meter.insns);
+	buf_put_varint(out, lane->meter.ns);
+	buf_put_u8(out, lane->meter.halted);
+	buf_put_varint(out, lane->place);
+	buf_put_varint(out, lane->record);
+	buf_put_u8(out, (uint8_t)lane->stage);
+}
+
 void stacks_save(const struct stacks *s, struct buf *out)
 {
 	const struct replay *r = s->replay;
 	const struct unmatched *u = &s->unmatched;
-	const uint64_t counts[] = {
+	const uint64_t counts[COUNTS] = {
 		u->returns, u->new_thread, u->firmware, u->gap, u->elsewhere, u->abandoned, r->gap
 	};
 
-	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+	for (size_t i = 0; i < COUNTS; i++)
 		buf_put_varint(out, counts[i]);
-	for (unsigned i = 0; i < r->n_lanes; i++) {
-		const struct lane *lane = &r->lanes[i];
-
-		buf_put_varint(out, (uint64_t)(lane->stack - s->list));
-		buf_put_varint(out, lane->meter.insns);
-		buf_put_varint(out, lane->meter.ns);
-		buf_put_u8(out, lane->meter.halted);
-		buf_put_varint(out, lane->place);
-		buf_put_varint(out, lane->record);
-		buf_put_u8(out, (uint8_t)lane->stage);
-	}
+	for (unsigned i = 0; i < r->n_lanes; i++)
+		save_lane(&r->lanes[i], (uint64_t)(r->lanes[i].stack - s->list), out);
 	for (size_t i = 0; i < s->count; i++) {
 		if (is_blank(&s->list[i]))
 			continue;
@@ -139,7 +143,8 @@ void stacks_save(const struct stacks *s, struct buf *out)
 	buf_put_varint(out, 0);
 }
 
-static int restore_lane(struct stacks *s, struct cursor *in, struct lane *lane)
+/* Returns the number of the lane's stack. */
+static uint64_t restore_lane(struct cursor *in, struct lane *lane)
 {
 	uint64_t stack = cursor_varint(in);
 
@@ -149,26 +154,26 @@ static int restore_lane(struct stacks *s, struct cursor *in, struct lane *lane)
 	lane->place = cursor_varint(in);
 	lane->record = cursor_varint(in);
 	lane->stage = cursor_u8(in);
-	if (in->bad || stack >= s->count)
-		return -1;
-	lane->stack = &s->list[stack];
-	return 0;
+	return stack;
 }
 
 static int restore(struct stacks *s, struct cursor *in)
 {
 	struct unmatched *u = &s->unmatched;
-	uint64_t *const counts[] = { &u->returns,   &u->new_thread, &u->firmware,   &u->gap,
-				     &u->elsewhere, &u->abandoned,  &s->replay->gap };
+	uint64_t *const counts[COUNTS] = { &u->returns,   &u->new_thread, &u->firmware,   &u->gap,
+					   &u->elsewhere, &u->abandoned,  &s->replay->gap };
 	uint64_t number;
 
-	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+	for (size_t i = 0; i < COUNTS; i++)
 		*counts[i] = cursor_varint(in);
-	for (unsigned i = 0; i < s->replay->n_lanes; i++)
-		if (restore_lane(s, in, &s->replay->lanes[i]) < 0)
+	for (unsigned i = 0; i < s->replay->n_lanes; i++) {
+		number = restore_lane(in, &s->replay->lanes[i]);
+		if (in->bad || number >= s->count)
 			return -1;
+		s->replay->lanes[i].stack = &s->list[number];
+	}
 	while ((number = cursor_varint(in)))
-		if (number > s->count || restore_stack(s, in, &s->list[number - 1]) < 0)
+		if (number > s->count || restore_stack(names_count(s->names), in, &s->list[number - 1]) < 0)
 			return -1;
 	return in->bad ? -1 : 0;
 }
@@ -178,4 +183,47 @@ int stacks_restore(struct stacks *s, const struct checkpoint *from, struct error
 	struct cursor in = cursor_over(from->data, from->len);
 
 	return restore(s, &in) < 0 ? error_set(err, "a damaged checkpoint") : 0;
+}
+
+/* The stack of one session is that of the other, whose stacks it goes behind. */
+static bool renumber_stack(const struct numbers *n, uint64_t number, struct cursor *in, bool *taken, struct buf *ret)
+{
+	struct stack stack = { 0 };
+	bool good = number < n->n_stacks && restore_stack(n->n_functions, in, &stack) == 0;
+	size_t new = good ? n->stacks[number] : NUMBER_NONE;
+
+	for (size_t i = 0; good && i < stack.depth; i++)
+		stack.frames[i].function = n->functions[stack.frames[i].function];
+	/* what cannot be found again is left as lost */
+	if (new != NUMBER_NONE && !taken[new]) {
+		taken[new] = true;
+		buf_put_varint(ret, new + 1);
+		save_stack(&stack, ret);
+	}
+	free(stack.frames);
+	free(stack.thunk_calls.list);
+	return good;
+}
+
+bool stacks_renumber(const struct numbers *n, const struct buf *checkpoint, struct buf *ret)
+{
+	struct cursor in = cursor_over(checkpoint->data, checkpoint->len);
+	cleanup_free bool *taken = xcalloc(n->first_vcpu + n->vcpus + STACKS_FOREIGN, sizeof *taken);
+	uint64_t number;
+
+	for (int i = 0; i < COUNTS; i++)
+		buf_put_varint(ret, cursor_varint(&in));
+	for (unsigned i = 0; i < n->vcpus; i++) {
+		struct lane lane = { 0 };
+
+		number = restore_lane(&in, &lane);
+		if (in.bad || number >= n->n_stacks)
+			return false;
+		save_lane(&lane, n->stacks[number] == NUMBER_NONE ? n->first_vcpu + i : n->stacks[number], ret);
+	}
+	while ((number = cursor_varint(&in)))
+		if (!renumber_stack(n, number - 1, &in, taken, ret))
+			return false;
+	buf_put_varint(ret, 0);
+	return !in.bad;
 }

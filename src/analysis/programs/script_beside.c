@@ -41,6 +41,8 @@ static bool is_heard(const struct script_runner *r, const struct fact *f)
 {
 	struct event_record record;
 
+	if (r->state.there && f->ns < r->state.ns) /* it was told */
+		return false;
 	if (f->kind == FACT_LOG)
 		return script_index_has(&r->places.others, OTHER_LOG);
 	return f->kind == FACT_EVENT && event_record_of(r->o->formats, f, &record) &&

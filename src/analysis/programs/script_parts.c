@@ -41,8 +41,8 @@ bool script_parts_may(struct script_runner *r)
 	const struct script_run_options *o = r->o;
 	bool is_timer;
 
-	return (o->session->index || o->make_index) && !o->from_ns && o->to_ns == UINT64_MAX && !r->spending &&
-	       script_next_beside(r, &is_timer) == UINT64_MAX;
+	return (o->session->index || o->make_index) && !o->grows && !r->state.there && !o->from_ns &&
+	       o->to_ns == UINT64_MAX && !r->spending && script_next_beside(r, &is_timer) == UINT64_MAX;
 }
 
 static bool is_over(const struct script_team *team)

@@ -278,6 +278,19 @@ static uint64_t at_entry(struct script_runner *r, struct stacks *s)
 	return end_of_entry(r, r->entry);
 }
 
+/* More will come: it goes on later from where all is known. */
+static void stop_there(struct script_runner *r, struct stacks *s)
+{
+	uint64_t until = r->o->until_ns;
+
+	if (s->ns >= until) {
+		script_state_save(r, s, until);
+		s->stop = r->skips = true;
+	} else if (until < s->due_ns) {
+		s->due_ns = until;
+	}
+}
+
 static void due(void *state, struct stacks *s)
 {
 	struct script_runner *r = state;
@@ -287,11 +300,16 @@ static void due(void *state, struct stacks *s)
 	if (r->is_part) /* it hears of nothing but calls */
 		return;
 	if (!r->replays) {
+		script_state_restore(&r->state, s);
 		find_running(r, s);
 		r->replays = true;
 	}
-	next = script_tell_beside(r, s, s->ns);
+	next = script_tell_beside(r, s, r->o->grows && s->ns > r->o->until_ns ? r->o->until_ns : s->ns);
 	s->due_ns = next == UINT64_MAX ? next : next + 1;
+	if (r->o->grows && !s->stop) {
+		stop_there(r, s);
+		return;
+	}
 	if (r->skips_parts && !s->stop) {
 		entry_ns = at_entry(r, s);
 		s->due_ns = entry_ns < s->due_ns ? entry_ns : s->due_ns;
@@ -327,6 +345,8 @@ static int replay_from(struct script_runner *r, const struct checkpoint *from, s
 		r->over = true;
 		result = 0;
 	}
+	if (result == 0 && !r->over && !r->skips && r->o->grows)
+		result = error_set(err, "%s: it ends before what is known of it", session.reader->path);
 	if (result == 0 && !r->over && !r->skips) {
 		/* timers end with the trace: what is behind its last event never was */
 		r->places.n_timers = 0;
@@ -384,7 +404,11 @@ static bool is_seldom(struct script_runner *r)
 
 static int replay(struct script_runner *r, struct error *err)
 {
-	if (!fires_by_calls(r))
+	const struct script_state *state = &r->state;
+
+	if (state->there)
+		return replay_from(r, &(struct checkpoint){ state->ns, state->stacks.data, state->stacks.len }, err);
+	if (r->o->grows || !fires_by_calls(r))
 		return replay_from(r, NULL, err);
 	if (!is_seldom(r) && script_parts_may(r))
 		return script_parts_replay(r, err);
@@ -395,7 +419,7 @@ int script_replay(struct script_runner *r, struct error *err)
 {
 	int result;
 
-	if (script_index_any(&r->places.calls) || script_index_any(&r->places.results))
+	if (!r->calls && (script_index_any(&r->places.calls) || script_index_any(&r->places.results)))
 		r->calls = xcalloc(stacks_count(r->o->session), sizeof *r->calls);
 	r->functions = asked_functions(r);
 	result = replay(r, err);

@@ -75,8 +75,10 @@ static void begin_part(struct script_runner *r)
 	script_stacks_begin(&r->stacks, r->o->session);
 	r->vcpus = reader_vcpus(r->o->session->reader);
 	r->running = xcalloc(r->vcpus + 1, sizeof(struct stack *));
-	r->n_spending = asks_self(r->o->script) ? stacks_count(r->o->session) : 0;
-	r->spending = r->n_spending ? xcalloc(r->n_spending, sizeof *r->spending) : NULL;
+	if (asks_self(r->o->script) && !r->spending) {
+		r->n_spending = stacks_count(r->o->session);
+		r->spending = xcalloc(r->n_spending, sizeof *r->spending);
+	}
 	find_fields(r);
 	find_names(r);
 	script_sort_history(r);
@@ -84,21 +86,14 @@ static void begin_part(struct script_runner *r)
 
 static void end_part(struct script_runner *r)
 {
-	for (size_t i = 0; i < r->n_spending; i++)
-		free(r->spending[i].of);
-	free(r->spending);
 	free(r->running);
 	free(r->fields);
 	free(r->name_of);
-	free(r->calls);
 	free(r->spans);
 	free(r->aways);
-	r->n_spending = 0;
-	r->spending = NULL;
 	r->running = NULL;
 	r->fields = NULL;
 	r->name_of = NULL;
-	r->calls = NULL;
 	r->spans = r->aways = NULL;
 	r->n_spans = r->n_aways = r->next_span = r->next_away = r->next_fact = 0;
 }
@@ -129,13 +124,18 @@ int script_go_on(struct script_runner *r, const struct script_run_options *o, st
 	int result = 0;
 
 	end_part(r);
+	if (r->state.there && script_state_move(r, o->session, err) < 0)
+		return -1;
 	r->o = o;
 	if (find_places(r, err) < 0)
 		return -1;
 	begin_part(r);
 	say_begin(r);
 	if (!r->over)
-		result = script_counts_only(r) ? script_count(r, err) : script_replay(r, err);
+		result = !o->grows && !r->state.there && script_counts_only(r) ? script_count(r, err)
+									       : script_replay(r, err);
+	if (result == 0 && o->grows)
+		result = machine_pass_on(r->machine, err);
 	return result;
 }
 
@@ -161,6 +161,11 @@ bool script_is_over(const struct script_runner *r)
 void script_free_runner(struct script_runner *r)
 {
 	end_part(r);
+	for (size_t i = 0; i < r->n_spending; i++)
+		free(r->spending[i].of);
+	free(r->spending);
+	free(r->calls);
+	script_state_deinit(&r->state);
 	machine_free(r->machine);
 	script_stacks_deinit(&r->stacks);
 	script_places_deinit(&r->places);

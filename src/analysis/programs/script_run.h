@@ -26,6 +26,9 @@ struct script_run_options {
 	const struct syscalls *calls;  /* NULL: the program does not ask for a program's arguments (join()) */
 	const struct history *history; /* NULL: it asks for neither spans nor waits */
 	uint64_t from_ns, to_ns;
+	/* the trace grows: it is replayed up to there, and what is nowhere in it may come */
+	bool grows;
+	uint64_t until_ns;
 	uint64_t end_ns; /* of the trace */
 	struct sink out;
 	bool json;

@@ -8,6 +8,7 @@
 #include "script_places.h"
 #include "script_run.h"
 #include "script_stacks.h"
+#include "script_state.h"
 
 /* What is known of the moment at which a probe fires. */
 struct moment {
@@ -60,12 +61,13 @@ struct script_runner {
 	struct script_syscall *calls; /* by stack: its last system call; NULL: nobody asks */
 	struct spending *spending;    /* by stack; NULL: nobody asks */
 	size_t n_spending;
-	uint32_t *spans;              /* numbers of the history's spans, by end */
-	uint32_t *aways;              /* likewise */
+	uint32_t *spans; /* numbers of the history's spans, by end */
+	uint32_t *aways; /* likewise */
 	size_t n_spans, n_aways;
 	uint64_t random;
+	struct script_state state; /* where it goes on */
 	bool over;
-	bool began; /* BEGIN has fired */
+	bool began;   /* BEGIN has fired */
 	bool is_part; /* it replays a part of the trace beside others (script_parts.h) */
 	/* while the trace is replayed by its index (script_replay.c): */
 	bool *functions;  /* marks of those whose entries or returns fire */

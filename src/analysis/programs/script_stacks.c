@@ -100,8 +100,8 @@ static size_t collect(struct script_stacks *s, const struct stack *stack, uint64
 			break;
 		if (i < stack->depth && stack->frames[i].kind == FRAME_TAIL)
 			continue;
-		ret[n] = name_frame(
-			s, &(struct frame_name){ address_in(stack, i - 1), f->function, version, n > 0, 0 }, ns);
+		ret[n] = name_frame(s, &(struct frame_name){ address_in(stack, i - 1), f->function, version, n > 0, 0 },
+				    ns);
 		n++;
 	}
 	return n;

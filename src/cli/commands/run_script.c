@@ -1,60 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "run_script.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/events/event_times.h"
-#include "analysis/history/history_file.h"
 #include "analysis/programs/script_fields.h"
-#include "analysis/programs/script_run.h"
-#include "base/alloc.h"
+#include "analysis/programs/script_live.h"
 #include "base/file.h"
-#include "cli/args/trace_arg.h"
 #include "cli/args/trace_has.h"
 #include "cli/past/past.h"
-#include "cli/print/event_losses.h"
 #include "cli/print/file_sink.h"
 #include "cli/print/terminal.h"
+#include "follow_script.h"
 #include "script_tools.h"
-
-/* Ctrl-C: what there is is printed. */
-static volatile sig_atomic_t enough;
-
-static void say_enough(int signal)
-{
-	(void)signal;
-	enough = 1;
-}
-
-static bool is_enough(void *context)
-{
-	(void)context;
-	return enough;
-}
-
-/* A program, and the trace that it is run on. */
-struct scripting {
-	const struct args *args;
-	struct trace_arg trace;
-	struct script script;
-	struct script_code code;
-	struct script_needs needs;
-	struct facts facts;
-	struct event_formats formats;
-	struct event_decoder *decoder;
-	struct texts texts;
-	struct syscalls calls;
-	struct history history;
-	bool has_history;
-	struct span span;
-	struct script_outcome outcome;
-};
+#include "scripting.h"
 
 int run_script_prepare(struct args *args, struct error *err)
 {
@@ -62,6 +23,8 @@ int run_script_prepare(struct args *args, struct error *err)
 
 	if (arg(args, "list"))
 		return args->n_operands || args->rest ? error_set(err, "--list goes alone") : 0;
+	if (arg(args, "follow") && (args->rest || arg(args, "from") || arg(args, "to")))
+		return error_set(err, "--follow is for a program on a trace, and goes without --from and --to");
 	if (args->rest && (arg(args, "program") || arg(args, "json") || arg(args, "from") || arg(args, "to")))
 		return error_set(err,
 				 "--program, --json, --from and --to are for a program on a trace, not for a command");
@@ -134,94 +97,9 @@ static int read_script(struct scripting *s, struct error *err)
 	return run_script_read(script_text(a), a->operands + first, a->n_operands - first, &s->script, err);
 }
 
-/* Twice, since sizes of values are told by the records that the first time finds. */
-static int compile(struct scripting *s, struct error *err)
+static int find_span(struct scripting *s, const struct trace_arg *t, struct error *err)
 {
-	struct script_formats known = { &s->formats, s->decoder, s->trace.reader->arch, NULL, NULL, NULL };
-	struct field_types types = { script_field_find, &known, false, true };
-	struct script_code first = { 0 };
-	int r = script_compile(&s->script, &types, &first, err);
-
-	if (r == 0)
-		r = script_needs_find(&s->script, &first.types, &s->needs, err);
-	known.script = &s->script;
-	known.types = &first.types;
-	known.needs = &s->needs;
-	types.no_sizes = false;
-	if (r == 0) {
-		script_forget(&s->script);
-		r = script_compile(&s->script, &types, &s->code, err);
-	}
-	script_code_deinit(&first);
-	return r;
-}
-
-/* What the program hears of besides calls. */
-static int read_beside(struct scripting *s, struct error *err)
-{
-	const struct reader *r = s->trace.reader;
-
-	if (script_wants_facts(&s->script, &s->needs, &s->code) &&
-	    (facts_read(r, &s->facts, err) < 0 || event_times_settle(r, &s->facts, err) < 0))
-		return -1;
-	if (script_wants_texts(&s->script) && texts_read(r, &s->texts, err) < 0)
-		return -1;
-	if (script_wants_arguments(&s->code) && syscalls_analyse(r, &s->trace.threads, &SPAN_ALL, &s->calls, err) < 0)
-		return -1;
-	if (!script_wants_history(&s->script))
-		return 0;
-	s->has_history = true;
-	return history_open(&s->trace.session, is_worth_index(&s->trace), &s->history, err);
-}
-
-static int put_answer(void *state, const struct sink *to, struct error *err)
-{
-	struct scripting *s = state;
-	const struct script_run_options options = {
-		.session = &s->trace.session,
-		.script = &s->script,
-		.code = &s->code,
-		.needs = &s->needs,
-		.facts = &s->facts,
-		.formats = &s->formats,
-		.decoder = s->decoder,
-		.texts = &s->texts,
-		.calls = s->calls.arch ? &s->calls : NULL,
-		.history = s->has_history ? &s->history : NULL,
-		.from_ns = s->span.from_ns,
-		.to_ns = s->span.to_ns,
-		.end_ns = trace_end_ns(&s->trace),
-		.out = *to,
-		.json = arg(s->args, "json"),
-		.is_enough = is_enough,
-		.make_index = is_worth_index(&s->trace),
-		.began_ns = meta_get_u64(&s->trace.reader->meta, "started", 0) * 1000000000,
-	};
-
-	return script_run(&options, &s->outcome, err);
-}
-
-/* What was left out, since a program's answer would else seem whole. */
-static void say_losses(const struct script_outcome *o)
-{
-	if (o->losses.keys)
-		fprintf(stderr,
-			"upto: maps are full (192 MB): %" PRIu64 " times there was no room for another key or text\n",
-			o->losses.keys);
-	if (o->stacks)
-		fprintf(stderr, "upto: there was no room for %" PRIu64 " more stacks: they are shown as empty\n",
-			o->stacks);
-	if (o->losses.cut)
-		fprintf(stderr, "upto: %" PRIu64 " handlers were ended: one has room for 256 kB of texts\n",
-			o->losses.cut);
-	if (o->losses.loops)
-		fprintf(stderr, "upto: %" PRIu64 " handlers were ended after a million rounds of their loops\n",
-			o->losses.loops);
-}
-
-static int find_span(struct scripting *s, struct error *err)
-{
-	uint64_t end = trace_end_ns(&s->trace);
+	uint64_t end = trace_end_ns(t);
 
 	s->span = SPAN_ALL;
 	if (arg_time(s->args, "from", &s->span.from_ns, err) < 0 || arg_time(s->args, "to", &s->span.to_ns, err) < 0)
@@ -233,35 +111,32 @@ static int find_span(struct scripting *s, struct error *err)
 	return 0;
 }
 
-/* Records and values of the program's probes that are not there. */
-static void say_missing(const struct scripting *s)
+/* What the sink's context is. */
+struct running {
+	struct scripting *s;
+	struct script_trace *t;
+};
+
+static int put_answer(void *state, const struct sink *to, struct error *err)
 {
-	cleanup_free bool *marks = xcalloc(s->formats.count + 1, sizeof *marks);
+	struct running *running = state;
+	const struct script_run_options options = scripting_options(running->s, running->t, to);
 
-	for (size_t i = 0; i < s->needs.count; i++) {
-		const struct script_need *need = &s->needs.list[i];
-
-		for (size_t e = 0; e < s->formats.count; e++)
-			marks[e] |= script_need_is(need, &s->script.handlers[need->handler].places[need->place],
-						   &s->formats.list[e]);
-	}
-	event_losses_warn(s->trace.reader->path, &s->formats, marks);
+	return script_run(&options, &running->s->outcome, err);
 }
 
-static int run_on_trace(struct scripting *s, struct error *err)
+static int run_on_trace(struct scripting *s, struct script_trace *t, struct error *err)
 {
-	if (find_span(s, err) < 0)
+	struct running running = { s, t };
+
+	if (find_span(s, &t->trace, err) < 0 || script_trace_begin(t, err) < 0)
 		return -1;
-	if (event_formats_read(&s->trace.reader->meta, &s->formats, err) < 0)
-		return error_prefix(err, "%s", s->trace.reader->path);
-	names_fold_thunks(&s->trace.names);
-	trace_arg_open_index(&s->trace);
-	s->decoder = event_decoder_new(&s->formats, &s->trace.names);
-	signal(SIGINT, say_enough);
-	if (compile(s, err) < 0 || read_beside(s, err) < 0 || file_sink_write(NULL, false, put_answer, s, err) < 0)
+	trace_arg_open_index(&t->trace);
+	scripting_hear_interrupts(1);
+	if (scripting_compile(s, t, err) < 0 || script_trace_read(t, s, err) < 0 ||
+	    file_sink_write(NULL, false, put_answer, &running, err) < 0)
 		return -1;
-	say_losses(&s->outcome);
-	say_missing(s);
+	scripting_say_losses(s, t);
 	return 0;
 }
 
@@ -330,31 +205,79 @@ static int list_tools(void)
 	return EXIT_OK;
 }
 
+bool scripting_lacks_nothing(const struct scripting *s, const struct event_formats *formats)
+{
+	unsigned first = script_parameters(s->args);
+	struct buf probes = { 0 }, events = { 0 };
+	struct error ignored;
+	int r = run_script_asks(script_text(s->args), s->args->operands + first, s->args->n_operands - first, formats,
+				&probes, &events, &ignored);
+	bool nothing = r == 0 && !*probes.data && !*events.data;
+
+	buf_free(&probes);
+	buf_free(&events);
+	return nothing;
+}
+
+static int run_whole(struct scripting *s, struct error *err)
+{
+	struct script_trace t = { 0 };
+	int r;
+
+	if (ask_the_past(s->args, err) < 0 || read_script(s, err) < 0 ||
+	    trace_arg_open_whole(s->args, &t.trace, err) < 0)
+		return -1;
+	r = run_on_trace(s, &t, err);
+	script_trace_close(&t);
+	return r;
+}
+
+int run_script_is_live(const char *text, bool *ret, const char **ret_why, struct error *err)
+{
+	struct script script;
+	int r = run_script_read(text, NULL, 0, &script, err);
+
+	*ret_why = r == 0 && script_speaks(&script) ? script_waits_for_end(&script) : NULL;
+	*ret = r == 0 && script_speaks(&script) && !*ret_why;
+	script_free(&script);
+	return r;
+}
+
+int run_script_follow(const struct args *args, bool (*guest_has_ended)(void), struct error *err)
+{
+	struct scripting s = { .args = args, .span = SPAN_ALL };
+	int r = read_script(&s, err);
+
+	if (r == 0 && script_waits_for_end(&s.script))
+		r = error_set(err, "%s are known only when the guest has ended: then it goes without --follow",
+			      script_waits_for_end(&s.script));
+	if (r == 0)
+		r = follow_script(&s, args->operands[0], guest_has_ended, err);
+	scripting_deinit(&s);
+	return r;
+}
+
+static int run_to_end(const struct args *args, struct error *err)
+{
+	struct scripting s = { .args = args };
+	int r = run_whole(&s, err);
+
+	scripting_deinit(&s);
+	terminal_end_progress();
+	return r;
+}
+
 int run_script(const struct args *args, struct error *err)
 {
+	int r;
+
 	if (arg(args, "list"))
 		return list_tools();
-
-	struct scripting s = { .args = args };
-	int r = ask_the_past(args, err) < 0 ? -1 : read_script(&s, err);
-
-	if (r == 0 && trace_arg_open_whole(args, &s.trace, err) < 0)
-		r = -1;
-	else if (r == 0) {
-		r = run_on_trace(&s, err);
-		if (s.decoder)
-			event_decoder_free(s.decoder);
-		event_formats_deinit(&s.formats);
-		facts_deinit(&s.facts);
-		texts_deinit(&s.texts);
-		syscalls_deinit(&s.calls);
-		if (s.has_history)
-			history_deinit(&s.history);
-		trace_arg_close(&s.trace);
+	if (!arg(args, "follow"))
+		r = run_to_end(args, err);
+	else {
+		scripting_hear_interrupts(1);
+		r = run_script_follow(args, NULL, err);
 	}
-	script_needs_deinit(&s.needs);
-	script_code_deinit(&s.code);
-	script_free(&s.script);
-	terminal_end_progress();
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }

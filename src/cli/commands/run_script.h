@@ -16,6 +16,7 @@
 /* clang-format off */
 #define SCRIPT_OPTIONS                                                                                          \
 	SCRIPT_OPTION, { 0, "list", NULL, "the programs that come with upto, of which each runs by its name" }, \
+	{ 'F', "follow", NULL, "the trace is being recorded: go on with it until the guest or the program ends" }, \
 	{ 0, "json", NULL, "what the program prints as lines of JSON, as bpftrace -f json has them" },          \
 	{ 0, "from", "TIME", "only what happens from then on: 1.5s, 20ms; " MOMENT_NAMES },                       \
 	{ 0, "to", "TIME", "only what happens before this guest time; likewise" }
@@ -30,6 +31,14 @@ int run_script_asks(const char *text, const char *const *parameters, size_t n, c
 
 /* The text, or a file whose name ends with .bt. Call script_free() also after an error. */
 int run_script_read(const char *text, const char *const *parameters, size_t n, struct script *ret, struct error *err);
+
+/*
+ * Read the program, and have it follow a trace that is being recorded (follow_script.h). `guest_has_ended`: as there.
+ */
+int run_script_follow(const struct args *args, bool (*guest_has_ended)(void), struct error *err);
+
+/* Why record -e's program has its answer only when the guest has ended: see analysis/programs/script_live.h. */
+int run_script_is_live(const char *text, bool *ret, const char **ret_why, struct error *err);
 
 /* The trace becomes the first operand; behind it is the program's file, if it is one, and what it is given. */
 int run_script_prepare(struct args *args, struct error *err);

@@ -22,7 +22,7 @@ static int run(const struct args *args, struct error *err)
 		rec.log = log;
 		fprintf(stderr, "upto: %s: QEMU's log of what comes from outside; disks stay as they are\n", log);
 	}
-	return recording_script_run(args, rec.output, recording_run(&rec, err), err);
+	return recording_script_run(&rec, err);
 }
 
 static const struct option options[] = {

@@ -48,6 +48,7 @@ struct recorded {
 	char **argv;           /* QEMU's command line; its memory is this structure's … */
 	size_t own_words;      /* … and so is that of its words from this number on */
 	pid_t pid;
+	pid_t beside;          /* what runs beside it; 0: nothing (any more) */
 	struct kernel_files kernel;
 	struct buf probes;     /* for the recorder */
 	bool made;             /* the output file is new */
@@ -403,6 +404,89 @@ static int start(const struct recording *rec, struct recorded *s, struct error *
 	return 0;
 }
 
+/* In the process that runs beside the guest. */
+static volatile sig_atomic_t guest_ended;
+
+static void on_guest_end(int sig)
+{
+	(void)sig;
+	guest_ended = 1;
+}
+
+static bool guest_has_ended(void)
+{
+	return guest_ended;
+}
+
+/* SIGUSR1 tells it that the guest has ended: it waits until that can be heard. */
+static void run_beside(const struct recording *rec, const sigset_t *before)
+{
+	const struct sigaction end = { .sa_handler = on_guest_end };
+	int status;
+
+	for (int i = 0; i < END_SIGNALS; i++)
+		signal(end_signals[i], end_signals[i] == SIGINT ? SIG_IGN : SIG_DFL);
+	sigaction(SIGUSR1, &end, NULL);
+	sigprocmask(SIG_SETMASK, before, NULL);
+	status = rec->beside(rec->beside_context, rec->output, guest_has_ended);
+	fflush(NULL);
+	_exit(status);
+}
+
+/* If it cannot be started, the guest is recorded without it. */
+static void start_beside(const struct recording *rec, struct recorded *s)
+{
+	sigset_t heard, before;
+	pid_t parent = getpid();
+
+	if (!rec->beside)
+		return;
+	sigemptyset(&heard);
+	sigaddset(&heard, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &heard, &before);
+	fflush(NULL);
+	s->beside = fork();
+	if (s->beside == 0) {
+		if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() != parent)
+			_exit(EXIT_FAILED);
+		run_beside(rec, &before);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (s->beside < 0)
+		fprintf(stderr, "upto: cannot start what runs beside the guest: %s\n", strerror(errno));
+}
+
+/* It has ended. Well: the guest ends, too. */
+static void end_with_beside(const struct recording *rec, struct recorded *s, int status)
+{
+	s->beside = 0;
+	*rec->beside_status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
+	if (*rec->beside_status == EXIT_OK && child)
+		kill(s->pid, SIGTERM);
+}
+
+static void look_beside(const struct recording *rec, struct recorded *s)
+{
+	int status;
+
+	if (s->beside > 0 && waitpid(s->beside, &status, WNOHANG) == s->beside)
+		end_with_beside(rec, s, status);
+}
+
+/* The guest has ended. `begun`: there is a trace of it. */
+static void finish_beside(const struct recording *rec, struct recorded *s, bool begun)
+{
+	int status;
+
+	if (s->beside <= 0)
+		return;
+	kill(s->beside, begun ? SIGUSR1 : SIGKILL);
+	while (waitpid(s->beside, &status, 0) < 0)
+		if (errno != EINTR)
+			return;
+	end_with_beside(rec, s, status);
+}
+
 static void status_line(const struct recording *rec, const struct stats *st, const struct stats *before)
 {
 	double rate = (double)(st->events - before->events) * 1000 / STATUS_MS;
@@ -441,7 +525,7 @@ static int wait_for(const struct recording *rec, struct recorded *s, bool tell)
 	int status;
 
 	for (;;) {
-		pid_t pid = waitpid(s->pid, &status, tell || rec->again ? WNOHANG : 0);
+		pid_t pid = waitpid(s->pid, &status, tell || rec->again || s->beside ? WNOHANG : 0);
 
 		if (pid == s->pid)
 			break;
@@ -450,6 +534,7 @@ static int wait_for(const struct recording *rec, struct recorded *s, bool tell)
 		if (pid == 0) {
 			usleep(STATUS_MS * 1000);
 			end_behind_span(rec, s);
+			look_beside(rec, s);
 		}
 		if (tell && pid == 0) {
 			status_line(rec, s->stats, &before);
@@ -722,7 +807,9 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 	if (start(rec, s, err) < 0)
 		return EXIT_FAILED;
 	tell_asked(rec, &s->kernel);
-	r = wait_for(rec, s, tell);
+	start_beside(rec, s);
+	r = wait_for(rec, s, tell && !rec->beside);
+	finish_beside(rec, s, s->stats->begun);
 	let_signals_end(rec, s->signals);
 	if (!s->stats->begun && r) {
 		/* no instruction ran, and QEMU has printed why */
