@@ -170,7 +170,10 @@ static int restore(struct stacks *s, struct cursor *in)
 		number = restore_lane(in, &s->replay->lanes[i]);
 		if (in->bad || number >= s->count)
 			return -1;
+		/* what the vCPU had before it had threads is blank, and not in the checkpoint, unless it still runs */
+		s->replay->lanes[i].stack->cpu = -1;
 		s->replay->lanes[i].stack = &s->list[number];
+		s->replay->lanes[i].stack->cpu = (int)i;
 	}
 	while ((number = cursor_varint(in)))
 		if (number > s->count || restore_stack(names_count(s->names), in, &s->list[number - 1]) < 0)
