@@ -49,6 +49,7 @@ struct recorded {
 	size_t own_words;      /* … and so is that of its words from this number on */
 	pid_t pid;
 	pid_t beside;          /* what runs beside it; 0: nothing (any more) */
+	bool has_beside;       /* that was started */
 	struct kernel_files kernel;
 	struct buf probes;     /* for the recorder */
 	bool made;             /* the output file is new */
@@ -433,14 +434,15 @@ static void run_beside(const struct recording *rec, const sigset_t *before)
 	_exit(status);
 }
 
-/* If it cannot be started, the guest is recorded without it. */
+/* Once the trace is this guest's: until then the file has what it had. If it cannot be started, it is done without. */
 static void start_beside(const struct recording *rec, struct recorded *s)
 {
 	sigset_t heard, before;
 	pid_t parent = getpid();
 
-	if (!rec->beside)
+	if (!rec->beside || s->has_beside || !s->stats->begun)
 		return;
+	s->has_beside = true;
 	sigemptyset(&heard);
 	sigaddset(&heard, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &heard, &before);
@@ -460,6 +462,10 @@ static void start_beside(const struct recording *rec, struct recorded *s)
 static void end_with_beside(const struct recording *rec, struct recorded *s, int status)
 {
 	s->beside = 0;
+	if (WIFSIGNALED(status))
+		fprintf(stderr, WTERMSIG(status) == SIGPIPE
+					? "upto: nobody reads what the program prints; the recording goes on without it\n"
+					: "upto: the program was killed; the recording goes on without it\n");
 	*rec->beside_status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
 	if (*rec->beside_status == EXIT_OK && child)
 		kill(s->pid, SIGTERM);
@@ -469,18 +475,20 @@ static void look_beside(const struct recording *rec, struct recorded *s)
 {
 	int status;
 
+	start_beside(rec, s);
 	if (s->beside > 0 && waitpid(s->beside, &status, WNOHANG) == s->beside)
 		end_with_beside(rec, s, status);
 }
 
-/* The guest has ended. `begun`: there is a trace of it. */
-static void finish_beside(const struct recording *rec, struct recorded *s, bool begun)
+/* The guest has ended. */
+static void finish_beside(const struct recording *rec, struct recorded *s)
 {
 	int status;
 
+	start_beside(rec, s); /* a short one */
 	if (s->beside <= 0)
 		return;
-	kill(s->beside, begun ? SIGUSR1 : SIGKILL);
+	kill(s->beside, SIGUSR1);
 	while (waitpid(s->beside, &status, 0) < 0)
 		if (errno != EINTR)
 			return;
@@ -525,7 +533,7 @@ static int wait_for(const struct recording *rec, struct recorded *s, bool tell)
 	int status;
 
 	for (;;) {
-		pid_t pid = waitpid(s->pid, &status, tell || rec->again || s->beside ? WNOHANG : 0);
+		pid_t pid = waitpid(s->pid, &status, tell || rec->again || rec->beside ? WNOHANG : 0);
 
 		if (pid == s->pid)
 			break;
@@ -807,9 +815,8 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 	if (start(rec, s, err) < 0)
 		return EXIT_FAILED;
 	tell_asked(rec, &s->kernel);
-	start_beside(rec, s);
 	r = wait_for(rec, s, tell && !rec->beside);
-	finish_beside(rec, s, s->stats->begun);
+	finish_beside(rec, s);
 	let_signals_end(rec, s->signals);
 	if (!s->stats->begun && r) {
 		/* no instruction ran, and QEMU has printed why */

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs in handlers while the guest runs: what they print is what they print of the trace, and it comes at once."""
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from guest import UPTO, UPTO_ASAN, WORK, check, initrd, qemu_args, run
+from test_handlers import SILENT
+
+# of all kinds that can be live: calls, returns, times, system calls with texts, the log, recorded values, and what is kept from one to the next
+MANY = ('kprobe:path_mount { printf("%d %s %s %s\\n", nsecs, comm, func, kstack(3)); @mounts[comm, kstack] = count(); } kprobe:vfs_read { @size[comm] = hist(arg2); } '
+        'kretprobe:vfs_open /duration > 50000/ { printf("slow %d %d %d %s\\n", nsecs, duration, insns, comm); @self = sum(self_insns); } '
+        'tracepoint:syscalls:sys_enter_openat { @opened[str(args.filename)] = count(); @began[tid] = nsecs; } '
+        'tracepoint:syscalls:sys_exit_openat /@began[tid]/ { @took = hist(nsecs - @began[tid]); delete(@began[tid]); } interval:ms:700 { printf("%d\\n", nsecs); print(@size); clear(@size); } '
+        'profile:ms:90 { @ran[cpu, comm] = count(); } log:* { printf("log %s\\n", args.text); } software:cs:1 { @switches = count(); }')
+
+
+class Live:
+    """record -e while it runs. Each line with whether QEMU was there when it came."""
+
+    def __init__(self, name, program, *options, smp=1, guest="plain", upto=UPTO, log=None):
+        self.trace = os.path.join(WORK, f"live-{name}.upto")
+        self.program = program
+        args = qemu_args("6.12", initrd("6.12", guest), smp=smp, thread="multi" if smp > 1 else "single")
+        self.stderr = open(self.trace + ".err", "w+b")
+        self.p = subprocess.Popen([upto, "record", "-f", "-o", self.trace, *options, "-e", program, "--", *args, *SILENT], stdout=subprocess.PIPE, stderr=self.stderr,
+                                  stdin=subprocess.DEVNULL, start_new_session=True)
+
+    def qemu(self):
+        for pid in map(int, subprocess.run(["pgrep", "-P", str(self.p.pid)], stdout=subprocess.PIPE).stdout.split()):
+            try:
+                with open(f"/proc/{pid}/comm") as f:
+                    if f.read().startswith("qemu"):
+                        return pid
+            except OSError:
+                pass  # it has just ended
+        return None
+
+    def lines(self):
+        for line in self.p.stdout:
+            yield line.decode(errors="replace"), self.qemu() is not None
+
+    def end(self):
+        """What came until the end, the exit status, and what was said on standard error."""
+        text = self.p.stdout.read().decode(errors="replace")
+        status = self.p.wait(300)
+        self.stderr.seek(0)
+        return text, status, self.stderr.read().decode(errors="replace")
+
+    def again(self):
+        return run(UPTO, "run", "-e", self.program, self.trace).stdout.decode(errors="replace")
+
+
+def without_count(text):
+    """Modules that come have more probes at the end than at the begin."""
+    first, _, rest = text.partition("\n")
+    assert re.fullmatch(r"Attaching \d+ probes?\.\.\.", first), first
+    return rest
+
+
+@pytest.mark.weight(40)
+@pytest.mark.parametrize("smp", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_same(smp):
+    """Byte for byte what the trace tells; and the first line comes when the guest has just begun."""
+    live = Live(f"same-{smp}", MANY, smp=smp, upto=UPTO_ASAN if smp == 1 else UPTO)
+    got = list(live.lines())
+    text, status, said = live.end()
+    assert status == 0 and not text, said
+    early = sum(there for _, there in got)
+    # with sanitizers it lags behind
+    assert early > (20 if smp == 1 else len(got) // 4), (early, len(got))
+    assert "host was too slow" not in said, said
+    got, want = without_count("".join(line for line, _ in got)), without_count(live.again())
+    assert got == want, next((g, w) for g, w in zip(got.splitlines() + [""], want.splitlines() + [""]) if g != w)
+    assert all(word in got for word in ("path_mount", "@mounts[", "@size[", "@opened[", "@took", "@self", "@ran[", "log ", "@switches")), got[-2000:]
+    check(live.trace)
+    return f"{early} of {got.count(chr(10))} lines before the end"
+
+
+@pytest.mark.weight(15)
+def test_exit():
+    """exit() ends the guest, and the trace is whole."""
+    live = Live("exit", 'kprobe:path_mount { printf("%s %d\\n", comm, nsecs); if (++@n == 2) { exit(); } }')
+    text, status, said = live.end()
+    assert status == 0 and re.search(r"\n@n: 2\n", text), (text, said)
+    assert text == live.again()
+    check(live.trace)
+    ended = run(UPTO, "run", "-e", "END { printf(\"%d\\n\", nsecs); }", live.trace).stdout.decode().split("\n")[1]
+    return f"exit at {text.split()[4]} ns, guest ended at {ended} ns"
+
+
+@pytest.mark.weight(20)
+@pytest.mark.parametrize("how", ["interrupt", "kill", "full"])
+def test_ended(how):
+    """Ctrl-C, QEMU killed, nobody reads on: what there is is printed, and it is what the trace tells."""
+    live = Live(how, 'kprobe:vfs_open { printf("%d %s\\n", nsecs, comm); @[comm] = count(); }')
+    first = [next(live.lines())[0] for _ in range(3)]
+    if how == "full":
+        live.p.stdout.close()
+        assert live.p.wait(300) == 1
+        live.stderr.seek(0)
+        assert b"nobody reads what the program prints" in live.stderr.read()
+        check(live.trace)
+        return
+    if how == "interrupt":
+        os.killpg(live.p.pid, signal.SIGINT)
+    else:
+        os.kill(live.qemu(), signal.SIGKILL)
+    text, status, said = live.end()
+    text = without_count("".join(first) + text)
+    assert "@[" in text and text == without_count(live.again()), (text[-300:], said)
+    assert status == (137 if how == "kill" else 0), (status, said)
+
+
+@pytest.mark.weight(15)
+def test_follow():
+    """A recording that somebody else has begun."""
+    trace = os.path.join(WORK, "live-follow.upto")
+    program = 'tracepoint:syscalls:sys_enter_openat { printf("%d %s\\n", nsecs, str(args.filename)); }'
+    if os.path.exists(trace):
+        os.unlink(trace)
+    p = run(UPTO, "run", "--follow", "-e", program, trace, check=False)
+    assert p.returncode == 1 and b"No such file" in p.stderr, p.stderr
+    recorder = subprocess.Popen([UPTO, "record", "-q", "-o", trace, "--", *qemu_args("6.12", initrd("6.12", "plain")), *SILENT], stdin=subprocess.DEVNULL)
+    while not os.path.exists(trace):
+        assert recorder.poll() is None
+        time.sleep(0.02)
+    followed = run(UPTO, "run", "--follow", "-e", program, trace).stdout
+    assert recorder.wait(300) == 0
+    want = run(UPTO, "run", "-e", program, trace).stdout
+    assert followed == want and want.count(b"\n") > 5, (followed[-300:], want[-300:])
+    # a trace that has ended is followed to its end
+    assert run(UPTO, "run", "--follow", "-e", program, trace).stdout == want
+    for more, message in ((["--from", "1s"], b"goes without --from and --to"), (["-e", "span:* { @ = count(); }"], b"spans and waits are known only when the guest has ended")):
+        p = run(UPTO, "run", "--follow", *(["-e", program] if more[0] != "-e" else []), *more, trace, check=False)
+        assert p.returncode in (1, 2) and message in p.stderr, p.stderr
+
+
+@pytest.mark.weight(10)
+def test_at_end():
+    """What needs the whole trace says so, and is answered then; so is what says nothing before its end."""
+    live = Live("at-end", 'call:vfs_open { printf("%d\\n", nsecs); } span:exec { printf("%s\\n", args.name); }', guest="brief")
+    text, status, said = live.end()
+    assert status == 0 and "comes when the guest has ended: it asks for" in said, said
+    assert text == live.again() and text.count("\n") > 1, text
+    p = run(UPTO, "record", "-f", "-o", live.trace, "-e", "kprobe:no_such_function { printf(\"x\"); }", "--", *qemu_args("6.12", initrd("6.12", "brief")), *SILENT, check=False)
+    assert p.returncode == 1 and b"the trace has no function no_such_function" in p.stderr, p.stderr
