@@ -67,6 +67,8 @@ const struct command cmd_record = {
 		"      twice the same events when run twice\n"
 		"  upto record --start entry:ext4_fill_super --stop exit:ext4_fill_super -- qemu-system-x86_64 …\n"
 		"      only a span; the guest runs at its usual speed before and after it\n"
+		"  upto record -e 'kprobe:path_mount { printf(\"%d %s\\n\", nsecs, comm); }' -- qemu-system-x86_64 …\n"
+		"      a program in handlers: what it prints comes while the guest runs, and exit() ends both\n"
 		"  upto record --start 'log:BUG:' --before 2s -- qemu-system-x86_64 …\n"
 		"      a flight recorder: two seconds up to the first such line of the kernel's log, and what follows it\n",
 	.options = options,

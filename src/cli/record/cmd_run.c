@@ -203,7 +203,7 @@ const struct command cmd_run = {
 		"software, BEGIN and END, and call, return, span, wait and log of upto's own. Calls, returns and system calls are in every trace. Trace "
 		"events, arguments and what they lead to are recorded by 'upto record -e PROGRAM'; if the trace lacks them, and its run can be made "
 		"again, the guest runs again, and the trace has them from then on. $1, $2 … are the ARGs. Ctrl-C ends the program, which prints what "
-		"it has.\n"
+		"it has. --follow goes on with a trace that is being recorded.\n"
 		"With a command: runs any command, and records each QEMU that it starts: libguestfs' tools, virtme-ng, kunit.py, mkosi, a script of one's own. For the "
 		"command, a folder with upto under QEMU's names stands before all others in PATH, and LIBGUESTFS_HV, QEMU, QEMU_BIN and QEMU_BINARY name it. "
 		"What is given a path of QEMU instead gets upto-qemu-system-x86_64: vng --qemu, libvirt's <emulator>.\n"
