@@ -36,13 +36,25 @@ struct script_part {
 	size_t n_frames, frames_cap;
 };
 
+/* Of most functions there are so many moments that nothing but noting them would be done at the same time. */
+static bool is_dense(const struct script_runner *r)
+{
+	enum { MOST = 256 };
+	const struct script_index *x[] = { &r->places.entries, &r->places.returns };
+	size_t asked = 0;
+
+	for (int i = 0; i < 2; i++)
+		asked += x[i]->count ? x[i]->first[x[i]->count] : 0;
+	return asked > MOST;
+}
+
 bool script_parts_may(struct script_runner *r)
 {
 	const struct script_run_options *o = r->o;
 	bool is_timer;
 
 	return (o->session->index || o->make_index) && !o->grows && !r->state.there && !o->from_ns &&
-	       o->to_ns == UINT64_MAX && !r->spending && script_next_beside(r, &is_timer) == UINT64_MAX;
+	       o->to_ns == UINT64_MAX && !r->spending && !is_dense(r) && script_next_beside(r, &is_timer) == UINT64_MAX;
 }
 
 static bool is_over(const struct script_team *team)
