@@ -16,7 +16,7 @@
 /* clang-format off */
 #define SCRIPT_OPTIONS                                                                                          \
 	SCRIPT_OPTION, { 0, "list", NULL, "the programs that come with upto, of which each runs by its name" }, \
-	{ 'F', "follow", NULL, "the trace is being recorded: go on with it until the guest or the program ends" }, \
+	{ 'f', "follow", NULL, "the trace is being recorded: go on with it until the guest or the program ends" }, \
 	{ 0, "json", NULL, "what the program prints as lines of JSON, as bpftrace -f json has them" },          \
 	{ 0, "from", "TIME", "only what happens from then on: 1.5s, 20ms; " MOMENT_NAMES },                       \
 	{ 0, "to", "TIME", "only what happens before this guest time; likewise" }
