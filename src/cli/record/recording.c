@@ -455,7 +455,7 @@ static void start_beside(const struct recording *rec, struct recorded *s)
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (s->beside < 0)
-		fprintf(stderr, "upto: cannot start what runs beside the guest: %s\n", strerror(errno));
+		fprintf(stderr, "upto: the program cannot run beside the guest: %s\n", strerror(errno));
 }
 
 /* It has ended. Well: the guest ends, too. */

@@ -34,7 +34,7 @@ struct recording {
 	 */
 	int (*beside)(void *context, const char *trace, bool (*guest_has_ended)(void));
 	void *beside_context;
-	int *beside_status;
+	int *beside_status; /* set if it ran */
 	const struct args *args; /* of the command: what was chosen (recording_choice.h) */
 	char **argv;           /* QEMU's command line, NULL-terminated */
 };

@@ -77,8 +77,9 @@ static int find_live(const struct recording *rec, bool *ret, struct error *err)
 
 int recording_script_run(struct recording *rec, struct error *err)
 {
+	enum { NEVER_RAN = -1 };
 	bool live = false;
-	int status, beside = EXIT_OK;
+	int status, beside = NEVER_RAN;
 
 	if (!arg(rec->args, "program"))
 		return recording_run(rec, err);
@@ -93,7 +94,7 @@ int recording_script_run(struct recording *rec, struct error *err)
 	/* what was not recorded has no answer, and says why */
 	if (err->text[0])
 		return status;
-	if (live)
+	if (beside != NEVER_RAN)
 		return beside == EXIT_OK ? status : beside;
 	return run_at_end(rec->args, rec->output, err) < 0 ? EXIT_FAILED : status;
 }
