@@ -341,6 +341,13 @@ def test_ways(tmp_path):
         assert got == [want] * 2 and len(want) > 30, (program, want[:500], got[0][:500], got[1][:500])
         compared += want.count("\n")
     assert os.path.exists(trace + ".index")
+    # a call that began before --from, and returns behind it; what begins there alone
+    calls = upto_json("calls", "--json", "-n", "0", "-F", "kernel_init_freeable", "--depth", "1", trace)["calls"]
+    middle = calls[0]["start_ns"] + calls[0]["duration_ns"] // 2
+    for program in ('kretprobe:kernel_init_freeable { printf("%d %d", nsecs, duration); }', 'kprobe:kernel_init_freeable, kprobe:path_mount { printf("%d", nsecs); }'):
+        for part in (["--from", f"{middle}ns"], ["--to", f"{middle}ns"]):
+            want = answer(program + " profile:s:100000 { }", trace, *part)
+            assert answer(program, trace, *part) == want and (want or part[0] == "--to"), (program, part, want)
     return f"{compared} lines"
 
 

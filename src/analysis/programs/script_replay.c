@@ -256,13 +256,13 @@ static uint64_t end_of_entry(const struct script_runner *r, size_t entry)
 	return entry + 1 < x->count ? x->entries[entry + 1].ns : UINT64_MAX;
 }
 
-/* May something fire between this entry of the index and the next? */
+/* May something fire, or a call begin whose return does, between this entry of the index and the next? */
 static bool is_worth(struct script_runner *r, size_t entry)
 {
 	uint64_t end = end_of_entry(r, entry);
-	bool is_timer;
+	bool is_asked = end > r->o->from_ns || script_index_any(&r->places.returns), is_timer;
 
-	return (end > r->o->from_ns && index_has(r->o->session->index, entry, r->functions)) ||
+	return (is_asked && index_has(r->o->session->index, entry, r->functions)) ||
 	       (script_next_beside(r, &is_timer) < end && !is_timer);
 }
 
