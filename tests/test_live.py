@@ -71,8 +71,8 @@ def test_same(smp):
     text, status, said = live.end()
     assert status == 0 and not text, said
     early = sum(there for _, there in got)
-    # with sanitizers it lags behind
-    assert early > (20 if smp == 1 else len(got) // 4), (early, len(got))
+    # how many is a matter of the host, and with sanitizers most come at the end
+    assert early > 2, (early, len(got))
     assert "host was too slow" not in said, said
     got, want = without_count("".join(line for line, _ in got)), without_count(live.again())
     assert got == want, next((g, w) for g, w in zip(got.splitlines() + [""], want.splitlines() + [""]) if g != w)

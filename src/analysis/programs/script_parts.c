@@ -17,7 +17,8 @@ struct note {
 };
 
 struct script_team {
-	struct script_runner *lead; /* whose machine it is */
+	struct script_runner *lead; /* whose machine it is: whose turn it is changes it … */
+	struct script_runner model; /* … and what each part begins as */
 	bool keeps_frames;
 	bool over;            /* the program has said exit() */
 	size_t turn;          /* number of the part that fires at once */
@@ -142,10 +143,7 @@ static void *begin(void *context, void *before, size_t number)
 	struct script_part *p = xcalloc(1, sizeof *p);
 
 	(void)before;
-	p->own = *team->lead;
-	p->own.is_part = true;
-	p->own.running = NULL;
-	p->own.calls = NULL;
+	p->own = team->model;
 	p->team = team;
 	p->number = number;
 	return p;
@@ -189,6 +187,7 @@ int script_parts_replay(struct script_runner *r, struct error *err)
 {
 	struct script_team team = {
 		.lead = r,
+		.model = *r,
 		.keeps_frames = asks_stacks(r->o->code),
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.turned = PTHREAD_COND_INITIALIZER,
@@ -200,6 +199,8 @@ int script_parts_replay(struct script_runner *r, struct error *err)
 	struct session session = *r->o->session;
 	int result;
 
+	team.model.is_part = true;
+	team.model.running = NULL;
 	session.is_given_up = r->o->is_enough;
 	session.given_up_context = r->o->enough_context;
 	result = parts_replay(&session, r->o->make_index, NULL, &member, 1, err);
