@@ -329,11 +329,10 @@ def test_ways(tmp_path):
     shutil.copy(recording("6.12", 2)[0], trace)
     seldom = 'kprobe:path_mount { printf("%d %s %d %s", nsecs, comm, cpu, kstack(3)); } kretprobe:path_mount { printf("%d %d %d %s", nsecs, duration, insns, comm); }'
     often = 'kprobe:vfs_open { @[kstack, comm] = count(); printf("%d %s", nsecs, ustack(2)); } kretprobe:vfs_read { @d[comm] = hist(duration); @i = sum(insns); }'
-    most = 'call:* { @[comm, func] = count(); @depth = max(stack); }'
     ended = 'kprobe:vfs_open { if (++@n == 20) { printf("%d", nsecs); exit(); } } END { printf("%d", nsecs); }'
     timed = 'interval:ms:70 { @t = count(); printf("%d", nsecs); } kprobe:path_mount { printf("%d %d", nsecs, @t); }'
     compared = 0
-    for program in (seldom, often, most, ended, timed):
+    for program in (seldom, often, ended, timed):
         # a probe that is timed on each vCPU has all of the trace replayed, and this one says nothing
         want = answer(program + " profile:s:100000 { }", trace)
         # the first of the others makes the index, the second has it
@@ -512,12 +511,16 @@ def test_program():
     run("gcc", "-g", "-O2", "-static", "-o", program, os.path.join(TOP, "tests/guests/probed.c"))
     image = initrd("6.12", "probed", f"{program}=bin/probed", newer_than=(program,), image=trace + ".img")
     text = ('uprobe:/bin/probed:count { printf("%d %s\\n", arg0, comm); } uretprobe:/bin/probed:weigh { printf("= %d\\n", retval); @w[func] = count(); } '
-            'call:probed:weigh { @c = count(); @s[ustack(1)] = count(); }')
+            'call:probed:weigh { @c = count(); @s[ustack(1)] = count(); } usdt:/bin/probed:probed:weighed { @static[arg0, arg1] = count(); } '
+            'usdt:/bin/probed:probed:waited /arg0 > 1/ { @waited[probe] = sum(arg1); } U:/bin/probed:probed:weighed { @again = count(); }')
     p = record(trace, qemu_args("6.12", image), "--debug", program, "-e", text)
     told = [(int(n), int(sum_)) for n, sum_ in re.findall(r'told count\((\d+), "\w+"\) = (\d+)', p.stdout.decode())]
     lines = answer(text, trace).splitlines()
     assert len(told) == 6 and [int(line.split()[0]) for line in lines if line.endswith(" probed")] == [n for n, _ in told], lines
     assert [int(line[2:]) for line in lines if line.startswith("= ")] == [value for _, sum_ in told for value in (14, sum_)], lines
+    statics = collections.Counter(row for n, _ in told for row in ((7, 1), (n % 32 + 7 * 2, 0)))
+    assert {line for line in lines if line.startswith("@static")} == {f"@static[{a}, {b}]: {n}" for (a, b), n in statics.items()}, lines
+    assert "@waited[usdt:/bin/probed:probed:waited]: 20" in lines and "@again: 12" in lines, lines
     assert "@c: 12" in lines and "@w[weigh]: 12" in lines and "    weigh+0" in lines, lines
 
 

@@ -12,6 +12,7 @@ enum place_form {
 	FORM_NOTHING,
 	FORM_FUNCTION, /* [MODULE:]FUNCTION[+OFFSET] */
 	FORM_FILE,     /* PATH:FUNCTION */
+	FORM_STATIC,   /* PATH:PROVIDER:NAME */
 	FORM_TRACEPOINT,
 	FORM_TIME,    /* hz:99, ms:10, 10ms */
 	FORM_EVENT,   /* NAME[:COUNT] */
@@ -36,8 +37,7 @@ static const struct place_name {
 	{ "return", NULL, NULL, PLACE_CALL_END, FORM_FUNCTION, NULL, false },
 	{ "uprobe", "u", NULL, PLACE_UPROBE, FORM_FILE, NULL, false },
 	{ "uretprobe", "ur", NULL, PLACE_URETPROBE, FORM_FILE, NULL, false },
-	{ "usdt", "U", NULL, PLACE_UPROBE, FORM_REFUSED,
-	  "static probes are read by upto record --probe PROVIDER:NAME, whose records upto events shows", false },
+	{ "usdt", "U", NULL, PLACE_STATIC, FORM_STATIC, NULL, false },
 	{ "tracepoint", "t", NULL, PLACE_TRACEPOINT, FORM_TRACEPOINT, NULL, false },
 	{ "rawtracepoint", "rt", NULL, PLACE_TRACEPOINT, FORM_PATTERN, NULL, false },
 	{ "profile", "p", NULL, PLACE_PROFILE, FORM_TIME, NULL, false },
@@ -193,6 +193,14 @@ static int parse_form(const struct parser *s, struct place_asked *place, enum pl
 		place->name = next_part(&at);
 		return place->name ? set_offset(s, place)
 				   : missing(s, place, "the program's path, and a function: uprobe:/bin/bash:readline");
+	case FORM_STATIC:
+		place->object = next_part(&at);
+		place->provider = next_part(&at);
+		place->name = next_part(&at);
+		return place->name
+			       ? 0
+			       : missing(s, place,
+					 "the program's path, a provider, and its probe: usdt:/bin/x:provider:name");
 	default:
 		place->name = next_part(&at);
 		if (place->name && *at) {
@@ -215,7 +223,7 @@ static int parse_place(struct parser *s, struct place_asked *place)
 		return unknown_kind(s, place, place->len);
 	place->kind = kind->kind;
 	place->by_types = kind->by_types;
-	place->len = place_length(s->word.at, kind->form == FORM_FILE);
+	place->len = place_length(s->word.at, kind->form == FORM_FILE || kind->form == FORM_STATIC);
 	if (kind->form == FORM_REFUSED)
 		return script_error(s->script, place->at, place->len, s->err, "%s is not there: %s", kind->name,
 				    kind->why);

@@ -160,6 +160,7 @@ enum place_kind {
 	PLACE_CALL_END, /* return: likewise */
 	PLACE_UPROBE,
 	PLACE_URETPROBE,
+	PLACE_STATIC,     /* usdt: a static probe of a program */
 	PLACE_TRACEPOINT, /* also rawtracepoint, without a system */
 	PLACE_PROFILE,    /* each vCPU, so often */
 	PLACE_INTERVAL,   /* once, so often */
@@ -177,6 +178,7 @@ struct place_asked {
 	char *text;      /* all of it, with the kind's full name */
 	char *object;    /* a path, a module, a tracepoint's system; NULL: none */
 	char *name;      /* a pattern of names; NULL: none */
+	char *provider;  /* STATIC: whose probe it is */
 	uint64_t offset; /* kprobe:f+OFFSET */
 	uint64_t ns;     /* PROFILE, INTERVAL: the time between two */
 	uint64_t count;  /* SOFTWARE: every so many */

@@ -207,7 +207,8 @@ static bool is_of_return(enum place_kind kind)
 static int check_builtin(struct typing *t, const struct node *node)
 {
 	enum place_kind kind = place_kind(t);
-	bool calls = kind == PLACE_ENTRY || kind == PLACE_CALL || kind == PLACE_UPROBE;
+	bool calls = kind == PLACE_ENTRY || kind == PLACE_CALL || kind == PLACE_UPROBE ||
+		     kind == PLACE_STATIC;
 
 	if (node->number == BUILTIN_RETVAL && !is_of_return(kind))
 		return typing_wrong(t, node,

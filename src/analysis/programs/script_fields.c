@@ -204,6 +204,15 @@ static void find_size(const struct script_formats *f, const struct place_asked *
 	}
 }
 
+/* A static probe tells numbers. What they lead to is not read. */
+static bool find_in_static(const struct place_asked *place, const char *text, struct type *ret, struct error *err)
+{
+	if (ret->kind == TYPE_NUMBER && !strncmp(text, "$arg", 4) && !text[5])
+		return true;
+	error_set(err, "%s has numbers alone: arg0, arg1 …", place->text);
+	return false;
+}
+
 bool script_field_find(void *formats, const struct place_asked *place, const char *text, struct type *ret,
 		       struct error *err)
 {
@@ -211,6 +220,8 @@ bool script_field_find(void *formats, const struct place_asked *place, const cha
 
 	if (place->kind == PLACE_LOG || place->kind == PLACE_SPAN || place->kind == PLACE_WAIT)
 		return find_own(place, text, ret, err);
+	if (place->kind == PLACE_STATIC)
+		return find_in_static(place, text, ret, err);
 	if (script_is_syscall(place))
 		return find_in_syscall(f, place, text, err);
 	if (place->kind == PLACE_TRACEPOINT)

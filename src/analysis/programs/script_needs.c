@@ -135,6 +135,11 @@ static int find_place(const struct script *p, const struct types *types, size_t 
 		need->text = xasprintf("%s:%s", place->object ? place->object : "*", place->name);
 		return 0;
 	}
+	if (place->kind == PLACE_STATIC) {
+		add(ret, handler, number)->text =
+			xasprintf("%s:%%sdt_%s:%s", place->object, place->provider, place->name);
+		return 0;
+	}
 	if (!is_function(place->kind) || (!fields && !place->offset))
 		return 0;
 	if (is_of_file(place->kind) && strchr(place->name, '*'))
@@ -172,16 +177,34 @@ const struct script_need *script_needs_of(const struct script_needs *n, size_t h
 	return NULL;
 }
 
+/* The second place of a probe is called NAME_1. */
+static bool is_called(const char *name, const char *probe)
+{
+	size_t n = strlen(probe);
+
+	return !strncmp(name, probe, n) && (!name[n] || (name[n] == '_' && isdigit((unsigned char)name[n + 1])));
+}
+
 bool script_need_is(const struct script_need *need, const struct place_asked *place, const struct event_format *e)
 {
-	size_t n = need->event ? strlen(need->event) : 0;
+	size_t sdt = strlen("sdt_");
 
-	/* the second place of a pattern is called NAME_1 */
+	if (place->kind == PLACE_STATIC)
+		return !strncmp(e->system, "sdt_", sdt) && !strcmp(e->system + sdt, place->provider) &&
+		       is_called(e->name, place->name);
 	if (!need->is_event)
-		return !strcmp(e->system, SCRIPT_GROUP) && !strncmp(e->name, need->event, n) &&
-		       (!e->name[n] || (e->name[n] == '_' && isdigit((unsigned char)e->name[n + 1])));
+		return !strcmp(e->system, SCRIPT_GROUP) && is_called(e->name, need->event);
 	return strcmp(e->system, SCRIPT_GROUP) && (!place->object || !fnmatch(place->object, e->system, 0)) &&
 	       !fnmatch(place->name, e->name, 0);
+}
+
+/* Does an earlier one ask for the same? */
+static bool is_asked_before(const struct script_needs *n, size_t number)
+{
+	for (size_t i = 0; i < number; i++)
+		if (n->list[i].is_event == n->list[number].is_event && !strcmp(n->list[i].text, n->list[number].text))
+			return true;
+	return false;
 }
 
 static bool is_there(const struct script *p, const struct script_need *need, const struct event_formats *formats)
@@ -199,7 +222,7 @@ void script_needs_put(const struct script_needs *n, const struct script *p, cons
 		const struct script_need *need = &n->list[i];
 		struct buf *to = need->is_event ? events : probes;
 
-		if (!is_there(p, need, formats))
+		if (!is_there(p, need, formats) && !is_asked_before(n, i))
 			buf_printf(to, "%s%s", to->len ? need->is_event ? "," : "\n" : "", need->text);
 	}
 	buf_put_u8(probes, 0);

@@ -22,10 +22,13 @@ static void find_fields(struct script_runner *r)
 		for (size_t e = 0; e < events; e++) {
 			char name[24];
 			bool own = !strcmp(r->o->formats->list[e].system, SCRIPT_GROUP);
+			const char *text = t->fields[f].text;
 
 			snprintf(name, sizeof name, "v%zu", script_field_number(t, f));
-			r->fields[f * events + e] =
-				script_event_field(r->o->decoder, e, own ? name : t->fields[f].text);
+			r->fields[f * events + e] = script_event_field(r->o->decoder, e,
+								       own            ? name
+								       : *text == '$' ? text + 1
+										      : text);
 		}
 }
 
