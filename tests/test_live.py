@@ -94,7 +94,7 @@ def test_exit():
 
 
 @pytest.mark.weight(20)
-@pytest.mark.parametrize("how", ["interrupt", "kill", "full"])
+@pytest.mark.parametrize("how", ["interrupt", *(pytest.param(how, marks=pytest.mark.long) for how in ("kill", "full"))])
 def test_ended(how):
     """Ctrl-C, QEMU killed, nobody reads on: what there is is printed, and it is what the trace tells."""
     live = Live(how, 'kprobe:vfs_open { printf("%d %s\\n", nsecs, comm); @[comm] = count(); }')

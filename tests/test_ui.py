@@ -179,6 +179,7 @@ def with_sums(ui):
     return True
 
 
+@pytest.mark.long
 @pytest.mark.weight(4)
 def test_flame_of_long_parts():
     """Much of a trace is added up from its segments: each path that is shown has what a replay has for it, and what is shown is all that is large."""
