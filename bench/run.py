@@ -541,14 +541,17 @@ def hardware():
 def handlers():
     """How fast a program in handlers is, on a trace and at the end of a recording that it is made for."""
     few, counted, dense = ("kprobe:vfs_open { @[comm] = count(); }", "kprobe:* { @[probe] = count(); }", "kprobe:* { @[comm] = count(); }")
+    live = "kprobe:vfs_* { @[probe] = count(); } interval:s:1 { print(@, 3); }"
     record = [UPTO, "record", "-q", "-f", "-o", TRACE]
-    recorded, with_program = [], []
+    recorded, with_program, with_live = [], [], []
     for _ in range(int(os.environ.get("RUNS", 5))):
         recorded.append(timed([*record, "--", *small_args()])[0])
         with_program.append(timed([*record, "-e", counted, "--", *small_args()])[0])
+        with_live.append(timed([*record, "-e", live, "--", *small_args()])[0])
     events = upto_json("info", "--json", TRACE)["events"]
     hits = sum(int(line.rpartition(" ")[2]) for line in run(UPTO, "run", "-e", counted, TRACE).stdout.decode().splitlines()[1:] if line)
     ratio("small boot", f"counting {hits / 1e6:.1f} M hits", with_program, recorded, ARGS_BOUND)
+    ratio("small boot", "counting, told each second", with_live, recorded, ARGS_BOUND)
     for what, program, n, unit, bound in (("a probe that seldom fires", few, events, "events", 60e6), ("each function counted", counted, hits, "hits", 20e6),
                                           ("each call by its process", dense, hits, "hits", 20e6)):
         rates = [n / timed([UPTO, "run", "-e", program, TRACE])[0] / 1e6 for _ in range(5)]

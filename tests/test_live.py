@@ -22,12 +22,12 @@ MANY = ('kprobe:path_mount { printf("%d %s %s %s\\n", nsecs, comm, func, kstack(
 class Live:
     """record -e while it runs. Each line with whether QEMU was there when it came."""
 
-    def __init__(self, name, program, *options, smp=1, guest="plain", upto=UPTO, log=None):
+    def __init__(self, name, program, *options, smp=1, guest="plain", upto=UPTO, stdout=subprocess.PIPE):
         self.trace = os.path.join(WORK, f"live-{name}.upto")
         self.program = program
         args = qemu_args("6.12", initrd("6.12", guest), smp=smp, thread="multi" if smp > 1 else "single")
         self.stderr = open(self.trace + ".err", "w+b")
-        self.p = subprocess.Popen([upto, "record", "-f", "-o", self.trace, *options, "-e", program, "--", *args, *SILENT], stdout=subprocess.PIPE, stderr=self.stderr,
+        self.p = subprocess.Popen([upto, "record", "-f", "-o", self.trace, *options, "-e", program, "--", *args, *SILENT], stdout=stdout, stderr=self.stderr,
                                   stdin=subprocess.DEVNULL, start_new_session=True)
 
     def qemu(self):
@@ -94,16 +94,16 @@ def test_exit():
 
 
 @pytest.mark.weight(20)
-@pytest.mark.parametrize("how", ["interrupt", *(pytest.param(how, marks=pytest.mark.long) for how in ("kill", "full"))])
+@pytest.mark.parametrize("how", ["interrupt", *(pytest.param(how, marks=pytest.mark.long) for how in ("kill", "closed"))])
 def test_ended(how):
     """Ctrl-C, QEMU killed, nobody reads on: what there is is printed, and it is what the trace tells."""
     live = Live(how, 'kprobe:vfs_open { printf("%d %s\\n", nsecs, comm); @[comm] = count(); }')
     first = [next(live.lines())[0] for _ in range(3)]
-    if how == "full":
+    if how == "closed":
         live.p.stdout.close()
         assert live.p.wait(300) == 1
         live.stderr.seek(0)
-        assert b"nobody reads what the program prints" in live.stderr.read()
+        assert b"nobody reads what the program prints; the guest is recorded all the same" in live.stderr.read()
         check(live.trace)
         return
     if how == "interrupt":
@@ -114,6 +114,30 @@ def test_ended(how):
     text = without_count("".join(first) + text)
     assert "@[" in text and text == without_count(live.again()), (text[-300:], said)
     assert status == (137 if how == "kill" else 0), (status, said)
+
+
+@pytest.mark.long
+@pytest.mark.weight(15)
+def test_disk_full():
+    """What the program prints has no room: that is said, and the recording is whole."""
+    with open("/dev/full", "wb") as full:
+        live = Live("full", 'kprobe:vfs_open { printf("%d %s\\n", nsecs, comm); }', stdout=full)
+        assert live.p.wait(300) == 1
+    live.stderr.seek(0)
+    assert b"upto: standard output: No space left on device" in live.stderr.read()
+    check(live.trace)
+
+
+@pytest.mark.long
+@pytest.mark.weight(40)
+@pytest.mark.parametrize("name, options", [("span", "--start entry:path_mount --stop exit:path_mount"), ("flight", "--start entry:path_mount --before 500ms"),
+                                           ("deterministic", "--deterministic")])
+def test_chosen(name, options):
+    """Of a span, of a flight recorder, which has nothing in its file before the end, and of a guest that repeats."""
+    live = Live(f"chosen-{name}", 'kprobe:path_mount { printf("%d %s\\n", nsecs, comm); @[comm] = count(); }', *options.split())
+    text, status, said = live.end()
+    assert status == 0 and "@[" in text and text == live.again(), (text, said)
+    check(live.trace)
 
 
 @pytest.mark.weight(15)
@@ -133,6 +157,11 @@ def test_follow():
     assert recorder.wait(300) == 0
     want = run(UPTO, "run", "-e", program, trace).stdout
     assert followed == want and want.count(b"\n") > 5, (followed[-300:], want[-300:])
+    wrong = os.path.join(WORK, "live-none.upto")
+    with open(wrong, "wb") as f:
+        f.write(b"hello")
+    p = run(UPTO, "run", "--follow", "-e", program, wrong, check=False)
+    assert p.returncode == 1 and b"too short for a trace" in p.stderr, p.stderr
     # a trace that has ended is followed to its end
     assert run(UPTO, "run", "--follow", "-e", program, trace).stdout == want
     for more, message in ((["--from", "1s"], b"goes without --from and --to"), (["-e", "span:* { @ = count(); }"], b"spans and waits are known only when the guest has ended")):

@@ -424,5 +424,6 @@ int script_replay(struct script_runner *r, struct error *err)
 	r->functions = asked_functions(r);
 	result = replay(r, err);
 	free(r->functions);
+	r->functions = NULL;
 	return result;
 }

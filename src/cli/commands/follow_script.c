@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "cli/print/file_sink.h"
 #include "replay/settled.h"
-#include "trace/format.h"
 
 /* The trace as it was at one time. */
 struct reading {
@@ -28,8 +27,10 @@ struct following {
 	struct script_runner *runner; /* NULL: it has not begun */
 	struct reading *now;          /* that it has come to the end of; NULL: none */
 	struct settled settled;
-	uint64_t size; /* of the trace, when it was looked at last */
-	bool late;     /* events came behind what had been told */
+	uint64_t began_ms;
+	uint64_t size;    /* of the trace, when it was looked at last */
+	bool is_readable; /* it was */
+	bool late;        /* events came behind what had been told */
 };
 
 static void reading_free(struct reading *r)
@@ -40,19 +41,21 @@ static void reading_free(struct reading *r)
 	free(r);
 }
 
-/* NULL without a message: what is there cannot be read yet. */
+/* NULL without a message: what is there cannot be read yet, since the recorder is just beginning it. */
 static struct reading *reading_open(struct following *f, struct error *err)
 {
+	enum { BEGINS_MS = 3000 };
 	struct reading *r = xcalloc(1, sizeof *r);
 	bool ended = f->guest_has_ended && f->guest_has_ended();
 
 	err->text[0] = 0;
 	if (open_trace(f->path, &r->t.trace, err) < 0) {
-		if (!ended && f->size <= sizeof(struct file_header))
+		if (!ended && !f->is_readable && clock_ms() - f->began_ms < BEGINS_MS)
 			err->text[0] = 0;
 		free(r);
 		return NULL;
 	}
+	f->is_readable = true;
 	r->ended = ended || r->t.trace.reader->ended;
 	if (script_trace_begin(&r->t, err) == 0)
 		return r;
@@ -156,7 +159,7 @@ static int put_answer(void *state, const struct sink *to, struct error *err)
 	while (over == 0 && !scripting_is_enough()) {
 		uint64_t began = clock_ms();
 
-		if (has_grown(f) || (f->guest_has_ended && f->guest_has_ended()))
+		if (has_grown(f) || !f->is_readable || (f->guest_has_ended && f->guest_has_ended()))
 			over = look(f, to, err);
 		if (over == 0)
 			wait_ms(f, clock_ms() - began);
@@ -168,7 +171,7 @@ static int put_answer(void *state, const struct sink *to, struct error *err)
 
 int follow_script(struct scripting *s, const char *path, bool (*guest_has_ended)(void), struct error *err)
 {
-	struct following f = { .s = s, .path = path, .guest_has_ended = guest_has_ended };
+	struct following f = { .s = s, .path = path, .guest_has_ended = guest_has_ended, .began_ms = clock_ms() };
 	struct stat st;
 	int r;
 

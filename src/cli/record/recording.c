@@ -48,8 +48,6 @@ struct recorded {
 	char **argv;           /* QEMU's command line; its memory is this structure's … */
 	size_t own_words;      /* … and so is that of its words from this number on */
 	pid_t pid;
-	pid_t beside;          /* what runs beside it; 0: nothing (any more) */
-	bool has_beside;       /* that was started */
 	struct kernel_files kernel;
 	struct buf probes;     /* for the recorder */
 	bool made;             /* the output file is new */
@@ -405,94 +403,18 @@ static int start(const struct recording *rec, struct recorded *s, struct error *
 	return 0;
 }
 
-/* In the process that runs beside the guest. */
-static volatile sig_atomic_t guest_ended;
-
-static void on_guest_end(int sig)
+/*
+ * What runs beside the guest begins once the trace is this guest's: until then the file has what it had. If it ends well
+ * before the guest does, so does the guest.
+ */
+static void look_beside(const struct recording *rec, const struct recorded *s)
 {
-	(void)sig;
-	guest_ended = 1;
-}
-
-static bool guest_has_ended(void)
-{
-	return guest_ended;
-}
-
-/* SIGUSR1 tells it that the guest has ended: it waits until that can be heard. */
-static void run_beside(const struct recording *rec, const sigset_t *before)
-{
-	const struct sigaction end = { .sa_handler = on_guest_end };
-	int status;
-
-	for (int i = 0; i < END_SIGNALS; i++)
-		signal(end_signals[i], end_signals[i] == SIGINT ? SIG_IGN : SIG_DFL);
-	sigaction(SIGUSR1, &end, NULL);
-	sigprocmask(SIG_SETMASK, before, NULL);
-	status = rec->beside(rec->beside_context, rec->output, guest_has_ended);
-	fflush(NULL);
-	_exit(status);
-}
-
-/* Once the trace is this guest's: until then the file has what it had. If it cannot be started, it is done without. */
-static void start_beside(const struct recording *rec, struct recorded *s)
-{
-	sigset_t heard, before;
-	pid_t parent = getpid();
-
-	if (!rec->beside || s->has_beside || !s->stats->begun)
+	if (!rec->beside)
 		return;
-	s->has_beside = true;
-	sigemptyset(&heard);
-	sigaddset(&heard, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &heard, &before);
-	fflush(NULL);
-	s->beside = fork();
-	if (s->beside == 0) {
-		if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() != parent)
-			_exit(EXIT_FAILED);
-		run_beside(rec, &before);
-	}
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	if (s->beside < 0)
-		fprintf(stderr, "upto: the program cannot run beside the guest: %s\n", strerror(errno));
-}
-
-/* It has ended. Well: the guest ends, too. */
-static void end_with_beside(const struct recording *rec, struct recorded *s, int status)
-{
-	s->beside = 0;
-	if (WIFSIGNALED(status))
-		fprintf(stderr, WTERMSIG(status) == SIGPIPE
-					? "upto: nobody reads what the program prints; the recording goes on without it\n"
-					: "upto: the program was killed; the recording goes on without it\n");
-	*rec->beside_status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
-	if (*rec->beside_status == EXIT_OK && child)
+	if (s->stats->begun)
+		beside_start(rec->beside, rec->output);
+	if (beside_has_ended(rec->beside) && rec->beside->status == EXIT_OK && child)
 		kill(s->pid, SIGTERM);
-}
-
-static void look_beside(const struct recording *rec, struct recorded *s)
-{
-	int status;
-
-	start_beside(rec, s);
-	if (s->beside > 0 && waitpid(s->beside, &status, WNOHANG) == s->beside)
-		end_with_beside(rec, s, status);
-}
-
-/* The guest has ended. */
-static void finish_beside(const struct recording *rec, struct recorded *s)
-{
-	int status;
-
-	start_beside(rec, s); /* a short one */
-	if (s->beside <= 0)
-		return;
-	kill(s->beside, SIGUSR1);
-	while (waitpid(s->beside, &status, 0) < 0)
-		if (errno != EINTR)
-			return;
-	end_with_beside(rec, s, status);
 }
 
 static void status_line(const struct recording *rec, const struct stats *st, const struct stats *before)
@@ -816,7 +738,9 @@ static int record_guest(const struct recording *rec, struct recorded *s, struct 
 		return EXIT_FAILED;
 	tell_asked(rec, &s->kernel);
 	r = wait_for(rec, s, tell && !rec->beside);
-	finish_beside(rec, s);
+	look_beside(rec, s); /* of a short one, too */
+	if (rec->beside)
+		beside_finish(rec->beside);
 	let_signals_end(rec, s->signals);
 	if (!s->stats->begun && r) {
 		/* no instruction ran, and QEMU has printed why */

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "beside.h"
 #include "cli/command.h"
 #include "cli/print/output_file.h"
 #include "recording_choice.h"
@@ -28,13 +29,7 @@ struct recording {
 	 * behind the span of --stop
 	 */
 	bool again;
-	/*
-	 * NULL: nothing. Runs beside the guest, in a process of its own, once the trace is there; `guest_has_ended`
-	 * tells it when. What it returns is its exit status; if it ends well before the guest does, so does the guest.
-	 */
-	int (*beside)(void *context, const char *trace, bool (*guest_has_ended)(void));
-	void *beside_context;
-	int *beside_status; /* set if it ran */
+	struct beside *beside; /* NULL: nothing runs beside the guest. If it ends well, so does the guest */
 	const struct args *args; /* of the command: what was chosen (recording_choice.h) */
 	char **argv;           /* QEMU's command line, NULL-terminated */
 };

@@ -77,24 +77,20 @@ static int find_live(const struct recording *rec, bool *ret, struct error *err)
 
 int recording_script_run(struct recording *rec, struct error *err)
 {
-	enum { NEVER_RAN = -1 };
+	struct beside beside = { .run = run_beside, .context = (void *)rec->args };
 	bool live = false;
-	int status, beside = NEVER_RAN;
+	int status;
 
 	if (!arg(rec->args, "program"))
 		return recording_run(rec, err);
 	if (find_live(rec, &live, err) < 0)
 		return EXIT_USAGE;
-	if (live) {
-		rec->beside = run_beside;
-		rec->beside_context = (void *)rec->args;
-		rec->beside_status = &beside;
-	}
+	rec->beside = live ? &beside : NULL;
 	status = recording_run(rec, err);
 	/* what was not recorded has no answer, and says why */
 	if (err->text[0])
 		return status;
-	if (beside != NEVER_RAN)
-		return beside == EXIT_OK ? status : beside;
+	if (beside.ended)
+		return beside.status == EXIT_OK ? status : beside.status;
 	return run_at_end(rec->args, rec->output, err) < 0 ? EXIT_FAILED : status;
 }
