@@ -38,7 +38,7 @@
 #include "shared_folders.h"
 #include "trace/reader.h"
 
-enum { STATUS_MS = 250 };
+enum { STATUS_MS = 250, BESIDE_MS = 50 /* between two looks at what runs beside the guest */ };
 
 /* The state of a recording. */
 struct recorded {
@@ -462,7 +462,7 @@ static int wait_for(const struct recording *rec, struct recorded *s, bool tell)
 		if (pid < 0 && errno != EINTR)
 			return EXIT_FAILED;
 		if (pid == 0) {
-			usleep(STATUS_MS * 1000);
+			usleep((rec->beside ? BESIDE_MS : STATUS_MS) * 1000);
 			end_behind_span(rec, s);
 			look_beside(rec, s);
 		}
