@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "cli/command.h"
 #include "cli/end_signals.h"
 
@@ -31,6 +32,7 @@ static bool guest_has_ended(void)
  */
 static void run(const struct beside *b, const char *trace, const sigset_t *before)
 {
+	enum { STEP_BACK = 10 }; /* where CPUs are few, the guest goes first */
 	const struct sigaction end = { .sa_handler = on_guest_end };
 	int status;
 
@@ -38,6 +40,7 @@ static void run(const struct beside *b, const char *trace, const sigset_t *befor
 		signal(end_signals[i], end_signals[i] == SIGINT ? SIG_IGN : SIG_DFL);
 	sigaction(SIGUSR1, &end, NULL);
 	sigprocmask(SIG_SETMASK, before, NULL);
+	thread_step_back(STEP_BACK);
 	status = b->run(b->context, trace, guest_has_ended);
 	fflush(NULL);
 	_exit(status);
