@@ -404,8 +404,8 @@ static int start(const struct recording *rec, struct recorded *s, struct error *
 }
 
 /*
- * What runs beside the guest begins once the trace is this guest's: until then the file has what it had. If it ends well
- * before the guest does, so does the guest.
+ * What runs beside the guest begins once the trace is this guest's: until then the file has what it had. If it ends
+ * well before the guest does, so does the guest.
  */
 static void look_beside(const struct recording *rec, const struct recorded *s)
 {
