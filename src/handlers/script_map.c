@@ -11,9 +11,12 @@ enum { FIRST_SLOTS = 16 };
 
 struct value tuple_part(const struct type *type, const struct value *tuple, size_t i)
 {
-	const uint8_t *at = tuple->p, *end = at + tuple->n;
+	const uint8_t *at = tuple->p, *end;
 	struct value ret = { 0 };
 
+	if (!at) /* of a variable that was never set */
+		return ret;
+	end = at + tuple->n;
 	for (size_t k = 0; k <= i; k++) {
 		uint32_t len = 0;
 
