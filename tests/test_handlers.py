@@ -177,7 +177,11 @@ WRONG = [
     ("BEGIN { override(1); }", 1, 9, "what would change the guest is not there"),
     ("BEGIN { cat(\"/etc/passwd\"); }", 1, 9, "read none of its files"),
     ("BEGIN { @x = pidd; }", 1, 14, "did you mean pid"),
-    ("BEGIN { @x = uid; }", 1, 14, "a trace does not have it"),
+    ("BEGIN { @x = username; }", 1, 14, "a trace does not have it"),
+    ("BEGIN { @x = uid; }", 1, 14, "the running task is read at functions of the kernel"),
+    ("profile:hz:99 { @x = curtask->pid; }", 1, 22, "the running task is read at functions of the kernel"),
+    ("tracepoint:syscalls:sys_enter_write { @ = buf(args.buf, 4); }", 1, 43, "bytes that a system call is given are not recorded"),
+    ("kprobe:vfs_read { @ = macaddr(nsecs); }", 1, 31, "bytes are read where the probe is"),
     ("hardware:cache-misses:100 { }", 1, 1, "QEMU's CPU has no counters"),
     ("BEGIN { @x = arg0; }", 1, 14, "arguments are where a function is called"),
     ("kprobe:vfs_read { @x = retval; }", 1, 24, "a result is where a function returns"),
@@ -197,7 +201,7 @@ WRONG = [
     ("BEGIN { len(1); }", 1, 13, "expected an @map"),
     ("BEGIN { @a[\"x\"] = 1; @b[5] = 1; for ($kv : @a) { print($kv.0); } for ($kv : @b) { print($kv.0); } }", 1, 33, "of another kind elsewhere"),
     ("rawtracepoint { }", 1, 1, "expected a tracepoint's name"),
-    ("software:page-faults:100 { }", 1, 1, "each of them counts"),
+    ("software:page-fault:100 { }", 1, 1, "expected software:page-faults"),
     ("BEGIN { $x = nsecs; @ = bswap($x); }", 1, 31, "its size is not known"),
     ("BEGIN { @ = " + "1 + " * 600 + "1; }", 1, None, "nested too deep"),
     ("kprobe:vfs_open { printf(\"%s\", str(@p[1])); @p[1] = nsecs; }", 1, 36, "a text is read where the probe is"),
@@ -462,7 +466,9 @@ def test_hostile_names():
 PAIRS = 'tracepoint:sched:sched_switch /args.prev_comm != "swapper/0"/ { @pair[args.prev_comm, args.next_comm] = count(); } kprobe:vfs_ope* { @p[func] = sum(arg1 == 0); @pn[func] = count(); }'
 PROGRAM = PAIRS + (' kprobe:vfs_read { @size = hist(arg2); } kretprobe:vfs_read { @r = lhist(retval, 0, 2000, 200); @e[retval == 0] = count(); } '
            'kprobe:vfs_open { printf("open %s\\n", str(((struct path *)arg0)->dentry->d_name.name)); } tracepoint:sched:sched_switch { @sw[args->next_comm] = count(); } '
-           'fentry:do_filp_open { @n[str(args.pathname->name)] = count(); }')
+           'fentry:do_filp_open { @n[str(args.pathname->name)] = count(); @b[str(args.pathname->name), buf(args.pathname->name, 4), macaddr(args.pathname->name)] = count(); } '
+           'kprobe:vfs_open { @who[curtask->tgid == pid, ((struct task_struct *)curtask)->pid == tid, str(curtask->comm) == comm, uid + gid] = count(); } '
+           'kretprobe:vfs_open { @back[curtask->pid == tid] = count(); @late = max(*kaddr("jiffies") * 4000000 - nsecs); @early = min(*kaddr("jiffies") * 4000000 - nsecs); }')
 
 
 SILENT = ("-serial", "null", "-monitor", "none")  # what the guest says is not on standard output
@@ -496,6 +502,12 @@ def test_recorded():
                                 if e["args"]["prev_comm"] != "swapper/0")
     assert maps["@pair"] == pairs, (maps["@pair"], pairs)
     assert maps["@pn"] == {k: v for k, v in calls.items() if k.startswith("vfs_ope")}, maps["@pn"]
+    # what the running thread's structure says, and bytes as they are
+    assert set(maps["@who"]) == {"1,1,1,0"} and set(maps["@back"]) == {"1"} and sum(maps["@who"].values()) == calls["vfs_open"], (maps["@who"], maps["@back"])
+    assert 0 <= maps["@late"] - maps["@early"] < 300e6, maps
+    shown = {tuple(k.rsplit(",", 2)) for k in maps["@b"]}
+    assert {name for name, _, _ in shown} == set(maps["@n"]), shown
+    assert {(name[:4], ":".join(f"{b:02X}" for b in name[:6].encode())) for name in maps["@n"] if len(name) > 5} == {(b, mac) for name, b, mac in shown if len(name) > 5}, shown
     # what was read, by the results that user code got
     reads = [c for c in upto_json("syscalls", "--json", "-n", "0", trace)["syscalls"] if c["name"] == "read"]
     assert sum(b["count"] for b in maps["@r"]) == calls["vfs_read"] >= len(reads)

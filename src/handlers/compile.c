@@ -329,6 +329,20 @@ static int put_plain_call(struct compiling *c, const struct node *node, const st
 	return 0;
 }
 
+/* Of what the probe has read: the address family comes first, a length behind it. */
+static int put_of_bytes(struct compiling *c, const struct node *node, const struct function *f)
+{
+	bool family = f->id == FUNCTION_NTOP && node->n > 1, length = f->id == FUNCTION_BUF && node->n > 1;
+
+	if (family && put(c, node->list[0]) < 0)
+		return -1;
+	add(c, STEP_FIELD, 0, (size_t)node->field, 0, 1);
+	if (length && put(c, node->list[1]) < 0)
+		return -1;
+	add(c, STEP_CALL, CALL_OF_BYTES, f->id, node->n, 1 - (int)node->n);
+	return 0;
+}
+
 static int put_str(struct compiling *c, const struct node *node)
 {
 	const struct node *of = node->list[0];
@@ -381,6 +395,11 @@ static int put_call(struct compiling *c, const struct node *node)
 		return 0;
 	case FUNCTION_STR:
 		return put_str(c, node);
+	case FUNCTION_BUF:
+	case FUNCTION_MACADDR:
+		return put_of_bytes(c, node, f);
+	case FUNCTION_NTOP:
+		return node->field >= 0 ? put_of_bytes(c, node, f) : put_plain_call(c, node, f);
 	case FUNCTION_JOIN:
 		add(c, STEP_FIELD, 0, (size_t)node->field, 0, 1);
 		add(c, STEP_JOIN, 0,

@@ -211,16 +211,38 @@ static struct value text_of(struct machine *m, const char *text)
 }
 
 /* "127.0.0.1" of a number in the order of a network's bytes, as it is in memory */
-static struct value ntop(struct machine *m, const struct value *args, size_t n)
+static struct value ntop(struct machine *m, const struct step *s, const struct value *args)
 {
-	uint32_t address = (uint32_t)args[n - 1].n;
+	enum { BYTES_4 = 4, BYTES_6 = 16 };
+	const struct value *of = &args[s->n - 1];
+	uint32_t number = (uint32_t)of->n;
+	bool is_bytes = s->flag == CALL_OF_BYTES;
+	size_t n = is_bytes ? of->n : BYTES_4;
+	uint64_t family = s->n > 1 ? args[0].n : n == BYTES_6 ? AF_INET6 : AF_INET;
 	char text[INET6_ADDRSTRLEN];
 
-	if (n > 1 && args[0].n != AF_INET) /* others have more bytes than a number */
-		return text_of(m, "");
-	if (!inet_ntop(AF_INET, &address, text, sizeof text))
+	if ((family != AF_INET && family != AF_INET6) || n < (family == AF_INET ? BYTES_4 : BYTES_6) ||
+	    !inet_ntop((int)family, is_bytes ? (const void *)of->p : &number, text, sizeof text))
 		return text_of(m, "");
 	return text_of(m, text);
+}
+
+/* "\x7fELF", as bpftrace prints bytes */
+static struct value bytes_text(struct machine *m, const struct value *bytes, uint64_t n)
+{
+	m->scratch.len = 0;
+	for (size_t i = 0; i < bytes->n && i < n; i++)
+		buf_printf(&m->scratch, bytes->p[i] >= ' ' && bytes->p[i] < 0x7f ? "%c" : "\\x%02x", bytes->p[i]);
+	return new_text(m, m->scratch.data, m->scratch.len);
+}
+
+/* "52:54:00:12:34:56" */
+static struct value mac_text(struct machine *m, const struct value *bytes)
+{
+	m->scratch.len = 0;
+	for (size_t i = 0; i < bytes->n; i++)
+		buf_printf(&m->scratch, "%s%02X", i ? ":" : "", bytes->p[i]);
+	return new_text(m, m->scratch.data, m->scratch.len);
 }
 
 static struct value symbol_text(struct machine *m, uint64_t address, bool user)
@@ -263,7 +285,11 @@ static struct value call(struct machine *m, const struct step *s, const struct v
 	case FUNCTION_STRCONTAINS:
 		return (struct value){ .n = contains(&args[0], &args[1]) };
 	case FUNCTION_NTOP:
-		return ntop(m, args, s->n);
+		return ntop(m, s, args);
+	case FUNCTION_BUF:
+		return bytes_text(m, &args[0], s->n > 1 ? args[1].n : UINT64_MAX);
+	case FUNCTION_MACADDR:
+		return mac_text(m, &args[0]);
 	case FUNCTION_BSWAP:
 		return (struct value){ .n = swap_bytes(args[0].n, s->flag) };
 	case FUNCTION_STRERROR:

@@ -206,7 +206,7 @@ static struct node *parse_map(struct parser *s)
 static struct node *parse_name(struct parser *s)
 {
 	static const char *const modes[] = { "perf", "bpftrace", "raw", "boot", "monotonic", "tai", "sw_tai" };
-	static const char *const absent[] = { "uid", "gid", "username", "cgroup", "numaid", "jiffies", "cpid", "ctx" };
+	static const char *const absent[] = { "username", "cgroup", "numaid", "jiffies", "cpid", "ctx" };
 	struct node *node = script_node(s->script, NODE_CALL, s->word.at, s->word.len, 0);
 	int builtin = builtin_find(s->word.at, s->word.len);
 	const char *near;

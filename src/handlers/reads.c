@@ -8,9 +8,18 @@ enum { LINKS_MAX = 32 };
 
 static bool put(const struct reads *r, const struct node *node, unsigned links, struct buf *out);
 
+static bool is_symbol(const char *name)
+{
+	return *name && !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.")];
+}
+
 static bool put_builtin(const struct node *node, struct buf *out)
 {
-	if (node->number >= BUILTIN_ARG0 && node->number <= BUILTIN_ARG5)
+	if (node->number == BUILTIN_CURTASK)
+		buf_printf(out, "$current");
+	else if (node->number == BUILTIN_UID || node->number == BUILTIN_GID)
+		buf_printf(out, "$current->cred->%s.val", node->number == BUILTIN_UID ? "uid" : "gid");
+	else if (node->number >= BUILTIN_ARG0 && node->number <= BUILTIN_ARG5)
 		buf_printf(out, "$arg%" PRIu64, node->number - BUILTIN_ARG0 + 1);
 	else if (node->number == BUILTIN_RETVAL)
 		buf_printf(out, "$retval");
@@ -57,6 +66,52 @@ static bool put_variable(const struct reads *r, const struct node *node, unsigne
 	return v && v->sets == 1 && v->value && put(r, v->value, links, out);
 }
 
+/* kaddr("jiffies"): an address of the kernel's data, by its name */
+static bool put_call(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
+{
+	if (!strcmp(node->text, "kaddr") && node->n == 1 && node->list[0]->kind == NODE_TEXT &&
+	    is_symbol(node->list[0]->text)) {
+		buf_printf(out, "{&%s}", node->list[0]->text);
+		return true;
+	}
+	return (!strcmp(node->text, "kptr") || !strcmp(node->text, "uptr")) && node->n == 1 &&
+	       put(r, node->list[0], links, out);
+}
+
+/* The node that a variable stands for, if it is set once. */
+static const struct node *stands_for(const struct reads *r, const struct node *node)
+{
+	for (unsigned i = 0; i < LINKS_MAX && node && node->kind == NODE_VARIABLE; i++) {
+		size_t v = types_variable(r->types, r->handler, node->text);
+
+		node = v < r->types->n_variables && r->types->variables[v].sets == 1 ? r->types->variables[v].value
+										    : NULL;
+	}
+	return node;
+}
+
+/* What is at an address: *(kaddr("avenrun") + 8). Of pointers, their first element. */
+static bool put_pointed(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
+{
+	const struct node *of = stands_for(r, node->list[0]), *more = NULL;
+
+	if (of && of->kind == NODE_BINARY && of->op == '+' && of->list[1]->kind == NODE_NUMBER) {
+		more = of->list[1];
+		of = stands_for(r, of->list[0]);
+	}
+	if (of && of->kind == NODE_CALL && !strcmp(of->text, "kaddr")) {
+		buf_printf(out, "+%" PRIu64 "(", more ? more->number : 0);
+		if (!put(r, of, links, out))
+			return false;
+		buf_printf(out, ")");
+		return true;
+	}
+	if (!put(r, node->list[0], links, out))
+		return false;
+	buf_printf(out, "[0]");
+	return true;
+}
+
 static bool put(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
 {
 	if (++links > LINKS_MAX)
@@ -76,13 +131,9 @@ static bool put(const struct reads *r, const struct node *node, unsigned links, 
 		buf_printf(out, "[%" PRIu64 "]", node->list[1]->number);
 		return true;
 	case NODE_UNARY:
-		if (node->op != '*' || !put(r, node->list[0], links, out))
-			return false;
-		buf_printf(out, "[0]");
-		return true;
+		return node->op == '*' && put_pointed(r, node, links, out);
 	case NODE_CALL:
-		return (!strcmp(node->text, "kptr") || !strcmp(node->text, "uptr")) && node->n == 1 &&
-		       put(r, node->list[0], links, out);
+		return put_call(r, node, links, out);
 	default:
 		return false;
 	}

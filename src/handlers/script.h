@@ -32,6 +32,7 @@ enum aggregate { AGGREGATE_NONE, COUNT, SUM, AVG, MIN, MAX, STATS, HIST, LHIST }
 struct type {
 	enum type_kind kind;
 	bool is_signed;
+	bool is_bytes;         /* TEXT: bytes as they are in memory */
 	unsigned size;         /* NUMBER: its bytes, if it was cast; 0: 8 */
 	const char *structure; /* POINTER: "sock"; NULL: none */
 	struct type *fields;   /* TUPLE */
@@ -113,6 +114,8 @@ enum builtin {
 	BUILTIN_NSECS,
 	BUILTIN_ELAPSED,
 	BUILTIN_CURTASK,
+	BUILTIN_UID,
+	BUILTIN_GID,
 	BUILTIN_RAND,
 	BUILTIN_KSTACK,
 	BUILTIN_USTACK,

@@ -52,10 +52,12 @@ enum step_op {
 	STEP_TIME,     /* by format texts[a] */
 	STEP_STRFTIME, /* pop ns; texts[a] */
 	STEP_STACK,    /* push a stack of up to n frames; flag: the user's */
-	STEP_CALL,     /* of function a: pop n values, push one */
+	STEP_CALL,     /* of function a: pop n values, push one; flag: the size of the first, or CALL_OF_BYTES */
 	STEP_EXIT,
 	STEP_END, /* of the handler */
 };
+
+enum { CALL_OF_BYTES = 255 }; /* a value is the bytes of a field */
 
 struct step {
 	uint8_t op, flag;

@@ -132,7 +132,9 @@ static size_t add_field(struct typing *t, const char *text, const struct node *n
 	struct types *all = t->t;
 	size_t i = 0;
 
-	while (i < all->n_fields && (all->fields[i].handler != t->handler || strcmp(all->fields[i].text, text)))
+	while (i < all->n_fields &&
+	       (all->fields[i].handler != t->handler || all->fields[i].type.is_bytes != type.is_bytes ||
+		strcmp(all->fields[i].text, text)))
 		i++;
 	if (i < all->n_fields)
 		return i;
@@ -164,13 +166,13 @@ static int find_in_places(struct typing *t, const struct node *node, const char 
 }
 
 /* The node is what the probe has read there. */
-static int set_field(struct typing *t, struct node *node, const char *text)
+static int set_field(struct typing *t, struct node *node, const char *text, bool is_bytes)
 {
 	struct type type = { .kind = TYPE_NUMBER, .is_signed = node->kind != NODE_BUILTIN };
 	size_t n = strlen(text);
 
-	if (n > 7 && !strcmp(text + n - 7, ":string"))
-		type = (struct type){ .kind = TYPE_TEXT };
+	if (is_bytes || (n > 7 && !strcmp(text + n - 7, ":string")))
+		type = (struct type){ .kind = TYPE_TEXT, .is_bytes = is_bytes };
 	if (find_in_places(t, node, text, &type) < 0)
 		return -1;
 	node->field = (long)add_field(t, text, node, type);
@@ -179,7 +181,7 @@ static int set_field(struct typing *t, struct node *node, const char *text)
 }
 
 /* 1: it is read by the probe; 0: it is not of that kind. `more`: behind it */
-int typing_field(struct typing *t, struct node *node, const struct node *what, const char *more)
+static int find_field(struct typing *t, struct node *node, const struct node *what, const char *more, bool is_bytes)
 {
 	const struct reads r = { t->p, t->t, t->handler };
 	struct buf text = { 0 };
@@ -187,10 +189,20 @@ int typing_field(struct typing *t, struct node *node, const struct node *what, c
 
 	if (reads_put(&r, what, &text)) {
 		buf_put(&text, more, strlen(more) + 1);
-		ret = set_field(t, node, (char *)text.data) < 0 ? -1 : 1;
+		ret = set_field(t, node, (char *)text.data, is_bytes) < 0 ? -1 : 1;
 	}
 	buf_free(&text);
 	return ret;
+}
+
+int typing_field(struct typing *t, struct node *node, const struct node *what, const char *more)
+{
+	return find_field(t, node, what, more, false);
+}
+
+int typing_bytes(struct typing *t, struct node *node, const struct node *what, const char *more)
+{
+	return find_field(t, node, what, more, true);
 }
 
 static enum place_kind place_kind(const struct typing *t)
@@ -248,6 +260,8 @@ static int find_builtin(struct typing *t, struct node *node)
 		return 0;
 	case BUILTIN_ARGS:
 		node->type.kind = TYPE_RECORD;
+		return 0;
+	case BUILTIN_CURTASK: /* every trace has it; what it leads to is read */
 		return 0;
 	default:
 		r = typing_field(t, node, node, "");

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What calls of the language's functions are, and what they are given. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/probe_arg.h"
 #include "typing.h"
 
 /* join(args.argv): a program's arguments, as execve() is given them */
@@ -42,6 +44,43 @@ static int find_str(struct typing *t, struct node *node)
 			t, of,
 			"a text is read where the probe is: this address is not its argument, nor what that leads to");
 	return 0;
+}
+
+/* ntop() of a number that was not read is of four bytes. */
+static int find_ntop(struct typing *t, struct node *node)
+{
+	struct node *of = node->list[node->n - 1];
+	int r = typing_bytes(t, node, of, "");
+
+	if (r < 0 || (node->n > 1 && typing_number(t, node->list[0]) < 0))
+		return -1;
+	return r ? 0 : typing_number(t, of);
+}
+
+/* buf(address, length), macaddr(address) */
+static int find_bytes(struct typing *t, struct node *node, const struct function *f)
+{
+	enum { MAC_BYTES = 6 };
+	const struct node *length = node->n > 1 ? node->list[1] : NULL;
+	char more[24] = "";
+	int r;
+
+	if (f->id == FUNCTION_MACADDR)
+		snprintf(more, sizeof more, ":x8[%d]", MAC_BYTES);
+	else if (length)
+		snprintf(more, sizeof more, ":x8[..%d]",
+			 length->kind == NODE_NUMBER && length->number && length->number < PROBE_ARRAY
+				 ? (int)length->number
+				 : PROBE_ARRAY);
+	r = typing_bytes(t, node, node->list[0], more);
+	if (r < 0 || (length && typing_number(t, node->list[1]) < 0))
+		return -1;
+	if (!r && typing_find(t, node->list[0]) < 0)
+		return -1;
+	return r || !t->last ? 0
+			     : typing_wrong(t, node->list[0],
+					    "bytes are read where the probe is: this address is not its argument, nor "
+					    "what that leads to");
 }
 
 /* print(@x, 5, 2): how many, and what they are divided by */
@@ -197,6 +236,11 @@ int typing_call(struct typing *t, struct node *node)
 			       : 0;
 	case FUNCTION_STR:
 		return find_str(t, node);
+	case FUNCTION_NTOP:
+		return find_ntop(t, node);
+	case FUNCTION_BUF:
+	case FUNCTION_MACADDR:
+		return find_bytes(t, node, f);
 	case FUNCTION_JOIN:
 		return find_join(t, node);
 	case FUNCTION_CLEAR:

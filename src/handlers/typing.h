@@ -31,6 +31,8 @@ struct map_asked *typing_map(struct typing *t, const struct node *node);
  * such thing.
  */
 int typing_field(struct typing *t, struct node *node, const struct node *what, const char *more);
+/* The same, as the bytes that it has in memory. */
+int typing_bytes(struct typing *t, struct node *node, const struct node *what, const char *more);
 
 /* What is known of a place that holds a value, with one that it gets. `what`: for the message, "the key". */
 int typing_unify(struct typing *t, struct type *place, const struct type *value, const struct node *at,

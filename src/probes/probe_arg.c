@@ -63,7 +63,8 @@ static bool parse_type(const char *text, struct probe_type *ret)
 		return false;
 	if (!text[len])
 		return true;
-	if (!number_at(text + len + 1, &text, &count) || strcmp(text, "]") || !count || count > PROBE_ARRAY ||
+	ret->up_to = !strncmp(text + len, "[..", 3);
+	if (!number_at(text + len + (ret->up_to ? 3 : 1), &text, &count) || strcmp(text, "]") || !count || count > PROBE_ARRAY ||
 	    ret->format == PROBE_STRING)
 		return false;
 	ret->count = (unsigned)count;
@@ -85,7 +86,7 @@ void probe_type_put(const struct probe_type *t, struct buf *out)
 	if (t->bytes && !t->bits && strchr("udx", (char)t->format) && t->format)
 		buf_printf(out, "%u", 8 * t->bytes);
 	if (t->count)
-		buf_printf(out, "[%u]", t->count);
+		buf_printf(out, "[%s%u]", t->up_to ? ".." : "", t->count);
 }
 
 static bool add_step(struct probe_arg *a, enum probe_step_kind kind, const char *name, size_t len, int64_t number)
@@ -148,6 +149,7 @@ static bool parse_dollar(struct probe_arg *a, const char **text)
 		{ "$arg*", PROBE_PARAMETERS, false }, { "$arg", PROBE_ARGUMENT, true },
 		{ "$retval", PROBE_RESULT, false },   { "$stack", PROBE_STACK, true },
 		{ "$comm", PROBE_COMM, false },       { "$stack", PROBE_STACK_AT, false },
+		{ "$current", PROBE_CURRENT, false },
 	};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -303,6 +305,7 @@ char *probe_arg_name(const struct probe_arg *a, size_t number)
 	static const char *const words[] = {
 		[PROBE_RESULT] = "retval",
 		[PROBE_COMM] = "comm",
+		[PROBE_CURRENT] = "current",
 		[PROBE_STACK_AT] = "stack",
 	};
 

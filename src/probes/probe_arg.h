@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A value of a probe, as its definition asks for it, in either language (probe_definition.h): "name=file->f_mode:u32".
- * Beyond both, what leads on from a number may be told: "((path*)$arg1)->dentry".
+ * Beyond both, what leads on from a number may be told: "((path*)$arg1)->dentry"; and "$current" is the running
+ * thread's task_struct: "$current->cred->uid.val".
  */
 #ifndef UPTO_PROBES_PROBE_ARG_H
 #define UPTO_PROBES_PROBE_ARG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +30,7 @@ struct probe_type {
 	unsigned bytes;       /* of a number: 1, 2, 4 or 8; 0: not said */
 	unsigned bits, shift; /* of a bit field, within a number of `bytes`; bits 0: it is none */
 	unsigned count;       /* elements of an array, whose begin the value is; 0: it is none */
+	bool up_to;           /* of an array, what is behind the memory that is there is 0: "x8[..16]" */
 };
 
 struct probe_step {
@@ -52,6 +55,7 @@ struct probe_arg {
 		PROBE_STACK,      /* $stackN: word number of the stack */
 		PROBE_STACK_AT,   /* $stack: where it is */
 		PROBE_COMM,       /* $comm */
+		PROBE_CURRENT,    /* $current: the running thread's task_struct */
 		PROBE_AT,         /* @text+number: what is there */
 		PROBE_CONSTANT,   /* \number */
 		PROBE_CODE,       /* {…}: see probe_code.h */

@@ -327,6 +327,25 @@ static int add_all(struct probe_values *v, struct typed *t, const struct prototy
 	return 0;
 }
 
+/* What needs no function: the running thread, and a number that was cast. */
+static bool is_of_no_function(const struct probe_arg *a)
+{
+	return a->base == PROBE_CURRENT ||
+	       (a->base == PROBE_CODE && a->n_steps && a->steps[0].kind == STEP_CAST);
+}
+
+static int add_of_no_function(struct probe_values *v, struct typed *t, const struct probe_arg *a, const char *name)
+{
+	if (a->base == PROBE_CODE) {
+		probe_code_add_all(&t->code, &a->code);
+		return add_value(v, t, a, name);
+	}
+	probe_code_add(&t->code, PROBE_OP_CURRENT, 0);
+	if (a->steps[0].kind != STEP_CAST && to_structure(t, "task_struct") < 0)
+		return -1;
+	return add_value(v, t, a, name);
+}
+
 static int add(struct probe_values *v, struct typed *t, const struct probe_arg *a, const char *name, uint32_t proto_id,
 	       const struct prototype *p)
 {
@@ -354,11 +373,18 @@ static int add(struct probe_values *v, struct typed *t, const struct probe_arg *
 int probe_btf_add(struct probe_values *v, const struct probe_definition *d, const struct probe_arg *a, const char *name,
 		  const char *function, const struct btf_prototypes *types, struct error *err)
 {
-	uint32_t proto = types ? btf_prototypes_type(types, function) : 0;
+	bool no_function = types && is_of_no_function(a);
+	uint32_t proto = types && !no_function ? btf_prototypes_type(types, function) : 0;
 	struct typed t = { .d = d, .err = err };
 	struct prototype p;
 	int ret;
 
+	if (no_function) {
+		t.btf = btf_prototypes_types(types);
+		ret = add_of_no_function(v, &t, a, name);
+		probe_code_deinit(&t.code);
+		return ret;
+	}
 	if (!proto)
 		return error_set(
 			err,

@@ -16,7 +16,7 @@ static const struct {
 } words[PROBE_OPS] = {
 	[PROBE_OP_REGISTER] = { "%", 0 },    [PROBE_OP_NUMBER] = { "", 0 },    [PROBE_OP_SYMBOL] = { "&", 0 },
 	[PROBE_OP_ENTRY] = { "entry%", 1 },  [PROBE_OP_READ] = { "@", 1 },     [PROBE_OP_EXTEND] = { "sign", 1 },
-	[PROBE_OP_PICK] = { "pick", 0 },     [PROBE_OP_DROP] = { "drop", 1 },  [PROBE_OP_SWAP] = { "swap", 2 },
+	[PROBE_OP_PICK] = { "pick", 0 },     [PROBE_OP_CURRENT] = { "current", 0 }, [PROBE_OP_DROP] = { "drop", 1 },  [PROBE_OP_SWAP] = { "swap", 2 },
 	[PROBE_OP_ROTATE] = { "rot", 3 },    [PROBE_OP_ADD] = { "+", 2 },      [PROBE_OP_SUBTRACT] = { "-", 2 },
 	[PROBE_OP_MULTIPLY] = { "*", 2 },    [PROBE_OP_DIVIDE] = { "/", 2 },   [PROBE_OP_MODULO] = { "mod", 2 },
 	[PROBE_OP_AND] = { "and", 2 },       [PROBE_OP_OR] = { "or", 2 },      [PROBE_OP_XOR] = { "xor", 2 },
@@ -313,6 +313,9 @@ static bool pushed(const struct probe_step_code *s, const struct probe_guest *gu
 	case PROBE_OP_NUMBER:
 		*ret = (uint64_t)s->operand;
 		return true;
+	case PROBE_OP_CURRENT:
+		*ret = guest->current;
+		return guest->current;
 	case PROBE_OP_PICK:
 		if ((uint64_t)s->operand >= count)
 			return false;

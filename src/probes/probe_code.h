@@ -21,6 +21,7 @@ enum probe_op {
 	PROBE_OP_READ,     /* what is at that address: so many bytes, 1, 2, 4 or 8, the rest are 0 */
 	PROBE_OP_EXTEND,   /* the sign of so many bytes goes on */
 	PROBE_OP_PICK,     /* push the value that is so deep, 0: the last one */
+	PROBE_OP_CURRENT, /* push the address of the running thread's task_struct */
 	PROBE_OP_DROP,
 	PROBE_OP_SWAP,
 	PROBE_OP_ROTATE,
@@ -87,6 +88,7 @@ struct probe_guest {
 	/* False: it is not there. */
 	bool (*entry)(void *context, uint64_t slot, unsigned number, uint64_t *ret);
 	bool (*read)(void *context, uint64_t addr, void *data, size_t n);
+	uint64_t current; /* the running thread's task_struct; 0: none is known */
 	void *context;
 };
 

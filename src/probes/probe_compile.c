@@ -54,6 +54,9 @@ static int add_base(const struct probe_definition *d, const struct probe_arg *a,
 			probe_code_add(c, PROBE_OP_NUMBER, a->number);
 		*ret_place = true;
 		return 0;
+	case PROBE_CURRENT:
+		probe_code_add(c, PROBE_OP_CURRENT, 0);
+		return 0;
 	case PROBE_CONSTANT:
 		probe_code_add(c, PROBE_OP_NUMBER, a->number);
 		return 0;

@@ -140,13 +140,23 @@ static uint64_t bit_field(const struct probe_type *t, uint64_t value)
 	return t->format == PROBE_SIGNED ? (uint64_t)((int64_t)value >> (64 - t->bits)) : value >> (64 - t->bits);
 }
 
+/* `up_to`: up to where memory ends. */
+static bool read_array(const struct probe_value *v, const struct probe_guest *guest, uint64_t addr, uint8_t *to)
+{
+	size_t n = bytes_of(v), near = PAGE - addr % PAGE;
+
+	if (guest->read(guest->context, addr, to, n))
+		return true;
+	return v->type.up_to && near < n && guest->read(guest->context, addr, to, near);
+}
+
 static bool put_number(const struct probe_value *v, const struct probe_guest *guest, uint8_t *to)
 {
 	uint64_t value = 0;
 	bool is = probe_code_run(&v->code, guest, &value);
 
 	if (v->type.count)
-		return is && guest->read(guest->context, value, to, bytes_of(v));
+		return is && read_array(v, guest, value, to);
 	if (is)
 		value = bit_field(&v->type, value);
 	memcpy(to, &value, v->type.bytes);

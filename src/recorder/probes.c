@@ -508,7 +508,7 @@ static void tell(struct vcpu *v, struct armed *a, uint64_t address, uint64_t beh
 {
 	static __thread struct buf record;
 	struct hit h = { v, a, address };
-	struct probe_guest guest = { read_register, read_entry, read_memory, &h };
+	struct probe_guest guest = { read_register, read_entry, read_memory, v->task, &h };
 	char comm[PROBE_COMM_LEN + 1] = "";
 	struct probe_hit hit = {
 		.pid = (int32_t)structure_read(v, v->task, TASK_PID, 4),

@@ -174,6 +174,16 @@ struct event_value event_value(struct event_decoder *d, const struct event_recor
 	};
 }
 
+const uint8_t *event_field_bytes(const struct event_decoder *d, const struct event_record *r, size_t field,
+				 size_t *ret_size)
+{
+	size_t offset = 0;
+
+	if (!event_field_place(&d->layouts[r->event].fields[field], r->data, r->size, &offset, ret_size))
+		*ret_size = 0;
+	return (const uint8_t *)r->data + offset;
+}
+
 void event_value_put(struct event_decoder *d, const struct event_record *r, const struct event_value *value,
 		     struct buf *out)
 {

@@ -56,6 +56,9 @@ struct event_value {
 /* NOTHING: the record does not have it. */
 struct event_value event_value(struct event_decoder *d, const struct event_record *r, size_t field,
 			       struct buf *scratch);
+/* The field as it is in the record; 0 bytes where that does not have it. Valid as long as the record. */
+const uint8_t *event_field_bytes(const struct event_decoder *d, const struct event_record *r, size_t field,
+				 size_t *ret_size);
 /* Append it as people read it; an address in code of the kernel by its name, as it was at the record's time. */
 void event_value_put(struct event_decoder *d, const struct event_record *r, const struct event_value *value,
 		     struct buf *out);

@@ -73,9 +73,9 @@ static bool find_in_event(const struct script_formats *f, const struct place_ask
 			continue;
 		type = event_field_type(f->decoder, e, (size_t)field);
 		buf_free(&names);
-		if (is_text_type(type)) {
+		if (is_text_type(type) && !ret->is_bytes) {
 			*ret = (struct type){ .kind = TYPE_TEXT };
-		} else if (ret->kind == TYPE_TEXT) {
+		} else if (ret->kind == TYPE_TEXT && !ret->is_bytes) {
 			error_set(
 				err,
 				"what a tracepoint's number leads to is not recorded: expected a field that is a text");
@@ -213,6 +213,11 @@ static bool find_in_static(const struct place_asked *place, const char *text, st
 	return false;
 }
 
+static bool reads_kernel(enum place_kind kind)
+{
+	return kind == PLACE_ENTRY || kind == PLACE_RETURN || kind == PLACE_CALL || kind == PLACE_CALL_END;
+}
+
 bool script_field_find(void *formats, const struct place_asked *place, const char *text, struct type *ret,
 		       struct error *err)
 {
@@ -220,6 +225,14 @@ bool script_field_find(void *formats, const struct place_asked *place, const cha
 
 	if (place->kind == PLACE_LOG || place->kind == PLACE_SPAN || place->kind == PLACE_WAIT)
 		return find_own(place, text, ret, err);
+	if (strstr(text, "$current") && !reads_kernel(place->kind)) {
+		error_set(err, "the running task is read at functions of the kernel: kprobe, kretprobe, fentry, fexit");
+		return false;
+	}
+	if (ret->is_bytes && script_is_syscall(place)) {
+		error_set(err, "bytes that a system call is given are not recorded: expected a function of the kernel");
+		return false;
+	}
 	if (place->kind == PLACE_STATIC)
 		return find_in_static(place, text, ret, err);
 	if (script_is_syscall(place))
@@ -228,7 +241,7 @@ bool script_field_find(void *formats, const struct place_asked *place, const cha
 		return find_in_event(f, place, text, ret, err);
 	if (place->kind == PLACE_PROFILE || place->kind == PLACE_INTERVAL || place->kind == PLACE_BEGIN ||
 	    place->kind == PLACE_END || place->kind == PLACE_SOFTWARE) {
-		error_set(err, "%s has no arguments", place->text);
+		error_set(err, "%s reads nothing: kprobe, kretprobe, fentry, fexit and tracepoints do", place->text);
 		return false;
 	}
 	if (ret->kind == TYPE_NUMBER)

@@ -177,9 +177,6 @@ static int find_software(struct finding *f, struct error *err)
 		{ "context-switches", OTHER_SWITCH }, { "cs", OTHER_SWITCH },
 	};
 
-	if (f->asked->count != 1)
-		return script_error(f->o->script, f->asked->at, f->asked->len, err,
-				    "each of them counts: expected :1, or nothing, behind it");
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		if (!strcmp(known[i].name, f->asked->name)) {
 			add(f, &f->others, known[i].other);

@@ -20,6 +20,34 @@ void script_fire(struct script_runner *r, struct stacks *s, const struct script_
 		s->stop = true;
 }
 
+/* software:page-faults:100: every hundredth of a vCPU */
+static bool is_due(struct script_runner *r, uint32_t number, const struct script_place *at)
+{
+	uint64_t every = r->o->script->handlers[at->handler].places[at->place].count;
+	uint64_t *counted = &r->counted[(size_t)r->now.cpu * r->places.others.first[OTHERS] + number];
+
+	if (every < 2 || r->now.cpu >= r->vcpus)
+		return true;
+	*counted = (*counted + 1) % every;
+	return !*counted;
+}
+
+static void fire_counted(struct script_runner *r, struct stacks *s, enum script_other other)
+{
+	const struct script_index *x = &r->places.others;
+
+	if (r->now.ns < r->o->from_ns || r->now.ns >= r->o->to_ns)
+		return;
+	for (uint32_t i = x->first[other]; i < x->first[other + 1] && !r->over; i++) {
+		if (!is_due(r, i, &x->list[i]))
+			continue;
+		r->now.at = x->list[i];
+		r->over = !machine_fire(r->machine, x->list[i].handler);
+	}
+	if (r->over)
+		s->stop = true;
+}
+
 static void set_frame_moment(struct script_runner *r, const struct stacks *s, const struct stack *stack,
 			     const struct frame *frame)
 {
@@ -87,7 +115,7 @@ static void begin_interrupt(struct script_runner *r, struct stacks *s, struct st
 		return;
 	frame->data = 1;
 	set_frame_moment(r, s, stack, frame);
-	script_fire(r, s, &r->places.others, OTHER_FAULT);
+	fire_counted(r, s, OTHER_FAULT);
 }
 
 static void spend_nothing(struct script_runner *r, const struct stacks *s, const struct stack *stack)
@@ -202,7 +230,7 @@ static void switched(void *state, struct stacks *s, const struct stack *from, co
 	if (from == to || !script_index_has(&r->places.others, OTHER_SWITCH))
 		return;
 	r->now = (struct moment){ .stack = from, .ns = s->ns, .insns = s->insns, .cpu = cpu };
-	script_fire(r, s, &r->places.others, OTHER_SWITCH);
+	fire_counted(r, s, OTHER_SWITCH);
 }
 
 static void find_running(struct script_runner *r, const struct stacks *s)

@@ -72,6 +72,16 @@ struct script_runner *script_begin(const struct script_run_options *o)
 	return r;
 }
 
+/* More vCPUs may be there than before. */
+static void make_room_for_counts(struct script_runner *r)
+{
+	size_t n = (size_t)r->places.others.first[OTHERS] * r->vcpus;
+
+	r->counted = xreallocarray(r->counted, n + 1, sizeof *r->counted);
+	for (; r->n_counted < n; r->n_counted++)
+		r->counted[r->n_counted] = 0;
+}
+
 /* What is of one session. What is printed at the end has names of the last one. */
 static void begin_part(struct script_runner *r)
 {
@@ -82,6 +92,7 @@ static void begin_part(struct script_runner *r)
 		r->n_spending = stacks_count(r->o->session);
 		r->spending = xcalloc(r->n_spending, sizeof *r->spending);
 	}
+	make_room_for_counts(r);
 	find_fields(r);
 	find_names(r);
 	script_sort_history(r);
@@ -167,6 +178,7 @@ void script_free_runner(struct script_runner *r)
 	for (size_t i = 0; i < r->n_spending; i++)
 		free(r->spending[i].of);
 	free(r->spending);
+	free(r->counted);
 	free(r->calls);
 	script_state_deinit(&r->state);
 	machine_free(r->machine);

@@ -61,6 +61,8 @@ struct script_runner {
 	struct script_syscall *calls; /* by stack: its last system call; NULL: nobody asks */
 	struct spending *spending;    /* by stack; NULL: nobody asks */
 	size_t n_spending;
+	uint64_t *counted; /* by vCPU, and place of places.others: how many since it fired */
+	size_t n_counted;
 	uint32_t *spans; /* numbers of the history's spans, by end */
 	uint32_t *aways; /* likewise */
 	size_t n_spans, n_aways;

@@ -117,6 +117,12 @@ static struct value event_field_now(struct script_runner *r, size_t field)
 
 	if (n < 0)
 		return (struct value){ 0 };
+	if (r->o->code->types.fields[field].type.is_bytes) {
+		size_t size;
+		const uint8_t *bytes = event_field_bytes(r->o->decoder, record, (size_t)n, &size);
+
+		return (struct value){ .n = size, .p = bytes };
+	}
 	v = event_value(r->o->decoder, record, (size_t)n, &r->text);
 	if (r->o->code->types.fields[field].type.kind == TYPE_TEXT)
 		return text(v.kind == EVENT_TEXT ? v.text : "");
