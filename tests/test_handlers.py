@@ -576,7 +576,7 @@ def test_lessons(tmp_path):
     program = tmp_path / "lessons.bt"
     program.write_text(together)
     trace = os.path.join(WORK, "handlers-lessons.upto")
-    p = record(trace, qemu_args("6.12", initrd("6.12", "plain")), "--deterministic", "-e", str(program))
+    p = record(trace, qemu_args("6.12", initrd("6.12", "plain")), "--deterministic", "-e", str(program), more=SILENT)
     said = p.stdout.decode(errors="replace").replace("\r\n", "\n")
     assert said.endswith(run(UPTO, "run", str(program), trace).stdout.decode())
     outs = {n: answer(text, trace) for n, text in LESSONS.items()}

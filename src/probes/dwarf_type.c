@@ -148,6 +148,14 @@ bool dwarf_find_member(Dwarf_Die *structure, const char *name, struct dwarf_memb
 	return find(structure, name, 0, ret);
 }
 
+/* Of an enumeration: has the type that its values are kept in a sign? */
+static bool has_sign(Dwarf_Die *enumeration)
+{
+	Dwarf_Die type;
+
+	return dwarf_type_of(enumeration, &type) && number_of(&type, DW_AT_encoding) == DW_ATE_signed;
+}
+
 bool dwarf_type_of_number(Dwarf_Die *type, struct probe_type *ret)
 {
 	int size = dwarf_bytesize(type), tag = dwarf_tag(type);
@@ -159,7 +167,12 @@ bool dwarf_type_of_number(Dwarf_Die *type, struct probe_type *ret)
 		return false;
 	ret->bytes = (unsigned)size;
 	ret->format = PROBE_HEX; /* as perf probe prints what has no sign */
-	if (tag == DW_TAG_pointer_type || tag == DW_TAG_enumeration_type)
+	if (tag == DW_TAG_enumeration_type) {
+		if (has_sign(type))
+			ret->format = PROBE_SIGNED;
+		return true;
+	}
+	if (tag == DW_TAG_pointer_type)
 		return true;
 	if (dwarf_is_structure(type)) /* in one register, as transparent unions are */
 		return true;
