@@ -41,7 +41,7 @@ struct calls_header {
 #define CALLS_BLOCK 0x4b425055u /* "UPBK" */
 
 enum calls_block_kind {
-	CALLS_INFO = 1, /* lines KEY=VALUE: exe, args, clock, shift */
+	CALLS_INFO = 1, /* lines KEY=VALUE: exe, args, clock, shift; thinned, left_out.REASON */
 	CALLS_CLOCK,    /* struct calls_clock */
 	CALLS_THREAD,   /* struct calls_thread: it has its first event now, or another name */
 	CALLS_EVENTS,   /* struct calls_events, tokens */
@@ -152,7 +152,10 @@ static inline void calls_pop(struct calls_model *m, uint64_t function)
  */
 struct calls_record {
 	uint64_t ticks;
-	/* CALLS_RECORD_EXIT: the call ends; with address 0: longjmp() goes to where `stack` is */
+	/*
+	 * CALLS_RECORD_EXIT: the call ends; with address 0: longjmp() goes to where `stack` is, or, with
+	 * CALLS_RECORD_FRAME in that: calls whose frames are below have ended unseen
+	 */
 	uint64_t function;
 	uint64_t stack; /* of a begin: the stack pointer, in the hook, CALLS_HOOK bytes below the function's own */
 };
@@ -162,6 +165,7 @@ enum { CALLS_RING_UNIT = 1 << 16 }; /* a multiple of all pages' sizes */
 enum { CALLS_HOOK = 16 };
 
 #define CALLS_RECORD_EXIT (UINT64_C(1) << 63)
+#define CALLS_RECORD_FRAME (UINT64_C(1) << 63)
 
 enum calls_ring_state {
 	CALLS_RING_FREE,

@@ -106,6 +106,7 @@ static void put_info(struct file *f)
 			args[i] = ' ';
 	n = snprintf(lines, sizeof lines, "exe=%s\nargs=%s\nclock=%s\nshift=%d\nparent=%d\n", exe, args,
 		     shared.by_clock ? "ns" : "ticks", CALLS_SHIFT, (int)getppid());
+	n += (ssize_t)steering_info(lines + n, sizeof lines - (size_t)n, 0);
 	file_put(f, CALLS_INFO, lines, (size_t)n, NULL, 0);
 }
 
@@ -150,9 +151,12 @@ int file_open(struct file *f)
 
 void file_end(struct file *f)
 {
-	char ring[4096 + 8];
+	char ring[4096 + 8], lines[256];
+	size_t n = steering_info(lines, sizeof lines, 1);
 
 	snprintf(ring, sizeof ring, "%s.ring", f->path);
+	if (n)
+		file_put(f, CALLS_INFO, lines, n, NULL, 0);
 	file_put(f, CALLS_END, NULL, 0, NULL, 0);
 	/* what could not be written is in the ring file still */
 	if (!f->failed)

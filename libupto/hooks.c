@@ -10,6 +10,7 @@
 
 static __thread struct calls_ring *ring __attribute__((tls_model("initial-exec")));
 static __thread int busy __attribute__((tls_model("initial-exec"))); /* in here: nothing is recorded */
+static __thread unsigned run __attribute__((tls_model("initial-exec"))); /* of the thread's last event */
 
 HIDDEN struct shared shared;
 
@@ -26,6 +27,15 @@ static inline uint64_t reserve(struct calls_ring *r)
 #else
 	return __atomic_fetch_add(&r->reserved, 1, __ATOMIC_RELAXED);
 #endif
+}
+
+static inline void put_at(struct calls_ring *r, uint64_t function, uint64_t stack, uint64_t ticks)
+{
+	struct calls_record *to = &r->record[reserve(r) & shared.mask];
+
+	to->function = function;
+	to->stack = stack;
+	__atomic_store_n(&to->ticks, ticks, __ATOMIC_RELEASE);
 }
 
 static inline void put(struct calls_ring *r, uint64_t function, uint64_t stack, uint64_t (*ticks)(void))
@@ -61,11 +71,59 @@ static int wait_for_room(struct calls_ring *r, uint64_t number)
 	return room;
 }
 
-/* What happens seldom. It is apart so that record() needs no room on the stack for calls, which would cost a third. */
-static __attribute__((noinline, cold)) void record_slowly(uint64_t function, uint64_t stack)
+/* Calls that have ended since recording was stopped are those whose frames are below this one. */
+static void note_run(struct calls_ring *r, uint64_t function, uint64_t stack, uint64_t ticks)
+{
+	uint64_t frame = stack + CALLS_HOOK + !(function & CALLS_RECORD_EXIT);
+
+	if (run != shared.run)
+		put_at(r, CALLS_RECORD_EXIT, frame | CALLS_RECORD_FRAME, ticks);
+	run = shared.run;
+}
+
+void event_put(uint64_t function, uint64_t stack, uint64_t ticks)
 {
 	struct calls_ring *r = ring ? ring : first_event();
 
+	if (r)
+		note_run(r, function, stack, ticks);
+
+	if (r && (r->reserved < __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE) || wait_for_room(r, r->reserved)))
+		put_at(r, function, stack, ticks);
+}
+
+/* Handlers of signals that come in between have nothing recorded, which is counted. */
+static void steer(uint64_t function, uint64_t stack)
+{
+	static __thread int steers __attribute__((tls_model("initial-exec")));
+	uint64_t ticks = ticks_now();
+
+	if (busy)
+		return;
+	if (steers) {
+		if (ring)
+			ring->lost++;
+		return;
+	}
+	steers = 1;
+	/* a jump in a thread that has recorded nothing leaves nothing */
+	if (steering_takes(function, stack, ticks) && (ring || function != CALLS_RECORD_EXIT))
+		event_put(function, stack, ticks);
+	steers = 0;
+}
+
+/* What happens seldom. It is apart so that record() needs no room on the stack for calls, which would cost a third. */
+static __attribute__((noinline, cold)) void record_slowly(uint64_t function, uint64_t stack)
+{
+	struct calls_ring *r;
+
+	if (shared.steered) {
+		steer(function, stack);
+		return;
+	}
+	r = ring ? ring : first_event();
+	if (r)
+		note_run(r, function, stack, ticks_now());
 	if (r && (r->reserved < __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE) || wait_for_room(r, r->reserved)))
 		put(r, function, stack, ticks_now);
 }
@@ -77,7 +135,7 @@ static inline __attribute__((always_inline)) void record(uint64_t function, uint
 	if (UNLIKELY(!shared.armed))
 		return;
 	r = ring;
-	if (UNLIKELY(!r || shared.by_clock || r->reserved >= __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE)))
+	if (UNLIKELY(!r || shared.slow || r->reserved >= __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE)))
 		record_slowly(function, stack);
 	else
 		put(r, function, stack, ticks_of_cpu);
@@ -98,13 +156,26 @@ EXPORTED void __cyg_profile_func_exit(void *function, void *site)
 void jump_put(uint64_t stack)
 {
 	/* a thread that has recorded nothing leaves nothing */
-	if (ring)
+	if (ring || shared.steered)
 		record(CALLS_RECORD_EXIT, stack);
+}
+
+void run_begins(void)
+{
+	shared.run++;
+	shared.slow = 1;
 }
 
 EXPORTED void upto_start(void)
 {
-	shared.armed = shared.begun && !shared.over;
+	static int has_begun;
+
+	if (shared.armed || !shared.begun || shared.over)
+		return;
+	if (has_begun || !shared.waits)
+		run_begins();
+	has_begun = 1;
+	shared.armed = 1;
 }
 
 EXPORTED void upto_stop(void)

@@ -15,9 +15,13 @@
 
 struct shared {
 	volatile int armed; /* calls are recorded */
+	int waits;          /* UPTO_ARM=0: nothing is recorded before upto_start() */
 	int begun, over;    /* the program's file is there; it has its end */
 	uint64_t mask;      /* of a record's number: where it is in the ring */
 	int by_clock;       /* ticks are the clock's ns, since the CPU has no counter that can be trusted */
+	int steered;        /* UPTO_KFI says what is recorded (steering.c) */
+	int slow;           /* one of both, or `run`: what happens in a hook is record_slowly()'s */
+	unsigned run;       /* so often recording began again, after it was stopped */
 };
 
 extern struct shared shared;
@@ -62,15 +66,37 @@ HIDDEN void mark_put(struct calls_ring *r, const char *text);
 
 /* hooks.c */
 
+/* Record an event of this thread at that time. */
+HIDDEN void event_put(uint64_t function, uint64_t stack, uint64_t ticks);
 EXPORTED void __cyg_profile_func_enter(void *function, void *site);
 EXPORTED void __cyg_profile_func_exit(void *function, void *site);
 
+/* What was stopped is recorded again. */
+HIDDEN void run_begins(void);
 /* longjmp() goes to where the stack pointer is that. */
 HIDDEN void jump_put(uint64_t stack);
 /* The thread has no ring any more. */
 HIDDEN void hooks_forget(void);
 /* Nothing that this thread does is recorded. */
 HIDDEN void hooks_never(void);
+
+/* steering.c */
+
+/* What UPTO_KFI asks for, once the program's functions can be found. 0: nothing is to be recorded; it says why. */
+HIDDEN int steering_begin(void);
+/* The event is to be recorded, and what was kept back goes before it. */
+HIDDEN int steering_takes(uint64_t function, uint64_t stack, uint64_t ticks);
+/* The thread, or the program, ends: what is under way and is long enough is recorded. */
+HIDDEN void steering_end(void);
+/* Lines for the file's INFO, where it begins or ends; how many bytes. */
+HIDDEN size_t steering_info(char *out, size_t size, int ends);
+/* A child begins with nothing under way. */
+HIDDEN void steering_forget(void);
+
+/* symbols.c */
+
+/* Call each(name, address) for functions of the program and its libraries, until it returns 0. */
+HIDDEN void symbols_each(int (*each)(void *context, const char *name, uint64_t address), void *context);
 
 /* jumps.c */
 

@@ -124,6 +124,8 @@ static void thread_ends(void *ring)
 {
 	struct calls_ring *r = ring;
 
+	if (shared.steered)
+		steering_end();
 	hooks_forget();
 	__atomic_store_n(&r->state, CALLS_RING_LEFT, __ATOMIC_RELEASE);
 }
@@ -196,9 +198,21 @@ static unsigned left_calls(struct kept *k, uint64_t to)
 	return k->depth - at;
 }
 
+/* How many calls have a frame below that. */
+static unsigned calls_below(const struct kept *k, uint64_t frame)
+{
+	unsigned n = k->depth;
+
+	if (!k->stacks || k->depth > DEPTH_MAX)
+		return 0;
+	while (n && k->stacks[n - 1] + CALLS_HOOK < frame)
+		n--;
+	return k->depth - n;
+}
+
 static uint8_t *pack_jump(uint8_t *out, struct calls_model *m, struct kept *k, uint64_t to)
 {
-	unsigned left = left_calls(k, to);
+	unsigned left = to & CALLS_RECORD_FRAME ? calls_below(k, to & ~CALLS_RECORD_FRAME) : left_calls(k, to);
 
 	*out++ = CALLS_UNWIND;
 	out = put_varint(out, left);
@@ -468,6 +482,7 @@ static void begin(void)
 		fprintf(stderr, "libupto: %s: %s; nothing is recorded\n", writer.file.path, strerror(failed));
 		return;
 	}
+	shared.slow = shared.by_clock || shared.steered;
 	writer.records = records_asked();
 	writer.drops = overflow && !strcmp(overflow, "drop");
 	shared.mask = writer.records - 1;
@@ -475,7 +490,8 @@ static void begin(void)
 	put_clock();
 	modules_look(&writer.file);
 	start_thread();
-	shared.armed = writer.runs && !(arm && !strcmp(arm, "0"));
+	shared.waits = arm && !strcmp(arm, "0");
+	shared.armed = writer.runs && !shared.waits;
 }
 
 /* A child has its parent's memory, but nothing of its own was recorded yet: it gets a file of its own. */
@@ -484,6 +500,7 @@ static void in_child(void)
 	int armed = shared.armed;
 
 	hooks_forget();
+	steering_forget();
 	pthread_setspecific(writer.key, NULL);
 	for (uint32_t i = 0; i < writer.n_rings && i < RINGS_MAX; i++) {
 		if (writer.rings[i])
@@ -508,6 +525,8 @@ static __attribute__((destructor(101))) void unload(void)
 {
 	if (!shared.begun || shared.over)
 		return;
+	if (shared.steered && shared.armed)
+		steering_end();
 	shared.armed = 0;
 	shared.over = 1;
 	__atomic_store_n(&writer.ends, 1, __ATOMIC_RELEASE);
@@ -554,7 +573,8 @@ static __attribute__((constructor(101))) void load(void)
 		return;
 	pthread_atfork(NULL, NULL, in_child);
 	jumps_find();
-	begin();
+	if (!getenv("UPTO_KFI") || steering_begin())
+		begin();
 }
 
 /*

@@ -184,6 +184,90 @@ def test_steered(tmp_path):
     assert len(execute(tmp_path / "both", tmp_path / "static")[0]) == 1
 
 
+RUNS = """#include <pthread.h>
+#include <setjmp.h>
+#include <unistd.h>
+#define F __attribute__((noinline)) static
+static volatile int n;
+F void quick(void) { n++; }
+F void slow(void) { quick(); usleep(3000); quick(); }
+F void part(int k) { if (k) part(k - 1); else slow(); quick(); }
+F void round_(void) { quick(); slow(); }
+static jmp_buf env;
+F void leaves(void) { quick(); longjmp(env, 1); }
+F void jumps(void) { if (!setjmp(env)) leaves(); }
+F void last(void) { quick(); }
+F void *thread(void *p) { for (int i = 0; i < 50; i++) quick(); slow(); return p; }
+int main(void)
+{
+	pthread_t t;
+	round_();
+	pthread_create(&t, NULL, thread, NULL);
+	pthread_join(t, NULL);
+	for (int i = 0; i < 3; i++)
+		round_();
+	part(300);
+	jumps();
+	last();
+	slow();
+	return 0;
+}
+"""
+# main, by the source: what quick() has is what the others come to
+ALL = {"main": 1, "round_": 4, "slow": 7, "thread": 1, "part": 301, "jumps": 1, "leaves": 1, "last": 1, "quick": 4 + 14 + 50 + 301 + 1 + 1}
+
+
+def left_out(file):
+    """What it said at its end: by why, how many calls it left out, of how many."""
+    with open(file, "rb") as f:
+        return {key.decode(): int(n) for key, n in re.findall(rb"left_out\.(\w+)=(\d+)\n", f.read())}
+
+
+def test_run_described(tmp_path):
+    """--kfi, UPTO_KFI: triggers, shortest times, lists and limits; what is recorded and what is left out are all there is."""
+    (tmp_path / "runs.c").write_text(RUNS)
+    run("gcc", "-O1", "-finstrument-functions", "-o", tmp_path / "runs", tmp_path / "runs.c", "-pthread")
+
+    def steered(name, text):
+        (tmp_path / name).write_text(f"begin\n{text}\nend\n")
+        file, = execute(tmp_path, tmp_path / "runs", options=["--kfi", tmp_path / name, "-o", f"{name}.upto"])[0]
+        assert b"of which 0 matched no call" in run(UPTO_ASAN, "check", file).stdout
+        return file, calls_of(file)
+
+    file, calls = steered("listed", "filter funclist slow part thread fend")
+    assert calls == {"slow": 7, "part": 301, "thread": 1} and left_out(file) == {"calls": sum(ALL.values()), "duration": 0, "function": sum(ALL.values()) - 309}
+    # the deepest part() is long because of slow(), and so are all above it; what is not long is left out, and counted
+    file, calls = steered("long", "filter mintime 2500")
+    out = left_out(file)
+    assert all(calls[f] >= ALL[f] for f in ("main", "round_", "slow", "thread", "part")) and sum(calls.values()) + out["duration"] == out["calls"] == sum(ALL.values()), (calls, out)
+    assert calls["quick"] < 50, calls
+    for c in upto_json("calls", "--json", "-n", "0", "-F", "slow,round_,part,thread", file)["calls"]:
+        assert c["ns"] >= 2400000, c
+    # from the first return of round_() up to last(), which begins no more
+    _, calls = steered("span", "trigger start exit round_\ntrigger stop entry last")
+    assert calls == {"round_": 3, "slow": 5, "thread": 1, "part": 301, "jumps": 1, "leaves": 1, "quick": ALL["quick"] - 3 - 1 - 2}, calls
+    # each round_() is a run of its own, and stands beside the others, not in them
+    file, calls = steered("again", "trigger start entry round_\ntrigger stop exit round_\nautorepeat")
+    assert calls == {"round_": 4, "slow": 4, "quick": 12}, calls
+    assert {c["depth"] for c in upto_json("calls", "--json", "-n", "0", "-F", "round_", file)["calls"] if c["function"] == "round_"} == {0}
+    _, calls = steered("few", "logentries 5")
+    assert sum(calls.values()) == 5 and calls["main"] == calls["round_"] == 1, calls
+    _, calls = steered("late", "trigger start time 1\ntrigger stop time 100000000")
+    assert sum(calls.values()) >= sum(ALL.values()) - 3, calls
+    # in threads that are many, nothing is lost that is not counted
+    (tmp_path / "threads").write_text("begin filter mintime 30 end")
+    file, = execute(tmp_path / "nasty", program("nasty"), "threads", options=["--kfi", tmp_path / "threads"])[0]
+    out = left_out(file)
+    assert sum(calls_of(file).values()) + out["duration"] == out["calls"] == 1 + 1 + 8 + 160000 + 320000, out
+    for text, message in ("filter maxtime 5", "filter maxtime is not there for programs"), ("triger stop time 5", "expected trigger, filter"):
+        (tmp_path / "wrong").write_text(f"begin\n{text}\nend\n")
+        fails(1, message, "exec", "--kfi", tmp_path / "wrong", "--", tmp_path / "runs")
+    for text, message in ("begin\ntrigger start entry nobody\nend", "no function nobody"), ("begin\nfilter depth 5\nend", "wrong:2: of filters there are"), ("begin", "wrong:1: expected end"):
+        (tmp_path / "wrong").write_text(text)
+        p = run("./runs", env={**os.environ, "UPTO_KFI": "wrong", "LD_PRELOAD": os.path.join(RELEASE, "libupto/libupto.so"), "UPTO_OUT": "none.upto"}, cwd=tmp_path)
+        assert message in p.stderr.decode() and not os.path.exists(tmp_path / "none.upto"), p.stderr
+
+
 @pytest.mark.skipif(not shutil.which("uftrace"), reason="no uftrace")
 def test_uftrace(tmp_path):
     """uftrace counts the same calls of the same program."""
@@ -232,13 +316,15 @@ def test_damaged_folder(tmp_path):
 
 def test_sanitized(tmp_path):
     """The library under ThreadSanitizer, and under valgrind: neither finds anything."""
-    sources = [os.path.join(TOP, "libupto", f + ".c") for f in ("file", "hooks", "jumps", "modules", "writer")]
+    sources = [os.path.join(TOP, "libupto", f + ".c") for f in ("file", "hooks", "jumps", "modules", "steering", "symbols", "writer")]
     run("gcc", "-g", "-O1", "-fsanitize=thread", "-fPIC", "-DUPTO_STATIC", "-c", *sources, cwd=tmp_path)
     run("gcc", "-g", "-O1", "-fsanitize=thread", "-finstrument-functions", "-c", os.path.join(SOURCES, "nasty.c"), cwd=tmp_path)
     run("gcc", "-fsanitize=thread", "-o", "nasty", *sorted(f for f in os.listdir(tmp_path) if f.endswith(".o")), "-ldl", "-lrt", "-pthread", cwd=tmp_path)
+    (tmp_path / "kfi").write_text("begin filter mintime 20 trigger start entry main autorepeat end")
     for mode in "threads", "sorts", "exit", "signals":
-        p = run(tmp_path / "nasty", mode, cwd=tmp_path, check=False)
-        assert p.returncode == 0 and b"WARNING" not in p.stderr, p.stderr.decode()
+        for more in {}, {"UPTO_KFI": "kfi"}:
+            p = run(tmp_path / "nasty", mode, cwd=tmp_path, env={**os.environ, **more}, check=False)
+            assert p.returncode == 0 and b"WARNING" not in p.stderr, p.stderr.decode()
     if shutil.which("valgrind"):
         env = {**os.environ, "LD_PRELOAD": os.path.join(RELEASE, "libupto/libupto.so")}
         for mode in "forks", "longjmp", "exit":

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """upto import of a trace.dat: what trace-cmd itself reports of it, and what upto records from outside meanwhile."""
 import collections
+import json
 import os
 import re
 import shutil
+import subprocess
 
 import pytest
 
@@ -54,10 +56,16 @@ def report(path):
 
 
 def calls_by_process(trace):
-    counts = collections.defaultdict(collections.Counter)
-    for row in upto_json("tree", "--json", "--by", "thread", trace)["tree"]:
-        if row["depth"] and row["calls"]:
-            counts[row["pid"]][row["function"]] += row["calls"]
+    """A row a line: of a whole machine they are gigabytes."""
+    counts, columns = collections.defaultdict(collections.Counter), []
+    with subprocess.Popen([UPTO, "tree", "--json", "--by", "thread", trace], stdout=subprocess.PIPE, text=True) as p:
+        for line in p.stdout:
+            if line.startswith('{"tree"'):
+                columns = json.loads(line[line.index("["):line.index("]") + 1])
+            row = dict(zip(columns, json.loads(line.rstrip("\n").rstrip(",").rstrip("]}") + "]"))) if line.startswith("[") else {"depth": 0}
+            if row["depth"] and row["calls"]:
+                counts[row["pid"]][row["function"]] += row["calls"]
+    assert p.returncode == 0 and counts
     return counts
 
 

@@ -92,6 +92,9 @@ static void note_info(struct calls_trace *t, struct cursor payload)
 			snprintf(key, sizeof key, "program.%s", line);
 			meta_put(&t->info, key, value);
 		}
+		/* only of calls that it did not leave out by itself (UPTO_KFI) */
+		if (!strcmp(line, "thinned") || !strncmp(line, "left_out.", 9))
+			meta_put(&t->info, line, value);
 	}
 }
 

@@ -16,8 +16,9 @@
 #include "cli/commands.h"
 #include "cli/print/output_file.h"
 #include "config.h"
+#include "kfi/config.h"
 
-enum { FILES_MAX = 16 << 20 };
+enum { FILES_MAX = 16 << 20, KFI_CONFIG_BYTES = (1 << 16) - 1 };
 
 /* The library beside this program: installed, or in the build folder. */
 static char *find_library(struct error *err)
@@ -48,6 +49,47 @@ static void preload(const char *library)
 	setenv("LD_PRELOAD", all, 1);
 }
 
+static int check_run(const char *path, const struct kfi_run *run, struct error *err)
+{
+	const struct {
+		bool asked;
+		const char *words, *instead;
+	} not_there[] = {
+		{ run->max_us, "filter maxtime", "upto thin --max-duration takes long calls out of what was recorded" },
+		{ run->only_interrupts, "filter onlyints", "a program has no interrupts" },
+		{ run->stack || run->worst_stack, "watch stack", "upto calls shows how deep stacks were" },
+		{ run->overwrite, "overwrite", "all of it is kept, in a file" },
+	};
+
+	for (size_t i = 0; i < sizeof not_there / sizeof *not_there; i++)
+		if (not_there[i].asked)
+			return error_set(err, "%s: %s is not there for programs: %s", path, not_there[i].words,
+					 not_there[i].instead);
+	return 0;
+}
+
+/* The library reads it, too, and knows its functions. Here are better words for what is wrong. */
+static int set_configuration(const char *path, struct error *err)
+{
+	struct buf text = { 0 };
+	struct kfi_config config = { 0 };
+	char *whole = realpath(path, NULL);
+	int ret = file_read(path, KFI_CONFIG_BYTES, &text, err);
+
+	if (ret == 0)
+		ret = kfi_config_parse(path, (char *)text.data, text.len, &config, err);
+	if (ret == 0 && config.count > 1)
+		ret = error_set(err, "%s:%u: a program has one run", path, config.runs[1].line);
+	if (ret == 0)
+		ret = check_run(path, &config.runs[0], err);
+	if (ret == 0)
+		setenv("UPTO_KFI", whole ? whole : path, 1);
+	kfi_config_deinit(&config);
+	buf_free(&text);
+	free(whole);
+	return ret;
+}
+
 /* What the library is asked for; see libupto/upto.h. */
 static int set_environment(const struct args *args, int list, struct error *err)
 {
@@ -66,7 +108,7 @@ static int set_environment(const struct args *args, int list, struct error *err)
 		setenv("UPTO_OVERFLOW", "drop", 1);
 	if (arg(args, "disarmed"))
 		setenv("UPTO_ARM", "0", 1);
-	return 0;
+	return arg(args, "kfi") ? set_configuration(arg(args, "kfi"), err) : 0;
 }
 
 /* One who wants to have them at hand again has asked for that. */
@@ -117,8 +159,8 @@ static void tell(const struct args *args, int list)
 
 	snprintf(path, sizeof path, "/proc/self/fd/%d", list);
 	if (file_read(path, FILES_MAX, &files, &ignored) < 0 || !files.len) {
-		fprintf(stderr,
-			"upto: nothing was recorded: no program was started that is linked with the C library of this system\n");
+		fprintf(stderr, "upto: nothing was recorded: libupto has said why, or no program was started that is linked with the C library "
+				"of this system\n");
 		return;
 	}
 	buf_put_u8(&files, 0);
@@ -161,6 +203,7 @@ static const struct option options[] = {
 	{ 0, "buffer", "SIZE", "of each thread, for what is not written yet: 4M (default: 1.5 MiB)" },
 	{ 0, "drop", NULL, "where a buffer is full, lose calls, and count them, instead of waiting" },
 	{ 0, "disarmed", NULL, "record from upto_start() on, which the program calls (<upto.h>)" },
+	{ 0, "kfi", "FILE", "a run as KFI's configurations describe it: triggers, filter mintime and funclist, logentries, autorepeat" },
 	{ 'q', "quiet", NULL, "do not show where the time went" },
 	HELP_OPTION,
 	{ 0 },
@@ -174,11 +217,12 @@ const struct command cmd_exec = {
 		"Runs a program that was compiled with -finstrument-functions (gcc or clang; C, C++ and others; libraries, too), and records every call and "
 		"return of each of its functions, in all threads and in all processes that it starts. It need not be linked with libupto: that is loaded "
 		"before it. A program that is linked with it (-lupto) records by itself, wherever it runs, without upto: UPTO_OUT, UPTO_BUFFER, "
-		"UPTO_OVERFLOW=drop and UPTO_ARM=0 in its environment are what -o, --buffer, --drop and --disarmed are here.\n"
+		"UPTO_OVERFLOW=drop, UPTO_ARM=0 and UPTO_KFI in its environment are what -o, --buffer, --drop, --disarmed and --kfi are here.\n"
 		"What it writes is read by all commands, as a trace is; 'upto import' makes one of it, which is smaller, and needs neither the program's "
 		"file nor its libraries. A program that is killed loses nothing: what it had not written yet is in FILE.ring, which is to be kept beside FILE.\n"
 		"Times are those of the clock, with what a thread waited. A function that longjmp(3) or an exception leaves ends when its caller goes on.\n",
 	.examples = "  cc -g -O2 -finstrument-functions -o app app.c\n  upto exec -- ./app\n      where its time went\n"
+		    "  upto exec --kfi slow.kfi -- ./app\n      only calls of 500 us, once main() has been entered: begin trigger start entry main filter mintime 500 end\n"
 		    "  cc -g -O2 -finstrument-functions -o app app.c -lupto\n  ./app\n  upto tree app.*.upto\n      without upto at hand\n",
 	.options = options,
 	.rest = true,
