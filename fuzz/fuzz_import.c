@@ -53,7 +53,7 @@ static void import(const uint8_t *data, size_t size)
 
 	must(in >= 0 && out >= 0 && write(in, data, size) == (ssize_t)size && lseek(in, 0, SEEK_SET) == 0);
 	must(writer_init(&w, out) == 0);
-	r = import_log(in, "log", &(struct builder_sink){ .put = made_put, .context = &w }, &imported, &err);
+	r = import_log(in, "log", NULL, &(struct builder_sink){ .put = made_put, .context = &w }, &imported, &err);
 	writer_deinit(&w);
 	if (r == 0)
 		made_check(out, 0, false);

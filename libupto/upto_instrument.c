@@ -7,25 +7,21 @@ void __cyg_profile_func_exit(void *function, void *caller) UPTO_NOT_INSTRUMENTED
 
 static struct {
 	const struct upto_instrument *config;
+	struct upto_instrument_head *head; /* in the buffer */
+	struct upto_call *calls;           /* behind it */
 	enum { OFF, AWAITS_START, ON, OVER } state;
 	volatile int busy;
-	uint32_t used;       /* calls that were begun, of which the last `count` are there */
-	uint64_t began;      /* ticks */
-	uint64_t ended;
-	uintptr_t started_by, stopped_by;
-	int start_is_exit, stop_is_exit;
-	uint64_t too_short, not_found, in_hook;
 } log_;
 
 static UPTO_NOT_INSTRUMENTED struct upto_call *call_at(uint32_t n)
 {
-	return &log_.config->calls[n % log_.config->count];
+	return &log_.calls[n % log_.head->count];
 }
 
 /* The earliest call that is still there. */
 static UPTO_NOT_INSTRUMENTED uint32_t first_call(void)
 {
-	return log_.used > log_.config->count ? log_.used - log_.config->count : 0;
+	return log_.head->used > log_.head->count ? log_.head->used - log_.head->count : 0;
 }
 
 static UPTO_NOT_INSTRUMENTED uint64_t ticks_of(uint32_t us)
@@ -33,30 +29,54 @@ static UPTO_NOT_INSTRUMENTED uint64_t ticks_of(uint32_t us)
 	return (uint64_t)us * (log_.config->ticks_per_us ? log_.config->ticks_per_us : 1);
 }
 
+/* The head is there as a whole once its magic is. */
+static UPTO_NOT_INSTRUMENTED void make_head(const struct upto_instrument *config)
+{
+	static const char magic[] = UPTO_INSTRUMENT_MAGIC;
+	struct upto_instrument_head *h = (struct upto_instrument_head *)config->calls;
+	volatile char *to = h->magic;
+
+	for (unsigned i = 0; i < sizeof *h; i++)
+		to[i] = 0;
+	h->order = UPTO_INSTRUMENT_ORDER;
+	h->version = UPTO_INSTRUMENT_VERSION;
+	h->address_size = sizeof(uintptr_t);
+	h->call_size = sizeof(struct upto_call);
+	h->calls_at = UPTO_HEAD_CALLS * sizeof(struct upto_call);
+	h->count = config->count - UPTO_HEAD_CALLS;
+	h->ticks_per_us = config->ticks_per_us ? config->ticks_per_us : 1;
+	h->min_us = config->min_us;
+	h->flags = config->ring ? UPTO_RING : 0;
+	for (unsigned i = 0; i < sizeof h->magic; i++)
+		to[i] = magic[i];
+	log_.head = h;
+	log_.calls = config->calls + UPTO_HEAD_CALLS;
+}
+
 void UPTO_NOT_INSTRUMENTED upto_instrument_begin(const struct upto_instrument *config)
 {
 	log_.state = OFF;
 	log_.config = config;
-	log_.used = 0;
-	log_.too_short = log_.not_found = log_.in_hook = 0;
-	log_.started_by = log_.stopped_by = 0;
-	log_.began = config->clock();
+	if (config->count <= UPTO_HEAD_CALLS)
+		return;
+	make_head(config);
+	log_.head->began = config->clock();
 	log_.state = config->start_entry || config->start_exit ? AWAITS_START : ON;
 }
 
 static UPTO_NOT_INSTRUMENTED void start(uintptr_t by, int is_exit)
 {
-	log_.began = log_.config->clock();
-	log_.started_by = by;
-	log_.start_is_exit = is_exit;
+	log_.head->began = log_.config->clock();
+	log_.head->started_by = by;
+	log_.head->flags |= is_exit ? UPTO_STARTED_BY_EXIT : 0;
 	log_.state = ON;
 }
 
 static UPTO_NOT_INSTRUMENTED void stop(uintptr_t by, int is_exit)
 {
-	log_.ended = log_.config->clock() - log_.began;
-	log_.stopped_by = by;
-	log_.stop_is_exit = is_exit;
+	log_.head->ended = log_.config->clock() - log_.head->began;
+	log_.head->stopped_by = by;
+	log_.head->flags |= UPTO_STOPPED | (is_exit ? UPTO_STOPPED_BY_EXIT : 0);
 	log_.state = OVER;
 }
 
@@ -72,38 +92,38 @@ static UPTO_NOT_INSTRUMENTED void begin_call(uintptr_t function, uintptr_t calle
 {
 	struct upto_call *c;
 
-	if (log_.used == log_.config->count && !log_.config->ring) {
+	if (log_.head->used == log_.head->count && !(log_.head->flags & UPTO_RING)) {
 		stop(0, 0);
 		return;
 	}
-	c = call_at(log_.used++);
+	c = call_at(log_.head->used++);
 	c->function = function;
 	c->caller = caller;
 	c->ticks = UPTO_NO_END;
-	c->begin = log_.config->clock() - log_.began;
+	c->begin = log_.config->clock() - log_.head->began;
 }
 
 /* The last one of that function that has not ended: of the last few, nearly always. */
 static UPTO_NOT_INSTRUMENTED void end_call(uintptr_t function)
 {
-	uint64_t now = log_.config->clock() - log_.began;
+	uint64_t now = log_.config->clock() - log_.head->began;
 	struct upto_call *c;
 
-	for (uint32_t n = log_.used, first = first_call(); n > first; n--) {
+	for (uint32_t n = log_.head->used, first = first_call(); n > first; n--) {
 		c = call_at(n - 1);
 		if (c->function != function || c->ticks != UPTO_NO_END)
 			continue;
 		c->ticks = now - c->begin;
 		if (c->ticks < ticks_of(log_.config->min_us)) {
-			log_.too_short++;
+			log_.head->too_short++;
 			c->function = 0;
 			/* and those before it that were left out */
-			while (log_.used > first && !call_at(log_.used - 1)->function)
-				log_.used--;
+			while (log_.head->used > first && !call_at(log_.head->used - 1)->function)
+				log_.head->used--;
 		}
 		return;
 	}
-	log_.not_found++;
+	log_.head->not_found++;
 }
 
 /* An interrupt may come into a hook, and call others. */
@@ -112,7 +132,7 @@ static UPTO_NOT_INSTRUMENTED int enter_hook(void)
 	if (log_.state != AWAITS_START && log_.state != ON)
 		return 0;
 	if (log_.busy) {
-		log_.in_hook++;
+		log_.head->in_hook++;
 		return 0;
 	}
 	log_.busy = 1;
@@ -228,9 +248,9 @@ static UPTO_NOT_INSTRUMENTED void put_count(void (*put)(char c), const char *wha
 static UPTO_NOT_INSTRUMENTED void put_header(void (*put)(char c), uint32_t rows)
 {
 	put_text(put, "\nKernel Instrumentation Run ID 0\n\n");
-	put_moment(put, "Logging started at ", log_.began, log_.started_by, log_.start_is_exit, "system call");
-	put_moment(put, "Logging stopped at ", log_.began + log_.ended, log_.stopped_by, log_.stop_is_exit,
-		   log_.used == log_.config->count && !log_.config->ring ? "log full" : "system call");
+	put_moment(put, "Logging started at ", log_.head->began, log_.head->started_by, log_.head->flags & UPTO_STARTED_BY_EXIT, "system call");
+	put_moment(put, "Logging stopped at ", log_.head->began + log_.head->ended, log_.head->stopped_by, log_.head->flags & UPTO_STOPPED_BY_EXIT,
+		   log_.head->used == log_.head->count && !(log_.head->flags & UPTO_RING) ? "log full" : "system call");
 	put_text(put, "\nFilters:\n");
 	if (log_.config->min_us) {
 		put_text(put, "\t");
@@ -238,9 +258,9 @@ static UPTO_NOT_INSTRUMENTED void put_header(void (*put)(char c), uint32_t rows)
 		put_text(put, " usecs minimum execution time\n");
 	}
 	put_text(put, "\nFilter Counters:\n\n");
-	put_count(put, "Execution time filter count = ", log_.too_short);
-	put_count(put, "Total entries filtered = ", log_.too_short);
-	put_count(put, "Entries not found = ", log_.not_found + log_.in_hook);
+	put_count(put, "Execution time filter count = ", log_.head->too_short);
+	put_count(put, "Total entries filtered = ", log_.head->too_short);
+	put_count(put, "Entries not found = ", log_.head->not_found + log_.head->in_hook);
 	put_count(put, "\nNumber of entries after filters = ", rows);
 	put_text(put, "\n Entry      Delta       PID      Function    Caller\n--------   --------   --------   --------   --------\n");
 }
@@ -252,10 +272,10 @@ void UPTO_NOT_INSTRUMENTED upto_instrument_log(void (*put)(char c))
 	upto_instrument_stop();
 	if (log_.state != OVER)
 		return;
-	for (uint32_t n = first_call(); n < log_.used; n++)
+	for (uint32_t n = first_call(); n < log_.head->used; n++)
 		rows += call_at(n)->function != 0;
 	put_header(put, rows);
-	for (uint32_t n = first_call(); n < log_.used; n++) {
+	for (uint32_t n = first_call(); n < log_.head->used; n++) {
 		const struct upto_call *c = call_at(n);
 
 		if (!c->function)

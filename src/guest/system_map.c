@@ -30,6 +30,16 @@ static int read_line(const char *line, size_t len, struct symbol_list *ret)
 	return 0;
 }
 
+/* nm has blanks for the address of what is in another file: "                 U puts" */
+static bool is_elsewhere(const char *line, size_t len)
+{
+	size_t blanks = 0;
+
+	while (blanks < len && line[blanks] == ' ')
+		blanks++;
+	return blanks > 8 && blanks + 2 < len && strchr("Uwv", line[blanks]) && line[blanks + 1] == ' ';
+}
+
 int system_map_read(const void *data, size_t len, struct symbol_list *ret, struct error *err)
 {
 	const char *p = data, *end = p + len;
@@ -38,7 +48,7 @@ int system_map_read(const void *data, size_t len, struct symbol_list *ret, struc
 		const char *nl = memchr(p, '\n', (size_t)(end - p));
 		size_t n = nl ? (size_t)(nl - p) : (size_t)(end - p);
 
-		if (n && read_line(p, n, ret) < 0) {
+		if (n && !is_elsewhere(p, n) && read_line(p, n, ret) < 0) {
 			if (line == 1)
 				return error_set(err, "neither a bzImage, an ELF file nor a System.map");
 			return error_set(err, "line %u: not \"address type name\" as in a System.map", line);

@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "block_lines.h"
 #include "calls_blocks.h"
+#include "instrument_dump.h"
+#include "kfi/resolve.h"
 #include "trace/format.h"
 #include "uftrace_folder.h"
 
@@ -53,6 +55,45 @@ static int import_dat(struct import_input *in, const struct builder_sink *sink, 
 	return r;
 }
 
+/* As addr2sym does, line by line. */
+static void name_addresses(struct import_input *in)
+{
+	struct resolver resolver = { .map = in->map };
+	struct buf named = { 0 };
+	const char *at = (char *)in->data.data, *end = at + in->data.len;
+
+	while (at < end) {
+		const char *line = memchr(at, '\n', (size_t)(end - at));
+		size_t n = line ? (size_t)(line - at) + 1 : (size_t)(end - at);
+
+		resolve_line(&resolver, at, n, &named);
+		at += n;
+	}
+	buf_free(&in->data);
+	in->data = named;
+}
+
+/* Of a machine whose functions were instrumented (libupto/upto_instrument.h). */
+static int import_memory(struct import_input *in, const struct builder_sink *sink, struct imported *ret,
+			 struct error *err)
+{
+	struct kfi_log log = { 0 };
+	size_t at;
+	int r;
+
+	if (read_all(in, err) < 0)
+		return -1;
+	if (!instrument_dump_find(in->data.data, in->data.len, &at))
+		return error_set(err, "%s: neither text, nor memory with calls of upto_instrument in it", in->path);
+	r = instrument_dump_read(in->path, in->data.data, in->data.len, at, in->map, &log, err);
+	if (r == 0 && !log.n)
+		r = error_set(err, "%s: has no calls", in->path);
+	if (r == 0)
+		r = kfi_trace_write(&log, in->path, sink, &ret->kfi, err);
+	kfi_log_deinit(&log);
+	return r;
+}
+
 static int import_kfi(struct import_input *in, const struct builder_sink *sink, struct imported *ret, struct error *err)
 {
 	struct kfi_log log = { 0 };
@@ -60,6 +101,8 @@ static int import_kfi(struct import_input *in, const struct builder_sink *sink, 
 
 	if (read_all(in, err) < 0)
 		return -1;
+	if (in->map)
+		name_addresses(in);
 	r = kfi_log_parse(in->path, (char *)in->data.data, in->data.len, &log, err);
 	if (r == 0 && !log.n)
 		r = error_set(err, "%s: has no calls", in->path);
@@ -86,6 +129,17 @@ static int import_uftrace(struct import_input *in, const struct builder_sink *si
 	return r;
 }
 
+/* Text has no NULs, or a few that are wrong there. */
+static bool is_memory(const struct buf *data)
+{
+	enum { MANY = 16, LITTLE = 512 };
+	size_t nuls = 0, at;
+
+	for (size_t i = 0; i < data->len; i++)
+		nuls += !data->data[i];
+	return (data->len >= LITTLE && nuls > data->len / MANY) || instrument_dump_find(data->data, data->len, &at);
+}
+
 static int import_any(struct import_input *in, const struct builder_sink *sink, struct imported *ret, struct error *err)
 {
 	const struct buf *data = &in->data;
@@ -108,15 +162,20 @@ static int import_any(struct import_input *in, const struct builder_sink *sink, 
 		ret->format = IMPORT_GRAPH;
 		return import_dat(in, sink, ret, err);
 	}
+	if (is_memory(data)) {
+		ret->format = IMPORT_KFI;
+		return import_memory(in, sink, ret, err);
+	}
 	ret->format = block_lines_are_those((char *)data->data, data->len) ? IMPORT_BLOCKS : IMPORT_KFI;
 	if (ret->format == IMPORT_KFI)
 		return import_kfi(in, sink, ret, err);
 	return block_trace_write(in, sink, &ret->blocks, err);
 }
 
-int import_log(int fd, const char *path, const struct builder_sink *sink, struct imported *ret, struct error *err)
+int import_log(int fd, const char *path, const struct symbol_map *map, const struct builder_sink *sink,
+	       struct imported *ret, struct error *err)
 {
-	struct import_input in = { .fd = fd, .path = path };
+	struct import_input in = { .fd = fd, .path = path, .map = map };
 	int r;
 
 	*ret = (struct imported){ 0 };

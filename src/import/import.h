@@ -26,8 +26,10 @@ struct imported {
 
 /*
  * Read the log from the file up to its end; `path` is for messages ("FILE:LINE: what was expected"), and tells where what
- * lies beside the file is, as a ring of a program's calls.
+ * lies beside the file is, as a ring of a program's calls. `map`: names of the addresses that a log or memory has, or
+ * NULL.
  */
-int import_log(int fd, const char *path, const struct builder_sink *sink, struct imported *ret, struct error *err);
+int import_log(int fd, const char *path, const struct symbol_map *map, const struct builder_sink *sink,
+	       struct imported *ret, struct error *err);
 
 #endif

@@ -7,10 +7,12 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "kfi/symbol_map.h"
 
 struct import_input {
 	int fd;            /* -1: all of it is in `data` */
 	const char *path;  /* for messages */
+	const struct symbol_map *map; /* names of addresses; NULL: none */
 	struct buf data;   /* was read and is not used yet */
 };
 

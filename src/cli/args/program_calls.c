@@ -25,7 +25,7 @@ static int import(int in, const char *path, int out, struct error *err)
 	int r = writer_init(&w, out);
 
 	if (r == 0)
-		r = import_log(in, path, &(struct builder_sink){ .put = put, .context = &w }, &imported, err);
+		r = import_log(in, path, NULL, &(struct builder_sink){ .put = put, .context = &w }, &imported, err);
 	else
 		error_set(err, "%s: no memory for its calls: %s", path, strerror(-r));
 	writer_deinit(&w);

@@ -9,6 +9,7 @@
 
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
+#include "cli/kfi/symbol_map_arg.h"
 #include "cli/print/output_file.h"
 #include "cli/print/quantity.h"
 #include "import/import.h"
@@ -22,13 +23,14 @@ static void put(void *context, const struct chunk_header *header, struct buf *pa
 	writer_put(context, header, payload, level ? level : QUICK_LEVEL);
 }
 
-static int write_trace(int in, const char *log, int out, const char *path, struct imported *ret, struct error *err)
+static int write_trace(int in, const char *log, const struct symbol_map *map, int out, const char *path,
+		       struct imported *ret, struct error *err)
 {
 	struct writer w;
 	int r = writer_init(&w, out), failed;
 
 	if (r == 0)
-		r = import_log(in, log, &(struct builder_sink){ .put = put, .context = &w }, ret, err);
+		r = import_log(in, log, map, &(struct builder_sink){ .put = put, .context = &w }, ret, err);
 	else
 		error_set(err, "%s: %s", path, strerror(-r));
 	failed = w.failed;
@@ -38,13 +40,15 @@ static int write_trace(int in, const char *log, int out, const char *path, struc
 	return r < 0 ? -1 : 0;
 }
 
-static int write_file(int in, const char *log, const char *path, bool force, struct imported *ret, struct error *err)
+static int write_file(int in, const struct args *args, const struct symbol_map *map, struct imported *ret,
+		      struct error *err)
 {
+	const char *log = args->operands[0], *path = arg(args, "output");
 	struct output_file out;
 
-	if (output_file_open(&out, path, OUTPUT_TRACE, force, err) < 0)
+	if (output_file_open(&out, path, OUTPUT_TRACE, arg(args, "force"), err) < 0)
 		return -1;
-	return output_file_close(&out, write_trace(in, log, out.fd, path, ret, err), err);
+	return output_file_close(&out, write_trace(in, log, map, out.fd, path, ret, err), err);
 }
 
 static void put_amount_of(struct buf *out, uint64_t n, const char *what)
@@ -118,6 +122,7 @@ static void say(const struct imported *i, const char *path)
 static int run(const struct args *args, struct error *err)
 {
 	const char *log = args->operands[0];
+	struct symbol_map map = { 0 };
 	struct imported imported;
 	int in, r;
 
@@ -132,7 +137,11 @@ static int run(const struct args *args, struct error *err)
 		error_set(err, "%s: %s", log, strerror(errno));
 		return EXIT_FAILED;
 	}
-	r = write_file(in, log, arg(args, "output"), arg(args, "force"), &imported, err);
+	r = arg(args, "map") ? symbol_map_open(arg(args, "map"), &map, err) : 0;
+	if (r == 0)
+		r = write_file(in, args, arg(args, "map") ? &map : NULL, &imported, err);
+	if (arg(args, "map"))
+		symbol_map_deinit(&map);
 	if (in != STDIN_FILENO)
 		close(in);
 	if (r < 0)
@@ -143,6 +152,7 @@ static int run(const struct args *args, struct error *err)
 
 static const struct option options[] = {
 	{ 'o', "output", "TRACE", "the trace" },
+	{ 'm', "map", "FILE", "names of the functions whose addresses a log of KFI, or memory, has: a System.map, nm's output, a trace" },
 	FORCE_OPTION("file"),
 	HELP_OPTION,
 	{ 0 },
@@ -165,10 +175,13 @@ const struct command cmd_import = {
 		"(tracing_thresh), calls begin where these say. What was called while nothing was traced is [not traced].\n"
 		"- a folder that 'uftrace record' wrote, without arguments (-A, -R): each thread on a CPU of its own.\n"
 		"- what a program with libupto wrote (upto-exec(1)), which commands also read as it is: the trace has its functions' names, and is smaller.\n"
+		"- a dump of memory, of the buffer alone or of all there is, of a machine whose functions were instrumented (libupto/upto_instrument.h): also of one "
+		"that hangs. It may be of the other order of bytes, and of 32 bits.\n"
 		"LOG can be - for standard input, but for a trace.dat. What a format does not have (instructions; stacks; …) is not in the trace "
 		"either: commands that need it say so, and times take the place of instructions.\n",
 	.examples = "  upto import boot.lst -o boot.upto\n      a log of KFI\n"
 		    "  trace-cmd record -p function_graph -e sched sleep 1\n  upto import trace.dat -o sleep.upto\n      what a kernel on hardware did\n"
+		    "  upto import -m System.map memory.bin -o board.upto\n      what a board was at, out of its memory\n"
 		    "  zcat trace.txt.gz | upto import - -o trace.upto\n      a text trace that is packed\n",
 	.options = options,
 	.min_operands = 1,
