@@ -55,10 +55,10 @@ def report(path):
     return begins, ends, lost, took, pids
 
 
-def calls_by_process(trace):
+def calls_by_process(trace, *options):
     """A row a line: of a whole machine they are gigabytes."""
     counts, columns = collections.defaultdict(collections.Counter), []
-    with subprocess.Popen([UPTO, "tree", "--json", "--by", "thread", trace], stdout=subprocess.PIPE, text=True) as p:
+    with subprocess.Popen([UPTO, "tree", "--json", "--by", "thread", *options, trace], stdout=subprocess.PIPE, text=True) as p:
         for line in p.stdout:
             if line.startswith('{"tree"'):
                 columns = json.loads(line[line.index("["):line.index("]") + 1])
@@ -129,6 +129,36 @@ def test_outside(version, tmp_path):
         processes += 1
     assert processes > 8 and compared > 1000, (processes, compared)
     return f"{compared} calls of {processes} processes"
+
+
+@pytest.mark.weight(46)
+@pytest.mark.parametrize("name", ["tasks", pytest.param("changes", marks=pytest.mark.long)])
+def test_text(name, tmp_path):
+    """The kernel's own text: each line's calls are there, and those of each process are what was seen from outside."""
+    folder, outside = recorded("6.12", "")
+    path = os.path.join(folder, name + ".txt")
+    trace, said = imported(path, tmp_path / "text.upto", upto=UPTO_ASAN)
+    begins = collections.Counter()
+    with open(path) as f:
+        for line in f:
+            m = re.search(r"\|  +([\w.]+)(?: \[\w+\])?\(.*?\)(?:;| \{)", line)
+            begins[m[1] if m else None] += 1
+    del begins[None]
+    calls = collections.Counter({f["function"]: f["calls"] for f in upto_json("top", "--json", "-n", "0", trace)["functions"] if f["calls"]})
+    assert calls == begins and sum(begins.values()) > 5000, (calls - begins, begins - calls)
+    assert "calls whose ends are not there" not in said and "of which 0 matched no call" in run(UPTO, "check", trace).stdout.decode(), said
+    shown = {p["pid"]: p["comm"] for p in upto_json("ps", "--json", trace)["processes"]}
+    since = min(p["start_ns"] for p in upto_json("ps", "--json", outside)["processes"] if shown.get(p["pid"]) == "mkdir")
+    mine, theirs, compared = calls_by_process(trace), calls_by_process(outside, "--from", f"{since - 1000000}ns"), 0
+    for pid in (pid for pid, comm in shown.items() if comm in ("mkdir", "cat", "tr", "find", "wc")):
+        assert mine[pid] == {f: n for f, n in theirs[pid].items() if f in begins}, (pid, shown[pid], mine[pid])
+        compared += 1
+    assert compared > 30 and upto_json("waits", "--json", trace)["waits"], (compared, shown)
+    # without times there is nothing to go by
+    with open(path) as f:
+        (tmp_path / "timeless.txt").write_text("".join(re.sub(r"^ *[0-9.]+ \|", "", line) for line in f))
+    fails(1, "no times: 'echo 1 >options/funcgraph-abstime' before it is recorded", "import", "-f", "-o", tmp_path / "x.upto", tmp_path / "timeless.txt")
+    return f"{sum(begins.values())} calls, {compared} processes; {said.strip().partition(': ')[2]}"
 
 
 @pytest.mark.weight(45)

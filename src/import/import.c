@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "block_lines.h"
 #include "calls_blocks.h"
+#include "graph_text.h"
 #include "instrument_dump.h"
 #include "kfi/resolve.h"
 #include "trace/format.h"
@@ -43,14 +44,16 @@ static int import_calls(struct import_input *in, const struct builder_sink *sink
 	return r;
 }
 
-static int import_dat(struct import_input *in, const struct builder_sink *sink, struct imported *ret, struct error *err)
+/* `reader` NULL: *err is set. */
+static int import_graph(struct graph_reader *reader, const char *of, const struct import_input *in,
+			const struct builder_sink *sink, struct imported *ret, struct error *err)
 {
-	struct graph_reader *reader = graph_dat_open(in->fd, in->path, err);
 	int r;
 
+	ret->format = IMPORT_GRAPH;
 	if (!reader)
 		return -1;
-	r = graph_trace_write(reader, "a trace.dat of trace-cmd", in->path, sink, &ret->graph, err);
+	r = graph_trace_write(reader, of, in->path, sink, &ret->graph, err);
 	graph_reader_free(reader);
 	return r;
 }
@@ -115,18 +118,9 @@ static int import_kfi(struct import_input *in, const struct builder_sink *sink, 
 static int import_uftrace(struct import_input *in, const struct builder_sink *sink, struct imported *ret,
 			  struct error *err)
 {
-	struct graph_reader *reader;
-	int r;
-
-	ret->format = IMPORT_GRAPH;
 	if (!uftrace_folder_is_one(in->fd))
 		return error_set(err, "%s: is a folder, and none that uftrace record wrote", in->path);
-	reader = uftrace_folder_open(in->fd, in->path, err);
-	if (!reader)
-		return -1;
-	r = graph_trace_write(reader, "a folder of uftrace", in->path, sink, &ret->graph, err);
-	graph_reader_free(reader);
-	return r;
+	return import_graph(uftrace_folder_open(in->fd, in->path, err), "a folder of uftrace", in, sink, ret, err);
 }
 
 /* Text has no NULs, or a few that are wrong there. */
@@ -158,14 +152,16 @@ static int import_any(struct import_input *in, const struct builder_sink *sink, 
 		ret->format = IMPORT_CALLS;
 		return import_calls(in, sink, ret, err);
 	}
-	if (graph_dat_is_one(data->data, data->len)) {
-		ret->format = IMPORT_GRAPH;
-		return import_dat(in, sink, ret, err);
-	}
+	if (graph_dat_is_one(data->data, data->len))
+		return import_graph(graph_dat_open(in->fd, in->path, err), "a trace.dat of trace-cmd", in, sink, ret,
+				    err);
 	if (is_memory(data)) {
 		ret->format = IMPORT_KFI;
 		return import_memory(in, sink, ret, err);
 	}
+	if (graph_text_is_one((char *)data->data, data->len))
+		return import_graph(graph_text_open(in->fd, in->path, err), "text of the kernel's function_graph", in,
+				    sink, ret, err);
 	ret->format = block_lines_are_those((char *)data->data, data->len) ? IMPORT_BLOCKS : IMPORT_KFI;
 	if (ret->format == IMPORT_KFI)
 		return import_kfi(in, sink, ret, err);

@@ -173,6 +173,7 @@ const struct command cmd_import = {
 		"- a trace.dat of 'trace-cmd record -p function_graph', on any CPU that trace-cmd runs on: calls of each thread on the CPU that it ran on, losses as gaps; "
 		"with -e sched, who runs and who woke whom (ps, waits); with -e printk, and trace_marker, lines of the log. Where only ends were recorded "
 		"(tracing_thresh), calls begin where these say. What was called while nothing was traced is [not traced].\n"
+		"- the text of 'trace' or 'trace_pipe' of function_graph, with the options funcgraph-abstime and funcgraph-tail (and funcgraph-proc): to the microsecond.\n"
 		"- a folder that 'uftrace record' wrote, without arguments (-A, -R): each thread on a CPU of its own.\n"
 		"- what a program with libupto wrote (upto-exec(1)), which commands also read as it is: the trace has its functions' names, and is smaller.\n"
 		"- a dump of memory, of the buffer alone or of all there is, of a machine whose functions were instrumented (libupto/upto_instrument.h): also of one "
