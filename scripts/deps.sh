@@ -17,7 +17,7 @@ min_qemu=9.2
 #   module    a name that pkg-config knows
 #   header    a header of a library without a pkg-config file, HEADER:LIBRARY; it may be in a folder of the library's name
 #   library   a shared library that is loaded when it is asked for
-#   flags     what the compiler can do     python    a module of Python
+#   flags     what the compiler can do     python    a module of Python      script    one of the system's own Python
 #   optional  a command that tests can do without, and file a file: they are skipped then
 wanted() {
 	cat <<-END
@@ -84,9 +84,9 @@ wanted() {
 	kernels optional ld.lld-19 lld-19
 	kernels optional llvm-ar-19 llvm-19
 	kernels optional libguestfs-test-tool libguestfs-tools
-	kernels python argcomplete python3-argcomplete
-	kernels python pkg_resources python3-pkg-resources
-	kernels python requests python3-requests
+	kernels script argcomplete python3-argcomplete
+	kernels script pkg_resources python3-pkg-resources
+	kernels script requests python3-requests
 	kernels file /lib/systemd/systemd-udevd udev
 	bench program debootstrap debootstrap
 	END
@@ -119,6 +119,7 @@ is_there() {
 int main(void) { return 0; }" "-idirafter /usr/include/lib${2#*:} -l${2#*:}" ;;
 	flags) links 'int main(void) { return 0; }' "$2" ;;
 	python) python3 -c "import $2" 2>/dev/null || /usr/bin/python3 -c "import $2" 2>/dev/null ;;
+	script) /usr/bin/python3 -c "import $2" 2>/dev/null ;;
 	library) ldconfig -p 2>/dev/null | grep -q "^[[:space:]]*$2 " ;;
 	static) have "$2" && ! ldd "$(command -v "$2")" 2>/dev/null | grep -q '=>' ;;
 	esac

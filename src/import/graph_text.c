@@ -34,7 +34,8 @@ struct cpu {
 
 struct text {
 	struct graph_writer *to;
-	struct cpu cpus[CPUS_MAX];
+	struct cpu *cpus; /* that were named */
+	size_t n_cpus, cap;
 	struct map numbers; /* of functions, by the hashes of their names */
 	struct map comms;   /* hash of a task's name, by PID */
 	uint64_t n_functions;
@@ -169,6 +170,15 @@ static bool parse(char *text, struct line *ret)
 	return false;
 }
 
+static struct cpu *cpu_at(struct text *t, unsigned number)
+{
+	while (t->n_cpus <= number) {
+		t->cpus = array_grow(t->cpus, t->n_cpus, &t->cap, sizeof *t->cpus);
+		t->cpus[t->n_cpus++] = (struct cpu){ .pid = NOT_TOLD };
+	}
+	return &t->cpus[number];
+}
+
 static void fail(struct text *t, const char *why)
 {
 	if (!*t->why)
@@ -293,7 +303,7 @@ static void put_comment(struct text *t, const struct line *l, struct graph_recor
 		r->other = (int32_t)strtol(pid, NULL, 10);
 		note_whole_comm(t, r->other, comm);
 		put(t, r, comm);
-		t->cpus[l->cpu].pid = r->other;
+		cpu_at(t, l->cpu)->pid = r->other;
 	} else if (!strncmp(own, "sched_waking: ", 14)) {
 		if (!value_of(own, "comm", comm, sizeof comm) || !value_of(own, "pid", pid, sizeof pid))
 			return;
@@ -311,7 +321,7 @@ static void put_comment(struct text *t, const struct line *l, struct graph_recor
 
 static void put_call(struct text *t, const struct line *l, struct graph_record *r, const char *at)
 {
-	struct cpu *c = &t->cpus[l->cpu];
+	struct cpu *c = cpu_at(t, l->cpu);
 	char name[NAME];
 	const char *open, *comment;
 
@@ -347,7 +357,7 @@ static void put_call(struct text *t, const struct line *l, struct graph_record *
 
 static void take_line(struct text *t, const struct line *l)
 {
-	struct cpu *c = &t->cpus[l->cpu];
+	struct cpu *c = cpu_at(t, l->cpu);
 	const char *at = skip_blanks(l->rest);
 	struct graph_record r = { .cpu = l->cpu, .ns = l->ns };
 
@@ -362,7 +372,7 @@ static void take_line(struct text *t, const struct line *l)
 		note_comm(t, l->pid, l->comm, l->ns);
 		c->pid = l->pid;
 	}
-	r.pid = c->pid;
+	r.pid = c->pid == NOT_TOLD ? 0 : c->pid;
 	r.depth = (uint16_t)(at - l->rest >= 2 ? (at - l->rest - 2) / 2 : 0);
 	c->ns = l->ns;
 	if (!strncmp(at, "/* ", 3))
@@ -381,7 +391,7 @@ static bool parse_change(const char *text, struct line *from, struct line *to)
 
 static void take_change(struct text *t, const struct line *from, const struct line *to)
 {
-	struct cpu *c = &t->cpus[from->cpu];
+	struct cpu *c = cpu_at(t, from->cpu);
 
 	end_leaf(t, c);
 	note_comm(t, from->pid, from->comm, c->ns);
@@ -398,10 +408,10 @@ static bool take_loss(struct text *t, const char *text)
 
 	if (sscanf(text, "CPU:%u [LOST %" SCNu64 " EVENTS]", &cpu, &n) != 2 || cpu >= CPUS_MAX)
 		return false;
-	end_leaf(t, &t->cpus[cpu]);
+	end_leaf(t, cpu_at(t, cpu));
 	r.cpu = cpu;
 	r.count = n;
-	r.ns = t->cpus[cpu].ns;
+	r.ns = cpu_at(t, cpu)->ns;
 	put(t, &r, NULL);
 	return true;
 }
@@ -414,10 +424,10 @@ static void find_first_tasks(struct text *t, FILE *file)
 
 	while (fgets(text, sizeof text, file)) {
 		from = to = (struct line){ 0 };
-		if (!parse_change(text, &from, &to) || t->cpus[from.cpu].pid != NOT_TOLD)
+		if (!parse_change(text, &from, &to) || cpu_at(t, from.cpu)->pid != NOT_TOLD)
 			continue;
 		note_comm(t, from.pid, from.comm, 0);
-		t->cpus[from.cpu].pid = from.pid;
+		cpu_at(t, from.cpu)->pid = from.pid;
 	}
 	rewind(file);
 }
@@ -441,7 +451,7 @@ static void read_lines(struct text *t, FILE *file)
 		else
 			fail(t, "no line of function_graph's");
 	}
-	for (unsigned i = 0; i < CPUS_MAX; i++)
+	for (size_t i = 0; i < t->n_cpus; i++)
 		end_leaf(t, &t->cpus[i]);
 }
 
@@ -451,19 +461,15 @@ void graph_text_read(struct graph_writer *w, int fd)
 	FILE *file = fdopen(dup(fd), "r");
 
 	t->to = w;
-	for (unsigned i = 0; i < CPUS_MAX; i++)
-		t->cpus[i].pid = NOT_TOLD;
 	if (file) {
 		find_first_tasks(t, file);
-		for (unsigned i = 0; i < CPUS_MAX; i++)
-			if (t->cpus[i].pid == NOT_TOLD)
-				t->cpus[i].pid = 0;
 		read_lines(t, file);
 		fclose(file);
 	}
 	put(t, &(struct graph_record){ .kind = *t->why ? GRAPH_FAILED : GRAPH_END }, *t->why ? t->why : NULL);
 	map_free(&t->numbers);
 	map_free(&t->comms);
+	free(t->cpus);
 	free(t);
 }
 
