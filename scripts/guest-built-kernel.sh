@@ -16,7 +16,7 @@ package=linux-source-6.12
 has_types() {
 	case ,$variants, in *,btf,*) grep -q '^CONFIG_DEBUG_INFO_BTF=y' "$dir/.config" ;; esac
 }
-[ -s "$dir/release" ] && has_types && exit 0
+[ -s "$dir/release" ] && [ -s "$dir/arch/x86/boot/bzImage" ] && has_types && exit 0
 rm -f "$dir/release"
 
 fetch_source() {
