@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buf_free(&records.out);
 	lseek(in, 0, SEEK_SET);
 	reader = graph_reader_of(in, "file");
-	r = graph_trace_write(reader, "records", "file", &(struct builder_sink){ .put = made_put, .context = &w }, &counts, &err);
+	r = graph_trace_write(reader, "records", "file", NULL, &(struct builder_sink){ .put = made_put, .context = &w }, &counts, &err);
 	graph_reader_free(reader);
 	writer_deinit(&w);
 	if (r == 0)

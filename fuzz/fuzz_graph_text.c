@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buf_free(&records.out);
 	lseek(between, 0, SEEK_SET);
 	reader = graph_reader_of(between, "file");
-	r = graph_trace_write(reader, "text", "file", &(struct builder_sink){ .put = made_put, .context = &w }, &counts, &err);
+	r = graph_trace_write(reader, "text", "file", NULL, &(struct builder_sink){ .put = made_put, .context = &w }, &counts, &err);
 	graph_reader_free(reader);
 	writer_deinit(&w);
 	if (r == 0)

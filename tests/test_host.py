@@ -73,6 +73,35 @@ def test_left_as_found():
 
 @pytest.mark.long
 @pytest.mark.weight(68)
+def test_moments():
+    """Begun and ended by functions, by the clock and by KFI's words; the last of it alone. All is as it was behind that."""
+    folder, _ = recorded("6.12")
+    assert text(folder, "moments") == text(folder, "before")
+
+    def calls(name):
+        trace = os.path.join(folder, name + ".upto")
+        assert "of which 0 matched no call" in run(UPTO, "check", trace).stdout.decode()
+        rows = [c for c in upto_json("calls", "--json", "-n", "0", trace)["calls"] if c["step"] != "return" and c["function"] != "[not traced]"]
+        return rows, upto_json("info", "--json", trace)["duration_ns"]
+
+    # the kernel itself begins and ends: what comes before the first mkdir is not there, nor what comes behind its end
+    rows, _ = calls("entries")
+    assert "do_exit" not in {c["function"] for c in rows[:-2]} and 5 < len(rows) < 2000, [c["function"] for c in rows][-5:]
+    assert "__x64_sys_execve" not in {c["function"] for c in rows}, rows
+    rows, _ = calls("exits")
+    assert rows[0]["function"] != "do_mkdirat" and rows[0]["depth"] == 1 and len(rows) > 20, rows[:3]
+    ends = [c for c in upto_json("calls", "--json", "-n", "0", os.path.join(folder, "exits.upto"))["calls"] if c["step"] != "enter" and c["function"] == "pipe_release"]
+    assert len(ends) == 1, ends
+    rows, took = calls("times")
+    assert len(rows) > 50 and 0.5e9 < took < 1.6e9 and "waiting to record" in text(folder, "times.said"), (len(rows), took)
+    rows, _ = calls("run")
+    assert len(rows) == 40 and {c["function"] for c in rows} <= {"vfs_read", "vfs_write", "vfs_open"}, rows
+    rows, took = calls("last")
+    assert took < 0.32e9 and {c["comm"] for c in rows} & {"cat", "sh"} and "mkdir" not in {c["comm"] for c in rows}, (took, {c["comm"] for c in rows})
+
+
+@pytest.mark.long
+@pytest.mark.weight(68)
 def test_boot():
     """What took long in the boot, out of the buffers: what upto saw from outside took as long, but for what tracing costs."""
     folder, outside = recorded("6.12")

@@ -26,6 +26,8 @@ struct host_tracing {
 		char *text;
 	} saved[SAVED_MAX];
 	size_t n_saved;
+	char *triggers[2]; /* "vfs_read:traceon:1", to be taken away */
+	size_t n_triggers;
 };
 
 static int write_text(struct host_tracing *t, struct tracefs_instance *of, const char *file, const char *text,
@@ -88,8 +90,36 @@ static int set_number(struct host_tracing *t, struct tracefs_instance *of, const
 	return n ? set(t, of, file, text, err) : 0;
 }
 
+/* At the function's next call the kernel begins, or ends. */
+static int set_trigger(struct host_tracing *t, const char *function, const char *what, struct error *err)
+{
+	char *line;
+
+	if (!function)
+		return 0;
+	line = xasprintf("%s:%s:1\n", function, what);
+	if (tracefs_instance_file_append(t->instance, "set_ftrace_filter", line) < 0) {
+		free(line);
+		return error_set(err, "%s: the kernel can trace no such function (%s)", function, what);
+	}
+	t->triggers[t->n_triggers++] = line;
+	return 0;
+}
+
+static void remove_triggers(struct host_tracing *t)
+{
+	while (t->n_triggers) {
+		char *line = t->triggers[--t->n_triggers];
+		cleanup_free char *not = xasprintf("!%s", line);
+
+		tracefs_instance_file_append(t->instance, "set_ftrace_filter", not);
+		free(line);
+	}
+}
+
 static void restore(struct host_tracing *t)
 {
+	remove_triggers(t);
 	while (t->n_saved) {
 		struct saved *s = &t->saved[--t->n_saved];
 
@@ -138,6 +168,8 @@ static int choose(struct host_tracing *t, const struct host_options *o, struct e
 	    set_number(t, NULL, "tracing_thresh", o->min_us, err) < 0 ||
 	    set_number(t, own, "buffer_size_kb", o->buffer_kb, err) < 0)
 		return -1;
+	if (set_trigger(t, o->start_entry, "traceon", err) < 0 || set_trigger(t, o->stop_entry, "traceoff", err) < 0)
+		return -1;
 	if (o->pid && set(t, own, "options/function-fork", "1", err) < 0)
 		return -1;
 	return o->pid ? set_number(t, own, "set_ftrace_pid", (uint64_t)o->pid, err) : 0;
@@ -158,7 +190,7 @@ static int begin(struct host_tracing *t, const struct host_options *o, bool on, 
 		if (tracefs_file_exists(t->instance, events[i]))
 			set(t, t->instance, events[i], "1", &ignored);
 	}
-	return on ? write_text(t, t->instance, "tracing_on", "1", err) : 0;
+	return on && !o->start_entry ? write_text(t, t->instance, "tracing_on", "1", err) : 0;
 }
 
 static struct host_tracing *open_tracing(struct error *err)
@@ -214,6 +246,20 @@ struct host_tracing *host_tracing_found(struct error *err)
 		return NULL;
 	}
 	return t;
+}
+
+void host_tracing_go(struct host_tracing *t)
+{
+	tracefs_instance_file_write(t->instance, "tracing_on", "1");
+}
+
+bool host_tracing_is_on(const struct host_tracing *t)
+{
+	char *text = tracefs_instance_file_read(t->instance, "tracing_on", NULL);
+	bool on = text && *text == '1';
+
+	free(text);
+	return on;
 }
 
 void host_tracing_stop(struct host_tracing *t)

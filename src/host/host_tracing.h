@@ -16,17 +16,23 @@ struct host_options {
 	const char *functions, *not, *below;
 	uint64_t depth, min_us, buffer_kb; /* buffer_kb: of each CPU */
 	int32_t pid;                       /* and its children */
+	/* The kernel itself begins where the one is called, and ends where the other is; NULL: neither. */
+	const char *start_entry, *stop_entry;
 };
 
 struct host_tracing;
 
-/* Set it up, and begin if `on`. NULL: *err is set, and all is as it was. */
+/* Set it up, and begin if `on`; where a function begins it, it is not to be on. NULL: *err is set, and all is as it was. */
 struct host_tracing *host_tracing_new(const struct host_options *options, bool on, struct error *err);
 /* The ring buffers that are there, as they are: for a tracer that the kernel's command line started. */
 struct host_tracing *host_tracing_found(struct error *err);
 
+/* Begin, or go on. */
+void host_tracing_go(struct host_tracing *t);
 /* Nothing more is recorded. */
 void host_tracing_stop(struct host_tracing *t);
+/* Is anything recorded now? */
+bool host_tracing_is_on(const struct host_tracing *t);
 /* All is as it was found. */
 void host_tracing_free(struct host_tracing *t);
 

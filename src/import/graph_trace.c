@@ -48,6 +48,9 @@ struct graph_trace {
 	struct buf facts;
 	uint64_t lines; /* of the log */
 	struct graph_trace_counts counts;
+	const struct graph_part *part; /* NULL: all */
+	bool started, over;            /* of that */
+	uint64_t begun;                /* calls of it */
 };
 
 static uint64_t time_of(struct graph_trace *t, uint64_t ns)
@@ -343,6 +346,36 @@ static void add_kept(struct graph_trace *t)
 	t->n_kept = 0;
 }
 
+static bool is_of(const struct graph_trace *t, const struct graph_record *r, enum graph_kind kind, const char *function)
+{
+	const uint64_t *at = function && r->kind == kind ? map_get(&t->functions, r->function) : NULL;
+
+	return at && !strcmp(t->list[*at].name, function);
+}
+
+static bool is_in_part(struct graph_trace *t, const struct graph_record *r)
+{
+	const struct graph_part *p = t->part;
+
+	if (!p)
+		return true;
+	if (t->over || r->ns < p->from_ns)
+		return false;
+	if ((p->start_exit || p->start_entry) && !t->started) {
+		t->started = is_of(t, r, GRAPH_EXIT, p->start_exit) || is_of(t, r, GRAPH_ENTER, p->start_entry);
+		if (r->kind != GRAPH_ENTER || !t->started)
+			return false;
+	}
+	if (is_of(t, r, GRAPH_ENTER, p->stop_entry))
+		t->over = true;
+	if (p->max_calls && r->kind == GRAPH_ENTER && t->begun++ == p->max_calls)
+		t->over = true;
+	if (t->over)
+		return false;
+	t->over = is_of(t, r, GRAPH_EXIT, p->stop_exit);
+	return true;
+}
+
 /* What comes before the first begin of a call is kept, since there may be none at all. */
 static void take(struct graph_trace *t, const struct graph_record *r, const char *text)
 {
@@ -352,7 +385,7 @@ static void take(struct graph_trace *t, const struct graph_record *r, const char
 	}
 	if (r->kind == GRAPH_COMM || r->kind == GRAPH_SWITCH || r->kind == GRAPH_WAKE)
 		note_comm(t, r->other, r->cpu, text);
-	if (r->kind == GRAPH_COMM || r->cpu >= CPUS_MAX)
+	if (r->kind == GRAPH_COMM || r->cpu >= CPUS_MAX || !is_in_part(t, r))
 		return;
 	if (!t->base_ns)
 		t->base_ns = r->ns;
@@ -427,11 +460,11 @@ static void deinit(struct graph_trace *t)
 	made_trace_free(t->made);
 }
 
-int graph_trace_write(struct graph_reader *reader, const char *of, const char *path, const struct builder_sink *sink,
-		      struct graph_trace_counts *ret, struct error *err)
+int graph_trace_write(struct graph_reader *reader, const char *of, const char *path, const struct graph_part *part,
+		      const struct builder_sink *sink, struct graph_trace_counts *ret, struct error *err)
 {
 	const struct made_function outside = { made_function_address(0), FUNCTION_ROOM };
-	struct graph_trace t = { .path = path };
+	struct graph_trace t = { .path = path, .part = part };
 	int r;
 
 	for (unsigned i = 0; i < CPUS_MAX; i++)

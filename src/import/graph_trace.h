@@ -21,8 +21,16 @@ struct graph_trace_counts {
 	bool by_ends;       /* only ends were recorded (tracing_thresh): of calls that took long enough */
 };
 
-/* Read all of it. `of`: what it is, for the trace: "a trace.dat of trace-cmd". `path` is for messages. */
-int graph_trace_write(struct graph_reader *reader, const char *of, const char *path, const struct builder_sink *sink,
-		      struct graph_trace_counts *ret, struct error *err);
+/* What of the records is taken; 0 and NULL: all. What lies before or behind is as if it had not been recorded. */
+struct graph_part {
+	uint64_t from_ns;                     /* from then on */
+	const char *start_entry, *stop_entry; /* from where that function is called, up to where that one is */
+	const char *start_exit, *stop_exit;   /* from where that function has returned, up to where that one has */
+	uint64_t max_calls;                 /* so many calls have begun */
+};
+
+/* Read all of it. `of`: what it is, for the trace: "a trace.dat of trace-cmd". `path` is for messages. `part`: NULL: all. */
+int graph_trace_write(struct graph_reader *reader, const char *of, const char *path, const struct graph_part *part,
+		      const struct builder_sink *sink, struct graph_trace_counts *ret, struct error *err);
 
 #endif

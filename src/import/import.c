@@ -53,7 +53,7 @@ static int import_graph(struct graph_reader *reader, const char *of, const struc
 	ret->format = IMPORT_GRAPH;
 	if (!reader)
 		return -1;
-	r = graph_trace_write(reader, of, in->path, sink, &ret->graph, err);
+	r = graph_trace_write(reader, of, in->path, NULL, sink, &ret->graph, err);
 	graph_reader_free(reader);
 	return r;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/args/trace_arg.h"
@@ -14,47 +16,25 @@
 #include "cli/print/output_file.h"
 #include "cli/print/quantity.h"
 #include "host/host_pages.h"
-#include "host/host_tracing.h"
-#include "import/graph_trace.h"
+#include "host_choice.h"
 #include "trace/writer.h"
 
-enum { QUICK_LEVEL = 3, BUFFER_KB = 16384 };
-
-static int options_arg(const struct args *args, struct host_options *o, struct error *err)
-{
-	uint64_t pid = 0, ns = 0;
-
-	*o = (struct host_options){
-		.functions = arg(args, "functions"), .not = arg(args, "not"), .below = arg(args, "below"),
-		.buffer_kb = BUFFER_KB,
-	};
-	if (arg_u64(args, "depth", &o->depth, err) < 0 || arg_u64(args, "pid", &pid, err) < 0 ||
-	    arg_u64(args, "buffer", &o->buffer_kb, err) < 0 ||
-	    (arg(args, "min-duration") && arg_time(args, "min-duration", &ns, err) < 0))
-		return -1;
-	if (pid > INT32_MAX)
-		return error_set(err, "--pid %" PRIu64 ": no process", pid);
-	if (ns && ns < 1000)
-		return error_set(err, "--min-duration: the kernel counts microseconds here: 1us at least");
-	o->pid = (int32_t)pid;
-	o->min_us = ns / 1000;
-	return 0;
-}
+enum { QUICK_LEVEL = 3, LOOK_NS = 20000000 };
 
 static void put(void *context, const struct chunk_header *header, struct buf *payload, int level)
 {
 	writer_put(context, header, payload, level ? level : QUICK_LEVEL);
 }
 
-static int write_to(int fd, const char *path, struct graph_reader *reader, struct graph_trace_counts *ret,
-		    struct error *err)
+static int write_to(int fd, const char *path, struct graph_reader *reader, const struct graph_part *part,
+		    struct graph_trace_counts *ret, struct error *err)
 {
 	struct writer w;
 	int r = writer_init(&w, fd), failed;
 
 	if (r < 0)
 		return error_set(err, "%s: %s", path, strerror(-r));
-	r = graph_trace_write(reader, "the kernel's function_graph, by upto host", path,
+	r = graph_trace_write(reader, "the kernel's function_graph, by upto host", path, part,
 			      &(struct builder_sink){ .put = put, .context = &w }, ret, err);
 	failed = w.failed;
 	writer_deinit(&w);
@@ -88,7 +68,24 @@ static const char *output_of(const struct args *args)
 	return arg(args, "output") ? arg(args, "output") : "trace.upto";
 }
 
-static int write_trace(const struct args *args, struct host_pages *pages, struct error *err)
+/* When the last of what was recorded was. 0: there is nothing. */
+static uint64_t last_ns(struct host_pages *pages)
+{
+	struct error ignored;
+	struct graph_reader *reader = host_pages_read(pages, &ignored);
+	struct graph_record r;
+	const char *text;
+	uint64_t last = 0;
+
+	while (reader && graph_reader_next(reader, &r, &text, &ignored) > 0)
+		if (r.ns > last)
+			last = r.ns;
+	graph_reader_free(reader);
+	return last;
+}
+
+static int write_trace(const struct args *args, struct host_pages *pages, const struct graph_part *part,
+		       struct error *err)
 {
 	const char *path = output_of(args);
 	struct graph_reader *reader = host_pages_read(pages, err);
@@ -100,7 +97,7 @@ static int write_trace(const struct args *args, struct host_pages *pages, struct
 		return -1;
 	r = output_file_open(&out, path, OUTPUT_TRACE, arg(args, "force"), err);
 	if (r == 0)
-		r = output_file_close(&out, write_to(out.fd, path, reader, &counts, err), err);
+		r = output_file_close(&out, write_to(out.fd, path, reader, part, &counts, err), err);
 	graph_reader_free(reader);
 	if (r == 0)
 		say(&counts, path);
@@ -115,71 +112,163 @@ static void end(int sig)
 	ended = 1;
 }
 
-/* Up to the command's end; or, without one, up to Ctrl-C. Returns the exit status. */
-static int wait_for_end(const struct args *args, struct error *err)
+/* Begins and ends by the clock, while something else is waited for. */
+struct timing {
+	const struct host_choice *choice;
+	struct host_tracing *tracing;
+	pthread_t thread;
+	bool runs, stops; /* the thread is there; it is to end */
+};
+
+static uint64_t now_ns(void)
 {
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void *go_by_clock(void *data)
+{
+	const struct timespec little = { .tv_nsec = 1000000 };
+	struct timing *t = data;
+	uint64_t began = now_ns(), ns = 0;
+	bool on = !t->choice->start_ns;
+
+	while (!__atomic_load_n(&t->stops, __ATOMIC_RELAXED) && ns < t->choice->stop_ns) {
+		ns = now_ns() - began;
+		if (!on && ns >= t->choice->start_ns) {
+			host_tracing_go(t->tracing);
+			on = true;
+		}
+		nanosleep(&little, NULL);
+	}
+	if (ns >= t->choice->stop_ns)
+		host_tracing_stop(t->tracing);
+	return data;
+}
+
+static void timing_begin(struct timing *t)
+{
+	if (t->choice->start_ns || t->choice->stop_ns != UINT64_MAX)
+		t->runs = !pthread_create(&t->thread, NULL, go_by_clock, t);
+}
+
+static void timing_end(struct timing *t)
+{
+	__atomic_store_n(&t->stops, true, __ATOMIC_RELAXED);
+	if (t->runs)
+		pthread_join(t->thread, NULL);
+}
+
+/* Up to the command's end; or, without one, up to Ctrl-C, or to where it is to stop. Returns the exit status. */
+static int wait_for_end(const struct args *args, const struct host_choice *choice, const struct host_tracing *tracing,
+			struct error *err)
+{
+	const bool has_stop = choice->options.stop_entry || choice->stop_ns != UINT64_MAX;
+	const struct timespec little = { .tv_nsec = LOOK_NS };
+	bool was_on = false, is_on = true;
 	const struct sigaction act = { .sa_handler = end };
-	sigset_t none;
 	int status;
 
 	if (args->rest && args->rest[0]) {
 		status = child_run(args->rest, err);
 		return status < 0 ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	}
-	sigemptyset(&none);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGHUP, &act, NULL);
-	fprintf(stderr, "upto: recording this kernel; Ctrl-C ends it\n");
-	while (!ended)
-		sigsuspend(&none);
+	fprintf(stderr, "upto: %s this kernel; Ctrl-C ends it\n", host_choice_waits(choice) ? "waiting to record" : "recording");
+	while (!ended && (!has_stop || is_on || !was_on)) {
+		was_on |= is_on && has_stop && host_tracing_is_on(tracing);
+		nanosleep(&little, NULL);
+		is_on = !has_stop || host_tracing_is_on(tracing);
+	}
 	return 0;
+}
+
+/* Only the last of it, if that was asked for. */
+static int write_choice(const struct args *args, struct host_choice *choice, struct host_pages *pages,
+			struct error *err)
+{
+	uint64_t last = choice->before_ns ? last_ns(pages) : 0;
+
+	if (last > choice->before_ns)
+		choice->part.from_ns = last - choice->before_ns;
+	return write_trace(args, pages, &choice->part, err);
+}
+
+static int record_choice(const struct args *args, struct host_choice *choice, struct error *err)
+{
+	struct timing timing = { .choice = choice };
+	struct host_tracing *tracing;
+	struct host_pages *pages = NULL;
+	int status = -1;
+
+	if (output_file_check(output_of(args), OUTPUT_TRACE, arg(args, "force"), NULL, err) < 0)
+		return -1;
+	tracing = timing.tracing = host_tracing_new(&choice->options, !choice->start_ns, err);
+	if (!tracing)
+		return -1;
+	/* of what only the end is wanted, the buffers forget the begin by themselves */
+	if (!choice->before_ns)
+		pages = host_pages_start(host_tracing_folder(tracing), err);
+	if (pages || choice->before_ns) {
+		timing_begin(&timing);
+		status = wait_for_end(args, choice, tracing, err);
+		timing_end(&timing);
+		host_tracing_stop(tracing);
+	}
+	if (!pages && status >= 0)
+		pages = host_pages_start(host_tracing_folder(tracing), err);
+	if (!pages || host_pages_stop(pages, err) < 0 ||
+	    (status >= 0 && write_choice(args, choice, pages, err) < 0))
+		status = -1;
+	if (pages)
+		host_pages_free(pages);
+	host_tracing_free(tracing);
+	return status;
 }
 
 static int record(const struct args *args, struct error *err)
 {
-	struct host_options options;
-	struct host_tracing *tracing;
-	struct host_pages *pages;
-	int status = -1;
+	struct host_choice choice;
+	int status = host_choice_arg(args, &choice, err) < 0 ? -EXIT_USAGE : record_choice(args, &choice, err);
 
-	if (options_arg(args, &options, err) < 0)
-		return EXIT_USAGE;
-	if (output_file_check(output_of(args), OUTPUT_TRACE, arg(args, "force"), NULL, err) < 0)
-		return EXIT_FAILED;
-	tracing = host_tracing_new(&options, true, err);
-	if (!tracing)
-		return EXIT_FAILED;
-	pages = host_pages_start(host_tracing_folder(tracing), err);
-	if (pages) {
-		status = wait_for_end(args, err);
-		host_tracing_stop(tracing);
-		if (host_pages_stop(pages, err) < 0 || (status >= 0 && write_trace(args, pages, err) < 0))
-			status = -1;
-		host_pages_free(pages);
-	}
-	host_tracing_free(tracing);
-	return status < 0 ? EXIT_FAILED : status;
+	host_choice_deinit(&choice);
+	return status == -EXIT_USAGE ? EXIT_USAGE : status < 0 ? EXIT_FAILED : status;
 }
 
 /* What a tracer that runs already has in its buffers. */
-static int read_buffers(const struct args *args, struct error *err)
+static int read_choice(const struct args *args, struct host_choice *choice, struct error *err)
 {
 	struct host_tracing *tracing = host_tracing_found(err);
 	struct host_pages *pages;
 	int r = -1;
 
 	if (!tracing)
-		return EXIT_FAILED;
+		return -1;
+	/* the kernel that booted has begun at once, and has not ended by itself */
+	choice->part.start_entry = choice->options.start_entry;
+	choice->part.stop_entry = choice->options.stop_entry;
 	pages = host_pages_start(host_tracing_folder(tracing), err);
 	if (pages) {
 		r = host_pages_stop(pages, err);
 		if (r == 0)
-			r = write_trace(args, pages, err);
+			r = write_choice(args, choice, pages, err);
 		host_pages_free(pages);
 	}
 	host_tracing_free(tracing);
-	return r < 0 ? EXIT_FAILED : EXIT_OK;
+	return r;
+}
+
+static int read_buffers(const struct args *args, struct error *err)
+{
+	struct host_choice choice;
+	int r = host_choice_arg(args, &choice, err) < 0 ? -EXIT_USAGE : read_choice(args, &choice, err);
+
+	host_choice_deinit(&choice);
+	return r < 0 ? -r : EXIT_OK;
 }
 
 static void put_word(const char *name, const char *value)
@@ -190,10 +279,14 @@ static void put_word(const char *name, const char *value)
 
 static int print_boot_args(const struct args *args, struct error *err)
 {
+	struct host_choice choice;
 	struct host_options o;
 
-	if (options_arg(args, &o, err) < 0)
+	if (host_choice_arg(args, &choice, err) < 0) {
+		host_choice_deinit(&choice);
 		return EXIT_USAGE;
+	}
+	o = choice.options;
 	printf("ftrace=function_graph");
 	put_word("ftrace_filter", o.functions);
 	put_word("ftrace_notrace", o.not);
@@ -207,6 +300,9 @@ static int print_boot_args(const struct args *args, struct error *err)
 		"upto: put these on the kernel's command line; after that boot, 'upto host read -o TRACE' makes the trace of what the buffers hold: "
 		"the last %" PRIu64 " KiB of each CPU%s\n",
 		o.buffer_kb, o.min_us ? "" : "; --min-duration 500us keeps only calls that took that long, so that more of the boot fits");
+	if (choice.start.kind || choice.stop.kind)
+		fprintf(stderr, "upto: where the run begins and ends is for 'upto host read': give it the same --start, --stop or --kfi\n");
+	host_choice_deinit(&choice);
 	return EXIT_OK;
 }
 
@@ -232,6 +328,10 @@ static const struct option options[] = {
 	{ 0, "depth", "N", "only calls with fewer than N others around them" },
 	{ 0, "min-duration", "TIME", "only calls that took so long: 500us; all else costs little then" },
 	{ 0, "pid", "PID", "only that process, and what it starts" },
+	{ 0, "start", "COND", "record from there on: entry:FUNCTION, exit:FUNCTION, time:TIME" },
+	{ 0, "stop", "COND", "only up to there: likewise; without a command, that is the end" },
+	{ 0, "before", "TIME", "only so long before the end: the buffers forget what is older" },
+	{ 0, "kfi", "FILE", "a run as KFI's configurations describe it: triggers, filter mintime and funclist, logentries" },
 	{ 0, "buffer", "KIB", "of each CPU (default: 16384)" },
 	HELP_OPTION,
 	{ 0 },
