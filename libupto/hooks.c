@@ -76,9 +76,11 @@ static void note_run(struct calls_ring *r, uint64_t function, uint64_t stack, ui
 {
 	uint64_t frame = stack + CALLS_HOOK + !(function & CALLS_RECORD_EXIT);
 
-	if (run != shared.run)
+	unsigned now = __atomic_load_n(&shared.run, __ATOMIC_RELAXED);
+
+	if (run != now)
 		put_at(r, CALLS_RECORD_EXIT, frame | CALLS_RECORD_FRAME, ticks);
-	run = shared.run;
+	run = now;
 }
 
 void event_put(uint64_t function, uint64_t stack, uint64_t ticks)
@@ -135,7 +137,7 @@ static inline __attribute__((always_inline)) void record(uint64_t function, uint
 	if (UNLIKELY(!shared.armed))
 		return;
 	r = ring;
-	if (UNLIKELY(!r || shared.slow || r->reserved >= __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE)))
+	if (UNLIKELY(!r || __atomic_load_n(&shared.slow, __ATOMIC_RELAXED) || r->reserved >= __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE)))
 		record_slowly(function, stack);
 	else
 		put(r, function, stack, ticks_of_cpu);
@@ -162,8 +164,8 @@ void jump_put(uint64_t stack)
 
 void run_begins(void)
 {
-	shared.run++;
-	shared.slow = 1;
+	__atomic_fetch_add(&shared.run, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&shared.slow, 1, __ATOMIC_RELAXED);
 }
 
 EXPORTED void upto_start(void)

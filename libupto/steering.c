@@ -57,15 +57,19 @@ static struct {
 	unsigned n_table;
 	char text[TEXT_MAX + 1];
 	/* what becomes of it */
-	uint64_t begin_ns, min_ticks, stop_ticks, left;
-	volatile uint64_t started_ns;
-	volatile int state;
+	uint64_t begin_ns, min_ticks;
+	/* by all threads, so that what one of them begins or ends the others see soon: */
+	uint64_t stop_ticks, left, started_ns;
+	int state;
 	int has_run;
 	/* calls of a run that are not recorded */
 	uint64_t too_short, not_listed;
 } steering;
 
 enum { WAITS, RUNS, OVER };
+
+#define LOAD(field) __atomic_load_n(&steering.field, __ATOMIC_RELAXED)
+#define STORE(field, value) __atomic_store_n(&steering.field, value, __ATOMIC_RELAXED)
 
 /* Calls of this thread whose begin is not recorded yet. */
 struct kept_call {
@@ -332,8 +336,9 @@ int steering_begin(void)
 		return 0;
 	steering.min_ticks = steering.min_us ? ticks_of(steering.min_us) : 0;
 	steering.left = entries_asked();
-	steering.begin_ns = steering.started_ns = clock_ns();
-	steering.state = steering.start.kind ? WAITS : RUNS;
+	steering.begin_ns = clock_ns();
+	STORE(started_ns, steering.begin_ns);
+	STORE(state, steering.start.kind ? WAITS : RUNS);
 	shared.steered = 1;
 	return 1;
 }
@@ -342,17 +347,16 @@ int steering_begin(void)
 
 static void start_run(void)
 {
-	if (steering.has_run)
+	if (__atomic_exchange_n(&steering.has_run, 1, __ATOMIC_RELAXED))
 		run_begins();
-	steering.has_run = 1;
-	steering.started_ns = clock_ns();
-	steering.state = RUNS;
+	STORE(started_ns, clock_ns());
+	STORE(state, RUNS);
 }
 
 static void stop_run(uint64_t ticks)
 {
-	steering.stop_ticks = ticks;
-	steering.state = steering.repeats && steering.start.kind && steering.left ? WAITS : OVER;
+	STORE(stop_ticks, ticks);
+	STORE(state, steering.repeats && steering.start.kind && LOAD(left) ? WAITS : OVER);
 }
 
 static int is_at(const struct trigger *t, enum kind kind, uint64_t function)
@@ -366,11 +370,11 @@ static int is_at(const struct trigger *t, enum kind kind, uint64_t function)
 /* A time has come. */
 static void look_at_clock(uint64_t ticks)
 {
-	if (steering.state == WAITS && steering.start.kind == TIME &&
+	if (LOAD(state) == WAITS && steering.start.kind == TIME &&
 	    clock_ns() - steering.begin_ns >= steering.start.usecs * 1000)
 		start_run();
-	if (steering.state == RUNS && steering.stop.kind == TIME &&
-	    clock_ns() - steering.started_ns >= steering.stop.usecs * 1000)
+	if (LOAD(state) == RUNS && steering.stop.kind == TIME &&
+	    clock_ns() - LOAD(started_ns) >= steering.stop.usecs * 1000)
 		stop_run(ticks);
 }
 
@@ -398,7 +402,7 @@ static void put_long(uint64_t ticks)
 {
 	unsigned n = 0;
 
-	while (n < n_kept && ticks - kept[n].ticks >= steering.min_ticks) {
+	while (n < n_kept && (int64_t)(ticks - kept[n].ticks) >= (int64_t)steering.min_ticks) {
 		if (!put_begin(&kept[n])) {
 			stop_run(ticks);
 			break;
@@ -413,7 +417,7 @@ static void put_long(uint64_t ticks)
 static void leave_run(void)
 {
 	if (n_kept)
-		put_long(steering.stop_ticks);
+		put_long(LOAD(stop_ticks));
 	leave_out(&steering.too_short, n_kept);
 	n_kept = 0;
 }
@@ -466,11 +470,11 @@ int steering_takes(uint64_t function, uint64_t stack, uint64_t ticks)
 
 	if (steering.start.kind == TIME || steering.stop.kind == TIME)
 		look_at_clock(ticks);
-	if (steering.state == WAITS && !ends && is_at(&steering.start, ENTRY, address))
+	if (LOAD(state) == WAITS && !ends && is_at(&steering.start, ENTRY, address))
 		start_run();
-	else if (steering.state == RUNS && !ends && is_at(&steering.stop, ENTRY, address))
+	else if (LOAD(state) == RUNS && !ends && is_at(&steering.stop, ENTRY, address))
 		stop_run(ticks);
-	if (steering.state != RUNS)
+	if (LOAD(state) != RUNS)
 		leave_run();
 	else if (function == CALLS_RECORD_EXIT)
 		takes = jump(stack, ticks);
@@ -478,9 +482,9 @@ int steering_takes(uint64_t function, uint64_t stack, uint64_t ticks)
 		takes = ends ? end_call(address, ticks) : begin_call(function, stack, ticks);
 	else
 		leave_out(&steering.not_listed, !ends);
-	if (ends && steering.state == WAITS && is_at(&steering.start, EXIT, address)) {
+	if (ends && LOAD(state) == WAITS && is_at(&steering.start, EXIT, address)) {
 		start_run();
-	} else if (ends && steering.state == RUNS && is_at(&steering.stop, EXIT, address)) {
+	} else if (ends && LOAD(state) == RUNS && is_at(&steering.stop, EXIT, address)) {
 		if (takes) { /* its end is the run's */
 			event_put(function, stack, ticks);
 			takes = 0;
@@ -493,7 +497,7 @@ int steering_takes(uint64_t function, uint64_t stack, uint64_t ticks)
 
 void steering_end(void)
 {
-	if (steering.state == RUNS)
+	if (LOAD(state) == RUNS)
 		put_long(ticks_now());
 	leave_out(&steering.too_short, n_kept);
 	n_kept = 0;
@@ -511,7 +515,8 @@ size_t steering_info(char *out, size_t size, int ends)
 		return 0;
 	if (!ends)
 		return (size_t)snprintf(out, size, "thinned=UPTO_KFI=%.1000s\n", getenv("UPTO_KFI"));
-	return (size_t)snprintf(out, size, "left_out.calls=%llu\nleft_out.duration=%llu\nleft_out.function=%llu\n",
-				(unsigned long long)(entries_asked() - steering.left + steering.too_short + steering.not_listed),
-				(unsigned long long)steering.too_short, (unsigned long long)steering.not_listed);
+	return (size_t)snprintf(
+		out, size, "left_out.calls=%llu\nleft_out.duration=%llu\nleft_out.function=%llu\n",
+		(unsigned long long)(entries_asked() - LOAD(left) + steering.too_short + steering.not_listed),
+		(unsigned long long)steering.too_short, (unsigned long long)steering.not_listed);
 }

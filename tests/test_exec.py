@@ -321,8 +321,9 @@ def test_sanitized(tmp_path):
     run("gcc", "-g", "-O1", "-fsanitize=thread", "-finstrument-functions", "-c", os.path.join(SOURCES, "nasty.c"), cwd=tmp_path)
     run("gcc", "-fsanitize=thread", "-o", "nasty", *sorted(f for f in os.listdir(tmp_path) if f.endswith(".o")), "-ldl", "-lrt", "-pthread", cwd=tmp_path)
     (tmp_path / "kfi").write_text("begin filter mintime 20 trigger start entry main autorepeat end")
+    (tmp_path / "runs").write_text("begin trigger start entry leaf trigger stop exit leaf autorepeat filter funclist leaf branch fend end")
     for mode in "threads", "sorts", "exit", "signals":
-        for more in {}, {"UPTO_KFI": "kfi"}:
+        for more in {}, {"UPTO_KFI": "kfi"}, {"UPTO_KFI": "runs"}:
             p = run(tmp_path / "nasty", mode, cwd=tmp_path, env={**os.environ, **more}, check=False)
             assert p.returncode == 0 and b"WARNING" not in p.stderr, p.stderr.decode()
     if shutil.which("valgrind"):
