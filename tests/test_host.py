@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """upto host, run inside a guest as if that were hardware: held against what upto records of that guest from outside."""
+import collections
 import os
 
 import pytest
 
-from guest import RELEASE, TOP, UPTO, WORK, initrd, libraries_of, once_a_run, qemu_args, record, run, unpack_disk, upto_json
+from guest import RELEASE, TOP, UPTO, UPTO_ASAN, WORK, Once, initrd, is_older, libraries_of, once_a_run, qemu_args, record, run, unpack_disk, upto_json
 from test_cli import fails
+from test_thin import base
 from test_tracecmd import calls_by_process
 
 VERSIONS = [pytest.param("6.12", marks=pytest.mark.long), pytest.param("6.1", marks=pytest.mark.kernels), pytest.param("7", marks=pytest.mark.kernels)]
@@ -24,6 +26,15 @@ def recorded(version):
 
     once_a_run(name, make)
     return name, name + ".upto"
+
+
+def instrumented():
+    """A program that records itself."""
+    program, source = os.path.join(WORK, "merged"), os.path.join(TOP, "tests/guests/merged.c")
+    with Once(program):
+        if is_older(program, source):
+            run("gcc", "-g", "-O1", "-finstrument-functions", "-o", program, source, os.path.join(RELEASE, "libupto/libupto.a"), "-pthread", "-ldl")
+    return program
 
 
 def text(folder, name):
@@ -98,6 +109,53 @@ def test_moments():
     assert len(rows) == 40 and {c["function"] for c in rows} <= {"vfs_read", "vfs_write", "vfs_open"}, rows
     rows, took = calls("last")
     assert took < 0.32e9 and {c["comm"] for c in rows} & {"cat", "sh"} and "mkdir" not in {c["comm"] for c in rows}, (took, {c["comm"] for c in rows})
+
+
+def recorded_together():
+    """The folder with what both wrote. Nobody looks from outside, so that this is soon over."""
+    name, program = os.path.join(WORK, "merged-host"), instrumented()
+
+    def make():
+        image = initrd("6.12", "merged", *libraries_of(UPTO), f"{UPTO}=/usr/bin/upto", *libraries_of(program), f"{program}=/bin/merged", newer_than=[UPTO, program])
+        args = qemu_args("6.12", image, smp=2, disk=name + ".disk", memory="1G")
+        with open(name + ".disk", "wb") as f:
+            f.truncate(128 << 20)
+        run(*args, timeout=600)
+        unpack_disk(name + ".disk", name)
+
+    once_a_run(name, make)
+    return name
+
+
+@pytest.mark.weight(20)
+def test_merged(tmp_path):
+    """A program's calls and the kernel's in one trace: below each function are the system calls that it makes, all of them, and no others."""
+    folder = recorded_together()
+    assert text(folder, "before") == text(folder, "after")
+    program, kernel, both = (os.path.join(folder, "merged.upto"), os.path.join(folder, "under.upto"), tmp_path / "both.upto")
+    run(UPTO_ASAN, "import", kernel, program, "-o", both)
+    assert b"of which 0 matched no call" in run(UPTO, "check", both).stdout
+    above, below, functions = [], collections.defaultdict(collections.Counter), collections.Counter()
+    for row in upto_json("tree", "--json", "--by", "thread", "--min", "0", both)["tree"]:
+        if row["comm"] != "merged":
+            continue
+        above = above[:row["depth"]] + [row["function"]]
+        functions[row["function"]] += row["calls"]
+        for function in set(above[:-1]):
+            below[function][row["function"]] += row["calls"]
+    # as often as it was called, which is what its own file has
+    own = collections.Counter({f["function"]: f["calls"] for f in upto_json("top", "--json", "-n", "0", program)["functions"] if f["calls"]})
+    assert own["three_reads"] == 50 and own["two_writes"] == 40 and all(functions[f"{f} [merged]"] == n for f, n in own.items()), (own, functions)
+    assert {f: below["three_reads [merged]"][f] for f in ("__x64_sys_pread64", "vfs_read", "__x64_sys_pwrite64", "vfs_write", "no_call [merged]")} == \
+        {"__x64_sys_pread64": 150, "vfs_read": 150, "__x64_sys_pwrite64": 0, "vfs_write": 0, "no_call [merged]": 0}, below
+    assert below["two_writes [merged]"]["vfs_write"] == below["two_writes [merged]"]["__x64_sys_pwrite64"] == 80 and not below["two_writes [merged]"]["vfs_read"], below
+    assert not below["no_call [merged]"] and below["main [merged]"]["vfs_read"] >= 150, below
+    # what the kernel's trace has of others is there as it was
+    def others(trace):
+        return {pid: n for pid, n in calls_by_process(trace).items() if n and pid not in calls_by_process(program)}
+    assert others(both) == others(kernel)
+    fails(1, "expected one trace of 'upto host record'", "import", program, program, "-o", tmp_path / "x.upto")
+    fails(1, "its clock is none that others have", "import", kernel, base(2), "-o", tmp_path / "x.upto")
 
 
 @pytest.mark.long

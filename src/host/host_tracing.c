@@ -26,6 +26,7 @@ struct host_tracing {
 		char *text;
 	} saved[SAVED_MAX];
 	size_t n_saved;
+	bool monotonic;
 	char *triggers[2]; /* "vfs_read:traceon:1", to be taken away */
 	size_t n_triggers;
 };
@@ -175,12 +176,37 @@ static int choose(struct host_tracing *t, const struct host_options *o, struct e
 	return o->pid ? set_number(t, own, "set_ftrace_pid", (uint64_t)o->pid, err) : 0;
 }
 
+/* "mono" of "local global [mono]": which it is now. */
+static char *clock_in(char *text)
+{
+	char *begin = strchr(text, '['), *end = begin ? strchr(begin, ']') : NULL;
+
+	if (!end)
+		return NULL;
+	*end = 0;
+	return xstrdup(begin + 1);
+}
+
+/* Programs' own records have that clock, too. Without, all is there but what takes both. */
+static void set_clock(struct host_tracing *t)
+{
+	char *text = tracefs_instance_file_read(t->instance, "trace_clock", NULL), *before = text ? clock_in(text) : NULL;
+	struct error ignored;
+
+	free(text);
+	if (!before)
+		return;
+	t->saved[t->n_saved++] = (struct saved){ t->instance, "trace_clock", before };
+	t->monotonic = write_text(t, t->instance, "trace_clock", "mono", &ignored) == 0;
+}
+
 static int begin(struct host_tracing *t, const struct host_options *o, bool on, struct error *err)
 {
 	static const char *const events[] = { EVENTS };
 
 	if (set(t, t->instance, "tracing_on", "0", err) < 0)
 		return -1;
+	set_clock(t);
 	tracefs_instance_file_clear(t->instance, "trace");
 	if (choose(t, o, err) < 0 || set(t, t->instance, "current_tracer", "function_graph", err) < 0)
 		return -1;
@@ -276,6 +302,11 @@ void host_tracing_free(struct host_tracing *t)
 	}
 	free(t->folder);
 	free(t);
+}
+
+bool host_tracing_is_monotonic(const struct host_tracing *t)
+{
+	return t->monotonic;
 }
 
 const char *host_tracing_folder(const struct host_tracing *t)

@@ -38,6 +38,9 @@ bool host_tracing_is_on(const struct host_tracing *t);
 /* All is as it was found. */
 void host_tracing_free(struct host_tracing *t);
 
+/* Are its times those of CLOCK_MONOTONIC? */
+bool host_tracing_is_monotonic(const struct host_tracing *t);
+
 /* The folder of its buffers: "/sys/kernel/tracing/instances/upto". */
 const char *host_tracing_folder(const struct host_tracing *t);
 

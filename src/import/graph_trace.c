@@ -432,6 +432,8 @@ static int write(struct graph_trace *t, struct graph_reader *reader, struct erro
 	put_functions(t);
 	if (t->facts.len || t->lines)
 		meta_put(&lines, "absent", "instructions,interrupts,syscalls,addresses");
+	if (t->part && t->part->monotonic)
+		meta_put_u64(&lines, "host.monotonic_ns", t->base_ns);
 	builder_put_table(&t->made->builder, CHUNK_FACTS, &t->facts, BUILDER_TABLES_LEVEL);
 	builder_put_table(&t->made->builder, CHUNK_META, &lines, BUILDER_TABLES_LEVEL);
 	t->made->lost = t->counts.lost;

@@ -27,6 +27,7 @@ struct graph_part {
 	const char *start_entry, *stop_entry; /* from where that function is called, up to where that one is */
 	const char *start_exit, *stop_exit;   /* from where that function has returned, up to where that one has */
 	uint64_t max_calls;                 /* so many calls have begun */
+	bool monotonic;                       /* records' times are of CLOCK_MONOTONIC */
 };
 
 /* Read all of it. `of`: what it is, for the trace: "a trace.dat of trace-cmd". `path` is for messages. `part`: NULL: all. */

@@ -210,6 +210,7 @@ static int record_choice(const struct args *args, struct host_choice *choice, st
 	tracing = timing.tracing = host_tracing_new(&choice->options, !choice->start_ns, err);
 	if (!tracing)
 		return -1;
+	choice->part.monotonic = host_tracing_is_monotonic(tracing);
 	/* of what only the end is wanted, the buffers forget the begin by themselves */
 	if (!choice->before_ns)
 		pages = host_pages_start(host_tracing_folder(tracing), err);

@@ -12,7 +12,9 @@
 #include "cli/kfi/symbol_map_arg.h"
 #include "cli/print/output_file.h"
 #include "cli/print/quantity.h"
+#include "base/alloc.h"
 #include "import/import.h"
+#include "import/merge.h"
 #include "trace/writer.h"
 
 enum { QUICK_LEVEL = 1 };
@@ -49,6 +51,64 @@ static int write_file(int in, const struct args *args, const struct symbol_map *
 	if (output_file_open(&out, path, OUTPUT_TRACE, arg(args, "force"), err) < 0)
 		return -1;
 	return output_file_close(&out, write_trace(in, log, map, out.fd, path, ret, err), err);
+}
+
+/* A kernel's trace, and programs'. */
+static int open_parts(const struct args *args, struct trace_arg *parts, size_t *ret_n, struct error *err)
+{
+	size_t kernels = 0;
+
+	for (*ret_n = 0; *ret_n < args->n_operands;) {
+		struct trace_arg *t = &parts[*ret_n];
+
+		if (open_trace(args->operands[*ret_n], t, err) < 0)
+			return -1;
+		++*ret_n;
+		kernels += meta_get(&t->reader->meta, MERGE_KERNEL) != NULL;
+		if (!meta_get(&t->reader->meta, MERGE_KERNEL) && !meta_get(&t->reader->meta, MERGE_PROGRAM))
+			return error_set(err, "%s: its clock is none that others have: 'upto host record' and programs with libupto have the same",
+					 t->reader->path);
+	}
+	return kernels == 1 ? 0
+			    : error_set(err, "expected one trace of 'upto host record', and programs': here are %zu of the first", kernels);
+}
+
+static int write_merged(const struct session *const *sessions, size_t n, int fd, const char *path,
+			struct graph_trace_counts *ret, struct error *err)
+{
+	struct writer w;
+	int r = writer_init(&w, fd), failed;
+
+	if (r < 0)
+		return error_set(err, "%s: %s", path, strerror(-r));
+	r = merge_write(sessions, n, path, &(struct builder_sink){ .put = put, .context = &w }, ret, err);
+	failed = w.failed;
+	writer_deinit(&w);
+	return r == 0 && failed ? error_set(err, "%s: %s", path, strerror(failed)) : r;
+}
+
+static int merge_parts(const struct args *args, struct imported *ret, struct error *err)
+{
+	const char *path = arg(args, "output");
+	struct trace_arg *parts = xcalloc(OPERANDS_MAX, sizeof *parts);
+	const struct session *sessions[OPERANDS_MAX];
+	struct output_file out;
+	size_t n;
+	int r = open_parts(args, parts, &n, err);
+
+	ret->format = IMPORT_GRAPH;
+	for (size_t i = 0; i < n; i++) {
+		trace_arg_moved(&parts[i]);
+		sessions[i] = &parts[i].session;
+	}
+	if (r == 0)
+		r = output_file_open(&out, path, OUTPUT_TRACE, arg(args, "force"), err);
+	if (r == 0)
+		r = output_file_close(&out, write_merged(sessions, n, out.fd, path, &ret->graph, err), err);
+	for (size_t i = 0; i < n; i++)
+		trace_arg_close(&parts[i]);
+	free(parts);
+	return r;
 }
 
 static void put_amount_of(struct buf *out, uint64_t n, const char *what)
@@ -132,6 +192,12 @@ static int run(const struct args *args, struct error *err)
 	}
 	if (output_file_check(arg(args, "output"), OUTPUT_TRACE, arg(args, "force"), log, err) < 0)
 		return EXIT_FAILED;
+	if (args->n_operands > 1) {
+		if (merge_parts(args, &imported, err) < 0)
+			return EXIT_FAILED;
+		say(&imported, arg(args, "output"));
+		return EXIT_OK;
+	}
 	in = strcmp(log, "-") ? open(log, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
 	if (in < 0) {
 		error_set(err, "%s: %s", log, strerror(errno));
@@ -160,7 +226,7 @@ static const struct option options[] = {
 
 const struct command cmd_import = {
 	.name = "import",
-	.operands = "LOG",
+	.operands = "LOG | KERNEL PROGRAM…",
 	.summary = "make a trace of a trace.dat, of a log of KFI or KFT, of a text trace",
 	.description =
 		"Reads what another tool recorded, and writes a trace that all commands read. Which format it is shows "
@@ -178,14 +244,17 @@ const struct command cmd_import = {
 		"- what a program with libupto wrote (upto-exec(1)), which commands also read as it is: the trace has its functions' names, and is smaller.\n"
 		"- a dump of memory, of the buffer alone or of all there is, of a machine whose functions were instrumented (libupto/upto_instrument.h): also of one "
 		"that hangs. It may be of the other order of bytes, and of 32 bits.\n"
+		"With several, KERNEL is a trace of 'upto host record', and PROGRAM what a program with libupto wrote meanwhile: one trace of both, in which each "
+		"thread has the kernel's calls above its own, which have the program's name behind theirs.\n"
 		"LOG can be - for standard input, but for a trace.dat. What a format does not have (instructions; stacks; …) is not in the trace "
 		"either: commands that need it say so, and times take the place of instructions.\n",
 	.examples = "  upto import boot.lst -o boot.upto\n      a log of KFI\n"
 		    "  trace-cmd record -p function_graph -e sched sleep 1\n  upto import trace.dat -o sleep.upto\n      what a kernel on hardware did\n"
+		    "  upto host record -o kernel.upto -F 'vfs_*' -- upto exec -q -o app.upto -- ./app\n  upto import kernel.upto app.upto -o both.upto\n      a program, and the kernel under it\n"
 		    "  upto import -m System.map memory.bin -o board.upto\n      what a board was at, out of its memory\n"
 		    "  zcat trace.txt.gz | upto import - -o trace.upto\n      a text trace that is packed\n",
 	.options = options,
 	.min_operands = 1,
-	.max_operands = 1,
+	.max_operands = OPERANDS_MAX,
 	.run = run,
 };
