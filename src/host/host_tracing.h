@@ -23,7 +23,8 @@ struct host_options {
 struct host_tracing;
 
 /*
- * Set it up, and begin if `on`; where a function begins it, it is not to be on. NULL: *err is set, and all is as it was.
+ * Set it up, and begin if `on`; where a function begins it, it is not to be on. NULL: *err is set, and all is as it
+ * was.
  */
 struct host_tracing *host_tracing_new(const struct host_options *options, bool on, struct error *err);
 /* The ring buffers that are there, as they are: for a tracer that the kernel's command line started. */
