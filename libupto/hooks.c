@@ -72,14 +72,13 @@ static int wait_for_room(struct calls_ring *r, uint64_t number)
 }
 
 /* Calls that have ended since recording was stopped are those whose frames are below this one. */
-static void note_run(struct calls_ring *r, uint64_t function, uint64_t stack, uint64_t ticks)
+static void note_run(struct calls_ring *r, uint64_t function, uint64_t stack)
 {
 	uint64_t frame = stack + CALLS_HOOK + !(function & CALLS_RECORD_EXIT);
-
 	unsigned now = __atomic_load_n(&shared.run, __ATOMIC_RELAXED);
 
 	if (run != now)
-		put_at(r, CALLS_RECORD_EXIT, frame | CALLS_RECORD_FRAME, ticks);
+		put_at(r, CALLS_RECORD_EXIT, frame | CALLS_RECORD_FRAME, ticks_now());
 	run = now;
 }
 
@@ -88,8 +87,7 @@ void event_put(uint64_t function, uint64_t stack, uint64_t ticks)
 	struct calls_ring *r = ring ? ring : first_event();
 
 	if (r)
-		note_run(r, function, stack, ticks);
-
+		note_run(r, function, stack);
 	if (r && (r->reserved < __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE) || wait_for_room(r, r->reserved)))
 		put_at(r, function, stack, ticks);
 }
@@ -125,7 +123,7 @@ static __attribute__((noinline, cold)) void record_slowly(uint64_t function, uin
 	}
 	r = ring ? ring : first_event();
 	if (r)
-		note_run(r, function, stack, ticks_now());
+		note_run(r, function, stack);
 	if (r && (r->reserved < __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE) || wait_for_room(r, r->reserved)))
 		put(r, function, stack, ticks_now);
 }
@@ -137,7 +135,8 @@ static inline __attribute__((always_inline)) void record(uint64_t function, uint
 	if (UNLIKELY(!shared.armed))
 		return;
 	r = ring;
-	if (UNLIKELY(!r || __atomic_load_n(&shared.slow, __ATOMIC_RELAXED) || r->reserved >= __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE)))
+	if (UNLIKELY(!r || __atomic_load_n(&shared.slow, __ATOMIC_RELAXED) ||
+		     r->reserved >= __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE)))
 		record_slowly(function, stack);
 	else
 		put(r, function, stack, ticks_of_cpu);

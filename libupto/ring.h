@@ -20,7 +20,7 @@ struct shared {
 	uint64_t mask;      /* of a record's number: where it is in the ring */
 	int by_clock;       /* ticks are the clock's ns, since the CPU has no counter that can be trusted */
 	int steered;        /* UPTO_KFI says what is recorded (steering.c) */
-	int slow;           /* one of both, or `run`: what happens in a hook is record_slowly()'s */
+	int slow;           /* by_clock, steered or run are not 0: hooks take the long way, record_slowly() */
 	unsigned run;       /* so often recording began again, after it was stopped */
 };
 

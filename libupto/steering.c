@@ -30,7 +30,7 @@
 
 enum {
 	TEXT_MAX = 1 << 16,   /* bytes of a configuration */
-	FUNCTIONS_MAX = 4096, /* addresses that a list may come to */
+	FUNCTIONS_MAX = 4096, /* names of a list, and addresses that they come to */
 	TABLE = 4 * FUNCTIONS_MAX,
 	KEPT_MAX = 256,  /* calls of a thread that are kept back; before the oldest of more, it is recorded */
 	PLACES_MAX = 16, /* functions of one name */
@@ -62,8 +62,9 @@ static struct {
 	uint64_t stop_ticks, left, started_ns;
 	int state;
 	int has_run;
-	/* calls of a run that are not recorded */
-	uint64_t too_short, not_listed;
+	int too_many; /* functions have the names that are asked for */
+	/* calls of a run that are recorded, and that are not */
+	uint64_t recorded, too_short, not_listed;
 } steering;
 
 enum { WAITS, RUNS, OVER };
@@ -71,12 +72,15 @@ enum { WAITS, RUNS, OVER };
 #define LOAD(field) __atomic_load_n(&steering.field, __ATOMIC_RELAXED)
 #define STORE(field, value) __atomic_store_n(&steering.field, value, __ATOMIC_RELAXED)
 
-/* Calls of this thread whose begin is not recorded yet. */
+/*
+ * Calls of this thread whose begin is not recorded yet. They have memory of their own, which a thread gets when it
+ * needs it: what lies in a library's thread-local storage can keep it from being loaded by dlopen(3).
+ */
 struct kept_call {
 	uint64_t function, stack, ticks;
 };
 
-static __thread struct kept_call kept[KEPT_MAX] __attribute__((tls_model("initial-exec")));
+static __thread struct kept_call *kept __attribute__((tls_model("initial-exec")));
 static __thread unsigned n_kept __attribute__((tls_model("initial-exec")));
 
 /* Its words. */
@@ -96,7 +100,7 @@ static int wrong(const char *word, const char *what)
 	return 0;
 }
 
-/* The next word, with a NUL behind it, and *at behind that; NULL: there is none. `lines` has all as it was. */
+/* The next word, which goes up to *at then; NULL: there is none. */
 static char *next_word(char **at)
 {
 	char *word = *at;
@@ -252,8 +256,12 @@ static void list(uint64_t address)
 {
 	unsigned i = place_of(address);
 
-	if (steering.n_table == TABLE / 2 || is_listed(address))
+	if (is_listed(address))
 		return;
+	if (steering.n_table == FUNCTIONS_MAX) {
+		steering.too_many = 1;
+		return;
+	}
 	while (steering.table[i])
 		i = (i + 1) % TABLE;
 	steering.table[i] = address;
@@ -262,7 +270,11 @@ static void list(uint64_t address)
 
 static void note(struct trigger *t, const char *name, uint64_t address)
 {
-	if (t->name && !strcmp(t->name, name) && t->n < PLACES_MAX)
+	if (!t->name || strcmp(t->name, name))
+		return;
+	if (t->n == PLACES_MAX)
+		steering.too_many = 1;
+	else
 		t->at[t->n++] = address;
 }
 
@@ -306,15 +318,15 @@ static int find_functions(void)
 				both[i]->name);
 			return 0;
 		}
+	if (steering.too_many) {
+		fprintf(stderr, "libupto: %s: too many functions have these names; nothing is recorded\n",
+			getenv("UPTO_KFI"));
+		return 0;
+	}
 	for (unsigned i = 0; i < steering.n_names; i++)
 		if (!steering.found[i])
 			fprintf(stderr, "libupto: %s: no function %s\n", getenv("UPTO_KFI"), steering.names[i]);
 	return 1;
-}
-
-static uint64_t entries_asked(void)
-{
-	return steering.entries ? steering.entries : UINT64_MAX;
 }
 
 /* How many ticks that are. The counter's pace is looked at for 2 ms. */
@@ -335,7 +347,7 @@ int steering_begin(void)
 	if (!read_text(getenv("UPTO_KFI")) || !parse() || !find_functions())
 		return 0;
 	steering.min_ticks = steering.min_us ? ticks_of(steering.min_us) : 0;
-	steering.left = entries_asked();
+	steering.left = steering.entries ? steering.entries : UINT64_MAX;
 	steering.begin_ns = clock_ns();
 	STORE(started_ns, steering.begin_ns);
 	STORE(state, steering.start.kind ? WAITS : RUNS);
@@ -378,23 +390,27 @@ static void look_at_clock(uint64_t ticks)
 		stop_run(ticks);
 }
 
-static void leave_out(uint64_t *count, uint64_t calls)
+static void add_to(uint64_t *counter, uint64_t calls)
 {
 	if (calls)
-		__atomic_fetch_add(count, calls, __ATOMIC_RELAXED);
+		__atomic_fetch_add(counter, calls, __ATOMIC_RELAXED);
 }
 
-/* The begin of a call is recorded, if there is room left. */
-static int put_begin(const struct kept_call *c)
+/* The begin of a call is recorded. 0: there is no room left, and the run is over. */
+static int put_begin(const struct kept_call *c, uint64_t ticks)
 {
-	uint64_t left = __atomic_load_n(&steering.left, __ATOMIC_RELAXED);
+	uint64_t left = LOAD(left);
 
 	while (left &&
 	       !__atomic_compare_exchange_n(&steering.left, &left, left - 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
-	if (left)
-		event_put(c->function, c->stack, c->ticks);
-	return left != 0;
+	if (!left) {
+		stop_run(ticks);
+		return 0;
+	}
+	add_to(&steering.recorded, 1);
+	event_put(c->function, c->stack, c->ticks);
+	return 1;
 }
 
 /* Calls that have taken long enough: the outermost of them have. */
@@ -402,13 +418,11 @@ static void put_long(uint64_t ticks)
 {
 	unsigned n = 0;
 
-	while (n < n_kept && (int64_t)(ticks - kept[n].ticks) >= (int64_t)steering.min_ticks) {
-		if (!put_begin(&kept[n])) {
-			stop_run(ticks);
-			break;
-		}
+	while (n < n_kept && (int64_t)(ticks - kept[n].ticks) >= (int64_t)steering.min_ticks &&
+	       put_begin(&kept[n], ticks))
 		n++;
-	}
+	if (!n)
+		return;
 	n_kept -= n;
 	memmove(kept, kept + n, n_kept * sizeof *kept);
 }
@@ -418,26 +432,34 @@ static void leave_run(void)
 {
 	if (n_kept)
 		put_long(LOAD(stop_ticks));
-	leave_out(&steering.too_short, n_kept);
+	add_to(&steering.too_short, n_kept);
 	n_kept = 0;
 }
 
-static int begin_call(uint64_t function, uint64_t stack, uint64_t ticks)
+/* Room to keep calls back. 0: there is no memory. */
+static int has_room(void)
+{
+	void *room = kept;
+
+	if (!room)
+		room = mmap(NULL, KEPT_MAX * sizeof *kept, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	kept = room == MAP_FAILED ? NULL : room;
+	return kept != NULL;
+}
+
+static void begin_call(uint64_t function, uint64_t stack, uint64_t ticks)
 {
 	struct kept_call call = { function, stack, ticks };
 
-	if (!steering.min_ticks) {
-		if (put_begin(&call))
-			return 0;
-		stop_run(ticks);
-		return 0;
+	if (!steering.min_ticks || !has_room()) {
+		put_begin(&call, ticks);
+		return;
 	}
 	if (n_kept == KEPT_MAX) {
-		put_begin(&kept[0]);
+		put_begin(&kept[0], ticks);
 		memmove(kept, kept + 1, --n_kept * sizeof *kept);
 	}
 	kept[n_kept++] = call;
-	return 0;
 }
 
 /* Is its begin recorded? */
@@ -449,7 +471,7 @@ static int end_call(uint64_t function, uint64_t ticks)
 		return 1;
 	if (kept[n_kept - 1].function == function) {
 		n_kept--;
-		leave_out(&steering.too_short, 1);
+		add_to(&steering.too_short, 1);
 	}
 	return 0;
 }
@@ -459,7 +481,7 @@ static int jump(uint64_t stack, uint64_t ticks)
 {
 	put_long(ticks);
 	for (; n_kept && kept[n_kept - 1].stack + CALLS_HOOK < stack; n_kept--)
-		leave_out(&steering.too_short, 1);
+		add_to(&steering.too_short, 1);
 	return !n_kept;
 }
 
@@ -478,10 +500,12 @@ int steering_takes(uint64_t function, uint64_t stack, uint64_t ticks)
 		leave_run();
 	else if (function == CALLS_RECORD_EXIT)
 		takes = jump(stack, ticks);
-	else if (!steering.n_names || is_listed(address))
-		takes = ends ? end_call(address, ticks) : begin_call(function, stack, ticks);
+	else if (steering.n_names && !is_listed(address))
+		add_to(&steering.not_listed, !ends);
+	else if (ends)
+		takes = end_call(address, ticks);
 	else
-		leave_out(&steering.not_listed, !ends);
+		begin_call(function, stack, ticks);
 	if (ends && LOAD(state) == WAITS && is_at(&steering.start, EXIT, address)) {
 		start_run();
 	} else if (ends && LOAD(state) == RUNS && is_at(&steering.stop, EXIT, address)) {
@@ -499,14 +523,17 @@ void steering_end(void)
 {
 	if (LOAD(state) == RUNS)
 		put_long(ticks_now());
-	leave_out(&steering.too_short, n_kept);
+	add_to(&steering.too_short, n_kept);
 	n_kept = 0;
+	if (kept)
+		munmap(kept, KEPT_MAX * sizeof *kept);
+	kept = NULL;
 }
 
 void steering_forget(void)
 {
 	n_kept = 0;
-	steering.too_short = steering.not_listed = 0;
+	steering.recorded = steering.too_short = steering.not_listed = 0;
 }
 
 size_t steering_info(char *out, size_t size, int ends)
@@ -515,8 +542,7 @@ size_t steering_info(char *out, size_t size, int ends)
 		return 0;
 	if (!ends)
 		return (size_t)snprintf(out, size, "thinned=UPTO_KFI=%.1000s\n", getenv("UPTO_KFI"));
-	return (size_t)snprintf(
-		out, size, "left_out.calls=%llu\nleft_out.duration=%llu\nleft_out.function=%llu\n",
-		(unsigned long long)(entries_asked() - LOAD(left) + steering.too_short + steering.not_listed),
-		(unsigned long long)steering.too_short, (unsigned long long)steering.not_listed);
+	return (size_t)snprintf(out, size, "left_out.calls=%llu\nleft_out.duration=%llu\nleft_out.function=%llu\n",
+				(unsigned long long)(steering.recorded + steering.too_short + steering.not_listed),
+				(unsigned long long)steering.too_short, (unsigned long long)steering.not_listed);
 }

@@ -268,6 +268,22 @@ def test_run_described(tmp_path):
         assert message in p.stderr.decode() and not os.path.exists(tmp_path / "none.upto"), p.stderr
 
 
+def test_loaded_late(tmp_path):
+    """A plugin that is linked with libupto can be loaded by a program that is not: what the library keeps of each thread is little."""
+    library = os.path.join(RELEASE, "libupto")
+    (tmp_path / "plug.c").write_text("static volatile int n;\n__attribute__((noinline)) static void inner(void) { n++; }\nvoid plug(void) { inner(); inner(); }\n")
+    (tmp_path / "host.c").write_text('#include <dlfcn.h>\n#include <stdio.h>\nint main(void) { void *p = dlopen("./plug.so", RTLD_NOW); void (*f)(void);\n'
+                                     'if (!p) { puts(dlerror()); return 1; } f = (void (*)(void))dlsym(p, "plug"); f(); return 0; }\n')
+    run("gcc", "-O1", "-finstrument-functions", "-shared", "-fPIC", "-o", "plug.so", "plug.c", f"-L{library}", "-lupto", f"-Wl,-rpath,{library}", cwd=tmp_path)
+    run("gcc", "-O1", "-o", "host", "host.c", "-ldl", cwd=tmp_path)
+    for name, more in ("plain", {}), ("kfi", {"UPTO_KFI": "kfi"}):
+        (tmp_path / "kfi").write_text("begin filter mintime 1 end")
+        run("./host", cwd=tmp_path, env={**os.environ, "UPTO_OUT": f"{name}.upto", **more})
+    # its own hooks come behind those of the C library, which do nothing: upto exec's come before
+    file, = execute(tmp_path, "./host", options=["-o", "exec.upto"])[0]
+    assert {re.sub(r" \[.*", "", f): n for f, n in calls_of(file).items()} == {"plug": 1, "inner": 2}, calls_of(file)
+
+
 @pytest.mark.skipif(not shutil.which("uftrace"), reason="no uftrace")
 def test_uftrace(tmp_path):
     """uftrace counts the same calls of the same program."""

@@ -2,6 +2,9 @@
 """upto host, run inside a guest as if that were hardware: held against what upto records of that guest from outside."""
 import collections
 import os
+import resource
+import signal
+import subprocess
 
 import pytest
 
@@ -99,6 +102,8 @@ def test_moments():
     rows, _ = calls("entries")
     assert "do_exit" not in {c["function"] for c in rows[:-2]} and 5 < len(rows) < 2000, [c["function"] for c in rows][-5:]
     assert "__x64_sys_execve" not in {c["function"] for c in rows}, rows
+    rows, _ = calls("itself")
+    assert 5 < len(rows) < 2000 and "do_exit" not in {c["function"] for c in rows[:-2]}, len(rows)
     rows, _ = calls("exits")
     assert rows[0]["function"] != "do_mkdirat" and rows[0]["depth"] == 1 and len(rows) > 20, rows[:3]
     ends = [c for c in upto_json("calls", "--json", "-n", "0", os.path.join(folder, "exits.upto"))["calls"] if c["step"] != "enter" and c["function"] == "pipe_release"]
@@ -154,6 +159,14 @@ def test_merged(tmp_path):
     def others(trace):
         return {pid: n for pid, n in calls_by_process(trace).items() if n and pid not in calls_by_process(program)}
     assert others(both) == others(kernel)
+    # no room for what lies between, and none for the trace
+    small = lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)))
+    p = subprocess.run([UPTO_ASAN, "import", kernel, program, "-o", tmp_path / "x.upto"], preexec_fn=small, capture_output=True, text=True)
+    assert p.returncode == 1 and p.stderr.startswith("upto: ") and p.stderr.count("\n") == 1 and "File too large" in p.stderr, p
+    assert not os.path.exists(tmp_path / "x.upto")
+    p = subprocess.run([UPTO, "import", kernel, program, "-o", tmp_path / "x.upto"], env={**os.environ, "TMPDIR": str(tmp_path / "none")}, capture_output=True, text=True)
+    assert p.returncode == 1 and "no temporary file (TMPDIR): No such file or directory" in p.stderr, p
+    fails(2, "--map: is for one log, or memory", "import", "-m", kernel, kernel, program, "-o", tmp_path / "x.upto")
     fails(1, "expected one trace of 'upto host record'", "import", program, program, "-o", tmp_path / "x.upto")
     fails(1, "its clock is none that others have", "import", kernel, base(2), "-o", tmp_path / "x.upto")
 

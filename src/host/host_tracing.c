@@ -279,13 +279,14 @@ void host_tracing_go(struct host_tracing *t)
 	tracefs_instance_file_write(t->instance, "tracing_on", "1");
 }
 
-bool host_tracing_is_on(const struct host_tracing *t)
+/* A trigger's count goes down when it has done something: the other way round it does nothing. */
+bool host_tracing_ended_itself(const struct host_tracing *t)
 {
-	char *text = tracefs_instance_file_read(t->instance, "tracing_on", NULL);
-	bool on = text && *text == '1';
+	char *text = tracefs_instance_file_read(t->instance, "set_ftrace_filter", NULL);
+	bool ended = text && strstr(text, ":traceoff:count=0");
 
 	free(text);
-	return on;
+	return ended;
 }
 
 void host_tracing_stop(struct host_tracing *t)

@@ -34,8 +34,8 @@ struct host_tracing *host_tracing_found(struct error *err);
 void host_tracing_go(struct host_tracing *t);
 /* Nothing more is recorded. */
 void host_tracing_stop(struct host_tracing *t);
-/* Is anything recorded now? */
-bool host_tracing_is_on(const struct host_tracing *t);
+/* Has the function been called that ends it? */
+bool host_tracing_ended_itself(const struct host_tracing *t);
 /* All is as it was found. */
 void host_tracing_free(struct host_tracing *t);
 

@@ -27,9 +27,10 @@ struct graph_reader {
 
 void graph_writer_flush(struct graph_writer *w)
 {
-	/* who reads has gone: so does who writes */
-	if (write_all(w->fd, w->out.data, w->out.len) < 0)
-		_exit(1);
+	int r = w->failed ? 0 : write_all(w->fd, w->out.data, w->out.len);
+
+	if (r < 0)
+		w->failed = -r;
 	w->out.len = 0;
 }
 
@@ -92,7 +93,7 @@ struct graph_reader *graph_reader_start(void (*read)(struct graph_writer *w, int
 		limit();
 		read(&w, fd);
 		graph_writer_flush(&w);
-		_exit(0);
+		_exit(w.failed ? 1 : 0);
 	}
 	close(ends[1]);
 	if (child < 0) {

@@ -59,6 +59,7 @@ int graph_reader_next(struct graph_reader *r, struct graph_record *ret, const ch
 struct graph_writer {
 	int fd;
 	struct buf out;
+	int failed; /* errno of the first write that failed: nothing more is written; 0: none has */
 };
 
 void graph_writer_put(struct graph_writer *w, const struct graph_record *record, const char *text);

@@ -286,31 +286,35 @@ static bool value_of(const char *text, const char *key, char *ret, size_t size)
 	return true;
 }
 
+/* An event that is about another thread, too, which it tells by these keys. */
+static bool put_other(struct text *t, struct graph_record *r, enum graph_kind kind, const char *text,
+		      const char *comm_key, const char *pid_key)
+{
+	char comm[64], pid[64];
+
+	if (!value_of(text, comm_key, comm, sizeof comm) || !value_of(text, pid_key, pid, sizeof pid))
+		return false;
+	r->kind = (uint16_t)kind;
+	r->other = (int32_t)strtol(pid, NULL, 10);
+	note_whole_comm(t, r->other, comm);
+	put(t, r, comm);
+	return true;
+}
+
 /* What stands in comments: events that were enabled, and marks. */
 static void put_comment(struct text *t, const struct line *l, struct graph_record *r, const char *text)
 {
 	cleanup_free char *own = xstrdup(text);
-	char comm[64] = "", pid[64] = "";
 	char *end = strstr(own, "*/");
 
 	if (end)
 		*end = 0;
 	r->ns = l->ns;
 	if (!strncmp(own, "sched_switch: ", 14)) {
-		if (!value_of(own, "next_comm", comm, sizeof comm) || !value_of(own, "next_pid", pid, sizeof pid))
-			return;
-		r->kind = GRAPH_SWITCH;
-		r->other = (int32_t)strtol(pid, NULL, 10);
-		note_whole_comm(t, r->other, comm);
-		put(t, r, comm);
-		cpu_at(t, l->cpu)->pid = r->other;
+		if (put_other(t, r, GRAPH_SWITCH, own, "next_comm", "next_pid"))
+			cpu_at(t, l->cpu)->pid = r->other;
 	} else if (!strncmp(own, "sched_waking: ", 14)) {
-		if (!value_of(own, "comm", comm, sizeof comm) || !value_of(own, "pid", pid, sizeof pid))
-			return;
-		r->kind = GRAPH_WAKE;
-		r->other = (int32_t)strtol(pid, NULL, 10);
-		note_whole_comm(t, r->other, comm);
-		put(t, r, comm);
+		put_other(t, r, GRAPH_WAKE, own, "comm", "pid");
 	} else if (!strncmp(own, "sched_", 6) || !*skip_blanks(own)) {
 		return;
 	} else {

@@ -76,6 +76,18 @@ static void name_addresses(struct import_input *in)
 	in->data = named;
 }
 
+/* The log is taken. `r`: whether it could be read. */
+static int write_kfi(struct kfi_log *log, int r, const struct import_input *in, const struct builder_sink *sink,
+		     struct imported *ret, struct error *err)
+{
+	if (r == 0 && !log->n)
+		r = error_set(err, "%s: has no calls", in->path);
+	if (r == 0)
+		r = kfi_trace_write(log, in->path, sink, &ret->kfi, err);
+	kfi_log_deinit(log);
+	return r;
+}
+
 /* Of a machine whose functions were instrumented (libupto/upto_instrument.h). */
 static int import_memory(struct import_input *in, const struct builder_sink *sink, struct imported *ret,
 			 struct error *err)
@@ -89,12 +101,7 @@ static int import_memory(struct import_input *in, const struct builder_sink *sin
 	if (!instrument_dump_find(in->data.data, in->data.len, &at))
 		return error_set(err, "%s: neither text, nor memory with calls of upto_instrument in it", in->path);
 	r = instrument_dump_read(in->path, in->data.data, in->data.len, at, in->map, &log, err);
-	if (r == 0 && !log.n)
-		r = error_set(err, "%s: has no calls", in->path);
-	if (r == 0)
-		r = kfi_trace_write(&log, in->path, sink, &ret->kfi, err);
-	kfi_log_deinit(&log);
-	return r;
+	return write_kfi(&log, r, in, sink, ret, err);
 }
 
 static int import_kfi(struct import_input *in, const struct builder_sink *sink, struct imported *ret, struct error *err)
@@ -107,12 +114,7 @@ static int import_kfi(struct import_input *in, const struct builder_sink *sink, 
 	if (in->map)
 		name_addresses(in);
 	r = kfi_log_parse(in->path, (char *)in->data.data, in->data.len, &log, err);
-	if (r == 0 && !log.n)
-		r = error_set(err, "%s: has no calls", in->path);
-	if (r == 0)
-		r = kfi_trace_write(&log, in->path, sink, &ret->kfi, err);
-	kfi_log_deinit(&log);
-	return r;
+	return write_kfi(&log, r, in, sink, ret, err);
 }
 
 static int import_uftrace(struct import_input *in, const struct builder_sink *sink, struct imported *ret,

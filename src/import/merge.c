@@ -20,7 +20,7 @@ enum { FUNCTION_BITS = 40, STREAMS = 2 };
 /* A trace's calls, as records in a file. */
 struct source {
 	const struct session *session;
-	const char *object; /* of a program's functions: " [app]"; "": the kernel's */
+	char *object; /* behind a program's functions: " [app]"; "": behind the kernel's */
 	uint64_t base_ns, number;
 	bool is_kernel;
 	struct graph_writer to;
@@ -169,26 +169,33 @@ static void put_facts(struct source *s, const struct facts *facts)
 	}
 }
 
+/* All are written, to be read from the first one on. */
+static int end_records(struct graph_writer *w, const char *path, struct error *err)
+{
+	graph_writer_put(w, &(struct graph_record){ .kind = GRAPH_END }, NULL);
+	graph_writer_flush(w);
+	buf_free(&w->out);
+	if (!w->failed && lseek(w->fd, 0, SEEK_SET) < 0)
+		w->failed = errno;
+	return w->failed ? error_set(err, "%s: its calls, in a temporary file (TMPDIR): %s", path, strerror(w->failed))
+			 : 0;
+}
+
 static struct graph_reader *finish(struct source *s, const char *path, struct error *err)
 {
-	int failed;
+	int r = end_records(&s->to, path, err);
 
-	graph_writer_put(&s->to, &(struct graph_record){ .kind = GRAPH_END }, NULL);
-	failed = write_all(s->to.fd, s->to.out.data, s->to.out.len);
-	buf_free(&s->to.out);
 	map_free(&s->named);
-	if (failed < 0 || lseek(s->to.fd, 0, SEEK_SET) < 0) {
-		error_set(err, "%s: no room for what lies between: %s", path, strerror(failed < 0 ? -failed : errno));
-		close(s->to.fd);
-		return NULL;
-	}
-	return graph_reader_of(s->to.fd, path);
+	if (r == 0)
+		return graph_reader_of(s->to.fd, path);
+	close(s->to.fd);
+	return NULL;
 }
 
 static int open_between(struct source *s, const char *path, struct error *err)
 {
 	s->to.fd = file_open_temporary();
-	return s->to.fd < 0 ? error_set(err, "%s: no file for what lies between: %s", path, strerror(errno)) : 0;
+	return s->to.fd < 0 ? error_set(err, "%s: no temporary file (TMPDIR): %s", path, strerror(errno)) : 0;
 }
 
 /* The same file, with a place of its own. */
@@ -213,7 +220,7 @@ static struct graph_reader *read_calls(struct source s, const char *path, int *a
 	stacks_deinit(&stacks);
 	if (r == 0 && again) {
 		*again = open_again(s.to.fd);
-		r = *again < 0 ? error_set(err, "%s: no file for what lies between: %s", path, strerror(errno)) : 0;
+		r = *again < 0 ? error_set(err, "%s: no temporary file (TMPDIR): %s", path, strerror(errno)) : 0;
 	}
 	if (r == 0)
 		return finish(&s, path, err);
@@ -358,9 +365,8 @@ static int merge(struct stream *list, size_t n, unsigned cpus, int kernel, const
 		graph_writer_put(&m.to, &s->record, s->text);
 		r = advance(&m, s, err);
 	}
-	graph_writer_put(&m.to, &(struct graph_record){ .kind = GRAPH_END }, NULL);
-	if (r == 0 && write_all(fd, m.to.out.data, m.to.out.len) < 0)
-		r = error_set(err, "no room for what lies between");
+	if (r == 0)
+		r = end_records(&m.to, path, err);
 	buf_free(&m.to.out);
 	map_free(&m.cpus);
 	map_free(&m.depths);
@@ -408,11 +414,11 @@ static int make_records(const struct session *const *sessions, size_t n, const c
 				k ? read_facts(s, path, err) : read_calls(s, path, s.is_kernel ? &kernel : NULL, err);
 			r = list[made++].reader ? 0 : -1;
 		}
-		free((char *)s.object);
+		free(s.object);
 	}
 	fd = r == 0 ? file_open_temporary() : -1;
 	if (r == 0 && fd < 0)
-		r = error_set(err, "%s: no file for what lies between: %s", path, strerror(errno));
+		r = error_set(err, "%s: no temporary file (TMPDIR): %s", path, strerror(errno));
 	if (r == 0)
 		r = merge(list, made, cpus, kernel, path, fd, err);
 	else if (kernel >= 0)
@@ -433,7 +439,6 @@ int merge_write(const struct session *const *sessions, size_t n, const char *pat
 
 	if (fd < 0)
 		return -1;
-	lseek(fd, 0, SEEK_SET);
 	reader = graph_reader_of(fd, path);
 	r = graph_trace_write(reader, "this kernel's function_graph, and what programs with libupto wrote", path, NULL,
 			      sink, ret, err);

@@ -225,8 +225,9 @@ bool script_field_find(void *formats, const struct place_asked *place, const cha
 
 	if (place->kind == PLACE_LOG || place->kind == PLACE_SPAN || place->kind == PLACE_WAIT)
 		return find_own(place, text, ret, err);
-	if (strstr(text, "$current") && !reads_kernel(place->kind)) {
-		error_set(err, "the running task is read at functions of the kernel: kprobe, kretprobe, fentry, fexit");
+	if ((strstr(text, "$current") || strstr(text, "{&")) && !reads_kernel(place->kind)) {
+		error_set(err, "%s is read at functions of the kernel: kprobe, kretprobe, fentry, fexit",
+			  strstr(text, "$current") ? "the running task" : "what kaddr() leads to");
 		return false;
 	}
 	if (ret->is_bytes && script_is_syscall(place)) {

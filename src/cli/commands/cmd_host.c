@@ -15,30 +15,25 @@
 #include "cli/commands.h"
 #include "cli/print/output_file.h"
 #include "cli/print/quantity.h"
+#include "cli/print/trace_output.h"
 #include "host/host_pages.h"
 #include "host_choice.h"
-#include "trace/writer.h"
 
-enum { QUICK_LEVEL = 3, LOOK_NS = 20000000 };
+enum { QUICK_LEVEL = 3, LOOK_NS = 100000000 };
 
-static void put(void *context, const struct chunk_header *header, struct buf *payload, int level)
+struct host_output {
+	struct graph_reader *reader;
+	const struct graph_part *part;
+	const char *path;
+	struct graph_trace_counts counts;
+};
+
+static int fill(void *context, const struct builder_sink *sink, struct error *err)
 {
-	writer_put(context, header, payload, level ? level : QUICK_LEVEL);
-}
+	struct host_output *o = context;
 
-static int write_to(int fd, const char *path, struct graph_reader *reader, const struct graph_part *part,
-		    struct graph_trace_counts *ret, struct error *err)
-{
-	struct writer w;
-	int r = writer_init(&w, fd), failed;
-
-	if (r < 0)
-		return error_set(err, "%s: %s", path, strerror(-r));
-	r = graph_trace_write(reader, "the kernel's function_graph, by upto host", path, part,
-			      &(struct builder_sink){ .put = put, .context = &w }, ret, err);
-	failed = w.failed;
-	writer_deinit(&w);
-	return r == 0 && failed ? error_set(err, "%s: %s", path, strerror(failed)) : r;
+	return graph_trace_write(o->reader, "the kernel's function_graph, by upto host", o->path, o->part, sink, &o->counts,
+				 err);
 }
 
 static void say(const struct graph_trace_counts *c, const char *path)
@@ -87,20 +82,15 @@ static uint64_t last_ns(struct host_pages *pages)
 static int write_trace(const struct args *args, struct host_pages *pages, const struct graph_part *part,
 		       struct error *err)
 {
-	const char *path = output_of(args);
-	struct graph_reader *reader = host_pages_read(pages, err);
-	struct graph_trace_counts counts;
-	struct output_file out;
+	struct host_output o = { .reader = host_pages_read(pages, err), .part = part, .path = output_of(args) };
 	int r;
 
-	if (!reader)
+	if (!o.reader)
 		return -1;
-	r = output_file_open(&out, path, OUTPUT_TRACE, arg(args, "force"), err);
+	r = trace_output_write(o.path, arg(args, "force"), QUICK_LEVEL, fill, &o, err);
+	graph_reader_free(o.reader);
 	if (r == 0)
-		r = output_file_close(&out, write_to(out.fd, path, reader, part, &counts, err), err);
-	graph_reader_free(reader);
-	if (r == 0)
-		say(&counts, path);
+		say(&o.counts, o.path);
 	return r;
 }
 
@@ -117,7 +107,8 @@ struct timing {
 	const struct host_choice *choice;
 	struct host_tracing *tracing;
 	pthread_t thread;
-	bool runs, stops; /* the thread is there; it is to end */
+	bool runs;         /* the thread is there */
+	bool leaves, over; /* it is to end; it has ended the recording */
 };
 
 static uint64_t now_ns(void)
@@ -135,7 +126,7 @@ static void *go_by_clock(void *data)
 	uint64_t began = now_ns(), ns = 0;
 	bool on = !t->choice->start_ns;
 
-	while (!__atomic_load_n(&t->stops, __ATOMIC_RELAXED) && ns < t->choice->stop_ns) {
+	while (!__atomic_load_n(&t->leaves, __ATOMIC_RELAXED) && ns < t->choice->stop_ns) {
 		ns = now_ns() - began;
 		if (!on && ns >= t->choice->start_ns) {
 			host_tracing_go(t->tracing);
@@ -143,8 +134,10 @@ static void *go_by_clock(void *data)
 		}
 		nanosleep(&little, NULL);
 	}
-	if (ns >= t->choice->stop_ns)
+	if (ns >= t->choice->stop_ns) {
 		host_tracing_stop(t->tracing);
+		__atomic_store_n(&t->over, true, __ATOMIC_RELAXED);
+	}
 	return data;
 }
 
@@ -156,18 +149,22 @@ static void timing_begin(struct timing *t)
 
 static void timing_end(struct timing *t)
 {
-	__atomic_store_n(&t->stops, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->leaves, true, __ATOMIC_RELAXED);
 	if (t->runs)
 		pthread_join(t->thread, NULL);
 }
 
-/* Up to the command's end; or, without one, up to Ctrl-C, or to where it is to stop. Returns the exit status. */
-static int wait_for_end(const struct args *args, const struct host_choice *choice, const struct host_tracing *tracing,
-			struct error *err)
+/* Has what it was to stop at come? */
+static bool is_over(const struct timing *t)
 {
-	const bool has_stop = choice->options.stop_entry || choice->stop_ns != UINT64_MAX;
+	return __atomic_load_n(&t->over, __ATOMIC_RELAXED) ||
+	       (t->choice->options.stop_entry && host_tracing_ended_itself(t->tracing));
+}
+
+/* Up to the command's end; or, without one, up to Ctrl-C, or to where it is to stop. Returns the exit status. */
+static int wait_for_end(const struct args *args, const struct timing *t, struct error *err)
+{
 	const struct timespec little = { .tv_nsec = LOOK_NS };
-	bool was_on = false, is_on = true;
 	const struct sigaction act = { .sa_handler = end };
 	int status;
 
@@ -178,12 +175,10 @@ static int wait_for_end(const struct args *args, const struct host_choice *choic
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGHUP, &act, NULL);
-	fprintf(stderr, "upto: %s this kernel; Ctrl-C ends it\n", host_choice_waits(choice) ? "waiting to record" : "recording");
-	while (!ended && (!has_stop || is_on || !was_on)) {
-		was_on |= is_on && has_stop && host_tracing_is_on(tracing);
+	fprintf(stderr, "upto: %s this kernel; Ctrl-C ends it\n",
+		host_choice_waits(t->choice) ? "waiting to record" : "recording");
+	while (!ended && !is_over(t))
 		nanosleep(&little, NULL);
-		is_on = !has_stop || host_tracing_is_on(tracing);
-	}
 	return 0;
 }
 
@@ -216,7 +211,7 @@ static int record_choice(const struct args *args, struct host_choice *choice, st
 		pages = host_pages_start(host_tracing_folder(tracing), err);
 	if (pages || choice->before_ns) {
 		timing_begin(&timing);
-		status = wait_for_end(args, choice, tracing, err);
+		status = wait_for_end(args, &timing, err);
 		timing_end(&timing);
 		host_tracing_stop(tracing);
 	}

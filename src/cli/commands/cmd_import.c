@@ -7,107 +7,102 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
 #include "cli/kfi/symbol_map_arg.h"
 #include "cli/print/output_file.h"
 #include "cli/print/quantity.h"
-#include "base/alloc.h"
+#include "cli/print/trace_output.h"
 #include "import/import.h"
 #include "import/merge.h"
-#include "trace/writer.h"
 
 enum { QUICK_LEVEL = 1 };
 
-/* Where writing fails, the writer keeps in mind why. */
-static void put(void *context, const struct chunk_header *header, struct buf *payload, int level)
+/* A file of another tool's. */
+struct log_input {
+	int fd;
+	const char *path;
+	const struct symbol_map *map;
+	struct imported *ret;
+};
+
+static int fill_of_log(void *context, const struct builder_sink *sink, struct error *err)
 {
-	writer_put(context, header, payload, level ? level : QUICK_LEVEL);
+	const struct log_input *in = context;
+
+	return import_log(in->fd, in->path, in->map, sink, in->ret, err);
 }
 
-static int write_trace(int in, const char *log, const struct symbol_map *map, int out, const char *path,
-		       struct imported *ret, struct error *err)
+static int write_log(const struct args *args, struct log_input *in, struct error *err)
 {
-	struct writer w;
-	int r = writer_init(&w, out), failed;
+	struct symbol_map map = { 0 };
+	int r = 0;
 
+	if (arg(args, "map")) {
+		r = symbol_map_open(arg(args, "map"), &map, err);
+		in->map = &map;
+	}
 	if (r == 0)
-		r = import_log(in, log, map, &(struct builder_sink){ .put = put, .context = &w }, ret, err);
-	else
-		error_set(err, "%s: %s", path, strerror(-r));
-	failed = w.failed;
-	writer_deinit(&w);
-	if (r == 0 && failed)
-		return error_set(err, "%s: %s", path, strerror(failed));
-	return r < 0 ? -1 : 0;
-}
-
-static int write_file(int in, const struct args *args, const struct symbol_map *map, struct imported *ret,
-		      struct error *err)
-{
-	const char *log = args->operands[0], *path = arg(args, "output");
-	struct output_file out;
-
-	if (output_file_open(&out, path, OUTPUT_TRACE, arg(args, "force"), err) < 0)
-		return -1;
-	return output_file_close(&out, write_trace(in, log, map, out.fd, path, ret, err), err);
+		r = trace_output_write(arg(args, "output"), arg(args, "force"), QUICK_LEVEL, fill_of_log, in, err);
+	if (in->map)
+		symbol_map_deinit(&map);
+	return r;
 }
 
 /* A kernel's trace, and programs'. */
-static int open_parts(const struct args *args, struct trace_arg *parts, size_t *ret_n, struct error *err)
+struct parts {
+	struct trace_arg list[OPERANDS_MAX];
+	const struct session *sessions[OPERANDS_MAX];
+	size_t count;
+	const char *output;
+	struct graph_trace_counts *ret;
+};
+
+static int open_parts(const struct args *args, struct parts *p, struct error *err)
 {
 	size_t kernels = 0;
 
-	for (*ret_n = 0; *ret_n < args->n_operands;) {
-		struct trace_arg *t = &parts[*ret_n];
+	for (; p->count < args->n_operands; p->count++) {
+		struct trace_arg *t = &p->list[p->count];
 
-		if (open_trace(args->operands[*ret_n], t, err) < 0)
+		if (open_trace(args->operands[p->count], t, err) < 0)
 			return -1;
-		++*ret_n;
-		kernels += meta_get(&t->reader->meta, MERGE_KERNEL) != NULL;
-		if (!meta_get(&t->reader->meta, MERGE_KERNEL) && !meta_get(&t->reader->meta, MERGE_PROGRAM))
-			return error_set(err, "%s: its clock is none that others have: 'upto host record' and programs with libupto have the same",
+		p->sessions[p->count] = &t->session;
+		if (meta_get(&t->reader->meta, MERGE_KERNEL)) {
+			kernels++;
+		} else if (!meta_get(&t->reader->meta, MERGE_PROGRAM)) {
+			p->count++;
+			return error_set(err,
+					 "%s: its clock is none that others have: 'upto host record' and programs with libupto have the same",
 					 t->reader->path);
+		}
 	}
 	return kernels == 1 ? 0
-			    : error_set(err, "expected one trace of 'upto host record', and programs': here are %zu of the first", kernels);
+			    : error_set(err, "expected one trace of 'upto host record', and programs': here are %zu of the first",
+					kernels);
 }
 
-static int write_merged(const struct session *const *sessions, size_t n, int fd, const char *path,
-			struct graph_trace_counts *ret, struct error *err)
+static int fill_of_parts(void *context, const struct builder_sink *sink, struct error *err)
 {
-	struct writer w;
-	int r = writer_init(&w, fd), failed;
+	const struct parts *p = context;
 
-	if (r < 0)
-		return error_set(err, "%s: %s", path, strerror(-r));
-	r = merge_write(sessions, n, path, &(struct builder_sink){ .put = put, .context = &w }, ret, err);
-	failed = w.failed;
-	writer_deinit(&w);
-	return r == 0 && failed ? error_set(err, "%s: %s", path, strerror(failed)) : r;
+	return merge_write(p->sessions, p->count, p->output, sink, p->ret, err);
 }
 
-static int merge_parts(const struct args *args, struct imported *ret, struct error *err)
+static int write_merged(const struct args *args, struct imported *ret, struct error *err)
 {
-	const char *path = arg(args, "output");
-	struct trace_arg *parts = xcalloc(OPERANDS_MAX, sizeof *parts);
-	const struct session *sessions[OPERANDS_MAX];
-	struct output_file out;
-	size_t n;
-	int r = open_parts(args, parts, &n, err);
+	struct parts *p = xcalloc(1, sizeof *p);
+	int r = open_parts(args, p, err);
 
 	ret->format = IMPORT_GRAPH;
-	for (size_t i = 0; i < n; i++) {
-		trace_arg_moved(&parts[i]);
-		sessions[i] = &parts[i].session;
-	}
+	p->ret = &ret->graph;
+	p->output = arg(args, "output");
 	if (r == 0)
-		r = output_file_open(&out, path, OUTPUT_TRACE, arg(args, "force"), err);
-	if (r == 0)
-		r = output_file_close(&out, write_merged(sessions, n, out.fd, path, &ret->graph, err), err);
-	for (size_t i = 0; i < n; i++)
-		trace_arg_close(&parts[i]);
-	free(parts);
+		r = trace_output_write(p->output, arg(args, "force"), QUICK_LEVEL, fill_of_parts, p, err);
+	for (size_t i = 0; i < p->count; i++)
+		trace_arg_close(&p->list[i]);
+	free(p);
 	return r;
 }
 
@@ -179,38 +174,35 @@ static void say(const struct imported *i, const char *path)
 	buf_free(&line);
 }
 
+static int read_log(const struct args *args, struct imported *ret, struct error *err)
+{
+	struct log_input in = { .path = args->operands[0], .ret = ret };
+	int r;
+
+	in.fd = strcmp(in.path, "-") ? open(in.path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	if (in.fd < 0)
+		return error_set(err, "%s: %s", in.path, strerror(errno));
+	r = write_log(args, &in, err);
+	if (in.fd != STDIN_FILENO)
+		close(in.fd);
+	return r;
+}
+
 static int run(const struct args *args, struct error *err)
 {
-	const char *log = args->operands[0];
-	struct symbol_map map = { 0 };
 	struct imported imported;
-	int in, r;
+	const char *log = args->n_operands == 1 ? args->operands[0] : NULL;
 
 	if (!arg(args, "output")) {
 		error_set(err, "-o is missing: where is the trace to go?");
 		return EXIT_USAGE;
 	}
-	if (output_file_check(arg(args, "output"), OUTPUT_TRACE, arg(args, "force"), log, err) < 0)
-		return EXIT_FAILED;
-	if (args->n_operands > 1) {
-		if (merge_parts(args, &imported, err) < 0)
-			return EXIT_FAILED;
-		say(&imported, arg(args, "output"));
-		return EXIT_OK;
+	if (!log && arg(args, "map")) {
+		error_set(err, "--map: is for one log, or memory");
+		return EXIT_USAGE;
 	}
-	in = strcmp(log, "-") ? open(log, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
-	if (in < 0) {
-		error_set(err, "%s: %s", log, strerror(errno));
-		return EXIT_FAILED;
-	}
-	r = arg(args, "map") ? symbol_map_open(arg(args, "map"), &map, err) : 0;
-	if (r == 0)
-		r = write_file(in, args, arg(args, "map") ? &map : NULL, &imported, err);
-	if (arg(args, "map"))
-		symbol_map_deinit(&map);
-	if (in != STDIN_FILENO)
-		close(in);
-	if (r < 0)
+	if (output_file_check(arg(args, "output"), OUTPUT_TRACE, arg(args, "force"), log, err) < 0 ||
+	    (log ? read_log(args, &imported, err) : write_merged(args, &imported, err)) < 0)
 		return EXIT_FAILED;
 	say(&imported, arg(args, "output"));
 	return EXIT_OK;
