@@ -6,6 +6,7 @@
 #include "ring.h"
 
 #include <link.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -83,6 +84,8 @@ static void put(struct file *f, const struct dl_phdr_info *info, const struct ca
 	if (!path || !*path) {
 		n = readlink("/proc/self/exe", exe, sizeof exe - 1);
 		exe[n < 0 ? 0 : n] = 0;
+		path = exe;
+	} else if (*path != '/' && realpath(path, exe)) { /* whoever reads the file is elsewhere */
 		path = exe;
 	}
 	m.build_id_bytes = (uint32_t)build_id(info, more);

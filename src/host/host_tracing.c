@@ -169,8 +169,6 @@ static int choose(struct host_tracing *t, const struct host_options *o, struct e
 	    set_number(t, NULL, "tracing_thresh", o->min_us, err) < 0 ||
 	    set_number(t, own, "buffer_size_kb", o->buffer_kb, err) < 0)
 		return -1;
-	if (set_trigger(t, o->start_entry, "traceon", err) < 0 || set_trigger(t, o->stop_entry, "traceoff", err) < 0)
-		return -1;
 	if (o->pid && set(t, own, "options/function-fork", "1", err) < 0)
 		return -1;
 	return o->pid ? set_number(t, own, "set_ftrace_pid", (uint64_t)o->pid, err) : 0;
@@ -216,6 +214,9 @@ static int begin(struct host_tracing *t, const struct host_options *o, bool on, 
 		if (tracefs_file_exists(t->instance, events[i]))
 			set(t, t->instance, events[i], "1", &ignored);
 	}
+	/* last of all: the functions may be called at any time */
+	if (set_trigger(t, o->stop_entry, "traceoff", err) < 0 || set_trigger(t, o->start_entry, "traceon", err) < 0)
+		return -1;
 	return on && !o->start_entry ? write_text(t, t->instance, "tracing_on", "1", err) : 0;
 }
 
