@@ -180,7 +180,7 @@ WRONG = [
     ("BEGIN { @x = username; }", 1, 14, "a trace does not have it"),
     ("BEGIN { @x = uid; }", 1, 14, "the running task is read at functions of the kernel"),
     ("profile:hz:99 { @x = curtask->pid; }", 1, 22, "the running task is read at functions of the kernel"),
-    ("tracepoint:sched:sched_switch { @ = *kaddr(\"jiffies\"); }", 1, 39, "what kaddr() leads to is read at functions of the kernel"),
+    ("tracepoint:sched:sched_switch { @ = *kaddr(\"jiffies\"); }", 1, 37, "what kaddr() leads to is read at functions of the kernel"),
     ("tracepoint:syscalls:sys_enter_write { @ = buf(args.buf, 4); }", 1, 43, "bytes that a system call is given are not recorded"),
     ("kprobe:vfs_read { @ = macaddr(nsecs); }", 1, 31, "bytes are read where the probe is"),
     ("hardware:cache-misses:100 { }", 1, 1, "QEMU's CPU has no counters"),
