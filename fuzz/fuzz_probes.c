@@ -54,7 +54,7 @@ static void again(const struct probe_code *c)
 
 static void make_record(const struct probe_definition *d)
 {
-	const struct probe_guest guest = { reg, entry, read_memory, 1, NULL };
+	const struct probe_guest guest = { .reg = reg, .entry = entry, .read = read_memory, .current = 1 };
 	const struct probe_hit hit = { .pid = 1, .address = 2, .returns = d->returns, .comm = "task" };
 	struct probe_values values;
 	struct buf out = { 0 };

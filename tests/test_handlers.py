@@ -183,6 +183,9 @@ WRONG = [
     ("tracepoint:sched:sched_switch { @ = *kaddr(\"jiffies\"); }", 1, 37, "what kaddr() leads to is read at functions of the kernel"),
     ("tracepoint:syscalls:sys_enter_write { @ = buf(args.buf, 4); }", 1, 43, "bytes that a system call is given are not recorded"),
     ("kprobe:vfs_read { @ = macaddr(nsecs); }", 1, 31, "bytes are read where the probe is"),
+    ("kprobe:vfs_read { @p[tid] = nsecs; } kretprobe:vfs_read { @ = ((struct file *)@p[tid])->f_mode; }", 1, 64, "@p leads nowhere: expected @p = an argument"),
+    ("kprobe:vfs_read { @p[comm] = arg0; } kretprobe:vfs_read { @ = ((struct file *)@p[comm])->f_mode; }", 1, 64, "expected a key of tid, pid, arguments and numbers"),
+    ("kprobe:vfs_read { @p[tid] = arg0; } profile:hz:9 { @ = ((struct file *)@p[tid])->f_mode; }", 1, 57, "what a map's addresses lead to is read at functions of the kernel"),
     ("hardware:cache-misses:100 { }", 1, 1, "QEMU's CPU has no counters"),
     ("BEGIN { @x = arg0; }", 1, 14, "arguments are where a function is called"),
     ("kprobe:vfs_read { @x = retval; }", 1, 24, "a result is where a function returns"),
@@ -469,7 +472,12 @@ PROGRAM = PAIRS + (' kprobe:vfs_read { @size = hist(arg2); } kretprobe:vfs_read 
            'kprobe:vfs_open { printf("open %s\\n", str(((struct path *)arg0)->dentry->d_name.name)); } tracepoint:sched:sched_switch { @sw[args->next_comm] = count(); } '
            'fentry:do_filp_open { @n[str(args.pathname->name)] = count(); @b[str(args.pathname->name), buf(args.pathname->name, 4), macaddr(args.pathname->name)] = count(); } '
            'kprobe:vfs_open { @who[curtask->tgid == pid, ((struct task_struct *)curtask)->pid == tid, str(curtask->comm) == comm, uid + gid] = count(); } '
-           'kretprobe:vfs_open { @back[curtask->pid == tid] = count(); @late = max(*kaddr("jiffies") * 4000000 - nsecs); @early = min(*kaddr("jiffies") * 4000000 - nsecs); }')
+           'kretprobe:vfs_open { @back[curtask->pid == tid] = count(); @late = max(*kaddr("jiffies") * 4000000 - nsecs); @early = min(*kaddr("jiffies") * 4000000 - nsecs); }'
+           # addresses that go from one probe to another in a map: of this call, of another, and one that the recorder cannot know
+           ' kprobe:vfs_open { @path[tid] = (struct path *)arg0; @in[str(((struct path *)arg0)->dentry->d_name.name)] = count(); } '
+           'kretprobe:vfs_open /@path[tid]/ { $p = @path[tid]; @out[str($p->dentry->d_name.name)] = count(); @same[$p->dentry == @path[tid]->dentry] = count(); delete(@path[tid]); } '
+           'kprobe:vfs_read { @file[pid, 7] = arg0; if (!@old[tid]) { @old[tid] = (struct file *)arg0; } @reads[tid, arg0] = count(); } '
+           'kretprobe:vfs_read { @modes[((struct file *)@file[pid, 7])->f_mode & 1] = count(); @olds[@old[tid]->f_mode & 1] = count(); }')
 
 
 SILENT = ("-serial", "null", "-monitor", "none")  # what the guest says is not on standard output
@@ -509,6 +517,15 @@ def test_recorded():
     shown = {tuple(k.rsplit(",", 2)) for k in maps["@b"]}
     assert {name for name, _, _ in shown} == set(maps["@n"]), shown
     assert {(name[:4], ":".join(f"{b:02X}" for b in name[:6].encode())) for name in maps["@n"] if len(name) > 5} == {(b, mac) for name, b, mac in shown if len(name) > 5}, shown
+    assert maps["@in"] == maps["@out"] and sum(maps["@in"].values()) == calls["vfs_open"] == maps["@same"]["1"], (maps["@in"], maps["@out"], maps["@same"])
+    assert maps["@modes"] == {"1": calls["vfs_read"]}, maps["@modes"]
+    # each thread's first file: of its reads of others nothing is told
+    firsts = {key.split(",")[0]: 0 for key in maps["@reads"]}
+    for key, n in maps["@reads"].items():
+        firsts[key.split(",")[0]] += n * (int(key.split(",")[1]) & M64 == maps["@old"][key.split(",")[0]] & M64)
+    unknown = calls["vfs_read"] - sum(firsts.values())
+    said_lost = re.search(rb"(\d+) values are 0, or empty: the program's maps had other addresses", run(UPTO, "run", "-e", PROGRAM, trace).stderr)
+    assert unknown and said_lost and int(said_lost[1]) == unknown and maps["@olds"] == {"0": unknown, "1": calls["vfs_read"] - unknown}, (said_lost, unknown, maps["@olds"])
     # what was read, by the results that user code got
     reads = [c for c in upto_json("syscalls", "--json", "-n", "0", trace)["syscalls"] if c["name"] == "read"]
     assert sum(b["count"] for b in maps["@r"]) == calls["vfs_read"] >= len(reads)

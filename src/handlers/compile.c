@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "reads.h"
 #include "value.h"
 
 enum { STEPS_MAX = 1 << 20, LOOPS_MAX = 16, LEAVES_MAX = 64 };
@@ -329,6 +330,20 @@ static int put_plain_call(struct compiling *c, const struct node *node, const st
 	return 0;
 }
 
+/* What the probe has read; by another's address, if that is the one that the program has. */
+static int put_field(struct compiling *c, const struct node *node, const struct node *of)
+{
+	if (node->kept >= 0) {
+		if (put(c, reads_begin(of)) < 0)
+			return -1;
+		add(c, STEP_FIELD, 0, (size_t)node->kept, 0, 1);
+	}
+	add(c, STEP_FIELD, 0, (size_t)node->field, 0, 1);
+	if (node->kept >= 0)
+		add(c, STEP_LED, c->c->types.fields[node->field].type.kind == TYPE_TEXT, 0, 0, -2);
+	return 0;
+}
+
 /* Of what the probe has read: the address family comes first, a length behind it. */
 static int put_of_bytes(struct compiling *c, const struct node *node, const struct function *f)
 {
@@ -336,7 +351,8 @@ static int put_of_bytes(struct compiling *c, const struct node *node, const stru
 
 	if (family && put(c, node->list[0]) < 0)
 		return -1;
-	add(c, STEP_FIELD, 0, (size_t)node->field, 0, 1);
+	if (put_field(c, node, node->list[f->id == FUNCTION_NTOP ? node->n - 1 : 0]) < 0)
+		return -1;
 	if (length && put(c, node->list[1]) < 0)
 		return -1;
 	add(c, STEP_CALL, CALL_OF_BYTES, f->id, node->n, 1 - (int)node->n);
@@ -349,7 +365,8 @@ static int put_str(struct compiling *c, const struct node *node)
 	size_t parameter = of->kind == NODE_PARAMETER ? of->number : 0;
 
 	if (node->field >= 0) {
-		add(c, STEP_FIELD, 0, (size_t)node->field, 0, 1);
+		if (put_field(c, node, of) < 0)
+			return -1;
 	} else if (of->kind == NODE_PARAMETER) {
 		const char *text = parameter && parameter <= c->p->n_parameters ? c->p->parameters[parameter - 1] : "";
 
@@ -447,6 +464,12 @@ static int put_aggregate(struct compiling *c, const struct node *map, const stru
 	return 0;
 }
 
+/* Is it itself what the probe has read? What functions make of that is no field. */
+static bool is_read(const struct node *node)
+{
+	return node->field >= 0 && (node->kind != NODE_CALL || function_find(node->text)->id == FUNCTION_POINTER);
+}
+
 static int put_assignment(struct compiling *c, const struct node *node)
 {
 	const struct node *left = node->list[0], *right = node->list[1];
@@ -474,9 +497,7 @@ static int put_assignment(struct compiling *c, const struct node *node)
 		add(c, STEP_GIVE_BACK, 0, i, 0, 1);
 	if (type->kind == TYPE_TEXT && right->kind == NODE_NUMBER)
 		put_text(c, "", 0);
-	else if (right->field >= 0)
-		add(c, STEP_FIELD, 0, (size_t)right->field, 0, 1);
-	else if (put_key(c, right, type) < 0)
+	else if ((is_read(right) ? put_field(c, right, right) : put_key(c, right, type)) < 0)
 		return -1;
 	if (node->op)
 		add(c, STEP_ARITHMETIC, type->is_signed, (size_t)node->op, 0, -1);
@@ -753,10 +774,8 @@ static int put(struct compiling *c, const struct node *node)
 	if (c->c->n_steps > STEPS_MAX || c->c->n_texts > UINT16_MAX - 1 || c->c->n_formats > UINT16_MAX - 1 ||
 	    c->c->n_list > UINT16_MAX - 1)
 		return script_error(c->p, node->at, node->len, c->err, "the program is too long");
-	if (node->field >= 0 && node->kind != NODE_CALL && node->kind != NODE_ASSIGN) {
-		add(c, STEP_FIELD, 0, (size_t)node->field, 0, 1);
-		return 0;
-	}
+	if (node->field >= 0 && node->kind != NODE_CALL && node->kind != NODE_ASSIGN)
+		return put_field(c, node, node);
 	return put_kind(c, node);
 }
 

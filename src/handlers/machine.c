@@ -485,6 +485,17 @@ static struct value name_text(struct machine *m, const struct value *v)
 	return new_text(m, m->scratch.data, m->scratch.len);
 }
 
+/* `top`: behind the program's address; the recorder's, and what that one led to, follow. */
+static struct value led(struct machine *m, const struct value *top, bool is_text)
+{
+	const struct value nothing = is_text ? new_text(m, "", 0) : (struct value){ 0 };
+
+	if (top[-1].n && top[-1].n == top[0].n)
+		return top[1];
+	m->losses.led += top[-1].n != 0;
+	return nothing;
+}
+
 /* What is no calculation: maps, and what is printed. `top`: behind the last value. Returns where that is then. */
 static struct value *run_rare(struct machine *m, const struct step *s, struct value *top)
 {
@@ -527,6 +538,10 @@ static struct value *run_rare(struct machine *m, const struct step *s, struct va
 		return top;
 	case STEP_NAME_TEXT:
 		top[-1] = name_text(m, &top[-1]);
+		return top;
+	case STEP_LED:
+		top -= 2;
+		top[-1] = led(m, top, s->flag);
 		return top;
 	case STEP_TUPLE: {
 		const struct type *type = &m->code->list[s->a];

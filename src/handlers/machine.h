@@ -56,6 +56,7 @@ int machine_end(struct machine *m, struct error *err);
 struct machine_losses {
 	uint64_t keys;  /* so often a map had no room */
 	uint64_t cut;   /* texts that were longer than there is room for */
+	uint64_t led;   /* values that were read by another address than the program had */
 	uint64_t loops; /* handlers that were ended since they went round too often */
 };
 

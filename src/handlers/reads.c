@@ -112,6 +112,66 @@ static bool put_pointed(const struct reads *r, const struct node *node, unsigned
 	return true;
 }
 
+/* The address alone: what it is cast to matters to who goes on from there. */
+static const struct node *without_casts(const struct reads *r, const struct node *node)
+{
+	for (unsigned i = 0; i < LINKS_MAX && node; i++)
+		if (node->kind == NODE_CAST && node->type.kind == TYPE_POINTER)
+			node = node->list[0];
+		else if (node->kind == NODE_VARIABLE)
+			node = stands_for(r, node);
+		else
+			return node;
+	return NULL;
+}
+
+static bool put_key(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
+{
+	node = node->kind == NODE_CAST || node->kind == NODE_VARIABLE ? without_casts(r, node) : node;
+	if (!node)
+		return false;
+	if (node->kind == NODE_TUPLE) {
+		for (size_t i = 0; i < node->n; i++)
+			if (!put_key(r, node->list[i], links, out))
+				return false;
+		return node->n;
+	}
+	buf_printf(out, ",");
+	if (node->kind == NODE_NUMBER)
+		buf_printf(out, "\\%" PRIu64, node->number);
+	else if (node->kind == NODE_BUILTIN && (node->number == BUILTIN_TID || node->number == BUILTIN_PID))
+		buf_printf(out, "$current->%s", node->number == BUILTIN_TID ? "pid" : "tgid");
+	else
+		return put(r, node, links, out);
+	return true;
+}
+
+static bool put_kept(const struct reads *r, const struct node *map, unsigned links, struct buf *out)
+{
+	buf_printf(out, "$kept(%s", *map->text ? map->text : "_");
+	if (map->n && !put_key(r, map->list[0], links, out))
+		return false;
+	buf_printf(out, ")");
+	return true;
+}
+
+/* What another probe has put there. */
+static bool put_map(const struct reads *r, const struct node *map, unsigned links, struct buf *out)
+{
+	size_t i = types_map(r->types, map->text);
+	const struct type *type = i < r->types->n_maps ? &r->types->maps[i].value : NULL;
+	bool knows = type && type->kind == TYPE_POINTER && type->structure;
+
+	if (!r->maps)
+		return false;
+	if (knows)
+		buf_printf(out, "((%s*)", type->structure);
+	if (!put_kept(r, map, links, out))
+		return false;
+	buf_printf(out, "%s", knows ? ")" : "");
+	return true;
+}
+
 static bool put(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
 {
 	if (++links > LINKS_MAX)
@@ -134,9 +194,65 @@ static bool put(const struct reads *r, const struct node *node, unsigned links, 
 		return node->op == '*' && put_pointed(r, node, links, out);
 	case NODE_CALL:
 		return put_call(r, node, links, out);
+	case NODE_MAP:
+		return put_map(r, node, links, out);
 	default:
 		return false;
 	}
+}
+
+/* What it is read from, or is: arg0 of arg0->f_mode. Variables stay themselves. */
+const struct node *reads_begin(const struct node *node)
+{
+	while (node->kind == NODE_MEMBER || node->kind == NODE_INDEX || node->kind == NODE_CAST ||
+	       (node->kind == NODE_UNARY && node->op == '*') ||
+	       (node->kind == NODE_CALL && node->n && (!strcmp(node->text, "kptr") || !strcmp(node->text, "uptr"))))
+		node = node->list[0];
+	return node;
+}
+
+const struct node *reads_map(const struct reads *r, const struct node *node)
+{
+	for (unsigned i = 0; i < LINKS_MAX && node; i++) {
+		node = reads_begin(node);
+		if (node->kind != NODE_VARIABLE)
+			return node->kind == NODE_MAP ? node : NULL;
+		node = stands_for(r, node);
+	}
+	return NULL;
+}
+
+bool reads_leads_on(const struct reads *r, const struct node *node)
+{
+	for (unsigned i = 0; i < LINKS_MAX && node; i++) {
+		if (node->kind == NODE_MEMBER || node->kind == NODE_INDEX || (node->kind == NODE_UNARY && node->op == '*'))
+			return true;
+		if (node->kind == NODE_VARIABLE)
+			node = stands_for(r, node);
+		else
+			node = node->kind == NODE_CAST || (node->kind == NODE_CALL && node->n) ? node->list[0] : NULL;
+	}
+	return false;
+}
+
+bool reads_put_kept(const struct reads *r, const struct node *map, struct buf *out)
+{
+	return put_kept(r, map, 0, out);
+}
+
+bool reads_put_keep(const struct reads *r, const struct node *map, const struct node *value, struct buf *out)
+{
+	value = without_casts(r, value);
+	if (!value)
+		return false;
+	buf_printf(out, "$keep(%s", *map->text ? map->text : "_");
+	if (map->n && !put_key(r, map->list[0], 0, out))
+		return false;
+	buf_printf(out, ",");
+	if (!put(r, value, 0, out))
+		return false;
+	buf_printf(out, ")");
+	return true;
 }
 
 bool reads_put(const struct reads *r, const struct node *node, struct buf *out)

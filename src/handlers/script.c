@@ -56,7 +56,7 @@ struct node *script_node(struct script *p, enum node_kind kind, const char *at, 
 	node->kind = kind;
 	node->at = at;
 	node->len = len;
-	node->field = -1;
+	node->field = node->kept = -1;
 	node->n = n;
 	node->list = n ? xcalloc(n, sizeof(struct node *)) : NULL;
 	node->next = p->nodes;
@@ -83,7 +83,7 @@ bool script_constant(const struct script *p, const char *name, uint64_t *ret)
 void script_forget(struct script *p)
 {
 	for (struct node *node = p->nodes; node; node = node->next) {
-		node->field = -1;
+		node->field = node->kept = -1;
 		if (node->kind != NODE_CAST)
 			node->type = (struct type){ 0 };
 		/* texts and formats have numbers once they are compiled */

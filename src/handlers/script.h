@@ -151,6 +151,7 @@ struct node {
 	struct type type;
 	unsigned height;   /* so many nodes are below it, one in the other */
 	long field;        /* of the hit's record: the value is there; -1: it is not */
+	long kept;         /* likewise: the address, kept by another probe, that the value was found by; -1: none */
 	struct node *next; /* all nodes of a program, to be freed */
 };
 

@@ -11,6 +11,8 @@ enum step_op {
 	STEP_TEXT,    /* push texts[a] */
 	STEP_BUILTIN, /* push enum builtin a */
 	STEP_FIELD,   /* push what the probe has read: field a */
+	STEP_LED,     /* pop a value, the address that it was read by, the program's: push the value if both are one;
+			 flag: a text */
 	STEP_LOAD,    /* push variable a */
 	STEP_STORE,   /* pop into variable a */
 	STEP_POP,

@@ -105,7 +105,7 @@ int typing_unify(struct typing *t, struct type *place, const struct type *value,
 {
 	if (!is_known(value))
 		return 0;
-	if (place->kind == TYPE_NONE) {
+	if (place->kind == TYPE_NONE || (place->kind == TYPE_NUMBER && value->kind == TYPE_POINTER)) { /* @p[tid] = 0 */
 		*place = *value;
 		t->changed = true;
 		return 0;
@@ -180,16 +180,59 @@ static int set_field(struct typing *t, struct node *node, const char *text, bool
 	return 0;
 }
 
+static enum place_kind place_kind(const struct typing *t)
+{
+	return t->p->handlers[t->handler].places[0].kind;
+}
+
+/* A probe of the kernel's functions, which can ask what another one has kept. */
+static bool asks_kept(const struct typing *t)
+{
+	enum place_kind kind = place_kind(t);
+
+	return kind == PLACE_ENTRY || kind == PLACE_RETURN || kind == PLACE_CALL || kind == PLACE_CALL_END;
+}
+
+static struct reads reads_here(const struct typing *t)
+{
+	return (struct reads){ t->p, t->t, t->handler, t->settled && asks_kept(t) };
+}
+
+/* The address that a map keeps is told beside what it leads to: it may be another one than the program's. */
+static int find_kept_address(struct typing *t, struct node *node, const struct node *map)
+{
+	const struct reads r = reads_here(t);
+	struct map_asked *m = typing_map(t, map);
+	struct buf text = { 0 };
+
+	node->kept = -1;
+	if (reads_put_kept(&r, map, &text)) {
+		buf_put_u8(&text, 0);
+		node->kept = (long)add_field(t, (char *)text.data, node, (struct type){ .kind = TYPE_NUMBER });
+		t->changed |= !m->leads;
+		if (!m->leads)
+			m->leads = node;
+	}
+	buf_free(&text);
+	return node->kept;
+}
+
 /* 1: it is read by the probe; 0: it is not of that kind. `more`: behind it */
 static int find_field(struct typing *t, struct node *node, const struct node *what, const char *more, bool is_bytes)
 {
-	const struct reads r = { t->p, t->t, t->handler };
+	const struct reads r = reads_here(t);
+	const struct node *map = reads_map(&r, what);
 	struct buf text = { 0 };
 	int ret = 0;
 
+	/* the number that a map keeps is its own; what that leads to is read */
+	if (map && !*more && !reads_leads_on(&r, what))
+		return 0;
 	if (reads_put(&r, what, &text)) {
 		buf_put(&text, more, strlen(more) + 1);
-		ret = set_field(t, node, (char *)text.data, is_bytes) < 0 ? -1 : 1;
+		ret = (map && find_kept_address(t, node, map) < 0) || set_field(t, node, (char *)text.data, is_bytes) < 0
+			      ? -1
+			      : 1;
 	}
 	buf_free(&text);
 	return ret;
@@ -203,11 +246,6 @@ int typing_field(struct typing *t, struct node *node, const struct node *what, c
 int typing_bytes(struct typing *t, struct node *node, const struct node *what, const char *more)
 {
 	return find_field(t, node, what, more, true);
-}
-
-static enum place_kind place_kind(const struct typing *t)
-{
-	return t->p->handlers[t->handler].places[0].kind;
 }
 
 static bool is_of_return(enum place_kind kind)
@@ -385,6 +423,23 @@ static int find_tuple(struct typing *t, struct node *node)
 	return 0;
 }
 
+static bool leads_from_map(const struct typing *t, const struct node *node)
+{
+	const struct reads r = reads_here(t);
+
+	node = reads_map(&r, node);
+	return node && type_is_number(&t->t->maps[types_map(t->t, node->text)].value);
+}
+
+static int wrong_map(const struct typing *t, const struct node *node)
+{
+	return typing_wrong(t, node,
+			    asks_kept(t)
+				    ? "what leads there is kept in a map: expected a key of tid, pid, arguments and numbers"
+				    : "what a map's addresses lead to is read at functions of the kernel: kprobe, "
+				      "kretprobe, fentry, fexit");
+}
+
 static int find_member(struct typing *t, struct node *node)
 {
 	struct node *of = node->list[0];
@@ -404,6 +459,8 @@ static int find_member(struct typing *t, struct node *node)
 	r = node->text ? typing_field(t, node, node, "") : 0;
 	if (r)
 		return r < 0 ? -1 : 0;
+	if (leads_from_map(t, node))
+		return t->last ? wrong_map(t, node) : 0;
 	if (type_is_number(&of->type))
 		return typing_wrong(
 			t, node,
@@ -420,6 +477,8 @@ static int find_index(struct typing *t, struct node *node)
 	r = typing_field(t, node, node, "");
 	if (r || !t->last)
 		return r < 0 ? -1 : 0;
+	if (leads_from_map(t, node))
+		return wrong_map(t, node);
 	return typing_wrong(t, node,
 			    "elements are read where the probe is: expected an argument, and a number in the brackets");
 }
@@ -436,9 +495,10 @@ static int find_unary(struct typing *t, struct node *node)
 		return typing_wrong(t, node, "& is not there: addresses of what is in the guest are values already");
 	if (node->op == '*') {
 		r = typing_field(t, node, node, "");
-		return r < 0 ? -1
-		       : r || !t->last
-			       ? 0
+		if (r || !t->last)
+			return r < 0 ? -1 : 0;
+		return leads_from_map(t, node)
+			       ? wrong_map(t, node)
 			       : typing_wrong(t, node, "memory is read where the probe is: this is not its argument");
 	}
 	if (t->last && !(node->op == '!' ? is_asked(&node->list[0]->type) : type_has_number(&node->list[0]->type)))
@@ -487,6 +547,20 @@ static int find_kept(struct typing *t, struct node *right, struct type *ret)
 	return 0;
 }
 
+/* An address that leads to memory elsewhere is handed to the probe there. */
+static void keep_address(struct typing *t, const struct node *map, const struct node *value)
+{
+	const struct reads r = reads_here(t);
+	struct buf text = { 0 };
+
+	if (r.maps && typing_map(t, map)->leads && reads_put_keep(&r, map, value, &text)) {
+		buf_put_u8(&text, 0);
+		add_field(t, (char *)text.data, value, (struct type){ .kind = TYPE_NUMBER });
+		typing_map(t, map)->kept = true;
+	}
+	buf_free(&text);
+}
+
 static int find_assignment(struct typing *t, struct node *node)
 {
 	struct type kept;
@@ -524,6 +598,9 @@ static int find_assignment(struct typing *t, struct node *node)
 		return 0;
 	if (find_kept(t, right, &kept) < 0)
 		return -1;
+	if (type_is_number(&kept) && !node->op)
+		keep_address(t, left, right);
+	m = typing_map(t, left);
 	return check_compound(t, node, &m->value) < 0 ? -1 : typing_unify(t, &m->value, &kept, right, "the value");
 }
 
@@ -687,20 +764,46 @@ static int find_handlers(struct typing *t)
 	return 0;
 }
 
-int types_find(struct script *p, const struct field_types *known, struct types *ret, struct error *err)
+static int find_rounds(struct typing *t)
 {
 	enum { ROUNDS_MAX = 32 };
-	struct typing t = { .p = p, .known = known, .t = ret, .err = err, .changed = true };
+
+	t->changed = true;
+	for (int i = 0; i < ROUNDS_MAX && t->changed; i++) {
+		t->changed = false;
+		if (find_handlers(t) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Is what leads on kept by any probe? */
+static int check_maps(const struct typing *t)
+{
+	for (size_t i = 0; i < t->t->n_maps; i++) {
+		const struct map_asked *m = &t->t->maps[i];
+
+		if (m->leads && !m->kept)
+			return script_error(t->p, m->leads->at, m->leads->len, t->err,
+					    "@%s leads nowhere: expected @%s = an argument, or what that leads to, at a "
+					    "function of the kernel", m->name, m->name);
+	}
+	return 0;
+}
+
+int types_find(struct script *p, const struct field_types *known, struct types *ret, struct error *err)
+{
+	struct typing t = { .p = p, .known = known, .t = ret, .err = err };
 
 	*ret = (struct types){ 0 };
 	t.guesses = known && known->guesses;
 	for (t.handler = 0; t.handler < p->n_handlers; t.handler++)
 		look_ahead(&t, p->handlers[t.handler].body);
-	for (int i = 0; i < ROUNDS_MAX && t.changed; i++) {
-		t.changed = false;
-		if (find_handlers(&t) < 0)
-			return -1;
-	}
+	if (find_rounds(&t) < 0)
+		return -1;
+	t.settled = true;
+	if (find_rounds(&t) < 0 || check_maps(&t) < 0)
+		return -1;
 	t.last = !t.guesses;
 	return t.last ? find_handlers(&t) : 0;
 }

@@ -11,6 +11,9 @@ struct map_asked {
 	bool has_key, key_known;
 	struct type key, value; /* value.kind NONE: it is not set anywhere */
 	bool holds_text;        /* what is kept is read as a text later: it is read where it is kept */
+	/* memory is read by what is kept: the address goes from one probe to the other while the guest runs */
+	const struct node *leads;
+	bool kept; /* a probe does so */
 };
 
 struct variable_asked {

@@ -34,7 +34,8 @@ static int find_str(struct typing *t, struct node *node)
 		return 0;
 	if (node->n > 1 && typing_number(t, node->list[1]) < 0)
 		return -1;
-	r = typing_field(t, node, of, ":string");
+	/* what a map keeps is text itself: it was read where it was kept */
+	r = of->kind == NODE_MAP ? 0 : typing_field(t, node, of, ":string");
 	if (r)
 		return r < 0 ? -1 : 0;
 	if (typing_find(t, of) < 0)

@@ -10,6 +10,7 @@ struct typing {
 	const struct field_types *known;
 	struct types *t;
 	size_t handler;
+	bool settled; /* maps are known as far as they are without what they lead to */
 	bool last;    /* what is not known by now is an error */
 	bool guesses; /* not even all types of fields are known: what does not fit may yet do so */
 	bool changed;

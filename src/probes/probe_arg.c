@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "probe_words.h"
 
-enum { STEPS_MAX = 64, CASTS_MAX = 8 };
+enum { STEPS_MAX = 64, CASTS_MAX = 8, KEYS_MAX = 8, INSIDE_MAX = 4 };
 
 /* "u32", "x", "b4@2/8", "string", "x8[16]" */
 static bool parse_scalar(const char *text, size_t len, struct probe_type *ret)
@@ -137,6 +137,34 @@ static bool parse_read(struct probe_arg *a, const char **text)
 	return add_step(a, STEP_READ, NULL, 0, negative ? -(int64_t)number : (int64_t)number);
 }
 
+/* "$keep(name,$current,$arg1)", "$kept(name,$current)" */
+static bool parse_kept(struct probe_arg *a, const char **text)
+{
+	const char *at = *text + strlen("$keep(");
+	size_t n = name_length(at);
+	bool keeps = (*text)[4] == 'p' && (*text)[3] == 'e';
+
+	if (!n || a->of || a->inside == INSIDE_MAX)
+		return false;
+	a->base = keeps ? PROBE_KEEP : PROBE_KEPT;
+	a->text = xstrndup(at, n);
+	a->of = xcalloc(KEYS_MAX, sizeof *a->of);
+	for (at += n; *at == ','; a->n_of++) {
+		struct probe_arg *of = &a->of[a->n_of];
+
+		if (a->n_of == KEYS_MAX)
+			return false;
+		*of = (struct probe_arg){ .name = xstrdup(""), .inside = a->inside + 1 };
+		at++;
+		if (!parse_base(of, &at) || !(at = parse_members(of, at))) {
+			a->n_of++;
+			return false;
+		}
+	}
+	*text = at + 1;
+	return *at == ')' && a->n_of > keeps;
+}
+
 /* "$retval", "$arg1", "$stack0" … */
 static bool parse_dollar(struct probe_arg *a, const char **text)
 {
@@ -152,6 +180,8 @@ static bool parse_dollar(struct probe_arg *a, const char **text)
 		{ "$current", PROBE_CURRENT, false },
 	};
 
+	if (!strncmp(*text, "$keep(", 6) || !strncmp(*text, "$kept(", 6))
+		return parse_kept(a, text);
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		size_t n = strlen(words[i].word);
 		const char *at = *text + n;
@@ -294,6 +324,9 @@ void probe_arg_deinit(struct probe_arg *a)
 	for (size_t i = 0; i < a->n_steps; i++)
 		free(a->steps[i].name);
 	free(a->steps);
+	for (size_t i = 0; i < a->n_of; i++)
+		probe_arg_deinit(&a->of[i]);
+	free(a->of);
 	probe_code_deinit(&a->code);
 	free(a->name);
 	free(a->text);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A value of a probe, as its definition asks for it, in either language (probe_definition.h): "name=file->f_mode:u32".
- * Beyond both, what leads on from a number may be told: "((path*)$arg1)->dentry"; and "$current" is the running
- * thread's task_struct: "$current->cred->uid.val".
+ * Beyond both, what leads on from a number may be told: "((path*)$arg1)->dentry"; "$current" is the running thread's
+ * task_struct: "$current->cred->uid.val"; and one probe keeps a number by keys, under a name, for another:
+ * "$keep(file,$current->pid,$arg1)", "((file*)$kept(file,$current->pid))->f_mode".
  */
 #ifndef UPTO_PROBES_PROBE_ARG_H
 #define UPTO_PROBES_PROBE_ARG_H
@@ -59,11 +60,16 @@ struct probe_arg {
 		PROBE_AT,         /* @text+number: what is there */
 		PROBE_CONSTANT,   /* \number */
 		PROBE_CODE,       /* {…}: see probe_code.h */
+		PROBE_KEEP,       /* $keep(text, of …): the last one by the others */
+		PROBE_KEPT,       /* $kept(text, of …) */
 	} base;
 	char *name; /* "": none was given */
-	char *text; /* VARIABLE: its name; AT: a symbol's, or NULL */
+	char *text; /* VARIABLE: its name; AT: a symbol's, or NULL; KEEP, KEPT: that of what is kept */
 	int64_t number;
 	struct probe_code code; /* CODE */
+	struct probe_arg *of;   /* KEEP, KEPT */
+	size_t n_of;
+	unsigned inside; /* so many KEEPs and KEPTs are around it */
 	struct probe_step *steps;
 	size_t n_steps;
 	unsigned casts;

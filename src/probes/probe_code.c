@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/map.h"
 
 enum { DEPTH = 32, STEPS_MAX = 256, REGISTER_NUMBERS = 17 };
 
@@ -24,6 +25,7 @@ static const struct {
 	[PROBE_OP_NEGATE] = { "neg", 1 },    [PROBE_OP_NOT] = { "not", 1 },    [PROBE_OP_ABSOLUTE] = { "abs", 1 },
 	[PROBE_OP_EQUAL] = { "==", 2 },      [PROBE_OP_UNEQUAL] = { "!=", 2 }, [PROBE_OP_LESS] = { "<", 2 },
 	[PROBE_OP_LESS_EQUAL] = { "<=", 2 }, [PROBE_OP_MORE] = { ">", 2 },     [PROBE_OP_MORE_EQUAL] = { ">=", 2 },
+	[PROBE_OP_KEEP] = { "keep", 2 },     [PROBE_OP_KEPT] = { "kept", 1 },  [PROBE_OP_MIX] = { "mix", 2 },
 };
 
 static const char *const registers[REGISTER_NUMBERS] = {
@@ -108,12 +110,22 @@ void probe_code_deinit(struct probe_code *c)
 	*c = (struct probe_code){ 0 };
 }
 
-bool probe_code_asks_entry(const struct probe_code *c)
+static bool has_op(const struct probe_code *c, enum probe_op op)
 {
 	for (size_t i = 0; i < c->count; i++)
-		if (c->steps[i].op == PROBE_OP_ENTRY)
+		if (c->steps[i].op == op)
 			return true;
 	return false;
+}
+
+bool probe_code_asks_entry(const struct probe_code *c)
+{
+	return has_op(c, PROBE_OP_ENTRY);
+}
+
+bool probe_code_asks_kept(const struct probe_code *c)
+{
+	return has_op(c, PROBE_OP_KEPT);
 }
 
 static bool has_operand(enum probe_op op)
@@ -259,6 +271,8 @@ static uint64_t of_two(enum probe_op op, uint64_t a, uint64_t b)
 		return x <= y;
 	case PROBE_OP_MORE:
 		return x > y;
+	case PROBE_OP_MIX:
+		return hash64(a) ^ b;
 	default:
 		return x >= y;
 	}
@@ -275,6 +289,8 @@ static bool change(const struct probe_step_code *s, const struct probe_guest *gu
 		return guest->read(guest->context, value, top, (size_t)s->operand);
 	case PROBE_OP_ENTRY:
 		return guest->entry(guest->context, value, (unsigned)s->operand, top);
+	case PROBE_OP_KEPT:
+		return guest->kept && guest->kept(guest->context, value, top);
 	case PROBE_OP_EXTEND:
 		*top = (uint64_t)extend(value, s->operand);
 		return true;
@@ -341,6 +357,11 @@ bool probe_code_run(const struct probe_code *c, const struct probe_guest *guest,
 				return false;
 			count++;
 		} else if (s->op == PROBE_OP_DROP) {
+			count--;
+		} else if (s->op == PROBE_OP_KEEP) {
+			if (guest->keep)
+				guest->keep(guest->context, values[count - 2], values[count - 1]);
+			values[count - 2] = values[count - 1];
 			count--;
 		} else if (s->op >= PROBE_OP_ADD && words[s->op].takes == 2) {
 			if ((s->op == PROBE_OP_DIVIDE || s->op == PROBE_OP_MODULO) && !values[count - 1])

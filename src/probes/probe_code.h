@@ -23,6 +23,8 @@ enum probe_op {
 	PROBE_OP_PICK,     /* push the value that is so deep, 0: the last one */
 	PROBE_OP_CURRENT, /* push the address of the running thread's task_struct */
 	PROBE_OP_DROP,
+	PROBE_OP_KEEP,    /* keep the last value by the key before it, and push it alone */
+	PROBE_OP_KEPT,    /* what was kept by that key */
 	PROBE_OP_SWAP,
 	PROBE_OP_ROTATE,
 	PROBE_OP_ADD,
@@ -45,6 +47,7 @@ enum probe_op {
 	PROBE_OP_LESS_EQUAL,
 	PROBE_OP_MORE,
 	PROBE_OP_MORE_EQUAL,
+	PROBE_OP_MIX, /* one key of two */
 	PROBE_OPS,
 };
 
@@ -73,6 +76,9 @@ void probe_code_put(const struct probe_code *c, struct buf *out);
 /* Does it ask for what registers were at a function's entry? */
 bool probe_code_asks_entry(const struct probe_code *c);
 
+/* Does it ask for what another probe has kept? */
+bool probe_code_asks_kept(const struct probe_code *c);
+
 /* "di", "rdi", "r8", "ip" → its number; -1: there is none of that name. */
 int probe_register(const char *name, size_t len);
 const char *probe_register_name(unsigned number);
@@ -88,6 +94,9 @@ struct probe_guest {
 	/* False: it is not there. */
 	bool (*entry)(void *context, uint64_t slot, unsigned number, uint64_t *ret);
 	bool (*read)(void *context, uint64_t addr, void *data, size_t n);
+	/* Numbers by key, from one probe to another. False: none is there. */
+	void (*keep)(void *context, uint64_t key, uint64_t value);
+	bool (*kept)(void *context, uint64_t key, uint64_t *ret);
 	uint64_t current; /* the running thread's task_struct; 0: none is known */
 	void *context;
 };

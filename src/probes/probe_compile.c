@@ -2,6 +2,7 @@
 #include "probe_compile.h"
 
 #include "base/alloc.h"
+#include "base/map.h"
 #include "probe_btf.h"
 
 enum { WORD = 8 };
@@ -104,19 +105,74 @@ static bool needs_types(const struct probe_arg *a)
 	return false;
 }
 
-int probe_compile_one(struct probe_values *v, const struct probe_definition *d, size_t i, const char *function,
-		      const struct btf_prototypes *types, struct error *err)
+static int compile(struct probe_values *v, const struct probe_definition *d, const struct probe_arg *a,
+		   const char *name, const char *function, const struct btf_prototypes *types, struct error *err);
+
+/* A number that is kept, or a key. */
+static int add_number(struct probe_code *c, const struct probe_definition *d, const struct probe_arg *a,
+		      const char *function, const struct btf_prototypes *types, struct error *err)
 {
-	const struct probe_arg *a = &d->args[i];
-	cleanup_free char *name = probe_arg_name(a, i);
-	struct probe_code none = { 0 };
+	struct probe_values v = { 0 };
+	int ret = a->base == PROBE_COMM ? -1 : compile(&v, d, a, "", function, types, err);
+
+	if (a->base == PROBE_COMM ||
+	    (ret == 0 && (v.count != 1 || v.list->type.count || v.list->type.bits || v.list->type.format == PROBE_STRING)))
+		ret = error_set(err, "%s: what $keep() and $kept() are given are numbers", d->text);
+	if (ret == 0)
+		probe_code_add_all(c, &v.list->code);
+	probe_values_deinit(&v);
+	return ret;
+}
+
+/* The name, mixed with one key after the other, is the key. */
+static int add_kept(struct probe_code *c, const struct probe_definition *d, const struct probe_arg *a,
+		    const char *function, const struct btf_prototypes *types, struct error *err)
+{
+	size_t keys = a->n_of - (a->base == PROBE_KEEP);
+
+	probe_code_add(c, PROBE_OP_NUMBER, (int64_t)hash_text(0, a->text));
+	for (size_t i = 0; i < a->n_of; i++) {
+		if (add_number(c, d, &a->of[i], function, types, err) < 0)
+			return -1;
+		if (i < keys)
+			probe_code_add(c, PROBE_OP_MIX, 0);
+	}
+	probe_code_add(c, a->base == PROBE_KEEP ? PROBE_OP_KEEP : PROBE_OP_KEPT, 0);
+	return 0;
+}
+
+static int compile(struct probe_values *v, const struct probe_definition *d, const struct probe_arg *a,
+		   const char *name, const char *function, const struct btf_prototypes *types, struct error *err)
+{
+	struct probe_code code = { 0 };
+	struct probe_arg plain = *a;
+	int ret;
 
 	if (a->base == PROBE_COMM) {
-		probe_values_add(v, name, (struct probe_type){ .format = PROBE_STRING }, &none);
+		probe_values_add(v, name, (struct probe_type){ .format = PROBE_STRING }, &code);
 		v->list[v->count - 1].is_comm = true;
 		return 0;
 	}
-	return needs_types(a) ? probe_btf_add(v, d, a, name, function, types, err) : add_plain(v, d, a, name, err);
+	if (a->base == PROBE_KEEP || a->base == PROBE_KEPT) {
+		if (add_kept(&code, d, a, function, types, err) < 0) {
+			probe_code_deinit(&code);
+			return -1;
+		}
+		plain.base = PROBE_CODE;
+		plain.code = code;
+	}
+	ret = needs_types(&plain) ? probe_btf_add(v, d, &plain, name, function, types, err)
+				  : add_plain(v, d, &plain, name, err);
+	probe_code_deinit(&code);
+	return ret;
+}
+
+int probe_compile_one(struct probe_values *v, const struct probe_definition *d, size_t i, const char *function,
+		      const struct btf_prototypes *types, struct error *err)
+{
+	cleanup_free char *name = probe_arg_name(&d->args[i], i);
+
+	return compile(v, d, &d->args[i], name, function, types, err);
 }
 
 int probe_compile(struct probe_values *ret, const struct probe_definition *d, const char *function,

@@ -10,6 +10,7 @@
 #include "arch/x86_operation.h"
 #include "base/alloc.h"
 #include "event_read.h"
+#include "kept_values.h"
 #include "kernel_types.h"
 #include "kernel_width.h"
 #include "probes/probe_compile.h"
@@ -76,17 +77,23 @@ static struct {
 	} * list;
 } kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static void want_symbols(const struct probe_definition *d)
+static void want_symbols_of(const struct probe_arg *list, size_t n)
 {
-	for (size_t i = 0; i < d->n_args; i++) {
-		const struct probe_arg *a = &d->args[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct probe_arg *a = &list[i];
 
 		if (a->base == PROBE_AT && a->text)
 			kernel_want_symbol(&recorder.kernel, a->text);
 		for (size_t k = 0; k < a->code.count; k++)
 			if (a->code.steps[k].symbol)
 				kernel_want_symbol(&recorder.kernel, a->code.steps[k].symbol);
+		want_symbols_of(a->of, a->n_of);
 	}
+}
+
+static void want_symbols(const struct probe_definition *d)
+{
+	want_symbols_of(d->args, d->n_args);
 	kernel_want_symbol(&recorder.kernel, "_text");
 }
 
@@ -495,6 +502,18 @@ static bool read_memory(void *context, uint64_t addr, void *data, size_t n)
 	return guest_read(&h->v->regs, addr, data, n);
 }
 
+static void keep_value(void *context, uint64_t key, uint64_t value)
+{
+	(void)context;
+	kept_values_put(key, value);
+}
+
+static bool kept_value(void *context, uint64_t key, uint64_t *ret)
+{
+	(void)context;
+	return kept_values_get(key, ret);
+}
+
 static bool wants_comm(const struct probe_values *v)
 {
 	for (size_t i = 0; i < v->count; i++)
@@ -508,7 +527,15 @@ static void tell(struct vcpu *v, struct armed *a, uint64_t address, uint64_t beh
 {
 	static __thread struct buf record;
 	struct hit h = { v, a, address };
-	struct probe_guest guest = { read_register, read_entry, read_memory, v->task, &h };
+	struct probe_guest guest = {
+		.reg = read_register,
+		.entry = read_entry,
+		.read = read_memory,
+		.keep = keep_value,
+		.kept = kept_value,
+		.current = v->task,
+		.context = &h,
+	};
 	char comm[PROBE_COMM_LEN + 1] = "";
 	struct probe_hit hit = {
 		.pid = (int32_t)structure_read(v, v->task, TASK_PID, 4),

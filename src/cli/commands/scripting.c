@@ -144,6 +144,10 @@ static void say_outcome(const struct script_outcome *o)
 	if (o->losses.cut)
 		fprintf(stderr, "upto: %" PRIu64 " handlers were ended: one has room for 256 kB of texts\n",
 			o->losses.cut);
+	if (o->losses.led)
+		fprintf(stderr,
+			"upto: %" PRIu64 " values are 0, or empty: the program's maps had other addresses than the "
+			"recorder\n", o->losses.led);
 	if (o->losses.loops)
 		fprintf(stderr, "upto: %" PRIu64 " handlers were ended after a million rounds of their loops\n",
 			o->losses.loops);
