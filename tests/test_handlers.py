@@ -178,10 +178,13 @@ WRONG = [
     ("BEGIN { cat(\"/etc/passwd\"); }", 1, 9, "read none of its files"),
     ("BEGIN { @x = pidd; }", 1, 14, "did you mean pid"),
     ("BEGIN { @x = username; }", 1, 14, "a trace does not have it"),
+    ("tracepoint:syscalls:sys_enter_openat { @[args.nofield, uid] = count(); }", 1, 42, "it has dfd filename flags mode"),
+    ("tracepoint:syscalls:sys_exit_openat { @[args.flags, uid] = count(); }", 1, 41, "it has ret"),
+    ("tracepoint:syscalls:sys_enter_* { @[uid] = count(); }", 1, 1, "memory is read here: expected one system call's"),
+    ("tracepoint:syscalls:sys_enter_read { @[uid, arg0] = count(); }", 1, 45, "arguments are where a function is called"),
     ("BEGIN { @x = uid; }", 1, 14, "the running task is read at functions of the kernel"),
     ("profile:hz:99 { @x = curtask->pid; }", 1, 22, "the running task is read at functions of the kernel"),
     ("tracepoint:sched:sched_switch { @ = *kaddr(\"jiffies\"); }", 1, 37, "what kaddr() leads to is read at functions of the kernel"),
-    ("tracepoint:syscalls:sys_enter_write { @ = buf(args.buf, 4); }", 1, 43, "bytes that a system call is given are not recorded"),
     ("kprobe:vfs_read { @ = macaddr(nsecs); }", 1, 31, "bytes are read where the probe is"),
     ("kprobe:vfs_read { @p[tid] = nsecs; } kretprobe:vfs_read { @ = ((struct file *)@p[tid])->f_mode; }", 1, 64, "@p leads nowhere: expected @p = an argument"),
     ("kprobe:vfs_read { @p[comm] = arg0; } kretprobe:vfs_read { @ = ((struct file *)@p[comm])->f_mode; }", 1, 64, "expected a key of tid, pid, arguments and numbers"),
@@ -477,7 +480,12 @@ PROGRAM = PAIRS + (' kprobe:vfs_read { @size = hist(arg2); } kretprobe:vfs_read 
            ' kprobe:vfs_open { @path[tid] = (struct path *)arg0; @in[str(((struct path *)arg0)->dentry->d_name.name)] = count(); } '
            'kretprobe:vfs_open /@path[tid]/ { $p = @path[tid]; @out[str($p->dentry->d_name.name)] = count(); @same[$p->dentry == @path[tid]->dentry] = count(); delete(@path[tid]); } '
            'kprobe:vfs_read { @file[pid, 7] = arg0; if (!@old[tid]) { @old[tid] = (struct file *)arg0; } @reads[tid, arg0] = count(); } '
-           'kretprobe:vfs_read { @modes[((struct file *)@file[pid, 7])->f_mode & 1] = count(); @olds[@old[tid]->f_mode & 1] = count(); }')
+           'kretprobe:vfs_read { @modes[((struct file *)@file[pid, 7])->f_mode & 1] = count(); @olds[@old[tid]->f_mode & 1] = count(); }'
+           # at a system call's tracepoint memory is read by the call's function
+           ' tracepoint:syscalls:sys_enter_openat { @opens[str(args.filename), args.flags] = count(); } tracepoint:syscalls:sys_exit_openat { @opened[args.ret] = count(); } '
+           'tracepoint:syscalls:sys_enter_openat { @opens2[str(args.filename), args.flags, uid] = count(); @which[probe] = count(); } '
+           'tracepoint:syscalls:sys_exit_openat /curtask->pid == tid/ { @opened2[args.ret] = count(); } '
+           'tracepoint:syscalls:sys_enter_nanosleep, tracepoint:syscalls:sys_enter_clock_nanosleep { @sleeps[args.rqtp->tv_sec, args.rqtp->tv_nsec, str(curtask->real_parent->comm)] = count(); }')
 
 
 SILENT = ("-serial", "null", "-monitor", "none")  # what the guest says is not on standard output
@@ -519,6 +527,8 @@ def test_recorded():
     assert {(name[:4], ":".join(f"{b:02X}" for b in name[:6].encode())) for name in maps["@n"] if len(name) > 5} == {(b, mac) for name, b, mac in shown if len(name) > 5}, shown
     assert maps["@in"] == maps["@out"] and sum(maps["@in"].values()) == calls["vfs_open"] == maps["@same"]["1"], (maps["@in"], maps["@out"], maps["@same"])
     assert maps["@modes"] == {"1": calls["vfs_read"]}, maps["@modes"]
+    assert maps["@opens2"] == {f"{k},0": v for k, v in maps["@opens"].items()} and maps["@opened2"] == maps["@opened"] and "-2" in maps["@opened"], maps
+    assert maps["@which"] == {"tracepoint:syscalls:sys_enter_openat": sum(maps["@opens"].values())} and maps["@sleeps"] == {"0,0,init": 1}, maps
     # each thread's first file: of its reads of others nothing is told
     firsts = {key.split(",")[0]: 0 for key in maps["@reads"]}
     for key, n in maps["@reads"].items():

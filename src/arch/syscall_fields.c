@@ -106,3 +106,28 @@ const char *syscall_tracepoint(const char *call)
 			return others[i][1];
 	return call;
 }
+
+const char *syscall_of_tracepoint(const char *name)
+{
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (!strcmp(others[i][1], name))
+			return others[i][0];
+	return name;
+}
+
+const char *syscall_structure(const char *field)
+{
+	static const char *const structures[][2] = {
+		{ "rqtp", "__kernel_timespec" }, { "rmtp", "__kernel_timespec" }, { "utmr", "__kernel_itimerspec" },
+		{ "otmr", "__kernel_itimerspec" }, { "statbuf", "stat" }, { "uservaddr", "sockaddr" },
+		{ "umyaddr", "sockaddr" }, { "upeer_sockaddr", "sockaddr" }, { "ufds", "pollfd" },
+		{ "vec", "iovec" }, { "mmsg", "mmsghdr" }, { "events", "epoll_event" }, { "event", "epoll_event" },
+		{ "how", "open_how" }, { "attr_uptr", "perf_event_attr" }, { "new_rlim", "rlimit64" },
+		{ "old_rlim", "rlimit64" }, { "act", "sigaction" }, { "oact", "sigaction" }, { "buffer", "statx" },
+	};
+
+	for (size_t i = 0; i < sizeof structures / sizeof *structures; i++)
+		if (!strcmp(structures[i][0], field))
+			return structures[i][1];
+	return NULL;
+}

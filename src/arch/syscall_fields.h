@@ -17,4 +17,10 @@ int syscall_field(const char *call, const char *field, size_t len);
 /* What the call is called in a tracepoint's name: "newstat" of stat, else its own name. */
 const char *syscall_tracepoint(const char *call);
 
+/* Of that name, the call: "stat" of "newstat". */
+const char *syscall_of_tracepoint(const char *name);
+
+/* What an argument of that name points to: "__kernel_timespec" of rqtp; NULL: no structure, or none that is known. */
+const char *syscall_structure(const char *field);
+
 #endif

@@ -4,6 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "arch/syscall_fields.h"
+#include "syscall_places.h"
+
 enum { LINKS_MAX = 32 };
 
 static bool put(const struct reads *r, const struct node *node, unsigned links, struct buf *out);
@@ -28,19 +31,42 @@ static bool put_builtin(const struct node *node, struct buf *out)
 	return true;
 }
 
+static const struct place_asked *place_of(const struct reads *r)
+{
+	return &r->p->handlers[r->handler].places[0];
+}
+
+static bool is_argument(const struct node *node)
+{
+	return node->kind == NODE_MEMBER && node->text && node->list[0]->kind == NODE_BUILTIN &&
+	       node->list[0]->number == BUILTIN_ARGS;
+}
+
+/* What a system call's argument points to, as its tracepoint's format has it. */
+static const char *structure_of(const struct reads *r, const struct node *node)
+{
+	return place_of(r)->call && is_argument(node) ? syscall_structure(node->text) : NULL;
+}
+
 static bool put_member(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
 {
 	const struct node *of = node->list[0];
+	const char *structure = structure_of(r, of);
 
 	if (!node->text)
 		return false;
-	if (of->kind == NODE_BUILTIN && of->number == BUILTIN_ARGS) {
-		buf_printf(out, "%s", node->text);
+	if (is_argument(node)) {
+		if (place_of(r)->call)
+			syscall_place_put_argument(place_of(r), node->text, out);
+		else
+			buf_printf(out, "%s", node->text);
 		return true;
 	}
+	if (structure)
+		buf_printf(out, "((%s*)", structure);
 	if (!put(r, of, links, out))
 		return false;
-	buf_printf(out, "->%s", node->text);
+	buf_printf(out, "%s->%s", structure ? ")" : "", node->text);
 	return true;
 }
 
@@ -201,11 +227,15 @@ static bool put(const struct reads *r, const struct node *node, unsigned links, 
 	}
 }
 
+static bool leads_on(const struct node *node)
+{
+	return node->kind == NODE_MEMBER || node->kind == NODE_INDEX || (node->kind == NODE_UNARY && node->op == '*');
+}
+
 /* What it is read from, or is: arg0 of arg0->f_mode. Variables stay themselves. */
 const struct node *reads_begin(const struct node *node)
 {
-	while (node->kind == NODE_MEMBER || node->kind == NODE_INDEX || node->kind == NODE_CAST ||
-	       (node->kind == NODE_UNARY && node->op == '*') ||
+	while (leads_on(node) || node->kind == NODE_CAST ||
 	       (node->kind == NODE_CALL && node->n && (!strcmp(node->text, "kptr") || !strcmp(node->text, "uptr"))))
 		node = node->list[0];
 	return node;
@@ -225,7 +255,7 @@ const struct node *reads_map(const struct reads *r, const struct node *node)
 bool reads_leads_on(const struct reads *r, const struct node *node)
 {
 	for (unsigned i = 0; i < LINKS_MAX && node; i++) {
-		if (node->kind == NODE_MEMBER || node->kind == NODE_INDEX || (node->kind == NODE_UNARY && node->op == '*'))
+		if (leads_on(node))
 			return true;
 		if (node->kind == NODE_VARIABLE)
 			node = stands_for(r, node);

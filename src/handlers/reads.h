@@ -28,8 +28,8 @@ const struct node *reads_map(const struct reads *r, const struct node *node);
 bool reads_leads_on(const struct reads *r, const struct node *node);
 
 /*
- * What was kept for the map by that key, and the value that keeps it: likewise. False: the key or the value is none that
- * a probe could read.
+ * What was kept for the map by that key, and the value that keeps it: likewise. False: the key or the value is none
+ * that a probe could read.
  */
 bool reads_put_kept(const struct reads *r, const struct node *map, struct buf *out);
 bool reads_put_keep(const struct reads *r, const struct node *map, const struct node *value, struct buf *out);

@@ -103,6 +103,7 @@ void script_free(struct script *p)
 		for (size_t k = 0; k < h->n_places; k++) {
 			free(h->places[k].text);
 			free(h->places[k].object);
+			free(h->places[k].call);
 			free(h->places[k].provider);
 			free(h->places[k].name);
 		}

@@ -182,6 +182,7 @@ struct place_asked {
 	char *text;      /* all of it, with the kind's full name */
 	char *object;    /* a path, a module, a tracepoint's system; NULL: none */
 	char *name;      /* a pattern of names; NULL: none */
+	char *call;      /* ENTRY, RETURN: of that system call, whose tracepoint was meant; else NULL */
 	char *provider;  /* STATIC: whose probe it is */
 	uint64_t offset; /* kprobe:f+OFFSET */
 	uint64_t ns;     /* PROFILE, INTERVAL: the time between two */

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "reads.h"
+#include "syscall_places.h"
 
 size_t types_map(const struct types *t, const char *name)
 {
@@ -180,9 +181,14 @@ static int set_field(struct typing *t, struct node *node, const char *text, bool
 	return 0;
 }
 
+static const struct place_asked *place_here(const struct typing *t)
+{
+	return &t->p->handlers[t->handler].places[0];
+}
+
 static enum place_kind place_kind(const struct typing *t)
 {
-	return t->p->handlers[t->handler].places[0].kind;
+	return place_here(t)->kind;
 }
 
 /* A probe of the kernel's functions, which can ask what another one has kept. */
@@ -217,6 +223,17 @@ static int find_kept_address(struct typing *t, struct node *node, const struct n
 	return node->kept;
 }
 
+/* Memory is read at a system call's tracepoint: all begins anew, with the call's function in its place, or is wrong. */
+static bool moves(struct typing *t, const char *text, bool is_bytes)
+{
+	struct handler *h = &t->p->handlers[t->handler];
+
+	if (!syscall_place_reads(&h->places[0], text, is_bytes))
+		return false;
+	t->moved = syscall_places_move(t->p, h, t->err) == 0;
+	return true;
+}
+
 /* 1: it is read by the probe; 0: it is not of that kind. `more`: behind it */
 static int find_field(struct typing *t, struct node *node, const struct node *what, const char *more, bool is_bytes)
 {
@@ -230,9 +247,11 @@ static int find_field(struct typing *t, struct node *node, const struct node *wh
 		return 0;
 	if (reads_put(&r, what, &text)) {
 		buf_put(&text, more, strlen(more) + 1);
-		ret = (map && find_kept_address(t, node, map) < 0) || set_field(t, node, (char *)text.data, is_bytes) < 0
-			      ? -1
-			      : 1;
+		if (moves(t, (char *)text.data, is_bytes) || (map && find_kept_address(t, node, map) < 0) ||
+		    set_field(t, node, (char *)text.data, is_bytes) < 0)
+			ret = -1;
+		else
+			ret = 1;
 	}
 	buf_free(&text);
 	return ret;
@@ -257,10 +276,12 @@ static bool is_of_return(enum place_kind kind)
 static int check_builtin(struct typing *t, const struct node *node)
 {
 	enum place_kind kind = place_kind(t);
-	bool calls = kind == PLACE_ENTRY || kind == PLACE_CALL || kind == PLACE_UPROBE ||
+	/* what stands for a tracepoint has args, as that has */
+	bool own = !place_here(t)->call;
+	bool calls = (kind == PLACE_ENTRY && own) || kind == PLACE_CALL || kind == PLACE_UPROBE ||
 		     kind == PLACE_STATIC;
 
-	if (node->number == BUILTIN_RETVAL && !is_of_return(kind))
+	if (node->number == BUILTIN_RETVAL && !(is_of_return(kind) && own))
 		return typing_wrong(t, node,
 				    "a result is where a function returns: kretprobe, fexit, return, uretprobe");
 	if (node->number >= BUILTIN_ARG0 && node->number <= BUILTIN_ARG5 && !calls)
@@ -791,21 +812,41 @@ static int check_maps(const struct typing *t)
 	return 0;
 }
 
-int types_find(struct script *p, const struct field_types *known, struct types *ret, struct error *err)
+/* `*ret_again`: a handler's places were moved, and nothing is known any more. */
+static int find(struct script *p, const struct field_types *known, struct types *ret, bool *ret_again,
+		struct error *err)
 {
 	struct typing t = { .p = p, .known = known, .t = ret, .err = err };
+	int r;
 
 	*ret = (struct types){ 0 };
 	t.guesses = known && known->guesses;
 	for (t.handler = 0; t.handler < p->n_handlers; t.handler++)
 		look_ahead(&t, p->handlers[t.handler].body);
-	if (find_rounds(&t) < 0)
-		return -1;
+	r = find_rounds(&t);
 	t.settled = true;
-	if (find_rounds(&t) < 0 || check_maps(&t) < 0)
-		return -1;
+	if (r == 0)
+		r = find_rounds(&t);
+	if (r == 0)
+		r = check_maps(&t);
 	t.last = !t.guesses;
-	return t.last ? find_handlers(&t) : 0;
+	if (r == 0 && t.last)
+		r = find_handlers(&t);
+	*ret_again = t.moved;
+	return r;
+}
+
+int types_find(struct script *p, const struct field_types *known, struct types *ret, struct error *err)
+{
+	bool again;
+	int r = find(p, known, ret, &again, err);
+
+	while (again) {
+		types_deinit(ret);
+		script_forget(p);
+		r = find(p, known, ret, &again, err);
+	}
+	return r;
 }
 
 void types_deinit(struct types *t)

@@ -108,6 +108,13 @@ static bool needs_types(const struct probe_arg *a)
 static int compile(struct probe_values *v, const struct probe_definition *d, const struct probe_arg *a,
 		   const char *name, const char *function, const struct btf_prototypes *types, struct error *err);
 
+static bool is_number(const struct probe_values *v)
+{
+	const struct probe_type *type = &v->list->type;
+
+	return v->count == 1 && !type->count && !type->bits && type->format != PROBE_STRING;
+}
+
 /* A number that is kept, or a key. */
 static int add_number(struct probe_code *c, const struct probe_definition *d, const struct probe_arg *a,
 		      const char *function, const struct btf_prototypes *types, struct error *err)
@@ -115,8 +122,7 @@ static int add_number(struct probe_code *c, const struct probe_definition *d, co
 	struct probe_values v = { 0 };
 	int ret = a->base == PROBE_COMM ? -1 : compile(&v, d, a, "", function, types, err);
 
-	if (a->base == PROBE_COMM ||
-	    (ret == 0 && (v.count != 1 || v.list->type.count || v.list->type.bits || v.list->type.format == PROBE_STRING)))
+	if (a->base == PROBE_COMM || (ret == 0 && !is_number(&v)))
 		ret = error_set(err, "%s: what $keep() and $kept() are given are numbers", d->text);
 	if (ret == 0)
 		probe_code_add_all(c, &v.list->code);

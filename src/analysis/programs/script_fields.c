@@ -8,6 +8,7 @@
 #include "arch/syscall_fields.h"
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "handlers/syscall_places.h"
 #include "script_needs.h"
 
 /* "filename" of "filename:string" */
@@ -223,15 +224,13 @@ bool script_field_find(void *formats, const struct place_asked *place, const cha
 {
 	const struct script_formats *f = formats;
 
+	if (place->call && !syscall_place_has(place, text, err))
+		return false;
 	if (place->kind == PLACE_LOG || place->kind == PLACE_SPAN || place->kind == PLACE_WAIT)
 		return find_own(place, text, ret, err);
 	if ((strstr(text, "$current") || strstr(text, "{&")) && !reads_kernel(place->kind)) {
 		error_set(err, "%s is read at functions of the kernel: kprobe, kretprobe, fentry, fexit",
 			  strstr(text, "$current") ? "the running task" : "what kaddr() leads to");
-		return false;
-	}
-	if (ret->is_bytes && script_is_syscall(place)) {
-		error_set(err, "bytes that a system call is given are not recorded: expected a function of the kernel");
 		return false;
 	}
 	if (place->kind == PLACE_STATIC)

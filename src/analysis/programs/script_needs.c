@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/map.h"
+#include "handlers/syscall_places.h"
 #include "probes/probe_code.h"
 
 bool script_is_syscall(const struct place_asked *place)
@@ -64,7 +65,7 @@ static const char *put_register(const char *text, struct buf *out)
 	return text + n + 1;
 }
 
-static void put_values(const struct types *types, size_t handler, enum place_kind kind, struct buf *out)
+static void put_values(const struct types *types, size_t handler, const struct place_asked *place, struct buf *out)
 {
 	size_t n = 0;
 
@@ -75,12 +76,12 @@ static void put_values(const struct types *types, size_t handler, enum place_kin
 		if (f->handler != handler)
 			continue;
 		buf_printf(out, " v%zu=", n++);
-		if (is_of_file(kind))
+		if (is_of_file(place->kind))
 			text = put_register(text, out);
-		buf_printf(out, "%s", text);
+		syscall_place_put(place, text, out);
 		/* a register is a number of 64 bits, unless the kernel's types say more */
 		if (*f->text == '$' && !strpbrk(f->text, ":-.["))
-			buf_printf(out, ":u64");
+			buf_printf(out, place->call && !strcmp(f->text, "$retval") ? ":s64" : ":u64");
 	}
 }
 
@@ -95,7 +96,7 @@ static void put_definition(const struct types *types, size_t handler, const stru
 	/* of programs, in the language of perf probe: it finds their files */
 	if (is_of_file(place->kind) && returns(place->kind))
 		buf_printf(out, "%%return");
-	put_values(types, handler, place->kind, out);
+	put_values(types, handler, place, out);
 	buf_put_u8(out, 0);
 }
 
