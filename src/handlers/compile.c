@@ -592,28 +592,24 @@ static int put_for_range(struct compiling *c, const struct node *node)
 	return 0;
 }
 
-/* Does nothing of a statement live on in a variable? What maps keep is copied. */
-static bool is_passing(const struct compiling *c, const struct node *node)
+/* Does a variable get a text, or another value with bytes of its own? What maps keep is copied. */
+static bool keeps_bytes(const struct compiling *c, const struct node *node)
 {
 	const struct node *left = node->kind == NODE_ASSIGN ? node->list[0] : NULL;
 
-	if (node->kind == NODE_DO)
+	if (left && left->kind == NODE_VARIABLE &&
+	    type_has_bytes(&c->c->types.variables[types_variable(&c->c->types, c->handler, left->text)].type))
 		return true;
-	if (left && left->kind == NODE_VARIABLE)
-		return !type_has_bytes(
-			&c->c->types.variables[types_variable(&c->c->types, c->handler, left->text)].type);
-	return left;
+	for (size_t i = 0; i < node->n; i++)
+		if (keeps_bytes(c, node->list[i]))
+			return true;
+	return false;
 }
 
-/* In a loop's body, too. */
-static bool keeps_nothing(const struct compiling *c, const struct node *node)
+/* Does nothing of a statement live on? */
+static bool is_passing(const struct compiling *c, const struct node *node)
 {
-	if (node->kind == NODE_ASSIGN)
-		return is_passing(c, node);
-	for (size_t i = 0; i < node->n; i++)
-		if (!keeps_nothing(c, node->list[i]))
-			return false;
-	return true;
+	return (node->kind == NODE_DO || node->kind == NODE_ASSIGN) && !keeps_bytes(c, node);
 }
 
 static int put_for_map(struct compiling *c, const struct node *node)
@@ -626,7 +622,7 @@ static int put_for_map(struct compiling *c, const struct node *node)
 	add(c, STEP_FOR, 0, map_number(c, node->list[0]), 0, 1);
 	begin = c->c->n_steps;
 	out = add(c, STEP_NEXT, (unsigned)variable, map_number(c, node->list[0]), 0, 0);
-	c->c->steps[out].line = keeps_nothing(c, node->list[1]);
+	c->c->steps[out].line = !keeps_bytes(c, node->list[1]);
 	if (begin_loop(c, node, &loop) < 0 || put(c, node->list[1]) < 0)
 		return -1;
 	land_again(c, &loop);
@@ -689,6 +685,15 @@ static int put_list(struct compiling *c, const struct node *node, uint64_t times
 			if (put_statement(c, node->list[i]) < 0)
 				return -1;
 	return 0;
+}
+
+/* Statements, and what comes of them. */
+static int put_value(struct compiling *c, const struct node *node)
+{
+	for (size_t i = 0; i + 1 < node->n; i++)
+		if (put_statement(c, node->list[i]) < 0)
+			return -1;
+	return put(c, node->list[node->n - 1]);
 }
 
 static int put_part(struct compiling *c, const struct node *node)
@@ -760,6 +765,8 @@ static int put_kind(struct compiling *c, const struct node *node)
 		return put_list(c, node, node->number);
 	case NODE_BLOCK:
 		return put_list(c, node, 1);
+	case NODE_VALUE:
+		return put_value(c, node);
 	case NODE_BREAK:
 	case NODE_CONTINUE:
 	case NODE_RETURN:

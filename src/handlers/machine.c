@@ -56,6 +56,7 @@ struct machine *machine_new(const struct script_code *code, const struct machine
 			.key = t->maps[i].key,
 			.value = t->maps[i].value,
 			.has_key = t->maps[i].has_key,
+			.keys_max = t->maps[i].keys_max,
 		};
 	m->variables = xcalloc(t->n_variables + 1, sizeof *m->variables);
 	m->stack = xcalloc(code->depth + 4, sizeof *m->stack);

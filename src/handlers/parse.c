@@ -81,6 +81,8 @@ static struct node *parse_while(struct parser *s, struct node *node)
 /* for ($x : @map) { }, for ($i : 0..10) { } */
 static struct node *parse_for(struct parser *s, struct node *node)
 {
+	struct loop_variable own = { .outer = s->loop };
+	cleanup_free char *name = NULL;
 	bool range;
 
 	node->n = 3;
@@ -89,7 +91,9 @@ static struct node *parse_for(struct parser *s, struct node *node)
 		return NULL;
 	if (s->word.kind != WORD_VARIABLE)
 		return parser_unexpected(s, "a variable: for ($x : @map) { … }, or for ($i : 0..10) { … }"), NULL;
-	node->text = xstrndup(s->word.at + 1, s->word.len - 1);
+	name = xstrndup(s->word.at + 1, s->word.len - 1);
+	own.name = name;
+	own.number = ++s->n_loops;
 	if (parser_next(s) < 0 || parser_expect(s, ':', ": behind the variable") < 0 ||
 	    !(node->list[0] = parse_expression(s)) || parser_accept(s, OP_RANGE, &range) < 0)
 		return NULL;
@@ -100,10 +104,16 @@ static struct node *parse_for(struct parser *s, struct node *node)
 				    "expected a map without a key, or a range as 0..10"),
 		       NULL;
 	node->kind = range ? NODE_FOR_RANGE : NODE_FOR_MAP;
-	s->loops++;
-	if (parser_expect(s, ')', ") behind what is gone through") < 0 || !(node->list[range ? 2 : 1] = parse_body(s)))
+	node->text = xasprintf("%s of loop %u", name, own.number);
+	if (parser_expect(s, ')', ") behind what is gone through") < 0)
 		return NULL;
+	s->loops++;
+	s->loop = &own;
+	node->list[range ? 2 : 1] = parse_body(s);
+	s->loop = own.outer;
 	s->loops--;
+	if (!node->list[range ? 2 : 1])
+		return NULL;
 	node->n = range ? 3 : 2;
 	return node;
 }
@@ -134,16 +144,43 @@ static struct node *parse_break(struct parser *s, struct node *node)
 	return node;
 }
 
-/* let $x; let $x = 1; */
+/* A place alone: a variable, or a map with its key. */
+static struct node *parse_place(struct parser *s)
+{
+	struct node *node = parser_place(s);
+
+	if (parser_next(s) < 0)
+		return NULL;
+	if (node->kind == NODE_MAP && word_is(&s->word, '[')) {
+		node->list = xcalloc(1, sizeof(struct node *));
+		node->n = 1;
+		if (parser_next(s) < 0 || !(node->list[0] = parse_expression(s)))
+			return NULL;
+		node->len = (size_t)(s->word.at + s->word.len - node->at);
+		if (parser_expect(s, ']', "] behind the key") < 0)
+			return NULL;
+	}
+	return node;
+}
+
+/* let $x; let $x = 1; let $x: uint64 = 1; of a type, what it is assigned has its own */
 static struct node *parse_let(struct parser *s, struct node *node)
 {
+	struct node *set = script_node(s->script, NODE_ASSIGN, s->word.at, s->word.len, 2);
+	struct type ignored = { 0 };
+	bool typed, value;
+
 	if (s->word.kind != WORD_VARIABLE)
 		return parser_unexpected(s, "a variable behind let"), NULL;
-	if (!word_is(&(struct word){ .kind = WORD_SIGN, .sign = *words_skip(s->word.at + s->word.len) }, '=')) {
-		node->kind = NODE_BLOCK; /* a variable is there once it is set */
-		return parser_next(s) < 0 ? NULL : node;
-	}
-	return parse_statement(s);
+	set->list[0] = parse_place(s);
+	if (!set->list[0] || parser_accept(s, ':', &typed) < 0 || (typed && parse_type(s, &ignored) < 0) ||
+	    parser_accept(s, '=', &value) < 0)
+		return NULL;
+	node->kind = NODE_BLOCK; /* a variable is there once it is set */
+	if (!value)
+		return node;
+	set->list[1] = parse_expression(s);
+	return set->list[1] ? set : NULL;
 }
 
 static const struct statement {
@@ -220,27 +257,6 @@ static const char *find_compound(const char *at, int *ret_op, size_t *ret_len)
 	return NULL;
 }
 
-/* A place alone: a variable, or a map with its key. */
-static struct node *parse_place(struct parser *s)
-{
-	struct node *node =
-		script_node(s->script, s->word.kind == WORD_MAP ? NODE_MAP : NODE_VARIABLE, s->word.at, s->word.len, 0);
-
-	node->text = xstrndup(s->word.at + 1, s->word.len - 1);
-	if (parser_next(s) < 0)
-		return NULL;
-	if (node->kind == NODE_MAP && word_is(&s->word, '[')) {
-		node->list = xcalloc(1, sizeof(struct node *));
-		node->n = 1;
-		if (parser_next(s) < 0 || !(node->list[0] = parse_expression(s)))
-			return NULL;
-		node->len = (size_t)(s->word.at + s->word.len - node->at);
-		if (parser_expect(s, ']', "] behind the key") < 0)
-			return NULL;
-	}
-	return node;
-}
-
 static struct node *parse_compound(struct parser *s, const char *sign, int op, size_t len)
 {
 	struct node *node = script_node(s->script, NODE_ASSIGN, s->word.at, s->word.len, 2);
@@ -285,19 +301,22 @@ static bool has_block(const struct node *node)
 	       node->kind == NODE_FOR_RANGE || node->kind == NODE_UNROLL || node->kind == NODE_BLOCK;
 }
 
-/* Statements up to the }, which is passed. */
+/* Statements up to the }, which is passed. What has no ; behind it there may be a value. */
 static int fill_block(struct parser *s, struct node *block)
 {
 	size_t cap = 0;
+	bool ended = true;
 
 	while (!word_is(&s->word, '}')) {
 		struct node *node;
 
 		if (word_is(&s->word, ';')) {
+			ended = true;
 			if (parser_next(s) < 0)
 				return -1;
 			continue;
 		}
+		ended = false;
 		if (s->word.kind == WORD_END)
 			return parser_unexpected(s, "} at the end of what is done");
 		node = word_is(&s->word, '{') ? parse_block(s) : parse_statement(s);
@@ -308,6 +327,7 @@ static int fill_block(struct parser *s, struct node *block)
 		if (!word_is(&s->word, '}') && !word_is(&s->word, ';') && !has_block(node))
 			return parser_unexpected(s, "; or } behind a statement");
 	}
+	block->number = !ended && block->n && block->list[block->n - 1]->kind == NODE_DO;
 	return parser_next(s);
 }
 
@@ -321,6 +341,28 @@ struct node *parse_block(struct parser *s)
 	r = parser_expect(s, '{', "{ in front of what is done") < 0 ? -1 : fill_block(s, block);
 	s->depth--;
 	return r < 0 ? NULL : block;
+}
+
+struct node *parse_value_block(struct parser *s)
+{
+	unsigned loops = s->loops;
+	struct node *block, *value;
+
+	s->loops = 0; /* nothing leaves a loop from within a calculation */
+	block = parse_block(s);
+	s->loops = loops;
+	if (!block || !block->number)
+		return block;
+	value = block->list[block->n - 1]->list[0];
+	if (block->n == 1)
+		return value;
+	block->kind = NODE_VALUE;
+	block->list[block->n - 1] = value;
+	for (size_t i = 0; i < block->n; i++)
+		if (block->list[i]->height >= block->height)
+			block->height = block->list[i]->height + 1;
+	s->too_high |= block->height > SCRIPT_HEIGHT_MAX;
+	return block;
 }
 
 /* "/pid == 1/" */
@@ -381,9 +423,35 @@ static void note_define(struct script *p, const char *at)
 	p->defines[p->n_defines++] = (struct define){ xstrdup(name), n };
 }
 
+/* enum { A, B = 5 }: numbers by name, up to the } */
+static void note_enum(struct script *p, const char *at)
+{
+	uint64_t value = 0;
+	char name[64];
+	int n;
+
+	at += strcspn(at, "{;");
+	while (*at && *at != '}' && *at != ';') {
+		char *end;
+
+		at = words_skip(at + 1);
+		if (sscanf(at, "%63[A-Za-z0-9_]%n", name, &n) != 1)
+			return;
+		at = words_skip(at + n);
+		if (*at == '=') {
+			value = strtoull(words_skip(at + 1), &end, 0);
+			at = words_skip(end);
+		}
+		p->defines = xreallocarray(p->defines, p->n_defines + 1, sizeof *p->defines);
+		p->defines[p->n_defines++] = (struct define){ xstrdup(name), value++ };
+		if (*at != ',')
+			return;
+	}
+}
+
 /* struct NAME { … }; is that of the guest's own kernel here, whatever the program says of it. Returns what is behind.
  */
-static const char *skip_structure(const char *at)
+static const char *skip_structure(struct script *p, const char *at)
 {
 	static const char *const words[] = { "struct", "union", "enum" };
 	unsigned open = 0;
@@ -393,6 +461,8 @@ static const char *skip_structure(const char *at)
 
 		if (strncmp(at, words[i], n) || !strchr(" \t\n", at[n]))
 			continue;
+		if (*words[i] == 'e')
+			note_enum(p, at);
 		for (at += n; *at && (open || *at != ';'); at++)
 			open = open + (*at == '{') - (*at == '}' && open);
 		return at + (*at == ';');
@@ -413,10 +483,48 @@ static const char *skip_c(struct script *p, const char *at)
 			while (*at && *at != '\n')
 				at += *at == '\\' && at[1] ? 2 : 1;
 		} else {
-			at = skip_structure(at);
+			at = skip_structure(p, at);
 		}
 	} while (at != before);
 	return at;
+}
+
+/* let @m = hash(1000): how many keys it has at most */
+static int parse_bound(struct parser *s)
+{
+	struct script *p = s->script;
+	char *name;
+
+	if (parser_next(s) < 0)
+		return -1;
+	if (s->word.kind != WORD_MAP)
+		return parser_unexpected(s, "an @map behind let");
+	name = script_alloc(p, s->word.len, 1);
+	memcpy(name, s->word.at + 1, s->word.len - 1);
+	if (parser_next(s) < 0 || parser_expect(s, '=', "= behind the map") < 0)
+		return -1;
+	if (!word_is_name(&s->word, "hash") && !word_is_name(&s->word, "percpuhash"))
+		return parser_unexpected(s, "hash(N) or percpuhash(N): no map here forgets what is old by itself");
+	if (parser_next(s) < 0 || parser_expect(s, '(', "( behind it") < 0)
+		return -1;
+	if (s->word.kind != WORD_NUMBER || !s->word.number)
+		return parser_unexpected(s, "how many keys");
+	p->bounds = array_grow(p->bounds, p->n_bounds, &p->bounds_cap, sizeof *p->bounds);
+	p->bounds[p->n_bounds++] = (struct map_bound){ name, s->word.number };
+	return parser_next(s) < 0 || parser_expect(s, ')', ") behind the number") < 0
+		       ? -1
+		       : parser_expect(s, ';', "; behind it");
+}
+
+static int parse_top(struct parser *s)
+{
+	if (word_is_name(&s->word, "macro"))
+		return parse_macro(s);
+	if (word_is_name(&s->word, "let"))
+		return parse_bound(s);
+	if (word_is_name(&s->word, "import"))
+		return parser_unexpected(s, "a probe: nothing is imported; macros stand in the program itself");
+	return parse_handler(s);
 }
 
 static int parse_all(struct parser *s)
@@ -427,7 +535,7 @@ static int parse_all(struct parser *s)
 	if (word_is_name(&s->word, "config") && skip_config(s) < 0)
 		return -1;
 	while (s->word.kind != WORD_END)
-		if (parse_handler(s) < 0)
+		if (parse_top(s) < 0)
 			return -1;
 	if (!s->script->n_handlers)
 		return parser_unexpected(s, "a probe and what is done there: kprobe:vfs_read { @[comm] = count(); }");

@@ -115,7 +115,7 @@ static bool begins_cast(struct parser *s)
 }
 
 /* "unsigned long *", "struct sock *", without the parentheses */
-static int parse_type(struct parser *s, struct type *ret)
+int parse_type(struct parser *s, struct type *ret)
 {
 	bool is_structure = word_is_name(&s->word, "struct") || word_is_name(&s->word, "union"), pointer = false, more;
 	bool is_unsigned = word_is_name(&s->word, "unsigned");
@@ -181,11 +181,23 @@ static struct node *parse_parentheses(struct parser *s)
 	return node->n == 1 ? node->list[0] : node;
 }
 
+/* A variable or a map, which in a macro may be what that was given. */
+struct node *parser_place(struct parser *s)
+{
+	bool is_map = s->word.kind == WORD_MAP;
+	struct node *node = macro_parameter(s, &s->word);
+
+	if (node)
+		return node;
+	node = script_node(s->script, is_map ? NODE_MAP : NODE_VARIABLE, s->word.at, s->word.len, 0);
+	node->text = is_map ? xstrndup(s->word.at + 1, s->word.len - 1) : variable_name(s, &s->word);
+	return node;
+}
+
 static struct node *parse_map(struct parser *s)
 {
-	struct node *node = script_node(s->script, NODE_MAP, s->word.at, s->word.len, 0), *tuple;
+	struct node *node = parser_place(s), *tuple;
 
-	node->text = xstrndup(s->word.at + 1, s->word.len - 1);
 	if (parser_next(s) < 0)
 		return NULL;
 	if (!word_is(&s->word, '['))
@@ -209,7 +221,12 @@ static struct node *parse_name(struct parser *s)
 	static const char *const absent[] = { "username", "cgroup", "numaid", "jiffies", "cpid", "ctx" };
 	struct node *node = script_node(s->script, NODE_CALL, s->word.at, s->word.len, 0);
 	int builtin = builtin_find(s->word.at, s->word.len);
+	struct node *given = macro_parameter(s, &s->word);
+	const struct macro *macro;
 	const char *near;
+
+	if (given)
+		return parser_next(s) < 0 ? NULL : given;
 
 	node->text = xstrndup(s->word.at, s->word.len);
 	if (parser_next(s) < 0)
@@ -220,7 +237,8 @@ static struct node *parse_name(struct parser *s)
 		if (parser_next(s) < 0 || parse_list(s, node, ')', ") or , here") < 0)
 			return NULL;
 		node->len = len;
-		return node;
+		macro = macro_find(s->script, node->text);
+		return macro ? macro_use(s, node, macro) : node;
 	}
 	if (!strcmp(node->text, "kstack") || !strcmp(node->text, "ustack") || builtin >= 0) {
 		node->kind = NODE_BUILTIN;
@@ -255,8 +273,6 @@ static struct node *parse_literal(struct parser *s, enum node_kind kind)
 	node->number = s->word.number;
 	if (kind == NODE_TEXT)
 		node->text = word_text(&s->word, &node->text_len);
-	if (kind == NODE_VARIABLE)
-		node->text = xstrndup(s->word.at + 1, s->word.len - 1);
 	return parser_next(s) < 0 ? NULL : node;
 }
 
@@ -267,8 +283,11 @@ static struct node *parse_primary(struct parser *s)
 		return parse_literal(s, NODE_NUMBER);
 	case WORD_TEXT:
 		return parse_literal(s, NODE_TEXT);
-	case WORD_VARIABLE:
-		return parse_literal(s, NODE_VARIABLE);
+	case WORD_VARIABLE: {
+		struct node *node = parser_place(s);
+
+		return parser_next(s) < 0 ? NULL : node;
+	}
 	case WORD_PARAMETER:
 		return parse_literal(s, NODE_PARAMETER);
 	case WORD_MAP:
@@ -278,6 +297,8 @@ static struct node *parse_primary(struct parser *s)
 	default:
 		if (word_is(&s->word, '('))
 			return parse_parentheses(s);
+		if (word_is(&s->word, '{') && !s->in_predicate)
+			return parse_value_block(s);
 		return parser_unexpected(s, "a value"), NULL;
 	}
 }

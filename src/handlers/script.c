@@ -61,6 +61,7 @@ struct node *script_node(struct script *p, enum node_kind kind, const char *at, 
 	node->list = n ? xcalloc(n, sizeof(struct node *)) : NULL;
 	node->next = p->nodes;
 	p->nodes = node;
+	p->n_nodes++;
 	return node;
 }
 
@@ -110,6 +111,8 @@ void script_free(struct script *p)
 		free(h->places);
 	}
 	free(p->handlers);
+	free(p->macros);
+	free(p->bounds);
 	for (struct node *node = p->nodes, *next; node; node = next) {
 		next = node->next;
 		free(node->text);

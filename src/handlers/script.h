@@ -74,6 +74,7 @@ enum node_kind {
 	NODE_MEMBER,    /* list[0], text: a member, or of a tuple `number` */
 	NODE_INDEX,     /* list[0][list[1]] */
 	NODE_TUPLE,     /* (list …) */
+	NODE_VALUE,     /* list …, and the last one is its value */
 	NODE_STEP,      /* ++ or -- of list[0]; `number`: 1 if in front of it */
 	/* statements */
 	NODE_ASSIGN,    /* list[0] = list[1], with op before the =, or 0 */
@@ -203,6 +204,18 @@ struct script {
 	struct handler *handlers;
 	size_t n_handlers, cap;
 	struct node *nodes;
+	size_t n_nodes;
+	struct macro {
+		char *name, **parameters; /* with $ or @, if they have it */
+		size_t n;
+		const char *body; /* its { */
+	} * macros;
+	size_t n_macros, macros_cap;
+	struct map_bound {
+		const char *map; /* without its @ */
+		uint64_t keys;
+	} * bounds; /* let @map = hash(KEYS) */
+	size_t n_bounds, bounds_cap;
 	/* $1 …: whoever gives them keeps them */
 	char *const *parameters;
 	size_t n_parameters;

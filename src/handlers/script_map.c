@@ -157,7 +157,7 @@ struct map_entry *script_map_reach(struct script_map *m, const struct value *key
 	if (e)
 		return e;
 	bytes = entry_bytes(m, key);
-	if (*all + bytes > SCRIPT_MAPS_BYTES) {
+	if (*all + bytes > SCRIPT_MAPS_BYTES || (m->keys_max && m->live >= m->keys_max)) {
 		m->left_out++;
 		return NULL;
 	}

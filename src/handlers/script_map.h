@@ -29,6 +29,7 @@ struct script_map {
 	size_t count, cap, live;
 	uint32_t *slots; /* number + 1 */
 	size_t mask;
+	size_t keys_max;   /* 0: as many as there is room for */
 	size_t bytes;      /* that all of it takes */
 	uint64_t left_out; /* so often there was no room for another key */
 };

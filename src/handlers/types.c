@@ -748,6 +748,11 @@ int typing_find(struct typing *t, struct node *node)
 	case NODE_IF:
 	case NODE_WHILE:
 		return find_conditional(t, node);
+	case NODE_VALUE:
+		if (find_all(t, node) < 0)
+			return -1;
+		node->type = node->list[node->n - 1]->type;
+		return 0;
 	default:
 		return find_all(t, node);
 	}
@@ -812,6 +817,16 @@ static int check_maps(const struct typing *t)
 	return 0;
 }
 
+static void set_bounds(const struct typing *t)
+{
+	for (size_t i = 0; i < t->p->n_bounds; i++) {
+		size_t m = types_map(t->t, t->p->bounds[i].map);
+
+		if (m < t->t->n_maps)
+			t->t->maps[m].keys_max = t->p->bounds[i].keys;
+	}
+}
+
 /* `*ret_again`: a handler's places were moved, and nothing is known any more. */
 static int find(struct script *p, const struct field_types *known, struct types *ret, bool *ret_again,
 		struct error *err)
@@ -832,6 +847,7 @@ static int find(struct script *p, const struct field_types *known, struct types 
 	t.last = !t.guesses;
 	if (r == 0 && t.last)
 		r = find_handlers(&t);
+	set_bounds(&t);
 	*ret_again = t.moved;
 	return r;
 }

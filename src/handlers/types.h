@@ -10,6 +10,7 @@ struct map_asked {
 	const struct node *at; /* where it is set first, or used */
 	bool has_key, key_known;
 	struct type key, value; /* value.kind NONE: it is not set anywhere */
+	uint64_t keys_max;      /* let @map = hash(KEYS); 0: none was said */
 	bool holds_text;        /* what is kept is read as a text later: it is read where it is kept */
 	/* memory is read by what is kept: the address goes from one probe to the other while the guest runs */
 	const struct node *leads;

@@ -136,7 +136,7 @@ static void say_outcome(const struct script_outcome *o)
 {
 	if (o->losses.keys)
 		fprintf(stderr,
-			"upto: maps are full (192 MB): %" PRIu64 " times there was no room for another key or text\n",
+			"upto: maps are full (192 MB, or what the program says): %" PRIu64 " times there was no room for another key or text\n",
 			o->losses.keys);
 	if (o->stacks)
 		fprintf(stderr, "upto: there was no room for %" PRIu64 " more stacks: they are shown as empty\n",
