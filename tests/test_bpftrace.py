@@ -27,7 +27,30 @@ END { printf("end\\n"); clear(@fd); }
 kprobe:vfs_read /comm == "worked" && @n < 3/ { @n++; printf("%s", kstack(3)); }
 kprobe:vfs_open /comm == "worked"/ { @k[kstack(5), 1] = count(); }
 """,
+    # addresses in maps, the running task, and what a system call's argument leads to
+    "memory": """kprobe:vfs_open /comm == "worked"/ { @path[tid] = arg0; }
+kretprobe:vfs_open /@path[tid]/ { printf("opened %s\\n", str(((struct path *)@path[tid])->dentry->d_name.name)); delete(@path[tid]); }
+kprobe:vfs_read /comm == "worked"/ { @file[tid, 1] = (struct file *)arg0; }
+kretprobe:vfs_read /comm == "worked"/ { $f = @file[tid, 1]; @modes[$f->f_mode & 3, $f->f_flags] = count(); @inodes[$f->f_inode->i_mode] = count(); delete(@file[tid, 1]); }
+kprobe:vfs_write /comm == "worked"/ { $task = (struct task_struct *)curtask; @who[$task->pid == tid, $task->tgid == pid, $task->comm, uid, gid] = count(); }
+tracepoint:syscalls:sys_enter_nanosleep /comm == "worked"/ { @slept[args->rqtp->tv_sec, args->rqtp->tv_nsec, uid, ((struct task_struct *)curtask)->real_parent->comm] = count(); }
+tracepoint:syscalls:sys_exit_kill /comm == "worked"/ { @killed[args->ret, ((struct task_struct *)curtask)->pid == tid] = count(); }
+END { clear(@path); clear(@file); }
+""",
 }
+
+# tools that come with bpftrace, whose maps are their own, in one program without their first and last words
+TOOLS = ["opensnoop", "statsnoop", "killsnoop", "setuids", "naptime", "syncsnoop"]
+
+
+def tools():
+    texts = []
+    for name in TOOLS:
+        with open(f"/usr/sbin/{name}.bt") as f:
+            text = re.sub(r"^#.*$", "", re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S), flags=re.M)
+        text = re.sub(r"^(?:BEGIN|END)\n\{.*?^\}\n", "", text, flags=re.M | re.S)
+        texts.append(re.sub(r"@(\w+)", rf"@{name}_\1", text))
+    return "\n".join(texts)
 
 
 def recorded(name, version="6.12"):
@@ -39,7 +62,7 @@ def recorded(name, version="6.12"):
         os.makedirs(folder, exist_ok=True)
         program, worked = os.path.join(folder, f"{name}.bt"), os.path.join(folder, "worked")
         with open(program, "w") as f:
-            f.write(PROGRAMS[name])
+            f.write(PROGRAMS[name] if name in PROGRAMS else tools())
         run("gcc", "-O2", "-static", "-o", worked, os.path.join(TOP, "tests/guests/worked.c"))
         image = initrd(version, "bpftrace", *libraries_of("/usr/bin/bpftrace"), "/usr/bin/bpftrace=/usr/bin/bpftrace", f"{worked}=/bin/worked", f"{program}=/programs/{name}.bt",
                        image=folder + ".img")
@@ -76,3 +99,16 @@ def test_same(name):
     names = [re.findall(r"^(@\w*)", t, re.M) for t in (ours, theirs)]
     assert list(dict.fromkeys(names[0])) == list(dict.fromkeys(names[1])) and ours.count("\n\n") == theirs.rstrip("\n").count("\n\n") + (ours.endswith("\n\n")), (ours, theirs)
     return f"{len(lines_of(ours)[1])} entries of maps, {len(lines_of(ours)[0])} lines"
+
+
+@pytest.mark.weight(200)
+def test_tools():
+    """Lines that tools print of the worked process, but for the clock's time."""
+    theirs, said, trace = recorded("tools")
+    assert said.strip().endswith("0"), said
+    ours = run(UPTO, "run", os.path.join(WORK, "bpftrace-tools", "tools.bt"), trace).stdout.decode()
+    shown = [[re.sub(r"\d\d:\d\d:\d\d", "T", line) for line in text.splitlines() if " worked " in line] for text in (ours, theirs)]
+    assert shown[0] == shown[1], shown
+    kinds = ("/init", "/nowhere/at/all", "setuid ", "setresuid ruid=1000", "0.012", "fdatasync", " 999999 -3")
+    assert all(any(kind in re.sub(" +", " ", line) + " " for line in shown[0]) for kind in kinds), shown[0]
+    return f"{len(shown[0])} lines"

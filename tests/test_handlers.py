@@ -494,7 +494,7 @@ PROGRAM = PAIRS + (' kprobe:vfs_read { @size = hist(arg2); } kretprobe:vfs_read 
            'kprobe:vfs_open { @who[curtask->tgid == pid, ((struct task_struct *)curtask)->pid == tid, str(curtask->comm) == comm, uid + gid] = count(); } '
            'kretprobe:vfs_open { @back[curtask->pid == tid] = count(); @late = max(*kaddr("jiffies") * 4000000 - nsecs); @early = min(*kaddr("jiffies") * 4000000 - nsecs); }'
            # addresses that go from one probe to another in a map: of this call, of another, and one that the recorder cannot know
-           ' kprobe:vfs_open { @path[tid] = (struct path *)arg0; @in[str(((struct path *)arg0)->dentry->d_name.name)] = count(); } '
+           ' kprobe:vfs_open { @names[curtask->comm, curtask->comm == comm] = count(); @path[tid] = (struct path *)arg0; @in[str(((struct path *)arg0)->dentry->d_name.name)] = count(); } '
            'kretprobe:vfs_open /@path[tid]/ { $p = @path[tid]; @out[str($p->dentry->d_name.name)] = count(); @same[$p->dentry == @path[tid]->dentry] = count(); delete(@path[tid]); } '
            'kprobe:vfs_read { @file[pid, 7] = arg0; if (!@old[tid]) { @old[tid] = (struct file *)arg0; } @reads[tid, arg0] = count(); } '
            'kretprobe:vfs_read { @modes[((struct file *)@file[pid, 7])->f_mode & 1] = count(); @olds[@old[tid]->f_mode & 1] = count(); }'
@@ -543,6 +543,7 @@ def test_recorded():
     assert {name for name, _, _ in shown} == set(maps["@n"]), shown
     assert {(name[:4], ":".join(f"{b:02X}" for b in name[:6].encode())) for name in maps["@n"] if len(name) > 5} == {(b, mac) for name, b, mac in shown if len(name) > 5}, shown
     assert maps["@in"] == maps["@out"] and sum(maps["@in"].values()) == calls["vfs_open"] == maps["@same"]["1"], (maps["@in"], maps["@out"], maps["@same"])
+    assert {k.split(",")[1] for k in maps["@names"]} == {"1"} and "init,1" in maps["@names"], maps["@names"]
     assert maps["@modes"] == {"1": calls["vfs_read"]}, maps["@modes"]
     assert maps["@opens2"] == {f"{k},0": v for k, v in maps["@opens"].items()} and maps["@opened2"] == maps["@opened"] and "-2" in maps["@opened"], maps
     assert maps["@which"] == {"tracepoint:syscalls:sys_enter_openat": sum(maps["@opens"].values())} and maps["@sleeps"] == {"0,0,init": 1}, maps

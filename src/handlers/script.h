@@ -32,6 +32,7 @@ enum aggregate { AGGREGATE_NONE, COUNT, SUM, AVG, MIN, MAX, STATS, HIST, LHIST }
 struct type {
 	enum type_kind kind;
 	bool is_signed;
+	bool unsure;           /* NUMBER: what the probe has recorded will tell whether it is that, or a text */
 	bool is_bytes;         /* TEXT: bytes as they are in memory */
 	unsigned size;         /* NUMBER: its bytes, if it was cast; 0: 8 */
 	const char *structure; /* POINTER: "sock"; NULL: none */

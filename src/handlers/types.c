@@ -73,6 +73,8 @@ static const char *kind_name(const struct type *type)
 
 static bool is_same(const struct type *a, const struct type *b)
 {
+	if (a->unsure || b->unsure)
+		return true;
 	if (type_is_number(a) && type_is_number(b))
 		return true;
 	if (type_has_text(a) && type_has_text(b))
@@ -106,7 +108,8 @@ int typing_unify(struct typing *t, struct type *place, const struct type *value,
 {
 	if (!is_known(value))
 		return 0;
-	if (place->kind == TYPE_NONE || (place->kind == TYPE_NUMBER && value->kind == TYPE_POINTER)) { /* @p[tid] = 0 */
+	if (place->kind == TYPE_NONE || (place->kind == TYPE_NUMBER && value->kind == TYPE_POINTER) || /* @p[tid] = 0 */
+	    (place->unsure && !value->unsure)) {
 		*place = *value;
 		t->changed = true;
 		return 0;
@@ -120,7 +123,7 @@ int typing_unify(struct typing *t, struct type *place, const struct type *value,
 		as_text(place);
 		return 0;
 	}
-	if (t->guesses || (place->kind == TYPE_POINTER && value->kind == TYPE_NUMBER)) /* @p[tid] = 0 */
+	if (t->guesses || value->unsure || (place->kind == TYPE_POINTER && value->kind == TYPE_NUMBER)) /* @p[tid] = 0 */
 		return 0;
 	if (is_same(place, value))
 		return 0;
@@ -159,9 +162,10 @@ static int find_in_places(struct typing *t, const struct node *node, const char 
 
 			return script_error(t->p, node->at, node->len, t->err, "%s", why);
 		}
-		if (i && type.kind != ret->kind)
+		if (i && type.kind != ret->kind && !type.unsure && !ret->unsure)
 			return typing_wrong(t, node, "it is a text at one of these probes, and a number at another");
-		*ret = type;
+		if (!i || ret->unsure)
+			*ret = type;
 	}
 	return 0;
 }
@@ -412,7 +416,7 @@ static int find_binary(struct typing *t, struct node *node)
 	node->type = (struct type){ .kind = TYPE_NUMBER, .is_signed = a->is_signed || b->is_signed };
 	if (!t->last)
 		return 0;
-	if ((node->op == OP_AND || node->op == OP_OR) && is_asked(a) && is_asked(b))
+	if (((node->op == OP_AND || node->op == OP_OR) && is_asked(a) && is_asked(b)) || a->unsure || b->unsure)
 		return 0;
 	if (type_has_text(a) && type_has_text(b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
 		return 0;

@@ -189,6 +189,8 @@ static int check_argument(const struct typing *t, const struct node *node, char 
 
 	if (type->kind == TYPE_NONE || type->kind == TYPE_RECORD)
 		return typing_wrong(t, node, "that has no value");
+	if (type->unsure)
+		return 0;
 	if (takes == 't' && !type_has_text(type))
 		return typing_expected(t, node, "a text");
 	if (takes == 'n' && !type_has_number(type))

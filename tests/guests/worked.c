@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What bpftrace in the guest and upto from outside are to see alike: files that are opened, reads of many sizes. */
+/*
+ * What bpftrace in the guest and upto from outside are to see alike: files that are opened, reads of many sizes, and
+ * the calls that bpftrace's tools ask for.
+ */
+#define _GNU_SOURCE
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static char buffer[8192];
@@ -16,9 +26,44 @@ static void read_all(const char *path, size_t step)
 	close(fd);
 }
 
+static void ask(const char *path)
+{
+	struct statx more;
+	struct statfs fs;
+	struct stat st;
+
+	syscall(SYS_stat, path, &st);
+	syscall(SYS_lstat, path, &st);
+	statx(AT_FDCWD, path, 0, STATX_SIZE, &more);
+	statfs(path, &fs);
+}
+
+static void rest(long ms)
+{
+	const struct timespec time = { 0, ms * 1000000 };
+
+	syscall(SYS_nanosleep, &time, NULL);
+}
+
+/* As long as others run, it comes to nothing that they see. */
+static int become(void)
+{
+	return setresuid(1000, 0, 0) < 0 || setfsuid(7) < 0 || setuid(0) < 0;
+}
+
 int main(void)
 {
 	int fd;
+
+	ask("/init");
+	ask("/nowhere/at/all");
+	kill(1, 0);
+	kill(getpid(), SIGCONT);
+	kill(999999, SIGTERM);
+	rest(3);
+	if (become())
+		return 1;
+	rest(12);
 
 	read_all("/proc/version", 1);
 	read_all("/init", 7);
@@ -28,6 +73,8 @@ int main(void)
 	for (size_t i = 1; i < 40; i++)
 		if (write(fd, buffer, i * i) < 0)
 			return 1;
+	fsync(fd);
+	fdatasync(fd);
 	close(fd);
 	return 0;
 }

@@ -188,9 +188,11 @@ static const char *type_in_record(const struct script_formats *f, const struct s
 	return NULL;
 }
 
-static void find_size(const struct script_formats *f, const struct place_asked *place, const char *text,
-		      struct type *ret)
+/* What the trace's records say of it. Without them, a member may be a text. */
+static void find_recorded(const struct script_formats *f, const struct place_asked *place, const char *text,
+			  struct type *ret)
 {
+	ret->unsure = strstr(text, "->") != NULL;
 	for (size_t i = 0; f->needs && i < f->needs->count; i++) {
 		const struct script_need *need = &f->needs->list[i];
 		const char *type = &f->script->handlers[need->handler].places[need->place] == place
@@ -198,7 +200,12 @@ static void find_size(const struct script_formats *f, const struct place_asked *
 					   : NULL;
 		unsigned bits;
 
-		if (!type || !strchr("usx", *type) || sscanf(type + 1, "%2u", &bits) != 1)
+		if (!type)
+			continue;
+		ret->unsure = false;
+		if (is_text_type(type))
+			*ret = (struct type){ .kind = TYPE_TEXT };
+		if (!strchr("usx", *type) || sscanf(type + 1, "%2u", &bits) != 1)
 			continue;
 		ret->size = bits / 8;
 		ret->is_signed = *type == 's';
@@ -245,6 +252,6 @@ bool script_field_find(void *formats, const struct place_asked *place, const cha
 		return false;
 	}
 	if (ret->kind == TYPE_NUMBER)
-		find_size(f, place, text, ret);
+		find_recorded(f, place, text, ret);
 	return true;
 }
