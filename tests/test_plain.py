@@ -192,6 +192,12 @@ def test_functions_are_found():
     assert names("-F", "ext4_init_fs") == {"ext4_init_fs [ext4]"} == names("-F", "ext4_init_f?") == names("-F", "ext4_init_fs [[]ext4]")
     assert names("--module", "ext4,jbd2") == {n for n in everything if n.endswith(("[ext4]", "[jbd2]"))} == names("--module", "ext[4],jbd2")
     assert names("-F", "vfs_read", "--user") == set()
+    # a name in the source is what the compiler made of it, where no function has that name itself; parts that seldom run are not meant
+    made = sorted(n for n in everything if re.fullmatch(r"\w+\.(isra|constprop|part)\.\d+", n) and n.split(".")[0] not in everything)
+    for source in {n.split(".")[0] for n in made[:20]}:
+        assert names("-F", source) == {n for n in everything if re.fullmatch(source + r"(\.(isra|constprop|part)\.\d+)+", n)}, source
+    parted = {n.split(".")[0] for n in everything if re.fullmatch(r"\w+\.part\.\d+", n)} & everything
+    assert len(made) > 10 and all(names("-F", n) == {n} for n in sorted(parted)[:5])
     for command in (["top"], ["calls"], ["dump"], ["first"], ["tree"]):
         fails(1, r"no function vfs_raed in the trace; similar: vfs_read", *command, "-F", "vfs_raed", trace(), upto=UPTO)
         fails(1, r"no function nosuchthing\* in the trace$", *command, trace(), "nosuchthing*", "nosuchtoo", upto=UPTO)

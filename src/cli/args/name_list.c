@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "cli/near.h"
+#include "guest/function_name.h"
 
 /* Length of a name without its object: "ext4_mount" in "ext4_mount [ext4]". */
 static size_t short_length(const char *name)
@@ -33,6 +34,15 @@ static bool fits(const char *pattern, const char *name)
 		return false;
 	stripped = xstrndup(name, short_length(name));
 	return !fnmatch(pattern, stripped, 0);
+}
+
+/* Parts for what seldom runs, NAME.cold, are entered by jumps: they are meant by their own name alone. */
+static bool is_made_of(const char *wanted, const char *name)
+{
+	size_t len = short_length(name), source = function_name_source(name, len);
+
+	return source < len && strlen(wanted) == source && !memcmp(wanted, name, source) &&
+	       !memmem(name, len, ".cold", strlen(".cold"));
 }
 
 static bool mark_all(const struct name_list *all, bool (*is_it)(const char *, const char *), const char *wanted,
@@ -106,7 +116,8 @@ static int mark_list(const struct name_list *all, const char *list, bool *marks,
 			continue;
 		/* a name may have characters of patterns in it: "operator*" */
 		if (mark_all(all, is_same, wanted, marks) ||
-		    (strpbrk(wanted, "*?[") && mark_all(all, fits, wanted, marks)))
+		    (strpbrk(wanted, "*?[") && mark_all(all, fits, wanted, marks)) ||
+		    (all->by_source && mark_all(all, is_made_of, wanted, marks)))
 			m->any = true;
 		else if (!m->misses)
 			m->misses = no_such_name(all, wanted, &m->missing) < 0;
