@@ -209,6 +209,7 @@ WRONG = [
     ("BEGIN { " + "(" * 300 + "1" + ")" * 300 + "; }", 1, None, "nested too deep"),
     ("macro f(a) { f(a) } BEGIN { print(f(1)); }", 1, None, "nested too deep"),
     ("macro f(a) { a + a } BEGIN { print(" + "f(" * 30 + "1" + ")" * 30 + "); }", 1, None, "nested too deep"),
+    ("macro a() { print(1); } " + " ".join(f"macro {y}() {{ {x}(); {x}(); {x}(); {x}(); }}" for x, y in zip("abcdefgh", "bcdefghi")) + " BEGIN { i(); i(); i(); }", 1, None, "used too often"),
     ("macro f($a) { $a = 1; } BEGIN { f(2); }", 1, 35, "expected a $variable for $a"),
     ("macro f(a) { a } BEGIN { print(f(1, 2)); }", 1, 32, "f() has 1 parameters, here 2"),
     ("macro f(a) { $x = a; } BEGIN { f(1); print($x); }", 1, 44, "$x is not set here"),

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "parser.h"
 
-enum { PARAMETERS_MAX = 16, NODES_MAX = 1 << 19 };
+enum { PARAMETERS_MAX = 16, NODES_MAX = 1 << 17 };
 
 /* A use of a macro, whose body is being parsed. */
 struct macro_use {
@@ -160,8 +160,8 @@ struct node *macro_use(struct parser *s, const struct node *call, const struct m
 
 	if (check_given(s, call, m) < 0)
 		return NULL;
-	if (++s->depth > SCRIPT_DEPTH_MAX)
-		return script_error(s->script, call->at, call->len, s->err, "nested too deep"), NULL;
+	if (++s->depth > SCRIPT_DEPTH_MAX || s->script->n_nodes > NODES_MAX)
+		return script_error(s->script, call->at, call->len, s->err, "nested too deep, or used too often"), NULL;
 	s->use = &use;
 	s->loop = NULL;
 	s->in_predicate = false;
