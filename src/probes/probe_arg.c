@@ -247,10 +247,14 @@ static bool parse_code(struct probe_arg *a, const char **text)
 /* "((sock*)$arg1)": what it leads to is by that type. */
 static bool parse_cast(struct probe_arg *a, const char **text)
 {
-	const char *at = *text + 2, *name = at;
-	size_t n = name_length(at);
+	const char *at, *name;
+	size_t n;
 
-	if ((*text)[1] != '(' || !n || strncmp(at + n, "*)", 2) || a->n_steps)
+	if ((*text)[1] != '(' || a->n_steps)
+		return false;
+	name = at = *text + 2;
+	n = name_length(at);
+	if (!n || strncmp(at + n, "*)", 2))
 		return false;
 	at += n + 2;
 	if (++a->casts > CASTS_MAX || !parse_base(a, &at) || !(at = parse_members(a, at)) || *at++ != ')')
