@@ -153,6 +153,8 @@ CASES = [
     ('macro sum(@m) { $s = 0; for ($kv : @m) { $s += $kv.1; } $s } BEGIN { @v[1] = 2; @v[5] = 7; printf("%d", sum(@v) * 10); clear(@v); }', "90\n"),
     ('BEGIN { @a["x"] = 1; @b[5] = 2; for ($kv : @a) { printf("%s ", $kv.0); for ($kv : @b) { printf("%d ", $kv.0); } printf("%s", $kv.0); } clear(@a); clear(@b); }', "x 5 x\n\n"),
     ('let @few = hash(2); BEGIN { for ($i : 0..9) { @few[$i] = $i; } let $t: uint64 = 3; let $u; $u = $t; printf("%d %d", len(@few), $u); clear(@few); }', "2 3\n"),
+    ('BEGIN { $a = (1, "x"); printf("%d %d %d", $a == (1, "x"), (1, 2) != (1, 3), (1, (2, 3)) == (1, (2, 4))); }', "1 1 0"),
+    ('BEGIN { printf("%d %d %d", sizeof(uint16), sizeof(unsigned int), sizeof(struct file *)); }', "2 4 8"),
     ('enum kinds { A, B = 7,\n C /* last */ };\nBEGIN { printf("%d %d %d", A, B, C); }', "0 7 8"),
     ('BEGIN { @h = hist(-1); @h = hist(1024); }', "@h: \n" + "(..., 0)" + " " * 15 + "1 |" + "@" * 52 + "|\n" + "".join(
         f"{h:<16}{0:>8} |{'':<52}|\n" for h in ["[0]", "[1]", *(f"[{1 << i}, {'1K' if i == 9 else 2 << i})" for i in range(1, 10))]) +

@@ -165,7 +165,7 @@ static bool has_text(const struct node *node)
 static int put_binary(struct compiling *c, const struct node *node)
 {
 	static const struct type text = { .kind = TYPE_TEXT };
-	bool texts = has_text(node->list[0]);
+	bool texts = has_text(node->list[0]), bytes = texts || node->list[0]->type.kind == TYPE_TUPLE;
 
 	if (node->op == OP_OR || node->op == OP_AND)
 		return put_shortcut(c, node);
@@ -173,7 +173,7 @@ static int put_binary(struct compiling *c, const struct node *node)
 		if ((texts ? put_as(c, node->list[i], &text) : put(c, node->list[i])) < 0)
 			return -1;
 	/* what is compared as signed: only if both are, so that addresses are not negative */
-	add(c, texts ? STEP_TEXTS : STEP_ARITHMETIC, node->list[0]->type.is_signed && node->list[1]->type.is_signed,
+	add(c, bytes ? STEP_TEXTS : STEP_ARITHMETIC, node->list[0]->type.is_signed && node->list[1]->type.is_signed,
 	    (size_t)node->op, 0, -1);
 	return 0;
 }

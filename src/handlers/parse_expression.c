@@ -266,6 +266,19 @@ static struct node *parse_name(struct parser *s)
 	       NULL;
 }
 
+/* sizeof(uint32), sizeof(struct file *); of structures only the guest's kernel knows it */
+static struct node *parse_size(struct parser *s)
+{
+	struct node *node = script_node(s->script, NODE_NUMBER, s->word.at, s->word.len, 0);
+	struct type type = { 0 };
+
+	if (parser_next(s) < 0 || parser_expect(s, '(', "( behind sizeof") < 0 || parse_type(s, &type) < 0 ||
+	    parser_expect(s, ')', ") behind the type") < 0)
+		return NULL;
+	node->number = type.kind == TYPE_POINTER ? 8 : type.size;
+	return node;
+}
+
 static struct node *parse_literal(struct parser *s, enum node_kind kind)
 {
 	struct node *node = script_node(s->script, kind, s->word.at, s->word.len, 0);
@@ -293,7 +306,7 @@ static struct node *parse_primary(struct parser *s)
 	case WORD_MAP:
 		return parse_map(s);
 	case WORD_NAME:
-		return parse_name(s);
+		return word_is_name(&s->word, "sizeof") ? parse_size(s) : parse_name(s);
 	default:
 		if (word_is(&s->word, '('))
 			return parse_parentheses(s);

@@ -420,6 +420,8 @@ static int find_binary(struct typing *t, struct node *node)
 		return 0;
 	if (type_has_text(a) && type_has_text(b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
 		return 0;
+	if (a->kind == TYPE_TUPLE && is_same(a, b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
+		return 0;
 	if (type_has_text(a) != type_has_text(b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
 		return script_error(t->p, node->at, node->len, t->err, "%s is compared with %s", kind_name(a),
 				    kind_name(b));
