@@ -155,6 +155,8 @@ CASES = [
     ('let @few = hash(2); BEGIN { for ($i : 0..9) { @few[$i] = $i; } let $t: uint64 = 3; let $u; $u = $t; printf("%d %d", len(@few), $u); clear(@few); }', "2 3\n"),
     ('BEGIN { $a = (1, "x"); printf("%d %d %d", $a == (1, "x"), (1, 2) != (1, 3), (1, (2, 3)) == (1, (2, 4))); }', "1 1 0"),
     ('BEGIN { printf("%d %d %d", sizeof(uint16), sizeof(unsigned int), sizeof(struct file *)); }', "2 4 8"),
+    ('enum flags { F = 1 << 3, G, H = (1 << 6) }; BEGIN { let $t: uint8 = 300; printf("%d %d %d %d", F, G, H, $t); }', "8 9 64 44"),
+    ('macro f($v) { for ($v : 0..3) { @s += $v; } } BEGIN { $a = 100; f($a); printf("%d ", $a); }', "100 \n@s: 3\n"),
     ('enum kinds { A, B = 7,\n C /* last */ };\nBEGIN { printf("%d %d %d", A, B, C); }', "0 7 8"),
     ('BEGIN { @h = hist(-1); @h = hist(1024); }', "@h: \n" + "(..., 0)" + " " * 15 + "1 |" + "@" * 52 + "|\n" + "".join(
         f"{h:<16}{0:>8} |{'':<52}|\n" for h in ["[0]", "[1]", *(f"[{1 << i}, {'1K' if i == 9 else 2 << i})" for i in range(1, 10))]) +
@@ -198,6 +200,11 @@ WRONG = [
     ("kprobe:vfs_read { @ = macaddr(nsecs); }", 1, 31, "bytes are read where the probe is"),
     ("kprobe:vfs_read { @p[tid] = nsecs; } kretprobe:vfs_read { @ = ((struct file *)@p[tid])->f_mode; }", 1, 64, "@p leads nowhere: expected @p = an argument"),
     ("kprobe:vfs_read { @p[comm] = arg0; } kretprobe:vfs_read { @ = ((struct file *)@p[comm])->f_mode; }", 1, 64, "expected a key of tid, pid, arguments and numbers"),
+    ("kprobe:vfs_read { @p[tid] = arg0; } kretprobe:vfs_read { @ = @p[tid]->f_mode; }", 1, 60, "expected a cast, ((struct file *)@map[tid])"),
+    ("kprobe:f { @p = (struct path *)arg0; } kprobe:g { @p = (struct file *)arg0; } kretprobe:f { print(@p->mnt); }", 1, 58, "it is struct file * here, and was struct path * before"),
+    ("kprobe:f { @q[tid] = @p[tid]; } kprobe:g { @p[tid] = nsecs; } kretprobe:f { print(((struct file *)@q[tid])->f_mode); }", 1, None, "@p leads nowhere"),
+    ("enum e { A = SOMETHING, B }; BEGIN { print(B); }", 1, 43, "'B' is not known"),
+    ("macro a() { ;" + ";" * 50000 + " } BEGIN { " + "a(); " * 200 + "}", 1, None, "used too often"),
     ("kprobe:vfs_read { @p[tid] = arg0; } profile:hz:9 { @ = ((struct file *)@p[tid])->f_mode; }", 1, 57, "what a map's addresses lead to is read at functions of the kernel"),
     ("hardware:cache-misses:100 { }", 1, 1, "QEMU's CPU has no counters"),
     ("BEGIN { @x = arg0; }", 1, 14, "arguments are where a function is called"),
@@ -498,8 +505,8 @@ PROGRAM = PAIRS + (' kprobe:vfs_read { @size = hist(arg2); } kretprobe:vfs_read 
            'kretprobe:vfs_open { @back[curtask->pid == tid] = count(); @late = max(*kaddr("jiffies") * 4000000 - nsecs); @early = min(*kaddr("jiffies") * 4000000 - nsecs); }'
            # addresses that go from one probe to another in a map: of this call, of another, and one that the recorder cannot know
            ' kprobe:vfs_open { @names[curtask->comm, curtask->comm == comm] = count(); @path[tid] = (struct path *)arg0; @in[str(((struct path *)arg0)->dentry->d_name.name)] = count(); } '
-           'kretprobe:vfs_open /@path[tid]/ { $p = @path[tid]; @out[str($p->dentry->d_name.name)] = count(); @same[$p->dentry == @path[tid]->dentry] = count(); delete(@path[tid]); } '
-           'kprobe:vfs_read { @file[pid, 7] = arg0; if (!@old[tid]) { @old[tid] = (struct file *)arg0; } @reads[tid, arg0] = count(); } '
+           'kretprobe:vfs_open /@path[tid]/ { $p = @path[tid]; $d = $p->dentry; @out[str($d->d_name.name)] = count(); @same[$p->dentry == @path[tid]->dentry] = count(); delete(@path[tid]); } '
+           'kprobe:vfs_read { @now[tid] = (struct file *)arg0; @at[@now[tid]->f_mode & 1, @by[@now[tid]]] = count(); @by[arg0] = 0; } kprobe:vfs_read { @file[pid, 7] = arg0; if (!@old[tid]) { @old[tid] = (struct file *)arg0; } @reads[tid, arg0] = count(); } '
            'kretprobe:vfs_read { @modes[((struct file *)@file[pid, 7])->f_mode & 1] = count(); @olds[@old[tid]->f_mode & 1] = count(); }'
            # at a system call's tracepoint memory is read by the call's function
            ' tracepoint:syscalls:sys_enter_openat { @opens[str(args.filename), args.flags] = count(); } tracepoint:syscalls:sys_exit_openat { @opened[args.ret] = count(); } '
@@ -550,6 +557,7 @@ def test_recorded():
     assert maps["@modes"] == {"1": calls["vfs_read"]}, maps["@modes"]
     assert maps["@opens2"] == {f"{k},0": v for k, v in maps["@opens"].items()} and maps["@opened2"] == maps["@opened"] and "-2" in maps["@opened"], maps
     assert maps["@which"] == {"tracepoint:syscalls:sys_enter_openat": sum(maps["@opens"].values())} and maps["@sleeps"] == {"0,0,init": 1}, maps
+    assert {k.split(",")[0] for k in maps["@at"]} == {"1"} and sum(maps["@at"].values()) == calls["vfs_read"], maps["@at"]
     # each thread's first file: of its reads of others nothing is told
     firsts = {key.split(",")[0]: 0 for key in maps["@reads"]}
     for key, n in maps["@reads"].items():

@@ -96,7 +96,7 @@ def test_moments():
     def calls(name):
         trace = os.path.join(folder, name + ".upto")
         assert "of which 0 matched no call" in run(UPTO, "check", trace).stdout.decode()
-        rows = [c for c in upto_json("calls", "--json", "-n", "0", trace)["calls"] if c["step"] != "return" and c["function"] != "[not traced]"]
+        rows = [c for c in upto_json("calls", "--json", "-n", "0", trace)["calls"] if c["step"] not in ("return", "leave") and c["function"] != "[not traced]"]
         return rows, upto_json("info", "--json", trace)["duration_ns"]
 
     # the kernel itself begins and ends: what comes before the first mkdir is not there, nor what comes behind its end

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "parser.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,24 +164,26 @@ static struct node *parse_place(struct parser *s)
 	return node;
 }
 
-/* let $x; let $x = 1; let $x: uint64 = 1; of a type, what it is assigned has its own */
+/* let $x; let $x = 1; let $x: uint8 = 1; */
 static struct node *parse_let(struct parser *s, struct node *node)
 {
 	struct node *set = script_node(s->script, NODE_ASSIGN, s->word.at, s->word.len, 2);
-	struct type ignored = { 0 };
+	struct node *cast = script_node(s->script, NODE_CAST, s->word.at, s->word.len, 1);
 	bool typed, value;
 
 	if (s->word.kind != WORD_VARIABLE)
 		return parser_unexpected(s, "a variable behind let"), NULL;
 	set->list[0] = parse_place(s);
-	if (!set->list[0] || parser_accept(s, ':', &typed) < 0 || (typed && parse_type(s, &ignored) < 0) ||
+	if (!set->list[0] || parser_accept(s, ':', &typed) < 0 || (typed && parse_type(s, &cast->type) < 0) ||
 	    parser_accept(s, '=', &value) < 0)
 		return NULL;
 	node->kind = NODE_BLOCK; /* a variable is there once it is set */
 	if (!value)
 		return node;
-	set->list[1] = parse_expression(s);
-	return set->list[1] ? set : NULL;
+	set->list[1] = cast->list[0] = parse_expression(s);
+	if (typed)
+		set->list[1] = cast;
+	return cast->list[0] ? set : NULL;
 }
 
 static const struct statement {
@@ -407,6 +410,16 @@ static int skip_config(struct parser *s)
 	return parser_next(s);
 }
 
+enum { DEFINES_MAX = 4096 };
+
+static void add_define(struct script *p, const char *name, uint64_t value)
+{
+	if (p->n_defines == DEFINES_MAX)
+		return;
+	p->defines = xreallocarray(p->defines, p->n_defines + 1, sizeof *p->defines);
+	p->defines[p->n_defines++] = (struct define){ xstrdup(name), value };
+}
+
 /* #define NAME NUMBER. What else it defines is not known here, and an error where it is used. */
 static void note_define(struct script *p, const char *at)
 {
@@ -419,11 +432,32 @@ static void note_define(struct script *p, const char *at)
 	n = strtoull(value, &end, 0);
 	if (*end)
 		return;
-	p->defines = xreallocarray(p->defines, p->n_defines + 1, sizeof *p->defines);
-	p->defines[p->n_defines++] = (struct define){ xstrdup(name), n };
+	add_define(p, name, n);
 }
 
-/* enum { A, B = 5 }: numbers by name, up to the } */
+/* "5", "1 << 3", "(1 << 3)". NULL: it is something else, which is not known here. */
+static const char *enum_value(const char *at, uint64_t *ret)
+{
+	bool open = *at == '(';
+	char *end;
+
+	at = words_skip(at + open);
+	if (!isdigit((unsigned char)*at))
+		return NULL;
+	*ret = strtoull(at, &end, 0);
+	at = words_skip(end);
+	if (at[0] == '<' && at[1] == '<') {
+		unsigned long by = strtoul(words_skip(at + 2), &end, 0);
+
+		*ret = by < 64 ? *ret << by : 0;
+		at = words_skip(end);
+	}
+	if (open && *at++ != ')')
+		return NULL;
+	return words_skip(at);
+}
+
+/* enum { A, B = 5 }: numbers by name, up to the }, or to what is not known. */
 static void note_enum(struct script *p, const char *at)
 {
 	uint64_t value = 0;
@@ -432,20 +466,15 @@ static void note_enum(struct script *p, const char *at)
 
 	at += strcspn(at, "{;");
 	while (*at && *at != '}' && *at != ';') {
-		char *end;
-
 		at = words_skip(at + 1);
 		if (sscanf(at, "%63[A-Za-z0-9_]%n", name, &n) != 1)
 			return;
 		at = words_skip(at + n);
-		if (*at == '=') {
-			value = strtoull(words_skip(at + 1), &end, 0);
-			at = words_skip(end);
-		}
-		p->defines = xreallocarray(p->defines, p->n_defines + 1, sizeof *p->defines);
-		p->defines[p->n_defines++] = (struct define){ xstrdup(name), value++ };
-		if (*at != ',')
+		if (*at == '=')
+			at = enum_value(words_skip(at + 1), &value);
+		if (!at || (*at != ',' && *at != '}'))
 			return;
+		add_define(p, name, value++);
 	}
 }
 

@@ -185,7 +185,7 @@ static struct node *parse_parentheses(struct parser *s)
 struct node *parser_place(struct parser *s)
 {
 	bool is_map = s->word.kind == WORD_MAP;
-	struct node *node = macro_parameter(s, &s->word);
+	struct node *node = !is_map && is_loop_variable(s, &s->word) ? NULL : macro_parameter(s, &s->word);
 
 	if (node)
 		return node;

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "parser.h"
 
-enum { PARAMETERS_MAX = 16, NODES_MAX = 1 << 17 };
+enum { PARAMETERS_MAX = 16, NODES_MAX = 1 << 17, USES_MAX = 4096, BODIES_MAX = 1 << 22 };
 
 /* A use of a macro, whose body is being parsed. */
 struct macro_use {
@@ -88,7 +88,10 @@ int parse_macro(struct parser *s)
 	m.body = s->word.at;
 	p->macros = array_grow(p->macros, p->n_macros, &p->macros_cap, sizeof *p->macros);
 	p->macros[p->n_macros++] = m;
-	return skip_body(s);
+	if (skip_body(s) < 0)
+		return -1;
+	p->macros[p->n_macros - 1].len = (size_t)(s->word.at - m.body);
+	return 0;
 }
 
 /* A copy for each place, since each finds out for itself what it is. */
@@ -122,13 +125,27 @@ struct node *macro_parameter(struct parser *s, const struct word *w)
 	return NULL;
 }
 
+static const struct loop_variable *find_loop(const struct parser *s, const struct word *w)
+{
+	const struct loop_variable *l = s->loop;
+
+	while (l && (strlen(l->name) != w->len - 1 || memcmp(l->name, w->at + 1, w->len - 1)))
+		l = l->outer;
+	return l;
+}
+
+bool is_loop_variable(const struct parser *s, const struct word *w)
+{
+	return find_loop(s, w);
+}
+
 char *variable_name(const struct parser *s, const struct word *w)
 {
+	const struct loop_variable *l = find_loop(s, w);
 	cleanup_free char *name = xstrndup(w->at + 1, w->len - 1);
 
-	for (const struct loop_variable *l = s->loop; l; l = l->outer)
-		if (!strcmp(l->name, name))
-			return xasprintf("%s of loop %u", name, l->number);
+	if (l)
+		return xasprintf("%s of loop %u", name, l->number);
 	return s->use ? xasprintf("%s of %s %u", name, s->use->macro->name, s->use->number) : xstrdup(name);
 }
 
@@ -155,12 +172,15 @@ static int check_given(struct parser *s, const struct node *call, const struct m
 struct node *macro_use(struct parser *s, const struct node *call, const struct macro *m)
 {
 	struct macro_use use = { m, call->list, ++s->uses };
-	struct parser before = *s;
+	struct parser before;
 	struct node *ret;
 
 	if (check_given(s, call, m) < 0)
 		return NULL;
-	if (++s->depth > SCRIPT_DEPTH_MAX || s->script->n_nodes > NODES_MAX)
+	s->bodies += m->len;
+	before = *s;
+	if (++s->depth > SCRIPT_DEPTH_MAX || s->script->n_nodes > NODES_MAX || s->uses > USES_MAX ||
+	    s->bodies > BODIES_MAX)
 		return script_error(s->script, call->at, call->len, s->err, "nested too deep, or used too often"), NULL;
 	s->use = &use;
 	s->loop = NULL;
@@ -168,6 +188,7 @@ struct node *macro_use(struct parser *s, const struct node *call, const struct m
 	ret = word_at(s->script, m->body, &s->word, s->err) < 0 ? NULL : parse_value_block(s);
 	before.too_high = s->too_high;
 	before.uses = s->uses;
+	before.bodies = s->bodies;
 	before.n_loops = s->n_loops;
 	*s = before;
 	return ret;

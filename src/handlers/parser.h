@@ -21,6 +21,7 @@ struct parser {
 	unsigned n_loops;    /* so far */
 	const struct macro_use *use; /* the macro whose body this is; NULL: none */
 	unsigned uses;               /* of macros so far */
+	size_t bodies;               /* bytes of their bodies, as often as these were read */
 };
 
 /* Go to the next word. */
@@ -50,6 +51,7 @@ const struct macro *macro_find(const struct script *p, const char *name);
 struct node *macro_use(struct parser *s, const struct node *call, const struct macro *m);
 /* In a macro's body: what the parameter of that name was given; NULL: there is none of that name. */
 struct node *macro_parameter(struct parser *s, const struct word *w);
+bool is_loop_variable(const struct parser *s, const struct word *w);
 /* The variable's name here: one of a loop, or of a macro's body, is that one's own. The caller frees it. */
 char *variable_name(const struct parser *s, const struct word *w);
 

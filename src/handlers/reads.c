@@ -9,7 +9,7 @@
 
 enum { LINKS_MAX = 32 };
 
-static bool put(const struct reads *r, const struct node *node, unsigned links, struct buf *out);
+static bool put(struct reads *r, const struct node *node, unsigned links, struct buf *out);
 
 static bool is_symbol(const char *name)
 {
@@ -31,7 +31,34 @@ static bool put_builtin(const struct node *node, struct buf *out)
 	return true;
 }
 
-static const struct place_asked *place_of(const struct reads *r)
+/* The node that a variable stands for, if it is set once. */
+static const struct node *stands_for(struct reads *r, const struct node *node)
+{
+	for (unsigned i = 0; i < LINKS_MAX && node && node->kind == NODE_VARIABLE; i++) {
+		size_t v = types_variable(r->types, r->handler, node->text);
+
+		node = v < r->types->n_variables && r->types->variables[v].sets == 1 ? r->types->variables[v].value
+										    : NULL;
+	}
+	return node;
+}
+
+static const char *structure_of_map(struct reads *r, const struct node *map)
+{
+	size_t i = types_map(r->types, map->text);
+	const struct type *type = i < r->types->n_maps ? &r->types->maps[i].value : NULL;
+
+	return type && type->kind == TYPE_POINTER ? type->structure : NULL;
+}
+
+/* An address from a map, and nobody says of what. */
+static bool is_bare(struct reads *r, const struct node *node)
+{
+	node = node->kind == NODE_VARIABLE ? stands_for(r, node) : node;
+	return node && node->kind == NODE_MAP && !structure_of_map(r, node);
+}
+
+static const struct place_asked *place_of(struct reads *r)
 {
 	return &r->p->handlers[r->handler].places[0];
 }
@@ -42,16 +69,33 @@ static bool is_argument(const struct node *node)
 	       node->list[0]->number == BUILTIN_ARGS;
 }
 
-/* What a system call's argument points to, as its tracepoint's format has it. */
-static const char *structure_of(const struct reads *r, const struct node *node)
+/* What an address leads to: a system call's argument, as its tracepoint's format has it, or what a map keeps. */
+static const char *structure_of(struct reads *r, const struct node *node)
 {
-	return place_of(r)->call && is_argument(node) ? syscall_structure(node->text) : NULL;
+	if (place_of(r)->call && is_argument(node))
+		return syscall_structure(node->text);
+	node = node->kind == NODE_VARIABLE ? stands_for(r, node) : node;
+	return node && node->kind == NODE_MAP ? structure_of_map(r, node) : NULL;
 }
 
-static bool put_member(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
+/* Something that leads on. */
+static bool put_base(struct reads *r, const struct node *of, unsigned links, struct buf *out)
+{
+	const char *structure = structure_of(r, of);
+
+	if (is_bare(r, of))
+		return false;
+	if (structure)
+		buf_printf(out, "((%s*)", structure);
+	if (!put(r, of, links, out))
+		return false;
+	buf_printf(out, "%s", structure ? ")" : "");
+	return true;
+}
+
+static bool put_member(struct reads *r, const struct node *node, unsigned links, struct buf *out)
 {
 	const struct node *of = node->list[0];
-	const char *structure = structure_of(r, of);
 
 	if (!node->text)
 		return false;
@@ -62,16 +106,14 @@ static bool put_member(const struct reads *r, const struct node *node, unsigned 
 			buf_printf(out, "%s", node->text);
 		return true;
 	}
-	if (structure)
-		buf_printf(out, "((%s*)", structure);
-	if (!put(r, of, links, out))
+	if (!put_base(r, of, links, out))
 		return false;
-	buf_printf(out, "%s->%s", structure ? ")" : "", node->text);
+	buf_printf(out, "->%s", node->text);
 	return true;
 }
 
 /* (struct sock *)arg0: what leads on from it is by that type */
-static bool put_cast(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
+static bool put_cast(struct reads *r, const struct node *node, unsigned links, struct buf *out)
 {
 	if (node->type.kind != TYPE_POINTER)
 		return false;
@@ -84,7 +126,7 @@ static bool put_cast(const struct reads *r, const struct node *node, unsigned li
 	return true;
 }
 
-static bool put_variable(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
+static bool put_variable(struct reads *r, const struct node *node, unsigned links, struct buf *out)
 {
 	size_t i = types_variable(r->types, r->handler, node->text);
 	const struct variable_asked *v = i < r->types->n_variables ? &r->types->variables[i] : NULL;
@@ -93,7 +135,7 @@ static bool put_variable(const struct reads *r, const struct node *node, unsigne
 }
 
 /* kaddr("jiffies"): an address of the kernel's data, by its name */
-static bool put_call(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
+static bool put_call(struct reads *r, const struct node *node, unsigned links, struct buf *out)
 {
 	if (!strcmp(node->text, "kaddr") && node->n == 1 && node->list[0]->kind == NODE_TEXT &&
 	    is_symbol(node->list[0]->text)) {
@@ -104,20 +146,8 @@ static bool put_call(const struct reads *r, const struct node *node, unsigned li
 	       put(r, node->list[0], links, out);
 }
 
-/* The node that a variable stands for, if it is set once. */
-static const struct node *stands_for(const struct reads *r, const struct node *node)
-{
-	for (unsigned i = 0; i < LINKS_MAX && node && node->kind == NODE_VARIABLE; i++) {
-		size_t v = types_variable(r->types, r->handler, node->text);
-
-		node = v < r->types->n_variables && r->types->variables[v].sets == 1 ? r->types->variables[v].value
-										    : NULL;
-	}
-	return node;
-}
-
 /* What is at an address: *(kaddr("avenrun") + 8). Of pointers, their first element. */
-static bool put_pointed(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
+static bool put_pointed(struct reads *r, const struct node *node, unsigned links, struct buf *out)
 {
 	const struct node *of = stands_for(r, node->list[0]), *more = NULL;
 
@@ -132,14 +162,14 @@ static bool put_pointed(const struct reads *r, const struct node *node, unsigned
 		buf_printf(out, ")");
 		return true;
 	}
-	if (!put(r, node->list[0], links, out))
+	if (!put_base(r, node->list[0], links, out))
 		return false;
 	buf_printf(out, "[0]");
 	return true;
 }
 
 /* The address alone: what it is cast to matters to who goes on from there. */
-static const struct node *without_casts(const struct reads *r, const struct node *node)
+static const struct node *without_casts(struct reads *r, const struct node *node)
 {
 	for (unsigned i = 0; i < LINKS_MAX && node; i++)
 		if (node->kind == NODE_CAST && node->type.kind == TYPE_POINTER)
@@ -151,12 +181,14 @@ static const struct node *without_casts(const struct reads *r, const struct node
 	return NULL;
 }
 
-static bool put_key(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
+static bool put_key(struct reads *r, const struct node *node, unsigned links, struct buf *out)
 {
 	node = node->kind == NODE_CAST || node->kind == NODE_VARIABLE ? without_casts(r, node) : node;
 	if (!node)
 		return false;
 	if (node->kind == NODE_TUPLE) {
+		if (node->n > READS_KEYS)
+			return false;
 		for (size_t i = 0; i < node->n; i++)
 			if (!put_key(r, node->list[i], links, out))
 				return false;
@@ -172,8 +204,11 @@ static bool put_key(const struct reads *r, const struct node *node, unsigned lin
 	return true;
 }
 
-static bool put_kept(const struct reads *r, const struct node *map, unsigned links, struct buf *out)
+static bool put_kept(struct reads *r, const struct node *map, unsigned links, struct buf *out)
 {
+	if (r->n_touched == READS_MAPS)
+		return false;
+	r->touched[r->n_touched++] = map;
 	buf_printf(out, "$kept(%s", *map->text ? map->text : "_");
 	if (map->n && !put_key(r, map->list[0], links, out))
 		return false;
@@ -182,23 +217,12 @@ static bool put_kept(const struct reads *r, const struct node *map, unsigned lin
 }
 
 /* What another probe has put there. */
-static bool put_map(const struct reads *r, const struct node *map, unsigned links, struct buf *out)
+static bool put_map(struct reads *r, const struct node *map, unsigned links, struct buf *out)
 {
-	size_t i = types_map(r->types, map->text);
-	const struct type *type = i < r->types->n_maps ? &r->types->maps[i].value : NULL;
-	bool knows = type && type->kind == TYPE_POINTER && type->structure;
-
-	if (!r->maps)
-		return false;
-	if (knows)
-		buf_printf(out, "((%s*)", type->structure);
-	if (!put_kept(r, map, links, out))
-		return false;
-	buf_printf(out, "%s", knows ? ")" : "");
-	return true;
+	return r->maps && put_kept(r, map, links, out);
 }
 
-static bool put(const struct reads *r, const struct node *node, unsigned links, struct buf *out)
+static bool put(struct reads *r, const struct node *node, unsigned links, struct buf *out)
 {
 	if (++links > LINKS_MAX)
 		return false;
@@ -212,7 +236,7 @@ static bool put(const struct reads *r, const struct node *node, unsigned links, 
 	case NODE_VARIABLE:
 		return put_variable(r, node, links, out);
 	case NODE_INDEX:
-		if (node->list[1]->kind != NODE_NUMBER || !put(r, node->list[0], links, out))
+		if (node->list[1]->kind != NODE_NUMBER || !put_base(r, node->list[0], links, out))
 			return false;
 		buf_printf(out, "[%" PRIu64 "]", node->list[1]->number);
 		return true;
@@ -232,6 +256,14 @@ static bool leads_on(const struct node *node)
 	return node->kind == NODE_MEMBER || node->kind == NODE_INDEX || (node->kind == NODE_UNARY && node->op == '*');
 }
 
+bool reads_call_takes_bytes(const struct node *call)
+{
+	const struct node *of = call->n ? call->list[!strcmp(call->text, "ntop") ? call->n - 1 : 0] : NULL;
+
+	return of && (!strcmp(call->text, "buf") || !strcmp(call->text, "macaddr") || !strcmp(call->text, "ntop")) &&
+	       reads_begin(of)->kind == NODE_BUILTIN && reads_begin(of)->number == BUILTIN_ARGS;
+}
+
 /* What it is read from, or is: arg0 of arg0->f_mode. Variables stay themselves. */
 const struct node *reads_begin(const struct node *node)
 {
@@ -241,7 +273,7 @@ const struct node *reads_begin(const struct node *node)
 	return node;
 }
 
-const struct node *reads_map(const struct reads *r, const struct node *node)
+const struct node *reads_map(struct reads *r, const struct node *node)
 {
 	for (unsigned i = 0; i < LINKS_MAX && node; i++) {
 		node = reads_begin(node);
@@ -252,7 +284,7 @@ const struct node *reads_map(const struct reads *r, const struct node *node)
 	return NULL;
 }
 
-bool reads_leads_on(const struct reads *r, const struct node *node)
+bool reads_leads_on(struct reads *r, const struct node *node)
 {
 	for (unsigned i = 0; i < LINKS_MAX && node; i++) {
 		if (leads_on(node))
@@ -265,12 +297,15 @@ bool reads_leads_on(const struct reads *r, const struct node *node)
 	return false;
 }
 
-bool reads_put_kept(const struct reads *r, const struct node *map, struct buf *out)
+bool reads_put_address(struct reads *r, const struct node *node, struct buf *out)
 {
-	return put_kept(r, map, 0, out);
+	node = without_casts(r, reads_begin(node));
+	if (!node)
+		return false;
+	return node->kind == NODE_MAP ? put_kept(r, node, 0, out) : put(r, node, 0, out);
 }
 
-bool reads_put_keep(const struct reads *r, const struct node *map, const struct node *value, struct buf *out)
+bool reads_put_keep(struct reads *r, const struct node *map, const struct node *value, struct buf *out)
 {
 	value = without_casts(r, value);
 	if (!value)
@@ -285,7 +320,7 @@ bool reads_put_keep(const struct reads *r, const struct node *map, const struct 
 	return true;
 }
 
-bool reads_put(const struct reads *r, const struct node *node, struct buf *out)
+bool reads_put(struct reads *r, const struct node *node, struct buf *out)
 {
 	return put(r, node, 0, out);
 }

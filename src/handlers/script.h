@@ -210,6 +210,7 @@ struct script {
 		char *name, **parameters; /* with $ or @, if they have it */
 		size_t n;
 		const char *body; /* its { */
+		size_t len;
 	} * macros;
 	size_t n_macros, macros_cap;
 	struct map_bound {

@@ -16,14 +16,17 @@ static bool begins_with(const char *text, const char *begin)
 
 static bool is_call(const struct place_asked *place)
 {
-	return place->kind == PLACE_TRACEPOINT && place->object && !strcmp(place->object, "syscalls") &&
-	       !strpbrk(place->name, "*?[") && (begins_with(place->name, enter) || begins_with(place->name, leave));
+	return syscall_place_is(place) && !strpbrk(place->name, "*?[") && (begins_with(place->name, enter) || begins_with(place->name, leave));
 }
 
-bool syscall_place_reads(const struct place_asked *place, const char *text, bool is_bytes)
+bool syscall_place_is(const struct place_asked *place)
 {
-	return place->kind == PLACE_TRACEPOINT && place->object && !strcmp(place->object, "syscalls") &&
-	       (is_bytes || strstr(text, "->") || strchr(text, '[') || strchr(text, '{') || strstr(text, "$current"));
+	return place->kind == PLACE_TRACEPOINT && place->object && !strcmp(place->object, "syscalls");
+}
+
+bool syscall_place_reads(const char *text)
+{
+	return strstr(text, "->") || strchr(text, '[') || strchr(text, '{');
 }
 
 static void move(struct place_asked *place)

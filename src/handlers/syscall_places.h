@@ -10,8 +10,11 @@
 #include "base/buf.h"
 #include "script.h"
 
-/* Does a value that a tracepoint is asked for, in a probe's words, take memory? */
-bool syscall_place_reads(const struct place_asked *place, const char *text, bool is_bytes);
+/* Is it a system call's tracepoint, or several calls'? */
+bool syscall_place_is(const struct place_asked *place);
+
+/* Does a value, in a probe's words, take memory? */
+bool syscall_place_reads(const char *text);
 
 /* All of the handler's places become functions. An error: one of them is no system call's. */
 int syscall_places_move(const struct script *p, struct handler *h, struct error *err);

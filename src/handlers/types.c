@@ -109,7 +109,8 @@ int typing_unify(struct typing *t, struct type *place, const struct type *value,
 	if (!is_known(value))
 		return 0;
 	if (place->kind == TYPE_NONE || (place->kind == TYPE_NUMBER && value->kind == TYPE_POINTER) || /* @p[tid] = 0 */
-	    (place->unsure && !value->unsure)) {
+	    (place->unsure && !value->unsure) ||
+	    (place->kind == TYPE_POINTER && value->kind == TYPE_POINTER && !place->structure && value->structure)) {
 		*place = *value;
 		t->changed = true;
 		return 0;
@@ -205,43 +206,43 @@ static bool asks_kept(const struct typing *t)
 
 static struct reads reads_here(const struct typing *t)
 {
-	return (struct reads){ t->p, t->t, t->handler, t->settled && asks_kept(t) };
+	return (struct reads){ .p = t->p, .types = t->t, .handler = t->handler, .maps = t->settled && asks_kept(t) };
 }
 
-/* The address that a map keeps is told beside what it leads to: it may be another one than the program's. */
-static int find_kept_address(struct typing *t, struct node *node, const struct node *map)
+/* Those of whose addresses more is read. */
+static void note_leads(struct typing *t, const struct reads *r, const struct node *at)
 {
-	const struct reads r = reads_here(t);
-	struct map_asked *m = typing_map(t, map);
+	for (size_t i = 0; i < r->n_touched; i++) {
+		struct map_asked *m = typing_map(t, r->touched[i]);
+
+		t->changed |= !m->leads;
+		if (!m->leads)
+			m->leads = at;
+	}
+}
+
+/*
+ * An address that another probe has kept is told beside what it leads to: it may be another one than the program's, in
+ * the variable or map that this begins with.
+ */
+static int find_kept_address(struct typing *t, struct node *node, const struct node *what)
+{
+	struct reads r = reads_here(t);
 	struct buf text = { 0 };
 
 	node->kept = -1;
-	if (reads_put_kept(&r, map, &text)) {
+	if (reads_put_address(&r, what, &text)) {
 		buf_put_u8(&text, 0);
 		node->kept = (long)add_field(t, (char *)text.data, node, (struct type){ .kind = TYPE_NUMBER });
-		t->changed |= !m->leads;
-		if (!m->leads)
-			m->leads = node;
 	}
 	buf_free(&text);
-	return node->kept;
-}
-
-/* Memory is read at a system call's tracepoint: all begins anew, with the call's function in its place, or is wrong. */
-static bool moves(struct typing *t, const char *text, bool is_bytes)
-{
-	struct handler *h = &t->p->handlers[t->handler];
-
-	if (!syscall_place_reads(&h->places[0], text, is_bytes))
-		return false;
-	t->moved = syscall_places_move(t->p, h, t->err) == 0;
-	return true;
+	return node->kept < 0 ? -1 : 0;
 }
 
 /* 1: it is read by the probe; 0: it is not of that kind. `more`: behind it */
 static int find_field(struct typing *t, struct node *node, const struct node *what, const char *more, bool is_bytes)
 {
-	const struct reads r = reads_here(t);
+	struct reads r = reads_here(t);
 	const struct node *map = reads_map(&r, what);
 	struct buf text = { 0 };
 	int ret = 0;
@@ -249,13 +250,10 @@ static int find_field(struct typing *t, struct node *node, const struct node *wh
 	/* the number that a map keeps is its own; what that leads to is read */
 	if (map && !*more && !reads_leads_on(&r, what))
 		return 0;
-	if (reads_put(&r, what, &text)) {
+	if (reads_put(&r, what, &text) && (!map || find_kept_address(t, node, what) == 0)) {
 		buf_put(&text, more, strlen(more) + 1);
-		if (moves(t, (char *)text.data, is_bytes) || (map && find_kept_address(t, node, map) < 0) ||
-		    set_field(t, node, (char *)text.data, is_bytes) < 0)
-			ret = -1;
-		else
-			ret = 1;
+		note_leads(t, &r, node);
+		ret = set_field(t, node, (char *)text.data, is_bytes) < 0 ? -1 : 1;
 	}
 	buf_free(&text);
 	return ret;
@@ -452,17 +450,23 @@ static int find_tuple(struct typing *t, struct node *node)
 
 static bool leads_from_map(const struct typing *t, const struct node *node)
 {
-	const struct reads r = reads_here(t);
+	struct reads r = reads_here(t);
+
+	size_t i;
 
 	node = reads_map(&r, node);
-	return node && type_is_number(&t->t->maps[types_map(t->t, node->text)].value);
+	i = node ? types_map(t->t, node->text) : t->t->n_maps;
+	if (i == t->t->n_maps) /* it is not known yet */
+		return node;
+	return type_is_number(&t->t->maps[i].value) || t->t->maps[i].value.kind == TYPE_NONE;
 }
 
 static int wrong_map(const struct typing *t, const struct node *node)
 {
 	return typing_wrong(t, node,
 			    asks_kept(t)
-				    ? "what leads there is kept in a map: expected a key of tid, pid, arguments and numbers"
+				    ? "what leads there is kept in a map: expected a cast, ((struct file *)@map[tid])->…, "
+				      "and a key of tid, pid, arguments and numbers"
 				    : "what a map's addresses lead to is read at functions of the kernel: kprobe, "
 				      "kretprobe, fentry, fexit");
 }
@@ -574,18 +578,39 @@ static int find_kept(struct typing *t, struct node *right, struct type *ret)
 	return 0;
 }
 
-/* An address that leads to memory elsewhere is handed to the probe there. */
-static void keep_address(struct typing *t, const struct node *map, const struct node *value)
+static void add_keep(struct typing *t, const char *text, const struct node *at)
 {
-	const struct reads r = reads_here(t);
+	struct types *all = t->t;
+
+	for (size_t i = 0; i < all->n_keeps; i++)
+		if (all->keeps[i].handler == t->handler && !strcmp(all->keeps[i].text, text))
+			return;
+	all->keeps = array_grow(all->keeps, all->n_keeps, &all->keeps_cap, sizeof *all->keeps);
+	all->keeps[all->n_keeps++] =
+		(struct keep_asked){ .handler = t->handler, .text = xstrdup(text), .at = at };
+}
+
+/* An address that leads to memory elsewhere is handed to the probe there. */
+static int keep_address(struct typing *t, const struct node *map, const struct node *value, const struct type *type)
+{
+	struct reads r = reads_here(t);
+	const struct map_asked *m = typing_map(t, map);
 	struct buf text = { 0 };
 
-	if (r.maps && typing_map(t, map)->leads && reads_put_keep(&r, map, value, &text)) {
+	if (!r.maps || !m->leads)
+		return 0;
+	if (type->structure && m->value.structure && strcmp(type->structure, m->value.structure))
+		return script_error(t->p, value->at, value->len, t->err,
+				    "it is struct %s * here, and was struct %s * before: of one map's addresses the same is read",
+				    type->structure, m->value.structure);
+	if (reads_put_keep(&r, map, value, &text)) {
 		buf_put_u8(&text, 0);
-		add_field(t, (char *)text.data, value, (struct type){ .kind = TYPE_NUMBER });
+		add_keep(t, (char *)text.data, value);
+		note_leads(t, &r, value);
 		typing_map(t, map)->kept = true;
 	}
 	buf_free(&text);
+	return 0;
 }
 
 static int find_assignment(struct typing *t, struct node *node)
@@ -625,8 +650,8 @@ static int find_assignment(struct typing *t, struct node *node)
 		return 0;
 	if (find_kept(t, right, &kept) < 0)
 		return -1;
-	if (type_is_number(&kept) && !node->op)
-		keep_address(t, left, right);
+	if (type_is_number(&kept) && !node->op && keep_address(t, left, right, &kept) < 0)
+		return -1;
 	m = typing_map(t, left);
 	return check_compound(t, node, &m->value) < 0 ? -1 : typing_unify(t, &m->value, &kept, right, "the value");
 }
@@ -833,42 +858,51 @@ static void set_bounds(const struct typing *t)
 	}
 }
 
-/* `*ret_again`: a handler's places were moved, and nothing is known any more. */
-static int find(struct script *p, const struct field_types *known, struct types *ret, bool *ret_again,
-		struct error *err)
+/* Does any of it read memory, as a probe has it? */
+static bool reads_memory(struct typing *t, const struct node *node)
+{
+	struct reads r = reads_here(t);
+	struct buf text = { 0 };
+	bool ret = node->kind == NODE_CALL && reads_call_takes_bytes(node), is = !ret && reads_put(&r, node, &text);
+
+	buf_put_u8(&text, 0);
+	ret |= is && syscall_place_reads((char *)text.data);
+	buf_free(&text);
+	for (size_t i = 0; i < node->n && !ret; i++)
+		ret = reads_memory(t, node->list[i]);
+	return ret;
+}
+
+/* Memory is read at a system call's tracepoint: the call's function takes its place. */
+static int move_places(struct typing *t)
+{
+	for (t->handler = 0; t->handler < t->p->n_handlers; t->handler++) {
+		struct handler *h = &t->p->handlers[t->handler];
+
+		if (syscall_place_is(place_here(t)) &&
+		    ((h->predicate && reads_memory(t, h->predicate)) || reads_memory(t, h->body)) &&
+		    syscall_places_move(t->p, h, t->err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int types_find(struct script *p, const struct field_types *known, struct types *ret, struct error *err)
 {
 	struct typing t = { .p = p, .known = known, .t = ret, .err = err };
-	int r;
 
 	*ret = (struct types){ 0 };
 	t.guesses = known && known->guesses;
 	for (t.handler = 0; t.handler < p->n_handlers; t.handler++)
 		look_ahead(&t, p->handlers[t.handler].body);
-	r = find_rounds(&t);
+	if (move_places(&t) < 0 || find_rounds(&t) < 0)
+		return -1;
 	t.settled = true;
-	if (r == 0)
-		r = find_rounds(&t);
-	if (r == 0)
-		r = check_maps(&t);
-	t.last = !t.guesses;
-	if (r == 0 && t.last)
-		r = find_handlers(&t);
+	if (find_rounds(&t) < 0 || check_maps(&t) < 0)
+		return -1;
 	set_bounds(&t);
-	*ret_again = t.moved;
-	return r;
-}
-
-int types_find(struct script *p, const struct field_types *known, struct types *ret, struct error *err)
-{
-	bool again;
-	int r = find(p, known, ret, &again, err);
-
-	while (again) {
-		types_deinit(ret);
-		script_forget(p);
-		r = find(p, known, ret, &again, err);
-	}
-	return r;
+	t.last = !t.guesses;
+	return t.last ? find_handlers(&t) : 0;
 }
 
 void types_deinit(struct types *t)
@@ -876,6 +910,9 @@ void types_deinit(struct types *t)
 	for (size_t i = 0; i < t->n_fields; i++)
 		free(t->fields[i].text);
 	free(t->fields);
+	for (size_t i = 0; i < t->n_keeps; i++)
+		free(t->keeps[i].text);
+	free(t->keeps);
 	free(t->maps);
 	free(t->variables);
 	*t = (struct types){ 0 };

@@ -36,6 +36,13 @@ struct field_asked {
 	struct type type;
 };
 
+/* An address that a handler puts into a map, and that others read memory by: "$keep(sk,$current->pid,$arg1)". */
+struct keep_asked {
+	size_t handler;
+	char *text;
+	const struct node *at;
+};
+
 struct types {
 	struct map_asked *maps;
 	size_t n_maps, maps_cap;
@@ -43,6 +50,8 @@ struct types {
 	size_t n_variables, variables_cap;
 	struct field_asked *fields; /* nodes have their numbers */
 	size_t n_fields, fields_cap;
+	struct keep_asked *keeps;
+	size_t n_keeps, keeps_cap;
 };
 
 /*

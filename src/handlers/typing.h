@@ -14,7 +14,6 @@ struct typing {
 	bool last;    /* what is not known by now is an error */
 	bool guesses; /* not even all types of fields are known: what does not fit may yet do so */
 	bool changed;
-	bool moved; /* a handler's places are others than before: what was found is to be found anew */
 	struct error *err;
 };
 

@@ -110,22 +110,12 @@ void probe_code_deinit(struct probe_code *c)
 	*c = (struct probe_code){ 0 };
 }
 
-static bool has_op(const struct probe_code *c, enum probe_op op)
-{
-	for (size_t i = 0; i < c->count; i++)
-		if (c->steps[i].op == op)
-			return true;
-	return false;
-}
-
 bool probe_code_asks_entry(const struct probe_code *c)
 {
-	return has_op(c, PROBE_OP_ENTRY);
-}
-
-bool probe_code_asks_kept(const struct probe_code *c)
-{
-	return has_op(c, PROBE_OP_KEPT);
+	for (size_t i = 0; i < c->count; i++)
+		if (c->steps[i].op == PROBE_OP_ENTRY)
+			return true;
+	return false;
 }
 
 static bool has_operand(enum probe_op op)

@@ -76,9 +76,6 @@ void probe_code_put(const struct probe_code *c, struct buf *out);
 /* Does it ask for what registers were at a function's entry? */
 bool probe_code_asks_entry(const struct probe_code *c);
 
-/* Does it ask for what another probe has kept? */
-bool probe_code_asks_kept(const struct probe_code *c);
-
 /* "di", "rdi", "r8", "ip" → its number; -1: there is none of that name. */
 int probe_register(const char *name, size_t len);
 const char *probe_register_name(unsigned number);

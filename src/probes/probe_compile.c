@@ -115,6 +115,19 @@ static bool is_number(const struct probe_values *v)
 	return v->count == 1 && !type->count && !type->bits && type->format != PROBE_STRING;
 }
 
+/* Of a register, what is above an int's bytes is not the int's. */
+static void add_width(struct probe_code *c, const struct probe_type *type)
+{
+	if (!type->bytes || type->bytes >= WORD)
+		return;
+	if (type->format == PROBE_SIGNED) {
+		probe_code_add(c, PROBE_OP_EXTEND, type->bytes);
+		return;
+	}
+	probe_code_add(c, PROBE_OP_NUMBER, (INT64_C(1) << (8 * type->bytes)) - 1);
+	probe_code_add(c, PROBE_OP_AND, 0);
+}
+
 /* A number that is kept, or a key. */
 static int add_number(struct probe_code *c, const struct probe_definition *d, const struct probe_arg *a,
 		      const char *function, const struct btf_prototypes *types, struct error *err)
@@ -124,8 +137,10 @@ static int add_number(struct probe_code *c, const struct probe_definition *d, co
 
 	if (a->base == PROBE_COMM || (ret == 0 && !is_number(&v)))
 		ret = error_set(err, "%s: what $keep() and $kept() are given are numbers", d->text);
-	if (ret == 0)
+	if (ret == 0) {
 		probe_code_add_all(c, &v.list->code);
+		add_width(c, &v.list->type);
+	}
 	probe_values_deinit(&v);
 	return ret;
 }

@@ -188,12 +188,9 @@ size_t probe_record_put(const struct probe_values *v, const struct probe_hit *hi
 	out->len += all;
 	for (size_t i = 0; i < v->count; i++) {
 		const struct probe_value *value = &v->list[i];
-		bool is;
 
-		is = value->type.format == PROBE_STRING ? put_text(value, hit, guest, begin, at, out)
-							: put_number(value, guest, out->data + at);
-		/* that nothing was kept, or nothing that still is there, is no fault: who asks knows what it kept */
-		faults += !is && !probe_code_asks_kept(&value->code);
+		faults += !(value->type.format == PROBE_STRING ? put_text(value, hit, guest, begin, at, out)
+							       : put_number(value, guest, out->data + at));
 		at += bytes_of(value);
 	}
 	return faults;

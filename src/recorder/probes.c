@@ -52,6 +52,7 @@ struct armed {
 	uint32_t next;              /* at the same place: number + 1; 0: none. vCPUs read it without the lock */
 	uint64_t address, function; /* of RETURNS only the latter */
 	bool returns;
+	bool keeps; /* only_keeps() */
 	const struct asked *program; /* that it is in; NULL: the kernel */
 	uint64_t faults;             /* values that could not be read */
 };
@@ -137,20 +138,33 @@ static bool asks_entry(const struct probe_values *v)
 	return false;
 }
 
-/* The last one at a place is the first that is told. */
+/* Those at one place are told in the order of their definitions: one may keep what the next one asks for. */
 static void put_in_place(struct armed *a)
 {
-	uint32_t number = (uint32_t)(a - probes.armed) + 1;
-	uint64_t *first;
+	uint32_t number = (uint32_t)(a - probes.armed) + 1, first;
+	uint64_t *at = a->returns ? NULL : map_put(&probes.at, a->address, 0);
 
-	if (a->returns) {
-		a->next = returns_probe(a->function);
-		returns_choose_probe(a->function, number);
+	a->next = 0;
+	first = a->returns ? returns_probe(a->function) : (uint32_t)*at;
+	if (!first) {
+		if (a->returns)
+			returns_choose_probe(a->function, number);
+		else
+			*at = number;
 		return;
 	}
-	first = map_put(&probes.at, a->address, 0);
-	a->next = (uint32_t)*first;
-	*first = number;
+	while (probes.armed[first - 1].next)
+		first = probes.armed[first - 1].next;
+	__atomic_store_n(&probes.armed[first - 1].next, number, __ATOMIC_RELEASE);
+}
+
+/* It has no record: it hands addresses to others. */
+static bool only_keeps(const struct probe_definition *d)
+{
+	for (size_t i = 0; i < d->n_args; i++)
+		if (d->args[i].base != PROBE_KEEP)
+			return false;
+	return d->n_args;
 }
 
 static void tell_format(const struct asked *q, const struct armed *a, const char *function, struct buf *lines)
@@ -188,8 +202,11 @@ static void arm(struct asked *q, const struct btf_prototypes *types, const char 
 	resolve_symbols(&a->values);
 	if (begin && asks_entry(&a->values))
 		*map_put(&probes.entries, begin, 1) = 1;
-	a->event = event_number_new();
-	tell_format(q, a, function, lines);
+	a->keeps = only_keeps(&q->d);
+	if (!a->keeps) {
+		a->event = event_number_new();
+		tell_format(q, a, function, lines);
+	}
 	if (is_program(q)) {
 		a->program = q;
 		probes.n_programs = probes.n_armed + 1;
@@ -467,6 +484,7 @@ struct hit {
 	struct vcpu *v;
 	const struct armed *a;
 	uint64_t address;
+	size_t not_kept; /* so many values asked for what nobody had kept, which is no fault: the program knows */
 };
 
 /* Of the call that is under way: one that began unseen has none. */
@@ -510,8 +528,11 @@ static void keep_value(void *context, uint64_t key, uint64_t value)
 
 static bool kept_value(void *context, uint64_t key, uint64_t *ret)
 {
-	(void)context;
-	return kept_values_get(key, ret);
+	struct hit *h = context;
+	bool found = kept_values_get(key, ret);
+
+	h->not_kept += !found;
+	return found;
 }
 
 static bool wants_comm(const struct probe_values *v)
@@ -526,7 +547,7 @@ static bool wants_comm(const struct probe_values *v)
 static void tell(struct vcpu *v, struct armed *a, uint64_t address, uint64_t behind)
 {
 	static __thread struct buf record;
-	struct hit h = { v, a, address };
+	struct hit h = { .v = v, .a = a, .address = address };
 	struct probe_guest guest = {
 		.reg = read_register,
 		.entry = read_entry,
@@ -551,8 +572,10 @@ static void tell(struct vcpu *v, struct armed *a, uint64_t address, uint64_t beh
 		hit.returns_to = structure_pointer_at(v, registers_read(&v->regs, GUEST_RSP));
 	record.len = 0;
 	faults = probe_record_put(&a->values, &hit, &guest, &record);
-	if (faults)
-		__atomic_add_fetch(&a->faults, faults, __ATOMIC_RELAXED);
+	if (a->keeps)
+		return;
+	if (faults > h.not_kept)
+		__atomic_add_fetch(&a->faults, faults - h.not_kept, __ATOMIC_RELAXED);
 	watch_tell_within(v,
 			  &(struct fact){
 				  .kind = FACT_EVENT,
@@ -626,7 +649,7 @@ void probes_finish(void)
 		const struct armed *a = &probes.armed[i];
 
 		snprintf(key, sizeof key, "event.%u.faults", a->event);
-		if (a->faults)
+		if (a->faults && !a->keeps)
 			meta_put_u64(&lines, key, a->faults);
 	}
 	if (lines.len)

@@ -50,7 +50,8 @@ bool script_counts_only(const struct script_runner *r)
 	const struct script *p = r->o->script;
 	bool any = false;
 
-	if (r->o->from_ns || r->o->to_ns != UINT64_MAX)
+	/* which keys there is room for goes by time */
+	if (r->o->from_ns || r->o->to_ns != UINT64_MAX || p->n_bounds)
 		return false;
 	for (size_t h = 0; h < p->n_handlers; h++)
 		for (size_t i = 0; i < p->handlers[h].n_places; i++) {

@@ -85,8 +85,18 @@ static void put_values(const struct types *types, size_t handler, const struct p
 	}
 }
 
+static void put_keeps(const struct types *types, size_t handler, const struct place_asked *place, struct buf *out)
+{
+	for (size_t i = 0; i < types->n_keeps; i++)
+		if (types->keeps[i].handler == handler) {
+			buf_printf(out, " ");
+			syscall_place_put(place, types->keeps[i].text, out);
+		}
+}
+
 /* Where, and which values: all of a probe's definition but its name. */
-static void put_definition(const struct types *types, size_t handler, const struct place_asked *place, struct buf *out)
+static void put_definition(const struct types *types, size_t handler, const struct place_asked *place, bool keeps,
+			   struct buf *out)
 {
 	if (place->object)
 		buf_printf(out, "%s:", place->object);
@@ -96,7 +106,10 @@ static void put_definition(const struct types *types, size_t handler, const stru
 	/* of programs, in the language of perf probe: it finds their files */
 	if (is_of_file(place->kind) && returns(place->kind))
 		buf_printf(out, "%%return");
-	put_values(types, handler, place, out);
+	if (keeps)
+		put_keeps(types, handler, place, out);
+	else
+		put_values(types, handler, place, out);
 	buf_put_u8(out, 0);
 }
 
@@ -108,18 +121,42 @@ static struct script_need *add(struct script_needs *n, size_t handler, size_t pl
 }
 
 static void add_probe(struct script_needs *n, const struct types *types, size_t handler, size_t number,
-		      const struct place_asked *place)
+		      const struct place_asked *place, bool keeps)
 {
 	struct script_need *need = add(n, handler, number);
 	struct buf text = { 0 };
 	char kind = returns(place->kind) ? 'r' : 'p';
 
-	put_definition(types, handler, place, &text);
-	need->event = xasprintf("h%012" PRIx64, (hash_text(kind, (char *)text.data) & 0xffffffffffff));
+	need->keeps = keeps;
+	put_definition(types, handler, place, keeps, &text);
+	need->event = xasprintf("%c%012" PRIx64, keeps ? 'k' : 'h', (hash_text(kind, (char *)text.data) & 0xffffffffffff));
 	need->text = is_of_file(place->kind)
 			     ? xasprintf(SCRIPT_GROUP ":%s=%s", need->event, (char *)text.data)
 			     : xasprintf("%c:" SCRIPT_GROUP "/%s %s", kind, need->event, (char *)text.data);
 	buf_free(&text);
+}
+
+/* The first address that the handler puts into a map, in the order of its text; NULL: none. */
+static const struct node *find_keep(const struct types *types, size_t handler)
+{
+	const struct node *ret = NULL;
+
+	for (size_t i = 0; i < types->n_keeps; i++)
+		if (types->keeps[i].handler == handler && (!ret || types->keeps[i].at->at < ret->at))
+			ret = types->keeps[i].at;
+	return ret;
+}
+
+/* Does the handler put an address into a map before it reads by any? */
+static bool keeps_first(const struct types *types, size_t handler)
+{
+	const struct node *keep = find_keep(types, handler);
+
+	for (size_t i = 0; i < types->n_fields; i++)
+		if (types->fields[i].handler == handler && types->fields[i].at->kept >= 0 &&
+		    types->fields[i].at->at < keep->at)
+			return false;
+	return true;
 }
 
 /* Fields of a system call's tracepoint are in the trace; its record is not. */
@@ -128,6 +165,7 @@ static int find_place(const struct script *p, const struct types *types, size_t 
 {
 	const struct place_asked *place = &p->handlers[handler].places[number];
 	size_t fields = script_fields_of(types, handler);
+	bool keeps = find_keep(types, handler);
 
 	if (place->kind == PLACE_TRACEPOINT && !script_is_syscall(place)) {
 		struct script_need *need = add(ret, handler, number);
@@ -141,12 +179,21 @@ static int find_place(const struct script *p, const struct types *types, size_t 
 			xasprintf("%s:%%sdt_%s:%s", place->object, place->provider, place->name);
 		return 0;
 	}
-	if (!is_function(place->kind) || (!fields && !place->offset))
+	if (!is_function(place->kind) || (!fields && !keeps && !place->offset))
 		return 0;
 	if (is_of_file(place->kind) && strchr(place->name, '*'))
 		return script_error(p, place->at, place->len, err,
 				    "values of programs are read at one function: expected its name");
-	add_probe(ret, types, handler, number, place);
+	if (fields || place->offset)
+		add_probe(ret, types, handler, number, place, false);
+	if (keeps)
+		add_probe(ret, types, handler, number, place, true);
+	if (fields && keeps && keeps_first(types, handler)) {
+		struct script_need reader = ret->list[ret->count - 2];
+
+		ret->list[ret->count - 2] = ret->list[ret->count - 1];
+		ret->list[ret->count - 1] = reader;
+	}
 	return 0;
 }
 
@@ -173,7 +220,7 @@ void script_needs_deinit(struct script_needs *n)
 const struct script_need *script_needs_of(const struct script_needs *n, size_t handler, size_t place)
 {
 	for (size_t i = 0; i < n->count; i++)
-		if (n->list[i].handler == handler && n->list[i].place == place)
+		if (n->list[i].handler == handler && n->list[i].place == place && !n->list[i].keeps)
 			return &n->list[i];
 	return NULL;
 }
@@ -193,6 +240,8 @@ bool script_need_is(const struct script_need *need, const struct place_asked *pl
 	if (place->kind == PLACE_STATIC)
 		return !strncmp(e->system, "sdt_", sdt) && !strcmp(e->system + sdt, place->provider) &&
 		       is_called(e->name, place->name);
+	if (need->keeps)
+		return false;
 	if (!need->is_event)
 		return !strcmp(e->system, SCRIPT_GROUP) && is_called(e->name, need->event);
 	return strcmp(e->system, SCRIPT_GROUP) && (!place->object || !fnmatch(place->object, e->system, 0)) &&
@@ -216,14 +265,25 @@ static bool is_there(const struct script *p, const struct script_need *need, con
 	return false;
 }
 
+/* What hands addresses to others leaves nothing in the trace: it is asked for if any of those is. */
+static bool takes_kept(const struct script_needs *n, const struct script *p, const struct event_formats *formats)
+{
+	for (size_t i = 0; i < n->count; i++)
+		if (!n->list[i].keeps && strstr(n->list[i].text, "$kept(") && !is_there(p, &n->list[i], formats))
+			return true;
+	return false;
+}
+
 void script_needs_put(const struct script_needs *n, const struct script *p, const struct event_formats *formats,
 		      struct buf *probes, struct buf *events)
 {
+	bool takes = takes_kept(n, p, formats);
+
 	for (size_t i = 0; i < n->count; i++) {
 		const struct script_need *need = &n->list[i];
 		struct buf *to = need->is_event ? events : probes;
 
-		if (!is_there(p, need, formats) && !is_asked_before(n, i))
+		if ((need->keeps ? takes : !is_there(p, need, formats)) && !is_asked_before(n, i))
 			buf_printf(to, "%s%s", to->len ? need->is_event ? "," : "\n" : "", need->text);
 	}
 	buf_put_u8(probes, 0);

@@ -15,6 +15,7 @@
 
 struct script_need {
 	size_t handler, place;
+	bool keeps;    /* a probe without a record: it hands addresses to others */
 	bool is_event; /* a trace event: system:name, in the words of record --event; else the definition of a probe */
 	char *text;
 	char *event; /* of a probe: its event's name */
