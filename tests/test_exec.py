@@ -356,9 +356,10 @@ def test_overflow(tmp_path):
     file, = execute(tmp_path / "drops", program("nasty"), "threads", options=["--buffer", "1k", "--drop"])[0]
     info = upto_json("info", "--json", file)
     counts = calls_of(file)
-    events = sum(n for kind, n in info["kinds"].items() if kind in ("call", "return")) if "kinds" in info else None
+    # a begin whose end was lost is there, an end whose begin was lost is not: so there are at most that many
+    events = sum(n for kind, n in info["events_by_kind"].items() if kind in ("call", "return"))
     assert info["lost"] > 0 and counts["leaf"] < 320000, (info["lost"], counts)
-    assert events is None or events + info["lost"] == 2 * (1 + 1 + 8 + 160000 + 320000), (events, info["lost"])
+    assert events + info["lost"] <= 2 * (1 + 1 + 8 + 160000 + 320000), (events, info["lost"])
     assert "of which 0 matched no call" in run(UPTO_ASAN, "check", file, check=False).stdout.decode()
 
 
