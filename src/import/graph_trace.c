@@ -428,7 +428,7 @@ static int write(struct graph_trace *t, struct graph_reader *reader, struct erro
 	if (t->made->full)
 		return error_set(err, "%s: more than the %d places of calls that a trace can have", t->path, SITES_MAX);
 	if (!t->counts.calls)
-		return error_set(err, "%s: has no calls: function_graph recorded none", t->path);
+		return error_set(err, "%s: has no calls: no function was called while it was recorded", t->path);
 	put_functions(t);
 	if (t->facts.len || t->lines)
 		meta_put(&lines, "absent", "instructions,interrupts,syscalls,addresses");
