@@ -332,7 +332,7 @@ def test_damaged_folder(tmp_path):
 
 def test_sanitized(tmp_path):
     """The library under ThreadSanitizer, and under valgrind: neither finds anything."""
-    sources = [os.path.join(TOP, "libupto", f + ".c") for f in ("file", "hooks", "jumps", "modules", "steering", "symbols", "writer")]
+    sources = [os.path.join(TOP, "libupto", f + ".c") for f in ("file", "hooks", "jumps", "modules", "profile", "steering", "symbols", "writer")]
     run("gcc", "-g", "-O1", "-fsanitize=thread", "-fPIC", "-DUPTO_STATIC", "-c", *sources, cwd=tmp_path)
     run("gcc", "-g", "-O1", "-fsanitize=thread", "-finstrument-functions", "-c", os.path.join(SOURCES, "nasty.c"), cwd=tmp_path)
     run("gcc", "-fsanitize=thread", "-o", "nasty", *sorted(f for f in os.listdir(tmp_path) if f.endswith(".o")), "-ldl", "-lrt", "-pthread", cwd=tmp_path)
