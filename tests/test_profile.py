@@ -128,6 +128,7 @@ def test_described(kind, tmp_path):
 LINKS = {
     "shared": [f"-L{LIBRARY}", "-lupto", f"-Wl,-rpath,{LIBRARY}"],
     "archive": [os.path.join(LIBRARY, "libupto.a")],
+    "static": ["-static", os.path.join(LIBRARY, "libupto.a")],
     "gprof": ["-pg", f"-L{LIBRARY}", "-lupto", f"-Wl,-rpath,{LIBRARY}"],
 }
 STEERED = """#include "upto.h"
@@ -142,7 +143,7 @@ int main(void) { before(); upto_start(); during(); during(); upto_stop(); before
 @pytest.mark.parametrize("name", LINKS)
 @pytest.mark.parametrize("kind", ["mcount", "fentry"])
 def test_linked(kind, name, tmp_path):
-    """With -lupto, with libupto.a, and with gprof's own start-up; from upto_start() to upto_stop()."""
+    """With -lupto, with libupto.a, static, and with gprof's own start-up; from upto_start() to upto_stop()."""
     (tmp_path / "x.c").write_text(STEERED)
     path = compiled(str(tmp_path / "x.c"), str(tmp_path / "x"), [*KINDS[kind], "-O1", "-I", os.path.join(TOP, "libupto")], *LINKS[name])
     for arm, want in (None, {"main": 1, "before": 1, "during": 2, "inner": 5}), ("0", {"during": 2, "inner": 4}):

@@ -160,7 +160,7 @@ static void tell(const struct args *args, int list)
 	snprintf(path, sizeof path, "/proc/self/fd/%d", list);
 	if (file_read(path, FILES_MAX, &files, &ignored) < 0 || !files.len) {
 		fprintf(stderr, "upto: nothing was recorded: libupto has said why, or no program was started that is linked with the C library "
-				"of this system\n");
+				"of this system; a static one needs libupto.a within\n");
 		return;
 	}
 	buf_put_u8(&files, 0);
