@@ -117,6 +117,45 @@ def test_moments():
     assert took < 0.32e9 and {c["comm"] for c in rows} & {"cat", "sh"} and "mkdir" not in {c["comm"] for c in rows}, (took, {c["comm"] for c in rows})
 
 
+def recorded_ends():
+    """The folder of what signals ended, and of what lost records."""
+    name = os.path.join(WORK, "host-ends")
+
+    def make():
+        image = initrd("6.12", "hostends", *libraries_of(UPTO), f"{UPTO}=/usr/bin/upto", newer_than=[UPTO])
+        record(name + ".upto", qemu_args("6.12", image, disk=name + ".disk", memory="1G"))
+        unpack_disk(name + ".disk", name)
+
+    once_a_run(name, make)
+    return name, name + ".upto"
+
+
+@pytest.mark.long
+@pytest.mark.weight(160)
+def test_ended_by_signals():
+    """Ctrl-C, SIGTERM and SIGHUP, at each moment: the tracer is as it was, and what was recorded is a whole trace."""
+    folder, _ = recorded_ends()
+    before = text(folder, "before")
+    assert "current_tracer:nop" in before
+    for name in sorted(f for f in os.listdir(folder) if f.startswith("after-")):
+        assert text(folder, name) == before, name
+    for signal_name in "INT", "TERM", "HUP":
+        trace = os.path.join(folder, signal_name + ".upto")
+        checked = run(UPTO, "check", trace).stdout.decode()
+        assert "whole and consistent" in checked and "of which 0 matched no call" in checked, checked
+        commands = {p["comm"] for p in upto_json("ps", "--json", trace)["processes"]}
+        assert {"mkdir", "cat", "tr", "find", "wc"} <= commands and "status 0" in text(folder, signal_name + ".said"), (commands, text(folder, signal_name + ".said"))
+    # the command ended by the signal, or was not begun; what there is of it is whole
+    statuses = dict(line.split(": ") for line in text(folder, "early").splitlines())
+    assert len(statuses) == 6 and set(statuses.values()) <= {"0", "1", "143"}, statuses
+    for f in sorted(os.listdir(folder)):
+        if f.startswith("early") and f.endswith(".upto"):
+            assert "whole and consistent" in run(UPTO, "check", os.path.join(folder, f)).stdout.decode(), f
+    assert "status 5" in text(folder, "both.said")
+    assert {"mkdir", "cat"} <= {p["comm"] for p in upto_json("ps", "--json", os.path.join(folder, "both.upto"))["processes"]}
+    return statuses
+
+
 def recorded_together():
     """The folder with what both wrote. Nobody looks from outside, so that this is soon over."""
     name, program = os.path.join(WORK, "merged-host"), instrumented()

@@ -102,6 +102,15 @@ static void end(int sig)
 	ended = 1;
 }
 
+static void on_signals(void (*handler)(int sig))
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	const struct sigaction act = { .sa_handler = handler };
+
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+		sigaction(signals[i], &act, NULL);
+}
+
 /* Begins and ends by the clock, while something else is waited for. */
 struct timing {
 	const struct host_choice *choice;
@@ -165,18 +174,15 @@ static bool is_over(const struct timing *t)
 static int wait_for_end(const struct args *args, const struct timing *t, struct error *err)
 {
 	const struct timespec little = { .tv_nsec = LOOK_NS };
-	const struct sigaction act = { .sa_handler = end };
 	int status;
 
-	if (args->rest && args->rest[0]) {
+	if (args->rest && args->rest[0] && !ended) {
 		status = child_run(args->rest, err);
 		return status < 0 ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	}
-	sigaction(SIGINT, &act, NULL);
-	sigaction(SIGTERM, &act, NULL);
-	sigaction(SIGHUP, &act, NULL);
-	fprintf(stderr, "upto: %s this kernel; Ctrl-C ends it\n",
-		host_choice_waits(t->choice) ? "waiting to record" : "recording");
+	if (!ended)
+		fprintf(stderr, "upto: %s this kernel; Ctrl-C ends it\n",
+			host_choice_waits(t->choice) ? "waiting to record" : "recording");
 	while (!ended && !is_over(t))
 		nanosleep(&little, NULL);
 	return 0;
@@ -202,6 +208,8 @@ static int record_choice(const struct args *args, struct host_choice *choice, st
 
 	if (output_file_check(output_of(args), OUTPUT_TRACE, arg(args, "force"), NULL, err) < 0)
 		return -1;
+	/* it takes a while to set up the tracer, which is to be left as it was found */
+	on_signals(end);
 	tracing = timing.tracing = host_tracing_new(&choice->options, !choice->start_ns, err);
 	if (!tracing)
 		return -1;
@@ -215,6 +223,8 @@ static int record_choice(const struct args *args, struct host_choice *choice, st
 		timing_end(&timing);
 		host_tracing_stop(tracing);
 	}
+	/* what was recorded is written, however often one asks for the end */
+	on_signals(SIG_IGN);
 	if (!pages && status >= 0)
 		pages = host_pages_start(host_tracing_folder(tracing), err);
 	if (!pages || host_pages_stop(pages, err) < 0 ||
