@@ -2,6 +2,7 @@
 """upto host, run inside a guest as if that were hardware: held against what upto records of that guest from outside."""
 import collections
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -228,8 +229,58 @@ def test_boot():
     return f"{len(mine)} initcalls; apart by at most {max(near):.1%}"
 
 
+def parsed(text):
+    """A bootconfig, by its documentation: KEY { … }, KEY = VALUE, "VALUE", "VALUE"; keys in full."""
+    values, inside = {}, []
+    for line in text.splitlines():
+        line = line.strip()
+        if line == "}":
+            inside.pop()
+        elif line.endswith("{"):
+            inside.append(line[:-1].strip())
+        else:
+            key, _, value = line.partition(" = ")
+            key = ".".join([*inside, key])
+            assert key not in values and re.fullmatch(r"[\w.-]+", key) and re.fullmatch(r'[^"#;,{}]+|"[^"]*"(, "[^"]*")*', value), line
+            values[key] = re.findall(r'"([^"]*)"', value) or [value]
+    assert not inside
+    return values
+
+
+BOOTS = {
+    "plain": (["--min-duration", "500us", "--buffer", "8192"],
+              {"kernel.ftrace": ["function_graph"], "kernel.tracing_thresh": ["500"], "kernel.trace_buf_size": ["8192K"]}),
+    "filters": (["-F", "vfs_*,ext4_*", "--not", "vfs_read", "--below", "a,b", "--depth", "3"],
+                {"kernel.ftrace": ["function_graph"], "kernel.ftrace_filter": ["vfs_*,ext4_*"], "kernel.ftrace_notrace": ["vfs_read"], "kernel.ftrace_graph_filter": ["a,b"],
+                 "kernel.ftrace_graph_max_depth": ["3"], "kernel.trace_buf_size": ["16384K"]}),
+    "run": (["-F", "vfs_*,ext4_*", "--below", "a,b", "--start", "entry:kernel_init", "--stop", "exit:do_exit"],
+            {"kernel.ftrace_graph_filter": ["a,b"], "ftrace.tracing_on": ["0"], "ftrace.tracer": ["function_graph"], "ftrace.buffer_size": ["16384KB"],
+             "ftrace.ftrace.filters": ["vfs_*", "ext4_*"], "ftrace.event.kprobes.upto_start.probes": ["kernel_init"], "ftrace.event.kprobes.upto_start.actions": ["traceon"],
+             "ftrace.event.kprobes.upto_stop.probes": ["do_exit%return"], "ftrace.event.kprobes.upto_stop.actions": ["traceoff"]}),
+    "stop": (["--stop", "entry:do_exit"],
+             {"kernel.ftrace": ["function_graph"], "kernel.trace_buf_size": ["16384K"],
+              "ftrace.event.kprobes.upto_stop.probes": ["do_exit"], "ftrace.event.kprobes.upto_stop.actions": ["traceoff"]}),
+}
+
+
+@pytest.mark.parametrize("name", BOOTS)
+def test_bootconfig(name):
+    """A bootconfig has what the command line has, and where functions begin and end it; that this kernel takes one, or none, is said."""
+    options, want = BOOTS[name]
+    p = run(UPTO_ASAN, "host", "boot-args", "--bootconfig", *options)
+    assert parsed(p.stdout.decode()) == want, p.stdout.decode()
+    takes = b"this kernel takes a bootconfig" if os.path.exists("/proc/bootconfig") else b"it has no CONFIG_BOOT_CONFIG"
+    assert takes in p.stderr and b"'bootconfig -a FILE INITRD'" in p.stderr, p.stderr
+    # the words of the command line are the same, where that can have them
+    words = dict(w.split("=", 1) for w in run(UPTO_ASAN, "host", "boot-args", *options).stdout.decode().split())
+    assert all(words[key.removeprefix("kernel.")] == ",".join(value) for key, value in want.items() if key.startswith("kernel.")), words
+
+
 def test_asked():
     fails(2, r"record, read or boot-args", "host", "look")
+    fails(2, r"--functions: has what a bootconfig cannot have", "host", "boot-args", "--bootconfig", "-F", 'a"b')
+    fails(2, r"--bootconfig: is for boot-args", "host", "read", "--bootconfig")
+    fails(2, r"a boot has no time:TIME", "host", "boot-args", "--bootconfig", "--start", "time:1s")
     fails(2, r"the kernel counts microseconds", "host", "record", "--min-duration", "10ns")
     if not os.path.isdir("/sys/kernel/tracing/events"):
         fails(1, r"(no tracefs: it needs root|has no function_graph|that is root's)", "host", "record", "-o", os.path.join(WORK, "host.upto"), "--", "true")
