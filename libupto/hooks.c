@@ -92,40 +92,41 @@ void event_put(uint64_t function, uint64_t stack, uint64_t ticks)
 		put_at(r, function, stack, ticks);
 }
 
-/* Handlers of signals that come in between have nothing recorded, which is counted. */
-static void steer(uint64_t function, uint64_t stack)
+/* Handlers of signals that come in between have nothing recorded, which is counted: 0. */
+static int steer(uint64_t function, uint64_t stack)
 {
 	static __thread int steers __attribute__((tls_model("initial-exec")));
 	uint64_t ticks = ticks_now();
 
 	if (busy)
-		return;
+		return 0;
 	if (steers) {
 		if (ring)
 			ring->lost++;
-		return;
+		return 0;
 	}
 	steers = 1;
 	/* a jump in a thread that has recorded nothing leaves nothing */
 	if (steering_takes(function, stack, ticks) && (ring || function != CALLS_RECORD_EXIT))
 		event_put(function, stack, ticks);
 	steers = 0;
+	return 1;
 }
 
 /* What happens seldom. It is apart so that record() needs no room on the stack for calls, which would cost a third. */
-static __attribute__((noinline, cold)) void record_slowly(uint64_t function, uint64_t stack)
+static __attribute__((noinline, cold)) int record_slowly(uint64_t function, uint64_t stack)
 {
 	struct calls_ring *r;
 
-	if (shared.steered) {
-		steer(function, stack);
-		return;
-	}
+	if (shared.steered)
+		return steer(function, stack);
 	r = ring ? ring : first_event();
 	if (r)
 		note_run(r, function, stack);
-	if (r && (r->reserved < __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE) || wait_for_room(r, r->reserved)))
-		put(r, function, stack, ticks_now);
+	if (!r || (r->reserved >= __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE) && !wait_for_room(r, r->reserved)))
+		return 0;
+	put(r, function, stack, ticks_now);
+	return 1;
 }
 
 static inline __attribute__((always_inline)) void record(uint64_t function, uint64_t stack)
@@ -140,6 +141,24 @@ static inline __attribute__((always_inline)) void record(uint64_t function, uint
 		record_slowly(function, stack);
 	else
 		put(r, function, stack, ticks_of_cpu);
+}
+
+int event_quick(uint64_t function, uint64_t stack)
+{
+	struct calls_ring *r = ring;
+
+	if (!shared.armed)
+		return EVENT_NONE;
+	if (!r || __atomic_load_n(&shared.slow, __ATOMIC_RELAXED) ||
+	    r->reserved >= __atomic_load_n(&r->limit, __ATOMIC_ACQUIRE))
+		return EVENT_SLOW;
+	put(r, function, stack, ticks_of_cpu);
+	return EVENT_DONE;
+}
+
+int event(uint64_t function, uint64_t stack)
+{
+	return shared.armed ? record_slowly(function, stack) : 0;
 }
 
 void __cyg_profile_func_enter(void *function, void *site)

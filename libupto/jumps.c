@@ -11,20 +11,62 @@
 
 #include <dlfcn.h>
 #include <features.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__ILP32__)
+/* of a jmp_buf: eight registers, and struct __jmp_buf_tag's other members */
+enum { RBX, RBP, R12, R13, R14, R15, RSP, RIP, HAS_MASK, MASK };
+
+static uint64_t found(const void *env, int which)
+{
+	enum { TURN = 17 };
+	uint64_t place = ((const uint64_t *)env)[which], secret;
+
+	__asm__("movq %%fs:0x30, %0" : "=r"(secret));
+	return (place >> TURN | place << (64 - TURN)) ^ secret;
+}
 
 static void note(void *env)
 {
-#if defined(__x86_64__) && defined(__GLIBC__)
-	enum { RSP = 6, TURN = 17 };
-	uint64_t place = ((uint64_t *)env)[RSP], secret;
-
-	__asm__("movq %%fs:0x30, %0" : "=r"(secret));
-	jump_put((place >> TURN | place << (64 - TURN)) ^ secret);
-#else
-	(void)env;
-#endif
+	jump_put(found(env, RSP));
 }
+
+/* A program that has its C library within has no other longjmp() than these. */
+static void go_alone(const void *env, int value)
+{
+	const uint64_t *registers = env;
+	uint64_t to[] = { found(env, RBP), found(env, RSP), found(env, RIP) };
+
+	if ((int)registers[HAS_MASK])
+		pthread_sigmask(SIG_SETMASK, (const sigset_t *)&registers[MASK], NULL);
+	__asm__ volatile("movq (%0), %%rbx\n"
+			 "movq 16(%0), %%r12\n"
+			 "movq 24(%0), %%r13\n"
+			 "movq 32(%0), %%r14\n"
+			 "movq 40(%0), %%r15\n"
+			 "movq 16(%1), %%rdx\n"
+			 "movq 8(%1), %%rcx\n"
+			 "movq (%1), %%rbp\n"
+			 "movq %%rcx, %%rsp\n"
+			 "jmp *%%rdx\n"
+			 :
+			 : "D"(registers), "S"(to), "a"(value ? value : 1)
+			 : "rcx", "rdx", "memory");
+}
+#else
+static void note(void *env)
+{
+	(void)env;
+}
+
+static void go_alone(const void *env, int value)
+{
+	(void)env;
+	(void)value;
+}
+#endif
 
 /* They are found when the library is loaded: no handler of signals may call dlsym(3). */
 typedef void jump(void *env, int value);
@@ -44,6 +86,7 @@ static __attribute__((noreturn)) void go(unsigned i, void *env, int value)
 	note(env);
 	if (jumps[i])
 		jumps[i](env, value);
+	go_alone(env, value);
 	abort();
 }
 

@@ -71,6 +71,12 @@ HIDDEN void event_put(uint64_t function, uint64_t stack, uint64_t ticks);
 EXPORTED void __cyg_profile_func_enter(void *function, void *site);
 EXPORTED void __cyg_profile_func_exit(void *function, void *site);
 
+enum { EVENT_NONE, EVENT_DONE, EVENT_SLOW };
+/* Record an event now, if nothing needs to be asked; EVENT_SLOW: event() is to be called. Uses no vectors' registers. */
+HIDDEN int event_quick(uint64_t function, uint64_t stack);
+/* Record it now. 0: it was not. */
+HIDDEN int event(uint64_t function, uint64_t stack);
+
 /* What was stopped is recorded again. */
 HIDDEN void run_begins(void);
 /* longjmp() goes to where the stack pointer is that. */
@@ -101,6 +107,15 @@ HIDDEN void symbols_each(int (*each)(void *context, const char *name, uint64_t a
 /* jumps.c */
 
 HIDDEN void jumps_find(void);
+
+/* profile.c */
+
+/* Calls of programs that were compiled with -pg can be recorded from then on. */
+HIDDEN void profile_begin(void);
+/* Return addresses from there on are as the program left them. */
+HIDDEN void profile_pass(uint64_t from);
+/* … and they need not be any more, from where the stack pointer is that. 0: they were not. */
+HIDDEN int profile_caught(uint64_t to);
 
 /* modules.c */
 

@@ -4,6 +4,11 @@
  * call, and for how long, into PROGRAM.PID.upto (UPTO_OUT), which upto reads. Nothing of this needs to be called: a
  * program records from its start on, unless UPTO_ARM=0 is in its environment.
  *
+ * On x86-64 also for those that are compiled with -pg (and -mfentry), and linked without: functions that were not
+ * inlined. Their return addresses are replaced while they run, which backtrace(3), pthread_cancel(3) and debuggers see:
+ * there the stack ends. C++ exceptions pass all the same, but for programs with libupto.a, in which a call ends where
+ * the next one begins that is not in it.
+ *
  * All of it may be called by any thread, and by signal handlers.
  */
 #ifndef UPTO_H

@@ -591,6 +591,7 @@ static __attribute__((constructor(101))) void load(void)
 		return;
 	pthread_atfork(NULL, NULL, in_child);
 	jumps_find();
+	profile_begin();
 	if (!getenv("UPTO_KFI") || steering_begin())
 		begin();
 }

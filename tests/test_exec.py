@@ -87,6 +87,41 @@ def test_counts(mode, tmp_path):
     return f"{sum(got.values())} calls in {len(files)} processes"
 
 
+@pytest.mark.parametrize("mode", [m for m in MODES if m != "plugins"])
+def test_static(mode, tmp_path):
+    """Programs with the C library and libupto within: they record by themselves, and upto exec finds what they wrote."""
+    path = os.path.join(WORK, "nasty-static")
+    source, archive = os.path.join(SOURCES, "nasty.c"), os.path.join(RELEASE, "libupto/libupto.a")
+    with Once(path):
+        if is_older(path, source, archive):
+            run("gcc", "-g", "-O1", "-static", "-finstrument-functions", "-o", path, source, archive, "-ldl", "-lrt", "-pthread")
+    with Once(os.path.join(WORK, "programs-gcov-counts")):
+        want = +counted("nasty", mode)
+    if mode == "signals":
+        want["signals"] = 1  # gcov counts a function anew when sigsetjmp() comes back
+    files, _ = execute(tmp_path, path, mode)
+    got = sum((calls_of(f) for f in files), collections.Counter())
+    assert got == want, (got - want, want - got)
+    for f in files:
+        checked = run(UPTO_ASAN, "check", f).stdout.decode()
+        assert "whole and consistent" in checked and ("of which 0 matched no call" in checked or mode == "deep"), checked
+    if mode == "longjmp":
+        tree = [(n["depth"], n["function"], n["calls"]) for n in upto_json("tree", "--json", files[0])["tree"]]
+        assert [r for r in tree if r[1] in ("main", "catches", "branch")] == [(1, "main", 1), (2, "catches", 100), (3, "branch", 100)], tree[:9]
+
+
+def test_static_alone(tmp_path):
+    """Without libupto within, nothing can be recorded: that is said. With it, exceptions are as they are elsewhere."""
+    run("gcc", "-O1", "-static", "-finstrument-functions", "-o", tmp_path / "alone", os.path.join(SOURCES, "recursion.c"))
+    p = run(UPTO, "exec", "-q", "--", "./alone", "5", cwd=tmp_path)
+    assert b"a static one needs libupto.a within" in p.stderr and not [f for f in os.listdir(tmp_path) if f.endswith(".upto")], p.stderr
+    run("g++", "-O1", "-static", "-finstrument-functions", "-o", tmp_path / "throws", os.path.join(SOURCES, "throws.cc"),
+        os.path.join(RELEASE, "libupto/libupto.a"), "-ldl", "-pthread")
+    (file,), _ = execute(tmp_path, "./throws")
+    counts = calls_of(file)
+    assert all(counts[f"nasty::{n}"] == 300 for n in ("inner", "middle", "outer")), counts
+
+
 def test_jumps(tmp_path):
     """What longjmp() left has ended when its setjmp() goes on, also out of a handler of a signal."""
     file, = execute(tmp_path, program("nasty"), "longjmp")[0]
@@ -332,7 +367,7 @@ def test_damaged_folder(tmp_path):
 
 def test_sanitized(tmp_path):
     """The library under ThreadSanitizer, and under valgrind: neither finds anything."""
-    sources = [os.path.join(TOP, "libupto", f + ".c") for f in ("file", "hooks", "jumps", "modules", "steering", "symbols", "writer")]
+    sources = [os.path.join(TOP, "libupto", f + ".c") for f in ("file", "hooks", "jumps", "modules", "profile", "steering", "symbols", "writer")]
     run("gcc", "-g", "-O1", "-fsanitize=thread", "-fPIC", "-DUPTO_STATIC", "-c", *sources, cwd=tmp_path)
     run("gcc", "-g", "-O1", "-fsanitize=thread", "-finstrument-functions", "-c", os.path.join(SOURCES, "nasty.c"), cwd=tmp_path)
     run("gcc", "-fsanitize=thread", "-o", "nasty", *sorted(f for f in os.listdir(tmp_path) if f.endswith(".o")), "-ldl", "-lrt", "-pthread", cwd=tmp_path)
@@ -356,9 +391,10 @@ def test_overflow(tmp_path):
     file, = execute(tmp_path / "drops", program("nasty"), "threads", options=["--buffer", "1k", "--drop"])[0]
     info = upto_json("info", "--json", file)
     counts = calls_of(file)
-    events = sum(n for kind, n in info["kinds"].items() if kind in ("call", "return")) if "kinds" in info else None
+    # a begin whose end was lost is there, an end whose begin was lost is not: so there are at most that many
+    events = sum(n for kind, n in info["events_by_kind"].items() if kind in ("call", "return"))
     assert info["lost"] > 0 and counts["leaf"] < 320000, (info["lost"], counts)
-    assert events is None or events + info["lost"] == 2 * (1 + 1 + 8 + 160000 + 320000), (events, info["lost"])
+    assert events + info["lost"] <= 2 * (1 + 1 + 8 + 160000 + 320000), (events, info["lost"])
     assert "of which 0 matched no call" in run(UPTO_ASAN, "check", file, check=False).stdout.decode()
 
 

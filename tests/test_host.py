@@ -2,6 +2,7 @@
 """upto host, run inside a guest as if that were hardware: held against what upto records of that guest from outside."""
 import collections
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -117,6 +118,45 @@ def test_moments():
     assert took < 0.32e9 and {c["comm"] for c in rows} & {"cat", "sh"} and "mkdir" not in {c["comm"] for c in rows}, (took, {c["comm"] for c in rows})
 
 
+def recorded_ends():
+    """The folder of what signals ended, and of what lost records."""
+    name = os.path.join(WORK, "host-ends")
+
+    def make():
+        image = initrd("6.12", "hostends", *libraries_of(UPTO), f"{UPTO}=/usr/bin/upto", newer_than=[UPTO])
+        record(name + ".upto", qemu_args("6.12", image, disk=name + ".disk", memory="1G"))
+        unpack_disk(name + ".disk", name)
+
+    once_a_run(name, make)
+    return name, name + ".upto"
+
+
+@pytest.mark.long
+@pytest.mark.weight(160)
+def test_ended_by_signals():
+    """Ctrl-C, SIGTERM and SIGHUP, at each moment: the tracer is as it was, and what was recorded is a whole trace."""
+    folder, _ = recorded_ends()
+    before = text(folder, "before")
+    assert "current_tracer:nop" in before
+    for name in sorted(f for f in os.listdir(folder) if f.startswith("after-")):
+        assert text(folder, name) == before, name
+    for signal_name in "INT", "TERM", "HUP":
+        trace = os.path.join(folder, signal_name + ".upto")
+        checked = run(UPTO, "check", trace).stdout.decode()
+        assert "whole and consistent" in checked and "of which 0 matched no call" in checked, checked
+        commands = {p["comm"] for p in upto_json("ps", "--json", trace)["processes"]}
+        assert {"mkdir", "cat", "tr", "find", "wc"} <= commands and "status 0" in text(folder, signal_name + ".said"), (commands, text(folder, signal_name + ".said"))
+    # the command ended by the signal, or was not begun; what there is of it is whole
+    statuses = dict(line.split(": ") for line in text(folder, "early").splitlines())
+    assert len(statuses) == 6 and set(statuses.values()) <= {"0", "1", "143"}, statuses
+    for f in sorted(os.listdir(folder)):
+        if f.startswith("early") and f.endswith(".upto"):
+            assert "whole and consistent" in run(UPTO, "check", os.path.join(folder, f)).stdout.decode(), f
+    assert "status 5" in text(folder, "both.said")
+    assert {"mkdir", "cat"} <= {p["comm"] for p in upto_json("ps", "--json", os.path.join(folder, "both.upto"))["processes"]}
+    return statuses
+
+
 def recorded_together():
     """The folder with what both wrote. Nobody looks from outside, so that this is soon over."""
     name, program = os.path.join(WORK, "merged-host"), instrumented()
@@ -189,8 +229,58 @@ def test_boot():
     return f"{len(mine)} initcalls; apart by at most {max(near):.1%}"
 
 
+def parsed(text):
+    """A bootconfig, by its documentation: KEY { … }, KEY = VALUE, "VALUE", "VALUE"; keys in full."""
+    values, inside = {}, []
+    for line in text.splitlines():
+        line = line.strip()
+        if line == "}":
+            inside.pop()
+        elif line.endswith("{"):
+            inside.append(line[:-1].strip())
+        else:
+            key, _, value = line.partition(" = ")
+            key = ".".join([*inside, key])
+            assert key not in values and re.fullmatch(r"[\w.-]+", key) and re.fullmatch(r'[^"#;,{}]+|"[^"]*"(, "[^"]*")*', value), line
+            values[key] = re.findall(r'"([^"]*)"', value) or [value]
+    assert not inside
+    return values
+
+
+BOOTS = {
+    "plain": (["--min-duration", "500us", "--buffer", "8192"],
+              {"kernel.ftrace": ["function_graph"], "kernel.tracing_thresh": ["500"], "kernel.trace_buf_size": ["8192K"]}),
+    "filters": (["-F", "vfs_*,ext4_*", "--not", "vfs_read", "--below", "a,b", "--depth", "3"],
+                {"kernel.ftrace": ["function_graph"], "kernel.ftrace_filter": ["vfs_*,ext4_*"], "kernel.ftrace_notrace": ["vfs_read"], "kernel.ftrace_graph_filter": ["a,b"],
+                 "kernel.ftrace_graph_max_depth": ["3"], "kernel.trace_buf_size": ["16384K"]}),
+    "run": (["-F", "vfs_*,ext4_*", "--below", "a,b", "--start", "entry:kernel_init", "--stop", "exit:do_exit"],
+            {"kernel.ftrace_graph_filter": ["a,b"], "ftrace.tracing_on": ["0"], "ftrace.tracer": ["function_graph"], "ftrace.buffer_size": ["16384KB"],
+             "ftrace.ftrace.filters": ["vfs_*", "ext4_*"], "ftrace.event.kprobes.upto_start.probes": ["kernel_init"], "ftrace.event.kprobes.upto_start.actions": ["traceon"],
+             "ftrace.event.kprobes.upto_stop.probes": ["do_exit%return"], "ftrace.event.kprobes.upto_stop.actions": ["traceoff"]}),
+    "stop": (["--stop", "entry:do_exit"],
+             {"kernel.ftrace": ["function_graph"], "kernel.trace_buf_size": ["16384K"],
+              "ftrace.event.kprobes.upto_stop.probes": ["do_exit"], "ftrace.event.kprobes.upto_stop.actions": ["traceoff"]}),
+}
+
+
+@pytest.mark.parametrize("name", BOOTS)
+def test_bootconfig(name):
+    """A bootconfig has what the command line has, and where functions begin and end it; that this kernel takes one, or none, is said."""
+    options, want = BOOTS[name]
+    p = run(UPTO_ASAN, "host", "boot-args", "--bootconfig", *options)
+    assert parsed(p.stdout.decode()) == want, p.stdout.decode()
+    takes = b"this kernel takes a bootconfig" if os.path.exists("/proc/bootconfig") else b"it has no CONFIG_BOOT_CONFIG"
+    assert takes in p.stderr and b"'bootconfig -a FILE INITRD'" in p.stderr, p.stderr
+    # the words of the command line are the same, where that can have them
+    words = dict(w.split("=", 1) for w in run(UPTO_ASAN, "host", "boot-args", *options).stdout.decode().split())
+    assert all(words[key.removeprefix("kernel.")] == ",".join(value) for key, value in want.items() if key.startswith("kernel.")), words
+
+
 def test_asked():
     fails(2, r"record, read or boot-args", "host", "look")
+    fails(2, r"--functions: has what a bootconfig cannot have", "host", "boot-args", "--bootconfig", "-F", 'a"b')
+    fails(2, r"--bootconfig: is for boot-args", "host", "read", "--bootconfig")
+    fails(2, r"a boot has no time:TIME", "host", "boot-args", "--bootconfig", "--start", "time:1s")
     fails(2, r"the kernel counts microseconds", "host", "record", "--min-duration", "10ns")
     if not os.path.isdir("/sys/kernel/tracing/events"):
         fails(1, r"(no tracefs: it needs root|has no function_graph|that is root's)", "host", "record", "-o", os.path.join(WORK, "host.upto"), "--", "true")

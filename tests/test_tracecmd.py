@@ -202,3 +202,34 @@ def test_hostile(tmp_path):
     assert p.returncode == 1 and b"is read as a file, not through a pipe" in p.stderr, p.stderr
     fails(1, r"it has no system calls", "syscalls", imported(os.path.join(folder, "calls.dat"), tmp_path / "calls.upto")[0])
     return f"{whole} of 60 could be read"
+
+
+LOST_WHILE_AWAY = """# tracer: function_graph
+ 1.000001 |   0)   a-5   |               |  vfs_write() {
+ 1.000002 |   0)   a-5   |               |    pipe_write() {
+ 1.000003 |   0)   a-5   |               |      schedule() {
+ 1.000004 |   0)   c-7   |               |  vfs_read() {
+ 1.000005 |   0)   c-7   |               |    schedule() {
+ 1.000006 |   0)   b-6   |   0.100 us    |  dput();
+CPU:0 [LOST 20 EVENTS]
+ 1.000010 |   0)   a-5   |   0.100 us    |            dput();
+ 1.000011 |   0)   a-5   |   0.100 us    |            mutex_lock();
+ 1.000012 |   0)   c-7   |   0.900 us    |    } /* schedule */
+ 1.000013 |   0)   c-7   |   0.100 us    |    mutex_lock();
+ 1.000014 |   0)   c-7   |   0.900 us    |  } /* vfs_read */
+"""
+
+
+def test_lost_while_away(tmp_path):
+    """Where records are lost, threads that do not run may have: what was open in them is not known, unless its end shows it."""
+    (tmp_path / "x.txt").write_text(LOST_WHILE_AWAY)
+    trace, said = imported(tmp_path / "x.txt", tmp_path / "x.upto", upto=UPTO_ASAN)
+    rows, stack = set(), {}
+    for n in upto_json("tree", "--json", "--by", "thread", trace)["tree"]:
+        stack[n["depth"]] = n["function"]
+        if n["depth"] > 1:
+            rows.add((n["pid"], *[stack[d] for d in range(1, n["depth"] + 1) if stack[d] != "[not traced]"]))
+    # a has returned from all that it was in, while nobody saw it; c has waited
+    assert (5, "dput") in rows and (5, "mutex_lock") in rows and (7, "vfs_read", "mutex_lock") in rows and (7, "vfs_read", "schedule") in rows, rows
+    assert not {r for r in rows if r[0] == 5 and len(r) > 2 and r[-1] in ("dput", "mutex_lock")}, rows
+    assert "2 gaps with 20 events lost" in said, said

@@ -63,7 +63,9 @@ static void limit(void)
 	dup2(null, STDOUT_FILENO);
 	dup2(null, STDERR_FILENO);
 	signal(SIGPIPE, SIG_DFL);
-	signal(SIGINT, SIG_DFL);
+	/* the terminal's Ctrl-C is this process's, too, unless all is to be written in spite of it */
+	if (signal(SIGINT, SIG_DFL) == SIG_IGN)
+		signal(SIGINT, SIG_IGN);
 }
 
 struct graph_reader *graph_reader_of(int fd, const char *path)

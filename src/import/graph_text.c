@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "text_time.h"
 #include "trace/format.h"
 
 enum { LINE = 4096, FIELDS = 8, NAME = 512, LOOK_LINES = 64, NOT_TOLD = -2 };
@@ -74,23 +75,15 @@ static bool parse_duration(const char *at, uint64_t *ret_ns)
 	return true;
 }
 
-/* "19.120345", of microseconds or nanoseconds */
+/* A field that is a time, and nothing else. */
 static bool parse_time(const char *at, uint64_t *ret_ns)
 {
-	char *end;
-	uint64_t s, rest;
-	size_t digits;
+	const char *end;
+	uint64_t ns;
 
-	at = skip_blanks(at);
-	s = strtoull(at, &end, 10);
-	if (end == at || *end != '.' || s > UINT32_MAX)
+	if (!text_time_parse(skip_blanks(at), &end, &ns) || *skip_blanks(end))
 		return false;
-	at = end + 1;
-	digits = strspn(at, "0123456789");
-	rest = strtoull(at, &end, 10);
-	if ((digits != 6 && digits != 9) || *skip_blanks(end))
-		return false;
-	*ret_ns = s * 1000000000 + rest * (digits == 6 ? 1000 : 1);
+	*ret_ns = ns;
 	return true;
 }
 

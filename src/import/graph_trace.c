@@ -19,6 +19,7 @@ struct graph_thread {
 	unsigned cpu;      /* where it runs; NO_CPU: nowhere */
 	unsigned left_cpu; /* … and where and when it last left */
 	uint64_t left_ns;
+	uint64_t losses; /* so many there had been when it left */
 	uint16_t *depths; /* of its open calls: so many are around each, of which some may not be known */
 	size_t count, cap;
 };
@@ -44,6 +45,7 @@ struct graph_trace {
 	struct graph_record *kept; /* up to the first begin of a call */
 	size_t n_kept, kept_cap;
 	bool has_begins;
+	uint64_t losses; /* on any CPU */
 	uint64_t base_ns, end_ns;
 	struct buf facts;
 	uint64_t lines; /* of the log */
@@ -107,6 +109,7 @@ static uint32_t thread_of(struct graph_trace *t, int32_t pid, unsigned cpu)
 	t->threads[t->n_threads] = (struct graph_thread){
 		.pid = pid,
 		.cpu = NO_CPU,
+		.losses = t->losses,
 		.made = made_calls_add_thread(t->calls, pid, pid, comm ? t->names[*comm] : name),
 	};
 	t->counts.threads++;
@@ -126,6 +129,7 @@ static void put_on(struct graph_trace *t, uint32_t number, unsigned cpu, uint64_
 	t->threads[before].cpu = NO_CPU;
 	t->threads[before].left_cpu = cpu;
 	t->threads[before].left_ns = made_trace_ns(t->made, cpu);
+	t->threads[before].losses = t->losses;
 }
 
 /*
@@ -262,11 +266,35 @@ static void lose(struct graph_trace *t, const struct graph_record *r)
 	uint32_t number = t->running[r->cpu];
 
 	t->counts.gaps++;
+	t->losses++;
 	t->counts.lost += r->count;
 	if (number == MADE_NOBODY)
 		return;
 	made_calls_lose(t->calls, r->cpu, time_of(t, r->ns), r->count);
 	t->threads[number].count = 0;
+}
+
+/* Does the innermost open call end? */
+static bool is_end_of_innermost(struct graph_trace *t, const struct graph_thread *thread, const struct graph_record *r)
+{
+	return r->kind == GRAPH_EXIT && thread->depths[thread->count - 1] == r->depth &&
+	       made_calls_at(t->calls, thread->made, thread->count - 1) == place_of(t, r->function).addr;
+}
+
+/*
+ * A thread that was away while records were lost may have run meanwhile: then what was open is not known any more,
+ * unless the next thing that is known of it ends it.
+ */
+static void doubt(struct graph_trace *t, struct graph_thread *thread, const struct graph_record *r, uint64_t ns)
+{
+	if ((r->kind != GRAPH_ENTER && r->kind != GRAPH_EXIT) || thread->losses == t->losses)
+		return;
+	thread->losses = t->losses;
+	if (!thread->count || is_end_of_innermost(t, thread, r))
+		return;
+	t->counts.gaps++;
+	made_calls_lose(t->calls, thread->cpu, ns, 0);
+	thread->count = 0;
 }
 
 static void add(struct graph_trace *t, const struct graph_record *r, const char *text)
@@ -280,6 +308,7 @@ static void add(struct graph_trace *t, const struct graph_record *r, const char 
 	}
 	number = thread_of(t, r->pid, r->cpu);
 	run(t, number, r->cpu, ns);
+	doubt(t, &t->threads[number], r, ns);
 	switch (r->kind) {
 	case GRAPH_ENTER:
 		add_begin(t, &t->threads[number], r, ns);
@@ -428,7 +457,7 @@ static int write(struct graph_trace *t, struct graph_reader *reader, struct erro
 	if (t->made->full)
 		return error_set(err, "%s: more than the %d places of calls that a trace can have", t->path, SITES_MAX);
 	if (!t->counts.calls)
-		return error_set(err, "%s: has no calls: function_graph recorded none", t->path);
+		return error_set(err, "%s: has no calls: no function was called while it was recorded", t->path);
 	put_functions(t);
 	if (t->facts.len || t->lines)
 		meta_put(&lines, "absent", "instructions,interrupts,syscalls,addresses");

@@ -11,6 +11,7 @@
 #include "graph_text.h"
 #include "instrument_dump.h"
 #include "kfi/resolve.h"
+#include "perf_text.h"
 #include "trace/format.h"
 #include "uftrace_folder.h"
 
@@ -164,6 +165,8 @@ static int import_any(struct import_input *in, const struct builder_sink *sink, 
 	if (graph_text_is_one((char *)data->data, data->len))
 		return import_graph(graph_text_open(in->fd, in->path, err), "text of the kernel's function_graph", in,
 				    sink, ret, err);
+	if (perf_text_is_one((char *)data->data, data->len))
+		return import_graph(perf_text_open(in->fd, in->path, err), "text of perf script", in, sink, ret, err);
 	ret->format = block_lines_are_those((char *)data->data, data->len) ? IMPORT_BLOCKS : IMPORT_KFI;
 	if (ret->format == IMPORT_KFI)
 		return import_kfi(in, sink, ret, err);

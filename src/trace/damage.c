@@ -80,14 +80,20 @@ void damage_take_out(struct reader *r)
 	buf_free(&data);
 }
 
+#define OWN_NUMBERS (UINT64_C(1) << 32) /* the recorder's are below */
+
+bool damage_made_gap(const uint64_t args[GAP_ARGS])
+{
+	return args[GAP_NUMBER] >= OWN_NUMBERS;
+}
+
 void damage_gap(const struct reader *r, size_t chunk, uint64_t args[GAP_ARGS])
 {
-	const uint64_t own_numbers = 1ull << 32; /* the recorder's are below */
 	const struct chunk *c = &r->chunks[chunk];
 
 	args[GAP_LOST] = c->missing;
 	args[GAP_REASON] = GAP_IS_LOST;
-	args[GAP_NUMBER] = own_numbers + chunk;
+	args[GAP_NUMBER] = OWN_NUMBERS + chunk;
 	args[GAP_PLACE] = c->header.place;
 	args[GAP_TASK] = c->header.task;
 }

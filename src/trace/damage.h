@@ -15,4 +15,7 @@ void damage_take_out(struct reader *r);
 /* The GAP at the begin of a chunk that has `missing`: its arguments. */
 void damage_gap(const struct reader *r, size_t chunk, uint64_t args[GAP_ARGS]);
 
+/* Is it one of these? What the others lack is in META's `lost`, too. */
+bool damage_made_gap(const uint64_t args[GAP_ARGS]);
+
 #endif

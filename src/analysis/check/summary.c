@@ -2,11 +2,13 @@
 #include "summary.h"
 
 #include "base/alloc.h"
+#include "trace/damage.h"
 
 struct summary_run {
 	struct summary sum;
 	uint64_t ns;
 	bool halted;
+	uint64_t gaps_lost; /* events, by the gaps that were recorded */
 };
 
 static int begin(void *state, const struct chunk_header *h, struct error *err)
@@ -32,7 +34,7 @@ static int batch(void *state, struct batch *b, struct error *err)
 
 		s->sum.kinds[e->kind]++;
 		if (e->kind == EVENT_GAP)
-			s->sum.lost += e->args[GAP_LOST];
+			*(damage_made_gap(e->args) ? &s->sum.lost : &s->gaps_lost) += e->args[GAP_LOST];
 		if (s->halted)
 			s->sum.halted_ns += e->ns - s->ns;
 		s->halted = e->kind == EVENT_HALT || (s->halted && e->kind == EVENT_CLOCK);
@@ -48,7 +50,8 @@ int summary_analyse(const struct reader *r, struct summary *ret, struct error *e
 	unsigned threads = walk_threads();
 	struct summary_run *states = xcalloc(threads, sizeof *states);
 	void **pointers = xcalloc(threads, sizeof *pointers);
-	struct summary sum = { .vcpus = reader_vcpus(r), .lost = reader_lost(r) };
+	struct summary sum = { .vcpus = reader_vcpus(r) };
+	uint64_t gaps_lost = 0;
 	int result;
 
 	for (unsigned i = 0; i < threads; i++)
@@ -61,11 +64,14 @@ int summary_analyse(const struct reader *r, struct summary *ret, struct error *e
 			sum.kinds[k] += part->kinds[k];
 		sum.events += part->events;
 		sum.lost += part->lost;
+		gaps_lost += states[i].gaps_lost;
 		sum.insns += part->insns;
 		sum.halted_ns += part->halted_ns;
 		if (part->duration_ns > sum.duration_ns)
 			sum.duration_ns = part->duration_ns;
 	}
+	/* its end says all that was lost; a trace that was cut short has none */
+	sum.lost += gaps_lost > reader_lost(r) ? gaps_lost : reader_lost(r);
 	for (size_t i = 0; i < r->n_damages; i++)
 		sum.lost += r->damages[i].at_end ? r->damages[i].events : 0;
 	for (size_t i = 0; i < r->n_chunks; i++)

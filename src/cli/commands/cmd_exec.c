@@ -160,7 +160,7 @@ static void tell(const struct args *args, int list)
 	snprintf(path, sizeof path, "/proc/self/fd/%d", list);
 	if (file_read(path, FILES_MAX, &files, &ignored) < 0 || !files.len) {
 		fprintf(stderr, "upto: nothing was recorded: libupto has said why, or no program was started that is linked with the C library "
-				"of this system\n");
+				"of this system; a static one needs libupto.a within\n");
 		return;
 	}
 	buf_put_u8(&files, 0);
@@ -215,7 +215,8 @@ const struct command cmd_exec = {
 	.summary = "run a program that was compiled for it, and record its calls",
 	.description =
 		"Runs a program that was compiled with -finstrument-functions (gcc or clang; C, C++ and others; libraries, too), and records every call and "
-		"return of each of its functions, in all threads and in all processes that it starts. It need not be linked with libupto: that is loaded "
+		"return of each of its functions, in all threads and in all processes that it starts. On x86-64, -pg does, too, with -mfentry or without: calls of "
+		"what was not inlined. It need not be linked with libupto: that is loaded "
 		"before it. A program that is linked with it (-lupto) records by itself, wherever it runs, without upto: UPTO_OUT, UPTO_BUFFER, "
 		"UPTO_OVERFLOW=drop, UPTO_ARM=0 and UPTO_KFI in its environment are what -o, --buffer, --drop, --disarmed and --kfi are here.\n"
 		"What it writes is read by all commands, as a trace is; 'upto import' makes one of it, which is smaller, and needs neither the program's "

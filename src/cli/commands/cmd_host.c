@@ -17,6 +17,7 @@
 #include "cli/print/quantity.h"
 #include "cli/print/trace_output.h"
 #include "host/host_pages.h"
+#include "host_boot_args.h"
 #include "host_choice.h"
 
 enum { QUICK_LEVEL = 3, LOOK_NS = 100000000 };
@@ -102,6 +103,15 @@ static void end(int sig)
 	ended = 1;
 }
 
+static void on_signals(void (*handler)(int sig))
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	const struct sigaction act = { .sa_handler = handler };
+
+	for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+		sigaction(signals[i], &act, NULL);
+}
+
 /* Begins and ends by the clock, while something else is waited for. */
 struct timing {
 	const struct host_choice *choice;
@@ -165,18 +175,15 @@ static bool is_over(const struct timing *t)
 static int wait_for_end(const struct args *args, const struct timing *t, struct error *err)
 {
 	const struct timespec little = { .tv_nsec = LOOK_NS };
-	const struct sigaction act = { .sa_handler = end };
 	int status;
 
-	if (args->rest && args->rest[0]) {
+	if (args->rest && args->rest[0] && !ended) {
 		status = child_run(args->rest, err);
 		return status < 0 ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	}
-	sigaction(SIGINT, &act, NULL);
-	sigaction(SIGTERM, &act, NULL);
-	sigaction(SIGHUP, &act, NULL);
-	fprintf(stderr, "upto: %s this kernel; Ctrl-C ends it\n",
-		host_choice_waits(t->choice) ? "waiting to record" : "recording");
+	if (!ended)
+		fprintf(stderr, "upto: %s this kernel; Ctrl-C ends it\n",
+			host_choice_waits(t->choice) ? "waiting to record" : "recording");
 	while (!ended && !is_over(t))
 		nanosleep(&little, NULL);
 	return 0;
@@ -202,6 +209,8 @@ static int record_choice(const struct args *args, struct host_choice *choice, st
 
 	if (output_file_check(output_of(args), OUTPUT_TRACE, arg(args, "force"), NULL, err) < 0)
 		return -1;
+	/* it takes a while to set up the tracer, which is to be left as it was found */
+	on_signals(end);
 	tracing = timing.tracing = host_tracing_new(&choice->options, !choice->start_ns, err);
 	if (!tracing)
 		return -1;
@@ -215,6 +224,8 @@ static int record_choice(const struct args *args, struct host_choice *choice, st
 		timing_end(&timing);
 		host_tracing_stop(tracing);
 	}
+	/* what was recorded is written, however often one asks for the end */
+	on_signals(SIG_IGN);
 	if (!pages && status >= 0)
 		pages = host_pages_start(host_tracing_folder(tracing), err);
 	if (!pages || host_pages_stop(pages, err) < 0 ||
@@ -267,39 +278,17 @@ static int read_buffers(const struct args *args, struct error *err)
 	return r < 0 ? -r : EXIT_OK;
 }
 
-static void put_word(const char *name, const char *value)
-{
-	if (value)
-		printf(" %s=%s", name, value);
-}
-
 static int print_boot_args(const struct args *args, struct error *err)
 {
 	struct host_choice choice;
-	struct host_options o;
+	int r = host_choice_arg(args, &choice, err);
 
-	if (host_choice_arg(args, &choice, err) < 0) {
-		host_choice_deinit(&choice);
-		return EXIT_USAGE;
-	}
-	o = choice.options;
-	printf("ftrace=function_graph");
-	put_word("ftrace_filter", o.functions);
-	put_word("ftrace_notrace", o.not);
-	put_word("ftrace_graph_filter", o.below);
-	if (o.depth)
-		printf(" ftrace_graph_max_depth=%" PRIu64, o.depth);
-	if (o.min_us)
-		printf(" tracing_thresh=%" PRIu64, o.min_us);
-	printf(" trace_buf_size=%" PRIu64 "K\n", o.buffer_kb);
-	fprintf(stderr,
-		"upto: put these on the kernel's command line; after that boot, 'upto host read -o TRACE' makes the trace of what the buffers hold: "
-		"the last %" PRIu64 " KiB of each CPU%s\n",
-		o.buffer_kb, o.min_us ? "" : "; --min-duration 500us keeps only calls that took that long, so that more of the boot fits");
-	if (choice.start.kind || choice.stop.kind)
-		fprintf(stderr, "upto: where the run begins and ends is for 'upto host read': give it the same --start, --stop or --kfi\n");
+	if (r == 0 && arg(args, "bootconfig"))
+		r = host_boot_args_print_config(&choice, err);
+	else if (r == 0)
+		host_boot_args_print(&choice);
 	host_choice_deinit(&choice);
-	return EXIT_OK;
+	return r < 0 ? EXIT_USAGE : EXIT_OK;
 }
 
 static int run(const struct args *args, struct error *err)
@@ -309,8 +298,12 @@ static int run(const struct args *args, struct error *err)
 	};
 
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-		if (!strcmp(args->operands[0], verbs[i].verb))
-			return verbs[i].run(args, err);
+		if (!strcmp(args->operands[0], verbs[i].verb)) {
+			if (!arg(args, "bootconfig") || verbs[i].run == print_boot_args)
+				return verbs[i].run(args, err);
+			error_set(err, "--bootconfig: is for boot-args");
+			return EXIT_USAGE;
+		}
 	error_set(err, "%s: record, read or boot-args", args->operands[0]);
 	return EXIT_USAGE;
 }
@@ -329,6 +322,7 @@ static const struct option options[] = {
 	{ 0, "before", "TIME", "only so long before the end: the buffers forget what is older" },
 	{ 0, "kfi", "FILE", "a run as KFI's configurations describe it: triggers, filter mintime and funclist, logentries" },
 	{ 0, "buffer", "KIB", "of each CPU (default: 16384)" },
+	{ 0, "bootconfig", NULL, "boot-args: a bootconfig instead, where functions can begin and end it" },
 	HELP_OPTION,
 	{ 0 },
 };
@@ -345,7 +339,8 @@ const struct command cmd_host = {
 		"The tracer is an instance of its own where the kernel has that (since 6.11), else the one that all share; it is left as it was found. One that "
 		"was killed with SIGKILL leaves its own behind, which the next one takes away.\n"
 		"'upto host boot-args' prints the words for a kernel's command line with which it records its boot; 'upto host read' makes a trace of what is in the "
-		"buffers then.\n"
+		"buffers then. With --bootconfig it is a file for the initramfs, for kernels with CONFIG_BOOT_CONFIG: there, --start and --stop are probes of the "
+		"kernel's own, which turn the tracer on and off.\n"
 		"Times are the clock's. Instructions, user functions, interrupts and system calls as such are not there: commands that need them say so.\n",
 	.examples = "  upto host record -o make.upto -F 'vfs_*,ext4_*' -- make\n      file systems' part in it\n"
 		    "  upto host record --below do_sys_openat2 -- ls\n      how a file is opened\n"
