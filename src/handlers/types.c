@@ -108,7 +108,8 @@ int typing_unify(struct typing *t, struct type *place, const struct type *value,
 {
 	if (!is_known(value))
 		return 0;
-	if (place->kind == TYPE_NONE || (place->kind == TYPE_NUMBER && value->kind == TYPE_POINTER) || /* @p[tid] = 0 */
+	if (place->kind == TYPE_NONE ||
+	    (place->kind == TYPE_NUMBER && value->kind == TYPE_POINTER) || /* @p[tid] = 0 */
 	    (place->unsure && !value->unsure) ||
 	    (place->kind == TYPE_POINTER && value->kind == TYPE_POINTER && !place->structure && value->structure)) {
 		*place = *value;

@@ -15,7 +15,7 @@ struct name_list {
 	const void *data;
 	const char *what;   /* "function" */
 	const char *where;  /* " in the trace", or "" */
-	/* functions: a name in the source that none is called by is all that the compiler made of it: vfs_read.isra.0 */
+	/* functions: a name in the source, by which none is called, is all that the compiler made of it: f.isra.0 */
 	bool by_source;
 	const char *hint;   /* why a name that is no pattern may not be there: "; it …"; NULL: nothing is known */
 };
