@@ -16,7 +16,8 @@ static bool begins_with(const char *text, const char *begin)
 
 static bool is_call(const struct place_asked *place)
 {
-	return syscall_place_is(place) && !strpbrk(place->name, "*?[") && (begins_with(place->name, enter) || begins_with(place->name, leave));
+	return syscall_place_is(place) && !strpbrk(place->name, "*?[") &&
+	       (begins_with(place->name, enter) || begins_with(place->name, leave));
 }
 
 bool syscall_place_is(const struct place_asked *place)

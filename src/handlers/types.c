@@ -125,7 +125,9 @@ int typing_unify(struct typing *t, struct type *place, const struct type *value,
 		as_text(place);
 		return 0;
 	}
-	if (t->guesses || value->unsure || (place->kind == TYPE_POINTER && value->kind == TYPE_NUMBER)) /* @p[tid] = 0 */
+	if (t->guesses || value->unsure)
+		return 0;
+	if (place->kind == TYPE_POINTER && value->kind == TYPE_NUMBER) /* @p[tid] = 0 */
 		return 0;
 	if (is_same(place, value))
 		return 0;
