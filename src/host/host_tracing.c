@@ -185,8 +185,11 @@ static char *clock_in(char *text)
 	return xstrdup(begin + 1);
 }
 
-/* Programs' own records have that clock, too. Without, all is there but what takes both. */
-static void set_clock(struct host_tracing *t)
+/*
+ * Programs' own records have that clock, too. Without, all is there but what takes both. Where only ends are recorded
+ * (tracing_thresh), begins are by the tracer's own clock, which then must be that of all.
+ */
+static void set_clock(struct host_tracing *t, const char *clock)
 {
 	char *text = tracefs_instance_file_read(t->instance, "trace_clock", NULL), *before = text ? clock_in(text) : NULL;
 	struct error ignored;
@@ -195,7 +198,7 @@ static void set_clock(struct host_tracing *t)
 	if (!before)
 		return;
 	t->saved[t->n_saved++] = (struct saved){ t->instance, "trace_clock", before };
-	t->monotonic = write_text(t, t->instance, "trace_clock", "mono", &ignored) == 0;
+	t->monotonic = write_text(t, t->instance, "trace_clock", clock, &ignored) == 0 && !strcmp(clock, "mono");
 }
 
 static int begin(struct host_tracing *t, const struct host_options *o, bool on, struct error *err)
@@ -204,7 +207,7 @@ static int begin(struct host_tracing *t, const struct host_options *o, bool on, 
 
 	if (set(t, t->instance, "tracing_on", "0", err) < 0)
 		return -1;
-	set_clock(t);
+	set_clock(t, o->min_us ? "local" : "mono");
 	tracefs_instance_file_clear(t->instance, "trace");
 	if (choose(t, o, err) < 0 || set(t, t->instance, "current_tracer", "function_graph", err) < 0)
 		return -1;

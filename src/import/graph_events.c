@@ -101,6 +101,24 @@ static uint64_t function_of(struct graph_events *d, uint64_t address, uint64_t n
 	return from;
 }
 
+/*
+ * Times that the tracer took itself, with the local clock, whatever trace_clock is. The record is written a little
+ * later; by another clock, only the time between both counts.
+ */
+static void set_times(struct graph_record *r, uint64_t begin, uint64_t end)
+{
+	enum { LATER_NS = 50000 };
+
+	if (!end || begin > end) {
+		r->begin_ns = begin;
+	} else if (end <= r->ns && r->ns - end < LATER_NS) {
+		r->begin_ns = begin;
+		r->ns = end;
+	} else {
+		r->begin_ns = r->ns > end - begin ? r->ns - (end - begin) : 0;
+	}
+}
+
 static void put(struct graph_events *d, const struct tep_record *record, enum known_event event, struct graph_record *r)
 {
 	char scratch[256], more[64];
@@ -111,13 +129,8 @@ static void put(struct graph_events *d, const struct tep_record *record, enum kn
 		r->kind = event == ENTRY ? GRAPH_ENTER : GRAPH_EXIT;
 		r->function = function_of(d, number(d, event, 0, record), r->ns);
 		r->depth = (uint16_t)number(d, event, 1, record);
-		if (event == EXIT) {
-			uint64_t end = number(d, event, 3, record);
-
-			/* the record is written a little later */
-			r->begin_ns = number(d, event, 2, record);
-			r->ns = end && end < r->ns ? end : r->ns;
-		}
+		if (event == EXIT)
+			set_times(r, number(d, event, 2, record), number(d, event, 3, record));
 		d->calls++;
 		graph_writer_put(d->to, r, NULL);
 		return;
