@@ -129,6 +129,8 @@ static void put(struct graph_events *d, const struct tep_record *record, enum kn
 		r->kind = event == ENTRY ? GRAPH_ENTER : GRAPH_EXIT;
 		r->function = function_of(d, number(d, event, 0, record), r->ns);
 		r->depth = (uint16_t)number(d, event, 1, record);
+		r->interrupts = (tep_data_flags(d->tep, (struct tep_record *)record) &
+				 (TRACE_FLAG_HARDIRQ | TRACE_FLAG_SOFTIRQ)) != 0;
 		if (event == EXIT)
 			set_times(r, number(d, event, 2, record), number(d, event, 3, record));
 		d->calls++;

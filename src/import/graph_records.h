@@ -39,7 +39,7 @@ struct graph_record {
 	int32_t pid, other; /* pid: who runs. 0: the CPU's idle thread */
 	uint16_t kind, depth;
 	uint32_t text_bytes;
-	uint32_t zero;
+	uint32_t interrupts; /* ENTER: 1: in an interrupt's handler; 0: not, or not known */
 };
 
 /* The text is NUL-terminated, and lives until the next record. */

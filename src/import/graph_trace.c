@@ -194,11 +194,12 @@ static void mend(struct graph_trace *t, struct graph_thread *thread, unsigned de
 
 /*
  * An interrupt that comes while the tracer is about to record a begin is deeper than that, and comes before it: so a
- * call need not be one deeper than what is around it.
+ * call need not be one deeper than what is around it. One that comes while the tracer is about to record an end
+ * (ftrace_pop_return_trace() has counted the depth down by then) is as deep as the call that is to end, and within it.
  */
 static void add_begin(struct graph_trace *t, struct graph_thread *thread, const struct graph_record *r, uint64_t ns)
 {
-	mend(t, thread, r->depth, ns);
+	mend(t, thread, r->depth + (r->interrupts ? 1u : 0u), ns);
 	made_calls_enter(t->calls, thread->cpu, place_of(t, r->function), ns);
 	thread->depths = array_grow(thread->depths, thread->count, &thread->cap, sizeof *thread->depths);
 	thread->depths[thread->count++] = r->depth;
