@@ -171,7 +171,9 @@ def test_lane_of_events():
     """The lane of trace events: records that upto events has, with their threads, all over the time; none where none are wanted."""
     built()
     of = os.path.join(WORK, "page-events.upto")
-    once_a_run(of, lambda: run(UPTO, "thin", "-f", "--start", "time:15s", "--stop", "time:16s", "-o", of, test_events.recorded("6.12")[0]))
+    whole = test_events.recorded("6.12")[0]
+    end = upto_json("info", "--json", whole)["duration_ns"]
+    once_a_run(of, lambda: run(UPTO, "thin", "-f", "--start", f"time:{end * 3 // 4}ns", "--stop", f"time:{end * 4 // 5}ns", "-o", of, whole))
     data = made("events", of)[1]
     assert 1000 < len(data["records"]) <= 20000 and [r[0] for r in data["records"]] == sorted(r[0] for r in data["records"])
     theirs = {(e["ns"], e["event"].split(":")[1]): e for e in upto_json("events", "--json", "--name", "sched:*", of)["events"]}
