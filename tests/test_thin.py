@@ -972,6 +972,9 @@ def test_dump_of_threads():
     for e in reversed(events(2)):
         if e["kind"] == "task-switch":
             now[e["cpu"]] = e["previous"]["pid"]
+    # where nothing switches, one thread ran all the time
+    for s in upto_json("stack", "--json", "--running", "--at", f"{events(2)[0]['ns'] + 1}ns", base(2))["stacks"]:
+        now.setdefault(s["cpu"], s["pid"])
     for e in events(2):
         if now.get(e["cpu"]) in EXE or (e["kind"] == "task-switch" and e["next"]["pid"] in EXE):
             want.append(e)
