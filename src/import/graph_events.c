@@ -25,7 +25,7 @@ static const struct {
 
 void graph_events_init(struct graph_events *d, struct tep_handle *tep, struct graph_writer *to)
 {
-	*d = (struct graph_events){ .to = to, .tep = tep };
+	*d = (struct graph_events){ .to = to, .tep = tep, .least_later = UINT64_MAX };
 	for (unsigned i = 0; i < GRAPH_EVENTS; i++) {
 		struct tep_event *e = tep_find_event_by_name(tep, events[i].system, events[i].name);
 
@@ -102,21 +102,23 @@ static uint64_t function_of(struct graph_events *d, uint64_t address, uint64_t n
 }
 
 /*
- * Times that the tracer took itself, with the local clock, whatever trace_clock is. The record is written a little
- * later; by another clock, only the time between both counts.
+ * Times that the tracer took itself, with the local clock, whatever trace_clock is. Records are written a little later,
+ * most of them at once; by another clock they are not, and only the time between both counts.
  */
-static void set_times(struct graph_record *r, uint64_t begin, uint64_t end)
+static void set_times(struct graph_events *d, struct graph_record *r, uint64_t begin, uint64_t end)
 {
-	enum { LATER_NS = 50000 };
+	enum { AT_ONCE_NS = 50000 };
 
-	if (!end || begin > end) {
-		r->begin_ns = begin;
-	} else if (end <= r->ns && r->ns - end < LATER_NS) {
-		r->begin_ns = begin;
+	r->begin_ns = begin;
+	if (!end || begin > end)
+		return;
+	d->other_clock |= end > r->ns;
+	if (end <= r->ns && r->ns - end < d->least_later)
+		d->least_later = r->ns - end;
+	if (!d->other_clock && d->least_later < AT_ONCE_NS)
 		r->ns = end;
-	} else {
+	else
 		r->begin_ns = r->ns > end - begin ? r->ns - (end - begin) : 0;
-	}
 }
 
 static void put(struct graph_events *d, const struct tep_record *record, enum known_event event, struct graph_record *r)
@@ -132,7 +134,7 @@ static void put(struct graph_events *d, const struct tep_record *record, enum kn
 		r->interrupts = (tep_data_flags(d->tep, (struct tep_record *)record) &
 				 (TRACE_FLAG_HARDIRQ | TRACE_FLAG_SOFTIRQ)) != 0;
 		if (event == EXIT)
-			set_times(r, number(d, event, 2, record), number(d, event, 3, record));
+			set_times(d, r, number(d, event, 2, record), number(d, event, 3, record));
 		d->calls++;
 		graph_writer_put(d->to, r, NULL);
 		return;

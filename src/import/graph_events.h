@@ -21,6 +21,9 @@ struct graph_events {
 	struct map names;  /* functions that were named */
 	struct map starts; /* address → where its function begins */
 	uint64_t calls;    /* begins and ends */
+	/* ns that a record was written behind its call's end, at least; is its clock another one than the tracer's own? */
+	uint64_t least_later;
+	bool other_clock;
 };
 
 void graph_events_init(struct graph_events *d, struct tep_handle *tep, struct graph_writer *to);
