@@ -375,9 +375,9 @@ static int find_variable(struct typing *t, struct node *node)
 	node->type = v->type;
 	if (t->last && !v->sets)
 		return script_error(t->p, node->at, node->len, t->err,
-				    "$%s is not set here: variables are their handler's own; "
+				    "$%.*s is not set here: variables are their handler's own; "
 				    "what others are to know is kept in a @map",
-				    node->text);
+				    (int)strcspn(node->text, " "), node->text);
 	return t->last && !is_known(&v->type) ? typing_wrong(t, node, "it is not known what this is") : 0;
 }
 
