@@ -21,7 +21,7 @@ struct graph_events {
 	struct map names;  /* functions that were named */
 	struct map starts; /* address → where its function begins */
 	uint64_t calls;    /* begins and ends */
-	/* ns that a record was written behind its call's end, at least; is its clock another one than the tracer's own? */
+	/* ns that records were written behind their calls' ends, at least; is their clock another than the tracer's? */
 	uint64_t least_later;
 	bool other_clock;
 };
