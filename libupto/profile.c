@@ -61,6 +61,7 @@ struct call {
 };
 
 static struct call *table; /* NULL: return addresses stay as they are */
+static int replaces;       /* one was replaced: programs that were not compiled with -pg have none */
 static uint64_t places[PLACES];
 static __thread uint64_t highest __attribute__((tls_model("initial-exec")));     /* slot of this thread */
 static __thread uint64_t thrown_from __attribute__((tls_model("initial-exec"))); /* stack pointer */
@@ -129,6 +130,8 @@ static void replace(uint64_t slot, uint64_t function)
 	c->put_back = 0;
 	if (slot > highest)
 		highest = slot;
+	if (!__atomic_load_n(&replaces, __ATOMIC_RELAXED))
+		__atomic_store_n(&replaces, 1, __ATOMIC_RELAXED);
 	AT(slot) = RETURNED_TO;
 }
 
@@ -323,6 +326,8 @@ static void forget(struct call *c)
 
 void profile_pass(uint64_t from)
 {
+	if (!__atomic_load_n(&replaces, __ATOMIC_RELAXED))
+		return;
 	if (!thrown_from || from < thrown_from)
 		thrown_from = from;
 	each_call(from, end_of_stack(from), put_back);

@@ -258,17 +258,23 @@ def left_out(file):
         return {key.decode(): int(n) for key, n in re.findall(rb"left_out\.(\w+)=(\d+)\n", f.read())}
 
 
+def steering(tmp_path, path):
+    """Runs of the program, by the words of one of KFI's descriptions: the trace, and how often each was called."""
+    def steered(name, text):
+        (tmp_path / name).write_text(f"begin\n{text}\nend\n")
+        (file,), _ = execute(tmp_path, path, options=["--kfi", tmp_path / name, "-o", f"{name}.upto"])
+        assert b"of which 0 matched no call" in run(UPTO_ASAN, "check", file).stdout
+        return file, calls_of(file)
+
+    return steered
+
+
 def test_run_described(tmp_path):
     """--kfi, UPTO_KFI: triggers, shortest times, lists and limits; what is recorded and what is left out are all there is."""
     (tmp_path / "runs.c").write_text(RUNS)
     run("gcc", "-O1", "-finstrument-functions", "-o", tmp_path / "runs", tmp_path / "runs.c", "-pthread")
 
-    def steered(name, text):
-        (tmp_path / name).write_text(f"begin\n{text}\nend\n")
-        file, = execute(tmp_path, tmp_path / "runs", options=["--kfi", tmp_path / name, "-o", f"{name}.upto"])[0]
-        assert b"of which 0 matched no call" in run(UPTO_ASAN, "check", file).stdout
-        return file, calls_of(file)
-
+    steered = steering(tmp_path, tmp_path / "runs")
     file, calls = steered("listed", "filter funclist slow part thread fend")
     assert calls == {"slow": 7, "part": 301, "thread": 1} and left_out(file) == {"calls": sum(ALL.values()), "duration": 0, "function": sum(ALL.values()) - 309}
     # the deepest part() is long because of slow(), and so are all above it; what is not long is left out, and counted

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from guest import RELEASE, TOP, UPTO_ASAN, WORK, Once, is_older, run, upto_json
-from test_exec import ALL, MODES, RUNS, SOURCES, calls_of, counted, execute, left_out, program as gcov_program
+from test_exec import ALL, MODES, RUNS, SOURCES, calls_of, counted, execute, left_out, program as gcov_program, steering
 
 KINDS = {"mcount": ["-pg"], "fentry": ["-pg", "-mfentry"], "sections": ["-pg", "-mfentry", "-mrecord-mcount", "-no-pie", "-fno-pie"], "endbr": ["-pg", "-fcf-protection=full"],
          "fentry-endbr": ["-pg", "-mfentry", "-fcf-protection=full", "-fno-plt"]}
@@ -108,12 +108,7 @@ def test_described(kind, tmp_path):
     (tmp_path / "runs.c").write_text(RUNS)
     path = compiled(str(tmp_path / "runs.c"), str(tmp_path / "runs"), [*KINDS[kind], "-O1"])
 
-    def steered(name, text):
-        (tmp_path / name).write_text(f"begin\n{text}\nend\n")
-        (file,), _ = execute(tmp_path, path, options=["--kfi", tmp_path / name, "-o", f"{name}.upto"])
-        assert b"of which 0 matched no call" in run(UPTO_ASAN, "check", file).stdout
-        return file, calls_of(file)
-
+    steered = steering(tmp_path, path)
     file, calls = steered("listed", "filter funclist slow part thread fend")
     assert calls == {"slow": 7, "part": 301, "thread": 1} and left_out(file) == {"calls": sum(ALL.values()), "duration": 0, "function": sum(ALL.values()) - 309}
     file, calls = steered("long", "filter mintime 2500")

@@ -7,8 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "reads.h"
-#include "syscall_places.h"
 
 size_t types_map(const struct types *t, const char *name)
 {
@@ -135,143 +133,6 @@ int typing_unify(struct typing *t, struct type *place, const struct type *value,
 			    kind_name(place));
 }
 
-static size_t add_field(struct typing *t, const char *text, const struct node *node, struct type type)
-{
-	struct types *all = t->t;
-	size_t i = 0;
-
-	while (i < all->n_fields &&
-	       (all->fields[i].handler != t->handler || all->fields[i].type.is_bytes != type.is_bytes ||
-		strcmp(all->fields[i].text, text)))
-		i++;
-	if (i < all->n_fields)
-		return i;
-	all->fields = array_grow(all->fields, all->n_fields, &all->fields_cap, sizeof *all->fields);
-	all->fields[all->n_fields++] =
-		(struct field_asked){ .handler = t->handler, .text = xstrdup(text), .at = node, .type = type };
-	return i;
-}
-
-/* At each of the handler's places there must be such a field, of one kind. */
-static int find_in_places(struct typing *t, const struct node *node, const char *text, struct type *ret)
-{
-	const struct handler *h = &t->p->handlers[t->handler];
-	const struct type asked = *ret;
-
-	for (size_t i = 0; t->known && i < h->n_places; i++) {
-		struct type type = asked;
-
-		if (!t->known->find(t->known->context, &h->places[i], text, &type, t->err)) {
-			cleanup_free char *why = xstrdup(t->err->text);
-
-			return script_error(t->p, node->at, node->len, t->err, "%s", why);
-		}
-		if (i && type.kind != ret->kind && !type.unsure && !ret->unsure)
-			return typing_wrong(t, node, "it is a text at one of these probes, and a number at another");
-		if (!i || ret->unsure)
-			*ret = type;
-	}
-	return 0;
-}
-
-/* The node is what the probe has read there. */
-static int set_field(struct typing *t, struct node *node, const char *text, bool is_bytes)
-{
-	struct type type = { .kind = TYPE_NUMBER, .is_signed = node->kind != NODE_BUILTIN };
-	size_t n = strlen(text);
-
-	if (is_bytes || (n > 7 && !strcmp(text + n - 7, ":string")))
-		type = (struct type){ .kind = TYPE_TEXT, .is_bytes = is_bytes };
-	if (find_in_places(t, node, text, &type) < 0)
-		return -1;
-	node->field = (long)add_field(t, text, node, type);
-	node->type = t->t->fields[node->field].type;
-	return 0;
-}
-
-static const struct place_asked *place_here(const struct typing *t)
-{
-	return &t->p->handlers[t->handler].places[0];
-}
-
-static enum place_kind place_kind(const struct typing *t)
-{
-	return place_here(t)->kind;
-}
-
-/* A probe of the kernel's functions, which can ask what another one has kept. */
-static bool asks_kept(const struct typing *t)
-{
-	enum place_kind kind = place_kind(t);
-
-	return kind == PLACE_ENTRY || kind == PLACE_RETURN || kind == PLACE_CALL || kind == PLACE_CALL_END;
-}
-
-static struct reads reads_here(const struct typing *t)
-{
-	return (struct reads){ .p = t->p, .types = t->t, .handler = t->handler, .maps = t->settled && asks_kept(t) };
-}
-
-/* Those of whose addresses more is read. */
-static void note_leads(struct typing *t, const struct reads *r, const struct node *at)
-{
-	for (size_t i = 0; i < r->n_touched; i++) {
-		struct map_asked *m = typing_map(t, r->touched[i]);
-
-		t->changed |= !m->leads;
-		if (!m->leads)
-			m->leads = at;
-	}
-}
-
-/*
- * An address that another probe has kept is told beside what it leads to: it may be another one than the program's, in
- * the variable or map that this begins with.
- */
-static int find_kept_address(struct typing *t, struct node *node, const struct node *what)
-{
-	struct reads r = reads_here(t);
-	struct buf text = { 0 };
-
-	node->kept = -1;
-	if (reads_put_address(&r, what, &text)) {
-		buf_put_u8(&text, 0);
-		node->kept = (long)add_field(t, (char *)text.data, node, (struct type){ .kind = TYPE_NUMBER });
-	}
-	buf_free(&text);
-	return node->kept < 0 ? -1 : 0;
-}
-
-/* 1: it is read by the probe; 0: it is not of that kind. `more`: behind it */
-static int find_field(struct typing *t, struct node *node, const struct node *what, const char *more, bool is_bytes)
-{
-	struct reads r = reads_here(t);
-	const struct node *map = reads_map(&r, what);
-	struct buf text = { 0 };
-	int ret = 0;
-
-	/* the number that a map keeps is its own; what that leads to is read */
-	if (map && !*more && !reads_leads_on(&r, what))
-		return 0;
-	if (reads_put(&r, what, &text) && (!map || find_kept_address(t, node, what) == 0)) {
-		buf_put(&text, more, strlen(more) + 1);
-		note_leads(t, &r, node);
-		ret = set_field(t, node, (char *)text.data, is_bytes) < 0 ? -1 : 1;
-	}
-	buf_free(&text);
-	return ret;
-}
-
-int typing_field(struct typing *t, struct node *node, const struct node *what, const char *more)
-{
-	return find_field(t, node, what, more, false);
-}
-
-int typing_bytes(struct typing *t, struct node *node, const struct node *what, const char *more)
-{
-	return find_field(t, node, what, more, true);
-}
-
 static bool is_of_return(enum place_kind kind)
 {
 	return kind == PLACE_RETURN || kind == PLACE_CALL_END || kind == PLACE_URETPROBE;
@@ -280,9 +141,9 @@ static bool is_of_return(enum place_kind kind)
 /* Has the place such a thing at all? */
 static int check_builtin(struct typing *t, const struct node *node)
 {
-	enum place_kind kind = place_kind(t);
+	enum place_kind kind = typing_place(t)->kind;
 	/* what stands for a tracepoint has args, as that has */
-	bool own = !place_here(t)->call;
+	bool own = !typing_place(t)->call;
 	bool calls = (kind == PLACE_ENTRY && own) || kind == PLACE_CALL || kind == PLACE_UPROBE ||
 		     kind == PLACE_STATIC;
 
@@ -451,29 +312,6 @@ static int find_tuple(struct typing *t, struct node *node)
 	return 0;
 }
 
-static bool leads_from_map(const struct typing *t, const struct node *node)
-{
-	struct reads r = reads_here(t);
-
-	size_t i;
-
-	node = reads_map(&r, node);
-	i = node ? types_map(t->t, node->text) : t->t->n_maps;
-	if (i == t->t->n_maps) /* it is not known yet */
-		return node;
-	return type_is_number(&t->t->maps[i].value) || t->t->maps[i].value.kind == TYPE_NONE;
-}
-
-static int wrong_map(const struct typing *t, const struct node *node)
-{
-	return typing_wrong(t, node,
-			    asks_kept(t)
-				    ? "what leads there is kept in a map: expected a cast, ((struct file *)@map[tid])->…, "
-				      "and a key of tid, pid, arguments and numbers"
-				    : "what a map's addresses lead to is read at functions of the kernel: kprobe, "
-				      "kretprobe, fentry, fexit");
-}
-
 static int find_member(struct typing *t, struct node *node)
 {
 	struct node *of = node->list[0];
@@ -493,8 +331,8 @@ static int find_member(struct typing *t, struct node *node)
 	r = node->text ? typing_field(t, node, node, "") : 0;
 	if (r)
 		return r < 0 ? -1 : 0;
-	if (leads_from_map(t, node))
-		return t->last ? wrong_map(t, node) : 0;
+	if (typing_leads(t, node))
+		return t->last ? typing_wrong_lead(t, node) : 0;
 	if (type_is_number(&of->type))
 		return typing_wrong(
 			t, node,
@@ -511,8 +349,8 @@ static int find_index(struct typing *t, struct node *node)
 	r = typing_field(t, node, node, "");
 	if (r || !t->last)
 		return r < 0 ? -1 : 0;
-	if (leads_from_map(t, node))
-		return wrong_map(t, node);
+	if (typing_leads(t, node))
+		return typing_wrong_lead(t, node);
 	return typing_wrong(t, node,
 			    "elements are read where the probe is: expected an argument, and a number in the brackets");
 }
@@ -531,8 +369,8 @@ static int find_unary(struct typing *t, struct node *node)
 		r = typing_field(t, node, node, "");
 		if (r || !t->last)
 			return r < 0 ? -1 : 0;
-		return leads_from_map(t, node)
-			       ? wrong_map(t, node)
+		return typing_leads(t, node)
+			       ? typing_wrong_lead(t, node)
 			       : typing_wrong(t, node, "memory is read where the probe is: this is not its argument");
 	}
 	if (t->last && !(node->op == '!' ? is_asked(&node->list[0]->type) : type_has_number(&node->list[0]->type)))
@@ -581,41 +419,6 @@ static int find_kept(struct typing *t, struct node *right, struct type *ret)
 	return 0;
 }
 
-static void add_keep(struct typing *t, const char *text, const struct node *at)
-{
-	struct types *all = t->t;
-
-	for (size_t i = 0; i < all->n_keeps; i++)
-		if (all->keeps[i].handler == t->handler && !strcmp(all->keeps[i].text, text))
-			return;
-	all->keeps = array_grow(all->keeps, all->n_keeps, &all->keeps_cap, sizeof *all->keeps);
-	all->keeps[all->n_keeps++] =
-		(struct keep_asked){ .handler = t->handler, .text = xstrdup(text), .at = at };
-}
-
-/* An address that leads to memory elsewhere is handed to the probe there. */
-static int keep_address(struct typing *t, const struct node *map, const struct node *value, const struct type *type)
-{
-	struct reads r = reads_here(t);
-	const struct map_asked *m = typing_map(t, map);
-	struct buf text = { 0 };
-
-	if (!r.maps || !m->leads)
-		return 0;
-	if (type->structure && m->value.structure && strcmp(type->structure, m->value.structure))
-		return script_error(t->p, value->at, value->len, t->err,
-				    "it is struct %s * here, and was struct %s * before: of one map's addresses the same is read",
-				    type->structure, m->value.structure);
-	if (reads_put_keep(&r, map, value, &text)) {
-		buf_put_u8(&text, 0);
-		add_keep(t, (char *)text.data, value);
-		note_leads(t, &r, value);
-		typing_map(t, map)->kept = true;
-	}
-	buf_free(&text);
-	return 0;
-}
-
 static int find_assignment(struct typing *t, struct node *node)
 {
 	struct type kept;
@@ -653,7 +456,7 @@ static int find_assignment(struct typing *t, struct node *node)
 		return 0;
 	if (find_kept(t, right, &kept) < 0)
 		return -1;
-	if (type_is_number(&kept) && !node->op && keep_address(t, left, right, &kept) < 0)
+	if (type_is_number(&kept) && !node->op && typing_keep(t, left, right, &kept) < 0)
 		return -1;
 	m = typing_map(t, left);
 	return check_compound(t, node, &m->value) < 0 ? -1 : typing_unify(t, &m->value, &kept, right, "the value");
@@ -837,20 +640,6 @@ static int find_rounds(struct typing *t)
 	return 0;
 }
 
-/* Is what leads on kept by any probe? */
-static int check_maps(const struct typing *t)
-{
-	for (size_t i = 0; i < t->t->n_maps; i++) {
-		const struct map_asked *m = &t->t->maps[i];
-
-		if (m->leads && !m->kept)
-			return script_error(t->p, m->leads->at, m->leads->len, t->err,
-					    "@%s leads nowhere: expected @%s = an argument, or what that leads to, at a "
-					    "function of the kernel", m->name, m->name);
-	}
-	return 0;
-}
-
 static void set_bounds(const struct typing *t)
 {
 	for (size_t i = 0; i < t->p->n_bounds; i++) {
@@ -861,35 +650,6 @@ static void set_bounds(const struct typing *t)
 	}
 }
 
-/* Does any of it read memory, as a probe has it? */
-static bool reads_memory(struct typing *t, const struct node *node)
-{
-	struct reads r = reads_here(t);
-	struct buf text = { 0 };
-	bool ret = node->kind == NODE_CALL && reads_call_takes_bytes(node), is = !ret && reads_put(&r, node, &text);
-
-	buf_put_u8(&text, 0);
-	ret |= is && syscall_place_reads((char *)text.data);
-	buf_free(&text);
-	for (size_t i = 0; i < node->n && !ret; i++)
-		ret = reads_memory(t, node->list[i]);
-	return ret;
-}
-
-/* Memory is read at a system call's tracepoint: the call's function takes its place. */
-static int move_places(struct typing *t)
-{
-	for (t->handler = 0; t->handler < t->p->n_handlers; t->handler++) {
-		struct handler *h = &t->p->handlers[t->handler];
-
-		if (syscall_place_is(place_here(t)) &&
-		    ((h->predicate && reads_memory(t, h->predicate)) || reads_memory(t, h->body)) &&
-		    syscall_places_move(t->p, h, t->err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 int types_find(struct script *p, const struct field_types *known, struct types *ret, struct error *err)
 {
 	struct typing t = { .p = p, .known = known, .t = ret, .err = err };
@@ -898,10 +658,10 @@ int types_find(struct script *p, const struct field_types *known, struct types *
 	t.guesses = known && known->guesses;
 	for (t.handler = 0; t.handler < p->n_handlers; t.handler++)
 		look_ahead(&t, p->handlers[t.handler].body);
-	if (move_places(&t) < 0 || find_rounds(&t) < 0)
+	if (typing_move_places(&t) < 0 || find_rounds(&t) < 0)
 		return -1;
 	t.settled = true;
-	if (find_rounds(&t) < 0 || check_maps(&t) < 0)
+	if (find_rounds(&t) < 0 || typing_check_maps(&t) < 0)
 		return -1;
 	set_bounds(&t);
 	t.last = !t.guesses;

@@ -35,6 +35,20 @@ int typing_field(struct typing *t, struct node *node, const struct node *what, c
 /* The same, as the bytes that it has in memory. */
 int typing_bytes(struct typing *t, struct node *node, const struct node *what, const char *more);
 
+/* types_reads.c, as the two above: */
+
+/* The handler's first place: others are of its kind. */
+const struct place_asked *typing_place(const struct typing *t);
+/* Is it what an address leads to that a map keeps? … and the error where that cannot be read. */
+bool typing_leads(const struct typing *t, const struct node *node);
+int typing_wrong_lead(const struct typing *t, const struct node *node);
+/* A map gets an address of that type: it is handed to probes that read more by it. */
+int typing_keep(struct typing *t, const struct node *map, const struct node *value, const struct type *type);
+/* An error: a map whose addresses lead on, and that no probe puts any into. */
+int typing_check_maps(const struct typing *t);
+/* Handlers at tracepoints of system calls that read memory go to the calls' functions (syscall_places.h). */
+int typing_move_places(struct typing *t);
+
 /* What is known of a place that holds a value, with one that it gets. `what`: for the message, "the key". */
 int typing_unify(struct typing *t, struct type *place, const struct type *value, const struct node *at,
 		 const char *what);

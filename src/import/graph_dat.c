@@ -53,9 +53,5 @@ static void read_dat(struct graph_writer *w, int fd)
 
 struct graph_reader *graph_dat_open(int fd, const char *path, struct error *err)
 {
-	if (lseek(fd, 0, SEEK_SET) < 0) {
-		error_set(err, "%s: a trace.dat is read as a file, not through a pipe", path);
-		return NULL;
-	}
-	return graph_reader_start(read_dat, fd, path, err);
+	return graph_reader_start_file(read_dat, fd, path, "a trace.dat", err);
 }

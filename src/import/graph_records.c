@@ -108,6 +108,16 @@ struct graph_reader *graph_reader_start(void (*read)(struct graph_writer *w, int
 	return r;
 }
 
+struct graph_reader *graph_reader_start_file(void (*read)(struct graph_writer *w, int fd), int fd, const char *path,
+					     const char *what, struct error *err)
+{
+	if (lseek(fd, 0, SEEK_SET) < 0) {
+		error_set(err, "%s: %s is read as a file, not through a pipe", path, what);
+		return NULL;
+	}
+	return graph_reader_start(read, fd, path, err);
+}
+
 static int wait_for(struct graph_reader *r)
 {
 	int status = 0;

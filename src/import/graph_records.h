@@ -72,5 +72,8 @@ struct graph_reader *graph_reader_of(int fd, const char *path);
 /* Start it: `read` is called in the process apart, and puts GRAPH_END or GRAPH_FAILED last. */
 struct graph_reader *graph_reader_start(void (*read)(struct graph_writer *w, int fd), int fd, const char *path,
 					struct error *err);
+/* The same of a file, from its begin on. `what`: for the message, if it is none that can seek. */
+struct graph_reader *graph_reader_start_file(void (*read)(struct graph_writer *w, int fd), int fd, const char *path,
+					     const char *what, struct error *err);
 
 #endif

@@ -492,9 +492,5 @@ bool graph_text_is_one(const char *text, size_t len)
 
 struct graph_reader *graph_text_open(int fd, const char *path, struct error *err)
 {
-	if (lseek(fd, 0, SEEK_SET) < 0) {
-		error_set(err, "%s: function_graph's text is read as a file, not through a pipe", path);
-		return NULL;
-	}
-	return graph_reader_start(graph_text_read, fd, path, err);
+	return graph_reader_start_file(graph_text_read, fd, path, "function_graph's text", err);
 }

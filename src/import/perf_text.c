@@ -537,9 +537,5 @@ bool perf_text_is_one(const char *text, size_t len)
 
 struct graph_reader *perf_text_open(int fd, const char *path, struct error *err)
 {
-	if (lseek(fd, 0, SEEK_SET) < 0) {
-		error_set(err, "%s: perf script's text is read as a file, not through a pipe", path);
-		return NULL;
-	}
-	return graph_reader_start(perf_text_read, fd, path, err);
+	return graph_reader_start_file(perf_text_read, fd, path, "perf script's text", err);
 }

@@ -165,7 +165,7 @@ static int find_place(const struct script *p, const struct types *types, size_t 
 {
 	const struct place_asked *place = &p->handlers[handler].places[number];
 	size_t fields = script_fields_of(types, handler);
-	bool keeps = find_keep(types, handler);
+	bool keeps = find_keep(types, handler), first;
 
 	if (place->kind == PLACE_TRACEPOINT && !script_is_syscall(place)) {
 		struct script_need *need = add(ret, handler, number);
@@ -184,16 +184,13 @@ static int find_place(const struct script *p, const struct types *types, size_t 
 	if (is_of_file(place->kind) && strchr(place->name, '*'))
 		return script_error(p, place->at, place->len, err,
 				    "values of programs are read at one function: expected its name");
+	first = keeps && keeps_first(types, handler);
+	if (first)
+		add_probe(ret, types, handler, number, place, true);
 	if (fields || place->offset)
 		add_probe(ret, types, handler, number, place, false);
-	if (keeps)
+	if (keeps && !first)
 		add_probe(ret, types, handler, number, place, true);
-	if (fields && keeps && keeps_first(types, handler)) {
-		struct script_need reader = ret->list[ret->count - 2];
-
-		ret->list[ret->count - 2] = ret->list[ret->count - 1];
-		ret->list[ret->count - 1] = reader;
-	}
 	return 0;
 }
 

@@ -37,8 +37,7 @@ static int mark_functions(const char *const *lists, unsigned n, const struct nam
 {
 	const struct name_list all = {
 		.count = names_count(names), .at = function_at, .data = names, .by_source = true,
-		.what = "function",
-		.where = " in the trace", .hint = FUNCTION_HINT,
+		.what = "function", .where = " in the trace", .hint = FUNCTION_HINT,
 	};
 	bool *marks = xcalloc(all.count, sizeof *marks);
 
