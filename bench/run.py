@@ -512,9 +512,15 @@ def hardware():
     run("gcc", "-O2", "-fno-optimize-sibling-calls", "-o", out + ".plain", os.path.join(source, "recursion.c"))
     run("gcc", "-O2", "-finstrument-functions", "-o", out, os.path.join(source, "recursion.c"))
     run("gcc", "-O2", "-shared", "-fPIC", "-o", out + ".stub", os.path.join(source, "stub.c"))
+    for kind, options in ("pg", ["-pg"]), ("fentry", ["-pg", "-mfentry"]):
+        # linked without: gprof's own files are not asked for
+        run("gcc", "-O2", *options, "-fno-optimize-sibling-calls", "-c", "-o", out + ".o", os.path.join(source, "recursion.c"))
+        run("gcc", "-o", f"{out}.{kind}", out + ".o")
     file = out + ".upto"
     ways = {"not compiled for it": lambda: ns_a_call(out + ".plain"), "empty hooks": lambda: ns_a_call(out), "stub with the time": lambda: ns_a_call(out, LD_PRELOAD=out + ".stub"),
             "libupto, shut off": lambda: ns_a_call(out, LD_PRELOAD=library, UPTO_ARM="0", UPTO_OUT=file), "libupto": lambda: ns_a_call(out, LD_PRELOAD=library, UPTO_OUT=file)}
+    for kind, what in ("pg", "libupto, -pg"), ("fentry", "libupto, -mfentry"):
+        ways[what] = lambda kind=kind: ns_a_call(f"{out}.{kind}", LD_PRELOAD=library, UPTO_OUT=file)
     if shutil.which("uftrace"):
         ways["uftrace"] = lambda: ns_a_call("uftrace", "record", "-d", out + ".uftrace", out)
     times = {way: [] for way in ways}
