@@ -27,7 +27,7 @@ FILE_HEADER = 16
 CHUNK_HEADER = struct.Struct("<IHHIIQQQQQQQQIIII")
 FIELDS = ["magic", "type", "cpu", "stored", "unpacked", "number", "first_insns", "last_insns", "first_ns", "last_ns",
           "place", "space", "task", "events", "flags", "reserved", "crc"]
-META, SITES, EVENTS, SYMBOLS, END, FACTS = 1, 2, 3, 4, 5, 10
+META, SITES, EVENTS, SYMBOLS, END, TEXTS, FACTS = 1, 2, 3, 4, 5, 9, 10
 TYPES = {"meta": META, "sites": SITES, "events": EVENTS, "symbols": SYMBOLS, "end": END, "facts": FACTS}
 # what a trace that was cut, and is whole up to there, may be found to have
 CUT_FINDING = re.compile(r"the trace has no end: .*|cut short within a chunk at byte \d+; the events before are whole")
@@ -568,6 +568,36 @@ def test_damaged_events():
     assert not os.path.exists(path + ".index") and not os.path.exists(path + ".history")
     os.unlink(path)
     return f"seed {number}: {lost} of {whole} events in {len(gone)} chunks"
+
+
+@pytest.mark.parametrize("kind", [FACTS, TEXTS], ids=["facts", "texts"])
+@pytest.mark.weight(3)
+def test_damaged_beside(kind):
+    """One damaged chunk of what was noted beside events, and the next one's header with it or not: what is there is told, and what is not."""
+    trace, _ = recording("6.12", 1)
+    data, chunks = chunks_of(trace)
+    number = seed()
+    rng = random.Random(number)
+    chunk = rng.choice([c for c in chunks[:-1] if c["type"] == kind])
+    at = chunk["offset"] + CHUNK_HEADER.size + chunk["stored"] // 2
+    path = os.path.join(WORK, f"robust-beside-{kind}.upto")
+    # zeros up to behind the next chunk's header, too: the trace ends there
+    for damaged in (data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1:], data[:at] + bytes(chunk["end"] + CHUNK_HEADER.size - at) + data[chunk["end"] + CHUNK_HEADER.size:]):
+        write(path, damaged)
+        missed, cut = 0, damaged[chunk["end"]:chunk["end"] + 4] == bytes(4)
+        # of a trace that ends early some things may not be there to be asked for
+        for command in ("top", "timeline", "check", "info", *(() if cut else ("why", "syscalls", "waits", "report -f -o " + path + ".html"))):
+            status, out, err = ask(UPTO, command.split()[0], path, *command.split()[1:])
+            assert status == (command == "check") and (out or "report" in command), (command, status, err)
+            missed += f"is damaged at byte {chunk['offset']}: some " in err
+        assert missed >= 2, err
+        found = json.loads(ask(UPTO, "check", path, "--json")[1])["findings"]
+        assert any(f"damaged at byte {chunk['offset']}: some " in f["text"] for f in found), found
+        if kind == FACTS:
+            assert not json.loads(ask(UPTO, "info", path, "--json")[1])["complete"]
+    for left in (path, path + ".html"):
+        os.unlink(left)
+    return f"seed {number}: chunk {chunk['number']} of {len(chunks)}"
 
 
 def assert_top(path, what):

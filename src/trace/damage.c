@@ -23,7 +23,8 @@ static void take_out(struct reader *r, const struct chunk *c, struct lane *lane)
 	if (!lane->damage) {
 		r->damages = array_grow(r->damages, r->n_damages, &r->damages_cap, sizeof *r->damages);
 		r->damages[r->n_damages++] = (struct damage){
-			.offset = c->offset, .from_ns = c->header.first_ns, .cpu = c->header.cpu,
+			.type = CHUNK_EVENTS, .offset = c->offset, .from_ns = c->header.first_ns,
+			.cpu = c->header.cpu,
 		};
 		lane->damage = r->n_damages;
 	}
@@ -32,6 +33,14 @@ static void take_out(struct reader *r, const struct chunk *c, struct lane *lane)
 	d->events += c->header.events;
 	d->to_ns = c->header.last_ns;
 	lane->missing += c->header.events;
+}
+
+/* What is in such a chunk stands for itself. */
+static void take_out_beside(struct reader *r, const struct chunk *c)
+{
+	r->damages = array_grow(r->damages, r->n_damages, &r->damages_cap, sizeof *r->damages);
+	r->damages[r->n_damages++] =
+		(struct damage){ .type = (enum chunk_type)c->header.type, .chunks = 1, .offset = c->offset };
 }
 
 /* The first chunk behind what is missing: it begins with a GAP, and, if its vCPU is halted, a HALT. */
@@ -66,6 +75,10 @@ void damage_take_out(struct reader *r)
 				continue;
 			}
 			go_on(&c, lane);
+		} else if ((c.header.type == CHUNK_FACTS || c.header.type == CHUNK_TEXTS) &&
+			   !is_whole(r, i, zstd, &packed, &data)) {
+			take_out_beside(r, &c);
+			continue;
 		}
 		c.header.number = kept;
 		r->chunks[kept++] = c;
@@ -78,6 +91,13 @@ void damage_take_out(struct reader *r)
 	ZSTD_freeDCtx(zstd);
 	buf_free(&packed);
 	buf_free(&data);
+}
+
+const char *damage_of(const struct damage *d)
+{
+	return d->type == CHUNK_EVENTS  ? "events"
+	       : d->type == CHUNK_FACTS ? "facts (lines of the log, wake-ups, files, trace events …)"
+					: "texts that system calls were given";
 }
 
 #define OWN_NUMBERS (UINT64_C(1) << 32) /* the recorder's are below */

@@ -110,10 +110,12 @@ int reader_chunk(const struct reader *r, size_t i, ZSTD_DCtx *zstd, struct buf *
 	packed->len = c->header.stored;
 	n = ZSTD_decompressDCtx(zstd, out->data, out->cap, packed->data, packed->len);
 	if (ZSTD_isError(n) || n != c->header.unpacked) {
-		error_set(err, "%s: chunk %zu at byte %" PRIu64 " is damaged (%s); the events in it cannot be had",
-			  r->path, i, c->offset, ZSTD_isError(n) ? ZSTD_getErrorName(n) : "wrong size");
-		/* without a table, what events mean is not known */
-		err->damaged = c->header.type == CHUNK_EVENTS;
+		error_set(err, "%s: chunk %zu at byte %" PRIu64 " is damaged (%s); %s in it cannot be had", r->path, i,
+			  c->offset, ZSTD_isError(n) ? ZSTD_getErrorName(n) : "wrong size",
+			  c->header.type == CHUNK_EVENTS ? "the events" : "what is");
+		/* without another table, what events mean is not known */
+		err->damaged = c->header.type == CHUNK_EVENTS || c->header.type == CHUNK_FACTS ||
+			       c->header.type == CHUNK_TEXTS;
 		return -1;
 	}
 	out->len = n;

@@ -33,6 +33,7 @@ struct chunk {
 
 /* Chunks of events of one vCPU, one after the other, that were taken out. */
 struct damage {
+	enum chunk_type type; /* EVENTS; FACTS or TEXTS, of which only `offset` is told besides */
 	size_t chunks;
 	uint64_t offset;         /* in the file, of the first */
 	uint64_t events;

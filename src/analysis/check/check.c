@@ -9,6 +9,7 @@
 #include "analysis/sums/functions.h"
 #include "base/alloc.h"
 #include "check_stacks.h"
+#include "trace/damage.h"
 #include "trace/facts.h"
 #include "trace/left_sums.h"
 #include "trace/texts.h"
@@ -204,10 +205,18 @@ static void check_end(const struct reader *r, const struct cpu_end *cpus, struct
 	uint64_t lost = reader_lost(r), odd = meta_get_u64(&r->meta, "odd_clocks", 0), events;
 	const char *first = meta_get(&r->meta, "odd_clock");
 
-	for (size_t i = 0; i < r->n_damages; i++)
-		check_found(c, CHECK_CONTAINER, r->damages[i].events,
-			    "damaged at byte %" PRIu64 ": %" PRIu64 " events of vCPU %u in %zu chunks cannot be had",
-			    r->damages[i].offset, r->damages[i].events, r->damages[i].cpu, r->damages[i].chunks);
+	for (size_t i = 0; i < r->n_damages; i++) {
+		const struct damage *d = &r->damages[i];
+
+		if (d->type == CHUNK_EVENTS)
+			check_found(c, CHECK_CONTAINER, d->events,
+				    "damaged at byte %" PRIu64 ": %" PRIu64
+				    " events of vCPU %u in %zu chunks cannot be had",
+				    d->offset, d->events, d->cpu, d->chunks);
+		else
+			check_found(c, CHECK_CONTAINER, 1, "damaged at byte %" PRIu64 ": some %s cannot be had",
+				    d->offset, damage_of(d));
+	}
 	if (r->cut_why)
 		check_found(c, CHECK_CONTAINER, 1, "%s at byte %" PRIu64 "; the events before are whole", r->cut_why,
 			    r->cut_at);

@@ -49,12 +49,16 @@ static void warn_damages(const struct reader *r)
 		struct buf line = { 0 };
 
 		terminal_escape(&line, r->path);
-		buf_printf(&line, ": is damaged at byte %" PRIu64 ": %" PRIu64 " events of vCPU %u, from ", d->offset,
-			   d->events, d->cpu);
-		put_moment(&line, d->from_ns);
-		buf_printf(&line, " to ");
-		put_moment(&line, d->to_ns);
-		buf_printf(&line, " s, cannot be had; the others can, as around a gap");
+		buf_printf(&line, ": is damaged at byte %" PRIu64 ": ", d->offset);
+		if (d->type == CHUNK_EVENTS) {
+			buf_printf(&line, "%" PRIu64 " events of vCPU %u, from ", d->events, d->cpu);
+			put_moment(&line, d->from_ns);
+			buf_printf(&line, " to ");
+			put_moment(&line, d->to_ns);
+			buf_printf(&line, " s, cannot be had; the others can, as around a gap");
+		} else {
+			buf_printf(&line, "some %s cannot be had; all others can", damage_of(d));
+		}
 		buf_put_u8(&line, 0);
 		fprintf(stderr, "upto: %s\n", (char *)line.data);
 		buf_free(&line);

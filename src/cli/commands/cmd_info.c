@@ -311,7 +311,7 @@ static void print_text(const struct trace_arg *t, const struct summary *s, const
 	if (*or_empty(meta_get(&r->meta, "early")))
 		line("learnt late", meta_get(&r->meta, "early"));
 	if (r->n_damages)
-		printf("%-16s damaged: %zu parts of its events cannot be had\n", "state", r->n_damages);
+		printf("%-16s damaged: %zu parts of it cannot be had\n", "state", r->n_damages);
 	else if (r->cut_why)
 		printf("%-16s cut: %s at byte %" PRIu64 "; the events before are whole\n", "state", r->cut_why,
 		       r->cut_at);
