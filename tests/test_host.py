@@ -46,18 +46,28 @@ def text(folder, name):
         return f.read()
 
 
+def syscalls_by_process(trace):
+    calls = collections.defaultdict(list)
+    for c in upto_json("syscalls", "--json", "-n", "0", trace)["syscalls"]:
+        calls[c["pid"]].append((c["name"], c["result"]))
+    return calls
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.weight(70)
 def test_outside(version):
-    """Each call of each process that began and ended meanwhile is seen from inside and from outside alike."""
+    """Each call of each process that began and ended meanwhile is seen from inside and from outside alike, and each system call."""
     folder, outside = recorded(version)
-    inside, theirs = calls_by_process(os.path.join(folder, "calls.upto")), calls_by_process(outside)
+    inside = calls_by_process(os.path.join(folder, "calls.upto"))
     names = {p["pid"]: p["comm"] for p in upto_json("ps", "--json", os.path.join(folder, "calls.upto"))["processes"]}
     functions = {f for counts in inside.values() for f in counts} - {"[not traced]"}
+    theirs = calls_by_process(outside, "--functions", ",".join(functions))
+    inner, outer = syscalls_by_process(os.path.join(folder, "calls.upto")), syscalls_by_process(outside)
     compared = processes = 0
     for pid in (pid for pid, comm in names.items() if comm in ("mkdir", "cat", "tr", "find", "wc")):
         mine = {f: n for f, n in theirs[pid].items() if f in functions}
         assert mine == inside[pid], (pid, names[pid], mine, inside[pid])
+        assert len(inner[pid]) > 5 and inner[pid] == outer[pid], (pid, names[pid], inner[pid], outer[pid])
         compared += sum(mine.values())
         processes += 1
     assert processes == 40 and compared > 1000, (processes, compared)

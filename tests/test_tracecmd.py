@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from guest import UPTO, UPTO_ASAN, WORK, initrd, libraries_of, once_a_run, qemu_args, record, run, unpack_disk, upto_json
+from big_endian import big_endian
 from test_cli import fails
 
 CASES = [("6.12", ""), *(pytest.param(v, every, marks=pytest.mark.kernels) for v, every in (("6.1", ""), ("7", ""), ("6.12", "every=1")))]
@@ -74,6 +75,43 @@ def imported(dat, out, upto=UPTO):
     return out, said
 
 
+def events_of(dat):
+    """By trace-cmd: of each event but the tracer's own, who ran, on which CPU, when, what it was and its text."""
+    line, events = re.compile(r"^ *.*-(\d+) +\[(\d+)\] +([\d.]+): (\w+): +(.*)$"), []
+    for text in run("trace-cmd", "report", "-N", "-t", "-i", dat).stdout.decode(errors="replace").splitlines():
+        m = line.match(text)
+        if m and not m[4].startswith("funcgraph_"):
+            seconds, _, rest = m[3].partition(".")
+            events.append((int(m[1]), int(m[2]), int(seconds) * 10**9 + int(rest.ljust(9, "0")), m[4], m[5].rstrip()))
+    return events
+
+
+def compare_events(dat, trace):
+    """All of them are there, each with its text, thread and time: as far from the first as there."""
+    theirs = events_of(dat)
+    ours = [(e["pid"], e["cpu"], e["ns"], e["event"].partition(":")[2], e["text"].rstrip()) for e in upto_json("events", "--json", "-n", "0", trace)["events"]]
+    assert len(theirs) > 100 and len(ours) == len(theirs), (len(ours), len(theirs))
+    offset = theirs[0][2] - ours[0][2]
+    wrong = [(o, t) for o, t in zip(ours, theirs) if o != (*t[:2], t[2] - offset, *t[3:])]
+    assert not wrong, (len(wrong), wrong[:3])
+
+
+def compare_syscalls(dat, trace):
+    """Each that began is there with its arguments; results are those of the exits that belong to them."""
+    began, ended = collections.Counter(), collections.defaultdict(set)
+    for pid, _, _, event, text in events_of(dat):
+        m = re.match(r"NR (-?\d+) (?:= (-?\d+)|\((.*)\))", text)
+        if event == "sys_enter":
+            began[pid, int(m[1]), tuple(int(a, 16) for a in m[3].split(", "))] += 1
+        elif event == "sys_exit":
+            ended[pid, int(m[1])].add(int(m[2]))
+    calls = upto_json("syscalls", "--json", "-n", "0", trace)["syscalls"]
+    ours = collections.Counter((c["pid"], c["nr"], tuple(int(a, 16) for a in c["args"])) for c in calls)
+    assert ours == began and sum(began.values()) > 1000, (ours - began, began - ours)
+    returned = [c for c in calls if c["result"] is not None]
+    assert len(returned) > 300 and all(c["result"] in ended[c["pid"], c["nr"]] for c in returned), len(returned)
+
+
 @pytest.mark.parametrize("version, every", CASES)
 @pytest.mark.weight(60)
 def test_report(version, every, tmp_path):
@@ -104,11 +142,33 @@ def test_report(version, every, tmp_path):
         half = len(theirs) // 2
         assert abs(mine[len(mine) // 2] - theirs[half]) < max(5000, theirs[half] / 50), (name, mine[len(mine) // 2], theirs[half])
         compared += len(theirs)
+    compare_events(os.path.join(folder, "calls.dat"), trace)
+    if every:
+        compare_syscalls(os.path.join(folder, "calls.dat"), trace)
+    else:
+        fails(1, "it has no system calls", "syscalls", trace)
     if not lost:
         assert "calls whose ends are not there" not in said and compared > 1000, (said, compared)
         checked = run(UPTO, "check", trace).stdout.decode()
         assert "of which 0 matched no call" in checked, checked
     return f"{sum(begins.values())} calls, {lost} lost; {said.strip().partition(': ')[2]}"
+
+
+@pytest.mark.weight(10)
+def test_big_endian(tmp_path):
+    """The same recording as a machine of the other order of bytes writes it, which trace-cmd reads as the same: so do we."""
+    folder, _ = recorded("6.12", "")
+    little, big = tmp_path / "little.dat", tmp_path / "big.dat"
+    run("trace-cmd", "convert", "--file-version", "6", "-i", os.path.join(folder, "calls.dat"), "-o", little)
+    big.write_bytes(big_endian(little.read_bytes()))
+    reports = [run("trace-cmd", "report", "-N", "-R", "-t", "-i", dat).stdout for dat in (little, big)]
+    assert reports[0] == reports[1] and reports[0].count(b"funcgraph_exit") > 5000
+    traces = [imported(dat, dat.with_suffix(".upto"), UPTO_ASAN)[0] for dat in (little, big)]
+    for command in (["top", "-n", "0"], ["calls", "-n", "0"], ["events", "-n", "0"], ["ps"], ["waits"], ["timeline"]):
+        answers = [run(UPTO, *command, "--json", trace).stdout for trace in traces]
+        assert answers[0] == answers[1] and len(answers[0]) > 100, command
+    compare_events(big, traces[1])
+    return f"{reports[0].count(b'funcgraph_exit')} ends of calls"
 
 
 @pytest.mark.parametrize("version", [pytest.param("6.12", marks=pytest.mark.long), pytest.param("6.1", marks=pytest.mark.kernels), pytest.param("7", marks=pytest.mark.kernels)])
@@ -122,7 +182,7 @@ def test_outside(version, tmp_path):
     functions = {f for counts in pids.values() for f in counts}
     ends = {p["pid"]: p for p in upto_json("ps", "--json", outside)["processes"]}
     spans = {p["pid"] for p in upto_json("ps", "--json", inside)["processes"]}
-    compared, processes, by_pid = 0, 0, calls_by_process(outside)
+    compared, processes, by_pid = 0, 0, calls_by_process(outside, "--functions", ",".join(functions))
     for pid in sorted(pid for pid in spans if pid in ends and ends[pid]["comm"] in ("mkdir", "cat", "tr", "find", "wc")):
         theirs, mine = pids[pid], collections.Counter({f: n for f, n in by_pid[pid].items() if f in functions})
         # what is traced from its first step on has all of it: the tracer itself calls none of these
@@ -152,7 +212,7 @@ def test_text(name, tmp_path):
     assert "calls whose ends are not there" not in said and "of which 0 matched no call" in run(UPTO, "check", trace).stdout.decode(), said
     shown = {p["pid"]: p["comm"] for p in upto_json("ps", "--json", trace)["processes"]}
     since = min(p["start_ns"] for p in upto_json("ps", "--json", outside)["processes"] if shown.get(p["pid"]) == "mkdir")
-    mine, theirs, compared = calls_by_process(trace), calls_by_process(outside, "--from", f"{since - 1000000}ns"), 0
+    mine, theirs, compared = calls_by_process(trace), calls_by_process(outside, "--from", f"{since - 1000000}ns", "--functions", ",".join(begins)), 0
     for pid in (pid for pid, comm in shown.items() if comm in ("mkdir", "cat", "tr", "find", "wc")):
         assert mine[pid] == {f: n for f, n in theirs[pid].items() if f in begins}, (pid, shown[pid], mine[pid])
         compared += 1

@@ -245,7 +245,7 @@ static const struct host_pages *reading; /* the process apart has one */
 
 static void read_pages(struct graph_writer *w, int fd)
 {
-	static const char *const systems[] = { "ftrace", "sched", "printk", "task", NULL };
+	static const char *const systems[] = { "ftrace", "sched", "printk", "task", "raw_syscalls", "irq", NULL };
 	struct graph_events events;
 	struct tep_handle *tep = tracefs_local_events_system(NULL, systems);
 
@@ -258,7 +258,7 @@ static void read_pages(struct graph_writer *w, int fd)
 	tep_set_loglevel(TEP_LOG_NONE);
 	parse_kallsyms(tep);
 	parse_comms(tracefs_tracing_dir(), tep);
-	graph_events_init(&events, tep, w);
+	graph_events_init(&events, tep, false, w);
 	graph_events_put_comms(&events);
 	put_all(reading, &events);
 	graph_writer_put(w, &(struct graph_record){ .kind = GRAPH_END }, NULL);

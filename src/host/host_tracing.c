@@ -14,8 +14,13 @@
 /* The instance's name: one that is there before was left by a recording that was killed. */
 #define INSTANCE "upto"
 #define EVENTS "events/sched/sched_switch/enable", "events/sched/sched_waking/enable", "events/printk/console/enable"
+/* Not where all that is short is left out. */
+#define MORE_EVENTS                                                                                  \
+	"events/raw_syscalls/sys_enter/enable", "events/raw_syscalls/sys_exit/enable",               \
+		"events/irq/irq_handler_entry/enable", "events/irq/irq_handler_exit/enable",         \
+		"events/task/task_rename/enable"
 
-enum { SAVED_MAX = 16 };
+enum { SAVED_MAX = 32 };
 
 struct host_tracing {
 	struct tracefs_instance *instance; /* NULL: the one that all share */
@@ -201,22 +206,27 @@ static void set_clock(struct host_tracing *t, const char *clock)
 	t->monotonic = write_text(t, t->instance, "trace_clock", clock, &ignored) == 0 && !strcmp(clock, "mono");
 }
 
+static void set_events(struct host_tracing *t, const struct host_options *o)
+{
+	static const char *const events[] = { EVENTS, MORE_EVENTS }, *const least[] = { EVENTS };
+
+	for (size_t i = 0; i < (o->min_us ? sizeof least : sizeof events) / sizeof *events; i++) {
+		struct error ignored;
+
+		if (tracefs_file_exists(t->instance, events[i]))
+			set(t, t->instance, events[i], "1", &ignored);
+	}
+}
+
 static int begin(struct host_tracing *t, const struct host_options *o, bool on, struct error *err)
 {
-	static const char *const events[] = { EVENTS };
-
 	if (set(t, t->instance, "tracing_on", "0", err) < 0)
 		return -1;
 	set_clock(t, o->min_us ? "local" : "mono");
 	tracefs_instance_file_clear(t->instance, "trace");
 	if (choose(t, o, err) < 0 || set(t, t->instance, "current_tracer", "function_graph", err) < 0)
 		return -1;
-	for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
-		struct error ignored;
-
-		if (tracefs_file_exists(t->instance, events[i]))
-			set(t, t->instance, events[i], "1", &ignored);
-	}
+	set_events(t, o);
 	/* last of all: the functions may be called at any time */
 	if (set_trigger(t, o->stop_entry, "traceoff", err) < 0 || set_trigger(t, o->start_entry, "traceon", err) < 0)
 		return -1;

@@ -38,7 +38,7 @@ static void read_dat(struct graph_writer *w, int fd)
 		fail(w, "is not a trace.dat that libtracecmd reads");
 		return;
 	}
-	graph_events_init(&events, tracecmd_get_tep(input), w);
+	graph_events_init(&events, tracecmd_get_tep(input), true, w);
 	if (!graph_events_are_there(&events)) {
 		fail(w, "has no format of function_graph's events: trace-cmd record -p function_graph writes that");
 		return;

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "event_format_text.h"
+#include "event_order.h"
 
 enum known_event { ENTRY, EXIT, SWITCH, WAKING, WAKEUP, EXEC, RENAME, CONSOLE, PRINT };
 
@@ -23,9 +25,36 @@ static const struct {
 	[PRINT] = { "ftrace", "print", { "buf" } },
 };
 
-void graph_events_init(struct graph_events *d, struct tep_handle *tep, struct graph_writer *to)
+/*
+ * Are its system calls those of x86-64? There they have names that other CPUs' have not
+ * (arch/x86/include/asm/syscall_wrapper.h), and the kernel is somewhere in this part of the addresses
+ * (Documentation/arch/x86/x86_64/mm.rst). The library finds functions by address only.
+ */
+static bool is_x86_64(struct tep_handle *tep)
 {
-	*d = (struct graph_events){ .to = to, .tep = tep, .least_later = UINT64_MAX };
+	const unsigned long long end = 0xffffffffc0000000, step = 1 << 21;
+	unsigned long long at = 0xffffffff80000000, start;
+	const char *name;
+	unsigned long size;
+
+	while (at < end) {
+		bool found = tep_find_function_info(tep, at, &name, &start, &size) == 1;
+
+		if (found && name && !strncmp(name, "__x64_sys_", 10))
+			return true;
+		/* of two names for one place the first has no size */
+		if (found)
+			at = start + size > at ? start + size : at + 1;
+		else
+			at = (at + step) & ~(step - 1);
+	}
+	return false;
+}
+
+void graph_events_init(struct graph_events *d, struct tep_handle *tep, bool keeps_all, struct graph_writer *to)
+{
+	*d = (struct graph_events){ .to = to, .tep = tep, .keeps_all = keeps_all, .least_later = UINT64_MAX };
+	d->is_x86_64 = is_x86_64(tep);
 	for (unsigned i = 0; i < GRAPH_EVENTS; i++) {
 		struct tep_event *e = tep_find_event_by_name(tep, events[i].system, events[i].name);
 
@@ -172,6 +201,58 @@ static void put(struct graph_events *d, const struct tep_record *record, enum kn
 	}
 }
 
+/* The event's number; its format is told once. */
+static uint64_t number_of(struct graph_events *d, const struct tep_event *event, uint64_t ns)
+{
+	uint64_t *at = map_put(&d->formats, (uint64_t)event->id, 0);
+	struct buf text = { 0 };
+
+	if (*at)
+		return *at - 1;
+	*at = ++d->n_formats;
+	buf_printf(&text, "%s:%s\n", event->system, event->name);
+	event_format_put_text(event, &text);
+	if (text.len > GRAPH_TEXT_MAX)
+		text.len = GRAPH_TEXT_MAX;
+	graph_writer_put_bytes(d->to,
+			       &(struct graph_record){
+				       .kind = GRAPH_FORMAT,
+				       .ns = ns,
+				       .count = *at - 1,
+				       .other = d->is_x86_64,
+			       },
+			       text.data, text.len);
+	buf_free(&text);
+	return *at - 1;
+}
+
+/* What the tracer itself records is no event of the kernel's. */
+static bool is_kept(const struct graph_events *d, const struct tep_event *event)
+{
+	if (!strcmp(event->system, "ftrace"))
+		return false;
+	for (unsigned i = 0; i < GRAPH_EVENTS && !d->keeps_all; i++)
+		if (d->known[i] == event)
+			return false;
+	return true;
+}
+
+static void keep(struct graph_events *d, const struct tep_record *record, const struct tep_event *event,
+		 struct graph_record r)
+{
+	r.kind = GRAPH_EVENT;
+	r.count = number_of(d, event, r.ns);
+	if (record->size <= 0)
+		return;
+	if (tep_is_file_bigendian(d->tep) == tep_is_local_bigendian(d->tep)) {
+		graph_writer_put_bytes(d->to, &r, record->data, (size_t)record->size);
+		return;
+	}
+	d->turned.len = 0;
+	event_order_put(event, record->data, (size_t)record->size, &d->turned);
+	graph_writer_put_bytes(d->to, &r, d->turned.data, d->turned.len);
+}
+
 void graph_events_take(struct graph_events *d, struct tep_record *record, int cpu)
 {
 	struct tep_event *event = tep_find_event_by_record(d->tep, record);
@@ -189,6 +270,9 @@ void graph_events_take(struct graph_events *d, struct tep_record *record, int cp
 	if (!event)
 		return;
 	r.pid = tep_data_pid(d->tep, record);
+	/* before a switch, which another thread is behind */
+	if (is_kept(d, event))
+		keep(d, record, event, r);
 	for (unsigned i = 0; i < GRAPH_EVENTS; i++)
 		if (d->known[i] == event) {
 			put(d, record, i, &r);

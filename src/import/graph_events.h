@@ -20,13 +20,19 @@ struct graph_events {
 	struct tep_format_field *fields[GRAPH_EVENTS][GRAPH_FIELDS];
 	struct map names;  /* functions that were named */
 	struct map starts; /* address → where its function begins */
+	bool keeps_all;    /* all events are put, also those that only tell of threads */
+	struct map formats; /* event's ID → its number + 1 */
+	uint64_t n_formats;
+	bool is_x86_64;
+	struct buf turned; /* a record of the other order of bytes */
 	uint64_t calls;    /* begins and ends */
 	/* ns that records were written behind their calls' ends, at least; is their clock another than the tracer's? */
 	uint64_t least_later;
 	bool other_clock;
 };
 
-void graph_events_init(struct graph_events *d, struct tep_handle *tep, struct graph_writer *to);
+/* `keeps_all`: events that tell of threads and the log are put as events, too: somebody asked for them. */
+void graph_events_init(struct graph_events *d, struct tep_handle *tep, bool keeps_all, struct graph_writer *to);
 /* Does anything tell of calls? */
 bool graph_events_are_there(const struct graph_events *d);
 

@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 
-enum { PIECE = 1 << 18, TEXT_MAX = 1 << 12 };
+enum { PIECE = 1 << 18 };
 
 struct graph_reader {
 	char *path;
@@ -22,7 +22,7 @@ struct graph_reader {
 	struct buf in;
 	size_t at;
 	bool over;
-	char text[TEXT_MAX + 1];
+	char text[GRAPH_TEXT_MAX + 1];
 };
 
 void graph_writer_flush(struct graph_writer *w)
@@ -34,15 +34,22 @@ void graph_writer_flush(struct graph_writer *w)
 	w->out.len = 0;
 }
 
-void graph_writer_put(struct graph_writer *w, const struct graph_record *record, const char *text)
+void graph_writer_put_bytes(struct graph_writer *w, const struct graph_record *record, const void *bytes, size_t n)
 {
 	struct graph_record r = *record;
 
-	r.text_bytes = text ? (uint32_t)strnlen(text, TEXT_MAX) : 0;
+	if (n > GRAPH_TEXT_MAX)
+		return;
+	r.text_bytes = (uint32_t)n;
 	buf_put(&w->out, &r, sizeof r);
-	buf_put(&w->out, text, r.text_bytes);
+	buf_put(&w->out, bytes, n);
 	if (w->out.len >= PIECE)
 		graph_writer_flush(w);
+}
+
+void graph_writer_put(struct graph_writer *w, const struct graph_record *record, const char *text)
+{
+	graph_writer_put_bytes(w, record, text, text ? strnlen(text, GRAPH_TEXT_MAX) : 0);
 }
 
 /* The library may do anything with a file that was made for it to. */
@@ -184,7 +191,7 @@ int graph_reader_next(struct graph_reader *r, struct graph_record *ret, const ch
 	if (!has(r, sizeof *ret))
 		return fail(r, err);
 	memcpy(ret, r->in.data + r->at, sizeof *ret);
-	if (ret->text_bytes > TEXT_MAX || !has(r, sizeof *ret + ret->text_bytes))
+	if (ret->text_bytes > GRAPH_TEXT_MAX || !has(r, sizeof *ret + ret->text_bytes))
 		return fail(r, err);
 	memcpy(r->text, r->in.data + r->at + sizeof *ret, ret->text_bytes);
 	r->text[ret->text_bytes] = 0;

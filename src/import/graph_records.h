@@ -24,15 +24,23 @@ enum graph_kind {
 	GRAPH_LOG,    /* a line of the kernel's log, or of the trace's marks: the text */
 	GRAPH_LOST,   /* `count` records of the CPU are missing before the next one; 0: how many is not known */
 	GRAPH_NAME,   /* `function` has the text as its name; it comes before any other that has the function */
+	/*
+	 * `count` is the number of an event from then on: "system:name", a line's end, its format as tracefs has it.
+	 * `other`: are the kernel's system calls those of x86-64?
+	 */
+	GRAPH_FORMAT,
+	GRAPH_EVENT,  /* one of number `count` happened: its record, from common_type on */
 	GRAPH_END,    /* all was read */
 	GRAPH_FAILED, /* why not: the text */
 };
+
+enum { GRAPH_TEXT_MAX = 1 << 16 };
 
 struct graph_record {
 	uint64_t ns;
 	union {
 		uint64_t function; /* its address */
-		uint64_t count;
+		uint64_t count;    /* LOST, FORMAT, EVENT */
 	};
 	uint64_t begin_ns; /* EXIT; 0: not known */
 	uint32_t cpu;
@@ -63,6 +71,8 @@ struct graph_writer {
 };
 
 void graph_writer_put(struct graph_writer *w, const struct graph_record *record, const char *text);
+/* The same of bytes of any value; of more than GRAPH_TEXT_MAX the record is not put. */
+void graph_writer_put_bytes(struct graph_writer *w, const struct graph_record *record, const void *bytes, size_t n);
 /* What is still kept. */
 void graph_writer_flush(struct graph_writer *w);
 

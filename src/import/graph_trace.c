@@ -42,13 +42,21 @@ struct graph_trace {
 	struct map functions;       /* by address */
 	struct function *list;
 	size_t n_functions, functions_cap;
-	struct graph_record *kept; /* up to the first begin of a call */
+	struct kept {
+		struct graph_record record;
+		size_t text;       /* where it is in `kept_texts`, with a NUL */
+	} *kept;                   /* up to the first begin of a call */
 	size_t n_kept, kept_cap;
+	struct buf kept_texts;
+	struct buf lines;          /* of META: formats of events */
+	uint64_t n_formats;
+	bool has_syscalls;         /* one of them tells of system calls, by numbers that are known */
 	bool has_begins;
 	uint64_t losses; /* on any CPU */
 	uint64_t base_ns, end_ns;
 	struct buf facts;
-	uint64_t lines; /* of the log */
+	bool has_facts; /* some were written already */
+	uint64_t log_lines;
 	struct graph_trace_counts counts;
 	const struct graph_part *part; /* NULL: all */
 	bool started, over;            /* of that */
@@ -252,13 +260,41 @@ static void add_line(struct graph_trace *t, const struct graph_record *r, const 
 		put_fact(t, r,
 			 &(struct fact){
 				 .kind = FACT_LOG,
-				 .numbers = { t->lines++, INFO_LEVEL, 0 },
+				 .numbers = { t->log_lines++, INFO_LEVEL, 0 },
 				 .n_numbers = 3,
 				 .texts = { text },
 				 .lens = { len },
 				 .n_texts = 1,
 			 },
 			 ns);
+}
+
+static void add_event(struct graph_trace *t, const struct graph_record *r, const char *bytes, uint64_t ns)
+{
+	if (r->count < t->n_formats)
+		put_fact(t, r,
+			 &(struct fact){
+				 .kind = FACT_EVENT,
+				 .numbers = { r->count, 0 },
+				 .n_numbers = 2,
+				 .texts = { bytes },
+				 .lens = { r->text_bytes },
+				 .n_texts = 1,
+			 },
+			 ns);
+}
+
+/* Formats come in the order of their numbers. */
+static void add_format(struct graph_trace *t, const struct graph_record *r, const char *text)
+{
+	char key[32];
+
+	if (r->count != t->n_formats || !strchr(text, '\n'))
+		return;
+	snprintf(key, sizeof key, "event.%" PRIu64, t->n_formats++);
+	meta_put(&t->lines, key, text);
+	t->has_syscalls |= r->other && (!strncmp(text, "syscalls:sys_enter", 18) ||
+					!strncmp(text, "raw_syscalls:sys_enter", 22));
 }
 
 /* Who ran while they were lost, and what was called and ended, is not known. */
@@ -326,13 +362,16 @@ static void add(struct graph_trace *t, const struct graph_record *r, const char 
 	case GRAPH_LOG:
 		add_line(t, r, text, ns);
 		break;
+	case GRAPH_EVENT:
+		add_event(t, r, text, ns);
+		break;
 	}
 }
 
 /* Of two at the same time: what ends comes first, but for a call's own begin; and the longer call begins first. */
 static int by_time(const void *va, const void *vb)
 {
-	const struct graph_record *a = va, *b = vb;
+	const struct graph_record *a = &((const struct kept *)va)->record, *b = &((const struct kept *)vb)->record;
 
 	if (a->ns != b->ns)
 		return a->ns < b->ns ? -1 : 1;
@@ -352,7 +391,7 @@ static void add_kept_ends(struct graph_trace *t)
 
 	t->counts.by_ends = true;
 	for (size_t i = 0; i < n; i++) {
-		struct graph_record begin = t->kept[i];
+		struct graph_record begin = t->kept[i].record;
 
 		if (begin.kind != GRAPH_EXIT || !begin.begin_ns || begin.begin_ns > begin.ns)
 			continue;
@@ -361,7 +400,7 @@ static void add_kept_ends(struct graph_trace *t)
 		if (begin.ns < t->base_ns)
 			t->base_ns = begin.ns;
 		t->kept = array_grow(t->kept, t->n_kept, &t->kept_cap, sizeof *t->kept);
-		t->kept[t->n_kept++] = begin;
+		t->kept[t->n_kept++] = (struct kept){ begin, 0 };
 	}
 	if (t->n_kept)
 		qsort(t->kept, t->n_kept, sizeof *t->kept, by_time);
@@ -372,8 +411,19 @@ static void add_kept(struct graph_trace *t)
 	if (!t->has_begins)
 		add_kept_ends(t);
 	for (size_t i = 0; i < t->n_kept && !t->made->full; i++)
-		add(t, &t->kept[i], "");
+		add(t, &t->kept[i].record, (char *)t->kept_texts.data + t->kept[i].text);
 	t->n_kept = 0;
+	t->kept_texts.len = 0;
+}
+
+static void keep(struct graph_trace *t, const struct graph_record *r, const char *text)
+{
+	if (t->n_kept == KEPT_MAX || t->kept_texts.len > KEPT_MAX)
+		return;
+	t->kept = array_grow(t->kept, t->n_kept, &t->kept_cap, sizeof *t->kept);
+	t->kept[t->n_kept++] = (struct kept){ *r, t->kept_texts.len };
+	buf_put(&t->kept_texts, text, r->text_bytes);
+	buf_put_u8(&t->kept_texts, 0);
 }
 
 static bool is_of(const struct graph_trace *t, const struct graph_record *r, enum graph_kind kind, const char *function)
@@ -413,6 +463,10 @@ static void take(struct graph_trace *t, const struct graph_record *r, const char
 		name(t, r->function, text);
 		return;
 	}
+	if (r->kind == GRAPH_FORMAT) {
+		add_format(t, r, text);
+		return;
+	}
 	if (r->kind == GRAPH_COMM || r->kind == GRAPH_SWITCH || r->kind == GRAPH_WAKE)
 		note_comm(t, r->other, r->cpu, text);
 	if (r->kind == GRAPH_COMM || r->cpu >= CPUS_MAX || !is_in_part(t, r))
@@ -423,14 +477,14 @@ static void take(struct graph_trace *t, const struct graph_record *r, const char
 		t->has_begins = true;
 		add_kept(t);
 	}
-	if (t->has_begins) {
+	if (t->has_begins)
 		add(t, r, text);
-	} else if (t->n_kept < KEPT_MAX && r->kind != GRAPH_LOG) {
-		t->kept = array_grow(t->kept, t->n_kept, &t->kept_cap, sizeof *t->kept);
-		t->kept[t->n_kept++] = *r;
-	}
-	if (t->facts.len >= FACTS_CHUNK)
+	else
+		keep(t, r, text);
+	if (t->facts.len >= FACTS_CHUNK) {
+		t->has_facts = true;
 		builder_put_table(&t->made->builder, CHUNK_FACTS, &t->facts, BUILDER_TABLES_LEVEL);
+	}
 }
 
 static void put_functions(struct graph_trace *t)
@@ -447,7 +501,6 @@ static int write(struct graph_trace *t, struct graph_reader *reader, struct erro
 {
 	struct graph_record r;
 	const char *text;
-	struct buf lines = { 0 };
 	int more = 0;
 
 	while (!t->made->full && (more = graph_reader_next(reader, &r, &text, err)) > 0)
@@ -460,15 +513,14 @@ static int write(struct graph_trace *t, struct graph_reader *reader, struct erro
 	if (!t->counts.calls)
 		return error_set(err, "%s: has no calls: no function was called while it was recorded", t->path);
 	put_functions(t);
-	if (t->facts.len || t->lines)
-		meta_put(&lines, "absent", "instructions,interrupts,syscalls,addresses");
+	if (t->has_facts || t->facts.len)
+		meta_put(&t->lines, "absent", t->has_syscalls ? "instructions,interrupts,addresses" : "instructions,interrupts,syscalls,addresses");
 	if (t->part && t->part->monotonic)
-		meta_put_u64(&lines, "host.monotonic_ns", t->base_ns);
+		meta_put_u64(&t->lines, "host.monotonic_ns", t->base_ns);
 	builder_put_table(&t->made->builder, CHUNK_FACTS, &t->facts, BUILDER_TABLES_LEVEL);
-	builder_put_table(&t->made->builder, CHUNK_META, &lines, BUILDER_TABLES_LEVEL);
+	builder_put_table(&t->made->builder, CHUNK_META, &t->lines, BUILDER_TABLES_LEVEL);
 	t->made->lost = t->counts.lost;
 	made_trace_end(t->made, t->end_ns);
-	buf_free(&lines);
 	return 0;
 }
 
@@ -484,6 +536,8 @@ static void deinit(struct graph_trace *t)
 	free(t->list);
 	free(t->threads);
 	free(t->kept);
+	buf_free(&t->kept_texts);
+	buf_free(&t->lines);
 	map_free(&t->pids);
 	map_free(&t->comms);
 	map_free(&t->functions);

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "event_fields.h"
 #include "event_texts.h"
+#include "trace/event_fields.h"
 
 enum { HEADER = 8 }; /* struct trace_entry, include/linux/trace_events.h */
 

@@ -7,7 +7,7 @@
 #define UPTO_ANALYSIS_EVENT_TEXTS_H
 
 #include "event_decoder.h"
-#include "event_fields.h"
+#include "trace/event_fields.h"
 
 struct event_texts;
 

@@ -2,21 +2,12 @@
 #include "syscall_list.h"
 
 #include "base/alloc.h"
+#include "syscall_marks.h"
 
-/* An event that matters here. Each host thread keeps its own marks; they are sorted afterwards. */
-struct mark {
-	enum { ENTRY, EXIT, SWITCH } type;
-	/*
-	 * EXIT: only ns, task, result and cpu are set, and `from` is the address that it leads to. SWITCH: `task` runs
-	 * from then on, and `from` ran before.
-	 */
-	struct syscall_record call;
-};
-
+/* Each host thread keeps its own marks; they are sorted afterwards. */
 struct syscalls_run {
 	const struct arch *arch;
-	struct mark *marks;
-	size_t count, cap;
+	struct syscall_marks marks;
 	uint64_t task;
 	uint16_t cpu;
 };
@@ -39,13 +30,11 @@ static int begin(void *state, const struct chunk_header *h, struct error *err)
 	return 0;
 }
 
-static struct mark *add_mark(struct syscalls_run *s, const struct batch *b, const struct event *e)
+static struct syscall_mark *add_mark(struct syscalls_run *s, const struct batch *b, const struct event *e)
 {
-	struct mark *m;
+	struct syscall_mark *m = syscall_marks_add(&s->marks);
 
-	s->marks = array_grow(s->marks, s->count, &s->cap, sizeof *s->marks);
-	m = &s->marks[s->count++];
-	*m = (struct mark){ .call = {
+	*m = (struct syscall_mark){ .call = {
 		.ns = batch_ns(b, e), .insns = e->insns, .cpu = s->cpu, .task = task_or_cpu(s->task, s->cpu),
 	} };
 	return m;
@@ -53,18 +42,18 @@ static struct mark *add_mark(struct syscalls_run *s, const struct batch *b, cons
 
 static void look_at(struct syscalls_run *s, const struct batch *b, const struct event *e)
 {
-	struct mark *m;
+	struct syscall_mark *m;
 
 	switch (e->kind) {
 	case EVENT_TASK_SWITCH:
 		m = add_mark(s, b, e);
-		m->type = SWITCH;
+		m->type = SYSCALL_MARK_SWITCH;
 		m->call.from = e->args[0];
 		m->call.task = s->task = e->args[1];
 		break;
 	case EVENT_SYSCALL:
 		m = add_mark(s, b, e);
-		m->type = ENTRY;
+		m->type = SYSCALL_MARK_ENTRY;
 		m->call.nr = (uint32_t)e->args[0];
 		m->call.abi = arch_abi(s->arch, e->args[7]);
 		m->call.from = e->from;
@@ -72,7 +61,8 @@ static void look_at(struct syscalls_run *s, const struct batch *b, const struct 
 		break;
 	case EVENT_SYSCALL_RETURN:
 		m = add_mark(s, b, e);
-		m->type = EXIT;
+		m->type = SYSCALL_MARK_EXIT;
+		m->call.nr = SYSCALL_ANY;
 		m->call.result = (int64_t)e->args[0];
 		m->call.from = e->target;
 		break;
@@ -80,9 +70,14 @@ static void look_at(struct syscalls_run *s, const struct batch *b, const struct 
 		if (!s->arch->is_user(e->args[0]))
 			break;
 		m = add_mark(s, b, e);
-		m->type = EXIT;
+		m->type = SYSCALL_MARK_EXIT;
+		m->call.nr = SYSCALL_ANY;
 		m->call.result = (int64_t)e->args[1];
 		m->call.from = e->target;
+		break;
+	case EVENT_GAP:
+		m = add_mark(s, b, e);
+		m->type = SYSCALL_MARK_GAP;
 		break;
 	default:
 		break;
@@ -110,7 +105,7 @@ static int batch(void *state, struct batch *b, struct error *err)
 
 static int by_time(const void *va, const void *vb)
 {
-	const struct mark *a = va, *b = vb;
+	const struct syscall_mark *a = va, *b = vb;
 
 	if (a->call.ns != b->call.ns)
 		return a->call.ns < b->call.ns ? -1 : 1;
@@ -126,6 +121,7 @@ struct task {
 	uint64_t ran_ns;  /* how long it ran, without the time since since_ns */
 	uint64_t since_ns; /* when it began to run, if it runs */
 	bool away;        /* it does not run */
+	uint64_t gaps;    /* how many there had been when `open` began */
 };
 
 static uint64_t ran_until(const struct task *task, uint64_t ns)
@@ -152,7 +148,7 @@ static void switch_in(struct task *task, uint64_t ns)
  * handler runs first, and the register then has another value than the call's
  * result. The handler's rt_sigreturn restores the result.
  */
-static void close_call(struct syscalls *all, struct task *task, const struct mark *m)
+static void close_call(struct syscalls *all, struct task *task, const struct syscall_mark *m)
 {
 	struct syscall_record *call = &all->calls[task->open - 1];
 	enum syscall_role role = syscall_role(call->abi, call->nr);
@@ -194,6 +190,7 @@ struct tasks {
 	struct map index;
 	struct task *list;
 	size_t count, cap;
+	uint64_t gaps; /* so far */
 };
 
 /* The task at an address of task_struct at that time. Later tasks may have the same address. */
@@ -211,36 +208,64 @@ static struct task *task_of(struct tasks *tasks, uint64_t address, uint64_t ns)
 	return &tasks->list[*at];
 }
 
-static void open_call(struct syscalls *all, struct task *task, const struct mark *m)
+/* It does not end with an exit that another call may have had: behind a gap, or after a lost record. */
+static bool is_end_of(const struct syscalls *all, const struct tasks *tasks, const struct task *task,
+		      const struct syscall_mark *m)
+{
+	return task->gaps == tasks->gaps &&
+	       (m->call.nr == SYSCALL_ANY || m->call.nr == all->calls[task->open - 1].nr);
+}
+
+static void open_call(struct syscalls *all, const struct tasks *tasks, struct task *task, const struct syscall_mark *m)
 {
 	all->calls = array_grow(all->calls, all->count, &all->cap, sizeof *all->calls);
 	all->calls[all->count] = m->call;
 	/* what the task had run before the call; close_call() subtracts it */
 	all->calls[all->count++].cpu_ns = ran_until(task, m->call.ns);
 	task->open = syscall_role(m->call.abi, m->call.nr) == SYSCALL_EXIT ? 0 : all->count;
+	task->gaps = tasks->gaps;
 }
 
 /* A task makes one call at a time, so an exit belongs to the task's last entry. */
-static void match(struct syscalls *all, const struct threads *threads, const struct mark *marks, size_t n)
+static void match(struct syscalls *all, const struct threads *threads, const struct syscall_mark *marks, size_t n)
 {
 	struct tasks tasks = { .threads = threads };
 
 	for (size_t i = 0; i < n; i++) {
-		const struct mark *m = &marks[i];
+		const struct syscall_mark *m = &marks[i];
 		struct task *task;
 
-		if (m->type == SWITCH)
+		if (m->type == SYSCALL_MARK_GAP) {
+			tasks.gaps++;
+			continue;
+		}
+		if (m->type == SYSCALL_MARK_SWITCH)
 			switch_out(task_of(&tasks, m->call.from, m->call.ns), m->call.ns);
 		task = task_of(&tasks, m->call.task, m->call.ns);
-		if (m->type == ENTRY)
-			open_call(all, task, m);
-		else if (m->type == SWITCH)
+		if (m->type == SYSCALL_MARK_ENTRY)
+			open_call(all, &tasks, task, m);
+		else if (m->type == SYSCALL_MARK_SWITCH)
 			switch_in(task, m->call.ns);
-		else if (task->open)
+		else if (task->open && is_end_of(all, &tasks, task, m))
 			close_call(all, task, m);
+		else
+			task->open = 0;
 	}
 	free(tasks.list);
 	map_free(&tasks.index);
+}
+
+/* Take what is in the other one. */
+static void join(struct syscall_marks *to, struct syscall_marks *from)
+{
+	size_t n = to->count + from->count;
+
+	if (from->count) {
+		to->list = xrealloc(to->list, n * sizeof *to->list);
+		memcpy(to->list + to->count, from->list, from->count * sizeof *to->list);
+		to->count = to->cap = n;
+	}
+	free(from->list);
 }
 
 int syscalls_analyse(const struct reader *r, const struct threads *threads, const struct span *span,
@@ -251,8 +276,7 @@ int syscalls_analyse(const struct reader *r, const struct threads *threads, cons
 	struct syscalls_run *states = xcalloc(walkers, sizeof *states);
 	void **pointers = xcalloc(walkers, sizeof *pointers);
 	struct syscalls all = { .arch = r->arch };
-	struct mark *marks;
-	size_t n = 0;
+	struct syscall_marks marks = { 0 };
 	int result;
 
 	for (unsigned i = 0; i < walkers; i++) {
@@ -261,18 +285,13 @@ int syscalls_analyse(const struct reader *r, const struct threads *threads, cons
 	}
 	result = walk_chunks(r, span, &visitor, pointers, walkers, err);
 	for (unsigned i = 0; i < walkers; i++)
-		n += states[i].count;
-	marks = xcalloc(n, sizeof *marks);
-	n = 0;
-	for (unsigned i = 0; i < walkers; i++) {
-		if (states[i].count)
-			memcpy(marks + n, states[i].marks, states[i].count * sizeof *marks);
-		n += states[i].count;
-		free(states[i].marks);
-	}
-	qsort(marks, n, sizeof *marks, by_time);
-	match(&all, threads, marks, n);
-	free(marks);
+		join(&marks, &states[i].marks);
+	if (result == 0)
+		result = syscall_events_mark(r, &marks, err);
+	if (marks.count)
+		qsort(marks.list, marks.count, sizeof *marks.list, by_time);
+	match(&all, threads, marks.list, marks.count);
+	free(marks.list);
 	free(states);
 	free(pointers);
 	/* chunks reach beyond the span: keep the calls that were entered in it */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a record of a trace event is made of, by its format's lines "field:char comm[16]; offset:8; size:16; signed:0;".
  */
-#ifndef UPTO_ANALYSIS_EVENT_FIELDS_H
-#define UPTO_ANALYSIS_EVENT_FIELDS_H
+#ifndef UPTO_TRACE_EVENT_FIELDS_H
+#define UPTO_TRACE_EVENT_FIELDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
