@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "graph_events.h"
+
 /* Calls of the print format's language: include/trace/stages/stage3_trace_output.h. */
 enum { DEPTH_MAX = 64 };
 

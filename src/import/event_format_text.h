@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* An event's format as tracefs has it in `format`, from what libtraceevent made of that text: files of others have it packed. */
+/* An event's format as tracefs has it in `format`, from what libtraceevent made of that text: files of others have it
+ * packed. */
 #ifndef UPTO_IMPORT_EVENT_FORMAT_TEXT_H
 #define UPTO_IMPORT_EVENT_FORMAT_TEXT_H
 
-#include <traceevent/event-parse.h>
-
 #include "base/buf.h"
+
+struct tep_event; /* libtraceevent's */
 
 /* Put it. Where the library did not understand how the event is printed, there is no "print fmt". */
 void event_format_put_text(const struct tep_event *event, struct buf *out);

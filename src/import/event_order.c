@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "graph_events.h"
+
 static void turn(uint8_t *number, size_t n)
 {
 	for (size_t i = 0; i < n / 2; i++) {

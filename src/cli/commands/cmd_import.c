@@ -244,7 +244,7 @@ const struct command cmd_import = {
 		"LOG can be - for standard input, but for a trace.dat. What a format does not have (instructions; stacks; …) is not in the trace "
 		"either: commands that need it say so, and times take the place of instructions.\n",
 	.examples = "  upto import boot.lst -o boot.upto\n      a log of KFI\n"
-		    "  trace-cmd record -p function_graph -e sched sleep 1\n  upto import trace.dat -o sleep.upto\n      what a kernel on hardware did\n"
+		    "  trace-cmd record -p function_graph -e sched -e irq -e raw_syscalls sleep 1\n  upto import trace.dat -o sleep.upto\n      what a kernel on hardware did\n"
 		    "  upto host record -o kernel.upto -F 'vfs_*' -- upto exec -q -o app.upto -- ./app\n  upto import kernel.upto app.upto -o both.upto\n      a program, and the kernel under it\n"
 		    "  upto import -m System.map memory.bin -o board.upto\n      what a board was at, out of its memory\n"
 		    "  zcat trace.txt.gz | upto import - -o trace.upto\n      a text trace that is packed\n",
