@@ -108,6 +108,16 @@ def compare_syscalls(dat, trace):
     calls = upto_json("syscalls", "--json", "-n", "0", trace)["syscalls"]
     ours = collections.Counter((c["pid"], c["nr"], tuple(int(a, 16) for a in c["args"])) for c in calls)
     assert ours == began and sum(began.values()) > 1000, (ours - began, began - ours)
+    # programs fire at them, by the call's own name, too
+    program = "tracepoint:raw_syscalls:sys_enter { @all[args.id] = count(); } tracepoint:syscalls:sys_enter_openat { @openat = count(); }"
+    maps = {}
+    for line in run(UPTO, "run", "--json", "-e", program, trace).stdout.decode().splitlines():
+        if line.startswith("{"):
+            maps.update(json.loads(line).get("data", {}) if json.loads(line)["type"] == "map" else {})
+    by_nr = collections.Counter()
+    for (_, nr, _), n in began.items():
+        by_nr[str(nr)] += n
+    assert maps["@all"] == by_nr and maps["@openat"] == by_nr["257"] > 10, (maps, by_nr)
     returned = [c for c in calls if c["result"] is not None]
     assert len(returned) > 300 and all(c["result"] in ended[c["pid"], c["nr"]] for c in returned), len(returned)
 

@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "syscall_marks.h"
 #include "trace/event_fields.h"
-#include "trace/event_formats.h"
 
 /*
  * The call's number is the first field; behind it are the arguments, one by one or as one array, or the result:
@@ -13,6 +12,12 @@
 struct told {
 	enum { NOTHING, ENTER, EXIT } what;
 	struct event_layout layout;
+};
+
+struct syscall_events {
+	const struct syscall_abi *abi;
+	const struct event_formats *formats;
+	struct told *told; /* by number of format */
 };
 
 static void judge(const struct event_format *f, bool raw, struct told *ret)
@@ -62,23 +67,6 @@ static void put_arguments(const struct told *t, const struct fact *f, uint64_t a
 		args[i] = number_at(f->texts[0] + offset + i * at->element, at->element);
 }
 
-static void mark(const struct reader *r, const struct told *t, const struct fact *f, struct syscall_marks *to)
-{
-	struct syscall_mark *m = syscall_marks_add(to);
-
-	*m = (struct syscall_mark){
-		.type = t->what == ENTER ? SYSCALL_MARK_ENTRY : SYSCALL_MARK_EXIT,
-		.call = { .ns = f->ns, .insns = f->insns, .cpu = (uint16_t)f->cpu, .task = f->task },
-	};
-	m->call.nr = (uint32_t)field(t, f, 0);
-	if (t->what == EXIT) {
-		m->call.result = (int64_t)field(t, f, 1);
-		return;
-	}
-	m->call.abi = arch_abi(r->arch, 0);
-	put_arguments(t, f, m->call.args);
-}
-
 static bool has_raw(const struct event_formats *formats)
 {
 	for (size_t i = 0; i < formats->count; i++)
@@ -87,40 +75,83 @@ static bool has_raw(const struct event_formats *formats)
 	return false;
 }
 
-static void mark_all(const struct reader *r, const struct event_formats *formats, const struct facts *facts,
-		     struct syscall_marks *to)
+struct syscall_events *syscall_events_new(const struct reader *r, const struct event_formats *formats)
 {
-	struct told *told = xcalloc(formats->count + 1, sizeof *told);
+	struct syscall_events *e;
 	bool raw = has_raw(formats);
 
+	if (!meta_get(&r->meta, "imported") || reader_lacks(r, "syscalls"))
+		return NULL;
+	e = xcalloc(1, sizeof *e);
+	e->abi = arch_abi(r->arch, 0);
+	e->formats = formats;
+	e->told = xcalloc(formats->count + 1, sizeof *e->told);
 	for (size_t i = 0; i < formats->count; i++)
-		judge(&formats->list[i], raw, &told[i]);
-	for (size_t i = 0; i < facts->count; i++) {
-		const struct fact *f = &facts->list[i];
+		judge(&formats->list[i], raw, &e->told[i]);
+	return e;
+}
 
-		if (f->kind == FACT_EVENT && f->n_numbers && f->n_texts && f->numbers[0] < formats->count &&
-		    told[f->numbers[0]].what != NOTHING)
-			mark(r, &told[f->numbers[0]], f, to);
-	}
-	for (size_t i = 0; i < formats->count; i++)
-		event_layout_deinit(&told[i].layout);
-	free(told);
+void syscall_events_free(struct syscall_events *e)
+{
+	if (!e)
+		return;
+	for (size_t i = 0; i < e->formats->count; i++)
+		event_layout_deinit(&e->told[i].layout);
+	free(e->told);
+	free(e);
+}
+
+bool syscall_events_tell(const struct syscall_events *e, const struct fact *f, struct syscall_mark *ret)
+{
+	const struct told *t;
+
+	if (f->kind != FACT_EVENT || !f->n_numbers || !f->n_texts || f->numbers[0] >= e->formats->count)
+		return false;
+	t = &e->told[f->numbers[0]];
+	if (t->what == NOTHING)
+		return false;
+	*ret = (struct syscall_mark){
+		.type = t->what == ENTER ? SYSCALL_MARK_ENTRY : SYSCALL_MARK_EXIT,
+		.call = {
+			.ns = f->ns,
+			.insns = f->insns,
+			.cpu = (uint16_t)f->cpu,
+			.task = f->task,
+			.nr = (uint32_t)field(t, f, 0),
+			.abi = e->abi,
+		},
+	};
+	if (t->what == ENTER)
+		put_arguments(t, f, ret->call.args);
+	else
+		ret->call.result = (int64_t)field(t, f, 1);
+	return true;
+}
+
+static int mark_all(const struct reader *r, const struct syscall_events *e, struct syscall_marks *to, struct error *err)
+{
+	struct facts facts;
+	int result = facts_read(r, &facts, err);
+	struct syscall_mark mark;
+
+	for (size_t i = 0; result == 0 && i < facts.count; i++)
+		if (syscall_events_tell(e, &facts.list[i], &mark))
+			*syscall_marks_add(to) = mark;
+	facts_deinit(&facts);
+	return result;
 }
 
 int syscall_events_mark(const struct reader *r, struct syscall_marks *to, struct error *err)
 {
 	struct event_formats formats;
-	struct facts facts;
+	struct syscall_events *e;
 	int result;
 
-	if (!meta_get(&r->meta, "imported") || reader_lacks(r, "syscalls"))
-		return 0;
 	if (event_formats_read(&r->meta, &formats, err) < 0)
 		return -1;
-	result = facts_read(r, &facts, err);
-	if (result == 0)
-		mark_all(r, &formats, &facts, to);
-	facts_deinit(&facts);
+	e = syscall_events_new(r, &formats);
+	result = e ? mark_all(r, e, to, err) : 0;
+	syscall_events_free(e);
 	event_formats_deinit(&formats);
 	return result;
 }

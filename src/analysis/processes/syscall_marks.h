@@ -3,7 +3,9 @@
 #ifndef UPTO_ANALYSIS_SYSCALL_MARKS_H
 #define UPTO_ANALYSIS_SYSCALL_MARKS_H
 
+#include "base/alloc.h"
 #include "syscall_list.h"
+#include "trace/event_formats.h"
 
 #define SYSCALL_ANY UINT32_MAX
 
@@ -29,9 +31,19 @@ static inline struct syscall_mark *syscall_marks_add(struct syscall_marks *m)
 }
 
 /*
- * Add those that records of raw_syscalls:sys_enter and sys_exit tell of, where the trace has no such events of its own
- * (it was imported), or, where there are none of these, records of syscalls:sys_enter_… and sys_exit_….
+ * What records of raw_syscalls:sys_enter and sys_exit tell, where the trace has no such events of its own (it was
+ * imported), or, where there are none of these, records of syscalls:sys_enter_… and sys_exit_….
  */
+struct syscall_events;
+
+/* NULL: the trace's own events tell of system calls, or nothing does. `formats` must outlive it. */
+struct syscall_events *syscall_events_new(const struct reader *r, const struct event_formats *formats);
+void syscall_events_free(struct syscall_events *e);
+
+/* Does the fact tell of one? */
+bool syscall_events_tell(const struct syscall_events *e, const struct fact *fact, struct syscall_mark *ret);
+
+/* Add all of a trace. */
 int syscall_events_mark(const struct reader *r, struct syscall_marks *to, struct error *err);
 
 #endif

@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "script_needs.h"
 #include "script_runner.h"
-#include "trace/facts.h"
 
 /* Only those handlers whose pattern fits. */
 static void fire_kind(struct script_runner *r, struct stacks *s, enum script_other other, const char *kind)
@@ -37,6 +36,25 @@ static bool is_continued(const struct script_runner *r, const struct fact *line)
 	return false;
 }
 
+static uint32_t syscall_number(const struct syscall_mark *m)
+{
+	return m->call.nr < SCRIPT_OTHER_SYSCALL ? (uint32_t)m->call.nr : SCRIPT_OTHER_SYSCALL;
+}
+
+static const struct script_index *syscall_places(const struct script_runner *r, const struct syscall_mark *m)
+{
+	return m->type == SYSCALL_MARK_ENTRY ? &r->places.calls : &r->places.results;
+}
+
+/* Does a record tell of a system call that something fires at? */
+static bool tells_of_syscall(const struct script_runner *r, const struct fact *f)
+{
+	struct syscall_mark mark;
+
+	return r->o->told && syscall_events_tell(r->o->told, f, &mark) &&
+	       script_index_has(syscall_places(r, &mark), syscall_number(&mark));
+}
+
 static bool is_heard(const struct script_runner *r, const struct fact *f)
 {
 	struct event_record record;
@@ -45,6 +63,8 @@ static bool is_heard(const struct script_runner *r, const struct fact *f)
 		return false;
 	if (f->kind == FACT_LOG)
 		return script_index_has(&r->places.others, OTHER_LOG);
+	if (tells_of_syscall(r, f))
+		return true;
 	return f->kind == FACT_EVENT && event_record_of(r->o->formats, f, &record) &&
 	       script_index_has(&r->places.events, record.event);
 }
@@ -59,10 +79,31 @@ static void tell_line(struct script_runner *r, struct stacks *s, const struct fa
 	fire_kind(r, s, OTHER_LOG, fact_text(f, 0));
 }
 
+static void tell_syscall(struct script_runner *r, struct stacks *s, const struct fact *f)
+{
+	struct syscall_mark mark;
+
+	if (!r->o->told || !syscall_events_tell(r->o->told, f, &mark))
+		return;
+	r->now = (struct moment){
+		.ns = f->ns,
+		.insns = f->insns,
+		.cpu = f->cpu,
+		.id = (uint32_t)mark.call.nr,
+		.exits = mark.type == SYSCALL_MARK_EXIT,
+		.result = (uint64_t)mark.call.result,
+	};
+	r->now.args = r->now.exits ? NULL : mark.call.args;
+	r->now.stack = s ? stacks_running(s, f->task, f->cpu, f->ns) : NULL;
+	script_fire(r, s, syscall_places(r, &mark), syscall_number(&mark));
+	r->now.args = NULL;
+}
+
 static void tell_event(struct script_runner *r, struct stacks *s, const struct fact *f)
 {
 	struct event_record record;
 
+	tell_syscall(r, s, f);
 	if (!event_record_of(r->o->formats, f, &record))
 		return;
 	r->now = (struct moment){

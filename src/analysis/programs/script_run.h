@@ -8,7 +8,7 @@
 
 #include "analysis/events/event_decoder.h"
 #include "analysis/history/history.h"
-#include "analysis/processes/syscall_list.h"
+#include "analysis/processes/syscall_marks.h"
 #include "handlers/machine.h"
 #include "replay/walk.h"
 #include "script_needs.h"
@@ -23,6 +23,7 @@ struct script_run_options {
 	const struct event_formats *formats;
 	struct event_decoder *decoder;
 	const struct texts *texts;     /* of system calls; NULL: likewise */
+	const struct syscall_events *told; /* records that tell of system calls; NULL: the trace's events do */
 	const struct syscalls *calls;  /* NULL: the program does not ask for a program's arguments (join()) */
 	const struct history *history; /* NULL: it asks for neither spans nor waits */
 	uint64_t from_ns, to_ns;

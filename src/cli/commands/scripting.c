@@ -75,7 +75,8 @@ int script_trace_read(struct script_trace *t, const struct scripting *s, struct 
 {
 	const struct reader *r = t->trace.reader;
 
-	if (script_wants_facts(&s->script, &s->needs, &s->code) &&
+	t->told = script_wants_texts(&s->script) ? syscall_events_new(r, &t->formats) : NULL;
+	if ((t->told || script_wants_facts(&s->script, &s->needs, &s->code)) &&
 	    (facts_read(r, &t->facts, err) < 0 || event_times_settle(r, &t->facts, err) < 0))
 		return -1;
 	if (script_wants_texts(&s->script) && texts_read(r, &t->texts, err) < 0)
@@ -92,6 +93,7 @@ void script_trace_close(struct script_trace *t)
 {
 	if (t->decoder)
 		event_decoder_free(t->decoder);
+	syscall_events_free(t->told);
 	event_formats_deinit(&t->formats);
 	facts_deinit(&t->facts);
 	texts_deinit(&t->texts);
@@ -112,6 +114,7 @@ struct script_run_options scripting_options(struct scripting *s, const struct sc
 		.formats = &t->formats,
 		.decoder = t->decoder,
 		.texts = &t->texts,
+		.told = t->told,
 		.calls = t->calls.arch ? &t->calls : NULL,
 		.history = t->has_history ? &t->history : NULL,
 		.from_ns = s->span.from_ns,

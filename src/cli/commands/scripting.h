@@ -22,6 +22,7 @@ struct script_trace {
 	struct facts facts;
 	struct event_formats formats;
 	struct event_decoder *decoder;
+	struct syscall_events *told; /* as in script_run_options */
 	struct texts texts;
 	struct syscalls calls;
 	struct history history;
