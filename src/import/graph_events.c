@@ -8,7 +8,7 @@
 #include "event_format_text.h"
 #include "event_order.h"
 
-enum known_event { ENTRY, EXIT, SWITCH, WAKING, WAKEUP, EXEC, RENAME, CONSOLE, PRINT };
+enum known_event { ENTRY, EXIT, SWITCH, WAKING, WAKEUP, FORK, EXEC, GONE, RENAME, CONSOLE, PRINT };
 
 /* By the names that kernels have: the field that comes first in the list and is there. */
 static const struct {
@@ -19,6 +19,8 @@ static const struct {
 	[SWITCH] = { "sched", "sched_switch", { "next_pid", "next_comm", "prev_comm" } },
 	[WAKING] = { "sched", "sched_waking", { "pid", "comm" } },
 	[WAKEUP] = { "sched", "sched_wakeup", { "pid", "comm" } },
+	[FORK] = { "sched", "sched_process_fork", { "child_pid", "child_comm" } },
+	[GONE] = { "sched", "sched_process_exit", { "pid" } },
 	[EXEC] = { "sched", "sched_process_exec", { "filename" } },
 	[RENAME] = { "task", "task_rename", { "pid", "newcomm" } },
 	[CONSOLE] = { "printk", "console", { "msg" } },
@@ -196,7 +198,18 @@ static void put(struct graph_events *d, const struct tep_record *record, enum kn
 		r->kind = GRAPH_LOG;
 		graph_writer_put(d->to, r, text(d, event, 0, record, scratch, sizeof scratch));
 		return;
+	case FORK:
+		r->kind = GRAPH_FORK;
+		r->other = (int32_t)number(d, event, 0, record);
+		graph_writer_put(d->to, r, text(d, event, 1, record, scratch, sizeof scratch));
+		return;
 	case EXEC:
+		r->kind = GRAPH_EXEC;
+		graph_writer_put(d->to, r, text(d, event, 0, record, scratch, sizeof scratch));
+		return;
+	case GONE:
+		r->kind = GRAPH_GONE;
+		graph_writer_put(d->to, r, NULL);
 		return;
 	}
 }

@@ -21,6 +21,9 @@ enum graph_kind {
 	GRAPH_SWITCH, /* from `pid` to `other`, whose name is the text */
 	GRAPH_WAKE,   /* `other` is woken up */
 	GRAPH_COMM,   /* `other` has that name */
+	GRAPH_FORK,   /* `pid` made `other`, whose name is the text */
+	GRAPH_EXEC,   /* `pid` executes another program: the text is its path */
+	GRAPH_GONE,   /* `pid` exits */
 	GRAPH_LOG,    /* a line of the kernel's log, or of the trace's marks: the text */
 	GRAPH_LOST,   /* `count` records of the CPU are missing before the next one; 0: how many is not known */
 	GRAPH_NAME,   /* `function` has the text as its name; it comes before any other that has the function */

@@ -34,11 +34,18 @@ struct graph_trace {
 	struct made_calls *calls;
 	struct map pids;  /* thread by PID; of idle threads by CPU */
 	struct map comms; /* name by PID, as an index */
+	struct map makers; /* of who was made and has not run: PID → the maker's thread */
 	char **names;     /* … of these */
 	size_t n_names, names_cap;
 	struct graph_thread *threads;
 	size_t n_threads, threads_cap;
 	uint32_t running[CPUS_MAX]; /* MADE_NOBODY: nobody is known to */
+	/* a switch that was told, and whose thread may have gone on up to the switch itself */
+	struct switching {
+		bool is_told;
+		int32_t from, to;
+		uint64_t ns;
+	} switching[CPUS_MAX];
 	struct map functions;       /* by address */
 	struct function *list;
 	size_t n_functions, functions_cap;
@@ -102,7 +109,7 @@ static void note_comm(struct graph_trace *t, int32_t pid, unsigned cpu, const ch
 
 static uint32_t thread_of(struct graph_trace *t, int32_t pid, unsigned cpu)
 {
-	uint64_t *at = map_put(&t->pids, key_of(pid, cpu), UINT64_MAX), *comm;
+	uint64_t *at = map_put(&t->pids, key_of(pid, cpu), UINT64_MAX), *comm, *maker;
 	char name[32];
 
 	if (*at != UINT64_MAX)
@@ -120,6 +127,9 @@ static uint32_t thread_of(struct graph_trace *t, int32_t pid, unsigned cpu)
 		.losses = t->losses,
 		.made = made_calls_add_thread(t->calls, pid, pid, comm ? t->names[*comm] : name),
 	};
+	maker = pid ? map_get(&t->makers, (uint32_t)pid) : NULL;
+	if (maker)
+		made_calls_set_maker(t->calls, t->threads[t->n_threads].made, t->threads[*maker].made);
 	t->counts.threads++;
 	return (uint32_t)t->n_threads++;
 }
@@ -140,6 +150,19 @@ static void put_on(struct graph_trace *t, uint32_t number, unsigned cpu, uint64_
 	t->threads[before].losses = t->losses;
 }
 
+static void run(struct graph_trace *t, uint32_t number, unsigned cpu, uint64_t ns);
+
+/* It has switched. */
+static void end_switching(struct graph_trace *t, unsigned cpu)
+{
+	struct switching *s = &t->switching[cpu];
+
+	if (!s->is_told)
+		return;
+	s->is_told = false;
+	run(t, thread_of(t, s->to, cpu), cpu, s->ns);
+}
+
 /*
  * From then on it runs there, and nowhere else: where nothing told that it left, the CPU is idle. It comes behind where
  * it left, though clocks of CPUs may differ; of what happens at the same time, the lower CPU's comes first.
@@ -152,6 +175,9 @@ static void run(struct graph_trace *t, uint32_t number, unsigned cpu, uint64_t n
 
 	if (t->running[cpu] == number)
 		return;
+	if (before != NO_CPU)
+		end_switching(t, before);
+	before = t->threads[number].cpu;
 	if (before != NO_CPU)
 		put_on(t, thread_of(t, 0, before), before, ns);
 	thread = &t->threads[number];
@@ -251,6 +277,31 @@ static void add_wake(struct graph_trace *t, const struct graph_record *r, uint64
 	put_fact(t, r, &f, ns);
 }
 
+/* Another one had that PID before, and has it no more. */
+static void add_fork(struct graph_trace *t, const struct graph_record *r)
+{
+	uint64_t *at = map_get(&t->pids, key_of(r->other, r->cpu));
+
+	if (!r->other)
+		return;
+	if (at)
+		*at = UINT64_MAX;
+	*map_put(&t->makers, (uint32_t)r->other, 0) = thread_of(t, r->pid, r->cpu);
+}
+
+/* It is called as its file is, as far as there is room: fs/exec.c, begin_new_exec(). */
+static void add_exec(struct graph_trace *t, const struct graph_record *r, const char *path, uint64_t ns)
+{
+	enum { COMM_MAX = 15 };
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	cleanup_free char *comm = xstrndup(base, strnlen(base, COMM_MAX));
+
+	if (!r->pid || !*comm)
+		return;
+	note_comm(t, r->pid, CPUS_MAX, comm);
+	made_calls_exec(t->calls, r->cpu, t->threads[thread_of(t, r->pid, r->cpu)].made, comm, path, ns);
+}
+
 static void add_line(struct graph_trace *t, const struct graph_record *r, const char *text, uint64_t ns)
 {
 	enum { INFO_LEVEL = 6 };
@@ -337,8 +388,14 @@ static void doubt(struct graph_trace *t, struct graph_thread *thread, const stru
 static void add(struct graph_trace *t, const struct graph_record *r, const char *text)
 {
 	uint64_t ns = time_of(t, r->ns);
+	struct switching *s = &t->switching[r->cpu];
 	uint32_t number;
 
+	/* __schedule() tells of the switch, and calls some functions before it is made: kernel/sched/core.c */
+	if (s->is_told && s->from == r->pid && r->kind != GRAPH_SWITCH && r->kind != GRAPH_LOST)
+		s->ns = ns > s->ns ? ns : s->ns;
+	else
+		end_switching(t, r->cpu);
 	if (r->kind == GRAPH_LOST) {
 		lose(t, r);
 		return;
@@ -354,10 +411,20 @@ static void add(struct graph_trace *t, const struct graph_record *r, const char 
 		add_end(t, &t->threads[number], r, ns);
 		break;
 	case GRAPH_SWITCH:
-		run(t, thread_of(t, r->other, r->cpu), r->cpu, ns);
+		*s = (struct switching){ true, r->pid, r->other, ns };
 		break;
 	case GRAPH_WAKE:
 		add_wake(t, r, ns);
+		break;
+	case GRAPH_FORK:
+		add_fork(t, r);
+		break;
+	case GRAPH_EXEC:
+		add_exec(t, r, text, ns);
+		break;
+	case GRAPH_GONE:
+		if (r->pid)
+			made_calls_exit(t->calls, r->cpu, t->threads[number].made, ns);
 		break;
 	case GRAPH_LOG:
 		add_line(t, r, text, ns);
@@ -467,7 +534,7 @@ static void take(struct graph_trace *t, const struct graph_record *r, const char
 		add_format(t, r, text);
 		return;
 	}
-	if (r->kind == GRAPH_COMM || r->kind == GRAPH_SWITCH || r->kind == GRAPH_WAKE)
+	if (r->kind == GRAPH_COMM || r->kind == GRAPH_SWITCH || r->kind == GRAPH_WAKE || r->kind == GRAPH_FORK)
 		note_comm(t, r->other, r->cpu, text);
 	if (r->kind == GRAPH_COMM || r->cpu >= CPUS_MAX || !is_in_part(t, r))
 		return;
@@ -512,6 +579,8 @@ static int write(struct graph_trace *t, struct graph_reader *reader, struct erro
 		return error_set(err, "%s: more than the %d places of calls that a trace can have", t->path, SITES_MAX);
 	if (!t->counts.calls)
 		return error_set(err, "%s: has no calls: no function was called while it was recorded", t->path);
+	for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++)
+		end_switching(t, cpu);
 	put_functions(t);
 	if (t->has_facts || t->facts.len)
 		meta_put(&t->lines, "absent", t->has_syscalls ? "instructions,interrupts,addresses" : "instructions,interrupts,syscalls,addresses");
@@ -540,6 +609,7 @@ static void deinit(struct graph_trace *t)
 	buf_free(&t->lines);
 	map_free(&t->pids);
 	map_free(&t->comms);
+	map_free(&t->makers);
 	map_free(&t->functions);
 	buf_free(&t->facts);
 	made_calls_free(t->calls);

@@ -176,7 +176,9 @@ static void add_task(struct kfi_trace *t, uint32_t thread)
 	char name[32];
 
 	snprintf(name, sizeof name, "pid %" PRId32, pid);
-	made_trace_add_task(t->made, 0, thread, pid, pid, name, false);
+	made_trace_add_task(t->made, 0, made_trace_ns(t->made, 0),
+			    &(struct made_task){
+				    .change = TASK_SEEN, .thread = thread, .pid = pid, .tgid = pid, .name = name });
 }
 
 static void switch_to(struct kfi_trace *t, uint32_t thread, uint64_t ns, bool new)

@@ -16,8 +16,12 @@ struct open_call {
 struct thread {
 	struct open_call *calls;
 	size_t count, cap;
-	int32_t pid, tgid;
-	char *name; /* NULL: the trace knows it */
+	int32_t pid, tgid, ppid;
+	char *name;     /* what it is called now */
+	char *exe;      /* its program; NULL: not known */
+	bool user;      /* it has a program */
+	bool known;     /* the trace knows of it */
+	uint32_t maker; /* + 1; 0: not known */
 };
 
 struct made_calls {
@@ -46,6 +50,7 @@ void made_calls_free(struct made_calls *c)
 	for (size_t i = 0; i < c->n_threads; i++) {
 		free(c->threads[i].calls);
 		free(c->threads[i].name);
+		free(c->threads[i].exe);
 	}
 	free(c->threads);
 	free(c);
@@ -71,6 +76,17 @@ size_t made_calls_depth(const struct made_calls *c, uint32_t thread)
 uint64_t made_calls_at(const struct made_calls *c, uint32_t thread, size_t i)
 {
 	return c->threads[thread].calls[i].function.addr;
+}
+
+void made_calls_set_maker(struct made_calls *c, uint32_t thread, uint32_t maker)
+{
+	struct thread *t = &c->threads[thread];
+	const struct thread *of = &c->threads[maker];
+
+	t->maker = maker + 1;
+	t->ppid = of->tgid;
+	t->user = of->user;
+	t->exe = of->exe ? xstrdup(of->exe) : NULL;
 }
 
 static uint64_t not_before(const struct made_calls *c, unsigned cpu, uint64_t ns)
@@ -99,6 +115,24 @@ static void arrive(struct made_calls *c, unsigned cpu, struct made_function f, u
 			  &(struct site){ .kind = EVENT_ARRIVE, .addr = place });
 }
 
+static void tell(struct made_calls *c, unsigned cpu, uint32_t thread, enum task_change change, uint64_t ns)
+{
+	const struct thread *t = &c->threads[thread];
+
+	made_trace_add_task(c->made, cpu, not_before(c, cpu, ns),
+			    &(struct made_task){
+				    .change = change,
+				    .thread = thread,
+				    .maker = change == TASK_NEW ? t->maker : 0,
+				    .pid = t->pid,
+				    .tgid = t->tgid,
+				    .ppid = t->ppid,
+				    .user = t->user,
+				    .name = t->name,
+				    .exe = t->exe,
+			    });
+}
+
 void made_calls_switch(struct made_calls *c, unsigned cpu, uint32_t thread, uint64_t ns)
 {
 	uint32_t before = c->running[cpu];
@@ -114,7 +148,6 @@ void made_calls_switch(struct made_calls *c, unsigned cpu, uint32_t thread, uint
 	made_trace_resume(c->made, cpu, ns);
 	if (before == thread)
 		return;
-	t = &c->threads[thread];
 	made_trace_put(c->made, cpu,
 		       &(struct event){
 			       .kind = EVENT_TASK_SWITCH,
@@ -122,10 +155,10 @@ void made_calls_switch(struct made_calls *c, unsigned cpu, uint32_t thread, uint
 			       .ns = ns,
 			       .args = args,
 		       });
-	if (t->name)
-		made_trace_add_task(c->made, cpu, thread, t->pid, t->tgid, t->name, false);
-	free(t->name);
-	t->name = NULL;
+	t = &c->threads[thread];
+	if (!t->known)
+		tell(c, cpu, thread, t->maker ? TASK_NEW : TASK_SEEN, ns);
+	t->known = true;
 	c->running[cpu] = thread;
 	arrive(c, cpu, innermost(c, t), ns);
 }
@@ -176,14 +209,33 @@ void made_calls_lose(struct made_calls *c, unsigned cpu, uint64_t ns, uint64_t e
 	arrive(c, cpu, c->outside, not_before(c, cpu, ns));
 }
 
+static void set_text(char **text, const char *to)
+{
+	free(*text);
+	*text = xstrdup(to);
+}
+
 void made_calls_rename(struct made_calls *c, unsigned cpu, uint32_t thread, const char *name)
 {
 	struct thread *t = &c->threads[thread];
 
-	if (!t->name) {
-		made_trace_add_task(c->made, cpu, thread, t->pid, t->tgid, name, true);
-		return;
-	}
-	free(t->name);
-	t->name = xstrdup(name);
+	set_text(&t->name, name);
+	if (t->known)
+		tell(c, cpu, thread, TASK_NAME, made_trace_ns(c->made, cpu));
+}
+
+void made_calls_exec(struct made_calls *c, unsigned cpu, uint32_t thread, const char *name, const char *exe,
+		     uint64_t ns)
+{
+	struct thread *t = &c->threads[thread];
+
+	set_text(&t->name, name);
+	set_text(&t->exe, exe);
+	t->user = true;
+	tell(c, cpu, thread, TASK_EXEC, ns);
+}
+
+void made_calls_exit(struct made_calls *c, unsigned cpu, uint32_t thread, uint64_t ns)
+{
+	tell(c, cpu, thread, TASK_EXIT, ns);
 }

@@ -218,21 +218,23 @@ uint64_t made_trace_ns(const struct made_trace *m, unsigned cpu)
 	return cpu < m->n_cpus ? m->cpus[cpu].ns : 0;
 }
 
-void made_trace_add_task(struct made_trace *m, unsigned cpu, uint64_t thread, int32_t pid, int32_t tgid,
-			 const char *name, bool renamed)
+void made_trace_add_task(struct made_trace *m, unsigned cpu, uint64_t ns, const struct made_task *t)
 {
 	const struct made_cpu *c = cpu_of(m, cpu);
 
 	task_record_put(&m->tasks, &(struct task_record){
-					   .change = renamed ? TASK_NAME : TASK_SEEN,
+					   .change = t->change,
 					   .cpu = cpu,
-					   .ns = c->ns,
-					   .insns = counter(c, c->ns),
-					   .task = made_task(thread),
-					   .pid = pid,
-					   .tgid = tgid,
-					   .comm = name,
-					   .exe = "",
+					   .ns = ns,
+					   .insns = counter(c, ns),
+					   .task = made_task(t->thread),
+					   .maker = t->maker ? made_task(t->maker - 1) : 0,
+					   .pid = t->pid,
+					   .tgid = t->tgid,
+					   .ppid = t->ppid,
+					   .mm = t->user ? made_task(t->thread) : 0,
+					   .comm = t->name,
+					   .exe = t->exe ? t->exe : "",
 				   });
 	if (m->tasks.len >= TASKS_CHUNK) {
 		builder_put_table(&m->builder, CHUNK_TASKS, &m->tasks, BUILDER_TABLES_LEVEL);

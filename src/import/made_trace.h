@@ -149,9 +149,16 @@ static inline void made_trace_move(struct made_trace *m, uint64_t ns, uint32_t s
 	c->unclocked++;
 }
 
-/* A thread began to be known, or (`renamed`) has another name, at that moment of the CPU. A name may be anything. */
-void made_trace_add_task(struct made_trace *m, unsigned cpu, uint64_t thread, int32_t pid, int32_t tgid,
-			 const char *name, bool renamed);
+struct made_task {
+	enum task_change change;
+	uint64_t thread, maker; /* maker: NEW: the thread that made it, + 1; 0: not known */
+	int32_t pid, tgid, ppid;
+	bool user;              /* it has memory of its own: it is none of the kernel's */
+	const char *name, *exe; /* may be anything; exe: its program's path; NULL: not known */
+};
+
+/* That happened to a thread, at that time, which is not before the CPU's last event. */
+void made_trace_add_task(struct made_trace *m, unsigned cpu, uint64_t ns, const struct made_task *task);
 
 /* The trace ends at that time, or at the last event, if that is later. Write tables and END. */
 void made_trace_end(struct made_trace *m, uint64_t ns);

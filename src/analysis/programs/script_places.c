@@ -83,6 +83,12 @@ static bool fits(const struct names *n, uint32_t function, const char *pattern)
 	return !fnmatch(pattern, alone, 0);
 }
 
+/* bpftrace's patterns leave out what the compiler cut off of functions, unless they say so. */
+static bool is_part_meant(const char *name, const char *pattern)
+{
+	return !strpbrk(pattern, "*?[") || !strstr(name, ".part.") || strstr(pattern, ".part");
+}
+
 static bool is_meant(const struct finding *f, uint32_t function)
 {
 	const struct names *n = f->o->session->names;
@@ -97,7 +103,7 @@ static bool is_meant(const struct finding *f, uint32_t function)
 		return false;
 	if (a->object && !strcmp(a->object, "vmlinux") && *names_object(n, function))
 		return false;
-	return fits(n, function, a->name);
+	return fits(n, function, a->name) && (!kernel || is_part_meant(names_function(n, function), a->name));
 }
 
 static int no_function(const struct finding *f, struct error *err)
