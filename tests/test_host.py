@@ -59,7 +59,11 @@ def test_outside(version):
     """Each call of each process that began and ended meanwhile is seen from inside and from outside alike, and each system call."""
     folder, outside = recorded(version)
     inside = calls_by_process(os.path.join(folder, "calls.upto"))
-    names = {p["pid"]: p["comm"] for p in upto_json("ps", "--json", os.path.join(folder, "calls.upto"))["processes"]}
+    processes = upto_json("ps", "--json", os.path.join(folder, "calls.upto"))["processes"]
+    names = {p["pid"]: p["comm"] for p in processes}
+    parents = [{(p["pid"], p["ppid"]) for p in of if names.get(p["pid"]) in ("mkdir", "cat", "tr", "find", "wc")}
+               for of in (processes, upto_json("ps", "--json", outside)["processes"])]
+    assert parents[0] == parents[1] and len(parents[0]) >= 40, parents
     functions = {f for counts in inside.values() for f in counts} - {"[not traced]"}
     theirs = calls_by_process(outside, "--functions", ",".join(functions))
     inner, outer = syscalls_by_process(os.path.join(folder, "calls.upto")), syscalls_by_process(outside)
@@ -107,7 +111,7 @@ def test_moments():
     def calls(name):
         trace = os.path.join(folder, name + ".upto")
         assert "of which 0 matched no call" in run(UPTO, "check", trace).stdout.decode()
-        rows = [c for c in upto_json("calls", "--json", "-n", "0", trace)["calls"] if c["step"] not in ("return", "leave") and c["function"] != "[not traced]"]
+        rows = [c for c in upto_json("calls", "--json", "--no-events", "-n", "0", trace)["calls"] if c["step"] not in ("return", "leave") and c["function"] != "[not traced]"]
         return rows, upto_json("info", "--json", trace)["duration_ns"]
 
     # the kernel itself begins and ends: what comes before the first mkdir is not there, nor what comes behind its end

@@ -96,6 +96,24 @@ def compare_events(dat, trace):
     assert not wrong, (len(wrong), wrong[:3])
 
 
+def compare_processes(dat, trace):
+    """Who made whom, each program, and when it began and ended."""
+    processes, began = upto_json("ps", "--json", trace)["processes"], events_of(dat)[0][2]
+    first = upto_json("events", "--json", "-n", "1", trace)["events"][0]["ns"]
+    found = collections.Counter()
+    for pid, _, ns, event, text in events_of(dat):
+        at, m = ns - began + first, dict(re.findall(r"(\w+)=(\S+)", text))
+        if event == "sched_process_fork":
+            assert any(p["pid"] == int(m["child_pid"]) and p["ppid"] == int(m["pid"]) for p in processes), text
+        elif event == "sched_process_exec":
+            assert any(p["pid"] == pid and p["exe"] == m["filename"] and p["start_ns"] == at for p in processes), (text, at)
+        elif event == "sched_process_exit":
+            assert any(p["pid"] == pid and p["end_ns"] == at for p in processes), (text, at)
+        found[event] += 1
+    assert all(found[f"sched_process_{what}"] > 20 for what in ("fork", "exec", "exit")), found
+    assert any(s["kind"] == "process" for s in upto_json("timeline", "--json", trace)["timeline"])
+
+
 def compare_syscalls(dat, trace):
     """Each that began is there with its arguments; results are those of the exits that belong to them."""
     began, ended = collections.Counter(), collections.defaultdict(set)
@@ -153,6 +171,8 @@ def test_report(version, every, tmp_path):
         assert abs(mine[len(mine) // 2] - theirs[half]) < max(5000, theirs[half] / 50), (name, mine[len(mine) // 2], theirs[half])
         compared += len(theirs)
     compare_events(os.path.join(folder, "calls.dat"), trace)
+    if not lost:
+        compare_processes(os.path.join(folder, "calls.dat"), trace)
     if every:
         compare_syscalls(os.path.join(folder, "calls.dat"), trace)
     else:

@@ -13,7 +13,10 @@
 
 /* The instance's name: one that is there before was left by a recording that was killed. */
 #define INSTANCE "upto"
-#define EVENTS "events/sched/sched_switch/enable", "events/sched/sched_waking/enable", "events/printk/console/enable"
+#define EVENTS                                                                                       \
+	"events/sched/sched_switch/enable", "events/sched/sched_waking/enable",                      \
+		"events/sched/sched_process_fork/enable", "events/sched/sched_process_exec/enable",  \
+		"events/sched/sched_process_exit/enable", "events/printk/console/enable"
 /* Not where all that is short is left out. */
 #define MORE_EVENTS                                                                                  \
 	"events/raw_syscalls/sys_enter/enable", "events/raw_syscalls/sys_exit/enable",               \

@@ -187,6 +187,23 @@ static uint64_t snapshot_ns(const struct meta *meta, const struct boot_times *t)
 	return ns;
 }
 
+/* Is it a part of a machine's life, or a program's, that somebody recorded, and not a boot? */
+static bool is_recording(const struct making *m)
+{
+	bool boots = !meta_get(&m->reader->meta, "imported");
+
+	for (size_t i = 0; i < m->history->n_spans && !boots; i++)
+		boots = m->history->spans[i].kind == SPAN_INITCALL;
+	return !boots;
+}
+
+static const char *recording_name(const struct meta *meta)
+{
+	const char *program = meta_get(meta, "program.exe"), *slash = program ? strrchr(program, '/') : NULL;
+
+	return slash && slash[1] ? slash + 1 : program && *program ? program : "recording";
+}
+
 static const char *boot_name(const struct boots *boots, size_t b)
 {
 	if (boots->count == 1)
@@ -213,6 +230,10 @@ void spans_put_boot(struct making *m, const struct stacks *s, size_t b)
 	find_programs(s->threads, &t);
 	find_first_syscall(m, b, &t);
 	find_shutdown(m->history, &t);
+	if (is_recording(m)) {
+		add_window(m, SPAN_BOOT, recording_name(&m->reader->meta), HISTORY_NONE, t.start, t.end);
+		return;
+	}
 	number = add_window(m, SPAN_BOOT, boot_name(boots, b), HISTORY_NONE,
 			    t.start, t.end);
 	/* a kernel of one's own has no phases, and what of it is firmware is not known */
