@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from guest import TOP, UPTO, UPTO_ASAN, WORK, Once, check, initrd, is_older, qemu_args, record, run, upto_json
+from guest import TOP, UPTO, UPTO_ASAN, WORK, Once, check, initrd, is_older, libraries_of, qemu_args, record, run, upto_json
 
 NAMES = "vfs_read,ext4_init_fs_context,jbd2_*,do_sys_openat2,do_fil[pe]_open,do_exit,really_probe,wake_up_process,wake_up_new_*,strlen"
 KPROBE = re.compile(r"^ *\S.*?-(\d+) +\[\d+\] .*?: (\w+): \(.*?\) ?(.*)$", re.M)
@@ -147,3 +147,46 @@ def test_summed():
     given = {f["function"]: f["given"] for f in first}
     assert given["ksys_read"] is None and given["vfs_read"].startswith(f"(file={one['args']['file']}, buf={one['args']['buf']}, count={one['args']['count']}, "), (given, one)
     return f"{len(calls)} calls, {len(got)} kinds"
+
+
+LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
+OF_LIBC = ("open", "openat", "malloc", "mmap", "kill", "lseek")
+
+
+def calls_told(trace):
+    """As the program says them itself: a text or an address where a text was not in memory before."""
+    rows = run(UPTO, "calls", "--args", "-F", ",".join(("plain", "mixed", "none") + OF_LIBC), "--comm", "given", "--depth", "1", trace).stdout.decode()
+    return re.findall(r"^ .* (\w+) \[(?:given|libc\.so\.6)\](\(.*?\) = \S+)", rows, re.M)
+
+
+@pytest.mark.weight(14)
+def test_program(tmp_path):
+    """What functions of a program and of its libc are given and give back is what the program says that it gave and got; also of a trace without, whose guest runs again."""
+    program, trace = os.path.join(WORK, "given"), os.path.join(WORK, "given.upto")
+    run("gcc", "-g", "-O1", "-fno-builtin", "-o", program, os.path.join(TOP, "tests/guests/given.c"))
+    args = qemu_args("6.12", initrd("6.12", "given", *libraries_of(program), f"{program}=bin/given", newer_than=(program,)))
+    names = ",".join(["/bin/given:*", *(f"{LIBC}:{name}" for name in OF_LIBC), "vfs_open"])
+    p = record(trace, args, "--deterministic", "--debug", program, "--args", names)
+    check(trace)
+    told = re.findall(r"^\W*(?:.*\[\dJ)?(plain|mixed|none|open|openat|malloc|mmap|kill|lseek)(\(.*\) = \S+)\r?$", p.stdout.decode(), re.M)
+    assert len(told) == 9, p.stdout
+    ours = calls_told(trace)
+    wanted = [(name, re.escape(text).replace('"given"', '("given"|0x[0-9a-f]+)').replace('"/proc/version"', '("/proc/version"|0x[0-9a-f]+)').replace(r"p=\?", r"p=\S+")) for name, text in told]
+    # what main() calls; the others are what that calls, and the dynamic linker
+    mine = [row for row in ours if any(row[0] == name and re.fullmatch(text, row[1]) for name, text in wanted)]
+    assert [name for name, _ in mine] == [name for name, _ in told] and all(re.fullmatch(w, row[1]) for (_, w), row in zip(wanted, mine)), (told, ours)
+    assert "vfs_open(path=" in run(UPTO, "calls", "--args", "-F", "vfs_open", "--comm", "given", "--depth", "1", trace).stdout.decode()
+    of = {(c["function"].split(" ")[0]): c for c in upto_json("calls", "--json", "--args", "-F", "openat", "--comm", "given", "--depth", "1", trace)["calls"]}
+    assert of["openat"]["args"] == {"dirfd": "AT_FDCWD", "path": "/no/such/file", "flags": "O_WRONLY|O_CREAT|O_TRUNC", "mode": "0640"} and of["openat"]["result"] == -1, of
+    tree = run(UPTO, "tree", "--args", "--depth", "1", "--min", "0", "-F", "openat,kill", trace).stdout.decode()
+    assert 'openat [libc.so.6](dirfd=AT_FDCWD, path="/no/such/file", flags=O_WRONLY|O_CREAT|O_TRUNC, mode=0640)' in tree, tree
+    assert "plain [given](a=-7, b=250, c=true" in run(UPTO, "first", "--args", "-F", "plain", trace).stdout.decode()
+    # the same guest again, and the values from there
+    plain = str(tmp_path / "plain.upto")
+    record(plain, args, "--deterministic")
+    run(UPTO, "probe", "--debug", program, "--args", names, plain)
+    assert calls_told(plain) == ours
+    for text, said in (("/bin/given:nosuch", "has no such function"), ("/no/such:f", "No such file"), ("/bin/given:main%return", "is no function of a program")):
+        p = run(UPTO, "record", "-o", tmp_path / "x.upto", "--debug", program, "--args", text, "--", "qemu-system-x86_64", check=False)
+        assert p.returncode == 2 and said in p.stderr.decode() and p.stderr.count(b"\n") == 1, p.stderr
+    return f"{len(mine)} calls of {len(ours)}"

@@ -207,16 +207,6 @@ static void describe(const struct btf *btf, const struct btf_type *proto, struct
 	}
 }
 
-static void tell_registers(struct prototype *ret)
-{
-	static const char *const names[PROTOTYPE_REGISTERS] = { "rdi", "rsi", "rdx", "rcx", "r8", "r9" };
-
-	ret->result = (struct parameter){ VALUE_REGISTER, WORD, xstrdup(""), xstrdup("") };
-	for (; ret->count < PROTOTYPE_REGISTERS; ret->count++)
-		ret->parameters[ret->count] =
-			(struct parameter){ VALUE_REGISTER, WORD, xstrdup(names[ret->count]), xstrdup("") };
-}
-
 uint32_t btf_prototypes_type(const struct btf_prototypes *b, const char *symbol)
 {
 	const uint64_t *id = b ? map_get(&b->functions, key_of(symbol)) : NULL;
@@ -240,5 +230,5 @@ void btf_prototypes_find(const struct btf_prototypes *b, const char *symbol, str
 	if (proto)
 		describe(b->btf, btf__type_by_id(b->btf, proto), ret);
 	else
-		tell_registers(ret);
+		prototype_of_registers(ret);
 }

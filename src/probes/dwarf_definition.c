@@ -161,6 +161,14 @@ int dwarf_definition_put_plain(const struct dwarf_file *f, const struct probe_de
 	return 0;
 }
 
+void dwarf_definition_put_address(const struct dwarf_file *f, const char *path, uint64_t addr, bool returns,
+				  struct buf *out)
+{
+	buf_printf(out, "%c:calls/at ", returns ? 'r' : 'p');
+	put_place(f, path, addr, out);
+	buf_printf(out, "\n");
+}
+
 int dwarf_definition_put(const struct dwarf_file *f, const struct probe_definition *d, struct buf *out,
 			 size_t *ret_left_out, struct error *err)
 {

@@ -20,4 +20,11 @@ int dwarf_definition_put(const struct dwarf_file *f, const struct probe_definiti
 int dwarf_definition_put_plain(const struct dwarf_file *f, const struct probe_definition *d, struct buf *out,
 			       struct error *err);
 
+/*
+ * The same of an address of a program's, without values: where a function begins, or returns. `path`: the program, as
+ * the guest has it.
+ */
+void dwarf_definition_put_address(const struct dwarf_file *f, const char *path, uint64_t addr, bool returns,
+				  struct buf *out);
+
 #endif

@@ -46,8 +46,37 @@ void arguments_init(const char *list)
 	if (chosen.count)
 		kernel_types_want();
 	chosen.fit = xcalloc(chosen.count, sizeof *chosen.fit);
-	if (chosen.count)
+}
+
+/* They stay where they are, since vCPUs read them at any time. */
+static struct prototype *next_prototype(void)
+{
+	if (!chosen.prototypes)
 		chosen.prototypes = xcalloc(FUNCTIONS_MAX, sizeof *chosen.prototypes);
+	return &chosen.prototypes[chosen.found];
+}
+
+static void tell_prototype(const struct prototype *p, struct buf *lines)
+{
+	struct buf text = { 0 };
+	char key[32];
+
+	prototype_put(p, &text);
+	buf_put_u8(&text, 0);
+	snprintf(key, sizeof key, "args.%zu", chosen.found);
+	meta_put(lines, key, (char *)text.data);
+	buf_free(&text);
+}
+
+uint64_t arguments_choose(const char *prototype, struct buf *lines)
+{
+	struct prototype *p = next_prototype();
+	struct error ignored;
+
+	if (chosen.found == FUNCTIONS_MAX || prototype_parse(prototype, p, &ignored) < 0)
+		return 0;
+	tell_prototype(p, lines);
+	return ++chosen.found;
 }
 
 /* By what is shown, or by the name in the source: vfs_read is also vfs_read.isra.0. */
@@ -65,18 +94,11 @@ static bool is_asked(const char *name)
 
 static void choose(const struct btf_prototypes *types, uint64_t addr, const char *name, struct buf *lines)
 {
-	struct prototype *p;
-	struct buf text = { 0 };
-	char key[32];
+	struct prototype *p = next_prototype();
 
-	p = &chosen.prototypes[chosen.found];
 	btf_prototypes_find(types, name, p);
 	p->addr = addr;
-	prototype_put(p, &text);
-	buf_put_u8(&text, 0);
-	snprintf(key, sizeof key, "args.%zu", chosen.found);
-	meta_put(lines, key, (char *)text.data);
-	buf_free(&text);
+	tell_prototype(p, lines);
 	*map_put(&chosen.at, addr, 0) = ++chosen.found;
 	returns_choose_args(addr, (uint32_t)chosen.found);
 }
@@ -112,7 +134,8 @@ void arguments_found(struct buf *lines)
 	if (!chosen.count || k->no_linux || guest_is_narrow())
 		return;
 	for (size_t i = 0; i < chosen.found; i++)
-		forget(chosen.prototypes[i].addr);
+		if (chosen.prototypes[i].addr)
+			forget(chosen.prototypes[i].addr);
 	choose_all(kernel_types(), &k->tab, k->slide, lines);
 }
 
@@ -120,7 +143,7 @@ void arguments_found(struct buf *lines)
 static void forget_at(const struct symtab *tab)
 {
 	for (size_t i = 0; i < chosen.found; i++)
-		if (symtab_section_of(tab, chosen.prototypes[i].addr))
+		if (chosen.prototypes[i].addr && symtab_section_of(tab, chosen.prototypes[i].addr))
 			forget(chosen.prototypes[i].addr);
 }
 
@@ -208,10 +231,8 @@ static void add_texts(struct vcpu *v, const struct prototype *p, struct fact *fa
 	}
 }
 
-void watch_args(unsigned cpu, void *data)
+static struct fact given(struct vcpu *v, uint64_t number)
 {
-	struct vcpu *v = vcpu_get(cpu);
-	uint64_t number = (uintptr_t)data;
 	struct fact fact = {
 		.kind = FACT_ARGS,
 		.n_numbers = 2 + PROTOTYPE_REGISTERS,
@@ -221,6 +242,21 @@ void watch_args(unsigned cpu, void *data)
 	for (unsigned i = 0; i < PROTOTYPE_REGISTERS; i++)
 		fact.numbers[2 + i] = kernel_argument(&v->regs, i);
 	add_texts(v, &chosen.prototypes[number], &fact);
+	return fact;
+}
+
+void arguments_enters(struct vcpu *v, uint64_t number, uint64_t behind)
+{
+	struct fact fact = given(v, number);
+
+	watch_tell_within(v, &fact, behind);
+}
+
+void watch_args(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	struct fact fact = given(v, (uintptr_t)data);
+
 	watch_tell_beside(v, &fact, true); /* at the time at which the call is entered, by which it is found */
 }
 

@@ -18,6 +18,14 @@ void arguments_found(struct buf *lines);
 /* A module was loaded: choose from its functions, too. `types`: its own; NULL: there are none. In a vCPU's thread. */
 void arguments_module(const struct btf_prototypes *types, const struct symtab *tab);
 
+/* Choose a program's function, by its prototype's line: its number, + 1; 0: there is no room. */
+uint64_t arguments_choose(const char *prototype, struct buf *lines);
+
+/*
+ * A chosen function of a program begins: its first instruction is to run. `behind`: instructions of the block from there
+ * on. In a vCPU's thread.
+ */
+void arguments_enters(struct vcpu *v, uint64_t number, uint64_t behind);
 /* A chosen function returns: by its number. In a vCPU's thread. */
 void arguments_returns(struct vcpu *v, uint64_t number);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "arch/x86_operation.h"
+#include "arguments.h"
 #include "base/alloc.h"
 #include "event_read.h"
 #include "kept_values.h"
@@ -40,6 +41,7 @@ struct asked {
 	 * kernel's */
 	uint8_t code[64];
 	size_t n_code, before;
+	char *prototype; /* of a function whose arguments and result are asked for: its line; NULL: values are */
 	char *why; /* the first place that could not be armed: why; NULL: none */
 };
 
@@ -53,6 +55,7 @@ struct armed {
 	uint64_t address, function; /* of RETURNS only the latter */
 	bool returns;
 	bool keeps; /* only_keeps() */
+	uint64_t args; /* the function's number in arguments.h, + 1; 0: values are asked for */
 	const struct asked *program; /* that it is in; NULL: the kernel */
 	uint64_t faults;             /* values that could not be read */
 };
@@ -176,6 +179,14 @@ static void tell_format(const struct asked *q, const struct armed *a, const char
 	event_format_tell(a->event, &text, lines);
 }
 
+/* Where it begins and where it returns are two, one behind the other. */
+static uint64_t number_of_prototype(const struct asked *q, struct buf *lines)
+{
+	const struct armed *before = probes.n_armed ? &probes.armed[probes.n_armed - 1] : NULL;
+
+	return before && before->args && q->d.returns ? before->args : arguments_choose(q->prototype, lines);
+}
+
 static bool is_program(const struct asked *q)
 {
 	return q->n_code;
@@ -203,7 +214,9 @@ static void arm(struct asked *q, const struct btf_prototypes *types, const char 
 	if (begin && asks_entry(&a->values))
 		*map_put(&probes.entries, begin, 1) = 1;
 	a->keeps = only_keeps(&q->d);
-	if (!a->keeps) {
+	if (q->prototype) {
+		a->args = number_of_prototype(q, lines);
+	} else if (!a->keeps) {
 		a->event = event_number_new();
 		tell_format(q, a, function, lines);
 	}
@@ -292,6 +305,8 @@ static void read_code(const struct meta *config, struct asked *q)
 	q->before = meta_get_u64(config, key, 0);
 	snprintf(key, sizeof key, "probe.%zu.code", probes.count);
 	text = meta_get(config, key);
+	snprintf(key, sizeof key, "probe.%zu.args", probes.count);
+	q->prototype = meta_get(config, key) ? xstrdup(meta_get(config, key)) : NULL;
 	for (; text && q->n_code < sizeof q->code && sscanf(text, "%2x", &byte) == 1; text += 2)
 		q->code[q->n_code++] = (uint8_t)byte;
 }
@@ -588,11 +603,23 @@ static void tell(struct vcpu *v, struct armed *a, uint64_t address, uint64_t beh
 			  behind);
 }
 
+static void tell_call(struct vcpu *v, const struct armed *a, uint64_t behind)
+{
+	if (a->args && a->returns)
+		arguments_returns(v, a->args - 1);
+	else if (a->args)
+		arguments_enters(v, a->args - 1, behind);
+}
+
 void probes_hit(struct vcpu *v, uint32_t number, uint64_t entry, uint64_t behind)
 {
 	for (; number; number = probes.armed[number - 1].next) {
 		struct armed *a = &probes.armed[number - 1];
 
+		if (a->program && a->program->prototype) {
+			tell_call(v, a, behind);
+			continue;
+		}
 		tell(v, a, entry ? entry : a->returns ? a->function : a->address, behind);
 	}
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 
@@ -21,15 +22,58 @@ static int read_prototypes(const struct meta *meta, struct call_values *c, struc
 		c->prototypes = array_grow(c->prototypes, c->count, &cap, sizeof *c->prototypes);
 		if (prototype_parse(text, &c->prototypes[c->count], err) < 0)
 			return -1;
-		*map_put(&c->functions, c->prototypes[c->count].addr, 1) = 1;
+		if (c->prototypes[c->count].addr)
+			*map_put(&c->functions, c->prototypes[c->count].addr, 1) = 1;
 	}
 }
 
-int call_values_read(const struct reader *r, struct call_values *ret, struct error *err)
+/* Is "malloc" of "malloc", or of "malloc [libc.so.6]", one of these names? */
+static bool is_named(const char *shown, const char *names)
 {
-	*ret = (struct call_values){ 0 };
+	size_t len = strcspn(shown, " ");
+
+	for (size_t n; *names; names += n + (names[n] == '|')) {
+		n = strcspn(names, "|");
+		if (n == len && !strncmp(shown, names, n))
+			return true;
+	}
+	return false;
+}
+
+static void put_names(struct map *hashes, const char *names)
+{
+	for (size_t n; *names; names += n + (names[n] == '|')) {
+		n = strcspn(names, "|");
+		cleanup_free char *name = xstrndup(names, n);
+
+		*map_put(hashes, hash_text(0, name), 1) = 1;
+	}
+}
+
+/* Functions of programs are where they are mapped: their names tell. */
+static void find_named(struct call_values *c, const struct names *names)
+{
+	struct map hashes = { 0 };
+
+	for (size_t i = 0; i < c->count; i++)
+		if (!c->prototypes[i].addr)
+			put_names(&hashes, c->prototypes[i].function);
+	for (uint32_t f = 0; hashes.count && f < names_count(names); f++) {
+		const char *name = names_function(names, f);
+		cleanup_free char *alone = xstrndup(name, strcspn(name, " "));
+
+		if (names_is_user(names, f) && map_get(&hashes, hash_text(0, alone)))
+			*map_put(&c->named, f, 1) = 1;
+	}
+	map_free(&hashes);
+}
+
+int call_values_read(const struct reader *r, const struct names *names, struct call_values *ret, struct error *err)
+{
+	*ret = (struct call_values){ .names = names };
 	if (read_prototypes(&r->meta, ret, err) < 0)
 		return -1;
+	find_named(ret, names);
 	return ret->count ? facts_read(r, &ret->facts, err) : 0;
 }
 
@@ -39,6 +83,7 @@ void call_values_deinit(struct call_values *c)
 		prototype_deinit(&c->prototypes[i]);
 	free(c->prototypes);
 	map_free(&c->functions);
+	map_free(&c->named);
 	facts_deinit(&c->facts);
 	*c = (struct call_values){ 0 };
 }
@@ -48,12 +93,24 @@ const struct prototype *call_values_prototype(const struct call_values *c, const
 	return fact->n_numbers && fact->numbers[0] < c->count ? &c->prototypes[fact->numbers[0]] : NULL;
 }
 
+bool call_values_is_named(const struct call_values *c, const struct prototype *p, uint32_t function)
+{
+	return !p->addr && map_get(&c->named, function) && is_named(names_function(c->names, function), p->function);
+}
+
 /* Is it of that frame, as far as its function and its place on the stack tell? */
 static bool is_of(const struct call_values *c, const struct fact *f, const struct frame *frame)
 {
 	const struct prototype *p = call_values_prototype(c, f);
 
-	return p && p->addr == frame->addr && f->n_numbers > 1 && f->numbers[1] == frame->slot;
+	if (!p || f->n_numbers < 2 || f->numbers[1] != frame->slot)
+		return false;
+	return p->addr ? p->addr == frame->addr : call_values_is_named(c, p, frame->function);
+}
+
+static bool is_chosen(const struct call_values *c, const struct frame *frame)
+{
+	return map_get(&c->functions, frame->addr) || map_get(&c->named, frame->function);
 }
 
 /*
@@ -84,7 +141,7 @@ const struct fact *call_values_at_entry(const struct call_values *c, const struc
 
 const struct fact *call_values_entered(const struct call_values *c, const struct frame *frame, uint64_t task)
 {
-	const struct fact *f = c->count && map_get(&c->functions, frame->addr) ? read_later(c, frame, task) : NULL;
+	const struct fact *f = c->count && is_chosen(c, frame) ? read_later(c, frame, task) : NULL;
 
 	return f && f->ns == frame->entry_ns ? f : NULL;
 }
@@ -96,7 +153,7 @@ const struct fact *call_values_args(const struct call_values *c, const struct fr
 
 	if (f)
 		return f;
-	return map_get(&c->functions, frame->addr) ? read_later(c, frame, task) : NULL;
+	return is_chosen(c, frame) ? read_later(c, frame, task) : NULL;
 }
 
 /* The return of a kernel with return thunks comes a little behind the jump to the thunk, where the result was read. */
@@ -117,7 +174,7 @@ const struct fact *call_values_result(const struct call_values *c, const struct 
 /* They have the time at which the call was entered, or a later one: see read_later(). */
 const struct fact *call_values_open(const struct call_values *c, const struct frame *frame, uint64_t task, uint64_t ns)
 {
-	const struct fact *f = c->count && map_get(&c->functions, frame->addr) ? read_later(c, frame, task) : NULL;
+	const struct fact *f = c->count && is_chosen(c, frame) ? read_later(c, frame, task) : NULL;
 
 	return f && f->ns <= ns ? f : NULL;
 }

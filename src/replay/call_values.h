@@ -12,10 +12,12 @@ struct call_values {
 	struct prototype *prototypes; /* by number */
 	size_t count;
 	struct map functions;         /* addresses that have one */
+	struct map named;             /* functions of programs, by number, that have one */
+	const struct names *names;
 };
 
-/* All of a trace; it may have none. Call call_values_deinit() also after an error. */
-int call_values_read(const struct reader *r, struct call_values *ret, struct error *err);
+/* All of a trace; it may have none. `names` must outlive it. Call call_values_deinit() also after an error. */
+int call_values_read(const struct reader *r, const struct names *names, struct call_values *ret, struct error *err);
 void call_values_deinit(struct call_values *c);
 
 /*
@@ -38,6 +40,9 @@ const struct fact *call_values_entered(const struct call_values *c, const struct
 
 /* The same of a call that is under way at that time, by the thread's task_struct. */
 const struct fact *call_values_open(const struct call_values *c, const struct frame *frame, uint64_t task, uint64_t ns);
+
+/* Is a program's function, by number, the prototype's? */
+bool call_values_is_named(const struct call_values *c, const struct prototype *p, uint32_t function);
 
 /* A fact's prototype. */
 const struct prototype *call_values_prototype(const struct call_values *c, const struct fact *fact);

@@ -54,6 +54,24 @@ static const char *name_of(const struct prototype *p, const struct fact *args, u
 	return text >= 0 && (unsigned)text < args->n_texts && *args->texts[text] ? args->texts[text] : NULL;
 }
 
+/* "O_RDONLY|O_CLOEXEC", as a system call's argument */
+static void put_as_argument(struct buf *out, const struct parameter *p, uint64_t value)
+{
+	syscall_arg(arch_abi(&arch_x86_64, 0), *p->type, value, out);
+}
+
+/* The permissions that open() is given only if it may make a file. */
+static bool is_given(const struct prototype *p, const struct fact *args, unsigned i)
+{
+	const struct parameter *flags = i ? &p->parameters[i - 1] : NULL;
+	uint64_t value;
+
+	if (!flags || p->parameters[i].kind != VALUE_ARGUMENT || *p->parameters[i].type != ARG_MODE ||
+	    flags->kind != VALUE_ARGUMENT || *flags->type != ARG_OPEN)
+		return true;
+	return value_of(p, args, i - 1, &value) && value & ARG_OPEN_CREATES;
+}
+
 static void put_value(struct buf *out, const struct prototype *p, const struct fact *args, unsigned i, bool alike)
 {
 	const char *name = name_of(p, args, i), *quote = p->parameters[i].kind == VALUE_STRING ? "\"" : "";
@@ -65,6 +83,8 @@ static void put_value(struct buf *out, const struct prototype *p, const struct f
 		buf_printf(out, "%s%s%s", quote, name, quote);
 	} else if (alike && value && is_address(p->parameters[i].kind)) {
 		buf_printf(out, "…");
+	} else if (p->parameters[i].kind == VALUE_ARGUMENT) {
+		put_as_argument(out, &p->parameters[i], value);
 	} else {
 		put_number(out, &p->parameters[i], value);
 	}
@@ -77,7 +97,7 @@ void value_text_args(struct buf *out, const struct call_values *c, const struct 
 	if (!p)
 		return;
 	buf_printf(out, "(");
-	for (unsigned i = 0; i < p->count; i++) {
+	for (unsigned i = 0; i < p->count && is_given(p, args, i); i++) {
 		buf_printf(out, "%s", i ? ", " : "");
 		/* of what no type is known: registers, as an assembler writes them */
 		buf_printf(out, "%s", p->parameters[i].kind == VALUE_REGISTER ? "%" : "");
@@ -109,7 +129,8 @@ void value_text_result(struct buf *out, const struct call_values *c, const struc
 
 	if (!gives_back(p, result))
 		return;
-	error = error_of(p, result->numbers[RESULT]);
+	/* programs have errno */
+	error = p->addr ? error_of(p, result->numbers[RESULT]) : NULL;
 	buf_printf(out, " = ");
 	if (error)
 		buf_printf(out, "%" PRId64 " (%s)", (int64_t)narrowed(&p->result, result->numbers[RESULT]), error);
@@ -130,10 +151,20 @@ static void put_number_json(struct json *j, const char *key, const struct parame
 		json_number(j, key, value);
 }
 
+static void put_argument_json(struct json *j, const struct parameter *p, uint64_t value)
+{
+	struct buf text = { 0 };
+
+	put_as_argument(&text, p, value);
+	buf_put_u8(&text, 0);
+	json_text(j, p->name, (char *)text.data);
+	buf_free(&text);
+}
+
 static void put_args_json(struct json *j, const struct prototype *p, const struct fact *args)
 {
 	json_object(j, "args");
-	for (unsigned i = 0; i < p->count; i++) {
+	for (unsigned i = 0; i < p->count && is_given(p, args, i); i++) {
 		const struct parameter *q = &p->parameters[i];
 		const char *name = name_of(p, args, i);
 		uint64_t value;
@@ -142,6 +173,8 @@ static void put_args_json(struct json *j, const struct prototype *p, const struc
 			json_null(j, q->name);
 		else if (name)
 			json_text(j, q->name, name);
+		else if (q->kind == VALUE_ARGUMENT)
+			put_argument_json(j, q, value);
 		else
 			put_number_json(j, q->name, q, value);
 	}

@@ -161,6 +161,11 @@ static int by_address(const void *va, const void *vb)
 		return a->addr < b->addr ? -1 : 1;
 	if (a->local != b->local)
 		return a->local ? 1 : -1;
+	/* a library's own names for what its users call otherwise: __libc_malloc, _IO_printf, open64 */
+	if ((*a->name == '_') != (*b->name == '_'))
+		return *a->name == '_' ? 1 : -1;
+	if (strlen(a->name) != strlen(b->name))
+		return strlen(a->name) < strlen(b->name) ? -1 : 1;
 	return strcmp(a->name, b->name);
 }
 

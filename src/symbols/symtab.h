@@ -47,8 +47,9 @@ struct symtab_function {
 
 /*
  * Fill in the functions of a table whose sections are set. If several have the same
- * address, a global one is kept. `rename` returns the name to keep, which is freed
- * afterwards; NULL: keep the names as they are.
+ * address, a global one is kept, rather one that does not begin with '_', and rather a
+ * short one. `rename` returns the name to keep, which is freed afterwards; NULL: keep
+ * the names as they are.
  */
 void symtab_put_functions(struct symtab *tab, struct symtab_function *list, size_t n,
 			  char *(*rename)(const char *name));

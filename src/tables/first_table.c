@@ -46,7 +46,8 @@ static struct cell args_cell(const struct rows *rows, uint32_t function, struct 
 	const struct fact *args = values ? facts_find(&values->facts, FACT_ARGS, first->cpu, first->insns) : NULL;
 	const struct prototype *p = args ? call_values_prototype(values, args) : NULL;
 
-	if (!p || names_place(rows->session->names, p->addr, args->ns, 0).function != function)
+	if (!p || (p->addr ? names_place(rows->session->names, p->addr, args->ns, 0).function != function
+			   : !call_values_is_named(values, p, function)))
 		return cell_none();
 	value_text_args(scratch, values, args, false);
 	return cell_scratch(CELL_TEXT, scratch);

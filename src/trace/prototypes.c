@@ -24,6 +24,16 @@ void prototype_deinit(struct prototype *p)
 	*p = (struct prototype){ 0 };
 }
 
+void prototype_of_registers(struct prototype *ret)
+{
+	static const char *const names[PROTOTYPE_REGISTERS] = { "rdi", "rsi", "rdx", "rcx", "r8", "r9" };
+
+	ret->result = (struct parameter){ VALUE_REGISTER, REGISTER_BYTES, xstrdup(""), xstrdup("") };
+	for (; ret->count < PROTOTYPE_REGISTERS; ret->count++)
+		ret->parameters[ret->count] =
+			(struct parameter){ VALUE_REGISTER, REGISTER_BYTES, xstrdup(names[ret->count]), xstrdup("") };
+}
+
 bool value_is_named(enum value_kind kind)
 {
 	static const char named[] = {
@@ -37,7 +47,7 @@ bool value_is_named(enum value_kind kind)
 static unsigned registers_of(const struct parameter *p)
 {
 	if (p->kind != VALUE_STRUCT)
-		return 1;
+		return p->kind != VALUE_FLOAT;
 	return (p->bytes + REGISTER_BYTES - 1) / REGISTER_BYTES;
 }
 
@@ -94,7 +104,7 @@ static char *next_field(const char **text)
 
 static int parse_parameter(const char *text, struct parameter *ret)
 {
-	static const char kinds[] = "vdubpsfaetDnor";
+	static const char kinds[] = "vdubpsfaetDnorFA";
 	char *end;
 	const char *type;
 	unsigned long bytes;

@@ -27,6 +27,9 @@ enum value_kind {
 	VALUE_FILENAME = 'n',  /* struct filename *, of which getname() makes paths */
 	VALUE_STRUCT = 'o',    /* a structure itself, in up to two registers, or on the stack */
 	VALUE_REGISTER = 'r',  /* what it is, is not known */
+	/* of programs alone: */
+	VALUE_FLOAT = 'F',     /* it is in none of these registers */
+	VALUE_ARGUMENT = 'A',  /* what an argument of a system call is: `type` is its kind (arch/syscall_args.h) */
 };
 
 enum { PROTOTYPE_PARAMETERS = 16, PROTOTYPE_REGISTERS = 6, PROTOTYPE_TEXTS = 3 };
@@ -39,14 +42,17 @@ struct parameter {
 };
 
 struct prototype {
-	uint64_t addr;         /* where the function begins, at run time */
-	char *function;        /* as it is shown */
+	uint64_t addr;         /* where the function begins, at run time; 0: it is a program's, and known by its name */
+	char *function;        /* as it is shown; of a program's, all its names, with '|' between */
 	struct parameter result; /* name "" */
 	struct parameter parameters[PROTOTYPE_PARAMETERS];
 	unsigned count;
 };
 
 void prototype_deinit(struct prototype *p);
+
+/* It takes and gives back anything: the registers are told. It has no parameters and no result before. */
+void prototype_of_registers(struct prototype *p);
 
 /* Has a value of that kind a name, which is read at the function's entry? */
 bool value_is_named(enum value_kind kind);

@@ -8,7 +8,7 @@ int args_arg(const struct args *args, const struct trace_arg *t, struct call_val
 	*ret = NULL;
 	if (!arg(args, "args"))
 		return 0;
-	if (call_values_read(t->reader, values, err) < 0)
+	if (call_values_read(t->reader, &t->names, values, err) < 0)
 		return error_prefix(err, "%s", t->reader->path);
 	if (!values->count)
 		return error_set(err, "%s: has no arguments of functions: 'upto record --args NAMES' records them",

@@ -18,14 +18,17 @@
 #include "analysis/calls/touched.h"
 #include "analysis/check/same_events.h"
 #include "base/alloc.h"
+#include "base/map.h"
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
 #include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
+#include "cli/record/recording_probes.h"
 #include "cli/record/run_inputs.h"
 #include "probes/probe_definition.h"
 #include "rerun.h"
 #include "trace/added_values.h"
+#include "trace/prototypes.h"
 
 /* Between a trace's name and the number of the process that makes its run again. */
 #define AGAIN ".again."
@@ -100,7 +103,7 @@ static void put_question(struct past *p)
 		put_word(&p->options, value);
 		buf_printf(&text, "%s%s %s", text.len ? "\n" : "", name, value);
 	}
-	if (p->args->n_operands > 1)
+	if (p->args->n_operands > 1 || (arg(p->args, "args") && strchr(arg(p->args, "args"), '/')))
 		put_paths(p->args, "debug", &p->options);
 	put_paths(p->args, "sysroot", &p->options);
 	buf_put_u8(&text, 0);
@@ -352,10 +355,61 @@ static int run_command(const struct past *p, const struct command *command, cons
 	return r;
 }
 
+/* Functions of programs that are in the trace, by the names that they have there. */
+static void put_programs(const struct past *p, const struct meta *meta, struct buf *out)
+{
+	const struct names *names = &p->trace.names;
+	struct map shown = { 0 };
+	struct prototype prototype;
+	struct error ignored;
+	char key[32];
+
+	for (uint32_t f = 0; f < names_count(names); f++) {
+		cleanup_free char *name = xstrndup(names_function(names, f), strcspn(names_function(names, f), " "));
+
+		if (names_is_user(names, f))
+			*map_put(&shown, hash_text(0, name), 1) = 1;
+	}
+	for (size_t i = 0; snprintf(key, sizeof key, "args.%zu", i), meta_get(meta, key); i++) {
+		char *rest, *name;
+
+		if (prototype_parse(meta_get(meta, key), &prototype, &ignored) < 0)
+			continue;
+		rest = prototype.function;
+		while (!prototype.addr && (name = strsep(&rest, "|")))
+			if (map_get(&shown, hash_text(0, name)))
+				buf_printf(out, "%s%s", out->len ? "," : "", name);
+		prototype_deinit(&prototype);
+	}
+	map_free(&shown);
+}
+
+/* The functions of --args, as upto calls takes them. The caller frees it; NULL: none. */
+static char *functions_to_show(const struct past *p, const char *path)
+{
+	cleanup_free char *kernel = recording_args_of_kernel(p->args);
+	const char *list = arg(p->args, "args");
+	struct buf out = { 0 };
+	struct reader *r;
+	struct error ignored;
+
+	if (!list)
+		return NULL;
+	if (kernel)
+		buf_printf(&out, "%s", kernel);
+	if (strchr(list, '/') && reader_open(path, &r, &ignored) == 0) {
+		put_programs(p, &r->meta, &out);
+		reader_free(r);
+	}
+	buf_put_u8(&out, 0);
+	return (char *)out.data;
+}
+
 /* The records, as upto events prints them; or, if only arguments were asked for, the calls that have them. */
 static int show(const struct past *p, const char *path, const char *names, struct error *err)
 {
-	const char *words[10], *functions = arg(p->args, "args");
+	cleanup_free char *functions = functions_to_show(p, path);
+	const char *words[10];
 	bool calls = functions && !arg(p->args, "event") && p->args->n_operands == 1;
 	size_t n = 0;
 

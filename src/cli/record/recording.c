@@ -223,7 +223,7 @@ static void put_run(const struct recording *rec, struct buf *lines)
 static int write_config(const struct recording *rec, struct recorded *s, const char *version, struct error *err)
 {
 	const char *append = qemu_option(rec->argv, "append");
-	cleanup_free char *command = join(rec->argv);
+	cleanup_free char *command = join(rec->argv), *kernel_args = recording_args_of_kernel(rec->args);
 	struct buf lines = { 0 };
 	int r;
 
@@ -247,8 +247,8 @@ static int write_config(const struct recording *rec, struct recorded *s, const c
 	meta_put(&lines, "inside", (char *)s->inside.data);
 	if (rec->thunks)
 		meta_put(&lines, "thunks", "1");
-	if (arg(rec->args, "args"))
-		meta_put(&lines, "args", arg(rec->args, "args"));
+	if (kernel_args)
+		meta_put(&lines, "args", kernel_args);
 	if (arg(rec->args, "event"))
 		meta_put(&lines, "event", arg(rec->args, "event"));
 	if (arg(rec->args, "event-check"))

@@ -55,13 +55,13 @@ struct recording {
 		  "what to use of QEMU beside its plugin interface: all, none, or clock,shutdown,values,registers,stores,turns", \
 		  ',' }, \
 		{ 0, "args", "NAMES", \
-		  "what these functions of the kernel are given and give back: a,b; shell patterns: *open*", ',' }, \
+		  "what functions are given and give back: a,b; shell patterns: *open*; a program's: /lib/libc.so.6:open*", ',' }, \
 		{ 0, "event", "NAMES", \
 		  "trace events of the kernel, whether the guest has enabled them or not: sched:*,block_rq_issue", ',' }, \
 		{ 0, "probe", "DEF", \
 		  "values at any instruction of the kernel, as perf probe and kprobe_events say it: 'vfs_read count'", '\n' }, \
 		{ 0, "debug", "FILES", \
-		  "for --probe: files with debug information, of the kernel (vmlinux) and of modules; default: beside the kernel", \
+		  "for --probe, --args: files with debug information, of the kernel (vmlinux), modules, programs", \
 		  ':' }, \
 		{ 0, "event-check", NULL, "with --event: also compute what the guest has enabled, so that both can be compared" }, \
 		{ 0, "thunks", NULL, \

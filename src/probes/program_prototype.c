@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "program_prototype.h"
+
+#include <dwarf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "dwarf_places.h"
+#include "dwarf_type.h"
+#include "libc_prototypes.h"
+
+enum { WORD = 8 };
+
+static enum value_kind kind_of_base(Dwarf_Die *type)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word encoding = 0;
+
+	dwarf_formudata(dwarf_attr(type, DW_AT_encoding, &attr), &encoding);
+	switch (encoding) {
+	case DW_ATE_boolean:
+		return VALUE_BOOL;
+	case DW_ATE_signed:
+	case DW_ATE_signed_char:
+		return VALUE_SIGNED;
+	case DW_ATE_float:
+	case DW_ATE_complex_float:
+		return VALUE_FLOAT;
+	default:
+		return VALUE_UNSIGNED;
+	}
+}
+
+static bool is_text(Dwarf_Die *pointer)
+{
+	Dwarf_Die to;
+
+	return dwarf_type_of(pointer, &to) && dwarf_tag(&to) == DW_TAG_base_type && dwarf_bytesize(&to) == 1 &&
+	       kind_of_base(&to) == VALUE_SIGNED;
+}
+
+static enum value_kind kind_of(Dwarf_Die *type)
+{
+	switch (dwarf_tag(type)) {
+	case DW_TAG_base_type:
+		return kind_of_base(type);
+	case DW_TAG_enumeration_type:
+		return VALUE_SIGNED;
+	case DW_TAG_pointer_type:
+		return is_text(type) ? VALUE_STRING : VALUE_POINTER;
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+		return VALUE_POINTER;
+	default:
+		return dwarf_is_structure(type) ? VALUE_STRUCT : VALUE_REGISTER;
+	}
+}
+
+/* The type of a parameter, or what a function gives back. */
+static struct parameter parameter_of(Dwarf_Die *die, const char *name)
+{
+	struct parameter p = { .kind = VALUE_NONE, .name = xstrdup(name ? name : "") };
+	struct buf text = { 0 };
+	Dwarf_Die type;
+
+	if (dwarf_type_of(die, &type)) {
+		int bytes = dwarf_bytesize(&type);
+
+		p.kind = kind_of(&type);
+		p.bytes = bytes > 0 && (bytes <= WORD || p.kind == VALUE_STRUCT) ? (unsigned)bytes : WORD;
+		dwarf_type_put(&type, &text);
+	}
+	buf_put_u8(&text, 0);
+	p.type = xstrdup((char *)text.data);
+	buf_free(&text);
+	return p;
+}
+
+/* That says nothing of what a function takes. */
+static bool is_assembly(Dwarf_Die *unit)
+{
+	return dwarf_srclang(unit) == DW_LANG_Mips_Assembler;
+}
+
+static bool find_in_dwarf(const struct dwarf_file *f, const char *function, struct prototype *ret)
+{
+	Dwarf_Die die, unit, child;
+
+	if (!f->dwarf || !dwarf_find_function(f, function, NULL, &die, &unit) || is_assembly(&unit))
+		return false;
+	ret->result = parameter_of(&die, "");
+	/* a text that is given back may be anything by then */
+	if (ret->result.kind == VALUE_STRING)
+		ret->result.kind = VALUE_POINTER;
+	for (int r = dwarf_child(&die, &child); r == 0; r = dwarf_siblingof(&child, &child))
+		if (dwarf_tag(&child) == DW_TAG_formal_parameter && ret->count < PROTOTYPE_PARAMETERS)
+			ret->parameters[ret->count++] = parameter_of(&child, dwarf_diename(&child));
+	return true;
+}
+
+/* Debug information of the C library knows its own names for them, and flags as numbers. */
+static bool find(const struct dwarf_file *f, const char *names, bool in_table, struct prototype *ret)
+{
+	cleanup_free char *list = xstrdup(names);
+	char *rest = list, *name;
+
+	while ((name = strsep(&rest, "|")))
+		if (in_table ? libc_prototype_find(f->path, name, ret) : find_in_dwarf(f, name, ret))
+			return true;
+	return false;
+}
+
+void program_prototype_find(const struct dwarf_file *f, const char *names, struct prototype *ret)
+{
+	*ret = (struct prototype){ .function = xstrdup(names) };
+	if (!find(f, names, true, ret) && !find(f, names, false, ret))
+		prototype_of_registers(ret);
+}

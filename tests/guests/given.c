@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Calls functions of its own and of the C library's, and says what it gave them and what it got. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct pair {
+	long first, second;
+};
+
+enum colour { RED = -1, GREEN = 5 };
+
+__attribute__((noinline)) int plain(int a, unsigned char b, bool c, const char *text)
+{
+	asm volatile("");
+	return a - b + c + text[0];
+}
+
+__attribute__((noinline)) long mixed(struct pair p, double x, enum colour colour, struct pair *at)
+{
+	asm volatile("");
+	return p.first + p.second + (long)x + colour + at->first;
+}
+
+__attribute__((noinline)) char *none(void)
+{
+	asm volatile("");
+	return NULL;
+}
+
+int main(void)
+{
+	struct pair pair = { 3, -4 };
+	void *memory, *mapped;
+	int fd, wrong;
+
+	printf("plain(a=-7, b=250, c=true, text=\"given\") = %d\n", plain(-7, 250, true, "given"));
+	printf("mixed(p=?, x=?, colour=-1, at=%p) = %ld\n", (void *)&pair, mixed(pair, 2.5, RED, &pair));
+	printf("none() = %s\n", none() ? "?" : "NULL");
+	fd = open("/proc/version", O_RDONLY | O_CLOEXEC);
+	printf("open(path=\"/proc/version\", flags=O_RDONLY|O_CLOEXEC) = %d\n", fd);
+	wrong = openat(AT_FDCWD, "/no/such/file", O_WRONLY | O_CREAT | O_TRUNC, 0640);
+	printf("openat(dirfd=AT_FDCWD, path=\"/no/such/file\", flags=O_WRONLY|O_CREAT|O_TRUNC, mode=0640) = %d\n", wrong);
+	memory = malloc(12345);
+	printf("malloc(size=12345) = %p\n", memory);
+	mapped = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	printf("mmap(addr=NULL, length=8192, prot=PROT_READ|PROT_WRITE, flags=MAP_PRIVATE|MAP_ANONYMOUS, fd=-1, offset=0) = %p\n", mapped);
+	signal(SIGUSR1, SIG_IGN);
+	printf("kill(pid=%d, sig=SIGUSR1) = %d\n", getpid(), kill(getpid(), SIGUSR1));
+	printf("lseek(fd=%d, offset=7, whence=SEEK_SET) = %ld\n", fd, (long)lseek(fd, 7, SEEK_SET));
+	return 0;
+}
