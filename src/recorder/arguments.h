@@ -22,8 +22,8 @@ void arguments_module(const struct btf_prototypes *types, const struct symtab *t
 uint64_t arguments_choose(const char *prototype, struct buf *lines);
 
 /*
- * A chosen function of a program begins: its first instruction is to run. `behind`: instructions of the block from there
- * on. In a vCPU's thread.
+ * A chosen function of a program begins: its first instruction is to run. `behind`: instructions of the block from
+ * there on. In a vCPU's thread.
  */
 void arguments_enters(struct vcpu *v, uint64_t number, uint64_t behind);
 /* A chosen function returns: by its number. In a vCPU's thread. */
