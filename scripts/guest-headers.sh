@@ -3,10 +3,11 @@
 # usage: guest-headers.sh DIR
 #   DIR  as guest-kernel.sh leaves it; gets headers/, of which headers/build is what "make -C" wants
 set -eu
-dir=$(cd "$1" && pwd)
+dir=$(cd "$1" && pwd -P)
 release=$(cat "$dir/release")
 out=$dir/headers
-[ -e "$out/build/Makefile" ] && exit 0
+# they name the folder that they are in: where that was moved, they are unpacked anew
+grep -qsF "$out/usr/src" "$out/build/Makefile" && exit 0
 
 packages_of() {
 	apt-cache depends "$1" 2>/dev/null | sed -n 's/^[ |]*Depends: \(linux-\(headers\|kbuild\)-.*\)/\1/p'

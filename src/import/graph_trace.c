@@ -340,7 +340,7 @@ static void add_format(struct graph_trace *t, const struct graph_record *r, cons
 {
 	char key[32];
 
-	if (r->count != t->n_formats || !strchr(text, '\n'))
+	if (r->count != t->n_formats || text[strcspn(text, ":\n")] != ':' || !strchr(text, '\n'))
 		return;
 	snprintf(key, sizeof key, "event.%" PRIu64, t->n_formats++);
 	meta_put(&t->lines, key, text);
