@@ -299,7 +299,7 @@ def test_loaded():
     plug = calls_of(trace, "libplug.so")
     assert plug.pop("[libplug.so]") >= PLUG["within"] and plug == {f: PLUG[f] for f in ("plug", "plug::shaped")}, plug
     assert set(calls_of(trace, "story")) == {"[story]"}
-    assert any(f.startswith("__vdso_") for f in calls_of(trace, "vdso")), calls_of(trace, "vdso")
+    assert any(f.removeprefix("__vdso_") in ("time", "clock_gettime", "gettimeofday", "getcpu") for f in calls_of(trace, "vdso")), calls_of(trace, "vdso")
     shutil.copy(trace, full)
     run(UPTO, "symbols", "--sysroot", image("6.12"), full)
     ours, theirs = calls_of(trace, "libc.so.6"), calls_of(full, "libc.so.6")
