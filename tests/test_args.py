@@ -164,9 +164,13 @@ def test_program(tmp_path):
     """What functions of a program and of its libc are given and give back is what the program says that it gave and got; also of a trace without, whose guest runs again."""
     program, trace = os.path.join(WORK, "given"), os.path.join(WORK, "given.upto")
     run("gcc", "-g", "-O1", "-fno-builtin", "-o", program, os.path.join(TOP, "tests/guests/given.c"))
-    args = qemu_args("6.12", initrd("6.12", "given", *libraries_of(program), f"{program}=bin/given", newer_than=(program,)))
-    names = ",".join(["/bin/given:*", *(f"{LIBC}:{name}" for name in OF_LIBC), "vfs_open"])
-    p = record(trace, args, "--deterministic", "--debug", program, "--args", names)
+    other = os.path.join(WORK, "shop")
+    run("g++", "-g", "-O1", "-o", other, os.path.join(TOP, "tests/guests/shop.cc"))
+    libraries = dict.fromkeys(libraries_of(program) + libraries_of(other))
+    args = qemu_args("6.12", initrd("6.12", "given", *libraries, f"{program}=bin/given", f"{other}=bin/shop", newer_than=(program, other)))
+    names = ",".join(["/bin/given:*", "/bin/shop:*shop*", *(f"{LIBC}:{name}" for name in OF_LIBC), "vfs_open"])
+    debug = ("--debug", f"{program}:{other}")
+    p = record(trace, args, "--deterministic", *debug, "--args", names)
     check(trace)
     told = re.findall(r"^\W*(?:.*\[\dJ)?(plain|mixed|none|open|openat|malloc|mmap|kill|lseek)(\(.*\) = \S+)\r?$", p.stdout.decode(), re.M)
     assert len(told) == 9, p.stdout
@@ -175,6 +179,8 @@ def test_program(tmp_path):
     # what main() calls; the others are what that calls, and the dynamic linker
     mine = [row for row in ours if any(row[0] == name and re.fullmatch(text, row[1]) for name, text in wanted)]
     assert [name for name, _ in mine] == [name for name, _ in told] and all(re.fullmatch(w, row[1]) for (_, w), row in zip(wanted, mine)), (told, ours)
+    rows = run(UPTO, "calls", "--args", "-F", "shop::*", "--depth", "1", trace).stdout.decode()
+    assert re.findall(r"(shop::\S+) \[shop\](\(.*\) = \S+)", rows) == re.findall(r"^(shop::[\w:]+)(\(.*\) = \S+)\r?$", p.stdout.decode(), re.M) and rows.count("shop::") == 3, rows
     assert "vfs_open(path=" in run(UPTO, "calls", "--args", "-F", "vfs_open", "--comm", "given", "--depth", "1", trace).stdout.decode()
     of = {(c["function"].split(" ")[0]): c for c in upto_json("calls", "--json", "--args", "-F", "openat", "--comm", "given", "--depth", "1", trace)["calls"]}
     assert of["openat"]["args"] == {"dirfd": "AT_FDCWD", "path": "/no/such/file", "flags": "O_WRONLY|O_CREAT|O_TRUNC", "mode": "0640"} and of["openat"]["result"] == -1, of
@@ -184,7 +190,7 @@ def test_program(tmp_path):
     # the same guest again, and the values from there
     plain = str(tmp_path / "plain.upto")
     record(plain, args, "--deterministic")
-    run(UPTO, "probe", "--debug", program, "--args", names, plain)
+    run(UPTO, "probe", *debug, "--args", names, plain)
     assert calls_told(plain) == ours
     for text, said in (("/bin/given:nosuch", "has no such function"), ("/no/such:f", "No such file"), ("/bin/given:main%return", "is no function of a program")):
         p = run(UPTO, "record", "-o", tmp_path / "x.upto", "--debug", program, "--args", text, "--", "qemu-system-x86_64", check=False)

@@ -2,11 +2,10 @@
 #include "program_prototype.h"
 
 #include <dwarf.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "dwarf_places.h"
 #include "dwarf_type.h"
 #include "libc_prototypes.h"
 
@@ -69,7 +68,7 @@ static struct parameter parameter_of(Dwarf_Die *die, const char *name)
 
 		p.kind = kind_of(&type);
 		p.bytes = bytes > 0 && (bytes <= WORD || p.kind == VALUE_STRUCT) ? (unsigned)bytes : WORD;
-		dwarf_type_put(&type, &text);
+		dwarf_type_put(die, &text);
 	}
 	buf_put_u8(&text, 0);
 	p.type = xstrdup((char *)text.data);
@@ -83,11 +82,28 @@ static bool is_assembly(Dwarf_Die *unit)
 	return dwarf_srclang(unit) == DW_LANG_Mips_Assembler;
 }
 
-static bool find_in_dwarf(const struct dwarf_file *f, const char *function, struct prototype *ret)
+/* The function whose code begins there. */
+static bool function_at(const struct dwarf_file *f, uint64_t addr, Dwarf_Die *ret)
 {
-	Dwarf_Die die, unit, child;
+	Dwarf_Addr bias;
+	Dwarf_Die *unit = f->dwarf ? dwfl_module_addrdie(f->module, addr, &bias) : NULL, *scopes = NULL;
+	int n = unit && !is_assembly(unit) ? dwarf_scopes(f, unit, addr - bias, &scopes) : 0;
+	bool found = false;
 
-	if (!f->dwarf || !dwarf_find_function(f, function, NULL, &die, &unit) || is_assembly(&unit))
+	for (int i = 0; i < n; i++)
+		if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram) {
+			*ret = scopes[i];
+			found = true;
+		}
+	free(scopes);
+	return found;
+}
+
+static bool find_in_dwarf(const struct dwarf_file *f, uint64_t addr, struct prototype *ret)
+{
+	Dwarf_Die die, child;
+
+	if (!function_at(f, addr, &die))
 		return false;
 	ret->result = parameter_of(&die, "");
 	/* a text that is given back may be anything by then */
@@ -99,21 +115,21 @@ static bool find_in_dwarf(const struct dwarf_file *f, const char *function, stru
 	return true;
 }
 
-/* Debug information of the C library knows its own names for them, and flags as numbers. */
-static bool find(const struct dwarf_file *f, const char *names, bool in_table, struct prototype *ret)
+static bool find_in_table(const struct dwarf_file *f, const char *names, struct prototype *ret)
 {
 	cleanup_free char *list = xstrdup(names);
 	char *rest = list, *name;
 
 	while ((name = strsep(&rest, "|")))
-		if (in_table ? libc_prototype_find(f->path, name, ret) : find_in_dwarf(f, name, ret))
+		if (libc_prototype_find(f->path, name, ret))
 			return true;
 	return false;
 }
 
-void program_prototype_find(const struct dwarf_file *f, const char *names, struct prototype *ret)
+/* Debug information of the C library has flags as numbers. */
+void program_prototype_find(const struct dwarf_file *f, uint64_t addr, const char *names, struct prototype *ret)
 {
 	*ret = (struct prototype){ .function = xstrdup(names) };
-	if (!find(f, names, true, ret) && !find(f, names, false, ret))
+	if (!find_in_table(f, names, ret) && !find_in_dwarf(f, addr, ret))
 		prototype_of_registers(ret);
 }

@@ -7,9 +7,9 @@
 #include "trace/prototypes.h"
 
 /*
- * `names`: all that the function has, with '|' between. Of what is known nowhere, the registers. Call
- * prototype_deinit().
+ * Of the function at that address. `names`: all that it has, with '|' between. Of what is known nowhere, the registers.
+ * Call prototype_deinit().
  */
-void program_prototype_find(const struct dwarf_file *f, const char *names, struct prototype *ret);
+void program_prototype_find(const struct dwarf_file *f, uint64_t addr, const char *names, struct prototype *ret);
 
 #endif

@@ -27,14 +27,15 @@ static int read_prototypes(const struct meta *meta, struct call_values *c, struc
 	}
 }
 
-/* Is "malloc" of "malloc", or of "malloc [libc.so.6]", one of these names? */
-static bool is_named(const char *shown, const char *names)
+/* Is it one of these names? */
+static bool is_named(const struct names *names, uint32_t function, const char *list)
 {
-	size_t len = strcspn(shown, " ");
+	size_t len;
+	const char *shown = names_alone(names, function, &len);
 
-	for (size_t n; *names; names += n + (names[n] == '|')) {
-		n = strcspn(names, "|");
-		if (n == len && !strncmp(shown, names, n))
+	for (size_t n; *list; list += n + (list[n] == '|')) {
+		n = strcspn(list, "|");
+		if (n == len && !strncmp(shown, list, n))
 			return true;
 	}
 	return false;
@@ -59,10 +60,11 @@ static void find_named(struct call_values *c, const struct names *names)
 		if (!c->prototypes[i].addr)
 			put_names(&hashes, c->prototypes[i].function);
 	for (uint32_t f = 0; hashes.count && f < names_count(names); f++) {
-		const char *name = names_function(names, f);
-		cleanup_free char *alone = xstrndup(name, strcspn(name, " "));
+		size_t len;
+		const char *shown = names_alone(names, f, &len);
+		cleanup_free char *name = xstrndup(shown, len);
 
-		if (names_is_user(names, f) && map_get(&hashes, hash_text(0, alone)))
+		if (names_is_user(names, f) && map_get(&hashes, hash_text(0, name)))
 			*map_put(&c->named, f, 1) = 1;
 	}
 	map_free(&hashes);
@@ -95,7 +97,7 @@ const struct prototype *call_values_prototype(const struct call_values *c, const
 
 bool call_values_is_named(const struct call_values *c, const struct prototype *p, uint32_t function)
 {
-	return !p->addr && map_get(&c->named, function) && is_named(names_function(c->names, function), p->function);
+	return !p->addr && map_get(&c->named, function) && is_named(c->names, function, p->function);
 }
 
 /* Is it of that frame, as far as its function and its place on the stack tell? */

@@ -273,6 +273,17 @@ bool names_is_group(const struct names *n, uint32_t function)
 	return f ? f->whole : function >= n->groups;
 }
 
+const char *names_alone(const struct names *n, uint32_t function, size_t *ret_len)
+{
+	const char *name = names_function(n, function), *object = names_object(n, function);
+	size_t len = strlen(name), more = strlen(object) + strlen(" []");
+
+	if (*object && len > more && !strncmp(name + len - more, " [", 2))
+		len -= more;
+	*ret_len = len;
+	return name;
+}
+
 const char *names_function(const struct names *n, uint32_t function)
 {
 	const struct code_function *f = code_function(n, function);

@@ -103,6 +103,8 @@ bool names_own_address(const struct names *n, uint32_t function, uint64_t *ret);
 
 /* "do_syscall_64", "[user]" */
 const char *names_function(const struct names *n, uint32_t function);
+/* Its name alone, without the module or file that it is in ("ext4_mount"): so many bytes of that. */
+const char *names_alone(const struct names *n, uint32_t function, size_t *ret_len);
 /* ".text"; "" for groups */
 const char *names_section(const struct names *n, uint32_t function);
 /* Module or file: "ext4", "libc.so.6"; "" for the kernel's own and groups */

@@ -113,6 +113,15 @@ void facts_sort(struct facts *all)
 		qsort(all->list, all->count, sizeof *all->list, by_time);
 }
 
+void facts_index(struct facts *all)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		const struct fact *f = &all->list[i];
+
+		*map_put(&all->index, key_of(f->kind, f->cpu, f->insns), 0) = i + 1;
+	}
+}
+
 void facts_settle(struct facts *all)
 {
 	facts_sort(all);
@@ -121,8 +130,8 @@ void facts_settle(struct facts *all)
 
 		for (unsigned k = 0; k < f->n_texts; k++)
 			f->texts[k] = (const char *)all->bytes.data + (uintptr_t)f->texts[k];
-		*map_put(&all->index, key_of(f->kind, f->cpu, f->insns), 0) = i + 1;
 	}
+	facts_index(all);
 }
 
 static int take(void *state, struct cursor *in, struct error *err)

@@ -90,6 +90,8 @@ int facts_decode(struct cursor *in, struct facts *f, struct error *err);
 void facts_settle(struct facts *f);
 /* Put them into the order of time, where facts were added or have other times: facts_find() knows nothing of that. */
 void facts_sort(struct facts *f);
+/* … so that it knows again. */
+void facts_index(struct facts *f);
 
 /* The fact of that kind at an event of a vCPU, or NULL. */
 const struct fact *facts_find(const struct facts *f, enum fact_kind kind, uint32_t cpu, uint64_t insns);

@@ -33,7 +33,7 @@ static void find_records(struct facts *facts, struct records *ret)
 	for (size_t i = 0; i < facts->count; i++) {
 		struct fact *f = &facts->list[i];
 
-		if (f->kind != FACT_EVENT || f->cpu >= CPUS_MAX)
+		if ((f->kind != FACT_EVENT && f->kind != FACT_ARGS) || f->cpu >= CPUS_MAX)
 			continue;
 		ret->list = array_grow(ret->list, ret->count, &ret->cap, sizeof *ret->list);
 		ret->list[ret->count++] = f;

@@ -9,8 +9,8 @@
 #include "trace/facts.h"
 
 /*
- * Give all records of trace events the times that their counters have, and put the facts into their order. What facts
- * are found by (facts_find()) no longer holds.
+ * Give all records of trace events, and of what functions were given, the times that their counters have, and put the
+ * facts into their order. What facts are found by (facts_find()) no longer holds: facts_index().
  */
 int event_times_settle(const struct reader *r, struct facts *facts, struct error *err);
 

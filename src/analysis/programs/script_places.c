@@ -59,21 +59,10 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-const char *script_function_name(const struct names *n, uint32_t function, size_t *ret_len)
-{
-	const char *name = names_function(n, function), *object = names_object(n, function);
-	size_t len = strlen(name), more = strlen(object) + strlen(" []");
-
-	if (*object && len > more && !strncmp(name + len - more, " [", 2))
-		len -= more;
-	*ret_len = len;
-	return name;
-}
-
 static bool fits(const struct names *n, uint32_t function, const char *pattern)
 {
 	size_t len;
-	const char *name = script_function_name(n, function, &len);
+	const char *name = names_alone(n, function, &len);
 	const bool is_pattern = strpbrk(pattern, "*?[");
 
 	if (!is_pattern)

@@ -48,9 +48,6 @@ static inline bool script_index_any(const struct script_index *x)
 	return x->count && x->first[x->count];
 }
 
-/* A function's name alone, without the module or file that it is in: so many bytes of it. */
-const char *script_function_name(const struct names *n, uint32_t function, size_t *ret_len);
-
 /* Call script_places_deinit() also after an error. */
 int script_places_find(const struct script_run_options *o, struct script_places *ret, struct error *err);
 void script_places_deinit(struct script_places *p);

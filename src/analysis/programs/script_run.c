@@ -39,7 +39,7 @@ static void find_names(struct script_runner *r)
 	r->name_of = xcalloc(names_count(n), sizeof *r->name_of);
 	for (uint32_t f = 0; f < names_count(n); f++) {
 		size_t len;
-		const char *text = script_function_name(n, f, &len);
+		const char *text = names_alone(n, f, &len);
 
 		r->name_of[f] = name_table_put(&r->names, text, len);
 	}

@@ -56,7 +56,7 @@ static void put_frame(const struct script_stacks *s, const struct frame_name *f,
 		names_address(s->names, f->address, ns, f->version, out);
 		return;
 	}
-	name = script_function_name(s->names, f->function, &len);
+	name = names_alone(s->names, f->function, &len);
 	buf_put(out, name, len);
 	buf_printf(out, "+%" PRIu64, symbol.offset + f->returns);
 }

@@ -365,7 +365,9 @@ static void put_programs(const struct past *p, const struct meta *meta, struct b
 	char key[32];
 
 	for (uint32_t f = 0; f < names_count(names); f++) {
-		cleanup_free char *name = xstrndup(names_function(names, f), strcspn(names_function(names, f), " "));
+		size_t len;
+		const char *text = names_alone(names, f, &len);
+		cleanup_free char *name = xstrndup(text, len);
 
 		if (names_is_user(names, f))
 			*map_put(&shown, hash_text(0, name), 1) = 1;

@@ -14,6 +14,7 @@
 #include "probes/dwarf_places.h"
 #include "probes/program_prototype.h"
 #include "probes/static_probes.h"
+#include "symbols/source_name.h"
 #include "trace/meta.h"
 
 static void put_line(const char *text, size_t *count, struct buf *lines)
@@ -173,14 +174,22 @@ static bool find_function(void *context, const char *name, uint64_t addr)
 	return true;
 }
 
+static void put_name(struct buf *names, const char *name)
+{
+	if (!strpbrk(name, "|\t"))
+		buf_printf(names, "%s%s", names->len ? "|" : "", name);
+}
+
 static bool add_name(void *context, const char *name, uint64_t addr)
 {
 	struct functions *f = context;
 	const uint64_t *at = map_get(&f->at, addr);
-	struct buf *names = at ? &f->list[*at].names : NULL;
+	cleanup_free char *shown = at ? source_name(name) : NULL;
 
-	if (names && !strpbrk(name, "|\t"))
-		buf_printf(names, "%s%s", names->len ? "|" : "", name);
+	if (at)
+		put_name(&f->list[*at].names, name);
+	if (shown)
+		put_name(&f->list[*at].names, shown);
 	return true;
 }
 
@@ -221,7 +230,7 @@ static bool put_call(struct resolving *r, const struct dwarf_file *f, const char
 	bool ok;
 
 	buf_put_u8(&function->names, 0);
-	program_prototype_find(f, (char *)function->names.data, &p);
+	program_prototype_find(f, function->addr, (char *)function->names.data, &p);
 	prototype_put(&p, &text);
 	buf_put_u8(&text, 0);
 	ok = put_call_end(r, f, path, function->addr, false, (char *)text.data) == 0 &&
