@@ -13,16 +13,6 @@
 
 /* The instance's name: one that is there before was left by a recording that was killed. */
 #define INSTANCE "upto"
-#define EVENTS                                                                                       \
-	"events/sched/sched_switch/enable", "events/sched/sched_waking/enable",                      \
-		"events/sched/sched_process_fork/enable", "events/sched/sched_process_exec/enable",  \
-		"events/sched/sched_process_exit/enable", "events/printk/console/enable"
-/* Not where all that is short is left out. */
-#define MORE_EVENTS                                                                                  \
-	"events/raw_syscalls/sys_enter/enable", "events/raw_syscalls/sys_exit/enable",               \
-		"events/irq/irq_handler_entry/enable", "events/irq/irq_handler_exit/enable",         \
-		"events/task/task_rename/enable"
-
 enum { SAVED_MAX = 32 };
 
 struct host_tracing {
@@ -209,16 +199,35 @@ static void set_clock(struct host_tracing *t, const char *clock)
 	t->monotonic = write_text(t, t->instance, "trace_clock", clock, &ignored) == 0 && !strcmp(clock, "mono");
 }
 
-static void set_events(struct host_tracing *t, const struct host_options *o)
+static void set_events(struct host_tracing *t, const char *const *files, size_t n)
 {
-	static const char *const events[] = { EVENTS, MORE_EVENTS }, *const least[] = { EVENTS };
-
-	for (size_t i = 0; i < (o->min_us ? sizeof least : sizeof events) / sizeof *events; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct error ignored;
 
-		if (tracefs_file_exists(t->instance, events[i]))
-			set(t, t->instance, events[i], "1", &ignored);
+		if (tracefs_file_exists(t->instance, files[i]))
+			set(t, t->instance, files[i], "1", &ignored);
 	}
+}
+
+/* Where all that is short is left out, so are events that come by the thousand. */
+static void choose_events(struct host_tracing *t, const struct host_options *o)
+{
+	static const char *const always[] = {
+		"events/sched/sched_switch/enable",       "events/sched/sched_waking/enable",
+		"events/sched/sched_process_fork/enable", "events/sched/sched_process_exec/enable",
+		"events/sched/sched_process_exit/enable", "events/task/task_rename/enable",
+		"events/printk/console/enable",
+	};
+	static const char *const many[] = {
+		"events/raw_syscalls/sys_enter/enable",
+		"events/raw_syscalls/sys_exit/enable",
+		"events/irq/irq_handler_entry/enable",
+		"events/irq/irq_handler_exit/enable",
+	};
+
+	set_events(t, always, sizeof always / sizeof *always);
+	if (!o->min_us)
+		set_events(t, many, sizeof many / sizeof *many);
 }
 
 static int begin(struct host_tracing *t, const struct host_options *o, bool on, struct error *err)
@@ -229,7 +238,7 @@ static int begin(struct host_tracing *t, const struct host_options *o, bool on, 
 	tracefs_instance_file_clear(t->instance, "trace");
 	if (choose(t, o, err) < 0 || set(t, t->instance, "current_tracer", "function_graph", err) < 0)
 		return -1;
-	set_events(t, o);
+	choose_events(t, o);
 	/* last of all: the functions may be called at any time */
 	if (set_trigger(t, o->stop_entry, "traceoff", err) < 0 || set_trigger(t, o->start_entry, "traceon", err) < 0)
 		return -1;

@@ -6,8 +6,7 @@
 
 #include "graph_events.h"
 
-/* Calls of the print format's language: include/trace/stages/stage3_trace_output.h. */
-enum { DEPTH_MAX = 64 };
+enum { DEPTH_MAX = 64 }; /* of arguments in arguments */
 
 static void put_arg(const struct tep_print_arg *arg, unsigned depth, struct buf *out);
 
@@ -25,6 +24,7 @@ static void put_choices(const struct tep_print_flag_sym *list, struct buf *out)
 		buf_printf(out, ", { %s, \"%s\" }", list->value, list->str);
 }
 
+/* What the language of print formats calls: include/trace/stages/stage3_trace_output.h. */
 static void put_call(const char *function, const struct tep_print_arg *const *args, unsigned depth, struct buf *out)
 {
 	buf_printf(out, "%s(", function);

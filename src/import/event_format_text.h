@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* An event's format as tracefs has it in `format`, from what libtraceevent made of that text: files of others have it
- * packed. */
+/*
+ * An event's format as tracefs has it in `format`, from what libtraceevent made of that text: a trace.dat has it
+ * packed, and no library gives it out.
+ */
 #ifndef UPTO_IMPORT_EVENT_FORMAT_TEXT_H
 #define UPTO_IMPORT_EVENT_FORMAT_TEXT_H
 

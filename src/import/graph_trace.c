@@ -34,9 +34,9 @@ struct graph_trace {
 	struct made_calls *calls;
 	struct map pids;  /* thread by PID; of idle threads by CPU */
 	struct map comms; /* name by PID, as an index */
-	struct map makers; /* of who was made and has not run: PID → the maker's thread */
 	char **names;     /* … of these */
 	size_t n_names, names_cap;
+	struct map makers; /* by PID: the thread that made who has it */
 	struct graph_thread *threads;
 	size_t n_threads, threads_cap;
 	uint32_t running[CPUS_MAX]; /* MADE_NOBODY: nobody is known to */
@@ -281,12 +281,14 @@ static void add_wake(struct graph_trace *t, const struct graph_record *r, uint64
 static void add_fork(struct graph_trace *t, const struct graph_record *r)
 {
 	uint64_t *at = map_get(&t->pids, key_of(r->other, r->cpu));
+	uint32_t maker;
 
 	if (!r->other)
 		return;
 	if (at)
 		*at = UINT64_MAX;
-	*map_put(&t->makers, (uint32_t)r->other, 0) = thread_of(t, r->pid, r->cpu);
+	maker = thread_of(t, r->pid, r->cpu);
+	*map_put(&t->makers, (uint32_t)r->other, 0) = maker;
 }
 
 /* It is called as its file is, as far as there is room: fs/exec.c, begin_new_exec(). */
@@ -583,7 +585,9 @@ static int write(struct graph_trace *t, struct graph_reader *reader, struct erro
 		end_switching(t, cpu);
 	put_functions(t);
 	if (t->has_facts || t->facts.len)
-		meta_put(&t->lines, "absent", t->has_syscalls ? "instructions,interrupts,addresses" : "instructions,interrupts,syscalls,addresses");
+		meta_put(&t->lines, "absent",
+			 t->has_syscalls ? "instructions,interrupts,addresses"
+					 : "instructions,interrupts,syscalls,addresses");
 	if (t->part && t->part->monotonic)
 		meta_put_u64(&t->lines, "host.monotonic_ns", t->base_ns);
 	builder_put_table(&t->made->builder, CHUNK_FACTS, &t->facts, BUILDER_TABLES_LEVEL);

@@ -9,7 +9,7 @@
 #include "dwarf_type.h"
 #include "libc_prototypes.h"
 
-enum { WORD = 8 };
+enum { WORD = 8, DEPTH = 16 };
 
 static enum value_kind kind_of_base(Dwarf_Die *type)
 {
@@ -39,11 +39,46 @@ static bool is_text(Dwarf_Die *pointer)
 	       kind_of_base(&to) == VALUE_SIGNED;
 }
 
+/* Where it has one, it is in other registers, or in these and others: System V ABI, 3.2.3. */
+static bool has_float(Dwarf_Die *type, unsigned depth)
+{
+	Dwarf_Die child, inner;
+	int tag = dwarf_tag(type);
+
+	if (tag == DW_TAG_base_type)
+		return kind_of_base(type) == VALUE_FLOAT;
+	if (tag == DW_TAG_array_type)
+		return depth < DEPTH && dwarf_type_of(type, &inner) && has_float(&inner, depth + 1);
+	if (!dwarf_is_structure(type) || depth == DEPTH || dwarf_child(type, &child) != 0)
+		return false;
+	do
+		if ((dwarf_tag(&child) == DW_TAG_member || dwarf_tag(&child) == DW_TAG_inheritance) &&
+		    dwarf_type_of(&child, &inner) && has_float(&inner, depth + 1))
+			return true;
+	while (dwarf_siblingof(&child, &child) == 0);
+	return false;
+}
+
+/* Itanium C++ ABI: one that has a constructor or destructor of its own is given by its address. */
+static bool is_by_reference(Dwarf_Die *type)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word convention = 0;
+
+	return dwarf_is_structure(type) &&
+	       dwarf_formudata(dwarf_attr(type, DW_AT_calling_convention, &attr), &convention) == 0 &&
+	       convention == DW_CC_pass_by_reference;
+}
+
 static enum value_kind kind_of(Dwarf_Die *type)
 {
+	if (is_by_reference(type))
+		return VALUE_POINTER;
 	switch (dwarf_tag(type)) {
 	case DW_TAG_base_type:
-		return kind_of_base(type);
+		/* __int128 is in two registers */
+		return kind_of_base(type) != VALUE_FLOAT && dwarf_bytesize(type) > WORD ? VALUE_STRUCT
+											: kind_of_base(type);
 	case DW_TAG_enumeration_type:
 		return VALUE_SIGNED;
 	case DW_TAG_pointer_type:
@@ -99,6 +134,30 @@ static bool function_at(const struct dwarf_file *f, uint64_t addr, Dwarf_Die *re
 	return found;
 }
 
+/* Is the result put where the caller says, by an address before all that it gives? */
+static bool has_hidden_result(Dwarf_Die *function, struct parameter *ret)
+{
+	enum { IN_REGISTERS = 2 * WORD };
+	Dwarf_Die type;
+
+	if (!dwarf_type_of(function, &type) || !dwarf_is_structure(&type) ||
+	    (!is_by_reference(&type) && dwarf_bytesize(&type) <= IN_REGISTERS))
+		return false;
+	*ret = (struct parameter){ VALUE_POINTER, WORD, xstrdup("(result)"), xstrdup("") };
+	return true;
+}
+
+/* False: it is in registers that nobody could tell without the whole of the ABI's rules. */
+static bool add_parameter(Dwarf_Die *die, struct prototype *ret)
+{
+	struct parameter *p = &ret->parameters[ret->count];
+	Dwarf_Die type;
+
+	*p = parameter_of(die, dwarf_diename(die));
+	ret->count++;
+	return p->kind != VALUE_STRUCT || p->bytes > 2 * WORD || !dwarf_type_of(die, &type) || !has_float(&type, 0);
+}
+
 static bool find_in_dwarf(const struct dwarf_file *f, uint64_t addr, struct prototype *ret)
 {
 	Dwarf_Die die, child;
@@ -109,9 +168,11 @@ static bool find_in_dwarf(const struct dwarf_file *f, uint64_t addr, struct prot
 	/* a text that is given back may be anything by then */
 	if (ret->result.kind == VALUE_STRING)
 		ret->result.kind = VALUE_POINTER;
+	ret->count = has_hidden_result(&die, &ret->parameters[0]);
 	for (int r = dwarf_child(&die, &child); r == 0; r = dwarf_siblingof(&child, &child))
-		if (dwarf_tag(&child) == DW_TAG_formal_parameter && ret->count < PROTOTYPE_PARAMETERS)
-			ret->parameters[ret->count++] = parameter_of(&child, dwarf_diename(&child));
+		if (dwarf_tag(&child) == DW_TAG_formal_parameter && ret->count < PROTOTYPE_PARAMETERS &&
+		    !add_parameter(&child, ret))
+			return false;
 	return true;
 }
 
@@ -130,6 +191,9 @@ static bool find_in_table(const struct dwarf_file *f, const char *names, struct 
 void program_prototype_find(const struct dwarf_file *f, uint64_t addr, const char *names, struct prototype *ret)
 {
 	*ret = (struct prototype){ .function = xstrdup(names) };
-	if (!find_in_table(f, names, ret) && !find_in_dwarf(f, addr, ret))
-		prototype_of_registers(ret);
+	if (find_in_table(f, names, ret) || find_in_dwarf(f, addr, ret))
+		return;
+	prototype_deinit(ret);
+	ret->function = xstrdup(names);
+	prototype_of_registers(ret);
 }

@@ -36,7 +36,7 @@ enum {
 /* A definition, and what became of it. */
 struct asked {
 	struct probe_definition d;
-	size_t places;
+	size_t places; /* that were found */
 	/* of a program: code around the place, all on one page, and how much of it is before; n_code 0: it is the
 	 * kernel's */
 	uint8_t code[64];
@@ -201,6 +201,7 @@ static void arm(struct asked *q, const struct btf_prototypes *types, const char 
 
 	if (probes.n_armed == PROBES_MAX) {
 		probes.more++;
+		q->places++;
 		return;
 	}
 	*a = (struct armed){ .address = address, .function = begin, .returns = q->d.returns };

@@ -109,7 +109,8 @@ void value_text_args(struct buf *out, const struct call_values *c, const struct 
 
 static bool gives_back(const struct prototype *p, const struct fact *result)
 {
-	return p && result->n_numbers > RESULT && p->result.kind != VALUE_NONE;
+	/* a floating number is in a register that is not recorded */
+	return p && result->n_numbers > RESULT && p->result.kind != VALUE_NONE && p->result.kind != VALUE_FLOAT;
 }
 
 /* Numbers that the kernel gives back for errors, also as pointers: include/linux/err.h. */

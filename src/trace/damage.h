@@ -12,7 +12,7 @@
  */
 void damage_take_out(struct reader *r);
 
-/* What a damage takes away: "events", "facts (waits, lines of the log …)". */
+/* What a damage takes away: "events", "facts (lines of the log, wake-ups …)". */
 const char *damage_of(const struct damage *d);
 
 /* The GAP at the begin of a chunk that has `missing`: its arguments. */

@@ -31,7 +31,7 @@ struct chunk {
 	bool halted;     /* … and with a HALT, since its vCPU is */
 };
 
-/* Chunks of events of one vCPU, one after the other, that were taken out. */
+/* Chunks that were taken out: of events of one vCPU, one after the other, or one of facts or texts. */
 struct damage {
 	enum chunk_type type; /* EVENTS; FACTS or TEXTS, of which only `offset` is told besides */
 	size_t chunks;

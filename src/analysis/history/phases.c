@@ -188,9 +188,9 @@ static uint64_t snapshot_ns(const struct meta *meta, const struct boot_times *t)
 }
 
 /* Is it a part of a machine's life, or a program's, that somebody recorded, and not a boot? */
-static bool is_recording(const struct making *m)
+static bool is_recording(const struct making *m, const struct names *names)
 {
-	bool boots = !meta_get(&m->reader->meta, "imported");
+	bool boots = !meta_get(&m->reader->meta, "imported") || names_find(names, "start_kernel") != UINT32_MAX;
 
 	for (size_t i = 0; i < m->history->n_spans && !boots; i++)
 		boots = m->history->spans[i].kind == SPAN_INITCALL;
@@ -230,7 +230,7 @@ void spans_put_boot(struct making *m, const struct stacks *s, size_t b)
 	find_programs(s->threads, &t);
 	find_first_syscall(m, b, &t);
 	find_shutdown(m->history, &t);
-	if (is_recording(m)) {
+	if (is_recording(m, s->names)) {
 		add_window(m, SPAN_BOOT, recording_name(&m->reader->meta), HISTORY_NONE, t.start, t.end);
 		return;
 	}

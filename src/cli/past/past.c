@@ -18,17 +18,16 @@
 #include "analysis/calls/touched.h"
 #include "analysis/check/same_events.h"
 #include "base/alloc.h"
-#include "base/map.h"
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
 #include "cli/print/quantity.h"
 #include "cli/print/terminal.h"
-#include "cli/record/recording_probes.h"
+#include "cli/record/recording_args.h"
 #include "cli/record/run_inputs.h"
 #include "probes/probe_definition.h"
+#include "replay/call_values.h"
 #include "rerun.h"
 #include "trace/added_values.h"
-#include "trace/prototypes.h"
 
 /* Between a trace's name and the number of the process that makes its run again. */
 #define AGAIN ".again."
@@ -355,35 +354,22 @@ static int run_command(const struct past *p, const struct command *command, cons
 	return r;
 }
 
-/* Functions of programs that are in the trace, by the names that they have there. */
-static void put_programs(const struct past *p, const struct meta *meta, struct buf *out)
+/* Functions of programs that ran, by the names that they have there. */
+static void put_programs(const struct past *p, const struct reader *r, struct buf *out)
 {
 	const struct names *names = &p->trace.names;
-	struct map shown = { 0 };
-	struct prototype prototype;
+	struct call_values values;
 	struct error ignored;
-	char key[32];
 
-	for (uint32_t f = 0; f < names_count(names); f++) {
-		size_t len;
-		const char *text = names_alone(names, f, &len);
-		cleanup_free char *name = xstrndup(text, len);
+	if (call_values_read(r, names, &values, &ignored) == 0)
+		for (uint32_t f = 0; f < names_count(names); f++) {
+			size_t len;
+			const char *name = names_alone(names, f, &len);
 
-		if (names_is_user(names, f))
-			*map_put(&shown, hash_text(0, name), 1) = 1;
-	}
-	for (size_t i = 0; snprintf(key, sizeof key, "args.%zu", i), meta_get(meta, key); i++) {
-		char *rest, *name;
-
-		if (prototype_parse(meta_get(meta, key), &prototype, &ignored) < 0)
-			continue;
-		rest = prototype.function;
-		while (!prototype.addr && (name = strsep(&rest, "|")))
-			if (map_get(&shown, hash_text(0, name)))
-				buf_printf(out, "%s%s", out->len ? "," : "", name);
-		prototype_deinit(&prototype);
-	}
-	map_free(&shown);
+			if (map_get(&values.named, f))
+				buf_printf(out, "%s%.*s", out->len ? "," : "", (int)len, name);
+		}
+	call_values_deinit(&values);
 }
 
 /* The functions of --args, as upto calls takes them. The caller frees it; NULL: none. */
@@ -400,7 +386,7 @@ static char *functions_to_show(const struct past *p, const char *path)
 	if (kernel)
 		buf_printf(&out, "%s", kernel);
 	if (strchr(list, '/') && reader_open(path, &r, &ignored) == 0) {
-		put_programs(p, &r->meta, &out);
+		put_programs(p, r, &out);
 		reader_free(r);
 	}
 	buf_put_u8(&out, 0);
@@ -415,6 +401,8 @@ static int show(const struct past *p, const char *path, const char *names, struc
 	bool calls = functions && !arg(p->args, "event") && p->args->n_operands == 1;
 	size_t n = 0;
 
+	if (calls && !*functions)
+		return error_set(err, "%s: control was in none of these functions: %s", p->path, p->asked), EXIT_FAILED;
 	if (calls) {
 		words[n++] = "--args";
 		words[n++] = "--function";

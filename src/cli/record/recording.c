@@ -31,6 +31,7 @@
 #include "kernel_names.h"
 #include "qemu.h"
 #include "qemu_replay.h"
+#include "recording_args.h"
 #include "recording_probes.h"
 #include "recorder/stats.h"
 #include "run_inputs.h"

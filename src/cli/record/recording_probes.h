@@ -10,7 +10,4 @@
  * understood, or not to be found. `image`: the kernel's; NULL: it is not known. */
 int recording_probes_put(const struct args *args, const char *image, struct buf *lines, struct error *err);
 
-/* Of --args, what is the kernel's: the caller frees it. NULL: nothing. */
-char *recording_args_of_kernel(const struct args *args);
-
 #endif
