@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* --args: functions of programs become probes where they begin and where they return; the recorder finds the kernel's. */
+/* --args: functions of programs become probes at their begin and their returns. The recorder finds the kernel's. */
 #ifndef UPTO_CLI_RECORD_RECORDING_ARGS_H
 #define UPTO_CLI_RECORD_RECORDING_ARGS_H
 
