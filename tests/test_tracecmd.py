@@ -201,6 +201,36 @@ def test_big_endian(tmp_path):
     return f"{reports[0].count(b'funcgraph_exit')} ends of calls"
 
 
+@pytest.mark.weight(8)
+def test_reused_pid(tmp_path):
+    """A PID that another process gets once its first one has exited: both are there, each with its own calls and its name."""
+    folder, _ = recorded("6.12", "")
+    dat, other = tmp_path / "own.dat", tmp_path / "reused.dat"
+    run("trace-cmd", "convert", "--file-version", "6", "-i", os.path.join(folder, "calls.dat"), "-o", dat)
+    ends, forks = {}, {}
+    for pid, _, ns, event, text in events_of(dat):
+        if event == "sched_process_exit":
+            ends[pid] = ns
+        elif event == "sched_process_fork":
+            forks[int(re.search(r"child_pid=(\d+)", text)[1])] = ns
+    first = min(ends, key=ends.get)
+    second = next(pid for pid in sorted(forks) if forks[pid] > ends[first] and pid in ends)
+    # in what the CPU recorded, which begins with a page: each number of four bytes
+    data = bytearray(dat.read_bytes())
+    begin = data.index(b"flyrecord\0") + 10
+    for at in range(int.from_bytes(data[begin:begin + 8], "little"), len(data), 4):
+        if data[at:at + 4] == second.to_bytes(4, "little"):
+            data[at:at + 4] = first.to_bytes(4, "little")
+    other.write_bytes(data)
+    rows = []
+    for path in dat, other:
+        trace, _ = imported(path, path.with_suffix(".upto"), UPTO_ASAN)
+        assert "whole and consistent" in run(UPTO, "check", trace).stdout.decode()
+        rows.append([{**p, "pid": first} for p in upto_json("ps", "--json", trace)["processes"] if p["pid"] in (first, second)])
+    assert rows[0] == [{**p, "tgid": q["tgid"]} for p, q in zip(rows[1], rows[0])] and len(rows[0]) == len(rows[1]) >= 2, rows
+    return f"{first} for {second}: {[p['comm'] for p in rows[1]]}"
+
+
 @pytest.mark.parametrize("version", [pytest.param("6.12", marks=pytest.mark.long), pytest.param("6.1", marks=pytest.mark.kernels), pytest.param("7", marks=pytest.mark.kernels)])
 @pytest.mark.weight(50)
 def test_outside(version, tmp_path):

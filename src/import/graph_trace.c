@@ -32,7 +32,7 @@ struct graph_trace {
 	const char *path;
 	struct made_trace *made;
 	struct made_calls *calls;
-	struct map pids;  /* thread by PID; of idle threads by CPU */
+	struct map pids;  /* thread by PID, UINT64_MAX: none has it now; of idle threads by CPU */
 	struct map comms; /* name by PID, as an index */
 	char **names;     /* … of these */
 	size_t n_names, names_cap;
@@ -84,8 +84,8 @@ static uint64_t key_of(int32_t pid, unsigned cpu)
 	return pid ? (uint32_t)pid : UINT64_C(1) << 32 | cpu;
 }
 
-/* `cpu`: where that shows. */
-static void note_comm(struct graph_trace *t, int32_t pid, unsigned cpu, const char *name)
+/* `cpu`: where that shows, at that time of the records; CPUS_MAX: it is told otherwise. */
+static void note_comm(struct graph_trace *t, int32_t pid, unsigned cpu, const char *name, uint64_t ns)
 {
 	const uint64_t *thread;
 	uint64_t *at;
@@ -103,8 +103,8 @@ static void note_comm(struct graph_trace *t, int32_t pid, unsigned cpu, const ch
 	free(t->names[*at]);
 	t->names[*at] = xstrdup(name);
 	thread = map_get(&t->pids, key_of(pid, cpu));
-	if (thread && cpu < CPUS_MAX)
-		made_calls_rename(t->calls, cpu, t->threads[*thread].made, name);
+	if (thread && *thread != UINT64_MAX && cpu < CPUS_MAX)
+		made_calls_rename(t->calls, cpu, t->threads[*thread].made, name, ns > t->base_ns ? ns - t->base_ns : 0);
 }
 
 static uint32_t thread_of(struct graph_trace *t, int32_t pid, unsigned cpu)
@@ -277,8 +277,8 @@ static void add_wake(struct graph_trace *t, const struct graph_record *r, uint64
 	put_fact(t, r, &f, ns);
 }
 
-/* Another one had that PID before, and has it no more. */
-static void add_fork(struct graph_trace *t, const struct graph_record *r)
+/* Another one had that PID before, and has it no more; its name stays. */
+static void add_fork(struct graph_trace *t, const struct graph_record *r, const char *comm)
 {
 	uint64_t *at = map_get(&t->pids, key_of(r->other, r->cpu));
 	uint32_t maker;
@@ -287,6 +287,7 @@ static void add_fork(struct graph_trace *t, const struct graph_record *r)
 		return;
 	if (at)
 		*at = UINT64_MAX;
+	note_comm(t, r->other, r->cpu, comm, r->ns);
 	maker = thread_of(t, r->pid, r->cpu);
 	*map_put(&t->makers, (uint32_t)r->other, 0) = maker;
 }
@@ -300,7 +301,7 @@ static void add_exec(struct graph_trace *t, const struct graph_record *r, const 
 
 	if (!r->pid || !*comm)
 		return;
-	note_comm(t, r->pid, CPUS_MAX, comm);
+	note_comm(t, r->pid, CPUS_MAX, comm, r->ns);
 	made_calls_exec(t->calls, r->cpu, t->threads[thread_of(t, r->pid, r->cpu)].made, comm, path, ns);
 }
 
@@ -419,7 +420,7 @@ static void add(struct graph_trace *t, const struct graph_record *r, const char 
 		add_wake(t, r, ns);
 		break;
 	case GRAPH_FORK:
-		add_fork(t, r);
+		add_fork(t, r, text);
 		break;
 	case GRAPH_EXEC:
 		add_exec(t, r, text, ns);
@@ -536,8 +537,8 @@ static void take(struct graph_trace *t, const struct graph_record *r, const char
 		add_format(t, r, text);
 		return;
 	}
-	if (r->kind == GRAPH_COMM || r->kind == GRAPH_SWITCH || r->kind == GRAPH_WAKE || r->kind == GRAPH_FORK)
-		note_comm(t, r->other, r->cpu, text);
+	if (r->kind == GRAPH_COMM || r->kind == GRAPH_SWITCH || r->kind == GRAPH_WAKE)
+		note_comm(t, r->other, r->cpu, text, r->ns);
 	if (r->kind == GRAPH_COMM || r->cpu >= CPUS_MAX || !is_in_part(t, r))
 		return;
 	if (!t->base_ns)

@@ -215,13 +215,13 @@ static void set_text(char **text, const char *to)
 	*text = xstrdup(to);
 }
 
-void made_calls_rename(struct made_calls *c, unsigned cpu, uint32_t thread, const char *name)
+void made_calls_rename(struct made_calls *c, unsigned cpu, uint32_t thread, const char *name, uint64_t ns)
 {
 	struct thread *t = &c->threads[thread];
 
 	set_text(&t->name, name);
 	if (t->known)
-		tell(c, cpu, thread, TASK_NAME, made_trace_ns(c->made, cpu));
+		tell(c, cpu, thread, TASK_NAME, ns);
 }
 
 void made_calls_exec(struct made_calls *c, unsigned cpu, uint32_t thread, const char *name, const char *exe,

@@ -26,8 +26,8 @@ uint32_t made_calls_add_thread(struct made_calls *c, int32_t pid, int32_t tgid, 
 /* What made it, before it first runs: a thread, whose program it has. */
 void made_calls_set_maker(struct made_calls *c, uint32_t thread, uint32_t maker);
 
-/* It has that name from the CPU's last event on. */
-void made_calls_rename(struct made_calls *c, unsigned cpu, uint32_t thread, const char *name);
+/* It has that name from then on, as that CPU tells. */
+void made_calls_rename(struct made_calls *c, unsigned cpu, uint32_t thread, const char *name, uint64_t ns);
 /* It runs there, and executes a new program, or ends, at that time. */
 void made_calls_exec(struct made_calls *c, unsigned cpu, uint32_t thread, const char *name, const char *exe,
 		     uint64_t ns);
