@@ -14,9 +14,10 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "host_tracing.h"
 #include "import/graph_events.h"
 
-enum { PAGE_MAX = 1 << 16, KALLSYMS_MAX = 256 << 20 };
+enum { AT_ONCE = 1024, PAGE_MAX = 1 << 16, KALLSYMS_MAX = 256 << 20 };
 
 struct cpu {
 	struct host_pages *of;
@@ -35,13 +36,13 @@ struct host_pages {
 	_Atomic bool stops;
 };
 
-/* All that is there now. */
-static void take(struct cpu *c)
+/* All that is there now, but for more than so many pages: taking them away may be recorded itself. */
+static void take(struct cpu *c, size_t most)
 {
 	uint8_t page[PAGE_MAX];
 	ssize_t n;
 
-	while ((n = read(c->in, page, c->of->page)) > 0)
+	for (size_t i = 0; i < most && (n = read(c->in, page, c->of->page)) > 0; i++)
 		if (!c->failed)
 			c->failed = -write_all(c->out, page, (size_t)n);
 }
@@ -51,11 +52,12 @@ static void *take_in_thread(void *arg)
 	const struct timespec little = { .tv_nsec = 5000000 };
 	struct cpu *c = arg;
 
+	pthread_setname_np(pthread_self(), HOST_READERS);
 	while (!c->of->stops) {
-		take(c);
+		take(c, AT_ONCE);
 		nanosleep(&little, NULL);
 	}
-	take(c);
+	take(c, SIZE_MAX);
 	return NULL;
 }
 
@@ -120,7 +122,7 @@ int host_pages_stop(struct host_pages *p, struct error *err)
 		if (c->has_thread)
 			pthread_join(c->thread, NULL);
 		else
-			take(c);
+			take(c, SIZE_MAX);
 		c->has_thread = false;
 		if (c->failed)
 			r = error_set(err, "a temporary file for what is recorded: %s", strerror(c->failed));

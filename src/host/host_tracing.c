@@ -122,7 +122,10 @@ static void restore(struct host_tracing *t)
 	while (t->n_saved) {
 		struct saved *s = &t->saved[--t->n_saved];
 
-		tracefs_instance_file_write(s->of, s->file, *s->text ? s->text : "\n");
+		/* a filter that is none is shown by that word, and written as 0 */
+		tracefs_instance_file_write(s->of, s->file, !*s->text                  ? "\n"
+							    : !strcmp(s->text, "none") ? "0"
+										       : s->text);
 		free(s->text);
 	}
 }
@@ -199,6 +202,22 @@ static void set_clock(struct host_tracing *t, const char *clock)
 	t->monotonic = write_text(t, t->instance, "trace_clock", clock, &ignored) == 0 && !strcmp(clock, "mono");
 }
 
+/*
+ * Who takes pages away makes system calls for that: where these were recorded, there would be something to take away
+ * for ever. False: this kernel cannot tell who makes them.
+ */
+static bool leave_out_readers(struct host_tracing *t)
+{
+	static const char *const files[] = { "events/raw_syscalls/sys_enter/filter", "events/raw_syscalls/sys_exit/filter" };
+	struct error ignored;
+
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+		if (!tracefs_file_exists(t->instance, files[i]) ||
+		    set(t, t->instance, files[i], "COMM != \"" HOST_READERS "\"", &ignored) < 0)
+			return false;
+	return true;
+}
+
 static void set_events(struct host_tracing *t, const char *const *files, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -218,16 +237,21 @@ static void choose_events(struct host_tracing *t, const struct host_options *o)
 		"events/sched/sched_process_exit/enable", "events/task/task_rename/enable",
 		"events/printk/console/enable",
 	};
-	static const char *const many[] = {
-		"events/raw_syscalls/sys_enter/enable",
-		"events/raw_syscalls/sys_exit/enable",
+	static const char *const interrupts[] = {
 		"events/irq/irq_handler_entry/enable",
 		"events/irq/irq_handler_exit/enable",
 	};
+	static const char *const syscalls[] = {
+		"events/raw_syscalls/sys_enter/enable",
+		"events/raw_syscalls/sys_exit/enable",
+	};
 
 	set_events(t, always, sizeof always / sizeof *always);
-	if (!o->min_us)
-		set_events(t, many, sizeof many / sizeof *many);
+	if (o->min_us)
+		return;
+	set_events(t, interrupts, sizeof interrupts / sizeof *interrupts);
+	if (leave_out_readers(t))
+		set_events(t, syscalls, sizeof syscalls / sizeof *syscalls);
 }
 
 static int begin(struct host_tracing *t, const struct host_options *o, bool on, struct error *err)

@@ -22,6 +22,9 @@ struct host_options {
 
 struct host_tracing;
 
+/* The name of threads that take its pages away, whose system calls are not recorded. */
+#define HOST_READERS "upto-pages"
+
 /*
  * Set it up, and begin if `on`; where a function begins it, it is not to be on. NULL: *err is set, and all is as it
  * was.
