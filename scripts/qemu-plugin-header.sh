@@ -1,6 +1,6 @@
 #!/bin/sh
 # Bring QEMU's own qemu-plugin.h, which Debian packages only as source (39 MB): for the test that holds
-# src/recorder/qemu_interface.h against it. Nothing is built with it.
+# src/recorder/qemu/qemu_interface.h against it. Nothing is built with it.
 # usage: qemu-plugin-header.sh DIR
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

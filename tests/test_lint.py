@@ -16,7 +16,7 @@ from test_cli import COMMANDS
 
 SRC = os.path.join(TOP, "src")
 # headers that one file or one room is for
-ONLY = {"glib.h": "recorder/qemu_interface.h", "qemu-plugin.h": "recorder/qemu_interface.h", "libsmartcols.h": "cli/print/view.c",
+ONLY = {"glib.h": "recorder/qemu/qemu_interface.h", "qemu-plugin.h": "recorder/qemu/qemu_interface.h", "libsmartcols.h": "cli/print/view.c",
         "calls_file.h": "import/calls_blocks.h", "Zydis/Zydis.h": "arch/x86_operation.c", "traceevent/event-parse.h": "analysis/events/event_texts.c import/graph_events.h",
         "trace-cmd/trace-cmd.h": "import/graph_dat.c"}
 # a plugin that cannot start tells so itself, memory that is not there ends the process, and a child that tries something ends

@@ -8,7 +8,7 @@ import decoder
 import pytest
 from guest import BUILD, TOP, UPTO, WORK, Once, check, initrd, qemu_args, record, run, upto_json
 
-INTERFACE = os.path.join(TOP, "src/recorder/qemu_interface.h")
+INTERFACE = os.path.join(TOP, "src/recorder/qemu/qemu_interface.h")
 
 
 def plugin_header():

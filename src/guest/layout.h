@@ -107,7 +107,7 @@ enum member {
 	LAYOUT_BASE,
 	LAYOUT_TEXT_SIZE,
 	REQUEST_DISK,         /* before 5.17; since 5.15 the queue has it, too */
-	/* where a guest goes on from a snapshot (recorder/snapshot.h): */
+	/* where a guest goes on from a snapshot (recorder/spans/snapshot.h): */
 	TASK_TASKS,           /* list of processes */
 	TASK_SIGNAL,
 	TASK_STACK,
@@ -133,7 +133,7 @@ enum member {
 	KSYM_NODE,            /* include/linux/bpf.h */
 	CACHE_OBJECT_SIZE,    /* struct kmem_cache, mm/slab.h: of kernels with KASAN */
 	HOT_TASK,             /* from 6.2 to 6.14: arch/x86/include/asm/current.h */
-	/* where trace events are recorded (recorder/trace_events.h): */
+	/* where trace events are recorded (recorder/values/trace_events.h): */
 	EVENT_BUFFER_FILE,    /* include/linux/trace_events.h */
 	EVENT_BUFFER_ENTRY,
 	EVENT_FILE_CALL,

@@ -3,14 +3,14 @@
 
 #include <stdio.h>
 
-#include "learning.h"
-#include "loaded.h"
-#include "module_image.h"
-#include "objects.h"
-#include "syscalls.h"
-#include "tasks.h"
+#include "recorder/code/loaded.h"
+#include "recorder/code/module_image.h"
+#include "recorder/code/objects.h"
+#include "recorder/kernel/learning.h"
+#include "recorder/kernel/syscalls.h"
+#include "recorder/kernel/tasks.h"
+#include "recorder/spans/waiting.h"
 #include "trace/boots.h"
-#include "waiting.h"
 
 const char *boot_meta_key(const char *key)
 {

@@ -18,15 +18,15 @@
 
 #include "base/alloc.h"
 #include "boot.h"
-#include "arguments.h"
-#include "probes.h"
-#include "returns.h"
+#include "recorder/code/objects.h"
+#include "recorder/qemu/guest_time.h"
+#include "recorder/spans/waiting.h"
+#include "recorder/values/arguments.h"
+#include "recorder/values/probes.h"
+#include "recorder/values/returns.h"
+#include "recorder/values/trace_events.h"
+#include "recorder/watch/watch.h"
 #include "says.h"
-#include "trace_events.h"
-#include "guest_time.h"
-#include "objects.h"
-#include "waiting.h"
-#include "watch.h"
 
 struct recorder recorder = { .lock = PTHREAD_MUTEX_INITIALIZER };
 

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder/qemu_interface.h"
+#include "recorder/qemu/qemu_interface.h"
 
 enum { SLIDE_STEP = 2 << 20, SLOTS = 1 << 22 };
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "recorder/qemu_interface.h"
+#include "recorder/qemu/qemu_interface.h"
 
 enum { IF = 1 << 9, VCPUS = 16 };
 

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "recorder/contents.h"
-#include "recorder/guest_time.h"
-#include "recorder/loaded.h"
-#include "recorder/tasks.h"
-#include "recorder/waiting.h"
-#include "recorder/watch.h"
+#include "recorder/code/contents.h"
+#include "recorder/code/loaded.h"
+#include "recorder/kernel/tasks.h"
+#include "recorder/qemu/guest_time.h"
+#include "recorder/spans/waiting.h"
+#include "recorder/watch/watch.h"
 
 enum { PAGE_SIZE = 4096, MM_AT = 8, PID_AT = 16, TGID_AT = 20, START = 0x400000 };
 

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "recorder/qemu_interface.h"
+#include "recorder/qemu/qemu_interface.h"
 
 #define NUMBER(n) printf(#n " %ld\n", (long)(n))
 #define SIZE(type) printf(#type " %zu\n", sizeof(type))

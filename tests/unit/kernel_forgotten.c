@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "recorder/watch.h"
+#include "recorder/watch/watch.h"
 
 enum { KERNELS = 1000, READERS = 2, FUNCTIONS = 64, LENGTH = 256 };
 

@@ -4,7 +4,7 @@
  * producer goes round it several times, the consumer lets it become full first.
  * Each record has its number and its length, and words that follow from them.
  */
-#include "recorder/ring.h"
+#include "recorder/ring/ring.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static uint64_t word_of(uint64_t number, unsigned i)
 	return i ? number * 0x9e3779b97f4a7c15u + i : number;
 }
 
-/* As recorder/watch_put.h writes records. */
+/* As recorder/watch/watch_put.h writes records. */
 static void *produce(void *unused)
 {
 	for (uint64_t number = 0; number < RECORDS; number++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Definitions of probes as lines of the recorder's configuration (recorder/probes.h). */
+/* Definitions of probes as lines of the recorder's configuration (recorder/values/probes.h). */
 #ifndef UPTO_CLI_RECORD_PROBE_LINES_H
 #define UPTO_CLI_RECORD_PROBE_LINES_H
 

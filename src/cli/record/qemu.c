@@ -172,8 +172,8 @@ static bool has_plugin(char *const *argv)
 }
 
 /*
- * In the order of recorder/qemu_inside.h. Functions with plain arguments may be in any QEMU; layouts are those of the
- * versions looked at.
+ * In the order of recorder/qemu/qemu_inside.h. Functions with plain arguments may be in any QEMU; layouts are those of
+ * the versions looked at.
  */
 static const struct {
 	const char *name;

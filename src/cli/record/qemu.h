@@ -21,7 +21,7 @@ const char *qemu_option(char *const *argv, const char *name);
 bool qemu_uses_terminal(char *const *argv);
 
 /*
- * What the recorder may use inside this QEMU (recorder/qemu_inside.h), as names
+ * What the recorder may use inside this QEMU (recorder/qemu/qemu_inside.h), as names
  * with commas between them. `asked`: the user's choice of them, "all" or "none";
  * what this QEMU or its other plugins do not allow is left out. `version`: its own words.
  */

@@ -136,7 +136,7 @@ static char *join(char *const *argv)
 	return (char *)text.data;
 }
 
-/* Several vCPUs share a thread, if something asks for that: recorder/qemu_inside.h, turns_tell(). */
+/* Several vCPUs share a thread, if something asks for that: recorder/qemu/qemu_inside.h, turns_tell(). */
 static void put_turns(const struct recording *rec, struct buf *lines)
 {
 	const char *accel = qemu_option(rec->argv, "accel"), *why = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Triggers and filters while recording. The recorder waits where nothing is asked for (recorder/waiting.h); beyond that
- * all is recorded, and what was not chosen is taken out once the guest has ended: so the result is what thinning gives,
- * to the event.
+ * Triggers and filters while recording. The recorder waits where nothing is asked for (recorder/spans/waiting.h);
+ * beyond that all is recorded, and what was not chosen is taken out once the guest has ended: so the result is what
+ * thinning gives, to the event.
  */
 #ifndef UPTO_CLI_RECORD_RECORDING_CHOICE_H
 #define UPTO_CLI_RECORD_RECORDING_CHOICE_H

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kernel_seen.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "arch/arch.h"
+#include "kernel_types.h"
+#include "kernel_width.h"
+#include "learning.h"
+#include "narrow_learning.h"
+#include "recorder/boot.h"
+#include "recorder/spans/snapshot.h"
+#include "recorder/spans/waiting.h"
+#include "recorder/values/arguments.h"
+#include "recorder/values/probes.h"
+#include "recorder/values/trace_events.h"
+#include "recorder/watch/watch.h"
+#include "recorder/x86/efi.h"
+
+/* Each table is written once, also if the same kernel boots again. */
+static void tell_symbols(struct buf *lines)
+{
+	struct kernel *k = &recorder.kernel;
+
+	if (k->from_image && k->image_table >= 0) {
+		k->table = k->image_table;
+	} else {
+		k->table = k->tables++;
+		drain_symbols(&k->tab);
+	}
+	if (k->from_image)
+		k->image_table = k->table;
+	if (recorder.boot)
+		meta_put_u64(lines, boot_meta_key("symbols"), (uint64_t)k->table);
+}
+
+static void put_build_id(const struct kernel *k, struct buf *lines)
+{
+	struct buf id = { 0 };
+
+	if (!k->from_image || !k->known.image.build_id.len)
+		return;
+	build_id_put(&k->known.image.build_id, &id);
+	buf_put_u8(&id, 0);
+	meta_put(lines, boot_meta_key("build_id"), (char *)id.data);
+	buf_free(&id);
+}
+
+/*
+ * Places that would else be watched only from when a jump to them is translated, which may be later than they are
+ * themselves.
+ */
+static void expect_tail_jumps(void)
+{
+	uint64_t addr;
+
+	for (size_t i = 0; (addr = kernel_jumps_to(&recorder.kernel, i)); i++)
+		translate_expect(addr);
+}
+
+/* What the kernel has, and what it lacks. */
+static void tell_kernel(struct buf *lines)
+{
+	const struct kernel *k = &recorder.kernel;
+	struct buf lacks = { 0 };
+
+	if (k->banner)
+		meta_put(lines, boot_meta_key("kernel_banner"), k->banner);
+	if (guest_is_narrow() && !k->tables) /* the first kernel of a trace decides */
+		meta_put(lines, "arch", arch_i386.name);
+	put_build_id(k, lines);
+	if (k->no_names)
+		meta_put(lines, boot_meta_key("no_names"), k->no_names);
+	if (recorder.thunks.count)
+		meta_put(lines, "absent", "thunks");
+	kernel_lacks(k, &lacks);
+	if (lacks.len) {
+		buf_put_u8(&lacks, 0);
+		meta_put(lines, boot_meta_key("lacks"), (char *)lacks.data);
+		snprintf(recorder.stats->lacks, sizeof recorder.stats->lacks, "%s", (char *)lacks.data);
+	}
+	snprintf(recorder.stats->no_names, sizeof recorder.stats->no_names, "%s", k->no_names ? k->no_names : "");
+	recorder.stats->kernel = 1;
+	boot_put_layout(&k->layout, lines);
+	buf_printf(lines, "%s=0x%" PRIx64 "\n", boot_meta_key("slide"), k->slide);
+	buf_free(&lacks);
+}
+
+/* Code runs where a kernel lies. Whether it will be found or not: from now on it is neither firmware nor a loader. */
+static void see_kernel(uint64_t insns, uint64_t ns, struct buf *lines)
+{
+	recorder.kernel.seen = true;
+	meta_put_u64(lines, boot_meta_key("kernel_insns"), insns);
+	/* a snapshot's ran before */
+	meta_put_u64(lines, boot_meta_key("kernel_ns"), waiting_snapshot() ? recorder.boot_ns : ns);
+}
+
+void kernel_seen_look(uint64_t addr)
+{
+	uint64_t insns = vcpu_get(0)->live->insns, ns;
+	struct buf lines = { 0 };
+	bool found;
+
+	/* a vCPU's clock is told by its own thread only */
+	if (!pthread_equal(pthread_self(), recorder.boot_thread) || !kernel_due(&recorder.kernel))
+		return;
+	ns = watch_clock(0);
+	found = kernel_find(&recorder.kernel, &recorder.translate_regs, addr);
+	if (!recorder.kernel.seen && (found || addr >= NARROW_LOWEST))
+		see_kernel(insns, ns, &lines);
+	if (found) {
+		watch_clock(0);
+		guest_is_narrow() ? narrow_learning_begin() : learning_begin();
+		expect_tail_jumps();
+		if (waiting_snapshot())
+			snapshot_found();
+		waiting_found(&recorder.kernel);
+		if (!recorder.thunk_steps && !guest_is_narrow())
+			thunks_find(&recorder.thunks, &recorder.kernel);
+		tell_kernel(&lines);
+		tell_symbols(&lines);
+		kernel_types_found();
+		arguments_found(&lines);
+		probes_found(&lines);
+		trace_events_found(vcpu_get(0), &lines);
+	}
+	if (lines.len)
+		drain_put(CHUNK_META, &lines);
+	buf_free(&lines);
+}
+
+void kernel_seen_look_for_efi(uint64_t addr)
+{
+	if (pthread_equal(pthread_self(), recorder.boot_thread) && efi_enters_kernel(&recorder.translate_regs, addr))
+		drain_decompressor(vcpu_get(0)->live->insns, watch_clock(0));
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What becomes of vCPUs: they halt, go on, start, boot and stop; their page tables and clocks. */
+#include "recorder/boot.h"
+#include "recorder/qemu/guest_time.h"
+#include "recorder/spans/waiting.h"
+#include "watch_put.h"
+
+void watch_resumes(struct vcpu *v, uint64_t uncounted)
+{
+	if (!v->halted)
+		return;
+	v->halted = false;
+	guest_time_resumed(v, uncounted);
+	PUT(v, EVENT_RESUME, v->live->insns, guest_time(v));
+}
+
+void watch_halt(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)data;
+	watch_resumes(v, 0);
+	guest_time_halted(v);
+	v->halted = true;
+	PUT(v, EVENT_HALT, v->live->insns, guest_time(v));
+}
+
+void watch_resume(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	if (!v->halted)
+		return;
+	watch_resumes(v, (uintptr_t)data);
+	waiting_look(v); /* the time that is waited for may have come meanwhile */
+}
+
+void watch_often(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	(void)data;
+	v->live->unlooked = 0;
+	waiting_look(v);
+}
+
+/* The vCPU begins anew: it runs no task, has no page tables, and its calls are over. */
+static void begin_anew(struct vcpu *v, uint64_t ns)
+{
+	PUT(v, EVENT_TASK_SWITCH, v->live->insns, ns, v->task, 0);
+	if (v->space)
+		PUT(v, EVENT_ADDRESS_SPACE, v->live->insns, 0);
+	v->task = v->space = v->user_from = 0;
+	v->user_left = LEFT_UNKNOWN;
+	v->unread.kinds = NULL;
+}
+
+void watch_start(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	(void)data;
+	/*
+	 * vCPU 0 boots without such an interrupt; and the first instruction of a page is not always where one leads to
+	 */
+	if (cpu == 0 || registers_read(&v->regs, GUEST_RIP))
+		return;
+	if (!v->begun) {
+		/* it has waited for this since the guest began */
+		PUT(v, EVENT_HALT, 0, 0);
+		v->halted = v->begun = true;
+	}
+	watch_resumes(v, 0);
+	begin_anew(v, guest_time(v));
+}
+
+/*
+ * A reset has put the vCPU where it waits for a startup interrupt. It does not execute, so its ring may be written to.
+ */
+static void wait_for_start(struct vcpu *v)
+{
+	watch_resumes(v, 0);
+	begin_anew(v, guest_time(v));
+	v->halted = true;
+	PUT(v, EVENT_HALT, v->live->insns, guest_time(v));
+}
+
+static void begin_boot(struct vcpu *v, uint32_t site, bool loaded)
+{
+	uint64_t ns;
+
+	/* a kernel that starts another one has halted the others itself */
+	for (unsigned i = 0; i < recorder.n_vcpus && !loaded; i++)
+		if (i != v->index && vcpu_get(i) && vcpu_get(i)->begun)
+			wait_for_start(vcpu_get(i));
+	watch_resumes(v, 0);
+	ns = guest_time(v);
+	boot_begin(ns, loaded ? BOOT_KEXEC : BOOT_RESET);
+	begin_anew(v, ns);
+	v->lstar = v->cstar = v->sysenter = v->base16 = 0;
+	put_arrival(v, site, v->live->insns, site_at(site)->addr);
+}
+
+void watch_reset(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+
+	/* that is also how it begins when the machine is switched on */
+	if (cpu == 0 && (v->begun || v->live->insns))
+		begin_boot(v, site_of(data), false);
+	v->begun = true;
+}
+
+void watch_kexec_begins(unsigned cpu, void *data)
+{
+	(void)cpu;
+	(void)data;
+	pthread_mutex_lock(&recorder.lock);
+	recorder.kexec = true;
+	pthread_mutex_unlock(&recorder.lock);
+}
+
+void watch_kexec(unsigned cpu, void *data)
+{
+	if (recorder.kexec)
+		begin_boot(vcpu_get(cpu), site_of(data), true);
+}
+
+/*
+ * A power-off is asked for by a port write, but the vCPUs only stop when the
+ * host gets round to it. The recording ends here, at the same place each time.
+ */
+void watch_shutdown(unsigned cpu, void *data)
+{
+	uint64_t ns;
+
+	if (!inside_shut_down())
+		return;
+	ns = guest_time_ahead(vcpu_get(cpu), (uintptr_t)data);
+	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
+		struct vcpu *v = vcpu_get(i);
+
+		/* another vCPU's ring is only its own thread's, unless all share one */
+		if (!v || v->ended || (i != cpu && !recorder.cuts_blocks))
+			continue;
+		v->ended = true;
+		v->end_insns = v->live->insns;
+		PUT(v, EVENT_CLOCK, v->live->insns, ns);
+		put(v, EVENT_NONE, v->live->insns, NULL, 0);
+	}
+}
+
+void watch_cr3(unsigned cpu, void *data)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t cr3 = registers_read(&v->regs, (enum reg)(uintptr_t)data);
+
+	cr3 &= 0x000ffffffffff000; /* without the process-context identifier */
+	if (cr3 == v->space)
+		return;
+	v->space = cr3;
+	PUT(v, EVENT_ADDRESS_SPACE, v->live->insns, cr3);
+}
+
+uint64_t watch_clock(unsigned cpu)
+{
+	struct vcpu *v = vcpu_get(cpu);
+	uint64_t ns = guest_time(v);
+
+	PUT(v, EVENT_CLOCK, v->live->insns, ns);
+	return ns;
+}
+
+void watch_finish(void)
+{
+	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
+		struct vcpu *v = vcpu_get(i);
+
+		if (!v || v->ended)
+			continue;
+		v->end_insns = v->live->insns;
+		PUT(v, EVENT_CLOCK, v->end_insns, guest_time(v));
+	}
+}
