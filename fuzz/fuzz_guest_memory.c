@@ -12,6 +12,7 @@
 #include "recorder/code/contents.h"
 #include "recorder/code/guest_code.h"
 #include "recorder/code/module_image.h"
+#include "recorder/cpu.h"
 #include "recorder/kernel/fact_readers.h"
 #include "recorder/kernel/structures.h"
 #include "recorder/kernel/syscalls.h"
@@ -39,7 +40,28 @@ enum {
 
 #define IMAGE 0xffffffff81000000u
 
-struct recorder recorder = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static int vector(struct vcpu *v, uint64_t handler)
+{
+	enum idt_kind kind;
+
+	return idts_handler(&recorder.tables.idts, &v->regs, handler, &kind);
+}
+
+static uint64_t syscall_entry(const struct vcpu *v, uint64_t function)
+{
+	return v->cpu.lstar <= function ? v->cpu.lstar : 0;
+}
+
+static unsigned length(const uint8_t code[CODE_MAX])
+{
+	return *code % CODE_MAX;
+}
+
+static const struct cpu_ops ops = {
+	.arch = &arch_x86_64, .length = length, .vector = vector, .syscall_entry = syscall_entry,
+};
+
+struct recorder recorder = { .cpu = &ops, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static const uint8_t *memory;
 static size_t memory_size;
@@ -242,7 +264,7 @@ static void tell_snapshot(struct vcpu *v)
 	k->found = true;
 	for (int i = 0; i < KERNEL_DATA; i++)
 		k->data[i] = IMAGE + (uint64_t)i * 16;
-	snapshot_found();
+	idts_add(&recorder.tables.idts, &(struct idt){ .base = IMAGE, .limit = 0xfff, .kind = IDT_64 });
 	if (__lsan_disable)
 		__lsan_disable();
 	snapshot_tell(v, 0, 32);

@@ -2,10 +2,10 @@
 /*
  * One struct for each CPU whose guests can be recorded, with everything in which
  * CPUs, and Linux on them, differ. The rooms below use this struct and know no CPU
- * themselves. The exception is recorder/, whose callbacks are made for x86.
+ * themselves; what the recorder needs beside it is struct cpu_ops (recorder/cpu.h).
  *
- * A new CPU is a file with its struct, a line in arch.c, a folder's worth of
- * recorder, and its system call tables.
+ * A new CPU is a file with its struct, a line in arch.c, a folder like
+ * recorder/x86/, and its system call tables.
  */
 #ifndef UPTO_ARCH_ARCH_H
 #define UPTO_ARCH_ARCH_H

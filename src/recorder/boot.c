@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "cpu.h"
 #include "recorder/code/loaded.h"
 #include "recorder/code/module_image.h"
 #include "recorder/code/objects.h"
@@ -86,11 +87,10 @@ void boot_begin(uint64_t ns, enum boot_cause cause)
 	recorder.boot_ns = ns;
 	recorder.kexec = false;
 	kernel_forget(&recorder.kernel);
-	thunks_forget(&recorder.thunks);
+	recorder.cpu->forget();
 	objects_forget();
 	/* blocks that are still translated have their numbers, but an address does not lead to them */
 	blocks_forget(&recorder.blocks);
-	idts_init(&recorder.idts);
 	map_free(&recorder.results);
 	waiting_forget();
 	put_boot(ns, cause);

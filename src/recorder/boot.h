@@ -8,9 +8,6 @@
 
 #include "recorder.h"
 
-/* Where firmware and boot loaders enter a bzImage: Documentation/arch/x86/boot.rst, code32_start. */
-enum { CODE32_START = 0x100000 };
-
 enum boot_cause {
 	BOOT_RESET,
 	BOOT_KEXEC,    /* a kernel has brought the next one into memory: no firmware runs */

@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "boot.h"
+#include "cpu.h"
 #include "recorder/code/objects.h"
 #include "recorder/qemu/guest_time.h"
 #include "recorder/spans/waiting.h"
@@ -120,7 +121,8 @@ static void init_tables(void)
 {
 	sites_init(&recorder.sites);
 	blocks_init(&recorder.blocks);
-	idts_init(&recorder.idts);
+	recorder.cpu = &cpu_x86_64;
+	recorder.cpu->forget();
 	recorder.score = qemu_plugin_scoreboard_new(sizeof(struct live));
 	recorder.insns = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, insns);
 	recorder.block = qemu_plugin_scoreboard_u64_in_struct(recorder.score, struct live, block);

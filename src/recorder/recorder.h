@@ -3,9 +3,9 @@
  * The QEMU plugin. Three kinds of threads meet here:
  *
  *   translation (any vCPU's thread, one at a time under `lock`) decides what
- *     to watch in a block: translate.c, with idt.c, kernel.c, blocks.c
+ *     to watch in a block: watch/translate.c, with the CPU's own part (cpu.h)
  *   execution (each vCPU's thread) writes raw records to its own ring: watch_*.c
- *   the drain thread turns records into chunks of the trace: drain.c
+ *   the drain thread turns records into chunks of the trace: ring/drain.c
  */
 #ifndef UPTO_RECORDER_RECORDER_H
 #define UPTO_RECORDER_RECORDER_H
@@ -20,8 +20,7 @@
 #include "recorder/ring/raw.h"
 #include "recorder/ring/ring.h"
 #include "recorder/watch/blocks.h"
-#include "recorder/x86/idt.h"
-#include "recorder/x86/thunks.h"
+#include "recorder/x86/cpu_state.h"
 #include "stats.h"
 #include "trace/meta.h"
 #include "trace/sites.h"
@@ -63,22 +62,14 @@ struct vcpu {
 	struct ring ring;
 	uint64_t target;      /* of the indirect branch that is under way */
 	uint64_t rip;         /* where the block that ends in a jump really began */
-	uint64_t iret[3];     /* what IRET popped so far … */
-	uint64_t iret_slot;   /* … from here … */
-	uint64_t iret_insns;  /* … at this time */
-	unsigned iret_n;
-	uint64_t far_ip;      /* the same for far returns and jumps */
-	unsigned far_shift;
+	struct vcpu_state cpu;
 	/* the counter when a block of one instruction accessed memory, and that block: watch_single() */
 	uint64_t single_insns;
 	uint32_t single_block;
 	bool taken_back;       /* what a fault left, before the block of its handler told: watch_awaited_handler() */
-	uint64_t base16;      /* linear address of IP 0 in 16-bit code */
 	uint64_t task;        /* task_struct that runs; 0: not known */
 	uint64_t unproven;    /* mm_struct that runs, if it has mappings to be looked at: contents.h; else 0 */
 	uint64_t space;       /* page tables, 4 kB aligned */
-	uint64_t lstar, cstar; /* where syscall leads to, from 64-bit code and from 32-bit code */
-	uint64_t sysenter;
 	enum { LEFT_UNKNOWN, LEFT_BY_INTERRUPT, LEFT_BY_SYSCALL } user_left; /* how, last; by the task that runs */
 	uint64_t user_from;   /* where the task that runs left user code, last; 0: not known */
 	bool halted;
@@ -88,14 +79,16 @@ struct vcpu {
 	bool waited, waits;   /* its ring began with, and now gets what is outside the spans: waiting.h */
 	uint64_t end_insns;   /* where the recording ends */
 	bool ended;           /* the guest has powered off; what QEMU still executes is ignored */
-	uint64_t lidt_limit;
 	unsigned index;
 	struct unread unread; /* of the task that runs */
 	struct registers regs;
 	uint64_t facts[FACT_KINDS], fact_ns[FACT_KINDS]; /* as in stats.h */
 } __attribute__((aligned(64)));
 
+struct cpu_ops;
+
 struct recorder {
+	const struct cpu_ops *cpu; /* cpu.h */
 	bool waits;             /* see recorder_waits() */
 	bool thunk_steps;       /* what thunks do is recorded step by step */
 	bool told_interrupts;   /* QEMU tells of interrupts and exceptions; else their handlers are watched */
@@ -116,9 +109,8 @@ struct recorder {
 	struct map results;     /* places in the kernel that a hook's function returns to → its number + 1 */
 	uint64_t late_arrivals; /* places that should be, but were translated before that was known */
 	struct blocks blocks;
-	struct idts idts;
+	struct cpu_tables tables;
 	struct kernel kernel;
-	struct thunks thunks;
 	unsigned boot;          /* number of the boot that is under way */
 	uint64_t boot_ns;       /* when it began */
 	bool kexec;             /* the kernel is about to start another one */

@@ -36,11 +36,6 @@ bool guest_read(struct registers *r, uint64_t addr, void *data, size_t n)
 	return r && addr && data && n && false;
 }
 
-bool registers_paged_32(struct registers *r)
-{
-	return r && false;
-}
-
 void watch_task_switch(unsigned cpu, void *data)
 {
 	abort();

@@ -103,7 +103,7 @@ static void find_pieces(const struct look *l, struct content *c, size_t max)
 {
 	struct unproven *m = l->m;
 	uint64_t pages = pages_of(m), probes = l->last ? PROBES_LAST : PROBES,
-		 rip = registers_read(&l->v->regs, GUEST_RIP);
+		 rip = registers_read(&l->v->regs, REG_IP);
 
 	if (rip - m->start < m->size)
 		find_piece(l, (rip - m->start) / GUEST_PAGE, c);

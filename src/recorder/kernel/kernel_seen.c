@@ -4,19 +4,18 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "arch/arch.h"
 #include "kernel_types.h"
 #include "kernel_width.h"
 #include "learning.h"
 #include "narrow_learning.h"
 #include "recorder/boot.h"
+#include "recorder/cpu.h"
 #include "recorder/spans/snapshot.h"
 #include "recorder/spans/waiting.h"
 #include "recorder/values/arguments.h"
 #include "recorder/values/probes.h"
 #include "recorder/values/trace_events.h"
 #include "recorder/watch/watch.h"
-#include "recorder/x86/efi.h"
 
 /* Each table is written once, also if the same kernel boots again. */
 static void tell_symbols(struct buf *lines)
@@ -68,11 +67,11 @@ static void tell_kernel(struct buf *lines)
 	if (k->banner)
 		meta_put(lines, boot_meta_key("kernel_banner"), k->banner);
 	if (guest_is_narrow() && !k->tables) /* the first kernel of a trace decides */
-		meta_put(lines, "arch", arch_i386.name);
+		meta_put(lines, "arch", recorder.cpu->narrow_arch->name);
 	put_build_id(k, lines);
 	if (k->no_names)
 		meta_put(lines, boot_meta_key("no_names"), k->no_names);
-	if (recorder.thunks.count)
+	if (recorder.tables.thunks.count)
 		meta_put(lines, "absent", "thunks");
 	kernel_lacks(k, &lacks);
 	if (lacks.len) {
@@ -114,10 +113,9 @@ void kernel_seen_look(uint64_t addr)
 		guest_is_narrow() ? narrow_learning_begin() : learning_begin();
 		expect_tail_jumps();
 		if (waiting_snapshot())
-			snapshot_found();
+			recorder.cpu->kernel_resumed(&recorder.kernel);
 		waiting_found(&recorder.kernel);
-		if (!recorder.thunk_steps && !guest_is_narrow())
-			thunks_find(&recorder.thunks, &recorder.kernel);
+		recorder.cpu->kernel_found(&recorder.kernel);
 		tell_kernel(&lines);
 		tell_symbols(&lines);
 		kernel_types_found();
@@ -132,6 +130,7 @@ void kernel_seen_look(uint64_t addr)
 
 void kernel_seen_look_for_efi(uint64_t addr)
 {
-	if (pthread_equal(pthread_self(), recorder.boot_thread) && efi_enters_kernel(&recorder.translate_regs, addr))
+	if (pthread_equal(pthread_self(), recorder.boot_thread) &&
+	    recorder.cpu->firmware_starts(&recorder.translate_regs, addr))
 		drain_decompressor(vcpu_get(0)->live->insns, watch_clock(0));
 }

@@ -5,15 +5,6 @@
 
 #include "recorder/kernel/kernel_width.h"
 
-/* Control registers have what no event needs, so that a QEMU may go without. */
-enum { NEEDED = GUEST_CR0 };
-
-static const char *const names[REGS] = {
-	"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
-	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
-	"rip", "cs", "ss", "cr0", "efer", "gs_base", "eflags",
-};
-
 bool registers_init(struct registers *r)
 {
 	g_autoptr(GArray) all = qemu_plugin_get_registers();
@@ -23,10 +14,10 @@ bool registers_init(struct registers *r)
 		const qemu_plugin_reg_descriptor *d = qemu_register_at(all, i);
 
 		for (unsigned k = 0; k < REGS; k++)
-			if (!strcmp(d->name, names[k]))
+			if (!strcmp(d->name, reg_names[k]))
 				r->handles[k] = d->handle;
 	}
-	for (unsigned k = 0; k < NEEDED; k++)
+	for (unsigned k = 0; k < REGS_NEEDED; k++)
 		if (!r->handles[k])
 			return false;
 	return true;
@@ -46,46 +37,32 @@ static uint64_t ask(struct registers *r, enum reg reg)
 
 uint64_t registers_read(struct registers *r, enum reg reg)
 {
-	return r->direct && reg <= GUEST_RIP ? r->direct[reg] : ask(r, reg);
-}
-
-bool registers_paged_32(struct registers *r)
-{
-	enum { PAGING = 1u << 31, LONG_MODE_ACTIVE = 1 << 10 }; /* CR0.PG, EFER.LMA: AMD APM vol. 2, 3.1 */
-
-	return r->handles[GUEST_CR0] && r->handles[GUEST_EFER] && ask(r, GUEST_CR0) & PAGING &&
-	       !(ask(r, GUEST_EFER) & LONG_MODE_ACTIVE);
-}
-
-/* What QEMU shows of a register while the vCPU is in a 32-bit code segment: target/i386/gdbstub.c. */
-static uint64_t shown_in_32bit(enum reg reg, uint64_t value)
-{
-	return reg < GUEST_R8 || reg == GUEST_RIP ? (uint32_t)value : 0;
+	return r->direct && reg < REGS_DIRECT ? r->direct[reg] : ask(r, reg);
 }
 
 static bool is_right(struct registers *r, const uint64_t *place)
 {
 	bool whole = true, in_32bit = true;
 
-	for (enum reg i = 0; i <= GUEST_RIP; i++) {
+	for (enum reg i = 0; i < REGS_DIRECT; i++) {
 		uint64_t value = ask(r, i);
 
 		whole &= value == place[i];
-		in_32bit &= value == shown_in_32bit(i, place[i]);
+		in_32bit &= value == reg_shown_in_32bit(i, place[i]);
 	}
 	return whole || in_32bit;
 }
 
 static __attribute__((noinline)) uint64_t learn_rip(struct registers *r, struct value_place *place)
 {
-	uint64_t rip = ask(r, GUEST_RIP);
+	uint64_t rip = ask(r, REG_IP);
 
 	if (place->state == VALUE_UNKNOWABLE)
 		return rip;
 	if (!r->place) {
 		const uint64_t *where = value_learn(place, rip);
 
-		r->place = where ? where - GUEST_RIP : NULL;
+		r->place = where ? where - REG_IP : NULL;
 	}
 	if (r->place && is_right(r, r->place)) {
 		r->direct = r->place;
@@ -98,7 +75,7 @@ static __attribute__((noinline)) uint64_t learn_rip(struct registers *r, struct 
 
 uint64_t registers_rip(struct registers *r, struct value_place *place)
 {
-	return __builtin_expect(r->direct != NULL, 1) ? r->direct[GUEST_RIP] : learn_rip(r, place);
+	return __builtin_expect(r->direct != NULL, 1) ? r->direct[REG_IP] : learn_rip(r, place);
 }
 
 bool guest_read(struct registers *r, uint64_t addr, void *data, size_t n)

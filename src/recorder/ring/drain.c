@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "pack.h"
 #include "recorder/boot.h"
+#include "recorder/cpu.h"
 #include "recorder/limits.h"
-#include "recorder/recorder.h"
 #include "recorder/spans/flight.h"
 #include "recorder/spans/hold.h"
 #include "recorder/spans/span_end.h"
@@ -63,6 +63,7 @@ static struct {
 	uint64_t spans;           /* number of the last one that began */
 	uint64_t span_ns;         /* when it did */
 	uint64_t put_ms;          /* when the tables that others queue went to the file */
+	uint64_t loader;          /* struct cpu_ops */
 	bool awaits_end;          /* its end is looked for … */
 	bool flies;               /* … by a flight recorder */
 	pthread_mutex_t lock;     /* for what other threads queue: */
@@ -339,7 +340,7 @@ static inline const uint64_t *add(unsigned cpu, struct stream *s, const uint64_t
 	struct event *e = encoder_next(s->encoder);
 	const uint64_t *end = fill_event(e, s, site, number, w);
 
-	if (__builtin_expect(e->target == CODE32_START, 0) && e->kind == EVENT_JUMP_INDIRECT && cpu == 0)
+	if (__builtin_expect(e->target == drain.loader, 0) && e->kind == EVENT_JUMP_INDIRECT && cpu == 0)
 		/* a little early, but never late: the last clock before the jump */
 		drain_decompressor(e->insns, s->encoder->now.ns);
 	if (__builtin_expect(drain.awaits_end, 0))
@@ -616,6 +617,7 @@ bool drain_start(int fd, const struct meta *config)
 	builder_init(&drain.builder, &recorder.sites, &(struct builder_sink){ .put = put_chunk });
 	drain_boot(false);
 	drain.builder.apart = meta_get(config, "before");
+	drain.loader = recorder.cpu->loader;
 	drain.flies = flight_awaits();
 	drain.awaits_end = drain.flies || (!recorder_waits() && !hold_holds() && span_end_begin(0, false, false));
 	for (size_t i = 0; i < meta_count(config); i++)

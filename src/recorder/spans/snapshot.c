@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "arch/arch.h"
 #include "guest/maple.h"
 #include "recorder/boot.h"
 #include "recorder/code/guest_code.h"
+#include "recorder/cpu.h"
 #include "recorder/kernel/fact_readers.h"
 #include "recorder/kernel/kernel_width.h"
 #include "recorder/kernel/structures.h"
@@ -21,8 +21,6 @@ enum {
 	COMM_LEN = 16, /* TASK_COMM_LEN, include/linux/sched.h */
 };
 
-/* CPU_ENTRY_AREA_RO_IDT_VADDR, arch/x86/include/asm/pgtable_areas.h: where Linux has it for all CPUs, since 4.15. */
-#define LINUX_IDT 0xfffffe0000000000u
 
 /* What is there is told in this vCPU's thread. */
 struct census {
@@ -52,26 +50,6 @@ static void each_of(struct census *c, uint64_t head, enum member node, list_fn *
 
 		fn(c, at - (uint64_t)structure_at(node));
 		at = next;
-	}
-}
-
-/* What the kernel puts into the descriptor tables' register, and into MSRs: arch/x86/kernel/cpu/common.c. */
-void snapshot_found(void)
-{
-	const struct kernel *k = &recorder.kernel;
-	uint64_t lstar = kernel_function_named(k, "entry_SYSCALL_64"),
-		 cstar = kernel_function_named(k, "entry_SYSCALL_compat"),
-		 sysenter = kernel_function_named(k, "entry_SYSENTER_compat");
-
-	idts_add(&recorder.idts, &(struct idt){ .base = LINUX_IDT, .limit = 0xfff, .kind = IDT_64 });
-	for (unsigned i = 0; i < recorder.n_vcpus; i++) {
-		struct vcpu *v = vcpu_get(i);
-
-		if (v) {
-			v->lstar = lstar;
-			v->cstar = cstar;
-			v->sysenter = sysenter;
-		}
 	}
 }
 
@@ -208,7 +186,7 @@ static void tell_log(struct census *c)
 /* The task on whose kernel stack that is; 0: it is on none's, as an interrupt's is. */
 static uint64_t task_on_stack(struct vcpu *v, uint64_t sp)
 {
-	const uint64_t size = arch_x86_64.kernel_stack;
+	const uint64_t size = recorder.cpu->arch->kernel_stack;
 	uint64_t task, stack;
 
 	for (size_t at = 0; at + sizeof task <= threads.len; at += sizeof task) {
@@ -226,14 +204,14 @@ static uint64_t task_on_stack(struct vcpu *v, uint64_t sp)
  */
 static uint64_t own_task(struct vcpu *v)
 {
-	uint64_t ip = registers_read(&v->regs, GUEST_RIP);
-	uint64_t on_stack = task_on_stack(v, registers_read(&v->regs, GUEST_RSP));
-	uint64_t start = kernel_function_named(&recorder.kernel, "__switch_to_asm"), end = 0;
+	uint64_t ip = registers_read(&v->regs, REG_IP), next = kernel_argument(&v->regs, 1);
+	uint64_t on_stack = task_on_stack(v, registers_read(&v->regs, REG_SP));
+	uint64_t start = kernel_function_named(&recorder.kernel, recorder.cpu->arch->switch_function), end = 0;
 
 	if (start)
 		kernel_bounds(&recorder.kernel, kernel_function(&recorder.kernel, start), &start, &end);
-	if (ip > start && ip < end && is_task(v, registers_read(&v->regs, GUEST_RSI)))
-		return registers_read(&v->regs, GUEST_RSI);
+	if (ip > start && ip < end && is_task(v, next))
+		return next;
 	return on_stack ? on_stack : task_on(v, v->index);
 }
 

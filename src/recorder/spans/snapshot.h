@@ -9,9 +9,6 @@
 
 #include "recorder/recorder.h"
 
-/* In translation, under `lock`. The kernel was found: where interrupts and system calls lead to. */
-void snapshot_found(void);
-
 /*
  * In a vCPU's thread, in a callback with registers, while nothing is recorded: tell of all that is there, and put each
  * vCPU's task into it. `entries`: as many are looked at of all lists, which may be damaged, and lead round in circles.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "guest/orc.h"
+#include "recorder/cpu.h"
 #include "recorder/kernel/structures.h"
 #include "recorder/qemu/guest_time.h"
 #include "trace/stack_records.h"
@@ -79,47 +80,19 @@ static void add(struct unwound *u, enum stack_call_kind kind, uint64_t slot, uin
 	u->calls[u->n++] = (struct stack_call){ .kind = kind, .slot = slot, .from = from, .target = target };
 }
 
-/* The entry for system calls that the code is of: the last that begins before it. 0: none. */
-static uint64_t syscall_entry(const struct vcpu *v, uint64_t function)
-{
-	const uint64_t entries[] = { v->lstar, v->cstar, v->sysenter };
-	uint64_t entry = 0;
-
-	for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
-		if (entries[i] <= function && entries[i] > entry)
-			entry = entries[i];
-	return entry;
-}
-
-/* Negative: it is no handler's. What came by a vector that many share is one of them: the stack does not tell which. */
-static int vector_of(struct vcpu *v, uint64_t handler)
-{
-	static const char *const shared[] = { "asm_common_interrupt", "asm_spurious_interrupt", "common_interrupt" };
-	enum idt_kind kind;
-	int vector;
-
-	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
-		if (kernel_function_named(&recorder.kernel, shared[i]) == handler)
-			return (int)arch_x86_64.first_interrupt;
-	pthread_mutex_lock(&recorder.lock);
-	vector = idts_handler(&recorder.idts, &v->regs, handler, &kind);
-	pthread_mutex_unlock(&recorder.lock);
-	return vector;
-}
-
 /* The kernel was entered at `function`, from where the registers are: the slot is of the address that it returns to. */
 static void add_entry(struct vcpu *v, struct unwound *u, enum orc_step step, uint64_t slot, uint64_t from,
 		      uint64_t function)
 {
-	int vector = vector_of(v, function);
-	uint64_t entry = syscall_entry(v, function);
+	int vector = recorder.cpu->vector(v, function);
+	uint64_t entry = recorder.cpu->syscall_entry(v, function);
 
 	if (step == ORC_USER && entry && (vector < 0 || vector == SYSCALL_VECTOR)) {
 		add(u, STACK_SYSCALL, 0, from, vector < 0 ? entry : function);
 		return;
 	}
 	add(u, STACK_INTERRUPT, slot, from, function);
-	u->calls[u->n - 1].number = vector < 0 ? arch_x86_64.first_interrupt : (uint64_t)vector;
+	u->calls[u->n - 1].number = vector < 0 ? recorder.cpu->arch->first_interrupt : (uint64_t)vector;
 }
 
 /* False: its stack cannot be read. */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "arch/address.h"
-#include "arch/arch.h"
 #include "base/alloc.h"
+#include "recorder/cpu.h"
 #include "recorder/kernel/kernel_width.h"
 
 enum {
@@ -20,7 +20,7 @@ static bool same_stack(uint64_t a, uint64_t b)
 	if (addr_is_kernel(a) != addr_is_kernel(b))
 		return false;
 	if (addr_is_kernel(a))
-		return (a ^ b) < arch_x86_64.kernel_stack;
+		return (a ^ b) < recorder.cpu->arch->kernel_stack;
 	return (a > b ? a - b : b - a) < USER_STACK;
 }
 
@@ -111,7 +111,7 @@ static void go_back(struct under_way *w, const struct event *e)
 static bool leads_back(const struct stack_call *c, const struct event *e)
 {
 	if (c->kind == STACK_SYSCALL)
-		return !c->from || c->from == e->target || c->from - arch_x86_64.syscall_length == e->target;
+		return !c->from || c->from == e->target || c->from - recorder.cpu->arch->syscall_length == e->target;
 	return c->kind == STACK_INTERRUPT &&
 	       (c->from == e->target || (addr_is_kernel(e->target) && same_stack(c->slot, e->slot) &&
 					 e->slot + FRAME_MOVES - c->slot <= 2 * FRAME_MOVES));
@@ -119,7 +119,7 @@ static bool leads_back(const struct stack_call *c, const struct event *e)
 
 static uint64_t role_of(const struct event *syscall)
 {
-	const struct arch *arch = guest_is_narrow() ? &arch_i386 : &arch_x86_64;
+	const struct arch *arch = guest_is_narrow() ? recorder.cpu->narrow_arch : recorder.cpu->arch;
 
 	return syscall_role(arch_abi(arch, syscall->args[7]), syscall->args[0]);
 }

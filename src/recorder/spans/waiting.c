@@ -487,7 +487,7 @@ static bool start_at(struct vcpu *v, bool holds)
 {
 	bool first;
 
-	return holds && is_hit(false, &first) && begin(v, guest_pointer(&v->regs, GUEST_RIP));
+	return holds && is_hit(false, &first) && begin(v, guest_pointer(&v->regs, REG_IP));
 }
 
 bool waiting_exec(struct vcpu *v, const char *comm, const char *exe, bool renamed)
@@ -533,7 +533,7 @@ void waiting_object(struct vcpu *v, const char *path)
 	    fnmatch(waiting.now->start.object, slash ? slash + 1 : path, 0))
 		return;
 	if (awaits())
-		begin(v, guest_pointer(&v->regs, GUEST_RIP));
+		begin(v, guest_pointer(&v->regs, REG_IP));
 	else
 		waiting.object_there |= waiting.snapshot;
 }

@@ -236,7 +236,7 @@ static struct fact given(struct vcpu *v, uint64_t number)
 	struct fact fact = {
 		.kind = FACT_ARGS,
 		.n_numbers = 2 + PROTOTYPE_REGISTERS,
-		.numbers = { number, registers_read(&v->regs, GUEST_RSP) },
+		.numbers = { number, registers_read(&v->regs, REG_SP) },
 	};
 
 	for (unsigned i = 0; i < PROTOTYPE_REGISTERS; i++)
@@ -262,7 +262,7 @@ void watch_args(unsigned cpu, void *data)
 
 void arguments_returns(struct vcpu *v, uint64_t number)
 {
-	uint64_t slot = registers_read(&v->regs, GUEST_RSP), result = registers_read(&v->regs, GUEST_RAX);
+	uint64_t slot = registers_read(&v->regs, REG_SP), result = registers_read(&v->regs, REG_RESULT);
 
 	watch_tell_beside(v,
 			  &(struct fact){

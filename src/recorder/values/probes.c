@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch/x86_operation.h"
 #include "arguments.h"
 #include "base/alloc.h"
 #include "event_read.h"
 #include "kept_values.h"
 #include "probes/probe_compile.h"
 #include "probes/probe_record.h"
+#include "recorder/cpu.h"
 #include "recorder/kernel/kernel_types.h"
 #include "recorder/kernel/kernel_width.h"
 #include "recorder/kernel/structures.h"
@@ -239,13 +239,12 @@ static uint64_t instruction_at(struct registers *regs, uint64_t begin, uint64_t 
 	uint64_t at = 0;
 
 	while (at < offset) {
-		uint8_t code[X86_INSN_MAX] = { 0 };
-		struct x86_operation o;
+		uint8_t code[CODE_MAX] = { 0 };
+		unsigned length = guest_read(regs, begin + at, code, sizeof code) ? recorder.cpu->length(code) : 0;
 
-		if (!guest_read(regs, begin + at, code, sizeof code) ||
-		    !x86_operation_decode(begin + at, code, sizeof code, &o))
+		if (!length)
 			return offset;
-		at += o.length;
+		at += length;
 	}
 	return at;
 }
@@ -477,7 +476,7 @@ static struct kept *kept_at(uint64_t slot, unsigned i)
 void watch_probe_entry(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
-	uint64_t slot = registers_read(&v->regs, GUEST_RSP);
+	uint64_t slot = registers_read(&v->regs, REG_SP);
 	struct kept *to = kept_at(slot, 0);
 
 	pthread_mutex_lock(&kept.lock);
@@ -585,7 +584,7 @@ static void tell(struct vcpu *v, struct armed *a, uint64_t address, uint64_t beh
 	if (v->task && wants_comm(&a->values) && structure_at(TASK_COMM) != MEMBER_UNKNOWN)
 		structure_text(v, v->task + (uint64_t)structure_at(TASK_COMM), comm, PROBE_COMM_LEN);
 	if (a->returns)
-		hit.returns_to = structure_pointer_at(v, registers_read(&v->regs, GUEST_RSP));
+		hit.returns_to = structure_pointer_at(v, registers_read(&v->regs, REG_SP));
 	record.len = 0;
 	faults = probe_record_put(&a->values, &hit, &guest, &record);
 	if (a->keeps)

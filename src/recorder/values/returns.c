@@ -97,7 +97,7 @@ static void take_out(size_t i)
 
 static struct left here(struct vcpu *v, const struct function *f)
 {
-	struct left l = { .slot = registers_read(&v->regs, GUEST_RSP), .task = v->task, .function = f };
+	struct left l = { .slot = registers_read(&v->regs, REG_SP), .task = v->task, .function = f };
 
 	guest_read(&v->regs, l.slot, &l.returns_to, sizeof l.returns_to);
 	return l;

@@ -72,7 +72,7 @@ void watch_result(unsigned cpu, void *data)
 	uint64_t begun = clock_ns();
 
 	put_fact(v, hook, &(struct fact){
-		.kind = FACT_RESULT, .n_numbers = 2, .numbers = { hook->kind, registers_read(&v->regs, GUEST_RAX) },
+		.kind = FACT_RESULT, .n_numbers = 2, .numbers = { hook->kind, registers_read(&v->regs, REG_RESULT) },
 	}, false);
 	count_fact(v, FACT_RESULT, begun);
 }

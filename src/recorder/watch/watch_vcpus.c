@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What becomes of vCPUs: they halt, go on, start, boot and stop; their page tables and clocks. */
 #include "recorder/boot.h"
+#include "recorder/cpu.h"
 #include "recorder/qemu/guest_time.h"
 #include "recorder/spans/waiting.h"
 #include "watch_put.h"
@@ -62,7 +63,7 @@ void watch_start(unsigned cpu, void *data)
 	/*
 	 * vCPU 0 boots without such an interrupt; and the first instruction of a page is not always where one leads to
 	 */
-	if (cpu == 0 || registers_read(&v->regs, GUEST_RIP))
+	if (cpu == 0 || registers_read(&v->regs, REG_IP))
 		return;
 	if (!v->begun) {
 		/* it has waited for this since the guest began */
@@ -96,7 +97,7 @@ static void begin_boot(struct vcpu *v, uint32_t site, bool loaded)
 	ns = guest_time(v);
 	boot_begin(ns, loaded ? BOOT_KEXEC : BOOT_RESET);
 	begin_anew(v, ns);
-	v->lstar = v->cstar = v->sysenter = v->base16 = 0;
+	recorder.cpu->reset_vcpu(v);
 	put_arrival(v, site, v->live->insns, site_at(site)->addr);
 }
 
@@ -147,18 +148,6 @@ void watch_shutdown(unsigned cpu, void *data)
 		PUT(v, EVENT_CLOCK, v->live->insns, ns);
 		put(v, EVENT_NONE, v->live->insns, NULL, 0);
 	}
-}
-
-void watch_cr3(unsigned cpu, void *data)
-{
-	struct vcpu *v = vcpu_get(cpu);
-	uint64_t cr3 = registers_read(&v->regs, (enum reg)(uintptr_t)data);
-
-	cr3 &= 0x000ffffffffff000; /* without the process-context identifier */
-	if (cr3 == v->space)
-		return;
-	v->space = cr3;
-	PUT(v, EVENT_ADDRESS_SPACE, v->live->insns, cr3);
 }
 
 uint64_t watch_clock(unsigned cpu)

@@ -8,11 +8,12 @@
 #include "recorder/kernel/syscalls.h"
 #include "recorder/qemu/guest_time.h"
 #include "recorder/watch/watch_put.h"
+#include "watch_x86.h"
 
 /* Popped by an iret, and whether it leads to user code elsewhere than that was left. */
 static uint64_t code_segment(const struct vcpu *v, uint64_t target)
 {
-	uint64_t cs = v->iret[1] & 0xffff;
+	uint64_t cs = v->cpu.iret[1] & 0xffff;
 	/* a system call that a signal cut short may be made again */
 	bool elsewhere = (cs & 3) == 3 && v->user_from && v->user_from != target &&
 			 v->user_from - arch_x86_64.syscall_length != target;
@@ -28,43 +29,24 @@ void watch_interrupt_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t v
 
 	if (qemu_plugin_mem_is_store(info))
 		return;
-	if (v->iret_insns != v->live->insns || vaddr != v->iret_slot + ((uint64_t)v->iret_n << shift) ||
-	    v->iret_n > 2) {
-		if (v->iret_insns == v->live->insns && v->iret_n > 2)
+	if (v->cpu.iret_insns != v->live->insns || vaddr != v->cpu.iret_slot + ((uint64_t)v->cpu.iret_n << shift) ||
+	    v->cpu.iret_n > 2) {
+		if (v->cpu.iret_insns == v->live->insns && v->cpu.iret_n > 2)
 			return; /* the stack pointer and segment that follow */
-		v->iret_n = 0;
-		v->iret_slot = vaddr;
-		v->iret_insns = v->live->insns;
+		v->cpu.iret_n = 0;
+		v->cpu.iret_slot = vaddr;
+		v->cpu.iret_insns = v->live->insns;
 	}
-	v->iret[v->iret_n++] = value;
-	if (v->iret_n < 3)
+	v->cpu.iret[v->cpu.iret_n++] = value;
+	if (v->cpu.iret_n < 3)
 		return;
-	target = guest_address(far_address(v->iret[1] & 0xffff, v->iret[0], shift));
-	if ((v->iret[1] & 3) == 3)
+	target = guest_address(far_address(v->cpu.iret[1] & 0xffff, v->cpu.iret[0], shift));
+	if ((v->cpu.iret[1] & 3) == 3)
 		syscalls_returned(v);
-	PUT(v, site_of(data), v->live->insns, guest_address(v->iret_slot), target, code_segment(v, target),
-	    (shift == 3 || guest_is_narrow()) && (v->iret[1] & 3) == 3 && v->user_left != LEFT_BY_INTERRUPT
+	PUT(v, site_of(data), v->live->insns, guest_address(v->cpu.iret_slot), target, code_segment(v, target),
+	    (shift == 3 || guest_is_narrow()) && (v->cpu.iret[1] & 3) == 3 && v->user_left != LEFT_BY_INTERRUPT
 		    ? registers_read(&v->regs, GUEST_RAX)
 		    : 0);
-}
-
-void watch_lidt(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
-{
-	struct vcpu *v = vcpu_get(cpu);
-	unsigned shift = qemu_plugin_mem_size_shift(info);
-	struct idt idt;
-
-	(void)vaddr;
-	(void)data;
-	if (shift == 1) {
-		v->lidt_limit = value_of(info);
-		return;
-	}
-	idt = (struct idt){ .base = value_of(info), .limit = (uint32_t)v->lidt_limit };
-	idt.kind = shift == 3 ? IDT_64 : idt.base == 0 && idt.limit == 0x3ff ? IDT_REAL : IDT_32;
-	pthread_mutex_lock(&recorder.lock);
-	idts_add(&recorder.idts, &idt);
-	pthread_mutex_unlock(&recorder.lock);
 }
 
 /*
@@ -258,7 +240,7 @@ void watch_discontinuity(unsigned cpu, int type, uint64_t from, uint64_t to)
 	}
 	pthread_mutex_lock(&recorder.lock);
 	recorder_find_live(); /* no translated code is running, whose translation would have */
-	vector = idts_handler(&recorder.idts, &v->regs, to, &kind);
+	vector = idts_handler(&recorder.tables.idts, &v->regs, to, &kind);
 	pthread_mutex_unlock(&recorder.lock);
 	if (vector >= 0)
 		handler_entered(v, guest_address(to), (unsigned)vector, kind, 0, false);

@@ -8,25 +8,7 @@
 #include "recorder/qemu/guest_time.h"
 #include "recorder/values/trace_events.h"
 #include "recorder/watch/watch_put.h"
-
-void watch_wrmsr(unsigned cpu, void *data)
-{
-	enum { SYSENTER_EIP = 0x176, LSTAR = 0xc0000082u, CSTAR = 0xc0000083u };
-	struct vcpu *v = vcpu_get(cpu);
-	uint32_t msr = (uint32_t)registers_read(&v->regs, GUEST_RCX);
-	uint64_t value;
-
-	(void)data;
-	if (msr != LSTAR && msr != CSTAR && msr != SYSENTER_EIP)
-		return;
-	value = (uint32_t)registers_read(&v->regs, GUEST_RAX) | registers_read(&v->regs, GUEST_RDX) << 32;
-	if (msr == LSTAR)
-		v->lstar = value;
-	else if (msr == CSTAR)
-		v->cstar = value;
-	else
-		v->sysenter = guest_address(value);
-}
+#include "watch_x86.h"
 
 /* A system call that is made: where it leads to and comes back to, its number, and where its six arguments are. */
 struct made {
@@ -93,7 +75,7 @@ static bool is_32bit(struct vcpu *v)
 static void put_syscall_32(struct vcpu *v, uint64_t next)
 {
 	put_syscall(v, &(struct made){
-		.abi = X86_ABI_I386, .target = v->cstar, .from = landing_pad(v, next),
+		.abi = X86_ABI_I386, .target = v->cpu.cstar, .from = landing_pad(v, next),
 		.nr = (uint32_t)registers_read(&v->regs, GUEST_RAX),
 		.args = { GUEST_RBX, GUEST_RBP, GUEST_RDX, GUEST_RSI, GUEST_RDI, GUEST_RSP }, .stashed = true,
 	});
@@ -108,7 +90,7 @@ void watch_syscall(unsigned cpu, void *data)
 		put_syscall_32(v, next);
 	else
 		put_syscall(v, &(struct made){
-			.abi = (uint32_t)nr >> 30 == 1 ? X86_ABI_X32 : X86_ABI_64, .target = v->lstar, .from = next,
+			.abi = (uint32_t)nr >> 30 == 1 ? X86_ABI_X32 : X86_ABI_64, .target = v->cpu.lstar, .from = next,
 			.nr = nr,
 			.args = { GUEST_RDI, GUEST_RSI, GUEST_RDX, GUEST_R10, GUEST_R8, GUEST_R9 },
 		});
@@ -120,7 +102,7 @@ void watch_sysenter(unsigned cpu, void *data)
 	struct vcpu *v = vcpu_get(cpu);
 
 	put_syscall(v, &(struct made){
-		.abi = X86_ABI_I386, .target = v->sysenter, .from = landing_pad(v, v->rip + (uintptr_t)data),
+		.abi = X86_ABI_I386, .target = v->cpu.sysenter, .from = landing_pad(v, v->rip + (uintptr_t)data),
 		.nr = (uint32_t)registers_read(&v->regs, GUEST_RAX),
 		.args = { GUEST_RBX, GUEST_RCX, GUEST_RDX, GUEST_RSI, GUEST_RDI, GUEST_RBP }, .stashed = true,
 	});

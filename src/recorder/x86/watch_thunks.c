@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where thunks that stand for indirect calls and jumps leave: thunks.h. */
 #include "recorder/watch/watch_put.h"
+#include "watch_x86.h"
 
 /* Control leaves a thunk for what was meant. `number`: the site of what called or jumped to it. */
 static void put_leaving(struct vcpu *v, uint64_t number, uint64_t slot, uint64_t target)
@@ -20,11 +21,11 @@ static uint64_t take_cut(uint64_t sp)
 	uint64_t *site, found = 0;
 
 	pthread_mutex_lock(&recorder.lock);
-	site = map_get(&recorder.thunks.cut, sp);
+	site = map_get(&recorder.tables.thunks.cut, sp);
 	if (site && *site) {
 		found = *site;
 		*site = 0;
-		recorder.thunks.n_cut--;
+		recorder.tables.thunks.n_cut--;
 	}
 	pthread_mutex_unlock(&recorder.lock);
 	return found;
@@ -36,9 +37,9 @@ void watch_thunk_cut(struct vcpu *v, uint64_t from, uint64_t sp)
 
 	pthread_mutex_lock(&recorder.lock);
 	/* else the call of the thunk itself failed, and will be made again */
-	if (thunks_kind(&recorder.thunks, from) != X86_NO_THUNK) {
-		site = map_put(&recorder.thunks.cut, sp, 0);
-		recorder.thunks.n_cut += !*site;
+	if (thunks_kind(&recorder.tables.thunks, from) != X86_NO_THUNK) {
+		site = map_put(&recorder.tables.thunks.cut, sp, 0);
+		recorder.tables.thunks.n_cut += !*site;
 		*site = v->live->thunk;
 	}
 	pthread_mutex_unlock(&recorder.lock);
@@ -70,7 +71,7 @@ void watch_thunk_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr
 
 	if (site)
 		put_leaving(v, site, vaddr + 8, value_64(v, info));
-	else if (__builtin_expect(recorder.thunks.n_cut, 0))
+	else if (__builtin_expect(recorder.tables.thunks.n_cut, 0))
 		return_after_cut(cpu, info, vaddr, data);
 	else
 		watch_return_long(cpu, info, vaddr, data);

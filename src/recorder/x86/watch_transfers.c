@@ -2,6 +2,7 @@
 /* Calls, returns and jumps, and where control arrives. */
 #include "recorder/kernel/kernel_width.h"
 #include "recorder/watch/watch_put.h"
+#include "watch_x86.h"
 
 /* 16-bit code pushes offsets into its segment; what that segment's base is, a call gives away. */
 static bool is_16bit(unsigned shift, const void *data)
@@ -24,7 +25,7 @@ static uint64_t return_address(struct vcpu *v, qemu_plugin_meminfo_t info, const
 		return value;
 	site = site_at(site_of(data));
 	next = site->addr + site->length;
-	v->base16 = next - value;
+	v->cpu.base16 = next - value;
 	return next;
 }
 
@@ -66,7 +67,7 @@ void watch_call_indirect(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vadd
 	from = return_address(v, info, data);
 	target = v->target;
 	if (is_16bit(qemu_plugin_mem_size_shift(info), data))
-		target = v->base16 + (target & 0xffff);
+		target = v->cpu.base16 + (target & 0xffff);
 	PUT(v, site_of(data), v->live->insns, guest_address(vaddr), guest_address(from), target);
 }
 
@@ -76,11 +77,11 @@ void watch_call_indirect(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vadd
  */
 static unsigned far_access(struct vcpu *v)
 {
-	if (v->iret_insns != v->live->insns) {
-		v->iret_insns = v->live->insns;
-		v->iret_n = 0;
+	if (v->cpu.iret_insns != v->live->insns) {
+		v->cpu.iret_insns = v->live->insns;
+		v->cpu.iret_n = 0;
 	}
-	return v->iret_n++;
+	return v->cpu.iret_n++;
 }
 
 void watch_call_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
@@ -99,7 +100,7 @@ void watch_return(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void
 {
 	struct vcpu *v = vcpu_get(cpu);
 	unsigned shift = qemu_plugin_mem_size_shift(info);
-	uint64_t base = is_16bit(shift, data) ? v->base16 : 0;
+	uint64_t base = is_16bit(shift, data) ? v->cpu.base16 : 0;
 
 	/* the kernel's, if QEMU has what it translated as the kernel set out at a low address */
 	if (shift == 3 && watch_may_leave_thunk(v)) {
@@ -140,12 +141,12 @@ void watch_return_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, 
 
 	switch (far_access(v)) {
 	case 0:
-		v->iret_slot = vaddr;
-		v->far_ip = value_of(info);
+		v->cpu.iret_slot = vaddr;
+		v->cpu.far_ip = value_of(info);
 		break;
 	case 1:
-		PUT(v, site_of(data), v->live->insns, guest_address(v->iret_slot),
-		    guest_address(far_address(value_of(info) & 0xffff, v->far_ip, shift)));
+		PUT(v, site_of(data), v->live->insns, guest_address(v->cpu.iret_slot),
+		    guest_address(far_address(value_of(info) & 0xffff, v->cpu.far_ip, shift)));
 		break;
 	}
 }
@@ -174,12 +175,12 @@ void watch_jump_far(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, vo
 	(void)vaddr;
 	switch (far_access(v)) {
 	case 0:
-		v->far_ip = value_of(info);
-		v->far_shift = shift;
+		v->cpu.far_ip = value_of(info);
+		v->cpu.far_shift = shift;
 		break;
 	case 1:
 		put_jump_far(v, site_of(data), site_at(site_of(data)),
-			     guest_address(far_address(value_of(info) & 0xffff, v->far_ip, v->far_shift)));
+			     guest_address(far_address(value_of(info) & 0xffff, v->cpu.far_ip, v->cpu.far_shift)));
 		break;
 	}
 }
@@ -203,7 +204,7 @@ static void jump_indirect(struct vcpu *v, uint32_t number, uint64_t offset, uint
 
 	target = guest_address(target);
 	if (site->addr < 0x100000 && target < 0x10000)
-		target += v->base16;
+		target += v->cpu.base16;
 	if (addr_is_kernel(site->addr)) {
 		if (!watch_stays_within(site, target))
 			PUT(v, number, v->live->insns, target);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cpu_registers.h"
+
+#include "recorder/qemu/registers.h"
+
+const char *const reg_names[REGS] = {
+	"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+	"rip", "cs", "ss", "cr0", "efer", "gs_base", "eflags",
+};
+
+/* The System V ABI for x86-64, 3.2.3. */
+const enum reg wide_arguments[] = { GUEST_RDI, GUEST_RSI, GUEST_RDX, GUEST_RCX, GUEST_R8, GUEST_R9 };
+/* -mregparm=3 (arch/x86/Makefile); the others are on the stack, behind the return address. */
+const enum reg narrow_arguments[] = { GUEST_RAX, GUEST_RDX, GUEST_RCX };
+
+/* target/i386/gdbstub.c */
+uint64_t reg_shown_in_32bit(enum reg reg, uint64_t value)
+{
+	return reg < GUEST_R8 || reg == GUEST_RIP ? (uint32_t)value : 0;
+}
+
+bool registers_paged_32(struct registers *r)
+{
+	enum { PAGING = 1u << 31, LONG_MODE_ACTIVE = 1 << 10 }; /* CR0.PG, EFER.LMA: AMD APM vol. 2, 3.1 */
+
+	return r->handles[GUEST_CR0] && r->handles[GUEST_EFER] && registers_read(r, GUEST_CR0) & PAGING &&
+	       !(registers_read(r, GUEST_EFER) & LONG_MODE_ACTIVE);
+}
