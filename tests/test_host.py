@@ -12,7 +12,7 @@ import pytest
 from guest import RELEASE, TOP, UPTO, UPTO_ASAN, WORK, Once, initrd, is_older, libraries_of, once_a_run, qemu_args, record, run, unpack_disk, upto_json
 from test_cli import fails
 from test_thin import base
-from test_tracecmd import calls_by_process
+from test_tracecmd import calls_by_process, rows_of_tree
 
 VERSIONS = [pytest.param("6.12", marks=pytest.mark.long), pytest.param("6.1", marks=pytest.mark.kernels), pytest.param("7", marks=pytest.mark.kernels)]
 
@@ -171,6 +171,56 @@ def test_ended_by_signals():
     return statuses
 
 
+def chains_by_process(trace, *options):
+    """Of each process: all stacks, as tuples from the outermost function on, with how often that was called."""
+    stacks, above = collections.defaultdict(collections.Counter), []
+    for row in rows_of_tree(trace, "--by", "thread", "--min", "0", *options):
+        above = above[:row["depth"]] + [row["function"]]
+        # the thread itself, and where nothing is traced
+        chain = tuple(f for f in above[1:] if f != "[not traced]")
+        if chain and row["calls"]:
+            stacks[row["pid"]][chain] += row["calls"]
+    return stacks
+
+
+@pytest.mark.long
+@pytest.mark.weight(160)
+def test_losses(tmp_path):
+    """Where records were lost, what there is happened: each stack is one from outside, and nothing was called more often. A merged trace has the same losses."""
+    folder, outside = recorded_ends()
+    trace = os.path.join(folder, "lost.upto")
+    lost = upto_json("info", "--json", trace)["lost"]
+    assert lost > 10000 and "events lost in" in text(folder, "lost.said")
+    p = subprocess.run([UPTO, "check", trace], capture_output=True, text=True)
+    assert p.returncode == 1 and f"{lost} events were lost" in p.stderr and "of which 0 matched no call" in p.stdout + p.stderr, p
+    inside = chains_by_process(trace)
+    functions = {f for stacks in inside.values() for chain in stacks for f in chain}
+    theirs = chains_by_process(outside, "--functions", ",".join(functions))
+    compared = missing = seen = cut = 0
+    for pid, stacks in inside.items():
+        known = {chain[i:] for chain in theirs[pid] for i in range(len(chain))}
+        calls, outer = (collections.Counter() for _ in range(2))
+        for of, counts in (stacks, calls), (theirs[pid], outer):
+            for chain, n in of.items():
+                counts[chain[-1]] += n
+        if pid <= 2 or not theirs[pid]:  # idle threads share a number
+            continue
+        # an interrupt that comes while the tracer is about to record an end is within the call, which from outside has ended
+        others = [chain for chain in stacks if chain not in known]
+        assert all(any(chain[:i] + chain[i + 1:] in known for i in range(len(chain) - 1)) for chain in others), (pid, others[:5])
+        seen, cut = seen + len(stacks), cut + len(others)
+        assert all(n <= outer[f] for f, n in calls.items()), (pid, {f: (n, outer[f]) for f, n in calls.items() if n > outer[f]})
+        compared += sum(calls.values())
+        missing += sum(outer.values()) - sum(calls.values())
+    assert compared > 10000 and missing > 0 and cut < seen / 20, (compared, missing, seen, cut)
+    both, program = tmp_path / "both.upto", os.path.join(recorded_together(), "merged.upto")
+    run(UPTO_ASAN, "import", trace, program, "-o", both, check=False)
+    of_kind = lambda t: upto_json("info", "--json", t)["events_by_kind"]
+    assert upto_json("info", "--json", both)["lost"] == lost and of_kind(both)["gap"] == of_kind(trace)["gap"]
+    assert of_kind(both)["call"] == of_kind(trace)["call"] + of_kind(program)["call"]
+    return f"{compared} calls of {len(inside)} processes; {lost} events lost"
+
+
 def recorded_together():
     """The folder with what both wrote. Nobody looks from outside, so that this is soon over."""
     name, program = os.path.join(WORK, "merged-host"), instrumented()
@@ -210,6 +260,21 @@ def test_merged(tmp_path):
         {"__x64_sys_pread64": 150, "vfs_read": 150, "__x64_sys_pwrite64": 0, "vfs_write": 0, "no_call [merged]": 0}, below
     assert below["two_writes [merged]"]["vfs_write"] == below["two_writes [merged]"]["__x64_sys_pwrite64"] == 80 and not below["two_writes [merged]"]["vfs_read"], below
     assert not below["no_call [merged]"] and below["main [merged]"]["vfs_read"] >= 150, below
+    # both of its threads are one process, whose parent is what recorded; and what was there before is known by /proc
+    rows = {p["pid"]: p for p in upto_json("ps", "--json", both)["processes"]}
+    merged = next(p for p in rows.values() if p["exe"] == "/bin/merged")
+    assert rows[merged["ppid"]]["comm"] == "upto" and rows[merged["ppid"]]["exe"] == "/usr/bin/upto", rows
+    threads = {p["pid"]: p["tgid"] for p in upto_json("ps", "--json", both)["processes"] if p["exe"] == "/bin/merged"}
+    assert len(threads) == 3 and set(threads.values()) == {merged["pid"]}, threads  # its own two, and libupto's
+    apart = {row["comm"] for row in upto_json("tree", "--json", "--by", "process", both)["tree"]}
+    assert {"merged", "upto", "kernel threads"} <= apart and not [name for name in apart if name.startswith(("kworker", "rcu", "ksoftirqd"))], apart
+    # events, system calls and processes are the kernel's
+    for command, table, times in ("events", "events", ["ns"]), ("syscalls", "syscalls", ["start_ns"]):
+        mine, theirs = (upto_json(command, "--json", trace)[table] for trace in (both, kernel))
+        later = mine[0][times[0]] - theirs[0][times[0]]
+        assert mine == [row | {key: row[key] and row[key] + later for key in times} for row in theirs] and len(mine) > 200, (command, len(mine), len(theirs))
+    who = lambda trace: sorted([p["pid"], p["ppid"], p["comm"], p["exe"] or ""] for p in upto_json("ps", "--json", trace)["processes"])
+    assert who(both) == who(kernel)
     # what the kernel's trace has of others is there as it was
     def others(trace):
         return {pid: n for pid, n in calls_by_process(trace).items() if n and pid not in calls_by_process(program)}

@@ -56,17 +56,24 @@ def report(path):
     return begins, ends, lost, took, pids
 
 
-def calls_by_process(trace, *options):
+def rows_of_tree(trace, *options):
     """A row a line: of a whole machine they are gigabytes."""
-    counts, columns = collections.defaultdict(collections.Counter), []
-    with subprocess.Popen([UPTO, "tree", "--json", "--by", "thread", *options, trace], stdout=subprocess.PIPE, text=True) as p:
+    columns = []
+    with subprocess.Popen([UPTO, "tree", "--json", *options, trace], stdout=subprocess.PIPE, text=True) as p:
         for line in p.stdout:
             if line.startswith('{"tree"'):
                 columns = json.loads(line[line.index("["):line.index("]") + 1])
-            row = dict(zip(columns, json.loads(line.rstrip("\n").rstrip(",").rstrip("]}") + "]"))) if line.startswith("[") else {"depth": 0}
-            if row["depth"] and row["calls"]:
-                counts[row["pid"]][row["function"]] += row["calls"]
-    assert p.returncode == 0 and counts
+            if line.startswith("["):
+                yield dict(zip(columns, json.loads(line.rstrip("\n").rstrip(",").rstrip("]}") + "]")))
+    assert p.returncode == 0 and columns
+
+
+def calls_by_process(trace, *options):
+    counts = collections.defaultdict(collections.Counter)
+    for row in rows_of_tree(trace, "--by", "thread", *options):
+        if row["depth"] and row["calls"]:
+            counts[row["pid"]][row["function"]] += row["calls"]
+    assert counts
     return counts
 
 

@@ -33,6 +33,7 @@ struct host_pages {
 	struct cpu *cpus;
 	size_t n_cpus;
 	size_t page; /* bytes */
+	const struct buf *tasks;
 	_Atomic bool stops;
 };
 
@@ -93,12 +94,13 @@ static size_t page_size(const char *folder)
 	return kb && kb <= PAGE_MAX >> 10 ? kb << 10 : (size_t)sysconf(_SC_PAGESIZE);
 }
 
-struct host_pages *host_pages_start(const char *folder, struct error *err)
+struct host_pages *host_pages_start(const char *folder, const struct buf *tasks, struct error *err)
 {
 	long n = sysconf(_SC_NPROCESSORS_CONF);
 	struct host_pages *p = xcalloc(1, sizeof *p);
 
 	p->folder = xstrdup(folder);
+	p->tasks = tasks;
 	p->page = page_size(folder);
 	p->cpus = xcalloc((size_t)n, sizeof *p->cpus);
 	for (unsigned i = 0; i < n; i++)
@@ -262,6 +264,8 @@ static void read_pages(struct graph_writer *w, int fd)
 	parse_comms(tracefs_tracing_dir(), tep);
 	graph_events_init(&events, tep, false, w);
 	graph_events_put_comms(&events);
+	buf_put(&w->out, reading->tasks->data, reading->tasks->len);
+	graph_writer_flush(w);
 	put_all(reading, &events);
 	graph_writer_put(w, &(struct graph_record){ .kind = GRAPH_END }, NULL);
 }

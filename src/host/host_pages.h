@@ -10,8 +10,11 @@
 
 struct host_pages;
 
-/* `folder`: of the buffers (host_tracing_folder()). NULL: *err is set. */
-struct host_pages *host_pages_start(const char *folder, struct error *err);
+/*
+ * `folder`: of the buffers (host_tracing_folder()). `tasks`: who is there (host_tasks.h), until it is freed. NULL: *err
+ * is set.
+ */
+struct host_pages *host_pages_start(const char *folder, const struct buf *tasks, struct error *err);
 
 /* Nothing more is written there: take the rest. An error is one of writing the files. */
 int host_pages_stop(struct host_pages *p, struct error *err);

@@ -234,7 +234,8 @@ static void choose_events(struct host_tracing *t, const struct host_options *o)
 	static const char *const always[] = {
 		"events/sched/sched_switch/enable",       "events/sched/sched_waking/enable",
 		"events/sched/sched_process_fork/enable", "events/sched/sched_process_exec/enable",
-		"events/sched/sched_process_exit/enable", "events/task/task_rename/enable",
+		"events/sched/sched_process_exit/enable", "events/task/task_newtask/enable",
+		"events/task/task_rename/enable",
 		"events/printk/console/enable",
 	};
 	static const char *const interrupts[] = {

@@ -48,9 +48,9 @@ const char *host_tracing_folder(const struct host_tracing *t)
 	return "";
 }
 
-struct host_pages *host_pages_start(const char *folder, struct error *err)
+struct host_pages *host_pages_start(const char *folder, const struct buf *tasks, struct error *err)
 {
-	(void)folder;
+	(void)folder, (void)tasks;
 	error_set(err, "this upto was built without libtracefs");
 	return NULL;
 }

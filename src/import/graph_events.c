@@ -8,7 +8,7 @@
 #include "event_format_text.h"
 #include "event_order.h"
 
-enum known_event { ENTRY, EXIT, SWITCH, WAKING, WAKEUP, FORK, EXEC, GONE, RENAME, CONSOLE, PRINT };
+enum known_event { ENTRY, EXIT, SWITCH, WAKING, WAKEUP, NEWTASK, FORK, EXEC, GONE, RENAME, CONSOLE, PRINT };
 
 /* By the names that kernels have: the field that comes first in the list and is there. */
 static const struct {
@@ -19,6 +19,7 @@ static const struct {
 	[SWITCH] = { "sched", "sched_switch", { "next_pid", "next_comm", "prev_comm" } },
 	[WAKING] = { "sched", "sched_waking", { "pid", "comm" } },
 	[WAKEUP] = { "sched", "sched_wakeup", { "pid", "comm" } },
+	[NEWTASK] = { "task", "task_newtask", { "pid", "comm", "clone_flags" } },
 	[FORK] = { "sched", "sched_process_fork", { "child_pid", "child_comm" } },
 	[GONE] = { "sched", "sched_process_exit", { "pid" } },
 	[EXEC] = { "sched", "sched_process_exec", { "filename" } },
@@ -154,6 +155,7 @@ static void set_times(struct graph_events *d, struct graph_record *r, uint64_t b
 
 static void put(struct graph_events *d, const struct tep_record *record, enum known_event event, struct graph_record *r)
 {
+	enum { OF_SAME_PROCESS = 0x00010000 }; /* CLONE_THREAD, include/uapi/linux/sched.h */
 	char scratch[256], more[64];
 
 	switch (event) {
@@ -198,8 +200,11 @@ static void put(struct graph_events *d, const struct tep_record *record, enum kn
 		r->kind = GRAPH_LOG;
 		graph_writer_put(d->to, r, text(d, event, 0, record, scratch, sizeof scratch));
 		return;
+	case NEWTASK:
 	case FORK:
 		r->kind = GRAPH_FORK;
+		if (event == NEWTASK)
+			r->depth = number(d, event, 2, record) & OF_SAME_PROCESS ? GRAPH_IS_THREAD : GRAPH_IS_PROCESS;
 		r->other = (int32_t)number(d, event, 0, record);
 		graph_writer_put(d->to, r, text(d, event, 1, record, scratch, sizeof scratch));
 		return;

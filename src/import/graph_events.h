@@ -11,7 +11,7 @@
 #include "base/map.h"
 #include "graph_records.h"
 
-enum { GRAPH_EVENTS = 11, GRAPH_FIELDS = 5 };
+enum { GRAPH_EVENTS = 12, GRAPH_FIELDS = 5 };
 
 struct graph_events {
 	struct graph_writer *to;

@@ -34,15 +34,20 @@ void graph_writer_flush(struct graph_writer *w)
 	w->out.len = 0;
 }
 
-void graph_writer_put_bytes(struct graph_writer *w, const struct graph_record *record, const void *bytes, size_t n)
+void graph_record_put(struct buf *out, const struct graph_record *record, const void *bytes, size_t n)
 {
 	struct graph_record r = *record;
 
 	if (n > GRAPH_TEXT_MAX)
 		return;
 	r.text_bytes = (uint32_t)n;
-	buf_put(&w->out, &r, sizeof r);
-	buf_put(&w->out, bytes, n);
+	buf_put(out, &r, sizeof r);
+	buf_put(out, bytes, n);
+}
+
+void graph_writer_put_bytes(struct graph_writer *w, const struct graph_record *record, const void *bytes, size_t n)
+{
+	graph_record_put(&w->out, record, bytes, n);
 	if (w->out.len >= PIECE)
 		graph_writer_flush(w);
 }

@@ -21,11 +21,22 @@ enum graph_kind {
 	GRAPH_SWITCH, /* from `pid` to `other`, whose name is the text */
 	GRAPH_WAKE,   /* `other` is woken up */
 	GRAPH_COMM,   /* `other` has that name */
-	GRAPH_FORK,   /* `pid` made `other`, whose name is the text */
+	/*
+	 * `other` was there before, in process `pid`, whose parent is `count`; `depth`: it has memory of its own. The
+	 * text is its name, a NUL, and the path of its program, if that is known
+	 */
+	GRAPH_THERE,
+	/* `pid`, which need not run there now, made `other`, whose name is the text; `depth`: GRAPH_IS_… */
+	GRAPH_FORK,
 	GRAPH_EXEC,   /* `pid` executes another program: the text is its path */
 	GRAPH_GONE,   /* `pid` exits */
 	GRAPH_LOG,    /* a line of the kernel's log, or of the trace's marks: the text */
-	GRAPH_LOST,   /* `count` records of the CPU are missing before the next one; 0: how many is not known */
+	/*
+	 * `count` records of the CPU are missing before the next one; 0: how many is not known. `other`: only what
+	 * `pid` was in the middle of, which runs now, is not known any more; 0: nor is that of any other thread. Of
+	 * GRAPH_NO_CPU: they are counted, and nothing is known of where they would be
+	 */
+	GRAPH_LOST,
 	GRAPH_NAME,   /* `function` has the text as its name; it comes before any other that has the function */
 	/*
 	 * `count` is the number of an event from then on: "system:name", a line's end, its format as tracefs has it.
@@ -38,6 +49,10 @@ enum graph_kind {
 };
 
 enum { GRAPH_TEXT_MAX = 1 << 16 };
+#define GRAPH_NO_CPU UINT32_MAX
+
+/* Of FORK: of the same process; a process of its own; 0: not known, or told by another FORK before. */
+enum { GRAPH_IS_THREAD = 1, GRAPH_IS_PROCESS = 2 };
 
 struct graph_record {
 	uint64_t ns;
@@ -66,6 +81,9 @@ void graph_reader_free(struct graph_reader *r);
 /* 1; 0: there are no more; -1: *err is set. */
 int graph_reader_next(struct graph_reader *r, struct graph_record *ret, const char **ret_text, struct error *err);
 
+/* Append a record, with bytes of any value as its text; none if these are more than GRAPH_TEXT_MAX. */
+void graph_record_put(struct buf *out, const struct graph_record *record, const void *bytes, size_t n);
+
 /* For who reads a file in the process apart: where records go. */
 struct graph_writer {
 	int fd;
@@ -74,7 +92,7 @@ struct graph_writer {
 };
 
 void graph_writer_put(struct graph_writer *w, const struct graph_record *record, const char *text);
-/* The same of bytes of any value; of more than GRAPH_TEXT_MAX the record is not put. */
+/* The same of bytes of any value, as graph_record_put() does. */
 void graph_writer_put_bytes(struct graph_writer *w, const struct graph_record *record, const void *bytes, size_t n);
 /* What is still kept. */
 void graph_writer_flush(struct graph_writer *w);

@@ -28,6 +28,14 @@ struct function {
 	char *name;
 };
 
+/* Where a thread that is yet to be seen comes from: it was made by another, or was there. */
+struct origin {
+	bool is_made, is_there, same_process, is_user;
+	uint32_t maker;
+	int32_t tgid, ppid;
+	char *exe; /* NULL: not known */
+};
+
 struct graph_trace {
 	const char *path;
 	struct made_trace *made;
@@ -36,7 +44,9 @@ struct graph_trace {
 	struct map comms; /* name by PID, as an index */
 	char **names;     /* … of these */
 	size_t n_names, names_cap;
-	struct map makers; /* by PID: the thread that made who has it */
+	struct map origins; /* by PID, as an index */
+	struct origin *origin_list;
+	size_t n_origins, origins_cap;
 	struct graph_thread *threads;
 	size_t n_threads, threads_cap;
 	uint32_t running[CPUS_MAX]; /* MADE_NOBODY: nobody is known to */
@@ -57,6 +67,7 @@ struct graph_trace {
 	struct buf kept_texts;
 	struct buf lines;          /* of META: formats of events */
 	uint64_t n_formats;
+	bool *enters;              /* by number: the event is the begin of a system call */
 	bool has_syscalls;         /* one of them tells of system calls, by numbers that are known */
 	bool has_begins;
 	uint64_t losses; /* on any CPU */
@@ -107,9 +118,31 @@ static void note_comm(struct graph_trace *t, int32_t pid, unsigned cpu, const ch
 		made_calls_rename(t->calls, cpu, t->threads[*thread].made, name, ns > t->base_ns ? ns - t->base_ns : 0);
 }
 
+static struct origin *origin_of(struct graph_trace *t, int32_t pid)
+{
+	uint64_t *at = map_put(&t->origins, (uint32_t)pid, UINT64_MAX);
+
+	if (*at == UINT64_MAX) {
+		t->origin_list = array_grow(t->origin_list, t->n_origins, &t->origins_cap, sizeof *t->origin_list);
+		*at = t->n_origins;
+		t->origin_list[t->n_origins++] = (struct origin){ 0 };
+	}
+	return &t->origin_list[*at];
+}
+
+static void tell_origin(struct graph_trace *t, int32_t pid, uint32_t made)
+{
+	const struct origin *o = origin_of(t, pid);
+
+	if (o->is_made)
+		made_calls_set_maker(t->calls, made, t->threads[o->maker].made, o->same_process);
+	else if (o->is_there)
+		made_calls_set_there(t->calls, made, o->tgid, o->ppid, o->is_user, o->exe);
+}
+
 static uint32_t thread_of(struct graph_trace *t, int32_t pid, unsigned cpu)
 {
-	uint64_t *at = map_put(&t->pids, key_of(pid, cpu), UINT64_MAX), *comm, *maker;
+	uint64_t *at = map_put(&t->pids, key_of(pid, cpu), UINT64_MAX), *comm;
 	char name[32];
 
 	if (*at != UINT64_MAX)
@@ -127,9 +160,8 @@ static uint32_t thread_of(struct graph_trace *t, int32_t pid, unsigned cpu)
 		.losses = t->losses,
 		.made = made_calls_add_thread(t->calls, pid, pid, comm ? t->names[*comm] : name),
 	};
-	maker = pid ? map_get(&t->makers, (uint32_t)pid) : NULL;
-	if (maker)
-		made_calls_set_maker(t->calls, t->threads[t->n_threads].made, t->threads[*maker].made);
+	if (pid)
+		tell_origin(t, pid, t->threads[t->n_threads].made);
 	t->counts.threads++;
 	return (uint32_t)t->n_threads++;
 }
@@ -281,6 +313,7 @@ static void add_wake(struct graph_trace *t, const struct graph_record *r, uint64
 static void add_fork(struct graph_trace *t, const struct graph_record *r, const char *comm)
 {
 	uint64_t *at = map_get(&t->pids, key_of(r->other, r->cpu));
+	struct origin *o;
 	uint32_t maker;
 
 	if (!r->other)
@@ -289,7 +322,30 @@ static void add_fork(struct graph_trace *t, const struct graph_record *r, const 
 		*at = UINT64_MAX;
 	note_comm(t, r->other, r->cpu, comm, r->ns);
 	maker = thread_of(t, r->pid, r->cpu);
-	*map_put(&t->makers, (uint32_t)r->other, 0) = maker;
+	o = origin_of(t, r->other);
+	o->same_process = r->depth ? r->depth == GRAPH_IS_THREAD : o->is_made && o->maker == maker && o->same_process;
+	o->is_made = true;
+	o->maker = maker;
+}
+
+/* What a trace begins with: who has that PID then. */
+static void add_there(struct graph_trace *t, const struct graph_record *r, const char *text)
+{
+	size_t name = strlen(text);
+	struct origin *o;
+
+	if (r->other <= 0 || r->pid <= 0 || map_get(&t->pids, key_of(r->other, 0)))
+		return;
+	note_comm(t, r->other, CPUS_MAX, text, r->ns);
+	o = origin_of(t, r->other);
+	free(o->exe);
+	*o = (struct origin){
+		.is_there = true,
+		.is_user = r->depth,
+		.tgid = r->pid,
+		.ppid = r->count <= INT32_MAX ? (int32_t)r->count : 0,
+		.exe = name < r->text_bytes ? xstrdup(text + name + 1) : NULL,
+	};
 }
 
 /* It is called as its file is, as far as there is room: fs/exec.c, begin_new_exec(). */
@@ -323,45 +379,55 @@ static void add_line(struct graph_trace *t, const struct graph_record *r, const 
 			 ns);
 }
 
+/* What makes a system call has a program. */
 static void add_event(struct graph_trace *t, const struct graph_record *r, const char *bytes, uint64_t ns)
 {
-	if (r->count < t->n_formats)
-		put_fact(t, r,
-			 &(struct fact){
-				 .kind = FACT_EVENT,
-				 .numbers = { r->count, 0 },
-				 .n_numbers = 2,
-				 .texts = { bytes },
-				 .lens = { r->text_bytes },
-				 .n_texts = 1,
-			 },
-			 ns);
+	if (r->count >= t->n_formats)
+		return;
+	if (r->pid && t->enters[r->count])
+		made_calls_set_user(t->calls, r->cpu, t->threads[thread_of(t, r->pid, r->cpu)].made, ns);
+	put_fact(t, r,
+		 &(struct fact){
+			 .kind = FACT_EVENT,
+			 .numbers = { r->count, 0 },
+			 .n_numbers = 2,
+			 .texts = { bytes },
+			 .lens = { r->text_bytes },
+			 .n_texts = 1,
+		 },
+		 ns);
 }
 
 /* Formats come in the order of their numbers. */
 static void add_format(struct graph_trace *t, const struct graph_record *r, const char *text)
 {
+	bool enters = !strncmp(text, "syscalls:sys_enter", 18) || !strncmp(text, "raw_syscalls:sys_enter", 22);
 	char key[32];
 
 	if (r->count != t->n_formats || text[strcspn(text, ":\n")] != ':' || !strchr(text, '\n'))
 		return;
 	snprintf(key, sizeof key, "event.%" PRIu64, t->n_formats++);
 	meta_put(&t->lines, key, text);
-	t->has_syscalls |= r->other && (!strncmp(text, "syscalls:sys_enter", 18) ||
-					!strncmp(text, "raw_syscalls:sys_enter", 22));
+	t->enters = xreallocarray(t->enters, t->n_formats, sizeof *t->enters);
+	t->enters[t->n_formats - 1] = enters;
+	t->has_syscalls |= r->other && enters;
 }
 
 /* Who ran while they were lost, and what was called and ended, is not known. */
 static void lose(struct graph_trace *t, const struct graph_record *r)
 {
-	uint32_t number = t->running[r->cpu];
+	uint64_t ns = time_of(t, r->ns);
+	uint32_t number;
 
 	t->counts.gaps++;
-	t->losses++;
+	t->losses += !r->other;
 	t->counts.lost += r->count;
+	if (r->other && r->pid)
+		run(t, thread_of(t, r->pid, r->cpu), r->cpu, ns);
+	number = t->running[r->cpu];
 	if (number == MADE_NOBODY)
 		return;
-	made_calls_lose(t->calls, r->cpu, time_of(t, r->ns), r->count);
+	made_calls_lose(t->calls, r->cpu, ns, r->count);
 	t->threads[number].count = 0;
 }
 
@@ -388,22 +454,11 @@ static void doubt(struct graph_trace *t, struct graph_thread *thread, const stru
 	thread->count = 0;
 }
 
-static void add(struct graph_trace *t, const struct graph_record *r, const char *text)
+/* Of who runs there then. */
+static void add_of_thread(struct graph_trace *t, const struct graph_record *r, const char *text, uint64_t ns)
 {
-	uint64_t ns = time_of(t, r->ns);
-	struct switching *s = &t->switching[r->cpu];
-	uint32_t number;
+	uint32_t number = thread_of(t, r->pid, r->cpu);
 
-	/* __schedule() tells of the switch, and calls some functions before it is made: kernel/sched/core.c */
-	if (s->is_told && s->from == r->pid && r->kind != GRAPH_SWITCH && r->kind != GRAPH_LOST)
-		s->ns = ns > s->ns ? ns : s->ns;
-	else
-		end_switching(t, r->cpu);
-	if (r->kind == GRAPH_LOST) {
-		lose(t, r);
-		return;
-	}
-	number = thread_of(t, r->pid, r->cpu);
 	run(t, number, r->cpu, ns);
 	doubt(t, &t->threads[number], r, ns);
 	switch (r->kind) {
@@ -414,13 +469,10 @@ static void add(struct graph_trace *t, const struct graph_record *r, const char 
 		add_end(t, &t->threads[number], r, ns);
 		break;
 	case GRAPH_SWITCH:
-		*s = (struct switching){ true, r->pid, r->other, ns };
+		t->switching[r->cpu] = (struct switching){ true, r->pid, r->other, ns };
 		break;
 	case GRAPH_WAKE:
 		add_wake(t, r, ns);
-		break;
-	case GRAPH_FORK:
-		add_fork(t, r, text);
 		break;
 	case GRAPH_EXEC:
 		add_exec(t, r, text, ns);
@@ -436,6 +488,24 @@ static void add(struct graph_trace *t, const struct graph_record *r, const char 
 		add_event(t, r, text, ns);
 		break;
 	}
+}
+
+static void add(struct graph_trace *t, const struct graph_record *r, const char *text)
+{
+	uint64_t ns = time_of(t, r->ns);
+	struct switching *s = &t->switching[r->cpu];
+
+	/* __schedule() tells of the switch, and calls some functions before it is made: kernel/sched/core.c */
+	if (s->is_told && s->from == r->pid && r->kind != GRAPH_SWITCH && r->kind != GRAPH_LOST)
+		s->ns = ns > s->ns ? ns : s->ns;
+	else
+		end_switching(t, r->cpu);
+	if (r->kind == GRAPH_LOST)
+		lose(t, r);
+	else if (r->kind == GRAPH_FORK)
+		add_fork(t, r, text);
+	else
+		add_of_thread(t, r, text, ns);
 }
 
 /* Of two at the same time: what ends comes first, but for a call's own begin; and the longer call begins first. */
@@ -537,6 +607,12 @@ static void take(struct graph_trace *t, const struct graph_record *r, const char
 		add_format(t, r, text);
 		return;
 	}
+	if (r->kind == GRAPH_THERE) {
+		add_there(t, r, text);
+		return;
+	}
+	if (r->kind == GRAPH_LOST && r->cpu == GRAPH_NO_CPU)
+		t->counts.lost += r->count;
 	if (r->kind == GRAPH_COMM || r->kind == GRAPH_SWITCH || r->kind == GRAPH_WAKE)
 		note_comm(t, r->other, r->cpu, text, r->ns);
 	if (r->kind == GRAPH_COMM || r->cpu >= CPUS_MAX || !is_in_part(t, r))
@@ -612,9 +688,13 @@ static void deinit(struct graph_trace *t)
 	free(t->kept);
 	buf_free(&t->kept_texts);
 	buf_free(&t->lines);
+	free(t->enters);
 	map_free(&t->pids);
 	map_free(&t->comms);
-	map_free(&t->makers);
+	map_free(&t->origins);
+	for (size_t i = 0; i < t->n_origins; i++)
+		free(t->origin_list[i].exe);
+	free(t->origin_list);
 	map_free(&t->functions);
 	buf_free(&t->facts);
 	made_calls_free(t->calls);

@@ -78,13 +78,25 @@ uint64_t made_calls_at(const struct made_calls *c, uint32_t thread, size_t i)
 	return c->threads[thread].calls[i].function.addr;
 }
 
-void made_calls_set_maker(struct made_calls *c, uint32_t thread, uint32_t maker)
+void made_calls_set_there(struct made_calls *c, uint32_t thread, int32_t tgid, int32_t ppid, bool user,
+			  const char *exe)
+{
+	struct thread *t = &c->threads[thread];
+
+	t->tgid = tgid;
+	t->ppid = ppid;
+	t->user = user;
+	t->exe = exe && *exe ? xstrdup(exe) : NULL;
+}
+
+void made_calls_set_maker(struct made_calls *c, uint32_t thread, uint32_t maker, bool same_process)
 {
 	struct thread *t = &c->threads[thread];
 	const struct thread *of = &c->threads[maker];
 
 	t->maker = maker + 1;
-	t->ppid = of->tgid;
+	t->tgid = same_process ? of->tgid : t->pid;
+	t->ppid = same_process ? of->ppid : of->tgid;
 	t->user = of->user;
 	t->exe = of->exe ? xstrdup(of->exe) : NULL;
 }
@@ -222,6 +234,16 @@ void made_calls_rename(struct made_calls *c, unsigned cpu, uint32_t thread, cons
 	set_text(&t->name, name);
 	if (t->known)
 		tell(c, cpu, thread, TASK_NAME, ns);
+}
+
+void made_calls_set_user(struct made_calls *c, unsigned cpu, uint32_t thread, uint64_t ns)
+{
+	struct thread *t = &c->threads[thread];
+
+	if (t->user)
+		return;
+	t->user = true;
+	tell(c, cpu, thread, TASK_NAME, ns);
 }
 
 void made_calls_exec(struct made_calls *c, unsigned cpu, uint32_t thread, const char *name, const char *exe,

@@ -23,8 +23,13 @@ void made_calls_free(struct made_calls *c);
 /* Its number; the first is 0. It is told to the trace when it first runs. The name may be anything. */
 uint32_t made_calls_add_thread(struct made_calls *c, int32_t pid, int32_t tgid, const char *name);
 
-/* What made it, before it first runs: a thread, whose program it has. */
-void made_calls_set_maker(struct made_calls *c, uint32_t thread, uint32_t maker);
+/* What made it, before it first runs: a thread, whose program it has; `same_process`: whose process it is of, too. */
+void made_calls_set_maker(struct made_calls *c, uint32_t thread, uint32_t maker, bool same_process);
+/* It was there before, before it first runs: as struct made_task. `exe` may be NULL. */
+void made_calls_set_there(struct made_calls *c, uint32_t thread, int32_t tgid, int32_t ppid, bool user,
+			  const char *exe);
+/* It runs there, and has a program, which is not known. */
+void made_calls_set_user(struct made_calls *c, unsigned cpu, uint32_t thread, uint64_t ns);
 
 /* It has that name from then on, as that CPU tells. */
 void made_calls_rename(struct made_calls *c, unsigned cpu, uint32_t thread, const char *name, uint64_t ns);

@@ -10,22 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "replay/stacks.h"
-#include "trace/facts.h"
-
-#define PROGRAM_OUTSIDE "[not instrumented]"
-
-enum { FUNCTION_BITS = 40, STREAMS = 2 };
-
-/* A trace's calls, as records in a file. */
-struct source {
-	const struct session *session;
-	char *object; /* behind a program's functions: " [app]"; "": behind the kernel's */
-	uint64_t base_ns, number;
-	bool is_kernel;
-	struct graph_writer to;
-	struct map named;
-};
+#include "trace_records.h"
 
 /* Records in the order of time, the next of which is there. */
 struct stream {
@@ -56,192 +41,6 @@ struct merge {
 	struct visits *visits;
 	size_t n_visits, cap;
 };
-
-static bool is_outside(const struct source *s, uint32_t function)
-{
-	const char *name = names_function(s->session->names, function);
-
-	return names_is_group(s->session->names, function) || !strcmp(name, GRAPH_OUTSIDE) ||
-	       !strcmp(name, PROGRAM_OUTSIDE);
-}
-
-static int32_t pid_of(const struct source *s, const struct stack *stack)
-{
-	const struct thread *t = threads_at(s->session->threads, stack->thread);
-
-	return t ? t->pid : 0;
-}
-
-/* The calls around the one on top, but for what stands for none. */
-static unsigned depth_of(const struct source *s, const struct stack *stack)
-{
-	size_t depth = stack->depth - 1;
-
-	if (depth && is_outside(s, stack->frames[0].function))
-		depth--;
-	return depth < UINT16_MAX / 4 ? (unsigned)depth : UINT16_MAX / 4;
-}
-
-static uint64_t function_of(struct source *s, uint32_t function, uint64_t ns)
-{
-	uint64_t number = s->number << FUNCTION_BITS | (function + 1u);
-	uint64_t *named = map_put(&s->named, function, 0);
-	cleanup_free char *name = NULL;
-
-	if (!*named) {
-		*named = 1;
-		name = xasprintf("%s%s", names_function(s->session->names, function), s->object);
-		graph_writer_put(&s->to, &(struct graph_record){ .kind = GRAPH_NAME, .ns = ns, .function = number },
-				 name);
-	}
-	return number;
-}
-
-static void put_call(struct source *s, const struct stacks *stacks, const struct stack *stack,
-		     const struct frame *frame, enum graph_kind kind)
-{
-	struct graph_record r = {
-		.kind = kind,
-		.ns = stacks->ns + s->base_ns,
-		.cpu = stack->cpu < 0 ? 0 : (uint32_t)stack->cpu,
-		.pid = pid_of(s, stack),
-		.depth = (uint16_t)depth_of(s, stack),
-	};
-
-	if (is_outside(s, frame->function) || stack->cpu < 0)
-		return;
-	r.function = function_of(s, frame->function, r.ns);
-	graph_writer_put(&s->to, &r, NULL);
-}
-
-static void enter(void *state, struct stacks *stacks, struct stack *stack, struct frame *frame)
-{
-	put_call(state, stacks, stack, frame, GRAPH_ENTER);
-}
-
-/* Where it is not known how a call ended, what comes next in its thread shows that it has. */
-static void leave(void *state, struct stacks *stacks, struct stack *stack, const struct frame *frame)
-{
-	if (stacks->end == FRAME_RETURNED || stacks->end == FRAME_CUT)
-		put_call(state, stacks, stack, frame, GRAPH_EXIT);
-}
-
-static void switched(void *state, struct stacks *stacks, const struct stack *from, const struct stack *to, unsigned cpu)
-{
-	struct source *s = state;
-	const struct thread *t = threads_at(s->session->threads, to->thread);
-
-	if (s->is_kernel && from != to && t)
-		graph_writer_put(&s->to,
-				 &(struct graph_record){
-					 .kind = GRAPH_SWITCH,
-					 .ns = stacks->ns + s->base_ns,
-					 .cpu = cpu,
-					 .pid = pid_of(s, from),
-					 .other = t->pid,
-				 },
-				 threads_comm(s->session->threads, t, stacks->ns));
-}
-
-static int32_t pid_of_task(const struct source *s, uint64_t task, uint64_t ns)
-{
-	const struct thread *t = threads_at(s->session->threads, threads_find(s->session->threads, task, ns));
-
-	return t ? t->pid : 0;
-}
-
-/* Wake-ups, and lines of the log, which are in the order of time. */
-static void put_facts(struct source *s, const struct facts *facts)
-{
-	for (size_t i = 0; i < facts->count; i++) {
-		const struct fact *f = &facts->list[i];
-		struct graph_record r = { .ns = f->ns + s->base_ns, .cpu = f->cpu };
-
-		r.pid = pid_of_task(s, f->task, f->ns);
-		if (f->kind == FACT_WAKE) {
-			r.kind = GRAPH_WAKE;
-			r.other = pid_of_task(s, f->numbers[0], f->ns);
-			graph_writer_put(&s->to, &r, NULL);
-		} else if (f->kind == FACT_LOG) {
-			r.kind = GRAPH_LOG;
-			graph_writer_put(&s->to, &r, fact_text(f, 0));
-		}
-	}
-}
-
-/* All are written, to be read from the first one on. */
-static int end_records(struct graph_writer *w, const char *path, struct error *err)
-{
-	graph_writer_put(w, &(struct graph_record){ .kind = GRAPH_END }, NULL);
-	graph_writer_flush(w);
-	buf_free(&w->out);
-	if (!w->failed && lseek(w->fd, 0, SEEK_SET) < 0)
-		w->failed = errno;
-	return w->failed ? error_set(err, "%s: its calls, in a temporary file (TMPDIR): %s", path, strerror(w->failed))
-			 : 0;
-}
-
-static struct graph_reader *finish(struct source *s, const char *path, struct error *err)
-{
-	int r = end_records(&s->to, path, err);
-
-	map_free(&s->named);
-	if (r == 0)
-		return graph_reader_of(s->to.fd, path);
-	close(s->to.fd);
-	return NULL;
-}
-
-static int open_between(struct source *s, const char *path, struct error *err)
-{
-	s->to.fd = file_open_temporary();
-	return s->to.fd < 0 ? error_set(err, "%s: no temporary file (TMPDIR): %s", path, strerror(errno)) : 0;
-}
-
-/* The same file, with a place of its own. */
-static int open_again(int fd)
-{
-	char path[32];
-
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/* `again`: another file of the same, to be read before; NULL: none. */
-static struct graph_reader *read_calls(struct source s, const char *path, int *again, struct error *err)
-{
-	const struct stacks_visitor visitor = { .enter = enter, .leave = leave, .switched = switched };
-	struct stacks stacks;
-	int r;
-
-	if (open_between(&s, path, err) < 0)
-		return NULL;
-	r = stacks_replay(&stacks, s.session, NULL, UINT64_MAX, &visitor, &s, err);
-	stacks_deinit(&stacks);
-	if (r == 0 && again) {
-		*again = open_again(s.to.fd);
-		r = *again < 0 ? error_set(err, "%s: no temporary file (TMPDIR): %s", path, strerror(errno)) : 0;
-	}
-	if (r == 0)
-		return finish(&s, path, err);
-	buf_free(&s.to.out);
-	map_free(&s.named);
-	close(s.to.fd);
-	return NULL;
-}
-
-static struct graph_reader *read_facts(struct source s, const char *path, struct error *err)
-{
-	struct graph_reader *ret = NULL;
-	struct facts facts;
-
-	if (facts_read(s.session->reader, &facts, err) == 0 && open_between(&s, path, err) == 0) {
-		put_facts(&s, &facts);
-		ret = finish(&s, path, err);
-	}
-	facts_deinit(&facts);
-	return ret;
-}
 
 static struct visits *visits_of(struct merge *m, int32_t pid)
 {
@@ -323,6 +122,8 @@ static void note_kernel(struct merge *m, struct graph_record *r)
 
 	if (r->kind == GRAPH_SWITCH && r->other)
 		*map_put(&m->cpus, (uint32_t)r->other, 0) = r->cpu + 1u;
+	if (r->kind == GRAPH_FORK)
+		*map_put(&m->depths, (uint32_t)r->other, 0) = 0;
 	if ((r->kind != GRAPH_ENTER && r->kind != GRAPH_EXIT) || !r->pid)
 		return;
 	*map_put(&m->cpus, (uint32_t)r->pid, 0) = r->cpu + 1u;
@@ -332,11 +133,13 @@ static void note_kernel(struct merge *m, struct graph_record *r)
 
 static void note_program(struct merge *m, struct graph_record *r)
 {
-	if (r->kind == GRAPH_NAME)
+	if (r->kind == GRAPH_NAME || r->cpu == GRAPH_NO_CPU)
 		return;
 	r->cpu = cpu_of(m, r->pid);
 	if (r->kind == GRAPH_ENTER || r->kind == GRAPH_EXIT)
 		*map_put(&m->depths, (uint32_t)r->pid, 0) = r->depth + (r->kind == GRAPH_ENTER);
+	else if (r->kind == GRAPH_LOST)
+		*map_put(&m->depths, (uint32_t)r->pid, 0) = 0;
 }
 
 static int advance(struct merge *m, struct stream *s, struct error *err)
@@ -362,11 +165,11 @@ static int merge(struct stream *list, size_t n, unsigned cpus, int kernel, const
 			note_program(&m, &s->record);
 		else
 			note_kernel(&m, &s->record);
-		graph_writer_put(&m.to, &s->record, s->text);
+		graph_writer_put_bytes(&m.to, &s->record, s->text, s->record.text_bytes);
 		r = advance(&m, s, err);
 	}
 	if (r == 0)
-		r = end_records(&m.to, path, err);
+		r = trace_records_end(&m.to, path, err);
 	buf_free(&m.to.out);
 	map_free(&m.cpus);
 	map_free(&m.depths);
@@ -377,13 +180,13 @@ static int merge(struct stream *list, size_t n, unsigned cpus, int kernel, const
 	return r;
 }
 
-static struct source source_of(const struct session *session, size_t number)
+static struct records_source source_of(const struct session *session, size_t number)
 {
 	const struct meta *meta = &session->reader->meta;
 	const char *exe = meta_get(meta, "program.exe"), *slash = exe ? strrchr(exe, '/') : NULL;
 	bool is_kernel = meta_get(meta, MERGE_KERNEL);
 
-	return (struct source){
+	return (struct records_source){
 		.session = session,
 		.number = number,
 		.is_kernel = is_kernel,
@@ -398,20 +201,22 @@ static struct source source_of(const struct session *session, size_t number)
 /* One file of all of them. -1: *err is set. */
 static int make_records(const struct session *const *sessions, size_t n, const char *path, struct error *err)
 {
-	struct stream *list = xcalloc(n * STREAMS, sizeof *list);
+	struct stream *list = xcalloc(n * RECORDS_PARTS, sizeof *list);
 	unsigned cpus = 0;
 	size_t made = 0;
 	int fd = -1, kernel = -1, r = 0;
 
 	for (size_t i = 0; i < n && r == 0; i++) {
-		struct source s = source_of(sessions[i], i);
+		struct records_source s = source_of(sessions[i], i);
 
 		if (s.is_kernel)
 			cpus = reader_vcpus(sessions[i]->reader);
-		for (int k = 0; k < STREAMS && r == 0; k++) {
+		for (int part = 0; part < RECORDS_PARTS && r == 0; part++) {
+			bool again = s.is_kernel && part == RECORDS_CALLS;
+
 			list[made].is_program = !s.is_kernel;
 			list[made].reader =
-				k ? read_facts(s, path, err) : read_calls(s, path, s.is_kernel ? &kernel : NULL, err);
+				trace_records_read(&s, (enum records_part)part, path, again ? &kernel : NULL, err);
 			r = list[made++].reader ? 0 : -1;
 		}
 		free(s.object);

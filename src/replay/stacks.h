@@ -147,8 +147,8 @@ struct stacks_visitor {
 	/* The vCPU that runs the stack waits for an interrupt, or goes on. */
 	void (*halt)(void *state, struct stacks *s, struct stack *stack, bool goes_on);
 	/*
-	 * Events of a vCPU are not here, from that time up to now, when it runs that stack. All frames were left as
-	 * lost.
+	 * Events of a vCPU are not here, from that time up to now, when it runs that stack: how many, the event GAP
+	 * tells. All frames were left as lost.
 	 */
 	void (*gap)(void *state, struct stacks *s, const struct stack *stack, uint64_t from_ns);
 	/*

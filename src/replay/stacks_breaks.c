@@ -102,6 +102,9 @@ void replay_go_past_gap(struct replay *r, struct lane *lane, const struct event 
 	lane->stack->place = e->args[GAP_PLACE];
 	lane->meter.halted = false;
 	set_lane(lane, e->insns, e->ns, e->args[GAP_PLACE]);
-	if (r->visitor->gap)
+	if (r->visitor->gap) {
+		r->stacks->event = e;
 		r->visitor->gap(r->state, r->stacks, lane->stack, from_ns);
+		r->stacks->event = NULL;
+	}
 }

@@ -17,6 +17,7 @@
 #include "cli/print/quantity.h"
 #include "cli/print/trace_output.h"
 #include "host/host_pages.h"
+#include "host/host_tasks.h"
 #include "host_boot_args.h"
 #include "host_choice.h"
 
@@ -205,19 +206,24 @@ static int record_choice(const struct args *args, struct host_choice *choice, st
 	struct timing timing = { .choice = choice };
 	struct host_tracing *tracing;
 	struct host_pages *pages = NULL;
+	struct buf tasks = { 0 };
 	int status = -1;
 
 	if (output_file_check(output_of(args), OUTPUT_TRACE, arg(args, "force"), NULL, err) < 0)
 		return -1;
+	if (!choice->before_ns)
+		host_tasks_read(true, &tasks);
 	/* it takes a while to set up the tracer, which is to be left as it was found */
 	on_signals(end);
 	tracing = timing.tracing = host_tracing_new(&choice->options, !choice->start_ns, err);
-	if (!tracing)
+	if (!tracing) {
+		buf_free(&tasks);
 		return -1;
+	}
 	choice->part.monotonic = host_tracing_is_monotonic(tracing);
 	/* of what only the end is wanted, the buffers forget the begin by themselves */
 	if (!choice->before_ns)
-		pages = host_pages_start(host_tracing_folder(tracing), err);
+		pages = host_pages_start(host_tracing_folder(tracing), &tasks, err);
 	if (pages || choice->before_ns) {
 		timing_begin(&timing);
 		status = wait_for_end(args, &timing, err);
@@ -226,13 +232,16 @@ static int record_choice(const struct args *args, struct host_choice *choice, st
 	}
 	/* what was recorded is written, however often one asks for the end */
 	on_signals(SIG_IGN);
-	if (!pages && status >= 0)
-		pages = host_pages_start(host_tracing_folder(tracing), err);
+	if (!pages && status >= 0) {
+		host_tasks_read(false, &tasks);
+		pages = host_pages_start(host_tracing_folder(tracing), &tasks, err);
+	}
 	if (!pages || host_pages_stop(pages, err) < 0 ||
 	    (status >= 0 && write_choice(args, choice, pages, err) < 0))
 		status = -1;
 	if (pages)
 		host_pages_free(pages);
+	buf_free(&tasks);
 	host_tracing_free(tracing);
 	return status;
 }
@@ -251,20 +260,23 @@ static int read_choice(const struct args *args, struct host_choice *choice, stru
 {
 	struct host_tracing *tracing = host_tracing_found(err);
 	struct host_pages *pages;
+	struct buf tasks = { 0 };
 	int r = -1;
 
 	if (!tracing)
 		return -1;
+	host_tasks_read(false, &tasks);
 	/* the kernel that booted has begun at once, and has not ended by itself */
 	choice->part.start_entry = choice->options.start_entry;
 	choice->part.stop_entry = choice->options.stop_entry;
-	pages = host_pages_start(host_tracing_folder(tracing), err);
+	pages = host_pages_start(host_tracing_folder(tracing), &tasks, err);
 	if (pages) {
 		r = host_pages_stop(pages, err);
 		if (r == 0)
 			r = write_choice(args, choice, pages, err);
 		host_pages_free(pages);
 	}
+	buf_free(&tasks);
 	host_tracing_free(tracing);
 	return r;
 }
