@@ -349,6 +349,37 @@ CPU:0 [LOST 20 EVENTS]
 """
 
 
+RENAMED_LATE = """# tracer: function_graph
+ 1.000001 |   0)   a-5   |               |  do_fork() {
+ 1.000002 |   0)   a-5   |               |    /* task_newtask: pid=6 comm=a clone_flags=1200000 oom_score_adj=0 */
+ 1.000003 |   0)   a-5   |               |    /* sched_process_fork: comm=a pid=5 child_comm=a child_pid=6 */
+ 1.000004 |   0)   a-5   |               |    /* task_newtask: pid=7 comm=a clone_flags=3d0f00 oom_score_adj=0 */
+ 1.000005 |   0)   a-5   |   4.000 us    |  } /* do_fork */
+ 1.000006 |   0)   a-5   |               |  /* sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=S ==> next_comm=a next_pid=6 next_prio=120 */
+ 1.000010 |   0)   a-6   |               |  /* sched_process_exec: filename=/bin/exe pid=6 old_pid=6 */
+ 1.000011 |   0)  exe-6  |               |  do_exit() {
+ 1.000012 |   0)  exe-6  |               |    /* sched_process_exit: comm=tr pid=6 prio=120 group_dead=true */
+ 1.000013 |   0)  tr-6   |               |    pipe_release() {
+ 1.000014 |   0)  tr-6   |               |    /* sched_switch: prev_comm=tr prev_pid=6 prev_prio=120 prev_state=R ==> next_comm=b next_pid=7 next_prio=120 */
+ 1.000016 |   0)   b-7   |   0.100 us    |  vfs_read();
+ 1.000017 |   0)   b-7   |               |  /* sched_switch: prev_comm=b prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=late next_pid=6 next_prio=120 */
+ 1.000018 |   0)  late-6 |   5.000 us    |    } /* pipe_release */
+ 1.000019 |   0)  late-6 |   0.100 us    |    kfree();
+"""
+
+
+def test_renamed_late(tmp_path):
+    """A name that is told of a thread behind its exit is none of another one: what it was in the middle of goes on. Threads are told from processes."""
+    (tmp_path / "x.txt").write_text(RENAMED_LATE)
+    trace, _ = imported(tmp_path / "x.txt", tmp_path / "x.upto", upto=UPTO_ASAN)
+    checked = run(UPTO_ASAN, "check", trace).stdout.decode()
+    assert "of which 0 matched no call" in checked, checked
+    rows = [(p["pid"], p["tgid"], p["ppid"], p["comm"], p["exe"]) for p in upto_json("ps", "--json", trace)["processes"] if p["pid"]]
+    assert sorted(rows, key=str) == [(5, 5, 0, "a", None), (6, 6, 5, "a", None), (6, 6, 5, "tr", "/bin/exe"), (7, 5, 0, "b", None)], rows
+    calls = [c["function"] for c in upto_json("calls", "--json", "-F", "do_exit", trace)["calls"]]
+    assert calls == ["do_exit", "pipe_release", "kfree"], calls
+
+
 def test_lost_while_away(tmp_path):
     """Where records are lost, threads that do not run may have: what was open in them is not known, unless its end shows it."""
     (tmp_path / "x.txt").write_text(LOST_WHILE_AWAY)

@@ -21,7 +21,7 @@ static const struct {
 	[WAKEUP] = { "sched", "sched_wakeup", { "pid", "comm" } },
 	[NEWTASK] = { "task", "task_newtask", { "pid", "comm", "clone_flags" } },
 	[FORK] = { "sched", "sched_process_fork", { "child_pid", "child_comm" } },
-	[GONE] = { "sched", "sched_process_exit", { "pid" } },
+	[GONE] = { "sched", "sched_process_exit", { "pid", "comm" } },
 	[EXEC] = { "sched", "sched_process_exec", { "filename" } },
 	[RENAME] = { "task", "task_rename", { "pid", "newcomm" } },
 	[CONSOLE] = { "printk", "console", { "msg" } },
@@ -214,7 +214,7 @@ static void put(struct graph_events *d, const struct tep_record *record, enum kn
 		return;
 	case GONE:
 		r->kind = GRAPH_GONE;
-		graph_writer_put(d->to, r, NULL);
+		graph_writer_put(d->to, r, text(d, event, 1, record, scratch, sizeof scratch));
 		return;
 	}
 }

@@ -29,7 +29,7 @@ enum graph_kind {
 	/* `pid`, which need not run there now, made `other`, whose name is the text; `depth`: GRAPH_IS_… */
 	GRAPH_FORK,
 	GRAPH_EXEC,   /* `pid` executes another program: the text is its path */
-	GRAPH_GONE,   /* `pid` exits */
+	GRAPH_GONE,   /* `pid`, whose name is the text, exits */
 	GRAPH_LOG,    /* a line of the kernel's log, or of the trace's marks: the text */
 	/*
 	 * `count` records of the CPU are missing before the next one; 0: how many is not known. `other`: only what

@@ -289,9 +289,48 @@ static bool put_other(struct text *t, struct graph_record *r, enum graph_kind ki
 		return false;
 	r->kind = (uint16_t)kind;
 	r->other = (int32_t)strtol(pid, NULL, 10);
-	note_whole_comm(t, r->other, comm);
+	if (kind != GRAPH_EXEC)
+		note_whole_comm(t, r->other, comm);
 	put(t, r, comm);
 	return true;
+}
+
+/* Events that tell of threads, but for switches. */
+static const struct {
+	const char *name;
+	enum graph_kind kind;
+	const char *text_key, *pid_key;
+} told[] = {
+	{ "sched_waking: ", GRAPH_WAKE, "comm", "pid" },
+	{ "task_newtask: ", GRAPH_FORK, "comm", "pid" },
+	{ "sched_process_fork: ", GRAPH_FORK, "child_comm", "child_pid" },
+	{ "sched_process_exec: ", GRAPH_EXEC, "filename", "pid" },
+	{ "sched_process_exit: ", GRAPH_GONE, "comm", "pid" },
+	{ "task_rename: ", GRAPH_COMM, "newcomm", "pid" },
+};
+
+/* A new task is a thread of the process that made it, if it is made so. */
+static uint16_t made_as(const char *text)
+{
+	enum { OF_SAME_PROCESS = 0x00010000 }; /* CLONE_THREAD, include/uapi/linux/sched.h */
+	char flags[32];
+
+	if (!value_of(text, "clone_flags", flags, sizeof flags))
+		return 0;
+	return strtoull(flags, NULL, 16) & OF_SAME_PROCESS ? GRAPH_IS_THREAD : GRAPH_IS_PROCESS;
+}
+
+/* False: it is none of these. */
+static bool put_told(struct text *t, struct graph_record *r, const char *text)
+{
+	for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+		if (strncmp(text, told[i].name, strlen(told[i].name)))
+			continue;
+		r->depth = told[i].kind == GRAPH_FORK ? made_as(text) : 0;
+		put_other(t, r, told[i].kind, text, told[i].text_key, told[i].pid_key);
+		return true;
+	}
+	return false;
 }
 
 /* What stands in comments: events that were enabled, and marks. */
@@ -306,11 +345,7 @@ static void put_comment(struct text *t, const struct line *l, struct graph_recor
 	if (!strncmp(own, "sched_switch: ", 14)) {
 		if (put_other(t, r, GRAPH_SWITCH, own, "next_comm", "next_pid"))
 			cpu_at(t, l->cpu)->pid = r->other;
-	} else if (!strncmp(own, "sched_waking: ", 14)) {
-		put_other(t, r, GRAPH_WAKE, own, "comm", "pid");
-	} else if (!strncmp(own, "sched_", 6) || !*skip_blanks(own)) {
-		return;
-	} else {
+	} else if (!put_told(t, r, own) && strncmp(own, "sched_", 6) && *skip_blanks(own)) {
 		r->kind = GRAPH_LOG;
 		put(t, r, own);
 	}

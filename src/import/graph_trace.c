@@ -478,6 +478,7 @@ static void add_of_thread(struct graph_trace *t, const struct graph_record *r, c
 		add_exec(t, r, text, ns);
 		break;
 	case GRAPH_GONE:
+		note_comm(t, r->pid, r->cpu, text, r->ns);
 		if (r->pid)
 			made_calls_exit(t->calls, r->cpu, t->threads[number].made, ns);
 		break;

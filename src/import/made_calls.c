@@ -21,6 +21,7 @@ struct thread {
 	char *exe;      /* its program; NULL: not known */
 	bool user;      /* it has a program */
 	bool known;     /* the trace knows of it */
+	bool gone;      /* it has begun to exit: what is told of a task behind that is of another */
 	uint32_t maker; /* + 1; 0: not known */
 };
 
@@ -232,7 +233,7 @@ void made_calls_rename(struct made_calls *c, unsigned cpu, uint32_t thread, cons
 	struct thread *t = &c->threads[thread];
 
 	set_text(&t->name, name);
-	if (t->known)
+	if (t->known && !t->gone)
 		tell(c, cpu, thread, TASK_NAME, ns);
 }
 
@@ -240,7 +241,7 @@ void made_calls_set_user(struct made_calls *c, unsigned cpu, uint32_t thread, ui
 {
 	struct thread *t = &c->threads[thread];
 
-	if (t->user)
+	if (t->user || t->gone)
 		return;
 	t->user = true;
 	tell(c, cpu, thread, TASK_NAME, ns);
@@ -251,6 +252,8 @@ void made_calls_exec(struct made_calls *c, unsigned cpu, uint32_t thread, const 
 {
 	struct thread *t = &c->threads[thread];
 
+	if (t->gone)
+		return;
 	set_text(&t->name, name);
 	set_text(&t->exe, exe);
 	t->user = true;
@@ -260,4 +263,5 @@ void made_calls_exec(struct made_calls *c, unsigned cpu, uint32_t thread, const 
 void made_calls_exit(struct made_calls *c, unsigned cpu, uint32_t thread, uint64_t ns)
 {
 	tell(c, cpu, thread, TASK_EXIT, ns);
+	c->threads[thread].gone = true;
 }

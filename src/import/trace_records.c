@@ -242,6 +242,7 @@ static void put_task(struct writing *w, const struct task_record *t, bool made)
 		break;
 	case TASK_EXIT:
 		r.kind = GRAPH_GONE;
+		buf_printf(&text, "%s", t->comm);
 		break;
 	default:
 		r.kind = GRAPH_COMM;

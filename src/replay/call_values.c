@@ -70,6 +70,54 @@ static void find_named(struct call_values *c, const struct names *names)
 	map_free(&hashes);
 }
 
+static uint64_t key_of_call(const struct fact *f)
+{
+	return hash64(hash64(f->task) ^ f->numbers[1]) ^ f->numbers[0];
+}
+
+/* Is it of the call that the other one tells of? */
+static bool is_of_call(const struct fact *f, const struct fact *args)
+{
+	unsigned same = f->kind == FACT_ARGS ? args->n_numbers : 2;
+
+	if (f->task != args->task || f->n_numbers < same)
+		return false;
+	return !memcmp(f->numbers, args->numbers, same * sizeof *f->numbers);
+}
+
+static void take_texts(struct fact *args, const struct fact *later)
+{
+	for (unsigned i = 0; i < later->n_texts && i < args->n_texts; i++)
+		if (!args->lens[i]) {
+			args->texts[i] = later->texts[i];
+			args->lens[i] = later->lens[i];
+		}
+}
+
+/* Where a function's first instruction is the one that touches the page, it is executed twice, and told of twice. */
+void call_values_take_later_texts(struct call_values *c)
+{
+	struct map calls = { 0 }; /* under way → number of their fact + 1 */
+
+	for (size_t i = 0; i < c->facts.count; i++) {
+		const struct fact *f = &c->facts.list[i];
+		struct fact *args;
+		uint64_t *at;
+
+		if ((f->kind != FACT_ARGS && f->kind != FACT_RETURNS) || f->n_numbers < 2)
+			continue;
+		at = map_put(&calls, key_of_call(f), 0);
+		args = *at ? &c->facts.list[*at - 1] : NULL;
+		if (args && is_of_call(f, args))
+			take_texts(args, f);
+		else if (f->kind == FACT_ARGS)
+			*at = i + 1;
+		if (f->kind == FACT_RETURNS)
+			*at = 0;
+	}
+	map_free(&calls);
+}
+
 int call_values_read(const struct reader *r, const struct names *names, struct call_values *ret, struct error *err)
 {
 	*ret = (struct call_values){ .names = names };

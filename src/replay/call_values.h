@@ -21,6 +21,12 @@ int call_values_read(const struct reader *r, const struct names *names, struct c
 void call_values_deinit(struct call_values *c);
 
 /*
+ * Give calls the texts that were not in memory when they were entered, and were told of when they returned. The facts
+ * have their times, and are in that order.
+ */
+void call_values_take_later_texts(struct call_values *c);
+
+/*
  * What a function was given that is entered there, and what it gives back that is left there: by the vCPU, and its
  * counter at the event; `task` is the thread's task_struct. NULL: that was not recorded. `frame` is its frame.
  */

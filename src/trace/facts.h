@@ -49,7 +49,11 @@ enum fact_kind {
 	 * return address is, the registers for arguments; texts that name values (prototype_text())
 	 */
 	FACT_ARGS,
-	FACT_RETURNS,    /* it is about to return: number, where its return address is, the register for results */
+	/*
+	 * it is about to return: number, where its return address is, the register for results; texts: those of ARGS
+	 * that were not in memory then
+	 */
+	FACT_RETURNS,
 	/* a trace event: number of its format (trace/event_formats.h), whether it was computed; text: the record */
 	FACT_EVENT,
 	FACT_KINDS,

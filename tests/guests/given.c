@@ -26,6 +26,15 @@ __attribute__((noinline)) long mixed(struct pair p, double x, enum colour colour
 	return p.first + p.second + (long)x + colour + at->first;
 }
 
+/* Nothing near it is touched before. */
+static const char distant[1 << 18] = { [1 << 17] = 'f', 'a', 'r' };
+
+__attribute__((noinline)) int unseen(const char *text, const char *other)
+{
+	asm volatile("");
+	return text[2] + other[0];
+}
+
 __attribute__((noinline)) char *none(void)
 {
 	asm volatile("");
@@ -40,6 +49,7 @@ int main(void)
 
 	printf("plain(a=-7, b=250, c=true, text=\"given\") = %d\n", plain(-7, 250, true, "given"));
 	printf("mixed(p=?, x=?, colour=-1, at=%p) = %ld\n", (void *)&pair, mixed(pair, 2.5, RED, &pair));
+	printf("unseen(text=\"far\", other=\"near\") = %d\n", unseen(distant + (1 << 17), "near"));
 	printf("none() = %s\n", none() ? "?" : "NULL");
 	fd = open("/proc/version", O_RDONLY | O_CLOEXEC);
 	printf("open(path=\"/proc/version\", flags=O_RDONLY|O_CLOEXEC) = %d\n", fd);

@@ -14,6 +14,7 @@
 #include "recorder/watch/watch_put.h"
 #include "returns.h"
 #include "trace/meta.h"
+#include "unread_texts.h"
 
 #ifdef UPTO_SMALL_TABLES
 enum { FUNCTIONS_MAX = 64 };
@@ -231,6 +232,31 @@ static void add_texts(struct vcpu *v, const struct prototype *p, struct fact *fa
 	}
 }
 
+/* A text whose begin is not in memory. */
+static bool is_unread(struct vcpu *v, const struct prototype *p, unsigned i, const struct fact *fact)
+{
+	uint64_t at = fact->numbers[2 + prototype_register(p, i)];
+	char first;
+
+	return p->parameters[i].kind == VALUE_STRING && at && !fact->lens[prototype_text(p, i)] &&
+	       !guest_read(&v->regs, at, &first, sizeof first);
+}
+
+static void keep_unread(struct vcpu *v, const struct prototype *p, const struct fact *fact)
+{
+	struct unread_texts texts = { .task = v->task, .slot = fact->numbers[1], .function = fact->numbers[0] };
+	bool any = false;
+
+	for (unsigned i = 0; i < p->count; i++) {
+		if (prototype_text(p, i) < 0 || !is_unread(v, p, i, fact))
+			continue;
+		texts.at[prototype_text(p, i)] = fact->numbers[2 + prototype_register(p, i)];
+		any = true;
+	}
+	if (any)
+		unread_texts_keep(&texts);
+}
+
 static struct fact given(struct vcpu *v, uint64_t number)
 {
 	struct fact fact = {
@@ -242,6 +268,7 @@ static struct fact given(struct vcpu *v, uint64_t number)
 	for (unsigned i = 0; i < PROTOTYPE_REGISTERS; i++)
 		fact.numbers[2 + i] = kernel_argument(&v->regs, i);
 	add_texts(v, &chosen.prototypes[number], &fact);
+	keep_unread(v, &chosen.prototypes[number], &fact);
 	return fact;
 }
 
@@ -262,13 +289,16 @@ void watch_args(unsigned cpu, void *data)
 
 void arguments_returns(struct vcpu *v, uint64_t number)
 {
+	static __thread char texts[PROTOTYPE_TEXTS][TEXT_MAX];
 	uint64_t slot = registers_read(&v->regs, REG_SP), result = registers_read(&v->regs, REG_RESULT);
+	struct fact fact = { .kind = FACT_RETURNS, .n_numbers = 3, .numbers = { number, slot, result } };
+	struct unread_texts unread = { .task = v->task, .slot = slot, .function = number };
 
-	watch_tell_beside(v,
-			  &(struct fact){
-				  .kind = FACT_RETURNS,
-				  .n_numbers = 3,
-				  .numbers = { number, slot, result },
-			  },
-			  false);
+	if (unread_texts_take(&unread))
+		for (unsigned i = 0; i < PROTOTYPE_TEXTS; i++) {
+			fact.texts[i] = unread.at[i] ? structure_text(v, unread.at[i], texts[i], TEXT_MAX) : "";
+			fact.lens[i] = strlen(fact.texts[i]);
+			fact.n_texts = i + 1;
+		}
+	watch_tell_beside(v, &fact, false);
 }
