@@ -20,6 +20,7 @@
 #include "analysis/kd/kd_recorded.h"
 #include "analysis/processes/processes.h"
 #include "analysis/processes/syscall_list.h"
+#include "analysis/sums/function_analysis.h"
 #include "analysis/sums/left_functions.h"
 #include "analysis/sums/totals.h"
 #include "analysis/thin/thin.h"

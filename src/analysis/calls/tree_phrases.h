@@ -6,7 +6,7 @@
 #ifndef UPTO_ANALYSIS_TREE_PHRASES_H
 #define UPTO_ANALYSIS_TREE_PHRASES_H
 
-#include "calltree.h"
+#include "call_nodes.h"
 
 /* Of one replay. */
 struct landings;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/calls/held_calls.h"
-#include "analysis/sums/functions.h"
+#include "analysis/sums/function_analysis.h"
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/spill.h"

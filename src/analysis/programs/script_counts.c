@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "script_counts.h"
 
-#include "analysis/sums/functions.h"
+#include "analysis/sums/function_analysis.h"
 
 /* Does the step do the same at every call of one function, but count? */
 static bool is_plain(const struct step *s)

@@ -51,7 +51,4 @@ void function_take_first(struct function_stat *stat, struct function_first *firs
 void functions_add(struct functions *sum, const struct functions *part);
 void functions_round(struct functions *sum, unsigned ticks_shift);
 
-/* Of all that ran, or of the threads that the session is of (session.h). */
-int functions_analyse(const struct session *session, const struct span *span, struct functions *ret, struct error *err);
-
 #endif

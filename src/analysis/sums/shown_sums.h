@@ -29,7 +29,7 @@ void shown_sums_spend(struct shown_sums *sums, const struct stacks *s, const str
 void shown_sums_phrase(struct shown_sums *sums, const struct stacks *s, const struct stack *stack,
 		       const struct stacks_phrase *p);
 
-/* As functions_analyse(), which leads here where the session has a fold. */
+/* As functions_analyse() (function_analysis.h), which leads here where the session has a fold. */
 int shown_functions_analyse(const struct session *session, const struct span *span, struct functions *ret,
 			    struct error *err);
 

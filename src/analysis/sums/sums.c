@@ -6,6 +6,7 @@
 #include "analysis/processes/processes.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "function_analysis.h"
 
 /* The sum with that key. Makes one if there is none. */
 static struct sum *sum_of(struct sums *s, struct map *index, uint64_t key, const char *name)

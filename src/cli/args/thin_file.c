@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "analysis/calls/held_calls.h"
-#include "analysis/sums/functions.h"
+#include "analysis/sums/function_analysis.h"
 #include "analysis/sums/left_functions.h"
 #include "cli/print/output_file.h"
 #include "cli/print/quantity.h"

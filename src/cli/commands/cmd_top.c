@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/sums/function_analysis.h"
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
 #include "cli/args/trace_lacks.h"
