@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What each function did (functions.h): event by event or, where the session has a fold, on the stacks that are shown. */
+/* What each function did (functions.h): event by event or, of a session with a fold, on the stacks that are shown. */
 #ifndef UPTO_ANALYSIS_FUNCTION_ANALYSIS_H
 #define UPTO_ANALYSIS_FUNCTION_ANALYSIS_H
 
