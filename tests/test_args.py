@@ -155,7 +155,7 @@ OF_LIBC = ("open", "openat", "malloc", "mmap", "kill", "lseek")
 
 def calls_told(trace):
     """As the program says them itself."""
-    rows = run(UPTO, "calls", "--args", "-F", ",".join(("plain", "mixed", "unseen", "none") + OF_LIBC), "--comm", "given", "--depth", "1", trace).stdout.decode()
+    rows = run(UPTO, "calls", "--args", "-F", ",".join(("plain", "mixed", "unseen", "scaled", "none") + OF_LIBC), "--comm", "given", "--depth", "1", trace).stdout.decode()
     return re.findall(r"^ .* (\w+) \[(?:given|libc\.so\.6)\](\(.*?\) = \S+)", rows, re.M)
 
 
@@ -172,8 +172,8 @@ def test_program(tmp_path):
     debug = ("--debug", f"{program}:{other}")
     p = record(trace, args, "--deterministic", *debug, "--args", names)
     check(trace)
-    told = re.findall(r"^\W*(?:.*\[\dJ)?(plain|mixed|unseen|none|open|openat|malloc|mmap|kill|lseek)(\(.*\) = \S+)\r?$", p.stdout.decode(), re.M)
-    assert len(told) == 10, p.stdout
+    told = re.findall(r"^\W*(?:.*\[\dJ)?(plain|mixed|unseen|scaled|none|open|openat|malloc|mmap|kill|lseek)(\(.*\) = \S+)\r?$", p.stdout.decode(), re.M)
+    assert len(told) == 12, p.stdout
     ours = calls_told(trace)
     wanted = [(name, re.escape(text).replace(r"p=\?", r"p=\S+")) for name, text in told]
     # what main() calls; the others are what that calls, and the dynamic linker

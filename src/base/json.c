@@ -3,7 +3,9 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 
+#include "float_text.h"
 #include "utf8.h"
 
 void json_init(struct json *j, const struct sink *sink)
@@ -135,6 +137,16 @@ void json_real(struct json *j, const char *key, double n, int places)
 {
 	begin(j, key);
 	buf_printf(&j->text, "%.*f", places, n);
+	end(j);
+}
+
+void json_float(struct json *j, const char *key, double n)
+{
+	begin(j, key);
+	if (isfinite(n))
+		float_put(&j->text, n, false);
+	else
+		buf_printf(&j->text, "null");
 	end(j);
 }
 

@@ -45,6 +45,8 @@ void json_known(struct json *j, const char *key, bool known, uint64_t n);
 void json_signed(struct json *j, const char *key, int64_t n);
 /* With so many decimal places. */
 void json_real(struct json *j, const char *key, double n, int places);
+/* With as many digits as tell it from its neighbours; what is no number is null. */
+void json_float(struct json *j, const char *key, double n);
 void json_flag(struct json *j, const char *key, bool yes);
 /* NULL: null */
 void json_text(struct json *j, const char *key, const char *text);

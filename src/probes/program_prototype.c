@@ -31,6 +31,16 @@ static enum value_kind kind_of_base(Dwarf_Die *type)
 	}
 }
 
+/* Of two parts: in as many registers, or in one, or in none. */
+static bool is_complex(Dwarf_Die *type)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word encoding = 0;
+
+	return dwarf_formudata(dwarf_attr(type, DW_AT_encoding, &attr), &encoding) == 0 &&
+	       encoding == DW_ATE_complex_float;
+}
+
 static bool is_text(Dwarf_Die *pointer)
 {
 	Dwarf_Die to;
@@ -103,6 +113,8 @@ static struct parameter parameter_of(Dwarf_Die *die, const char *name)
 
 		p.kind = kind_of(&type);
 		p.bytes = bytes > 0 && (bytes <= WORD || p.kind == VALUE_STRUCT) ? (unsigned)bytes : WORD;
+		if (p.kind == VALUE_FLOAT && (bytes > WORD || is_complex(&type)))
+			p.bytes = 2 * WORD;
 		dwarf_type_put(die, &text);
 	}
 	buf_put_u8(&text, 0);
@@ -155,6 +167,8 @@ static bool add_parameter(Dwarf_Die *die, struct prototype *ret)
 
 	*p = parameter_of(die, dwarf_diename(die));
 	ret->count++;
+	if (p->kind == VALUE_FLOAT && dwarf_type_of(die, &type) && is_complex(&type))
+		return false;
 	return p->kind != VALUE_STRUCT || p->bytes > 2 * WORD || !dwarf_type_of(die, &type) || !has_float(&type, 0);
 }
 

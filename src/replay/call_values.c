@@ -94,8 +94,56 @@ static void take_texts(struct fact *args, const struct fact *later)
 		}
 }
 
+static uint64_t key_of_place(const struct fact *f)
+{
+	return hash64(f->insns) ^ f->cpu;
+}
+
+static void find_floats(struct call_values *c)
+{
+	for (size_t i = 0; i < c->facts.count; i++)
+		if (c->facts.list[i].kind == FACT_FLOATS)
+			*map_put(&c->floats, key_of_place(&c->facts.list[i]), 0) = i + 1;
+}
+
+static double float_of(uint64_t bits, unsigned bytes)
+{
+	uint32_t low = (uint32_t)bits;
+	double wide;
+	float narrow;
+
+	memcpy(&wide, &bits, sizeof wide);
+	memcpy(&narrow, &low, sizeof narrow);
+	return bytes == sizeof narrow ? (double)narrow : wide;
+}
+
+bool call_values_float(const struct call_values *c, const struct fact *args, unsigned i, double *ret)
+{
+	const struct prototype *p = call_values_prototype(c, args);
+	const uint64_t *at = map_get(&c->floats, key_of_place(args));
+	const struct fact *f = at ? &c->facts.list[*at - 1] : NULL;
+	int vector = prototype_vector(p, i);
+
+	if (!f || vector < 0 || 1 + (unsigned)vector >= f->n_numbers || f->numbers[0] != args->numbers[0] ||
+	    f->cpu != args->cpu || f->insns != args->insns)
+		return false;
+	*ret = float_of(f->numbers[1 + vector], p->parameters[i].bytes);
+	return true;
+}
+
+bool call_values_float_result(const struct call_values *c, const struct fact *result, double *ret)
+{
+	enum { AT = 3, BYTES_MAX = 8 };
+	const struct prototype *p = call_values_prototype(c, result);
+
+	if (!p || p->result.kind != VALUE_FLOAT || p->result.bytes > BYTES_MAX || result->n_numbers <= AT)
+		return false;
+	*ret = float_of(result->numbers[AT], p->result.bytes);
+	return true;
+}
+
 /* Where a function's first instruction is the one that touches the page, it is executed twice, and told of twice. */
-void call_values_take_later_texts(struct call_values *c)
+static void take_later_texts(struct call_values *c)
 {
 	struct map calls = { 0 }; /* under way → number of their fact + 1 */
 
@@ -118,6 +166,12 @@ void call_values_take_later_texts(struct call_values *c)
 	map_free(&calls);
 }
 
+void call_values_complete(struct call_values *c)
+{
+	find_floats(c);
+	take_later_texts(c);
+}
+
 int call_values_read(const struct reader *r, const struct names *names, struct call_values *ret, struct error *err)
 {
 	*ret = (struct call_values){ .names = names };
@@ -134,6 +188,7 @@ void call_values_deinit(struct call_values *c)
 	free(c->prototypes);
 	map_free(&c->functions);
 	map_free(&c->named);
+	map_free(&c->floats);
 	facts_deinit(&c->facts);
 	*c = (struct call_values){ 0 };
 }

@@ -13,6 +13,7 @@ struct call_values {
 	size_t count;
 	struct map functions;         /* addresses that have one */
 	struct map named;             /* functions of programs, by number, that have one */
+	struct map floats;            /* by vCPU and counter: number of the fact FLOATS + 1 */
 	const struct names *names;
 };
 
@@ -21,10 +22,15 @@ int call_values_read(const struct reader *r, const struct names *names, struct c
 void call_values_deinit(struct call_values *c);
 
 /*
- * Give calls the texts that were not in memory when they were entered, and were told of when they returned. The facts
- * have their times, and are in that order.
+ * Give calls what is told of beside their arguments: texts that were not in memory when they were entered, and floating
+ * numbers. The facts have their times, and are in that order.
  */
-void call_values_take_later_texts(struct call_values *c);
+void call_values_complete(struct call_values *c);
+
+/* The floating number that parameter `i` of the call had. False: that was not recorded. */
+bool call_values_float(const struct call_values *c, const struct fact *args, unsigned i, double *ret);
+/* The same of what a call gave back. */
+bool call_values_float_result(const struct call_values *c, const struct fact *result, double *ret);
 
 /*
  * What a function was given that is entered there, and what it gives back that is left there: by the vCPU, and its

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "arch/syscall_args.h"
+#include "base/float_text.h"
 
 enum { FIRST_REGISTER = 2, RESULT = 2, ERRORS = 4095 /* MAX_ERRNO, include/linux/err.h */ };
 
@@ -72,12 +73,16 @@ static bool is_given(const struct prototype *p, const struct fact *args, unsigne
 	return value_of(p, args, i - 1, &value) && value & ARG_OPEN_CREATES;
 }
 
-static void put_value(struct buf *out, const struct prototype *p, const struct fact *args, unsigned i, bool alike)
+static void put_value(struct buf *out, const struct call_values *c, const struct fact *args, unsigned i, bool alike)
 {
+	const struct prototype *p = call_values_prototype(c, args);
 	const char *name = name_of(p, args, i), *quote = p->parameters[i].kind == VALUE_STRING ? "\"" : "";
 	uint64_t value;
+	double real;
 
-	if (!value_of(p, args, i, &value)) {
+	if (call_values_float(c, args, i, &real)) {
+		float_put(out, real, p->parameters[i].bytes == sizeof(float));
+	} else if (!value_of(p, args, i, &value)) {
 		buf_printf(out, "?");
 	} else if (name) {
 		buf_printf(out, "%s%s%s", quote, name, quote);
@@ -102,14 +107,14 @@ void value_text_args(struct buf *out, const struct call_values *c, const struct 
 		/* of what no type is known: registers, as an assembler writes them */
 		buf_printf(out, "%s", p->parameters[i].kind == VALUE_REGISTER ? "%" : "");
 		buf_printf(out, "%s%s", p->parameters[i].name, *p->parameters[i].name ? "=" : "");
-		put_value(out, p, args, i, alike);
+		put_value(out, c, args, i, alike);
 	}
 	buf_printf(out, ")");
 }
 
 static bool gives_back(const struct prototype *p, const struct fact *result)
 {
-	/* a floating number is in a register that is not recorded */
+	/* a floating number is in another register: call_values_float_result() */
 	return p && result->n_numbers > RESULT && p->result.kind != VALUE_NONE && p->result.kind != VALUE_FLOAT;
 }
 
@@ -127,7 +132,12 @@ void value_text_result(struct buf *out, const struct call_values *c, const struc
 {
 	const struct prototype *p = result ? call_values_prototype(c, result) : NULL;
 	const char *error;
+	double real;
 
+	if (p && call_values_float_result(c, result, &real)) {
+		buf_printf(out, " = ");
+		float_put(out, real, p->result.bytes == sizeof(float));
+	}
 	if (!gives_back(p, result))
 		return;
 	/* programs have errno */
@@ -162,15 +172,20 @@ static void put_argument_json(struct json *j, const struct parameter *p, uint64_
 	buf_free(&text);
 }
 
-static void put_args_json(struct json *j, const struct prototype *p, const struct fact *args)
+static void put_args_json(struct json *j, const struct call_values *c, const struct fact *args)
 {
+	const struct prototype *p = call_values_prototype(c, args);
+
 	json_object(j, "args");
 	for (unsigned i = 0; i < p->count && is_given(p, args, i); i++) {
 		const struct parameter *q = &p->parameters[i];
 		const char *name = name_of(p, args, i);
 		uint64_t value;
+		double real;
 
-		if (!value_of(p, args, i, &value))
+		if (call_values_float(c, args, i, &real))
+			json_float(j, q->name, real);
+		else if (!value_of(p, args, i, &value))
 			json_null(j, q->name);
 		else if (name)
 			json_text(j, q->name, name);
@@ -187,7 +202,7 @@ void value_args_json(struct json *j, const struct call_values *c, const struct f
 	const struct prototype *p = args ? call_values_prototype(c, args) : NULL;
 
 	if (p)
-		put_args_json(j, p, args);
+		put_args_json(j, c, args);
 	else
 		json_null(j, "args");
 }
@@ -195,9 +210,12 @@ void value_args_json(struct json *j, const struct call_values *c, const struct f
 void value_json(struct json *j, const struct call_values *c, const struct fact *args, const struct fact *result)
 {
 	const struct prototype *p = result ? call_values_prototype(c, result) : NULL;
+	double real;
 
 	value_args_json(j, c, args);
-	if (gives_back(p, result))
+	if (p && call_values_float_result(c, result, &real))
+		json_float(j, "result", real);
+	else if (gives_back(p, result))
 		put_number_json(j, "result", &p->result, result->numbers[RESULT]);
 	else
 		json_null(j, "result");

@@ -104,7 +104,8 @@ static void put_prototypes(const struct reader *from, uint64_t first, struct buf
 
 static bool is_value(const struct fact *f)
 {
-	return (f->kind == FACT_EVENT || f->kind == FACT_ARGS || f->kind == FACT_RETURNS) && f->n_numbers;
+	return (f->kind == FACT_EVENT || f->kind == FACT_ARGS || f->kind == FACT_RETURNS || f->kind == FACT_FLOATS) &&
+	       f->n_numbers;
 }
 
 /* Chunks have a size that readers take. */

@@ -21,7 +21,7 @@ const char *fact_kind_name(enum fact_kind kind)
 		[FACT_LOCK] = "lock",         [FACT_DUE] = "due",
 		[FACT_TEST] = "test",         [FACT_LOG_EARLIER] = "log-earlier",
 		[FACT_ARGS] = "args",         [FACT_RETURNS] = "returns",
-		[FACT_EVENT] = "event",
+		[FACT_EVENT] = "event",       [FACT_FLOATS] = "floats",
 	};
 
 	return names[kind];

@@ -50,12 +50,18 @@ enum fact_kind {
 	 */
 	FACT_ARGS,
 	/*
-	 * it is about to return: number, where its return address is, the register for results; texts: those of ARGS
-	 * that were not in memory then
+	 * it is about to return: number, where its return address is, the register for results and, if it gives back a
+	 * floating number, the lower half of the vector register for that; texts: those of ARGS that were not in memory
+	 * then
 	 */
 	FACT_RETURNS,
 	/* a trace event: number of its format (trace/event_formats.h), whether it was computed; text: the record */
 	FACT_EVENT,
+	/*
+	 * beside ARGS, where floating numbers are among the arguments: number of the prototype, the lower halves of the
+	 * first vector registers (prototype_vector())
+	 */
+	FACT_FLOATS,
 	FACT_KINDS,
 };
 

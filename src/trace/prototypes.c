@@ -66,6 +66,20 @@ int prototype_register(const struct prototype *p, unsigned i)
 	return -1;
 }
 
+static bool is_in_vector(const struct parameter *p)
+{
+	return p->kind == VALUE_FLOAT && p->bytes <= REGISTER_BYTES;
+}
+
+int prototype_vector(const struct prototype *p, unsigned i)
+{
+	unsigned used = 0;
+
+	for (unsigned k = 0; k < i; k++)
+		used += is_in_vector(&p->parameters[k]);
+	return is_in_vector(&p->parameters[i]) && used < PROTOTYPE_VECTORS ? (int)used : -1;
+}
+
 int prototype_text(const struct prototype *p, unsigned i)
 {
 	unsigned texts = 0;
@@ -113,7 +127,8 @@ static int parse_parameter(const char *text, struct parameter *ret)
 		return -1;
 	bytes = strtoul(text + 1, &end, 10);
 	type = *end == ':' ? strchr(end + 1, ':') : NULL;
-	if (end == text + 1 || !type || bytes > UINT32_MAX || (*text != VALUE_STRUCT && bytes > REGISTER_BYTES))
+	if (end == text + 1 || !type || bytes > UINT32_MAX || 
+	    (*text != VALUE_STRUCT && bytes > (*text == VALUE_FLOAT ? 2u : 1u) * REGISTER_BYTES))
 		return -1;
 	*ret = (struct parameter){
 		.kind = (enum value_kind)*text, .bytes = (unsigned)bytes,

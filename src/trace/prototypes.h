@@ -28,15 +28,15 @@ enum value_kind {
 	VALUE_STRUCT = 'o',    /* a structure itself, in up to two registers, or on the stack */
 	VALUE_REGISTER = 'r',  /* what it is, is not known */
 	/* of programs alone: */
-	VALUE_FLOAT = 'F',     /* it is in none of these registers */
+	VALUE_FLOAT = 'F',     /* of 4 or 8 bytes, in a vector register; of 16: anywhere else */
 	VALUE_ARGUMENT = 'A',  /* what an argument of a system call is: `type` is its kind (arch/syscall_args.h) */
 };
 
-enum { PROTOTYPE_PARAMETERS = 16, PROTOTYPE_REGISTERS = 6, PROTOTYPE_TEXTS = 3 };
+enum { PROTOTYPE_PARAMETERS = 16, PROTOTYPE_REGISTERS = 6, PROTOTYPE_TEXTS = 3, PROTOTYPE_VECTORS = 6 };
 
 struct parameter {
 	enum value_kind kind;
-	unsigned bytes;        /* its size: 1, 2, 4 or 8; of a structure any */
+	unsigned bytes;        /* its size: 1, 2, 4 or 8; of a floating number also 16; of a structure any */
 	char *name;            /* "": it has none */
 	char *type;            /* as in C: "const char *" */
 };
@@ -61,6 +61,9 @@ bool value_is_named(enum value_kind kind);
  * In which of the six registers for arguments parameter `i` begins, by the System V ABI; negative: it is on the stack.
  */
 int prototype_register(const struct prototype *p, unsigned i);
+
+/* In which of the first vector registers it is; negative: in none of these. */
+int prototype_vector(const struct prototype *p, unsigned i);
 
 /* Which of the entry's texts names parameter `i`: 0 to PROTOTYPE_TEXTS - 1; negative: none. */
 int prototype_text(const struct prototype *p, unsigned i);

@@ -35,6 +35,12 @@ __attribute__((noinline)) int unseen(const char *text, const char *other)
 	return text[2] + other[0];
 }
 
+__attribute__((noinline)) float scaled(float by, long double more, double x, int n)
+{
+	asm volatile("");
+	return by * (float)x + (float)more + (float)n;
+}
+
 __attribute__((noinline)) char *none(void)
 {
 	asm volatile("");
@@ -48,8 +54,10 @@ int main(void)
 	int fd, wrong;
 
 	printf("plain(a=-7, b=250, c=true, text=\"given\") = %d\n", plain(-7, 250, true, "given"));
-	printf("mixed(p=?, x=?, colour=-1, at=%p) = %ld\n", (void *)&pair, mixed(pair, 2.5, RED, &pair));
+	printf("mixed(p=?, x=2.5, colour=-1, at=%p) = %ld\n", (void *)&pair, mixed(pair, 2.5, RED, &pair));
 	printf("unseen(text=\"far\", other=\"near\") = %d\n", unseen(distant + (1 << 17), "near"));
+	printf("scaled(by=0.1, more=?, x=-1e+300, n=7) = %g\n", (double)scaled(0.1f, 2.0L, -1e300, 7));
+	printf("scaled(by=1.5, more=?, x=0.30000000000000004, n=-1) = %.8g\n", (double)scaled(1.5f, 0.25L, 0.1 + 0.2, -1));
 	printf("none() = %s\n", none() ? "?" : "NULL");
 	fd = open("/proc/version", O_RDONLY | O_CLOEXEC);
 	printf("open(path=\"/proc/version\", flags=O_RDONLY|O_CLOEXEC) = %d\n", fd);

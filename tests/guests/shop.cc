@@ -79,6 +79,7 @@ int main()
 	std::printf("shop::number(o=?, more=5) = %d\n", shop::number(shop::owner{ 4 }, 5));
 	std::printf("shop::wide(w=?, behind=6) = %d\n", shop::wide(7, 6));
 	std::printf("shop::mixed(registers) = %d\n", shop::mixed({ 2.5, 40 }, 8));
-	std::printf("shop::half(x=?, n=11)\n");
-	return l.first == (long)shop::half(3.0, 11);
+	double half = shop::half(3.0, 11);
+	std::printf("shop::half(x=3, n=11) = %g\n", half);
+	return l.first == (long)half;
 }

@@ -18,7 +18,7 @@ int args_arg(const struct args *args, const struct trace_arg *t, struct call_val
 			return error_prefix(err, "%s", t->reader->path);
 		facts_index(&values->facts);
 	}
-	call_values_take_later_texts(values);
+	call_values_complete(values);
 	if (!values->count)
 		return error_set(err, "%s: has no arguments of functions: 'upto record --args NAMES' records them",
 				 t->reader->path);

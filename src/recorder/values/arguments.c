@@ -272,10 +272,29 @@ static struct fact given(struct vcpu *v, uint64_t number)
 	return fact;
 }
 
+/* Floating numbers that it was given, of which functions of the kernel have none. */
+static void tell_floats(struct vcpu *v, uint64_t number, uint64_t behind)
+{
+	const struct prototype *p = &chosen.prototypes[number];
+	struct fact fact = { .kind = FACT_FLOATS, .n_numbers = 1, .numbers = { number } };
+
+	for (unsigned i = 0; i < p->count; i++) {
+		int vector = prototype_vector(p, i);
+
+		if (vector < 0)
+			continue;
+		fact.numbers[1 + vector] = registers_read(&v->regs, (enum reg)((int)REG_VECTORS + vector));
+		fact.n_numbers = 2 + (unsigned)vector;
+	}
+	if (fact.n_numbers > 1)
+		watch_tell_within(v, &fact, behind);
+}
+
 void arguments_enters(struct vcpu *v, uint64_t number, uint64_t behind)
 {
 	struct fact fact = given(v, number);
 
+	tell_floats(v, number, behind);
 	watch_tell_within(v, &fact, behind);
 }
 
@@ -293,6 +312,9 @@ void arguments_returns(struct vcpu *v, uint64_t number)
 	uint64_t slot = registers_read(&v->regs, REG_SP), result = registers_read(&v->regs, REG_RESULT);
 	struct fact fact = { .kind = FACT_RETURNS, .n_numbers = 3, .numbers = { number, slot, result } };
 	struct unread_texts unread = { .task = v->task, .slot = slot, .function = number };
+
+	if (chosen.prototypes[number].result.kind == VALUE_FLOAT)
+		fact.numbers[fact.n_numbers++] = registers_read(&v->regs, REG_VECTORS);
 
 	if (unread_texts_take(&unread))
 		for (unsigned i = 0; i < PROTOTYPE_TEXTS; i++) {

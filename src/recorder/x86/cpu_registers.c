@@ -7,6 +7,7 @@ const char *const reg_names[REGS] = {
 	"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
 	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
 	"rip", "cs", "ss", "cr0", "efer", "gs_base", "eflags",
+	"xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",
 };
 
 /* The System V ABI for x86-64, 3.2.3. */

@@ -13,9 +13,11 @@ enum reg {
 	GUEST_RIP, GUEST_CS, GUEST_SS, GUEST_CR0, GUEST_EFER, GUEST_GS_BASE,
 	/* in the middle of a block only what no arithmetic changes */
 	GUEST_EFLAGS,
+	/* the lower halves of the first vector registers */
+	GUEST_XMM0, GUEST_XMM1, GUEST_XMM2, GUEST_XMM3, GUEST_XMM4, GUEST_XMM5,
 	REGS,
 
-	REG_SP = GUEST_RSP, REG_IP = GUEST_RIP, REG_RESULT = GUEST_RAX,
+	REG_SP = GUEST_RSP, REG_IP = GUEST_RIP, REG_RESULT = GUEST_RAX, REG_VECTORS = GUEST_XMM0,
 	REGS_DIRECT = GUEST_RIP + 1, /* QEMU keeps those before it one behind the other, the instruction pointer last */
 	REGS_NEEDED = GUEST_CR0,     /* from here on they have what no event needs: a QEMU may go without */
 };
