@@ -27,7 +27,7 @@ PLACE = os.path.join(TOP, "build/mutants")
 JOBS = 2
 # whether what is changed records: then each change has recordings of its own
 ROOMS = {"trace": False, "replay": False, "analysis": False, "select": False, "kfi": False, "symbols": False, "guest": True, "recorder": True}
-TESTS = ["append", "check", "cli", "clock", "code", "content", "ending", "export", "faults", "flight", "fold", "format", "fuzz", "history", "import", "interrupts",
+TESTS = ["append", "check", "chosen", "cli", "clock", "code", "content", "ending", "export", "faults", "flight", "fold", "format", "fuzz", "history", "import", "interrupts",
          "kallsyms", "kernels", "kfi", "latency", "made", "objects", "options", "sources", "thin", "threads", "thunks", "truth", "whole", "why"]
 SLOW = "deterministic or interrupts_off or damaged_lists or memory_limit"
 FAST = 150  # seconds of tests for one change, as they take without one

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,30 +40,56 @@ static size_t read_exe(const char *pid, char exe[EXE_ROOM])
 	return end;
 }
 
-/* proc(5), /proc/pid/stat: pid (name) state ppid … flags; names may have any bytes, parentheses too. */
-static void put_task(struct buf *to, const char *pid, const char *tid, const char *exe, size_t exe_bytes)
+struct task {
+	char name[NAME_ROOM];
+	int ppid;
+	bool user; /* it is no thread of the kernel's */
+};
+
+/* proc(5), /proc/pid/stat: pid (name) state ppid … flags; names may have any bytes, parentheses too. False: it is gone. */
+static bool read_task(const char *pid, const char *tid, struct task *ret)
 {
 	enum { IS_OF_KERNEL = 0x00200000 }; /* PF_KTHREAD, include/linux/sched.h */
-	char path[PATH_ROOM], line[LINE_ROOM], text[NAME_ROOM + EXE_ROOM], *name, *end;
-	struct graph_record r = { .kind = GRAPH_THERE, .pid = atoi(pid), .other = atoi(tid) };
+	char path[PATH_ROOM], line[LINE_ROOM], *name, *end;
 	unsigned flags = 0;
-	size_t bytes;
-	int ppid = 0;
 
 	snprintf(path, sizeof path, "/proc/%.20s/task/%.20s/stat", pid, tid);
 	if (!read_text(path, line))
-		return;
+		return false;
 	name = strchr(line, '(');
 	end = strrchr(line, ')');
-	if (!name || !end || end - name >= NAME_ROOM || sscanf(end + 1, " %*c %d %*d %*d %*d %*d %u", &ppid, &flags) != 2)
+	if (!name || !end || end - name >= NAME_ROOM ||
+	    sscanf(end + 1, " %*c %d %*d %*d %*d %*d %u", &ret->ppid, &flags) != 2)
+		return false;
+	memcpy(ret->name, name + 1, (size_t)(end - name - 1));
+	ret->name[end - name - 1] = 0;
+	ret->user = !(flags & IS_OF_KERNEL);
+	return true;
+}
+
+static void put_task(struct buf *to, const char *pid, const char *tid, const char *exe, size_t exe_bytes)
+{
+	struct graph_record r = { .kind = GRAPH_THERE, .pid = atoi(pid), .other = atoi(tid) };
+	char text[NAME_ROOM + EXE_ROOM];
+	struct task task;
+	size_t bytes;
+
+	if (!read_task(pid, tid, &task))
 		return;
-	r.count = (uint64_t)ppid;
-	r.depth = !(flags & IS_OF_KERNEL);
-	bytes = (size_t)(end - name - 1);
-	memcpy(text, name + 1, bytes);
-	text[bytes++] = 0;
+	r.count = (uint64_t)task.ppid;
+	r.depth = task.user;
+	bytes = strlen(task.name) + 1;
+	memcpy(text, task.name, bytes);
 	memcpy(text + bytes, exe, exe_bytes);
 	graph_record_put(to, &r, text, bytes + exe_bytes);
+}
+
+/* In a namespace of their own, processes have other numbers than the tracer tells; and there are no kernel's threads. */
+static bool has_kernels_numbers(void)
+{
+	struct task kthreadd;
+
+	return read_task("2", "2", &kthreadd) && !kthreadd.user;
 }
 
 static void put_process(struct buf *to, const char *pid, bool begins)
@@ -83,7 +110,7 @@ static void put_process(struct buf *to, const char *pid, bool begins)
 
 void host_tasks_read(bool begins, struct buf *to)
 {
-	DIR *proc = opendir("/proc");
+	DIR *proc = has_kernels_numbers() ? opendir("/proc") : NULL;
 	const struct dirent *e;
 
 	while (proc && (e = readdir(proc)))

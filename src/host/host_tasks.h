@@ -7,7 +7,8 @@
 
 /*
  * Append a record THERE for each task. `begins`: nothing has been recorded yet; else a task may have executed another
- * program since, so that these are left out. One that ends meanwhile may be missing.
+ * program since, so that these are left out. One that ends meanwhile may be missing. None is known in a namespace of
+ * processes.
  */
 void host_tasks_read(bool begins, struct buf *to);
 
