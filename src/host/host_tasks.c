@@ -46,7 +46,9 @@ struct task {
 	bool user; /* it is no thread of the kernel's */
 };
 
-/* proc(5), /proc/pid/stat: pid (name) state ppid … flags; names may have any bytes, parentheses too. False: it is gone. */
+/*
+ * proc(5), /proc/pid/stat: pid (name) state ppid … flags; names may have any bytes, parentheses too. False: it is gone.
+ */
 static bool read_task(const char *pid, const char *tid, struct task *ret)
 {
 	enum { IS_OF_KERNEL = 0x00200000 }; /* PF_KTHREAD, include/linux/sched.h */
@@ -84,7 +86,7 @@ static void put_task(struct buf *to, const char *pid, const char *tid, const cha
 	graph_record_put(to, &r, text, bytes + exe_bytes);
 }
 
-/* In a namespace of their own, processes have other numbers than the tracer tells; and there are no kernel's threads. */
+/* In a namespace of their own processes have other numbers than the tracer tells, and none is the kernel's. */
 static bool has_kernels_numbers(void)
 {
 	struct task kthreadd;
