@@ -172,8 +172,8 @@ def test_holds_again(options):
     same(path, thinned(name, *options.split()))
     assert run(UPTO, "check", path).returncode == 0
     whole = upto_json("info", "--json", boot("all"))["events"]
-    # a chunk is written whole, and is some tenths of a second of the host's time long
-    assert written < whole * 2 / 3, (written, whole)
+    # a chunk is written whole, and is some tenths of a second of the host's time long: how much of the guest's that is, the host's load decides
+    assert written < whole * 4 / 5, (written, whole)
     return f"{written} of {whole} events were written"
 
 

@@ -37,26 +37,41 @@ struct host_pages {
 	_Atomic bool stops;
 };
 
-/* All that is there now, but for more than so many pages: taking them away may be recorded itself. */
-static void take(struct cpu *c, size_t most)
+/*
+ * All that is there now, but for more than so many pages: taking them away may be recorded itself. Returns how many it
+ * were.
+ */
+static size_t take(struct cpu *c, size_t most)
 {
 	uint8_t page[PAGE_MAX];
+	size_t i = 0;
 	ssize_t n;
 
-	for (size_t i = 0; i < most && (n = read(c->in, page, c->of->page)) > 0; i++)
+	for (; i < most && (n = read(c->in, page, c->of->page)) > 0; i++)
 		if (!c->failed)
 			c->failed = -write_all(c->out, page, (size_t)n);
+	return i;
+}
+
+/* While little comes, one looks less often: each look is recorded itself. */
+static long next_pause(long pause, size_t pages)
+{
+	enum { FEW = 4, MANY = 32, SHORT = 2000000, LONG = 32000000 }; /* pages; ns */
+
+	if (pages >= MANY)
+		return SHORT;
+	return pages <= FEW && pause < LONG ? pause * 2 : pause;
 }
 
 static void *take_in_thread(void *arg)
 {
-	const struct timespec little = { .tv_nsec = 5000000 };
+	struct timespec pause = { .tv_nsec = 4000000 };
 	struct cpu *c = arg;
 
 	pthread_setname_np(pthread_self(), HOST_READERS);
 	while (!c->of->stops) {
-		take(c, AT_ONCE);
-		nanosleep(&little, NULL);
+		pause.tv_nsec = next_pause(pause.tv_nsec, take(c, AT_ONCE));
+		nanosleep(&pause, NULL);
 	}
 	take(c, SIZE_MAX);
 	return NULL;
