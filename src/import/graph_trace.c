@@ -496,6 +496,10 @@ static void add(struct graph_trace *t, const struct graph_record *r, const char 
 	uint64_t ns = time_of(t, r->ns);
 	struct switching *s = &t->switching[r->cpu];
 
+	if (r->kind == GRAPH_FORK) {
+		add_fork(t, r, text);
+		return;
+	}
 	/* __schedule() tells of the switch, and calls some functions before it is made: kernel/sched/core.c */
 	if (s->is_told && s->from == r->pid && r->kind != GRAPH_SWITCH && r->kind != GRAPH_LOST)
 		s->ns = ns > s->ns ? ns : s->ns;
@@ -503,8 +507,6 @@ static void add(struct graph_trace *t, const struct graph_record *r, const char 
 		end_switching(t, r->cpu);
 	if (r->kind == GRAPH_LOST)
 		lose(t, r);
-	else if (r->kind == GRAPH_FORK)
-		add_fork(t, r, text);
 	else
 		add_of_thread(t, r, text, ns);
 }
