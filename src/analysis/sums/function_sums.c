@@ -105,6 +105,20 @@ static void come_back(struct function_sums *s, struct function_lane *lane, const
 		come_back_unknown(s, lane, e->target, place);
 }
 
+/*
+ * Is what the interrupt cuts into of use when control comes back? In the kernel it may be a thunk; in a program, whose
+ * thunks nobody folds, only a function that was about to be entered.
+ */
+static bool is_worth_knowing(struct function_lane *lane, const struct event *e, uint32_t from)
+{
+	struct place place;
+
+	if (addr_is_kernel(e->from))
+		return true;
+	place = name_cache_place(lane->cache, &lane->view, lane->task, e->from, e->ns);
+	return place.at & AT_START && place.function != from;
+}
+
 /* What of enum place_at an event has to lead to, that by itself may enter a function or not; from function `from`. */
 static __attribute__((noinline)) unsigned enters_here(struct function_sums *s, struct function_lane *lane,
 						      const struct event *e, struct place *place, uint32_t from)
@@ -113,7 +127,7 @@ static __attribute__((noinline)) unsigned enters_here(struct function_sums *s, s
 
 	if (e->kind == EVENT_INTERRUPT) {
 		from = again ? lane->unentered_from : from; /* another one comes before it is entered */
-		if (e->from >> 63)
+		if (is_worth_knowing(lane, e, from))
 			function_lane_cut_in(lane, &(struct cut_in){ .task = lane->task,
 								     .from = e->from,
 								     .function = from,
