@@ -416,6 +416,20 @@ def test_interrupted_before_it_is_entered():
     assert [c["third"] for c in calls] == [1, 1] == [listed, calls[0]["second"]] and calls[0]["handler"] == 3, (calls, listed)
 
 
+def test_program_interrupted_before_it_is_entered():
+    """The same in a program: the interrupt comes where a conditional jump has led to a function, and the one behind it has come before."""
+    at = 0x400000
+    trace = make("unentered-program", [
+        *program(("event 0 call 200 0 0x7fff0000 0x401015", at + 0x1100), ("event 0 interrupt 210 210", STACK - 0x40, at + 0x1200, KERNEL + 0x2000, 0xec, 0, 0x33),
+                 ("event 0 interrupt-return 220 0", STACK - 0x40, 0, at + 0x1200, 0x33, 0), ("event 0 arrive 220 0 0 0", at + 0x1200),
+                 "event 0 return 230 0 0x7fff0000 0 0x401015", "event 0 clock 240 240 0 0 0"),
+        f"map 0xffff888000008000 {at} 0x4000 0x4000 /program",
+        *(f"function {at:#x} {size:#x} {name} 0x4000 /program" for at, size, name in ((0x1000, 0x100, "main"), (0x1100, 0x100, "chooses"), (0x1200, 0x100, "called")))])
+    for options in [], ["--total"]:
+        calls = {f["function"]: f["calls"] for f in upto_json("top", *options, "--json", "-n", "0", trace, upto=UPTO_ASAN)["functions"]}
+        assert calls["called [program]"] == calls["chooses [program]"] == 1, (options, calls)
+
+
 def test_callers_of_recursion():
     """Seen from its callers, a function that calls itself has its time once, as in top --total."""
     up = [("event 0 call", 100 + 10 * i, 0, STACK - 64 * i, KERNEL + 0x1020 if i else KERNEL + 0x20, KERNEL + 0x1000) for i in range(5)]

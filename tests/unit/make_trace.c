@@ -7,6 +7,7 @@
  *   symbol ADDRESS SIZE NAME                   a function of the kernel; addresses rise
  *   task CHANGE CPU NS INSNS TASK MM PID TGID PPID COMM [EXE]
  *   map MM START SIZE FILE-SIZE PATH
+ *   function OFFSET SIZE NAME FILE-SIZE PATH   of the one file that has functions; offsets in it rise
  *   content MM START NUMBER [BYTES]            what is mapped there: BYTES are the payload, in hexadecimal digits
  *   event CPU KIND INSNS NS SLOT FROM TARGET [ARGUMENT…]      kinds as dump prints them
  *   chunk CPU                                  the vCPU's events from here on are in another chunk
@@ -31,8 +32,9 @@ enum { CPUS = 64, WORDS = 24, LEVEL = 1, CALL_LENGTH = 5, JUMP_LENGTH = 2 };
 
 static struct {
 	struct buf meta, end, tasks, code;
-	struct symtab symbols;
-	size_t symbols_cap;
+	struct symtab symbols, functions; /* the kernel's, and those of `file` */
+	size_t symbols_cap, functions_cap;
+	struct code_file file;
 	struct sites sites;
 	struct lane {
 		struct encoder *encoder;
@@ -64,9 +66,8 @@ static uint64_t number(const char *word)
 	return n;
 }
 
-static void add_symbol(char **words)
+static void add_symbol(struct symtab *tab, size_t *cap, char **words)
 {
-	struct symtab *tab = &made.symbols;
 	size_t len = strlen(words[3]) + 1;
 	uint64_t addr = number(words[1]);
 
@@ -76,7 +77,7 @@ static void add_symbol(char **words)
 		tab->sections[0].end = UINT64_MAX;
 		tab->sections[1] = (struct symtab_section){ .addr = addr, .name = ".text" };
 	}
-	tab->symbols = array_grow(tab->symbols, tab->count, &made.symbols_cap, sizeof *tab->symbols);
+	tab->symbols = array_grow(tab->symbols, tab->count, cap, sizeof *tab->symbols);
 	tab->symbols[tab->count++] = (struct symbol){
 		.addr = addr, .end = addr + number(words[2]), .name = (uint32_t)tab->names_len, .section = 1,
 	};
@@ -84,6 +85,13 @@ static void add_symbol(char **words)
 	tab->names = xreallocarray(tab->names, tab->names_len + len, 1);
 	memcpy(tab->names + tab->names_len, words[3], len);
 	tab->names_len += len;
+}
+
+static void add_function(char **words)
+{
+	add_symbol(&made.functions, &made.functions_cap, words);
+	if (!made.file.path)
+		made.file = (struct code_file){ .path = xstrdup(words[5]), .size = number(words[4]) };
 }
 
 static void add_task(char **words, unsigned n)
@@ -269,7 +277,9 @@ static void take_line(char *line)
 	else if (!strcmp(words[0], "end") && n > 2)
 		add_line(&made.end, line);
 	else if (!strcmp(words[0], "symbol") && n == 4)
-		add_symbol(words);
+		add_symbol(&made.symbols, &made.symbols_cap, words);
+	else if (!strcmp(words[0], "function") && n == 6)
+		add_function(words);
 	else if (!strcmp(words[0], "task") && n > 10)
 		add_task(words, n);
 	else if (!strcmp(words[0], "map") && n == 6)
@@ -295,7 +305,7 @@ static void put(struct writer *w, const struct chunk_header *header, const struc
 
 static void write_trace(const char *path)
 {
-	struct buf symbols = { 0 }, sites = { 0 }, end = { 0 };
+	struct buf symbols = { 0 }, functions = { 0 }, files = { 0 }, sites = { 0 }, end = { 0 };
 	struct writer w;
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 
@@ -314,12 +324,19 @@ static void write_trace(const char *path)
 	buf_put(&end, made.end.data, made.end.len);
 	if (made.symbols.count)
 		symtab_encode(&made.symbols, &symbols);
+	if (made.file.path) {
+		symtab_encode(&made.functions, &functions);
+		made.file.symbols = functions.data;
+		made.file.symbols_len = functions.len;
+		code_file_put(&files, &made.file);
+	}
 	sites_encode(&made.sites, SITE_FIRST, made.sites.count, &sites);
 	put(&w, &(struct chunk_header){ .type = CHUNK_META }, &made.meta);
 	put(&w, &(struct chunk_header){ .type = CHUNK_SITES }, &sites);
 	put(&w, &(struct chunk_header){ .type = CHUNK_SYMBOLS }, &symbols);
 	put(&w, &(struct chunk_header){ .type = CHUNK_TASKS }, &made.tasks);
 	put(&w, &(struct chunk_header){ .type = CHUNK_CODE }, &made.code);
+	put(&w, &(struct chunk_header){ .type = CHUNK_FILES }, &files);
 	for (size_t i = 0; i < made.n_chunks; i++)
 		put(&w, &made.chunks[i].header, &made.chunks[i].payload);
 	put(&w, &(struct chunk_header){ .type = CHUNK_END }, &end);
