@@ -155,7 +155,6 @@ static void set_times(struct graph_events *d, struct graph_record *r, uint64_t b
 
 static void put(struct graph_events *d, const struct tep_record *record, enum known_event event, struct graph_record *r)
 {
-	enum { OF_SAME_PROCESS = 0x00010000 }; /* CLONE_THREAD, include/uapi/linux/sched.h */
 	char scratch[256], more[64];
 
 	switch (event) {
@@ -204,7 +203,7 @@ static void put(struct graph_events *d, const struct tep_record *record, enum kn
 	case FORK:
 		r->kind = GRAPH_FORK;
 		if (event == NEWTASK)
-			r->depth = number(d, event, 2, record) & OF_SAME_PROCESS ? GRAPH_IS_THREAD : GRAPH_IS_PROCESS;
+			r->depth = graph_made_as(number(d, event, 2, record));
 		r->other = (int32_t)number(d, event, 0, record);
 		graph_writer_put(d->to, r, text(d, event, 1, record, scratch, sizeof scratch));
 		return;

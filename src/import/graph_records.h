@@ -54,6 +54,14 @@ enum { GRAPH_TEXT_MAX = 1 << 16 };
 /* Of FORK: of the same process; a process of its own; 0: not known, or told by another FORK before. */
 enum { GRAPH_IS_THREAD = 1, GRAPH_IS_PROCESS = 2 };
 
+/* By the flags that the task was made with. */
+static inline uint16_t graph_made_as(uint64_t clone_flags)
+{
+	enum { OF_SAME_PROCESS = 0x00010000 }; /* CLONE_THREAD, include/uapi/linux/sched.h */
+
+	return clone_flags & OF_SAME_PROCESS ? GRAPH_IS_THREAD : GRAPH_IS_PROCESS;
+}
+
 struct graph_record {
 	uint64_t ns;
 	union {

@@ -312,12 +312,9 @@ static const struct {
 /* A new task is a thread of the process that made it, if it is made so. */
 static uint16_t made_as(const char *text)
 {
-	enum { OF_SAME_PROCESS = 0x00010000 }; /* CLONE_THREAD, include/uapi/linux/sched.h */
 	char flags[32];
 
-	if (!value_of(text, "clone_flags", flags, sizeof flags))
-		return 0;
-	return strtoull(flags, NULL, 16) & OF_SAME_PROCESS ? GRAPH_IS_THREAD : GRAPH_IS_PROCESS;
+	return value_of(text, "clone_flags", flags, sizeof flags) ? graph_made_as(strtoull(flags, NULL, 16)) : 0;
 }
 
 /* False: it is none of these. */
