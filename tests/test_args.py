@@ -153,9 +153,12 @@ LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
 OF_LIBC = ("open", "openat", "malloc", "mmap", "kill", "lseek")
 
 
+OF_PROGRAM = ("plain", "mixed", "unseen", "scaled", "stacked", "nine", "wide", "none")
+
+
 def calls_told(trace):
     """As the program says them itself."""
-    rows = run(UPTO, "calls", "--args", "-F", ",".join(("plain", "mixed", "unseen", "scaled", "none") + OF_LIBC), "--comm", "given", "--depth", "1", trace).stdout.decode()
+    rows = run(UPTO, "calls", "--args", "-F", ",".join(OF_PROGRAM + OF_LIBC), "--comm", "given", "--depth", "1", trace).stdout.decode()
     return re.findall(r"^ .* (\w+) \[(?:given|libc\.so\.6)\](\(.*?\) = \S+)", rows, re.M)
 
 
@@ -168,12 +171,12 @@ def test_program(tmp_path):
     run("g++", "-g", "-O1", "-o", other, os.path.join(TOP, "tests/guests/shop.cc"))
     libraries = dict.fromkeys(libraries_of(program) + libraries_of(other))
     args = qemu_args("6.12", initrd("6.12", "given", *libraries, f"{program}=bin/given", f"{other}=bin/shop", newer_than=(program, other)))
-    names = ",".join(["/bin/given:*", "/bin/shop:*shop*", *(f"{LIBC}:{name}" for name in OF_LIBC), "vfs_open"])
+    names = ",".join(["/bin/given:*", "/bin/shop:*shop*", *(f"{LIBC}:{name}" for name in OF_LIBC), "vfs_open", "do_mmap"])
     debug = ("--debug", f"{program}:{other}")
     p = record(trace, args, "--deterministic", *debug, "--args", names)
     check(trace)
-    told = re.findall(r"^\W*(?:.*\[\dJ)?(plain|mixed|unseen|scaled|none|open|openat|malloc|mmap|kill|lseek)(\(.*\) = \S+)\r?$", p.stdout.decode(), re.M)
-    assert len(told) == 12, p.stdout
+    told = re.findall(rf"^\W*(?:.*\[\dJ)?({'|'.join(OF_PROGRAM + OF_LIBC)})(\(.*\) = \S+)\r?$", p.stdout.decode(), re.M)
+    assert len(told) == 17, p.stdout
     ours = calls_told(trace)
     wanted = [(name, re.escape(text).replace(r"p=\?", r"p=\S+")) for name, text in told]
     # what main() calls; the others are what that calls, and the dynamic linker
@@ -186,6 +189,9 @@ def test_program(tmp_path):
               re.findall(r"^(shop::[\w:]+)(\(.*\)(?: = \S+)?)\r?$", p.stdout.decode(), re.M)]
     wanted = [w + r"( = 0x\w+)?" if "result" in w else w for w in wanted]
     assert len(wanted) == 8 and len(shop) == 8 and all(re.fullmatch(w, f"{name} {text}") for w, (name, text) in zip(wanted, shop)), (wanted, shop)
+    # what the kernel's function has on the stack: the file's second page
+    rows = [c["args"] for c in upto_json("calls", "--json", "--args", "-F", "do_mmap", "--comm", "given", "--depth", "1", trace)["calls"]]
+    assert [a["pgoff"] for a in rows if a["file"] == "/bin/given" and a["len"] == 4096 and a["prot"] == 1][-1:] == [1], rows
     assert "vfs_open(path=" in run(UPTO, "calls", "--args", "-F", "vfs_open", "--comm", "given", "--depth", "1", trace).stdout.decode()
     of = {(c["function"].split(" ")[0]): c for c in upto_json("calls", "--json", "--args", "-F", "openat", "--comm", "given", "--depth", "1", trace)["calls"]}
     assert of["openat"]["args"] == {"dirfd": "AT_FDCWD", "path": "/no/such/file", "flags": "O_WRONLY|O_CREAT|O_TRUNC", "mode": "0640"} and of["openat"]["result"] == -1, of

@@ -246,29 +246,20 @@ static int finish(struct typed *t, const struct probe_type *asked, struct probe_
 	return 0;
 }
 
-/* Where parameters that have no register begin: System V ABI, behind the return address. */
-static int64_t stack_place(const struct prototype *p, unsigned i)
+static int add_parameter(struct typed *t, const struct prototype *p, unsigned i)
 {
-	int64_t at = WORD;
+	int reg = prototype_register(p, i), place = prototype_stack(p, i);
 
-	for (unsigned k = 0; k < i; k++)
-		if (prototype_register(p, k) < 0)
-			at += (p->parameters[k].bytes + WORD - 1) / WORD * WORD;
-	return at;
-}
-
-static void add_parameter(struct typed *t, const struct prototype *p, unsigned i)
-{
-	int reg = prototype_register(p, i);
-
+	t->is_place = reg < 0;
 	if (reg >= 0) {
 		probe_code_add_entry(&t->code, t->d->returns, probe_register_of_parameter((unsigned)reg));
-		t->is_place = false;
-		return;
+		return 0;
 	}
+	if (place < 0)
+		return error_set(t->err, "%s: where on the stack %s is, is not known", t->d->text, p->parameters[i].name);
 	probe_code_add(&t->code, PROBE_OP_REGISTER, PROBE_RSP);
-	probe_code_add_behind(&t->code, stack_place(p, i));
-	t->is_place = true;
+	probe_code_add_behind(&t->code, WORD + place * WORD); /* behind the return address */
+	return 0;
 }
 
 /* "file, buf, count, pos" */
@@ -315,12 +306,11 @@ static int add_value(struct probe_values *v, struct typed *t, const struct probe
 static int add_all(struct probe_values *v, struct typed *t, const struct prototype *p, const struct btf_param *params)
 {
 	for (unsigned i = 0; i < p->count; i++) {
-		add_parameter(t, p, i);
-		t->type = params[i].type;
-		if (p->parameters[i].kind == VALUE_STRUCT) { /* it has no one value */
-			probe_code_deinit(&t->code);
+		if (p->parameters[i].kind == VALUE_STRUCT) /* it has no one value */
 			continue;
-		}
+		if (add_parameter(t, p, i) < 0)
+			return -1;
+		t->type = params[i].type;
 		if (add_value(v, t, &(struct probe_arg){ 0 }, p->parameters[i].name) < 0)
 			return -1;
 	}
@@ -365,7 +355,8 @@ static int add(struct probe_values *v, struct typed *t, const struct probe_arg *
 	i = find_parameter(t->d, a, p, t->err);
 	if (i < 0)
 		return i;
-	add_parameter(t, p, (unsigned)i);
+	if (add_parameter(t, p, (unsigned)i) < 0)
+		return -1;
 	t->type = params[i].type;
 	return add_value(v, t, a, name);
 }

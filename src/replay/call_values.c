@@ -94,16 +94,59 @@ static void take_texts(struct fact *args, const struct fact *later)
 		}
 }
 
-static uint64_t key_of_place(const struct fact *f)
+static uint64_t key_of_place(const struct fact *f, enum fact_kind kind)
 {
-	return hash64(f->insns) ^ f->cpu;
+	return hash64(hash64(f->insns) ^ f->cpu) ^ kind;
 }
 
-static void find_floats(struct call_values *c)
+static void find_beside(struct call_values *c)
 {
-	for (size_t i = 0; i < c->facts.count; i++)
-		if (c->facts.list[i].kind == FACT_FLOATS)
-			*map_put(&c->floats, key_of_place(&c->facts.list[i]), 0) = i + 1;
+	for (size_t i = 0; i < c->facts.count; i++) {
+		const struct fact *f = &c->facts.list[i];
+
+		if (f->kind == FACT_FLOATS || f->kind == FACT_STACK)
+			*map_put(&c->beside, key_of_place(f, f->kind), 0) = i + 1;
+	}
+}
+
+/* Number `i` of the fact of that kind that was recorded beside a call's arguments. */
+static bool number_beside(const struct call_values *c, const struct fact *args, enum fact_kind kind, unsigned i,
+			  uint64_t *ret)
+{
+	const uint64_t *at = map_get(&c->beside, key_of_place(args, kind));
+	const struct fact *f = at ? &c->facts.list[*at - 1] : NULL;
+
+	if (!f || f->kind != kind || f->cpu != args->cpu || f->insns != args->insns ||
+	    f->numbers[0] != args->numbers[0] || i >= f->n_numbers)
+		return false;
+	*ret = f->numbers[i];
+	return true;
+}
+
+/* Of one that takes one word there. */
+static bool number_on_stack(const struct call_values *c, const struct fact *args, unsigned i, uint64_t *ret)
+{
+	const struct prototype *p = call_values_prototype(c, args);
+	int place = prototype_stack(p, i);
+
+	return place >= 0 && prototype_stack_words(p, i) == 1 &&
+	       number_beside(c, args, FACT_STACK, 1 + (unsigned)place, ret);
+}
+
+bool call_values_number(const struct call_values *c, const struct fact *args, unsigned i, uint64_t *ret)
+{
+	enum { FIRST_REGISTER = 2 };
+	const struct prototype *p = call_values_prototype(c, args);
+	int r = prototype_register(p, i);
+
+	if (p->parameters[i].kind == VALUE_FLOAT)
+		return false;
+	if (r < 0)
+		return number_on_stack(c, args, i, ret);
+	if (FIRST_REGISTER + (unsigned)r >= args->n_numbers)
+		return false;
+	*ret = args->numbers[FIRST_REGISTER + r];
+	return true;
 }
 
 static double float_of(uint64_t bits, unsigned bytes)
@@ -120,14 +163,14 @@ static double float_of(uint64_t bits, unsigned bytes)
 bool call_values_float(const struct call_values *c, const struct fact *args, unsigned i, double *ret)
 {
 	const struct prototype *p = call_values_prototype(c, args);
-	const uint64_t *at = map_get(&c->floats, key_of_place(args));
-	const struct fact *f = at ? &c->facts.list[*at - 1] : NULL;
 	int vector = prototype_vector(p, i);
+	uint64_t bits;
 
-	if (!f || vector < 0 || 1 + (unsigned)vector >= f->n_numbers || f->numbers[0] != args->numbers[0] ||
-	    f->cpu != args->cpu || f->insns != args->insns)
+	if (p->parameters[i].kind != VALUE_FLOAT ||
+	    !(vector >= 0 ? number_beside(c, args, FACT_FLOATS, 1 + (unsigned)vector, &bits)
+			  : number_on_stack(c, args, i, &bits)))
 		return false;
-	*ret = float_of(f->numbers[1 + vector], p->parameters[i].bytes);
+	*ret = float_of(bits, p->parameters[i].bytes);
 	return true;
 }
 
@@ -168,7 +211,7 @@ static void take_later_texts(struct call_values *c)
 
 void call_values_complete(struct call_values *c)
 {
-	find_floats(c);
+	find_beside(c);
 	take_later_texts(c);
 }
 
@@ -188,7 +231,7 @@ void call_values_deinit(struct call_values *c)
 	free(c->prototypes);
 	map_free(&c->functions);
 	map_free(&c->named);
-	map_free(&c->floats);
+	map_free(&c->beside);
 	facts_deinit(&c->facts);
 	*c = (struct call_values){ 0 };
 }

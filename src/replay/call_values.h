@@ -13,7 +13,7 @@ struct call_values {
 	size_t count;
 	struct map functions;         /* addresses that have one */
 	struct map named;             /* functions of programs, by number, that have one */
-	struct map floats;            /* by vCPU and counter: number of the fact FLOATS + 1 */
+	struct map beside;            /* by kind, vCPU and counter: number of a fact FLOATS or STACK, + 1 */
 	const struct names *names;
 };
 
@@ -27,7 +27,9 @@ void call_values_deinit(struct call_values *c);
  */
 void call_values_complete(struct call_values *c);
 
-/* The floating number that parameter `i` of the call had. False: that was not recorded. */
+/* The value that parameter `i` of the call had, which is no floating number. False: that was not recorded. */
+bool call_values_number(const struct call_values *c, const struct fact *args, unsigned i, uint64_t *ret);
+/* The floating number that it had. */
 bool call_values_float(const struct call_values *c, const struct fact *args, unsigned i, double *ret);
 /* The same of what a call gave back. */
 bool call_values_float_result(const struct call_values *c, const struct fact *result, double *ret);

@@ -6,7 +6,7 @@
 #include "arch/syscall_args.h"
 #include "base/float_text.h"
 
-enum { FIRST_REGISTER = 2, RESULT = 2, ERRORS = 4095 /* MAX_ERRNO, include/linux/err.h */ };
+enum { RESULT = 2, ERRORS = 4095 /* MAX_ERRNO, include/linux/err.h */ };
 
 /* As wide as its type; a register's upper part is anything. */
 static uint64_t narrowed(const struct parameter *p, uint64_t value)
@@ -36,17 +36,6 @@ static void put_number(struct buf *out, const struct parameter *p, uint64_t valu
 		buf_printf(out, "%" PRIu64, value);
 }
 
-/* The value that parameter `i` had; false: it was on the stack, which is not recorded. */
-static bool value_of(const struct prototype *p, const struct fact *args, unsigned i, uint64_t *ret)
-{
-	int r = prototype_register(p, i);
-
-	if (r < 0 || FIRST_REGISTER + (unsigned)r >= args->n_numbers)
-		return false;
-	*ret = args->numbers[FIRST_REGISTER + r];
-	return true;
-}
-
 /* What it names; NULL: nothing is known. */
 static const char *name_of(const struct prototype *p, const struct fact *args, unsigned i)
 {
@@ -62,15 +51,16 @@ static void put_as_argument(struct buf *out, const struct parameter *p, uint64_t
 }
 
 /* The permissions that open() is given only if it may make a file. */
-static bool is_given(const struct prototype *p, const struct fact *args, unsigned i)
+static bool is_given(const struct call_values *c, const struct fact *args, unsigned i)
 {
+	const struct prototype *p = call_values_prototype(c, args);
 	const struct parameter *flags = i ? &p->parameters[i - 1] : NULL;
 	uint64_t value;
 
 	if (!flags || p->parameters[i].kind != VALUE_ARGUMENT || *p->parameters[i].type != ARG_MODE ||
 	    flags->kind != VALUE_ARGUMENT || *flags->type != ARG_OPEN)
 		return true;
-	return value_of(p, args, i - 1, &value) && value & ARG_OPEN_CREATES;
+	return call_values_number(c, args, i - 1, &value) && value & ARG_OPEN_CREATES;
 }
 
 static void put_value(struct buf *out, const struct call_values *c, const struct fact *args, unsigned i, bool alike)
@@ -82,7 +72,7 @@ static void put_value(struct buf *out, const struct call_values *c, const struct
 
 	if (call_values_float(c, args, i, &real)) {
 		float_put(out, real, p->parameters[i].bytes == sizeof(float));
-	} else if (!value_of(p, args, i, &value)) {
+	} else if (!call_values_number(c, args, i, &value)) {
 		buf_printf(out, "?");
 	} else if (name) {
 		buf_printf(out, "%s%s%s", quote, name, quote);
@@ -102,7 +92,7 @@ void value_text_args(struct buf *out, const struct call_values *c, const struct 
 	if (!p)
 		return;
 	buf_printf(out, "(");
-	for (unsigned i = 0; i < p->count && is_given(p, args, i); i++) {
+	for (unsigned i = 0; i < p->count && is_given(c, args, i); i++) {
 		buf_printf(out, "%s", i ? ", " : "");
 		/* of what no type is known: registers, as an assembler writes them */
 		buf_printf(out, "%s", p->parameters[i].kind == VALUE_REGISTER ? "%" : "");
@@ -177,7 +167,7 @@ static void put_args_json(struct json *j, const struct call_values *c, const str
 	const struct prototype *p = call_values_prototype(c, args);
 
 	json_object(j, "args");
-	for (unsigned i = 0; i < p->count && is_given(p, args, i); i++) {
+	for (unsigned i = 0; i < p->count && is_given(c, args, i); i++) {
 		const struct parameter *q = &p->parameters[i];
 		const char *name = name_of(p, args, i);
 		uint64_t value;
@@ -185,7 +175,7 @@ static void put_args_json(struct json *j, const struct call_values *c, const str
 
 		if (call_values_float(c, args, i, &real))
 			json_float(j, q->name, real);
-		else if (!value_of(p, args, i, &value))
+		else if (!call_values_number(c, args, i, &value))
 			json_null(j, q->name);
 		else if (name)
 			json_text(j, q->name, name);

@@ -104,8 +104,9 @@ static void put_prototypes(const struct reader *from, uint64_t first, struct buf
 
 static bool is_value(const struct fact *f)
 {
-	return (f->kind == FACT_EVENT || f->kind == FACT_ARGS || f->kind == FACT_RETURNS || f->kind == FACT_FLOATS) &&
-	       f->n_numbers;
+	static const char values[] = { FACT_EVENT, FACT_ARGS, FACT_RETURNS, FACT_FLOATS, FACT_STACK };
+
+	return memchr(values, (int)f->kind, sizeof values) && f->n_numbers;
 }
 
 /* Chunks have a size that readers take. */

@@ -22,6 +22,7 @@ const char *fact_kind_name(enum fact_kind kind)
 		[FACT_TEST] = "test",         [FACT_LOG_EARLIER] = "log-earlier",
 		[FACT_ARGS] = "args",         [FACT_RETURNS] = "returns",
 		[FACT_EVENT] = "event",       [FACT_FLOATS] = "floats",
+		[FACT_STACK] = "stack",
 	};
 
 	return names[kind];

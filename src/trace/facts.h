@@ -62,6 +62,11 @@ enum fact_kind {
 	 * first vector registers (prototype_vector())
 	 */
 	FACT_FLOATS,
+	/*
+	 * beside ARGS, where arguments are on the stack: number of the prototype, the words behind the return address
+	 * (prototype_stack())
+	 */
+	FACT_STACK,
 	FACT_KINDS,
 };
 

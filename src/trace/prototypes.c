@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-enum { REGISTER_BYTES = 8, STRUCT_REGISTERS = 2 };
+enum { REGISTER_BYTES = 8, STRUCT_REGISTERS = 2, VECTORS = 8 };
 
 static void parameter_deinit(struct parameter *p)
 {
@@ -71,13 +71,52 @@ static bool is_in_vector(const struct parameter *p)
 	return p->kind == VALUE_FLOAT && p->bytes <= REGISTER_BYTES;
 }
 
-int prototype_vector(const struct prototype *p, unsigned i)
+/* Of all that are used for arguments; negative: none. */
+static int vector_of(const struct prototype *p, unsigned i)
 {
 	unsigned used = 0;
 
 	for (unsigned k = 0; k < i; k++)
 		used += is_in_vector(&p->parameters[k]);
-	return is_in_vector(&p->parameters[i]) && used < PROTOTYPE_VECTORS ? (int)used : -1;
+	return is_in_vector(&p->parameters[i]) && used < VECTORS ? (int)used : -1;
+}
+
+int prototype_vector(const struct prototype *p, unsigned i)
+{
+	int vector = vector_of(p, i);
+
+	return vector < PROTOTYPE_VECTORS ? vector : -1;
+}
+
+unsigned prototype_stack_words(const struct prototype *p, unsigned i)
+{
+	const struct parameter *q = &p->parameters[i];
+
+	if (prototype_register(p, i) >= 0 || vector_of(p, i) >= 0)
+		return 0;
+	return q->kind == VALUE_STRUCT || q->kind == VALUE_FLOAT ? (q->bytes + REGISTER_BYTES - 1) / REGISTER_BYTES : 1;
+}
+
+int prototype_stack(const struct prototype *p, unsigned i)
+{
+	unsigned place = 0, words = 0;
+
+	for (unsigned k = 0; k <= i; k++) {
+		place += words;
+		words = prototype_stack_words(p, k);
+		if (words > 1 && place % 2)
+			return -1;
+	}
+	return words ? (int)place : -1;
+}
+
+/* Is it of a kind with names, and recorded? */
+static bool has_text(const struct prototype *p, unsigned i)
+{
+	int place = prototype_stack(p, i);
+
+	return value_is_named(p->parameters[i].kind) &&
+	       (prototype_register(p, i) >= 0 || (place >= 0 && place < PROTOTYPE_STACK));
 }
 
 int prototype_text(const struct prototype *p, unsigned i)
@@ -85,10 +124,8 @@ int prototype_text(const struct prototype *p, unsigned i)
 	unsigned texts = 0;
 
 	for (unsigned k = 0; k < i; k++)
-		texts += value_is_named(p->parameters[k].kind) && prototype_register(p, k) >= 0;
-	return value_is_named(p->parameters[i].kind) && prototype_register(p, i) >= 0 && texts < PROTOTYPE_TEXTS
-		       ? (int)texts
-		       : -1;
+		texts += has_text(p, k);
+	return has_text(p, i) && texts < PROTOTYPE_TEXTS ? (int)texts : -1;
 }
 
 static void put_parameter(const struct parameter *p, struct buf *out)

@@ -32,7 +32,14 @@ enum value_kind {
 	VALUE_ARGUMENT = 'A',  /* what an argument of a system call is: `type` is its kind (arch/syscall_args.h) */
 };
 
-enum { PROTOTYPE_PARAMETERS = 16, PROTOTYPE_REGISTERS = 6, PROTOTYPE_TEXTS = 3, PROTOTYPE_VECTORS = 6 };
+enum {
+	PROTOTYPE_PARAMETERS = 16,
+	/* what is recorded: registers, vector registers, words of the stack, texts */
+	PROTOTYPE_REGISTERS = 6,
+	PROTOTYPE_VECTORS = 6,
+	PROTOTYPE_STACK = 7,
+	PROTOTYPE_TEXTS = 3,
+};
 
 struct parameter {
 	enum value_kind kind;
@@ -64,6 +71,15 @@ int prototype_register(const struct prototype *p, unsigned i);
 
 /* In which of the first vector registers it is; negative: in none of these. */
 int prototype_vector(const struct prototype *p, unsigned i);
+
+/* How many words of the stack it takes; 0: it is in registers. */
+unsigned prototype_stack_words(const struct prototype *p, unsigned i);
+
+/*
+ * The first of them, counted from the one behind the return address. Negative: it is in registers, or where no type
+ * tells, which is so behind a value of 16 bytes that may begin at a multiple of 16 only.
+ */
+int prototype_stack(const struct prototype *p, unsigned i);
 
 /* Which of the entry's texts names parameter `i`: 0 to PROTOTYPE_TEXTS - 1; negative: none. */
 int prototype_text(const struct prototype *p, unsigned i);

@@ -216,60 +216,113 @@ static const char *name_of(struct vcpu *v, enum value_kind kind, uint64_t value,
 	return name ? structure_text(v, name, text, TEXT_MAX) : text;
 }
 
-static void add_texts(struct vcpu *v, const struct prototype *p, struct fact *fact)
+/* What one call was given; `stack` has numbers where some of that is there. */
+struct given {
+	const struct prototype *prototype;
+	struct fact args, stack;
+};
+
+/* Of one that has a text. */
+static uint64_t value_with_text(const struct given *g, unsigned i)
+{
+	int reg = prototype_register(g->prototype, i);
+	unsigned word = 1 + (unsigned)prototype_stack(g->prototype, i);
+
+	if (reg >= 0)
+		return g->args.numbers[2 + reg];
+	return word < g->stack.n_numbers ? g->stack.numbers[word] : 0;
+}
+
+static void add_texts(struct vcpu *v, struct given *g)
 {
 	static __thread char texts[PROTOTYPE_TEXTS][TEXT_MAX], paths[PROTOTYPE_TEXTS][STRUCTURE_PATH];
+	const struct prototype *p = g->prototype;
 
 	for (unsigned i = 0; i < p->count; i++) {
 		int text = prototype_text(p, i);
+		uint64_t value;
 
 		if (text < 0)
 			continue;
-		fact->texts[text] = name_of(v, p->parameters[i].kind, fact->numbers[2 + prototype_register(p, i)],
-					    texts[text], paths[text]);
-		fact->lens[text] = strlen(fact->texts[text]);
-		fact->n_texts = (unsigned)text + 1;
+		value = value_with_text(g, i);
+		g->args.texts[text] = name_of(v, p->parameters[i].kind, value, texts[text], paths[text]);
+		g->args.lens[text] = strlen(g->args.texts[text]);
+		g->args.n_texts = (unsigned)text + 1;
 	}
 }
 
 /* A text whose begin is not in memory. */
-static bool is_unread(struct vcpu *v, const struct prototype *p, unsigned i, const struct fact *fact)
+static bool is_unread(struct vcpu *v, const struct given *g, unsigned i)
 {
-	uint64_t at = fact->numbers[2 + prototype_register(p, i)];
+	const struct prototype *p = g->prototype;
+	uint64_t at = value_with_text(g, i);
 	char first;
 
-	return p->parameters[i].kind == VALUE_STRING && at && !fact->lens[prototype_text(p, i)] &&
+	return p->parameters[i].kind == VALUE_STRING && at && !g->args.lens[prototype_text(p, i)] &&
 	       !guest_read(&v->regs, at, &first, sizeof first);
 }
 
-static void keep_unread(struct vcpu *v, const struct prototype *p, const struct fact *fact)
+static void keep_unread(struct vcpu *v, const struct given *g)
 {
-	struct unread_texts texts = { .task = v->task, .slot = fact->numbers[1], .function = fact->numbers[0] };
+	const struct fact *args = &g->args;
+	struct unread_texts texts = { .task = v->task, .slot = args->numbers[1], .function = args->numbers[0] };
 	bool any = false;
 
-	for (unsigned i = 0; i < p->count; i++) {
-		if (prototype_text(p, i) < 0 || !is_unread(v, p, i, fact))
+	for (unsigned i = 0; i < g->prototype->count; i++) {
+		int text = prototype_text(g->prototype, i);
+
+		if (text < 0 || !is_unread(v, g, i))
 			continue;
-		texts.at[prototype_text(p, i)] = fact->numbers[2 + prototype_register(p, i)];
+		texts.at[text] = value_with_text(g, i);
 		any = true;
 	}
 	if (any)
 		unread_texts_keep(&texts);
 }
 
-static struct fact given(struct vcpu *v, uint64_t number)
+/* How many of the words that can be recorded have arguments. */
+static unsigned words_on_stack(const struct prototype *p)
 {
-	struct fact fact = {
-		.kind = FACT_ARGS,
-		.n_numbers = 2 + PROTOTYPE_REGISTERS,
-		.numbers = { number, registers_read(&v->regs, REG_SP) },
+	unsigned words = 0;
+
+	for (unsigned i = 0; i < p->count; i++) {
+		int place = prototype_stack(p, i);
+
+		if (place >= 0 && place < PROTOTYPE_STACK && prototype_stack_words(p, i) == 1)
+			words = (unsigned)place + 1;
+	}
+	return words;
+}
+
+static void add_stack(struct vcpu *v, struct given *g)
+{
+	uint64_t words[PROTOTYPE_STACK], behind = g->args.numbers[1] + sizeof *words;
+	unsigned n = words_on_stack(g->prototype);
+
+	g->stack = (struct fact){ .kind = FACT_STACK, .numbers = { g->args.numbers[0] } };
+	if (!n || !guest_read(&v->regs, behind, words, n * sizeof *words))
+		return;
+	memcpy(g->stack.numbers + 1, words, n * sizeof *words);
+	g->stack.n_numbers = 1 + n;
+}
+
+static struct given given(struct vcpu *v, uint64_t number)
+{
+	struct given g = {
+		.prototype = &chosen.prototypes[number],
+		.args = {
+			.kind = FACT_ARGS,
+			.n_numbers = 2 + PROTOTYPE_REGISTERS,
+			.numbers = { number, registers_read(&v->regs, REG_SP) },
+		},
 	};
 
 	for (unsigned i = 0; i < PROTOTYPE_REGISTERS; i++)
-		fact.numbers[2 + i] = kernel_argument(&v->regs, i);
-	add_texts(v, &chosen.prototypes[number], &fact);
-	keep_unread(v, &chosen.prototypes[number], &fact);
-	return fact;
+		g.args.numbers[2 + i] = kernel_argument(&v->regs, i);
+	add_stack(v, &g);
+	add_texts(v, &g);
+	keep_unread(v, &g);
+	return g;
 }
 
 /* Floating numbers that it was given, of which functions of the kernel have none. */
@@ -292,18 +345,22 @@ static void tell_floats(struct vcpu *v, uint64_t number, uint64_t behind)
 
 void arguments_enters(struct vcpu *v, uint64_t number, uint64_t behind)
 {
-	struct fact fact = given(v, number);
+	struct given g = given(v, number);
 
 	tell_floats(v, number, behind);
-	watch_tell_within(v, &fact, behind);
+	if (g.stack.n_numbers)
+		watch_tell_within(v, &g.stack, behind);
+	watch_tell_within(v, &g.args, behind);
 }
 
 void watch_args(unsigned cpu, void *data)
 {
 	struct vcpu *v = vcpu_get(cpu);
-	struct fact fact = given(v, (uintptr_t)data);
+	struct given g = given(v, (uintptr_t)data);
 
-	watch_tell_beside(v, &fact, true); /* at the time at which the call is entered, by which it is found */
+	if (g.stack.n_numbers)
+		watch_tell_beside(v, &g.stack, false);
+	watch_tell_beside(v, &g.args, true); /* at the time at which the call is entered, by which it is found */
 }
 
 void arguments_returns(struct vcpu *v, uint64_t number)
