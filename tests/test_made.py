@@ -441,12 +441,12 @@ def test_callers_of_recursion():
     assert above[1]["function"] == "startup_64" and above[1]["total_insns"] == 140, above
 
 
-def reboot(*meta):
+def reboot(*meta, before=(), pause=()):
     """A second boot at 1000 ns, with the kernel 2 MB further up; the same task_struct is another task's."""
     task, slide = 0xffff888000001000, 0x200000
     mapped = ("event 0 task-switch 30 30 0 0 0 0", task)
     return boot(mapped, ("event 0 call 40 0", STACK, KERNEL + 0x10, KERNEL + 0x1000), "event 0 clock 50 50 0 0 0",
-                ("event 0 task-switch 1000 1000 0 0 0", task, 0), "event 0 arrive 1000 0 0 0 0xfffffff0",
+                *before, ("event 0 task-switch 1000 1000 0 0 0", task, 0), *pause, "event 0 arrive 1000 0 0 0 0xfffffff0",
                 "event 0 jump-indirect 1010 0 0 0xfffffff0 0xf0000",
                 "event 0 clock 1100 1100 0 0 0", ("event 0 jump-indirect 1110 0 0 0xf0100", KERNEL + slide),
                 "event 0 clock 1120 1120 0 0 0", ("event 0 task-switch 1130 1130 0 0 0 0", task),
@@ -485,6 +485,17 @@ def test_boots_of_firmware():
                                 "end lost 0", "event 0 clock 20 20 0 0 0"])
     info = upto_json("info", "--json", trace, upto=UPTO_ASAN)
     assert info["slide"] == 0x200000 and info["boots"] == [{"start_ns": 0, "kernel": None, "slide": 0x200000}], info
+
+
+def test_boot_after_a_pause():
+    """The host did not run the vCPU between the reset and the first instruction: that is the firmware's time. The reset may be what a batch of events begins with."""
+    for before in [], ["chunk 0"]:
+        trace = make("boots-paused", reboot("fact wake 0 50 50 0xffff888000001000 0xffff888000001000", before=before, pause=["event 0 clock 1000 1050 0 0 0"]))
+        chain = upto_json("why", "--json", "--boot", "2", "--until", "1105ns", trace, upto=UPTO_ASAN)["chain"]
+        assert [(x["start_ns"], x["kind"]) for x in chain] == [(1000, "run"), (1050, "run")], chain
+        # and that of the first boot is not who ran as that ended
+        chain = upto_json("why", "--json", "--boot", "1", "--until", "25ns", trace, upto=UPTO_ASAN)["chain"]
+        assert {x["comm"] for x in chain} == {"[boot]"}, chain
 
 
 def test_digest():

@@ -90,12 +90,18 @@ void replay_pass_tasks(struct replay *r, struct lane *lane, unsigned cpu, uint64
 	lane->record_insns = 0; /* it is yet to be looked at */
 }
 
+/* A boot begins on the vCPU, and has begun for all: who ran before was of the last one. */
+static bool is_begun(const struct replay *r, const struct event *e)
+{
+	return !e->args[1] && r->next_boot > 1 && e->ns == r->stacks->names->boots->list[r->next_boot - 1].start_ns;
+}
+
 void replay_switch_task(struct replay *r, struct lane *lane, const struct event *e, unsigned cpu)
 {
 	struct stack *before = lane->stack, *previous = replay_stack_of(r->stacks, e->args[0], cpu, e->ns);
 	struct stack *next = replay_stack_of(r->stacks, e->args[1], cpu, e->ns);
 
-	if (before->thread == THREAD_NONE && previous != before && !previous->depth) {
+	if (before->thread == THREAD_NONE && previous != before && !previous->depth && !is_begun(r, e)) {
 		/* this was the vCPU's first task all the time */
 		long thread = previous->thread;
 		struct stack empty = *previous;

@@ -6,6 +6,7 @@
  *   meta KEY VALUE…      end KEY VALUE…        lines of META and of END; END's replace what is computed
  *   symbol ADDRESS SIZE NAME                   a function of the kernel; addresses rise
  *   task CHANGE CPU NS INSNS TASK MM PID TGID PPID COMM [EXE]
+ *   fact KIND CPU NS INSNS TASK [NUMBER…]      of a kind without texts, as info --json names it
  *   map MM START SIZE FILE-SIZE PATH
  *   function OFFSET SIZE NAME FILE-SIZE PATH   of the one file that has functions; offsets in it rise
  *   content MM START NUMBER [BYTES]            what is mapped there: BYTES are the payload, in hexadecimal digits
@@ -24,6 +25,7 @@
 #include "symbols/symtab_codec.h"
 #include "trace/code_records.h"
 #include "trace/codec.h"
+#include "trace/facts.h"
 #include "trace/meta.h"
 #include "trace/task_records.h"
 #include "trace/writer.h"
@@ -31,7 +33,7 @@
 enum { CPUS = 64, WORDS = 24, LEVEL = 1, CALL_LENGTH = 5, JUMP_LENGTH = 2 };
 
 static struct {
-	struct buf meta, end, tasks, code;
+	struct buf meta, end, tasks, facts, code;
 	struct symtab symbols, functions; /* the kernel's, and those of `file` */
 	size_t symbols_cap, functions_cap;
 	struct code_file file;
@@ -103,6 +105,20 @@ static void add_task(char **words, unsigned n)
 		.tgid = (int32_t)number(words[8]), .ppid = (int32_t)number(words[9]), .comm = words[10],
 		.exe = n > 11 ? words[11] : "",
 	});
+}
+
+static void add_fact(char **words, unsigned n)
+{
+	struct fact f = { .kind = 1, .cpu = (uint32_t)number(words[2]), .ns = number(words[3]),
+			  .insns = number(words[4]), .task = number(words[5]) };
+
+	while (f.kind < FACT_KINDS && strcmp(words[1], fact_kind_name(f.kind)))
+		f.kind++;
+	if (f.kind == FACT_KINDS || n > 6 + FACT_NUMBERS)
+		fail("no such fact", words[1]);
+	for (unsigned i = 6; i < n; i++)
+		f.numbers[f.n_numbers++] = number(words[i]);
+	fact_put(&made.facts, &f);
 }
 
 static void add_map(char **words)
@@ -282,6 +298,8 @@ static void take_line(char *line)
 		add_function(words);
 	else if (!strcmp(words[0], "task") && n > 10)
 		add_task(words, n);
+	else if (!strcmp(words[0], "fact") && n > 5)
+		add_fact(words, n);
 	else if (!strcmp(words[0], "map") && n == 6)
 		add_map(words);
 	else if (!strcmp(words[0], "content") && n > 3)
@@ -335,6 +353,7 @@ static void write_trace(const char *path)
 	put(&w, &(struct chunk_header){ .type = CHUNK_SITES }, &sites);
 	put(&w, &(struct chunk_header){ .type = CHUNK_SYMBOLS }, &symbols);
 	put(&w, &(struct chunk_header){ .type = CHUNK_TASKS }, &made.tasks);
+	put(&w, &(struct chunk_header){ .type = CHUNK_FACTS }, &made.facts);
 	put(&w, &(struct chunk_header){ .type = CHUNK_CODE }, &made.code);
 	put(&w, &(struct chunk_header){ .type = CHUNK_FILES }, &files);
 	for (size_t i = 0; i < made.n_chunks; i++)

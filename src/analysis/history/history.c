@@ -154,7 +154,9 @@ static void switched(void *state, struct stacks *s, const struct stack *from, co
 	struct making *m = state;
 	uint32_t next = making_thread(s, to), away;
 
-	if (from == to || (from->thread == THREAD_NONE && to->thread == THREAD_NONE))
+	/* where a boot begins, the vCPU's own stack is there already, and what ran before is over */
+	if (m->running[cpu].plain.slice.thread == next &&
+	    (from == to || (from->thread == THREAD_NONE && to->thread == THREAD_NONE)))
 		return;
 	if (from->thread != THREAD_NONE && !is_dead(m, from))
 		begin_away(m, s, from, s->ns);
