@@ -95,9 +95,11 @@ def test_text(version):
     """The lines of the guest's own tracefs are what is computed, to the letter."""
     trace, out = recorded(version)
     theirs = [(int(pid), int(cpu), name, text.strip()) for _, pid, cpu, name, text in LINE.findall(out[out.index("trace-begin"):out.index("trace-end")])]
-    events = records(trace, "-e", "sched:*,task:*,signal:*,irq:*")
+    events = records(trace, "-e", "sched:*,task:*,signal:*,irq:*,rcu:*")
     ours = {made: [(e["pid"], e["cpu"], e["event"].split(":")[1], e["text"].strip()) for e in events if e["computed"] == made] for made in (False, True)}
     assert len(theirs) > 500 and len({name for _, _, name, _ in theirs}) > 12, len(theirs)
+    # a text that the record has as an address
+    assert {text for _, _, name, text in theirs if name == "rcu_utilization"} >= {"Start context switch", "End scheduler-tick"}
     for made, lines in ours.items():
         lost = list((collections.Counter(theirs) - collections.Counter(lines)).elements())
         # of those that the guest itself made none lacks; of the computed ones, those of the moment in which one is enabled

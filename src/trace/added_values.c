@@ -7,6 +7,7 @@
 
 #include "append.h"
 #include "base/alloc.h"
+#include "boots.h"
 #include "event_formats.h"
 #include "facts.h"
 
@@ -90,6 +91,19 @@ static void put_events(const struct reader *from, const struct reader *to, const
 	}
 }
 
+/* Texts that records have as addresses: the same ones, if events were asked for before. */
+static void put_strings(const struct reader *from, const struct reader *to, struct buf *out)
+{
+	char key[BOOT_KEY];
+
+	for (size_t boot = 0; !boot || meta_get(&from->meta, boot_key(boot, "start_ns", key)); boot++) {
+		const char *strings = boot_key(boot, "event_strings", key);
+
+		if (meta_get(&from->meta, strings) && !meta_get(&to->meta, strings))
+			meta_put(out, strings, meta_get(&from->meta, strings));
+	}
+}
+
 static void put_prototypes(const struct reader *from, uint64_t first, struct buf *out)
 {
 	uint64_t n = count_keys(&from->meta, "args");
@@ -157,6 +171,7 @@ int added_values_read(const struct reader *from, const struct reader *to, const 
 	    facts_read(from, &facts, err) < 0;
 	if (!r) {
 		put_events(from, to, &theirs, &taken, &ret->events);
+		put_strings(from, to, &ret->events);
 		put_prototypes(from, prototypes, &ret->events);
 		put_facts(&facts, taken.count, prototypes, ret);
 		put_question(to, asked, &ret->question);

@@ -34,7 +34,7 @@ int event_formats_read(const struct meta *meta, struct event_formats *ret, struc
 		snprintf(key, sizeof key, "event.%zu", ret->count);
 		text = meta_get(meta, key);
 		if (!text)
-			return 0;
+			return event_strings_read(meta, &ret->strings, err);
 		ret->list = array_grow(ret->list, ret->count, &cap, sizeof *ret->list);
 		format = &ret->list[ret->count];
 		*format = (struct event_format){ 0 };
@@ -58,6 +58,7 @@ void event_formats_deinit(struct event_formats *f)
 		free(f->list[i].name);
 	}
 	free(f->list);
+	event_strings_deinit(&f->strings);
 	*f = (struct event_formats){ 0 };
 }
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "event_strings.h"
 #include "meta.h"
 
 struct event_format {
@@ -23,6 +24,7 @@ struct event_format {
 struct event_formats {
 	struct event_format *list; /* by number */
 	size_t count;
+	struct event_strings strings;
 };
 
 /* A value of META that is no format is an error. */

@@ -138,6 +138,26 @@ static bool is_harmless(struct event_texts *t, size_t number)
 	return child > 0 && waitpid(child, &status, 0) == child && !status;
 }
 
+/* libtraceevent takes off quotes, and looks two bytes further back: shorter texts stay addresses. */
+static void add_strings(struct event_texts *t)
+{
+	enum { SHORTEST = 2 };
+	const struct event_strings *strings = &t->formats->strings;
+	struct buf quoted = { 0 };
+
+	for (size_t i = 0; i < strings->count; i++) {
+		const struct event_string *s = &strings->list[i];
+
+		if (!s->text || strlen(s->text) < SHORTEST)
+			continue;
+		quoted.len = 0;
+		buf_printf(&quoted, "\"%s\"", s->text);
+		buf_put_u8(&quoted, 0);
+		tep_register_print_string(t->tep, (char *)quoted.data, s->addr);
+	}
+	buf_free(&quoted);
+}
+
 struct event_texts *event_texts_new(const struct event_formats *formats, const struct names *names,
 				    const struct event_layout *layouts)
 {
@@ -155,6 +175,7 @@ struct event_texts *event_texts_new(const struct event_formats *formats, const s
 	tep_set_file_bigendian(t->tep, TEP_LITTLE_ENDIAN);
 	tep_set_local_bigendian(t->tep, TEP_LITTLE_ENDIAN);
 	tep_set_function_resolver(t->tep, resolve, t);
+	add_strings(t);
 	return t;
 }
 

@@ -267,7 +267,7 @@ static const struct option options[] = {
 	{ 0, "by", "process|thread", "of folded, flamegraph, pprof: each process or thread for itself" },
 	{ 0, "max-size", "SIZE", "at most so large, without what is short or small: 200M, 2G" },
 	{ 0, "from", "TIME", "only what happens from then on: 1.5s, 20ms; " MOMENT_NAMES },
-	{ 0, "until", "TIME", "only what happens before this guest time; likewise" },
+	{ 0, "until", "TIME", "only what happens before this guest time; said as --from" },
 	NO_EVENTS_OPTION,
 	SELECT_SPANS,
 	SELECT_RING,

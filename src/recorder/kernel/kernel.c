@@ -219,6 +219,8 @@ static void find_data(struct kernel *k, const struct kernel_image *image, uint64
 		[DATA_ORC] = "__start_orc_unwind",
 		[DATA_EVENTS] = "__start_ftrace_events", [DATA_EVENTS_END] = "__stop_ftrace_events",
 		[DATA_ENUMS] = "__start_ftrace_eval_maps", [DATA_ENUMS_END] = "__stop_ftrace_eval_maps",
+		[DATA_EVENT_STRINGS] = "__start___tracepoint_str",
+		[DATA_EVENT_STRINGS_END] = "__stop___tracepoint_str",
 		[DATA_TRACEPOINTS] = "__start___tracepoints_ptrs", [DATA_TRACEPOINTS_END] = "__stop___tracepoints_ptrs",
 		[DATA_JUMPS] = "__start___jump_table", [DATA_JUMPS_END] = "__stop___jump_table",
 	};

@@ -38,6 +38,8 @@ enum kernel_data {
 	DATA_EVENTS_END,
 	DATA_ENUMS,          /* pointers to struct trace_eval_map */
 	DATA_ENUMS_END,
+	DATA_EVENT_STRINGS,  /* pointers to texts: trace/event_strings.h */
+	DATA_EVENT_STRINGS_END,
 	DATA_TRACEPOINTS,    /* where struct tracepoint lies, seen from the entry: 32 bits */
 	DATA_TRACEPOINTS_END,
 	DATA_JUMPS,          /* struct jump_entry */

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/map.h"
+#include "recorder/boot.h"
 #include "recorder/kernel/structures.h"
-#include "trace/meta.h"
+#include "trace/event_strings.h"
 
 #ifdef UPTO_SMALL_TABLES
 enum { FORMAT_MAX = 1 << 10 };
@@ -20,6 +22,7 @@ enum {
 	TEXT_MAX = 256,
 	FIELDS_MAX = 128,
 	ENUMS_MAX = 1 << 14,
+	STRINGS_MAX = 1 << 12,
 	HEADER = 8, /* struct trace_entry: type, flags, preempt_count, pid */
 };
 
@@ -41,6 +44,26 @@ void event_enums_add(struct vcpu *v, uint64_t table, uint64_t end, struct event_
 			.value = (int64_t)map.value,
 		};
 	}
+}
+
+void event_strings_tell(struct vcpu *v, uint64_t table, uint64_t end, struct buf *lines)
+{
+	struct buf value = { 0 };
+	struct map told = { 0 };
+
+	for (uint64_t at = table; at && at < end && told.count < STRINGS_MAX; at += 8) {
+		uint64_t where = structure_pointer_at(v, at);
+		char text[TEXT_MAX];
+
+		if (where && !(*map_put(&told, where, 0))++ && *structure_text(v, where, text, sizeof text))
+			event_string_put(&value, where, text);
+	}
+	if (value.len) {
+		buf_put_u8(&value, 0);
+		meta_put(lines, boot_meta_key("event_strings"), (char *)value.data);
+	}
+	map_free(&told);
+	buf_free(&value);
 }
 
 void event_enums_deinit(struct event_enums *e)

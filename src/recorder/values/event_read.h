@@ -28,6 +28,9 @@ struct event_enums {
 void event_enums_add(struct vcpu *v, uint64_t table, uint64_t end, struct event_enums *ret);
 void event_enums_deinit(struct event_enums *e);
 
+/* Append the line of META with the kernel's texts that records have as addresses: a table of pointers to them. */
+void event_strings_tell(struct vcpu *v, uint64_t table, uint64_t end, struct buf *lines);
+
 /* The names of a struct trace_event_call. `is_tracepoint`: it has its name from its tracepoint. */
 bool event_names_read(struct vcpu *v, uint64_t call, bool is_tracepoint, struct event_names *ret);
 

@@ -236,6 +236,7 @@ void trace_events_found(struct vcpu *v, struct buf *lines)
 	map_free(&chosen.at);
 	map_free(&chosen.calls);
 	event_enums_deinit(&chosen.enums);
+	event_strings_tell(v, data[DATA_EVENT_STRINGS], data[DATA_EVENT_STRINGS_END], lines);
 	chosen.reserve = kernel_function_named(k, "trace_event_buffer_reserve");
 	chosen.commit = kernel_function_named(k, "trace_event_buffer_commit");
 	chosen.context = kernel_function_named(k, "tracing_gen_ctx_irq_test");
