@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who set the timers that wake threads up, and who queued the work that workers do: neither timers nor workers know. */
-#include "history_make.h"
+#include "making.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -196,4 +196,15 @@ struct others {
 void history_others(const struct history *h, const struct threads *threads, const struct span_of *span,
 		    struct others *ret);
 
+/* For those who make one, or read it from a file: */
+
+/* A history of which nothing is known yet. */
+struct history history_empty(const struct session *session);
+
+/* A copy of a text that lives as long as the history. */
+const char *history_keep(struct history *h, const char *text, size_t len);
+
+/* Number the slices, which are in the order of time, by thread. */
+void history_index(struct history *h);
+
 #endif

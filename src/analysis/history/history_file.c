@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "history_make.h"
 #include "replay/kept_file.h"
 
 /* Numbers: HISTORY_NONE is 0. */

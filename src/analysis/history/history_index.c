@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "history_make.h"
+#include "history.h"
 
 /*
  * Numbers of slices, sorted by what `key` says of them, the order of time kept. *ret_first: where those of each key

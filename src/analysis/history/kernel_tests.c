@@ -9,7 +9,7 @@
  *	        ok 1 a parameter
  *	    not ok 2 example_params_test
  */
-#include "history_make.h"
+#include "making.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,26 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "history_make.h"
+#include "making.h"
 #include "trace/thinned.h"
-
-void spans_add_slice(const struct slice *x, struct span_of *span)
-{
-	uint64_t from = x->start_ns > span->start_ns ? x->start_ns : span->start_ns,
-		 to = x->end_ns < span->end_ns ? x->end_ns : span->end_ns;
-	uint64_t all = x->end_ns - x->start_ns, ran = all - (x->halted_ns < all ? x->halted_ns : all);
-
-	if (to <= from)
-		return;
-	span->cpu_ns += to - from == all ? ran : (uint64_t)((__uint128_t)ran * (to - from) / all);
-	span->insns += to - from == all ? x->insns : (uint64_t)((__uint128_t)x->insns * (to - from) / all);
-}
-
-void spans_add_all(const struct history *h, struct span_of *span)
-{
-	for (size_t i = 0; i < h->n_slices; i++)
-		spans_add_slice(&h->slices[i], span);
-}
 
 static uint32_t add_window(struct making *m, enum span_kind kind, const char *name, uint32_t parent, uint64_t start,
 			   uint64_t end)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "history_make.h"
+#include "making.h"
 #include "trace/thinned.h"
 
 /* Slices are in the order of time, and so are spans; a gap between two spans ends all slices. */

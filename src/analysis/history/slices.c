@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which thread each vCPU runs from when to when, where most of that time goes, and which interrupts take long in it. */
-#include "history_make.h"
+#include "making.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What was done in a boot: which functions of the kernel stand for it, and what it is called. */
-#include "history_make.h"
+#include "making.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,18 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "history_make.h"
-
-void spans_add(struct making *m, const struct span_of *span)
-{
-	struct history *h = m->history;
-
-	h->spans = array_grow(h->spans, h->n_spans, &m->spans_cap, sizeof *h->spans);
-	h->spans[h->n_spans] = *span;
-	if (span->kind != SPAN_WORK)
-		h->spans[h->n_spans].queued = HISTORY_NONE;
-	h->n_spans++;
-}
+#include "making.h"
 
 /* The arguments of a program, as it began; NULL: they are not known. */
 static const char *program_arguments(struct history *h, const struct thread *t, const struct program *p)

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "history_make.h"
+#include "making.h"
 
 #define SELFTESTS "selftests: "
 #define BEGINS "# selftests: "

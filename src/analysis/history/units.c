@@ -2,7 +2,7 @@
 /* systemd's units: their control groups, and what systemd tells the audit subsystem of them. */
 #include <string.h>
 
-#include "history_make.h"
+#include "making.h"
 
 /* systemd.unit(5): kinds of units that have control groups */
 static bool is_unit(const char *name)

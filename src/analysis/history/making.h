@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A history in the making: for history.c, and for spans.c, which knows what functions stand for. */
-#ifndef UPTO_ANALYSIS_HISTORY_MAKE_H
-#define UPTO_ANALYSIS_HISTORY_MAKE_H
+/* A history in the making: for history_make.c, and for spans.c, which knows what functions stand for. */
+#ifndef UPTO_ANALYSIS_MAKING_H
+#define UPTO_ANALYSIS_MAKING_H
 
 #include "history.h"
 #include "trace/texts.h"
 #include "wait_kinds.h"
-
-/* Texts that were made for the history. */
-struct history_memory {
-	char **list;
-	size_t count, cap;
-};
 
 /* What a thread is in the middle of. */
 struct open_thread {
@@ -101,15 +95,6 @@ static inline uint32_t making_thread(const struct stacks *s, const struct stack 
 	return (uint32_t)number;
 }
 
-/* A history of which nothing is known yet. */
-struct history history_empty(const struct session *session);
-
-/* A copy of a text that lives as long as the history. */
-const char *history_keep(struct history *h, const char *text, size_t len);
-
-/* Number the slices, which are in the order of time, by thread. */
-void history_index(struct history *h);
-
 /* slices.c. The slice that the vCPU is in ends now, and another one of that thread begins. */
 /* From from_ns up to now nothing is known of the vCPU; it runs that thread now. */
 void slices_gap(struct making *m, const struct stacks *s, unsigned cpu, uint32_t thread, uint64_t from_ns);
@@ -147,7 +132,11 @@ void spans_leave(struct making *m, struct stacks *s, struct stack *stack, const 
 void spans_enter_callee(struct making *m, struct stacks *s, struct stack *stack, struct frame *frame);
 void spans_leave_callee(struct making *m, struct stacks *s, struct stack *stack, const struct frame *frame);
 
+/* spans_add.c */
 void spans_add(struct making *m, const struct span_of *span);
+/* Add what ran in the slice, or in all slices, to a span, as far as it lies in that. */
+void spans_add_slice(const struct slice *x, struct span_of *span);
+void spans_add_all(const struct history *h, struct span_of *span);
 
 /* Arguments in a row, with spaces between; the history's. */
 const char *spans_arguments(struct history *h, const struct fact *f);
@@ -157,10 +146,6 @@ void kernel_tests_name(struct history *h, const struct boots *boots);
 
 /* Name what came within the loading of a module before its name was known. */
 void spans_name_parts(struct history *h);
-
-/* Add what ran in the slice, or in all slices, to a span, as far as it lies in that. */
-void spans_add_slice(const struct slice *x, struct span_of *span);
-void spans_add_all(const struct history *h, struct span_of *span);
 
 /* phases.c, units.c, recorded_spans.c */
 void spans_put_boot(struct making *m, const struct stacks *s, size_t boot);
