@@ -122,7 +122,8 @@ static void await_turn(struct script_part *p)
 	pthread_mutex_unlock(&p->team->lock);
 }
 
-bool script_part_fire(struct script_runner *r)
+/* r->now fires its handler r->now.at, or is noted. False: the program is over. */
+static bool fire(struct script_runner *r)
 {
 	struct script_part *p = (struct script_part *)r;
 
@@ -199,7 +200,7 @@ int script_parts_replay(struct script_runner *r, struct error *err)
 	struct session session = *r->o->session;
 	int result;
 
-	team.model.is_part = true;
+	team.model.fire = fire;
 	team.model.running = NULL;
 	session.is_given_up = r->o->is_enough;
 	session.given_up_context = r->o->enough_context;

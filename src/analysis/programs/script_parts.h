@@ -14,7 +14,4 @@ bool script_parts_may(struct script_runner *r);
 
 int script_parts_replay(struct script_runner *r, struct error *err);
 
-/* r->now fires its handler r->now.at, or is noted. `r`: one that replays a part. False: the program is over. */
-bool script_part_fire(struct script_runner *r);
-
 #endif

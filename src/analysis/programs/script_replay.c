@@ -1,361 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Replays the trace for a program: what of it fires which probes, and what of it can be gone past. */
+/* Replays the trace for a program, or as much of it as something may fire in. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "replay/index.h"
-#include "replay/shapes.h"
 #include "script_parts.h"
-
-void script_fire(struct script_runner *r, struct stacks *s, const struct script_index *x, size_t n)
-{
-	if (!script_index_has(x, n) || r->now.ns < r->o->from_ns || r->now.ns >= r->o->to_ns)
-		return;
-	for (uint32_t i = x->first[n]; i < x->first[n + 1] && !r->over; i++) {
-		r->now.at = x->list[i];
-		r->over = r->is_part ? !script_part_fire(r) : !machine_fire(r->machine, x->list[i].handler);
-	}
-	if (r->over && s)
-		s->stop = true;
-}
-
-/* software:page-faults:100: every hundredth of a vCPU */
-static bool is_due(struct script_runner *r, uint32_t number, const struct script_place *at)
-{
-	uint64_t every = r->o->script->handlers[at->handler].places[at->place].count;
-	uint64_t *counted = &r->counted[(size_t)r->now.cpu * r->places.others.first[OTHERS] + number];
-
-	if (every < 2 || r->now.cpu >= r->vcpus)
-		return true;
-	*counted = (*counted + 1) % every;
-	return !*counted;
-}
-
-static void fire_counted(struct script_runner *r, struct stacks *s, enum script_other other)
-{
-	const struct script_index *x = &r->places.others;
-
-	if (r->now.ns < r->o->from_ns || r->now.ns >= r->o->to_ns)
-		return;
-	for (uint32_t i = x->first[other]; i < x->first[other + 1] && !r->over; i++) {
-		if (!is_due(r, i, &x->list[i]))
-			continue;
-		r->now.at = x->list[i];
-		r->over = !machine_fire(r->machine, x->list[i].handler);
-	}
-	if (r->over)
-		s->stop = true;
-}
-
-static void set_frame_moment(struct script_runner *r, const struct stacks *s, const struct stack *stack,
-			     const struct frame *frame)
-{
-	r->now = (struct moment){
-		.stack = stack,
-		.frame = frame,
-		.function = frame->function,
-		.has_function = true,
-		.ns = s->ns,
-		.insns = s->insns,
-		.cpu = stack->cpu < 0 ? 0 : (unsigned)stack->cpu,
-		.id = frame->function,
-	};
-}
-
-static void begin_syscall(struct script_runner *r, struct stacks *s, struct stack *stack, struct frame *frame)
-{
-	const struct event *e = s->event;
-	struct script_syscall *call;
-	uint32_t number;
-
-	if (!r->calls || !e || e->kind != EVENT_SYSCALL)
-		return;
-	call = &r->calls[stack - s->list];
-	number = e->args[7] || e->args[0] >= SCRIPT_OTHER_SYSCALL ? SCRIPT_OTHER_SYSCALL : (uint32_t)e->args[0];
-	frame->data = number + 1;
-	call->nr = e->args[0];
-	memcpy(call->args, e->args + 1, sizeof call->args);
-	if (!script_index_has(&r->places.calls, number))
-		return;
-	set_frame_moment(r, s, stack, frame);
-	r->now.has_function = false;
-	r->now.id = (uint32_t)e->args[0];
-	r->now.args = call->args;
-	r->now.text_insns = e->insns;
-	script_fire(r, s, &r->places.calls, number);
-}
-
-static const uint64_t *result_of(const struct event *e)
-{
-	if (e && e->kind == EVENT_SYSCALL_RETURN)
-		return e->args;
-	return e && e->kind == EVENT_INTERRUPT_RETURN && !(e->args[0] & IRET_ELSEWHERE) ? e->args + 1 : NULL;
-}
-
-static void end_syscall(struct script_runner *r, struct stacks *s, struct stack *stack, const struct frame *frame)
-{
-	const uint64_t *result = result_of(s->event);
-
-	if (!frame->data || !result || !script_index_has(&r->places.results, frame->data - 1))
-		return;
-	set_frame_moment(r, s, stack, frame);
-	r->now.has_function = false;
-	r->now.id = (uint32_t)r->calls[stack - s->list].nr;
-	r->now.result = *result;
-	r->now.exits = true;
-	script_fire(r, s, &r->places.results, frame->data - 1);
-}
-
-static void begin_interrupt(struct script_runner *r, struct stacks *s, struct stack *stack, struct frame *frame)
-{
-	enum { PAGE_FAULT = 14 };
-
-	if (frame->role != PAGE_FAULT || frame->data || !script_index_has(&r->places.others, OTHER_FAULT))
-		return;
-	frame->data = 1;
-	set_frame_moment(r, s, stack, frame);
-	fire_counted(r, s, OTHER_FAULT);
-}
-
-static void spend_nothing(struct script_runner *r, const struct stacks *s, const struct stack *stack)
-{
-	struct spending *p = &r->spending[stack - s->list];
-
-	p->of = array_reach(p->of, stack->depth, &p->cap, sizeof *p->of);
-	p->of[stack->depth - 1].ns = p->of[stack->depth - 1].insns = 0;
-}
-
-static void enter(void *state, struct stacks *s, struct stack *stack, struct frame *frame)
-{
-	struct script_runner *r = state;
-
-	if (r->spending)
-		spend_nothing(r, s, stack);
-	if (script_index_has(&r->places.entries, frame->function) && frame_is_entered(s, frame)) {
-		set_frame_moment(r, s, stack, frame);
-		script_fire(r, s, &r->places.entries, frame->function);
-	}
-	if (frame->kind == FRAME_SYSCALL)
-		begin_syscall(r, s, stack, frame);
-	else if (frame->kind == FRAME_INTERRUPT)
-		begin_interrupt(r, s, stack, frame);
-}
-
-/* What a call had, itself and with its callees; its caller has that in its callees. */
-static void end_spending(struct script_runner *r, const struct stacks *s, const struct stack *stack, uint64_t ns,
-			 uint64_t insns)
-{
-	struct spending *p = &r->spending[stack - s->list];
-	size_t depth = stack->depth;
-
-	if (depth > 1 && depth <= p->cap) {
-		p->of[depth - 2].ns += ns;
-		p->of[depth - 2].insns += insns;
-	}
-}
-
-static void leave(void *state, struct stacks *s, struct stack *stack, const struct frame *frame)
-{
-	struct script_runner *r = state;
-	uint64_t ns = stack->ns - frame->ns, insns = stack->insns - frame->insns;
-
-	if (script_index_has(&r->places.returns, frame->function) && s->end == FRAME_RETURNED && frame->at_start) {
-		set_frame_moment(r, s, stack, frame);
-		r->now.ends = true;
-		r->now.duration_ns = s->ns - frame->entry_ns;
-		r->now.duration_insns = insns;
-		if (r->spending) {
-			const struct spending *p = &r->spending[stack - s->list];
-
-			r->now.self_ns = ns - p->of[stack->depth - 1].ns;
-			r->now.self_insns = insns - p->of[stack->depth - 1].insns;
-		}
-		script_fire(r, s, &r->places.returns, frame->function);
-	}
-	if (r->spending)
-		end_spending(r, s, stack, ns, insns);
-	if (frame->kind == FRAME_SYSCALL)
-		end_syscall(r, s, stack, frame);
-}
-
-static bool fires_in(const struct script_runner *r, const struct shape *shape)
-{
-	for (unsigned i = 0; i < shape->count; i++) {
-		uint32_t f = shape->frames[i].function;
-
-		if (script_index_has(&r->places.entries, f) || script_index_has(&r->places.returns, f))
-			return true;
-	}
-	return false;
-}
-
-/* A phrase in which nothing fires is gone past. */
-static bool takes(void *state, const struct stack *stack, struct shape *shape)
-{
-	(void)stack;
-	if (!shape->judged) {
-		shape->judged = true;
-		shape->odd = fires_in(state, shape);
-	}
-	return !shape->odd;
-}
-
-static void phrase(void *state, struct stacks *s, struct stack *stack, const struct stacks_phrase *p)
-{
-	struct script_runner *r = state;
-	const struct frame *own = &stack->frames[stack->depth - 1];
-
-	if (r->spending)
-		end_spending(r, s, stack, stack->ns + p->spent.ns - own->ns,
-			     stack->insns + p->spent.insns - own->insns);
-}
-
-/* Deeper frames have other numbers from here on. */
-static void forget(void *state, struct stacks *s, struct stack *stack, size_t n)
-{
-	struct script_runner *r = state;
-	struct spending *p = r->spending ? &r->spending[stack - s->list] : NULL;
-
-	if (p && stack->depth <= p->cap)
-		memmove(p->of, p->of + n, (stack->depth - n) * sizeof *p->of);
-}
-
-static void switched(void *state, struct stacks *s, const struct stack *from, const struct stack *to, unsigned cpu)
-{
-	struct script_runner *r = state;
-
-	if (r->running && cpu < r->vcpus)
-		r->running[cpu] = to;
-	if (from == to || !script_index_has(&r->places.others, OTHER_SWITCH))
-		return;
-	r->now = (struct moment){ .stack = from, .ns = s->ns, .insns = s->insns, .cpu = cpu };
-	fire_counted(r, s, OTHER_SWITCH);
-}
-
-static void find_running(struct script_runner *r, const struct stacks *s)
-{
-	for (size_t i = 0; i < s->count; i++)
-		if (s->list[i].cpu >= 0 && (unsigned)s->list[i].cpu < r->vcpus)
-			r->running[s->list[i].cpu] = &s->list[i];
-}
-
-/*
- * Do the program's probes fire where functions are entered or left, and by what is beside the events, but by nothing
- * else? Then parts of the trace in which nothing of that is can be gone past.
- */
-static bool fires_by_calls(const struct script_runner *r)
-{
-	const struct script_places *p = &r->places;
-
-	if (script_index_any(&p->calls) || script_index_any(&p->results) ||
-	    script_index_has(&p->others, OTHER_SWITCH) || script_index_has(&p->others, OTHER_FAULT))
-		return false;
-	for (size_t i = 0; i < p->n_timers; i++)
-		if (p->timers[i].each_cpu) /* what it interrupts is known by replay alone */
-			return false;
-	return true;
-}
-
-static bool *asked_functions(const struct script_runner *r)
-{
-	size_t n = names_count(r->o->session->names);
-	bool *marks = xcalloc(n, sizeof *marks);
-
-	for (size_t i = 0; i < n; i++)
-		marks[i] = script_index_has(&r->places.entries, i) || script_index_has(&r->places.returns, i);
-	return marks;
-}
-
-/* Is there a call in progress whose return fires? */
-static bool awaits_return(const struct script_runner *r, const struct stacks *s)
-{
-	for (size_t i = 0; i < s->count; i++)
-		for (size_t k = 0; k < s->list[i].depth; k++)
-			if (script_index_has(&r->places.returns, s->list[i].frames[k].function))
-				return true;
-	return false;
-}
-
-static uint64_t end_of_entry(const struct script_runner *r, size_t entry)
-{
-	const struct index *x = r->o->session->index;
-
-	return entry + 1 < x->count ? x->entries[entry + 1].ns : UINT64_MAX;
-}
-
-/* May something fire, or a call begin whose return does, between this entry of the index and the next? */
-static bool is_worth(struct script_runner *r, size_t entry)
-{
-	uint64_t end = end_of_entry(r, entry);
-	bool is_asked = end > r->o->from_ns || script_index_any(&r->places.returns), is_timer;
-
-	return (is_asked && index_has(r->o->session->index, entry, r->functions)) ||
-	       (script_next_beside(r, &is_timer) < end && !is_timer);
-}
-
-/* At each moment of the index: is it worth to go on? */
-static uint64_t at_entry(struct script_runner *r, struct stacks *s)
-{
-	const struct index *x = r->o->session->index;
-
-	while (r->entry + 1 < x->count && x->entries[r->entry + 1].ns <= s->ns)
-		r->entry++;
-	if (!is_worth(r, r->entry) && !awaits_return(r, s))
-		s->stop = r->skips = true;
-	return end_of_entry(r, r->entry);
-}
-
-/* More will come: it goes on later from where all is known. */
-static void stop_there(struct script_runner *r, struct stacks *s)
-{
-	uint64_t until = r->o->until_ns;
-
-	if (s->ns >= until) {
-		script_state_save(r, s, until);
-		s->stop = r->skips = true;
-	} else if (until < s->due_ns) {
-		s->due_ns = until;
-	}
-}
-
-static void due(void *state, struct stacks *s)
-{
-	struct script_runner *r = state;
-	uint64_t next, entry_ns;
-
-	s->due_ns = UINT64_MAX;
-	if (r->is_part) /* it hears of nothing but calls */
-		return;
-	if (!r->replays) {
-		script_state_restore(&r->state, s);
-		find_running(r, s);
-		r->replays = true;
-	}
-	next = script_tell_beside(r, s, r->o->grows && s->ns > r->o->until_ns ? r->o->until_ns : s->ns);
-	s->due_ns = next == UINT64_MAX ? next : next + 1;
-	if (r->o->grows && !s->stop) {
-		stop_there(r, s);
-		return;
-	}
-	if (r->skips_parts && !s->stop) {
-		entry_ns = at_entry(r, s);
-		s->due_ns = entry_ns < s->due_ns ? entry_ns : s->due_ns;
-	}
-}
-
-struct stacks_visitor script_visitor(void)
-{
-	return (struct stacks_visitor){
-		.enter = enter,
-		.leave = leave,
-		.switched = switched,
-		.due = due,
-		.phrase = phrase,
-		.takes = takes,
-		.forget = forget,
-	};
-}
+#include "script_worth.h"
 
 /* Up to where the program is over, or nothing fires for a while. */
 static int replay_from(struct script_runner *r, const struct checkpoint *from, struct error *err)
@@ -403,9 +53,9 @@ static int replay_entries(struct script_runner *r, struct error *err)
 
 	r->skips_parts = true;
 	while (result == 0 && !r->over && r->entry < x->count) {
-		if (!is_worth(r, r->entry)) {
-			tell_timers(r, end_of_entry(r, r->entry));
-			r->entry += !is_worth(r, r->entry);
+		if (!script_is_worth(r, r->entry)) {
+			tell_timers(r, script_end_of_entry(r, r->entry));
+			r->entry += !script_is_worth(r, r->entry);
 			continue;
 		}
 		if (x->entries[r->entry].ns >= r->o->to_ns)
@@ -419,26 +69,15 @@ static int replay_entries(struct script_runner *r, struct error *err)
 	return result;
 }
 
-/* Are most of the index's entries not worth to be replayed? */
-static bool is_seldom(struct script_runner *r)
-{
-	const struct index *x = r->o->session->index;
-	size_t worth = 0;
-
-	for (size_t i = 0; x && i < x->count; i++)
-		worth += is_worth(r, i);
-	return x && worth < x->count / 2;
-}
-
 static int replay(struct script_runner *r, struct error *err)
 {
 	const struct script_state *state = &r->state;
 
 	if (state->there)
 		return replay_from(r, &(struct checkpoint){ state->ns, state->stacks.data, state->stacks.len }, err);
-	if (r->o->grows || !fires_by_calls(r))
+	if (r->o->grows || !script_fires_by_calls(r))
 		return replay_from(r, NULL, err);
-	if (!is_seldom(r) && script_parts_may(r))
+	if (!script_is_seldom(r) && script_parts_may(r))
 		return script_parts_replay(r, err);
 	return r->o->session->index ? replay_entries(r, err) : replay_from(r, NULL, err);
 }
@@ -449,7 +88,7 @@ int script_replay(struct script_runner *r, struct error *err)
 
 	if (!r->calls && (script_index_any(&r->places.calls) || script_index_any(&r->places.results)))
 		r->calls = xcalloc(stacks_count(r->o->session), sizeof *r->calls);
-	r->functions = asked_functions(r);
+	r->functions = script_asked_functions(r);
 	result = replay(r, err);
 	free(r->functions);
 	r->functions = NULL;

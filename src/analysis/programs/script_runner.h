@@ -70,7 +70,8 @@ struct script_runner {
 	struct script_state state; /* where it goes on */
 	bool over;
 	bool began;   /* BEGIN has fired */
-	bool is_part; /* it replays a part of the trace beside others (script_parts.h) */
+	/* it replays a part of the trace beside others: r->now fires its handler r->now.at; false: it is over */
+	bool (*fire)(struct script_runner *r);
 	/* while the trace is replayed by its index (script_replay.c): */
 	bool *functions;  /* marks of those whose entries or returns fire */
 	bool skips_parts; /* what nothing fires in is not replayed */
@@ -85,7 +86,7 @@ struct machine_host script_host(struct script_runner *r);
 /* Run the handlers of number n that are at the moment r->now; `s` then ends its replay if the program is over. */
 void script_fire(struct script_runner *r, struct stacks *s, const struct script_index *x, size_t n);
 
-/* Hears the replay; its state: struct script_runner. */
+/* Hears the replay (script_visitor.c); its state: struct script_runner. */
 struct stacks_visitor script_visitor(void);
 
 /* Replay the trace, or as much of it as something may fire in (script_replay.c). */

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "thin_make.h"
+#include "thin.h"
 
 #include <stdlib.h>
 
 #include "analysis/calls/intervals.h"
 #include "base/alloc.h"
-
-const char *thin_reason_name(enum thin_reason reason)
-{
-	static const char *const names[] = {
-		[THIN_DURATION] = "duration", [THIN_INTERRUPT] = "interrupt", [THIN_NO_INTERRUPT] = "no_interrupt",
-		[THIN_FUNCTION] = "function", [THIN_DEPTH] = "depth",         [THIN_THREAD] = "thread",
-	};
-
-	return names[reason];
-}
+#include "thin_make.h"
 
 static bool is_by_frame(const struct thin_filter *f)
 {

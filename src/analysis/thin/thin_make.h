@@ -10,7 +10,8 @@
 #include "analysis/sums/left_functions.h"
 #include "base/map.h"
 #include "replay/stacks.h"
-#include "thin.h"
+#include "thin_options.h"
+#include "trace/builder.h"
 
 struct thin_span {
 	uint64_t from, to;       /* numbers of events, in the order of replay: from <= n < to … */

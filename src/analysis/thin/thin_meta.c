@@ -10,6 +10,16 @@
 #include "thin_make.h"
 #include "trace/thinned.h"
 
+const char *thin_reason_name(enum thin_reason reason)
+{
+	static const char *const names[] = {
+		[THIN_DURATION] = "duration", [THIN_INTERRUPT] = "interrupt", [THIN_NO_INTERRUPT] = "no_interrupt",
+		[THIN_FUNCTION] = "function", [THIN_DEPTH] = "depth",         [THIN_THREAD] = "thread",
+	};
+
+	return names[reason];
+}
+
 /* What META tells of this trace, and not of the one that it was made of. */
 static bool is_own_key(const char *key)
 {
