@@ -32,14 +32,18 @@ static uint64_t word(size_t i)
 
 static void through_text(const struct layout *l)
 {
-	struct layout again;
+	struct layout again, told = *l;
 	struct buf text = { 0 }, btf = { 0 };
 	struct error err;
 
-	layout_put_text(l, &text);
+	told.whole = true;
+	layout_put_text(&told, &text);
 	buf_put_u8(&text, 0);
 	layout_from_text((char *)text.data, &again);
-	must(!memcmp(again.offset, l->offset, sizeof l->offset) && !memcmp(again.size, l->size, sizeof l->size));
+	must(again.whole && !memcmp(again.offset, l->offset, sizeof l->offset) &&
+	     !memcmp(again.size, l->size, sizeof l->size));
+	for (int i = 0; i < MEMBERS; i++)
+		must(l->offset[i] == MEMBER_UNKNOWN || again.from[i] == l->from[i]);
 	if (layout_any(l)) {
 		must(layout_put_btf(l, &btf, &err) == 0 && layout_from_btf(btf.data, btf.len, &again, &err) == 0);
 		must(!memcmp(again.offset, l->offset, sizeof l->offset) && !again.whole);

@@ -24,11 +24,13 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PLACE = os.path.join(TOP, "build/mutants")
+RECORDINGS = os.path.join(PLACE, "recordings")  # and what else tests have made, by what is not changed
 JOBS = 2
 # whether what is changed records: then each change has recordings of its own
 ROOMS = {"trace": False, "replay": False, "analysis": False, "select": False, "kfi": False, "symbols": False, "guest": True, "recorder": True}
-TESTS = ["append", "check", "chosen", "cli", "clock", "code", "content", "ending", "export", "faults", "flight", "fold", "format", "fuzz", "history", "import", "interrupts",
-         "kallsyms", "kernels", "kfi", "latency", "made", "objects", "options", "sources", "thin", "threads", "thunks", "truth", "whole", "why"]
+TESTS = ["append", "args", "bits32", "check", "chosen", "cli", "clock", "code", "content", "ending", "events", "export", "faults",
+         "flight", "fold", "format", "fuzz", "history", "import", "interrupts", "kallsyms", "kernels", "kfi", "kunit", "latency", "lives",
+         "made", "objects", "options", "sources", "thin", "threads", "thunks", "truth", "whole", "why"]
 SLOW = "deterministic or interrupts_off or damaged_lists or memory_limit"
 FAST = 150  # seconds of tests for one change, as they take without one
 TIMES = 4   # a change may make tests so many times slower
@@ -116,10 +118,10 @@ class Tree:
     def ninja(self):
         return subprocess.run(["ninja", "-C", self.build], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False).returncode == 0
 
-    def pytest(self, words, run, seconds=None):
-        """What the tests said, and their exit status; None: they took too long."""
+    def pytest(self, words, run, work, seconds=None):
+        """What the tests said, and their exit status; None: they took too long. `work`: the folder in which they make what they need."""
         words = [os.path.join(self.top, "scripts/pytest.sh"), "-q", "-n", "0", "-p", "no:cacheprovider", *words]
-        env = {**os.environ, "UPTO_TEST_RUN": run, "UPTO_TEST_ORDER": "given", "XDG_CACHE_HOME": os.path.join(self.top, "build/cache")}
+        env = {**os.environ, "UPTO_TEST_RUN": run, "UPTO_TEST_WORK": work, "UPTO_TEST_ORDER": "given", "XDG_CACHE_HOME": os.path.join(self.top, "build/cache")}
         env.pop("UPTO_CHECK", None)
         with subprocess.Popen(words, cwd=self.top, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                               start_new_session=True) as p:
@@ -128,6 +130,13 @@ class Tree:
             except subprocess.TimeoutExpired:
                 os.killpg(p.pid, signal.SIGKILL)
                 return "", None
+
+    def recordings(self):
+        """A copy of what was made without a change, without what upto keeps beside a trace."""
+        work = os.path.join(self.top, "build/work")
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.copytree(RECORDINGS, work, symlinks=True, ignore=shutil.ignore_patterns("*.index", "*.history", "*.sums", "failed", "crashes"))
+        return work
 
     def attempt(self, number, mutant, tests):
         """The test that notices it; None: none does; "not C"."""
@@ -143,7 +152,7 @@ class Tree:
                 f.write("\n".join(lines))
             if not self.ninja():
                 return "not C"
-            said, status = self.pytest(["-x", *tests], f"{number}" if ROOMS[room] else "unchanged", sum(tests.values()) * TIMES + 30)
+            said, status = self.pytest(["-x", *tests], f"{number}" if ROOMS[room] else "unchanged", self.recordings(), sum(tests.values()) * TIMES + 30)
         finally:
             with open(file, "w") as f:
                 f.write(text)
@@ -154,7 +163,7 @@ class Tree:
 class Counting(Tree):
     """Which tests reach which lines."""
     def __init__(self, number):
-        super().__init__(f"lines-{number}", "-Db_coverage=true")
+        super().__init__(f"lines-{number}", "-Db_coverage=true", "-Doptimization=0")  # an optimized program has lines that do not count
 
     def counts(self, ending):
         return [os.path.join(folder, f) for folder, _, files in os.walk(self.build) for f in files if f.endswith(ending)]
@@ -176,12 +185,12 @@ class Counting(Tree):
 
     def try_file(self, name, places):
         """Of each test of the file: how long it takes, and which of the places (path, line) it reaches."""
-        said, _ = self.pytest(["--collect-only", "-k", f"not ({SLOW})", f"tests/test_{name}.py"], "lines")
+        said, _ = self.pytest(["--collect-only", "-k", f"not ({SLOW})", f"tests/test_{name}.py"], "unchanged", RECORDINGS)
         found = {}
         for test in re.findall(r"^tests/\S+::.+$", said, re.M):
             self.reached([])
             begun = time.time()
-            _, status = self.pytest([test], "lines")
+            _, status = self.pytest([test], "unchanged", RECORDINGS)
             lines = self.reached({p for p, _ in places})
             if status == 0:
                 found[test] = time.time() - begun, [p for p in places if p[1] + 1 in lines.get(p[0], ())]

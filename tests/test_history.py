@@ -3,6 +3,7 @@
 import collections
 import os
 import re
+import shutil
 import subprocess
 import time
 
@@ -216,6 +217,22 @@ def test_requests(version, smp):
 
 
 @pytest.mark.weight(5)
+def test_kept(tmp_path):
+    """What threads did is kept beside the trace, and read from there; where that is damaged it is made anew."""
+    trace = shutil.copy(recording("6.12", 4)[0], tmp_path / "kept.upto")
+    kept = f"{trace}.history"
+    answer = run(UPTO, "waits", "--json", trace).stdout
+    with open(kept, "rb") as f:
+        whole, made = f.read(), os.fstat(f.fileno()).st_ino
+    assert run(UPTO, "waits", "--json", trace).stdout == answer and os.stat(kept).st_ino == made
+    with open(kept, "wb") as f:
+        f.write(whole[:-7])
+    assert run(UPTO, "waits", "--json", trace).stdout == answer
+    with open(kept, "rb") as f:
+        assert f.read() == whole
+
+
+@pytest.mark.weight(3)
 def test_files():
     """Descriptors have their files' paths, through fork, dup2 and exec; programs their arguments."""
     trace, _ = recording(*CASES[1])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The forms that a kernel's own symbol table has had, in images made for it; test_truth.py reads those of real kernels."""
 import os
+import struct
 import sys
 
 import pytest
@@ -68,3 +69,23 @@ def test_names():
     want = [f"{said} function" for said in names.values()] + [f"{name} {name} {what}" for name, what in other.items()]
     said = run(os.path.join(CHECK, "tests/function_names"), input="\n".join([*names, *other]).encode(), timeout=20).stdout.decode().splitlines()
     assert said == want, [pair for pair in zip(said, want) if pair[0] != pair[1]]
+
+
+@pytest.mark.parametrize("begin, task, parent, comm", [(0xffffffff82c00000, 4096, 1232, 1696), (0xffffffff82c00008, 120, 200, 328), (0xffffffff82c00000, 32, 16000, 16384)])
+def test_first_task(begin, task, parent, comm):
+    """The first task is its own parent and leader, and has its name behind that; the same name elsewhere, and tasks that are not quite so, are none."""
+    def data(own=0, leader=0, name=b"swapper/0"):
+        made = bytearray(task + comm + 4096)
+        made[16:23] = b"swapper"
+        for offset, value in (parent, own), (parent + 8, own), (parent + 48, leader):
+            struct.pack_into("<Q", made, task + offset, begin + task + value)
+        made[task + comm:task + comm + len(name)] = name
+        return made
+
+    def found(made):
+        p = run(os.path.join(CHECK, "tests/kernel_marks"), f"{begin:x}", input=bytes(made), stdin=None, check=False)
+        return p.returncode, p.stdout.decode().split()
+
+    assert found(data()) == found(data(name=b"swapper")) == (0, [str(comm), str(parent)])
+    for wrong in data(own=8), data(leader=8), data(name=b"swapper/1"), data(name=b"swapper_x"), data(name=b"init"):
+        assert found(wrong) == (1, [])

@@ -498,6 +498,54 @@ def test_boot_after_a_pause():
         assert {x["comm"] for x in chain} == {"[boot]"}, chain
 
 
+def test_threads_that_nothing_tells_of():
+    """Three threads of what is no Linux, then one whose stack begins where that of the third is, which is over then; the others go on."""
+    starts = {name: 0x100000 + 0x100 * i for i, name in enumerate(("start", "first", "second", "third", "yield", "switch_to"))}
+    a, b, c = 0x10000ff8, 0x20000ff8, 0x30000ff8
+
+    def switches(at, name, slot, to):
+        """It calls yield(), which calls switch_to(), which returns on the other stack."""
+        return [("event 0 call", at, 0, slot - 16, starts[name] + 0x10, starts["yield"]),
+                ("event 0 call", at + 10, 0, slot - 32, starts["yield"] + 0x10, starts["switch_to"]), ("event 0 return", at + 20, 0, *to)]
+
+    def goes_on(at, name, slot):
+        return ("event 0 return", at, 0, slot - 16, 0, starts[name] + 0x10)
+
+    inner = starts["yield"] + 0x10
+    trace = make("foreign-threads", [
+        "meta vcpus 1", "meta symbols 0", "end lost 0", "end late_arrivals 0", *(("symbol", at, 0x100, name) for name, at in starts.items()),
+        "event 0 clock 10 10 0 0 0", ("event 0 jump-indirect 20 0 0 0x7c00", starts["start"]), ("event 0 call 30 0", a, starts["start"] + 0x10, starts["first"]),
+        *switches(100, "first", a, (b, 0, starts["second"])), *switches(130, "second", b, (c, 0, starts["third"])), *switches(160, "third", c, (a - 32, 0, inner)),
+        goes_on(190, "first", a), *switches(200, "first", a, (b - 32, 0, inner)), goes_on(230, "second", b),
+        *switches(240, "second", b, (c - 16, 0, starts["third"])), "event 0 clock 300 300 0 0 0"])
+    calls = {(x["function"], x["start_ns"]): x["duration_ns"] for x in upto_json("calls", "--json", "-F", "yield,switch_to,third", trace, upto=UPTO_ASAN)["calls"]}
+    assert {key: calls[key] for key in calls if key[0] == "yield"} == {("yield", 100): 90, ("yield", 130): 100, ("yield", 160): 100, ("yield", 200): 100, ("yield", 240): 60}, calls
+    assert calls["switch_to", 170] == 90 and calls["third", 260] == 40, calls
+
+
+def test_conditions_of_programs():
+    """exec: takes a program's path, the last part of it, or the name that its process has; not another."""
+    trace = make("programs", program(*(f"event 0 clock {at} {at} 0 0 0" for at in (150, 300, 500, 900))) + [
+        f"task 5 0 300 300 {INIT} 0xffff888000008000 1 1 0 named /bin/of-this", f"task 3 0 500 500 {INIT} 0xffff888000008000 1 1 0 later /bin/of-this"])
+
+    def begins(name):
+        p = run(UPTO_ASAN, "thin", "-f", "-o", trace + ".part", "--start", f"exec:{name}", trace, check=False)
+        return p.returncode, b"did not happen" in p.stderr if p.returncode else [s["start_ns"] for s in upto_json("info", "--json", trace + ".part")["spans"]]
+
+    for name, when in ("/bin/of-this", 300), ("of-this", 300), ("named", 300), ("later", 500):
+        assert begins(name) == (0, [when]), (name, begins(name))
+    for name in "bin/of-this", "of", "/of-this", "this":
+        assert begins(name) == (1, True), (name, begins(name))
+
+
+def test_early_requests():
+    """How many requests came before it was learnt where the kernel keeps what they say, of all boots; of other structures nothing is said."""
+    request = "fact issue 0 50 50 0xffff888000001000 0xffff888000010000 0 8 4096"
+    for early, n in (["meta early work_struct.func 1"], 0), (["meta early work_struct.func 1, request.__sector 2", "meta boot.1.early request.__sector 3"], 5):
+        said = run(UPTO_ASAN, "disk", make("early", reboot(request, *early))).stderr.decode()
+        assert [int(found) for found in re.findall(r"requests before these are missing: (\d+), from which", said)] == ([n] if n else []), said
+
+
 def test_digest():
     """It differs with each part of an event, and does not with where clocks are."""
     def digest(name, *events):

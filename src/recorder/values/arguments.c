@@ -165,6 +165,10 @@ void arguments_module(const struct btf_prototypes *types, const struct symtab *t
 
 void arguments_finish(void)
 {
+	if (chosen.count && guest_is_narrow()) {
+		recorder_says("--args: what functions of a kernel of 32 bits are given is not recorded");
+		return;
+	}
 	for (size_t i = 0; i < chosen.count; i++)
 		if (!chosen.fit[i])
 			recorder_says("--args: the kernel and the modules that were loaded have no function %s",
