@@ -114,6 +114,9 @@ def test_shown():
     assert f"do_filp_open(dfd={first['args']['dfd']}, pathname={first['args']['pathname']}, " in flow, (first, flow)
     stack = upto_json("stack", "--json", "--args", "--at", f"{first['start_ns'] + 1}ns", "--running", trace)["stacks"][0]["frames"]
     assert [f["args"] for f in stack if f["function"] == "do_filp_open"] == [first["args"]], stack[:3]
+    # types as the kernel's own source has them
+    [types] = [line for key, line in upto_json("info", "--json", trace)["meta"].items() if key.startswith("args.") and "\tvfs_read\t" in line]
+    assert types.split("\tvfs_read\t")[1].split("\t") == ["d8::ssize_t", "f8:file:struct file *", "p8:buf:char *", "u8:count:size_t", "p8:pos:loff_t *"], types
     none = os.path.join(WORK, "args-none.upto")
     said = record(none, qemu_args("6.12", initrd("6.12", "brief")), "--args", "no_such_function", "--stop", "entry:rest_init").stderr
     assert b"--args: the kernel and the modules that were loaded have no function no_such_function" in said, said

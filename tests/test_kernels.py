@@ -67,3 +67,13 @@ def test_system_map():
     assert got == want, sorted(set(got.items()) ^ set(want.items()))[:20]
     os.unlink(trace)
     return f"{len(got)} functions"
+
+
+def test_layout():
+    """Where an image keeps what upto reads, by its own types: a task's name stands behind its number and its parent. A file without types is none."""
+    members = {m["member"]: m for m in upto_json("layout", "--json", kernel("6.12")[1])["members"]}
+    assert len(members) > 100 and {m["from"] for m in members.values()} == {"image"}, members
+    at = {name: members[f"task_struct.{name}"]["offset"] for name in ("pid", "tgid", "real_parent", "comm")}
+    assert at["pid"] < at["tgid"] == at["pid"] + 4 < at["real_parent"] < at["comm"] and not at["comm"] % 8, at
+    p = run(UPTO, "layout", os.path.abspath(__file__), check=False)
+    assert p.returncode == 1 and b"has neither BTF nor debug information of a kernel" in p.stderr, p.stderr

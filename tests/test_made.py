@@ -538,6 +538,15 @@ def test_conditions_of_programs():
         assert begins(name) == (1, True), (name, begins(name))
 
 
+def test_header_of_a_log():
+    """Between a log's triggers and its calls is an empty line, as between its counters and these where there are no triggers."""
+    trace = make("kfi-header", boot("event 0 clock 90 90 0 0 0", ("event 0 call 100 0", STACK, KERNEL + 0x20, KERNEL + 0x1000), ("event 0 return 110 0", STACK, 0, KERNEL + 0x20),
+                                    "event 0 clock 200 200 0 0 0"))
+    for options, triggers in ([], ""), (["--start", "time:95ns"], r"Logging started .*\n\n"):
+        said = run(UPTO_ASAN, "export", "--to", "kfi", *options, trace).stdout.decode()
+        assert re.search(r"\n\nNumber of entries after filters = [12]\n\n" + triggers + " Entry  ", said), said
+
+
 def test_early_requests():
     """How many requests came before it was learnt where the kernel keeps what they say, of all boots; of other structures nothing is said."""
     request = "fact issue 0 50 50 0xffff888000001000 0xffff888000010000 0 8 4096"
