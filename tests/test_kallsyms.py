@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(TOP, "fuzz"))
 from make_corpus import KERNEL, elf, kallsyms  # noqa: E402
 
 TEXT, RODATA, DATA, INIT = KERNEL, KERNEL + 0x100000, KERNEL + 0x200000, KERNEL + 0x300000
-FUNCTIONS = 2000
+FUNCTIONS, TEXT_BYTES, INIT_BYTES = 2000, 0x10000, 0x3000
 
 
 def some_symbols(percpu, data_type):
@@ -37,9 +37,9 @@ def image(form):
         dict(order="old" if form.startswith("old") else "new", percpu=percpu, seqs=form != "old-no-percpu")
     table = kallsyms([list((kind + name).encode()) for _, kind, name in symbols], addresses=[a for a, *_ in symbols], **options)
     executable, writable = 4, 1
-    return elf([(b".text", TEXT, b"\x90" * 0x10000, 2 | executable), (b".rodata", RODATA, table, 2),
+    return elf([(b".text", TEXT, b"\x90" * TEXT_BYTES, 2 | executable), (b".rodata", RODATA, table, 2),
                 (b".data", DATA, bytes(0x2000), 2 | executable | writable),
-                (b".init.text", INIT, b"\x90" * 0x1000, 2 | executable)], []), functions
+                (b".init.text", INIT, b"\x90" * INIT_BYTES, 2 | executable)], []), functions
 
 
 # without per-CPU symbols at 0: since 6.15; place: since 7.1, place-4: 7.3
@@ -52,6 +52,10 @@ def test_forms(form):
         f.write(made)
     said = [line.split() for line in run(os.path.join(CHECK, "tests/symbols"), path).stdout.decode().splitlines()]
     assert said == [[f"{addr:x}", section, name] for addr, section, name in functions], said[:3] + said[-3:]
+    # each up to the next one, the last of a section up to its end
+    limits = {".text": TEXT + TEXT_BYTES, ".init.text": INIT + INIT_BYTES}
+    ends = [min(limits[section], after[0] if after else limits[section]) for (_, section, _), after in zip(functions, [*functions[1:], None])]
+    assert run(os.path.join(CHECK, "tests/symbols"), "--ends", path).stdout.decode().split() == [f"{end:x}" for end in ends]
     return f"{len(said)} functions"
 
 

@@ -516,11 +516,11 @@ def test_threads_that_nothing_tells_of():
         "meta vcpus 1", "meta symbols 0", "end lost 0", "end late_arrivals 0", *(("symbol", at, 0x100, name) for name, at in starts.items()),
         "event 0 clock 10 10 0 0 0", ("event 0 jump-indirect 20 0 0 0x7c00", starts["start"]), ("event 0 call 30 0", a, starts["start"] + 0x10, starts["first"]),
         *switches(100, "first", a, (b, 0, starts["second"])), *switches(130, "second", b, (c, 0, starts["third"])), *switches(160, "third", c, (a - 32, 0, inner)),
-        goes_on(190, "first", a), *switches(200, "first", a, (b - 32, 0, inner)), goes_on(230, "second", b),
-        *switches(240, "second", b, (c - 16, 0, starts["third"])), "event 0 clock 300 300 0 0 0"])
+        goes_on(190, "first", a), *switches(200, "first", a, (c - 16, 0, starts["third"])), *switches(230, "third", c - 16, (b - 32, 0, inner)),
+        goes_on(260, "second", b), "event 0 clock 300 300 0 0 0"])
     calls = {(x["function"], x["start_ns"]): x["duration_ns"] for x in upto_json("calls", "--json", "-F", "yield,switch_to,third", trace, upto=UPTO_ASAN)["calls"]}
-    assert {key: calls[key] for key in calls if key[0] == "yield"} == {("yield", 100): 90, ("yield", 130): 100, ("yield", 160): 100, ("yield", 200): 100, ("yield", 240): 60}, calls
-    assert calls["switch_to", 170] == 90 and calls["third", 260] == 40, calls
+    assert {key: calls[key] for key in calls if key[0] == "yield"} == {("yield", 100): 90, ("yield", 130): 130, ("yield", 160): 60, ("yield", 200): 100, ("yield", 230): 70}, calls
+    assert calls["switch_to", 140] == 110 and calls["third", 150] == 70 and calls["third", 220] == 80, calls
 
 
 def test_conditions_of_programs():
