@@ -157,6 +157,9 @@ def test_calls_without_end():
     assert (call["insns"], call["self_insns"]) == (LATE + 100 - insns(kept), insns(kept + 1) - insns(kept) - 8), call
     call, = lost["calls"]
     assert (call["insns"], call["unfinished"]) == (insns(most - 1) - insns(7), True), call
+    # programs, whether they ask for what a call spent itself or not
+    said = run(UPTO_ASAN, "run", "-e", "return:third { @n = count(); }", trace).stdout + run(UPTO_ASAN, "run", "-e", "return:third { @own = self_insns; }", trace).stdout
+    assert re.findall(r"@(\w+): (\d+)", said.decode()) == [("n", "1"), ("own", str(insns(kept + 1) - insns(kept) - 8))], said
     # viewers get an end of each call, also of those that were forgotten
     nested(json.loads(run(UPTO_ASAN, "export", "--to", "speedscope", trace).stdout))
 
