@@ -541,6 +541,15 @@ def test_conditions_of_programs():
         assert begins(name) == (1, True), (name, begins(name))
 
 
+def test_stack_of_a_program():
+    """A frame of kstack is where its call returns to, as a number of bytes from its own function, also behind that function's last instruction."""
+    trace = make("kstack", boot("event 0 clock 90 90 0 0 0", ("event 0 call 100 0", STACK, KERNEL + 0x20, KERNEL + 0x1000), ("event 0 call 110 0", STACK - 16, KERNEL + 0x1200, KERNEL + 0x2000),
+                                "event 0 clock 200 200 0 0 0", symbols=((KERNEL, 0x100, "startup_64"), (KERNEL + 0x1000, 0x200, "second"), (KERNEL + 0x1200, 0xe00, "behind"),
+                                                                        (KERNEL + 0x2000, 0x1000, "third"))))
+    said = run(UPTO_ASAN, "run", "-e", "kprobe:third { print(kstack); }", trace).stdout.decode()
+    assert re.findall(r"\S+\+\d+", said) == ["third+0", f"second+{0x200}", f"startup_64+{0x20}"], said
+
+
 def test_header_of_a_log():
     """Between a log's triggers and its calls is an empty line, as between its counters and these where there are no triggers."""
     trace = make("kfi-header", boot("event 0 clock 90 90 0 0 0", ("event 0 call 100 0", STACK, KERNEL + 0x20, KERNEL + 0x1000), ("event 0 return 110 0", STACK, 0, KERNEL + 0x20),
