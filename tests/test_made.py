@@ -541,6 +541,21 @@ def test_conditions_of_programs():
         assert begins(name) == (1, True), (name, begins(name))
 
 
+def test_thinned_by_thread():
+    """A trace of one thread's calls, and one of these again: what is left out, and of whom, is known."""
+    trace = make("by-thread", program("event 0 clock 150 150 0 0 0", entry(200, READ, 0x401010), ("event 0 task-switch 300 300 0 0 0", INIT, IDLE),
+                                      ("event 0 call 350 0", STACK, KERNEL + 0x20, KERNEL + 0x1000), ("event 0 task-switch 400 400 0 0 0", IDLE, INIT), result(500, 0x401010, 0),
+                                      "event 0 clock 600 600 0 0 0"))
+    part = again = trace
+    for _ in range(2):
+        part, again = again, again + ".part"
+        run(UPTO_ASAN, "thin", "-f", "-o", again, "--pid", "1", part)
+    functions = own(again)
+    assert "third" in functions and "second" not in functions, functions
+    assert upto_json("info", "--json", again)["meta"]["threads"] == upto_json("info", "--json", trace + ".part")["meta"]["threads"]
+    assert [s["name"] for s in upto_json("syscalls", "--json", again, upto=UPTO_ASAN)["syscalls"]] == ["read"]
+
+
 def test_stack_of_a_program():
     """A frame of kstack is where its call returns to, as a number of bytes from its own function, also behind that function's last instruction."""
     trace = make("kstack", boot("event 0 clock 90 90 0 0 0", ("event 0 call 100 0", STACK, KERNEL + 0x20, KERNEL + 0x1000), ("event 0 call 110 0", STACK - 16, KERNEL + 0x1200, KERNEL + 0x2000),
