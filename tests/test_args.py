@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from guest import TOP, UPTO, UPTO_ASAN, WORK, Once, check, initrd, is_older, libraries_of, qemu_args, record, run, upto_json
+from guest import TOP, UPTO, UPTO_ASAN, WORK, check, initrd, libraries_of, once_a_run, qemu_args, record, run, upto_json
 
 NAMES = "vfs_read,ext4_init_fs_context,jbd2_*,do_sys_openat2,do_fil[pe]_open,do_exit,really_probe,wake_up_process,wake_up_new_*,strlen"
 KPROBE = re.compile(r"^ *\S.*?-(\d+) +\[\d+\] .*?: (\w+): \(.*?\) ?(.*)$", re.M)
@@ -16,12 +16,14 @@ def args_guest(version):
     """A guest that uses kprobes itself, recorded with the arguments of functions, and with the same probes: the trace, and the console."""
     trace = os.path.join(WORK, f"args-{version}.upto")
     console = trace + ".console"
-    with Once(trace):
-        if is_older(trace, os.path.join(TOP, "tests/guests/args.init")) or not os.path.exists(console):
-            probes = [o for d in guests_probes(version) for o in ("--probe", d)]
-            p = record(trace, qemu_args(version, initrd(version, "args")), "--args", NAMES, *probes)
-            with open(console, "wb") as f:
-                f.write(p.stdout)
+
+    def make():
+        probes = [o for d in guests_probes(version) for o in ("--probe", d)]
+        p = record(trace, qemu_args(version, initrd(version, "args")), "--args", NAMES, *probes)
+        with open(console, "wb") as f:
+            f.write(p.stdout)
+
+    once_a_run(trace, make)
     with open(console, "rb") as f:
         return trace, f.read().decode(errors="replace")
 
