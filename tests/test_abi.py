@@ -99,3 +99,14 @@ def compare_ways(trace, fast):
     assert ways.get(fast) == 2 * 6, ways
     assert sum(slow.values()) == sum(ways.values()) - 2 * 6 == 2 * (2 * 7 + 1 + 3 + 1) + 2, ways
     assert entries["x32", "entry_SYSCALL_64"] == 3, entries
+
+
+def test_arguments(tmp_path):
+    """What functions of a program of 32 bits are given, and its variables, are in no place that is read for others: that is said before anything runs."""
+    path = str(tmp_path / "given32")
+    (tmp_path / "given.c").write_text("int seen; __attribute__((noinline)) int takes(int a, const char *b) { seen = a; return *b; }\nvoid _start(void) { for (;;) takes(1, \"x\"); }\n")
+    run("gcc", "-m32", "-g", "-O1", "-ffreestanding", "-nostdlib", "-static", "-fno-pie", "-no-pie", "-o", path, str(tmp_path / "given.c"))
+    for options, said in (("--args", f"{path}:takes"), "a program of 32 bits: what its functions are given is not recorded"), \
+            (("--probe", f"{path}:takes a"), "where it is in a file of 32 bits is not known"):
+        p = run(UPTO, "record", "-o", tmp_path / "x.upto", "--debug", path, *options, "--", "qemu-system-x86_64", "-display", "none", check=False, timeout=60)
+        assert p.returncode in (1, 2) and said in p.stderr.decode() and p.stderr.count(b"\n") == 1, p.stderr

@@ -330,6 +330,8 @@ int dwarf_location_init(struct dwarf_location *ret, const struct dwarf_context *
 		add_piece(ret, &m, 0);
 		return 0;
 	}
+	if (dwarf_file_is_narrow(c->file))
+		return error_set(err, "where it is in a file of 32 bits is not known");
 	if (!dwarf_attr(variable, DW_AT_location, &attr) && !dwarf_attr_integrate(variable, DW_AT_location, &attr))
 		return error_set(err, "it is optimized out");
 	m.attr = &attr;

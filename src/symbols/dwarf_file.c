@@ -64,6 +64,13 @@ int dwarf_file_require(const struct dwarf_file *f, struct error *err)
 	return error_set(err, "%s: has no debug information, and no debug file of its build-id was found", f->path);
 }
 
+bool dwarf_file_is_narrow(const struct dwarf_file *f)
+{
+	GElf_Addr bias;
+
+	return gelf_getclass(dwfl_module_getelf(f->module, &bias)) == ELFCLASS32;
+}
+
 int dwarf_file_open(const char *path, struct dwarf_file **ret, struct error *err)
 {
 	struct dwarf_file *f = xcalloc(1, sizeof *f);

@@ -29,6 +29,8 @@ int dwarf_file_open(const char *path, struct dwarf_file **ret, struct error *err
 void dwarf_file_close(struct dwarf_file *f);
 /* An error: it is a program without debug information. */
 int dwarf_file_require(const struct dwarf_file *f, struct error *err);
+/* Is it a file of 32 bits? What is in which register, and where arguments are, is something else there. */
+bool dwarf_file_is_narrow(const struct dwarf_file *f);
 
 /*
  * Of a program: where an address is in its file, and the code there, up to its section's end or `size` bytes. Returns

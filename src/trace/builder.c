@@ -102,6 +102,17 @@ void builder_end_chunk(struct builder *b, unsigned cpu, int level)
 		encoder_begin(enc, &state);
 }
 
+uint64_t builder_finish(struct builder *b, unsigned cpu)
+{
+	struct encoder *enc = b->encoders[cpu];
+
+	if (!enc) /* it takes some megabytes */
+		return 0;
+	encoder_flush(enc);
+	builder_end_chunk(b, cpu, 0);
+	return enc->now.insns;
+}
+
 void builder_put_gap(struct builder *b, unsigned cpu, const struct cpu_state *state, enum gap_reason reason,
 		     uint64_t number, uint64_t lost)
 {

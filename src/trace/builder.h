@@ -52,6 +52,9 @@ struct encoder *builder_encoder(struct builder *b, unsigned cpu);
 /* End the vCPU's chunk, if it has events, and begin the next. */
 void builder_end_chunk(struct builder *b, unsigned cpu, int level);
 
+/* Write what is left of the vCPU's events. Returns its counter at the last; 0: it had none at all. */
+uint64_t builder_finish(struct builder *b, unsigned cpu);
+
 /*
  * The vCPU's events up to that state are not here: begin a chunk with a GAP, and if the vCPU is halted then, with a
  * HALT.

@@ -607,9 +607,9 @@ static void write_end(const struct writing *w)
 	struct buf lines = { 0 };
 
 	for (unsigned i = 0; i < w->n_lanes; i++) {
-		encoder_flush(builder_encoder(w->builder, i));
-		builder_end_chunk(w->builder, i, 0);
-		buf_printf(&lines, "insns.%u=%llu\n", i, (unsigned long long)builder_encoder(w->builder, i)->now.insns);
+		unsigned long long insns = builder_finish(w->builder, i);
+
+		buf_printf(&lines, "insns.%u=%llu\n", i, insns);
 	}
 	thin_copy_meta(&w->t->session->reader->meta, &lines);
 	meta_put_u64(&lines, "events", w->builder->events);

@@ -136,6 +136,8 @@ static int find_and_put(struct probe_lines *l, const struct probe_definition *d,
 	f = probe_program_of(&l->files, d, arg(l->args, "sysroot"), err);
 	if (!f)
 		return -1;
+	if (dwarf_file_is_narrow(f))
+		return error_set(err, "%s: a program of 32 bits: what its functions are given is not recorded", d->text);
 	dwarf_file_each_symbol(f, find_function, &found);
 	dwarf_file_each_symbol(f, add_name, &found);
 	ret = put_functions(l, f, d, &found, err);
