@@ -408,7 +408,7 @@ def test_folders(to):
     os.mkdir(path)
     run(UPTO, "export", "--to", to, "-o", path, base(2))
     before = sorted(os.listdir(path))
-    assert len(before) >= 3
+    assert len(before) >= 2  # a stream for each vCPU that has events, which may be one
     p = run(UPTO, "export", "--to", to, "-o", path, base(2), check=False)
     assert p.returncode == 1 and b"Directory not empty; -o must name a folder that is not there" in p.stderr and sorted(os.listdir(path)) == before
     p = run(UPTO, "export", "--to", to, base(2), check=False)
