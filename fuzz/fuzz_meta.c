@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The payload of a META chunk. What is accepted must survive being written again. */
+/* The payload of a META chunk. What is accepted must survive being written again. Texts of trace events are lines. */
 #include "fuzz.h"
 
+#include "trace/event_strings.h"
 #include "trace/meta.h"
 
 static void write_again(const struct meta *m)
@@ -20,6 +21,17 @@ static void write_again(const struct meta *m)
 	buf_free(&out);
 }
 
+static void read_strings(const struct meta *m)
+{
+	struct event_strings s;
+	struct error err;
+
+	event_strings_read(m, &s, &err);
+	for (size_t i = 0; i < s.count; i++)
+		must(!s.list[i].text || !strchr(s.list[i].text, '\n'));
+	event_strings_deinit(&s);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct guarded g = guarded_copy(data, size, 1);
@@ -28,6 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (meta_parse(&m, g.data, size, &err) == 0)
 		write_again(&m);
+	read_strings(&m);
 	meta_get_u64(&m, "vcpus", 1);
 	meta_deinit(&m);
 	guarded_free(&g);

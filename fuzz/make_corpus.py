@@ -459,6 +459,8 @@ def make_symtab():
 def make_meta():
     save("fuzz_meta", "plain", chunks()[0][1])
     save("fuzz_meta", "empty", b"")
+    save("fuzz_meta", "event-strings", b"event_strings=0x10 Start\\x0a0x20 End of it\\x0a\nboot.1.start_ns=9\nboot.1.event_strings=0x10 Other\\x0a0x20 End of it\\x0a\n")
+    save("fuzz_meta", "event-strings-past-line", b"event_strings=\\x0a0x1 a\\x0ab\\x0a\n")
     save("fuzz_meta", "escapes", b"a=\\x0a\\x5c\\x7f\\xff\\x\nb=\\\nc=\\x1\nd=\\xzz\ne=\\x00\n")
     save("fuzz_meta", "twice", b"a=1\na=2\n=\n=x\nb==\n")
     save("fuzz_meta", "no-equals", b"a\n")

@@ -10,6 +10,7 @@ usage: mutants.py [--seed N] [--count N] [--room ROOM] [--show]
 """
 import argparse
 import concurrent.futures
+import functools
 import hashlib
 import json
 import os
@@ -24,7 +25,6 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PLACE = os.path.join(TOP, "build/mutants")
-RECORDINGS = os.path.join(PLACE, "recordings")  # and what else tests have made, by what is not changed
 JOBS = 2
 # whether what is changed records: then each change has recordings of its own
 ROOMS = {"trace": False, "replay": False, "analysis": False, "select": False, "kfi": False, "symbols": False, "guest": True, "recorder": True}
@@ -88,13 +88,19 @@ def sources():
     return subprocess.run(["git", "-C", TOP, "ls-files"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
 
 
+@functools.cache
 def state():
-    """What the sources are, as a short text."""
+    """What the sources are, as a short text, as they were when that was asked first."""
     digest = hashlib.sha256()
     for name in sources():
         with open(os.path.join(TOP, name), "rb") as f:
             digest.update(name.encode() + b"\0" + f.read())
     return digest.hexdigest()[:16]
+
+
+def unchanged():
+    """Where recordings are, and what else tests have made, by these sources as they are."""
+    return os.path.join(PLACE, f"recordings-{state()}")
 
 
 class Tree:
@@ -135,7 +141,7 @@ class Tree:
         """A copy of what was made without a change, without what upto keeps beside a trace."""
         work = os.path.join(self.top, "build/work")
         shutil.rmtree(work, ignore_errors=True)
-        shutil.copytree(RECORDINGS, work, symlinks=True, ignore=shutil.ignore_patterns("*.index", "*.history", "*.sums", "failed", "crashes"))
+        shutil.copytree(unchanged(), work, symlinks=True, ignore=shutil.ignore_patterns("*.index", "*.history", "*.sums", "failed", "crashes"))
         return work
 
     def attempt(self, number, mutant, tests):
@@ -163,7 +169,7 @@ class Tree:
 class Counting(Tree):
     """Which tests reach which lines."""
     def __init__(self, number):
-        super().__init__(f"lines-{number}", "-Db_coverage=true", "-Doptimization=0")  # an optimized program has lines that do not count
+        super().__init__(f"lines-{number}", "-Db_coverage=true", "-Doptimization=0")  # of an optimized program some lines are not counted
 
     def counts(self, ending):
         return [os.path.join(folder, f) for folder, _, files in os.walk(self.build) for f in files if f.endswith(ending)]
@@ -185,12 +191,12 @@ class Counting(Tree):
 
     def try_file(self, name, places):
         """Of each test of the file: how long it takes, and which of the places (path, line) it reaches."""
-        said, _ = self.pytest(["--collect-only", "-k", f"not ({SLOW})", f"tests/test_{name}.py"], "unchanged", RECORDINGS)
+        said, _ = self.pytest(["--collect-only", "-k", f"not ({SLOW})", f"tests/test_{name}.py"], "unchanged", unchanged())
         found = {}
         for test in re.findall(r"^tests/\S+::.+$", said, re.M):
             self.reached([])
             begun = time.time()
-            _, status = self.pytest([test], "unchanged", RECORDINGS)
+            _, status = self.pytest([test], "unchanged", unchanged())
             lines = self.reached({p for p, _ in places})
             if status == 0:
                 found[test] = time.time() - begun, [p for p in places if p[1] + 1 in lines.get(p[0], ())]

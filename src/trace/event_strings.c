@@ -46,7 +46,7 @@ static int read_boot(struct strings *s, const char *key, const char *value, stru
 		uint64_t addr = strtoull(value, &end, 16);
 
 		n = strcspn(value, "\n");
-		if (end == value || *end != ' ' || value[n] != '\n')
+		if (end == value || end >= value + n || *end != ' ' || value[n] != '\n')
 			return error_set(err, "%s: no text of a trace event", key);
 		add(s, addr, xstrndup(end + 1, (size_t)(value + n - end - 1)));
 	}
