@@ -60,7 +60,7 @@ async function use() {
   seen.functions = await rows(tab, "#table-box");
   // the flame graph as a table
   await tab.click("#flame-twin summary");
-  await settle(tab);
+  await tab.waitForFunction(() => document.querySelector("#flame-twin tbody tr"));
   seen.flame_rows = await rows(tab, "#flame-twin");
   await tab.fill("#flame-search", "vfs_read");
   await settle(tab);

@@ -24,8 +24,9 @@ await tab.evaluate(([a, b]) => (location.hash = `from=${a}&to=${b}`), [from, to]
 seen.asked = (await answered).url();
 await tab.waitForFunction(() => /\d+ calls$/.test(document.getElementById("lanes-status").textContent));
 seen.status = await tab.textContent("#lanes-status");
-await tab.waitForTimeout(300);
 await tab.click("#lanes-twin summary");
+/* it is filled once the browser tells the page that it is open */
+await tab.waitForFunction(() => [...document.querySelectorAll("#lanes-twin tbody tr")].some((r) => r.cells[1].textContent.startsWith("calls of ")));
 seen.rows = await tab.evaluate(() => [...document.querySelectorAll("#lanes-twin tbody tr")].map((r) => [...r.cells].map((c) => c.textContent)));
 await tab.click("#lanes-twin summary");
 await tab.check("#flame-seen");
