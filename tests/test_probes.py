@@ -269,6 +269,46 @@ def test_program():
     return dict(collections.Counter(e["event"] for e in events))
 
 
+@pytest.mark.long
+@pytest.mark.weight(15)
+def test_revived():
+    """Two vCPUs, two boots at other addresses, a module that comes twice: each boot's probes and events are its own."""
+    program, trace, disk = (os.path.join(WORK, "revived" + ending) for ending in ("", ".upto", ".disk"))
+    run("gcc", "-g", "-O2", "-static", "-o", program, os.path.join(TOP, "tests/guests/probed.c"))
+    with open(disk, "wb") as f:
+        f.truncate(1 << 20)
+    args = qemu_args("6.12", initrd("6.12", "revived", f"{program}=bin/revived", newer_than=(program,)), smp=2, thread="multi", disk=disk)
+    p = record(trace, [a for a in args if a != "-no-reboot"], "--debug", program, "--probe", "dummy:dummy_dev_init dev->name:string",
+               "--probe", "vfs_open path->dentry->d_name.name:string", "--probe", "/bin/revived:count argc argv[0]:string",
+               "--event", "module:module_load,module:module_free,sched:sched_process_fork,sched:sched_process_exec,rcu:rcu_utilization")
+    check(trace)
+    told, found = p.stdout.decode().replace("\r", ""), events_of(trace)
+    start = upto_json("info", "--json", trace)["boots"][1]["start_ns"]
+    for boot, out, more in ((1, told[:told.rindex("insmod virtio_blk.ko")], 4), (2, told[told.rindex("insmod virtio_blk.ko"):], 1)):
+        of = collections.defaultdict(list)
+        for e in found:
+            if (e["ns"] < start) == (boot == 1):
+                of[e["event"].split(":")[1]].append(e)
+        loads = [name.replace("-", "_") for name in re.findall(r"^insmod (\S+)\.ko$", out, re.M)]
+        assert [e["args"]["name"] for e in of["module_load"]][-len(loads):] == loads, (boot, loads)
+        assert [e["args"]["name"] for e in of["module_free"]] == ["dummy"], boot
+        assert [e["args"]["name"] for e in of["dummy_dev_init"]] == ["dummy0"] * 2, boot
+        assert [(e["args"]["argc"], e["args"]["argv"]) for e in of["count"]] == [(int(n), name) for n, name in re.findall(r'told count\((\d+), "(\w+)"\)', out)], boot
+        assert len(of["count"]) == 3 and {e["args"]["filename"] for e in of["sched_process_exec"]} >= {"/bin/revived"}, boot
+        # what the kernel counted itself but for the other vCPU's idle thread, and who came after it was asked
+        forks = int(re.search(r"^processes: (\d+)$", out, re.M)[1])
+        assert 0 <= len(of["sched_process_fork"]) - (forks - 1) - more <= 6, (boot, forks, len(of["sched_process_fork"]))
+        assert {"Start context switch", "End context switch"} <= {e["text"] for e in of["rcu_utilization"]}, boot
+        opened = [name for e in of["vfs_open"] for name in e["args"].values()]
+        # it is unpacked, and loaded twice
+        assert opened.count("dummy.ko") == 3 and "order" in opened, (boot, opened)
+        assert {e["cpu"] for e in of["rcu_utilization"]} == {0, 1}, boot
+    # both kernels told of them
+    listed = [f"{f['system']}:{f['name']}" for f in upto_json("events", "-l", "--json", trace)["formats"]]
+    assert len(listed) == len(set(listed)) and set(listed) >= {e["event"] for e in found}, listed
+    return dict(collections.Counter(e["event"] for e in found))
+
+
 @pytest.mark.weight(5)
 def test_refused(tmp_path):
     """What is wrong is said before the guest starts, and leaves no trace; what only the guest can tell, at its end."""

@@ -9,6 +9,7 @@
 #include "analysis/events/event_syscalls.h"
 #include "analysis/events/event_times.h"
 #include "base/alloc.h"
+#include "base/map.h"
 #include "cli/args/select_arg.h"
 #include "cli/args/trace_arg.h"
 #include "cli/commands.h"
@@ -178,15 +179,48 @@ static int mark_events(const struct asked *a, const char *list, bool *marks, str
 	return 0;
 }
 
-static void put_format_json(struct json *j, const struct asked *a, size_t event)
+/* What is said of an event once, though each kernel that booted tells of it. */
+struct listed {
+	bool is_first; /* of those alike */
+	uint64_t missing, faults;
+};
+
+/* An event's hash: with the same name and fields it is the same one. */
+static uint64_t hash_of_format(const struct event_format *f)
+{
+	return hash_text(hash_text(hash_text(0, f->system), f->name), f->text);
+}
+
+/* By number of event; sums are those of the first one of those alike. The caller frees it. */
+static struct listed *list_once(const struct asked *a)
+{
+	const struct event_formats *formats = a->of.formats;
+	struct listed *ret = xcalloc(formats->count + 1, sizeof *ret);
+	struct map first = { 0 };
+
+	for (size_t i = 0; i < formats->count; i++) {
+		uint64_t at;
+
+		if (!a->marks[i])
+			continue;
+		at = *map_put(&first, hash_of_format(&formats->list[i]), i);
+		ret[at].is_first = true;
+		ret[at].missing += formats->list[i].missing;
+		ret[at].faults += formats->list[i].faults;
+	}
+	map_free(&first);
+	return ret;
+}
+
+static void put_format_json(struct json *j, const struct asked *a, size_t event, const struct listed *listed)
 {
 	const struct event_format *f = &a->of.formats->list[event];
 
 	json_object(j, NULL);
 	json_text(j, "system", f->system);
 	json_text(j, "name", f->name);
-	json_number(j, "missing", f->missing);
-	json_number(j, "faults", f->faults);
+	json_number(j, "missing", listed->missing);
+	json_number(j, "faults", listed->faults);
 	json_text(j, "why", f->why);
 	json_object(j, "fields");
 	for (size_t i = 0; i < event_fields(a->of.decoder, event); i++)
@@ -216,6 +250,7 @@ static void print_format(const struct asked *a, size_t event)
 
 static void print_list(const struct asked *a)
 {
+	cleanup_free struct listed *listed = list_once(a);
 	bool json = arg(a->args, "json");
 	struct json j;
 
@@ -225,9 +260,9 @@ static void print_list(const struct asked *a)
 		json_rows(&j, "formats");
 	}
 	for (size_t i = 0; i < a->of.formats->count; i++) {
-		if (a->marks[i] && json)
-			put_format_json(&j, a, i);
-		else if (a->marks[i])
+		if (listed[i].is_first && json)
+			put_format_json(&j, a, i, &listed[i]);
+		else if (listed[i].is_first)
 			print_format(a, i);
 	}
 	if (json) {

@@ -9,8 +9,8 @@
 
 #include "arguments.h"
 #include "base/alloc.h"
-#include "event_read.h"
 #include "kept_values.h"
+#include "probe_events.h"
 #include "probes/probe_compile.h"
 #include "probes/probe_record.h"
 #include "recorder/cpu.h"
@@ -69,7 +69,6 @@ static struct {
 	struct map at;      /* address → number of the first one + 1; where functions return: returns.h */
 	size_t n_programs;  /* behind the last one that is in a program: all are among the first */
 	struct map entries; /* begins of functions that registers are kept of */
-	struct map names;   /* hash of an event's name → how many have it */
 } probes;
 
 /* What registers were at the begin of a call that is under way. */
@@ -104,17 +103,6 @@ static void want_symbols(const struct probe_definition *d)
 static uint64_t place_of_text(void)
 {
 	return kernel_symbol(&recorder.kernel, "_text");
-}
-
-/* "vfs_read", and of the next ones "vfs_read_1" … The caller frees it. */
-static char *own_name(const struct probe_definition *d, const char *function)
-{
-	cleanup_free char *name = probe_event_name(d, function);
-	uint64_t *count = map_put(&probes.names, hash_text(hash_text(0, probe_group_name(d)), name), 0);
-	char *ret = *count ? xasprintf("%s_%u", name, (unsigned)*count) : xstrdup(name);
-
-	++*count;
-	return ret;
 }
 
 /* Symbols' addresses are known by now: they become numbers. One that is not known stays, and gives no value. */
@@ -170,15 +158,6 @@ static bool only_keeps(const struct probe_definition *d)
 	return d->n_args;
 }
 
-static void tell_format(const struct asked *q, const struct armed *a, const char *function, struct buf *lines)
-{
-	cleanup_free char *name = own_name(&q->d, function);
-	struct buf text = { 0 };
-
-	probe_format_put(&a->values, probe_group_name(&q->d), name, a->returns, &text);
-	event_format_tell(a->event, &text, lines);
-}
-
 /* Where it begins and where it returns are two, one behind the other. */
 static uint64_t number_of_prototype(const struct asked *q, struct buf *lines)
 {
@@ -193,8 +172,8 @@ static bool is_program(const struct asked *q)
 }
 
 /* `begin`: of the function that the place is in; 0: none. */
-static void arm(struct asked *q, const struct btf_prototypes *types, const char *function, uint64_t begin,
-		uint64_t address, struct buf *lines)
+static void arm(struct asked *q, const struct btf_prototypes *types, const char *module, const char *function,
+		uint64_t begin, uint64_t address, struct buf *lines)
 {
 	struct armed *a = &probes.armed[probes.n_armed];
 	struct error err;
@@ -218,8 +197,8 @@ static void arm(struct asked *q, const struct btf_prototypes *types, const char 
 	if (q->prototype) {
 		a->args = number_of_prototype(q, lines);
 	} else if (!a->keeps) {
-		a->event = event_number_new();
-		tell_format(q, a, function, lines);
+		a->event = probe_event(&(struct probed_place){ &q->d, module, function, a->returns }, &a->values,
+				       lines);
 	}
 	if (is_program(q)) {
 		a->program = q;
@@ -261,7 +240,7 @@ static bool begins_instruction(struct asked *q, struct registers *regs, const ch
 }
 
 /* In a table of symbols whose addresses lie `slide` lower than where they are. */
-static void arm_in(struct asked *q, struct registers *regs, const struct btf_prototypes *types,
+static void arm_in(struct asked *q, struct registers *regs, const struct btf_prototypes *types, const char *module,
 		   const struct symtab *tab, uint64_t slide, struct buf *lines)
 {
 	bool pattern = strpbrk(q->d.function, "*?[");
@@ -274,7 +253,7 @@ static void arm_in(struct asked *q, struct registers *regs, const struct btf_pro
 			continue;
 		if (q->d.offset < tab->symbols[i].end - tab->symbols[i].addr &&
 		    begins_instruction(q, regs, name, begin))
-			arm(q, types, name, begin, begin + q->d.offset, lines);
+			arm(q, types, module, name, begin, begin + q->d.offset, lines);
 	}
 }
 
@@ -287,7 +266,7 @@ static void arm_behind_text(struct asked *q, struct buf *lines)
 	if (function != SYMTAB_NONE)
 		kernel_bounds(&recorder.kernel, function, &begin, &end);
 	if (place_of_text())
-		arm(q, NULL, "", begin, address, lines);
+		arm(q, NULL, "", "", begin, address, lines);
 }
 
 static bool is_behind_text(const struct probe_definition *d)
@@ -341,7 +320,7 @@ void probes_begin(void)
 
 		want_symbols(&q->d);
 		if (q->d.place == PROBE_ADDRESS)
-			arm(q, NULL, "", 0, q->d.address, &lines);
+			arm(q, NULL, "", "", 0, q->d.address, &lines);
 	}
 	if (lines.len)
 		drain_put(CHUNK_META, &lines);
@@ -368,6 +347,7 @@ void probes_found(struct buf *lines)
 	if (!probes.count || probes.narrow)
 		return;
 	forget();
+	probe_events_begin();
 	for (size_t i = 0; i < probes.count; i++) {
 		struct asked *q = &probes.asked[i];
 
@@ -376,7 +356,7 @@ void probes_found(struct buf *lines)
 		if (is_behind_text(&q->d))
 			arm_behind_text(q, lines);
 		else
-			arm_in(q, &recorder.translate_regs, kernel_types(), &k->tab, k->slide, lines);
+			arm_in(q, &recorder.translate_regs, kernel_types(), "", &k->tab, k->slide, lines);
 	}
 }
 
@@ -411,11 +391,12 @@ void probes_module(struct vcpu *v, const struct btf_prototypes *types, const cha
 		return;
 	pthread_mutex_lock(&recorder.lock);
 	forget_at(tab);
+	probe_events_begin();
 	for (size_t i = 0; i < probes.count; i++) {
 		struct asked *q = &probes.asked[i];
 
 		if (q->d.place == PROBE_FUNCTION && (!q->d.target || is_module(q->d.target, module)))
-			arm_in(q, &v->regs, types, tab, 0, &lines);
+			arm_in(q, &v->regs, types, module, tab, 0, &lines);
 	}
 	pthread_mutex_unlock(&recorder.lock);
 	if (lines.len)
@@ -670,15 +651,19 @@ static void say_what_lacks(void)
 void probes_finish(void)
 {
 	struct buf lines = { 0 };
+	struct map faults = { 0 }; /* by the number of records, which several that were armed may have */
+	uint64_t number, count;
 	char key[48];
 
-	for (size_t i = 0; i < probes.n_armed; i++) {
-		const struct armed *a = &probes.armed[i];
-
-		snprintf(key, sizeof key, "event.%u.faults", a->event);
-		if (a->faults && !a->keeps)
-			meta_put_u64(&lines, key, a->faults);
+	for (size_t i = 0; i < probes.n_armed; i++)
+		if (!probes.armed[i].keeps)
+			*map_put(&faults, probes.armed[i].event, 0) += probes.armed[i].faults;
+	for (size_t at = 0; map_next(&faults, &at, &number, &count);) {
+		snprintf(key, sizeof key, "event.%u.faults", (unsigned)number);
+		if (count)
+			meta_put_u64(&lines, key, count);
 	}
+	map_free(&faults);
 	if (lines.len)
 		drain_put(CHUNK_META, &lines);
 	buf_free(&lines);
