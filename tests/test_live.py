@@ -8,8 +8,9 @@ import time
 
 import pytest
 
-from guest import UPTO, UPTO_ASAN, WORK, check, initrd, qemu_args, run
+from guest import UPTO, UPTO_ASAN, WORK, check, initrd, qemu_args, run, upto_json
 from test_handlers import SILENT
+from test_probes import revived
 
 # of all kinds that can be live: calls, returns, times, system calls with texts, the log, recorded values, and what is kept from one to the next
 MANY = ('kprobe:path_mount { printf("%d %s %s %s\\n", nsecs, comm, func, kstack(3)); @mounts[comm, kstack] = count(); } kprobe:vfs_read { @size[comm] = hist(arg2); } '
@@ -91,6 +92,25 @@ def test_exit():
     check(live.trace)
     ended = run(UPTO, "run", "-e", "END { printf(\"%d\\n\", nsecs); }", live.trace).stdout.decode().split("\n")[1]
     return f"exit at {text.split()[4]} ns, guest ended at {ended} ns"
+
+
+@pytest.mark.long
+@pytest.mark.weight(15)
+def test_revived():
+    """A guest that boots twice, in which a module comes twice: a probe is the same one all the time, also where it is another address."""
+    args, binary = revived("live-revived")
+    trace, program = os.path.join(WORK, "live-revived.upto"), (
+        'kprobe:dummy_dev_init { @device[str(((struct net_device *)arg0)->name)] = count(); } tracepoint:module:module_load { @load[str(args->name)] = count(); } '
+        'uprobe:/bin/revived:count { @count[arg0] = count(); } kprobe:vfs_open { @open = count(); } kretprobe:vfs_open { @opened = count(); } '
+        'tracepoint:rcu:rcu_utilization { @rcu[str(args->s)] = count(); }')
+    p = run(UPTO, "record", "-f", "-o", trace, "-e", program, "--debug", binary, "--", *args)
+    live, again = p.stdout.decode(errors="replace"), run(UPTO, "run", "-e", program, trace).stdout.decode()
+    assert again.startswith("Attaching 6 probes...\n") and live[live.index("@count"):] == again[again.index("@count"):], (live, again)
+    opened = len(upto_json("calls", "--json", "--function", "vfs_open", "--depth", "1", "-n", "0", trace)["calls"])
+    for told in ("@count[5]: 2", "@count[6]: 2", "@count[7]: 2", "@device[dummy0]: 4", "@load[virtio_blk]: 2", "@load[dummy]: 4", f"@open: {opened}", f"@opened: {opened}"):
+        assert told in again.splitlines(), (told, again)
+    assert re.search(r"^@rcu\[Start context switch\]: \d{3,}$", again, re.M) and "0x" not in again, again
+    return opened
 
 
 @pytest.mark.weight(20)

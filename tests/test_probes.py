@@ -269,16 +269,24 @@ def test_program():
     return dict(collections.Counter(e["event"] for e in events))
 
 
-@pytest.mark.long
-@pytest.mark.weight(15)
-def test_revived():
-    """Two vCPUs, two boots at other addresses, a module that comes twice: each boot's probes and events are its own."""
-    program, trace, disk = (os.path.join(WORK, "revived" + ending) for ending in ("", ".upto", ".disk"))
+def revived(name):
+    """A guest of two vCPUs that boots twice, in which a module comes twice; and a program that it runs."""
+    program, disk = os.path.join(WORK, name, "revived"), os.path.join(WORK, name + ".disk")
+    os.makedirs(os.path.dirname(program), exist_ok=True)
     run("gcc", "-g", "-O2", "-static", "-o", program, os.path.join(TOP, "tests/guests/probed.c"))
     with open(disk, "wb") as f:
         f.truncate(1 << 20)
-    args = qemu_args("6.12", initrd("6.12", "revived", f"{program}=bin/revived", newer_than=(program,)), smp=2, thread="multi", disk=disk)
-    p = record(trace, [a for a in args if a != "-no-reboot"], "--debug", program, "--probe", "dummy:dummy_dev_init dev->name:string",
+    image = initrd("6.12", "revived", f"{program}=bin/revived", image=os.path.join(WORK, name + ".img"), newer_than=(program,))
+    return [a for a in qemu_args("6.12", image, smp=2, thread="multi", disk=disk) if a != "-no-reboot"], program
+
+
+@pytest.mark.long
+@pytest.mark.weight(15)
+def test_revived():
+    """Each boot's probes and events are its own, at other addresses, and have the same names."""
+    trace = os.path.join(WORK, "revived.upto")
+    args, program = revived("revived")
+    p = record(trace, args, "--debug", program, "--probe", "dummy:dummy_dev_init dev->name:string",
                "--probe", "vfs_open path->dentry->d_name.name:string", "--probe", "/bin/revived:count argc argv[0]:string",
                "--event", "module:module_load,module:module_free,sched:sched_process_fork,sched:sched_process_exec,rcu:rcu_utilization")
     check(trace)

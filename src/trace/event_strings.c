@@ -53,6 +53,13 @@ static int read_boot(struct strings *s, const char *key, const char *value, stru
 	return 0;
 }
 
+static int by_address(const void *a, const void *b)
+{
+	const struct event_string *x = a, *y = b;
+
+	return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
 int event_strings_read(const struct meta *meta, struct event_strings *ret, struct error *err)
 {
 	struct strings s = { .all = ret };
@@ -70,7 +77,17 @@ int event_strings_read(const struct meta *meta, struct event_strings *ret, struc
 		r = value ? read_boot(&s, key, value, err) : 0;
 	}
 	map_free(&s.at);
+	if (ret->count)
+		qsort(ret->list, ret->count, sizeof *ret->list, by_address);
 	return r;
+}
+
+const char *event_strings_find(const struct event_strings *s, uint64_t addr)
+{
+	struct event_string key = { .addr = addr }, *found;
+
+	found = s->count ? bsearch(&key, s->list, s->count, sizeof *s->list, by_address) : NULL;
+	return found ? found->text : NULL;
 }
 
 void event_strings_deinit(struct event_strings *s)

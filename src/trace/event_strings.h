@@ -12,7 +12,7 @@ struct event_strings {
 	struct event_string {
 		uint64_t addr;
 		char *text; /* NULL: it is another one in another boot */
-	} *list;
+	} *list; /* by address */
 	size_t count;
 };
 
@@ -21,6 +21,8 @@ void event_string_put(struct buf *out, uint64_t addr, const char *text);
 
 /* Those of all boots. Call event_strings_deinit() also after an error. */
 int event_strings_read(const struct meta *meta, struct event_strings *ret, struct error *err);
+/* NULL: none is there, or not the same one in all boots. */
+const char *event_strings_find(const struct event_strings *s, uint64_t addr);
 void event_strings_deinit(struct event_strings *s);
 
 #endif

@@ -42,6 +42,12 @@ static bool is_text_type(const char *type)
 	return strstr(type, "char") && strchr(type, '[') != NULL;
 }
 
+/* Of the kernel's own texts the trace has what is at their addresses (trace/event_strings.h). */
+static bool is_text_pointer(const char *type)
+{
+	return strstr(type, "char") && strchr(type, '*') != NULL;
+}
+
 /* Append "a, b, c". */
 static void put_fields(const struct event_decoder *d, size_t event, struct buf *out)
 {
@@ -76,12 +82,12 @@ static bool find_in_event(const struct script_formats *f, const struct place_ask
 		buf_free(&names);
 		if (is_text_type(type) && !ret->is_bytes) {
 			*ret = (struct type){ .kind = TYPE_TEXT };
-		} else if (ret->kind == TYPE_TEXT && !ret->is_bytes) {
+		} else if (ret->kind == TYPE_TEXT && !ret->is_bytes && !is_text_pointer(type)) {
 			error_set(
 				err,
 				"what a tracepoint's number leads to is not recorded: expected a field that is a text");
 			return false;
-		} else {
+		} else if (ret->kind != TYPE_TEXT) {
 			ret->is_signed = !strstr(type, "unsigned") && !strchr(type, '*') && strncmp(type, "u", 1) &&
 					 strncmp(type, "__u", 3);
 		}

@@ -8,6 +8,7 @@
 #include "arch/arch.h"
 #include "arch/syscall_fields.h"
 #include "base/alloc.h"
+#include "base/map.h"
 
 /* Pairs of a number and a handler's place, from which an index is made. */
 struct pairs {
@@ -126,10 +127,19 @@ static int find_functions(struct finding *f, bool returns, struct error *err)
 static int find_needed(struct finding *f, const struct script_need *need, struct error *err)
 {
 	const struct event_formats *formats = f->o->formats;
+	struct map names = { 0 };
 
-	for (size_t i = 0; formats && i < formats->count; i++)
-		if (script_need_is(need, f->asked, &formats->list[i]))
-			add(f, &f->events, i);
+	for (size_t i = 0; formats && i < formats->count; i++) {
+		const struct event_format *e = &formats->list[i];
+
+		if (!script_need_is(need, f->asked, e))
+			continue;
+		add(f, &f->events, i);
+		*map_put(&names, hash_text(hash_text(0, e->system), e->name), 0) = 1;
+	}
+	/* each kernel that booted told of its own */
+	f->found = names.count;
+	map_free(&names);
 	if (f->found)
 		return 0;
 	return script_error(f->o->script, f->asked->at, f->asked->len, err,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What values a program's machine asks for at the moment at which a probe fires. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -109,6 +110,19 @@ static struct value builtin(void *state, enum builtin b)
 	}
 }
 
+/* What is at an address of the kernel's; one that the trace does not have stays an address. */
+static const char *text_at(struct script_runner *r, uint64_t addr)
+{
+	const char *found = event_strings_find(&r->o->formats->strings, addr);
+
+	if (found || !addr)
+		return found ? found : "";
+	r->text.len = 0;
+	buf_printf(&r->text, "0x%" PRIx64, addr);
+	buf_put_u8(&r->text, 0);
+	return (char *)r->text.data;
+}
+
 static struct value event_field_now(struct script_runner *r, size_t field)
 {
 	const struct event_record *record = r->now.record;
@@ -125,7 +139,7 @@ static struct value event_field_now(struct script_runner *r, size_t field)
 	}
 	v = event_value(r->o->decoder, record, (size_t)n, &r->text);
 	if (r->o->code->types.fields[field].type.kind == TYPE_TEXT)
-		return text(v.kind == EVENT_TEXT ? v.text : "");
+		return text(v.kind == EVENT_TEXT ? v.text : v.kind == EVENT_NOTHING ? "" : text_at(r, v.number));
 	return number(v.kind == EVENT_TEXT || v.kind == EVENT_NOTHING ? 0 : v.number);
 }
 
