@@ -147,6 +147,7 @@ CASES = [
     ('BEGIN { printf("%s %s", syscall_name(1), ntop(2, 0x0100007f)); $x = (uint16)0x1234; printf(" %x", bswap($x)); }', "write 127.0.0.1 3412"),
     ('BEGIN { $t = "a"; for ($i : 0..3) { $t = ($i == 1) ? "b" : $t; } printf("%s", $t); }', "b"),
     # what later versions of the language have
+    ('BEGIN { printf("%s %d", probetype, usermode); _ = 5; _ = printf("."); } END { printf("%s", probetype); }', "BEGIN 0.END"),
     ('macro add(a, b) { a + b } macro twice(x) { $t = x; $t * 2 } BEGIN { $t = 5; printf("%d %d %d", add(1, 2), twice(add($t, 1)) + 1, $t); }', "3 13 5"),
     ('macro set($v, @m, k) { $v = "set"; @m[k] = add(k, 1); } macro add(a, b) { a + b } BEGIN { $x = "no"; set($x, @here, 4); printf("%s ", $x); }', "set @here[4]: 5\n"),
     ('macro name(n) { n == 0 ? "none" : "some" } BEGIN { $a = name(0); $b = name(1); printf("%s %s %s", $a, $b, { $c = name(0); $d = $c; $d }); }', "none some none"),
@@ -224,6 +225,12 @@ WRONG = [
     ("macro f(a) { $x = a; } BEGIN { f(1); print($x); }", 1, 44, "$x is not set here"),
     ("macro f(a) { print(a); } BEGIN { @ = f(1); }", 1, 12, "that has no value"),
     ("BEGIN { while (1) { $x = 1 + { break; 2 }; } }", 1, 32, "there is no loop around it"),
+    ("tracepoint:sched:sched_switch { print(reg(\"di\")); }", 1, 39, "registers are read at functions"),
+    ("kprobe:vfs_open { print(reg(\"foo\")); }", 1, 29, "expected a register"),
+    ("kprobe:vfs_open { print(reg(5)); }", 1, 29, "expected a register"),
+    ("kretprobe:vfs_open { print(sarg0); }", 1, 28, "arguments are where a function is called"),
+    ("BEGIN { _ == 3; }", 1, 9, "'_' is not known"),
+    ("BEGIN { _ = ; }", 1, 13, "expected a value"),
     ("let @m = lruhash(5); BEGIN { @m[1] = 1; }", 1, 10, "expected hash(N)"),
     ("import \"stdlib\"; BEGIN { }", 1, 1, "nothing is imported"),
     ("BEGIN { for ($i : 0..3) { } print($i); }", 1, 35, "$i is not set here"),
@@ -512,7 +519,10 @@ PROGRAM = PAIRS + (' kprobe:vfs_read { @size = hist(arg2); } kretprobe:vfs_read 
            ' tracepoint:syscalls:sys_enter_openat { @opens[str(args.filename), args.flags] = count(); } tracepoint:syscalls:sys_exit_openat { @opened[args.ret] = count(); } '
            'tracepoint:syscalls:sys_enter_openat { @opens2[str(args.filename), args.flags, uid] = count(); @which[probe] = count(); } '
            'tracepoint:syscalls:sys_exit_openat /curtask->pid == tid/ { @opened2[args.ret] = count(); } '
-           'tracepoint:syscalls:sys_enter_nanosleep, tracepoint:syscalls:sys_enter_clock_nanosleep { @sleeps[args.rqtp->tv_sec, args.rqtp->tv_nsec, str(curtask->real_parent->comm)] = count(); }')
+           'tracepoint:syscalls:sys_enter_nanosleep, tracepoint:syscalls:sys_enter_clock_nanosleep { @sleeps[args.rqtp->tv_sec, args.rqtp->tv_nsec, str(curtask->real_parent->comm)] = count(); }'
+           # registers, and an argument on the stack
+           ' kprobe:vfs_open { @enters[probetype, usermode, reg("di") == arg0, reg("rsi") == arg1] = count(); } kretprobe:vfs_open { @leaves[probetype, reg("ax") == retval] = count(); } '
+           'kprobe:do_mmap { @pages[sarg0] = count(); }')
 
 
 SILENT = ("-serial", "null", "-monitor", "none")  # what the guest says is not on standard output
@@ -558,6 +568,10 @@ def test_recorded():
     assert maps["@opens2"] == {f"{k},0": v for k, v in maps["@opens"].items()} and maps["@opened2"] == maps["@opened"] and "-2" in maps["@opened"], maps
     assert maps["@which"] == {"tracepoint:syscalls:sys_enter_openat": sum(maps["@opens"].values())} and maps["@sleeps"] == {"0,0,init": 1}, maps
     assert {k.split(",")[0] for k in maps["@at"]} == {"1"} and sum(maps["@at"].values()) == calls["vfs_read"], maps["@at"]
+    assert maps["@enters"] == {"kprobe,0,1,1": calls["vfs_open"]} and maps["@leaves"] == {"kretprobe,1": calls["vfs_open"]}, (maps["@enters"], maps["@leaves"])
+    # where in its file what is mapped begins, in pages: all that run are busybox
+    mapped = {int(offset, 16) // 4096 for offset in re.findall(rb"^ +LOAD +(0x[0-9a-f]+)", run("readelf", "-lW", shutil.which("busybox")).stdout, re.M)}
+    assert set(map(int, maps["@pages"])) == mapped and len(mapped) > 2, (maps["@pages"], mapped)
     # each thread's first file: of its reads of others nothing is told
     firsts = {key.split(",")[0]: 0 for key in maps["@reads"]}
     for key, n in maps["@reads"].items():

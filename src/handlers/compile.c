@@ -428,6 +428,8 @@ static int put_call(struct compiling *c, const struct node *node)
 		return put_stack(c, node, f->id == FUNCTION_USTACK);
 	case FUNCTION_POINTER:
 		return put(c, node->list[0]);
+	case FUNCTION_REG:
+		return put_field(c, node, node);
 	case FUNCTION_NSECS:
 		add(c, STEP_BUILTIN, 0, BUILTIN_NSECS, 0, 1);
 		return 0;
@@ -467,7 +469,9 @@ static int put_aggregate(struct compiling *c, const struct node *map, const stru
 /* Is it itself what the probe has read? What functions make of that is no field. */
 static bool is_read(const struct node *node)
 {
-	return node->field >= 0 && (node->kind != NODE_CALL || function_find(node->text)->id == FUNCTION_POINTER);
+	const struct function *f = node->kind == NODE_CALL ? function_find(node->text) : NULL;
+
+	return node->field >= 0 && (!f || f->id == FUNCTION_POINTER || f->id == FUNCTION_REG);
 }
 
 static int put_assignment(struct compiling *c, const struct node *node)

@@ -207,11 +207,22 @@ static bool is_place(const struct node *node)
 	return node->kind == NODE_VARIABLE || node->kind == NODE_MAP;
 }
 
+/* "_ = VALUE": what it gives is not used. False: it is none. */
+static bool begins_nothing(struct parser *s)
+{
+	const char *behind = words_skip(s->word.at + s->word.len);
+
+	return word_is_name(&s->word, "_") && behind[0] == '=' && behind[1] != '=';
+}
+
 static struct node *parse_assignment(struct parser *s)
 {
 	const char *at = s->word.at;
-	struct node *left = parse_expression(s), *node;
+	struct node *left, *node;
 
+	if (begins_nothing(s) && (parser_next(s) < 0 || parser_next(s) < 0))
+		return NULL;
+	left = parse_expression(s);
 	if (!left)
 		return NULL;
 	if (!word_is(&s->word, '=')) {

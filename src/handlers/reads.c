@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arch/syscall_fields.h"
+#include "probes/probe_code.h"
 #include "syscall_places.h"
 
 enum { LINKS_MAX = 32 };
@@ -24,6 +25,8 @@ static bool put_builtin(const struct node *node, struct buf *out)
 		buf_printf(out, "$current->cred->%s.val", node->number == BUILTIN_UID ? "uid" : "gid");
 	else if (node->number >= BUILTIN_ARG0 && node->number <= BUILTIN_ARG5)
 		buf_printf(out, "$arg%" PRIu64, node->number - BUILTIN_ARG0 + 1);
+	else if (node->number >= BUILTIN_SARG0 && node->number <= BUILTIN_SARG5) /* behind the return address */
+		buf_printf(out, "$stack%" PRIu64, node->number - BUILTIN_SARG0 + 1);
 	else if (node->number == BUILTIN_RETVAL)
 		buf_printf(out, "$retval");
 	else
@@ -134,12 +137,17 @@ static bool put_variable(struct reads *r, const struct node *node, unsigned link
 	return v && v->sets == 1 && v->value && put(r, v->value, links, out);
 }
 
-/* kaddr("jiffies"): an address of the kernel's data, by its name */
+/* kaddr("jiffies"): an address of the kernel's data, by its name; reg("di") */
 static bool put_call(struct reads *r, const struct node *node, unsigned links, struct buf *out)
 {
 	if (!strcmp(node->text, "kaddr") && node->n == 1 && node->list[0]->kind == NODE_TEXT &&
 	    is_symbol(node->list[0]->text)) {
 		buf_printf(out, "{&%s}", node->list[0]->text);
+		return true;
+	}
+	if (!strcmp(node->text, "reg") && node->n == 1 && node->list[0]->kind == NODE_TEXT &&
+	    probe_register(node->list[0]->text, strlen(node->list[0]->text)) >= 0) {
+		buf_printf(out, "%%%s", node->list[0]->text);
 		return true;
 	}
 	return (!strcmp(node->text, "kptr") || !strcmp(node->text, "uptr")) && node->n == 1 &&

@@ -150,7 +150,7 @@ static int check_builtin(struct typing *t, const struct node *node)
 	if (node->number == BUILTIN_RETVAL && !(is_of_return(kind) && own))
 		return typing_wrong(t, node,
 				    "a result is where a function returns: kretprobe, fexit, return, uretprobe");
-	if (node->number >= BUILTIN_ARG0 && node->number <= BUILTIN_ARG5 && !calls)
+	if (node->number >= BUILTIN_ARG0 && node->number <= BUILTIN_SARG5 && !calls)
 		return typing_wrong(
 			t, node,
 			"arguments are where a function is called: kprobe, call, uprobe; a tracepoint has args.NAME");
@@ -171,6 +171,7 @@ static int find_builtin(struct typing *t, struct node *node)
 	node->type = (struct type){ .kind = TYPE_NUMBER };
 	switch (node->number) {
 	case BUILTIN_COMM:
+	case BUILTIN_PROBE_TYPE:
 		node->type.kind = TYPE_TEXT;
 		return 0;
 	case BUILTIN_FUNC:

@@ -114,6 +114,7 @@ struct function {
 		FUNCTION_KADDR,
 		FUNCTION_NSECS,
 		FUNCTION_JOIN,
+		FUNCTION_REG,
 		FUNCTION_REFUSED,
 	} id;
 	unsigned least, most; /* arguments */

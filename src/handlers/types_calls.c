@@ -134,6 +134,20 @@ static int find_map_argument(struct typing *t, struct node *node, const struct f
 	return !map->n && (f->id == FUNCTION_DELETE || f->id == FUNCTION_HAS_KEY) ? find_map_key(t, node) : 0;
 }
 
+/* reg("di"): as it is where a function is called, or returns */
+static int find_register(struct typing *t, struct node *node)
+{
+	enum place_kind kind = typing_place(t)->kind;
+	int r;
+
+	if (kind != PLACE_ENTRY && kind != PLACE_RETURN && kind != PLACE_UPROBE && kind != PLACE_URETPROBE &&
+	    kind != PLACE_CALL && kind != PLACE_CALL_END)
+		return typing_wrong(t, node, "registers are read at functions: kprobe, kretprobe, uprobe, uretprobe");
+	r = typing_field(t, node, node, "");
+	return r ? (r < 0 ? -1 : 0)
+		 : typing_wrong(t, node->list[0], "expected a register: \"ax\", \"di\", \"sp\", \"r8\", \"ip\" …");
+}
+
 static int64_t literal(struct typing *t, const struct node *node)
 {
 	bool minus = node->kind == NODE_UNARY && node->op == '-';
@@ -246,6 +260,8 @@ int typing_call(struct typing *t, struct node *node)
 		return find_bytes(t, node, f);
 	case FUNCTION_JOIN:
 		return find_join(t, node);
+	case FUNCTION_REG:
+		return find_register(t, node);
 	case FUNCTION_CLEAR:
 	case FUNCTION_ZERO:
 	case FUNCTION_DELETE:

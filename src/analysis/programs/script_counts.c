@@ -23,7 +23,8 @@ static bool is_plain(const struct step *s)
 	case STEP_END:
 		return true;
 	case STEP_BUILTIN:
-		return s->a == BUILTIN_PROBE || s->a == BUILTIN_FUNC || s->a == BUILTIN_NCPUS;
+		return s->a == BUILTIN_PROBE || s->a == BUILTIN_PROBE_TYPE || s->a == BUILTIN_FUNC ||
+		       s->a == BUILTIN_NCPUS;
 	default:
 		return false;
 	}

@@ -54,6 +54,15 @@ static uint64_t probe_name(const struct script_runner *r)
 	return (place + m->at.place) << 32 | (is_pattern(asked->name) ? id : 0);
 }
 
+/* "kprobe" of "kprobe:vfs_read" */
+static struct value probe_type(const struct script_runner *r)
+{
+	const struct moment *m = &r->now;
+	const char *text = r->o->script->handlers[m->at.handler].places[m->at.place].text;
+
+	return (struct value){ .n = strcspn(text, ":"), .p = (const uint8_t *)text };
+}
+
 static uint64_t function_name(const struct script_runner *r)
 {
 	const struct moment *m = &r->now;
@@ -77,6 +86,11 @@ static struct value builtin(void *state, enum builtin b)
 	case BUILTIN_PPID:
 		t = thread_now(r);
 		return number(!t ? 0 : (uint64_t)(b == BUILTIN_PID ? t->tgid : b == BUILTIN_TID ? t->pid : t->ppid));
+	case BUILTIN_PROBE_TYPE:
+		return probe_type(r);
+	case BUILTIN_USER_MODE:
+		return number(m->stack && m->stack->depth &&
+			      names_is_user(r->o->session->names, m->stack->frames[m->stack->depth - 1].function));
 	case BUILTIN_CPU:
 		return number(m->cpu);
 	case BUILTIN_NSECS:
