@@ -48,6 +48,21 @@ def without(tree, is_folded):
     return top
 
 
+def only_below(tree, name):
+    """What of a tree is a call of that function, or below one: the outermost ones begin it."""
+    top, path = Node(), []
+    for depth, function, calls, insns, ns in tree:
+        del path[depth:]
+        above = path[-1] if path else None
+        node = (above or top).below.setdefault(function, Node()) if above or function == name else None
+        if node:
+            node.calls += calls
+            node.insns += insns
+            node.ns += ns
+        path.append(node)
+    return top
+
+
 def paths(top):
     """{path: sums}"""
     found, todo = {}, [((), top)]
@@ -66,8 +81,8 @@ def folded_paths(tree):
 FOLDS = {
     "not": (["--not", "*lock*,do_*,*alloc*"], lambda f, _: any(fnmatch.fnmatchcase(f.split(" ")[0], p) for p in ("*lock*", "do_*", "*alloc*"))),
     "functions": (["--functions", "*page*,*fault*"], lambda f, _: not any(fnmatch.fnmatchcase(f.split(" ")[0], p) for p in ("*page*", "*fault*"))),
-    "below": (["--below", "handle_mm_fault"], lambda f, above: "handle_mm_fault" not in (f, *above)),
 }
+BELOW = ["--below", "handle_mm_fault"]
 
 
 @pytest.mark.parametrize("smp", [1, 2])
@@ -76,10 +91,26 @@ def test_tree(smp):
     """Each path has the calls, instructions and time that are left when others' are given to who called them."""
     trace = base(smp)
     whole = tree_of(trace)
-    for name, (options, is_folded) in FOLDS.items():
-        told, expected = folded_paths(tree_of(trace, *options)), paths(without(whole, is_folded))
+    expected_of = [(options, without(whole, is_folded)) for options, is_folded in FOLDS.values()] + [(BELOW, only_below(whole, BELOW[1]))]
+    for options, left in expected_of:
+        told, expected = folded_paths(tree_of(trace, *options)), paths(left)
         wrong = {p: (told.get(p), expected.get(p)) for p in {*told, *expected} if told.get(p) != expected.get(p)}
-        assert told and not wrong, (name, len(wrong), list(wrong.items())[:3])
+        assert told and not wrong, (options, len(wrong), list(wrong.items())[:3])
+
+
+def levels_below(tree, name, most):
+    """Sums by function, where calls more levels below that function than these are part of who called them."""
+    sums, path = collections.defaultdict(lambda: [0, 0]), []  # of (level, function that it is part of)
+    for depth, function, _, insns, ns in tree:
+        del path[depth:]
+        level, part_of = path[-1] if path else (0, None)
+        level = 1 if function == name else level + 1 if level else 0
+        part_of = (function if level <= most else part_of) if level else None
+        if part_of:
+            sums[part_of][0] += insns
+            sums[part_of][1] += ns
+        path.append((level, part_of))
+    return {f: tuple(s) for f, s in sums.items() if any(s)}
 
 
 def by_function(tree):
@@ -96,13 +127,13 @@ def test_top(smp):
     """top says of each function what the tree has of it: by phrases and call by call, with parts of the trace at a time and without."""
     trace = base(smp)
     run(UPTO, "stack", "--at", "end", trace)
-    options = FOLDS["not"][0]
-    tree = by_function(tree_of(trace, *options))
-    for more in [], ["--total"]:
+    two_levels = levels_below(tree_of(trace), BELOW[1], 2)
+    for options, more in [(o, m) for o in (FOLDS["not"][0], BELOW, [*BELOW, "--depth", "2"]) for m in ([], ["--total"])]:
+        tree = two_levels if "--depth" in options else by_function(tree_of(trace, *options))
         top = upto_json("top", "--json", "-n", "0", *more, *options, trace)["functions"]
         told = by_function([(0, f["function"], 0, f["self_insns"], f["self_ns"]) for f in top])
         wrong = {f: (told.get(f), tree.get(f)) for f in {*told, *tree} if told.get(f, (0,))[0] != tree.get(f, (0,))[0]}
-        assert not wrong, (more, len(wrong), list(wrong.items())[:3])
+        assert told and not wrong, (options, more, len(wrong), list(wrong.items())[:3])
 
 
 @pytest.mark.weight(6)
@@ -134,13 +165,18 @@ def test_lists():
         every = collections.Counter((c["function"], c["start_ns"], c["pid"]) for c in upto_json("calls", "--json", trace)["calls"] if c["step"] != "leave")
         told = collections.Counter((c["function"], c["start_ns"], c["pid"]) for c in listed)
         assert told and not told - every, (name, list((told - every).items())[:3])
-        assert name == "below" or not [c for c in listed if is_folded(c["function"], [])], name
-        if name != "below":
-            expected = collections.Counter({k: n for k, n in every.items() if not is_folded(k[0], [])})
-            assert told == expected, (name, list(((told - expected) + (expected - told)).items())[:3])
-            first = {f["function"] for f in upto_json("first", "--json", "-n", "0", *options, trace)["first"]}
-            began = {n[1] for n in tree_of(trace) if not n[0]}  # before the trace did
-            assert first >= {k[0] for k in told if k[0][0] != "["} - began and len(first) < len({k[0] for k in every}), name
+        assert not [c for c in listed if is_folded(c["function"], [])], name
+        expected = collections.Counter({k: n for k, n in every.items() if not is_folded(k[0], [])})
+        assert told == expected, (name, list(((told - expected) + (expected - told)).items())[:3])
+        first = {f["function"] for f in upto_json("first", "--json", "-n", "0", *options, trace)["first"]}
+        began = {n[1] for n in tree_of(trace) if not n[0]}  # before the trace did
+        assert first >= {k[0] for k in told if k[0][0] != "["} - began and len(first) < len({k[0] for k in every}), name
+    below = [c for c in upto_json("calls", "--json", *BELOW, trace)["calls"] if c["step"] != "leave"]
+    told = collections.Counter((c["function"], c["start_ns"], c["pid"]) for c in below)
+    assert told and not told - every and [c["function"] for c in below if not c["depth"]].count(BELOW[1]) > 10, list((told - every).items())[:3]
+    firsts = upto_json("first", "--json", "-n", "0", *BELOW, trace)["first"]
+    assert {f["function"] for f in firsts} == {n[1] for n in tree_of(trace, *BELOW) if n[2]}
+    assert firsts[0]["function"] == BELOW[1] and firsts[0]["caller"] in {"do_user_addr_fault", "faultin_page", "exc_page_fault"}, firsts[0]
 
 
 # by the line's names: what the kernel calls them, as its source does

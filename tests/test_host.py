@@ -205,9 +205,11 @@ def test_losses(tmp_path):
                 counts[chain[-1]] += n
         if pid <= 2 or not theirs[pid]:  # idle threads share a number
             continue
-        # an interrupt that comes while the tracer is about to record an end is within the call, which from outside has ended
-        others = [chain for chain in stacks if chain not in known]
-        assert all(any(chain[:i] + chain[i + 1:] in known for i in range(len(chain) - 1)) for chain in others), (pid, others[:5])
+        # an interrupt that comes while the tracer is about to record an end is within the call, which from outside has ended; one that
+        # comes while it is about to record a begin is not yet within
+        others, shorter = [chain for chain in stacks if chain not in known], {c[:i] + c[i + 1:] for c in known for i in range(len(c) - 1)}
+        wrong = [chain for chain in others if chain not in shorter and not any(chain[:i] + chain[i + 1:] in known for i in range(len(chain) - 1))]
+        assert not wrong, (pid, wrong[:5])
         seen, cut = seen + len(stacks), cut + len(others)
         assert all(n <= outer[f] for f, n in calls.items()), (pid, {f: (n, outer[f]) for f, n in calls.items() if n > outer[f]})
         compared += sum(calls.values())
@@ -216,7 +218,9 @@ def test_losses(tmp_path):
     both, program = tmp_path / "both.upto", os.path.join(recorded_together(), "merged.upto")
     run(UPTO_ASAN, "import", trace, program, "-o", both, check=False)
     of_kind = lambda t: upto_json("info", "--json", t)["events_by_kind"]
-    assert upto_json("info", "--json", both)["lost"] == lost and of_kind(both)["gap"] == of_kind(trace)["gap"]
+    # those in which nothing was lost say that a thread's stack is not known: a frame may end with one, or return
+    losses = lambda t: re.findall(rb" gap ([1-9]\d*) ", run(UPTO, "dump", "--kind", "gap", t).stdout)
+    assert upto_json("info", "--json", both)["lost"] == lost and losses(both) == losses(trace) != []
     assert of_kind(both)["call"] == of_kind(trace)["call"] + of_kind(program)["call"]
     return f"{compared} calls of {len(inside)} processes; {lost} events lost"
 

@@ -105,9 +105,10 @@ static inline uint32_t data_of(const struct fold *fold, const struct frame *fram
 
 	if (fold->below && fold->below[frame->function])
 		data |= UNDER;
-	if (frame->kind != FRAME_BASE &&
-	    (all || mark & FOLD_MARK || (fold->below && !(data & UNDER)) ||
-	     (fold->only_interrupts && !(data & IN_INTERRUPT)) || (fold->depth && level > fold->depth)))
+	if ((fold->below && !(data & UNDER)) ||
+	    (frame->kind != FRAME_BASE &&
+	     (all || mark & FOLD_MARK || (fold->only_interrupts && !(data & IN_INTERRUPT)) ||
+	      (fold->depth && level > fold->depth))))
 		data |= FOLDED | (all || (mark & FOLD_MARK) == FOLD_BELOW ? ALL_BELOW : 0);
 	/* what is below an instrument is of its kind, and not of its own */
 	if (data & FOLDED)
@@ -199,11 +200,19 @@ static inline void add_cost(struct folding *f, const struct stack *stack, const 
 		add_spent(&f->spent[kind], spent);
 }
 
+/* Where only what is below some functions is asked for: does it run none of that? */
+static inline bool is_outside(const struct fold *fold, const struct stack *stack)
+{
+	return fold->below && (!stack->depth || !(stack->frames[stack->depth - 1].data & UNDER));
+}
+
 static void fold_spend(void *state, struct stacks *s, struct stack *stack, const struct spent *spent)
 {
 	struct folding *f = state;
 	struct stack *shown;
 
+	if (is_outside(f->fold, stack))
+		return;
 	add_cost(f, stack, spent);
 	if (!f->visitor->spend)
 		return;

@@ -9,7 +9,8 @@
  *	        lock, itself                                                      called by f, from an address in lock
  *
  * A frame that begins a thread is always shown: without it, its time would be nobody's. An interrupt is not below what
- * it cuts into.
+ * it cuts into. Where only what is below some functions is asked for, nothing else is shown, and no time that passes
+ * outside them is told.
  */
 #ifndef UPTO_REPLAY_FOLD_H
 #define UPTO_REPLAY_FOLD_H

@@ -244,10 +244,18 @@ int stacks_at(struct stacks *ret, const struct session *session, const struct ch
 	return result;
 }
 
+uint32_t stacks_function_at(const struct stacks *s, const struct stack *stack, uint64_t addr)
+{
+	struct space_view view = { 0 };
+
+	if (!addr_is_kernel(addr) && stack->thread != THREAD_NONE)
+		spaces_view(&s->names->spaces, s->threads->list[stack->thread].task, s->ns, &view);
+	return names_place(s->names, addr, s->ns, view.version).function;
+}
+
 uint32_t stacks_function(const struct stacks *s, const struct stack *stack)
 {
 	uint64_t place = stack->place;
-	struct space_view view = { 0 };
 
 	if (__builtin_expect(stack->depth > 0, 1))
 		return stack->frames[stack->depth - 1].function;
@@ -255,9 +263,7 @@ uint32_t stacks_function(const struct stacks *s, const struct stack *stack)
 		place = replay_last_place(s->replay, stack);
 	if (!place)
 		return s->names->groups + GROUP_UNKNOWN;
-	if (!addr_is_kernel(place) && stack->thread != THREAD_NONE)
-		spaces_view(&s->names->spaces, s->threads->list[stack->thread].task, s->ns, &view);
-	return names_place(s->names, place, s->ns, view.version).function;
+	return stacks_function_at(s, stack, place);
 }
 
 bool stacks_are_past(const struct stacks_run *run, uint64_t ns)

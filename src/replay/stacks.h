@@ -227,6 +227,8 @@ int stacks_at(struct stacks *ret, const struct session *session, const struct ch
  * behind a gap, that where control is, or went last.
  */
 uint32_t stacks_function(const struct stacks *s, const struct stack *stack);
+/* The function at an address, as it is in the stack's thread now. */
+uint32_t stacks_function_at(const struct stacks *s, const struct stack *stack, uint64_t addr);
 
 /*
  * The stack of that task, or, where none is known, of what the vCPU runs. NULL: there is none. Its frames may be none.

@@ -22,12 +22,20 @@ void shown_sums_add(struct functions *sum, const struct shown_sums *part)
 	functions_add(sum, &part->sums);
 }
 
-/* The function that control came from. A frame that was left by a jump is not there any more. */
+/*
+ * The function that control came from. A frame that was left by a jump is not there any more; what calls the lowest one
+ * is not shown.
+ */
 static uint32_t caller_of(const struct shown_sums *sums, const struct stacks *s, const struct stack *stack)
 {
+	const struct frame *lowest = &stack->frames[0];
+	uint64_t from = s->event->from;
+
 	if (sums->left_by == s->event)
 		return sums->left;
-	return stack->frames[stack->depth > 1 ? stack->depth - 2 : 0].function;
+	if (stack->depth > 1 || lowest->kind == FRAME_BASE || !from)
+		return stack->frames[stack->depth > 1 ? stack->depth - 2 : 0].function;
+	return stacks_function_at(s, stack, lowest->kind == FRAME_CALL ? from - 1 : from);
 }
 
 void shown_sums_enter(struct shown_sums *sums, const struct stacks *s, const struct stack *stack,

@@ -87,8 +87,8 @@ static int order_arg(const struct args *args, bool *ret_by_ns, struct error *err
 
 static int run(const struct args *args, struct error *err)
 {
-	/* functions only choose rows of sums that are of all calls; those that --not names are folded */
-	static const char *const in_pass[] = { "pid", "comm", "functions", "not", NULL };
+	/* functions only choose rows of sums that are of all calls; those that --not names are folded, and the like */
+	static const char *const in_pass[] = { "pid", "comm", "functions", "not", "below", "depth", NULL };
 	struct functions f;
 	struct trace_arg t;
 	struct span span;
@@ -111,6 +111,10 @@ static int run(const struct args *args, struct error *err)
 				  arg(args, "module") || arg(args, "function") || args->n_operands > 1)) {
 		error_set(err, "--by %s: not with --total, --min, --kernel, --user, --module or functions",
 			  arg(args, "by"));
+		return EXIT_USAGE;
+	}
+	if (by >= BY_PROCESS && arg(args, "below")) {
+		error_set(err, "--by %s: not with --below: what a thread runs is added up whole", arg(args, "by"));
 		return EXIT_USAGE;
 	}
 	if (trace_arg_open_pass(args, CHOSEN_FOR_EVENTS, in_pass, &t, err) < 0)
@@ -184,8 +188,8 @@ const struct command cmd_top = {
 		"Code without symbols is one row: of a program or library [busybox], of others [firmware], [decompressor],\n"
 		"[kernel] (no function's), [user] (nothing told what was mapped there), [trampoline] (where other vCPUs begin).\n"
 		"Sums are of all calls, also where the trace, or what is chosen of it, has only those that took long, or those of some functions: "
-		"so they are the same as of the whole. --functions says which functions are shown. The time of those that --not names is "
-		"their callers'. --pid and --comm say whose time it is: "
+		"so they are the same as of the whole. --functions says which functions are shown. The time of those that --not names, and of calls that are deeper than --depth, is "
+		"their callers'. --below says in which functions: sums are of what ran in them, with all that they called. --pid and --comm say whose time it is: "
 		"sums are of all that these threads ran. Total times are those of the calls that remain.\n" THUNKS_NOTE
 			INSTRUMENTS_NOTE INDEX_NOTE,
 	.examples =

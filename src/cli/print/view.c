@@ -517,6 +517,12 @@ static void print_heading_lines(const char *heading, size_t columns)
 	buf_free(&lines);
 }
 
+/* Are calls left out whose time somebody else has? That outside of --below nobody has. */
+static bool gives_time_away(const struct fold *f)
+{
+	return f && (f->marks || f->depth || f->no_interrupts || (f->only_interrupts && !f->below));
+}
+
 static void print_heading(const struct view *view, const struct args *args, const struct view_layout *l)
 {
 	size_t columns = arg(args, "wide") ? 0 : terminal_columns();
@@ -527,7 +533,7 @@ static void print_heading(const struct view *view, const struct args *args, cons
 	if (view->heading && view->trace->in_pass) {
 		buf_printf(&note, "# only ");
 		terminal_escape(&note, view->trace->in_pass);
-		if (view->trace->session.fold)
+		if (gives_time_away(view->trace->session.fold))
 			buf_printf(&note, "; the time of other calls is that of who called them");
 		buf_put_u8(&note, 0);
 		print_heading_lines((char *)note.data, columns);
