@@ -113,6 +113,14 @@ def check_history(trace, start):
         phases = [s for s in spans if s["kind"] == "phase" and s["parent"] == boot["id"]]
         assert [s["name"] for s in phases] == ["firmware", "decompressor", "kernel", "user", "shutdown"]
         assert [s["start_ns"] for s in phases[1:]] + [boot["end_ns"]] == [s["end_ns"] for s in phases]
+    # nobody waits, and no timer runs out, from one boot to the next
+    waits = upto_json("waits", "--json", trace)["waits"]
+    assert not [w for w in waits if w["start_ns"] < start < w["start_ns"] + w["asleep_ns"] + w["ready_ns"]]
+    longest = re.match(r"# longest but for idle ones: .*; see: upto stack --at (\d+)\.(\d{9})s --pid (\d+) ", run(UPTO, "waits", trace).stdout.decode())
+    at, pid = int(longest[1] + longest[2]), int(longest[3])
+    assert [w for w in waits if w["pid"] == pid and w["start_ns"] <= at <= w["start_ns"] + w["asleep_ns"] and w["kind"] != "idle"], longest[0]
+    for late in upto_json("latency", "--json", "--each", "20", trace)["latencies"]:
+        assert late["start_ns"] >= start or late["end_ns"] <= start, late
     why = upto_json("why", "--json", trace)
     assert {"firmware", "decompressor", "kernel"} <= {c["name"] for c in why["causes"]}
     at = start

@@ -110,6 +110,10 @@ def test_revived():
     for told in ("@count[5]: 2", "@count[6]: 2", "@count[7]: 2", "@device[dummy0]: 4", "@load[virtio_blk]: 2", "@load[dummy]: 4", f"@open: {opened}", f"@opened: {opened}"):
         assert told in again.splitlines(), (told, again)
     assert re.search(r"^@rcu\[Start context switch\]: \d{3,}$", again, re.M) and "0x" not in again, again
+    # what the program read is its own affair
+    shown = {e["event"].split(":")[0] for e in upto_json("events", "--json", trace)["events"]}
+    assert shown == {"module", "rcu"} and b"upto:" not in run(UPTO, "events", "-l", trace).stdout, shown
+    assert not re.search(rb"# +h[0-9a-f]{8}", run(UPTO, "calls", "--function", "vfs_open", "--depth", "1", trace).stdout)
     return opened
 
 

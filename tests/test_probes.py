@@ -311,6 +311,10 @@ def test_revived():
         # it is unpacked, and loaded twice
         assert opened.count("dummy.ko") == 3 and "order" in opened, (boot, opened)
         assert {e["cpu"] for e in of["rcu_utilization"]} == {0, 1}, boot
+    # what was under way when the guest was reset did not end in the next boot
+    pairs = upto_json("events", "--pair", "sched_process_exec,sched_process_fork", "--by", "cpu", "--json", "-n", "0", trace)["pairs"]
+    both = [p for p in pairs if p["start_ns"] is not None and p["duration_ns"] is not None]
+    assert both and len(pairs) > len(both) and not [p for p in both if p["start_ns"] < start < p["start_ns"] + p["duration_ns"]], pairs
     # both kernels told of them
     listed = [f"{f['system']}:{f['name']}" for f in upto_json("events", "-l", "--json", trace)["formats"]]
     assert len(listed) == len(set(listed)) and set(listed) >= {e["event"] for e in found}, listed

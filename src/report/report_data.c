@@ -238,15 +238,10 @@ static void put_spans(const struct report *r, const struct span *part, struct js
 	json_close(j);
 }
 
-static uint64_t wait_end(const struct history *h, const struct away *a)
-{
-	return a->end_ns == UINT64_MAX ? h->end_ns : a->end_ns;
-}
-
 static bool is_long_wait(const struct history *h, const struct away *a, const struct span *part, uint64_t least)
 {
-	return a->kind != WAIT_IDLE && a->wake_ns != a->start_ns && is_in(part, a->start_ns, wait_end(h, a)) &&
-	       wait_end(h, a) - a->start_ns >= least;
+	return a->kind != WAIT_IDLE && a->wake_ns != a->start_ns && is_in(part, a->start_ns, away_end(a, h->end_ns)) &&
+	       away_end(a, h->end_ns) - a->start_ns >= least;
 }
 
 /* Marks of the longest waits. */
@@ -258,7 +253,7 @@ static bool *long_waits(const struct history *h, const struct span *part)
 
 	for (size_t i = 0; i < h->n_aways; i++)
 		if (is_long_wait(h, &h->aways[i], part, 0))
-			lengths[n++] = wait_end(h, &h->aways[i]) - h->aways[i].start_ns;
+			lengths[n++] = away_end(&h->aways[i], h->end_ns) - h->aways[i].start_ns;
 	least = at_least(lengths, n, WAITS_MAX);
 	for (size_t i = 0; i < h->n_aways; i++)
 		marks[i] = is_long_wait(h, &h->aways[i], part, least);

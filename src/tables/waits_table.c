@@ -36,19 +36,14 @@ struct rows {
 	uint32_t aways[]; /* numbers */
 };
 
-static uint64_t end_of(const struct history *h, const struct away *a)
-{
-	return a->end_ns < h->end_ns ? a->end_ns : h->end_ns;
-}
-
 static uint64_t asleep_ns(const struct history *h, const struct away *a)
 {
-	return (a->wake_ns < end_of(h, a) ? a->wake_ns : end_of(h, a)) - a->start_ns;
+	return away_asleep_until(a, h->end_ns) - a->start_ns;
 }
 
 static uint64_t ready_ns(const struct history *h, const struct away *a)
 {
-	return end_of(h, a) - a->start_ns - asleep_ns(h, a);
+	return away_end(a, h->end_ns) - away_asleep_until(a, h->end_ns);
 }
 
 static const char *function_of(const struct session *session, uint32_t function)

@@ -8,9 +8,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "event_strings.h"
 #include "meta.h"
+
+/* The system of events that stand for what a program in handlers reads: people do not ask for them. */
+#define EVENTS_OF_PROGRAMS "upto"
 
 struct event_format {
 	char *system, *name;
@@ -26,6 +30,11 @@ struct event_formats {
 	size_t count;
 	struct event_strings strings;
 };
+
+static inline bool event_is_of_program(const struct event_format *f)
+{
+	return !strcmp(f->system, EVENTS_OF_PROGRAMS);
+}
 
 /* A value of META that is no format is an error. */
 int event_formats_read(const struct meta *meta, struct event_formats *ret, struct error *err);

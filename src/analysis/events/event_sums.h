@@ -5,6 +5,7 @@
 
 #include "event_list.h"
 #include "event_stacks.h"
+#include "trace/boots.h"
 
 enum { EVENT_KEYS_MAX = 4, EVENT_BUCKETS = 65 };
 
@@ -54,6 +55,7 @@ struct event_sources {
 	struct event_decoder *decoder;
 	const struct threads *threads;
 	const struct event_stacks *stacks; /* of the records; NULL: no key wants them */
+	const struct boots *boots;
 };
 
 /* `value`: the field that is added up; NULL: records are counted only. An error: no event has it. The keys are taken.
@@ -62,7 +64,7 @@ int event_sums_init(struct event_sums *ret, const struct event_list *l, const st
 		    const struct event_keys *keys, const char *value, struct error *err);
 void event_sums_deinit(struct event_sums *s);
 
-/* What began with a record of one event, and ended with one of another that has the same values. */
+/* What began with a record of one event, and ended, in the same boot, with one of another that has the same values. */
 struct event_pair {
 	const struct fact *begin, *end; /* end: NULL: there is none; begin: NULL likewise */
 };

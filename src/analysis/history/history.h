@@ -86,6 +86,17 @@ struct away {
 	struct timer_set timer; /* that ended it, if the thread did not set that itself */
 };
 
+/* What never ended lasted to the end of `until`: the trace's. */
+static inline uint64_t away_end(const struct away *a, uint64_t until)
+{
+	return a->end_ns < until ? a->end_ns : until;
+}
+
+static inline uint64_t away_asleep_until(const struct away *a, uint64_t until)
+{
+	return a->wake_ns < away_end(a, until) ? a->wake_ns : away_end(a, until);
+}
+
 /* Who queued work, and when. */
 struct work_queued {
 	uint64_t ns;

@@ -90,6 +90,8 @@ struct latency_run {
 	uint16_t *roles;         /* by function */
 	struct vcpu *cpus;
 	unsigned n_cpus;
+	const struct boots *boots;
+	size_t boot;             /* number of the one that runs */
 	struct latencies *found;
 	size_t n[LATENCY_KINDS]; /* of each, from list[kind * each] on */
 };
@@ -294,6 +296,21 @@ static void set_timers(struct latency_run *run, uint64_t ns)
 	}
 }
 
+/* Nothing that was under way goes on in the next boot, and no timer runs out there. */
+static void begin_boot(struct latency_run *run)
+{
+	set_timers(run, run->boots->list[++run->boot].start_ns - 1);
+	for (unsigned i = 0; i < run->n_cpus; i++)
+		run->cpus[i] = (struct vcpu){ 0 };
+}
+
+static inline void heed_boots(struct latency_run *run, const struct stacks *s)
+{
+	while (__builtin_expect(run->boot + 1 < run->boots->count &&
+				s->ns >= run->boots->list[run->boot + 1].start_ns, 0))
+		begin_boot(run);
+}
+
 /* The interrupt on top of the stack is the timer's. */
 static void run_out(struct latency_run *run, struct vcpu *cpu, const struct stacks *s, const struct stack *stack)
 {
@@ -313,6 +330,7 @@ static void enter(void *state, struct stacks *s, struct stack *stack, struct fra
 	struct latency_run *run = state;
 	struct vcpu *cpu = &run->cpus[stack->cpu < 0 ? 0 : stack->cpu];
 
+	heed_boots(run, s);
 	if (__builtin_expect(frame->kind == FRAME_INTERRUPT || frame->kind == FRAME_SYSCALL, 0)) {
 		/* user code had it: all is on. A jump goes on in the same frame */
 		if (frame->kind == FRAME_SYSCALL && !frame->data) {
@@ -520,7 +538,9 @@ static int read_timers(struct latency_run *run, const struct session *session, s
 int latency_analyse(const struct session *session, const struct history *history, const struct latency_options *options,
 		    struct latencies *ret, struct error *err)
 {
-	struct latency_run run = { .options = options, .threads = session->threads, .found = ret };
+	struct latency_run run = {
+		.options = options, .threads = session->threads, .found = ret, .boots = session->names->boots,
+	};
 	int result;
 
 	*ret = (struct latencies){ .list = xcalloc(options->each * LATENCY_KINDS + 1, sizeof *ret->list) };

@@ -111,7 +111,7 @@ static void tell_event(struct script_runner *r, struct stacks *s, const struct f
 	};
 	r->now.stack = s ? stacks_running(s, f->task, f->cpu, f->ns) : NULL;
 	/* the function that a probe is at, for `func` and `probe` */
-	if (r->now.stack && r->now.stack->depth && !strcmp(r->o->formats->list[record.event].system, SCRIPT_GROUP)) {
+	if (r->now.stack && r->now.stack->depth && event_is_of_program(&r->o->formats->list[record.event])) {
 		r->now.frame = &r->now.stack->frames[r->now.stack->depth - 1];
 		r->now.id = r->now.function = r->now.frame->function;
 		r->now.has_function = true;

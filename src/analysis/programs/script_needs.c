@@ -131,8 +131,8 @@ static void add_probe(struct script_needs *n, const struct types *types, size_t 
 	put_definition(types, handler, place, keeps, &text);
 	need->event = xasprintf("%c%012" PRIx64, keeps ? 'k' : 'h', (hash_text(kind, (char *)text.data) & 0xffffffffffff));
 	need->text = is_of_file(place->kind)
-			     ? xasprintf(SCRIPT_GROUP ":%s=%s", need->event, (char *)text.data)
-			     : xasprintf("%c:" SCRIPT_GROUP "/%s %s", kind, need->event, (char *)text.data);
+			     ? xasprintf(EVENTS_OF_PROGRAMS ":%s=%s", need->event, (char *)text.data)
+			     : xasprintf("%c:" EVENTS_OF_PROGRAMS "/%s %s", kind, need->event, (char *)text.data);
 	buf_free(&text);
 }
 
@@ -240,8 +240,8 @@ bool script_need_is(const struct script_need *need, const struct place_asked *pl
 	if (need->keeps)
 		return false;
 	if (!need->is_event)
-		return !strcmp(e->system, SCRIPT_GROUP) && is_called(e->name, need->event);
-	return strcmp(e->system, SCRIPT_GROUP) && (!place->object || !fnmatch(place->object, e->system, 0)) &&
+		return event_is_of_program(e) && is_called(e->name, need->event);
+	return !event_is_of_program(e) && (!place->object || !fnmatch(place->object, e->system, 0)) &&
 	       !fnmatch(place->name, e->name, 0);
 }
 

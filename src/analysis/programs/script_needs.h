@@ -11,7 +11,6 @@
 #include "handlers/types.h"
 #include "trace/event_formats.h"
 
-#define SCRIPT_GROUP "upto" /* the system of its probes' events */
 
 struct script_need {
 	size_t handler, place;

@@ -21,7 +21,7 @@ static void find_fields(struct script_runner *r)
 	for (size_t f = 0; f < t->n_fields; f++)
 		for (size_t e = 0; e < events; e++) {
 			char name[24];
-			bool own = !strcmp(r->o->formats->list[e].system, SCRIPT_GROUP);
+			bool own = event_is_of_program(&r->o->formats->list[e]);
 			const char *text = t->fields[f].text;
 
 			snprintf(name, sizeof name, "v%zu", script_field_number(t, f));

@@ -3,14 +3,18 @@
 
 #include "analysis/events/event_times.h"
 
-/* What is no record of an event with a known format is not shown, so that whoever shows them need not ask. */
+/*
+ * What is no record of an event with a known format is not shown, nor what a program read, so that whoever shows them
+ * need not ask.
+ */
 static void forget_unknown(struct recorded_facts *f)
 {
 	struct event_record r;
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->facts.count; i++)
-		if (f->facts.list[i].kind != FACT_EVENT || event_record_of(&f->formats, &f->facts.list[i], &r))
+		if (f->facts.list[i].kind != FACT_EVENT || (event_record_of(&f->formats, &f->facts.list[i], &r) &&
+							    !event_is_of_program(&f->formats.list[r.event])))
 			f->facts.list[n++] = f->facts.list[i];
 	f->facts.count = n;
 }

@@ -175,7 +175,7 @@ static int mark_events(const struct asked *a, const char *list, bool *marks, str
 					 name, a->trace->reader->path);
 	}
 	for (size_t i = 0; !list && i < formats->count; i++)
-		marks[i] = true;
+		marks[i] = !event_is_of_program(&formats->list[i]);
 	return 0;
 }
 
@@ -523,6 +523,7 @@ static int run_with(struct asked *a, const struct event_formats *formats, struct
 
 	a->of.formats = formats;
 	a->of.threads = &a->trace->threads;
+	a->of.boots = &a->trace->reader->boots;
 	a->of.decoder = event_decoder_new(formats, &a->trace->names);
 	a->marks = marks;
 	if (mark_events(a, names_of(a->args), marks, err) < 0) {

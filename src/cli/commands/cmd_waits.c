@@ -37,11 +37,6 @@ static bool is_asked(const struct choice *choice, const struct threads *threads,
 	return history_chooses_wait(h, choice->filter, a);
 }
 
-static uint64_t asleep_until(const struct history *h, const struct away *a)
-{
-	return a->wake_ns < h->end_ns ? a->wake_ns : h->end_ns;
-}
-
 /* The kernel's own threads wait for work, or look at something now and then. */
 static bool is_idle(const struct threads *threads, const struct away *a)
 {
@@ -54,13 +49,17 @@ static bool is_idle(const struct threads *threads, const struct away *a)
 static const struct away *longest(const struct threads *threads, const struct history *h, const bool *chosen)
 {
 	const struct away *ret = NULL;
+	uint64_t most = 0;
 
 	for (size_t i = 0; i < h->n_aways; i++) {
 		const struct away *a = &h->aways[i];
 
-		if (chosen[i] && !is_idle(threads, a) && a->wake_ns > a->start_ns &&
-		    (!ret || asleep_until(h, a) - a->start_ns > asleep_until(h, ret) - ret->start_ns))
+		uint64_t asleep = away_asleep_until(a, h->end_ns) - a->start_ns;
+
+		if (chosen[i] && !is_idle(threads, a) && a->wake_ns > a->start_ns && (!ret || asleep > most)) {
 			ret = a;
+			most = asleep;
+		}
 	}
 	return ret;
 }
@@ -77,11 +76,11 @@ static void put_heading(struct buf *out, const struct trace_arg *t, const struct
 	if (from < a->start_ns)
 		from = a->start_ns;
 	buf_printf(out, "# longest but for idle ones: ");
-	put_duration(out, asleep_until(h, a) - a->start_ns, false);
+	put_duration(out, away_asleep_until(a, h->end_ns) - a->start_ns, false);
 	buf_printf(out, ", %s, ", wait_kind_name(a->kind));
 	terminal_escape(out, threads_comm(&t->threads, thread, a->start_ns));
 	buf_printf(out, " %d; see: ", thread->pid);
-	see_stack(out, t, from + (asleep_until(h, a) - from) / 2, thread);
+	see_stack(out, t, from + (away_asleep_until(a, h->end_ns) - from) / 2, thread);
 	buf_put_u8(out, 0);
 }
 
