@@ -169,7 +169,7 @@ def test_endings(tmp_path):
     assert "the program did not come to its end" in said and calls_of(out) == child
 
 
-@pytest.mark.parametrize("how", ["kill", "full"])
+@pytest.mark.parametrize("how", [pytest.param("kill", marks=pytest.mark.long), "full"])
 def test_killed(how, tmp_path):
     """kill -9 in the middle of millions of calls, and a disk that is full: what was recorded is there, and no stack is wrong."""
     source = tmp_path / "loop.c"

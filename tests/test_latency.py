@@ -101,6 +101,7 @@ def test_wakeups(smp):
     assert len(found) == 50 and all(row["held_by_pid"] != row["pid"] for row in found[:10]), found[:10]
 
 
+@pytest.mark.long
 def test_choice():
     trace, _ = recording("6.12", 2)
     all_of_it = upto_json("latency", "--json", "--each", "3", trace)["latencies"]

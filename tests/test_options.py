@@ -86,7 +86,7 @@ def is_on_one():
     return len({e["cpu"] for e in events(2)}) == 1
 
 
-@pytest.mark.parametrize("command", [pytest.param(c, marks=[pytest.mark.long] * (c in {"calls", *WHOLE} - {"timeline"})) for c in OPTIONS])
+@pytest.mark.parametrize("command", [pytest.param(c, marks=[pytest.mark.long] * (c in {"calls", *WHOLE})) for c in OPTIONS])
 @pytest.mark.weight(8)
 def test_options(command):
     """Each is here, and the answer with it is another one."""

@@ -570,8 +570,8 @@ def test_damaged_events():
     return f"seed {number}: {lost} of {whole} events in {len(gone)} chunks"
 
 
-@pytest.mark.parametrize("kind", [FACTS, TEXTS], ids=["facts", "texts"])
-@pytest.mark.weight(3)
+@pytest.mark.parametrize("kind", [FACTS, pytest.param(TEXTS, marks=pytest.mark.long)], ids=["facts", "texts"])
+@pytest.mark.weight(30)
 def test_damaged_beside(kind):
     """One damaged chunk of what was noted beside events, and the next one's header with it or not: what is there is told, and what is not."""
     trace, _ = recording("6.12", 1)

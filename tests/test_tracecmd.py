@@ -291,6 +291,7 @@ def test_text(name, tmp_path):
     return f"{sum(begins.values())} calls, {compared} processes; {said.strip().partition(': ')[2]}"
 
 
+@pytest.mark.long
 @pytest.mark.weight(45)
 def test_thresh(tmp_path):
     """Where only ends were recorded, of calls that took long enough, they are within each other, as long as they say."""
