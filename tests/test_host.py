@@ -306,10 +306,10 @@ def test_boot():
     mine = sorted((c["duration_ns"] for c in calls), reverse=True)
     theirs.sort(reverse=True)
     assert len(mine) > 10 and min(mine) >= 500000
-    # guest time by the two clocks, of the longest ones
-    near = [min(abs(a - b) / b for b in theirs) for a in mine]
-    assert max(near) < 0.05, near
-    return f"{len(mine)} initcalls; apart by at most {max(near):.1%}"
+    # guest time by the two clocks, of the longest ones; an interrupt may come when the call is over for the one, and not yet for the other
+    near = sorted(min(abs(a - b) / b for b in theirs) for a in mine)
+    assert near[-1 - len(near) // 100] < 0.05, near
+    return f"{len(mine)} initcalls; apart by at most {near[-1]:.1%}"
 
 
 def parsed(text):
