@@ -13,10 +13,11 @@ import entries
 from guest import TOP, UPTO, WORK, Once, built, built_args, check, initrd, is_older, kernel, qemu_args, record, run, upto_json
 
 # to compile one takes minutes, which `make check` has not; there a stock kernel's layout is learnt (test_learnt)
-VARIANTS = [pytest.param(v, marks=pytest.mark.long if v == "small" else pytest.mark.kernels)
-            for v in ("small", "btf", "dwarf", "nokallsyms", "clang", "tiny", "rt", "debug")]
-CPUS = [1, pytest.param(2, marks=pytest.mark.kernels)]
+VARIANTS = "small", "btf", "dwarf", "nokallsyms", "clang", "tiny", "rt", "debug"
 WAYS = "alone", "tree", "map"
+# a debug kernel takes twenty times as long: two of the ways
+MATRIX = [pytest.param(v, way, smp, marks=pytest.mark.long if (v, smp) == ("small", 1) else pytest.mark.kernels)
+          for v in VARIANTS for way in WAYS for smp in (1, 2) if v != "debug" or (way, smp) in (("alone", 1), ("tree", 2))]
 # what a layout has that only some kernels have, that nothing in the guest comes by, or that is not needed to know (modules)
 NOT_LEARNT = re.compile(r"bpf_|(sizeof )?module|mod_kallsyms|device.init_name|mount.mnt_devname|cgroup|kernfs|request|gendisk|mutex|rw_semaphore|"
                         # of snapshots and KASAN
@@ -97,9 +98,7 @@ def compare_module(trace, tree):
     assert set(ours) <= theirs and begins == [ours["dummy_setup"]] == [ours["dummy_dev_init"]] == [1], (ours, theirs)
 
 
-@pytest.mark.parametrize("smp", CPUS)
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant, way, smp", MATRIX)
 @pytest.mark.weight(60)
 def test_kernel(variant, way, smp):
     """Calls of each function, stacks, threads and processes are right, whatever is known of the kernel."""
