@@ -112,7 +112,7 @@ bool calls_decoder_next(struct calls_decoder *d, struct calls_event *ret)
 
 bool calls_rest_next(const void *data, size_t len, size_t *at, struct calls_rest *ret)
 {
-	const struct calls_ring *r = (const void *)((const char *)data + *at);
+	const struct calls_ring *r;
 	uint64_t bytes;
 
 	for (; len - *at >= sizeof *r; *at += (size_t)bytes) {
