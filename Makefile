@@ -28,8 +28,8 @@ built:
 check: built
 	scripts/pytest.sh $(NAMES)
 
-# What takes longer: parts of less than 40 minutes on two cores, and check-kernels, of 100. What one of them finds stays in build/ by its name:
-# inputs in tests/crashes, recordings in tests or tests-sid, what failed tests said in failed/ there.
+# What takes longer: parts of less than 40 minutes on two cores, and check-kernels, of 100. What one of them finds stays
+# in build/ by its name: inputs in tests/crashes, recordings in tests or tests-sid, what failed tests said in failed/ there.
 
 # libFuzzer, SECONDS_EACH for each of TARGETS='calls trace' or all, two at a time
 SECONDS_EACH = 140

@@ -5,7 +5,7 @@
 #   DIR      becomes the build tree: vmlinux, System.map, arch/x86/boot/bzImage; its modules go to DIR/root/lib/modules,
 #            its release to DIR/release (and DIR/root/release, for guest-initrd.sh). The source is unpacked once, beside it
 set -eu
-# what a make around it was told is not for the kernel's: it says which folders it enters, among what it is asked for
+# below another make, the kernel's prints which folders it enters, and that would become a part of the release
 unset MAKEFLAGS MFLAGS MAKELEVEL
 top=$(cd "$(dirname "$0")/.." && pwd)
 variants=$1

@@ -137,6 +137,23 @@ def test_top(smp):
 
 
 @pytest.mark.weight(6)
+def test_below_in_parts():
+    """top --below of two parts of the time, and by module, is what it is of all; what threads ran is not told apart so."""
+    trace = base(1)
+    run(UPTO, "stack", "--at", "end", trace)
+    whole = upto_json("top", "--json", "-n", "0", *BELOW, trace)["functions"]
+    info = upto_json("info", "--json", trace)
+    middle = (info["spans"][0]["start_ns"] + info["duration_ns"]) // 2
+    parts = [sum(f["self_insns"] for f in upto_json("top", "--json", "-n", "0", option, f"{middle}ns", *BELOW, trace)["functions"]) for option in ("--to", "--from")]
+    insns = sum(f["self_insns"] for f in whole)
+    assert all(parts) and abs(sum(parts) - insns) <= 1, (parts, insns)
+    assert sum(m["self_insns"] for m in upto_json("top", "--json", "-n", "0", "--by", "module", *BELOW, trace)["module"]) == insns
+    for by in "process", "thread", "interrupt":
+        p = run(UPTO, "top", "--by", by, *BELOW, trace, check=False)
+        assert p.returncode == 2 and p.stderr.decode() == f"upto: --by {by}: not with --below: what a thread runs is added up whole\n", p.stderr
+
+
+@pytest.mark.weight(6)
 def test_totals():
     """With callees, and how often: whether others are shown or not changes nothing for a function that is."""
     trace = base(1)

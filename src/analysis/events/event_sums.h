@@ -55,7 +55,7 @@ struct event_sources {
 	struct event_decoder *decoder;
 	const struct threads *threads;
 	const struct event_stacks *stacks; /* of the records; NULL: no key wants them */
-	const struct boots *boots;
+	const struct boots *boots;         /* for pairs */
 };
 
 /* `value`: the field that is added up; NULL: records are counted only. An error: no event has it. The keys are taken.

@@ -86,7 +86,7 @@ struct away {
 	struct timer_set timer; /* that ended it, if the thread did not set that itself */
 };
 
-/* What never ended lasted to the end of `until`: the trace's. */
+/* When it ended, and until when it was asleep; what never ended lasted to `until`, which is the end of the trace. */
 static inline uint64_t away_end(const struct away *a, uint64_t until)
 {
 	return a->end_ns < until ? a->end_ns : until;

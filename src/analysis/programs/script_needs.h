@@ -11,7 +11,6 @@
 #include "handlers/types.h"
 #include "trace/event_formats.h"
 
-
 struct script_need {
 	size_t handler, place;
 	bool keeps;    /* a probe without a record: it hands addresses to others */
