@@ -128,6 +128,9 @@ def test_jumps(tmp_path):
     tree = [(n["depth"], n["function"], n["calls"]) for n in upto_json("tree", "--json", file)["tree"]]
     assert [r for r in tree if r[1] in ("main", "catches", "branch")] == [(1, "main", 1), (2, "catches", 100), (3, "branch", 100)], tree[:9]
     assert max(depth for depth, function, _ in tree if function == "jumps") == 3 + 99
+    # programs in handlers are asked of what libupto wrote as of other traces
+    counts = re.findall(r"@\[(.*)\]: (\d+)", run(UPTO_ASAN, "run", "-e", "call:* { @[func] = count(); }", file).stdout.decode())
+    assert {name: int(n) for name, n in counts} == calls_of(file), counts
     file, = execute(tmp_path, program("nasty"), "signals")[0]
     tree = [(n["depth"], n["function"], n["calls"]) for n in upto_json("tree", "--json", file)["tree"]]
     assert sorted(r for r in tree if r[0] == 3) == [(3, "branch", 201), (3, "leaves", 50), (3, "on_signal", 200)], tree

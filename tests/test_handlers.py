@@ -159,6 +159,16 @@ CASES = [
     ('enum flags { F = 1 << 3, G, H = (1 << 6) }; BEGIN { let $t: uint8 = 300; printf("%d %d %d %d", F, G, H, $t); }', "8 9 64 44"),
     ('macro f($v) { for ($v : 0..3) { @s += $v; } } BEGIN { $a = 100; f($a); printf("%d ", $a); }', "100 @s: 3\n"),
     ('enum kinds { A, B = 7,\n C /* last */ };\nBEGIN { printf("%d %d %d", A, B, C); }', "0 7 8"),
+    ('BEGIN { $v = (x=1, y=2); $t = (a=0, b=1, c="str", d=(5, 6), e=$v); print($t); printf("%d %s %d %d ", $t.b, $t.c, $t.d.1, $t.e.y); '
+     '@[(a=1, b="k")] = (m=$v, n=2); printf("%d", @[(a=1, b="k")].m.y); }',
+     "{ .a = 0, .b = 1, .c = str, .d = (5, 6), .e = { .x = 1, .y = 2 } }\n1 str 6 2 2@[{ .a = 1, .b = k }]: { .m = { .x = 1, .y = 2 }, .n = 2 }\n"),
+    ('BEGIN { @a[1] = 10; @b["k"] = "bye"; @c[1, ("h", 5)] = (1, "x"); let $v; $s = "as it was"; if (find(@a, 1, $v)) { printf("%d ", $v); } '
+     'if (!find(@a, 2, $v)) { printf("%d ", $v); } if (!find(@b, "no", $s)) { printf("%s ", $s); } _ = find(@b, "k", $s); printf("%s ", $s); '
+     'if (find(@c, (1, ("h", 5)), $t)) { print($t); } clear(@a); clear(@b); clear(@c); }', "10 10 as it was bye (1, x)\n\n\n\n"),
+    ('BEGIN { @n = count(); @p["f"] = probe; $t = "text"; if (find(@p, "f", $t)) { printf("%s", $t); } clear(@n); clear(@p); }', "BEGIN\n\n"),
+    ('let @m = lruhash(2); BEGIN { @m["a"] = 1; @m["b"] = 2; $x = @m["a"]; @m["c"] = 3; }', "@m[a]: 1\n@m[c]: 3\n"),
+    ('BEGIN { @ = tseries(5, 1s, 2); clear(@); }', ""),
+    ('BEGIN { @ = tseries(5, 1s, 2); zero(@); }', "@:\n<no data>\n\n"),
     ('BEGIN { @h = hist(-1); @h = hist(1024); }', "@h: \n" + "(..., 0)" + " " * 15 + "1 |" + "@" * 52 + "|\n" + "".join(
         f"{h:<16}{0:>8} |{'':<52}|\n" for h in ["[0]", "[1]", *(f"[{1 << i}, {'1K' if i == 9 else 2 << i})" for i in range(1, 10))]) +
      f"{'[1K, 2K)':<16}{1:>8} |{'@' * 52}|\n\n"),
@@ -169,6 +179,94 @@ CASES = [
 def test_language(program, expected):
     out = run(UPTO_ASAN, "run", "-e", program, *(["word", "7"] if "$1" in program else []), base(2)).stdout.decode()
     assert out.partition("\n")[2] == expected, out
+
+
+def test_forgets():
+    """lruhash(): the key that nobody used for longest makes room, as Python's ordered dictionary has it; others are left out and counted."""
+    rng, steps, keys = random.Random(8), [], collections.OrderedDict()
+    for _ in range(600):
+        key, what = rng.randrange(24), rng.choice("sssggd")
+        if what == "s":
+            keys[key] = len(steps)
+            keys.move_to_end(key)
+            if len(keys) > 9:
+                keys.popitem(last=False)
+            steps.append(f"@m[{key}, \"k\"] = {len(steps)};")
+        elif what == "g":
+            if key in keys:
+                keys.move_to_end(key)
+            steps.append(f"if (has_key(@m, ({key}, \"k\"))) {{ $x = {len(steps)}; }}")
+        else:
+            keys.pop(key, None)
+            steps.append(f"delete(@m, ({key}, \"k\"));")
+    got = answer("let @m = lruhash(9); BEGIN { " + " ".join(steps) + " }", base(2), upto=UPTO_ASAN)
+    assert got == "".join(f"@m[{k}, k]: {v}\n" for k, v in sorted(keys.items(), key=lambda kv: kv[1])), got
+    # what goes by the order of calls is not counted function by function
+    order = [line.split()[0] for line in answer('call:* { printf("%s\\n", func); }', base(2)).splitlines()]
+    last = collections.OrderedDict()
+    for name in order:
+        last[name] = last.pop(name, 0) + 1
+        if len(last) > 3:
+            last.popitem(last=False)
+    got = answer("let @m = lruhash(3); call:* { @m[func] = count(); }", base(2))
+    assert sorted(got.splitlines()) == sorted(f"@m[{k}]: {v}" for k, v in last.items()), (got, last)
+    return f"{len(steps)} steps, {len(order)} calls"
+
+
+def series(rows, began_us, step_us, slots, of):
+    """What tseries() prints of (ns, value): src/output/text.cpp of 0.26, with the dot of 0 where its manual has it."""
+    kept, digits = collections.defaultdict(list), 6 if step_us % 1000 else 3
+    for ns, value in rows:
+        kept[ns // (step_us * 1000)].append(value)
+    last, unit = max(kept), "us" if step_us % 1000 else "ms"
+    value = {i: of(v) for i, v in kept.items() if i > last - slots}
+    low, high = min(value.values()), max(value.values())
+    if low == high:
+        low, high = low - 1, high + 1
+    ends = f"{'':{10 + digits}}{low:<21}{high:>32}\n"
+    text = f"{ends}{'hh:mm:ss.' + unit:<{10 + digits}}|{'_' * 51}|\n"
+    for i in range(min(value), last + 1):
+        row = list("|" + " " * 51 + "|")
+        if low < 0 < high:
+            row[int(53 * (-low / (high - low)))] = "."
+        if i in value:
+            row[int(52 * ((value[i] - low) / (high - low)))] = "*"
+        us = began_us + i * step_us
+        at = f"{time.strftime('%H:%M:%S', time.localtime(us // 1000000))}.{us % 1000000:06}"
+        text += f"{at[:9 + digits]} {''.join(row)} {value.get(i, '-')}\n"
+    return text + f"{'':{10 + digits}}v{'_' * 51}v\n" + ends
+
+
+@pytest.mark.parametrize("step", [2000, 700])
+def test_series(step):
+    """tseries(): the last, greatest, least, all and the mean of each interval, as lines and as JSON, of values that are printed one by one."""
+    kinds = {"l": lambda v: v[-1], "x": max, "n": min, "s": sum, "a": lambda v: abs(sum(v)) // len(v) * (-1 if sum(v) < 0 else 1)}
+    names = {"l": "", "x": ', "max"', "n": ', "min"', "s": ', "sum"', "a": ', "avg"'}
+    program = 'BEGIN { printf("%s\\n", strftime("%s%f", 0)); } interval:us:300 { $v = (int8)rand; if ($v % 4) { printf("%d %d\\n", nsecs, $v); ' + \
+        " ".join(f"@{k} = tseries($v, {step}us, 6{more});" for k, more in names.items()) + " } }"
+    said, _, maps = answer(program, base(2)).partition("\n@")
+    began, *rows = said.splitlines()
+    rows = [tuple(int(n) for n in row.split()) for row in rows]
+    assert len(rows) > 15 and len({v for _, v in rows}) > 10, rows
+    want = "".join(f"@{k}:\n{series(rows, int(began), step, 6, of)}\n" for k, of in sorted(kinds.items()))
+    assert "@" + maps == want, (maps, want)
+    maps, _ = answers(program.replace("@l =", "@l[$v < 0] ="), base(2))
+    last = max(ns // (step * 1000) for ns, _ in rows)
+    for negative in (False, True):
+        kept = {ns // (step * 1000): v for ns, v in rows if (v < 0) == negative and ns // (step * 1000) > last - 6}
+        assert [e["value"] for e in maps["@l"][str(int(negative))]] == [kept.get(i) for i in range(min(kept), last + 1)], (negative, maps["@l"], kept)
+    starts = [e["interval_start"] for e in maps["@s"]]
+    assert starts == sorted(starts) and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}", starts[0]), starts
+    return f"{len(rows)} values"
+
+
+def test_exit_code():
+    """exit(CODE) is the command's status, on a trace and of one that is followed; what follows it is not done."""
+    for more, status in (("", 0), ("0", 0), ("3", 3), ("@n + 2", 9), ("256", 0)):
+        p = run(UPTO_ASAN, "run", "-e", f'BEGIN {{ @n = 7; exit({more}); printf("never"); }}', base(2), check=False)
+        assert (p.returncode, p.stdout, p.stderr) == (status, b"Attaching 1 probe...\n@n: 7\n", b""), p
+    p = run(UPTO_ASAN, "run", "--follow", "-e", "BEGIN { exit(4); }", base(2), check=False)
+    assert p.returncode == 4 and not p.stderr, p
 
 
 WRONG = [
@@ -231,7 +329,21 @@ WRONG = [
     ("kretprobe:vfs_open { print(sarg0); }", 1, 28, "arguments are where a function is called"),
     ("BEGIN { _ == 3; }", 1, 9, "'_' is not known"),
     ("BEGIN { _ = ; }", 1, 13, "expected a value"),
-    ("let @m = lruhash(5); BEGIN { @m[1] = 1; }", 1, 10, "expected hash(N)"),
+    ("let @m = oldhash(5); BEGIN { @m[1] = 1; }", 1, 10, "expected hash(N)"),
+    ("BEGIN { $r = (a=1, b=2); print($r.c); }", 1, 32, "the record has no c: it begins with a"),
+    ("BEGIN { $r = (a=1, 2); }", 1, 20, "expected a name and ="),
+    ("BEGIN { $r = (a=1, a=2); }", 1, 20, "expected a name that no part before has"),
+    ("BEGIN { @r = (a=1, b=2); @r = (b=1, a=2); }", 1, 31, "the value is a record of other parts than before"),
+    ("BEGIN { @r = (1, 2); @r = (1, \"x\"); }", 1, 27, "the value is a tuple of other parts than before"),
+    ("BEGIN { @r = (1, 2); @r = (a=1, b=2); }", 1, 27, "the value is a record, and was a tuple before"),
+    ("BEGIN { @m[1] = 1; $x = \"t\"; if (find(@m, 1, $x)) { } }", 1, 46, "the value is a number, and was a text before"),
+    ("BEGIN { @m[1] = 1; if (find(@m, 1, 2)) { } }", 1, 36, "expected a $variable, which gets the value"),
+    ("BEGIN { @m[1] = hist(1); if (find(@m, 1, $v)) { } }", 1, 35, "is not copied"),
+    ("BEGIN { if (find(@m, 1, $v)) { } }", 1, 18, "@m is never set"),
+    ("BEGIN { @ = tseries(1, 0, 5); }", 1, 13, "expected tseries(value, interval, how many)"),
+    ("BEGIN { @ = tseries(1, 1s, 5, \"mean\"); }", 1, 31, "expected \"avg\""),
+    ("BEGIN { @ = tseries(1, nsecs, 5); }", 1, 24, "known before anything runs"),
+    ("BEGIN { @ = tseries(1, 1s, 5); @ = tseries(1, 1s, 5, \"max\"); }", 1, 36, "the value is kept in another way than before"),
     ("import \"stdlib\"; BEGIN { }", 1, 1, "nothing is imported"),
     ("BEGIN { for ($i : 0..3) { } print($i); }", 1, 35, "$i is not set here"),
     ("BEGIN { if (printf(\"a\")) { } }", 1, 13, "expected a number; this is nothing"),
@@ -312,6 +424,19 @@ def test_calls():
     got = sorted((int(a), int(b), d) for a, b, c, d, e in (re.fullmatch(r"(\d+) (\d+) (\d+) (.*) (\d+)", line).groups() for line in lines))
     assert got == want and len(got) > 100, (len(got), len(want), [g for g in got if g not in want][:2], [w for w in want if w not in got][:2])
     return f"{sum(maps['@'].values())} calls, {len(got)} returns"
+
+
+def test_parents():
+    """pcomm is what ps calls the process that it calls the parent."""
+    trace = recording("6.12", 1)[0]
+    maps, _ = answers("tracepoint:syscalls:sys_enter_* { @[pid, ppid, pcomm] = count(); }", trace)
+    names, parents = collections.defaultdict(set), {}
+    for p in upto_json("ps", "--json", trace)["processes"]:
+        names[p["pid"]].add(p["comm"])
+        parents[p["pid"]] = p["ppid"]
+    got = [key.split(",", 2) for key in maps["@"]]
+    assert len(got) > 10 and all(parents[int(pid)] == int(ppid) and comm in names[int(ppid)] for pid, ppid, comm in got if int(ppid)), got
+    return f"{len(got)} processes"
 
 
 @pytest.mark.weight(4)

@@ -301,6 +301,28 @@ static int put_of_map(struct compiling *c, const struct node *node, const struct
 	return 0;
 }
 
+/* find(@map, key, $value): the variable is set where the key is there, and else stays as it is */
+static int put_find(struct compiling *c, const struct node *node)
+{
+	const struct map_asked *m = map_at(c, node->list[0]);
+	size_t variable = types_variable(&c->c->types, c->handler, node->list[2]->text), none, out;
+
+	if (put_key(c, node->list[1], &m->key) < 0)
+		return -1;
+	add(c, STEP_FIND, 0, map_number(c, node->list[0]), 0, 1);
+	none = add(c, STEP_JUMP_FALSE, 0, 0, 0, -1);
+	if (m->value.kind == TYPE_NAME && c->c->types.variables[variable].type.kind == TYPE_TEXT)
+		add(c, STEP_NAME_TEXT, 0, 0, 0, 0);
+	add(c, STEP_STORE, 0, variable, 0, -1);
+	add(c, STEP_NUMBER, 0, 0, 1, 1);
+	out = add(c, STEP_JUMP, 0, 0, 0, 0);
+	land(c, none);
+	add(c, STEP_POP, 0, 0, 0, -1);
+	add(c, STEP_NUMBER, 0, 0, 0, 1);
+	land(c, out);
+	return 0;
+}
+
 /* kstack(perf, 3), ustack(5): all modes print the same */
 static int put_stack(struct compiling *c, const struct node *node, bool user)
 {
@@ -398,8 +420,14 @@ static int put_call(struct compiling *c, const struct node *node)
 	case FUNCTION_LEN:
 		return put_of_map(c, node, f);
 	case FUNCTION_EXIT:
-		add(c, STEP_EXIT, 0, 0, 0, 0);
+		if (node->n && put(c, node->list[0]) < 0)
+			return -1;
+		if (!node->n)
+			add(c, STEP_NUMBER, 0, 0, 0, 1);
+		add(c, STEP_EXIT, 0, 0, 0, -1);
 		return 0;
+	case FUNCTION_FIND:
+		return put_find(c, node);
 	case FUNCTION_TIME:
 		add(c, STEP_TIME, 0,
 		    node->n ? add_text(c, node->list[0]->text, node->list[0]->text_len) : add_text(c, "%H:%M:%S\n", 9),
@@ -601,6 +629,8 @@ static bool keeps_bytes(const struct compiling *c, const struct node *node)
 {
 	const struct node *left = node->kind == NODE_ASSIGN ? node->list[0] : NULL;
 
+	if (node->kind == NODE_CALL && !strcmp(node->text, "find"))
+		left = node->list[2];
 	if (left && left->kind == NODE_VARIABLE &&
 	    type_has_bytes(&c->c->types.variables[types_variable(&c->c->types, c->handler, left->text)].type))
 		return true;

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "arch/arch.h"
 #include "base/alloc.h"
@@ -37,6 +36,7 @@ struct machine {
 	bool full;      /* the arena is */
 	uint64_t times; /* that a count() counts */
 	bool over, failed;
+	int exit_code;
 	struct machine_losses losses;
 };
 
@@ -57,6 +57,7 @@ struct machine *machine_new(const struct script_code *code, const struct machine
 			.value = t->maps[i].value,
 			.has_key = t->maps[i].has_key,
 			.keys_max = t->maps[i].keys_max,
+			.forgets = t->maps[i].forgets,
 		};
 	m->variables = xcalloc(t->n_variables + 1, sizeof *m->variables);
 	m->stack = xcalloc(code->depth + 4, sizeof *m->stack);
@@ -383,45 +384,43 @@ static void print_joined(struct machine *m, const struct value *v, const struct 
 	pass_on(m);
 }
 
-static size_t format_time(const struct machine *m, const char *format, uint64_t ns, char *text, size_t size)
-{
-	time_t seconds = (time_t)((m->host.began_ns + ns) / 1000000000);
-	struct tm tm;
-
-	if (!localtime_r(&seconds, &tm))
-		return 0;
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	return strftime(text, size, format, &tm);
-#pragma GCC diagnostic pop
-}
-
 static void print_time(struct machine *m, const char *format)
 {
 	char text[TEXT_MAX];
 	uint64_t ns = m->host.builtin(m->host.context, BUILTIN_NSECS).n;
 
-	printer_put_text(&m->printer, "time", text, format_time(m, format, ns, text, sizeof text));
+	printer_put_text(&m->printer, "time", text, printer_time(&m->printer, format, ns, text, sizeof text));
 }
 
 static struct value time_text(struct machine *m, const char *format, uint64_t ns)
 {
 	char text[TEXT_MAX];
 
-	return new_text(m, text, format_time(m, format, ns, text, sizeof text));
+	return new_text(m, text, printer_time(&m->printer, format, ns, text, sizeof text));
+}
+
+static struct value value_of(struct machine *m, const struct script_map *map, const struct map_entry *e)
+{
+	if (map->value.kind == TYPE_AGGREGATE)
+		return (struct value){ .n = map->value.aggregate >= HIST ? 0 : (uint64_t)script_map_number(map, e) };
+	/* the map may change while the value is still used */
+	return type_has_bytes(&map->value) ? new_text(m, e->value.p, e->value.n) : e->value;
 }
 
 static struct value get(struct machine *m, size_t map, const struct value *key)
 {
-	const struct script_map *pm = &m->maps[map];
-	const struct map_entry *e = script_map_find(pm, key);
+	const struct map_entry *e = script_map_find(&m->maps[map], key);
 
-	if (!e)
-		return (struct value){ 0 };
-	if (pm->value.kind == TYPE_AGGREGATE)
-		return (struct value){ .n = pm->value.aggregate >= HIST ? 0 : (uint64_t)script_map_number(pm, e) };
-	/* the map may change while the value is still used */
-	return type_has_bytes(&pm->value) ? new_text(m, e->value.p, e->value.n) : e->value;
+	return e ? value_of(m, &m->maps[map], e) : (struct value){ 0 };
+}
+
+/* For find(): the value in the key's place, and whether there is one behind it. */
+static void find(struct machine *m, size_t map, struct value *key)
+{
+	const struct map_entry *e = script_map_find(&m->maps[map], &key[0]);
+
+	key[0] = e ? value_of(m, &m->maps[map], e) : (struct value){ 0 };
+	key[1] = (struct value){ .n = e != NULL };
 }
 
 static void set(struct machine *m, size_t map, const struct value *key, const struct value *value)
@@ -434,10 +433,12 @@ static void set(struct machine *m, size_t map, const struct value *key, const st
 
 static void add_to(struct machine *m, size_t map, const struct value *key, int64_t n)
 {
-	struct map_entry *e = script_map_reach(&m->maps[map], key, &m->maps_bytes);
+	struct script_map *to = &m->maps[map];
+	struct map_entry *e = script_map_reach(to, key, &m->maps_bytes);
+	bool by_time = to->value.aggregate == TSERIES;
 
 	if (e)
-		script_map_add(&m->maps[map], e, n);
+		script_map_add(to, e, n, by_time ? m->host.builtin(m->host.context, BUILTIN_NSECS).n : 0);
 }
 
 static void count(struct machine *m, size_t map, const struct value *key)
@@ -504,6 +505,9 @@ static struct value *run_rare(struct machine *m, const struct step *s, struct va
 	case STEP_HAS:
 		top[-1].n = script_map_find(&m->maps[s->a], &top[-1]) != NULL;
 		return top;
+	case STEP_FIND:
+		find(m, s->a, &top[-1]);
+		return top + 1;
 	case STEP_DELETE:
 		script_map_remove(&m->maps[s->a], &top[-1], &m->maps_bytes);
 		return top - 1;
@@ -678,6 +682,7 @@ static void run(struct machine *m, size_t at)
 				at = s->n;
 			break;
 		case STEP_EXIT:
+			m->exit_code = (int)(--top)->n;
 			m->over = true;
 			return;
 		case STEP_END:
@@ -760,4 +765,9 @@ int machine_end(struct machine *m, struct error *err)
 struct machine_losses machine_losses(const struct machine *m)
 {
 	return m->losses;
+}
+
+int machine_exit_code(const struct machine *m)
+{
+	return m->exit_code;
 }

@@ -62,4 +62,7 @@ struct machine_losses {
 
 struct machine_losses machine_losses(const struct machine *m);
 
+/* What exit() was given, for the exit status; 0: nothing, or it was not said. */
+int machine_exit_code(const struct machine *m);
+
 #endif

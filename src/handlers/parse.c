@@ -533,6 +533,7 @@ static const char *skip_c(struct script *p, const char *at)
 static int parse_bound(struct parser *s)
 {
 	struct script *p = s->script;
+	bool forgets;
 	char *name;
 
 	if (parser_next(s) < 0)
@@ -543,14 +544,15 @@ static int parse_bound(struct parser *s)
 	memcpy(name, s->word.at + 1, s->word.len - 1);
 	if (parser_next(s) < 0 || parser_expect(s, '=', "= behind the map") < 0)
 		return -1;
-	if (!word_is_name(&s->word, "hash") && !word_is_name(&s->word, "percpuhash"))
-		return parser_unexpected(s, "hash(N) or percpuhash(N): no map here forgets what is old by itself");
+	forgets = word_is_name(&s->word, "lruhash") || word_is_name(&s->word, "percpulruhash");
+	if (!forgets && !word_is_name(&s->word, "hash") && !word_is_name(&s->word, "percpuhash"))
+		return parser_unexpected(s, "hash(N), percpuhash(N), lruhash(N) or percpulruhash(N)");
 	if (parser_next(s) < 0 || parser_expect(s, '(', "( behind it") < 0)
 		return -1;
 	if (s->word.kind != WORD_NUMBER || !s->word.number)
 		return parser_unexpected(s, "how many keys");
 	p->bounds = array_grow(p->bounds, p->n_bounds, &p->bounds_cap, sizeof *p->bounds);
-	p->bounds[p->n_bounds++] = (struct map_bound){ name, s->word.number };
+	p->bounds[p->n_bounds++] = (struct map_bound){ name, s->word.number, forgets };
 	return parser_next(s) < 0 || parser_expect(s, ')', ") behind the number") < 0
 		       ? -1
 		       : parser_expect(s, ';', "; behind it");

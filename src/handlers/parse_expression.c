@@ -5,6 +5,8 @@
 #include "base/alloc.h"
 #include "parser.h"
 
+enum { PARTS_MAX = 64 };
+
 static struct node *parse_unary(struct parser *s);
 
 /* It reaches up to the last word that was passed, and has all its parts. */
@@ -165,20 +167,72 @@ static struct node *parse_cast(struct parser *s)
 	return node;
 }
 
-/* (x), or a tuple (x, y) */
+/* "name =": a part of a record. */
+static bool begins_part(const struct parser *s)
+{
+	const char *behind = words_skip(s->word.at + s->word.len);
+
+	return s->word.kind == WORD_NAME && behind[0] == '=' && behind[1] != '=';
+}
+
+/* The name of part n, and past its =. */
+static int parse_part_name(struct parser *s, const char **names, size_t n)
+{
+	char *name;
+
+	if (!begins_part(s))
+		return parser_unexpected(s, "a name and =, as the parts before have");
+	for (size_t i = 0; i < n; i++)
+		if (word_is_name(&s->word, names[i]))
+			return parser_unexpected(s, "a name that no part before has");
+	name = script_alloc(s->script, s->word.len + 1, 1);
+	memcpy(name, s->word.at, s->word.len);
+	names[n] = name;
+	return parser_next(s) < 0 ? -1 : parser_next(s);
+}
+
+static int parse_part(struct parser *s, struct node *record, const char **names, size_t *cap)
+{
+	if (record->n == PARTS_MAX)
+		return parser_unexpected(s, "at most 64 parts of a record");
+	if (parse_part_name(s, names, record->n) < 0)
+		return -1;
+	return add_to_list(s, record, parse_expression(s), cap);
+}
+
+/* (a = x, b = y), from its first name on */
+static int parse_record(struct parser *s, struct node *node)
+{
+	const char **names = script_alloc(s->script, PARTS_MAX, sizeof *names);
+	size_t cap = 0;
+	bool more = true;
+
+	node->names = names;
+	while (more)
+		if (parse_part(s, node, names, &cap) < 0 || parser_accept(s, ',', &more) < 0)
+			return -1;
+	if (parser_expect(s, ')', ") or , here") < 0)
+		return -1;
+	set_end(s, node);
+	return 0;
+}
+
+/* (x), a tuple (x, y), or a record (a = x, b = y) */
 static struct node *parse_parentheses(struct parser *s)
 {
 	struct node *node = script_node(s->script, NODE_TUPLE, s->word.at, 1, 0);
 	bool in_predicate = s->in_predicate;
 
 	s->in_predicate = false;
-	if (parser_next(s) < 0 || parse_list(s, node, ')', ") or , here") < 0)
+	if (parser_next(s) < 0)
+		return NULL;
+	if ((begins_part(s) ? parse_record(s, node) : parse_list(s, node, ')', ") or , here")) < 0)
 		return NULL;
 	s->in_predicate = in_predicate;
 	if (!node->n)
 		return script_error(s->script, node->at, node->len, s->err, "expected something in the parentheses"),
 		       NULL;
-	return node->n == 1 ? node->list[0] : node;
+	return node->n == 1 && !node->names ? node->list[0] : node;
 }
 
 /* A variable or a map, which in a macro may be what that was given. */

@@ -104,6 +104,7 @@ static struct node *copy(struct parser *s, const struct node *of)
 	ret->op = of->op;
 	ret->number = of->number;
 	ret->type = of->type;
+	ret->names = of->names;
 	ret->height = of->height;
 	ret->text_len = of->text_len;
 	if (of->text) {

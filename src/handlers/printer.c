@@ -4,8 +4,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
+#include "print_series.h"
 
 enum { BAR = 52 };
 
@@ -16,6 +19,8 @@ static void put_tuple(const struct printer *p, const struct type *type, const st
 		struct value part = tuple_part(type, v, i);
 
 		buf_printf(out, "%s", i ? between : "");
+		if (type->names)
+			buf_printf(out, ".%s = ", type->names[i]);
 		printer_put_value(p, &type->fields[i], &part, out);
 	}
 }
@@ -44,9 +49,9 @@ void printer_put_value(const struct printer *p, const struct type *type, const s
 		p->host->put_stack(p->host->context, v->n, p->indent, out);
 		return;
 	case TYPE_TUPLE:
-		buf_printf(out, "(");
+		buf_printf(out, type->names ? "{ " : "(");
 		put_tuple(p, type, v, ", ", out);
-		buf_printf(out, ")");
+		buf_printf(out, type->names ? " }" : ")");
 		return;
 	default:
 		if (type->is_signed || type->kind == TYPE_AGGREGATE)
@@ -82,6 +87,22 @@ static bool is_plain_number(const struct type *type)
 	return type->kind == TYPE_NUMBER || type->kind == TYPE_POINTER || type->kind == TYPE_AGGREGATE;
 }
 
+static void put_json_value(const struct printer *p, const struct type *type, const struct value *v, struct buf *out);
+
+static void put_json_tuple(const struct printer *p, const struct type *type, const struct value *v, struct buf *out)
+{
+	buf_put_u8(out, type->names ? '{' : '[');
+	for (size_t i = 0; i < type->n_fields; i++) {
+		struct value part = tuple_part(type, v, i);
+
+		buf_printf(out, "%s", i ? "," : "");
+		if (type->names)
+			buf_printf(out, "\"%s\": ", type->names[i]);
+		put_json_value(p, &type->fields[i], &part, out);
+	}
+	buf_put_u8(out, type->names ? '}' : ']');
+}
+
 static void put_json_value(const struct printer *p, const struct type *type, const struct value *v, struct buf *out)
 {
 	struct buf text = { 0 };
@@ -91,14 +112,7 @@ static void put_json_value(const struct printer *p, const struct type *type, con
 		return;
 	}
 	if (type->kind == TYPE_TUPLE) {
-		buf_put_u8(out, '[');
-		for (size_t i = 0; i < type->n_fields; i++) {
-			struct value part = tuple_part(type, v, i);
-
-			buf_printf(out, "%s", i ? "," : "");
-			put_json_value(p, &type->fields[i], &part, out);
-		}
-		buf_put_u8(out, ']');
+		put_json_tuple(p, type, v, out);
 		return;
 	}
 	printer_put_value(p, type, v, &text);
@@ -110,7 +124,7 @@ static void put_json_value(const struct printer *p, const struct type *type, con
 static void put_key(const struct printer *p, const struct script_map *m, const struct map_entry *e, const char *between,
 		    struct buf *out)
 {
-	if (m->key.kind == TYPE_TUPLE)
+	if (m->key.kind == TYPE_TUPLE && !m->key.names)
 		put_tuple(p, &m->key, &e->key, between, out);
 	else
 		printer_put_value(p, &m->key, &e->key, out);
@@ -236,10 +250,17 @@ static void put_sums(const struct printer *p, const struct script_map *m, const 
 
 static bool is_histogram(const struct script_map *m)
 {
-	return m->value.kind == TYPE_AGGREGATE && m->value.aggregate >= HIST;
+	return m->value.kind == TYPE_AGGREGATE && (m->value.aggregate == HIST || m->value.aggregate == LHIST);
 }
 
-static void put_entry(const struct printer *p, const struct script_map *m, const struct map_entry *e, uint64_t div)
+static bool is_series(const struct script_map *m)
+{
+	return m->value.kind == TYPE_AGGREGATE && m->value.aggregate == TSERIES;
+}
+
+/* `last`: of a series, the last interval that is shown */
+static void put_entry(const struct printer *p, const struct script_map *m, const struct map_entry *e, uint64_t last,
+		      uint64_t div)
 {
 	buf_printf(p->out, "@%s", m->name);
 	if (m->has_key) {
@@ -247,8 +268,10 @@ static void put_entry(const struct printer *p, const struct script_map *m, const
 		put_key(p, m, e, ", ", p->out);
 		buf_put_u8(p->out, ']');
 	}
-	buf_printf(p->out, ": ");
-	if (is_histogram(m)) {
+	buf_printf(p->out, is_series(m) ? ":\n" : ": ");
+	if (is_series(m)) {
+		print_series(p, m, e, last, div);
+	} else if (is_histogram(m)) {
 		buf_put_u8(p->out, '\n');
 		put_histogram(p, m, e, div);
 	} else {
@@ -257,11 +280,14 @@ static void put_entry(const struct printer *p, const struct script_map *m, const
 	buf_put_u8(p->out, '\n');
 }
 
-static void put_json_number(const struct printer *p, const struct script_map *m, const struct map_entry *e)
+static void put_json_number(const struct printer *p, const struct script_map *m, const struct map_entry *e,
+			    uint64_t last)
 {
 	const struct map_sums *s = &e->sums;
 
-	if (is_histogram(m))
+	if (is_series(m))
+		print_series_json(p, m, e, last);
+	else if (is_histogram(m))
 		put_json_histogram(p, m, e);
 	else if (m->value.kind != TYPE_AGGREGATE)
 		put_json_value(p, &m->value, &e->value, p->out);
@@ -274,7 +300,9 @@ static void put_json_number(const struct printer *p, const struct script_map *m,
 
 static void put_json_map(const struct printer *p, const struct script_map *m, struct map_entry *const *list, size_t n)
 {
-	const char *kind = is_histogram(m) ? (m->value.aggregate == HIST ? "hist" : "lhist")
+	uint64_t last = is_series(m) ? print_series_last(m) : 0;
+	const char *kind = is_series(m)      ? "tseries"
+			   : is_histogram(m) ? (m->value.aggregate == HIST ? "hist" : "lhist")
 			   : m->value.kind == TYPE_AGGREGATE && m->value.aggregate == STATS ? "stats"
 											    : "map";
 	struct buf key = { 0 };
@@ -290,7 +318,7 @@ static void put_json_map(const struct printer *p, const struct script_map *m, st
 			put_quoted(p->out, key.data, key.len);
 			buf_printf(p->out, ": ");
 		}
-		put_json_number(p, m, list[i]);
+		put_json_number(p, m, list[i], last);
 	}
 	buf_printf(p->out, "%s}}\n", m->has_key ? "}" : "");
 	buf_free(&key);
@@ -307,13 +335,14 @@ void printer_put_map(const struct printer *p, const struct script_map *m, uint64
 {
 	struct map_entry **list = script_map_sorted(m);
 	size_t first = top && top < m->live ? m->live - top : 0;
+	uint64_t last = is_series(m) ? print_series_last(m) : 0;
 
 	if (p->json) {
 		put_json_map(p, m, list + first, m->live - first);
 	} else {
 		for (size_t i = first; i < m->live; i++)
-			put_entry(p, m, list[i], (int64_t)div > 0 ? div : 1);
-		if (first == m->live ? !is_histogram(m) : !first && is_average(m))
+			put_entry(p, m, list[i], last, (int64_t)div > 0 ? div : 1);
+		if (first == m->live ? !is_histogram(m) && !is_series(m) : !first && is_average(m))
 			buf_put_u8(p->out, '\n');
 	}
 	free(list);
@@ -326,7 +355,41 @@ void printer_put_entry(const struct printer *p, const struct script_map *m, cons
 	if (p->json)
 		put_json_map(p, m, list, 1);
 	else
-		put_entry(p, m, e, 1);
+		put_entry(p, m, e, is_series(m) ? print_series_last(m) : 0, 1);
+}
+
+/* The format with the microseconds in it, which strftime() does not know. */
+static void put_microseconds(const char *format, unsigned us, char *ret, size_t size)
+{
+	size_t n = 0;
+
+	for (; *format && n + 7 < size; format++) {
+		if (format[0] == '%' && format[1] == 'f') {
+			n += (size_t)snprintf(ret + n, size - n, "%06u", us);
+			format++;
+			continue;
+		}
+		if (format[0] == '%' && format[1])
+			ret[n++] = *format++;
+		ret[n++] = *format;
+	}
+	ret[n] = 0;
+}
+
+size_t printer_time(const struct printer *p, const char *format, uint64_t ns, char *text, size_t size)
+{
+	uint64_t at = p->host->began_ns + ns;
+	time_t seconds = (time_t)(at / 1000000000);
+	char full[1024];
+	struct tm tm;
+
+	if (!localtime_r(&seconds, &tm))
+		return 0;
+	put_microseconds(format, (unsigned)(at % 1000000000 / 1000), full, sizeof full);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	return strftime(text, size, full, &tm);
+#pragma GCC diagnostic pop
 }
 
 void printer_put_line(const struct printer *p, const struct type *type, const struct value *v)

@@ -14,6 +14,7 @@ const char *const builtin_names[BUILTINS + 1] = {
 	[BUILTIN_TID] = "tid",
 	[BUILTIN_PPID] = "ppid",
 	[BUILTIN_COMM] = "comm",
+	[BUILTIN_PCOMM] = "pcomm",
 	[BUILTIN_CPU] = "cpu",
 	[BUILTIN_NSECS] = "nsecs",
 	[BUILTIN_ELAPSED] = "elapsed",

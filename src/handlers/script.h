@@ -27,7 +27,7 @@ enum type_kind {
 	TYPE_AGGREGATE, /* of maps: count(), hist() … */
 };
 
-enum aggregate { AGGREGATE_NONE, COUNT, SUM, AVG, MIN, MAX, STATS, HIST, LHIST };
+enum aggregate { AGGREGATE_NONE, COUNT, SUM, AVG, MIN, MAX, STATS, HIST, LHIST, TSERIES };
 
 struct type {
 	enum type_kind kind;
@@ -38,8 +38,10 @@ struct type {
 	const char *structure; /* POINTER: "sock"; NULL: none */
 	struct type *fields;   /* TUPLE */
 	size_t n_fields;
+	const char *const *names; /* TUPLE: of its parts; NULL: they have none */
 	enum aggregate aggregate; /* AGGREGATE … */
-	int64_t min, max, step;   /* … LHIST */
+	int64_t min, max, step;   /* … LHIST; TSERIES: max intervals of step ns */
+	enum aggregate of;        /* … TSERIES: what each interval keeps; NONE: the last value */
 	unsigned bits;            /* … HIST: each power of two has 2^bits buckets */
 };
 
@@ -112,6 +114,7 @@ enum builtin {
 	BUILTIN_TID,
 	BUILTIN_PPID,
 	BUILTIN_COMM,
+	BUILTIN_PCOMM,
 	BUILTIN_CPU,
 	BUILTIN_NSECS,
 	BUILTIN_ELAPSED,
@@ -156,6 +159,7 @@ struct node {
 	char *text;
 	size_t text_len; /* TEXT may have NULs */
 	uint64_t number;
+	const char *const *names; /* TUPLE: of its parts; NULL: none */
 	struct node **list;
 	size_t n;
 	struct type type;
@@ -224,6 +228,7 @@ struct script {
 	struct map_bound {
 		const char *map; /* without its @ */
 		uint64_t keys;
+		bool forgets; /* lruhash: the key that was not used for longest goes */
 	} * bounds; /* let @map = hash(KEYS) */
 	size_t n_bounds, bounds_cap;
 	/* $1 …: whoever gives them keeps them */

@@ -33,6 +33,7 @@ enum step_op {
 	STEP_GET,
 	STEP_SET,
 	STEP_HAS,
+	STEP_FIND, /* push the key's value in its place, and whether it is there */
 	STEP_DELETE,
 	STEP_GIVE_BACK, /* get what the key that stays has: for @x[key] += 1 */
 	STEP_SET_UNDER, /* set to the last value, and leave that in the key's place */
@@ -55,7 +56,7 @@ enum step_op {
 	STEP_STRFTIME, /* pop ns; texts[a] */
 	STEP_STACK,    /* push a stack of up to n frames; flag: the user's */
 	STEP_CALL,     /* of function a: pop n values, push one; flag: the size of the first, or CALL_OF_BYTES */
-	STEP_EXIT,
+	STEP_EXIT, /* pop its code */
 	STEP_END, /* of the handler */
 };
 

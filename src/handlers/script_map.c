@@ -76,22 +76,57 @@ static struct map_entry *find(const struct script_map *m, const struct value *ke
 	return NULL;
 }
 
-struct map_entry *script_map_find(const struct script_map *m, const struct value *key)
+/* Take an entry out of the order of use. */
+static void unlink_use(struct script_map *m, uint32_t number)
+{
+	const struct map_use *u = &m->uses[number];
+
+	*(u->older ? &m->uses[u->older - 1].newer : &m->oldest) = u->newer;
+	*(u->newer ? &m->uses[u->newer - 1].older : &m->newest) = u->older;
+}
+
+static void link_newest(struct script_map *m, uint32_t number)
+{
+	m->uses[number] = (struct map_use){ .older = m->newest };
+	*(m->newest ? &m->uses[m->newest - 1].newer : &m->oldest) = number + 1;
+	m->newest = number + 1;
+}
+
+static void use(struct script_map *m, const struct map_entry *e)
+{
+	uint32_t number = (uint32_t)(e - m->entries);
+
+	if (!m->forgets || m->newest == number + 1)
+		return;
+	unlink_use(m, number);
+	link_newest(m, number);
+}
+
+struct map_entry *script_map_find(struct script_map *m, const struct value *key)
 {
 	struct map_entry *e = find(m, key, hash_of(m, key));
 
+	if (e)
+		use(m, e);
 	return e;
+}
+
+/* Does an entry have a block for its values? How many bytes; 0: none. */
+static size_t block_bytes(const struct script_map *m)
+{
+	if (m->value.kind != TYPE_AGGREGATE || m->value.aggregate < HIST)
+		return 0;
+	return m->value.aggregate == TSERIES ? (size_t)m->value.max * sizeof(struct series_slot)
+					     : map_buckets(&m->value) * sizeof(uint64_t);
 }
 
 static size_t entry_bytes(const struct script_map *m, const struct value *key)
 {
-	size_t ret = sizeof(struct map_entry) + 2 * sizeof(uint32_t);
+	size_t ret = sizeof(struct map_entry) + 2 * sizeof(uint32_t) + block_bytes(m);
 
 	if (type_has_bytes(&m->key))
 		ret += key->n + 16;
-	if (m->value.kind == TYPE_AGGREGATE && m->value.aggregate >= HIST)
-		ret += map_buckets(&m->value) * sizeof(uint64_t);
-	return ret;
+	return m->forgets ? ret + sizeof(struct map_use) : ret;
 }
 
 static void place(struct script_map *m, size_t number)
@@ -105,7 +140,7 @@ static void place(struct script_map *m, size_t number)
 
 static void clear_values(struct script_map *m, struct map_entry *e)
 {
-	if (m->value.kind == TYPE_AGGREGATE && m->value.aggregate >= HIST)
+	if (block_bytes(m))
 		free(e->buckets);
 	else if (type_has_bytes(&m->value))
 		free((void *)e->value.p);
@@ -115,22 +150,40 @@ static void clear_values(struct script_map *m, struct map_entry *e)
 
 static void init_values(struct script_map *m, struct map_entry *e)
 {
-	if (m->value.kind != TYPE_AGGREGATE || m->value.aggregate < HIST)
-		return;
-	e->buckets = xcalloc(map_buckets(&m->value), sizeof *e->buckets);
+	if (block_bytes(m))
+		e->buckets = xcalloc(1, block_bytes(m));
+}
+
+/* Entries have got other numbers: the order of use by those. `numbers`: by the old one, the new one + 1. */
+static void renumber_uses(struct script_map *m, const uint32_t *numbers, size_t count)
+{
+	struct map_use *before = m->uses;
+	uint32_t at = m->oldest;
+
+	m->uses = xcalloc(m->cap + 1, sizeof *m->uses);
+	m->oldest = m->newest = 0;
+	for (; at && at <= count; at = before[at - 1].newer)
+		link_newest(m, numbers[at - 1] - 1);
+	free(before);
 }
 
 /* Those that were deleted go; the rest keep their order. */
 static void rebuild(struct script_map *m, size_t slots)
 {
-	size_t n = 0;
+	size_t n = 0, before = m->count;
+	uint32_t *numbers = m->forgets ? xcalloc(before + 1, sizeof *numbers) : NULL;
 
-	for (size_t i = 0; i < m->count; i++) {
+	for (size_t i = 0; i < before; i++) {
 		if (!m->entries[i].live)
 			continue;
 		m->entries[n++] = m->entries[i];
+		if (numbers)
+			numbers[i] = (uint32_t)n;
 	}
 	m->count = n;
+	if (numbers)
+		renumber_uses(m, numbers, before);
+	free(numbers);
 	free(m->slots);
 	m->slots = xcalloc(slots, sizeof *m->slots);
 	m->mask = slots - 1;
@@ -148,21 +201,47 @@ static void make_room(struct script_map *m)
 	rebuild(m, !slots ? FIRST_SLOTS : m->live * 4 < slots ? slots : slots * 2);
 }
 
+static void remove_entry(struct script_map *m, struct map_entry *e, size_t *all);
+
+static bool is_full(const struct script_map *m, size_t bytes, size_t all)
+{
+	return all + bytes > SCRIPT_MAPS_BYTES || (m->keys_max && m->live >= m->keys_max);
+}
+
+/* Room for so many bytes more. False: there is none, and nothing to forget. */
+static bool forget_oldest(struct script_map *m, size_t bytes, size_t *all)
+{
+	while (m->forgets && m->oldest && is_full(m, bytes, *all))
+		remove_entry(m, &m->entries[m->oldest - 1], all);
+	return !is_full(m, bytes, *all);
+}
+
+static void grow_entries(struct script_map *m)
+{
+	size_t before = m->cap;
+
+	m->entries = array_grow(m->entries, m->count, &m->cap, sizeof *m->entries);
+	if (m->forgets && m->cap != before)
+		m->uses = xreallocarray(m->uses, m->cap + 1, sizeof *m->uses);
+}
+
 struct map_entry *script_map_reach(struct script_map *m, const struct value *key, size_t *all)
 {
 	uint64_t hash = hash_of(m, key);
 	struct map_entry *e = find(m, key, hash);
 	size_t bytes;
 
-	if (e)
+	if (e) {
+		use(m, e);
 		return e;
+	}
 	bytes = entry_bytes(m, key);
-	if (*all + bytes > SCRIPT_MAPS_BYTES || (m->keys_max && m->live >= m->keys_max)) {
+	if (!forget_oldest(m, bytes, all)) {
 		m->left_out++;
 		return NULL;
 	}
 	make_room(m);
-	m->entries = array_grow(m->entries, m->count, &m->cap, sizeof *m->entries);
+	grow_entries(m);
 	e = &m->entries[m->count++];
 	*e = (struct map_entry){ .hash = hash, .key = *key };
 	if (type_has_bytes(&m->key)) {
@@ -173,6 +252,8 @@ struct map_entry *script_map_reach(struct script_map *m, const struct value *key
 		e->key.p = copy;
 	}
 	place(m, m->count - 1);
+	if (m->forgets)
+		link_newest(m, (uint32_t)m->count - 1);
 	e->live = true;
 	init_values(m, e);
 	m->live++;
@@ -181,13 +262,12 @@ struct map_entry *script_map_reach(struct script_map *m, const struct value *key
 	return e;
 }
 
-void script_map_remove(struct script_map *m, const struct value *key, size_t *all)
+static void remove_entry(struct script_map *m, struct map_entry *e, size_t *all)
 {
-	struct map_entry *e = script_map_find(m, key);
 	size_t bytes;
 
-	if (!e)
-		return;
+	if (m->forgets)
+		unlink_use(m, (uint32_t)(e - m->entries));
 	bytes = entry_bytes(m, &e->key) + (type_has_bytes(&m->value) ? e->value.n : 0);
 	clear_values(m, e);
 	if (type_has_bytes(&m->key)) {
@@ -198,6 +278,14 @@ void script_map_remove(struct script_map *m, const struct value *key, size_t *al
 	m->live--;
 	m->bytes -= bytes;
 	*all -= bytes;
+}
+
+void script_map_remove(struct script_map *m, const struct value *key, size_t *all)
+{
+	struct map_entry *e = script_map_find(m, key);
+
+	if (e)
+		remove_entry(m, e, all);
 }
 
 void script_map_clear(struct script_map *m, size_t *all)
@@ -212,6 +300,7 @@ void script_map_clear(struct script_map *m, size_t *all)
 	free(m->slots);
 	m->slots = NULL;
 	m->mask = m->count = m->live = 0;
+	m->oldest = m->newest = 0;
 	*all -= m->bytes;
 	m->bytes = 0;
 }
@@ -223,8 +312,8 @@ void script_map_zero(struct script_map *m)
 
 		if (!e->live)
 			continue;
-		if (m->value.kind == TYPE_AGGREGATE && m->value.aggregate >= HIST)
-			memset(e->buckets, 0, map_buckets(&m->value) * sizeof *e->buckets);
+		if (block_bytes(m))
+			memset(e->buckets, 0, block_bytes(m));
 		else if (m->value.kind == TYPE_AGGREGATE)
 			e->sums = (struct map_sums){ 0 };
 		else
@@ -256,10 +345,14 @@ bool script_map_set(struct script_map *m, struct map_entry *e, const struct valu
 	return true;
 }
 
-void script_map_add(struct script_map *m, struct map_entry *e, int64_t n)
+void script_map_add(struct script_map *m, struct map_entry *e, int64_t n, uint64_t ns)
 {
 	struct map_sums *s = &e->sums;
 
+	if (m->value.aggregate == TSERIES) {
+		series_add(&m->value, e->series, ns, n);
+		return;
+	}
 	if (m->value.aggregate >= HIST) {
 		e->buckets[map_bucket(&m->value, n)]++;
 		return;
@@ -278,6 +371,7 @@ void script_map_deinit(struct script_map *m)
 
 	script_map_clear(m, &bytes);
 	free(m->entries);
+	free(m->uses);
 }
 
 int64_t script_map_number(const struct script_map *m, const struct map_entry *e)
@@ -359,7 +453,9 @@ static int by_value(const void *a, const void *b, void *map)
 struct map_entry **script_map_sorted(const struct script_map *m)
 {
 	struct map_entry **list = xcalloc(m->live + 1, sizeof *list);
-	bool numbers = m->value.kind == TYPE_AGGREGATE || m->value.kind == TYPE_NUMBER || m->value.kind == TYPE_POINTER;
+	bool is_series = m->value.kind == TYPE_AGGREGATE && m->value.aggregate == TSERIES;
+	bool numbers = (m->value.kind == TYPE_AGGREGATE && !is_series) || m->value.kind == TYPE_NUMBER ||
+		       m->value.kind == TYPE_POINTER;
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->count; i++)

@@ -3,6 +3,7 @@
 #ifndef UPTO_HANDLERS_SCRIPT_MAP_H
 #define UPTO_HANDLERS_SCRIPT_MAP_H
 
+#include "series.h"
 #include "value.h"
 
 struct map_sums {
@@ -18,6 +19,7 @@ struct map_entry {
 		struct value value;   /* its bytes are the entry's */
 		struct map_sums sums; /* of count() … stats() */
 		uint64_t *buckets;    /* of hist() and lhist() */
+		struct series_slot *series; /* of tseries() */
 	};
 };
 
@@ -30,6 +32,12 @@ struct script_map {
 	uint32_t *slots; /* number + 1 */
 	size_t mask;
 	size_t keys_max;   /* 0: as many as there is room for */
+	/* where there is no room, the key that was not used for longest goes … */
+	bool forgets;
+	struct map_use {
+		uint32_t older, newer; /* number + 1 of an entry; 0: there is none */
+	} * uses;                      /* … by entry */
+	uint32_t oldest, newest;       /* likewise */
 	size_t bytes;      /* that all of it takes */
 	uint64_t left_out; /* so often there was no room for another key */
 };
@@ -37,9 +45,9 @@ struct script_map {
 /* All maps of a program together take no more; what is above that is left out, and counted. */
 enum { SCRIPT_MAPS_BYTES = 192 << 20 };
 
-/* NULL: there is none. */
-struct map_entry *script_map_find(const struct script_map *m, const struct value *key);
-/* Made if it is not there. *all: bytes of all maps. NULL: there is no room. Valid until the next one is made. */
+/* NULL: there is none. Whoever finds a key has used it. */
+struct map_entry *script_map_find(struct script_map *m, const struct value *key);
+/* Likewise, and made if it is not there. *all: bytes of all maps. NULL: no room. Valid until the next is made. */
 struct map_entry *script_map_reach(struct script_map *m, const struct value *key, size_t *all);
 void script_map_remove(struct script_map *m, const struct value *key, size_t *all);
 void script_map_clear(struct script_map *m, size_t *all);
@@ -47,8 +55,8 @@ void script_map_clear(struct script_map *m, size_t *all);
 void script_map_zero(struct script_map *m);
 /* Its bytes are copied. False: there is no room, and nothing is changed. */
 bool script_map_set(struct script_map *m, struct map_entry *e, const struct value *value, size_t *all);
-/* To count() … lhist(). */
-void script_map_add(struct script_map *m, struct map_entry *e, int64_t value);
+/* To count() … tseries(); ns: when, for the latter. */
+void script_map_add(struct script_map *m, struct map_entry *e, int64_t value, uint64_t ns);
 void script_map_deinit(struct script_map *m);
 
 /* The entry's own number: of an aggregate, what it counts to. */

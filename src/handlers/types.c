@@ -38,7 +38,7 @@ struct map_asked *typing_map(struct typing *t, const struct node *node)
 	return &all->maps[i];
 }
 
-static struct variable_asked *variable_of(struct typing *t, const char *name)
+struct variable_asked *typing_variable(struct typing *t, const char *name)
 {
 	struct types *all = t->t;
 	size_t i = types_variable(all, t->handler, name);
@@ -54,83 +54,6 @@ static struct variable_asked *variable_of(struct typing *t, const char *name)
 int typing_wrong(const struct typing *t, const struct node *node, const char *what)
 {
 	return script_error(t->p, node->at, node->len, t->err, "%s", what);
-}
-
-static const char *kind_name(const struct type *type)
-{
-	static const char *const names[] = {
-		[TYPE_NONE] = "nothing",      [TYPE_NUMBER] = "a number",
-		[TYPE_TEXT] = "a text",       [TYPE_NAME] = "a text",
-		[TYPE_KSTACK] = "a stack",    [TYPE_USTACK] = "a stack",
-		[TYPE_TUPLE] = "a tuple",     [TYPE_RECORD] = "all arguments",
-		[TYPE_POINTER] = "a pointer", [TYPE_AGGREGATE] = "count(), hist() or the like",
-	};
-
-	return names[type->kind];
-}
-
-static bool is_same(const struct type *a, const struct type *b)
-{
-	if (a->unsure || b->unsure)
-		return true;
-	if (type_is_number(a) && type_is_number(b))
-		return true;
-	if (type_has_text(a) && type_has_text(b))
-		return a->kind == b->kind;
-	if (a->kind != b->kind || a->n_fields != b->n_fields || a->aggregate != b->aggregate)
-		return false;
-	for (size_t i = 0; i < a->n_fields; i++)
-		if (!is_same(&a->fields[i], &b->fields[i]))
-			return false;
-	return a->min == b->min && a->max == b->max && a->step == b->step && a->bits == b->bits;
-}
-
-static bool is_known(const struct type *type)
-{
-	for (size_t i = 0; i < type->n_fields; i++)
-		if (!is_known(&type->fields[i]))
-			return false;
-	return type->kind != TYPE_NONE;
-}
-
-/* Text is kept as text where both kinds of it meet: NAME is one that is known by its number. */
-static void as_text(struct type *type)
-{
-	if (type->kind == TYPE_NAME)
-		type->kind = TYPE_TEXT;
-}
-
-/* What is known of a place that holds a value, with one that it gets. */
-int typing_unify(struct typing *t, struct type *place, const struct type *value, const struct node *at,
-		 const char *what)
-{
-	if (!is_known(value))
-		return 0;
-	if (place->kind == TYPE_NONE ||
-	    (place->kind == TYPE_NUMBER && value->kind == TYPE_POINTER) || /* @p[tid] = 0 */
-	    (place->unsure && !value->unsure) ||
-	    (place->kind == TYPE_POINTER && value->kind == TYPE_POINTER && !place->structure && value->structure)) {
-		*place = *value;
-		t->changed = true;
-		return 0;
-	}
-	if (place->size != value->size && place->size) { /* of several sizes it has none */
-		place->size = 0;
-		t->changed = true;
-	}
-	if (type_has_text(place) && type_has_text(value) && place->kind != value->kind) {
-		t->changed |= place->kind == TYPE_NAME;
-		as_text(place);
-		return 0;
-	}
-	if (t->guesses || value->unsure)
-		return 0;
-	if (place->kind == TYPE_POINTER && value->kind == TYPE_NUMBER) /* @p[tid] = 0 */
-		return 0;
-	if (is_same(place, value))
-		return 0;
-	return script_error(t->p, at->at, at->len, t->err, "%s is %s, and was %s before", what, kind_name(value),
-			    kind_name(place));
 }
 
 static bool is_of_return(enum place_kind kind)
@@ -171,6 +94,7 @@ static int find_builtin(struct typing *t, struct node *node)
 	node->type = (struct type){ .kind = TYPE_NUMBER };
 	switch (node->number) {
 	case BUILTIN_COMM:
+	case BUILTIN_PCOMM:
 	case BUILTIN_PROBE_TYPE:
 		node->type.kind = TYPE_TEXT;
 		return 0;
@@ -193,11 +117,6 @@ static int find_builtin(struct typing *t, struct node *node)
 		r = typing_field(t, node, node, "");
 		return r < 0 ? -1 : 0;
 	}
-}
-
-int typing_expected(const struct typing *t, const struct node *node, const char *kind)
-{
-	return script_error(t->p, node->at, node->len, t->err, "expected %s; this is %s", kind, kind_name(&node->type));
 }
 
 int typing_number(struct typing *t, struct node *node)
@@ -232,7 +151,7 @@ int typing_value(const struct typing *t, const struct node *node)
 
 static int find_variable(struct typing *t, struct node *node)
 {
-	const struct variable_asked *v = variable_of(t, node->text);
+	const struct variable_asked *v = typing_variable(t, node->text);
 
 	node->type = v->type;
 	if (t->last && !v->sets)
@@ -240,7 +159,7 @@ static int find_variable(struct typing *t, struct node *node)
 				    "$%.*s is not set here: variables are their handler's own; "
 				    "what others are to know is kept in a @map",
 				    (int)strcspn(node->text, " "), node->text);
-	return t->last && !is_known(&v->type) ? typing_wrong(t, node, "it is not known what this is") : 0;
+	return t->last && !typing_is_known(&v->type) ? typing_wrong(t, node, "it is not known what this is") : 0;
 }
 
 /* `sets`: it gets a value. */
@@ -283,11 +202,11 @@ static int find_binary(struct typing *t, struct node *node)
 		return 0;
 	if (type_has_text(a) && type_has_text(b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
 		return 0;
-	if (a->kind == TYPE_TUPLE && is_same(a, b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
+	if (a->kind == TYPE_TUPLE && typing_is_same(a, b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
 		return 0;
 	if (type_has_text(a) != type_has_text(b) && (node->op == OP_EQUAL || node->op == OP_UNEQUAL))
-		return script_error(t->p, node->at, node->len, t->err, "%s is compared with %s", kind_name(a),
-				    kind_name(b));
+		return script_error(t->p, node->at, node->len, t->err, "%s is compared with %s", typing_kind_name(a),
+				    typing_kind_name(b));
 	for (int i = 0; i < 2; i++)
 		if (!type_has_number(&node->list[i]->type))
 			return typing_expected(t, node->list[i], "a number");
@@ -300,17 +219,35 @@ static int find_tuple(struct typing *t, struct node *node)
 		node->type = (struct type){
 			.kind = TYPE_TUPLE,
 			.n_fields = node->n,
+			.names = node->names,
 			.fields = script_alloc(t->p, node->n, sizeof(struct type)),
 		};
 	for (size_t i = 0; i < node->n; i++) {
 		if (typing_find(t, node->list[i]) < 0)
 			return -1;
 		node->type.fields[i] = node->list[i]->type;
-		if (t->last && (!is_known(&node->type.fields[i]) || node->type.fields[i].kind == TYPE_RECORD ||
+		if (t->last && (!typing_is_known(&node->type.fields[i]) || node->type.fields[i].kind == TYPE_RECORD ||
 				node->type.fields[i].kind == TYPE_AGGREGATE))
 			return typing_wrong(t, node->list[i], "that cannot be a part of a tuple or a key");
 	}
 	return 0;
+}
+
+/* Of a tuple by its number, of a record by its name. */
+static int find_part(struct typing *t, struct node *node, const struct type *of)
+{
+	if (node->text)
+		for (node->number = 0; node->number < of->n_fields; node->number++)
+			if (!strcmp(of->names[node->number], node->text))
+				break;
+	if (node->number < of->n_fields) {
+		node->type = of->fields[node->number];
+		return 0;
+	}
+	if (node->text)
+		return script_error(t->p, node->at, node->len, t->err, "the record has no %s: it begins with %s",
+				    node->text, of->names[0]);
+	return script_error(t->p, node->at, node->len, t->err, "the tuple has %zu parts, from .0 on", of->n_fields);
 }
 
 static int find_member(struct typing *t, struct node *node)
@@ -320,13 +257,8 @@ static int find_member(struct typing *t, struct node *node)
 
 	if (typing_find(t, of) < 0)
 		return -1;
-	if (of->type.kind == TYPE_TUPLE && !node->text) {
-		if (node->number >= of->type.n_fields)
-			return script_error(t->p, node->at, node->len, t->err, "the tuple has %zu parts, from .0 on",
-					    of->type.n_fields);
-		node->type = of->type.fields[node->number];
-		return 0;
-	}
+	if (of->type.kind == TYPE_TUPLE && (!node->text || of->type.names))
+		return find_part(t, node, &of->type);
 	if (!t->last && of->type.kind == TYPE_NONE)
 		return 0;
 	r = node->text ? typing_field(t, node, node, "") : 0;
@@ -385,10 +317,10 @@ static int find_ternary(struct typing *t, struct node *node)
 	    typing_find(t, node->list[2]) < 0)
 		return -1;
 	node->type = node->list[1]->type;
-	as_text(&node->type);
+	typing_as_text(&node->type);
 	if (!t->last || (type_has_text(&node->type) && type_has_text(&node->list[2]->type)))
 		return 0;
-	return is_same(&node->type, &node->list[2]->type)
+	return typing_is_same(&node->type, &node->list[2]->type)
 		       ? 0
 		       : typing_wrong(t, node->list[2], "both answers of a ? must be of one kind");
 }
@@ -402,12 +334,11 @@ static int check_compound(const struct typing *t, const struct node *node, const
 		return typing_expected(t, node->list[1], "a number");
 	if (!type_is_number(place))
 		return script_error(t->p, node->list[0]->at, node->list[0]->len, t->err,
-				    "expected a number; this is %s", kind_name(place));
+				    "expected a number; this is %s", typing_kind_name(place));
 	return 0;
 }
 
-/* What of the right side is kept: of count() and the like in another map, the number. */
-static int find_kept(struct typing *t, struct node *right, struct type *ret)
+int typing_kept(struct typing *t, const struct node *right, struct type *ret)
 {
 	*ret = right->type;
 	if (typing_value(t, right) < 0)
@@ -430,12 +361,12 @@ static int find_assignment(struct typing *t, struct node *node)
 	if (left->kind == NODE_VARIABLE) {
 		if (typing_find(t, right) < 0)
 			return -1;
-		v = variable_of(t, left->text);
+		v = typing_variable(t, left->text);
 		if (right->type.kind == TYPE_AGGREGATE && right->kind == NODE_CALL)
 			return typing_wrong(t, right, "count(), hist() and the like are kept in @maps");
 		if (right->type.kind == TYPE_RECORD)
 			return typing_wrong(t, right, "args is no value: expected args.NAME");
-		if (find_kept(t, right, &kept) < 0)
+		if (typing_kept(t, right, &kept) < 0)
 			return -1;
 		left->type = kept;
 		return check_compound(t, node, &v->type) < 0 ? -1
@@ -455,7 +386,7 @@ static int find_assignment(struct typing *t, struct node *node)
 	m = typing_map(t, left);
 	if (m->holds_text && right->kind == NODE_NUMBER && !right->number) /* @name[tid] = 0 */
 		return 0;
-	if (find_kept(t, right, &kept) < 0)
+	if (typing_kept(t, right, &kept) < 0)
 		return -1;
 	if (type_is_number(&kept) && !node->op && typing_keep(t, left, right, &kept) < 0)
 		return -1;
@@ -470,7 +401,7 @@ static int find_step(struct typing *t, struct node *node)
 
 	node->type = number;
 	if (of->kind == NODE_VARIABLE)
-		return typing_unify(t, &variable_of(t, of->text)->type, &number, of, "the value");
+		return typing_unify(t, &typing_variable(t, of->text)->type, &number, of, "the value");
 	if (typing_map_used(t, of, true) < 0)
 		return -1;
 	of->type = number;
@@ -486,7 +417,8 @@ static int set_entry(struct typing *t, struct node *node, struct variable_asked 
 		fields[1] = (struct type){ .kind = TYPE_NUMBER, .is_signed = true };
 	if (t->last) {
 		bool same = v->type.kind == TYPE_TUPLE && v->type.n_fields == 2 &&
-			    is_same(&v->type.fields[0], &fields[0]) && is_same(&v->type.fields[1], &fields[1]);
+			    typing_is_same(&v->type.fields[0], &fields[0]) &&
+			    typing_is_same(&v->type.fields[1], &fields[1]);
 
 		return same ? 0
 			    : typing_wrong(t, node,
@@ -505,7 +437,7 @@ static int set_entry(struct typing *t, struct node *node, struct variable_asked 
 
 static int find_loop(struct typing *t, struct node *node)
 {
-	struct variable_asked *v = variable_of(t, node->text);
+	struct variable_asked *v = typing_variable(t, node->text);
 	struct type type = { .kind = TYPE_NUMBER, .is_signed = true };
 	const struct map_asked *m;
 
@@ -596,23 +528,31 @@ int typing_find(struct typing *t, struct node *node)
 	}
 }
 
+/* It gets values that are not known beforehand. */
+static void sets_often(struct typing *t, const char *name)
+{
+	struct variable_asked *v = typing_variable(t, name);
+
+	v->sets += 2;
+	v->value = NULL;
+}
+
 /* Which variables are set once, and which maps hold what is read as text later. */
 static void look_ahead(struct typing *t, struct node *node)
 {
 	if (node->kind == NODE_ASSIGN && node->list[0]->kind == NODE_VARIABLE) {
-		struct variable_asked *v = variable_of(t, node->list[0]->text);
+		struct variable_asked *v = typing_variable(t, node->list[0]->text);
 
 		v->value = v->sets++ || node->op ? NULL : node->list[1];
 	}
 	if (node->kind == NODE_FOR_MAP || node->kind == NODE_FOR_RANGE ||
-	    (node->kind == NODE_STEP && node->list[0]->kind == NODE_VARIABLE)) {
-		struct variable_asked *v = variable_of(t, node->kind == NODE_STEP ? node->list[0]->text : node->text);
-
-		v->sets += 2;
-		v->value = NULL;
-	}
+	    (node->kind == NODE_STEP && node->list[0]->kind == NODE_VARIABLE))
+		sets_often(t, node->kind == NODE_STEP ? node->list[0]->text : node->text);
 	if (node->kind == NODE_CALL && !strcmp(node->text, "str") && node->n && node->list[0]->kind == NODE_MAP)
 		typing_map(t, node->list[0])->holds_text = true;
+	if (node->kind == NODE_CALL && !strcmp(node->text, "find") && node->n == 3 &&
+	    node->list[2]->kind == NODE_VARIABLE)
+		sets_often(t, node->list[2]->text);
 	for (size_t i = 0; i < node->n; i++)
 		look_ahead(t, node->list[i]);
 }
@@ -646,8 +586,10 @@ static void set_bounds(const struct typing *t)
 	for (size_t i = 0; i < t->p->n_bounds; i++) {
 		size_t m = types_map(t->t, t->p->bounds[i].map);
 
-		if (m < t->t->n_maps)
-			t->t->maps[m].keys_max = t->p->bounds[i].keys;
+		if (m == t->t->n_maps)
+			continue;
+		t->t->maps[m].keys_max = t->p->bounds[i].keys;
+		t->t->maps[m].forgets = t->p->bounds[i].forgets;
 	}
 }
 

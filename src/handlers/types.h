@@ -11,6 +11,7 @@ struct map_asked {
 	bool has_key, key_known;
 	struct type key, value; /* value.kind NONE: it is not set anywhere */
 	uint64_t keys_max;      /* let @map = hash(KEYS); 0: none was said */
+	bool forgets;           /* … lruhash(KEYS): the key that was not used for longest makes room */
 	bool holds_text;        /* what is kept is read as a text later: it is read where it is kept */
 	/* memory is read by what is kept: the address goes from one probe to the other while the guest runs */
 	const struct node *leads;
@@ -85,6 +86,7 @@ struct function {
 		FUNCTION_STATS,
 		FUNCTION_HIST,
 		FUNCTION_LHIST,
+		FUNCTION_TSERIES,
 		FUNCTION_PRINTF,
 		FUNCTION_PRINT,
 		FUNCTION_CLEAR,
@@ -102,6 +104,7 @@ struct function {
 		FUNCTION_STRLEN,
 		FUNCTION_STRCONTAINS,
 		FUNCTION_HAS_KEY,
+		FUNCTION_FIND,
 		FUNCTION_LEN,
 		FUNCTION_NTOP,
 		FUNCTION_BUF,

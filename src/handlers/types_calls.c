@@ -131,7 +131,23 @@ static int find_map_argument(struct typing *t, struct node *node, const struct f
 		return script_error(t->p, map->at, map->len, t->err, "@%s is never set", map->text);
 	if (f->id == FUNCTION_PRINT)
 		return find_print_map(t, node);
-	return !map->n && (f->id == FUNCTION_DELETE || f->id == FUNCTION_HAS_KEY) ? find_map_key(t, node) : 0;
+	return !map->n && (f->id == FUNCTION_DELETE || f->id == FUNCTION_HAS_KEY || f->id == FUNCTION_FIND)
+		       ? find_map_key(t, node)
+		       : 0;
+}
+
+/* find(@map, key, $value) */
+static int find_found(struct typing *t, struct node *node, const struct function *f)
+{
+	struct node *to = node->list[2], *map = node->list[0];
+	struct type kept;
+
+	if (to->kind != NODE_VARIABLE)
+		return typing_wrong(t, to, "expected a $variable, which gets the value");
+	if (find_map_argument(t, node, f) < 0 || typing_kept(t, map, &kept) < 0)
+		return -1;
+	to->type = kept;
+	return typing_unify(t, &typing_variable(t, to->text)->type, &kept, to, "the value");
 }
 
 /* reg("di"): as it is where a function is called, or returns */
@@ -165,12 +181,36 @@ static bool is_literal(const struct node *node)
 	       (node->kind == NODE_UNARY && node->op == '-' && node->list[0]->kind == NODE_NUMBER);
 }
 
+/* tseries(value, 100ms, 20, "max"): the last 20 intervals */
+static int find_series(struct typing *t, struct node *node)
+{
+	enum { INTERVALS_MAX = 10000 };
+	static const char *const names[] = { "avg", "max", "min", "sum" };
+	static const enum aggregate kinds[] = { AVG, MAX, MIN, SUM };
+	size_t i = 0;
+
+	node->type.step = literal(t, node->list[1]);
+	node->type.max = literal(t, node->list[2]);
+	if (node->type.step <= 0 || node->type.max <= 0 || node->type.max > INTERVALS_MAX)
+		return typing_wrong(t, node,
+				    "expected tseries(value, interval, how many): an interval as 100ms, at most 10000");
+	if (node->n < 4)
+		return 0;
+	while (i < 4 && (node->list[3]->kind != NODE_TEXT || strcmp(node->list[3]->text, names[i])))
+		i++;
+	if (i == 4)
+		return typing_wrong(t, node->list[3], "expected \"avg\", \"max\", \"min\" or \"sum\"");
+	node->type.of = kinds[i];
+	return 0;
+}
+
 static int find_aggregate(struct typing *t, struct node *node, const struct function *f)
 {
 	enum { BUCKETS_MAX = 1000, BITS_MAX = 5 };
+	size_t numbers = f->id == FUNCTION_TSERIES ? 3 : node->n;
 
 	node->type = (struct type){ .kind = TYPE_AGGREGATE, .aggregate = f->aggregate };
-	for (size_t i = 1; i < node->n; i++)
+	for (size_t i = 1; i < numbers; i++)
 		if (!is_literal(node->list[i]))
 			return typing_wrong(t, node->list[i], "expected a number that is known before anything runs");
 	if (f->id == FUNCTION_HIST && node->n > 1) {
@@ -188,6 +228,8 @@ static int find_aggregate(struct typing *t, struct node *node, const struct func
 				t, node,
 				"expected lhist(value, from, to, step): from at least 0, to above it, at most 1000 steps");
 	}
+	if (f->id == FUNCTION_TSERIES && find_series(t, node) < 0)
+		return -1;
 	if (!node->n)
 		return 0;
 	if (typing_number(t, node->list[0]) < 0)
@@ -268,6 +310,8 @@ int typing_call(struct typing *t, struct node *node)
 	case FUNCTION_HAS_KEY:
 	case FUNCTION_LEN:
 		return find_map_argument(t, node, f);
+	case FUNCTION_FIND:
+		return find_found(t, node, f);
 	case FUNCTION_PRINT:
 		if (node->list[0]->kind == NODE_MAP)
 			return find_map_argument(t, node, f);

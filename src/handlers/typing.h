@@ -26,6 +26,10 @@ int typing_number(struct typing *t, struct node *node);
 int typing_map_used(struct typing *t, struct node *node, bool sets);
 /* What is known of the map by now. Valid until the next one is asked for. */
 struct map_asked *typing_map(struct typing *t, const struct node *node);
+/* … of the handler's variable. Likewise. */
+struct variable_asked *typing_variable(struct typing *t, const char *name);
+/* What a place gets of a value: of count() and the like in another map, the number. An error: it is none to keep. */
+int typing_kept(struct typing *t, const struct node *of, struct type *ret);
 
 /*
  * Is it a value that the probe reads, with `more` behind it in a probe's words? 1: the node is that value; 0: it is no
@@ -48,6 +52,13 @@ int typing_keep(struct typing *t, const struct node *map, const struct node *val
 int typing_check_maps(const struct typing *t);
 /* Handlers at tracepoints of system calls that read memory go to the calls' functions (syscall_places.h). */
 int typing_move_places(struct typing *t);
+
+/* types_unify.c: is all of it known, are two of one kind, and what is it called in messages? */
+bool typing_is_known(const struct type *type);
+bool typing_is_same(const struct type *a, const struct type *b);
+const char *typing_kind_name(const struct type *type);
+/* Text is kept as text where both kinds of it meet: NAME is one that is known by its number. */
+void typing_as_text(struct type *type);
 
 /* What is known of a place that holds a value, with one that it gets. `what`: for the message, "the key". */
 int typing_unify(struct typing *t, struct type *place, const struct type *value, const struct node *at,

@@ -163,6 +163,7 @@ int script_end(struct script_runner *r, struct script_outcome *ret, struct error
 	fire_edge(r, OTHER_END, end);
 	result = machine_end(r->machine, err);
 	ret->losses = machine_losses(r->machine);
+	ret->exit_code = machine_exit_code(r->machine);
 	ret->stacks = r->stacks.left_out;
 	return result;
 }

@@ -42,6 +42,7 @@ struct script_run_options {
 
 struct script_outcome {
 	struct machine_losses losses;
+	int exit_code; /* what the program's exit() was given */
 	uint64_t stacks; /* that had no room */
 };
 

@@ -33,6 +33,18 @@ static const char *comm_now(const struct script_runner *r)
 	return t ? threads_comm(r->o->session->threads, t, r->now.ns) : "swapper/0";
 }
 
+/* The process that the thread's parent is, by what the thread was told last of it. */
+static const char *parent_comm_now(const struct script_runner *r)
+{
+	const struct thread *t = thread_now(r), *found = NULL;
+	const struct threads *all = r->o->session->threads;
+
+	for (size_t i = 0; t && i < all->count; i++)
+		if (all->list[i].pid == t->ppid && all->list[i].start_ns <= r->now.ns)
+			found = &all->list[i];
+	return found ? threads_comm(all, found, r->now.ns) : "";
+}
+
 enum { NAME_EXITS = 1 << 20 }; /* in the number of a system call's tracepoint: its exit */
 
 static bool is_pattern(const char *name)
@@ -81,6 +93,8 @@ static struct value builtin(void *state, enum builtin b)
 	switch (b) {
 	case BUILTIN_COMM:
 		return text(comm_now(r));
+	case BUILTIN_PCOMM:
+		return text(parent_comm_now(r));
 	case BUILTIN_PID:
 	case BUILTIN_TID:
 	case BUILTIN_PPID:

@@ -15,8 +15,7 @@ void trace_arg_moved(struct trace_arg *t)
 	t->session = (struct session){ .reader = t->reader, .names = &t->names, .threads = &t->threads };
 }
 
-/* Open it, or what is a trace once it is read. */
-static int open_any(const char *path, struct reader **ret, struct error *err)
+int open_reader(const char *path, struct reader **ret, struct error *err)
 {
 	int fd = program_calls_open(path, err), r;
 	char made[32];
@@ -36,7 +35,7 @@ static int open_any(const char *path, struct reader **ret, struct error *err)
 
 int open_trace(const char *path, struct trace_arg *ret, struct error *err)
 {
-	if (open_any(path, &ret->reader, err) < 0)
+	if (open_reader(path, &ret->reader, err) < 0)
 		return -1;
 	memory_limit(ret->reader);
 	if (names_init(&ret->names, ret->reader, err) < 0) {

@@ -27,6 +27,9 @@ struct trace_arg {
 	struct session session;
 };
 
+/* Open a trace, or what is one once it is read (program_calls.h), for its reader alone. */
+int open_reader(const char *path, struct reader **ret, struct error *err);
+
 /* Open a trace, whatever the command line says. */
 int open_trace(const char *path, struct trace_arg *ret, struct error *err);
 void trace_arg_close(struct trace_arg *t);

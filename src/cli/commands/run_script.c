@@ -169,7 +169,7 @@ static int read_formats(const char *path, struct event_formats *ret, struct erro
 	struct reader *reader;
 	int r;
 
-	if (reader_open(path, &reader, err) < 0)
+	if (open_reader(path, &reader, err) < 0)
 		return -1;
 	r = event_formats_read(&reader->meta, ret, err);
 	reader_free(reader);
@@ -243,41 +243,43 @@ int run_script_is_live(const char *text, bool *ret, const char **ret_why, struct
 	return r;
 }
 
+/* What the program has said with exit(2), as the shell has it. */
+static int exit_status(int result, const struct scripting *s)
+{
+	return result < 0 ? EXIT_FAILED : s->outcome.exit_code & 0xff;
+}
+
 int run_script_follow(const struct args *args, bool (*guest_has_ended)(void), struct error *err)
 {
 	struct scripting s = { .args = args, .span = SPAN_ALL };
-	int r = read_script(&s, err);
+	int r = read_script(&s, err), status;
 
 	if (r == 0 && script_waits_for_end(&s.script))
 		r = error_set(err, "%s are known only when the guest has ended: then it goes without --follow",
 			      script_waits_for_end(&s.script));
 	if (r == 0)
 		r = follow_script(&s, args->operands[0], guest_has_ended, err);
+	status = exit_status(r, &s);
 	scripting_deinit(&s);
-	return r;
+	return status;
 }
 
 static int run_to_end(const struct args *args, struct error *err)
 {
 	struct scripting s = { .args = args };
-	int r = run_whole(&s, err);
+	int status = exit_status(run_whole(&s, err), &s);
 
 	scripting_deinit(&s);
 	terminal_end_progress();
-	return r;
+	return status;
 }
 
 int run_script(const struct args *args, struct error *err)
 {
-	int r;
-
 	if (arg(args, "list"))
 		return list_tools();
 	if (!arg(args, "follow"))
-		r = run_to_end(args, err);
-	else {
-		scripting_hear_interrupts(1);
-		r = run_script_follow(args, NULL, err);
-	}
-	return r < 0 ? EXIT_FAILED : EXIT_OK;
+		return run_to_end(args, err);
+	scripting_hear_interrupts(1);
+	return run_script_follow(args, NULL, err);
 }

@@ -34,6 +34,7 @@ int run_script_read(const char *text, const char *const *parameters, size_t n, s
 
 /*
  * Read the program, and have it follow a trace that is being recorded (follow_script.h). `guest_has_ended`: as there.
+ * Returns an exit status: the program's, or EXIT_FAILED, and then *err is set.
  */
 int run_script_follow(const struct args *args, bool (*guest_has_ended)(void), struct error *err);
 
@@ -43,7 +44,7 @@ int run_script_is_live(const char *text, bool *ret, const char **ret_why, struct
 /* The trace becomes the first operand; behind it is the program's file, if it is one, and what it is given. */
 int run_script_prepare(struct args *args, struct error *err);
 
-/* Returns an exit status. */
+/* Likewise. */
 int run_script(const struct args *args, struct error *err);
 
 #endif

@@ -36,13 +36,13 @@ static int run_args(const struct args *args, const char *path, const char *more,
 	return r;
 }
 
+/* Returns an exit status. */
 static int run_at_end(const struct args *args, const char *path, struct error *err)
 {
 	struct args words;
 	int r = run_args(args, path, NULL, &words, err);
 
-	if (r == 0)
-		r = run_script(&words, err) == EXIT_OK ? 0 : -1;
+	r = r < 0 ? EXIT_FAILED : run_script(&words, err);
 	args_deinit(&words);
 	return r;
 }
@@ -54,12 +54,11 @@ static int run_beside(void *context, const char *path, bool (*guest_has_ended)(v
 	int r = run_args(context, path, "--follow", &words, &err);
 
 	scripting_hear_interrupts(2); /* the first one ends the guest */
-	if (r == 0)
-		r = run_script_follow(&words, guest_has_ended, &err);
-	if (r < 0)
+	r = r < 0 ? EXIT_FAILED : run_script_follow(&words, guest_has_ended, &err);
+	if (err.text[0])
 		fprintf(stderr, "upto: %s\n", err.text);
 	args_deinit(&words);
-	return r < 0 ? EXIT_FAILED : EXIT_OK;
+	return r;
 }
 
 /* May it run beside the guest? A trace of which something is taken out later is another one then. */
@@ -79,7 +78,7 @@ int recording_script_run(struct recording *rec, struct error *err)
 {
 	struct beside beside = { .run = run_beside, .context = (void *)rec->args };
 	bool live = false;
-	int status;
+	int status, own;
 
 	if (!arg(rec->args, "program"))
 		return recording_run(rec, err);
@@ -92,5 +91,6 @@ int recording_script_run(struct recording *rec, struct error *err)
 		return status;
 	if (beside.ended)
 		return beside.status == EXIT_OK ? status : beside.status;
-	return run_at_end(rec->args, rec->output, err) < 0 ? EXIT_FAILED : status;
+	own = run_at_end(rec->args, rec->output, err);
+	return own == EXIT_OK ? status : own;
 }
