@@ -10,6 +10,7 @@
 #include "arch/arch.h"
 #include "base/alloc.h"
 #include "printer.h"
+#include "wall_time.h"
 
 enum {
 	ARENA = 1 << 18, /* bytes that one handler makes */
@@ -389,14 +390,14 @@ static void print_time(struct machine *m, const char *format)
 	char text[TEXT_MAX];
 	uint64_t ns = m->host.builtin(m->host.context, BUILTIN_NSECS).n;
 
-	printer_put_text(&m->printer, "time", text, printer_time(&m->printer, format, ns, text, sizeof text));
+	printer_put_text(&m->printer, "time", text, wall_time(format, m->host.began_ns + ns, text, sizeof text));
 }
 
 static struct value time_text(struct machine *m, const char *format, uint64_t ns)
 {
 	char text[TEXT_MAX];
 
-	return new_text(m, text, printer_time(&m->printer, format, ns, text, sizeof text));
+	return new_text(m, text, wall_time(format, m->host.began_ns + ns, text, sizeof text));
 }
 
 static struct value value_of(struct machine *m, const struct script_map *map, const struct map_entry *e)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "wall_time.h"
+
 enum { WIDTH = 53, LEFT = 21 };
 
 /* As many digits behind the seconds as the interval has. */
@@ -22,12 +24,12 @@ static unsigned digits_of(const struct type *type)
 	return ret;
 }
 
-static void put_time(const struct printer *p, const char *format, uint64_t ns, unsigned digits, struct buf *out)
+static void put_time(const char *format, uint64_t ns, unsigned digits, struct buf *out)
 {
 	char text[64], part[16];
 
-	buf_put(out, text, printer_time(p, format, ns, text, sizeof text));
-	snprintf(part, sizeof part, "%09u", (unsigned)((p->host->began_ns + ns) % 1000000000));
+	buf_put(out, text, wall_time(format, ns, text, sizeof text));
+	snprintf(part, sizeof part, "%09u", (unsigned)(ns % 1000000000));
 	if (digits)
 		buf_printf(out, ".%.*s", (int)digits, part);
 }
@@ -107,8 +109,8 @@ uint64_t print_series_last(const struct script_map *m)
 	return ret;
 }
 
-void print_series(const struct printer *p, const struct script_map *m, const struct map_entry *e, uint64_t last,
-		  uint64_t div)
+void print_series(const struct script_map *m, const struct map_entry *e, uint64_t last, uint64_t div,
+		  uint64_t began_ns, struct buf *out)
 {
 	static const char *const units[] = { "", ".ms", ".us", ".ns" };
 	const struct type *type = &m->value;
@@ -117,41 +119,42 @@ void print_series(const struct printer *p, const struct script_map *m, const str
 	uint64_t first;
 
 	if (!series_first(type, e->series, last, &first)) {
-		buf_printf(p->out, "<no data>\n");
+		buf_printf(out, "<no data>\n");
 		return;
 	}
 	s = scale_of(type, e->series, first, last);
-	put_ends(&s, time + 1, div, p->out);
-	buf_printf(p->out, "hh:mm:ss%-*s", (int)(time + 1 - 8), units[digits / 3]);
-	put_rule('|', p->out);
+	put_ends(&s, time + 1, div, out);
+	buf_printf(out, "hh:mm:ss%-*s", (int)(time + 1 - 8), units[digits / 3]);
+	put_rule('|', out);
 	for (uint64_t i = first; i <= last; i++) {
 		int64_t v;
 		bool there = series_find(type, e->series, i, &v);
 
-		put_time(p, "%H:%M:%S", i * (uint64_t)type->step, digits, p->out);
-		buf_put_u8(p->out, ' ');
-		put_row(&s, there ? &v : NULL, div, p->out);
+		put_time("%H:%M:%S", began_ns + i * (uint64_t)type->step, digits, out);
+		buf_put_u8(out, ' ');
+		put_row(&s, there ? &v : NULL, div, out);
 	}
-	buf_printf(p->out, "%*s", (int)(time + 1), "");
-	put_rule('v', p->out);
-	put_ends(&s, time + 1, div, p->out);
+	buf_printf(out, "%*s", (int)(time + 1), "");
+	put_rule('v', out);
+	put_ends(&s, time + 1, div, out);
 }
 
-void print_series_json(const struct printer *p, const struct script_map *m, const struct map_entry *e, uint64_t last)
+void print_series_json(const struct script_map *m, const struct map_entry *e, uint64_t last, uint64_t began_ns,
+		       struct buf *out)
 {
 	uint64_t first;
 	bool any = series_first(&m->value, e->series, last, &first);
 
-	buf_put_u8(p->out, '[');
+	buf_put_u8(out, '[');
 	for (uint64_t i = first; any && i <= last; i++) {
 		int64_t v;
 
-		buf_printf(p->out, "%s{\"interval_start\": \"", i > first ? ", " : "");
-		put_time(p, "%Y-%m-%dT%H:%M:%S", i * (uint64_t)m->value.step, 9, p->out);
+		buf_printf(out, "%s{\"interval_start\": \"", i > first ? ", " : "");
+		put_time("%Y-%m-%dT%H:%M:%S", began_ns + i * (uint64_t)m->value.step, 9, out);
 		if (series_find(&m->value, e->series, i, &v))
-			buf_printf(p->out, "\", \"value\": %" PRId64 "}", v);
+			buf_printf(out, "\", \"value\": %" PRId64 "}", v);
 		else
-			buf_printf(p->out, "\", \"value\": null}");
+			buf_printf(out, "\", \"value\": null}");
 	}
-	buf_put_u8(p->out, ']');
+	buf_put_u8(out, ']');
 }

@@ -4,8 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "print_series.h"
@@ -270,7 +268,7 @@ static void put_entry(const struct printer *p, const struct script_map *m, const
 	}
 	buf_printf(p->out, is_series(m) ? ":\n" : ": ");
 	if (is_series(m)) {
-		print_series(p, m, e, last, div);
+		print_series(m, e, last, div, p->host->began_ns, p->out);
 	} else if (is_histogram(m)) {
 		buf_put_u8(p->out, '\n');
 		put_histogram(p, m, e, div);
@@ -286,7 +284,7 @@ static void put_json_number(const struct printer *p, const struct script_map *m,
 	const struct map_sums *s = &e->sums;
 
 	if (is_series(m))
-		print_series_json(p, m, e, last);
+		print_series_json(m, e, last, p->host->began_ns, p->out);
 	else if (is_histogram(m))
 		put_json_histogram(p, m, e);
 	else if (m->value.kind != TYPE_AGGREGATE)
@@ -356,40 +354,6 @@ void printer_put_entry(const struct printer *p, const struct script_map *m, cons
 		put_json_map(p, m, list, 1);
 	else
 		put_entry(p, m, e, is_series(m) ? print_series_last(m) : 0, 1);
-}
-
-/* The format with the microseconds in it, which strftime() does not know. */
-static void put_microseconds(const char *format, unsigned us, char *ret, size_t size)
-{
-	size_t n = 0;
-
-	for (; *format && n + 7 < size; format++) {
-		if (format[0] == '%' && format[1] == 'f') {
-			n += (size_t)snprintf(ret + n, size - n, "%06u", us);
-			format++;
-			continue;
-		}
-		if (format[0] == '%' && format[1])
-			ret[n++] = *format++;
-		ret[n++] = *format;
-	}
-	ret[n] = 0;
-}
-
-size_t printer_time(const struct printer *p, const char *format, uint64_t ns, char *text, size_t size)
-{
-	uint64_t at = p->host->began_ns + ns;
-	time_t seconds = (time_t)(at / 1000000000);
-	char full[1024];
-	struct tm tm;
-
-	if (!localtime_r(&seconds, &tm))
-		return 0;
-	put_microseconds(format, (unsigned)(at % 1000000000 / 1000), full, sizeof full);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	return strftime(text, size, full, &tm);
-#pragma GCC diagnostic pop
 }
 
 void printer_put_line(const struct printer *p, const struct type *type, const struct value *v)

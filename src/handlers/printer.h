@@ -17,8 +17,6 @@ void printer_put_value(const struct printer *p, const struct type *type, const s
 /* top: only so many, those that are printed last; 0: all. div: numbers are divided by it. */
 void printer_put_map(const struct printer *p, const struct script_map *m, uint64_t top, uint64_t div);
 void printer_put_entry(const struct printer *p, const struct script_map *m, const struct map_entry *e);
-/* The guest's wall clock then, by strftime()'s format, and %f for microseconds. Returns how long; 0: no room. */
-size_t printer_time(const struct printer *p, const char *format, uint64_t ns, char *text, size_t size);
 /* print(value) */
 void printer_put_line(const struct printer *p, const struct type *type, const struct value *v);
 /* What printf(), time() have made. */
