@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An interpreter from within: for x86_interpreter.c, which has memory and code, and x86_execute.c, which has what
- * instructions do.
+ * An interpreter from within: for x86_interpreter.c, which has code, x86_interpreter_memory.c, and x86_execute.c, which
+ * has what instructions do.
  */
 #ifndef UPTO_ARCH_X86_INTERPRETER_STATE_H
 #define UPTO_ARCH_X86_INTERPRETER_STATE_H
