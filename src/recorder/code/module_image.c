@@ -11,9 +11,15 @@
 
 enum {
 	MOD_TEXT = 0, MOD_INIT_TEXT = 4, /* enum mod_mem_type, include/linux/module.h */
+#ifdef UPTO_SMALL_TABLES /* as in trace/model.h */
+	SYMBOLS_MAX = 1 << 8,
+	STRINGS_MAX = 1 << 14,
+	SECTIONS_MAX = 1 << 6,
+#else
 	SYMBOLS_MAX = 1 << 18,
 	STRINGS_MAX = 16 << 20,
 	SECTIONS_MAX = 1 << 12,
+#endif
 	INFO_MAX = 1 << 16,
 	KSYM_LEN = 512,              /* KSYM_NAME_LEN, include/linux/kallsyms.h */
 	TEXT_MAX = 64 << 20,

@@ -11,7 +11,11 @@
 #include "trace/stack_records.h"
 
 enum {
+#ifdef UPTO_SMALL_TABLES /* as in trace/model.h */
+	TABLE_MAX = 1 << 14,
+#else
 	TABLE_MAX = 16 << 20,
+#endif
 	CALLS_MAX = 256,
 	SYSCALL_VECTOR = 0x80, /* IA32_SYSCALL_VECTOR, arch/x86/include/asm/irq_vectors.h */
 	/*
