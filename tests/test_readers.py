@@ -175,7 +175,7 @@ def test_part():
         name = s["function"]
         if s["step"] == "enter":
             open_at[name, s["start_ns"]].append(None)
-        elif begin <= s["start_ns"] < end or s["start_ns"] < begin < s["start_ns"] + s["duration_ns"]:
+        elif begin <= s["start_ns"] < end or s["start_ns"] < begin <= s["start_ns"] + s["duration_ns"]:  # one that ends right there begins and ends there
             want[name] += 1
     told = collections.Counter(r["name"] for r in rows if r["ts"] + r["dur"] < end)
     assert all(told[f] <= want[f] for f in told if is_named(f)), differences(told, want)

@@ -58,8 +58,9 @@ static struct scale scale_of(const struct type *type, const struct series_slot *
 
 static unsigned column(const struct scale *s, int64_t v, unsigned width)
 {
-	double all = (double)s->max - (double)s->min;
-	unsigned ret = (unsigned)((double)width * (((double)v - (double)s->min) / all));
+	/* differences of any two numbers are whole, and not 0, without a sign */
+	uint64_t at = (uint64_t)v - (uint64_t)s->min, all = (uint64_t)s->max - (uint64_t)s->min;
+	unsigned ret = (unsigned)((double)width * ((double)at / (double)all));
 
 	return ret < WIDTH ? ret : WIDTH - 1;
 }
